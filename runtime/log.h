@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One sink for all messages of the library: stderr, one write() a line,
+ * prefix "gdr[pe] level: ". The level comes from GDR_LOG. An error is logged
+ * once, by the function that decides that it is one; its callers only pass
+ * the code on. Never called from device code. */
+#ifndef GDRI_LOG_H
+#define GDRI_LOG_H
+
+enum gdri_log_level {
+	GDRI_LOG_ERROR, /* an error code is returned */
+	GDRI_LOG_WARN,	/* goes on with less */
+	GDRI_LOG_INFO,	/* a screenful at init: what was chosen and why */
+	GDRI_LOG_DEBUG, /* in proportion to the number of objects */
+	GDRI_LOG_TRACE, /* in proportion to the number of host operations */
+};
+
+void gdri_log_set_level(enum gdri_log_level level);
+/* -1 while the PE's number is not known: printed as "?". */
+void gdri_log_set_pe(int pe);
+int gdri_log_enabled(enum gdri_log_level level);
+void gdri_log(enum gdri_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define gdri_error(...) gdri_log(GDRI_LOG_ERROR, __VA_ARGS__)
+#define gdri_warn(...) gdri_log(GDRI_LOG_WARN, __VA_ARGS__)
+#define gdri_info(...) gdri_log(GDRI_LOG_INFO, __VA_ARGS__)
+#define gdri_debug(...) gdri_log(GDRI_LOG_DEBUG, __VA_ARGS__)
+#define gdri_trace(...) gdri_log(GDRI_LOG_TRACE, __VA_ARGS__)
+
+#endif

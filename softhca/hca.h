@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Objects of the emulated HCA, and the line between its two halves.
+ *
+ * Control half (what a kernel driver and firmware commands do): shim_*.c
+ * answer the libc calls that rdma-core makes, uverbs_*.c the ioctls, prm_*.c
+ * the DEVX mailboxes; objects.c owns the tables below.
+ * Data half (what the silicon does): engine.c watches doorbells, wqe.c decodes
+ * work requests, rc_*.c is the InfiniBand reliable connection, wire.c carries
+ * packets, cq.c writes completions.
+ *
+ * One mutex, hca_lock, covers every object here. The engine thread holds it
+ * while it works through one batch and lets waiting control calls go first.
+ * Guest memory (rings, doorbell records, UAR pages, registered memory) is
+ * shared with the program without that lock: guest.h has the accessors. */
+#ifndef SOFTHCA_HCA_H
+#define SOFTHCA_HCA_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hca_pd {
+	uint32_t pdn;
+};
+
+/* ---- memory ---- */
+
+enum { /* access bits: the IBV_ACCESS_ values of the uverbs ABI */
+	HCA_LOCAL_WRITE = 1,
+	HCA_REMOTE_WRITE = 2,
+	HCA_REMOTE_READ = 4,
+	HCA_REMOTE_ATOMIC = 8,
+	HCA_RELAXED_ORDERING = 1 << 20,
+};
+
+struct hca_mr {
+	uint32_t key; /* lkey == rkey: index << 8 | variant */
+	uint32_t pdn;
+	uint32_t access;
+	uint64_t iova; /* first address as work requests name it */
+	uint64_t len;
+	uint8_t *va;	 /* where iova lives in this process */
+	bool owns_map;	 /* va is our own mapping (dma-buf), unmapped with the MR */
+};
+
+struct hca_umem {
+	uint32_t id;
+	uint8_t *va;
+	uint64_t len;
+	uint32_t access;
+};
+
+/* ---- completion queues ---- */
+
+struct hca_comp_channel; /* control half */
+
+struct hca_cq {
+	uint32_t cqn;
+	uint8_t *buf;	   /* guest memory, 1 << log_size entries of cqe_size bytes */
+	uint32_t log_size; /* entries */
+	uint32_t cqe_size; /* 64 or 128; a 128-byte CQE uses its upper half */
+	bool collapsed;	   /* cc: every CQE goes to entry 0 */
+	bool overrun_ignore; /* oi */
+	uint32_t *dbrec;   /* guest: [0] consumer index, [1] arm word, both be32; may be NULL */
+	uint32_t pi;	   /* CQEs written so far, free-running */
+	bool overrun;	   /* CQ is in error after an overrun with oi == 0 */
+
+	/* events (plain verbs only) */
+	struct hca_comp_channel *channel;
+	uint64_t user_handle;
+	uint32_t armed_word;	  /* last arm word acted upon, host order */
+	uint32_t last_notified_pi;
+	uint32_t comp_events;	  /* delivered so far */
+	uint32_t refs;		  /* QPs and SRQs that use it */
+};
+
+/* ---- queue pairs ---- */
+
+enum hca_qp_type { HCA_QP_RC = 0, HCA_QP_UC, HCA_QP_UD, HCA_QP_DCI, HCA_QP_DCT };
+
+enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
+	HCA_QPS_RST = 0,
+	HCA_QPS_INIT = 1,
+	HCA_QPS_RTR = 2,
+	HCA_QPS_RTS = 3,
+	HCA_QPS_ERR = 6,
+};
+
+struct hca_srq {
+	uint32_t srqn, pdn, user_index;
+	uint8_t *buf;
+	uint32_t wqe_cnt, wqe_shift;
+	uint32_t *dbrec;
+	uint32_t head; /* WQE index to consume next (linked list) */
+	uint32_t consumed;
+	uint32_t refs;
+};
+
+/* Address and attributes of a connection, set by the modify commands. */
+struct hca_path {
+	struct in6_addr dgid; /* RoCE: the peer's GID, IPv4-mapped or IPv6 */
+	uint16_t dlid;	      /* link layer InfiniBand (not routed by softhca) */
+	uint8_t dmac[6];
+	uint8_t sgid_index;
+	uint8_t tclass, hop_limit, sl;
+	uint16_t udp_sport; /* 0: derived from the QPNs */
+	uint16_t pkey_index;
+};
+
+struct hca_rc; /* data half: requester and responder state, rc.h */
+
+struct hca_qp {
+	uint32_t qpn;
+	enum hca_qp_type type;
+	enum hca_qp_state state;
+	uint32_t pdn;
+	uint32_t user_index;
+	uint32_t access; /* HCA_REMOTE_* that the QP grants (rwe, rre, rae) */
+	uint64_t user_handle;
+
+	uint8_t *sq;	    /* guest memory: 1 << log_sq_size blocks of 64 bytes; NULL: no SQ */
+	uint32_t log_sq_size;
+	uint8_t *rq;	    /* guest memory: rq_cnt entries of 1 << rq_shift bytes; NULL: no RQ */
+	uint32_t rq_cnt, rq_shift;
+	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
+	uint32_t uar_page;  /* UAR page the QP was created with */
+	bool sig_all;
+	struct hca_cq *scq, *rcq;
+	struct hca_srq *srq;
+
+	struct hca_path path;
+	uint32_t dest_qpn;
+	uint32_t mtu;	    /* bytes: 256..4096; 256 until set */
+	uint32_t sq_psn, rq_psn;
+	uint8_t ack_timeout; /* 4.096 us << n; 0: no limit */
+	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
+	uint8_t atomic_mode;
+
+	uint16_t sq_ci;	    /* next WQE block that the engine executes, modulo 2^16 */
+	uint16_t sq_pi;	    /* blocks known to be posted, modulo 2^16 */
+	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
+	struct hca_rc *rc;
+	struct hca_qp *next_active; /* engine's list of QPs with work */
+	bool active;
+};
+
+/* ---- tables (objects.c), hca_lock held ---- */
+
+struct hca_qp *hca_find_qp(uint32_t qpn);
+struct hca_mr *hca_find_mr(uint32_t key);
+/* Calls fn for every live QP, for the doorbell-record sweep: continues after
+ * the QP at which the last call stopped, at most n of them. */
+void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));
+
+void hca_lock(void);	  /* control calls: announces itself, so that the engine gives way */
+void hca_unlock(void);
+
+/* UAR pages: page i of the device file, mapped once; NULL beyond the last used. */
+uint8_t *hca_uar_page(uint32_t page);
+uint32_t hca_uar_pages_used(void); /* 1 + highest page handed out */
+
+/* ---- control half calls data half, hca_lock held ---- */
+
+int engine_start(void);			    /* idempotent; at the first GET_CONTEXT */
+int dp_qp_create(struct hca_qp *qp);	    /* allocates qp->rc */
+void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from); /* state and attributes are set */
+void dp_qp_destroy(struct hca_qp *qp);	    /* no packet or CQE of it after return */
+void dp_cq_destroy(struct hca_cq *cq);
+uint32_t dp_first_qpn(void); /* QPNs of this process are [first, first + count): the wire */
+uint32_t dp_qpn_count(void); /* routes by the upper bits; valid after engine_start */
+/* This host's address on the fabric: GID index 0 is this, IPv4-mapped. */
+struct in6_addr dp_gid(void);
+
+/* ---- data half calls control half ---- */
+
+/* One completion event to the channel; called with hca_lock held. */
+void hca_comp_event(struct hca_cq *cq);
+/* Asynchronous events; type is the IBV_EVENT_ number. */
+void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
+
+/* ---- counters and debug, any thread ---- */
+
+struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
+	uint64_t wqes, wqe_bytes;	     /* executed to completion, by all QPs */
+	uint64_t wqes_by_opcode[256];
+	uint64_t pkts_tx, pkts_rx, pkts_dropped, pkts_forwarded;
+	uint64_t retransmits, naks_tx, naks_rx, rnr_tx, icrc_errors;
+	uint64_t doorbells_uar, doorbells_sweep; /* first seen in the UAR / only by the sweep */
+	uint64_t cqes, error_cqes;
+	uint64_t engine_sleeps;
+};
+extern struct hca_stats hca_stats;
+
+#endif
