@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything that the host library, device code and (struct gdri_ctl) remote
+ * PEs share. Private: may change in any release, together with
+ * GDR_ABI_VERSION; gdr_init refuses device code and peers of another one.
+ *
+ * Fields say who writes them: (host) before kernels run, (dev) device code by
+ * atomics, (nic) the NIC, (peer) other PEs through the fabric. */
+#ifndef GDRI_ABI_H
+#define GDRI_ABI_H
+
+#include <gdr/impl/mlx5_hw.h>
+#include <gdr/version.h>
+
+#define GDRI_LINE 128u /* cache line of a GPU, two of a CPU */
+#define GDRI_ALIGNED __attribute__((aligned(128)))
+
+#define GDRI_MAX_PES 1024	/* full mesh: a stated limit */
+#define GDRI_BARRIER_ROUNDS 10	/* 2^10 = GDRI_MAX_PES */
+#define GDRI_WAIT_RECORDS 16
+#define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
+#define GDRI_MAX_ERRORS 64
+#define GDRI_FETCH_SLOTS 4096u
+#define GDRI_FETCH_SLOT_SIZE 16u
+
+/* ------------------------------------------------------------------ queues */
+
+/* One RC queue pair to one peer. Indexes count 64-byte blocks, are 64 bits
+ * wide, never wrap, and are masked where they are used. */
+struct GDRI_ALIGNED gdri_qp {
+	/* constants (host) */
+	uint8_t *sq;		 /* depth blocks */
+	uint64_t *db;		 /* doorbell register: one 8-byte store */
+	uint32_t *dbrec;	 /* send doorbell record (the second dword), big-endian */
+	struct gdri_cqe *cq;	 /* cq_mask + 1 entries of 64 bytes */
+	uint32_t qpn_shifted;	 /* qpn << 8, big-endian as it stands in WQE and doorbell */
+	uint32_t qpn;
+	uint32_t depth;		 /* blocks, a power of two, 128..32768 */
+	uint32_t cq_mask;	 /* 0: one entry, overwritten (cc=1); else a ring of depth entries */
+	int32_t peer;
+	uint32_t slot;
+	gdri_be32_t rkey_data;	 /* peer's heap, relaxed ordering: data */
+	gdri_be32_t rkey_sync;	 /* peer's heap, strict ordering: signals, atomics, flags */
+
+	/* (dev) blocks reserved */
+	GDRI_ALIGNED uint64_t rsvd;
+
+	/* (dev) blocks published, and the baton of publication: whoever reserved
+	 * at `ready_index` may publish. index << 1 | last, where last says that the
+	 * WQE before the index has two blocks: its CQE carries index - 2, so that
+	 * a waiter waits for done >= index - last. */
+	GDRI_ALIGNED uint64_t ready;
+
+	/* (dev) completion */
+	GDRI_ALIGNED uint64_t done; /* every block below is complete */
+	uint64_t cq_ci;	  /* ring: next CQE to consume, free-running */
+	int32_t err;	  /* 0, or the status of the first error: sticky */
+	uint32_t err_rec; /* 1 + index in gdri_dev.errs, 0: none */
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_qp) == 4 * GDRI_LINE, "lines of gdri_qp");
+GDR_STATIC_ASSERT(offsetof(struct gdri_qp, rsvd) == 1 * GDRI_LINE, "lines of gdri_qp");
+GDR_STATIC_ASSERT(offsetof(struct gdri_qp, ready) == 2 * GDRI_LINE, "lines of gdri_qp");
+GDR_STATIC_ASSERT(offsetof(struct gdri_qp, done) == 3 * GDRI_LINE, "lines of gdri_qp");
+
+/* ------------------------------------------------------------------- peers */
+
+struct gdri_peer {
+	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
+	uint64_t rsvd;
+};
+
+/* A registered buffer outside the heap. Published by writing `len` last
+ * (release; pairs with the acquire in the look-up); len 0: free. */
+struct gdri_buffer {
+	uint64_t addr;
+	uint64_t len;
+	gdri_be32_t lkey;
+	uint32_t rsvd;
+};
+
+/* ------------------------------------------------------------------ errors */
+
+enum gdri_error_kind {
+	GDRI_ERROR_CQE = 1,  /* completion with error */
+	GDRI_ERROR_WAIT = 2, /* a wait expired or was ended */
+	GDRI_ERROR_ARG = 3,  /* an argument was refused */
+};
+
+enum gdri_op { /* what was under way: for messages and wait records */
+	GDRI_NONE,
+	GDRI_PUT,
+	GDRI_GET,
+	GDRI_P,
+	GDRI_G,
+	GDRI_PUT_SIGNAL,
+	GDRI_SIGNAL,
+	GDRI_AMO,
+	GDRI_FETCH_AMO,
+	GDRI_QUIET,
+	GDRI_FENCE,
+	GDRI_BARRIER,
+	GDRI_SYNC,
+	GDRI_WAIT_UNTIL,
+	GDRI_SIGNAL_WAIT,
+	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
+	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
+};
+
+struct gdri_error { /* (dev) in memory that the host reads while kernels run */
+	uint32_t state; /* 0 free, 1 taken, 2 complete (release; pairs with the host's acquire) */
+	uint32_t kind;
+	int32_t status; /* -GDR_E* */
+	uint32_t op;	/* enum gdri_op */
+	int32_t peer;	/* CQE: PE addressed. WAIT: end of the chain of waits, -1 unknown */
+	int32_t waited_for; /* WAIT: PE waited for directly, -1 unknown */
+	uint32_t qpn;
+	uint32_t wqe_index; /* modulo 2^16 */
+	uint8_t wqe_opcode, syndrome, vendor_syndrome;
+	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
+	uint32_t line;	  /* checked build: caller's source line */
+	uint64_t addr;	  /* remote offset, or the argument refused */
+	uint64_t local;	  /* local address */
+	uint64_t len;	  /* bytes */
+	uint64_t time_ns; /* gdri_clock_ns */
+	uint64_t waited_ns;
+	char file[48]; /* checked build: tail of the caller's file name */
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
+
+/* ------------------------------------- control area: first bytes of the heap */
+
+enum { GDRI_WAIT_IDLE = 0, GDRI_WAIT_WAITING = 1, GDRI_WAIT_FAILED = 2 };
+
+/* Whom this PE waits for (dev), read by peers that follow the chain. `beat`
+ * moves while the waiter polls: a stopped PE's stands still. FAILED stays, with
+ * the culprit in `peer`, so that whoever asks later is led past this PE. */
+struct gdri_wait {
+	uint32_t state;
+	int32_t peer; /* -1: unknown (a wait on memory that any PE may write) */
+	uint32_t op;
+	uint32_t beat;
+	uint64_t since_ns;
+	uint64_t addr; /* heap offset waited on, or 0 */
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_wait) == 32, "gdri_wait");
+
+struct gdri_ctl {
+	uint64_t magic; /* (host) GDRI_CTL_MAGIC: link check and mapping check */
+	uint64_t pe;	/* (host) */
+	uint64_t rsvd[14];
+	/* (peer) dissemination barrier: epoch of the round's partner */
+	uint64_t barrier[GDRI_BARRIER_ROUNDS];
+	uint64_t rsvd1[6];
+	struct gdri_wait waits[GDRI_WAIT_RECORDS];
+	/* (peer) scratch of the link check: written, read and added to at init */
+	uint64_t link[GDRI_MAX_PES];
+	/* (peer) what PE i found when a wait of its expired: culprit + 1, or 0 */
+	uint64_t notice[GDRI_MAX_PES];
+	/* (nic) results of fetching atomics and of g; sink for the others */
+	uint8_t fetch[GDRI_FETCH_SLOTS * GDRI_FETCH_SLOT_SIZE];
+	uint8_t sink[128];
+	/* (peer) link check: one path-MTU message each way */
+	uint8_t link_data[2][4096];
+};
+#define GDRI_CTL_MAGIC 0x3152445f5244474cull
+#define GDRI_CTL_SIZE (128u * 1024u) /* the allocator starts here */
+GDR_STATIC_ASSERT(sizeof(struct gdri_ctl) <= GDRI_CTL_SIZE, "control area");
+
+/* ------------------------------------------------------------ device state */
+
+enum { /* gdri_dev.flags (host) */
+	GDRI_DEV_NIC_ATOMICS = 1, /* some PE is reached by NIC: all atomics and ADD signals are */
+	GDRI_DEV_MIXED = 2,	  /* peers that are both mapped and have queues in use */
+	GDRI_DEV_READ_FLUSH = 4,  /* reads need a DUMP before their data is visible */
+};
+
+struct GDRI_ALIGNED gdri_dev {
+	/* constants (host) */
+	uint32_t abi_version; /* GDR_ABI_VERSION */
+	uint32_t struct_size;
+	int32_t pe, n_pes;
+	uint32_t n_slots; /* queues per peer; 0: no queues at all */
+	uint32_t flags;
+	uint8_t *heap;
+	uint64_t heap_size;
+	struct gdri_ctl *ctl;	   /* == heap */
+	struct gdri_peer *peers;   /* [n_pes] */
+	struct gdri_qp *qps;	   /* [n_pes * n_slots], peer-major; sq NULL: none to that peer */
+	uint64_t *used;		   /* (dev) bitmap of queues ever posted to; never cleared */
+	gdri_be32_t lkey;	   /* own heap; addresses are heap offsets (iova 0) */
+	uint32_t n_used_words;
+	uint64_t timeout_ns;	   /* of every wait */
+	struct gdri_error *errors; /* [GDRI_MAX_ERRORS] */
+	struct gdri_buffer *buffers; /* [GDRI_MAX_BUFFERS] */
+	uint32_t *abort;	   /* host sets it to end every wait with -GDR_EABORTED */
+
+	/* (dev) */
+	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
+	int32_t latched;	/* first status not yet reported by quiet */
+	int32_t failed;		/* 1 + culprit of the first expired wait; 0: none */
+	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
+	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
+	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
+};
+GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");
+
+#endif

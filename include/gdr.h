@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one header of gdr: host API, kernel launch, device API. */
+#ifndef GDR_H
+#define GDR_H
+
+#include <gdr/device.h>
+#include <gdr/host.h>
+#include <gdr/launch.h>
+#include <gdr/simt.h>
+
+#endif

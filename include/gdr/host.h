@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Host API: bring-up, symmetric memory, host-initiated transfers, errors.
+ *
+ * Functions return 0 or -GDR_E* (gdr/status.h) unless said otherwise, and log
+ * the reason of a failure once on stderr. "Collective" means: every PE of the
+ * job calls it, in the same order among collective calls. Nothing blocks for
+ * ever: GDR_INIT_TIMEOUT bounds bring-up, GDR_TIMEOUT every later wait. */
+#ifndef GDR_HOST_H
+#define GDR_HOST_H
+
+#include <gdr/macros.h>
+#include <gdr/status.h>
+#include <gdr/version.h>
+
+GDR_EXTERN_C_BEGIN
+
+/* ---- bring-up ---- */
+
+struct gdr_bootstrap;
+
+struct gdr_init_attr {
+	size_t size;		/* sizeof(struct gdr_init_attr): lets it grow */
+	size_t heap_size;	/* bytes per PE, the same on all; 0: GDR_HEAP_SIZE */
+	const char *transports; /* "p2p,nic", "nic", ...; NULL: GDR_TRANSPORTS */
+	struct gdr_bootstrap *bootstrap; /* NULL: chosen from the environment. Else
+					  * owned by gdr from the call on, also on failure */
+};
+#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0}
+
+/* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on
+ * all PEs or on none, within GDR_INIT_TIMEOUT. May be called again after
+ * gdr_finalize. Not thread-safe against itself and gdr_finalize; programs may
+ * call MPI_Init before or after. */
+GDR_API int gdr_init(void);
+GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);
+
+/* Collective while all PEs live. Waits for kernels of the host device, completes
+ * what is outstanding, frees everything. Bounded also after an error, then it
+ * does not wait for peers. Idempotent: 0 when not initialised. */
+GDR_API int gdr_finalize(void);
+
+/* Asks the launcher to end the whole job with `code`; does not return while the
+ * launcher can, else leaves the process with `code`. */
+GDR_API void gdr_global_exit(int code);
+
+/* Own number and number of PEs; -GDR_ESTATE outside init/finalize. In device code
+ * the functions of the same name in gdr/device.h are used. */
+GDR_API int gdr_host_my_pe(void);
+GDR_API int gdr_host_n_pes(void);
+
+/* Version of the library: major * 10000 + minor * 100 + patch. */
+GDR_API int gdr_version(void);
+
+/* ---- symmetric memory ---- */
+
+/* Collective, same size (and alignment, a power of two) on all PEs: PEs that
+ * disagree get NULL on every PE. Contents are indeterminate (calloc: zero).
+ * Returns NULL on failure, gdr_status() says why. Size 0 gives NULL and no error. Implies a barrier. */
+GDR_API void *gdr_malloc(size_t size);
+GDR_API void *gdr_calloc(size_t count, size_t size);
+GDR_API void *gdr_align(size_t alignment, size_t size);
+
+/* Collective, the same object on all PEs. NULL is a no-op. Implies a barrier, after
+ * which no PE uses the memory. */
+GDR_API int gdr_free(void *ptr);
+
+/* Address at which the object `ptr` of PE `pe` can be read and written with
+ * plain loads and stores, or NULL when it is reached through the NIC only, when
+ * ptr is not in the heap, or pe is out of range. */
+GDR_API void *gdr_host_ptr(const void *ptr, int pe);
+
+struct gdr_heap_info {
+	size_t size, used, largest_free; /* bytes */
+	size_t objects;
+};
+GDR_API int gdr_heap_query(struct gdr_heap_info *info);
+
+/* Local. Makes len bytes at addr usable as source of put and destination of
+ * get. At most 64 buffers at a time, not overlapping. addr must stay allocated
+ * until gdr_buffer_unregister(addr); no operation on it may be outstanding then. */
+GDR_API int gdr_buffer_register(void *addr, size_t len);
+GDR_API int gdr_buffer_unregister(void *addr);
+
+/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h ---- */
+
+GDR_API int gdr_host_put(void *dst, const void *src, size_t len, int pe);
+GDR_API int gdr_host_get(void *dst, const void *src, size_t len, int pe);
+GDR_API int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe);
+GDR_API int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe);
+GDR_API int gdr_host_fence(void);
+GDR_API int gdr_host_quiet(void);
+
+/* Collective. Completes all operations of the PE (host and device, all threads and
+ * kernels that are ordered before the call), then waits for all PEs. */
+GDR_API int gdr_barrier_all(void);
+
+/* ---- errors ---- */
+
+/* Text of a status code (either sign); never NULL. */
+GDR_API const char *gdr_strerror(int status);
+
+/* First status that was latched since the last quiet, or 0. */
+GDR_API int gdr_host_status(void);
+
+struct gdr_error {
+	int status;	   /* -GDR_E* */
+	int peer;	   /* PE to blame: addressed by the operation, or end of the chain of waits; -1 unknown */
+	int waited_for;	   /* PE waited for directly; -1 unknown */
+	const char *op;	   /* "put", "barrier", ...; static */
+	uint32_t qpn;	   /* queue pair, 0: none */
+	uint32_t wqe_index; /* modulo 2^16 */
+	unsigned syndrome, vendor_syndrome;
+	int is_cause; /* 0: the completion seen may be a later flush of the real cause */
+	uint64_t addr, len;   /* remote heap offset, bytes */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC */
+	uint64_t waited_ns;
+	char text[256]; /* all of it in words */
+};
+
+/* Copies up to max error records, oldest first, without removing them; returns the
+ * number that exist. Any thread, also while kernels run. */
+GDR_API int gdr_errors(struct gdr_error *out, int max);
+
+/* Ends every wait of this PE, host and device, with -GDR_EABORTED, until the next gdr_init. */
+GDR_API int gdr_abort_waits(void);
+
+/* What was chosen at init, for programs that say what they run on. Strings are
+ * valid until gdr_finalize. */
+struct gdr_job_info {
+	const char *device_kind; /* "host device" (CPU threads) or "cuda" */
+	const char *bootstrap;	 /* "pmix", "single" */
+	const char *nic;	 /* "mlx5_0", NULL: no NIC in use */
+	const char *nic_text;	 /* firmware, link layer, GID in words; NULL */
+	int n_p2p, n_nic;	 /* PEs (oneself included) by path */
+	int n_nodes;
+	size_t heap_size;
+	uint32_t n_queues, queue_depth; /* queue pairs of this PE */
+};
+GDR_API int gdr_query(struct gdr_job_info *info);
+
+GDR_EXTERN_C_END
+
+#endif

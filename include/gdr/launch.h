@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One kernel source, two worlds: how a kernel is declared, launched and
+ * awaited so that the same file compiles as CUDA C (nvcc) and as C11 for the
+ * host device, whose blocks run on CPU threads.
+ *
+ *	struct args { int *data; int n; };
+ *	GDR_KERNEL(scale, struct args, a)
+ *	{
+ *		int i = (int)(gdr_block_id() * gdr_block_size() + gdr_thread_id());
+ *		if (i < a.n)
+ *			a.data[i] *= 2;
+ *	}
+ *	...
+ *	struct args a = {data, n};
+ *	ret = gdr_launch(scale, blocks, threads, 0, stream, &a);
+ *	ret = gdr_stream_sync(stream);
+ *
+ * A CUDA program that has no wish for the host device uses <<<>>> as ever. */
+#ifndef GDR_LAUNCH_H
+#define GDR_LAUNCH_H
+
+#include <gdr/macros.h>
+#include <gdr/status.h>
+
+GDR_EXTERN_C_BEGIN
+
+/* A queue of kernels that run in order; NULL is the default stream. Under CUDA this
+ * is cudaStream_t. */
+typedef struct CUstream_st *gdr_stream_t;
+
+#define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
+#define GDR_MAX_SHARED (48u * 1024u)
+
+#ifdef __CUDACC__
+
+#define GDR_KERNEL(name, type, arg) static __global__ void name(type arg)
+#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
+	gdri_cuda_launch((const void *)(name), (grid), (block), (shared), (stream), (argp))
+
+static inline int gdri_cuda_launch(const void *kernel, unsigned grid, unsigned block, size_t shared,
+				   gdr_stream_t stream, const void *arg)
+{
+	void *args[1] = {(void *)arg};
+
+	return cudaLaunchKernel(kernel, dim3(grid), dim3(block), args, shared, stream) == cudaSuccess
+		       ? GDR_OK
+		       : -GDR_ESYSTEM;
+}
+
+static inline int gdr_stream_create(gdr_stream_t *stream)
+{
+	return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) == cudaSuccess ? GDR_OK
+										       : -GDR_ESYSTEM;
+}
+
+static inline int gdr_stream_sync(gdr_stream_t stream)
+{
+	return cudaStreamSynchronize(stream) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+}
+
+static inline int gdr_stream_destroy(gdr_stream_t stream)
+{
+	return cudaStreamDestroy(stream) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+}
+
+/* Copies between host memory and memory of the device, either way. */
+static inline int gdr_memcpy(void *dst, const void *src, size_t len)
+{
+	return cudaMemcpy(dst, src, len, cudaMemcpyDefault) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+}
+
+#else
+
+#define GDR_KERNEL(name, type, arg)                                                                \
+	static void gdri_body_##name(type arg);                                                    \
+	static void name(const void *gdri_arg)                                                     \
+	{                                                                                          \
+		type gdri_copy = *(const type *)gdri_arg;                                          \
+		gdri_body_##name(gdri_copy);                                                       \
+	}                                                                                          \
+	static void gdri_body_##name(type arg)
+#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
+	gdri_hd_launch((name), (grid), (block), (shared), (stream), (argp), sizeof(*(argp)))
+
+/* Asynchronous; the argument struct is copied. Blocks are started in order of their
+ * numbers, all at once up to GDR_HOST_DEVICE_BLOCKS, the others as earlier ones end: as on
+ * a GPU, a kernel whose blocks wait for each other must fit.
+ * -GDR_EINVAL for sizes out of range, -GDR_ENOMEM. */
+GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), unsigned grid, unsigned block,
+			   size_t shared, gdr_stream_t stream, const void *arg, size_t arg_size);
+GDR_API int gdr_stream_create(gdr_stream_t *stream);
+/* Waits for all kernels launched on the stream before; bounded only by theirs. */
+GDR_API int gdr_stream_sync(gdr_stream_t stream);
+GDR_API int gdr_stream_destroy(gdr_stream_t stream);
+GDR_API int gdr_memcpy(void *dst, const void *src, size_t len);
+
+#endif
+
+GDR_EXTERN_C_END
+
+#endif

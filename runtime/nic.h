@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the runtime asks of the network: one RDMA device driven through
+ * rdma-core (verbs and mlx5dv DEVX), whatever stands below it. No other folder
+ * includes infiniband headers; no file here knows whether the device is
+ * silicon. Functions return 0 or -GDR_E*, after logging why. */
+#ifndef GDRI_NIC_H
+#define GDRI_NIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gdr/impl/abi.h>
+#include "runtime/options.h"
+
+struct gdri_nic;
+
+/* Opens the device: nearest by PCIe distance to `near` (a sysfs PCI path of the
+ * GPU, or NULL on the host device) among the active ports that GDR_NIC allows;
+ * chooses port, GID, MTU; checks the capabilities that the device code needs. */
+int gdri_nic_open(const struct gdri_options *opt, const char *near, struct gdri_nic **out);
+void gdri_nic_close(struct gdri_nic *nic); /* accepts half-built objects and NULL */
+
+const char *gdri_nic_name(const struct gdri_nic *nic); /* "mlx5_0" */
+const char *gdri_nic_text(const struct gdri_nic *nic); /* one line in words */
+
+struct gdri_mr_keys {
+	uint32_t lkey, rkey_data, rkey_sync; /* host order; data: relaxed ordering, sync: strict */
+};
+/* Registers the heap: remote addresses are offsets (iova 0), two keys. */
+int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys);
+/* Registers a local buffer (iova = address); *handle for the deregistration. */
+int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
+			     void **handle);
+int gdri_nic_deregister(struct gdri_nic *nic, void *handle);
+
+/* Creates opt->qps_per_pe queue pairs to each of n_pes PEs (oneself too) in one
+ * allocation. `qps` is the device's array [n_pes * qps_per_pe], zeroed; all fields but
+ * the rkeys are filled here. Refuses more PEs than the limit, naming the memory. */
+int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps);
+
+/* The part of this PE's address that goes to every PE, and the part for one. */
+struct gdri_nic_address; /* nic_address.h: fixed size, versioned, checked on receipt */
+size_t gdri_nic_address_size(const struct gdri_nic *nic); /* same on all PEs */
+void gdri_nic_get_address(const struct gdri_nic *nic, void *buf);
+/* addresses: n_pes * address_size bytes in PE order, as received: untrusted. Checks
+ * versions, link layer, MTU; moves every queue pair to RTS and fills the rkeys. */
+int gdri_nic_connect(struct gdri_nic *nic, const void *addresses, int pe, int n_pes,
+		     struct gdri_qp *qps);
+
+/* Bytes that a PE's queues to n_pes peers take. */
+size_t gdri_nic_queue_bytes(const struct gdri_options *opt, int n_pes);
+
+#endif
