@@ -155,7 +155,9 @@ struct hca_mr *hca_find_mr(uint32_t key);
 void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));
 
 void hca_lock(void);	  /* control calls: announces itself, so that the engine gives way */
-void hca_unlock(void);
+void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
+void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
+bool hca_lock_wanted(void);	/* a control call waits: the engine should end its batch */
 
 /* UAR pages: page i of the device file, mapped once; NULL beyond the last used. */
 uint8_t *hca_uar_page(uint32_t page);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of softhca: stderr, one write a line, prefix "softhca: ". Silent
+ * unless something is wrong or SOFTHCA_DEBUG asks. */
+#ifndef SOFTHCA_LOG_H
+#define SOFTHCA_LOG_H
+
+void hca_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Use hca_debug(): it skips the arguments when the level is off. */
+void hca_log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+unsigned hca_debug_level(void);
+
+#define hca_debug(level, ...)                                                                      \
+	do {                                                                                       \
+		if (hca_debug_level() >= (level))                                                  \
+			hca_log_debug(__VA_ARGS__);                                                \
+	} while (0)
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything that can be set from outside: the SOFTHCA_* variables, one table.
+ * Read once, at the first use; values are checked strictly and a variable that
+ * softhca does not know is reported, so that a typing error does not go
+ * unnoticed. options.c is the only file that reads the environment. */
+#ifndef SOFTHCA_OPTIONS_H
+#define SOFTHCA_OPTIONS_H
+
+#include <stdint.h>
+
+enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
+
+/* X(field, NAME, TYPE, "default", "help"); TYPE is one of
+ *   LINK  enum hca_link: eth or ib
+ *   MTU   uint32_t: 256, 512, 1024, 2048 or 4096
+ *   UINT  uint32_t, decimal, 0 to 4294967295
+ *   STR   const char *: any text, NULL when unset and the default is "" */
+#define HCA_OPTIONS(X)                                                                             \
+	X(link, "SOFTHCA_LINK", LINK, "eth", "link layer of the port: eth (RoCEv2) or ib")         \
+	X(mtu, "SOFTHCA_MTU", MTU, "4096", "active MTU of the port: 256, 512, 1024, 2048, 4096")   \
+	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
+	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
+	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
+
+#define HCA_OPTION_CTYPE_LINK enum hca_link
+#define HCA_OPTION_CTYPE_MTU  uint32_t
+#define HCA_OPTION_CTYPE_UINT uint32_t
+#define HCA_OPTION_CTYPE_STR  const char *
+
+struct hca_options {
+#define HCA_OPTION_FIELD(field, name, type, def, help) HCA_OPTION_CTYPE_##type field;
+	HCA_OPTIONS(HCA_OPTION_FIELD)
+#undef HCA_OPTION_FIELD
+};
+
+/* Reads the environment at the first call. Any thread; never fails: a value
+ * that cannot be used is reported on stderr and the default taken. */
+const struct hca_options *hca_options(void);
+
+#endif
