@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Promela model of a send queue: device/gdr/impl/nic.h as posters, the NIC as
+ * a process, memory that makes stores visible late. Checked by ./run for:
+ *
+ *  - no WQE is fetched before it is written            (assert in nic)
+ *  - no doorbell is lost, no deadlock on a full ring   (invalid end state)
+ *  - no completion is reported early                   (assert in wait_done)
+ *  - an error reaches every waiter                     (invalid end state)
+ *
+ * Each NO_* macro takes one safeguard out; ./run shows that the checker then
+ * finds the fault. Ring of 4 blocks, counters of 3 bits: the proportions of
+ * 32768 blocks and 16 bits, with indexes that start so that both wrap.
+ *
+ * Indexes here are true ones (the 64-bit indexes of the code); what the NIC
+ * reports and what the doorbell carries is taken modulo M. */
+
+#ifndef POSTERS
+#define POSTERS 2
+#endif
+#ifndef POSTS
+#define POSTS 3
+#endif
+#define N 4		/* blocks of the ring */
+#define M 8		/* range of the counter in CQE and doorbell */
+#ifndef START
+#define START 6		/* first index: wraps N at 8 and M at 8 and 16 */
+#endif
+
+#define WRAP(x) ((x) & (M - 1))
+#define SLOT(x) ((x) & (N - 1))
+
+/* What wakes a poller. One that does not look at the CQE's opcode takes an error
+ * for "not yet". */
+#ifdef NO_ERROR_LATCH
+#define NEWS (!cqe_err && WRAP(done) != WRAP(cqe + 1))
+#else
+#define NEWS (WRAP(done) != WRAP(cqe + 1) || cqe_err)
+#endif
+
+byte rsvd = START;
+byte ready = START;
+bit last2 = 0;		/* kept in the same word as ready */
+byte done = START;
+bit err = 0;
+
+/* Memory of the ring. written[s]: index whose WQE the poster stored in block s;
+ * visible[s]: what the NIC would read there. A store becomes visible at any
+ * time, at the latest when a fence of a thread that is ordered after it ends. */
+byte written[N];
+byte visible[N];
+byte blocks[N];		/* length of that WQE, 1 or 2 blocks */
+
+byte dbrec = WRAP(START);	/* doorbell record, in order behind the fence */
+byte db = WRAP(START);		/* doorbell register: the last value stored */
+bit db_new = 0;
+
+byte cqe = WRAP(START - 1);	/* one-entry CQ: counter of the last completion */
+bit cqe_err = 0;
+byte executed = START;		/* true index, for the assertions only */
+byte finished = 0;
+
+/* F1: the poster's own WQE and, through the baton, those of all posters that
+ * handed over without ringing. */
+inline fence(upto)
+{
+#ifndef NO_FENCE
+	d_step {
+		i = done;
+		do
+		:: i < upto -> visible[SLOT(i)] = written[SLOT(i)]; i++
+		:: else -> break
+		od;
+		i = 0
+	}
+#else
+	skip
+#endif
+}
+
+/* One reading of the CQ; sets `d` to a lower bound of what is complete. */
+inline poll()
+{
+#ifndef NO_RSVD_FIRST
+	r = rsvd;
+	atomic { c = cqe; e = cqe_err }
+#else
+	atomic { c = cqe; e = cqe_err };
+	r = rsvd;
+#endif
+	d_step {
+#ifndef NO_ERROR_LATCH
+		if
+		:: e -> err = 1
+		:: else -> skip
+		fi;
+#endif
+		if
+		:: !e ->
+			d = r - WRAP(r - (c + 1));
+#ifdef NO_PLUS_ONE
+			d = d + 1;
+#endif
+			if
+			:: d > done -> done = d
+			:: else -> skip
+			fi
+		:: else -> skip
+		fi;
+		/* the claim: whatever is reported complete has been executed */
+		assert(done <= executed);
+		c = 0; r = 0; d = 0; e = 0
+	}
+}
+
+proctype poster()
+{
+	byte base, n, posts, i, c, r, d;
+	bit e, got, failed;
+
+	posts = 0;
+	do
+	:: posts < POSTS && !failed ->
+		if
+		:: n = 1
+		:: n = 2
+		fi;
+		/* reserve */
+#ifndef NO_CHECK_BEFORE_RESERVE
+		got = 0;
+		do
+		:: got -> break
+		:: !got && err -> failed = 1; break
+		:: !got && !err ->
+			base = rsvd;
+			if
+			:: base + n - done > N - 1 ->
+				/* full: wait until something can have changed, then look */
+				(db_new || NEWS || err ||
+				 rsvd != base || rsvd + n - done <= N - 1);
+				poll()
+			:: else ->
+				atomic {
+					if
+					:: rsvd == base -> rsvd = base + n; got = 1
+					:: else -> skip
+					fi
+				}
+			fi
+		od;
+#else
+		atomic { base = rsvd; rsvd = base + n };
+		do
+		:: base + n - done <= N - 1 -> break
+		:: err -> failed = 1; break
+		:: else ->
+			(db_new || NEWS || err ||
+			 base + n - done <= N - 1);
+			poll()
+		od;
+#endif
+		if
+		:: failed -> break
+		:: else -> skip
+		fi;
+		/* write: into the store buffer */
+		skip;
+		d_step {
+			assert(cqe_err || base + n - executed <= N);
+			written[SLOT(base)] = base;
+			written[SLOT(base + n - 1)] = base;
+			blocks[SLOT(base)] = n
+		};
+		/* publish: wait for the baton */
+		(ready == base);
+		if
+#ifndef NO_LAST_RINGS
+		:: rsvd == base + n ->
+#else
+		:: rsvd == base + n && n == 2 ->
+#endif
+			fence(base + n);
+			dbrec = WRAP(base + n);
+			d_step { db = WRAP(base + n); db_new = 1 };
+			d_step { ready = base + n; last2 = (n == 2) }
+		:: else ->
+			d_step { ready = base + n; last2 = (n == 2) }
+		fi;
+		posts++
+	:: else -> break
+	od;
+	skip;
+	n = 0;
+	/* quiet: one word tells the index and whether its last WQE has two blocks */
+	d_step { base = ready - last2 };
+#ifdef NO_LAST2
+	base = ready;
+#endif
+	do
+	:: done >= base -> break
+#ifndef NO_ERROR_CHECK
+	:: done < base && err -> failed = 1; break
+#endif
+	:: else ->
+		(NEWS || done >= base || err);
+#ifdef NO_ERROR_CHECK
+		/* a waiter that ignores errors: stuck once the queue has failed */
+		(!cqe_err);
+#endif
+		poll()
+	od;
+	skip;
+	d_step { base = 0; i = 0; finished++ }
+}
+
+proctype nic()
+{
+	byte pi = START, ci = START, nb;
+	bit failing;
+
+	do
+	:: db_new || WRAP(dbrec) != WRAP(pi) ->
+		/* producer index: the farther of doorbell and record */
+		d_step {
+			db_new = 0;
+			if
+			:: WRAP(dbrec - pi) >= WRAP(db - pi) && WRAP(dbrec - pi) <= N ->
+				pi = pi + WRAP(dbrec - pi)
+			:: WRAP(db - pi) > WRAP(dbrec - pi) && WRAP(db - pi) <= N ->
+				pi = pi + WRAP(db - pi)
+			:: else -> skip
+			fi
+		}
+	:: ci != pi ->
+		/* fetch */
+		d_step {
+			assert(visible[SLOT(ci)] == ci);
+			nb = blocks[SLOT(ci)]
+		};
+#ifdef ERRORS
+		if
+		:: !failing -> failing = 1
+		:: skip
+		fi;
+#endif
+		if
+		:: failing ->
+			/* error CQE for this one, flush CQEs for the rest: never success again */
+			d_step { cqe = WRAP(ci); cqe_err = 1; ci = ci + nb }
+		:: else ->
+			d_step { cqe = WRAP(ci); ci = ci + nb; executed = ci }
+		fi;
+		nb = 0
+	:: finished == POSTERS && ci == pi && !db_new -> break
+	od
+}
+
+/* A store becomes visible whenever it likes. */
+proctype memory()
+{
+end:	do
+	:: d_step { visible[0] != written[0] -> visible[0] = written[0] }
+	:: d_step { visible[1] != written[1] -> visible[1] = written[1] }
+	:: d_step { visible[2] != written[2] -> visible[2] = written[2] }
+	:: d_step { visible[3] != written[3] -> visible[3] = written[3] }
+	:: finished == POSTERS -> break
+	od
+}
+
+init {
+	byte k;
+
+	atomic {
+		for (k : 0 .. N - 1) {
+			written[k] = 255;
+			visible[k] = 255
+		}
+		for (k : 1 .. POSTERS) {
+			run poster()
+		}
+		run nic();
+		run memory()
+	}
+}
