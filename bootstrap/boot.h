@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the bootstrap that fits how the process was started, and what is
+ * derived from the bootstrap's few calls. */
+#ifndef GDRI_BOOTSTRAP_BOOT_H
+#define GDRI_BOOTSTRAP_BOOT_H
+
+#include <gdr/bootstrap.h>
+
+/* The most that one PE may contribute to one allgather call. */
+#define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
+
+/* PMIx under a launcher that speaks it, one PE without a launcher. Under a
+ * launcher that starts several processes without PMIx: -GDR_EBOOTSTRAP and a
+ * message that says how to start the job. One bootstrap is open at a time. */
+int gdri_bootstrap_open(struct gdr_bootstrap **out, int timeout_ms);
+
+/* The bootstraps behind it. */
+int gdri_boot_single_open(struct gdr_bootstrap **out);
+int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms);
+
+/* Fills the fields that all bootstraps have, hostname by gethostname(). */
+void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);
+
+/* The checks of arguments that all bootstraps share: 0 or -GDR_EINVAL. */
+int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const void *recv,
+			 size_t len, int timeout_ms);
+
+struct gdri_gathered {
+	size_t *offset; /* n_pes + 1 offsets into data: PE i has [offset[i], offset[i + 1]) */
+	unsigned char *data;
+};
+
+/* Collective: gathers a value whose length differs between PEs, of at most
+ * `max` bytes (the same on all PEs; a longer one is -GDR_EINVAL on all PEs).
+ * On success the caller frees with gdri_gathered_free. */
+int gdri_bootstrap_allgatherv(struct gdr_bootstrap *b, const void *send, size_t len, size_t max,
+			      struct gdri_gathered *out, int timeout_ms);
+void gdri_gathered_free(struct gdri_gathered *g);
+
+#endif

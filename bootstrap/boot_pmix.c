@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bootstrap of a process that a PMIx launcher started: opening, abort and
+ * finalize. PMIx counts its initialisations, so that other users of it in the
+ * process (MPI) keep theirs; this file makes one at the first open and takes
+ * it back when the process exits, not at finalize: once the last user has left,
+ * servers count the process as gone for good, and a fence after a new PMIx_Init
+ * ends with PARTIAL_SUCCESS (Open MPI 4.1 with PMIx 4.2.2). */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "bootstrap/call.h"
+#include "bootstrap/pmix_event.h"
+#include "bootstrap/pmix_job.h"
+#include "bootstrap/pmix_text.h"
+#include "runtime/log.h"
+
+#define ABORT_MS 10000
+#define EXIT_MS	 5000
+
+/* One at a time in a process: the events' state and PMIx itself are the
+ * process's. STUCK while a PMIx_Init is overdue. */
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static enum { IDLE, OPEN, STUCK } state; /* guarded by state_lock */
+
+/* The one initialisation of PMIx; written while the state is OPEN or STUCK. */
+static struct {
+	pid_t owner; /* process that made it, 0: none yet; a forked child owns nothing */
+	pmix_proc_t me;
+	bool at_exit;
+} held;
+
+static void set_state(int to)
+{
+	pthread_mutex_lock(&state_lock);
+	state = to;
+	pthread_mutex_unlock(&state_lock);
+}
+
+static int claim(void)
+{
+	static const char *const why[] = {
+		[OPEN] = "it is open already in this process",
+		[STUCK] = "an earlier PMIx_Init of this process still has not returned; check the "
+			  "launcher's daemon on this node",
+	};
+	int was;
+
+	pthread_mutex_lock(&state_lock);
+	was = state;
+	if (was == IDLE)
+		state = OPEN;
+	pthread_mutex_unlock(&state_lock);
+	if (was == IDLE)
+		return 0;
+	gdri_error("bootstrap: cannot open PMIx: %s", why[was]);
+	return -GDR_ESTATE;
+}
+
+/* --- PMIx_Init, PMIx_Finalize and PMIx_Abort: helper threads --- */
+
+struct process_call {
+	struct gdri_call call;
+	pmix_proc_t me; /* of init */
+	int code;	/* of abort */
+	char text[512];
+};
+
+static void release_process_call(struct gdri_call *c)
+{
+	free((struct process_call *)c);
+}
+
+static struct process_call *new_process_call(int (*run)(struct gdri_call *),
+					     void (*late)(struct gdri_call *))
+{
+	struct process_call *p = calloc(1, sizeof(*p));
+
+	if (!p || gdri_call_init(&p->call, release_process_call)) {
+		free(p);
+		gdri_error("bootstrap: no memory for a call to PMIx");
+		return NULL;
+	}
+	p->call.run = run;
+	p->call.late = late;
+	return p;
+}
+
+/* PMIx counts an initialisation even when it tells that no server answered;
+ * unless this is what happened, a failure has nothing to take back. */
+static int run_init(struct gdri_call *c)
+{
+	struct process_call *p = (struct process_call *)c;
+	pmix_status_t st = PMIx_Init(&p->me, NULL, 0);
+
+	if (st == PMIX_ERR_UNREACH && PMIx_Initialized())
+		PMIx_Finalize(NULL, 0);
+	return st;
+}
+
+static int run_finalize(struct gdri_call *c)
+{
+	(void)c;
+	return PMIx_Finalize(NULL, 0);
+}
+
+static int run_abort(struct gdri_call *c)
+{
+	struct process_call *p = (struct process_call *)c;
+
+	return PMIx_Abort(p->code, p->text, NULL, 0);
+}
+
+static void finalize_pmix(int timeout_ms)
+{
+	struct process_call *p = new_process_call(run_finalize, NULL);
+	struct timespec deadline;
+	int rc;
+
+	if (!p)
+		return;
+	gdri_deadline_in(&deadline, timeout_ms);
+	rc = gdri_call_run(&p->call, &deadline);
+	if (rc == -GDR_ETIMEOUT)
+		gdri_pmix_expired("PMIx_Finalize", timeout_ms);
+	else if (!rc && gdri_pmix_code(p->call.status))
+		gdri_warn("bootstrap: PMIx_Finalize: %s (%d)", PMIx_Error_string(p->call.status),
+			  p->call.status);
+	gdri_call_put(&p->call);
+}
+
+/* A process that exits with its bootstrap open did not end well: without
+ * PMIx_Finalize the launcher sees this and ends the job. */
+static void leave_at_exit(void)
+{
+	int now;
+
+	pthread_mutex_lock(&state_lock);
+	now = state;
+	pthread_mutex_unlock(&state_lock);
+	if (now != IDLE || held.owner != getpid())
+		return;
+	held.owner = 0;
+	finalize_pmix(EXIT_MS);
+}
+
+static int hold(const pmix_proc_t *me)
+{
+	held.me = *me;
+	held.owner = getpid();
+	if (held.at_exit)
+		return 0;
+	if (atexit(leave_at_exit)) {
+		gdri_error("bootstrap: atexit: no memory for a handler");
+		return -GDR_ENOMEM;
+	}
+	held.at_exit = true;
+	return 0;
+}
+
+/* Kept for the next open. */
+static void late_init(struct gdri_call *c)
+{
+	if (c->status == PMIX_SUCCESS)
+		hold(&((struct process_call *)c)->me);
+	set_state(IDLE);
+}
+
+static int init_pmix(const struct timespec *deadline)
+{
+	struct process_call *p = new_process_call(run_init, late_init);
+	int ms = gdri_ms_left(deadline);
+	int rc;
+
+	if (!p)
+		return -GDR_ENOMEM;
+	set_state(STUCK); /* before the call: a late end sets it to IDLE */
+	rc = gdri_call_run(&p->call, deadline);
+	if (rc == -GDR_ETIMEOUT)
+		gdri_pmix_expired("PMIx_Init", ms);
+	else
+		set_state(OPEN);
+	if (!rc && p->call.status != PMIX_SUCCESS)
+		rc = gdri_pmix_failed("PMIx_Init", p->call.status);
+	if (!rc)
+		rc = hold(&p->me);
+	gdri_call_put(&p->call);
+	return rc;
+}
+
+/* --- the contract --- */
+
+static int pmix_allgather(struct gdr_bootstrap *b, const void *send, void *recv, size_t len,
+			  int timeout_ms)
+{
+	return gdri_pmix_round((struct gdri_pmix_boot *)b, send, recv, len, timeout_ms);
+}
+
+static int pmix_barrier(struct gdr_bootstrap *b, int timeout_ms)
+{
+	return gdri_pmix_round((struct gdri_pmix_boot *)b, NULL, NULL, 0, timeout_ms);
+}
+
+static int pmix_abort(struct gdr_bootstrap *b, int code, const char *text)
+{
+	struct process_call *p = new_process_call(run_abort, NULL);
+	struct timespec deadline;
+	int rc;
+
+	(void)b;
+	if (!p)
+		return -GDR_ENOMEM;
+	p->code = code;
+	snprintf(p->text, sizeof(p->text), "%s", text ? text : "");
+	gdri_error("abort of the job with status %d: %s", code, p->text);
+	gdri_deadline_in(&deadline, ABORT_MS);
+	rc = gdri_call_run(&p->call, &deadline);
+	if (rc == -GDR_ETIMEOUT)
+		gdri_pmix_expired("PMIx_Abort", ABORT_MS);
+	else if (!rc && gdri_pmix_code(p->call.status))
+		rc = gdri_pmix_failed("PMIx_Abort", p->call.status);
+	gdri_call_put(&p->call);
+	return rc;
+}
+
+static int pmix_on_peer_lost(struct gdr_bootstrap *b, void (*fn)(void *arg, int pe), void *arg)
+{
+	(void)b;
+	return gdri_pmix_events_notify(fn, arg);
+}
+
+static void pmix_finalize(struct gdr_bootstrap *b, int timeout_ms)
+{
+	struct timespec deadline;
+
+	gdri_deadline_in(&deadline, timeout_ms);
+	gdri_pmix_events_close(&deadline);
+	free(b);
+	set_state(IDLE);
+}
+
+static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadline)
+{
+	uint64_t n, node;
+	int rc;
+
+	rc = gdri_pmix_get_uint(&b->me, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, GDRI_JOB_MAX_PES, true,
+				&n, deadline);
+	if (rc)
+		return rc;
+	if (!n || b->me.rank >= n) {
+		gdri_error("bootstrap: the launcher says that this is PE %u of %llu; check that "
+			   "launcher and program use matching PMIx versions",
+			   b->me.rank, (unsigned long long)n);
+		return -GDR_EBOOTSTRAP;
+	}
+	b->pub.pe = (int)b->me.rank;
+	b->pub.n_pes = (int)n;
+	if (!gdri_pmix_get_uint(&b->me, b->me.rank, PMIX_NODEID, INT32_MAX, false, &node, deadline))
+		b->pub.node = (int)node;
+	if (gdri_pmix_get_string(&b->me, b->me.rank, PMIX_HOSTNAME, b->pub.hostname,
+				 sizeof(b->pub.hostname), deadline))
+		gdri_info("bootstrap: the launcher gives no host name, using %s", b->pub.hostname);
+	return 0;
+}
+
+static struct gdri_pmix_boot *new_boot(void)
+{
+	struct gdri_pmix_boot *b = calloc(1, sizeof(*b));
+
+	if (!b) {
+		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
+		return NULL;
+	}
+	gdri_bootstrap_fill(&b->pub, "pmix");
+	b->pub.allgather = pmix_allgather;
+	b->pub.barrier = pmix_barrier;
+	b->pub.abort = pmix_abort;
+	b->pub.on_peer_lost = pmix_on_peer_lost;
+	b->pub.finalize = pmix_finalize;
+	return b;
+}
+
+static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadline)
+{
+	int rc = 0;
+
+	if (held.owner && held.owner != getpid()) {
+		gdri_error(
+			"bootstrap: this process was forked from one that had opened PMIx, which "
+			"cannot be used across fork");
+		return -GDR_ESTATE;
+	}
+	if (!held.owner)
+		rc = init_pmix(deadline);
+	if (rc)
+		return rc;
+	b->me = held.me;
+	rc = describe_job(b, deadline);
+	return rc ? rc : gdri_pmix_events_open(&b->me, b->pub.n_pes, deadline);
+}
+
+/* Back to IDLE, unless a PMIx_Init is still under way. */
+static void unclaim(void)
+{
+	pthread_mutex_lock(&state_lock);
+	if (state == OPEN)
+		state = IDLE;
+	pthread_mutex_unlock(&state_lock);
+}
+
+int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms)
+{
+	struct gdri_pmix_boot *b;
+	struct timespec deadline;
+	int rc = claim();
+
+	if (rc)
+		return rc;
+	gdri_deadline_in(&deadline, timeout_ms);
+	b = new_boot();
+	rc = b ? open_claimed(b, &deadline) : -GDR_ENOMEM;
+	if (rc) {
+		free(b);
+		unclaim();
+		return rc;
+	}
+	gdri_info("bootstrap: PE %d of %d on %s (node %d)", b->pub.pe, b->pub.n_pes,
+		  b->pub.hostname, b->pub.node);
+	*out = &b->pub;
+	return 0;
+}

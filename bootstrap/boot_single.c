@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bootstrap of a process that nobody launched: a job of one PE. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "runtime/log.h"
+
+static int single_allgather(struct gdr_bootstrap *b, const void *send, void *recv, size_t len,
+			    int timeout_ms)
+{
+	int rc = gdri_bootstrap_check(b, send, recv, len, timeout_ms);
+
+	if (!rc && len)
+		memmove(recv, send, len);
+	return rc;
+}
+
+static int single_barrier(struct gdr_bootstrap *b, int timeout_ms)
+{
+	return gdri_bootstrap_check(b, NULL, NULL, 0, timeout_ms);
+}
+
+static int single_abort(struct gdr_bootstrap *b, int code, const char *text)
+{
+	(void)b;
+	gdri_error("abort with status %d: %s (no launcher to ask: the caller must end the process)",
+		   code, text ? text : "");
+	return -GDR_ENOTSUP;
+}
+
+/* There is no other PE that could be lost. */
+static int single_on_peer_lost(struct gdr_bootstrap *b, void (*fn)(void *arg, int pe), void *arg)
+{
+	(void)b;
+	(void)fn;
+	(void)arg;
+	return 0;
+}
+
+static void single_finalize(struct gdr_bootstrap *b, int timeout_ms)
+{
+	(void)timeout_ms;
+	free(b);
+}
+
+int gdri_boot_single_open(struct gdr_bootstrap **out)
+{
+	struct gdr_bootstrap *b = calloc(1, sizeof(*b));
+
+	if (!b) {
+		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
+		return -GDR_ENOMEM;
+	}
+	gdri_bootstrap_fill(b, "single");
+	b->node = 0;
+	b->allgather = single_allgather;
+	b->barrier = single_barrier;
+	b->abort = single_abort;
+	b->on_peer_lost = single_on_peer_lost;
+	b->finalize = single_finalize;
+	*out = b;
+	return 0;
+}

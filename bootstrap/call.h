@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that may outlive their caller's patience. A struct gdri_call heads an
+ * object that holds every argument and result of one call into another
+ * library. The caller and the other side (a callback or a helper thread) each
+ * own a reference: when the time limit expires the caller marks the call
+ * abandoned and drops its reference, and whatever comes late finds its
+ * arguments alive and writes to nobody's memory. */
+#ifndef GDRI_BOOTSTRAP_CALL_H
+#define GDRI_BOOTSTRAP_CALL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct gdri_call {
+	pthread_mutex_t lock; /* guards done, abandoned and the results of the outer object */
+	pthread_cond_t changed;
+	int refs;
+	bool done;
+	bool abandoned; /* set once, by the waiter; results must not be delivered any more */
+	int status;	/* valid once done */
+	void (*release)(struct gdri_call *); /* frees the outer object, not the call's innards */
+	int (*run)(struct gdri_call *);	     /* helper thread: the blocking call */
+	void (*late)(struct gdri_call *);    /* helper thread: undo a call that came too late */
+};
+
+void gdri_deadline_in(struct timespec *deadline, int timeout_ms);
+/* The earlier of the two. */
+void gdri_deadline_min(struct timespec *deadline, const struct timespec *other);
+/* At least 1, so that it can be passed on as a time limit. */
+int gdri_ms_left(const struct timespec *deadline);
+
+/* One reference, the caller's. 0 or -GDR_ESYSTEM. */
+int gdri_call_init(struct gdri_call *c, void (*release)(struct gdri_call *));
+void gdri_call_get(struct gdri_call *c);
+void gdri_call_put(struct gdri_call *c);
+
+/* Publishes the result and wakes the waiter; the first result counts. */
+void gdri_call_complete(struct gdri_call *c, int status);
+
+/* Waits until done; then 0. At the deadline the call becomes abandoned and
+ * -GDR_ETIMEOUT is returned. `interrupted`, when given, is asked now and then;
+ * nonzero ends the wait in the same way with that value. */
+int gdri_call_wait(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void));
+
+/* As gdri_call_wait, but a timeout leaves the call in progress. */
+int gdri_call_peek(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void));
+
+/* Runs c->run(c) in a helper thread and waits for it: 0 with c->status set,
+ * -GDR_ETIMEOUT (the thread is abandoned), or -GDR_ESYSTEM (not started). */
+int gdri_call_run(struct gdri_call *c, const struct timespec *deadline);
+
+#endif

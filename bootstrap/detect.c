@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The table of launchers and the test of their variables. */
+#include "bootstrap/detect.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct foreign {
+	const char *size_var; /* number of processes of the job */
+	const char *rank_var; /* must be there too; NULL: size alone proves it */
+	const char *name;
+	const char *advice;
+};
+
+/* SLURM_NTASKS is not here on purpose: an allocation sets it for the batch
+ * script and for an interactive shell, which are single processes. */
+static const struct foreign foreigners[] = {
+	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun without PMIx",
+	 "start the job with `srun --mpi=pmix` (`srun --mpi=list` shows whether the cluster has "
+	 "it), "
+	 "or with mpirun of Open MPI inside the allocation"},
+	{"PMI_SIZE", NULL, "a PMI-1 or PMI-2 launcher (hydra, mpiexec of MPICH, srun --mpi=pmi2)",
+	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
+	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun of Open MPI without PMIx",
+	 "use an Open MPI built with PMIx (4.0 or later), and pass the PMIX_* variables on to the "
+	 "program"},
+	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "flux run without PMIx",
+	 "start the job with `flux run -o pmi=pmix` where flux-pmix is installed"},
+	{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun without PMIx",
+	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
+	{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun_rsh",
+	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
+};
+
+/* Variables that point a process at a PMI-1 or PMI-2 server without a size. */
+static const char *const pmi_server_vars[] = {"PMI_FD", "PMI_PORT"};
+
+static const char *lookup(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, n) && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+/* Anything but a plain number counts as "several": a launcher set it. */
+static bool is_one(const char *text)
+{
+	while (*text == '0' && text[1])
+		text++;
+	return !strcmp(text, "1") || !strcmp(text, "0");
+}
+
+/* The value goes into a message: no control characters, bounded. */
+static void append_evidence(struct gdri_launcher *out, const char *name, const char *value)
+{
+	size_t n = strlen(out->evidence);
+	char *p = out->evidence + n;
+
+	snprintf(p, sizeof(out->evidence) - n, "%s%s=%.48s", n ? " " : "", name, value);
+	for (; *p; p++)
+		if (!isprint((unsigned char)*p))
+			*p = '?';
+}
+
+static bool test_foreign(char *const *env, const struct foreign *f, struct gdri_launcher *out)
+{
+	const char *size = lookup(env, f->size_var);
+	const char *rank = f->rank_var ? lookup(env, f->rank_var) : NULL;
+
+	if (!size || (f->rank_var && !rank) || is_one(size))
+		return false;
+	out->kind = GDRI_LAUNCHER_FOREIGN;
+	out->name = f->name;
+	out->advice = f->advice;
+	append_evidence(out, f->size_var, size);
+	if (rank)
+		append_evidence(out, f->rank_var, rank);
+	return true;
+}
+
+static bool test_pmix(char *const *env, struct gdri_launcher *out)
+{
+	const char *ns = lookup(env, "PMIX_NAMESPACE");
+	const char *rank = lookup(env, "PMIX_RANK");
+
+	if (!ns || !*ns || !rank || !*rank)
+		return false;
+	out->kind = GDRI_LAUNCHER_PMIX;
+	out->name = "PMIx";
+	append_evidence(out, "PMIX_NAMESPACE", ns);
+	append_evidence(out, "PMIX_RANK", rank);
+	return true;
+}
+
+/* A PMI server without a job size: the launcher cannot be asked how many. */
+static bool test_pmi_server(char *const *env, struct gdri_launcher *out)
+{
+	const char *value;
+	size_t i;
+
+	if (lookup(env, "PMI_SIZE"))
+		return false;
+	for (i = 0; i < sizeof(pmi_server_vars) / sizeof(pmi_server_vars[0]); i++) {
+		value = lookup(env, pmi_server_vars[i]);
+		if (!value)
+			continue;
+		out->kind = GDRI_LAUNCHER_FOREIGN;
+		out->name = "a PMI-1 or PMI-2 launcher that does not say its number of processes";
+		out->advice = "start the job with mpirun of Open MPI, prterun, or `srun "
+			      "--mpi=pmix`; for one PE unset this variable";
+		append_evidence(out, pmi_server_vars[i], value);
+		return true;
+	}
+	return false;
+}
+
+void gdri_launcher_detect(char *const *env, struct gdri_launcher *out)
+{
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	out->kind = GDRI_LAUNCHER_NONE;
+	out->name = "none";
+	out->advice = "";
+	if (test_pmix(env, out))
+		return;
+	for (i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++)
+		if (test_foreign(env, &foreigners[i], out))
+			return;
+	test_pmi_server(env, out);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the PMIx bootstrap share: the job as the launcher
+ * describes it, single values from it, and a round of exchange. */
+#ifndef GDRI_BOOTSTRAP_PMIX_JOB_H
+#define GDRI_BOOTSTRAP_PMIX_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <gdr/bootstrap.h>
+#include <pmix.h>
+
+#define GDRI_JOB_MAX_PES (1 << 20) /* a larger number is taken for garbage */
+
+struct gdri_pmix_boot {
+	struct gdr_bootstrap pub; /* first: the library casts */
+	pmix_proc_t me;
+	bool broken; /* a collective failed here: the PEs may no longer be in step */
+};
+
+/* Single values; `rank` may be PMIX_RANK_WILDCARD for those of the whole job.
+ * `must` says whether absence is an error (logged) or just -GDR_EBOOTSTRAP. */
+int gdri_pmix_get_uint(const pmix_proc_t *me, pmix_rank_t rank, const char *key, uint64_t max,
+		       bool must, uint64_t *out, const struct timespec *deadline);
+int gdri_pmix_get_string(const pmix_proc_t *me, pmix_rank_t rank, const char *key, char *out,
+			 size_t room, const struct timespec *deadline);
+
+/* One round: every PE's `len` bytes to all. recv may be NULL when len is 0. */
+int gdri_pmix_round(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
+		    int timeout_ms);
+
+#endif

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A round of exchange, which is allgather and barrier alike: each PE puts its
+ * bytes under a key of this round, all fence, each reads all others. The
+ * bytes of a PE exist only after it entered, so reading them proves the
+ * barrier, which the status of a fence alone does not (Slurm 22.05 and Open
+ * MPI 4.1 report success on other nodes when a PE died). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "bootstrap/call.h"
+#include "bootstrap/pmix_event.h"
+#include "bootstrap/pmix_job.h"
+#include "bootstrap/pmix_text.h"
+#include "bootstrap/pmix_value.h"
+#include "runtime/log.h"
+
+#define KEY_MAX	    32
+#define DIAGNOSE_MS 500 /* kept back from the time limit to find out who is missing */
+#define NAMED_MAX   8	/* PEs named in a message */
+
+/* Counts the process's rounds over all openings of the bootstrap: a key is
+ * never reused, as PMIx has no way to delete one. The same on all PEs, because
+ * they make the same sequence of collective calls. */
+static uint64_t round_counter;
+
+struct put {
+	struct gdri_call call;
+	char key[KEY_MAX];
+	size_t size;
+	unsigned char blob[];
+};
+
+/* Without it the fence of Slurm 22.05 waits for the own node only. */
+static const pmix_info_t collect_data[1] = {
+	{.key = PMIX_COLLECT_DATA, .value = {.type = PMIX_BOOL, .data = {.flag = true}}},
+};
+
+struct gather;
+
+struct slot {
+	struct gather *g;
+	pmix_proc_t proc;
+	bool done;
+	pmix_status_t status;
+	enum gdri_blob_fault fault;
+	unsigned type; /* as delivered */
+	size_t size;
+};
+
+struct gather {
+	struct gdri_call call;
+	char key[KEY_MAX];
+	uint64_t round;
+	unsigned char *recv; /* the caller's: not to be touched once abandoned; NULL: only check */
+	size_t len;
+	int pending; /* answers to come, and one for the issuer; guarded by call.lock */
+	int n;
+	struct slot slots[];
+};
+
+static void release_put(struct gdri_call *c)
+{
+	free((struct put *)c);
+}
+
+static void release_fence(struct gdri_call *c)
+{
+	free(c);
+}
+
+static void release_gather(struct gdri_call *c)
+{
+	free((struct gather *)c);
+}
+
+static void *new_call(size_t size, void (*release)(struct gdri_call *))
+{
+	struct gdri_call *c = calloc(1, size);
+
+	if (c && !gdri_call_init(c, release))
+		return c;
+	free(c);
+	gdri_error("bootstrap: no memory for %zu bytes", size);
+	return NULL;
+}
+
+static void write_key(char key[KEY_MAX], uint64_t round)
+{
+	snprintf(key, KEY_MAX, "gdr.%llx", (unsigned long long)round);
+}
+
+/* Blocking calls without an _nb form: in a helper thread. */
+static int run_put(struct gdri_call *c)
+{
+	struct put *p = (struct put *)c;
+	pmix_value_t v;
+	pmix_status_t st;
+
+	memset(&v, 0, sizeof(v));
+	v.type = PMIX_BYTE_OBJECT;
+	v.data.bo.bytes = (char *)p->blob;
+	v.data.bo.size = p->size;
+	st = PMIx_Put(PMIX_GLOBAL, p->key, &v);
+	return st == PMIX_SUCCESS ? PMIx_Commit() : st;
+}
+
+static int publish(struct gdri_pmix_boot *b, uint64_t round, const void *send, size_t len,
+		   const struct timespec *deadline)
+{
+	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
+	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len, release_put);
+	int ms = gdri_ms_left(deadline);
+	int rc;
+
+	if (!p)
+		return -GDR_ENOMEM;
+	write_key(p->key, round);
+	gdri_blob_write_head(p->blob, &id);
+	if (len)
+		memcpy(p->blob + GDRI_BLOB_HEAD, send, len);
+	p->size = GDRI_BLOB_HEAD + len;
+	p->call.run = run_put;
+	rc = gdri_call_run(&p->call, deadline);
+	if (rc == -GDR_ETIMEOUT)
+		gdri_pmix_expired("PMIx_Put and PMIx_Commit", ms);
+	else if (!rc && gdri_pmix_code(p->call.status))
+		rc = gdri_pmix_failed("PMIx_Put and PMIx_Commit", p->call.status);
+	gdri_call_put(&p->call);
+	return rc;
+}
+
+static void fenced(pmix_status_t status, void *cbdata)
+{
+	struct gdri_call *f = cbdata;
+
+	gdri_call_complete(f, status);
+	gdri_call_put(f);
+}
+
+static struct gdri_call *start_fence(void)
+{
+	struct gdri_call *f = new_call(sizeof(*f), release_fence);
+	pmix_status_t st;
+
+	if (!f)
+		return NULL;
+	gdri_call_get(f); /* the callback's */
+	st = PMIx_Fence_nb(NULL, 0, collect_data, 1, fenced, f);
+	if (st != PMIX_SUCCESS) /* no callback will come */
+		fenced(st, f);
+	return f;
+}
+
+/* Under the call's lock. */
+static void parse_slot(struct gather *g, struct slot *s, const pmix_value_t *kv)
+{
+	struct gdri_blob_id id = {g->round, s->proc.rank, (uint32_t)g->len};
+	const unsigned char *payload;
+
+	s->type = kv ? kv->type : 0;
+	s->size = kv && kv->type == PMIX_BYTE_OBJECT ? kv->data.bo.size : 0;
+	s->fault = gdri_blob_parse(kv, &id, &payload);
+	if (!s->fault && g->recv && g->len)
+		memcpy(g->recv + s->proc.rank * g->len, payload, g->len);
+}
+
+static void finish_one(struct gather *g)
+{
+	bool all;
+
+	pthread_mutex_lock(&g->call.lock);
+	all = !--g->pending;
+	pthread_mutex_unlock(&g->call.lock);
+	if (all)
+		gdri_call_complete(&g->call, 0);
+	gdri_call_put(&g->call);
+}
+
+static void got(pmix_status_t status, pmix_value_t *kv, void *cbdata)
+{
+	struct slot *s = cbdata;
+	struct gather *g = s->g;
+
+	pthread_mutex_lock(&g->call.lock);
+	if (!g->call.abandoned) {
+		s->status = status;
+		if (status == PMIX_SUCCESS)
+			parse_slot(g, s, kv);
+		s->done = true;
+	}
+	pthread_mutex_unlock(&g->call.lock);
+	finish_one(g);
+}
+
+static void start_slot(struct gather *g, struct slot *s)
+{
+	pmix_status_t st;
+
+	gdri_call_get(&g->call); /* the callback's */
+	st = PMIx_Get_nb(&s->proc, g->key, NULL, 0, got, s);
+	if (st == PMIX_SUCCESS)
+		return;
+	/* No callback will come, and "operation succeeded" brings no value. */
+	got(st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st, NULL, s);
+}
+
+static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len)
+{
+	size_t n = (size_t)b->pub.n_pes;
+	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]), release_gather);
+	size_t i;
+
+	if (!g)
+		return NULL;
+	write_key(g->key, round);
+	g->round = round;
+	g->recv = recv;
+	g->len = len;
+	g->n = b->pub.n_pes;
+	g->pending = b->pub.n_pes; /* the own slot stands for the issuer */
+	for (i = 0; i < n; i++) {
+		g->slots[i].g = g;
+		g->slots[i].proc = b->me;
+		g->slots[i].proc.rank = (pmix_rank_t)i;
+	}
+	for (i = 0; i < n; i++)
+		if (i != (size_t)b->pub.pe)
+			start_slot(g, &g->slots[i]);
+	gdri_call_get(&g->call);
+	g->slots[b->pub.pe].done = true;
+	finish_one(g);
+	return g;
+}
+
+/* "1, 4, 5 and 12 more": the PEs without an answer, or those with a bad one
+ * where `answered`. Returns how many. Under the call's lock, or abandoned. */
+static int name_missing(const struct gather *g, char *text, size_t room)
+{
+	size_t at = 0;
+	int i, n = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < g->n; i++) {
+		if (g->slots[i].done && g->slots[i].status == PMIX_SUCCESS)
+			continue;
+		if (n++ < NAMED_MAX && at < room)
+			at += (size_t)snprintf(text + at, room - at, "%s%d", at ? ", " : "", i);
+	}
+	if (n > NAMED_MAX && at < room)
+		snprintf(text + at, room - at, " and %d more", n - NAMED_MAX);
+	return n;
+}
+
+/* After a fence that did not end: who has not published this round's bytes? */
+static void find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
+			 const struct timespec *deadline, char *text, size_t room)
+{
+	struct gather *g = start_gather(b, round, NULL, len);
+
+	snprintf(text, room, "unknown");
+	if (!g)
+		return;
+	gdri_call_wait(&g->call, deadline, NULL);
+	pthread_mutex_lock(&g->call.lock);
+	if (!name_missing(g, text, room))
+		snprintf(text, room, "none (all had entered: the launcher is slow or stuck)");
+	pthread_mutex_unlock(&g->call.lock);
+	gdri_call_put(&g->call);
+}
+
+static int lost_in_round(int rc)
+{
+	if (rc == -GDR_EPEERLOST)
+		gdri_error("bootstrap: the collective cannot end: the launcher reports PE %d dead; "
+			   "see that PE's output",
+			   gdri_pmix_events_lost_pe());
+	else
+		gdri_error("bootstrap: the collective cannot end: the connection to the launcher's "
+			   "daemon is lost; %s",
+			   gdri_pmix_advice(PMIX_ERR_LOST_CONNECTION));
+	return rc;
+}
+
+static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
+			 const struct timespec *deadline, int timeout_ms)
+{
+	char text[160];
+
+	find_missing(b, round, len, deadline, text, sizeof(text));
+	gdri_error("bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had "
+		   "not entered it: %s; check whether they are stopped, have exited, are in "
+		   "another call, or are just slow (then raise the time limit)",
+		   b->pub.n_pes, timeout_ms, text);
+	return -GDR_ETIMEOUT;
+}
+
+static int fence(struct gdri_pmix_boot *b, uint64_t round, size_t len,
+		 const struct timespec *deadline, int timeout_ms)
+{
+	struct timespec limit;
+	struct gdri_call *f;
+	int rc, left = gdri_ms_left(deadline);
+
+	gdri_deadline_in(&limit, left - (left / 4 < DIAGNOSE_MS ? left / 4 : DIAGNOSE_MS));
+	f = start_fence();
+	if (!f)
+		return -GDR_ENOMEM;
+	rc = gdri_call_wait(f, &limit, gdri_pmix_events_lost);
+	if (rc == -GDR_ETIMEOUT)
+		rc = fence_expired(b, round, len, deadline, timeout_ms);
+	else if (rc)
+		rc = lost_in_round(rc);
+	else if (gdri_pmix_code(f->status))
+		rc = gdri_pmix_failed("PMIx_Fence", f->status);
+	gdri_call_put(f);
+	return rc;
+}
+
+static int judge_slot(const struct gather *g, const struct slot *s)
+{
+	if (s->status != PMIX_SUCCESS) {
+		gdri_error("bootstrap: PE %u contributed nothing to a collective that the launcher "
+			   "calls complete (PMIx_Get of %s: %s, %d); %s",
+			   s->proc.rank, g->key, PMIx_Error_string(s->status), s->status,
+			   gdri_pmix_advice(s->status));
+		return s->status == PMIX_ERR_NOT_FOUND ? -GDR_EPEERLOST : gdri_pmix_code(s->status);
+	}
+	if (!s->fault)
+		return 0;
+	gdri_error("bootstrap: cannot use what PE %u contributed: %s (key %s, PMIx type %u, %zu "
+		   "bytes, %zu expected); check that all PEs run the same program and library",
+		   s->proc.rank, gdri_blob_fault_text(s->fault), g->key, s->type, s->size,
+		   g->len + GDRI_BLOB_HEAD);
+	return s->fault == GDRI_BLOB_LEN || s->fault == GDRI_BLOB_ROUND ? -GDR_EMISMATCH
+									: -GDR_EBOOTSTRAP;
+}
+
+/* The first fault decides: one line tells enough. */
+static int judge(const struct gather *g)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < g->n && !rc; i++)
+		rc = judge_slot(g, &g->slots[i]);
+	return rc;
+}
+
+static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
+		   const struct timespec *deadline, int timeout_ms)
+{
+	struct gather *g = start_gather(b, round, recv, len);
+	char text[160];
+	int rc;
+
+	if (!g)
+		return -GDR_ENOMEM;
+	rc = gdri_call_wait(&g->call, deadline, gdri_pmix_events_lost);
+	pthread_mutex_lock(&g->call.lock);
+	if (!rc) {
+		rc = judge(g);
+	} else if (rc == -GDR_ETIMEOUT) {
+		name_missing(g, text, sizeof(text));
+		gdri_error("bootstrap: no answer within %d ms to the question for the contribution "
+			   "of PE %s, though the launcher calls the collective complete; check "
+			   "whether these PEs and the launcher's daemons on their nodes still run",
+			   timeout_ms, text);
+	} else {
+		rc = lost_in_round(rc);
+	}
+	pthread_mutex_unlock(&g->call.lock);
+	gdri_call_put(&g->call);
+	return rc;
+}
+
+static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
+		       int timeout_ms)
+{
+	uint64_t round = ++round_counter;
+	struct timespec deadline;
+	int rc;
+
+	gdri_deadline_in(&deadline, timeout_ms);
+	rc = publish(b, round, send, len, &deadline);
+	if (!rc)
+		rc = fence(b, round, len, &deadline, timeout_ms);
+	if (!rc)
+		rc = collect(b, round, recv, len, &deadline, timeout_ms);
+	if (!rc && len)
+		memmove((unsigned char *)recv + (size_t)b->pub.pe * len, send, len);
+	return rc;
+}
+
+int gdri_pmix_round(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
+		    int timeout_ms)
+{
+	int rc = gdri_bootstrap_check(&b->pub, send, recv, len, timeout_ms);
+
+	if (rc)
+		return rc;
+	if (b->broken) {
+		gdri_error(
+			"bootstrap: no more collectives after one that failed: the PEs are out of "
+			"step; end the job");
+		return -GDR_ESTATE;
+	}
+	rc = round_steps(b, send, recv, len, timeout_ms);
+	if (rc)
+		b->broken = true;
+	return rc;
+}
