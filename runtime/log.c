@@ -10,6 +10,7 @@
  * whole, accessed relaxed; no other data is published through them. */
 static int log_level = GDRI_LOG_WARN;
 static int log_pe = -1;
+static _Thread_local char last_error[256];
 
 void gdri_log_set_level(enum gdri_log_level level)
 {
@@ -24,6 +25,16 @@ void gdri_log_set_pe(int pe)
 int gdri_log_enabled(enum gdri_log_level level)
 {
 	return (int)level <= __atomic_load_n(&log_level, __ATOMIC_RELAXED);
+}
+
+const char *gdri_log_last_error(void)
+{
+	return last_error;
+}
+
+void gdri_log_clear_error(void)
+{
+	last_error[0] = 0;
 }
 
 static int prefix(char *buf, size_t room, enum gdri_log_level level)
@@ -44,13 +55,15 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 	va_list ap;
 	int r;
 
-	if (!gdri_log_enabled(level))
+	if (!gdri_log_enabled(level)) /* errors always are */
 		return;
 	n = (size_t)prefix(line, room, level);
 	va_start(ap, fmt);
 	errno = saved;
 	r = vsnprintf(line + n, room - n, fmt, ap);
 	va_end(ap);
+	if (level == GDRI_LOG_ERROR)
+		snprintf(last_error, sizeof(last_error), "%s", line + n);
 	if (r > 0)
 		n += (size_t)r < room - n ? (size_t)r : room - n - 1;
 	line[n++] = '\n';

@@ -21,6 +21,11 @@ int gdri_log_enabled(enum gdri_log_level level);
 void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Text (without prefix) of the last error that the calling thread logged, or "".
+ * For telling peers why a collective step failed here. */
+const char *gdri_log_last_error(void);
+void gdri_log_clear_error(void);
+
 #define gdri_error(...) gdri_log(GDRI_LOG_ERROR, __VA_ARGS__)
 #define gdri_warn(...) gdri_log(GDRI_LOG_WARN, __VA_ARGS__)
 #define gdri_info(...) gdri_log(GDRI_LOG_INFO, __VA_ARGS__)

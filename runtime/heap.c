@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* memfd_create, seals */
+#include "runtime/heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "runtime/log.h"
+
+#define HUGE ((size_t)2 << 20)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* Maps size bytes of fd at a multiple of the huge page: the kernel may then use huge
+ * pages, and the NIC needs fewer entries. */
+static uint8_t *map_aligned(int fd, size_t size)
+{
+	uint8_t *room, *base;
+	size_t head;
+
+	room = mmap(NULL, size + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return NULL;
+	head = -(uintptr_t)room & (HUGE - 1);
+	base = mmap(room + head, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+		    fd, 0);
+	if (base == MAP_FAILED) {
+		munmap(room, size + HUGE);
+		return NULL;
+	}
+	if (head)
+		munmap(room, head);
+	munmap(base + size, HUGE - head);
+	return base;
+}
+
+static int create_memory(struct gdri_heap *heap, uint64_t size)
+{
+	heap->fd = memfd_create("gdr-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (heap->fd < 0 || ftruncate(heap->fd, (off_t)size) ||
+	    fcntl(heap->fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+		gdri_error("heap: cannot create %llu bytes of shared memory: %m",
+			   (unsigned long long)size);
+		return errno == ENOMEM ? -GDR_ENOMEM : -GDR_ESYSTEM;
+	}
+	heap->base = map_aligned(heap->fd, size);
+	if (!heap->base) {
+		gdri_error("heap: cannot map %llu bytes: %m; lower GDR_HEAP_SIZE or raise ulimit -v",
+			   (unsigned long long)size);
+		return -GDR_ENOMEM;
+	}
+	heap->size = size;
+	return 0;
+}
+
+int gdri_heap_open(struct gdri_heap *heap, uint64_t size, int pe)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct gdri_ctl *ctl;
+	int ret;
+
+	*heap = (struct gdri_heap){.fd = -1};
+	if (size < 2 * GDRI_CTL_SIZE || size > INT64_MAX - HUGE) {
+		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)size);
+		return -GDR_EINVAL;
+	}
+	size = (size + page - 1) / page * page;
+	ret = create_memory(heap, size);
+	if (ret) {
+		gdri_heap_close(heap);
+		return ret;
+	}
+	ctl = (struct gdri_ctl *)heap->base;
+	ctl->pe = (uint64_t)pe;
+	ctl->magic = GDRI_CTL_MAGIC;
+	return 0;
+}
+
+void gdri_heap_close(struct gdri_heap *heap)
+{
+	if (heap->base)
+		munmap(heap->base, heap->size);
+	if (heap->fd >= 0)
+		close(heap->fd);
+	*heap = (struct gdri_heap){.fd = -1};
+}
+
+int gdri_heap_map_peer(int fd, uint64_t size, int pe, uint8_t **out, char *why, size_t room)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	const struct gdri_ctl *ctl;
+	uint8_t *base;
+	struct stat st;
+
+	/* Without the seals the peer could shrink it under us: a SIGBUS. */
+	if (fstat(fd, &st) || seals < 0 || (seals & SEALS) != SEALS) {
+		snprintf(why, room, "its memory is not sealed");
+		return -GDR_ESYSTEM;
+	}
+	if ((uint64_t)st.st_size != size) {
+		snprintf(why, room, "its heap has %lld bytes, expected %llu", (long long)st.st_size,
+			 (unsigned long long)size);
+		return -GDR_EMISMATCH;
+	}
+	base = map_aligned(fd, size);
+	if (!base) {
+		snprintf(why, room, "mmap: %s", strerror(errno));
+		return -GDR_ENOMEM;
+	}
+	ctl = (const struct gdri_ctl *)base;
+	if (ctl->magic != GDRI_CTL_MAGIC || ctl->pe != (uint64_t)pe) {
+		snprintf(why, room, "its heap does not carry the mark of PE %d", pe);
+		munmap(base, size);
+		return -GDR_EMISMATCH;
+	}
+	*out = base;
+	return 0;
+}
+
+void gdri_heap_unmap_peer(uint8_t *base, uint64_t size)
+{
+	if (base)
+		munmap(base, size);
+}

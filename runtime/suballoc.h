@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocator of ranges [0, size) inside the symmetric heap. Pure: works on
+ * offsets, never touches the memory, and gives the same offsets for the same
+ * sequence of calls, so that all PEs agree without talking. First fit over an
+ * address-ordered list; neighbouring free ranges are always merged. Not
+ * thread-safe. */
+#ifndef GDRI_SUBALLOC_H
+#define GDRI_SUBALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GDRI_SUBALLOC_GRAIN 256u /* every range starts and ends at a multiple */
+#define GDRI_SUBALLOC_NONE UINT64_MAX
+
+struct gdri_suballoc;
+
+struct gdri_suballoc_info {
+	uint64_t size, used, largest_free;
+	size_t objects;
+};
+
+/* size is rounded down to the grain. NULL: no memory. */
+struct gdri_suballoc *gdri_suballoc_create(uint64_t size);
+void gdri_suballoc_destroy(struct gdri_suballoc *a);
+
+/* alignment: a power of two; len > 0. GDRI_SUBALLOC_NONE when nothing fits (or the
+ * bookkeeping has no memory: the same then holds for no other PE, so callers
+ * make sure with gdri_suballoc_reserve first). */
+uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment);
+
+/* Makes sure that the next alloc needs no memory: 0 or -GDR_ENOMEM. */
+int gdri_suballoc_reserve(struct gdri_suballoc *a);
+
+/* 0, or -GDR_EINVAL when no object starts at `offset`: nothing is changed then. */
+int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset);
+
+/* Bytes of the object that starts at `offset`, 0: none does. */
+uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset);
+
+void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info);
+
+/* Number that differs between allocators of different history, with high probability. */
+uint64_t gdri_suballoc_history(const struct gdri_suballoc *a);
+
+#endif
