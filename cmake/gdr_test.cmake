@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gdr_add_test(NAME n SOURCES s.c.. [PES 2 4] [TRANSPORTS p2p nic] [QUICK nic.2 p2p.3]
+#              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..])
+#
+# Builds the program multi_<n> once and registers, for each PE count and transport, the test
+# multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used,
+# around it a hard time limit. Exit status 0 passes, 77 skips, everything else fails.
+#
+# The quick profile runs what has no label `full`. With QUICK only the listed transport.pes are
+# quick; without it all are.
+#
+# gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL])
+# registers anything else under the same rules.
+
+find_program(GDR_MPIRUN mpirun)
+
+# Environment of every test: what a sanitizer needs and time limits that suit a test.
+set(GDR_TEST_ENV GDR_TIMEOUT=20s GDR_INIT_TIMEOUT=40s)
+if("address" IN_LIST GDR_SANITIZE)
+	list(APPEND GDR_TEST_ENV
+		"ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=0:exitcode=99"
+		"LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
+		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99")
+endif()
+if("thread" IN_LIST GDR_SANITIZE)
+	list(APPEND GDR_TEST_ENV
+		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
+endif()
+
+# The words before a program that run it as N PEs. Under Open MPI as root, with more PEs than cores.
+function(gdr_launch_command out pes transport timeout)
+	set(cmd timeout -k 5 ${timeout} ${GDR_MPIRUN} --allow-run-as-root --oversubscribe -n ${pes})
+	if(transport MATCHES nic)
+		list(APPEND cmd $<TARGET_FILE:softhca_launcher>)
+	endif()
+	set(${out} ${cmd} PARENT_SCOPE)
+endfunction()
+
+function(gdr_test_program target)
+	target_link_libraries(${target} PRIVATE gdri_build gdr)
+	# The checked build and the ring CQ belong to every test.
+	target_compile_definitions(${target} PRIVATE _GNU_SOURCE GDR_CHECKED=1)
+endfunction()
+
+function(gdr_add_test)
+	cmake_parse_arguments(T "" "NAME;TIMEOUT;SUFFIX"
+		"SOURCES;PES;TRANSPORTS;QUICK;LABELS;ENV;ARGS;LIBS" ${ARGN})
+	if(NOT T_TIMEOUT)
+		set(T_TIMEOUT 60)
+	endif()
+	if(NOT T_PES)
+		set(T_PES 2)
+	endif()
+	if(NOT T_TRANSPORTS)
+		set(T_TRANSPORTS p2p nic)
+	endif()
+	if(GDR_SANITIZE)
+		math(EXPR T_TIMEOUT "${T_TIMEOUT} * 3")
+	endif()
+	set(target multi_${T_NAME})
+	if(NOT TARGET ${target})
+		add_executable(${target} ${T_SOURCES})
+		gdr_test_program(${target})
+		target_link_libraries(${target} PRIVATE ${T_LIBS})
+	endif()
+	foreach(transport IN LISTS T_TRANSPORTS)
+		foreach(pes IN LISTS T_PES)
+			set(name multi.${T_NAME})
+			if(T_SUFFIX)
+				string(APPEND name .${T_SUFFIX})
+			endif()
+			string(APPEND name .${transport}.${pes})
+			set(labels multi ${transport} ${T_LABELS})
+			if(T_QUICK AND NOT "${transport}.${pes}" IN_LIST T_QUICK)
+				list(APPEND labels full)
+			endif()
+			string(REPLACE "+" "," transports ${transport})
+			gdr_launch_command(cmd ${pes} ${transport} ${T_TIMEOUT})
+			add_test(NAME ${name} COMMAND ${cmd} $<TARGET_FILE:${target}> ${T_ARGS})
+			math(EXPR outer "${T_TIMEOUT} + 20")
+			set_tests_properties(${name} PROPERTIES
+				LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT ${outer}
+				RESOURCE_LOCK cores
+				ENVIRONMENT "${GDR_TEST_ENV};GDR_CQ=ring;GDR_TRANSPORTS=${transports};${T_ENV}")
+		endforeach()
+	endforeach()
+endfunction()
+
+function(gdr_add_script_test)
+	cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "COMMAND;LABELS;ENV" ${ARGN})
+	if(NOT T_TIMEOUT)
+		set(T_TIMEOUT 120)
+	endif()
+	if(GDR_SANITIZE)
+		math(EXPR T_TIMEOUT "${T_TIMEOUT} * 3")
+	endif()
+	add_test(NAME ${T_NAME} COMMAND timeout -k 5 ${T_TIMEOUT} ${T_COMMAND})
+	math(EXPR outer "${T_TIMEOUT} + 20")
+	set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" SKIP_RETURN_CODE 77
+		TIMEOUT ${outer} ENVIRONMENT "${GDR_TEST_ENV};${T_ENV}")
+	if(T_SERIAL)
+		set_tests_properties(${T_NAME} PROPERTIES RESOURCE_LOCK cores)
+	endif()
+endfunction()
