@@ -80,18 +80,23 @@ static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 	}                                                                                          \
 	static void gdri_body_##name(type arg)
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_hd_launch((name), (grid), (block), (shared), (stream), (argp), sizeof(*(argp)))
+	gdri_hd_launch((name), #name, (grid), (block), (shared), (stream), (argp), sizeof(*(argp)))
 
-/* Asynchronous; the argument struct is copied. Blocks are started in order of their
- * numbers, all at once up to GDR_HOST_DEVICE_BLOCKS, the others as earlier ones end: as on
- * a GPU, a kernel whose blocks wait for each other must fit.
- * -GDR_EINVAL for sizes out of range, -GDR_ENOMEM. */
-GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), unsigned grid, unsigned block,
-			   size_t shared, gdr_stream_t stream, const void *arg, size_t arg_size);
+/* Asynchronous; the argument struct is copied. Kernels of one stream run in order, those of
+ * different streams at the same time. Blocks are started in order of their numbers, all at
+ * once up to GDR_HOST_DEVICE_BLOCKS of the process, the others as earlier ones end: as on a
+ * GPU, a kernel whose blocks wait for each other must fit. Any host thread, before gdr_init
+ * too; not from a kernel. -GDR_EINVAL for sizes out of range, -GDR_ENOMEM, -GDR_ESYSTEM. */
+GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+			   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
+			   size_t arg_size);
 GDR_API int gdr_stream_create(gdr_stream_t *stream);
-/* Waits for all kernels launched on the stream before; bounded only by theirs. */
+/* Waits for all kernels launched on the stream before; bounded only by theirs. Returns the
+ * first error of a kernel since the last sync. */
 GDR_API int gdr_stream_sync(gdr_stream_t stream);
+/* As gdr_stream_sync, then frees the stream. */
 GDR_API int gdr_stream_destroy(gdr_stream_t stream);
+/* Waits for the kernels of the default stream, as cudaMemcpy does, then copies. */
 GDR_API int gdr_memcpy(void *dst, const void *src, size_t len);
 
 #endif
