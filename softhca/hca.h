@@ -71,6 +71,7 @@ struct hca_cq {
 	uint64_t user_handle;
 	uint32_t armed_word;	  /* last arm word acted upon, host order */
 	uint32_t last_notified_pi;
+	uint32_t solicited_pi;	  /* pi after the last solicited or error CQE */
 	uint32_t comp_events;	  /* delivered so far */
 	uint32_t refs;		  /* QPs and SRQs that use it */
 };

@@ -19,6 +19,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	X(link, "SOFTHCA_LINK", LINK, "eth", "link layer of the port: eth (RoCEv2) or ib")         \
 	X(mtu, "SOFTHCA_MTU", MTU, "4096", "active MTU of the port: 256, 512, 1024, 2048, 4096")   \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
+	X(addr, "SOFTHCA_ADDR", STR, "", "IPv4 address of the port; unset: the first one that is up") \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
 	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing completion queue entries, overrun, and the event that an armed CQ
+ * raises. CQE layout: PRM "CQE format"; offsets as in mlx5dv.h's mlx5_cqe64. */
+#include <endian.h>
+
+#include "softhca/dp.h"
+#include "softhca/guest.h"
+#include "softhca/log.h"
+
+enum {
+	CQE_SRQN_UIDX = 32,
+	CQE_IMM = 36,
+	CQE_BYTE_CNT = 44,
+	CQE_VENDOR = 54,
+	CQE_SYNDROME = 55,
+	CQE_TAIL = 56, /* be32 opcode and QPN, be16 counter, signature, op_own */
+	CI_MASK = 0xffffff,
+	ARM_SOLICITED = 1 << 24,
+	EVENT_QP_FATAL = 1, /* IBV_EVENT_QP_FATAL */
+};
+
+static int32_t ci_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+/* True when the ring is full. A collapsed CQ has no ring to overrun. */
+static bool overrun(struct hca_cq *cq)
+{
+	uint32_t used;
+
+	if (cq->overrun)
+		return true;
+	if (cq->overrun_ignore || cq->collapsed || !cq->dbrec)
+		return false;
+	used = (cq->pi - guest_dbrec(&cq->dbrec[0])) & CI_MASK;
+	if (used < 1u << cq->log_size)
+		return false;
+	cq->overrun = true;
+	hca_warn("CQ 0x%x overrun: %u entries of %u not consumed; its completions are lost",
+		cq->cqn, used, 1u << cq->log_size);
+	return true;
+}
+
+void cq_write(struct hca_cq *cq, const struct cqe *c)
+{
+	uint32_t n = 1u << cq->log_size;
+	uint8_t owner = (cq->pi >> cq->log_size) & 1;
+	uint8_t b[64] = { 0 };
+	uint8_t *slot;
+	uint64_t tail;
+
+	if (overrun(cq)) {
+		struct hca_qp *qp = engine_find_qp(c->qpn);
+
+		if (qp)
+			hca_async_qp_event(qp, EVENT_QP_FATAL);
+		return;
+	}
+	put_be32(b + CQE_SRQN_UIDX, c->user_index);
+	put_be32(b + CQE_BYTE_CNT, c->byte_cnt);
+	if (c->have_imm)
+		memcpy(b + CQE_IMM, &c->imm, 4);
+	if (c->type == CQE_REQ_ERR || c->type == CQE_RESP_ERR) {
+		b[CQE_VENDOR] = c->vendor;
+		b[CQE_SYNDROME] = c->syndrome;
+		STAT_INC(error_cqes);
+	}
+	put_be32(b + CQE_TAIL, (uint32_t)c->opcode << 24 | c->qpn);
+	put_be16(b + CQE_TAIL + 4, c->wqe_counter);
+	b[CQE_TAIL + 7] = (uint8_t)(c->type << 4 | owner);
+	memcpy(&tail, b + CQE_TAIL, 8);
+
+	slot = cq->buf + (size_t)(cq->collapsed ? 0 : cq->pi & (n - 1)) * cq->cqe_size;
+	if (cq->cqe_size == 128)
+		slot += 64;
+	/* Word by word and relaxed: a poller of a collapsed entry may read while
+	 * the entry is overwritten; only the last word says what it holds. */
+	for (unsigned i = 0; i < CQE_TAIL; i += 8) {
+		uint64_t v;
+
+		memcpy(&v, b + i, 8);
+		__atomic_store_n((uint64_t *)(void *)(slot + i), v, __ATOMIC_RELAXED);
+	}
+	guest_publish64(slot + CQE_TAIL, tail);
+	cq->pi++;
+	if (c->solicited || c->syndrome)
+		cq->solicited_pi = cq->pi;
+	STAT_INC(cqes);
+	if (cq->channel)
+		cq_check_arm(cq);
+}
+
+/* The arm word is be32 sequence:2, command:4 at bit 24, consumer index:24. A
+ * word that differs from the last one acted upon is a request; it is met when
+ * there is a CQE beyond its consumer index that no event has announced yet. */
+void cq_check_arm(struct hca_cq *cq)
+{
+	uint32_t word, pi;
+
+	if (!cq->channel || !cq->dbrec)
+		return;
+	word = guest_dbrec(&cq->dbrec[1]);
+	if (word == cq->armed_word)
+		return;
+	pi = word & ARM_SOLICITED ? cq->solicited_pi : cq->pi;
+	if (ci_diff(pi, word) <= 0 || ci_diff(pi, cq->last_notified_pi) <= 0)
+		return;
+	cq->armed_word = word;
+	cq->last_notified_pi = cq->pi;
+	hca_comp_event(cq);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the data half share among themselves. Everything here is
+ * called with hca_lock held, by the engine thread or by a control call. */
+#ifndef SOFTHCA_DP_H
+#define SOFTHCA_DP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "softhca/hca.h"
+#include "softhca/packet.h"
+
+/* Counters are written by the holder of hca_lock only and read by anyone. */
+#define STAT_ADD(field, n)                                                                         \
+	__atomic_store_n(&hca_stats.field, hca_stats.field + (uint64_t)(n), __ATOMIC_RELAXED)
+#define STAT_INC(field) STAT_ADD(field, 1)
+
+/* ---- engine.c ---- */
+
+uint64_t dp_now(void);			  /* monotonic ns, read once per engine round */
+uint64_t dp_clock(void);		  /* the same clock, read now */
+void engine_activate(struct hca_qp *qp);  /* the QP has something to do */
+void engine_deadline(uint64_t ns);	  /* wake no later than this */
+int engine_add_qp(struct hca_qp *qp);
+void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
+struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
+
+/* ---- wire.c ---- */
+
+enum wire_kind { WIRE_NONE, WIRE_LOCAL, WIRE_HOST, WIRE_REMOTE };
+
+struct wire_dest {
+	enum wire_kind kind;
+	uint32_t addr; /* IPv4, network order */
+};
+
+int wire_start(void);
+void wire_resolve(const struct hca_qp *qp, struct wire_dest *d);
+/* Sends a packet of this QP. The payload pieces must stay until wire_flush()
+ * or, to a QP of this process, until wire_drain_local(). */
+void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov);
+void wire_flush(void);
+unsigned wire_drain_local(void); /* returns packets handled */
+unsigned wire_receive(void);	 /* one batch from the sockets; packets handled */
+void wire_release_held(void);	 /* delayed packets whose time has come */
+void wire_wait(uint64_t ns);	 /* sleeps until a datagram comes or ns have passed */
+uint32_t wire_slot(void);
+
+/* ---- cq.c ---- */
+
+struct cqe {
+	uint8_t type; /* enum cqe_type */
+	uint8_t opcode; /* of the WQE, for requester CQEs */
+	uint8_t syndrome, vendor;
+	bool solicited; /* counts for a CQ armed for solicited events */
+	bool have_imm;
+	uint16_t wqe_counter;
+	uint32_t qpn, user_index, byte_cnt;
+	uint32_t imm; /* network order */
+};
+
+enum cqe_type {
+	CQE_REQ = 0,
+	CQE_RESP_WRITE_IMM = 1,
+	CQE_RESP_SEND = 2,
+	CQE_RESP_SEND_IMM = 3,
+	CQE_REQ_ERR = 13,
+	CQE_RESP_ERR = 14,
+};
+
+void cq_write(struct hca_cq *cq, const struct cqe *c);
+void cq_check_arm(struct hca_cq *cq);
+
+/* ---- memory ---- */
+
+/* Translates [addr, addr + len) of the key; NULL when the key is unknown, of
+ * another PD, lacks one of the access bits or does not cover the range. */
+uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access);
+/* Copies min(sum dst, sum src) bytes from piece to piece, in order. */
+void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
+
+/* ---- atomics.c ---- */
+
+/* Executes on naturally aligned guest memory; returns the value before. */
+uint64_t atomic_execute(uint8_t *mem, const struct packet *p);
+uint64_t atomic_field_add(uint64_t a, uint64_t b, uint64_t boundary);
+
+/* ---- faults.c ---- */
+
+enum fault_verdict { FAULT_PASS, FAULT_DROP, FAULT_DUP, FAULT_HOLD };
+
+int faults_check(const char *text, char *err, size_t n);
+/* Reads SOFTHCA_FAULTS and PMIX_RANK; 0 or -EINVAL with the reason in err. */
+int faults_start(uint64_t now, char *err, size_t n);
+bool faults_active(void);
+/* What becomes of a packet about to be sent; *until is set for FAULT_HOLD. */
+enum fault_verdict faults_tx(uint32_t qpn, uint64_t now, uint64_t *until);
+bool faults_rx_drop(uint32_t qpn, uint64_t now);
+/* True when WQE n (free-running block index, blocks long) of the QP shall end
+ * in the given error instead of being executed. Also starts "drop" clauses. */
+bool faults_wqe(uint32_t qpn, uint64_t n, unsigned blocks, uint8_t *syndrome, uint8_t *vendor);
+
+#endif

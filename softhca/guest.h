@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Access to memory that is shared with the program without a lock: rings,
+ * doorbell records, UAR pages and registered memory. Each accessor names the
+ * program's store or load that it pairs with. Hardware numbers are big-endian
+ * and are converted here. */
+#ifndef SOFTHCA_GUEST_H
+#define SOFTHCA_GUEST_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Big-endian fields at any alignment. */
+static inline uint16_t get_be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t get_be32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
+
+static inline uint64_t get_be64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
+}
+
+static inline void put_be16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static inline void put_be32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void put_be64(uint8_t *p, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+/* Doorbell record word. Acquire: pairs with the program's release (or store
+ * barrier, udma_to_device_barrier) between writing a WQE and the record, so
+ * that the WQE which the record covers is seen whole. */
+static inline uint32_t guest_dbrec(const uint32_t *word)
+{
+	return be32toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+}
+
+/* UAR register. Acquire: pairs with the same barrier ahead of the doorbell
+ * store. Eight bytes are read at once because the program stores them so; a
+ * BlueFlame copy is wider, only its first eight bytes count. */
+static inline uint64_t guest_uar(const uint8_t *reg)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)reg, __ATOMIC_ACQUIRE);
+}
+
+/* The last eight bytes of a CQE. Release: pairs with the poller's load of the
+ * owner byte and its load barrier, which then sees the rest of the CQE and all
+ * data that was placed before it. */
+static inline void guest_publish64(uint8_t *p, uint64_t v)
+{
+	__atomic_store_n((uint64_t *)(void *)p, v, __ATOMIC_RELEASE);
+}
+
+/* Places up to eight bytes; aligned power-of-two sizes as one store. Release:
+ * pairs with a program that polls on this word (a flag) and then reads what an
+ * earlier operation of the same QP placed. */
+static inline void guest_store_small(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	uintptr_t a = (uintptr_t)dst;
+
+	if (n == 8 && !(a & 7)) {
+		uint64_t v;
+
+		memcpy(&v, src, 8);
+		__atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
+	} else if (n == 4 && !(a & 3)) {
+		uint32_t v;
+
+		memcpy(&v, src, 4);
+		__atomic_store_n((uint32_t *)(void *)dst, v, __ATOMIC_RELEASE);
+	} else if (n == 2 && !(a & 1)) {
+		uint16_t v;
+
+		memcpy(&v, src, 2);
+		__atomic_store_n((uint16_t *)(void *)dst, v, __ATOMIC_RELEASE);
+	} else {
+		for (size_t i = 0; i < n; i++)
+			__atomic_store_n(dst + i, src[i], __ATOMIC_RELEASE);
+	}
+}
+
+/* Reads up to eight bytes; aligned power-of-two sizes as one load, so that a
+ * word which the program updates concurrently is never sent torn. Acquire:
+ * pairs with the release of whoever wrote the word. */
+static inline void guest_load_small(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	uintptr_t a = (uintptr_t)src;
+
+	if (n == 8 && !(a & 7)) {
+		uint64_t v = __atomic_load_n((const uint64_t *)(const void *)src, __ATOMIC_ACQUIRE);
+
+		memcpy(dst, &v, 8);
+	} else if (n == 4 && !(a & 3)) {
+		uint32_t v = __atomic_load_n((const uint32_t *)(const void *)src, __ATOMIC_ACQUIRE);
+
+		memcpy(dst, &v, 4);
+	} else {
+		for (size_t i = 0; i < n; i++)
+			dst[i] = __atomic_load_n(src + i, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* Copies between registered memory. The bytes of the last aligned word go
+ * last, so that a program which polls on the end of a message finds the rest
+ * placed. Ranges may overlap (an operation looped back onto itself). */
+static inline void guest_copy(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	uint8_t tail[8];
+	size_t t;
+
+	if (n <= 8) {
+		guest_load_small(tail, src, n);
+		guest_store_small(dst, tail, n);
+		return;
+	}
+	t = (uintptr_t)(dst + n) & 7;
+	if (!t)
+		t = 8;
+	guest_load_small(tail, src + n - t, t);
+	memmove(dst, src, n - t);
+	guest_store_small(dst + n - t, tail, t); /* release: after the memmove */
+}
+
+#endif

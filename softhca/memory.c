@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registered memory as the data path sees it: key checks and copies. */
+#include "softhca/dp.h"
+#include "softhca/guest.h"
+
+uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access)
+{
+	const struct hca_mr *mr = hca_find_mr(key);
+	uint64_t off;
+
+	if (!mr || mr->pdn != pdn || (mr->access & access) != access)
+		return NULL;
+	off = addr - mr->iova;
+	if (addr < mr->iova || off > mr->len || len > mr->len - off)
+		return NULL;
+	return mr->va + off;
+}
+
+void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
+{
+	size_t doff = 0, soff = 0;
+	int d = 0, s = 0;
+
+	while (d < ndst && s < nsrc) {
+		size_t dl = dst[d].iov_len - doff;
+		size_t sl = src[s].iov_len - soff;
+		size_t n = dl < sl ? dl : sl;
+
+		if (n)
+			guest_copy((uint8_t *)dst[d].iov_base + doff,
+				   (const uint8_t *)src[s].iov_base + soff, n);
+		doff += n;
+		soff += n;
+		if (doff == dst[d].iov_len) {
+			d++;
+			doff = 0;
+		}
+		if (soff == src[s].iov_len) {
+			s++;
+			soff = 0;
+		}
+	}
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What both sides of a reliable connection share: life cycle of the state,
+ * dispatch of packets, the error state. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "softhca/log.h"
+#include "softhca/rc.h"
+
+int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
+	      uint64_t len, uint32_t access, struct iovec *iov)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < nsge && len; i++) {
+		uint64_t take = sge[i].len;
+		uint8_t *va;
+
+		if (off >= take) {
+			off -= take;
+			continue;
+		}
+		take -= off;
+		if (take > len)
+			take = len;
+		va = mr_translate(sge[i].lkey, qp->pdn, sge[i].addr + off, take, access);
+		if (!va || n == PKT_MAX_IOV)
+			return -1;
+		iov[n].iov_base = va;
+		iov[n++].iov_len = take;
+		len -= take;
+		off = 0;
+	}
+	return len ? -1 : n;
+}
+
+static bool is_response(uint8_t opcode)
+{
+	return opcode >= BTH_READ_RESP_FIRST && opcode <= BTH_ATOMIC_ACK;
+}
+
+void rc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl)
+{
+	if (is_response(p->opcode)) {
+		if (qp->state == HCA_QPS_RTS)
+			rc_req_response(qp, p, pl, npl);
+	} else if (qp->state == HCA_QPS_RTR || qp->state == HCA_QPS_RTS) {
+		rc_resp_request(qp, p, pl, npl);
+	}
+}
+
+bool rc_run(struct hca_qp *qp, unsigned budget)
+{
+	bool more = rc_resp_run(qp, &budget);
+
+	return rc_req_run(qp, &budget) || more;
+}
+
+void rc_to_error(struct hca_qp *qp)
+{
+	/* The state first: who sees an error CQE may query it. */
+	qp->state = HCA_QPS_ERR;
+	qp->rc->flushing = true;
+	rc_req_flush(qp);
+	rc_resp_flush(qp);
+}
+
+static int rc_create(struct hca_qp *qp)
+{
+	struct hca_rc *rc = calloc(1, sizeof(*rc));
+
+	if (!rc)
+		return -ENOMEM;
+	rc->reqs = calloc(RC_MAX_REQS, sizeof(*rc->reqs));
+	rc->rx_sge = calloc(WQE_MAX_SGE, sizeof(*rc->rx_sge));
+	qp->rc = rc;
+	if (!rc->reqs || !rc->rx_sge) {
+		dp_qp_destroy(qp);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int dp_qp_create(struct hca_qp *qp)
+{
+	int ret = rc_create(qp);
+
+	if (ret)
+		return ret;
+	rc_req_reset(qp);
+	rc_resp_reset(qp);
+	ret = engine_add_qp(qp);
+	if (ret)
+		dp_qp_destroy(qp);
+	return ret;
+}
+
+void dp_qp_destroy(struct hca_qp *qp)
+{
+	struct hca_rc *rc = qp->rc;
+
+	engine_remove_qp(qp);
+	if (!rc)
+		return;
+	if (rc->reqs)
+		rc_req_reset(qp);
+	free(rc->reqs);
+	free(rc->rx_sge);
+	free(rc);
+	qp->rc = NULL;
+}
+
+void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
+{
+	struct hca_rc *rc = qp->rc;
+
+	if (!rc)
+		return;
+	if (qp->mtu < 256 || qp->mtu > PKT_MAX_MTU)
+		qp->mtu = 256;
+	switch (qp->state) {
+	case HCA_QPS_RST:
+		rc_req_reset(qp);
+		rc_resp_reset(qp);
+		qp->sq_ci = qp->sq_pi = qp->rq_ci = 0;
+		break;
+	case HCA_QPS_RTR:
+		if (from != HCA_QPS_RTR) {
+			rc_resp_reset(qp);
+			rc->epsn = qp->rq_psn & PSN_MASK;
+		}
+		wire_resolve(qp, &rc->dest);
+		break;
+	case HCA_QPS_RTS:
+		if (from != HCA_QPS_RTS) {
+			rc_req_reset(qp);
+			rc->psn_pick = rc->psn_next = qp->sq_psn & PSN_MASK;
+			rc->psn_una = rc->psn_max = rc->psn_next;
+		}
+		wire_resolve(qp, &rc->dest);
+		engine_activate(qp);
+		break;
+	case HCA_QPS_ERR:
+		if (from != HCA_QPS_ERR)
+			rc_to_error(qp);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* State of a reliable connection, beside struct hca_qp. The requester turns
+ * send WQEs into packets and completes them; the responder executes what the
+ * peer asks for. IBTA volume 1, section 9.7. */
+#ifndef SOFTHCA_RC_H
+#define SOFTHCA_RC_H
+
+#include "softhca/dp.h"
+#include "softhca/wqe.h"
+
+enum {
+	RC_MAX_REQS = 128,	/* WQEs picked up and not completed, power of two */
+	RC_WINDOW_MAX = 128,	/* packets on their way, in all */
+	RC_WINDOW_START = 64,
+	RC_WINDOW_MIN = 4,
+	RC_ACK_EVERY = 16,	/* acknowledgement requested at least so often */
+	RC_READ_CHUNK = 16,	/* packets asked for by one READ request */
+	RC_MAX_READS = 64,	/* outstanding READ and atomic requests, power of two */
+	RC_RESP_QUEUE = 64,	/* responses not yet sent, power of two */
+	RC_ATOMIC_CACHE = 64,	/* results kept for duplicates, power of two */
+	RC_INLINE_KEEP = 64,
+	RC_SGE_KEEP = 2,
+};
+
+enum rc_req_kind { REQ_LOCAL, REQ_SEND, REQ_WRITE, REQ_READ, REQ_ATOMIC };
+
+/* A send WQE between pick-up and completion. */
+struct rc_req {
+	enum rc_req_kind kind;
+	uint8_t opcode;
+	uint8_t syndrome, vendor; /* set at pick-up: ends in this error, in order */
+	uint8_t blocks;
+	bool signalled, solicited, has_imm, fence, done;
+	uint16_t wqe_index;
+	uint32_t psn, npkts; /* npkts 0: nothing on the wire */
+	uint32_t len;
+	uint32_t imm, rkey;
+	uint64_t raddr;
+	struct wqe_atomic atomic;
+	uint32_t nsge; /* 0 with len != 0: inline */
+	struct wqe_sge *sge;
+	uint8_t *inl;
+	struct wqe_sge sge_keep[RC_SGE_KEEP];
+	uint8_t inl_keep[RC_INLINE_KEEP];
+};
+
+enum rc_resp_kind { RESP_ACK, RESP_NAK, RESP_READ, RESP_ATOMIC };
+
+struct rc_resp {
+	enum rc_resp_kind kind;
+	uint8_t syndrome;
+	uint32_t psn, msn;
+	uint64_t orig; /* atomic result */
+	uint64_t va;   /* READ */
+	uint32_t rkey, len, npkts, sent;
+};
+
+struct rc_atomic_result {
+	bool valid;
+	uint32_t psn;
+	uint64_t orig;
+};
+
+struct hca_rc {
+	struct wire_dest dest;
+	unsigned live_index; /* engine.c */
+
+	/* requester: reqs[head..tail) in WQE order, [head..cur) sent at least in part */
+	struct rc_req *reqs;
+	uint32_t head, cur, tail;
+	uint32_t cur_off;	/* packets of reqs[cur] sent */
+	uint32_t psn_pick;	/* PSN of the next WQE that is picked up */
+	uint32_t psn_next;	/* next PSN to put on the wire */
+	uint32_t psn_una;	/* oldest PSN not acknowledged */
+	uint32_t psn_max;	/* highest PSN ever sent, plus one */
+	uint32_t window;	/* packets allowed between una and next */
+	uint32_t acked_in_window;
+	uint32_t since_ackreq;
+	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
+	uint32_t rd_head, rd_tail;
+	uint64_t wqe_total;	/* blocks picked up, free-running */
+	uint64_t deadline;	/* ack timer, 0: off */
+	uint64_t rnr_until;	/* no sending before, 0: free */
+	uint8_t retries, rnr_retries;
+	bool stalled_by_error;	/* a request with a local error waits at the tail */
+	bool implied_nak;	/* went back for a missing answer, no progress since */
+	bool flushing;		/* state ERR: everything posted is flushed */
+
+	/* responder */
+	uint32_t epsn, msn;
+	bool nak_sent;		/* silent until the expected PSN comes */
+	bool in_send, in_write; /* in the middle of a message */
+	uint64_t wr_va;
+	uint32_t wr_rkey, wr_left, wr_total;
+	struct wqe_sge *rx_sge;	/* receive WQE in use */
+	uint32_t rx_nsge;
+	uint64_t rx_room;
+	uint32_t rx_off;
+	uint16_t rx_index;
+	bool ack_due;
+	struct rc_resp resp[RC_RESP_QUEUE];
+	uint32_t resp_head, resp_tail;
+	struct rc_atomic_result atomic_cache[RC_ATOMIC_CACHE];
+	uint32_t atomic_next;
+};
+
+/* engine -> rc; rc_run returns true while there is more to do now */
+bool rc_run(struct hca_qp *qp, unsigned budget);
+void rc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
+void rc_timer(struct hca_qp *qp, uint64_t now);
+
+/* requester */
+void rc_req_reset(struct hca_qp *qp);
+bool rc_req_run(struct hca_qp *qp, unsigned *budget);
+void rc_req_response(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
+/* Completes the oldest request with an error and flushes the rest. */
+void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor);
+/* State is ERR: flushes what is in flight and what is posted. */
+void rc_req_flush(struct hca_qp *qp);
+
+/* responder */
+void rc_resp_reset(struct hca_qp *qp);
+bool rc_resp_run(struct hca_qp *qp, unsigned *budget);
+void rc_resp_request(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
+void rc_resp_flush(struct hca_qp *qp);
+
+/* QP to the error state: both sides flush. */
+void rc_to_error(struct hca_qp *qp);
+
+/* Pieces of memory behind [off, off + len) of a scatter list; -1 when a key
+ * does not allow it. iov has room for PKT_MAX_IOV. */
+int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
+	      uint64_t len, uint32_t access, struct iovec *iov);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decoding of send and receive work requests. The byte offsets are those of
+ * the PRM; structures of the library that builds WQEs are not used here, so
+ * that a mistake there is not repeated in what judges it. */
+#include "softhca/wqe.h"
+
+#include "softhca/guest.h"
+
+enum {
+	SEG = 16,
+	INLINE_FLAG = 1,		 /* bit 31 of byte_count */
+	LKEY_END = 0x100,		 /* ends a receive scatter list */
+};
+
+#define SGE_2GIB 0x80000000u
+
+bool wqe_decode_ctrl(const uint8_t *buf, struct wqe *w)
+{
+	uint32_t op = get_be32(buf);
+	uint32_t qd = get_be32(buf + 4);
+
+	w->opmod = (uint8_t)(op >> 24);
+	w->index = (uint16_t)(op >> 8);
+	w->opcode = (uint8_t)op;
+	w->qpn = qd >> 8;
+	w->ds = (uint8_t)(qd & 0x3f);
+	w->blocks = (uint8_t)(w->ds ? (w->ds + 3) / 4 : 1);
+	w->fence = buf[11] >> 5;
+	w->ce = (buf[11] >> 2) & 3;
+	w->solicited = (buf[11] >> 1) & 1;
+	memcpy(&w->imm, buf + 12, sizeof(w->imm));
+	return w->ds != 0;
+}
+
+static uint8_t bad(const char **why, uint8_t syndrome, const char *text)
+{
+	*why = text;
+	return syndrome;
+}
+
+static uint8_t decode_inline(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+			     const char **why)
+{
+	uint32_t len = get_be32(buf + off) & 0x7fffffff;
+
+	if (len > n - off - 4)
+		return bad(why, SYND_LOCAL_QP_OP, "inline data runs past the end of the WQE");
+	if (n - off - 4 - len >= SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "segments follow inline data");
+	w->is_inline = true;
+	w->inline_off = (uint16_t)(off + 4);
+	w->len = len;
+	return 0;
+}
+
+/* Data segments from off to the end. */
+static uint8_t decode_data(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+			   const char **why)
+{
+	if (off < n && get_be32(buf + off) >> 31 & INLINE_FLAG)
+		return decode_inline(buf, off, n, w, why);
+	for (; off < n; off += SEG) {
+		struct wqe_sge *s = &w->sge[w->nsge];
+		uint32_t len = get_be32(buf + off);
+
+		if (len >> 31)
+			return bad(why, SYND_LOCAL_QP_OP, "inline data after a data segment");
+		s->len = len ? len : SGE_2GIB;
+		s->lkey = get_be32(buf + off + 4);
+		s->addr = get_be64(buf + off + 8);
+		w->len += s->len;
+		w->nsge++;
+	}
+	if (w->len > SGE_2GIB)
+		return bad(why, SYND_LOCAL_LENGTH, "message longer than 2 GiB");
+	return 0;
+}
+
+static uint8_t decode_masked(const uint8_t *seg, size_t room, struct wqe *w, const char **why)
+{
+	struct wqe_atomic *a = &w->atomic;
+
+	a->masked = true;
+	if (a->size == 4) {
+		a->operand = get_be32(seg);
+		if (a->add) {
+			a->operand_mask = get_be32(seg + 4);
+		} else {
+			a->compare = get_be32(seg + 4);
+			a->operand_mask = get_be32(seg + 8);
+			a->compare_mask = get_be32(seg + 12);
+		}
+		return 0;
+	}
+	a->operand = get_be64(seg);
+	if (a->add) {
+		a->operand_mask = get_be64(seg + 8);
+		return 0;
+	}
+	if (room < 2 * SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "masked 8-byte compare-and-swap without masks");
+	a->compare = get_be64(seg + 8);
+	a->operand_mask = get_be64(seg + SEG);
+	a->compare_mask = get_be64(seg + SEG + 8);
+	return 0;
+}
+
+static uint8_t decode_atomic(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+{
+	struct wqe_atomic *a = &w->atomic;
+	size_t off = 2 * SEG;
+	uint8_t ret;
+
+	if (n < 4 * SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "ds too small for an atomic");
+	a->add = w->opcode == WQE_FETCH_ADD || w->opcode == WQE_MASKED_FETCH_ADD;
+	a->size = 8;
+	if (w->opcode == WQE_CMP_SWAP || w->opcode == WQE_FETCH_ADD) {
+		if (w->opmod)
+			return bad(why, SYND_LOCAL_QP_OP, "opmod of a plain atomic is not 0");
+		a->operand = get_be64(buf + off);
+		a->compare = get_be64(buf + off + 8);
+		off += SEG;
+	} else {
+		if (w->opmod != 8 && w->opmod != 9)
+			return bad(why, SYND_LOCAL_QP_OP, "opmod of a masked atomic is not 8 or 9");
+		a->size = w->opmod == 8 ? 4 : 8;
+		ret = decode_masked(buf + off, n - off, w, why);
+		if (ret)
+			return ret;
+		off += !a->add && a->size == 8 ? 2 * SEG : SEG;
+	}
+	if (off >= n)
+		return bad(why, SYND_LOCAL_QP_OP, "atomic without a data segment");
+	ret = decode_data(buf, off, n, w, why);
+	if (ret)
+		return ret;
+	if (w->is_inline)
+		return bad(why, SYND_LOCAL_QP_OP, "atomic result cannot be inline");
+	if (w->len < a->size)
+		return bad(why, SYND_LOCAL_LENGTH, "result buffer smaller than the operand");
+	w->len = a->size;
+	return 0;
+}
+
+static uint8_t decode_rdma(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+{
+	uint8_t ret;
+
+	if (n < 2 * SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a remote address segment");
+	w->raddr = get_be64(buf + SEG);
+	w->rkey = get_be32(buf + SEG + 8);
+	if (w->opcode != WQE_WRITE && w->opcode != WQE_WRITE_IMM && w->opcode != WQE_READ)
+		return decode_atomic(buf, n, w, why);
+	ret = decode_data(buf, 2 * SEG, n, w, why);
+	if (!ret && w->opcode == WQE_READ && w->is_inline)
+		return bad(why, SYND_LOCAL_QP_OP, "READ into inline data");
+	return ret;
+}
+
+uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+{
+	memset(w, 0, offsetof(struct wqe, sge));
+	if (n < SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "no control segment");
+	if (!wqe_decode_ctrl(buf, w))
+		return bad(why, SYND_LOCAL_QP_OP, "ds is 0");
+	if ((size_t)w->ds * SEG > n)
+		return bad(why, SYND_LOCAL_QP_OP, "ds runs past the ring");
+	n = (size_t)w->ds * SEG;
+	switch (w->opcode) {
+	case WQE_NOP:
+		return 0;
+	case WQE_DUMP:
+		if (w->ds != 2)
+			return bad(why, SYND_LOCAL_QP_OP, "DUMP takes one data segment");
+		return decode_data(buf, SEG, n, w, why);
+	case WQE_SEND:
+	case WQE_SEND_IMM:
+		return decode_data(buf, SEG, n, w, why);
+	case WQE_WRITE:
+	case WQE_WRITE_IMM:
+	case WQE_READ:
+	case WQE_CMP_SWAP:
+	case WQE_FETCH_ADD:
+	case WQE_MASKED_CMP_SWAP:
+	case WQE_MASKED_FETCH_ADD:
+		return decode_rdma(buf, n, w, why);
+	default:
+		return bad(why, SYND_LOCAL_QP_OP, "opcode not supported on an RC queue");
+	}
+}
+
+unsigned rwqe_decode(const uint8_t *buf, size_t n, struct wqe_sge *sge, unsigned max)
+{
+	unsigned count = 0;
+
+	for (size_t off = 0; off + SEG <= n && count < max; off += SEG) {
+		uint32_t len = get_be32(buf + off);
+		uint32_t lkey = get_be32(buf + off + 4);
+
+		if (lkey == LKEY_END && !len)
+			break;
+		sge[count].len = len ? len : SGE_2GIB;
+		sge[count].lkey = lkey;
+		sge[count].addr = get_be64(buf + off + 8);
+		count++;
+	}
+	return count;
+}
+
+const char *wqe_opcode_name(uint8_t opcode)
+{
+	switch (opcode) {
+	case WQE_NOP:
+		return "NOP";
+	case WQE_WRITE:
+		return "RDMA_WRITE";
+	case WQE_WRITE_IMM:
+		return "RDMA_WRITE_IMM";
+	case WQE_SEND:
+		return "SEND";
+	case WQE_SEND_IMM:
+		return "SEND_IMM";
+	case WQE_READ:
+		return "RDMA_READ";
+	case WQE_CMP_SWAP:
+		return "ATOMIC_CS";
+	case WQE_FETCH_ADD:
+		return "ATOMIC_FA";
+	case WQE_MASKED_CMP_SWAP:
+		return "ATOMIC_MASKED_CS";
+	case WQE_MASKED_FETCH_ADD:
+		return "ATOMIC_MASKED_FA";
+	case WQE_DUMP:
+		return "DUMP";
+	default:
+		return "unknown opcode";
+	}
+}

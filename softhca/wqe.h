@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decoding of send work requests as the mlx5 PRM lays them out ("Send WQE
+ * Format"): control segment, then segments of 16 bytes by opcode. Pure
+ * functions over a linearised copy of the WQE; never read past its end. */
+#ifndef SOFTHCA_WQE_H
+#define SOFTHCA_WQE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	WQE_BLOCK = 64,
+	WQE_MAX_BYTES = 63 * 16, /* ds is six bits wide */
+	WQE_MAX_SGE = 62,
+};
+
+enum wqe_opcode {
+	WQE_NOP = 0x00,
+	WQE_WRITE = 0x08,
+	WQE_WRITE_IMM = 0x09,
+	WQE_SEND = 0x0a,
+	WQE_SEND_IMM = 0x0b,
+	WQE_READ = 0x10,
+	WQE_CMP_SWAP = 0x11,
+	WQE_FETCH_ADD = 0x12,
+	WQE_MASKED_CMP_SWAP = 0x14,
+	WQE_MASKED_FETCH_ADD = 0x15,
+	WQE_DUMP = 0x23,
+};
+
+/* Completion syndromes, PRM "Error CQE". */
+enum cqe_syndrome {
+	SYND_NONE = 0x00,
+	SYND_LOCAL_LENGTH = 0x01,
+	SYND_LOCAL_QP_OP = 0x02,
+	SYND_LOCAL_PROT = 0x04,
+	SYND_FLUSH = 0x05,
+	SYND_BAD_RESP = 0x10,
+	SYND_LOCAL_ACCESS = 0x11,
+	SYND_REMOTE_INVAL_REQ = 0x12,
+	SYND_REMOTE_ACCESS = 0x13,
+	SYND_REMOTE_OP = 0x14,
+	SYND_RETRY_EXC = 0x15,
+	SYND_RNR_RETRY_EXC = 0x16,
+};
+
+struct wqe_sge {
+	uint64_t addr;
+	uint32_t len; /* as decoded: 0 in the WQE is 2 GiB here */
+	uint32_t lkey;
+};
+
+struct wqe_atomic {
+	uint8_t size;	 /* 4 or 8 */
+	bool masked;
+	bool add;	 /* fetch-and-add, else compare-and-swap */
+	uint64_t operand; /* add or swap value */
+	uint64_t compare;
+	uint64_t operand_mask; /* swap mask, or field boundary of the add */
+	uint64_t compare_mask;
+};
+
+struct wqe {
+	uint8_t opcode;	 /* enum wqe_opcode */
+	uint8_t opmod;
+	uint8_t ds;	 /* 16-byte segments, 1..63 */
+	uint8_t blocks;	 /* 64-byte blocks */
+	uint8_t fence;	 /* FM bits, fm_ce_se >> 5 */
+	uint8_t ce;	 /* 0 on error, 1 first error, 2 always, 3 with event */
+	bool solicited;
+	uint16_t index;
+	uint32_t qpn;
+	uint32_t imm;	 /* network order, as it came */
+	uint64_t raddr;
+	uint32_t rkey;
+	struct wqe_atomic atomic;
+	bool is_inline;
+	uint16_t inline_off; /* inline data starts here in the linearised WQE */
+	uint16_t nsge;
+	uint64_t len;	 /* payload bytes in all */
+	struct wqe_sge sge[WQE_MAX_SGE];
+};
+
+/* Control segment only: ds and blocks are always set to something a caller
+ * can step by (at least one block). False when ds is zero. */
+bool wqe_decode_ctrl(const uint8_t *buf, struct wqe *w);
+
+/* The whole WQE out of n bytes at buf. Returns 0 or the completion syndrome,
+ * and then *why says what is wrong. */
+uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why);
+
+/* Scatter list of a receive WQE, n bytes at buf. Returns the number of entries
+ * written to sge (at most max), ends at the invalid-lkey terminator. */
+unsigned rwqe_decode(const uint8_t *buf, size_t n, struct wqe_sge *sge, unsigned max);
+
+const char *wqe_opcode_name(uint8_t opcode);
+
+#endif
