@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomics: every operation of every type has the result that C gives, on
+ * every PE; concurrent ones from all threads of all PEs lose nothing. */
+#include "tests/multi/multi.h"
+
+struct amo {
+	void *word; /* [n_pes] of 8 bytes: word [source PE] on the target */
+	uint64_t *count64, *bits, *spin;
+	uint32_t *count32;
+	uint8_t *seen; /* local: [n_pes * threads], which values fetch_add gave */
+	int pe, rounds;
+	struct multi_report *report;
+};
+
+/* The words beside the operand must stay what they are: 4-byte operands are surrounded. */
+#define DEFINE(name, T)                                                                            \
+	GDR_DEVICE void ops_##name(const struct amo *a)                                            \
+	{                                                                                          \
+		T *w = (T *)a->word + 1;                                                           \
+		struct multi_report *r = a->report;                                                \
+		T x = (T)0x7172737475767778u, y = (T)0x0f1e2d3c4b5a6978u, v = x;                   \
+		int pe = a->pe;                                                                    \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, x, pe));                                   \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), v);                                 \
+		EXPECT_OK(r, gdr_##name##_atomic_inc(w, pe));                                      \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_inc(w, pe), (T)(v + 1));                    \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_add(w, 5, pe), (T)(v + 2));                 \
+		EXPECT_OK(r, gdr_##name##_atomic_add(w, (T)-4, pe));                               \
+		v = (T)(v + 3);                                                                    \
+		EXPECT_EQ(r, gdr_##name##_atomic_swap(w, y, pe), v);                               \
+		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, x, 1, pe), y);                    \
+		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, y, x, pe), y);                    \
+		EXPECT_OK(r, gdr_##name##_atomic_and(w, (T)~(T)0x70, pe));                         \
+		v = (T)(x & (T)~(T)0x70);                                                          \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_and(w, (T)~(T)0x8, pe), v);                 \
+		v = (T)(v & (T)~(T)0x8);                                                           \
+		EXPECT_OK(r, gdr_##name##_atomic_or(w, (T)0x80, pe));                              \
+		v = (T)(v | (T)0x80);                                                              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_or(w, (T)0x3, pe), v);                      \
+		v = (T)(v | (T)0x3);                                                               \
+		EXPECT_OK(r, gdr_##name##_atomic_xor(w, y, pe));                                   \
+		v = (T)(v ^ y);                                                                    \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_xor(w, (T)0x55, pe), v);                    \
+		v = (T)(v ^ (T)0x55);                                                              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), v);                                 \
+		EXPECT_EQ(r, gdr_##name##_g(w - 1, pe), (T)-1);                                    \
+		EXPECT_EQ(r, gdr_##name##_g(w + 1, pe), (T)-1);                                    \
+		EXPECT_OK(r, gdr_status());                                                        \
+	}                                                                                          \
+	GDR_KERNEL(kernel_##name, struct amo, a)                                                   \
+	{                                                                                          \
+		ops_##name(&a);                                                                    \
+	}
+GDR_AMO_TYPES(DEFINE)
+
+#define RUN_ONE(name, T)                                                                           \
+	for (int shift = 0; shift < multi_n; shift++) {                                            \
+		a.pe = (multi_pe + shift) % multi_n;                                               \
+		memset(a.word, 0xff, 64);                                                          \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		RUN(kernel_##name, 1, 1, &a);                                                      \
+		CHECK_OK(gdr_barrier_all());                                                       \
+	}
+
+/* All threads of all PEs on words of PE a.pe. */
+GDR_KERNEL(concurrent, struct amo, a)
+{
+	unsigned t = gdr_block_id() * gdr_block_size() + gdr_thread_id();
+
+	for (int i = 0; i < a.rounds; i++) {
+		uint64_t got = gdr_uint64_atomic_fetch_add(a.count64, 1, a.pe);
+
+		a.seen[got] = 1; /* twice the same value: another one is missing */
+		EXPECT_OK(a.report, gdr_uint64_atomic_inc(a.count64 + 1, a.pe));
+		EXPECT_OK(a.report, gdr_uint32_atomic_add(a.count32, 3, a.pe));
+		(void)gdr_uint32_atomic_fetch_inc(a.count32 + 1, a.pe);
+		(void)gdr_int32_atomic_fetch_add((int32_t *)a.count32 + 2, -1, a.pe);
+	}
+	EXPECT_OK(a.report, gdr_uint64_atomic_or(a.bits, 1ull << (t & 63), a.pe));
+	EXPECT_OK(a.report, gdr_uint64_atomic_xor(a.bits + 1, 1ull << (t & 63), a.pe));
+	(void)gdr_uint64_atomic_fetch_and(a.bits + 2, ~(1ull << (t & 63)), a.pe);
+	EXPECT_OK(a.report, gdr_status());
+}
+
+/* One thread of each PE adds under a lock that a compare_swap takes. */
+GDR_KERNEL(locked, struct amo, a)
+{
+	uint64_t me = (uint64_t)gdr_my_pe() + 1;
+
+	for (int i = 0; i < a.rounds; i++) {
+		unsigned turn = 0;
+
+		while (gdr_uint64_atomic_compare_swap(a.spin, 0, me, a.pe) != 0 && !gdr_status())
+			gdr_pause(turn++);
+		EXPECT_OK(a.report,
+			  gdr_uint64_p(a.spin + 1, gdr_uint64_g(a.spin + 1, a.pe) + 1, a.pe));
+		EXPECT_OK(a.report, gdr_quiet());
+		EXPECT_EQ(a.report, gdr_uint64_atomic_swap(a.spin, 0, a.pe), me);
+	}
+}
+
+static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
+{
+	uint64_t all = (uint64_t)multi_n * grid * block * (uint64_t)a->rounds;
+	uint8_t *seen = gdr_calloc(all, 1), *other = malloc(all);
+	uint64_t found = 0;
+
+	CHECK(seen && other);
+	a->seen = seen;
+	a->count64[0] = a->count64[1] = 0;
+	memset(a->count32, 0, 16);
+	a->bits[0] = a->bits[1] = 0;
+	a->bits[2] = ~0ull;
+	CHECK_OK(gdr_barrier_all());
+	RUN(concurrent, grid, block, a);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == a->pe) {
+		CHECK_EQ(a->count64[0], all);
+		CHECK_EQ(a->count64[1], all);
+		CHECK_EQ(a->count32[0], all * 3);
+		CHECK_EQ(a->count32[1], all);
+		CHECK_EQ(a->count32[2], (uint32_t)-all);
+		CHECK_EQ(a->count32[3], 0);
+		CHECK_EQ(a->bits[0], ~0ull >> (64 - (grid * block < 64 ? grid * block : 64)));
+		CHECK_EQ(a->bits[1], multi_n * (grid * block / 64) % 2 ? ~0ull : 0);
+		CHECK_EQ(a->bits[2], ~a->bits[0]);
+		CHECK_OK(gdr_buffer_register(other, all));
+		for (int pe = 0; pe < multi_n; pe++) {
+			CHECK_OK(gdr_host_get(other, seen, all, pe));
+			for (uint64_t i = 0; i < all; i++)
+				found += other[i];
+		}
+		CHECK_EQ(found, all);
+		CHECK_OK(gdr_buffer_unregister(other));
+	}
+	CHECK_OK(gdr_free(seen));
+	free(other);
+}
+
+int main(void)
+{
+	struct amo a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.word = gdr_malloc(64);
+	a.count64 = gdr_calloc(2, 8);
+	a.count32 = gdr_calloc(4, 4);
+	a.bits = gdr_calloc(3, 8);
+	a.spin = gdr_calloc(2, 8);
+	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin);
+	GDR_AMO_TYPES(RUN_ONE)
+	a.rounds = 20;
+	for (a.pe = 0; a.pe < multi_n; a.pe += multi_n > 1 ? multi_n - 1 : 1)
+		run_concurrent(&a, 2, 64);
+	a.pe = multi_n - 1;
+	CHECK_OK(gdr_barrier_all());
+	RUN(locked, 1, 1, &a);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == a.pe)
+		CHECK_EQ(a.spin[1], multi_n * a.rounds);
+	free(a.report);
+	return multi_end("amo");
+}

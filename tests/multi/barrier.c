@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Barriers hold back: PEs arrive at random times, nobody leaves before the last
+ * has entered, and what was put before is there after. Device forms and host. */
+#include "tests/multi/multi.h"
+
+struct barrier {
+	uint64_t *entered; /* [n_pes]: round that PE i has entered */
+	int form, rounds;
+	struct multi_report *report;
+};
+
+enum { THREAD, WARP, BLOCK, SYNC, SYNC_WARP, SYNC_BLOCK, FORMS };
+
+GDR_DEVICE int enter(int form)
+{
+	switch (form) {
+	case THREAD:
+		return gdr_barrier_all();
+	case WARP:
+		return gdr_barrier_all_warp();
+	case BLOCK:
+		return gdr_barrier_all_block();
+	case SYNC:
+		return gdr_sync_all();
+	case SYNC_WARP:
+		return gdr_sync_all_warp();
+	default:
+		return gdr_sync_all_block();
+	}
+}
+
+GDR_KERNEL(skewed, struct barrier, a)
+{
+	unsigned t = gdr_thread_id();
+	int me = gdr_my_pe(), n = gdr_n_pes();
+	unsigned callers = a.form % 3 == THREAD ? 1 : a.form % 3 == WARP ? 32 : gdr_block_size();
+
+	for (uint64_t k = 1; k <= (uint64_t)a.rounds; k++) {
+		uint64_t late = multi_hash(k * 64 + (uint64_t)me) % 300000;
+
+		if (t == 0 && (multi_hash(k) % (uint64_t)n) == (uint64_t)me) {
+			uint64_t until = gdr_clock_ns() + late;
+
+			for (unsigned i = 0; gdr_clock_ns() < until; i++)
+				gdr_pause(i);
+		}
+		if (t == 0) {
+			for (int pe = 0; pe < n; pe++)
+				EXPECT_OK(a.report, gdr_uint64_p(a.entered + me, k, pe));
+			if (a.form >= SYNC) /* sync does not complete the own operations */
+				EXPECT_OK(a.report, gdr_quiet());
+		}
+		gdr_sync_block();
+		if (t < callers)
+			EXPECT_OK(a.report, enter(a.form));
+		gdr_sync_block();
+		for (int pe = (int)t; pe < n; pe += (int)gdr_block_size())
+			EXPECT_EQ(a.report,
+				  __atomic_load_n(a.entered + pe, __ATOMIC_RELAXED) >= k, 1);
+		gdr_sync_block();
+	}
+}
+
+/* The host's barrier completes puts of host and device. */
+static void host_barrier(struct barrier *a)
+{
+	for (uint64_t k = 1; k <= 50; k++) {
+		uint64_t v = 1000 + k;
+
+		multi_sleep_us((unsigned)(multi_hash(k * 64 + (uint64_t)multi_pe) % 2000));
+		for (int pe = 0; pe < multi_n; pe++)
+			CHECK_OK(gdr_host_put_nbi(a->entered + multi_pe, &v, 8, pe));
+		CHECK_OK(gdr_barrier_all());
+		for (int pe = 0; pe < multi_n; pe++)
+			CHECK(__atomic_load_n(a->entered + pe, __ATOMIC_RELAXED) >= v);
+	}
+}
+
+int main(void)
+{
+	struct barrier a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.entered = gdr_calloc((size_t)multi_n, 8);
+	CHECK(a.entered);
+	a.rounds = 30;
+	for (a.form = 0; a.form < FORMS; a.form++) {
+		memset(a.entered, 0, (size_t)multi_n * 8);
+		CHECK_OK(gdr_barrier_all());
+		RUN(skewed, 1, 64, &a);
+		CHECK_OK(gdr_barrier_all());
+	}
+	host_barrier(&a);
+	free(a.report);
+	return multi_end("barrier");
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Symmetric allocation: same offsets on all PEs, alignment, zeroed calloc,
+ * reuse, disagreement and exhaustion reported on every PE, and a heap that is
+ * whole afterwards. */
+#include "tests/multi/multi.h"
+
+#define SLOTS 64
+
+static uint64_t heap_used(void)
+{
+	struct gdr_heap_info info;
+
+	CHECK_OK(gdr_heap_query(&info));
+	CHECK(info.used <= info.size && info.largest_free <= info.size - info.used);
+	return info.used;
+}
+
+/* The same address means the same object: everybody writes its number into the
+ * object of every PE and finds those of all. */
+static void symmetric(void)
+{
+	int *all = gdr_calloc((size_t)multi_n, sizeof(int));
+
+	CHECK(all);
+	for (int i = 0; i < multi_n; i++)
+		CHECK_EQ(all[i], 0);
+	for (int pe = 0; pe < multi_n; pe++) {
+		int v = multi_pe + 100;
+
+		CHECK_OK(gdr_host_put(all + multi_pe, &v, sizeof(v), pe));
+	}
+	CHECK_OK(gdr_barrier_all());
+	for (int i = 0; i < multi_n; i++)
+		CHECK_EQ(all[i], i + 100);
+	CHECK_OK(gdr_free(all));
+}
+
+/* The same random sequence on all PEs; objects keep their contents. */
+static void churn(void)
+{
+	uint8_t *object[SLOTS] = {0};
+	size_t size[SLOTS] = {0};
+	uint64_t seed = 42;
+
+	for (int i = 0; i < 300; i++) {
+		uint64_t r = multi_hash(seed++);
+		int s = (int)(r % SLOTS);
+
+		if (object[s]) {
+			for (size_t k = 0; k < size[s]; k += 97)
+				CHECK_EQ(object[s][k], (uint8_t)(s + multi_pe));
+			CHECK_OK(gdr_free(object[s]));
+			object[s] = NULL;
+			continue;
+		}
+		size[s] = 1 + (r >> 8) % (r & 0x100 ? 100000 : 200);
+		if (r & 0x200) {
+			size_t align = (size_t)1 << (r >> 40) % 15;
+
+			object[s] = gdr_align(align, size[s]);
+			CHECK_EQ((uintptr_t)object[s] % align, 0);
+		} else {
+			object[s] = gdr_malloc(size[s]);
+		}
+		CHECK(object[s]);
+		memset(object[s], s + multi_pe, size[s]);
+	}
+	for (int s = 0; s < SLOTS; s++)
+		CHECK_OK(gdr_free(object[s]));
+}
+
+static void refusals(void)
+{
+	struct gdr_heap_info info;
+	void *p;
+	int ret;
+
+	CHECK(!gdr_malloc(0));
+	CHECK_OK(gdr_free(NULL));
+	CHECK_OK(gdr_heap_query(&info));
+	CHECK(!gdr_malloc(info.size * 2));
+	CHECK(!gdr_calloc((size_t)1 << 40, (size_t)1 << 40)); /* the product overflows */
+	CHECK(!gdr_align(48, 100));
+	if (multi_n > 1) {
+		CHECK(!gdr_malloc(multi_pe == multi_n - 1 ? 2000 : 1000));
+		p = gdr_malloc(1000); /* the heaps still agree */
+		CHECK(p);
+		ret = gdr_free(multi_pe ? p : NULL);
+		CHECK_EQ(ret, -GDR_EMISMATCH);
+		CHECK_OK(gdr_free(p));
+	}
+	ret = gdr_free(&info);
+	CHECK_EQ(ret, -GDR_EINVAL);
+}
+
+/* All of it in the largest piece, and again. */
+static void exhaust(void)
+{
+	struct gdr_heap_info info;
+
+	for (int i = 0; i < 3; i++) {
+		void *p;
+
+		CHECK_OK(gdr_heap_query(&info));
+		p = gdr_malloc(info.largest_free);
+		CHECK(p);
+		CHECK(!gdr_malloc(info.largest_free));
+		CHECK_OK(gdr_free(p));
+	}
+}
+
+int main(void)
+{
+	uint64_t used;
+
+	multi_begin();
+	used = heap_used();
+	symmetric();
+	churn();
+	CHECK_EQ(heap_used(), used);
+	refusals();
+	CHECK_EQ(heap_used(), used);
+	exhaust();
+	CHECK_EQ(heap_used(), used);
+	symmetric();
+	return multi_end("heap");
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* init and finalize again and again in one process, with other heap sizes and
+ * paths; calls outside; what stays open does not grow. */
+#include "tests/multi/multi.h"
+
+#include <dirent.h>
+
+static int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void outside(void)
+{
+	char byte = 0;
+
+	CHECK_EQ(gdr_host_my_pe(), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_n_pes(), -GDR_ESTATE);
+	CHECK(!gdr_malloc(8));
+	CHECK_EQ(gdr_barrier_all(), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_put(&byte, &byte, 1, 0), -GDR_ESTATE);
+	CHECK_EQ(gdr_buffer_register(&byte, 1), -GDR_ESTATE);
+	CHECK_OK(gdr_finalize());
+}
+
+static void once(size_t heap_size, int round)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	struct gdr_heap_info info;
+	int *word, v = round, got = -1, next;
+
+	attr.heap_size = heap_size;
+	CHECK_OK(gdr_init_attr(&attr));
+	multi_pe = gdr_host_my_pe();
+	multi_n = gdr_host_n_pes();
+	CHECK_OK(gdr_heap_query(&info));
+	CHECK(info.size + (1u << 20) >= heap_size);
+	word = gdr_calloc(1, sizeof(int));
+	CHECK(word);
+	next = (multi_pe + 1) % multi_n;
+	CHECK_OK(gdr_host_put(word, &v, sizeof(v), next));
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(*word, round);
+	CHECK_OK(gdr_host_get(&got, word, sizeof(got), next));
+	CHECK_EQ(got, round);
+	CHECK_OK(gdr_finalize());
+}
+
+int main(void)
+{
+	int files = 0;
+
+	CHECK(gdr_version() >= GDR_VERSION_MAJOR * 10000);
+	CHECK(gdr_strerror(-GDR_ETIMEOUT) && gdr_strerror(GDR_ETIMEOUT) && gdr_strerror(12345));
+	outside();
+	for (int round = 1; round <= 5; round++) {
+		once((size_t)(round & 1 ? 16 : 48) << 20, round);
+		outside();
+		if (round == 2)
+			files = open_files();
+	}
+	CHECK_EQ(open_files(), files);
+	if (multi_pe == 0)
+		printf("init: all right on %d PEs\n", multi_n);
+	return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the multi-PE tests share: start and end, a check that ends the whole
+ * job, random data that both sides can compute, checks inside kernels. */
+#ifndef TESTS_MULTI_H
+#define TESTS_MULTI_H
+
+#include <gdr.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int multi_pe, multi_n;
+
+/* Ends this PE, and through the launcher the job. */
+__attribute__((noreturn, unused, format(printf, 3, 4))) static void
+multi_fail(const char *file, int line, const char *fmt, ...)
+{
+	struct gdr_error e;
+	va_list ap;
+
+	fprintf(stderr, "PE %d: %s:%d: ", multi_pe, file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	if (gdr_errors(&e, 1) > 0)
+		fprintf(stderr, "PE %d: first error: %s\n", multi_pe, e.text);
+	_exit(1);
+}
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			multi_fail(__FILE__, __LINE__, "not true: %s", #cond);                     \
+	} while (0)
+
+#define CHECK_OK(call)                                                                             \
+	do {                                                                                       \
+		int check_ret = (call);                                                            \
+		if (check_ret)                                                                     \
+			multi_fail(__FILE__, __LINE__, "%s: %d, %s", #call, check_ret,             \
+				   gdr_strerror(check_ret));                                       \
+	} while (0)
+
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		long long check_a = (long long)(a), check_b = (long long)(b);                      \
+		if (check_a != check_b)                                                            \
+			multi_fail(__FILE__, __LINE__, "%s is %lld, not %lld", #a, check_a,        \
+				   check_b);                                                       \
+	} while (0)
+
+__attribute__((unused)) static void multi_begin(void)
+{
+	CHECK_OK(gdr_init());
+	multi_pe = gdr_host_my_pe();
+	multi_n = gdr_host_n_pes();
+}
+
+__attribute__((unused)) static int multi_end(const char *name)
+{
+	int root = multi_pe == 0, n = multi_n;
+
+	CHECK_EQ(gdr_errors(NULL, 0), 0);
+	CHECK_OK(gdr_finalize());
+	if (root)
+		printf("%s: all right on %d PEs\n", name, n);
+	return 0;
+}
+
+static inline uint64_t multi_hash(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+/* Byte i of the random stream `seed`. */
+static inline uint8_t multi_byte(uint64_t seed, uint64_t i)
+{
+	return (uint8_t)(multi_hash(seed * 0x9e3779b97f4a7c15u + (i >> 3)) >> (i & 7) * 8);
+}
+
+#define MULTI_POISON 0xa5u
+
+/* ---- checks inside kernels ---- */
+
+/* The first thing that went wrong in a kernel; `line` 0: nothing. */
+struct multi_report {
+	int line;
+	long long got, want;
+};
+
+static inline void multi_note(struct multi_report *r, int line, long long got, long long want)
+{
+	int none = 0;
+
+	/* Only the first; read after the kernel has ended, which orders. */
+	if (__atomic_compare_exchange_n(&r->line, &none, line, 0, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		r->got = got;
+		r->want = want;
+	}
+}
+
+#define EXPECT_EQ(report, a, b)                                                                    \
+	do {                                                                                       \
+		long long expect_a = (long long)(a), expect_b = (long long)(b);                    \
+		if (expect_a != expect_b)                                                          \
+			multi_note(report, __LINE__, expect_a, expect_b);                          \
+	} while (0)
+
+#define EXPECT_OK(report, call) EXPECT_EQ(report, call, 0)
+
+/* Runs a kernel to its end and fails with what it noted. */
+#define RUN(kernel, grid, block, argp)                                                             \
+	do {                                                                                       \
+		CHECK_OK(gdr_launch(kernel, grid, block, 256, NULL, argp));                        \
+		CHECK_OK(gdr_stream_sync(NULL));                                                   \
+		if ((argp)->report->line)                                                          \
+			multi_fail(__FILE__, (argp)->report->line, "in kernel: %lld, not %lld",    \
+				   (argp)->report->got, (argp)->report->want);                     \
+	} while (0)
+
+__attribute__((unused)) static struct multi_report *multi_report_new(void)
+{
+	struct multi_report *r = calloc(1, sizeof(*r));
+
+	CHECK(r);
+	return r;
+}
+
+__attribute__((unused)) static void multi_sleep_us(unsigned us)
+{
+	struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
+
+	nanosleep(&t, NULL);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* put with signal in every form: whoever has seen the signal finds the data,
+ * round after round without a barrier; ADD from everybody counts exactly. */
+#include "tests/multi/multi.h"
+
+enum { THREAD, THREAD_NBI, WARP, WARP_NBI, BLOCK, BLOCK_NBI, FORMS };
+
+#define LEN_MAX 20000u
+
+struct sig {
+	int form, rounds;
+	uint8_t *in, *out; /* in: two areas that alternate */
+	uint64_t *arrived, *consumed, *sum;
+	struct multi_report *report;
+};
+
+GDR_DEVICE int issue(const struct sig *a, uint8_t *dst, size_t len, uint64_t round, int pe)
+{
+	switch (a->form) {
+	case THREAD:
+		return gdr_put_signal(dst, a->out, len, a->arrived, round, GDR_SIGNAL_SET, pe);
+	case THREAD_NBI:
+		return gdr_put_signal_nbi(dst, a->out, len, a->arrived, round, GDR_SIGNAL_SET, pe);
+	case WARP:
+		return gdr_put_signal_warp(dst, a->out, len, a->arrived, round, GDR_SIGNAL_SET,
+					   pe);
+	case WARP_NBI:
+		return gdr_put_signal_nbi_warp(dst, a->out, len, a->arrived, round,
+					       GDR_SIGNAL_SET, pe);
+	case BLOCK:
+		return gdr_put_signal_block(dst, a->out, len, a->arrived, round, GDR_SIGNAL_SET,
+					    pe);
+	default:
+		return gdr_put_signal_nbi_block(dst, a->out, len, a->arrived, round,
+						GDR_SIGNAL_SET, pe);
+	}
+}
+
+/* Lengths that change: none, inline, one packet, several. */
+GDR_DEVICE size_t length_of(uint64_t round)
+{
+	static const size_t len[] = {8, 1, 0, 44, 45, 333, 4096, 4097, 12, LEN_MAX - 7};
+
+	return len[round % 10];
+}
+
+/* A ring: data to the next PE, an acknowledgement back before the source and the
+ * area are used again. */
+GDR_KERNEL(ring, struct sig, a)
+{
+	unsigned t = gdr_thread_id(), all = gdr_block_size();
+	int me = gdr_my_pe(), n = gdr_n_pes(), next = (me + 1) % n, prev = (me + n - 1) % n;
+	int first = a.form < WARP ? 1 : a.form < BLOCK ? 32 : (int)all;
+
+	for (uint64_t k = 1; k <= (uint64_t)a.rounds; k++) {
+		size_t len = length_of(k);
+		uint8_t *area = a.in + (k & 1) * LEN_MAX;
+
+		for (size_t i = t; i < len; i += all)
+			a.out[i] = multi_byte(k * 1000 + (uint64_t)me, i);
+		gdr_sync_block();
+		if ((int)t < first)
+			EXPECT_OK(a.report, issue(&a, area, len, k, next));
+		if (t == 0)
+			EXPECT_OK(a.report,
+				  gdr_signal_wait_until_from(a.arrived, GDR_CMP_GE, k, prev));
+		gdr_sync_block();
+		EXPECT_EQ(a.report, gdr_signal_fetch(a.arrived) >= k, 1);
+		for (size_t i = t; i < len; i += all)
+			EXPECT_EQ(a.report, area[i], multi_byte(k * 1000 + (uint64_t)prev, i));
+		gdr_sync_block();
+		if (t == 0) {
+			EXPECT_OK(a.report, gdr_signal_op(a.consumed, k, GDR_SIGNAL_SET, prev));
+			EXPECT_OK(a.report, gdr_signal_wait_until(a.consumed, GDR_CMP_EQ, k));
+		}
+		gdr_sync_block();
+	}
+	if (t == 0)
+		EXPECT_OK(a.report, gdr_quiet());
+}
+
+GDR_KERNEL(adders, struct sig, a)
+{
+	unsigned t = gdr_block_id() * gdr_block_size() + gdr_thread_id();
+	uint64_t value = t + 1, threads = gdr_grid_size() * gdr_block_size();
+
+	for (int pe = 0; pe < gdr_n_pes(); pe++) {
+		EXPECT_OK(a.report, gdr_put_signal_nbi(a.in, &value, 8, a.sum, value,
+						       GDR_SIGNAL_ADD, pe));
+		EXPECT_OK(a.report, gdr_signal_op(a.sum, 1, GDR_SIGNAL_ADD, pe));
+	}
+	EXPECT_OK(a.report,
+		  gdr_signal_wait_until(a.sum, GDR_CMP_GE,
+					(uint64_t)gdr_n_pes() *
+						(threads * (threads + 1) / 2 + threads)));
+}
+
+int main(void)
+{
+	struct sig a = {0};
+	uint64_t threads = 128;
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.in = gdr_calloc(2, LEN_MAX);
+	a.out = gdr_calloc(1, LEN_MAX);
+	a.arrived = gdr_calloc(3, 8);
+	CHECK(a.in && a.out && a.arrived);
+	a.consumed = a.arrived + 1;
+	a.sum = a.arrived + 2;
+	a.rounds = 40;
+	for (a.form = 0; a.form < FORMS; a.form++) {
+		a.arrived[0] = a.arrived[1] = 0;
+		CHECK_OK(gdr_barrier_all());
+		RUN(ring, 1, 64, &a);
+		CHECK_OK(gdr_barrier_all());
+	}
+	RUN(adders, 2, 64, &a);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(*a.sum, (uint64_t)multi_n * (threads * (threads + 1) / 2 + threads));
+	free(a.report);
+	return multi_end("signal");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The typed forms of every RMA type: put, get, p, g, blocking and nbi, with
+ * values that fill all bits, and the words beside them untouched. */
+#include "tests/multi/multi.h"
+
+#define N 5
+
+struct typed {
+	uint8_t *dst, *src;
+	int pe, from;
+	uint64_t seed;
+	struct multi_report *report;
+};
+
+/* Value i of the type at p, from the random stream. */
+#define VALUE(T, seed, i, out)                                                                     \
+	do {                                                                                       \
+		uint64_t bits = multi_hash((seed) + (i)) & 0x7f7f7f7f7f7f7f7fu;                    \
+		memcpy(&(out), &bits, sizeof(T));                                                  \
+	} while (0)
+
+/* Puts N values behind one word of poison, then one by p; reads them back. */
+#define DEFINE(name, T)                                                                            \
+	GDR_DEVICE void typed_##name(const struct typed *a)                                        \
+	{                                                                                          \
+		T *dst = (T *)a->dst, *src = (T *)a->src, value, back[N + 3];                      \
+		T poison;                                                                          \
+		memset(&poison, MULTI_POISON, sizeof(poison));                                     \
+		for (int i = 0; i < N; i++)                                                        \
+			VALUE(T, a->seed, (uint64_t)i, src[i]);                                    \
+		EXPECT_OK(a->report, gdr_##name##_put(dst + 1, src, N - 1, a->pe));                \
+		EXPECT_OK(a->report, gdr_##name##_put_nbi(dst + N, src + N - 1, 1, a->pe));        \
+		VALUE(T, a->seed, 99, value);                                                      \
+		EXPECT_OK(a->report, gdr_##name##_p(dst + N + 1, value, a->pe));                   \
+		EXPECT_OK(a->report, gdr_quiet());                                                 \
+		for (int i = 0; i < N + 3; i++) {                                                  \
+			T want, got = gdr_##name##_g(dst + i, a->pe);                              \
+			if (i == 0 || i == N + 2)                                                  \
+				want = poison;                                                     \
+			else                                                                       \
+				VALUE(T, a->seed, i == N + 1 ? 99 : (uint64_t)(i - 1), want);      \
+			EXPECT_EQ(a->report, memcmp(&got, &want, sizeof(T)), 0);                   \
+			back[i] = want;                                                            \
+		}                                                                                  \
+		EXPECT_OK(a->report, gdr_##name##_get(src + N, dst, N + 3, a->pe));                \
+		EXPECT_EQ(a->report, memcmp(src + N, back, sizeof(back)), 0);                      \
+		memset(src + N, 0, sizeof(back));                                                  \
+		EXPECT_OK(a->report, gdr_##name##_get_nbi(src + N, dst, N + 3, a->pe));            \
+		EXPECT_OK(a->report, gdr_quiet());                                                 \
+		EXPECT_EQ(a->report, memcmp(src + N, back, sizeof(back)), 0);                      \
+		EXPECT_OK(a->report, gdr_status());                                                \
+	}                                                                                          \
+	GDR_KERNEL(kernel_##name, struct typed, a)                                                 \
+	{                                                                                          \
+		typed_##name(&a);                                                                  \
+	}
+GDR_RMA_TYPES(DEFINE)
+
+#define RUN_ONE(name, T)                                                                           \
+	for (int shift = 0; shift < multi_n; shift++) {                                            \
+		a.pe = (multi_pe + shift) % multi_n;                                               \
+		a.seed = multi_hash((uint64_t)(sizeof(T) * 4096 + (unsigned)multi_pe));            \
+		memset(a.dst, MULTI_POISON, 256);                                                  \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		RUN(kernel_##name, 1, 1, &a);                                                      \
+		CHECK_OK(gdr_barrier_all());                                                       \
+	}
+
+int main(void)
+{
+	struct typed a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.dst = gdr_malloc(256);
+	a.src = gdr_malloc(256);
+	CHECK(a.dst && a.src);
+	GDR_RMA_TYPES(RUN_ONE)
+	free(a.report);
+	return multi_end("typed");
+}
