@@ -384,8 +384,11 @@ static uint32_t send_read(struct hca_qp *qp, struct rc_req *r)
 {
 	struct hca_rc *rc = qp->rc;
 	uint64_t off = (uint64_t)rc->cur_off * qp->mtu;
-	uint32_t pkts = r->npkts - rc->cur_off;
-	uint64_t len = r->len - off;
+	/* A repetition must not reach past what the first request covered, or
+	 * the responder could take it neither for old nor for new: pieces end
+	 * at multiples of their size. */
+	uint32_t pkts = RC_READ_CHUNK - rc->cur_off % RC_READ_CHUNK;
+	uint64_t len = (uint64_t)pkts * qp->mtu;
 	struct packet p = {
 		.opcode = BTH_READ_REQ,
 		.dqpn = qp->dest_qpn,
@@ -396,9 +399,9 @@ static uint32_t send_read(struct hca_qp *qp, struct rc_req *r)
 		.rkey = r->rkey,
 	};
 
-	if (pkts > RC_READ_CHUNK) {
-		pkts = RC_READ_CHUNK;
-		len = (uint64_t)pkts * qp->mtu;
+	if (pkts >= r->npkts - rc->cur_off) {
+		pkts = r->npkts - rc->cur_off;
+		len = r->len - off;
 	}
 	p.dmalen = (uint32_t)len;
 	wire_send(qp, &p, NULL, 0);
