@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Collective allocation. Every PE runs the same allocator on the same calls; what
+ * is exchanged is only whether the calls are the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/host.h"
+#include "runtime/agree.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+enum call { CALL_MALLOC = 1, CALL_FREE, CALL_ZEROED };
+
+struct request {
+	uint64_t call, size, alignment; /* FREE: size is the object's offset */
+	uint64_t history;
+};
+
+static const char *name_of(uint64_t call)
+{
+	return call == CALL_MALLOC ? "allocates"
+	       : call == CALL_FREE ? "frees the object at offset"
+				   : "zeroes";
+}
+
+static int compare(const struct gdri_state *st, const struct request *all)
+{
+	int i;
+
+	for (i = 1; i < st->n_pes; i++) {
+		if (!memcmp(&all[i], &all[0], sizeof(all[0])))
+			continue;
+		if (all[i].call == all[0].call && all[i].size == all[0].size &&
+		    all[i].alignment == all[0].alignment)
+			gdri_error("symmetric heap: PE 0 and PE %d have made different calls before", i);
+		else
+			gdri_error("symmetric heap: PE 0 %s %llu (alignment %llu), PE %d %s %llu "
+				   "(alignment %llu): all PEs must make the same calls",
+				   name_of(all[0].call), (unsigned long long)all[0].size,
+				   (unsigned long long)all[0].alignment, i, name_of(all[i].call),
+				   (unsigned long long)all[i].size,
+				   (unsigned long long)all[i].alignment);
+		return -GDR_EMISMATCH;
+	}
+	return 0;
+}
+
+/* Collective. Own trouble (st->pending) is told too. Under st->lock. */
+static int agree_on(struct gdri_state *st, enum call call, uint64_t size, uint64_t alignment)
+{
+	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
+	struct request *all = calloc((size_t)st->n_pes, sizeof(*all));
+	int ret;
+
+	if (st->broken) {
+		gdri_error("symmetric heap: an earlier collective call expired; finalize and start anew");
+		free(all);
+		st->pending = 0;
+		return -GDR_ESTATE;
+	}
+	if (!all && !st->pending) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	st->deadline_ns = gdri_deadline_ns(st->opt.timeout_ms);
+	ret = gdri_agree(st, "symmetric heap", &mine, all, sizeof(mine));
+	if (ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP)
+		st->broken = true;
+	if (!ret)
+		ret = compare(st, all);
+	free(all);
+	return ret;
+}
+
+static int out_of_memory(const struct gdri_state *st, uint64_t size)
+{
+	struct gdri_suballoc_info info;
+
+	gdri_suballoc_query(st->alloc, &info);
+	gdri_error("symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has "
+		   "%llu; raise GDR_HEAP_SIZE (now %llu)",
+		   (unsigned long long)size, (unsigned long long)(info.size - info.used),
+		   (unsigned long long)info.size, (unsigned long long)info.largest_free,
+		   (unsigned long long)st->opt.heap_size);
+	return -GDR_ENOMEM;
+}
+
+static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
+{
+	uint64_t offset;
+	int ret;
+
+	gdri_log_clear_error();
+	if (gdri_suballoc_reserve(st->alloc)) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	} else if (!alignment || alignment & (alignment - 1)) {
+		gdri_error("gdr_align: alignment %llu is not a power of two",
+			   (unsigned long long)alignment);
+		st->pending = -GDR_EINVAL;
+	}
+	ret = agree_on(st, CALL_MALLOC, size, alignment);
+	if (ret || !size)
+		return ret;
+	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+	if (offset == GDRI_SUBALLOC_NONE)
+		return out_of_memory(st, size);
+	*out = st->heap.base + GDRI_CTL_SIZE + offset;
+	return 0;
+}
+
+static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment, bool zero)
+{
+	struct gdri_state *st = gdri_need_state(call);
+	void *p = NULL;
+	int ret;
+
+	if (!st)
+		return NULL;
+	pthread_mutex_lock(&st->lock);
+	ret = allocate(st, size, alignment, &p);
+	if (!ret && p && zero) {
+		memset(p, 0, size);
+		ret = agree_on(st, CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
+	}
+	pthread_mutex_unlock(&st->lock);
+	if (ret)
+		gdri_host_latch(st, ret);
+	return ret ? NULL : p;
+}
+
+void *gdr_malloc(size_t size)
+{
+	return allocate_zeroed("gdr_malloc", size, 1, false);
+}
+
+void *gdr_calloc(size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		total = SIZE_MAX; /* no heap has it: fails like any other size, on all PEs */
+	return allocate_zeroed("gdr_calloc", total, 1, true);
+}
+
+void *gdr_align(size_t alignment, size_t size)
+{
+	return allocate_zeroed("gdr_align", size, alignment, false);
+}
+
+/* Offset in the allocator's range of an object that can be freed. */
+static uint64_t object_offset(struct gdri_state *st, const void *ptr)
+{
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base) - GDRI_CTL_SIZE;
+
+	if (!ptr)
+		return GDRI_SUBALLOC_NONE;
+	if (!gdri_suballoc_size(st->alloc, offset)) {
+		gdri_error("gdr_free: no object starts at %p: not from gdr_malloc, or already freed", ptr);
+		st->pending = -GDR_EINVAL;
+	}
+	return offset;
+}
+
+int gdr_free(void *ptr)
+{
+	struct gdri_state *st = gdri_need_state("gdr_free");
+	uint64_t offset;
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	pthread_mutex_lock(&st->lock);
+	gdri_log_clear_error();
+	offset = object_offset(st, ptr);
+	ret = agree_on(st, CALL_FREE, offset, 0);
+	if (!ret && ptr)
+		ret = gdri_suballoc_free(st->alloc, offset);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+void *gdr_host_ptr(const void *ptr, int pe)
+{
+	struct gdri_state *st = gdri_state_get();
+	uint64_t offset;
+
+	if (!st || pe < 0 || pe >= st->n_pes)
+		return NULL;
+	offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	if (offset >= st->heap.size)
+		return NULL;
+	if (pe == st->pe)
+		return st->heap.base + offset;
+	return st->peers[pe].base ? st->peers[pe].base + offset : NULL;
+}
+
+int gdr_heap_query(struct gdr_heap_info *info)
+{
+	struct gdri_state *st = gdri_need_state("gdr_heap_query");
+	struct gdri_suballoc_info i;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (!info) {
+		gdri_error("gdr_heap_query: info is NULL");
+		return -GDR_EINVAL;
+	}
+	pthread_mutex_lock(&st->lock);
+	gdri_suballoc_query(st->alloc, &i);
+	pthread_mutex_unlock(&st->lock);
+	*info = (struct gdr_heap_info){i.size, i.used, i.largest_free, i.objects};
+	return 0;
+}

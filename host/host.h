@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the public entry points share. */
+#ifndef GDRI_HOST_INTERNAL_H
+#define GDRI_HOST_INTERNAL_H
+
+#include "runtime/state.h"
+
+/* The library's state, or NULL after logging that `call` came before gdr_init or after
+ * gdr_finalize. */
+struct gdri_state *gdri_need_state(const char *call);
+
+/* The barrier of device code, from a host thread (rma.c). */
+int gdri_host_barrier(void);
+
+/* Latches a status for gdr_host_status() unless an earlier one is there. */
+void gdri_host_latch(struct gdri_state *st, int status);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <unistd.h>
+
+#include "host/host.h"
+#include "runtime/hostdev.h"
+#include "runtime/log.h"
+
+int gdr_init(void)
+{
+	return gdr_init_attr(NULL);
+}
+
+int gdr_init_attr(const struct gdr_init_attr *attr)
+{
+	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
+
+	if (gdri_state_get()) {
+		gdri_error("gdr_init: already initialised; call gdr_finalize first");
+		if (b)
+			b->finalize(b, 1000); /* ours from the call on */
+		return -GDR_ESTATE;
+	}
+	return gdri_state_up(attr);
+}
+
+/* Refused arguments harm nobody; all other records mean that a queue or a peer is lost. */
+static bool serious(const struct gdri_dev *d)
+{
+	unsigned int i;
+
+	for (i = 0; i < GDRI_MAX_ERRORS; i++) {
+		/* acquire: pairs with the release of the device code that filled the record */
+		if (__atomic_load_n(&d->errors[i].state, __ATOMIC_ACQUIRE) == 2 &&
+		    d->errors[i].kind != GDRI_ERROR_ARG)
+			return true;
+	}
+	return false;
+}
+
+/* After an error peers may be gone or waiting elsewhere: they are not waited for. */
+static bool all_well(const struct gdri_state *st)
+{
+	const struct gdri_dev *d = st->dev;
+
+	/* relaxed: kernels that could still change them are not ordered with this call anyway */
+	return !st->broken && !__atomic_load_n(&d->failed, __ATOMIC_RELAXED) &&
+	       !serious(d) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
+}
+
+int gdr_finalize(void)
+{
+	struct gdri_state *st = gdri_state_get();
+	int ret = 0;
+
+	if (!st)
+		return 0;
+	/* kernels may still post: only then is what they posted complete */
+	if (all_well(st))
+		ret = gdri_hd_shutdown((unsigned int)st->opt.init_timeout_ms);
+	if (!ret && all_well(st))
+		ret = gdr_host_quiet();
+	if (ret)
+		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(ret));
+	gdri_state_down(st, !ret && all_well(st));
+	return ret;
+}
+
+void gdr_global_exit(int code)
+{
+	struct gdri_state *st = gdri_state_get();
+
+	if (st && st->boot->abort) {
+		st->boot->abort(st->boot, code, "gdr_global_exit");
+		sleep(2); /* the launcher's signal is on its way */
+	}
+	_exit(code);
+}

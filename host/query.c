@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string.h>
+
+#include "host/host.h"
+#include "runtime/log.h"
+
+struct gdri_state *gdri_need_state(const char *call)
+{
+	struct gdri_state *st = gdri_state_get();
+
+	if (!st)
+		gdri_error("%s: the library is not initialised, or already finalised", call);
+	return st;
+}
+
+int gdr_host_my_pe(void)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st ? st->pe : -GDR_ESTATE;
+}
+
+int gdr_host_n_pes(void)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st ? st->n_pes : -GDR_ESTATE;
+}
+
+int gdr_version(void)
+{
+	return GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH;
+}
+
+int gdr_query(struct gdr_job_info *info)
+{
+	const struct gdri_state *st = gdri_need_state("gdr_query");
+	int i;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (!info) {
+		gdri_error("gdr_query: info is NULL");
+		return -GDR_EINVAL;
+	}
+	memset(info, 0, sizeof(*info));
+	info->device_kind = "host device";
+	info->bootstrap = st->boot->name;
+	for (i = 0; i < st->n_pes; i++) {
+		if (st->peers[i].base)
+			info->n_p2p++;
+		else
+			info->n_nic++;
+	}
+	info->n_nodes = st->n_nodes;
+	info->heap_size = st->heap.size;
+	if (st->nic) {
+		info->nic = gdri_nic_name(st->nic);
+		info->nic_text = gdri_nic_text(st->nic);
+		info->n_queues = (uint32_t)st->n_pes * st->opt.qps_per_pe;
+		info->queue_depth = st->opt.qp_depth;
+	}
+	return 0;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Local buffers outside the heap: a table that device code searches while
+ * entries come and go. */
+#include "host/host.h"
+#include "runtime/log.h"
+
+/* First byte behind; ranges that wrap are refused before. */
+static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, unsigned int *slot)
+{
+	const struct gdri_buffer *b = st->dev->buffers;
+	unsigned int i, room = GDRI_MAX_BUFFERS;
+
+	if (overlap(addr, len, (uintptr_t)st->heap.base, st->heap.size)) {
+		gdri_error("gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which "
+			   "needs no registration", (unsigned long long)addr, (unsigned long long)len);
+		return -GDR_EINVAL;
+	}
+	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+		if (!b[i].len) {
+			room = i < room ? i : room;
+		} else if (overlap(addr, len, b[i].addr, b[i].len)) {
+			gdri_error("gdr_buffer_register: 0x%llx with %llu bytes overlaps the buffer at "
+				   "0x%llx with %llu", (unsigned long long)addr,
+				   (unsigned long long)len, (unsigned long long)b[i].addr,
+				   (unsigned long long)b[i].len);
+			return -GDR_EINVAL;
+		}
+	}
+	if (room == GDRI_MAX_BUFFERS) {
+		gdri_error("gdr_buffer_register: all %u entries are in use", GDRI_MAX_BUFFERS);
+		return -GDR_ENOMEM;
+	}
+	*slot = room;
+	return 0;
+}
+
+static int enter(struct gdri_state *st, void *addr, size_t len)
+{
+	struct gdri_dev *d = st->dev;
+	struct gdri_buffer *b;
+	uint32_t lkey = 0;
+	unsigned int slot;
+	int ret = find_slot(st, (uintptr_t)addr, len, &slot);
+
+	if (!ret && st->nic)
+		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &st->regs[slot].handle);
+	if (ret)
+		return ret;
+	b = &d->buffers[slot];
+	/* relaxed: a look-up that still sees the entry's former life is a use of a buffer
+	 * that is being unregistered, which the contract rules out */
+	__atomic_store_n(&b->addr, (uintptr_t)addr, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->lkey.be, gdri_to_be32(lkey).be, __ATOMIC_RELAXED);
+	/* release: pairs with the acquire of len in the look-up */
+	__atomic_store_n(&b->len, len, __ATOMIC_RELEASE);
+	if (slot >= d->n_buffers) /* release: pairs with the acquire of n_buffers there */
+		__atomic_store_n(&d->n_buffers, slot + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int gdr_buffer_register(void *addr, size_t len)
+{
+	struct gdri_state *st = gdri_need_state("gdr_buffer_register");
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr) {
+		gdri_error("gdr_buffer_register: %p with %zu bytes is no buffer", addr, len);
+		return -GDR_EINVAL;
+	}
+	pthread_mutex_lock(&st->lock);
+	ret = enter(st, addr, len);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+static int leave(struct gdri_state *st, const void *addr)
+{
+	struct gdri_buffer *b = st->dev->buffers;
+	void *handle;
+	unsigned int i;
+
+	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+		if (!b[i].len || b[i].addr != (uintptr_t)addr)
+			continue;
+		__atomic_store_n(&b[i].len, 0, __ATOMIC_RELEASE);
+		handle = st->regs[i].handle;
+		st->regs[i].handle = NULL;
+		return handle ? gdri_nic_deregister(st->nic, handle) : 0;
+	}
+	gdri_error("gdr_buffer_unregister: no buffer was registered at %p", addr);
+	return -GDR_EINVAL;
+}
+
+int gdr_buffer_unregister(void *addr)
+{
+	struct gdri_state *st = gdri_need_state("gdr_buffer_unregister");
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	pthread_mutex_lock(&st->lock);
+	ret = leave(st, addr);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/devstate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/link_check.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+/* Device code of the host device finds the library here. Programs may hold a copy
+ * relocation of it: libgdr itself must go through its GOT (no -Bsymbolic for data). */
+extern GDR_API struct gdri_dev *gdri_dev_state;
+struct gdri_dev *gdri_dev_state;
+
+void gdri_devstate_publish(struct gdri_dev *dev)
+{
+	/* release: pairs with the dependent loads of device code, whose kernels are launched
+	 * later; a forked child only ever sees NULL stored. */
+	__atomic_store_n(&gdri_dev_state, dev, __ATOMIC_RELEASE);
+}
+
+void gdri_devstate_abort(struct gdri_state *st)
+{
+	/* release: pairs with the acquire in every wait of device code. */
+	__atomic_store_n(st->abort_word, 1, __ATOMIC_RELEASE);
+}
+
+static void *zeroed(size_t size)
+{
+	size_t whole = (size + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+	void *p = aligned_alloc(GDRI_LINE, whole ? whole : GDRI_LINE);
+
+	if (p)
+		memset(p, 0, whole ? whole : GDRI_LINE);
+	return p;
+}
+
+static uint32_t flags_of(const struct gdri_state *st)
+{
+	uint32_t flags = 0;
+	int i;
+
+	if (!st->any_nic)
+		return 0;
+	flags |= GDRI_DEV_NIC_ATOMICS;
+	for (i = 0; i < st->n_pes; i++) {
+		if (st->peers[i].base)
+			flags |= GDRI_DEV_MIXED;
+	}
+	return flags;
+}
+
+static void fill(struct gdri_state *st, struct gdri_dev *d)
+{
+	d->abi_version = GDR_ABI_VERSION;
+	d->struct_size = sizeof(*d);
+	d->pe = st->pe;
+	d->n_pes = st->n_pes;
+	d->n_slots = st->any_nic ? st->opt.qps_per_pe : 0;
+	d->flags = flags_of(st);
+	d->heap = st->heap.base;
+	d->heap_size = st->heap.size;
+	d->ctl = (struct gdri_ctl *)st->heap.base;
+	d->peers = st->peers;
+	d->qps = st->qps;
+	d->lkey = gdri_to_be32(st->keys.lkey);
+	d->n_used_words = (d->n_slots * (uint32_t)st->n_pes + 63) / 64;
+	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
+	d->abort = st->abort_word;
+}
+
+int gdri_up_device(struct gdri_state *st)
+{
+	struct gdri_dev *d = zeroed(sizeof(*d));
+
+	st->dev = d;
+	st->abort_word = zeroed(sizeof(*st->abort_word));
+	if (d) {
+		d->errors = zeroed(GDRI_MAX_ERRORS * sizeof(*d->errors));
+		d->buffers = zeroed(GDRI_MAX_BUFFERS * sizeof(*d->buffers));
+		d->used = zeroed(((size_t)st->n_pes * st->opt.qps_per_pe + 63) / 64 * 8);
+	}
+	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used) {
+		gdri_error("out of memory for the device state of %d PEs", st->n_pes);
+		return -GDR_ENOMEM;
+	}
+	fill(st, d);
+	gdri_link_prepare(d->ctl, st->pe);
+	gdri_devstate_publish(d);
+	return 0;
+}
+
+void gdri_down_device(struct gdri_state *st)
+{
+	size_t i;
+
+	gdri_devstate_publish(NULL);
+	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+		if (st->regs[i].handle)
+			gdri_nic_deregister(st->nic, st->regs[i].handle);
+		st->regs[i].handle = NULL;
+	}
+	if (st->dev) {
+		free(st->dev->errors);
+		free(st->dev->buffers);
+		free(st->dev->used);
+	}
+	free(st->dev);
+	free(st->abort_word);
+	st->dev = NULL;
+	st->abort_word = NULL;
+}

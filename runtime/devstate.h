@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* struct gdri_dev: what device code knows of the library. */
+#ifndef GDRI_DEVSTATE_H
+#define GDRI_DEVSTATE_H
+
+#include <gdr/impl/abi.h>
+
+struct gdri_state;
+
+/* Publishes st->dev to device code, or hides it (NULL). */
+void gdri_devstate_publish(struct gdri_dev *dev);
+
+/* Ends every wait of the PE. */
+void gdri_devstate_abort(struct gdri_state *st);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/errors.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/log.h"
+#include "runtime/syndrome.h"
+
+struct text {
+	char *buf;
+	size_t room, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->buf + t->len, t->room - t->len, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n < t->room - t->len ? (size_t)n : t->room - t->len - 1;
+}
+
+static void add_peer(struct text *t, const char *before, int pe)
+{
+	if (pe >= 0)
+		add(t, "%sPE %d", before, pe);
+	else
+		add(t, "%san unknown PE", before);
+}
+
+static void describe_cqe(struct text *t, const struct gdri_error *e)
+{
+	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
+
+	add(t, "%s", gdri_op_name(e->op));
+	add_peer(t, " to ", e->peer);
+	add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
+	if (*vendor)
+		add(t, " (%s)", vendor);
+	add(t, "; QP 0x%x WQE %u, %llu bytes at heap offset 0x%llx", e->qpn, e->wqe_index,
+	    (unsigned long long)e->len, (unsigned long long)e->addr);
+	if (!e->is_cause)
+		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
+}
+
+static void describe_wait(struct text *t, const struct gdri_error *e)
+{
+	add(t, "%s", gdri_op_name(e->op));
+	if (e->waited_for >= 0)
+		add(t, " waiting for PE %d", e->waited_for);
+	add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
+	    (unsigned long long)(e->waited_ns / 1000000000u),
+	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
+	if (e->peer >= 0 && e->peer != e->waited_for)
+		add(t, "; the chain of waits ends at PE %d", e->peer);
+	if (e->addr)
+		add(t, "; heap offset 0x%llx", (unsigned long long)e->addr);
+}
+
+static void describe_arg(struct text *t, const struct gdri_error *e)
+{
+	add(t, "%s", gdri_op_name(e->op));
+	if (e->peer >= 0)
+		add(t, " to PE %d", e->peer);
+	add(t, " refused: %s (0x%llx, %llu bytes)", gdr_strerror(e->status),
+	    (unsigned long long)e->addr, (unsigned long long)e->len);
+	if (e->line)
+		add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
+}
+
+void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
+{
+	struct text t = {out->text, sizeof(out->text), 0};
+	const char *advice = gdri_status_advice(e->status);
+
+	memset(out, 0, sizeof(*out));
+	out->status = e->status;
+	out->peer = e->peer;
+	out->waited_for = e->waited_for;
+	out->op = gdri_op_name(e->op);
+	out->qpn = e->qpn;
+	out->wqe_index = e->wqe_index;
+	out->syndrome = e->syndrome;
+	out->vendor_syndrome = e->vendor_syndrome;
+	out->is_cause = e->is_cause;
+	out->addr = e->addr;
+	out->len = e->len;
+	out->time_ns = e->time_ns;
+	out->waited_ns = e->waited_ns;
+	if (e->kind == GDRI_ERROR_CQE)
+		describe_cqe(&t, e);
+	else if (e->kind == GDRI_ERROR_WAIT)
+		describe_wait(&t, e);
+	else
+		describe_arg(&t, e);
+	if (*advice)
+		add(&t, "; %s", advice);
+}
+
+static uint32_t taken(const struct gdri_dev *dev)
+{
+	/* relaxed: each record has an acquire of its own */
+	uint32_t n = __atomic_load_n(&dev->n_errors, __ATOMIC_RELAXED);
+
+	return n < GDRI_MAX_ERRORS ? n : GDRI_MAX_ERRORS;
+}
+
+static int complete(const struct gdri_error *e)
+{
+	/* acquire: pairs with the release of the device code that filled the record */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == 2;
+}
+
+int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
+{
+	uint32_t i, n = taken(dev);
+	int found = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!complete(&dev->errors[i]))
+			continue;
+		if (found < max)
+			gdri_error_describe(&dev->errors[i], &out[found]);
+		found++;
+	}
+	return found;
+}
+
+void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
+{
+	uint32_t n = taken(dev);
+	struct gdr_error e;
+
+	while (*seen < n && complete(&dev->errors[*seen])) {
+		gdri_error_describe(&dev->errors[(*seen)++], &e);
+		gdri_error("%s", e.text);
+		if (*seen == GDRI_MAX_ERRORS)
+			gdri_error("further errors are counted but not recorded");
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "runtime/monitor.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/clock.h"
+#include "runtime/errors.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#define PERIOD_MS 100 /* how late an error may be logged; costs ten wake-ups a second */
+
+struct gdri_monitor {
+	struct gdri_state *st;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t wake;
+	bool stop;
+	uint32_t seen; /* error records logged */
+};
+
+static void sleep_a_while(struct gdri_monitor *m)
+{
+	uint64_t at = gdri_deadline_ns(PERIOD_MS);
+	struct timespec ts = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+
+	while (!m->stop && pthread_cond_timedwait(&m->wake, &m->lock, &ts) != ETIMEDOUT)
+		;
+}
+
+static void *monitor_main(void *arg)
+{
+	struct gdri_monitor *m = arg;
+
+	pthread_setname_np(pthread_self(), "gdr-monitor");
+	pthread_mutex_lock(&m->lock);
+	while (!m->stop) {
+		gdri_errors_log(m->st->dev, &m->seen);
+		sleep_a_while(m);
+	}
+	gdri_errors_log(m->st->dev, &m->seen);
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+void gdri_monitor_flush(struct gdri_state *st)
+{
+	struct gdri_monitor *m = st->monitor;
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	gdri_errors_log(st->dev, &m->seen);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* From a thread of the bootstrap. The launcher knows it sooner than any time limit:
+ * every wait that is led to this PE by the chain finds the name there. */
+static void on_lost(void *arg, int pe)
+{
+	struct gdri_monitor *m = arg;
+	int32_t none = 0;
+
+	if (pe < 0) {
+		gdri_error("the launcher is lost: this job cannot go on");
+		__atomic_store_n(m->st->abort_word, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	gdri_error("PE %d is lost, says the launcher", pe);
+	/* relaxed: a hint, device code reads nothing else through it */
+	__atomic_compare_exchange_n(&m->st->dev->failed, &none, pe + 1, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+/* The program's signals are for its own threads. */
+static int start(struct gdri_monitor *m)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&m->thread, NULL, monitor_main, m);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+int gdri_up_monitor(struct gdri_state *st)
+{
+	struct gdri_monitor *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+	int rc;
+
+	if (!m) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	m->st = st;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = start(m);
+	if (rc) {
+		gdri_error("cannot start the monitor thread: %s", strerror(rc));
+		pthread_cond_destroy(&m->wake);
+		pthread_mutex_destroy(&m->lock);
+		free(m);
+		return -GDR_ESYSTEM;
+	}
+	st->monitor = m;
+	if (st->boot->on_peer_lost)
+		st->boot->on_peer_lost(st->boot, on_lost, m);
+	return 0;
+}
+
+void gdri_down_monitor(struct gdri_state *st)
+{
+	struct gdri_monitor *m = st->monitor;
+
+	if (!m)
+		return;
+	if (st->boot->on_peer_lost)
+		st->boot->on_peer_lost(st->boot, NULL, NULL);
+	pthread_mutex_lock(&m->lock);
+	m->stop = true;
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+	st->monitor = NULL;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* How each peer is reached: heaps of the node are mapped, the NIC takes the rest. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/agree.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+static bool p2p_on(const struct gdri_state *st)
+{
+	return st->opt.transports & GDRI_TRANSPORT_P2P;
+}
+
+/* Part of the time that is left: a step that waits for a peer must leave the others
+ * time to say so. */
+static int part_of_left(const struct gdri_state *st)
+{
+	int half = gdri_left_ms(st->deadline_ns) / 2;
+
+	return half < 10000 ? half : 10000;
+}
+
+static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
+{
+	if (p->fd >= 0) {
+		gdri_heap_map_peer(p->fd, st->heap.size, p->pe, &st->peers[p->pe].base, p->why,
+				   sizeof(p->why));
+		close(p->fd);
+	}
+	if (!st->peers[p->pe].base)
+		memcpy(st->reason[p->pe], p->why, sizeof(p->why));
+}
+
+static void trade(struct gdri_state *st, const struct gdri_share_address *all)
+{
+	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
+	int i, n = 0;
+
+	for (i = 0; sp && i < st->n_pes; i++) {
+		if (i == st->pe || !st->same_node[i])
+			continue;
+		sp[n].pe = i;
+		sp[n++].address = all[i];
+	}
+	if (n)
+		gdri_share_trade(&st->share, st->pe, st->heap.fd, sp, n, part_of_left(st));
+	for (i = 0; i < n; i++)
+		map_peer(st, &sp[i]);
+	free(sp);
+}
+
+int gdri_up_p2p(struct gdri_state *st)
+{
+	struct gdri_share_address *all = calloc((size_t)st->n_pes, sizeof(*all));
+	int ret;
+
+	st->peers = calloc((size_t)st->n_pes, sizeof(*st->peers));
+	st->reason = calloc((size_t)st->n_pes, sizeof(*st->reason));
+	if (!st->pending && (!all || !st->peers || !st->reason)) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &st->share.address, all, sizeof(*all));
+	if (!ret && p2p_on(st)) {
+		st->peers[st->pe].base = st->heap.base;
+		trade(st, all);
+	}
+	gdri_share_close(&st->share);
+	free(all);
+	return ret;
+}
+
+/* Says for each PE without mapping how it is reached; counts them. */
+static int explain(struct gdri_state *st)
+{
+	int i, n = 0;
+
+	for (i = 0; i < st->n_pes; i++) {
+		if (st->peers[i].base)
+			continue;
+		n++;
+		if (*st->reason[i])
+			gdri_warn("PE %d shares the node but not its memory, the NIC is used: %s", i,
+				  st->reason[i]);
+		else
+			gdri_debug("PE %d is reached through the NIC: %s", i,
+				   !p2p_on(st)	     ? "p2p is not in GDR_TRANSPORTS"
+				   : st->same_node[i] ? "out of memory"
+						      : "it is on another node");
+	}
+	return n;
+}
+
+static void refuse_without_nic(struct gdri_state *st)
+{
+	int i;
+
+	for (i = 0; st->peers[i].base; i++)
+		;
+	gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
+		   "nic", i, st->pe,
+		   *st->reason[i]     ? st->reason[i]
+		   : st->same_node[i] ? "its memory was not mapped"
+				      : "it is on another node");
+	st->pending = -GDR_ENOTSUP;
+}
+
+/* Whether the NIC is in use is decided for the whole job: atomics go one way everywhere. */
+int gdri_up_reach(struct gdri_state *st)
+{
+	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all));
+	uint32_t unmapped = (uint32_t)explain(st);
+	int i, ret;
+
+	if (unmapped && !(st->opt.transports & GDRI_TRANSPORT_NIC))
+		refuse_without_nic(st);
+	else if (!all)
+		st->pending = -GDR_ENOMEM;
+	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
+	for (i = 0; !ret && i < st->n_pes; i++)
+		st->any_nic |= all[i] != 0;
+	free(all);
+	return ret;
+}
+
+void gdri_down_p2p(struct gdri_state *st)
+{
+	int i;
+
+	for (i = 0; st->peers && i < st->n_pes; i++) {
+		if (i != st->pe)
+			gdri_heap_unmap_peer(st->peers[i].base, st->heap.size);
+	}
+	free(st->peers);
+	free(st->reason);
+	st->peers = NULL;
+	st->reason = NULL;
+}
+
+int gdri_up_nic(struct gdri_state *st)
+{
+	size_t n = (size_t)st->n_pes * st->opt.qps_per_pe;
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	ret = gdri_nic_open(&st->opt, NULL, &st->nic);
+	if (!ret)
+		ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
+	if (ret)
+		return ret;
+	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));
+	if (!st->qps) {
+		gdri_error("out of memory for %zu queue pairs", n);
+		return -GDR_ENOMEM;
+	}
+	memset(st->qps, 0, n * sizeof(*st->qps));
+	return gdri_nic_create_queues(st->nic, st->n_pes, st->qps);
+}
+
+/* Only those that have a NIC know how long its address is: ask first. */
+int gdri_up_nic_ready(struct gdri_state *st)
+{
+	return st->any_nic ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
+}
+
+void gdri_down_nic(struct gdri_state *st)
+{
+	gdri_nic_close(st->nic);
+	st->nic = NULL;
+	free(st->qps);
+	st->qps = NULL;
+}
+
+int gdri_up_connect(struct gdri_state *st)
+{
+	size_t len = st->any_nic ? gdri_nic_address_size(st->nic) : 0;
+	uint8_t *mine, *all;
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	mine = calloc(1, len);
+	all = calloc((size_t)st->n_pes, len);
+	if (mine && all) {
+		gdri_nic_get_address(st->nic, mine);
+	} else {
+		gdri_error("out of memory for the addresses of %d PEs", st->n_pes);
+		st->pending = -GDR_ENOMEM;
+		len = 0; /* then the others' lengths do not match and the bootstrap says so */
+	}
+	ret = gdri_agree(st, "NIC addresses", mine, all, len);
+	if (!ret)
+		st->pending = gdri_nic_connect(st->nic, all, st->pe, st->n_pes, st->qps);
+	free(mine);
+	free(all);
+	return ret;
+}

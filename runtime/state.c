@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/boot.h"
+#include "runtime/agree.h"
+#include "runtime/clock.h"
+#include "runtime/devstate.h"
+#include "runtime/hostdev.h"
+#include "runtime/log.h"
+
+static struct gdri_state *current;
+
+struct gdri_state *gdri_state_get(void)
+{
+	/* acquire: pairs with the release in gdri_state_up */
+	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+/* A forked child has none of our threads and must not touch queues or peers: to it the
+ * library is not initialised. What it inherited goes when it ends or calls exec. */
+static void in_child(void)
+{
+	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED);
+	gdri_devstate_publish(NULL);
+}
+
+static void once(void)
+{
+	if (pthread_atfork(NULL, NULL, in_child))
+		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
+}
+
+static int up_bootstrap(struct gdri_state *st)
+{
+	int ret = 0;
+
+	if (!st->boot)
+		ret = gdri_bootstrap_open(&st->boot, gdri_left_ms(st->deadline_ns));
+	if (ret)
+		return ret;
+	if (st->boot->version != GDR_BOOTSTRAP_VERSION || st->boot->size < sizeof(*st->boot) ||
+	    st->boot->n_pes < 1 || st->boot->pe < 0 || st->boot->pe >= st->boot->n_pes) {
+		gdri_error("bootstrap: version %u, %u bytes, PE %d of %d: not one that this library "
+			   "can use (version %u)", st->boot->version, st->boot->size, st->boot->pe,
+			   st->boot->n_pes, GDR_BOOTSTRAP_VERSION);
+		return -GDR_EVERSION;
+	}
+	st->pe = st->boot->pe;
+	st->n_pes = st->boot->n_pes;
+	gdri_log_set_pe(st->pe);
+	return 0;
+}
+
+static void down_bootstrap(struct gdri_state *st)
+{
+	int left = gdri_left_ms(st->deadline_ns);
+
+	if (st->boot && st->boot->finalize)
+		st->boot->finalize(st->boot, left > 1000 ? left : 1000);
+	st->boot = NULL;
+	gdri_log_set_pe(-1);
+}
+
+static int up_host_device(struct gdri_state *st)
+{
+	struct gdri_hd_params p = {st->opt.host_device_blocks, st->opt.host_device_stack};
+	int ret = gdri_hd_init(&p);
+
+	if (ret)
+		gdri_error("host device: %u blocks with stacks of %zu bytes: %s", p.max_blocks,
+			   p.stack_size, gdr_strerror(ret));
+	return ret;
+}
+
+static int up_heap(struct gdri_state *st)
+{
+	int ret = gdri_heap_open(&st->heap, st->opt.heap_size, st->pe);
+
+	if (ret)
+		return ret;
+	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE);
+	if (!st->alloc) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	return 0;
+}
+
+static void down_heap(struct gdri_state *st)
+{
+	gdri_suballoc_destroy(st->alloc);
+	st->alloc = NULL;
+	gdri_heap_close(&st->heap);
+}
+
+static int up_share(struct gdri_state *st)
+{
+	return gdri_share_open(&st->share);
+}
+
+static void down_share(struct gdri_state *st)
+{
+	gdri_share_close(&st->share);
+}
+
+static int up_all_connected(struct gdri_state *st)
+{
+	return gdri_agree(st, "init", NULL, NULL, 0);
+}
+
+static int up_all_checked(struct gdri_state *st)
+{
+	return gdri_agree(st, "link check", NULL, NULL, 0);
+}
+
+static int up_all_ready(struct gdri_state *st)
+{
+	return gdri_agree(st, "init", NULL, NULL, 0);
+}
+
+enum kind {
+	LOCAL,	    /* may fail here only: skipped after a failure, told by the next collective */
+	COLLECTIVE, /* same verdict on all PEs; runs after a local failure too */
+};
+
+struct step {
+	const char *name;
+	enum kind kind;
+	int (*up)(struct gdri_state *st);
+	void (*down)(struct gdri_state *st); /* accepts what `up` left half-built or never began */
+};
+
+static const struct step steps[] = {
+	{"bootstrap", COLLECTIVE, up_bootstrap, down_bootstrap},
+	{"version", COLLECTIVE, gdri_up_version, NULL},
+	{"identity", COLLECTIVE, gdri_up_identity, gdri_down_identity},
+	{"host device", LOCAL, up_host_device, NULL}, /* gdri_state_down stops it first */
+	{"heap", LOCAL, up_heap, down_heap},
+	{"share", LOCAL, up_share, down_share},
+	{"p2p", COLLECTIVE, gdri_up_p2p, gdri_down_p2p},
+	{"reach", COLLECTIVE, gdri_up_reach, NULL},
+	{"NIC", LOCAL, gdri_up_nic, gdri_down_nic},
+	{"NIC ready", COLLECTIVE, gdri_up_nic_ready, NULL},
+	{"connect", COLLECTIVE, gdri_up_connect, NULL},
+	{"device", LOCAL, gdri_up_device, gdri_down_device},
+	{"all connected", COLLECTIVE, up_all_connected, NULL},
+	{"monitor", LOCAL, gdri_up_monitor, gdri_down_monitor},
+	{"link check out", LOCAL, gdri_up_link_out, NULL},
+	{"all checked", COLLECTIVE, up_all_checked, NULL},
+	{"link check in", LOCAL, gdri_up_link_in, NULL},
+	{"all ready", COLLECTIVE, up_all_ready, NULL},
+};
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static void undo(struct gdri_state *st)
+{
+	size_t i;
+
+	for (i = N_STEPS; i-- > 0;) {
+		if (steps[i].down)
+			steps[i].down(st);
+	}
+}
+
+static int execute(struct gdri_state *st)
+{
+	uint64_t begin = gdri_now_ns();
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < N_STEPS && !ret; i++) {
+		if (steps[i].kind == COLLECTIVE)
+			ret = steps[i].up(st);
+		else if (!st->pending)
+			st->pending = steps[i].up(st);
+		gdri_debug("init: %s: %s, %llu us", steps[i].name,
+			   ret || st->pending ? gdr_strerror(ret ? ret : st->pending) : "done",
+			   (unsigned long long)((gdri_now_ns() - begin) / 1000));
+	}
+	return ret;
+}
+
+static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
+{
+	char why[160];
+
+	if (!attr)
+		return 0;
+	if (attr->size != sizeof(*attr)) {
+		gdri_error("gdr_init_attr: size is %zu, this library knows %zu", attr->size,
+			   sizeof(*attr));
+		return -GDR_EINVAL;
+	}
+	st->boot = attr->bootstrap;
+	if (attr->heap_size)
+		st->opt.heap_size = attr->heap_size;
+	if (attr->transports &&
+	    gdri_option_set(&st->opt, "TRANSPORTS", attr->transports, why, sizeof(why))) {
+		gdri_error("gdr_init_attr: transports \"%.60s\" is not accepted; it takes %s",
+			   attr->transports, why);
+		return -GDR_EOPTION;
+	}
+	return 0;
+}
+
+/* Own failure so far does not end it: the others must hear of it. */
+static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr)
+{
+	int ret, rc;
+
+	gdri_log_clear_error();
+	ret = gdri_options_read(&st->opt, NULL);
+	gdri_log_set_level((enum gdri_log_level)st->opt.log);
+	rc = take_attr(st, attr);
+	ret = ret ? ret : rc;
+	if (!ret)
+		ret = gdri_options_check(&st->opt);
+	st->pending = ret;
+	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
+}
+
+static void announce(const struct gdri_state *st)
+{
+	int i, mapped = 0;
+
+	for (i = 0; i < st->n_pes; i++)
+		mapped += st->peers[i].base != NULL;
+	gdri_info("gdr %s: PE %d of %d on %d node%s, heap %llu bytes, %d by p2p, %d by %s%s%s",
+		  GDR_VERSION_STRING, st->pe, st->n_pes, st->n_nodes, st->n_nodes == 1 ? "" : "s",
+		  (unsigned long long)st->heap.size, mapped, st->n_pes - mapped,
+		  st->nic ? gdri_nic_name(st->nic) : "nic", st->nic ? ", " : "",
+		  st->nic ? gdri_nic_text(st->nic) : "");
+}
+
+int gdri_state_up(const struct gdr_init_attr *attr)
+{
+	static pthread_once_t first = PTHREAD_ONCE_INIT;
+	struct gdri_state *st = calloc(1, sizeof(*st));
+	int ret;
+
+	pthread_once(&first, once);
+	if (!st) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	st->heap.fd = -1;
+	st->share.listener = -1;
+	pthread_mutex_init(&st->lock, NULL);
+	take_options(st, attr);
+	ret = execute(st);
+	if (ret) {
+		gdri_state_down(st, false);
+		return ret;
+	}
+	announce(st);
+	/* release: pairs with the acquire in gdri_state_get */
+	__atomic_store_n(&current, st, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Kernels that do not end although every wait was told to: their memory must outlive us. */
+static void abandon(struct gdri_state *st)
+{
+	gdri_error("kernels still run: heap and queues of this PE are left to them");
+	gdri_down_monitor(st);
+	down_bootstrap(st);
+}
+
+void gdri_state_down(struct gdri_state *st, bool graceful)
+{
+	int limit;
+
+	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
+	if (!graceful && st->dev)
+		gdri_devstate_abort(st);
+	limit = graceful ? gdri_left_ms(st->deadline_ns) : 2000;
+	if (gdri_hd_shutdown((unsigned int)limit)) {
+		if (st->dev)
+			gdri_devstate_abort(st);
+		st->kernels_run = gdri_hd_shutdown(2000) != 0;
+	}
+	if (graceful && !st->kernels_run)
+		gdri_agree(st, "finalize", NULL, NULL, 0);
+	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
+	gdri_devstate_publish(NULL);
+	if (st->kernels_run) {
+		abandon(st);
+		return;
+	}
+	undo(st);
+	pthread_mutex_destroy(&st->lock);
+	free(st);
+}

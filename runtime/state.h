@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything that exists between gdr_init and gdr_finalize, and how it comes up:
+ * a table of steps, executed in order and undone in reverse. A step that can go
+ * differently on different PEs only notes its failure (`pending`); the next
+ * collective step tells everybody, so that init fails on all PEs or on none. */
+#ifndef GDRI_STATE_H
+#define GDRI_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gdr/bootstrap.h>
+#include <gdr/host.h>
+#include <gdr/impl/abi.h>
+
+#include "runtime/heap.h"
+#include "runtime/monitor.h"
+#include "runtime/nic.h"
+#include "runtime/options.h"
+#include "runtime/share.h"
+#include "runtime/suballoc.h"
+
+struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
+	void *handle; /* of the NIC; NULL: no NIC in use */
+};
+
+struct gdri_state {
+	struct gdri_options opt;
+	struct gdr_bootstrap *boot;
+	int pe, n_pes;
+	uint64_t deadline_ns; /* of the init or finalize under way */
+	int pending;	      /* own failure that the next agreement will tell */
+
+	/* nodes: who shares this PE's */
+	bool *same_node; /* [n_pes] */
+	int n_nodes;
+
+	/* heap */
+	struct gdri_heap heap;
+	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE, heap.size) */
+	struct gdri_share share;
+	struct gdri_peer *peers; /* [n_pes] */
+	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */
+
+	/* NIC: NULL when every PE reaches every PE otherwise */
+	bool any_nic; /* the same on all PEs */
+	struct gdri_nic *nic;
+	struct gdri_mr_keys keys;
+	struct gdri_qp *qps; /* [n_pes * opt.qps_per_pe] */
+	struct gdri_reg regs[GDRI_MAX_BUFFERS];
+
+	/* device */
+	struct gdri_dev *dev;
+	uint32_t *abort_word;
+	bool broken;	  /* a collective expired: the PEs are no longer in step */
+	bool kernels_run; /* the host device could not be stopped: memory must stay */
+
+	struct gdri_monitor *monitor;
+	/* The one collective at a time, and what host threads change together:
+	 * boot calls, alloc, regs. */
+	pthread_mutex_t lock;
+};
+
+/* The initialised library, or NULL: before init, after finalize, in a forked child. */
+struct gdri_state *gdri_state_get(void);
+
+int gdri_state_up(const struct gdr_init_attr *attr);
+/* graceful: wait for the peers. */
+void gdri_state_down(struct gdri_state *st, bool graceful);
+
+/* Steps of the table that live in files of their own. */
+int gdri_up_version(struct gdri_state *st);  /* identity.c */
+int gdri_up_identity(struct gdri_state *st);
+void gdri_down_identity(struct gdri_state *st);
+int gdri_up_p2p(struct gdri_state *st); /* paths.c */
+int gdri_up_reach(struct gdri_state *st);
+void gdri_down_p2p(struct gdri_state *st);
+int gdri_up_nic(struct gdri_state *st);
+int gdri_up_nic_ready(struct gdri_state *st);
+void gdri_down_nic(struct gdri_state *st);
+int gdri_up_connect(struct gdri_state *st);
+int gdri_up_device(struct gdri_state *st); /* devstate.c */
+void gdri_down_device(struct gdri_state *st);
+int gdri_up_link_out(struct gdri_state *st); /* link_check.c */
+int gdri_up_link_in(struct gdri_state *st);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Says what this installation of gdr is, what it would run on, and which
+ * options are in force. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <gdr/host.h>
+
+#include "runtime/options.h"
+
+static int usage(FILE *f)
+{
+	fputs("usage: gdr_info [-e | --env] [--markdown] [-v | --version] [-h | --help]\n"
+	      "  without options: brings the library up (alone, or as a PE of a job) and says on what\n"
+	      "  -e, --env        options in force, as environment variables\n"
+	      "  --markdown       table of all options, docs/options.md\n"
+	      "  -v, --version    version of headers and library\n",
+	      f);
+	return f == stdout ? 0 : 2;
+}
+
+static int print_env(void)
+{
+	struct gdri_options opt;
+	int ret = gdri_options_read(&opt, NULL);
+
+	if (!ret)
+		ret = gdri_options_check(&opt);
+	gdri_options_print(stdout, &opt);
+	return ret ? 1 : 0;
+}
+
+static int print_version(void)
+{
+	int v = gdr_version();
+
+	printf("gdr headers %s (ABI %d), library %d.%d.%d\n", GDR_VERSION_STRING, GDR_ABI_VERSION,
+	       v / 10000, v / 100 % 100, v % 100);
+	return 0;
+}
+
+static int print_job(void)
+{
+	struct gdr_job_info info;
+	int ret = gdr_init();
+
+	if (ret) {
+		fprintf(stderr, "gdr_info: gdr_init: %s\n", gdr_strerror(ret));
+		return 1;
+	}
+	ret = gdr_query(&info);
+	if (!ret && gdr_host_my_pe() == 0) {
+		print_version();
+		printf("device     %s\nbootstrap  %s\nPEs        %d on %d node(s): %d by p2p, %d by NIC\n",
+		       info.device_kind, info.bootstrap, gdr_host_n_pes(), info.n_nodes, info.n_p2p,
+		       info.n_nic);
+		printf("heap       %zu bytes per PE\n", info.heap_size);
+		if (info.nic)
+			printf("NIC        %s: %s\nqueues     %u of %u blocks\n", info.nic, info.nic_text,
+			       info.n_queues, info.queue_depth);
+		else
+			printf("NIC        none in use\n");
+	}
+	return gdr_finalize() || ret ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"env", no_argument, NULL, 'e'},     {"markdown", no_argument, NULL, 'm'},
+		{"version", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int c = getopt_long(argc, argv, "evh", longs, NULL);
+
+	if (optind < argc)
+		return usage(stderr);
+	switch (c) {
+	case -1:
+		return print_job();
+	case 'e':
+		return print_env();
+	case 'm':
+		gdri_options_markdown(stdout);
+		return 0;
+	case 'v':
+		return print_version();
+	default:
+		return usage(c == 'h' ? stdout : stderr);
+	}
+}
