@@ -18,6 +18,10 @@ struct gdri_nic;
  * GPU, or NULL on the host device) among the active ports that GDR_NIC allows;
  * chooses port, GID, MTU; checks the capabilities that the device code needs. */
 int gdri_nic_open(const struct gdri_options *opt, const char *near, struct gdri_nic **out);
+/* The same; among equally near ports takes the turn-th modulo their number (the PE's number: PEs
+ * of a node share the NICs evenly). gdri_nic_open is turn 0. */
+int gdri_nic_open_turn(const struct gdri_options *opt, const char *near, unsigned turn,
+		       struct gdri_nic **out);
 void gdri_nic_close(struct gdri_nic *nic); /* accepts half-built objects and NULL */
 
 const char *gdri_nic_name(const struct gdri_nic *nic); /* "mlx5_0" */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Capabilities of the device that the queues and the device code rely on. */
+#ifndef GDRI_NIC_CAPS_H
+#define GDRI_NIC_CAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gdri_nic_caps {
+	/* QUERY_HCA_CAP, general */
+	unsigned log_max_qp_sz, log_max_cq_sz, log_max_msg, cqe_version, max_wqe_sz_sq;
+	bool atomic;
+	/* atomic */
+	unsigned operations, size_qp, endian_8b;
+	/* roce */
+	unsigned qp_ts_format, sport_min, sport_max;
+	/* ibv_query_device: logarithms, rounded down */
+	unsigned log_initiator, log_responder; /* reads and atomics in flight */
+};
+
+/* Parses the answers to QUERY_HCA_CAP, PRM_QUERY_HCA_CAP_OUT_BYTES each. roce may be NULL. */
+void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const void *atomic,
+			 const void *roce);
+
+/* 0, or -GDR_ENOTSUP with the missing capability in `why`. log_depth: of the queues. */
+int gdri_nic_caps_check(const struct gdri_nic_caps *caps, unsigned log_depth, char *why,
+			size_t room);
+
+/* floor(log2(n)), 0 for n == 0 */
+unsigned gdri_log2_floor(unsigned n);
+
+#endif

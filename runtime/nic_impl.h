@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of struct gdri_nic, shared by the nic_*.c files and nobody else.
+ * Every object is made by the one file named beside it, and destroyed by
+ * that file's gdri_nic_*_destroy in the reverse order, from any state. */
+#ifndef GDRI_NIC_IMPL_H
+#define GDRI_NIC_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include "runtime/nic.h"
+#include "runtime/nic_caps.h"
+
+struct gdri_nic_mr { /* a registered buffer */
+	struct gdri_nic_mr *next;
+	struct ibv_mr *mr;
+};
+
+struct gdri_nic_qp {
+	struct mlx5dv_devx_uar *uar;
+	uint8_t *db; /* doorbell register in it */
+	struct mlx5dv_devx_obj *cq, *qp;
+	uint32_t cqn, qpn;
+};
+
+/* Offsets in the allocation of all queues (nic_layout.c). */
+struct gdri_nic_layout {
+	size_t n;		  /* queue pairs */
+	size_t sq, sq_stride;
+	size_t cq, cq_stride, cq_bytes;
+	size_t dbrec, dbrec_stride; /* queue pair's record, then the CQ's */
+	size_t total;		  /* whole pages */
+};
+
+struct gdri_nic {
+	struct gdri_options opt;
+
+	/* nic_device.c */
+	char name[64], text[384];
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	uint32_t pdn;
+	uint8_t port;
+	uint8_t link_layer; /* GDRI_LINK_ */
+	uint8_t mtu;	    /* code 1..5 */
+	bool grh_required;
+	uint16_t lid, pkey, pkey_index;
+	uint8_t gid_index, gid[16];
+	uint64_t max_mr_size;
+	struct gdri_nic_caps caps;
+	uint32_t psn;
+
+	/* nic_mr.c */
+	struct ibv_mr *heap_data, *heap_sync;
+	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
+	struct gdri_nic_mr *buffers;
+
+	/* nic_queue.c */
+	int n_pes, n_slots;
+	struct gdri_nic_layout layout;
+	uint8_t *ring;
+	struct mlx5dv_devx_umem *umem;
+	uint32_t eqn;
+	struct gdri_nic_qp *qps; /* [n_pes * n_slots] */
+};
+
+/* nic_layout.c */
+void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);
+
+/* nic_mr.c, nic_queue.c */
+void gdri_nic_mr_destroy(struct gdri_nic *nic);
+void gdri_nic_queue_destroy(struct gdri_nic *nic);
+
+/* nic_uar.c: a doorbell register for each of n queue pairs */
+int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n);
+void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n);
+
+/* nic_qp.c: firmware objects of the i-th queue pair, and its name for messages */
+int gdri_nic_cq_create(struct gdri_nic *nic, int i);
+int gdri_nic_qp_create(struct gdri_nic *nic, int i);
+#define GDRI_NIC_QP_NAME 96
+const char *gdri_nic_qp_name(const struct gdri_nic *nic, const char *command, int i, char *buf);
+
+/* nic_modify.c: RESET to RTS. `remote` is checked. */
+struct gdri_nic_address;
+struct gdri_nic_route { /* how packets reach one PE */
+	const struct gdri_nic_address *remote;
+	uint8_t mac[6]; /* RoCE */
+	uint8_t mtu;	/* code: the smaller of both ends */
+};
+int gdri_nic_qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
+		       uint32_t remote_qpn);
+
+/* nic_cmd.c: firmware commands, failures logged with status and syndrome */
+int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
+			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj);
+int gdri_nic_obj_modify(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj,
+			const void *in, size_t in_bytes);
+
+/* nic_text.c */
+int gdri_nic_failed(const char *device, const char *what, int err, const char *check);
+int gdri_nic_memory_failed(const char *device, const char *what, size_t bytes, int err);
+int gdri_nic_command_failed(const char *device, const char *what, int err, const void *out);
+
+#endif

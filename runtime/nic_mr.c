@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Memory registration. The heap is registered twice with the same pages and
+ * iova 0 (addresses in work requests are offsets): a relaxed-ordering key for
+ * data, whose writes may overtake each other on PCIe, and a strict key for
+ * signals, atomics and whatever says that data is there. */
+#include "runtime/nic_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <gdr/status.h>
+
+#include "runtime/log.h"
+
+#define ACCESS_HEAP                                                                                \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
+{
+	if (len <= nic->max_mr_size)
+		return 0;
+	gdri_error("%s: %s of %zu bytes is more than the device registers at once (max_mr_size "
+		   "%" PRIu64 " bytes): lower GDR_HEAP_SIZE or register less", nic->name, what, len,
+		   nic->max_mr_size);
+	return -GDR_ENOTSUP;
+}
+
+static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
+				      size_t len, uint64_t iova, unsigned access, int *ret)
+{
+	/* iova2: drops optional flags (relaxed ordering) on kernels without them */
+	struct ibv_mr *mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
+
+	if (!mr)
+		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
+	return mr;
+}
+
+int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
+{
+	int ret = check_size(nic, "the heap", len);
+
+	if (ret)
+		return ret;
+	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", addr, len,
+					 0, ACCESS_HEAP, &ret);
+	if (!nic->heap_sync)
+		return ret;
+	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", addr, len,
+					 0, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, &ret);
+	if (!nic->heap_data) {
+		ibv_dereg_mr(nic->heap_sync);
+		nic->heap_sync = NULL;
+		return ret;
+	}
+	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
+	keys->rkey_data = nic->heap_data->rkey;
+	keys->rkey_sync = nic->heap_sync->rkey;
+	return 0;
+}
+
+int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
+			     void **handle)
+{
+	int ret = check_size(nic, "a buffer", len);
+	struct gdri_nic_mr *b;
+
+	if (ret)
+		return ret;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -GDR_ENOMEM;
+	b->mr = register_memory(nic, "registering a buffer", addr, len, (uint64_t)(uintptr_t)addr,
+				IBV_ACCESS_LOCAL_WRITE, &ret);
+	if (!b->mr) {
+		free(b);
+		return ret;
+	}
+	pthread_mutex_lock(&nic->mr_lock);
+	b->next = nic->buffers;
+	nic->buffers = b;
+	pthread_mutex_unlock(&nic->mr_lock);
+	*lkey = b->mr->lkey;
+	*handle = b;
+	return 0;
+}
+
+int gdri_nic_deregister(struct gdri_nic *nic, void *handle)
+{
+	struct gdri_nic_mr **at, *b = NULL;
+	int err;
+
+	pthread_mutex_lock(&nic->mr_lock);
+	for (at = &nic->buffers; *at; at = &(*at)->next) {
+		if (*at == handle) {
+			b = *at;
+			*at = b->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&nic->mr_lock);
+	if (!b) {
+		gdri_error("%s: not a registered buffer: %p", nic->name, handle);
+		return -GDR_EINVAL;
+	}
+	err = ibv_dereg_mr(b->mr);
+	free(b);
+	return err ? gdri_nic_failed(nic->name, "deregistering a buffer", err,
+				     "see the kernel log (dmesg)") : 0;
+}
+
+void gdri_nic_mr_destroy(struct gdri_nic *nic)
+{
+	struct gdri_nic_mr *b;
+
+	while ((b = nic->buffers) != NULL) {
+		nic->buffers = b->next;
+		ibv_dereg_mr(b->mr);
+		free(b);
+	}
+	if (nic->heap_data)
+		ibv_dereg_mr(nic->heap_data);
+	if (nic->heap_sync)
+		ibv_dereg_mr(nic->heap_sync);
+	nic->heap_data = NULL;
+	nic->heap_sync = NULL;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The full mesh of queue pairs: one allocation, one umem, n_pes * slots queue
+ * pairs. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "runtime/nic_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <gdr/status.h>
+
+#include "runtime/log.h"
+
+static int check_limits(const struct gdri_nic *nic, int n_pes)
+{
+	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
+	unsigned slots = nic->opt.qps_per_pe;
+
+	if (n_pes < 1)
+		return -GDR_EINVAL;
+	if ((unsigned)n_pes > limit) {
+		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
+			   "would take %zu MiB of locked memory on every PE, and the limit is "
+			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH and "
+			   "GDR_QPS_PER_PE too", n_pes, slots, nic->opt.qp_depth,
+			   gdri_nic_queue_bytes(&nic->opt, n_pes) >> 20, limit, GDRI_MAX_PES);
+		return -GDR_ENOTSUP;
+	}
+	return 0;
+}
+
+static int alloc_ring(struct gdri_nic *nic)
+{
+	const struct gdri_nic_layout *l = &nic->layout;
+	void *p = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return gdri_nic_memory_failed(nic->name, "mmap of the queues", l->total, errno);
+	nic->ring = p;
+	/* A child would turn the pages that the NIC reads and writes into copies on the parent's
+	 * next store. */
+	if (madvise(p, l->total, MADV_DONTFORK))
+		gdri_warn("madvise(MADV_DONTFORK) failed: %s; do not fork while gdr is in use",
+			  strerror(errno));
+	/* Opcode 15 (invalid), owner bit 1, index 0xffff: "nothing completed" in both kinds of CQ. */
+	memset(nic->ring + l->cq, 0xff, l->n * l->cq_stride);
+	nic->umem = mlx5dv_devx_umem_reg(nic->ctx, p, l->total, IBV_ACCESS_LOCAL_WRITE);
+	if (!nic->umem)
+		return gdri_nic_memory_failed(nic->name, "registering the queues (umem)", l->total,
+					      errno);
+	return 0;
+}
+
+static void describe(const struct gdri_nic *nic, int i, struct gdri_qp *q)
+{
+	const struct gdri_nic_layout *l = &nic->layout;
+	size_t at = (size_t)i;
+
+	q->sq = nic->ring + l->sq + at * l->sq_stride;
+	q->cq = (struct gdri_cqe *)(void *)(nic->ring + l->cq + at * l->cq_stride);
+	/* PRM: dword 0 counts receives, dword 1 sends */
+	q->dbrec = (uint32_t *)(void *)(nic->ring + l->dbrec + at * l->dbrec_stride) + 1;
+	q->db = (uint64_t *)(void *)nic->qps[i].db;
+	q->qpn = nic->qps[i].qpn;
+	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
+	q->depth = nic->opt.qp_depth;
+	q->cq_mask = nic->opt.cq == GDRI_CQ_RING ? q->depth - 1 : 0;
+	q->peer = i / nic->n_slots;
+	q->slot = (uint32_t)(i % nic->n_slots);
+}
+
+static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
+{
+	int i, ret, n = nic->n_pes * nic->n_slots;
+
+	ret = alloc_ring(nic);
+	if (ret)
+		return ret;
+	ret = mlx5dv_devx_query_eqn(nic->ctx, 0, &nic->eqn);
+	if (ret)
+		return gdri_nic_failed(nic->name, "mlx5dv_devx_query_eqn", ret,
+				       "see the kernel log (dmesg)");
+	ret = gdri_nic_uar_create(nic, nic->qps, n);
+	for (i = 0; i < n && !ret; i++) {
+		ret = gdri_nic_cq_create(nic, i);
+		if (!ret)
+			ret = gdri_nic_qp_create(nic, i);
+		if (!ret)
+			describe(nic, i, &qps[i]);
+	}
+	return ret;
+}
+
+int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
+{
+	int ret = check_limits(nic, n_pes);
+
+	if (ret)
+		return ret;
+	if (nic->qps)
+		return -GDR_ESTATE;
+	gdri_nic_layout(&nic->opt, n_pes, &nic->layout);
+	nic->n_pes = n_pes;
+	nic->n_slots = (int)nic->opt.qps_per_pe;
+	nic->qps = calloc(nic->layout.n, sizeof(*nic->qps));
+	if (!nic->qps)
+		return gdri_nic_memory_failed(nic->name, "the list of queue pairs",
+					      nic->layout.n * sizeof(*nic->qps), ENOMEM);
+	ret = create_objects(nic, qps);
+	if (ret) {
+		gdri_nic_queue_destroy(nic);
+		return ret;
+	}
+	gdri_info("%s: %zu queue pairs of %u blocks, %s, %zu KiB", nic->name, nic->layout.n,
+		  nic->opt.qp_depth, nic->opt.cq == GDRI_CQ_RING ? "ring CQs" : "one-entry CQs",
+		  nic->layout.total >> 10);
+	return 0;
+}
+
+/* The NIC may write to the ring until the last queue is gone: it is unmapped last. */
+void gdri_nic_queue_destroy(struct gdri_nic *nic)
+{
+	int i, n = nic->n_pes * nic->n_slots;
+
+	for (i = 0; nic->qps && i < n; i++) {
+		if (nic->qps[i].qp)
+			mlx5dv_devx_obj_destroy(nic->qps[i].qp);
+		if (nic->qps[i].cq)
+			mlx5dv_devx_obj_destroy(nic->qps[i].cq);
+	}
+	if (nic->qps)
+		gdri_nic_uar_destroy(nic->qps, n);
+	free(nic->qps);
+	nic->qps = NULL;
+	if (nic->umem)
+		mlx5dv_devx_umem_dereg(nic->umem);
+	nic->umem = NULL;
+	if (nic->ring)
+		munmap(nic->ring, nic->layout.total);
+	nic->ring = NULL;
+	nic->n_pes = 0;
+}
