@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* One PE of a job that exercises the bootstrap; run under a launcher, or alone.
+ *
+ *   boot_test [rounds N] [sizes] [late PE MS] [barrier] [reopen N] [gatherv]
+ *             [mismatch] [fate HOW PE] [expect CODE] [abort CODE] [timeout MS]
+ *             [ls]
+ *
+ * Words are done in order. `fate` makes PE die or stall before the next word:
+ * HOW is kill, stop, exit0, exit3 (without finalize), sleep. `expect` says
+ * which code the last word must end with on the PEs that live (0: success).
+ * Exit: 0 all as expected, 1 not. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "runtime/log.h"
+
+static struct gdr_bootstrap *boot;
+static int limit_ms = 20000;
+static int failures;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void nap(int ms)
+{
+	struct timespec t = {ms / 1000, (ms % 1000) * 1000000L};
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+#define CHECK(ok, ...)                                                                         \
+	do {                                                                                   \
+		if (!(ok)) {                                                                   \
+			failures++;                                                            \
+			fprintf(stderr, "boot_test[%d] %d: ", boot ? boot->pe : -1, __LINE__); \
+			fprintf(stderr, __VA_ARGS__);                                          \
+			fprintf(stderr, "\n");                                                 \
+		}                                                                              \
+	} while (0)
+
+/* What PE pe contributes at byte i of exchange x: no two PEs or exchanges alike. */
+static unsigned char pattern(int pe, unsigned x, size_t i)
+{
+	uint64_t z = ((uint64_t)(unsigned)pe << 40) ^ ((uint64_t)x << 24) ^ i;
+
+	if (x % 4 == 3)
+		return (unsigned char)pe; /* compressible: PMIx may pack such values */
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return (unsigned char)(z >> 33);
+}
+
+static int exchange(size_t len, unsigned x)
+{
+	size_t n = (size_t)boot->n_pes, i, bad = 0;
+	unsigned char *send = malloc(len), *recv = malloc(len * n);
+	int rc, pe;
+
+	if (!send || !recv)
+		abort();
+	for (i = 0; i < len; i++)
+		send[i] = pattern(boot->pe, x, i);
+	memset(recv, 0xee, len * n);
+	rc = boot->allgather(boot, send, recv, len, limit_ms);
+	for (pe = 0; !rc && pe < boot->n_pes; pe++)
+		for (i = 0; i < len; i++)
+			bad += recv[(size_t)pe * len + i] != pattern(pe, x, i);
+	CHECK(!bad, "%zu wrong bytes of %zu in exchange %u", bad, len * n, x);
+	free(send);
+	free(recv);
+	return rc;
+}
+
+static int do_rounds(unsigned n)
+{
+	unsigned x;
+	int rc = 0;
+
+	for (x = 0; x < n && !rc; x++)
+		rc = exchange(1 + (x * 37u) % 600u, x);
+	return rc;
+}
+
+static int do_sizes(void)
+{
+	static const size_t sizes[] = {1, 7, 64, 4095, 4096, 65537, 262144, 1048576};
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !rc; i++)
+		rc = exchange(sizes[i], i);
+	return rc;
+}
+
+/* PE `late` enters ms later; nobody may leave earlier than it enters. */
+static int do_late(int late, int ms)
+{
+	double entered, t[2], *all = malloc(sizeof(t) * (size_t)boot->n_pes);
+	int rc;
+
+	if (!all)
+		abort();
+	rc = boot->barrier(boot, limit_ms);
+	entered = now();
+	if (boot->pe == late)
+		nap(ms);
+	t[0] = now();
+	if (!rc)
+		rc = boot->barrier(boot, limit_ms);
+	t[1] = now();
+	if (!rc && late < boot->n_pes)
+		CHECK(t[1] - entered > ms / 1000.0 - 0.05,
+		      "left a barrier after %.3f s, PE %d entered after %d ms", t[1] - entered,
+		      late, ms);
+	if (!rc)
+		rc = boot->allgather(boot, t, all, sizeof(t), limit_ms);
+	free(all);
+	return rc;
+}
+
+static int do_gatherv(void)
+{
+	size_t len = boot->pe == 1 ? 0 : 1000u + 300000u * (unsigned)(boot->pe % 5), i, bad = 0;
+	unsigned char *send = malloc(len + 1);
+	struct gdri_gathered g;
+	int rc, pe;
+
+	if (!send)
+		abort();
+	for (i = 0; i < len; i++)
+		send[i] = pattern(boot->pe, 1000, i);
+	rc = gdri_bootstrap_allgatherv(boot, send, len, 4u << 20, &g, limit_ms);
+	for (pe = 0; !rc && pe < boot->n_pes; pe++) {
+		len = pe == 1 ? 0 : 1000u + 300000u * (unsigned)(pe % 5);
+		CHECK(g.offset[pe + 1] - g.offset[pe] == len, "length of PE %d is %zu", pe,
+		      g.offset[pe + 1] - g.offset[pe]);
+		for (i = 0; i < len; i++)
+			bad += g.data[g.offset[pe] + i] != pattern(pe, 1000, i);
+	}
+	CHECK(!bad, "%zu wrong bytes", bad);
+	if (!rc)
+		gdri_gathered_free(&g);
+	free(send);
+	return rc;
+}
+
+/* PE 0 calls with another length: all must be told. */
+static int do_mismatch(void)
+{
+	unsigned char *all = calloc((size_t)boot->n_pes, 16), mine[16] = {0};
+	int rc;
+
+	if (!all)
+		abort();
+	rc = boot->allgather(boot, mine, all, boot->pe ? 16 : 8, limit_ms);
+	free(all);
+	return rc;
+}
+
+static int do_open(void)
+{
+	int rc = gdri_bootstrap_open(&boot, limit_ms);
+
+	if (rc) {
+		fprintf(stderr, "boot_test: open: %d\n", rc);
+		return rc;
+	}
+	gdri_log_set_pe(boot->pe);
+	CHECK(boot->version == GDR_BOOTSTRAP_VERSION && boot->size == sizeof(*boot), "version");
+	CHECK(boot->pe >= 0 && boot->pe < boot->n_pes && boot->hostname[0], "pe, n_pes, hostname");
+	return 0;
+}
+
+static int do_reopen(int n)
+{
+	int rc = 0;
+
+	while (n-- > 0 && !rc) {
+		boot->finalize(boot, limit_ms);
+		boot = NULL;
+		rc = do_open();
+		if (!rc)
+			rc = do_rounds(3);
+		if (!rc)
+			rc = boot->barrier(boot, limit_ms);
+	}
+	return rc;
+}
+
+static void meet_fate(const char *how, int pe)
+{
+	if (boot->pe != pe)
+		return;
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	else if (!strcmp(how, "stop"))
+		raise(SIGSTOP);
+	else if (!strcmp(how, "exit0"))
+		_exit(0);
+	else if (!strcmp(how, "exit3"))
+		_exit(3);
+	else
+		nap(20000);
+}
+
+/* Takes the words of one step off argv; returns the step's code. */
+static int step(char ***argv)
+{
+	char **a = *argv;
+	const char *w = *a++;
+	int rc = 0;
+
+	if (!strcmp(w, "rounds")) {
+		rc = do_rounds((unsigned)atoi(*a++));
+	} else if (!strcmp(w, "sizes")) {
+		rc = do_sizes();
+	} else if (!strcmp(w, "late")) {
+		rc = do_late(atoi(a[0]) < 0 ? boot->n_pes - 1 : atoi(a[0]), atoi(a[1]));
+		a += 2;
+	} else if (!strcmp(w, "barrier")) {
+		rc = boot->barrier(boot, limit_ms);
+	} else if (!strcmp(w, "reopen")) {
+		rc = do_reopen(atoi(*a++));
+	} else if (!strcmp(w, "gatherv")) {
+		rc = do_gatherv();
+	} else if (!strcmp(w, "mismatch")) {
+		rc = do_mismatch();
+	} else if (!strcmp(w, "timeout")) {
+		limit_ms = atoi(*a++);
+	} else if (!strcmp(w, "fate")) {
+		meet_fate(a[0], atoi(a[1]));
+		a += 2;
+	} else if (!strcmp(w, "abort")) {
+		if (boot->pe == boot->n_pes - 1)
+			rc = boot->abort(boot, atoi(*a), "asked for by boot_test");
+		a++;
+		nap(20000); /* the launcher ends us */
+	} else if (!strcmp(w, "ls")) {
+		printf("PE %d of %d on %s node %d by %s pid %d\n", boot->pe, boot->n_pes,
+		       boot->hostname, boot->node, boot->name, (int)getpid());
+		fflush(stdout);
+	} else {
+		fprintf(stderr, "boot_test: unknown word %s\n", w);
+		exit(2);
+	}
+	*argv = a;
+	return rc;
+}
+
+static void run_steps(char **argv)
+{
+	double begin;
+	int rc, want;
+
+	while (*argv) {
+		begin = now();
+		rc = step(&argv);
+		want = 0;
+		if (*argv && !strcmp(*argv, "expect")) {
+			want = atoi(argv[1]);
+			argv += 2;
+		}
+		CHECK(rc == want, "code %d, expected %d", rc, want);
+		CHECK(now() - begin < limit_ms / 1000.0 + 5 || boot->n_pes == 1,
+		      "took %.1f s with a limit of %d ms", now() - begin, limit_ms);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	if (getenv("BOOT_TEST_VERBOSE"))
+		gdri_log_set_level(GDRI_LOG_DEBUG);
+	if (do_open())
+		return 1;
+	run_steps(argv + 1);
+	if (boot)
+		boot->finalize(boot, limit_ms);
+	return failures != 0;
+}
