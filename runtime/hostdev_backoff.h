@@ -4,9 +4,9 @@
 #ifndef GDRI_HOSTDEV_BACKOFF_H
 #define GDRI_HOSTDEV_BACKOFF_H
 
-/* One step of waiting; the CPU thread has looked `polls` times in vain, the waiter itself
- * `round` times (fewer where several fibers look). */
-void gdri_hd_backoff(unsigned polls, unsigned round);
+/* One step of waiting, after `lookers` fibers (1 outside kernels) have each looked in vain
+ * `round` times. */
+void gdri_hd_backoff(unsigned round, unsigned lookers);
 /* For threads that are the library's own: sleeps end on time from now on. */
 void gdri_hd_backoff_own_thread(void);
 

@@ -141,7 +141,7 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 GDRI_HD_SCHED static void count_pause(struct gdri_hd_fiber *f, unsigned round)
 {
 	struct gdri_hd_block *b = f->block;
-	uint64_t polls;
+	unsigned lookers;
 
 	if (round == 0)
 		return;
@@ -154,12 +154,12 @@ GDRI_HD_SCHED static void count_pause(struct gdri_hd_fiber *f, unsigned round)
 	if (b->spun + b->blocked_unspun < b->live)
 		return;
 	round = b->min_round;
-	polls = (uint64_t)round * (b->spun ? b->spun : 1); /* each of them looked once a pass */
+	lookers = b->spun ? b->spun : 1;
 	b->pass++;
 	b->spun = 0;
 	b->blocked_unspun = b->blocked;
 	b->min_round = UINT32_MAX;
-	gdri_hd_backoff(polls < UINT32_MAX ? (unsigned)polls : UINT32_MAX, round);
+	gdri_hd_backoff(round, lookers);
 }
 
 GDRI_HD_SCHED void gdri_hd_pause(unsigned round)
@@ -167,12 +167,12 @@ GDRI_HD_SCHED void gdri_hd_pause(unsigned round)
 	struct gdri_hd_fiber *f = gdri_hd_running();
 
 	if (!f->self.in_kernel) {
-		gdri_hd_backoff(round, round);
+		gdri_hd_backoff(round, 1);
 		return;
 	}
 	if (f->block->live == 1) {
 		check_cancelled(f);
-		gdri_hd_backoff(round, round);
+		gdri_hd_backoff(round, 1);
 		return;
 	}
 	deactivate(f);
@@ -210,9 +210,9 @@ GDRI_HD_SCHED static void fiber_main(void)
 	struct gdri_hd_block *b = f->block;
 
 	gdri_hd_ctx_arrive(&b->main);
-	gdri_hd_acquire(b);
+	gdri_hd_acquire(&b->kernel); /* released in run_fibers */
 	b->kernel->fn(b->kernel->arg);
-	gdri_hd_release(b);
+	gdri_hd_release(&b->main); /* acquired in run_fibers */
 	fiber_end(f);
 }
 
@@ -304,11 +304,13 @@ GDRI_HD_SCHED static void run_fibers(struct gdri_hd_block *b)
 	const struct gdri_hd_thread *caller = gdri_hd_self;
 	struct gdri_hd_fiber *first = pop(b);
 
-	gdri_hd_release(b);
+	gdri_hd_release(&b->kernel);
 	gdri_hd_self = &first->self;
 	gdri_hd_ctx_switch(&b->main, &first->ctx);
 	gdri_hd_self = caller;
-	gdri_hd_acquire(b);
+	gdri_hd_acquire(&b->main);
+	for (unsigned i = 0; b->tainted && i < b->kernel->block; i++)
+		gdri_hd_ctx_settle(&b->main, &b->fibers[i].ctx);
 }
 
 void gdri_hd_block_run(struct gdri_hd_block *b, struct gdri_hd_kernel *k, unsigned index,

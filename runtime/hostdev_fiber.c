@@ -202,6 +202,18 @@ GDRI_HD_SCHED void gdri_hd_ctx_free(struct gdri_hd_ctx *ctx)
 	(void)ctx;
 }
 
+GDRI_HD_SCHED void gdri_hd_ctx_settle(struct gdri_hd_ctx *main, struct gdri_hd_ctx *ctx)
+{
+#ifdef GDRI_HD_TSAN
+	__tsan_switch_to_fiber(ctx->tsan, GDRI_TSAN_NO_SYNC);
+	gdri_hd_release(ctx);
+	__tsan_switch_to_fiber(main->tsan, GDRI_TSAN_NO_SYNC);
+	gdri_hd_acquire(ctx);
+#endif
+	(void)main;
+	(void)ctx;
+}
+
 GDRI_HD_SCHED static void swap(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 {
 #ifdef GDRI_HD_UCONTEXT

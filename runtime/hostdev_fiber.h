@@ -25,7 +25,7 @@
  * ThreadSanitizer each fiber is a thread and a switch orders nothing (else it
  * could not see races between threads of a kernel), so it must not watch. */
 #if defined(__clang__) && defined(GDRI_HD_TSAN)
-#define GDRI_HD_SCHED __attribute__((disable_sanitizer_instrumentation))
+#define GDRI_HD_SCHED __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
 #define GDRI_HD_SCHED __attribute__((no_sanitize_thread))
 #endif
@@ -76,6 +76,9 @@ void gdri_hd_ctx_init_thread(struct gdri_hd_ctx *ctx);
  * the middle of something. */
 void gdri_hd_ctx_make(struct gdri_hd_ctx *ctx, void (*entry)(void), int abandoned);
 void gdri_hd_ctx_free(struct gdri_hd_ctx *ctx);
+/* For ThreadSanitizer: what an abandoned fiber did happened before what the caller, the
+ * context `main`, does next. */
+void gdri_hd_ctx_settle(struct gdri_hd_ctx *main, struct gdri_hd_ctx *ctx);
 
 /* Returns when somebody switches back to `from`. */
 void gdri_hd_ctx_switch(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to);
