@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CREATE_CQ and QUERY_CQ. As the kernel does for DEVX users, the "umem valid"
+ * bits are taken as set: there is no other way to give memory. */
+#include <errno.h>
+
+#include "softhca/prm.h"
+
+static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
+{
+	uint64_t offset = get_be64(cmd->in + CREATE_CQ_UMEM_OFFSET);
+	uint64_t dbr = get_be64(cqc + CQC_DBR_ADDR);
+
+	cq->umem = umem_find(cmd->ctx, prm_get(cmd->in, CREATE_CQ_UMEM_ID));
+	if (!cq->umem)
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UMEM_ID);
+	if (((uintptr_t)cq->umem->umem.va + offset) % 64)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_ALIGN);
+	cq->cq.buf = prm_umem_range(cq->umem, offset,
+				    (uint64_t)cq->cq.cqe_size << cq->cq.log_size);
+	if (!cq->cq.buf)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+	cq->dbr_umem = umem_find(cmd->ctx, prm_get(cqc, CQC_DBR_UMEM_ID));
+	if (!cq->dbr_umem)
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);
+	if (((uintptr_t)cq->dbr_umem->umem.va + dbr) % 8)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_ALIGN);
+	cq->cq.dbrec = (uint32_t *)(void *)prm_umem_range(cq->dbr_umem, dbr, 8);
+	if (!cq->cq.dbrec)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_RANGE);
+	cq->dbr_offset = dbr;
+	return 0;
+}
+
+static int cq_fill(struct prm_cmd *cmd, struct ctl_cq *cq)
+{
+	const uint8_t *cqc = cmd->in + CREATE_CQ_CQC;
+	uint32_t cqe_sz = prm_get(cqc, CQC_CQE_SZ);
+
+	cq->cq.log_size = prm_get(cqc, CQC_LOG_CQ_SIZE);
+	if (cq->cq.log_size > HCA_LOG_MAX_CQ)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOG_SIZE);
+	if (cqe_sz > 1)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_CQE_SIZE);
+	if (prm_get(cqc, CQC_CQE_COMP_EN))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_CQE_COMPRESSION);
+	cq->cq.cqe_size = cqe_sz ? 128 : 64;
+	cq->cq.collapsed = prm_get(cqc, CQC_CC);
+	cq->cq.overrun_ignore = prm_get(cqc, CQC_OI);
+	cq->eqn = prm_get(cqc, CQC_C_EQN);
+	if (cq->eqn && (cq->eqn < HCA_FIRST_EQN || cq->eqn >= HCA_FIRST_EQN + HCA_COMP_VECTORS))
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_EQN);
+	cq->uar = uar_find(cmd->ctx, prm_get(cqc, CQC_UAR_PAGE));
+	if (!cq->uar)
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UAR_PAGE);
+	return cq_memory(cmd, cqc, cq);
+}
+
+int prm_create_cq(struct prm_cmd *cmd)
+{
+	struct ctl_cq *cq = obj_new(cmd->ctx, OBJ_CQ, sizeof(*cq));
+	int rc;
+
+	if (!cq)
+		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
+	rc = cq_fill(cmd, cq);
+	if (!rc && cq_number(cq))
+		rc = prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
+	if (rc) {
+		obj_free(&cq->obj);
+		return rc;
+	}
+	cq->obj.devx = true;
+	cq->umem->obj.refs++;
+	cq->dbr_umem->obj.refs++;
+	cq->uar->obj.refs++;
+	prm_set(cmd->out, CMD_OBJ_NUM, cq->cq.cqn);
+	cmd->obj = &cq->obj;
+	return 0;
+}
+
+int prm_query_cq(struct prm_cmd *cmd)
+{
+	struct ctl_cq *cq = (struct ctl_cq *)cmd->obj;
+	uint8_t *cqc = cmd->out + 0x10;
+
+	prm_set(cqc, CQC_STATUS, cq->cq.overrun ? 9 : 0); /* 9: CQ overflow */
+	prm_set(cqc, CQC_DBR_UMEM_VALID, cq->dbr_umem != NULL);
+	prm_set(cqc, CQC_CQE_SZ, cq->cq.cqe_size == 128);
+	prm_set(cqc, CQC_CC, cq->cq.collapsed);
+	prm_set(cqc, CQC_OI, cq->cq.overrun_ignore);
+	if (cq->dbr_umem)
+		prm_set(cqc, CQC_DBR_UMEM_ID, cq->dbr_umem->umem.id);
+	prm_set(cqc, CQC_LOG_CQ_SIZE, cq->cq.log_size);
+	prm_set(cqc, CQC_UAR_PAGE, cq->uar ? cq->uar->page : 0);
+	prm_set(cqc, CQC_C_EQN, cq->eqn);
+	if (cq->cq.dbrec)
+		prm_set(cqc, CQC_CONSUMER_COUNTER, guest_dbrec(cq->cq.dbrec) & 0xffffff);
+	prm_set(cqc, CQC_PRODUCER_COUNTER, cq->cq.pi & 0xffffff);
+	put_be64(cqc + CQC_DBR_ADDR, cq->dbr_offset);
+	return 0;
+}

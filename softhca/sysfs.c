@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sysfs files whose content is known only at run time: each open gives a
+ * private memory file with the present value. */
+#include "softhca/sysfs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "softhca/control.h"
+#include "softhca/shim.h"
+
+static void guid_text(char *out, size_t n)
+{
+	uint64_t g = port_guid();
+
+	snprintf(out, n, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48) & 0xffff,
+		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
+}
+
+static void gid_text(char *out, size_t n)
+{
+	uint8_t g[16];
+	size_t at = 0;
+
+	port_gid(g);
+	for (int i = 0; i < 16 && at < n; i += 2)
+		at += (size_t)snprintf(out + at, n - at, "%02x%02x%c", g[i], g[i + 1],
+				       i < 14 ? ':' : '\n');
+}
+
+static void gid_type_text(char *out, size_t n)
+{
+	snprintf(out, n, "%s\n", port_is_ib() ? "IB/RoCE v1" : "RoCE v2");
+}
+
+static void link_layer_text(char *out, size_t n)
+{
+	snprintf(out, n, "%s\n", port_is_ib() ? "InfiniBand" : "Ethernet");
+}
+
+static void lid_text(char *out, size_t n)
+{
+	snprintf(out, n, "0x%x\n", port_lid());
+}
+
+static const struct {
+	const char *name; /* below the device's directory */
+	void (*text)(char *out, size_t n);
+} dynamic[] = {
+	{"node_guid", guid_text},	     {"sys_image_guid", guid_text},
+	{"ports/1/gids/0", gid_text},	     {"ports/1/gid_attrs/types/0", gid_type_text},
+	{"ports/1/link_layer", link_layer_text}, {"ports/1/lid", lid_text},
+};
+
+static int memory_file(const char *text)
+{
+	size_t len = strlen(text);
+	int fd = memfd_create("sysfs", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET) < 0) {
+		real_close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int sysfs_open_dynamic(const char *path)
+{
+	static const char device[] = "/infiniband/" SYSFS_IBDEV "/";
+	const char *tree = path_sysfs_root();
+	const char *name;
+	char text[128];
+
+	if (!tree || strncmp(path, tree, strlen(tree)))
+		return -1;
+	name = strstr(path + strlen(tree), device);
+	if (!name)
+		return -1;
+	name += sizeof(device) - 1;
+	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
+		if (strcmp(name, dynamic[i].name))
+			continue;
+		dynamic[i].text(text, sizeof(text));
+		return memory_file(text);
+	}
+	return -1;
+}
+
+/* Cheap test first: most relative opens of a program are none of these. */
+static bool may_be_dynamic(const char *name)
+{
+	const char *last = strrchr(name, '/');
+
+	last = last ? last + 1 : name;
+	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
+		const char *leaf = strrchr(dynamic[i].name, '/');
+
+		if (!strcmp(last, leaf ? leaf + 1 : dynamic[i].name))
+			return true;
+	}
+	return false;
+}
+
+int sysfs_open_dynamic_at(int dirfd, const char *name)
+{
+	char link[32], dir[PATH_MAX], path[PATH_MAX];
+	ssize_t n;
+
+	if (!name || name[0] == '/' || dirfd < 0 || !may_be_dynamic(name))
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
+	n = readlink(link, dir, sizeof(dir) - 1);
+	if (n <= 0)
+		return -1;
+	dir[n] = '\0';
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
+		return -1;
+	return sysfs_open_dynamic(path);
+}

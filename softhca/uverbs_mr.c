@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Protection domains, memory regions, DEVX umems, address handles. */
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <linux/if_ether.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "softhca/uverbs.h"
+
+#define ACCESS_ON_DEMAND (1u << 6)
+/* Flags that a device may ignore, and those that change nothing here: memory
+ * windows, zero based, on huge pages. */
+#define ACCESS_KNOWN                                                                               \
+	(HCA_LOCAL_WRITE | HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC | 1u << 4 |      \
+	 1u << 5 | 1u << 7 | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+
+/* ---- protection domains ---- */
+
+int uw_alloc_pd(struct uverbs_call *call)
+{
+	struct ctl_pd *pd = obj_new(call->ctx, OBJ_PD, sizeof(*pd));
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct mlx5_ib_alloc_pd_resp uhw;
+	int rc;
+
+	if (!pd)
+		return ENOMEM;
+	rc = pd_number(pd);
+	if (rc) {
+		obj_free(&pd->obj);
+		return rc;
+	}
+	resp.pd_handle = pd->obj.handle;
+	uhw.pdn = pd->pd.pdn;
+	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
+	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+int um_pd_destroy(struct uverbs_call *call)
+{
+	struct ctl_pd *pd = ua_obj(call, UVERBS_ATTR_DESTROY_PD_HANDLE, OBJ_PD);
+
+	return pd ? obj_destroy(&pd->obj) : ENOENT;
+}
+
+int um_pd_query(struct uverbs_call *call)
+{
+	struct ctl_pd *pd = ua_obj(call, MLX5_IB_ATTR_QUERY_PD_HANDLE, OBJ_PD);
+
+	if (!pd)
+		return ENOENT;
+	return ua_out(call, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, &pd->pd.pdn, sizeof(pd->pd.pdn));
+}
+
+/* ---- memory regions ---- */
+
+static int access_check(uint32_t access)
+{
+	if (access & ACCESS_ON_DEMAND)
+		return EOPNOTSUPP;
+	if (access & ~(uint32_t)ACCESS_KNOWN)
+		return EINVAL;
+	/* IBTA 10.6.3.1: remote write and atomic need local write. */
+	if ((access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) && !(access & HCA_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
+		     struct ctl_mr **out)
+{
+	struct ctl_mr *mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
+	int rc;
+
+	if (!mr)
+		return ENOMEM;
+	mr->mr = *what;
+	mr->mr.pdn = pd->pd.pdn;
+	rc = mr_number(mr);
+	if (rc) {
+		obj_free(&mr->obj);
+		return rc;
+	}
+	mr->pd = pd;
+	pd->obj.refs++;
+	*out = mr;
+	return 0;
+}
+
+int uw_reg_mr(struct uverbs_call *call)
+{
+	struct ib_uverbs_reg_mr cmd;
+	struct ib_uverbs_reg_mr_resp resp;
+	struct hca_mr what = {0};
+	struct ctl_pd *pd;
+	struct ctl_mr *mr;
+	int rc;
+
+	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)))
+		return EINVAL;
+	/* Hardware translates whole pages: both addresses have one offset. */
+	if ((cmd.start ^ cmd.hca_va) & 4095)
+		return EINVAL;
+	if (!cmd.length || cmd.start + cmd.length < cmd.start)
+		return EINVAL;
+	rc = access_check(cmd.access_flags);
+	if (rc)
+		return rc;
+	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
+	if (!pd)
+		return EINVAL;
+	rc = range_check(cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE);
+	if (rc)
+		return rc;
+	what.access = cmd.access_flags;
+	what.iova = cmd.hca_va;
+	what.len = cmd.length;
+	what.va = (uint8_t *)(uintptr_t)cmd.start;
+	rc = mr_create(call->ctx, pd, &what, &mr);
+	if (rc)
+		return rc;
+	resp.mr_handle = mr->obj.handle;
+	resp.lkey = resp.rkey = mr->mr.key;
+	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+int um_mr_reg_dmabuf(struct uverbs_call *call)
+{
+	uint32_t access = (uint32_t)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
+	uint64_t offset = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_OFFSET);
+	struct ctl_pd *pd = ua_obj(call, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, OBJ_PD);
+	struct hca_mr what = {.access = access, .owns_map = true};
+	struct ctl_mr *mr;
+	int rc = access_check(access);
+
+	if (rc)
+		return rc;
+	if (!pd)
+		return ENOENT;
+	what.iova = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_IOVA);
+	what.len = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
+	if ((offset ^ what.iova) & 4095)
+		return EINVAL;
+	rc = range_map_fd((int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset, what.len,
+			  access & HCA_LOCAL_WRITE, &what.va);
+	if (rc)
+		return rc;
+	rc = mr_create(call->ctx, pd, &what, &mr);
+	if (rc) {
+		range_unmap(what.va, what.len);
+		return rc;
+	}
+	ua_out_handle(call, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, mr->obj.handle);
+	ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, &mr->mr.key, sizeof(mr->mr.key));
+	return ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, &mr->mr.key, sizeof(mr->mr.key));
+}
+
+int um_mr_destroy(struct uverbs_call *call)
+{
+	struct ctl_mr *mr = ua_obj(call, UVERBS_ATTR_DESTROY_MR_HANDLE, OBJ_MR);
+
+	return mr ? obj_destroy(&mr->obj) : ENOENT;
+}
+
+int um_mr_query(struct uverbs_call *call)
+{
+	struct ctl_mr *mr = ua_obj(call, UVERBS_ATTR_QUERY_MR_HANDLE, OBJ_MR);
+
+	if (!mr)
+		return ENOENT;
+	ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->mr.key, sizeof(mr->mr.key));
+	ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->mr.key, sizeof(mr->mr.key));
+	ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->mr.len, sizeof(mr->mr.len));
+	return ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->mr.iova, sizeof(mr->mr.iova));
+}
+
+/* Advice concerns on-demand paging, which the device does not have. */
+int um_mr_advise(struct uverbs_call *call)
+{
+	(void)call;
+	return EOPNOTSUPP;
+}
+
+/* ---- DEVX umems ---- */
+
+int um_umem_reg(struct uverbs_call *call)
+{
+	uint64_t addr = ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+	uint64_t len = ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
+	uint32_t access = (uint32_t)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS);
+	struct ctl_umem *umem;
+	uint8_t *va = (uint8_t *)(uintptr_t)addr;
+	bool dmabuf = ua_has(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+	int rc = access_check(access);
+
+	if (rc)
+		return rc;
+	if (!len || addr + len < addr)
+		return EINVAL;
+	if (dmabuf)
+		rc = range_map_fd((int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), addr,
+				  len, access & HCA_LOCAL_WRITE, &va);
+	else
+		rc = range_check(addr, len, access & HCA_LOCAL_WRITE);
+	if (rc)
+		return rc;
+	umem = obj_new(call->ctx, OBJ_UMEM, sizeof(*umem));
+	rc = umem ? umem_number(umem) : ENOMEM;
+	if (rc) {
+		if (dmabuf)
+			range_unmap(va, len);
+		if (umem)
+			obj_free(&umem->obj);
+		return rc;
+	}
+	umem->umem.va = va;
+	umem->umem.len = len;
+	umem->umem.access = access;
+	umem->owns_map = dmabuf;
+	ua_out_handle(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, umem->obj.handle);
+	return ua_out(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &umem->umem.id,
+		      sizeof(umem->umem.id));
+}
+
+int um_umem_dereg(struct uverbs_call *call)
+{
+	struct ctl_umem *umem = ua_obj(call, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, OBJ_UMEM);
+
+	return umem ? obj_destroy(&umem->obj) : ENOENT;
+}
+
+/* ---- address handles ---- */
+
+int uw_create_ah(struct uverbs_call *call)
+{
+	struct ib_uverbs_create_ah cmd;
+	struct ib_uverbs_create_ah_resp resp;
+	struct mlx5_ib_create_ah_resp uhw = {.response_length = sizeof(uhw)};
+	struct ctl_pd *pd;
+	struct ctl_ah *ah;
+
+	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)))
+		return EINVAL;
+	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
+	if (!pd || cmd.attr.port_num != 1)
+		return EINVAL;
+	/* RoCE has no other address than the GID. */
+	if (!port_is_ib() && (!cmd.attr.is_global || cmd.attr.grh.sgid_index))
+		return EINVAL;
+	ah = obj_new(call->ctx, OBJ_AH, sizeof(*ah));
+	if (!ah)
+		return ENOMEM;
+	ah->pd = pd;
+	pd->obj.refs++;
+	gid_to_mac(cmd.attr.grh.dgid, uhw.dmac);
+	resp.ah_handle = ah->obj.handle;
+	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
+	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+int um_ah_destroy(struct uverbs_call *call)
+{
+	struct ctl_ah *ah = ua_obj(call, UVERBS_ATTR_DESTROY_AH_HANDLE, OBJ_AH);
+
+	return ah ? obj_destroy(&ah->obj) : ENOENT;
+}

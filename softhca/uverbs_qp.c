@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs of plain verbs: create and destroy. */
+#include <errno.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <linux/if_ether.h>
+#include <rdma/mlx5-abi.h>
+
+#include "softhca/uverbs.h"
+
+#define QPT_RC	    2u
+#define SQ_SIG_ALL  IB_UVERBS_QP_CREATE_SQ_SIG_ALL
+
+/* Scatter to CQE is a permission that the device need not use. */
+#define FLAGS_KNOWN                                                                                \
+	((uint32_t)(MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |                    \
+		    MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX |                       \
+		    MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE))
+
+static int log2_exact(uint32_t n, uint32_t *log)
+{
+	*log = n ? (uint32_t)__builtin_ctz(n) : 0;
+	return n & (n - 1) ? EINVAL : 0;
+}
+
+/* The receive ring lies first in the buffer, the send ring behind it. */
+static int rings_fill(struct hca_qp *qp, const struct mlx5_ib_create_qp *cmd)
+{
+	uint64_t rq_bytes, sq_bytes = (uint64_t)cmd->sq_wqe_count << 6;
+	int rc;
+
+	if (cmd->sq_wqe_count > 1u << HCA_LOG_MAX_WQEBB || cmd->rq_wqe_count > 32768 ||
+	    log2_exact(cmd->sq_wqe_count, &qp->log_sq_size) ||
+	    (cmd->rq_wqe_count & (cmd->rq_wqe_count - 1)) ||
+	    (cmd->rq_wqe_count && (cmd->rq_wqe_shift < 4 || cmd->rq_wqe_shift > 9)) ||
+	    cmd->buf_addr % 64 || cmd->db_addr % 8)
+		return EINVAL;
+	rq_bytes = cmd->rq_wqe_count ? (uint64_t)cmd->rq_wqe_count << cmd->rq_wqe_shift : 0;
+	rc = range_check(cmd->buf_addr, rq_bytes + sq_bytes, false);
+	if (!rc)
+		rc = range_check(cmd->db_addr, 8, false);
+	if (rc)
+		return rc;
+	if (rq_bytes) {
+		qp->rq = (uint8_t *)(uintptr_t)cmd->buf_addr;
+		qp->rq_cnt = cmd->rq_wqe_count;
+		qp->rq_shift = cmd->rq_wqe_shift;
+	}
+	if (sq_bytes)
+		qp->sq = (uint8_t *)(uintptr_t)(cmd->buf_addr + rq_bytes);
+	qp->dbrec = (uint32_t *)(uintptr_t)cmd->db_addr;
+	return 0;
+}
+
+static int objects_fill(struct uverbs_call *call, struct ctl_qp *qp,
+			const struct mlx5_ib_create_qp *cmd)
+{
+	struct ctl_cq *scq = ua_obj(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, OBJ_CQ);
+	struct ctl_cq *rcq = ua_obj(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, OBJ_CQ);
+
+	qp->pd = ua_obj(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, OBJ_PD);
+	if (!qp->pd || !scq || !rcq)
+		return EINVAL;
+	qp->qp.scq = &scq->cq;
+	qp->qp.rcq = &rcq->cq;
+	if (ua_has(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) {
+		struct ctl_srq *srq = ua_obj(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, OBJ_SRQ);
+
+		if (!srq)
+			return EINVAL;
+		qp->qp.srq = &srq->srq;
+	}
+	if (cmd->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) {
+		qp->uar = uar_find(call->ctx, cmd->bfreg_index);
+		if (!qp->uar)
+			return EINVAL;
+		qp->qp.uar_page = qp->uar->page;
+	}
+	return 0;
+}
+
+int um_qp_create(struct uverbs_call *call)
+{
+	uint32_t flags = (uint32_t)ua_in_u64(call, UVERBS_ATTR_CREATE_QP_FLAGS);
+	struct mlx5_ib_create_qp_resp uhw = {0};
+	struct mlx5_ib_create_qp cmd;
+	struct ctl_qp *qp;
+	int rc;
+
+	if (ua_in_u64(call, UVERBS_ATTR_CREATE_QP_TYPE) != QPT_RC || flags & ~(uint32_t)SQ_SIG_ALL)
+		return EOPNOTSUPP;
+	ua_in(call, UVERBS_ATTR_UHW_IN, &cmd, sizeof(cmd));
+	if (cmd.flags & ~FLAGS_KNOWN)
+		return EOPNOTSUPP;
+	qp = obj_new(call->ctx, OBJ_QP, sizeof(*qp));
+	if (!qp)
+		return ENOMEM;
+	ua_in(call, UVERBS_ATTR_CREATE_QP_CAP, &qp->cap, sizeof(qp->cap));
+	rc = objects_fill(call, qp, &cmd);
+	if (!rc)
+		rc = rings_fill(&qp->qp, &cmd);
+	if (rc) {
+		obj_free(&qp->obj);
+		return rc;
+	}
+	qp->qp.type = HCA_QP_RC;
+	qp->qp.user_index = cmd.uidx;
+	qp->qp.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
+	qp->qp.sig_all = flags & SQ_SIG_ALL;
+	rc = qp_activate(qp);
+	if (rc) {
+		if (qp->qp.qpn)
+			obj_destroy(&qp->obj);
+		else
+			obj_free(&qp->obj);
+		return rc;
+	}
+	ua_out_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->obj.handle);
+	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
+	ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp->cap, sizeof(qp->cap));
+	return ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->qp.qpn, sizeof(qp->qp.qpn));
+}
+
+int um_qp_destroy(struct uverbs_call *call)
+{
+	struct ctl_qp *qp = ua_obj(call, UVERBS_ATTR_DESTROY_QP_HANDLE, OBJ_QP);
+	struct ib_uverbs_destroy_qp_resp resp = {0};
+
+	if (!qp || qp->obj.devx)
+		return ENOENT;
+	resp.events_reported =
+		qp->async_events - event_drop_async(call->ctx, qp->qp.user_handle);
+	ua_out(call, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
+	return obj_destroy(&qp->obj);
+}
