@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # gdr_add_test(NAME n SOURCES s.c.. [PES 2 4] [TRANSPORTS p2p nic] [QUICK nic.2 p2p.3]
-#              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..])
+#              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..]
+#              [UNCHECKED])
 #
 # Builds the program multi_<n> once and registers, for each PE count and transport, the test
 # multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used,
@@ -28,23 +29,27 @@ if("thread" IN_LIST GDR_SANITIZE)
 		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 
-# The words before a program that run it as N PEs. Under Open MPI as root, with more PEs than cores.
+# The words before a program that run it as N PEs, bounded in time.
 function(gdr_launch_command out pes transport timeout)
-	set(cmd timeout -k 5 ${timeout} ${GDR_MPIRUN} --allow-run-as-root --oversubscribe -n ${pes})
+	set(cmd ${CMAKE_COMMAND} -E env LIMIT=${timeout}
+		${PROJECT_SOURCE_DIR}/tests/launch/mpirun_here ${pes})
 	if(transport MATCHES nic)
 		list(APPEND cmd $<TARGET_FILE:softhca_launcher>)
 	endif()
 	set(${out} ${cmd} PARENT_SCOPE)
 endfunction()
 
-function(gdr_test_program target)
+# The checked build and the ring CQ belong to every test that does not say otherwise.
+function(gdr_test_program target checked)
 	target_link_libraries(${target} PRIVATE gdri_build gdr)
-	# The checked build and the ring CQ belong to every test.
-	target_compile_definitions(${target} PRIVATE _GNU_SOURCE GDR_CHECKED=1)
+	target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+	if(checked)
+		target_compile_definitions(${target} PRIVATE GDR_CHECKED=1)
+	endif()
 endfunction()
 
 function(gdr_add_test)
-	cmake_parse_arguments(T "" "NAME;TIMEOUT;SUFFIX"
+	cmake_parse_arguments(T "UNCHECKED" "NAME;TIMEOUT;SUFFIX"
 		"SOURCES;PES;TRANSPORTS;QUICK;LABELS;ENV;ARGS;LIBS" ${ARGN})
 	if(NOT T_TIMEOUT)
 		set(T_TIMEOUT 60)
@@ -61,7 +66,11 @@ function(gdr_add_test)
 	set(target multi_${T_NAME})
 	if(NOT TARGET ${target})
 		add_executable(${target} ${T_SOURCES})
-		gdr_test_program(${target})
+		if(T_UNCHECKED)
+			gdr_test_program(${target} OFF)
+		else()
+			gdr_test_program(${target} ON)
+		endif()
 		target_link_libraries(${target} PRIVATE ${T_LIBS})
 	endif()
 	foreach(transport IN LISTS T_TRANSPORTS)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each error, really produced, arrives as its code, in the record and in words.
+ * Built without argument checks, so that wrong addresses reach the NIC.
+ *
+ *	errors remote_write | remote_read | remote_atomic	beyond the peer's heap
+ *	errors timeout		nobody sends the signal
+ *	errors abort		the host ends the waits
+ *	errors stopped		a chain of waits behind a PE that is stopped
+ *	errors mute PE		the fabric has lost PE
+ *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to */
+#include "tests/multi/multi.h"
+
+#include <signal.h>
+
+struct err {
+	uint64_t *word, *local;
+	int pe, times;
+	int form;
+	int status; /* expected, -GDR_E*; 0: any */
+	int *got;
+	struct multi_report *report;
+};
+
+enum { WRITE, READ, ATOMIC };
+
+/* Until an error comes out or `times` operations went well. */
+GDR_KERNEL(operations, struct err, a)
+{
+	int ret = 0;
+
+	for (int i = 0; i < a.times && !ret; i++) {
+		if (a.form == WRITE)
+			ret = gdr_put_nbi(a.word, a.local, 100, a.pe);
+		else if (a.form == READ)
+			ret = gdr_get_nbi(a.local, a.word, 100, a.pe);
+		else
+			(void)gdr_uint64_atomic_fetch_add(a.word, 1, a.pe);
+		if (!ret)
+			ret = gdr_status();
+		if (!ret && i % 4 == 3)
+			ret = gdr_quiet();
+	}
+	*a.got = ret ? ret : gdr_quiet();
+}
+
+GDR_KERNEL(wait_for, struct err, a)
+{
+	*a.got = gdr_signal_wait_until_from(a.word, GDR_CMP_EQ, 77, a.pe);
+}
+
+static struct gdr_error first_error(void)
+{
+	struct gdr_error e[4];
+
+	CHECK(gdr_errors(e, 4) > 0);
+	printf("PE %d: %s\n", multi_pe, e[0].text);
+	fflush(stdout);
+	CHECK(e[0].text[0] && e[0].op && e[0].time_ns);
+	return e[0];
+}
+
+static void setup(struct err *a)
+{
+	a->report = multi_report_new();
+	a->got = calloc(1, sizeof(int));
+	a->word = gdr_calloc(64, 8);
+	a->local = gdr_calloc(64, 8);
+	CHECK(a->got && a->word && a->local);
+	a->pe = (multi_pe + 1) % multi_n;
+	a->times = 200;
+	CHECK_OK(gdr_barrier_all());
+}
+
+/* After an error the job cannot go on; leaving it is bounded and may say so. */
+static int leave(void)
+{
+	gdr_finalize();
+	return 0;
+}
+
+static int remote(struct err *a, int form)
+{
+	struct gdr_heap_info info;
+	uint64_t *inside = a->word;
+
+	CHECK_OK(gdr_heap_query(&info));
+	a->form = form;
+	a->word = (uint64_t *)((char *)a->word + info.size + (1u << 20));
+	if (multi_pe == 0) {
+		struct gdr_error e;
+
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_EREMOTEACCESS);
+		e = first_error();
+		CHECK_EQ(e.status, -GDR_EREMOTEACCESS);
+		CHECK_EQ(e.peer, a->pe);
+		CHECK_EQ(e.syndrome, 0x13);
+		CHECK(e.qpn && e.is_cause);
+	}
+	for (int i = 0; i < 64; i++)
+		CHECK_EQ(inside[i], 0);
+	return leave();
+}
+
+static int timeout(struct err *a)
+{
+	struct gdr_error e;
+
+	RUN(wait_for, 1, 1, a);
+	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
+	e = first_error();
+	CHECK_EQ(e.waited_for, a->pe);
+	CHECK(e.waited_ns > 0);
+	return leave();
+}
+
+static int end_waits(struct err *a)
+{
+	CHECK_OK(gdr_launch(wait_for, 1, 1, 0, NULL, a));
+	multi_sleep_us(300000);
+	CHECK_OK(gdr_abort_waits());
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(*a->got, -GDR_EABORTED);
+	return leave();
+}
+
+/* PE i waits for PE i + 1; the last one is stopped. Everybody names that one. */
+static int stopped(struct err *a)
+{
+	int last = multi_n - 1, pid = (int)getpid();
+	struct gdr_error e;
+	int *pids = gdr_calloc((size_t)multi_n, sizeof(int));
+
+	CHECK(pids);
+	CHECK_OK(gdr_host_put(pids + multi_pe, &pid, sizeof(pid), 0));
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == last) {
+		raise(SIGSTOP);
+		return leave();
+	}
+	RUN(wait_for, 1, 1, a);
+	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
+	e = first_error();
+	CHECK_EQ(e.waited_for, multi_pe + 1);
+	CHECK_EQ(e.peer, last);
+	if (multi_pe == 0) {
+		multi_sleep_us(3000000); /* the others find out for themselves */
+		CHECK_EQ(kill(pids[last], SIGCONT), 0);
+	}
+	return leave();
+}
+
+/* All PEs but one exchange with it; that one cannot be heard. */
+static int mute(struct err *a, int victim)
+{
+	a->times = 1 << 30;
+	a->pe = victim;
+	if (multi_pe == victim) {
+		RUN(wait_for, 1, 1, a);
+		return leave();
+	}
+	RUN(operations, 1, 1, a);
+	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST || *a->got == -GDR_ERETRY);
+	CHECK_EQ(first_error().peer, victim);
+	return leave();
+}
+
+static int injected(struct err *a, int code, unsigned syndrome, unsigned vendor)
+{
+	if (multi_pe == 0) {
+		struct gdr_error e;
+
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -code);
+		e = first_error();
+		CHECK_EQ(e.status, -code);
+		CHECK_EQ(e.peer, a->pe);
+		CHECK_EQ(e.syndrome, syndrome);
+		CHECK_EQ(e.vendor_syndrome, vendor);
+		CHECK(e.is_cause);
+	}
+	return leave();
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	struct err a = {0};
+
+	multi_begin();
+	setup(&a);
+	if (!strcmp(what, "remote_write"))
+		return remote(&a, WRITE);
+	if (!strcmp(what, "remote_read"))
+		return remote(&a, READ);
+	if (!strcmp(what, "remote_atomic"))
+		return remote(&a, ATOMIC);
+	if (!strcmp(what, "timeout"))
+		return timeout(&a);
+	if (!strcmp(what, "abort"))
+		return end_waits(&a);
+	if (!strcmp(what, "stopped"))
+		return stopped(&a);
+	if (!strcmp(what, "mute") && argc == 3)
+		return mute(&a, atoi(argv[2]));
+	if (!strcmp(what, "injected") && argc == 5)
+		return injected(&a, atoi(argv[2]), (unsigned)strtoul(argv[3], NULL, 0),
+				(unsigned)strtoul(argv[4], NULL, 0));
+	multi_fail(__FILE__, __LINE__, "which error? '%s'", what);
+}
