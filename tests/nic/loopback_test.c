@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Two PEs connected to each other and to themselves, over whatever RDMA device
+ * there is: both kinds of completion queue, two depths, one and four slots.
+ * Every operation that device code uses is posted by hand on every queue pair
+ * and its effect checked in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "runtime/log.h"
+#include "tests/nic/pair.h"
+
+#define SRC 0x1000u /* offsets in the heap */
+#define DST 0x40000u
+#define VAR 0x80000u
+#define RESULT 0x90000u
+#define LEN 9000u /* several packets at any MTU, and not a multiple of one */
+
+struct config {
+	const char *settings[4];
+};
+
+static uint8_t pattern(uint32_t i, uint32_t seed)
+{
+	return (uint8_t)((i * 2654435761u + seed * 40503u) >> 13);
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	/* Pairs with the NIC's store, which is complete: its CQE was seen. */
+	return __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_ACQUIRE);
+}
+
+static void store64(uint8_t *p, uint64_t v)
+{
+	/* Pairs with the NIC's reads after the doorbell. */
+	__atomic_store_n((uint64_t *)(void *)p, v, __ATOMIC_RELEASE);
+}
+
+static void expect_done(struct gdri_qp *qp, const struct pair_request *r)
+{
+	const struct gdri_cqe *cqe = NULL;
+	uint32_t word;
+
+	assert_int_equal(pair_do(qp, r, &cqe), GDRI_CQE_REQ);
+	word = gdri_from_be32(cqe->wqe_opcode_qpn);
+	assert_int_equal(word & 0xffffff, qp->qpn);
+	assert_int_equal(word >> 24, r->opcode);
+}
+
+struct link { /* one queue pair and both ends of it */
+	struct gdri_qp *qp;
+	struct pair_end *here, *there;
+	uint32_t seed;
+};
+
+static struct pair_request request(const struct link *l, uint32_t opcode, uint64_t raddr,
+				   uint64_t laddr, uint32_t len)
+{
+	struct pair_request r = {0};
+
+	r.opcode = opcode;
+	r.raddr = raddr;
+	r.rkey = opcode == GDRI_OP_WRITE || opcode == GDRI_OP_READ ?
+			 gdri_from_be32(l->qp->rkey_data) : gdri_from_be32(l->qp->rkey_sync);
+	r.lkey = l->here->keys.lkey;
+	r.laddr = laddr;
+	r.len = len;
+	return r;
+}
+
+static void check_write(const struct link *l)
+{
+	struct pair_request r = request(l, GDRI_OP_WRITE, DST + 3, SRC, LEN);
+	static const char text[] = "twenty-five bytes inline";
+	uint32_t i;
+
+	for (i = 0; i < LEN; i++)
+		l->here->heap[SRC + i] = pattern(i, l->seed);
+	memset(l->there->heap + DST, 0xa5, LEN + 16);
+	expect_done(l->qp, &r);
+	for (i = 0; i < LEN; i++)
+		assert_int_equal(l->there->heap[DST + 3 + i], pattern(i, l->seed));
+	assert_int_equal(l->there->heap[DST + 2], 0xa5);
+	assert_int_equal(l->there->heap[DST + 3 + LEN], 0xa5);
+
+	r = request(l, GDRI_OP_WRITE, DST, 0, sizeof(text));
+	r.inline_data = text;
+	expect_done(l->qp, &r);
+	assert_memory_equal(l->there->heap + DST, text, sizeof(text));
+
+	r = request(l, GDRI_OP_WRITE, DST, (uintptr_t)l->here->buffer + 5, 999);
+	r.lkey = l->here->buffer_lkey;
+	for (i = 0; i < 999; i++)
+		l->here->buffer[5 + i] = pattern(i, l->seed + 1);
+	expect_done(l->qp, &r);
+	assert_memory_equal(l->there->heap + DST, l->here->buffer + 5, 999);
+}
+
+static void check_read(const struct link *l)
+{
+	struct pair_request r = request(l, GDRI_OP_READ, SRC, DST + 1, LEN);
+	uint32_t i;
+
+	for (i = 0; i < LEN; i++)
+		l->there->heap[SRC + i] = pattern(i, l->seed + 2);
+	memset(l->here->heap + DST, 0xa5, LEN + 16);
+	expect_done(l->qp, &r);
+	for (i = 0; i < LEN; i++)
+		assert_int_equal(l->here->heap[DST + 1 + i], pattern(i, l->seed + 2));
+	assert_int_equal(l->here->heap[DST], 0xa5);
+	assert_int_equal(l->here->heap[DST + 1 + LEN], 0xa5);
+}
+
+static void check_atomics_8(const struct link *l)
+{
+	struct pair_request r = request(l, GDRI_OP_ATOMIC_FA, VAR, RESULT, 8);
+	uint8_t *var = l->there->heap + VAR, *result = l->here->heap + RESULT;
+
+	store64(var, 0xfffffffffffffff0u);
+	r.args[0] = 0x25;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == 0x15);
+	assert_true(load64(result) == 0xfffffffffffffff0u);
+
+	r = request(l, GDRI_OP_ATOMIC_CS, VAR, RESULT, 8);
+	r.args[0] = 77;
+	r.args[1] = 0x15;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == 77 && load64(result) == 0x15);
+
+	/* Two blocks. Compares the low half only, swaps the high half only. */
+	r = request(l, GDRI_OP_MASKED_CS, VAR, RESULT, 8);
+	r.opmod = GDRI_OPMOD_ATOMIC_8B;
+	r.args[0] = 0x1122334455667788;
+	r.args[1] = 0x99999999u * (1ull << 32) | 77;
+	r.args[2] = 0xffffffff00000000;
+	r.args[3] = 0x00000000ffffffff;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == (0x1122334400000000 | 77) && load64(result) == 77);
+
+	/* A carry that the boundary cuts: two 32-bit counters in one word. */
+	store64(var, 0x00000001ffffffff);
+	r = request(l, GDRI_OP_MASKED_FA, VAR, RESULT, 8);
+	r.opmod = GDRI_OPMOD_ATOMIC_8B;
+	r.args[0] = 0x0000000200000001;
+	r.args[1] = 0x0000000080000000;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == 0x0000000300000000);
+}
+
+static void check_atomics_4(const struct link *l)
+{
+	struct pair_request r = request(l, GDRI_OP_MASKED_FA, VAR + 4, RESULT + 8, 4);
+	uint8_t *var = l->there->heap + VAR, *result = l->here->heap + RESULT + 8;
+	uint32_t old;
+
+	store64(var, 0x00000007aaaaaaaa);
+	r.opmod = GDRI_OPMOD_ATOMIC_4B;
+	r.args[0] = 5;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == 0x0000000caaaaaaaa);
+	memcpy(&old, result, 4);
+	assert_int_equal(old, __builtin_bswap32(7)); /* results of 4 bytes are big-endian */
+
+	r = request(l, GDRI_OP_MASKED_CS, VAR, RESULT + 8, 4);
+	r.opmod = GDRI_OPMOD_ATOMIC_4B;
+	r.args[0] = 0x12345678;
+	r.args[1] = 0; /* compare mask 0: always swaps */
+	r.args[2] = 0x0000ffff;
+	expect_done(l->qp, &r);
+	assert_true(load64(var) == 0x0000000caaaa5678);
+	memcpy(&old, result, 4);
+	assert_int_equal(old, __builtin_bswap32(0xaaaaaaaa));
+}
+
+static void for_each_link(struct pair *p, void (*fn)(const struct link *l))
+{
+	int n = PAIR_PES * (int)p->opt.qps_per_pe, pe, i;
+
+	for (pe = 0; pe < PAIR_PES; pe++) {
+		for (i = 0; i < n; i++) {
+			struct gdri_qp *qp = &p->pe[pe].qps[i];
+			struct link l = {qp, &p->pe[pe], &p->pe[qp->peer],
+					 (uint32_t)(pe * 100 + i)};
+
+			fn(&l);
+		}
+	}
+}
+
+static void check_all(const struct link *l)
+{
+	check_write(l);
+	check_read(l);
+	check_atomics_8(l);
+	check_atomics_4(l);
+}
+
+/* More blocks than the ring has, in both block sizes, so that both wrap. */
+static void check_wrap(const struct link *l)
+{
+	uint8_t *var = l->there->heap + VAR;
+	uint64_t i, n = l->qp->depth + 10;
+	struct pair_request r;
+
+	store64(var, 0);
+	for (i = 0; i < n; i++) {
+		if (i % 3) {
+			r = request(l, GDRI_OP_ATOMIC_FA, VAR, RESULT, 8);
+			r.args[0] = 1;
+		} else {
+			r = request(l, GDRI_OP_MASKED_CS, VAR, RESULT, 8);
+			r.opmod = GDRI_OPMOD_ATOMIC_8B;
+			r.args[0] = i + 1;
+			r.args[1] = i;
+			r.args[2] = r.args[3] = UINT64_MAX;
+		}
+		expect_done(l->qp, &r);
+		assert_true(load64(var) == i + 1);
+	}
+}
+
+static void check_description(struct pair *p)
+{
+	int n = PAIR_PES * (int)p->opt.qps_per_pe, pe, i, j;
+
+	for (pe = 0; pe < PAIR_PES; pe++) {
+		struct gdri_qp *q = p->pe[pe].qps;
+
+		for (i = 0; i < n; i++) {
+			assert_int_equal(q[i].peer, i / (int)p->opt.qps_per_pe);
+			assert_int_equal(q[i].slot, i % (int)p->opt.qps_per_pe);
+			assert_int_equal(q[i].depth, p->opt.qp_depth);
+			assert_int_equal(q[i].cq_mask,
+					 p->opt.cq == GDRI_CQ_RING ? p->opt.qp_depth - 1 : 0);
+			assert_int_equal(__builtin_bswap32(q[i].qpn_shifted), q[i].qpn << 8);
+			assert_int_equal((uintptr_t)q[i].sq % 4096, 0);
+			assert_int_equal((uintptr_t)q[i].db % 8, 0);
+			for (j = 0; j < i; j++) {
+				assert_ptr_not_equal(q[i].db, q[j].db);
+				assert_ptr_not_equal(q[i].dbrec, q[j].dbrec);
+				assert_int_not_equal(q[i].qpn, q[j].qpn);
+			}
+		}
+	}
+}
+
+static void test_config(void **state)
+{
+	const struct config *c = *state;
+	struct gdri_options opt;
+	struct pair p;
+
+	pair_options(&opt, c->settings);
+	assert_int_equal(pair_up(&p, &opt), 0);
+	check_description(&p);
+	for_each_link(&p, check_all);
+	if (opt.qp_depth == 128)
+		for_each_link(&p, check_wrap);
+	pair_down(&p);
+}
+
+/* A wrong key: the error is reported with the syndrome, and the queue is dead. */
+static void test_bad_key(void **state)
+{
+	const struct config *c = *state;
+	const struct gdri_cqe *cqe = NULL;
+	struct pair_request r;
+	struct gdri_options opt;
+	struct link l;
+	struct pair p;
+
+	pair_options(&opt, c->settings);
+	assert_int_equal(pair_up(&p, &opt), 0);
+	l.qp = &p.pe[0].qps[opt.qps_per_pe];
+	l.here = &p.pe[0];
+	l.there = &p.pe[1];
+	r = request(&l, GDRI_OP_WRITE, DST, SRC, 8);
+	r.rkey ^= 0x7f00;
+	assert_int_equal(pair_do(l.qp, &r, &cqe), GDRI_CQE_REQ_ERR);
+	assert_int_equal(cqe->syndrome, 0x13);
+	r.rkey ^= 0x7f00;
+	assert_int_equal(pair_do(l.qp, &r, &cqe), GDRI_CQE_REQ_ERR);
+	assert_int_equal(cqe->syndrome, GDRI_SYND_FLUSH);
+	pair_down(&p);
+}
+
+/* Wrong use is refused and leaves the object usable. */
+static void test_misuse(void **state)
+{
+	static const char *const settings[] = {"MAX_PES=2", NULL};
+	struct gdri_options opt;
+	struct gdri_qp *qps;
+	struct gdri_nic *nic;
+	int other;
+
+	(void)state;
+	pair_options(&opt, settings);
+	qps = aligned_alloc(GDRI_LINE, 2 * opt.qps_per_pe * sizeof(*qps));
+	assert_non_null(qps);
+	memset(qps, 0, 2 * opt.qps_per_pe * sizeof(*qps));
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
+	assert_int_equal(gdri_nic_create_queues(nic, 3, qps), -GDR_ENOTSUP);
+	assert_int_equal(gdri_nic_create_queues(nic, 0, qps), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_connect(nic, &other, 0, 1, qps), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_deregister(nic, &other), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), 0);
+	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), -GDR_ESTATE);
+	gdri_nic_close(nic);
+	gdri_nic_close(NULL);
+	free(qps);
+
+	snprintf(opt.nic, sizeof(opt.nic), "no_such_device");
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_ENODEV);
+	assert_null(nic);
+	pair_options(&opt, settings);
+	opt.gid_index = 200;
+	other = gdri_nic_open(&opt, NULL, &nic); /* an InfiniBand port ignores the option */
+	assert_true(other == -GDR_EOPTION || other == 0);
+	gdri_nic_close(nic);
+	pair_options(&opt, settings);
+	opt.pkey = 0x1234;
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
+}
+
+#define CONFIG(cq, depth, slots)                                                                   \
+	{                                                                                          \
+		{"CQ=" cq, "QP_DEPTH=" depth, "QPS_PER_PE=" slots, NULL}                           \
+	}
+#define TEST(fn, i) {#fn " " #i, fn, NULL, NULL, (void *)&configs[i]}
+
+int main(void)
+{
+	static const struct config configs[] = {
+		CONFIG("one", "128", "1"),  CONFIG("one", "128", "4"),
+		CONFIG("one", "1024", "1"), CONFIG("one", "1024", "4"),
+		CONFIG("ring", "128", "1"), CONFIG("ring", "128", "4"),
+		CONFIG("ring", "1024", "1"), CONFIG("ring", "1024", "4"),
+	};
+	const struct CMUnitTest tests[] = {
+		TEST(test_config, 0), TEST(test_config, 1), TEST(test_config, 2),
+		TEST(test_config, 3), TEST(test_config, 4), TEST(test_config, 5),
+		TEST(test_config, 6), TEST(test_config, 7), TEST(test_bad_key, 0),
+		TEST(test_bad_key, 4), cmocka_unit_test(test_misuse),
+	};
+
+	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_DEBUG : GDRI_LOG_WARN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

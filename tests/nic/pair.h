@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two PEs in one process: each opens the device, registers a heap, creates its
+ * queues; addresses are exchanged by memcpy. Work requests are put together
+ * here by hand from the layout structs, without the device headers' code. */
+#ifndef TESTS_NIC_PAIR_H
+#define TESTS_NIC_PAIR_H
+
+#include <stdint.h>
+
+#include "runtime/nic.h"
+
+#define PAIR_PES 2
+#define PAIR_HEAP (1u << 20)
+
+struct pair_end {
+	struct gdri_nic *nic;
+	uint8_t *heap;
+	struct gdri_mr_keys keys;
+	struct gdri_qp *qps; /* [PAIR_PES * slots] */
+	uint8_t *buffer;     /* registered buffer outside the heap */
+	uint32_t buffer_lkey;
+	void *buffer_handle;
+};
+
+struct pair {
+	struct gdri_options opt;
+	struct pair_end pe[PAIR_PES];
+	int failed; /* number of the step that failed first, 0: none */
+};
+
+/* Default options from the table, then "NAME=value" strings, NULL at the end. */
+void pair_options(struct gdri_options *opt, const char *const *settings);
+
+/* 0 or the first error. pair_down is called in either case. */
+int pair_up(struct pair *p, const struct gdri_options *opt);
+void pair_down(struct pair *p);
+
+/* One work request at a time: writes blocks, rings, waits. */
+struct pair_request {
+	uint32_t opcode, opmod; /* opmod as in the control segment's top byte */
+	uint64_t raddr;
+	uint32_t rkey, lkey; /* host order */
+	uint64_t laddr;
+	uint32_t len;
+	const void *inline_data; /* WRITE: instead of laddr */
+	uint64_t args[4];	 /* atomics: FA {add, boundary}; CS {swap, compare, their masks} */
+};
+
+/* Posts at qp->rsvd, rings, waits for the CQE at most 10 s. Returns the CQE's opcode
+ * (enum gdri_cqe_opcode), or -1 when none came or it names another request. */
+int pair_do(struct gdri_qp *qp, const struct pair_request *r, const struct gdri_cqe **cqe);
+
+#endif
