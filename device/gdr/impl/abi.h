@@ -17,6 +17,7 @@
 #define GDRI_MAX_PES 1024	/* full mesh: a stated limit */
 #define GDRI_BARRIER_ROUNDS 10	/* 2^10 = GDRI_MAX_PES */
 #define GDRI_WAIT_RECORDS 16
+#define GDRI_WATCH_SLOTS 16
 #define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
 #define GDRI_MAX_ERRORS 64
 #define GDRI_FETCH_SLOTS 4096u
@@ -54,7 +55,11 @@ struct GDRI_ALIGNED gdri_qp {
 	GDRI_ALIGNED uint64_t done; /* every block below is complete */
 	uint64_t cq_ci;	  /* ring: next CQE to consume, free-running */
 	int32_t err;	  /* 0, or the status of the first error: sticky */
-	uint32_t err_rec; /* 1 + index in gdri_dev.errs, 0: none */
+	uint32_t err_rec; /* 1 + index in gdri_dev.errors; 0: none; GDRI_MAX_ERRORS + 1: no room for it */
+	/* Reservations up to here need no look at anything else: done at some
+	 * time + depth - 1. 0 (initially, and after an error) sends them to the
+	 * slow path, which looks at err and marks the queue as used. */
+	uint64_t limit;
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_qp) == 4 * GDRI_LINE, "lines of gdri_qp");
 GDR_STATIC_ASSERT(offsetof(struct gdri_qp, rsvd) == 1 * GDRI_LINE, "lines of gdri_qp");
@@ -128,11 +133,12 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
 
 /* ------------------------------------- control area: first bytes of the heap */
 
-enum { GDRI_WAIT_IDLE = 0, GDRI_WAIT_WAITING = 1, GDRI_WAIT_FAILED = 2 };
+enum { GDRI_WAIT_IDLE = 0, GDRI_WAIT_WAITING = 1, GDRI_WAIT_FAILED = 2, GDRI_WAIT_FILLING = 3 };
 
 /* Whom this PE waits for (dev), read by peers that follow the chain. `beat`
  * moves while the waiter polls: a stopped PE's stands still. FAILED stays, with
- * the culprit in `peer`, so that whoever asks later is led past this PE. */
+ * the culprit in `peer`, so that whoever asks later is led past this PE: it is
+ * always record 0, which no waiter takes. */
 struct gdri_wait {
 	uint32_t state;
 	int32_t peer; /* -1: unknown (a wait on memory that any PE may write) */
@@ -160,6 +166,8 @@ struct gdri_ctl {
 	uint8_t sink[128];
 	/* (peer) link check: one path-MTU message each way */
 	uint8_t link_data[2][4096];
+	/* (nic) other PEs' wait records, read when a wait of this PE expired */
+	uint8_t watch[GDRI_WATCH_SLOTS][GDRI_WAIT_RECORDS * 32];
 };
 #define GDRI_CTL_MAGIC 0x3152445f5244474cull
 #define GDRI_CTL_SIZE (128u * 1024u) /* the allocator starts here */
@@ -199,6 +207,15 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t failed;		/* 1 + culprit of the first expired wait; 0: none */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
+	uint64_t fence_seq;	/* fences called; see gdri_put_rkey */
+	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */
+	uint32_t watch_lock;	/* 1: a thread follows the chain of waits */
+	uint32_t watch_bad;	/* bitmap of gdri_ctl.watch: a late read may still land there */
+	uint64_t watch_time;	/* when the latest finding was made, */
+	int32_t watch_from;	/* for a wait for this PE (-1: unknown), */
+	int32_t watch_end;	/* its culprit */
+	int32_t watch_status;	/* and status */
+	uint32_t watch_rsvd;
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The queue protocol: reserve blocks, publish them in order with one doorbell,
+ * learn of completions. The arguments why it is right are in
+ * docs/memory-model.md, under the names used here. No locks: a thread that
+ * holds blocks does bounded work until they are published. */
+#ifndef GDRI_NIC_DEV_H
+#define GDRI_NIC_DEV_H
+
+#include <gdr/impl/error.h>
+#include <gdr/impl/waiter.h>
+
+/* A doorbell at least every so many blocks, though later reservers are about to
+ * publish. With groups of at most depth / 4 it never leaves the blocks that
+ * somebody waits for un-rung. */
+#define GDRI_BATCH 32u
+
+/* ---- completion ---- */
+
+/* One entry, overwritten by each completion. rsvd is read FIRST: then the result
+ * is a lower bound however long this thread is delayed (memory-model, "Wrap"). */
+GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done;
+	uint32_t tail = gdri_ld_fenced_u32(&qp->cq->tail);
+	uint32_t opcode = tail >> 28;
+
+	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR)) {
+		if (opcode != GDRI_CQE_INVALID)
+			gdri_cqe_latch(dev, qp, qp->cq);
+		return;
+	}
+	done = r - ((r - (gdri_bswap16((uint16_t)tail) + 1u)) & 0xffffu);
+	if (done <= gdri_ld_relaxed_gpu_u64(&qp->done))
+		return;
+	gdri_fence_sys(); /* tail and data before it; pairs with the NIC's order of data and CQE */
+	gdri_max_u64(&qp->done, done);
+}
+
+/* Ring: one entry at a time, in order. rsvd is read AFTER the entry, and cq_ci again
+ * after that: unchanged, it was this entry's turn all the while, so that the
+ * entry cannot have been a later lap's. Returns 1 when it consumed one. */
+GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), r;
+	const struct gdri_cqe *cqe = &qp->cq[ci & qp->cq_mask];
+	uint32_t tail = gdri_ld_acquire_sys_u32(&cqe->tail); /* before rsvd */
+	uint32_t opcode = tail >> 28, lap = (ci & ((uint64_t)qp->cq_mask + 1)) != 0;
+
+	if (opcode == GDRI_CQE_INVALID || (tail >> 24 & 1u) != lap)
+		return 0;
+	r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
+	if (gdri_ld_relaxed_gpu_u64(&qp->cq_ci) != ci)
+		return 1; /* somebody else consumed it: there may be more */
+	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR)) {
+		gdri_cqe_latch(dev, qp, cqe); /* and stays: nobody advances past it */
+		return 0;
+	}
+	gdri_fence_sys(); /* as in gdri_poll_one */
+	gdri_max_u64(&qp->done, r - ((r - (gdri_bswap16((uint16_t)tail) + 1u)) & 0xffffu));
+	/* done first: whoever sees the new cq_ci finds done at least there */
+	gdri_fence_gpu();
+	gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);
+	return 1;
+}
+
+GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint32_t i;
+
+	if (!qp->cq_mask)
+		gdri_poll_one(dev, qp);
+	else
+		for (i = 0; i < qp->depth && gdri_poll_ring_step(dev, qp); i++)
+			;
+}
+
+/* 1: every block below target is complete. 0: not yet. < 0: never, the queue's error. */
+GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
+{
+	/* err first: the completions before an error are counted before err is set */
+	int err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
+
+	if (gdri_ld_fenced_u64(&qp->done) >= target) {
+		gdri_fence_sys(); /* pairs with the fence before done was raised */
+		return 1;
+	}
+	return err;
+}
+
+GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+			       uint32_t op)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, op, qp->peer, 0);
+	for (;;) {
+		ret = gdri_qp_test(qp, target);
+		if (ret)
+			break;
+		gdri_poll(dev, qp);
+		ret = gdri_qp_test(qp, target);
+		if (ret)
+			break;
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- reservation ---- */
+
+GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_qp *qp)
+{
+	uint64_t i = (uint64_t)(qp - dev->qps), bit = 1ull << (i & 63u);
+
+	if (!(gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) & bit))
+		gdri_or_u64(&dev->used[i >> 6], bit);
+}
+
+/* One look: 1 there is room for n blocks (limit raised), 0 not now, < 0 the queue's error. */
+GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+{
+	uint64_t limit;
+	int err;
+
+	gdri_poll(dev, qp);
+	err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
+	if (err)
+		return err;
+	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
+	gdri_fence_sys(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
+	gdri_max_u64(&qp->limit, limit);
+	/* An error that was latched meanwhile set limit to 0 before this raised it. */
+	if (gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err))
+		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+	return gdri_ld_relaxed_gpu_u64(&qp->rsvd) + n <= limit;
+}
+
+/* First use, full ring or error. The caller holds no blocks, so that whoever
+ * does is never waiting for it. */
+GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	if (!qp->sq)
+		return -GDR_ESTATE;
+	gdri_qp_mark_used(dev, qp);
+	gdri_wait_begin(&w, GDRI_QUEUE_FULL, qp->peer, 0);
+	while (!(ret = gdri_sq_look(dev, qp, n))) {
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return ret < 0 ? ret : 0;
+}
+
+/* n blocks (at most depth / 4) from *base on: the compare-and-swap comes after the
+ * check, so that rsvd - done < depth always holds. */
+GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
+{
+	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	int ret;
+
+	for (;;) {
+		if (gdri_unlikely(r + n > gdri_ld_fenced_u64(&qp->limit))) {
+			ret = gdri_sq_room(dev, qp, n);
+			if (ret)
+				return ret;
+			r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+		} else if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n))) {
+			*base = r;
+			return 0;
+		}
+	}
+}
+
+/* ---- publication ---- */
+
+/* Waits for the publication of earlier reservers. They do bounded work; one that was
+ * killed in between leaves the queue unusable, which is its error from then on. */
+GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
+{
+	struct gdri_waiter w;
+	uint32_t none = 0;
+	int ret = 0;
+
+	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
+	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
+		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
+		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
+			ret = gdri_wait_step(dev, &w);
+		if (!ret)
+			continue;
+		gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)ret);
+		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+		return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+/* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
+GDR_DEVICE void gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				uint32_t last2)
+{
+	uint64_t end = base + n;
+	uint32_t pi;
+
+	/* Acquires the blocks of earlier reservers: pairs with the release below. */
+	if (gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) &&
+	    gdri_sq_wait_baton(dev, qp, base))
+		return; /* latched in err */
+	if (gdri_ld_relaxed_gpu_u64(&qp->rsvd) == end ||
+	    ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
+		pi = gdri_bswap32((uint32_t)end & 0xffffu);
+		/* F1: blocks (own, and by cumulativity those acquired above) and payload
+		 * before the index, which makes the NIC read them. */
+		gdri_fence_sys();
+		gdri_st_fenced_u32(qp->dbrec, pi);
+		/* F2: record before doorbell: the doorbell only says "look". */
+		gdri_fence_sys();
+		gdri_st_mmio_u64(qp->db, (uint64_t)qp->qpn_shifted << 32 | pi >> 8);
+	}
+	gdri_st_release_gpu_u64(&qp->ready, end << 1 | last2); /* hands over the baton */
+}
+
+/* ---- posting by the lanes that happen to be together ---- */
+
+struct gdri_post {
+	uint64_t index;	 /* caller's first block */
+	uint64_t base;	 /* group's first block */
+	uint32_t n;	 /* group's blocks */
+	uint32_t mask;	 /* lanes of the group */
+	uint32_t ce;	 /* completion mode of the caller's last WQE */
+	uint32_t leader; /* the caller publishes */
+	uint32_t last2;
+};
+
+GDR_DEVICE uint32_t gdri_lanes_below(void)
+{
+	return (1u << gdr_lane_id()) - 1u;
+}
+
+/* The lanes of mask whose rank in it is in the caller's run of `per`. */
+GDR_DEVICE_COLD uint32_t gdri_group_part(uint32_t mask, uint32_t per)
+{
+	uint32_t mine = gdri_popc(mask & gdri_lanes_below()) / per, part = 0, rank = 0, m;
+
+	for (m = mask; m; m &= m - 1, rank++)
+		if (rank / per == mine)
+			part |= m & -m;
+	return part;
+}
+
+/* The lowest lane reserves for all; the others wait for it in the shuffle, not in a
+ * spin. One doorbell and one CQE for the group. */
+GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
+					struct gdri_post *p)
+{
+	uint32_t mask = p->mask, count = gdri_popc(mask), rank, leader;
+	uint64_t base = 0;
+	int ret;
+
+	if (gdri_unlikely(count * blocks > qp->depth / 4)) {
+		mask = gdri_group_part(mask, qp->depth / 4 / blocks);
+		count = gdri_popc(mask);
+	}
+	rank = gdri_popc(mask & gdri_lanes_below());
+	leader = gdri_ffs_u32(mask);
+	if (!rank) {
+		ret = gdri_sq_reserve(dev, qp, count * blocks, &base);
+		if (ret)
+			base = (uint64_t)(int64_t)ret;
+	}
+	base = gdr_shfl_u64(mask, base, leader);
+	if ((int64_t)base < 0)
+		return (int)(int64_t)base;
+	p->mask = mask;
+	p->base = base;
+	p->n = count * blocks;
+	p->index = base + (uint64_t)rank * blocks;
+	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
+	p->leader = !rank;
+	return 0;
+}
+
+/* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with the
+ * same queue and shape. On 0 the caller writes its WQEs from p->index on, the last
+ * one with p->ce, and calls gdri_post_end. */
+GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
+			       uint32_t last2, struct gdri_post *p)
+{
+	int ret;
+
+	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 2 + last2);
+	p->last2 = last2;
+	if (gdri_unlikely(p->mask & (p->mask - 1)))
+		return gdri_post_begin_group(dev, qp, blocks, p);
+	p->n = blocks;
+	p->ce = GDRI_CE_ALWAYS;
+	p->leader = 1;
+	ret = gdri_sq_reserve(dev, qp, blocks, &p->base);
+	p->index = p->base;
+	return ret;
+}
+
+GDR_DEVICE void gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
+{
+	if (gdri_unlikely(p->mask & (p->mask - 1)))
+		gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
+	if (p->leader)
+		gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bodies of fence, quiet and status. */
+#ifndef GDRI_ORDER_H
+#define GDRI_ORDER_H
+
+#include <gdr/impl/xfer.h>
+
+/* Queues of PEs that are also mapped: a store could overtake what was posted. */
+GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev)
+{
+	struct gdri_qp *qp;
+	int pe, ret, status = 0;
+
+	for (pe = 0; pe < dev->n_pes; pe++) {
+		qp = gdri_qp_to(dev, pe);
+		if (!dev->peers[pe].base || !gdri_qp_is_used(dev, qp))
+			continue;
+		ret = gdri_qp_quiet(dev, qp, GDRI_FENCE);
+		if (ret && !status)
+			status = ret;
+	}
+	return status;
+}
+
+/* Queues: a thread's operations to a PE use one, in order. What is left is that
+ * from here on data may not overtake (gdri_put_rkey). */
+GDR_DEVICE int gdr_fence(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	gdri_fence_sys(); /* stores to mapped peers; pairs with the acquire of their waits */
+	if (!dev->n_slots)
+		return 0;
+	gdri_add_u64(&dev->fence_seq, 1);
+	return gdri_unlikely(dev->flags & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev) : 0;
+}
+
+/* The latched status, which is cleared. */
+GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
+{
+	return (int)gdri_exch_u32((uint32_t *)&dev->latched, 0);
+}
+
+GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
+{
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
+	int ret = gdri_xfer_complete(dev, pe, GDRI_QUIET);
+	int latched = 0;
+
+	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
+		latched = gdri_take_latched(dev);
+	if (pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
+		gdri_max_u64(&dev->fence_done, fences);
+	return ret ? ret : latched;
+}
+
+GDR_DEVICE int gdr_quiet(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? gdri_quiet(dev, -1) : -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_quiet_pe(int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? gdri_quiet(dev, pe) : -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_status(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)
+				: -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_my_pe(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? dev->pe : -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_n_pes(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? dev->n_pes : -GDR_ESTATE;
+}
+
+GDR_DEVICE void *gdr_ptr(const void *ptr, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (!dev || pe < 0 || pe >= dev->n_pes || gdri_heap_offset(dev, ptr) >= dev->heap_size)
+		return 0;
+	return gdri_mapped(dev, ptr, pe);
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The path to peers whose heap is mapped here: loads, stores and native
+ * atomics. `p` is always the mapped address. */
+#ifndef GDRI_P2P_H
+#define GDRI_P2P_H
+
+#include <gdr/impl/dev.h>
+#include <gdr/impl/scope.h>
+
+enum gdri_amo {
+	GDRI_AMO_SET,
+	GDRI_AMO_FETCH,
+	GDRI_AMO_ADD,
+	GDRI_AMO_SWAP,
+	GDRI_AMO_CSWAP,
+	GDRI_AMO_AND,
+	GDRI_AMO_OR,
+	GDRI_AMO_XOR,
+};
+
+/* All threads of the scope; done for all of them when it returns. */
+GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
+{
+	gdri_scope_sync(scope); /* what other threads wrote to src */
+	gdri_copy(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
+	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
+}
+
+/* One store of the value's width: a flag never appears in halves. */
+GDR_DEVICE void gdri_p2p_store(void *p, uint64_t value, size_t size)
+{
+	if (size == 8)
+		gdri_st_relaxed_sys_u64((uint64_t *)p, value);
+	else if (size == 4)
+		gdri_st_relaxed_sys_u32((uint32_t *)p, (uint32_t)value);
+	else if (size == 2)
+		*(volatile uint16_t *)p = (uint16_t)value;
+	else
+		*(volatile uint8_t *)p = (uint8_t)value;
+}
+
+GDR_DEVICE uint64_t gdri_p2p_load(const void *p, size_t size)
+{
+	if (size == 8)
+		return gdri_ld_relaxed_sys_u64((const uint64_t *)p);
+	if (size == 4)
+		return gdri_ld_relaxed_sys_u32((const uint32_t *)p);
+	return size == 2 ? *(const volatile uint16_t *)p : *(const volatile uint8_t *)p;
+}
+
+/* kind and size are constants of the call. Returns the old value (SET: none). */
+#define GDRI_P2P_ATOMIC(bits)                                                                      \
+	GDR_DEVICE uint64_t gdri_p2p_atomic_u##bits(int kind, uint##bits##_t *p, uint##bits##_t a, \
+						    uint##bits##_t b)                              \
+	{                                                                                          \
+		switch (kind) {                                                                    \
+		case GDRI_AMO_SET:                                                                 \
+			gdri_st_relaxed_sys_u##bits(p, a);                                         \
+			return 0;                                                                  \
+		case GDRI_AMO_FETCH:                                                               \
+			return gdri_ld_relaxed_sys_u##bits(p);                                     \
+		case GDRI_AMO_ADD:                                                                 \
+			return gdri_amo_add_u##bits(p, a);                                         \
+		case GDRI_AMO_SWAP:                                                                \
+			return gdri_amo_exch_u##bits(p, a);                                        \
+		case GDRI_AMO_CSWAP:                                                               \
+			return gdri_amo_cas_u##bits(p, b, a);                                      \
+		case GDRI_AMO_AND:                                                                 \
+			return gdri_amo_and_u##bits(p, a);                                         \
+		case GDRI_AMO_OR:                                                                  \
+			return gdri_amo_or_u##bits(p, a);                                          \
+		default:                                                                           \
+			return gdri_amo_xor_u##bits(p, a);                                         \
+		}                                                                                  \
+	}
+GDRI_P2P_ATOMIC(32)
+GDRI_P2P_ATOMIC(64)
+
+/* Behind everything the thread, or the scope it speaks for, stored before; pairs
+ * with the acquire of who waits for the signal. */
+GDR_DEVICE void gdri_p2p_signal(uint64_t *p, uint64_t value, int add)
+{
+	gdri_fence_sys();
+	if (add)
+		gdri_amo_add_u64(p, value);
+	else
+		gdri_st_release_sys_u64(p, value);
+}
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The path through the NIC: each primitive as WQEs on the queue to the PE.
+ * Called by one thread, or by several lanes at once, whose WQEs then go out
+ * together (nic.h). `op` names the operation in messages. */
+#ifndef GDRI_POST_H
+#define GDRI_POST_H
+
+#include <gdr/impl/local.h>
+#include <gdr/impl/nic.h>
+#include <gdr/impl/p2p.h>
+
+/* Data may use the relaxed-ordering key as long as no fence has to be kept: after
+ * a fence (of any thread) all go in order, until a quiet (of any thread) that
+ * began after it is through. */
+GDR_DEVICE gdri_be32_t gdri_put_rkey(const struct gdri_dev *dev, const struct gdri_qp *qp)
+{
+	return gdri_likely(gdri_ld_relaxed_gpu_u64(&dev->fence_seq) ==
+			   gdri_ld_relaxed_gpu_u64(&dev->fence_done))
+		       ? qp->rkey_data
+		       : qp->rkey_sync;
+}
+
+GDR_DEVICE uint64_t gdri_sink_offset(void)
+{
+	return offsetof(struct gdri_ctl, sink);
+}
+
+/* ---- put ---- */
+
+/* Up to GDRI_INLINE_MAX bytes from anywhere; src may be reused at once. */
+GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				gdri_be32_t rkey, const void *src, size_t len)
+{
+	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+
+	if (gdri_unlikely(ret))
+		return ret;
+	gdri_ld_bytes(v, src, len);
+	gdri_wqe_write_inline(qp, p.index, p.ce, off, rkey, v, (uint32_t)len);
+	gdri_post_end(dev, qp, &p);
+	return 0;
+}
+
+/* One WQE of RDMA, len <= GDRI_MSG_MAX; *target: what to wait for. */
+GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
+			      uint64_t off, gdri_be32_t rkey, const struct gdri_local *l,
+			      uint32_t len, uint64_t *target)
+{
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+
+	if (gdri_unlikely(ret))
+		return ret;
+	gdri_wqe_rdma(qp, p.index, opcode, p.ce, off, rkey, l->addr, l->lkey, len);
+	gdri_post_end(dev, qp, &p);
+	*target = p.index + 1;
+	return 0;
+}
+
+/* Splits at GDRI_MSG_MAX. */
+GDR_DEVICE_COLD int gdri_post_big(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
+				  uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint64_t len,
+				  uint64_t *target)
+{
+	uint32_t part;
+	int ret;
+
+	for (; len; len -= part, off += part, l.addr += part) {
+		part = len < GDRI_MSG_MAX ? (uint32_t)len : GDRI_MSG_MAX;
+		ret = gdri_post_rdma(dev, qp, opcode, off, rkey, &l, part, target);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
+			       size_t len, int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_local l;
+	uint64_t target;
+	int ret;
+
+	if (len <= GDRI_INLINE_MAX)
+		return len ? gdri_post_inline(dev, qp, off, gdri_put_rkey(dev, qp), src, len) : 0;
+	ret = gdri_local(dev, src, len, &l, GDRI_PUT, pe);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (gdri_unlikely(len > GDRI_MSG_MAX))
+		ret = gdri_post_big(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), l, len,
+				    &target);
+	else
+		ret = gdri_post_rdma(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), &l,
+				     (uint32_t)len, &target);
+	if (nbi || ret)
+		return ret;
+	return gdri_qp_wait(dev, qp, target, GDRI_PUT);
+}
+
+/* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
+GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t value, uint32_t size,
+			       int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	uint32_t v[3];
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+
+	if (gdri_unlikely(ret))
+		return ret;
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	v[2] = 0;
+	gdri_wqe_write_inline(qp, p.index, p.ce, off, qp->rkey_sync, v, size);
+	gdri_post_end(dev, qp, &p);
+	return 0;
+}
+
+/* ---- signals ---- */
+
+GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp *qp,
+				uint64_t index, uint32_t ce, uint64_t off, uint64_t value, int add)
+{
+	uint32_t v[3];
+
+	if (add) {
+		gdri_wqe_fa(qp, index, ce, off, qp->rkey_sync, gdri_sink_offset(), dev->lkey,
+			    value);
+		return;
+	}
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	v[2] = 0;
+	gdri_wqe_write_inline(qp, index, ce, off, qp->rkey_sync, v, 8);
+}
+
+GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+
+	if (gdri_unlikely(ret))
+		return ret;
+	gdri_wqe_signal(dev, qp, p.index, p.ce, off, value, add);
+	gdri_post_end(dev, qp, &p);
+	return 0;
+}
+
+/* Data and signal on one queue, which executes them in order; one reservation,
+ * one doorbell, one CQE. */
+GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
+				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
+	struct gdri_local l = {0, {0}};
+	struct gdri_post p;
+	uint64_t target;
+	int ret;
+
+	if (!len)
+		return gdri_post_signal(dev, sig_off, value, add, pe);
+	if (len > GDRI_INLINE_MAX) {
+		ret = gdri_local(dev, src, len, &l, GDRI_PUT_SIGNAL, pe);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	if (gdri_unlikely(len > GDRI_MSG_MAX)) {
+		ret = gdri_post_big(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), l,
+				    len - GDRI_MSG_MAX, &target);
+		if (ret)
+			return ret;
+		off += len - GDRI_MSG_MAX;
+		l.addr += len - GDRI_MSG_MAX;
+		len = GDRI_MSG_MAX;
+	}
+	ret = gdri_post_begin(dev, qp, 2, 0, &p);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (len <= GDRI_INLINE_MAX) {
+		gdri_ld_bytes(v, src, len);
+		gdri_wqe_write_inline(qp, p.index, GDRI_CE_ERROR_ONLY, off, gdri_put_rkey(dev, qp),
+				      v, (uint32_t)len);
+	} else {
+		gdri_wqe_rdma(qp, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY, off,
+			      gdri_put_rkey(dev, qp), l.addr, l.lkey, (uint32_t)len);
+	}
+	gdri_wqe_signal(dev, qp, p.index + 1, p.ce, sig_off, value, add);
+	gdri_post_end(dev, qp, &p);
+	if (nbi || len <= GDRI_INLINE_MAX)
+		return 0;
+	return gdri_qp_wait(dev, qp, p.index + 2, GDRI_PUT_SIGNAL);
+}
+
+/* ---- reads ---- */
+
+/* Where the NIC's writes may still be on their way when the CQE is seen: a DUMP
+ * behind the reads flushes them. */
+GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+{
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+
+	if (ret)
+		return ret;
+	gdri_wqe_dump(qp, p.index, p.ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
+	gdri_post_end(dev, qp, &p);
+	return gdri_qp_wait(dev, qp, p.index + 1, op);
+}
+
+/* Waits for a read and makes its data visible. */
+GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+			      uint32_t op)
+{
+	int ret = gdri_qp_wait(dev, qp, target, op);
+
+	if (!ret && gdri_unlikely(dev->flags & GDRI_DEV_READ_FLUSH))
+		ret = gdri_read_flush(dev, qp, op);
+	return ret;
+}
+
+GDR_DEVICE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t off, size_t len,
+			      int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_local l;
+	uint64_t target;
+	int ret;
+
+	if (!len)
+		return 0;
+	ret = gdri_local(dev, dst, len, &l, GDRI_GET, pe);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (gdri_unlikely(len > GDRI_MSG_MAX))
+		ret = gdri_post_big(dev, qp, GDRI_OP_READ, off, qp->rkey_data, l, len, &target);
+	else
+		ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_data, &l, (uint32_t)len,
+				     &target);
+	if (nbi || ret)
+		return ret;
+	return gdri_read_wait(dev, qp, target, GDRI_GET);
+}
+
+/* ---- fetch slots: 16 bytes of the control area for one result ---- */
+
+GDRI_NOINLINE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+{
+	uint32_t words = GDRI_FETCH_SLOTS / 64, i, word;
+	struct gdri_waiter w;
+	uint64_t map, bit;
+	int ret;
+
+	word = ((uint32_t)gdr_block_id() * 16 + (uint32_t)gdr_thread_id() / 32) % words;
+	gdri_wait_begin(&w, op, pe, 0);
+	for (;;) {
+		for (i = 0; i < words; i++, word = (word + 1) % words) {
+			map = ~gdri_ld_relaxed_gpu_u64(&dev->fetch_map[word]);
+			if (!map)
+				continue;
+			bit = map & (~map + 1);
+			/* acquire; pairs with the release in gdri_slot_give */
+			if (gdri_or_u64(&dev->fetch_map[word], bit) & bit)
+				continue;
+			*slot = word * 64 + gdri_ffs_u64(bit);
+			gdri_wait_end(dev, &w);
+			return 0;
+		}
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Only when nothing can still be written to it: not after a timeout or an error. */
+GDR_DEVICE void gdri_slot_give(struct gdri_dev *dev, uint32_t slot)
+{
+	gdri_fence_gpu(); /* the result was read before */
+	gdri_and_u64(&dev->fetch_map[slot / 64], ~(1ull << (slot & 63u)));
+}
+
+GDR_DEVICE uint64_t gdri_slot_offset(uint32_t slot)
+{
+	return offsetof(struct gdri_ctl, fetch) + (uint64_t)slot * GDRI_FETCH_SLOT_SIZE;
+}
+
+GDR_DEVICE uint64_t gdri_slot_value(const struct gdri_dev *dev, uint32_t slot)
+{
+	return gdri_ld_relaxed_sys_u64((const uint64_t *)(dev->heap + gdri_slot_offset(slot)));
+}
+
+/* A scalar of size bytes, zero-extended. */
+GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t size, int pe,
+				 uint64_t *value)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_local l;
+	uint64_t target;
+	uint32_t slot;
+	int ret = gdri_slot_take(dev, &slot, GDRI_G, pe);
+
+	if (ret)
+		return ret;
+	l.addr = gdri_slot_offset(slot);
+	l.lkey = dev->lkey;
+	ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_sync, &l, size, &target);
+	if (ret) {
+		gdri_slot_give(dev, slot); /* nothing was posted */
+		return ret;
+	}
+	ret = gdri_read_wait(dev, qp, target, GDRI_G);
+	if (ret)
+		return ret;
+	*value = gdri_slot_value(dev, slot) & (~0ull >> (64 - 8 * size));
+	gdri_slot_give(dev, slot);
+	return 0;
+}
+
+/* ---- atomics ---- */
+
+/* AND, OR, SET and SWAP as masked compare-and-swap that always matches. */
+GDR_DEVICE void gdri_amo_masks(int kind, uint64_t a, uint64_t b, struct gdri_masked_cs *m)
+{
+	m->compare = 0;
+	m->compare_mask = 0;
+	m->swap = a;
+	m->swap_mask = ~0ull;
+	if (kind == GDRI_AMO_AND) { /* clear the bits that are not in a */
+		m->swap = 0;
+		m->swap_mask = ~a;
+	} else if (kind == GDRI_AMO_OR) {
+		m->swap_mask = a;
+	} else if (kind == GDRI_AMO_CSWAP) {
+		m->compare = b;
+		m->compare_mask = ~0ull;
+	}
+}
+
+GDR_DEVICE int gdri_amo_is_fa(int kind)
+{
+	return kind == GDRI_AMO_ADD || kind == GDRI_AMO_FETCH || kind == GDRI_AMO_XOR;
+}
+
+GDR_DEVICE void gdri_wqe_amo4(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
+			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
+{
+	struct gdri_masked_cs m;
+
+	if (gdri_amo_is_fa(kind)) {
+		gdri_wqe_masked_fa4(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey,
+				    (uint32_t)a, kind == GDRI_AMO_XOR ? ~0u : 0);
+		return;
+	}
+	gdri_amo_masks(kind, a, b, &m);
+	gdri_wqe_masked_cs4(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
+}
+
+GDR_DEVICE void gdri_wqe_amo8(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
+			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
+{
+	struct gdri_masked_cs m;
+
+	if (kind == GDRI_AMO_XOR) { /* addition without any carry */
+		gdri_wqe_masked_fa8(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a,
+				    ~0ull);
+	} else if (gdri_amo_is_fa(kind)) {
+		gdri_wqe_fa(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a);
+	} else if (kind == GDRI_AMO_CSWAP) {
+		gdri_wqe_cs(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a, b);
+	} else {
+		gdri_amo_masks(kind, a, b, &m);
+		gdri_wqe_masked_cs8(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
+	}
+}
+
+/* kind and size (4, 8) are constants of the call; the old value goes to l. */
+GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind, uint32_t size,
+			     uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l,
+			     uint64_t *target)
+{
+	int two = size == 8 && !gdri_amo_is_fa(kind) && kind != GDRI_AMO_CSWAP;
+	struct gdri_post p;
+	int ret;
+
+	if (kind == GDRI_AMO_FETCH)
+		a = 0;
+	ret = gdri_post_begin(dev, qp, two ? 2 : 1, two, &p);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (size == 4)
+		gdri_wqe_amo4(qp, &p, kind, off, a, b, l);
+	else
+		gdri_wqe_amo8(qp, &p, kind, off, a, b, l);
+	gdri_post_end(dev, qp, &p);
+	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
+	return 0;
+}
+
+GDR_DEVICE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
+				uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
+	uint64_t target;
+
+	return gdri_post_amo(dev, gdri_qp_to(dev, pe), kind, size, off, a, b, &l, &target);
+}
+
+GDR_DEVICE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
+				      uint64_t a, uint64_t b, int pe, uint64_t *old)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_local l;
+	uint64_t target;
+	uint32_t slot;
+	int ret = gdri_slot_take(dev, &slot, GDRI_FETCH_AMO, pe);
+
+	if (ret)
+		return ret;
+	l.addr = gdri_slot_offset(slot);
+	l.lkey = dev->lkey;
+	ret = gdri_post_amo(dev, qp, kind, size, off, a, b, &l, &target);
+	if (ret) {
+		gdri_slot_give(dev, slot); /* nothing was posted */
+		return ret;
+	}
+	ret = gdri_read_wait(dev, qp, target, GDRI_FETCH_AMO);
+	if (ret)
+		return ret;
+	*old = gdri_slot_value(dev, slot);
+	if (size == 4) /* 4-byte results stand big-endian in memory, 8-byte ones do not */
+		*old = gdri_bswap32((uint32_t)*old);
+	gdri_slot_give(dev, slot);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that call an operation together: one alone, a warp, or a block. */
+#ifndef GDRI_SCOPE_H
+#define GDRI_SCOPE_H
+
+#include <gdr/impl/world.h>
+#include <gdr/simt.h>
+
+enum gdri_scope { GDRI_THREAD, GDRI_WARP, GDRI_BLOCK };
+
+/* The last warp of a block may have fewer than 32 lanes. */
+GDR_DEVICE uint32_t gdri_warp_lanes(void)
+{
+	unsigned first = gdr_thread_id() & ~31u, left = gdr_block_size() - first;
+
+	return left < 32 ? left : 32;
+}
+
+GDR_DEVICE uint32_t gdri_warp_mask(void)
+{
+	return 0xffffffffu >> (32 - gdri_warp_lanes());
+}
+
+GDR_DEVICE uint32_t gdri_scope_rank(int scope)
+{
+	return scope == GDRI_THREAD ? 0 : scope == GDRI_WARP ? gdr_lane_id() : gdr_thread_id();
+}
+
+GDR_DEVICE uint32_t gdri_scope_size(int scope)
+{
+	return scope == GDRI_THREAD ? 1 : scope == GDRI_WARP ? gdri_warp_lanes() : gdr_block_size();
+}
+
+/* Also orders the memory accesses of the threads that meet. */
+GDR_DEVICE void gdri_scope_sync(int scope)
+{
+	if (scope == GDRI_WARP)
+		gdr_sync_warp(gdri_warp_mask());
+	else if (scope == GDRI_BLOCK)
+		gdr_sync_block();
+}
+
+/* What thread 0 passed, for all; orders like gdri_scope_sync. */
+#ifdef __CUDACC__
+GDR_DEVICE int gdri_block_bcast(int v)
+{
+	__shared__ int all;
+	int r;
+
+	if (!gdr_thread_id())
+		all = v;
+	__syncthreads();
+	r = all;
+	__syncthreads(); /* before the next call writes it */
+	return r;
+}
+#else
+GDR_DEVICE int gdri_block_bcast(int v)
+{
+	static _Thread_local int all; /* a block's fibers share one CPU thread */
+	int r;
+
+	if (!gdr_thread_id())
+		all = v;
+	gdr_sync_block();
+	r = all;
+	gdr_sync_block();
+	return r;
+}
+#endif
+
+GDR_DEVICE int gdri_scope_bcast(int scope, int v)
+{
+	if (scope == GDRI_WARP)
+		return (int)gdr_shfl_u32(gdri_warp_mask(), (uint32_t)v, 0);
+	if (scope == GDRI_BLOCK)
+		return gdri_block_bcast(v);
+	return v;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* world.h for gcc and clang: __atomic builtins on plain objects.
+ *
+ * ThreadSanitizer does not model fences: an access that a fence makes acquire
+ * or release ("fenced") is made so itself in its builds, and the fences are
+ * then compiler barriers. The unordered accesses stay relaxed there too, so a
+ * publication that relies on one still shows as a race. */
+#ifndef GDRI_WORLD_C11_H
+#define GDRI_WORLD_C11_H
+
+#include <string.h>
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define GDRI_TSAN 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define GDRI_TSAN 1
+#endif
+
+#ifdef GDRI_TSAN
+#define GDRI_FENCED_LD __ATOMIC_ACQUIRE
+#define GDRI_FENCED_ST __ATOMIC_RELEASE
+#define GDRI_FENCED_RMW __ATOMIC_ACQ_REL
+#else
+#define GDRI_FENCED_LD __ATOMIC_RELAXED
+#define GDRI_FENCED_ST __ATOMIC_RELAXED
+#define GDRI_FENCED_RMW __ATOMIC_RELAXED
+#endif
+
+/* Out of line without being rare: waits, ring CQ. */
+#define GDRI_NOINLINE static __attribute__((noinline, unused))
+#define gdri_unlikely(x) __builtin_expect(!!(x), 0)
+#define gdri_likely(x) __builtin_expect(!!(x), 1)
+
+#define GDRI_WORLD_LD(name, bits, order)                                                           \
+	GDRI_INLINE uint##bits##_t name##_u##bits(const uint##bits##_t *p)                         \
+	{                                                                                          \
+		return __atomic_load_n(p, order);                                                  \
+	}
+#define GDRI_WORLD_ST(name, bits, order)                                                           \
+	GDRI_INLINE void name##_u##bits(uint##bits##_t *p, uint##bits##_t v)                       \
+	{                                                                                          \
+		__atomic_store_n(p, v, order);                                                     \
+	}
+#define GDRI_WORLD_RMW(name, bits, builtin, order)                                                 \
+	GDRI_INLINE uint##bits##_t name##_u##bits(uint##bits##_t *p, uint##bits##_t v)             \
+	{                                                                                          \
+		return builtin(p, v, order);                                                       \
+	}
+#define GDRI_WORLD_BITS(bits)                                                                      \
+	GDRI_WORLD_LD(gdri_ld_relaxed_gpu, bits, __ATOMIC_RELAXED)                                 \
+	GDRI_WORLD_LD(gdri_ld_relaxed_sys, bits, __ATOMIC_RELAXED)                                 \
+	GDRI_WORLD_LD(gdri_ld_acquire_gpu, bits, __ATOMIC_ACQUIRE)                                 \
+	GDRI_WORLD_LD(gdri_ld_acquire_sys, bits, __ATOMIC_ACQUIRE)                                 \
+	GDRI_WORLD_LD(gdri_ld_fenced, bits, GDRI_FENCED_LD)                                        \
+	GDRI_WORLD_ST(gdri_st_relaxed_gpu, bits, __ATOMIC_RELAXED)                                 \
+	GDRI_WORLD_ST(gdri_st_relaxed_sys, bits, __ATOMIC_RELAXED)                                 \
+	GDRI_WORLD_ST(gdri_st_release_gpu, bits, __ATOMIC_RELEASE)                                 \
+	GDRI_WORLD_ST(gdri_st_release_sys, bits, __ATOMIC_RELEASE)                                 \
+	GDRI_WORLD_ST(gdri_st_fenced, bits, GDRI_FENCED_ST)                                        \
+	GDRI_WORLD_RMW(gdri_add, bits, __atomic_fetch_add, __ATOMIC_RELAXED)                       \
+	GDRI_WORLD_RMW(gdri_exch, bits, __atomic_exchange_n, __ATOMIC_RELAXED)                     \
+	GDRI_WORLD_RMW(gdri_amo_add, bits, __atomic_fetch_add, __ATOMIC_ACQ_REL)                   \
+	GDRI_WORLD_RMW(gdri_amo_and, bits, __atomic_fetch_and, __ATOMIC_ACQ_REL)                   \
+	GDRI_WORLD_RMW(gdri_amo_or, bits, __atomic_fetch_or, __ATOMIC_ACQ_REL)                     \
+	GDRI_WORLD_RMW(gdri_amo_xor, bits, __atomic_fetch_xor, __ATOMIC_ACQ_REL)                   \
+	GDRI_WORLD_RMW(gdri_amo_exch, bits, __atomic_exchange_n, __ATOMIC_ACQ_REL)                 \
+	GDRI_INLINE uint##bits##_t gdri_amo_cas_u##bits(uint##bits##_t *p, uint##bits##_t old,     \
+							uint##bits##_t v)                          \
+	{                                                                                          \
+		__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);    \
+		return old;                                                                        \
+	}
+GDRI_WORLD_BITS(32)
+GDRI_WORLD_BITS(64)
+GDRI_WORLD_RMW(gdri_or, 64, __atomic_fetch_or, GDRI_FENCED_RMW)
+GDRI_WORLD_RMW(gdri_and, 64, __atomic_fetch_and, GDRI_FENCED_RMW)
+
+GDRI_INLINE int gdri_cas_u64(uint64_t *p, uint64_t *expected, uint64_t v)
+{
+	return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+GDRI_INLINE int gdri_cas_u32(uint32_t *p, uint32_t *expected, uint32_t v)
+{
+	return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* The 16 bytes are ordered by the fence or release that publishes them. */
+GDRI_INLINE void gdri_st_v4(void *p, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	uint32_t *w = (uint32_t *)p;
+
+	w[0] = a;
+	w[1] = b;
+	w[2] = c;
+	w[3] = d;
+}
+
+GDRI_INLINE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
+{
+	uint64_t *w = (uint64_t *)p;
+
+	w[0] = lo;
+	w[1] = hi;
+}
+
+/* A release: the HCA of the host device is a thread. Pairs with its load. */
+GDRI_INLINE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+#ifdef GDRI_TSAN
+GDRI_INLINE void gdri_fence_gpu(void)
+{
+	__asm__ __volatile__("" ::: "memory");
+}
+#else
+GDRI_INLINE void gdri_fence_gpu(void)
+{
+	__atomic_thread_fence(__ATOMIC_ACQ_REL);
+}
+#endif
+
+GDRI_INLINE void gdri_fence_sys(void)
+{
+	gdri_fence_gpu();
+}
+
+GDRI_INLINE void gdri_max_u64(uint64_t *p, uint64_t v)
+{
+	uint64_t cur = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	while (cur < v && !__atomic_compare_exchange_n(p, &cur, v, 0, GDRI_FENCED_RMW,
+						       __ATOMIC_RELAXED))
+		;
+}
+
+GDRI_INLINE uint32_t gdri_popc(uint32_t v)
+{
+	return (uint32_t)__builtin_popcount(v);
+}
+
+/* v is not 0 */
+GDRI_INLINE uint32_t gdri_ffs_u32(uint32_t v)
+{
+	return (uint32_t)__builtin_ctz(v);
+}
+
+GDRI_INLINE uint32_t gdri_ffs_u64(uint64_t v)
+{
+	return (uint32_t)__builtin_ctzll(v);
+}
+
+GDRI_INLINE uint32_t gdri_bswap32(uint32_t v)
+{
+	return __builtin_bswap32(v);
+}
+
+GDRI_INLINE uint64_t gdri_bswap64(uint64_t v)
+{
+	return __builtin_bswap64(v);
+}
+
+/* len bytes from anywhere. */
+GDRI_INLINE void gdri_ld_bytes(void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+}
+
+/* A block's threads share one CPU thread: whole slices suit its cache. */
+GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+{
+	size_t slice = n == 1 ? len : (len / n + 64) & ~(size_t)63;
+	size_t at = slice * rank;
+
+	if (at < len)
+		memcpy((char *)dst + at, (const char *)src + at, len - at < slice ? len - at : slice);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* world.h for nvcc, sm_80 and later: the only file with inline PTX. Byte swaps
+ * and bit counts also compile for the host half of a CUDA file. */
+#ifndef GDRI_WORLD_CUDA_H
+#define GDRI_WORLD_CUDA_H
+
+#define GDRI_NOINLINE static __device__ __noinline__ __attribute__((unused))
+#define gdri_unlikely(x) __builtin_expect(!!(x), 0)
+#define gdri_likely(x) __builtin_expect(!!(x), 1)
+
+/* "memory" in every one: the compiler keeps their order among all accesses. */
+#define GDRI_WORLD_LD(name, ptx, bits, reg)                                                        \
+	GDR_DEVICE uint##bits##_t name##_u##bits(const uint##bits##_t *p)                          \
+	{                                                                                          \
+		uint##bits##_t v;                                                                  \
+		asm volatile("ld." ptx ".u" #bits " %0, [%1];" : "=" reg(v) : "l"(p) : "memory");  \
+		return v;                                                                          \
+	}
+#define GDRI_WORLD_ST(name, ptx, bits, reg)                                                        \
+	GDR_DEVICE void name##_u##bits(uint##bits##_t *p, uint##bits##_t v)                        \
+	{                                                                                          \
+		asm volatile("st." ptx ".u" #bits " [%0], %1;" ::"l"(p), reg(v) : "memory");       \
+	}
+#define GDRI_WORLD_RMW(name, ptx, bits, reg)                                                       \
+	GDR_DEVICE uint##bits##_t name##_u##bits(uint##bits##_t *p, uint##bits##_t v)              \
+	{                                                                                          \
+		uint##bits##_t old;                                                                \
+		asm volatile("atom." ptx #bits " %0, [%1], %2;"                                    \
+			     : "=" reg(old)                                                        \
+			     : "l"(p), reg(v)                                                      \
+			     : "memory");                                                          \
+		return old;                                                                        \
+	}
+#define GDRI_WORLD_BITS(bits, reg)                                                                 \
+	GDRI_WORLD_LD(gdri_ld_relaxed_gpu, "relaxed.gpu", bits, reg)                               \
+	GDRI_WORLD_LD(gdri_ld_relaxed_sys, "relaxed.sys", bits, reg)                               \
+	GDRI_WORLD_LD(gdri_ld_acquire_gpu, "acquire.gpu", bits, reg)                               \
+	GDRI_WORLD_LD(gdri_ld_acquire_sys, "acquire.sys", bits, reg)                               \
+	GDRI_WORLD_LD(gdri_ld_fenced, "relaxed.sys", bits, reg)                                    \
+	GDRI_WORLD_ST(gdri_st_relaxed_gpu, "relaxed.gpu", bits, reg)                               \
+	GDRI_WORLD_ST(gdri_st_relaxed_sys, "relaxed.sys", bits, reg)                               \
+	GDRI_WORLD_ST(gdri_st_release_gpu, "release.gpu", bits, reg)                               \
+	GDRI_WORLD_ST(gdri_st_release_sys, "release.sys", bits, reg)                               \
+	GDRI_WORLD_ST(gdri_st_fenced, "relaxed.sys", bits, reg)                                    \
+	GDRI_WORLD_RMW(gdri_add, "relaxed.gpu.add.u", bits, reg)                                   \
+	GDRI_WORLD_RMW(gdri_exch, "relaxed.gpu.exch.b", bits, reg)                                 \
+	GDRI_WORLD_RMW(gdri_amo_add, "relaxed.sys.add.u", bits, reg)                               \
+	GDRI_WORLD_RMW(gdri_amo_and, "relaxed.sys.and.b", bits, reg)                               \
+	GDRI_WORLD_RMW(gdri_amo_or, "relaxed.sys.or.b", bits, reg)                                 \
+	GDRI_WORLD_RMW(gdri_amo_xor, "relaxed.sys.xor.b", bits, reg)                               \
+	GDRI_WORLD_RMW(gdri_amo_exch, "relaxed.sys.exch.b", bits, reg)                             \
+	GDR_DEVICE uint##bits##_t gdri_amo_cas_u##bits(uint##bits##_t *p, uint##bits##_t old,      \
+						       uint##bits##_t v)                           \
+	{                                                                                          \
+		uint##bits##_t was;                                                                \
+		asm volatile("atom.relaxed.sys.cas.b" #bits " %0, [%1], %2, %3;"                   \
+			     : "=" reg(was)                                                        \
+			     : "l"(p), reg(old), reg(v)                                            \
+			     : "memory");                                                          \
+		return was;                                                                        \
+	}                                                                                          \
+	GDR_DEVICE int gdri_cas_u##bits(uint##bits##_t *p, uint##bits##_t *expected,               \
+					uint##bits##_t v)                                          \
+	{                                                                                          \
+		uint##bits##_t was;                                                                \
+		asm volatile("atom.relaxed.gpu.cas.b" #bits " %0, [%1], %2, %3;"                   \
+			     : "=" reg(was)                                                        \
+			     : "l"(p), reg(*expected), reg(v)                                      \
+			     : "memory");                                                          \
+		if (was == *expected)                                                              \
+			return 1;                                                                  \
+		*expected = was;                                                                   \
+		return 0;                                                                          \
+	}
+GDRI_WORLD_BITS(32, "r")
+GDRI_WORLD_BITS(64, "l")
+GDRI_WORLD_RMW(gdri_or, "relaxed.gpu.or.b", 64, "l")
+GDRI_WORLD_RMW(gdri_and, "relaxed.gpu.and.b", 64, "l")
+
+GDR_DEVICE void gdri_max_u64(uint64_t *p, uint64_t v)
+{
+	asm volatile("red.relaxed.gpu.max.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+
+GDR_DEVICE void gdri_st_v4(void *p, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(a), "r"(b), "r"(c), "r"(d)
+		     : "memory");
+}
+
+GDR_DEVICE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
+{
+	asm volatile("st.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(lo), "l"(hi) : "memory");
+}
+
+GDR_DEVICE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
+{
+	/* .mmio wants the global state space: never split, merged or elided */
+	asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
+		     "l"(v)
+		     : "memory");
+}
+
+/* fence.acq_rel, not __threadfence: membar is a fence.sc since sm_70 */
+GDR_DEVICE void gdri_fence_gpu(void)
+{
+	asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+GDR_DEVICE void gdri_fence_sys(void)
+{
+	asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+GDR_DEVICE uint64_t gdri_globaltimer(void)
+{
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+	return t;
+}
+
+GDR_DEVICE uint32_t gdri_popc(uint32_t v)
+{
+	return (uint32_t)__popc(v);
+}
+
+/* v is not 0 */
+GDR_DEVICE uint32_t gdri_ffs_u32(uint32_t v)
+{
+	return (uint32_t)__ffs((int)v) - 1u;
+}
+
+GDR_DEVICE uint32_t gdri_ffs_u64(uint64_t v)
+{
+	return (uint32_t)__ffsll((long long)v) - 1u;
+}
+
+GDRI_INLINE uint32_t gdri_bswap32(uint32_t v)
+{
+#ifdef __CUDA_ARCH__
+	return __byte_perm(v, 0, 0x0123);
+#else
+	return __builtin_bswap32(v);
+#endif
+}
+
+GDRI_INLINE uint64_t gdri_bswap64(uint64_t v)
+{
+	return (uint64_t)gdri_bswap32((uint32_t)v) << 32 | gdri_bswap32((uint32_t)(v >> 32));
+}
+
+/* len bytes from anywhere. */
+GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+}
+
+#define GDRI_WORLD_COPY(type)                                                                      \
+	do {                                                                                       \
+		size_t count = len / sizeof(type), i;                                              \
+		_Pragma("unroll 4") for (i = rank; i < count; i += n)((type *)dst)[i] =            \
+			((const type *)src)[i];                                                    \
+	} while (0)
+
+/* The widest accesses that both alignments and the length allow, neighbouring
+ * threads at neighbouring addresses. */
+GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+{
+	uint64_t odd = (uint64_t)dst | (uint64_t)src | len;
+
+	if (!(odd & 15))
+		GDRI_WORLD_COPY(uint4);
+	else if (!(odd & 7))
+		GDRI_WORLD_COPY(uint64_t);
+	else if (!(odd & 3))
+		GDRI_WORLD_COPY(uint32_t);
+	else
+		GDRI_WORLD_COPY(uint8_t);
+}
+
+#endif

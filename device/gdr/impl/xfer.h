@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one place where the path to a PE is chosen: mapped heap (p2p.h) or queue
+ * (post.h). Five primitives: write, read, atomic, signal, complete. */
+#ifndef GDRI_XFER_H
+#define GDRI_XFER_H
+
+#include <gdr/impl/p2p.h>
+#include <gdr/impl/post.h>
+#include <gdr/impl/watch.h>
+
+/* Mapped address of the symmetric object, or NULL: by queue. */
+GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	uint8_t *base = dev->peers[pe].base;
+
+	return base ? base + gdri_heap_offset(dev, ptr) : 0;
+}
+
+/* Where one PE of the job is reached by queue, all atomics go that way: loads and
+ * stores of a processor are not atomic to those of a NIC. */
+GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	return gdri_unlikely(dev->flags & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
+}
+
+/* ---- write ---- */
+
+GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
+			       size_t len, int pe)
+{
+	uint8_t *p = gdri_mapped(dev, dst, pe);
+	int ret = 0;
+
+	if (p) {
+		gdri_p2p_copy(scope, p, src, len);
+		return 0;
+	}
+	gdri_scope_sync(scope);
+	if (!gdri_scope_rank(scope))
+		ret = gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
+	return gdri_scope_bcast(scope, ret);
+}
+
+GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
+			       int pe)
+{
+	uint8_t *p = gdri_mapped(dev, dst, pe);
+
+	if (!p)
+		return gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size, pe);
+	gdri_p2p_store(p, value, size);
+	return 0;
+}
+
+/* ---- read ---- */
+
+GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
+			      size_t len, int pe)
+{
+	uint8_t *p = gdri_mapped(dev, src, pe);
+	int ret = 0;
+
+	if (p) {
+		gdri_p2p_copy(scope, dst, p, len);
+		return 0;
+	}
+	gdri_scope_sync(scope);
+	if (!gdri_scope_rank(scope))
+		ret = gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe);
+	return gdri_scope_bcast(scope, ret);
+}
+
+GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe,
+			      uint64_t *value)
+{
+	uint8_t *p = gdri_mapped(dev, src, pe);
+
+	if (!p)
+		return gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, value);
+	*value = gdri_p2p_load(p, size);
+	return 0;
+}
+
+/* ---- atomic ---- */
+
+GDR_DEVICE uint64_t gdri_p2p_atomic(int kind, uint32_t size, uint8_t *p, uint64_t a, uint64_t b)
+{
+	if (size == 4)
+		return gdri_p2p_atomic_u32(kind, (uint32_t *)p, (uint32_t)a, (uint32_t)b);
+	return gdri_p2p_atomic_u64(kind, (uint64_t *)p, a, b);
+}
+
+GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
+				uint64_t a, uint64_t b, int pe)
+{
+	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
+
+	if (!p)
+		return gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b, pe);
+	gdri_p2p_atomic(kind, size, p, a, b);
+	return 0;
+}
+
+GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
+				      uint64_t a, uint64_t b, int pe, uint64_t *old)
+{
+	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
+
+	if (!p)
+		return gdri_post_fetch_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b,
+					      pe, old);
+	*old = gdri_p2p_atomic(kind, size, p, a, b);
+	return 0;
+}
+
+/* ---- signal ---- */
+
+/* ADD is an atomic; SET is a store, which needs no such care. */
+GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *sig, int add, int pe)
+{
+	return add ? gdri_mapped_atomic(dev, sig, pe) : gdri_mapped(dev, sig, pe);
+}
+
+GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
+				int pe)
+{
+	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
+
+	/* The doorbell's F1 puts earlier stores to mapped memory before it. */
+	if (!p)
+		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe);
+	gdri_p2p_signal((uint64_t *)p, value, add);
+	return 0;
+}
+
+GDR_DEVICE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
+				      const void *src, size_t len, uint64_t *sig, uint64_t value,
+				      int add, int pe)
+{
+	uint8_t *p = gdri_mapped(dev, dst, pe);
+	int ret = 0;
+
+	if (p)
+		gdri_p2p_copy(scope, p, src, len);
+	else
+		gdri_scope_sync(scope);
+	if (!gdri_scope_rank(scope)) {
+		if (p)
+			ret = gdri_xfer_signal(dev, sig, value, add, pe);
+		else
+			ret = gdri_post_write_signal(dev, nbi, gdri_heap_offset(dev, dst), src, len,
+						     gdri_heap_offset(dev, sig), value, add, pe);
+	}
+	return gdri_scope_bcast(scope, ret);
+}
+
+/* ---- complete ---- */
+
+/* All that was published on the queue before now. */
+GDR_DEVICE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+{
+	uint64_t ready = gdri_ld_acquire_gpu_u64(&qp->ready);
+	uint64_t target = (ready >> 1) - (ready & 1u);
+	int ret = gdri_qp_test(qp, target);
+
+	if (ret <= 0)
+		ret = gdri_qp_wait(dev, qp, target, op);
+	else
+		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
+	if (!ret && gdri_unlikely(dev->flags & GDRI_DEV_READ_FLUSH))
+		ret = gdri_read_flush(dev, qp, op);
+	return ret;
+}
+
+/* Queues first..first+n-1 that were ever used. Waits for all, returns the first error;
+ * goes on after it unless every further wait would take its time too. */
+GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64_t n, uint32_t op)
+{
+	uint64_t i, end = first + n, map;
+	int ret, status = 0;
+
+	for (i = first; i < end;) {
+		map = gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) >> (i & 63u);
+		if (!map) {
+			i = (i | 63u) + 1;
+			continue;
+		}
+		i += gdri_ffs_u64(map);
+		if (i >= end)
+			break;
+		ret = gdri_qp_quiet(dev, &dev->qps[i++], op);
+		if (ret && !status)
+			status = ret;
+		if (ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST || ret == -GDR_EABORTED)
+			break;
+	}
+	return status;
+}
+
+/* Everything that this PE's threads posted before: to one PE, or (pe -1) to all. */
+GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
+{
+	gdri_fence_sys(); /* stores to mapped peers */
+	if (!dev->n_slots)
+		return 0;
+	if (pe >= 0)
+		return gdri_quiet_queues(dev, (uint64_t)pe * dev->n_slots, dev->n_slots, op);
+	return gdri_quiet_queues(dev, 0, (uint64_t)dev->n_pes * dev->n_slots, op);
+}
+
+#endif
