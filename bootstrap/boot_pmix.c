@@ -25,9 +25,10 @@
 #define EXIT_MS	 5000
 
 /* One at a time in a process: the events' state and PMIx itself are the
- * process's. STUCK while a PMIx_Init is overdue. */
+ * process's. STUCK while a PMIx_Init is overdue. FAILED for good: after a PMIx_Init that
+ * failed, PMIx 4.2.2 says that it is initialised and crashes in PMIx_Finalize. */
 static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
-static enum { IDLE, OPEN, STUCK } state; /* guarded by state_lock */
+static enum { IDLE, OPEN, STUCK, FAILED } state; /* guarded by state_lock */
 
 /* The one initialisation of PMIx; written while the state is OPEN or STUCK. */
 static struct {
@@ -49,6 +50,8 @@ static int claim(void)
 		[OPEN] = "it is open already in this process",
 		[STUCK] = "an earlier PMIx_Init of this process still has not returned; check the "
 			  "launcher's daemon on this node",
+		[FAILED] = "PMIx_Init failed earlier in this process, and cannot be called again; "
+			   "start the program anew",
 	};
 	int was;
 
@@ -92,16 +95,11 @@ static struct process_call *new_process_call(int (*run)(struct gdri_call *),
 	return p;
 }
 
-/* PMIx counts an initialisation even when it tells that no server answered;
- * unless this is what happened, a failure has nothing to take back. */
 static int run_init(struct gdri_call *c)
 {
 	struct process_call *p = (struct process_call *)c;
-	pmix_status_t st = PMIx_Init(&p->me, NULL, 0);
 
-	if (st == PMIX_ERR_UNREACH && PMIx_Initialized())
-		PMIx_Finalize(NULL, 0);
-	return st;
+	return PMIx_Init(&p->me, NULL, 0);
 }
 
 static int run_finalize(struct gdri_call *c)
@@ -167,9 +165,11 @@ static int hold(const pmix_proc_t *me)
 /* Kept for the next open. */
 static void late_init(struct gdri_call *c)
 {
-	if (c->status == PMIX_SUCCESS)
+	bool ok = c->status == PMIX_SUCCESS;
+
+	if (ok)
 		hold(&((struct process_call *)c)->me);
-	set_state(IDLE);
+	set_state(ok ? IDLE : FAILED);
 }
 
 static int init_pmix(const struct timespec *deadline)
@@ -180,12 +180,12 @@ static int init_pmix(const struct timespec *deadline)
 
 	if (!p)
 		return -GDR_ENOMEM;
-	set_state(STUCK); /* before the call: a late end sets it to IDLE */
+	set_state(STUCK); /* before the call: a late end sets another */
 	rc = gdri_call_run(&p->call, deadline);
 	if (rc == -GDR_ETIMEOUT)
 		gdri_pmix_expired("PMIx_Init", ms);
 	else
-		set_state(OPEN);
+		set_state(!rc && p->call.status != PMIX_SUCCESS ? FAILED : OPEN);
 	if (!rc && p->call.status != PMIX_SUCCESS)
 		rc = gdri_pmix_failed("PMIx_Init", p->call.status);
 	if (!rc)
@@ -306,7 +306,7 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	return rc ? rc : gdri_pmix_events_open(&b->me, b->pub.n_pes, deadline);
 }
 
-/* Back to IDLE, unless a PMIx_Init is still under way. */
+/* Back to IDLE, unless a PMIx_Init is still under way or failed. */
 static void unclaim(void)
 {
 	pthread_mutex_lock(&state_lock);

@@ -226,6 +226,17 @@ static void stuck_init_is_kept(const void *arg)
 	REQUIRE(__atomic_load_n(&fake_inits, __ATOMIC_SEQ_CST) == 1); /* with PMIx_Init */
 }
 
+static void failed_init_is_final(const void *arg)
+{
+	struct gdr_bootstrap *b;
+
+	(void)arg;
+	fake_plan = (struct fake_plan){FAKE_INIT, FAKE_RETURN, PMIX_ERR_UNREACH};
+	REQUIRE(gdri_bootstrap_open(&b, LIMIT_MS) == -GDR_EBOOTSTRAP);
+	REQUIRE(gdri_bootstrap_open(&b, LIMIT_MS) == -GDR_ESTATE);
+	REQUIRE(fake_inits == 1 && fake_finalizes == 0);
+}
+
 static void reopen_keeps_pmix(const void *arg)
 {
 	int i;
@@ -250,7 +261,7 @@ static void check_finalizes(void)
 
 static void exit_leaves_pmix(const void *arg)
 {
-	struct gdr_bootstrap *b;
+	static struct gdr_bootstrap *b; /* stays reachable at exit: no leak */
 
 	/* Registered before the bootstrap's own handler: runs after it. */
 	atexit(check_finalizes);
@@ -417,6 +428,7 @@ static void every_site_in_every_way(void **state)
 
 CASE(bad_arguments)
 CASE(stuck_init_is_kept)
+CASE(failed_init_is_final)
 CASE(reopen_keeps_pmix)
 CASE(exit_with_stuck_finalize)
 CASE(aborts)
@@ -438,6 +450,7 @@ int main(void)
 		cmocka_unit_test(every_site_in_every_way),
 		cmocka_unit_test(case_bad_arguments),
 		cmocka_unit_test(case_stuck_init_is_kept),
+		cmocka_unit_test(case_failed_init_is_final),
 		cmocka_unit_test(case_reopen_keeps_pmix),
 		cmocka_unit_test(case_exit_leaves_pmix),
 		cmocka_unit_test(case_exit_with_stuck_finalize),

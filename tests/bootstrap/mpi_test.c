@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A program that uses MPI and the bootstrap, in the order that its argument
+ * says: M and F are MPI_Init and MPI_Finalize, o, x and c are opening,
+ * exchanging over and closing the bootstrap, X an MPI_Allreduce.
+ *   mpi_test MoxXcF   mpi_test oxMXFxc   ... */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mpi.h>
+
+#include "bootstrap/boot.h"
+#include "runtime/log.h"
+
+#define LIMIT_MS 20000
+
+static struct gdr_bootstrap *boot;
+
+static int exchange(void)
+{
+	int i, rc, *all = calloc((size_t)boot->n_pes, sizeof(*all));
+
+	if (!all)
+		return -1;
+	rc = boot->allgather(boot, &boot->pe, all, sizeof(*all), LIMIT_MS);
+	for (i = 0; i < boot->n_pes && !rc; i++)
+		rc = all[i] != i;
+	free(all);
+	return rc ? rc : boot->barrier(boot, LIMIT_MS);
+}
+
+static int reduce(void)
+{
+	int one = 1, sum = 0, size;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	return sum != size || (boot && boot->n_pes != size);
+}
+
+static int step(char c)
+{
+	switch (c) {
+	case 'M':
+		return MPI_Init(NULL, NULL);
+	case 'F':
+		return MPI_Finalize();
+	case 'X':
+		return reduce();
+	case 'o':
+		return gdri_bootstrap_open(&boot, LIMIT_MS);
+	case 'x':
+		return exchange();
+	case 'c':
+		boot->finalize(boot, LIMIT_MS);
+		boot = NULL;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *p;
+	int rc;
+
+	for (p = argc > 1 ? argv[1] : "MoxXcF"; *p; p++) {
+		rc = step(*p);
+		if (rc) {
+			fprintf(stderr, "mpi_test: step %c of %s: %d\n", *p, argv[1], rc);
+			return 1;
+		}
+	}
+	return 0;
+}
