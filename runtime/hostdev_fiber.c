@@ -57,8 +57,9 @@ static void *first_frame(char *top, void (*entry)(void))
 {
 	uint64_t *sp = (uint64_t *)((uintptr_t)top & ~(uintptr_t)15);
 
-	*--sp = 0; /* keeps the ABI's alignment at entry: 8 modulo 16 */
-	*--sp = 0; /* where a return address would be: ends back-traces */
+	/* Where a return address would be: ends back-traces, and makes the stack pointer 8 modulo
+	 * 16 at entry, as the ABI has it. */
+	*--sp = 0;
 	*--sp = (uint64_t)(uintptr_t)entry;
 	for (int i = 0; i < SAVED_REGS; i++)
 		*--sp = 0;
