@@ -146,6 +146,7 @@ static int query_limits(struct gdri_nic *nic)
 
 	if (err)
 		return gdri_nic_failed(nic->name, "ibv_query_device", err, "see the kernel log");
+	snprintf(nic->firmware, sizeof(nic->firmware), "%.31s", dev.fw_ver);
 	nic->max_mr_size = dev.max_mr_size;
 	/* Fields of 3 bits: at most 2^7. Rounded down: a device must not be told to hold more
 	 * than it can. */
@@ -183,7 +184,6 @@ static int draw_psn(struct gdri_nic *nic)
 
 static void describe(struct gdri_nic *nic, const struct gdri_nic_found *f)
 {
-	struct ibv_device_attr dev = {0};
 	char gid[64], where[96];
 
 	gdri_gid_text(nic->gid, gid, sizeof(gid));
@@ -191,9 +191,8 @@ static void describe(struct gdri_nic *nic, const struct gdri_nic_found *f)
 		snprintf(where, sizeof(where), "InfiniBand, LID 0x%04x", nic->lid);
 	else
 		snprintf(where, sizeof(where), "RoCE v2, GID %u (%s)", nic->gid_index, gid);
-	ibv_query_device(nic->ctx, &dev); /* for the text only */
-	snprintf(nic->text, sizeof(nic->text), "%s port %u, firmware %.32s, %s, MTU %u, distance to "
-		 "the GPU %s, one of %d usable ports", nic->name, nic->port, dev.fw_ver, where,
+	snprintf(nic->text, sizeof(nic->text), "%s port %u, firmware %s, %s, MTU %u, distance to "
+		 "the GPU %s, one of %d usable ports", nic->name, nic->port, nic->firmware, where,
 		 128u << nic->mtu, gdri_topo_name(f->distance), f->n_ports);
 	gdri_info("%s", nic->text);
 }

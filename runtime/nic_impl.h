@@ -39,7 +39,7 @@ struct gdri_nic {
 	struct gdri_options opt;
 
 	/* nic_device.c */
-	char name[64], text[384];
+	char name[64], firmware[32], text[384];
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	uint32_t pdn;
