@@ -48,6 +48,15 @@ void wire_release_held(void);	 /* delayed packets whose time has come */
 void wire_wait(uint64_t ns);	 /* sleeps until a datagram comes or ns have passed */
 uint32_t wire_slot(void);
 
+/* ---- wire_raw.c ---- */
+
+/* A raw socket that receives what other hosts send to this slot, IP header
+ * included; -errno without CAP_NET_RAW. */
+int wire_raw_open(uint32_t addr, uint32_t slot);
+/* Finds the packet in an IP datagram: its offset and length, and what the ICRC
+ * needs. False when the bytes are no whole, unfragmented UDP datagram. */
+bool wire_raw_parse(const uint8_t *ip, size_t n, struct packet_addr *a, size_t *off, size_t *len);
+
 /* ---- cq.c ---- */
 
 struct cqe {

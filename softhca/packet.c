@@ -183,7 +183,7 @@ uint32_t packet_icrc(const struct packet_addr *a, const struct iovec *iov, int n
 	h[8] = 0x45;
 	h[9] = 0xff; /* type of service */
 	put_be16(h + 10, (uint16_t)(len + 28));
-	put_be16(h + 12, 0);	  /* identification */
+	memcpy(h + 12, &a->id, 2);
 	put_be16(h + 14, 0x4000); /* DF */
 	h[16] = 0xff;		  /* time to live */
 	h[17] = 17;

@@ -109,11 +109,12 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p);
 struct packet_addr { /* what the ICRC covers of IP and UDP; network order */
 	uint32_t saddr, daddr;
 	uint16_t sport, dport;
+	uint16_t id; /* IP identification; 0 as Linux sends it with DF, see below */
 };
 
 /* ICRC of the packet that consists of these pieces (BTH first, which must be
  * wholly in the first piece, up to and with the pad). The IPv4 header is one
- * of 20 bytes with identification 0 and DF, as Linux sends it from an
+ * of 20 bytes with DF; the identification is 0 where Linux sends from an
  * unconnected UDP socket with IP_PMTUDISC_DO. */
 uint32_t packet_icrc(const struct packet_addr *a, const struct iovec *iov, int n);
 

@@ -5,12 +5,14 @@
  * (slot + 1) << 14. So the QPN names the process, no registry is needed, and
  * the kernel gives the slot back when the process dies, however it dies.
  *
- * Other hosts send to the port's address, UDP port 4791, which all processes
- * of a host bind together; whoever receives a datagram for another slot hands
- * it on over loopback. */
+ * Other hosts send to the port's address, UDP port 4791. A process that may
+ * open raw sockets picks its own slot's datagrams there (wire_raw.c). Where it
+ * may not, all processes of a host bind that port together, and whoever
+ * receives a datagram for another slot hands it on over loopback. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
@@ -66,6 +68,7 @@ struct held { /* a packet that the fault schedule delays; bytes without ICRC */
 };
 
 static struct sock host_sock = { .fd = -1 }, port_sock = { .fd = -1 };
+static int raw_fd = -1;
 static uint32_t slot;
 static uint32_t own[MAX_OWN]; /* addresses of this host, network order */
 static unsigned n_own;
@@ -214,7 +217,9 @@ static void close_in_child(void)
 		close(host_sock.fd);
 	if (port_sock.fd >= 0)
 		close(port_sock.fd);
-	host_sock.fd = port_sock.fd = -1;
+	if (raw_fd >= 0)
+		close(raw_fd);
+	host_sock.fd = port_sock.fd = raw_fd = -1;
 }
 
 static int take_slot(void)
@@ -237,6 +242,31 @@ static int take_slot(void)
 	return fd;
 }
 
+/* The way to other hosts, where there is a network interface. */
+static void open_port(void)
+{
+	static const struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog drop = { .len = 1, .filter = (struct sock_filter *)&nothing };
+	int fd;
+
+	if (ntohl(port_addr) >> 24 == 127)
+		return;
+	fd = open_socket(port_addr, true);
+	if (fd < 0) {
+		hca_warn("UDP port %d of %s: %s; peers on other hosts are out of reach", ROCE_PORT,
+			 inet_ntoa((struct in_addr){ port_addr }), strerror(-fd));
+		return;
+	}
+	port_sock.fd = fd;
+	port_sock.addr = port_addr;
+	raw_fd = wire_raw_open(port_addr, slot);
+	if (raw_fd < 0)
+		return;
+	/* Datagrams come by the raw socket; this one sends, and by being there
+	 * keeps the kernel from answering them with "port unreachable". */
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop));
+}
+
 int wire_start(void)
 {
 	int ret;
@@ -245,17 +275,7 @@ int wire_start(void)
 	ret = take_slot();
 	if (ret)
 		return ret;
-	if (ntohl(port_addr) >> 24 != 127) {
-		int fd = open_socket(port_addr, true);
-
-		if (fd < 0)
-			hca_warn("UDP port %d of %s: %s; peers on other hosts are out of reach",
-				 ROCE_PORT, inet_ntoa((struct in_addr){ port_addr }),
-				 strerror(-fd));
-		else
-			port_sock.fd = fd;
-		port_sock.addr = port_addr;
-	}
+	open_port();
 	for (int i = 0; i < RX_BATCH; i++) {
 		rx_iov[i].iov_base = rx_buf[i];
 		rx_iov[i].iov_len = RX_BUF;
@@ -270,7 +290,7 @@ int wire_start(void)
 void wire_wait(uint64_t ns)
 {
 	struct pollfd p[2] = { { .fd = host_sock.fd, .events = POLLIN },
-			       { .fd = port_sock.fd, .events = POLLIN } };
+			       { .fd = raw_fd >= 0 ? raw_fd : port_sock.fd, .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
 
@@ -480,19 +500,15 @@ void wire_release_held(void)
 		engine_deadline(held_list->until);
 }
 
-static bool icrc_good(const struct sock *s, const struct sockaddr_in *from, uint8_t *buf, size_t n)
+static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool id_known)
 {
-	struct packet_addr a = { .saddr = from->sin_addr.s_addr,
-				 .daddr = s->addr,
-				 .sport = from->sin_port,
-				 .dport = htons(ROCE_PORT) };
 	struct iovec iov = { .iov_base = buf, .iov_len = n - PKT_ICRC_LEN };
 	uint32_t crc;
 
 	memcpy(&crc, buf + n - PKT_ICRC_LEN, sizeof(crc));
-	crc = le32toh(crc) ^ packet_icrc(&a, &iov, 1);
+	crc = le32toh(crc) ^ packet_icrc(a, &iov, 1);
 	/* Other hosts may number their IP packets, which no UDP socket shows. */
-	return !crc || (s == &port_sock && packet_icrc_explained_by_id(crc, n));
+	return !crc || (!id_known && packet_icrc_explained_by_id(crc, n));
 }
 
 /* For another process of this host, which alone sees its loopback address. */
@@ -510,7 +526,9 @@ static void forward(uint8_t *buf, size_t n, uint32_t to_slot)
 		STAT_INC(pkts_dropped);
 }
 
-static void handle(struct sock *s, const struct sockaddr_in *from, uint8_t *buf, size_t n)
+enum source { FROM_HOST, FROM_PORT, FROM_RAW };
+
+static void handle(enum source from, const struct packet_addr *a, uint8_t *buf, size_t n)
 {
 	struct packet p;
 	struct iovec iov;
@@ -520,12 +538,12 @@ static void handle(struct sock *s, const struct sockaddr_in *from, uint8_t *buf,
 		STAT_INC(pkts_dropped);
 		return;
 	}
-	if (!icrc_good(s, from, buf, n)) {
+	if (!icrc_good(a, buf, n, from != FROM_PORT)) {
 		STAT_INC(icrc_errors);
 		return;
 	}
 	if (p.dqpn >> SLOT_SHIFT != slot) {
-		if (s == &port_sock)
+		if (from == FROM_PORT)
 			forward(buf, n, p.dqpn >> SLOT_SHIFT);
 		else
 			STAT_INC(pkts_dropped);
@@ -536,27 +554,47 @@ static void handle(struct sock *s, const struct sockaddr_in *from, uint8_t *buf,
 	deliver(&p, &iov, p.len ? 1 : 0);
 }
 
-static unsigned receive_from(struct sock *s)
+static void handle_raw(uint8_t *ip, size_t n)
+{
+	struct packet_addr a;
+	size_t off, len;
+
+	if (wire_raw_parse(ip, n, &a, &off, &len))
+		handle(FROM_RAW, &a, ip + off, len);
+	else
+		STAT_INC(pkts_dropped);
+}
+
+static unsigned receive_from(int fd, enum source from, uint32_t to)
 {
 	int n;
 
 	for (int i = 0; i < RX_BATCH; i++)
 		rx_msg[i].msg_hdr.msg_namelen = sizeof(rx_from[i]);
-	n = recvmmsg(s->fd, rx_msg, RX_BATCH, 0, NULL);
+	n = recvmmsg(fd, rx_msg, RX_BATCH, 0, NULL);
 	for (int i = 0; i < n; i++) {
+		struct packet_addr a = { .saddr = rx_from[i].sin_addr.s_addr,
+					 .daddr = to,
+					 .sport = rx_from[i].sin_port,
+					 .dport = htons(ROCE_PORT) };
+
 		if (rx_msg[i].msg_hdr.msg_flags & MSG_TRUNC)
 			STAT_INC(pkts_dropped);
+		else if (from == FROM_RAW)
+			handle_raw(rx_buf[i], rx_msg[i].msg_len);
 		else
-			handle(s, &rx_from[i], rx_buf[i], rx_msg[i].msg_len);
+			handle(from, &a, rx_buf[i], rx_msg[i].msg_len);
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
 
 unsigned wire_receive(void)
 {
-	unsigned n = receive_from(&host_sock);
+	unsigned n = receive_from(host_sock.fd, FROM_HOST, host_sock.addr);
 
-	if (port_sock.fd >= 0)
-		n += receive_from(&port_sock);
+	if (raw_fd >= 0)
+		n += receive_from(raw_fd, FROM_RAW, 0);
+	else if (port_sock.fd >= 0)
+		n += receive_from(port_sock.fd, FROM_PORT, port_addr);
 	return n;
 }
