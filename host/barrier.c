@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The exported barrier. Device code has an inline function of the same name, so
- * this file does not include gdr/device.h. */
-#include "host/host.h"
+/* The one barrier for host threads and, on the host device, for kernels. */
+#include <gdr/device.h>
+#include <gdr/host.h>
 
 int gdr_barrier_all(void)
 {
-	return gdri_host_barrier();
+	return gdri_thread_barrier_all();
 }

@@ -9,9 +9,6 @@
  * gdr_finalize. */
 struct gdri_state *gdri_need_state(const char *call);
 
-/* The barrier of device code, from a host thread (rma.c). */
-int gdri_host_barrier(void);
-
 /* Latches a status for gdr_host_status() unless an earlier one is there. */
 void gdri_host_latch(struct gdri_state *st, int status);
 

@@ -59,6 +59,9 @@ int gdr_finalize(void)
 		ret = gdri_hd_shutdown((unsigned int)st->opt.init_timeout_ms);
 	if (!ret && all_well(st))
 		ret = gdr_host_quiet();
+	/* The first one reports what was latched and may be known; a queue's error stays. */
+	if (ret && all_well(st))
+		ret = gdr_host_quiet();
 	if (ret)
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(ret));
 	gdri_state_down(st, !ret && all_well(st));

@@ -3,8 +3,6 @@
 #include <gdr/device.h>
 #include <gdr/host.h>
 
-#include "host/host.h"
-
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
 	return gdr_put(dst, src, len, pe);
@@ -33,9 +31,4 @@ int gdr_host_fence(void)
 int gdr_host_quiet(void)
 {
 	return gdr_quiet();
-}
-
-int gdri_host_barrier(void)
-{
-	return gdr_barrier_all();
 }

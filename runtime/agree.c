@@ -35,7 +35,7 @@ static void clean(struct verdict *v)
 		v->status = -GDR_EBOOTSTRAP;
 }
 
-static int judge(const struct gdri_state *st, const char *what, uint8_t *all, size_t stride)
+static int judge(const struct gdri_state *st, const char *what, uint8_t *all, size_t stride, int own)
 {
 	struct verdict v;
 	int i, failed = 0, first = -1, ret = 0;
@@ -50,7 +50,7 @@ static int judge(const struct gdri_state *st, const char *what, uint8_t *all, si
 			continue;
 		first = i;
 		ret = v.status;
-		if (i != st->pe)
+		if (!own) /* else the own error has been logged */
 			gdri_error("%s: PE %d failed: %s (%s)", what, i,
 				   *v.text ? v.text : "no reason given", gdr_strerror(ret));
 	}
@@ -76,7 +76,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 		memcpy(mine + sizeof(struct verdict), send, len);
 	ret = st->boot->allgather(st->boot, mine, all, stride, gdri_left_ms(st->deadline_ns));
 	if (!ret)
-		ret = judge(st, what, all, stride);
+		ret = judge(st, what, all, stride, own);
 	for (i = 0; !ret && len && i < st->n_pes; i++)
 		memcpy((uint8_t *)recv + (size_t)i * len,
 		       all + (size_t)i * stride + sizeof(struct verdict), len);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Status codes and error records in words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <gdr/status.h>
+
+#include "runtime/errors.h"
+#include "runtime/syndrome.h"
+
+static void codes_are_distinct_and_have_texts(void **state)
+{
+	static const struct {
+		int number;
+		const char *name, *text;
+	} all[] = {
+#define ROW(name, number, text) {number, #name, text},
+		GDR_STATUS_LIST(ROW)
+#undef ROW
+	};
+	size_t n = sizeof(all) / sizeof(all[0]), i, j;
+
+	(void)state;
+	for (i = 0; i < n; i++) {
+		assert_string_equal(gdr_strerror(-all[i].number), all[i].text);
+		assert_string_equal(gdr_strerror(all[i].number), all[i].text);
+		for (j = 0; j < i; j++) {
+			assert_int_not_equal(all[i].number, all[j].number);
+			assert_string_not_equal(all[i].text, all[j].text);
+		}
+	}
+	assert_string_equal(gdr_strerror(0), "success");
+	assert_string_equal(gdr_strerror(-9999), "unknown status code");
+	assert_non_null(gdr_strerror(INT32_MIN));
+}
+
+static void every_operation_has_a_name(void **state)
+{
+	unsigned int op;
+
+	(void)state;
+	for (op = GDRI_NONE; op <= GDRI_PUBLISH; op++)
+		assert_string_not_equal(gdri_op_name(op), "unknown operation");
+	assert_string_equal(gdri_op_name(GDRI_PUBLISH + 1), "unknown operation");
+	assert_string_equal(gdri_op_name(~0u), "unknown operation");
+}
+
+static struct gdri_error cqe_error(void)
+{
+	struct gdri_error e = {.state = 2, .kind = GDRI_ERROR_CQE, .status = -GDR_EREMOTEACCESS,
+			       .op = GDRI_PUT, .peer = 3, .waited_for = -1, .qpn = 0x12a,
+			       .wqe_index = 17, .wqe_opcode = GDRI_OP_WRITE, .syndrome = 0x13,
+			       .vendor_syndrome = 0x88, .is_cause = 1, .addr = 0x20000, .len = 4096,
+			       .time_ns = 5};
+	return e;
+}
+
+static void a_completion_is_told_in_full(void **state)
+{
+	struct gdri_error e = cqe_error();
+	struct gdr_error out;
+
+	(void)state;
+	gdri_error_describe(&e, &out);
+	assert_int_equal(out.status, -GDR_EREMOTEACCESS);
+	assert_int_equal(out.peer, 3);
+	assert_int_equal(out.qpn, 0x12a);
+	assert_int_equal(out.wqe_index, 17);
+	assert_int_equal(out.syndrome, 0x13);
+	assert_int_equal(out.vendor_syndrome, 0x88);
+	assert_int_equal(out.is_cause, 1);
+	assert_int_equal(out.addr, 0x20000);
+	assert_int_equal(out.len, 4096);
+	assert_int_equal(out.time_ns, 5);
+	assert_string_equal(out.op, "put");
+	assert_non_null(strstr(out.text, "put to PE 3"));
+	assert_non_null(strstr(out.text, "remote access error (syndrome 0x13)"));
+	assert_non_null(strstr(out.text, "vendor 0x88 (the responder refused"));
+	assert_non_null(strstr(out.text, "QP 0x12a WQE 17"));
+	assert_non_null(strstr(out.text, "4096 bytes at heap offset 0x20000"));
+	assert_null(strstr(out.text, "may be earlier"));
+	e.is_cause = 0;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "may be earlier"));
+}
+
+static void a_wait_names_both_ends(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_BARRIER,
+			       .peer = 7, .waited_for = 1, .waited_ns = 2005000000u};
+	struct gdr_error out;
+
+	(void)state;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "barrier waiting for PE 1: time limit expired after 2.005 s"));
+	assert_non_null(strstr(out.text, "ends at PE 7"));
+	assert_non_null(strstr(out.text, "GDR_TIMEOUT"));
+	e.peer = e.waited_for = -1;
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "PE -1"));
+}
+
+static void an_argument_names_the_line(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_GET, .peer = 9,
+			       .addr = 0xdead, .len = 8, .line = 42};
+	struct gdr_error out;
+
+	(void)state;
+	memset(e.file, 'a', sizeof(e.file)); /* without an end */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "get to PE 9 refused: invalid argument (0xdead, 8 bytes) at aaa"));
+	assert_non_null(strstr(out.text, ":42"));
+}
+
+/* No field, however wild, makes the text overflow or unreadable. */
+static void wild_records_are_harmless(void **state)
+{
+	unsigned char bytes[sizeof(struct gdri_error)];
+	struct gdri_error e;
+	struct gdr_error out;
+	unsigned int seed = 1, i, round;
+
+	(void)state;
+	for (round = 0; round < 100000; round++) {
+		for (i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+		memcpy(&e, bytes, sizeof(e));
+		e.kind %= 4;
+		gdri_error_describe(&e, &out);
+		assert_true(memchr(out.text, 0, sizeof(out.text)) != NULL);
+		assert_non_null(out.op);
+	}
+}
+
+static void only_complete_records_are_copied(void **state)
+{
+	struct gdri_error records[GDRI_MAX_ERRORS];
+	struct gdri_dev dev;
+	struct gdr_error out[2];
+	uint32_t i;
+
+	(void)state;
+	memset(&dev, 0, sizeof(dev));
+	for (i = 0; i < GDRI_MAX_ERRORS; i++) {
+		records[i] = cqe_error();
+		records[i].wqe_index = i;
+	}
+	dev.errors = records;
+	dev.n_errors = 3;
+	records[1].state = 1; /* being written */
+	assert_int_equal(gdri_errors_copy(&dev, out, 2), 2);
+	assert_int_equal(out[0].wqe_index, 0);
+	assert_int_equal(out[1].wqe_index, 2);
+	assert_int_equal(gdri_errors_copy(&dev, NULL, 0), 2);
+	dev.n_errors = 1000; /* counted, but not recorded */
+	assert_int_equal(gdri_errors_copy(&dev, out, 1), GDRI_MAX_ERRORS - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(codes_are_distinct_and_have_texts),
+		cmocka_unit_test(every_operation_has_a_name),
+		cmocka_unit_test(a_completion_is_told_in_full),
+		cmocka_unit_test(a_wait_names_both_ends),
+		cmocka_unit_test(an_argument_names_the_line),
+		cmocka_unit_test(wild_records_are_harmless),
+		cmocka_unit_test(only_complete_records_are_copied),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Bring-up, collective allocation and shutdown of a job of forked PEs: it
+ * comes up on all or on none, and nothing hangs or is left behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr/bootstrap.h>
+#include <gdr/host.h>
+
+#include "tests/unit/job.h"
+
+static int init(void)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	attr.heap_size = 4 << 20;
+	attr.transports = "p2p";
+	attr.bootstrap = job_bootstrap();
+	return gdr_init_attr(&attr);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static int body_heap(int pe, int n)
+{
+	uint64_t *a, *b, *theirs;
+	struct gdr_heap_info before, after;
+	int i;
+
+	JOB_CHECK(!init());
+	JOB_CHECK(gdr_host_my_pe() == pe && gdr_host_n_pes() == n);
+	JOB_CHECK(!gdr_heap_query(&before));
+	a = gdr_malloc(1000);
+	b = gdr_calloc(100, 8);
+	JOB_CHECK(a && b && (char *)b - (char *)a >= 1000);
+	for (i = 0; i < 100; i++)
+		JOB_CHECK(b[i] == 0);
+	JOB_CHECK(!gdr_barrier_all());
+	for (i = 0; i < n; i++) { /* same offset on all: what I write there, they find */
+		theirs = gdr_host_ptr(b + pe, i);
+		JOB_CHECK(theirs);
+		__atomic_store_n(theirs, 1000u + (unsigned int)pe, __ATOMIC_RELAXED);
+	}
+	JOB_CHECK(!gdr_barrier_all());
+	for (i = 0; i < n; i++)
+		JOB_CHECK(b[i] == 1000u + (unsigned int)i);
+	JOB_CHECK(!gdr_host_ptr(&i, 0) && !gdr_host_ptr(b, n) && !gdr_host_ptr(b, -1));
+	JOB_CHECK(!gdr_free(a) && !gdr_free(b) && !gdr_free(NULL));
+	JOB_CHECK(!gdr_heap_query(&after) && !memcmp(&before, &after, sizeof(before)));
+	JOB_CHECK(!gdr_finalize());
+	JOB_CHECK(gdr_host_my_pe() == -GDR_ESTATE && !gdr_malloc(1));
+	return 0;
+}
+
+static int body_disagree(int pe, int n)
+{
+	void *p, *q;
+
+	(void)n;
+	JOB_CHECK(!init());
+	JOB_CHECK(!gdr_malloc(pe == 1 ? 4096 : 8192));
+	JOB_CHECK(gdr_host_status() == -GDR_EMISMATCH);
+	JOB_CHECK(strstr(job_stderr(), "PE 0 allocates 8192") && strstr(job_stderr(), "PE 1 allocates 4096"));
+	JOB_CHECK(!gdr_align(pe == 1 ? 64 : 128, 8));
+	p = gdr_malloc(100); /* and goes on as if nothing had been */
+	q = gdr_malloc(100);
+	JOB_CHECK(p && q);
+	JOB_CHECK(gdr_free(pe ? p : q) == -GDR_EMISMATCH);
+	JOB_CHECK(pe ? gdr_free(p) == -GDR_EMISMATCH : !gdr_malloc(100));
+	JOB_CHECK(gdr_free((char *)p + 8) == -GDR_EINVAL);
+	JOB_CHECK(gdr_free(pe == 1 ? (void *)&p : p) == -GDR_EINVAL); /* one PE's mistake is everybody's */
+	JOB_CHECK(pe == 1 || strstr(job_stderr(), "PE 1 failed: gdr_free: no object starts at"));
+	JOB_CHECK(!gdr_free(p) && gdr_free(p) == -GDR_EINVAL);
+	JOB_CHECK(!gdr_align(3, 8));
+	JOB_CHECK(!gdr_free(q));
+	return gdr_finalize();
+}
+
+static int body_exhaust(int pe, int n)
+{
+	(void)n;
+	JOB_CHECK(!init());
+	JOB_CHECK(!gdr_malloc(5 << 20));
+	JOB_CHECK(gdr_host_status() == -GDR_ENOMEM);
+	JOB_CHECK(strstr(job_stderr(), "no room for 5242880 bytes"));
+	JOB_CHECK(strstr(job_stderr(), "raise GDR_HEAP_SIZE (now 4194304)"));
+	JOB_CHECK(!gdr_calloc(SIZE_MAX / 2, 3));
+	JOB_CHECK(gdr_malloc(3 << 20));
+	return gdr_finalize();
+}
+
+/* A PE that does not come: the others return within the limit. */
+static int body_absent(int pe, int n)
+{
+	double begin;
+	void *p;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "1s", 1);
+	setenv("GDR_INIT_TIMEOUT", "2s", 1);
+	JOB_CHECK(!init());
+	if (pe == 0) {
+		sleep(8);
+		_exit(0);
+	}
+	begin = now();
+	p = gdr_malloc(64);
+	JOB_CHECK(!p && now() - begin < 7);
+	begin = now();
+	JOB_CHECK(!gdr_malloc(64) && now() - begin < 5); /* out of step: says so at once */
+	gdr_finalize();
+	JOB_CHECK(now() - begin < 7);
+	return 0;
+}
+
+static int body_one_bad_option(int pe, int n)
+{
+	double begin = now();
+
+	(void)n;
+	if (pe == 1)
+		setenv("GDR_QP_DEPTH", "100", 1);
+	JOB_CHECK(init() == -GDR_EOPTION && now() - begin < 30);
+	JOB_CHECK(strstr(job_stderr(), "GDR_QP_DEPTH=100"));
+	JOB_CHECK(pe == 1 || strstr(job_stderr(), "PE 1 failed"));
+	unsetenv("GDR_QP_DEPTH");
+	JOB_CHECK(!init()); /* nothing half-initialised is left */
+	return gdr_finalize();
+}
+
+static int body_heap_sizes(int pe, int n)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	(void)n;
+	attr.heap_size = pe == 2 ? 8 << 20 : 4 << 20;
+	attr.transports = "p2p";
+	attr.bootstrap = job_bootstrap();
+	JOB_CHECK(gdr_init_attr(&attr) == -GDR_EMISMATCH);
+	JOB_CHECK(strstr(job_stderr(), "GDR_HEAP_SIZE is 4194304 on PE 0 and 8388608 on PE 2"));
+	return 0;
+}
+
+/* The first exchange after init's own agreement header (192 bytes) is the hello record:
+ * magic, abi, version. */
+static void lie_version(int call, void *send, size_t len)
+{
+	uint32_t version = 10203;
+
+	if (call == 0 && len >= 224)
+		memcpy((char *)send + 192 + 12, &version, sizeof(version));
+}
+
+static int body_version(int pe, int n)
+{
+	(void)n;
+	job_lie = pe == 1 ? lie_version : NULL;
+	JOB_CHECK(init() == -GDR_EVERSION);
+	JOB_CHECK(strstr(job_stderr(), "PE 0 has gdr " GDR_VERSION_STRING));
+	JOB_CHECK(strstr(job_stderr(), "PE 1 has 1.2.3"));
+	return 0;
+}
+
+/* Random bytes instead of any one contribution: an error or success, never a crash or hang. */
+static int garbage_call;
+static void lie_garbage(int call, void *send, size_t len)
+{
+	unsigned char *p = send;
+
+	if (call == garbage_call)
+		for (; len; len--)
+			*p++ = (unsigned char)rand();
+}
+
+static int body_garbage(int pe, int n)
+{
+	(void)n;
+	setenv("GDR_INIT_TIMEOUT", "1s", 1);
+	job_lie = pe == 1 ? lie_garbage : NULL;
+	srand((unsigned int)garbage_call);
+	if (!init())
+		gdr_finalize();
+	return 0;
+}
+
+static int count(const char *dir)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int count_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	while (fgets(line, sizeof(line), f))
+		n++;
+	fclose(f);
+	return n;
+}
+
+static int body_cycles(int pe, int n)
+{
+	int i, fds = 0, maps = 0, tasks = 0;
+
+	(void)n;
+	for (i = 0; i < 100; i++) {
+		JOB_CHECK(!init());
+		JOB_CHECK(gdr_malloc(100));
+		JOB_CHECK(!gdr_finalize());
+		JOB_CHECK(!gdr_finalize());
+		if (i == 10) { /* what is set up once is there now */
+			fds = count("/proc/self/fd");
+			maps = count_maps();
+			tasks = count("/proc/self/task");
+		}
+	}
+	JOB_CHECK(count("/proc/self/fd") == fds);
+	JOB_CHECK(count("/proc/self/task") == tasks);
+	JOB_CHECK(count_maps() <= maps + 4); /* the C library's arenas come and go */
+	return 0;
+}
+
+static int body_forks(int pe, int n)
+{
+	uint64_t *p, mine = 7;
+	int status = 0;
+	pid_t child;
+
+	(void)n;
+	JOB_CHECK(!init());
+	p = gdr_calloc(1, 8);
+	JOB_CHECK(p);
+	child = fork();
+	if (!child) {
+		if (gdr_host_my_pe() != -GDR_ESTATE || gdr_malloc(8) || gdr_finalize() ||
+		    gdr_host_put(p, &mine, 8, 0) != -GDR_ESTATE)
+			_exit(1);
+		exit(0); /* runs the destructors of a process that never initialised */
+	}
+	JOB_CHECK(waitpid(child, &status, 0) == child && status == 0);
+	JOB_CHECK(!gdr_host_put(p, &mine, 8, pe) && !gdr_host_quiet() && *p == 7);
+	JOB_CHECK(!gdr_free(p));
+	return gdr_finalize();
+}
+
+static int body_buffers(int pe, int n)
+{
+	static char buf[70][64];
+	int i;
+
+	(void)n;
+	JOB_CHECK(gdr_buffer_register(buf, 64) == -GDR_ESTATE);
+	JOB_CHECK(!init());
+	for (i = 0; i < 64; i++)
+		JOB_CHECK(!gdr_buffer_register(buf[i], 64));
+	JOB_CHECK(gdr_buffer_register(buf[64], 64) == -GDR_ENOMEM);
+	JOB_CHECK(gdr_buffer_unregister(buf[64]) == -GDR_EINVAL);
+	JOB_CHECK(!gdr_buffer_unregister(buf[3]));
+	JOB_CHECK(gdr_buffer_unregister(buf[3]) == -GDR_EINVAL);
+	JOB_CHECK(gdr_buffer_register(buf[2], 65) == -GDR_EINVAL);
+	JOB_CHECK(gdr_buffer_register(buf[3] - 1, 64) == -GDR_EINVAL);
+	JOB_CHECK(!gdr_buffer_register(buf[3], 64));
+	JOB_CHECK(gdr_buffer_register(NULL, 8) == -GDR_EINVAL);
+	JOB_CHECK(gdr_buffer_register(buf, 0) == -GDR_EINVAL);
+	JOB_CHECK(gdr_buffer_register(buf, SIZE_MAX) == -GDR_EINVAL);
+	JOB_CHECK(gdr_buffer_register(gdr_host_ptr(gdr_malloc(64), pe), 8) == -GDR_EINVAL);
+	return gdr_finalize();
+}
+
+static int body_unreachable(int pe, int n)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	(void)n;
+	attr.transports = "p2p";
+	attr.bootstrap = job_bootstrap();
+	snprintf(attr.bootstrap->hostname, sizeof(attr.bootstrap->hostname), "node%d", pe == 2);
+	JOB_CHECK(gdr_init_attr(&attr) == -GDR_ENOTSUP);
+	JOB_CHECK(strstr(job_stderr(), "cannot be reached from PE"));
+	JOB_CHECK(strstr(job_stderr(), "it is on another node"));
+	return 0;
+}
+
+static int body_attr(int pe, int n)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	(void)n;
+	attr.transports = "p2p,rumour";
+	attr.bootstrap = job_bootstrap();
+	JOB_CHECK(gdr_init_attr(&attr) == -GDR_EOPTION);
+	JOB_CHECK(strstr(job_stderr(), "p2p|nic"));
+	JOB_CHECK(!init());
+	JOB_CHECK(init() == -GDR_ESTATE);
+	return gdr_finalize();
+}
+
+#define JOB_TEST(name, n, limit)                                                                   \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		(void)state;                                                                       \
+		assert_int_equal(job_run(n, limit, body_##name), 0);                               \
+	}
+JOB_TEST(heap, 4, 30)
+JOB_TEST(disagree, 3, 30)
+JOB_TEST(exhaust, 2, 30)
+JOB_TEST(absent, 3, 30)
+JOB_TEST(one_bad_option, 3, 90)
+JOB_TEST(heap_sizes, 3, 30)
+JOB_TEST(version, 3, 30)
+JOB_TEST(cycles, 2, 120)
+JOB_TEST(forks, 2, 30)
+JOB_TEST(buffers, 2, 30)
+JOB_TEST(unreachable, 3, 30)
+JOB_TEST(attr, 2, 30)
+
+static void garbage(void **state)
+{
+	(void)state;
+	for (garbage_call = 0; garbage_call < 10; garbage_call++)
+		assert_int_equal(job_run(3, 30, body_garbage), 0);
+}
+
+static void single(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(1, 30, body_heap), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(single),	  cmocka_unit_test(heap),
+		cmocka_unit_test(disagree),	  cmocka_unit_test(exhaust),
+		cmocka_unit_test(absent),	  cmocka_unit_test(one_bad_option),
+		cmocka_unit_test(heap_sizes),	  cmocka_unit_test(version),
+		cmocka_unit_test(garbage),	  cmocka_unit_test(cycles),
+		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
+		cmocka_unit_test(unreachable),	  cmocka_unit_test(attr),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

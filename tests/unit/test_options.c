@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The option table, its parsers, and what is said about wrong values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr/status.h>
+
+#include "runtime/log.h"
+#include "runtime/options.h"
+#include "runtime/parse.h"
+
+/* Runs the parser with stderr caught in `text`. */
+static int read_caught(struct gdri_options *opt, char *const *env, char *text, size_t room)
+{
+	int p[2], saved = dup(2), ret;
+	ssize_t n;
+
+	assert_int_equal(pipe(p), 0);
+	dup2(p[1], 2);
+	ret = gdri_options_read(opt, env);
+	dup2(saved, 2);
+	close(saved);
+	close(p[1]);
+	n = read(p[0], text, room - 1);
+	text[n > 0 ? n : 0] = 0;
+	close(p[0]);
+	return ret;
+}
+
+static void defaults_are_in_range(void **state)
+{
+	char *env[] = {NULL}, text[4096];
+	struct gdri_options o;
+
+	(void)state;
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(gdri_options_check(&o), 0);
+	assert_int_equal(o.heap_size, 256 << 20);
+	assert_int_equal(o.transports, GDRI_TRANSPORT_P2P | GDRI_TRANSPORT_NIC);
+	assert_int_equal(o.timeout_ms, 30000);
+	assert_int_equal(o.gid_index, -1);
+	assert_int_equal(o.pkey, 0xffff);
+	assert_int_equal(o.cq, GDRI_CQ_ONE);
+	assert_string_equal(o.nic, "");
+}
+
+static void values_are_taken(void **state)
+{
+	char *env[] = {"GDR_HEAP_SIZE=3g", "GDR_TRANSPORTS=nic", "GDR_TIMEOUT=2s", "GDR_GID_INDEX=0x3",
+		       "GDR_CQ=ring", "GDR_NIC=mlx5_1:2", "HOME=/", "GDRCOPY_ENABLE_LOGGING=1", NULL};
+	char text[4096];
+	struct gdri_options o;
+
+	(void)state;
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(o.heap_size, 3ll << 30);
+	assert_int_equal(o.transports, GDRI_TRANSPORT_NIC);
+	assert_int_equal(o.timeout_ms, 2000);
+	assert_int_equal(o.gid_index, 3);
+	assert_int_equal(o.cq, GDRI_CQ_RING);
+	assert_string_equal(o.nic, "mlx5_1:2");
+}
+
+/* Every option refuses each of these, whatever its kind; the strings are apart. */
+static void nonsense_is_refused_by_every_option(void **state)
+{
+	static const char *const names[] = {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
+#include "runtime/options.def"
+#undef GDRI_OPTION
+	};
+	static const char *const values[] = {"",	"abc",	 "-2",
+					     "1e99",	"18446744073709551616",
+					     "1gg",	"1 ",	 " 1",
+					     "+1",	"0x",	 "99999999999999999999999999999999999",
+					     "1,",	"p2p,,nic", "p2p,p2p",
+					     "\xff",	"--",	 "1.5",
+					     "0x1g2"};
+	char name[64], why[200];
+	struct gdri_options o, before;
+	size_t i, j, tried = 0;
+
+	(void)state;
+	memset(&o, 0x5a, sizeof(o));
+	before = o;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strcspn(names[i], "/");
+
+		if (!strcmp(names[i] + len, "/string"))
+			continue;
+		memcpy(name, names[i], len);
+		name[len] = 0;
+		for (j = 0; j < sizeof(values) / sizeof(values[0]); j++) {
+			why[0] = 0;
+			if (gdri_option_set(&o, name, values[j], why, sizeof(why)) != -GDR_EOPTION)
+				fail_msg("GDR_%s=%s was accepted", name, values[j]);
+			assert_true(strlen(why) > 10);
+			tried++;
+		}
+	}
+	assert_memory_equal(&o, &before, sizeof(o));
+	assert_true(tried > 18 * 15);
+}
+
+static void strings_are_bounded(void **state)
+{
+	char long_value[GDRI_OPTION_TEXT_MAX + 1], why[200];
+	struct gdri_options o;
+
+	(void)state;
+	memset(long_value, 'x', sizeof(long_value));
+	long_value[GDRI_OPTION_TEXT_MAX] = 0;
+	assert_int_equal(gdri_option_set(&o, "NIC", long_value, why, sizeof(why)), -GDR_EOPTION);
+	long_value[GDRI_OPTION_TEXT_MAX - 1] = 0;
+	assert_int_equal(gdri_option_set(&o, "NIC", long_value, why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "NIC", "a\nb", why, sizeof(why)), -GDR_EOPTION);
+}
+
+static void limits_are_exact(void **state)
+{
+	char why[200];
+	struct gdri_options o;
+
+	(void)state;
+	assert_int_equal(gdri_option_set(&o, "QPS_PER_PE", "64", why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "QPS_PER_PE", "65", why, sizeof(why)), -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "QPS_PER_PE", "1", why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "QPS_PER_PE", "0", why, sizeof(why)), -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "HEAP_SIZE", "4t", why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "HEAP_SIZE", "4398046511105", why, sizeof(why)),
+			 -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "GID_INDEX", "-1", why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "TIMEOUT", "10ms", why, sizeof(why)), 0);
+	assert_int_equal(gdri_option_set(&o, "TIMEOUT", "9", why, sizeof(why)), -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "NO_SUCH", "1", why, sizeof(why)), -GDR_EOPTION);
+}
+
+static void ties_are_checked(void **state)
+{
+	char *env[] = {NULL}, text[64], why[200];
+	struct gdri_options o;
+
+	(void)state;
+	read_caught(&o, env, text, sizeof(text));
+	assert_int_equal(gdri_option_set(&o, "QP_DEPTH", "1000", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
+	read_caught(&o, env, text, sizeof(text));
+	assert_int_equal(gdri_option_set(&o, "MTU", "1500", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
+}
+
+static void errors_name_variable_value_and_range(void **state)
+{
+	char *env[] = {"GDR_TIMEOUT=1gg", "GDR_CQ=both", NULL}, text[4096];
+	struct gdri_options o;
+
+	(void)state;
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), -GDR_EOPTION);
+	assert_non_null(strstr(text, "GDR_TIMEOUT=1gg"));
+	assert_non_null(strstr(text, "10ms to 1d"));
+	assert_non_null(strstr(text, "GDR_CQ=both"));
+	assert_non_null(strstr(text, "one|ring"));
+	assert_int_equal(o.timeout_ms, 30000); /* the default stays in place */
+}
+
+/* First in the program: the warning comes once per process. */
+static void unknown_names_are_warned_about_once(void **state)
+{
+	char *env[] = {"GDR_HEAPSIZE=1m", "GDR_ZZZZZZZZZZZZ=1", "GDR_", NULL}, text[4096];
+	struct gdri_options o;
+
+	(void)state;
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "did you mean GDR_HEAP_SIZE?"));
+	assert_non_null(strstr(text, "GDR_ZZZZZZZZZZZZ is not an option; gdr_info -e"));
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+}
+
+static void printed_values_parse_back(void **state)
+{
+	char *none[] = {NULL}, text[64], line[256];
+	struct gdri_options a, b;
+	char *buf = NULL, why[200], *eq;
+	size_t len = 0;
+	FILE *f = open_memstream(&buf, &len);
+
+	(void)state;
+	read_caught(&a, none, text, sizeof(text));
+	assert_int_equal(gdri_option_set(&a, "TRANSPORTS", "nic,p2p", why, sizeof(why)), 0);
+	gdri_options_print(f, &a);
+	fclose(f);
+	memset(&b, 0, sizeof(b));
+	f = fmemopen(buf, len, "r");
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		eq = strchr(line, '=');
+		*eq = 0;
+		assert_int_equal(gdri_option_set(&b, line + 4, eq + 1, why, sizeof(why)), 0);
+	}
+	fclose(f);
+	free(buf);
+	assert_int_equal(a.heap_size, b.heap_size);
+	assert_int_equal(a.transports, b.transports);
+	assert_int_equal(a.timeout_ms, b.timeout_ms);
+	assert_int_equal(a.gid_index, b.gid_index);
+	assert_int_equal(a.log, b.log);
+}
+
+static void parsers(void **state)
+{
+	uint64_t u;
+	int64_t i;
+	bool b;
+
+	(void)state;
+	assert_true(gdri_parse_u64("18446744073709551615", &u) && u == UINT64_MAX);
+	assert_true(gdri_parse_u64("0xFFFFffffFFFFffff", &u) && u == UINT64_MAX);
+	assert_false(gdri_parse_u64("0x10000000000000000", &u));
+	assert_true(gdri_parse_i64("-9223372036854775807", &i) && i == -INT64_MAX);
+	assert_false(gdri_parse_i64("9223372036854775808", &i));
+	assert_true(gdri_parse_size("16t", &u) && u == 16ull << 40);
+	assert_false(gdri_parse_size("16777216t", &u)); /* 2^64 */
+	assert_true(gdri_parse_time("2h", &u) && u == 7200000);
+	assert_true(gdri_parse_bool("off", &b) && !b);
+	assert_true(gdri_parse_bool("true", &b) && b);
+	assert_false(gdri_parse_bool("True", &b));
+	assert_false(gdri_parse_bool("2", &b));
+	assert_int_equal(gdri_edit_distance("HEAP", "HEAPS"), 1);
+	assert_int_equal(gdri_edit_distance("", "abc"), 3);
+	assert_int_equal(gdri_edit_distance("kitten", "sitting"), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unknown_names_are_warned_about_once),
+		cmocka_unit_test(defaults_are_in_range),
+		cmocka_unit_test(values_are_taken),
+		cmocka_unit_test(nonsense_is_refused_by_every_option),
+		cmocka_unit_test(strings_are_bounded),
+		cmocka_unit_test(limits_are_exact),
+		cmocka_unit_test(ties_are_checked),
+		cmocka_unit_test(errors_name_variable_value_and_range),
+		cmocka_unit_test(printed_values_parse_back),
+		cmocka_unit_test(parsers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

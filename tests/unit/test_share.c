@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Heap memory passes between the PEs of a node and to nobody else. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr/status.h>
+
+#include "runtime/clock.h"
+#include "runtime/share.h"
+
+#define N 8
+#define SIZE (1u << 20)
+
+struct pe {
+	int pe;
+	struct gdri_share share;
+	struct gdri_heap heap;
+	struct gdri_share_peer peers[N];
+	int timeout_ms;
+	uint64_t took_ns;
+};
+static struct pe pes[N];
+
+static void *trade(void *arg)
+{
+	struct pe *p = arg;
+	uint64_t begin = gdri_now_ns();
+	int i, n = 0;
+
+	for (i = 0; i < N; i++) {
+		if (i == p->pe)
+			continue;
+		p->peers[n].pe = i;
+		p->peers[n++].address = pes[i].share.address;
+	}
+	gdri_share_trade(&p->share, p->pe, p->heap.fd, p->peers, n, p->timeout_ms);
+	p->took_ns = gdri_now_ns() - begin;
+	return NULL;
+}
+
+static int open_all(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < N; i++) {
+		memset(&pes[i], 0, sizeof(pes[i]));
+		pes[i].pe = i;
+		pes[i].timeout_ms = 10000;
+		if (gdri_heap_open(&pes[i].heap, SIZE, i) || gdri_share_open(&pes[i].share))
+			return 1;
+	}
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = 0; i < N; i++) {
+		for (j = 0; j < N - 1; j++) {
+			if (pes[i].peers[j].fd > 0)
+				close(pes[i].peers[j].fd);
+		}
+		gdri_share_close(&pes[i].share);
+		gdri_heap_close(&pes[i].heap);
+	}
+	return 0;
+}
+
+/* Runs the trade of all PEs but `absent` at once. */
+static void trade_all(int absent)
+{
+	pthread_t threads[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		if (i != absent)
+			assert_int_equal(pthread_create(&threads[i], NULL, trade, &pes[i]), 0);
+	}
+	for (i = 0; i < N; i++) {
+		if (i != absent)
+			pthread_join(threads[i], NULL);
+	}
+}
+
+static void everybody_gets_everybodys(void **state)
+{
+	uint8_t *base;
+	char why[96];
+	int i, j;
+
+	(void)state;
+	trade_all(-1);
+	for (i = 0; i < N; i++) {
+		for (j = 0; j < N - 1; j++) {
+			const struct gdri_share_peer *p = &pes[i].peers[j];
+
+			assert_true(p->fd >= 0);
+			assert_int_equal(gdri_heap_map_peer(p->fd, SIZE, p->pe, &base, why, sizeof(why)), 0);
+			base[SIZE - 1 - (unsigned int)i] = (uint8_t)(i + 1);
+			assert_int_equal(pes[p->pe].heap.base[SIZE - 1 - (unsigned int)i], i + 1);
+			gdri_heap_unmap_peer(base, SIZE);
+		}
+	}
+}
+
+static void a_peer_that_is_gone_costs_no_time(void **state)
+{
+	int i, j;
+
+	(void)state;
+	gdri_share_close(&pes[3].share); /* refused at once */
+	trade_all(3);
+	for (i = 0; i < N; i++) {
+		if (i == 3)
+			continue;
+		assert_true(pes[i].took_ns < 5000000000u);
+		for (j = 0; j < N - 1; j++)
+			assert_true((pes[i].peers[j].fd >= 0) == (pes[i].peers[j].pe != 3));
+		assert_non_null(strstr(pes[i].peers[i > 3 ? 3 : 2].why, "no connection"));
+	}
+}
+
+static void a_peer_that_is_silent_is_given_up(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = 0; i < N; i++)
+		pes[i].timeout_ms = 300;
+	trade_all(5); /* listens, but never serves */
+	for (i = 0; i < N; i++) {
+		if (i == 5)
+			continue;
+		assert_true(pes[i].took_ns < 3000000000u);
+		for (j = 0; j < N - 1; j++)
+			assert_true((pes[i].peers[j].fd >= 0) == (pes[i].peers[j].pe != 5));
+		assert_non_null(strstr(pes[i].peers[i > 5 ? 5 : 4].why, "within 300 ms"));
+	}
+}
+
+static int stranger(const struct gdri_share_address *a)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), i;
+
+	memcpy(sa.sun_path, "\0gdr-", 5);
+	for (i = 0; i < GDRI_SHARE_NAME; i++)
+		snprintf(sa.sun_path + 5 + 2 * i, 3, "%02x", a->name[i]);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sa, offsetof(struct sockaddr_un, sun_path) + 37), 0);
+	return fd;
+}
+
+/* One without the token gets no descriptor, and one that says nothing holds nobody up. */
+static void strangers_get_nothing(void **state)
+{
+	struct {
+		uint32_t magic;
+		int32_t pe;
+		uint8_t token[16];
+	} req = {0x31726873u, 1, {0}};
+	char room[256], byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
+			     .msg_controllen = sizeof(room)};
+	int mute[4], bad, i, j;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		mute[i] = stranger(&pes[0].share.address);
+	bad = stranger(&pes[0].share.address);
+	memcpy(req.token, pes[0].share.address.token, 16);
+	req.token[15] ^= 1;
+	assert_int_equal(send(bad, &req, sizeof(req), 0), sizeof(req));
+	trade_all(-1);
+	for (i = 0; i < N; i++) {
+		for (j = 0; j < N - 1; j++)
+			assert_true(pes[i].peers[j].fd >= 0);
+	}
+	assert_true(recvmsg(bad, &msg, 0) <= 0);
+	assert_null(CMSG_FIRSTHDR(&msg));
+	for (i = 0; i < 4; i++)
+		close(mute[i]);
+	close(bad);
+}
+
+static void foreign_memory_is_refused(void **state)
+{
+	int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint8_t *base = NULL;
+	char why[96];
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_non_null(strstr(why, "sealed"));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE * 2, 1, &base, why, sizeof(why)), 0);
+	assert_non_null(strstr(why, "bytes"));
+	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_non_null(strstr(why, "mark of PE 1"));
+	assert_int_not_equal(gdri_heap_map_peer(pes[2].heap.fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_null(base);
+	assert_int_not_equal(ftruncate(pes[2].heap.fd, 0), 0); /* ours cannot be shrunk */
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(everybody_gets_everybodys, open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_peer_that_is_gone_costs_no_time, open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_peer_that_is_silent_is_given_up, open_all, close_all),
+		cmocka_unit_test_setup_teardown(strangers_get_nothing, open_all, close_all),
+		cmocka_unit_test_setup_teardown(foreign_memory_is_refused, open_all, close_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
