@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The launcher: options, exit status, order of preloads, nothing left behind.
+set -u
+softhca=$1 library=$2
+bad=0
+check() {
+	local what=$1
+	shift
+	if ! "$@"; then
+		echo "FAILED: $what"
+		bad=1
+	fi
+}
+status() {
+	local want=$1
+	shift
+	"$@" >/dev/null 2>&1
+	[[ $? == "$want" ]]
+}
+
+check "help" status 0 "$softhca" --help
+check "help lists the variables" grep -q SOFTHCA_STATS <("$softhca" --help)
+check "version" grep -q '^softhca [0-9]' <("$softhca" --version)
+check "no command" status 2 "$softhca"
+check "unknown option" status 2 "$softhca" --no-such-option true
+check "unknown command" status 127 "$softhca" no-such-command-here
+check "exit status is the command's" status 42 "$softhca" sh -c 'exit 42'
+check "preload" test "$("$softhca" printenv LD_PRELOAD | sed 's/.*://')" = "$library"
+check "preload keeps others" grep -q ':/nonexistent.so$' \
+	<(LD_PRELOAD=/nonexistent.so "$softhca" printenv LD_PRELOAD 2>/dev/null)
+check "nested calls add nothing" test "$("$softhca" printenv LD_PRELOAD)" = \
+	"$("$softhca" "$softhca" printenv LD_PRELOAD)"
+check "silent in other programs" test -z "$("$softhca" true 2>&1)"
+check "a script as command" status 3 "$softhca" "$(dirname "$0")/exit3.sh"
+check "unknown variables are reported" grep -q SOFTHCA_TYPO \
+	<(SOFTHCA_TYPO=1 "$softhca" ibv_devinfo 2>&1)
+check "bad values are reported" grep -q 'SOFTHCA_LINK=token-ring' \
+	<("$softhca" --link=token-ring ibv_devinfo 2>&1)
+
+# A program linked with a sanitizer: its runtime comes first.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+echo 'int main(void){return 0;}' >"$dir/a.c"
+if gcc -fsanitize=address "$dir/a.c" -o "$dir/a" 2>/dev/null; then
+	check "libasan first" status 0 "$softhca" "$dir/a"
+	check "without the launcher's care it fails" bash -c \
+		"! LD_PRELOAD=$library $dir/a >/dev/null 2>&1 || ldd $library | grep -q asan"
+fi
+
+"$softhca" --stats="$dir/stats" ibv_devinfo >/dev/null
+check "counters in a file" grep -q '^pid [0-9]* wqes 0 ' "$dir/stats"
+check "counters on stderr" grep -q '^softhca: wqes 0$' <("$softhca" --stats ibv_devinfo 2>&1 >/dev/null)
+
+exit $bad

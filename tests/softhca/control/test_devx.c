@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DEVX as a GPU runtime uses it: capabilities, umem, UAR, CQ, QP, the
+ * transitions, and a hand-written WQE whose completion comes back. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static int query_cap(struct ibv_context *ctx, unsigned type, bool current, uint8_t *cap)
+{
+	static uint8_t out[0x1010];
+	uint8_t in[16] = {0};
+	int rc;
+
+	put_bits(in, 0, 16, 0x100);
+	put_bits(in, 0x30, 16, type << 1 | current);
+	memset(out, 0xee, sizeof(out));
+	rc = mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out));
+	assert_int_equal(out[0], 0);
+	memcpy(cap, out + 16, 0x1000);
+	return rc;
+}
+
+static void test_capabilities(void **state)
+{
+	struct ibv_context *ctx = *state;
+	bool ib = link_is_ib(ctx);
+	uint8_t cap[0x1000];
+
+	for (int current = 0; current < 2; current++) {
+		assert_int_equal(query_cap(ctx, 0, current, cap), 0);
+		assert_int_equal(cap[0x11], 15);		    /* log_max_qp_sz */
+		assert_int_equal(cap[0x13] & 0x1f, 18);		    /* log_max_qp */
+		assert_int_equal(get_bits(cap, 0x1b6, 2), ib ? 0 : 1); /* port_type */
+		assert_int_equal(cap[0x37], 1);			    /* num_ports */
+		assert_int_equal(get_bits(cap, 0x1fc, 4), 1);	    /* cqe_version */
+		assert_int_equal(get_bits(cap, 0x200, 1), 1); /* compact_address_vector */
+		assert_int_equal(get_bits(cap, 0x21d, 1), ib ? 0 : 1); /* roce */
+		assert_int_equal(get_bits(cap, 0x21e, 1), 1);	    /* atomic */
+		assert_int_equal(get_bits(cap, 0x23f, 1), 1);	    /* rc */
+		assert_int_equal(get_bits(cap, 0x23e, 1), 0);	    /* uc: not modelled */
+		assert_int_equal(get_bits(cap, 0x26b, 5), 9);	    /* log_bf_reg_size */
+	}
+	assert_int_equal(query_cap(ctx, 3, true, cap), 0);
+	assert_int_equal(get_bits(cap, 0x40, 2), 1);
+	assert_int_equal(get_bits(cap, 0x46, 1), 1);
+	assert_int_equal(get_bits(cap, 0x90, 16), 0xf);
+	assert_int_equal(get_bits(cap, 0xb0, 16), 0xc);
+	assert_int_equal(query_cap(ctx, 4, true, cap), 0);
+	assert_int_equal(get_bits(cap, 0xb0, 16), ib ? 0 : 4791);
+	assert_int_equal(query_cap(ctx, 0x20, true, cap), 0);
+	assert_int_equal(get_bits(cap, 0x2e1, 1), 0); /* send_dbr_mode_no_dbr_ext */
+}
+
+static void test_roce_address(void **state)
+{
+	struct ibv_context *ctx = *state;
+	uint8_t in[16] = {0}, out[0x30] = {0};
+	union ibv_gid gid;
+	int rc;
+
+	put_bits(in, 0, 16, 0x760);
+	rc = mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out));
+	if (link_is_ib(ctx)) {
+		assert_int_equal(rc, EREMOTEIO);
+		return;
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &gid), 0);
+	assert_memory_equal(out + 0x10, gid.raw, 16);
+	assert_int_equal(get_bits(out, 0x80 + 0xd8, 8), 2);
+	put_bits(in, 0x40, 16, 5);
+	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
+}
+
+static void test_uar_pages(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct mlx5dv_devx_uar *bf = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF);
+	struct mlx5dv_devx_uar *nc = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+
+	assert_non_null(bf);
+	assert_non_null(nc);
+	assert_int_not_equal(bf->page_id, 0);
+	assert_int_not_equal(bf->page_id, nc->page_id);
+	assert_ptr_equal((uint8_t *)bf->base_addr + 0x800, bf->reg_addr);
+	mlx5dv_devx_free_uar(nc);
+	mlx5dv_devx_free_uar(bf);
+}
+
+static void test_query_qp(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[16] = {0}, out[MBOX] = {0};
+	struct dq q;
+
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	put_bits(in, 0, 16, 0x50b);
+	put_bits(in, 0x48, 24, q.qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, QPC, 4), 0);
+	/* A fresh QP must report a legal MTU. */
+	assert_in_range(get_bits(out, QPC + 0x40, 3), 1, 5);
+	assert_int_equal(get_bits(out, QPC + 0x88, 24), 0x77);
+	dq_connect(&q, 0x4321);
+	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, QPC, 4), 3);
+	assert_int_equal(get_bits(out, QPC + 0x28, 24), pd_number(pd));
+	assert_int_equal(get_bits(out, QPC + 0x40, 3), 3);
+	assert_int_equal(get_bits(out, QPC + 0x51, 4), 4);
+	assert_int_equal(get_bits(out, QPC + 0x68, 24), q.uar->page_id);
+	assert_int_equal(get_bits(out, QPC + 0xa8, 24), 0x4321);
+	assert_int_equal(get_bits(out, QPC + 0x388, 3), 3);
+	assert_int_equal(get_bits(out, QPC + 0x38d, 3), 7);
+	assert_int_equal(get_bits(out, QPC + 0x390, 3), 6);
+	assert_int_equal(get_bits(out, QPC + 0x3c8, 24), 0x123456);
+	assert_int_equal(get_bits(out, QPC + 0x3e8, 24), q.cqn);
+	assert_int_equal(get_bits(out, QPC + 0x488, 3), 4);
+	assert_int_equal(get_bits(out, QPC + 0x490, 3), 7);
+	assert_int_equal(get_bits(out, QPC + 0x4a3, 5), 12);
+	assert_int_equal(get_bits(out, QPC + 0x4a8, 24), 0x123456);
+	assert_int_equal(get_bits(out, PATH + 0x40, 5), 17);
+	assert_int_equal(get_bits(out, PATH + 0x58, 8), 64);
+	if (link_is_ib(ctx)) {
+		assert_int_equal(get_bits(out, PATH + 0x30, 16), 1);
+		assert_int_equal(get_bits(out, PATH + 0x64, 8), 0xa8);
+	} else {
+		assert_int_equal(get_bits(out, PATH + 0x10a, 6), 42);
+		assert_int_equal(get_bits(out, PATH + 0x110, 16), 0xc123);
+		assert_int_equal(get_bits(out, PATH + 0x130, 48), 0x525400112233ull);
+	}
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+/* ---- data ---- */
+
+static uint8_t poll_cqe(struct dq *q, uint32_t n, const uint8_t **cqe)
+{
+	const uint8_t *e = q->mem + DQ_CQ + (n & ((1u << q->log_cq) - 1)) * 64u;
+	uint8_t want_owner = (uint8_t)(n >> q->log_cq & 1);
+	struct timespec nap = {.tv_nsec = 10000};
+
+	for (int i = 0; i < 200000; i++) {
+		/* Acquire: the entry's other bytes and the data come before it. */
+		uint8_t own = __atomic_load_n(e + 63, __ATOMIC_ACQUIRE);
+
+		if (own >> 4 != 15 && (own & 1) == want_owner) {
+			*cqe = e;
+			return own;
+		}
+		nanosleep(&nap, NULL);
+	}
+	fail_msg("no completion within 2 s");
+	return 0xff;
+}
+
+static void write_wqe(uint8_t wqe[64], const struct dq *q, uint16_t index, const void *src,
+		      uint32_t lkey, const void *dst, uint32_t rkey, uint32_t len)
+{
+	memset(wqe, 0, 64);
+	put_bits(wqe, 8, 16, index);
+	put_bits(wqe, 24, 8, 8); /* RDMA WRITE */
+	put_bits(wqe, 32, 24, q->qpn);
+	put_bits(wqe, 56, 8, 3); /* ds */
+	wqe[11] = 8;		 /* always a CQE */
+	put_bits(wqe, 128, 64, (uintptr_t)dst);
+	put_bits(wqe, 192, 32, rkey);
+	put_bits(wqe, 256, 32, len);
+	put_bits(wqe, 288, 32, lkey);
+	put_bits(wqe, 320, 64, (uintptr_t)src);
+}
+
+static void run_data(struct ibv_context *ctx, unsigned log_cq, bool collapsed)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	static uint8_t buf[8192] __attribute__((aligned(4096)));
+	struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf),
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct dq a, b;
+	uint8_t wqe[64];
+	const uint8_t *cqe;
+
+	assert_non_null(mr);
+	dq_create(&a, ctx, pd_number(pd), log_cq, collapsed);
+	dq_create(&b, ctx, pd_number(pd), log_cq, collapsed);
+	dq_connect(&a, b.qpn);
+	dq_connect(&b, a.qpn);
+	for (uint16_t i = 0; i < 100; i++) {
+		uint8_t own;
+
+		memset(buf, i + 1, 1024);
+		memset(buf + 4096, 0, 1025);
+		memset(a.mem + DQ_CQ, 0xff, collapsed ? 64 : 0);
+		write_wqe(wqe, &a, i, buf, mr->lkey, buf + 4096, mr->rkey, 1024);
+		dq_post(&a, i, wqe);
+		own = poll_cqe(&a, collapsed ? 0 : i, &cqe);
+		if (collapsed)
+			while (get_bits(cqe, 60 * 8, 16) != i)
+				usleep(10);
+		assert_int_equal(own >> 4, 0);
+		assert_int_equal(get_bits(cqe, 60 * 8, 16), i);
+		assert_int_equal(get_bits(cqe, 56 * 8, 8), 8);
+		assert_int_equal(get_bits(cqe, 57 * 8, 24), a.qpn);
+		assert_int_equal(get_bits(cqe, 33 * 8, 24), 0x77);
+		assert_memory_equal(buf + 4096, buf, 1024);
+		assert_int_equal(buf[4096 + 1024], 0);
+	}
+	/* A bad rkey: remote access error, and the QP is in error. */
+	if (!collapsed) {
+		write_wqe(wqe, &a, 100, buf, mr->lkey, buf + 4096, mr->rkey ^ 1, 8);
+		dq_post(&a, 100, wqe);
+		assert_int_equal(poll_cqe(&a, 100, &cqe) >> 4, 13);
+		assert_int_equal(cqe[55], 0x13);
+		assert_int_equal(dq_state(&a), 6);
+	}
+	dq_destroy(&a);
+	dq_destroy(&b);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void test_data_ring(void **state)
+{
+	run_data(*state, 5, false);
+}
+
+static void test_data_one_entry(void **state)
+{
+	run_data(*state, 0, false);
+}
+
+static void test_data_collapsed(void **state)
+{
+	run_data(*state, 6, true);
+}
+
+static void test_query_cq(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[16] = {0}, out[MBOX] = {0};
+	struct dq q;
+
+	dq_create(&q, ctx, pd_number(pd), 5, true);
+	put_bits(in, 0, 16, 0x402);
+	put_bits(in, 0x48, 24, q.cqn);
+	assert_int_equal(mlx5dv_devx_obj_query(q.cq, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, CQC + 0x0b, 1), 1);
+	assert_int_equal(get_bits(out, CQC + 0x0e, 1), 1);
+	assert_int_equal(get_bits(out, CQC + 0x63, 5), 5);
+	assert_int_equal(get_bits(out, CQC + 0x68, 24), q.uar->page_id);
+	assert_int_equal(get_bits(out, CQC + 0x1c0, 64), DQ_CQ_DBR);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+static void test_umem_dmabuf(void **state)
+{
+	struct ibv_context *ctx = *state;
+	int fd = memfd_create("dmabuf", 0);
+	struct mlx5dv_devx_umem_in in = {
+		.size = 8192,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+		.pgsz_bitmap = ~4095ull,
+		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+		.dmabuf_fd = fd,
+	};
+	struct mlx5dv_devx_umem *umem;
+
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	umem = mlx5dv_devx_umem_reg_ex(ctx, &in);
+	assert_non_null(umem);
+	assert_int_equal(mlx5dv_devx_umem_dereg(umem), 0);
+	in.size = 16384; /* more than there is */
+	assert_null(mlx5dv_devx_umem_reg_ex(ctx, &in));
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	*state = open_device();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	return ibv_close_device(*state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_capabilities), cmocka_unit_test(test_roce_address),
+		cmocka_unit_test(test_uar_pages),    cmocka_unit_test(test_query_qp),
+		cmocka_unit_test(test_query_cq),     cmocka_unit_test(test_umem_dmabuf),
+		cmocka_unit_test(test_data_ring),    cmocka_unit_test(test_data_one_entry),
+		cmocka_unit_test(test_data_collapsed),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
