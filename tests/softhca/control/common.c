@@ -137,6 +137,7 @@ void dq_create(struct dq *q, struct ibv_context *ctx, uint32_t pdn, unsigned log
 
 	dq_memory(q, ctx);
 	q->log_cq = collapsed ? 0 : log_cq;
+	q->collapsed = collapsed;
 	dq_cq_mailbox(q, in, log_cq, collapsed, true);
 	q->cq = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(q->cq);

@@ -37,6 +37,7 @@ struct dq {
 	struct mlx5dv_devx_obj *cq, *qp;
 	uint32_t cqn, qpn;
 	unsigned log_cq;
+	bool collapsed;
 };
 
 #define DQ_SQ  0u
