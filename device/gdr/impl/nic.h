@@ -204,29 +204,46 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	return 0;
 }
 
-/* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
-GDR_DEVICE void gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
-				uint32_t last2)
+/* The caller holds the baton: everything before base is published. */
+GDR_DEVICE void gdri_sq_pass_on(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t last2)
 {
 	uint64_t end = base + n;
 	uint32_t pi;
 
-	/* Acquires the blocks of earlier reservers: pairs with the release below. */
-	if (gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) &&
-	    gdri_sq_wait_baton(dev, qp, base))
-		return; /* latched in err */
-	if (gdri_ld_relaxed_gpu_u64(&qp->rsvd) == end ||
+	if (gdri_likely(gdri_ld_relaxed_gpu_u64(&qp->rsvd) == end) ||
 	    ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
-		/* F1: blocks (own, and by cumulativity those acquired above) and payload
-		 * before the index, which makes the NIC read them. */
+		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
+		 * payload before the index, which makes the NIC read them. */
 		gdri_fence_sys();
 		gdri_st_fenced_u32(qp->dbrec, pi);
 		/* F2: record before doorbell: the doorbell only says "look". */
 		gdri_fence_sys();
 		gdri_st_mmio_u64(qp->db, (uint64_t)qp->qpn_shifted << 32 | pi >> 8);
 	}
-	gdri_st_release_gpu_u64(&qp->ready, end << 1 | last2); /* hands over the baton */
+	/* Hands over the baton: pairs with the acquire by whoever reserved at end. */
+	gdri_st_release_gpu_u64(&qp->ready, end << 1 | last2);
+}
+
+GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
+					uint32_t n, uint32_t last2)
+{
+	int ret = gdri_sq_wait_baton(dev, qp, base);
+
+	if (!ret)
+		gdri_sq_pass_on(qp, base, n, last2);
+	return ret;
+}
+
+/* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
+GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+			       uint32_t last2)
+{
+	/* acquires the blocks of earlier reservers: pairs with the release in pass_on */
+	if (gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base))
+		return gdri_sq_publish_later(dev, qp, base, n, last2);
+	gdri_sq_pass_on(qp, base, n, last2);
+	return 0;
 }
 
 /* ---- posting by the lanes that happen to be together ---- */
@@ -240,6 +257,16 @@ struct gdri_post {
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
 };
+
+/* Known at compile time under CUDA, where calls by lone threads are not worth a path. */
+GDR_DEVICE int gdri_alone(void)
+{
+#ifdef __CUDACC__
+	return 0;
+#else
+	return gdr_block_size() == 1;
+#endif
+}
 
 GDR_DEVICE uint32_t gdri_lanes_below(void)
 {
@@ -289,9 +316,15 @@ GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp
 	return 0;
 }
 
-/* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with the
- * same queue and shape. On 0 the caller writes its WQEs from p->index on, the last
- * one with p->ce, and calls gdri_post_end. */
+GDR_DEVICE int gdri_post_is_single(uint32_t mask)
+{
+	return gdri_likely(!(mask & (mask - 1)));
+}
+
+/* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
+ * the same queue and shape: the shape must be in the key, because lanes may come from
+ * different places. On 0 the caller writes its WQEs from p->index on, the last one with
+ * p->ce, and calls gdri_post_end. */
 GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
 			       uint32_t last2, struct gdri_post *p)
 {
@@ -299,7 +332,7 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 
 	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 2 + last2);
 	p->last2 = last2;
-	if (gdri_unlikely(p->mask & (p->mask - 1)))
+	if (!gdri_post_is_single(p->mask))
 		return gdri_post_begin_group(dev, qp, blocks, p);
 	p->n = blocks;
 	p->ce = GDRI_CE_ALWAYS;
@@ -309,12 +342,24 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	return ret;
 }
 
-GDR_DEVICE void gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
+/* A failure to publish is the leader's to report; the others find it in the queue. */
+GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
-	if (gdri_unlikely(p->mask & (p->mask - 1)))
+	if (!gdri_post_is_single(p->mask))
 		gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
-	if (p->leader)
-		gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+	return p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
+}
+
+/* The short way, without calls, of a block of one thread with room in the queue: 1 when it
+ * holds block *index and will call gdri_sq_publish. Else nothing happened, and the general
+ * way is next; a warp's lanes always take that one, together. */
+GDR_DEVICE int gdri_post_try(struct gdri_qp *qp, uint64_t *index)
+{
+	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+
+	*index = r;
+	return gdri_likely(gdri_alone()) && gdri_likely(r + 1 <= gdri_ld_fenced_u64(&qp->limit)) &&
+	       gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + 1));
 }
 
 #endif

@@ -27,9 +27,11 @@ GDR_DEVICE uint64_t gdri_sink_offset(void)
 
 /* ---- put ---- */
 
-/* Up to GDRI_INLINE_MAX bytes from anywhere; src may be reused at once. */
-GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				gdri_be32_t rkey, const void *src, size_t len)
+/* Each post has a short way (gdri_post_try), inline and without calls but in tail
+ * position, and a general one out of line. */
+
+GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				       gdri_be32_t rkey, const void *src, size_t len)
 {
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	struct gdri_post p;
@@ -39,24 +41,44 @@ GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64
 		return ret;
 	gdri_ld_bytes(v, src, len);
 	gdri_wqe_write_inline(qp, p.index, p.ce, off, rkey, v, (uint32_t)len);
-	gdri_post_end(dev, qp, &p);
-	return 0;
+	return gdri_post_end(dev, qp, &p);
+}
+
+/* Up to GDRI_INLINE_MAX bytes from anywhere; src may be reused at once. */
+GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				gdri_be32_t rkey, const void *src, size_t len)
+{
+	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
+	uint64_t index;
+
+	if (!gdri_post_try(qp, &index))
+		return gdri_post_inline_any(dev, qp, off, rkey, src, len);
+	gdri_ld_bytes(v, src, len);
+	gdri_wqe_write_inline(qp, index, GDRI_CE_ALWAYS, off, rkey, v, (uint32_t)len);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
 /* One WQE of RDMA, len <= GDRI_MSG_MAX; *target: what to wait for. */
 GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
-			      uint64_t off, gdri_be32_t rkey, const struct gdri_local *l,
-			      uint32_t len, uint64_t *target)
+			      uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint32_t len,
+			      uint64_t *target)
 {
 	struct gdri_post p;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_rdma(qp, p.index, opcode, p.ce, off, rkey, l->addr, l->lkey, len);
-	gdri_post_end(dev, qp, &p);
+	gdri_wqe_rdma(qp, p.index, opcode, p.ce, off, rkey, l.addr, l.lkey, len);
 	*target = p.index + 1;
-	return 0;
+	return gdri_post_end(dev, qp, &p);
+}
+
+GDRI_NOINLINE int gdri_post_write_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				      gdri_be32_t rkey, struct gdri_local l, uint32_t len)
+{
+	uint64_t target;
+
+	return gdri_post_rdma(dev, qp, GDRI_OP_WRITE, off, rkey, l, len, &target);
 }
 
 /* Splits at GDRI_MSG_MAX. */
@@ -69,42 +91,65 @@ GDR_DEVICE_COLD int gdri_post_big(struct gdri_dev *dev, struct gdri_qp *qp, uint
 
 	for (; len; len -= part, off += part, l.addr += part) {
 		part = len < GDRI_MSG_MAX ? (uint32_t)len : GDRI_MSG_MAX;
-		ret = gdri_post_rdma(dev, qp, opcode, off, rkey, &l, part, target);
+		ret = gdri_post_rdma(dev, qp, opcode, off, rkey, l, part, target);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-			       size_t len, int pe)
+/* A blocking put of what does not go inline, or any of a buffer or of more than
+ * one message. */
+GDRI_NOINLINE int gdri_post_write_long(struct gdri_dev *dev, struct gdri_qp *qp, int nbi,
+				       uint64_t off, const void *src, size_t len, int pe)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	struct gdri_local l;
-	uint64_t target;
-	int ret;
+	uint64_t target = 0;
+	int ret = gdri_local(dev, src, len, &l, GDRI_PUT, pe);
 
-	if (len <= GDRI_INLINE_MAX)
-		return len ? gdri_post_inline(dev, qp, off, gdri_put_rkey(dev, qp), src, len) : 0;
-	ret = gdri_local(dev, src, len, &l, GDRI_PUT, pe);
-	if (gdri_unlikely(ret))
-		return ret;
-	if (gdri_unlikely(len > GDRI_MSG_MAX))
+	if (!ret)
 		ret = gdri_post_big(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), l, len,
 				    &target);
-	else
-		ret = gdri_post_rdma(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), &l,
-				     (uint32_t)len, &target);
 	if (nbi || ret)
 		return ret;
 	return gdri_qp_wait(dev, qp, target, GDRI_PUT);
 }
 
-/* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
-GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t value, uint32_t size,
-			       int pe)
+/* From the heap, in one message. */
+GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				   uint64_t src_off, uint32_t len)
+{
+	gdri_be32_t rkey = gdri_put_rkey(dev, qp);
+	struct gdri_local l;
+	uint64_t index;
+
+	l.addr = src_off;
+	l.lkey = dev->lkey;
+	if (!gdri_post_try(qp, &index))
+		return gdri_post_write_any(dev, qp, off, rkey, l, len);
+	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, off, rkey, l.addr, l.lkey, len);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
+}
+
+GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
+			       size_t len, int pe)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	uint64_t src_off = gdri_heap_offset(dev, src);
+
+	if (len == 8) /* known length: the copy is a load */
+		return gdri_post_inline(dev, qp, off, gdri_put_rkey(dev, qp), src, 8);
+	if (len <= GDRI_INLINE_MAX)
+		return len ? gdri_post_inline_any(dev, qp, off, gdri_put_rkey(dev, qp), src, len)
+			   : 0;
+	if (gdri_likely(nbi && src_off < dev->heap_size && len <= GDRI_MSG_MAX))
+		return gdri_post_write_nbi(dev, qp, off, src_off, (uint32_t)len);
+	return gdri_post_write_long(dev, qp, nbi, off, src, len, pe);
+}
+
+GDRI_NOINLINE int gdri_post_store_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				      uint64_t value, uint32_t size)
+{
 	uint32_t v[3];
 	struct gdri_post p;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
@@ -115,8 +160,24 @@ GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t valu
 	v[1] = (uint32_t)(value >> 32);
 	v[2] = 0;
 	gdri_wqe_write_inline(qp, p.index, p.ce, off, qp->rkey_sync, v, size);
-	gdri_post_end(dev, qp, &p);
-	return 0;
+	return gdri_post_end(dev, qp, &p);
+}
+
+/* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
+GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t value, uint32_t size,
+			       int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	uint32_t v[3];
+	uint64_t index;
+
+	if (!gdri_post_try(qp, &index))
+		return gdri_post_store_any(dev, qp, off, value, size);
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	v[2] = 0;
+	gdri_wqe_write_inline(qp, index, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, size);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
 /* ---- signals ---- */
@@ -137,7 +198,8 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 	gdri_wqe_write_inline(qp, index, ce, off, qp->rkey_sync, v, 8);
 }
 
-GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe)
+GDRI_NOINLINE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add,
+				   int pe)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	struct gdri_post p;
@@ -146,14 +208,14 @@ GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t val
 	if (gdri_unlikely(ret))
 		return ret;
 	gdri_wqe_signal(dev, qp, p.index, p.ce, off, value, add);
-	gdri_post_end(dev, qp, &p);
-	return 0;
+	return gdri_post_end(dev, qp, &p);
 }
 
 /* Data and signal on one queue, which executes them in order; one reservation,
  * one doorbell, one CQE. */
-GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe)
+GDRI_NOINLINE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off,
+					 const void *src, size_t len, uint64_t sig_off,
+					 uint64_t value, int add, int pe)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
@@ -190,9 +252,9 @@ GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t of
 			      gdri_put_rkey(dev, qp), l.addr, l.lkey, (uint32_t)len);
 	}
 	gdri_wqe_signal(dev, qp, p.index + 1, p.ce, sig_off, value, add);
-	gdri_post_end(dev, qp, &p);
-	if (nbi || len <= GDRI_INLINE_MAX)
-		return 0;
+	ret = gdri_post_end(dev, qp, &p);
+	if (nbi || ret || len <= GDRI_INLINE_MAX)
+		return ret;
 	return gdri_qp_wait(dev, qp, p.index + 2, GDRI_PUT_SIGNAL);
 }
 
@@ -208,8 +270,8 @@ GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	if (ret)
 		return ret;
 	gdri_wqe_dump(qp, p.index, p.ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
-	gdri_post_end(dev, qp, &p);
-	return gdri_qp_wait(dev, qp, p.index + 1, op);
+	ret = gdri_post_end(dev, qp, &p);
+	return ret ? ret : gdri_qp_wait(dev, qp, p.index + 1, op);
 }
 
 /* Waits for a read and makes its data visible. */
@@ -223,12 +285,12 @@ GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t
 	return ret;
 }
 
-GDR_DEVICE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t off, size_t len,
-			      int pe)
+GDRI_NOINLINE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t off, size_t len,
+				 int pe)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	struct gdri_local l;
-	uint64_t target;
+	uint64_t target = 0;
 	int ret;
 
 	if (!len)
@@ -236,11 +298,7 @@ GDR_DEVICE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t
 	ret = gdri_local(dev, dst, len, &l, GDRI_GET, pe);
 	if (gdri_unlikely(ret))
 		return ret;
-	if (gdri_unlikely(len > GDRI_MSG_MAX))
-		ret = gdri_post_big(dev, qp, GDRI_OP_READ, off, qp->rkey_data, l, len, &target);
-	else
-		ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_data, &l, (uint32_t)len,
-				     &target);
+	ret = gdri_post_big(dev, qp, GDRI_OP_READ, off, qp->rkey_data, l, len, &target);
 	if (nbi || ret)
 		return ret;
 	return gdri_read_wait(dev, qp, target, GDRI_GET);
@@ -307,7 +365,7 @@ GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t si
 		return ret;
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
-	ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_sync, &l, size, &target);
+	ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_sync, l, size, &target);
 	if (ret) {
 		gdri_slot_give(dev, slot); /* nothing was posted */
 		return ret;
@@ -395,13 +453,12 @@ GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind,
 		gdri_wqe_amo4(qp, &p, kind, off, a, b, l);
 	else
 		gdri_wqe_amo8(qp, &p, kind, off, a, b, l);
-	gdri_post_end(dev, qp, &p);
 	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
-	return 0;
+	return gdri_post_end(dev, qp, &p);
 }
 
-GDR_DEVICE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
-				uint64_t a, uint64_t b, int pe)
+GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
+				   uint64_t a, uint64_t b, int pe)
 {
 	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
 	uint64_t target;
@@ -409,8 +466,9 @@ GDR_DEVICE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, u
 	return gdri_post_amo(dev, gdri_qp_to(dev, pe), kind, size, off, a, b, &l, &target);
 }
 
-GDR_DEVICE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
-				      uint64_t a, uint64_t b, int pe, uint64_t *old)
+GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size,
+					 uint64_t off, uint64_t a, uint64_t b, int pe,
+					 uint64_t *old)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	struct gdri_local l;

@@ -165,7 +165,7 @@ GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 
 /* The widest accesses that both alignments and the length allow, neighbouring
  * threads at neighbouring addresses. */
-GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+GDRI_NOINLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
 	uint64_t odd = (uint64_t)dst | (uint64_t)src | len;
 

@@ -25,8 +25,9 @@ GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *p
 
 /* ---- write ---- */
 
-GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			       size_t len, int pe)
+/* Warp or block: all copy, or the first thread posts. */
+GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
+					const void *src, size_t len, int pe)
 {
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 	int ret = 0;
@@ -39,6 +40,20 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 	if (!gdri_scope_rank(scope))
 		ret = gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
 	return gdri_scope_bcast(scope, ret);
+}
+
+GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
+			       size_t len, int pe)
+{
+	uint8_t *p;
+
+	if (scope != GDRI_THREAD)
+		return gdri_xfer_write_scope(dev, scope, nbi, dst, src, len, pe);
+	p = gdri_mapped(dev, dst, pe);
+	if (!p)
+		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
+	gdri_copy(p, src, len, 0, 1);
+	return 0;
 }
 
 GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
@@ -54,7 +69,7 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 
 /* ---- read ---- */
 
-GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
+GDRI_NOINLINE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
 			      size_t len, int pe)
 {
 	uint8_t *p = gdri_mapped(dev, src, pe);
@@ -133,7 +148,7 @@ GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t va
 	return 0;
 }
 
-GDR_DEVICE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
+GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
 				      const void *src, size_t len, uint64_t *sig, uint64_t value,
 				      int add, int pe)
 {

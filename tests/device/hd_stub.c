@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What device code needs of libgdr, for tests whose callers are plain threads
+ * (blocks of one) and that link no library: those of warps and blocks are in
+ * tests/hostdev and tests/multi. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <gdr.h>
+
+struct gdri_dev *gdri_dev_state;
+static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
+__thread const struct gdri_hd_thread *gdri_hd_self
+	__attribute__((tls_model("initial-exec"))) = &outside;
+
+void gdri_hd_pause(unsigned round)
+{
+	if (round & 1)
+		sched_yield();
+}
+
+uint64_t gdri_hd_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void gdri_hd_sync_block(void)
+{
+	abort();
+}
+
+void gdri_hd_sync_warp(uint32_t mask)
+{
+	(void)mask;
+	abort();
+}
+
+uint64_t gdri_hd_shfl(uint32_t mask, uint64_t v, unsigned lane)
+{
+	(void)mask;
+	(void)v;
+	(void)lane;
+	abort();
+}
+
+uint32_t gdri_hd_ballot(uint32_t mask, int pred)
+{
+	(void)mask;
+	(void)pred;
+	abort();
+}
+
+uint32_t gdri_hd_group(uint64_t key)
+{
+	(void)key;
+	abort();
+}
+
+int gdr_barrier_all(void)
+{
+	return gdri_thread_barrier_all();
+}

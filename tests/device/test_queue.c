@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The queue protocol against the NIC in memory: many posters, small rings,
+ * indexes that pass 2^16 and 2^32, full rings, both kinds of CQ. Each test
+ * counts what arrived and that the NIC never fetched a block too early. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/device/fake_nic.h"
+
+#define THREADS 4
+#define SLOTS 64 /* words that each thread writes to, per PE */
+
+#ifdef GDRI_TSAN
+#define SCALE 8
+#else
+#define SCALE 1
+#endif
+
+struct poster {
+	pthread_t thread;
+	struct fake *f;
+	int id;
+	unsigned posts, rng;
+	int delays; /* random delays between the steps of a post */
+	int failures;
+};
+
+static uint64_t *word(struct fake *f, int thread, unsigned i)
+{
+	return fake_sym(f, (uint64_t)(thread * SLOTS + (int)(i % SLOTS)) * 8);
+}
+
+/* One post with a delay between reservation, WQE and publication. */
+static int post_slowly(struct poster *p, uint64_t *dst, uint64_t value, int pe)
+{
+	struct gdri_dev *dev = p->f->dev;
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
+	struct gdri_post post;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &post);
+
+	if (ret)
+		return ret;
+	if (rand_r(&p->rng) % 16 == 0)
+		usleep((unsigned)rand_r(&p->rng) % 200);
+	gdri_wqe_write_inline(qp, post.index, post.ce, gdri_heap_offset(dev, dst), qp->rkey_sync, v,
+			      8);
+	if (rand_r(&p->rng) % 16 == 0)
+		usleep((unsigned)rand_r(&p->rng) % 200);
+	gdri_post_end(dev, qp, &post);
+	return 0;
+}
+
+static void *post_many(void *arg)
+{
+	struct poster *p = arg;
+	struct fake *f = p->f;
+	unsigned i;
+	int pe;
+
+	for (i = 0; i < p->posts; i++) {
+		pe = (int)(i % 2);
+		if (p->delays)
+			p->failures += post_slowly(p, word(f, p->id, i), i + 1, pe) != 0;
+		else if (i % 64 == 63) /* two blocks */
+			p->failures += gdr_uint64_atomic_set(word(f, p->id, i), i + 1, pe) != 0;
+		else
+			p->failures += gdr_uint64_p(word(f, p->id, i), i + 1, pe) != 0;
+		if (i % 1000 == 999)
+			p->failures += gdr_quiet() != 0;
+	}
+	p->failures += gdr_quiet() != 0;
+	return NULL;
+}
+
+static void check_words(struct fake *f, int id, unsigned posts)
+{
+	unsigned i;
+
+	for (i = posts - SLOTS; i < posts; i++)
+		assert_int_equal(*(uint64_t *)fake_at(f, (int)(i % 2),
+						      (uint64_t)(id * SLOTS + (int)(i % SLOTS)) * 8),
+				 i + 1);
+}
+
+static void run_posters(const struct fake_options *opt, unsigned posts, int delays)
+{
+	struct poster p[THREADS];
+	struct fake *f = fake_start(opt);
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		p[i].f = f;
+		p[i].id = i;
+		p[i].posts = posts;
+		p[i].rng = (unsigned)i + 1;
+		p[i].delays = delays;
+		p[i].failures = 0;
+		assert_int_equal(pthread_create(&p[i].thread, NULL, post_many, &p[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(p[i].thread, NULL);
+	for (i = 0; i < THREADS; i++) {
+		assert_int_equal(p[i].failures, 0);
+		check_words(f, i, posts);
+	}
+	assert_int_equal(f->n_bad, 0);
+	assert_int_equal(f->n_wqe, (uint64_t)posts * THREADS);
+	assert_int_equal(f->dev->n_errors, 0);
+	fake_stop(f);
+}
+
+static void test_one_entry(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128};
+
+	(void)state;
+	run_posters(&opt, 100000 / SCALE, 0); /* 200,000 a queue: the 16-bit index wraps three times */
+}
+
+static void test_ring(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1};
+
+	(void)state;
+	run_posters(&opt, 100000 / SCALE, 0);
+}
+
+static void test_starts(void **state)
+{
+	static const uint64_t starts[] = {0xff00, 0x10000, 0xffffff80ull, 0x1fffffff0ull,
+					  0x3fffffffffffff00ull};
+	struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		opt.start = starts[i];
+		opt.ring = 0;
+		run_posters(&opt, 2000, 0);
+	}
+}
+
+static void test_delays(void **state)
+{
+	struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .slow_us = 50};
+
+	(void)state;
+	run_posters(&opt, 2000, 1);
+	opt.ring = 1;
+	run_posters(&opt, 2000, 1);
+}
+
+/* Two-block WQEs that cross the end of the ring: depth is even, so one block goes first. */
+static void test_two_blocks_at_end(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128};
+	struct fake *f = fake_start(&opt);
+	uint64_t *w = fake_sym(f, 0);
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(gdr_uint64_p(w, 7, 1), 0);
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(gdr_uint64_atomic_swap(w, i, 1), i ? i - 1 : 7);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(f->n_bad, 0);
+	assert_int_equal(f->dev->qps[1].rsvd, 2001);
+	fake_stop(f);
+}
+
+/* A full ring whose blocks the NIC has not looked at: posters wait, then go on. */
+static void *release_later(void *arg)
+{
+	usleep(100000);
+	fake_hold(arg, 0);
+	return NULL;
+}
+
+static void test_full(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128};
+	struct fake *f = fake_start(&opt);
+	uint64_t *w = fake_sym(f, 0);
+	pthread_t t;
+	unsigned i;
+
+	(void)state;
+	fake_hold(f, 1);
+	assert_int_equal(pthread_create(&t, NULL, release_later, f), 0);
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(gdr_uint64_p(w, i, 1), 0);
+	assert_true(f->dev->qps[1].rsvd <= 1000);
+	assert_int_equal(gdr_quiet(), 0);
+	pthread_join(t, NULL);
+	assert_int_equal(*(uint64_t *)fake_at(f, 1, 0), 999);
+	fake_stop(f);
+}
+
+/* With the NIC held a poster fills the ring to one block short and then gives up in time. */
+static void test_full_times_out(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 50};
+	struct fake *f = fake_start(&opt);
+	uint64_t *w = fake_sym(f, 0);
+	unsigned i;
+
+	(void)state;
+	fake_hold(f, 1);
+	for (i = 0; i < 127; i++)
+		assert_int_equal(gdr_uint64_p(w, i, 0), 0);
+	assert_int_equal(gdr_uint64_p(w, i, 0), -GDR_ETIMEOUT);
+	assert_int_equal(f->dev->errors[0].state, 2);
+	assert_int_equal(f->dev->errors[0].kind, GDRI_ERROR_WAIT);
+	assert_int_equal(f->dev->errors[0].op, GDRI_QUEUE_FULL);
+	fake_hold(f, 0);
+	assert_int_equal(gdr_quiet(), 0); /* a timeout does not break the queue */
+	fake_stop(f);
+}
+
+/* One doorbell each when posts do not overlap; the last block of a batch rings too. */
+static void test_doorbells(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128};
+	struct fake *f = fake_start(&opt);
+	struct gdri_dev *dev = f->dev;
+	struct gdri_qp *qp = &dev->qps[0];
+	uint64_t base[2] = {0, 0};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+		assert_int_equal(__builtin_bswap32(*qp->dbrec), i + 1);
+	}
+	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[0]), 0);
+	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[1]), 0);
+	gdri_wqe_nop(qp, base[0], GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, base[0], 1, 0);
+	assert_int_equal(__builtin_bswap32(*qp->dbrec), 40); /* a later reserver rings */
+	gdri_wqe_nop(qp, base[1], GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, base[1], 1, 0);
+	assert_int_equal(__builtin_bswap32(*qp->dbrec), 42);
+	for (; i < 61; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[0]), 0);
+	assert_int_equal(base[0], 63);
+	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[1]), 0);
+	gdri_wqe_nop(qp, base[0], GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, base[0], 1, 0);
+	assert_int_equal(__builtin_bswap32(*qp->dbrec), 64); /* batch boundary */
+	gdri_wqe_nop(qp, base[1], GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, base[1], 1, 0);
+	assert_int_equal(gdr_quiet(), 0);
+	fake_stop(f);
+}
+
+/* A reserver that never publishes: the next one ends in time and the queue says so. */
+static void test_lost_reserver(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 50};
+	struct fake *f = fake_start(&opt);
+	uint64_t base = 0;
+
+	(void)state;
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 1, 0), 0);
+	assert_int_equal(gdri_sq_reserve(f->dev, &f->dev->qps[0], 1, &base), 0);
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 2, 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 3, 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_quiet(), -GDR_ETIMEOUT);
+	assert_int_equal(f->dev->errors[0].op, GDRI_PUBLISH);
+	fake_stop(f);
+}
+
+/* Only the last WQE of a reservation asks for a CQE. */
+static void test_unsignalled(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .ring = 1};
+	struct fake *f = fake_start(&opt);
+	struct gdri_dev *dev = f->dev;
+	struct gdri_qp *qp = &dev->qps[0];
+	uint64_t base = 0, i, round;
+
+	(void)state;
+	for (round = 0; round < 100; round++) {
+		assert_int_equal(gdri_sq_reserve(dev, qp, 30, &base), 0);
+		for (i = 0; i < 30; i++)
+			gdri_wqe_nop(qp, base + i, i == 29 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY);
+		gdri_sq_publish(dev, qp, base, 30, 0);
+	}
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(qp->done, 3000);
+	assert_int_equal(qp->cq_ci, 100);
+	fake_stop(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_entry),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_two_blocks_at_end),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_times_out),
+		cmocka_unit_test(test_doorbells),
+		cmocka_unit_test(test_lost_reserver),
+		cmocka_unit_test(test_unsignalled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
