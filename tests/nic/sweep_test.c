@@ -102,6 +102,24 @@ static unsigned count_mapped(const char *what)
 	return n;
 }
 
+/* Bytes that are mapped and not inherited by fork ("dc" in VmFlags): the queues. */
+static unsigned long count_queue_memory(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long from, to, size = 0, sum = 0;
+	char line[1024];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			size = to - from;
+		else if (!strncmp(line, "VmFlags:", 8) && strstr(line, " dc"))
+			sum += size;
+	}
+	fclose(f);
+	return sum;
+}
+
 static int run(unsigned at, int err, int *step)
 {
 	static const char *const settings[] = {"QP_DEPTH=128", "QPS_PER_PE=3", "CQ=ring", NULL};
@@ -123,6 +141,7 @@ static int run(unsigned at, int err, int *step)
 static void sweep(int err)
 {
 	unsigned at, total, fds, maps, survived = 0, by_step[7] = {0};
+	unsigned long queues;
 	int ret, step;
 
 	gdri_log_set_level(GDRI_LOG_WARN);
@@ -131,6 +150,7 @@ static void sweep(int err)
 	assert_in_range(total, 60, 100000);
 	fds = count_entries("/proc/self/fd");
 	maps = count_mapped("uverbs");
+	queues = count_queue_memory();
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_WARN : -1);
 	for (at = 1; at <= total; at++) {
 		ret = run(at, err, &step);
@@ -144,6 +164,7 @@ static void sweep(int err)
 		assert_int_equal(count_entries("/proc/self/fd"), fds);
 		assert_int_equal(count_mapped("uverbs"), maps);
 	}
+	assert_int_equal(count_queue_memory(), queues);
 	printf("errno %d: %u ioctls, failures refused: open %u, heap %u, buffer %u, queues %u, "
 	       "connect %u; done without: %u\n", err, total, by_step[2], by_step[3], by_step[4],
 	       by_step[5], by_step[6], survived);
