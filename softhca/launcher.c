@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gdr/version.h"
 #include "softhca/options.h"
 
 static const char usage[] =
@@ -260,7 +259,7 @@ int main(int argc, char **argv)
 			return 0;
 		}
 		if (!strcmp(argv[i], "--version")) {
-			puts("softhca " GDR_VERSION_STRING);
+			puts("softhca " SOFTHCA_VERSION);
 			return 0;
 		}
 		if (!option_variable(argv[i])) {
