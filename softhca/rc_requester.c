@@ -298,15 +298,18 @@ static uint32_t reads_out(const struct hca_rc *rc)
 	return rc->rd_tail - rc->rd_head;
 }
 
+/* IBTA 9.7.6.1.3 allows one to four times the configured time. A peer whose
+ * engine waits for a core looks like a lost packet, so patience grows. */
 static void arm_timer(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
+	unsigned patience = rc->retries / 2 < 2 ? rc->retries / 2 : 2;
 
 	if (rc->psn_una == rc->psn_next || !qp->ack_timeout) {
 		rc->deadline = 0;
 		return;
 	}
-	rc->deadline = dp_now() + (4096ull << (qp->ack_timeout & 31));
+	rc->deadline = dp_now() + (4096ull << ((qp->ack_timeout & 31) + patience));
 	engine_deadline(rc->deadline);
 }
 

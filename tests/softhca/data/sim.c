@@ -141,7 +141,7 @@ struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode)
 	q->qp = (struct hca_qp){ .qpn = dp_first_qpn() + 0x100 + next++, .pdn = 1,
 				 .user_index = 0x4242, .log_sq_size = log_sq, .rq_cnt = 1 << RQ_LOG,
 				 .rq_shift = RQ_SHIFT, .dbrec = q->dbrec, .mtu = 1024,
-				 .ack_timeout = 12, .retry_cnt = 7, .rnr_retry = 7,
+				 .ack_timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
 				 .min_rnr_timer = 1, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
 				 .access = HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC };
 	q->qp.sq = alloc((size_t)64 << log_sq);
