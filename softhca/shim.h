@@ -29,11 +29,11 @@ char *real_realpath(const char *path, char *resolved);
 
 /* Files that are ours, by inode (shim_files.c). Lock-free to look up: these
  * run in every close() and fstat() of the program, also in signal handlers. */
-enum shim_kind { SHIM_NONE, SHIM_DEVICE, SHIM_CHANNEL };
+enum shim_kind { SHIM_NONE, SHIM_DEVICE, SHIM_CHANNEL, SHIM_INHERITED };
 
 int shim_file_add(enum shim_kind kind, dev_t dev, ino_t ino);
 void shim_file_remove(dev_t dev, ino_t ino);
-/* SHIM_NONE in a child of fork or vfork: files of the parent are not its own. */
+/* SHIM_INHERITED in a child of fork or vfork, for files of the parent. */
 enum shim_kind shim_file_kind(dev_t dev, ino_t ino);
 bool shim_files_any(void);
 bool shim_is_forked_child(void);

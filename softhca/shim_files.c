@@ -101,7 +101,7 @@ enum shim_kind shim_file_kind(dev_t dev, ino_t ino)
 {
 	enum shim_kind kind = SHIM_NONE;
 
-	if (!shim_files_any() || slot_find(dev, ino, &kind) < 0 || shim_is_forked_child())
+	if (!shim_files_any() || slot_find(dev, ino, &kind) < 0)
 		return SHIM_NONE;
-	return kind;
+	return shim_is_forked_child() ? SHIM_INHERITED : kind;
 }

@@ -226,8 +226,9 @@ int fstat(int fd, struct stat *st)
 {
 	int rc = real_fstat(fd, st);
 
-	/* libibverbs wants a character device with the number that sysfs names. */
-	if (!rc && S_ISREG(st->st_mode) && shim_file_kind(st->st_dev, st->st_ino) == SHIM_DEVICE)
+	/* libibverbs wants a character device with the number that sysfs names.
+	 * Of all our files only device files are regular ones. */
+	if (!rc && S_ISREG(st->st_mode) && shim_file_kind(st->st_dev, st->st_ino) != SHIM_NONE)
 		device_stat(st);
 	return rc;
 }
@@ -337,6 +338,7 @@ int close(int fd)
 int ioctl(int fd, unsigned long request, ...)
 {
 	struct stat st;
+	enum shim_kind kind;
 	va_list ap;
 	void *arg;
 	int rc;
@@ -344,10 +346,13 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	if (request != RDMA_VERBS_IOCTL || !shim_files_any() || real_fstat(fd, &st) ||
-	    shim_file_kind(st.st_dev, st.st_ino) != SHIM_DEVICE)
+	if (request != RDMA_VERBS_IOCTL || !shim_files_any() || real_fstat(fd, &st))
 		return real_ioctl(fd, request, arg);
-	rc = uverbs_ioctl(fd, st.st_dev, st.st_ino, arg);
+	kind = shim_file_kind(st.st_dev, st.st_ino);
+	if (kind != SHIM_DEVICE && kind != SHIM_INHERITED)
+		return real_ioctl(fd, request, arg);
+	/* The memfd's own ENOTTY would make libibverbs write() into it. */
+	rc = kind == SHIM_DEVICE ? uverbs_ioctl(fd, st.st_dev, st.st_ino, arg) : EIO;
 	if (!rc)
 		return 0;
 	errno = rc;

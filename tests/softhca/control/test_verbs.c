@@ -3,6 +3,7 @@
  * operation with its data compared, events, SRQ, AH, memory registration. */
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -250,6 +251,17 @@ static void test_errors_and_flush(void **state)
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ibv_query_qp(p->qp[0], &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	/* The responder's side is told by an asynchronous event. */
+	{
+		struct pollfd pf = {.fd = p->ctx->async_fd, .events = POLLIN};
+		struct ibv_async_event ev;
+
+		assert_int_equal(poll(&pf, 1, 2000), 1);
+		assert_int_equal(ibv_get_async_event(p->ctx, &ev), 0);
+		assert_int_equal(ev.event_type, IBV_EVENT_QP_ACCESS_ERR);
+		assert_ptr_equal(ev.element.qp, p->qp[1]);
+		ibv_ack_async_event(&ev);
+	}
 	/* Reset, connect again, and it works. */
 	for (int i = 0; i < 2; i++) {
 		attr.qp_state = IBV_QPS_RESET;
