@@ -38,7 +38,7 @@ static void after_fork_parent(void)
 }
 
 /* The child has the forking thread only: kernels of the parent end there, and the child
- * may launch its own. The copies of workers and launches are leaked on purpose. */
+ * may launch its own. */
 static void after_fork_child(void)
 {
 	init_locks();
@@ -101,6 +101,18 @@ int gdri_hd_init(const struct gdri_hd_params *params)
 	return GDR_OK;
 }
 
+/* Name of one that runs; there is one. */
+static const char *some_kernel(const struct gdri_hd *h)
+{
+	gdr_stream_t s = h->streams;
+
+	if (h->default_stream.head)
+		return h->default_stream.head->k.name;
+	while (s && !s->head)
+		s = s->next;
+	return s ? s->head->k.name : "?";
+}
+
 int gdri_hd_shutdown(unsigned timeout_ms)
 {
 	struct gdri_hd *h = gdri_hd_lock();
@@ -113,8 +125,7 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 	if (h->runs) {
 		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is "
 			   "%s); their memory is kept",
-			   (unsigned long long)h->runs, timeout_ms,
-			   h->ready_head ? h->ready_head->k.name : "past its last block's start");
+			   (unsigned long long)h->runs, timeout_ms, some_kernel(h));
 		gdri_hd_unlock(h);
 		return -GDR_ETIMEOUT;
 	}

@@ -58,7 +58,7 @@ void gdri_hd_deadline(struct timespec *ts, unsigned ms);
 /* hostdev_worker.c; all with the lock held. */
 int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */
 void gdri_hd_workers_stop(struct gdri_hd *hd); /* none may be running a block */
-void gdri_hd_workers_forget(struct gdri_hd *hd); /* in a forked child: they do not exist */
+void gdri_hd_workers_forget(struct gdri_hd *hd); /* in a forked child: frees their memory */
 
 /* hostdev_stream.c; with the lock held. */
 int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *run);

@@ -74,12 +74,16 @@ void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
 
 void gdri_hd_streams_forget(struct gdri_hd *hd)
 {
+	struct gdri_hd_run *run;
 	gdr_stream_t s;
 
 	for (s = &hd->default_stream; s; s = s == &hd->default_stream ? hd->streams : s->next) {
-		if (s->head)
+		while ((run = s->head)) {
 			s->status = -GDR_ESTATE; /* its kernels run in the parent only */
-		s->head = s->tail = NULL;
+			s->head = run->next_in_stream;
+			free(run);
+		}
+		s->tail = NULL;
 		s->ended = s->launched;
 	}
 	hd->ready_head = hd->ready_tail = NULL;

@@ -190,7 +190,16 @@ void gdri_hd_workers_stop(struct gdri_hd *hd)
 
 void gdri_hd_workers_forget(struct gdri_hd *hd)
 {
-	hd->workers = NULL;
+	struct gdri_hd_worker *w;
+
+	while ((w = hd->workers)) {
+		hd->workers = w->next;
+#ifndef GDRI_HD_TSAN /* to it the fibers still run */
+		free(w->block.shared);
+		gdri_hd_block_free(&w->block);
+		free(w);
+#endif
+	}
 	hd->n_workers = 0;
 	hd->n_idle = 0;
 	hd->stop = 0;

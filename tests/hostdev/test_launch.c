@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches, streams, limits, and start and end of the host device. */
+#include "tests/hostdev/test.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void limit_blocks(unsigned n)
+{
+	struct gdri_hd_params p = {n, GDRI_HD_DEFAULT_STACK};
+
+	assert_int_equal(gdri_hd_shutdown(10000), 0);
+	assert_int_equal(gdri_hd_init(&p), 0);
+}
+
+/* 200 blocks, 4 at a time. */
+static void test_more_blocks_than_threads(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+
+	(void)state;
+	limit_blocks(4);
+	assert_int_equal(run_crowd(200, 3, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[2], 200);
+	assert_int_equal(r.out[0], 0);
+	assert_in_range(r.out[1], 1, 4);
+	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
+}
+
+static void test_blocks_that_wait_for_each_other(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 20);
+
+	(void)state;
+	limit_blocks(16);
+	assert_int_equal(run_grid_barrier(16, 40, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[0], 16 * 20);
+	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
+}
+
+static void test_stream_order(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+	gdr_stream_t s;
+
+	(void)state;
+	assert_int_equal(gdr_stream_create(&s), 0);
+	for (a.id = 1; a.id <= 9; a.id++) {
+		a.n = 40 - 4 * a.id; /* later ones are quicker */
+		assert_int_equal(run_append(1, 1 + a.id % 2 * 40, 0, s, &a), 0);
+	}
+	assert_int_equal(gdr_stream_sync(s), 0);
+	assert_int_equal(r.sum[0], 123456789);
+	assert_int_equal(gdr_stream_destroy(s), 0);
+}
+
+/* A kernel that waits for one that was launched later on another stream, and both for the
+ * host. */
+static void test_streams_run_together(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 7), b;
+	gdr_stream_t s, t;
+
+	(void)state;
+	assert_int_equal(gdr_stream_create(&s), 0);
+	assert_int_equal(gdr_stream_create(&t), 0);
+	b = a;
+	b.out = &r.out[1];
+	assert_int_equal(run_wait_flag(2, 40, 0, s, &a), 0);
+	assert_int_equal(run_wait_flag(1, 1, 0, t, &b), 0);
+	assert_int_equal(run_set_flag(1, 1, 0, t, &a), 0);
+	__atomic_store_n(b.out, b.n, __ATOMIC_RELEASE); /* pairs with wait_flag */
+	assert_int_equal(gdr_stream_sync(s), 0);
+	assert_int_equal(gdr_stream_sync(t), 0);
+	assert_int_equal(gdr_stream_destroy(s), 0);
+	assert_int_equal(gdr_stream_destroy(t), 0);
+}
+
+static void *launch_many(void *arg)
+{
+	struct results r;
+	gdr_stream_t s;
+	long bad = 0;
+
+	(void)arg;
+	if (gdr_stream_create(&s))
+		return (void *)1;
+	for (unsigned i = 0; i < 50; i++) {
+		struct kernel_args a = args_for(&r, 0);
+
+		bad += run_reduce(2, 48, 256, s, &a) != 0;
+		bad += gdr_stream_sync(s) != 0;
+		bad += r.sum[0] != 48 * 49 / 2 || r.sum[1] != r.sum[0];
+	}
+	bad += gdr_stream_destroy(s) != 0;
+	return (void *)bad;
+}
+
+static void test_host_threads(void **state)
+{
+	pthread_t threads[4];
+	void *bad;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_many, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], &bad);
+		assert_null(bad);
+	}
+}
+
+static void test_bad_arguments(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+	struct gdri_hd_params p = {0, GDRI_HD_DEFAULT_STACK};
+
+	(void)state;
+	assert_int_equal(run_reduce(0, 1, 0, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(run_reduce(1, 0, 0, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(run_reduce(1, GDR_MAX_BLOCK + 1, 0, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(run_reduce(1, 1, GDR_MAX_SHARED + 1, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(run_reduce(1, 1, 0, (gdr_stream_t)&r, &a), -GDR_EINVAL);
+	assert_int_equal(run_reduce(1, 1, 0, NULL, NULL), -GDR_EINVAL);
+	assert_int_equal(gdr_stream_sync((gdr_stream_t)&r), -GDR_EINVAL);
+	assert_int_equal(gdr_stream_destroy((gdr_stream_t)&r), -GDR_EINVAL);
+	assert_int_equal(gdr_stream_destroy(NULL), -GDR_EINVAL);
+	assert_int_equal(gdr_stream_create(NULL), -GDR_EINVAL);
+	assert_int_equal(gdri_hd_init(&p), -GDR_EINVAL);
+	assert_int_equal(gdr_memcpy(NULL, &r, 1), -GDR_EINVAL);
+	assert_int_equal(gdr_memcpy(NULL, NULL, 0), 0);
+}
+
+/* Misuse ends the kernel with an error, once, and what follows runs. */
+static void test_misuse_is_reported(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 1);
+
+	(void)state;
+	assert_int_equal(run_lost_barrier(1, 64, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), -GDR_EINVAL);
+	assert_int_equal(run_lost_lane(1, 2, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), -GDR_EINVAL);
+	assert_int_equal(r.out[0], 0);
+	assert_int_equal(run_own_lane(1, 32, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), -GDR_EINVAL);
+	assert_int_equal(run_one_fails(4, 5, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), -GDR_EINVAL);
+	assert_int_equal(run_reduce(4, 64, 256, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.sum[3], 64 * 65 / 2);
+}
+
+static void test_shutdown_is_bounded(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 1);
+	uint64_t start = gdr_clock_ns();
+
+	(void)state;
+	assert_int_equal(run_wait_flag(1, 2, 0, NULL, &a), 0);
+	assert_int_equal(gdri_hd_shutdown(100), -GDR_ETIMEOUT);
+	assert_true(gdr_clock_ns() - start >= 100000000u);
+	__atomic_store_n(a.out, a.n, __ATOMIC_RELEASE); /* pairs with wait_flag */
+	assert_int_equal(gdri_hd_shutdown(10000), 0);
+	assert_int_equal(gdri_hd_shutdown(0), 0);
+	assert_int_equal(run_set_flag(1, 1, 0, NULL, &a), 0); /* starts anew */
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+}
+
+static void test_memcpy_waits(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 60);
+	uint64_t copy = 0;
+
+	(void)state;
+	a.id = 5;
+	assert_int_equal(run_append(1, 1, 0, NULL, &a), 0);
+	assert_int_equal(gdr_memcpy(&copy, r.sum, sizeof(copy)), 0);
+	assert_int_equal(copy, 5);
+}
+
+static int in_child(void)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+
+	if (gdr_stream_sync(NULL) != -GDR_ESTATE) /* the parent's kernel */
+		return 2;
+	if (run_reduce(2, 40, 256, NULL, &a) || gdr_stream_sync(NULL))
+		return 3;
+	return r.sum[1] != 40 * 41 / 2;
+}
+
+/* A child that forks while kernels run ends, and can launch its own. */
+static void test_fork(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 1);
+	int status;
+	pid_t pid;
+
+	(void)state;
+#ifdef GDRI_HD_TSAN
+	print_message("ThreadSanitizer supports no new threads after a fork\n");
+	skip();
+#endif
+	assert_int_equal(run_wait_flag(3, 40, 0, NULL, &a), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		alarm(20);
+		exit(in_child()); /* exit handlers must not hang either */
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	__atomic_store_n(a.out, a.n, __ATOMIC_RELEASE); /* pairs with wait_flag */
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return gdri_hd_shutdown(10000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_more_blocks_than_threads),
+		cmocka_unit_test(test_blocks_that_wait_for_each_other),
+		cmocka_unit_test(test_stream_order),
+		cmocka_unit_test(test_streams_run_together),
+		cmocka_unit_test(test_host_threads),
+		cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_misuse_is_reported),
+		cmocka_unit_test(test_shutdown_is_bounded),
+		cmocka_unit_test(test_memcpy_waits),
+		cmocka_unit_test(test_fork),
+	};
+
+	alarm(300); /* a hang is a failure */
+	return cmocka_run_group_tests_name("hostdev.launch", tests, NULL, end);
+}
