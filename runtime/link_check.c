@@ -50,9 +50,16 @@ struct scratch { /* in the heap: behind the control area, before anything is all
 	uint64_t word;
 };
 
-static int say(int pe, const char *what, int status)
+/* The record that device code left about the peer, if it did, has more than the status. */
+static int say(const struct gdri_state *st, int pe, const char *what, int status)
 {
-	gdri_error("link check with PE %d: %s: %s", pe, what, gdr_strerror(status));
+	struct gdr_error e[GDRI_MAX_ERRORS];
+	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
+
+	while (i > 0 && e[i - 1].peer != pe && e[i - 1].waited_for != pe)
+		i--;
+	gdri_error("link check with PE %d: %s: %s", pe, what,
+		   i > 0 ? e[i - 1].text : gdr_strerror(status));
 	return -GDR_ELINK;
 }
 
@@ -69,8 +76,8 @@ static int check_write(struct gdri_state *st, struct scratch *s, int pe)
 	if (!ret)
 		ret = gdr_put(&ctl->link[st->pe], &s->word, sizeof(s->word), pe);
 	if (!ret)
-		ret = gdr_quiet();
-	return ret ? say(pe, "write", ret) : 0;
+		ret = gdr_quiet_pe(pe);
+	return ret ? say(st, pe, "write", ret) : 0;
 }
 
 static int check_read(struct gdri_state *st, struct scratch *s, int pe)
@@ -81,7 +88,7 @@ static int check_read(struct gdri_state *st, struct scratch *s, int pe)
 	memset(s->in, 0, LEN);
 	ret = gdr_get(s->in, ctl->link_data[0], LEN, pe);
 	if (ret)
-		return say(pe, "read", ret);
+		return say(st, pe, "read", ret);
 	if (differs(s->in, pe, 0) >= 0) {
 		gdri_error("link check with PE %d: read: byte %ld is wrong", pe,
 			   differs(s->in, pe, 0));
@@ -100,7 +107,7 @@ static int check_atomic(struct gdri_state *st, struct scratch *s, int pe)
 	if (!ret)
 		ret = gdr_get(&s->word, &ctl->link[st->pe], sizeof(s->word), pe);
 	if (ret)
-		return say(pe, "atomic", ret);
+		return say(st, pe, "atomic", ret);
 	if (old != 0x1000u + (unsigned int)st->pe || s->word != old + 5) {
 		gdri_error("link check with PE %d: fetch_add gave 0x%llx and left 0x%llx, expected 0x%x "
 			   "and 0x%x", pe, (unsigned long long)old, (unsigned long long)s->word,
@@ -112,8 +119,10 @@ static int check_atomic(struct gdri_state *st, struct scratch *s, int pe)
 
 static int check_pair(struct gdri_state *st, struct scratch *s, int pe)
 {
-	int ret = check_write(st, s, pe);
+	int ret;
 
+	st->dev->latched = 0; /* by the pair before; no kernel runs yet */
+	ret = check_write(st, s, pe);
 	if (!ret)
 		ret = check_read(st, s, pe);
 	if (!ret)
@@ -141,6 +150,7 @@ int gdri_up_link_out(struct gdri_state *st)
 			   st->n_pes);
 		ret = -GDR_ETIMEOUT;
 	}
+	st->dev->latched = 0;
 	st->dev->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	memset(s, 0, sizeof(*s));
 	return ret;

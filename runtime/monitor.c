@@ -48,17 +48,6 @@ static void *monitor_main(void *arg)
 	return NULL;
 }
 
-void gdri_monitor_flush(struct gdri_state *st)
-{
-	struct gdri_monitor *m = st->monitor;
-
-	if (!m)
-		return;
-	pthread_mutex_lock(&m->lock);
-	gdri_errors_log(st->dev, &m->seen);
-	pthread_mutex_unlock(&m->lock);
-}
-
 /* From a thread of the bootstrap. The launcher knows it sooner than any time limit:
  * every wait that is led to this PE by the chain finds the name there. */
 static void on_lost(void *arg, int pe)

@@ -10,7 +10,4 @@ struct gdri_state;
 int gdri_up_monitor(struct gdri_state *st);
 void gdri_down_monitor(struct gdri_state *st);
 
-/* Logs what is not yet logged, now. */
-void gdri_monitor_flush(struct gdri_state *st);
-
 #endif

@@ -147,10 +147,10 @@ static const struct step steps[] = {
 	{"connect", COLLECTIVE, gdri_up_connect, NULL},
 	{"device", LOCAL, gdri_up_device, gdri_down_device},
 	{"all connected", COLLECTIVE, up_all_connected, NULL},
-	{"monitor", LOCAL, gdri_up_monitor, gdri_down_monitor},
 	{"link check out", LOCAL, gdri_up_link_out, NULL},
 	{"all checked", COLLECTIVE, up_all_checked, NULL},
 	{"link check in", LOCAL, gdri_up_link_in, NULL},
+	{"monitor", LOCAL, gdri_up_monitor, gdri_down_monitor},
 	{"all ready", COLLECTIVE, up_all_ready, NULL},
 };
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]))
