@@ -25,8 +25,8 @@ struct gdri_nic_address {
 	uint16_t lid; /* 0 on RoCE */
 	uint16_t pkey;
 	uint8_t link_layer;
-	uint8_t mtu;		/* 1..5: 128 << mtu bytes; what the PE is willing to use */
-	uint8_t log_responder;	/* incoming reads and atomics in flight */
+	uint8_t mtu;	       /* 1..5: 128 << mtu bytes; what the PE is willing to use */
+	uint8_t log_responder; /* incoming reads and atomics in flight */
 	uint8_t rsvd;
 	uint8_t gid[16];
 	char device[16]; /* name of the RDMA device, for messages; ends in 0 */

@@ -55,8 +55,9 @@ int gdri_nic_caps_check(const struct gdri_nic_caps *c, unsigned log_depth, char 
 	else if (!c->atomic)
 		snprintf(why, room, "atomic is 0: the device does no atomics");
 	else if ((c->operations & ATOMICS_NEEDED) != ATOMICS_NEEDED)
-		snprintf(why, room, "atomic_operations is 0x%x, needs 0x%x (compare-swap, "
-				    "fetch-add, masked compare-swap, masked fetch-add)",
+		snprintf(why, room,
+			 "atomic_operations is 0x%x, needs 0x%x (compare-swap, "
+			 "fetch-add, masked compare-swap, masked fetch-add)",
 			 c->operations, ATOMICS_NEEDED);
 	else if ((c->size_qp & ATOMIC_SIZES_NEEDED) != ATOMIC_SIZES_NEEDED)
 		snprintf(why, room, "atomic_size_qp is 0x%x, needs 0x%x (4 and 8 bytes)",
@@ -65,12 +66,15 @@ int gdri_nic_caps_check(const struct gdri_nic_caps *c, unsigned log_depth, char 
 		snprintf(why, room, "atomic_req_8B_endianness_mode is %u, needs 1 (host order)",
 			 c->endian_8b);
 	else if (c->log_max_qp_sz < log_depth)
-		snprintf(why, room, "log_max_qp_sz is %u: send queues of at most %u blocks; lower "
-				    "GDR_QP_DEPTH", c->log_max_qp_sz, 1u << (c->log_max_qp_sz & 31));
+		snprintf(why, room,
+			 "log_max_qp_sz is %u: send queues of at most %u blocks; lower "
+			 "GDR_QP_DEPTH",
+			 c->log_max_qp_sz, 1u << (c->log_max_qp_sz & 31));
 	else if (c->log_max_cq_sz < log_depth)
-		snprintf(why, room, "log_max_cq_sz is %u: completion queues of at most %u entries; "
-				    "lower GDR_QP_DEPTH", c->log_max_cq_sz,
-			 1u << (c->log_max_cq_sz & 31));
+		snprintf(why, room,
+			 "log_max_cq_sz is %u: completion queues of at most %u entries; "
+			 "lower GDR_QP_DEPTH",
+			 c->log_max_cq_sz, 1u << (c->log_max_cq_sz & 31));
 	else if (c->max_wqe_sz_sq < WQE_BYTES_NEEDED)
 		snprintf(why, room, "max_wqe_sz_sq is %u bytes, needs %u", c->max_wqe_sz_sq,
 			 WQE_BYTES_NEEDED);

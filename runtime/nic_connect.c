@@ -64,7 +64,8 @@ static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *ro
 	attr.grh.traffic_class = (uint8_t)nic->opt.traffic_class;
 	obj.ah.in = ibv_create_ah(nic->pd, &attr);
 	if (!obj.ah.in)
-		return gdri_nic_failed(nic->name, what, errno, "is there a route to its address, and "
+		return gdri_nic_failed(nic->name, what, errno,
+				       "is there a route to its address, and "
 				       "does the network interface answer ARP? (ping it)");
 	obj.ah.out = &dv;
 	err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH);
@@ -87,8 +88,8 @@ static int connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *rem
 		ret = gdri_nic_qp_to_rts(nic, peer * nic->n_slots + slot, &route,
 					 remote->qpn[pe * nic->n_slots + slot]);
 	if (!ret)
-		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name,
-			   nic->n_slots, peer, 128u << route.mtu);
+		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->n_slots,
+			   peer, 128u << route.mtu);
 	return ret;
 }
 

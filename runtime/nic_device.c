@@ -16,7 +16,7 @@
 #include "runtime/nic_gid.h"
 #include "runtime/prm.h"
 
-#define MAX_GIDS 256 /* the index is 8 bits wide in the queue pair's address path */
+#define MAX_GIDS  256 /* the index is 8 bits wide in the queue pair's address path */
 #define MAX_PKEYS 256
 
 static int read_gids(struct gdri_nic *nic, int n, struct gdri_gid *gids)
@@ -32,9 +32,9 @@ static int read_gids(struct gdri_nic *nic, int n, struct gdri_gid *gids)
 			return gdri_nic_failed(nic->name, "ibv_query_gid_ex", err,
 					       "see the port's gids in sysfs");
 		gids[found].index = i;
-		gids[found].type = e.gid_type == IBV_GID_TYPE_ROCE_V2 ? GDRI_GID_ROCE_V2 :
-				   e.gid_type == IBV_GID_TYPE_ROCE_V1 ? GDRI_GID_ROCE_V1 :
-									GDRI_GID_IB;
+		gids[found].type = e.gid_type == IBV_GID_TYPE_ROCE_V2	? GDRI_GID_ROCE_V2
+				   : e.gid_type == IBV_GID_TYPE_ROCE_V1 ? GDRI_GID_ROCE_V1
+									: GDRI_GID_IB;
 		memcpy(gids[found++].raw, e.gid.raw, 16);
 	}
 	return found;
@@ -94,8 +94,8 @@ static int choose_mtu(struct gdri_nic *nic, unsigned active)
 		active = 1;
 	if (wanted > 128u << active) {
 		gdri_error("%s port %u: GDR_MTU=%u, but the port's active MTU is %u (RoCE: raise "
-			   "the network interface's MTU)", nic->name, nic->port, wanted,
-			   128u << active);
+			   "the network interface's MTU)",
+			   nic->name, nic->port, wanted, 128u << active);
 		return -GDR_EOPTION;
 	}
 	if (wanted && (wanted < 256 || (wanted & (wanted - 1)))) {
@@ -191,9 +191,11 @@ static void describe(struct gdri_nic *nic, const struct gdri_nic_found *f)
 		snprintf(where, sizeof(where), "InfiniBand, LID 0x%04x", nic->lid);
 	else
 		snprintf(where, sizeof(where), "RoCE v2, GID %u (%s)", nic->gid_index, gid);
-	snprintf(nic->text, sizeof(nic->text), "%s port %u, firmware %s, %s, MTU %u, distance to "
-		 "the GPU %s, one of %d usable ports", nic->name, nic->port, nic->firmware, where,
-		 128u << nic->mtu, gdri_topo_name(f->distance), f->n_ports);
+	snprintf(nic->text, sizeof(nic->text),
+		 "%s port %u, firmware %s, %s, MTU %u, distance to "
+		 "the GPU %s, one of %d usable ports",
+		 nic->name, nic->port, nic->firmware, where, 128u << nic->mtu,
+		 gdri_topo_name(f->distance), f->n_ports);
 	gdri_info("%s", nic->text);
 }
 
@@ -204,8 +206,8 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 	nic->ctx = f->ctx;
 	nic->port = f->port;
 	nic->lid = f->attr.lid;
-	nic->link_layer = f->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? GDRI_LINK_ETHERNET :
-									  GDRI_LINK_IB;
+	nic->link_layer =
+		f->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? GDRI_LINK_ETHERNET : GDRI_LINK_IB;
 	nic->grh_required = f->attr.flags & IBV_QPF_GRH_REQUIRED;
 	memcpy(nic->name, f->name, sizeof(nic->name));
 	ret = query_caps(nic);

@@ -128,8 +128,9 @@ static void look_at_device(struct search *s, struct ibv_device *dev)
 	}
 	ctx = mlx5dv_open_device(dev, &attr);
 	if (!ctx) {
-		pass_over(s, "; %s: opening it with DEVX failed: %s (may this user open "
-			     "/dev/infiniband/uverbs*, and does the kernel support DEVX?)",
+		pass_over(s,
+			  "; %s: opening it with DEVX failed: %s (may this user open "
+			  "/dev/infiniband/uverbs*, and does the kernel support DEVX?)",
 			  name, strerror(errno));
 		return;
 	}

@@ -11,12 +11,12 @@
 
 #include <gdr/status.h>
 
-enum rank { /* best first */
-	RANK_IPV4,	  /* ::ffff:a.b.c.d */
-	RANK_IPV6,
-	RANK_IPV4_LOCAL,  /* 169.254/16: configured by nobody, often not the same net */
-	RANK_IPV6_LOCAL,  /* fe80::/10: derived from the MAC, does not leave the link */
-	RANK_NONE,
+enum rank {	       /* best first */
+	    RANK_IPV4, /* ::ffff:a.b.c.d */
+	    RANK_IPV6,
+	    RANK_IPV4_LOCAL, /* 169.254/16: configured by nobody, often not the same net */
+	    RANK_IPV6_LOCAL, /* fe80::/10: derived from the MAC, does not leave the link */
+	    RANK_NONE,
 };
 
 static const char *const rank_text[] = {
@@ -60,15 +60,18 @@ static int check_wanted(const struct gdri_gid *gids, int n, int wanted, char *wh
 	for (i = 0; i < n && gids[i].index != wanted; i++)
 		;
 	if (i == n || is_zero(gids[i].raw)) {
-		snprintf(why, room, "GDR_GID_INDEX=%d: the port has no GID at that index "
-				    "(see /sys/class/infiniband/*/ports/*/gids)", wanted);
+		snprintf(why, room,
+			 "GDR_GID_INDEX=%d: the port has no GID at that index "
+			 "(see /sys/class/infiniband/*/ports/*/gids)",
+			 wanted);
 		return -GDR_EOPTION;
 	}
 	gdri_gid_text(gids[i].raw, text, sizeof(text));
 	if (gids[i].type != GDRI_GID_ROCE_V2) {
-		snprintf(why, room, "GDR_GID_INDEX=%d: GID %s is of type %s; only RoCE v2 can be "
-				    "used (see .../gid_attrs/types)", wanted, text,
-			 types[gids[i].type]);
+		snprintf(why, room,
+			 "GDR_GID_INDEX=%d: GID %s is of type %s; only RoCE v2 can be "
+			 "used (see .../gid_attrs/types)",
+			 wanted, text, types[gids[i].type]);
 		return -GDR_EOPTION;
 	}
 	snprintf(why, room, "GID %d (%s): asked for by GDR_GID_INDEX", wanted, text);
@@ -90,8 +93,10 @@ int gdri_gid_choose(const struct gdri_gid *gids, int n, int wanted, char *why, s
 		}
 	}
 	if (at < 0) {
-		snprintf(why, room, "none of its %d GIDs is of type RoCE v2: give the network "
-				    "interface an IP address", n);
+		snprintf(why, room,
+			 "none of its %d GIDs is of type RoCE v2: give the network "
+			 "interface an IP address",
+			 n);
 		return -GDR_ENODEV;
 	}
 	gdri_gid_text(gids[at].raw, text, sizeof(text));

@@ -28,11 +28,11 @@ struct gdri_nic_qp {
 
 /* Offsets in the allocation of all queues (nic_layout.c). */
 struct gdri_nic_layout {
-	size_t n;		  /* queue pairs */
+	size_t n; /* queue pairs */
 	size_t sq, sq_stride;
 	size_t cq, cq_stride, cq_bytes;
 	size_t dbrec, dbrec_stride; /* queue pair's record, then the CQ's */
-	size_t total;		  /* whole pages */
+	size_t total;		    /* whole pages */
 };
 
 struct gdri_nic {

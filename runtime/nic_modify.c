@@ -9,13 +9,13 @@
 #include "runtime/nic_address.h"
 #include "runtime/prm.h"
 
-#define HOP_LIMIT 64	  /* as Linux sends IP packets */
-#define MIN_RNR_NAK 12	  /* 0.64 ms; nothing here needs receives */
-#define RNR_RETRY 7
-#define LOG_ACK_REQ_FREQ 8 /* ask for an ACK every 2^8 packets of a long message */
-#define ATOMIC_MODE_UP_TO_8B 3 /* PRM, QPC.atomic_mode: plain and extended, up to 8 bytes */
-#define SPORT_MIN 0xc000 /* RoCE v2 annex (IBTA A17.5.1): the dynamic port range */
-#define SPORT_MAX 0xffff
+#define HOP_LIMIT	     64 /* as Linux sends IP packets */
+#define MIN_RNR_NAK	     12 /* 0.64 ms; nothing here needs receives */
+#define RNR_RETRY	     7
+#define LOG_ACK_REQ_FREQ     8	    /* ask for an ACK every 2^8 packets of a long message */
+#define ATOMIC_MODE_UP_TO_8B 3	    /* PRM, QPC.atomic_mode: plain and extended, up to 8 bytes */
+#define SPORT_MIN	     0xc000 /* RoCE v2 annex (IBTA A17.5.1): the dynamic port range */
+#define SPORT_MAX	     0xffff
 
 static void begin(uint8_t in[PRM_MODIFY_QP_IN_BYTES], int opcode, uint32_t qpn)
 {

@@ -13,8 +13,8 @@
 
 #include "runtime/log.h"
 
-#define ACCESS_HEAP                                                                                \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+#define ACCESS_HEAP                                                                  \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
 static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
@@ -22,8 +22,8 @@ static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 	if (len <= nic->max_mr_size)
 		return 0;
 	gdri_error("%s: %s of %zu bytes is more than the device registers at once (max_mr_size "
-		   "%" PRIu64 " bytes): lower GDR_HEAP_SIZE or register less", nic->name, what, len,
-		   nic->max_mr_size);
+		   "%" PRIu64 " bytes): lower GDR_HEAP_SIZE or register less",
+		   nic->name, what, len, nic->max_mr_size);
 	return -GDR_ENOTSUP;
 }
 
@@ -108,7 +108,8 @@ int gdri_nic_deregister(struct gdri_nic *nic, void *handle)
 	err = ibv_dereg_mr(b->mr);
 	free(b);
 	return err ? gdri_nic_failed(nic->name, "deregistering a buffer", err,
-				     "see the kernel log (dmesg)") : 0;
+				     "see the kernel log (dmesg)")
+		   : 0;
 }
 
 void gdri_nic_mr_destroy(struct gdri_nic *nic)

@@ -47,8 +47,8 @@ int gdri_nic_cq_create(struct gdri_nic *nic, int i)
 	gdri_prm_set(cqc, PRM_CQC_OI, 1);
 	gdri_prm_set(cqc, PRM_CQC_CC, !ring);
 	gdri_prm_set(cqc, PRM_CQC_LOG_CQ_SIZE, ring ? gdri_log2_floor(nic->opt.qp_depth) : 0);
-	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_CQ", i, name), in, sizeof(in), out,
-				  sizeof(out), &q->cq);
+	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_CQ", i, name), in, sizeof(in),
+				  out, sizeof(out), &q->cq);
 	q->cqn = (uint32_t)gdri_prm_get(out, PRM_CREATE_CQ_OUT_CQN);
 	return ret;
 }
@@ -81,8 +81,8 @@ int gdri_nic_qp_create(struct gdri_nic *nic, int i)
 	/* Devices that know several formats refuse free-running where it is not configured. */
 	gdri_prm_set(qpc, PRM_QPC_TS_FORMAT,
 		     nic->caps.qp_ts_format ? PRM_QP_TS_DEFAULT : PRM_QP_TS_FREE_RUNNING);
-	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_QP", i, name), in, sizeof(in), out,
-				  sizeof(out), &q->qp);
+	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_QP", i, name), in, sizeof(in),
+				  out, sizeof(out), &q->qp);
 	q->qpn = (uint32_t)gdri_prm_get(out, PRM_CREATE_QP_OUT_QPN);
 	return ret;
 }

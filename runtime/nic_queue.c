@@ -24,7 +24,8 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
 			   "would take %zu MiB of locked memory on every PE, and the limit is "
 			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH and "
-			   "GDR_QPS_PER_PE too", n_pes, slots, nic->opt.qp_depth,
+			   "GDR_QPS_PER_PE too",
+			   n_pes, slots, nic->opt.qp_depth,
 			   gdri_nic_queue_bytes(&nic->opt, n_pes) >> 20, limit, GDRI_MAX_PES);
 		return -GDR_ENOTSUP;
 	}

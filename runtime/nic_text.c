@@ -60,11 +60,13 @@ static void memlock_text(char *buf, size_t room)
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || r.rlim_cur == RLIM_INFINITY)
-		snprintf(buf, room, "RLIMIT_MEMLOCK is unlimited, so it is memory itself: see free "
-				    "memory and the cgroup's limit");
+		snprintf(buf, room,
+			 "RLIMIT_MEMLOCK is unlimited, so it is memory itself: see free "
+			 "memory and the cgroup's limit");
 	else
-		snprintf(buf, room, "RLIMIT_MEMLOCK is %llu KiB: raise it (ulimit -l unlimited; "
-				    "LimitMEMLOCK=infinity for daemons such as slurmd)",
+		snprintf(buf, room,
+			 "RLIMIT_MEMLOCK is %llu KiB: raise it (ulimit -l unlimited; "
+			 "LimitMEMLOCK=infinity for daemons such as slurmd)",
 			 (unsigned long long)r.rlim_cur / 1024);
 }
 
@@ -95,6 +97,7 @@ int gdri_nic_command_failed(const char *device, const char *what, int err, const
 		}
 	}
 	gdri_error("%s: %s refused by the firmware: status 0x%02x (%s), syndrome 0x%08x, errno %d; "
-		   "%s", device, what, status, text, syndrome, err, check);
+		   "%s",
+		   device, what, status, text, syndrome, err, check);
 	return status == 0x08 || status == 0x0f ? -GDR_ENOMEM : -GDR_ESYSTEM;
 }

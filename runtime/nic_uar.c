@@ -21,13 +21,13 @@
 
 #include "runtime/log.h"
 
-#define UAR_BF 0u
-#define UAR_NC 1u
+#define UAR_BF		 0u
+#define UAR_NC		 1u
 #define UAR_NC_DEDICATED (1u << 31) /* not in the headers of older rdma-core */
 
 /* PRM, "User Access Region": registers of a page */
-#define REG_FIRST 0x800
-#define REG_STRIDE 0x100
+#define REG_FIRST    0x800
+#define REG_STRIDE   0x100
 #define REGS_IN_PAGE 4
 
 void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n)
@@ -72,7 +72,8 @@ int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n)
 		{UAR_NC_DEDICATED, INT32_MAX, "dedicated, uncached"},
 		{UAR_NC, REGS_IN_PAGE, "of the context's uncached page"},
 		{UAR_BF, INT32_MAX, "write-combining"},
-		{UAR_NC, INT32_MAX, "of the context's uncached page, shared by several queue pairs"},
+		{UAR_NC, INT32_MAX,
+		 "of the context's uncached page, shared by several queue pairs"},
 	};
 	int err = 0;
 	size_t i;

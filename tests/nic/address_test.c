@@ -14,10 +14,10 @@
 
 #include "runtime/nic_address.h"
 
-#define PES 3
+#define PES   3
 #define SLOTS 2
 #define BYTES (sizeof(struct gdri_nic_address) + PES * SLOTS * sizeof(uint32_t))
-#define OWN 1
+#define OWN   1
 
 static uint8_t *blocks; /* exactly PES * BYTES: a sanitizer sees any step beyond */
 static struct gdri_nic_address *own;

@@ -129,10 +129,8 @@ static void test_pkey(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preference),
-		cmocka_unit_test(test_first_of_equals),
-		cmocka_unit_test(test_override),
-		cmocka_unit_test(test_short_room),
+		cmocka_unit_test(test_preference), cmocka_unit_test(test_first_of_equals),
+		cmocka_unit_test(test_override),   cmocka_unit_test(test_short_room),
 		cmocka_unit_test(test_pkey),
 	};
 

@@ -17,11 +17,11 @@
 #include "runtime/log.h"
 #include "tests/nic/pair.h"
 
-#define SRC 0x1000u /* offsets in the heap */
-#define DST 0x40000u
-#define VAR 0x80000u
+#define SRC    0x1000u /* offsets in the heap */
+#define DST    0x40000u
+#define VAR    0x80000u
 #define RESULT 0x90000u
-#define LEN 9000u /* several packets at any MTU, and not a multiple of one */
+#define LEN    9000u /* several packets at any MTU, and not a multiple of one */
 
 struct config {
 	const char *settings[4];
@@ -68,8 +68,9 @@ static struct pair_request request(const struct link *l, uint32_t opcode, uint64
 
 	r.opcode = opcode;
 	r.raddr = raddr;
-	r.rkey = opcode == GDRI_OP_WRITE || opcode == GDRI_OP_READ ?
-			 gdri_from_be32(l->qp->rkey_data) : gdri_from_be32(l->qp->rkey_sync);
+	r.rkey = opcode == GDRI_OP_WRITE || opcode == GDRI_OP_READ
+			 ? gdri_from_be32(l->qp->rkey_data)
+			 : gdri_from_be32(l->qp->rkey_sync);
 	r.lkey = l->here->keys.lkey;
 	r.laddr = laddr;
 	r.len = len;
@@ -260,11 +261,27 @@ static void test_config(void **state)
 	struct pair p;
 
 	pair_options(&opt, c->settings);
-	assert_int_equal(pair_up(&p, &opt), 0);
+	assert_int_equal(pair_up(&p, &opt, NULL), 0);
 	check_description(&p);
 	for_each_link(&p, check_all);
 	if (opt.qp_depth == 128)
 		for_each_link(&p, check_wrap);
+	pair_down(&p);
+}
+
+/* Both ends use the smaller MTU: were one of them to send more than the other accepts, nothing
+ * would arrive. */
+static void test_two_mtus(void **state)
+{
+	static const char *const small[] = {"MTU=256", NULL};
+	struct gdri_options opt, other;
+	struct pair p;
+
+	(void)state;
+	pair_options(&opt, NULL);
+	pair_options(&other, small);
+	assert_int_equal(pair_up(&p, &opt, &other), 0);
+	for_each_link(&p, check_all);
 	pair_down(&p);
 }
 
@@ -279,7 +296,7 @@ static void test_bad_key(void **state)
 	struct pair p;
 
 	pair_options(&opt, c->settings);
-	assert_int_equal(pair_up(&p, &opt), 0);
+	assert_int_equal(pair_up(&p, &opt, NULL), 0);
 	l.qp = &p.pe[0].qps[opt.qps_per_pe];
 	l.here = &p.pe[0];
 	l.there = &p.pe[1];
@@ -322,6 +339,9 @@ static void test_misuse(void **state)
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_ENODEV);
 	assert_null(nic);
 	pair_options(&opt, settings);
+	opt.mtu = 1000;
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
+	pair_options(&opt, settings);
 	opt.gid_index = 200;
 	other = gdri_nic_open(&opt, NULL, &nic); /* an InfiniBand port ignores the option */
 	assert_true(other == -GDR_EOPTION || other == 0);
@@ -331,25 +351,38 @@ static void test_misuse(void **state)
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
 }
 
-#define CONFIG(cq, depth, slots)                                                                   \
-	{                                                                                          \
-		{"CQ=" cq, "QP_DEPTH=" depth, "QPS_PER_PE=" slots, NULL}                           \
+#define CONFIG(cq, depth, slots)                                               \
+	{                                                                      \
+		{                                                              \
+			"CQ=" cq, "QP_DEPTH=" depth, "QPS_PER_PE=" slots, NULL \
+		}                                                              \
 	}
-#define TEST(fn, i) {#fn " " #i, fn, NULL, NULL, (void *)&configs[i]}
+#define TEST(fn, i)                                             \
+	{                                                       \
+#fn " " #i, fn, NULL, NULL, (void *)&configs[i] \
+	}
 
 int main(void)
 {
 	static const struct config configs[] = {
-		CONFIG("one", "128", "1"),  CONFIG("one", "128", "4"),
-		CONFIG("one", "1024", "1"), CONFIG("one", "1024", "4"),
-		CONFIG("ring", "128", "1"), CONFIG("ring", "128", "4"),
+		CONFIG("one", "128", "1"),   CONFIG("one", "128", "4"),
+		CONFIG("one", "1024", "1"),  CONFIG("one", "1024", "4"),
+		CONFIG("ring", "128", "1"),  CONFIG("ring", "128", "4"),
 		CONFIG("ring", "1024", "1"), CONFIG("ring", "1024", "4"),
 	};
 	const struct CMUnitTest tests[] = {
-		TEST(test_config, 0), TEST(test_config, 1), TEST(test_config, 2),
-		TEST(test_config, 3), TEST(test_config, 4), TEST(test_config, 5),
-		TEST(test_config, 6), TEST(test_config, 7), TEST(test_bad_key, 0),
-		TEST(test_bad_key, 4), cmocka_unit_test(test_misuse),
+		TEST(test_config, 0),
+		TEST(test_config, 1),
+		TEST(test_config, 2),
+		TEST(test_config, 3),
+		TEST(test_config, 4),
+		TEST(test_config, 5),
+		TEST(test_config, 6),
+		TEST(test_config, 7),
+		TEST(test_bad_key, 0),
+		TEST(test_bad_key, 4),
+		cmocka_unit_test(test_two_mtus),
+		cmocka_unit_test(test_misuse),
 	};
 
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_DEBUG : GDRI_LOG_WARN);

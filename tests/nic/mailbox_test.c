@@ -45,8 +45,8 @@ static int record(const void *in, size_t in_bytes, void *out)
 	return 0;
 }
 
-struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in, size_t inlen,
-					       void *out, size_t outlen)
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
+					       size_t inlen, void *out, size_t outlen)
 {
 	(void)ctx;
 	assert_true(outlen >= 16);
@@ -123,18 +123,18 @@ static void check_cq(unsigned cq, unsigned log_size, unsigned collapsed, uint64_
 	assert_int_equal(qps[4].cqn, 0xabcdef);
 	assert_int_equal(sent[0].in_bytes, 0x110);
 	assert_int_equal(bits(0, 0x00, 31, 16), 0x400);
-	assert_int_equal(bits(0, 0x10, 25, 25), 1);	     /* cqc.dbr_umem_valid */
+	assert_int_equal(bits(0, 0x10, 25, 25), 1);	    /* cqc.dbr_umem_valid */
 	assert_int_equal(bits(0, 0x10, 20, 20), collapsed); /* cc */
-	assert_int_equal(bits(0, 0x10, 17, 17), 1);	     /* oi */
-	assert_int_equal(bits(0, 0x10, 23, 21), 0);	     /* cqe_sz: 64 bytes */
+	assert_int_equal(bits(0, 0x10, 17, 17), 1);	    /* oi */
+	assert_int_equal(bits(0, 0x10, 23, 21), 0);	    /* cqe_sz: 64 bytes */
 	assert_int_equal(bits(0, 0x14, 31, 0), 0x87654321); /* dbr_umem_id */
 	assert_int_equal(bits(0, 0x1c, 28, 24), log_size);
 	assert_int_equal(bits(0, 0x1c, 23, 0), 0x31415); /* uar_page */
-	assert_int_equal(bits(0, 0x24, 7, 0), 0x5a);	  /* c_eqn */
+	assert_int_equal(bits(0, 0x24, 7, 0), 0x5a);	 /* c_eqn */
 	assert_int_equal(bits(0, 0x48, 31, 0), 0);
 	assert_int_equal(bits(0, 0x4c, 31, 0), dbrec); /* dbr_addr */
 	assert_int_equal(bits(0, 0x50, 31, 0), 0);
-	assert_int_equal(bits(0, 0x54, 31, 0), offset);	     /* cq_umem_offset */
+	assert_int_equal(bits(0, 0x54, 31, 0), offset);	    /* cq_umem_offset */
 	assert_int_equal(bits(0, 0x58, 31, 0), 0x87654321); /* cq_umem_id */
 	assert_int_equal(bits(0, 0x5c, 31, 31), 1);
 }
@@ -159,21 +159,21 @@ static void test_create_qp(void **state)
 	assert_int_equal(sent[0].in_bytes, 0x110);
 	assert_int_equal(bits(0, 0x00, 31, 16), 0x500);
 	/* context at 0x18 */
-	assert_int_equal(bits(0, 0x18, 23, 16), 0);	     /* st: RC */
-	assert_int_equal(bits(0, 0x18, 12, 11), 3);	     /* pm_state */
-	assert_int_equal(bits(0, 0x1c, 23, 0), 0x654321);    /* pd */
-	assert_int_equal(bits(0, 0x20, 15, 15), 0);	     /* no_sq */
-	assert_int_equal(bits(0, 0x20, 14, 11), 8);	     /* log_sq_size */
-	assert_int_equal(bits(0, 0x20, 7, 6), 1);	     /* ts_format */
-	assert_int_equal(bits(0, 0x24, 23, 0), 0x31415);     /* uar_page */
-	assert_int_equal(bits(0, 0x28, 23, 0), 4);	     /* user_index */
-	assert_int_equal(bits(0, 0x94, 23, 0), 0x112233);    /* cqn_snd */
-	assert_int_equal(bits(0, 0xb4, 23, 0), 0x112233);    /* cqn_rcv */
+	assert_int_equal(bits(0, 0x18, 23, 16), 0);	  /* st: RC */
+	assert_int_equal(bits(0, 0x18, 12, 11), 3);	  /* pm_state */
+	assert_int_equal(bits(0, 0x1c, 23, 0), 0x654321); /* pd */
+	assert_int_equal(bits(0, 0x20, 15, 15), 0);	  /* no_sq */
+	assert_int_equal(bits(0, 0x20, 14, 11), 8);	  /* log_sq_size */
+	assert_int_equal(bits(0, 0x20, 7, 6), 1);	  /* ts_format */
+	assert_int_equal(bits(0, 0x24, 23, 0), 0x31415);  /* uar_page */
+	assert_int_equal(bits(0, 0x28, 23, 0), 4);	  /* user_index */
+	assert_int_equal(bits(0, 0x94, 23, 0), 0x112233); /* cqn_snd */
+	assert_int_equal(bits(0, 0xb4, 23, 0), 0x112233); /* cqn_rcv */
 	assert_int_equal(bits(0, 0xb8, 31, 0), 0);
 	assert_int_equal(bits(0, 0xbc, 31, 0), 6 * 256 * 64 + 6 * 128 + 4 * 128); /* dbr_addr */
-	assert_int_equal(bits(0, 0xc4, 26, 24), 3);	     /* rq_type: zero size */
-	assert_int_equal(bits(0, 0xe8, 28, 28), 1);	     /* dbr_umem_valid */
-	assert_int_equal(bits(0, 0xfc, 31, 0), 0x87654321);  /* dbr_umem_id */
+	assert_int_equal(bits(0, 0xc4, 26, 24), 3);	    /* rq_type: zero size */
+	assert_int_equal(bits(0, 0xe8, 28, 28), 1);	    /* dbr_umem_valid */
+	assert_int_equal(bits(0, 0xfc, 31, 0), 0x87654321); /* dbr_umem_id */
 	assert_int_equal(bits(0, 0x100, 31, 0), 0);
 	assert_int_equal(bits(0, 0x104, 31, 0), 4 * 256 * 64); /* wq_umem_offset */
 	assert_int_equal(bits(0, 0x108, 31, 0), 0x87654321);
@@ -198,7 +198,7 @@ static struct gdri_nic_route route_to(uint16_t lid)
 
 static void check_access(int i)
 {
-	assert_int_equal(bits(i, 0xa8, 19, 16), 3);   /* atomic_mode: up to 8 bytes */
+	assert_int_equal(bits(i, 0xa8, 19, 16), 3); /* atomic_mode: up to 8 bytes */
 	assert_int_equal(bits(i, 0xa8, 15, 13), 7); /* rre rwe rae */
 }
 
@@ -206,12 +206,12 @@ static void check_rtr(int i)
 {
 	assert_int_equal(bits(i, 0x00, 31, 16), 0x503);
 	assert_int_equal(bits(i, 0x08, 23, 0), 0x777);
-	assert_int_equal(bits(i, 0x20, 31, 29), 4);	    /* mtu */
-	assert_int_equal(bits(i, 0x20, 28, 24), 30);	    /* log_msg_max */
-	assert_int_equal(bits(i, 0x2c, 23, 0), 0x888);	    /* remote_qpn */
-	assert_int_equal(bits(i, 0xa8, 23, 21), 5);	    /* log_rra_max */
-	assert_int_equal(bits(i, 0xac, 28, 24), 12);	    /* min_rnr_nak */
-	assert_int_equal(bits(i, 0xac, 23, 0), 0x123456);   /* next_rcv_psn */
+	assert_int_equal(bits(i, 0x20, 31, 29), 4);	  /* mtu */
+	assert_int_equal(bits(i, 0x20, 28, 24), 30);	  /* log_msg_max */
+	assert_int_equal(bits(i, 0x2c, 23, 0), 0x888);	  /* remote_qpn */
+	assert_int_equal(bits(i, 0xa8, 23, 21), 5);	  /* log_rra_max */
+	assert_int_equal(bits(i, 0xac, 28, 24), 12);	  /* min_rnr_nak */
+	assert_int_equal(bits(i, 0xac, 23, 0), 0x123456); /* next_rcv_psn */
 	check_access(i);
 }
 
@@ -240,24 +240,24 @@ static void test_modify_roce(void **state)
 	assert_int_equal(n_sent, 3);
 	assert_int_equal(bits(0, 0x00, 31, 16), 0x502);
 	assert_int_equal(bits(0, 0x08, 23, 0), 0x777);
-	assert_int_equal(bits(0, 0x18, 12, 11), 3);	/* pm_state */
-	assert_int_equal(bits(0, 0x30, 15, 0), 0x123);	/* pkey_index */
-	assert_int_equal(bits(0, 0x54, 23, 16), 2);	/* vhca_port_num */
+	assert_int_equal(bits(0, 0x18, 12, 11), 3);    /* pm_state */
+	assert_int_equal(bits(0, 0x30, 15, 0), 0x123); /* pkey_index */
+	assert_int_equal(bits(0, 0x54, 23, 16), 2);    /* vhca_port_num */
 	check_access(0);
 	check_rtr(1);
-	assert_int_equal(bits(1, 0x38, 23, 16), 9);   /* src_addr_index */
-	assert_int_equal(bits(1, 0x38, 7, 0), 64);    /* hop_limit */
+	assert_int_equal(bits(1, 0x38, 23, 16), 9);    /* src_addr_index */
+	assert_int_equal(bits(1, 0x38, 7, 0), 64);     /* hop_limit */
 	assert_int_equal(bits(1, 0x3c, 27, 20), 0x68); /* tclass */
 	for (i = 0; i < 16; i++)
 		assert_int_equal(sent[1].in[0x40 + i], 0x30 + i); /* rgid */
-	assert_int_equal(bits(1, 0x50, 21, 16), 0x68 >> 2); /* dscp */
+	assert_int_equal(bits(1, 0x50, 21, 16), 0x68 >> 2);	  /* dscp */
 	sport = bits(1, 0x50, 15, 0);
 	assert_in_range(sport, 0xc000, 0xffff);
-	assert_int_equal(bits(1, 0x54, 30, 28), 3);    /* eth_prio */
-	assert_int_equal(bits(1, 0x54, 23, 16), 2);    /* port */
+	assert_int_equal(bits(1, 0x54, 30, 28), 3);	/* eth_prio */
+	assert_int_equal(bits(1, 0x54, 23, 16), 2);	/* port */
 	assert_int_equal(bits(1, 0x54, 15, 0), 0x5254); /* mac */
 	assert_int_equal(bits(1, 0x58, 31, 0), 0x01020304);
-	assert_int_equal(bits(1, 0x34, 23, 23), 0);    /* grh is InfiniBand's */
+	assert_int_equal(bits(1, 0x34, 23, 23), 0); /* grh is InfiniBand's */
 	check_rts(2);
 }
 
@@ -273,7 +273,7 @@ static void test_modify_ib(void **state)
 	assert_int_equal(gdri_nic_qp_to_rts(&nic, 4, &r, 0x888), 0);
 	check_rtr(1);
 	assert_int_equal(bits(1, 0x34, 15, 0), 0x4321); /* rlid: dword 1 of the path at 0x30 */
-	assert_int_equal(bits(1, 0x54, 27, 24), 3);	 /* sl */
+	assert_int_equal(bits(1, 0x54, 27, 24), 3);	/* sl */
 	assert_int_equal(bits(1, 0x34, 23, 23), 0);
 	for (i = 0; i < 16; i++)
 		assert_int_equal(sent[1].in[0x40 + i], 0);
@@ -322,18 +322,18 @@ static void good_caps(uint8_t *general, uint8_t *atomic, uint8_t *roce)
 	memset(general, 0, PRM_QUERY_HCA_CAP_OUT_BYTES);
 	memset(atomic, 0, PRM_QUERY_HCA_CAP_OUT_BYTES);
 	memset(roce, 0, PRM_QUERY_HCA_CAP_OUT_BYTES);
-	put(general, 0x10, 16, 15);   /* log_max_qp_sz */
-	put(general, 0x18, 16, 22);   /* log_max_cq_sz */
-	put(general, 0x38, 24, 30);   /* log_max_msg */
-	put(general, 0x3c, 0, 1);     /* cqe_version */
-	put(general, 0x40, 1, 1);     /* atomic */
-	put(general, 0x50, 0, 1024);  /* max_wqe_sz_sq */
-	put(atomic, 0x08, 30, 1);     /* atomic_req_8B_endianness_mode */
-	put(atomic, 0x10, 0, 0xf);    /* operations */
-	put(atomic, 0x14, 0, 0xc);    /* size_qp */
-	put(roce, 0x00, 0, 1);	      /* qp_ts_format */
-	put(roce, 0x18, 16, 0xffff);  /* max_src_udp_port */
-	put(roce, 0x18, 0, 0xc000);   /* min_src_udp_port: second half of the dword */
+	put(general, 0x10, 16, 15);  /* log_max_qp_sz */
+	put(general, 0x18, 16, 22);  /* log_max_cq_sz */
+	put(general, 0x38, 24, 30);  /* log_max_msg */
+	put(general, 0x3c, 0, 1);    /* cqe_version */
+	put(general, 0x40, 1, 1);    /* atomic */
+	put(general, 0x50, 0, 1024); /* max_wqe_sz_sq */
+	put(atomic, 0x08, 30, 1);    /* atomic_req_8B_endianness_mode */
+	put(atomic, 0x10, 0, 0xf);   /* operations */
+	put(atomic, 0x14, 0, 0xc);   /* size_qp */
+	put(roce, 0x00, 0, 1);	     /* qp_ts_format */
+	put(roce, 0x18, 16, 0xffff); /* max_src_udp_port */
+	put(roce, 0x18, 0, 0xc000);  /* min_src_udp_port: second half of the dword */
 }
 
 /* Each capability in turn is taken away; the text names it. */
@@ -344,10 +344,10 @@ static void test_caps(void **state)
 		size_t at;
 		const char *name;
 	} needs[] = {
-		{0, 0x10, "log_max_qp_sz"}, {0, 0x18, "log_max_cq_sz"}, {0, 0x3c, "cqe_version"},
-		{0, 0x40, "atomic"}, {0, 0x50, "max_wqe_sz_sq"},
-		{1, 0x08, "atomic_req_8B_endianness_mode"}, {1, 0x10, "atomic_operations"},
-		{1, 0x14, "atomic_size_qp"},
+		{0, 0x10, "log_max_qp_sz"},	{0, 0x18, "log_max_cq_sz"},
+		{0, 0x3c, "cqe_version"},	{0, 0x40, "atomic"},
+		{0, 0x50, "max_wqe_sz_sq"},	{1, 0x08, "atomic_req_8B_endianness_mode"},
+		{1, 0x10, "atomic_operations"}, {1, 0x14, "atomic_size_qp"},
 	};
 	static uint8_t box[3][PRM_QUERY_HCA_CAP_OUT_BYTES];
 	struct gdri_nic_caps caps;
@@ -434,10 +434,10 @@ static int teardown_remote(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create_cq),  cmocka_unit_test(test_create_qp),
+		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_log2),	   cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_log2),	    cmocka_unit_test(test_layout),
 	};
 
 	return cmocka_run_group_tests(tests, setup_remote, teardown_remote);

@@ -29,7 +29,7 @@ void pair_options(struct gdri_options *opt, const char *const *settings)
 	}
 }
 
-static int end_up(struct pair *p, struct pair_end *e)
+static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options *opt)
 {
 	size_t n = PAIR_PES * p->opt.qps_per_pe;
 	int ret;
@@ -42,7 +42,7 @@ static int end_up(struct pair *p, struct pair_end *e)
 		return -GDR_ENOMEM;
 	memset(e->qps, 0, n * sizeof(*e->qps));
 	p->failed = 2;
-	ret = gdri_nic_open(&p->opt, NULL, &e->nic);
+	ret = gdri_nic_open(opt, NULL, &e->nic);
 	if (ret)
 		return ret;
 	p->failed = 3;
@@ -74,14 +74,14 @@ static int connect_all(struct pair *p)
 	return ret;
 }
 
-int pair_up(struct pair *p, const struct gdri_options *opt)
+int pair_up(struct pair *p, const struct gdri_options *opt, const struct gdri_options *other)
 {
 	int i, ret = 0;
 
 	memset(p, 0, sizeof(*p));
 	p->opt = *opt;
 	for (i = 0; i < PAIR_PES && !ret; i++)
-		ret = end_up(p, &p->pe[i]);
+		ret = end_up(p, &p->pe[i], i && other ? other : opt);
 	if (!ret)
 		ret = connect_all(p);
 	if (!ret)

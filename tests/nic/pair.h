@@ -9,7 +9,7 @@
 
 #include "runtime/nic.h"
 
-#define PAIR_PES 2
+#define PAIR_PES  2
 #define PAIR_HEAP (1u << 20)
 
 struct pair_end {
@@ -23,7 +23,7 @@ struct pair_end {
 };
 
 struct pair {
-	struct gdri_options opt;
+	struct gdri_options opt; /* PE 0's */
 	struct pair_end pe[PAIR_PES];
 	int failed; /* number of the step that failed first, 0: none */
 };
@@ -31,8 +31,9 @@ struct pair {
 /* Default options from the table, then "NAME=value" strings, NULL at the end. */
 void pair_options(struct gdri_options *opt, const char *const *settings);
 
-/* 0 or the first error. pair_down is called in either case. */
-int pair_up(struct pair *p, const struct gdri_options *opt);
+/* `other`: the options of PE 1 if they differ (not in the shape of the queues), else NULL. 0 or the
+ * first error. pair_down is called in either case. */
+int pair_up(struct pair *p, const struct gdri_options *opt, const struct gdri_options *other);
 void pair_down(struct pair *p);
 
 /* One work request at a time: writes blocks, rings, waits. */

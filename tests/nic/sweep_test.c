@@ -131,7 +131,7 @@ static int run(unsigned at, int err, int *step)
 	n_ioctls = n_failed = 0;
 	fail_at = at;
 	fail_errno = err;
-	ret = pair_up(&p, &opt);
+	ret = pair_up(&p, &opt, NULL);
 	*step = p.failed;
 	fail_at = UINT32_MAX; /* teardown is not disturbed */
 	pair_down(&p);
@@ -166,8 +166,8 @@ static void sweep(int err)
 	}
 	assert_int_equal(count_queue_memory(), queues);
 	printf("errno %d: %u ioctls, failures refused: open %u, heap %u, buffer %u, queues %u, "
-	       "connect %u; done without: %u\n", err, total, by_step[2], by_step[3], by_step[4],
-	       by_step[5], by_step[6], survived);
+	       "connect %u; done without: %u\n",
+	       err, total, by_step[2], by_step[3], by_step[4], by_step[5], by_step[6], survived);
 	/* Every region, queue, modify and address handle of both PEs has no other way. */
 	assert_int_equal(by_step[3], 2 * 2);
 	assert_int_equal(by_step[4], 2 * 1);

@@ -129,12 +129,16 @@ static void test_dgx_h100(void **state)
 
 	for (i = 0; i < 8; i++) {
 		b = nic_bus[i];
-		snprintf(path, sizeof(path), "pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/"
-			 "0000:%02x:00.0/0000:%02x:00.0", b - 3, b - 3, b - 2, b - 1, b);
+		snprintf(path, sizeof(path),
+			 "pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/"
+			 "0000:%02x:00.0/0000:%02x:00.0",
+			 b - 3, b - 3, b - 2, b - 1, b);
 		snprintf(name, sizeof(name), "mlx5_%u", i);
 		add_nic(t, name, path, i / 4);
-		snprintf(path, sizeof(path), "pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/"
-			 "0000:%02x:02.0/0000:%02x:00.0", b - 3, b - 3, b - 2, b - 1, b + 3);
+		snprintf(path, sizeof(path),
+			 "pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/"
+			 "0000:%02x:02.0/0000:%02x:00.0",
+			 b - 3, b - 3, b - 2, b - 1, b + 3);
 		add_device(t, path, i / 4);
 	}
 	for (i = 0; i < 8; i++) {
@@ -160,12 +164,14 @@ static void test_dgx_a100(void **state)
 
 	for (pair = 0; pair < 4; pair++) {
 		for (i = 0; i < 2; i++) {
-			snprintf(path, sizeof(path), "pci0000:%x0/0000:%x0:01.1/0000:%x1:00.0/"
-				 "0000:%x2:0%u.0/0000:%x%x:00.0", pair + 1, pair + 1, pair + 1,
-				 pair + 1, i, pair + 1, i + 3);
+			snprintf(path, sizeof(path),
+				 "pci0000:%x0/0000:%x0:01.1/0000:%x1:00.0/"
+				 "0000:%x2:0%u.0/0000:%x%x:00.0",
+				 pair + 1, pair + 1, pair + 1, pair + 1, i, pair + 1, i + 3);
 			snprintf(name, sizeof(name), "mlx5_%u", 2 * pair + i);
 			add_nic(t, name, path, pair / 2);
-			snprintf(path, sizeof(path), "pci0000:%x0/0000:%x0:01.1/0000:%x1:00.0/"
+			snprintf(path, sizeof(path),
+				 "pci0000:%x0/0000:%x0:01.1/0000:%x1:00.0/"
 				 "0000:%x2:04.0/0000:%x6:00.0/0000:%x7:0%u.0/0000:%x%x:00.0",
 				 pair + 1, pair + 1, pair + 1, pair + 1, pair + 1, pair + 1, i,
 				 pair + 1, i + 8);
@@ -248,15 +254,15 @@ static void test_edges(void **state)
 		enum gdri_topo_distance d;
 	} cases[] = {
 		{"pci0000:1/0000:10:00.0", "pci0000:17/0000:18:00.0", 0, 0, GDRI_TOPO_NODE},
-		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00/0000:00:01.1/0000:02:00.0", 0, 0,
-		 GDRI_TOPO_PHB},
+		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00/0000:00:01.1/0000:02:00.0", 0,
+		 0, GDRI_TOPO_PHB},
 		{"pci0000:00/0000:00:01.0", "pci0000:00/0000:00:01.0", 0, 0, GDRI_TOPO_PIX},
-		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0001:00/0001:00:01.0/0001:01:00.0", -1, -1,
-		 GDRI_TOPO_NODE},
-		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0001:00/0001:00:01.0/0001:01:00.0", 0, -1,
-		 GDRI_TOPO_SYS},
-		{"pci0002:00/0002:00:00.0/0002:01:00.0", "pci0006:00/0006:00:00.0/0006:01:00.0", 0, 0,
-		 GDRI_TOPO_NODE},
+		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0001:00/0001:00:01.0/0001:01:00.0", -1,
+		 -1, GDRI_TOPO_NODE},
+		{"pci0000:00/0000:00:01.0/0000:01:00.0", "pci0001:00/0001:00:01.0/0001:01:00.0", 0,
+		 -1, GDRI_TOPO_SYS},
+		{"pci0002:00/0002:00:00.0/0002:01:00.0", "pci0006:00/0006:00:00.0/0006:01:00.0", 0,
+		 0, GDRI_TOPO_NODE},
 	};
 	struct gdri_topo_place a, b;
 	size_t i;
