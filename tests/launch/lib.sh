@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by the launcher scripts of this directory: what they share. POSIX sh.
 # The script sets `me`, its name for messages.
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2034
 
 # Prints why nothing was run; 77 is the exit status of a skipped test.
 skip() {
