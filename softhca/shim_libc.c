@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The interposed functions of libc, and nothing else: each hands what is ours
  * to softhca and everything else to libc. Defined without symbol versions, so
- * that they answer references to any version. */
+ * that they answer references to any version. None calls another of them: the
+ * call could end in a sanitizer's function of that name, which calls ours. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -134,7 +135,7 @@ int __openat64_2(int dirfd, const char *path, int flags)
 	return open_at(dirfd, path, flags | O_LARGEFILE, 0);
 }
 
-FILE *fopen(const char *path, const char *mode)
+static FILE *do_fopen(const char *path, const char *mode)
 {
 	char buf[PATH_MAX];
 	const char *real = path_rewrite(path, buf);
@@ -153,9 +154,14 @@ FILE *fopen(const char *path, const char *mode)
 	return real_fopen(real, mode);
 }
 
+FILE *fopen(const char *path, const char *mode)
+{
+	return do_fopen(path, mode);
+}
+
 FILE *fopen64(const char *path, const char *mode)
 {
-	return fopen(path, mode);
+	return do_fopen(path, mode);
 }
 
 DIR *opendir(const char *path)
@@ -180,7 +186,7 @@ int access(const char *path, int mode)
 	return real_access(path_rewrite(path, buf), mode);
 }
 
-char *realpath(const char *path, char *resolved)
+static char *do_realpath(const char *path, char *resolved)
 {
 	char buf[PATH_MAX];
 	const char *real = path_rewrite(path, buf);
@@ -191,16 +197,21 @@ char *realpath(const char *path, char *resolved)
 	return out;
 }
 
+char *realpath(const char *path, char *resolved)
+{
+	return do_realpath(path, resolved);
+}
+
 char *__realpath_chk(const char *path, char *resolved, size_t len)
 {
 	if (resolved && len < PATH_MAX)
 		abort(); /* as glibc's own check: the caller would be overrun */
-	return realpath(path, resolved);
+	return do_realpath(path, resolved);
 }
 
 /* ---- stat ---- */
 
-int stat(const char *path, struct stat *st)
+static int do_stat(const char *path, struct stat *st)
 {
 	char buf[PATH_MAX];
 
@@ -211,7 +222,7 @@ int stat(const char *path, struct stat *st)
 	return real_stat(path_rewrite(path, buf), st);
 }
 
-int lstat(const char *path, struct stat *st)
+static int do_lstat(const char *path, struct stat *st)
 {
 	char buf[PATH_MAX];
 
@@ -222,7 +233,7 @@ int lstat(const char *path, struct stat *st)
 	return real_lstat(path_rewrite(path, buf), st);
 }
 
-int fstat(int fd, struct stat *st)
+static int do_fstat(int fd, struct stat *st)
 {
 	int rc = real_fstat(fd, st);
 
@@ -233,56 +244,71 @@ int fstat(int fd, struct stat *st)
 	return rc;
 }
 
+int stat(const char *path, struct stat *st)
+{
+	return do_stat(path, st);
+}
+
+int lstat(const char *path, struct stat *st)
+{
+	return do_lstat(path, st);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return do_fstat(fd, st);
+}
+
 int stat64(const char *path, struct stat64 *st)
 {
-	return stat(path, (struct stat *)st);
+	return do_stat(path, (struct stat *)st);
 }
 
 int lstat64(const char *path, struct stat64 *st)
 {
-	return lstat(path, (struct stat *)st);
+	return do_lstat(path, (struct stat *)st);
 }
 
 int fstat64(int fd, struct stat64 *st)
 {
-	return fstat(fd, (struct stat *)st);
+	return do_fstat(fd, (struct stat *)st);
 }
 
 /* What programs linked against glibc before 2.33 call. */
 int __xstat(int ver, const char *path, struct stat *st)
 {
 	(void)ver;
-	return stat(path, st);
+	return do_stat(path, st);
 }
 
 int __xstat64(int ver, const char *path, struct stat64 *st)
 {
 	(void)ver;
-	return stat(path, (struct stat *)st);
+	return do_stat(path, (struct stat *)st);
 }
 
 int __lxstat(int ver, const char *path, struct stat *st)
 {
 	(void)ver;
-	return lstat(path, st);
+	return do_lstat(path, st);
 }
 
 int __lxstat64(int ver, const char *path, struct stat64 *st)
 {
 	(void)ver;
-	return lstat(path, (struct stat *)st);
+	return do_lstat(path, (struct stat *)st);
 }
 
 int __fxstat(int ver, int fd, struct stat *st)
 {
 	(void)ver;
-	return fstat(fd, st);
+	return do_fstat(fd, st);
 }
 
 int __fxstat64(int ver, int fd, struct stat64 *st)
 {
 	(void)ver;
-	return fstat(fd, (struct stat *)st);
+	return do_fstat(fd, (struct stat *)st);
 }
 
 /* ---- descriptors ---- */
