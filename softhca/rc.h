@@ -10,7 +10,7 @@
 
 enum {
 	RC_MAX_REQS = 128,	/* WQEs picked up and not completed, power of two */
-	RC_WINDOW_MAX = 128,	/* packets on their way, in all */
+	RC_WINDOW_MAX = 512,	/* packets on their way, in all */
 	RC_WINDOW_START = 64,
 	RC_WINDOW_MIN = 4,
 	RC_ACK_EVERY = 16,	/* acknowledgement requested at least so often */
@@ -75,6 +75,7 @@ struct hca_rc {
 	uint32_t psn_max;	/* highest PSN ever sent, plus one */
 	uint32_t window;	/* packets allowed between una and next */
 	uint32_t acked_in_window;
+	bool lost;		/* something was lost: the window grows slowly from now on */
 	uint32_t since_ackreq;
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;

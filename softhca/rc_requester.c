@@ -47,6 +47,7 @@ void rc_req_reset(struct hca_qp *qp)
 	rc->psn_pick = rc->psn_next = rc->psn_una = rc->psn_max = 0;
 	rc->window = RC_WINDOW_START;
 	rc->acked_in_window = rc->since_ackreq = 0;
+	rc->lost = false;
 	rc->rd_head = rc->rd_tail = 0;
 	rc->wqe_total = 0;
 	rc->deadline = rc->rnr_until = 0;
@@ -538,6 +539,7 @@ static void go_back(struct hca_qp *qp)
 	rc->since_ackreq = RC_ACK_EVERY; /* know soon whether it went through */
 	rc->window = rc->window / 2 > RC_WINDOW_MIN ? rc->window / 2 : RC_WINDOW_MIN;
 	rc->acked_in_window = 0;
+	rc->lost = true;
 	arm_timer(qp);
 	engine_activate(qp);
 }
@@ -551,9 +553,11 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	if (psn_diff(rc->psn_next, una) < 0) {
 		/* An answer to an earlier transmission overtook the repetition. */
 		uint32_t window = rc->window;
+		bool lost = rc->lost;
 
 		go_back(qp);
 		rc->window = window;
+		rc->lost = lost;
 	}
 	while (rc->rd_head != rc->rd_tail &&
 	       psn_diff(una, rc->rd_end[rc->rd_head % RC_MAX_READS]) > 0)
@@ -561,6 +565,8 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	rc->retries = rc->rnr_retries = 0;
 	rc->implied_nak = false;
 	rc->acked_in_window += n;
+	if (!rc->lost) /* doubles each round trip until the first loss */
+		rc->window = rc->window + n < RC_WINDOW_MAX ? rc->window + n : RC_WINDOW_MAX;
 	if (rc->acked_in_window >= rc->window) {
 		rc->acked_in_window = 0;
 		if (rc->window < RC_WINDOW_MAX)
