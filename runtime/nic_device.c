@@ -184,18 +184,18 @@ static int draw_psn(struct gdri_nic *nic)
 
 static void describe(struct gdri_nic *nic, const struct gdri_nic_found *f)
 {
-	char gid[64], where[96];
+	char gid[64], where[96], far[64] = "";
 
 	gdri_gid_text(nic->gid, gid, sizeof(gid));
 	if (nic->link_layer == GDRI_LINK_IB)
 		snprintf(where, sizeof(where), "InfiniBand, LID 0x%04x", nic->lid);
 	else
 		snprintf(where, sizeof(where), "RoCE v2, GID %u (%s)", nic->gid_index, gid);
+	if (f->distance != GDRI_TOPO_UNKNOWN)
+		snprintf(far, sizeof(far), ", distance to the GPU %s", gdri_topo_name(f->distance));
 	snprintf(nic->text, sizeof(nic->text),
-		 "%s port %u, firmware %s, %s, MTU %u, distance to "
-		 "the GPU %s, one of %d usable ports",
-		 nic->name, nic->port, nic->firmware, where, 128u << nic->mtu,
-		 gdri_topo_name(f->distance), f->n_ports);
+		 "%s port %u (one of %d usable), firmware %s, %s, MTU %u%s", nic->name, nic->port,
+		 f->n_ports, nic->firmware, where, 128u << nic->mtu, far);
 	gdri_info("%s", nic->text);
 }
 

@@ -195,6 +195,9 @@ int gdri_nic_find(const char *wanted, const char *near, unsigned turn, struct gd
 	if (!ret) {
 		if (near)
 			gdri_topo_locate("", near, &gpu);
+		if (near && !gpu.path[0])
+			gdri_warn("%s is no PCI device: its distance to the NICs is not known",
+				  near);
 		at = gdri_topo_choose(near ? &gpu : NULL, s->places, s->n, turn, &out->distance);
 		out->ctx = s->ports[at].ctx;
 		out->port = s->ports[at].number;

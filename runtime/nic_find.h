@@ -15,7 +15,7 @@ struct gdri_nic_found {
 	char name[64];
 	uint8_t port;
 	struct ibv_port_attr attr;
-	enum gdri_topo_distance distance;
+	enum gdri_topo_distance distance; /* to `near`; unknown without one */
 	int n_ports; /* usable ports that were looked at */
 };
 

@@ -40,7 +40,7 @@ static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, vo
 
 int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
 {
-	int ret = check_size(nic, "the heap", len);
+	int ret = nic->heap_sync ? -GDR_ESTATE : check_size(nic, "the heap", len);
 
 	if (ret)
 		return ret;

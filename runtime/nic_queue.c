@@ -13,13 +13,22 @@
 
 #include "runtime/log.h"
 
+/* Indexes of blocks are 16 bits wide in WQEs and CQEs; half of that keeps them apart. */
+#define DEPTH_MIN 128u
+#define DEPTH_MAX 32768u
+
 static int check_limits(const struct gdri_nic *nic, int n_pes)
 {
 	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
-	unsigned slots = nic->opt.qps_per_pe;
+	unsigned slots = nic->opt.qps_per_pe, depth = nic->opt.qp_depth;
 
-	if (n_pes < 1)
+	if (n_pes < 1 || !slots)
 		return -GDR_EINVAL;
+	if (depth < DEPTH_MIN || depth > DEPTH_MAX || (depth & (depth - 1))) {
+		gdri_error("GDR_QP_DEPTH=%u: must be a power of two from %u to %u", depth,
+			   DEPTH_MIN, DEPTH_MAX);
+		return -GDR_EOPTION;
+	}
 	if ((unsigned)n_pes > limit) {
 		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
 			   "would take %zu MiB of locked memory on every PE, and the limit is "

@@ -347,6 +347,13 @@ static void test_misuse(void **state)
 	assert_true(other == -GDR_EOPTION || other == 0);
 	gdri_nic_close(nic);
 	pair_options(&opt, settings);
+	opt.qp_depth = 1000;
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
+	qps = aligned_alloc(GDRI_LINE, 2 * opt.qps_per_pe * sizeof(*qps));
+	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), -GDR_EOPTION);
+	free(qps);
+	gdri_nic_close(nic);
+	opt.qp_depth = 1024;
 	opt.pkey = 0x1234;
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
 }
