@@ -192,7 +192,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 	}
 	/* RC completes in order: all before the cause is done. Says nothing for a
 	 * flush that hides the cause. */
-	if (ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) {
+	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {
 		gdri_fence_sys();
 		gdri_max_u64(&qp->done, ce.index);
 	}

@@ -16,6 +16,20 @@
 
 /* ---- completion ---- */
 
+/* The largest index <= r whose low bits (mask: 0xffff) are those of low; below 0 (as
+ * a signed number) when there is none. */
+GDR_DEVICE uint64_t gdri_index_below(uint64_t r, uint64_t low, uint64_t mask)
+{
+	return r - ((r - low) & mask);
+}
+
+/* What a CQE's tail says: every block below is complete. A CQE carries the index of its
+ * WQE's first block. r: rsvd, read at a time that the caller vouches for. */
+GDR_DEVICE uint64_t gdri_tail_done(uint64_t r, uint32_t tail)
+{
+	return gdri_index_below(r, gdri_bswap16((uint16_t)tail) + 1u, 0xffffu);
+}
+
 /* One entry, overwritten by each completion. rsvd is read FIRST: then the result
  * is a lower bound however long this thread is delayed (memory-model, "Wrap"). */
 GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
@@ -29,8 +43,9 @@ GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
 			gdri_cqe_latch(dev, qp, qp->cq);
 		return;
 	}
-	done = r - ((r - (gdri_bswap16((uint16_t)tail) + 1u)) & 0xffffu);
-	if (done <= gdri_ld_relaxed_gpu_u64(&qp->done))
+	done = gdri_tail_done(r, tail);
+	/* signed: after a long delay within the first 65536 blocks it is below 0 */
+	if ((int64_t)done <= (int64_t)gdri_ld_relaxed_gpu_u64(&qp->done))
 		return;
 	gdri_fence_sys(); /* tail and data before it; pairs with the NIC's order of data and CQE */
 	gdri_max_u64(&qp->done, done);
@@ -56,7 +71,7 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 		return 0;
 	}
 	gdri_fence_sys(); /* as in gdri_poll_one */
-	gdri_max_u64(&qp->done, r - ((r - (gdri_bswap16((uint16_t)tail) + 1u)) & 0xffffu));
+	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
 	/* done first: whoever sees the new cq_ci finds done at least there */
 	gdri_fence_gpu();
 	gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checked build: what it refuses, and that the record has file and line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/device/fake_nic.h"
+
+static struct fake *f;
+
+static int setup(void **state)
+{
+	static const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .buffer = 1};
+
+	(void)state;
+	f = fake_start(&opt);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_stop(f);
+	return 0;
+}
+
+static void refused(int ret, uint32_t line)
+{
+	struct gdri_error *e = &f->dev->errors[f->dev->n_errors - 1];
+
+	assert_int_equal(ret, -GDR_EINVAL);
+	assert_int_equal(e->kind, GDRI_ERROR_ARG);
+	assert_int_equal(e->line, line);
+	assert_string_equal(e->file + strlen(e->file) - strlen("test_checked.c"),
+			    "test_checked.c");
+	assert_true(f->dev->n_errors < GDRI_MAX_ERRORS);
+}
+
+#define REFUSED(call) refused(call, __LINE__)
+#define LATCHED(call)                                                                              \
+	do {                                                                                       \
+		assert_true((call) == 0);                                                          \
+		refused(gdr_status(), __LINE__);                                                   \
+		assert_int_equal(gdr_quiet(), -GDR_EINVAL);                                        \
+	} while (0)
+
+static void test_good_calls(void **state)
+{
+	uint8_t any[28] = {1};
+
+	(void)state;
+	assert_int_equal(gdr_put(fake_sym(f, 1), any, sizeof(any), 1), 0);
+	assert_int_equal(gdr_put(fake_sym(f, 1), f->buffer, 65536, 1), 0);
+	assert_int_equal(gdr_put(fake_sym(f, 1), NULL, 0, 1), 0);
+	assert_int_equal(gdr_get(fake_sym(f, 1), fake_sym(f, 5), 1000, 1), 0);
+	assert_int_equal(gdr_double_p(fake_sym(f, 8), 1.5, 1), 0);
+	assert_true(gdr_double_g(fake_sym(f, 8), 1) >= 1.5);
+	assert_int_equal(gdr_int_atomic_fetch_add(fake_sym(f, 16), 1, 1), 0);
+	assert_int_equal(gdr_put_signal(fake_sym(f, 1), any, 3, fake_sym(f, 64), 1,
+					GDR_SIGNAL_ADD, 1), 0);
+	assert_int_equal(gdr_put_block(fake_sym(f, 1), f->buffer, 6, 1), 0);
+	assert_int_equal(gdr_quiet_pe(1), 0);
+	assert_int_equal(f->dev->n_errors, 0);
+}
+
+static void test_ranges(void **state)
+{
+	volatile size_t huge = (size_t)-4; /* the compiler would refuse it too */
+	uint8_t any[64] = {0};
+	uint8_t *end = f->heap[0] + FAKE_HEAP;
+
+	(void)state;
+	REFUSED(gdr_put(any, fake_sym(f, 0), 8, 1));
+	REFUSED(gdr_put(end - 7, fake_sym(f, 0), 8, 1));
+	REFUSED(gdr_put(end, fake_sym(f, 0), 8, 1));
+	REFUSED(gdr_put(f->heap[0], fake_sym(f, 0), 8, 1)); /* control area */
+	REFUSED(gdr_put(fake_sym(f, 0), fake_sym(f, 0), huge, 1));
+	REFUSED(gdr_put(fake_sym(f, 0), NULL, 4, 1));
+	REFUSED(gdr_put(fake_sym(f, 0), any, 29, 1));
+	REFUSED(gdr_put(fake_sym(f, 0), f->buffer + 1, 65536, 1));
+	REFUSED(gdr_put(fake_sym(f, 0), end - 100, 101, 1));
+	REFUSED(gdr_get(any, fake_sym(f, 0), 8, 1));
+	REFUSED(gdr_get_nbi_warp(fake_sym(f, 0), end - 1, 8, 1));
+	REFUSED(gdr_int_put(fake_sym(f, 0), fake_sym(f, 0), ((size_t)-1 / 4) + 2, 1));
+	LATCHED(gdr_int_g((int *)(void *)end, 1));
+}
+
+static void test_pes_and_enums(void **state)
+{
+	(void)state;
+	REFUSED(gdr_put(fake_sym(f, 0), fake_sym(f, 0), 8, 2));
+	REFUSED(gdr_put(fake_sym(f, 0), fake_sym(f, 0), 8, -1));
+	REFUSED(gdr_quiet_pe(2));
+	REFUSED(gdr_int_p(fake_sym(f, 0), 1, 1000000));
+	REFUSED(gdr_signal_op(fake_sym(f, 0), 1, 2, 1));
+	REFUSED(gdr_put_signal(fake_sym(f, 0), fake_sym(f, 0), 8, fake_sym(f, 64), 1, -1, 1));
+	REFUSED(gdr_signal_wait_until(fake_sym(f, 0), 6, 1));
+	REFUSED(gdr_signal_wait_until_from(fake_sym(f, 0), GDR_CMP_EQ, 1, 2));
+	REFUSED(gdr_int_wait_until(fake_sym(f, 0), -1, 1));
+	LATCHED(gdr_uint64_atomic_swap(fake_sym(f, 0), 1, 2));
+	LATCHED(gdr_int_test(fake_sym(f, 0), 77, 0));
+}
+
+static void test_alignment(void **state)
+{
+	(void)state;
+	REFUSED(gdr_int_p(fake_sym(f, 2), 1, 1));
+	REFUSED(gdr_uint64_atomic_add(fake_sym(f, 4), 1, 1));
+	REFUSED(gdr_signal_op(fake_sym(f, 4), 1, GDR_SIGNAL_SET, 1));
+	REFUSED(gdr_double_put(fake_sym(f, 4), fake_sym(f, 8), 1, 1));
+	REFUSED(gdr_double_get(fake_sym(f, 8), fake_sym(f, 4), 1, 1));
+	LATCHED(gdr_uint64_atomic_fetch(fake_sym(f, 4), 1));
+	LATCHED(gdr_short_g(fake_sym(f, 1), 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_good_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pes_and_enums, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_alignment, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits that expire: who is named at the end of the chain, over mapped heaps and
+ * by queue. The other PEs' records are written by the test; those of PEs that
+ * live have a thread that moves their beat. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/device/fake_nic.h"
+
+#define N_PES 5
+
+static struct fake *f;
+static pthread_t beats;
+static int stop;
+static int alive[N_PES];
+
+static void *beat(void *arg)
+{
+	int pe;
+
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		for (pe = 1; pe < N_PES; pe++)
+			if (__atomic_load_n(&alive[pe], __ATOMIC_RELAXED))
+				__atomic_fetch_add(&((struct gdri_ctl *)f->heap[pe])->waits[1].beat,
+						   1, __ATOMIC_RELAXED);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static void start(int mapped)
+{
+	struct fake_options opt = {.n_pes = N_PES, .n_slots = 1, .depth = 128, .timeout_ms = 60};
+	int pe;
+
+	opt.mapped = mapped;
+	f = fake_start(&opt);
+	stop = 0;
+	for (pe = 0; pe < N_PES; pe++)
+		alive[pe] = 0;
+	assert_int_equal(pthread_create(&beats, NULL, beat, NULL), 0);
+}
+
+static void finish(void)
+{
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(beats, NULL);
+	fake_stop(f);
+}
+
+static void says(int pe, int record, uint32_t state, int peer, int lives)
+{
+	struct gdri_wait *w = &((struct gdri_ctl *)f->heap[pe])->waits[record];
+
+	w->peer = peer;
+	w->op = GDRI_SIGNAL_WAIT;
+	w->since_ns = 1;
+	__atomic_store_n(&w->state, state, __ATOMIC_RELEASE);
+	__atomic_store_n(&alive[pe], lives, __ATOMIC_RELAXED);
+}
+
+static void expect(int ret, int status, int culprit, int neighbour)
+{
+	struct gdri_error *e = &f->dev->errors[f->dev->n_errors - 1];
+	int pe;
+
+	assert_int_equal(ret, status);
+	assert_int_equal(e->state, 2);
+	assert_int_equal(e->kind, GDRI_ERROR_WAIT);
+	assert_int_equal(e->status, status);
+	assert_int_equal(e->peer, culprit);
+	assert_int_equal(e->waited_for, neighbour);
+	assert_int_equal(e->op, GDRI_SIGNAL_WAIT);
+	assert_true(e->waited_ns >= 1000000);
+	assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
+	assert_int_equal(f->dev->ctl->waits[0].peer, culprit);
+	assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
+	assert_int_equal(f->dev->failed, culprit + 1);
+	for (pe = 1; f->opt.mapped && pe < N_PES; pe++)
+		if (pe != culprit)
+			assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], culprit + 1);
+}
+
+static int wait_from(int pe)
+{
+	return gdr_signal_wait_until_from(fake_sym(f, 0), GDR_CMP_EQ, 1, pe);
+}
+
+/* 1 waits for 2, 2 for 3, which stands still. */
+static void chain_to_stopped(int mapped)
+{
+	start(mapped);
+	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
+	says(2, 1, GDRI_WAIT_WAITING, 3, 1);
+	says(3, 1, GDRI_WAIT_WAITING, 4, 0);
+	expect(wait_from(1), -GDR_ETIMEOUT, 3, 1);
+	finish();
+}
+
+/* 1 waits for 4, which is not waiting for anybody. */
+static void chain_to_idle(int mapped)
+{
+	start(mapped);
+	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	finish();
+}
+
+/* 1 gave up because of 3 and went on; 3 is idle. */
+static void chain_past_failed(int mapped)
+{
+	start(mapped);
+	says(1, 0, GDRI_WAIT_FAILED, 3, 1);
+	expect(wait_from(1), -GDR_ETIMEOUT, 3, 1);
+	finish();
+}
+
+/* All wait in a circle, oneself in it; 4 outside of it stands still. */
+static void circle(int mapped)
+{
+	start(mapped);
+	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
+	says(2, 1, GDRI_WAIT_WAITING, 0, 1);
+	says(3, 1, GDRI_WAIT_WAITING, 1, 1);
+	says(4, 1, GDRI_WAIT_WAITING, 1, 0);
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	finish();
+}
+
+/* Nobody knows who writes: the one that stands still is found. */
+static void unknown_writer(int mapped)
+{
+	start(mapped);
+	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
+	says(2, 1, GDRI_WAIT_WAITING, -1, 1);
+	says(3, 1, GDRI_WAIT_WAITING, 1, 0);
+	expect(gdr_signal_wait_until(fake_sym(f, 0), GDR_CMP_EQ, 1), -GDR_ETIMEOUT, 3, -1);
+	finish();
+}
+
+static void test_chains(void **state)
+{
+	int mapped;
+
+	(void)state;
+	for (mapped = 0; mapped < 2; mapped++) {
+		chain_to_stopped(mapped);
+		chain_to_idle(mapped);
+		chain_past_failed(mapped);
+		circle(mapped);
+		unknown_writer(mapped);
+	}
+}
+
+/* 1 waits for 2; reading from 2 ends in retries exceeded. */
+static void test_unreachable(void **state)
+{
+	(void)state;
+	start(0);
+	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
+	f->qps[2].fail_syndrome = 0x15;
+	expect(wait_from(1), -GDR_EPEERLOST, 2, 1);
+	assert_int_equal(f->dev->errors[0].kind, GDRI_ERROR_CQE);
+	assert_int_equal(f->dev->errors[0].status, -GDR_ERETRY);
+	finish();
+	/* 2 left a notice before it went: it blamed 4, which is idle */
+	start(0);
+	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
+	f->qps[2].fail_syndrome = 0x15;
+	f->dev->ctl->notice[2] = 4 + 1;
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	finish();
+}
+
+/* The queue to the PE waited for broke: the wait ends long before its limit. */
+static void test_broken_queue(void **state)
+{
+	uint64_t t;
+
+	(void)state;
+	start(0);
+	f->dev->timeout_ns = 20000000000ull;
+	f->qps[1].fail_syndrome = 0x15;
+	assert_int_equal(gdr_int_p(fake_sym(f, 64), 1, 1), 0);
+	t = gdr_clock_ns();
+	expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
+	assert_true(gdr_clock_ns() - t < 5000000000ull);
+	finish();
+}
+
+/* While it waits a PE says so; when it is over it does not. */
+static void *answer(void *arg)
+{
+	struct gdri_wait *w = &f->dev->ctl->waits[1];
+	uint32_t b;
+	int *seen = arg;
+
+	while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != GDRI_WAIT_WAITING)
+		usleep(100);
+	b = __atomic_load_n(&w->beat, __ATOMIC_RELAXED);
+	usleep(10000);
+	*seen = w->peer == 3 && w->op == GDRI_SIGNAL_WAIT && w->addr == FAKE_USER &&
+		__atomic_load_n(&w->beat, __ATOMIC_RELAXED) != b;
+	__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_records(void **state)
+{
+	pthread_t t;
+	int seen = 0;
+
+	(void)state;
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	assert_int_equal(pthread_create(&t, NULL, answer, &seen), 0);
+	assert_int_equal(wait_from(3), 0);
+	pthread_join(t, NULL);
+	assert_int_equal(seen, 1);
+	assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
+	assert_int_equal(f->dev->n_errors, 0);
+	finish();
+}
+
+static void *abort_later(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+	__atomic_store_n(f->dev->abort, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_abort(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	assert_int_equal(pthread_create(&t, NULL, abort_later, NULL), 0);
+	assert_int_equal(wait_from(3), -GDR_EABORTED);
+	pthread_join(t, NULL);
+	assert_int_equal(gdr_barrier_all(), -GDR_EABORTED);
+	finish();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chains),	     cmocka_unit_test(test_unreachable),
+		cmocka_unit_test(test_broken_queue), cmocka_unit_test(test_records),
+		cmocka_unit_test(test_abort),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
