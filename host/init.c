@@ -5,12 +5,18 @@
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 
-int gdr_init(void)
+/* For callers that do not come through the header, as other languages do. */
+int(gdr_init)(void)
 {
-	return gdr_init_attr(NULL);
+	return gdri_init_abi(NULL, GDR_ABI_VERSION);
 }
 
-int gdr_init_attr(const struct gdr_init_attr *attr)
+int(gdr_init_attr)(const struct gdr_init_attr *attr)
+{
+	return gdri_init_abi(attr, GDR_ABI_VERSION);
+}
+
+int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 {
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
 
@@ -20,7 +26,7 @@ int gdr_init_attr(const struct gdr_init_attr *attr)
 			b->finalize(b, 1000); /* ours from the call on */
 		return -GDR_ESTATE;
 	}
-	return gdri_state_up(attr);
+	return gdri_state_up(attr, abi_version);
 }
 
 /* Refused arguments harm nobody; all other records mean that a queue or a peer is lost. */

@@ -222,6 +222,15 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
 }
 
+static void check_abi(struct gdri_state *st, int abi_version)
+{
+	if (abi_version == GDR_ABI_VERSION)
+		return;
+	gdri_error("the program was compiled with headers of ABI %d, the library has ABI %d (gdr %s): "
+		   "compile it again", abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
+	st->pending = -GDR_EVERSION;
+}
+
 static void announce(const struct gdri_state *st)
 {
 	int i, mapped = 0;
@@ -235,7 +244,7 @@ static void announce(const struct gdri_state *st)
 		  st->nic ? gdri_nic_text(st->nic) : "");
 }
 
-int gdri_state_up(const struct gdr_init_attr *attr)
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
 	struct gdri_state *st = calloc(1, sizeof(*st));
@@ -250,6 +259,7 @@ int gdri_state_up(const struct gdr_init_attr *attr)
 	st->share.listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
 	take_options(st, attr);
+	check_abi(st, abi_version);
 	ret = execute(st);
 	if (ret) {
 		gdri_state_down(st, false);

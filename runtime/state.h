@@ -65,7 +65,8 @@ struct gdri_state {
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
 
-int gdri_state_up(const struct gdr_init_attr *attr);
+/* abi_version: that of the program's headers. */
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);
 /* graceful: wait for the peers. */
 void gdri_state_down(struct gdri_state *st, bool graceful);
 
