@@ -24,6 +24,7 @@ static void symmetric(void)
 	CHECK(all);
 	for (int i = 0; i < multi_n; i++)
 		CHECK_EQ(all[i], 0);
+	CHECK_OK(gdr_barrier_all()); /* everybody has looked */
 	for (int pe = 0; pe < multi_n; pe++) {
 		int v = multi_pe + 100;
 
@@ -69,28 +70,37 @@ static void churn(void)
 		CHECK_OK(gdr_free(object[s]));
 }
 
+/* NULL on every PE, and the status says why until a quiet reports it. */
+static void refused(const void *p, int status)
+{
+	CHECK(!p);
+	CHECK_EQ(gdr_host_status(), status);
+	CHECK_EQ(gdr_host_quiet(), status);
+	CHECK_OK(gdr_host_status());
+}
+
 static void refusals(void)
 {
 	struct gdr_heap_info info;
 	void *p;
-	int ret;
 
 	CHECK(!gdr_malloc(0));
+	CHECK_OK(gdr_host_status());
 	CHECK_OK(gdr_free(NULL));
 	CHECK_OK(gdr_heap_query(&info));
-	CHECK(!gdr_malloc(info.size * 2));
-	CHECK(!gdr_calloc((size_t)1 << 40, (size_t)1 << 40)); /* the product overflows */
-	CHECK(!gdr_align(48, 100));
+	refused(gdr_malloc(info.size * 2), -GDR_ENOMEM);
+	/* the product overflows */
+	refused(gdr_calloc((size_t)1 << 40, (size_t)1 << 40), -GDR_ENOMEM);
+	refused(gdr_align(48, 100), -GDR_EINVAL);
 	if (multi_n > 1) {
-		CHECK(!gdr_malloc(multi_pe == multi_n - 1 ? 2000 : 1000));
+		refused(gdr_malloc(multi_pe == multi_n - 1 ? 2000 : 1000), -GDR_EMISMATCH);
 		p = gdr_malloc(1000); /* the heaps still agree */
 		CHECK(p);
-		ret = gdr_free(multi_pe ? p : NULL);
-		CHECK_EQ(ret, -GDR_EMISMATCH);
+		CHECK_EQ(gdr_free(multi_pe ? p : NULL), -GDR_EMISMATCH);
 		CHECK_OK(gdr_free(p));
 	}
-	ret = gdr_free(&info);
-	CHECK_EQ(ret, -GDR_EINVAL);
+	CHECK_EQ(gdr_free(&info), -GDR_EINVAL);
+	gdr_host_quiet();
 }
 
 /* All of it in the largest piece, and again. */
@@ -104,7 +114,7 @@ static void exhaust(void)
 		CHECK_OK(gdr_heap_query(&info));
 		p = gdr_malloc(info.largest_free);
 		CHECK(p);
-		CHECK(!gdr_malloc(info.largest_free));
+		refused(gdr_malloc(info.largest_free), -GDR_ENOMEM);
 		CHECK_OK(gdr_free(p));
 	}
 }

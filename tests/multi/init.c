@@ -34,7 +34,7 @@ static void once(size_t heap_size, int round)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	struct gdr_heap_info info;
-	int *word, v = round, got = -1, next;
+	int *word, v = round, next;
 
 	attr.heap_size = heap_size;
 	CHECK_OK(gdr_init_attr(&attr));
@@ -42,14 +42,14 @@ static void once(size_t heap_size, int round)
 	multi_n = gdr_host_n_pes();
 	CHECK_OK(gdr_heap_query(&info));
 	CHECK(info.size + (1u << 20) >= heap_size);
-	word = gdr_calloc(1, sizeof(int));
+	word = gdr_calloc(2, sizeof(int));
 	CHECK(word);
 	next = (multi_pe + 1) % multi_n;
 	CHECK_OK(gdr_host_put(word, &v, sizeof(v), next));
 	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(*word, round);
-	CHECK_OK(gdr_host_get(&got, word, sizeof(got), next));
-	CHECK_EQ(got, round);
+	CHECK_OK(gdr_host_get(word + 1, word, sizeof(int), next));
+	CHECK_EQ(word[1], round);
 	CHECK_OK(gdr_finalize());
 }
 

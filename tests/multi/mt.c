@@ -10,7 +10,7 @@ enum { STREAMS = 3, THREADS = 3, WORDS = 64, ROUNDS = 40 };
 struct mt {
 	uint64_t *area;	 /* [n_pes][STREAMS + THREADS][WORDS], each written by one */
 	uint64_t *count; /* everybody counts on PE 0 */
-	uint64_t *back;	 /* local: [STREAMS][WORDS] */
+	uint64_t *back;	 /* local: [STREAMS + THREADS][WORDS] */
 	int stream, pe;
 	struct multi_report *report;
 };
@@ -48,7 +48,8 @@ struct thread {
 static void *host_work(void *arg)
 {
 	struct thread *t = arg;
-	uint64_t *mine = slot(t->a, multi_pe, t->writer), v[WORDS], back[WORDS];
+	uint64_t *mine = slot(t->a, multi_pe, t->writer), v[WORDS];
+	uint64_t *back = t->a->back + t->writer * WORDS;
 
 	for (uint64_t k = 1; k <= ROUNDS; k++) {
 		for (unsigned i = 0; i < WORDS; i++)
@@ -88,7 +89,7 @@ int main(void)
 	a.report = multi_report_new();
 	a.area = gdr_calloc((size_t)multi_n * (STREAMS + THREADS) * WORDS, 8);
 	a.count = gdr_calloc(1, 8);
-	a.back = gdr_calloc(STREAMS * WORDS, 8);
+	a.back = gdr_calloc((STREAMS + THREADS) * WORDS, 8);
 	CHECK(a.area && a.count && a.back);
 	a.pe = (multi_pe + 1) % multi_n;
 	start(&a, streams, threads);
