@@ -112,6 +112,13 @@ static void *copy_words(void *dst, const void *src, size_t len)
 
 		memcpy(&v, src, 4);
 		__atomic_store_n((uint32_t *)dst, v, __ATOMIC_RELEASE);
+	} else if (len == sizeof(((struct gdri_ctl *)0)->waits)) {
+		size_t i; /* records of waits are read while their owner writes them */
+
+		for (i = 0; i < len / 4; i++)
+			__atomic_store_n((uint32_t *)dst + i,
+					 __atomic_load_n((const uint32_t *)src + i, __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
 	} else {
 		memcpy(dst, src, len);
 	}

@@ -40,9 +40,9 @@ static void start(int mapped)
 
 	opt.mapped = mapped;
 	f = fake_start(&opt);
-	stop = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	for (pe = 0; pe < N_PES; pe++)
-		alive[pe] = 0;
+		__atomic_store_n(&alive[pe], 0, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_create(&beats, NULL, beat, NULL), 0);
 }
 

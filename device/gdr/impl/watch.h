@@ -9,13 +9,22 @@
 
 #define GDRI_WATCH_FIRST_NS 1000000ull	/* a wait this long is published */
 #define GDRI_WATCH_EVERY_NS 4000000ull	/* then a look at queues and clock */
-#define GDRI_WATCH_STILL_NS 400000000ull /* a beat that rests for so long stands still */
+/* Limits of the diagnosis, which comes on top of GDR_TIMEOUT. They do not shrink with it:
+ * on a crowded machine a PE that lives may not run for a while. */
+#define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
 #define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
-#define GDRI_WATCH_ALL_NS 5000000000ull /* whole diagnosis */
+#define GDRI_WATCH_HOP_MIN_NS 250000000ull
+#define GDRI_WATCH_ALL_NS 5000000000ull /* all of it, */
+#define GDRI_WATCH_ALL_MORE_NS 2000000000ull /* and at most this more than GDR_TIMEOUT */
 
 GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+GDR_DEVICE_COLD uint64_t gdri_clamp_u64(uint64_t v, uint64_t low, uint64_t high)
+{
+	return v < low ? low : v > high ? high : v;
 }
 
 GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
@@ -117,7 +126,8 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, int pe, int i, uint64_
 GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev, int pe,
 							 uint64_t deadline)
 {
-	uint64_t hop = gdri_min_u64(GDRI_WATCH_HOP_NS, dev->timeout_ns / 4);
+	uint64_t hop = gdri_clamp_u64(dev->timeout_ns / 4, GDRI_WATCH_HOP_MIN_NS,
+				      GDRI_WATCH_HOP_NS);
 	uint32_t i;
 	int ret;
 
@@ -187,8 +197,7 @@ enum gdri_watch_found {
 GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, int pe, uint64_t deadline,
 				       int32_t *next)
 {
-	uint64_t still = gdri_min_u64(GDRI_WATCH_STILL_NS, dev->timeout_ns / 2);
-	uint64_t until = gdri_min_u64(deadline, gdr_clock_ns() + still);
+	uint64_t until = gdri_min_u64(deadline, gdr_clock_ns() + GDRI_WATCH_STILL_NS);
 	const struct gdri_wait *rec = gdri_watch_fetch(dev, pe, deadline);
 	struct gdri_look first, now;
 	uint32_t round;
@@ -302,7 +311,8 @@ GDR_DEVICE_COLD int gdri_watch_diagnose(struct gdri_dev *dev, const struct gdri_
 					int32_t *end)
 {
 	uint64_t deadline = gdr_clock_ns() +
-			    gdri_min_u64(GDRI_WATCH_ALL_NS, dev->timeout_ns + GDRI_WATCH_STILL_NS);
+			    gdri_min_u64(GDRI_WATCH_ALL_NS,
+					 dev->timeout_ns + GDRI_WATCH_ALL_MORE_NS);
 	uint32_t unlocked = 0, round = 64;
 	int ret;
 
