@@ -135,6 +135,7 @@ static int stopped(struct err *a)
 	CHECK_OK(gdr_host_put(pids + multi_pe, &pid, sizeof(pid), 0));
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == last) {
+		multi_sleep_us(300000); /* the others have left the barrier */
 		raise(SIGSTOP);
 		return leave();
 	}
