@@ -152,9 +152,9 @@ static void test_dgx_h100(void **state)
 	assert_int_equal(gdri_topo_between(&t->nics[0], &t->nics[4]), GDRI_TOPO_SYS);
 }
 
-/* NVIDIA DGX A100 System Architecture (white paper), figure of the system topology: two GPUs and
- * two ConnectX-6 share a PCIe switch complex, which nvidia-smi topo -m shows as PXB to both NICs:
- * the GPUs are one switch level further down. */
+/* DGX A100, nvidia-smi topo -m as published in rapidsai/ucx-py #749: two GPUs and two ConnectX-6 are
+ * PXB to each other and SYS to all others; by the PCI tree in NVIDIA/nccl #1505 the GPUs are switch
+ * levels below the NICs. The bus numbers here are made up. */
 static void test_dgx_a100(void **state)
 {
 	struct tree *t = *state;
@@ -169,13 +169,13 @@ static void test_dgx_a100(void **state)
 				 "0000:%x2:0%u.0/0000:%x%x:00.0",
 				 pair + 1, pair + 1, pair + 1, pair + 1, i, pair + 1, i + 3);
 			snprintf(name, sizeof(name), "mlx5_%u", 2 * pair + i);
-			add_nic(t, name, path, pair / 2);
+			add_nic(t, name, path, (int)pair);
 			snprintf(path, sizeof(path),
 				 "pci0000:%x0/0000:%x0:01.1/0000:%x1:00.0/"
 				 "0000:%x2:04.0/0000:%x6:00.0/0000:%x7:0%u.0/0000:%x%x:00.0",
 				 pair + 1, pair + 1, pair + 1, pair + 1, pair + 1, pair + 1, i,
 				 pair + 1, i + 8);
-			add_device(t, path, pair / 2);
+			add_device(t, path, (int)pair);
 		}
 	}
 	for (pair = 0; pair < 4; pair++) {
@@ -185,9 +185,11 @@ static void test_dgx_a100(void **state)
 			assert_int_equal(d, GDRI_TOPO_PXB);
 		}
 	}
+	assert_int_equal(gdri_topo_between(&t->nics[0], &t->nics[2]), GDRI_TOPO_SYS);
 }
 
-/* A common two-socket server: a GPU on each socket, one NIC in a slot of the first. */
+/* A two-socket server: GPUs on both sockets, one NIC in a slot of the first. The host bridges are
+ * those that lspci shows on two-socket Xeon Scalable servers: 17, 3a first, ae second socket. */
 static void test_two_sockets_one_nic(void **state)
 {
 	struct tree *t = *state;
@@ -205,7 +207,8 @@ static void test_two_sockets_one_nic(void **state)
 	assert_int_equal(d, GDRI_TOPO_SYS);
 }
 
-/* A NIC with two ports is two functions of one PCI device: equally near, so taken in turn; a
+/* A NIC with two ports is two functions of one PCI device (ConnectX-6 adapter cards user manual, lspci
+ * of a dual-port card: 3b:00.0 and 3b:00.1): equally near, so taken in turn; a
  * third NIC across the socket is never taken. */
 static void test_multi_port(void **state)
 {
