@@ -188,28 +188,41 @@ static void test_dgx_a100(void **state)
 	assert_int_equal(gdri_topo_between(&t->nics[0], &t->nics[2]), GDRI_TOPO_SYS);
 }
 
-/* A two-socket server: GPUs on both sockets, one NIC in a slot of the first. The host bridges are
- * those that lspci shows on two-socket Xeon Scalable servers: 17, 3a first, ae second socket. */
+/* Two sockets, V100s on both, one ConnectX-5: lspci -t as published in NVIDIA/nccl #246 shows the NIC
+ * (58:00.0) and two GPUs (5c:00.0, 60:00.0) at one inner switch below host bridge 53. The other GPUs
+ * of the test are made up: below the outer switch, at other host bridges, on the other socket. */
+#define OUTER "pci0000:53/0000:53:00.0/0000:54:00.0/"
+#define INNER OUTER "0000:55:04.0/0000:56:00.0/"
 static void test_two_sockets_one_nic(void **state)
 {
+	static const struct {
+		const char *path, *gpu;
+		int numa;
+		enum gdri_topo_distance d;
+	} gpus[] = {
+		{INNER "0000:57:08.0/0000:5c:00.0", "0000:5c:00.0", 0, GDRI_TOPO_PIX},
+		{INNER "0000:57:0c.0/0000:60:00.0", "0000:60:00.0", 0, GDRI_TOPO_PIX},
+		{OUTER "0000:55:08.0/0000:6c:00.0", "0000:6c:00.0", 0, GDRI_TOPO_PXB},
+		{"pci0000:53/0000:53:02.0/0000:7c:00.0", "0000:7c:00.0", 0, GDRI_TOPO_PHB},
+		{"pci0000:17/0000:17:00.0/0000:18:00.0", "0000:18:00.0", 0, GDRI_TOPO_NODE},
+		{"pci0000:ae/0000:ae:00.0/0000:af:00.0", "0000:af:00.0", 1, GDRI_TOPO_SYS},
+	};
 	struct tree *t = *state;
 	enum gdri_topo_distance d;
+	unsigned i;
 
-	add_nic(t, "mlx5_0", "pci0000:3a/0000:3a:00.0/0000:3b:00.0", 0);
-	add_device(t, "pci0000:3a/0000:3a:02.0/0000:3c:00.0", 0);
-	add_device(t, "pci0000:17/0000:17:00.0/0000:18:00.0", 0);
-	add_device(t, "pci0000:ae/0000:ae:00.0/0000:af:00.0", 1);
-	assert_int_equal(choose(t, "0000:3c:00.0", 1, &d), 0);
-	assert_int_equal(d, GDRI_TOPO_PHB);
-	assert_int_equal(choose(t, "0000:18:00.0", 1, &d), 0);
-	assert_int_equal(d, GDRI_TOPO_NODE);
-	assert_int_equal(choose(t, "0000:af:00.0", 7, &d), 0);
-	assert_int_equal(d, GDRI_TOPO_SYS);
+	add_nic(t, "mlx5_0", INNER "0000:57:04.0/0000:58:00.0", 0);
+	for (i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+		add_device(t, gpus[i].path, gpus[i].numa);
+		assert_int_equal(choose(t, gpus[i].gpu, i, &d), 0);
+		assert_int_equal(d, gpus[i].d);
+	}
 }
 
-/* A NIC with two ports is two functions of one PCI device (ConnectX-6 adapter cards user manual, lspci
- * of a dual-port card: 3b:00.0 and 3b:00.1): equally near, so taken in turn; a
- * third NIC across the socket is never taken. */
+/* A NIC with two ports is two functions of one PCI device. nvidia-smi topo -m as published in
+ * NVIDIA/nccl-tests #320: mlx5_0 and mlx5_1 are PIX to each other, PHB to one GPU and NODE to two
+ * others; bus numbers are made up. Equally near, they are taken in turn; another NIC across the
+ * socket (not of that machine) is never taken. */
 static void test_multi_port(void **state)
 {
 	struct tree *t = *state;
@@ -220,10 +233,13 @@ static void test_multi_port(void **state)
 	add_nic(t, "mlx5_0", "pci0000:3a/0000:3a:00.0/0000:3b:00.0", 0);
 	add_nic(t, "mlx5_1", "pci0000:3a/0000:3a:00.0/0000:3b:00.1", 0);
 	add_device(t, "pci0000:3a/0000:3a:02.0/0000:3c:00.0", 0);
+	add_device(t, "pci0000:17/0000:17:00.0/0000:18:00.0", 0);
 	assert_int_equal(gdri_topo_between(&t->nics[1], &t->nics[2]), GDRI_TOPO_PIX);
 	for (turn = 0; turn < 8; turn++) {
 		assert_int_equal(choose(t, "0000:3c:00.0", turn, &d), 1 + turn % 2);
 		assert_int_equal(d, GDRI_TOPO_PHB);
+		assert_int_equal(choose(t, "0000:18:00.0", turn, &d), 1 + turn % 2);
+		assert_int_equal(d, GDRI_TOPO_NODE);
 		/* without a GPU nothing is near: all are taken in turn */
 		assert_int_equal(choose(t, NULL, turn, &d), turn % 3);
 		assert_int_equal(d, GDRI_TOPO_UNKNOWN);
