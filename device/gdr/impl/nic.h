@@ -320,6 +320,7 @@ GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp
 			base = (uint64_t)(int64_t)ret;
 	}
 	base = gdr_shfl_u64(mask, base, leader);
+	gdr_sync_warp(mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
 	if ((int64_t)base < 0)
 		return (int)(int64_t)base;
 	p->mask = mask;

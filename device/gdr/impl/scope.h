@@ -71,8 +71,11 @@ GDR_DEVICE int gdri_block_bcast(int v)
 
 GDR_DEVICE int gdri_scope_bcast(int scope, int v)
 {
-	if (scope == GDRI_WARP)
-		return (int)gdr_shfl_u32(gdri_warp_mask(), (uint32_t)v, 0);
+	if (scope == GDRI_WARP) {
+		v = (int)gdr_shfl_u32(gdri_warp_mask(), (uint32_t)v, 0);
+		gdr_sync_warp(gdri_warp_mask()); /* a shuffle orders no memory */
+		return v;
+	}
 	if (scope == GDRI_BLOCK)
 		return gdri_block_bcast(v);
 	return v;
