@@ -156,22 +156,27 @@ int gdri_up_link_out(struct gdri_state *st)
 	return ret;
 }
 
-/* What the others wrote here, once all are done. */
+/* What the others wrote here, once all are done. The words first: each was the last that
+ * its PE wrote, so that reading it orders what that PE wrote before. */
 int gdri_up_link_in(struct gdri_state *st)
 {
 	struct gdri_ctl *ctl = st->dev->ctl;
-	long at = differs(ctl->link_data[1], st->pe, 1);
+	uint64_t word;
+	long at;
 	int i;
 
-	if (at >= 0) {
-		gdri_error("link check: byte %ld of what the PEs wrote here is wrong", at);
-		return -GDR_ELINK;
-	}
 	for (i = 0; i < st->n_pes; i++) {
-		if (ctl->link[i] == 0x1005u + (unsigned int)i)
+		/* acquire: pairs with the peer's atomic, or the NIC's order */
+		word = __atomic_load_n(&ctl->link[i], __ATOMIC_ACQUIRE);
+		if (word == 0x1005u + (unsigned int)i)
 			continue;
 		gdri_error("link check: PE %d left 0x%llx here, expected 0x%x", i,
-			   (unsigned long long)ctl->link[i], 0x1005u + (unsigned int)i);
+			   (unsigned long long)word, 0x1005u + (unsigned int)i);
+		return -GDR_ELINK;
+	}
+	at = differs(ctl->link_data[1], st->pe, 1);
+	if (at >= 0) {
+		gdri_error("link check: byte %ld of what the PEs wrote here is wrong", at);
 		return -GDR_ELINK;
 	}
 	return 0;
