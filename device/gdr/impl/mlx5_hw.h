@@ -87,11 +87,12 @@ struct gdri_wqe_masked_cs8_masks {
 };
 
 struct gdri_cqe {
-	uint8_t rsvd0[36];
+	uint8_t rsvd0[32];
 	gdri_be32_t user_index;
 	gdri_be32_t imm;
+	uint8_t rsvd1[4];
 	gdri_be32_t byte_cnt;
-	uint8_t rsvd1[6];
+	uint8_t rsvd2[6];
 	uint8_t vendor_syndrome; /* 54, 55: error CQEs only */
 	uint8_t syndrome;
 	gdri_be32_t wqe_opcode_qpn; /* 56: 31:24 opcode of the WQE, 23:0 QP number */
@@ -119,6 +120,8 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_wqe_masked_fa4) == 16, "PRM: masked atomic 
 GDR_STATIC_ASSERT(sizeof(struct gdri_wqe_masked_cs4) == 16, "PRM: masked atomic segment");
 GDR_STATIC_ASSERT(sizeof(struct gdri_wqe_masked_cs8_masks) == 16, "PRM: masked atomic segment");
 GDR_STATIC_ASSERT(sizeof(struct gdri_cqe) == 64, "PRM: CQE");
+GDR_STATIC_ASSERT(offsetof(struct gdri_cqe, user_index) == 32, "PRM: CQE");
+GDR_STATIC_ASSERT(offsetof(struct gdri_cqe, byte_cnt) == 44, "PRM: CQE");
 GDR_STATIC_ASSERT(offsetof(struct gdri_cqe, vendor_syndrome) == 54, "PRM: error CQE");
 GDR_STATIC_ASSERT(offsetof(struct gdri_cqe, wqe_opcode_qpn) == 56, "PRM: CQE");
 GDR_STATIC_ASSERT(offsetof(struct gdri_cqe, tail) == 60, "PRM: CQE");

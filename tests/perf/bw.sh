@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Streamed puts: bandwidth of each run, median over the rounds.
+
+bw_gdr()
+{
+	GDR_TRANSPORTS=nic pes 2 "$bin/tests/perf/p2p" bw "$1" "$2" 2>"$out/gdr.log" | awk '{ print $2 }'
+}
+
+bw_perftest() # average, MB/s
+{
+	server_client "ib_write_bw -F --report_gbits -s $1 -n $2" \
+		"ib_write_bw -F --report_gbits -s $1 -n $2 localhost" |
+		awk -v s="$1" '$1 == s && NF >= 5 { printf "%.2f\n", $4 * 125 }'
+}
+
+bw_ucx() # overall bandwidth: MiB/s in the tool's words
+{
+	local args="ucx_perftest -t put_bw -x rc_verbs -d mlx5_0:1 -s $1 -n $2 -w 20 -f -p 13999"
+	UCX_LOG_LEVEL=error server_client "ucx_perftest -p 13999" "$args localhost" |
+		awk '/^ *[0-9]/ { v = $6 } END { if (v != "") printf "%.2f\n", v * 1.048576 }'
+}
+
+echo "size,gdr_MBps,ib_write_bw_MBps,ucx_MBps" >"$out/bw.csv"
+printf '%10s %12s %14s %10s\n' size gdr ib_write_bw ucx
+for size in ${SIZES:-8 64 512 4096 65536 1048576 4194304}; do
+	n=$((size <= 4096 ? 20000 : 400000000 / size / 2))
+	n=${ITERATIONS:-$n}
+	for peer in gdr perftest ucx; do : >"$out/bw.$peer"; done
+	for ((round = 0; round < rounds; round++)); do
+		for peer in gdr perftest ucx; do
+			bw_$peer "$size" "$n" >>"$out/bw.$peer"
+		done
+	done
+	read -r g _ < <(median <"$out/bw.gdr")
+	read -r p _ < <(median <"$out/bw.perftest")
+	read -r u _ < <(median <"$out/bw.ucx")
+	printf '%10s %12s %14s %10s\n' "$size" "${g:--}" "${p:--}" "${u:--}"
+	echo "$size,$g,$p,$u" >>"$out/bw.csv"
+	best=$(printf '%s\n%s\n' "${p:-}" "${u:-}" | grep . | sort -gr | head -1)
+	result "put_bandwidth_$size ${g:-missing} MB/s best_peer ${best:-missing}"
+done

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Shared by the benchmarks of tests/perf/run. Sourced; expects $bin (build
+# directory) and $out (directory for CSV and logs).
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+softhca=$bin/softhca/softhca
+rounds=${ROUNDS:-5}
+
+# On a machine with an mlx5 device everything runs on it, else on softhca.
+if ibv_devices 2>/dev/null | grep -q mlx5; then
+	hca=""
+	hca_text="mlx5 device of this machine"
+else
+	hca=$softhca
+	hca_text="softhca"
+fi
+
+# median, min, max of the numbers on stdin: one line
+median()
+{
+	sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)], v[1], v[NR] }'
+}
+
+# RESULT name value unit [peer value]
+result()
+{
+	echo "RESULT $*"
+}
+
+pes()
+{
+	local n=$1
+	shift
+	# shellcheck disable=SC2086
+	timeout -k 5 "${LIMIT:-120}" mpirun --oversubscribe -n "$n" $hca "$@" </dev/null
+}
+
+# Starts "$1" as server in the background, then "$2" as client; prints the
+# client's output.
+server_client()
+{
+	local server
+	# shellcheck disable=SC2086
+	timeout -k 5 "${LIMIT:-120}" $hca $1 >"$out/server.log" 2>&1 </dev/null &
+	server=$!
+	sleep 0.7
+	# shellcheck disable=SC2086
+	timeout -k 5 "${LIMIT:-120}" $hca $2 2>"$out/client.log" </dev/null
+	wait "$server"
+}
