@@ -72,7 +72,7 @@ is_alive() {
 # process that descends from it has the name in its environment. Runs nest.
 make_dir() {
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX") || fail "mktemp failed"
-	export GDR_TEST_RUN="${GDR_TEST_RUN:-}:$dir"
+	export LAUNCH_RUN="${LAUNCH_RUN:-}:$dir"
 }
 
 stray_pids() {
