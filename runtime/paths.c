@@ -141,6 +141,17 @@ void gdri_down_p2p(struct gdri_state *st)
 	st->reason = NULL;
 }
 
+/* Which of the PEs of its node this one is: equally near NICs are taken in turn. */
+static unsigned local_rank(const struct gdri_state *st)
+{
+	unsigned rank = 0;
+	int i;
+
+	for (i = 0; i < st->pe; i++)
+		rank += st->same_node[i];
+	return rank;
+}
+
 int gdri_up_nic(struct gdri_state *st)
 {
 	size_t n = (size_t)st->n_pes * st->opt.qps_per_pe;
@@ -148,7 +159,7 @@ int gdri_up_nic(struct gdri_state *st)
 
 	if (!st->any_nic)
 		return 0;
-	ret = gdri_nic_open(&st->opt, NULL, &st->nic);
+	ret = gdri_nic_open_turn(&st->opt, NULL, local_rank(st), &st->nic);
 	if (!ret)
 		ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
 	if (ret)

@@ -15,7 +15,9 @@ bw_perftest() # average, MB/s
 
 bw_ucx() # overall bandwidth: MiB/s in the tool's words
 {
-	local args="ucx_perftest -t put_bw -x rc_verbs -d mlx5_0:1 -s $1 -n $2 -w 20 -f -p 13999"
+	local how=short args
+	[ "$1" -le 64 ] || how=zcopy
+	args="ucx_perftest -t put_bw -x rc_verbs -d mlx5_0:1 -s $1 -n $2 -w 20 -f -D $how -p 13999"
 	UCX_LOG_LEVEL=error server_client "ucx_perftest -p 13999" "$args localhost" |
 		awk '/^ *[0-9]/ { v = $6 } END { if (v != "") printf "%.2f\n", v * 1.048576 }'
 }

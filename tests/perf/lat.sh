@@ -14,7 +14,9 @@ lat_perftest() # t_typical
 
 lat_ucx() # 50th percentile of put_lat
 {
-	local args="ucx_perftest -t put_lat -x rc_verbs -d mlx5_0:1 -s $1 -n $2 -w 20 -f -p 13999"
+	local how=short args
+	[ "$1" -le 64 ] || how=zcopy
+	args="ucx_perftest -t put_lat -x rc_verbs -d mlx5_0:1 -s $1 -n $2 -w 20 -f -D $how -p 13999"
 	UCX_LOG_LEVEL=error server_client "ucx_perftest -p 13999" "$args localhost" |
 		awk '/^ *[0-9]/ { v = $2 } END { print v }'
 }

@@ -108,9 +108,16 @@ GDRI_INLINE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
 }
 
 /* A release: the HCA of the host device is a thread. Pairs with its load. */
+/* A doorbell register may be mapped write-combining: the store must leave the
+ * processor now (rdma-core's mmio_flush_writes). */
 GDRI_INLINE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+#if defined(__x86_64__)
+	__asm__ __volatile__("sfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dsb st" ::: "memory");
+#endif
 }
 
 #ifdef GDRI_TSAN
