@@ -49,7 +49,7 @@ static void *monitor_main(void *arg)
 }
 
 /* From a thread of the bootstrap. The launcher knows it sooner than any time limit:
- * every wait that is led to this PE by the chain finds the name there. */
+ * every wait that needs this PE ends (gdri_watch_lost). */
 static void on_lost(void *arg, int pe)
 {
 	struct gdri_monitor *m = arg;
@@ -61,8 +61,8 @@ static void on_lost(void *arg, int pe)
 		return;
 	}
 	gdri_error("PE %d is lost, says the launcher", pe);
-	/* relaxed: a hint, device code reads nothing else through it */
-	__atomic_compare_exchange_n(&m->st->dev->failed, &none, pe + 1, false, __ATOMIC_RELAXED,
+	/* relaxed: device code reads nothing else through it */
+	__atomic_compare_exchange_n(&m->st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
 

@@ -249,12 +249,38 @@ static void test_abort(void **state)
 	finish();
 }
 
+/* The launcher reported PE 2 dead: waits that need it end at once, others do not. */
+static void test_launcher_reports(void **state)
+{
+	uint64_t t;
+
+	(void)state;
+	start(1);
+	says(3, 1, GDRI_WAIT_IDLE, -1, 1);
+	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	expect(wait_from(3), -GDR_ETIMEOUT, 3, 3);
+	finish();
+
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	t = gdr_clock_ns();
+	expect(wait_from(2), -GDR_EPEERLOST, 2, 2);
+	finish();
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	assert_int_equal(gdr_barrier_all(), -GDR_EPEERLOST);
+	assert_true(gdr_clock_ns() - t < 10000000000ull);
+	finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chains),	     cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_broken_queue), cmocka_unit_test(test_records),
-		cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_abort),	     cmocka_unit_test(test_launcher_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,7 @@ struct GDRI_ALIGNED gdri_dev {
 	struct gdri_error *errors; /* [GDRI_MAX_ERRORS] */
 	struct gdri_buffer *buffers; /* [GDRI_MAX_BUFFERS] */
 	uint32_t *abort;	   /* host sets it to end every wait with -GDR_EABORTED */
+	int32_t lost;		   /* (host, any time) 1 + first PE that the launcher reports dead */
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */

@@ -381,10 +381,23 @@ GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 	return 0;
 }
 
+/* Whether the PE that the launcher reported dead is one that this wait needs: the one
+ * waited for, anybody where that is unknown, and all in a collective. */
+GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	int lost = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1;
+
+	if (lost < 0 || w->peer == dev->pe)
+		return -1;
+	if (w->peer < 0 || w->peer == lost || w->op == GDRI_BARRIER || w->op == GDRI_SYNC)
+		return lost;
+	return -1;
+}
+
 GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
 {
 	int32_t culprit = w->peer;
-	int status = -GDR_ETIMEOUT;
+	int status = -GDR_ETIMEOUT, lost;
 
 	if (!w->start_ns) {
 		w->start_ns = now;
@@ -394,6 +407,11 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	w->next_ns = now + gdri_min_u64(GDRI_WATCH_EVERY_NS, dev->timeout_ns / 4);
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
+	lost = gdri_watch_lost(dev, w);
+	if (lost >= 0) {
+		gdri_watch_tell(dev, lost);
+		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
+	}
 	if (w->peer >= 0 && w->peer != dev->pe) {
 		status = gdri_watch_queues(dev, w->peer);
 		if (status) {
