@@ -72,9 +72,11 @@ static void setup(struct err *a)
 }
 
 /* After an error the job cannot go on; leaving it is bounded and may say so. */
-static int leave(void)
+static int leave(struct err *a)
 {
 	gdr_finalize();
+	free(a->report);
+	free(a->got);
 	return 0;
 }
 
@@ -99,7 +101,7 @@ static int remote(struct err *a, int form)
 	}
 	for (int i = 0; i < 64; i++)
 		CHECK_EQ(inside[i], 0);
-	return leave();
+	return leave(a);
 }
 
 static int timeout(struct err *a)
@@ -111,7 +113,7 @@ static int timeout(struct err *a)
 	e = first_error();
 	CHECK_EQ(e.waited_for, a->pe);
 	CHECK(e.waited_ns > 0);
-	return leave();
+	return leave(a);
 }
 
 static int end_waits(struct err *a)
@@ -121,7 +123,7 @@ static int end_waits(struct err *a)
 	CHECK_OK(gdr_abort_waits());
 	CHECK_OK(gdr_stream_sync(NULL));
 	CHECK_EQ(*a->got, -GDR_EABORTED);
-	return leave();
+	return leave(a);
 }
 
 /* PE i waits for PE i + 1; the last one is stopped. Everybody names that one. */
@@ -137,7 +139,7 @@ static int stopped(struct err *a)
 	if (multi_pe == last) {
 		multi_sleep_us(300000); /* the others have left the barrier */
 		raise(SIGSTOP);
-		return leave();
+		return leave(a);
 	}
 	RUN(wait_for, 1, 1, a);
 	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
@@ -147,7 +149,7 @@ static int stopped(struct err *a)
 	multi_sleep_us(3000000); /* the others find out for themselves: a PE that leaves is lost, too */
 	if (multi_pe == 0)
 		CHECK_EQ(kill(pids[last], SIGCONT), 0);
-	return leave();
+	return leave(a);
 }
 
 /* All PEs but one exchange with it; that one cannot be heard. */
@@ -157,12 +159,12 @@ static int mute(struct err *a, int victim)
 	a->pe = victim;
 	if (multi_pe == victim) {
 		RUN(wait_for, 1, 1, a);
-		return leave();
+		return leave(a);
 	}
 	RUN(operations, 1, 1, a);
 	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST || *a->got == -GDR_ERETRY);
 	CHECK_EQ(first_error().peer, victim);
-	return leave();
+	return leave(a);
 }
 
 static int injected(struct err *a, int code, unsigned syndrome, unsigned vendor)
@@ -179,7 +181,7 @@ static int injected(struct err *a, int code, unsigned syndrome, unsigned vendor)
 		CHECK_EQ(e.vendor_syndrome, vendor);
 		CHECK(e.is_cause);
 	}
-	return leave();
+	return leave(a);
 }
 
 int main(int argc, char **argv)
