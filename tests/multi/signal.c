@@ -83,9 +83,10 @@ GDR_KERNEL(adders, struct sig, a)
 {
 	unsigned t = gdr_block_id() * gdr_block_size() + gdr_thread_id();
 	uint64_t value = t + 1, threads = gdr_grid_size() * gdr_block_size();
+	uint8_t *mine = a.in + ((uint64_t)gdr_my_pe() * threads + t) * 8;
 
 	for (int pe = 0; pe < gdr_n_pes(); pe++) {
-		EXPECT_OK(a.report, gdr_put_signal_nbi(a.in, &value, 8, a.sum, value,
+		EXPECT_OK(a.report, gdr_put_signal_nbi(mine, &value, 8, a.sum, value,
 						       GDR_SIGNAL_ADD, pe));
 		EXPECT_OK(a.report, gdr_signal_op(a.sum, 1, GDR_SIGNAL_ADD, pe));
 	}
