@@ -144,6 +144,21 @@ static int post(struct dev *d, struct golden *g, int flags)
 	return n == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -1;
 }
 
+static void close_dev(struct dev *d)
+{
+	if (d->qp)
+		ibv_destroy_qp(d->qp);
+	if (d->cq)
+		ibv_destroy_cq(d->cq);
+	if (d->mr)
+		ibv_dereg_mr(d->mr);
+	if (d->pd)
+		ibv_dealloc_pd(d->pd);
+	if (d->ctx)
+		ibv_close_device(d->ctx);
+	free(d->buf);
+}
+
 static void print(const struct golden *g)
 {
 	unsigned i;
@@ -196,13 +211,15 @@ int main(int argc, char **argv)
 		g.compare = cases[i].compare;
 		if (post(&d, &g, cases[i].flags)) {
 			fprintf(stderr, "capture: case %u failed\n", i);
-			return 1;
+			bad = 1;
+			break;
 		}
 		if (check)
 			bad |= golden_compare(&g);
 		else
 			print(&g);
 	}
+	close_dev(&d);
 	if (check)
 		printf("%u WQEs compared with libmlx5's: %s\n", i, bad ? "differences" : "equal");
 	return bad;
