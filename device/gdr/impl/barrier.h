@@ -33,9 +33,15 @@ GDR_DEVICE_COLD int gdri_sync_hear(struct gdri_dev *dev, int pe, int round, uint
 	return 0;
 }
 
-GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint32_t op)
+/* Every call has an epoch of its own, whatever becomes of it: were one that failed early not
+ * counted, this PE would take the others' arrival at it for that at its next one. */
+GDR_DEVICE_COLD uint64_t gdri_sync_epoch(struct gdri_dev *dev)
 {
-	uint64_t epoch = gdri_add_u64(&dev->barrier_epoch, 1) + 1;
+	return gdri_add_u64(&dev->barrier_epoch, 1) + 1;
+}
+
+GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
 	int n = dev->n_pes, me = dev->pe, round, step, ret;
 
 	gdri_fence_sys(); /* the stores of the threads that this one speaks for */
@@ -54,11 +60,12 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint32_t op)
  * not become everybody's; not when the wait itself was given up. */
 GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 {
+	uint64_t epoch = gdri_sync_epoch(dev);
 	int quiet = gdri_quiet(dev, -1), ret;
 
 	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)
 		return quiet;
-	ret = gdri_sync_all(dev, GDRI_BARRIER);
+	ret = gdri_sync_all(dev, epoch, GDRI_BARRIER);
 	return quiet ? quiet : ret;
 }
 
@@ -71,7 +78,8 @@ GDR_DEVICE int gdri_barrier_scope(int scope, int quiet)
 		return -GDR_ESTATE;
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = quiet ? gdri_barrier_all(dev) : gdri_sync_all(dev, GDRI_SYNC);
+		ret = quiet ? gdri_barrier_all(dev)
+			    : gdri_sync_all(dev, gdri_sync_epoch(dev), GDRI_SYNC);
 	return gdri_scope_bcast(scope, ret);
 }
 
