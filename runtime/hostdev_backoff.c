@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include <gdr/simt.h>
+#include "runtime/hostdev_fiber.h"
 
 #define SPIN_LOOKS 50u
 #define YIELDS 30u
@@ -59,8 +60,9 @@ static void sleep_ns(long ns)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
 }
 
-/* 0: not now, sleep instead. */
-static int yield_once(void)
+/* 0: not now, sleep instead. no_yield_before is the CPU thread's, and so is touched by all fibers
+ * of its block, one at a time: scheduler state, like that of hostdev_block.c. */
+GDRI_HD_SCHED static int yield_once(void)
 {
 	uint64_t start = gdri_hd_clock_ns(), end;
 
