@@ -277,6 +277,38 @@ static void test_lost_reserver(void **state)
 	fake_stop(f);
 }
 
+/* Two wait behind it; the second learns of the first one's failure. Neither goes on
+ * telling the other PEs that it waits. */
+static void *post_one(void *arg)
+{
+	struct fake *f = arg;
+
+	gdr_uint64_p(fake_sym(f, 0), 2, 0);
+	return NULL;
+}
+
+static void test_lost_reserver_two(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 200};
+	struct fake *f = fake_start(&opt);
+	uint64_t base = 0;
+	pthread_t t[2];
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 1, 0), 0);
+	assert_int_equal(gdri_sq_reserve(f->dev, &f->dev->qps[0], 1, &base), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&t[i], NULL, post_one, f), 0);
+		usleep(100000);
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	for (i = 1; i < GDRI_WAIT_RECORDS; i++)
+		assert_int_equal(f->dev->ctl->waits[i].state, GDRI_WAIT_IDLE);
+	fake_stop(f);
+}
+
 /* Only the last WQE of a reservation asks for a CQE. */
 static void test_unsignalled(void **state)
 {
@@ -311,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_full_times_out),
 		cmocka_unit_test(test_doorbells),
 		cmocka_unit_test(test_lost_reserver),
+		cmocka_unit_test(test_lost_reserver_two),
 		cmocka_unit_test(test_unsignalled),
 	};
 

@@ -193,6 +193,156 @@ static void test_broken_queue(void **state)
 	finish();
 }
 
+/* Many machines have fewer cores than PEs: the first look at another PE may take long. It is
+ * no proof that the PE stands still. */
+static void *hold_a_while(void *arg)
+{
+	(void)arg;
+	usleep(700000);
+	fake_hold(f, 0);
+	return NULL;
+}
+
+static void test_slow_read(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	start(0);
+	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+	fake_hold(f, 1);
+	assert_int_equal(pthread_create(&t, NULL, hold_a_while, NULL), 0);
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	pthread_join(t, NULL);
+	finish();
+}
+
+/* A read that was given up keeps its place until it can no longer arrive. */
+static void test_late_read(void **state)
+{
+	uint64_t t;
+
+	(void)state;
+	start(0);
+	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+	fake_hold(f, 1);
+	expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
+	assert_int_equal(f->dev->watch_bad, 1);
+	fake_hold(f, 0);
+	t = gdr_clock_ns();
+	while (__atomic_load_n(&f->dev->qps[1].cq->tail, __ATOMIC_ACQUIRE) >> 24 == 0xff &&
+	       gdr_clock_ns() - t < 10000000000ull)
+		usleep(100);
+	f->dev->failed = 0;
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	assert_int_equal(f->dev->watch_bad, 0);
+	finish();
+}
+
+/* A PE that follows the chain lives: its own beat goes on, or those that wait for it
+ * would name it. */
+static void *watch_beat(void *arg)
+{
+	struct gdri_wait *w = &f->dev->ctl->waits[1];
+	uint32_t last = 0, now;
+	int rest = 0, *longest = arg;
+
+	while (__atomic_load_n(&f->dev->ctl->waits[0].state, __ATOMIC_ACQUIRE) !=
+	       GDRI_WAIT_FAILED) {
+		usleep(1000);
+		now = __atomic_load_n(&w->beat, __ATOMIC_RELAXED);
+		rest = now == last ? rest + 1 : 0;
+		last = now;
+		if (rest > *longest)
+			*longest = rest;
+	}
+	return NULL;
+}
+
+static void test_beat_while_following(void **state)
+{
+	int longest = 0;
+	pthread_t t;
+
+	(void)state;
+	start(0);
+	fake_hold(f, 1); /* as if PE 1 were stopped */
+	assert_int_equal(pthread_create(&t, NULL, watch_beat, &longest), 0);
+	expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
+	pthread_join(t, NULL);
+	assert_in_range(longest, 0, 150);
+	fake_hold(f, 0);
+	finish();
+}
+
+/* Two that expire at once: one follows the chain, both tell the same. */
+static void *wait_too(void *arg)
+{
+	*(int *)arg = wait_from(1);
+	return NULL;
+}
+
+static void test_two_expire(void **state)
+{
+	int ret = 0;
+	pthread_t t;
+
+	(void)state;
+	start(1);
+	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+	assert_int_equal(pthread_create(&t, NULL, wait_too, &ret), 0);
+	assert_int_equal(wait_from(1), -GDR_ETIMEOUT);
+	pthread_join(t, NULL);
+	assert_int_equal(ret, -GDR_ETIMEOUT);
+	assert_int_equal(f->dev->n_errors, 2);
+	assert_int_equal(f->dev->errors[0].peer, 4);
+	assert_int_equal(f->dev->errors[1].peer, 4);
+	finish();
+}
+
+/* What a peer wrote is taken for nothing when it names no PE. */
+static void test_wild_notice(void **state)
+{
+	static const uint64_t wild[] = {N_PES + 1, 0x80000000ull, ~0ull, 0x100000002ull};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		start(0);
+		f->dev->timeout_ns = 20000000000ull;
+		f->dev->ctl->notice[1] = wild[i];
+		f->qps[1].fail_syndrome = 0x15;
+		assert_int_equal(gdr_int_p(fake_sym(f, 64), 1, 1), 0);
+		expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
+		finish();
+	}
+}
+
+/* Who gives up because a queue broke says so to the others before it leaves. */
+static void test_broken_queue_told(void **state)
+{
+	int blocking;
+
+	(void)state;
+	for (blocking = 0; blocking < 2; blocking++) {
+		start(0);
+		f->dev->timeout_ns = 20000000000ull;
+		f->qps[1].fail_syndrome = 0x15;
+		assert_int_equal(gdr_int_p(fake_sym(f, 64), 1, 2), 0);
+		assert_int_equal(gdr_int_p(fake_sym(f, 64), 1, 1), 0);
+		if (blocking)
+			assert_int_equal(gdr_quiet_pe(1), -GDR_ERETRY);
+		else
+			assert_int_equal(wait_from(1), -GDR_EPEERLOST);
+		assert_int_equal(gdr_quiet_pe(2), 0);
+		assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 1 + 1);
+		assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
+		assert_int_equal(f->dev->ctl->waits[0].peer, 1);
+		assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
+		finish();
+	}
+}
+
 /* While it waits a PE says so; when it is over it does not. */
 static void *answer(void *arg)
 {
@@ -281,6 +431,10 @@ int main(void)
 		cmocka_unit_test(test_chains),	     cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_broken_queue), cmocka_unit_test(test_records),
 		cmocka_unit_test(test_abort),	     cmocka_unit_test(test_launcher_reports),
+		cmocka_unit_test(test_slow_read),    cmocka_unit_test(test_late_read),
+		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
+		cmocka_unit_test(test_beat_while_following),
+		cmocka_unit_test(test_broken_queue_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,12 +211,14 @@ struct GDRI_ALIGNED gdri_dev {
 	uint64_t fence_seq;	/* fences called; see gdri_put_rkey */
 	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */
 	uint32_t watch_lock;	/* 1: a thread follows the chain of waits */
-	uint32_t watch_bad;	/* bitmap of gdri_ctl.watch: a late read may still land there */
+	uint32_t watch_bad;	/* bitmap of gdri_ctl.watch: a late read may still land there, */
 	uint64_t watch_time;	/* when the latest finding was made, */
 	int32_t watch_from;	/* for a wait for this PE (-1: unknown), */
 	int32_t watch_end;	/* its culprit */
 	int32_t watch_status;	/* and status */
 	uint32_t watch_rsvd;
+	uint64_t watch_late[GDRI_WATCH_SLOTS];	/* until this block of */
+	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");

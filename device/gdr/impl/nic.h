@@ -121,6 +121,8 @@ GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 		if (ret)
 			return ret;
 	}
+	if (gdri_unlikely(ret == -GDR_ERETRY || ret == -GDR_ERNR))
+		gdri_wait_lost(dev, &w, qp->peer);
 	gdri_wait_end(dev, &w);
 	return ret < 0 ? ret : 0;
 }
@@ -213,6 +215,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 			continue;
 		gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)ret);
 		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+		gdri_wait_end(dev, &w);
 		return ret;
 	}
 	gdri_wait_end(dev, &w);

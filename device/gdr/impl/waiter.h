@@ -28,6 +28,9 @@ struct gdri_waiter {
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
 GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w);
+/* This PE gives up because of culprit: the others hear of it, before it may leave. */
+GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
+				    int32_t culprit);
 
 GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, uint64_t addr)
 {

@@ -13,18 +13,12 @@
  * on a crowded machine a PE that lives may not run for a while. */
 #define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
 #define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
-#define GDRI_WATCH_HOP_MIN_NS 250000000ull
 #define GDRI_WATCH_ALL_NS 5000000000ull /* all of it, */
 #define GDRI_WATCH_ALL_MORE_NS 2000000000ull /* and at most this more than GDR_TIMEOUT */
 
 GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-GDR_DEVICE_COLD uint64_t gdri_clamp_u64(uint64_t v, uint64_t low, uint64_t high)
-{
-	return v < low ? low : v > high ? high : v;
 }
 
 GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
@@ -68,6 +62,18 @@ GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w
 	w->rec = -1;
 }
 
+/* A PE that stands still is named by those that wait for it: whoever does anything in a wait
+ * moves the beat. */
+GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	uint32_t *beat;
+
+	if (w->rec < 0)
+		return;
+	beat = &dev->ctl->waits[w->rec].beat; /* has one writer */
+	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
+}
+
 GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, const struct gdri_waiter *w,
 					      int culprit)
 {
@@ -82,8 +88,34 @@ GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, const struct
 
 /* ---- other PEs' records ---- */
 
+/* 0: the clock has passed the deadline. Else moves the beat and pauses. */
+GDR_DEVICE_COLD int gdri_watch_pause(struct gdri_dev *dev, const struct gdri_waiter *w,
+				     uint32_t round, uint64_t deadline)
+{
+	if (gdr_clock_ns() > deadline)
+		return 0;
+	gdri_wait_beat(dev, w);
+	gdr_pause(round);
+	return 1;
+}
+
+/* Whether scratch slot i may be read into: no read that was given up can still land there. */
+GDR_DEVICE_COLD int gdri_watch_slot_free(struct gdri_dev *dev, uint32_t i)
+{
+	struct gdri_qp *qp = &dev->qps[dev->watch_late_qp[i]];
+
+	if (!(dev->watch_bad >> i & 1u))
+		return 1;
+	gdri_poll(dev, qp);
+	if (!gdri_qp_test(qp, dev->watch_late[i]))
+		return 0;
+	dev->watch_bad &= ~(1u << i); /* it has landed, or the queue failed and it never will */
+	return 1;
+}
+
 /* READ of the records into scratch slot i, within the time limit; 0 or < 0. */
-GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, int pe, int i, uint64_t deadline)
+GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
+				    uint32_t i, uint64_t deadline)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	uint64_t base, r;
@@ -101,9 +133,8 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, int pe, int i, uint64_
 		if (ret && r + 1 <= gdri_ld_fenced_u64(&qp->limit) &&
 		    gdri_cas_u64(&qp->rsvd, &r, r + 1))
 			break;
-		if (gdr_clock_ns() > deadline)
+		if (!gdri_watch_pause(dev, w, round++, deadline))
 			return -GDR_ETIMEOUT;
-		gdr_pause(round++);
 	}
 	base = r;
 	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits),
@@ -116,34 +147,42 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, int pe, int i, uint64_
 		ret = gdri_qp_test(qp, base + 1);
 		if (ret)
 			return ret < 0 ? ret : 0;
-		if (gdr_clock_ns() > deadline)
-			return -GDR_ETIMEOUT;
-		gdr_pause(round);
+		if (!gdri_watch_pause(dev, w, round, deadline))
+			break;
 	}
+	dev->watch_late[i] = base + 1;
+	dev->watch_late_qp[i] = (uint32_t)(qp - dev->qps);
+	dev->watch_bad |= 1u << i;
+	return -GDR_ETIMEOUT;
 }
 
 /* The records of pe: mapped, or a copy; NULL when pe cannot be reached. */
-GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev, int pe,
+GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev,
+							 const struct gdri_waiter *w, int pe,
 							 uint64_t deadline)
 {
-	uint64_t hop = gdri_clamp_u64(dev->timeout_ns / 4, GDRI_WATCH_HOP_MIN_NS,
-				      GDRI_WATCH_HOP_NS);
 	uint32_t i;
-	int ret;
 
 	if (pe == dev->pe)
 		return dev->ctl->waits;
 	if (dev->peers[pe].base)
 		return ((const struct gdri_ctl *)dev->peers[pe].base)->waits;
-	for (i = 0; i < GDRI_WATCH_SLOTS && (dev->watch_bad >> i & 1u); i++)
+	for (i = 0; i < GDRI_WATCH_SLOTS && !gdri_watch_slot_free(dev, i); i++)
 		;
-	if (i == GDRI_WATCH_SLOTS)
+	if (i == GDRI_WATCH_SLOTS ||
+	    gdri_watch_read(dev, w, pe, i,
+			    gdri_min_u64(deadline, gdr_clock_ns() + GDRI_WATCH_HOP_NS)))
 		return 0;
-	ret = gdri_watch_read(dev, pe, (int)i, gdri_min_u64(deadline, gdr_clock_ns() + hop));
-	if (!ret)
-		return (const struct gdri_wait *)dev->ctl->watch[i];
-	dev->watch_bad |= 1u << i; /* the data may yet come */
-	return 0;
+	return (const struct gdri_wait *)dev->ctl->watch[i];
+}
+
+/* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. The
+ * word is a peer's to write. */
+GDR_DEVICE_COLD int32_t gdri_watch_notice(const struct gdri_dev *dev, int pe)
+{
+	uint64_t v = gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]) - 1;
+
+	return v < (uint64_t)dev->n_pes ? (int32_t)v : -1;
 }
 
 struct gdri_look {
@@ -193,28 +232,33 @@ enum gdri_watch_found {
 	GDRI_FOUND_WAITS,  /* alive, waits for *next */
 };
 
-/* What pe says it is doing. Looks again until a beat moves or has rested long enough. */
-GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, int pe, uint64_t deadline,
-				       int32_t *next)
+/* The records of pe cannot be read: what it last told us may lead past it. */
+GDR_DEVICE_COLD int gdri_watch_gone(const struct gdri_dev *dev, int pe, int32_t *next)
 {
-	uint64_t until = gdri_min_u64(deadline, gdr_clock_ns() + GDRI_WATCH_STILL_NS);
-	const struct gdri_wait *rec = gdri_watch_fetch(dev, pe, deadline);
+	*next = gdri_watch_notice(dev, pe);
+	return *next >= 0 ? GDRI_FOUND_FAILED : GDRI_FOUND_LOST;
+}
+
+/* What pe says it is doing. Looks again until a beat moves or has rested long enough: that
+ * time begins with the first look, which may have taken long to get. */
+GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
+				       uint64_t deadline, int32_t *next)
+{
+	const struct gdri_wait *rec = gdri_watch_fetch(dev, w, pe, deadline);
+	uint64_t until = gdr_clock_ns() + GDRI_WATCH_STILL_NS;
 	struct gdri_look first, now;
 	uint32_t round;
 
-	if (!rec) { /* what it last told us may lead past it */
-		*next = (int32_t)gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]) - 1;
-		return *next >= 0 && *next < dev->n_pes ? GDRI_FOUND_FAILED : GDRI_FOUND_LOST;
-	}
+	if (!rec)
+		return gdri_watch_gone(dev, pe, next);
 	gdri_watch_look(rec, &first);
 	now = first;
 	for (round = 64; now.waiting && now.sum == first.sum; round++) {
-		if (gdr_clock_ns() > until)
+		if (!gdri_watch_pause(dev, w, round, until))
 			return GDRI_FOUND_STILL;
-		gdr_pause(round);
-		rec = gdri_watch_fetch(dev, pe, deadline);
+		rec = gdri_watch_fetch(dev, w, pe, until + GDRI_WATCH_HOP_NS);
 		if (!rec)
-			return GDRI_FOUND_LOST;
+			return gdri_watch_gone(dev, pe, next);
 		gdri_watch_look(rec, &now);
 	}
 	*next = now.waiting ? now.peer : now.culprit;
@@ -224,7 +268,8 @@ GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, int pe, uint64_t de
 }
 
 /* Nobody knows who should have come: the worst of all PEs. */
-GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, uint64_t deadline, int32_t *end)
+GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, const struct gdri_waiter *w,
+				    uint64_t deadline, int32_t *end)
 {
 	int pe, found, idle = -1, failed = -1;
 	int32_t next;
@@ -232,7 +277,7 @@ GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, uint64_t deadline, int
 	for (pe = 0; pe < dev->n_pes && gdr_clock_ns() < deadline; pe++) {
 		if (pe == dev->pe)
 			continue;
-		found = gdri_watch_examine(dev, pe, deadline, &next);
+		found = gdri_watch_examine(dev, w, pe, deadline, &next);
 		if (found <= GDRI_FOUND_STILL) {
 			*end = pe;
 			return found == GDRI_FOUND_LOST ? -GDR_EPEERLOST : -GDR_ETIMEOUT;
@@ -247,20 +292,23 @@ GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, uint64_t deadline, int
 }
 
 /* Follows the chain from pe; *end names the culprit. Returns the status of the wait. */
-GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, int pe, uint64_t deadline, int32_t *end)
+GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, const struct gdri_waiter *w,
+				      uint64_t deadline, int32_t *end)
 {
-	int hops, found;
+	int hops, found, pe = w->peer;
 	int32_t next = -1;
 
-	for (hops = 0; hops < dev->n_pes && gdr_clock_ns() < deadline; hops++) {
+	for (hops = 0; hops < dev->n_pes; hops++) {
 		*end = pe;
-		found = gdri_watch_examine(dev, pe, deadline, &next);
+		if (gdr_clock_ns() > deadline)
+			return -GDR_ETIMEOUT; /* this far the chain is known */
+		found = gdri_watch_examine(dev, w, pe, deadline, &next);
 		if (found == GDRI_FOUND_LOST)
 			return -GDR_EPEERLOST;
 		if (found == GDRI_FOUND_STILL || found == GDRI_FOUND_IDLE)
 			return -GDR_ETIMEOUT;
 		if (next < 0 || next >= dev->n_pes)
-			return gdri_watch_scan(dev, deadline, end);
+			return gdri_watch_scan(dev, w, deadline, end);
 		if (next == pe || (next == dev->pe && found == GDRI_FOUND_FAILED))
 			return -GDR_ETIMEOUT;
 		if (next == dev->pe)
@@ -268,7 +316,7 @@ GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, int pe, uint64_t dea
 		pe = next;
 	}
 	/* a circle: somebody else than those in it may be the reason */
-	found = gdri_watch_scan(dev, deadline, &next);
+	found = gdri_watch_scan(dev, w, deadline, &next);
 	if (next >= 0)
 		*end = next;
 	return found;
@@ -318,17 +366,18 @@ GDR_DEVICE_COLD int gdri_watch_diagnose(struct gdri_dev *dev, const struct gdri_
 
 	while (!gdri_cas_u32(&dev->watch_lock, &unlocked, 1)) {
 		unlocked = 0;
-		if (gdr_clock_ns() > deadline + GDRI_WATCH_HOP_NS)
+		if (!gdri_watch_pause(dev, w, round++, deadline + 2 * GDRI_WATCH_HOP_NS))
 			return -GDR_ETIMEOUT;
-		gdr_pause(round++);
 	}
-	gdri_fence_gpu(); /* pairs with the release of the lock */
+	/* Pairs with the release of the lock: the CAS continues its release sequence. A load, and
+	 * not a fence, so that ThreadSanitizer sees it. */
+	(void)gdri_ld_acquire_gpu_u32(&dev->watch_lock);
 	if (dev->watch_time > w->start_ns && dev->watch_from == w->peer) {
 		*end = dev->watch_end;
 		ret = dev->watch_status;
 	} else {
-		ret = w->peer < 0 ? gdri_watch_scan(dev, deadline, end)
-				  : gdri_watch_follow(dev, w->peer, deadline, end);
+		ret = w->peer < 0 ? gdri_watch_scan(dev, w, deadline, end)
+				  : gdri_watch_follow(dev, w, deadline, end);
 		dev->watch_from = w->peer;
 		dev->watch_end = *end;
 		dev->watch_status = ret;
@@ -337,6 +386,17 @@ GDR_DEVICE_COLD int gdri_watch_diagnose(struct gdri_dev *dev, const struct gdri_
 	}
 	gdri_st_release_gpu_u32(&dev->watch_lock, 0);
 	return ret;
+}
+
+GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
+				    int32_t culprit)
+{
+	uint32_t none = 0;
+
+	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 1)))
+		return;
+	gdri_wait_publish_failed(dev, w, culprit);
+	gdri_watch_tell(dev, culprit);
 }
 
 GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
@@ -415,8 +475,10 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	if (w->peer >= 0 && w->peer != dev->pe) {
 		status = gdri_watch_queues(dev, w->peer);
 		if (status) {
-			if (dev->ctl->notice[w->peer])
-				culprit = (int32_t)dev->ctl->notice[w->peer] - 1;
+			lost = gdri_watch_notice(dev, w->peer);
+			if (lost >= 0)
+				culprit = lost;
+			gdri_wait_lost(dev, w, culprit);
 			return gdri_wait_fail(dev, w, status, culprit);
 		}
 		status = -GDR_ETIMEOUT;
@@ -431,14 +493,10 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	uint32_t round = w->round++;
-	uint32_t *beat;
 	uint64_t now;
 
 	gdr_pause(round);
-	if (w->rec >= 0) {
-		beat = &dev->ctl->waits[w->rec].beat;
-		gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
-	}
+	gdri_wait_beat(dev, w);
 	if (round & 3)
 		return 0;
 	if (gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
