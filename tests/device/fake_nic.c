@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LKEY_HEAP 0x11223300u
@@ -40,7 +41,7 @@ static void *xalloc(size_t size)
 
 struct wqe {
 	uint8_t raw[256]; /* linear copy */
-	unsigned opcode, opmod, ds, ce, blocks;
+	unsigned opcode, opmod, ds, ce, fm, blocks;
 	uint64_t raddr;
 	uint32_t rkey;
 };
@@ -70,6 +71,7 @@ static int fetch(struct fake *f, struct fake_qp *q, struct wqe *w)
 	w->opmod = w->raw[0];
 	w->opcode = w->raw[3];
 	w->ce = w->raw[11] >> 2 & 3;
+	w->fm = w->raw[11] >> 5;
 	w->raddr = be64(w->raw + 16);
 	w->rkey = be32(w->raw + 24);
 	return 0;
@@ -273,19 +275,61 @@ static void put_word(void *p, uint32_t v, int order)
 		__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED);
 }
 
-static void complete(struct fake_qp *q, const struct wqe *w, unsigned syndrome, unsigned vendor)
+static void complete(struct fake_qp *q, const struct wqe *w, uint64_t index, unsigned syndrome,
+		     unsigned vendor)
 {
 	struct gdri_qp *qp = q->qp;
 	uint64_t n = qp->cq_mask ? (uint64_t)qp->cq_mask + 1 : 1;
 	uint8_t *cqe = (uint8_t *)qp->cq + (qp->cq_mask ? q->n_cqe % n : 0) * 64;
 	unsigned owner = qp->cq_mask ? q->n_cqe / n & 1 : 0;
-	uint32_t idx = (uint32_t)q->next & 0xffff;
+	uint32_t idx = (uint32_t)index & 0xffff;
 
 	put_word(cqe + 52, vendor << 16 | syndrome << 24, 0);
 	put_word(cqe + 56, __builtin_bswap32(w->opcode << 24 | qp->qpn), 0);
 	put_word(cqe + 60, idx >> 8 | (idx & 0xff) << 8 |
 				   ((syndrome ? 13u : 0u) << 4 | owner) << 24, 1);
 	q->n_cqe++;
+}
+
+struct fake_late {
+	struct wqe w;
+	uint64_t index, since;
+	int pe;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void do_late(struct fake *f, struct fake_qp *q)
+{
+	struct fake_late *late = q->late;
+	unsigned syndrome;
+
+	if (!late)
+		return;
+	syndrome = (unsigned)execute(f, late->pe, &late->w);
+	if (late->w.ce == 2 || syndrome)
+		complete(q, &late->w, late->index, syndrome, 0);
+	q->late = NULL;
+	free(late);
+}
+
+/* 1: its effect and its CQE come later. */
+static int put_off(struct fake *f, struct fake_qp *q, int pe, const struct wqe *w)
+{
+	if (!f->opt.late_atomics || q->late || w->opcode != 0x12)
+		return 0;
+	q->late = xalloc(sizeof(*q->late));
+	q->late->w = *w;
+	q->late->index = q->next;
+	q->late->since = now_ns();
+	q->late->pe = pe;
+	return 1;
 }
 
 static void step(struct fake *f, struct fake_qp *q, int pe)
@@ -305,7 +349,18 @@ static void step(struct fake *f, struct fake_qp *q, int pe)
 		syndrome = q->fail_syndrome;
 		vendor = q->fail_vendor;
 	} else {
+		if (q->late && (w.fm || w.opcode != 0x08))
+			do_late(f, q);
+		if (put_off(f, q, pe, &w)) {
+			__atomic_fetch_add(&f->n_wqe, 1, __ATOMIC_RELAXED);
+			q->next += w.blocks;
+			return;
+		}
 		syndrome = (unsigned)execute(f, pe, &w);
+		if (q->late) {
+			usleep(20); /* who waits for this one may look at the other */
+			do_late(f, q);
+		}
 	}
 	if (syndrome)
 		q->failed = 1;
@@ -317,7 +372,7 @@ static void step(struct fake *f, struct fake_qp *q, int pe)
 	if (f->opt.slow_us && rand_r(&f->rng) % 4 == 0)
 		usleep((unsigned)rand_r(&f->rng) % f->opt.slow_us);
 	if (w.ce == 2 || syndrome)
-		complete(q, &w, syndrome, vendor);
+		complete(q, &w, q->next, syndrome, vendor);
 	q->next += w.blocks;
 }
 
@@ -327,6 +382,8 @@ static int serve(struct fake *f, struct fake_qp *q, int pe)
 	uint64_t db = __atomic_load_n(qp->db, __ATOMIC_ACQUIRE);
 	uint32_t pi, rec, dist;
 
+	if (q->late && now_ns() - q->late->since > 200000)
+		do_late(f, q);
 	if (!db)
 		return 0;
 	pi = __builtin_bswap32((uint32_t)db) >> 8 & 0xffff;
@@ -461,6 +518,7 @@ void fake_stop(struct fake *f)
 	pthread_join(f->thread, NULL);
 	gdri_dev_state = NULL;
 	for (i = 0; i < (unsigned)f->opt.n_pes * f->opt.n_slots; i++) {
+		free(f->qps[i].late);
 		free(f->dev->qps[i].sq);
 		free(f->dev->qps[i].cq);
 		free(f->dev->qps[i].db);

@@ -19,6 +19,7 @@ struct fake_qp {
 	uint64_t next;	/* next block to execute */
 	uint64_t n_cqe; /* CQEs written */
 	int failed;
+	struct fake_late *late; /* an atomic whose effect is still to come */
 	/* fault: the WQE at this block index completes with error (0: none) */
 	uint64_t fail_at;
 	uint8_t fail_syndrome, fail_vendor;
@@ -34,6 +35,9 @@ struct fake_options {
 	uint64_t timeout_ms;
 	unsigned slow_us; /* random delay per WQE, up to */
 	int buffer;	  /* register fake.buffer */
+	/* Atomics take effect after the WRITE behind them, unless that one has the fence bit: as
+	 * IBTA volume 1, 10.8.3.3 allows. */
+	int late_atomics;
 };
 
 struct fake {

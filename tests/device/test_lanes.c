@@ -88,6 +88,27 @@ GDR_KERNEL(fetch_adds, struct args, a)
 	note(&a, gdr_status());
 }
 
+/* Atomic, fence, flag: who sees the flag sees the atomic. */
+GDR_KERNEL(fenced, struct args, a)
+{
+	uint64_t *data = a.words + self(), *flag = data + 4096;
+	uint64_t *there = fake_at(a.f, 1, 4096 + 8ull * self()), k;
+	unsigned round;
+
+	for (k = 1; k <= (uint64_t)a.rounds; k++) {
+		note(&a, gdr_uint64_atomic_add(data, 1, 1));
+		if (self() % 3 == (unsigned)k % 3)
+			gdr_pause(0);
+		note(&a, gdr_fence());
+		note(&a, gdr_uint64_p(flag, k, 1));
+		for (round = 0; gdri_ld_acquire_sys_u64(there + 4096) != k; round++)
+			gdr_pause(round);
+		note(&a, gdri_ld_relaxed_sys_u64(there) != k);
+	}
+	note(&a, gdr_uint64_p(data, self() + (uint64_t)a.rounds - 1, 1));
+	note(&a, gdr_quiet());
+}
+
 static void run(const struct fake_options *opt, void (*kernel)(const void *), unsigned grid,
 		unsigned block, int rounds, int check_pe)
 {
@@ -147,6 +168,18 @@ static void test_shaken(void **state)
 		gdri_hd_shake(seed);
 		all(&opt);
 	}
+	gdri_hd_shake(0);
+}
+
+static void test_fenced(void **state)
+{
+	const struct fake_options opt = {.n_pes = 3, .n_slots = 1, .depth = 128, .ring = 1,
+					 .late_atomics = 1};
+
+	(void)state;
+	run(&opt, fenced, 2, 40, 20, 1);
+	gdri_hd_shake(7);
+	run(&opt, fenced, 2, 40, 20, 1);
 	gdri_hd_shake(0);
 }
 
@@ -237,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_one_doorbell),
+		cmocka_unit_test(test_fenced),
 		cmocka_unit_test(test_shaken),
 		cmocka_unit_test(test_scopes),
 	};

@@ -60,6 +60,9 @@ struct GDRI_ALIGNED gdri_qp {
 	 * time + depth - 1. 0 (initially, and after an error) sends them to the
 	 * slow path, which looks at err and marks the queue as used. */
 	uint64_t limit;
+	/* A block with the fence bit was reserved after gdri_dev.fence_seq was this: what
+	 * is reserved after this was read is behind it. */
+	uint64_t fenced;
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_qp) == 4 * GDRI_LINE, "lines of gdri_qp");
 GDR_STATIC_ASSERT(offsetof(struct gdri_qp, rsvd) == 1 * GDRI_LINE, "lines of gdri_qp");
@@ -208,7 +211,7 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t failed;		/* 1 + culprit of the first expired wait; 0: none */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
-	uint64_t fence_seq;	/* fences called; see gdri_put_rkey */
+	uint64_t fence_seq;	/* fences called; see gdri_put_rkey, gdri_sq_fence_due */
 	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */
 	uint32_t watch_lock;	/* 1: a thread follows the chain of waits */
 	uint32_t watch_bad;	/* bitmap of gdri_ctl.watch: a late read may still land there, */

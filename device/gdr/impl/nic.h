@@ -196,6 +196,27 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	}
 }
 
+/* ---- fences ---- */
+
+/* READs and atomics are in order with what follows them only if that has the fence bit. A
+ * fence counts up fence_seq; the first block of each queue that is reserved after that
+ * carries the bit, for all threads. Both words are read BEFORE the reservation: who finds
+ * `fenced` up to date reserves behind that block. *seq: what to mark the queue with. */
+GDR_DEVICE int gdri_sq_fence_due(const struct gdri_dev *dev, const struct gdri_qp *qp,
+				 uint64_t *seq)
+{
+	*seq = gdri_ld_acquire_gpu_u64(&dev->fence_seq); /* pairs with the fence in gdr_fence */
+	/* acquire: pairs with the fence in gdri_sq_fenced */
+	return gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->fenced) != *seq);
+}
+
+/* The caller has reserved a block and gives it the fence bit. */
+GDR_DEVICE_COLD void gdri_sq_fenced(struct gdri_qp *qp, uint64_t seq)
+{
+	gdri_fence_gpu(); /* the reservation before the mark */
+	gdri_max_u64(&qp->fenced, seq);
+}
+
 /* ---- publication ---- */
 
 /* Waits for the publication of earlier reservers. They do bounded work; one that was
@@ -272,6 +293,7 @@ struct gdri_post {
 	uint32_t n;	 /* group's blocks */
 	uint32_t mask;	 /* lanes of the group */
 	uint32_t ce;	 /* completion mode of the caller's last WQE */
+	uint32_t fm;	 /* fence mode of the caller's first */
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
 };
@@ -305,7 +327,7 @@ GDR_DEVICE_COLD uint32_t gdri_group_part(uint32_t mask, uint32_t per)
 /* The lowest lane reserves for all; the others wait for it in the shuffle, not in a
  * spin. One doorbell and one CQE for the group. */
 GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
-					struct gdri_post *p)
+					uint64_t fence_seq, struct gdri_post *p)
 {
 	uint32_t mask = p->mask, count = gdri_popc(mask), rank, leader;
 	uint64_t base = 0;
@@ -321,6 +343,10 @@ GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp
 		ret = gdri_sq_reserve(dev, qp, count * blocks, &base);
 		if (ret)
 			base = (uint64_t)(int64_t)ret;
+		else if (p->fm)
+			gdri_sq_fenced(qp, fence_seq);
+	} else {
+		p->fm = 0; /* the leader's stands before */
 	}
 	base = gdr_shfl_u64(mask, base, leader);
 	gdr_sync_warp(mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
@@ -342,22 +368,28 @@ GDR_DEVICE int gdri_post_is_single(uint32_t mask)
 
 /* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
  * the same queue and shape: the shape must be in the key, because lanes may come from
- * different places. On 0 the caller writes its WQEs from p->index on, the last one with
- * p->ce, and calls gdri_post_end. */
+ * different places, and so must be whether a fence is due. On 0 the caller writes its WQEs
+ * from p->index on, the first one with p->fm, the last one with p->ce, and calls
+ * gdri_post_end. */
 GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
 			       uint32_t last2, struct gdri_post *p)
 {
+	uint64_t seq;
+	uint32_t due = gdri_sq_fence_due(dev, qp, &seq);
 	int ret;
 
-	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 2 + last2);
+	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 4 + last2 * 2 + due);
 	p->last2 = last2;
+	p->fm = due ? GDRI_FM_FENCE : 0;
 	if (!gdri_post_is_single(p->mask))
-		return gdri_post_begin_group(dev, qp, blocks, p);
+		return gdri_post_begin_group(dev, qp, blocks, seq, p);
 	p->n = blocks;
 	p->ce = GDRI_CE_ALWAYS;
 	p->leader = 1;
 	ret = gdri_sq_reserve(dev, qp, blocks, &p->base);
 	p->index = p->base;
+	if (gdri_unlikely(due) && !ret)
+		gdri_sq_fenced(qp, seq);
 	return ret;
 }
 
@@ -369,15 +401,16 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
 	return p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
 }
 
-/* The short way, without calls, of a block of one thread with room in the queue: 1 when it
- * holds block *index and will call gdri_sq_publish. Else nothing happened, and the general
+/* The short way, without calls, of a block of one thread with room in the queue and no fence
+ * due: 1 when it holds block *index and will call gdri_sq_publish. Else nothing happened, and the general
  * way is next; a warp's lanes always take that one, together. */
-GDR_DEVICE int gdri_post_try(struct gdri_qp *qp, uint64_t *index)
+GDR_DEVICE int gdri_post_try(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t *index)
 {
-	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd), seq;
 
 	*index = r;
-	return gdri_likely(gdri_alone()) && gdri_likely(r + 1 <= gdri_ld_fenced_u64(&qp->limit)) &&
+	return gdri_likely(gdri_alone()) && gdri_likely(!gdri_sq_fence_due(dev, qp, &seq)) &&
+	       gdri_likely(r + 1 <= gdri_ld_fenced_u64(&qp->limit)) &&
 	       gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + 1));
 }
 

@@ -40,7 +40,7 @@ GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp,
 	if (gdri_unlikely(ret))
 		return ret;
 	gdri_ld_bytes(v, src, len);
-	gdri_wqe_write_inline(qp, p.index, p.ce, off, rkey, v, (uint32_t)len);
+	gdri_wqe_write_inline(qp, p.index, p.ce | p.fm, off, rkey, v, (uint32_t)len);
 	return gdri_post_end(dev, qp, &p);
 }
 
@@ -51,7 +51,7 @@ GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	uint64_t index;
 
-	if (!gdri_post_try(qp, &index))
+	if (!gdri_post_try(dev, qp, &index))
 		return gdri_post_inline_any(dev, qp, off, rkey, src, len);
 	gdri_ld_bytes(v, src, len);
 	gdri_wqe_write_inline(qp, index, GDRI_CE_ALWAYS, off, rkey, v, (uint32_t)len);
@@ -68,7 +68,7 @@ GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_rdma(qp, p.index, opcode, p.ce, off, rkey, l.addr, l.lkey, len);
+	gdri_wqe_rdma(qp, p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
 	*target = p.index + 1;
 	return gdri_post_end(dev, qp, &p);
 }
@@ -125,7 +125,7 @@ GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_qp *qp, uin
 
 	l.addr = src_off;
 	l.lkey = dev->lkey;
-	if (!gdri_post_try(qp, &index))
+	if (!gdri_post_try(dev, qp, &index))
 		return gdri_post_write_any(dev, qp, off, rkey, l, len);
 	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, off, rkey, l.addr, l.lkey, len);
 	return gdri_sq_publish(dev, qp, index, 1, 0);
@@ -159,7 +159,7 @@ GDRI_NOINLINE int gdri_post_store_any(struct gdri_dev *dev, struct gdri_qp *qp, 
 	v[0] = (uint32_t)value;
 	v[1] = (uint32_t)(value >> 32);
 	v[2] = 0;
-	gdri_wqe_write_inline(qp, p.index, p.ce, off, qp->rkey_sync, v, size);
+	gdri_wqe_write_inline(qp, p.index, p.ce | p.fm, off, qp->rkey_sync, v, size);
 	return gdri_post_end(dev, qp, &p);
 }
 
@@ -171,7 +171,7 @@ GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t valu
 	uint32_t v[3];
 	uint64_t index;
 
-	if (!gdri_post_try(qp, &index))
+	if (!gdri_post_try(dev, qp, &index))
 		return gdri_post_store_any(dev, qp, off, value, size);
 	v[0] = (uint32_t)value;
 	v[1] = (uint32_t)(value >> 32);
@@ -207,7 +207,7 @@ GDRI_NOINLINE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t 
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_signal(dev, qp, p.index, p.ce, off, value, add);
+	gdri_wqe_signal(dev, qp, p.index, p.ce | p.fm, off, value, add);
 	return gdri_post_end(dev, qp, &p);
 }
 
@@ -245,10 +245,10 @@ GDRI_NOINLINE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t
 		return ret;
 	if (len <= GDRI_INLINE_MAX) {
 		gdri_ld_bytes(v, src, len);
-		gdri_wqe_write_inline(qp, p.index, GDRI_CE_ERROR_ONLY, off, gdri_put_rkey(dev, qp),
-				      v, (uint32_t)len);
+		gdri_wqe_write_inline(qp, p.index, GDRI_CE_ERROR_ONLY | p.fm, off,
+				      gdri_put_rkey(dev, qp), v, (uint32_t)len);
 	} else {
-		gdri_wqe_rdma(qp, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY, off,
+		gdri_wqe_rdma(qp, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY | p.fm, off,
 			      gdri_put_rkey(dev, qp), l.addr, l.lkey, (uint32_t)len);
 	}
 	gdri_wqe_signal(dev, qp, p.index + 1, p.ce, sig_off, value, add);
@@ -406,32 +406,34 @@ GDR_DEVICE int gdri_amo_is_fa(int kind)
 GDR_DEVICE void gdri_wqe_amo4(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
 			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
 {
+	uint32_t ce = p->ce | p->fm;
 	struct gdri_masked_cs m;
 
 	if (gdri_amo_is_fa(kind)) {
-		gdri_wqe_masked_fa4(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey,
+		gdri_wqe_masked_fa4(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey,
 				    (uint32_t)a, kind == GDRI_AMO_XOR ? ~0u : 0);
 		return;
 	}
 	gdri_amo_masks(kind, a, b, &m);
-	gdri_wqe_masked_cs4(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
+	gdri_wqe_masked_cs4(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
 }
 
 GDR_DEVICE void gdri_wqe_amo8(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
 			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
 {
+	uint32_t ce = p->ce | p->fm;
 	struct gdri_masked_cs m;
 
 	if (kind == GDRI_AMO_XOR) { /* addition without any carry */
-		gdri_wqe_masked_fa8(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a,
+		gdri_wqe_masked_fa8(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a,
 				    ~0ull);
 	} else if (gdri_amo_is_fa(kind)) {
-		gdri_wqe_fa(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a);
+		gdri_wqe_fa(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a);
 	} else if (kind == GDRI_AMO_CSWAP) {
-		gdri_wqe_cs(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, a, b);
+		gdri_wqe_cs(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a, b);
 	} else {
 		gdri_amo_masks(kind, a, b, &m);
-		gdri_wqe_masked_cs8(qp, p->index, p->ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
+		gdri_wqe_masked_cs8(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
 	}
 }
 
