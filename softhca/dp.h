@@ -26,6 +26,12 @@ void engine_deadline(uint64_t ns);	  /* wake no later than this */
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
+unsigned engine_round(void); /* looks at everything once; how much there was to do */
+
+/* ---- address.c ---- */
+
+uint32_t address_port(void); /* the port's IPv4 address, network order */
+bool address_is_own(uint32_t addr);
 
 /* ---- wire.c ---- */
 

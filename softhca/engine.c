@@ -291,7 +291,7 @@ static unsigned receive(void)
 	return n;
 }
 
-static unsigned engine_round(void)
+unsigned engine_round(void)
 {
 	unsigned work;
 

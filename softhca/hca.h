@@ -78,6 +78,8 @@ struct hca_cq {
 
 /* ---- queue pairs ---- */
 
+enum { HCA_LOG_MAX_MSG = 30 }; /* bytes of a message */
+
 enum hca_qp_type { HCA_QP_RC = 0, HCA_QP_UC, HCA_QP_UD, HCA_QP_DCI, HCA_QP_DCT };
 
 enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
@@ -175,6 +177,7 @@ uint32_t dp_first_qpn(void); /* QPNs of this process are [first, first + count):
 uint32_t dp_qpn_count(void); /* routes by the upper bits; valid after engine_start */
 /* This host's address on the fabric: GID index 0 is this, IPv4-mapped. */
 struct in6_addr dp_gid(void);
+uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
 
 /* ---- data half calls control half ---- */
 

@@ -41,6 +41,10 @@ static bool parse_MTU(const char *text, uint32_t *out)
 {
 	uint32_t v;
 
+	if (!*text) {
+		*out = 0;
+		return true;
+	}
 	if (!parse_UINT(text, &v) || v < 256 || v > 4096 || (v & (v - 1)))
 		return false;
 	*out = v;

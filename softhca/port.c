@@ -13,7 +13,7 @@ bool port_is_ib(void)
 
 uint32_t port_mtu(void)
 {
-	return hca_options()->mtu;
+	return hca_options()->mtu ? hca_options()->mtu : dp_mtu();
 }
 
 uint16_t port_lid(void)

@@ -11,9 +11,7 @@
  * receives a datagram for another slot hands it on over loopback. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/filter.h>
-#include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,7 +21,6 @@
 
 #include "softhca/guest.h"
 #include "softhca/log.h"
-#include "softhca/options.h"
 #include "softhca/rc.h"
 
 enum {
@@ -34,8 +31,11 @@ enum {
 	RX_BATCH = 32,
 	RX_BUF = 4352,
 	LOCAL_QUEUE = 512,
-	MAX_OWN = 64,
 	SOCK_BUFFER = 32 << 20,
+	/* Between processes of one host, ahead of a packet that is handed on: an
+	 * opcode that no packet has, three zero bytes, the sender's address. */
+	FORWARD_MARK = 0xc5,
+	FORWARD_LEN = 8,
 };
 
 struct tx {
@@ -55,6 +55,7 @@ struct sock {
 
 struct local_pkt {
 	struct packet p;
+	uint32_t sqpn;
 	int niov;
 	struct iovec iov[PKT_MAX_IOV];
 };
@@ -63,6 +64,7 @@ struct held { /* a packet that the fault schedule delays; bytes without ICRC */
 	struct held *next;
 	uint64_t until;
 	struct wire_dest dest;
+	uint32_t sqpn;
 	size_t len;
 	uint8_t bytes[];
 };
@@ -70,9 +72,6 @@ struct held { /* a packet that the fault schedule delays; bytes without ICRC */
 static struct sock host_sock = { .fd = -1 }, port_sock = { .fd = -1 };
 static int raw_fd = -1;
 static uint32_t slot;
-static uint32_t own[MAX_OWN]; /* addresses of this host, network order */
-static unsigned n_own;
-static uint32_t port_addr;
 static struct local_pkt local[LOCAL_QUEUE];
 static unsigned local_head, local_tail;
 static struct held *held_list;
@@ -86,61 +85,6 @@ static struct mmsghdr rx_msg[RX_BATCH];
 static uint32_t slot_addr(uint32_t s)
 {
 	return htonl(0x7f400000u | s);
-}
-
-static bool is_own(uint32_t addr)
-{
-	if (ntohl(addr) >> 24 == 127)
-		return true;
-	for (unsigned i = 0; i < n_own; i++)
-		if (own[i] == addr)
-			return true;
-	return addr == port_addr;
-}
-
-/* All IPv4 addresses of this host; the port's is the first one that is up and
- * not loopback. */
-static void find_addresses(void)
-{
-	struct ifaddrs *list, *i;
-
-	port_addr = htonl(INADDR_LOOPBACK);
-	if (getifaddrs(&list))
-		return;
-	for (i = list; i; i = i->ifa_next) {
-		uint32_t a;
-
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET)
-			continue;
-		a = ((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr;
-		if (n_own < MAX_OWN)
-			own[n_own++] = a;
-		if ((i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK) &&
-		    port_addr == htonl(INADDR_LOOPBACK))
-			port_addr = a;
-	}
-	freeifaddrs(list);
-}
-
-static void choose_address(void)
-{
-	const char *text = hca_options()->addr;
-
-	find_addresses();
-	if (text && inet_pton(AF_INET, text, &port_addr) != 1)
-		hca_warn("SOFTHCA_ADDR=%s is not an IPv4 address, taking the first one found",
-			 text);
-}
-
-struct in6_addr dp_gid(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct in6_addr gid = { 0 };
-
-	pthread_once(&once, choose_address);
-	gid.s6_addr[10] = gid.s6_addr[11] = 0xff;
-	memcpy(&gid.s6_addr[12], &port_addr, 4);
-	return gid;
 }
 
 uint32_t dp_first_qpn(void)
@@ -165,7 +109,7 @@ void wire_resolve(const struct hca_qp *qp, struct wire_dest *d)
 	uint32_t to = qp->dest_qpn >> SLOT_SHIFT;
 
 	memcpy(&d->addr, g + 12, 4);
-	if (!memcmp(g, zero, 16) || (!memcmp(g, mapped, 12) && is_own(d->addr))) {
+	if (!memcmp(g, zero, 16) || (!memcmp(g, mapped, 12) && address_is_own(d->addr))) {
 		/* No GID at all (link layer InfiniBand without GRH): this host. */
 		d->kind = to == slot ? WIRE_LOCAL : WIRE_HOST;
 		d->addr = slot_addr(to);
@@ -247,6 +191,7 @@ static void open_port(void)
 {
 	static const struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog drop = { .len = 1, .filter = (struct sock_filter *)&nothing };
+	uint32_t port_addr = address_port();
 	int fd;
 
 	if (ntohl(port_addr) >> 24 == 127)
@@ -271,7 +216,6 @@ int wire_start(void)
 {
 	int ret;
 
-	dp_gid();
 	ret = take_slot();
 	if (ret)
 		return ret;
@@ -366,7 +310,7 @@ static void send_udp(struct sock *s, uint32_t to, struct packet *p, const struct
 	m->msg_iovlen = (size_t)n;
 }
 
-static void send_local(const struct packet *p, const struct iovec *iov, int niov)
+static void send_local(uint32_t sqpn, const struct packet *p, const struct iovec *iov, int niov)
 {
 	struct local_pkt *l;
 
@@ -376,17 +320,19 @@ static void send_local(const struct packet *p, const struct iovec *iov, int niov
 	}
 	l = &local[local_tail++];
 	l->p = *p;
+	l->sqpn = sqpn;
 	l->niov = niov;
 	for (int i = 0; i < niov; i++)
 		l->iov[i] = iov[i];
 }
 
-static void send_to(const struct wire_dest *d, struct packet *p, const struct iovec *iov, int niov)
+static void send_to(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
+		    const struct iovec *iov, int niov)
 {
 	STAT_INC(pkts_tx);
 	switch (d->kind) {
 	case WIRE_LOCAL:
-		send_local(p, iov, niov);
+		send_local(sqpn, p, iov, niov);
 		break;
 	case WIRE_HOST:
 		send_udp(&host_sock, d->addr, p, iov, niov);
@@ -401,14 +347,15 @@ static void send_to(const struct wire_dest *d, struct packet *p, const struct io
 }
 
 /* Keeps a copy until its time; in order of time, equal times in order sent. */
-static void hold(const struct wire_dest *d, struct packet *p, const struct iovec *iov, int niov,
-		 uint64_t until)
+static void hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
+		 const struct iovec *iov, int niov, uint64_t until)
 {
 	struct held **at = &held_list, *h = malloc(sizeof(*h) + PKT_MAX);
 
 	if (!h)
 		return; /* lost, as on a wire */
 	h->dest = *d;
+	h->sqpn = sqpn;
 	h->until = until;
 	h->len = packet_encode(p, h->bytes);
 	for (int i = 0; i < niov; i++) {
@@ -435,26 +382,39 @@ void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int
 			STAT_INC(pkts_dropped);
 			return;
 		case FAULT_HOLD:
-			hold(d, p, iov, niov, until);
+			hold(d, qp->qpn, p, iov, niov, until);
 			return;
 		case FAULT_DUP:
-			send_to(d, p, iov, niov);
+			send_to(d, qp->qpn, p, iov, niov);
 			break;
 		case FAULT_PASS:
 			break;
 		}
 	}
-	send_to(d, p, iov, niov);
+	send_to(d, qp->qpn, p, iov, niov);
 }
 
 /* ---- receiving ---- */
 
-static void deliver(const struct packet *p, const struct iovec *iov, int niov)
+/* A connection hears only its peer: requests of a process that had this slot's
+ * number in mind, or answers to who was here before, are dropped. Packets do
+ * not carry the sender's QPN; its address is what can be compared, and inside
+ * the process the QPN. */
+static bool from_peer(const struct hca_qp *qp, enum wire_kind kind, uint32_t from)
+{
+	const struct wire_dest *d = &qp->rc->dest;
+
+	return d->kind == kind && (kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from;
+}
+
+/* from: the sender's address, inside the process its QPN. */
+static void deliver(enum wire_kind kind, uint32_t from, const struct packet *p,
+		    const struct iovec *iov, int niov)
 {
 	struct hca_qp *qp = engine_find_qp(p->dqpn);
 
 	STAT_INC(pkts_rx);
-	if (!qp || !qp->rc || (faults_active() && faults_rx_drop(p->dqpn, dp_now()))) {
+	if (!qp || !qp->rc || !from_peer(qp, kind, from) || (faults_active() && faults_rx_drop(p->dqpn, dp_now()))) {
 		STAT_INC(pkts_dropped);
 		return;
 	}
@@ -469,7 +429,7 @@ unsigned wire_drain_local(void)
 	for (; local_head != local_tail; local_head++, n++) {
 		struct local_pkt *l = &local[local_head];
 
-		deliver(&l->p, l->iov, l->niov);
+		deliver(WIRE_LOCAL, l->sqpn, &l->p, l->iov, l->niov);
 	}
 	local_head = local_tail = 0;
 	return n;
@@ -489,7 +449,7 @@ void wire_release_held(void)
 		if (off >= 0) {
 			iov.iov_base = h->bytes + off;
 			iov.iov_len = p.len;
-			send_to(&h->dest, &p, &iov, p.len ? 1 : 0);
+			send_to(&h->dest, h->sqpn, &p, &iov, p.len ? 1 : 0);
 			/* The bytes go away now. */
 			wire_flush();
 			wire_drain_local();
@@ -511,16 +471,22 @@ static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool 
 	return !crc || (!id_known && packet_icrc_explained_by_id(crc, n));
 }
 
-/* For another process of this host, which alone sees its loopback address. */
-static void forward(uint8_t *buf, size_t n, uint32_t to_slot)
+/* For another process of this host, which alone sees its loopback address. The
+ * header says who sent it. */
+static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(ROCE_PORT),
 				  .sin_addr.s_addr = slot_addr(to_slot) };
-	struct iovec iov = { .iov_base = buf, .iov_len = n - PKT_ICRC_LEN };
+	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK };
+	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { buf, n - PKT_ICRC_LEN } };
+	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov,
+			    .msg_iovlen = 2 };
 
-	append_icrc(&host_sock, to.sin_addr.s_addr, &iov, 1, buf + n - PKT_ICRC_LEN);
-	if (sendto(host_sock.fd, buf, n, 0, (struct sockaddr *)&to, sizeof(to)) == (ssize_t)n)
+	memcpy(hdr + 4, &from, 4);
+	append_icrc(&host_sock, to.sin_addr.s_addr, iov + 1, 1, buf + n - PKT_ICRC_LEN);
+	iov[1].iov_len = n;
+	if (sendmsg(host_sock.fd, &m, 0) == (ssize_t)(n + sizeof(hdr)))
 		STAT_INC(pkts_forwarded);
 	else
 		STAT_INC(pkts_dropped);
@@ -528,30 +494,39 @@ static void forward(uint8_t *buf, size_t n, uint32_t to_slot)
 
 enum source { FROM_HOST, FROM_PORT, FROM_RAW };
 
-static void handle(enum source from, const struct packet_addr *a, uint8_t *buf, size_t n)
+static void handle(enum source source, const struct packet_addr *a, uint8_t *buf, size_t n)
 {
+	enum wire_kind kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE;
+	uint32_t from = a->saddr;
 	struct packet p;
 	struct iovec iov;
-	int off = packet_decode(buf, n, &p);
+	int off;
 
+	if (source == FROM_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
+		kind = WIRE_REMOTE;
+		memcpy(&from, buf + 4, 4);
+		buf += FORWARD_LEN;
+		n -= FORWARD_LEN;
+	}
+	off = packet_decode(buf, n, &p);
 	if (off < 0) {
 		STAT_INC(pkts_dropped);
 		return;
 	}
-	if (!icrc_good(a, buf, n, from != FROM_PORT)) {
+	if (!icrc_good(a, buf, n, source != FROM_PORT)) {
 		STAT_INC(icrc_errors);
 		return;
 	}
 	if (p.dqpn >> SLOT_SHIFT != slot) {
-		if (from == FROM_PORT)
-			forward(buf, n, p.dqpn >> SLOT_SHIFT);
+		if (source == FROM_PORT)
+			forward(buf, n, p.dqpn >> SLOT_SHIFT, from);
 		else
 			STAT_INC(pkts_dropped);
 		return;
 	}
 	iov.iov_base = buf + off;
 	iov.iov_len = p.len;
-	deliver(&p, &iov, p.len ? 1 : 0);
+	deliver(kind, from, &p, &iov, p.len ? 1 : 0);
 }
 
 static void handle_raw(uint8_t *ip, size_t n)
@@ -595,6 +570,6 @@ unsigned wire_receive(void)
 	if (raw_fd >= 0)
 		n += receive_from(raw_fd, FROM_RAW, 0);
 	else if (port_sock.fd >= 0)
-		n += receive_from(port_sock.fd, FROM_PORT, port_addr);
+		n += receive_from(port_sock.fd, FROM_PORT, port_sock.addr);
 	return n;
 }
