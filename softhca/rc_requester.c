@@ -221,6 +221,8 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	r->rkey = w->rkey;
 	r->atomic = w->atomic;
 	r->len = (uint32_t)w->len;
+	if (w->len > 1u << HCA_LOG_MAX_MSG)
+		return local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
 	if (check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
 		return local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 	if (into && !qp->max_rd_atomic)
@@ -247,12 +249,15 @@ static void pick_up(struct hca_qp *qp)
 	uint8_t syndrome;
 	struct wqe w;
 
+	size_t len;
+
 	memset(r, 0, offsetof(struct rc_req, sge_keep));
 	fetch(qp, qp->sq_ci, WQE_BLOCK, buf);
 	wqe_decode_ctrl(buf, &w);
-	if (w.blocks > 1 && (size_t)w.blocks * WQE_BLOCK <= ring)
-		fetch(qp, qp->sq_ci, (size_t)w.blocks * WQE_BLOCK, buf);
-	syndrome = wqe_decode(buf, (size_t)w.blocks * WQE_BLOCK, &w, &why);
+	len = (size_t)w.blocks * WQE_BLOCK < ring ? (size_t)w.blocks * WQE_BLOCK : ring;
+	if (len > WQE_BLOCK)
+		fetch(qp, qp->sq_ci, len, buf);
+	syndrome = wqe_decode(buf, len, &w, &why);
 	w.blocks = w.blocks ? w.blocks : 1;
 	r->opcode = w.opcode;
 	r->wqe_index = qp->sq_ci;
@@ -731,8 +736,10 @@ static void data_response(struct hca_qp *qp, const struct packet *p, const struc
 		implied_nak(qp);
 		return;
 	}
-	if (p->psn != rc->psn_una)
-		return; /* already had it */
+	/* What came before succeeded, whatever becomes of this answer. */
+	retire(qp);
+	if (qp->state != HCA_QPS_RTS)
+		return;
 	for (uint32_t i = rc->head; i != rc->tail; i++) {
 		struct rc_req *r = req_at(rc, i);
 
@@ -750,13 +757,14 @@ void rc_req_response(struct hca_qp *qp, const struct packet *p, const struct iov
 {
 	struct hca_rc *rc = qp->rc;
 
-	/* Not sent yet, or of an earlier life of this QP: a ghost. */
-	if (psn_diff(p->psn, rc->psn_max) >= 0 || psn_diff(p->psn, rc->psn_una) < -1)
+	/* Not sent yet or of an earlier life of this QP: a ghost. Acknowledged
+	 * before: a double, which must not look like an answer that is missing. */
+	if (psn_diff(p->psn, rc->psn_max) >= 0 || psn_diff(p->psn, rc->psn_una) < 0)
 		return;
 	if (p->opcode != BTH_ACK) {
 		data_response(qp, p, pl, npl);
 	} else if ((p->syndrome & AETH_KIND) == 0) {
-		if (psn_diff(p->psn, rc->psn_una) >= 0 && !ack_before(qp, psn_add(p->psn, 1)))
+		if (!ack_before(qp, psn_add(p->psn, 1)))
 			implied_nak(qp);
 	} else if ((p->syndrome & AETH_KIND) == AETH_RNR) {
 		rnr_nak(qp, p);

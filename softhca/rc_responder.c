@@ -264,6 +264,15 @@ static bool rnr(struct hca_qp *qp)
 	return false;
 }
 
+/* First and middle packets are full, an end that follows them is not empty,
+ * and none is longer than the path MTU (9.7.4.1.6). */
+static bool length_ok(const struct hca_qp *qp, const struct packet *p, bool first, bool last)
+{
+	if (!last)
+		return p->len == qp->mtu;
+	return p->len <= qp->mtu && (first || p->len);
+}
+
 static bool do_send(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl)
 {
 	struct hca_rc *rc = qp->rc;
@@ -273,14 +282,15 @@ static bool do_send(struct hca_qp *qp, const struct packet *p, const struct iove
 	struct iovec iov[PKT_MAX_IOV];
 	int n;
 
-	if (first == rc->in_send || (!last && p->len != qp->mtu)) {
+	if (first == rc->in_send || !length_ok(qp, p, first, last)) {
 		refuse(qp, AETH_NAK_INVAL);
 		return false;
 	}
 	if (first && !take_recv(qp))
 		return rnr(qp);
 	rc->in_send = true;
-	if (rc->rx_off + (uint64_t)p->len > rc->rx_room)
+	if (rc->rx_off + (uint64_t)p->len > rc->rx_room ||
+	    rc->rx_off + p->len > 1u << HCA_LOG_MAX_MSG)
 		return recv_fail(qp, SYND_LOCAL_LENGTH, VEND_LOCAL_LEN, AETH_NAK_INVAL);
 	n = rc_gather(qp, rc->rx_sge, rc->rx_nsge, rc->rx_off, p->len, HCA_LOCAL_WRITE, iov);
 	if (n < 0)
@@ -326,8 +336,9 @@ static bool do_write(struct hca_qp *qp, const struct packet *p, const struct iov
 	bool imm = p->opcode == BTH_WRITE_LAST_IMM || p->opcode == BTH_WRITE_ONLY_IMM;
 	struct iovec iov;
 
-	if (first == rc->in_write || (!last && p->len != qp->mtu) ||
-	    (first && last && p->len != p->dmalen)) {
+	if (first == rc->in_write || !length_ok(qp, p, first, last) ||
+	    (first && (last ? p->len != p->dmalen : p->len >= p->dmalen)) ||
+	    (first && p->dmalen > 1u << HCA_LOG_MAX_MSG)) {
 		refuse(qp, AETH_NAK_INVAL);
 		return false;
 	}
@@ -439,8 +450,8 @@ static void read_request(struct hca_qp *qp, const struct packet *p)
 {
 	struct hca_rc *rc = qp->rc;
 
-	if (!read_allowed(qp, p)) {
-		refuse(qp, AETH_NAK_ACCESS);
+	if (p->dmalen > 1u << HCA_LOG_MAX_MSG || !read_allowed(qp, p)) {
+		refuse(qp, p->dmalen > 1u << HCA_LOG_MAX_MSG ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
 		return;
 	}
 	rc->msn++;

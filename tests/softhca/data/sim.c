@@ -88,9 +88,14 @@ static void *alloc(size_t n)
 	return p;
 }
 
-void sim_init(void)
+void sim_init_idle(void)
 {
 	uar = alloc(UAR_PAGES * 4096);
+}
+
+void sim_init(void)
+{
+	sim_init_idle();
 	if (engine_start()) {
 		fprintf(stderr, "engine did not start\n");
 		exit(1);
@@ -187,6 +192,15 @@ void sim_connect(struct sim_qp *q, uint32_t dest_qpn)
 	modify(&q->qp, HCA_QPS_INIT);
 	modify(&q->qp, HCA_QPS_RTR);
 	modify(&q->qp, HCA_QPS_RTS);
+	hca_unlock();
+}
+
+void sim_reset(struct sim_qp *q)
+{
+	hca_lock();
+	modify(&q->qp, HCA_QPS_RST);
+	q->dbrec[0] = q->dbrec[1] = 0;
+	q->pi = q->rq_pi = 0;
 	hca_unlock();
 }
 

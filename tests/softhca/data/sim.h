@@ -27,13 +27,15 @@ struct sim_cqe {
 	uint32_t qpn, uidx, byte_cnt, imm; /* imm in host order */
 };
 
-void sim_init(void);
+void sim_init(void);	  /* with the engine's thread */
+void sim_init_idle(void); /* without: the test calls engine_round() */
 uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t iova);
 void sim_mr_remove(uint32_t key);
 struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode);
 void sim_qp_free(struct sim_qp *q);
 /* To RTS; attributes have been set in q->qp or are defaults. */
 void sim_connect(struct sim_qp *q, uint32_t dest_qpn);
+void sim_reset(struct sim_qp *q); /* what was posted is forgotten */
 void sim_pair(struct sim_qp *a, struct sim_qp *b);
 
 /* Each writes one WQE at the producer index; sim_ring() publishes. ce: 1 CQE. */

@@ -11,7 +11,12 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "sim.h"
+#include "softhca/packet.h"
 
 enum { BUF = 1 << 20, WAIT = 10000 };
 
@@ -463,6 +468,79 @@ static void test_no_peer(void **state)
 	sim_qp_free(a);
 }
 
+/* A well-formed datagram of our making to a QP of this process. */
+static void send_datagram(int fd, struct sockaddr_in me, struct packet *p, const void *data)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_PORT),
+				  .sin_addr.s_addr = htonl(0x7f400000u | p->dqpn >> 14) };
+	struct packet_addr a = { .saddr = me.sin_addr.s_addr, .daddr = to.sin_addr.s_addr,
+				 .sport = me.sin_port, .dport = to.sin_port };
+	uint8_t bytes[PKT_MAX] = { 0 };
+	size_t n = packet_encode(p, bytes);
+	struct iovec iov = { bytes, n + p->len };
+	uint32_t crc;
+
+	memcpy(bytes + n, data, p->len);
+	n += p->len;
+	crc = htole32(packet_icrc(&a, &iov, 1));
+	memcpy(bytes + n, &crc, 4);
+	n += 4;
+	assert_int_equal(sendto(fd, bytes, n, 0, (struct sockaddr *)&to, sizeof(to)), n);
+}
+
+/* Requests and answers with the right numbers, but from somebody else. */
+static void test_stranger(void **state)
+{
+	struct sockaddr_in me = { .sin_family = AF_INET, .sin_port = htons(ROCE_PORT),
+				  .sin_addr.s_addr = htonl(0x7f4003fe) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), df = IP_PMTUDISC_DO;
+	uint32_t nobody = dp_first_qpn() + 0x3fff;
+	uint64_t rx, word = 0x1122334455667788;
+	struct packet write = { .opcode = BTH_WRITE_ONLY, .pkey = 0xffff, .va = addr(dst),
+				.rkey = rkey, .dmalen = 8, .len = 8 };
+	struct packet ack = { .opcode = BTH_ACK, .pkey = 0xffff, .syndrome = AETH_ACK };
+	struct sim_qp *a, *b, *c;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&me, sizeof(me)), 0);
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+	pair(&a, &b);
+	c = sim_qp(4, SIM_CQ_RING);
+	c->qp.ack_timeout = 0;
+	memset(dst, 0, 64);
+	write.dqpn = b->qp.qpn;
+	rx = __atomic_load_n(&hca_stats.pkts_rx, __ATOMIC_RELAXED);
+	send_datagram(fd, me, &write, &word);
+	while (__atomic_load_n(&hca_stats.pkts_rx, __ATOMIC_RELAXED) == rx)
+		;
+	/* The answer to a request that goes nowhere, not from where it went. */
+	sim_connect(c, nobody);
+	ack.dqpn = c->qp.qpn;
+	sim_write(c, addr(dst), rkey, src, 8, lkey, 1);
+	sim_ring(c);
+	for (bool sent = false; !sent;) {
+		hca_lock();
+		sent = c->qp.sq_ci == (uint16_t)c->pi;
+		hca_unlock();
+	}
+	rx = __atomic_load_n(&hca_stats.pkts_rx, __ATOMIC_RELAXED);
+	send_datagram(fd, me, &ack, NULL);
+	while (__atomic_load_n(&hca_stats.pkts_rx, __ATOMIC_RELAXED) == rx)
+		;
+	hca_lock();
+	assert_int_equal(dst[0], 0);
+	assert_int_equal(b->qp.state, HCA_QPS_RTS);
+	assert_int_equal(c->scq.pi, 0);
+	hca_unlock();
+	/* Who it is for still hears it. */
+	sim_write(a, addr(dst), rkey, src, 8, lkey, 1);
+	sim_ring(a);
+	expect_ok(a, WQE_WRITE);
+	sim_qp_free(c);
+	unpair(a, b);
+	close(fd);
+}
+
 static void test_cq_overrun(void **state)
 {
 	struct sim_qp *a, *b;
@@ -516,7 +594,7 @@ int main(void)
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_local_ops),
 		cmocka_unit_test(test_collapsed),   cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_iova_zero),   cmocka_unit_test(test_no_peer),
-		cmocka_unit_test(test_cq_overrun),
+		cmocka_unit_test(test_cq_overrun),  cmocka_unit_test(test_stranger),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;
