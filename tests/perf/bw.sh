@@ -22,22 +22,16 @@ bw_ucx() # overall bandwidth: MiB/s in the tool's words
 		awk '/^ *[0-9]/ { v = $6 } END { if (v != "") printf "%.2f\n", v * 1.048576 }'
 }
 
-echo "size,gdr_MBps,ib_write_bw_MBps,ucx_MBps" >"$out/bw.csv"
+echo "size,gdr_MBps,ib_write_bw_MBps,ucx_MBps,gdr_min max" >"$out/bw.csv"
 printf '%10s %12s %14s %10s\n' size gdr ib_write_bw ucx
 for size in ${SIZES:-8 64 512 4096 65536 1048576 4194304}; do
 	n=$((size <= 4096 ? 20000 : 400000000 / size / 2))
 	n=${ITERATIONS:-$n}
-	for peer in gdr perftest ucx; do : >"$out/bw.$peer"; done
-	for ((round = 0; round < rounds; round++)); do
-		for peer in gdr perftest ucx; do
-			bw_$peer "$size" "$n" >>"$out/bw.$peer"
-		done
-	done
-	read -r g _ < <(median <"$out/bw.gdr")
-	read -r p _ < <(median <"$out/bw.perftest")
-	read -r u _ < <(median <"$out/bw.ucx")
+	interleaved bw "$size" "$n"
 	printf '%10s %12s %14s %10s\n' "$size" "${g:--}" "${p:--}" "${u:--}"
-	echo "$size,$g,$p,$u" >>"$out/bw.csv"
+	echo "$size,$g,$p,$u,$spread" >>"$out/bw.csv"
 	best=$(printf '%s\n%s\n' "${p:-}" "${u:-}" | grep . | sort -gr | head -1)
+	[ "$size" != 8 ] || result "put_rate_8 $(awk -v b="${g:-0}" 'BEGIN { printf "%.4f", b / 8 }') Mop/s" \
+		"best_peer $(awk -v b="${best:-0}" 'BEGIN { printf "%.4f", b / 8 }')"
 	result "put_bandwidth_$size ${g:-missing} MB/s best_peer ${best:-missing}"
 done

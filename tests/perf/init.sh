@@ -13,7 +13,10 @@ for n in 2 4 8 16; do
 	read -r rss _ < <(awk '{ print $3 }' "$out/init.rows" | median)
 	read -r _ _ _ queue fds <"$out/init.rows"
 	growth="-"
-	[ "$last_n" -gt 0 ] && growth="$(((${rss:-0} - last_rss) / (n - last_n))) KiB"
+	if [ "$last_n" -gt 0 ]; then
+		growth="$(((${rss:-0} - last_rss) / (n - last_n))) KiB"
+		result "init_memory_per_added_peer_at_$n ${growth% KiB} KiB"
+	fi
 	printf '%6s %10s %12s %12s %6s %22s\n' "$n" "${ms:--}" "${rss:--}" "${queue:--}" "${fds:--}" "$growth"
 	echo "$n,$ms,$rss,$queue,$fds" >>"$out/init.csv"
 	result "init_${n}_pes ${ms:-missing} ms"

@@ -21,20 +21,13 @@ lat_ucx() # 50th percentile of put_lat
 		awk '/^ *[0-9]/ { v = $2 } END { print v }'
 }
 
-echo "size,gdr_us,ib_write_lat_us,ucx_us" >"$out/lat.csv"
+echo "size,gdr_us,ib_write_lat_us,ucx_us,gdr_min max" >"$out/lat.csv"
 printf '%10s %12s %14s %10s\n' size gdr ib_write_lat ucx
-for size in ${SIZES:-8 64 512 4096 65536}; do
-	for peer in gdr perftest ucx; do : >"$out/lat.$peer"; done
-	for ((round = 0; round < rounds; round++)); do
-		for peer in gdr perftest ucx; do
-			lat_$peer "$size" "${ITERATIONS:-1000}" >>"$out/lat.$peer"
-		done
-	done
-	read -r g _ < <(median <"$out/lat.gdr")
-	read -r p _ < <(median <"$out/lat.perftest")
-	read -r u _ < <(median <"$out/lat.ucx")
+for size in ${SIZES:-8 64 512 4096 65536 1048576 4194304}; do
+	n=$((size <= 65536 ? 1000 : 100))
+	interleaved lat "$size" "${ITERATIONS:-$n}"
 	printf '%10s %12s %14s %10s\n' "$size" "${g:--}" "${p:--}" "${u:--}"
-	echo "$size,$g,$p,$u" >>"$out/lat.csv"
+	echo "$size,$g,$p,$u,$spread" >>"$out/lat.csv"
 	best=$(printf '%s\n%s\n' "${p:-}" "${u:-}" | grep . | sort -g | head -1)
 	result "put_latency_$size ${g:-missing} us best_peer ${best:-missing}"
 done

@@ -48,3 +48,18 @@ server_client()
 	timeout -k 5 "${LIMIT:-120}" $hca $2 2>"$out/client.log" </dev/null
 	wait "$server"
 }
+
+# Runs FUNCTION_gdr, FUNCTION_perftest and FUNCTION_ucx in turn, ROUNDS times, and
+# leaves the median of each in g, p, u (empty: the peer gave no figure).
+interleaved() # FUNCTION SIZE ITERATIONS
+{
+	local peer round
+	for peer in gdr perftest ucx; do : >"$out/$1.$peer"; done
+	for ((round = 0; round < rounds; round++)); do
+		for peer in gdr perftest ucx; do
+			"$1_$peer" "$2" "$3" >>"$out/$1.$peer"
+		done
+	done
+	g=$(median <"$out/$1.gdr") p=$(median <"$out/$1.perftest") u=$(median <"$out/$1.ucx")
+	spread=${g#* } g=${g%% *} p=${p%% *} u=${u%% *}
+}
