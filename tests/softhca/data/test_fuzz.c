@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fuzz [SECONDS [SEED]]: random inputs for the data path and the fault
+ * language from a fixed seed. Fails by a crash, a sanitizer's report, or an
+ * input that does not end. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz_rc.h"
+#include "sim.h"
+#include "softhca/dp.h"
+
+enum { MAX_INPUT = 2048, HANG_S = 20 };
+
+static uint64_t rng, inputs;
+
+static uint32_t rnd(void)
+{
+	rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(rng >> 33);
+}
+
+static void hang(int sig)
+{
+	static const char text[] = "an input does not end\n";
+
+	(void)sig;
+	if (write(2, text, sizeof(text) - 1))
+		abort();
+	abort();
+}
+
+static void one_rc(void)
+{
+	uint8_t data[MAX_INPUT];
+	size_t n = rnd() % MAX_INPUT;
+
+	for (size_t i = 0; i < n; i++)
+		data[i] = (uint8_t)rnd();
+	alarm(HANG_S);
+	fuzz_rc(data, n);
+}
+
+/* Pieces of the language in any order, with bytes changed. */
+static void one_schedule(void)
+{
+	static const char *const pieces[] = {
+		"drop", "dup", "reorder", "delay", "seed", "mute", "at", "all", "qp", "wqe", "pe",
+		"error", "*", ":", ";", ",", "=", "/", " ", "1", "0x13", "0.5", "1e-3", "5us",
+		"10s", "999999999999999999999", "1e999", ".", "-", "\t", "nan", "inf", "0x", "ms",
+	};
+	char text[256] = "", err[40];
+
+	for (unsigned i = rnd() % 14; i; i--)
+		strncat(text, pieces[rnd() % (sizeof(pieces) / sizeof(*pieces))],
+			sizeof(text) - strlen(text) - 1);
+	if (rnd() % 4 == 0 && *text)
+		text[rnd() % strlen(text)] = (char)(1 + rnd() % 255);
+	if (faults_check(text, err, rnd() % 2 ? sizeof(err) : 0) == 0)
+		return;
+}
+
+/* IP datagrams from the raw socket, cut and changed. */
+static void one_datagram(void)
+{
+	size_t n = rnd() % 80, off = 0, len = 0;
+	uint8_t *ip = malloc(n + 1);
+	struct packet_addr a;
+	struct packet p;
+
+	if (!ip)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		ip[i] = (uint8_t)(rnd() % 4 ? 0 : rnd());
+	if (n > 26) {
+		ip[0] = rnd() % 8 ? 0x45 : ip[0];
+		ip[25] = (uint8_t)(rnd() % 4 ? n - 20 : rnd());
+	}
+	/* Exactly n bytes, so that reading one too many shows. */
+	ip = realloc(ip, n ? n : 1);
+	if (wire_raw_parse(ip, n, &a, &off, &len)) {
+		if (off + len > n)
+			abort();
+		packet_decode(ip + off, len, &p);
+	}
+	free(ip);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 5, end;
+
+	rng = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	signal(SIGALRM, hang);
+	fuzz_rc_init();
+	end = sim_now() + seconds * 1000000000u;
+	for (; sim_now() < end; inputs++) {
+		one_rc();
+		for (int i = 0; i < 50; i++) {
+			one_schedule();
+			one_datagram();
+		}
+	}
+	printf("%llu inputs: %llu WQEs done, %llu error CQEs, %llu NAKs sent and %llu received\n",
+	       (unsigned long long)inputs, (unsigned long long)hca_stats.wqes,
+	       (unsigned long long)hca_stats.error_cqes, (unsigned long long)hca_stats.naks_tx,
+	       (unsigned long long)hca_stats.naks_rx);
+	return 0;
+}
