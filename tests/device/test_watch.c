@@ -193,6 +193,40 @@ static void test_broken_queue(void **state)
 	finish();
 }
 
+/* One CQ entry: a flush has overwritten the retries exceeded. The wait says "peer lost", as it
+ * does where the cause was kept; the record of the queue says that it may not be the cause. */
+static void flushed_queue(int ring)
+{
+	struct fake_options opt = {.n_pes = N_PES, .n_slots = 1, .depth = 128};
+	int i;
+
+	opt.timeout_ms = 20000;
+	opt.ring = ring;
+	f = fake_start(&opt);
+	f->qps[1].fail_at = 1;
+	f->qps[1].fail_syndrome = 0x15;
+	fake_hold(f, 1);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(gdr_int_p(fake_sym(f, 64), i, 1), 0);
+	fake_hold(f, 0);
+	while ((__atomic_load_n(&f->dev->qps[1].cq[ring ? 3 : 0].tail, __ATOMIC_ACQUIRE) &
+		0xffff) != 0x0300)
+		usleep(100);
+	expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
+	assert_int_equal(f->dev->n_errors, 2);
+	assert_int_equal(f->dev->errors[0].status, ring ? -GDR_ERETRY : -GDR_EFLUSHED);
+	assert_int_equal(f->dev->errors[0].is_cause, ring);
+	assert_int_equal(gdr_quiet_pe(1), f->dev->errors[0].status);
+	fake_stop(f);
+}
+
+static void test_flushed_queue(void **state)
+{
+	(void)state;
+	flushed_queue(0);
+	flushed_queue(1);
+}
+
 /* Many machines have fewer cores than PEs: the first look at another PE may take long. It is
  * no proof that the PE stands still. */
 static void *hold_a_while(void *arg)
@@ -434,7 +468,7 @@ int main(void)
 		cmocka_unit_test(test_slow_read),    cmocka_unit_test(test_late_read),
 		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
 		cmocka_unit_test(test_beat_while_following),
-		cmocka_unit_test(test_broken_queue_told),
+		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

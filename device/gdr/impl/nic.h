@@ -102,6 +102,13 @@ GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
 	return err;
 }
 
+/* Whether err says that the peer no longer answers. A queue whose one CQ entry holds a flush has
+ * lost the cause; nothing arrives over it any more, and that is what a wait needs to know. */
+GDR_DEVICE_COLD int gdri_qp_lost_peer(const struct gdri_qp *qp, int err)
+{
+	return err == -GDR_ERETRY || err == -GDR_ERNR || (err == -GDR_EFLUSHED && !qp->cq_mask);
+}
+
 GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
 			       uint32_t op)
 {
@@ -121,7 +128,7 @@ GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 		if (ret)
 			return ret;
 	}
-	if (gdri_unlikely(ret == -GDR_ERETRY || ret == -GDR_ERNR))
+	if (gdri_unlikely(ret < 0) && gdri_qp_lost_peer(qp, ret))
 		gdri_wait_lost(dev, &w, qp->peer);
 	gdri_wait_end(dev, &w);
 	return ret < 0 ? ret : 0;

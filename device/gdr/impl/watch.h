@@ -433,7 +433,7 @@ GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 			continue;
 		gdri_poll(dev, qp);
 		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
-		if (err == -GDR_ERETRY || err == -GDR_ERNR)
+		if (gdri_qp_lost_peer(qp, err))
 			return -GDR_EPEERLOST;
 		if (err == -GDR_EFLUSHED)
 			return err;
