@@ -23,14 +23,17 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev)
 }
 
 /* Queues: a thread's operations to a PE use one, in order. What is left is that
- * from here on data may not overtake (gdri_put_rkey). */
+ * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
+ * overtake atomics (gdri_sq_fence_due). */
 GDR_DEVICE int gdr_fence(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
-	gdri_fence_sys(); /* stores to mapped peers; pairs with the acquire of their waits */
+	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
+	 * the number: pairs with the acquire of fence_seq. */
+	gdri_fence_sys();
 	if (!dev->n_slots)
 		return 0;
 	gdri_add_u64(&dev->fence_seq, 1);
