@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softhca/dp.h"
 #include "softhca/options.h"
 
 static const char usage[] =
@@ -244,6 +245,19 @@ static bool option_variable(const char *arg)
 	return !strcmp(arg, "--stats") && setenv("SOFTHCA_STATS", "1", 1) == 0;
 }
 
+/* What cannot be used is refused here, once, and not by each process. */
+static int check_options(void)
+{
+	const char *faults = getenv("SOFTHCA_FAULTS");
+	char err[400];
+
+	if (!hca_options_check(err, sizeof(err)) &&
+	    (!faults || !faults_check(faults, err, sizeof(err))))
+		return 0;
+	fprintf(stderr, "softhca: %s\n", err);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	char library[PATH_MAX], command[PATH_MAX];
@@ -271,6 +285,8 @@ int main(int argc, char **argv)
 		fail("no command", "softhca --help shows how to call");
 		return 2;
 	}
+	if (check_options())
+		return 2;
 	if (!find_library(library))
 		return fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (!resolve(argv[i], command))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,15 +80,22 @@ static void warn_unknown(void)
 	}
 }
 
+/* An empty variable counts as unset, as in `SOFTHCA_X= command`. */
+static const char *value_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
 static void read_all(void)
 {
 	const char *text;
 
-	/* An empty variable counts as unset, as in `SOFTHCA_X= command`. */
 #define READ(field, name, type, def, help)                                                         \
-	text = getenv(name);                                                                       \
-	if (!text || !*text || !parse_##type(text, &options.field)) {                              \
-		if (text && *text)                                                                 \
+	text = value_of(name);                                                                     \
+	if (!text || !parse_##type(text, &options.field)) {                                        \
+		if (text)                                                                          \
 			hca_warn("%s=%s cannot be used, taking the default \"%s\" (%s)", name,     \
 				 text, def, help);                                                 \
 		parse_##type(def, &options.field);                                                 \
@@ -95,6 +103,22 @@ static void read_all(void)
 	HCA_OPTIONS(READ)
 #undef READ
 	warn_unknown();
+}
+
+int hca_options_check(char *err, size_t n)
+{
+	struct hca_options scratch;
+	const char *text;
+
+#define CHECK(field, name, type, def, help)                                                        \
+	text = value_of(name);                                                                     \
+	if (text && !parse_##type(text, &scratch.field)) {                                         \
+		snprintf(err, n, "%s=%s cannot be used: %s", name, text, help);                    \
+		return -EINVAL;                                                                    \
+	}
+	HCA_OPTIONS(CHECK)
+#undef CHECK
+	return 0;
 }
 
 const struct hca_options *hca_options(void)

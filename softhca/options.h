@@ -6,6 +6,7 @@
 #ifndef SOFTHCA_OPTIONS_H
 #define SOFTHCA_OPTIONS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
@@ -38,5 +39,9 @@ struct hca_options {
 /* Reads the environment at the first call. Any thread; never fails: a value
  * that cannot be used is reported on stderr and the default taken. */
 const struct hca_options *hca_options(void);
+
+/* Checks the environment as it is now, for the launcher: 0, or -EINVAL and the
+ * variable, its value and what it may be in err. */
+int hca_options_check(char *err, size_t n);
 
 #endif

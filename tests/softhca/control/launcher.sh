@@ -35,8 +35,12 @@ check "silent in other programs" test -z "$("$softhca" true 2>&1)"
 check "a script as command" status 3 "$softhca" "$(dirname "$0")/exit3.sh"
 check "unknown variables are reported" grep -q SOFTHCA_TYPO \
 	<(SOFTHCA_TYPO=1 "$softhca" ibv_devinfo 2>&1)
-check "bad values are reported" grep -q 'SOFTHCA_LINK=token-ring' \
-	<("$softhca" --link=token-ring ibv_devinfo 2>&1)
+check "a bad value is refused" status 2 "$softhca" --link=token-ring ibv_devinfo
+check "it is named" grep -q 'SOFTHCA_LINK=token-ring' <("$softhca" --link=token-ring true 2>&1)
+check "a bad schedule is refused" status 2 "$softhca" --faults=drop=2 true
+check "once" test "$(SOFTHCA_FAULTS='drop all; mut at 1s' "$softhca" ibv_devinfo 2>&1 | wc -l)" = 1
+check "a clause for another process too" status 2 "$softhca" --faults='pe 3: drop' true
+check "a good schedule is not" status 0 "$softhca" --faults='pe 3: drop all; drop=1e-3' true
 
 # A program linked with a sanitizer: its runtime comes first.
 dir=$(mktemp -d)
