@@ -4,7 +4,7 @@
 #              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..]
 #              [UNCHECKED])
 #
-# Builds the program multi_<n> once and registers, for each PE count and transport, the test
+# Builds the program multi_<n> (UNCHECKED: without GDR_CHECKED, multi_<n>_unchecked) once and registers, for each PE count and transport, the test
 # multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used,
 # around it a hard time limit. Exit status 0 passes, 77 skips, everything else fails.
 #
@@ -39,7 +39,8 @@ function(gdr_launch_command out pes transport timeout)
 	set(${out} ${cmd} PARENT_SCOPE)
 endfunction()
 
-# The checked build and the ring CQ belong to every test that does not say otherwise.
+# The checked build and the ring CQ belong to every test that does not say otherwise: UNCHECKED,
+# ENV GDR_CQ=one.
 function(gdr_test_program target checked)
 	target_link_libraries(${target} PRIVATE gdri_build gdr)
 	target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
@@ -64,6 +65,9 @@ function(gdr_add_test)
 		math(EXPR T_TIMEOUT "${T_TIMEOUT} * 3")
 	endif()
 	set(target multi_${T_NAME})
+	if(T_UNCHECKED)
+		string(APPEND target _unchecked)
+	endif()
 	if(NOT TARGET ${target})
 		add_executable(${target} ${T_SOURCES})
 		if(T_UNCHECKED)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wait_until and test of every AMO type with every comparison: the truth table
+ * at the ends of the type, and waits that hold through a write which does not
+ * fulfil them and end with the one that does, handed on from PE to PE. */
+#include "tests/multi/multi.h"
+
+enum { CMPS = 6, WAITS = 2 * CMPS, BEFORE = 0, STILL = 1, GOOD = 2 };
+
+struct waits {
+	void *words; /* [WAITS] of the type */
+	void *one;
+	struct multi_report *report;
+};
+
+#define HOLDS(cmp, a, b)                                                                           \
+	((cmp) == GDR_CMP_EQ   ? (a) == (b)                                                        \
+	 : (cmp) == GDR_CMP_NE ? (a) != (b)                                                        \
+	 : (cmp) == GDR_CMP_GT ? (a) > (b)                                                         \
+	 : (cmp) == GDR_CMP_GE ? (a) >= (b)                                                        \
+	 : (cmp) == GDR_CMP_LT ? (a) < (b)                                                         \
+			       : (a) <= (b))
+
+/* The smallest and the largest value: top bit clear or set by the type's sign. */
+#define TOP(T) ((T)1 << (sizeof(T) * 8 - 2))
+#define SIGNED(T) ((T)-1 < (T)1)
+#define MIN_OF(T) (SIGNED(T) ? (T)(-TOP(T) - TOP(T)) : (T)0)
+#define MAX_OF(T) (SIGNED(T) ? (T)(TOP(T) - 1 + TOP(T)) : (T)-1)
+
+/* Wait i: far values for the first CMPS, neighbours for the others. The reference is negative, or
+ * large where there is no sign. */
+#define REF(T) ((T)-5)
+#define DEFINE(name, T)                                                                            \
+	static T value_##name(int i, int which)                                                    \
+	{                                                                                          \
+		const T r = REF(T), below = (T)(r - 1), above = (T)(r + 1);                        \
+		const T lo = i < CMPS ? MIN_OF(T) : below, hi = i < CMPS ? MAX_OF(T) : above;      \
+		const T table[CMPS][3] = {                                                         \
+			[GDR_CMP_EQ] = {lo, hi, r},   [GDR_CMP_NE] = {r, r, hi},                   \
+			[GDR_CMP_GT] = {r, lo, hi},   [GDR_CMP_GE] = {lo, below, r},               \
+			[GDR_CMP_LT] = {r, hi, lo},   [GDR_CMP_LE] = {hi, above, r},               \
+		};                                                                                 \
+		return table[i % CMPS][which];                                                     \
+	}                                                                                          \
+	GDR_DEVICE void table_##name(const struct waits *a)                                        \
+	{                                                                                          \
+		const T v[] = {MIN_OF(T), (T)-1, 0, 1, 7, (T)(MIN_OF(T) + 1), MAX_OF(T)};          \
+		T *w = (T *)a->one;                                                                \
+		for (int i = 0; i < 7; i++) {                                                      \
+			EXPECT_OK(a->report, gdr_##name##_p(w, v[i], gdr_my_pe()));                \
+			EXPECT_OK(a->report, gdr_quiet());                                         \
+			for (int k = 0; k < 7 * CMPS; k++) {                                       \
+				int cmp = k % CMPS, holds = HOLDS(cmp, v[i], v[k / CMPS]);         \
+				EXPECT_EQ(a->report, gdr_##name##_test(w, cmp, v[k / CMPS]),       \
+					  holds);                                                  \
+				if (holds)                                                         \
+					EXPECT_OK(a->report, gdr_##name##_wait_until(              \
+								     w, cmp, v[k / CMPS]));        \
+			}                                                                          \
+		}                                                                                  \
+	}                                                                                          \
+	GDR_DEVICE void send_##name(const struct waits *a, int i)                                  \
+	{                                                                                          \
+		int next = (gdr_my_pe() + 1) % gdr_n_pes();                                        \
+		T *w = (T *)a->words + i, still = value_##name(i, STILL);                          \
+		T good = value_##name(i, GOOD);                                                    \
+		EXPECT_OK(a->report, gdr_##name##_p(w, still, next));                              \
+		EXPECT_OK(a->report, gdr_fence());                                                 \
+		if (i & 1)                                                                         \
+			EXPECT_OK(a->report, gdr_##name##_atomic_set(w, good, next));              \
+		else                                                                               \
+			EXPECT_OK(a->report, gdr_##name##_p(w, good, next));                       \
+	}                                                                                          \
+	GDR_KERNEL(kernel_##name, struct waits, a)                                                 \
+	{                                                                                          \
+		table_##name(&a);                                                                  \
+		for (int i = 0; i < WAITS; i++) {                                                  \
+			T *w = (T *)a.words + i;                                                   \
+			if (gdr_my_pe() == 0)                                                      \
+				send_##name(&a, i);                                                \
+			EXPECT_OK(a.report, gdr_##name##_wait_until(w, i % CMPS, REF(T)));         \
+			EXPECT_EQ(a.report, __atomic_load_n(w, __ATOMIC_RELAXED),                  \
+				  value_##name(i, GOOD));                                          \
+			for (int cmp = 0; cmp < CMPS; cmp++)                                       \
+				EXPECT_EQ(a.report, gdr_##name##_test(w, cmp, REF(T)),             \
+					  HOLDS(cmp, value_##name(i, GOOD), REF(T)));              \
+			if (gdr_my_pe() != 0)                                                      \
+				send_##name(&a, i);                                                \
+		}                                                                                  \
+		EXPECT_OK(a.report, gdr_quiet());                                                  \
+	}
+GDR_AMO_TYPES(DEFINE)
+
+/* What stands before and what comes first must not fulfil the wait, or it proves nothing. */
+#define RUN_ONE(name, T)                                                                           \
+	for (int i = 0; i < WAITS; i++) {                                                          \
+		((T *)a.words)[i] = value_##name(i, BEFORE);                                       \
+		CHECK(!HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                          \
+		CHECK(!HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                           \
+	}                                                                                          \
+	CHECK_OK(gdr_barrier_all());                                                               \
+	RUN(kernel_##name, 1, 1, &a);                                                              \
+	CHECK_OK(gdr_barrier_all());
+
+int main(void)
+{
+	struct waits a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.words = gdr_calloc(WAITS, 8);
+	a.one = gdr_calloc(1, 8);
+	CHECK(a.words && a.one);
+	GDR_AMO_TYPES(RUN_ONE)
+	free(a.report);
+	return multi_end("waits");
+}
