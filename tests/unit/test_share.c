@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -199,6 +200,60 @@ static void strangers_get_nothing(void **state)
 	close(bad);
 }
 
+/* In a process of user 65534: what it is told, 0 when all is as it must be. */
+static int other_user(const struct gdri_share_address *host, int ready)
+{
+	struct {
+		uint32_t magic;
+		int32_t pe;
+		uint8_t token[16];
+	} req = {0x31726873u, 1, {0}};
+	struct gdri_share_peer peer = {.pe = 0, .address = *host};
+	struct gdri_share share;
+	uint8_t byte;
+	int fd;
+
+	if (setgid(65534) || setuid(65534) || gdri_share_open(&share))
+		return 2;
+	fd = stranger(host); /* knows the token, and does not look who listens */
+	memcpy(req.token, host->token, sizeof(req.token));
+	if (send(fd, &req, sizeof(req), 0) != (ssize_t)sizeof(req))
+		return 3;
+	gdri_share_trade(&share, 1, memfd_create("x", MFD_CLOEXEC), &peer, 1, 2000);
+	if (peer.fd >= 0 || !strstr(peer.why, "it runs as user 0, this PE as 65534"))
+		return 4;
+	if (write(ready, &share.address, sizeof(share.address)) != (ssize_t)sizeof(share.address))
+		return 5;
+	return recv(fd, &byte, 1, 0) > 0 ? 6 : 0; /* dropped without a word */
+}
+
+/* The token is not enough: memory goes to processes of the same user only, and is taken from
+ * them only. */
+static void another_user_is_refused(void **state)
+{
+	struct gdri_share_peer peer = {.pe = 1};
+	int ready[2], status = -1;
+	pid_t child;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("only root can become another user\n");
+		skip();
+	}
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child)
+		_exit(other_user(&pes[0].share.address, ready[1]));
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &peer.address, sizeof(peer.address)), sizeof(peer.address));
+	gdri_share_trade(&pes[0].share, 0, pes[0].heap.fd, &peer, 1, 2000);
+	assert_int_equal(peer.fd, -1);
+	assert_non_null(strstr(peer.why, "it runs as user 65534, this PE as 0"));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ready[0]);
+}
+
 static void foreign_memory_is_refused(void **state)
 {
 	int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -227,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_peer_that_is_gone_costs_no_time, open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_peer_that_is_silent_is_given_up, open_all, close_all),
 		cmocka_unit_test_setup_teardown(strangers_get_nothing, open_all, close_all),
+		cmocka_unit_test_setup_teardown(another_user_is_refused, open_all, close_all),
 		cmocka_unit_test_setup_teardown(foreign_memory_is_refused, open_all, close_all),
 	};
 
