@@ -42,7 +42,8 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 	add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)
 		add(t, " (%s)", vendor);
-	add(t, "; QP 0x%x WQE %u, %llu bytes at heap offset 0x%llx", e->qpn, e->wqe_index,
+	add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
+	    e->wqe_index, gdri_opcode_name(e->wqe_opcode), e->wqe_opcode,
 	    (unsigned long long)e->len, (unsigned long long)e->addr);
 	if (!e->is_cause)
 		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
@@ -62,13 +63,26 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 		add(t, "; heap offset 0x%llx", (unsigned long long)e->addr);
 }
 
+static void add_local(struct text *t, const struct gdri_error *e)
+{
+	add(t, ": %s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register; "
+	    "%llu bytes", e->op == GDRI_GET ? "destination" : "source", (unsigned long long)e->addr,
+	    (unsigned long long)e->len);
+	if (e->op != GDRI_GET)
+		add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
+}
+
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
 	add(t, "%s", gdri_op_name(e->op));
 	if (e->peer >= 0)
 		add(t, " to PE %d", e->peer);
-	add(t, " refused: %s (0x%llx, %llu bytes)", gdr_strerror(e->status),
-	    (unsigned long long)e->addr, (unsigned long long)e->len);
+	add(t, " refused: %s", gdr_strerror(e->status));
+	if (e->reason == GDRI_ARG_LOCAL)
+		add_local(t, e);
+	else
+		add(t, " (0x%llx, %llu bytes)", (unsigned long long)e->addr,
+		    (unsigned long long)e->len);
 	if (e->line)
 		add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
 }
@@ -85,6 +99,7 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	out->op = gdri_op_name(e->op);
 	out->qpn = e->qpn;
 	out->wqe_index = e->wqe_index;
+	out->opcode = e->wqe_opcode;
 	out->syndrome = e->syndrome;
 	out->vendor_syndrome = e->vendor_syndrome;
 	out->is_cause = e->is_cause;

@@ -47,6 +47,24 @@ static const char *find(const struct words *w, int code)
 	return "";
 }
 
+const char *gdri_opcode_name(unsigned int opcode)
+{
+	static const struct words names[] = {
+		{GDRI_OP_NOP, "NOP"},
+		{GDRI_OP_WRITE, "RDMA_WRITE"},
+		{GDRI_OP_READ, "RDMA_READ"},
+		{GDRI_OP_ATOMIC_CS, "ATOMIC_CS"},
+		{GDRI_OP_ATOMIC_FA, "ATOMIC_FA"},
+		{GDRI_OP_MASKED_CS, "ATOMIC_MASKED_CS"},
+		{GDRI_OP_MASKED_FA, "ATOMIC_MASKED_FA"},
+		{GDRI_OP_DUMP, "DUMP"},
+		{0, NULL},
+	};
+	const char *name = find(names, (int)opcode);
+
+	return *name ? name : "unknown";
+}
+
 const char *gdri_status_advice(int status)
 {
 	static const struct words advice[] = {

@@ -4,6 +4,8 @@
 #define GDRI_SYNDROME_H
 
 const char *gdri_op_name(unsigned int op); /* enum gdri_op */
+/* Of a WQE, as the PRM names it; "unknown". */
+const char *gdri_opcode_name(unsigned int opcode);
 /* What to do about a status code; "" when there is nothing to say. */
 const char *gdri_status_advice(int status);
 /* Vendor syndrome in words, "" for those without a published meaning. */

@@ -113,12 +113,13 @@ struct gdr_error {
 	const char *op;	   /* "put", "barrier", ...; static */
 	uint32_t qpn;	   /* queue pair, 0: none */
 	uint32_t wqe_index; /* modulo 2^16 */
+	unsigned opcode;    /* of that WQE: mlx5 opcode; 0 (NOP) also where there is no WQE */
 	unsigned syndrome, vendor_syndrome;
 	int is_cause; /* 0: the completion seen may be a later flush of the real cause */
 	uint64_t addr, len;   /* remote heap offset, bytes */
 	uint64_t time_ns;     /* CLOCK_MONOTONIC */
 	uint64_t waited_ns;
-	char text[256]; /* all of it in words */
+	char text[320]; /* all of it in words */
 };
 
 /* Copies up to max error records, oldest first, without removing them; returns the

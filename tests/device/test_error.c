@@ -221,6 +221,7 @@ static void test_arguments(void **state)
 	assert_int_equal(e->peer, 1);
 	assert_int_equal(e->local, (uintptr_t)far);
 	assert_int_equal(e->len, 29);
+	assert_int_equal(e->reason, GDRI_ARG_LOCAL);
 	e++;
 	assert_int_equal(gdr_get(far, fake_sym(f, 0), 8, 1), -GDR_EINVAL);
 	assert_int_equal(e->op, GDRI_GET);
@@ -228,6 +229,8 @@ static void test_arguments(void **state)
 	assert_int_equal(gdr_put_signal(fake_sym(f, 0), far, 29, fake_sym(f, 64), 1,
 					GDR_SIGNAL_SET, 1), -GDR_EINVAL);
 	assert_int_equal(e->op, GDRI_PUT_SIGNAL);
+	assert_int_equal(e->reason, GDRI_ARG_LOCAL);
+	assert_int_equal(e[1].reason, GDRI_ARG_OTHER);
 	assert_int_equal(gdr_signal_op(fake_sym(f, 64), 1, 7, 1), -GDR_EINVAL);
 	assert_int_equal(gdr_int_wait_until(fake_sym(f, 64), 9, 1), -GDR_EINVAL);
 	assert_int_equal(f->dev->n_errors, 5);

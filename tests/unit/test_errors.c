@@ -72,6 +72,7 @@ static void a_completion_is_told_in_full(void **state)
 	assert_int_equal(out.peer, 3);
 	assert_int_equal(out.qpn, 0x12a);
 	assert_int_equal(out.wqe_index, 17);
+	assert_int_equal(out.opcode, GDRI_OP_WRITE);
 	assert_int_equal(out.syndrome, 0x13);
 	assert_int_equal(out.vendor_syndrome, 0x88);
 	assert_int_equal(out.is_cause, 1);
@@ -82,7 +83,7 @@ static void a_completion_is_told_in_full(void **state)
 	assert_non_null(strstr(out.text, "put to PE 3"));
 	assert_non_null(strstr(out.text, "remote access error (syndrome 0x13)"));
 	assert_non_null(strstr(out.text, "vendor 0x88 (the responder refused"));
-	assert_non_null(strstr(out.text, "QP 0x12a WQE 17"));
+	assert_non_null(strstr(out.text, "QP 0x12a WQE 17 (RDMA_WRITE, opcode 0x08)"));
 	assert_non_null(strstr(out.text, "4096 bytes at heap offset 0x20000"));
 	assert_null(strstr(out.text, "may be earlier"));
 	e.is_cause = 0;
@@ -117,6 +118,44 @@ static void an_argument_names_the_line(void **state)
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "get to PE 9 refused: invalid argument (0xdead, 8 bytes) at aaa"));
 	assert_non_null(strstr(out.text, ":42"));
+}
+
+static void a_local_address_out_of_reach_has_its_reason(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_PUT, .peer = 1,
+			       .reason = GDRI_ARG_LOCAL, .addr = 0xdead, .len = 29};
+	struct gdr_error out;
+
+	(void)state;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "put to PE 1 refused: invalid argument: source 0xdead is neither in "
+					 "the symmetric heap nor registered with gdr_buffer_register; "
+					 "29 bytes, and more than 28 cannot go inline"));
+	e.op = GDRI_GET;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "destination 0xdead is neither in the symmetric heap nor "
+					 "registered with gdr_buffer_register; 29 bytes"));
+	assert_null(strstr(out.text, "inline"));
+	e.line = 4000000000u; /* the longest text keeps its end */
+	e.addr = ~0ull;
+	e.peer = 1023;
+	e.op = GDRI_PUT_SIGNAL;
+	memset(e.file, 'a', sizeof(e.file));
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, ":4000000000; correct the call"));
+}
+
+static void every_opcode_has_a_name(void **state)
+{
+	static const unsigned int used[] = {GDRI_OP_NOP, GDRI_OP_WRITE, GDRI_OP_READ, GDRI_OP_ATOMIC_CS,
+					    GDRI_OP_ATOMIC_FA, GDRI_OP_MASKED_CS, GDRI_OP_MASKED_FA,
+					    GDRI_OP_DUMP};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+		assert_string_not_equal(gdri_opcode_name(used[i]), "unknown");
+	assert_string_equal(gdri_opcode_name(0x55), "unknown");
 }
 
 /* No field, however wild, makes the text overflow or unreadable. */
@@ -171,6 +210,8 @@ int main(void)
 		cmocka_unit_test(a_completion_is_told_in_full),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(an_argument_names_the_line),
+		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
+		cmocka_unit_test(every_opcode_has_a_name),
 		cmocka_unit_test(wild_records_are_harmless),
 		cmocka_unit_test(only_complete_records_are_copied),
 	};

@@ -20,6 +20,7 @@
 #define GDRI_WATCH_SLOTS 16
 #define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
 #define GDRI_MAX_ERRORS 64
+#define GDRI_INLINE_MAX 28u	/* what one block holds behind control and address segment */
 #define GDRI_FETCH_SLOTS 4096u
 #define GDRI_FETCH_SLOT_SIZE 16u
 
@@ -113,6 +114,11 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
 };
 
+enum gdri_arg_reason { /* why an argument was refused, where the operation does not say it */
+	GDRI_ARG_OTHER = 0,
+	GDRI_ARG_LOCAL = 1, /* local memory that the NIC cannot reach */
+};
+
 struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint32_t state; /* 0 free, 1 taken, 2 complete (release; pairs with the host's acquire) */
 	uint32_t kind;
@@ -130,7 +136,8 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
 	uint64_t waited_ns;
-	char file[48]; /* checked build: tail of the caller's file name */
+	uint32_t reason; /* ARG: enum gdri_arg_reason */
+	char file[44]; /* checked build: tail of the caller's file name */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
 

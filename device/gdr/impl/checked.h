@@ -19,11 +19,18 @@ struct gdri_site {
 	int scope; /* one thread of it records */
 };
 
-GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, const void *ptr, uint64_t len)
+GDR_DEVICE_COLD int gdri_refuse_for(const struct gdri_site *at, int pe, const void *ptr,
+				    uint64_t len, uint32_t reason)
 {
 	if (!gdri_scope_rank(at->scope))
-		gdri_error_arg(gdri_dev(), at->op, -GDR_EINVAL, pe, ptr, len, at->file, at->line);
+		gdri_error_arg(gdri_dev(), at->op, -GDR_EINVAL, pe, ptr, len, reason, at->file,
+			       at->line);
 	return -GDR_EINVAL;
+}
+
+GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, const void *ptr, uint64_t len)
+{
+	return gdri_refuse_for(at, pe, ptr, len, GDRI_ARG_OTHER);
 }
 
 GDR_DEVICE int gdri_check_pe(const struct gdri_site *at, int pe)
@@ -74,7 +81,7 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, const void *ptr, 
 		    len <= size - (p - dev->buffers[i].addr))
 			return 0;
 	}
-	return gdri_refuse(at, pe, ptr, len);
+	return gdri_refuse_for(at, pe, ptr, len, GDRI_ARG_LOCAL);
 }
 
 GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, const void *src,

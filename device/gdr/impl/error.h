@@ -33,7 +33,8 @@ GDR_DEVICE_COLD void gdri_error_complete(struct gdri_error *e)
 
 /* An argument was refused. file: checked build only. Returns status. */
 GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int status, int pe,
-				   const void *ptr, uint64_t len, const char *file, uint32_t line)
+				   const void *ptr, uint64_t len, uint32_t reason,
+				   const char *file, uint32_t line)
 {
 	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_ARG, status);
 	uint32_t i, n = 0;
@@ -45,6 +46,7 @@ GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int status
 	e->addr = (uint64_t)ptr;
 	e->local = (uint64_t)ptr;
 	e->len = len;
+	e->reason = reason;
 	e->line = line;
 	while (file && file[n])
 		n++;

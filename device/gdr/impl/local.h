@@ -28,7 +28,7 @@ GDRI_NOINLINE int gdri_local_buffer(struct gdri_dev *dev, const void *ptr, uint6
 		l->lkey = b->lkey;
 		return 0;
 	}
-	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, ptr, len, 0, 0);
+	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, ptr, len, GDRI_ARG_LOCAL, 0, 0);
 }
 
 /* A range that starts in the heap and leaves it is the NIC's to refuse. */

@@ -9,7 +9,8 @@
 GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, const uint64_t *sig,
 					  int sig_op, int pe)
 {
-	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, sig, (uint64_t)sig_op, 0, 0);
+	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, sig, (uint64_t)sig_op, GDRI_ARG_OTHER,
+			      0, 0);
 }
 
 GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,

@@ -58,7 +58,8 @@ GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int 
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(cmp)))
-		return gdri_error_arg(dev, op, -GDR_EINVAL, peer, p, (uint64_t)cmp, 0, 0);
+		return gdri_error_arg(dev, op, -GDR_EINVAL, peer, p, (uint64_t)cmp, GDRI_ARG_OTHER,
+				      0, 0);
 	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
 	while (!gdri_cmp_u64(p, size, is_signed, cmp, value)) {
 		ret = gdri_wait_step(dev, &w);

@@ -8,7 +8,6 @@
 
 #include <gdr/impl/abi.h>
 
-#define GDRI_INLINE_MAX 28u /* what one block holds behind control and address segment */
 #define GDRI_MSG_MAX (1u << 30) /* the largest message of one WQE */
 
 /* Block `index` of the ring: the ring wraps between blocks, also inside a WQE. */
