@@ -57,7 +57,7 @@ static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *ro
 	snprintf(what, sizeof(what), "resolving the MAC address of PE %d", peer);
 	attr.is_global = 1;
 	attr.port_num = nic->port;
-	attr.sl = (uint8_t)(nic->opt.service_level & 7);
+	attr.sl = (uint8_t)nic->opt.service_level;
 	memcpy(attr.grh.dgid.raw, route->remote->gid, 16);
 	attr.grh.sgid_index = nic->gid_index;
 	attr.grh.hop_limit = 64;

@@ -106,6 +106,16 @@ static int choose_mtu(struct gdri_nic *nic, unsigned active)
 	return 0;
 }
 
+/* The RoCE priority is that of a VLAN tag: 3 bits (IEEE 802.1Q), not IBTA's 4. */
+static int check_service_level(const struct gdri_nic *nic)
+{
+	if (nic->link_layer == GDRI_LINK_IB || nic->opt.service_level <= 7)
+		return 0;
+	gdri_error("%s port %u: GDR_SERVICE_LEVEL=%u, but RoCE takes a priority from 0 to 7", nic->name,
+		   nic->port, nic->opt.service_level);
+	return -GDR_EOPTION;
+}
+
 static int query_group(struct gdri_nic *nic, unsigned group, void *out)
 {
 	uint8_t in[PRM_QUERY_HCA_CAP_IN_BYTES] = {0};
@@ -210,7 +220,9 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 		f->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? GDRI_LINK_ETHERNET : GDRI_LINK_IB;
 	nic->grh_required = f->attr.flags & IBV_QPF_GRH_REQUIRED;
 	memcpy(nic->name, f->name, sizeof(nic->name));
-	ret = query_caps(nic);
+	ret = check_service_level(nic);
+	if (!ret)
+		ret = query_caps(nic);
 	if (!ret)
 		ret = query_limits(nic);
 	if (!ret)

@@ -80,7 +80,7 @@ static void set_path(const struct gdri_nic *nic, void *ads, const struct gdri_ni
 		return;
 	}
 	set_grh(nic, ads, route);
-	gdri_prm_set(ads, PRM_ADS_ETH_PRIO, nic->opt.service_level & 7);
+	gdri_prm_set(ads, PRM_ADS_ETH_PRIO, nic->opt.service_level);
 	gdri_prm_set(ads, PRM_ADS_DSCP, nic->opt.traffic_class >> 2);
 	gdri_prm_set(ads, PRM_ADS_UDP_SPORT, udp_sport(nic, qpn, remote_qpn));
 	gdri_prm_set(ads, PRM_ADS_RMAC_47_32, (uint64_t)m[0] << 8 | m[1]);
