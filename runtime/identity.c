@@ -10,12 +10,10 @@
 
 #include "runtime/agree.h"
 #include "runtime/log.h"
+#include "runtime/parse.h"
 #include "runtime/state.h"
 
-/* A test builds a library that claims another version. */
-#ifndef GDRI_OWN_VERSION
-#define GDRI_OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
-#endif
+#define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
 
 #define HELLO_MAGIC 0x4f4c4c4548524447ull /* "GDRHELLO" */
 
@@ -55,12 +53,15 @@ static int differing_version(const struct gdri_state *st, const struct hello *al
 
 int gdri_up_version(struct gdri_state *st)
 {
-	struct hello mine = {.magic = HELLO_MAGIC, .abi = GDR_ABI_VERSION, .version = GDRI_OWN_VERSION};
+	char bytes[GDRI_SIZE_TEXT];
+	struct hello mine = {.magic = HELLO_MAGIC, .abi = GDR_ABI_VERSION, .version = OWN_VERSION};
 	struct hello *all;
 	int ret;
 
 	if (st->n_pes > (int)GDRI_MAX_PES) {
-		gdri_error("the job has %d PEs, gdr supports %u", st->n_pes, GDRI_MAX_PES);
+		gdri_size_text(gdri_nic_queue_bytes(&st->opt, st->n_pes), bytes);
+		gdri_error("the job has %d PEs, gdr supports %u: queues to all of them would take %s of "
+			   "locked memory on every PE", st->n_pes, GDRI_MAX_PES, bytes);
 		return -GDR_ENOTSUP;
 	}
 	all = calloc((size_t)st->n_pes, sizeof(*all));

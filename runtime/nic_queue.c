@@ -12,6 +12,7 @@
 #include <gdr/status.h>
 
 #include "runtime/log.h"
+#include "runtime/parse.h"
 
 /* Indexes of blocks are 16 bits wide in WQEs and CQEs; half of that keeps them apart. */
 #define DEPTH_MIN 128u
@@ -21,6 +22,7 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 {
 	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
 	unsigned slots = nic->opt.qps_per_pe, depth = nic->opt.qp_depth;
+	char bytes[GDRI_SIZE_TEXT];
 
 	if (n_pes < 1 || !slots)
 		return -GDR_EINVAL;
@@ -30,12 +32,12 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 		return -GDR_EOPTION;
 	}
 	if ((unsigned)n_pes > limit) {
+		gdri_size_text(gdri_nic_queue_bytes(&nic->opt, n_pes), bytes);
 		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
-			   "would take %zu MiB of locked memory on every PE, and the limit is "
+			   "would take %s of locked memory on every PE, and the limit is "
 			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH and "
 			   "GDR_QPS_PER_PE too",
-			   n_pes, slots, nic->opt.qp_depth,
-			   gdri_nic_queue_bytes(&nic->opt, n_pes) >> 20, limit, GDRI_MAX_PES);
+			   n_pes, slots, depth, bytes, limit, GDRI_MAX_PES);
 		return -GDR_ENOTSUP;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int digit(char c, unsigned int base)
@@ -178,4 +179,17 @@ unsigned int gdri_edit_distance(const char *a, const char *b)
 		}
 	}
 	return row[nb];
+}
+
+void gdri_size_text(uint64_t bytes, char buf[GDRI_SIZE_TEXT])
+{
+	uint64_t unit = bytes >> 30 ? 1u << 30 : 1u << 20, tenths;
+
+	if (bytes < 1u << 20) {
+		snprintf(buf, GDRI_SIZE_TEXT, "%u KiB", (unsigned int)((bytes + 1023) >> 10));
+		return;
+	}
+	tenths = bytes / unit * 10 + (bytes % unit * 10 + unit - 1) / unit;
+	snprintf(buf, GDRI_SIZE_TEXT, "%llu.%llu %ciB", (unsigned long long)(tenths / 10),
+		 (unsigned long long)(tenths % 10), bytes >> 30 ? 'G' : 'M');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strict parsers of option values: the whole text must be one value. */
+/* Strict parsers of option values: the whole text must be one value; sizes in words. */
 #ifndef GDRI_PARSE_H
 #define GDRI_PARSE_H
 
@@ -17,6 +17,10 @@ bool gdri_parse_bool(const char *s, bool *out);	    /* 0 1 n y no yes off on fal
 bool gdri_parse_word(const char *s, size_t len, const char *words, unsigned int *out);
 /* Words separated by commas, each at most once, at least one. */
 bool gdri_parse_list(const char *s, const char *words, unsigned int *out);
+
+/* "388 KiB", "128.5 MiB", "2.0 GiB": rounded up, never 0 for what is not. */
+#define GDRI_SIZE_TEXT 32
+void gdri_size_text(uint64_t bytes, char buf[GDRI_SIZE_TEXT]);
 
 /* Number of insertions, deletions and replacements that make b of a; both shorter
  * than 64 characters, else a large number. */

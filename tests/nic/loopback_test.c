@@ -326,6 +326,10 @@ static void test_misuse(void **state)
 	memset(qps, 0, 2 * opt.qps_per_pe * sizeof(*qps));
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
 	assert_int_equal(gdri_nic_create_queues(nic, 3, qps), -GDR_ENOTSUP);
+	/* 3 * 2 * (64 * 1024 + 2 * 128) bytes, in whole pages */
+	assert_non_null(strstr(gdri_log_last_error(), "3 PEs"));
+	assert_non_null(strstr(gdri_log_last_error(), " 388 KiB "));
+	assert_non_null(strstr(gdri_log_last_error(), "GDR_MAX_PES=2"));
 	assert_int_equal(gdri_nic_create_queues(nic, 0, qps), -GDR_EINVAL);
 	assert_int_equal(gdri_nic_connect(nic, &other, 0, 1, qps), -GDR_EINVAL);
 	assert_int_equal(gdri_nic_deregister(nic, &other), -GDR_EINVAL);
@@ -356,6 +360,27 @@ static void test_misuse(void **state)
 	opt.qp_depth = 1024;
 	opt.pkey = 0x1234;
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
+}
+
+/* RoCE has the three bits of a VLAN priority, InfiniBand four. */
+static void test_service_level(void **state)
+{
+	static const char *const settings[] = {"SERVICE_LEVEL=8", NULL};
+	struct gdri_options opt;
+	struct gdri_nic *nic;
+	bool roce;
+
+	(void)state;
+	pair_options(&opt, settings);
+	opt.service_level = 7;
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
+	roce = strstr(gdri_nic_text(nic), "RoCE") != NULL;
+	gdri_nic_close(nic);
+	opt.service_level = 8;
+	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), roce ? -GDR_EOPTION : 0);
+	if (roce)
+		assert_non_null(strstr(gdri_log_last_error(), "GDR_SERVICE_LEVEL=8"));
+	gdri_nic_close(nic);
 }
 
 #define CONFIG(cq, depth, slots)                                               \
@@ -390,6 +415,7 @@ int main(void)
 		TEST(test_bad_key, 4),
 		cmocka_unit_test(test_two_mtus),
 		cmocka_unit_test(test_misuse),
+		cmocka_unit_test(test_service_level),
 	};
 
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_DEBUG : GDRI_LOG_WARN);

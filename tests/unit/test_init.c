@@ -168,6 +168,29 @@ static void lie_version(int call, void *send, size_t len)
 		memcpy((char *)send + 192 + 12, &version, sizeof(version));
 }
 
+static void lie_abi(int call, void *send, size_t len)
+{
+	uint32_t abi = GDR_ABI_VERSION + 41;
+
+	if (call == 0 && len >= 224)
+		memcpy((char *)send + 192 + 8, &abi, sizeof(abi));
+}
+
+/* The same version, but device code of another layout. */
+static int body_abi_of_peer(int pe, int n)
+{
+	char text[80];
+
+	(void)n;
+	job_lie = pe == 1 ? lie_abi : NULL;
+	JOB_CHECK(init() == -GDR_EVERSION);
+	snprintf(text, sizeof(text), "PE 0 has gdr %s (ABI %d)", GDR_VERSION_STRING, GDR_ABI_VERSION);
+	JOB_CHECK(strstr(job_stderr(), text));
+	snprintf(text, sizeof(text), "PE 1 has %s (ABI %d)", GDR_VERSION_STRING, GDR_ABI_VERSION + 41);
+	JOB_CHECK(strstr(job_stderr(), text));
+	return 0;
+}
+
 static int body_version(int pe, int n)
 {
 	(void)n;
@@ -325,6 +348,21 @@ static int body_abi(int pe, int n)
 	return 0;
 }
 
+/* More PEs than a full mesh is built for: 2000 * 2 * (64 * 1024 + 2 * 128) bytes. */
+static int body_crowd(int pe, int n)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	(void)n;
+	attr.bootstrap = job_bootstrap();
+	attr.bootstrap->n_pes = 2000;
+	JOB_CHECK(gdr_init_attr(&attr) == -GDR_ENOTSUP);
+	JOB_CHECK(strstr(job_stderr(), "2000 PEs"));
+	JOB_CHECK(strstr(job_stderr(), "251.0 MiB"));
+	JOB_CHECK(strstr(job_stderr(), "1024"));
+	return 0;
+}
+
 static int body_attr(int pe, int n)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
@@ -352,6 +390,8 @@ JOB_TEST(absent, 3, 30)
 JOB_TEST(one_bad_option, 3, 90)
 JOB_TEST(heap_sizes, 3, 30)
 JOB_TEST(version, 3, 30)
+JOB_TEST(abi_of_peer, 3, 30)
+JOB_TEST(crowd, 1, 30)
 JOB_TEST(cycles, 2, 120)
 JOB_TEST(forks, 2, 30)
 JOB_TEST(buffers, 2, 30)
@@ -382,7 +422,8 @@ int main(void)
 		cmocka_unit_test(garbage),	  cmocka_unit_test(cycles),
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
 		cmocka_unit_test(unreachable),	  cmocka_unit_test(attr),
-		cmocka_unit_test(abi),
+		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
+		cmocka_unit_test(crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
