@@ -8,15 +8,15 @@
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)
 {
-	return gdri_init_abi(NULL, GDR_ABI_VERSION);
+	return gdri_init_abi(NULL, GDR_ABI_VERSION, 0);
 }
 
 int(gdr_init_attr)(const struct gdr_init_attr *attr)
 {
-	return gdri_init_abi(attr, GDR_ABI_VERSION);
+	return gdri_init_abi(attr, GDR_ABI_VERSION, 0);
 }
 
-int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
+int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, unsigned int flags)
 {
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
 
@@ -26,7 +26,7 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 			b->finalize(b, 1000); /* ours from the call on */
 		return -GDR_ESTATE;
 	}
-	return gdri_state_up(attr, abi_version);
+	return gdri_state_up(attr, abi_version, flags);
 }
 
 /* Refused arguments harm nobody; all other records mean that a queue or a peer is lost. */

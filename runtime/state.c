@@ -207,12 +207,12 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 }
 
 /* Own failure so far does not end it: the others must hear of it. */
-static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr)
+static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr, unsigned int flags)
 {
 	int ret, rc;
 
 	gdri_log_clear_error();
-	ret = gdri_options_read(&st->opt, NULL);
+	ret = gdri_options_read(&st->opt, NULL, flags & GDRI_INIT_CHECKED);
 	gdri_log_set_level((enum gdri_log_level)st->opt.log);
 	rc = take_attr(st, attr);
 	ret = ret ? ret : rc;
@@ -244,7 +244,7 @@ static void announce(const struct gdri_state *st)
 		  st->nic ? gdri_nic_text(st->nic) : "");
 }
 
-int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned int flags)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
 	struct gdri_state *st = calloc(1, sizeof(*st));
@@ -258,7 +258,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	st->heap.fd = -1;
 	st->share.listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
-	take_options(st, attr);
+	take_options(st, attr, flags);
 	check_abi(st, abi_version);
 	ret = execute(st);
 	if (ret) {

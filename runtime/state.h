@@ -65,8 +65,8 @@ struct gdri_state {
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
 
-/* abi_version: that of the program's headers. */
-int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);
+/* abi_version: that of the program's headers. flags: GDRI_INIT_. */
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned int flags);
 /* graceful: wait for the peers. */
 void gdri_state_down(struct gdri_state *st, bool graceful);
 

@@ -23,7 +23,7 @@ static int usage(FILE *f)
 static int print_env(void)
 {
 	struct gdri_options opt;
-	int ret = gdri_options_read(&opt, NULL);
+	int ret = gdri_options_read(&opt, NULL, false);
 
 	if (!ret)
 		ret = gdri_options_check(&opt);

@@ -342,7 +342,7 @@ static int body_abi(int pe, int n)
 	(void)n;
 	attr.transports = "p2p";
 	attr.bootstrap = job_bootstrap();
-	JOB_CHECK(gdri_init_abi(&attr, GDR_ABI_VERSION + (pe == 1)) == -GDR_EVERSION);
+	JOB_CHECK(gdri_init_abi(&attr, GDR_ABI_VERSION + (pe == 1), 0) == -GDR_EVERSION);
 	JOB_CHECK(strstr(job_stderr(), "compiled with headers of ABI"));
 	JOB_CHECK(pe == 1 || strstr(job_stderr(), "PE 1 failed"));
 	return 0;

@@ -16,6 +16,8 @@
 #include "runtime/options.h"
 #include "runtime/parse.h"
 
+static bool checked; /* as the checked build reads */
+
 /* Runs the parser with stderr caught in `text`. */
 static int read_caught(struct gdri_options *opt, char *const *env, char *text, size_t room)
 {
@@ -24,7 +26,7 @@ static int read_caught(struct gdri_options *opt, char *const *env, char *text, s
 
 	assert_int_equal(pipe(p), 0);
 	dup2(p[1], 2);
-	ret = gdri_options_read(opt, env);
+	ret = gdri_options_read(opt, env, checked);
 	dup2(saved, 2);
 	close(saved);
 	close(p[1]);
@@ -68,6 +70,25 @@ static void values_are_taken(void **state)
 	assert_int_equal(o.gid_index, 3);
 	assert_int_equal(o.cq, GDRI_CQ_RING);
 	assert_string_equal(o.nic, "mlx5_1:2");
+}
+
+/* The checked build keeps the first error, unless the user says otherwise. */
+static void the_checked_build_takes_ring_queues(void **state)
+{
+	char *none[] = {NULL}, *one[] = {"GDR_CQ=one", NULL}, *bad[] = {"GDR_CQ=both", NULL}, text[4096];
+	struct gdri_options o;
+
+	(void)state;
+	checked = true;
+	assert_int_equal(read_caught(&o, none, text, sizeof(text)), 0);
+	assert_int_equal(o.cq, GDRI_CQ_RING);
+	assert_int_equal(read_caught(&o, one, text, sizeof(text)), 0);
+	assert_int_equal(o.cq, GDRI_CQ_ONE);
+	assert_int_equal(read_caught(&o, bad, text, sizeof(text)), -GDR_EOPTION);
+	assert_int_equal(o.cq, GDRI_CQ_RING);
+	checked = false;
+	assert_int_equal(read_caught(&o, none, text, sizeof(text)), 0);
+	assert_int_equal(o.cq, GDRI_CQ_ONE);
 }
 
 /* Every option refuses each of these, whatever its kind; the strings are apart. */
@@ -246,6 +267,7 @@ int main(void)
 		cmocka_unit_test(unknown_names_are_warned_about_once),
 		cmocka_unit_test(defaults_are_in_range),
 		cmocka_unit_test(values_are_taken),
+		cmocka_unit_test(the_checked_build_takes_ring_queues),
 		cmocka_unit_test(nonsense_is_refused_by_every_option),
 		cmocka_unit_test(strings_are_bounded),
 		cmocka_unit_test(limits_are_exact),
