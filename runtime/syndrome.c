@@ -24,6 +24,7 @@ const char *gdri_op_name(unsigned int op)
 		[GDRI_SYNC] = "sync",
 		[GDRI_WAIT_UNTIL] = "wait_until",
 		[GDRI_SIGNAL_WAIT] = "signal_wait_until",
+		[GDRI_BLAME] = "get of the diagnosis",
 		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
 		[GDRI_PUBLISH] = "wait for an earlier post",
 	};

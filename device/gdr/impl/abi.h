@@ -110,6 +110,7 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_SYNC,
 	GDRI_WAIT_UNTIL,
 	GDRI_SIGNAL_WAIT,
+	GDRI_BLAME,	 /* finding out who is to blame for a wait that expired */
 	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
 	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
 };

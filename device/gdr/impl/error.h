@@ -132,6 +132,8 @@ GDR_DEVICE_COLD void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, st
 	if (e->wqe_opcode == GDRI_OP_NOP || e->wqe_opcode == GDRI_OP_DUMP)
 		return;
 	e->addr = gdri_ld_be64(w + 16);
+	if (e->op == GDRI_GET && e->addr == offsetof(struct gdri_ctl, waits))
+		e->op = GDRI_BLAME; /* the user reads no control area */
 	if (e->op == GDRI_AMO)
 		data = ds == 5 ? gdri_sq_block(qp, (uint64_t)index + 1) : w + 48;
 	e->len = gdri_ld_be32(data);

@@ -13,6 +13,7 @@
  * on a crowded machine a PE that lives may not run for a while. */
 #define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
 #define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
+#define GDRI_WATCH_TELL_NS 500000000ull /* for all notices to arrive */
 #define GDRI_WATCH_ALL_NS 5000000000ull /* all of it, */
 #define GDRI_WATCH_ALL_MORE_NS 2000000000ull /* and at most this more than GDR_TIMEOUT */
 
@@ -324,32 +325,51 @@ GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, const struct gdri_wa
 
 /* ---- the end of a wait ---- */
 
-/* Tells everybody, as far as that is possible without waiting. */
-GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, int32_t culprit)
+/* To one PE, if that is possible without waiting. */
+GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t value)
 {
-	uint64_t off = offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8, r, value;
+	uint64_t off = offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8, r;
+	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
+
+	if (dev->peers[pe].base) {
+		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
+		return;
+	}
+	if (!dev->n_slots || !gdri_qp_is_used(dev, qp) || gdri_sq_look(dev, qp, 1) <= 0)
+		return;
+	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	if (r + 1 > gdri_ld_fenced_u64(&qp->limit) || !gdri_cas_u64(&qp->rsvd, &r, r + 1))
+		return;
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
+	gdri_sq_publish(dev, qp, r, 1, 0);
+}
+
+/* Tells everybody who is to blame. Waits a little for the notices to arrive: this PE may be
+ * about to leave, and its queues go with it. */
+GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, const struct gdri_waiter *w,
+				     int32_t culprit)
+{
+	uint64_t deadline = gdr_clock_ns() + GDRI_WATCH_TELL_NS;
 	struct gdri_qp *qp;
+	uint32_t round = 0;
 	int pe;
 
-	value = (uint64_t)(int64_t)culprit + 1;
-	for (pe = 0; pe < dev->n_pes; pe++) {
-		if (pe == dev->pe || pe == culprit)
-			continue;
-		if (dev->peers[pe].base) {
-			gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
-			continue;
-		}
+	if (culprit < 0)
+		return;
+	for (pe = 0; pe < dev->n_pes; pe++)
+		if (pe != dev->pe && pe != culprit)
+			gdri_watch_tell_one(dev, pe, (uint64_t)culprit + 1);
+	for (pe = 0; pe < dev->n_pes && dev->n_slots; pe++) {
 		qp = gdri_qp_to(dev, pe);
-		if (!dev->n_slots || !gdri_qp_is_used(dev, qp) || gdri_sq_look(dev, qp, 1) <= 0)
+		if (pe == dev->pe || pe == culprit || !gdri_qp_is_used(dev, qp))
 			continue;
-		r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-		if (r + 1 > gdri_ld_fenced_u64(&qp->limit) || !gdri_cas_u64(&qp->rsvd, &r, r + 1))
-			continue;
-		v[0] = (uint32_t)value;
-		v[1] = (uint32_t)(value >> 32);
-		gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
-		gdri_sq_publish(dev, qp, r, 1, 0);
+		while (gdri_poll(dev, qp),
+		       !gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd)))
+			if (!gdri_watch_pause(dev, w, round++, deadline))
+				return;
 	}
 }
 
@@ -382,7 +402,7 @@ GDR_DEVICE_COLD int gdri_watch_diagnose(struct gdri_dev *dev, const struct gdri_
 		dev->watch_end = *end;
 		dev->watch_status = ret;
 		dev->watch_time = gdr_clock_ns();
-		gdri_watch_tell(dev, *end);
+		gdri_watch_tell(dev, w, *end);
 	}
 	gdri_st_release_gpu_u32(&dev->watch_lock, 0);
 	return ret;
@@ -396,13 +416,13 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 1)))
 		return;
 	gdri_wait_publish_failed(dev, w, culprit);
-	gdri_watch_tell(dev, culprit);
+	gdri_watch_tell(dev, w, culprit);
 }
 
-GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
-				   int32_t culprit)
+/* e: the record, NULL when all are taken. */
+GDR_DEVICE_COLD int gdri_wait_fail_as(struct gdri_dev *dev, struct gdri_waiter *w, int status,
+				      int32_t culprit, struct gdri_error *e)
 {
-	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	uint32_t none = 0;
 
 	if (status != -GDR_EABORTED) {
@@ -412,6 +432,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	gdri_wait_end(dev, w);
 	if (!e)
 		return status;
+	e->status = status;
 	e->op = w->op;
 	e->peer = culprit;
 	e->waited_for = w->peer;
@@ -419,6 +440,26 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	e->waited_ns = w->start_ns ? e->time_ns - w->start_ns : 0;
 	gdri_error_complete(e);
 	return status;
+}
+
+GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
+				   int32_t culprit)
+{
+	return gdri_wait_fail_as(dev, w, status, culprit,
+				 gdri_error_take(dev, GDRI_ERROR_WAIT, status));
+}
+
+/* The record is taken before the diagnosis: what fails in that stands behind it, and is not
+ * what the user is told first. */
+GDR_DEVICE_COLD int gdri_wait_expire(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_WAIT, -GDR_ETIMEOUT);
+	int32_t culprit = w->peer;
+	int status = -GDR_ETIMEOUT;
+
+	if (w->peer != dev->pe && dev->n_pes > 1)
+		status = gdri_watch_diagnose(dev, w, &culprit);
+	return gdri_wait_fail_as(dev, w, status, culprit, e);
 }
 
 /* Whether the connection to pe broke: then nothing will come from there. */
@@ -457,7 +498,7 @@ GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdr
 GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
 {
 	int32_t culprit = w->peer;
-	int status = -GDR_ETIMEOUT, lost;
+	int status, lost;
 
 	if (!w->start_ns) {
 		w->start_ns = now;
@@ -469,7 +510,7 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 		gdri_wait_publish(dev, w);
 	lost = gdri_watch_lost(dev, w);
 	if (lost >= 0) {
-		gdri_watch_tell(dev, lost);
+		gdri_watch_tell(dev, w, lost);
 		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
 	}
 	if (w->peer >= 0 && w->peer != dev->pe) {
@@ -481,13 +522,8 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 			gdri_wait_lost(dev, w, culprit);
 			return gdri_wait_fail(dev, w, status, culprit);
 		}
-		status = -GDR_ETIMEOUT;
 	}
-	if (now - w->start_ns < dev->timeout_ns)
-		return 0;
-	if (w->peer != dev->pe && dev->n_pes > 1)
-		status = gdri_watch_diagnose(dev, w, &culprit);
-	return gdri_wait_fail(dev, w, status, culprit);
+	return now - w->start_ns < dev->timeout_ns ? 0 : gdri_wait_expire(dev, w);
 }
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
