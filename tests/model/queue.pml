@@ -4,7 +4,8 @@
  *
  *  - no WQE is fetched before it is written            (assert in nic)
  *  - no doorbell is lost, no deadlock on a full ring   (invalid end state)
- *  - no completion is reported early                   (assert in wait_done)
+ *  - no completion is reported early                   (assert in poll)
+ *  - no block is given away that is not complete       (assert behind reserve)
  *  - an error reaches every waiter                     (invalid end state)
  *
  * Each NO_* macro takes one safeguard out; ./run shows that the checker then
@@ -41,6 +42,7 @@ byte rsvd = START;
 byte ready = START;
 bit last2 = 0;		/* kept in the same word as ready */
 byte done = START;
+byte limit = 0;		/* cached done + N - 1; 0 sends a reservation to the slow path */
 bit err = 0;
 
 /* Memory of the ring. written[s]: index whose WQE the poster stored in block s;
@@ -96,7 +98,8 @@ inline poll()
 #endif
 		if
 		:: !e ->
-			d = r - WRAP(r - (c + 1));
+			/* compared as signed numbers in the code: below 0 is nothing new */
+			d = (r < WRAP(r - (c + 1)) -> 0 : r - WRAP(r - (c + 1)));
 #ifdef NO_PLUS_ONE
 			d = d + 1;
 #endif
@@ -108,13 +111,38 @@ inline poll()
 		fi;
 		/* the claim: whatever is reported complete has been executed */
 		assert(done <= executed);
-		c = 0; r = 0; d = 0; e = 0
-	}
+		c = 0; r = 0; d = 0
+	};
+	/* the latch: err, then limit */
+	if
+	:: e -> limit = 0; e = 0
+	:: else -> skip
+	fi
+}
+
+/* gdri_sq_look, after its poll: raises limit from `done`; leaves it raised only if no error was
+ * latched meanwhile. */
+inline look()
+{
+	l = done + N - 1;
+#ifdef NO_ROOM_LEFT
+	l = l + 2;
+#endif
+	d_step {
+		if
+		:: l > limit -> limit = l
+		:: else -> skip
+		fi
+	};
+	if
+	:: err -> limit = 0
+	:: else -> skip
+	fi
 }
 
 proctype poster()
 {
-	byte base, n, posts, i, c, r, d;
+	byte base, n, posts, i, c, r, d, l;
 	bit e, got, failed;
 
 	posts = 0;
@@ -133,15 +161,24 @@ proctype poster()
 		:: !got && !err ->
 			base = rsvd;
 			if
-			:: base + n - done > N - 1 ->
-				/* full: wait until something can have changed, then look */
-				(db_new || NEWS || err ||
-				 rsvd != base || rsvd + n - done <= N - 1);
-				poll()
+			:: base + n > limit ->
+				poll();
+				if
+				:: err -> skip
+				:: else ->
+					look();
+					/* full: wait until something can have changed */
+					(db_new || NEWS || err || rsvd + n <= l ||
+					 rsvd + n <= limit || done + N - 1 > l);
+					l = 0
+				fi
 			:: else ->
 				atomic {
 					if
-					:: rsvd == base -> rsvd = base + n; got = 1
+					:: rsvd == base ->
+						rsvd = base + n; got = 1;
+						/* the claim behind all arithmetic of indexes */
+						assert(cqe_err || rsvd - done <= N - 1)
 					:: else -> skip
 					fi
 				}
