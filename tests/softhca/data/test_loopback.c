@@ -480,7 +480,8 @@ static void send_datagram(int fd, struct sockaddr_in me, struct packet *p, const
 	struct iovec iov = { bytes, n + p->len };
 	uint32_t crc;
 
-	memcpy(bytes + n, data, p->len);
+	if (p->len)
+		memcpy(bytes + n, data, p->len);
 	n += p->len;
 	crc = htole32(packet_icrc(&a, &iov, 1));
 	memcpy(bytes + n, &crc, 4);
