@@ -4,7 +4,8 @@
 #              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..]
 #              [UNCHECKED])
 #
-# Builds the program multi_<n> (UNCHECKED: without GDR_CHECKED, multi_<n>_unchecked) once and registers, for each PE count and transport, the test
+# Builds the program multi_<n> (UNCHECKED: multi_<n>_unchecked, without GDR_CHECKED) once and
+# registers, for each PE count and transport, the test
 # multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used,
 # around it a hard time limit. Exit status 0 passes, 77 skips, everything else fails.
 #

@@ -57,8 +57,11 @@ int main(void)
 {
 	int files = 0;
 
-	CHECK(gdr_version() >= GDR_VERSION_MAJOR * 10000);
-	CHECK(gdr_strerror(-GDR_ETIMEOUT) && gdr_strerror(GDR_ETIMEOUT) && gdr_strerror(12345));
+	CHECK_EQ(gdr_version(),
+		 GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH);
+	CHECK(!strcmp(gdr_strerror(-GDR_ETIMEOUT), "time limit expired"));
+	CHECK(!strcmp(gdr_strerror(GDR_ETIMEOUT), "time limit expired"));
+	CHECK(gdr_strerror(12345) && strcmp(gdr_strerror(12345), gdr_strerror(GDR_ETIMEOUT)));
 	outside();
 	for (int round = 1; round <= 5; round++) {
 		once((size_t)(round & 1 ? 16 : 48) << 20, round);

@@ -53,17 +53,18 @@ static void limits(void)
 	CHECK(heap);
 	for (int i = 0; i < 64; i++)
 		CHECK_OK(gdr_buffer_register(many[i], 64));
-	CHECK(gdr_buffer_register(many[64], 64) < 0);
+	CHECK_EQ(gdr_buffer_register(many[64], 64), -GDR_ENOMEM);
 	CHECK_OK(gdr_buffer_unregister(many[5]));
 	CHECK_OK(gdr_buffer_register(many[64], 64));
-	CHECK(gdr_buffer_register(many[10] + 32, 64) < 0); /* overlaps */
-	CHECK(gdr_buffer_unregister(many[10] + 32) < 0);
-	CHECK(gdr_buffer_unregister(many[5]) < 0);
+	CHECK_EQ(gdr_buffer_register(many[10] + 32, 64), -GDR_EINVAL); /* overlaps */
+	CHECK_EQ(gdr_buffer_unregister(many[10] + 32), -GDR_EINVAL);
+	CHECK_EQ(gdr_buffer_unregister(many[5]), -GDR_EINVAL);
 	for (int i = 0; i < 65; i++)
 		if (i != 5)
 			CHECK_OK(gdr_buffer_unregister(many[i]));
-	CHECK(gdr_buffer_register(NULL, 64) < 0);
-	CHECK(gdr_buffer_register(many[0], 0) < 0);
+	CHECK_EQ(gdr_buffer_register(NULL, 64), -GDR_EINVAL);
+	CHECK_EQ(gdr_buffer_register(many[0], 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_buffer_register(heap, 64), -GDR_EINVAL); /* the heap is anyhow */
 	CHECK_OK(gdr_free(heap));
 }
 

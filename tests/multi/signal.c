@@ -119,6 +119,8 @@ int main(void)
 	RUN(adders, 2, 64, &a);
 	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(*a.sum, (uint64_t)multi_n * (threads * (threads + 1) / 2 + threads));
+	for (uint64_t i = 0; i < (uint64_t)multi_n * threads; i++) /* of every thread of every PE */
+		CHECK_EQ(((const uint64_t *)a.in)[i], i % threads + 1);
 	free(a.report);
 	return multi_end("signal");
 }
