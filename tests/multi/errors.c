@@ -3,8 +3,11 @@
  * Built without argument checks, so that wrong addresses reach the NIC.
  *
  *	errors remote_write | remote_read | remote_atomic	beyond the peer's heap
+ *	errors local		a source that begins in the heap and ends behind it
+ *	errors retry		puts and quiet to a PE that the fabric has lost
  *	errors timeout		nobody sends the signal
  *	errors abort		the host ends the waits
+ *	errors running		the record is read while the kernel runs
  *	errors stopped		a chain of waits behind a PE that is stopped
  *	errors mute PE		the fabric has lost PE
  *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to */
@@ -104,15 +107,101 @@ static int remote(struct err *a, int form)
 	return leave(a);
 }
 
+static int local(struct err *a)
+{
+	struct gdr_heap_info info;
+	char *rest;
+
+	CHECK_OK(gdr_heap_query(&info));
+	rest = gdr_malloc(info.largest_free); /* to the end of the heap */
+	CHECK(rest);
+	a->local = (uint64_t *)(rest + info.largest_free - 48);
+	if (multi_pe == 0) {
+		struct gdr_error e;
+
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_ELOCALPROT);
+		e = first_error();
+		CHECK_EQ(e.status, -GDR_ELOCALPROT);
+		CHECK_EQ(e.peer, a->pe);
+		CHECK_EQ(e.syndrome, 0x04);
+		CHECK(e.qpn && e.is_cause);
+	}
+	return leave(a);
+}
+
+/* PE 1 is mute. The queue keeps its error. */
+static int retry(struct err *a)
+{
+	if (multi_pe == 0) {
+		struct gdr_error e;
+
+		a->times = 1 << 30;
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_ERETRY);
+		e = first_error();
+		CHECK_EQ(e.status, -GDR_ERETRY);
+		CHECK_EQ(e.peer, 1);
+		CHECK_EQ(e.syndrome, 0x15);
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_ERETRY);
+	}
+	return leave(a);
+}
+
 static int timeout(struct err *a)
 {
 	struct gdr_error e;
 
 	RUN(wait_for, 1, 1, a);
+	if (multi_n == 1)
+		CHECK_EQ(*a->got, -GDR_ETIMEOUT);
 	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
 	e = first_error();
+	CHECK_EQ(e.status, *a->got);
 	CHECK_EQ(e.waited_for, a->pe);
 	CHECK(e.waited_ns > 0);
+	return leave(a);
+}
+
+/* Ends only when the host has told it that it read the record, at the latest after 20 s. */
+GDR_KERNEL(fail_and_stay, struct err, a)
+{
+	uint64_t start = gdr_clock_ns();
+	uint32_t round = 0;
+
+	*a.got = gdr_put(a.word, a.local, 100, a.pe);
+	while (!__atomic_load_n(&a.report->line, __ATOMIC_ACQUIRE)) { /* pairs with the host's release */
+		if (gdr_clock_ns() - start > 20000000000ull) {
+			*a.got = 0;
+			return;
+		}
+		gdr_pause(round++);
+	}
+}
+
+/* The host reads the record of a queue's error while the kernel that met it goes on. The next
+ * operation on the queue has the same status. */
+static int running(struct err *a)
+{
+	struct gdr_heap_info info;
+	struct gdr_error e = {0};
+
+	CHECK_OK(gdr_heap_query(&info));
+	a->word = (uint64_t *)((char *)a->word + info.size + (1u << 20));
+	if (multi_pe == 0) {
+		CHECK_OK(gdr_launch(fail_and_stay, 1, 1, 0, NULL, a));
+		for (int i = 0; i < 1000 && gdr_errors(&e, 1) == 0; i++)
+			multi_sleep_us(10000);
+		CHECK_EQ(e.status, -GDR_EREMOTEACCESS);
+		CHECK_EQ(e.peer, a->pe);
+		__atomic_store_n(&a->report->line, 1, __ATOMIC_RELEASE); /* pairs with the kernel's load */
+		CHECK_OK(gdr_stream_sync(NULL));
+		CHECK_EQ(*a->got, -GDR_EREMOTEACCESS); /* 0: the kernel gave up on the host */
+		a->report->line = 0;
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_EREMOTEACCESS);
+	}
 	return leave(a);
 }
 
@@ -197,10 +286,16 @@ int main(int argc, char **argv)
 		return remote(&a, READ);
 	if (!strcmp(what, "remote_atomic"))
 		return remote(&a, ATOMIC);
+	if (!strcmp(what, "local"))
+		return local(&a);
+	if (!strcmp(what, "retry"))
+		return retry(&a);
 	if (!strcmp(what, "timeout"))
 		return timeout(&a);
 	if (!strcmp(what, "abort"))
 		return end_waits(&a);
+	if (!strcmp(what, "running"))
+		return running(&a);
 	if (!strcmp(what, "stopped"))
 		return stopped(&a);
 	if (!strcmp(what, "mute") && argc == 3)
