@@ -93,6 +93,10 @@ void cq_check_arm(struct hca_cq *cq);
 /* Translates [addr, addr + len) of the key; NULL when the key is unknown, of
  * another PD, lacks one of the access bits or does not cover the range. */
 uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access);
+/* ThreadSanitizer: requesters and the owner of the memory may pass it to each other by ways that
+ * it does not see (a launcher's barrier). mr_translate acquires the first byte of the region,
+ * this releases it; a program that knows pairs them there. Nothing in other builds. */
+void mr_accessed(uint32_t key);
 /* Copies min(sum dst, sum src) bytes from piece to piece, in order. */
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
 

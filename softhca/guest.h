@@ -68,6 +68,7 @@ static inline uint64_t guest_uar(const uint8_t *reg)
 }
 
 #ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 #endif
 

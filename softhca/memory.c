@@ -13,7 +13,22 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 	off = addr - mr->iova;
 	if (addr < mr->iova || off > mr->len || len > mr->len - off)
 		return NULL;
+#ifdef __SANITIZE_THREAD__
+	__tsan_acquire(mr->va); /* see mr_accessed */
+#endif
 	return mr->va + off;
+}
+
+void mr_accessed(uint32_t key)
+{
+#ifdef __SANITIZE_THREAD__
+	const struct hca_mr *mr = hca_find_mr(key);
+
+	if (mr)
+		__tsan_release(mr->va);
+#else
+	(void)key;
+#endif
 }
 
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)

@@ -117,6 +117,7 @@ static void send_read_packet(struct hca_qp *qp, struct rc_resp *r)
 		}
 	}
 	wire_send(qp, &p, &iov, p.len ? 1 : 0);
+	mr_accessed(r->rkey); /* behind the look at the data; the answer takes longer to matter */
 }
 
 static void send_resp(struct hca_qp *qp, const struct rc_resp *r)
@@ -360,6 +361,7 @@ static bool do_write(struct hca_qp *qp, const struct packet *p, const struct iov
 			return false;
 		}
 		iov_copy(&iov, 1, pl, npl);
+		mr_accessed(rc->wr_rkey);
 	}
 	rc->wr_va += p->len;
 	rc->wr_left -= p->len;
@@ -414,6 +416,7 @@ static bool do_atomic(struct hca_qp *qp, const struct packet *in)
 	slot->valid = true;
 	slot->psn = p.psn;
 	slot->orig = atomic_execute(mem, &p);
+	mr_accessed(p.rkey);
 	rc->epsn = psn_add(rc->epsn, 1);
 	rc->msn++;
 	queue_resp(qp, RESP_ATOMIC, p.psn)->orig = slot->orig;

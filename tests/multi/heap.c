@@ -119,6 +119,30 @@ static void exhaust(void)
 	}
 }
 
+/* What a neighbour wrote, read and added to can be freed and given out anew with nothing between
+ * but the free: its owner zeroes it at once. */
+static void reuse(void)
+{
+	int next = (multi_pe + 1) % multi_n;
+	uint8_t *src = gdr_calloc(1, 4096), *back = gdr_calloc(1, 4096), *p;
+
+	CHECK(src && back);
+	for (int round = 0; round < 10; round++) {
+		p = gdr_calloc(1, 4096);
+		CHECK(p);
+		memset(src, round + 1, 4096);
+		CHECK_OK(gdr_host_put(p, src, 4096, next));
+		CHECK_OK(gdr_host_quiet());
+		CHECK_OK(gdr_host_get(back, p, 4096, next));
+		CHECK_EQ(back[4095], round + 1);
+		gdr_uint64_atomic_inc((uint64_t *)(void *)p, next);
+		CHECK_OK(gdr_host_quiet());
+		CHECK_OK(gdr_free(p));
+	}
+	CHECK_OK(gdr_free(back));
+	CHECK_OK(gdr_free(src));
+}
+
 int main(void)
 {
 	uint64_t used;
@@ -131,6 +155,7 @@ int main(void)
 	refusals();
 	CHECK_EQ(heap_used(), used);
 	exhaust();
+	reuse();
 	CHECK_EQ(heap_used(), used);
 	symmetric();
 	return multi_end("heap");
