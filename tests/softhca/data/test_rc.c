@@ -401,7 +401,7 @@ static void test_bad_requests(void **state)
 	sim_mr_remove(huge);
 }
 
-/* One NAK for a gap, however much follows it. */
+/* One NAK for a gap, however much follows it; one more for the next gap. */
 static void test_nak_once(void **state)
 {
 	uint64_t naks;
@@ -415,6 +415,12 @@ static void test_nak_once(void **state)
 	assert_true(fake_settle());
 	assert_int_equal(hca_stats.naks_tx - naks, 1);
 	assert_int_equal(last_nak, AETH_NAK_SEQ);
+	sim_recv(b, mem_b, 1000, key_b);
+	answer(b, BTH_SEND_ONLY, 0, 0, 4);
+	answer(b, BTH_SEND_ONLY, 2, 0, 4);
+	assert_true(fake_settle());
+	assert_int_equal(hca_stats.naks_tx - naks, 2);
+	b->rcq_ci = b->rcq.pi;
 }
 
 static int setup(void **state)
