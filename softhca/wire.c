@@ -71,6 +71,7 @@ struct held { /* a packet that the fault schedule delays; bytes without ICRC */
 
 static struct sock host_sock = { .fd = -1 }, port_sock = { .fd = -1 };
 static int raw_fd = -1;
+static bool remote_peers; /* a QP of this process was connected to another host */
 static uint32_t slot;
 static struct local_pkt local[LOCAL_QUEUE];
 static unsigned local_head, local_tail;
@@ -115,6 +116,9 @@ void wire_resolve(const struct hca_qp *qp, struct wire_dest *d)
 		d->addr = slot_addr(to);
 	} else if (!memcmp(g, mapped, 12) && port_sock.fd >= 0) {
 		d->kind = WIRE_REMOTE;
+		/* Relaxed: read by the engine before it sleeps, without the lock; seen
+		 * late it costs one sleep. */
+		__atomic_store_n(&remote_peers, true, __ATOMIC_RELAXED);
 	} else {
 		d->kind = WIRE_NONE;
 		hca_warn("QP 0x%x: no route to the GID of QP 0x%x (IPv4-mapped GIDs only%s)",
@@ -231,6 +235,16 @@ int wire_start(void)
 	return 0;
 }
 
+/* The raw socket brings only what is for this process, so nothing as long as
+ * no QP has a peer outside; asking it would double the calls. The shared one
+ * also brings what is for others. */
+static bool port_in_use(void)
+{
+	/* Relaxed: pairs with wire_resolve(). */
+	return raw_fd >= 0 ? __atomic_load_n(&remote_peers, __ATOMIC_RELAXED)
+			   : port_sock.fd >= 0;
+}
+
 void wire_wait(uint64_t ns)
 {
 	struct pollfd p[2] = { { .fd = host_sock.fd, .events = POLLIN },
@@ -238,7 +252,7 @@ void wire_wait(uint64_t ns)
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
 
-	ppoll(p, port_sock.fd >= 0 ? 2 : 1, &t, NULL);
+	ppoll(p, port_in_use() ? 2 : 1, &t, NULL);
 }
 
 /* ---- sending ---- */
@@ -567,9 +581,11 @@ unsigned wire_receive(void)
 {
 	unsigned n = receive_from(host_sock.fd, FROM_HOST, host_sock.addr);
 
+	if (!port_in_use())
+		return n;
 	if (raw_fd >= 0)
 		n += receive_from(raw_fd, FROM_RAW, 0);
-	else if (port_sock.fd >= 0)
+	else
 		n += receive_from(port_sock.fd, FROM_PORT, port_sock.addr);
 	return n;
 }
