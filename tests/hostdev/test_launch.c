@@ -204,6 +204,53 @@ static int in_child(void)
 	return r.sum[1] != 40 * 41 / 2;
 }
 
+/* The last of 1024 threads leaves its stack: the guard page ends the program, and no other
+ * thread's stack is written to. */
+static uint32_t descend(uint32_t n)
+{
+	volatile uint32_t frame[64]; /* volatile: must really be on the stack */
+
+	frame[n % 64] = n;
+	return n ? descend(n - 1) + frame[n % 64] : 0;
+}
+
+GDR_KERNEL(overflow, struct kernel_args, a)
+{
+	gdr_sync_block();
+	if (gdr_thread_id() == gdr_block_size() - 1)
+		a.out[0] = descend(a.n);
+	gdr_sync_block();
+}
+
+static void test_stack_overflow(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 100000);
+	int status;
+	pid_t pid;
+
+	(void)state;
+#ifdef GDRI_HD_TSAN
+	print_message("ThreadSanitizer supports no new threads after a fork\n");
+	skip();
+#endif
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		alarm(20);
+		if (gdr_launch(overflow, 1, GDR_MAX_BLOCK, 0, NULL, &a) || gdr_stream_sync(NULL))
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+#ifdef GDRI_HD_ASAN /* which reports it and exits */
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2);
+#else
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+#endif
+}
+
 /* A child that forks while kernels run ends, and can launch its own. */
 static void test_fork(void **state)
 {
@@ -250,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_shutdown_is_bounded),
 		cmocka_unit_test(test_memcpy_waits),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_stack_overflow),
 	};
 
 	alarm(300); /* a hang is a failure */
