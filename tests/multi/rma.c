@@ -46,7 +46,7 @@ static int make_cuts(struct cut *cuts)
 			d = (d + sizes[i] + 31) & ~15u;
 			s = (s + sizes[i] + 31) & ~15u;
 		}
-	for (unsigned i = 0; i < N_LARGE; i++) {
+	for (int i = 0; i < N_LARGE; i++) { /* N_LARGE may be 0 */
 		cuts[n++] = (struct cut){d + align[i][0], s + align[i + 1][1], large[i]};
 		d = (d + large[i] + 31) & ~15u;
 		s = (s + large[i] + 31) & ~15u;
