@@ -462,6 +462,12 @@ GDR_DEVICE_COLD int gdri_wait_expire(struct gdri_dev *dev, struct gdri_waiter *w
 	return gdri_wait_fail_as(dev, w, status, culprit, e);
 }
 
+GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
+{
+	return w->op == GDRI_WAIT_UNTIL || w->op == GDRI_SIGNAL_WAIT || w->op == GDRI_BARRIER ||
+	       w->op == GDRI_SYNC;
+}
+
 /* Whether the connection to pe broke: then nothing will come from there. */
 GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 {
@@ -513,7 +519,8 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 		gdri_watch_tell(dev, w, lost);
 		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
 	}
-	if (w->peer >= 0 && w->peer != dev->pe) {
+	/* A wait for a queue sees that queue's error itself, and returns it. */
+	if (gdri_waits_on_memory(w) && w->peer >= 0 && w->peer != dev->pe) {
 		status = gdri_watch_queues(dev, w->peer);
 		if (status) {
 			lost = gdri_watch_notice(dev, w->peer);
