@@ -107,7 +107,7 @@ static void read_all(void)
 
 int hca_options_check(char *err, size_t n)
 {
-	struct hca_options scratch;
+	static struct hca_options scratch; /* keeps the copies that the parser makes */
 	const char *text;
 
 #define CHECK(field, name, type, def, help)                                                        \
