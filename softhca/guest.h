@@ -155,4 +155,26 @@ static inline void guest_copy(uint8_t *dst, const uint8_t *src, size_t n)
 	guest_store_small(dst + n - t, tail, t); /* release: after the memmove */
 }
 
+/* Around a system call that reads the program's memory for a packet. What orders the
+ * program's next write behind it is the peer's answer, which ThreadSanitizer
+ * cannot follow through the wire. */
+#ifdef __SANITIZE_THREAD__
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+#endif
+
+static inline void guest_dma_begin(void)
+{
+#ifdef __SANITIZE_THREAD__
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+#endif
+}
+
+static inline void guest_dma_end(void)
+{
+#ifdef __SANITIZE_THREAD__
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+#endif
+}
+
 #endif

@@ -271,8 +271,11 @@ static void flush_sock(struct sock *s)
 	unsigned done = 0;
 
 	while (done < s->n) {
-		int r = sendmmsg(s->fd, s->msg + done, s->n - done, 0);
+		int r;
 
+		guest_dma_begin();
+		r = sendmmsg(s->fd, s->msg + done, s->n - done, 0);
+		guest_dma_end();
 		if (r > 0) {
 			done += (unsigned)r;
 			continue;
