@@ -155,9 +155,10 @@ static inline void guest_copy(uint8_t *dst, const uint8_t *src, size_t n)
 	guest_store_small(dst + n - t, tail, t); /* release: after the memmove */
 }
 
-/* Around a system call that reads the program's memory for a packet. What orders the
- * program's next write behind it is the peer's answer, which ThreadSanitizer
- * cannot follow through the wire. */
+/* Around what reads the program's memory for a packet. What orders the program's next
+ * write behind it is the peer's answer, which ThreadSanitizer cannot follow
+ * through the wire; and a READ may meet words that are being written, as DMA
+ * does. */
 #ifdef __SANITIZE_THREAD__
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);

@@ -261,8 +261,11 @@ static void append_icrc(struct sock *s, uint32_t to, struct iovec *iov, int n, u
 {
 	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(ROCE_PORT),
 				 .dport = htons(ROCE_PORT) };
-	uint32_t crc = htole32(packet_icrc(&a, iov, n));
+	uint32_t crc;
 
+	guest_dma_begin();
+	crc = htole32(packet_icrc(&a, iov, n));
+	guest_dma_end();
 	memcpy(out, &crc, sizeof(crc));
 }
 
