@@ -73,7 +73,6 @@ struct hca_cq {
 	uint32_t last_notified_pi;
 	uint32_t solicited_pi;	  /* pi after the last solicited or error CQE */
 	uint32_t comp_events;	  /* delivered so far */
-	uint32_t refs;		  /* QPs and SRQs that use it */
 };
 
 /* ---- queue pairs ---- */
@@ -97,7 +96,6 @@ struct hca_srq {
 	uint32_t *dbrec;
 	uint32_t head; /* WQE index to consume next (linked list) */
 	uint32_t consumed;
-	uint32_t refs;
 };
 
 /* Address and attributes of a connection, set by the modify commands. */
