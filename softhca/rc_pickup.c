@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RC requester, the beginning of a request: copies send WQEs out of the ring
+ * in order, checks them, and keeps what sending them will need. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "softhca/log.h"
+#include "softhca/rc_req.h"
+
+/* Copies a WQE out of the ring; segments wrap at its end. */
+void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf)
+{
+	size_t size = (size_t)WQE_BLOCK << qp->log_sq_size;
+	size_t off = ((size_t)index * WQE_BLOCK) & (size - 1);
+	size_t first = size - off < len ? size - off : len;
+
+	memcpy(buf, qp->sq + off, first);
+	memcpy(buf + first, qp->sq, len - first);
+}
+
+uint8_t rc_local_error(struct rc_req *r, uint8_t syndrome, uint8_t vendor)
+{
+	r->syndrome = syndrome;
+	r->vendor = vendor;
+	r->npkts = 0;
+	return syndrome;
+}
+
+static uint8_t check_sges(const struct hca_qp *qp, const struct wqe *w, uint32_t access)
+{
+	for (unsigned i = 0; i < w->nsge; i++) {
+		const struct wqe_sge *s = &w->sge[i];
+
+		if (mr_translate(s->lkey, qp->pdn, s->addr, s->len, access))
+			continue;
+		hca_debug(1, "QP 0x%x WQE %u: lkey 0x%x does not cover 0x%llx + %u for this use",
+			  qp->qpn, w->index, s->lkey, (unsigned long long)s->addr, s->len);
+		return SYND_LOCAL_PROT;
+	}
+	return 0;
+}
+
+static enum rc_req_kind kind_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case WQE_WRITE:
+	case WQE_WRITE_IMM:
+		return REQ_WRITE;
+	case WQE_SEND:
+	case WQE_SEND_IMM:
+		return REQ_SEND;
+	case WQE_READ:
+		return REQ_READ;
+	case WQE_NOP:
+	case WQE_DUMP:
+		return REQ_LOCAL;
+	default:
+		return REQ_ATOMIC;
+	}
+}
+
+static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
+{
+	r->sge = r->sge_keep;
+	r->inl = r->inl_keep;
+	r->nsge = w->nsge;
+	if (w->is_inline) {
+		if (w->len > RC_INLINE_KEEP)
+			r->inl = malloc(w->len);
+		if (!r->inl)
+			return false;
+		memcpy(r->inl, buf + w->inline_off, w->len);
+		return true;
+	}
+	if (w->nsge > RC_SGE_KEEP)
+		r->sge = malloc(w->nsge * sizeof(*r->sge));
+	if (!r->sge)
+		return false;
+	memcpy(r->sge, w->sge, w->nsge * sizeof(*r->sge));
+	return true;
+}
+
+/* Checks that need the QP; fills r from the decoded WQE. */
+static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe *w,
+			  const uint8_t *buf)
+{
+	bool into = w->opcode == WQE_READ || kind_of(w->opcode) == REQ_ATOMIC;
+
+	r->kind = kind_of(w->opcode);
+	r->signalled = w->ce >= 2 || qp->sig_all;
+	r->solicited = w->solicited;
+	r->has_imm = w->opcode == WQE_WRITE_IMM || w->opcode == WQE_SEND_IMM;
+	r->imm = w->imm;
+	r->raddr = w->raddr;
+	r->rkey = w->rkey;
+	r->atomic = w->atomic;
+	r->len = (uint32_t)w->len;
+	if (w->len > 1u << HCA_LOG_MAX_MSG)
+		return rc_local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
+	if (check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
+		return rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
+	if (into && !qp->max_rd_atomic)
+		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
+	if (!keep_data(r, w, buf))
+		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
+	if (r->kind == REQ_LOCAL)
+		r->npkts = 0;
+	else if (r->kind == REQ_ATOMIC || !r->len)
+		r->npkts = 1;
+	else
+		r->npkts = (uint32_t)((w->len + qp->mtu - 1) / qp->mtu);
+	return 0;
+}
+
+/* The WQE at sq_ci into the next free request; the error, if any, is in it. */
+void rc_pick_up(struct hca_qp *qp)
+{
+	struct hca_rc *rc = qp->rc;
+	struct rc_req *r = req_at(rc, rc->tail);
+	size_t ring = (size_t)WQE_BLOCK << qp->log_sq_size;
+	uint8_t buf[16 * WQE_BLOCK];
+	const char *why = "";
+	uint8_t syndrome;
+	struct wqe w;
+
+	size_t len;
+
+	memset(r, 0, offsetof(struct rc_req, sge_keep));
+	rc_fetch(qp, qp->sq_ci, WQE_BLOCK, buf);
+	wqe_decode_ctrl(buf, &w);
+	len = (size_t)w.blocks * WQE_BLOCK < ring ? (size_t)w.blocks * WQE_BLOCK : ring;
+	if (len > WQE_BLOCK)
+		rc_fetch(qp, qp->sq_ci, len, buf);
+	syndrome = wqe_decode(buf, len, &w, &why);
+	w.blocks = w.blocks ? w.blocks : 1;
+	r->opcode = w.opcode;
+	r->wqe_index = qp->sq_ci;
+	r->blocks = w.blocks;
+	r->psn = rc->psn_pick;
+	r->signalled = true;
+	if (w.index != qp->sq_ci) {
+		syndrome = SYND_LOCAL_QP_OP;
+		why = "its index field does not match: the doorbell came before the WQE, or the "
+		      "WQE is of an earlier lap";
+	} else if (w.qpn != qp->qpn) {
+		syndrome = SYND_LOCAL_QP_OP;
+		why = "its QPN field names another QP";
+	} else if ((size_t)w.blocks * WQE_BLOCK > ring ||
+		   w.blocks > (uint16_t)(qp->sq_pi - qp->sq_ci)) {
+		syndrome = SYND_LOCAL_QP_OP;
+		why = "it reaches past what the doorbell covers";
+		w.blocks = r->blocks = 1;
+	}
+	if (faults_active() &&
+	    faults_wqe(qp->qpn, rc->wqe_total, w.blocks, &r->syndrome, &r->vendor))
+		goto out;
+	if (syndrome) {
+		hca_warn("QP 0x%x WQE %u (%s, index %u, ds %u): %s", qp->qpn, qp->sq_ci,
+			 wqe_opcode_name(w.opcode), w.index, w.ds, why);
+		rc_local_error(r, syndrome, VEND_LOCAL_OP);
+		goto out;
+	}
+	accept_wqe(qp, r, &w, buf);
+	if (w.fence)
+		r->fence = true;
+out:
+	rc->stalled_by_error = r->syndrome != 0;
+	rc->wqe_total += w.blocks;
+	qp->sq_ci = (uint16_t)(qp->sq_ci + w.blocks);
+	rc->psn_pick = psn_add(rc->psn_pick, r->npkts);
+	rc->tail++;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the RC requester share: rc_pickup.c, rc_requester.c
+ * (sending), rc_ack.c, rc_complete.c. */
+#ifndef SOFTHCA_RC_REQ_H
+#define SOFTHCA_RC_REQ_H
+
+#include "softhca/rc.h"
+
+enum { /* vendor syndromes beside the standard ones */
+	VEND_FLUSH = 0xf9,
+	VEND_RETRY = 0x81,
+	VEND_RNR_RETRY = 0x87,
+	VEND_LOCAL_PROT = 0x51,
+	VEND_LOCAL_OP = 0x68,
+	VEND_REMOTE_ACCESS = 0x88,
+	VEND_REMOTE_INVAL = 0x8a,
+	VEND_REMOTE_OP = 0x89,
+};
+
+static inline struct rc_req *req_at(struct hca_rc *rc, uint32_t i)
+{
+	return &rc->reqs[i % RC_MAX_REQS];
+}
+
+/* Copies a WQE out of the ring; segments wrap at its end. */
+void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf);
+/* The WQE at sq_ci into the next free request; the error, if any, is in it. */
+void rc_pick_up(struct hca_qp *qp);
+/* The request will end in this error when its turn comes; returns syndrome. */
+uint8_t rc_local_error(struct rc_req *r, uint8_t syndrome, uint8_t vendor);
+/* Completes what is finished, and the error that waits behind it. */
+void rc_retire(struct hca_qp *qp);
+/* Starts the ack timer anew, or stops it when nothing is on its way. */
+void rc_arm_timer(struct hca_qp *qp);
+
+#endif
