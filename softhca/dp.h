@@ -33,7 +33,7 @@ unsigned engine_round(void); /* looks at everything once; how much there was to 
 uint32_t address_port(void); /* the port's IPv4 address, network order */
 bool address_is_own(uint32_t addr);
 
-/* ---- wire.c ---- */
+/* ---- wire*.c ---- */
 
 enum wire_kind { WIRE_NONE, WIRE_LOCAL, WIRE_HOST, WIRE_REMOTE };
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the wire_*.c files share: slots, sockets, and the two ends of the way
+ * of a packet. Called with hca_lock held. */
+#ifndef SOFTHCA_WIRE_H
+#define SOFTHCA_WIRE_H
+
+#include "softhca/dp.h"
+
+enum {
+	SLOT_SHIFT = 14,
+	SLOT_FIRST = 1, /* QPNs 0 and 1 are special in InfiniBand */
+	SLOT_COUNT = 1024,
+};
+
+struct wire_sock {
+	int fd;	       /* -1: not open */
+	uint32_t addr; /* bound to, network order */
+};
+
+/* ---- wire_sock.c ---- */
+
+extern struct wire_sock wire_host, wire_port;
+extern int wire_raw_fd; /* -1: datagrams from other hosts come by wire_port */
+
+int wire_sock_start(void);
+uint32_t wire_slot_addr(uint32_t slot); /* loopback address, network order */
+/* A QP of this process was connected to another host. */
+void wire_sock_remote(void);
+/* True when wire_port, or the raw socket, may bring something. */
+bool wire_port_in_use(void);
+
+/* ---- wire_udp.c ---- */
+
+void wire_udp_start(void);
+void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const struct iovec *iov,
+		   int niov);
+void wire_udp_flush(void);
+unsigned wire_udp_receive(void);
+
+/* ---- wire_hold.c ---- */
+
+/* Keeps a copy of the packet until its time. */
+void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
+	       int niov, uint64_t until);
+
+/* ---- wire.c ---- */
+
+/* On its way now, whatever the fault schedule says. */
+void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
+		   const struct iovec *iov, int niov);
+/* A packet for this process. from: the sender's address, inside the process
+ * its QPN. */
+void wire_deliver(enum wire_kind kind, uint32_t from, const struct packet *p,
+		  const struct iovec *iov, int niov);
+
+#endif

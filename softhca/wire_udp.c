@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets in UDP datagrams, in batches, with their ICRC.
+ *
+ * Other hosts send to the port's address, UDP port 4791. A process that may
+ * open raw sockets picks its own slot's datagrams there (wire_raw.c). Where it
+ * may not, all processes of a host bind that port together, and whoever
+ * receives a datagram for another slot hands it on over loopback. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "softhca/guest.h"
+#include "softhca/wire.h"
+
+enum {
+	TX_BATCH = 64,
+	RX_BATCH = 32,
+	RX_BUF = 4352,
+	/* Between processes of one host, ahead of a packet that is handed on: an
+	 * opcode that no packet has, three zero bytes, the sender's address. */
+	FORWARD_MARK = 0xc5,
+	FORWARD_LEN = 8,
+};
+
+struct tx {
+	struct sockaddr_in to;
+	uint8_t hdr[PKT_MAX_HDR];
+	uint8_t trailer[3 + PKT_ICRC_LEN]; /* pad and ICRC */
+	struct iovec iov[PKT_MAX_IOV + 2];
+};
+
+struct tx_queue {
+	unsigned n;
+	struct mmsghdr msg[TX_BATCH];
+	struct tx tx[TX_BATCH];
+};
+
+static struct tx_queue to_host, to_port;
+static uint8_t rx_buf[RX_BATCH][RX_BUF];
+static struct sockaddr_in rx_from[RX_BATCH];
+static struct iovec rx_iov[RX_BATCH];
+static struct mmsghdr rx_msg[RX_BATCH];
+
+void wire_udp_start(void)
+{
+	for (int i = 0; i < RX_BATCH; i++) {
+		rx_iov[i].iov_base = rx_buf[i];
+		rx_iov[i].iov_len = RX_BUF;
+		rx_msg[i].msg_hdr.msg_iov = &rx_iov[i];
+		rx_msg[i].msg_hdr.msg_iovlen = 1;
+		rx_msg[i].msg_hdr.msg_name = &rx_from[i];
+	}
+}
+
+/* ---- sending ---- */
+
+static void append_icrc(const struct wire_sock *s, uint32_t to, struct iovec *iov, int n, uint8_t *out)
+{
+	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(ROCE_PORT),
+				 .dport = htons(ROCE_PORT) };
+	uint32_t crc;
+
+	guest_dma_begin();
+	crc = htole32(packet_icrc(&a, iov, n));
+	guest_dma_end();
+	memcpy(out, &crc, sizeof(crc));
+}
+
+static void flush(const struct wire_sock *s, struct tx_queue *q)
+{
+	unsigned done = 0;
+
+	while (done < q->n) {
+		int r;
+
+		guest_dma_begin();
+		r = sendmmsg(s->fd, q->msg + done, q->n - done, 0);
+		guest_dma_end();
+		if (r > 0) {
+			done += (unsigned)r;
+			continue;
+		}
+		if (r < 0 && errno == EINTR)
+			continue;
+		/* Buffer full, no route, peer unreachable: lost, as on a wire. */
+		STAT_INC(pkts_dropped);
+		done++;
+	}
+	q->n = 0;
+}
+
+void wire_udp_flush(void)
+{
+	if (to_host.n)
+		flush(&wire_host, &to_host);
+	if (to_port.n)
+		flush(&wire_port, &to_port);
+}
+
+void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const struct iovec *iov,
+		   int niov)
+{
+	const struct wire_sock *s = kind == WIRE_HOST ? &wire_host : &wire_port;
+	struct tx_queue *q = kind == WIRE_HOST ? &to_host : &to_port;
+	struct tx *t;
+	struct msghdr *m;
+	int n = 1;
+
+	if (q->n == TX_BATCH)
+		flush(s, q);
+	t = &q->tx[q->n];
+	m = &q->msg[q->n++].msg_hdr;
+	t->to.sin_family = AF_INET;
+	t->to.sin_port = htons(ROCE_PORT);
+	t->to.sin_addr.s_addr = to;
+	t->iov[0].iov_base = t->hdr;
+	t->iov[0].iov_len = packet_encode(p, t->hdr);
+	for (int i = 0; i < niov; i++)
+		t->iov[n++] = iov[i];
+	memset(t->trailer, 0, sizeof(t->trailer));
+	t->iov[n].iov_base = t->trailer;
+	t->iov[n].iov_len = p->pad;
+	append_icrc(s, to, t->iov, n + 1, t->trailer + p->pad);
+	t->iov[n++].iov_len = p->pad + PKT_ICRC_LEN;
+	memset(m, 0, sizeof(*m));
+	m->msg_name = &t->to;
+	m->msg_namelen = sizeof(t->to);
+	m->msg_iov = t->iov;
+	m->msg_iovlen = (size_t)n;
+}
+
+/* ---- receiving ---- */
+
+static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool id_known)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = n - PKT_ICRC_LEN };
+	uint32_t crc;
+
+	memcpy(&crc, buf + n - PKT_ICRC_LEN, sizeof(crc));
+	crc = le32toh(crc) ^ packet_icrc(a, &iov, 1);
+	/* Other hosts may number their IP packets, which no UDP socket shows. */
+	return !crc || (!id_known && packet_icrc_explained_by_id(crc, n));
+}
+
+/* For another process of this host, which alone sees its loopback address. The
+ * header says who sent it. */
+static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(ROCE_PORT),
+				  .sin_addr.s_addr = wire_slot_addr(to_slot) };
+	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK };
+	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { buf, n - PKT_ICRC_LEN } };
+	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov,
+			    .msg_iovlen = 2 };
+
+	memcpy(hdr + 4, &from, 4);
+	append_icrc(&wire_host, to.sin_addr.s_addr, iov + 1, 1, buf + n - PKT_ICRC_LEN);
+	iov[1].iov_len = n;
+	if (sendmsg(wire_host.fd, &m, 0) == (ssize_t)(n + sizeof(hdr)))
+		STAT_INC(pkts_forwarded);
+	else
+		STAT_INC(pkts_dropped);
+}
+
+enum source { FROM_HOST, FROM_PORT, FROM_RAW };
+
+static void handle(enum source source, const struct packet_addr *a, uint8_t *buf, size_t n)
+{
+	enum wire_kind kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE;
+	uint32_t from = a->saddr;
+	struct packet p;
+	struct iovec iov;
+	int off;
+
+	if (source == FROM_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
+		kind = WIRE_REMOTE;
+		memcpy(&from, buf + 4, 4);
+		buf += FORWARD_LEN;
+		n -= FORWARD_LEN;
+	}
+	off = packet_decode(buf, n, &p);
+	if (off < 0) {
+		STAT_INC(pkts_dropped);
+		return;
+	}
+	if (!icrc_good(a, buf, n, source != FROM_PORT)) {
+		STAT_INC(icrc_errors);
+		return;
+	}
+	if (p.dqpn >> SLOT_SHIFT != wire_slot()) {
+		if (source == FROM_PORT)
+			forward(buf, n, p.dqpn >> SLOT_SHIFT, from);
+		else
+			STAT_INC(pkts_dropped);
+		return;
+	}
+	iov.iov_base = buf + off;
+	iov.iov_len = p.len;
+	wire_deliver(kind, from, &p, &iov, p.len ? 1 : 0);
+}
+
+static void handle_raw(uint8_t *ip, size_t n)
+{
+	struct packet_addr a;
+	size_t off, len;
+
+	if (wire_raw_parse(ip, n, &a, &off, &len))
+		handle(FROM_RAW, &a, ip + off, len);
+	else
+		STAT_INC(pkts_dropped);
+}
+
+static unsigned receive_from(int fd, enum source from, uint32_t to)
+{
+	int n;
+
+	for (int i = 0; i < RX_BATCH; i++)
+		rx_msg[i].msg_hdr.msg_namelen = sizeof(rx_from[i]);
+	n = recvmmsg(fd, rx_msg, RX_BATCH, 0, NULL);
+	for (int i = 0; i < n; i++) {
+		struct packet_addr a = { .saddr = rx_from[i].sin_addr.s_addr,
+					 .daddr = to,
+					 .sport = rx_from[i].sin_port,
+					 .dport = htons(ROCE_PORT) };
+
+		if (rx_msg[i].msg_hdr.msg_flags & MSG_TRUNC)
+			STAT_INC(pkts_dropped);
+		else if (from == FROM_RAW)
+			handle_raw(rx_buf[i], rx_msg[i].msg_len);
+		else
+			handle(from, &a, rx_buf[i], rx_msg[i].msg_len);
+	}
+	return n > 0 ? (unsigned)n : 0;
+}
+
+unsigned wire_udp_receive(void)
+{
+	unsigned n = receive_from(wire_host.fd, FROM_HOST, wire_host.addr);
+
+	if (!wire_port_in_use())
+		return n;
+	if (wire_raw_fd >= 0)
+		n += receive_from(wire_raw_fd, FROM_RAW, 0);
+	else
+		n += receive_from(wire_port.fd, FROM_PORT, wire_port.addr);
+	return n;
+}
