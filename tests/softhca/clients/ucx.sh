@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ucx_perftest over rc_verbs, and over rc_mlx5, which writes queue entries and doorbells and reads
+# completions itself.
+set -u
+. "$(dirname "$0")/lib.sh"
+need ucx_perftest
+own_network
+begin
+
+# The client's last line counts the operations and gives figures above zero; UCX logs no error.
+final() {
+	why="complaints in $1"
+	! grep -qiE 'error|fail|warn|assert|unsupported' "$1" || return 1
+	[[ $1 == */client ]] || return 0
+	why="$1: no line Final with $messages operations and figures above 0"
+	awk -v want="$messages" '$1 == "Final:" && $2 == want && $3 + 0 > 0 && $NF + 0 > 0 { ok = 1 }
+		END { exit !ok }' "$1"
+}
+
+# uct TRANSPORT TEST SIZE MESSAGES ARGUMENT...
+uct() {
+	messages=$4
+	local more=("${@:5}")
+	try "$1 $2 -s $3${more[*]:+ ${more[*]}}" final ucx_perftest -d mlx5_0:1 -x "$1" -t "$2" -s "$3" \
+		-n "$4" -w 20 "${more[@]}"
+}
+
+everything() { # TRANSPORT
+	local t=$1 size op
+	for size in 8 32; do # what goes inline
+		uct "$t" put_lat $size 200
+		uct "$t" put_bw $size 1000
+		uct "$t" am_lat $size 200
+		uct "$t" am_bw $size 1000
+	done
+	for size in 8 64 1024 4096 8192; do # copied into UCX's own buffers
+		for op in put_lat put_bw get am_lat am_bw; do
+			uct "$t" $op $size 200 -D bcopy
+		done
+	done
+	for size in 8 256 4096 65536 1048576; do
+		for op in put_lat put_bw get; do
+			uct "$t" $op $size $((size > 65536 ? 20 : 100)) -D zcopy
+		done
+	done
+	for size in 64 1024 8000; do
+		uct "$t" am_lat $size 100 -D zcopy
+		uct "$t" am_bw $size 500 -D zcopy
+	done
+	for op in add_lat add_mr; do
+		uct "$t" $op 8 200
+	done
+	for op in fadd swap cswap; do
+		uct "$t" $op 8 200
+	done
+	uct "$t" fadd 8 1000 -O 16
+	uct "$t" put_bw 8 20000
+}
+
+if full; then
+	everything rc_verbs
+	everything rc_mlx5
+	for op in add_lat fadd swap cswap; do # extended atomics
+		uct rc_mlx5 $op 4 200
+	done
+else
+	uct rc_verbs put_lat 8 200
+	uct rc_verbs get 4096 100 -D zcopy
+	uct rc_verbs fadd 8 100
+	uct rc_mlx5 put_bw 8 2000
+	uct rc_mlx5 am_lat 8 100
+	uct rc_mlx5 cswap 8 100
+	uct rc_mlx5 put_bw 65536 50 -D zcopy
+fi
+finish
