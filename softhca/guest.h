@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
 /* Big-endian fields at any alignment. */
 static inline uint16_t get_be16(const uint8_t *p)
@@ -176,6 +177,24 @@ static inline void guest_dma_end(void)
 #ifdef __SANITIZE_THREAD__
 	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #endif
+}
+
+/* Copies pieces of the program's memory for a packet; returns their length. A
+ * word of up to eight bytes alone is read as one, whoever else writes it. */
+static inline size_t guest_gather(uint8_t *dst, const struct iovec *iov, int n)
+{
+	size_t len = 0;
+
+	guest_dma_begin();
+	for (int i = 0; i < n; i++) {
+		if (iov[i].iov_len <= 8)
+			guest_load_small(dst + len, iov[i].iov_base, iov[i].iov_len);
+		else
+			memcpy(dst + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	guest_dma_end();
+	return len;
 }
 
 #endif

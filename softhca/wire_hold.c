@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softhca/guest.h"
 #include "softhca/wire.h"
 
 struct held { /* bytes without ICRC */
@@ -28,10 +29,7 @@ void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const
 	h->sqpn = sqpn;
 	h->until = until;
 	h->len = packet_encode(p, h->bytes);
-	for (int i = 0; i < niov; i++) {
-		memcpy(h->bytes + h->len, iov[i].iov_base, iov[i].iov_len);
-		h->len += iov[i].iov_len;
-	}
+	h->len += guest_gather(h->bytes + h->len, iov, niov);
 	memset(h->bytes + h->len, 0, (size_t)p->pad + PKT_ICRC_LEN);
 	h->len += (size_t)p->pad + PKT_ICRC_LEN;
 	while (*at && (*at)->until <= until)

@@ -25,9 +25,8 @@ enum {
 
 struct tx {
 	struct sockaddr_in to;
-	uint8_t hdr[PKT_MAX_HDR];
-	uint8_t trailer[3 + PKT_ICRC_LEN]; /* pad and ICRC */
-	struct iovec iov[PKT_MAX_IOV + 2];
+	struct iovec iov;
+	uint8_t bytes[PKT_MAX]; /* BTH to ICRC */
 };
 
 struct tx_queue {
@@ -55,16 +54,15 @@ void wire_udp_start(void)
 
 /* ---- sending ---- */
 
-static void append_icrc(const struct wire_sock *s, uint32_t to, struct iovec *iov, int n, uint8_t *out)
+/* Puts the ICRC behind n bytes. */
+static void append_icrc(const struct wire_sock *s, uint32_t to, uint8_t *bytes, size_t n)
 {
 	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(ROCE_PORT),
 				 .dport = htons(ROCE_PORT) };
-	uint32_t crc;
+	struct iovec iov = { .iov_base = bytes, .iov_len = n };
+	uint32_t crc = htole32(packet_icrc(&a, &iov, 1));
 
-	guest_dma_begin();
-	crc = htole32(packet_icrc(&a, iov, n));
-	guest_dma_end();
-	memcpy(out, &crc, sizeof(crc));
+	memcpy(bytes + n, &crc, sizeof(crc));
 }
 
 static void flush(const struct wire_sock *s, struct tx_queue *q)
@@ -72,11 +70,8 @@ static void flush(const struct wire_sock *s, struct tx_queue *q)
 	unsigned done = 0;
 
 	while (done < q->n) {
-		int r;
+		int r = sendmmsg(s->fd, q->msg + done, q->n - done, 0);
 
-		guest_dma_begin();
-		r = sendmmsg(s->fd, q->msg + done, q->n - done, 0);
-		guest_dma_end();
 		if (r > 0) {
 			done += (unsigned)r;
 			continue;
@@ -105,7 +100,7 @@ void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const str
 	struct tx_queue *q = kind == WIRE_HOST ? &to_host : &to_port;
 	struct tx *t;
 	struct msghdr *m;
-	int n = 1;
+	size_t n;
 
 	if (q->n == TX_BATCH)
 		flush(s, q);
@@ -114,20 +109,20 @@ void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const str
 	t->to.sin_family = AF_INET;
 	t->to.sin_port = htons(ROCE_PORT);
 	t->to.sin_addr.s_addr = to;
-	t->iov[0].iov_base = t->hdr;
-	t->iov[0].iov_len = packet_encode(p, t->hdr);
-	for (int i = 0; i < niov; i++)
-		t->iov[n++] = iov[i];
-	memset(t->trailer, 0, sizeof(t->trailer));
-	t->iov[n].iov_base = t->trailer;
-	t->iov[n].iov_len = p->pad;
-	append_icrc(s, to, t->iov, n + 1, t->trailer + p->pad);
-	t->iov[n++].iov_len = p->pad + PKT_ICRC_LEN;
+	/* A copy: the program may write to its memory at any time, and the ICRC
+	 * is that of the bytes sent. */
+	n = packet_encode(p, t->bytes);
+	n += guest_gather(t->bytes + n, iov, niov);
+	memset(t->bytes + n, 0, p->pad);
+	n += p->pad;
+	append_icrc(s, to, t->bytes, n);
+	t->iov.iov_base = t->bytes;
+	t->iov.iov_len = n + PKT_ICRC_LEN;
 	memset(m, 0, sizeof(*m));
 	m->msg_name = &t->to;
 	m->msg_namelen = sizeof(t->to);
-	m->msg_iov = t->iov;
-	m->msg_iovlen = (size_t)n;
+	m->msg_iov = &t->iov;
+	m->msg_iovlen = 1;
 }
 
 /* ---- receiving ---- */
@@ -151,13 +146,12 @@ static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
 				  .sin_port = htons(ROCE_PORT),
 				  .sin_addr.s_addr = wire_slot_addr(to_slot) };
 	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK };
-	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { buf, n - PKT_ICRC_LEN } };
+	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { buf, n } };
 	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov,
 			    .msg_iovlen = 2 };
 
 	memcpy(hdr + 4, &from, 4);
-	append_icrc(&wire_host, to.sin_addr.s_addr, iov + 1, 1, buf + n - PKT_ICRC_LEN);
-	iov[1].iov_len = n;
+	append_icrc(&wire_host, to.sin_addr.s_addr, buf, n - PKT_ICRC_LEN);
 	if (sendmsg(wire_host.fd, &m, 0) == (ssize_t)(n + sizeof(hdr)))
 		STAT_INC(pkts_forwarded);
 	else

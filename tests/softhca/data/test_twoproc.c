@@ -3,6 +3,8 @@
  * inline words, sends, atomics that must count exactly. With SOFTHCA_FAULTS in
  * the environment the same must hold. Prints a few figures. */
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +152,33 @@ static void stream(void)
 	}
 }
 
+static atomic_bool scribble;
+
+static void *scribbler(void *arg)
+{
+	(void)arg;
+	/* Relaxed: nothing is passed by it. */
+	for (unsigned i = 0; atomic_load_explicit(&scribble, memory_order_relaxed); i++)
+		__atomic_store_n((uint64_t *)(void *)local + i % 512, i, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Memory that changes while it is sent: nothing on the wire is wrong. */
+static void live_memory(void)
+{
+	pthread_t t;
+
+	atomic_store(&scribble, true);
+	CHECK(!pthread_create(&t, NULL, scribbler, NULL));
+	for (unsigned i = 0; i < 500; i++) {
+		sim_write(qp[N_QP - 1], peer.addr, peer.rkey, local, 4096, lkey, 0);
+		sim_read(qp[N_QP - 1], peer.addr + 8192, peer.rkey, local + 8192, 4096, lkey, 1);
+		done(qp[N_QP - 1]);
+	}
+	atomic_store(&scribble, false);
+	pthread_join(t, NULL);
+}
+
 /* Eight-byte ping-pong, both sides poll memory. */
 static void pingpong(bool first)
 {
@@ -190,6 +219,10 @@ static int run(bool first)
 	if (first)
 		stream();
 	meet();
+	if (first)
+		live_memory();
+	meet();
+	CHECK(!STAT(icrc_errors));
 	pingpong(first);
 	meet();
 	printf("%s: pkts tx %lu rx %lu dropped %lu retransmits %lu naks tx %lu icrc %lu sleeps %lu\n",
