@@ -39,14 +39,17 @@ enum wire_kind { WIRE_NONE, WIRE_LOCAL, WIRE_HOST, WIRE_REMOTE };
 
 struct wire_dest {
 	enum wire_kind kind;
-	uint32_t addr; /* IPv4, network order */
+	uint32_t addr; /* IPv4, network order; of a sender inside the process: its QPN */
 };
 
 int wire_start(void);
-void wire_resolve(const struct hca_qp *qp, struct wire_dest *d);
-/* Sends a packet of this QP. The payload pieces must stay until wire_flush()
- * or, to a QP of this process, until wire_drain_local(). */
+/* The way to a QP behind a GID; false when there is none. */
+bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d);
+/* Sends a packet of this QP to its peer, or to d. The payload pieces must stay
+ * until wire_flush() or, to a QP of this process, until wire_drain_local(). */
 void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov);
+void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
+		  const struct iovec *iov, int niov);
 void wire_flush(void);
 unsigned wire_drain_local(void); /* returns packets handled */
 unsigned wire_receive(void);	 /* one batch from the sockets; packets handled */

@@ -230,7 +230,7 @@ static unsigned sweep(void)
 			n++;
 		}
 		if (qp->state == HCA_QPS_ERR && qp->rc->flushing)
-			rc_resp_flush(qp); /* receives posted since */
+			recv_flush(qp); /* posted since */
 		if (qp->scq && qp->scq->channel)
 			cq_check_arm(qp->scq);
 		if (qp->rcq && qp->rcq->channel && qp->rcq != qp->scq)

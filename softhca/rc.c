@@ -39,19 +39,21 @@ static bool is_response(uint8_t opcode)
 	return opcode >= BTH_READ_RESP_FIRST && opcode <= BTH_ATOMIC_ACK;
 }
 
-void rc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl)
+void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
+		const struct iovec *pl, int npl)
 {
+	(void)from;
 	if (is_response(p->opcode)) {
 		if (qp->state == HCA_QPS_RTS)
 			rc_req_response(qp, p, pl, npl);
 	} else if (qp->state == HCA_QPS_RTR || qp->state == HCA_QPS_RTS) {
-		rc_resp_request(qp, p, pl, npl);
+		rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
 	}
 }
 
 bool rc_run(struct hca_qp *qp, unsigned budget)
 {
-	bool more = rc_resp_run(qp, &budget);
+	bool more = rc_resp_run(qp, &qp->rc->rs, &budget);
 
 	return rc_req_run(qp, &budget) || more;
 }
@@ -62,7 +64,8 @@ void rc_to_error(struct hca_qp *qp)
 	qp->state = HCA_QPS_ERR;
 	qp->rc->flushing = true;
 	rc_req_flush(qp);
-	rc_resp_flush(qp);
+	rc_resp_flush(qp, &qp->rc->rs);
+	recv_flush(qp);
 }
 
 static int rc_create(struct hca_qp *qp)
@@ -72,9 +75,8 @@ static int rc_create(struct hca_qp *qp)
 	if (!rc)
 		return -ENOMEM;
 	rc->reqs = calloc(RC_MAX_REQS, sizeof(*rc->reqs));
-	rc->rx_sge = calloc(WQE_MAX_SGE, sizeof(*rc->rx_sge));
 	qp->rc = rc;
-	if (!rc->reqs || !rc->rx_sge) {
+	if (!rc->reqs) {
 		dp_qp_destroy(qp);
 		return -ENOMEM;
 	}
@@ -88,7 +90,7 @@ int dp_qp_create(struct hca_qp *qp)
 	if (ret)
 		return ret;
 	rc_req_reset(qp);
-	rc_resp_reset(qp);
+	rc_resp_reset(&qp->rc->rs, 0);
 	ret = engine_add_qp(qp);
 	if (ret)
 		dp_qp_destroy(qp);
@@ -105,9 +107,17 @@ void dp_qp_destroy(struct hca_qp *qp)
 	if (rc->reqs)
 		rc_req_reset(qp);
 	free(rc->reqs);
-	free(rc->rx_sge);
 	free(rc);
 	qp->rc = NULL;
+}
+
+static void connect_peer(struct hca_qp *qp)
+{
+	struct hca_rc *rc = qp->rc;
+
+	wire_resolve(&qp->path.dgid, qp->dest_qpn, &rc->dest);
+	rc->rs.dest = rc->dest;
+	rc->rs.dest_qpn = qp->dest_qpn;
 }
 
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
@@ -121,15 +131,13 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	switch (qp->state) {
 	case HCA_QPS_RST:
 		rc_req_reset(qp);
-		rc_resp_reset(qp);
+		rc_resp_reset(&rc->rs, 0);
 		qp->sq_ci = qp->sq_pi = qp->rq_ci = 0;
 		break;
 	case HCA_QPS_RTR:
-		if (from != HCA_QPS_RTR) {
-			rc_resp_reset(qp);
-			rc->epsn = qp->rq_psn & PSN_MASK;
-		}
-		wire_resolve(qp, &rc->dest);
+		if (from != HCA_QPS_RTR)
+			rc_resp_reset(&rc->rs, qp->rq_psn & PSN_MASK);
+		connect_peer(qp);
 		break;
 	case HCA_QPS_RTS:
 		if (from != HCA_QPS_RTS) {
@@ -137,7 +145,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc->psn_pick = rc->psn_next = qp->sq_psn & PSN_MASK;
 			rc->psn_una = rc->psn_max = rc->psn_next;
 		}
-		wire_resolve(qp, &rc->dest);
+		connect_peer(qp);
 		engine_activate(qp);
 		break;
 	case HCA_QPS_ERR:

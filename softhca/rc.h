@@ -5,8 +5,7 @@
 #ifndef SOFTHCA_RC_H
 #define SOFTHCA_RC_H
 
-#include "softhca/dp.h"
-#include "softhca/wqe.h"
+#include "softhca/recv.h"
 
 enum {
 	RC_MAX_REQS = 128,	/* WQEs picked up and not completed, power of two */
@@ -20,6 +19,18 @@ enum {
 	RC_ATOMIC_CACHE = 64,	/* results kept for duplicates, power of two */
 	RC_INLINE_KEEP = 64,
 	RC_SGE_KEEP = 2,
+};
+
+enum { /* vendor syndromes beside the standard ones */
+	VEND_FLUSH = 0xf9,
+	VEND_RETRY = 0x81,
+	VEND_RNR_RETRY = 0x87,
+	VEND_LOCAL_PROT = 0x51,
+	VEND_LOCAL_OP = 0x68,
+	VEND_LOCAL_LEN = 0x6a,
+	VEND_REMOTE_ACCESS = 0x88,
+	VEND_REMOTE_INVAL = 0x8a,
+	VEND_REMOTE_OP = 0x89,
 };
 
 enum rc_req_kind { REQ_LOCAL, REQ_SEND, REQ_WRITE, REQ_READ, REQ_ATOMIC };
@@ -61,6 +72,22 @@ struct rc_atomic_result {
 	uint64_t orig;
 };
 
+/* What a responder knows about one requester. An RC QP has one of these. */
+struct rc_responder {
+	uint32_t epsn, msn;
+	bool nak_sent;		/* silent until the expected PSN comes */
+	bool in_send, in_write; /* in the middle of a message */
+	uint64_t wr_va;
+	uint32_t wr_rkey, wr_left, wr_total;
+	uint32_t resp_head, resp_tail;
+	uint32_t atomic_next;
+	struct rc_resp resp[RC_RESP_QUEUE]; /* from here on not cleared by a reset */
+	struct rc_atomic_result atomic_cache[RC_ATOMIC_CACHE];
+	struct hca_recv rx;
+	struct wire_dest dest; /* where answers go */
+	uint32_t dest_qpn;
+};
+
 struct hca_rc {
 	struct wire_dest dest;
 	unsigned live_index; /* engine.c */
@@ -87,27 +114,13 @@ struct hca_rc {
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool flushing;		/* state ERR: everything posted is flushed */
 
-	/* responder */
-	uint32_t epsn, msn;
-	bool nak_sent;		/* silent until the expected PSN comes */
-	bool in_send, in_write; /* in the middle of a message */
-	uint64_t wr_va;
-	uint32_t wr_rkey, wr_left, wr_total;
-	struct wqe_sge *rx_sge;	/* receive WQE in use */
-	uint32_t rx_nsge;
-	uint64_t rx_room;
-	uint32_t rx_off;
-	uint16_t rx_index;
-	bool ack_due;
-	struct rc_resp resp[RC_RESP_QUEUE];
-	uint32_t resp_head, resp_tail;
-	struct rc_atomic_result atomic_cache[RC_ATOMIC_CACHE];
-	uint32_t atomic_next;
+	struct rc_responder rs;
 };
 
 /* engine -> rc; rc_run returns true while there is more to do now */
 bool rc_run(struct hca_qp *qp, unsigned budget);
-void rc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
+void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
+		const struct iovec *pl, int npl);
 void rc_timer(struct hca_qp *qp, uint64_t now);
 
 /* requester */
@@ -120,10 +133,12 @@ void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor);
 void rc_req_flush(struct hca_qp *qp);
 
 /* responder */
-void rc_resp_reset(struct hca_qp *qp);
-bool rc_resp_run(struct hca_qp *qp, unsigned *budget);
-void rc_resp_request(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
-void rc_resp_flush(struct hca_qp *qp);
+void rc_resp_reset(struct rc_responder *rs, uint32_t epsn);
+bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget);
+void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
+		     const struct iovec *pl, int npl);
+/* The receive that is in use, if any. */
+void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs);
 
 /* QP to the error state: both sides flush. */
 void rc_to_error(struct hca_qp *qp);

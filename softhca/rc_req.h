@@ -6,17 +6,6 @@
 
 #include "softhca/rc.h"
 
-enum { /* vendor syndromes beside the standard ones */
-	VEND_FLUSH = 0xf9,
-	VEND_RETRY = 0x81,
-	VEND_RNR_RETRY = 0x87,
-	VEND_LOCAL_PROT = 0x51,
-	VEND_LOCAL_OP = 0x68,
-	VEND_REMOTE_ACCESS = 0x88,
-	VEND_REMOTE_INVAL = 0x8a,
-	VEND_REMOTE_OP = 0x89,
-};
-
 static inline struct rc_req *req_at(struct hca_rc *rc, uint32_t i)
 {
 	return &rc->reqs[i % RC_MAX_REQS];

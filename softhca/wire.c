@@ -31,11 +31,11 @@ int wire_start(void)
 	return 0;
 }
 
-void wire_resolve(const struct hca_qp *qp, struct wire_dest *d)
+bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d)
 {
-	const uint8_t *g = qp->path.dgid.s6_addr;
+	const uint8_t *g = dgid->s6_addr;
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, zero[16];
-	uint32_t to = qp->dest_qpn >> SLOT_SHIFT;
+	uint32_t to = dqpn >> SLOT_SHIFT;
 
 	memcpy(&d->addr, g + 12, 4);
 	if (!memcmp(g, zero, 16) || (!memcmp(g, mapped, 12) && address_is_own(d->addr))) {
@@ -47,10 +47,10 @@ void wire_resolve(const struct hca_qp *qp, struct wire_dest *d)
 		wire_sock_remote();
 	} else {
 		d->kind = WIRE_NONE;
-		hca_warn("QP 0x%x: no route to the GID of QP 0x%x (IPv4-mapped GIDs only%s)",
-			 qp->qpn, qp->dest_qpn,
+		hca_warn("no route to the GID of QP 0x%x (IPv4-mapped GIDs only%s)", dqpn,
 			 wire_port.fd < 0 ? "; this process has no socket on the network" : "");
 	}
+	return d->kind != WIRE_NONE;
 }
 
 /* ---- sending ---- */
@@ -89,9 +89,9 @@ void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 	}
 }
 
-void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov)
+void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
+		  const struct iovec *iov, int niov)
 {
-	const struct wire_dest *d = &qp->rc->dest;
 	uint64_t until = 0;
 
 	if (faults_active()) {
@@ -112,6 +112,11 @@ void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int
 	wire_send_now(d, qp->qpn, p, iov, niov);
 }
 
+void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov)
+{
+	wire_send_to(qp, &qp->rc->dest, p, iov, niov);
+}
+
 void wire_flush(void)
 {
 	wire_udp_flush();
@@ -123,25 +128,26 @@ void wire_flush(void)
  * number in mind, or answers to who was here before, are dropped. Packets do
  * not carry the sender's QPN; its address is what can be compared, and inside
  * the process the QPN. */
-static bool from_peer(const struct hca_qp *qp, enum wire_kind kind, uint32_t from)
+static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 {
 	const struct wire_dest *d = &qp->rc->dest;
 
-	return d->kind == kind && (kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from;
+	return d->kind == from->kind &&
+	       (d->kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from->addr;
 }
 
-void wire_deliver(enum wire_kind kind, uint32_t from, const struct packet *p,
-		  const struct iovec *iov, int niov)
+void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
+		  int niov)
 {
 	struct hca_qp *qp = engine_find_qp(p->dqpn);
 
 	STAT_INC(pkts_rx);
-	if (!qp || !qp->rc || !from_peer(qp, kind, from) ||
+	if (!qp || !qp->rc || !from_peer(qp, from) ||
 	    (faults_active() && faults_rx_drop(p->dqpn, dp_now()))) {
 		STAT_INC(pkts_dropped);
 		return;
 	}
-	rc_receive(qp, p, iov, niov);
+	rc_receive(qp, from, p, iov, niov);
 }
 
 unsigned wire_drain_local(void)
@@ -152,7 +158,9 @@ unsigned wire_drain_local(void)
 	for (; local_head != local_tail; local_head++, n++) {
 		struct local_pkt *l = &local[local_head];
 
-		wire_deliver(WIRE_LOCAL, l->sqpn, &l->p, l->iov, l->niov);
+		const struct wire_dest from = { WIRE_LOCAL, l->sqpn };
+
+		wire_deliver(&from, &l->p, l->iov, l->niov);
 	}
 	local_head = local_tail = 0;
 	return n;

@@ -48,9 +48,8 @@ void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const
 /* On its way now, whatever the fault schedule says. */
 void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 		   const struct iovec *iov, int niov);
-/* A packet for this process. from: the sender's address, inside the process
- * its QPN. */
-void wire_deliver(enum wire_kind kind, uint32_t from, const struct packet *p,
-		  const struct iovec *iov, int niov);
+/* A packet for this process. */
+void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
+		  int niov);
 
 #endif

@@ -162,15 +162,14 @@ enum source { FROM_HOST, FROM_PORT, FROM_RAW };
 
 static void handle(enum source source, const struct packet_addr *a, uint8_t *buf, size_t n)
 {
-	enum wire_kind kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE;
-	uint32_t from = a->saddr;
+	struct wire_dest from = { source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE, a->saddr };
 	struct packet p;
 	struct iovec iov;
 	int off;
 
 	if (source == FROM_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
-		kind = WIRE_REMOTE;
-		memcpy(&from, buf + 4, 4);
+		from.kind = WIRE_REMOTE;
+		memcpy(&from.addr, buf + 4, 4);
 		buf += FORWARD_LEN;
 		n -= FORWARD_LEN;
 	}
@@ -185,14 +184,14 @@ static void handle(enum source source, const struct packet_addr *a, uint8_t *buf
 	}
 	if (p.dqpn >> SLOT_SHIFT != wire_slot()) {
 		if (source == FROM_PORT)
-			forward(buf, n, p.dqpn >> SLOT_SHIFT, from);
+			forward(buf, n, p.dqpn >> SLOT_SHIFT, from.addr);
 		else
 			STAT_INC(pkts_dropped);
 		return;
 	}
 	iov.iov_base = buf + off;
 	iov.iov_len = p.len;
-	wire_deliver(kind, from, &p, &iov, p.len ? 1 : 0);
+	wire_deliver(&from, &p, &iov, p.len ? 1 : 0);
 }
 
 static void handle_raw(uint8_t *ip, size_t n)

@@ -49,6 +49,7 @@ void fake_inject(const uint8_t *bytes, size_t n)
 	struct hca_qp *qp;
 	struct packet p;
 	struct iovec iov;
+	const struct wire_dest from = { WIRE_LOCAL, 0 };
 	int off = packet_decode(bytes, n, &p);
 
 	if (off < 0)
@@ -57,7 +58,7 @@ void fake_inject(const uint8_t *bytes, size_t n)
 	iov.iov_base = (uint8_t *)(uintptr_t)bytes + off;
 	iov.iov_len = p.len;
 	if (qp && qp->rc)
-		rc_receive(qp, &p, &iov, p.len ? 1 : 0);
+		rc_receive(qp, &from, &p, &iov, p.len ? 1 : 0);
 }
 
 bool fake_settle(void)
@@ -85,13 +86,16 @@ int wire_start(void)
 	return 0;
 }
 
-void wire_resolve(const struct hca_qp *qp, struct wire_dest *d)
+bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d)
 {
-	(void)qp;
+	(void)dgid;
+	(void)dqpn;
 	d->kind = WIRE_LOCAL;
+	return true;
 }
 
-void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov)
+void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
+		  const struct iovec *iov, int niov)
 {
 	uint64_t due = (uint64_t)n_sent << 1;
 	struct fake_fate fate = { FAKE_PASS, 0 };
@@ -99,6 +103,7 @@ void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int
 	size_t n = packet_encode(p, bytes);
 
 	(void)qp;
+	(void)d;
 	for (int i = 0; i < niov; i++) {
 		memcpy(bytes + n, iov[i].iov_base, iov[i].iov_len);
 		n += iov[i].iov_len;
@@ -112,6 +117,11 @@ void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int
 		enqueue(bytes, n, due);
 	if (fate.kind == FAKE_LATE || fate.kind == FAKE_DUP)
 		enqueue(bytes, n, due + 2 * fate.by + 1);
+}
+
+void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov)
+{
+	wire_send_to(qp, &qp->rc->dest, p, iov, niov);
 }
 
 void wire_flush(void)

@@ -41,7 +41,7 @@ static uint32_t word(void)
 static uint32_t near_psn(const struct hca_rc *rc)
 {
 	uint8_t how = byte();
-	uint32_t base = how & 1 ? rc->epsn : how & 2 ? rc->psn_una : rc->psn_next;
+	uint32_t base = how & 1 ? rc->rs.epsn : how & 2 ? rc->psn_una : rc->psn_next;
 
 	if ((how & 0xf0) == 0xf0)
 		return word() & PSN_MASK;

@@ -21,6 +21,8 @@ static struct sim_qp *a, *b;
 static uint8_t *mem_a, *mem_b; /* each is its side's source, destination, result */
 static uint32_t key_a, key_b;
 
+static const struct wire_dest nobody = { WIRE_LOCAL, 0 };
+
 static uint64_t addr(const void *p)
 {
 	return (uint64_t)(uintptr_t)p;
@@ -232,7 +234,7 @@ static void answer(struct sim_qp *q, uint8_t opcode, uint32_t psn, uint8_t syndr
 			    .syndrome = syndrome, .len = len };
 	struct iovec iov = { data, len };
 
-	rc_receive(&q->qp, &p, &iov, len ? 1 : 0);
+	rc_receive(&q->qp, &nobody, &p, &iov, len ? 1 : 0);
 }
 
 static struct fake_fate to_nobody(unsigned n, const struct packet *p)
@@ -362,11 +364,11 @@ static void expect_nak(struct packet p, uint8_t nak)
 	last_nak = 0;
 	p.pkey = 0xffff;
 	p.dqpn = b->qp.qpn;
-	epsn = b->qp.rc->epsn;
-	rc_receive(&b->qp, &p, &iov, p.len ? 1 : 0);
+	epsn = b->qp.rc->rs.epsn;
+	rc_receive(&b->qp, &nobody, &p, &iov, p.len ? 1 : 0);
 	assert_true(fake_settle());
 	assert_int_equal(last_nak, nak);
-	assert_int_equal(b->qp.rc->epsn, epsn);
+	assert_int_equal(b->qp.rc->rs.epsn, epsn);
 	b->ci = b->scq.pi;
 	b->rcq_ci = b->rcq.pi;
 }
@@ -437,6 +439,8 @@ static int setup(void **state)
 	key_b = sim_mr(mem_b, BUF, 0xf, 1, addr(mem_b));
 	a = sim_qp(6, SIM_CQ_RING);
 	b = sim_qp(6, SIM_CQ_RING);
+	/* Time passes when the test says so, however slow the machine. */
+	a->qp.ack_timeout = b->qp.ack_timeout = 24;
 	return 0;
 }
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receive work requests. Ring entries of an RQ are used in turn; those of an
+ * SRQ are a linked list through their first 16 bytes. */
+#include "softhca/recv.h"
+
+#include "softhca/guest.h"
+#include "softhca/log.h"
+#include "softhca/rc.h"
+
+static bool take_srq(struct hca_srq *srq, struct hca_recv *r)
+{
+	const uint8_t *wqe;
+
+	/* Acquire in guest_dbrec: the WQEs it counts are seen whole. */
+	if (!srq->dbrec || (uint16_t)(guest_dbrec(srq->dbrec) - srq->consumed) == 0)
+		return false;
+	if (srq->head >= srq->wqe_cnt) {
+		hca_warn("SRQ 0x%x: link to WQE %u of %u", srq->srqn, srq->head, srq->wqe_cnt);
+		return false;
+	}
+	wqe = srq->buf + ((size_t)srq->head << srq->wqe_shift);
+	r->index = (uint16_t)srq->head;
+	r->nsge = rwqe_decode(wqe + 16, ((size_t)1 << srq->wqe_shift) - 16, r->sge, WQE_MAX_SGE);
+	srq->head = get_be16(wqe + 2);
+	srq->consumed++;
+	return true;
+}
+
+static bool take_rq(struct hca_qp *qp, struct hca_recv *r)
+{
+	const uint8_t *wqe;
+
+	if (!qp->rq || !qp->rq_cnt || !qp->dbrec ||
+	    (uint16_t)(guest_dbrec(&qp->dbrec[0]) - qp->rq_ci) == 0)
+		return false;
+	wqe = qp->rq + ((size_t)(qp->rq_ci % qp->rq_cnt) << qp->rq_shift);
+	r->index = qp->rq_ci;
+	r->nsge = rwqe_decode(wqe, (size_t)1 << qp->rq_shift, r->sge, WQE_MAX_SGE);
+	qp->rq_ci++;
+	return true;
+}
+
+bool recv_take(struct hca_qp *qp, struct hca_recv *r)
+{
+	if (!(qp->srq ? take_srq(qp->srq, r) : take_rq(qp, r)))
+		return false;
+	r->off = 0;
+	r->room = 0;
+	for (unsigned i = 0; i < r->nsge; i++)
+		r->room += r->sge[i].len;
+	return true;
+}
+
+uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
+		   uint32_t len)
+{
+	struct iovec iov[PKT_MAX_IOV];
+	int n;
+
+	if (r->off + (uint64_t)len > r->room || r->off + len > 1u << HCA_LOG_MAX_MSG)
+		return SYND_LOCAL_LENGTH;
+	n = rc_gather(qp, r->sge, r->nsge, r->off, len, HCA_LOCAL_WRITE, iov);
+	if (n < 0)
+		return SYND_LOCAL_PROT;
+	iov_copy(iov, n, pl, npl);
+	r->off += len;
+	return 0;
+}
+
+void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
+{
+	c.wqe_counter = r->index;
+	c.qpn = qp->qpn;
+	c.user_index = qp->srq ? qp->srq->user_index : qp->user_index;
+	c.byte_cnt = r->off;
+	if (qp->rcq)
+		cq_write(qp->rcq, &c);
+}
+
+void recv_done(struct hca_qp *qp, const struct hca_recv *r, const struct packet *p,
+	       enum cqe_type type)
+{
+	struct cqe c = {
+		.type = type,
+		.have_imm = type != CQE_RESP_SEND,
+		.imm = p->imm,
+		.solicited = p->solicited,
+	};
+
+	recv_cqe(qp, r, c);
+}
+
+void recv_error(struct hca_qp *qp, const struct hca_recv *r, uint8_t syndrome, uint8_t vendor)
+{
+	struct cqe c = { .type = CQE_RESP_ERR, .syndrome = syndrome, .vendor = vendor };
+
+	recv_cqe(qp, r, c);
+}
+
+void recv_flush(struct hca_qp *qp)
+{
+	struct hca_recv r = { 0 };
+
+	if (qp->srq)
+		return; /* what is posted there belongs to the SRQ */
+	while (take_rq(qp, &r))
+		recv_error(qp, &r, SYND_FLUSH, VEND_FLUSH);
+}
