@@ -16,7 +16,8 @@ enum {
 	CQE_TAIL = 56, /* be32 opcode and QPN, be16 counter, signature, op_own */
 	CI_MASK = 0xffffff,
 	ARM_SOLICITED = 1 << 24,
-	EVENT_QP_FATAL = 1, /* IBV_EVENT_QP_FATAL */
+	EVENT_CQ_ERR = 0, /* the IBV_EVENT_ numbers */
+	EVENT_QP_FATAL = 1,
 };
 
 static int32_t ci_diff(uint32_t a, uint32_t b)
@@ -39,7 +40,22 @@ static bool overrun(struct hca_cq *cq)
 	cq->overrun = true;
 	hca_warn("CQ 0x%x overrun: %u entries of %u not consumed; its completions are lost",
 		cq->cqn, used, 1u << cq->log_size);
+	hca_async_cq_event(cq, EVENT_CQ_ERR);
 	return true;
+}
+
+/* A QP whose completion is lost cannot go on: IBTA 11.6.3.2, "local work queue
+ * catastrophic error". It goes to the error state at its next turn, not amid what
+ * it is doing. */
+static void completion_lost(uint32_t qpn)
+{
+	struct hca_qp *qp = engine_find_qp(qpn);
+
+	if (!qp || qp->fatal)
+		return;
+	qp->fatal = true;
+	hca_async_qp_event(qp, EVENT_QP_FATAL);
+	engine_activate(qp);
 }
 
 void cq_write(struct hca_cq *cq, const struct cqe *c)
@@ -51,10 +67,7 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	uint64_t tail;
 
 	if (overrun(cq)) {
-		struct hca_qp *qp = engine_find_qp(c->qpn);
-
-		if (qp)
-			hca_async_qp_event(qp, EVENT_QP_FATAL);
+		completion_lost(c->qpn);
 		return;
 	}
 	put_be32(b + CQE_SRQN_UIDX, c->user_index);
@@ -87,8 +100,25 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;
 	STAT_INC(cqes);
-	if (cq->channel)
+	if (cq->channel && c->type != CQE_RESIZE_CQ)
 		cq_check_arm(cq);
+}
+
+/* The reader moves what is not consumed to the new ring, one place on: the entry that
+ * says "resized" is counted and takes no place there. */
+bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size)
+{
+	struct cqe last = { .type = CQE_RESIZE_CQ };
+	uint32_t used = cq->dbrec ? (cq->pi - guest_dbrec(&cq->dbrec[0])) & CI_MASK : 0;
+
+	if (cq->overrun || used >= 1u << cq->log_size || used >= 1u << log_size)
+		return false;
+	cq_write(cq, &last);
+	if (!used)
+		cq->last_notified_pi = cq->pi; /* this entry is no completion */
+	cq->buf = buf;
+	cq->log_size = log_size;
+	return true;
 }
 
 /* The arm word is be32 sequence:2, command:4 at bit 24, consumer index:24. A

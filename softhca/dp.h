@@ -84,6 +84,7 @@ enum cqe_type {
 	CQE_RESP_WRITE_IMM = 1,
 	CQE_RESP_SEND = 2,
 	CQE_RESP_SEND_IMM = 3,
+	CQE_RESIZE_CQ = 5,
 	CQE_REQ_ERR = 13,
 	CQE_RESP_ERR = 14,
 };

@@ -164,6 +164,14 @@ void event_async(struct hca_ctx *ctx, uint64_t element, uint32_t type, uint32_t 
 		(*count)++;
 }
 
+void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
+{
+	struct ctl_cq *c = ctl_of(cq, struct ctl_cq, cq);
+
+	if (!c->obj.devx)
+		event_async(c->obj.ctx, cq->user_handle, type, &c->async_events);
+}
+
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 {
 	struct ctl_qp *c = ctl_of(qp, struct ctl_qp, qp);

@@ -127,6 +127,7 @@ struct hca_qp {
 	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
 	uint32_t uar_page;  /* UAR page the QP was created with */
 	bool sig_all;
+	bool fatal;	    /* lost a completion to an overrun: to end in error, reported once */
 	struct hca_cq *scq, *rcq;
 	struct hca_srq *srq;
 
@@ -171,6 +172,9 @@ int dp_qp_create(struct hca_qp *qp);	    /* allocates qp->rc */
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from); /* state and attributes are set */
 void dp_qp_destroy(struct hca_qp *qp);	    /* no packet or CQE of it after return */
 void dp_cq_destroy(struct hca_cq *cq);
+/* Goes on in another ring behind a RESIZE_CQ entry in the present one. False, and nothing
+ * done, when what is not consumed yet does not fit. */
+bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size);
 uint32_t dp_first_qpn(void); /* QPNs of this process are [first, first + count): the wire */
 uint32_t dp_qpn_count(void); /* routes by the upper bits; valid after engine_start */
 /* This host's address on the fabric: GID index 0 is this, IPv4-mapped. */
@@ -183,6 +187,7 @@ uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
 void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
+void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
 
 /* ---- counters and debug, any thread ---- */
 

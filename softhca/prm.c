@@ -19,6 +19,7 @@ static const struct command {
 	{OP_QUERY_ROCE_ADDRESS, PRM_GENERAL, 0, 0x10, 0x30, prm_query_roce_address},
 	{OP_CREATE_CQ, PRM_CREATE, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_create_cq},
 	{OP_QUERY_CQ, PRM_QUERY, OBJ_CQ, 0x10, QUERY_CQ_OUT_LEN, prm_query_cq},
+	{OP_MODIFY_CQ, PRM_MODIFY, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_modify_cq},
 	{OP_CREATE_QP, PRM_CREATE, OBJ_QP, QP_CMD_LEN, 0x10, prm_create_qp},
 	{OP_RST2INIT, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
 	{OP_INIT2RTR, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},

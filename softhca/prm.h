@@ -72,6 +72,8 @@ enum prm_syndrome {
 	SYN_MEMORY,
 	SYN_EQN,
 	SYN_CQE_COMPRESSION,
+	SYN_SELECT,
+	SYN_CQ_FULL,
 };
 
 /* Fills out and returns EREMOTEIO. */
@@ -100,6 +102,7 @@ enum prm_opcode {
 	OP_CREATE_CQ = 0x400,
 	OP_DESTROY_CQ = 0x401,
 	OP_QUERY_CQ = 0x402,
+	OP_MODIFY_CQ = 0x403,
 	OP_CREATE_QP = 0x500,
 	OP_DESTROY_QP = 0x501,
 	OP_RST2INIT = 0x502,
@@ -120,6 +123,7 @@ enum prm_opcode {
 #define CREATE_CQ_UMEM_ID	0x58, 0, 32
 #define CREATE_CQ_IN_LEN	0x110u
 #define QUERY_CQ_OUT_LEN	0x110u
+#define MODIFY_CQ_SELECT	0x0c, 0, 32 /* resize: log size, page offset, page size */
 #define CQC_STATUS		0x00, 28, 4
 #define CQC_DBR_UMEM_VALID	0x00, 25, 1
 #define CQC_CQE_SZ		0x00, 21, 3
@@ -205,6 +209,7 @@ int prm_query_roce_address(struct prm_cmd *cmd);
 /* prm_cq.c */
 int prm_create_cq(struct prm_cmd *cmd);
 int prm_query_cq(struct prm_cmd *cmd);
+int prm_modify_cq(struct prm_cmd *cmd);
 /* prm_qp.c */
 int prm_create_qp(struct prm_cmd *cmd);
 /* prm_qp_modify.c */

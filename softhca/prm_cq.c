@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CREATE_CQ and QUERY_CQ. As the kernel does for DEVX users, the "umem valid"
+/* CREATE_CQ, QUERY_CQ and MODIFY_CQ. As the kernel does for DEVX users, the "umem valid"
  * bits are taken as set: there is no other way to give memory. */
 #include <errno.h>
 
 #include "softhca/prm.h"
 
-static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
+/* The ring, at the same place in the create and the modify mailbox. */
+static int cq_ring(struct prm_cmd *cmd, uint64_t bytes, struct ctl_umem **umem, uint8_t **buf)
 {
 	uint64_t offset = get_be64(cmd->in + CREATE_CQ_UMEM_OFFSET);
-	uint64_t dbr = get_be64(cqc + CQC_DBR_ADDR);
 
-	cq->umem = umem_find(cmd->ctx, prm_get(cmd->in, CREATE_CQ_UMEM_ID));
-	if (!cq->umem)
+	*umem = umem_find(cmd->ctx, prm_get(cmd->in, CREATE_CQ_UMEM_ID));
+	if (!*umem)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UMEM_ID);
-	if (((uintptr_t)cq->umem->umem.va + offset) % 64)
+	if (((uintptr_t)(*umem)->umem.va + offset) % 64)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_ALIGN);
-	cq->cq.buf = prm_umem_range(cq->umem, offset,
-				    (uint64_t)cq->cq.cqe_size << cq->cq.log_size);
-	if (!cq->cq.buf)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+	*buf = prm_umem_range(*umem, offset, bytes);
+	return *buf ? 0 : prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+}
+
+static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
+{
+	uint64_t dbr = get_be64(cqc + CQC_DBR_ADDR);
+	int rc = cq_ring(cmd, (uint64_t)cq->cq.cqe_size << cq->cq.log_size, &cq->umem,
+			 &cq->cq.buf);
+
+	if (rc)
+		return rc;
 	cq->dbr_umem = umem_find(cmd->ctx, prm_get(cqc, CQC_DBR_UMEM_ID));
 	if (!cq->dbr_umem)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);
@@ -75,6 +83,47 @@ int prm_create_cq(struct prm_cmd *cmd)
 	cq->uar->obj.refs++;
 	prm_set(cmd->out, CMD_OBJ_NUM, cq->cq.cqn);
 	cmd->obj = &cq->obj;
+	return 0;
+}
+
+enum { MODIFY_CQ_FIELDS = 0, MODIFY_CQ_RESIZE = 1 }; /* op_mod */
+enum { FIELD_OVERRUN = 4 }; /* of modify_field_select; 1 and 2 are moderation */
+
+static int cq_resize(struct prm_cmd *cmd, struct ctl_cq *cq)
+{
+	uint32_t log_size = prm_get(cmd->in + CREATE_CQ_CQC, CQC_LOG_CQ_SIZE);
+	struct ctl_umem *umem;
+	uint8_t *buf;
+	int rc;
+
+	if (log_size > HCA_LOG_MAX_CQ || cq->cq.collapsed)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOG_SIZE);
+	rc = cq_ring(cmd, (uint64_t)cq->cq.cqe_size << log_size, &umem, &buf);
+	if (rc)
+		return rc;
+	if (!dp_cq_resize(&cq->cq, buf, log_size))
+		return prm_fail(cmd, PRM_BAD_RESOURCE_STATE, SYN_CQ_FULL);
+	umem->obj.refs++;
+	if (cq->umem)
+		cq->umem->obj.refs--;
+	cq->umem = umem;
+	return 0;
+}
+
+int prm_modify_cq(struct prm_cmd *cmd)
+{
+	struct ctl_cq *cq = (struct ctl_cq *)cmd->obj;
+	uint32_t select = prm_get(cmd->in, MODIFY_CQ_SELECT);
+
+	/* The ring of a CQ that verbs made is libmlx5's. */
+	if (prm_get(cmd->in, CMD_OP_MOD) == MODIFY_CQ_RESIZE)
+		return cq->obj.devx ? cq_resize(cmd, cq)
+				    : prm_fail(cmd, PRM_BAD_RESOURCE, SYN_OBJECT_ID);
+	/* Moderation is not modelled: every event comes at once. */
+	if (prm_get(cmd->in, CMD_OP_MOD) != MODIFY_CQ_FIELDS || select & ~(uint32_t)FIELD_OVERRUN)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_SELECT);
+	if (select & FIELD_OVERRUN)
+		cq->cq.overrun_ignore = prm_get(cmd->in + CREATE_CQ_CQC, CQC_OI);
 	return 0;
 }
 

@@ -53,8 +53,11 @@ void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 
 bool rc_run(struct hca_qp *qp, unsigned budget)
 {
-	bool more = rc_resp_run(qp, &qp->rc->rs, &budget);
+	bool more;
 
+	if (qp->fatal && qp->state != HCA_QPS_ERR && qp->state != HCA_QPS_RST)
+		rc_to_error(qp);
+	more = rc_resp_run(qp, &qp->rc->rs, &budget);
 	return rc_req_run(qp, &budget) || more;
 }
 
@@ -133,6 +136,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 		rc_req_reset(qp);
 		rc_resp_reset(&rc->rs, 0);
 		qp->sq_ci = qp->sq_pi = qp->rq_ci = 0;
+		qp->fatal = false;
 		break;
 	case HCA_QPS_RTR:
 		if (from != HCA_QPS_RTR)

@@ -78,6 +78,8 @@ int uw_query_device(struct uverbs_call *call);
 int uw_ex_query_device(struct uverbs_call *call);
 int uw_alloc_pd(struct uverbs_call *call);
 int uw_reg_mr(struct uverbs_call *call);
+int uw_rereg_mr(struct uverbs_call *call);
+int uw_resize_cq(struct uverbs_call *call);
 int uw_create_comp_channel(struct uverbs_call *call);
 int uw_create_srq(struct uverbs_call *call);
 int uw_modify_srq(struct uverbs_call *call);

@@ -101,6 +101,33 @@ int um_cq_create(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));
 }
 
+int uw_resize_cq(struct uverbs_call *call)
+{
+	struct ib_uverbs_resize_cq_resp resp = {0};
+	struct ib_uverbs_resize_cq cmd;
+	struct mlx5_ib_resize_cq uhw;
+	struct ctl_cq *cq;
+	uint32_t log_size;
+	int rc;
+
+	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)) ||
+	    !ua_in(call, UVERBS_ATTR_UHW_IN, &uhw, sizeof(uhw)))
+		return EINVAL;
+	cq = obj_get(call->ctx, cmd.cq_handle, OBJ_CQ);
+	if (!cq || cq->obj.devx || !cmd.cqe || cmd.cqe >= 1u << HCA_LOG_MAX_CQ)
+		return EINVAL;
+	if (uhw.cqe_size != cq->cq.cqe_size || uhw.buf_addr % 64)
+		return EINVAL;
+	log_size = (uint32_t)log2_ceil(cmd.cqe + 1);
+	rc = range_check(uhw.buf_addr, (uint64_t)uhw.cqe_size << log_size, true);
+	if (rc)
+		return rc;
+	if (!dp_cq_resize(&cq->cq, (uint8_t *)(uintptr_t)uhw.buf_addr, log_size))
+		return EINVAL;
+	resp.cqe = (1u << log_size) - 1;
+	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
 int um_cq_destroy(struct uverbs_call *call)
 {
 	struct ctl_cq *cq = ua_obj(call, UVERBS_ATTR_DESTROY_CQ_HANDLE, OBJ_CQ);

@@ -129,6 +129,68 @@ int uw_reg_mr(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
+enum { REREG_TRANSLATION = 1, REREG_PD = 2, REREG_ACCESS = 4 };
+
+/* What the region will be; nothing is changed unless all of it is right. */
+static int rereg_check(struct uverbs_call *call, const struct ib_uverbs_rereg_mr *cmd,
+		       const struct ctl_mr *mr, struct hca_mr *to, struct ctl_pd **pd)
+{
+	int rc = 0;
+
+	*to = mr->mr;
+	*pd = mr->pd;
+	if (cmd->flags & REREG_PD)
+		*pd = obj_get(call->ctx, cmd->pd_handle, OBJ_PD);
+	if (!*pd)
+		return EINVAL;
+	if (cmd->flags & REREG_ACCESS) {
+		rc = access_check(cmd->access_flags);
+		to->access = cmd->access_flags;
+	}
+	if (!rc && cmd->flags & REREG_TRANSLATION) {
+		if (!cmd->length || cmd->start + cmd->length < cmd->start ||
+		    (cmd->start ^ cmd->hca_va) & 4095)
+			return EINVAL;
+		to->iova = cmd->hca_va;
+		to->len = cmd->length;
+		to->va = (uint8_t *)(uintptr_t)cmd->start;
+	}
+	if (!rc && cmd->flags & (REREG_TRANSLATION | REREG_ACCESS))
+		rc = range_check((uintptr_t)to->va, to->len, to->access & HCA_LOCAL_WRITE);
+	to->pdn = (*pd)->pd.pdn;
+	return rc;
+}
+
+/* The keys stay: what refers to them finds the region as it is now. */
+int uw_rereg_mr(struct uverbs_call *call)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ib_uverbs_rereg_mr cmd;
+	struct ctl_mr *mr;
+	struct ctl_pd *pd;
+	struct hca_mr to;
+	int rc;
+
+	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)))
+		return EINVAL;
+	if (!cmd.flags || cmd.flags & ~(uint32_t)(REREG_TRANSLATION | REREG_PD | REREG_ACCESS))
+		return EINVAL;
+	mr = obj_get(call->ctx, cmd.mr_handle, OBJ_MR);
+	if (!mr)
+		return EINVAL;
+	if (mr->mr.owns_map)
+		return EOPNOTSUPP; /* a dma-buf */
+	rc = rereg_check(call, &cmd, mr, &to, &pd);
+	if (rc)
+		return rc;
+	pd->obj.refs++;
+	mr->pd->obj.refs--;
+	mr->pd = pd;
+	mr->mr = to;
+	resp.lkey = resp.rkey = mr->mr.key;
+	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
 int um_mr_reg_dmabuf(struct uverbs_call *call)
 {
 	uint32_t access = (uint32_t)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);

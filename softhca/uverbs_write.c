@@ -19,6 +19,8 @@ static const struct {
 	{EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE), uw_ex_query_device},
 	{IB_USER_VERBS_CMD_ALLOC_PD, uw_alloc_pd},
 	{IB_USER_VERBS_CMD_REG_MR, uw_reg_mr},
+	{IB_USER_VERBS_CMD_REREG_MR, uw_rereg_mr},
+	{IB_USER_VERBS_CMD_RESIZE_CQ, uw_resize_cq},
 	{IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, uw_create_comp_channel},
 	{IB_USER_VERBS_CMD_CREATE_SRQ, uw_create_srq},
 	{IB_USER_VERBS_CMD_MODIFY_SRQ, uw_modify_srq},

@@ -69,6 +69,12 @@ void hca_comp_event(struct hca_cq *cq)
 	cq->comp_events++;
 }
 
+void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
+{
+	(void)cq;
+	(void)type;
+}
+
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 {
 	(void)qp;
