@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tries every pair before the program does: a write, a read and an atomic,
- * through the same device functions that kernels use. A pair that fails is
- * named; without this the first kernel would find out, after its time limit.
+/* Tries every pair before the program does: a write, a read and an atomic of each
+ * queue between the two, and the mapped heap where there is one, by the device
+ * code that kernels use. A pair that fails is named; without this the first
+ * kernel would find out, after its time limit.
  *
- * All PEs do so at once, without turns. In a PE's control area link[i] belongs
- * to PE i; link_data[0] is prepared by the owner and read by all; link_data[1]
- * is written by all with the same bytes, which depend on the owner. */
+ * All PEs do so at once, without turns; a PE posts to several queues before it
+ * waits. In a PE's control area link[i] is added to by PE i; link_data[0] is
+ * prepared by the owner and read by all; link_data[1] is written by all with the
+ * same bytes, which depend on the owner. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,18 +20,24 @@
 #include "runtime/state.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
+#define LANES 16u /* queues that are tried at a time */
 
 static uint8_t pattern(int owner, unsigned int which, size_t i)
 {
 	return (uint8_t)((i * 31u) ^ (i >> 8) ^ ((unsigned int)owner * 7u + which * 101u + 1u));
 }
 
-void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
+static void fill(uint8_t *data, int owner, unsigned int which)
 {
 	size_t i;
 
 	for (i = 0; i < LEN; i++)
-		ctl->link_data[0][i] = pattern(pe, 0, i);
+		data[i] = pattern(owner, which, i);
+}
+
+void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
+{
+	fill(ctl->link_data[0], pe, 0);
 	memset(ctl->link_data[1], 0, LEN);
 }
 
@@ -45,114 +53,216 @@ static long differs(const uint8_t *data, int owner, unsigned int which)
 	return -1;
 }
 
-struct scratch { /* in the heap: behind the control area, before anything is allocated */
-	uint8_t out[4096], in[4096];
-	uint64_t word;
+struct lane { /* in the heap: behind the control area, before anything is allocated */
+	uint8_t out[LEN], in[LEN];
+	uint64_t old; /* of the atomic */
+	struct gdri_qp *qp;
+	uint64_t target;
+	int failed; /* the trial under way: status of the device */
+	int status; /* of the whole check */
 };
 
-/* The record that device code left about the peer, if it did, has more than the status. */
-static int say(const struct gdri_state *st, int pe, const char *what, int status)
+static struct lane *lanes_of(const struct gdri_state *st)
+{
+	return (struct lane *)(st->heap.base + GDRI_CTL_SIZE);
+}
+
+/* What PE pe adds to link[pe], for each queue, or once where there are none. */
+static uint64_t step(int pe)
+{
+	return 0x1000u + (unsigned int)pe;
+}
+
+static unsigned int steps(const struct gdri_state *st)
+{
+	return st->dev->n_slots ? st->dev->n_slots : 1;
+}
+
+/* The record that device code left about the queue, if it did, has more than the status. */
+static int say_failed(const struct gdri_state *st, const struct lane *l, const char *what)
 {
 	struct gdr_error e[GDRI_MAX_ERRORS];
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
 
-	while (i > 0 && e[i - 1].peer != pe && e[i - 1].waited_for != pe)
+	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
 		i--;
-	gdri_error("link check with PE %d: %s: %s", pe, what,
-		   i > 0 ? e[i - 1].text : gdr_strerror(status));
+	gdri_error("link check with PE %d: queue %u: %s: %s", l->qp->peer, l->qp->slot, what,
+		   i > 0 ? e[i - 1].text : gdr_strerror(l->failed));
 	return -GDR_ELINK;
 }
 
-static int check_write(struct gdri_state *st, struct scratch *s, int pe)
+static int read_is_right(int pe, const uint8_t *in)
 {
-	struct gdri_ctl *ctl = st->dev->ctl;
-	size_t i;
-	int ret;
+	long at = differs(in, pe, 0);
 
-	for (i = 0; i < LEN; i++)
-		s->out[i] = pattern(pe, 1, i);
-	s->word = 0x1000u + (unsigned int)st->pe;
-	ret = gdr_put(ctl->link_data[1], s->out, LEN, pe);
-	if (!ret)
-		ret = gdr_put(&ctl->link[st->pe], &s->word, sizeof(s->word), pe);
-	if (!ret)
-		ret = gdr_quiet_pe(pe);
-	return ret ? say(st, pe, "write", ret) : 0;
+	if (at >= 0)
+		gdri_error("link check with PE %d: read: byte %ld is wrong", pe, at);
+	return at < 0;
 }
 
-static int check_read(struct gdri_state *st, struct scratch *s, int pe)
+/* Loads, stores and, where no atomic goes through a NIC, the processor's atomics. */
+static int check_mapped(struct gdri_state *st, int pe)
 {
 	struct gdri_ctl *ctl = st->dev->ctl;
-	int ret;
+	struct lane *l = lanes_of(st);
 
-	memset(s->in, 0, LEN);
-	ret = gdr_get(s->in, ctl->link_data[0], LEN, pe);
-	if (ret)
-		return say(st, pe, "read", ret);
-	if (differs(s->in, pe, 0) >= 0) {
-		gdri_error("link check with PE %d: read: byte %ld is wrong", pe,
-			   differs(s->in, pe, 0));
+	fill(l->out, pe, 1);
+	memset(l->in, 0, LEN);
+	if (gdr_put(ctl->link_data[1], l->out, LEN, pe) ||
+	    gdr_get(l->in, ctl->link_data[0], LEN, pe))
 		return -GDR_ELINK;
-	}
-	return 0;
+	if (!st->dev->n_slots)
+		gdr_uint64_atomic_add(&ctl->link[st->pe], step(st->pe), pe);
+	return read_is_right(pe, l->in) ? 0 : -GDR_ELINK;
 }
 
-static int check_atomic(struct gdri_state *st, struct scratch *s, int pe)
-{
-	struct gdri_ctl *ctl = st->dev->ctl;
-	uint64_t old = gdr_uint64_atomic_fetch_add(&ctl->link[st->pe], 5, pe);
-	int ret = gdr_status();
+enum trial { WRITE, READ, ATOMIC, DONE };
+static const char *const names[] = {"write", "read", "atomic"};
 
-	s->word = 0;
-	if (!ret)
-		ret = gdr_get(&s->word, &ctl->link[st->pe], sizeof(s->word), pe);
-	if (ret)
-		return say(st, pe, "atomic", ret);
-	if (old != 0x1000u + (unsigned int)st->pe || s->word != old + 5) {
-		gdri_error("link check with PE %d: fetch_add gave 0x%llx and left 0x%llx, expected 0x%x "
-			   "and 0x%x", pe, (unsigned long long)old, (unsigned long long)s->word,
-			   0x1000u + (unsigned int)st->pe, 0x1005u + (unsigned int)st->pe);
+/* One queue entry: where a CQ has one entry, the error of a second one would hide the first's. */
+static int post(struct gdri_state *st, struct lane *l, enum trial trial)
+{
+	struct gdri_dev *dev = st->dev;
+	struct gdri_local out = {gdri_heap_offset(dev, l->out), dev->lkey};
+	struct gdri_local in = {gdri_heap_offset(dev, l->in), dev->lkey};
+	struct gdri_local old = {gdri_heap_offset(dev, &l->old), dev->lkey};
+	uint64_t word = offsetof(struct gdri_ctl, link) + (uint64_t)st->pe * 8;
+
+	if (trial == WRITE) {
+		fill(l->out, l->qp->peer, 1);
+		return gdri_post_rdma(dev, l->qp, GDRI_OP_WRITE,
+				      offsetof(struct gdri_ctl, link_data[1]), l->qp->rkey_data,
+				      out, LEN, &l->target);
+	}
+	if (trial == READ) {
+		memset(l->in, 0, LEN);
+		return gdri_post_rdma(dev, l->qp, GDRI_OP_READ,
+				      offsetof(struct gdri_ctl, link_data[0]), l->qp->rkey_sync, in,
+				      LEN, &l->target);
+	}
+	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, step(st->pe), 0, &old, &l->target);
+}
+
+/* Until what the lane posted is complete. */
+static int await(struct gdri_state *st, struct lane *l, uint64_t deadline)
+{
+	uint32_t round;
+	int done;
+
+	for (round = 0;; round++) {
+		gdri_poll(st->dev, l->qp);
+		done = gdri_qp_test(l->qp, l->target);
+		if (done)
+			return done < 0 ? done : 0;
+		if (gdri_now_ns() > deadline)
+			return -GDR_ETIMEOUT;
+		gdr_pause(round);
+	}
+}
+
+/* The queues of a PE add at the same time: any multiple of the step may have been there. */
+static int verify(const struct gdri_state *st, const struct lane *l)
+{
+	uint64_t one = step(st->pe);
+
+	if (!read_is_right(l->qp->peer, l->in))
 		return -GDR_ELINK;
-	}
-	return 0;
+	if (l->old % one == 0 && l->old / one < steps(st))
+		return 0;
+	gdri_error("link check with PE %d: queue %u: fetch_add gave 0x%llx, expected less than %u "
+		   "times 0x%llx", l->qp->peer, l->qp->slot, (unsigned long long)l->old, steps(st),
+		   (unsigned long long)one);
+	return -GDR_ELINK;
 }
 
-static int check_pair(struct gdri_state *st, struct scratch *s, int pe)
+/* Posts to all lanes, then waits for all; one that fails is left out from then on. */
+static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum trial trial,
+		    uint64_t deadline)
 {
-	int ret;
+	unsigned int i;
 
-	st->dev->latched = 0; /* by the pair before; no kernel runs yet */
-	ret = check_write(st, s, pe);
-	if (!ret)
-		ret = check_read(st, s, pe);
-	if (!ret)
-		ret = check_atomic(st, s, pe);
+	for (i = 0; i < n; i++) {
+		if (!l[i].status)
+			l[i].failed = post(st, &l[i], trial);
+	}
+	for (i = 0; i < n; i++) {
+		if (l[i].status)
+			continue;
+		if (!l[i].failed)
+			l[i].failed = await(st, &l[i], deadline);
+		if (l[i].failed)
+			l[i].status = say_failed(st, &l[i], names[trial]);
+	}
+}
+
+/* Up to LANES queues from number `first` on, counted from the ones to oneself. */
+static int check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t limit)
+{
+	unsigned int slots = st->dev->n_slots, all = (unsigned int)st->n_pes * slots, i;
+	struct lane *l = lanes_of(st);
+	uint64_t deadline = gdri_now_ns() + limit;
+	enum trial trial;
+	int ret = 0;
+
+	for (i = 0; i < n; i++) {
+		l[i].qp = &st->dev->qps[((unsigned int)st->pe * slots + first + i) % all];
+		l[i].status = 0;
+	}
+	for (trial = WRITE; trial < DONE; trial++)
+		try_all(st, l, n, trial, deadline);
+	for (i = 0; i < n; i++) {
+		if (!l[i].status)
+			l[i].status = verify(st, &l[i]);
+		ret = ret ? ret : l[i].status;
+	}
 	return ret;
+}
+
+static int check_all(struct gdri_state *st, uint64_t end, uint64_t limit)
+{
+	unsigned int i, all = (unsigned int)st->n_pes * st->dev->n_slots, n;
+	int pe, ret = 0, rc;
+
+	for (pe = 0; pe < st->n_pes; pe++) {
+		rc = st->peers[pe].base ? check_mapped(st, pe) : 0;
+		ret = ret ? ret : rc;
+	}
+	for (i = 0; i < all && gdri_now_ns() < end; i += n) {
+		n = all - i < LANES ? all - i : LANES;
+		rc = check_queues(st, i, n, limit);
+		ret = ret ? ret : rc;
+	}
+	if (i < all && !ret) {
+		gdri_error("link check: no time left after %u of %u queues; raise GDR_INIT_TIMEOUT",
+			   i, all);
+		ret = -GDR_ETIMEOUT;
+	}
+	return ret;
+}
+
+/* The program finds the queues unused: those that it does not use cost it nothing. */
+static void forget(struct gdri_state *st)
+{
+	struct gdri_dev *dev = st->dev;
+	size_t i;
+
+	memset(dev->used, 0, dev->n_used_words * sizeof(*dev->used));
+	for (i = 0; i < (size_t)st->n_pes * dev->n_slots; i++)
+		dev->qps[i].limit = 0; /* sends the first post to where it is marked */
+	dev->latched = 0;
+	memset(lanes_of(st), 0, LANES * sizeof(struct lane));
 }
 
 /* Goes on behind a failure, so that all broken pairs are named, while there is time. */
 int gdri_up_link_out(struct gdri_state *st)
 {
-	struct scratch *s = (struct scratch *)(st->heap.base + GDRI_CTL_SIZE);
-	uint64_t half = (uint64_t)gdri_left_ms(st->deadline_ns) * 500000u, limit;
-	uint64_t end = gdri_now_ns() + half;
-	int i, pe, ret = 0, rc;
+	uint64_t half = (uint64_t)gdri_left_ms(st->deadline_ns) * 500000u, limit = half / 4;
+	int ret;
 
-	limit = half / 4 < st->dev->timeout_ns ? half / 4 : st->dev->timeout_ns;
-	st->dev->timeout_ns = limit;
-	for (i = 0; i < st->n_pes && gdri_now_ns() < end; i++) {
-		pe = (st->pe + i) % st->n_pes;
-		rc = check_pair(st, s, pe);
-		ret = ret ? ret : rc;
-	}
-	if (i < st->n_pes && !ret) {
-		gdri_error("link check: no time left after %d of %d PEs; raise GDR_INIT_TIMEOUT", i,
-			   st->n_pes);
-		ret = -GDR_ETIMEOUT;
-	}
-	st->dev->latched = 0;
-	st->dev->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
-	memset(s, 0, sizeof(*s));
+	if (limit > st->dev->timeout_ns)
+		limit = st->dev->timeout_ns;
+	ret = check_all(st, gdri_now_ns() + half, limit);
+	forget(st);
 	return ret;
 }
 
@@ -161,17 +271,18 @@ int gdri_up_link_out(struct gdri_state *st)
 int gdri_up_link_in(struct gdri_state *st)
 {
 	struct gdri_ctl *ctl = st->dev->ctl;
-	uint64_t word;
+	uint64_t word, expected;
 	long at;
 	int i;
 
 	for (i = 0; i < st->n_pes; i++) {
 		/* acquire: pairs with the peer's atomic, or the NIC's order */
 		word = __atomic_load_n(&ctl->link[i], __ATOMIC_ACQUIRE);
-		if (word == 0x1005u + (unsigned int)i)
+		expected = step(i) * steps(st);
+		if (word == expected)
 			continue;
-		gdri_error("link check: PE %d left 0x%llx here, expected 0x%x", i,
-			   (unsigned long long)word, 0x1005u + (unsigned int)i);
+		gdri_error("link check: PE %d left 0x%llx here, expected 0x%llx", i,
+			   (unsigned long long)word, (unsigned long long)expected);
 		return -GDR_ELINK;
 	}
 	at = differs(ctl->link_data[1], st->pe, 1);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The link check of init: every queue of every pair is tried, the one that fails is
+ * named with the trial that failed, and all of it ends in time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/clock.h"
+#include "runtime/link_check.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "tests/device/fake_nic.h"
+
+#define N_PES 5
+#define SLOTS 4 /* 20 queues: more than are tried at a time */
+
+static struct fake *f;
+static struct gdri_state st;
+
+static void start(unsigned slots, int mapped)
+{
+	struct fake_options opt = {.n_pes = N_PES, .n_slots = slots, .depth = 128};
+	int pe;
+
+	opt.mapped = mapped;
+	f = fake_start(&opt);
+	for (pe = 0; pe < N_PES; pe++)
+		gdri_link_prepare((struct gdri_ctl *)f->heap[pe], pe);
+	memset(&st, 0, sizeof(st));
+	st.n_pes = N_PES;
+	st.heap.base = f->heap[0];
+	st.peers = f->dev->peers;
+	st.dev = f->dev;
+	st.deadline_ns = gdri_deadline_ns(40000);
+	gdri_log_clear_error();
+}
+
+/* What PE 0 left at the others passes their own look at it. */
+static void check_in(void)
+{
+	struct gdri_ctl *ctl;
+	int pe, i;
+
+	for (pe = 0; pe < N_PES; pe++) {
+		ctl = (struct gdri_ctl *)f->heap[pe];
+		for (i = 1; i < N_PES; i++)
+			ctl->link[i] = (0x1000u + (unsigned)i) *
+				       (f->opt.n_slots ? f->opt.n_slots : 1);
+		f->dev->ctl = ctl;
+		st.pe = pe;
+		assert_int_equal(gdri_up_link_in(&st), 0);
+		ctl->link[0]--;
+		assert_int_equal(gdri_up_link_in(&st), -GDR_ELINK);
+		ctl->link[0]++;
+		ctl->link_data[1][4095] ^= 1;
+		assert_int_equal(gdri_up_link_in(&st), -GDR_ELINK);
+	}
+	f->dev->ctl = (struct gdri_ctl *)f->heap[0];
+}
+
+static void all_well(unsigned slots, int mapped)
+{
+	start(slots, mapped);
+	assert_int_equal(gdri_up_link_out(&st), 0);
+	assert_int_equal(f->n_wqe, N_PES * slots * 3);
+	if (slots)
+		assert_int_equal(f->dev->used[0], 0);
+	check_in();
+	fake_stop(f);
+}
+
+static void test_well(void **state)
+{
+	(void)state;
+	all_well(1, 0);
+	all_well(SLOTS, 0);
+	all_well(SLOTS, 1);
+	all_well(0, 1);
+}
+
+static void test_each_queue_fails(void **state)
+{
+	static const char *const trials[] = {"write", "read", "atomic"};
+	char expected[64];
+	unsigned i, trial;
+
+	(void)state;
+	for (i = 0; i < N_PES * SLOTS; i++) {
+		trial = i % 3;
+		start(SLOTS, 0);
+		f->qps[i].fail_at = trial;
+		f->qps[i].fail_syndrome = 0x10;
+		assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
+		snprintf(expected, sizeof(expected), "link check with PE %u: queue %u: %s: ",
+			 i / SLOTS, i % SLOTS, trials[trial]);
+		assert_non_null(strstr(gdri_log_last_error(), expected));
+		assert_non_null(strstr(gdri_log_last_error(), "syndrome 0x10"));
+		/* the others were tried to the end */
+		assert_int_equal(f->n_wqe, (N_PES * SLOTS - 1) * 3 + trial);
+		fake_stop(f);
+	}
+}
+
+static void test_wrong_data(void **state)
+{
+	(void)state;
+	start(SLOTS, 0);
+	f->heap[3][offsetof(struct gdri_ctl, link_data) + 4095] ^= 0x80;
+	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
+	assert_non_null(strstr(gdri_log_last_error(), "PE 3: read: byte 4095 is wrong"));
+	fake_stop(f);
+	start(SLOTS, 0);
+	((struct gdri_ctl *)f->heap[2])->link[0] = 7;
+	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
+	assert_non_null(strstr(gdri_log_last_error(), "link check with PE 2: queue"));
+	assert_non_null(strstr(gdri_log_last_error(), "fetch_add gave"));
+	fake_stop(f);
+}
+
+/* Nobody answers: the check ends within half of the time that init has left. */
+static void test_no_answer(void **state)
+{
+	uint64_t t = gdri_now_ns();
+
+	(void)state;
+	start(SLOTS, 0);
+	st.deadline_ns = gdri_deadline_ns(1000);
+	fake_hold(f, 1);
+	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
+	assert_in_range(gdri_now_ns() - t, 100000000ull, 10000000000ull);
+	assert_non_null(strstr(gdri_log_last_error(), gdr_strerror(-GDR_ETIMEOUT)));
+	fake_hold(f, 0);
+	fake_stop(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_well),
+		cmocka_unit_test(test_each_queue_fails),
+		cmocka_unit_test(test_wrong_data),
+		cmocka_unit_test(test_no_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
