@@ -119,6 +119,10 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 		return;
 	switch (p->syndrome) {
 	case AETH_NAK_SEQ:
+		/* Some responders (Linux's rdma_rxe) say so of every packet behind one that
+		 * found no receive. It goes again when its time has come. */
+		if (rc->rnr_until)
+			break;
 		if (rc->retries++ >= qp->retry_cnt)
 			rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
 		else
@@ -160,6 +164,7 @@ static void rnr_nak(struct hca_qp *qp, const struct packet *p)
 		return;
 	}
 	go_back(qp);
+	rc->retries = 0; /* somebody is there */
 	rc->rnr_retries = (uint8_t)(used + 1);
 	rc->rnr_until = dp_now() + rnr_10us[p->syndrome & 31] * 10000ull;
 	rc->deadline = 0;

@@ -296,6 +296,28 @@ static void test_old_answers(void **state)
 	}
 }
 
+/* A receiver that is not ready may also say of each packet behind that its number is wrong; that is
+ * no repetition more, and what is left of the waiting time stays. */
+static void test_out_of_sequence_while_waiting(void **state)
+{
+	(void)state;
+	connect_at(7, 7);
+	fake_policy = to_nobody;
+	sim_send(a, mem_a, 3 * MTU, key_a, 1);
+	sim_ring(a);
+	for (int round = 0; round < 20; round++) {
+		assert_true(fake_settle());
+		answer(a, BTH_ACK, 7, AETH_RNR | 31, 0);
+		assert_int_not_equal(a->qp.rc->rnr_until, 0);
+		for (int k = 0; k < 3; k++)
+			answer(a, BTH_ACK, 7, AETH_NAK_SEQ, 0);
+		assert_int_equal(a->qp.state, HCA_QPS_RTS);
+		assert_int_not_equal(a->qp.rc->rnr_until, 0);
+		a->qp.rc->rnr_until = 1; /* the time has come */
+		rc_timer(&a->qp, 1);
+	}
+}
+
 /* Retries count since the last progress, not since the beginning. */
 static void test_retries_reset(void **state)
 {
@@ -449,6 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_packet),	     cmocka_unit_test(test_many_packets),
 		cmocka_unit_test(test_success_before_error), cmocka_unit_test(test_old_answers),
+		cmocka_unit_test(test_out_of_sequence_while_waiting),
 		cmocka_unit_test(test_retries_reset),	     cmocka_unit_test(test_longest_message),
 		cmocka_unit_test(test_bad_requests),	     cmocka_unit_test(test_nak_once),
 	};
