@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back-off of a CPU thread, and the clock. First the processor's pause hint,
- * then a few yields, then sleeps that grow. Yields pass a token on in
- * microseconds among waiters that all yield, but hand the core for a whole time
- * slice to a thread that does not: a yield that took long ends yielding for a
- * while. Sleeps are never shorter than 20 us: of a shorter one the kernel may
- * make a spin, which starves whoever is waited for. */
+/* Back-off of a CPU thread, and the clock. First the processor's pause hint: for
+ * long where every waiter of the node has a core, else briefly, then a few
+ * yields, then sleeps that grow. Yields pass a token on in microseconds among
+ * waiters that all yield, but hand the core for a whole time slice to a thread
+ * that does not: a yield that took long ends yielding for a while, and a gap
+ * between two looks does the same to the long spin. Sleeps are never shorter
+ * than 20 us: of a shorter one the kernel may make a spin, which starves
+ * whoever is waited for. */
 #define _GNU_SOURCE
 #include "runtime/hostdev_backoff.h"
 
@@ -16,15 +18,27 @@
 #include "runtime/hostdev_fiber.h"
 
 #define SPIN_LOOKS 50u
+#define SPIN_LONG_NS 1000000u
+#define TAKEN_NS 500000u /* between two looks: somebody else used the core */
 #define YIELDS 30u
-#define YIELD_LONG_NS 200000u /* somebody used the core up */
-#define YIELD_BAN_NS 200000000u
+#define YIELD_LONG_NS 200000u
+#define BAN_NS 200000000u
 #define SLEEP_FIRST_NS 20000u
 #define SLEEP_STEP_NS 100u /* longer by this a round */
 #define SLEEP_MAX_NS 200000u
 
-static __thread uint64_t no_yield_before __attribute__((tls_model("initial-exec")));
+/* What a CPU thread knows of its present wait and of its core. */
+struct wait {
+	unsigned round;	 /* of the last step; a smaller one starts a new wait */
+	unsigned asleep; /* the round after which it sleeps */
+	uint64_t start, last;
+	uint64_t no_spin_before, no_yield_before;
+};
+
+static __thread struct wait wait_here __attribute__((tls_model("initial-exec")));
 static __thread int own_thread __attribute__((tls_model("initial-exec")));
+/* PEs of this node, and blocks that run in this process. Relaxed: hints that pair with nothing. */
+static int pes_here = 1, blocks_here;
 
 static inline void cpu_relax(void)
 {
@@ -60,33 +74,83 @@ static void sleep_ns(long ns)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
 }
 
-/* 0: not now, sleep instead. no_yield_before is the CPU thread's, and so is touched by all fibers
- * of its block, one at a time: scheduler state, like that of hostdev_block.c. */
+void gdri_hd_backoff_pes(int n)
+{
+	__atomic_store_n(&pes_here, n, __ATOMIC_RELAXED);
+}
+
+void gdri_hd_backoff_blocks(int more)
+{
+	__atomic_fetch_add(&blocks_here, more, __ATOMIC_RELAXED);
+}
+
+/* Does every thread of the node that may be waiting have a core of this process's? PEs are
+ * taken to be alike. */
+GDRI_HD_SCHED static int cores_suffice(void)
+{
+	static int cores; /* relaxed: whoever reads 0 asks again */
+	int n = __atomic_load_n(&cores, __ATOMIC_RELAXED), blocks;
+	cpu_set_t set;
+
+	if (!n) {
+		n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+		__atomic_store_n(&cores, n, __ATOMIC_RELAXED);
+	}
+	blocks = __atomic_load_n(&blocks_here, __ATOMIC_RELAXED);
+	return __atomic_load_n(&pes_here, __ATOMIC_RELAXED) * (blocks > 1 ? blocks : 1) <= n;
+}
+
+/* wait_here is the CPU thread's, and so is touched by all fibers of its block, one at a time:
+ * scheduler state, like that of hostdev_block.c. 0: not now. */
+GDRI_HD_SCHED static int spin_on(unsigned round)
+{
+	struct wait *w = &wait_here;
+	uint64_t now = gdri_hd_clock_ns();
+
+	if (round <= w->round || !w->round) {
+		w->start = w->last = now;
+		w->asleep = 0;
+	}
+	w->round = round;
+	if (w->asleep)
+		return 0;
+	if (now - w->last > TAKEN_NS)
+		w->no_spin_before = now + BAN_NS;
+	w->last = now;
+	if (now - w->start > SPIN_LONG_NS || now < w->no_spin_before || !cores_suffice())
+		return 0;
+	cpu_relax();
+	return 1;
+}
+
 GDRI_HD_SCHED static int yield_once(void)
 {
 	uint64_t start = gdri_hd_clock_ns(), end;
 
-	if (start < no_yield_before)
+	if (start < wait_here.no_yield_before)
 		return 0;
 	sched_yield();
 	end = gdri_hd_clock_ns();
 	if (end - start > YIELD_LONG_NS)
-		no_yield_before = end + YIELD_BAN_NS;
+		wait_here.no_yield_before = end + BAN_NS;
 	return 1;
 }
 
-void gdri_hd_backoff(unsigned round, unsigned lookers)
+GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 {
-	unsigned spins = SPIN_LOOKS / lookers;
+	unsigned spins = SPIN_LOOKS / lookers, asleep;
 	unsigned long ns;
 
 	if (round < spins) {
 		cpu_relax();
 		return;
 	}
-	if (round < spins + YIELDS && yield_once())
+	if (spin_on(round) || (round < spins + YIELDS && yield_once()))
 		return;
-	ns = SLEEP_FIRST_NS + (unsigned long)(round - spins) * SLEEP_STEP_NS;
+	if (!wait_here.asleep)
+		wait_here.asleep = round;
+	asleep = round - wait_here.asleep;
+	ns = SLEEP_FIRST_NS + (unsigned long)asleep * SLEEP_STEP_NS;
 	sleep_ns((long)(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS));
 }
 

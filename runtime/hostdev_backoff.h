@@ -9,5 +9,9 @@
 void gdri_hd_backoff(unsigned round, unsigned lookers);
 /* For threads that are the library's own: sleeps end on time from now on. */
 void gdri_hd_backoff_own_thread(void);
+/* How many PEs share this node, and that a block started (1) or ended (-1): where all that may wait
+ * have a core each, waiting spins longer. */
+void gdri_hd_backoff_pes(int n);
+void gdri_hd_backoff_blocks(int more);
 
 #endif

@@ -50,7 +50,9 @@ static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned 
 	/* Relaxed: after an error the other blocks need not be started. */
 	if (!__atomic_load_n(&run->k.status, __ATOMIC_RELAXED)) {
 		pthread_mutex_unlock(&hd->lock);
+		gdri_hd_backoff_blocks(1);
 		gdri_hd_block_run(&w->block, &run->k, index, stack_size);
+		gdri_hd_backoff_blocks(-1);
 		pthread_mutex_lock(&hd->lock);
 	}
 	hd->running--;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/agree.h"
+#include "runtime/hostdev_backoff.h"
 #include "runtime/log.h"
 #include "runtime/parse.h"
 #include "runtime/state.h"
@@ -137,14 +138,16 @@ static bool same_node(const struct identity *a, const struct identity *b)
 
 static void map_nodes(struct gdri_state *st, const struct identity *all)
 {
-	int i, j;
+	int i, j, here = 0;
 
 	for (i = 0; i < st->n_pes; i++) {
 		st->same_node[i] = same_node(&all[i], &all[st->pe]);
 		for (j = 0; j < i && !same_node(&all[i], &all[j]); j++)
 			;
 		st->n_nodes += j == i; /* the first of its node */
+		here += st->same_node[i];
 	}
+	gdri_hd_backoff_pes(here);
 }
 
 int gdri_up_identity(struct gdri_state *st)
@@ -171,4 +174,5 @@ void gdri_down_identity(struct gdri_state *st)
 {
 	free(st->same_node);
 	st->same_node = NULL;
+	gdri_hd_backoff_pes(1);
 }
