@@ -41,6 +41,8 @@ everything() { # TRANSPORT
 	done
 	for size in 8 256 4096 65536 1048576; do
 		for op in put_lat put_bw get; do
+			# UCX reads less than 65 bytes by copy alone.
+			[[ $op != get || $size -gt 64 ]] || continue
 			uct "$t" $op $size $((size > 65536 ? 20 : 100)) -D zcopy
 		done
 	done
@@ -51,7 +53,7 @@ everything() { # TRANSPORT
 	for op in add_lat add_mr; do
 		uct "$t" $op 8 200
 	done
-	for op in fadd swap cswap; do
+	for op in fadd cswap; do
 		uct "$t" $op 8 200
 	done
 	uct "$t" fadd 8 1000 -O 16
@@ -61,9 +63,10 @@ everything() { # TRANSPORT
 if full; then
 	everything rc_verbs
 	everything rc_mlx5
-	for op in add_lat fadd swap cswap; do # extended atomics
+	for op in add_lat fadd swap cswap; do # masked atomics
 		uct rc_mlx5 $op 4 200
 	done
+	uct rc_mlx5 swap 8 200
 else
 	uct rc_verbs put_lat 8 200
 	uct rc_verbs get 4096 100 -D zcopy
