@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the scripts of this directory, after launch/lib.sh: checks, network namespaces, a guest
+# whose kernel has rdma_rxe at the other end of a tap. Bash. The script sets me and dir.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+bad=0
+# check WHAT COMMAND...: what the command says is shown when it fails.
+check() {
+	local what=$1
+	shift
+	if "$@" >"$dir/check" 2>&1; then
+		echo "ok   $what"
+	else
+		echo "BAD  $what"
+		sed 's/^/     /' "$dir/check"
+		bad=1
+	fi
+}
+
+# make_ns NAME...: namespaces of this run; drop_ns removes them.
+namespaces=()
+make_ns() {
+	local n
+	for n; do
+		ip netns add "$n" || skip "no network namespaces here"
+		namespaces+=("$n")
+		ip -n "$n" link set lo up
+	done
+}
+
+drop_ns() {
+	local n
+	for n in "${namespaces[@]}"; do
+		ip netns del "$n"
+	done
+}
+
+# await_port NAMESPACE PORT: until somebody listens there.
+await_port() {
+	local left=200
+	until ip netns exec "$1" cat /proc/net/tcp /proc/net/tcp6 |
+		grep -q ":$(printf %04X "$2") .* 0A "; do
+		[ $((left -= 1)) -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+# boot_guest NAMESPACE MTU: the namespace is 10.99.0.1 and fd99::1, the guest 10.99.0.2 and fd99::2.
+boot_guest() {
+	local ns=$1 mtu=$2
+	ip -n "$ns" tuntap add dev tap0 mode tap &&
+		ip -n "$ns" link set tap0 mtu "$mtu" &&
+		ip -n "$ns" addr add 10.99.0.1/24 dev tap0 &&
+		ip -n "$ns" addr add fd99::1/64 dev tap0 nodad &&
+		ip -n "$ns" link set tap0 up || skip "no tap device here"
+	mkfifo "$dir/ctl.in" "$dir/ctl.out"
+	exec 8<>"$dir/ctl.in" 9<>"$dir/ctl.out"
+	# Plain emulation: /dev/kvm may be there and not work.
+	ip netns exec "$ns" qemu-system-x86_64 -accel tcg -m 512 -smp 1 -display none -monitor none \
+		-no-reboot -kernel "$guest_dir/vmlinuz" -initrd "$guest_dir/initrd" \
+		-append "console=ttyS0 quiet panic=-1 guest_mtu=$mtu guest_addr4=10.99.0.2/24 guest_addr6=fd99::2/64" \
+		-serial "file:$dir/console" -chardev "pipe,id=ctl,path=$dir/ctl" \
+		-serial chardev:ctl -netdev tap,id=n,ifname=tap0,script=no,downscript=no \
+		-device "virtio-net-pci,netdev=n,host_mtu=$mtu" \
+		</dev/null >"$dir/qemu" 2>&1 8<&- 9<&- &
+	guest_pid=$!
+	guest_answer 100 && return
+	tail -n 20 "$dir/qemu" "$dir/console"
+	fail "the guest did not start"
+}
+
+end_guest() {
+	[ -n "${guest_pid:-}" ] || return 0
+	kill -KILL "$guest_pid" 2>/dev/null
+	wait "$guest_pid" 2>/dev/null
+	guest_pid=
+}
+
+# Prints what the guest says to the present command and returns its status.
+guest_answer() { # SECONDS
+	local line until=$((SECONDS + $1))
+	while [ $SECONDS -lt "$until" ] && is_alive "$guest_pid"; do
+		IFS= read -r -t 1 line <&9 || continue
+		line=${line%$'\r'}
+		case $line in
+		'rc '*) return "${line#rc }" ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done
+	echo "the guest does not answer"
+	return 124
+}
+
+# guest COMMAND: a line of shell, run in the guest.
+guest() {
+	printf '%s\n' "$*" >&8
+	guest_answer 100
+}
