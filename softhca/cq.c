@@ -6,6 +6,7 @@
 #include "softhca/dp.h"
 #include "softhca/guest.h"
 #include "softhca/log.h"
+#include "softhca/strict.h"
 
 enum {
 	CQE_SRQN_UIDX = 32,
@@ -28,16 +29,19 @@ static int32_t ci_diff(uint32_t a, uint32_t b)
 /* True when the ring is full. A collapsed CQ has no ring to overrun. */
 static bool overrun(struct hca_cq *cq)
 {
-	uint32_t used;
+	uint32_t used, consumed;
 
 	if (cq->overrun)
 		return true;
 	if (cq->overrun_ignore || cq->collapsed || !cq->dbrec)
 		return false;
-	used = (cq->pi - guest_dbrec(&cq->dbrec[0])) & CI_MASK;
+	consumed = guest_dbrec(&cq->dbrec[0]);
+	used = (cq->pi - consumed) & CI_MASK;
 	if (used < 1u << cq->log_size)
 		return false;
 	cq->overrun = true;
+	if (strict_on)
+		strict_cq_full(cq, consumed);
 	hca_warn("CQ 0x%x overrun: %u entries of %u not consumed; its completions are lost",
 		cq->cqn, used, 1u << cq->log_size);
 	hca_async_cq_event(cq, EVENT_CQ_ERR);

@@ -19,6 +19,7 @@
 #include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
+#include "softhca/strict.h"
 
 enum {
 	UAR_MAX = 4096,
@@ -163,6 +164,8 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 
 	if (!qp->sq || (qp->state != HCA_QPS_RTS && qp->state != HCA_QPS_ERR))
 		return false;
+	if (strict_on)
+		strict_look(qp);
 	if (qp->dbrec) {
 		d = (uint16_t)((uint16_t)guest_dbrec(&qp->dbrec[1]) - qp->sq_ci);
 		if (d <= size && d > best)
@@ -180,7 +183,7 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	return true;
 }
 
-static unsigned poll_register(const uint8_t *reg, uint64_t *seen)
+static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 {
 	uint64_t v = guest_uar(reg);
 	uint8_t b[8];
@@ -190,6 +193,8 @@ static unsigned poll_register(const uint8_t *reg, uint64_t *seen)
 	if (v == *seen)
 		return 0;
 	*seen = v;
+	if (strict_on)
+		strict_doorbell(page);
 	memcpy(b, &v, 8);
 	qp = engine_find_qp(get_be32(b + 4) >> 8);
 	if (!qp)
@@ -210,7 +215,7 @@ static unsigned poll_uars(void)
 		const uint8_t *page = hca_uar_page(i);
 
 		for (unsigned r = 0; page && r < UAR_REGS; r++)
-			n += poll_register(page + uar_reg[r], &uar_seen[i][r]);
+			n += poll_register(i, page + uar_reg[r], &uar_seen[i][r]);
 	}
 	return n;
 }
@@ -296,6 +301,8 @@ unsigned engine_round(void)
 	unsigned work;
 
 	now_ns = dp_clock();
+	if (strict_on)
+		strict_tick(now_ns);
 	work = poll_uars();
 	work += sweep();
 	work += receive();
@@ -361,6 +368,7 @@ int engine_start(void)
 
 	if (started)
 		return 0;
+	strict_start();
 	ret = faults_start(dp_clock(), err, sizeof(err));
 	if (ret) {
 		hca_warn("%s", err);

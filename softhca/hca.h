@@ -109,6 +109,7 @@ struct hca_path {
 	uint16_t pkey_index;
 };
 
+struct strict_qp; /* strict_impl.h */
 struct hca_rc; /* data half: requester and responder state, rc.h */
 
 struct hca_qp {
@@ -144,6 +145,7 @@ struct hca_qp {
 	uint16_t sq_pi;	    /* blocks known to be posted, modulo 2^16 */
 	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
 	struct hca_rc *rc;
+	struct strict_qp *strict; /* strict mode, NULL when off */
 	struct hca_qp *next_active; /* engine's list of QPs with work */
 	bool active;
 };
@@ -157,6 +159,7 @@ struct hca_mr *hca_find_mr(uint32_t key);
 void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));
 
 void hca_lock(void);	  /* control calls: announces itself, so that the engine gives way */
+bool hca_lock_within(unsigned seconds); /* the same; false: not got in this time */
 void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
 void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
 bool hca_lock_wanted(void);	/* a control call waits: the engine should end its batch */

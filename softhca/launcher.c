@@ -28,6 +28,8 @@ static const char usage[] =
 	"  --link=eth|ib   link layer of the port (SOFTHCA_LINK)\n"
 	"  --stats[=FILE]  counters at exit, on stderr or appended to FILE (SOFTHCA_STATS)\n"
 	"  --faults=SPEC   produce faults (SOFTHCA_FAULTS)\n"
+	"  --strict        report WQEs and doorbells that hardware would punish (SOFTHCA_STRICT)\n"
+	"  --error-exitcode=N  exit status after such reports (SOFTHCA_ERROR_EXITCODE)\n"
 	"  --debug=LEVEL   messages on stderr (SOFTHCA_DEBUG)\n"
 	"  --help          this text\n"
 	"  --version       version\n\n"
@@ -233,6 +235,8 @@ static bool option_variable(const char *arg)
 		{"--link=", "SOFTHCA_LINK"},
 		{"--stats=", "SOFTHCA_STATS"},
 		{"--faults=", "SOFTHCA_FAULTS"},
+		{"--strict=", "SOFTHCA_STRICT"},
+		{"--error-exitcode=", "SOFTHCA_ERROR_EXITCODE"},
 		{"--debug=", "SOFTHCA_DEBUG"},
 	};
 
@@ -242,6 +246,8 @@ static bool option_variable(const char *arg)
 		if (!strncmp(arg, table[i].option, n))
 			return setenv(table[i].variable, arg + n, 1) == 0;
 	}
+	if (!strcmp(arg, "--strict"))
+		return setenv("SOFTHCA_STRICT", "2", 1) == 0;
 	return !strcmp(arg, "--stats") && setenv("SOFTHCA_STATS", "1", 1) == 0;
 }
 

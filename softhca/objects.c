@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- lock ---- */
 
@@ -24,6 +25,19 @@ void hca_lock(void)
 	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
 	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+}
+
+bool hca_lock_within(unsigned seconds)
+{
+	struct timespec until;
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
+	rc = pthread_mutex_timedlock(&lock, &until);
+	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+	return rc == 0;
 }
 
 void hca_unlock(void)

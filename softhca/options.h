@@ -23,6 +23,10 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
 	X(addr, "SOFTHCA_ADDR", STR, "", "IPv4 address of the port; unset: the first one that is up") \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
+	X(strict, "SOFTHCA_STRICT", UINT, "0",                                                     \
+	  "1: report what hardware would punish, 2: say so when there was nothing")                \
+	X(error_exitcode, "SOFTHCA_ERROR_EXITCODE", UINT, "0",                                     \
+	  "exit status, 1 to 255, of a process that strict mode reported on; 0: its own")          \
 	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "softhca/log.h"
+#include "softhca/strict.h"
 #include "softhca/rc.h"
 
 int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
@@ -97,6 +98,8 @@ int dp_qp_create(struct hca_qp *qp)
 	ret = engine_add_qp(qp);
 	if (ret)
 		dp_qp_destroy(qp);
+	else if (strict_on)
+		strict_qp_create(qp);
 	return ret;
 }
 
@@ -104,6 +107,8 @@ void dp_qp_destroy(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
+	if (qp->strict)
+		strict_qp_destroy(qp);
 	engine_remove_qp(qp);
 	if (!rc)
 		return;
@@ -129,6 +134,8 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 
 	if (!rc)
 		return;
+	if (qp->strict)
+		strict_qp_modified(qp, from);
 	if (qp->mtu < 256 || qp->mtu > PKT_MAX_MTU)
 		qp->mtu = 256;
 	switch (qp->state) {

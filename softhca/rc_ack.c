@@ -6,6 +6,7 @@
 
 #include "softhca/guest.h"
 #include "softhca/rc_req.h"
+#include "softhca/strict.h"
 
 /* Next packet to send becomes una; the window shrinks, since a full receive
  * buffer is the usual reason for loss. */
@@ -132,6 +133,9 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 		rc_req_fail(qp, SYND_REMOTE_INVAL_REQ, VEND_REMOTE_INVAL);
 		break;
 	case AETH_NAK_ACCESS:
+		if (strict_on && rc->head != rc->tail)
+			strict_remote_access(qp, req_at(rc, rc->head)->wqe_index,
+					     req_at(rc, rc->head)->raddr, req_at(rc, rc->head)->rkey);
 		rc_req_fail(qp, SYND_REMOTE_ACCESS, VEND_REMOTE_ACCESS);
 		break;
 	case AETH_NAK_OP:

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "softhca/rc_req.h"
+#include "softhca/strict.h"
 
 static void req_free(struct rc_req *r)
 {
@@ -53,6 +54,8 @@ static void complete(struct hca_qp *qp, const struct rc_req *r, uint8_t syndrome
 		STAT_ADD(wqe_bytes, r->len);
 		STAT_INC(wqes_by_opcode[r->opcode]);
 	}
+	if (strict_on)
+		strict_completed(qp, r->wqe_index, r->blocks, (r->signalled || syndrome) && qp->scq);
 	if ((r->signalled || syndrome) && qp->scq)
 		cq_write(qp->scq, &c);
 }
@@ -126,6 +129,7 @@ void rc_req_flush(struct hca_qp *qp)
 		wqe_decode_ctrl(buf, &w);
 		r.opcode = w.opcode;
 		r.wqe_index = qp->sq_ci;
+		r.blocks = w.blocks;
 		complete(qp, &r, SYND_FLUSH, VEND_FLUSH);
 		qp->sq_ci = (uint16_t)(qp->sq_ci + (w.blocks < left ? w.blocks : left));
 	}

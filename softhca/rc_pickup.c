@@ -6,6 +6,7 @@
 
 #include "softhca/log.h"
 #include "softhca/rc_req.h"
+#include "softhca/strict.h"
 
 /* Copies a WQE out of the ring; segments wrap at its end. */
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf)
@@ -151,11 +152,14 @@ void rc_pick_up(struct hca_qp *qp)
 		why = "it reaches past what the doorbell covers";
 		w.blocks = r->blocks = 1;
 	}
+	if (strict_on)
+		strict_pick_up(qp, buf, len, syndrome ? why : NULL);
 	if (faults_active() &&
 	    faults_wqe(qp->qpn, rc->wqe_total, w.blocks, &r->syndrome, &r->vendor))
 		goto out;
 	if (syndrome) {
-		hca_warn("QP 0x%x WQE %u (%s, index %u, ds %u): %s", qp->qpn, qp->sq_ci,
+		if (!strict_on)
+			hca_warn("QP 0x%x WQE %u (%s, index %u, ds %u): %s", qp->qpn, qp->sq_ci,
 			 wqe_opcode_name(w.opcode), w.index, w.ds, why);
 		rc_local_error(r, syndrome, VEND_LOCAL_OP);
 		goto out;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strict mode: judges what the program posts by what hardware demands of it.
+ * The data half calls in here where it looks at a doorbell, picks a WQE up and
+ * completes it; nothing here changes what it then does. Everything needs
+ * hca_lock. Callers ask strict_on first.
+ *
+ * Only what no legal order of the program's stores explains is reported. Where
+ * the program is between two stores (record, then doorbell), strict waits
+ * STRICT_SETTLE_NS for the second one, on a clock that stands still while the
+ * process is stopped. */
+#ifndef SOFTHCA_STRICT_H
+#define SOFTHCA_STRICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hca_cq;
+struct hca_qp;
+
+#define STRICT_SETTLE_NS 1000000000ull
+
+extern bool strict_on;
+
+/* Reads SOFTHCA_STRICT. */
+void strict_start(void);
+/* Once per engine round. */
+void strict_tick(uint64_t now);
+
+/* Life of a queue pair. Modified: its state was `from`. */
+void strict_qp_create(struct hca_qp *qp);
+void strict_qp_modified(struct hca_qp *qp, int from);
+void strict_qp_destroy(struct hca_qp *qp);
+
+/* A register of this UAR page has changed. */
+void strict_doorbell(uint32_t page);
+/* The engine looks at the doorbell record. */
+void strict_look(struct hca_qp *qp);
+/* The WQE at sq_ci, n bytes at buf as fetched; why: the device refuses it, else NULL. */
+void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const char *why);
+/* Before the CQE, if there is one, of the WQE at this index. */
+void strict_completed(struct hca_qp *qp, uint16_t index, unsigned blocks, bool cqe);
+/* The responder refused this remote key or address. */
+void strict_remote_access(struct hca_qp *qp, uint16_t index, uint64_t raddr, uint32_t rkey);
+/* A CQ with oi 0 has no room for a CQE; consumed: as its doorbell record says. */
+void strict_cq_full(struct hca_cq *cq, uint32_t consumed);
+
+/* What can still be judged when the process ends; true when something looks
+ * wrong that may be on its way: ask again a little later, with last set. */
+bool strict_finish(bool last);
+/* Writes the counts by kind; the number of errors. */
+unsigned long strict_summary(void);
+
+#endif
