@@ -69,7 +69,7 @@ bandwidth() { # PROGRAM
 		perf "$1" 400 -Q 100 -b $post
 		[[ $1 == ib_atomic_bw ]] || perf "$1" 10 -a $post
 	done
-	[[ $1 == ib_atomic_bw ]] || perf "$1" 10 -a -b -q 4
+	[[ $1 == ib_atomic_bw ]] || perf "$1" 5 -a -b -q 2
 	for ((i = 0; i < ${#sizes[@]}; i += 2)); do
 		perf "$1" 200 "${sizes[@]:i:2}"
 	done
