@@ -144,6 +144,7 @@ int device_open(int flags);
 /* The program closes a file that is ours. Caller holds no lock. */
 void device_closing(dev_t dev, ino_t ino);
 struct hca_ctx *device_find(dev_t dev, ino_t ino);
+struct hca_ctx *device_contexts(void); /* the first of a list */
 int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out);
 int uar_destroy(struct ctl_uar *uar);
 struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page);
@@ -187,6 +188,7 @@ void port_gid(uint8_t gid[16]);
 uint64_t port_guid(void); /* host order */
 uint16_t port_lid(void);  /* 0 on Ethernet */
 bool port_is_ib(void);
+bool port_is_down(void);
 uint32_t port_mtu(void); /* bytes */
 static inline unsigned mtu_code(uint32_t mtu)
 {

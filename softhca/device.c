@@ -66,6 +66,11 @@ fail:
 	return -1;
 }
 
+struct hca_ctx *device_contexts(void)
+{
+	return contexts;
+}
+
 struct hca_ctx *device_find(dev_t dev, ino_t ino)
 {
 	struct hca_ctx *ctx = contexts;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "softhca/faults.h"
 #include "softhca/hca.h"
 #include "softhca/packet.h"
 
@@ -109,20 +110,5 @@ void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int ns
 /* Executes on naturally aligned guest memory; returns the value before. */
 uint64_t atomic_execute(uint8_t *mem, const struct packet *p);
 uint64_t atomic_field_add(uint64_t a, uint64_t b, uint64_t boundary);
-
-/* ---- faults.c ---- */
-
-enum fault_verdict { FAULT_PASS, FAULT_DROP, FAULT_DUP, FAULT_HOLD };
-
-int faults_check(const char *text, char *err, size_t n);
-/* Reads SOFTHCA_FAULTS and PMIX_RANK; 0 or -EINVAL with the reason in err. */
-int faults_start(uint64_t now, char *err, size_t n);
-bool faults_active(void);
-/* What becomes of a packet about to be sent; *until is set for FAULT_HOLD. */
-enum fault_verdict faults_tx(uint32_t qpn, uint64_t now, uint64_t *until);
-bool faults_rx_drop(uint32_t qpn, uint64_t now);
-/* True when WQE n (free-running block index, blocks long) of the QP shall end
- * in the given error instead of being executed. Also starts "drop" clauses. */
-bool faults_wqe(uint32_t qpn, uint64_t n, unsigned blocks, uint8_t *syndrome, uint8_t *vendor);
 
 #endif

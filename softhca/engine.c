@@ -178,6 +178,8 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	}
 	if (best == old)
 		return false;
+	if (faults_active() && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
+		return false;
 	qp->sq_pi = (uint16_t)(qp->sq_ci + best);
 	engine_activate(qp);
 	return true;
@@ -262,6 +264,8 @@ static void timers(void)
 			engine_deadline(rc->rnr_until);
 	}
 	wire_release_held();
+	if (faults_active())
+		faults_timer(now_ns);
 }
 
 static unsigned run_active(void)
@@ -362,7 +366,7 @@ static void *engine_main(void *arg)
 int engine_start(void)
 {
 	sigset_t all, old;
-	char err[160];
+	char err[400];
 	pthread_t t;
 	int ret;
 

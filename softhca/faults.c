@@ -1,381 +1,452 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults on request (SOFTHCA_FAULTS): a strict parser for the schedule, and
- * the questions that the data path asks it. Random decisions come from one
- * seeded generator, so a run that sends the same packets loses the same ones.
+/* The schedule at work: what the data path and the control half ask of it.
  *
- *   schedule := clause { ';' clause }
- *   clause   := [ 'pe' N ':' ] ( setting { ',' setting } | 'drop all'
- *             | 'mute at' TIME | 'qp' ( N | '*' ) 'wqe' N ':' action )
- *   setting  := 'drop=' P | 'dup=' P | 'reorder=' P | 'delay=' TIME | 'seed=' N
- *   action   := 'error' SYNDROME '/' VENDOR | 'drop'
- */
+ * Random decisions of a QP come from a generator of its own, seeded by the
+ * schedule's seed, the rank and the QP's number in the process: the n-th
+ * decision of a QP is the same in each run, whatever the other QPs do. */
+#include "softhca/faults.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "softhca/dp.h"
+#include "softhca/faults_plan.h"
 #include "softhca/options.h"
+#include "softhca/rc.h"
 
-enum { MAX_RULES = 64, REORDER_NS = 200000, ANY_QP = 1 << 24 };
+enum { REORDER_NS = 200000, MAX_QPS = 1 << 14, CQE_BURST = 8 };
 
-struct rule {
-	uint32_t qpn; /* or ANY_QP */
-	uint64_t wqe;
-	bool drop;
-	uint8_t syndrome, vendor;
+/* What is remembered of a QP, by its number; outlives the QP. */
+struct fault_qp {
+	uint64_t draws, picked; /* random numbers drawn; WQE blocks picked up */
+	uint64_t busy_until, complete_at, doorbell_at, wake;
+	uint64_t begun[FAULT_MAX_CLAUSES]; /* when the QP reached the clause's WQE, 0: not yet */
+	int64_t peer; /* its rank, -1 */
+	unsigned may_complete;
+	uint16_t doorbell_pi;
 };
 
-struct schedule {
-	double drop, dup, reorder;
-	uint64_t delay, seed, mute_at; /* mute_at: ns after start, 0 never */
-	bool drop_all, mute;
-	struct rule rules[MAX_RULES];
-	unsigned n_rules;
-};
+bool faults_on;
+struct fault_plan faults_plan;
+static struct fault_plan *const plan = &faults_plan;
+static uint64_t start_ns, seed, nic_busy, picked_all;
+static uint64_t begun[FAULT_MAX_CLAUSES]; /* as in fault_qp, for clauses of the whole process */
+static uint64_t asked[FAULT_OBJECTS];
+static struct fault_qp *by_index[MAX_QPS], *no_qp;
+static uint32_t known[MAX_QPS]; /* indices in by_index */
+static unsigned n_known, last_picked;
 
-static struct schedule plan;
-static bool active;
-static uint64_t rng, mute_time;
-static uint32_t gone[MAX_RULES]; /* QPNs whose packets vanish */
-static unsigned n_gone;
-
-/* ---- parser ---- */
-
-struct parser {
-	const char *start, *at;
-	char *err;
-	size_t err_n;
-	uint32_t pe; /* of this process; rules for others are checked and left out */
-	bool have_pe, mine;
-	struct schedule *out;
-};
-
-static int fail(struct parser *p, const char *what)
+static bool own_rank(uint32_t *rank)
 {
-	if (p->err && p->err_n)
-		snprintf(p->err, p->err_n, "SOFTHCA_FAULTS: %s at character %zu: \"%.24s\"", what,
-			 (size_t)(p->at - p->start) + 1, p->at);
-	return -EINVAL;
-}
-
-static void skip(struct parser *p)
-{
-	while (*p->at == ' ' || *p->at == '\t')
-		p->at++;
-}
-
-static bool symbol(struct parser *p, char c)
-{
-	skip(p);
-	if (*p->at != c)
-		return false;
-	p->at++;
-	return true;
-}
-
-/* A whole word: not the beginning of a longer one. */
-static bool word(struct parser *p, const char *w)
-{
-	size_t n = strlen(w);
-
-	skip(p);
-	if (strncmp(p->at, w, n) || isalnum((unsigned char)p->at[n]) || p->at[n] == '_')
-		return false;
-	p->at += n;
-	return true;
-}
-
-static int number(struct parser *p, uint64_t max, uint64_t *out)
-{
-	unsigned long long v;
+	const char *text = getenv("PMIX_RANK");
 	char *end;
 
-	skip(p);
-	if (!isdigit((unsigned char)*p->at))
-		return fail(p, "expected a number");
-	errno = 0;
-	v = strtoull(p->at, &end, p->at[0] == '0' && p->at[1] == 'x' ? 16 : 10);
-	if (errno || v > max)
-		return fail(p, "number out of range");
-	if (isalnum((unsigned char)*end) || *end == '.')
-		return fail(p, "malformed number");
-	p->at = end;
-	*out = v;
-	return 0;
+	if (!text || !isdigit((unsigned char)*text))
+		return false;
+	*rank = (uint32_t)strtoul(text, &end, 10);
+	return !*end;
 }
 
-static int real(struct parser *p, double *out)
+/* The clause that sets it for the whole process, the last one counts. */
+static uint64_t process_setting(enum fault_setting what, uint64_t unset)
 {
-	char *end;
-
-	skip(p);
-	if (!isdigit((unsigned char)*p->at) && *p->at != '.')
-		return fail(p, "expected a number");
-	*out = strtod(p->at, &end);
-	if (end == p->at)
-		return fail(p, "expected a number");
-	p->at = end;
-	return 0;
+	for (unsigned i = plan->n; i--;)
+		if (plan->clause[i].kind == FAULT_SETTINGS && plan->clause[i].set & 1u << what)
+			return plan->clause[i].value[what];
+	return unset;
 }
-
-static int probability(struct parser *p, double *out)
-{
-	const char *at;
-
-	skip(p);
-	at = p->at;
-	if (real(p, out))
-		return -EINVAL;
-	if (*out > 1 || isalnum((unsigned char)*p->at)) {
-		p->at = at;
-		return fail(p, "expected a probability from 0 to 1");
-	}
-	return 0;
-}
-
-static int duration(struct parser *p, uint64_t *out)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	double v;
-
-	if (real(p, &v))
-		return -EINVAL;
-	for (unsigned i = 0; i < 4; i++) {
-		if (!word(p, units[i].unit))
-			continue;
-		if (v * units[i].ns > 1e15)
-			return fail(p, "time out of range before");
-		*out = (uint64_t)(v * units[i].ns);
-		return 0;
-	}
-	return fail(p, "expected a unit (ns, us, ms, s)");
-}
-
-static int expect(struct parser *p, char c)
-{
-	char what[32];
-
-	if (symbol(p, c))
-		return 0;
-	snprintf(what, sizeof(what), "expected '%c'", c);
-	return fail(p, what);
-}
-
-static int setting(struct parser *p)
-{
-	struct schedule scratch, *s = p->mine ? p->out : &scratch;
-
-	if (word(p, "drop"))
-		return expect(p, '=') ? -EINVAL : probability(p, &s->drop);
-	if (word(p, "dup"))
-		return expect(p, '=') ? -EINVAL : probability(p, &s->dup);
-	if (word(p, "reorder"))
-		return expect(p, '=') ? -EINVAL : probability(p, &s->reorder);
-	if (word(p, "delay"))
-		return expect(p, '=') ? -EINVAL : duration(p, &s->delay);
-	if (word(p, "seed"))
-		return expect(p, '=') ? -EINVAL : number(p, UINT64_MAX, &s->seed);
-	return fail(p, "expected drop, dup, reorder, delay, seed, mute, qp or pe");
-}
-
-static int qp_rule(struct parser *p)
-{
-	struct rule r = { .qpn = ANY_QP };
-	uint64_t v;
-
-	if (!symbol(p, '*')) {
-		if (number(p, 0xffffff, &v))
-			return -EINVAL;
-		r.qpn = (uint32_t)v;
-	}
-	if (!word(p, "wqe"))
-		return fail(p, "expected wqe");
-	if (number(p, UINT64_MAX, &r.wqe) || expect(p, ':'))
-		return -EINVAL;
-	if (word(p, "drop")) {
-		r.drop = true;
-	} else if (word(p, "error")) {
-		if (number(p, 0xff, &v))
-			return -EINVAL;
-		if (!v)
-			return fail(p, "syndrome 0 is success, before");
-		r.syndrome = (uint8_t)v;
-		if (expect(p, '/') || number(p, 0xff, &v))
-			return -EINVAL;
-		r.vendor = (uint8_t)v;
-	} else {
-		return fail(p, "expected error or drop");
-	}
-	if (!p->mine)
-		return 0;
-	if (p->out->n_rules == MAX_RULES)
-		return fail(p, "too many qp clauses");
-	p->out->rules[p->out->n_rules++] = r;
-	return 0;
-}
-
-static int mute(struct parser *p)
-{
-	uint64_t at;
-
-	if (!word(p, "at"))
-		return fail(p, "expected at");
-	if (duration(p, &at))
-		return -EINVAL;
-	if (p->mine) {
-		p->out->mute = true;
-		p->out->mute_at = at;
-	}
-	return 0;
-}
-
-static int clause(struct parser *p)
-{
-	const char *at;
-	uint64_t pe;
-
-	p->mine = true;
-	if (word(p, "pe")) {
-		if (number(p, INT32_MAX, &pe) || expect(p, ':'))
-			return -EINVAL;
-		p->mine = p->have_pe && p->pe == pe;
-	}
-	if (word(p, "qp"))
-		return qp_rule(p);
-	if (word(p, "mute"))
-		return mute(p);
-	skip(p);
-	at = p->at;
-	if (word(p, "drop") && word(p, "all")) {
-		if (p->mine)
-			p->out->drop_all = true;
-		return 0;
-	}
-	p->at = at;
-	do {
-		if (setting(p))
-			return -EINVAL;
-	} while (symbol(p, ','));
-	return 0;
-}
-
-static int parse(struct parser *p, const char *text)
-{
-	p->start = p->at = text;
-	do {
-		skip(p);
-		if (!*p->at) /* nothing, or a ';' at the end */
-			return 0;
-		if (clause(p))
-			return -EINVAL;
-	} while (symbol(p, ';'));
-	skip(p);
-	return *p->at ? fail(p, "expected ';'") : 0;
-}
-
-int faults_check(const char *text, char *err, size_t n)
-{
-	static struct schedule scratch;
-	struct parser p = { .err = err, .err_n = n, .out = &scratch, .have_pe = false };
-
-	if (err && n)
-		err[0] = 0;
-	memset(&scratch, 0, sizeof(scratch));
-	return parse(&p, text);
-}
-
-/* ---- decisions ---- */
 
 int faults_start(uint64_t now, char *err, size_t n)
 {
-	const char *text = hca_options()->faults, *rank = getenv("PMIX_RANK");
-	struct parser p = { .err = err, .err_n = n, .out = &plan };
-	char *end;
+	const char *text = hca_options()->faults;
+	uint32_t rank = 0;
+	bool have_rank = own_rank(&rank);
 
-	memset(&plan, 0, sizeof(plan));
-	active = false;
-	n_gone = 0;
+	faults_on = false;
+	plan->n = 0;
 	if (!text)
 		return 0;
-	if (rank && isdigit((unsigned char)*rank)) {
-		p.pe = (uint32_t)strtoul(rank, &end, 10);
-		p.have_pe = !*end;
-	}
-	plan.seed = 1;
-	if (parse(&p, text))
+	if (faults_parse(text, have_rank ? &rank : NULL, plan, err, n))
 		return -EINVAL;
-	rng = plan.seed * 0x9e3779b97f4a7c15ull + p.pe;
-	mute_time = now + plan.mute_at;
-	active = true;
+	if (!no_qp)
+		no_qp = calloc(1, sizeof(*no_qp));
+	if (!no_qp)
+		return -ENOMEM;
+	seed = process_setting(SET_SEED, 1) * 0x9e3779b97f4a7c15ull + rank;
+	start_ns = now;
+	faults_on = plan->n != 0;
+	engine_deadline(now); /* of link clauses, see faults_link_timer */
 	return 0;
 }
 
-bool faults_active(void)
+void faults_wire_ready(uint32_t slot)
 {
-	return active;
+	uint32_t rank;
+
+	/* A schedule that has nothing for this process may have its rank as a peer. */
+	if (hca_options()->faults && own_rank(&rank))
+		faults_peer_publish(slot, rank);
 }
 
-/* splitmix64, public domain algorithm */
-static double draw(void)
+/* ---- QPs ---- */
+
+static uint32_t index_of(const struct hca_qp *qp)
 {
-	uint64_t z = rng += 0x9e3779b97f4a7c15ull;
+	return (qp->qpn - dp_first_qpn()) % MAX_QPS;
+}
+
+/* Out of memory all such QPs share one state: faults, only less exact. */
+static struct fault_qp *state_of(const struct hca_qp *qp)
+{
+	uint32_t i = index_of(qp);
+	struct fault_qp *f = by_index[i];
+
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return no_qp;
+	f->peer = -1;
+	by_index[i] = f;
+	known[n_known++] = i;
+	return f;
+}
+
+void faults_qp_ready(const struct hca_qp *qp)
+{
+	struct fault_qp *f = state_of(qp);
+	uint64_t draws = f->draws;
+
+	memset(f, 0, sizeof(*f));
+	f->draws = draws;
+	f->peer = -1;
+	if (qp->rc && (qp->rc->dest.kind == WIRE_LOCAL || qp->rc->dest.kind == WIRE_HOST))
+		f->peer = faults_peer_rank(qp->dest_qpn / dp_qpn_count());
+}
+
+static bool selects(const struct fault_clause *c, const struct hca_qp *qp, const struct fault_qp *f)
+{
+	if (c->of_qp && c->qpn != FAULT_ANY_QP && c->qpn != qp->qpn)
+		return false;
+	switch (c->of_peer) {
+	case PEER_RANK:
+		return f->peer == c->rank;
+	case PEER_ADDRESS:
+		return !memcmp(&qp->path.dgid, &c->addr, sizeof(c->addr));
+	case PEER_ANY:
+		break;
+	}
+	return true;
+}
+
+/* When the clause begins, or began; 0: not known yet. */
+static uint64_t begins(unsigned i, const struct fault_qp *f)
+{
+	const struct fault_clause *c = &plan->clause[i];
+
+	if (c->at_wqe)
+		return c->of_qp ? f->begun[i] : begun[i];
+	return start_ns + (c->at_time ? c->at : 0);
+}
+
+static bool in_force(unsigned i, const struct fault_qp *f, uint64_t now)
+{
+	uint64_t from = begins(i, f), lasts = plan->clause[i].lasts;
+
+	return from && now >= from && (!lasts || now - from < lasts);
+}
+
+bool faults_in_force(unsigned clause, uint64_t now)
+{
+	return in_force(clause, no_qp, now);
+}
+
+uint64_t faults_begins(unsigned clause)
+{
+	return begins(clause, no_qp);
+}
+
+/* The last clause that selects the QP now and names the setting. */
+static const struct fault_clause *setting(enum fault_setting what, const struct hca_qp *qp,
+					  const struct fault_qp *f, uint64_t now)
+{
+	for (unsigned i = plan->n; i--;) {
+		const struct fault_clause *c = &plan->clause[i];
+
+		if (c->kind == FAULT_SETTINGS && c->set & 1u << what && selects(c, qp, f) &&
+		    in_force(i, f, now))
+			return c;
+	}
+	return NULL;
+}
+
+static uint64_t value(enum fault_setting what, const struct hca_qp *qp, const struct fault_qp *f,
+		      uint64_t now)
+{
+	const struct fault_clause *c = setting(what, qp, f, now);
+
+	return c ? c->value[what] : 0;
+}
+
+/* ---- chance ---- */
+
+/* splitmix64 (public domain algorithm), of 53 bits. */
+static uint64_t draw(const struct hca_qp *qp, struct fault_qp *f)
+{
+	uint64_t z = seed + (uint64_t)(index_of(qp) + 1) * 0xd1342543de82ef95ull +
+		     ++f->draws * 0x9e3779b97f4a7c15ull;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
-	return (double)(z >> 11) / (double)(1ull << 53);
+	return (z ^ z >> 31) >> 11;
 }
 
-static bool vanished(uint32_t qpn, uint64_t now)
+static bool chance(enum fault_setting what, const struct hca_qp *qp, struct fault_qp *f,
+		   uint64_t now)
 {
-	if (plan.drop_all || (plan.mute && now >= mute_time))
-		return true;
-	for (unsigned i = 0; i < n_gone; i++)
-		if (gone[i] == qpn)
+	uint64_t p = value(what, qp, f, now);
+
+	return p && draw(qp, f) < p;
+}
+
+/* ---- packets ---- */
+
+static bool cut_off(const struct hca_qp *qp, const struct fault_qp *f, uint64_t now)
+{
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct fault_clause *c = &plan->clause[i];
+
+		if ((c->kind == FAULT_MUTE || c->kind == FAULT_LINK) && selects(c, qp, f) &&
+		    in_force(i, f, now))
 			return true;
+	}
 	return false;
 }
 
-enum fault_verdict faults_tx(uint32_t qpn, uint64_t now, uint64_t *until)
+void faults_tx(const struct hca_qp *qp, uint64_t now, struct fault_fate *fate)
 {
-	if (vanished(qpn, now) || (plan.drop > 0 && draw() < plan.drop))
-		return FAULT_DROP;
-	*until = now + plan.delay;
-	if (plan.reorder > 0 && draw() < plan.reorder) {
-		*until += REORDER_NS;
-		return FAULT_HOLD;
+	struct fault_qp *f = state_of(qp);
+	uint64_t delay, depth;
+
+	memset(fate, 0, sizeof(*fate));
+	fate->drop = cut_off(qp, f, now) || chance(SET_DROP, qp, f, now);
+	if (fate->drop)
+		return;
+	fate->corrupt = chance(SET_CORRUPT, qp, f, now);
+	if (fate->corrupt) {
+		fate->bit = (uint32_t)draw(qp, f);
+		return;
 	}
-	if (plan.delay)
-		return FAULT_HOLD;
-	return plan.dup > 0 && draw() < plan.dup ? FAULT_DUP : FAULT_PASS;
+	fate->dup = chance(SET_DUP, qp, f, now);
+	delay = value(SET_DELAY, qp, f, now);
+	depth = value(SET_REORDER_DEPTH, qp, f, now);
+	if (depth)
+		fate->after = (uint32_t)(draw(qp, f) % depth);
+	if (fate->after || chance(SET_REORDER, qp, f, now))
+		delay += REORDER_NS;
+	fate->until = delay ? now + delay : 0;
 }
 
-bool faults_rx_drop(uint32_t qpn, uint64_t now)
+bool faults_rx_drop(const struct hca_qp *qp, uint64_t now)
 {
-	return vanished(qpn, now);
+	return cut_off(qp, state_of(qp), now);
 }
 
-bool faults_wqe(uint32_t qpn, uint64_t n, unsigned blocks, uint8_t *syndrome, uint8_t *vendor)
-{
-	for (unsigned i = 0; i < plan.n_rules; i++) {
-		const struct rule *r = &plan.rules[i];
+/* ---- waiting ---- */
 
-		if ((r->qpn != ANY_QP && r->qpn != qpn) || r->wqe < n || r->wqe >= n + blocks)
+/* The QP is activated at that time. */
+static bool later(struct fault_qp *f, uint64_t when)
+{
+	if (!f->wake || when < f->wake)
+		f->wake = when;
+	engine_deadline(when);
+	return false;
+}
+
+/* What was held back, unless the QP has been reset since. */
+static void believe_doorbell(struct hca_qp *qp, struct fault_qp *f)
+{
+	uint16_t d = (uint16_t)(f->doorbell_pi - qp->sq_ci);
+
+	f->doorbell_at = 0;
+	if (qp->sq && (qp->state == HCA_QPS_RTS || qp->state == HCA_QPS_ERR) &&
+	    d <= 1u << qp->log_sq_size && d > (uint16_t)(qp->sq_pi - qp->sq_ci))
+		qp->sq_pi = f->doorbell_pi;
+}
+
+static void wake(uint32_t index, uint64_t now)
+{
+	struct fault_qp *f = by_index[index];
+	struct hca_qp *qp;
+
+	if (!f->wake)
+		return;
+	if (now < f->wake) {
+		engine_deadline(f->wake);
+		return;
+	}
+	f->wake = 0;
+	qp = engine_find_qp(dp_first_qpn() + index);
+	if (!qp)
+		return;
+	if (f->doorbell_at && now >= f->doorbell_at)
+		believe_doorbell(qp, f);
+	else if (f->doorbell_at)
+		later(f, f->doorbell_at);
+	engine_activate(qp);
+}
+
+void faults_timer(uint64_t now)
+{
+	/* Who had the NIC last comes last. */
+	for (unsigned i = 0; i < n_known; i++)
+		wake(known[(last_picked + 1 + i) % n_known], now);
+	faults_link_timer(now);
+}
+
+/* ---- work requests ---- */
+
+bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi)
+{
+	struct fault_qp *f = state_of(qp);
+	uint64_t delay = value(SET_DOORBELL, qp, f, now);
+
+	if (f->doorbell_at && now >= f->doorbell_at) {
+		f->doorbell_at = 0;
+		return false;
+	}
+	if (!f->doorbell_at) {
+		if (!delay)
+			return false;
+		f->doorbell_at = now + delay;
+		later(f, f->doorbell_at);
+	}
+	f->doorbell_pi = pi;
+	return true;
+}
+
+bool faults_may_pick(const struct hca_qp *qp, uint64_t now)
+{
+	struct fault_qp *f = state_of(qp);
+	uint64_t busy = nic_busy > f->busy_until ? nic_busy : f->busy_until;
+
+	return now >= busy || later(f, busy);
+}
+
+/* The time that a WQE takes, of its QP or of the NIC, as the clause selects. */
+static void charge(const struct fault_clause *c, uint64_t cost, struct fault_qp *f, uint64_t now)
+{
+	uint64_t *busy = c->of_qp || c->of_peer ? &f->busy_until : &nic_busy;
+
+	*busy = (*busy > now ? *busy : now) + cost;
+}
+
+static void take_time(const struct hca_qp *qp, struct fault_qp *f, uint64_t bytes, uint64_t now)
+{
+	const struct fault_clause *c = setting(SET_SLOW, qp, f, now);
+
+	if (c)
+		charge(c, c->value[SET_SLOW], f, now);
+	c = setting(SET_RATE, qp, f, now);
+	if (c)
+		charge(c, (uint64_t)((double)bytes * 1e9 / (double)c->value[SET_RATE]), f, now);
+	for (unsigned i = 0; i < n_known; i++)
+		if (known[i] == index_of(qp))
+			last_picked = i;
+}
+
+/* Clauses that begin with this WQE. */
+static void begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t now)
+{
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct fault_clause *c = &plan->clause[i];
+
+		if (!c->at_wqe)
 			continue;
-		if (!r->drop) {
-			*syndrome = r->syndrome;
-			*vendor = r->vendor;
-			return true;
+		if (c->of_qp && !f->begun[i] && selects(c, qp, f) && c->at < f->picked)
+			f->begun[i] = now;
+		if (!c->of_qp && !begun[i] && c->at < picked_all) {
+			begun[i] = now;
+			engine_deadline(now); /* the link */
 		}
-		if (n_gone < MAX_RULES && !vanished(qpn, 0))
-			gone[n_gone++] = qpn;
+	}
+}
+
+bool faults_wqe(const struct hca_qp *qp, uint64_t now, unsigned blocks, uint64_t bytes,
+		uint8_t *syndrome, uint8_t *vendor)
+{
+	struct fault_qp *f = state_of(qp);
+	uint64_t first = f->picked;
+
+	f->picked += blocks;
+	picked_all += blocks;
+	begin(qp, f, now);
+	take_time(qp, f, bytes, now);
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct fault_clause *c = &plan->clause[i];
+
+		if (c->kind != FAULT_ERROR || c->wqe < first || c->wqe >= f->picked ||
+		    !selects(c, qp, f))
+			continue;
+		*syndrome = c->syndrome;
+		*vendor = c->vendor;
+		return true;
+	}
+	return false;
+}
+
+/* Several at a time, so that a queue is late without being slow. */
+bool faults_may_complete(const struct hca_qp *qp, uint64_t now)
+{
+	struct fault_qp *f = state_of(qp);
+	uint64_t most = value(SET_CQE, qp, f, now);
+
+	if (!most)
+		return true;
+	if (f->may_complete) {
+		f->may_complete--;
+		return true;
+	}
+	if (!f->complete_at)
+		f->complete_at = now + draw(qp, f) % (most + 1);
+	if (now < f->complete_at)
+		return later(f, f->complete_at);
+	f->complete_at = 0;
+	f->may_complete = (unsigned)(draw(qp, f) % CQE_BURST);
+	return true;
+}
+
+/* ---- counters ---- */
+
+uint32_t faults_first_psn(uint32_t psn)
+{
+	return (uint32_t)process_setting(SET_FIRST_PSN, psn);
+}
+
+uint32_t faults_first_wqe(void)
+{
+	return (uint32_t)process_setting(SET_FIRST_WQE, 0);
+}
+
+uint32_t faults_first_cqe(void)
+{
+	return (uint32_t)process_setting(SET_FIRST_CQE, 0);
+}
+
+/* ---- control half ---- */
+
+bool faults_refuse(enum fault_object what)
+{
+	uint64_t n = ++asked[what];
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct fault_clause *c = &plan->clause[i];
+
+		if (c->kind == FAULT_REFUSE && c->object == what &&
+		    (c->after ? n > c->n : n == c->n))
+			return true;
 	}
 	return false;
 }

@@ -141,6 +141,7 @@ struct hca_qp {
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 	uint8_t atomic_mode;
 
+	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
 	uint16_t sq_ci;	    /* next WQE block that the engine executes, modulo 2^16 */
 	uint16_t sq_pi;	    /* blocks known to be posted, modulo 2^16 */
 	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
@@ -191,6 +192,8 @@ void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
+/* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */
+void hca_async_port_event(bool down);
 
 /* ---- counters and debug, any thread ---- */
 

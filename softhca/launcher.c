@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softhca/dp.h"
+#include "softhca/faults.h"
 #include "softhca/options.h"
 
 static const char usage[] =

@@ -3,6 +3,7 @@
  * Numbers (QPN, CQN, ...) are the device's and unique in the process; handles
  * are the kernel driver's and belong to one context. */
 #include "softhca/control.h"
+#include "softhca/faults.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -279,9 +280,22 @@ static int handle_add(struct hca_ctx *ctx, struct ctl_obj *obj)
 	return 0;
 }
 
+/* Does the fault schedule refuse an object of this type? */
+static bool refused(enum obj_type type)
+{
+	static const uint8_t what[] = { /* plus one: other types are never refused */
+		[OBJ_PD] = 1 + FAULT_PD,   [OBJ_MR] = 1 + FAULT_MR,	[OBJ_CQ] = 1 + FAULT_CQ,
+		[OBJ_QP] = 1 + FAULT_QP,   [OBJ_SRQ] = 1 + FAULT_SRQ,	[OBJ_AH] = 1 + FAULT_AH,
+		[OBJ_UMEM] = 1 + FAULT_UMEM, [OBJ_UAR] = 1 + FAULT_UAR,
+	};
+
+	return faults_active() && type < sizeof(what) && what[type] &&
+	       faults_refuse((enum fault_object)(what[type] - 1));
+}
+
 void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 {
-	struct ctl_obj *obj = calloc(1, size);
+	struct ctl_obj *obj = refused(type) ? NULL : calloc(1, size);
 
 	if (!obj)
 		return NULL;

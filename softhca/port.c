@@ -4,11 +4,17 @@
 #include <string.h>
 
 #include "softhca/control.h"
+#include "softhca/faults.h"
 #include "softhca/options.h"
 
 bool port_is_ib(void)
 {
 	return hca_options()->link == HCA_LINK_IB;
+}
+
+bool port_is_down(void)
+{
+	return faults_active() && faults_link_down();
 }
 
 uint32_t port_mtu(void)

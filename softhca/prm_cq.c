@@ -3,6 +3,7 @@
  * bits are taken as set: there is no other way to give memory. */
 #include <errno.h>
 
+#include "softhca/faults.h"
 #include "softhca/prm.h"
 
 /* The ring, at the same place in the create and the modify mailbox. */
@@ -81,6 +82,7 @@ int prm_create_cq(struct prm_cmd *cmd)
 	cq->umem->obj.refs++;
 	cq->dbr_umem->obj.refs++;
 	cq->uar->obj.refs++;
+	cq->cq.pi = faults_active() ? faults_first_cqe() : 0;
 	prm_set(cmd->out, CMD_OBJ_NUM, cq->cq.cqn);
 	cmd->obj = &cq->obj;
 	return 0;

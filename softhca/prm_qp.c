@@ -2,6 +2,7 @@
 /* CREATE_QP. */
 #include <errno.h>
 
+#include "softhca/faults.h"
 #include "softhca/prm.h"
 
 enum { ST_RC = 0 };
@@ -134,6 +135,9 @@ int prm_create_qp(struct prm_cmd *cmd)
 			obj_free(&c->obj);
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	}
+	/* Programs that build WQEs themselves can learn where to begin: QUERY_QP. */
+	c->qp.sq_first = (uint16_t)(faults_active() ? faults_first_wqe() : 0);
+	c->qp.sq_ci = c->qp.sq_pi = c->qp.sq_first;
 	prm_set(cmd->out, CMD_OBJ_NUM, c->qp.qpn);
 	cmd->obj = &c->obj;
 	return 0;

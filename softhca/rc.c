@@ -128,6 +128,11 @@ static void connect_peer(struct hca_qp *qp)
 	rc->rs.dest_qpn = qp->dest_qpn;
 }
 
+static uint32_t first_psn(uint32_t psn)
+{
+	return (faults_active() ? faults_first_psn(psn) : psn) & PSN_MASK;
+}
+
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 {
 	struct hca_rc *rc = qp->rc;
@@ -142,21 +147,24 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	case HCA_QPS_RST:
 		rc_req_reset(qp);
 		rc_resp_reset(&rc->rs, 0);
-		qp->sq_ci = qp->sq_pi = qp->rq_ci = 0;
+		qp->sq_ci = qp->sq_pi = qp->sq_first;
+		qp->rq_ci = 0;
 		qp->fatal = false;
 		break;
 	case HCA_QPS_RTR:
 		if (from != HCA_QPS_RTR)
-			rc_resp_reset(&rc->rs, qp->rq_psn & PSN_MASK);
+			rc_resp_reset(&rc->rs, first_psn(qp->rq_psn));
 		connect_peer(qp);
 		break;
 	case HCA_QPS_RTS:
 		if (from != HCA_QPS_RTS) {
 			rc_req_reset(qp);
-			rc->psn_pick = rc->psn_next = qp->sq_psn & PSN_MASK;
+			rc->psn_pick = rc->psn_next = first_psn(qp->sq_psn);
 			rc->psn_una = rc->psn_max = rc->psn_next;
 		}
 		connect_peer(qp);
+		if (faults_active() && from != HCA_QPS_RTS)
+			faults_qp_ready(qp);
 		engine_activate(qp);
 		break;
 	case HCA_QPS_ERR:

@@ -106,7 +106,6 @@ struct hca_rc {
 	uint32_t since_ackreq;
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;
-	uint64_t wqe_total;	/* blocks picked up, free-running */
 	uint64_t deadline;	/* ack timer, 0: off */
 	uint64_t rnr_until;	/* no sending before, 0: free */
 	uint8_t retries, rnr_retries;

@@ -30,7 +30,6 @@ void rc_req_reset(struct hca_qp *qp)
 	rc->acked_in_window = rc->since_ackreq = 0;
 	rc->lost = false;
 	rc->rd_head = rc->rd_tail = 0;
-	rc->wqe_total = 0;
 	rc->deadline = rc->rnr_until = 0;
 	rc->retries = rc->rnr_retries = 0;
 	rc->stalled_by_error = rc->flushing = rc->implied_nak = false;
@@ -74,14 +73,6 @@ static void pop(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 	rc->head++;
 }
 
-void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
-{
-	qp->state = HCA_QPS_ERR;
-	if (qp->rc->head != qp->rc->tail)
-		pop(qp, syndrome, vendor);
-	rc_to_error(qp);
-}
-
 /* The oldest request is finished when all its packets are acknowledged. */
 static bool head_done(const struct hca_rc *rc, const struct rc_req *r)
 {
@@ -92,6 +83,19 @@ static bool head_done(const struct hca_rc *rc, const struct rc_req *r)
 	if (r->kind == REQ_ATOMIC && !r->done)
 		return false;
 	return psn_diff(rc->psn_una, psn_add(r->psn, r->npkts)) >= 0;
+}
+
+void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
+{
+	struct hca_rc *rc = qp->rc;
+
+	/* Done, and only held back: the error is not theirs. */
+	while (rc->head != rc->tail && head_done(rc, req_at(rc, rc->head)))
+		pop(qp, 0, 0);
+	qp->state = HCA_QPS_ERR;
+	if (rc->head != rc->tail)
+		pop(qp, syndrome, vendor);
+	rc_to_error(qp);
 }
 
 /* Completes what is finished, and the error that waits behind it. */
@@ -107,6 +111,8 @@ void rc_retire(struct hca_qp *qp)
 			return;
 		}
 		if (!head_done(rc, r))
+			return;
+		if (faults_active() && !faults_may_complete(qp, dp_now()))
 			return;
 		pop(qp, 0, 0);
 	}

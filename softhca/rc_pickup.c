@@ -155,7 +155,7 @@ void rc_pick_up(struct hca_qp *qp)
 	if (strict_on)
 		strict_pick_up(qp, buf, len, syndrome ? why : NULL);
 	if (faults_active() &&
-	    faults_wqe(qp->qpn, rc->wqe_total, w.blocks, &r->syndrome, &r->vendor))
+	    faults_wqe(qp, dp_now(), w.blocks, syndrome ? 0 : w.len, &r->syndrome, &r->vendor))
 		goto out;
 	if (syndrome) {
 		if (!strict_on)
@@ -169,7 +169,6 @@ void rc_pick_up(struct hca_qp *qp)
 		r->fence = true;
 out:
 	rc->stalled_by_error = r->syndrome != 0;
-	rc->wqe_total += w.blocks;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + w.blocks);
 	rc->psn_pick = psn_add(rc->psn_pick, r->npkts);
 	rc->tail++;

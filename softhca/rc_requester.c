@@ -215,6 +215,8 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			if (qp->sq_ci == qp->sq_pi || rc->stalled_by_error ||
 			    rc->tail - rc->head == RC_MAX_REQS)
 				break;
+			if (faults_active() && !faults_may_pick(qp, dp_now()))
+				break;
 			rc_pick_up(qp);
 		}
 		r = req_at(rc, rc->cur);

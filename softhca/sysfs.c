@@ -47,6 +47,16 @@ static void lid_text(char *out, size_t n)
 	snprintf(out, n, "0x%x\n", port_lid());
 }
 
+static void state_text(char *out, size_t n)
+{
+	snprintf(out, n, "%s\n", port_is_down() ? "1: DOWN" : "4: ACTIVE");
+}
+
+static void phys_state_text(char *out, size_t n)
+{
+	snprintf(out, n, "%s\n", port_is_down() ? "2: Polling" : "5: LinkUp");
+}
+
 static const struct {
 	const char *name; /* below the device's directory */
 	void (*text)(char *out, size_t n);
@@ -54,6 +64,7 @@ static const struct {
 	{"node_guid", guid_text},	     {"sys_image_guid", guid_text},
 	{"ports/1/gids/0", gid_text},	     {"ports/1/gid_attrs/types/0", gid_type_text},
 	{"ports/1/link_layer", link_layer_text}, {"ports/1/lid", lid_text},
+	{"ports/1/state", state_text},	     {"ports/1/phys_state", phys_state_text},
 };
 
 static int memory_file(const char *text)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes the sysfs tree of the emulated ConnectX-7 to SOFTHCA_SYSFS_DIR, at
 # configure time. sysfs.h names the same device. Files whose content depends on
-# the host or on SOFTHCA_LINK (GID, GUIDs, LID, link layer) hold what a reader
+# the host or on SOFTHCA_LINK (GID, GUIDs, LID, link
+# layer, state) hold what a reader
 # gets that reaches them without the interposers; the others see sysfs.c.
 
 set(pci ${SOFTHCA_SYSFS_DIR}/devices/pci50fc:00/50fc:00:01.0/50fc:01:00.0)

@@ -122,13 +122,13 @@ int um_query_port(struct uverbs_call *call)
 				.gid_tbl_len = 1,
 				.pkey_tbl_len = 1,
 				.lid = port_lid(),
-				.state = 4, /* active */
+				.state = port_is_down() ? 1 : 4, /* down, active */
 				.max_mtu = 5,
 				.active_mtu = (uint8_t)mtu_code(port_mtu()),
 				.max_vl_num = 1,
 				.active_width = 2,  /* 4X */
 				.active_speed = 128, /* NDR */
-				.phys_state = 5,    /* link up */
+				.phys_state = port_is_down() ? 2 : 5, /* polling, link up */
 				.link_layer = port_is_ib() ? 1 : 2,
 				.flags = port_is_ib() ? 0 : 1, /* a GRH is required */
 			},

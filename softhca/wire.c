@@ -28,6 +28,7 @@ int wire_start(void)
 	if (ret)
 		return ret;
 	wire_udp_start();
+	faults_wire_ready(wire_slot());
 	return 0;
 }
 
@@ -89,27 +90,33 @@ void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 	}
 }
 
+/* What the fault schedule makes of a packet. */
+static void send_faulty(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
+			const struct iovec *iov, int niov)
+{
+	struct fault_fate fate;
+
+	faults_tx(qp, dp_now(), &fate);
+	if (fate.drop)
+		STAT_INC(pkts_dropped);
+	else if (fate.corrupt)
+		wire_hold_corrupt(d, p, iov, niov, fate.bit);
+	for (int i = 0; i < (fate.drop || fate.corrupt ? 0 : 1 + fate.dup); i++) {
+		if (fate.until)
+			wire_hold(d, qp->qpn, p, iov, niov, &fate);
+		else
+			wire_send_now(d, qp->qpn, p, iov, niov);
+	}
+	wire_hold_overtaken(qp->qpn);
+}
+
 void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
 		  const struct iovec *iov, int niov)
 {
-	uint64_t until = 0;
-
-	if (faults_active()) {
-		switch (faults_tx(qp->qpn, dp_now(), &until)) {
-		case FAULT_DROP:
-			STAT_INC(pkts_dropped);
-			return;
-		case FAULT_HOLD:
-			wire_hold(d, qp->qpn, p, iov, niov, until);
-			return;
-		case FAULT_DUP:
-			wire_send_now(d, qp->qpn, p, iov, niov);
-			break;
-		case FAULT_PASS:
-			break;
-		}
-	}
-	wire_send_now(d, qp->qpn, p, iov, niov);
+	if (faults_active())
+		send_faulty(qp, d, p, iov, niov);
+	else
+		wire_send_now(d, qp->qpn, p, iov, niov);
 }
 
 void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov)
@@ -143,7 +150,7 @@ void wire_deliver(const struct wire_dest *from, const struct packet *p, const st
 
 	STAT_INC(pkts_rx);
 	if (!qp || !qp->rc || !from_peer(qp, from) ||
-	    (faults_active() && faults_rx_drop(p->dqpn, dp_now()))) {
+	    (faults_active() && faults_rx_drop(qp, dp_now()))) {
 		STAT_INC(pkts_dropped);
 		return;
 	}

@@ -34,14 +34,22 @@ bool wire_port_in_use(void);
 void wire_udp_start(void);
 void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const struct iovec *iov,
 		   int niov);
+/* Sends n bytes of a packet, ICRC included, at once with one bit changed. */
+void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit);
 void wire_udp_flush(void);
 unsigned wire_udp_receive(void);
 
 /* ---- wire_hold.c ---- */
 
-/* Keeps a copy of the packet until its time. */
+/* Keeps a copy of the packet until its time, or until fate->after later packets
+ * of the QP have gone. */
 void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
-	       int niov, uint64_t until);
+	       int niov, const struct fault_fate *fate);
+/* A packet of the QP has gone: counts for those held back. */
+void wire_hold_overtaken(uint32_t sqpn);
+/* Sends the packet with one bit changed behind its ICRC's back. */
+void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
+		       int niov, uint32_t bit);
 
 /* ---- wire.c ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that the fault schedule delays. */
+/* Packets that the fault schedule delays or spoils. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,16 +10,27 @@ struct held { /* bytes without ICRC */
 	struct held *next;
 	uint64_t until;
 	struct wire_dest dest;
-	uint32_t sqpn;
+	uint32_t sqpn, after;
+	bool fresh;
 	size_t len;
 	uint8_t bytes[];
 };
 
-static struct held *list;
+static struct held *list, *spent; /* spent: sent, bytes still in use */
 
-/* Keeps a copy until its time; in order of time, equal times in order sent. */
+/* The packet's bytes with room for the ICRC. */
+static size_t to_bytes(struct packet *p, const struct iovec *iov, int niov, uint8_t *bytes)
+{
+	size_t n = packet_encode(p, bytes);
+
+	n += guest_gather(bytes + n, iov, niov);
+	memset(bytes + n, 0, (size_t)p->pad + PKT_ICRC_LEN);
+	return n + p->pad + PKT_ICRC_LEN;
+}
+
+/* In order of time, equal times in order sent. */
 void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
-	       int niov, uint64_t until)
+	       int niov, const struct fault_fate *fate)
 {
 	struct held **at = &list, *h = malloc(sizeof(*h) + PKT_MAX);
 
@@ -27,39 +38,81 @@ void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const
 		return; /* lost, as on a wire */
 	h->dest = *d;
 	h->sqpn = sqpn;
-	h->until = until;
-	h->len = packet_encode(p, h->bytes);
-	h->len += guest_gather(h->bytes + h->len, iov, niov);
-	memset(h->bytes + h->len, 0, (size_t)p->pad + PKT_ICRC_LEN);
-	h->len += (size_t)p->pad + PKT_ICRC_LEN;
-	while (*at && (*at)->until <= until)
+	h->until = fate->until;
+	h->after = fate->after;
+	h->fresh = true;
+	h->len = to_bytes(p, iov, niov, h->bytes);
+	while (*at && (*at)->until <= h->until)
 		at = &(*at)->next;
 	h->next = *at;
 	*at = h;
-	engine_deadline(until);
+	engine_deadline(h->until);
+}
+
+/* The bytes have to stay until they are flushed or drained. */
+static void release(struct held **at)
+{
+	struct held *h = *at;
+	struct packet p;
+	struct iovec iov;
+	int off = packet_decode(h->bytes, h->len, &p);
+
+	*at = h->next;
+	if (off >= 0) {
+		iov.iov_base = h->bytes + off;
+		iov.iov_len = p.len;
+		wire_send_now(&h->dest, h->sqpn, &p, &iov, p.len ? 1 : 0);
+	}
+	h->next = spent;
+	spent = h;
+}
+
+/* Called in the middle of a QP's turn: nothing may be delivered from here. */
+void wire_hold_overtaken(uint32_t sqpn)
+{
+	struct held **at = &list;
+
+	while (*at) {
+		struct held *h = *at;
+
+		/* The packet that has just been put there overtook none. */
+		if (h->sqpn == sqpn && h->after && !h->fresh && --h->after == 0) {
+			release(at);
+			engine_deadline(dp_now());
+			continue;
+		}
+		h->fresh = false;
+		at = &h->next;
+	}
 }
 
 void wire_release_held(void)
 {
 	uint64_t now = dp_now();
 
-	while (list && list->until <= now) {
-		struct held *h = list;
-		struct packet p;
-		struct iovec iov;
-		int off = packet_decode(h->bytes, h->len, &p);
+	while (list && list->until <= now)
+		release(&list);
+	if (spent) {
+		wire_flush();
+		wire_drain_local();
+	}
+	while (spent) {
+		struct held *h = spent;
 
-		list = h->next;
-		if (off >= 0) {
-			iov.iov_base = h->bytes + off;
-			iov.iov_len = p.len;
-			wire_send_now(&h->dest, h->sqpn, &p, &iov, p.len ? 1 : 0);
-			/* The bytes go away now. */
-			wire_flush();
-			wire_drain_local();
-		}
+		spent = h->next;
 		free(h);
 	}
 	if (list)
 		engine_deadline(list->until);
+}
+
+/* By a socket in any case: there it meets the check that it is made for. */
+void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
+		       int niov, uint32_t bit)
+{
+	uint8_t bytes[PKT_MAX];
+	size_t n = to_bytes(p, iov, niov, bytes);
+
+	if (d->kind != WIRE_NONE)
+		wire_udp_corrupt(d->kind, d->addr, bytes, n, bit);
 }

@@ -125,6 +125,24 @@ void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const str
 	m->msg_iovlen = 1;
 }
 
+void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit)
+{
+	const struct wire_sock *s = kind == WIRE_REMOTE ? &wire_port : &wire_host;
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(ROCE_PORT),
+				 .sin_addr.s_addr = to };
+
+	append_icrc(s, to, bytes, n - PKT_ICRC_LEN);
+	bit %= (uint32_t)n * 8;
+	/* Byte 4 changes on its way (congestion marks); the ICRC leaves it out. */
+	if (bit / 8 == 4)
+		bit += 8;
+	bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	STAT_INC(pkts_tx);
+	if (sendto(s->fd, bytes, n, 0, (struct sockaddr *)&a, sizeof(a)) < 0)
+		STAT_INC(pkts_dropped);
+}
+
 /* ---- receiving ---- */
 
 static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool id_known)
@@ -173,13 +191,18 @@ static void handle(enum source source, const struct packet_addr *a, uint8_t *buf
 		buf += FORWARD_LEN;
 		n -= FORWARD_LEN;
 	}
-	off = packet_decode(buf, n, &p);
-	if (off < 0) {
+	if (n < PKT_BTH_LEN + PKT_ICRC_LEN) {
 		STAT_INC(pkts_dropped);
 		return;
 	}
+	/* First of all: no field of a damaged packet is believed. */
 	if (!icrc_good(a, buf, n, source != FROM_PORT)) {
 		STAT_INC(icrc_errors);
+		return;
+	}
+	off = packet_decode(buf, n, &p);
+	if (off < 0) {
+		STAT_INC(pkts_dropped);
 		return;
 	}
 	if (p.dqpn >> SLOT_SHIFT != wire_slot()) {

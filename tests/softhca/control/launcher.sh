@@ -40,6 +40,8 @@ check "it is named" grep -q 'SOFTHCA_LINK=token-ring' <("$softhca" --link=token-
 check "a bad schedule is refused" status 2 "$softhca" --faults=drop=2 true
 check "once" test "$(SOFTHCA_FAULTS='drop all; mut at 1s' "$softhca" ibv_devinfo 2>&1 | wc -l)" = 1
 check "a clause for another process too" status 2 "$softhca" --faults='pe 3: drop' true
+check "its place and what it may be are named" grep -q 'at character 14: "tomorrow"' \
+	<("$softhca" --faults='link down at tomorrow' true 2>&1)
 check "a good schedule is not" status 0 "$softhca" --faults='pe 3: drop all; drop=1e-3' true
 
 # A program linked with a sanitizer: its runtime comes first.

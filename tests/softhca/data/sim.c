@@ -19,7 +19,7 @@ static struct hca_mr mrs[MAX_MR];
 static unsigned n_mr;
 static uint8_t *uar;
 static unsigned n_qp;
-static unsigned async_events;
+static unsigned async_events, port_events[2];
 
 /* ---- what the control half provides ---- */
 
@@ -80,6 +80,11 @@ void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 	(void)qp;
 	(void)type;
 	__atomic_add_fetch(&async_events, 1, __ATOMIC_RELAXED);
+}
+
+void hca_async_port_event(bool down)
+{
+	__atomic_add_fetch(&port_events[down], 1, __ATOMIC_RELAXED);
 }
 
 /* ---- objects ---- */
@@ -493,4 +498,9 @@ bool sim_wait_counter(struct sim_qp *q, uint16_t counter, struct sim_cqe *c, uns
 unsigned sim_async_events(void)
 {
 	return __atomic_load_n(&async_events, __ATOMIC_RELAXED);
+}
+
+unsigned sim_port_events(bool down)
+{
+	return __atomic_load_n(&port_events[down], __ATOMIC_RELAXED);
 }

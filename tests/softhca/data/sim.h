@@ -67,5 +67,6 @@ bool sim_poll_recv(struct sim_qp *q, struct sim_cqe *c, unsigned ms);
 bool sim_wait_counter(struct sim_qp *q, uint16_t counter, struct sim_cqe *c, unsigned ms);
 uint64_t sim_now(void);
 unsigned sim_async_events(void);
+unsigned sim_port_events(bool down);
 
 #endif
