@@ -135,6 +135,8 @@ enum prm_opcode {
 #define CQC_LOG_CQ_SIZE		0x0c, 24, 5
 #define CQC_UAR_PAGE		0x0c, 0, 24
 #define CQC_C_EQN		0x14, 0, 8
+#define CQC_LAST_NOTIFIED	0x20, 0, 24
+#define CQC_LAST_SOLICITED	0x24, 0, 24
 #define CQC_CONSUMER_COUNTER	0x28, 0, 24
 #define CQC_PRODUCER_COUNTER	0x2c, 0, 24
 #define CQC_DBR_ADDR		0x38u /* be64 */

@@ -129,6 +129,17 @@ int prm_modify_cq(struct prm_cmd *cmd)
 	return 0;
 }
 
+enum { ST_SOLICITED_ARMED = 6, ST_ARMED = 9, ST_FIRED = 10 }; /* PRM, "CQ Context", st */
+
+static uint32_t cq_state(const struct hca_cq *cq)
+{
+	uint32_t word = cq->dbrec ? guest_dbrec(cq->dbrec + 1) : 0;
+
+	if (!cq->channel || word == cq->armed_word)
+		return ST_FIRED;
+	return word >> 24 & 1 ? ST_SOLICITED_ARMED : ST_ARMED;
+}
+
 int prm_query_cq(struct prm_cmd *cmd)
 {
 	struct ctl_cq *cq = (struct ctl_cq *)cmd->obj;
@@ -139,6 +150,9 @@ int prm_query_cq(struct prm_cmd *cmd)
 	prm_set(cqc, CQC_CQE_SZ, cq->cq.cqe_size == 128);
 	prm_set(cqc, CQC_CC, cq->cq.collapsed);
 	prm_set(cqc, CQC_OI, cq->cq.overrun_ignore);
+	prm_set(cqc, CQC_ST, cq_state(&cq->cq));
+	prm_set(cqc, CQC_LAST_NOTIFIED, cq->cq.last_notified_pi & 0xffffff);
+	prm_set(cqc, CQC_LAST_SOLICITED, cq->cq.solicited_pi & 0xffffff);
 	if (cq->dbr_umem)
 		prm_set(cqc, CQC_DBR_UMEM_ID, cq->dbr_umem->umem.id);
 	prm_set(cqc, CQC_LOG_CQ_SIZE, cq->cq.log_size);

@@ -264,6 +264,88 @@ static void test_query_cq(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+static int resize(struct dq *q, unsigned log_size, uint64_t offset)
+{
+	uint8_t in[MBOX] = {0}, out[16] = {0};
+	int rc;
+
+	put_bits(in, 0, 16, 0x403);
+	put_bits(in, 0x30, 16, 1); /* op_mod: resize */
+	put_bits(in, 0x48, 24, q->cqn);
+	put_bits(in, 0x60, 32, 1); /* log size */
+	put_bits(in, CQC + 0x63, 5, log_size);
+	put_bits(in, 0x280, 64, offset);
+	put_bits(in, 0x2c0, 32, q->umem->umem_id);
+	put_bits(in, 0x2e0, 1, 1);
+	rc = mlx5dv_devx_obj_modify(q->cq, in, sizeof(in), out, sizeof(out));
+	assert_true((rc == EREMOTEIO) == (out[0] != 0));
+	return rc ? out[0] : 0;
+}
+
+/* The old ring ends in a RESIZE_CQ entry, the next completion is in the new one. */
+static void test_modify_cq(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct mlx5_cqe64 *old, *new;
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0}, wqe[64] = {0};
+	uint32_t *ci;
+	struct dq q;
+
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	dq_connect(&q, q.qpn);
+	ci = (uint32_t *)(void *)(q.mem + DQ_CQ_DBR);
+	old = (struct mlx5_cqe64 *)(void *)(q.mem + DQ_CQ);
+	new = (struct mlx5_cqe64 *)(void *)(q.mem + DQ_CQ + 2048);
+	*ci = htobe32(0);
+	assert_int_equal(resize(&q, 31, DQ_CQ), 3);
+	assert_int_equal(resize(&q, 3, DQ_SIZE), 3);
+	assert_int_equal(resize(&q, 3, DQ_CQ + 2048), 0);
+	assert_int_equal(mlx5dv_get_cqe_opcode(&old[0]), MLX5_CQE_RESIZE_CQ);
+	*ci = htobe32(1);
+	/* A NOP whose completion is asked for. */
+	put_bits(wqe, 0x20, 24, q.qpn);
+	put_bits(wqe, 0x3a, 6, 1);
+	wqe[11] = 8;
+	dq_post(&q, 0, wqe);
+	/* Acquire: pairs with the device's store of the entry's last word. */
+	for (int i = 0; i < 2000 && __atomic_load_n(&new[1].op_own, __ATOMIC_ACQUIRE) >> 4; i++)
+		usleep(1000);
+	assert_int_equal(mlx5dv_get_cqe_opcode(&new[1]), MLX5_CQE_REQ);
+	put_bits(in, 0, 16, 0x402);
+	put_bits(in, 0x48, 24, q.cqn);
+	assert_int_equal(mlx5dv_devx_obj_query(q.cq, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, CQC + 0x63, 5), 3);
+	assert_int_equal(get_bits(out, CQC + 0x148, 24), 1); /* consumer */
+	assert_int_equal(get_bits(out, CQC + 0x168, 24), 2); /* producer */
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+/* RTS2RTS takes what its mask names, and nothing else. */
+static void test_rts2rts(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
+	struct dq q;
+
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	dq_connect(&q, q.qpn);
+	put_bits(in, 0, 16, 0x505);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, 0x80, 32, 1 << 1 | 1 << 6); /* opt_param_mask: rre, rnr_timeout */
+	put_bits(in, QPC + 0x4a3, 5, 20);
+	assert_int_equal(dq_modify(&q, in), 0);
+	put_bits(in, 0, 16, 0x50b);
+	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, QPC, 4), 3);
+	assert_int_equal(get_bits(out, QPC + 0x490, 3), 3); /* rre gone; rwe, rae kept */
+	assert_int_equal(get_bits(out, QPC + 0x4a3, 5), 20);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
 static void test_umem_dmabuf(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -304,7 +386,8 @@ int main(void)
 		cmocka_unit_test(test_uar_pages),    cmocka_unit_test(test_query_qp),
 		cmocka_unit_test(test_query_cq),     cmocka_unit_test(test_umem_dmabuf),
 		cmocka_unit_test(test_data_ring),    cmocka_unit_test(test_data_one_entry),
-		cmocka_unit_test(test_data_collapsed),
+		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),
+		cmocka_unit_test(test_rts2rts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

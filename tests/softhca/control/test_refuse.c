@@ -112,6 +112,7 @@ static void test_transitions(void **state)
 	assert_int_equal(modify_op(&q, 0x502), 0);
 	assert_int_equal(modify_op(&q, 0x502), 0x10010);
 	assert_int_equal(modify_op(&q, 0x50e), 0);
+	assert_int_equal(modify_op(&q, 0x506), 0x10010); /* a send queue error is not modelled */
 	dq_rtr_mailbox(&q, in, 5);
 	put_bits(in, QPC + 0x40, 3, 0); /* MTU */
 	assert_int_equal(dq_modify(&q, in), 0x10003);
