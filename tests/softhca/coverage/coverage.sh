@@ -35,10 +35,9 @@ version=$(basename "$(readlink -f "$mlx5")" | sed -n 's/libmlx5\.so\.1\.[0-9]*\.
 exported() { # file
 	nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u
 }
-# Does a program call a function of these libraries?
-imports() { # file name
-	nm -D --undefined-only "$1" | awk -v n="$2" '{ sub(/@.*/, "", $2); if ($2 == n) f = 1 }
-		END { exit !f }'
+# What a program calls of other libraries, as "PROGRAM-NAME FUNCTION" lines.
+imports() { # file program-name
+	nm -D --undefined-only "$1" | awk -v p="$2" '{ sub(/@.*/, "", $2); print p, $2 }'
 }
 
 "$softhca" "$program" >"$dir/rows" 2>"$dir/err" || {
@@ -59,32 +58,35 @@ for l in libibverbs libmlx5; do
 	comm -12 "$dir/exported" "$dir/names" >"$dir/$l"
 done
 
-# Proofs: the test exists, and its program calls the function.
-(cd "$build" && ctest -N 2>/dev/null) | sed -n 's/^ *Test *#[0-9]*: //p' | sort >"$dir/tests"
+# Proofs: the test exists and calls the function. A command it has to issue: by its opcode, or, to
+# destroy, by the call that stands for it.
+declare -A exists calls source
+while read -r test; do
+	exists[$test]=1
+done < <(cd "$build" && ctest -N 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p')
+while read -r who what; do
+	calls["$who $what"]=1
+done < <(
+	imports "$mlx5" libmlx5
+	for pair in "$@"; do imports "${pair#*=}" "${pair%%=*}"; done
+)
+for pair in "$@"; do
+	source[${pair%%=*}]=$(<"$sources/test_${pair##*softhca_}.c")$(<"$sources/common.c")
+done
 while IFS=$'\t' read -r table name result proof; do
 	case $result in wrong* | unproved* | *'?'*) complain "$name: $result" ;; esac
 	case $proof in
-	softhca.*) grep -qxF "$proof" "$dir/tests" || complain "$name: no test $proof" ;;&
-	softhca.coverage) ;;
-	softhca.*) # a command: by its opcode, or by the call that stands for it
-		code=${name%% *}
-		[[ $name != *DESTROY* ]] || code=devx_obj_destroy
-		[ "$table" != command ] || grep -q "$code" "$sources/test_${proof#softhca.}.c" "$sources/common.c" ||
-			complain "$name: $proof does not issue it"
-		;;
-	'for other providers')
-		! imports "$mlx5" "$name" || complain "$name: libmlx5 calls it"
-		continue
-		;;
-	*) continue ;;
+	softhca.*) [ -n "${exists[$proof]-}" ] || complain "$name: no test $proof" ;;
+	'for other providers') [ -z "${calls["libmlx5 $name"]-}" ] || complain "$name: libmlx5 calls it" ;;
 	esac
-	[ "$proof" != softhca.coverage ] && [[ $table == lib* ]] || continue
-	for pair in "$@"; do
-		[ "${pair%%=*}" = "$proof" ] || continue
-		imports "${pair#*=}" "$name" || complain "$name: $proof does not call it"
-		continue 2
-	done
-	complain "$name: the program of $proof is not known"
+	[[ $proof == softhca.* && $proof != softhca.coverage ]] || continue
+	what=${name%% *}
+	[[ $what$name != 0x*DESTROY* ]] || what=devx_obj_destroy
+	if [ "$table" = command ]; then
+		[[ ${source[$proof]-} == *"$what"* ]] || complain "$name: $proof does not issue it"
+	else
+		[ -n "${calls["$proof $name"]-}" ] || complain "$name: $proof does not call it"
+	fi
 done <"$dir/rows"
 
 table() { # name heading
