@@ -60,6 +60,8 @@ struct ctl_umem {
 struct ctl_uar {
 	struct ctl_obj obj;
 	uint32_t page;
+	uint32_t qps;	 /* that ring here */
+	bool dbr_less;	 /* its one QP has no doorbell record for sending */
 };
 
 struct ctl_ah {
@@ -93,6 +95,7 @@ struct ctl_qp {
 	struct ctl_umem *umem, *dbr_umem;
 	struct ctl_uar *uar;
 	uint64_t dbr_offset;
+	bool dbr_less; /* no doorbell record for sending */
 	uint32_t live_index; /* position in the sweep's list */
 	struct ib_uverbs_qp_cap cap;
 	uint32_t async_events;
@@ -148,6 +151,13 @@ struct hca_ctx *device_contexts(void); /* the first of a list */
 int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out);
 int uar_destroy(struct ctl_uar *uar);
 struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page);
+/* Without a doorbell record the registers are all that tells what was posted, and QPs that share
+ * them overwrite each other's values: such a QP has its page to itself. */
+bool uar_admits(const struct ctl_uar *uar, bool dbr_less);
+void uar_qp_added(struct ctl_uar *uar, bool dbr_less);
+void uar_qp_removed(struct ctl_uar *uar);
+/* Forgets the doorbells of a page. */
+void uar_clear(struct ctl_uar *uar);
 
 /* ---- handles and numbers (objects.c) ---- */
 

@@ -171,8 +171,9 @@ int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
 		return ENOMEM;
 	/* A number that comes back must not show its last owner's doorbells. */
 	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, HCA_UAR_PAGE);
-	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, at) ==
-	    MAP_FAILED) {
+	/* Written by uar_clear only. */
+	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 at) == MAP_FAILED) {
 		obj_free(&uar->obj);
 		return ENOMEM;
 	}
@@ -193,6 +194,35 @@ int uar_destroy(struct ctl_uar *uar)
 		hca_debug(1, "UAR page %u stays mapped", uar->page);
 	uar_taken[uar->page] = false;
 	return 0;
+}
+
+bool uar_admits(const struct ctl_uar *uar, bool dbr_less)
+{
+	return !uar->dbr_less && !(dbr_less && uar->qps);
+}
+
+void uar_qp_added(struct ctl_uar *uar, bool dbr_less)
+{
+	uar->qps++;
+	uar->dbr_less = dbr_less;
+	if (dbr_less)
+		uar_clear(uar);
+}
+
+void uar_qp_removed(struct ctl_uar *uar)
+{
+	uar->qps--;
+	uar->dbr_less = false;
+}
+
+/* A QP that starts again may write the very value that lies there: the engine would see no change. */
+void uar_clear(struct ctl_uar *uar)
+{
+	uint8_t *page = uar_base + (size_t)uar->page * HCA_UAR_PAGE;
+
+	/* Relaxed: there is nothing to order, and the QP is not ready to send. */
+	for (size_t i = 0; i < HCA_UAR_PAGE; i += 8)
+		__atomic_store_n((uint64_t *)(void *)(page + i), 0, __ATOMIC_RELAXED);
 }
 
 struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page)

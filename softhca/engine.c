@@ -222,6 +222,25 @@ static unsigned poll_uars(void)
 	return n;
 }
 
+/* A QP without a doorbell record has its page to itself: what lies there is its own. */
+static bool look_at_page(struct hca_qp *qp)
+{
+	const uint8_t *page = hca_uar_page(qp->uar_page);
+	bool found = false;
+
+	for (unsigned r = 0; page && r < UAR_REGS; r++) {
+		uint64_t v = guest_uar(page + uar_reg[r]);
+		uint8_t b[8];
+		uint16_t hint;
+
+		memcpy(b, &v, 8);
+		hint = (uint16_t)(get_be32(b) >> 8);
+		if (get_be32(b + 4) >> 8 == qp->qpn)
+			found |= look_at(qp, &hint);
+	}
+	return found;
+}
+
 static unsigned sweep(void)
 {
 	unsigned n = 0;
@@ -232,7 +251,7 @@ static unsigned sweep(void)
 		if (sweep_at >= n_live)
 			sweep_at = 0;
 		qp = live[sweep_at++];
-		if (look_at(qp, NULL)) {
+		if (qp->dbrec ? look_at(qp, NULL) : look_at_page(qp)) {
 			STAT_INC(doorbells_sweep);
 			n++;
 		}

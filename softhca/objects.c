@@ -351,6 +351,8 @@ static void qp_release(struct ctl_qp *qp)
 	qp_unnumber(qp);
 	PUT(qp->umem);
 	PUT(qp->dbr_umem);
+	if (qp->uar)
+		uar_qp_removed(qp->uar);
 	PUT(qp->uar);
 	PUT(qp->pd);
 	if (qp->qp.scq)

@@ -74,6 +74,7 @@ enum prm_syndrome {
 	SYN_CQE_COMPRESSION,
 	SYN_SELECT,
 	SYN_CQ_FULL,
+	SYN_DBR_LESS,
 };
 
 /* Fills out and returns EREMOTEIO. */

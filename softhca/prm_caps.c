@@ -5,7 +5,7 @@
 
 #include "softhca/prm.h"
 
-enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4 };
+enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
 
 #define CAP_AT 0x10u /* in the output mailbox */
 
@@ -16,7 +16,7 @@ struct cap {
 
 /* General device capabilities, 0x100 bytes. */
 static const struct cap general[] = {
-	{0x04, 31, 1, 1},   /* hca_cap_2: that page can be read; it is all zero */
+	{0x04, 31, 1, 1},   /* hca_cap_2 */
 	{0x10, 24, 8, 15},  /* log_max_srq_sz */
 	{0x10, 16, 8, HCA_LOG_MAX_WQEBB}, /* log_max_qp_sz */
 	{0x10, 0, 5, 18},   /* log_max_qp */
@@ -66,6 +66,12 @@ static const struct cap roce[] = {
 	{0x1c, 0, 16, 1},	/* roce_address_table_size */
 };
 
+/* The second page of general capabilities. */
+static const struct cap general_2[] = {
+	{0x5c, 30, 1, 1},  /* send_dbr_mode_no_dbr_ext */
+	{0x5c, 24, 5, 11}, /* log_max_send_dbr_less_qp_sq: as many as there are UAR pages */
+};
+
 static void fill(struct prm_cmd *cmd, const struct cap *caps, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -95,6 +101,9 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 		break;
 	case CAP_ATOMIC:
 		fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
+		break;
+	case CAP_GENERAL_2:
+		fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
 		break;
 	case CAP_ROCE:
 		if (!port_is_ib())

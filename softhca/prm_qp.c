@@ -6,6 +6,7 @@
 #include "softhca/prm.h"
 
 enum { ST_RC = 0 };
+enum { NO_DBR_EXT = 1 }; /* send_dbr_mode; 2 is for doorbells that the device itself rings */
 enum { RQ_REGULAR = 0, RQ_SRQ = 1, RQ_ZERO_SIZE = 3 };
 
 static int qp_rings(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
@@ -47,10 +48,16 @@ static int qp_rings(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 static int qp_dbrec(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 {
 	uint64_t dbr = get_be64(qpc + QPC_DBR_ADDR);
+	uint32_t mode = prm_get(qpc, QPC_SEND_DBR_MODE);
 
-	/* QPs without a doorbell record are a capability that is not advertised. */
-	if (prm_get(qpc, QPC_SEND_DBR_MODE))
+	c->dbr_less = mode == NO_DBR_EXT;
+	/* A receive ring is counted in the record. */
+	if (mode > NO_DBR_EXT || (c->dbr_less && c->qp.rq))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_MODE);
+	if (!uar_admits(c->uar, c->dbr_less))
+		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_DBR_LESS);
+	if (c->dbr_less)
+		return 0;
 	c->dbr_umem = umem_find(cmd->ctx, prm_get(qpc, QPC_DBR_UMEM_ID));
 	if (!c->dbr_umem)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);

@@ -212,6 +212,7 @@ static void query_rings(uint8_t *qpc, const struct ctl_qp *c)
 	prm_set(qpc, QPC_SW_SQ_COUNTER, qp->sq_pi);
 	prm_set(qpc, QPC_HW_RQ_COUNTER, qp->rq_ci);
 	put_be64(qpc + QPC_DBR_ADDR, c->dbr_offset);
+	prm_set(qpc, QPC_SEND_DBR_MODE, c->dbr_less);
 	prm_set(qpc, QPC_DBR_UMEM_VALID, c->dbr_umem != NULL);
 	if (c->dbr_umem)
 		prm_set(qpc, QPC_DBR_UMEM_ID, c->dbr_umem->umem.id);

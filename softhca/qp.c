@@ -20,8 +20,10 @@ int qp_activate(struct ctl_qp *qp)
 		qp->umem->obj.refs++;
 	if (qp->dbr_umem)
 		qp->dbr_umem->obj.refs++;
-	if (qp->uar)
+	if (qp->uar) {
 		qp->uar->obj.refs++;
+		uar_qp_added(qp->uar, qp->dbr_less);
+	}
 	if (qp->qp.scq)
 		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs++;
 	if (qp->qp.rcq)
@@ -37,5 +39,7 @@ void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to)
 	enum hca_qp_state from = qp->qp.state;
 
 	qp->qp.state = to;
+	if (to == HCA_QPS_RST && qp->dbr_less)
+		uar_clear(qp->uar);
 	dp_qp_modified(&qp->qp, from);
 }

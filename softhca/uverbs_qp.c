@@ -73,7 +73,7 @@ static int objects_fill(struct uverbs_call *call, struct ctl_qp *qp,
 	}
 	if (cmd->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) {
 		qp->uar = uar_find(call->ctx, cmd->bfreg_index);
-		if (!qp->uar)
+		if (!qp->uar || !uar_admits(qp->uar, false))
 			return EINVAL;
 		qp->qp.uar_page = qp->uar->page;
 	}
