@@ -13,6 +13,7 @@
 
 #include "softhca/dp.h"
 #include "softhca/faults_plan.h"
+#include "softhca/log.h"
 #include "softhca/options.h"
 #include "softhca/rc.h"
 
@@ -31,12 +32,12 @@ struct fault_qp {
 bool faults_on;
 struct fault_plan faults_plan;
 static struct fault_plan *const plan = &faults_plan;
-static uint64_t start_ns, seed, nic_busy, picked_all;
+static uint64_t start_ns, seed, nic_busy, picked_all, last_picked;
 static uint64_t begun[FAULT_MAX_CLAUSES]; /* as in fault_qp, for clauses of the whole process */
 static uint64_t asked[FAULT_OBJECTS];
 static struct fault_qp *by_index[MAX_QPS], *no_qp;
 static uint32_t known[MAX_QPS]; /* indices in by_index */
-static unsigned n_known, last_picked;
+static unsigned n_known;
 
 static bool own_rank(uint32_t *rank)
 {
@@ -64,17 +65,31 @@ int faults_start(uint64_t now, char *err, size_t n)
 	uint32_t rank = 0;
 	bool have_rank = own_rank(&rank);
 
+	return text ? faults_start_with(text, have_rank ? &rank : NULL, now, err, n) : 0;
+}
+
+static void forget(void)
+{
+	while (n_known) {
+		free(by_index[known[--n_known]]);
+		by_index[known[n_known]] = NULL;
+	}
+	memset(begun, 0, sizeof(begun));
+	memset(asked, 0, sizeof(asked));
+	nic_busy = picked_all = last_picked = 0;
 	faults_on = false;
-	plan->n = 0;
-	if (!text)
-		return 0;
-	if (faults_parse(text, have_rank ? &rank : NULL, plan, err, n))
+}
+
+int faults_start_with(const char *text, const uint32_t *rank, uint64_t now, char *err, size_t n)
+{
+	forget();
+	if (faults_parse(text, rank, plan, err, n))
 		return -EINVAL;
 	if (!no_qp)
 		no_qp = calloc(1, sizeof(*no_qp));
 	if (!no_qp)
 		return -ENOMEM;
-	seed = process_setting(SET_SEED, 1) * 0x9e3779b97f4a7c15ull + rank;
+	seed = process_setting(SET_SEED, 1) * 0x9e3779b97f4a7c15ull + (rank ? *rank : 0);
 	start_ns = now;
 	faults_on = plan->n != 0;
 	engine_deadline(now); /* of link clauses, see faults_link_timer */
@@ -362,15 +377,17 @@ static void begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t now)
 {
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct fault_clause *c = &plan->clause[i];
+		uint64_t *at;
 
 		if (!c->at_wqe)
 			continue;
-		if (c->of_qp && !f->begun[i] && selects(c, qp, f) && c->at < f->picked)
-			f->begun[i] = now;
-		if (!c->of_qp && !begun[i] && c->at < picked_all) {
-			begun[i] = now;
-			engine_deadline(now); /* the link */
-		}
+		at = c->of_qp ? &f->begun[i] : &begun[i];
+		if (*at || !selects(c, qp, f) || c->at >= (c->of_qp ? f->picked : picked_all))
+			continue;
+		*at = now;
+		engine_deadline(now); /* the link */
+		hca_debug(1, "faults: clause %u begins with WQE %llu of QP 0x%x", i + 1,
+			  (unsigned long long)f->picked - 1, qp->qpn);
 	}
 }
 

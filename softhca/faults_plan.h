@@ -66,7 +66,10 @@ struct fault_plan {
 int faults_parse(const char *text, const uint32_t *rank, struct fault_plan *out, char *err,
 		 size_t n);
 
-/* ---- faults.c for its companions ---- */
+/* ---- faults.c for its companions and its tests ---- */
+
+/* faults_start with a schedule and a rank that are given. */
+int faults_start_with(const char *text, const uint32_t *rank, uint64_t now, char *err, size_t n);
 
 /* Is the clause in force? Only for clauses that select no QP. */
 bool faults_in_force(unsigned clause, uint64_t now);
