@@ -9,6 +9,8 @@
 #include "softhca/strict.h"
 
 enum {
+	CQE_SLID = 22,
+	CQE_FLAGS_RQPN = 24,
 	CQE_SRQN_UIDX = 32,
 	CQE_IMM = 36,
 	CQE_BYTE_CNT = 44,
@@ -74,6 +76,8 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 		completion_lost(c->qpn);
 		return;
 	}
+	put_be16(b + CQE_SLID, c->slid);
+	put_be32(b + CQE_FLAGS_RQPN, c->flags_rqpn);
 	put_be32(b + CQE_SRQN_UIDX, c->user_index);
 	put_be32(b + CQE_BYTE_CNT, c->byte_cnt);
 	if (c->have_imm)

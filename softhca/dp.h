@@ -44,6 +44,10 @@ struct wire_dest {
 };
 
 int wire_start(void);
+/* Packets of other hosts may come from now on. */
+void wire_listen(void);
+/* The GID that the sender of a packet has. */
+void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid);
 /* The way to a QP behind a GID; false when there is none. */
 bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d);
 /* Sends a packet of this QP to its peer, or to d. The payload pieces must stay
@@ -75,7 +79,8 @@ struct cqe {
 	uint8_t syndrome, vendor;
 	bool solicited; /* counts for a CQ armed for solicited events */
 	bool have_imm;
-	uint16_t wqe_counter;
+	uint16_t wqe_counter, slid;
+	uint32_t flags_rqpn; /* UD: the sender's QPN, and what is known of its GRH */
 	uint32_t qpn, user_index, byte_cnt;
 	uint32_t imm; /* network order */
 };

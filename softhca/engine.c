@@ -162,7 +162,7 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	uint32_t size = 1u << qp->log_sq_size;
 	uint16_t best = (uint16_t)(qp->sq_pi - qp->sq_ci), old = best, d;
 
-	if (!qp->sq || (qp->state != HCA_QPS_RTS && qp->state != HCA_QPS_ERR))
+	if (!qp->sq || qp->state < HCA_QPS_RTS)
 		return false;
 	if (strict_on)
 		strict_look(qp);

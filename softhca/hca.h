@@ -86,6 +86,7 @@ enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
 	HCA_QPS_INIT = 1,
 	HCA_QPS_RTR = 2,
 	HCA_QPS_RTS = 3,
+	HCA_QPS_SQER = 4, /* UC, UD: the send queue stopped at an error */
 	HCA_QPS_ERR = 6,
 };
 
@@ -135,6 +136,7 @@ struct hca_qp {
 	struct hca_path path;
 	uint32_t dest_qpn;
 	uint32_t mtu;	    /* bytes: 256..4096; 256 until set */
+	uint32_t qkey;	    /* UD */
 	uint32_t sq_psn, rq_psn;
 	uint8_t ack_timeout; /* 4.096 us << n; 0: no limit */
 	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
@@ -202,6 +204,8 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t wqes_by_opcode[256];
 	uint64_t pkts_tx, pkts_rx, pkts_dropped, pkts_forwarded;
 	uint64_t retransmits, naks_tx, naks_rx, rnr_tx, icrc_errors;
+	uint64_t msg_parts_dropped; /* UC and UD packets that no message could take */
+	uint64_t qkey_violations;
 	uint64_t doorbells_uar, doorbells_sweep; /* first seen in the UAR / only by the sweep */
 	uint64_t cqes, error_cqes;
 	uint64_t engine_sleeps;

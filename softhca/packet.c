@@ -4,7 +4,8 @@
 
 #include "softhca/guest.h"
 
-enum { RETH_LEN = 16, AETH_LEN = 4, ATOMIC_LEN = 28, ATOMIC_ACK_LEN = 8, MASKED_LEN = 48 };
+enum { RETH_LEN = 16, AETH_LEN = 4, ATOMIC_LEN = 28, ATOMIC_ACK_LEN = 8, MASKED_LEN = 48,
+       DETH_LEN = 8 };
 
 static const uint8_t headers[] = {
 	[BTH_SEND_FIRST] = PKT_KNOWN | PKT_HAS_PAYLOAD,
@@ -32,9 +33,21 @@ static const uint8_t headers[] = {
 
 unsigned packet_headers(uint8_t opcode)
 {
+	uint8_t op = opcode & (uint8_t)~BTH_CLASS;
+
 	if (opcode == BTH_MASKED_ATOMIC)
 		return PKT_KNOWN | PKT_HAS_MASKED;
-	return opcode < sizeof(headers) ? headers[opcode] : 0;
+	switch (opcode & BTH_CLASS) {
+	case BTH_RC:
+		return op < sizeof(headers) ? headers[op] : 0;
+	case BTH_UC:
+		return op <= BTH_WRITE_ONLY_IMM ? headers[op] : 0;
+	case BTH_UD:
+		return op == BTH_SEND_ONLY || op == BTH_SEND_ONLY_IMM ? headers[op] | PKT_HAS_DETH
+								      : 0;
+	default:
+		return 0;
+	}
 }
 
 static size_t encode_atomic(const struct packet *p, uint8_t *b, unsigned h)
@@ -67,6 +80,11 @@ size_t packet_encode(struct packet *p, uint8_t *buf)
 	put_be16(buf + 2, p->pkey);
 	put_be32(buf + 4, p->dqpn & 0xffffff);
 	put_be32(buf + 8, (p->ackreq ? 0x80000000u : 0) | (p->psn & PSN_MASK));
+	if (h & PKT_HAS_DETH) {
+		put_be32(b, p->qkey);
+		put_be32(b + 4, p->sqpn & 0xffffff);
+		b += DETH_LEN;
+	}
 	if (h & PKT_HAS_RETH) {
 		put_be64(b, p->va);
 		put_be32(b + 8, p->rkey);
@@ -94,6 +112,7 @@ static size_t header_len(unsigned h)
 {
 	size_t n = PKT_BTH_LEN;
 
+	n += h & PKT_HAS_DETH ? DETH_LEN : 0;
 	n += h & PKT_HAS_RETH ? RETH_LEN : 0;
 	n += h & PKT_HAS_ATOMIC ? ATOMIC_LEN : 0;
 	n += h & PKT_HAS_MASKED ? MASKED_LEN : 0;
@@ -122,6 +141,11 @@ static void decode_atomic(const uint8_t *b, unsigned h, struct packet *p)
 	p->compare_mask = get_be64(b + 40);
 }
 
+size_t packet_header_len(uint8_t opcode)
+{
+	return header_len(packet_headers(opcode));
+}
+
 int packet_decode(const uint8_t *buf, size_t n, struct packet *p)
 {
 	const uint8_t *b = buf + PKT_BTH_LEN;
@@ -145,6 +169,11 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p)
 	p->len = (uint32_t)(n - hl - p->pad - PKT_ICRC_LEN);
 	if (p->len > PKT_MAX_MTU || (p->len && !(h & PKT_HAS_PAYLOAD)))
 		return -1;
+	if (h & PKT_HAS_DETH) {
+		p->qkey = get_be32(b);
+		p->sqpn = get_be32(b + 4) & 0xffffff;
+		b += DETH_LEN;
+	}
 	if (h & PKT_HAS_RETH) {
 		p->va = get_be64(b);
 		p->rkey = get_be32(b + 8);

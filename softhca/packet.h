@@ -16,13 +16,22 @@
 enum {
 	PKT_BTH_LEN = 12,
 	PKT_ICRC_LEN = 4,
-	PKT_MAX_HDR = PKT_BTH_LEN + 48, /* BTH and the longest extension */
+	PKT_MAX_HDR = PKT_BTH_LEN + 16 + 48, /* BTH and the longest extensions */
 	PKT_MAX_MTU = 4096,
 	PKT_MAX = PKT_MAX_HDR + PKT_MAX_MTU + 3 + PKT_ICRC_LEN,
 	PKT_MAX_IOV = 64,
 };
 
-/* RC opcodes, IBTA table 38 (upper three bits 0). */
+enum { /* the transport in the upper three bits of an opcode, IBTA table 38 */
+	BTH_RC = 0x00,
+	BTH_UC = 0x20,
+	BTH_UD = 0x60,
+	BTH_MANUFACTURER = 0xc0, /* and 0xe0 */
+	BTH_DC = 0xe0,
+	BTH_CLASS = 0xe0,
+};
+
+/* RC opcodes. Those of UC are the same in the lower five bits. */
 enum bth_opcode {
 	BTH_SEND_FIRST = 0x00,
 	BTH_SEND_MIDDLE = 0x01,
@@ -51,6 +60,8 @@ enum bth_opcode {
 	 *   u8 size (4, 8), u16 0, be64 operand, be64 compare,
 	 *   be64 operand mask or boundary, be64 compare mask */
 	BTH_MASKED_ATOMIC = 0xc4,
+	BTH_UD_SEND_ONLY = BTH_UD | BTH_SEND_ONLY,
+	BTH_UD_SEND_ONLY_IMM = BTH_UD | BTH_SEND_ONLY_IMM,
 };
 
 enum { /* AETH syndrome, IBTA table 45 */
@@ -72,6 +83,7 @@ enum { /* which extended headers an opcode carries */
 	PKT_HAS_MASKED = 32,
 	PKT_HAS_PAYLOAD = 64,
 	PKT_KNOWN = 128,
+	PKT_HAS_DETH = 256,
 };
 
 struct packet {
@@ -91,12 +103,22 @@ struct packet {
 	uint8_t atomic_size;
 	bool atomic_add;
 	uint64_t orig; /* AtomicAckETH */
+	uint32_t qkey, sqpn; /* DETH */
 
 	uint32_t len; /* payload bytes without pad */
 };
 
+/* The opcode that an RC packet of the same meaning has. */
+static inline uint8_t packet_op(const struct packet *p)
+{
+	return p->opcode == BTH_MASKED_ATOMIC ? p->opcode : p->opcode & (uint8_t)~BTH_CLASS;
+}
+
 /* PKT_HAS_* bits of an opcode; 0 when it is not known. */
 unsigned packet_headers(uint8_t opcode);
+
+/* BTH and extended headers of an opcode. */
+size_t packet_header_len(uint8_t opcode);
 
 /* Writes BTH and extended headers; buf has room for PKT_MAX_HDR. Sets the pad
  * count from p->len. Returns the header length. */

@@ -179,6 +179,7 @@ enum prm_opcode {
 #define QPC_NEXT_RCV_PSN	0x94, 0, 24
 #define QPC_CQN_RCV		0x9c, 0, 24
 #define QPC_DBR_ADDR		0xa0u /* be64 */
+#define QPC_Q_KEY		0xa8, 0, 32
 #define QPC_RQ_TYPE		0xac, 24, 3
 #define QPC_SRQN		0xac, 0, 24
 #define QPC_HW_SQ_COUNTER	0xb4, 16, 16

@@ -5,7 +5,7 @@
 #include "softhca/faults.h"
 #include "softhca/prm.h"
 
-enum { ST_RC = 0 };
+enum { ST_RC = 0, ST_UC = 1, ST_UD = 2 };
 enum { NO_DBR_EXT = 1 }; /* send_dbr_mode; 2 is for doorbells that the device itself rings */
 enum { RQ_REGULAR = 0, RQ_SRQ = 1, RQ_ZERO_SIZE = 3 };
 
@@ -106,11 +106,21 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 	uint32_t rq_type = prm_get(qpc, QPC_RQ_TYPE);
 	int rc;
 
-	if (prm_get(qpc, QPC_ST) != ST_RC)
+	switch (prm_get(qpc, QPC_ST)) {
+	case ST_RC:
+		c->qp.type = HCA_QP_RC;
+		break;
+	case ST_UC:
+		c->qp.type = HCA_QP_UC;
+		break;
+	case ST_UD:
+		c->qp.type = HCA_QP_UD;
+		break;
+	default:
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_SERVICE_TYPE);
+	}
 	if (rq_type != RQ_REGULAR && rq_type != RQ_SRQ && rq_type != RQ_ZERO_SIZE)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RQ_TYPE);
-	c->qp.type = HCA_QP_RC;
 	c->qp.user_index = prm_get(qpc, QPC_USER_INDEX);
 	rc = qp_objects(cmd, qpc, c);
 	if (!rc && prm_get(qpc, QPC_NO_SQ) && rq_type == RQ_ZERO_SIZE && !c->qp.scq)

@@ -12,6 +12,7 @@ enum { /* opt_param_mask */
 	OPT_RAE = 1 << 2,
 	OPT_RWE = 1 << 3,
 	OPT_PKEY_INDEX = 1 << 4,
+	OPT_Q_KEY = 1 << 5,
 	OPT_RNR_TIMEOUT = 1 << 6,
 	OPT_ALL_ACCESS = OPT_RRE | OPT_RAE | OPT_RWE,
 };
@@ -22,7 +23,7 @@ static const struct {
 } transitions[] = {
 	{OP_RST2INIT, HCA_QPS_RST, HCA_QPS_INIT},  {OP_INIT2INIT, HCA_QPS_INIT, HCA_QPS_INIT},
 	{OP_INIT2RTR, HCA_QPS_INIT, HCA_QPS_RTR},  {OP_RTR2RTS, HCA_QPS_RTR, HCA_QPS_RTS},
-	{OP_RTS2RTS, HCA_QPS_RTS, HCA_QPS_RTS},
+	{OP_RTS2RTS, HCA_QPS_RTS, HCA_QPS_RTS},    {OP_SQERR2RTS, HCA_QPS_SQER, HCA_QPS_RTS},
 };
 
 static void set_bit(uint32_t *access, uint32_t bit, uint32_t on)
@@ -44,6 +45,8 @@ static void apply_optional(struct hca_qp *qp, const uint8_t *qpc, uint32_t mask)
 	}
 	if (mask & OPT_PKEY_INDEX)
 		qp->path.pkey_index = (uint16_t)prm_get(path, PATH_PKEY_INDEX);
+	if (mask & OPT_Q_KEY)
+		qp->qkey = prm_get(qpc, QPC_Q_KEY);
 	if (mask & OPT_RNR_TIMEOUT)
 		qp->min_rnr_timer = (uint8_t)prm_get(qpc, QPC_MIN_RNR_NAK);
 }
@@ -79,7 +82,7 @@ static int to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 	if (port > 1)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PORT);
 	c->port = 1;
-	apply_optional(&c->qp, qpc, OPT_ALL_ACCESS | OPT_PKEY_INDEX);
+	apply_optional(&c->qp, qpc, OPT_ALL_ACCESS | OPT_PKEY_INDEX | OPT_Q_KEY);
 	return 0;
 }
 
@@ -89,6 +92,10 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	const uint8_t *path = qpc + QPC_PATH;
 	uint32_t mtu = prm_get(qpc, QPC_MTU);
 
+	if (qp->type == HCA_QP_UD) { /* no peer */
+		apply_optional(qp, qpc, mask);
+		return 0;
+	}
 	if (mtu < 1 || mtu > mtu_code(port_mtu()))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
 	if (prm_get(path, PATH_SRC_ADDR_INDEX))
@@ -225,6 +232,8 @@ int prm_query_qp(struct prm_cmd *cmd)
 	uint8_t *qpc = cmd->out + QP_CMD_QPC;
 
 	prm_set(qpc, QPC_STATE, qp->state);
+	prm_set(qpc, QPC_ST, qp->type == HCA_QP_UC ? 1 : qp->type == HCA_QP_UD ? 2 : 0);
+	prm_set(qpc, QPC_Q_KEY, qp->qkey);
 	prm_set(qpc, QPC_PM_STATE, 3); /* migrated: there is one path */
 	prm_set(qpc, QPC_PD, qp->pdn);
 	prm_set(qpc, QPC_MTU, mtu_code(qp->mtu));

@@ -10,7 +10,8 @@ int qp_activate(struct ctl_qp *qp)
 
 	qp->qp.pdn = qp->pd->pd.pdn;
 	qp->qp.state = HCA_QPS_RST;
-	qp->qp.mtu = 256; /* QUERY_QP must never report 0 */
+	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
+	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu() : 256;
 	rc = qp_number(qp);
 	if (rc)
 		return rc;

@@ -40,15 +40,48 @@ static bool is_response(uint8_t opcode)
 	return opcode >= BTH_READ_RESP_FIRST && opcode <= BTH_ATOMIC_ACK;
 }
 
+static void receive_connected(struct hca_qp *qp, const struct packet *p, const struct iovec *pl,
+			      int npl)
+{
+	if (!is_response(p->opcode))
+		rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
+	else if (qp->state == HCA_QPS_RTS)
+		rc_req_response(qp, p, pl, npl);
+}
+
+/* Is the packet of the QP's transport? */
+static bool transport_fits(const struct hca_qp *qp, const struct packet *p)
+{
+	uint8_t class = p->opcode & BTH_CLASS;
+
+	switch (qp->type) {
+	case HCA_QP_RC:
+		return class == BTH_RC || class == BTH_MANUFACTURER;
+	case HCA_QP_UC:
+		return class == BTH_UC;
+	case HCA_QP_UD:
+		return class == BTH_UD;
+	default:
+		return false;
+	}
+}
+
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl)
 {
-	(void)from;
-	if (is_response(p->opcode)) {
-		if (qp->state == HCA_QPS_RTS)
-			rc_req_response(qp, p, pl, npl);
-	} else if (qp->state == HCA_QPS_RTR || qp->state == HCA_QPS_RTS) {
-		rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
+	if (!transport_fits(qp, p) || qp->state < HCA_QPS_RTR || qp->state > HCA_QPS_SQER) {
+		STAT_INC(pkts_dropped);
+		return;
+	}
+	switch (qp->type) {
+	case HCA_QP_UC:
+		uc_receive(qp, p, pl, npl);
+		break;
+	case HCA_QP_UD:
+		ud_receive(qp, from, p, pl, npl);
+		break;
+	default:
+		receive_connected(qp, p, pl, npl);
 	}
 }
 
@@ -123,7 +156,13 @@ static void connect_peer(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
-	wire_resolve(&qp->path.dgid, qp->dest_qpn, &rc->dest);
+	if (qp->type == HCA_QP_UD) {
+		wire_listen();
+		return;
+	}
+	if (!wire_resolve(&qp->path.dgid, qp->dest_qpn, &rc->dest))
+		hca_warn("QP 0x%x: no route to the GID of QP 0x%x: not IPv4-mapped, or this "
+			 "process has no socket on the network", qp->qpn, qp->dest_qpn);
 	rc->rs.dest = rc->dest;
 	rc->rs.dest_qpn = qp->dest_qpn;
 }
@@ -157,7 +196,9 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 		connect_peer(qp);
 		break;
 	case HCA_QPS_RTS:
-		if (from != HCA_QPS_RTS) {
+		if (from == HCA_QPS_SQER) {
+			rc->flushing = rc->stalled_by_error = false;
+		} else if (from != HCA_QPS_RTS) {
 			rc_req_reset(qp);
 			rc->psn_pick = rc->psn_next = first_psn(qp->sq_psn);
 			rc->psn_una = rc->psn_max = rc->psn_next;

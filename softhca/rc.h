@@ -48,6 +48,7 @@ struct rc_req {
 	uint32_t imm, rkey;
 	uint64_t raddr;
 	struct wqe_atomic atomic;
+	struct wqe_av av; /* UD */
 	uint32_t nsge; /* 0 with len != 0: inline */
 	struct wqe_sge *sge;
 	uint8_t *inl;
@@ -77,6 +78,7 @@ struct rc_responder {
 	uint32_t epsn, msn;
 	bool nak_sent;		/* silent until the expected PSN comes */
 	bool in_send, in_write; /* in the middle of a message */
+	bool rx_held;		/* UC: rx was taken for a message that was lost */
 	uint64_t wr_va;
 	uint32_t wr_rkey, wr_left, wr_total;
 	uint32_t resp_head, resp_tail;
@@ -139,8 +141,23 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 /* The receive that is in use, if any. */
 void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs);
 
+/* A SEND or WRITE packet whose turn it is. False when it was refused. */
+bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
+		  const struct iovec *pl, int npl);
+
 /* QP to the error state: both sides flush. */
 void rc_to_error(struct hca_qp *qp);
+
+/* ---- uc.c, ud.c ---- */
+
+/* UC and UD: nothing answers, so what has left is done. */
+void unacked_sent(struct hca_qp *qp);
+void uc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *pl, int npl);
+/* The rest of the message in progress will not come. */
+void uc_drop(struct rc_responder *rs);
+bool ud_send(struct hca_qp *qp, struct rc_req *r);
+void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
+		const struct iovec *pl, int npl);
 
 /* Pieces of memory behind [off, off + len) of a scatter list; -1 when a key
  * does not allow it. iov has room for PKT_MAX_IOV. */

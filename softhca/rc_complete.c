@@ -92,10 +92,17 @@ void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 	/* Done, and only held back: the error is not theirs. */
 	while (rc->head != rc->tail && head_done(rc, req_at(rc, rc->head)))
 		pop(qp, 0, 0);
-	qp->state = HCA_QPS_ERR;
+	/* The state first: who sees an error CQE may query it. Where no peer
+	 * waits for this queue, it alone stops (IBTA 10.3.1, SQE). */
+	qp->state = rc_acked(qp) ? HCA_QPS_ERR : HCA_QPS_SQER;
 	if (rc->head != rc->tail)
 		pop(qp, syndrome, vendor);
-	rc_to_error(qp);
+	if (rc_acked(qp)) {
+		rc_to_error(qp);
+		return;
+	}
+	rc->flushing = true;
+	rc_req_flush(qp);
 }
 
 /* Completes what is finished, and the error that waits behind it. */

@@ -81,6 +81,16 @@ static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
 	return true;
 }
 
+/* Packets that the request takes. */
+static uint32_t packets(const struct hca_qp *qp, const struct rc_req *r)
+{
+	if (r->kind == REQ_LOCAL)
+		return 0;
+	if (r->kind == REQ_ATOMIC || !r->len || qp->type == HCA_QP_UD)
+		return 1;
+	return (uint32_t)(((uint64_t)r->len + qp->mtu - 1) / qp->mtu);
+}
+
 /* Checks that need the QP; fills r from the decoded WQE. */
 static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe *w,
 			  const uint8_t *buf)
@@ -96,7 +106,8 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	r->rkey = w->rkey;
 	r->atomic = w->atomic;
 	r->len = (uint32_t)w->len;
-	if (w->len > 1u << HCA_LOG_MAX_MSG)
+	r->av = w->av;
+	if (w->len > (qp->type == HCA_QP_UD ? qp->mtu : 1u << HCA_LOG_MAX_MSG))
 		return rc_local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
 	if (check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
 		return rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
@@ -104,13 +115,15 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (!keep_data(r, w, buf))
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
-	if (r->kind == REQ_LOCAL)
-		r->npkts = 0;
-	else if (r->kind == REQ_ATOMIC || !r->len)
-		r->npkts = 1;
-	else
-		r->npkts = (uint32_t)((w->len + qp->mtu - 1) / qp->mtu);
+	r->npkts = packets(qp, r);
 	return 0;
+}
+
+static enum wqe_service service_of(enum hca_qp_type type)
+{
+	return type == HCA_QP_UC   ? WQE_SVC_UC
+	       : type == HCA_QP_UD ? WQE_SVC_UD
+				   : WQE_SVC_RC;
 }
 
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */
@@ -132,7 +145,7 @@ void rc_pick_up(struct hca_qp *qp)
 	len = (size_t)w.blocks * WQE_BLOCK < ring ? (size_t)w.blocks * WQE_BLOCK : ring;
 	if (len > WQE_BLOCK)
 		rc_fetch(qp, qp->sq_ci, len, buf);
-	syndrome = wqe_decode(buf, len, &w, &why);
+	syndrome = wqe_decode_as(service_of(qp->type), buf, len, &w, &why);
 	w.blocks = w.blocks ? w.blocks : 1;
 	r->opcode = w.opcode;
 	r->wqe_index = qp->sq_ci;

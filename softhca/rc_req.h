@@ -11,12 +11,21 @@ static inline struct rc_req *req_at(struct hca_rc *rc, uint32_t i)
 	return &rc->reqs[i % RC_MAX_REQS];
 }
 
+/* Does the peer answer? */
+static inline bool rc_acked(const struct hca_qp *qp)
+{
+	return qp->type != HCA_QP_UC && qp->type != HCA_QP_UD;
+}
+
 /* Copies a WQE out of the ring; segments wrap at its end. */
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf);
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */
 void rc_pick_up(struct hca_qp *qp);
 /* The request will end in this error when its turn comes; returns syndrome. */
 uint8_t rc_local_error(struct rc_req *r, uint8_t syndrome, uint8_t vendor);
+/* Pieces of a request's payload; -1 when a key no longer allows it. */
+int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, uint32_t len,
+	       struct iovec *iov);
 /* Completes what is finished, and the error that waits behind it. */
 void rc_retire(struct hca_qp *qp);
 /* Starts the ack timer anew, or stops it when nothing is on its way. */

@@ -16,7 +16,7 @@ void rc_arm_timer(struct hca_qp *qp)
 	struct hca_rc *rc = qp->rc;
 	unsigned patience = rc->retries / 2 < 2 ? rc->retries / 2 : 2;
 
-	if (rc->psn_una == rc->psn_next || !qp->ack_timeout) {
+	if (rc->psn_una == rc->psn_next || !qp->ack_timeout || !rc_acked(qp)) {
 		rc->deadline = 0;
 		return;
 	}
@@ -35,6 +35,18 @@ static uint8_t data_opcode(const struct rc_req *r, bool first, bool last)
 	return (uint8_t)(op + (last && r->has_imm)); /* the _IMM forms follow */
 }
 
+int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, uint32_t len,
+	       struct iovec *iov)
+{
+	if (!len)
+		return 0;
+	if (r->nsge)
+		return rc_gather(qp, r->sge, r->nsge, off, len, 0, iov);
+	iov[0].iov_base = r->inl + off;
+	iov[0].iov_len = len;
+	return 1;
+}
+
 /* One SEND or WRITE packet. False when local memory has become inaccessible. */
 static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 {
@@ -42,7 +54,8 @@ static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 	uint64_t off = (uint64_t)rc->cur_off * qp->mtu;
 	bool last = rc->cur_off + 1 == r->npkts;
 	struct packet p = {
-		.opcode = data_opcode(r, rc->cur_off == 0, last),
+		.opcode = (qp->type == HCA_QP_UC ? BTH_UC : BTH_RC) |
+			  data_opcode(r, rc->cur_off == 0, last),
 		.dqpn = qp->dest_qpn,
 		.psn = rc->psn_next,
 		.ackreq = ackreq,
@@ -55,15 +68,8 @@ static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 		.len = last ? (uint32_t)(r->len - off) : qp->mtu,
 	};
 	struct iovec iov[PKT_MAX_IOV];
-	int n = 0;
+	int n = rc_payload(qp, r, off, p.len, iov);
 
-	if (p.len && !r->nsge) {
-		iov[0].iov_base = r->inl + off;
-		iov[0].iov_len = p.len;
-		n = 1;
-	} else if (p.len) {
-		n = rc_gather(qp, r->sge, r->nsge, off, p.len, 0, iov);
-	}
 	if (n < 0)
 		return false;
 	wire_send(qp, &p, iov, n);
@@ -145,6 +151,14 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 	return out < (int32_t)rc->window;
 }
 
+/* The region went away under the transfer. */
+static bool cannot_send(struct hca_rc *rc, struct rc_req *r)
+{
+	rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
+	rc->stalled_by_error = true;
+	return false;
+}
+
 /* Sends the next packet of the request at the cursor. */
 static bool send_one(struct hca_qp *qp, struct rc_req *r)
 {
@@ -156,7 +170,10 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 		rc->cur_off = 0;
 		return true;
 	}
-	if (r->kind == REQ_READ) {
+	if (qp->type == HCA_QP_UD) {
+		if (!ud_send(qp, r))
+			return cannot_send(rc, r);
+	} else if (r->kind == REQ_READ) {
 		pkts = send_read(qp, r);
 	} else if (r->kind == REQ_ATOMIC) {
 		send_atomic(qp, r);
@@ -164,17 +181,14 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 		bool last = rc->cur_off + 1 == r->npkts;
 		int32_t out = psn_diff(rc->psn_next, rc->psn_una);
 		/* The responder coalesces, so asking often costs little. */
-		bool ackreq = last || ++rc->since_ackreq >= RC_ACK_EVERY ||
-			      out + 1 >= (int32_t)rc->window;
+		bool ackreq = rc_acked(qp) &&
+			      (last || ++rc->since_ackreq >= RC_ACK_EVERY ||
+			       out + 1 >= (int32_t)rc->window);
 
 		if (ackreq)
 			rc->since_ackreq = 0;
-		if (!send_data(qp, r, ackreq)) {
-			/* The region went away under the transfer. */
-			rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
-			rc->stalled_by_error = true;
-			return false;
-		}
+		if (!send_data(qp, r, ackreq))
+			return cannot_send(rc, r);
 	}
 	if (psn_diff(rc->psn_next, rc->psn_max) < 0)
 		STAT_INC(retransmits);
@@ -223,6 +237,8 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 		if (!may_send(qp, r) || !send_one(qp, r))
 			break;
 	}
+	if (!rc_acked(qp))
+		unacked_sent(qp);
 	rc_retire(qp);
 	return !*budget && qp->state == HCA_QPS_RTS;
 }

@@ -73,6 +73,10 @@ static void queue_nak(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndro
  * answers queued are sent first; rc_resp_run() goes on in the error state. */
 static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 {
+	if (qp->type == HCA_QP_UC) {
+		uc_drop(rs);
+		return;
+	}
 	hca_debug(1, "QP 0x%x refuses PSN 0x%x with NAK 0x%x", qp->qpn, rs->epsn, syndrome);
 	queue_nak(qp, rs, syndrome);
 	rc_to_error(qp);
@@ -147,9 +151,9 @@ bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 
 void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs)
 {
-	if (!rs->in_send)
+	if (!rs->in_send && !rs->rx_held)
 		return;
-	rs->in_send = false;
+	rs->in_send = rs->rx_held = false;
 	rs->rx.off = 0;
 	recv_error(qp, &rs->rx, SYND_FLUSH, VEND_FLUSH);
 }
@@ -164,13 +168,18 @@ static bool recv_fail(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndro
 	qp->state = HCA_QPS_ERR;
 	rs->in_send = false;
 	recv_error(qp, &rs->rx, syndrome, length ? VEND_LOCAL_LEN : VEND_LOCAL_PROT);
-	queue_nak(qp, rs, length ? AETH_NAK_INVAL : AETH_NAK_OP);
+	if (qp->type != HCA_QP_UC)
+		queue_nak(qp, rs, length ? AETH_NAK_INVAL : AETH_NAK_OP);
 	rc_to_error(qp);
 	return false;
 }
 
 static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
 {
+	if (qp->type == HCA_QP_UC) {
+		uc_drop(rs);
+		return false;
+	}
 	queue_nak(qp, rs, AETH_RNR | (qp->min_rnr_timer & 31));
 	rs->nak_sent = true; /* what follows in flight is dropped in silence */
 	return false;
@@ -185,19 +194,30 @@ static bool length_ok(const struct hca_qp *qp, const struct packet *p, bool firs
 	return p->len <= qp->mtu && (first || p->len);
 }
 
+/* A receive WQE for a message that begins, or ends with an immediate. */
+static bool take(struct hca_qp *qp, struct rc_responder *rs)
+{
+	if (!rs->rx_held)
+		return recv_take(qp, &rs->rx);
+	rs->rx_held = false;
+	rs->rx.off = 0;
+	return true;
+}
+
 static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		    const struct iovec *pl, int npl)
 {
-	bool first = p->opcode == BTH_SEND_FIRST || p->opcode >= BTH_SEND_ONLY;
-	bool last = p->opcode >= BTH_SEND_LAST;
-	bool imm = p->opcode == BTH_SEND_LAST_IMM || p->opcode == BTH_SEND_ONLY_IMM;
+	uint8_t op = packet_op(p);
+	bool first = op == BTH_SEND_FIRST || op >= BTH_SEND_ONLY;
+	bool last = op >= BTH_SEND_LAST;
+	bool imm = op == BTH_SEND_LAST_IMM || op == BTH_SEND_ONLY_IMM;
 	uint8_t bad;
 
 	if (first == rs->in_send || !length_ok(qp, p, first, last)) {
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	if (first && !recv_take(qp, &rs->rx))
+	if (first && !take(qp, rs))
 		return rnr(qp, rs);
 	rs->in_send = true;
 	bad = recv_place(qp, &rs->rx, pl, npl, p->len);
@@ -235,9 +255,10 @@ static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct
 static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		     const struct iovec *pl, int npl)
 {
-	bool first = p->opcode == BTH_WRITE_FIRST || p->opcode >= BTH_WRITE_ONLY;
-	bool last = p->opcode >= BTH_WRITE_LAST;
-	bool imm = p->opcode == BTH_WRITE_LAST_IMM || p->opcode == BTH_WRITE_ONLY_IMM;
+	uint8_t op = packet_op(p);
+	bool first = op == BTH_WRITE_FIRST || op >= BTH_WRITE_ONLY;
+	bool last = op >= BTH_WRITE_LAST;
+	bool imm = op == BTH_WRITE_LAST_IMM || op == BTH_WRITE_ONLY_IMM;
 	struct iovec iov;
 
 	if (first == rs->in_write || !length_ok(qp, p, first, last) ||
@@ -252,7 +273,7 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	if (imm && !recv_take(qp, &rs->rx)) {
+	if (imm && !take(qp, rs)) {
 		rs->in_write = !first; /* this packet comes again */
 		return rnr(qp, rs);
 	}
@@ -275,6 +296,13 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		recv_done(qp, &rs->rx, p, CQE_RESP_WRITE_IMM);
 	}
 	return true;
+}
+
+bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
+		  const struct iovec *pl, int npl)
+{
+	return packet_op(p) <= BTH_SEND_ONLY_IMM ? do_send(qp, rs, p, pl, npl)
+						 : do_write(qp, rs, p, pl, npl);
 }
 
 static void start_read(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
@@ -365,7 +393,6 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		     const struct iovec *pl, int npl)
 {
 	int32_t d = psn_diff(p->psn, rs->epsn);
-	bool ok;
 
 	if (!resp_room(rs))
 		return; /* as if lost: the requester sends it again */
@@ -393,9 +420,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		do_atomic(qp, rs, p);
 		return;
 	}
-	ok = p->opcode <= BTH_SEND_ONLY_IMM ? do_send(qp, rs, p, pl, npl)
-					    : do_write(qp, rs, p, pl, npl);
-	if (!ok)
+	if (!rc_resp_data(qp, rs, p, pl, npl))
 		return;
 	rs->epsn = psn_add(rs->epsn, 1);
 	if (!rs->in_send && !rs->in_write)

@@ -15,8 +15,9 @@
 
 #define COUNTERS(X)                                                                                \
 	X(wqes) X(wqe_bytes) X(pkts_tx) X(pkts_rx) X(pkts_dropped) X(pkts_forwarded)               \
-	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors) X(doorbells_uar)             \
-	X(doorbells_sweep) X(cqes) X(error_cqes) X(engine_sleeps)
+	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)                              \
+	X(msg_parts_dropped) X(qkey_violations) X(doorbells_uar) X(doorbells_sweep)                \
+	X(cqes) X(error_cqes) X(engine_sleeps)
 
 /* Relaxed: the engine may still count; each value is right by itself. */
 static unsigned long long value(const uint64_t *counter)

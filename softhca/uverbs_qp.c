@@ -9,7 +9,8 @@
 
 #include "softhca/uverbs.h"
 
-#define QPT_RC	    2u
+enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4 }; /* the IBV_QPT_ values */
+
 #define SQ_SIG_ALL  IB_UVERBS_QP_CREATE_SQ_SIG_ALL
 
 /* Scatter to CQE is a permission that the device need not use. */
@@ -80,15 +81,23 @@ static int objects_fill(struct uverbs_call *call, struct ctl_qp *qp,
 	return 0;
 }
 
+static bool type_of(uint64_t verbs, enum hca_qp_type *type)
+{
+	*type = verbs == QPT_UC ? HCA_QP_UC : verbs == QPT_UD ? HCA_QP_UD : HCA_QP_RC;
+	return verbs == QPT_RC || verbs == QPT_UC || verbs == QPT_UD;
+}
+
 int um_qp_create(struct uverbs_call *call)
 {
 	uint32_t flags = (uint32_t)ua_in_u64(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct mlx5_ib_create_qp_resp uhw = {0};
 	struct mlx5_ib_create_qp cmd;
+	enum hca_qp_type type;
 	struct ctl_qp *qp;
 	int rc;
 
-	if (ua_in_u64(call, UVERBS_ATTR_CREATE_QP_TYPE) != QPT_RC || flags & ~(uint32_t)SQ_SIG_ALL)
+	if (!type_of(ua_in_u64(call, UVERBS_ATTR_CREATE_QP_TYPE), &type) ||
+	    flags & ~(uint32_t)SQ_SIG_ALL)
 		return EOPNOTSUPP;
 	ua_in(call, UVERBS_ATTR_UHW_IN, &cmd, sizeof(cmd));
 	if (cmd.flags & ~FLAGS_KNOWN)
@@ -104,7 +113,7 @@ int um_qp_create(struct uverbs_call *call)
 		obj_free(&qp->obj);
 		return rc;
 	}
-	qp->qp.type = HCA_QP_RC;
+	qp->qp.type = type;
 	qp->qp.user_index = cmd.uidx;
 	qp->qp.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
 	qp->qp.sig_all = flags & SQ_SIG_ALL;

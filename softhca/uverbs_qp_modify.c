@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ibv_modify_qp and ibv_query_qp. Which attributes a transition needs and
  * which it allows: InfiniBand Architecture Specification 11.2.5.2, table
- * "QP State Transition Properties", rows of RC. */
+ * "QP State Transition Properties". */
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@ enum { /* attr_mask: the IBV_QP_ values */
 	M_ACCESS = 1 << 3,
 	M_PKEY = 1 << 4,
 	M_PORT = 1 << 5,
+	M_QKEY = 1 << 6,
 	M_AV = 1 << 7,
 	M_MTU = 1 << 8,
 	M_TIMEOUT = 1 << 9,
@@ -33,10 +34,10 @@ enum { /* attr_mask: the IBV_QP_ values */
 	M_DEST_QPN = 1 << 20,
 };
 
-static const struct {
+static const struct transition {
 	enum hca_qp_state from, to;
 	uint32_t need, may;
-} transitions[] = {
+} rc_table[] = {
 	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT | M_ACCESS, 0},
 	{HCA_QPS_INIT, HCA_QPS_INIT, 0, M_PKEY | M_PORT | M_ACCESS},
 	{HCA_QPS_INIT, HCA_QPS_RTR,
@@ -44,21 +45,46 @@ static const struct {
 	{HCA_QPS_RTR, HCA_QPS_RTS, M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_SQ_PSN | M_RD_ATOMIC,
 	 M_CUR_STATE | M_ACCESS | M_MIN_RNR | M_MIG_STATE},
 	{HCA_QPS_RTS, HCA_QPS_RTS, 0, M_CUR_STATE | M_ACCESS | M_MIN_RNR | M_MIG_STATE},
+	{0},
+}, uc_table[] = {
+	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT | M_ACCESS, 0},
+	{HCA_QPS_INIT, HCA_QPS_INIT, 0, M_PKEY | M_PORT | M_ACCESS},
+	{HCA_QPS_INIT, HCA_QPS_RTR, M_AV | M_MTU | M_DEST_QPN | M_RQ_PSN, M_ACCESS | M_PKEY},
+	{HCA_QPS_RTR, HCA_QPS_RTS, M_SQ_PSN, M_CUR_STATE | M_ACCESS | M_MIG_STATE},
+	{HCA_QPS_RTS, HCA_QPS_RTS, 0, M_CUR_STATE | M_ACCESS | M_MIG_STATE},
+	{HCA_QPS_SQER, HCA_QPS_RTS, 0, M_CUR_STATE | M_ACCESS},
+	{0},
+}, ud_table[] = {
+	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT | M_QKEY, 0},
+	{HCA_QPS_INIT, HCA_QPS_INIT, 0, M_PKEY | M_PORT | M_QKEY},
+	{HCA_QPS_INIT, HCA_QPS_RTR, 0, M_PKEY | M_QKEY},
+	{HCA_QPS_RTR, HCA_QPS_RTS, M_SQ_PSN, M_CUR_STATE | M_QKEY},
+	{HCA_QPS_RTS, HCA_QPS_RTS, 0, M_CUR_STATE | M_QKEY},
+	{HCA_QPS_SQER, HCA_QPS_RTS, 0, M_CUR_STATE | M_QKEY},
+	{0},
 };
 
-static int transition_check(enum hca_qp_state from, uint32_t to, uint32_t mask)
+static const struct transition *const transitions[] = {
+	[HCA_QP_RC] = rc_table,
+	[HCA_QP_UC] = uc_table,
+	[HCA_QP_UD] = ud_table,
+};
+
+/* Verbs number two states otherwise than the PRM; SQD is not modelled. */
+static uint8_t verbs_state(enum hca_qp_state state)
+{
+	return state == HCA_QPS_SQER ? 5 : (uint8_t)state;
+}
+
+static int transition_check(const struct hca_qp *qp, uint32_t to, uint32_t mask)
 {
 	mask &= ~(uint32_t)M_STATE;
 	if (to == HCA_QPS_ERR || to == HCA_QPS_RST)
 		return mask & ~(uint32_t)M_CUR_STATE ? EINVAL : 0;
-	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
-		uint32_t need = transitions[i].need;
-
-		if (transitions[i].from != from || transitions[i].to != to)
+	for (const struct transition *t = transitions[qp->type]; t->to; t++) {
+		if (t->from != qp->state || (uint32_t)t->to != to)
 			continue;
-		if ((mask & need) != need || mask & ~(need | transitions[i].may))
-			return EINVAL;
-		return 0;
+		return (mask & t->need) != t->need || mask & ~(t->need | t->may) ? EINVAL : 0;
 	}
 	return EINVAL;
 }
@@ -129,6 +155,8 @@ static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M_DEST_QPN)
 		qp->dest_qpn = a->dest_qp_num & 0xffffff;
+	if (mask & M_QKEY)
+		qp->qkey = a->qkey;
 	if (mask & M_RQ_PSN)
 		qp->rq_psn = a->rq_psn & 0xffffff;
 	if (mask & M_SQ_PSN)
@@ -158,10 +186,12 @@ static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cm
 		return EINVAL;
 	if (mask & M_ALT_PATH)
 		return EOPNOTSUPP;
-	if (mask & M_CUR_STATE && cmd->cur_qp_state != qp->qp.state)
+	if (mask & M_CUR_STATE && cmd->cur_qp_state != verbs_state(qp->qp.state))
 		return EINVAL;
 	to = mask & M_STATE ? cmd->qp_state : (uint32_t)qp->qp.state;
-	rc = transition_check(qp->qp.state, to, mask);
+	if (mask & M_STATE && (to == 4 || to == 5))
+		return EINVAL; /* SQD; nobody moves a QP to SQE */
+	rc = transition_check(&qp->qp, to, mask);
 	if (!rc)
 		rc = values_check(cmd, mask);
 	if (rc)
@@ -227,7 +257,8 @@ int uw_query_qp(struct uverbs_call *call)
 	r.dest_qp_num = qp->dest_qpn;
 	r.qp_access_flags = qp->access;
 	r.pkey_index = qp->path.pkey_index;
-	r.qp_state = r.cur_qp_state = (uint8_t)qp->state;
+	r.qp_state = r.cur_qp_state = verbs_state(qp->state);
+	r.qkey = qp->qkey;
 	r.path_mtu = (uint8_t)mtu_code(qp->mtu);
 	r.max_rd_atomic = qp->max_rd_atomic;
 	r.max_dest_rd_atomic = qp->max_dest_rd_atomic;

@@ -32,6 +32,19 @@ int wire_start(void)
 	return 0;
 }
 
+void wire_listen(void)
+{
+	if (wire_port.fd >= 0)
+		wire_sock_remote();
+}
+
+void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid)
+{
+	*gid = dp_gid();
+	if (from->kind == WIRE_REMOTE)
+		memcpy(gid->s6_addr + 12, &from->addr, 4);
+}
+
 bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d)
 {
 	const uint8_t *g = dgid->s6_addr;
@@ -48,8 +61,6 @@ bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *
 		wire_sock_remote();
 	} else {
 		d->kind = WIRE_NONE;
-		hca_warn("no route to the GID of QP 0x%x (IPv4-mapped GIDs only%s)", dqpn,
-			 wire_port.fd < 0 ? "; this process has no socket on the network" : "");
 	}
 	return d->kind != WIRE_NONE;
 }
@@ -139,6 +150,8 @@ static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 {
 	const struct wire_dest *d = &qp->rc->dest;
 
+	if (qp->type == HCA_QP_UD)
+		return true;
 	return d->kind == from->kind &&
 	       (d->kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from->addr;
 }

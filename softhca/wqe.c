@@ -105,13 +105,14 @@ static uint8_t decode_masked(const uint8_t *seg, size_t room, struct wqe *w, con
 	return 0;
 }
 
-static uint8_t decode_atomic(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+/* off: of the segment behind the remote address. */
+static uint8_t decode_atomic(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+			     const char **why)
 {
 	struct wqe_atomic *a = &w->atomic;
-	size_t off = 2 * SEG;
 	uint8_t ret;
 
-	if (n < 4 * SEG)
+	if (n < off + 2 * SEG)
 		return bad(why, SYND_LOCAL_QP_OP, "ds too small for an atomic");
 	a->add = w->opcode == WQE_FETCH_ADD || w->opcode == WQE_MASKED_FETCH_ADD;
 	a->size = 8;
@@ -143,24 +144,83 @@ static uint8_t decode_atomic(const uint8_t *buf, size_t n, struct wqe *w, const 
 	return 0;
 }
 
-static uint8_t decode_rdma(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+static uint8_t decode_rdma(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+			   const char **why)
 {
 	uint8_t ret;
 
-	if (n < 2 * SEG)
+	if (n < off + SEG)
 		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a remote address segment");
-	w->raddr = get_be64(buf + SEG);
-	w->rkey = get_be32(buf + SEG + 8);
+	w->raddr = get_be64(buf + off);
+	w->rkey = get_be32(buf + off + 8);
+	off += SEG;
 	if (w->opcode != WQE_WRITE && w->opcode != WQE_WRITE_IMM && w->opcode != WQE_READ)
-		return decode_atomic(buf, n, w, why);
-	ret = decode_data(buf, 2 * SEG, n, w, why);
+		return decode_atomic(buf, off, n, w, why);
+	ret = decode_data(buf, off, n, w, why);
 	if (!ret && w->opcode == WQE_READ && w->is_inline)
 		return bad(why, SYND_LOCAL_QP_OP, "READ into inline data");
 	return ret;
 }
 
-uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+/* Address vector at one segment behind the control segment: 48 bytes, or with
+ * bit 31 of the destination clear the first 16 of them. Sets *off behind it. */
+static uint8_t decode_av(const uint8_t *buf, size_t n, struct wqe *w, size_t *off,
+			 const char **why)
 {
+	struct wqe_av *av = &w->av;
+	const uint8_t *s = buf + SEG;
+
+	if (n < 2 * SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "ds too small for an address vector");
+	av->key = get_be64(s);
+	av->dqpn = get_be32(s + 8) & 0xffffff;
+	av->has_grh = s[8] >> 7;
+	av->sl = s[12] & 0xf;
+	av->rlid = get_be16(s + 14);
+	*off = 2 * SEG;
+	if (!av->has_grh)
+		return 0;
+	if (n < 4 * SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a long address vector");
+	av->tclass = s[26];
+	av->hop_limit = s[27];
+	memcpy(av->rgid, s + 32, 16);
+	*off = 4 * SEG;
+	return 0;
+}
+
+static bool opcode_of(enum wqe_service service, uint8_t opcode)
+{
+	switch (opcode) {
+	case WQE_NOP:
+	case WQE_SEND:
+	case WQE_SEND_IMM:
+		return true;
+	case WQE_WRITE:
+	case WQE_WRITE_IMM:
+		return service != WQE_SVC_UD;
+	case WQE_DUMP:
+	case WQE_READ:
+	case WQE_CMP_SWAP:
+	case WQE_FETCH_ADD:
+	case WQE_MASKED_CMP_SWAP:
+	case WQE_MASKED_FETCH_ADD:
+		return service == WQE_SVC_RC || service == WQE_SVC_DC;
+	default:
+		return false;
+	}
+}
+
+uint8_t wqe_decode_as(enum wqe_service service, const uint8_t *buf, size_t n, struct wqe *w,
+		      const char **why)
+{
+	static const char *const unsupported[] = {
+		"opcode not supported on an RC queue", "opcode not supported on a UC queue",
+		"opcode not supported on a UD queue", "opcode not supported on a DCI"
+	};
+	size_t off = SEG;
+	uint8_t ret;
+
 	memset(w, 0, offsetof(struct wqe, sge));
 	if (n < SEG)
 		return bad(why, SYND_LOCAL_QP_OP, "no control segment");
@@ -169,27 +229,23 @@ uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why
 	if ((size_t)w->ds * SEG > n)
 		return bad(why, SYND_LOCAL_QP_OP, "ds runs past the ring");
 	n = (size_t)w->ds * SEG;
-	switch (w->opcode) {
-	case WQE_NOP:
+	if (!opcode_of(service, w->opcode))
+		return bad(why, SYND_LOCAL_QP_OP, unsupported[service]);
+	if (w->opcode == WQE_NOP)
 		return 0;
-	case WQE_DUMP:
+	if (w->opcode == WQE_DUMP) {
 		if (w->ds != 2)
 			return bad(why, SYND_LOCAL_QP_OP, "DUMP takes one data segment");
 		return decode_data(buf, SEG, n, w, why);
-	case WQE_SEND:
-	case WQE_SEND_IMM:
-		return decode_data(buf, SEG, n, w, why);
-	case WQE_WRITE:
-	case WQE_WRITE_IMM:
-	case WQE_READ:
-	case WQE_CMP_SWAP:
-	case WQE_FETCH_ADD:
-	case WQE_MASKED_CMP_SWAP:
-	case WQE_MASKED_FETCH_ADD:
-		return decode_rdma(buf, n, w, why);
-	default:
-		return bad(why, SYND_LOCAL_QP_OP, "opcode not supported on an RC queue");
 	}
+	if (service == WQE_SVC_UD || service == WQE_SVC_DC) {
+		ret = decode_av(buf, n, w, &off, why);
+		if (ret)
+			return ret;
+	}
+	if (w->opcode == WQE_SEND || w->opcode == WQE_SEND_IMM)
+		return decode_data(buf, off, n, w, why);
+	return decode_rdma(buf, off, n, w, why);
 }
 
 unsigned rwqe_decode(const uint8_t *buf, size_t n, struct wqe_sge *sge, unsigned max)

@@ -61,6 +61,19 @@ struct wqe_atomic {
 	uint64_t compare_mask;
 };
 
+/* Address vector of a datagram segment, PRM "UD/DC address segment". */
+struct wqe_av {
+	uint64_t key;	 /* DC access key; Q_Key in the upper 32 bits */
+	uint32_t dqpn;	 /* QPN or DCT number */
+	bool has_grh;	 /* the long form: the fields below are there */
+	uint8_t sl, tclass, hop_limit;
+	uint16_t rlid;	 /* RoCE: UDP source port */
+	uint8_t rgid[16];
+};
+
+/* Which opcodes there are and where the segments lie. */
+enum wqe_service { WQE_SVC_RC, WQE_SVC_UC, WQE_SVC_UD, WQE_SVC_DC };
+
 struct wqe {
 	uint8_t opcode;	 /* enum wqe_opcode */
 	uint8_t opmod;
@@ -75,6 +88,7 @@ struct wqe {
 	uint64_t raddr;
 	uint32_t rkey;
 	struct wqe_atomic atomic;
+	struct wqe_av av; /* UD, DC */
 	bool is_inline;
 	uint16_t inline_off; /* inline data starts here in the linearised WQE */
 	uint16_t nsge;
@@ -88,7 +102,13 @@ bool wqe_decode_ctrl(const uint8_t *buf, struct wqe *w);
 
 /* The whole WQE out of n bytes at buf. Returns 0 or the completion syndrome,
  * and then *why says what is wrong. */
-uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why);
+uint8_t wqe_decode_as(enum wqe_service service, const uint8_t *buf, size_t n, struct wqe *w,
+		      const char **why);
+
+static inline uint8_t wqe_decode(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+{
+	return wqe_decode_as(WQE_SVC_RC, buf, n, w, why);
+}
 
 /* Scatter list of a receive WQE, n bytes at buf. Returns the number of entries
  * written to sge (at most max), ends at the invalid-lkey terminator. */

@@ -52,8 +52,12 @@ pingpong rc 4096 200 -c -e
 pingpong rc 1 200 -N
 on_ib pingpong rc 4096 100 -c
 pingpong srq 4096 100 -c -q 4
+pingpong uc 4096 100 -c
+pingpong ud 2000 100 -c -e
+on_ib pingpong ud 1000 50 -c
 if full; then
 	types rc
+	types uc
 	for size in 1 64 4096 1048576; do
 		pingpong rc $size 50 -N -c
 		pingpong rc $size 50 -N -e

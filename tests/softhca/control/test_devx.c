@@ -42,8 +42,7 @@ static void test_capabilities(void **state)
 		assert_int_equal(get_bits(cap, 0x200, 1), 1); /* compact_address_vector */
 		assert_int_equal(get_bits(cap, 0x21d, 1), ib ? 0 : 1); /* roce */
 		assert_int_equal(get_bits(cap, 0x21e, 1), 1);	    /* atomic */
-		assert_int_equal(get_bits(cap, 0x23f, 1), 1);	    /* rc */
-		assert_int_equal(get_bits(cap, 0x23e, 1), 0);	    /* uc: not modelled */
+		assert_int_equal(get_bits(cap, 0x23d, 3), 7);	    /* ud, uc, rc */
 		assert_int_equal(get_bits(cap, 0x26b, 5), 9);	    /* log_bf_reg_size */
 	}
 	assert_int_equal(query_cap(ctx, 3, true, cap), 0);

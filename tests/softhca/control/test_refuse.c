@@ -75,7 +75,7 @@ static void test_qp_mailbox(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(qp_with(f, 0x20, 16, 0), 0);
-	assert_int_equal(qp_with(f, QPC + 0x08, 8, 2), 3);	 /* UD */
+	assert_int_equal(qp_with(f, QPC + 0x08, 8, 3), 3);	 /* XRC */
 	assert_int_equal(qp_with(f, QPC + 0x28, 24, 0xabcdef), 5); /* PD */
 	assert_int_equal(qp_with(f, QPC + 0x3e8, 24, 0xabcdef), 5);
 	assert_int_equal(qp_with(f, QPC + 0x4e8, 24, 0xabcdef), 5);
@@ -189,7 +189,7 @@ static void test_unsupported(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_cq *cq = ibv_create_cq(f->ctx, 8, NULL, NULL, 0);
-	struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_UC, .send_cq = cq, .recv_cq = cq,
+	struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RAW_PACKET, .send_cq = cq, .recv_cq = cq,
 				      .cap = {.max_send_wr = 1, .max_send_sge = 1}};
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS};
 	uint8_t in[16] = {0}, out[16] = {0};

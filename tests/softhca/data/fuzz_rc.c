@@ -10,7 +10,7 @@
 #include "softhca/guest.h"
 #include "softhca/rc.h"
 
-enum { BUF = 1 << 14, N_QP = 4 };
+enum { BUF = 1 << 14, N_QP = 8 }; /* 4 RC, 2 UC, 2 UD */
 
 static struct sim_qp *qp[N_QP];
 static uint8_t *mem;
@@ -83,10 +83,14 @@ static uint32_t some_len(uint32_t mtu)
 	}
 }
 
-static uint8_t some_opcode(void)
+static uint8_t some_opcode(const struct sim_qp *q)
 {
 	uint8_t how = byte();
 
+	if (q->qp.type == HCA_QP_UC && how < 220)
+		return (uint8_t)(BTH_UC | how % (BTH_WRITE_ONLY_IMM + 1));
+	if (q->qp.type == HCA_QP_UD && how < 220)
+		return (uint8_t)(BTH_UD_SEND_ONLY + how % 2);
 	return how < 220 ? how % (BTH_FETCH_ADD + 1) : how < 245 ? BTH_MASKED_ATOMIC : byte();
 }
 
@@ -94,11 +98,12 @@ static uint8_t some_opcode(void)
 static void send_packet(struct sim_qp *q)
 {
 	uint8_t bytes[PKT_MAX + 64];
-	struct packet p = { .opcode = some_opcode(), .dqpn = q->qp.qpn, .pkey = 0xffff };
+	struct packet p = { .opcode = some_opcode(q), .dqpn = q->qp.qpn, .pkey = 0xffff };
 	size_t n;
 	uint8_t *exact, changes;
 
 	p.ackreq = byte() & 1;
+	p.qkey = byte() & 7 ? q->qp.qkey : word();
 	p.psn = near_psn(q->qp.rc);
 	p.va = near_va();
 	p.rkey = some_key();
@@ -135,6 +140,8 @@ static void post(struct sim_qp *q)
 	uint64_t at = near_va();
 	uint32_t len = some_len(q->qp.mtu) & 0xfff;
 
+	if (q->qp.type == HCA_QP_UD)
+		sim_to(q, byte() & 7 ? q->qp.qpn : word(), (uint64_t)q->qp.qkey << 32);
 	switch (byte() % 8) {
 	case 0:
 		sim_write(q, at, some_key(), mem, len, some_key(), byte() & 1);
@@ -246,9 +253,9 @@ void fuzz_rc(const uint8_t *data, size_t n)
 		uint8_t what = byte();
 		struct sim_qp *q = qp[what & (N_QP - 1)];
 
-		if (q->qp.state == HCA_QPS_ERR && what >> 6)
+		if (q->qp.state > HCA_QPS_RTS && what >> 6)
 			again(q);
-		switch (what >> 2 & 15) {
+		switch (byte() & 15) {
 		case 0:
 		case 1:
 		case 2:
@@ -298,7 +305,8 @@ void fuzz_rc_init(void)
 	key = sim_mr(mem, BUF, 0xf, 1, (uint64_t)(uintptr_t)mem);
 	odd_key = sim_mr(mem + 1, 1000, 0xf, 1, 0);
 	for (unsigned i = 0; i < N_QP; i++) {
-		qp[i] = sim_qp(i < 2 ? 5 : 2, i & 1 ? SIM_CQ_ONE : SIM_CQ_COLLAPSED);
+		qp[i] = sim_qp_as(i < 4 ? HCA_QP_RC : i < 6 ? HCA_QP_UC : HCA_QP_UD, i < 2 ? 5 : 2,
+				  i & 1 ? SIM_CQ_ONE : SIM_CQ_COLLAPSED);
 		qp[i]->rcq.overrun_ignore = true;
 		qp[i]->qp.mtu = i < 2 ? 256 : 1024;
 		qp[i]->qp.rnr_retry = 3;

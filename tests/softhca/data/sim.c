@@ -148,13 +148,18 @@ static void init_cq(struct hca_cq *cq, uint32_t cqn, uint32_t *dbrec, enum sim_c
 
 struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode)
 {
+	return sim_qp_as(HCA_QP_RC, log_sq, mode);
+}
+
+struct sim_qp *sim_qp_as(enum hca_qp_type type, unsigned log_sq, enum sim_cq_mode mode)
+{
 	struct sim_qp *q = calloc(1, sizeof(*q));
 	static uint32_t next;
 
 	q->dbrec = alloc(64);
 	q->uar = uar + (n_qp++ % UAR_PAGES) * 4096 + 0x800;
 	hca_lock();
-	q->qp = (struct hca_qp){ .qpn = dp_first_qpn() + 0x100 + next++, .pdn = 1,
+	q->qp = (struct hca_qp){ .type = type, .qpn = dp_first_qpn() + 0x100 + next++, .pdn = 1,
 				 .user_index = 0x4242, .log_sq_size = log_sq, .rq_cnt = 1 << RQ_LOG,
 				 .rq_shift = RQ_SHIFT, .dbrec = q->dbrec, .mtu = 1024,
 				 .ack_timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
@@ -223,11 +228,18 @@ void sim_pair(struct sim_qp *a, struct sim_qp *b)
 
 /* ---- posting ---- */
 
-static uint8_t *seg(struct sim_qp *q, unsigned i)
+static uint8_t *ring_seg(struct sim_qp *q, unsigned i)
 {
 	size_t size = (size_t)64 << q->qp.log_sq_size;
 
 	return q->qp.sq + (((size_t)q->pi * 64 + i * 16) & (size - 1));
+}
+
+/* Segment i of the next WQE, not counting the address vector of a datagram. */
+static uint8_t *seg(struct sim_qp *q, unsigned i)
+{
+	i += i ? q->av : 0;
+	return ring_seg(q, i);
 }
 
 static void be32_at(uint8_t *p, uint32_t v)
@@ -247,6 +259,7 @@ static void ctrl(struct sim_qp *q, unsigned opmod, uint8_t opcode, unsigned ds, 
 {
 	uint8_t *s = seg(q, 0);
 
+	ds += q->av;
 	be32_at(s, opmod << 24 | (q->pi & 0xffff) << 8 | opcode);
 	be32_at(s + 4, q->qp.qpn << 8 | ds);
 	be32_at(s + 8, (ce ? 8u : 0) | q->fence);
@@ -314,6 +327,25 @@ void sim_send(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, in
 	ctrl(q, 0, WQE_SEND, len ? 2 : 1, ce, 0);
 }
 
+void sim_send_imm(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, uint32_t imm,
+		  int ce)
+{
+	data_seg(q, 1, src, len, lkey);
+	ctrl(q, 0, WQE_SEND_IMM, len ? 2 : 1, ce, imm);
+}
+
+void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key)
+{
+	struct in6_addr gid = dp_gid();
+
+	q->av = 3;
+	for (unsigned i = 1; i <= 3; i++)
+		memset(ring_seg(q, i), 0, 16);
+	be64_at(ring_seg(q, 1), key);
+	be32_at(ring_seg(q, 1) + 8, dqpn | 1u << 31);
+	memcpy(ring_seg(q, 3), &gid, 16);
+}
+
 void sim_nop(struct sim_qp *q, int ce)
 {
 	ctrl(q, 0, WQE_NOP, 1, ce, 0);
@@ -370,7 +402,7 @@ void sim_masked(struct sim_qp *q, bool add, unsigned size, uint64_t raddr, uint3
 void sim_raw(struct sim_qp *q, const uint8_t *bytes, unsigned segments)
 {
 	for (unsigned i = 0; i < segments; i++)
-		memcpy(seg(q, i), bytes + 16 * i, 16);
+		memcpy(ring_seg(q, i), bytes + 16 * i, 16);
 	q->pi += (segments + 3) / 4;
 }
 
@@ -424,6 +456,8 @@ static void decode(const uint8_t *e, uint64_t tail, struct sim_cqe *c)
 	c->counter = (uint16_t)(t[4] << 8 | t[5]);
 	c->vendor = e[54];
 	c->syndrome = e[55];
+	memcpy(&v, e + 24, 4);
+	c->flags_rqpn = be32toh(v);
 	memcpy(&v, e + 32, 4);
 	c->uidx = be32toh(v);
 	memcpy(&v, e + 36, 4);

@@ -19,12 +19,14 @@ struct sim_qp {
 	uint32_t ci, rcq_ci;
 	bool no_uar;	   /* only write the record: the sweep must find it */
 	uint8_t fence;	   /* fm bits for the next WQEs */
+	unsigned av;	   /* segments of the address vector in front of the others */
 };
 
 struct sim_cqe {
 	uint8_t type, opcode, syndrome, vendor;
 	uint16_t counter;
 	uint32_t qpn, uidx, byte_cnt, imm; /* imm in host order */
+	uint32_t flags_rqpn;
 };
 
 void sim_init(void);	  /* with the engine's thread */
@@ -32,6 +34,7 @@ void sim_init_idle(void); /* without: the test calls engine_round() */
 uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t iova);
 void sim_mr_remove(uint32_t key);
 struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode);
+struct sim_qp *sim_qp_as(enum hca_qp_type type, unsigned log_sq, enum sim_cq_mode mode);
 void sim_qp_free(struct sim_qp *q);
 /* To RTS; attributes have been set in q->qp or are defaults. */
 void sim_connect(struct sim_qp *q, uint32_t dest_qpn);
@@ -48,6 +51,10 @@ void sim_inline(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *src
 void sim_read(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32_t len,
 	      uint32_t lkey, int ce);
 void sim_send(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce);
+void sim_send_imm(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, uint32_t imm,
+		  int ce);
+/* Datagram: the next WQE's address vector, key as the WQE has it. */
+void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key);
 void sim_nop(struct sim_qp *q, int ce);
 void sim_dump(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce);
 void sim_fetch_add(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32_t lkey,
