@@ -60,7 +60,8 @@ boot_guest() {
 		-no-reboot -kernel "$guest_dir/vmlinuz" -initrd "$guest_dir/initrd" \
 		-append "console=ttyS0 quiet panic=-1 guest_mtu=$mtu guest_addr4=10.99.0.2/24 guest_addr6=fd99::2/64" \
 		-serial "file:$dir/console" -chardev "pipe,id=ctl,path=$dir/ctl" \
-		-serial chardev:ctl -netdev tap,id=n,ifname=tap0,script=no,downscript=no \
+		-device virtio-serial-pci -device virtserialport,chardev=ctl,name=ctl \
+		-netdev tap,id=n,ifname=tap0,script=no,downscript=no \
 		-device "virtio-net-pci,netdev=n,host_mtu=$mtu" \
 		</dev/null >"$dir/qemu" 2>&1 8<&- 9<&- &
 	guest_pid=$!
@@ -81,8 +82,7 @@ guest_answer() { # SECONDS
 	local line until=$((SECONDS + $1))
 	while [ $SECONDS -lt "$until" ] && is_alive "$guest_pid"; do
 		IFS= read -r -t 1 line <&9 || continue
-		line=${line%$'\r'}
-		case $line in
+			case $line in
 		'rc '*) return "${line#rc }" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
