@@ -12,7 +12,7 @@ check() {
 		echo "ok   $what"
 	else
 		echo "BAD  $what"
-		sed 's/^/     /' "$dir/check"
+		tail -n 40 "$dir/check" | sed "s/^/     /"
 		bad=1
 	fi
 }
@@ -33,6 +33,20 @@ drop_ns() {
 	for n in "${namespaces[@]}"; do
 		ip netns del "$n"
 	done
+}
+
+# join_ns A B MTU: eth0 of each is an end of a veth pair, 10.98.0.1 and .2, fd98::1 and ::2.
+join_ns() {
+	local n i=0
+	ip link add eth0 netns "$1" type veth peer name eth0 netns "$2" || skip "no veth here"
+	for n in "$1" "$2"; do
+		i=$((i + 1))
+		ip -n "$n" link set eth0 mtu "$3"
+		ip -n "$n" addr add 10.98.0.$i/24 dev eth0
+		ip -n "$n" addr add fd98::$i/64 dev eth0 nodad
+		ip -n "$n" link set eth0 up
+	done
+	x_addr=10.98.0.1 y_addr=10.98.0.2
 }
 
 # await_port NAMESPACE PORT: until somebody listens there.
@@ -86,6 +100,7 @@ guest_answer() { # SECONDS
 		'rc '*) return "${line#rc }" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
+		line=
 	done
 	echo "the guest does not answer"
 	return 124

@@ -204,11 +204,11 @@ int peer_connect(struct peer *p)
 	return peer_say(p, &go, 1) || peer_hear(p, &go, 1) ? -1 : 0;
 }
 
-int peer_post_recv(struct peer *p, uint32_t len)
+int peer_post_recv(struct peer *p, uint32_t len, uint32_t lkey)
 {
 	struct ibv_sge s = { .addr = (uintptr_t)p->buf + PEER_OFFSET,
 			     .length = len,
-			     .lkey = p->mr->lkey };
+			     .lkey = lkey };
 	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &s, .num_sge = len ? 1 : 0 }, *no;
 
 	return ibv_post_recv(p->qp, &wr, &no) ? failed("receive") : 0;

@@ -22,7 +22,8 @@ struct op {
 	enum ibv_wr_opcode opcode;
 	enum ibv_wc_status status; /* expected */
 	enum kind { PLAIN, RECEIVED, FETCHED, ATOMIC, MIXED, RECONNECT, END } kind;
-	enum { FINE, BARE_KEY, ODD_ADDRESS, SHORT_RECEIVE, LATE_RECEIVE } wrong;
+	enum { FINE, BARE_KEY, ODD_ADDRESS, SHORT_RECEIVE, LATE_RECEIVE,
+	       RECEIVE_KEY } wrong;
 };
 
 static const struct op ops[] = {
@@ -40,6 +41,7 @@ static const struct op ops[] = {
 	{ "bad_atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, ATOMIC, BARE_KEY },
 	{ "odd_atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, ATOMIC, ODD_ADDRESS },
 	{ "short_receive", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, PLAIN, SHORT_RECEIVE },
+	{ "bad_receive", IBV_WR_SEND, IBV_WC_REM_OP_ERR, PLAIN, RECEIVE_KEY },
 	{ "reconnect", 0, IBV_WC_SUCCESS, RECONNECT, FINE },
 	{ "end", 0, IBV_WC_SUCCESS, END, FINE },
 };
@@ -301,9 +303,12 @@ static int prepare(struct peer *p, const struct op *o, const struct peer_step *s
 	if (o->kind == ATOMIC)
 		memcpy(p->buf + at, &cell, 8);
 	if (o->wrong == SHORT_RECEIVE)
-		return peer_post_recv(p, s->size - 1);
+		return peer_post_recv(p, s->size - 1, p->mr->lkey);
+	if (o->wrong == RECEIVE_KEY)
+		return peer_post_recv(p, s->size, p->mr->lkey ^ 0x5500);
 	if (o->kind == RECEIVED && o->wrong != LATE_RECEIVE)
-		return peer_post_recv(p, o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : s->size);
+		return peer_post_recv(p, o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : s->size,
+				      p->mr->lkey);
 	return 0;
 }
 
@@ -382,7 +387,7 @@ int peer_server(struct peer *p)
 			return -1;
 		if (o->wrong == LATE_RECEIVE) {
 			usleep(30000);
-			peer_post_recv(p, s.size);
+			peer_post_recv(p, s.size, p->mr->lkey);
 		}
 		if (peer_hear(p, &s, sizeof(s)))
 			return -1;

@@ -55,7 +55,7 @@ int peer_open(struct peer *p);
 int peer_connect(struct peer *p); /* both sides at the same time; a new QP each time */
 int peer_say(struct peer *p, const void *what, size_t n);
 int peer_hear(struct peer *p, void *what, size_t n);
-int peer_post_recv(struct peer *p, uint32_t len);
+int peer_post_recv(struct peer *p, uint32_t len, uint32_t lkey);
 /* One completion within PEER_WAIT_S; -1 without. */
 int peer_poll(struct peer *p, struct ibv_wc *wc);
 
