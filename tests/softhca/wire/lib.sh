@@ -93,10 +93,14 @@ end_guest() {
 
 # Prints what the guest says to the present command and returns its status.
 guest_answer() { # SECONDS
-	local line until=$((SECONDS + $1))
+	local part line= until=$((SECONDS + $1))
 	while [ $SECONDS -lt "$until" ] && is_alive "$guest_pid"; do
-		IFS= read -r -t 1 line <&9 || continue
-			case $line in
+		IFS= read -r -t 1 part <&9 || { # the second may end in the middle of a line
+			line+=$part
+			continue
+		}
+		line+=$part
+		case $line in
 		'rc '*) return "${line#rc }" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
