@@ -133,6 +133,7 @@ void event_async(struct hca_ctx *ctx, uint64_t element, uint32_t type, uint32_t 
 
 struct hca_ctx {
 	struct hca_ctx *next;
+	unsigned device; /* number of the device that is open */
 	dev_t dev; /* of the memfd that is the open device file */
 	ino_t ino;
 	bool ready; /* GET_CONTEXT has been answered */
@@ -143,7 +144,7 @@ struct hca_ctx {
 };
 
 /* open() of the device file: a new context; fd or -1 with errno. */
-int device_open(int flags);
+int device_open(unsigned device, int flags);
 /* The program closes a file that is ours. Caller holds no lock. */
 void device_closing(dev_t dev, ino_t ino);
 struct hca_ctx *device_find(dev_t dev, ino_t ino);
@@ -194,9 +195,9 @@ void gid_to_mac(const uint8_t gid[16], uint8_t mac[6]);
 
 /* ---- the port (port.c) ---- */
 
-void port_gid(uint8_t gid[16]);
-uint64_t port_guid(void); /* host order */
-uint16_t port_lid(void);  /* 0 on Ethernet */
+void port_gid(unsigned device, uint8_t gid[16]);
+uint64_t port_guid(unsigned device); /* host order */
+uint16_t port_lid(unsigned device);  /* 0 on Ethernet */
 bool port_is_ib(void);
 bool port_is_down(void);
 uint32_t port_mtu(void); /* bytes */

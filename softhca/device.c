@@ -25,7 +25,7 @@ static uint32_t uar_next = 1;
 
 /* ---- contexts ---- */
 
-int device_open(int flags)
+int device_open(unsigned device, int flags)
 {
 	struct hca_ctx *ctx;
 	struct stat st;
@@ -45,9 +45,10 @@ int device_open(int flags)
 	fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 	if (fd < 0 || ftruncate(fd, (off_t)HCA_UAR_PAGES * HCA_UAR_PAGE) || real_fstat(fd, &st))
 		goto fail;
+	ctx->device = device;
 	ctx->dev = st.st_dev;
 	ctx->ino = st.st_ino;
-	rc = shim_file_add(SHIM_DEVICE, st.st_dev, st.st_ino);
+	rc = shim_file_add(SHIM_DEVICE, device, st.st_dev, st.st_ino);
 	if (rc) {
 		errno = rc;
 		goto fail;

@@ -42,7 +42,7 @@ int event_channel_create(struct hca_ctx *ctx, struct hca_comp_channel **out)
 	ch->rfd = real_open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	rc = ch->rfd < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK) || real_fstat(p[0], &st) ? errno : 0;
 	if (!rc)
-		rc = shim_file_add(SHIM_CHANNEL, st.st_dev, st.st_ino);
+		rc = shim_file_add(SHIM_CHANNEL, 0, st.st_dev, st.st_ino);
 	if (rc) {
 		if (ch->rfd >= 0)
 			real_close(ch->rfd);

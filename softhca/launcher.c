@@ -26,6 +26,7 @@ static const char usage[] =
 	"usage: softhca [OPTION...] COMMAND [ARGUMENT...]\n"
 	"Runs COMMAND on an mlx5 RDMA device that exists in user space only.\n\n"
 	"  --link=eth|ib   link layer of the port (SOFTHCA_LINK)\n"
+	"  --devices=N     show N devices (SOFTHCA_DEVICES)\n"
 	"  --stats[=FILE]  counters at exit, on stderr or appended to FILE (SOFTHCA_STATS)\n"
 	"  --faults=SPEC   produce faults (SOFTHCA_FAULTS)\n"
 	"  --strict        report WQEs and doorbells that hardware would punish (SOFTHCA_STRICT)\n"
@@ -233,6 +234,7 @@ static bool option_variable(const char *arg)
 		const char *option, *variable;
 	} table[] = {
 		{"--link=", "SOFTHCA_LINK"},
+		{"--devices=", "SOFTHCA_DEVICES"},
 		{"--stats=", "SOFTHCA_STATS"},
 		{"--faults=", "SOFTHCA_FAULTS"},
 		{"--strict=", "SOFTHCA_STRICT"},

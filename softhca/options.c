@@ -52,6 +52,16 @@ static bool parse_MTU(const char *text, uint32_t *out)
 	return true;
 }
 
+static bool parse_DEVICES(const char *text, uint32_t *out)
+{
+	uint32_t v;
+
+	if (!parse_UINT(text, &v) || v < 1 || v > HCA_MAX_DEVICES)
+		return false;
+	*out = v;
+	return true;
+}
+
 static bool parse_STR(const char *text, const char **out)
 {
 	/* A copy: programs may change their environment later. */

@@ -9,17 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HCA_MAX_DEVICES = 4 }; /* sysfs_tree.cmake writes as many trees */
+
 enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 
 /* X(field, NAME, TYPE, "default", "help"); TYPE is one of
  *   LINK  enum hca_link: eth or ib
  *   MTU   uint32_t: 256, 512, 1024, 2048 or 4096; 0 when unset
+ *   DEVICES  uint32_t, 1 to 4
  *   UINT  uint32_t, decimal, 0 to 4294967295
  *   STR   const char *: any text, NULL when unset and the default is "" */
 #define HCA_OPTIONS(X)                                                                             \
 	X(link, "SOFTHCA_LINK", LINK, "eth", "link layer of the port: eth (RoCEv2) or ib")         \
 	X(mtu, "SOFTHCA_MTU", MTU, "",                                                             \
 	  "active MTU of the port: 256, 512, 1024, 2048, 4096; unset: what the interface carries") \
+	X(devices, "SOFTHCA_DEVICES", DEVICES, "1", "devices to show: 1 to 4 (mlx5_0, mlx5_1, ...)")  \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
 	X(addr, "SOFTHCA_ADDR", STR, "", "IPv4 address of the port; unset: the first one that is up") \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
@@ -32,6 +36,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 #define HCA_OPTION_CTYPE_LINK enum hca_link
 #define HCA_OPTION_CTYPE_MTU  uint32_t
 #define HCA_OPTION_CTYPE_UINT uint32_t
+#define HCA_OPTION_CTYPE_DEVICES uint32_t
 #define HCA_OPTION_CTYPE_STR  const char *
 
 struct hca_options {

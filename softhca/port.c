@@ -22,21 +22,25 @@ uint32_t port_mtu(void)
 	return hca_options()->mtu ? hca_options()->mtu : dp_mtu();
 }
 
-uint16_t port_lid(void)
+uint16_t port_lid(unsigned device)
 {
-	return port_is_ib() ? 1 : 0;
+	return port_is_ib() ? (uint16_t)(1 + device) : 0;
 }
 
-void port_gid(uint8_t gid[16])
+/* The first device has the host's address, the others loopback addresses from 127.0.0.2 on: they
+ * reach the processes of this host. */
+void port_gid(unsigned device, uint8_t gid[16])
 {
 	struct in6_addr address = dp_gid();
 	uint64_t guid;
 
 	memcpy(gid, &address, 16);
+	if (device)
+		memcpy(gid, (uint8_t[16]){[10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(1 + device)}, 16);
 	if (!port_is_ib())
 		return;
 	/* InfiniBand: the link-local subnet prefix and the GUID. */
-	guid = port_guid();
+	guid = port_guid(device);
 	memset(gid, 0, 8);
 	gid[0] = 0xfe;
 	gid[1] = 0x80;
@@ -44,13 +48,13 @@ void port_gid(uint8_t gid[16])
 		gid[8 + i] = (uint8_t)(guid >> (56 - 8 * i));
 }
 
-/* EUI-64 of the MAC address 52:54:00 and the last three bytes of the address. */
-uint64_t port_guid(void)
+/* EUI-64 of a MAC address: 52:54, the device, the last three bytes of the host's address. */
+uint64_t port_guid(unsigned device)
 {
 	struct in6_addr address = dp_gid();
 	const uint8_t *a = address.s6_addr;
 
-	return 0x525400fffe000000ull | (uint64_t)a[13] << 16 | (uint64_t)a[14] << 8 | a[15];
+	return 0x525400fffe000000ull | (uint64_t)device << 40 | (uint64_t)a[13] << 16 | (uint64_t)a[14] << 8 | a[15];
 }
 
 void gid_to_mac(const uint8_t gid[16], uint8_t mac[6])

@@ -126,7 +126,7 @@ int prm_query_roce_address(struct prm_cmd *cmd)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PORT);
 	if (index)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
-	port_gid(layout);
+	port_gid(cmd->ctx->device, layout);
 	v4 = !memcmp(layout, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
 	gid_to_mac(layout, mac);
 	memcpy(layout + 0x12, mac, sizeof(mac));

@@ -31,7 +31,9 @@ char *real_realpath(const char *path, char *resolved);
  * run in every close() and fstat() of the program, also in signal handlers. */
 enum shim_kind { SHIM_NONE, SHIM_DEVICE, SHIM_CHANNEL, SHIM_INHERITED };
 
-int shim_file_add(enum shim_kind kind, dev_t dev, ino_t ino);
+int shim_file_add(enum shim_kind kind, unsigned device, dev_t dev, ino_t ino);
+/* Which device a device file is. */
+unsigned shim_file_device(dev_t dev, ino_t ino);
 void shim_file_remove(dev_t dev, ino_t ino);
 /* SHIM_INHERITED in a child of fork or vfork, for files of the parent. */
 enum shim_kind shim_file_kind(dev_t dev, ino_t ino);
@@ -41,7 +43,8 @@ bool shim_is_forked_child(void);
 bool shim_device_opened(void);
 
 /* Paths (shim_path.c). */
-bool path_is_device(const char *path);
+/* The number of the device whose file it is, -1 if none. */
+int path_device(const char *path);
 /* A path below our tree for one that sysfs would serve; the path itself if it
  * is none of ours. buf has PATH_MAX bytes. */
 const char *path_rewrite(const char *path, char *buf);
@@ -49,7 +52,7 @@ const char *path_rewrite(const char *path, char *buf);
 void path_restore(char *path);
 /* Root of the tree, NULL if it is not there. */
 const char *path_sysfs_root(void);
-void device_stat(struct stat *st);
+void device_stat(unsigned device, struct stat *st);
 
 /* Files whose content is made on open (sysfs.c): fd, or -1 if path (below the
  * tree) is not one. */

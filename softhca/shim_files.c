@@ -17,6 +17,7 @@
  * reader's loads can at worst make it compare a mixed pair, which names no file. */
 static struct {
 	_Atomic int kind;
+	_Atomic unsigned device;
 	_Atomic uint64_t dev, ino;
 } files[MAX_FILES];
 
@@ -43,7 +44,7 @@ bool shim_device_opened(void)
 	return atomic_load_explicit(&owner, memory_order_relaxed) != 0;
 }
 
-int shim_file_add(enum shim_kind kind, dev_t dev, ino_t ino)
+int shim_file_add(enum shim_kind kind, unsigned device, dev_t dev, ino_t ino)
 {
 	unsigned i;
 
@@ -53,6 +54,7 @@ int shim_file_add(enum shim_kind kind, dev_t dev, ino_t ino)
 		if (atomic_load_explicit(&files[i].kind, memory_order_relaxed) == SHIM_NONE)
 			break;
 	if (i < MAX_FILES) {
+		atomic_store_explicit(&files[i].device, device, memory_order_relaxed);
 		atomic_store_explicit(&files[i].dev, dev, memory_order_relaxed);
 		atomic_store_explicit(&files[i].ino, ino, memory_order_relaxed);
 		/* Release: pairs with the acquire load in slot_find. */
@@ -95,6 +97,14 @@ void shim_file_remove(dev_t dev, ino_t ino)
 		atomic_fetch_sub_explicit(&count, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&add_lock);
+}
+
+unsigned shim_file_device(dev_t dev, ino_t ino)
+{
+	enum shim_kind kind;
+	int i = slot_find(dev, ino, &kind);
+
+	return i < 0 ? 0 : atomic_load_explicit(&files[i].device, memory_order_relaxed);
 }
 
 enum shim_kind shim_file_kind(dev_t dev, ino_t ino)

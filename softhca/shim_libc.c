@@ -57,11 +57,12 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char buf[PATH_MAX];
+	int device = path_device(path);
 	const char *real;
 	int fd;
 
-	if (path_is_device(path))
-		return device_open(flags);
+	if (device >= 0)
+		return device_open((unsigned)device, flags);
 	real = path_rewrite(path, buf);
 	if (real != path)
 		fd = (flags & O_ACCMODE) == O_RDONLY ? sysfs_open_dynamic(real) : -1;
@@ -177,7 +178,7 @@ int access(const char *path, int mode)
 {
 	char buf[PATH_MAX];
 
-	if (path_is_device(path)) {
+	if (path_device(path) >= 0) {
 		if (!(mode & X_OK))
 			return 0;
 		errno = EACCES;
@@ -213,10 +214,11 @@ char *__realpath_chk(const char *path, char *resolved, size_t len)
 
 static int do_stat(const char *path, struct stat *st)
 {
+	int device = path_device(path);
 	char buf[PATH_MAX];
 
-	if (path_is_device(path)) {
-		device_stat(st);
+	if (device >= 0) {
+		device_stat((unsigned)device, st);
 		return 0;
 	}
 	return real_stat(path_rewrite(path, buf), st);
@@ -224,10 +226,11 @@ static int do_stat(const char *path, struct stat *st)
 
 static int do_lstat(const char *path, struct stat *st)
 {
+	int device = path_device(path);
 	char buf[PATH_MAX];
 
-	if (path_is_device(path)) {
-		device_stat(st);
+	if (device >= 0) {
+		device_stat((unsigned)device, st);
 		return 0;
 	}
 	return real_lstat(path_rewrite(path, buf), st);
@@ -240,7 +243,7 @@ static int do_fstat(int fd, struct stat *st)
 	/* libibverbs wants a character device with the number that sysfs names.
 	 * Of all our files only device files are regular ones. */
 	if (!rc && S_ISREG(st->st_mode) && shim_file_kind(st->st_dev, st->st_ino) != SHIM_NONE)
-		device_stat(st);
+		device_stat(shim_file_device(st->st_dev, st->st_ino), st);
 	return rc;
 }
 

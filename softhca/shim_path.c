@@ -8,11 +8,13 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "softhca/options.h"
 #include "softhca/sysfs.h"
 
 static char root[PATH_MAX]; /* empty: not found */
@@ -21,16 +23,20 @@ static size_t root_len;
 static void find_root(void)
 {
 	Dl_info info;
+	uint32_t devices = hca_options()->devices;
 	char tree[PATH_MAX];
 	char *slash;
 
 	if (!dladdr((void *)(uintptr_t)&find_root, &info) || !info.dli_fname)
 		return;
-	if (strlen(info.dli_fname) + sizeof("/sysfs") > sizeof(tree))
+	if (strlen(info.dli_fname) + sizeof("/sysfs-4") > sizeof(tree))
 		return;
 	strcpy(tree, info.dli_fname);
 	slash = strrchr(tree, '/');
+	/* A tree for each number of devices: directories are read without us. */
 	strcpy(slash ? slash + 1 : tree, "sysfs");
+	if (devices > 1)
+		sprintf(tree + strlen(tree), "-%u", (unsigned)devices);
 	if (real_realpath(tree, root))
 		root_len = strlen(root);
 	else
@@ -45,9 +51,22 @@ const char *path_sysfs_root(void)
 	return root_len ? root : NULL;
 }
 
-bool path_is_device(const char *path)
+/* The number of one digit at the end of a name, if there is such a device. */
+static int number_at(const char *text)
 {
-	return path && !strcmp(path, SYSFS_DEVICE_FILE);
+	unsigned n = (unsigned)(*text - '0');
+
+	return *text >= '0' && n < hca_options()->devices ? (int)n : -1;
+}
+
+int path_device(const char *path)
+{
+	static const char name[] = SYSFS_DEVICE_FILE;
+
+	if (!path || strncmp(path, name, sizeof(name) - 1))
+		return -1;
+	path += sizeof(name) - 1;
+	return path[0] && !path[1] ? number_at(path) : -1;
 }
 
 /* Ends the component here? */
@@ -71,7 +90,8 @@ static bool is_ours(const char *path)
 	}
 	if (!strncmp(path, devices, sizeof(devices) - 1))
 		return at_end(path[sizeof(devices) - 1]);
-	return !strncmp(path, bus, sizeof(bus) - 1) && at_end(path[sizeof(bus) - 1]);
+	return !strncmp(path, bus, sizeof(bus) - 1) && number_at(path + sizeof(bus) - 1) >= 0 &&
+	       at_end(path[sizeof(bus)]);
 }
 
 const char *path_rewrite(const char *path, char *buf)
@@ -103,13 +123,13 @@ void path_restore(char *path)
 	memcpy(path, "/sys", strlen("/sys"));
 }
 
-void device_stat(struct stat *st)
+void device_stat(unsigned device, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->st_mode = S_IFCHR | 0666;
-	st->st_rdev = makedev(SYSFS_MAJOR, SYSFS_MINOR);
+	st->st_rdev = makedev(SYSFS_MAJOR, SYSFS_MINOR + device);
 	st->st_nlink = 1;
 	st->st_blksize = 4096;
 	st->st_uid = 0;
-	st->st_ino = 1;
+	st->st_ino = 1 + device;
 }

@@ -11,57 +11,68 @@
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/options.h"
 #include "softhca/shim.h"
 
-static void guid_text(char *out, size_t n)
+static void guid_text(unsigned device, char *out, size_t n)
 {
-	uint64_t g = port_guid();
+	uint64_t g = port_guid(device);
 
 	snprintf(out, n, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48) & 0xffff,
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
 }
 
-static void gid_text(char *out, size_t n)
+static void image_guid_text(unsigned device, char *out, size_t n)
+{
+	(void)device;
+	guid_text(0, out, n); /* one card */
+}
+
+static void gid_text(unsigned device, char *out, size_t n)
 {
 	uint8_t g[16];
 	size_t at = 0;
 
-	port_gid(g);
+	port_gid(device, g);
 	for (int i = 0; i < 16 && at < n; i += 2)
 		at += (size_t)snprintf(out + at, n - at, "%02x%02x%c", g[i], g[i + 1],
 				       i < 14 ? ':' : '\n');
 }
 
-static void gid_type_text(char *out, size_t n)
+static void gid_type_text(unsigned device, char *out, size_t n)
 {
+	(void)device;
 	snprintf(out, n, "%s\n", port_is_ib() ? "IB/RoCE v1" : "RoCE v2");
 }
 
-static void link_layer_text(char *out, size_t n)
+static void link_layer_text(unsigned device, char *out, size_t n)
 {
+	(void)device;
 	snprintf(out, n, "%s\n", port_is_ib() ? "InfiniBand" : "Ethernet");
 }
 
-static void lid_text(char *out, size_t n)
+static void lid_text(unsigned device, char *out, size_t n)
 {
-	snprintf(out, n, "0x%x\n", port_lid());
+	snprintf(out, n, "0x%x\n", port_lid(device));
 }
 
-static void state_text(char *out, size_t n)
+static void state_text(unsigned device, char *out, size_t n)
 {
+	(void)device;
 	snprintf(out, n, "%s\n", port_is_down() ? "1: DOWN" : "4: ACTIVE");
 }
 
-static void phys_state_text(char *out, size_t n)
+static void phys_state_text(unsigned device, char *out, size_t n)
 {
+	(void)device;
 	snprintf(out, n, "%s\n", port_is_down() ? "2: Polling" : "5: LinkUp");
 }
 
 static const struct {
 	const char *name; /* below the device's directory */
-	void (*text)(char *out, size_t n);
+	void (*text)(unsigned device, char *out, size_t n);
 } dynamic[] = {
-	{"node_guid", guid_text},	     {"sys_image_guid", guid_text},
+	{"node_guid", guid_text},	     {"sys_image_guid", image_guid_text},
 	{"ports/1/gids/0", gid_text},	     {"ports/1/gid_attrs/types/0", gid_type_text},
 	{"ports/1/link_layer", link_layer_text}, {"ports/1/lid", lid_text},
 	{"ports/1/state", state_text},	     {"ports/1/phys_state", phys_state_text},
@@ -83,21 +94,26 @@ static int memory_file(const char *text)
 
 int sysfs_open_dynamic(const char *path)
 {
-	static const char device[] = "/infiniband/" SYSFS_IBDEV "/";
+	static const char prefix[] = "/infiniband/" SYSFS_IBDEV;
 	const char *tree = path_sysfs_root();
 	const char *name;
+	unsigned device;
 	char text[128];
 
 	if (!tree || strncmp(path, tree, strlen(tree)))
 		return -1;
-	name = strstr(path + strlen(tree), device);
+	name = strstr(path + strlen(tree), prefix);
 	if (!name)
 		return -1;
-	name += sizeof(device) - 1;
+	name += sizeof(prefix) - 1;
+	if (name[0] < '0' || name[0] >= '0' + HCA_MAX_DEVICES || name[1] != '/')
+		return -1;
+	device = (unsigned)(name[0] - '0');
+	name += 2;
 	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
 		if (strcmp(name, dynamic[i].name))
 			continue;
-		dynamic[i].text(text, sizeof(text));
+		dynamic[i].text(device, text, sizeof(text));
 		return memory_file(text);
 	}
 	return -1;

@@ -6,11 +6,12 @@
 #ifndef SOFTHCA_SYSFS_H
 #define SOFTHCA_SYSFS_H
 
-#define SYSFS_DEVICE_FILE "/dev/infiniband/uverbs0"
-#define SYSFS_IBDEV	  "mlx5_0"
+/* These end in the number of the device: one function of the card for each. */
+#define SYSFS_DEVICE_FILE "/dev/infiniband/uverbs"
+#define SYSFS_IBDEV	  "mlx5_"
+#define SYSFS_PCI_BDF	  "50fc:01:00."
 #define SYSFS_PCI_ROOT	  "pci50fc:00"
-#define SYSFS_PCI_BDF	  "50fc:01:00.0"
 #define SYSFS_MAJOR	  231
-#define SYSFS_MINOR	  192
+#define SYSFS_MINOR	  192 /* of device 0 */
 
 #endif

@@ -54,9 +54,8 @@ int um_get_context(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
 }
 
-static void fill_device(struct ib_uverbs_query_device_resp *r)
+static void fill_device(const struct hca_ctx *ctx, struct ib_uverbs_query_device_resp *r)
 {
-	uint64_t guid = htobe64(port_guid());
 
 	*r = (struct ib_uverbs_query_device_resp){
 		.fw_ver = 28ull << 32 | 39 << 16 | 1002,
@@ -85,15 +84,15 @@ static void fill_device(struct ib_uverbs_query_device_resp *r)
 		.local_ca_ack_delay = 16,
 		.phys_port_cnt = 1,
 	};
-	r->node_guid = guid;
-	r->sys_image_guid = guid;
+	r->node_guid = htobe64(port_guid(ctx->device));
+	r->sys_image_guid = htobe64(port_guid(0)); /* one card */
 }
 
 int uw_query_device(struct uverbs_call *call)
 {
 	struct ib_uverbs_query_device_resp r;
 
-	fill_device(&r);
+	fill_device(call->ctx, &r);
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &r, sizeof(r));
 }
 
@@ -104,7 +103,7 @@ int uw_ex_query_device(struct uverbs_call *call)
 	size_t room = ua_len(call, UVERBS_ATTR_CORE_OUT);
 	size_t uhw_room = ua_len(call, UVERBS_ATTR_UHW_OUT);
 
-	fill_device(&r.base);
+	fill_device(call->ctx, &r.base);
 	r.response_length = (uint32_t)(room < sizeof(r) ? room : sizeof(r));
 	r.device_cap_flags_ex = DEVICE_CAPS;
 	uhw.response_length = (uint32_t)(uhw_room < sizeof(uhw) ? uhw_room : sizeof(uhw));
@@ -121,7 +120,7 @@ int um_query_port(struct uverbs_call *call)
 				.max_msg_sz = 1u << 30,
 				.gid_tbl_len = 1,
 				.pkey_tbl_len = 1,
-				.lid = port_lid(),
+				.lid = port_lid(call->ctx->device),
 				.state = port_is_down() ? 1 : 4, /* down, active */
 				.max_mtu = 5,
 				.active_mtu = (uint8_t)mtu_code(port_mtu()),
@@ -139,10 +138,10 @@ int um_query_port(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_QUERY_PORT_RESP, &r, sizeof(r));
 }
 
-static void fill_gid(struct ib_uverbs_gid_entry *e)
+static void fill_gid(const struct hca_ctx *ctx, struct ib_uverbs_gid_entry *e)
 {
 	memset(e, 0, sizeof(*e));
-	port_gid((uint8_t *)e->gid);
+	port_gid(ctx->device, (uint8_t *)e->gid);
 	e->port_num = 1;
 	e->gid_type = port_is_ib() ? IB_UVERBS_GID_TYPE_IB : IB_UVERBS_GID_TYPE_ROCE_V2;
 }
@@ -156,7 +155,7 @@ int um_query_gid_table(struct uverbs_call *call)
 		return EINVAL;
 	if (ua_len(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES) < size)
 		return EINVAL;
-	fill_gid(&e);
+	fill_gid(call->ctx, &e);
 	ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &e, sizeof(e));
 	return ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &count, sizeof(count));
 }
@@ -170,7 +169,7 @@ int um_query_gid_entry(struct uverbs_call *call)
 	/* ENODATA is an empty entry of the table: libibverbs answers a zero GID. */
 	if (ua_in_u64(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX) != 0)
 		return ENODATA;
-	fill_gid(&e);
+	fill_gid(call->ctx, &e);
 	return ua_out(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &e, sizeof(e));
 }
 
