@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fuzz [SECONDS [SEED]]: random inputs for the data path and the fault
- * language from a fixed seed. Fails by a crash, a sanitizer's report, or an
- * input that does not end. */
+/* test_fuzz [SECONDS [SEED]]: random inputs for the data path from a fixed
+ * seed. Fails by a crash, a sanitizer's report, or an input that does not end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,25 +42,6 @@ static void one_rc(void)
 	fuzz_rc(data, n);
 }
 
-/* Pieces of the language in any order, with bytes changed. */
-static void one_schedule(void)
-{
-	static const char *const pieces[] = {
-		"drop", "dup", "reorder", "delay", "seed", "mute", "at", "all", "qp", "wqe", "pe",
-		"error", "*", ":", ";", ",", "=", "/", " ", "1", "0x13", "0.5", "1e-3", "5us",
-		"10s", "999999999999999999999", "1e999", ".", "-", "\t", "nan", "inf", "0x", "ms",
-	};
-	char text[256] = "", err[40];
-
-	for (unsigned i = rnd() % 14; i; i--)
-		strncat(text, pieces[rnd() % (sizeof(pieces) / sizeof(*pieces))],
-			sizeof(text) - strlen(text) - 1);
-	if (rnd() % 4 == 0 && *text)
-		text[rnd() % strlen(text)] = (char)(1 + rnd() % 255);
-	if (faults_check(text, err, rnd() % 2 ? sizeof(err) : 0) == 0)
-		return;
-}
-
 /* IP datagrams from the raw socket, cut and changed. */
 static void one_datagram(void)
 {
@@ -98,10 +78,8 @@ int main(int argc, char **argv)
 	end = sim_now() + seconds * 1000000000u;
 	for (; sim_now() < end; inputs++) {
 		one_rc();
-		for (int i = 0; i < 50; i++) {
-			one_schedule();
+		for (int i = 0; i < 50; i++)
 			one_datagram();
-		}
 	}
 	printf("%llu inputs: %llu WQEs done, %llu error CQEs, %llu NAKs sent and %llu received\n",
 	       (unsigned long long)inputs, (unsigned long long)hca_stats.wqes,
