@@ -78,7 +78,8 @@ static bool end_of(struct strict_qp *s, bool dry)
 	bad = strict_bell_judge(s, dry);
 	if (!dry)
 		strict_ring_settled(s, true);
-	return bad;
+	/* Or the engine has not come to look yet. */
+	return bad || (uint16_t)s->rec != qp->sq_ci;
 }
 
 void strict_qp_modified(struct hca_qp *qp, int from)

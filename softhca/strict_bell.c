@@ -49,8 +49,9 @@ void strict_bell_destroy(struct strict_qp *s)
 void strict_bell_reset(struct strict_qp *s)
 {
 	s->rec = 0;
+	s->rec_max = 0;
 	s->judged = true;
-	s->bell_seen = s->strange_page = false;
+	s->bell_seen = s->strange_page = s->bell_is_pi = false;
 	s->bell = 0;
 }
 
@@ -62,16 +63,27 @@ static void changed(struct strict_qp *s)
 	s->judged = false;
 }
 
+/* Is the first word of a doorbell one that this queue may have now? */
+static bool plausible(const struct hca_qp *qp, uint32_t word)
+{
+	uint32_t size = strict_ring_blocks(qp);
+
+	return (uint16_t)((uint16_t)(word >> 8) - qp->sq_ci + size) <= 2 * size;
+}
+
 static void unknown_qpn(const uint8_t b[8], uint32_t page, uint16_t reg)
 {
 	struct strict_at at = {.bytes = b, .n = 8};
 	uint32_t first = get_be32(b), second = get_be32(b + 4);
+	const struct hca_qp *swapped = engine_find_qp(__builtin_bswap32(second) >> 8);
+	const struct hca_qp *low = engine_find_qp(second & 0xffffff);
 
-	if (engine_find_qp(__builtin_bswap32(second) >> 8))
+	/* 00 00 80 00 may be either: then the index tells. */
+	if (swapped && !(low && plausible(low, first)))
 		strict_report(RULE_ENDIAN, &at,
 			      "doorbell at UAR page %u + 0x%x: the second word names QP 0x%x with its "
 			      "bytes swapped", page, reg, __builtin_bswap32(second) >> 8);
-	else if (engine_find_qp(second & 0xffffff))
+	else if (low)
 		strict_report(RULE_DB_QPN, &at,
 			      "doorbell at UAR page %u + 0x%x: QPN 0x%x stands in the lower bits",
 			      page, reg, second & 0xffffff);
@@ -186,6 +198,11 @@ void strict_look(struct hca_qp *qp)
 		strict_ring_settled(s, false);
 	}
 	s->seq_look = p ? p->seq : 0;
+	if (strict_unwrap(s, (uint16_t)word) > s->rec_max)
+		s->rec_max = strict_unwrap(s, (uint16_t)word);
+	/* An index of the last WQE is always below a record that is read later. */
+	if (s->bell_seen && s->bell == strict_unwrap(s, (uint16_t)word))
+		s->bell_is_pi = true;
 }
 
 /* A queue that becomes ready to send starts at 0. */
@@ -213,7 +230,7 @@ static bool stands_in_register(const struct strict_qp *s, const struct page *p)
 		memcpy(b, &p->seen[r], 8);
 		index = (uint16_t)(get_be32(b) >> 8);
 		if (get_be32(b + 4) >> 8 == s->qp->qpn &&
-		    (index == (uint16_t)s->rec || index == s->last_start))
+		    (index == (uint16_t)s->rec || (!s->bell_is_pi && index == s->last_start)))
 			return true;
 	}
 	return false;
@@ -224,14 +241,15 @@ static enum strict_rule judge(struct strict_qp *s, const struct page *p)
 {
 	int64_t rec = strict_unwrap(s, (uint16_t)s->rec), done = (int64_t)s->total;
 
-	if (s->bell_seen && s->bell > rec)
-		return RULE_DBR_BEHIND;
-	if (rec < done)
+	if (rec < s->rec_max)
 		return RULE_DBR_BACKWARD;
+	if ((s->bell_seen && s->bell > rec) || rec < done)
+		return RULE_DBR_BEHIND;
 	/* The engine has not seen it yet; or nothing was ever posted. */
 	if (rec > done || !s->picked)
 		return RULE_COUNT;
-	if (s->bell_seen && (s->bell == rec || (uint16_t)s->bell == s->last_start))
+	if (s->bell_seen && (s->bell == rec ||
+			     (!s->bell_is_pi && (uint16_t)s->bell == s->last_start)))
 		return RULE_COUNT;
 	/* Others' doorbells may have hidden ours. */
 	if ((p->shared && p->seq != s->seq_before) || stands_in_register(s, p))
@@ -255,8 +273,8 @@ bool strict_bell_judge(struct strict_qp *s, bool dry)
 	if (rule == RULE_NO_DOORBELL && !s->bell_seen)
 		strict_report(rule, &at, "the record is at %u and no doorbell was rung", rec);
 	else if (rule == RULE_DBR_BACKWARD)
-		strict_report(rule, &at, "the record went back to %u, %u WQE blocks were posted",
-			      rec, s->qp->sq_ci);
+		strict_report(rule, &at, "the record went back from %u to %u",
+			      (uint16_t)s->rec_max, rec);
 	else
 		strict_report(rule, &at, "the record is at %u, the last doorbell at %u", rec,
 			      (uint16_t)s->bell);

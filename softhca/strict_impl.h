@@ -61,10 +61,12 @@ struct strict_qp {
 
 	/* strict_bell.c */
 	uint32_t rec;	     /* record as last seen */
+	int64_t rec_max;     /* farthest, without wrap */
 	uint64_t rec_at;     /* when it, or the doorbell, last changed */
 	uint32_t seq_before; /* page's changes before the record's */
 	uint32_t seq_look;
 	bool judged, bell_seen, strange_page;
+	bool bell_is_pi;     /* its doorbells carry the producer index, not that of the last WQE */
 	int64_t bell;	     /* farthest index rung, without wrap */
 };
 

@@ -165,7 +165,7 @@ static bool check_qpn(struct strict_qp *s, const struct strict_at *at, const uin
 		return false;
 	if (__builtin_bswap32(word) >> 8 == qpn)
 		strict_report(RULE_ENDIAN, at, "the second word fits with its bytes swapped");
-	else if ((word & 0xffffff) == qpn || (word & 0xffffff) >> 6 == qpn)
+	else if ((word ^ qpn) < 64 || ((word ^ qpn) & 0xffffff) == 0)
 		strict_report(RULE_WQE_QPN, at, "the QPN stands in the lower bits of 0x%08x", word);
 	else
 		strict_report(RULE_WQE_QPN, at, "the QPN field says 0x%x%s", w->qpn,
@@ -329,7 +329,8 @@ static void check_late_changes(struct strict_qp *s, const uint8_t *ring)
 		if (!same_lap(s, ring, i) || !memcmp(now, was, WQE_BLOCK))
 			continue;
 		report_changed(s, s->slot[i].index, now, WQE_BLOCK,
-			       "after the device had carried it out");
+			       s->slot[i].done ? "after the device had carried it out"
+					       : "before it was complete");
 		memcpy(was, now, WQE_BLOCK);
 	}
 }
@@ -343,6 +344,7 @@ static void check_unposted(const struct strict_qp *s, const uint8_t *ring)
 
 	/* Plain verbs have ibv_wr_abort, which leaves such WQEs behind. */
 	if (s->qp->user_handle || s->qp->state != HCA_QPS_RTS || index != s->qp->sq_pi ||
+	    (uint16_t)s->rec != index ||
 	    (uint16_t)(get_be32(b) >> 8) != index || get_be32(b + 4) >> 8 != s->qp->qpn ||
 	    !(b[7] & 0x3f))
 		return;

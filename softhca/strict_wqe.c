@@ -187,25 +187,19 @@ static bool check_sge(const struct hca_qp *qp, const struct strict_at *at, const
 	return check_range(&a, mr, get_be64(seg + 8), len);
 }
 
+/* Other segments may follow inline data, at the next multiple of 16. */
 static bool check_inline(const struct strict_at *at, const uint8_t *buf, size_t off, size_t end)
 {
 	uint32_t len = get_be32(buf + off) & 0x7fffffff;
 	struct strict_at a = *at;
 
+	if (len <= end - off - 4)
+		return false;
 	a.mark = off;
-	if (len > end - off - 4) {
-		strict_report(RULE_INLINE_LENGTH, &a,
-			      "%u bytes of inline data, but %zu to the end of the WQE (ds %zu)", len,
-			      end - off - 4, end / SEG);
-		return true;
-	}
-	if (end - off - 4 - len >= SEG) {
-		strict_report(RULE_WQE_DS, &a,
-			      "ds is %zu, but %u bytes of inline data end in segment %zu", end / SEG,
-			      len, (off + 4 + len + SEG - 1) / SEG);
-		return true;
-	}
-	return false;
+	strict_report(RULE_INLINE_LENGTH, &a,
+		      "%u bytes of inline data, but %zu to the end of the WQE (ds %zu)", len,
+		      end - off - 4, end / SEG);
+	return true;
 }
 
 static bool check_data(const struct hca_qp *qp, const struct strict_at *at, const uint8_t *buf,
@@ -214,13 +208,20 @@ static bool check_data(const struct hca_qp *qp, const struct strict_at *at, cons
 	uint64_t total = 0;
 	bool bad = false;
 
-	if (off < end && get_be32(buf + off) >> 31 && !sh->into)
-		return check_inline(at, buf, off, end);
-	for (; off < end; off += SEG) {
-		if (get_be32(buf + off) >> 31)
+	while (off < end) {
+		uint32_t word = get_be32(buf + off), len = word & 0x7fffffff;
+
+		total += len;
+		if (!(word >> 31)) {
+			bad |= check_sge(qp, at, buf + off, off, sh->into);
+			off += SEG;
+		} else if (sh->into) {
 			return bad; /* inline where it cannot be: the device says so */
-		bad |= check_sge(qp, at, buf + off, off, sh->into);
-		total += get_be32(buf + off);
+		} else if (check_inline(at, buf, off, end)) {
+			return true;
+		} else {
+			off += (4 + len + SEG - 1) / SEG * SEG;
+		}
 	}
 	if (bad || total <= 1u << HCA_LOG_MAX_MSG)
 		return bad;
