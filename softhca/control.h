@@ -148,6 +148,8 @@ int device_open(unsigned device, int flags);
 /* The program closes a file that is ours. Caller holds no lock. */
 void device_closing(dev_t dev, ino_t ino);
 struct hca_ctx *device_find(dev_t dev, ino_t ino);
+/* From now on children of fork have no part in the device (fork.c). */
+void fork_prepare(void);
 struct hca_ctx *device_contexts(void); /* the first of a list */
 int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out);
 int uar_destroy(struct ctl_uar *uar);

@@ -53,6 +53,7 @@ int device_open(unsigned device, int flags)
 		errno = rc;
 		goto fail;
 	}
+	fork_prepare();
 	hca_lock();
 	ctx->next = contexts;
 	contexts = ctx;

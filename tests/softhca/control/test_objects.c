@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -344,6 +345,51 @@ static void test_destroy_amid_traffic(void **state)
 	assert_memory_equal(p->buf, p->buf + BUF / 2, 8);
 }
 
+/* The verbs contract of fork: the child has no part in the device, whatever it calls, and the
+ * parent goes on. What the child posts must not ring in the parent. */
+static void child_of(struct pair *p)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 8; i++)
+		pair_post(p, IBV_WR_RDMA_WRITE, 64, i & 1 ? IBV_SEND_INLINE : 0, p->mr->rkey, 0, 0);
+	/* What completed before the fork may be there: the queue was copied. */
+	usleep(2000);
+	if (ibv_poll_cq(p->cq[0], 1, &wc) < 0 || ibv_alloc_pd(p->ctx))
+		_exit(1);
+	if (!ibv_destroy_qp(p->qp[0]) || !ibv_dereg_mr(p->mr))
+		_exit(2);
+	_exit(0);
+}
+
+static void test_fork(void **state)
+{
+	struct pair *p = *state;
+	int status;
+
+	for (int round = 0; round < 5; round++) {
+		pid_t pid;
+
+		writes(p, 4); /* under way */
+		pid = fork();
+		if (!pid)
+			child_of(p);
+		assert_true(pid > 0);
+		for (int i = 0; i < 4; i++)
+			pair_ok(p);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		/* Nothing rang here: no completion comes, and the next ones are the parent's. */
+		usleep(5000);
+		assert_int_equal(ibv_poll_cq(p->cq[0], 1, &(struct ibv_wc){0}), 0);
+		pair_scramble(p);
+		writes(p, 4);
+		for (int i = 0; i < 4; i++)
+			pair_ok(p);
+		assert_memory_equal(p->buf, p->buf + BUF / 2, 8);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
 int main(void)
@@ -351,7 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_resize),	 T(test_resize_amid_traffic), T(test_resize_with_events),
 		T(test_overrun), T(test_rereg),		      T(test_states),
-		T(test_destroy_amid_traffic),
+		T(test_destroy_amid_traffic), T(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
