@@ -41,6 +41,7 @@ enum wire_kind { WIRE_NONE, WIRE_LOCAL, WIRE_HOST, WIRE_REMOTE };
 struct wire_dest {
 	enum wire_kind kind;
 	uint32_t addr; /* IPv4, network order; of a sender inside the process: its QPN */
+	uint32_t slot; /* WIRE_HOST: of the peer's process */
 };
 
 int wire_start(void);
@@ -57,9 +58,12 @@ void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p
 		  const struct iovec *iov, int niov);
 void wire_flush(void);
 unsigned wire_drain_local(void); /* returns packets handled */
-unsigned wire_receive(void);	 /* one batch from the sockets; packets handled */
+/* How many of this many packets of this QP can be sent now. */
+unsigned wire_room(const struct hca_qp *qp, unsigned want);
+unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */
+unsigned wire_receive_sockets(void); /* the same from the sockets: a system call */
 void wire_release_held(void);	 /* delayed packets whose time has come */
-void wire_wait(uint64_t ns);	 /* sleeps until a datagram comes or ns have passed */
+void wire_wait(uint64_t ns);	 /* sleeps until a packet comes or ns have passed */
 uint32_t wire_slot(void);
 
 /* ---- wire_raw.c ---- */

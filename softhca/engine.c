@@ -291,29 +291,33 @@ static unsigned run_active(void)
 {
 	unsigned n = 0;
 
-	while (n < ROUND_QPS) {
+	for (unsigned i = 0; i < ROUND_QPS; i++) {
 		struct hca_qp *qp = pop_active();
+		unsigned room;
 
 		if (!qp)
 			break;
-		if (rc_run(qp, QP_BUDGET))
+		/* Without room the QP stays where it is: that is no work, and when
+		 * nothing else is either, the engine sleeps and looks again. */
+		room = wire_room(qp, QP_BUDGET);
+		if (!room || rc_run(qp, room))
 			engine_activate(qp);
 		wire_drain_local();
-		n++;
+		n += room != 0;
 	}
 	return n;
 }
 
 /* A receive call that finds nothing costs as much as a loopback operation, so
  * an empty socket is not asked again at once. */
-static unsigned receive(void)
+static unsigned receive_sockets(void)
 {
 	static uint64_t empty_at;
 	unsigned n;
 
 	if (now_ns - empty_at < RECEIVE_NS)
 		return 0;
-	n = wire_receive();
+	n = wire_receive_sockets();
 	if (!n)
 		empty_at = now_ns;
 	return n;
@@ -328,7 +332,8 @@ unsigned engine_round(void)
 		strict_tick(now_ns);
 	work = poll_uars();
 	work += sweep();
-	work += receive();
+	work += wire_receive();
+	work += receive_sockets();
 	timers();
 	work += run_active();
 	wire_flush();

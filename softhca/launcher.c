@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --faults=SPEC   produce faults (SOFTHCA_FAULTS)\n"
 	"  --strict        report WQEs and doorbells that hardware would punish (SOFTHCA_STRICT)\n"
 	"  --error-exitcode=N  exit status after such reports (SOFTHCA_ERROR_EXITCODE)\n"
+	"  --no-shm        UDP between processes of one host, too (SOFTHCA_SHM=0)\n"
 	"  --debug=LEVEL   messages on stderr (SOFTHCA_DEBUG)\n"
 	"  --help          this text\n"
 	"  --version       version\n\n"
@@ -248,6 +249,8 @@ static bool option_variable(const char *arg)
 		if (!strncmp(arg, table[i].option, n))
 			return setenv(table[i].variable, arg + n, 1) == 0;
 	}
+	if (!strcmp(arg, "--no-shm"))
+		return setenv("SOFTHCA_SHM", "0", 1) == 0;
 	if (!strcmp(arg, "--strict"))
 		return setenv("SOFTHCA_STRICT", "2", 1) == 0;
 	return !strcmp(arg, "--stats") && setenv("SOFTHCA_STATS", "1", 1) == 0;

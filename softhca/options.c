@@ -23,6 +23,12 @@ static bool parse_LINK(const char *text, enum hca_link *out)
 	return true;
 }
 
+static bool parse_BOOL(const char *text, bool *out)
+{
+	*out = !strcmp(text, "1");
+	return *out || !strcmp(text, "0");
+}
+
 static bool parse_UINT(const char *text, uint32_t *out)
 {
 	char *end;

@@ -6,6 +6,7 @@
 #ifndef SOFTHCA_OPTIONS_H
 #define SOFTHCA_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
  *   LINK  enum hca_link: eth or ib
  *   MTU   uint32_t: 256, 512, 1024, 2048 or 4096; 0 when unset
  *   DEVICES  uint32_t, 1 to 4
+ *   BOOL  bool: 0 or 1
  *   UINT  uint32_t, decimal, 0 to 4294967295
  *   STR   const char *: any text, NULL when unset and the default is "" */
 #define HCA_OPTIONS(X)                                                                             \
@@ -26,6 +28,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	X(devices, "SOFTHCA_DEVICES", DEVICES, "1", "devices to show: 1 to 4 (mlx5_0, mlx5_1, ...)")  \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
 	X(addr, "SOFTHCA_ADDR", STR, "", "IPv4 address of the port; unset: the first one that is up") \
+	X(shm, "SOFTHCA_SHM", BOOL, "1", "0: UDP between processes of one host, too")              \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
 	X(strict, "SOFTHCA_STRICT", UINT, "0",                                                     \
 	  "1: report what hardware would punish, 2: say so when there was nothing")                \
@@ -35,6 +38,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link
 #define HCA_OPTION_CTYPE_MTU  uint32_t
+#define HCA_OPTION_CTYPE_BOOL bool
 #define HCA_OPTION_CTYPE_UINT uint32_t
 #define HCA_OPTION_CTYPE_DEVICES uint32_t
 #define HCA_OPTION_CTYPE_STR  const char *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Carries packets: which way each one goes, and who hears it. Inside the
- * process they go through a queue here; between processes of one host and
- * between hosts through sockets (wire_sock.c, wire_udp.c). Every process owns
- * one slot, and the upper bits of a QPN are its process's slot. */
+ * process they go through a queue here; between processes of one host through
+ * shared memory (wire_shm.c) or sockets, between hosts through sockets
+ * (wire_sock.c, wire_udp.c). Every process owns one slot, and the upper bits of
+ * a QPN are its process's slot. */
 #include <string.h>
 
 #include "softhca/log.h"
@@ -29,6 +30,7 @@ int wire_start(void)
 		return ret;
 	wire_udp_start();
 	faults_wire_ready(wire_slot());
+	wire_shm_start();
 	return 0;
 }
 
@@ -56,6 +58,9 @@ bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *
 		/* No GID at all (link layer InfiniBand without GRH): this host. */
 		d->kind = to == wire_slot() ? WIRE_LOCAL : WIRE_HOST;
 		d->addr = wire_slot_addr(to);
+		d->slot = to;
+		if (d->kind == WIRE_HOST)
+			wire_shm_connect(to);
 	} else if (!memcmp(g, mapped, 12) && wire_port.fd >= 0) {
 		d->kind = WIRE_REMOTE;
 		wire_sock_remote();
@@ -92,6 +97,9 @@ void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 		send_local(sqpn, p, iov, niov);
 		break;
 	case WIRE_HOST:
+		if (wire_shm_send(d->slot, p, iov, niov))
+			break;
+		/* fall through */
 	case WIRE_REMOTE:
 		wire_udp_send(d->kind, d->addr, p, iov, niov);
 		break;
@@ -137,7 +145,18 @@ void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int
 
 void wire_flush(void)
 {
+	wire_shm_flush();
 	wire_udp_flush();
+}
+
+unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want)
+{
+	return d->kind == WIRE_HOST ? wire_shm_room(d->slot, mtu, want) : want;
+}
+
+unsigned wire_room(const struct hca_qp *qp, unsigned want)
+{
+	return wire_room_to(&qp->rc->dest, qp->mtu, want);
 }
 
 /* ---- receiving ---- */
@@ -178,7 +197,7 @@ unsigned wire_drain_local(void)
 	for (; local_head != local_tail; local_head++, n++) {
 		struct local_pkt *l = &local[local_head];
 
-		const struct wire_dest from = { WIRE_LOCAL, l->sqpn };
+		const struct wire_dest from = { .kind = WIRE_LOCAL, .addr = l->sqpn };
 
 		wire_deliver(&from, &l->p, l->iov, l->niov);
 	}
@@ -187,6 +206,12 @@ unsigned wire_drain_local(void)
 }
 
 unsigned wire_receive(void)
+{
+	wire_shm_events();
+	return wire_shm_receive();
+}
+
+unsigned wire_receive_sockets(void)
 {
 	return wire_udp_receive();
 }

@@ -24,6 +24,7 @@ extern int wire_raw_fd; /* -1: datagrams from other hosts come by wire_port */
 
 int wire_sock_start(void);
 uint32_t wire_slot_addr(uint32_t slot); /* loopback address, network order */
+uint32_t wire_addr_slot(uint32_t addr);
 /* A QP of this process was connected to another host. */
 void wire_sock_remote(void);
 /* True when wire_port, or the raw socket, may bring something. */
@@ -38,6 +39,26 @@ void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const str
 void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit);
 void wire_udp_flush(void);
 unsigned wire_udp_receive(void);
+
+/* ---- wire_shm.c ---- */
+
+void wire_shm_start(void);
+void wire_shm_forked(void); /* in the child */
+/* A QP of this process has a peer in that slot: opens the way, if there is one. */
+void wire_shm_connect(uint32_t slot);
+/* False when there is none. */
+bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov);
+void wire_shm_flush(void);
+/* How many of this many packets the way takes now. */
+unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want);
+unsigned wire_shm_receive(void);
+void wire_shm_events(void); /* connections that come and go */
+/* Before and after sleeping on wire_shm_fd(), which may be -1. False: there is
+ * something to do. The engine's thread, without hca_lock: what these look at
+ * is that thread's alone. */
+bool wire_shm_sleep(void);
+void wire_shm_awake(bool events);
+int wire_shm_fd(void);
 
 /* ---- wire_hold.c ---- */
 
@@ -56,6 +77,8 @@ void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct
 /* On its way now, whatever the fault schedule says. */
 void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 		   const struct iovec *iov, int niov);
+/* How many of this many packets can go there now. */
+unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);
 /* A packet for this process. */
 void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
 		  int niov);

@@ -16,6 +16,8 @@ struct held { /* bytes without ICRC */
 	uint8_t bytes[];
 };
 
+enum { FULL_NS = 20000 }; /* until a way without room is tried again */
+
 static struct held *list, *spent; /* spent: sent, bytes still in use */
 
 /* The packet's bytes with room for the ICRC. */
@@ -88,10 +90,19 @@ void wire_hold_overtaken(uint32_t sqpn)
 
 void wire_release_held(void)
 {
+	struct held **at = &list;
 	uint64_t now = dp_now();
 
-	while (list && list->until <= now)
-		release(&list);
+	while (*at && (*at)->until <= now) {
+		if (wire_room_to(&(*at)->dest, PKT_MAX_MTU, 1)) {
+			release(at);
+			continue;
+		}
+		engine_deadline(now + FULL_NS);
+		at = &(*at)->next; /* and all others that go there */
+	}
+	if (*at)
+		engine_deadline((*at)->until);
 	if (spent) {
 		wire_flush();
 		wire_drain_local();
@@ -102,8 +113,6 @@ void wire_release_held(void)
 		spent = h->next;
 		free(h);
 	}
-	if (list)
-		engine_deadline(list->until);
 }
 
 /* By a socket in any case: there it meets the check that it is made for. */

@@ -28,6 +28,11 @@ uint32_t wire_slot_addr(uint32_t s)
 	return htonl(0x7f400000u | s);
 }
 
+uint32_t wire_addr_slot(uint32_t addr)
+{
+	return ntohl(addr) & (SLOT_COUNT - 1);
+}
+
 uint32_t dp_first_qpn(void)
 {
 	return slot << SLOT_SHIFT;
@@ -91,6 +96,7 @@ static void close_in_child(void)
 	if (wire_raw_fd >= 0)
 		close(wire_raw_fd);
 	wire_host.fd = wire_port.fd = wire_raw_fd = -1;
+	wire_shm_forked();
 }
 
 static int take_slot(void)
@@ -162,10 +168,14 @@ bool wire_port_in_use(void)
 
 void wire_wait(uint64_t ns)
 {
-	struct pollfd p[2] = { { .fd = wire_host.fd, .events = POLLIN },
-			       { .fd = wire_raw_fd >= 0 ? wire_raw_fd : wire_port.fd, .events = POLLIN } };
+	int port = wire_raw_fd >= 0 ? wire_raw_fd : wire_port.fd;
+	struct pollfd p[3] = { { .fd = wire_host.fd, .events = POLLIN },
+			       { .fd = wire_shm_fd(), .events = POLLIN },
+			       { .fd = wire_port_in_use() ? port : -1, .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
 
-	ppoll(p, wire_port_in_use() ? 2 : 1, &t, NULL);
+	if (wire_shm_sleep())
+		ppoll(p, 3, &t, NULL);
+	wire_shm_awake(p[1].revents != 0);
 }

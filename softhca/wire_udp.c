@@ -180,7 +180,9 @@ enum source { FROM_HOST, FROM_PORT, FROM_RAW };
 
 static void handle(enum source source, const struct packet_addr *a, uint8_t *buf, size_t n)
 {
-	struct wire_dest from = { source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE, a->saddr };
+	struct wire_dest from = { .kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE,
+				  .addr = a->saddr,
+				  .slot = source == FROM_HOST ? wire_addr_slot(a->saddr) : 0 };
 	struct packet p;
 	struct iovec iov;
 	int off;

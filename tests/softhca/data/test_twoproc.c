@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes over UDP: random writes and reads with every byte compared,
- * inline words, sends, atomics that must count exactly. With SOFTHCA_FAULTS in
- * the environment the same must hold. Prints a few figures. */
+/* Two processes, through shared memory or UDP: random writes and reads with
+ * every byte compared, inline words, sends, atomics that must count exactly.
+ * With SOFTHCA_FAULTS in the environment the same must hold. Prints a few
+ * figures. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -206,6 +207,8 @@ static void pingpong(bool first)
 
 static int run(bool first)
 {
+	const char *shm = getenv("SOFTHCA_SHM");
+
 	start();
 	if (first)
 		write_and_read();
@@ -223,6 +226,10 @@ static int run(bool first)
 		live_memory();
 	meet();
 	CHECK(!STAT(icrc_errors));
+	if (shm && !strcmp(shm, "0"))
+		CHECK(STAT(pkts_shm) == 0);
+	else
+		CHECK(STAT(pkts_shm) + 4 >= STAT(pkts_tx)); /* it may be counting */
 	pingpong(first);
 	meet();
 	printf("%s: pkts tx %lu rx %lu dropped %lu retransmits %lu naks tx %lu icrc %lu sleeps %lu\n",

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring of packets in shared memory: one process writes, one reads. The
+ * memory is a sealed memfd that the writer makes; whoever gets its number over
+ * a socket can map it, and it goes when the last of both has gone, however.
+ * Nothing that the other side writes is trusted: a ring that does not make
+ * sense is reported as broken.
+ *
+ *   offset 0     what never changes          writer, before it is passed on
+ *          64    tail: bytes written         writer
+ *          128   head: bytes read            reader
+ *          192   asleep: wake me             reader sets, writer takes back
+ *          4096  the bytes, a power of two; each side maps them twice in a row,
+ *                so that a packet is never cut
+ */
+#ifndef SOFTHCA_WIRE_RING_H
+#define SOFTHCA_WIRE_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring_shared;
+
+/* One side's end. */
+struct ring {
+	struct ring_shared *s; /* NULL: closed */
+	uint8_t *bytes;
+	uint64_t size;
+	uint64_t head, tail; /* own index, and the other's as it was last seen */
+	uint64_t published;  /* of the own index */
+};
+
+/* Before each packet; packets begin at multiples of 64. Host order: both sides
+ * are on one machine. */
+struct ring_packet {
+	uint32_t len;	     /* bytes of payload */
+	uint32_t hdr_len;    /* BTH and extended headers */
+};
+
+enum { RING_PAYLOAD_ALIGN = 8 };
+
+/* 0 or -errno. The caller closes *fd once it is passed on. */
+int ring_create(struct ring *r, int *fd);
+int ring_open(struct ring *r, int fd);
+void ring_close(struct ring *r);
+
+/* ---- writer ---- */
+
+/* Bytes that fit now; asks the reader's index only when less than want fit. */
+size_t ring_room(struct ring *r, size_t want);
+/* Where the next n bytes go, there being room for them; ring_push() takes them. */
+uint8_t *ring_at_tail(struct ring *r);
+void ring_push(struct ring *r, size_t n);
+/* Shows the reader what was pushed. True: it sleeps and has to be woken. */
+bool ring_publish(struct ring *r);
+
+/* ---- reader ---- */
+
+/* Bytes that can be read, from *at on; -1 when the ring is broken. */
+int64_t ring_readable(struct ring *r, const uint8_t **at);
+void ring_pop(struct ring *r, size_t n);
+void ring_release(struct ring *r); /* gives popped bytes back to the writer */
+/* About to sleep; then ring_readable() has to be asked again. */
+void ring_sleep(struct ring *r);
+void ring_awake(struct ring *r);
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The short way between two processes of one user on one host: rings in shared
+ * memory (wire_ring.c), one for each direction, made by the sender.
+ *
+ * Who owns a slot listens on the abstract socket "softhca-slot-N"; names are
+ * of the network namespace, as the slot's address is. The sender connects,
+ * compares the listener's user with its own, and passes the ring's memory as a
+ * file descriptor; from then on it writes packets, the receiver accepting when
+ * it comes to it. So a QP's packets take one way from the first to the last.
+ * The connection stays: a byte on it wakes the receiver, its end says that the
+ * other process is gone. Nothing has a name that outlives the two processes.
+ *
+ * A slot that nobody of this user listens for is reached by UDP. Packets here
+ * have no ICRC: no wire changes them, and their payload is a copy. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "softhca/guest.h"
+#include "softhca/log.h"
+#include "softhca/options.h"
+#include "softhca/wire.h"
+#include "softhca/wire_ring.h"
+
+enum {
+	HELLO_MAGIC = 0x50fca102,
+	RX_BUDGET = 256,	  /* packets taken from a ring in a round */
+	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
+	RELEASE_BYTES = 128 << 10,
+	EVENTS = 16,
+};
+
+#define EVENTS_NS 100000u     /* how often a busy engine looks for connections */
+/* A receiver that takes nothing for so long is a wire that loses packets: what
+ * is sent to it is dropped, and its peers' retries run out. */
+#define STUCK_NS  1000000000u
+
+struct hello {
+	uint32_t magic, slot;
+};
+
+struct link {
+	enum { LINK_FREE, LINK_NEW, LINK_OPEN } state;
+	int fd;
+	uint32_t slot;
+	bool out, dirty;
+	uint64_t full_since; /* 0: there was room */
+	struct ring ring;
+};
+
+static struct link listener, out_links[SLOT_COUNT], in_links[SLOT_COUNT];
+static unsigned n_in; /* links in use lie below */
+static struct link *dirty[SLOT_COUNT];
+static unsigned n_dirty;
+static int epoll_fd = -1;
+static bool events_due;
+
+static socklen_t slot_name(uint32_t slot, struct sockaddr_un *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
+					    "softhca-slot-%u", slot));
+}
+
+static bool same_user(int fd)
+{
+	struct ucred c;
+	socklen_t n = sizeof(c);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) && c.uid == geteuid();
+}
+
+static int watch(struct link *l)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = l };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, l->fd, &e) ? -errno : 0;
+}
+
+static void close_link(struct link *l)
+{
+	close(l->fd); /* leaves the epoll set with it */
+	ring_close(&l->ring);
+	l->state = LINK_FREE;
+}
+
+/* ---- sender ---- */
+
+static int dial(uint32_t slot)
+{
+	struct sockaddr_un a;
+	socklen_t n = slot_name(slot, &a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&a, n) || !same_user(fd)) {
+		close(fd);
+		return -ECONNREFUSED;
+	}
+	return fd;
+}
+
+static bool say_hello(int fd, int ring_fd)
+{
+	struct hello h = { HELLO_MAGIC, wire_slot() };
+	struct iovec iov = { &h, sizeof(h) };
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} c = { 0 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.buf,
+			    .msg_controllen = sizeof(c.buf) };
+	struct cmsghdr *cm = CMSG_FIRSTHDR(&m);
+
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cm), &ring_fd, sizeof(int));
+	return sendmsg(fd, &m, MSG_NOSIGNAL) == sizeof(h);
+}
+
+static bool hung_up(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void wire_shm_connect(uint32_t slot)
+{
+	struct link *l = &out_links[slot % SLOT_COUNT];
+	int ring_fd;
+
+	if (epoll_fd < 0 || slot >= SLOT_COUNT)
+		return;
+	if (l->state == LINK_OPEN && !hung_up(l->fd))
+		return;
+	if (l->state == LINK_OPEN) /* the slot has a new owner */
+		close_link(l);
+	l->fd = dial(slot);
+	if (l->fd < 0)
+		return;
+	l->slot = slot;
+	l->out = true;
+	l->full_since = 0;
+	if (ring_create(&l->ring, &ring_fd)) {
+		close(l->fd);
+		return;
+	}
+	l->state = LINK_OPEN;
+	if (!say_hello(l->fd, ring_fd) || watch(l))
+		close_link(l);
+	close(ring_fd);
+}
+
+static void publish(struct link *l)
+{
+	if (l->state == LINK_OPEN && ring_publish(&l->ring)) {
+		STAT_INC(shm_wakes);
+		/* Its end, if it comes to that, is seen by the epoll set. */
+		send(l->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+}
+
+static size_t packet_space(size_t hdr, size_t payload)
+{
+	size_t at = (sizeof(struct ring_packet) + hdr + 7) & ~(size_t)7;
+
+	return (at + payload + 63) & ~(size_t)63;
+}
+
+bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov)
+{
+	struct link *l = &out_links[slot % SLOT_COUNT];
+	struct ring_packet head = { .len = p->len };
+	size_t at;
+	uint8_t *b;
+
+	if (l->state != LINK_OPEN)
+		return false;
+	at = packet_space(PKT_MAX_HDR, p->len);
+	if (ring_room(&l->ring, at) < at) {
+		STAT_INC(pkts_dropped);
+		return true;
+	}
+	b = ring_at_tail(&l->ring);
+	head.hdr_len = (uint32_t)packet_encode(p, b + sizeof(head));
+	b[sizeof(head) + 1] &= (uint8_t)~0x30; /* no pad */
+	memcpy(b, &head, sizeof(head));
+	at = (sizeof(head) + head.hdr_len + 7) & ~(size_t)7;
+	guest_gather(b + at, iov, niov);
+	ring_push(&l->ring, packet_space(head.hdr_len, p->len));
+	STAT_INC(pkts_shm);
+	if (l->ring.tail - l->ring.published >= PUBLISH_BYTES) {
+		publish(l);
+	} else if (!l->dirty) {
+		l->dirty = true;
+		dirty[n_dirty++] = l;
+	}
+	return true;
+}
+
+void wire_shm_flush(void)
+{
+	while (n_dirty) {
+		struct link *l = dirty[--n_dirty];
+
+		l->dirty = false;
+		publish(l);
+	}
+}
+
+unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want)
+{
+	struct link *l = &out_links[slot % SLOT_COUNT];
+	size_t each = packet_space(PKT_MAX_HDR, mtu), n;
+
+	if (l->state != LINK_OPEN)
+		return want;
+	n = ring_room(&l->ring, each * want) / each;
+	if (n) {
+		l->full_since = 0;
+		return n < want ? (unsigned)n : want;
+	}
+	if (!l->full_since)
+		l->full_since = dp_now();
+	return dp_now() - l->full_since > STUCK_NS ? want : 0;
+}
+
+/* ---- receiver ---- */
+
+static void accept_link(void)
+{
+	int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	unsigned i = 0;
+
+	if (fd < 0)
+		return;
+	while (i < SLOT_COUNT && in_links[i].state != LINK_FREE)
+		i++;
+	if (i == SLOT_COUNT || !same_user(fd)) {
+		close(fd);
+		return;
+	}
+	in_links[i] = (struct link){ .state = LINK_NEW, .fd = fd };
+	if (watch(&in_links[i]))
+		close_link(&in_links[i]);
+	else if (i >= n_in)
+		n_in = i + 1;
+}
+
+static int take_hello(struct link *l)
+{
+	struct hello h;
+	struct iovec iov = { &h, sizeof(h) };
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} c;
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.buf,
+			    .msg_controllen = sizeof(c.buf) };
+	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *cm;
+	int fd, ret;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	cm = CMSG_FIRSTHDR(&m);
+	if (!cm || cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS ||
+	    cm->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(cm), sizeof(int));
+	ret = -EPROTO;
+	if (n == sizeof(h) && h.magic == HELLO_MAGIC && h.slot < SLOT_COUNT)
+		ret = ring_open(&l->ring, fd);
+	close(fd);
+	if (ret)
+		return ret;
+	l->slot = h.slot;
+	l->state = LINK_OPEN;
+	return 0;
+}
+
+static bool handle(struct link *l, const uint8_t *b, int64_t have, size_t *space)
+{
+	uint8_t hdr[PKT_MAX_HDR + PKT_ICRC_LEN] = { 0 };
+	struct wire_dest from = { .kind = WIRE_HOST };
+	struct ring_packet head;
+	struct packet p;
+	struct iovec iov;
+
+	/* What is judged is a copy: the other side can write to the ring. */
+	memcpy(&head, b, sizeof(head));
+	if (head.hdr_len > PKT_MAX_HDR || head.len > PKT_MAX_MTU)
+		return false;
+	*space = packet_space(head.hdr_len, head.len);
+	if (*space > (uint64_t)have)
+		return false;
+	memcpy(hdr, b + sizeof(head), head.hdr_len);
+	if (packet_decode(hdr, (size_t)head.hdr_len + PKT_ICRC_LEN, &p) != (int)head.hdr_len ||
+	    (head.len && !(packet_headers(p.opcode) & PKT_HAS_PAYLOAD)))
+		return false;
+	p.len = head.len;
+	iov.iov_base = (uint8_t *)(uintptr_t)b + ((sizeof(head) + head.hdr_len + 7) & ~(size_t)7);
+	iov.iov_len = p.len;
+	from.addr = wire_slot_addr(l->slot);
+	from.slot = l->slot;
+	wire_deliver(&from, &p, &iov, p.len ? 1 : 0);
+	return true;
+}
+
+static unsigned receive_from(struct link *l)
+{
+	const uint8_t *b;
+	unsigned n = 0;
+	size_t space;
+	int64_t have;
+
+	for (; n < RX_BUDGET && (have = ring_readable(&l->ring, &b)) != 0; n++) {
+		if (have < 0 || !handle(l, b, have, &space)) {
+			hca_warn("process of slot %u: broken packet in shared memory", l->slot);
+			close_link(l);
+			return n;
+		}
+		ring_pop(&l->ring, space);
+		if (l->ring.head - l->ring.published >= RELEASE_BYTES)
+			ring_release(&l->ring);
+	}
+	ring_release(&l->ring);
+	return n;
+}
+
+unsigned wire_shm_receive(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_in; i++)
+		if (in_links[i].state == LINK_OPEN)
+			n += receive_from(&in_links[i]);
+	return n;
+}
+
+/* ---- both ---- */
+
+static void event(struct link *l)
+{
+	char c[64];
+	ssize_t n;
+
+	if (l == &listener) {
+		accept_link();
+		return;
+	}
+	if (l->state == LINK_NEW) {
+		if (take_hello(l))
+			close_link(l);
+		return;
+	}
+	/* Wake-up bytes, which have done their work; or the end. */
+	while ((n = recv(l->fd, c, sizeof(c), MSG_DONTWAIT)) > 0)
+		;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (!l->out)
+		receive_from(l); /* what it wrote before it went */
+	if (l->state != LINK_FREE)
+		close_link(l);
+}
+
+void wire_shm_events(void)
+{
+	static uint64_t last;
+	struct epoll_event e[EVENTS];
+	int n;
+
+	if (epoll_fd < 0 || (!events_due && dp_now() - last < EVENTS_NS))
+		return;
+	n = epoll_wait(epoll_fd, e, EVENTS, 0);
+	for (int i = 0; i < n; i++)
+		event(e[i].data.ptr);
+	events_due = n == EVENTS;
+	last = dp_now();
+}
+
+int wire_shm_fd(void)
+{
+	return epoll_fd;
+}
+
+bool wire_shm_sleep(void)
+{
+	const uint8_t *b;
+	bool work = false;
+
+	for (unsigned i = 0; i < n_in; i++)
+		if (in_links[i].state == LINK_OPEN)
+			ring_sleep(&in_links[i].ring);
+	for (unsigned i = 0; i < n_in; i++)
+		if (in_links[i].state == LINK_OPEN)
+			work |= ring_readable(&in_links[i].ring, &b) != 0;
+	return !work;
+}
+
+void wire_shm_awake(bool events)
+{
+	for (unsigned i = 0; i < n_in; i++)
+		if (in_links[i].state == LINK_OPEN)
+			ring_awake(&in_links[i].ring);
+	events_due |= events;
+}
+
+void wire_shm_forked(void)
+{
+	if (epoll_fd < 0)
+		return;
+	for (unsigned i = 0; i < SLOT_COUNT; i++) {
+		if (out_links[i].state != LINK_FREE)
+			close(out_links[i].fd);
+		if (in_links[i].state != LINK_FREE)
+			close(in_links[i].fd);
+	}
+	close(listener.fd);
+	close(epoll_fd);
+	epoll_fd = -1;
+}
+
+void wire_shm_start(void)
+{
+	struct sockaddr_un a;
+	socklen_t n = slot_name(wire_slot(), &a);
+
+	if (!hca_options()->shm)
+		return;
+	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (listener.fd >= 0 && epoll_fd >= 0 && !bind(listener.fd, (struct sockaddr *)&a, n) &&
+	    !listen(listener.fd, SLOT_COUNT) && !watch(&listener))
+		return;
+	hca_warn("no shared memory with other processes: socket \"@%s\": %s", a.sun_path + 1,
+		 strerror(errno));
+	if (listener.fd >= 0)
+		close(listener.fd);
+	if (epoll_fd >= 0)
+		close(epoll_fd);
+	epoll_fd = -1;
+}

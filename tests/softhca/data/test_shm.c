@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared memory between processes when something goes wrong: a peer that is
+ * killed in the middle and replaced, one that is stopped, one that talks
+ * nonsense. The peer serves until it is killed. */
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
+
+struct hello {
+	uint32_t qpn, rkey;
+	uint64_t addr;
+};
+
+static uint8_t *local;
+static uint32_t lkey;
+static struct hello peer;
+static pid_t child;
+static int chan;
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);         \
+			if (child)                                                                 \
+				kill(child, SIGKILL);                                              \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* Relaxed: the engine counts on meanwhile. */
+#define STAT(field) __atomic_load_n(&hca_stats.field, __ATOMIC_RELAXED)
+
+static void nap(long ms)
+{
+	struct timespec t = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+static struct sim_qp *new_qp(void)
+{
+	struct sim_qp *q = sim_qp(6, SIM_CQ_RING);
+
+	q->qp.mtu = 4096;
+	q->qp.ack_timeout = 14; /* 67 ms */
+	return q;
+}
+
+/* The peer: a window, and a QP for each that asks. */
+static void serve(int fd)
+{
+	struct hello h;
+	uint8_t *mem;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sim_init();
+	mem = aligned_alloc(4096, BUF);
+	memset(mem, 0, BUF);
+	h.rkey = sim_mr(mem, BUF, 0xf, 1, 0x10000);
+	h.addr = 0x10000;
+	for (;;) {
+		struct sim_qp *q = new_qp();
+		uint32_t qpn;
+
+		h.qpn = q->qp.qpn;
+		if (read(fd, &qpn, 4) != 4 || write(fd, &h, sizeof(h)) != sizeof(h))
+			_exit(1);
+		sim_connect(q, qpn);
+		if (write(fd, "", 1) != 1)
+			_exit(1);
+	}
+}
+
+/* To be forked before this process has an engine: a child cannot have one. */
+static pid_t spawn(int *fd)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		exit(1);
+	pid = fork();
+	if (!pid)
+		serve(pair[1]);
+	*fd = pair[0];
+	return pid;
+}
+
+static struct sim_qp *join(void)
+{
+	struct sim_qp *q = new_qp();
+	char c;
+
+	CHECK(write(chan, &q->qp.qpn, 4) == 4);
+	CHECK(read(chan, &peer, sizeof(peer)) == sizeof(peer));
+	sim_connect(q, peer.qpn);
+	CHECK(read(chan, &c, 1) == 1);
+	return q;
+}
+
+static void post(struct sim_qp *q, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sim_write(q, peer.addr + i * BIG, peer.rkey, local + i * BIG, BIG, lkey, 1);
+	sim_ring(q);
+}
+
+static void expect(struct sim_qp *q, unsigned n, uint8_t syndrome)
+{
+	struct sim_cqe c;
+
+	for (unsigned i = 0; i < n; i++) {
+		CHECK(sim_poll(q, &c, WAIT));
+		if (c.syndrome != syndrome)
+			fprintf(stderr, "syndrome 0x%x/0x%x\n", c.syndrome, c.vendor);
+		CHECK(c.syndrome == syndrome);
+	}
+}
+
+static void read_back(struct sim_qp *q)
+{
+	memset(local + BUF / 2, 0xee, BUF / 2);
+	sim_read(q, peer.addr, peer.rkey, local + BUF / 2, BUF / 2, lkey, 1);
+	sim_ring(q);
+	expect(q, 1, 0);
+	CHECK(!memcmp(local, local + BUF / 2, BUF / 2));
+}
+
+/* Rings mapped by this process. */
+static unsigned rings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned n = 0;
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "softhca ring") != NULL;
+	fclose(f);
+	return n;
+}
+
+static void stopped(void)
+{
+	struct sim_qp *q = join(), *r = join();
+	uint64_t retransmits;
+
+	q->qp.ack_timeout = r->qp.ack_timeout = 0; /* no limit */
+	post(q, 8);
+	expect(q, 8, 0);
+	retransmits = STAT(retransmits);
+	kill(child, SIGSTOP);
+	post(q, 32); /* more than the ring holds */
+	post(r, 32);
+	nap(300);
+	kill(child, SIGCONT);
+	expect(q, 32, 0);
+	expect(r, 32, 0);
+	CHECK(STAT(retransmits) == retransmits);
+	CHECK(STAT(pkts_dropped) == 0);
+	read_back(q);
+}
+
+static void killed(int next_chan, pid_t next)
+{
+	struct sim_qp *q = join();
+	struct sim_cqe c;
+	unsigned left = 31;
+
+	post(q, 32);
+	CHECK(sim_poll(q, &c, WAIT) && !c.syndrome);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	do {
+		if (!left) { /* all had arrived before the end */
+			post(q, 1);
+			left = 1;
+		}
+		CHECK(sim_poll(q, &c, WAIT));
+		left--;
+	} while (!c.syndrome);
+	CHECK(c.syndrome == 0x15 && c.vendor == 0x81);
+	for (unsigned i = 0; rings() && i < 100; i++)
+		nap(20);
+	CHECK(!rings());
+	/* Another process is reached as before. */
+	child = next;
+	chan = next_chan;
+	q = join();
+	post(q, 32);
+	expect(q, 32, 0);
+	read_back(q);
+	CHECK(rings());
+}
+
+static int dial(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "softhca-slot-%u",
+			 peer.qpn >> 14);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	CHECK(fd >= 0);
+	CHECK(!connect(fd, (struct sockaddr *)&a,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t)n));
+	return fd;
+}
+
+static void say(int fd, const uint32_t hello[2], size_t n, int pass)
+{
+	struct iovec iov = { (void *)(uintptr_t)hello, n };
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} c = { 0 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+
+	if (pass >= 0) {
+		m.msg_control = c.buf;
+		m.msg_controllen = sizeof(c.buf);
+		cm = CMSG_FIRSTHDR(&m);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cm), &pass, sizeof(int));
+	}
+	CHECK(sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)n);
+}
+
+/* True when the peer hangs up. */
+static bool refused(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char c;
+
+	return poll(&p, 1, WAIT) == 1 && recv(fd, &c, 1, 0) <= 0;
+}
+
+/* A ring whose first bytes are these; tail says that there are 64. */
+static int fake_ring(uint64_t tail, const void *bytes, size_t n)
+{
+	uint32_t head[2] = { 0x50fca101, 1 << 20 };
+	int fd = memfd_create("fake", MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && !ftruncate(fd, 4096 + (1 << 20)));
+	CHECK(pwrite(fd, head, sizeof(head), 0) == sizeof(head));
+	CHECK(pwrite(fd, &tail, 8, 64) == 8);
+	CHECK(pwrite(fd, bytes, n, 4096) == (ssize_t)n);
+	CHECK(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+	return fd;
+}
+
+static void nonsense(void)
+{
+	static const uint32_t good[2] = { 0x50fca102, 900 }, magic[2] = { 1, 900 },
+			      slot[2] = { 0x50fca102, 5000 };
+	/* Payload length, header length: too long a payload, too long a header,
+	 * past the tail, no packet. */
+	static const uint32_t packets[][8] = {
+		{ 5000, 28 }, { 8, 200 }, { 4096, 28 }, { 8, 28, 0xffffffff },
+	};
+	struct sim_qp *q = join();
+	int fd, ring;
+
+	fd = dial();
+	say(fd, good, 3, -1);
+	CHECK(refused(fd));
+	close(fd);
+	for (unsigned i = 0; i < 4 + sizeof(packets) / sizeof(*packets); i++) {
+		ring = i == 3 ? fake_ring(1ull << 40, good, 8)
+			      : fake_ring(64, packets[i < 4 ? 0 : i - 4], 32);
+		fd = dial();
+		say(fd, i == 0 ? magic : i == 1 ? slot : good, 8, i == 2 ? 0 : ring);
+		CHECK(refused(fd));
+		close(fd);
+		close(ring);
+	}
+	close(dial()); /* comes and goes without a word */
+	post(q, 32);
+	expect(q, 32, 0);
+	read_back(q);
+}
+
+int main(void)
+{
+	int next_chan;
+	pid_t next;
+
+	child = spawn(&chan);
+	next = spawn(&next_chan);
+	sim_init();
+	local = aligned_alloc(4096, BUF);
+	CHECK(local);
+	for (unsigned i = 0; i < BUF; i++)
+		local[i] = (uint8_t)(i * 2654435761u >> 24);
+	lkey = sim_mr(local, BUF, 1, 1, (uint64_t)(uintptr_t)local);
+	stopped();
+	CHECK(STAT(pkts_shm) + 4 >= STAT(pkts_tx)); /* it may be counting */
+	nonsense();
+	killed(next_chan, next);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	printf("pkts shm %lu of %lu, wakes %lu\n", STAT(pkts_shm), STAT(pkts_tx), STAT(shm_wakes));
+	return 0;
+}
