@@ -29,15 +29,16 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, unsigned in
 	return gdri_state_up(attr, abi_version, flags);
 }
 
-/* Refused arguments harm nobody; all other records mean that a queue or a peer is lost. */
-static bool serious(const struct gdri_dev *d)
+/* A queue that had an error keeps it. (Refused arguments harm nobody, and `failed` speaks for
+ * the waits.) */
+static bool queue_lost(const struct gdri_dev *d)
 {
 	unsigned int i;
 
 	for (i = 0; i < GDRI_MAX_ERRORS; i++) {
 		/* acquire: pairs with the release of the device code that filled the record */
 		if (__atomic_load_n(&d->errors[i].state, __ATOMIC_ACQUIRE) == 2 &&
-		    d->errors[i].kind != GDRI_ERROR_ARG)
+		    d->errors[i].kind == GDRI_ERROR_CQE)
 			return true;
 	}
 	return false;
@@ -50,7 +51,7 @@ static bool all_well(const struct gdri_state *st)
 
 	/* relaxed: kernels that could still change them are not ordered with this call anyway */
 	return !st->broken && !__atomic_load_n(&d->failed, __ATOMIC_RELAXED) &&
-	       !serious(d) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
+	       !queue_lost(d) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
 }
 
 int gdr_finalize(void)

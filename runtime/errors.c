@@ -131,6 +131,13 @@ static int complete(const struct gdri_error *e)
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == 2;
 }
 
+/* Or it turned out not to be needed (3). */
+static int ended(const struct gdri_error *e)
+{
+	/* acquire: as above */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= 2;
+}
+
 int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 {
 	uint32_t i, n = taken(dev);
@@ -151,10 +158,12 @@ void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 	uint32_t n = taken(dev);
 	struct gdr_error e;
 
-	while (*seen < n && complete(&dev->errors[*seen])) {
-		gdri_error_describe(&dev->errors[(*seen)++], &e);
+	for (; *seen < n && ended(&dev->errors[*seen]); ++*seen) {
+		if (!complete(&dev->errors[*seen]))
+			continue;
+		gdri_error_describe(&dev->errors[*seen], &e);
 		gdri_error("%s", e.text);
-		if (*seen == GDRI_MAX_ERRORS)
+		if (*seen == GDRI_MAX_ERRORS - 1)
 			gdri_error("further errors are counted but not recorded");
 	}
 }

@@ -27,6 +27,7 @@ const char *gdri_op_name(unsigned int op)
 		[GDRI_BLAME] = "get of the diagnosis",
 		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
 		[GDRI_PUBLISH] = "wait for an earlier post",
+		[GDRI_MEET] = "collective call",
 	};
 
 	if (op >= sizeof(names) / sizeof(names[0]) || !names[op])

@@ -12,8 +12,8 @@
  * Functions return 0 or -GDR_E* (gdr/status.h) as soon as they know; those that
  * return a value return 0 on failure and latch the status: gdr_status(), and the
  * next quiet. An error of a queue is reported by every later operation and quiet
- * that uses it. Nothing waits longer than GDR_TIMEOUT (plus the time to find out
- * who is to blame, at most 6 s).
+ * that uses it. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
+ * other PEs; below 3 s finding out who is to blame may take 2 s).
  *
  * Scopes: no suffix: the calling thread alone. _warp, _block: all threads of
  * the warp or block call with equal arguments, and all get the status.

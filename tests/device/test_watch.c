@@ -90,7 +90,7 @@ static void expect(int ret, int status, int culprit, int neighbour)
 	assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
 	assert_int_equal(f->dev->ctl->waits[0].peer, culprit);
 	assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
-	assert_int_equal(f->dev->failed, culprit + 1);
+	assert_int_equal(f->dev->failed, culprit + 2);
 	for (pe = 1; f->opt.mapped && pe < N_PES; pe++)
 		if (pe != culprit)
 			assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], culprit + 1);
@@ -473,6 +473,127 @@ static void test_launcher_reports(void **state)
 	finish();
 }
 
+/* Four PEs that cannot be reached, each of which told of the next: to find that out takes 1 s
+ * each. The wait ends at its limit nevertheless (and the 0.5 s for telling the others), and names
+ * how far it came. */
+static void test_limit_holds(void **state)
+{
+	uint64_t t;
+	int pe;
+
+	(void)state;
+	start(0);
+	f->dev->timeout_ns = 3000000000ull;
+	for (pe = 1; pe < N_PES - 1; pe++)
+		f->dev->ctl->notice[pe] = (uint64_t)pe + 1 + 1;
+	fake_hold(f, 1);
+	t = gdr_clock_ns();
+	assert_int_equal(wait_from(1), -GDR_ETIMEOUT);
+	t = gdr_clock_ns() - t;
+	assert_in_range(t, 3000000000ull, 5000000000ull);
+	assert_in_range(last_wait()->waited_ns, 3000000000ull, t);
+	assert_in_range(last_wait()->peer, 2, 4);
+	fake_hold(f, 0);
+	finish();
+}
+
+/* The condition holds after the search, before the limit: no error, and no record. */
+static void *write_late(void *arg)
+{
+	while (!__atomic_load_n(&f->dev->n_errors, __ATOMIC_RELAXED))
+		usleep(100);
+	if (*(int *)arg) /* another error meanwhile */
+		gdri_error_arg(f->dev, GDRI_PUT, -GDR_EINVAL, 1, NULL, 0, GDRI_ARG_OTHER, NULL, 0);
+	usleep(20000);
+	__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_in_time_after_all(void **state)
+{
+	int other;
+	pthread_t t;
+
+	(void)state;
+	for (other = 0; other < 2; other++) {
+		start(1);
+		f->dev->timeout_ns = 2000000000ull; /* the search begins after a third */
+		says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+		assert_int_equal(pthread_create(&t, NULL, write_late, &other), 0);
+		assert_int_equal(wait_from(1), 0);
+		pthread_join(t, NULL);
+		assert_int_equal(f->dev->failed, 0);
+		assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
+		assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
+		assert_int_equal(((struct gdri_ctl *)f->heap[1])->notice[0], 0);
+		if (other) {
+			assert_int_equal(f->dev->n_errors, 2);
+			assert_int_equal(f->dev->errors[0].state, 3);
+			assert_int_equal(f->dev->errors[1].state, 2);
+		} else {
+			assert_int_equal(f->dev->n_errors, 0);
+		}
+		finish();
+	}
+}
+
+static uint64_t told(int pe)
+{
+	uint64_t t = gdr_clock_ns();
+	struct gdri_ctl *ctl = (struct gdri_ctl *)f->heap[pe];
+
+	while (__atomic_load_n(&ctl->notice[0], __ATOMIC_RELAXED) &&
+	       gdr_clock_ns() - t < 5000000000ull)
+		usleep(100); /* nobody waits for the arrival of good news */
+	return __atomic_load_n(&ctl->notice[0], __ATOMIC_RELAXED);
+}
+
+/* A wait that is repeated and succeeds takes the blame back; another one does not. */
+static void test_recovered(void **state)
+{
+	int mapped, barrier, i;
+
+	(void)state;
+	for (mapped = 0; mapped < 2; mapped++) {
+		for (barrier = 0; barrier < 2; barrier++) {
+			start(mapped);
+			says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+			expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 4 + 1);
+			*(uint64_t *)fake_sym(f, 0) = 1;
+			*(uint64_t *)fake_sym(f, 8) = 1;
+			f->dev->timeout_ns = 20000000000ull;
+			assert_int_equal(wait_from(2), 0);
+			assert_int_equal(gdr_signal_wait_until_from(fake_sym(f, 8), GDR_CMP_EQ, 1,
+								    1), 0);
+			assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
+			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 4 + 1);
+			for (i = 0; barrier && i < GDRI_BARRIER_ROUNDS; i++)
+				f->dev->ctl->barrier[i] = 1;
+			assert_int_equal(barrier ? gdr_barrier_all() : wait_from(1), 0);
+			assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
+			assert_int_equal(f->dev->failed, 0);
+			assert_int_equal(told(2), 0);
+			assert_int_equal(told(3), 0);
+			finish();
+		}
+	}
+}
+
+/* Also those that this PE has never written to are told. */
+static void test_all_are_told(void **state)
+{
+	int pe;
+
+	(void)state;
+	start(0);
+	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
+	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+	for (pe = 1; pe < 4; pe++)
+		assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], 4 + 1);
+	finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +604,8 @@ int main(void)
 		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
 		cmocka_unit_test(test_beat_while_following),
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
+		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_in_time_after_all),
+		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,7 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_BLAME,	 /* finding out who is to blame for a wait that expired */
 	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
 	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
+	GDRI_MEET,	 /* a collective call of the host */
 };
 
 enum gdri_arg_reason { /* why an argument was refused, where the operation does not say it */
@@ -121,7 +122,8 @@ enum gdri_arg_reason { /* why an argument was refused, where the operation does 
 };
 
 struct gdri_error { /* (dev) in memory that the host reads while kernels run */
-	uint32_t state; /* 0 free, 1 taken, 2 complete (release; pairs with the host's acquire) */
+	/* 0 free, 1 taken, 2 complete (release; pairs with the host's acquire), 3 not needed */
+	uint32_t state;
 	uint32_t kind;
 	int32_t status; /* -GDR_E* */
 	uint32_t op;	/* enum gdri_op */
@@ -147,9 +149,9 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
 enum { GDRI_WAIT_IDLE = 0, GDRI_WAIT_WAITING = 1, GDRI_WAIT_FAILED = 2, GDRI_WAIT_FILLING = 3 };
 
 /* Whom this PE waits for (dev), read by peers that follow the chain. `beat`
- * moves while the waiter polls: a stopped PE's stands still. FAILED stays, with
- * the culprit in `peer`, so that whoever asks later is led past this PE: it is
- * always record 0, which no waiter takes. */
+ * moves while the waiter polls: a stopped PE's stands still. FAILED stays until the
+ * same wait, or a barrier, succeeds, with the culprit in `peer`, so that whoever
+ * asks later is led past this PE: it is always record 0, which no waiter takes. */
 struct gdri_wait {
 	uint32_t state;
 	int32_t peer; /* -1: unknown (a wait on memory that any PE may write) */
@@ -166,7 +168,12 @@ struct gdri_ctl {
 	uint64_t rsvd[14];
 	/* (peer) dissemination barrier: epoch of the round's partner */
 	uint64_t barrier[GDRI_BARRIER_ROUNDS];
-	uint64_t rsvd1[6];
+	/* (peer) 1 + a PE that left after an error; 0: none */
+	uint64_t left;
+	uint64_t rsvd1[5];
+	/* (peer) meetings of the host threads: two in turn, one word for each round */
+	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
+	uint64_t rsvd2[12];
 	struct gdri_wait waits[GDRI_WAIT_RECORDS];
 	/* (peer) scratch of the link check: written, read and added to at init */
 	uint64_t link[GDRI_MAX_PES];
@@ -216,7 +223,7 @@ struct GDRI_ALIGNED gdri_dev {
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
 	int32_t latched;	/* first status not yet reported by quiet */
-	int32_t failed;		/* 1 + culprit of the first expired wait; 0: none */
+	int32_t failed;		/* 2 + culprit of the first wait given up; 0: none, or it is over */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
 	uint64_t fence_seq;	/* fences called; see gdri_put_rkey, gdri_sq_fence_due */
@@ -227,7 +234,7 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t watch_from;	/* for a wait for this PE (-1: unknown), */
 	int32_t watch_end;	/* its culprit */
 	int32_t watch_status;	/* and status */
-	uint32_t watch_rsvd;
+	int32_t failed_for;	/* PE waited for directly by the wait that `failed` is about */
 	uint64_t watch_late[GDRI_WATCH_SLOTS];	/* until this block of */
 	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */

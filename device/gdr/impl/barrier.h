@@ -53,6 +53,9 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint64_t epoch, uint32_t o
 		if (ret)
 			return ret;
 	}
+	/* all PEs go on: what one of them was blamed for is over */
+	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed)))
+		gdri_watch_recovered(dev);
 	return n > 1 ? gdri_wait_flush(dev, op) : 0;
 }
 

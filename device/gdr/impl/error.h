@@ -31,6 +31,16 @@ GDR_DEVICE_COLD void gdri_error_complete(struct gdri_error *e)
 	gdri_st_release_sys_u32(&e->state, 2);
 }
 
+/* The record was not needed after all: as if it had not been taken, or, when others were taken
+ * since, one to be passed over. */
+GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
+{
+	uint32_t i = (uint32_t)(e - dev->errors), next = i + 1;
+
+	if (!gdri_cas_u32(&dev->n_errors, &next, i))
+		gdri_st_release_sys_u32(&e->state, 3);
+}
+
 /* An argument was refused. file: checked build only. Returns status. */
 GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int status, int pe,
 				   const void *ptr, uint64_t len, uint32_t reason,

@@ -128,10 +128,14 @@ GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 		if (ret)
 			return ret;
 	}
-	if (gdri_unlikely(ret < 0) && gdri_qp_lost_peer(qp, ret))
-		gdri_wait_lost(dev, &w, qp->peer);
+	if (gdri_unlikely(ret < 0)) {
+		if (gdri_qp_lost_peer(qp, ret))
+			gdri_wait_lost(dev, &w, qp->peer);
+		gdri_wait_leave(dev, &w);
+		return ret;
+	}
 	gdri_wait_end(dev, &w);
-	return ret < 0 ? ret : 0;
+	return 0;
 }
 
 /* ---- reservation ---- */
@@ -179,7 +183,10 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 		if (ret)
 			return ret;
 	}
-	gdri_wait_end(dev, &w);
+	if (gdri_likely(ret > 0))
+		gdri_wait_end(dev, &w);
+	else
+		gdri_wait_leave(dev, &w);
 	return ret < 0 ? ret : 0;
 }
 
@@ -243,7 +250,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 			continue;
 		gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)ret);
 		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
-		gdri_wait_end(dev, &w);
+		gdri_wait_leave(dev, &w);
 		return ret;
 	}
 	gdri_wait_end(dev, &w);

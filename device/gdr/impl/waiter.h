@@ -10,7 +10,8 @@
  *	gdri_wait_end(dev, &w);
  *
  * is bounded by GDR_TIMEOUT, ends on abort and on the loss of the peer, and after
- * 1 ms tells the other PEs whom it waits for. Bodies: watch.h. */
+ * 1 ms tells the other PEs whom it waits for. A loop that ends otherwise than by its
+ * condition or by gdri_wait_step calls gdri_wait_leave. Bodies: watch.h. */
 #ifndef GDRI_WAITER_H
 #define GDRI_WAITER_H
 
@@ -24,10 +25,14 @@ struct gdri_waiter {
 	uint32_t op;
 	uint32_t round;
 	int32_t rec; /* published record, -1: none */
+	int32_t found;	 /* < 0: the status that the wait will end with at its limit, */
+	int32_t culprit; /* because of this PE */
+	struct gdri_error *error; /* taken for that, or 0 */
 };
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
-GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w);
+GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w);
+GDR_DEVICE_COLD void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w);
 /* This PE gives up because of culprit: the others hear of it, before it may leave. */
 GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
 				    int32_t culprit);
@@ -41,12 +46,16 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->op = op;
 	w->round = 0;
 	w->rec = -1;
+	w->found = 0;
+	w->error = 0;
 }
 
+/* The condition holds. */
 GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	if (w->rec >= 0)
-		gdri_wait_clear(dev, w);
+	if (w->rec >= 0 || w->error ||
+	    gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed)))
+		gdri_wait_over(dev, w);
 }
 
 #endif
