@@ -8,6 +8,7 @@
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/meet.h"
 
 enum call { CALL_MALLOC = 1, CALL_FREE, CALL_ZEROED };
 
@@ -45,30 +46,61 @@ static int compare(const struct gdri_state *st, const struct request *all)
 	return 0;
 }
 
-/* Collective. Own trouble (st->pending) is told too. Under st->lock. */
-static int agree_on(struct gdri_state *st, enum call call, uint64_t size, uint64_t alignment)
+/* Any two requests that differ have different words, but for 2^-56 of them. */
+static uint64_t word_of(const struct request *r)
 {
-	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
+	const uint64_t in[] = {r->call, r->size, r->alignment, r->history};
+	uint64_t h = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(in) / sizeof(in[0]); i++) { /* the finalizer of splitmix64 */
+		h = (h ^ in[i]) + 0x9e3779b97f4a7c15u;
+		h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+		h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+		h ^= h >> 31;
+	}
+	return h;
+}
+
+/* With the whole requests, to say what differs. */
+static int tell_all(struct gdri_state *st, const struct request *mine)
+{
 	struct request *all = calloc((size_t)st->n_pes, sizeof(*all));
 	int ret;
 
-	if (st->broken) {
-		gdri_error("symmetric heap: an earlier collective call expired; finalize and start anew");
-		free(all);
-		st->pending = 0;
-		return -GDR_ESTATE;
-	}
 	if (!all && !st->pending) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	}
 	st->deadline_ns = gdri_deadline_ns(st->opt.timeout_ms);
-	ret = gdri_agree(st, "symmetric heap", &mine, all, sizeof(mine));
+	ret = gdri_agree(st, "symmetric heap", mine, all, sizeof(*mine));
 	if (ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP)
 		st->broken = true;
 	if (!ret)
 		ret = compare(st, all);
 	free(all);
+	return ret;
+}
+
+/* Collective. Own trouble (st->pending) is told too. Under st->lock. The word says whether all
+ * is well; only when it is not the PEs exchange the rest through the launcher. */
+static int agree_on(struct gdri_state *st, enum call call, uint64_t size, uint64_t alignment)
+{
+	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
+	int ret;
+
+	if (st->broken) {
+		gdri_error("symmetric heap: an earlier collective call expired; finalize and start anew");
+		st->pending = 0;
+		return -GDR_ESTATE;
+	}
+	ret = gdri_meet(st, "symmetric heap", st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
+	if (ret == GDRI_MEET_DIFFER)
+		return tell_all(st, &mine);
+	if (ret) {
+		st->broken = true;
+		st->pending = 0;
+	}
 	return ret;
 }
 

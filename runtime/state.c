@@ -10,6 +10,7 @@
 #include "runtime/devstate.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
+#include "runtime/meet.h"
 
 static struct gdri_state *current;
 
@@ -279,6 +280,19 @@ static void abandon(struct gdri_state *st)
 	down_bootstrap(st);
 }
 
+/* Peers may still read and write here until all have come. One that leaves after an error says
+ * so, and is not waited for. */
+static void part(struct gdri_state *st, bool graceful)
+{
+	if (!graceful) {
+		gdri_meet_leave(st);
+		return;
+	}
+	st->dev->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
+	if (!gdri_meet(st, "finalize", 0))
+		gdri_agree(st, "finalize", NULL, NULL, 0);
+}
+
 void gdri_state_down(struct gdri_state *st, bool graceful)
 {
 	int limit;
@@ -292,8 +306,8 @@ void gdri_state_down(struct gdri_state *st, bool graceful)
 			gdri_devstate_abort(st);
 		st->kernels_run = gdri_hd_shutdown(2000) != 0;
 	}
-	if (graceful && !st->kernels_run)
-		gdri_agree(st, "finalize", NULL, NULL, 0);
+	if (gdri_state_get() == st && !st->kernels_run)
+		part(st, graceful);
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
 	if (st->kernels_run) {

@@ -54,6 +54,7 @@ struct gdri_state {
 	struct gdri_dev *dev;
 	uint32_t *abort_word;
 	bool broken;	  /* a collective expired: the PEs are no longer in step */
+	uint64_t meetings; /* see meet.h */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 
 	struct gdri_monitor *monitor;

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
+#include <gdr.h>
 #include <gdr/bootstrap.h>
-#include <gdr/host.h>
 
 #include "tests/unit/job.h"
 
@@ -125,8 +125,107 @@ static int body_absent(int pe, int n)
 	JOB_CHECK(!p && now() - begin < 7);
 	begin = now();
 	JOB_CHECK(!gdr_malloc(64) && now() - begin < 5); /* out of step: says so at once */
+	/* or the other one was faster, and has told it */
+	JOB_CHECK(strstr(job_stderr(), "symmetric heap: waiting for PE 0: ") ||
+		  strstr(job_stderr(), "because of PE 0"));
 	gdr_finalize();
 	JOB_CHECK(now() - begin < 7);
+	return 0;
+}
+
+static int last_call;
+
+static void note_call(int call, void *send, size_t len)
+{
+	(void)send;
+	(void)len;
+	last_call = call;
+}
+
+/* PEs that agree do not ask the launcher. */
+static int body_cheap(int pe, int n)
+{
+	void *p;
+	int i, calls;
+
+	(void)n;
+	job_lie = note_call;
+	JOB_CHECK(!init());
+	calls = last_call;
+	for (i = 0; i < 600; i++) { /* what counts the meetings goes round */
+		p = gdr_malloc(64);
+		JOB_CHECK(p && !gdr_free(p));
+	}
+	JOB_CHECK(last_call == calls);
+	JOB_CHECK(!gdr_malloc(pe ? 8 : 16) && last_call > calls);
+	return gdr_finalize();
+}
+
+/* PE 1 leaves because of an error: nobody waits for it, in finalize or in another call. */
+static int one_leaves(int pe, int in_malloc)
+{
+	double begin;
+
+	setenv("GDR_TIMEOUT", "60s", 1);
+	JOB_CHECK(!init());
+	begin = now();
+	if (pe == 1) {
+		usleep(300000);
+		JOB_CHECK(!gdr_abort_waits());
+	} else if (in_malloc) {
+		JOB_CHECK(!gdr_malloc(8) && gdr_host_status() == -GDR_EPEERLOST);
+		JOB_CHECK(strstr(job_stderr(), "symmetric heap: PE 1 has left after an error"));
+	}
+	gdr_finalize();
+	JOB_CHECK(now() - begin < 20);
+	JOB_CHECK(pe == 1 || in_malloc ||
+		  strstr(job_stderr(), "finalize: PE 1 has left after an error"));
+	return 0;
+}
+
+static int body_leaves(int pe, int n)
+{
+	(void)n;
+	return one_leaves(pe, 0);
+}
+
+static int body_leaves_malloc(int pe, int n)
+{
+	(void)n;
+	return one_leaves(pe, 1);
+}
+
+/* A wait that expired and then succeeds leaves nothing behind; neither does init anew. */
+static int body_recovers(int pe, int n)
+{
+	uint64_t *word;
+	int round;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "500ms", 1);
+	for (round = 0; round < 2; round++) {
+		JOB_CHECK(!init());
+		JOB_CHECK(gdri_dev_state->ctl->waits[0].state == GDRI_WAIT_IDLE);
+		JOB_CHECK(!gdri_dev_state->ctl->notice[0] && !gdri_dev_state->failed);
+		word = gdr_calloc(1, 8);
+		JOB_CHECK(word);
+		if (round) {
+			;
+		} else if (pe == 0) {
+			JOB_CHECK(gdr_signal_wait_until_from(word, GDR_CMP_EQ, 1, 1) ==
+				  -GDR_ETIMEOUT);
+			JOB_CHECK(gdri_dev_state->ctl->waits[0].state == GDRI_WAIT_FAILED);
+			while (gdr_signal_wait_until_from(word, GDR_CMP_EQ, 1, 1))
+				;
+			JOB_CHECK(gdri_dev_state->ctl->waits[0].state == GDRI_WAIT_IDLE);
+			JOB_CHECK(!gdri_dev_state->failed);
+		} else {
+			usleep(2500000); /* the limit and the search */
+			JOB_CHECK(!gdr_signal_op(word, 1, GDR_SIGNAL_SET, 0));
+		}
+		JOB_CHECK(!gdr_finalize());
+		JOB_CHECK(!strstr(job_stderr(), "finalize"));
+	}
 	return 0;
 }
 
@@ -387,6 +486,10 @@ JOB_TEST(heap, 4, 30)
 JOB_TEST(disagree, 3, 30)
 JOB_TEST(exhaust, 2, 30)
 JOB_TEST(absent, 3, 30)
+JOB_TEST(cheap, 3, 60)
+JOB_TEST(leaves, 3, 60)
+JOB_TEST(leaves_malloc, 3, 60)
+JOB_TEST(recovers, 2, 60)
 JOB_TEST(one_bad_option, 3, 90)
 JOB_TEST(heap_sizes, 3, 30)
 JOB_TEST(version, 3, 30)
@@ -423,7 +526,9 @@ int main(void)
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
 		cmocka_unit_test(unreachable),	  cmocka_unit_test(attr),
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
-		cmocka_unit_test(crowd),
+		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
+		cmocka_unit_test(leaves),		  cmocka_unit_test(leaves_malloc),
+		cmocka_unit_test(recovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
