@@ -124,7 +124,7 @@ int lex_real(struct lexer *l, double *out)
 			e = e < 100 ? e * 10 + (*p - '0') : e;
 		exponent += minus ? -e : e;
 	}
-	*out = v * power_of_ten(exponent);
+	*out = v > 0 ? v * power_of_ten(exponent) : 0; /* the power may be infinite */
 	l->at = p;
 	return 0;
 }

@@ -10,6 +10,7 @@
  *	errors running		the record is read while the kernel runs
  *	errors stopped		a chain of waits behind a PE that is stopped
  *	errors mute PE		the fabric has lost PE
+ *	errors flushed cause | flush	operations behind one that fails, in its queue; which is seen
  *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to */
 #include "tests/multi/multi.h"
 
@@ -216,6 +217,53 @@ static int running(struct err *a)
 	return leave(a);
 }
 
+/* One put that the peer refuses, and good ones behind it in the same queue. Nobody looks at the
+ * completions before all of them are there. */
+GDR_KERNEL(fail_and_post, struct err, a)
+{
+	uint64_t start;
+	int ret = gdr_put_nbi(a.word, a.local, 100, a.pe);
+
+	for (int i = 0; i < 8 && !ret; i++)
+		ret = gdr_put_nbi(a.local, a.local, 100, a.pe);
+	start = gdr_clock_ns();
+	for (uint32_t round = 0; gdr_clock_ns() - start < 2000000000ull; round++)
+		gdr_pause(round);
+	*a.got = ret ? ret : gdr_quiet();
+}
+
+/* The QP fails with the first; the others are flushed, none is executed. A ring of completions keeps
+ * the cause; where one entry is overwritten the last flush is what is left to see, and it says so. */
+static int flushed(struct err *a, int cause)
+{
+	int expected = cause ? -GDR_EREMOTEACCESS : -GDR_EFLUSHED;
+	struct gdr_heap_info info;
+
+	CHECK_OK(gdr_heap_query(&info));
+	a->word = (uint64_t *)((char *)a->word + info.size + (1u << 20));
+	memset(a->local, multi_pe == 0 ? 0xee : 0, 100);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == 0) {
+		struct gdr_error e;
+
+		RUN(fail_and_post, 1, 1, a);
+		CHECK_EQ(*a->got, expected);
+		e = first_error();
+		CHECK_EQ(e.status, expected);
+		CHECK_EQ(e.peer, a->pe);
+		CHECK_EQ(e.syndrome, cause ? 0x13 : 0x05);
+		CHECK_EQ(e.vendor_syndrome, cause ? 0x88 : 0xf9);
+		CHECK_EQ(!!e.is_cause, cause);
+		RUN(operations, 1, 1, a); /* who comes later */
+		CHECK_EQ(*a->got, expected);
+	} else {
+		multi_sleep_us(2500000);
+	}
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(((unsigned char *)a->local)[i], multi_pe == 0 ? 0xee : 0);
+	return leave(a);
+}
+
 static int end_waits(struct err *a)
 {
 	CHECK_OK(gdr_launch(wait_for, 1, 1, 0, NULL, a));
@@ -312,6 +360,8 @@ int main(int argc, char **argv)
 		return stopped(&a);
 	if (!strcmp(what, "mute") && argc == 3)
 		return mute(&a, atoi(argv[2]));
+	if (!strcmp(what, "flushed") && argc == 3)
+		return flushed(&a, !strcmp(argv[2], "cause"));
 	if (!strcmp(what, "injected") && argc == 5)
 		return injected(&a, atoi(argv[2]), (unsigned)strtoul(argv[3], NULL, 0),
 				(unsigned)strtoul(argv[4], NULL, 0));

@@ -26,7 +26,7 @@ static void test_taken(void **state)
 		"peer 10.0.0.2: drop=1", "peer [fe80::1] mute", "pe 0: peer 1: qp 7: mute at wqe 3",
 		"slow=1us", "rate=10MB/s", "rate=1.5GB/s,slow=0s", "doorbell=1ms,cqe=20us",
 		"first_wqe=0xfffffff0,first_cqe=4294967295,first_psn=0xfffff0",
-		"refuse mr 1", "refuse qp after 4", "refuse umem 18446744073709551615",
+		"drop=0e999", "refuse mr 1", "refuse qp after 4", "refuse umem 18446744073709551615",
 		"pe 2: refuse cq after 0", "reorder=1000", "reorder=1", "drop=1\n;\tdup=0",
 	};
 	char err[400];
@@ -46,6 +46,7 @@ static const struct {
 	{"drop", 5, "'='"},
 	{"drop=", 6, "a number"},
 	{"drop=2", 6, "0 to 1"},
+	{"drop=1e999", 6, "0 to 1"},
 	{"drop=-1", 6, "a number"},
 	{"drop=1e-3x", 10, "';'"},
 	{"drop=nan", 6, "a number"},
