@@ -84,7 +84,7 @@ struct ctl_srq {
 	struct hca_srq srq;
 	struct ctl_pd *pd;
 	uint64_t user_handle;
-	uint32_t max_wr, max_sge, limit;
+	uint32_t max_wr, max_sge;
 	uint32_t async_events;
 };
 

@@ -16,6 +16,8 @@ enum {
 	CQE_BYTE_CNT = 44,
 	CQE_VENDOR = 54,
 	CQE_SYNDROME = 55,
+	CQE_INLINE_32 = 4, /* in op_own */
+	CQE_INLINE_64 = 8,
 	CQE_TAIL = 56, /* be32 opcode and QPN, be16 counter, signature, op_own */
 	CI_MASK = 0xffffff,
 	ARM_SOLICITED = 1 << 24,
@@ -87,14 +89,21 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 		b[CQE_SYNDROME] = c->syndrome;
 		STAT_INC(error_cqes);
 	}
+	if (c->inl_len && cq->cqe_size == 64)
+		memcpy(b, c->inl, c->inl_len);
 	put_be32(b + CQE_TAIL, (uint32_t)c->opcode << 24 | c->qpn);
 	put_be16(b + CQE_TAIL + 4, c->wqe_counter);
 	b[CQE_TAIL + 7] = (uint8_t)(c->type << 4 | owner);
+	if (c->inl_len)
+		b[CQE_TAIL + 7] |= cq->cqe_size == 64 ? CQE_INLINE_32 : CQE_INLINE_64;
 	memcpy(&tail, b + CQE_TAIL, 8);
 
 	slot = cq->buf + (size_t)(cq->collapsed ? 0 : cq->pi & (n - 1)) * cq->cqe_size;
-	if (cq->cqe_size == 128)
+	if (cq->cqe_size == 128) {
+		if (c->inl_len) /* published with the upper half */
+			memcpy(slot, c->inl, c->inl_len);
 		slot += 64;
+	}
 	/* Word by word and relaxed: a poller of a collapsed entry may read while
 	 * the entry is overwritten; only the last word says what it holds. */
 	for (unsigned i = 0; i < CQE_TAIL; i += 8) {

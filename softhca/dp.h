@@ -87,6 +87,8 @@ struct cqe {
 	uint32_t flags_rqpn; /* UD: the sender's QPN, and what is known of its GRH */
 	uint32_t qpn, user_index, byte_cnt;
 	uint32_t imm; /* network order */
+	const uint8_t *inl; /* data in the CQE: 32 bytes, of a 128-byte CQE 64 */
+	uint32_t inl_len;
 };
 
 enum cqe_type {

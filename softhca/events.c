@@ -172,6 +172,14 @@ void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
 		event_async(c->obj.ctx, cq->user_handle, type, &c->async_events);
 }
 
+void hca_async_srq_event(struct hca_srq *srq, uint32_t type)
+{
+	struct ctl_srq *c = ctl_of(srq, struct ctl_srq, srq);
+
+	if (!c->obj.devx)
+		event_async(c->obj.ctx, c->user_handle, type, &c->async_events);
+}
+
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 {
 	struct ctl_qp *c = ctl_of(qp, struct ctl_qp, qp);

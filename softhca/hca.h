@@ -97,6 +97,7 @@ struct hca_srq {
 	uint32_t *dbrec;
 	uint32_t head; /* WQE index to consume next (linked list) */
 	uint32_t consumed;
+	uint32_t limit; /* fewer WQEs than this raise an event, once; 0: none */
 };
 
 /* Address and attributes of a connection, set by the modify commands. */
@@ -129,6 +130,7 @@ struct hca_qp {
 	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
 	uint32_t uar_page;  /* UAR page the QP was created with */
 	bool sig_all;
+	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there */
 	bool fatal;	    /* lost a completion to an overrun: to end in error, reported once */
 	struct hca_cq *scq, *rcq;
 	struct hca_srq *srq;
@@ -194,6 +196,7 @@ void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
+void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */
 void hca_async_port_event(bool down);
 

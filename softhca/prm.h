@@ -185,6 +185,8 @@ enum prm_opcode {
 #define QPC_HW_SQ_COUNTER	0xb4, 16, 16
 #define QPC_SW_SQ_COUNTER	0xb4, 0, 16
 #define QPC_HW_RQ_COUNTER	0xb8, 0, 32
+#define QPC_CS_REQ		0xc4, 8, 8
+#define QPC_CS_RES		0xc4, 0, 8
 #define QPC_DBR_UMEM_VALID	0xd0, 28, 1
 #define QPC_DBR_UMEM_ID		0xe4, 0, 32
 

@@ -100,6 +100,13 @@ static int qp_objects(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	return 0;
 }
 
+/* cs_req and cs_res: 1 or 0x11 for 32 bytes, 2 or 0x22 for 64. */
+static uint8_t scatter_bytes(uint32_t mode, const struct hca_cq *cq)
+{
+	mode &= 3;
+	return !mode || !cq ? 0 : mode == 2 && cq->cqe_size == 128 ? 64 : 32;
+}
+
 static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 {
 	const uint8_t *qpc = cmd->in + QP_CMD_QPC;
@@ -123,6 +130,10 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RQ_TYPE);
 	c->qp.user_index = prm_get(qpc, QPC_USER_INDEX);
 	rc = qp_objects(cmd, qpc, c);
+	if (!rc) {
+		c->qp.cqe_req = scatter_bytes(prm_get(qpc, QPC_CS_REQ), c->qp.scq);
+		c->qp.cqe_res = scatter_bytes(prm_get(qpc, QPC_CS_RES), c->qp.rcq);
+	}
 	if (!rc && prm_get(qpc, QPC_NO_SQ) && rq_type == RQ_ZERO_SIZE && !c->qp.scq)
 		rc = prm_fail(cmd, PRM_BAD_RESOURCE, SYN_SEND_CQ);
 	if (!rc)

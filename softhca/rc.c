@@ -8,7 +8,9 @@
 #include "softhca/strict.h"
 #include "softhca/rc.h"
 
-int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
+enum { EVENT_LAST_WQE = 16 /* IBV_EVENT_QP_LAST_WQE_REACHED */ };
+
+int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
 	      uint64_t len, uint32_t access, struct iovec *iov)
 {
 	int n = 0;
@@ -24,7 +26,7 @@ int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge,
 		take -= off;
 		if (take > len)
 			take = len;
-		va = mr_translate(sge[i].lkey, qp->pdn, sge[i].addr + off, take, access);
+		va = mr_translate(sge[i].lkey, pdn, sge[i].addr + off, take, access);
 		if (!va || n == PKT_MAX_IOV)
 			return -1;
 		iov[n].iov_base = va;
@@ -103,6 +105,8 @@ void rc_to_error(struct hca_qp *qp)
 	rc_req_flush(qp);
 	rc_resp_flush(qp, &qp->rc->rs);
 	recv_flush(qp);
+	if (qp->srq) /* no more of its receives are taken by this QP */
+		hca_async_qp_event(qp, EVENT_LAST_WQE);
 }
 
 static int rc_create(struct hca_qp *qp)

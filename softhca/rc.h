@@ -42,6 +42,7 @@ struct rc_req {
 	uint8_t syndrome, vendor; /* set at pick-up: ends in this error, in order */
 	uint8_t blocks;
 	bool signalled, solicited, has_imm, fence, done;
+	bool to_cqe; /* the answer goes to the CQE, by way of inl_keep */
 	uint16_t wqe_index;
 	uint32_t psn, npkts; /* npkts 0: nothing on the wire */
 	uint32_t len;
@@ -161,7 +162,7 @@ void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 
 /* Pieces of memory behind [off, off + len) of a scatter list; -1 when a key
  * does not allow it. iov has room for PKT_MAX_IOV. */
-int rc_gather(const struct hca_qp *qp, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
+int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t off,
 	      uint64_t len, uint32_t access, struct iovec *iov);
 
 #endif

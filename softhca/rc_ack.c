@@ -175,6 +175,17 @@ static void rnr_nak(struct hca_qp *qp, const struct packet *p)
 	engine_deadline(rc->rnr_until);
 }
 
+/* Where [off, off + len) of the answer goes; -1 when a key no longer allows it. */
+static int answer_place(const struct hca_qp *qp, struct rc_req *r, uint64_t off, uint32_t len,
+			struct iovec *iov)
+{
+	if (!r->to_cqe)
+		return rc_gather(qp->pdn, r->sge, r->nsge, off, len, HCA_LOCAL_WRITE, iov);
+	iov[0].iov_base = r->inl_keep + off;
+	iov[0].iov_len = len;
+	return 1;
+}
+
 static void read_response(struct hca_qp *qp, struct rc_req *r, const struct packet *p,
 			  const struct iovec *pl, int npl)
 {
@@ -189,7 +200,7 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 		return;
 	}
 	if (want)
-		cnt = rc_gather(qp, r->sge, r->nsge, off, want, HCA_LOCAL_WRITE, iov);
+		cnt = answer_place(qp, r, off, want, iov);
 	if (cnt < 0) {
 		rc_req_fail(qp, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 		return;
@@ -202,7 +213,7 @@ static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct pa
 {
 	struct iovec iov[PKT_MAX_IOV], src;
 	uint8_t result[8];
-	int cnt = rc_gather(qp, r->sge, r->nsge, 0, r->atomic.size, HCA_LOCAL_WRITE, iov);
+	int cnt = answer_place(qp, r, 0, r->atomic.size, iov);
 
 	if (cnt < 0) {
 		rc_req_fail(qp, SYND_LOCAL_PROT, VEND_LOCAL_PROT);

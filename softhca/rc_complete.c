@@ -46,6 +46,8 @@ static void complete(struct hca_qp *qp, const struct rc_req *r, uint8_t syndrome
 		.qpn = qp->qpn,
 		.user_index = qp->user_index,
 		.byte_cnt = r->kind == REQ_READ || r->kind == REQ_ATOMIC ? r->len : 0,
+		.inl = r->inl_keep,
+		.inl_len = r->to_cqe && !syndrome ? r->len : 0,
 	};
 
 	if (!syndrome) {

@@ -41,7 +41,7 @@ int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, ui
 	if (!len)
 		return 0;
 	if (r->nsge)
-		return rc_gather(qp, r->sge, r->nsge, off, len, 0, iov);
+		return rc_gather(qp->pdn, r->sge, r->nsge, off, len, 0, iov);
 	iov[0].iov_base = r->inl + off;
 	iov[0].iov_len = len;
 	return 1;

@@ -220,7 +220,9 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	if (first && !take(qp, rs))
 		return rnr(qp, rs);
 	rs->in_send = true;
-	bad = recv_place(qp, &rs->rx, pl, npl, p->len);
+	bad = first && last && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
+		      ? 0
+		      : recv_place(qp, &rs->rx, pl, npl, p->len);
 	if (bad)
 		return recv_fail(qp, rs, bad);
 	if (last) {

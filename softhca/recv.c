@@ -7,6 +7,18 @@
 #include "softhca/log.h"
 #include "softhca/rc.h"
 
+enum { EVENT_SRQ_LIMIT = 15 /* IBV_EVENT_SRQ_LIMIT_REACHED */ };
+
+/* IBTA 10.2.9.1: the event comes once for each time that the limit is set, when
+ * a receive is taken. */
+static void check_limit(struct hca_srq *srq)
+{
+	if (!srq->limit || (uint16_t)(guest_dbrec(srq->dbrec) - srq->consumed) >= srq->limit)
+		return;
+	srq->limit = 0;
+	hca_async_srq_event(srq, EVENT_SRQ_LIMIT);
+}
+
 static bool take_srq(struct hca_srq *srq, struct hca_recv *r)
 {
 	const uint8_t *wqe;
@@ -23,6 +35,7 @@ static bool take_srq(struct hca_srq *srq, struct hca_recv *r)
 	r->nsge = rwqe_decode(wqe + 16, ((size_t)1 << srq->wqe_shift) - 16, r->sge, WQE_MAX_SGE);
 	srq->head = get_be16(wqe + 2);
 	srq->consumed++;
+	check_limit(srq);
 	return true;
 }
 
@@ -44,7 +57,7 @@ bool recv_take(struct hca_qp *qp, struct hca_recv *r)
 {
 	if (!(qp->srq ? take_srq(qp->srq, r) : take_rq(qp, r)))
 		return false;
-	r->off = 0;
+	r->off = r->inl_len = 0;
 	r->room = 0;
 	for (unsigned i = 0; i < r->nsge; i++)
 		r->room += r->sge[i].len;
@@ -59,12 +72,26 @@ uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl
 
 	if (r->off + (uint64_t)len > r->room || r->off + len > 1u << HCA_LOG_MAX_MSG)
 		return SYND_LOCAL_LENGTH;
-	n = rc_gather(qp, r->sge, r->nsge, r->off, len, HCA_LOCAL_WRITE, iov);
+	/* Keys in a shared queue are of its own PD. */
+	n = rc_gather(qp->srq ? qp->srq->pdn : qp->pdn, r->sge, r->nsge, r->off, len,
+		      HCA_LOCAL_WRITE, iov);
 	if (n < 0)
 		return SYND_LOCAL_PROT;
 	iov_copy(iov, n, pl, npl);
 	r->off += len;
 	return 0;
+}
+
+bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
+		 uint32_t len)
+{
+	struct iovec iov = { r->inl, len };
+
+	if (!len || len > qp->cqe_res || len > r->room)
+		return false;
+	iov_copy(&iov, 1, pl, npl);
+	r->off = r->inl_len = len;
+	return true;
 }
 
 void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
@@ -73,6 +100,8 @@ void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
 	c.qpn = qp->qpn;
 	c.user_index = qp->srq ? qp->srq->user_index : qp->user_index;
 	c.byte_cnt = r->off;
+	c.inl = r->inl;
+	c.inl_len = c.syndrome ? 0 : r->inl_len;
 	if (qp->rcq)
 		cq_write(qp->rcq, &c);
 }

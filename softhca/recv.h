@@ -13,6 +13,8 @@ struct hca_recv { /* a receive WQE in use */
 	uint16_t index;
 	uint32_t off;  /* bytes placed */
 	uint64_t room; /* bytes that fit */
+	uint32_t inl_len; /* bytes that go to the CQE */
+	uint8_t inl[64];
 };
 
 /* The next receive WQE of the QP or its SRQ; false when none is posted. */
@@ -20,6 +22,10 @@ bool recv_take(struct hca_qp *qp, struct hca_recv *r);
 /* Places len more bytes; 0 or the syndrome of the completion error. */
 uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
 		   uint32_t len);
+/* A whole message that the CQE has room for goes there, if the QP is made so:
+ * whoever polls scatters it. */
+bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
+		 uint32_t len);
 /* Completes it: what the caller has not set in c comes from the QP and r. */
 void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c);
 /* A message that ends with this packet. type: its CQE_RESP_. */

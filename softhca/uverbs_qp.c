@@ -13,7 +13,6 @@ enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4 }; /* the IBV_QPT_ values */
 
 #define SQ_SIG_ALL  IB_UVERBS_QP_CREATE_SQ_SIG_ALL
 
-/* Scatter to CQE is a permission that the device need not use. */
 #define FLAGS_KNOWN                                                                                \
 	((uint32_t)(MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |                    \
 		    MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX |                       \
@@ -81,6 +80,20 @@ static int objects_fill(struct uverbs_call *call, struct ctl_qp *qp,
 	return 0;
 }
 
+/* Scatter to CQE, as the kernel driver grants it: SENDs of connected QPs, and
+ * answers where every WQE has a CQE or the program takes care. Not answers in
+ * CQEs of 128 bytes: libmlx5 up to 63 looks for them at the wrong place. */
+static void scatter_to_cqe(struct hca_qp *qp, uint32_t flags)
+{
+	if (!(flags & MLX5_QP_FLAG_SCATTER_CQE))
+		return;
+	if (qp->type == HCA_QP_RC || qp->type == HCA_QP_UC)
+		qp->cqe_res = qp->rcq->cqe_size == 128 ? 64 : 32;
+	if (qp->type == HCA_QP_RC && qp->scq->cqe_size == 64 &&
+	    (qp->sig_all || flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE))
+		qp->cqe_req = 32;
+}
+
 static bool type_of(uint64_t verbs, enum hca_qp_type *type)
 {
 	*type = verbs == QPT_UC ? HCA_QP_UC : verbs == QPT_UD ? HCA_QP_UD : HCA_QP_RC;
@@ -117,6 +130,7 @@ int um_qp_create(struct uverbs_call *call)
 	qp->qp.user_index = cmd.uidx;
 	qp->qp.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
 	qp->qp.sig_all = flags & SQ_SIG_ALL;
+	scatter_to_cqe(&qp->qp, cmd.flags);
 	rc = qp_activate(qp);
 	if (rc) {
 		if (qp->qp.qpn)

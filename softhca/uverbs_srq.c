@@ -102,7 +102,7 @@ int uw_modify_srq(struct uverbs_call *call)
 	if (cmd.attr_mask & SRQ_LIMIT) {
 		if (cmd.srq_limit >= srq->max_wr)
 			return EINVAL;
-		srq->limit = cmd.srq_limit;
+		srq->srq.limit = cmd.srq_limit;
 	}
 	return 0;
 }
@@ -119,7 +119,7 @@ int uw_query_srq(struct uverbs_call *call)
 		return EINVAL;
 	resp.max_wr = srq->max_wr;
 	resp.max_sge = srq->max_sge;
-	resp.srq_limit = srq->limit;
+	resp.srq_limit = srq->srq.limit; /* 0 once the event was raised */
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 

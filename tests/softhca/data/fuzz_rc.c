@@ -308,6 +308,8 @@ void fuzz_rc_init(void)
 		qp[i] = sim_qp_as(i < 4 ? HCA_QP_RC : i < 6 ? HCA_QP_UC : HCA_QP_UD, i < 2 ? 5 : 2,
 				  i & 1 ? SIM_CQ_ONE : SIM_CQ_COLLAPSED);
 		qp[i]->rcq.overrun_ignore = true;
+		if (i & 2)
+			qp[i]->qp.cqe_req = qp[i]->qp.cqe_res = 32;
 		qp[i]->qp.mtu = i < 2 ? 256 : 1024;
 		qp[i]->qp.rnr_retry = 3;
 	}

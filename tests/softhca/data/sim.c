@@ -75,6 +75,13 @@ void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
 	(void)type;
 }
 
+void hca_async_srq_event(struct hca_srq *srq, uint32_t type)
+{
+	(void)srq;
+	(void)type;
+	__atomic_add_fetch(&async_events, 1, __ATOMIC_RELAXED);
+}
+
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 {
 	(void)qp;
