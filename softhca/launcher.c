@@ -33,6 +33,7 @@ static const char usage[] =
 	"  --error-exitcode=N  exit status after such reports (SOFTHCA_ERROR_EXITCODE)\n"
 	"  --no-shm        UDP between processes of one host, too (SOFTHCA_SHM=0)\n"
 	"  --debug=LEVEL   messages on stderr (SOFTHCA_DEBUG)\n"
+	"  --selftest      tries the device in place of a COMMAND, says what this machine allows\n"
 	"  --help          this text\n"
 	"  --version       version\n\n"
 	"Environment:\n";
@@ -180,11 +181,10 @@ static bool resolve(const char *command, char *out)
 }
 
 /* Beside the launcher in a build tree, in the library directory once installed. */
-static bool find_library(char *out)
+static bool find_ours(const char *name, char *out)
 {
-	static const char *const places[] = {"libsofthca.so",
-					     SOFTHCA_LIBDIR_FROM_BIN "/libsofthca.so"};
-	char self[PATH_MAX], candidate[2 * PATH_MAX];
+	static const char *const places[] = {"", SOFTHCA_LIBDIR_FROM_BIN "/"};
+	char self[PATH_MAX], candidate[2 * PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
@@ -196,7 +196,7 @@ static bool find_library(char *out)
 		return false;
 	slash[1] = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(candidate, sizeof(candidate), "%s%s", self, places[i]);
+		snprintf(candidate, sizeof(candidate), "%s%s%s", self, places[i], name);
 		if (access(candidate, R_OK) == 0 && realpath(candidate, out))
 			return true;
 	}
@@ -272,6 +272,8 @@ static int check_options(void)
 int main(int argc, char **argv)
 {
 	char library[PATH_MAX], command[PATH_MAX];
+	static char *selftest[] = {"softhca_selftest", NULL};
+	bool self = false;
 	int i = 1, rc;
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
@@ -287,20 +289,27 @@ int main(int argc, char **argv)
 			puts("softhca " SOFTHCA_VERSION);
 			return 0;
 		}
+		if (!strcmp(argv[i], "--selftest")) {
+			self = true;
+			continue;
+		}
 		if (!option_variable(argv[i])) {
 			fail(argv[i], "no such option; softhca --help lists them");
 			return 2;
 		}
 	}
-	if (i >= argc) {
+	if (self) {
+		argv = selftest;
+		i = 0;
+	} else if (i >= argc) {
 		fail("no command", "softhca --help shows how to call");
 		return 2;
 	}
 	if (check_options())
 		return 2;
-	if (!find_library(library))
+	if (!find_ours("libsofthca.so", library))
 		return fail("libsofthca.so", "neither beside this program nor in its library directory");
-	if (!resolve(argv[i], command))
+	if (self ? !find_ours(argv[i], command) : !resolve(argv[i], command))
 		return fail(argv[i], "command not found or not executable");
 	rc = set_preload(library, command);
 	if (rc)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # mutations.sh SOFTHCA POSTER [NUMBER...]: each mistake of the poster has to be reported, first of
 # all by the rule that names it, and end the process with the exit status asked for; what is right
-# has to pass without a word.
+# has to pass without a word. Every rule has a mistake and a line in the manual.
 set -u
 softhca=$1
 poster=$2
@@ -30,6 +30,13 @@ check() { # NUMBER RULE TEXT
 "$poster" --list >"$dir/list" || exit 1
 [[ $# == 0 ]] || grep -E "^($(IFS='|' && echo "$*")) " "$dir/list" >"$dir/some"
 [[ $# == 0 ]] || mv "$dir/some" "$dir/list"
+tree=$(cd "$(dirname "$0")/../../.." && pwd)
+for rule in $(sed -n 's/^RULE([A-Z_]*, "\([a-z-]*\)".*/\1/p' "$tree/softhca/strict_rules.def"); do
+	[[ $rule == no-read-depth ]] || grep -q "^[0-9]* $rule " <("$poster" --list) ||
+		echo "FAILED: no mistake for rule $rule" >>"$dir/rules.bad"
+	grep -q "^| \`$rule\` | " "$tree/docs/softhca.md" ||
+		echo "FAILED: docs/softhca.md lacks rule $rule" >>"$dir/rules.bad"
+done
 jobs=0
 while read -r n rule text; do
 	check "$n" "$rule" "$text" &
