@@ -18,7 +18,7 @@ static uint32_t rnd(uint32_t n)
 	return (seed >> 8) % n;
 }
 
-static const uint16_t opcodes[] = {0x100, 0x400, 0x402, 0x500, 0x502, 0x503, 0x504, 0x505,
+static const uint16_t opcodes[] = {0x100, 0x400, 0x402, 0x403, 0x500, 0x502, 0x503, 0x504, 0x505,
 				   0x506, 0x507, 0x50a, 0x50b, 0x50e, 0x760, 0x200, 0x777};
 
 static void spoil(uint8_t *in, size_t len)
@@ -59,7 +59,7 @@ static void one_round(struct ibv_context *ctx, struct dq *q, uint32_t pdn)
 		if (op == 0x503 && rnd(2))
 			dq_rtr_mailbox(q, in, rnd(1u << 24));
 		put_bits(in, 0, 16, op);
-		put_bits(in, 0x48, 24, op == 0x402 ? q->cqn : q->qpn);
+		put_bits(in, 0x48, 24, op == 0x402 || op == 0x403 ? q->cqn : q->qpn);
 	}
 	if (in_len > 4)
 		spoil(in, in_len);
@@ -74,7 +74,7 @@ static void one_round(struct ibv_context *ctx, struct dq *q, uint32_t pdn)
 			assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
 		break;
 	case 2:
-		check(mlx5dv_devx_obj_modify(q->qp, in, in_len, out, out_len), out);
+		check(mlx5dv_devx_obj_modify(op == 0x403 ? q->cq : q->qp, in, in_len, out, out_len), out);
 		break;
 	default:
 		check(mlx5dv_devx_obj_query(rnd(2) ? q->qp : q->cq, in, in_len, out, out_len), out);

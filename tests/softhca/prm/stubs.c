@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the mailbox fuzzer's control half calls a data half: objects exist, nothing
+ * moves. */
+#include "softhca/dp.h"
+#include "softhca/faults.h"
+#include "softhca/strict.h"
+
+struct hca_stats hca_stats;
+bool strict_on;
+
+bool faults_on;
+
+struct hca_qp *engine_find_qp(uint32_t qpn)
+{
+	return hca_find_qp(qpn);
+}
+
+void engine_activate(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+int dp_qp_create(struct hca_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
+{
+	(void)qp;
+	(void)from;
+}
+
+void dp_qp_destroy(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+void dp_cq_destroy(struct hca_cq *cq)
+{
+	(void)cq;
+}
+
+uint32_t dp_first_qpn(void)
+{
+	return 1 << 14;
+}
+
+uint32_t dp_qpn_count(void)
+{
+	return 1 << 14;
+}
+
+struct in6_addr dp_gid(void)
+{
+	return (struct in6_addr){.s6_addr = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
+}
+
+uint32_t dp_mtu(void)
+{
+	return 4096;
+}
+
+uint32_t faults_first_wqe(void)
+{
+	return 0;
+}
+
+uint32_t faults_first_cqe(void)
+{
+	return 0;
+}
+
+bool faults_refuse(enum fault_object what)
+{
+	(void)what;
+	return false;
+}
+
+bool faults_link_down(void)
+{
+	return false;
+}
+
+void strict_cq_full(struct hca_cq *cq, uint32_t consumed)
+{
+	(void)cq;
+	(void)consumed;
+}
