@@ -3,7 +3,9 @@
 #include <gdr/device.h>
 #include <gdr/host.h>
 
+#include "host/cuda.h"
+
 int gdr_barrier_all(void)
 {
-	return gdri_thread_barrier_all();
+	return gdri_host_cuda() ? gdri_cuda_barrier_all() : gdri_thread_barrier_all();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/errors.h"
 #include "host/host.h"
+#include "runtime/cuda_state.h"
 #include "runtime/devstate.h"
 #include "runtime/log.h"
 
@@ -8,16 +9,21 @@ void gdri_host_latch(struct gdri_state *st, int status)
 {
 	int32_t none = 0;
 
+	gdri_cuda_state_pull(st);
 	/* relaxed: the status carries no data with it */
 	__atomic_compare_exchange_n(&st->dev->latched, &none, status, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
+	gdri_cuda_state_push(st, &st->dev->latched);
 }
 
 int gdr_host_status(void)
 {
 	struct gdri_state *st = gdri_state_get();
 
-	return st ? __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED) : -GDR_ESTATE;
+	if (!st)
+		return -GDR_ESTATE;
+	gdri_cuda_state_pull(st);
+	return __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
 }
 
 int gdr_errors(struct gdr_error *out, int max)

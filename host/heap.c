@@ -152,7 +152,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	pthread_mutex_lock(&st->lock);
 	ret = allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
-		memset(p, 0, size);
+		st->pending = gdri_heap_zero(&st->heap, p, size);
 		ret = agree_on(st, CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 	}
 	pthread_mutex_unlock(&st->lock);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
+#include "runtime/cuda_state.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 
@@ -63,7 +64,8 @@ int gdr_finalize(void)
 		return 0;
 	/* kernels may still post: only then is what they posted complete */
 	if (all_well(st))
-		ret = gdri_hd_shutdown((unsigned int)st->opt.init_timeout_ms);
+		ret = gdri_end_kernels(st, (int)st->opt.init_timeout_ms);
+	gdri_cuda_state_pull(st);
 	if (!ret && all_well(st))
 		ret = gdr_host_quiet();
 	/* The first one reports what was latched and may be known; a queue's error stays. */

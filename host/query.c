@@ -44,7 +44,7 @@ int gdr_query(struct gdr_job_info *info)
 		return -GDR_EINVAL;
 	}
 	memset(info, 0, sizeof(*info));
-	info->device_kind = "host device";
+	info->device_kind = st->cuda ? "cuda" : "host device";
 	info->bootstrap = st->boot->name;
 	for (i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)

@@ -2,6 +2,7 @@
 /* Local buffers outside the heap: a table that device code searches while
  * entries come and go. */
 #include "host/host.h"
+#include "runtime/cuda_state.h"
 #include "runtime/log.h"
 
 /* First byte behind; ranges that wrap are refused before. */
@@ -60,6 +61,7 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 	__atomic_store_n(&b->len, len, __ATOMIC_RELEASE);
 	if (slot >= d->n_buffers) /* release: pairs with the acquire of n_buffers there */
 		__atomic_store_n(&d->n_buffers, slot + 1, __ATOMIC_RELEASE);
+	gdri_cuda_state_push(st, &d->n_buffers);
 	return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cuda.h"
+#include "runtime/cuda_state.h"
 #include "runtime/link_check.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
@@ -34,6 +36,20 @@ static void *zeroed(size_t size)
 	if (p)
 		memset(p, 0, whole ? whole : GDRI_LINE);
 	return p;
+}
+
+/* Memory that device code and host both use. */
+static void *shared(struct gdri_state *st, size_t size)
+{
+	return st->cuda ? gdri_cuda_alloc_host(st->cuda, size) : zeroed(size);
+}
+
+static void unshare(struct gdri_state *st, void *p)
+{
+	if (st->cuda)
+		gdri_cuda_free_host(st->cuda, p);
+	else
+		free(p);
 }
 
 static uint32_t flags_of(const struct gdri_state *st)
@@ -75,10 +91,10 @@ int gdri_up_device(struct gdri_state *st)
 	struct gdri_dev *d = zeroed(sizeof(*d));
 
 	st->dev = d;
-	st->abort_word = zeroed(sizeof(*st->abort_word));
+	st->abort_word = shared(st, sizeof(*st->abort_word));
 	if (d) {
-		d->errors = zeroed(GDRI_MAX_ERRORS * sizeof(*d->errors));
-		d->buffers = zeroed(GDRI_MAX_BUFFERS * sizeof(*d->buffers));
+		d->errors = shared(st, GDRI_MAX_ERRORS * sizeof(*d->errors));
+		d->buffers = shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
 		d->used = zeroed(((size_t)st->n_pes * st->opt.qps_per_pe + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used) {
@@ -86,6 +102,8 @@ int gdri_up_device(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	fill(st, d);
+	if (st->cuda)
+		return gdri_cuda_state_up(st);
 	gdri_link_prepare(d->ctl, st->pe);
 	gdri_devstate_publish(d);
 	return 0;
@@ -96,18 +114,19 @@ void gdri_down_device(struct gdri_state *st)
 	size_t i;
 
 	gdri_devstate_publish(NULL);
+	gdri_cuda_state_down(st);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)
 			gdri_nic_deregister(st->nic, st->regs[i].handle);
 		st->regs[i].handle = NULL;
 	}
 	if (st->dev) {
-		free(st->dev->errors);
-		free(st->dev->buffers);
+		unshare(st, st->dev->errors);
+		unshare(st, st->dev->buffers);
 		free(st->dev->used);
 	}
 	free(st->dev);
-	free(st->abort_word);
+	unshare(st, st->abort_word);
 	st->dev = NULL;
 	st->abort_word = NULL;
 }

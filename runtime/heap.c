@@ -12,10 +12,12 @@
 
 #include <gdr/status.h>
 
+#include "runtime/cuda.h"
 #include "runtime/log.h"
 
 #define HUGE ((size_t)2 << 20)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define COPY_MS 10000 /* a GPU zeroes its whole memory in a tenth of a second */
 
 /* Maps size bytes of fd at a multiple of the huge page: the kernel may then use huge
  * pages, and the NIC needs fewer entries. */
@@ -59,43 +61,65 @@ static int create_memory(struct gdri_heap *heap, uint64_t size)
 	return 0;
 }
 
-int gdri_heap_open(struct gdri_heap *heap, uint64_t size, int pe)
+static int mark(struct gdri_heap *heap, int pe)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct gdri_ctl *ctl;
+	struct gdri_ctl *ctl = (struct gdri_ctl *)heap->base;
+	uint64_t head[2] = {GDRI_CTL_MAGIC, (uint64_t)pe};
 	int ret;
 
-	*heap = (struct gdri_heap){.fd = -1};
+	GDR_STATIC_ASSERT(offsetof(struct gdri_ctl, pe) == 8, "the mark of a heap");
+	if (!heap->cuda) {
+		ctl->pe = head[1];
+		ctl->magic = head[0];
+		return 0;
+	}
+	ret = gdri_cuda_zero(heap->cuda, heap->base, GDRI_CTL_SIZE, COPY_MS);
+	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), COPY_MS);
+}
+
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, uint64_t size, int pe)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int ret;
+
+	*heap = (struct gdri_heap){.cuda = cuda, .fd = -1};
 	if (size < 2 * GDRI_CTL_SIZE || size > INT64_MAX - HUGE) {
 		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)size);
 		return -GDR_EINVAL;
 	}
 	size = (size + page - 1) / page * page;
-	ret = create_memory(heap, size);
-	if (ret) {
-		gdri_heap_close(heap);
-		return ret;
+	if (cuda) {
+		ret = gdri_cuda_heap_create(cuda, &size, &heap->base, &heap->fd);
+		heap->size = size;
+	} else {
+		ret = create_memory(heap, size);
 	}
-	ctl = (struct gdri_ctl *)heap->base;
-	ctl->pe = (uint64_t)pe;
-	ctl->magic = GDRI_CTL_MAGIC;
-	return 0;
+	if (!ret)
+		ret = mark(heap, pe);
+	if (ret)
+		gdri_heap_close(heap);
+	return ret;
+}
+
+static void unmap(const struct gdri_heap *heap, uint8_t *base)
+{
+	if (base && heap->cuda)
+		gdri_cuda_heap_unmap(heap->cuda, base, heap->size);
+	else if (base)
+		munmap(base, heap->size);
 }
 
 void gdri_heap_close(struct gdri_heap *heap)
 {
-	if (heap->base)
-		munmap(heap->base, heap->size);
+	unmap(heap, heap->base);
 	if (heap->fd >= 0)
 		close(heap->fd);
 	*heap = (struct gdri_heap){.fd = -1};
 }
 
-int gdri_heap_map_peer(int fd, uint64_t size, int pe, uint8_t **out, char *why, size_t room)
+static int map_host(int fd, uint64_t size, uint8_t **base, char *why, size_t room)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
-	const struct gdri_ctl *ctl;
-	uint8_t *base;
 	struct stat st;
 
 	/* Without the seals the peer could shrink it under us: a SIGBUS. */
@@ -108,23 +132,49 @@ int gdri_heap_map_peer(int fd, uint64_t size, int pe, uint8_t **out, char *why, 
 			 (unsigned long long)size);
 		return -GDR_EMISMATCH;
 	}
-	base = map_aligned(fd, size);
-	if (!base) {
+	*base = map_aligned(fd, size);
+	if (!*base) {
 		snprintf(why, room, "mmap: %s", strerror(errno));
 		return -GDR_ENOMEM;
 	}
-	ctl = (const struct gdri_ctl *)base;
-	if (ctl->magic != GDRI_CTL_MAGIC || ctl->pe != (uint64_t)pe) {
+	return 0;
+}
+
+int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **out, char *why,
+		       size_t room)
+{
+	uint64_t head[2] = {0, 0};
+	uint8_t *base = NULL;
+	int ret;
+
+	if (own->cuda)
+		ret = gdri_cuda_heap_import(own->cuda, fd, own->size, &base, why, room);
+	else
+		ret = map_host(fd, own->size, &base, why, room);
+	if (ret)
+		return ret;
+	if (own->cuda)
+		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), COPY_MS);
+	else
+		memcpy(head, base, sizeof(head));
+	if (ret || head[0] != GDRI_CTL_MAGIC || head[1] != (uint64_t)pe) {
 		snprintf(why, room, "its heap does not carry the mark of PE %d", pe);
-		munmap(base, size);
+		unmap(own, base);
 		return -GDR_EMISMATCH;
 	}
 	*out = base;
 	return 0;
 }
 
-void gdri_heap_unmap_peer(uint8_t *base, uint64_t size)
+void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 {
-	if (base)
-		munmap(base, size);
+	unmap(own, base);
+}
+
+int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len)
+{
+	if (heap->cuda)
+		return gdri_cuda_zero(heap->cuda, at, len, COPY_MS);
+	memset(at, 0, len);
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "runtime/log.h"
 #include "runtime/parse.h"
 #include "runtime/state.h"
+#include "runtime/units.h"
 
 #define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
 
@@ -31,7 +32,7 @@ struct identity {
 	char own_host[64];
 	char boot_id[40];
 	uint64_t heap_size;
-	uint32_t transports, qps_per_pe, max_pes, rsvd;
+	uint32_t transports, qps_per_pe, max_pes, cuda;
 };
 
 static int differing_version(const struct gdri_state *st, const struct hello *all)
@@ -102,6 +103,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->transports = st->opt.transports;
 	id->qps_per_pe = st->opt.qps_per_pe;
 	id->max_pes = st->opt.max_pes;
+	id->cuda = gdri_units_exist();
 }
 
 static int differs(const char *what, uint64_t a, uint64_t b, int pe)
@@ -118,6 +120,11 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 	int i, ret = 0;
 
 	for (i = 1; i < st->n_pes && !ret; i++) {
+		if (all[i].cuda != all[0].cuda) {
+			gdri_error("PE %d has CUDA kernels, PE %d has not: the PEs of a job use the same "
+				   "kind of device", all[0].cuda ? 0 : i, all[0].cuda ? i : 0);
+			return -GDR_EMISMATCH;
+		}
 		ret = differs("HEAP_SIZE", all[0].heap_size, all[i].heap_size, i);
 		if (!ret)
 			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);

@@ -259,6 +259,8 @@ int gdri_up_link_out(struct gdri_state *st)
 	uint64_t half = (uint64_t)gdri_left_ms(st->deadline_ns) * 500000u, limit = half / 4;
 	int ret;
 
+	if (st->cuda) /* mapped only; the mark of each heap was read through its mapping */
+		return 0;
 	if (limit > st->dev->timeout_ns)
 		limit = st->dev->timeout_ns;
 	ret = check_all(st, gdri_now_ns() + half, limit);
@@ -275,6 +277,8 @@ int gdri_up_link_in(struct gdri_state *st)
 	long at;
 	int i;
 
+	if (st->cuda)
+		return 0;
 	for (i = 0; i < st->n_pes; i++) {
 		/* acquire: pairs with the peer's atomic, or the NIC's order */
 		word = __atomic_load_n(&ctl->link[i], __ATOMIC_ACQUIRE);

@@ -76,6 +76,8 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	int n = st->n_pes, me = st->pe, step, ret;
 
+	if (st->cuda) /* the heap is out of this processor's reach: by the launcher */
+		return GDRI_MEET_DIFFER;
 	words = st->dev->ctl->meet[++st->meetings & 1];
 	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
 	gdri_hd_release(st->heap.base);
@@ -130,12 +132,12 @@ static int all_complete(struct gdri_dev *dev)
 void gdri_meet_leave(struct gdri_state *st)
 {
 	/* who left before this PE is the one to be named; relaxed: as above */
-	uint64_t left = __atomic_load_n(&st->dev->ctl->left, __ATOMIC_RELAXED);
+	uint64_t left = st->cuda ? 0 : __atomic_load_n(&st->dev->ctl->left, __ATOMIC_RELAXED);
 	uint64_t deadline = gdri_deadline_ns(500);
 	uint32_t round = 0;
 	int i;
 
-	for (i = 1; i < st->n_pes; i++)
+	for (i = 1; i < st->n_pes && !st->cuda; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
 	while (st->dev->n_slots && !all_complete(st->dev) && gdri_now_ns() < deadline)
 		gdr_pause(round++);

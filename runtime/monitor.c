@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/clock.h"
+#include "runtime/cuda_state.h"
 #include "runtime/errors.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
@@ -64,6 +65,7 @@ static void on_lost(void *arg, int pe)
 	/* relaxed: device code reads nothing else through it */
 	__atomic_compare_exchange_n(&m->st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
+	gdri_cuda_state_push(m->st, &m->st->dev->lost);
 }
 
 /* The program's signals are for its own threads. */

@@ -27,7 +27,7 @@ static int part_of_left(const struct gdri_state *st)
 static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 {
 	if (p->fd >= 0) {
-		gdri_heap_map_peer(p->fd, st->heap.size, p->pe, &st->peers[p->pe].base, p->why,
+		gdri_heap_map_peer(&st->heap, p->fd, p->pe, &st->peers[p->pe].base, p->why,
 				   sizeof(p->why));
 		close(p->fd);
 	}
@@ -133,7 +133,7 @@ void gdri_down_p2p(struct gdri_state *st)
 
 	for (i = 0; st->peers && i < st->n_pes; i++) {
 		if (i != st->pe)
-			gdri_heap_unmap_peer(st->peers[i].base, st->heap.size);
+			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);
 	}
 	free(st->peers);
 	free(st->reason);
@@ -141,8 +141,8 @@ void gdri_down_p2p(struct gdri_state *st)
 	st->reason = NULL;
 }
 
-/* Which of the PEs of its node this one is: equally near NICs are taken in turn. */
-static unsigned local_rank(const struct gdri_state *st)
+/* Equally near NICs, and GPUs, are taken in turn. */
+unsigned gdri_local_rank(const struct gdri_state *st)
 {
 	unsigned rank = 0;
 	int i;
@@ -159,7 +159,12 @@ int gdri_up_nic(struct gdri_state *st)
 
 	if (!st->any_nic)
 		return 0;
-	ret = gdri_nic_open_turn(&st->opt, NULL, local_rank(st), &st->nic);
+	if (st->cuda) {
+		gdri_error("PEs with GPUs reach each other by p2p only so far: all must be on one node "
+			   "and GDR_TRANSPORTS must have p2p");
+		return -GDR_ENOTSUP;
+	}
+	ret = gdri_nic_open_turn(&st->opt, NULL, gdri_local_rank(st), &st->nic);
 	if (!ret)
 		ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
 	if (ret)

@@ -7,6 +7,8 @@
 #include "bootstrap/boot.h"
 #include "runtime/agree.h"
 #include "runtime/clock.h"
+#include "runtime/cuda.h"
+#include "runtime/cuda_state.h"
 #include "runtime/devstate.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
@@ -78,7 +80,7 @@ static int up_host_device(struct gdri_state *st)
 
 static int up_heap(struct gdri_state *st)
 {
-	int ret = gdri_heap_open(&st->heap, st->opt.heap_size, st->pe);
+	int ret = gdri_heap_open(&st->heap, st->cuda, st->opt.heap_size, st->pe);
 
 	if (ret)
 		return ret;
@@ -139,6 +141,7 @@ static const struct step steps[] = {
 	{"version", COLLECTIVE, gdri_up_version, NULL},
 	{"identity", COLLECTIVE, gdri_up_identity, gdri_down_identity},
 	{"host device", LOCAL, up_host_device, NULL}, /* gdri_state_down stops it first */
+	{"CUDA", LOCAL, gdri_up_cuda, gdri_down_cuda},
 	{"heap", LOCAL, up_heap, down_heap},
 	{"share", LOCAL, up_share, down_share},
 	{"p2p", COLLECTIVE, gdri_up_p2p, gdri_down_p2p},
@@ -280,6 +283,15 @@ static void abandon(struct gdri_state *st)
 	down_bootstrap(st);
 }
 
+int gdri_end_kernels(struct gdri_state *st, int limit_ms)
+{
+	int ret = gdri_hd_shutdown((unsigned int)limit_ms);
+
+	if (!ret && st->cuda)
+		ret = gdri_cuda_wait_kernels(st->cuda, limit_ms);
+	return ret;
+}
+
 /* Peers may still read and write here until all have come. One that leaves after an error says
  * so, and is not waited for. */
 static void part(struct gdri_state *st, bool graceful)
@@ -289,7 +301,7 @@ static void part(struct gdri_state *st, bool graceful)
 		return;
 	}
 	st->dev->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
-	if (!gdri_meet(st, "finalize", 0))
+	if (st->cuda || !gdri_meet(st, "finalize", 0))
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 }
 
@@ -301,10 +313,10 @@ void gdri_state_down(struct gdri_state *st, bool graceful)
 	if (!graceful && st->dev)
 		gdri_devstate_abort(st);
 	limit = graceful ? gdri_left_ms(st->deadline_ns) : 2000;
-	if (gdri_hd_shutdown((unsigned int)limit)) {
+	if (gdri_end_kernels(st, limit)) {
 		if (st->dev)
 			gdri_devstate_abort(st);
-		st->kernels_run = gdri_hd_shutdown(2000) != 0;
+		st->kernels_run = gdri_end_kernels(st, 2000) != 0;
 	}
 	if (gdri_state_get() == st && !st->kernels_run)
 		part(st, graceful);

@@ -36,6 +36,10 @@ struct gdri_state {
 	bool *same_node; /* [n_pes] */
 	int n_nodes;
 
+	/* GPU: NULL on the host device */
+	struct gdri_cuda *cuda;
+	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
+
 	/* heap */
 	struct gdri_heap heap;
 	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE, heap.size) */
@@ -68,6 +72,8 @@ struct gdri_state *gdri_state_get(void);
 
 /* abi_version: that of the program's headers. flags: GDRI_INIT_. */
 int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned int flags);
+/* Waits for the program's kernels on either kind of device. */
+int gdri_end_kernels(struct gdri_state *st, int limit_ms);
 /* graceful: wait for the peers. */
 void gdri_state_down(struct gdri_state *st, bool graceful);
 
@@ -76,6 +82,8 @@ int gdri_up_version(struct gdri_state *st);  /* identity.c */
 int gdri_up_identity(struct gdri_state *st);
 void gdri_down_identity(struct gdri_state *st);
 int gdri_up_p2p(struct gdri_state *st); /* paths.c */
+/* Which of the PEs of its node this one is. */
+unsigned gdri_local_rank(const struct gdri_state *st);
 int gdri_up_reach(struct gdri_state *st);
 void gdri_down_p2p(struct gdri_state *st);
 int gdri_up_nic(struct gdri_state *st);

@@ -33,44 +33,59 @@ typedef struct CUstream_st *gdr_stream_t;
 
 #ifdef __CUDACC__
 
-#define GDR_KERNEL(name, type, arg) static __global__ void name(type arg)
-#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_cuda_launch((const void *)(name), (grid), (block), (shared), (stream), (argp))
+/* Logs a CUDA error. Returns -GDR_ESYSTEM. */
+GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
 
-static inline int gdri_cuda_launch(const void *kernel, unsigned grid, unsigned block, size_t shared,
-				   gdr_stream_t stream, const void *arg)
+static inline int gdri_cuda_result(const char *call, cudaError_t e)
+{
+	return e == cudaSuccess ? GDR_OK : gdri_cuda_failed(call, (int)e, cudaGetErrorString(e));
+}
+
+/* The largest block that kernels of a source are launched with; define it smaller before the
+ * header to give their threads more registers. */
+#ifndef GDR_KERNEL_THREADS
+#define GDR_KERNEL_THREADS GDR_MAX_BLOCK
+#endif
+#define GDR_KERNEL(name, type, arg)                                                                \
+	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type arg)
+#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
+	gdri_cuda_launch((const void *)(name), #name, (grid), (block), (shared), (stream), (argp))
+
+static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
+				   unsigned block, size_t shared, gdr_stream_t stream,
+				   const void *arg)
 {
 	void *args[1] = {(void *)arg};
 
-	return cudaLaunchKernel(kernel, dim3(grid), dim3(block), args, shared, stream) == cudaSuccess
-		       ? GDR_OK
-		       : -GDR_ESYSTEM;
+	return gdri_cuda_result(name, cudaLaunchKernel(kernel, dim3(grid), dim3(block), args,
+						       shared, stream));
 }
 
 static inline int gdr_stream_create(gdr_stream_t *stream)
 {
-	return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) == cudaSuccess ? GDR_OK
-										       : -GDR_ESYSTEM;
+	return gdri_cuda_result("cudaStreamCreate",
+				cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
 }
 
 static inline int gdr_stream_sync(gdr_stream_t stream)
 {
-	return cudaStreamSynchronize(stream) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+	return gdri_cuda_result("cudaStreamSynchronize", cudaStreamSynchronize(stream));
 }
 
 static inline int gdr_stream_destroy(gdr_stream_t stream)
 {
-	return cudaStreamDestroy(stream) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+	return gdri_cuda_result("cudaStreamDestroy", cudaStreamDestroy(stream));
 }
 
 /* Copies between host memory and memory of the device, either way. */
 static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 {
-	return cudaMemcpy(dst, src, len, cudaMemcpyDefault) == cudaSuccess ? GDR_OK : -GDR_ESYSTEM;
+	return gdri_cuda_result("cudaMemcpy", cudaMemcpy(dst, src, len, cudaMemcpyDefault));
 }
 
 #else
 
+GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
 #define GDR_KERNEL(name, type, arg)                                                                \
 	static void gdri_body_##name(type arg);                                                    \
 	static void name(const void *gdri_arg)                                                     \

@@ -61,7 +61,7 @@ static int open_all(void **state)
 		memset(&pes[i], 0, sizeof(pes[i]));
 		pes[i].pe = i;
 		pes[i].timeout_ms = 10000;
-		if (gdri_heap_open(&pes[i].heap, SIZE, i) || gdri_share_open(&pes[i].share))
+		if (gdri_heap_open(&pes[i].heap, NULL, SIZE, i) || gdri_share_open(&pes[i].share))
 			return 1;
 	}
 	return 0;
@@ -112,10 +112,11 @@ static void everybody_gets_everybodys(void **state)
 			const struct gdri_share_peer *p = &pes[i].peers[j];
 
 			assert_true(p->fd >= 0);
-			assert_int_equal(gdri_heap_map_peer(p->fd, SIZE, p->pe, &base, why, sizeof(why)), 0);
+			assert_int_equal(gdri_heap_map_peer(&pes[0].heap, p->fd, p->pe, &base, why,
+							    sizeof(why)), 0);
 			base[SIZE - 1 - (unsigned int)i] = (uint8_t)(i + 1);
 			assert_int_equal(pes[p->pe].heap.base[SIZE - 1 - (unsigned int)i], i + 1);
-			gdri_heap_unmap_peer(base, SIZE);
+			gdri_heap_unmap_peer(&pes[0].heap, base);
 		}
 	}
 }
@@ -257,19 +258,22 @@ static void another_user_is_refused(void **state)
 static void foreign_memory_is_refused(void **state)
 {
 	int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct gdri_heap twice = pes[0].heap;
 	uint8_t *base = NULL;
 	char why[96];
 
 	(void)state;
+	twice.size *= 2;
 	assert_int_equal(ftruncate(fd, SIZE), 0);
-	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, fd, 1, &base, why, sizeof(why)), 0);
 	assert_non_null(strstr(why, "sealed"));
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE * 2, 1, &base, why, sizeof(why)), 0);
+	assert_int_not_equal(gdri_heap_map_peer(&twice, fd, 1, &base, why, sizeof(why)), 0);
 	assert_non_null(strstr(why, "bytes"));
-	assert_int_not_equal(gdri_heap_map_peer(fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, fd, 1, &base, why, sizeof(why)), 0);
 	assert_non_null(strstr(why, "mark of PE 1"));
-	assert_int_not_equal(gdri_heap_map_peer(pes[2].heap.fd, SIZE, 1, &base, why, sizeof(why)), 0);
+	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, pes[2].heap.fd, 1, &base, why,
+						sizeof(why)), 0);
 	assert_null(base);
 	assert_int_not_equal(ftruncate(pes[2].heap.fd, 0), 0); /* ours cannot be shrunk */
 	close(fd);

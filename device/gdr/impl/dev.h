@@ -5,13 +5,11 @@
 #define GDRI_DEV_H
 
 #include <gdr/impl/abi.h>
+#include <gdr/impl/unit.h>
 #include <gdr/simt.h>
 #include <gdr/status.h>
 
-#ifdef __CUDACC__
-/* Set by the library when it loads the module; each translation unit has its own. */
-static __device__ struct gdri_dev *gdri_dev_state __attribute__((unused));
-#else
+#ifndef __CUDACC__ /* else: unit.h */
 extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
 #endif
 

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* pthread_timedjoin_np */
+#include "runtime/cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <gdr/status.h>
+
+#include "runtime/clock.h"
+#include "runtime/cuda_api.h"
+#include "runtime/log.h"
+
+struct gdri_cuda {
+	struct gdri_cuda_api api;
+	gdri_cu_device device;
+	gdri_cu_ctx ctx;
+	bool primary; /* retained by us */
+	gdri_cu_stream stream;
+	pthread_mutex_t lock; /* of the stream: one copy at a time */
+	char text[128];
+};
+
+static const char *error_text(const struct gdri_cuda *c, gdri_cu_result r)
+{
+	const char *s = NULL;
+
+	if (!c->api.error_string || c->api.error_string(r, &s) || !s)
+		s = "unknown CUDA error";
+	return s;
+}
+
+static int failed(const struct gdri_cuda *c, const char *what, gdri_cu_result r)
+{
+	gdri_error("CUDA: %s: %s (%d)", what, error_text(c, r), r);
+	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM; /* 2: CUDA_ERROR_OUT_OF_MEMORY */
+}
+
+static int load(struct gdri_cuda *c)
+{
+	/* Stays loaded: the driver has threads of its own. */
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib) {
+		gdri_error("CUDA: the driver library cannot be opened: %s", dlerror());
+		return -GDR_ENOTSUP;
+	}
+#define GDRI_CUDA_LOAD(name, symbol, args)                                                         \
+	*(void **)&c->api.name = dlsym(lib, symbol);                                               \
+	if (!c->api.name) {                                                                        \
+		gdri_error("CUDA: libcuda.so.1 has no %s: the driver is too old", symbol);         \
+		return -GDR_ENOTSUP;                                                               \
+	}
+	GDRI_CUDA_FUNCTIONS(GDRI_CUDA_LOAD)
+#undef GDRI_CUDA_LOAD
+	return 0;
+}
+
+static void enter(struct gdri_cuda *c)
+{
+	c->api.ctx_push(c->ctx);
+}
+
+static void leave(struct gdri_cuda *c)
+{
+	gdri_cu_ctx was;
+
+	c->api.ctx_pop(&was);
+}
+
+static int choose_context(struct gdri_cuda *c, unsigned local_rank)
+{
+	gdri_cu_result r = c->api.init(0);
+	int n = 0;
+
+	if (!r)
+		r = c->api.device_count(&n);
+	if (r || !n) {
+		gdri_error("CUDA: no GPU: %s", r ? error_text(c, r) : "the driver counts none");
+		return -GDR_ENOTSUP;
+	}
+	r = c->api.ctx_get(&c->ctx);
+	if (!r && c->ctx) {
+		r = c->api.ctx_device(&c->device);
+	} else if (!r) {
+		r = c->api.device_get(&c->device, (int)(local_rank % (unsigned)n));
+		if (!r)
+			r = c->api.primary_retain(&c->ctx, c->device);
+		c->primary = !r;
+		if (!r)
+			r = c->api.ctx_set(c->ctx);
+	}
+	return r ? failed(c, "choosing a context", r) : 0;
+}
+
+static int check_device(struct gdri_cuda *c)
+{
+	char name[64] = "?", bus[32] = "?";
+	int vmm = 0, fd = 0;
+
+	c->api.device_name(name, sizeof(name), c->device);
+	c->api.device_bus_id(bus, sizeof(bus), c->device);
+	snprintf(c->text, sizeof(c->text), "%s %s", name, bus);
+	c->api.device_attribute(&vmm, GDRI_CU_ATTR_VMM, c->device);
+	c->api.device_attribute(&fd, GDRI_CU_ATTR_FD, c->device);
+	if (vmm && fd)
+		return 0;
+	gdri_error("CUDA: %s cannot share memory by file descriptor (virtual memory management %d, "
+		   "descriptors %d)", c->text, vmm, fd);
+	return -GDR_ENOTSUP;
+}
+
+int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
+{
+	struct gdri_cuda *c = calloc(1, sizeof(*c));
+	gdri_cu_result r;
+	int ret;
+
+	*out = c;
+	if (!c) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	ret = load(c);
+	if (!ret)
+		ret = choose_context(c, local_rank);
+	if (!ret)
+		ret = check_device(c);
+	if (!ret) {
+		enter(c);
+		r = c->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
+		leave(c);
+		ret = r ? failed(c, "creating a stream", r) : 0;
+	}
+	if (ret) {
+		gdri_cuda_close(c);
+		*out = NULL;
+	}
+	return ret;
+}
+
+void gdri_cuda_close(struct gdri_cuda *c)
+{
+	if (!c)
+		return;
+	if (c->stream) {
+		enter(c);
+		c->api.stream_destroy(c->stream);
+		leave(c);
+	}
+	if (c->primary)
+		c->api.primary_release(c->device);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+const char *gdri_cuda_text(const struct gdri_cuda *c)
+{
+	return c->text;
+}
+
+/* ---- memory that can be shared ---- */
+
+static struct gdri_cu_prop property(const struct gdri_cuda *c)
+{
+	struct gdri_cu_prop p = {
+		.type = GDRI_CU_MEM_PINNED,
+		.handles = GDRI_CU_HANDLE_FD,
+		.location = {GDRI_CU_LOCATION_DEVICE, c->device},
+	};
+	int rdma = 0;
+
+	c->api.device_attribute(&rdma, GDRI_CU_ATTR_RDMA_VMM, c->device);
+	p.flags.rdma = rdma != 0;
+	return p;
+}
+
+/* An address range for `mem`, readable and writable by this PE's GPU. */
+static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint64_t size, uint8_t **base)
+{
+	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device},
+					GDRI_CU_ACCESS_READWRITE};
+	gdri_cu_ptr at = 0;
+	gdri_cu_result r = c->api.reserve(&at, size, 0, 0, 0);
+
+	if (r)
+		return r;
+	r = c->api.map(at, size, 0, mem, 0);
+	if (r) {
+		c->api.unreserve(at, size);
+		return r;
+	}
+	r = c->api.set_access(at, size, &access, 1);
+	if (r) {
+		c->api.unmap(at, size);
+		c->api.unreserve(at, size);
+		return r;
+	}
+	*base = (uint8_t *)(uintptr_t)at;
+	return 0;
+}
+
+int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, int *fd)
+{
+	struct gdri_cu_prop prop = property(c);
+	gdri_cu_mem mem = 0;
+	gdri_cu_result r;
+	size_t grain = 0;
+
+	enter(c);
+	r = c->api.granularity(&grain, &prop, GDRI_CU_GRANULARITY_BEST);
+	if (!r) {
+		*size = (*size + grain - 1) / grain * grain;
+		r = c->api.mem_create(&mem, *size, &prop, 0);
+	}
+	if (!r) {
+		r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
+		if (!r)
+			r = map(c, mem, *size, base);
+		c->api.mem_release(mem); /* mapping and descriptor keep it */
+	}
+	leave(c);
+	if (!r)
+		return 0;
+	gdri_error("heap: %llu bytes of %s: %s; lower GDR_HEAP_SIZE or free memory of the GPU",
+		   (unsigned long long)*size, c->text, error_text(c, r));
+	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM;
+}
+
+int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **base, char *why,
+			  size_t room)
+{
+	gdri_cu_mem mem = 0;
+	gdri_cu_result r;
+
+	enter(c);
+	r = c->api.mem_import(&mem, (void *)(intptr_t)fd, GDRI_CU_HANDLE_FD);
+	if (!r) {
+		r = map(c, mem, size, base);
+		c->api.mem_release(mem);
+	}
+	leave(c);
+	if (!r)
+		return 0;
+	snprintf(why, room, "%s cannot map its memory: %s", c->text, error_text(c, r));
+	return -GDR_ESYSTEM;
+}
+
+void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size)
+{
+	if (!base)
+		return;
+	enter(c);
+	c->api.unmap((uintptr_t)base, size);
+	c->api.unreserve((uintptr_t)base, size);
+	leave(c);
+}
+
+/* ---- other memory ---- */
+
+void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size)
+{
+	gdri_cu_ptr p = 0;
+	gdri_cu_result r;
+
+	enter(c);
+	r = c->api.alloc(&p, size);
+	leave(c);
+	if (r) {
+		failed(c, "allocating memory of the GPU", r);
+		return NULL;
+	}
+	if (gdri_cuda_zero(c, (void *)(uintptr_t)p, size, 10000)) {
+		gdri_cuda_free(c, (void *)(uintptr_t)p);
+		return NULL;
+	}
+	return (void *)(uintptr_t)p;
+}
+
+void gdri_cuda_free(struct gdri_cuda *c, void *p)
+{
+	if (!p)
+		return;
+	enter(c);
+	c->api.free((uintptr_t)p);
+	leave(c);
+}
+
+void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size)
+{
+	void *p = NULL;
+	gdri_cu_result r;
+
+	enter(c);
+	r = c->api.host_alloc(&p, size, GDRI_CU_HOST_PORTABLE | GDRI_CU_HOST_MAPPED);
+	leave(c);
+	if (r) {
+		failed(c, "allocating host memory that the GPU sees", r);
+		return NULL;
+	}
+	memset(p, 0, size);
+	return p;
+}
+
+void gdri_cuda_free_host(struct gdri_cuda *c, void *p)
+{
+	if (!p)
+		return;
+	enter(c);
+	c->api.host_free(p);
+	leave(c);
+}
+
+/* ---- copies ---- */
+
+/* Polls: a sleep of the driver could not be bounded. */
+static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
+{
+	uint64_t end = gdri_deadline_ns(timeout_ms);
+	struct timespec nap = {0, 20000};
+	gdri_cu_result r;
+	unsigned i;
+
+	for (i = 0; (r = c->api.stream_query(c->stream)) == GDRI_CU_NOT_READY; i++) {
+		if (gdri_left_ms(end) <= 0)
+			break;
+		if (i > 1000)
+			nanosleep(&nap, NULL);
+	}
+	return r;
+}
+
+static int result_of(struct gdri_cuda *c, const char *what, gdri_cu_result r)
+{
+	if (r == GDRI_CU_NOT_READY) {
+		gdri_error("CUDA: %s did not finish in time", what);
+		return -GDR_ETIMEOUT;
+	}
+	return r ? failed(c, what, r) : 0;
+}
+
+int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
+{
+	gdri_cu_result r;
+
+	if (!len)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	enter(c);
+	r = c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream);
+	if (!r)
+		r = finish(c, timeout_ms);
+	leave(c);
+	pthread_mutex_unlock(&c->lock);
+	return result_of(c, "a copy", r);
+}
+
+int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)
+{
+	gdri_cu_result r;
+
+	pthread_mutex_lock(&c->lock);
+	enter(c);
+	r = c->api.set((uintptr_t)dst, 0, len, c->stream);
+	if (!r)
+		r = finish(c, timeout_ms);
+	leave(c);
+	pthread_mutex_unlock(&c->lock);
+	return result_of(c, "zeroing memory", r);
+}
+
+static void *synchronize(void *arg)
+{
+	struct gdri_cuda *c = arg;
+
+	enter(c);
+	c->api.ctx_sync();
+	leave(c);
+	return NULL;
+}
+
+/* The driver's wait has no limit: a thread waits in it, and is left behind when it takes too long. */
+int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
+{
+	struct timespec end;
+	pthread_t t;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += timeout_ms / 1000;
+	end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	if (pthread_create(&t, NULL, synchronize, c))
+		return -GDR_ESYSTEM;
+	if (!pthread_timedjoin_np(t, NULL, &end))
+		return 0;
+	pthread_detach(t);
+	return -GDR_ETIMEOUT;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The GPU of this PE, through the driver API: context, memory that peers of the
+ * node can map, copies. Copies go over a stream of the library's own, so that they
+ * finish while kernels of the program spin. Functions may be called from any
+ * thread; each makes the PE's context current and puts back what was. */
+#ifndef GDRI_CUDA_H
+#define GDRI_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gdri_cuda;
+
+/* The context that is current in the calling thread or, when there is none, the primary
+ * context of device local_rank modulo their number, which then becomes current. -GDR_ENOTSUP
+ * where there is no driver or device, or one that cannot share memory. */
+int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank);
+void gdri_cuda_close(struct gdri_cuda *c); /* NULL is a no-op */
+/* "NVIDIA H200 0000:1b:00.0", valid until close. */
+const char *gdri_cuda_text(const struct gdri_cuda *c);
+
+/* Memory of the GPU. size is rounded up to what can be shared; *fd is what peers map. */
+int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, int *fd);
+/* Maps memory of a peer, whose descriptor stays the caller's. */
+int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **base, char *why,
+			  size_t room);
+void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size);
+
+/* Zeroed memory of the GPU, and of the host at an address that is valid on both. */
+void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size);
+void gdri_cuda_free(struct gdri_cuda *c, void *p);
+void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size);
+void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
+
+/* Complete when they return; between any two of GPU, peer and host memory. -GDR_ETIMEOUT after
+ * timeout_ms: the copy is still on its way and may yet land. */
+int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
+int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
+
+/* Waits for all kernels of the context. -GDR_ETIMEOUT: some still run. */
+int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms);
+
+#endif

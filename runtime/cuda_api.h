@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The part of the CUDA driver API that the library uses, called through a table
+ * that is filled when libcuda.so.1 is opened: the library builds and runs where
+ * there is no CUDA. Types and values are those of NVIDIA's cuda.h, to which
+ * tests/unit/cuda_api.c holds them where that header is installed. */
+#ifndef GDRI_CUDA_API_H
+#define GDRI_CUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gdr/macros.h>
+
+typedef int gdri_cu_result; /* 0: success */
+typedef int gdri_cu_device;
+typedef uint64_t gdri_cu_ptr;
+typedef uint64_t gdri_cu_mem; /* CUmemGenericAllocationHandle */
+typedef struct CUctx_st *gdri_cu_ctx;
+typedef struct CUstream_st *gdri_cu_stream;
+
+enum {
+	GDRI_CU_NOT_READY = 600,
+	GDRI_CU_MEM_PINNED = 1,		 /* CU_MEM_ALLOCATION_TYPE_PINNED */
+	GDRI_CU_HANDLE_FD = 1,		 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+	GDRI_CU_LOCATION_DEVICE = 1,	 /* CU_MEM_LOCATION_TYPE_DEVICE */
+	GDRI_CU_ACCESS_READWRITE = 3,	 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+	GDRI_CU_GRANULARITY_BEST = 1,	 /* CU_MEM_ALLOC_GRANULARITY_RECOMMENDED */
+	GDRI_CU_HOST_PORTABLE = 1,	 /* CU_MEMHOSTALLOC_PORTABLE */
+	GDRI_CU_HOST_MAPPED = 2,	 /* CU_MEMHOSTALLOC_DEVICEMAP */
+	GDRI_CU_STREAM_NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
+	GDRI_CU_ATTR_RDMA_VMM = 110,	 /* ..._GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
+	GDRI_CU_ATTR_VMM = 102,		 /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	GDRI_CU_ATTR_FD = 103,		 /* ..._HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+};
+
+struct gdri_cu_location {
+	int type, id;
+};
+
+struct gdri_cu_prop { /* CUmemAllocationProp */
+	int type, handles;
+	struct gdri_cu_location location;
+	void *win32;
+	struct {
+		unsigned char compression, rdma;
+		unsigned short usage;
+		unsigned char reserved[4];
+	} flags;
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_cu_prop) == 32, "CUmemAllocationProp");
+
+struct gdri_cu_access { /* CUmemAccessDesc */
+	struct gdri_cu_location location;
+	int flags;
+};
+
+/* X(name in the table, symbol of libcuda, arguments) */
+#define GDRI_CUDA_FUNCTIONS(X)                                                                     \
+	X(error_string, "cuGetErrorString", (gdri_cu_result, const char **))                       \
+	X(driver_version, "cuDriverGetVersion", (int *))                                           \
+	X(init, "cuInit", (unsigned int))                                                          \
+	X(device_count, "cuDeviceGetCount", (int *))                                               \
+	X(device_get, "cuDeviceGet", (gdri_cu_device *, int))                                      \
+	X(device_name, "cuDeviceGetName", (char *, int, gdri_cu_device))                           \
+	X(device_attribute, "cuDeviceGetAttribute", (int *, int, gdri_cu_device))                  \
+	X(device_bus_id, "cuDeviceGetPCIBusId", (char *, int, gdri_cu_device))                     \
+	X(primary_retain, "cuDevicePrimaryCtxRetain", (gdri_cu_ctx *, gdri_cu_device))             \
+	X(primary_release, "cuDevicePrimaryCtxRelease_v2", (gdri_cu_device))                       \
+	X(ctx_get, "cuCtxGetCurrent", (gdri_cu_ctx *))                                             \
+	X(ctx_set, "cuCtxSetCurrent", (gdri_cu_ctx))                                               \
+	X(ctx_push, "cuCtxPushCurrent_v2", (gdri_cu_ctx))                                          \
+	X(ctx_pop, "cuCtxPopCurrent_v2", (gdri_cu_ctx *))                                          \
+	X(ctx_device, "cuCtxGetDevice", (gdri_cu_device *))                                        \
+	X(ctx_sync, "cuCtxSynchronize", (void))                                                    \
+	X(stream_create, "cuStreamCreate", (gdri_cu_stream *, unsigned int))                       \
+	X(stream_query, "cuStreamQuery", (gdri_cu_stream))                                         \
+	X(stream_destroy, "cuStreamDestroy_v2", (gdri_cu_stream))                                  \
+	X(copy, "cuMemcpyAsync", (gdri_cu_ptr, gdri_cu_ptr, size_t, gdri_cu_stream))               \
+	X(set, "cuMemsetD8Async", (gdri_cu_ptr, unsigned char, size_t, gdri_cu_stream))            \
+	X(alloc, "cuMemAlloc_v2", (gdri_cu_ptr *, size_t))                                         \
+	X(free, "cuMemFree_v2", (gdri_cu_ptr))                                                     \
+	X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \
+	X(host_free, "cuMemFreeHost", (void *))                                                    \
+	X(granularity, "cuMemGetAllocationGranularity",                                            \
+	  (size_t *, const struct gdri_cu_prop *, int))                                            \
+	X(mem_create, "cuMemCreate",                                                               \
+	  (gdri_cu_mem *, size_t, const struct gdri_cu_prop *, unsigned long long))                \
+	X(mem_release, "cuMemRelease", (gdri_cu_mem))                                              \
+	X(mem_export, "cuMemExportToShareableHandle",                                              \
+	  (void *, gdri_cu_mem, int, unsigned long long))                                          \
+	X(mem_import, "cuMemImportFromShareableHandle", (gdri_cu_mem *, void *, int))              \
+	X(reserve, "cuMemAddressReserve",                                                          \
+	  (gdri_cu_ptr *, size_t, size_t, gdri_cu_ptr, unsigned long long))                        \
+	X(unreserve, "cuMemAddressFree", (gdri_cu_ptr, size_t))                                    \
+	X(map, "cuMemMap", (gdri_cu_ptr, size_t, size_t, gdri_cu_mem, unsigned long long))         \
+	X(unmap, "cuMemUnmap", (gdri_cu_ptr, size_t))                                              \
+	X(set_access, "cuMemSetAccess",                                                            \
+	  (gdri_cu_ptr, size_t, const struct gdri_cu_access *, size_t))
+
+struct gdri_cuda_api {
+#define GDRI_CUDA_MEMBER(name, symbol, args) gdri_cu_result (*name) args;
+	GDRI_CUDA_FUNCTIONS(GDRI_CUDA_MEMBER)
+#undef GDRI_CUDA_MEMBER
+};
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/cuda_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cuda.h"
+#include "runtime/log.h"
+#include "runtime/units.h"
+
+#define COPY_MS 10000 /* far more than a copy of this size takes */
+
+int gdri_up_cuda(struct gdri_state *st)
+{
+	int ret;
+
+	if (!gdri_units_exist())
+		return 0;
+	ret = gdri_cuda_open(&st->cuda, gdri_local_rank(st));
+	if (!ret)
+		gdri_info("CUDA: PE %d uses %s", st->pe, gdri_cuda_text(st->cuda));
+	return ret;
+}
+
+void gdri_down_cuda(struct gdri_state *st)
+{
+	gdri_cuda_close(st->cuda);
+	st->cuda = NULL;
+}
+
+/* What lies on the GPU, in one allocation. */
+struct block {
+	struct gdri_dev dev;
+	struct gdri_peer peers[];
+};
+
+static size_t block_size(const struct gdri_state *st)
+{
+	size_t n = sizeof(struct block) + (size_t)st->n_pes * sizeof(struct gdri_peer);
+
+	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+int gdri_cuda_state_up(struct gdri_state *st)
+{
+	size_t size = block_size(st);
+	struct block *gpu = gdri_cuda_alloc(st->cuda, size), *b = aligned_alloc(GDRI_LINE, size);
+	int ret = -GDR_ENOMEM;
+
+	st->dev->n_errors = GDRI_MAX_ERRORS; /* to the host: it looks at each record's state */
+	st->dev_gpu = gpu ? &gpu->dev : NULL;
+	if (gpu && b) {
+		memset(b, 0, size);
+		b->dev = *st->dev;
+		b->dev.n_errors = 0;
+		b->dev.peers = gpu->peers;
+		b->dev.used = NULL;
+		memcpy(b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
+		ret = gdri_cuda_copy(st->cuda, gpu, b, size, COPY_MS);
+	} else if (!b) {
+		gdri_error("out of memory");
+	}
+	free(b);
+	return ret ? ret : gdri_units_set(st->dev_gpu);
+}
+
+void gdri_cuda_state_down(struct gdri_state *st)
+{
+	if (!st->dev_gpu)
+		return;
+	gdri_units_set(NULL);
+	gdri_cuda_free(st->cuda, st->dev_gpu);
+	st->dev_gpu = NULL;
+}
+
+int gdri_cuda_state_pull(struct gdri_state *st)
+{
+	size_t at = offsetof(struct gdri_dev, latched), len = 8;
+
+	GDR_STATIC_ASSERT(offsetof(struct gdri_dev, failed) == offsetof(struct gdri_dev, latched) + 4,
+			  "fields that are pulled");
+	if (!st->dev_gpu)
+		return 0;
+	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev + at, (uint8_t *)st->dev_gpu + at, len,
+			      COPY_MS);
+}
+
+int gdri_cuda_state_push(struct gdri_state *st, const void *field)
+{
+	size_t at = (size_t)((const uint8_t *)field - (const uint8_t *)st->dev);
+
+	if (!st->dev_gpu)
+		return 0;
+	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev_gpu + at, field, 4, COPY_MS);
+}
