@@ -40,3 +40,21 @@ function(gdr_add_cuda_object name source)
 		COMMENT "CUDA ${name} (PTX)" VERBATIM)
 	add_custom_target(cuda_${name} ALL DEPENDS ${object} ${ptx})
 endfunction()
+
+# gdr_add_cuda_program(name source.c [library..]): the object linked with libgdr, as cuda/<name> in the
+# current build directory. What it does needs a GPU.
+function(gdr_add_cuda_program name source)
+	if(NOT GDR_NVCC)
+		return()
+	endif()
+	gdr_add_cuda_object(${name} ${source})
+	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+	file(MAKE_DIRECTORY ${dir})
+	add_custom_command(OUTPUT ${dir}/${name}
+		COMMAND ${GDR_NVCC} -o ${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o
+			$<TARGET_FILE:gdr> -Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
+		DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o gdr
+		COMMENT "CUDA program ${name}" VERBATIM)
+	add_custom_target(cuda_program_${name} ALL DEPENDS ${dir}/${name})
+	add_dependencies(cuda_program_${name} cuda_${name})
+endfunction()
