@@ -26,7 +26,10 @@ int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t o
 		take -= off;
 		if (take > len)
 			take = len;
-		va = mr_translate(sge[i].lkey, pdn, sge[i].addr + off, take, access);
+		if (sge[i].inlined)
+			va = (uint8_t *)(uintptr_t)sge[i].addr + off;
+		else
+			va = mr_translate(sge[i].lkey, pdn, sge[i].addr + off, take, access);
 		if (!va || n == PKT_MAX_IOV)
 			return -1;
 		iov[n].iov_base = va;

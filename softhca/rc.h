@@ -50,9 +50,9 @@ struct rc_req {
 	uint64_t raddr;
 	struct wqe_atomic atomic;
 	struct wqe_av av; /* UD */
-	uint32_t nsge; /* 0 with len != 0: inline */
+	uint32_t nsge;
 	struct wqe_sge *sge;
-	uint8_t *inl;
+	uint8_t *inl; /* where inlined segments point */
 	struct wqe_sge sge_keep[RC_SGE_KEEP];
 	uint8_t inl_keep[RC_INLINE_KEEP];
 };

@@ -32,7 +32,7 @@ static uint8_t check_sges(const struct hca_qp *qp, const struct wqe *w, uint32_t
 	for (unsigned i = 0; i < w->nsge; i++) {
 		const struct wqe_sge *s = &w->sge[i];
 
-		if (mr_translate(s->lkey, qp->pdn, s->addr, s->len, access))
+		if (s->inlined || mr_translate(s->lkey, qp->pdn, s->addr, s->len, access))
 			continue;
 		hca_debug(1, "QP 0x%x WQE %u: lkey 0x%x does not cover 0x%llx + %u for this use",
 			  qp->qpn, w->index, s->lkey, (unsigned long long)s->addr, s->len);
@@ -60,25 +60,42 @@ static enum rc_req_kind kind_of(uint8_t opcode)
 	}
 }
 
+/* Inline data leaves the ring with its WQE: its segments point to a copy from here on. */
+static bool keep_inline(struct rc_req *r, const uint8_t *buf)
+{
+	size_t len = 0;
+	uint8_t *to;
+
+	for (unsigned i = 0; i < r->nsge; i++)
+		len += r->sge[i].inlined ? r->sge[i].len : 0;
+	if (len > RC_INLINE_KEEP)
+		r->inl = malloc(len);
+	if (!r->inl)
+		return false;
+	to = r->inl;
+	for (unsigned i = 0; i < r->nsge; i++) {
+		struct wqe_sge *s = &r->sge[i];
+
+		if (!s->inlined)
+			continue;
+		memcpy(to, buf + s->addr, s->len);
+		s->addr = (uintptr_t)to;
+		to += s->len;
+	}
+	return true;
+}
+
 static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
 {
 	r->sge = r->sge_keep;
 	r->inl = r->inl_keep;
-	r->nsge = w->nsge;
-	if (w->is_inline) {
-		if (w->len > RC_INLINE_KEEP)
-			r->inl = malloc(w->len);
-		if (!r->inl)
-			return false;
-		memcpy(r->inl, buf + w->inline_off, w->len);
-		return true;
-	}
 	if (w->nsge > RC_SGE_KEEP)
 		r->sge = malloc(w->nsge * sizeof(*r->sge));
 	if (!r->sge)
 		return false;
+	r->nsge = w->nsge;
 	memcpy(r->sge, w->sge, w->nsge * sizeof(*r->sge));
-	return true;
+	return !w->has_inline || keep_inline(r, buf);
 }
 
 /* Packets that the request takes. */

@@ -38,13 +38,7 @@ static uint8_t data_opcode(const struct rc_req *r, bool first, bool last)
 int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, uint32_t len,
 	       struct iovec *iov)
 {
-	if (!len)
-		return 0;
-	if (r->nsge)
-		return rc_gather(qp->pdn, r->sge, r->nsge, off, len, 0, iov);
-	iov[0].iov_base = r->inl + off;
-	iov[0].iov_len = len;
-	return 1;
+	return len ? rc_gather(qp->pdn, r->sge, r->nsge, off, len, 0, iov) : 0;
 }
 
 /* One SEND or WRITE packet. False when local memory has become inaccessible. */

@@ -38,38 +38,45 @@ static uint8_t bad(const char **why, uint8_t syndrome, const char *text)
 	return syndrome;
 }
 
-static uint8_t decode_inline(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+/* An inline segment: byte count, data, filled up to 16 bytes. Moves *off behind it. */
+static uint8_t decode_inline(const uint8_t *buf, size_t *off, size_t n, struct wqe *w,
 			     const char **why)
 {
-	uint32_t len = get_be32(buf + off) & 0x7fffffff;
+	uint32_t len = get_be32(buf + *off) & 0x7fffffff;
 
-	if (len > n - off - 4)
+	if (len > n - *off - 4)
 		return bad(why, SYND_LOCAL_QP_OP, "inline data runs past the end of the WQE");
-	if (n - off - 4 - len >= SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "segments follow inline data");
-	w->is_inline = true;
-	w->inline_off = (uint16_t)(off + 4);
-	w->len = len;
+	w->has_inline = true;
+	w->len += len;
+	if (len)
+		w->sge[w->nsge++] = (struct wqe_sge){
+			.addr = *off + 4, .len = len, .inlined = true,
+		};
+	*off += (4 + len + SEG - 1) / SEG * SEG;
 	return 0;
 }
 
-/* Data segments from off to the end. */
+/* Data segments from off to the end, inline ones and pointers in any order. */
 static uint8_t decode_data(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
 			   const char **why)
 {
-	if (off < n && get_be32(buf + off) >> 31 & INLINE_FLAG)
-		return decode_inline(buf, off, n, w, why);
-	for (; off < n; off += SEG) {
-		struct wqe_sge *s = &w->sge[w->nsge];
+	while (off < n) {
 		uint32_t len = get_be32(buf + off);
+		uint8_t ret;
 
-		if (len >> 31)
-			return bad(why, SYND_LOCAL_QP_OP, "inline data after a data segment");
-		s->len = len ? len : SGE_2GIB;
-		s->lkey = get_be32(buf + off + 4);
-		s->addr = get_be64(buf + off + 8);
-		w->len += s->len;
-		w->nsge++;
+		if (len >> 31 & INLINE_FLAG) {
+			ret = decode_inline(buf, &off, n, w, why);
+			if (ret)
+				return ret;
+			continue;
+		}
+		w->sge[w->nsge] = (struct wqe_sge){
+			.addr = get_be64(buf + off + 8),
+			.len = len ? len : SGE_2GIB,
+			.lkey = get_be32(buf + off + 4),
+		};
+		w->len += w->sge[w->nsge++].len;
+		off += SEG;
 	}
 	if (w->len > SGE_2GIB)
 		return bad(why, SYND_LOCAL_LENGTH, "message longer than 2 GiB");
@@ -136,7 +143,7 @@ static uint8_t decode_atomic(const uint8_t *buf, size_t off, size_t n, struct wq
 	ret = decode_data(buf, off, n, w, why);
 	if (ret)
 		return ret;
-	if (w->is_inline)
+	if (w->has_inline)
 		return bad(why, SYND_LOCAL_QP_OP, "atomic result cannot be inline");
 	if (w->len < a->size)
 		return bad(why, SYND_LOCAL_LENGTH, "result buffer smaller than the operand");
@@ -157,7 +164,7 @@ static uint8_t decode_rdma(const uint8_t *buf, size_t off, size_t n, struct wqe 
 	if (w->opcode != WQE_WRITE && w->opcode != WQE_WRITE_IMM && w->opcode != WQE_READ)
 		return decode_atomic(buf, off, n, w, why);
 	ret = decode_data(buf, off, n, w, why);
-	if (!ret && w->opcode == WQE_READ && w->is_inline)
+	if (!ret && w->opcode == WQE_READ && w->has_inline)
 		return bad(why, SYND_LOCAL_QP_OP, "READ into inline data");
 	return ret;
 }
@@ -258,10 +265,11 @@ unsigned rwqe_decode(const uint8_t *buf, size_t n, struct wqe_sge *sge, unsigned
 
 		if (lkey == LKEY_END && !len)
 			break;
-		sge[count].len = len ? len : SGE_2GIB;
-		sge[count].lkey = lkey;
-		sge[count].addr = get_be64(buf + off + 8);
-		count++;
+		sge[count++] = (struct wqe_sge){
+			.addr = get_be64(buf + off + 8),
+			.len = len ? len : SGE_2GIB,
+			.lkey = lkey,
+		};
 	}
 	return count;
 }

@@ -46,9 +46,10 @@ enum cqe_syndrome {
 };
 
 struct wqe_sge {
-	uint64_t addr;
-	uint32_t len; /* as decoded: 0 in the WQE is 2 GiB here */
+	uint64_t addr; /* inlined: offset of the bytes in the linearised WQE */
+	uint32_t len;  /* as decoded: 0 in the WQE is 2 GiB here */
 	uint32_t lkey;
+	bool inlined;
 };
 
 struct wqe_atomic {
@@ -89,8 +90,7 @@ struct wqe {
 	uint32_t rkey;
 	struct wqe_atomic atomic;
 	struct wqe_av av; /* UD, DC */
-	bool is_inline;
-	uint16_t inline_off; /* inline data starts here in the linearised WQE */
+	bool has_inline; /* among the segments */
 	uint16_t nsge;
 	uint64_t len;	 /* payload bytes in all */
 	struct wqe_sge sge[WQE_MAX_SGE];

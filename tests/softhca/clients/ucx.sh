@@ -63,10 +63,6 @@ everything() { # TRANSPORT
 if full; then
 	everything rc_verbs
 	everything rc_mlx5
-	for op in add_lat fadd swap cswap; do # masked atomics
-		uct rc_mlx5 $op 4 200
-	done
-	uct rc_mlx5 swap 8 200
 else
 	uct rc_verbs put_lat 8 200
 	uct rc_verbs get 4096 100 -D zcopy
@@ -75,5 +71,6 @@ else
 	uct rc_mlx5 am_lat 8 100
 	uct rc_mlx5 cswap 8 100
 	uct rc_mlx5 put_bw 65536 50 -D zcopy
+	uct rc_mlx5 am_lat 1024 100 -D zcopy # header inline, data by address
 fi
 finish

@@ -315,17 +315,31 @@ void sim_read(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32
 	rdma(q, WQE_READ, raddr, rkey, dst, len, lkey, 0, ce);
 }
 
+/* The inline segment as i-th; the index behind it. */
+static unsigned inline_seg(struct sim_qp *q, unsigned i, const uint8_t *p, uint32_t len)
+{
+	be32_at(seg(q, i), 0x80000000u | len);
+	for (uint32_t k = 0; k < len; k++)
+		seg(q, i + (4 + k) / 16)[(4 + k) % 16] = p[k];
+	return i + (4 + len + 15) / 16;
+}
+
 void sim_inline(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *src, uint32_t len,
 		int ce)
 {
-	const uint8_t *p = src;
-	unsigned ds = 2 + (4 + len + 15) / 16;
+	raddr_seg(q, raddr, rkey);
+	ctrl(q, 0, WQE_WRITE, inline_seg(q, 2, src, len), ce, 0);
+}
+
+void sim_mixed(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *src, uint32_t head,
+	       uint32_t len, uint32_t lkey, int ce)
+{
+	unsigned i;
 
 	raddr_seg(q, raddr, rkey);
-	be32_at(seg(q, 2), 0x80000000u | len);
-	for (uint32_t i = 0; i < len; i++)
-		seg(q, 2 + (4 + i) / 16)[(4 + i) % 16] = p[i];
-	ctrl(q, 0, WQE_WRITE, ds, ce, 0);
+	i = inline_seg(q, 2, src, head);
+	data_seg(q, i, (const uint8_t *)src + head, len - head, lkey);
+	ctrl(q, 0, WQE_WRITE, i + 1, ce, 0);
 }
 
 void sim_send(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce)

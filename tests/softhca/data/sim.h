@@ -48,6 +48,9 @@ void sim_write_imm(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *
 		   uint32_t lkey, uint32_t imm, int ce);
 void sim_inline(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *src, uint32_t len,
 		int ce);
+/* A header inline, the rest by address. */
+void sim_mixed(struct sim_qp *q, uint64_t raddr, uint32_t rkey, const void *src, uint32_t head,
+	       uint32_t len, uint32_t lkey, int ce);
 void sim_read(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32_t len,
 	      uint32_t lkey, int ce);
 void sim_send(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce);

@@ -219,8 +219,10 @@ static void test_wqe_rules(void **state)
 	put_be32(b + 4, 0x100 << 8 | 3);
 	put_be32(b + 32, 0x80000000u | 12);
 	decode_one(b, 64, 0, &w);
-	assert_true(w.is_inline);
+	assert_true(w.has_inline);
 	assert_int_equal(w.len, 12);
+	assert_int_equal(w.nsge, 1);
+	assert_int_equal(w.sge[0].addr, 36);
 	put_be32(b + 32, 0x80000000u | 13);
 	decode_one(b, 64, SYND_LOCAL_QP_OP, &w); /* inline past the end */
 	put_be32(b + 32, 0x80000000u | 0x7fffffff);
@@ -238,6 +240,34 @@ static void test_wqe_rules(void **state)
 	put_be32(b + 4, 0x100 << 8 | 5);
 	put_be32(b, 8);
 	decode_one(b, 64, SYND_LOCAL_QP_OP, &w); /* ds beyond the bytes given */
+}
+
+/* A header inline, the data behind it by address, and once more. */
+static void test_wqe_mixed(void **state)
+{
+	uint8_t b[96] = { 0 };
+	const char *why;
+	struct wqe w;
+
+	(void)state;
+	put_be32(b, 0x0a);
+	put_be32(b + 4, 0x100 << 8 | 6);
+	put_be32(b + 16, 0x80000000u | 14);
+	put_be32(b + 48, 100);
+	put_be32(b + 52, 0x1234);
+	put_be32(b + 60, 0x5000);
+	put_be32(b + 64, 0x80000000u); /* nothing */
+	put_be32(b + 80, 0x80000000u | 5);
+	assert_int_equal(wqe_decode(b, 96, &w, &why), 0);
+	assert_true(w.has_inline);
+	assert_int_equal(w.len, 119);
+	assert_int_equal(w.nsge, 3);
+	assert_true(w.sge[0].inlined && w.sge[0].addr == 20 && w.sge[0].len == 14);
+	assert_true(!w.sge[1].inlined && w.sge[1].addr == 0x5000 && w.sge[1].len == 100);
+	assert_int_equal(w.sge[1].lkey, 0x1234);
+	assert_true(w.sge[2].inlined && w.sge[2].addr == 84 && w.sge[2].len == 5);
+	put_be32(b + 80, 0x80000000u | 13);
+	assert_int_equal(wqe_decode(b, 96, &w, &why), SYND_LOCAL_QP_OP);
 }
 
 static void test_wqe_noise(void **state)
@@ -260,7 +290,8 @@ static void test_wqe_noise(void **state)
 			b[7] = (uint8_t)(n / 16);
 		if (!wqe_decode(b, n, &w, &why)) {
 			assert_true(w.nsge <= WQE_MAX_SGE);
-			assert_true(!w.is_inline || w.inline_off + w.len <= n);
+			for (unsigned k = 0; k < w.nsge; k++)
+				assert_true(!w.sge[k].inlined || w.sge[k].addr + w.sge[k].len <= n);
 		}
 		assert_true(rwqe_decode(b, n, sge, WQE_MAX_SGE) <= WQE_MAX_SGE);
 		free(b);
@@ -313,7 +344,9 @@ int main(void)
 		cmocka_unit_test(test_bth_bytes),  cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_packet_noise), cmocka_unit_test(test_psn),
 		cmocka_unit_test(test_wqe_write),  cmocka_unit_test(test_wqe_rules),
-		cmocka_unit_test(test_wqe_noise),  cmocka_unit_test(test_field_add),
+		cmocka_unit_test(test_wqe_mixed),
+		cmocka_unit_test(test_wqe_mixed),  cmocka_unit_test(test_wqe_noise),
+		cmocka_unit_test(test_field_add),
 		cmocka_unit_test(test_atomic_execute),
 	};
 

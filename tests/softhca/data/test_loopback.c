@@ -113,6 +113,27 @@ static void test_inline(void **state)
 	unpair(a, b);
 }
 
+/* As UCX sends an active message: what surrounds a boundary of packets is of either kind. */
+static void test_mixed(void **state)
+{
+	struct sim_qp *a, *b;
+
+	(void)state;
+	pair(&a, &b);
+	for (uint32_t head = 1; head <= 150; head++) {
+		uint32_t len = head * 31 + 1;
+
+		fill(src, len, head);
+		memset(dst, 0xee, len + 1);
+		sim_mixed(a, addr(dst), rkey, src, head, len, lkey, 1);
+		sim_ring(a);
+		expect_ok(a, WQE_WRITE);
+		assert_memory_equal(src, dst, len);
+		assert_int_equal(dst[len], 0xee);
+	}
+	unpair(a, b);
+}
+
 /* 200 000 blocks: the 16-bit counters wrap three times. Rung through the
  * register, or found by the sweep alone. */
 static void run_wrap(bool no_uar, unsigned posts)
@@ -590,6 +611,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write_sizes), cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_wrap),	    cmocka_unit_test(test_sweep_finds),
 		cmocka_unit_test(test_send_recv),   cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_local_ops),
