@@ -110,6 +110,7 @@ struct hca_rc {
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;
 	uint64_t deadline;	/* ack timer, 0: off */
+	uint64_t progress_at;	/* last acknowledgement, or first packet after a rest */
 	uint64_t rnr_until;	/* no sending before, 0: free */
 	uint8_t retries, rnr_retries;
 	bool stalled_by_error;	/* a request with a local error waits at the tail */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "softhca/guest.h"
+#include "softhca/log.h"
 #include "softhca/rc_req.h"
 #include "softhca/strict.h"
 
@@ -35,12 +36,27 @@ static void go_back(struct hca_qp *qp)
 	engine_activate(qp);
 }
 
+/* Retries are exhausted. For how long tells a dead peer from one that had no
+ * core: the host's processes share few of them. */
+static void give_up(struct hca_qp *qp, const char *why)
+{
+	struct hca_rc *rc = qp->rc;
+
+	hca_debug(1,
+		  "QP 0x%x: gives up after %u repetitions, the last for %s: PSN 0x%x to QP 0x%x not "
+		  "acknowledged, no progress for %llu ms",
+		  qp->qpn, qp->retry_cnt, why, rc->psn_una, qp->dest_qpn,
+		  (unsigned long long)(dp_now() - rc->progress_at) / 1000000);
+	rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
+}
+
 static void progress(struct hca_qp *qp, uint32_t una)
 {
 	struct hca_rc *rc = qp->rc;
 	uint32_t n = (una - rc->psn_una) & PSN_MASK;
 
 	rc->psn_una = una;
+	rc->progress_at = dp_now();
 	if (psn_diff(rc->psn_next, una) < 0) {
 		/* An answer to an earlier transmission overtook the repetition. */
 		uint32_t window = rc->window;
@@ -125,7 +141,7 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 		if (rc->rnr_until)
 			break;
 		if (rc->retries++ >= qp->retry_cnt)
-			rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
+			give_up(qp, "a gap");
 		else
 			go_back(qp);
 		break;
@@ -290,7 +306,7 @@ void rc_timer(struct hca_qp *qp, uint64_t now)
 		return;
 	if (rc->retries++ >= qp->retry_cnt) {
 		rc->deadline = 0;
-		rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
+		give_up(qp, "silence");
 		return;
 	}
 	rc->implied_nak = false;

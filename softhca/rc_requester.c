@@ -20,6 +20,8 @@ void rc_arm_timer(struct hca_qp *qp)
 		rc->deadline = 0;
 		return;
 	}
+	if (!rc->deadline && !rc->retries)
+		rc->progress_at = dp_now(); /* of what is sent after a rest */
 	rc->deadline = dp_now() + (4096ull << ((qp->ack_timeout & 31) + patience));
 	engine_deadline(rc->deadline);
 }
