@@ -11,6 +11,7 @@
 #include "runtime/hostdev_backoff.h"
 
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -37,7 +38,7 @@ struct wait {
 
 static __thread struct wait wait_here __attribute__((tls_model("initial-exec")));
 static __thread int own_thread __attribute__((tls_model("initial-exec")));
-/* PEs of this node, and blocks that run in this process. Relaxed: hints that pair with nothing. */
+/* PEs that share this process's cores, and blocks that run in this process. Relaxed: hints that pair with nothing. */
 static int pes_here = 1, blocks_here;
 
 static inline void cpu_relax(void)
@@ -74,6 +75,20 @@ static void sleep_ns(long ns)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
 }
 
+uint64_t gdri_hd_backoff_cores(void)
+{
+	uint64_t name = 0, words[sizeof(cpu_set_t) / 8];
+	cpu_set_t set;
+	size_t i;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	memcpy(words, &set, sizeof(words));
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		name = (name ^ words[i]) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+	return name;
+}
+
 void gdri_hd_backoff_pes(int n)
 {
 	__atomic_store_n(&pes_here, n, __ATOMIC_RELAXED);
@@ -84,8 +99,8 @@ void gdri_hd_backoff_blocks(int more)
 	__atomic_fetch_add(&blocks_here, more, __ATOMIC_RELAXED);
 }
 
-/* Does every thread of the node that may be waiting have a core of this process's? PEs are
- * taken to be alike. */
+/* Does every thread that may be waiting on this process's cores have one? PEs are taken to be
+ * alike. */
 GDRI_HD_SCHED static int cores_suffice(void)
 {
 	static int cores; /* relaxed: whoever reads 0 asks again */

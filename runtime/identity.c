@@ -33,6 +33,7 @@ struct identity {
 	char boot_id[40];
 	uint64_t heap_size;
 	uint32_t transports, qps_per_pe, max_pes, cuda;
+	uint64_t cores; /* which ones the PE may use */
 };
 
 static int differing_version(const struct gdri_state *st, const struct hello *all)
@@ -104,6 +105,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->qps_per_pe = st->opt.qps_per_pe;
 	id->max_pes = st->opt.max_pes;
 	id->cuda = gdri_units_exist();
+	id->cores = gdri_hd_backoff_cores();
 }
 
 static int differs(const char *what, uint64_t a, uint64_t b, int pe)
@@ -152,7 +154,7 @@ static void map_nodes(struct gdri_state *st, const struct identity *all)
 		for (j = 0; j < i && !same_node(&all[i], &all[j]); j++)
 			;
 		st->n_nodes += j == i; /* the first of its node */
-		here += st->same_node[i];
+		here += st->same_node[i] && all[i].cores == all[st->pe].cores;
 	}
 	gdri_hd_backoff_pes(here);
 }

@@ -32,7 +32,7 @@ pes()
 	local n=$1
 	shift
 	# shellcheck disable=SC2086
-	timeout -k 5 "${LIMIT:-120}" mpirun --oversubscribe -n "$n" $hca "$@" </dev/null
+	timeout -k 5 "${LIMIT:-120}" mpirun --oversubscribe --bind-to none -n "$n" $hca "$@" </dev/null
 }
 
 # Starts "$1" as server in the background, then "$2" as client; prints the
