@@ -113,6 +113,29 @@ outstanding() { # PROGRAM
 	done
 }
 
+# Transports without acknowledgement: what is sent faster than it is taken may be lost, as on any
+# network, and then ib_send_bw waits for ever. So as many are sent as fit into the receive queue.
+unacknowledged() {
+	local post
+	for post in "" --use_old_post_send; do
+		perf ib_write_bw 200 -c UC $post
+		perf ib_write_bw 200 -c UC -q 8 -s 4096 $post
+		perf ib_write_bw 10 -c UC -a $post
+		perf ib_write_lat 200 -c UC $post
+		perf ib_write_lat 200 -c UC -I 64 -s 64 $post
+		perf ib_send_bw 200 -c UC -s 4096 $post
+		perf ib_send_lat 200 -c UC $post
+		perf ib_send_lat 100 -c UC -e $post
+		perf ib_send_bw 200 -c UD -s 2048 $post
+		perf ib_send_bw 160 -c UD -s 64 -l 16 $post
+		perf ib_send_lat 200 -c UD $post
+		perf ib_send_lat 100 -c UD -e -s 4096 $post
+		perf ib_send_lat 100 -c UD -I 64 -s 64 $post
+	done
+	perf ib_send_bw 100 -c UD -s 1024 -q 4
+	perf ib_send_bw 100 -c UD -s 1024 -b
+}
+
 everything() {
 	local op
 	for op in write read send atomic; do
@@ -135,6 +158,7 @@ everything() {
 		perf ib_atomic_bw 200 -A CMP_AND_SWAP $op
 		perf ib_atomic_lat 200 -A CMP_AND_SWAP $op
 	done
+	unacknowledged
 	perf ib_send_bw 400 --use-srq -q 8
 	perf ib_send_bw 200 --use-srq
 	perf ib_send_lat 100 --use-srq
@@ -155,5 +179,7 @@ else
 	perf ib_send_lat 200 -I 64 -s 64
 	perf ib_atomic_bw 200 -b
 	perf ib_atomic_lat 200 -A CMP_AND_SWAP
+	perf ib_send_lat 200 -c UD
+	perf ib_write_bw 100 -c UC
 fi
 finish

@@ -48,6 +48,16 @@ types() { # those with connections
 	on_ib pingpong "$1" 4096 100 -c
 }
 
+datagrams() { # what fits into a packet
+	local size
+	for size in 1 2 100 255 1024 2048 4096; do
+		pingpong ud $size 100 -c
+		pingpong ud $size 50 -c -e
+	done
+	pingpong ud 2048 2000 -r 16
+	on_ib pingpong ud 2048 100 -c
+}
+
 pingpong rc 4096 200 -c -e
 pingpong rc 1 200 -N
 on_ib pingpong rc 4096 100 -c
