@@ -91,7 +91,7 @@ enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
 };
 
 struct hca_srq {
-	uint32_t srqn, pdn, user_index;
+	uint32_t srqn, pdn;
 	uint8_t *buf;
 	uint32_t wqe_cnt, wqe_shift;
 	uint32_t *dbrec;

@@ -98,7 +98,8 @@ void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
 {
 	c.wqe_counter = r->index;
 	c.qpn = qp->qpn;
-	c.user_index = qp->srq ? qp->srq->user_index : qp->user_index;
+	/* A basic SRQ has no index of its own: the provider finds it through the QP. */
+	c.user_index = qp->user_index;
 	c.byte_cnt = r->off;
 	c.inl = r->inl;
 	c.inl_len = c.syndrome ? 0 : r->inl_len;

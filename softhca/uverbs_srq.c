@@ -45,7 +45,6 @@ static int srq_fill(struct ctl_srq *srq, const struct ib_uverbs_create_srq *cmd,
 		return rc;
 	s->buf = (uint8_t *)(uintptr_t)uhw->buf_addr;
 	s->dbrec = (uint32_t *)(uintptr_t)uhw->db_addr;
-	s->user_index = uhw->uidx;
 	srq->user_handle = cmd->user_handle;
 	srq->max_wr = cnt - 1;
 	srq->max_sge = cmd->max_sge;

@@ -51,7 +51,7 @@ everything() {
 	done
 	data -s 1048576 -n 4 -m 4096
 	data -s 1048576 -n 4 -m 4096 -N -e -R -o 60
-	data -s 8388608 -n 2 -q 2 -o 20
+	data -s 4194304 -n 2 -q 2 -o 20
 	data -n 100 -r 77
 	# The same under loss, doubling and changed order: late answers, repeated requests.
 	for rest in 1 2 3; do

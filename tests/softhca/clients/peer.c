@@ -142,15 +142,15 @@ static int make_cqs(struct peer *p)
 	return 0;
 }
 
-static struct ibv_qp *make_qp(struct peer *p)
+static struct ibv_qp *make_qp(struct peer *p, struct ibv_srq *srq)
 {
 	const struct config *c = p->config;
 	struct ibv_qp_init_attr_ex a = {
 		.qp_type = c->unreliable ? IBV_QPT_UC : IBV_QPT_RC,
-		.send_cq = p->cq[0], .recv_cq = p->cq[1], .srq = p->srq, .pd = p->pd,
+		.send_cq = p->cq[0], .recv_cq = p->cq[1], .srq = srq, .pd = p->pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.cap = {.max_send_wr = c->depth, .max_recv_wr = p->srq ? 0 : c->ops,
-			.max_send_sge = c->sges, .max_recv_sge = p->srq ? 0 : c->sges,
+		.cap = {.max_send_wr = c->depth, .max_recv_wr = srq ? 0 : c->ops,
+			.max_send_sge = c->sges, .max_recv_sge = srq ? 0 : c->sges,
 			.max_inline_data = c->inline_size},
 	};
 
@@ -256,9 +256,12 @@ int peer_open(struct peer *p, const struct config *c)
 	srandom((unsigned)getpid()); /* first PSNs */
 	if (open_device(p) || make_memory(p) || make_cqs(p))
 		return -1;
+	p->first = make_qp(p, NULL);
+	if (!p->first)
+		return complain("queue pair");
 	p->qp = calloc(c->qps, sizeof(struct ibv_qp *));
 	for (unsigned i = 0; i < c->qps; i++) {
-		p->qp[i] = make_qp(p);
+		p->qp[i] = make_qp(p, p->srq);
 		if (!p->qp[i] || to_init(p->qp[i]))
 			return complain("queue pair");
 	}
@@ -272,6 +275,7 @@ void peer_close(struct peer *p)
 	for (unsigned i = 0; i < p->config->qps; i++)
 		bad |= ibv_destroy_qp(p->qp[i]);
 	free(p->qp);
+	bad |= ibv_destroy_qp(p->first);
 	bad |= p->srq ? ibv_destroy_srq(p->srq) : 0;
 	for (int i = 0; i < 2; i++)
 		bad |= ibv_destroy_cq(p->cq[i]) | ibv_dereg_mr(p->mr[i]);

@@ -19,6 +19,7 @@ struct peer {
 	struct ibv_cq *cq[2]; /* sends, receives */
 	struct ibv_srq *srq;
 	struct ibv_qp **qp;
+	struct ibv_qp *first; /* idle, without the shared queue, of the same CQs */
 	uint8_t *memory; /* the plan's, then the slots of the shared receive queue */
 	size_t plan_size, size;
 	struct ibv_mr *mr[2]; /* addressed by virtual address, and from 0 */

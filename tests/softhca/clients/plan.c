@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE 4u /* times the largest message: slice of a direction of a queue pair */
+#define SLICE 8u /* times the largest message: slice of a direction of a queue pair */
 
 uint64_t draw(uint64_t *state)
 {
@@ -153,6 +153,19 @@ static void set_fence(struct op *op, const struct plan *plan, uint64_t *s)
 	}
 }
 
+/* Small messages may come inside their completion (scatter to CQE), and are in memory when that was
+ * polled: until then, nothing else may touch the buffer. */
+static bool too_early(const struct op *op, const struct plan *plan)
+{
+	const struct pieces range = {{{op->remote, op->length}}, 1};
+	const struct pieces *target = plan_sends(op->kind) ? &op->receive : &range;
+
+	for (unsigned i = 0; i < plan->n; i++)
+		if (plan->op[i].qp == op->qp && pieces_overlap(target, &plan->op[i].receive))
+			return true;
+	return false;
+}
+
 static void draw_op(struct op *op, const struct config *c, uint64_t *s, int from)
 {
 	uint32_t size = slice_size(c), slice;
@@ -268,7 +281,13 @@ void plan_make(struct plan *plan, const struct config *c, uint64_t *state, int f
 	for (plan->n = 0; plan->n < c->ops; plan->n++) {
 		struct op *op = &plan->op[plan->n];
 
-		draw_op(op, c, state, from);
+		for (unsigned tries = 0; tries < 8; tries++) {
+			draw_op(op, c, state, from);
+			if (c->srq || !too_early(op, plan))
+				break;
+		}
+		if (!c->srq && too_early(op, plan))
+			*op = (struct op){.kind = PLAN_WRITE, .qp = op->qp, .remote = op->remote};
 		set_fence(op, plan, state);
 		apply(op, c, model, from);
 	}
