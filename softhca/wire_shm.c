@@ -38,6 +38,7 @@ enum {
 /* A receiver that takes nothing for so long is a wire that loses packets: what
  * is sent to it is dropped, and its peers' retries run out. */
 #define STUCK_NS  1000000000u
+#define LOOK_NS	  1000000u
 
 struct hello {
 	uint32_t magic, slot;
@@ -48,6 +49,7 @@ struct link {
 	int fd;
 	uint32_t slot;
 	bool out, dirty;
+	uint64_t looked_at;  /* wire_shm_connect() */
 	uint64_t full_since; /* 0: there was room */
 	struct ring ring;
 };
@@ -140,6 +142,10 @@ void wire_shm_connect(uint32_t slot)
 
 	if (epoll_fd < 0 || slot >= SLOT_COUNT)
 		return;
+	/* Datagrams ask each time. */
+	if (l->looked_at && dp_now() - l->looked_at < LOOK_NS)
+		return;
+	l->looked_at = dp_now();
 	if (l->state == LINK_OPEN && !hung_up(l->fd))
 		return;
 	if (l->state == LINK_OPEN) /* the slot has a new owner */
