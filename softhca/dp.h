@@ -29,6 +29,15 @@ void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
 unsigned engine_round(void); /* looks at everything once; how much there was to do */
 
+/* ---- doorbell.c ---- */
+
+int doorbell_add(struct hca_qp *qp, unsigned index); /* index: of engine.c's list */
+void doorbell_remove(unsigned index);		     /* the last one takes its place */
+/* The QP's state has changed: its doorbell record alone does not tell. */
+void doorbell_qp_changed(const struct hca_qp *qp);
+unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new */
+unsigned doorbell_sweep_all(void); /* every register and record */
+
 /* ---- address.c ---- */
 
 uint32_t address_port(void); /* the port's IPv4 address, network order */

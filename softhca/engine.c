@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine: one thread that notices doorbells, lets QPs work, receives
- * packets, watches the clock, and sleeps when there is nothing to do.
- *
- * Doorbells. The UAR registers are polled as a hint: QPs share them and
- * overwrite each other's values, so a change names a QP to look at and a
- * candidate for its producer index. What was posted is decided with the
- * doorbell record, and a round-robin sweep over all records finds what no
- * register showed. The engine never sleeps before a whole sweep has found
+/* The engine: one thread that looks for doorbells (doorbell.c), lets QPs work,
+ * receives packets, watches the clock, and sleeps when there is nothing to do.
+ * It never sleeps before a whole sweep over the doorbell records has found
  * nothing. */
 #include <errno.h>
 #include <pthread.h>
@@ -16,22 +11,20 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
 
 enum {
-	UAR_MAX = 4096,
-	UAR_REGS = 5,
-	SWEEP_QPS = 8,	  /* doorbell records looked at in a round */
+	CLOCK_ROUNDS = 8, /* short rounds that share a look at the clock */
 	ROUND_QPS = 64,	  /* QPs that work in a round */
 	QP_BUDGET = 64,	  /* packets that a QP sends at a turn */
 	ROUNDS_LOCKED = 32, /* rounds before the lock is offered to others */
 };
 
 #define SPIN_NS	      10000u	     /* polling goes on so long after the last work */
-#define RECEIVE_NS    1000u
+#define RECEIVE_NS    1000u	     /* empty sockets are asked again so soon, and the */
+#define RECEIVE_MAX_NS 20000u	     /* later the longer they have been empty */
 #define SLEEP_MIN_NS  20000u	     /* see docs: shorter sleeps keep the core */
 #define SLEEP_MAX_NS  2000000u
 #define SLEEP_FRACTION 50	     /* of the idle time, so waking late costs 2 % of it */
@@ -39,14 +32,12 @@ enum {
 
 struct hca_stats hca_stats;
 
-static const uint16_t uar_reg[UAR_REGS] = { 0x800, 0x900, 0xa00, 0xb00, 0x600 };
-static uint64_t uar_seen[UAR_MAX][UAR_REGS];
-
 static struct hca_qp **live; /* all QPs, any order */
-static unsigned n_live, cap_live, sweep_at, swept; /* swept: since the last work */
+static unsigned n_live, cap_live;
 static struct hca_qp *by_index[1 << 14];
 static struct hca_qp *active_head, *active_tail;
 static uint64_t now_ns, next_deadline = NEVER;
+static unsigned rounds_since_clock;
 static bool started;
 
 uint64_t dp_clock(void)
@@ -99,6 +90,8 @@ int engine_add_qp(struct hca_qp *qp)
 		live = bigger;
 		cap_live = cap;
 	}
+	if (doorbell_add(qp, n_live))
+		return -ENOMEM;
 	qp->rc->live_index = n_live;
 	live[n_live++] = qp;
 	*slot = qp;
@@ -114,6 +107,7 @@ void engine_remove_qp(struct hca_qp *qp)
 	*slot = NULL;
 	live[qp->rc->live_index] = live[--n_live];
 	live[qp->rc->live_index]->rc->live_index = qp->rc->live_index;
+	doorbell_remove(qp->rc->live_index);
 	for (p = &active_head; *p && *p != qp; p = &(*p)->next_active)
 		last = *p;
 	if (!*p)
@@ -150,120 +144,6 @@ static struct hca_qp *pop_active(void)
 	qp->next_active = NULL;
 	qp->active = false;
 	return qp;
-}
-
-/* ---- doorbells ---- */
-
-/* Moves sq_pi to the farthest believable producer index. The record counts
- * blocks posted; the register's index is that count or the index of the last
- * WQE, by library. A distance of more than the ring is an old value. */
-static bool look_at(struct hca_qp *qp, const uint16_t *hint)
-{
-	uint32_t size = 1u << qp->log_sq_size;
-	uint16_t best = (uint16_t)(qp->sq_pi - qp->sq_ci), old = best, d;
-
-	if (!qp->sq || qp->state < HCA_QPS_RTS)
-		return false;
-	if (strict_on)
-		strict_look(qp);
-	if (qp->dbrec) {
-		d = (uint16_t)((uint16_t)guest_dbrec(&qp->dbrec[1]) - qp->sq_ci);
-		if (d <= size && d > best)
-			best = d;
-	}
-	if (hint) {
-		d = (uint16_t)(*hint - qp->sq_ci);
-		if (d <= size && d > best)
-			best = d;
-	}
-	if (best == old)
-		return false;
-	if (faults_active() && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
-		return false;
-	qp->sq_pi = (uint16_t)(qp->sq_ci + best);
-	engine_activate(qp);
-	return true;
-}
-
-static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
-{
-	uint64_t v = guest_uar(reg);
-	uint8_t b[8];
-	struct hca_qp *qp;
-	uint16_t hint;
-
-	if (v == *seen)
-		return 0;
-	*seen = v;
-	if (strict_on)
-		strict_doorbell(page);
-	memcpy(b, &v, 8);
-	qp = engine_find_qp(get_be32(b + 4) >> 8);
-	if (!qp)
-		return 0;
-	hint = (uint16_t)(get_be32(b) >> 8);
-	if (!look_at(qp, &hint))
-		return 0;
-	STAT_INC(doorbells_uar);
-	return 1;
-}
-
-static unsigned poll_uars(void)
-{
-	uint32_t pages = hca_uar_pages_used();
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < pages && i < UAR_MAX; i++) {
-		const uint8_t *page = hca_uar_page(i);
-
-		for (unsigned r = 0; page && r < UAR_REGS; r++)
-			n += poll_register(i, page + uar_reg[r], &uar_seen[i][r]);
-	}
-	return n;
-}
-
-/* A QP without a doorbell record has its page to itself: what lies there is its own. */
-static bool look_at_page(struct hca_qp *qp)
-{
-	const uint8_t *page = hca_uar_page(qp->uar_page);
-	bool found = false;
-
-	for (unsigned r = 0; page && r < UAR_REGS; r++) {
-		uint64_t v = guest_uar(page + uar_reg[r]);
-		uint8_t b[8];
-		uint16_t hint;
-
-		memcpy(b, &v, 8);
-		hint = (uint16_t)(get_be32(b) >> 8);
-		if (get_be32(b + 4) >> 8 == qp->qpn)
-			found |= look_at(qp, &hint);
-	}
-	return found;
-}
-
-static unsigned sweep(void)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < SWEEP_QPS && i < n_live; i++) {
-		struct hca_qp *qp;
-
-		if (sweep_at >= n_live)
-			sweep_at = 0;
-		qp = live[sweep_at++];
-		if (qp->dbrec ? look_at(qp, NULL) : look_at_page(qp)) {
-			STAT_INC(doorbells_sweep);
-			n++;
-		}
-		if (qp->state == HCA_QPS_ERR && qp->rc->flushing)
-			recv_flush(qp); /* posted since */
-		if (qp->scq && qp->scq->channel)
-			cq_check_arm(qp->scq);
-		if (qp->rcq && qp->rcq->channel && qp->rcq != qp->scq)
-			cq_check_arm(qp->rcq);
-		swept++;
-	}
-	return n;
 }
 
 /* ---- rounds ---- */
@@ -312,14 +192,18 @@ static unsigned run_active(void)
  * an empty socket is not asked again at once. */
 static unsigned receive_sockets(void)
 {
-	static uint64_t empty_at;
+	static uint64_t asked_at, last_packet;
+	uint64_t wait = (now_ns - last_packet) / 16;
 	unsigned n;
 
-	if (now_ns - empty_at < RECEIVE_NS)
+	wait = wait < RECEIVE_NS ? RECEIVE_NS : wait > RECEIVE_MAX_NS ? RECEIVE_MAX_NS : wait;
+	if (now_ns - asked_at < wait)
 		return 0;
 	n = wire_receive_sockets();
-	if (!n)
-		empty_at = now_ns;
+	if (n)
+		last_packet = now_ns;
+	else
+		asked_at = now_ns;
 	return n;
 }
 
@@ -327,16 +211,19 @@ unsigned engine_round(void)
 {
 	unsigned work;
 
-	now_ns = dp_clock();
+	/* The clock costs as much as the rest of a round that finds nothing. */
+	if (rounds_since_clock++ % CLOCK_ROUNDS == 0)
+		now_ns = dp_clock();
 	if (strict_on)
 		strict_tick(now_ns);
-	work = poll_uars();
-	work += sweep();
+	work = doorbell_poll();
 	work += wire_receive();
 	work += receive_sockets();
 	timers();
 	work += run_active();
 	wire_flush();
+	if (work)
+		rounds_since_clock = 0;
 	return work;
 }
 
@@ -345,7 +232,7 @@ static uint64_t sleep_time(uint64_t idle)
 {
 	uint64_t ns = idle / SLEEP_FRACTION;
 
-	if (idle < SPIN_NS || swept < n_live)
+	if (idle < SPIN_NS)
 		return 0;
 	if (ns < SLEEP_MIN_NS)
 		ns = SLEEP_MIN_NS;
@@ -369,19 +256,19 @@ static void *engine_main(void *arg)
 		hca_lock_engine();
 		do {
 			work = engine_round();
-			if (work) {
+			if (work)
 				last_work = now_ns;
-				swept = 0;
-			}
 			nap = sleep_time(now_ns - last_work);
+			if (nap && doorbell_sweep_all())
+				nap = 0;
 			if (!work && !nap)
 				__builtin_ia32_pause();
 		} while (!nap && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
+		rounds_since_clock = 0; /* others had the lock, or it sleeps */
 		hca_unlock();
 		if (nap && !hca_lock_wanted()) {
 			STAT_INC(engine_sleeps);
 			wire_wait(nap);
-			swept = 0;
 		}
 	}
 	return NULL;

@@ -169,7 +169,8 @@ void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
 void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
 bool hca_lock_wanted(void);	/* a control call waits: the engine should end its batch */
 
-/* UAR pages: page i of the device file, mapped once; NULL beyond the last used. */
+/* UAR pages: page i of the device file, mapped once, 4096 bytes behind the one
+ * before; NULL beyond the last used. */
 uint8_t *hca_uar_page(uint32_t page);
 uint32_t hca_uar_pages_used(void); /* 1 + highest page handed out */
 

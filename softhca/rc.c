@@ -105,6 +105,7 @@ void rc_to_error(struct hca_qp *qp)
 	/* The state first: who sees an error CQE may query it. */
 	qp->state = HCA_QPS_ERR;
 	qp->rc->flushing = true;
+	doorbell_qp_changed(qp);
 	rc_req_flush(qp);
 	rc_resp_flush(qp, &qp->rc->rs);
 	recv_flush(qp);
@@ -185,6 +186,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 
 	if (!rc)
 		return;
+	doorbell_qp_changed(qp);
 	if (qp->strict)
 		strict_qp_modified(qp, from);
 	if (qp->mtu < 256 || qp->mtu > PKT_MAX_MTU)

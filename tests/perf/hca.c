@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How fast the device is below libibverbs: processes of one host write to each
+ * other over many QPs. Prints one line: the figures of the mode.
+ *
+ *   hca rate PROCS QPS	each writes 8 bytes inline to the next: Mmsg/s of all,
+ *			and ns of CPU time for one, program and both engines
+ *   hca lat QPS	8-byte ping-pong of two, both poll memory: half round trip
+ *			in us, median and 99th percentile
+ *   hca bw QPS SIZE	one writes to the other: MB/s, and MB/s of memcpy of the
+ *			same pieces before and after
+ *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
+ *			completion in us, median and 99th percentile
+ *   hca idle		share of a core in percent, after a second without work */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_PROCS = 16, MAX_QPS = 1024, DEPTH = 64, BATCH = 32, AREA = 4 << 20, SAMPLES = 20000 };
+
+struct process {
+	uint32_t qpn[2][MAX_QPS]; /* towards the next, towards the one before */
+	uint32_t rkey;
+	uint64_t addr;
+	double rate, cpu;
+};
+
+/* Shared by all processes. Counters are sequentially consistent: a phase of one
+ * is behind the phase before of all. */
+static struct shared {
+	int arrived, failed;
+	union ibv_gid gid;
+	struct process p[MAX_PROCS];
+} *sh;
+
+static int me, n_procs, n_qps;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *qps[2][MAX_QPS];
+static uint8_t *area;
+static int busy[MAX_QPS]; /* posts of a QP (by its wr_id) that are not complete */
+
+static void die(const char *what)
+{
+	fprintf(stderr, "hca: process %d: %s\n", me, what);
+	__atomic_store_n(&sh->failed, 1, __ATOMIC_SEQ_CST);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static double cpu(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1e6 +
+	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
+static void meet(void)
+{
+	static int phase;
+	double end = now() + 60e6;
+
+	phase += n_procs;
+	__atomic_add_fetch(&sh->arrived, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&sh->arrived, __ATOMIC_SEQ_CST) < phase) {
+		if (now() > end || __atomic_load_n(&sh->failed, __ATOMIC_SEQ_CST))
+			exit(1);
+		usleep(500);
+	}
+}
+
+/* ---- device ---- */
+
+static void open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = list && *list ? ibv_open_device(*list) : NULL;
+
+	if (!ctx)
+		die("no device");
+	area = aligned_alloc(4096, AREA);
+	memset(area, 0, AREA);
+	pd = ibv_alloc_pd(ctx);
+	cq = ibv_create_cq(ctx, 65536, NULL, NULL, 0);
+	mr = pd ? ibv_reg_mr(pd, area, AREA, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+		: NULL;
+	if (!pd || !cq || !mr || ibv_query_gid(ctx, 1, 0, &sh->gid))
+		die("no PD, CQ, MR or GID");
+	sh->p[me].rkey = mr->rkey;
+	sh->p[me].addr = (uint64_t)(uintptr_t)area;
+}
+
+static void new_qp(int way, int i)
+{
+	struct ibv_qp_init_attr a = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+				      .cap = { DEPTH, 1, 1, 1, 16 } };
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+
+	qps[way][i] = ibv_create_qp(pd, &a);
+	if (!qps[way][i] || ibv_modify_qp(qps[way][i], &init,
+					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						  IBV_QP_ACCESS_FLAGS))
+		die("no QP");
+	sh->p[me].qpn[way][i] = qps[way][i]->qp_num;
+}
+
+static void connect_qp(struct ibv_qp *qp, uint32_t to)
+{
+	struct ibv_port_attr port;
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTR, .dest_qp_num = to,
+				 .max_dest_rd_atomic = 1, .min_rnr_timer = 12 };
+
+	if (ibv_query_port(qp->context, 1, &port))
+		die("no port");
+	a.path_mtu = port.active_mtu;
+	a.ah_attr.is_global = 1;
+	a.ah_attr.grh.dgid = sh->gid;
+	a.ah_attr.grh.hop_limit = 64;
+	a.ah_attr.port_num = 1;
+	if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+		die("not to RTR");
+	a.qp_state = IBV_QPS_RTS;
+	a.timeout = 17;
+	a.retry_cnt = a.rnr_retry = 7;
+	a.max_rd_atomic = 1;
+	if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+		die("not to RTS");
+}
+
+/* A ring of processes; alone, each QP is its own peer. */
+static void start(void)
+{
+	int next = (me + 1) % n_procs, before = (me + n_procs - 1) % n_procs;
+
+	open_device();
+	for (int i = 0; i < n_qps; i++)
+		for (int way = 0; way < (n_procs > 1 ? 2 : 1); way++)
+			new_qp(way, i);
+	meet();
+	for (int i = 0; i < n_qps; i++) {
+		if (n_procs == 1) {
+			connect_qp(qps[0][i], qps[0][i]->qp_num);
+			continue;
+		}
+		connect_qp(qps[0][i], sh->p[next].qpn[1][i]);
+		connect_qp(qps[1][i], sh->p[before].qpn[0][i]);
+	}
+	meet();
+}
+
+/* n writes of this size with one doorbell and one completion. */
+static void post(int i_qp, const struct process *to, size_t off, uint32_t size, int n)
+{
+	struct ibv_sge sge = { (uint64_t)(uintptr_t)(area + off), size, mr->lkey };
+	struct ibv_send_wr wr[BATCH], *bad;
+
+	for (int i = 0; i < n; i++) {
+		wr[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i_qp,
+					      .next = i + 1 < n ? wr + i + 1 : NULL,
+					      .sg_list = &sge, .num_sge = 1,
+					      .opcode = IBV_WR_RDMA_WRITE,
+					      .send_flags = (i + 1 == n ? IBV_SEND_SIGNALED : 0) |
+							    (size <= 16 ? IBV_SEND_INLINE : 0) };
+		wr[i].wr.rdma.remote_addr = to->addr + off;
+		wr[i].wr.rdma.rkey = to->rkey;
+	}
+	busy[i_qp]++;
+	if (ibv_post_send(qps[0][i_qp], wr, &bad))
+		die("post refused");
+}
+
+static int reap(int max)
+{
+	struct ibv_wc wc[16];
+	int n = ibv_poll_cq(cq, max < 16 ? max : 16, wc);
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status)
+			die(ibv_wc_status_str(wc[i].status));
+		busy[wc[i].wr_id]--;
+	}
+	return n;
+}
+
+/* ---- modes ---- */
+
+static void rate(void)
+{
+	const struct process *to = &sh->p[(me + 1) % n_procs];
+	int out = 0, limit = n_qps * 2 < 64 ? n_qps * 2 : 64, qp = 0;
+	double t, end, c = cpu();
+	long n = 0;
+
+	t = now();
+	end = t + 1e6;
+	while (now() < end) {
+		/* Two batches a QP, 64 in all, QPs in turn. */
+		for (int i = 0; out < limit && i < n_qps; i++, qp = (qp + 1) % n_qps) {
+			if (busy[qp] == 2)
+				continue;
+			post(qp, to, 8192, 8, BATCH);
+			out++;
+			n += BATCH;
+		}
+		out -= reap(16);
+	}
+	while (out)
+		out -= reap(16);
+	sh->p[me].rate = (double)n / (now() - t);
+	meet();
+	sh->p[me].cpu = (cpu() - c) / (double)n;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void print_times(double *v, int n, double scale)
+{
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	printf("%.3f %.3f\n", v[n / 2] * scale, v[n * 99 / 100] * scale);
+}
+
+/* Acquire: pairs with the device's release of the word. */
+static void wait_for(uint64_t value)
+{
+	double end = now() + 60e6;
+
+	for (unsigned i = 1;
+	     __atomic_load_n((uint64_t *)(void *)area, __ATOMIC_ACQUIRE) != value; i++)
+		if (i % 4096 == 0 && (now() > end || sh->failed))
+			die("no answer");
+}
+
+static void lat(void)
+{
+	static double v[SAMPLES];
+	int way = me; /* forth by the first's, back by the same QPs' other end */
+	uint64_t *word = (uint64_t *)(void *)(area + 4096);
+	double end = now() + 2e6;
+	int n = 0;
+	bool more = true;
+
+	while (more) {
+		struct ibv_sge sge = { (uint64_t)(uintptr_t)word, 8, mr->lkey };
+		struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
+					  .opcode = IBV_WR_RDMA_WRITE,
+					  .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED },
+				   *bad;
+		double t = now();
+
+		wr.wr.rdma.remote_addr = sh->p[!me].addr;
+		wr.wr.rdma.rkey = sh->p[!me].rkey;
+		if (me) {
+			wait_for((uint64_t)n + 1);
+			more = *(uint64_t *)(void *)(area + 8) == 0;
+		} else {
+			more = n + 1 < SAMPLES && t < end;
+		}
+		*word = (uint64_t)n + 1;
+		if (!more && !me) { /* tell it first */
+			*word = 1;
+			wr.wr.rdma.remote_addr += 8;
+			if (ibv_post_send(qps[way][n % n_qps], &wr, &bad))
+				die("post refused");
+			while (!reap(1))
+				;
+			wr.wr.rdma.remote_addr -= 8;
+			*word = (uint64_t)n + 1;
+		}
+		if (ibv_post_send(qps[way][n % n_qps], &wr, &bad))
+			die("post refused");
+		if (!me)
+			wait_for((uint64_t)n + 1);
+		v[n++] = now() - t;
+		while (!reap(1))
+			;
+	}
+	if (!me)
+		print_times(v, n, 0.5);
+	meet();
+}
+
+/* Pieces of this size, through the whole area in turn: what the writes do. */
+static double copy_rate(uint32_t size)
+{
+	static uint8_t to[AREA];
+	double t = now(), end = t + 2e5;
+	size_t done = 0;
+
+	for (size_t off = 0; now() < end; off = (off + size) % (AREA - size + 1)) {
+		memcpy(to + off, area + off, size);
+		__asm__ volatile("" ::: "memory");
+		done += size;
+	}
+	return (double)done / (now() - t);
+}
+
+static void bw(uint32_t size)
+{
+	double t, end, before, after;
+	size_t off = 0, n = 0;
+	int out = 0, qp = 0;
+
+	if (me) {
+		meet();
+		return;
+	}
+	before = copy_rate(size);
+	t = now();
+	end = t + 1e6;
+	while (now() < end || out) {
+		while (out < 16 && now() < end) {
+			post(qp++ % n_qps, &sh->p[1], off, size, 1);
+			off = (off + size) % (AREA - size + 1);
+			out++;
+			n++;
+		}
+		out -= reap(16);
+	}
+	t = now() - t;
+	after = copy_rate(size);
+	printf("%.0f %.0f %.0f\n", (double)n * size / t, before, after);
+	meet();
+}
+
+static void loop(void)
+{
+	static double v[SAMPLES];
+	double end = now() + 2e6;
+	int n;
+
+	for (n = 0; n < SAMPLES && now() < end; n++) {
+		double t = now();
+
+		post(n * 7 % n_qps, &sh->p[0], 8192, 8, 1);
+		while (!reap(1))
+			;
+		v[n] = now() - t;
+	}
+	print_times(v, n, 1);
+}
+
+static void idle(void)
+{
+	double t, c;
+
+	sleep(1);
+	t = now();
+	c = cpu();
+	sleep(2);
+	printf("%.2f\n", (cpu() - c) * 100 / (now() - t));
+}
+
+static int run(const char *mode, uint32_t size)
+{
+	start();
+	if (!strcmp(mode, "rate"))
+		rate();
+	else if (!strcmp(mode, "lat"))
+		lat();
+	else if (!strcmp(mode, "bw"))
+		bw(size);
+	else if (!strcmp(mode, "loop"))
+		loop();
+	else
+		idle();
+	return 0;
+}
+
+static int number(const char *text, int max)
+{
+	int v = text ? atoi(text) : 1;
+
+	if (v < 1 || v > max) {
+		fprintf(stderr, "hca: %s: 1 to %d\n", text, max);
+		exit(2);
+	}
+	return v;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	bool is_rate = !strcmp(mode, "rate"), is_bw = !strcmp(mode, "bw");
+	int status, ret = 0;
+	double sum = 0, time = 0;
+	uint32_t size;
+
+	if (!is_rate && !is_bw && strcmp(mode, "lat") && strcmp(mode, "loop") &&
+	    strcmp(mode, "idle")) {
+		fprintf(stderr, "usage: hca rate PROCS QPS | lat QPS | bw QPS SIZE | loop QPS | "
+				"idle\n");
+		return 2;
+	}
+	n_procs = is_rate ? number(argv[2], MAX_PROCS) : is_bw || !strcmp(mode, "lat") ? 2 : 1;
+	n_qps = number(argc > 2 + is_rate ? argv[2 + is_rate] : NULL, MAX_QPS);
+	size = (uint32_t)number(is_bw && argc > 3 ? argv[3] : NULL, AREA / 2);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (sh == MAP_FAILED)
+		return 1;
+	for (me = 0; me < n_procs - 1; me++)
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			return run(mode, size);
+		}
+	ret = run(mode, size);
+	while (wait(&status) > 0)
+		ret |= !WIFEXITED(status) || WEXITSTATUS(status);
+	for (int i = 0; i < n_procs; i++) {
+		sum += sh->p[i].rate;
+		time += sh->p[i].cpu * 1e3 / n_procs;
+	}
+	if (is_rate && !ret)
+		printf("%.3f %.0f\n", sum, time);
+	return ret;
+}
