@@ -118,6 +118,7 @@ struct hca_qp {
 	uint32_t qpn;
 	enum hca_qp_type type;
 	enum hca_qp_state state;
+	unsigned device; /* number of the device that it is a queue pair of */
 	uint32_t pdn;
 	uint32_t user_index;
 	uint32_t access; /* HCA_REMOTE_* that the QP grants (rwe, rre, rae) */
@@ -196,6 +197,8 @@ uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
 void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
+/* A device's address on the fabric as GID, whatever the link layer. */
+struct in6_addr hca_gid(unsigned device);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
 void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */

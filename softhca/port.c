@@ -29,14 +29,20 @@ uint16_t port_lid(unsigned device)
 
 /* The first device has the host's address, the others loopback addresses from 127.0.0.2 on: they
  * reach the processes of this host. */
+struct in6_addr hca_gid(unsigned device)
+{
+	const struct in6_addr local = {
+		.s6_addr = {[10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(1 + device)}};
+
+	return device ? local : dp_gid();
+}
+
 void port_gid(unsigned device, uint8_t gid[16])
 {
-	struct in6_addr address = dp_gid();
+	struct in6_addr address = hca_gid(device);
 	uint64_t guid;
 
 	memcpy(gid, &address, 16);
-	if (device)
-		memcpy(gid, (uint8_t[16]){[10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(1 + device)}, 16);
 	if (!port_is_ib())
 		return;
 	/* InfiniBand: the link-local subnet prefix and the GUID. */

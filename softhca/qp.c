@@ -9,6 +9,7 @@ int qp_activate(struct ctl_qp *qp)
 	int rc;
 
 	qp->qp.pdn = qp->pd->pd.pdn;
+	qp->qp.device = qp->obj.ctx->device;
 	qp->qp.state = HCA_QPS_RST;
 	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
 	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu() : 256;

@@ -75,9 +75,10 @@ static bool is_ipv4(const struct in6_addr *gid)
 }
 
 /* The header as it was in front of the packet; which kind, as CQE bits. */
-static uint32_t build_grh(const struct wire_dest *from, const struct packet *p, uint8_t *grh)
+static uint32_t build_grh(const struct hca_qp *qp, const struct wire_dest *from,
+			  const struct packet *p, uint8_t *grh)
 {
-	struct in6_addr src, dst = dp_gid();
+	struct in6_addr src, dst = hca_gid(qp->device);
 	uint16_t udp = (uint16_t)(UDP_LEN + packet_header_len(p->opcode) + p->len + p->pad +
 				  PKT_ICRC_LEN);
 	uint8_t *ip = grh + GRH_LEN - IPV4_LEN;
@@ -135,7 +136,7 @@ void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 		STAT_INC(msg_parts_dropped);
 		return;
 	}
-	c.flags_rqpn = build_grh(from, p, grh) | p->sqpn;
+	c.flags_rqpn = build_grh(qp, from, p, grh) | p->sqpn;
 	c.slid = hca_options()->link == HCA_LINK_IB; /* the LID of every softhca port is 1 */
 	iov[0].iov_base = grh;
 	iov[0].iov_len = GRH_LEN;

@@ -165,10 +165,61 @@ static void test_data(void **state)
 	assert_int_equal(write_to(&sides[0], &sides[1], sides[0].mr->rkey), IBV_WC_REM_ACCESS_ERR);
 }
 
+/* A datagram that the second device receives names that device as its goal. */
+static void test_datagram(void **state)
+{
+	struct side *s = &sides[1];
+	struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_UD, .send_cq = s->cq, .recv_cq = s->cq,
+				      .cap = {.max_send_wr = 4, .max_recv_wr = 4,
+					      .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 7};
+	struct ibv_ah_attr aa = {.port_num = 1, .is_global = 1, .grh.dgid = s->gid};
+	struct ibv_ah *ah, *back;
+	struct ibv_qp *qp;
+	struct ibv_sge sge = {.addr = (uintptr_t)s->buf, .length = 100, .lkey = s->mr->lkey};
+	struct ibv_recv_wr rw = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad_recv;
+	struct ibv_send_wr sw = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
+	struct ibv_wc wc;
+	int n = 0;
+
+	(void)state;
+	if (link_is_ib(s->ctx))
+		skip(); /* no GRH there */
+	qp = ibv_create_qp(s->pd, &ia);
+	ah = ibv_create_ah(s->pd, &aa);
+	assert_non_null(qp);
+	assert_non_null(ah);
+	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						       IBV_QP_QKEY), 0);
+	a.qp_state = IBV_QPS_RTR;
+	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE), 0);
+	a.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_post_recv(qp, &rw, &bad_recv), 0);
+	sge.addr += 4096;
+	sge.length = 32;
+	sw.wr.ud.ah = ah;
+	sw.wr.ud.remote_qpn = qp->qp_num;
+	sw.wr.ud.remote_qkey = 7;
+	assert_int_equal(ibv_post_send(qp, &sw, &bad), 0);
+	for (int i = 0; i < 30000 && !n; i++, usleep(100))
+		n = ibv_poll_cq(s->cq, 1, &wc);
+	assert_int_equal(n, 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, 1);
+	assert_memory_equal(s->buf + 36, s->gid.raw + 12, 4); /* the IPv4 header's */
+	back = ibv_create_ah_from_wc(s->pd, &wc, (struct ibv_grh *)(void *)s->buf, 1);
+	assert_non_null(back);
+	assert_int_equal(ibv_destroy_ah(back), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_identity),
-					   cmocka_unit_test(test_data)};
+					   cmocka_unit_test(test_data),
+					   cmocka_unit_test(test_datagram)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
