@@ -41,6 +41,28 @@ function(gdr_add_cuda_object name source)
 	add_custom_target(cuda_${name} ALL DEPENDS ${object} ${ptx})
 endfunction()
 
+# gdr_add_cuda_test(name source.c): the same for programs that only a machine with GPUs can use: the
+# target cuda_tests builds them, for the GPU of the machine.
+function(gdr_add_cuda_test name source)
+	if(NOT GDR_NVCC)
+		return()
+	endif()
+	if(NOT TARGET cuda_tests)
+		add_custom_target(cuda_tests)
+	endif()
+	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+	file(MAKE_DIRECTORY ${dir})
+	add_custom_command(OUTPUT ${dir}/${name}
+		COMMAND ${GDR_NVCC} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
+			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE -arch=native -MD -MF ${dir}/${name}.d
+			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_FILE:gdr>
+			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr>
+		DEPENDS ${source} gdr DEPFILE ${dir}/${name}.d
+		COMMENT "CUDA test ${name}" VERBATIM)
+	add_custom_target(cuda_test_${name} DEPENDS ${dir}/${name})
+	add_dependencies(cuda_tests cuda_test_${name})
+endfunction()
+
 # gdr_add_cuda_program(name source.c [library..]): the object linked with libgdr, as cuda/<name> in the
 # current build directory. What it does needs a GPU.
 function(gdr_add_cuda_program name source)

@@ -127,7 +127,7 @@ static inline void multi_note(struct multi_report *r, int line, long long got, l
 
 __attribute__((unused)) static struct multi_report *multi_report_new(void)
 {
-	struct multi_report *r = calloc(1, sizeof(*r));
+	struct multi_report *r = (struct multi_report *)calloc(1, sizeof(*r));
 
 	CHECK(r);
 	return r;

@@ -156,27 +156,6 @@ GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
-#define GDRI_WORLD_COPY(type)                                                                      \
-	do {                                                                                       \
-		size_t count = len / sizeof(type), i;                                              \
-		_Pragma("unroll 4") for (i = rank; i < count; i += n)((type *)dst)[i] =            \
-			((const type *)src)[i];                                                    \
-	} while (0)
-
-/* The widest accesses that both alignments and the length allow, neighbouring
- * threads at neighbouring addresses. */
-GDRI_NOINLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
-{
-	uint64_t odd = (uint64_t)dst | (uint64_t)src | len;
-
-	if (!(odd & 15))
-		GDRI_WORLD_COPY(uint4);
-	else if (!(odd & 7))
-		GDRI_WORLD_COPY(uint64_t);
-	else if (!(odd & 3))
-		GDRI_WORLD_COPY(uint32_t);
-	else
-		GDRI_WORLD_COPY(uint8_t);
-}
+#include <gdr/impl/copy_cuda.h>
 
 #endif
