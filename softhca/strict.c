@@ -96,6 +96,8 @@ void strict_qp_modified(struct hca_qp *qp, int from)
 	else
 		strict_bell_poll(qp->uar_page);
 	qp->state = to;
+	if (from == HCA_QPS_SQER)
+		return; /* to RTS: it goes on where it stopped */
 	if (to == HCA_QPS_RST || to == HCA_QPS_RTS) {
 		strict_ring_reset(s);
 		strict_bell_reset(s);

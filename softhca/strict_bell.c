@@ -48,8 +48,8 @@ void strict_bell_destroy(struct strict_qp *s)
 
 void strict_bell_reset(struct strict_qp *s)
 {
-	s->rec = 0;
-	s->rec_max = 0;
+	s->rec = s->qp->sq_first;
+	s->rec_max = s->qp->sq_first;
 	s->judged = true;
 	s->bell_seen = s->strange_page = s->bell_is_pi = false;
 	s->bell = 0;
@@ -129,7 +129,7 @@ static void check_register(uint32_t page, uint16_t reg, uint64_t v)
 	}
 	if (qp->state == HCA_QPS_RTS)
 		rung(qp->strict, (uint16_t)(get_be32(b) >> 8));
-	else if (qp->state != HCA_QPS_ERR)
+	else if (qp->state < HCA_QPS_RTS)
 		strict_report(RULE_DB_STATE, &at, "a doorbell in state %u", qp->state);
 }
 
@@ -214,7 +214,7 @@ void strict_bell_ready(struct strict_qp *s)
 		return;
 	s->rec = guest_dbrec(&s->qp->dbrec[1]);
 	s->rec_at = strict_clock();
-	if (s->rec)
+	if (s->rec && s->rec != s->qp->sq_first)
 		strict_report(RULE_DBR_INITIAL, &at, "the doorbell record is %u", s->rec);
 }
 

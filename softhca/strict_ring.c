@@ -25,8 +25,7 @@ void strict_ring_reset(struct strict_qp *s)
 {
 	if (s->slot)
 		memset(s->slot, 0, strict_ring_blocks(s->qp) * sizeof(*s->slot));
-	s->total = 0;
-	s->freed = s->last_start = 0;
+	s->total = s->freed = s->last_start = s->qp->sq_first;
 	s->picked = s->told_overrun = false;
 	s->unsignalled = 0;
 }
