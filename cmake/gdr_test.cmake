@@ -17,8 +17,9 @@
 
 find_program(GDR_MPIRUN mpirun)
 
-# Environment of every test: what a sanitizer needs and time limits that suit a test.
-set(GDR_TEST_ENV GDR_TIMEOUT=20s GDR_INIT_TIMEOUT=40s)
+# Environment of every test: what a sanitizer needs, time limits that suit a test, and strict mode:
+# what hardware would punish ends a process on softhca with this status.
+set(GDR_TEST_ENV GDR_TIMEOUT=20s GDR_INIT_TIMEOUT=40s SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
 if("address" IN_LIST GDR_SANITIZE)
 	list(APPEND GDR_TEST_ENV
 		"ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=0:exitcode=99"
