@@ -150,17 +150,7 @@ GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, cons
 GDRI_NOINLINE int gdri_post_store_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
 				      uint64_t value, uint32_t size)
 {
-	uint32_t v[3];
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-
-	if (gdri_unlikely(ret))
-		return ret;
-	v[0] = (uint32_t)value;
-	v[1] = (uint32_t)(value >> 32);
-	v[2] = 0;
-	gdri_wqe_write_inline(qp, p.index, p.ce | p.fm, off, qp->rkey_sync, v, size);
-	return gdri_post_end(dev, qp, &p);
+	return gdri_post_inline_any(dev, qp, off, qp->rkey_sync, &value, size);
 }
 
 /* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
@@ -351,6 +341,20 @@ GDR_DEVICE uint64_t gdri_slot_value(const struct gdri_dev *dev, uint32_t slot)
 	return gdri_ld_relaxed_sys_u64((const uint64_t *)(dev->heap + gdri_slot_offset(slot)));
 }
 
+/* What was posted into the slot (ret: of the post) arrives; the slot is free again. */
+GDR_DEVICE int gdri_slot_await(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t slot, int ret,
+			       uint64_t target, uint32_t op, uint64_t *value)
+{
+	if (!ret) {
+		ret = gdri_read_wait(dev, qp, target, op);
+		if (ret)
+			return ret; /* it may still be written to */
+		*value = gdri_slot_value(dev, slot);
+	}
+	gdri_slot_give(dev, slot);
+	return ret;
+}
+
 /* A scalar of size bytes, zero-extended. */
 GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t size, int pe,
 				 uint64_t *value)
@@ -366,16 +370,10 @@ GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t si
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
 	ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_sync, l, size, &target);
-	if (ret) {
-		gdri_slot_give(dev, slot); /* nothing was posted */
-		return ret;
-	}
-	ret = gdri_read_wait(dev, qp, target, GDRI_G);
-	if (ret)
-		return ret;
-	*value = gdri_slot_value(dev, slot) & (~0ull >> (64 - 8 * size));
-	gdri_slot_give(dev, slot);
-	return 0;
+	ret = gdri_slot_await(dev, qp, slot, ret, target, GDRI_G, value);
+	if (!ret)
+		*value &= ~0ull >> (64 - 8 * size);
+	return ret;
 }
 
 /* ---- atomics ---- */
@@ -483,18 +481,10 @@ GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
 	ret = gdri_post_amo(dev, qp, kind, size, off, a, b, &l, &target);
-	if (ret) {
-		gdri_slot_give(dev, slot); /* nothing was posted */
-		return ret;
-	}
-	ret = gdri_read_wait(dev, qp, target, GDRI_FETCH_AMO);
-	if (ret)
-		return ret;
-	*old = gdri_slot_value(dev, slot);
-	if (size == 4) /* 4-byte results stand big-endian in memory, 8-byte ones do not */
+	ret = gdri_slot_await(dev, qp, slot, ret, target, GDRI_FETCH_AMO, old);
+	if (!ret && size == 4) /* 4-byte results stand big-endian in memory, 8-byte ones do not */
 		*old = gdri_bswap32((uint32_t)*old);
-	gdri_slot_give(dev, slot);
-	return 0;
+	return ret;
 }
 
 #endif
