@@ -7,6 +7,8 @@
  *  - no completion is reported early                   (assert in poll)
  *  - no block is given away that is not complete       (assert behind reserve)
  *  - an error reaches every waiter                     (invalid end state)
+ *  - a doorbell at least every BATCH blocks, however
+ *    many reserve meanwhile                            (assert in publish)
  *
  * Each NO_* macro takes one safeguard out; ./run shows that the checker then
  * finds the fault. Ring of 4 blocks, counters of 3 bits: the proportions of
@@ -22,6 +24,9 @@
 #define POSTS 3
 #endif
 #define N 4		/* blocks of the ring */
+#ifndef BATCH
+#define BATCH 2		/* GDRI_BATCH */
+#endif
 #define M 8		/* range of the counter in CQE and doorbell */
 #ifndef START
 #define START 6		/* first index: wraps N at 8 and M at 8 and 16 */
@@ -36,6 +41,18 @@
 #define NEWS (!cqe_err && WRAP(done) != WRAP(cqe + 1))
 #else
 #define NEWS (WRAP(done) != WRAP(cqe + 1) || cqe_err)
+#endif
+
+/* Who publishes up to `end` rings: the last reserver, and whoever crosses a batch boundary. */
+#ifndef NO_LAST_RINGS
+#define LAST(end) (rsvd == (end))
+#else
+#define LAST(end) (0)
+#endif
+#ifndef NO_BATCH
+#define CROSSES(base, end) ((base) / BATCH != (end) / BATCH)
+#else
+#define CROSSES(base, end) (0)
 #endif
 
 byte rsvd = START;
@@ -58,7 +75,8 @@ bit db_new = 0;
 
 byte cqe = WRAP(START - 1);	/* one-entry CQ: counter of the last completion */
 bit cqe_err = 0;
-byte executed = START;		/* true index, for the assertions only */
+byte executed = START;		/* true indexes, for the assertions only */
+byte rung = START;
 byte finished = 0;
 
 /* F1: the poster's own WQE and, through the baton, those of all posters that
@@ -210,17 +228,17 @@ proctype poster()
 		/* publish: wait for the baton */
 		(ready == base);
 		if
-#ifndef NO_LAST_RINGS
-		:: rsvd == base + n ->
-#else
-		:: rsvd == base + n && n == 2 ->
-#endif
+		:: LAST(base + n) || CROSSES(base, base + n) ->
 			fence(base + n);
 			dbrec = WRAP(base + n);
-			d_step { db = WRAP(base + n); db_new = 1 };
+			d_step { db = WRAP(base + n); db_new = 1; rung = base + n };
 			d_step { ready = base + n; last2 = (n == 2) }
 		:: else ->
-			d_step { ready = base + n; last2 = (n == 2) }
+			d_step {
+				/* the claim: what the NIC does not know of is less than a batch */
+				assert(base + n - rung < BATCH);
+				ready = base + n; last2 = (n == 2)
+			}
 		fi;
 		posts++
 	:: else -> break
