@@ -27,7 +27,9 @@ if("address" IN_LIST GDR_SANITIZE)
 		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99")
 endif()
 if("thread" IN_LIST GDR_SANITIZE)
-	list(APPEND GDR_TEST_ENV
+	# Several instrumented PEs on two cores: an engine may not run for more than the 0.5 s that the
+	# retries take by default.
+	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17
 		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 
