@@ -51,6 +51,8 @@ struct wire_dest {
 	enum wire_kind kind;
 	uint32_t addr; /* IPv4, network order; of a sender inside the process: its QPN */
 	uint32_t slot; /* WIRE_HOST: of the peer's process */
+	uint8_t tclass; /* between hosts: DSCP and ECN of the IP header */
+	uint16_t sport; /* UDP source port, 0: 4791 */
 };
 
 int wire_start(void);

@@ -213,7 +213,8 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t pkts_shm, shm_wakes; /* of pkts_tx: through shared memory; peers woken */
 	uint64_t retransmits, naks_tx, naks_rx, rnr_tx, icrc_errors;
 	uint64_t msg_parts_dropped; /* UC and UD packets that no message could take */
-	uint64_t qkey_violations;
+	uint64_t qkey_violations, pkey_violations;
+	uint64_t ecn_marked; /* received with "congestion experienced" */
 	uint64_t doorbells_uar, doorbells_sweep; /* first seen in the UAR / only by the sweep */
 	uint64_t cqes, error_cqes;
 	uint64_t engine_sleeps;

@@ -12,6 +12,7 @@
 
 #define ROCE_PORT 4791
 #define PSN_MASK 0xffffffu
+#define PKEY_DEFAULT 0xffff /* the one entry of the P_Key table: full member */
 
 enum {
 	PKT_BTH_LEN = 12,

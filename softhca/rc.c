@@ -40,6 +40,15 @@ int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t o
 	return len ? -1 : n;
 }
 
+bool rc_by_address(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge)
+{
+	for (unsigned i = 0; i < nsge; i++)
+		if (mr_translate(sge[i].lkey, pdn, sge[i].addr, sge[i].len, HCA_LOCAL_WRITE) !=
+		    (uint8_t *)(uintptr_t)sge[i].addr)
+			return false;
+	return true;
+}
+
 static bool is_response(uint8_t opcode)
 {
 	return opcode >= BTH_READ_RESP_FIRST && opcode <= BTH_ATOMIC_ACK;
@@ -74,6 +83,10 @@ static bool transport_fits(const struct hca_qp *qp, const struct packet *p)
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl)
 {
+	if ((p->pkey ^ PKEY_DEFAULT) & 0x7fff) { /* IBTA 10.9.3: bit 15 is membership */
+		STAT_INC(pkey_violations);
+		return;
+	}
 	if (!transport_fits(qp, p) || qp->state < HCA_QPS_RTR || qp->state > HCA_QPS_SQER) {
 		STAT_INC(pkts_dropped);
 		return;
@@ -160,6 +173,16 @@ void dp_qp_destroy(struct hca_qp *qp)
 	qp->rc = NULL;
 }
 
+/* Annex A17.6.1: the source port spreads connections over paths. */
+uint16_t rc_sport(uint32_t qpn, uint32_t dqpn)
+{
+	uint64_t v = (uint64_t)qpn * dqpn;
+
+	v ^= v >> 20;
+	v ^= v >> 40;
+	return (uint16_t)(0xc000 | ((v ^ (v >> 14 & 0x3f)) & 0x3fff));
+}
+
 static void connect_peer(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
@@ -171,6 +194,9 @@ static void connect_peer(struct hca_qp *qp)
 	if (!wire_resolve(&qp->path.dgid, qp->dest_qpn, &rc->dest))
 		hca_warn("QP 0x%x: no route to the GID of QP 0x%x: not IPv4-mapped, or this "
 			 "process has no socket on the network", qp->qpn, qp->dest_qpn);
+	rc->dest.tclass = qp->path.tclass;
+	rc->dest.sport = qp->path.udp_sport ? qp->path.udp_sport
+					    : rc_sport(qp->qpn, qp->dest_qpn);
 	rc->rs.dest = rc->dest;
 	rc->rs.dest_qpn = qp->dest_qpn;
 }

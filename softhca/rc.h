@@ -66,6 +66,7 @@ struct rc_resp {
 	uint64_t orig; /* atomic result */
 	uint64_t va;   /* READ */
 	uint32_t rkey, len, npkts, sent;
+	bool again; /* of a duplicate: takes none of the max_dest_rd_atomic resources */
 };
 
 struct rc_atomic_result {
@@ -109,6 +110,9 @@ struct hca_rc {
 	uint32_t since_ackreq;
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;
+	struct in6_addr ud_gid;	/* UD: where dest leads, and until when that is believed */
+	uint32_t ud_dqpn;
+	uint64_t ud_until;
 	uint64_t deadline;	/* ack timer, 0: off */
 	uint64_t progress_at;	/* last acknowledgement, or first packet after a rest */
 	uint64_t rnr_until;	/* no sending before, 0: free */
@@ -143,6 +147,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 /* The receive that is in use, if any. */
 void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs);
 
+/* UDP source port of a connection whose path names none. */
+uint16_t rc_sport(uint32_t qpn, uint32_t dqpn);
 /* A SEND or WRITE packet whose turn it is. False when it was refused. */
 bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		  const struct iovec *pl, int npl);
@@ -160,6 +166,10 @@ void uc_drop(struct rc_responder *rs);
 bool ud_send(struct hca_qp *qp, struct rc_req *r);
 void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl);
+
+/* Are all pieces of a scatter list where their addresses say, in this process?
+ * Only then the program can scatter for itself. */
+bool rc_by_address(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge);
 
 /* Pieces of memory behind [off, off + len) of a scatter list; -1 when a key
  * does not allow it. iov has room for PKT_MAX_IOV. */

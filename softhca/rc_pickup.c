@@ -132,7 +132,8 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (!keep_data(r, w, buf))
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
-	r->to_cqe = into && r->signalled && r->len <= qp->cqe_req;
+	r->to_cqe = into && r->signalled && r->len <= qp->cqe_req &&
+		    rc_by_address(qp->pdn, w->sge, w->nsge);
 	r->npkts = packets(qp, r);
 	return 0;
 }

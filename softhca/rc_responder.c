@@ -96,7 +96,7 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 					: BTH_READ_RESP_MIDDLE,
 		.dqpn = rs->dest_qpn,
 		.psn = psn_add(r->psn, r->sent),
-		.pkey = 0xffff,
+		.pkey = PKEY_DEFAULT,
 		.syndrome = AETH_ACK,
 		.msn = r->msn,
 		.len = last ? (uint32_t)(r->len - off) : qp->mtu,
@@ -122,7 +122,7 @@ static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct r
 		.opcode = r->kind == RESP_ATOMIC ? BTH_ATOMIC_ACK : BTH_ACK,
 		.dqpn = rs->dest_qpn,
 		.psn = r->psn,
-		.pkey = 0xffff,
+		.pkey = PKEY_DEFAULT,
 		.syndrome = r->kind == RESP_ATOMIC ? AETH_ACK : r->syndrome,
 		.msn = r->msn,
 		.orig = r->orig,
@@ -307,7 +307,7 @@ bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packe
 						 : do_write(qp, rs, p, pl, npl);
 }
 
-static void start_read(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
+static struct rc_resp *start_read(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
 {
 	struct rc_resp *r = queue_resp(qp, rs, RESP_READ, p->psn);
 
@@ -315,6 +315,20 @@ static void start_read(struct hca_qp *qp, struct rc_responder *rs, const struct 
 	r->rkey = p->rkey;
 	r->len = p->dmalen;
 	r->npkts = p->dmalen ? (uint32_t)(((uint64_t)p->dmalen + qp->mtu - 1) / qp->mtu) : 1;
+	return r;
+}
+
+/* Requests whose answers have not left against what the QP grants (IBTA 9.7.7.2). */
+static bool too_many(const struct hca_qp *qp, const struct rc_responder *rs)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = rs->resp_head; i != rs->resp_tail; i++) {
+		const struct rc_resp *r = &rs->resp[i % RC_RESP_QUEUE];
+
+		n += (r->kind == RESP_READ || r->kind == RESP_ATOMIC) && !r->again;
+	}
+	return n >= qp->max_dest_rd_atomic;
 }
 
 static bool read_allowed(struct hca_qp *qp, const struct packet *p)
@@ -358,12 +372,14 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 /* A request that was executed before: its answer was lost. */
 static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
 {
+	struct rc_resp *r;
+
 	if (p->opcode == BTH_READ_REQ) {
 		/* Executed once more; must lie before epsn as a whole. */
 		uint32_t n = (uint32_t)(((uint64_t)p->dmalen + qp->mtu - 1) / qp->mtu);
 
 		if (read_allowed(qp, p) && psn_diff(psn_add(p->psn, n ? n : 1), rs->epsn) <= 0)
-			start_read(qp, rs, p);
+			start_read(qp, rs, p)->again = true;
 	} else if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED)) {
 		for (unsigned i = 1; i <= RC_ATOMIC_CACHE; i++) { /* newest first */
 			const struct rc_atomic_result *a =
@@ -371,7 +387,9 @@ static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct p
 
 			if (!a->valid || a->psn != p->psn)
 				continue;
-			queue_resp(qp, rs, RESP_ATOMIC, p->psn)->orig = a->orig;
+			r = queue_resp(qp, rs, RESP_ATOMIC, p->psn);
+			r->orig = a->orig;
+			r->again = true;
 			return;
 		}
 	} else {
@@ -413,6 +431,13 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	    (rs->in_write && (p->opcode < BTH_WRITE_MIDDLE || p->opcode > BTH_WRITE_LAST_IMM))) {
 		refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
+	}
+	if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED) ||
+	    p->opcode == BTH_READ_REQ) {
+		if (too_many(qp, rs)) {
+			refuse(qp, rs, AETH_NAK_INVAL);
+			return;
+		}
 	}
 	if (p->opcode == BTH_READ_REQ) {
 		read_request(qp, rs, p);

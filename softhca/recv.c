@@ -64,6 +64,12 @@ bool recv_take(struct hca_qp *qp, struct hca_recv *r)
 	return true;
 }
 
+/* Keys in a shared queue are of its own PD. */
+static uint32_t recv_pdn(const struct hca_qp *qp)
+{
+	return qp->srq ? qp->srq->pdn : qp->pdn;
+}
+
 uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
 		   uint32_t len)
 {
@@ -72,9 +78,7 @@ uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl
 
 	if (r->off + (uint64_t)len > r->room || r->off + len > 1u << HCA_LOG_MAX_MSG)
 		return SYND_LOCAL_LENGTH;
-	/* Keys in a shared queue are of its own PD. */
-	n = rc_gather(qp->srq ? qp->srq->pdn : qp->pdn, r->sge, r->nsge, r->off, len,
-		      HCA_LOCAL_WRITE, iov);
+	n = rc_gather(recv_pdn(qp), r->sge, r->nsge, r->off, len, HCA_LOCAL_WRITE, iov);
 	if (n < 0)
 		return SYND_LOCAL_PROT;
 	iov_copy(iov, n, pl, npl);
@@ -87,7 +91,8 @@ bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, 
 {
 	struct iovec iov = { r->inl, len };
 
-	if (!len || len > qp->cqe_res || len > r->room)
+	if (!len || len > qp->cqe_res || len > r->room ||
+	    !rc_by_address(recv_pdn(qp), r->sge, r->nsge))
 		return false;
 	iov_copy(&iov, 1, pl, npl);
 	r->off = r->inl_len = len;

@@ -17,7 +17,8 @@
 	X(wqes) X(wqe_bytes) X(pkts_tx) X(pkts_rx) X(pkts_shm) X(shm_wakes)                        \
 	X(pkts_dropped) X(pkts_forwarded)                                                          \
 	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)                              \
-	X(msg_parts_dropped) X(qkey_violations) X(doorbells_uar) X(doorbells_sweep)                \
+	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \
+	X(doorbells_uar) X(doorbells_sweep)                                                        \
 	X(cqes) X(error_cqes) X(engine_sleeps)
 
 /* Relaxed: the engine may still count; each value is right by itself. */

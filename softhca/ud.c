@@ -21,19 +21,39 @@ enum {
 	CQE_L3_IPV4 = 2 << 24,
 };
 
+#define RESOLVE_NS 10000000u
+
 /* ---- sending ---- */
+
+/* The way to the destination, looked for anew when it is another one, and now
+ * and then: a process there may be another one, too. */
+static void aim(struct hca_qp *qp, const struct wqe_av *av)
+{
+	struct hca_rc *rc = qp->rc;
+	struct in6_addr gid = { 0 };
+
+	if (av->has_grh && hca_options()->link != HCA_LINK_IB)
+		memcpy(&gid, av->rgid, sizeof(gid));
+	if (dp_now() >= rc->ud_until || av->dqpn != rc->ud_dqpn ||
+	    memcmp(&gid, &rc->ud_gid, sizeof(gid))) {
+		wire_resolve(&gid, av->dqpn, &rc->dest);
+		rc->ud_gid = gid;
+		rc->ud_dqpn = av->dqpn;
+		rc->ud_until = dp_now() + RESOLVE_NS;
+	}
+	rc->dest.tclass = av->tclass;
+	rc->dest.sport = av->rlid ? av->rlid : rc_sport(qp->qpn, av->dqpn);
+}
 
 bool ud_send(struct hca_qp *qp, struct rc_req *r)
 {
 	struct hca_rc *rc = qp->rc;
-	struct in6_addr gid = { 0 };
-	struct wire_dest to;
 	struct packet p = {
 		.opcode = r->has_imm ? BTH_UD_SEND_ONLY_IMM : BTH_UD_SEND_ONLY,
 		.dqpn = r->av.dqpn,
 		.psn = rc->psn_next,
 		.solicited = r->solicited,
-		.pkey = 0xffff,
+		.pkey = PKEY_DEFAULT,
 		.imm = r->imm,
 		.sqpn = qp->qpn,
 		.len = r->len,
@@ -47,11 +67,9 @@ bool ud_send(struct hca_qp *qp, struct rc_req *r)
 	p.qkey = (uint32_t)(r->av.key >> 32);
 	if (p.qkey >> 31)
 		p.qkey = qp->qkey;
-	if (r->av.has_grh && hca_options()->link != HCA_LINK_IB)
-		memcpy(&gid, r->av.rgid, sizeof(gid));
 	/* No way there: lost, and no error (9.8.3). */
-	if (wire_resolve(&gid, r->av.dqpn, &to))
-		wire_send_to(qp, &to, &p, iov, n);
+	aim(qp, &r->av);
+	wire_send(qp, &p, iov, n);
 	return true;
 }
 
@@ -88,7 +106,7 @@ static uint32_t build_grh(const struct hca_qp *qp, const struct wire_dest *from,
 		return 0;
 	wire_source_gid(from, &src);
 	if (!is_ipv4(&src)) {
-		put_be32(grh, 6u << 28);
+		put_be32(grh, 6u << 28 | (uint32_t)from->tclass << 20);
 		put_be16(grh + 4, udp);
 		grh[6] = IPPROTO_UDP_;
 		grh[7] = 64;
@@ -97,6 +115,7 @@ static uint32_t build_grh(const struct hca_qp *qp, const struct wire_dest *from,
 		return CQE_GRH | CQE_L3_IPV6;
 	}
 	ip[0] = 0x45;
+	ip[1] = from->tclass;
 	put_be16(ip + 2, (uint16_t)(IPV4_LEN + udp));
 	put_be16(ip + 6, 0x4000); /* DF */
 	ip[8] = 64;

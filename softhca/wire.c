@@ -101,7 +101,7 @@ void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 			break;
 		/* fall through */
 	case WIRE_REMOTE:
-		wire_udp_send(d->kind, d->addr, p, iov, niov);
+		wire_udp_send(d, p, iov, niov);
 		break;
 	case WIRE_NONE:
 		STAT_INC(pkts_dropped);

@@ -33,7 +33,7 @@ bool wire_port_in_use(void);
 /* ---- wire_udp.c ---- */
 
 void wire_udp_start(void);
-void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const struct iovec *iov,
+void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
 		   int niov);
 /* Sends n bytes of a packet, ICRC included, at once with one bit changed. */
 void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit);

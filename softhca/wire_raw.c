@@ -36,7 +36,7 @@ int wire_raw_open(uint32_t addr, uint32_t slot)
 {
 	int fd = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = addr };
-	int size = RAW_BUFFER, ret;
+	int size = RAW_BUFFER, df = IP_PMTUDISC_DO, ret;
 
 	if (fd < 0)
 		return -errno;
@@ -48,6 +48,8 @@ int wire_raw_open(uint32_t addr, uint32_t slot)
 		close(fd);
 		return ret;
 	}
+	/* As on the UDP sockets: DF, and so identification 0. */
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	return fd;

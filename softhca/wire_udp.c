@@ -21,12 +21,15 @@ enum {
 	 * opcode that no packet has, three zero bytes, the sender's address. */
 	FORWARD_MARK = 0xc5,
 	FORWARD_LEN = 8,
+	UDP_LEN = 8,
 };
 
 struct tx {
 	struct sockaddr_in to;
-	struct iovec iov;
+	struct iovec iov[2];
+	uint8_t udp[UDP_LEN]; /* where the header is ours to write */
 	uint8_t bytes[PKT_MAX]; /* BTH to ICRC */
+	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int))];
 };
 
 struct tx_queue {
@@ -40,24 +43,31 @@ static uint8_t rx_buf[RX_BATCH][RX_BUF];
 static struct sockaddr_in rx_from[RX_BATCH];
 static struct iovec rx_iov[RX_BATCH];
 static struct mmsghdr rx_msg[RX_BATCH];
+static _Alignas(struct cmsghdr) uint8_t rx_control[RX_BATCH][CMSG_SPACE(sizeof(int))]; /* type of service */
 
 void wire_udp_start(void)
 {
+	const int one = 1;
+
 	for (int i = 0; i < RX_BATCH; i++) {
 		rx_iov[i].iov_base = rx_buf[i];
 		rx_iov[i].iov_len = RX_BUF;
 		rx_msg[i].msg_hdr.msg_iov = &rx_iov[i];
 		rx_msg[i].msg_hdr.msg_iovlen = 1;
 		rx_msg[i].msg_hdr.msg_name = &rx_from[i];
+		rx_msg[i].msg_hdr.msg_control = rx_control[i];
 	}
+	if (wire_port.fd >= 0)
+		setsockopt(wire_port.fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
 }
 
 /* ---- sending ---- */
 
 /* Puts the ICRC behind n bytes. */
-static void append_icrc(const struct wire_sock *s, uint32_t to, uint8_t *bytes, size_t n)
+static void append_icrc(const struct wire_sock *s, uint32_t to, uint16_t sport, uint8_t *bytes,
+			size_t n)
 {
-	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(ROCE_PORT),
+	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(sport),
 				 .dport = htons(ROCE_PORT) };
 	struct iovec iov = { .iov_base = bytes, .iov_len = n };
 	uint32_t crc = htole32(packet_icrc(&a, &iov, 1));
@@ -65,12 +75,12 @@ static void append_icrc(const struct wire_sock *s, uint32_t to, uint8_t *bytes, 
 	memcpy(bytes + n, &crc, sizeof(crc));
 }
 
-static void flush(const struct wire_sock *s, struct tx_queue *q)
+static void flush(int fd, struct tx_queue *q)
 {
 	unsigned done = 0;
 
 	while (done < q->n) {
-		int r = sendmmsg(s->fd, q->msg + done, q->n - done, 0);
+		int r = sendmmsg(fd, q->msg + done, q->n - done, 0);
 
 		if (r > 0) {
 			done += (unsigned)r;
@@ -85,44 +95,79 @@ static void flush(const struct wire_sock *s, struct tx_queue *q)
 	q->n = 0;
 }
 
+/* Other hosts are sent to by the raw socket where there is one: it alone lets
+ * the source port be chosen. */
+static int port_fd(void)
+{
+	return wire_raw_fd >= 0 ? wire_raw_fd : wire_port.fd;
+}
+
 void wire_udp_flush(void)
 {
 	if (to_host.n)
-		flush(&wire_host, &to_host);
+		flush(wire_host.fd, &to_host);
 	if (to_port.n)
-		flush(&wire_port, &to_port);
+		flush(port_fd(), &to_port);
 }
 
-void wire_udp_send(enum wire_kind kind, uint32_t to, struct packet *p, const struct iovec *iov,
-		   int niov)
+/* Type of service, for this datagram alone. */
+static void set_tos(struct msghdr *m, struct tx *t, int tos)
 {
-	const struct wire_sock *s = kind == WIRE_HOST ? &wire_host : &wire_port;
-	struct tx_queue *q = kind == WIRE_HOST ? &to_host : &to_port;
+	struct cmsghdr *c = (struct cmsghdr *)(void *)t->control;
+
+	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(tos)), .cmsg_level = IPPROTO_IP,
+			       .cmsg_type = IP_TOS };
+	memcpy(CMSG_DATA(c), &tos, sizeof(tos));
+	m->msg_control = c;
+	m->msg_controllen = sizeof(t->control);
+}
+
+/* The header in front of a datagram that leaves by the raw socket. Checksum 0
+ * is none: the ICRC covers more. */
+static void set_udp(struct tx *t, uint16_t sport)
+{
+	put_be16(t->udp, sport);
+	put_be16(t->udp + 2, ROCE_PORT);
+	put_be16(t->udp + 4, (uint16_t)(UDP_LEN + t->iov[1].iov_len));
+	put_be16(t->udp + 6, 0);
+	t->iov[0].iov_base = t->udp;
+	t->iov[0].iov_len = UDP_LEN;
+}
+
+void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iovec *iov, int niov)
+{
+	bool host = d->kind == WIRE_HOST, raw = !host && wire_raw_fd >= 0;
+	uint16_t sport = raw && d->sport ? d->sport : ROCE_PORT;
+	struct tx_queue *q = host ? &to_host : &to_port;
 	struct tx *t;
 	struct msghdr *m;
 	size_t n;
 
 	if (q->n == TX_BATCH)
-		flush(s, q);
+		flush(host ? wire_host.fd : port_fd(), q);
 	t = &q->tx[q->n];
 	m = &q->msg[q->n++].msg_hdr;
 	t->to.sin_family = AF_INET;
 	t->to.sin_port = htons(ROCE_PORT);
-	t->to.sin_addr.s_addr = to;
+	t->to.sin_addr.s_addr = d->addr;
 	/* A copy: the program may write to its memory at any time, and the ICRC
 	 * is that of the bytes sent. */
 	n = packet_encode(p, t->bytes);
 	n += guest_gather(t->bytes + n, iov, niov);
 	memset(t->bytes + n, 0, p->pad);
 	n += p->pad;
-	append_icrc(s, to, t->bytes, n);
-	t->iov.iov_base = t->bytes;
-	t->iov.iov_len = n + PKT_ICRC_LEN;
+	append_icrc(host ? &wire_host : &wire_port, d->addr, sport, t->bytes, n);
+	t->iov[1].iov_base = t->bytes;
+	t->iov[1].iov_len = n + PKT_ICRC_LEN;
 	memset(m, 0, sizeof(*m));
 	m->msg_name = &t->to;
 	m->msg_namelen = sizeof(t->to);
-	m->msg_iov = &t->iov;
-	m->msg_iovlen = 1;
+	m->msg_iov = t->iov + !raw;
+	m->msg_iovlen = 1 + raw;
+	if (raw)
+		set_udp(t, sport);
+	if (!host && d->tclass)
+		set_tos(m, t, d->tclass);
 }
 
 void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit)
@@ -132,7 +177,7 @@ void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n
 				 .sin_port = htons(ROCE_PORT),
 				 .sin_addr.s_addr = to };
 
-	append_icrc(s, to, bytes, n - PKT_ICRC_LEN);
+	append_icrc(s, to, ROCE_PORT, bytes, n - PKT_ICRC_LEN);
 	bit %= (uint32_t)n * 8;
 	/* Byte 4 changes on its way (congestion marks); the ICRC leaves it out. */
 	if (bit / 8 == 4)
@@ -169,19 +214,30 @@ static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
 			    .msg_iovlen = 2 };
 
 	memcpy(hdr + 4, &from, 4);
-	append_icrc(&wire_host, to.sin_addr.s_addr, buf, n - PKT_ICRC_LEN);
+	append_icrc(&wire_host, to.sin_addr.s_addr, ROCE_PORT, buf, n - PKT_ICRC_LEN);
 	if (sendmsg(wire_host.fd, &m, 0) == (ssize_t)(n + sizeof(hdr)))
 		STAT_INC(pkts_forwarded);
 	else
 		STAT_INC(pkts_dropped);
 }
 
+enum { ECN_MASK = 3, ECN_CE = 3 }; /* RFC 3168: congestion experienced */
+
+static uint8_t tos_of(struct msghdr *m)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+
+	return c && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS ? *CMSG_DATA(c) : 0;
+}
+
 enum source { FROM_HOST, FROM_PORT, FROM_RAW };
 
-static void handle(enum source source, const struct packet_addr *a, uint8_t *buf, size_t n)
+static void handle(enum source source, uint8_t tos, const struct packet_addr *a, uint8_t *buf,
+		   size_t n)
 {
 	struct wire_dest from = { .kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE,
 				  .addr = a->saddr,
+				  .tclass = tos,
 				  .slot = source == FROM_HOST ? wire_addr_slot(a->saddr) : 0 };
 	struct packet p;
 	struct iovec iov;
@@ -214,6 +270,8 @@ static void handle(enum source source, const struct packet_addr *a, uint8_t *buf
 			STAT_INC(pkts_dropped);
 		return;
 	}
+	if ((tos & ECN_MASK) == ECN_CE)
+		STAT_INC(ecn_marked);
 	iov.iov_base = buf + off;
 	iov.iov_len = p.len;
 	wire_deliver(&from, &p, &iov, p.len ? 1 : 0);
@@ -225,7 +283,7 @@ static void handle_raw(uint8_t *ip, size_t n)
 	size_t off, len;
 
 	if (wire_raw_parse(ip, n, &a, &off, &len))
-		handle(FROM_RAW, &a, ip + off, len);
+		handle(FROM_RAW, ip[1], &a, ip + off, len);
 	else
 		STAT_INC(pkts_dropped);
 }
@@ -234,8 +292,10 @@ static unsigned receive_from(int fd, enum source from, uint32_t to)
 {
 	int n;
 
-	for (int i = 0; i < RX_BATCH; i++)
+	for (int i = 0; i < RX_BATCH; i++) {
 		rx_msg[i].msg_hdr.msg_namelen = sizeof(rx_from[i]);
+		rx_msg[i].msg_hdr.msg_controllen = sizeof(rx_control[i]);
+	}
 	n = recvmmsg(fd, rx_msg, RX_BATCH, 0, NULL);
 	for (int i = 0; i < n; i++) {
 		struct packet_addr a = { .saddr = rx_from[i].sin_addr.s_addr,
@@ -248,7 +308,8 @@ static unsigned receive_from(int fd, enum source from, uint32_t to)
 		else if (from == FROM_RAW)
 			handle_raw(rx_buf[i], rx_msg[i].msg_len);
 		else
-			handle(from, &a, rx_buf[i], rx_msg[i].msg_len);
+			handle(from, tos_of(&rx_msg[i].msg_hdr), &a, rx_buf[i],
+			       rx_msg[i].msg_len);
 	}
 	return n > 0 ? (unsigned)n : 0;
 }

@@ -301,7 +301,7 @@ static void test_other_transports(void **state)
 	sim_recv(uc_b, dst, 100, dkey);
 	sim_recv(ud_b, dst, 100, dkey);
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
-		struct packet p = { .opcode = opcodes[i], .len = 8, .va = addr(dst + 500),
+		struct packet p = { .opcode = opcodes[i], .pkey = 0xffff, .len = 8, .va = addr(dst + 500),
 				    .rkey = dkey, .dmalen = 8, .qkey = 0x11111111 };
 
 		if ((opcodes[i] & BTH_CLASS) != BTH_UC)
@@ -314,6 +314,28 @@ static void test_other_transports(void **state)
 	assert_false(sim_poll_recv(uc_b, &c, 0));
 	assert_false(sim_poll_recv(ud_b, &c, 0));
 	assert_int_equal(dst[500], 0);
+}
+
+/* The upper bit of a partition key is membership: the table's is a full member. */
+static void test_partition(void **state)
+{
+	static const uint16_t keys[] = { 0x7ffe, 0xfffe, 0, 0x8000, 0x7fff, 0xffff };
+	const struct wire_dest from = { .kind = WIRE_LOCAL };
+	struct iovec iov = { src, 8 };
+	struct sim_cqe c;
+
+	(void)state;
+	start(ud_a, ud_b, 0);
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		uint64_t before = hca_stats.pkey_violations;
+		struct packet p = { .opcode = BTH_UD_SEND_ONLY, .pkey = keys[i], .len = 8,
+				    .qkey = 0x11111111 };
+
+		sim_recv(ud_b, dst, 100, dkey);
+		rc_receive(&ud_b->qp, &from, &p, &iov, 1);
+		assert_int_equal(sim_poll_recv(ud_b, &c, 0), i >= 4);
+		assert_int_equal(hca_stats.pkey_violations - before, i < 4);
+	}
 }
 
 static int setup(void **state)
@@ -339,7 +361,7 @@ int main(void)
 		cmocka_unit_test(test_uc_whole),	   cmocka_unit_test(test_uc_losses),
 		cmocka_unit_test(test_uc_silence),	   cmocka_unit_test(test_send_queue_error),
 		cmocka_unit_test(test_ud),		   cmocka_unit_test(test_ud_errors),
-		cmocka_unit_test(test_other_transports),
+		cmocka_unit_test(test_other_transports),  cmocka_unit_test(test_partition),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -466,6 +466,41 @@ static int setup(void **state)
 	return 0;
 }
 
+/* More READs than the responder has resources for, all there before it answers:
+ * hardware refuses the first that is too many. */
+static void test_too_many_reads(void **state)
+{
+	(void)state;
+	for (unsigned grant = 0; grant <= 3; grant++) {
+		connect_at(0, 0);
+		b->qp.max_dest_rd_atomic = (uint8_t)grant;
+		for (unsigned i = 0; i < 3; i++) {
+			struct packet p = { .opcode = BTH_READ_REQ, .psn = i, .pkey = 0xffff,
+					    .va = addr(mem_b), .rkey = key_b, .dmalen = 100 };
+
+			rc_receive(&b->qp, &nobody, &p, NULL, 0);
+			assert_int_equal(b->qp.state, i < grant ? HCA_QPS_RTS : HCA_QPS_ERR);
+		}
+		assert_true(fake_settle());
+		assert_int_equal(fake_sent(), grant < 3 ? grant + 1 : 3);
+	}
+	/* Those that come again take none. */
+	connect_at(0, 0);
+	b->qp.max_dest_rd_atomic = 1;
+	for (unsigned i = 0; i < 4; i++) {
+		struct packet p = { .opcode = BTH_READ_REQ, .psn = i == 3, .pkey = 0xffff,
+				    .va = addr(mem_b), .rkey = key_b, .dmalen = 100 };
+
+		rc_receive(&b->qp, &nobody, &p, NULL, 0);
+		if (!i)
+			assert_true(fake_settle());
+	}
+	assert_int_equal(b->qp.state, HCA_QPS_RTS);
+	assert_true(fake_settle());
+	assert_int_equal(fake_sent(), 4);
+	b->qp.max_dest_rd_atomic = 16;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_sequence_while_waiting),
 		cmocka_unit_test(test_retries_reset),	     cmocka_unit_test(test_longest_message),
 		cmocka_unit_test(test_bad_requests),	     cmocka_unit_test(test_nak_once),
+		cmocka_unit_test(test_too_many_reads),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;
