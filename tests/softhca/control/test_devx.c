@@ -287,6 +287,7 @@ static void test_modify_cq(void **state)
 	struct ibv_context *ctx = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct mlx5_cqe64 *old, *new;
+	uint8_t own = 0xff;
 	uint8_t in[MBOX] = {0}, out[MBOX] = {0}, wqe[64] = {0};
 	uint32_t *ci;
 	struct dq q;
@@ -296,21 +297,25 @@ static void test_modify_cq(void **state)
 	ci = (uint32_t *)(void *)(q.mem + DQ_CQ_DBR);
 	old = (struct mlx5_cqe64 *)(void *)(q.mem + DQ_CQ);
 	new = (struct mlx5_cqe64 *)(void *)(q.mem + DQ_CQ + 2048);
-	*ci = htobe32(0);
+	/* Release: the device reads what is consumed with acquire. */
+	__atomic_store_n(ci, htobe32(0), __ATOMIC_RELEASE);
 	assert_int_equal(resize(&q, 31, DQ_CQ), 3);
 	assert_int_equal(resize(&q, 3, DQ_SIZE), 3);
 	assert_int_equal(resize(&q, 3, DQ_CQ + 2048), 0);
 	assert_int_equal(mlx5dv_get_cqe_opcode(&old[0]), MLX5_CQE_RESIZE_CQ);
-	*ci = htobe32(1);
+	/* Release: the device reads what is consumed with acquire. */
+	__atomic_store_n(ci, htobe32(1), __ATOMIC_RELEASE);
 	/* A NOP whose completion is asked for. */
 	put_bits(wqe, 0x20, 24, q.qpn);
 	put_bits(wqe, 0x3a, 6, 1);
 	wqe[11] = 8;
 	dq_post(&q, 0, wqe);
 	/* Acquire: pairs with the device's store of the entry's last word. */
-	for (int i = 0; i < 2000 && __atomic_load_n(&new[1].op_own, __ATOMIC_ACQUIRE) >> 4; i++)
+	for (int i = 0; i < 2000 && own >> 4; i++) {
 		usleep(1000);
-	assert_int_equal(mlx5dv_get_cqe_opcode(&new[1]), MLX5_CQE_REQ);
+		own = __atomic_load_n(&new[1].op_own, __ATOMIC_ACQUIRE);
+	}
+	assert_int_equal(own >> 4, MLX5_CQE_REQ);
 	put_bits(in, 0, 16, 0x402);
 	put_bits(in, 0x48, 24, q.cqn);
 	assert_int_equal(mlx5dv_devx_obj_query(q.cq, in, 16, out, sizeof(out)), 0);
@@ -371,6 +376,11 @@ static void test_dbr_less(void **state)
 	const uint8_t *cqe;
 	struct dq q;
 
+#ifdef __SANITIZE_THREAD__
+	/* The doorbell alone pairs here, and the device reads it at an address of its own. */
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	skip();
+#endif
 	dq_create(&q, ctx, pd_number(pd), 5, false);
 	dq_qp_mailbox(&q, in, pd_number(pd));
 	other = q.qp;
