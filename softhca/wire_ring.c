@@ -123,12 +123,12 @@ bool ring_publish(struct ring *r)
 	if (r->published == r->tail)
 		return false;
 	r->published = r->tail;
-	/* Release: pairs with the acquire in ring_readable(). */
-	__atomic_store_n(&r->s->tail, r->tail, __ATOMIC_RELEASE);
-	/* Pairs with the fence in ring_sleep(): either this load sees asleep, or the
-	 * reader's look at tail, which follows its store of asleep, sees the packet. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&r->s->asleep, __ATOMIC_RELAXED))
+	/* Sequentially consistent both, as are the reader's store of asleep in
+	 * ring_sleep() and its load of tail in ring_readable(). There is one order of
+	 * the four: either this load sees asleep, or the reader's look at tail, which
+	 * follows its store, sees the packet. The store is a release, too. */
+	__atomic_store_n(&r->s->tail, r->tail, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&r->s->asleep, __ATOMIC_SEQ_CST))
 		return false;
 	/* One waker is enough. */
 	return __atomic_exchange_n(&r->s->asleep, 0, __ATOMIC_RELAXED) != 0;
@@ -139,8 +139,8 @@ bool ring_publish(struct ring *r)
 int64_t ring_readable(struct ring *r, const uint8_t **at)
 {
 	if (r->tail == r->head) {
-		/* Acquire: pairs with the release in ring_publish(). */
-		r->tail = __atomic_load_n(&r->s->tail, __ATOMIC_ACQUIRE);
+		/* Sequentially consistent: pairs with the store in ring_publish(). */
+		r->tail = __atomic_load_n(&r->s->tail, __ATOMIC_SEQ_CST);
 		if (r->tail - r->head > r->size)
 			return -1;
 	}
@@ -164,9 +164,8 @@ void ring_release(struct ring *r)
 
 void ring_sleep(struct ring *r)
 {
-	/* Relaxed, and the fence: pairs with the fence in ring_publish(). */
-	__atomic_store_n(&r->s->asleep, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Sequentially consistent: pairs with the load in ring_publish(). */
+	__atomic_store_n(&r->s->asleep, 1, __ATOMIC_SEQ_CST);
 }
 
 void ring_awake(struct ring *r)

@@ -26,19 +26,21 @@ hca_udp()
 hca_ucx()
 {
 	local server args="-x $1 -d $2 -t $3 -s $4 -n 20000 -w 100 -f -p 13998"
+	[ "$4" -le 64 ] || args+=" -D bcopy"
 	export UCX_LOG_LEVEL=error
 	timeout 60 ucx_perftest -p 13998 >/dev/null 2>&1 &
 	server=$!
-	sleep 0.5
+	sleep 1
 	# shellcheck disable=SC2086
 	timeout 60 ucx_perftest $args localhost </dev/null |
-		awk -v c="$5" '/^ *[0-9]/ { v = $c } END { print v }'
-	wait "$server"
+		awk -v c="$5" '/^ *[0-9]/ { v = c == 8 ? $c / 1e6 : $c } END { print v }'
+	kill "$server" 2>/dev/null # where the client did not come through
+	wait "$server" 2>/dev/null
 }
 
 hca_line() # NAME UNIT UCX_TEST SIZE COLUMN ARGUMENTS...
 {
-	local name=$1 unit=$2 test=$3 size=$4 column=$5 s u t p
+	local name=$1 unit=$2 test=$3 size=$4 column=$5 s u t="" p=""
 	shift 5
 	s=$(hca_median hca_shm "$@")
 	u=$(hca_median hca_udp "$@")
@@ -53,7 +55,7 @@ hca_line() # NAME UNIT UCX_TEST SIZE COLUMN ARGUMENTS...
 
 echo "figure,unit,shm,udp,ucx_tcp,ucx_posix" >"$out/hca.csv"
 printf '%-22s %12s %12s %12s %12s\n' figure shm udp ucx-tcp ucx-posix
-# Columns of ucx_perftest -f: 2 latency of the median, 6 MB/s, 8 messages per second.
+# Columns of ucx_perftest -f: 2 median latency, 6 MB/s, 8 messages per second.
 hca_line latency us am_lat 8 2 lat 1
 hca_line bandwidth_128K MB/s am_bw 8192 6 bw 1 131072
 hca_line rate_1_qp Mmsg/s am_bw 8 8 rate 2 1
