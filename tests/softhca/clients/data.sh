@@ -53,6 +53,8 @@ everything() {
 	data -s 1048576 -n 4 -m 4096 -N -e -R -o 60
 	data -s 4194304 -n 2 -q 2 -o 20
 	data -n 100 -r 77
+	data -U -n 5
+	data -U -N -e -n 5 -m 4096
 	# The same under loss, doubling and changed order: late answers, repeated requests.
 	for rest in 1 2 3; do
 		label=" with loss" SOFTHCA_FAULTS="drop=0.01,reorder=0.02,dup=0.01,seed=$rest" \
