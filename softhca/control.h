@@ -197,7 +197,8 @@ void gid_to_mac(const uint8_t gid[16], uint8_t mac[6]);
 
 /* ---- the port (port.c) ---- */
 
-void port_gid(unsigned device, uint8_t gid[16]);
+/* Entry of the GID table; false, and zero, where it is empty. */
+bool port_gid(unsigned device, unsigned index, uint8_t gid[16]);
 uint64_t port_guid(unsigned device); /* host order */
 uint16_t port_lid(unsigned device);  /* 0 on Ethernet */
 bool port_is_ib(void);

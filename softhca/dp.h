@@ -40,8 +40,11 @@ unsigned doorbell_sweep_all(void); /* every register and record */
 
 /* ---- address.c ---- */
 
-uint32_t address_port(void); /* the port's IPv4 address, network order */
-bool address_is_own(uint32_t addr);
+bool address_is_own(const struct in6_addr *addr);
+bool address_is_v4(const struct in6_addr *addr); /* mapped into IPv6 */
+bool address_is_loopback(const struct in6_addr *addr);
+uint32_t address_v4(const struct in6_addr *addr); /* network order */
+uint32_t address_scope(void); /* index of the port's interface; 0: loopback */
 
 /* ---- wire*.c ---- */
 
@@ -53,6 +56,8 @@ struct wire_dest {
 	uint32_t slot; /* WIRE_HOST: of the peer's process */
 	uint8_t tclass; /* between hosts: DSCP and ECN of the IP header */
 	uint16_t sport; /* UDP source port, 0: 4791 */
+	uint8_t sgid;  /* WIRE_REMOTE: index of our own GID, and the other's GID */
+	struct in6_addr gid;
 };
 
 int wire_start(void);
@@ -61,7 +66,7 @@ void wire_listen(void);
 /* The GID that the sender of a packet has. */
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid);
 /* The way to a QP behind a GID; false when there is none. */
-bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d);
+bool wire_resolve(const struct in6_addr *dgid, unsigned sgid, uint32_t dqpn, struct wire_dest *d);
 /* Sends a packet of this QP to its peer, or to d. The payload pieces must stay
  * until wire_flush() or, to a QP of this process, until wire_drain_local(). */
 void wire_send(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int niov);
@@ -79,12 +84,18 @@ uint32_t wire_slot(void);
 
 /* ---- wire_raw.c ---- */
 
-/* A raw socket that receives what other hosts send to this slot, IP header
- * included; -errno without CAP_NET_RAW. */
-int wire_raw_open(uint32_t addr, uint32_t slot);
-/* Finds the packet in an IP datagram: its offset and length, and what the ICRC
+/* A raw socket that receives what other hosts send to this slot, with the IPv4
+ * header, without an IPv6 header; -EPERM without CAP_NET_RAW. */
+int wire_raw_open(const struct in6_addr *addr, uint32_t slot);
+
+/* ---- wire_parse.c ---- */
+
+/* Finds the packet in an IPv4 datagram: its offset and length, and what the ICRC
  * needs. False when the bytes are no whole, unfragmented UDP datagram. */
 bool wire_raw_parse(const uint8_t *ip, size_t n, struct packet_addr *a, size_t *off, size_t *len);
+/* The same from the UDP header on; addresses are not filled in. */
+bool wire_raw_parse_udp(const uint8_t *udp, size_t n, struct packet_addr *a, size_t *off,
+			size_t *len);
 
 /* ---- cq.c ---- */
 

@@ -187,8 +187,12 @@ void dp_cq_destroy(struct hca_cq *cq);
 bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size);
 uint32_t dp_first_qpn(void); /* QPNs of this process are [first, first + count): the wire */
 uint32_t dp_qpn_count(void); /* routes by the upper bits; valid after engine_start */
-/* This host's address on the fabric: GID index 0 is this, IPv4-mapped. */
-struct in6_addr dp_gid(void);
+/* The GID table: addresses of one interface, IPv4-mapped or IPv6; at least one
+ * entry, zero beyond the last. */
+enum { HCA_GIDS = 16 };
+unsigned dp_gid_count(void);
+struct in6_addr dp_gid(unsigned index);
+const char *dp_interface(void); /* its name */
 uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
 
 /* ---- data half calls control half ---- */
@@ -198,7 +202,7 @@ void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
 /* A device's address on the fabric as GID, whatever the link layer. */
-struct in6_addr hca_gid(unsigned device);
+struct in6_addr hca_gid(unsigned device, unsigned index);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
 void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */

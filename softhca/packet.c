@@ -5,7 +5,7 @@
 #include "softhca/guest.h"
 
 enum { RETH_LEN = 16, AETH_LEN = 4, ATOMIC_LEN = 28, ATOMIC_ACK_LEN = 8, MASKED_LEN = 48,
-       DETH_LEN = 8 };
+       DETH_LEN = 8, UDP_LEN = 8 };
 
 static const uint8_t headers[] = {
 	[BTH_SEND_FIRST] = PKT_KNOWN | PKT_HAS_PAYLOAD,
@@ -198,34 +198,51 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p)
 	return (int)hl;
 }
 
+/* The IP header with the fields that may change on the way set to ones (annex
+ * A17.3.3); payload: UDP header to ICRC. */
+static size_t masked_ip(const struct packet_addr *a, size_t payload, uint8_t *h)
+{
+	if (a->saddr6) {
+		put_be32(h, 0x6fffffff); /* traffic class, flow label */
+		put_be16(h + 4, (uint16_t)payload);
+		h[6] = IPPROTO_UDP;
+		h[7] = 0xff; /* hop limit */
+		memcpy(h + 8, a->saddr6, 16);
+		memcpy(h + 24, a->daddr6, 16);
+		return 40;
+	}
+	h[0] = 0x45;
+	h[1] = 0xff; /* type of service */
+	put_be16(h + 2, (uint16_t)(20 + payload));
+	memcpy(h + 4, &a->id, 2);
+	put_be16(h + 6, 0x4000); /* DF */
+	h[8] = 0xff;		 /* time to live */
+	h[9] = IPPROTO_UDP;
+	put_be16(h + 10, 0xffff); /* header checksum */
+	memcpy(h + 12, &a->saddr, 4);
+	memcpy(h + 16, &a->daddr, 4);
+	return 20;
+}
+
 uint32_t packet_icrc(const struct packet_addr *a, const struct iovec *iov, int n)
 {
-	/* Eight bytes of ones in place of the LRH, then IPv4, UDP and BTH with
-	 * the fields that may change on the way set to ones (annex A17.3.3). */
-	uint8_t h[8 + 20 + 8 + PKT_BTH_LEN];
-	size_t len = PKT_ICRC_LEN;
+	/* Eight bytes of ones in place of the LRH, then IP, UDP and BTH. */
+	uint8_t h[8 + 40 + UDP_LEN + PKT_BTH_LEN];
+	size_t len = UDP_LEN + PKT_ICRC_LEN, at = 8;
 	uint32_t crc;
 
 	for (int i = 0; i < n; i++)
 		len += iov[i].iov_len;
 	memset(h, 0xff, 8);
-	h[8] = 0x45;
-	h[9] = 0xff; /* type of service */
-	put_be16(h + 10, (uint16_t)(len + 28));
-	memcpy(h + 12, &a->id, 2);
-	put_be16(h + 14, 0x4000); /* DF */
-	h[16] = 0xff;		  /* time to live */
-	h[17] = 17;
-	put_be16(h + 18, 0xffff); /* header checksum */
-	memcpy(h + 20, &a->saddr, 4);
-	memcpy(h + 24, &a->daddr, 4);
-	memcpy(h + 28, &a->sport, 2);
-	memcpy(h + 30, &a->dport, 2);
-	put_be16(h + 32, (uint16_t)(len + 8));
-	put_be16(h + 34, 0xffff); /* UDP checksum */
-	memcpy(h + 36, iov[0].iov_base, PKT_BTH_LEN);
-	h[36 + 4] = 0xff; /* resv8a */
-	crc = crc32_ieee(0, h, sizeof(h));
+	at += masked_ip(a, len, h + at);
+	memcpy(h + at, &a->sport, 2);
+	memcpy(h + at + 2, &a->dport, 2);
+	put_be16(h + at + 4, (uint16_t)len);
+	put_be16(h + at + 6, 0xffff); /* UDP checksum */
+	at += UDP_LEN;
+	memcpy(h + at, iov[0].iov_base, PKT_BTH_LEN);
+	h[at + 4] = 0xff; /* resv8a */
+	crc = crc32_ieee(0, h, at + PKT_BTH_LEN);
 	crc = crc32_ieee(crc, (const uint8_t *)iov[0].iov_base + PKT_BTH_LEN,
 			 iov[0].iov_len - PKT_BTH_LEN);
 	for (int i = 1; i < n; i++)

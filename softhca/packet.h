@@ -5,6 +5,7 @@
 #ifndef SOFTHCA_PACKET_H
 #define SOFTHCA_PACKET_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -131,12 +132,13 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p);
 
 struct packet_addr { /* what the ICRC covers of IP and UDP; network order */
 	uint32_t saddr, daddr;
+	const struct in6_addr *saddr6, *daddr6; /* NULL: IPv4 */
 	uint16_t sport, dport;
 	uint16_t id; /* IP identification; 0 as Linux sends it with DF, see below */
 };
 
 /* ICRC of the packet that consists of these pieces (BTH first, which must be
- * wholly in the first piece, up to and with the pad). The IPv4 header is one
+ * wholly in the first piece, up to and with the pad). An IPv4 header is one
  * of 20 bytes with DF; the identification is 0 where Linux sends from an
  * unconnected UDP socket with IP_PMTUDISC_DO. */
 uint32_t packet_icrc(const struct packet_addr *a, const struct iovec *iov, int n);

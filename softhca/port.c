@@ -27,24 +27,28 @@ uint16_t port_lid(unsigned device)
 	return port_is_ib() ? (uint16_t)(1 + device) : 0;
 }
 
-/* The first device has the host's address, the others loopback addresses from 127.0.0.2 on: they
- * reach the processes of this host. */
-struct in6_addr hca_gid(unsigned device)
+/* The first device has the host's addresses, the others one loopback address each from 127.0.0.2 on:
+ * they reach the processes of this host. */
+struct in6_addr hca_gid(unsigned device, unsigned index)
 {
 	const struct in6_addr local = {
 		.s6_addr = {[10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(1 + device)}};
 
-	return device ? local : dp_gid();
+	return device ? local : dp_gid(index);
 }
 
-void port_gid(unsigned device, uint8_t gid[16])
+bool port_gid(unsigned device, unsigned index, uint8_t gid[16])
 {
-	struct in6_addr address = hca_gid(device);
+	unsigned n = device || port_is_ib() ? 1 : dp_gid_count();
+	struct in6_addr address = hca_gid(device, index);
 	uint64_t guid;
 
+	memset(gid, 0, 16);
+	if (index >= n)
+		return false;
 	memcpy(gid, &address, 16);
 	if (!port_is_ib())
-		return;
+		return true;
 	/* InfiniBand: the link-local subnet prefix and the GUID. */
 	guid = port_guid(device);
 	memset(gid, 0, 8);
@@ -52,12 +56,13 @@ void port_gid(unsigned device, uint8_t gid[16])
 	gid[1] = 0x80;
 	for (int i = 0; i < 8; i++)
 		gid[8 + i] = (uint8_t)(guid >> (56 - 8 * i));
+	return true;
 }
 
 /* EUI-64 of a MAC address: 52:54, the device, the last three bytes of the host's address. */
 uint64_t port_guid(unsigned device)
 {
-	struct in6_addr address = dp_gid();
+	struct in6_addr address = dp_gid(0);
 	const uint8_t *a = address.s6_addr;
 
 	return 0x525400fffe000000ull | (uint64_t)device << 40 | (uint64_t)a[13] << 16 | (uint64_t)a[14] << 8 | a[15];

@@ -28,7 +28,7 @@ static const struct cap general[] = {
 	{0x28, 16, 6, 4},   /* log_max_ra_req_qp */
 	{0x28, 0, 6, 4},    /* log_max_ra_res_qp */
 	{0x2c, 21, 1, 1},   /* rts2rts_qp_dscp */
-	{0x2c, 0, 16, 0},   /* gid_table_size: 8 entries */
+	{0x2c, 0, 16, 1},   /* gid_table_size: 16 entries */
 	{0x30, 0, 16, 0},   /* pkey_table_size: 128 entries */
 	{0x34, 0, 8, 1},    /* num_ports */
 	{0x38, 24, 5, 30},  /* log_max_msg */
@@ -63,7 +63,7 @@ static const struct cap roce[] = {
 	{0x14, 0, 16, 4791},	/* r_roce_dest_udp_port */
 	{0x18, 16, 16, 0xffff}, /* r_roce_max_src_udp_port */
 	{0x18, 0, 16, 0xc000},	/* r_roce_min_src_udp_port */
-	{0x1c, 0, 16, 1},	/* roce_address_table_size */
+	{0x1c, 0, 16, HCA_GIDS}, /* roce_address_table_size */
 };
 
 /* The second page of general capabilities. */
@@ -124,9 +124,8 @@ int prm_query_roce_address(struct prm_cmd *cmd)
 
 	if (port_is_ib())
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PORT);
-	if (index)
+	if (!port_gid(cmd->ctx->device, index, layout))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
-	port_gid(cmd->ctx->device, layout);
 	v4 = !memcmp(layout, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
 	gid_to_mac(layout, mac);
 	memcpy(layout + 0x12, mac, sizeof(mac));

@@ -91,6 +91,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	struct hca_qp *qp = &c->qp;
 	const uint8_t *path = qpc + QPC_PATH;
 	uint32_t mtu = prm_get(qpc, QPC_MTU);
+	uint8_t gid[16];
 
 	if (qp->type == HCA_QP_UD) { /* no peer */
 		apply_optional(qp, qpc, mask);
@@ -98,7 +99,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	}
 	if (mtu < 1 || mtu > mtu_code(port_mtu()))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
-	if (prm_get(path, PATH_SRC_ADDR_INDEX))
+	if (!port_gid(c->obj.ctx->device, prm_get(path, PATH_SRC_ADDR_INDEX), gid))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);

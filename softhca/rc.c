@@ -191,9 +191,10 @@ static void connect_peer(struct hca_qp *qp)
 		wire_listen();
 		return;
 	}
-	if (!wire_resolve(&qp->path.dgid, qp->dest_qpn, &rc->dest))
-		hca_warn("QP 0x%x: no route to the GID of QP 0x%x: not IPv4-mapped, or this "
-			 "process has no socket on the network", qp->qpn, qp->dest_qpn);
+	if (!wire_resolve(&qp->path.dgid, qp->path.sgid_index, qp->dest_qpn, &rc->dest))
+		hca_warn("QP 0x%x: no route to the GID of QP 0x%x from GID index %u: not the same "
+			 "IP version, or no socket there", qp->qpn, qp->dest_qpn,
+			 qp->path.sgid_index);
 	rc->dest.tclass = qp->path.tclass;
 	rc->dest.sport = qp->path.udp_sport ? qp->path.udp_sport
 					    : rc_sport(qp->qpn, qp->dest_qpn);

@@ -111,6 +111,7 @@ struct hca_rc {
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;
 	struct in6_addr ud_gid;	/* UD: where dest leads, and until when that is believed */
+	uint8_t ud_sgid;
 	uint32_t ud_dqpn;
 	uint64_t ud_until;
 	uint64_t deadline;	/* ack timer, 0: off */

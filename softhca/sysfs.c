@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,66 +16,90 @@
 #include "softhca/options.h"
 #include "softhca/shim.h"
 
-static void guid_text(unsigned device, char *out, size_t n)
+static bool guid_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	uint64_t g = port_guid(device);
 
+	(void)index;
 	snprintf(out, n, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48) & 0xffff,
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
+	return true;
 }
 
-static void image_guid_text(unsigned device, char *out, size_t n)
+static bool image_guid_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	(void)device;
-	guid_text(0, out, n); /* one card */
+	return guid_text(0, index, out, n); /* one card */
 }
 
-static void gid_text(unsigned device, char *out, size_t n)
+/* An empty entry reads as zero, */
+static bool gid_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	uint8_t g[16];
 	size_t at = 0;
 
-	port_gid(device, g);
+	port_gid(device, index, g);
 	for (int i = 0; i < 16 && at < n; i += 2)
 		at += (size_t)snprintf(out + at, n - at, "%02x%02x%c", g[i], g[i + 1],
 				       i < 14 ? ':' : '\n');
+	return true;
 }
 
-static void gid_type_text(unsigned device, char *out, size_t n)
+/* but has no attributes: the kernel says EINVAL. */
+static bool gid_type_text(unsigned device, unsigned index, char *out, size_t n)
 {
-	(void)device;
+	uint8_t g[16];
+
 	snprintf(out, n, "%s\n", port_is_ib() ? "IB/RoCE v1" : "RoCE v2");
+	return port_gid(device, index, g);
 }
 
-static void link_layer_text(unsigned device, char *out, size_t n)
+static bool gid_ndev_text(unsigned device, unsigned index, char *out, size_t n)
+{
+	uint8_t g[16];
+
+	snprintf(out, n, "%s\n", device ? "lo" : dp_interface());
+	return !port_is_ib() && port_gid(device, index, g);
+}
+
+static bool link_layer_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	(void)device;
+	(void)index;
 	snprintf(out, n, "%s\n", port_is_ib() ? "InfiniBand" : "Ethernet");
+	return true;
 }
 
-static void lid_text(unsigned device, char *out, size_t n)
+static bool lid_text(unsigned device, unsigned index, char *out, size_t n)
 {
+	(void)index;
 	snprintf(out, n, "0x%x\n", port_lid(device));
+	return true;
 }
 
-static void state_text(unsigned device, char *out, size_t n)
+static bool state_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	(void)device;
+	(void)index;
 	snprintf(out, n, "%s\n", port_is_down() ? "1: DOWN" : "4: ACTIVE");
+	return true;
 }
 
-static void phys_state_text(unsigned device, char *out, size_t n)
+static bool phys_state_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	(void)device;
+	(void)index;
 	snprintf(out, n, "%s\n", port_is_down() ? "2: Polling" : "5: LinkUp");
+	return true;
 }
 
 static const struct {
-	const char *name; /* below the device's directory */
-	void (*text)(unsigned device, char *out, size_t n);
+	const char *name; /* below the device's directory; a / at the end: an index follows */
+	bool (*text)(unsigned device, unsigned index, char *out, size_t n); /* false: EINVAL */
 } dynamic[] = {
 	{"node_guid", guid_text},	     {"sys_image_guid", image_guid_text},
-	{"ports/1/gids/0", gid_text},	     {"ports/1/gid_attrs/types/0", gid_type_text},
+	{"ports/1/gids/", gid_text},	     {"ports/1/gid_attrs/types/", gid_type_text},
+	{"ports/1/gid_attrs/ndevs/", gid_ndev_text},
 	{"ports/1/link_layer", link_layer_text}, {"ports/1/lid", lid_text},
 	{"ports/1/state", state_text},	     {"ports/1/phys_state", phys_state_text},
 };
@@ -90,6 +116,21 @@ static int memory_file(const char *text)
 		return -1;
 	}
 	return fd;
+}
+
+/* Is this the file of that row, and which? */
+static bool named(const char *name, const char *row, unsigned *index)
+{
+	size_t n = strlen(row);
+	char *end;
+
+	*index = 0;
+	if (row[n - 1] != '/')
+		return !strcmp(name, row);
+	if (strncmp(name, row, n) || name[n] < '0' || name[n] > '9')
+		return false;
+	*index = (unsigned)strtoul(name + n, &end, 10);
+	return !*end && *index < HCA_GIDS;
 }
 
 int sysfs_open_dynamic(const char *path)
@@ -111,10 +152,13 @@ int sysfs_open_dynamic(const char *path)
 	device = (unsigned)(name[0] - '0');
 	name += 2;
 	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
-		if (strcmp(name, dynamic[i].name))
+		unsigned index;
+
+		if (!named(name, dynamic[i].name, &index))
 			continue;
-		dynamic[i].text(device, text, sizeof(text));
-		return memory_file(text);
+		if (dynamic[i].text(device, index, text, sizeof(text)))
+			return memory_file(text);
+		return epoll_create1(EPOLL_CLOEXEC); /* reading it says EINVAL */
 	}
 	return -1;
 }
@@ -125,6 +169,8 @@ static bool may_be_dynamic(const char *name)
 	const char *last = strrchr(name, '/');
 
 	last = last ? last + 1 : name;
+	if (*last >= '0' && *last <= '9')
+		return true;
 	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
 		const char *leaf = strrchr(dynamic[i].name, '/');
 

@@ -36,7 +36,11 @@ function(softhca_sysfs_device root i)
 		state "4: ACTIVE" phys_state "5: LinkUp" rate "400 Gb/sec (4X NDR)"
 		link_layer Ethernet lid 0x0 lid_mask_count 0 sm_lid 0x0 sm_sl 0 cap_mask 0x00010000
 		pkeys/0 0xffff gids/0 0000:0000:0000:0000:0000:ffff:7f00:000${address}
-		gid_attrs/types/0 "RoCE v2")
+		gid_attrs/types/0 "RoCE v2" gid_attrs/ndevs/0 lo)
+	foreach(entry RANGE 1 15)
+		softhca_sysfs(${ib}/ports/1 gids/${entry} 0000:0000:0000:0000:0000:0000:0000:0000
+			gid_attrs/types/${entry} "" gid_attrs/ndevs/${entry} "")
+	endforeach()
 	softhca_sysfs(${uv} ibdev mlx5_${i} dev 231:${minor} abi_version 1)
 	set(rel ../../${pci_root}/${bdf})
 	file(CREATE_LINK ../.. ${ib}/device SYMBOLIC)

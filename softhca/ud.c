@@ -35,8 +35,9 @@ static void aim(struct hca_qp *qp, const struct wqe_av *av)
 	if (av->has_grh && hca_options()->link != HCA_LINK_IB)
 		memcpy(&gid, av->rgid, sizeof(gid));
 	if (dp_now() >= rc->ud_until || av->dqpn != rc->ud_dqpn ||
-	    memcmp(&gid, &rc->ud_gid, sizeof(gid))) {
-		wire_resolve(&gid, av->dqpn, &rc->dest);
+	    av->sgid_index != rc->ud_sgid || memcmp(&gid, &rc->ud_gid, sizeof(gid))) {
+		wire_resolve(&gid, av->sgid_index, av->dqpn, &rc->dest);
+		rc->ud_sgid = av->sgid_index;
 		rc->ud_gid = gid;
 		rc->ud_dqpn = av->dqpn;
 		rc->ud_until = dp_now() + RESOLVE_NS;
@@ -96,7 +97,7 @@ static bool is_ipv4(const struct in6_addr *gid)
 static uint32_t build_grh(const struct hca_qp *qp, const struct wire_dest *from,
 			  const struct packet *p, uint8_t *grh)
 {
-	struct in6_addr src, dst = hca_gid(qp->device);
+	struct in6_addr src, dst = hca_gid(qp->device, from->sgid);
 	uint16_t udp = (uint16_t)(UDP_LEN + packet_header_len(p->opcode) + p->len + p->pad +
 				  PKT_ICRC_LEN);
 	uint8_t *ip = grh + GRH_LEN - IPV4_LEN;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Device, port and context: what ibv_open_device and the query calls ask. */
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -118,7 +119,7 @@ int um_query_port(struct uverbs_call *call)
 			{
 				.port_cap_flags = 1u << 16, /* communication management */
 				.max_msg_sz = 1u << 30,
-				.gid_tbl_len = 1,
+				.gid_tbl_len = HCA_GIDS,
 				.pkey_tbl_len = 1,
 				.lid = port_lid(call->ctx->device),
 				.state = port_is_down() ? 1 : 4, /* down, active */
@@ -138,25 +139,33 @@ int um_query_port(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_QUERY_PORT_RESP, &r, sizeof(r));
 }
 
-static void fill_gid(const struct hca_ctx *ctx, struct ib_uverbs_gid_entry *e)
+/* False where the table is empty. */
+static bool fill_gid(const struct hca_ctx *ctx, unsigned index, struct ib_uverbs_gid_entry *e)
 {
 	memset(e, 0, sizeof(*e));
-	port_gid(ctx->device, (uint8_t *)e->gid);
+	if (!port_gid(ctx->device, index, (uint8_t *)e->gid))
+		return false;
+	e->gid_index = index;
 	e->port_num = 1;
 	e->gid_type = port_is_ib() ? IB_UVERBS_GID_TYPE_IB : IB_UVERBS_GID_TYPE_ROCE_V2;
+	e->netdev_ifindex = port_is_ib() ? 0 : if_nametoindex(dp_interface());
+	return true;
 }
 
 int um_query_gid_table(struct uverbs_call *call)
 {
+	uint64_t count = 0, size = ua_in_u64(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+	size_t room = ua_len(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint8_t table[HCA_GIDS * sizeof(struct ib_uverbs_gid_entry)] = {0};
 	struct ib_uverbs_gid_entry e;
-	uint64_t count = 1, size = ua_in_u64(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
 
-	if (size < sizeof(e.gid) || size % 8)
+	/* An older program's entries may be shorter; none are longer. */
+	if (size < sizeof(e.gid) || size > sizeof(e) || size % 8 || room < size)
 		return EINVAL;
-	if (ua_len(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES) < size)
-		return EINVAL;
-	fill_gid(call->ctx, &e);
-	ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &e, sizeof(e));
+	while (count < HCA_GIDS && (count + 1) * size <= room &&
+	       fill_gid(call->ctx, (unsigned)count, &e))
+		memcpy(table + count++ * size, &e, size);
+	ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, table, count * size);
 	return ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &count, sizeof(count));
 }
 
@@ -167,9 +176,9 @@ int um_query_gid_entry(struct uverbs_call *call)
 	if (ua_in_u64(call, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != 1)
 		return EINVAL;
 	/* ENODATA is an empty entry of the table: libibverbs answers a zero GID. */
-	if (ua_in_u64(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX) != 0)
+	if (!fill_gid(call->ctx, (unsigned)ua_in_u64(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX),
+		      &e))
 		return ENODATA;
-	fill_gid(call->ctx, &e);
 	return ua_out(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &e, sizeof(e));
 }
 

@@ -305,6 +305,7 @@ int uw_create_ah(struct uverbs_call *call)
 	struct mlx5_ib_create_ah_resp uhw = {.response_length = sizeof(uhw)};
 	struct ctl_pd *pd;
 	struct ctl_ah *ah;
+	uint8_t gid[16];
 
 	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)))
 		return EINVAL;
@@ -312,7 +313,9 @@ int uw_create_ah(struct uverbs_call *call)
 	if (!pd || cmd.attr.port_num != 1)
 		return EINVAL;
 	/* RoCE has no other address than the GID. */
-	if (!port_is_ib() && (!cmd.attr.is_global || cmd.attr.grh.sgid_index))
+	if (!port_is_ib() && !cmd.attr.is_global)
+		return EINVAL;
+	if (cmd.attr.is_global && !port_gid(call->ctx->device, cmd.attr.grh.sgid_index, gid))
 		return EINVAL;
 	ah = obj_new(call->ctx, OBJ_AH, sizeof(*ah));
 	if (!ah)

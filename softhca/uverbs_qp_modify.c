@@ -89,8 +89,10 @@ static int transition_check(const struct hca_qp *qp, uint32_t to, uint32_t mask)
 	return EINVAL;
 }
 
-static int values_check(const struct ib_uverbs_modify_qp *c, uint32_t mask)
+static int values_check(const struct ib_uverbs_modify_qp *c, uint32_t mask, unsigned device)
 {
+	uint8_t gid[16];
+
 	if (mask & M_PORT && c->port_num != 1)
 		return EINVAL;
 	if (mask & M_PKEY && c->pkey_index != 0)
@@ -107,10 +109,10 @@ static int values_check(const struct ib_uverbs_modify_qp *c, uint32_t mask)
 		return 0;
 	if (c->dest.port_num != 1 && c->dest.port_num != 0)
 		return EINVAL;
-	/* RoCE addresses are GIDs; the table has one entry. */
+	/* RoCE addresses are GIDs. */
 	if (!port_is_ib() && !c->dest.is_global)
 		return EINVAL;
-	return c->dest.is_global && c->dest.sgid_index ? EINVAL : 0;
+	return c->dest.is_global && !port_gid(device, c->dest.sgid_index, gid) ? EINVAL : 0;
 }
 
 /* RoCEv2 source port from the flow label: 14 bits over 0xC000 (IBTA Annex A17). */
@@ -193,7 +195,7 @@ static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cm
 		return EINVAL; /* SQD; nobody moves a QP to SQE */
 	rc = transition_check(&qp->qp, to, mask);
 	if (!rc)
-		rc = values_check(cmd, mask);
+		rc = values_check(cmd, mask, call->ctx->device);
 	if (rc)
 		return rc;
 	apply(qp, cmd, mask);

@@ -36,36 +36,32 @@ int wire_start(void)
 
 void wire_listen(void)
 {
-	if (wire_port.fd >= 0)
-		wire_sock_remote();
+	for (unsigned i = 0; i < dp_gid_count(); i++)
+		wire_port_use(i);
 }
 
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid)
 {
-	*gid = dp_gid();
-	if (from->kind == WIRE_REMOTE)
-		memcpy(gid->s6_addr + 12, &from->addr, 4);
+	*gid = from->kind == WIRE_REMOTE ? from->gid : dp_gid(0);
 }
 
-bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d)
+bool wire_resolve(const struct in6_addr *dgid, unsigned sgid, uint32_t dqpn, struct wire_dest *d)
 {
-	const uint8_t *g = dgid->s6_addr;
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, zero[16];
 	uint32_t to = dqpn >> SLOT_SHIFT;
+	struct in6_addr source = dp_gid(sgid);
 
-	memcpy(&d->addr, g + 12, 4);
-	if (!memcmp(g, zero, 16) || (!memcmp(g, mapped, 12) && address_is_own(d->addr))) {
+	memset(d, 0, sizeof(*d));
+	if (IN6_IS_ADDR_UNSPECIFIED(dgid) || address_is_own(dgid)) {
 		/* No GID at all (link layer InfiniBand without GRH): this host. */
 		d->kind = to == wire_slot() ? WIRE_LOCAL : WIRE_HOST;
 		d->addr = wire_slot_addr(to);
 		d->slot = to;
 		if (d->kind == WIRE_HOST)
 			wire_shm_connect(to);
-	} else if (!memcmp(g, mapped, 12) && wire_port.fd >= 0) {
+	} else if (address_is_v4(dgid) == address_is_v4(&source) && wire_port_use(sgid)) {
 		d->kind = WIRE_REMOTE;
-		wire_sock_remote();
-	} else {
-		d->kind = WIRE_NONE;
+		d->sgid = (uint8_t)sgid;
+		d->gid = *dgid;
 	}
 	return d->kind != WIRE_NONE;
 }
@@ -171,8 +167,11 @@ static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 
 	if (qp->type == HCA_QP_UD)
 		return true;
-	return d->kind == from->kind &&
-	       (d->kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from->addr;
+	if (d->kind != from->kind)
+		return false;
+	if (d->kind == WIRE_REMOTE)
+		return d->sgid == from->sgid && IN6_ARE_ADDR_EQUAL(&d->gid, &from->gid);
+	return (d->kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from->addr;
 }
 
 void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,

@@ -4,6 +4,9 @@
 #ifndef SOFTHCA_WIRE_H
 #define SOFTHCA_WIRE_H
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include "softhca/dp.h"
 
 enum {
@@ -19,24 +22,49 @@ struct wire_sock {
 
 /* ---- wire_sock.c ---- */
 
-extern struct wire_sock wire_host, wire_port;
-extern int wire_raw_fd; /* -1: datagrams from other hosts come by wire_port */
+extern struct wire_sock wire_host;
+
+union wire_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* Fills in the socket address of an IPv4-mapped or IPv6 address; its length. */
+socklen_t wire_sockaddr(const struct in6_addr *addr, uint16_t port, union wire_sockaddr *a);
 
 int wire_sock_start(void);
 uint32_t wire_slot_addr(uint32_t slot); /* loopback address, network order */
 uint32_t wire_addr_slot(uint32_t addr);
-/* A QP of this process was connected to another host. */
-void wire_sock_remote(void);
-/* True when wire_port, or the raw socket, may bring something. */
-bool wire_port_in_use(void);
+/* UDP port 4791 of this address, or -errno. */
+int wire_sock_open(const struct in6_addr *addr, bool shared);
+
+/* ---- wire_port.c ---- */
+
+struct wire_port {
+	struct in6_addr addr; /* IPv4-mapped or IPv6 */
+	int fd, raw;	      /* -1: not open; without raw, datagrams come by fd */
+	bool no_raw;	      /* CAP_NET_RAW is missing */
+	bool in_use;
+};
+
+extern struct wire_port wire_ports[HCA_GIDS]; /* by GID index */
+
+void wire_port_start(void);
+/* A QP of this process talks to other hosts from this GID; false: it cannot. */
+bool wire_port_use(unsigned sgid);
+/* Does its socket bring something for this process? */
+bool wire_port_in_use(const struct wire_port *p);
+/* Fills in what to sleep on, at most HCA_GIDS; how many. */
+unsigned wire_port_poll(struct pollfd *fds);
+void wire_port_close(void); /* in a forked child */
 
 /* ---- wire_udp.c ---- */
 
 void wire_udp_start(void);
-void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
-		   int niov);
+void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iovec *iov, int niov);
 /* Sends n bytes of a packet, ICRC included, at once with one bit changed. */
-void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit);
+void wire_udp_corrupt(const struct wire_dest *d, uint8_t *bytes, size_t n, uint32_t bit);
 void wire_udp_flush(void);
 unsigned wire_udp_receive(void);
 

@@ -123,5 +123,5 @@ void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct
 	size_t n = to_bytes(p, iov, niov, bytes);
 
 	if (d->kind != WIRE_NONE)
-		wire_udp_corrupt(d->kind, d->addr, bytes, n, bit);
+		wire_udp_corrupt(d, bytes, n, bit);
 }

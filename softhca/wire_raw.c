@@ -9,16 +9,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "softhca/dp.h"
-#include "softhca/guest.h"
+#include "softhca/wire.h"
 
 enum { UDP_LEN = 8, RAW_BUFFER = 32 << 20 };
 
-static int attach(int fd, uint32_t slot)
+static int attach(int fd, bool v4, uint32_t slot)
 {
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),	     /* X: IP header length */
-		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),	     /* UDP destination port */
+		/* X: where UDP begins; behind the IPv4 header, at once with IPv6 */
+		v4 ? (struct sock_filter)BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0)
+		   : (struct sock_filter)BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 0),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2), /* UDP destination port */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_IND, UDP_LEN + 4), /* BTH: destination QPN */
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff),
@@ -32,48 +33,34 @@ static int attach(int fd, uint32_t slot)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) ? -errno : 0;
 }
 
-int wire_raw_open(uint32_t addr, uint32_t slot)
+int wire_raw_open(const struct in6_addr *addr, uint32_t slot)
 {
-	int fd = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = addr };
-	int size = RAW_BUFFER, df = IP_PMTUDISC_DO, ret;
+	bool v4 = address_is_v4(addr);
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			IPPROTO_UDP);
+	union wire_sockaddr a;
+	socklen_t len = wire_sockaddr(addr, 0, &a);
+	int size = RAW_BUFFER, one = 1, df = v4 ? IP_PMTUDISC_DO : IPV6_PMTUDISC_DO, ret;
 
 	if (fd < 0)
 		return -errno;
 	/* The filter first: nothing of other programs gets into the buffer. */
-	ret = attach(fd, slot);
-	if (!ret && bind(fd, (struct sockaddr *)&a, sizeof(a)))
+	ret = attach(fd, v4, slot);
+	if (!ret && bind(fd, &a.any, len))
 		ret = -errno;
 	if (ret) {
 		close(fd);
 		return ret;
 	}
 	/* As on the UDP sockets: DF, and so identification 0. */
-	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+	if (v4)
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+	else
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &df, sizeof(df));
+	/* An IPv4 header comes along; of IPv6 the traffic class is asked for. */
+	if (!v4)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof(one));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	return fd;
-}
-
-bool wire_raw_parse(const uint8_t *ip, size_t n, struct packet_addr *a, size_t *off, size_t *len)
-{
-	size_t hl;
-
-	if (n < 20 || ip[0] >> 4 != 4)
-		return false;
-	hl = (size_t)(ip[0] & 15) * 4;
-	/* Options or fragments: no RoCE packet that the ICRC here could match. */
-	if (hl != 20 || n < hl + UDP_LEN || (get_be16(ip + 6) & 0x3fff))
-		return false;
-	*len = get_be16(ip + hl + 4);
-	if (*len < UDP_LEN || hl + *len > n)
-		return false;
-	*len -= UDP_LEN;
-	*off = hl + UDP_LEN;
-	memcpy(&a->id, ip + 4, 2);
-	memcpy(&a->saddr, ip + 12, 4);
-	memcpy(&a->daddr, ip + 16, 4);
-	memcpy(&a->sport, ip + hl, 2);
-	memcpy(&a->dport, ip + hl + 2, 2);
-	return true;
 }

@@ -3,11 +3,10 @@
  * 127.64.hi.lo with port 4791 that the process has bound, and the QPNs slot <<
  * 14 up to (slot + 1) << 14. So the QPN names the process, no registry is
  * needed, and the kernel gives the slot back when the process dies, however it
- * dies. Beside it the way to other hosts, where there is one. */
+ * dies. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
-#include <poll.h>
+#include <linux/udp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,9 +17,7 @@
 
 enum { SOCK_BUFFER = 32 << 20 };
 
-struct wire_sock wire_host = { .fd = -1 }, wire_port = { .fd = -1 };
-int wire_raw_fd = -1;
-static bool remote_peers;
+struct wire_sock wire_host = { .fd = -1 };
 static uint32_t slot;
 
 uint32_t wire_slot_addr(uint32_t s)
@@ -48,35 +45,61 @@ uint32_t wire_slot(void)
 	return slot;
 }
 
-void wire_sock_remote(void)
+socklen_t wire_sockaddr(const struct in6_addr *addr, uint16_t port, union wire_sockaddr *a)
 {
-	/* Relaxed: read by the engine before it sleeps, without the lock; seen
-	 * late it costs one sleep. */
-	__atomic_store_n(&remote_peers, true, __ATOMIC_RELAXED);
+	memset(a, 0, sizeof(*a));
+	if (address_is_v4(addr)) {
+		a->v4.sin_family = AF_INET;
+		a->v4.sin_port = htons(port);
+		a->v4.sin_addr.s_addr = address_v4(addr);
+		return sizeof(a->v4);
+	}
+	a->v6.sin6_family = AF_INET6;
+	a->v6.sin6_port = htons(port);
+	a->v6.sin6_addr = *addr;
+	if (IN6_IS_ADDR_LINKLOCAL(addr))
+		a->v6.sin6_scope_id = address_scope();
+	return sizeof(a->v6);
 }
 
-static int open_socket(uint32_t addr, bool shared)
+/* RoCEv2 leaves the UDP checksum zero: the ICRC covers more. Nobody fragments,
+ * and with DF on an unconnected socket Linux sends identification 0, which the
+ * ICRC has to know. */
+static void set_options(int fd, bool v4)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_port = htons(ROCE_PORT),
-				 .sin_addr.s_addr = addr };
-	int size = SOCK_BUFFER, one = 1, df = IP_PMTUDISC_DO;
+	int size = SOCK_BUFFER, one = 1, df = v4 ? IP_PMTUDISC_DO : IPV6_PMTUDISC_DO;
 
-	if (fd < 0)
-		return -errno;
-	if (shared)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-	/* With DF on an unconnected socket Linux sends identification 0, which
-	 * the ICRC has to know. */
-	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
-	/* RoCEv2 leaves the UDP checksum zero: the ICRC covers more. */
-	setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
+	if (v4) {
+		setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+		setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
+	} else {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &df, sizeof(df));
+		setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &one, sizeof(one));
+	}
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a))) {
+}
+
+int wire_sock_open(const struct in6_addr *addr, bool shared)
+{
+	bool v4 = address_is_v4(addr);
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	union wire_sockaddr a;
+	socklen_t len = wire_sockaddr(addr, ROCE_PORT, &a);
+	int one = 1;
+
+	if (fd < 0)
+		return -errno;
+	set_options(fd, v4);
+	if (shared)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	if (bind(fd, &a.any, len)) {
 		int err = errno;
 
 		close(fd);
@@ -85,17 +108,23 @@ static int open_socket(uint32_t addr, bool shared)
 	return fd;
 }
 
+static struct in6_addr slot_gid(uint32_t s)
+{
+	struct in6_addr a = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	uint32_t v4 = wire_slot_addr(s);
+
+	memcpy(&a.s6_addr[12], &v4, sizeof(v4));
+	return a;
+}
+
 static void close_in_child(void)
 {
 	/* A forked child has no engine; were it to keep the sockets, the slot
 	 * would outlive the process and packets would go to nobody. */
 	if (wire_host.fd >= 0)
 		close(wire_host.fd);
-	if (wire_port.fd >= 0)
-		close(wire_port.fd);
-	if (wire_raw_fd >= 0)
-		close(wire_raw_fd);
-	wire_host.fd = wire_port.fd = wire_raw_fd = -1;
+	wire_host.fd = -1;
+	wire_port_close();
 	wire_shm_forked();
 }
 
@@ -104,7 +133,9 @@ static int take_slot(void)
 	int fd = -EADDRINUSE;
 
 	for (uint32_t s = SLOT_FIRST; s < SLOT_COUNT; s++) {
-		fd = open_socket(wire_slot_addr(s), false);
+		struct in6_addr addr = slot_gid(s);
+
+		fd = wire_sock_open(&addr, false);
 		if (fd >= 0) {
 			slot = s;
 			wire_host.fd = fd;
@@ -119,63 +150,26 @@ static int take_slot(void)
 	return fd;
 }
 
-/* The way to other hosts, where there is a network interface. */
-static void open_port(void)
-{
-	static const struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_fprog drop = { .len = 1, .filter = (struct sock_filter *)&nothing };
-	uint32_t port_addr = address_port();
-	int fd;
-
-	if (ntohl(port_addr) >> 24 == 127)
-		return;
-	fd = open_socket(port_addr, true);
-	if (fd < 0) {
-		hca_warn("UDP port %d of %s: %s; peers on other hosts are out of reach", ROCE_PORT,
-			 inet_ntoa((struct in_addr){ port_addr }), strerror(-fd));
-		return;
-	}
-	wire_port.fd = fd;
-	wire_port.addr = port_addr;
-	wire_raw_fd = wire_raw_open(port_addr, slot);
-	if (wire_raw_fd < 0)
-		return;
-	/* Datagrams come by the raw socket; this one sends, and by being there
-	 * keeps the kernel from answering them with "port unreachable". */
-	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop));
-}
-
 int wire_sock_start(void)
 {
 	int ret = take_slot();
 
 	if (ret)
 		return ret;
-	open_port();
+	wire_port_start();
 	pthread_atfork(NULL, NULL, close_in_child);
 	return 0;
 }
 
-/* The raw socket brings only what is for this process, so nothing as long as
- * no QP has a peer outside; asking it would double the calls. The shared one
- * also brings what is for others. */
-bool wire_port_in_use(void)
-{
-	/* Relaxed: pairs with wire_sock_remote(). */
-	return wire_raw_fd >= 0 ? __atomic_load_n(&remote_peers, __ATOMIC_RELAXED)
-			   : wire_port.fd >= 0;
-}
-
 void wire_wait(uint64_t ns)
 {
-	int port = wire_raw_fd >= 0 ? wire_raw_fd : wire_port.fd;
-	struct pollfd p[3] = { { .fd = wire_host.fd, .events = POLLIN },
-			       { .fd = wire_shm_fd(), .events = POLLIN },
-			       { .fd = wire_port_in_use() ? port : -1, .events = POLLIN } };
+	struct pollfd p[2 + HCA_GIDS] = { { .fd = wire_host.fd, .events = POLLIN },
+					  { .fd = wire_shm_fd(), .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
+	unsigned n = 2 + wire_port_poll(p + 2);
 
 	if (wire_shm_sleep())
-		ppoll(p, 3, &t, NULL);
+		ppoll(p, n, &t, NULL);
 	wire_shm_awake(p[1].revents != 0);
 }

@@ -18,14 +18,15 @@ enum {
 	RX_BATCH = 32,
 	RX_BUF = 4352,
 	/* Between processes of one host, ahead of a packet that is handed on: an
-	 * opcode that no packet has, three zero bytes, the sender's address. */
+	 * opcode that no packet has, the GID index that it came to, two zero
+	 * bytes, the sender's GID. */
 	FORWARD_MARK = 0xc5,
-	FORWARD_LEN = 8,
+	FORWARD_LEN = 20,
 	UDP_LEN = 8,
 };
 
 struct tx {
-	struct sockaddr_in to;
+	union wire_sockaddr to;
 	struct iovec iov[2];
 	uint8_t udp[UDP_LEN]; /* where the header is ours to write */
 	uint8_t bytes[PKT_MAX]; /* BTH to ICRC */
@@ -33,6 +34,7 @@ struct tx {
 };
 
 struct tx_queue {
+	int fd; /* of those queued */
 	unsigned n;
 	struct mmsghdr msg[TX_BATCH];
 	struct tx tx[TX_BATCH];
@@ -40,15 +42,13 @@ struct tx_queue {
 
 static struct tx_queue to_host, to_port;
 static uint8_t rx_buf[RX_BATCH][RX_BUF];
-static struct sockaddr_in rx_from[RX_BATCH];
+static union wire_sockaddr rx_from[RX_BATCH];
 static struct iovec rx_iov[RX_BATCH];
 static struct mmsghdr rx_msg[RX_BATCH];
 static _Alignas(struct cmsghdr) uint8_t rx_control[RX_BATCH][CMSG_SPACE(sizeof(int))]; /* type of service */
 
 void wire_udp_start(void)
 {
-	const int one = 1;
-
 	for (int i = 0; i < RX_BATCH; i++) {
 		rx_iov[i].iov_base = rx_buf[i];
 		rx_iov[i].iov_len = RX_BUF;
@@ -57,30 +57,59 @@ void wire_udp_start(void)
 		rx_msg[i].msg_hdr.msg_name = &rx_from[i];
 		rx_msg[i].msg_hdr.msg_control = rx_control[i];
 	}
-	if (wire_port.fd >= 0)
-		setsockopt(wire_port.fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
 }
 
 /* ---- sending ---- */
 
 /* Puts the ICRC behind n bytes. */
-static void append_icrc(const struct wire_sock *s, uint32_t to, uint16_t sport, uint8_t *bytes,
-			size_t n)
+static void append_icrc(const struct wire_dest *d, uint16_t sport, uint8_t *bytes, size_t n)
 {
-	struct packet_addr a = { .saddr = s->addr, .daddr = to, .sport = htons(sport),
-				 .dport = htons(ROCE_PORT) };
+	struct packet_addr a = { .sport = htons(sport), .dport = htons(ROCE_PORT) };
+	const struct in6_addr *source = &wire_ports[d->sgid].addr;
 	struct iovec iov = { .iov_base = bytes, .iov_len = n };
-	uint32_t crc = htole32(packet_icrc(&a, &iov, 1));
+	uint32_t crc;
 
+	if (d->kind == WIRE_HOST) {
+		a.saddr = wire_host.addr;
+		a.daddr = d->addr;
+	} else if (address_is_v4(&d->gid)) {
+		a.saddr = address_v4(source);
+		a.daddr = address_v4(&d->gid);
+	} else {
+		a.saddr6 = source;
+		a.daddr6 = &d->gid;
+	}
+	crc = htole32(packet_icrc(&a, &iov, 1));
 	memcpy(bytes + n, &crc, sizeof(crc));
 }
 
-static void flush(int fd, struct tx_queue *q)
+/* A raw socket wants no port in the address. */
+static socklen_t address_of(const struct wire_dest *d, bool raw, union wire_sockaddr *a)
+{
+	if (d->kind == WIRE_REMOTE)
+		return wire_sockaddr(&d->gid, raw ? 0 : ROCE_PORT, a);
+	a->v4.sin_family = AF_INET;
+	a->v4.sin_port = htons(ROCE_PORT);
+	a->v4.sin_addr.s_addr = d->addr;
+	return sizeof(a->v4);
+}
+
+/* Other hosts are sent to by the raw socket where there is one: it alone lets
+ * the source port be chosen. */
+static int socket_of(const struct wire_dest *d, bool *raw)
+{
+	const struct wire_port *p = &wire_ports[d->sgid];
+
+	*raw = d->kind == WIRE_REMOTE && p->raw >= 0;
+	return d->kind == WIRE_HOST ? wire_host.fd : *raw ? p->raw : p->fd;
+}
+
+static void flush(struct tx_queue *q)
 {
 	unsigned done = 0;
 
 	while (done < q->n) {
-		int r = sendmmsg(fd, q->msg + done, q->n - done, 0);
+		int r = sendmmsg(q->fd, q->msg + done, q->n - done, 0);
 
 		if (r > 0) {
 			done += (unsigned)r;
@@ -95,28 +124,22 @@ static void flush(int fd, struct tx_queue *q)
 	q->n = 0;
 }
 
-/* Other hosts are sent to by the raw socket where there is one: it alone lets
- * the source port be chosen. */
-static int port_fd(void)
-{
-	return wire_raw_fd >= 0 ? wire_raw_fd : wire_port.fd;
-}
-
 void wire_udp_flush(void)
 {
 	if (to_host.n)
-		flush(wire_host.fd, &to_host);
+		flush(&to_host);
 	if (to_port.n)
-		flush(port_fd(), &to_port);
+		flush(&to_port);
 }
 
-/* Type of service, for this datagram alone. */
-static void set_tos(struct msghdr *m, struct tx *t, int tos)
+/* Type of service or traffic class, for this datagram alone. */
+static void set_tos(struct msghdr *m, struct tx *t, bool v4, int tos)
 {
 	struct cmsghdr *c = (struct cmsghdr *)(void *)t->control;
 
-	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(tos)), .cmsg_level = IPPROTO_IP,
-			       .cmsg_type = IP_TOS };
+	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(tos)),
+			       .cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6,
+			       .cmsg_type = v4 ? IP_TOS : IPV6_TCLASS };
 	memcpy(CMSG_DATA(c), &tos, sizeof(tos));
 	m->msg_control = c;
 	m->msg_controllen = sizeof(t->control);
@@ -136,55 +159,59 @@ static void set_udp(struct tx *t, uint16_t sport)
 
 void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iovec *iov, int niov)
 {
-	bool host = d->kind == WIRE_HOST, raw = !host && wire_raw_fd >= 0;
+	struct tx_queue *q = d->kind == WIRE_HOST ? &to_host : &to_port;
+	bool raw;
+	int fd = socket_of(d, &raw);
 	uint16_t sport = raw && d->sport ? d->sport : ROCE_PORT;
-	struct tx_queue *q = host ? &to_host : &to_port;
 	struct tx *t;
 	struct msghdr *m;
 	size_t n;
 
-	if (q->n == TX_BATCH)
-		flush(host ? wire_host.fd : port_fd(), q);
+	if (q->n == TX_BATCH || (q->n && q->fd != fd))
+		flush(q);
+	q->fd = fd;
 	t = &q->tx[q->n];
 	m = &q->msg[q->n++].msg_hdr;
-	t->to.sin_family = AF_INET;
-	t->to.sin_port = htons(ROCE_PORT);
-	t->to.sin_addr.s_addr = d->addr;
 	/* A copy: the program may write to its memory at any time, and the ICRC
 	 * is that of the bytes sent. */
 	n = packet_encode(p, t->bytes);
 	n += guest_gather(t->bytes + n, iov, niov);
 	memset(t->bytes + n, 0, p->pad);
 	n += p->pad;
-	append_icrc(host ? &wire_host : &wire_port, d->addr, sport, t->bytes, n);
+	append_icrc(d, sport, t->bytes, n);
 	t->iov[1].iov_base = t->bytes;
 	t->iov[1].iov_len = n + PKT_ICRC_LEN;
 	memset(m, 0, sizeof(*m));
 	m->msg_name = &t->to;
-	m->msg_namelen = sizeof(t->to);
+	m->msg_namelen = address_of(d, raw, &t->to);
 	m->msg_iov = t->iov + !raw;
 	m->msg_iovlen = 1 + raw;
 	if (raw)
 		set_udp(t, sport);
-	if (!host && d->tclass)
-		set_tos(m, t, d->tclass);
+	if (d->kind == WIRE_REMOTE && d->tclass)
+		set_tos(m, t, address_is_v4(&d->gid), d->tclass);
 }
 
-void wire_udp_corrupt(enum wire_kind kind, uint32_t to, uint8_t *bytes, size_t n, uint32_t bit)
+void wire_udp_corrupt(const struct wire_dest *d, uint8_t *bytes, size_t n, uint32_t bit)
 {
-	const struct wire_sock *s = kind == WIRE_REMOTE ? &wire_port : &wire_host;
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_port = htons(ROCE_PORT),
-				 .sin_addr.s_addr = to };
+	/* Inside the process no packet is bytes; to lose it there, it goes out. */
+	struct wire_dest to = *d;
+	union wire_sockaddr a;
+	socklen_t len;
+	int fd;
 
-	append_icrc(s, to, ROCE_PORT, bytes, n - PKT_ICRC_LEN);
+	if (to.kind == WIRE_LOCAL)
+		to.kind = WIRE_HOST;
+	fd = to.kind == WIRE_HOST ? wire_host.fd : wire_ports[to.sgid].fd;
+	len = address_of(&to, false, &a);
+	append_icrc(&to, ROCE_PORT, bytes, n - PKT_ICRC_LEN);
 	bit %= (uint32_t)n * 8;
 	/* Byte 4 changes on its way (congestion marks); the ICRC leaves it out. */
 	if (bit / 8 == 4)
 		bit += 8;
 	bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	STAT_INC(pkts_tx);
-	if (sendto(s->fd, bytes, n, 0, (struct sockaddr *)&a, sizeof(a)) < 0)
+	if (sendto(fd, bytes, n, 0, &a.any, len) < 0)
 		STAT_INC(pkts_dropped);
 }
 
@@ -202,19 +229,18 @@ static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool 
 }
 
 /* For another process of this host, which alone sees its loopback address. The
- * header says who sent it. */
-static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
+ * header says who sent it, and to which of our GIDs. */
+static void forward(uint8_t *buf, size_t n, uint32_t to_slot, const struct wire_dest *from)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(ROCE_PORT),
-				  .sin_addr.s_addr = wire_slot_addr(to_slot) };
-	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK };
+	const struct wire_dest to = { .kind = WIRE_HOST, .addr = wire_slot_addr(to_slot) };
+	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK, from->sgid };
 	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { buf, n } };
-	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = iov,
+	union wire_sockaddr a;
+	struct msghdr m = { .msg_name = &a, .msg_namelen = address_of(&to, false, &a), .msg_iov = iov,
 			    .msg_iovlen = 2 };
 
-	memcpy(hdr + 4, &from, 4);
-	append_icrc(&wire_host, to.sin_addr.s_addr, ROCE_PORT, buf, n - PKT_ICRC_LEN);
+	memcpy(hdr + 4, &from->gid, 16);
+	append_icrc(&to, ROCE_PORT, buf, n - PKT_ICRC_LEN);
 	if (sendmsg(wire_host.fd, &m, 0) == (ssize_t)(n + sizeof(hdr)))
 		STAT_INC(pkts_forwarded);
 	else
@@ -223,29 +249,32 @@ static void forward(uint8_t *buf, size_t n, uint32_t to_slot, uint32_t from)
 
 enum { ECN_MASK = 3, ECN_CE = 3 }; /* RFC 3168: congestion experienced */
 
+/* IPv4 gives a byte, IPv6 an int. */
 static uint8_t tos_of(struct msghdr *m)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	int tclass = 0;
 
-	return c && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS ? *CMSG_DATA(c) : 0;
+	if (c && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+		return *CMSG_DATA(c);
+	if (c && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+		memcpy(&tclass, CMSG_DATA(c), sizeof(tclass));
+	return (uint8_t)tclass;
 }
 
-enum source { FROM_HOST, FROM_PORT, FROM_RAW };
-
-static void handle(enum source source, uint8_t tos, const struct packet_addr *a, uint8_t *buf,
-		   size_t n)
+/* exact: all that the ICRC covers is known. */
+static void handle(struct wire_dest from, const struct packet_addr *a, uint8_t *buf, size_t n,
+		   bool exact)
 {
-	struct wire_dest from = { .kind = source == FROM_HOST ? WIRE_HOST : WIRE_REMOTE,
-				  .addr = a->saddr,
-				  .tclass = tos,
-				  .slot = source == FROM_HOST ? wire_addr_slot(a->saddr) : 0 };
+	bool shared = from.kind == WIRE_REMOTE && wire_ports[from.sgid].raw < 0;
 	struct packet p;
 	struct iovec iov;
 	int off;
 
-	if (source == FROM_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
+	if (from.kind == WIRE_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
 		from.kind = WIRE_REMOTE;
-		memcpy(&from.addr, buf + 4, 4);
+		from.sgid = buf[1] % HCA_GIDS;
+		memcpy(&from.gid, buf + 4, 16);
 		buf += FORWARD_LEN;
 		n -= FORWARD_LEN;
 	}
@@ -254,7 +283,7 @@ static void handle(enum source source, uint8_t tos, const struct packet_addr *a,
 		return;
 	}
 	/* First of all: no field of a damaged packet is believed. */
-	if (!icrc_good(a, buf, n, source != FROM_PORT)) {
+	if (!icrc_good(a, buf, n, exact)) {
 		STAT_INC(icrc_errors);
 		return;
 	}
@@ -264,31 +293,69 @@ static void handle(enum source source, uint8_t tos, const struct packet_addr *a,
 		return;
 	}
 	if (p.dqpn >> SLOT_SHIFT != wire_slot()) {
-		if (source == FROM_PORT)
-			forward(buf, n, p.dqpn >> SLOT_SHIFT, from.addr);
+		if (shared)
+			forward(buf, n, p.dqpn >> SLOT_SHIFT, &from);
 		else
 			STAT_INC(pkts_dropped);
 		return;
 	}
-	if ((tos & ECN_MASK) == ECN_CE)
+	if ((from.tclass & ECN_MASK) == ECN_CE)
 		STAT_INC(ecn_marked);
 	iov.iov_base = buf + off;
 	iov.iov_len = p.len;
 	wire_deliver(&from, &p, &iov, p.len ? 1 : 0);
 }
 
-static void handle_raw(uint8_t *ip, size_t n)
+static void from_host(unsigned i, size_t n)
 {
-	struct packet_addr a;
-	size_t off, len;
+	const struct packet_addr a = { .saddr = rx_from[i].v4.sin_addr.s_addr,
+				       .daddr = wire_host.addr,
+				       .sport = rx_from[i].v4.sin_port,
+				       .dport = htons(ROCE_PORT) };
+	const struct wire_dest from = { .kind = WIRE_HOST,
+					.addr = a.saddr,
+					.tclass = tos_of(&rx_msg[i].msg_hdr),
+					.slot = wire_addr_slot(a.saddr) };
 
-	if (wire_raw_parse(ip, n, &a, &off, &len))
-		handle(FROM_RAW, ip[1], &a, ip + off, len);
+	handle(from, &a, rx_buf[i], n, true);
+}
+
+/* A raw socket gives the UDP header too, and for IPv4 the one before it. */
+static void from_port(unsigned i, size_t n, unsigned sgid)
+{
+	const struct wire_port *port = &wire_ports[sgid];
+	struct wire_dest from = { .kind = WIRE_REMOTE,
+				  .tclass = tos_of(&rx_msg[i].msg_hdr),
+				  .sgid = (uint8_t)sgid };
+	struct packet_addr a = { .dport = htons(ROCE_PORT) };
+	bool v4 = address_is_v4(&port->addr), ok = true;
+	size_t off = 0;
+
+	if (v4) {
+		a.saddr = rx_from[i].v4.sin_addr.s_addr;
+		a.daddr = address_v4(&port->addr);
+		a.sport = rx_from[i].v4.sin_port;
+		from.gid = port->addr;
+		memcpy(&from.gid.s6_addr[12], &a.saddr, 4);
+	} else {
+		from.gid = rx_from[i].v6.sin6_addr;
+		a.sport = rx_from[i].v6.sin6_port;
+		a.saddr6 = &from.gid;
+		a.daddr6 = &port->addr;
+	}
+	if (port->raw >= 0 && v4 && n > 1)
+		from.tclass = rx_buf[i][1];
+	if (port->raw >= 0)
+		ok = v4 ? wire_raw_parse(rx_buf[i], n, &a, &off, &n)
+			: wire_raw_parse_udp(rx_buf[i], n, &a, &off, &n);
+	if (ok)
+		handle(from, &a, rx_buf[i] + off, n, !v4 || port->raw >= 0);
 	else
 		STAT_INC(pkts_dropped);
 }
 
-static unsigned receive_from(int fd, enum source from, uint32_t to)
+/* sgid: of a port, HCA_GIDS: this host. */
+static unsigned receive_from(int fd, unsigned sgid)
 {
 	int n;
 
@@ -298,31 +365,25 @@ static unsigned receive_from(int fd, enum source from, uint32_t to)
 	}
 	n = recvmmsg(fd, rx_msg, RX_BATCH, 0, NULL);
 	for (int i = 0; i < n; i++) {
-		struct packet_addr a = { .saddr = rx_from[i].sin_addr.s_addr,
-					 .daddr = to,
-					 .sport = rx_from[i].sin_port,
-					 .dport = htons(ROCE_PORT) };
-
 		if (rx_msg[i].msg_hdr.msg_flags & MSG_TRUNC)
 			STAT_INC(pkts_dropped);
-		else if (from == FROM_RAW)
-			handle_raw(rx_buf[i], rx_msg[i].msg_len);
+		else if (sgid == HCA_GIDS)
+			from_host((unsigned)i, rx_msg[i].msg_len);
 		else
-			handle(from, tos_of(&rx_msg[i].msg_hdr), &a, rx_buf[i],
-			       rx_msg[i].msg_len);
+			from_port((unsigned)i, rx_msg[i].msg_len, sgid);
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
 
 unsigned wire_udp_receive(void)
 {
-	unsigned n = receive_from(wire_host.fd, FROM_HOST, wire_host.addr);
+	unsigned n = receive_from(wire_host.fd, HCA_GIDS);
 
-	if (!wire_port_in_use())
-		return n;
-	if (wire_raw_fd >= 0)
-		n += receive_from(wire_raw_fd, FROM_RAW, 0);
-	else
-		n += receive_from(wire_port.fd, FROM_PORT, wire_port.addr);
+	for (unsigned i = 0; i < HCA_GIDS; i++) {
+		const struct wire_port *p = &wire_ports[i];
+
+		if (wire_port_in_use(p))
+			n += receive_from(p->raw >= 0 ? p->raw : p->fd, i);
+	}
 	return n;
 }

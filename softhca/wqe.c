@@ -189,6 +189,7 @@ static uint8_t decode_av(const uint8_t *buf, size_t n, struct wqe *w, size_t *of
 		return 0;
 	if (n < 4 * SEG)
 		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a long address vector");
+	av->sgid_index = (uint8_t)(get_be32(s + 28) >> 20);
 	av->tclass = s[26];
 	av->hop_limit = s[27];
 	memcpy(av->rgid, s + 32, 16);

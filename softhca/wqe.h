@@ -67,7 +67,7 @@ struct wqe_av {
 	uint64_t key;	 /* DC access key; Q_Key in the upper 32 bits */
 	uint32_t dqpn;	 /* QPN or DCT number */
 	bool has_grh;	 /* the long form: the fields below are there */
-	uint8_t sl, tclass, hop_limit;
+	uint8_t sl, tclass, hop_limit, sgid_index;
 	uint16_t rlid;	 /* RoCE: UDP source port */
 	uint8_t rgid[16];
 };

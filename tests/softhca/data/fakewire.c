@@ -49,7 +49,7 @@ void fake_inject(const uint8_t *bytes, size_t n)
 	struct hca_qp *qp;
 	struct packet p;
 	struct iovec iov;
-	const struct wire_dest from = { .kind = WIRE_LOCAL, .addr = 0 };
+	const struct wire_dest from = { .kind = WIRE_LOCAL };
 	int off = packet_decode(bytes, n, &p);
 
 	if (off < 0)
@@ -93,12 +93,13 @@ void wire_listen(void)
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid)
 {
 	(void)from;
-	*gid = dp_gid();
+	*gid = dp_gid(0);
 }
 
-bool wire_resolve(const struct in6_addr *dgid, uint32_t dqpn, struct wire_dest *d)
+bool wire_resolve(const struct in6_addr *dgid, unsigned sgid, uint32_t dqpn, struct wire_dest *d)
 {
 	(void)dgid;
+	(void)sgid;
 	(void)dqpn;
 	d->kind = WIRE_LOCAL;
 	return true;
@@ -176,9 +177,10 @@ void wire_wait(uint64_t ns)
 	(void)ns;
 }
 
-struct in6_addr dp_gid(void)
+struct in6_addr dp_gid(unsigned index)
 {
 	struct in6_addr gid = { 0 };
 
+	(void)index;
 	return gid;
 }

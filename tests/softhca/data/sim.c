@@ -69,10 +69,10 @@ void hca_comp_event(struct hca_cq *cq)
 	cq->comp_events++;
 }
 
-struct in6_addr hca_gid(unsigned device)
+struct in6_addr hca_gid(unsigned device, unsigned index)
 {
 	(void)device;
-	return dp_gid();
+	return dp_gid(index);
 }
 
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
@@ -217,7 +217,7 @@ void sim_connect(struct sim_qp *q, uint32_t dest_qpn)
 {
 	hca_lock();
 	q->qp.dest_qpn = dest_qpn;
-	q->qp.path.dgid = dp_gid();
+	q->qp.path.dgid = dp_gid(0);
 	modify(&q->qp, HCA_QPS_INIT);
 	modify(&q->qp, HCA_QPS_RTR);
 	modify(&q->qp, HCA_QPS_RTS);
@@ -363,7 +363,7 @@ void sim_send_imm(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey
 
 void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key)
 {
-	struct in6_addr gid = dp_gid();
+	struct in6_addr gid = dp_gid(0);
 
 	q->av = 3;
 	for (unsigned i = 1; i <= 3; i++)

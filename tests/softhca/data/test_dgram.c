@@ -291,7 +291,7 @@ static void test_other_transports(void **state)
 	static const uint8_t opcodes[] = { BTH_SEND_ONLY, BTH_ACK, BTH_WRITE_ONLY,
 					   BTH_UC | BTH_SEND_ONLY, BTH_UC | BTH_WRITE_ONLY,
 					   BTH_UD_SEND_ONLY };
-	const struct wire_dest from = { .kind = WIRE_LOCAL, .addr = 0 };
+	const struct wire_dest from = { .kind = WIRE_LOCAL };
 	struct iovec iov = { src, 8 };
 	struct sim_cqe c;
 

@@ -21,7 +21,7 @@ static struct sim_qp *a, *b;
 static uint8_t *mem_a, *mem_b; /* each is its side's source, destination, result */
 static uint32_t key_a, key_b;
 
-static const struct wire_dest nobody = { .kind = WIRE_LOCAL, .addr = 0 };
+static const struct wire_dest nobody = { .kind = WIRE_LOCAL };
 
 static uint64_t addr(const void *p)
 {

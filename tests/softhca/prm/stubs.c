@@ -52,9 +52,14 @@ uint32_t dp_qpn_count(void)
 	return 1 << 14;
 }
 
-struct in6_addr dp_gid(void)
+unsigned dp_gid_count(void)
 {
-	return (struct in6_addr){.s6_addr = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
+	return 2;
+}
+
+struct in6_addr dp_gid(unsigned index)
+{
+	return (struct in6_addr){.s6_addr = {[10] = 0xff, 0xff, 192, 0, 2, (uint8_t)(1 + index)}};
 }
 
 uint32_t dp_mtu(void)

@@ -79,7 +79,7 @@ boot_guest() {
 		-device "virtio-net-pci,netdev=n,host_mtu=$mtu" \
 		</dev/null >"$dir/qemu" 2>&1 8<&- 9<&- &
 	guest_pid=$!
-	guest_answer 100 && return
+	guest_answer 240 && return
 	tail -n 20 "$dir/qemu" "$dir/console"
 	fail "the guest did not start"
 }
