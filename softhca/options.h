@@ -27,7 +27,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	  "active MTU of the port: 256, 512, 1024, 2048, 4096; unset: what the interface carries") \
 	X(devices, "SOFTHCA_DEVICES", DEVICES, "1", "devices to show: 1 to 4 (mlx5_0, mlx5_1, ...)")  \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
-	X(addr, "SOFTHCA_ADDR", STR, "", "IPv4 address of the port; unset: the first one that is up") \
+	X(addr, "SOFTHCA_ADDR", STR, "", "IP address of the port; unset: the first one that is up") \
 	X(shm, "SOFTHCA_SHM", BOOL, "1", "0: UDP between processes of one host, too")              \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
 	X(strict, "SOFTHCA_STRICT", UINT, "0",                                                     \
