@@ -55,7 +55,7 @@ function(gdr_add_cuda_test name source)
 	add_custom_command(OUTPUT ${dir}/${name}
 		COMMAND ${GDR_NVCC} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
 			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE -arch=native -MD -MF ${dir}/${name}.d
-			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_FILE:gdr>
+			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_LINKER_FILE:gdr>
 			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr>
 		DEPENDS ${source} gdr DEPFILE ${dir}/${name}.d
 		COMMENT "CUDA test ${name}" VERBATIM)
@@ -74,7 +74,7 @@ function(gdr_add_cuda_program name source)
 	file(MAKE_DIRECTORY ${dir})
 	add_custom_command(OUTPUT ${dir}/${name}
 		COMMAND ${GDR_NVCC} -o ${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o
-			$<TARGET_FILE:gdr> -Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
+			$<TARGET_LINKER_FILE:gdr> -Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
 		DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o gdr
 		COMMENT "CUDA program ${name}" VERBATIM)
 	add_custom_target(cuda_program_${name} ALL DEPENDS ${dir}/${name})
