@@ -15,7 +15,8 @@ fi
 ip link set lo up
 bad=0
 litter() {
-	find /dev/shm /tmp -maxdepth 1 \( -name '*softhca*' -o -name '*uverbs*' \) | sort
+	find /dev/shm /tmp -maxdepth 1 \( -name '*softhca*' -o -name '*uverbs*' \) \
+		! -name 'softhca-strict.*' | sort # strict: another test's folder
 	# Sockets of this namespace: none but those of live processes.
 	grep -h . /proc/net/unix | grep -o '@.*softhca.*'
 	awk '$2 ~ /:12B7$/ { print "UDP", $2 }' /proc/net/udp /proc/net/udp6 2>/dev/null
