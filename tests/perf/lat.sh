@@ -24,7 +24,7 @@ lat_ucx() # 50th percentile of put_lat
 echo "size,gdr_us,ib_write_lat_us,ucx_us,gdr_min max" >"$out/lat.csv"
 printf '%10s %12s %14s %10s\n' size gdr ib_write_lat ucx
 for size in ${SIZES:-8 64 512 4096 65536 1048576 4194304}; do
-	n=$((size <= 65536 ? 1000 : 100))
+	n=$((size <= 65536 ? 4000 : 400))
 	interleaved lat "$size" "${ITERATIONS:-$n}"
 	printf '%10s %12s %14s %10s\n' "$size" "${g:--}" "${p:--}" "${u:--}"
 	echo "$size,$g,$p,$u,$spread" >>"$out/lat.csv"
