@@ -32,7 +32,7 @@ static int setup(void **state)
 	list = ibv_get_device_list(&n);
 	assert_int_equal(n, 2);
 	for (int i = 0; i < 2; i++) {
-		char name[8];
+		char name[24];
 		struct side *s = &sides[i];
 		struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RC,
 					      .cap = {.max_send_wr = 8, .max_send_sge = 1}};
