@@ -19,8 +19,8 @@
 #include "runtime/hostdev_fiber.h"
 
 #define SPIN_LOOKS 50u
-#define SPIN_LONG_NS 1000000u
-#define TAKEN_NS 1000000u /* between two looks: somebody else used the core */
+#define SPIN_LONG_NS 20000000u
+#define TAKEN_NS 10000000u/* between two looks: somebody else used the core */
 #define YIELDS 30u
 #define YIELD_LONG_NS 200000u
 #define BAN_NS 200000000u
