@@ -20,7 +20,7 @@
 
 #define SPIN_LOOKS 50u
 #define SPIN_LONG_NS 20000000u
-#define TAKEN_NS 10000000u/* between two looks: somebody else used the core */
+#define TAKEN_NS 10000000u /* between two looks: somebody else used the core */
 #define YIELDS 30u
 #define YIELD_LONG_NS 200000u
 #define BAN_NS 200000000u
