@@ -57,7 +57,6 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 /* X(name in the table, symbol of libcuda, arguments) */
 #define GDRI_CUDA_FUNCTIONS(X)                                                                     \
 	X(error_string, "cuGetErrorString", (gdri_cu_result, const char **))                       \
-	X(driver_version, "cuDriverGetVersion", (int *))                                           \
 	X(init, "cuInit", (unsigned int))                                                          \
 	X(device_count, "cuDeviceGetCount", (int *))                                               \
 	X(device_get, "cuDeviceGet", (gdri_cu_device *, int))                                      \

@@ -28,7 +28,6 @@ GDR_EXTERN_C_END
 /* Set by gdr_init. */
 static __device__ struct gdri_dev *gdri_dev_state __attribute__((unused));
 
-#ifndef GDRI_NO_UNIT /* objects that are compiled to be looked at, not linked */
 static int gdri_unit_set(struct gdri_dev *dev)
 {
 	return (int)cudaMemcpyToSymbol(gdri_dev_state, &dev, sizeof(dev));
@@ -45,7 +44,6 @@ __attribute__((destructor)) static void gdri_unit_end(void)
 {
 	gdri_unit_remove(&gdri_unit_here);
 }
-#endif
 
 #endif
 
