@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back-off of a CPU thread, and the clock. First the processor's pause hint: for
- * long where every waiter of the node has a core, else briefly, then a few
- * yields, then sleeps that grow. Yields pass a token on in microseconds among
- * waiters that all yield, but hand the core for a whole time slice to a thread
- * that does not: a yield that took long ends yielding for a while, and a gap
- * between two looks does the same to the long spin. Sleeps are never shorter
- * than 20 us: of a shorter one the kernel may make a spin, which starves
- * whoever is waited for. */
+/* Back-off of a CPU thread, and the clock. First the processor's pause hint,
+ * then yields, then sleeps that grow. Yields pass a token on in microseconds
+ * among waiters that all yield, but hand the core for a whole time slice to a
+ * thread that does not: a yield that took long ends yielding for a while. Where
+ * every waiter of the node has a core, yields go on for long, and one may take as
+ * long as whoever is waited for works; elsewhere they are few, and a slow one
+ * says that there are too many threads for them. Sleeps are never shorter than
+ * 20 us: of a shorter one the kernel may make a spin, which starves whoever is
+ * waited for. */
 #define _GNU_SOURCE
 #include "runtime/hostdev_backoff.h"
 
@@ -19,11 +20,16 @@
 #include "runtime/hostdev_fiber.h"
 
 #define SPIN_LOOKS 50u
-#define SPIN_LONG_NS 20000000u
-#define TAKEN_NS 10000000u /* between two looks: somebody else used the core */
-#define YIELDS 30u
-#define YIELD_LONG_NS 200000u
-#define BAN_NS 200000000u
+
+/* With a core for each waiter: */
+#define WIDE_FOR_NS 20000000u
+#define WIDE_SLOW_NS 1000000u
+#define WIDE_BAN_NS 5000000u
+/* without: */
+#define TIGHT_YIELDS 30u
+#define TIGHT_SLOW_NS 200000u
+#define TIGHT_BAN_NS 200000000u
+
 #define SLEEP_FIRST_NS 20000u
 #define SLEEP_STEP_NS 100u /* longer by this a round */
 #define SLEEP_MAX_NS 200000u
@@ -32,8 +38,8 @@
 struct wait {
 	unsigned round;	 /* of the last step; a smaller one starts a new wait */
 	unsigned asleep; /* the round after which it sleeps */
-	uint64_t start, last;
-	uint64_t no_spin_before, no_yield_before;
+	uint64_t start;
+	uint64_t no_yield_before;
 };
 
 static __thread struct wait wait_here __attribute__((tls_model("initial-exec")));
@@ -115,39 +121,38 @@ GDRI_HD_SCHED static int cores_suffice(void)
 	return __atomic_load_n(&pes_here, __ATOMIC_RELAXED) * (blocks > 1 ? blocks : 1) <= n;
 }
 
+/* One yield, unless yields are banned; a slow one bans them. */
+static int yield_once(struct wait *w, uint64_t now, uint64_t slow, uint64_t ban)
+{
+	uint64_t end;
+
+	if (now < w->no_yield_before)
+		return 0;
+	sched_yield();
+	end = gdri_hd_clock_ns();
+	if (end - now > slow)
+		w->no_yield_before = end + ban;
+	return 1;
+}
+
 /* wait_here is the CPU thread's, and so is touched by all fibers of its block, one at a time:
- * scheduler state, like that of hostdev_block.c. 0: not now. */
-GDRI_HD_SCHED static int spin_on(unsigned round)
+ * scheduler state, like that of hostdev_block.c. 0: sleep. */
+GDRI_HD_SCHED static int yields(unsigned round, unsigned yielded)
 {
 	struct wait *w = &wait_here;
 	uint64_t now = gdri_hd_clock_ns();
 
 	if (round <= w->round || !w->round) {
-		w->start = w->last = now;
+		w->start = now;
 		w->asleep = 0;
 	}
 	w->round = round;
 	if (w->asleep)
 		return 0;
-	if (now - w->last > TAKEN_NS)
-		w->no_spin_before = now + BAN_NS;
-	w->last = now;
-	if (now - w->start > SPIN_LONG_NS || now < w->no_spin_before || !cores_suffice())
-		return 0;
-	return 1; /* reading the clock is pause enough: what is waited for is seen sooner */
-}
-
-GDRI_HD_SCHED static int yield_once(void)
-{
-	uint64_t start = gdri_hd_clock_ns(), end;
-
-	if (start < wait_here.no_yield_before)
-		return 0;
-	sched_yield();
-	end = gdri_hd_clock_ns();
-	if (end - start > YIELD_LONG_NS)
-		wait_here.no_yield_before = end + BAN_NS;
-	return 1;
+	if (cores_suffice())
+		return now - w->start < WIDE_FOR_NS &&
+		       yield_once(w, now, WIDE_SLOW_NS, WIDE_BAN_NS);
+	return yielded < TIGHT_YIELDS && yield_once(w, now, TIGHT_SLOW_NS, TIGHT_BAN_NS);
 }
 
 GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
@@ -159,7 +164,7 @@ GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 		cpu_relax();
 		return;
 	}
-	if (spin_on(round) || (round < spins + YIELDS && yield_once()))
+	if (yields(round, round - spins))
 		return;
 	if (!wait_here.asleep)
 		wait_here.asleep = round;

@@ -14,6 +14,7 @@
 #include "softhca/log.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
+#include "softhca/yield.h"
 
 enum {
 	CLOCK_ROUNDS = 8, /* short rounds that share a look at the clock */
@@ -23,6 +24,7 @@ enum {
 };
 
 #define SPIN_NS	      10000u	     /* polling goes on so long after the last work */
+#define YIELD_NS      500000u	     /* and so long, the core offered to others, where that pays */
 #define RECEIVE_NS    1000u	     /* empty sockets are asked again so soon, and the */
 #define RECEIVE_MAX_NS 20000u	     /* later the longer they have been empty */
 #define SLEEP_MIN_NS  20000u	     /* see docs: shorter sleeps keep the core */
@@ -246,6 +248,7 @@ static uint64_t sleep_time(uint64_t idle)
 static void *engine_main(void *arg)
 {
 	uint64_t last_work = dp_clock(), nap;
+	bool yielding;
 
 	(void)arg;
 	prctl(PR_SET_NAME, "softhca");
@@ -258,15 +261,18 @@ static void *engine_main(void *arg)
 			work = engine_round();
 			if (work)
 				last_work = now_ns;
-			nap = sleep_time(now_ns - last_work);
+			yielding = !work && now_ns - last_work < YIELD_NS && yield_pays(now_ns);
+			nap = yielding ? 0 : sleep_time(now_ns - last_work);
 			if (nap && doorbell_sweep_all())
 				nap = 0;
-			if (!work && !nap)
+			if (!work && !nap && !yielding)
 				__builtin_ia32_pause();
-		} while (!nap && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
+		} while (!nap && !yielding && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
 		rounds_since_clock = 0; /* others had the lock, or it sleeps */
 		hca_unlock();
-		if (nap && !hca_lock_wanted()) {
+		if (yielding) {
+			yield_core();
+		} else if (nap && !hca_lock_wanted()) {
 			STAT_INC(engine_sleeps);
 			wire_wait(nap);
 		}

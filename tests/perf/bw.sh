@@ -3,7 +3,7 @@
 
 bw_gdr()
 {
-	GDR_TRANSPORTS=nic pes 2 "$bin/tests/perf/p2p" bw "$1" "$2" 2>"$out/gdr.log" | awk '{ print $2 }'
+	GDR_TRANSPORTS=nic two_pes "$bin/tests/perf/p2p" bw "$1" "$2" 2>"$out/gdr.log" | awk '{ print $2 }'
 }
 
 bw_perftest() # average, MB/s

@@ -3,7 +3,7 @@
 
 lat_gdr()
 {
-	GDR_TRANSPORTS=nic pes 2 "$bin/tests/perf/p2p" lat "$1" "$2" 2>"$out/gdr.log" | awk '{ print $2 }'
+	GDR_TRANSPORTS=nic two_pes "$bin/tests/perf/p2p" lat "$1" "$2" 2>"$out/gdr.log" | awk '{ print $2 }'
 }
 
 lat_perftest() # t_typical

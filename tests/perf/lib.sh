@@ -27,6 +27,13 @@ result()
 	echo "RESULT $*"
 }
 
+# Two processes on two cores: each program's processes are bound to one each, as
+# mpirun does by itself, or the scheduler's choices are all that is measured.
+first="" second=""
+if [ "$(nproc)" = 2 ]; then
+	first="taskset -c 0" second="taskset -c 1"
+fi
+
 pes()
 {
 	local n=$1
@@ -35,17 +42,24 @@ pes()
 	timeout -k 5 "${LIMIT:-120}" mpirun --oversubscribe --bind-to none -n "$n" $hca "$@" </dev/null
 }
 
+two_pes()
+{
+	# shellcheck disable=SC2086
+	timeout -k 5 "${LIMIT:-120}" mpirun --oversubscribe --bind-to none \
+		-n 1 $first $hca "$@" : -n 1 $second $hca "$@" </dev/null
+}
+
 # Starts "$1" as server in the background, then "$2" as client; prints the
 # client's output.
 server_client()
 {
 	local server
 	# shellcheck disable=SC2086
-	timeout -k 5 "${LIMIT:-120}" $hca $1 >"$out/server.log" 2>&1 </dev/null &
+	timeout -k 5 "${LIMIT:-120}" $first $hca $1 >"$out/server.log" 2>&1 </dev/null &
 	server=$!
 	sleep 0.7
 	# shellcheck disable=SC2086
-	timeout -k 5 "${LIMIT:-120}" $hca $2 2>"$out/client.log" </dev/null
+	timeout -k 5 "${LIMIT:-120}" $second $hca $2 2>"$out/client.log" </dev/null
 	wait "$server"
 }
 

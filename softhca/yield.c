@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Resting by yielding. Where a program's thread that waits yields as well, the
+ * core goes to and fro between it and the engine in about a microsecond, which
+ * no sleep can match. Where it does not, a yield gives the core away for a whole
+ * time slice, and among many threads a turn takes long. Only trying tells: slow
+ * yields end yielding for a while, and for longer each time. */
+#include "softhca/yield.h"
+
+#include <sched.h>
+
+#include "softhca/dp.h"
+
+#define SLOW_NS	   20000u     /* on average: a sleep would have been over sooner */
+#define LOST_NS	   1000000u   /* one that took so long: a time slice went by */
+#define BAN_NS	   5000000u   /* the first; each next one is twice as long, */
+#define BAN_MAX_NS 200000000u /* up to this: a slice lost in a hundred */
+#define FORGET	   1000u      /* quick yields after which the next ban is a first again */
+
+static uint64_t mean_ns, banned_until, ban_ns = BAN_NS;
+static unsigned quick;
+
+bool yield_pays(uint64_t now_ns)
+{
+	return now_ns >= banned_until;
+}
+
+static void ban(uint64_t now_ns)
+{
+	banned_until = now_ns + ban_ns;
+	ban_ns = ban_ns * 2 < BAN_MAX_NS ? ban_ns * 2 : BAN_MAX_NS;
+	mean_ns = 0;
+	quick = 0;
+}
+
+void yield_core(void)
+{
+	uint64_t start = dp_clock(), end, ns;
+
+	sched_yield();
+	end = dp_clock();
+	ns = end - start;
+	mean_ns += ns / 8 - mean_ns / 8;
+	if (ns > LOST_NS || mean_ns > SLOW_NS)
+		ban(end);
+	else if (++quick == FORGET)
+		ban_ns = BAN_NS;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether the engine rests by yielding its core. */
+#ifndef SOFTHCA_YIELD_H
+#define SOFTHCA_YIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True while whoever shares the core gives it back quickly. The engine's thread only. */
+bool yield_pays(uint64_t now_ns);
+
+/* Yields once, and learns from how long it took. */
+void yield_core(void);
+
+#endif
