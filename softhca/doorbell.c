@@ -220,6 +220,8 @@ static unsigned look_closely(struct watch *w)
 	uint32_t record = 0;
 	unsigned n = 0;
 
+	if (strict_on)
+		strict_recv_look(qp);
 	w->record = NULL;
 	w->closely = !record_tells(qp);
 	if (!w->closely) /* before the look: what comes later differs */

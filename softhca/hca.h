@@ -98,6 +98,7 @@ struct hca_srq {
 	uint32_t head; /* WQE index to consume next (linked list) */
 	uint32_t consumed;
 	uint32_t limit; /* fewer WQEs than this raise an event, once; 0: none */
+	struct strict_recv *strict; /* strict mode, NULL until it looks */
 };
 
 /* Address and attributes of a connection, set by the modify commands. */

@@ -4,6 +4,7 @@
  * are the kernel driver's and belong to one context. */
 #include "softhca/control.h"
 #include "softhca/faults.h"
+#include "softhca/strict.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -397,6 +398,8 @@ int obj_destroy(struct ctl_obj *obj)
 		break;
 	case OBJ_SRQ:
 		numbers_remove(&srqs, ((struct ctl_srq *)obj)->srq.srqn);
+		if (strict_on)
+			strict_srq_destroy(&((struct ctl_srq *)obj)->srq);
 		PUT(((struct ctl_srq *)obj)->pd);
 		break;
 	case OBJ_AH:

@@ -6,6 +6,7 @@
 #include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
+#include "softhca/strict.h"
 
 enum { EVENT_SRQ_LIMIT = 15 /* IBV_EVENT_SRQ_LIMIT_REACHED */ };
 
@@ -55,8 +56,12 @@ static bool take_rq(struct hca_qp *qp, struct hca_recv *r)
 
 bool recv_take(struct hca_qp *qp, struct hca_recv *r)
 {
+	if (strict_on)
+		strict_recv_look(qp);
 	if (!(qp->srq ? take_srq(qp->srq, r) : take_rq(qp, r)))
 		return false;
+	if (strict_on)
+		strict_recv_taken(qp, r->index);
 	r->off = r->inl_len = 0;
 	r->room = 0;
 	for (unsigned i = 0; i < r->nsge; i++)
@@ -101,6 +106,8 @@ bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, 
 
 void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
 {
+	if (strict_on)
+		strict_recv_completed(qp, r->index);
 	c.wqe_counter = r->index;
 	c.qpn = qp->qpn;
 	/* A basic SRQ has no index of its own: the provider finds it through the QP. */
@@ -138,6 +145,8 @@ void recv_flush(struct hca_qp *qp)
 
 	if (qp->srq)
 		return; /* what is posted there belongs to the SRQ */
+	if (strict_on)
+		strict_recv_look(qp);
 	while (take_rq(qp, &r))
 		recv_error(qp, &r, SYND_FLUSH, VEND_FLUSH);
 }

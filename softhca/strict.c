@@ -104,6 +104,10 @@ void strict_qp_modified(struct hca_qp *qp, int from)
 	}
 	if (to == HCA_QPS_RTS)
 		strict_bell_ready(s);
+	if (to == HCA_QPS_RST)
+		strict_recv_reset(s);
+	if (from == HCA_QPS_RST)
+		strict_recv_ready(s);
 }
 
 void strict_qp_destroy(struct hca_qp *qp)
@@ -119,6 +123,7 @@ void strict_qp_destroy(struct hca_qp *qp)
 		*at = s->next;
 	strict_bell_destroy(s);
 	strict_ring_destroy(s);
+	strict_recv_free(s->recv);
 	free(s);
 	qp->strict = NULL;
 }

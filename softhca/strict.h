@@ -17,6 +17,7 @@
 
 struct hca_cq;
 struct hca_qp;
+struct hca_srq;
 
 #define STRICT_SETTLE_NS 1000000000ull
 
@@ -44,6 +45,13 @@ void strict_completed(struct hca_qp *qp, uint16_t index, unsigned blocks, bool c
 void strict_remote_access(struct hca_qp *qp, uint16_t index, uint64_t raddr, uint32_t rkey);
 /* A CQ with oi 0 has no room for a CQE; consumed: as its doorbell record says. */
 void strict_cq_full(struct hca_cq *cq, uint32_t consumed);
+
+/* Receive queues, the QP's own or its SRQ. Look: at the record; taken: a message goes into the
+ * entry with this index, as the CQE will say it; completed: before that CQE. */
+void strict_recv_look(struct hca_qp *qp);
+void strict_recv_taken(struct hca_qp *qp, uint16_t index);
+void strict_recv_completed(struct hca_qp *qp, uint16_t index);
+void strict_srq_destroy(struct hca_srq *srq);
 
 /* What can still be judged when the process ends; true when something looks
  * wrong that may be on its way: ask again a little later, with last set. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of strict mode share: strict.c (life), strict_wqe.c (a work
  * request by itself), strict_ring.c (its place), strict_bell.c (doorbells and
- * records), strict_report.c. */
+ * records), strict_recv.c (receive queues), strict_report.c. */
 #ifndef SOFTHCA_STRICT_IMPL_H
 #define SOFTHCA_STRICT_IMPL_H
 
@@ -22,6 +22,9 @@ enum strict_rule {
 struct strict_at {
 	const struct hca_qp *qp;
 	const struct hca_cq *cq;
+	const struct hca_srq *srq;
+	bool is_recv; /* entry of entries */
+	uint32_t entry, entries;
 	bool has_index;
 	uint16_t index;
 	const uint8_t *bytes; /* hex, by 16; at most STRICT_DUMP_MAX */
@@ -68,6 +71,8 @@ struct strict_qp {
 	bool judged, bell_seen, strange_page;
 	bool bell_is_pi;     /* its doorbells carry the producer index, not that of the last WQE */
 	int64_t bell;	     /* farthest index rung, without wrap */
+
+	struct strict_recv *recv; /* strict_recv.c, of its own receive ring */
 };
 
 extern struct strict_qp *strict_qps;
@@ -98,6 +103,16 @@ static inline int64_t strict_unwrap(struct strict_qp *s, uint16_t index)
 
 /* Reports what is wrong with the WQE itself; true if something is. */
 bool strict_check_wqe(struct hca_qp *qp, const struct strict_at *at, const uint8_t *buf, size_t n);
+
+/* One data segment, off bytes into what `at` shows; into: local memory is written. */
+bool strict_check_segment(uint32_t pdn, const struct strict_at *at, const uint8_t *seg, size_t off,
+			  bool into);
+
+/* ---- strict_recv.c ---- */
+
+void strict_recv_ready(struct strict_qp *s);
+void strict_recv_reset(struct strict_qp *s);
+void strict_recv_free(struct strict_recv *r);
 
 /* ---- strict_ring.c ---- */
 

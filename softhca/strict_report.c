@@ -71,7 +71,11 @@ static void add_place(struct text *t, const struct strict_at *at)
 	if (at->qp && at->has_index && at->qp->sq)
 		add(t, ", WQE index %u (block %u of a ring of %u)", at->index,
 		    at->index & (strict_ring_blocks(at->qp) - 1), strict_ring_blocks(at->qp));
-	if (at->cq || at->qp)
+	if (at->srq)
+		add(t, "SRQ 0x%x", at->srq->srqn);
+	if (at->is_recv)
+		add(t, ", receive entry %u of %u", at->entry, at->entries);
+	if (at->cq || at->qp || at->srq)
 		add(t, ": ");
 }
 

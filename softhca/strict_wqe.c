@@ -138,7 +138,7 @@ static bool check_range(const struct strict_at *a, const struct hca_mr *mr, uint
 	return true;
 }
 
-static bool check_key(const struct hca_qp *qp, const struct strict_at *a, uint32_t key, bool into,
+static bool check_key(uint32_t pdn, const struct strict_at *a, uint32_t key, bool into,
 		      const struct hca_mr **out)
 {
 	const struct hca_mr *mr = hca_find_mr(key);
@@ -153,9 +153,9 @@ static bool check_key(const struct hca_qp *qp, const struct strict_at *a, uint32
 			strict_report(RULE_KEY_UNKNOWN, a, "no region has the lkey 0x%x", key);
 		return true;
 	}
-	if (mr->pdn != qp->pdn) {
+	if (mr->pdn != pdn) {
 		strict_report(RULE_KEY_PD, a, "lkey 0x%x belongs to PD %u, the queue to PD %u", key,
-			      mr->pdn, qp->pdn);
+			      mr->pdn, pdn);
 		return true;
 	}
 	if (into && !(mr->access & HCA_LOCAL_WRITE)) {
@@ -165,8 +165,8 @@ static bool check_key(const struct hca_qp *qp, const struct strict_at *a, uint32
 	return false;
 }
 
-static bool check_sge(const struct hca_qp *qp, const struct strict_at *at, const uint8_t *seg,
-		      size_t off, bool into)
+bool strict_check_segment(uint32_t pdn, const struct strict_at *at, const uint8_t *seg, size_t off,
+			  bool into)
 {
 	static const uint8_t zero[SEG];
 	uint32_t len = get_be32(seg), key = get_be32(seg + 4);
@@ -174,7 +174,7 @@ static bool check_sge(const struct hca_qp *qp, const struct strict_at *at, const
 	struct strict_at a = *at;
 
 	a.mark = off;
-	if (!memcmp(seg, zero, SEG)) {
+	if (!at->is_recv && !memcmp(seg, zero, SEG)) {
 		strict_report(RULE_WQE_DS, &a, "ds counts a segment that is all zero");
 		return true;
 	}
@@ -182,7 +182,7 @@ static bool check_sge(const struct hca_qp *qp, const struct strict_at *at, const
 		strict_report(RULE_BYTE_COUNT_ZERO, &a, "byte count 0 with lkey 0x%x", key);
 		return true;
 	}
-	if (check_key(qp, &a, key, into, &mr))
+	if (check_key(pdn, &a, key, into, &mr))
 		return true;
 	return check_range(&a, mr, get_be64(seg + 8), len);
 }
@@ -213,7 +213,7 @@ static bool check_data(const struct hca_qp *qp, const struct strict_at *at, cons
 
 		total += len;
 		if (!(word >> 31)) {
-			bad |= check_sge(qp, at, buf + off, off, sh->into);
+			bad |= strict_check_segment(qp->pdn, at, buf + off, off, sh->into);
 			off += SEG;
 		} else if (sh->into) {
 			return bad; /* inline where it cannot be: the device says so */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mutations.sh SOFTHCA POSTER [NUMBER...]: each mistake of the poster has to be reported, first of
-# all by the rule that names it, and end the process with the exit status asked for; what is right
-# has to pass without a word. Every rule has a mistake and a line in the manual.
+# mutations.sh SOFTHCA POSTER [NUMBER...]: each mistake of the poster (of the receiver) has to be
+# reported, first of all by the rule that names it, and end the process with the exit status asked
+# for; what is right has to pass without a word. Every rule has a mistake and a line in the manual.
 set -u
 softhca=$1
 poster=$2
@@ -32,7 +32,7 @@ check() { # NUMBER RULE TEXT
 [[ $# == 0 ]] || mv "$dir/some" "$dir/list"
 tree=$(cd "$(dirname "$0")/../../.." && pwd)
 for rule in $(sed -n 's/^RULE([A-Z_]*, "\([a-z-]*\)".*/\1/p' "$tree/softhca/strict_rules.def"); do
-	[[ $rule == no-read-depth ]] || grep -q "^[0-9]* $rule " <("$poster" --list) ||
+	[[ $rule == no-read-depth ]] || grep -q "\"$rule\")" "$tree"/tests/softhca/strict/*.def ||
 		echo "FAILED: no mistake for rule $rule" >>"$dir/rules.bad"
 	grep -q "^| \`$rule\` | " "$tree/docs/softhca.md" ||
 		echo "FAILED: docs/softhca.md lacks rule $rule" >>"$dir/rules.bad"
