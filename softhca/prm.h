@@ -75,6 +75,7 @@ enum prm_syndrome {
 	SYN_SELECT,
 	SYN_CQ_FULL,
 	SYN_DBR_LESS,
+	SYN_PKEY_INDEX,
 };
 
 /* Fills out and returns EREMOTEIO. */

@@ -133,6 +133,10 @@ static int apply(struct prm_cmd *cmd, struct ctl_qp *c, uint16_t opcode)
 	const uint8_t *qpc = cmd->in + QP_CMD_QPC;
 	uint32_t mask = prm_get(cmd->in, QP_CMD_OPT_MASK);
 
+	/* The P_Key table has one entry. */
+	if ((opcode == OP_RST2INIT || mask & OPT_PKEY_INDEX) &&
+	    prm_get(qpc + QPC_PATH, PATH_PKEY_INDEX))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PKEY_INDEX);
 	switch (opcode) {
 	case OP_RST2INIT:
 		return to_init(cmd, c, qpc);

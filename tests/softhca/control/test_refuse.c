@@ -109,6 +109,11 @@ static void test_transitions(void **state)
 	assert_int_equal(modify_op(&q, 0x503), 0x10010);
 	assert_int_equal(modify_op(&q, 0x504), 0x10010);
 	assert_int_equal(modify_op(&q, 0x505), 0x10010);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, PATH + 0x10, 16, 1); /* P_Key index: the table has one entry */
+	assert_int_equal(dq_modify(&q, in), 0x10003);
 	assert_int_equal(modify_op(&q, 0x502), 0);
 	assert_int_equal(modify_op(&q, 0x502), 0x10010);
 	assert_int_equal(modify_op(&q, 0x50e), 0);
@@ -117,6 +122,10 @@ static void test_transitions(void **state)
 	put_bits(in, QPC + 0x40, 3, 0); /* MTU */
 	assert_int_equal(dq_modify(&q, in), 0x10003);
 	put_bits(in, QPC + 0x40, 3, 7);
+	assert_int_equal(dq_modify(&q, in), 0x10003);
+	dq_rtr_mailbox(&q, in, 5);
+	put_bits(in, PATH + 0x10, 16, 1);
+	put_bits(in, 0x80, 32, 1 << 4); /* its bit in opt_param_mask */
 	assert_int_equal(dq_modify(&q, in), 0x10003);
 	dq_rtr_mailbox(&q, in, 5);
 	put_bits(in, PATH + 0x48, 8, 3); /* GID index */
