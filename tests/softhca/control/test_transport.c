@@ -292,6 +292,78 @@ static void test_srq(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
+/* n messages from a to the SRQ behind b; each has to arrive. */
+static void send_messages(struct pair *p, struct ibv_qp *a, unsigned n)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	while (n--) {
+		wr = send_of(p, &sge, 200);
+		post(a, &wr);
+		assert_int_equal(wait_wc(p->cq[0]).status, IBV_WC_SUCCESS);
+		assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_SUCCESS);
+	}
+}
+
+static void set_limit(struct ibv_srq *srq, uint32_t limit)
+{
+	struct ibv_srq_attr set = {.srq_limit = limit}, now;
+
+	assert_int_equal(ibv_modify_srq(srq, &set, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(ibv_query_srq(srq, &now), 0);
+	assert_int_equal(now.srq_limit, limit);
+}
+
+/* One event for each time that the limit is set; none when it is taken back. */
+static void test_srq_limit(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_srq_init_attr sia = {.attr = {.max_wr = 30, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(p->pd, &sia);
+	struct ibv_qp *a = make_qp(p, 0, IBV_QPT_RC, NULL, false);
+	struct ibv_qp *b = make_qp(p, 1, IBV_QPT_RC, srq, false);
+	struct ibv_srq_attr set = {.srq_limit = 1000};
+	uint8_t *at = p->buf + BUF / 2;
+	struct ibv_async_event e;
+
+	assert_non_null(srq);
+	connect_qp(p->ctx, a, b->qp_num);
+	connect_qp(p->ctx, b, a->qp_num);
+	assert_int_equal(ibv_modify_srq(srq, &set, IBV_SRQ_LIMIT), EINVAL); /* never to be reached */
+	for (unsigned i = 0; i < 20; i++)
+		recv_at(NULL, srq, p->mr, at + 256 * i, 256);
+	set_limit(srq, 18);
+	send_messages(p, a, 2);
+	assert_false(event_waits(p)); /* 18 are left */
+	set_limit(srq, 0);
+	send_messages(p, a, 4);
+	assert_false(event_waits(p)); /* taken back */
+	set_limit(srq, 14);
+	send_messages(p, a, 1);
+	assert_true(event_waits(p));
+	send_messages(p, a, 3);
+	e = next_event(p);
+	assert_int_equal(e.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(e.element.srq, srq);
+	assert_false(event_waits(p)); /* 10 are left: once */
+	set_limit(srq, 10);
+	recv_at(NULL, srq, p->mr, at + 256 * 20, 256);
+	send_messages(p, a, 1);
+	assert_false(event_waits(p)); /* as many as before */
+	send_messages(p, a, 1);
+	e = next_event(p);
+	assert_int_equal(e.event_type, IBV_EVENT_SRQ_LIMIT_REACHED); /* armed anew */
+	/* An event that nobody has read does not keep the queue alive. */
+	set_limit(srq, 9);
+	send_messages(p, a, 1);
+	assert_true(event_waits(p));
+	assert_int_equal(ibv_destroy_qp(b), 0);
+	assert_int_equal(ibv_destroy_qp(a), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_false(event_waits(p));
+}
+
 /* ---- data in completions ---- */
 
 /* It is there when the completion has been polled; where it is in there, not before. */
@@ -374,6 +446,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ud_sqe, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_uc, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_srq, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_srq_limit, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_scatter_to_cqe, pair_setup, pair_teardown),
 	};
 
