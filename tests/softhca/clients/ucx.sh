@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ucx_perftest over rc_verbs, and over rc_mlx5, which writes queue entries and doorbells and reads
-# completions itself.
+# ucx_perftest over rc_verbs and ud_verbs, and over rc_mlx5 and ud_mlx5, which write queue entries and
+# doorbells and read completions themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
 need ucx_perftest
@@ -60,9 +60,32 @@ everything() { # TRANSPORT
 	uct "$t" put_bw 8 20000
 }
 
+# Datagrams: active messages, whose reliability is UCX's own. What fits into a packet.
+datagrams() { # TRANSPORT
+	local t=$1 size
+	for size in 8 32 100; do
+		uct "$t" am_lat $size 200
+		uct "$t" am_bw $size 1000
+	done
+	for size in 8 64 1024 4000; do
+		uct "$t" am_lat $size 200 -D bcopy
+		uct "$t" am_bw $size 500 -D bcopy
+	done
+	for size in 64 1024 3000; do
+		uct "$t" am_lat $size 100 -D zcopy
+		uct "$t" am_bw $size 500 -D zcopy
+	done
+	uct "$t" am_bw 8 20000
+	# Short writes.
+	uct "$t" put_lat 8 200
+	uct "$t" put_bw 8 1000
+}
+
 if full; then
 	everything rc_verbs
 	everything rc_mlx5
+	datagrams ud_verbs
+	datagrams ud_mlx5
 else
 	uct rc_verbs put_lat 8 200
 	uct rc_verbs get 4096 100 -D zcopy
