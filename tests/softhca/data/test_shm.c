@@ -208,16 +208,23 @@ static void killed(int next_chan, pid_t next)
 	CHECK(rings());
 }
 
+static socklen_t name_of(uint32_t slot, struct sockaddr_un *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
+					    "softhca-slot-%u", slot));
+}
+
 static int dial(void)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "softhca-slot-%u",
-			 peer.qpn >> 14);
+	struct sockaddr_un a;
+	socklen_t n = name_of(peer.qpn >> 14, &a);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	CHECK(fd >= 0);
-	CHECK(!connect(fd, (struct sockaddr *)&a,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t)n));
+	CHECK(!connect(fd, (struct sockaddr *)&a, n));
 	return fd;
 }
 
@@ -297,6 +304,71 @@ static void nonsense(void)
 	read_back(q);
 }
 
+/* ---- other users ---- */
+
+enum { OTHER_USER = 65534, FREE_SLOT = 1000 };
+
+/* What it returns is this process's exit status; 0: as it has to be. */
+static pid_t as_other_user(int (*what)(int), int arg)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	_exit(setgid(OTHER_USER) || setuid(OTHER_USER) ? 9 : what(arg));
+}
+
+static bool went_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* Is not let in, before it has said a word: one of this user's would be waited for. */
+static int visitor(int unused)
+{
+	(void)unused;
+	return refused(dial()) ? 0 : 1;
+}
+
+/* Has the name of a slot before its owner could take it, and gets nothing from who comes. */
+static int impostor(int ready)
+{
+	struct pollfd p = { .fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), .events = POLLIN };
+	struct sockaddr_un a;
+	socklen_t n = name_of(FREE_SLOT, &a);
+	char c[64];
+
+	if (bind(p.fd, (struct sockaddr *)&a, n) || listen(p.fd, 1) || write(ready, "", 1) != 1 ||
+	    poll(&p, 1, WAIT) != 1)
+		return 1;
+	p.fd = accept(p.fd, NULL, NULL);
+	/* Not a byte, so no descriptor either: the end. */
+	return p.fd >= 0 && poll(&p, 1, WAIT) == 1 && recv(p.fd, c, sizeof(c), 0) == 0 ? 0 : 2;
+}
+
+static void other_users(void)
+{
+	struct sim_qp *q = new_qp();
+	unsigned before = rings();
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (geteuid()) {
+		printf("not root: nobody else to be\n");
+		return;
+	}
+	CHECK(went_well(as_other_user(visitor, 0)));
+	CHECK(!pipe(ready));
+	pid = as_other_user(impostor, ready[1]);
+	CHECK(read(ready[0], &c, 1) == 1);
+	sim_connect(q, (uint32_t)FREE_SLOT << 14 | 1);
+	CHECK(went_well(pid));
+	CHECK(rings() == before);
+}
+
 int main(void)
 {
 	int next_chan;
@@ -313,6 +385,7 @@ int main(void)
 	stopped();
 	CHECK(STAT(pkts_shm) + 4 >= STAT(pkts_tx)); /* it may be counting */
 	nonsense();
+	other_users();
 	killed(next_chan, next);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
