@@ -2,8 +2,9 @@
 /* This host's IP addresses: the GID table of the port, which are our own, and
  * what MTU the interface of the port leaves to InfiniBand packets.
  *
- * The table has the addresses of one interface, IPv4 (mapped) ahead of IPv6,
- * each once since every entry is RoCEv2. A kernel driver reserves entry 0 for
+ * Each device has a table of the addresses of one interface, IPv4 (mapped) ahead of IPv6,
+ * each once since every entry is RoCEv2. Where there are fewer interfaces than devices, the
+ * others have one loopback address each, which reaches this host alone. A kernel driver reserves entry 0 for
  * the link-local GID that the MAC address gives, whether the interface has that
  * address or not; packets can only be sent from an address that it has, so here
  * it comes with the others. Read once: a process keeps its table. */
@@ -29,10 +30,13 @@ enum {
 
 static struct in6_addr own[MAX_OWN];
 static unsigned n_own;
-static struct in6_addr gids[HCA_GIDS];
-static unsigned n_gids;
-static char interface[IF_NAMESIZE]; /* empty: loopback alone */
-static uint32_t mtu;
+
+static struct table {
+	struct in6_addr gids[HCA_GIDS];
+	unsigned n;
+	char interface[IF_NAMESIZE]; /* empty: loopback alone */
+	uint32_t mtu;
+} tables[HCA_MAX_DEVICES];
 
 static struct in6_addr mapped(uint32_t v4)
 {
@@ -88,13 +92,13 @@ static bool get(const struct ifaddrs *i, struct in6_addr *a)
 	return true;
 }
 
-static void add_gid(const struct in6_addr *a)
+static void add_gid(struct table *t, const struct in6_addr *a)
 {
-	for (unsigned i = 0; i < n_gids; i++)
-		if (IN6_ARE_ADDR_EQUAL(&gids[i], a))
+	for (unsigned i = 0; i < t->n; i++)
+		if (IN6_ARE_ADDR_EQUAL(&t->gids[i], a))
 			return;
-	if (n_gids < HCA_GIDS)
-		gids[n_gids++] = *a;
+	if (t->n < HCA_GIDS)
+		t->gids[t->n++] = *a;
 }
 
 /* The interface with the address asked for, else the first that is up and not
@@ -119,17 +123,53 @@ static const char *choose_interface(const struct ifaddrs *list, const struct in6
 	return asked_for ? NULL : v4 ? v4 : v6;
 }
 
-/* IPv4 addresses come first in the list, and labels like eth0:1 are theirs. */
-static void fill_table(const struct ifaddrs *list, const char *name)
+static bool same_interface(const char *label, const char *name)
+{
+	size_t n = strcspn(name, ":");
+
+	return !strncmp(label, name, n) && strcspn(label, ":") == n;
+}
+
+/* IPv4 addresses come first in the list, and labels like eth0:1 are theirs. What is link-local
+ * means something on the first device's interface alone (address_scope). */
+static void fill_table(struct table *t, const struct ifaddrs *list, const char *name)
 {
 	size_t n = strcspn(name, ":");
 	struct in6_addr a;
 
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
-		if (!strncmp(i->ifa_name, name, n) && strcspn(i->ifa_name, ":") == n && get(i, &a))
-			add_gid(&a);
-	if (n < sizeof(interface))
-		memcpy(interface, name, n);
+		if (same_interface(i->ifa_name, name) && get(i, &a) &&
+		    (t == tables || !IN6_IS_ADDR_LINKLOCAL(&a)))
+			add_gid(t, &a);
+	if (t->n && n < sizeof(t->interface)) {
+		memcpy(t->interface, name, n);
+		t->mtu = mtu_of(t->interface);
+	}
+}
+
+static bool is_taken(const char *name)
+{
+	for (unsigned d = 0; d < HCA_MAX_DEVICES; d++)
+		if (tables[d].interface[0] && same_interface(name, tables[d].interface))
+			return true;
+	return false;
+}
+
+/* The other interfaces, in their order, those with an IPv4 address ahead. */
+static void fill_other_tables(const struct ifaddrs *list)
+{
+	unsigned d = 1;
+	struct in6_addr a;
+
+	for (int v4 = 1; v4 >= 0; v4--) {
+		for (const struct ifaddrs *i = list; i && d < HCA_MAX_DEVICES; i = i->ifa_next) {
+			if (!(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK || !get(i, &a) ||
+			    (v4 && !address_is_v4(&a)) || is_taken(i->ifa_name))
+				continue;
+			fill_table(&tables[d], list, i->ifa_name);
+			d += tables[d].n != 0;
+		}
+	}
 }
 
 static bool parse(const char *text, struct in6_addr *a)
@@ -145,29 +185,35 @@ static bool parse(const char *text, struct in6_addr *a)
 static void choose(void)
 {
 	const char *text = hca_options()->addr, *name;
-	struct in6_addr wanted, lo = mapped(htonl(INADDR_LOOPBACK));
-	bool asked_for = text && parse(text, &wanted);
+	struct in6_addr wanted;
+	bool asked_for = text && parse(text, &wanted), alone;
 	struct ifaddrs *list = NULL, *i;
 
-	mtu = PKT_MAX_MTU;
 	if (text && !asked_for)
 		hca_warn("SOFTHCA_ADDR=%s is no IP address, taking the first one found", text);
 	if (asked_for)
-		add_gid(&wanted);
+		add_gid(tables, &wanted);
 	if (getifaddrs(&list))
 		list = NULL;
 	for (i = list; i; i = i->ifa_next)
 		if (n_own < MAX_OWN && get(i, &own[n_own]))
 			n_own++;
 	name = choose_interface(list, asked_for ? &wanted : NULL);
-	if (name && !(asked_for && address_is_loopback(&wanted))) {
-		fill_table(list, name);
-		mtu = mtu_of(interface);
-	}
+	alone = asked_for && address_is_loopback(&wanted);
+	if (name && !alone)
+		fill_table(tables, list, name);
+	if (!alone)
+		fill_other_tables(list);
 	if (list)
 		freeifaddrs(list);
-	if (!n_gids)
-		add_gid(&lo);
+	for (uint32_t d = 0; d < HCA_MAX_DEVICES; d++) {
+		struct in6_addr lo = mapped(htonl(INADDR_LOOPBACK + d));
+
+		if (!tables[d].mtu)
+			tables[d].mtu = PKT_MAX_MTU;
+		if (!tables[d].n)
+			add_gid(&tables[d], &lo);
+	}
 }
 
 static void choose_once(void)
@@ -180,7 +226,7 @@ static void choose_once(void)
 uint32_t address_scope(void)
 {
 	choose_once();
-	return interface[0] ? if_nametoindex(interface) : 0;
+	return tables[0].interface[0] ? if_nametoindex(tables[0].interface) : 0;
 }
 
 bool address_is_own(const struct in6_addr *a)
@@ -189,19 +235,19 @@ bool address_is_own(const struct in6_addr *a)
 	for (unsigned i = 0; i < n_own; i++)
 		if (IN6_ARE_ADDR_EQUAL(&own[i], a))
 			return true;
-	return address_is_loopback(a) || IN6_ARE_ADDR_EQUAL(&gids[0], a);
+	return address_is_loopback(a) || IN6_ARE_ADDR_EQUAL(&tables[0].gids[0], a);
 }
 
-const char *dp_interface(void)
+const char *dp_interface(unsigned device)
 {
 	choose_once();
-	return interface[0] ? interface : "lo";
+	return tables[device].interface[0] ? tables[device].interface : "lo";
 }
 
-unsigned dp_gid_count(void)
+unsigned dp_gid_count(unsigned device)
 {
 	choose_once();
-	return n_gids;
+	return tables[device].n;
 }
 
 struct in6_addr dp_gid(unsigned index)
@@ -209,11 +255,11 @@ struct in6_addr dp_gid(unsigned index)
 	static const struct in6_addr none;
 
 	choose_once();
-	return index < n_gids ? gids[index] : none;
+	return index < HCA_PORTS ? tables[index / HCA_GIDS].gids[index % HCA_GIDS] : none;
 }
 
-uint32_t dp_mtu(void)
+uint32_t dp_mtu(unsigned device)
 {
 	choose_once();
-	return mtu;
+	return tables[device].mtu;
 }

@@ -203,7 +203,7 @@ uint64_t port_guid(unsigned device); /* host order */
 uint16_t port_lid(unsigned device);  /* 0 on Ethernet */
 bool port_is_ib(void);
 bool port_is_down(void);
-uint32_t port_mtu(void); /* bytes */
+uint32_t port_mtu(unsigned device); /* bytes */
 static inline unsigned mtu_code(uint32_t mtu)
 {
 	return mtu <= 256 ? 1 : mtu <= 512 ? 2 : mtu <= 1024 ? 3 : mtu <= 2048 ? 4 : 5;

@@ -11,6 +11,7 @@
 
 #include "softhca/faults.h"
 #include "softhca/hca.h"
+#include "softhca/options.h"
 #include "softhca/packet.h"
 
 /* Counters are written by the holder of hca_lock only and read by anyone. */
@@ -48,6 +49,9 @@ uint32_t address_scope(void); /* index of the port's interface; 0: loopback */
 
 /* ---- wire*.c ---- */
 
+/* Ways to other hosts: one for each GID of each device. */
+enum { HCA_PORTS = HCA_GIDS * HCA_MAX_DEVICES };
+
 enum wire_kind { WIRE_NONE, WIRE_LOCAL, WIRE_HOST, WIRE_REMOTE };
 
 struct wire_dest {
@@ -56,16 +60,16 @@ struct wire_dest {
 	uint32_t slot; /* WIRE_HOST: of the peer's process */
 	uint8_t tclass; /* between hosts: DSCP and ECN of the IP header */
 	uint16_t sport; /* UDP source port, 0: 4791 */
-	uint8_t sgid;  /* WIRE_REMOTE: index of our own GID, and the other's GID */
+	uint8_t sgid;  /* WIRE_REMOTE: our own GID, as dp_gid counts, and the other's GID */
 	struct in6_addr gid;
 };
 
 int wire_start(void);
-/* Packets of other hosts may come from now on. */
-void wire_listen(void);
+/* Packets of other hosts may come to this device from now on. */
+void wire_listen(unsigned device);
 /* The GID that the sender of a packet has. */
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid);
-/* The way to a QP behind a GID; false when there is none. */
+/* The way to a QP behind a GID; false when there is none. sgid as dp_gid counts. */
 bool wire_resolve(const struct in6_addr *dgid, unsigned sgid, uint32_t dqpn, struct wire_dest *d);
 /* Sends a packet of this QP to its peer, or to d. The payload pieces must stay
  * until wire_flush() or, to a QP of this process, until wire_drain_local(). */

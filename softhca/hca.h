@@ -188,13 +188,14 @@ void dp_cq_destroy(struct hca_cq *cq);
 bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size);
 uint32_t dp_first_qpn(void); /* QPNs of this process are [first, first + count): the wire */
 uint32_t dp_qpn_count(void); /* routes by the upper bits; valid after engine_start */
-/* The GID table: addresses of one interface, IPv4-mapped or IPv6; at least one
- * entry, zero beyond the last. */
+/* The GID table of a device: addresses of one interface, IPv4-mapped or IPv6; at least one
+ * entry. Beside it those of the other devices: dp_gid takes HCA_GIDS * device + index, and
+ * answers zero beyond a device's last. */
 enum { HCA_GIDS = 16 };
-unsigned dp_gid_count(void);
+unsigned dp_gid_count(unsigned device);
 struct in6_addr dp_gid(unsigned index);
-const char *dp_interface(void); /* its name */
-uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
+const char *dp_interface(unsigned device); /* its name */
+uint32_t dp_mtu(unsigned device); /* the largest path MTU that its interface carries */
 
 /* ---- data half calls control half ---- */
 
@@ -202,8 +203,6 @@ uint32_t dp_mtu(void); /* the largest path MTU that its interface carries */
 void hca_comp_event(struct hca_cq *cq);
 /* Asynchronous events; type is the IBV_EVENT_ number. */
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
-/* A device's address on the fabric as GID, whatever the link layer. */
-struct in6_addr hca_gid(unsigned device, unsigned index);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
 void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */

@@ -17,9 +17,9 @@ bool port_is_down(void)
 	return faults_active() && faults_link_down();
 }
 
-uint32_t port_mtu(void)
+uint32_t port_mtu(unsigned device)
 {
-	return hca_options()->mtu ? hca_options()->mtu : dp_mtu();
+	return hca_options()->mtu ? hca_options()->mtu : dp_mtu(device);
 }
 
 uint16_t port_lid(unsigned device)
@@ -27,20 +27,10 @@ uint16_t port_lid(unsigned device)
 	return port_is_ib() ? (uint16_t)(1 + device) : 0;
 }
 
-/* The first device has the host's addresses, the others one loopback address each from 127.0.0.2 on:
- * they reach the processes of this host. */
-struct in6_addr hca_gid(unsigned device, unsigned index)
-{
-	const struct in6_addr local = {
-		.s6_addr = {[10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(1 + device)}};
-
-	return device ? local : dp_gid(index);
-}
-
 bool port_gid(unsigned device, unsigned index, uint8_t gid[16])
 {
-	unsigned n = device || port_is_ib() ? 1 : dp_gid_count();
-	struct in6_addr address = hca_gid(device, index);
+	unsigned n = port_is_ib() ? 1 : dp_gid_count(device);
+	struct in6_addr address = dp_gid(HCA_GIDS * device + index);
 	uint64_t guid;
 
 	memset(gid, 0, 16);

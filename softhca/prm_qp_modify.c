@@ -97,7 +97,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 		apply_optional(qp, qpc, mask);
 		return 0;
 	}
-	if (mtu < 1 || mtu > mtu_code(port_mtu()))
+	if (mtu < 1 || mtu > mtu_code(port_mtu(c->obj.ctx->device)))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
 	if (!port_gid(c->obj.ctx->device, prm_get(path, PATH_SRC_ADDR_INDEX), gid))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);

@@ -12,7 +12,7 @@ int qp_activate(struct ctl_qp *qp)
 	qp->qp.device = qp->obj.ctx->device;
 	qp->qp.state = HCA_QPS_RST;
 	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
-	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu() : 256;
+	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu(qp->qp.device) : 256;
 	rc = qp_number(qp);
 	if (rc)
 		return rc;

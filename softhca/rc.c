@@ -188,10 +188,11 @@ static void connect_peer(struct hca_qp *qp)
 	struct hca_rc *rc = qp->rc;
 
 	if (qp->type == HCA_QP_UD) {
-		wire_listen();
+		wire_listen(qp->device);
 		return;
 	}
-	if (!wire_resolve(&qp->path.dgid, qp->path.sgid_index, qp->dest_qpn, &rc->dest))
+	if (!wire_resolve(&qp->path.dgid, HCA_GIDS * qp->device + qp->path.sgid_index,
+			  qp->dest_qpn, &rc->dest))
 		hca_warn("QP 0x%x: no route to the GID of QP 0x%x from GID index %u: not the same "
 			 "IP version, or no socket there", qp->qpn, qp->dest_qpn,
 			 qp->path.sgid_index);

@@ -58,7 +58,7 @@ static bool gid_ndev_text(unsigned device, unsigned index, char *out, size_t n)
 {
 	uint8_t g[16];
 
-	snprintf(out, n, "%s\n", device ? "lo" : dp_interface());
+	snprintf(out, n, "%s\n", dp_interface(device));
 	return !port_is_ib() && port_gid(device, index, g);
 }
 

@@ -36,7 +36,8 @@ static void aim(struct hca_qp *qp, const struct wqe_av *av)
 		memcpy(&gid, av->rgid, sizeof(gid));
 	if (dp_now() >= rc->ud_until || av->dqpn != rc->ud_dqpn ||
 	    av->sgid_index != rc->ud_sgid || memcmp(&gid, &rc->ud_gid, sizeof(gid))) {
-		wire_resolve(&gid, av->sgid_index, av->dqpn, &rc->dest);
+		wire_resolve(&gid, av->sgid_index < HCA_GIDS ? HCA_GIDS * qp->device + av->sgid_index
+							      : HCA_PORTS, av->dqpn, &rc->dest);
 		rc->ud_sgid = av->sgid_index;
 		rc->ud_gid = gid;
 		rc->ud_dqpn = av->dqpn;
@@ -97,7 +98,7 @@ static bool is_ipv4(const struct in6_addr *gid)
 static uint32_t build_grh(const struct hca_qp *qp, const struct wire_dest *from,
 			  const struct packet *p, uint8_t *grh)
 {
-	struct in6_addr src, dst = hca_gid(qp->device, from->sgid);
+	struct in6_addr src, dst = dp_gid(from->kind == WIRE_REMOTE ? from->sgid : HCA_GIDS * qp->device);
 	uint16_t udp = (uint16_t)(UDP_LEN + packet_header_len(p->opcode) + p->len + p->pad +
 				  PKT_ICRC_LEN);
 	uint8_t *ip = grh + GRH_LEN - IPV4_LEN;

@@ -124,7 +124,7 @@ int um_query_port(struct uverbs_call *call)
 				.lid = port_lid(call->ctx->device),
 				.state = port_is_down() ? 1 : 4, /* down, active */
 				.max_mtu = 5,
-				.active_mtu = (uint8_t)mtu_code(port_mtu()),
+				.active_mtu = (uint8_t)mtu_code(port_mtu(call->ctx->device)),
 				.max_vl_num = 1,
 				.active_width = 2,  /* 4X */
 				.active_speed = 128, /* NDR */
@@ -148,7 +148,7 @@ static bool fill_gid(const struct hca_ctx *ctx, unsigned index, struct ib_uverbs
 	e->gid_index = index;
 	e->port_num = 1;
 	e->gid_type = port_is_ib() ? IB_UVERBS_GID_TYPE_IB : IB_UVERBS_GID_TYPE_ROCE_V2;
-	e->netdev_ifindex = port_is_ib() ? 0 : if_nametoindex(dp_interface());
+	e->netdev_ifindex = port_is_ib() ? 0 : if_nametoindex(dp_interface(ctx->device));
 	return true;
 }
 

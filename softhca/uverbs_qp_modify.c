@@ -97,7 +97,7 @@ static int values_check(const struct ib_uverbs_modify_qp *c, uint32_t mask, unsi
 		return EINVAL;
 	if (mask & M_PKEY && c->pkey_index != 0)
 		return EINVAL;
-	if (mask & M_MTU && (c->path_mtu < 1 || c->path_mtu > mtu_code(port_mtu())))
+	if (mask & M_MTU && (c->path_mtu < 1 || c->path_mtu > mtu_code(port_mtu(device))))
 		return EINVAL;
 	if ((mask & M_RD_ATOMIC && c->max_rd_atomic > HCA_MAX_RD_ATOMIC) ||
 	    (mask & M_DEST_RD_ATOMIC && c->max_dest_rd_atomic > HCA_MAX_RD_ATOMIC))

@@ -34,10 +34,10 @@ int wire_start(void)
 	return 0;
 }
 
-void wire_listen(void)
+void wire_listen(unsigned device)
 {
-	for (unsigned i = 0; i < dp_gid_count(); i++)
-		wire_port_use(i);
+	for (unsigned i = 0; i < dp_gid_count(device); i++)
+		wire_port_use(HCA_GIDS * device + i);
 }
 
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid)

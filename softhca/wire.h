@@ -48,14 +48,15 @@ struct wire_port {
 	bool in_use;
 };
 
-extern struct wire_port wire_ports[HCA_GIDS]; /* by GID index */
+extern struct wire_port wire_ports[HCA_PORTS]; /* as dp_gid counts */
 
 void wire_port_start(void);
 /* A QP of this process talks to other hosts from this GID; false: it cannot. */
 bool wire_port_use(unsigned sgid);
+unsigned wire_ports_end(void); /* those in use lie below */
 /* Does its socket bring something for this process? */
 bool wire_port_in_use(const struct wire_port *p);
-/* Fills in what to sleep on, at most HCA_GIDS; how many. */
+/* Fills in what to sleep on, at most HCA_PORTS; how many. */
 unsigned wire_port_poll(struct pollfd *fds);
 void wire_port_close(void); /* in a forked child */
 

@@ -13,7 +13,25 @@
 #include "softhca/log.h"
 #include "softhca/wire.h"
 
-struct wire_port wire_ports[HCA_GIDS];
+struct wire_port wire_ports[HCA_PORTS];
+static unsigned ports_end; /* those in use lie below */
+
+unsigned wire_ports_end(void)
+{
+	/* Relaxed: what it counts is told by in_use, which is set behind it. */
+	return __atomic_load_n(&ports_end, __ATOMIC_RELAXED);
+}
+
+static void take_into_use(struct wire_port *p)
+{
+	unsigned end = (unsigned)(p - wire_ports) + 1;
+
+	if (end > ports_end)
+		__atomic_store_n(&ports_end, end, __ATOMIC_RELAXED); /* as above */
+	/* Release: pairs with wire_port_in_use(), which the engine asks without the
+	 * lock before it sleeps. Seen late it costs one sleep. */
+	__atomic_store_n(&p->in_use, true, __ATOMIC_RELEASE);
+}
 
 static bool open_port(struct wire_port *p)
 {
@@ -34,14 +52,14 @@ static bool open_port(struct wire_port *p)
 	 * keeps the kernel from answering them with "port unreachable". */
 	if (p->raw >= 0)
 		setsockopt(p->fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop));
-	else /* also brings what is for others. Release: pairs with wire_port_in_use(). */
-		__atomic_store_n(&p->in_use, true, __ATOMIC_RELEASE);
+	else /* also brings what is for others */
+		take_into_use(p);
 	return true;
 }
 
 void wire_port_start(void)
 {
-	for (unsigned i = 0; i < HCA_GIDS; i++) {
+	for (unsigned i = 0; i < HCA_PORTS; i++) {
 		wire_ports[i].fd = wire_ports[i].raw = -1;
 		wire_ports[i].addr = dp_gid(i);
 	}
@@ -51,10 +69,11 @@ void wire_port_start(void)
 
 bool wire_port_use(unsigned sgid)
 {
-	struct wire_port *p = &wire_ports[sgid % HCA_GIDS];
+	struct wire_port *p = &wire_ports[sgid % HCA_PORTS];
 	static bool said;
 
-	if (sgid >= dp_gid_count() || address_is_loopback(&p->addr) ||
+	if (sgid >= HCA_PORTS || IN6_IS_ADDR_UNSPECIFIED(&p->addr) ||
+	    address_is_loopback(&p->addr) ||
 	    (p->fd < 0 && !open_port(p)))
 		return false;
 	if (p->no_raw && address_is_v4(&p->addr) && !said) {
@@ -62,9 +81,7 @@ bool wire_port_use(unsigned sgid)
 		hca_warn("no CAP_NET_RAW: without the IPv4 identification the ICRC of packets from "
 			 "other hosts is checked but for 16 bits");
 	}
-	/* Release: pairs with wire_port_in_use(), which the engine asks without the
-	 * lock before it sleeps. Seen late it costs one sleep. */
-	__atomic_store_n(&p->in_use, true, __ATOMIC_RELEASE);
+	take_into_use(p);
 	return true;
 }
 
@@ -80,7 +97,7 @@ unsigned wire_port_poll(struct pollfd *fds)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < HCA_GIDS; i++) {
+	for (unsigned i = 0; i < wire_ports_end(); i++) {
 		const struct wire_port *p = &wire_ports[i];
 
 		if (!wire_port_in_use(p))
@@ -93,7 +110,7 @@ unsigned wire_port_poll(struct pollfd *fds)
 
 void wire_port_close(void)
 {
-	for (unsigned i = 0; i < HCA_GIDS; i++) {
+	for (unsigned i = 0; i < HCA_PORTS; i++) {
 		struct wire_port *p = &wire_ports[i];
 
 		if (p->fd >= 0)

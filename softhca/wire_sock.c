@@ -163,7 +163,7 @@ int wire_sock_start(void)
 
 void wire_wait(uint64_t ns)
 {
-	struct pollfd p[2 + HCA_GIDS] = { { .fd = wire_host.fd, .events = POLLIN },
+	struct pollfd p[2 + HCA_PORTS] = { { .fd = wire_host.fd, .events = POLLIN },
 					  { .fd = wire_shm_fd(), .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };

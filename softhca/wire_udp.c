@@ -18,7 +18,7 @@ enum {
 	RX_BATCH = 32,
 	RX_BUF = 4352,
 	/* Between processes of one host, ahead of a packet that is handed on: an
-	 * opcode that no packet has, the GID index that it came to, two zero
+	 * opcode that no packet has, the GID that it came to, two zero
 	 * bytes, the sender's GID. */
 	FORWARD_MARK = 0xc5,
 	FORWARD_LEN = 20,
@@ -273,7 +273,7 @@ static void handle(struct wire_dest from, const struct packet_addr *a, uint8_t *
 
 	if (from.kind == WIRE_HOST && n > FORWARD_LEN && buf[0] == FORWARD_MARK) {
 		from.kind = WIRE_REMOTE;
-		from.sgid = buf[1] % HCA_GIDS;
+		from.sgid = buf[1] % HCA_PORTS;
 		memcpy(&from.gid, buf + 4, 16);
 		buf += FORWARD_LEN;
 		n -= FORWARD_LEN;
@@ -354,7 +354,7 @@ static void from_port(unsigned i, size_t n, unsigned sgid)
 		STAT_INC(pkts_dropped);
 }
 
-/* sgid: of a port, HCA_GIDS: this host. */
+/* sgid: of a port, HCA_PORTS: this host. */
 static unsigned receive_from(int fd, unsigned sgid)
 {
 	int n;
@@ -367,7 +367,7 @@ static unsigned receive_from(int fd, unsigned sgid)
 	for (int i = 0; i < n; i++) {
 		if (rx_msg[i].msg_hdr.msg_flags & MSG_TRUNC)
 			STAT_INC(pkts_dropped);
-		else if (sgid == HCA_GIDS)
+		else if (sgid == HCA_PORTS)
 			from_host((unsigned)i, rx_msg[i].msg_len);
 		else
 			from_port((unsigned)i, rx_msg[i].msg_len, sgid);
@@ -377,9 +377,9 @@ static unsigned receive_from(int fd, unsigned sgid)
 
 unsigned wire_udp_receive(void)
 {
-	unsigned n = receive_from(wire_host.fd, HCA_GIDS);
+	unsigned n = receive_from(wire_host.fd, HCA_PORTS);
 
-	for (unsigned i = 0; i < HCA_GIDS; i++) {
+	for (unsigned i = 0; i < wire_ports_end(); i++) {
 		const struct wire_port *p = &wire_ports[i];
 
 		if (wire_port_in_use(p))

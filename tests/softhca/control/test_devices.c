@@ -207,7 +207,8 @@ static void test_datagram(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wr_id, 1);
-	assert_memory_equal(s->buf + 36, s->gid.raw + 12, 4); /* the IPv4 header's */
+	if (s->gid.raw[10] == 0xff) /* the IPv4 header's */
+		assert_memory_equal(s->buf + 36, s->gid.raw + 12, 4);
 	back = ibv_create_ah_from_wc(s->pd, &wc, (struct ibv_grh *)(void *)s->buf, 1);
 	assert_non_null(back);
 	assert_int_equal(ibv_destroy_ah(back), 0);

@@ -86,8 +86,9 @@ int wire_start(void)
 	return 0;
 }
 
-void wire_listen(void)
+void wire_listen(unsigned device)
 {
+	(void)device;
 }
 
 void wire_source_gid(const struct wire_dest *from, struct in6_addr *gid)

@@ -69,12 +69,6 @@ void hca_comp_event(struct hca_cq *cq)
 	cq->comp_events++;
 }
 
-struct in6_addr hca_gid(unsigned device, unsigned index)
-{
-	(void)device;
-	return dp_gid(index);
-}
-
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
 {
 	(void)cq;

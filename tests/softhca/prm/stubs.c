@@ -52,8 +52,9 @@ uint32_t dp_qpn_count(void)
 	return 1 << 14;
 }
 
-unsigned dp_gid_count(void)
+unsigned dp_gid_count(unsigned device)
 {
+	(void)device;
 	return 2;
 }
 
@@ -62,8 +63,9 @@ struct in6_addr dp_gid(unsigned index)
 	return (struct in6_addr){.s6_addr = {[10] = 0xff, 0xff, 192, 0, 2, (uint8_t)(1 + index)}};
 }
 
-uint32_t dp_mtu(void)
+uint32_t dp_mtu(unsigned device)
 {
+	(void)device;
 	return 4096;
 }
 
