@@ -8,22 +8,25 @@
 void gdri_host_latch(struct gdri_state *st, int status)
 {
 	int32_t none = 0;
+	int pulled = gdri_cuda_state_pull(st);
 
-	gdri_cuda_state_pull(st);
 	/* relaxed: the status carries no data with it */
 	__atomic_compare_exchange_n(&st->dev->latched, &none, status, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	gdri_cuda_state_push(st, &st->dev->latched);
+	if (!pulled) /* else the GPU's own stays, which nobody knows */
+		gdri_cuda_state_push(st, &st->dev->latched);
 }
 
 int gdr_host_status(void)
 {
 	struct gdri_state *st = gdri_state_get();
+	int ret;
 
 	if (!st)
 		return -GDR_ESTATE;
-	gdri_cuda_state_pull(st);
-	return __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
+	ret = gdri_cuda_state_pull(st);
+	/* relaxed: the status carries no data with it */
+	return ret ? ret : __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
 }
 
 int gdr_errors(struct gdr_error *out, int max)

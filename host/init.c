@@ -65,12 +65,14 @@ int gdr_finalize(void)
 	/* kernels may still post: only then is what they posted complete */
 	if (all_well(st))
 		ret = gdri_end_kernels(st, (int)st->opt.init_timeout_ms);
-	gdri_cuda_state_pull(st);
-	if (!ret && all_well(st))
+	if (!ret)
+		ret = gdri_cuda_state_pull(st); /* what all_well looks at */
+	if (!ret && all_well(st)) {
 		ret = gdr_host_quiet();
-	/* The first one reports what was latched and may be known; a queue's error stays. */
-	if (ret && all_well(st))
-		ret = gdr_host_quiet();
+		/* The first one reports what was latched and may be known; a queue's error stays. */
+		if (ret && all_well(st))
+			ret = gdr_host_quiet();
+	}
 	if (ret)
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(ret));
 	gdri_state_down(st, !ret && all_well(st));

@@ -61,8 +61,10 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 	__atomic_store_n(&b->len, len, __ATOMIC_RELEASE);
 	if (slot >= d->n_buffers) /* release: pairs with the acquire of n_buffers there */
 		__atomic_store_n(&d->n_buffers, slot + 1, __ATOMIC_RELEASE);
-	gdri_cuda_state_push(st, &d->n_buffers);
-	return 0;
+	ret = gdri_cuda_state_push(st, &d->n_buffers);
+	if (ret) /* kernels would not find it; there is no NIC on this path */
+		__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* pairs as above */
+	return ret;
 }
 
 int gdr_buffer_register(void *addr, size_t len)
@@ -91,7 +93,7 @@ static int leave(struct gdri_state *st, const void *addr)
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (!b[i].len || b[i].addr != (uintptr_t)addr)
 			continue;
-		__atomic_store_n(&b[i].len, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&b[i].len, 0, __ATOMIC_RELEASE); /* pairs as in enter */
 		handle = st->regs[i].handle;
 		st->regs[i].handle = NULL;
 		return handle ? gdri_nic_deregister(st->nic, handle) : 0;

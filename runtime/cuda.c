@@ -23,6 +23,8 @@ struct gdri_cuda {
 	bool primary; /* retained by us */
 	gdri_cu_stream stream;
 	pthread_mutex_t lock; /* of the stream: one copy at a time */
+	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
+	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];
 };
 
@@ -127,6 +129,7 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 		return -GDR_ENOMEM;
 	}
 	pthread_mutex_init(&c->lock, NULL);
+	c->refs = 1;
 	ret = load(c);
 	if (!ret)
 		ret = choose_context(c, local_rank);
@@ -145,9 +148,11 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 	return ret;
 }
 
-void gdri_cuda_close(struct gdri_cuda *c)
+/* A thread that was left behind in the driver may be the last one. */
+static void put(struct gdri_cuda *c)
 {
-	if (!c)
+	/* release and acquire: pairs with the other puts, whose use of it comes before its end */
+	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (c->stream) {
 		enter(c);
@@ -158,6 +163,12 @@ void gdri_cuda_close(struct gdri_cuda *c)
 		c->api.primary_release(c->device);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+}
+
+void gdri_cuda_close(struct gdri_cuda *c)
+{
+	if (c)
+		put(c);
 }
 
 const char *gdri_cuda_text(const struct gdri_cuda *c)
@@ -336,58 +347,72 @@ static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
 	return r;
 }
 
-static int result_of(struct gdri_cuda *c, const char *what, gdri_cu_result r)
+/* Is an earlier copy, which took too long, still on the stream? What is put behind it would wait
+ * for it. */
+static bool blocked(struct gdri_cuda *c)
 {
-	if (r == GDRI_CU_NOT_READY) {
-		gdri_error("CUDA: %s did not finish in time", what);
-		return -GDR_ETIMEOUT;
+	if (c->stuck)
+		c->stuck = c->api.stream_query(c->stream) == GDRI_CU_NOT_READY;
+	return c->stuck;
+}
+
+/* src NULL: zeroes. */
+static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
+		    int timeout_ms)
+{
+	gdri_cu_result r = GDRI_CU_NOT_READY;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	enter(c);
+	began = !blocked(c);
+	if (began) {
+		r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
+			: c->api.set((uintptr_t)dst, 0, len, c->stream);
+		if (!r)
+			r = finish(c, timeout_ms);
+		c->stuck = r == GDRI_CU_NOT_READY;
 	}
-	return r ? failed(c, what, r) : 0;
+	leave(c);
+	pthread_mutex_unlock(&c->lock);
+	if (!r)
+		return 0;
+	if (r != GDRI_CU_NOT_READY)
+		return failed(c, what, r);
+	gdri_error(began ? "CUDA: %s did not finish in %d ms: the GPU hangs, or a kernel holds it"
+			 : "CUDA: %s cannot begin: an earlier copy, which took too long, is still "
+			   "under way", what, timeout_ms);
+	return -GDR_ETIMEOUT;
 }
 
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
 {
-	gdri_cu_result r;
-
-	if (!len)
-		return 0;
-	pthread_mutex_lock(&c->lock);
-	enter(c);
-	r = c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream);
-	if (!r)
-		r = finish(c, timeout_ms);
-	leave(c);
-	pthread_mutex_unlock(&c->lock);
-	return result_of(c, "a copy", r);
+	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
 }
 
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)
 {
-	gdri_cu_result r;
-
-	pthread_mutex_lock(&c->lock);
-	enter(c);
-	r = c->api.set((uintptr_t)dst, 0, len, c->stream);
-	if (!r)
-		r = finish(c, timeout_ms);
-	leave(c);
-	pthread_mutex_unlock(&c->lock);
-	return result_of(c, "zeroing memory", r);
+	return transfer(c, "zeroing memory", dst, NULL, len, timeout_ms);
 }
+
+/* ---- kernels ---- */
 
 static void *synchronize(void *arg)
 {
 	struct gdri_cuda *c = arg;
+	gdri_cu_result r;
 
 	enter(c);
-	c->api.ctx_sync();
+	r = c->api.ctx_sync();
 	leave(c);
-	return NULL;
+	put(c);
+	return (void *)(intptr_t)r;
 }
 
 /* The driver's wait has no limit: a thread waits in it, and is left behind when it takes too long. */
 int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 {
+	void *result = NULL;
 	struct timespec end;
 	pthread_t t;
 
@@ -398,10 +423,16 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 		end.tv_sec++;
 		end.tv_nsec -= 1000000000;
 	}
-	if (pthread_create(&t, NULL, synchronize, c))
-		return -GDR_ESYSTEM;
-	if (!pthread_timedjoin_np(t, NULL, &end))
-		return 0;
-	pthread_detach(t);
-	return -GDR_ETIMEOUT;
+	/* relaxed: the caller has a reference, and the new thread starts behind this */
+	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+	if (pthread_create(&t, NULL, synchronize, c)) {
+		put(c);
+		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
+		return -GDR_ETIMEOUT;
+	}
+	if (pthread_timedjoin_np(t, &result, &end)) {
+		pthread_detach(t);
+		return -GDR_ETIMEOUT;
+	}
+	return result ? failed(c, "kernels of this PE", (gdri_cu_result)(intptr_t)result) : 0;
 }

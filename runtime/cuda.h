@@ -15,7 +15,8 @@ struct gdri_cuda;
  * context of device local_rank modulo their number, which then becomes current. -GDR_ENOTSUP
  * where there is no driver or device, or one that cannot share memory. */
 int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank);
-void gdri_cuda_close(struct gdri_cuda *c); /* NULL is a no-op */
+/* NULL is a no-op. The context is given back when no thread is in the driver's wait any more. */
+void gdri_cuda_close(struct gdri_cuda *c);
 /* "NVIDIA H200 0000:1b:00.0", valid until close. */
 const char *gdri_cuda_text(const struct gdri_cuda *c);
 
@@ -33,11 +34,13 @@ void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size);
 void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
 
 /* Complete when they return; between any two of GPU, peer and host memory. -GDR_ETIMEOUT after
- * timeout_ms: the copy is still on its way and may yet land. */
+ * timeout_ms: the copy is still on its way and may yet land; until it has, all others fail so at
+ * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
 
-/* Waits for all kernels of the context. -GDR_ETIMEOUT: some still run. */
+/* Waits for all kernels of the context. -GDR_ETIMEOUT: some still run. Other errors: none does, but
+ * one ended with an error. */
 int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms);
 
 #endif

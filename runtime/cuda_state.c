@@ -74,6 +74,12 @@ void gdri_cuda_state_down(struct gdri_state *st)
 	st->dev_gpu = NULL;
 }
 
+/* No longer than the user's limit of a wait. */
+static int short_copy_ms(const struct gdri_state *st)
+{
+	return st->opt.timeout_ms < COPY_MS ? (int)st->opt.timeout_ms : COPY_MS;
+}
+
 int gdri_cuda_state_pull(struct gdri_state *st)
 {
 	size_t at = offsetof(struct gdri_dev, latched), len = 8;
@@ -83,7 +89,7 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 	if (!st->dev_gpu)
 		return 0;
 	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev + at, (uint8_t *)st->dev_gpu + at, len,
-			      COPY_MS);
+			      short_copy_ms(st));
 }
 
 int gdri_cuda_state_push(struct gdri_state *st, const void *field)
@@ -92,5 +98,6 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 
 	if (!st->dev_gpu)
 		return 0;
-	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev_gpu + at, field, 4, COPY_MS);
+	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev_gpu + at, field, 4,
+			      short_copy_ms(st));
 }

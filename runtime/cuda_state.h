@@ -16,7 +16,8 @@ void gdri_down_cuda(struct gdri_state *st);
 int gdri_cuda_state_up(struct gdri_state *st);
 void gdri_cuda_state_down(struct gdri_state *st);
 
-/* Refreshes in st->dev what device code changes: latched, failed. No-op without CUDA. */
+/* Refreshes in st->dev what device code changes: latched, failed. No-op without CUDA. When it
+ * fails they are old. */
 int gdri_cuda_state_pull(struct gdri_state *st);
 /* Writes a 32-bit field that the host changes in st->dev (lost, n_buffers, latched) to the GPU. */
 int gdri_cuda_state_push(struct gdri_state *st, const void *field);

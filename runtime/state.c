@@ -26,7 +26,7 @@ struct gdri_state *gdri_state_get(void)
  * library is not initialised. What it inherited goes when it ends or calls exec. */
 static void in_child(void)
 {
-	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED); /* a child has one thread */
 	gdri_devstate_publish(NULL);
 }
 
@@ -313,13 +313,14 @@ void gdri_state_down(struct gdri_state *st, bool graceful)
 	if (!graceful && st->dev)
 		gdri_devstate_abort(st);
 	limit = graceful ? gdri_left_ms(st->deadline_ns) : 2000;
-	if (gdri_end_kernels(st, limit)) {
+	if (gdri_end_kernels(st, limit) == -GDR_ETIMEOUT) {
 		if (st->dev)
 			gdri_devstate_abort(st);
-		st->kernels_run = gdri_end_kernels(st, 2000) != 0;
+		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
 	}
 	if (gdri_state_get() == st && !st->kernels_run)
 		part(st, graceful);
+	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
 	if (st->kernels_run) {

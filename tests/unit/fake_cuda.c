@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE
+#include "tests/unit/fake_cuda.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/cuda_api.h"
+
+enum { INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NO_CONTEXT = 201 };
+
+struct fake_cuda fake_cuda = {.devices = 1};
+
+#define ADD(field, n) __atomic_add_fetch(&fake_cuda.field, n, __ATOMIC_RELAXED)
+#define SEEN(field)   __atomic_load_n(&fake_cuda.field, __ATOMIC_RELAXED)
+
+struct CUctx_st {
+	int device;
+};
+static struct CUctx_st primary;
+
+/* The calling thread's stack of contexts. */
+static _Thread_local gdri_cu_ctx stack[8];
+static _Thread_local int depth;
+
+/* One operation at a time: what the library promises to keep to. */
+struct CUstream_st {
+	int busy;
+	void *dst;
+	const void *src; /* NULL: zeroes */
+	size_t len;
+};
+
+#define FAKE gdri_cu_result __attribute__((visibility("default")))
+/* The declarations that -Wmissing-prototypes wants, from the library's own table. */
+#define DECLARE(name, symbol, args) FAKE fake_##name args __asm__(symbol);
+GDRI_CUDA_FUNCTIONS(DECLARE)
+
+gdri_cu_result fake_error_string(gdri_cu_result r, const char **text)
+{
+	*text = r == NO_MEMORY ? "out of memory" : r ? "an error of the fake" : "no error";
+	return 0;
+}
+
+gdri_cu_result fake_init(unsigned int flags)
+{
+	return flags ? INVALID : 0;
+}
+
+gdri_cu_result fake_device_count(int *n)
+{
+	*n = SEEN(devices);
+	return 0;
+}
+
+gdri_cu_result fake_device_get(gdri_cu_device *d, int i)
+{
+	*d = i;
+	return i < SEEN(devices) ? 0 : NO_DEVICE;
+}
+
+gdri_cu_result fake_device_name(char *name, int room, gdri_cu_device d)
+{
+	snprintf(name, (size_t)room, "Fake %d", d);
+	return 0;
+}
+
+gdri_cu_result fake_device_attribute(int *value, int what, gdri_cu_device d)
+{
+	(void)what;
+	*value = 1;
+	return d < SEEN(devices) ? 0 : NO_DEVICE;
+}
+
+gdri_cu_result fake_device_bus_id(char *id, int room, gdri_cu_device d)
+{
+	snprintf(id, (size_t)room, "0000:%02x:00.0", d + 1);
+	return 0;
+}
+
+gdri_cu_result fake_primary_retain(gdri_cu_ctx *ctx, gdri_cu_device d)
+{
+	primary.device = d;
+	*ctx = &primary;
+	ADD(retained, 1);
+	return 0;
+}
+
+gdri_cu_result fake_primary_release(gdri_cu_device d)
+{
+	(void)d;
+	return ADD(retained, -1) < 0 ? INVALID : 0;
+}
+
+gdri_cu_result fake_ctx_get(gdri_cu_ctx *ctx)
+{
+	*ctx = depth ? stack[depth - 1] : NULL;
+	return 0;
+}
+
+gdri_cu_result fake_ctx_set(gdri_cu_ctx ctx)
+{
+	depth = ctx ? 1 : 0;
+	stack[0] = ctx;
+	return 0;
+}
+
+gdri_cu_result fake_ctx_push(gdri_cu_ctx ctx)
+{
+	if (depth == 8)
+		return INVALID;
+	stack[depth++] = ctx;
+	return 0;
+}
+
+gdri_cu_result fake_ctx_pop(gdri_cu_ctx *ctx)
+{
+	if (!depth)
+		return NO_CONTEXT;
+	*ctx = stack[--depth];
+	return 0;
+}
+
+gdri_cu_result fake_ctx_device(gdri_cu_device *d)
+{
+	*d = depth ? stack[depth - 1]->device : 0;
+	return depth ? 0 : NO_CONTEXT;
+}
+
+gdri_cu_result fake_ctx_sync(void)
+{
+	ADD(syncs, 1);
+	ADD(in_sync, 1);
+	while (SEEN(hang_sync))
+		usleep(1000);
+	ADD(in_sync, -1);
+	return depth ? SEEN(sync_result) : NO_CONTEXT;
+}
+
+gdri_cu_result fake_stream_create(gdri_cu_stream *s, unsigned int flags)
+{
+	(void)flags;
+	*s = calloc(1, sizeof(**s));
+	ADD(streams, 1);
+	return *s ? 0 : NO_MEMORY;
+}
+
+gdri_cu_result fake_stream_query(gdri_cu_stream s)
+{
+	if (!s->busy)
+		return 0;
+	if (SEEN(hang_copy))
+		return GDRI_CU_NOT_READY;
+	if (s->src)
+		memcpy(s->dst, s->src, s->len);
+	else
+		memset(s->dst, 0, s->len);
+	s->busy = 0;
+	return 0;
+}
+
+gdri_cu_result fake_stream_destroy(gdri_cu_stream s)
+{
+	free(s);
+	ADD(streams, -1);
+	return depth ? 0 : NO_CONTEXT;
+}
+
+static gdri_cu_result enqueue(gdri_cu_stream s, gdri_cu_ptr dst, gdri_cu_ptr src, size_t len)
+{
+	if (s->busy || !depth)
+		return INVALID;
+	*s = (struct CUstream_st){1, (void *)(uintptr_t)dst, (void *)(uintptr_t)src, len};
+	return 0;
+}
+
+gdri_cu_result fake_copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
+{
+	return src ? enqueue(s, dst, src, len) : INVALID;
+}
+
+gdri_cu_result fake_set(gdri_cu_ptr dst, unsigned char byte, size_t len, gdri_cu_stream s)
+{
+	return byte ? INVALID : enqueue(s, dst, 0, len);
+}
+
+gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
+{
+	*p = (uintptr_t)aligned_alloc(256, (size + 255) / 256 * 256);
+	ADD(memory, 1);
+	return *p ? 0 : NO_MEMORY;
+}
+
+gdri_cu_result fake_free(gdri_cu_ptr p)
+{
+	free((void *)(uintptr_t)p);
+	ADD(memory, -1);
+	return 0;
+}
+
+gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
+{
+	(void)flags;
+	*p = aligned_alloc(256, (size + 255) / 256 * 256);
+	ADD(memory, 1);
+	return *p ? 0 : NO_MEMORY;
+}
+
+gdri_cu_result fake_host_free(void *p)
+{
+	free(p);
+	ADD(memory, -1);
+	return 0;
+}
+
+/* ---- memory that can be shared: a memfd, whose descriptor is the handle ---- */
+
+gdri_cu_result fake_granularity(size_t *grain, const struct gdri_cu_prop *prop, int which)
+{
+	(void)prop;
+	(void)which;
+	*grain = 2u << 20;
+	return 0;
+}
+
+gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop,
+			       unsigned long long flags)
+{
+	int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+
+	(void)flags;
+	if (prop->handles != GDRI_CU_HANDLE_FD || fd < 0 || ftruncate(fd, (off_t)size))
+		return INVALID;
+	*mem = (gdri_cu_mem)fd;
+	return 0;
+}
+
+gdri_cu_result fake_mem_release(gdri_cu_mem mem)
+{
+	return close((int)mem) ? INVALID : 0;
+}
+
+gdri_cu_result fake_mem_export(void *fd, gdri_cu_mem mem, int type, unsigned long long flags)
+{
+	(void)type;
+	(void)flags;
+	*(int *)fd = dup((int)mem);
+	return *(int *)fd < 0 ? INVALID : 0;
+}
+
+gdri_cu_result fake_mem_import(gdri_cu_mem *mem, void *fd, int type)
+{
+	int copy = dup((int)(intptr_t)fd);
+
+	(void)type;
+	*mem = (gdri_cu_mem)copy;
+	return copy < 0 ? INVALID : 0;
+}
+
+static gdri_cu_result place(gdri_cu_ptr *at, size_t size, int prot, int flags, int fd)
+{
+	void *p = mmap((void *)(uintptr_t)*at, size, prot, flags, fd, 0);
+
+	*at = (uintptr_t)p;
+	return p == MAP_FAILED ? NO_MEMORY : 0;
+}
+
+gdri_cu_result fake_reserve(gdri_cu_ptr *at, size_t size, size_t align, gdri_cu_ptr hint,
+			    unsigned long long flags)
+{
+	(void)align;
+	(void)hint;
+	(void)flags;
+	*at = 0;
+	ADD(memory, 1);
+	return place(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+gdri_cu_result fake_unreserve(gdri_cu_ptr at, size_t size)
+{
+	ADD(memory, -1);
+	return munmap((void *)(uintptr_t)at, size) ? INVALID : 0;
+}
+
+gdri_cu_result fake_map(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem mem,
+			unsigned long long flags)
+{
+	(void)flags;
+	if (offset)
+		return INVALID;
+	return place(&at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)mem);
+}
+
+gdri_cu_result fake_unmap(gdri_cu_ptr at, size_t size)
+{
+	return place(&at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+}
+
+gdri_cu_result fake_set_access(gdri_cu_ptr at, size_t size, const struct gdri_cu_access *access,
+			       size_t n)
+{
+	(void)access;
+	return n != 1 || mprotect((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE) ? INVALID : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A libcuda.so.1 of host memory: enough of the driver for runtime/cuda.c, with a
+ * GPU that hangs or fails when the test says so. */
+#ifndef TESTS_FAKE_CUDA_H
+#define TESTS_FAKE_CUDA_H
+
+struct fake_cuda {
+	int devices;	 /* that the driver counts; 1 at first */
+	int hang_copy;	 /* copies and memsets stay on their stream until it is 0 */
+	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
+	int sync_result; /* what it then returns */
+	/* counted by the fake; all atomics, relaxed: the tests wait for values */
+	int retained, streams, syncs, in_sync, memory;
+};
+extern struct fake_cuda fake_cuda;
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The GPU side of the library over a driver that hangs and fails on request:
+ * every wait is bounded, nothing is used after it was given back, and what could not be
+ * asked is not taken for an answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr.h>
+#include <gdr/impl/unit.h>
+
+#include "runtime/cuda.h"
+#include "runtime/log.h"
+#include "tests/unit/fake_cuda.h"
+
+#define LONG 20000 /* ms: what must not be waited for */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static void set(int *word, int value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static void comes_to(const int *word, int value)
+{
+	double end = now() + 10;
+
+	while (__atomic_load_n(word, __ATOMIC_RELAXED) != value && now() < end)
+		usleep(1000);
+	assert_int_equal(__atomic_load_n(word, __ATOMIC_RELAXED), value);
+}
+
+int cuCtxSetCurrent(void *ctx); /* of the fake */
+
+/* No context is current, as in a program that has not used CUDA: the library retains one. */
+static struct gdri_cuda *open_one(void)
+{
+	struct gdri_cuda *c = NULL;
+
+	assert_int_equal(cuCtxSetCurrent(NULL), 0);
+	assert_int_equal(gdri_cuda_open(&c, 3), 0);
+	assert_non_null(c);
+	return c;
+}
+
+static void nothing_left(void)
+{
+	comes_to(&fake_cuda.retained, 0);
+	comes_to(&fake_cuda.streams, 0);
+	comes_to(&fake_cuda.memory, 0);
+}
+
+static void test_open(void **state)
+{
+	struct gdri_cuda *c = open_one();
+
+	(void)state;
+	assert_string_equal(gdri_cuda_text(c), "Fake 0 0000:01:00.0");
+	gdri_cuda_close(c);
+	gdri_cuda_close(NULL);
+	nothing_left();
+	set(&fake_cuda.devices, 0);
+	assert_int_equal(gdri_cuda_open(&c, 0), -GDR_ENOTSUP);
+	assert_null(c);
+	assert_non_null(strstr(gdri_log_last_error(), "counts none"));
+	set(&fake_cuda.devices, 1);
+	nothing_left();
+}
+
+/* Memory that two map, as PEs of a node do. */
+static void test_heap(void **state)
+{
+	struct gdri_cuda *c = open_one();
+	uint64_t size = 3u << 20, word = 77, back = 0;
+	uint8_t *base = NULL, *peer = NULL;
+	char why[128];
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(gdri_cuda_heap_create(c, &size, &base, &fd), 0);
+	assert_int_equal(size, 4u << 20);
+	assert_int_equal(gdri_cuda_heap_import(c, fd, size, &peer, why, sizeof(why)), 0);
+	assert_int_equal(gdri_cuda_copy(c, base + 4096, &word, sizeof(word), LONG), 0);
+	assert_int_equal(gdri_cuda_copy(c, &back, peer + 4096, sizeof(back), LONG), 0);
+	assert_int_equal(back, 77);
+	assert_int_equal(gdri_cuda_zero(c, peer, size, LONG), 0);
+	assert_int_equal(*(uint64_t *)(void *)(base + 4096), 0);
+	gdri_cuda_heap_unmap(c, peer, size);
+	gdri_cuda_heap_unmap(c, base, size);
+	assert_int_equal(gdri_cuda_heap_import(c, -1, size, &peer, why, sizeof(why)), -GDR_ESYSTEM);
+	assert_non_null(strstr(why, "cannot map its memory"));
+	close(fd);
+	gdri_cuda_close(c);
+	nothing_left();
+}
+
+/* Behind a copy that is overdue all others fail at once, until it has ended. */
+static void test_overdue_copy(void **state)
+{
+	struct gdri_cuda *c = open_one();
+	uint64_t a = 1, b = 2, d = 3;
+	double begin;
+
+	(void)state;
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdri_cuda_copy(c, &a, &b, sizeof(a), 50), -GDR_ETIMEOUT);
+	assert_non_null(strstr(gdri_log_last_error(), "a copy did not finish in 50 ms"));
+	begin = now();
+	assert_int_equal(gdri_cuda_copy(c, &d, &b, sizeof(a), LONG), -GDR_ETIMEOUT);
+	assert_non_null(strstr(gdri_log_last_error(), "a copy cannot begin: an earlier copy"));
+	assert_int_equal(gdri_cuda_zero(c, &d, sizeof(d), LONG), -GDR_ETIMEOUT);
+	assert_non_null(strstr(gdri_log_last_error(), "zeroing memory cannot begin"));
+	assert_true(now() - begin < 5);
+	assert_int_equal(d, 3);
+	set(&fake_cuda.hang_copy, 0);
+	assert_int_equal(gdri_cuda_copy(c, &d, &b, sizeof(a), LONG), 0);
+	assert_int_equal(a, 2); /* the overdue one has landed */
+	assert_int_equal(d, 2);
+	gdri_cuda_close(c);
+	nothing_left();
+}
+
+/* A thread that a wait left behind in the driver: neither a later wait that succeeds nor close
+ * takes the context from under it. */
+static void test_wait_left_behind(void **state)
+{
+	struct gdri_cuda *c = open_one();
+
+	(void)state;
+	set(&fake_cuda.hang_sync, 1);
+	assert_int_equal(gdri_cuda_wait_kernels(c, 50), -GDR_ETIMEOUT);
+	comes_to(&fake_cuda.in_sync, 1);
+	gdri_cuda_close(c);
+	assert_int_equal(__atomic_load_n(&fake_cuda.retained, __ATOMIC_RELAXED), 1);
+	assert_int_equal(__atomic_load_n(&fake_cuda.streams, __ATOMIC_RELAXED), 1);
+	set(&fake_cuda.hang_sync, 0);
+	nothing_left();
+
+	c = open_one();
+	set(&fake_cuda.hang_sync, 1);
+	assert_int_equal(gdri_cuda_wait_kernels(c, 50), -GDR_ETIMEOUT);
+	comes_to(&fake_cuda.in_sync, 1);
+	set(&fake_cuda.hang_sync, 0);
+	assert_int_equal(gdri_cuda_wait_kernels(c, LONG), 0);
+	gdri_cuda_close(c);
+	nothing_left();
+}
+
+static void test_kernel_that_failed(void **state)
+{
+	struct gdri_cuda *c = open_one();
+
+	(void)state;
+	set(&fake_cuda.sync_result, 700);
+	assert_int_equal(gdri_cuda_wait_kernels(c, LONG), -GDR_ESYSTEM);
+	assert_non_null(strstr(gdri_log_last_error(), "kernels of this PE: an error of the fake (700)"));
+	set(&fake_cuda.sync_result, 0);
+	gdri_cuda_close(c);
+	nothing_left();
+}
+
+/* ---- the whole library, as a program with CUDA kernels has it ---- */
+
+static struct gdri_dev *device;
+
+static int show(struct gdri_dev *dev)
+{
+	device = dev;
+	return 0;
+}
+
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL};
+
+static uint64_t *start(void)
+{
+	struct gdr_job_info info;
+	uint64_t *p;
+
+	assert_int_equal(cuCtxSetCurrent(NULL), 0);
+	assert_int_equal(gdr_init(), 0);
+	assert_non_null(device);
+	assert_int_equal(gdr_query(&info), 0);
+	assert_string_equal(info.device_kind, "cuda");
+	p = gdr_calloc(8, sizeof(*p));
+	assert_non_null(p);
+	return p;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	setenv("GDR_TRANSPORTS", "p2p", 1);
+	setenv("GDR_HEAP_SIZE", "4m", 1);
+	setenv("GDR_TIMEOUT", "200ms", 1);
+	setenv("GDR_INIT_TIMEOUT", "5s", 1);
+	gdri_unit_add(&unit);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gdri_unit_remove(&unit);
+	return 0;
+}
+
+static void test_well(void **state)
+{
+	uint64_t *p = start(), v = 5, w = 0;
+
+	(void)state;
+	assert_int_equal(gdr_host_put(p + 1, &v, sizeof(v), 0), 0);
+	assert_int_equal(gdr_host_get(&w, p + 1, sizeof(w), 0), 0);
+	assert_int_equal(w, 5);
+	device->latched = -GDR_ETIMEOUT; /* as a kernel would */
+	assert_int_equal(gdr_host_status(), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_host_quiet(), -GDR_ETIMEOUT);
+	assert_int_equal(device->latched, 0);
+	assert_int_equal(gdr_host_quiet(), 0);
+	assert_int_equal(gdr_barrier_all(), 0);
+	assert_int_equal(gdr_finalize(), 0);
+	assert_null(device);
+	nothing_left();
+}
+
+/* The state of the device cannot be read: what was read earlier is no answer. */
+static void test_silent_gpu(void **state)
+{
+	uint64_t *p = start(), v = 5;
+	static char buffer[64];
+	double begin;
+
+	(void)state;
+	set(&fake_cuda.hang_copy, 1);
+	begin = now();
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_host_status(), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_host_quiet(), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_buffer_register(buffer, sizeof(buffer)), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_finalize(), -GDR_ETIMEOUT);
+	assert_true(now() - begin < 4);
+	set(&fake_cuda.hang_copy, 0);
+	nothing_left();
+	start(); /* and anew */
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
+static void test_failed_kernel_in_finalize(void **state)
+{
+	(void)state;
+	start();
+	set(&fake_cuda.sync_result, 700);
+	assert_int_equal(gdr_finalize(), -GDR_ESYSTEM);
+	set(&fake_cuda.sync_result, 0);
+	nothing_left();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_overdue_copy),
+		cmocka_unit_test(test_wait_left_behind),
+		cmocka_unit_test(test_kernel_that_failed),
+		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
