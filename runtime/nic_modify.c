@@ -11,7 +11,6 @@
 
 #define HOP_LIMIT	     64 /* as Linux sends IP packets */
 #define MIN_RNR_NAK	     12 /* 0.64 ms; nothing here needs receives */
-#define RNR_RETRY	     7
 #define LOG_ACK_REQ_FREQ     8	    /* ask for an ACK every 2^8 packets of a long message */
 #define ATOMIC_MODE_UP_TO_8B 3	    /* PRM, QPC.atomic_mode: plain and extended, up to 8 bytes */
 #define SPORT_MIN	     0xc000 /* RoCE v2 annex (IBTA A17.5.1): the dynamic port range */
@@ -123,7 +122,7 @@ static int to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *rout
 	/* No more than the peer's responder can hold. */
 	gdri_prm_set(qpc, PRM_QPC_LOG_SRA_MAX, ours < theirs ? ours : theirs);
 	gdri_prm_set(qpc, PRM_QPC_RETRY_COUNT, nic->opt.retry_count);
-	gdri_prm_set(qpc, PRM_QPC_RNR_RETRY, RNR_RETRY);
+	gdri_prm_set(qpc, PRM_QPC_RNR_RETRY, nic->opt.rnr_retry);
 	gdri_prm_set(qpc, PRM_QPC_NEXT_SEND_PSN, nic->psn);
 	gdri_prm_set(ads, PRM_ADS_ACK_TIMEOUT, nic->opt.ack_timeout);
 	gdri_prm_set(ads, PRM_ADS_VHCA_PORT_NUM, nic->port);

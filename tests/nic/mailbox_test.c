@@ -89,6 +89,7 @@ static void set_up_nic(unsigned depth, unsigned cq)
 	nic.opt.cq = cq;
 	nic.opt.qps_per_pe = 2;
 	nic.opt.retry_count = 5;
+	nic.opt.rnr_retry = 6;
 	nic.opt.ack_timeout = 17;
 	nic.opt.service_level = 3;
 	nic.opt.traffic_class = 0x68;
@@ -223,7 +224,7 @@ static void check_rts(int i)
 	assert_int_equal(bits(i, 0x88, 31, 28), 8);  /* log_ack_req_freq */
 	assert_int_equal(bits(i, 0x88, 23, 21), 3);  /* log_sra_max: the peer's limit */
 	assert_int_equal(bits(i, 0x88, 18, 16), 5);  /* retry_count */
-	assert_int_equal(bits(i, 0x88, 15, 13), 7);  /* rnr_retry */
+	assert_int_equal(bits(i, 0x88, 15, 13), 6);  /* rnr_retry */
 	assert_int_equal(bits(i, 0x90, 23, 0), 0xfedcba);
 }
 
