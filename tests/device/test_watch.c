@@ -101,69 +101,56 @@ static int wait_from(int pe)
 	return gdr_signal_wait_until_from(fake_sym(f, 0), GDR_CMP_EQ, 1, pe);
 }
 
-/* 1 waits for 2, 2 for 3, which stands still. */
-static void chain_to_stopped(int mapped)
-{
-	start(mapped);
-	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
-	says(2, 1, GDRI_WAIT_WAITING, 3, 1);
-	says(3, 1, GDRI_WAIT_WAITING, 4, 0);
-	expect(wait_from(1), -GDR_ETIMEOUT, 3, 1);
-	finish();
-}
+#define ANYBODY (-1) /* a wait that does not know who writes */
 
-/* 1 waits for 4, which is not waiting for anybody. */
-static void chain_to_idle(int mapped)
-{
-	start(mapped);
-	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
-	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
-	finish();
-}
+/* What the other PEs say, in which of their records, whether they live; PE 0 waits for `from`. */
+static const struct chain {
+	struct {
+		int pe, record;
+		uint32_t state;
+		int peer, lives;
+	} said[4];
+	int from, culprit;
+} chains[] = {
+	/* 1 waits for 2, 2 for 3, which stands still */
+	{{{1, 1, GDRI_WAIT_WAITING, 2, 1}, {2, 1, GDRI_WAIT_WAITING, 3, 1},
+	  {3, 1, GDRI_WAIT_WAITING, 4, 0}}, 1, 3},
+	/* 1 waits for 4, which is not waiting for anybody */
+	{{{1, 1, GDRI_WAIT_WAITING, 4, 1}}, 1, 4},
+	/* 1 gave up because of 3 and went on; 3 is idle */
+	{{{1, 0, GDRI_WAIT_FAILED, 3, 1}}, 1, 3},
+	/* all wait in a circle, oneself in it; 4 outside of it stands still */
+	{{{1, 1, GDRI_WAIT_WAITING, 2, 1}, {2, 1, GDRI_WAIT_WAITING, 0, 1},
+	  {3, 1, GDRI_WAIT_WAITING, 1, 1}, {4, 1, GDRI_WAIT_WAITING, 1, 0}}, 1, 4},
+	/* nobody knows who writes: the one that stands still is found */
+	{{{1, 1, GDRI_WAIT_WAITING, 2, 1}, {2, 1, GDRI_WAIT_WAITING, -1, 1},
+	  {3, 1, GDRI_WAIT_WAITING, 1, 0}}, ANYBODY, 3},
+};
 
-/* 1 gave up because of 3 and went on; 3 is idle. */
-static void chain_past_failed(int mapped)
+static void follow(const struct chain *c, int mapped)
 {
-	start(mapped);
-	says(1, 0, GDRI_WAIT_FAILED, 3, 1);
-	expect(wait_from(1), -GDR_ETIMEOUT, 3, 1);
-	finish();
-}
+	int i, ret;
 
-/* All wait in a circle, oneself in it; 4 outside of it stands still. */
-static void circle(int mapped)
-{
 	start(mapped);
-	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
-	says(2, 1, GDRI_WAIT_WAITING, 0, 1);
-	says(3, 1, GDRI_WAIT_WAITING, 1, 1);
-	says(4, 1, GDRI_WAIT_WAITING, 1, 0);
-	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
-	finish();
-}
-
-/* Nobody knows who writes: the one that stands still is found. */
-static void unknown_writer(int mapped)
-{
-	start(mapped);
-	says(1, 1, GDRI_WAIT_WAITING, 2, 1);
-	says(2, 1, GDRI_WAIT_WAITING, -1, 1);
-	says(3, 1, GDRI_WAIT_WAITING, 1, 0);
-	expect(gdr_signal_wait_until(fake_sym(f, 0), GDR_CMP_EQ, 1), -GDR_ETIMEOUT, 3, -1);
+	for (i = 0; i < 4 && c->said[i].pe; i++)
+		says(c->said[i].pe, c->said[i].record, c->said[i].state, c->said[i].peer,
+		     c->said[i].lives);
+	if (c->from == ANYBODY)
+		ret = gdr_signal_wait_until(fake_sym(f, 0), GDR_CMP_EQ, 1);
+	else
+		ret = wait_from(c->from);
+	expect(ret, -GDR_ETIMEOUT, c->culprit, c->from);
 	finish();
 }
 
 static void test_chains(void **state)
 {
-	int mapped;
+	size_t i;
 
 	(void)state;
-	for (mapped = 0; mapped < 2; mapped++) {
-		chain_to_stopped(mapped);
-		chain_to_idle(mapped);
-		chain_past_failed(mapped);
-		circle(mapped);
-		unknown_writer(mapped);
+	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+		follow(&chains[i], 0);
+		follow(&chains[i], 1);
 	}
 }
 

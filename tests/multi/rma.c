@@ -60,32 +60,18 @@ GDR_DEVICE int issue(const struct rma *a, const struct cut *c)
 	uint8_t *d = a->dst + c->dst;
 	const uint8_t *s = a->src + c->src;
 
+	/* not a table of functions: in the checked build they are macros */
+#define FORM(op, OP, suffix, SCOPE)                                                                \
+	case OP * SCOPES + SCOPE:                                                                  \
+		return gdr_##op##suffix(d, s, c->len, a->pe);
+#define FORMS(op, OP) FORM(op, OP, , THREAD) FORM(op, OP, _warp, WARP) FORM(op, OP, _block, BLOCK)
 	switch (a->op * SCOPES + a->scope) {
-	case PUT * SCOPES + THREAD:
-		return gdr_put(d, s, c->len, a->pe);
-	case PUT * SCOPES + WARP:
-		return gdr_put_warp(d, s, c->len, a->pe);
-	case PUT * SCOPES + BLOCK:
-		return gdr_put_block(d, s, c->len, a->pe);
-	case PUT_NBI * SCOPES + THREAD:
-		return gdr_put_nbi(d, s, c->len, a->pe);
-	case PUT_NBI * SCOPES + WARP:
-		return gdr_put_nbi_warp(d, s, c->len, a->pe);
-	case PUT_NBI * SCOPES + BLOCK:
-		return gdr_put_nbi_block(d, s, c->len, a->pe);
-	case GET * SCOPES + THREAD:
-		return gdr_get(d, s, c->len, a->pe);
-	case GET * SCOPES + WARP:
-		return gdr_get_warp(d, s, c->len, a->pe);
-	case GET * SCOPES + BLOCK:
-		return gdr_get_block(d, s, c->len, a->pe);
-	case GET_NBI * SCOPES + THREAD:
-		return gdr_get_nbi(d, s, c->len, a->pe);
-	case GET_NBI * SCOPES + WARP:
-		return gdr_get_nbi_warp(d, s, c->len, a->pe);
-	default:
-		return gdr_get_nbi_block(d, s, c->len, a->pe);
+		FORMS(put, PUT)
+		FORMS(put_nbi, PUT_NBI)
+		FORMS(get, GET)
+		FORMS(get_nbi, GET_NBI)
 	}
+	return -GDR_EINVAL;
 }
 
 /* What a blocking form promises on return: the source of a put is free, the

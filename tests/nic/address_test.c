@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@
 
 static uint8_t *blocks; /* exactly PES * BYTES: a sanitizer sees any step beyond */
 static struct gdri_nic_address *own;
-static char why[320];
+static char why[320], abi_text[64];
 
 static struct gdri_nic_address *block(int pe)
 {
@@ -94,43 +95,45 @@ static void expect(int code, const char *text)
 	assert_int_equal(check(), 0);
 }
 
+/* A wrong value in the address of PE 2 and what check says of it. */
+#define FIELD(name) offsetof(struct gdri_nic_address, name), sizeof(((struct gdri_nic_address *)0)->name)
+#define QPN(i)      offsetof(struct gdri_nic_address, qpn) + (i) * sizeof(uint32_t), sizeof(uint32_t)
+static const struct wrong {
+	size_t at, size;
+	uint64_t value;
+	int code;
+	const char *text;
+} wrongs[] = {
+	{FIELD(magic), GDRI_NIC_ADDRESS_MAGIC ^ 1, GDR_EVERSION, "no network address"},
+	{FIELD(abi), GDR_ABI_VERSION + 6, GDR_EVERSION, abi_text},
+	{FIELD(bytes), BYTES - 1, GDR_EMISMATCH, "expected"},
+	{FIELD(n_pes), 0x40000000, GDR_EMISMATCH, "expected"},
+	{FIELD(n_slots), 4, GDR_EMISMATCH, "GDR_QPS_PER_PE=4"},
+	{FIELD(psn), 0x1000000, GDR_EMISMATCH, "24 bits"},
+	{FIELD(link_layer), 0, GDR_EMISMATCH, "link layer"},
+	{FIELD(link_layer), 200, GDR_EMISMATCH, "link layer"},
+	{FIELD(link_layer), GDRI_LINK_IB, GDR_ELINK, "InfiniBand"},
+	{FIELD(mtu), 0, GDR_EMISMATCH, "MTU"},
+	{FIELD(mtu), 6, GDR_EMISMATCH, "MTU"},
+	{FIELD(log_responder), 8, GDR_EMISMATCH, "in flight"},
+	{FIELD(pkey), 0x8001, GDR_ELINK, "P_Key 0x8001"},
+	{QPN(PES * SLOTS - 1), 1, GDR_EMISMATCH, "queue pair"},
+	{QPN(0), 0xffffff, GDR_EMISMATCH, "queue pair"},
+	{QPN(3), 0x80000100, GDR_EMISMATCH, "queue pair"},
+};
+
 static void test_each_field(void **state)
 {
-	struct gdri_nic_address *a = block(2);
+	size_t i;
 
 	(void)state;
-	a->magic ^= 1;
-	expect(GDR_EVERSION, "no network address");
-	a->abi = GDR_ABI_VERSION + 6;
-	expect(GDR_EVERSION, "ABI version 7, this PE 1 has 1");
-	a->bytes--;
-	expect(GDR_EMISMATCH, "expected");
-	a->n_pes = 0x40000000;
-	expect(GDR_EMISMATCH, "expected");
-	a->n_slots = 4;
-	expect(GDR_EMISMATCH, "GDR_QPS_PER_PE=4");
-	a->psn = 0x1000000;
-	expect(GDR_EMISMATCH, "24 bits");
-	a->link_layer = 0;
-	expect(GDR_EMISMATCH, "link layer");
-	a->link_layer = 200;
-	expect(GDR_EMISMATCH, "link layer");
-	a->link_layer = GDRI_LINK_IB;
-	expect(GDR_ELINK, "InfiniBand");
-	a->mtu = 0;
-	expect(GDR_EMISMATCH, "MTU");
-	a->mtu = 6;
-	expect(GDR_EMISMATCH, "MTU");
-	a->log_responder = 8;
-	expect(GDR_EMISMATCH, "in flight");
-	a->pkey = 0x8001;
-	expect(GDR_ELINK, "P_Key 0x8001");
-	a->qpn[PES * SLOTS - 1] = 1;
-	expect(GDR_EMISMATCH, "queue pair");
-	a->qpn[0] = 0xffffff;
-	expect(GDR_EMISMATCH, "queue pair");
-	a->qpn[3] = 0x80000100;
-	expect(GDR_EMISMATCH, "queue pair");
+	snprintf(abi_text, sizeof(abi_text), "ABI version %d, this PE 1 has %d", GDR_ABI_VERSION + 6,
+		 GDR_ABI_VERSION);
+	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+		/* little-endian, as the library is */
+		memcpy((uint8_t *)block(2) + wrongs[i].at, &wrongs[i].value, wrongs[i].size);
+		expect(wrongs[i].code, wrongs[i].text);
+	}
 }
 
 /* A name without an end is cut in the message. */
