@@ -116,9 +116,98 @@ static void test_alignment(void **state)
 	LATCHED(gdr_short_g(fake_sym(f, 1), 1));
 }
 
+/* One record, of this line; then as if nothing had been. */
+static void told(int ret, uint32_t line)
+{
+	refused(ret, line);
+	assert_int_equal(f->dev->n_errors, 1);
+	f->dev->n_errors = 0;
+}
+
+#define NOBODY 99 /* a PE that the job does not have */
+#define TOLD(call) told(call, __LINE__)
+#define TOLD_LATCHED(call)                                                                         \
+	do {                                                                                       \
+		assert_true((call) == 0);                                                          \
+		told(gdr_status(), __LINE__);                                                      \
+		assert_int_equal(gdr_quiet(), -GDR_EINVAL);                                        \
+	} while (0)
+
+#define RMA_SCOPE(name, T, suffix)                                                                 \
+	TOLD(gdr_##name##_put##suffix(d, d, 1, NOBODY));                                           \
+	TOLD(gdr_##name##_put_nbi##suffix(d, d, 1, NOBODY));                                       \
+	TOLD(gdr_##name##_get##suffix(d, d, 1, NOBODY));                                           \
+	TOLD(gdr_##name##_get_nbi##suffix(d, d, 1, NOBODY));
+#define RMA_TYPE(name, T)                                                                          \
+	static void rma_##name(void)                                                               \
+	{                                                                                          \
+		T *d = fake_sym(f, 0);                                                             \
+                                                                                                   \
+		RMA_SCOPE(name, T, )                                                               \
+		RMA_SCOPE(name, T, _warp)                                                          \
+		RMA_SCOPE(name, T, _block)                                                         \
+		TOLD(gdr_##name##_p(d, 1, NOBODY));                                                \
+		TOLD_LATCHED(gdr_##name##_g(d, NOBODY));                                           \
+	}
+GDR_RMA_TYPES(RMA_TYPE)
+
+#define AMO_TYPE(name, T)                                                                          \
+	static void amo_##name(void)                                                               \
+	{                                                                                          \
+		T *d = fake_sym(f, 0);                                                             \
+                                                                                                   \
+		TOLD(gdr_##name##_atomic_set(d, 1, NOBODY));                                       \
+		TOLD(gdr_##name##_atomic_inc(d, NOBODY));                                          \
+		TOLD(gdr_##name##_atomic_add(d, 1, NOBODY));                                       \
+		TOLD(gdr_##name##_atomic_and(d, 1, NOBODY));                                       \
+		TOLD(gdr_##name##_atomic_or(d, 1, NOBODY));                                        \
+		TOLD(gdr_##name##_atomic_xor(d, 1, NOBODY));                                       \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch(d, NOBODY));                                \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch_inc(d, NOBODY));                            \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch_add(d, 1, NOBODY));                         \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch_and(d, 1, NOBODY));                         \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch_or(d, 1, NOBODY));                          \
+		TOLD_LATCHED(gdr_##name##_atomic_fetch_xor(d, 1, NOBODY));                         \
+		TOLD_LATCHED(gdr_##name##_atomic_swap(d, 1, NOBODY));                              \
+		TOLD_LATCHED(gdr_##name##_atomic_compare_swap(d, 1, 2, NOBODY));                   \
+		TOLD(gdr_##name##_wait_until(d, 6, 1));                                            \
+		TOLD_LATCHED(gdr_##name##_test(d, 6, 1));                                          \
+	}
+GDR_AMO_TYPES(AMO_TYPE)
+
+#define BYTES(suffix)                                                                              \
+	TOLD(gdr_put##suffix(d, d, 1, NOBODY));                                                    \
+	TOLD(gdr_put_nbi##suffix(d, d, 1, NOBODY));                                                \
+	TOLD(gdr_get##suffix(d, d, 1, NOBODY));                                                    \
+	TOLD(gdr_get_nbi##suffix(d, d, 1, NOBODY));                                                \
+	TOLD(gdr_put_signal##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));                       \
+	TOLD(gdr_put_signal_nbi##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));
+
+/* Every function that takes an argument refuses a wrong one, by name and line. */
+static void test_every_function(void **state)
+{
+	uint64_t *d = fake_sym(f, 0), outside = 0;
+
+	(void)state;
+#define CALL_RMA(name, T) rma_##name();
+#define CALL_AMO(name, T) amo_##name();
+	GDR_RMA_TYPES(CALL_RMA)
+	GDR_AMO_TYPES(CALL_AMO)
+	BYTES()
+	BYTES(_warp)
+	BYTES(_block)
+	TOLD(gdr_signal_op(d, 1, GDR_SIGNAL_SET, NOBODY));
+	TOLD_LATCHED(gdr_signal_fetch(&outside));
+	TOLD(gdr_signal_wait_until(&outside, GDR_CMP_EQ, 1));
+	TOLD(gdr_signal_wait_until_from(d, GDR_CMP_EQ, 1, NOBODY));
+	TOLD(gdr_quiet_pe(NOBODY));
+	assert_null(gdr_ptr(d, NOBODY)); /* its way to say so */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_every_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_good_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pes_and_enums, setup, teardown),

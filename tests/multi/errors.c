@@ -97,6 +97,9 @@ static int leave_soon(struct err *a)
 
 static int remote(struct err *a, int form)
 {
+	static const unsigned opcode[] = {[WRITE] = 0x08, [READ] = 0x10, [ATOMIC] = 0x12};
+	static const char *const op[] = {[WRITE] = "put", [READ] = "get", [ATOMIC] = "atomic"};
+	uint64_t start = gdr_clock_ns();
 	struct gdr_heap_info info;
 	uint64_t *inside = a->word;
 
@@ -113,6 +116,12 @@ static int remote(struct err *a, int form)
 		CHECK_EQ(e.peer, a->pe);
 		CHECK_EQ(e.syndrome, 0x13);
 		CHECK(e.qpn && e.is_cause);
+		CHECK_EQ(e.opcode, opcode[form]);
+		CHECK(!strncmp(e.op, op[form], strlen(op[form])));
+		CHECK_EQ(e.len, form == ATOMIC ? 8 : 100);
+		CHECK(e.addr > info.size && e.addr < info.size + (2u << 20));
+		CHECK(e.time_ns > start && e.time_ns <= gdr_clock_ns());
+		CHECK(strstr(e.text, "remote access error") && strstr(e.text, "vendor"));
 	}
 	for (int i = 0; i < 64; i++)
 		CHECK_EQ(inside[i], 0);

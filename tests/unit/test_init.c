@@ -100,6 +100,7 @@ static int body_exhaust(int pe, int n)
 	JOB_CHECK(!gdr_malloc(5 << 20));
 	JOB_CHECK(gdr_host_status() == -GDR_ENOMEM);
 	JOB_CHECK(strstr(job_stderr(), "no room for 5242880 bytes"));
+	JOB_CHECK(strstr(job_stderr(), " are free, the largest block"));
 	JOB_CHECK(strstr(job_stderr(), "raise GDR_HEAP_SIZE (now 4194304)"));
 	JOB_CHECK(!gdr_calloc(SIZE_MAX / 2, 3));
 	JOB_CHECK(gdr_malloc(3 << 20));
@@ -437,12 +438,16 @@ static int body_unreachable(int pe, int n)
 static int body_abi(int pe, int n)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	char text[120];
 
 	(void)n;
 	attr.transports = "p2p";
 	attr.bootstrap = job_bootstrap();
 	JOB_CHECK(gdri_init_abi(&attr, GDR_ABI_VERSION + (pe == 1), 0) == -GDR_EVERSION);
-	JOB_CHECK(strstr(job_stderr(), "compiled with headers of ABI"));
+	/* both versions, on all PEs */
+	snprintf(text, sizeof(text), "compiled with headers of ABI %d, the library has ABI %d (gdr %s)",
+		 GDR_ABI_VERSION + 1, GDR_ABI_VERSION, GDR_VERSION_STRING);
+	JOB_CHECK(strstr(job_stderr(), text));
 	JOB_CHECK(pe == 1 || strstr(job_stderr(), "PE 1 failed"));
 	return 0;
 }
