@@ -54,7 +54,7 @@ static int first_lost = LOST_NONE;
 
 int gdri_pmix_events_lost(void)
 {
-	int lost = __atomic_load_n(&first_lost, __ATOMIC_RELAXED);
+	int lost = __atomic_load_n(&first_lost, __ATOMIC_RELAXED); /* see first_lost */
 
 	if (lost == LOST_NONE)
 		return 0;

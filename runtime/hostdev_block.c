@@ -117,6 +117,7 @@ GDRI_HD_SCHED _Noreturn void gdri_hd_fail(struct gdri_hd_fiber *f, enum gdri_hd_
 /* Another block of the kernel failed, and may be the one that is waited for here. */
 GDRI_HD_SCHED static void check_cancelled(struct gdri_hd_fiber *f)
 {
+	/* relaxed: whether to give up is all that it says */
 	if (__builtin_expect(__atomic_load_n(&f->block->kernel->status, __ATOMIC_RELAXED), 0))
 		abandon(f);
 }
@@ -281,7 +282,7 @@ GDRI_HD_SCHED static void start_fiber(struct gdri_hd_block *b, unsigned i)
 GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_kernel *k,
 				      unsigned index)
 {
-	uint64_t seed = __atomic_load_n(&shake_seed, __ATOMIC_RELAXED);
+	uint64_t seed = __atomic_load_n(&shake_seed, __ATOMIC_RELAXED); /* pairs with nothing */
 
 	b->kernel = k;
 	b->index = index;

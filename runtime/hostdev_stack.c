@@ -45,7 +45,7 @@ static void install_guards(const struct gdri_hd_stacks *s, size_t page)
 		use_madvise = 0;
 		if (mprotect(guard, page, PROT_NONE) == 0)
 			continue;
-		if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
+		if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) /* one warning; pairs with nothing */
 			gdri_warn("host device: no guard pages below some stacks (%m): an overflow "
 				  "goes unnoticed; raise vm.max_map_count");
 		return;

@@ -58,6 +58,7 @@ static void on_lost(void *arg, int pe)
 
 	if (pe < 0) {
 		gdri_error("the launcher is lost: this job cannot go on");
+		/* release: pairs with the acquire in every wait of device code */
 		__atomic_store_n(m->st->abort_word, 1, __ATOMIC_RELEASE);
 		return;
 	}

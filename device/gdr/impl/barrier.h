@@ -37,6 +37,7 @@ GDR_DEVICE_COLD int gdri_sync_hear(struct gdri_dev *dev, int pe, int round, uint
  * counted, this PE would take the others' arrival at it for that at its next one. */
 GDR_DEVICE_COLD uint64_t gdri_sync_epoch(struct gdri_dev *dev)
 {
+	/* pairs with nothing: a number of its own is all that it gives */
 	return gdri_add_u64(&dev->barrier_epoch, 1) + 1;
 }
 
@@ -44,7 +45,9 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint64_t epoch, uint32_t o
 {
 	int n = dev->n_pes, me = dev->pe, round, step, ret;
 
-	gdri_fence_sys(); /* the stores of the threads that this one speaks for */
+	/* the stores of the threads that this one speaks for; pairs with the acquire in gdri_sync_hear
+	 * of the PEs that are told */
+	gdri_fence_sys();
 	for (round = 0, step = 1; step < n; round++, step *= 2) {
 		ret = gdri_sync_tell(dev, me + step < n ? me + step : me + step - n, round, epoch);
 		if (!ret)

@@ -68,6 +68,7 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		if (ret < 0)
 			return ret;
 		r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+		/* as in gdri_sq_reserve */
 		if (ret && r + 1 <= gdri_ld_fenced_u64(&qp->limit) &&
 		    gdri_cas_u64(&qp->rsvd, &r, r + 1))
 			break;
@@ -143,6 +144,7 @@ GDR_DEVICE_COLD void gdri_watch_look(const struct gdri_wait *rec, struct gdri_lo
 	l->peer = -1;
 	l->culprit = -1;
 	for (i = 0; i < GDRI_WAIT_RECORDS; i++, rec++) {
+		/* pairs with the releases of state in record.h, or with the NIC's READ of it */
 		state = gdri_ld_acquire_sys_u32(&rec->state);
 		l->sum += gdri_ld_relaxed_sys_u32(&rec->beat) + (uint64_t)state * 0x100000000ull;
 		if (state == GDRI_WAIT_FAILED) {

@@ -74,6 +74,7 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, const void *ptr, 
 		return len <= dev->heap_size - off ? 0 : gdri_refuse(at, pe, ptr, len);
 	if (dev->peers[pe].base || (is_put && len <= GDRI_INLINE_MAX))
 		return 0;
+	/* acquires: pair with the host's releases of n_buffers and len (host/register.c) */
 	for (i = 0; i < gdri_ld_acquire_sys_u32(&dev->n_buffers); i++) {
 		uint64_t size = gdri_ld_acquire_sys_u64(&dev->buffers[i].len);
 

@@ -39,7 +39,7 @@ GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr
 	return (uint64_t)((const uint8_t *)ptr - dev->heap);
 }
 
-/* The first one stays until a quiet reports it. */
+/* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */
 GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
 {
 	uint32_t none = 0;

@@ -10,7 +10,7 @@
 /* Takes a record; NULL when all are taken (they are still counted). */
 GDR_DEVICE_COLD struct gdri_error *gdri_error_take(struct gdri_dev *dev, uint32_t kind, int status)
 {
-	uint32_t i = gdri_add_u32(&dev->n_errors, 1);
+	uint32_t i = gdri_add_u32(&dev->n_errors, 1); /* a number; state publishes the record */
 	struct gdri_error *e;
 
 	if (i >= GDRI_MAX_ERRORS)
@@ -38,7 +38,7 @@ GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
 	uint32_t i = (uint32_t)(e - dev->errors), next = i + 1;
 
 	if (!gdri_cas_u32(&dev->n_errors, &next, i))
-		gdri_st_release_sys_u32(&e->state, 3);
+		gdri_st_release_sys_u32(&e->state, 3); /* pairs as in gdri_error_complete */
 }
 
 /* An argument was refused. file: checked build only. Returns status. */
@@ -167,7 +167,7 @@ GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, const struct 
 	uint32_t tries = 0, tail, word;
 	uint64_t r;
 
-	do {
+	do { /* acquires: each load before the next; the tails pair with the NIC's order of a CQE */
 		r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
 		tail = gdri_ld_acquire_sys_u32(&cqe->tail);
 		word = gdri_ld_acquire_sys_u32((const uint32_t *)((const uint8_t *)cqe + 52));
@@ -190,6 +190,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
 		return;
 	gdri_cqe_read_error(qp, cqe, &ce);
+	/* chooses one thread; what it finds is published by err, below */
 	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
 		return;
 	e = gdri_error_take(dev, GDRI_ERROR_CQE, gdri_syndrome_status(ce.syndrome));

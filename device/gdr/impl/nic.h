@@ -34,7 +34,7 @@ GDR_DEVICE uint64_t gdri_tail_done(uint64_t r, uint32_t tail)
  * is a lower bound however long this thread is delayed (memory-model, "Wrap"). */
 GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done;
+	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done; /* acquire: before the tail */
 	uint32_t tail = gdri_ld_fenced_u32(&qp->cq->tail);
 	uint32_t opcode = tail >> 28;
 
@@ -144,6 +144,7 @@ GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_q
 {
 	uint64_t i = (uint64_t)(qp - dev->qps), bit = 1ull << (i & 63u);
 
+	/* before the caller's reservation, in its own order: a quiet that is behind the post sees it */
 	if (!(gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) & bit))
 		gdri_or_u64(&dev->used[i >> 6], bit);
 }
@@ -155,7 +156,7 @@ GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n
 	int err;
 
 	gdri_poll(dev, qp);
-	err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
+	err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 	if (err)
 		return err;
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
@@ -198,6 +199,8 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	int ret;
 
 	for (;;) {
+		/* pairs with the fence before limit is raised in gdri_sq_look; the compare-and-swap only
+		 * counts: blocks are handed on by `ready` */
 		if (gdri_unlikely(r + n > gdri_ld_fenced_u64(&qp->limit))) {
 			ret = gdri_sq_room(dev, qp, n);
 			if (ret)
@@ -242,12 +245,14 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	int ret = 0;
 
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
+	/* acquire: pairs with the release in gdri_sq_pass_on (A1) */
 	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
 			ret = gdri_wait_step(dev, &w);
 		if (!ret)
 			continue;
+		/* no record goes with it: pairs with nothing */
 		gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)ret);
 		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
 		gdri_wait_leave(dev, &w);

@@ -55,7 +55,7 @@ GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
 	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
 		latched = gdri_take_latched(dev);
 	if (pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
-		gdri_max_u64(&dev->fence_done, fences);
+		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
 	return ret ? ret : latched;
 }
 

@@ -34,6 +34,7 @@ GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter 
 
 GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w)
 {
+	/* pairs with the compare-and-swap of the record's next owner and with who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[w->rec].state, GDRI_WAIT_IDLE);
 	w->rec = -1;
 }
@@ -59,6 +60,7 @@ GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, const struct
 	gdri_st_relaxed_sys_u32(&rec->op, w->op);
 	gdri_st_relaxed_sys_u64(&rec->since_ns, w->start_ns);
 	gdri_st_relaxed_sys_u64(&rec->addr, w->addr);
+	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_FAILED);
 }
 

@@ -28,6 +28,7 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 	if (gdri_sq_look(dev, qp, 1) <= 0)
 		return 0;
 	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	/* as in gdri_sq_reserve */
 	if (r + 1 > gdri_ld_fenced_u64(&qp->limit) || !gdri_cas_u64(&qp->rsvd, &r, r + 1))
 		return 0;
 	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
@@ -77,6 +78,7 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 {
 	uint32_t none = 0;
 
+	/* chooses one thread; others hear of it through the record and the notices */
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 2)))
 		return;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
@@ -93,6 +95,7 @@ GDR_DEVICE_COLD void gdri_watch_recovered(struct gdri_dev *dev)
 
 	if (!failed || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
 		return;
+	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe)
@@ -174,6 +177,7 @@ GDR_DEVICE_COLD void gdri_watch_search(struct gdri_dev *dev, struct gdri_waiter 
 	}
 	w->culprit = dev->watch_end;
 	w->found = dev->watch_status;
+	/* the finding before the lock: pairs with the acquire by its next holder */
 	gdri_st_release_gpu_u32(&dev->watch_lock, 0);
 }
 
@@ -217,7 +221,7 @@ GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 		if (!gdri_qp_is_used(dev, qp))
 			continue;
 		gdri_poll(dev, qp);
-		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
+		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 		if (gdri_qp_lost_peer(qp, err))
 			return -GDR_EPEERLOST;
 		if (err == -GDR_EFLUSHED)
