@@ -138,7 +138,10 @@ struct hca_qp {
 	struct hca_srq *srq;
 
 	struct hca_path path;
-	uint32_t dest_qpn;
+	uint32_t dest_qpn;  /* DCI: that of the connection in use */
+	uint64_t dc_key;    /* DCT: what a requester has to know */
+	uint32_t dc_violations;
+	bool dc_drained;    /* DCT: takes no new requester */
 	uint32_t mtu;	    /* bytes: 256..4096; 256 until set */
 	uint32_t qkey;	    /* UD */
 	uint32_t sq_psn, rq_psn;

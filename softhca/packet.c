@@ -31,12 +31,19 @@ static const uint8_t headers[] = {
 	[BTH_FETCH_ADD] = PKT_KNOWN | PKT_HAS_ATOMIC,
 };
 
+static bool is_answer(uint8_t op)
+{
+	return op >= BTH_READ_RESP_FIRST && op <= BTH_ATOMIC_ACK;
+}
+
 unsigned packet_headers(uint8_t opcode)
 {
 	uint8_t op = opcode & (uint8_t)~BTH_CLASS;
 
 	if (opcode == BTH_MASKED_ATOMIC)
 		return PKT_KNOWN | PKT_HAS_MASKED;
+	if (opcode == BTH_DC_MASKED_ATOMIC)
+		return PKT_KNOWN | PKT_HAS_MASKED | PKT_HAS_DC;
 	switch (opcode & BTH_CLASS) {
 	case BTH_RC:
 		return op < sizeof(headers) ? headers[op] : 0;
@@ -45,6 +52,10 @@ unsigned packet_headers(uint8_t opcode)
 	case BTH_UD:
 		return op == BTH_SEND_ONLY || op == BTH_SEND_ONLY_IMM ? headers[op] | PKT_HAS_DETH
 								      : 0;
+	case BTH_DC:
+		if (op >= sizeof(headers) || !headers[op])
+			return 0;
+		return headers[op] | (is_answer(op) ? 0 : PKT_HAS_DC);
 	default:
 		return 0;
 	}
@@ -80,6 +91,12 @@ size_t packet_encode(struct packet *p, uint8_t *buf)
 	put_be16(buf + 2, p->pkey);
 	put_be32(buf + 4, p->dqpn & 0xffffff);
 	put_be32(buf + 8, (p->ackreq ? 0x80000000u : 0) | (p->psn & PSN_MASK));
+	if (h & PKT_HAS_DC) {
+		put_be64(b, p->dc_key);
+		put_be32(b + 8, (uint32_t)p->life << 24 | (p->sqpn & 0xffffff));
+		put_be32(b + 12, p->first_psn & PSN_MASK);
+		b += PKT_DC_LEN;
+	}
 	if (h & PKT_HAS_DETH) {
 		put_be32(b, p->qkey);
 		put_be32(b + 4, p->sqpn & 0xffffff);
@@ -112,6 +129,7 @@ static size_t header_len(unsigned h)
 {
 	size_t n = PKT_BTH_LEN;
 
+	n += h & PKT_HAS_DC ? PKT_DC_LEN : 0;
 	n += h & PKT_HAS_DETH ? DETH_LEN : 0;
 	n += h & PKT_HAS_RETH ? RETH_LEN : 0;
 	n += h & PKT_HAS_ATOMIC ? ATOMIC_LEN : 0;
@@ -130,7 +148,7 @@ static void decode_atomic(const uint8_t *b, unsigned h, struct packet *p)
 		p->operand = get_be64(b + 12);
 		p->compare = get_be64(b + 20);
 		p->atomic_size = 8;
-		p->atomic_add = p->opcode == BTH_FETCH_ADD;
+		p->atomic_add = packet_op(p) == BTH_FETCH_ADD;
 		return;
 	}
 	p->atomic_add = b[12] == 0;
@@ -169,6 +187,13 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p)
 	p->len = (uint32_t)(n - hl - p->pad - PKT_ICRC_LEN);
 	if (p->len > PKT_MAX_MTU || (p->len && !(h & PKT_HAS_PAYLOAD)))
 		return -1;
+	if (h & PKT_HAS_DC) {
+		p->dc_key = get_be64(b);
+		p->life = b[8];
+		p->sqpn = get_be32(b + 8) & 0xffffff;
+		p->first_psn = get_be32(b + 12) & PSN_MASK;
+		b += PKT_DC_LEN;
+	}
 	if (h & PKT_HAS_DETH) {
 		p->qkey = get_be32(b);
 		p->sqpn = get_be32(b + 4) & 0xffffff;

@@ -18,7 +18,8 @@
 enum {
 	PKT_BTH_LEN = 12,
 	PKT_ICRC_LEN = 4,
-	PKT_MAX_HDR = PKT_BTH_LEN + 16 + 48, /* BTH and the longest extensions */
+	PKT_DC_LEN = 16,
+	PKT_MAX_HDR = PKT_BTH_LEN + PKT_DC_LEN + 48, /* BTH and the longest extensions */
 	PKT_MAX_MTU = 4096,
 	PKT_MAX = PKT_MAX_HDR + PKT_MAX_MTU + 3 + PKT_ICRC_LEN,
 	PKT_MAX_IOV = 64,
@@ -33,7 +34,7 @@ enum { /* the transport in the upper three bits of an opcode, IBTA table 38 */
 	BTH_CLASS = 0xe0,
 };
 
-/* RC opcodes. Those of UC are the same in the lower five bits. */
+/* RC opcodes. Those of UC and DC are the same in the lower five bits. */
 enum bth_opcode {
 	BTH_SEND_FIRST = 0x00,
 	BTH_SEND_MIDDLE = 0x01,
@@ -62,6 +63,10 @@ enum bth_opcode {
 	 *   u8 size (4, 8), u16 0, be64 operand, be64 compare,
 	 *   be64 operand mask or boundary, be64 compare mask */
 	BTH_MASKED_ATOMIC = 0xc4,
+	/* No standard says how DC looks on the wire. Here requests of a DCI have the
+	 * opcodes of RC and this header behind the BTH; answers have none.
+	 *   be64 access key, u8 life, be24 QPN of the DCI, u8 0, be24 first PSN */
+	BTH_DC_MASKED_ATOMIC = BTH_DC | 0x1c,
 	BTH_UD_SEND_ONLY = BTH_UD | BTH_SEND_ONLY,
 	BTH_UD_SEND_ONLY_IMM = BTH_UD | BTH_SEND_ONLY_IMM,
 };
@@ -86,6 +91,7 @@ enum { /* which extended headers an opcode carries */
 	PKT_HAS_PAYLOAD = 64,
 	PKT_KNOWN = 128,
 	PKT_HAS_DETH = 256,
+	PKT_HAS_DC = 512,
 };
 
 struct packet {
@@ -105,7 +111,10 @@ struct packet {
 	uint8_t atomic_size;
 	bool atomic_add;
 	uint64_t orig; /* AtomicAckETH */
-	uint32_t qkey, sqpn; /* DETH */
+	uint32_t qkey, sqpn; /* DETH; sqpn also DC */
+	uint64_t dc_key;
+	uint32_t first_psn; /* of the DC connection */
+	uint8_t life;
 
 	uint32_t len; /* payload bytes without pad */
 };
@@ -113,7 +122,22 @@ struct packet {
 /* The opcode that an RC packet of the same meaning has. */
 static inline uint8_t packet_op(const struct packet *p)
 {
-	return p->opcode == BTH_MASKED_ATOMIC ? p->opcode : p->opcode & (uint8_t)~BTH_CLASS;
+	if (p->opcode == BTH_MASKED_ATOMIC || p->opcode == BTH_DC_MASKED_ATOMIC)
+		return BTH_MASKED_ATOMIC;
+	return p->opcode & (uint8_t)~BTH_CLASS;
+}
+
+/* The transport of a packet, and the opcode that an RC opcode has there. */
+static inline uint8_t packet_class(const struct packet *p)
+{
+	return p->opcode == BTH_MASKED_ATOMIC ? BTH_RC : p->opcode & BTH_CLASS;
+}
+
+static inline uint8_t packet_opcode(uint8_t class, uint8_t op)
+{
+	if (op == BTH_MASKED_ATOMIC)
+		return class == BTH_DC ? BTH_DC_MASKED_ATOMIC : op;
+	return class | op;
 }
 
 /* PKT_HAS_* bits of an opcode; 0 when it is not known. */

@@ -30,6 +30,9 @@ static const struct command {
 	{OP_2ERR, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_modify_qp},
 	{OP_2RST, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_modify_qp},
 	{OP_QUERY_QP, PRM_QUERY, OBJ_QP, 0x10, QP_CMD_LEN, prm_query_qp},
+	{OP_CREATE_DCT, PRM_CREATE, OBJ_QP, DCT_CMD_LEN, 0x10, prm_create_dct},
+	{OP_DRAIN_DCT, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_drain_dct},
+	{OP_QUERY_DCT, PRM_QUERY, OBJ_QP, 0x10, DCT_CMD_LEN, prm_query_dct},
 };
 
 int prm_fail(struct prm_cmd *cmd, enum prm_status status, enum prm_syndrome syndrome)
@@ -41,6 +44,14 @@ int prm_fail(struct prm_cmd *cmd, enum prm_status status, enum prm_syndrome synd
 	return EREMOTEIO;
 }
 
+/* Commands of queue pairs are not for DC targets, nor the other way round. */
+static bool names_qp(const struct ctl_qp *c, uint32_t number, uint32_t opcode)
+{
+	bool dct = opcode == OP_DRAIN_DCT || opcode == OP_QUERY_DCT;
+
+	return c->qp.qpn == number && (c->qp.type == HCA_QP_DCT) == dct;
+}
+
 static bool names_object(struct prm_cmd *cmd, enum obj_type type)
 {
 	uint32_t number = prm_get(cmd->in, CMD_OBJ_NUM);
@@ -49,7 +60,7 @@ static bool names_object(struct prm_cmd *cmd, enum obj_type type)
 		return false;
 	if (type == OBJ_CQ)
 		return ((struct ctl_cq *)cmd->obj)->cq.cqn == number;
-	return ((struct ctl_qp *)cmd->obj)->qp.qpn == number;
+	return names_qp((struct ctl_qp *)cmd->obj, number, prm_get(cmd->in, CMD_OPCODE));
 }
 
 int prm_run(struct prm_cmd *cmd)

@@ -116,6 +116,9 @@ enum prm_opcode {
 	OP_2RST = 0x50a,
 	OP_QUERY_QP = 0x50b,
 	OP_INIT2INIT = 0x50e,
+	OP_CREATE_DCT = 0x710,
+	OP_DRAIN_DCT = 0x712,
+	OP_QUERY_DCT = 0x713,
 	OP_QUERY_ROCE_ADDRESS = 0x760,
 };
 
@@ -150,6 +153,7 @@ enum prm_opcode {
 #define QP_CMD_LEN		0x110u
 #define CREATE_QP_WQ_UMEM_OFFSET 0x100u /* be64 */
 #define CREATE_QP_WQ_UMEM_ID	0x108, 0, 32
+enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_STATE		0x00, 28, 4
 #define QPC_ST			0x00, 16, 8
 #define QPC_PM_STATE		0x00, 11, 2
@@ -210,6 +214,33 @@ enum prm_opcode {
 #define PATH_RMAC_HI		0x24, 0, 16
 #define PATH_RMAC_LO		0x28, 0, 32
 
+/* CREATE_DCT and QUERY_DCT: the DCT context at 0x10, 64 bytes long. */
+#define DCT_CMD_DCTC		0x10u
+#define DCT_CMD_LEN		0x80u
+#define DCTC_STATE		0x00, 24, 4
+#define DCTC_USER_INDEX		0x04, 0, 24
+#define DCTC_CQN		0x08, 0, 24
+#define DCTC_ATOMIC_MODE	0x0c, 20, 4
+#define DCTC_RRE		0x0c, 19, 1
+#define DCTC_RWE		0x0c, 18, 1
+#define DCTC_RAE		0x0c, 17, 1
+#define DCTC_CS_RES		0x10, 16, 8
+#define DCTC_MIN_RNR_NAK	0x10, 8, 5
+#define DCTC_SRQN		0x14, 0, 24
+#define DCTC_PD			0x18, 0, 24
+#define DCTC_TCLASS		0x1c, 24, 8
+#define DCTC_FLOW_LABEL		0x1c, 0, 20
+#define DCTC_ACCESS_KEY		0x20u /* be64 */
+#define DCTC_MTU		0x28, 24, 3
+#define DCTC_PORT		0x28, 16, 8
+#define DCTC_PKEY_INDEX		0x28, 0, 16
+#define DCTC_ADDR_INDEX		0x2c, 16, 8
+#define DCTC_HOP_LIMIT		0x2c, 0, 8
+#define DCTC_VIOLATIONS		0x30, 0, 32
+#define DCTC_ETH_PRIO		0x34, 8, 3
+#define DCTC_ECN		0x34, 6, 2
+#define DCTC_DSCP		0x34, 0, 6
+
 /* prm_caps.c */
 int prm_query_hca_cap(struct prm_cmd *cmd);
 int prm_query_roce_address(struct prm_cmd *cmd);
@@ -219,6 +250,11 @@ int prm_query_cq(struct prm_cmd *cmd);
 int prm_modify_cq(struct prm_cmd *cmd);
 /* prm_qp.c */
 int prm_create_qp(struct prm_cmd *cmd);
+uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);
+/* prm_dct.c */
+int prm_create_dct(struct prm_cmd *cmd);
+int prm_drain_dct(struct prm_cmd *cmd);
+int prm_query_dct(struct prm_cmd *cmd);
 /* prm_qp_modify.c */
 int prm_modify_qp(struct prm_cmd *cmd);
 int prm_query_qp(struct prm_cmd *cmd);

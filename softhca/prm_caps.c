@@ -25,6 +25,8 @@ static const struct cap general[] = {
 	{0x18, 0, 5, 24},   /* log_max_cq */
 	{0x1c, 23, 1, 1},   /* relaxed_ordering_write */
 	{0x1c, 16, 6, 24},  /* log_max_mkey */
+	{0x24, 16, 6, 4},   /* log_max_ra_req_dc */
+	{0x24, 0, 6, 4},    /* log_max_ra_res_dc */
 	{0x28, 16, 6, 4},   /* log_max_ra_req_qp */
 	{0x28, 0, 6, 4},    /* log_max_ra_res_qp */
 	{0x2c, 21, 1, 1},   /* rts2rts_qp_dscp */
@@ -34,6 +36,7 @@ static const struct cap general[] = {
 	{0x38, 24, 5, 30},  /* log_max_msg */
 	{0x3c, 0, 4, 1},    /* cqe_version */
 	{0x40, 31, 1, 1},   /* compact_address_vector */
+	{0x40, 5, 1, 1},    /* dct */
 	{0x40, 1, 1, 1},    /* atomic */
 	{0x44, 31, 1, 1},   /* cq_oi */
 	{0x44, 30, 1, 1},   /* cq_resize */

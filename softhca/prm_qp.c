@@ -5,7 +5,6 @@
 #include "softhca/faults.h"
 #include "softhca/prm.h"
 
-enum { ST_RC = 0, ST_UC = 1, ST_UD = 2 };
 enum { NO_DBR_EXT = 1 }; /* send_dbr_mode; 2 is for doorbells that the device itself rings */
 enum { RQ_REGULAR = 0, RQ_SRQ = 1, RQ_ZERO_SIZE = 3 };
 
@@ -101,7 +100,7 @@ static int qp_objects(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 }
 
 /* cs_req and cs_res: 1 or 0x11 for 32 bytes, 2 or 0x22 for 64. */
-static uint8_t scatter_bytes(uint32_t mode, const struct hca_cq *cq)
+uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq)
 {
 	mode &= 3;
 	return !mode || !cq ? 0 : mode == 2 && cq->cqe_size == 128 ? 64 : 32;
@@ -123,16 +122,20 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 	case ST_UD:
 		c->qp.type = HCA_QP_UD;
 		break;
+	case ST_DCI:
+		c->qp.type = HCA_QP_DCI;
+		break;
 	default:
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_SERVICE_TYPE);
 	}
-	if (rq_type != RQ_REGULAR && rq_type != RQ_SRQ && rq_type != RQ_ZERO_SIZE)
+	if ((rq_type != RQ_REGULAR && rq_type != RQ_SRQ && rq_type != RQ_ZERO_SIZE) ||
+	    (rq_type == RQ_REGULAR && c->qp.type == HCA_QP_DCI)) /* it receives nothing */
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RQ_TYPE);
 	c->qp.user_index = prm_get(qpc, QPC_USER_INDEX);
 	rc = qp_objects(cmd, qpc, c);
 	if (!rc) {
-		c->qp.cqe_req = scatter_bytes(prm_get(qpc, QPC_CS_REQ), c->qp.scq);
-		c->qp.cqe_res = scatter_bytes(prm_get(qpc, QPC_CS_RES), c->qp.rcq);
+		c->qp.cqe_req = prm_scatter_bytes(prm_get(qpc, QPC_CS_REQ), c->qp.scq);
+		c->qp.cqe_res = prm_scatter_bytes(prm_get(qpc, QPC_CS_RES), c->qp.rcq);
 	}
 	if (!rc && prm_get(qpc, QPC_NO_SQ) && rq_type == RQ_ZERO_SIZE && !c->qp.scq)
 		rc = prm_fail(cmd, PRM_BAD_RESOURCE, SYN_SEND_CQ);

@@ -99,6 +99,11 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	}
 	if (mtu < 1 || mtu > mtu_code(port_mtu(c->obj.ctx->device)))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
+	if (qp->type == HCA_QP_DCI) { /* WQEs name their targets */
+		apply_optional(qp, qpc, mask);
+		qp->mtu = 128u << mtu;
+		return 0;
+	}
 	if (!port_gid(c->obj.ctx->device, prm_get(path, PATH_SRC_ADDR_INDEX), gid))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
@@ -178,6 +183,14 @@ static uint32_t log2_of(uint32_t n)
 	return n ? 31 - (uint32_t)__builtin_clz(n) : 0;
 }
 
+static uint32_t service_type(enum hca_qp_type type)
+{
+	return type == HCA_QP_UC    ? ST_UC
+	       : type == HCA_QP_UD  ? ST_UD
+	       : type == HCA_QP_DCI ? ST_DCI
+				    : ST_RC;
+}
+
 static void query_path(uint8_t *path, const struct ctl_qp *c)
 {
 	const struct hca_path *p = &c->qp.path;
@@ -237,14 +250,14 @@ int prm_query_qp(struct prm_cmd *cmd)
 	uint8_t *qpc = cmd->out + QP_CMD_QPC;
 
 	prm_set(qpc, QPC_STATE, qp->state);
-	prm_set(qpc, QPC_ST, qp->type == HCA_QP_UC ? 1 : qp->type == HCA_QP_UD ? 2 : 0);
+	prm_set(qpc, QPC_ST, service_type(qp->type));
 	prm_set(qpc, QPC_Q_KEY, qp->qkey);
 	prm_set(qpc, QPC_PM_STATE, 3); /* migrated: there is one path */
 	prm_set(qpc, QPC_PD, qp->pdn);
 	prm_set(qpc, QPC_MTU, mtu_code(qp->mtu));
 	prm_set(qpc, QPC_LOG_MSG_MAX, 30);
 	prm_set(qpc, QPC_USER_INDEX, qp->user_index);
-	prm_set(qpc, QPC_REMOTE_QPN, qp->dest_qpn);
+	prm_set(qpc, QPC_REMOTE_QPN, qp->type == HCA_QP_DCI ? 0 : qp->dest_qpn);
 	prm_set(qpc, QPC_LOG_SRA_MAX, log2_of(qp->max_rd_atomic));
 	prm_set(qpc, QPC_LOG_RRA_MAX, log2_of(qp->max_dest_rd_atomic));
 	prm_set(qpc, QPC_RETRY_COUNT, qp->retry_cnt);

@@ -49,35 +49,20 @@ bool rc_by_address(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge)
 	return true;
 }
 
-static bool is_response(uint8_t opcode)
+static bool is_response(const struct packet *p)
 {
-	return opcode >= BTH_READ_RESP_FIRST && opcode <= BTH_ATOMIC_ACK;
+	uint8_t op = packet_op(p);
+
+	return op >= BTH_READ_RESP_FIRST && op <= BTH_ATOMIC_ACK;
 }
 
 static void receive_connected(struct hca_qp *qp, const struct packet *p, const struct iovec *pl,
 			      int npl)
 {
-	if (!is_response(p->opcode))
+	if (!is_response(p))
 		rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
 	else if (qp->state == HCA_QPS_RTS)
 		rc_req_response(qp, p, pl, npl);
-}
-
-/* Is the packet of the QP's transport? */
-static bool transport_fits(const struct hca_qp *qp, const struct packet *p)
-{
-	uint8_t class = p->opcode & BTH_CLASS;
-
-	switch (qp->type) {
-	case HCA_QP_RC:
-		return class == BTH_RC || class == BTH_MANUFACTURER;
-	case HCA_QP_UC:
-		return class == BTH_UC;
-	case HCA_QP_UD:
-		return class == BTH_UD;
-	default:
-		return false;
-	}
 }
 
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
@@ -87,7 +72,7 @@ void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 		STAT_INC(pkey_violations);
 		return;
 	}
-	if (!transport_fits(qp, p) || qp->state < HCA_QPS_RTR || qp->state > HCA_QPS_SQER) {
+	if (packet_class(p) != rc_class(qp) || qp->state < HCA_QPS_RTR || qp->state > HCA_QPS_SQER) {
 		STAT_INC(pkts_dropped);
 		return;
 	}
@@ -97,6 +82,14 @@ void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 		break;
 	case HCA_QP_UD:
 		ud_receive(qp, from, p, pl, npl);
+		break;
+	case HCA_QP_DCI:
+		if (is_response(p) && qp->state == HCA_QPS_RTS)
+			rc_req_response(qp, p, pl, npl);
+		break;
+	case HCA_QP_DCT:
+		if (!is_response(p))
+			dc_target_receive(qp, from, p, pl, npl);
 		break;
 	default:
 		receive_connected(qp, p, pl, npl);
@@ -109,6 +102,8 @@ bool rc_run(struct hca_qp *qp, unsigned budget)
 
 	if (qp->fatal && qp->state != HCA_QPS_ERR && qp->state != HCA_QPS_RST)
 		rc_to_error(qp);
+	if (qp->type == HCA_QP_DCT)
+		return dc_target_run(qp, budget);
 	more = rc_resp_run(qp, &qp->rc->rs, &budget);
 	return rc_req_run(qp, &budget) || more;
 }
@@ -121,8 +116,10 @@ void rc_to_error(struct hca_qp *qp)
 	doorbell_qp_changed(qp);
 	rc_req_flush(qp);
 	rc_resp_flush(qp, &qp->rc->rs);
+	if (qp->type == HCA_QP_DCT)
+		dc_target_reset(qp);
 	recv_flush(qp);
-	if (qp->srq) /* no more of its receives are taken by this QP */
+	if (qp->srq && qp->type != HCA_QP_DCI) /* no more of its receives are taken by this QP */
 		hca_async_qp_event(qp, EVENT_LAST_WQE);
 }
 
@@ -132,13 +129,18 @@ static int rc_create(struct hca_qp *qp)
 
 	if (!rc)
 		return -ENOMEM;
-	rc->reqs = calloc(RC_MAX_REQS, sizeof(*rc->reqs));
 	qp->rc = rc;
-	if (!rc->reqs) {
-		dp_qp_destroy(qp);
-		return -ENOMEM;
+	if (qp->type == HCA_QP_DCT) {
+		if (!dc_target_create(qp))
+			return 0;
+	} else {
+		rc->dc.life = (uint8_t)(dp_clock() >> 20); /* another than the last owner's of this QPN */
+		rc->reqs = calloc(RC_MAX_REQS, sizeof(*rc->reqs));
+		if (rc->reqs)
+			return 0;
 	}
-	return 0;
+	dp_qp_destroy(qp);
+	return -ENOMEM;
 }
 
 int dp_qp_create(struct hca_qp *qp)
@@ -168,6 +170,7 @@ void dp_qp_destroy(struct hca_qp *qp)
 		return;
 	if (rc->reqs)
 		rc_req_reset(qp);
+	dc_target_destroy(qp);
 	free(rc->reqs);
 	free(rc);
 	qp->rc = NULL;
@@ -187,10 +190,10 @@ static void connect_peer(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
-	if (qp->type == HCA_QP_UD) {
+	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCT)
 		wire_listen(qp->device);
+	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCT || qp->type == HCA_QP_DCI)
 		return;
-	}
 	if (!wire_resolve(&qp->path.dgid, HCA_GIDS * qp->device + qp->path.sgid_index,
 			  qp->dest_qpn, &rc->dest))
 		hca_warn("QP 0x%x: no route to the GID of QP 0x%x from GID index %u: not the same "
@@ -223,6 +226,8 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	case HCA_QPS_RST:
 		rc_req_reset(qp);
 		rc_resp_reset(&rc->rs, 0);
+		if (qp->type == HCA_QP_DCT)
+			dc_target_reset(qp);
 		qp->sq_ci = qp->sq_pi = qp->sq_first;
 		qp->rq_ci = 0;
 		qp->fatal = false;
@@ -239,6 +244,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc_req_reset(qp);
 			rc->psn_pick = rc->psn_next = first_psn(qp->sq_psn);
 			rc->psn_una = rc->psn_max = rc->psn_next;
+			rc->dc.life++;
 		}
 		connect_peer(qp);
 		if (faults_active() && from != HCA_QPS_RTS)

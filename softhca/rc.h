@@ -49,7 +49,7 @@ struct rc_req {
 	uint32_t imm, rkey;
 	uint64_t raddr;
 	struct wqe_atomic atomic;
-	struct wqe_av av; /* UD */
+	struct wqe_av av; /* UD, DC */
 	uint32_t nsge;
 	struct wqe_sge *sge;
 	uint8_t *inl; /* where inlined segments point */
@@ -79,6 +79,7 @@ struct rc_atomic_result {
 struct rc_responder {
 	uint32_t epsn, msn;
 	bool nak_sent;		/* silent until the expected PSN comes */
+	uint8_t refused;	/* DC: the NAK that ended the connection, 0: none */
 	bool in_send, in_write; /* in the middle of a message */
 	bool rx_held;		/* UC: rx was taken for a message that was lost */
 	uint64_t wr_va;
@@ -110,7 +111,7 @@ struct hca_rc {
 	uint32_t since_ackreq;
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
 	uint32_t rd_head, rd_tail;
-	struct in6_addr ud_gid;	/* UD: where dest leads, and until when that is believed */
+	struct in6_addr ud_gid;	/* UD, DC: where dest leads, and until when that is believed */
 	uint8_t ud_sgid;
 	uint32_t ud_dqpn;
 	uint64_t ud_until;
@@ -121,8 +122,14 @@ struct hca_rc {
 	bool stalled_by_error;	/* a request with a local error waits at the tail */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool flushing;		/* state ERR: everything posted is flushed */
+	struct {		/* DCI: the connection in use */
+		struct wqe_av av;
+		uint32_t first;	/* its first PSN */
+		uint8_t life;	/* counts the times that the queue became ready to send */
+	} dc;
 
 	struct rc_responder rs;
+	struct dc_target *target; /* DCT: its requesters, in place of rs */
 };
 
 /* engine -> rc; rc_run returns true while there is more to do now */
@@ -157,6 +164,22 @@ bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packe
 /* QP to the error state: both sides flush. */
 void rc_to_error(struct hca_qp *qp);
 
+/* The transport bits of the packets that a QP sends. */
+static inline uint8_t rc_class(const struct hca_qp *qp)
+{
+	switch (qp->type) {
+	case HCA_QP_UC:
+		return BTH_UC;
+	case HCA_QP_UD:
+		return BTH_UD;
+	case HCA_QP_DCI:
+	case HCA_QP_DCT:
+		return BTH_DC;
+	default:
+		return BTH_RC;
+	}
+}
+
 /* ---- uc.c, ud.c ---- */
 
 /* UC and UD: nothing answers, so what has left is done. */
@@ -165,8 +188,25 @@ void uc_receive(struct hca_qp *qp, const struct packet *p, const struct iovec *p
 /* The rest of the message in progress will not come. */
 void uc_drop(struct rc_responder *rs);
 bool ud_send(struct hca_qp *qp, struct rc_req *r);
+/* Turns dest to where an address vector leads. */
+void ud_aim(struct hca_qp *qp, const struct wqe_av *av);
 void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl);
+
+/* ---- dc_initiator.c, dc_target.c ---- */
+
+/* May the request start, or go on: is its target the one that is connected, or can that
+ * be changed? */
+bool dc_may_send(const struct hca_qp *qp, const struct rc_req *r);
+/* A packet of the request is next: connects where nothing is. */
+void dc_connect(struct hca_qp *qp, const struct rc_req *r);
+void dc_header(const struct hca_qp *qp, struct packet *p);
+int dc_target_create(struct hca_qp *qp);
+void dc_target_destroy(struct hca_qp *qp);
+void dc_target_reset(struct hca_qp *qp); /* all requesters are forgotten */
+bool dc_target_run(struct hca_qp *qp, unsigned budget);
+void dc_target_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
+		       const struct iovec *pl, int npl);
 
 /* Are all pieces of a scatter list where their addresses say, in this process?
  * Only then the program can scatter for itself. */

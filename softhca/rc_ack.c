@@ -251,6 +251,7 @@ static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct pa
 static void data_response(struct hca_qp *qp, const struct packet *p, const struct iovec *pl,
 			  int npl)
 {
+	bool atomic = packet_op(p) == BTH_ATOMIC_ACK;
 	struct hca_rc *rc = qp->rc;
 
 	if (!ack_before(qp, p->psn)) {
@@ -266,9 +267,9 @@ static void data_response(struct hca_qp *qp, const struct packet *p, const struc
 
 		if (!r->npkts || ((p->psn - r->psn) & PSN_MASK) >= r->npkts)
 			continue;
-		if (r->kind == REQ_READ && p->opcode != BTH_ATOMIC_ACK)
+		if (r->kind == REQ_READ && !atomic)
 			read_response(qp, r, p, pl, npl);
-		else if (r->kind == REQ_ATOMIC && p->opcode == BTH_ATOMIC_ACK)
+		else if (r->kind == REQ_ATOMIC && atomic)
 			atomic_response(qp, r, p);
 		return;
 	}
@@ -282,7 +283,7 @@ void rc_req_response(struct hca_qp *qp, const struct packet *p, const struct iov
 	 * before: a double, which must not look like an answer that is missing. */
 	if (psn_diff(p->psn, rc->psn_max) >= 0 || psn_diff(p->psn, rc->psn_una) < 0)
 		return;
-	if (p->opcode != BTH_ACK) {
+	if (packet_op(p) != BTH_ACK) {
 		data_response(qp, p, pl, npl);
 	} else if ((p->syndrome & AETH_KIND) == 0) {
 		if (!ack_before(qp, psn_add(p->psn, 1)))

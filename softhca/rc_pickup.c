@@ -140,9 +140,10 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 
 static enum wqe_service service_of(enum hca_qp_type type)
 {
-	return type == HCA_QP_UC   ? WQE_SVC_UC
-	       : type == HCA_QP_UD ? WQE_SVC_UD
-				   : WQE_SVC_RC;
+	return type == HCA_QP_UC    ? WQE_SVC_UC
+	       : type == HCA_QP_UD  ? WQE_SVC_UD
+	       : type == HCA_QP_DCI ? WQE_SVC_DC
+				    : WQE_SVC_RC;
 }
 
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */

@@ -43,6 +43,18 @@ int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, ui
 	return len ? rc_gather(qp->pdn, r->sge, r->nsge, off, len, 0, iov) : 0;
 }
 
+/* Fills in what the transport wants beside the operation, and sends. */
+static void send_packet(struct hca_qp *qp, struct packet *p, const struct iovec *iov, int n)
+{
+	p->opcode = packet_opcode(rc_class(qp), p->opcode);
+	p->dqpn = qp->dest_qpn;
+	p->psn = qp->rc->psn_next;
+	p->pkey = PKEY_DEFAULT;
+	if (qp->type == HCA_QP_DCI)
+		dc_header(qp, p);
+	wire_send(qp, p, iov, n);
+}
+
 /* One SEND or WRITE packet. False when local memory has become inaccessible. */
 static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 {
@@ -50,13 +62,9 @@ static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 	uint64_t off = (uint64_t)rc->cur_off * qp->mtu;
 	bool last = rc->cur_off + 1 == r->npkts;
 	struct packet p = {
-		.opcode = (qp->type == HCA_QP_UC ? BTH_UC : BTH_RC) |
-			  data_opcode(r, rc->cur_off == 0, last),
-		.dqpn = qp->dest_qpn,
-		.psn = rc->psn_next,
+		.opcode = data_opcode(r, rc->cur_off == 0, last),
 		.ackreq = ackreq,
 		.solicited = last && r->solicited,
-		.pkey = PKEY_DEFAULT,
 		.va = r->raddr,
 		.rkey = r->rkey,
 		.dmalen = r->len,
@@ -68,7 +76,7 @@ static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 
 	if (n < 0)
 		return false;
-	wire_send(qp, &p, iov, n);
+	send_packet(qp, &p, iov, n);
 	return true;
 }
 
@@ -77,10 +85,7 @@ static void send_atomic(struct hca_qp *qp, struct rc_req *r)
 	const struct wqe_atomic *a = &r->atomic;
 	struct packet p = {
 		.opcode = a->masked ? BTH_MASKED_ATOMIC : a->add ? BTH_FETCH_ADD : BTH_CMP_SWAP,
-		.dqpn = qp->dest_qpn,
-		.psn = qp->rc->psn_next,
 		.ackreq = true,
-		.pkey = PKEY_DEFAULT,
 		.va = r->raddr,
 		.rkey = r->rkey,
 		.operand = a->operand,
@@ -91,7 +96,7 @@ static void send_atomic(struct hca_qp *qp, struct rc_req *r)
 		.atomic_add = a->add,
 	};
 
-	wire_send(qp, &p, NULL, 0);
+	send_packet(qp, &p, NULL, 0);
 }
 
 /* A READ is asked for in pieces, so that the answers in flight stay bounded;
@@ -107,10 +112,7 @@ static uint32_t send_read(struct hca_qp *qp, struct rc_req *r)
 	uint64_t len = (uint64_t)pkts * qp->mtu;
 	struct packet p = {
 		.opcode = BTH_READ_REQ,
-		.dqpn = qp->dest_qpn,
-		.psn = rc->psn_next,
 		.ackreq = true,
-		.pkey = PKEY_DEFAULT,
 		.va = r->raddr + off,
 		.rkey = r->rkey,
 	};
@@ -120,7 +122,7 @@ static uint32_t send_read(struct hca_qp *qp, struct rc_req *r)
 		len = r->len - off;
 	}
 	p.dmalen = (uint32_t)len;
-	wire_send(qp, &p, NULL, 0);
+	send_packet(qp, &p, NULL, 0);
 	return pkts;
 }
 
@@ -136,6 +138,8 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 		return false;
 	if (r->kind == REQ_LOCAL)
 		return true;
+	if (qp->type == HCA_QP_DCI && !dc_may_send(qp, r))
+		return false;
 	if (r->kind == REQ_READ || r->kind == REQ_ATOMIC) {
 		uint32_t max = qp->max_rd_atomic < RC_MAX_READS ? qp->max_rd_atomic : RC_MAX_READS;
 
@@ -166,6 +170,8 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 		rc->cur_off = 0;
 		return true;
 	}
+	if (qp->type == HCA_QP_DCI)
+		dc_connect(qp, r);
 	if (qp->type == HCA_QP_UD) {
 		if (!ud_send(qp, r))
 			return cannot_send(rc, r);

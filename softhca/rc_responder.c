@@ -69,6 +69,13 @@ static void queue_nak(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndro
 		STAT_INC(naks_tx);
 }
 
+/* A DC target goes on with its other requesters. */
+static void end_requester(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
+{
+	rs->refused = syndrome;
+	rc_resp_flush(qp, rs);
+}
+
 /* A request that cannot be executed: NAK, QP to the error state, event. The
  * answers queued are sent first; rc_resp_run() goes on in the error state. */
 static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
@@ -79,6 +86,10 @@ static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 	}
 	hca_debug(1, "QP 0x%x refuses PSN 0x%x with NAK 0x%x", qp->qpn, rs->epsn, syndrome);
 	queue_nak(qp, rs, syndrome);
+	if (qp->type == HCA_QP_DCT) {
+		end_requester(qp, rs, syndrome);
+		return;
+	}
 	rc_to_error(qp);
 	hca_async_qp_event(qp,
 			   syndrome == AETH_NAK_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
@@ -90,10 +101,10 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 	uint64_t off = (uint64_t)r->sent * qp->mtu;
 	struct iovec iov = {0};
 	struct packet p = {
-		.opcode = first && last ? BTH_READ_RESP_ONLY
-			  : first	? BTH_READ_RESP_FIRST
-			  : last	? BTH_READ_RESP_LAST
-					: BTH_READ_RESP_MIDDLE,
+		.opcode = rc_class(qp) | (first && last ? BTH_READ_RESP_ONLY
+					  : first	? BTH_READ_RESP_FIRST
+					  : last	? BTH_READ_RESP_LAST
+							: BTH_READ_RESP_MIDDLE),
 		.dqpn = rs->dest_qpn,
 		.psn = psn_add(r->psn, r->sent),
 		.pkey = PKEY_DEFAULT,
@@ -119,7 +130,7 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct rc_resp *r)
 {
 	struct packet p = {
-		.opcode = r->kind == RESP_ATOMIC ? BTH_ATOMIC_ACK : BTH_ACK,
+		.opcode = rc_class(qp) | (r->kind == RESP_ATOMIC ? BTH_ATOMIC_ACK : BTH_ACK),
 		.dqpn = rs->dest_qpn,
 		.psn = r->psn,
 		.pkey = PKEY_DEFAULT,
@@ -164,13 +175,18 @@ void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs)
 static bool recv_fail(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 {
 	bool length = syndrome == SYND_LOCAL_LENGTH;
+	uint8_t nak = length ? AETH_NAK_INVAL : AETH_NAK_OP;
 
-	qp->state = HCA_QPS_ERR;
+	if (qp->type != HCA_QP_DCT)
+		qp->state = HCA_QPS_ERR;
 	rs->in_send = false;
 	recv_error(qp, &rs->rx, syndrome, length ? VEND_LOCAL_LEN : VEND_LOCAL_PROT);
 	if (qp->type != HCA_QP_UC)
-		queue_nak(qp, rs, length ? AETH_NAK_INVAL : AETH_NAK_OP);
-	rc_to_error(qp);
+		queue_nak(qp, rs, nak);
+	if (qp->type == HCA_QP_DCT)
+		end_requester(qp, rs, nak);
+	else
+		rc_to_error(qp);
 	return false;
 }
 
@@ -342,7 +358,7 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 	struct packet p = *in;
 	uint8_t *mem;
 
-	if (p.opcode != BTH_MASKED_ATOMIC) {
+	if (packet_op(&p) != BTH_MASKED_ATOMIC) {
 		p.operand_mask = p.atomic_add ? 0 : UINT64_MAX;
 		p.compare_mask = UINT64_MAX;
 	}
@@ -374,7 +390,7 @@ static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct p
 {
 	struct rc_resp *r;
 
-	if (p->opcode == BTH_READ_REQ) {
+	if (packet_op(p) == BTH_READ_REQ) {
 		/* Executed once more; must lie before epsn as a whole. */
 		uint32_t n = (uint32_t)(((uint64_t)p->dmalen + qp->mtu - 1) / qp->mtu);
 
@@ -413,11 +429,17 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		     const struct iovec *pl, int npl)
 {
 	int32_t d = psn_diff(p->psn, rs->epsn);
+	uint8_t op = packet_op(p);
 
 	if (!resp_room(rs))
 		return; /* as if lost: the requester sends it again */
 	if (d < 0) {
 		duplicate(qp, rs, p);
+		return;
+	}
+	if (rs->refused) {
+		if (!d) /* the NAK was lost */
+			queue_nak(qp, rs, rs->refused);
 		return;
 	}
 	if (d > 0) {
@@ -427,19 +449,19 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return;
 	}
 	rs->nak_sent = false;
-	if ((rs->in_send && p->opcode > BTH_SEND_LAST_IMM) ||
-	    (rs->in_write && (p->opcode < BTH_WRITE_MIDDLE || p->opcode > BTH_WRITE_LAST_IMM))) {
+	if ((rs->in_send && op > BTH_SEND_LAST_IMM) ||
+	    (rs->in_write && (op < BTH_WRITE_MIDDLE || op > BTH_WRITE_LAST_IMM))) {
 		refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
 	}
 	if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED) ||
-	    p->opcode == BTH_READ_REQ) {
+	    op == BTH_READ_REQ) {
 		if (too_many(qp, rs)) {
 			refuse(qp, rs, AETH_NAK_INVAL);
 			return;
 		}
 	}
-	if (p->opcode == BTH_READ_REQ) {
+	if (op == BTH_READ_REQ) {
 		read_request(qp, rs, p);
 		return;
 	}

@@ -27,7 +27,7 @@ enum {
 
 /* The way to the destination, looked for anew when it is another one, and now
  * and then: a process there may be another one, too. */
-static void aim(struct hca_qp *qp, const struct wqe_av *av)
+void ud_aim(struct hca_qp *qp, const struct wqe_av *av)
 {
 	struct hca_rc *rc = qp->rc;
 	struct in6_addr gid = { 0 };
@@ -70,7 +70,7 @@ bool ud_send(struct hca_qp *qp, struct rc_req *r)
 	if (p.qkey >> 31)
 		p.qkey = qp->qkey;
 	/* No way there: lost, and no error (9.8.3). */
-	aim(qp, &r->av);
+	ud_aim(qp, &r->av);
 	wire_send(qp, &p, iov, n);
 	return true;
 }

@@ -9,14 +9,15 @@
 
 #include "softhca/uverbs.h"
 
-enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4 }; /* the IBV_QPT_ values */
+enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4, QPT_DRIVER = 0xff }; /* the IBV_QPT_ values */
 
 #define SQ_SIG_ALL  IB_UVERBS_QP_CREATE_SQ_SIG_ALL
 
 #define FLAGS_KNOWN                                                                                \
 	((uint32_t)(MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |                    \
 		    MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX |                       \
-		    MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE))
+		    MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE | MLX5_QP_FLAG_TYPE_DCI |                \
+		    MLX5_QP_FLAG_TYPE_DCT))
 
 static int log2_exact(uint32_t n, uint32_t *log)
 {
@@ -94,10 +95,44 @@ static void scatter_to_cqe(struct hca_qp *qp, uint32_t flags)
 		qp->cqe_req = 32;
 }
 
-static bool type_of(uint64_t verbs, enum hca_qp_type *type)
+static bool type_of(uint64_t verbs, uint32_t flags, enum hca_qp_type *type)
 {
-	*type = verbs == QPT_UC ? HCA_QP_UC : verbs == QPT_UD ? HCA_QP_UD : HCA_QP_RC;
-	return verbs == QPT_RC || verbs == QPT_UC || verbs == QPT_UD;
+	flags &= MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_TYPE_DCT;
+	if (verbs == QPT_DRIVER && flags == MLX5_QP_FLAG_TYPE_DCI)
+		*type = HCA_QP_DCI;
+	else if (verbs == QPT_DRIVER && flags == MLX5_QP_FLAG_TYPE_DCT)
+		*type = HCA_QP_DCT;
+	else if (verbs == QPT_RC)
+		*type = HCA_QP_RC;
+	else if (verbs == QPT_UC)
+		*type = HCA_QP_UC;
+	else if (verbs == QPT_UD)
+		*type = HCA_QP_UD;
+	else
+		return false;
+	return true;
+}
+
+/* Receives of a DCT come from its SRQ; a DCI has none. */
+static int dc_check(const struct ctl_qp *qp)
+{
+	if (qp->qp.type == HCA_QP_DCT)
+		return qp->qp.srq ? 0 : EINVAL;
+	if (qp->qp.type == HCA_QP_DCI)
+		return qp->cap.max_recv_wr || qp->cap.max_recv_sge ? EINVAL : 0;
+	return 0;
+}
+
+/* A DCT has no rings; what it is asked for is in its context. */
+static int queues_fill(struct ctl_qp *qp, const struct mlx5_ib_create_qp *cmd)
+{
+	int rc = dc_check(qp);
+
+	if (rc || qp->qp.type != HCA_QP_DCT)
+		return rc ? rc : rings_fill(&qp->qp, cmd);
+	qp->qp.dc_key = cmd->access_key;
+	qp->qp.max_dest_rd_atomic = HCA_MAX_RD_ATOMIC;
+	return 0;
 }
 
 int um_qp_create(struct uverbs_call *call)
@@ -106,27 +141,26 @@ int um_qp_create(struct uverbs_call *call)
 	struct mlx5_ib_create_qp_resp uhw = {0};
 	struct mlx5_ib_create_qp cmd;
 	enum hca_qp_type type;
+	uint32_t number = 0;
 	struct ctl_qp *qp;
 	int rc;
 
-	if (!type_of(ua_in_u64(call, UVERBS_ATTR_CREATE_QP_TYPE), &type) ||
-	    flags & ~(uint32_t)SQ_SIG_ALL)
-		return EOPNOTSUPP;
 	ua_in(call, UVERBS_ATTR_UHW_IN, &cmd, sizeof(cmd));
-	if (cmd.flags & ~FLAGS_KNOWN)
+	if (!type_of(ua_in_u64(call, UVERBS_ATTR_CREATE_QP_TYPE), cmd.flags, &type) ||
+	    flags & ~(uint32_t)SQ_SIG_ALL || cmd.flags & ~FLAGS_KNOWN)
 		return EOPNOTSUPP;
 	qp = obj_new(call->ctx, OBJ_QP, sizeof(*qp));
 	if (!qp)
 		return ENOMEM;
 	ua_in(call, UVERBS_ATTR_CREATE_QP_CAP, &qp->cap, sizeof(qp->cap));
+	qp->qp.type = type;
 	rc = objects_fill(call, qp, &cmd);
 	if (!rc)
-		rc = rings_fill(&qp->qp, &cmd);
+		rc = queues_fill(qp, &cmd);
 	if (rc) {
 		obj_free(&qp->obj);
 		return rc;
 	}
-	qp->qp.type = type;
 	qp->qp.user_index = cmd.uidx;
 	qp->qp.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
 	qp->qp.sig_all = flags & SQ_SIG_ALL;
@@ -142,7 +176,9 @@ int um_qp_create(struct uverbs_call *call)
 	ua_out_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->obj.handle);
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp->cap, sizeof(qp->cap));
-	return ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->qp.qpn, sizeof(qp->qp.qpn));
+	if (type != HCA_QP_DCT) /* its number is told when it is ready to receive */
+		number = qp->qp.qpn;
+	return ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &number, sizeof(number));
 }
 
 int um_qp_destroy(struct uverbs_call *call)

@@ -54,6 +54,18 @@ static const struct transition {
 	{HCA_QPS_RTS, HCA_QPS_RTS, 0, M_CUR_STATE | M_ACCESS | M_MIG_STATE},
 	{HCA_QPS_SQER, HCA_QPS_RTS, 0, M_CUR_STATE | M_ACCESS},
 	{0},
+}, dci_table[] = { /* as the kernel driver has it: modify_dci_qp_is_ok() */
+	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT, 0},
+	{HCA_QPS_INIT, HCA_QPS_INIT, 0, M_PKEY | M_PORT},
+	{HCA_QPS_INIT, HCA_QPS_RTR, M_MTU, M_PKEY | M_AV},
+	{HCA_QPS_RTR, HCA_QPS_RTS, M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_SQ_PSN | M_RD_ATOMIC,
+	 M_MIN_RNR},
+	{HCA_QPS_RTS, HCA_QPS_RTS, 0, M_MIN_RNR},
+	{0},
+}, dct_table[] = { /* mlx5_ib_modify_dct(); nothing else until it is destroyed */
+	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT | M_ACCESS, 0},
+	{HCA_QPS_INIT, HCA_QPS_RTR, M_AV | M_MTU | M_MIN_RNR, 0},
+	{0},
 }, ud_table[] = {
 	{HCA_QPS_RST, HCA_QPS_INIT, M_PKEY | M_PORT | M_QKEY, 0},
 	{HCA_QPS_INIT, HCA_QPS_INIT, 0, M_PKEY | M_PORT | M_QKEY},
@@ -68,6 +80,8 @@ static const struct transition *const transitions[] = {
 	[HCA_QP_RC] = rc_table,
 	[HCA_QP_UC] = uc_table,
 	[HCA_QP_UD] = ud_table,
+	[HCA_QP_DCI] = dci_table,
+	[HCA_QP_DCT] = dct_table,
 };
 
 /* Verbs number two states otherwise than the PRM; SQD is not modelled. */
@@ -79,7 +93,7 @@ static uint8_t verbs_state(enum hca_qp_state state)
 static int transition_check(const struct hca_qp *qp, uint32_t to, uint32_t mask)
 {
 	mask &= ~(uint32_t)M_STATE;
-	if (to == HCA_QPS_ERR || to == HCA_QPS_RST)
+	if (qp->type != HCA_QP_DCT && (to == HCA_QPS_ERR || to == HCA_QPS_RST))
 		return mask & ~(uint32_t)M_CUR_STATE ? EINVAL : 0;
 	for (const struct transition *t = transitions[qp->type]; t->to; t++) {
 		if (t->from != qp->state || (uint32_t)t->to != to)
@@ -203,6 +217,14 @@ static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cm
 	return 0;
 }
 
+/* libmlx5 learns it from the transition to RTR. */
+static uint32_t dct_number(struct uverbs_call *call, uint32_t handle)
+{
+	const struct ctl_qp *qp = obj_get(call->ctx, handle, OBJ_QP);
+
+	return qp->qp.type == HCA_QP_DCT && qp->qp.state == HCA_QPS_RTR ? qp->qp.qpn : 0;
+}
+
 int uw_modify_qp(struct uverbs_call *call)
 {
 	struct ib_uverbs_modify_qp cmd;
@@ -224,6 +246,7 @@ int uw_ex_modify_qp(struct uverbs_call *call)
 	rc = modify(call, &cmd.base);
 	if (rc)
 		return rc;
+	uhw.dctn = dct_number(call, cmd.base.qp_handle);
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
@@ -240,6 +263,8 @@ int uw_query_qp(struct uverbs_call *call)
 	if (!c || c->obj.devx)
 		return EINVAL;
 	qp = &c->qp;
+	if (qp->type == HCA_QP_DCT && qp->state != HCA_QPS_RTR)
+		return EINVAL; /* there is nothing to ask yet */
 	memcpy(r.dest.dgid, &qp->path.dgid, 16);
 	r.dest.flow_label = c->flow_label;
 	r.dest.dlid = qp->path.dlid;
@@ -256,7 +281,7 @@ int uw_query_qp(struct uverbs_call *call)
 	r.max_inline_data = c->cap.max_inline_data;
 	r.rq_psn = qp->rq_psn;
 	r.sq_psn = qp->sq_psn;
-	r.dest_qp_num = qp->dest_qpn;
+	r.dest_qp_num = qp->type == HCA_QP_DCI ? 0 : qp->dest_qpn;
 	r.qp_access_flags = qp->access;
 	r.pkey_index = qp->path.pkey_index;
 	r.qp_state = r.cur_qp_state = verbs_state(qp->state);

@@ -160,12 +160,12 @@ unsigned wire_room(const struct hca_qp *qp, unsigned want)
 /* A connection hears only its peer: requests of a process that had this slot's
  * number in mind, or answers to who was here before, are dropped. Packets do
  * not carry the sender's QPN; its address is what can be compared, and inside
- * the process the QPN. */
+ * the process the QPN. A DC target tells its requesters apart itself. */
 static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 {
 	const struct wire_dest *d = &qp->rc->dest;
 
-	if (qp->type == HCA_QP_UD)
+	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCT)
 		return true;
 	if (d->kind != from->kind)
 		return false;

@@ -106,8 +106,6 @@ void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct
 /* On its way now, whatever the fault schedule says. */
 void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 		   const struct iovec *iov, int niov);
-/* How many of this many packets can go there now. */
-unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);
 /* A packet for this process. */
 void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
 		  int niov);

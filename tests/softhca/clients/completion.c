@@ -27,10 +27,16 @@ static int wrong(const struct ibv_wc *wc, const char *what, uint64_t want)
 	return -1;
 }
 
-static int lane_of(const struct peer *p, const struct ibv_wc *wc)
+/* Of an initiator several lanes send: the operation says which. */
+static int lane_of(const struct peer *p, const struct ibv_wc *wc, const struct plan *sent)
 {
-	for (unsigned q = 0; q < p->config->qps; q++)
-		if (p->qp[q]->qp_num == wc->qp_num)
+	struct ibv_qp **qp = p->dct && !sent ? p->dct : p->qp;
+
+	if (p->dct && sent && wc->wr_id < sent->n &&
+	    wc->qp_num == qp[sent->op[wc->wr_id].qp]->qp_num)
+		return (int)sent->op[wc->wr_id].qp;
+	for (unsigned q = 0; q < p->config->qps && !(p->dct && sent); q++)
+		if (qp[q]->qp_num == wc->qp_num)
 			return (int)q;
 	return wrong(wc, "no such queue pair", 0);
 }
@@ -41,7 +47,7 @@ static int check_send(struct round *r, const struct ibv_wc *wc)
 		IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND,     IBV_WC_SEND,
 		IBV_WC_RDMA_READ,  IBV_WC_FETCH_ADD,  IBV_WC_COMP_SWAP};
 	const struct plan *plan = &r->plan[r->peer->side];
-	int q = lane_of(r->peer, wc);
+	int q = lane_of(r->peer, wc, plan);
 	struct lane *l = &r->send[q < 0 ? 0 : q];
 	const struct op *op;
 	unsigned next;
@@ -82,7 +88,7 @@ static int check_slot(struct round *r, const struct ibv_wc *wc, const struct op 
 
 static int check_receive(struct round *r, const struct ibv_wc *wc)
 {
-	int q = lane_of(r->peer, wc);
+	int q = lane_of(r->peer, wc, NULL);
 	struct lane *l = &r->receive[q < 0 ? 0 : q];
 	enum ibv_wc_opcode code = IBV_WC_RECV;
 	const struct op *op;

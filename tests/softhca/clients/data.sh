@@ -55,18 +55,27 @@ everything() {
 	data -n 100 -r 77
 	data -U -n 5
 	data -U -N -e -n 5 -m 4096
+	for rest in "" -e -L "-q 1" "-q 64 -o 1000" "-m 4096 -s 1048576 -n 4 -o 60" "-m 256 -l 1"; do
+		# shellcheck disable=SC2086 # words
+		data -D $rest -r $((cases + 100))
+	done
 	# The same under loss, doubling and changed order: late answers, repeated requests.
 	for rest in 1 2 3; do
 		label=" with loss" SOFTHCA_FAULTS="drop=0.01,reorder=0.02,dup=0.01,seed=$rest" \
 			data -n 5 -r $rest
 		label=" with loss" SOFTHCA_FAULTS="drop=0.01,reorder=0.02,dup=0.01,seed=$rest" \
 			data -n 5 -N -R -L -m 256 -r $rest
+		label=" with loss" SOFTHCA_FAULTS="drop=0.01,reorder=0.02,dup=0.01,seed=$rest" \
+			data -D -n 5 -L -m 256 -r $rest
 	done
 	label=" on ib" SOFTHCA_LINK=ib data -N
+	label=" on ib" SOFTHCA_LINK=ib data -D
+	label=" by sockets" SOFTHCA_SHM=0 data -D
 }
 
 data
 data -N -e -R -L -m 4096
+data -D -L -n 5
 full && everything
 finds_a_wrong_byte
 finish

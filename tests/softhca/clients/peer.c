@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets up verbs_data's side of the pair (peer.h). */
-#include "peer.h"
+#include "dynamic.h"
 
 #include <netdb.h>
 #include <stdio.h>
@@ -174,13 +174,20 @@ static int to_init(struct ibv_qp *qp)
 				     IBV_QP_ACCESS_FLAGS);
 }
 
-static enum ibv_mtu mtu_code(unsigned mtu)
+enum ibv_mtu peer_mtu(unsigned mtu)
 {
 	enum ibv_mtu code = IBV_MTU_256;
 
 	while (mtu > 256u << (code - IBV_MTU_256) && code < IBV_MTU_4096)
 		code++;
 	return code;
+}
+
+static struct ibv_ah_attr path_to(const struct peer *p, const struct hello *h)
+{
+	return (struct ibv_ah_attr){
+		.port_num = 1, .dlid = (uint16_t)h->lid, .is_global = !h->lid,
+		.grh = {.dgid = h->gid, .hop_limit = 64, .sgid_index = (uint8_t)p->config->gid}};
 }
 
 static int connect_qp(struct peer *p, struct ibv_qp *qp, const struct hello *h,
@@ -190,12 +197,9 @@ static int connect_qp(struct peer *p, struct ibv_qp *qp, const struct hello *h,
 	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	int rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = mtu_code(c->mtu),
+		.qp_state = IBV_QPS_RTR, .path_mtu = peer_mtu(c->mtu),
 		.dest_qp_num = there->number, .rq_psn = there->psn, .max_dest_rd_atomic = 16,
-		.min_rnr_timer = 1,
-		.ah_attr = {.port_num = 1, .dlid = (uint16_t)h->lid, .is_global = !h->lid,
-			    .grh = {.dgid = h->gid, .hop_limit = 64,
-				    .sgid_index = (uint8_t)c->gid}},
+		.min_rnr_timer = 1, .ah_attr = path_to(p, h),
 	};
 
 	if (!c->unreliable) {
@@ -213,8 +217,8 @@ static int connect_qp(struct peer *p, struct ibv_qp *qp, const struct hello *h,
 static uint64_t digest(const struct config *c)
 {
 	uint64_t s = c->seed;
-	unsigned n[] = {c->unreliable, c->srq, c->qps,	       c->rounds,      c->ops, c->size,
-			c->sges,       c->mtu, c->inline_size, c->depth};
+	unsigned n[] = {c->unreliable, c->srq,	c->qps, c->rounds,	c->ops,	  c->size,
+			c->dynamic,    c->sges, c->mtu, c->inline_size, c->depth};
 
 	for (unsigned i = 0; i < sizeof(n) / sizeof(n[0]); i++)
 		s = draw(&s) ^ n[i];
@@ -228,12 +232,14 @@ static int exchange(struct peer *p)
 			     .rkey = {p->mr[0]->rkey, p->mr[1]->rkey}}, theirs;
 	struct hello_qp q[2][PLAN_QPS];
 	struct ibv_port_attr port;
+	struct ibv_ah_attr to;
 
 	if (ibv_query_port(p->ctx, 1, &port) || ibv_query_gid(p->ctx, 1, (int)c->gid, &mine.gid))
 		return complain("query");
 	mine.lid = port.link_layer == IBV_LINK_LAYER_INFINIBAND ? port.lid : 0;
 	for (unsigned i = 0; i < c->qps; i++)
-		q[0][i] = (struct hello_qp){p->qp[i]->qp_num, (uint32_t)random() & 0xffffff};
+		q[0][i] = (struct hello_qp){p->dct ? p->dct[i]->qp_num : p->qp[i]->qp_num,
+					    (uint32_t)random() & 0xffffff};
 	if (swap(p, &mine, &theirs, sizeof(mine)) || swap(p, q[0], q[1], sizeof(q[0])))
 		return -1;
 	if (mine.digest != theirs.digest) {
@@ -243,8 +249,13 @@ static int exchange(struct peer *p)
 	memcpy(p->remote.address, theirs.address, sizeof(theirs.address));
 	memcpy(p->remote.rkey, theirs.rkey, sizeof(theirs.rkey));
 	for (unsigned i = 0; i < c->qps; i++)
-		if (connect_qp(p, p->qp[i], &theirs, &q[1][i], q[0][i].psn))
+		if (p->dct)
+			p->remote_dct[i] = q[1][i].number;
+		else if (connect_qp(p, p->qp[i], &theirs, &q[1][i], q[0][i].psn))
 			return -1;
+	to = path_to(p, &theirs);
+	if (p->dct && dynamic_connect(p, &to, q[0][0].psn))
+		return complain("dynamically connected");
 	return peer_barrier(p);
 }
 
@@ -260,7 +271,9 @@ int peer_open(struct peer *p, const struct config *c)
 	if (!p->first)
 		return complain("queue pair");
 	p->qp = calloc(c->qps, sizeof(struct ibv_qp *));
-	for (unsigned i = 0; i < c->qps; i++) {
+	if (c->dynamic && dynamic_open(p))
+		return -1;
+	for (unsigned i = 0; !c->dynamic && i < c->qps; i++) {
 		p->qp[i] = make_qp(p, p->srq);
 		if (!p->qp[i] || to_init(p->qp[i]))
 			return complain("queue pair");
@@ -272,7 +285,8 @@ void peer_close(struct peer *p)
 {
 	int bad = 0;
 
-	for (unsigned i = 0; i < p->config->qps; i++)
+	bad |= p->dct ? dynamic_close(p) : 0;
+	for (unsigned i = 0; !p->dct && i < p->config->qps; i++)
 		bad |= ibv_destroy_qp(p->qp[i]);
 	free(p->qp);
 	bad |= ibv_destroy_qp(p->first);

@@ -19,6 +19,9 @@ struct peer {
 	struct ibv_cq *cq[2]; /* sends, receives */
 	struct ibv_srq *srq;
 	struct ibv_qp **qp;
+	struct ibv_qp **dct; /* dynamically connected: what the other side sends to */
+	struct ibv_ah *ah;
+	uint32_t *remote_dct;
 	struct ibv_qp *first; /* idle, without the shared queue, of the same CQs */
 	uint8_t *memory; /* the plan's, then the slots of the shared receive queue */
 	size_t plan_size, size;
@@ -35,5 +38,6 @@ int peer_barrier(struct peer *p); /* until the other one is here, too */
 
 void peer_close(struct peer *p);
 uint64_t peer_address(const struct peer *p, unsigned key, uint32_t at);
+enum ibv_mtu peer_mtu(unsigned mtu);
 
 #endif

@@ -25,6 +25,7 @@ enum plan_kind {
 
 struct config {
 	bool unreliable;  /* UC: no reads, no atomics */
+	bool dynamic;	  /* DC, by new_api, with srq */
 	bool events;	  /* sleep on a completion channel */
 	bool new_api;	  /* ibv_wr_*, else ibv_post_send */
 	bool srq;	  /* receives of all queue pairs from one shared queue */

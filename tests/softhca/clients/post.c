@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting (post.h). */
+#include "dynamic.h"
 #include "post.h"
 
 #include <endian.h>
@@ -131,6 +132,8 @@ static int post_new(struct peer *p, const struct plan *plan, const unsigned *ind
 		qp->wr_flags = send_flags(op);
 		call_new(qp, op, p->remote.rkey[op->remote_key],
 			 p->remote.address[op->remote_key] + op->remote);
+		if (p->dct)
+			dynamic_address(p, qp, op->qp);
 		data_new(p, qp, op);
 	}
 	return ibv_wr_complete(qp);

@@ -234,13 +234,19 @@ uint32_t dq_state(struct dq *q)
 
 void dq_post(struct dq *q, uint16_t index, const void *wqe)
 {
+	dq_post_blocks(q, index, wqe, 1);
+}
+
+void dq_post_blocks(struct dq *q, uint16_t index, const void *wqe, unsigned blocks)
+{
 	uint32_t *dbr = (uint32_t *)(void *)(q->mem + DQ_DBR);
 	uint64_t first;
 
-	memcpy(q->mem + DQ_SQ + index % 16 * 64u, wqe, 64);
+	for (unsigned i = 0; i < blocks; i++)
+		memcpy(q->mem + DQ_SQ + (index + i) % 16 * 64u, (const uint8_t *)wqe + 64 * i, 64);
 	memcpy(&first, wqe, sizeof(first));
 	/* Release: the device reads the WQE after the record, the record after
 	 * the register. */
-	__atomic_store_n(dbr + 1, htobe32((uint32_t)(uint16_t)(index + 1)), __ATOMIC_RELEASE);
+	__atomic_store_n(dbr + 1, htobe32((uint32_t)(uint16_t)(index + blocks)), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)q->uar->reg_addr, first, __ATOMIC_RELEASE);
 }

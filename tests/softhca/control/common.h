@@ -60,5 +60,6 @@ void dq_rtr_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t remote_qpn);
 uint32_t dq_state(struct dq *q);
 /* Posts one 64-byte WQE at the index and rings. */
 void dq_post(struct dq *q, uint16_t index, const void *wqe);
+void dq_post_blocks(struct dq *q, uint16_t index, const void *wqe, unsigned blocks);
 
 #endif

@@ -10,7 +10,9 @@
 #include "softhca/guest.h"
 #include "softhca/rc.h"
 
-enum { BUF = 1 << 14, N_QP = 8 }; /* 4 RC, 2 UC, 2 UD */
+enum { BUF = 1 << 14, N_QP = 10, DCI = 8, DCT = 9 }; /* 4 RC, 2 UC, 2 UD, 2 DC */
+
+static const uint64_t dc_key = 0x4242424200001111;
 
 static struct sim_qp *qp[N_QP];
 static uint8_t *mem;
@@ -91,7 +93,22 @@ static uint8_t some_opcode(const struct sim_qp *q)
 		return (uint8_t)(BTH_UC | how % (BTH_WRITE_ONLY_IMM + 1));
 	if (q->qp.type == HCA_QP_UD && how < 220)
 		return (uint8_t)(BTH_UD_SEND_ONLY + how % 2);
+	if (q->qp.type >= HCA_QP_DCI && how < 245)
+		return (uint8_t)(BTH_DC | how % 32);
 	return how < 220 ? how % (BTH_FETCH_ADD + 1) : how < 245 ? BTH_MASKED_ATOMIC : byte();
+}
+
+/* Of a connection of the DCI that there is, mostly. */
+static void some_connection(struct packet *p)
+{
+	const struct hca_rc *rc = qp[DCI]->qp.rc;
+	uint8_t how = byte();
+
+	p->dc_key = dc_key + (how == 0);
+	p->sqpn = how >= 240 ? word() : qp[DCI]->qp.qpn + (how >= 200);
+	p->life = (uint8_t)(rc->dc.life + (how >> 2 & 1));
+	p->first_psn = how & 2 ? rc->dc.first : near_psn(rc);
+	p->psn = how & 1 ? p->first_psn : p->psn;
 }
 
 /* A packet that passes the parser, with some bytes changed, or bytes as they are. */
@@ -105,6 +122,10 @@ static void send_packet(struct sim_qp *q)
 	p.ackreq = byte() & 1;
 	p.qkey = byte() & 7 ? q->qp.qkey : word();
 	p.psn = near_psn(q->qp.rc);
+	if (q->qp.type == HCA_QP_DCT) {
+		p.psn = near_psn(qp[DCI]->qp.rc);
+		some_connection(&p);
+	}
 	p.va = near_va();
 	p.rkey = some_key();
 	p.dmalen = some_len(q->qp.mtu);
@@ -142,6 +163,8 @@ static void post(struct sim_qp *q)
 
 	if (q->qp.type == HCA_QP_UD)
 		sim_to(q, byte() & 7 ? q->qp.qpn : word(), (uint64_t)q->qp.qkey << 32);
+	if (q->qp.type == HCA_QP_DCI)
+		sim_to(q, byte() & 7 ? qp[DCT]->qp.qpn : word(), dc_key + !(byte() & 15));
 	switch (byte() % 8) {
 	case 0:
 		sim_write(q, at, some_key(), mem, len, some_key(), byte() & 1);
@@ -238,7 +261,10 @@ static void again(struct sim_qp *q)
 	sim_reset(q);
 	q->qp.sq_psn = psn_add(0, PSN_MASK + 1 - byte());
 	q->qp.rq_psn = qp[i ^ 1]->qp.sq_psn;
-	sim_connect(q, qp[i ^ 1]->qp.qpn);
+	if (i == DCT)
+		sim_listen(q);
+	else
+		sim_connect(q, qp[i ^ 1]->qp.qpn);
 }
 
 void fuzz_rc(const uint8_t *data, size_t n)
@@ -251,7 +277,7 @@ void fuzz_rc(const uint8_t *data, size_t n)
 	in_left = n;
 	while (in_left) {
 		uint8_t what = byte();
-		struct sim_qp *q = qp[what & (N_QP - 1)];
+		struct sim_qp *q = qp[(what & 15) % N_QP];
 
 		if (q->qp.state > HCA_QPS_RTS && what >> 6)
 			again(q);
@@ -297,6 +323,9 @@ void fuzz_rc(const uint8_t *data, size_t n)
 
 void fuzz_rc_init(void)
 {
+	static const enum hca_qp_type types[] = { HCA_QP_RC, HCA_QP_RC, HCA_QP_UC, HCA_QP_UD,
+						  HCA_QP_DCI };
+
 	sim_init_idle();
 	mem = aligned_alloc(4096, BUF);
 	if (!mem)
@@ -305,12 +334,13 @@ void fuzz_rc_init(void)
 	key = sim_mr(mem, BUF, 0xf, 1, (uint64_t)(uintptr_t)mem);
 	odd_key = sim_mr(mem + 1, 1000, 0xf, 1, 0);
 	for (unsigned i = 0; i < N_QP; i++) {
-		qp[i] = sim_qp_as(i < 4 ? HCA_QP_RC : i < 6 ? HCA_QP_UC : HCA_QP_UD, i < 2 ? 5 : 2,
+		qp[i] = sim_qp_as(types[i / 2] + (i == DCT), i < 2 || i == DCI ? 5 : 2,
 				  i & 1 ? SIM_CQ_ONE : SIM_CQ_COLLAPSED);
+		qp[i]->qp.dc_key = dc_key;
 		qp[i]->rcq.overrun_ignore = true;
 		if (i & 2)
 			qp[i]->qp.cqe_req = qp[i]->qp.cqe_res = 32;
-		qp[i]->qp.mtu = i < 2 ? 256 : 1024;
+		qp[i]->qp.mtu = i < 2 || i >= DCI ? 256 : 1024;
 		qp[i]->qp.rnr_retry = 3;
 	}
 }

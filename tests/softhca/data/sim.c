@@ -218,6 +218,14 @@ void sim_connect(struct sim_qp *q, uint32_t dest_qpn)
 	hca_unlock();
 }
 
+void sim_listen(struct sim_qp *q)
+{
+	hca_lock();
+	modify(&q->qp, HCA_QPS_INIT);
+	modify(&q->qp, HCA_QPS_RTR);
+	hca_unlock();
+}
+
 void sim_reset(struct sim_qp *q)
 {
 	hca_lock();

@@ -38,6 +38,7 @@ struct sim_qp *sim_qp_as(enum hca_qp_type type, unsigned log_sq, enum sim_cq_mod
 void sim_qp_free(struct sim_qp *q);
 /* To RTS; attributes have been set in q->qp or are defaults. */
 void sim_connect(struct sim_qp *q, uint32_t dest_qpn);
+void sim_listen(struct sim_qp *q); /* a DCT: to RTR */
 void sim_reset(struct sim_qp *q); /* what was posted is forgotten */
 void sim_pair(struct sim_qp *a, struct sim_qp *b);
 

@@ -95,6 +95,34 @@ static void test_bth_bytes(void **state)
 	assert_memory_equal(b, want, sizeof(want));
 }
 
+/* The DC header, which is softhca's own. */
+static void test_dc_bytes(void **state)
+{
+	static const uint8_t want[] = {
+		0xea, 0x40, 0xff, 0xff, 0x00, 0x01, 0x02, 0x03, 0x00, 0xfe, 0xdc, 0xba, /* BTH */
+		0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,				/* key */
+		0x5a, 0x0a, 0x0b, 0x0c, 0x00, 0xfe, 0xdc, 0xb0, /* life, DCI; first PSN */
+		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00,				/* va */
+		0xaa, 0xbb, 0xcc, 0xdd, 0x00, 0x00, 0x00, 0x04, /* rkey, length */
+	};
+	struct packet q, p = { .opcode = BTH_DC | BTH_WRITE_ONLY, .pkey = 0xffff, .dqpn = 0x10203,
+			       .psn = 0xfedcba, .dc_key = 0x1122334455667788, .life = 0x5a,
+			       .sqpn = 0xa0b0c, .first_psn = 0xfedcb0, .va = 0x1000,
+			       .rkey = 0xaabbccdd, .dmalen = 4, .len = 4 };
+	uint8_t b[PKT_MAX_HDR + 8] = { 0 };
+
+	(void)state;
+	assert_int_equal(packet_encode(&p, b), sizeof(want));
+	assert_memory_equal(b, want, sizeof(want));
+	assert_int_equal(packet_decode(b, sizeof(want) + 8, &q), sizeof(want));
+	assert_int_equal(q.dc_key, p.dc_key);
+	assert_int_equal(q.life, p.life);
+	assert_int_equal(q.sqpn, p.sqpn);
+	assert_int_equal(q.first_psn, p.first_psn);
+	p.opcode = BTH_DC | BTH_ACK; /* answers have none */
+	assert_int_equal(packet_encode(&p, b), PKT_BTH_LEN + 4);
+}
+
 static void test_round_trip(void **state)
 {
 	(void)state;
@@ -341,7 +369,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc),	   cmocka_unit_test(test_icrc_rule),
-		cmocka_unit_test(test_bth_bytes),  cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_bth_bytes),  cmocka_unit_test(test_dc_bytes),
+		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_packet_noise), cmocka_unit_test(test_psn),
 		cmocka_unit_test(test_wqe_write),  cmocka_unit_test(test_wqe_rules),
 		cmocka_unit_test(test_wqe_mixed),

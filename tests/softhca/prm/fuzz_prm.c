@@ -26,6 +26,7 @@ enum { MEMORY = 65536, OBJECTS = 16, MAX_BOX = 0x200, MAX_COMMANDS = 96 };
 static struct hca_ctx *ctx;
 static int file;
 static struct ctl_pd *pd;
+static struct ctl_srq *srq;
 static struct ctl_umem *umem;
 static struct ctl_uar *uar[2];
 static struct ctl_obj *objects[OBJECTS];
@@ -52,7 +53,8 @@ void fuzz_prm_init(void)
 	ctx->ready = true;
 	pd = obj_new(ctx, OBJ_PD, sizeof(*pd));
 	umem = obj_new(ctx, OBJ_UMEM, sizeof(*umem));
-	if (!pd || !umem || pd_number(pd) || umem_number(umem))
+	srq = obj_new(ctx, OBJ_SRQ, sizeof(*srq));
+	if (!pd || !umem || !srq || pd_number(pd) || umem_number(umem) || srq_number(srq))
 		abort();
 	for (int i = 0; i < 2; i++)
 		if (uar_alloc(ctx, file, &uar[i]))
@@ -116,6 +118,23 @@ static void qp_box(uint8_t *in, unsigned which)
 	put_be64(qpc + QPC_DBR_ADDR, 61440);
 	put_be64(in + CREATE_QP_WQ_UMEM_OFFSET, 16384);
 	prm_set(in, CREATE_QP_WQ_UMEM_ID, umem->umem.id);
+}
+
+static void dct_box(uint8_t *in, unsigned which)
+{
+	uint8_t *dctc = in + DCT_CMD_DCTC;
+
+	prm_set(in, CMD_OPCODE, OP_CREATE_DCT);
+	prm_set(dctc, DCTC_PD, pd->pd.pdn);
+	prm_set(dctc, DCTC_CQN, number_of(some(OBJ_CQ, which)));
+	prm_set(dctc, DCTC_SRQN, srq->srq.srqn);
+	prm_set(dctc, DCTC_MTU, 1 + (which & 1));
+	prm_set(dctc, DCTC_PORT, 1);
+}
+
+static bool is_dct(const struct ctl_obj *o)
+{
+	return o->type == OBJ_QP && ((const struct ctl_qp *)o)->qp.type == HCA_QP_DCT;
 }
 
 static void modify_box(uint8_t *in, unsigned which)
@@ -214,7 +233,9 @@ static void one_command(struct input *input)
 	case 1:
 		if (*slot)
 			break;
-		if (what & 1)
+		if (what & 1 && what >> 6 == 3)
+			dct_box(box, which);
+		else if (what & 1)
 			qp_box(box, what >> 3 | which);
 		else
 			cq_box(box, OP_CREATE_CQ, what >> 3 | which);
@@ -228,6 +249,8 @@ static void one_command(struct input *input)
 			cq_box(box, OP_MODIFY_CQ, what >> 3);
 		else
 			modify_box(box, what >> 3);
+		if (is_dct(*slot))
+			prm_set(box, CMD_OPCODE, OP_DRAIN_DCT);
 		prm_set(box, CMD_OBJ_NUM, number_of(*slot));
 		if ((*slot)->type == OBJ_CQ)
 			prm_set(box, CMD_OP_MOD, what & 1);
@@ -236,7 +259,9 @@ static void one_command(struct input *input)
 	case 4:
 		if (!*slot)
 			break;
-		prm_set(box, CMD_OPCODE, (*slot)->type == OBJ_CQ ? OP_QUERY_CQ : OP_QUERY_QP);
+		prm_set(box, CMD_OPCODE, (*slot)->type == OBJ_CQ ? OP_QUERY_CQ
+					 : is_dct(*slot)	 ? OP_QUERY_DCT
+								 : OP_QUERY_QP);
 		prm_set(box, CMD_OBJ_NUM, number_of(*slot));
 		issue(input, PRM_QUERY, box, slot);
 		break;
@@ -273,7 +298,7 @@ void fuzz_prm(const uint8_t *data, size_t n)
 				objects[i] = NULL;
 	for (int i = 0; i < OBJECTS; i++)
 		RULE(!objects[i]);
-	RULE(pd->obj.refs == 0 && umem->obj.refs == 0);
+	RULE(pd->obj.refs == 0 && umem->obj.refs == 0 && srq->obj.refs == 0);
 	for (int i = 0; i < 2; i++)
 		RULE(uar[i]->obj.refs == 0 && uar[i]->qps == 0 && !uar[i]->dbr_less);
 	hca_unlock();
