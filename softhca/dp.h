@@ -82,6 +82,8 @@ unsigned wire_drain_local(void); /* returns packets handled */
 unsigned wire_room(const struct hca_qp *qp, unsigned want);
 /* The same of packets so long that go there. */
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);
+/* Does the process there have packets to take? For other hosts never. */
+bool wire_unread(const struct wire_dest *d);
 unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */
 unsigned wire_receive_sockets(void); /* the same from the sockets: a system call */
 void wire_release_held(void);	 /* delayed packets whose time has come */

@@ -30,6 +30,7 @@ enum {
 #define SLEEP_MIN_NS  20000u	     /* see docs: shorter sleeps keep the core */
 #define SLEEP_MAX_NS  2000000u
 #define SLEEP_FRACTION 50	     /* of the idle time, so waking late costs 2 % of it */
+#define LATE_NS	      (2 * SLEEP_MAX_NS)  /* a longer pause was not the engine's choice */
 #define NEVER	      UINT64_MAX
 
 struct hca_stats hca_stats;
@@ -209,13 +210,26 @@ static unsigned receive_sockets(void)
 	return n;
 }
 
+/* What came while this thread had no core waits unread, and who should have answered
+ * probably had none either. Of such a pause the ack timers are charged the first
+ * LATE_NS and an eighth of the rest: all of it never, so that silence has an end. */
+static void look_at_clock(void)
+{
+	uint64_t now = dp_clock(), pause = now - now_ns;
+
+	if (now_ns && pause > LATE_NS)
+		for (unsigned i = 0; i < n_live; i++)
+			rc_was_late(live[i], (pause - LATE_NS) / 8 * 7);
+	now_ns = now;
+}
+
 unsigned engine_round(void)
 {
 	unsigned work;
 
 	/* The clock costs as much as the rest of a round that finds nothing. */
 	if (rounds_since_clock++ % CLOCK_ROUNDS == 0)
-		now_ns = dp_clock();
+		look_at_clock();
 	if (strict_on)
 		strict_tick(now_ns);
 	work = doorbell_poll();

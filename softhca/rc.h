@@ -18,6 +18,7 @@ enum {
 	RC_RESP_QUEUE = 64,	/* responses not yet sent, power of two */
 	RC_ATOMIC_CACHE = 64,	/* results kept for duplicates, power of two */
 	RC_INLINE_KEEP = 64,
+	RC_PUT_OFF = 4,		/* times that a repetition waits for a peer without a core */
 	RC_SGE_KEEP = 2,
 };
 
@@ -119,6 +120,7 @@ struct hca_rc {
 	uint64_t progress_at;	/* last acknowledgement, or first packet after a rest */
 	uint64_t rnr_until;	/* no sending before, 0: free */
 	uint8_t retries, rnr_retries;
+	uint8_t put_off;	/* times since the last repetition, or progress */
 	bool stalled_by_error;	/* a request with a local error waits at the tail */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool flushing;		/* state ERR: everything posted is flushed */
@@ -137,6 +139,7 @@ bool rc_run(struct hca_qp *qp, unsigned budget);
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl);
 void rc_timer(struct hca_qp *qp, uint64_t now);
+void rc_was_late(struct hca_qp *qp, uint64_t ns); /* time that its ack timer is not charged */
 
 /* requester */
 void rc_req_reset(struct hca_qp *qp);

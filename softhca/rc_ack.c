@@ -44,9 +44,10 @@ static void give_up(struct hca_qp *qp, const char *why)
 
 	hca_debug(1,
 		  "QP 0x%x: gives up after %u repetitions, the last for %s: PSN 0x%x to QP 0x%x not "
-		  "acknowledged, no progress for %llu ms",
+		  "acknowledged, no progress for %llu ms%s",
 		  qp->qpn, qp->retry_cnt, why, rc->psn_una, qp->dest_qpn,
-		  (unsigned long long)(dp_now() - rc->progress_at) / 1000000);
+		  (unsigned long long)(dp_now() - rc->progress_at) / 1000000,
+		  wire_unread(&rc->dest) ? "; packets to its process wait unread" : "");
 	rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
 }
 
@@ -69,7 +70,7 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	while (rc->rd_head != rc->rd_tail &&
 	       psn_diff(una, rc->rd_end[rc->rd_head % RC_MAX_READS]) > 0)
 		rc->rd_head++;
-	rc->retries = rc->rnr_retries = 0;
+	rc->retries = rc->rnr_retries = rc->put_off = 0;
 	rc->implied_nak = false;
 	rc->acked_in_window += n;
 	if (!rc->lost) /* doubles each round trip until the first loss */
@@ -297,6 +298,24 @@ void rc_req_response(struct hca_qp *qp, const struct packet *p, const struct iov
 		rc_retire(qp);
 }
 
+void rc_was_late(struct hca_qp *qp, uint64_t ns)
+{
+	if (qp->rc->deadline)
+		qp->rc->deadline += ns;
+}
+
+/* What the peer's process has not taken is not lost: on hardware the adapter would
+ * have answered for it. A process that takes nothing for good is lost all the same. */
+static bool peer_waits(struct hca_rc *rc)
+{
+	if (rc->put_off == RC_PUT_OFF || !wire_unread(&rc->dest)) {
+		rc->put_off = 0;
+		return false;
+	}
+	rc->put_off++;
+	return true;
+}
+
 void rc_timer(struct hca_qp *qp, uint64_t now)
 {
 	struct hca_rc *rc = qp->rc;
@@ -305,6 +324,10 @@ void rc_timer(struct hca_qp *qp, uint64_t now)
 		engine_activate(qp);
 	if (!rc->deadline || now < rc->deadline || qp->state != HCA_QPS_RTS)
 		return;
+	if (peer_waits(rc)) {
+		rc_arm_timer(qp);
+		return;
+	}
 	if (rc->retries++ >= qp->retry_cnt) {
 		rc->deadline = 0;
 		give_up(qp, "silence");

@@ -155,6 +155,13 @@ unsigned wire_room(const struct hca_qp *qp, unsigned want)
 	return wire_room_to(&qp->rc->dest, qp->mtu, want);
 }
 
+bool wire_unread(const struct wire_dest *d)
+{
+	int shm = d->kind == WIRE_HOST ? wire_shm_unread(d->slot) : 0;
+
+	return shm < 0 ? wire_queue_unread(d->slot) : shm > 0;
+}
+
 /* ---- receiving ---- */
 
 /* A connection hears only its peer: requests of a process that had this slot's

@@ -69,6 +69,11 @@ void wire_udp_corrupt(const struct wire_dest *d, uint8_t *bytes, size_t n, uint3
 void wire_udp_flush(void);
 unsigned wire_udp_receive(void);
 
+/* ---- wire_queue.c ---- */
+
+/* Are there datagrams that the process of that slot has not taken? */
+bool wire_queue_unread(uint32_t slot);
+
 /* ---- wire_shm.c ---- */
 
 void wire_shm_start(void);
@@ -80,6 +85,8 @@ bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int
 void wire_shm_flush(void);
 /* How many of this many packets the way takes now. */
 unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want);
+/* Are there packets that the process of that slot has not taken? -1: no such way. */
+int wire_shm_unread(uint32_t slot);
 unsigned wire_shm_receive(void);
 void wire_shm_events(void); /* connections that come and go */
 /* Before and after sleeping on wire_shm_fd(), which may be -1. False: there is

@@ -134,6 +134,12 @@ bool ring_publish(struct ring *r)
 	return __atomic_exchange_n(&r->s->asleep, 0, __ATOMIC_RELAXED) != 0;
 }
 
+bool ring_unread(const struct ring *r)
+{
+	/* Relaxed: pairs with ring_release(); nothing is read or reused for it. */
+	return __atomic_load_n(&r->s->head, __ATOMIC_RELAXED) != r->published;
+}
+
 /* ---- reader ---- */
 
 int64_t ring_readable(struct ring *r, const uint8_t **at)

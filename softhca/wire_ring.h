@@ -53,6 +53,8 @@ uint8_t *ring_at_tail(struct ring *r);
 void ring_push(struct ring *r, size_t n);
 /* Shows the reader what was pushed. True: it sleeps and has to be woken. */
 bool ring_publish(struct ring *r);
+/* Has the reader not taken all that it was shown? */
+bool ring_unread(const struct ring *r);
 
 /* ---- reader ---- */
 

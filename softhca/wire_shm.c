@@ -240,6 +240,13 @@ unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want)
 	return dp_now() - l->full_since > STUCK_NS ? want : 0;
 }
 
+int wire_shm_unread(uint32_t slot)
+{
+	struct link *l = &out_links[slot % SLOT_COUNT];
+
+	return l->state == LINK_OPEN ? ring_unread(&l->ring) : -1;
+}
+
 /* ---- receiver ---- */
 
 static void accept_link(void)

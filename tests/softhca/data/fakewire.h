@@ -18,6 +18,8 @@ struct fake_fate {
 /* n counts the packets sent since fake_clear(). NULL: all pass. */
 extern struct fake_fate (*fake_policy)(unsigned n, const struct packet *p);
 
+extern bool fake_unread; /* the peer's process takes nothing */
+
 void fake_clear(void);	   /* forgets what is on its way, counts from 0 */
 unsigned fake_sent(void);
 /* Bytes from BTH to pad and ICRC; what is no packet is dropped. */
