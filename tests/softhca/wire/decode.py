@@ -174,4 +174,5 @@ def main():
     return 1 if missing or not seen else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,22 +15,8 @@ need tcpdump tcpdump
 need python3 python3
 make_dir gids
 
-clean_up() {
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null
-	drop_ns
-	end_strays
-	rm -rf "$dir"
-}
 trap_all
-x=gx$$ y=gy$$
-make_ns "$x" "$y"
-join_ns "$x" "$y" 4300
-port=18700
-plain=()
-
-on() { # NAMESPACE COMMAND...
-	timeout 60 ip netns exec "$1" "${plain[@]}" "$softhca" "${@:2}"
-}
+two_hosts 4300
 
 # What verbs and sysfs say about the entries of host x: index, GID, type, interface.
 table() {
@@ -62,38 +48,21 @@ print(ipaddress.ip_address(g).exploded, "RoCE v2 eth0")' "$g"
 	diff "$dir/want" "$dir/table"
 }
 
-# The server at host x, the client at host y.
-across() { # GID-INDEX ARGUMENT...
-	local server
-	port=$((port + 1))
-	on "$x" "$peer" -p $port -g "$1" "${@:2}" &
-	server=$!
-	on "$y" "$peer" -p $port -g "$1" "${@:2}" "$x_addr" && wait $server
-}
-
 # Two pairs at the same time: without raw sockets, datagrams reach the wrong process first.
 two() { # GID-INDEX
 	local first
-	across "$1" -m 2048 -s 70000 -n 2 &
+	across -g "$1" -m 2048 -s 70000 -n 2 &
 	first=$!
 	port=$((port + 100))
-	across "$1" -m 2048 -s 70000 -n 2 && wait $first
+	across -g "$1" -m 2048 -s 70000 -n 2 && wait $first
 }
 
-# Packets of IPv6, and their ICRC as the annex has it.
+# Packets, and their ICRC as the annex has it.
 right_packets() { # GID-INDEX
-	ip netns exec "$x" tcpdump -U --immediate-mode -B 32768 -i eth0 -s 0 -w "$dir/cap" \
-		ip6 and udp port 4791 2>"$dir/tcpdump" &
-	local dump=$! left=100
-	until grep -q 'listening on' "$dir/tcpdump"; do
-		[ $((left -= 1)) -gt 0 ] && is_alive $dump || return 1
-		sleep 0.1
-	done
-	across "$1" -m 1024 -s 5000 || return 1
-	sleep 0.2
-	kill -INT $dump
-	wait $dump
-	"$here/decode.py" "$dir/cap" rc.WRITE_ONLY rc.SEND_LAST rc.READ_MIDDLE rc.ATOMIC_ACK rc.ACK
+	capture "$dir/cap" across -g "$1" -m 1024 -s 5000 &&
+		tcpdump -r "$dir/cap" ip6 2>/dev/null | grep -q . &&
+		"$here/decode.py" "$dir/cap" rc.WRITE_ONLY rc.SEND_LAST rc.READ_MIDDLE \
+			rc.ATOMIC_ACK rc.ACK
 }
 
 # Link-local addresses are tentative at first.
@@ -111,13 +80,12 @@ link_local=$(ip -n "$x" -6 addr show dev eth0 scope link | sed -n 's/.*inet6 \([
 
 check "link-local addresses" await_link_local
 check "the table" table_is ::ffff:10.98.0.1 fd98::1 "$link_local"
-check "IPv4" across 0 -m 4096 -s 70000
-check "IPv6, global" across 1 -m 4096 -s 70000
-check "IPv6, link-local" across 2 -m 4096 -s 70000
+check "IPv4" across -g 0 -m 4096 -s 70000
+check "IPv6, global" across -g 1 -m 4096 -s 70000
+check "IPv6, link-local" across -g 2 -m 4096 -s 70000
 check "the packets, decoded" right_packets 1
-refused() { ! "$@"; }
-check "an index past the table is refused" refused across 3 -m 1024 -o write
-plain=(setpriv --bounding-set -net_raw --inh-caps -net_raw)
+check "an index past the table is refused" refused across -g 3 -m 1024 -o write
+plain=("${without_raw[@]}")
 check "IPv6 without CAP_NET_RAW" two 1
 check "link-local without CAP_NET_RAW" two 2
 plain=()
@@ -125,5 +93,5 @@ ip -n "$x" addr del 10.98.0.1/24 dev eth0
 ip -n "$y" addr del 10.98.0.2/24 dev eth0
 x_addr=fd98::1
 check "the table without IPv4" table_is fd98::1 "$link_local"
-check "hosts without IPv4" across 0 -m 4096
+check "hosts without IPv4" across -g 0 -m 4096
 exit $bad

@@ -14,13 +14,6 @@ need qemu-system-x86_64 qemu-system-x86
 need ip iproute2
 make_dir kernel_peer
 
-clean_up() {
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null
-	end_guest
-	drop_ns
-	end_strays
-	rm -rf "$dir"
-}
 trap_all
 mkdir -p "$guest_dir"
 exec 7>"$guest_dir/lock"

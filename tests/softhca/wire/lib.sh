@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the scripts of this directory, after launch/lib.sh: checks, network namespaces, a guest
-# whose kernel has rdma_rxe at the other end of a tap. Bash. The script sets me and dir.
+# Sourced by the scripts of this directory, after launch/lib.sh: checks, two hosts (network namespaces
+# joined by veth) with wire_peer across and captures, a guest whose kernel has rdma_rxe at the other end
+# of a tap. Bash. The script sets me, dir, softhca and peer, and calls trap_all.
 # shellcheck shell=bash disable=SC2154,SC2034
+
+clean_up() {
+	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null
+	end_guest
+	drop_ns
+	end_strays
+	rm -rf "$dir"
+}
 
 bad=0
 # check WHAT COMMAND...: what the command says is shown when it fails.
@@ -15,6 +24,10 @@ check() {
 		tail -n 40 "$dir/check" | sed "s/^/     /"
 		bad=1
 	fi
+}
+
+refused() {
+	! "$@"
 }
 
 # make_ns NAME...: namespaces of this run; drop_ns removes them.
@@ -47,6 +60,50 @@ join_ns() {
 		ip -n "$n" link set eth0 up
 	done
 	x_addr=10.98.0.1 y_addr=10.98.0.2
+}
+
+# two_hosts MTU: makes and joins $x and $y.
+two_hosts() {
+	x=${me:0:2}x$$ y=${me:0:2}y$$
+	make_ns "$x" "$y"
+	join_ns "$x" "$y" "$1"
+	port=18700
+}
+
+# on NAMESPACE COMMAND...: on softhca, behind the words in plain (without_raw: no CAP_NET_RAW).
+plain=()
+without_raw=(setpriv --bounding-set -net_raw --inh-caps -net_raw)
+on() {
+	timeout 60 ip netns exec "$1" "${plain[@]}" "$softhca" "${@:2}"
+}
+
+# across ARGUMENT...: wire_peer, the server at host x (on_x: further arguments), the client at y.
+on_x=()
+across() {
+	local server
+	port=$((port + 1))
+	on "$x" "$peer" -p $port "$@" "${on_x[@]}" &
+	server=$!
+	on "$y" "$peer" -p $port "$@" "$x_addr" && wait $server
+}
+
+# capture FILE COMMAND...: what passes at host x meanwhile.
+capture() {
+	local file=$1 status left=100
+	shift
+	ip netns exec "$x" tcpdump -U --immediate-mode -B 32768 -i eth0 -s 0 -w "$file" \
+		udp port 4791 2>"$dir/tcpdump" &
+	local dump=$!
+	until grep -q 'listening on' "$dir/tcpdump"; do
+		[ $((left -= 1)) -gt 0 ] && is_alive $dump || return 1
+		sleep 0.1
+	done
+	"$@"
+	status=$?
+	sleep 0.2
+	kill -INT $dump
+	wait $dump
+	return $status
 }
 
 # await_port NAMESPACE PORT: until somebody listens there.

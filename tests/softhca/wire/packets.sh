@@ -16,45 +16,8 @@ need python3 python3
 need ip iproute2
 make_dir packets
 
-clean_up() {
-	[ -z "$(jobs -p)" ] || kill $(jobs -p) 2>/dev/null
-	drop_ns
-	end_strays
-	rm -rf "$dir"
-}
 trap_all
-x=px$$ y=py$$
-make_ns "$x" "$y"
-join_ns "$x" "$y" 4300
-port=18700
-
-# capture FILE COMMAND...: what passes at host x meanwhile.
-capture() {
-	local file=$1 status left=100
-	shift
-	ip netns exec "$x" tcpdump -U --immediate-mode -B 32768 -i eth0 -s 0 -w "$file" \
-		udp port 4791 2>"$dir/tcpdump" &
-	local dump=$!
-	until grep -q 'listening on' "$dir/tcpdump"; do
-		[ $((left -= 1)) -gt 0 ] && is_alive $dump || return 1
-		sleep 0.1
-	done
-	"$@"
-	status=$?
-	sleep 0.2
-	kill -INT $dump
-	wait $dump
-	return $status
-}
-
-# The server at host x, the client at host y.
-across() { # ARGUMENT...
-	local server
-	port=$((port + 1))
-	timeout 60 ip netns exec "$x" "$softhca" "$peer" -p $port "$@" &
-	server=$!
-	timeout 60 ip netns exec "$y" "$softhca" "$peer" -p $port "$@" "$x_addr" && wait $server
-}
+two_hosts 4300
 
 lossy() {
 	local SOFTHCA_FAULTS='drop=0.02,seed=7'
@@ -120,9 +83,6 @@ spoil() { # FROM TO OFFSET-FROM-END
 import sys
 f = open(sys.argv[1], 'r+b'); f.seek(-int(sys.argv[2]), 2); b = f.read(1)[0]
 f.seek(-1, 1); f.write(bytes([b ^ int(sys.argv[3])]))" "$2" "$3" "$4"
-}
-refused() {
-	! "$@"
 }
 spoil "$dir/naks" "$dir/bad" 9 1
 check "a changed bit is seen" refused "$here/decode.py" "$dir/bad"
