@@ -107,6 +107,19 @@ quick() {
 	both wire_peer -m 4096 -s 70000
 }
 
+# UC and UD: nothing is repeated, so nothing may get lost.
+unacknowledged() {
+	local size
+	for size in 1 1000 4096 20000; do
+		both ibv_uc_pingpong -n 20 -s $size -m 1024
+	done
+	for size in 1 1000 4096; do # one packet
+		both ibv_ud_pingpong -n 20 -s $size
+	done
+	both wire_peer -t uc -m 1024 -s 70000
+	both wire_peer -t ud -m 4096
+}
+
 # A percent of the packets of both directions is lost, in the guest.
 lose() {
 	guest "/bin/tc qdisc add dev eth0 root netem loss 1%" &&
@@ -127,8 +140,10 @@ full() {
 		done
 		both ib_atomic_bw -m $mtu -n 50 -o 4
 	done
+	unacknowledged
 	use_ipv6
 	both wire_peer -m 1024
+	unacknowledged
 	both ibv_rc_pingpong -c -n 20 -s 65536 -m 4096
 	perftest -m 2048 -s 65536
 	use_ipv4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection of wire_peer: TCP for the exchange, then a QP. */
+/* The connection of wire_peer: TCP for the exchange, the device, completions. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -110,71 +110,6 @@ int peer_open(struct peer *p)
 	return p->mr && p->bare && p->src_mr && p->cq ? 0 : failed("MR or CQ");
 }
 
-static int new_qp(struct peer *p)
-{
-	struct ibv_qp_init_attr a = { .send_cq = p->cq,
-				      .recv_cq = p->cq,
-				      .qp_type = p->type,
-				      .sq_sig_all = 1,
-				      .cap = { .max_send_wr = PEER_DEPTH,
-					       .max_recv_wr = PEER_DEPTH,
-					       .max_send_sge = 2,
-					       .max_recv_sge = 2 } };
-	struct ibv_qp_attr m = { .qp_state = IBV_QPS_INIT,
-				 .port_num = 1,
-				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-						    IBV_ACCESS_REMOTE_READ |
-						    IBV_ACCESS_REMOTE_ATOMIC };
-
-	if (p->qp)
-		ibv_destroy_qp(p->qp);
-	p->qp = ibv_create_qp(p->pd, &a);
-	if (!p->qp)
-		return failed("QP");
-	if (p->type == IBV_QPT_UC)
-		m.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-	return ibv_modify_qp(p->qp, &m, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						IBV_QP_ACCESS_FLAGS)
-		       ? failed("INIT")
-		       : 0;
-}
-
-static int to_rtr(struct peer *p)
-{
-	struct ibv_qp_attr m = { .qp_state = IBV_QPS_RTR,
-				 .path_mtu = p->mtu,
-				 .dest_qp_num = p->there.qpn,
-				 .rq_psn = p->there.psn,
-				 .max_dest_rd_atomic = 4,
-				 .min_rnr_timer = 12,
-				 .ah_attr = { .is_global = 1,
-					      .port_num = 1,
-					      .grh = { .hop_limit = 64,
-						       .sgid_index = (uint8_t)p->gid_index } } };
-	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-
-	memcpy(&m.ah_attr.grh.dgid, p->there.gid, 16);
-	if (p->type == IBV_QPT_RC)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return ibv_modify_qp(p->qp, &m, mask) ? failed("RTR") : 0;
-}
-
-static int to_rts(struct peer *p)
-{
-	struct ibv_qp_attr m = { .qp_state = IBV_QPS_RTS,
-				 .sq_psn = p->here.psn,
-				 .timeout = (uint8_t)p->timeout,
-				 .retry_cnt = (uint8_t)p->retries,
-				 .rnr_retry = 7,
-				 .max_rd_atomic = 4 };
-	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (p->type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC;
-	return ibv_modify_qp(p->qp, &m, mask) ? failed("RTS") : 0;
-}
-
 int peer_connect(struct peer *p)
 {
 	struct timespec t;
@@ -182,7 +117,7 @@ int peer_connect(struct peer *p)
 	struct ibv_wc wc;
 	char go = 1;
 
-	if (new_qp(p))
+	if (peer_new_qp(p))
 		return -1;
 	while (ibv_poll_cq(p->cq, 1, &wc) > 0)
 		; /* flushed by the QP before */
@@ -198,20 +133,10 @@ int peer_connect(struct peer *p)
 	p->here.addr = (uintptr_t)p->buf;
 	if (peer_say(p, &p->here, sizeof(p->here)) || peer_hear(p, &p->there, sizeof(p->there)))
 		return -1;
-	if (to_rtr(p) || to_rts(p))
+	if (peer_ready(p))
 		return -1;
 	/* Neither sends before both are ready. */
 	return peer_say(p, &go, 1) || peer_hear(p, &go, 1) ? -1 : 0;
-}
-
-int peer_post_recv(struct peer *p, uint32_t len, uint32_t lkey)
-{
-	struct ibv_sge s = { .addr = (uintptr_t)p->buf + PEER_OFFSET,
-			     .length = len,
-			     .lkey = lkey };
-	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &s, .num_sge = len ? 1 : 0 }, *no;
-
-	return ibv_post_recv(p->qp, &wr, &no) ? failed("receive") : 0;
 }
 
 int peer_poll(struct peer *p, struct ibv_wc *wc)

@@ -77,6 +77,19 @@ static void clear(uint8_t *buf, uint32_t at, uint32_t n)
 	memset(buf + at - PEER_GUARD, GUARD_BYTE, n + 2 * PEER_GUARD);
 }
 
+static bool matches(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t seed)
+{
+	uint8_t *want = malloc(n + 1);
+	bool ok;
+
+	if (!want)
+		return false;
+	fill(want, n, seed);
+	ok = !memcmp(buf + at, want, n);
+	free(want);
+	return ok;
+}
+
 static int compare(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t seed)
 {
 	uint8_t *want = malloc(n + 1);
@@ -121,7 +134,10 @@ static int post(struct peer *p, const struct op *o, const struct peer_step *s, u
 
 	if (o->wrong == ODD_ADDRESS)
 		to += 4;
-	if (o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+	if (p->type == IBV_QPT_UD) {
+		peer_address(p, &wr);
+	} else if (o->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		   o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = to;
 		wr.wr.atomic.rkey = key;
 		wr.wr.atomic.compare_add = o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? CELL : s->seed;
@@ -316,11 +332,14 @@ static int check_receive(struct peer *p, const struct op *o, const struct peer_s
 {
 	bool write = o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 	bool imm = write || o->opcode == IBV_WR_SEND_WITH_IMM;
+	bool ud = p->type == IBV_QPT_UD;
 	struct ibv_wc wc;
 
 	if (peer_poll(p, &wc))
 		return -1;
-	if (wc.status == IBV_WC_SUCCESS && wc.byte_len == s->size &&
+	if (ud && (!(wc.wc_flags & IBV_WC_GRH) || wc.src_qp != p->there.qpn || !peer_grh_ok(p)))
+		return -1;
+	if (wc.status == IBV_WC_SUCCESS && wc.byte_len == s->size + (ud ? PEER_GRH : 0) &&
 	    wc.opcode == (write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) &&
 	    !(wc.wc_flags & IBV_WC_WITH_IMM) == !imm && (!imm || wc.imm_data == htonl(s->seed)))
 		return 0;
@@ -328,6 +347,13 @@ static int check_receive(struct peer *p, const struct op *o, const struct peer_s
 		ibv_wc_status_str(wc.status), wc.byte_len, wc.opcode,
 		wc.wc_flags & IBV_WC_WITH_IMM ? "yes" : "no", ntohl(wc.imm_data));
 	return -1;
+}
+
+/* Nobody says when a write has come that is not acknowledged. */
+static void await_data(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t seed)
+{
+	for (int i = 0; i < 5000 && !matches(buf, at, n, seed); i++)
+		usleep(1000);
 }
 
 static int check_mix(struct peer *p, const struct peer_step *s)
@@ -361,6 +387,8 @@ static int verify(struct peer *p, const struct op *o, const struct peer_step *s)
 		return -1;
 	if (o->kind == MIXED)
 		return check_mix(p, s);
+	if (p->type == IBV_QPT_UC)
+		await_data(p->buf, at, s->size, s->seed);
 	if (o->kind != ATOMIC)
 		return compare(p->buf, at, s->size, s->seed);
 	want = o->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? ~(uint64_t)s->seed : CELL + s->seed;

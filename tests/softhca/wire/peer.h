@@ -16,6 +16,8 @@ enum {
 	PEER_BUFFER = PEER_OFFSET + PEER_MAX + 4096,
 	PEER_DEPTH = 64,
 	PEER_WAIT_S = 30,
+	PEER_GRH = 40,	     /* in front of a datagram; here at the start of the buffer */
+	PEER_QKEY = 0x11223344,
 };
 
 /* What the sides tell each other over TCP, before and after each operation. */
@@ -34,7 +36,7 @@ struct peer {
 	bool server;
 	enum ibv_qp_type type;
 	const char *device;
-	unsigned gid_index;
+	unsigned gid_index, tclass, flow_label;
 	enum ibv_mtu mtu;
 	unsigned timeout, retries; /* of the QP, encoded as verbs do */
 	int tcp;
@@ -43,18 +45,25 @@ struct peer {
 	struct ibv_mr *mr, *bare;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
+	struct ibv_ah *ah; /* UD */
 	struct peer_info here, there;
 	uint8_t *buf; /* PEER_BUFFER bytes: target of the other side, receives */
 	uint8_t *src; /* PEER_BUFFER bytes: what this side sends, reads and atomics land */
 	struct ibv_mr *src_mr;
 };
 
-/* link.c; 0 or -1 with the reason on stderr */
+/* link.c, path.c; 0 or -1 with the reason on stderr */
 int peer_tcp(struct peer *p, const char *host, const char *port);
 int peer_open(struct peer *p);
 int peer_connect(struct peer *p); /* both sides at the same time; a new QP each time */
+/* QP of the peer's type, and its ways to the states; path.c */
+int peer_new_qp(struct peer *p);
+int peer_ready(struct peer *p);
 int peer_say(struct peer *p, const void *what, size_t n);
 int peer_hear(struct peer *p, void *what, size_t n);
+void peer_address(const struct peer *p, struct ibv_send_wr *wr); /* of a datagram */
+/* Does the header in front of a datagram name the two sides? */
+bool peer_grh_ok(const struct peer *p);
 int peer_post_recv(struct peer *p, uint32_t len, uint32_t lkey);
 /* One completion within PEER_WAIT_S; -1 without. */
 int peer_poll(struct peer *p, struct ibv_wc *wc);
