@@ -76,9 +76,6 @@ datagrams() { # TRANSPORT
 		uct "$t" am_bw $size 500 -D zcopy
 	done
 	uct "$t" am_bw 8 20000
-	# Short writes.
-	uct "$t" put_lat 8 200
-	uct "$t" put_bw 8 1000
 }
 
 if full; then
@@ -95,5 +92,6 @@ else
 	uct rc_mlx5 cswap 8 100
 	uct rc_mlx5 put_bw 65536 50 -D zcopy
 	uct rc_mlx5 am_lat 1024 100 -D zcopy # header inline, data by address
+	uct ud_mlx5 am_lat 1024 100 -D bcopy
 fi
 finish
