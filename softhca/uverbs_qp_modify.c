@@ -275,9 +275,10 @@ int uw_query_qp(struct uverbs_call *call)
 	r.dest.is_global = c->is_global;
 	r.dest.port_num = r.port_num = c->port;
 	r.max_send_wr = c->cap.max_send_wr;
-	r.max_recv_wr = c->cap.max_recv_wr;
 	r.max_send_sge = c->cap.max_send_sge;
-	r.max_recv_sge = c->cap.max_recv_sge;
+	/* What the ring holds, not what was asked for; libmlx5 fills in its send queue itself. */
+	r.max_recv_wr = qp->rq_cnt;
+	r.max_recv_sge = qp->rq_cnt ? (1u << qp->rq_shift) / 16 : 0;
 	r.max_inline_data = c->cap.max_inline_data;
 	r.rq_psn = qp->rq_psn;
 	r.sq_psn = qp->sq_psn;

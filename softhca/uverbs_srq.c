@@ -31,8 +31,8 @@ static int srq_fill(struct ctl_srq *srq, const struct ib_uverbs_create_srq *cmd,
 	uint32_t cnt = 1;
 	int rc;
 
-	if (!cmd->max_wr || cmd->max_wr > 32767 || cmd->max_sge > 31 || cmd->srq_limit ||
-	    uhw->flags || uhw->buf_addr % 64 || uhw->db_addr % 4)
+	/* The limit comes by modify; as the driver does, this one is overlooked. */
+	if (cmd->max_wr > 32767 || cmd->max_sge > 31 || uhw->flags || uhw->buf_addr % 64 || uhw->db_addr % 4)
 		return EINVAL;
 	while (cnt < cmd->max_wr + 1)
 		cnt <<= 1;
@@ -99,7 +99,7 @@ int uw_modify_srq(struct uverbs_call *call)
 	if (cmd.attr_mask & SRQ_MAX_WR)
 		return EINVAL; /* mlx5 does not resize SRQs */
 	if (cmd.attr_mask & SRQ_LIMIT) {
-		if (cmd.srq_limit >= srq->max_wr)
+		if (cmd.srq_limit > srq->max_wr)
 			return EINVAL;
 		srq->srq.limit = cmd.srq_limit;
 	}

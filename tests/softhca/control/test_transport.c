@@ -319,8 +319,8 @@ static void set_limit(struct ibv_srq *srq, uint32_t limit)
 static void test_srq_limit(void **state)
 {
 	struct pair *p = *state;
-	struct ibv_srq_init_attr sia = {.attr = {.max_wr = 30, .max_sge = 1}};
-	struct ibv_srq *srq = ibv_create_srq(p->pd, &sia);
+	struct ibv_srq_init_attr sia = {.attr = {.max_wr = 30, .max_sge = 1, .srq_limit = 25}};
+	struct ibv_srq *srq = ibv_create_srq(p->pd, &sia), *none;
 	struct ibv_qp *a = make_qp(p, 0, IBV_QPT_RC, NULL, false);
 	struct ibv_qp *b = make_qp(p, 1, IBV_QPT_RC, srq, false);
 	struct ibv_srq_attr set = {.srq_limit = 1000};
@@ -328,6 +328,8 @@ static void test_srq_limit(void **state)
 	struct ibv_async_event e;
 
 	assert_non_null(srq);
+	assert_int_equal(ibv_query_srq(srq, &sia.attr), 0);
+	assert_int_equal(sia.attr.srq_limit, 0); /* what creation is told means nothing */
 	connect_qp(p->ctx, a, b->qp_num);
 	connect_qp(p->ctx, b, a->qp_num);
 	assert_int_equal(ibv_modify_srq(srq, &set, IBV_SRQ_LIMIT), EINVAL); /* never to be reached */
@@ -354,6 +356,10 @@ static void test_srq_limit(void **state)
 	send_messages(p, a, 1);
 	e = next_event(p);
 	assert_int_equal(e.event_type, IBV_EVENT_SRQ_LIMIT_REACHED); /* armed anew */
+	sia.attr = (struct ibv_srq_attr){0}; /* an empty one may be made */
+	none = ibv_create_srq(p->pd, &sia);
+	assert_non_null(none);
+	assert_int_equal(ibv_destroy_srq(none), 0);
 	/* An event that nobody has read does not keep the queue alive. */
 	set_limit(srq, 9);
 	send_messages(p, a, 1);

@@ -137,6 +137,31 @@ static void test_errors_and_flush(void **state)
 	assert_memory_equal(p->buf, p->buf + BUF / 2, 512);
 }
 
+/* As many receives as the queue pair says it takes, and not one more. */
+static void test_receives_that_fit(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RC, .send_cq = p->cq[0],
+				      .recv_cq = p->cq[0],
+				      .cap = {.max_send_wr = 1, .max_send_sge = 1,
+					      .max_recv_wr = 20, .max_recv_sge = 3}};
+	struct ibv_qp *qp = ibv_create_qp(p->pd, &ia);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_recv_wr wr = {.num_sge = 0}, *bad;
+
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						       IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(ibv_query_qp(qp, &a, IBV_QP_CAP, &ia), 0);
+	assert_int_equal(a.cap.max_recv_wr, 32);
+	assert_int_equal(ia.cap.max_recv_wr, 32);
+	assert_int_equal(a.cap.max_recv_sge, 4);
+	for (unsigned i = 0; i < a.cap.max_recv_wr; i++)
+		assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	assert_int_equal(ibv_post_recv(qp, &wr, &bad), ENOMEM);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void test_query(void **state)
 {
 	struct pair *p = *state;
@@ -270,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_write_read),	  T(test_atomics),	T(test_send_and_events),
 		T(test_errors_and_flush), T(test_query),	T(test_registration),
+		T(test_receives_that_fit),
 		T(test_srq_ah_parent_domain),
 	};
 
