@@ -1,50 +1,62 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# openmpi.sh SOFTHCA [quick|full [FILTER]]: Open MPI over UCX over softhca. MPI_DATA names the program,
-# which checks what it receives. Nothing goes past the device: its counters say so.
+# openmpi.sh SOFTHCA [quick|full [FILTER]]: Open MPI over UCX over softhca, its OpenSHMEM too. MPI_DATA and
+# SHMEM_DATA name the programs, which check what they receive. Nothing goes past the device: its counters
+# say so.
 set -u
 . "$(dirname "$0")/lib.sh"
-: "${MPI_DATA:?names the program}"
+: "${MPI_DATA:?names the program}" "${SHMEM_DATA:?names the other}"
 need mpirun
 own_network
 begin
-export MPIRUN_FLAGS="--mca pml ucx --mca osc ucx --mca btl ^openib,tcp,vader,sm"
+export MPIRUN_FLAGS="--mca pml ucx --mca osc ucx --mca spml ucx --mca atomic ucx --mca sshmem mmap
+	--mca btl ^openib,tcp,vader,sm"
+export SHMEM_SYMMETRIC_SIZE=8M
 export UCX_NET_DEVICES=mlx5_0:1
 
-# mpi TRANSPORTS RANKS ARGUMENT...: every rank says that it is content, and posted something.
-mpi() {
-	local name="mpi $1 on $2${*:3:1}" n=$2
+# run PROGRAM TRANSPORTS RANKS: every rank is content, and posted something.
+run() {
+	local program=$1 n=$3
+	local name="${program##*/} $2 on $n"
 	[[ $name =~ $filter ]] || return 0
 	cases=$((cases + 1))
 	rm -f "$dir/stats"
 	why="exit status"
 	: >"$dir/server"
-	if UCX_TLS=$1,self LIMIT=$LIMIT SOFTHCA_STATS=$dir/stats \
-		"$here/../../launch/mpirun_here" "$n" "$softhca" "$MPI_DATA" "${@:3}" \
-		>"$dir/client" 2>&1 && used "$n"; then
+	if UCX_TLS=$2,self LIMIT=$LIMIT SOFTHCA_STATS=$dir/stats \
+		"$here/../../launch/mpirun_here" "$n" "$softhca" "$program" >"$dir/client" 2>&1 &&
+		used "$n"; then
 		echo "ok     $name"
 	else
-		failed "$name" "UCX_TLS=$1 mpirun -n $n $MPI_DATA ${*:3}"
+		failed "$name" "UCX_TLS=$2 mpirun -n $n $program"
 	fi
 }
 
 used() { # RANKS
 	why="no word that all is well"
-	grep -q "^mpi_data: $1 ranks, all as it has to be" "$dir/client" || return 1
+	grep -qE "^(mpi_data: $1 ranks|shmem_data: $1 PEs), all as it has to be" "$dir/client" || return 1
 	why="warnings"
 	! grep -qE 'UCX +(WARN|ERROR)' "$dir/client" || return 1
 	why="not $1 processes that posted: $(cat "$dir/stats")"
 	[[ $(grep -cE '^pid [0-9]+ wqes [1-9]' "$dir/stats") == "$1" ]]
 }
 
+mpi() { run "$MPI_DATA" "$@"; }
+shmem() { run "$SHMEM_DATA" "$@"; }
+
 mpi rc_verbs,ud_verbs 2
 mpi rc_mlx5,ud_mlx5 2
 if full; then
 	mpi ud_verbs 2
 	mpi ud_mlx5 2
+	shmem ud_mlx5 2
 	for n in 3 4; do
 		mpi rc_verbs,ud_verbs $n
 		mpi rc_mlx5,ud_mlx5 $n
+	done
+	for n in 2 3 4; do
+		shmem rc_verbs,ud_verbs $n
+		shmem rc_mlx5,ud_mlx5 $n
 	done
 fi
 finish
