@@ -24,6 +24,7 @@
 enum obj_type {
 	OBJ_PD,
 	OBJ_MR,
+	OBJ_MW, /* a ctl_mr, too */
 	OBJ_CQ,
 	OBJ_QP,
 	OBJ_SRQ,

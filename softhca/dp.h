@@ -126,6 +126,7 @@ enum cqe_type {
 	CQE_RESP_WRITE_IMM = 1,
 	CQE_RESP_SEND = 2,
 	CQE_RESP_SEND_IMM = 3,
+	CQE_RESP_SEND_INV = 4,
 	CQE_RESIZE_CQ = 5,
 	CQE_REQ_ERR = 13,
 	CQE_RESP_ERR = 14,
@@ -139,12 +140,23 @@ void cq_check_arm(struct hca_cq *cq);
 /* Translates [addr, addr + len) of the key; NULL when the key is unknown, of
  * another PD, lacks one of the access bits or does not cover the range. */
 uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access);
+/* The same of a key that the peer of this QP named: windows, too (window.c). */
+uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
+			     uint32_t access);
 /* ThreadSanitizer: requesters and the owner of the memory may pass it to each other by ways that
  * it does not see (a launcher's barrier). mr_translate acquires the first byte of the region,
  * this releases it; a program that knows pairs them there. Nothing in other builds. */
 void mr_accessed(uint32_t key);
 /* Copies min(sum dst, sum src) bytes from piece to piece, in order. */
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
+
+/* ---- window.c ---- */
+
+struct wqe_umr;
+/* Binds a memory window or takes it back; false when that is not allowed. */
+bool window_update(const struct hca_qp *qp, const struct wqe_umr *u);
+/* By a SEND of the peer; false when the key is of no window bound to this QP. */
+bool window_invalidate(const struct hca_qp *qp, uint32_t key);
 
 /* ---- atomics.c ---- */
 

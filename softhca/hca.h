@@ -31,8 +31,12 @@ enum { /* access bits: the IBV_ACCESS_ values of the uverbs ABI */
 	HCA_REMOTE_WRITE = 2,
 	HCA_REMOTE_READ = 4,
 	HCA_REMOTE_ATOMIC = 8,
+	HCA_MW_BIND = 16,
 	HCA_RELAXED_ORDERING = 1 << 20,
 };
+
+/* A memory window is an entry of the same table; only its key lasts. */
+enum hca_window { HCA_NO_WINDOW = 0, HCA_WINDOW_1, HCA_WINDOW_2 };
 
 struct hca_mr {
 	uint32_t key; /* lkey == rkey: index << 8 | variant */
@@ -42,6 +46,12 @@ struct hca_mr {
 	uint64_t len;
 	uint8_t *va;	 /* where iova lives in this process */
 	bool owns_map;	 /* va is our own mapping (dma-buf), unmapped with the MR */
+
+	enum hca_window window; /* access, iova and len are those of the binding */
+	bool bound;
+	uint32_t qpn;	 /* type 2: the one QP that has it */
+	uint32_t region; /* key of what it is bound to, */
+	uint64_t target; /* and the address there that iova stands for */
 };
 
 struct hca_umem {
@@ -164,6 +174,7 @@ struct hca_qp {
 
 struct hca_qp *hca_find_qp(uint32_t qpn);
 struct hca_mr *hca_find_mr(uint32_t key);
+struct hca_mr *hca_find_mr_by_index(uint32_t key); /* whatever the key's variant */
 /* Calls fn for every live QP, for the doorbell-record sweep: continues after
  * the QP at which the last call stopped, at most n of them. */
 void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));

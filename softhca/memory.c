@@ -8,7 +8,7 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 	const struct hca_mr *mr = hca_find_mr(key);
 	uint64_t off;
 
-	if (!mr || mr->pdn != pdn || (mr->access & access) != access)
+	if (!mr || mr->window || mr->pdn != pdn || (mr->access & access) != access)
 		return NULL;
 	off = addr - mr->iova;
 	if (addr < mr->iova || off > mr->len || len > mr->len - off)
@@ -24,6 +24,8 @@ void mr_accessed(uint32_t key)
 #ifdef __SANITIZE_THREAD__
 	const struct hca_mr *mr = hca_find_mr(key);
 
+	if (mr && mr->window)
+		mr = hca_find_mr(mr->region);
 	if (mr)
 		__tsan_release(mr->va);
 #else

@@ -216,6 +216,13 @@ struct hca_mr *hca_find_mr(uint32_t key)
 	return mr && mr->mr.key == key ? &mr->mr : NULL;
 }
 
+struct hca_mr *hca_find_mr_by_index(uint32_t key)
+{
+	struct ctl_mr *mr = numbers_get(&mrs, key >> 8);
+
+	return mr ? &mr->mr : NULL;
+}
+
 void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp))
 {
 	if (n > n_live)
@@ -388,6 +395,7 @@ int obj_destroy(struct ctl_obj *obj)
 		numbers_remove(&pds, ((struct ctl_pd *)obj)->pd.pdn);
 		break;
 	case OBJ_MR:
+	case OBJ_MW:
 		mr_release((struct ctl_mr *)obj);
 		break;
 	case OBJ_CQ:
@@ -419,7 +427,7 @@ int obj_destroy(struct ctl_obj *obj)
 void obj_destroy_all(struct hca_ctx *ctx)
 {
 	/* Users before what they use. */
-	static const enum obj_type order[] = {OBJ_QP, OBJ_SRQ, OBJ_CQ,	 OBJ_MR,
+	static const enum obj_type order[] = {OBJ_QP, OBJ_SRQ, OBJ_CQ,	OBJ_MW, OBJ_MR,
 					      OBJ_AH, OBJ_UAR, OBJ_UMEM, OBJ_PD};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)

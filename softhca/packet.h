@@ -57,6 +57,8 @@ enum bth_opcode {
 	BTH_ATOMIC_ACK = 0x12,
 	BTH_CMP_SWAP = 0x13,
 	BTH_FETCH_ADD = 0x14,
+	BTH_SEND_LAST_INV = 0x16,
+	BTH_SEND_ONLY_INV = 0x17,
 	/* IBTA leaves 0xc0..0xff to the manufacturer. Masked atomics, which no
 	 * standard opcode carries: the header below, answered by ATOMIC_ACK.
 	 *   be64 va, be32 rkey, u8 operation (0 add, 1 compare and swap),
@@ -86,7 +88,7 @@ enum { /* which extended headers an opcode carries */
 	PKT_HAS_AETH = 2,
 	PKT_HAS_ATOMIC = 4,
 	PKT_HAS_ATOMIC_ACK = 8,
-	PKT_HAS_IMM = 16,
+	PKT_HAS_IMM = 16, /* or IETH: as long, at the same place */
 	PKT_HAS_MASKED = 32,
 	PKT_HAS_PAYLOAD = 64,
 	PKT_KNOWN = 128,
@@ -106,7 +108,7 @@ struct packet {
 	uint32_t dmalen; /* RETH */
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;
-	uint32_t imm; /* network order */
+	uint32_t imm; /* network order; of the _INV opcodes the key in the IETH */
 	uint64_t operand, compare, operand_mask, compare_mask;
 	uint8_t atomic_size;
 	bool atomic_add;

@@ -40,6 +40,7 @@ static const struct cap general[] = {
 	{0x40, 1, 1, 1},    /* atomic */
 	{0x44, 31, 1, 1},   /* cq_oi */
 	{0x44, 30, 1, 1},   /* cq_resize */
+	{0x44, 14, 1, 1},   /* imaicl: memory windows */
 	{0x44, 0, 3, 7},    /* rc, uc, ud */
 	{0x48, 31, 1, 1},   /* uar_4k */
 	{0x4c, 31, 1, 1},   /* bf */

@@ -49,7 +49,10 @@ struct rc_req {
 	uint32_t len;
 	uint32_t imm, rkey;
 	uint64_t raddr;
-	struct wqe_atomic atomic;
+	union {
+		struct wqe_atomic atomic;
+		struct wqe_umr umr; /* done: not once more when packets before it go again */
+	};
 	struct wqe_av av; /* UD, DC */
 	uint32_t nsge;
 	struct wqe_sge *sge;

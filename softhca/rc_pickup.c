@@ -49,11 +49,13 @@ static enum rc_req_kind kind_of(uint8_t opcode)
 		return REQ_WRITE;
 	case WQE_SEND:
 	case WQE_SEND_IMM:
+	case WQE_SEND_INV:
 		return REQ_SEND;
 	case WQE_READ:
 		return REQ_READ;
 	case WQE_NOP:
 	case WQE_DUMP:
+	case WQE_UMR:
 		return REQ_LOCAL;
 	default:
 		return REQ_ATOMIC;
@@ -121,7 +123,10 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	r->imm = w->imm;
 	r->raddr = w->raddr;
 	r->rkey = w->rkey;
-	r->atomic = w->atomic;
+	if (w->opcode == WQE_UMR)
+		r->umr = w->umr;
+	else
+		r->atomic = w->atomic;
 	r->len = (uint32_t)w->len;
 	r->av = w->av;
 	if (w->len > (qp->type == HCA_QP_UD ? qp->mtu : 1u << HCA_LOG_MAX_MSG))

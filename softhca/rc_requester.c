@@ -34,6 +34,8 @@ static uint8_t data_opcode(const struct rc_req *r, bool first, bool last)
 					 BTH_WRITE_ONLY };
 	uint8_t op = (r->kind == REQ_SEND ? send : write)[(first ? 2 : 0) + (last ? 1 : 0)];
 
+	if (last && r->opcode == WQE_SEND_INV)
+		return first ? BTH_SEND_ONLY_INV : BTH_SEND_LAST_INV;
 	return (uint8_t)(op + (last && r->has_imm)); /* the _IMM forms follow */
 }
 
@@ -166,6 +168,12 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 	uint32_t pkts = 1;
 
 	if (r->kind == REQ_LOCAL) {
+		if (r->opcode == WQE_UMR && !r->done && !window_update(qp, &r->umr)) {
+			rc_local_error(r, SYND_MW_BIND, VEND_LOCAL_OP);
+			rc->stalled_by_error = true;
+			return false;
+		}
+		r->done = true;
 		rc->cur++;
 		rc->cur_off = 0;
 		return true;

@@ -2,6 +2,7 @@
 /* RC responder: takes request packets in PSN order, checks and executes them,
  * and answers in PSN order: coalesced ACKs, NAKs, READ data, atomic results.
  * IBTA volume 1, sections 9.7.4 and 9.7.5. */
+#include <endian.h>
 #include <string.h>
 
 #include "softhca/guest.h"
@@ -115,7 +116,7 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 
 	r->sent++;
 	if (p.len) {
-		iov.iov_base = mr_translate(r->rkey, qp->pdn, r->va + off, p.len, HCA_REMOTE_READ);
+		iov.iov_base = mr_translate_remote(qp, r->rkey, r->va + off, p.len, HCA_REMOTE_READ);
 		iov.iov_len = p.len;
 		if (!iov.iov_base) { /* deregistered meanwhile */
 			r->sent = r->npkts;
@@ -174,13 +175,20 @@ void rc_resp_flush(struct hca_qp *qp, struct rc_responder *rs)
 /* Receive side error: completion, NAK, error state. */
 static bool recv_fail(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 {
-	bool length = syndrome == SYND_LOCAL_LENGTH;
-	uint8_t nak = length ? AETH_NAK_INVAL : AETH_NAK_OP;
+	uint8_t nak = AETH_NAK_OP, vendor = VEND_LOCAL_PROT;
+
+	if (syndrome == SYND_LOCAL_LENGTH) {
+		nak = AETH_NAK_INVAL;
+		vendor = VEND_LOCAL_LEN;
+	} else if (syndrome == SYND_REMOTE_INVAL_REQ) { /* a key that cannot be invalidated */
+		nak = AETH_NAK_ACCESS;
+		vendor = VEND_REMOTE_ACCESS;
+	}
 
 	if (qp->type != HCA_QP_DCT)
 		qp->state = HCA_QPS_ERR;
 	rs->in_send = false;
-	recv_error(qp, &rs->rx, syndrome, length ? VEND_LOCAL_LEN : VEND_LOCAL_PROT);
+	recv_error(qp, &rs->rx, syndrome, vendor);
 	if (qp->type != HCA_QP_UC)
 		queue_nak(qp, rs, nak);
 	if (qp->type == HCA_QP_DCT)
@@ -220,11 +228,17 @@ static bool take(struct hca_qp *qp, struct rc_responder *rs)
 	return true;
 }
 
+static bool is_send(uint8_t op)
+{
+	return op <= BTH_SEND_ONLY_IMM || op == BTH_SEND_LAST_INV || op == BTH_SEND_ONLY_INV;
+}
+
 static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		    const struct iovec *pl, int npl)
 {
 	uint8_t op = packet_op(p);
-	bool first = op == BTH_SEND_FIRST || op >= BTH_SEND_ONLY;
+	bool first = op == BTH_SEND_FIRST || op == BTH_SEND_ONLY || op == BTH_SEND_ONLY_IMM ||
+		     op == BTH_SEND_ONLY_INV;
 	bool last = op >= BTH_SEND_LAST;
 	bool imm = op == BTH_SEND_LAST_IMM || op == BTH_SEND_ONLY_IMM;
 	uint8_t bad;
@@ -241,10 +255,16 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 		      : recv_place(qp, &rs->rx, pl, npl, p->len);
 	if (bad)
 		return recv_fail(qp, rs, bad);
-	if (last) {
-		rs->in_send = false;
-		recv_done(qp, &rs->rx, p, imm ? CQE_RESP_SEND_IMM : CQE_RESP_SEND);
-	}
+	if (!last)
+		return true;
+	/* What came is placed; the key is gone before its owner hears of it. */
+	if (op >= BTH_SEND_LAST_INV && !window_invalidate(qp, be32toh(p->imm)))
+		return recv_fail(qp, rs, SYND_REMOTE_INVAL_REQ);
+	rs->in_send = false;
+	recv_done(qp, &rs->rx, p,
+		  op >= BTH_SEND_LAST_INV ? CQE_RESP_SEND_INV
+		  : imm			  ? CQE_RESP_SEND_IMM
+					  : CQE_RESP_SEND);
 	return true;
 }
 
@@ -252,7 +272,7 @@ static uint8_t *remote(struct hca_qp *qp, uint32_t rkey, uint64_t va, uint64_t l
 {
 	if (!(qp->access & access))
 		return NULL;
-	return mr_translate(rkey, qp->pdn, va, len, access);
+	return mr_translate_remote(qp, rkey, va, len, access);
 }
 
 static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
@@ -319,8 +339,8 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		  const struct iovec *pl, int npl)
 {
-	return packet_op(p) <= BTH_SEND_ONLY_IMM ? do_send(qp, rs, p, pl, npl)
-						 : do_write(qp, rs, p, pl, npl);
+	return is_send(packet_op(p)) ? do_send(qp, rs, p, pl, npl)
+				     : do_write(qp, rs, p, pl, npl);
 }
 
 static struct rc_resp *start_read(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
@@ -449,7 +469,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return;
 	}
 	rs->nak_sent = false;
-	if ((rs->in_send && op > BTH_SEND_LAST_IMM) ||
+	if ((rs->in_send && !is_send(op)) ||
 	    (rs->in_write && (op < BTH_WRITE_MIDDLE || op > BTH_WRITE_LAST_IMM))) {
 		refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;

@@ -26,7 +26,10 @@ static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 		return (struct shape){.known = true, .data_min = 1, .data_max = 1};
 	case WQE_SEND:
 	case WQE_SEND_IMM:
+	case WQE_SEND_INV:
 		return (struct shape){.known = true, .data_max = DS_MAX};
+	case WQE_UMR: /* control, key, entry: 3, 4 and to bind 4 */
+		return (struct shape){.known = true, .data_min = 7, .data_max = 11};
 	case WQE_WRITE:
 	case WQE_WRITE_IMM:
 		return (struct shape){.known = true, .remote = 1, .data_max = DS_MAX};
@@ -53,10 +56,11 @@ static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 static bool service_has(enum hca_qp_type type, uint8_t opcode, const struct shape *sh)
 {
 	if (type == HCA_QP_UD)
-		return !sh->remote && opcode != WQE_DUMP;
+		return !sh->remote && opcode != WQE_DUMP && opcode != WQE_UMR &&
+		       opcode != WQE_SEND_INV;
 	if (type == HCA_QP_UC)
-		return !sh->into && opcode != WQE_DUMP;
-	return true;
+		return !sh->into && opcode != WQE_DUMP && opcode != WQE_SEND_INV;
+	return type != HCA_QP_DCI || opcode != WQE_UMR;
 }
 
 /* Address vector in 16-byte segments: bit 31 of its third word says that it is whole. */
@@ -144,7 +148,7 @@ static bool check_key(uint32_t pdn, const struct strict_at *a, uint32_t key, boo
 	const struct hca_mr *mr = hca_find_mr(key);
 
 	*out = mr;
-	if (!mr) {
+	if (!mr || mr->window) { /* a window's key is for the peer */
 		mr = hca_find_mr(__builtin_bswap32(key));
 		if (mr)
 			strict_report(RULE_ENDIAN, a, "lkey 0x%x is key 0x%x with its bytes swapped",
@@ -299,7 +303,7 @@ bool strict_check_wqe(struct hca_qp *qp, const struct strict_at *at, const uint8
 	before = 1 + av + sh.remote + sh.operand;
 	if (check_ds(at, &sh, opcode, ds, before, n))
 		return true;
-	if (opcode == WQE_NOP)
+	if (opcode == WQE_NOP || opcode == WQE_UMR)
 		return bad;
 	if (sh.into && !qp->max_rd_atomic)
 		bad |= tell(RULE_NO_READ_DEPTH, at, STRICT_NO_MARK,

@@ -14,7 +14,8 @@
 
 /* Where enum ib_device_cap_flags of the kernel meets what is modelled. */
 #define DEVICE_CAPS (1u << 10 /* port active event */ | 1u << 11 /* system image GUID */ |         \
-		     1u << 12 /* RNR NAK generation */)
+		     1u << 12 /* RNR NAK generation */ | 1u << 17 /* memory windows, */ |          \
+		     1u << 21 /* invalidated by SEND and locally, */ | 1u << 24 /* type 2B */)
 #define ATOMIC_HCA  1u /* IB_ATOMIC_HCA: atomic among the device's operations */
 
 int um_get_context(struct uverbs_call *call)
@@ -72,6 +73,7 @@ static void fill_device(const struct hca_ctx *ctx, struct ib_uverbs_query_device
 		.max_cq = 1 << 24,
 		.max_cqe = (1 << HCA_LOG_MAX_CQ) - 1,
 		.max_mr = 1 << 24,
+		.max_mw = 1 << 24,
 		.max_pd = 1 << 24,
 		.max_qp_rd_atom = HCA_MAX_RD_ATOMIC,
 		.max_res_rd_atom = HCA_MAX_RD_ATOMIC << 17,

@@ -20,6 +20,7 @@ static const struct {
 	{IB_USER_VERBS_CMD_ALLOC_PD, uw_alloc_pd},
 	{IB_USER_VERBS_CMD_REG_MR, uw_reg_mr},
 	{IB_USER_VERBS_CMD_REREG_MR, uw_rereg_mr},
+	{IB_USER_VERBS_CMD_ALLOC_MW, uw_alloc_mw},
 	{IB_USER_VERBS_CMD_RESIZE_CQ, uw_resize_cq},
 	{IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, uw_create_comp_channel},
 	{IB_USER_VERBS_CMD_CREATE_SRQ, uw_create_srq},

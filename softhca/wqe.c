@@ -5,6 +5,7 @@
 #include "softhca/wqe.h"
 
 #include "softhca/guest.h"
+#include "softhca/hca.h"
 
 enum {
 	SEG = 16,
@@ -197,6 +198,55 @@ static uint8_t decode_av(const uint8_t *buf, size_t n, struct wqe *w, size_t *of
 	return 0;
 }
 
+enum { /* PRM "UMR control segment" and "mkey context segment" */
+	UMR_INLINE = 0x80,
+	UMR_MKEY_SEG = 4 * SEG,
+	UMR_DATA_SEG = 8 * SEG,
+	MKEY_FREE = 0x40,
+	MKEY_ATOMIC = 0x40, /* access flags */
+	MKEY_REMOTE_WRITE = 0x20,
+	MKEY_REMOTE_READ = 0x10,
+};
+
+/* Fields of the key that change: free, key, QPN, length, start, access. */
+#define UMR_MASK_QPN	(1ull << 14)
+#define UMR_MASK_WINDOW (1ull << 29 | 1ull << 13 | UMR_MASK_QPN | 1ull | 1ull << 6 | 0xfull << 18)
+
+static uint8_t umr_access(uint8_t flags)
+{
+	return (uint8_t)((flags & MKEY_REMOTE_WRITE ? HCA_REMOTE_WRITE : 0) |
+			 (flags & MKEY_REMOTE_READ ? HCA_REMOTE_READ : 0) |
+			 (flags & MKEY_ATOMIC ? HCA_REMOTE_ATOMIC : 0));
+}
+
+/* Control, three segments of UMR control, four of the key's context, and, to bind, one
+ * inline entry of four. Other UMRs build keys of their own: refused. */
+static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
+{
+	const uint8_t *mkey = buf + UMR_MKEY_SEG, *data = buf + UMR_DATA_SEG;
+	struct wqe_umr *u = &w->umr;
+	uint64_t mask;
+
+	if (n < UMR_DATA_SEG)
+		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a UMR");
+	mask = get_be64(buf + SEG + 8);
+	u->free = mkey[0] & MKEY_FREE;
+	if (!(buf[SEG] & UMR_INLINE) || mask & ~UMR_MASK_WINDOW || w->opmod ||
+	    n != UMR_DATA_SEG + (u->free ? 0 : 4 * SEG))
+		return bad(why, SYND_LOCAL_QP_OP, "a UMR for other things than memory windows");
+	u->by_qpn = mask & UMR_MASK_QPN;
+	u->key = get_be32(buf + 12);
+	u->variant = mkey[7];
+	if (u->free)
+		return 0;
+	u->access = umr_access(mkey[2]);
+	u->start = get_be64(mkey + 16);
+	u->len = get_be64(mkey + 24);
+	u->region = get_be32(data + 4);
+	u->addr = get_be64(data + 8);
+	return 0;
+}
+
 static bool opcode_of(enum wqe_service service, uint8_t opcode)
 {
 	switch (opcode) {
@@ -207,6 +257,9 @@ static bool opcode_of(enum wqe_service service, uint8_t opcode)
 	case WQE_WRITE:
 	case WQE_WRITE_IMM:
 		return service != WQE_SVC_UD;
+	case WQE_UMR:
+		return service == WQE_SVC_RC || service == WQE_SVC_UC;
+	case WQE_SEND_INV:
 	case WQE_DUMP:
 	case WQE_READ:
 	case WQE_CMP_SWAP:
@@ -246,12 +299,14 @@ uint8_t wqe_decode_as(enum wqe_service service, const uint8_t *buf, size_t n, st
 			return bad(why, SYND_LOCAL_QP_OP, "DUMP takes one data segment");
 		return decode_data(buf, SEG, n, w, why);
 	}
+	if (w->opcode == WQE_UMR)
+		return decode_umr(buf, n, w, why);
 	if (service == WQE_SVC_UD || service == WQE_SVC_DC) {
 		ret = decode_av(buf, n, w, &off, why);
 		if (ret)
 			return ret;
 	}
-	if (w->opcode == WQE_SEND || w->opcode == WQE_SEND_IMM)
+	if (w->opcode == WQE_SEND || w->opcode == WQE_SEND_IMM || w->opcode == WQE_SEND_INV)
 		return decode_data(buf, off, n, w, why);
 	return decode_rdma(buf, off, n, w, why);
 }
@@ -288,6 +343,10 @@ const char *wqe_opcode_name(uint8_t opcode)
 		return "SEND";
 	case WQE_SEND_IMM:
 		return "SEND_IMM";
+	case WQE_SEND_INV:
+		return "SEND_INVAL";
+	case WQE_UMR:
+		return "UMR";
 	case WQE_READ:
 		return "RDMA_READ";
 	case WQE_CMP_SWAP:

@@ -17,6 +17,7 @@ enum {
 
 enum wqe_opcode {
 	WQE_NOP = 0x00,
+	WQE_SEND_INV = 0x01,
 	WQE_WRITE = 0x08,
 	WQE_WRITE_IMM = 0x09,
 	WQE_SEND = 0x0a,
@@ -27,6 +28,7 @@ enum wqe_opcode {
 	WQE_MASKED_CMP_SWAP = 0x14,
 	WQE_MASKED_FETCH_ADD = 0x15,
 	WQE_DUMP = 0x23,
+	WQE_UMR = 0x25,
 };
 
 /* Completion syndromes, PRM "Error CQE". */
@@ -36,6 +38,7 @@ enum cqe_syndrome {
 	SYND_LOCAL_QP_OP = 0x02,
 	SYND_LOCAL_PROT = 0x04,
 	SYND_FLUSH = 0x05,
+	SYND_MW_BIND = 0x06,
 	SYND_BAD_RESP = 0x10,
 	SYND_LOCAL_ACCESS = 0x11,
 	SYND_REMOTE_INVAL_REQ = 0x12,
@@ -60,6 +63,18 @@ struct wqe_atomic {
 	uint64_t compare;
 	uint64_t operand_mask; /* swap mask, or field boundary of the add */
 	uint64_t compare_mask;
+};
+
+/* A UMR as far as it binds a memory window or takes it back. */
+struct wqe_umr {
+	bool free;	  /* take it back */
+	bool by_qpn;	  /* the binding is this QP's (type 2) */
+	uint8_t variant;  /* lower byte of the window's key from now on */
+	uint8_t access;	  /* HCA_REMOTE_* */
+	uint32_t key;	  /* of the window; its lower byte does not count */
+	uint32_t region;  /* lkey */
+	uint64_t start;	  /* how work requests will name addr */
+	uint64_t addr, len;
 };
 
 /* Address vector of a datagram segment, PRM "UD/DC address segment". */
@@ -89,6 +104,7 @@ struct wqe {
 	uint64_t raddr;
 	uint32_t rkey;
 	struct wqe_atomic atomic;
+	struct wqe_umr umr;
 	struct wqe_av av; /* UD, DC */
 	bool has_inline; /* among the segments */
 	uint16_t nsge;

@@ -37,6 +37,7 @@
 MAKES(alloc_dm, struct ibv_dm, ibv_alloc_dm(e->ctx, &(struct ibv_alloc_dm_attr){.length = 64}),
       ibv_free_dm(made))
 MAKES(alloc_mw, struct ibv_mw, ibv_alloc_mw(e->pd, IBV_MW_TYPE_1), ibv_dealloc_mw(made))
+MAKES(alloc_mw_2, struct ibv_mw, ibv_alloc_mw(e->pd, IBV_MW_TYPE_2), ibv_dealloc_mw(made))
 MAKES(null_mr, struct ibv_mr, ibv_alloc_null_mr(e->pd), ibv_dereg_mr(made))
 MAKES(parent_domain, struct ibv_pd,
       ibv_alloc_parent_domain(e->ctx, &(struct ibv_parent_domain_init_attr){.pd = e->pd}),
@@ -146,6 +147,7 @@ const struct row rows_inline[] = {
 	LIVE("ibv_advise_mr", advise_mr),
 	LIVE("ibv_alloc_dm", alloc_dm),
 	LIVE("ibv_alloc_mw", alloc_mw),
+	LIVE("ibv_alloc_mw: type 2", alloc_mw_2),
 	LIVE("ibv_alloc_null_mr", null_mr),
 	LIVE("ibv_alloc_parent_domain", parent_domain),
 	LIVE("ibv_alloc_td", alloc_td),

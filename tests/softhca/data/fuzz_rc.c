@@ -16,7 +16,7 @@ static const uint64_t dc_key = 0x4242424200001111;
 
 static struct sim_qp *qp[N_QP];
 static uint8_t *mem;
-static uint32_t key, odd_key;
+static uint32_t key, odd_key, window;
 static const uint8_t *in;
 static size_t in_left;
 
@@ -64,7 +64,7 @@ static uint32_t some_key(void)
 {
 	uint8_t how = byte();
 
-	return how < 200 ? key : how < 240 ? odd_key : word();
+	return how < 200 ? key : how < 230 ? odd_key : how < 245 ? window : word();
 }
 
 static uint32_t some_len(uint32_t mtu)
@@ -95,7 +95,7 @@ static uint8_t some_opcode(const struct sim_qp *q)
 		return (uint8_t)(BTH_UD_SEND_ONLY + how % 2);
 	if (q->qp.type >= HCA_QP_DCI && how < 245)
 		return (uint8_t)(BTH_DC | how % 32);
-	return how < 220 ? how % (BTH_FETCH_ADD + 1) : how < 245 ? BTH_MASKED_ATOMIC : byte();
+	return how < 220 ? how % (BTH_SEND_ONLY_INV + 1) : how < 245 ? BTH_MASKED_ATOMIC : byte();
 }
 
 /* Of a connection of the DCI that there is, mostly. */
@@ -165,7 +165,13 @@ static void post(struct sim_qp *q)
 		sim_to(q, byte() & 7 ? q->qp.qpn : word(), (uint64_t)q->qp.qkey << 32);
 	if (q->qp.type == HCA_QP_DCI)
 		sim_to(q, byte() & 7 ? qp[DCT]->qp.qpn : word(), dc_key + !(byte() & 15));
-	switch (byte() % 8) {
+	switch (byte() % 10) {
+	case 8:
+		sim_send_inv(q, mem, len, some_key(), some_key(), byte() & 1);
+		break;
+	case 9:
+		sim_umr(q, window, byte() & 1, some_key(), mem + 64, len, byte());
+		break;
 	case 0:
 		sim_write(q, at, some_key(), mem, len, some_key(), byte() & 1);
 		break;
@@ -210,7 +216,7 @@ static void scribble(struct sim_qp *q)
 		wqe[2] = (uint8_t)q->pi;
 		if (how & 0x40)
 			wqe[3] = (uint8_t[]){ 0, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x14, 0x15,
-					      0x23, 0x25, 0x0e, 0x13, 0x20, 0xff }[wqe[3] & 15];
+					      0x23, 0x25, 0x01, 0x13, 0x20, 0xff }[wqe[3] & 15];
 		wqe[4] = (uint8_t)(q->qp.qpn >> 16);
 		wqe[5] = (uint8_t)(q->qp.qpn >> 8);
 		wqe[6] = (uint8_t)q->qp.qpn;
@@ -331,7 +337,8 @@ void fuzz_rc_init(void)
 	if (!mem)
 		abort();
 	memset(mem, 0x33, BUF);
-	key = sim_mr(mem, BUF, 0xf, 1, (uint64_t)(uintptr_t)mem);
+	window = sim_window(HCA_WINDOW_2, 1);
+	key = sim_mr(mem, BUF, 0x1f, 1, (uint64_t)(uintptr_t)mem);
 	odd_key = sim_mr(mem + 1, 1000, 0xf, 1, 0);
 	for (unsigned i = 0; i < N_QP; i++) {
 		qp[i] = sim_qp_as(types[i / 2] + (i == DCT), i < 2 || i == DCI ? 5 : 2,

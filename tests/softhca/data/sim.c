@@ -54,6 +54,11 @@ struct hca_mr *hca_find_mr(uint32_t key)
 	return i < n_mr && mrs[i].key == key ? &mrs[i] : NULL;
 }
 
+struct hca_mr *hca_find_mr_by_index(uint32_t key)
+{
+	return key >> 8 < n_mr ? &mrs[key >> 8] : NULL;
+}
+
 uint8_t *hca_uar_page(uint32_t page)
 {
 	return page < UAR_PAGES ? uar + page * 4096 : NULL;
@@ -133,6 +138,14 @@ uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t 
 	n_mr++;
 	hca_unlock();
 	return mr->key;
+}
+
+uint32_t sim_window(enum hca_window type, uint32_t pdn)
+{
+	uint32_t key = sim_mr(NULL, 0, 0, pdn, 0);
+
+	hca_find_mr(key)->window = type;
+	return key;
 }
 
 void sim_mr_remove(uint32_t key)
@@ -361,6 +374,32 @@ void sim_send_imm(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey
 {
 	data_seg(q, 1, src, len, lkey);
 	ctrl(q, 0, WQE_SEND_IMM, len ? 2 : 1, ce, imm);
+}
+
+void sim_send_inv(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, uint32_t rkey,
+		  int ce)
+{
+	data_seg(q, 1, src, len, lkey);
+	ctrl(q, 0, WQE_SEND_INV, len ? 2 : 1, ce, rkey);
+}
+
+void sim_umr(struct sim_qp *q, uint32_t window, bool bind, uint32_t lkey, const void *at, uint64_t len,
+	     uint32_t access)
+{
+	for (unsigned i = 1; i < 12; i++)
+		memset(ring_seg(q, i), 0, 16);
+	ring_seg(q, 1)[0] = 0x80; /* inline */
+	be64_at(ring_seg(q, 1) + 8, 1ull << 29 | 1ull << 14 | 1ull << 13 | (bind ? 0x3c0041 : 0));
+	ring_seg(q, 4)[0] = bind ? 0 : 0x40; /* free */
+	ring_seg(q, 4)[2] = (uint8_t)((access & HCA_REMOTE_ATOMIC ? 0x40 : 0) |
+				      (access & HCA_REMOTE_WRITE ? 0x20 : 0) |
+				      (access & HCA_REMOTE_READ ? 0x10 : 0));
+	be32_at(ring_seg(q, 4) + 4, q->qp.qpn << 8 | (window & 0xff));
+	be64_at(ring_seg(q, 5), (uint64_t)(uintptr_t)at);
+	be64_at(ring_seg(q, 5) + 8, len);
+	if (bind)
+		data_seg(q, 8, at, (uint32_t)len, lkey);
+	ctrl(q, 0, WQE_UMR, bind ? 12 : 8, 1, window);
 }
 
 void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key)

@@ -33,6 +33,7 @@ void sim_init(void);	  /* with the engine's thread */
 void sim_init_idle(void); /* without: the test calls engine_round() */
 uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t iova);
 void sim_mr_remove(uint32_t key);
+uint32_t sim_window(enum hca_window type, uint32_t pdn);
 struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode);
 struct sim_qp *sim_qp_as(enum hca_qp_type type, unsigned log_sq, enum sim_cq_mode mode);
 void sim_qp_free(struct sim_qp *q);
@@ -57,6 +58,11 @@ void sim_read(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32
 void sim_send(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce);
 void sim_send_imm(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, uint32_t imm,
 		  int ce);
+void sim_send_inv(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, uint32_t rkey,
+		  int ce);
+/* Binds a window of type 2, whose key from now on this is, or takes it back. */
+void sim_umr(struct sim_qp *q, uint32_t window, bool bind, uint32_t lkey, const void *at, uint64_t len,
+	     uint32_t access);
 /* Datagram: the next WQE's address vector, key as the WQE has it. */
 void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key);
 void sim_nop(struct sim_qp *q, int ce);
