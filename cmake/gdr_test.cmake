@@ -14,6 +14,9 @@
 #
 # gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL])
 # registers anything else under the same rules.
+#
+# Labels that choose: full (not quick), plain (only in the plain build), style, notasan, nottsan, and
+# waits: hardly uses a core, so that run-tests runs it beside the others.
 
 find_program(GDR_MPIRUN mpirun)
 
