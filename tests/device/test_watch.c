@@ -452,6 +452,13 @@ static void test_launcher_reports(void **state)
 	t = gdr_clock_ns();
 	expect(wait_from(2), -GDR_EPEERLOST, 2, 2);
 	finish();
+	/* 3 has given up because of 2, and said so */
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	f->dev->ctl->notice[3] = 2 + 1;
+	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	expect(wait_from(3), -GDR_EPEERLOST, 2, 3);
+	finish();
 	start(1);
 	f->dev->timeout_ns = 20000000000ull;
 	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);

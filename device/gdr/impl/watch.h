@@ -231,7 +231,8 @@ GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 }
 
 /* Whether the PE that the launcher reported dead is one that this wait needs: the one
- * waited for, anybody where that is unknown, and all in a collective. */
+ * waited for, the one because of which that one gave up, anybody where that is unknown, and
+ * all in a collective. */
 GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
 	int lost = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1;
@@ -239,7 +240,7 @@ GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdr
 	if (lost < 0 || w->peer == dev->pe)
 		return -1;
 	if (w->peer < 0 || w->peer == lost || w->op == GDRI_BARRIER || w->op == GDRI_SYNC ||
-	    w->op == GDRI_MEET)
+	    w->op == GDRI_MEET || gdri_watch_notice(dev, w->peer) == lost)
 		return lost;
 	return -1;
 }
