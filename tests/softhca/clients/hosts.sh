@@ -77,6 +77,8 @@ everything() {
 	over "$VERBS_DATA" -N -e -R -L -m 256
 	over "$VERBS_DATA" -s 1048576 -n 2 -q 2 -o 50
 	over "$VERBS_DATA" -q 64 -o 1000 -n 5
+	over "$VERBS_DATA" -D -n 5
+	over ucx_perftest -d mlx5_0:1 -x dc_mlx5 -t am_bw -s 1024 -D bcopy -n 500 -w 10
 }
 
 few() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ucx_perftest over rc_verbs and ud_verbs, and over rc_mlx5 and ud_mlx5, which write queue entries and
-# doorbells and read completions themselves.
+# ucx_perftest over rc_verbs and ud_verbs, and over rc_mlx5, dc_mlx5 and ud_mlx5, which write queue
+# entries and doorbells and read completions themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
 need ucx_perftest
@@ -81,6 +81,7 @@ datagrams() { # TRANSPORT
 if full; then
 	everything rc_verbs
 	everything rc_mlx5
+	everything dc_mlx5
 	datagrams ud_verbs
 	datagrams ud_mlx5
 else
@@ -93,5 +94,6 @@ else
 	uct rc_mlx5 put_bw 65536 50 -D zcopy
 	uct rc_mlx5 am_lat 1024 100 -D zcopy # header inline, data by address
 	uct ud_mlx5 am_lat 1024 100 -D bcopy
+	uct dc_mlx5 am_bw 1024 200 -D bcopy
 fi
 finish
