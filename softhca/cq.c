@@ -33,19 +33,24 @@ static int32_t ci_diff(uint32_t a, uint32_t b)
 /* True when the ring is full. A collapsed CQ has no ring to overrun. */
 static bool overrun(struct hca_cq *cq)
 {
-	uint32_t used, consumed;
+	uint32_t used;
 
 	if (cq->overrun)
 		return true;
 	if (cq->overrun_ignore || cq->collapsed || !cq->dbrec)
 		return false;
-	consumed = guest_dbrec(&cq->dbrec[0]);
-	used = (cq->pi - consumed) & CI_MASK;
+	/* The index only grows, and the poller writes its line all the time: as long as an old
+	 * one leaves room it is not read again. Strict mode judges each. */
+	used = (cq->pi - cq->consumed) & CI_MASK;
+	if (used < 1u << cq->log_size && !strict_on)
+		return false;
+	cq->consumed = guest_dbrec(&cq->dbrec[0]);
+	used = (cq->pi - cq->consumed) & CI_MASK;
 	if (used < 1u << cq->log_size)
 		return false;
 	cq->overrun = true;
 	if (strict_on)
-		strict_cq_full(cq, consumed);
+		strict_cq_full(cq, cq->consumed);
 	hca_warn("CQ 0x%x overrun: %u entries of %u not consumed; its completions are lost",
 		cq->cqn, used, 1u << cq->log_size);
 	hca_async_cq_event(cq, EVENT_CQ_ERR);
@@ -135,6 +140,7 @@ bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size)
 		cq->last_notified_pi = cq->pi; /* this entry is no completion */
 	cq->buf = buf;
 	cq->log_size = log_size;
+	cq->consumed = cq->pi - used - 1;
 	return true;
 }
 

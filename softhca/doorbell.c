@@ -7,8 +7,8 @@
  * sweep over all records finds what no register showed.
  *
  * A round costs the same whatever the number of QPs and pages: it polls the
- * pages where doorbells were seen lately and some of the others, and sweeps
- * over some records. The sweep looks at the record alone, unless something
+ * registers where doorbells were seen lately and some of the others, and sweeps
+ * over some records, more where it finds something. The sweep looks at the record alone, unless something
  * else may have changed: then at the QP. */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +20,13 @@
 
 enum {
 	UAR_MAX = 4096,
-	UAR_REGS = 5,
+	UAR_PAIRS = 3,	   /* of registers in a page; libraries write to both in turn */
 	UAR_PAGE = 4096,
-	HOT_PAGES = 8,	   /* pages polled in each round */
-	COLD_PAGES = 8,	   /* of the others */
-	SWEEP_QPS = 2,	   /* records swept over in a round */
+	HOT_PAIRS = 64,	   /* polled in each round */
+	COLD_PAIRS = 4,	   /* of all */
+	FEW_PAIRS = 72,	   /* to be looked at before each yield */
+	SWEEP_QPS = 2,	   /* records swept over in a round, */
+	SWEEP_MORE = 14,   /* and then, when there was something */
 	CLOSELY_LAPS = 16, /* each so many laps every QP is looked at */
 };
 
@@ -36,10 +38,12 @@ struct watch {
 	bool closely;
 };
 
-static const uint16_t uar_reg[UAR_REGS] = { 0x800, 0x900, 0xa00, 0xb00, 0x600 };
-static uint64_t uar_seen[UAR_MAX][UAR_REGS];
-static uint32_t hot[HOT_PAGES];
-static unsigned n_hot, hot_at, cold_at;
+/* Pair p of page i has number i * UAR_PAIRS + p. */
+static const uint16_t uar_reg[UAR_PAIRS][2] = { { 0x800, 0x900 }, { 0xa00, 0xb00 }, { 0x600, 0x600 } };
+static uint64_t uar_seen[UAR_MAX * UAR_PAIRS][2];
+static uint32_t hot[HOT_PAIRS];
+static unsigned n_hot, hot_at;
+static uint32_t cold_at;
 static struct watch *watches;
 static unsigned n_watches, cap_watches, sweep_at, laps;
 
@@ -107,6 +111,11 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	return true;
 }
 
+static const uint8_t *next_wqe(const struct hca_qp *qp)
+{
+	return qp->sq + (size_t)(qp->sq_ci & ((1u << qp->log_sq_size) - 1)) * WQE_BLOCK;
+}
+
 static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 {
 	uint64_t v = guest_uar(reg);
@@ -123,6 +132,9 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	qp = engine_find_qp(get_be32(b + 4) >> 8);
 	if (!qp)
 		return 0;
+	/* The program has written them on another core: they come while the record does. */
+	if (qp->sq)
+		__builtin_prefetch(next_wqe(qp));
 	hint = (uint16_t)(get_be32(b) >> 8);
 	if (!look_at(qp, &hint))
 		return 0;
@@ -136,8 +148,8 @@ static bool look_at_page(struct hca_qp *qp)
 	const uint8_t *page = hca_uar_page(qp->uar_page);
 	bool found = false;
 
-	for (unsigned r = 0; page && r < UAR_REGS; r++) {
-		uint64_t v = guest_uar(page + uar_reg[r]);
+	for (unsigned r = 0; page && r < 2 * UAR_PAIRS; r++) {
+		uint64_t v = guest_uar(page + uar_reg[r / 2][r % 2]);
 		uint8_t b[8];
 		uint16_t hint;
 
@@ -149,59 +161,69 @@ static bool look_at_page(struct hca_qp *qp)
 	return found;
 }
 
-/* ---- all pages ---- */
+/* ---- all registers ---- */
 
 /* base: page 0; the others follow it. */
-static inline unsigned poll_page(const uint8_t *base, uint32_t i)
+static inline unsigned poll_pair(const uint8_t *base, uint32_t pair)
 {
-	const uint8_t *page = base + (size_t)i * UAR_PAGE;
-	uint64_t *seen = uar_seen[i], changed = 0;
-	unsigned n = 0;
+	uint32_t page = pair / UAR_PAIRS;
+	const uint16_t *reg = uar_reg[pair % UAR_PAIRS];
+	const uint8_t *at = base + (size_t)page * UAR_PAGE;
+	uint64_t *seen = uar_seen[pair];
+	unsigned n;
 
-	for (unsigned r = 0; r < UAR_REGS; r++)
-		changed |= guest_uar(page + uar_reg[r]) ^ seen[r];
-	if (!changed)
+	if (!((guest_uar(at + reg[0]) ^ seen[0]) | (guest_uar(at + reg[1]) ^ seen[1])))
 		return 0;
-	for (unsigned r = 0; r < UAR_REGS; r++)
-		n += poll_register(i, page + uar_reg[r], &seen[r]);
-	return n;
+	n = poll_register(page, at + reg[0], &seen[0]);
+	if (reg[0] == reg[1])
+		seen[1] = seen[0];
+	return n + poll_register(page, at + reg[1], &seen[1]);
 }
 
-static void make_hot(uint32_t page)
+static void make_hot(uint32_t pair)
 {
 	for (unsigned i = 0; i < n_hot; i++)
-		if (hot[i] == page)
+		if (hot[i] == pair)
 			return;
-	if (n_hot < HOT_PAGES)
+	if (n_hot < HOT_PAIRS)
 		n_hot++;
-	hot[hot_at++ % HOT_PAGES] = page;
+	hot[hot_at++ % HOT_PAIRS] = pair;
 }
 
-static unsigned poll_uars(void)
+static uint32_t pairs_used(void)
+{
+	uint32_t pages = hca_uar_pages_used();
+
+	return UAR_PAIRS * (pages < UAR_MAX ? pages : UAR_MAX);
+}
+
+/* Some of all, in turn. */
+static unsigned poll_cold(void)
 {
 	const uint8_t *base = hca_uar_page(0);
-	uint32_t pages = hca_uar_pages_used();
+	uint32_t pairs = pairs_used();
 	unsigned n = 0;
 
-	if (pages > UAR_MAX)
-		pages = UAR_MAX;
-	if (pages <= HOT_PAGES + COLD_PAGES) {
-		for (uint32_t i = 0; i < pages; i++)
-			n += poll_page(base, i);
-		return n;
-	}
-	for (unsigned i = 0; i < n_hot; i++)
-		if (hot[i] < pages)
-			n += poll_page(base, hot[i]);
-	for (unsigned i = 0; i < COLD_PAGES; i++) {
-		if (cold_at >= pages)
+	for (unsigned i = 0; i < COLD_PAIRS && i < pairs; i++) {
+		if (++cold_at >= pairs)
 			cold_at = 0;
-		if (poll_page(base, cold_at)) {
+		if (poll_pair(base, cold_at)) {
 			make_hot(cold_at);
 			n++;
 		}
-		cold_at++;
 	}
+	return n;
+}
+
+static unsigned poll_hot(void)
+{
+	const uint8_t *base = hca_uar_page(0);
+	uint32_t pairs = pairs_used();
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_hot; i++)
+		if (hot[i] < pairs)
+			n += poll_pair(base, hot[i]);
 	return n;
 }
 
@@ -267,18 +289,32 @@ static unsigned sweep(unsigned qps)
 
 unsigned doorbell_poll(void)
 {
-	unsigned n = poll_uars();
+	unsigned n = poll_hot() + poll_cold(), found = sweep(SWEEP_QPS);
 
-	return n + sweep(SWEEP_QPS);
+	/* Where doorbells overwrite each other one lost seldom comes alone. */
+	if (found)
+		found += sweep(SWEEP_MORE);
+	return n + found;
+}
+
+/* Makes them hot by the way. */
+unsigned doorbell_poll_cold(void)
+{
+	uint32_t pairs = pairs_used();
+	unsigned n = 0;
+
+	for (uint32_t i = 0; pairs <= FEW_PAIRS && i < pairs; i += COLD_PAIRS)
+		n += poll_cold();
+	return n;
 }
 
 unsigned doorbell_sweep_all(void)
 {
 	const uint8_t *base = hca_uar_page(0);
-	uint32_t pages = hca_uar_pages_used();
+	uint32_t pairs = pairs_used();
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < pages && i < UAR_MAX; i++)
-		n += poll_page(base, i);
+	for (uint32_t i = 0; i < pairs; i++)
+		n += poll_pair(base, i);
 	return n + sweep(n_watches);
 }

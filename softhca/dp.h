@@ -28,7 +28,9 @@ void engine_deadline(uint64_t ns);	  /* wake no later than this */
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
-unsigned engine_round(void); /* looks at everything once; how much there was to do */
+/* Looks at what is most likely to have something and at a share of the rest; how much
+ * there was to do. */
+unsigned engine_round(void);
 
 /* ---- doorbell.c ---- */
 
@@ -37,6 +39,7 @@ void doorbell_remove(unsigned index);		     /* the last one takes its place */
 /* The QP's state has changed: its doorbell record alone does not tell. */
 void doorbell_qp_changed(const struct hca_qp *qp);
 unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new */
+unsigned doorbell_poll_cold(void); /* the registers that this leaves out, if they are few */
 unsigned doorbell_sweep_all(void); /* every register and record */
 
 /* ---- address.c ---- */

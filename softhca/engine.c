@@ -17,7 +17,7 @@
 #include "softhca/yield.h"
 
 enum {
-	CLOCK_ROUNDS = 8, /* short rounds that share a look at the clock */
+	CLOCK_ROUNDS = 8, /* empty rounds, or pieces of work, that share a look at the clock */
 	ROUND_QPS = 64,	  /* QPs that work in a round */
 	QP_BUDGET = 64,	  /* packets that a QP sends at a turn */
 	ROUNDS_LOCKED = 32, /* rounds before the lock is offered to others */
@@ -40,7 +40,7 @@ static unsigned n_live, cap_live;
 static struct hca_qp *by_index[1 << 14];
 static struct hca_qp *active_head, *active_tail;
 static uint64_t now_ns, next_deadline = NEVER;
-static unsigned rounds_since_clock;
+static unsigned clock_credit;
 static bool started;
 
 uint64_t dp_clock(void)
@@ -227,9 +227,12 @@ unsigned engine_round(void)
 {
 	unsigned work;
 
-	/* The clock costs as much as the rest of a round that finds nothing. */
-	if (rounds_since_clock++ % CLOCK_ROUNDS == 0)
+	/* The clock costs as much as the rest of a round that finds nothing, and half
+	 * as much as a short write. Fault schedules have times to keep. */
+	if (!clock_credit || faults_active()) {
 		look_at_clock();
+		clock_credit = CLOCK_ROUNDS;
+	}
 	if (strict_on)
 		strict_tick(now_ns);
 	work = doorbell_poll();
@@ -238,8 +241,7 @@ unsigned engine_round(void)
 	timers();
 	work += run_active();
 	wire_flush();
-	if (work)
-		rounds_since_clock = 0;
+	clock_credit -= work + 1 < clock_credit ? work + 1 : clock_credit;
 	return work;
 }
 
@@ -279,10 +281,12 @@ static void *engine_main(void *arg)
 			nap = yielding ? 0 : sleep_time(now_ns - last_work);
 			if (nap && doorbell_sweep_all())
 				nap = 0;
+			if (yielding && doorbell_poll_cold())
+				yielding = false;
 			if (!work && !nap && !yielding)
 				__builtin_ia32_pause();
 		} while (!nap && !yielding && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
-		rounds_since_clock = 0; /* others had the lock, or it sleeps */
+		clock_credit = 0; /* others had the lock, or it rests */
 		hca_unlock();
 		if (yielding) {
 			yield_core();

@@ -75,6 +75,7 @@ struct hca_cq {
 	uint32_t *dbrec;   /* guest: [0] consumer index, [1] arm word, both be32; may be NULL */
 	uint32_t pi;	   /* CQEs written so far, free-running */
 	bool overrun;	   /* CQ is in error after an overrun with oi == 0 */
+	uint32_t consumed; /* consumer index when it was last looked at */
 
 	/* events (plain verbs only) */
 	struct hca_comp_channel *channel;

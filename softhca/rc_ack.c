@@ -187,7 +187,7 @@ static void rnr_nak(struct hca_qp *qp, const struct packet *p)
 	go_back(qp);
 	rc->retries = 0; /* somebody is there */
 	rc->rnr_retries = (uint8_t)(used + 1);
-	rc->rnr_until = dp_now() + rnr_10us[p->syndrome & 31] * 10000ull;
+	rc->rnr_until = dp_clock() + rnr_10us[p->syndrome & 31] * 10000ull;
 	rc->deadline = 0;
 	engine_deadline(rc->rnr_until);
 }
