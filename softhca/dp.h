@@ -81,6 +81,9 @@ void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p
 		  const struct iovec *iov, int niov);
 void wire_flush(void);
 unsigned wire_drain_local(void); /* returns packets handled */
+/* How many packets of a message one packet may stand for on this way: 1 where
+ * each is to be seen by a socket or a fault schedule. */
+unsigned wire_bulk(const struct wire_dest *d);
 /* How many of this many packets of this QP can be sent now. */
 unsigned wire_room(const struct hca_qp *qp, unsigned want);
 /* The same of packets so long that go there. */
@@ -153,6 +156,11 @@ void mr_accessed(uint32_t key);
 /* Copies min(sum dst, sum src) bytes from piece to piece, in order. */
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
 
+/* Places a packet's payload, which lies at these pieces. False: it is in another
+ * process and could not be read; nothing of it counts as placed. */
+bool payload_copy(const struct packet *p, const struct iovec *dst, int ndst,
+		  const struct iovec *src, int nsrc);
+
 /* ---- window.c ---- */
 
 struct wqe_umr;
@@ -160,6 +168,21 @@ struct wqe_umr;
 bool window_update(const struct hca_qp *qp, const struct wqe_umr *u);
 /* By a SEND of the peer; false when the key is of no window bound to this QP. */
 bool window_invalidate(const struct hca_qp *qp, uint32_t key);
+
+/* ---- peer_memory.c ---- */
+
+/* Memory of another process of this user and host, to be read where it lies. */
+struct peer_memory {
+	int pid;
+	uint64_t at, word; /* what stands there in that process, and in no other */
+	bool readable; /* until a read fails */
+};
+
+/* May it be read? */
+bool peer_memory_probe(struct peer_memory *m);
+/* All the bytes of the pieces, the last word last; false: not one of them counts. */
+bool peer_memory_read(struct peer_memory *m, const struct iovec *dst, int ndst,
+		      const struct iovec *src, int nsrc);
 
 /* ---- atomics.c ---- */
 

@@ -33,6 +33,15 @@ void mr_accessed(uint32_t key)
 #endif
 }
 
+bool payload_copy(const struct packet *p, const struct iovec *dst, int ndst,
+		  const struct iovec *src, int nsrc)
+{
+	if (p->peer)
+		return peer_memory_read(p->peer, dst, ndst, src, nsrc);
+	iov_copy(dst, ndst, src, nsrc);
+	return true;
+}
+
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
 {
 	size_t doff = 0, soff = 0;

@@ -96,6 +96,8 @@ enum { /* which extended headers an opcode carries */
 	PKT_HAS_DC = 512,
 };
 
+struct peer_memory; /* dp.h */
+
 struct packet {
 	uint8_t opcode;
 	uint8_t pad;
@@ -119,6 +121,11 @@ struct packet {
 	uint8_t life;
 
 	uint32_t len; /* payload bytes without pad */
+
+	/* Inside a host one packet may stand for several: so many PSNs beyond its own, a
+	 * payload of so many MTUs more. Its pieces may lie in another process. */
+	uint32_t more;
+	struct peer_memory *peer; /* NULL: in this one */
 };
 
 /* The opcode that an RC packet of the same meaning has. */

@@ -208,11 +208,12 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 {
 	uint32_t n = (p->psn - r->psn) & PSN_MASK;
 	uint64_t off = (uint64_t)n * qp->mtu;
-	uint32_t want = n + 1 == r->npkts ? (uint32_t)(r->len - off) : qp->mtu;
+	uint32_t pkts = 1 + p->more;
+	uint32_t want = n + pkts == r->npkts ? (uint32_t)(r->len - off) : qp->mtu * pkts;
 	struct iovec iov[PKT_MAX_IOV];
 	int cnt = 0;
 
-	if (p->len != want) {
+	if (n + pkts > r->npkts || p->len != want) {
 		rc_req_fail(qp, SYND_BAD_RESP, 0);
 		return;
 	}
@@ -222,8 +223,10 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 		rc_req_fail(qp, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 		return;
 	}
-	iov_copy(iov, cnt, pl, npl);
-	progress(qp, psn_add(p->psn, 1));
+	if (payload_copy(p, iov, cnt, pl, npl))
+		progress(qp, psn_add(p->psn, pkts));
+	else
+		implied_nak(qp); /* as if it had been lost: it comes in another way */
 }
 
 static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct packet *p)

@@ -57,12 +57,28 @@ static void send_packet(struct hca_qp *qp, struct packet *p, const struct iovec 
 	wire_send(qp, p, iov, n);
 }
 
-/* One SEND or WRITE packet. False when local memory has become inaccessible. */
-static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
+/* How many packets of the request at the cursor the next one may stand for. */
+static uint32_t bulk(const struct hca_qp *qp, const struct rc_req *r, unsigned budget)
+{
+	const struct hca_rc *rc = qp->rc;
+	uint32_t left = r->npkts - rc->cur_off, n;
+
+	if (left == 1 || qp->type != HCA_QP_RC)
+		return 1;
+	n = rc->window - (uint32_t)psn_diff(rc->psn_next, rc->psn_una);
+	n = left < n ? left : n;
+	left = wire_bulk(&rc->dest);
+	n = left < n ? left : n;
+	return budget < n ? budget : n;
+}
+
+/* One SEND or WRITE packet that stands for pkts. False when local memory has become
+ * inaccessible. */
+static bool send_data(struct hca_qp *qp, struct rc_req *r, uint32_t pkts, bool ackreq)
 {
 	struct hca_rc *rc = qp->rc;
 	uint64_t off = (uint64_t)rc->cur_off * qp->mtu;
-	bool last = rc->cur_off + 1 == r->npkts;
+	bool last = rc->cur_off + pkts == r->npkts;
 	struct packet p = {
 		.opcode = data_opcode(r, rc->cur_off == 0, last),
 		.ackreq = ackreq,
@@ -71,7 +87,8 @@ static bool send_data(struct hca_qp *qp, struct rc_req *r, bool ackreq)
 		.rkey = r->rkey,
 		.dmalen = r->len,
 		.imm = r->imm,
-		.len = last ? (uint32_t)(r->len - off) : qp->mtu,
+		.len = last ? (uint32_t)(r->len - off) : qp->mtu * pkts,
+		.more = pkts - 1,
 	};
 	struct iovec iov[PKT_MAX_IOV];
 	int n = rc_payload(qp, r, off, p.len, iov);
@@ -154,18 +171,20 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 }
 
 /* The region went away under the transfer. */
-static bool cannot_send(struct hca_rc *rc, struct rc_req *r)
+static unsigned cannot_send(struct hca_rc *rc, struct rc_req *r)
 {
 	rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 	rc->stalled_by_error = true;
-	return false;
+	return 0;
 }
 
-/* Sends the next packet of the request at the cursor. */
-static bool send_one(struct hca_qp *qp, struct rc_req *r)
+/* Sends the next packet of the request at the cursor. What that takes of the budget; 0:
+ * it could not. */
+static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 {
 	struct hca_rc *rc = qp->rc;
 	uint32_t pkts = 1;
+	unsigned cost = 1;
 
 	if (r->kind == REQ_LOCAL) {
 		if (r->opcode == WQE_UMR && !r->done && !window_update(qp, &r->umr)) {
@@ -176,7 +195,7 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 		r->done = true;
 		rc->cur++;
 		rc->cur_off = 0;
-		return true;
+		return 1;
 	}
 	if (qp->type == HCA_QP_DCI)
 		dc_connect(qp, r);
@@ -188,16 +207,18 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 	} else if (r->kind == REQ_ATOMIC) {
 		send_atomic(qp, r);
 	} else {
-		bool last = rc->cur_off + 1 == r->npkts;
 		int32_t out = psn_diff(rc->psn_next, rc->psn_una);
-		/* The responder coalesces, so asking often costs little. */
-		bool ackreq = rc_acked(qp) &&
-			      (last || ++rc->since_ackreq >= RC_ACK_EVERY ||
-			       out + 1 >= (int32_t)rc->window);
+		bool ackreq;
 
+		pkts = cost = bulk(qp, r, budget);
+		rc->since_ackreq += pkts;
+		/* The responder coalesces, so asking often costs little. */
+		ackreq = rc_acked(qp) &&
+			 (rc->cur_off + pkts == r->npkts || rc->since_ackreq >= RC_ACK_EVERY ||
+			  out + (int32_t)pkts >= (int32_t)rc->window);
 		if (ackreq)
 			rc->since_ackreq = 0;
-		if (!send_data(qp, r, ackreq))
+		if (!send_data(qp, r, pkts, ackreq))
 			return cannot_send(rc, r);
 	}
 	if (psn_diff(rc->psn_next, rc->psn_max) < 0)
@@ -214,7 +235,7 @@ static bool send_one(struct hca_qp *qp, struct rc_req *r)
 	}
 	if (!rc->deadline)
 		rc_arm_timer(qp);
-	return true;
+	return cost;
 }
 
 bool rc_req_run(struct hca_qp *qp, unsigned *budget)
@@ -232,8 +253,9 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			return false;
 		rc->rnr_until = 0;
 	}
-	for (; *budget; --*budget) {
+	while (*budget) {
 		struct rc_req *r;
+		unsigned cost;
 
 		if (rc->cur == rc->tail) {
 			if (qp->sq_ci == qp->sq_pi || rc->stalled_by_error ||
@@ -244,8 +266,10 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			rc_pick_up(qp);
 		}
 		r = req_at(rc, rc->cur);
-		if (!may_send(qp, r) || !send_one(qp, r))
+		cost = may_send(qp, r) ? send_one(qp, r, *budget) : 0;
+		if (!cost)
 			break;
+		*budget -= cost;
 	}
 	if (!rc_acked(qp))
 		unacked_sent(qp);

@@ -96,9 +96,23 @@ static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 			   syndrome == AETH_NAK_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
 }
 
-static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct rc_resp *r)
+/* How many of the answer's packets the next one stands for. */
+static uint32_t bulk(const struct hca_qp *qp, const struct rc_responder *rs,
+		     const struct rc_resp *r, unsigned budget)
 {
-	bool first = r->sent == 0, last = r->sent + 1 == r->npkts;
+	uint32_t n = r->npkts - r->sent, max;
+
+	if (n == 1 || qp->type != HCA_QP_RC)
+		return 1;
+	max = wire_bulk(&rs->dest);
+	n = n < max ? n : max;
+	return n < budget ? n : budget;
+}
+
+static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct rc_resp *r,
+			     uint32_t pkts)
+{
+	bool first = r->sent == 0, last = r->sent + pkts == r->npkts;
 	uint64_t off = (uint64_t)r->sent * qp->mtu;
 	struct iovec iov = {0};
 	struct packet p = {
@@ -111,10 +125,11 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 		.pkey = PKEY_DEFAULT,
 		.syndrome = AETH_ACK,
 		.msn = r->msn,
-		.len = last ? (uint32_t)(r->len - off) : qp->mtu,
+		.len = last ? (uint32_t)(r->len - off) : qp->mtu * pkts,
+		.more = pkts - 1,
 	};
 
-	r->sent++;
+	r->sent += pkts;
 	if (p.len) {
 		iov.iov_base = mr_translate_remote(qp, r->rkey, r->va + off, p.len, HCA_REMOTE_READ);
 		iov.iov_len = p.len;
@@ -148,12 +163,15 @@ bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 	while (rs->resp_head != rs->resp_tail && *budget) {
 		struct rc_resp *r = &rs->resp[rs->resp_head % RC_RESP_QUEUE];
 
-		--*budget;
 		if (r->kind == RESP_READ) {
-			send_read_packet(qp, rs, r);
+			uint32_t pkts = bulk(qp, rs, r, *budget);
+
+			*budget -= pkts;
+			send_read_packet(qp, rs, r, pkts);
 			if (r->sent < r->npkts)
 				continue;
 		} else {
+			--*budget;
 			send_resp(qp, rs, r);
 		}
 		rs->resp_head++;
@@ -209,13 +227,24 @@ static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
 	return false;
 }
 
+/* The payload of a bulk packet could not be read where it lies. As if it had been lost: asked for
+ * again, it comes in another way. */
+static bool unread(struct hca_qp *qp, struct rc_responder *rs)
+{
+	queue_nak(qp, rs, AETH_NAK_SEQ);
+	rs->nak_sent = true;
+	return false;
+}
+
 /* First and middle packets are full, an end that follows them is not empty,
  * and none is longer than the path MTU (9.7.4.1.6). */
 static bool length_ok(const struct hca_qp *qp, const struct packet *p, bool first, bool last)
 {
+	uint32_t before = qp->mtu * p->more;
+
 	if (!last)
-		return p->len == qp->mtu;
-	return p->len <= qp->mtu && (first || p->len);
+		return p->len == before + qp->mtu;
+	return p->len <= before + qp->mtu && (p->len > before || (first && !p->more));
 }
 
 /* A receive WQE for a message that begins, or ends with an immediate. */
@@ -250,9 +279,14 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	if (first && !take(qp, rs))
 		return rnr(qp, rs);
 	rs->in_send = true;
-	bad = first && last && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
+	bad = first && last && !p->peer && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
 		      ? 0
-		      : recv_place(qp, &rs->rx, pl, npl, p->len);
+		      : recv_place(qp, &rs->rx, p, pl, npl, p->len);
+	if (bad == RECV_UNREAD) {
+		rs->rx_held = first; /* this packet comes again */
+		rs->in_send = !first;
+		return unread(qp, rs);
+	}
 	if (bad)
 		return recv_fail(qp, rs, bad);
 	if (!last)
@@ -322,7 +356,11 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 			refuse(qp, rs, AETH_NAK_ACCESS);
 			return false;
 		}
-		iov_copy(&iov, 1, pl, npl);
+		if (!payload_copy(p, &iov, 1, pl, npl)) {
+			rs->rx_held = imm; /* this packet comes again */
+			rs->in_write = !first;
+			return unread(qp, rs);
+		}
 		mr_accessed(rs->wr_rkey);
 	}
 	rs->wr_va += p->len;
@@ -453,6 +491,10 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 
 	if (!resp_room(rs))
 		return; /* as if lost: the requester sends it again */
+	/* A repetition that is cut otherwise than the first time can begin with what is here and
+	 * go on with what is not: as a gap it comes once more, cut at the right place. */
+	if (d < 0 && (int32_t)p->more + d >= 0)
+		d = 1;
 	if (d < 0) {
 		duplicate(qp, rs, p);
 		return;
@@ -491,7 +533,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	}
 	if (!rc_resp_data(qp, rs, p, pl, npl))
 		return;
-	rs->epsn = psn_add(rs->epsn, 1);
+	rs->epsn = psn_add(rs->epsn, 1 + p->more);
 	if (!rs->in_send && !rs->in_write)
 		rs->msn++;
 	if (p->ackreq)

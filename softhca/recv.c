@@ -75,8 +75,8 @@ static uint32_t recv_pdn(const struct hca_qp *qp)
 	return qp->srq ? qp->srq->pdn : qp->pdn;
 }
 
-uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
-		   uint32_t len)
+uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct packet *p,
+		   const struct iovec *pl, int npl, uint32_t len)
 {
 	struct iovec iov[PKT_MAX_IOV];
 	int n;
@@ -86,7 +86,8 @@ uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl
 	n = rc_gather(recv_pdn(qp), r->sge, r->nsge, r->off, len, HCA_LOCAL_WRITE, iov);
 	if (n < 0)
 		return SYND_LOCAL_PROT;
-	iov_copy(iov, n, pl, npl);
+	if (!payload_copy(p, iov, n, pl, npl))
+		return RECV_UNREAD;
 	r->off += len;
 	return 0;
 }

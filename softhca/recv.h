@@ -19,9 +19,11 @@ struct hca_recv { /* a receive WQE in use */
 
 /* The next receive WQE of the QP or its SRQ; false when none is posted. */
 bool recv_take(struct hca_qp *qp, struct hca_recv *r);
-/* Places len more bytes; 0 or the syndrome of the completion error. */
-uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,
-		   uint32_t len);
+/* Places len more bytes of this packet's payload; 0, the syndrome of the completion error, or
+ * RECV_UNREAD. */
+enum { RECV_UNREAD = 0xff }; /* the payload could not be read, nothing has changed */
+uint8_t recv_place(struct hca_qp *qp, struct hca_recv *r, const struct packet *p,
+		   const struct iovec *pl, int npl, uint32_t len);
 /* A whole message that the CQE has room for goes there, if the QP is made so:
  * whoever polls scatters it. */
 bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, int npl,

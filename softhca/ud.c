@@ -166,9 +166,9 @@ void ud_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 	/* Without a GRH its place stays as it is. */
 	if (!(c.flags_rqpn & CQE_GRH)) {
 		r->off = GRH_LEN;
-		bad = recv_place(qp, r, pl, npl, p->len);
+		bad = recv_place(qp, r, p, pl, npl, p->len);
 	} else {
-		bad = recv_place(qp, r, iov, npl + 1, GRH_LEN + p->len);
+		bad = recv_place(qp, r, p, iov, npl + 1, GRH_LEN + p->len);
 	}
 	if (bad)
 		receive_failed(qp, r, bad);

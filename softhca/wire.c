@@ -10,7 +10,10 @@
 #include "softhca/rc.h"
 #include "softhca/wire.h"
 
-enum { LOCAL_QUEUE = 512 };
+enum {
+	LOCAL_QUEUE = 512,
+	LOCAL_BULK = 32, /* packets of one: other queue pairs wait for so much copying */
+};
 
 struct local_pkt {
 	struct packet p;
@@ -87,7 +90,7 @@ static void send_local(uint32_t sqpn, const struct packet *p, const struct iovec
 void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 		   const struct iovec *iov, int niov)
 {
-	STAT_INC(pkts_tx);
+	STAT_ADD(pkts_tx, 1 + p->more);
 	switch (d->kind) {
 	case WIRE_LOCAL:
 		send_local(sqpn, p, iov, niov);
@@ -97,7 +100,10 @@ void wire_send_now(const struct wire_dest *d, uint32_t sqpn, struct packet *p,
 			break;
 		/* fall through */
 	case WIRE_REMOTE:
-		wire_udp_send(d, p, iov, niov);
+		if (p->more) /* no datagram is so long */
+			STAT_INC(pkts_dropped);
+		else
+			wire_udp_send(d, p, iov, niov);
 		break;
 	case WIRE_NONE:
 		STAT_INC(pkts_dropped);
@@ -145,6 +151,13 @@ void wire_flush(void)
 	wire_udp_flush();
 }
 
+unsigned wire_bulk(const struct wire_dest *d)
+{
+	if (faults_active())
+		return 1;
+	return d->kind == WIRE_LOCAL ? LOCAL_BULK : d->kind == WIRE_HOST ? wire_shm_bulk(d->slot) : 1;
+}
+
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want)
 {
 	return d->kind == WIRE_HOST ? wire_shm_room(d->slot, mtu, want) : want;
@@ -186,7 +199,7 @@ void wire_deliver(const struct wire_dest *from, const struct packet *p, const st
 {
 	struct hca_qp *qp = engine_find_qp(p->dqpn);
 
-	STAT_INC(pkts_rx);
+	STAT_ADD(pkts_rx, 1 + p->more);
 	if (!qp || !qp->rc || !from_peer(qp, from) ||
 	    (faults_active() && faults_rx_drop(qp, dp_now()))) {
 		STAT_INC(pkts_dropped);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca101 };
+enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca103 };
 
 struct ring_shared {
 	uint32_t magic;
@@ -18,10 +18,10 @@ struct ring_shared {
 	_Alignas(64) uint64_t tail;
 	_Alignas(64) uint64_t head;
 	_Alignas(64) uint32_t asleep;
+	_Alignas(64) uint32_t reach;
 };
 
-_Static_assert(sizeof(struct ring_shared) == 256, "layout in wire_ring.h");
-_Static_assert(sizeof(struct ring_packet) == 8, "layout in wire_ring.h");
+_Static_assert(sizeof(struct ring_shared) == 320, "layout in wire_ring.h");
 
 static int map(struct ring *r, int fd)
 {
@@ -140,6 +140,12 @@ bool ring_unread(const struct ring *r)
 	return __atomic_load_n(&r->s->head, __ATOMIC_RELAXED) != r->published;
 }
 
+bool ring_reach(const struct ring *r)
+{
+	/* Relaxed: a hint. Payload that the reader cannot read it asks for again. */
+	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) == 1;
+}
+
 /* ---- reader ---- */
 
 int64_t ring_readable(struct ring *r, const uint8_t **at)
@@ -178,4 +184,10 @@ void ring_awake(struct ring *r)
 {
 	/* Relaxed: at worst one byte too many on the socket. */
 	__atomic_store_n(&r->s->asleep, 0, __ATOMIC_RELAXED);
+}
+
+void ring_set_reach(struct ring *r, bool on)
+{
+	/* Relaxed: see ring_reach(). */
+	__atomic_store_n(&r->s->reach, on, __ATOMIC_RELAXED);
 }

@@ -9,6 +9,7 @@
  *          64    tail: bytes written         writer
  *          128   head: bytes read            reader
  *          192   asleep: wake me             reader sets, writer takes back
+ *          256   reach: reader can read the writer's memory   reader
  *          4096  the bytes, a power of two; each side maps them twice in a row,
  *                so that a packet is never cut
  */
@@ -30,15 +31,6 @@ struct ring {
 	uint64_t published;  /* of the own index */
 };
 
-/* Before each packet; packets begin at multiples of 64. Host order: both sides
- * are on one machine. */
-struct ring_packet {
-	uint32_t len;	     /* bytes of payload */
-	uint32_t hdr_len;    /* BTH and extended headers */
-};
-
-enum { RING_PAYLOAD_ALIGN = 8 };
-
 /* 0 or -errno. The caller closes *fd once it is passed on. */
 int ring_create(struct ring *r, int *fd);
 int ring_open(struct ring *r, int fd);
@@ -55,6 +47,8 @@ void ring_push(struct ring *r, size_t n);
 bool ring_publish(struct ring *r);
 /* Has the reader not taken all that it was shown? */
 bool ring_unread(const struct ring *r);
+/* Does the reader take payload from the writer's memory? */
+bool ring_reach(const struct ring *r);
 
 /* ---- reader ---- */
 
@@ -65,5 +59,6 @@ void ring_release(struct ring *r); /* gives popped bytes back to the writer */
 /* About to sleep; then ring_readable() has to be asked again. */
 void ring_sleep(struct ring *r);
 void ring_awake(struct ring *r);
+void ring_set_reach(struct ring *r, bool on);
 
 #endif

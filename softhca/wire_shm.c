@@ -10,28 +10,37 @@
  * The connection stays: a byte on it wakes the receiver, its end says that the
  * other process is gone. Nothing has a name that outlives the two processes.
  *
+ * Packets here may stand for several of a message. Long payload stays where it
+ * is, if the kernel lets the receiver read it there (peer_memory.c): the packet
+ * says where, and until it is acknowledged the work request keeps it there.
+ *
  * A slot that nobody of this user listens for is reached by UDP. Packets here
- * have no ICRC: no wire changes them, and their payload is a copy. */
+ * have no ICRC: no wire changes them, and their payload is a copy, or the
+ * program's own. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/options.h"
 #include "softhca/wire.h"
+#include "softhca/wire_frame.h"
 #include "softhca/wire_ring.h"
 
 enum {
-	HELLO_MAGIC = 0x50fca102,
+	HELLO_MAGIC = 0x50fca103,
 	RX_BUDGET = 256,	  /* packets taken from a ring in a round */
 	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
 	RELEASE_BYTES = 128 << 10,
 	EVENTS = 16,
+	BULK_REACH = FRAME_MORE + 1, /* packets of one whose payload stays where it is, */
+	BULK_COPY = 8,	 /* or is copied into the ring: while one is written, one is read */
+	REACH_MIN = 16 << 10, /* bytes: below, two copies cost less than the system call */
 };
 
 #define EVENTS_NS 100000u     /* how often a busy engine looks for connections */
@@ -42,6 +51,7 @@ enum {
 
 struct hello {
 	uint32_t magic, slot;
+	uint64_t at, word; /* peer_memory.c */
 };
 
 struct link {
@@ -52,6 +62,7 @@ struct link {
 	uint64_t looked_at;  /* wire_shm_connect() */
 	uint64_t full_since; /* 0: there was room */
 	struct ring ring;
+	struct peer_memory memory; /* of the sender */
 };
 
 static struct link listener, out_links[SLOT_COUNT], in_links[SLOT_COUNT];
@@ -60,6 +71,7 @@ static struct link *dirty[SLOT_COUNT];
 static unsigned n_dirty;
 static int epoll_fd = -1;
 static bool events_due;
+static uint64_t own_word; /* by which other processes know this one's memory */
 
 static socklen_t slot_name(uint32_t slot, struct sockaddr_un *a)
 {
@@ -68,6 +80,14 @@ static socklen_t slot_name(uint32_t slot, struct sockaddr_un *a)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
 					    "softhca-slot-%u", slot));
+}
+
+static int pid_of(int fd)
+{
+	struct ucred c;
+	socklen_t n = sizeof(c);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) ? 0 : c.pid;
 }
 
 static bool same_user(int fd)
@@ -111,7 +131,7 @@ static int dial(uint32_t slot)
 
 static bool say_hello(int fd, int ring_fd)
 {
-	struct hello h = { HELLO_MAGIC, wire_slot() };
+	struct hello h = { HELLO_MAGIC, wire_slot(), (uintptr_t)&own_word, own_word };
 	struct iovec iov = { &h, sizeof(h) };
 	union {
 		struct cmsghdr align;
@@ -175,36 +195,32 @@ static void publish(struct link *l)
 	}
 }
 
-static size_t packet_space(size_t hdr, size_t payload)
+unsigned wire_shm_bulk(uint32_t slot)
 {
-	size_t at = (sizeof(struct ring_packet) + hdr + 7) & ~(size_t)7;
+	const struct link *l = &out_links[slot % SLOT_COUNT];
 
-	return (at + payload + 63) & ~(size_t)63;
+	if (l->state != LINK_OPEN)
+		return 1;
+	return ring_reach(&l->ring) ? BULK_REACH : BULK_COPY;
 }
 
 bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov)
 {
 	struct link *l = &out_links[slot % SLOT_COUNT];
-	struct ring_packet head = { .len = p->len };
-	size_t at;
-	uint8_t *b;
+	bool reach;
+	size_t n;
 
 	if (l->state != LINK_OPEN)
 		return false;
-	at = packet_space(PKT_MAX_HDR, p->len);
-	if (ring_room(&l->ring, at) < at) {
+	reach = p->len >= REACH_MIN && niov <= FRAME_PIECES && ring_reach(&l->ring);
+	n = frame_space(p->len, niov, reach);
+	if (ring_room(&l->ring, n) < n) {
 		STAT_INC(pkts_dropped);
 		return true;
 	}
-	b = ring_at_tail(&l->ring);
-	head.hdr_len = (uint32_t)packet_encode(p, b + sizeof(head));
-	b[sizeof(head) + 1] &= (uint8_t)~0x30; /* no pad */
-	memcpy(b, &head, sizeof(head));
-	at = (sizeof(head) + head.hdr_len + 7) & ~(size_t)7;
-	guest_gather(b + at, iov, niov);
-	ring_push(&l->ring, packet_space(head.hdr_len, p->len));
-	STAT_INC(pkts_shm);
-	if (l->ring.tail - l->ring.published >= PUBLISH_BYTES) {
+	ring_push(&l->ring, frame_put(ring_at_tail(&l->ring), p, iov, niov, reach));
+	STAT_ADD(pkts_shm, 1 + p->more);
+	if (reach || l->ring.tail - l->ring.published >= PUBLISH_BYTES) {
 		publish(l);
 	} else if (!l->dirty) {
 		l->dirty = true;
@@ -226,7 +242,7 @@ void wire_shm_flush(void)
 unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want)
 {
 	struct link *l = &out_links[slot % SLOT_COUNT];
-	size_t each = packet_space(PKT_MAX_HDR, mtu), n;
+	size_t each = frame_space(mtu, 1, false), n;
 
 	if (l->state != LINK_OPEN)
 		return want;
@@ -298,46 +314,40 @@ static int take_hello(struct link *l)
 		return ret;
 	l->slot = h.slot;
 	l->state = LINK_OPEN;
+	l->memory = (struct peer_memory){ .pid = pid_of(l->fd), .at = h.at, .word = h.word };
+	ring_set_reach(&l->ring, peer_memory_probe(&l->memory));
 	return 0;
 }
 
-static bool handle(struct link *l, const uint8_t *b, int64_t have, size_t *space)
+/* How many packets it was; 0: none. */
+static unsigned handle(struct link *l, const uint8_t *b, size_t have, size_t *space)
 {
-	uint8_t hdr[PKT_MAX_HDR + PKT_ICRC_LEN] = { 0 };
 	struct wire_dest from = { .kind = WIRE_HOST };
-	struct ring_packet head;
-	struct packet p;
-	struct iovec iov;
+	struct frame f;
 
-	/* What is judged is a copy: the other side can write to the ring. */
-	memcpy(&head, b, sizeof(head));
-	if (head.hdr_len > PKT_MAX_HDR || head.len > PKT_MAX_MTU)
-		return false;
-	*space = packet_space(head.hdr_len, head.len);
-	if (*space > (uint64_t)have)
-		return false;
-	memcpy(hdr, b + sizeof(head), head.hdr_len);
-	if (packet_decode(hdr, (size_t)head.hdr_len + PKT_ICRC_LEN, &p) != (int)head.hdr_len ||
-	    (head.len && !(packet_headers(p.opcode) & PKT_HAS_PAYLOAD)))
-		return false;
-	p.len = head.len;
-	iov.iov_base = (uint8_t *)(uintptr_t)b + ((sizeof(head) + head.hdr_len + 7) & ~(size_t)7);
-	iov.iov_len = p.len;
+	if (!frame_get(&f, b, have))
+		return 0;
+	*space = f.space;
+	if (f.reach)
+		f.p.peer = &l->memory;
 	from.addr = wire_slot_addr(l->slot);
 	from.slot = l->slot;
-	wire_deliver(&from, &p, &iov, p.len ? 1 : 0);
-	return true;
+	wire_deliver(&from, &f.p, f.iov, f.niov);
+	if (f.reach && !l->memory.readable) /* asked for again: then it comes here */
+		ring_set_reach(&l->ring, false);
+	return 1 + f.p.more;
 }
 
 static unsigned receive_from(struct link *l)
 {
 	const uint8_t *b;
-	unsigned n = 0;
+	unsigned n = 0, got;
 	size_t space;
 	int64_t have;
 
-	for (; n < RX_BUDGET && (have = ring_readable(&l->ring, &b)) != 0; n++) {
-		if (have < 0 || !handle(l, b, have, &space)) {
+	for (; n < RX_BUDGET && (have = ring_readable(&l->ring, &b)) != 0; n += got) {
+		got = have < 0 ? 0 : handle(l, b, (size_t)have, &space);
+		if (!got) {
 			hca_warn("process of slot %u: broken packet in shared memory", l->slot);
 			close_link(l);
 			return n;
@@ -451,6 +461,8 @@ void wire_shm_start(void)
 
 	if (!hca_options()->shm)
 		return;
+	if (getrandom(&own_word, sizeof(own_word), GRND_NONBLOCK) != sizeof(own_word))
+		own_word = dp_clock() << 20 ^ (uint64_t)getpid();
 	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (listener.fd >= 0 && epoll_fd >= 0 && !bind(listener.fd, (struct sockaddr *)&a, n) &&

@@ -250,7 +250,7 @@ static int dial(void)
 	return fd;
 }
 
-static void say(int fd, const uint32_t hello[2], size_t n, int pass)
+static void say(int fd, const uint32_t hello[6], size_t n, int pass)
 {
 	struct iovec iov = { (void *)(uintptr_t)hello, n };
 	union {
@@ -284,7 +284,7 @@ static bool refused(int fd)
 /* A ring whose first bytes are these; tail says that there are 64. */
 static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 {
-	uint32_t head[2] = { 0x50fca101, 1 << 20 };
+	uint32_t head[2] = { 0x50fca103, 1 << 20 };
 	int fd = memfd_create("fake", MFD_ALLOW_SEALING);
 
 	CHECK(fd >= 0 && !ftruncate(fd, 4096 + (1 << 20)));
@@ -297,12 +297,15 @@ static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 
 static void nonsense(void)
 {
-	static const uint32_t good[2] = { 0x50fca102, 900 }, magic[2] = { 1, 900 },
-			      slot[2] = { 0x50fca102, 5000 };
-	/* Payload length, header length: too long a payload, too long a header,
-	 * past the tail, no packet. */
+	/* Magic number, slot, where to read a word in this process, that word. */
+	static const uint32_t good[6] = { 0x50fca103, 900 }, magic[6] = { 1, 900 },
+			      slot[6] = { 0x50fca103, 5000 };
+	/* Payload length, header length, packets beyond the first, pieces elsewhere: too long
+	 * a payload, too long a header, past the tail, too many packets, too many pieces, no
+	 * packet. */
 	static const uint32_t packets[][8] = {
-		{ 5000, 28 }, { 8, 200 }, { 4096, 28 }, { 8, 28, 0xffffffff },
+		{ 5000, 28 }, { 8, 200 }, { 4096, 28 }, { 8, 28, 32 }, { 8, 28, 0, 17 },
+		{ 8, 28, 0, 0, 0xffffffff },
 	};
 	struct sim_qp *q = join();
 	int fd, ring;
@@ -315,7 +318,7 @@ static void nonsense(void)
 		ring = i == 3 ? fake_ring(1ull << 40, good, 8)
 			      : fake_ring(64, packets[i < 4 ? 0 : i - 4], 32);
 		fd = dial();
-		say(fd, i == 0 ? magic : i == 1 ? slot : good, 8, i == 2 ? 0 : ring);
+		say(fd, i == 0 ? magic : i == 1 ? slot : good, sizeof(good), i == 2 ? 0 : ring);
 		CHECK(refused(fd));
 		close(fd);
 		close(ring);

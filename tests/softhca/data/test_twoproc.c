@@ -3,14 +3,19 @@
  * every byte compared, inline words, sends, atomics that must count exactly.
  * With SOFTHCA_FAULTS in the environment the same must hold. Prints a few
  * figures. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
@@ -100,9 +105,9 @@ static void done(struct sim_qp *q)
 }
 
 /* Writes half of local to the peer, reads it back into the other half. */
-static void write_and_read(void)
+static void write_and_read(int rounds)
 {
-	for (int round = 0; round < 200; round++) {
+	for (int round = 0; round < rounds; round++) {
 		struct sim_qp *q = qp[rnd() % N_QP];
 		uint32_t len = 1 + rnd() % (round % 10 ? 20000 : BUF / 2);
 		uint64_t off = rnd() % (BUF / 2 - len + 1);
@@ -180,6 +185,39 @@ static void live_memory(void)
 	pthread_join(t, NULL);
 }
 
+/* From now on the kernel lets no thread here read another process. */
+static bool forbid_reading(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog);
+}
+
+/* Long payloads are read where they lie; when that ends they come in another way. */
+static void reading_ends(bool first)
+{
+	uint64_t reads = STAT(shm_reads), naks = STAT(naks_tx);
+	bool on = reads && forbid_reading();
+
+	printf("%s: %lu payloads read where they lay%s\n", first ? "A" : "B", reads,
+	       on ? ", from here on none" : "");
+	meet();
+	if (first)
+		write_and_read(40);
+	meet();
+	if (!on)
+		return;
+	CHECK(STAT(shm_reads) == reads);
+	CHECK(first || STAT(naks_tx) > naks);
+}
+
 /* Eight-byte ping-pong, both sides poll memory. */
 static void pingpong(bool first)
 {
@@ -211,10 +249,10 @@ static int run(bool first)
 
 	start();
 	if (first)
-		write_and_read();
+		write_and_read(200);
 	meet();
 	if (!first)
-		write_and_read();
+		write_and_read(200);
 	meet();
 	if (first)
 		count_atomics();
@@ -225,6 +263,7 @@ static int run(bool first)
 	if (first)
 		live_memory();
 	meet();
+	reading_ends(first);
 	CHECK(!STAT(icrc_errors));
 	if (shm && !strcmp(shm, "0"))
 		CHECK(STAT(pkts_shm) == 0);
