@@ -81,6 +81,9 @@ void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p
 		  const struct iovec *iov, int niov);
 void wire_flush(void);
 unsigned wire_drain_local(void); /* returns packets handled */
+/* The QP of this process that this one is connected to, if nothing is to come between
+ * them: sockets, faults. */
+struct hca_qp *wire_own_peer(const struct hca_qp *qp);
 /* How many packets of a message one packet may stand for on this way: 1 where
  * each is to be seen by a socket or a fault schedule. */
 unsigned wire_bulk(const struct wire_dest *d);

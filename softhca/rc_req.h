@@ -21,6 +21,8 @@ static inline bool rc_acked(const struct hca_qp *qp)
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf);
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */
 void rc_pick_up(struct hca_qp *qp);
+/* Carries out what needs no packets: rc_short.c. */
+void rc_short_run(struct hca_qp *qp, unsigned *budget);
 /* The request will end in this error when its turn comes; returns syndrome. */
 uint8_t rc_local_error(struct rc_req *r, uint8_t syndrome, uint8_t vendor);
 /* Pieces of a request's payload; -1 when a key no longer allows it. */

@@ -190,7 +190,7 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 		if (r->opcode == WQE_UMR && !r->done && !window_update(qp, &r->umr)) {
 			rc_local_error(r, SYND_MW_BIND, VEND_LOCAL_OP);
 			rc->stalled_by_error = true;
-			return false;
+			return 0;
 		}
 		r->done = true;
 		rc->cur++;
@@ -253,6 +253,7 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			return false;
 		rc->rnr_until = 0;
 	}
+	rc_short_run(qp, budget);
 	while (*budget) {
 		struct rc_req *r;
 		unsigned cost;

@@ -194,6 +194,17 @@ static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 	return (d->kind == WIRE_LOCAL ? qp->dest_qpn : d->addr) == from->addr;
 }
 
+struct hca_qp *wire_own_peer(const struct hca_qp *qp)
+{
+	const struct wire_dest here = { .kind = WIRE_LOCAL, .addr = qp->qpn };
+	struct hca_qp *peer;
+
+	if (qp->rc->dest.kind != WIRE_LOCAL || faults_active())
+		return NULL;
+	peer = engine_find_qp(qp->dest_qpn);
+	return peer && peer->rc && from_peer(peer, &here) ? peer : NULL;
+}
+
 void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
 		  int niov)
 {

@@ -147,6 +147,12 @@ unsigned wire_drain_local(void)
 	return 0;
 }
 
+struct hca_qp *wire_own_peer(const struct hca_qp *qp)
+{
+	(void)qp;
+	return NULL; /* tests look at packets */
+}
+
 unsigned wire_bulk(const struct wire_dest *d)
 {
 	(void)d;
