@@ -36,6 +36,8 @@ static int dct_fill(struct prm_cmd *cmd, const uint8_t *dctc, struct ctl_qp *c)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
 	if (!port_gid(device, prm_get(dctc, DCTC_ADDR_INDEX), gid))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
+	if (prm_get(dctc, DCTC_PKEY_INDEX)) /* the table has one entry */
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PKEY_INDEX);
 	qp->type = HCA_QP_DCT;
 	qp->user_index = prm_get(dctc, DCTC_USER_INDEX);
 	qp->dc_key = get_be64(dctc + DCTC_ACCESS_KEY);
@@ -45,7 +47,6 @@ static int dct_fill(struct prm_cmd *cmd, const uint8_t *dctc, struct ctl_qp *c)
 	qp->atomic_mode = (uint8_t)prm_get(dctc, DCTC_ATOMIC_MODE);
 	qp->min_rnr_timer = (uint8_t)prm_get(dctc, DCTC_MIN_RNR_NAK);
 	qp->max_dest_rd_atomic = HCA_MAX_RD_ATOMIC;
-	qp->path.pkey_index = (uint16_t)prm_get(dctc, DCTC_PKEY_INDEX);
 	qp->path.sgid_index = (uint8_t)prm_get(dctc, DCTC_ADDR_INDEX);
 	qp->path.hop_limit = (uint8_t)prm_get(dctc, DCTC_HOP_LIMIT);
 	qp->path.tclass = port_is_ib() ? (uint8_t)prm_get(dctc, DCTC_TCLASS)

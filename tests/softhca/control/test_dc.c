@@ -497,7 +497,7 @@ static void test_commands(void **state)
 	static const struct { unsigned bit, width, value; } wrong[] = {
 		{DCTC + 0x48, 24, 0xffff}, {DCTC + 0xa8, 24, 0xffff}, {DCTC + 0xc8, 24, 0xffff},
 		{DCTC + 0x145, 3, 0}, {DCTC + 0x145, 3, 6}, {DCTC + 0x148, 8, 2},
-		{DCTC + 0x168, 8, 200},
+		{DCTC + 0x168, 8, 200}, {DCTC + 0x150, 16, 1}, /* GID and P_Key index */
 	};
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
