@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sum over all PEs of a vector of floats, by device code.
  *
- *	mpirun -n 4 ./allreduce [-m bytes] [-r repetitions]
+ *	mpirun -n 4 ./allreduce [-m bytes] [-r repetitions] [-a direct|ring|one|two]
  *
- * Short vectors go directly: everybody puts its vector to everybody and adds
+ * Where all memory is mapped the algorithms of allreduce_mapped.h are used. By
+ * queue short vectors go directly: everybody puts its vector to everybody and adds
  * up. Long ones go round a ring, first reduced and scattered, then gathered,
  * so that each PE sends 2 (n-1)/n of the vector whatever n is. Checks every
  * element; prints a table of size, time and bandwidth.
@@ -11,13 +12,19 @@
  * Each receive area has a signal of its own that holds the number of the call,
  * so a signal always says which data arrived. Why an area may be written
  * again in the next call is said at each algorithm. */
+#include "allreduce_mapped.h"
 #include "sample.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 
 #define DIRECT_MAX 4096u /* bytes up to which the direct algorithm is used */
-#define BLOCKS_MAX 64u
+#define ONE_SHOT_MAX 528384u /* bytes up to which one shot is used */
+#define BLOCKS_MAX 128u
+#define BATCHES 7
+
+enum how { AUTO, DIRECT, RING, ONE_SHOT, TWO_SHOTS };
+static const char *const how_names[] = {"auto", "direct", "ring", "one", "two"};
 
 /* Lies in device memory; the pointers are symmetric. */
 struct reduce {
@@ -29,6 +36,8 @@ struct reduce {
 	uint64_t *arrived; /* direct: [2][n]. ring: [block][2 (n - 1)] */
 	int *status;	   /* [block] */
 	uint64_t *time_ns; /* of all calls, by block 0 */
+	int how;
+	uint64_t *words, *met; /* see struct mapped */
 };
 
 /* Thread 0 waits, the block gets the result. */
@@ -168,27 +177,33 @@ GDR_DEVICE int reduce_ring(const struct reduce *r, uint64_t call)
 
 GDR_KERNEL(allreduce, struct reduce, r)
 {
-	uint64_t start = gdr_clock_ns();
-	int direct = r.count * sizeof(float) <= DIRECT_MAX || gdr_n_pes() == 1, ret = 0;
+	int first = gdr_block_id() == 0 && gdr_thread_id() == 0;
+	uint64_t start = first ? gdr_clock_ns() : 0;
+	struct mapped m = {r.in, r.out, r.count, r.words, r.met};
+	int ret = 0;
 
 	for (uint32_t i = 0; i < r.repeat && !ret; i++)
-		ret = direct ? reduce_direct(&r, r.call + i) : reduce_ring(&r, r.call + i);
-	if (gdr_thread_id() != 0)
-		return;
-	if (!ret)
+		ret = r.how == DIRECT	  ? reduce_direct(&r, r.call + i)
+		      : r.how == ONE_SHOT ? reduce_one_shot(&m, r.call + i)
+		      : r.how == TWO_SHOTS ? reduce_two_shots(&m, r.call + i)
+					   : reduce_ring(&r, r.call + i);
+	if (!ret && gdr_thread_id() == 0 && (r.how == DIRECT || r.how == RING))
 		ret = gdr_quiet(); /* errors of the puts themselves come out here */
-	r.status[gdr_block_id()] = ret;
-	if (gdr_block_id() == 0)
+	if (ret)
+		r.status[gdr_block_id()] = ret;
+	if (first)
 		*r.time_ns = gdr_clock_ns() - start;
 }
 
 struct options {
 	uint32_t max_bytes, repeat;
+	int how;
 };
 
 struct job {
 	struct reduce r;
 	uint32_t blocks, threads;
+	int how, mapped, cuda;
 	uint64_t calls;
 	float *vector; /* host copy */
 };
@@ -219,35 +234,88 @@ static int check(const struct job *j, int n, uint64_t call)
 	return 0;
 }
 
-/* Runs `repeat` calls on a vector of `bytes`; *ns is the time of one. */
+/* The algorithm for a vector, and the blocks that suit it. */
+static uint32_t choose(struct job *j, uint32_t bytes)
+{
+	uint32_t small = bytes / (uint32_t)sizeof(float) / j->threads + 1;
+	uint32_t fours = bytes / 16 / (uint32_t)gdr_host_n_pes() / j->threads + 1;
+
+	j->r.how = j->how;
+	if (j->how == AUTO && j->mapped)
+		j->r.how = bytes <= ONE_SHOT_MAX ? ONE_SHOT : TWO_SHOTS;
+	else if (j->how == AUTO)
+		j->r.how = bytes <= DIRECT_MAX || gdr_host_n_pes() == 1 ? DIRECT : RING;
+	switch (j->r.how) {
+	case DIRECT:
+		return 1;
+	case ONE_SHOT:
+		return small < j->blocks ? small : j->blocks;
+	case TWO_SHOTS:
+		return fours < j->blocks ? fours : j->blocks;
+	default:
+		return j->blocks;
+	}
+}
+
+/* On a GPU a launch for each call, as a program would; else they follow each other in one kernel,
+ * whose launch costs more than a call. */
+static int launch(struct job *j, uint32_t blocks, uint32_t repeat, double *ns)
+{
+	uint32_t launches = j->cuda ? repeat : 1;
+	uint64_t time_ns = 0;
+	double start = sample_seconds();
+	int ret = 0;
+
+	j->r.repeat = repeat / launches;
+	for (uint32_t i = 0; i < launches && !ret; i++) {
+		j->r.call = j->calls + 1;
+		j->calls += j->r.repeat;
+		ret = gdr_launch(allreduce, blocks, j->threads, sizeof(int), NULL, &j->r);
+	}
+	if (!ret)
+		ret = gdr_stream_sync(NULL);
+	*ns = (sample_seconds() - start) * 1e9 / repeat;
+	if (!ret && !j->cuda) {
+		ret = gdr_memcpy(&time_ns, j->r.time_ns, sizeof(time_ns));
+		*ns = (double)time_ns / repeat;
+	}
+	return ret;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Runs `repeat` calls on a vector of `bytes`; *ns is the time of one (on a GPU: median of batches). */
 static int measure(struct job *j, uint32_t bytes, uint32_t repeat, double *ns)
 {
 	int n = gdr_host_n_pes(), status[BLOCKS_MAX], ret;
-	uint64_t seed = j->calls + 1, time_ns = 0;
-	uint32_t blocks = bytes <= DIRECT_MAX || n == 1 ? 1 : j->blocks;
+	uint32_t blocks = choose(j, bytes);
+	double batch[BATCHES];
+	uint64_t seed = j->calls + 1;
 
 	j->r.count = bytes / (uint32_t)sizeof(float);
-	j->r.repeat = repeat;
-	j->r.call = j->calls + 1;
-	j->calls += repeat;
 	for (uint32_t k = 0; k < j->r.count; k++)
 		j->vector[k] = element(gdr_host_my_pe(), k, seed);
 	ret = gdr_memcpy(j->r.in, j->vector, bytes);
 	if (!ret)
 		ret = gdr_barrier_all(); /* the areas are free whatever was measured before */
-	if (!ret)
-		ret = gdr_launch(allreduce, blocks, j->threads, sizeof(int), NULL, &j->r);
-	if (!ret)
-		ret = gdr_stream_sync(NULL);
+	if (!ret && j->cuda)
+		ret = launch(j, blocks, 5, ns); /* warm */
+	for (int i = 0; i < (j->cuda ? BATCHES : 1) && !ret; i++)
+		ret = launch(j, blocks, repeat, &batch[i]);
+	if (j->cuda)
+		qsort(batch, BATCHES, sizeof(*batch), by_value);
+	*ns = batch[j->cuda ? BATCHES / 2 : 0];
 	if (!ret)
 		ret = gdr_memcpy(status, j->r.status, blocks * sizeof(int));
 	for (uint32_t b = 0; b < blocks && !ret; b++)
 		ret = status[b];
 	if (!ret)
-		ret = gdr_memcpy(&time_ns, j->r.time_ns, sizeof(time_ns));
-	if (!ret)
 		ret = gdr_memcpy(j->vector, j->r.out, bytes);
-	*ns = (double)time_ns / repeat;
 	if (ret)
 		return sample_error("allreduce", ret);
 	return check(j, n, seed);
@@ -267,7 +335,7 @@ static int table(struct job *j, const struct options *o)
 		ret = measure(j, odd, o->repeat, &ns);
 		if (root && !ret)
 			printf("%10u %-7s %12.1f %12.1f %12.1f\n", odd,
-			       odd <= DIRECT_MAX ? "direct" : "ring", ns * 1e-3, odd * 1e3 / ns,
+			       how_names[j->r.how], ns * 1e-3, odd * 1e3 / ns,
 			       odd * 1e3 / ns * 2 * (n - 1) / n);
 		fflush(stdout);
 	}
@@ -276,14 +344,27 @@ static int table(struct job *j, const struct options *o)
 	return ret;
 }
 
+static int mapped_peers(void)
+{
+	struct gdr_job_info job;
+
+	return gdr_query(&job) ? 0 : job.n_nic ? 0 : job.n_p2p;
+}
+
 static int set_up(struct job *j, const struct options *o)
 {
 	uint64_t n = (uint64_t)gdr_host_n_pes(), words;
+	uint64_t one = o->how == ONE_SHOT ? o->max_bytes + 4 : ONE_SHOT_MAX + 4;
 	uint64_t ring = o->max_bytes + 4 + n * BLOCKS_MAX * 2 * sizeof(float);
 
 	memset(j, 0, sizeof(*j));
-	j->blocks = sample_is_cuda() ? 16 : 2;
-	j->threads = sample_is_cuda() ? 512 : 32;
+	j->cuda = sample_is_cuda();
+	j->how = o->how;
+	j->mapped = mapped_peers() == gdr_host_n_pes();
+	if (!j->mapped && (j->how == ONE_SHOT || j->how == TWO_SHOTS))
+		return sample_error("one and two shots need mapped memory", -GDR_ENOTSUP);
+	j->blocks = j->cuda ? j->how == RING ? 16 : 128 : 2;
+	j->threads = j->cuda ? 512 : 32;
 	words = 2 * n * BLOCKS_MAX;
 	j->r.in = (float *)gdr_malloc(o->max_bytes + 4);
 	j->r.out = (float *)gdr_malloc(o->max_bytes + 4);
@@ -291,9 +372,11 @@ static int set_up(struct job *j, const struct options *o)
 	j->r.arrived = (uint64_t *)gdr_calloc(words, sizeof(uint64_t));
 	j->r.status = (int *)gdr_calloc(BLOCKS_MAX, sizeof(int));
 	j->r.time_ns = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
+	j->r.met = (uint64_t *)gdr_calloc(n * BLOCKS_MAX, sizeof(uint64_t));
+	j->r.words = (uint64_t *)gdr_calloc(2 * n, (one / 4 + 1) * sizeof(uint64_t));
 	j->vector = (float *)malloc(o->max_bytes + 4);
 	if (!j->r.in || !j->r.out || !j->r.slots || !j->r.arrived || !j->r.status ||
-	    !j->r.time_ns || !j->vector)
+	    !j->r.time_ns || !j->r.met || !j->r.words || !j->vector)
 		return sample_error("set-up", -GDR_ENOMEM);
 	return 0;
 }
@@ -304,9 +387,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 	int c, bad = 0;
 	char *end;
 
-	while ((c = getopt(argc, argv, "m:r:")) != -1) {
+	o->how = AUTO;
+	while ((c = getopt(argc, argv, "m:r:a:")) != -1) {
 		long *value = c == 'm' ? &max : &repeat;
 
+		if (c == 'a') {
+			for (o->how = TWO_SHOTS; o->how && strcmp(optarg, how_names[o->how]); o->how--)
+				;
+			bad |= o->how == AUTO;
+			continue;
+		}
 		if (c == '?') {
 			bad = 1;
 			break;
@@ -319,9 +409,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 	o->repeat = (uint32_t)repeat;
 	if (bad)
 		fprintf(stderr,
-			"usage: %s [-m bytes] [-r repetitions]\n"
+			"usage: %s [-m bytes] [-r repetitions] [-a algorithm]\n"
 			"  -m  largest vector, 4..1073741824 (4194304)\n"
-			"  -r  calls for each size, 1..1000000 (20)\n",
+			"  -r  calls for each size, 1..1000000 (20)\n"
+			"  -a  direct, ring, one (shot), two (shots); default: what suits\n",
 			argv[0]);
 	return bad ? -1 : 0;
 }
