@@ -1,148 +1,192 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What device operations between two PEs cost, over the path that the job has.
- *
- *	gdr_perf [NAME...]	put get latency signal rate barrier; default: all
- *
- *	put, get	bytes per second of a block operation and quiet, by size and number of blocks
- *	latency		of one thread: put and quiet, get, g, p and quiet
- *	signal		half of a ping-pong: signal, put_signal of 8 B by thread and by block
- *	rate		operations of one thread back to back
- *	barrier		barrier_all and sync_all of one thread
- *
- * Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
- * RESULT name value unit. Medians of 5 launches after a warm-up. */
+// What device operations between two PEs cost, over the path that the job has.
+//
+//	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all
+//
+//	raw		CUDA alone, without a library: what the link allows
+//	put, get	GB/s of block operations back to back, then one quiet, by size and blocks
+//	latency		of one thread: put and quiet, get, g, p and quiet
+//	signal		half of a ping-pong: signal, put_signal of 8 B by thread and by block
+//	rate		operations of one thread back to back
+//	barrier		barrier_all and sync_all of one thread
+//
+// Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
+// RESULT name value unit [least..most]: the median of 7 launches after a warm-up. The same source
+// measures NVSHMEM: tests/perf/as_nvshmem.h.
 #define GDR_KERNEL_THREADS 1024
+#ifdef AS_NVSHMEM
+#include "tests/perf/as_nvshmem.h"
+#else
 #include <gdr.h>
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define REPEATS 5
+#define REPEATS 7
+#define BLOCKS_MAX 132u
+#define ROUND ((size_t)48 << 20) /* more than the first-level caches of a GPU, less than the second */
+#define WORDS 4096 /* places that loops go round in */
+#define FAR(p) ((p) + 16 * at) /* a cache line each, more than a cache holds */
+#ifdef __CUDACC__
+#define AREA ((size_t)256 << 20)
+#else
 #define AREA ((size_t)16 << 20)
-
-enum op { PUT, GET, PUT_QUIET, GET_ONE, G, P_QUIET, SIGNAL, PUT_SIGNAL, PUT_SIGNAL_BLOCK,
-	  P_RATE, PUT_RATE, ADD_RATE, BARRIER, SYNC };
+#endif
 
 struct work {
-	int op, peer, me, n;
-	size_t size; /* of one block's piece */
+	int peer, me, n;
+	size_t size; /* of one block's piece, or of an operation */
+	size_t span; /* bandwidth: of all blocks' pieces; the loop goes round in `turns` spans, or */
+	int turns;   /* what was moved before would lie in first-level caches */
 	char *src, *dst;
-	uint64_t *sig; /* two: one's own, and one that nobody waits for */
-	uint64_t base; /* of the signal's values */
-	uint64_t *ns;  /* [2] time of the loop, latched status */
+	uint64_t *sig;	/* [SIGS] lines */
+	uint64_t *far;	/* raw: the peer's sig */
+	uint64_t base;	/* of the signal's values */
+	uint64_t *time; /* [BLOCKS_MAX][2] begin and end of the loop */
+	int *status;	/* [BLOCKS_MAX] */
 };
 
-GDR_DEVICE int transfer(const struct work *w)
-{
-	size_t at = w->size * gdr_block_id();
-	int ret;
+/* ---- bandwidth ---- */
 
-	if (w->op == PUT)
-		ret = gdr_put_nbi_block(w->dst + at, w->src + at, w->size, w->peer);
-	else
-		ret = gdr_get_nbi_block(w->dst + at, w->src + at, w->size, w->peer);
-	gdr_sync_block();
-	if (!ret && gdr_thread_id() == 0)
-		ret = gdr_quiet();
-	gdr_sync_block();
-	return ret;
-}
-
-GDR_KERNEL(stream, struct work, w)
-{
-	int i, ret = 0;
-
-	for (i = 0; i < w.n && !ret; i++)
-		ret = transfer(&w);
-	if (ret && gdr_thread_id() == 0)
-		w.ns[1] = (uint64_t)-ret;
-}
-
-GDR_DEVICE int one(const struct work *w)
-{
-	uint64_t *sig = w->sig + 1;
-
-	switch (w->op) {
-	case PUT_QUIET:
-		gdr_put_nbi(w->dst, w->src, w->size, w->peer);
-		return gdr_quiet();
-	case GET_ONE:
-		return gdr_get(w->dst, w->src, w->size, w->peer);
-	case G:
-		return gdr_uint64_g((uint64_t *)w->src, w->peer) == 1; /* used */
-	case P_QUIET:
-		gdr_uint64_p((uint64_t *)w->dst, 2, w->peer);
-		return gdr_quiet();
-	case P_RATE:
-		gdr_uint64_p((uint64_t *)w->dst, 2, w->peer);
-		return 0;
-	case PUT_RATE:
-		return gdr_put_nbi(w->dst, w->src, w->size, w->peer);
-	case ADD_RATE:
-		gdr_uint64_atomic_inc(sig, w->peer);
-		return 0;
-	case BARRIER:
-		return gdr_barrier_all();
-	default:
-		return gdr_sync_all();
+#define STREAM(name, call)                                                                         \
+	GDR_KERNEL(name, struct work, w)                                                           \
+	{                                                                                          \
+		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns();                             \
+		size_t at;                                                                         \
+		int i, ret = 0;                                                                    \
+                                                                                                   \
+		for (i = 0; i < w.n && !ret; i++) {                                                \
+			at = w.size * gdr_block_id() + w.span * (size_t)(i % w.turns);             \
+			ret = call;                                                                \
+		}                                                                                  \
+		gdr_sync_block();                                                                  \
+		if (gdr_thread_id())                                                               \
+			return;                                                                    \
+		if (!ret)                                                                          \
+			ret = gdr_quiet();                                                         \
+		w.time[2 * gdr_block_id()] = start;                                                \
+		w.time[2 * gdr_block_id() + 1] = gdr_clock_ns();                                   \
+		w.status[gdr_block_id()] = ret;                                                    \
 	}
-}
+STREAM(stream_put, gdr_put_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
+STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 
-GDR_KERNEL(alone, struct work, w)
-{
-	uint64_t start = gdr_clock_ns();
-	int i, ret = 0;
+/* ---- one thread; `at` walks through WORDS places; take: what becomes of the calls' own ---- */
 
-	for (i = 0; i < w.n && !ret; i++)
-		ret = one(&w);
-	w.ns[0] = gdr_clock_ns() - start;
-	if (!ret)
-		ret = gdr_quiet();
-	w.ns[1] = (uint64_t)-ret;
-}
-
-GDR_DEVICE int send_signal(const struct work *w, uint64_t value)
-{
-	if (w->op == PUT_SIGNAL_BLOCK)
-		return gdr_put_signal_nbi_block(w->dst, w->src, w->size, w->sig, value,
-						GDR_SIGNAL_SET, w->peer);
-	if (w->op == PUT_SIGNAL)
-		return gdr_put_signal_nbi(w->dst, w->src, w->size, w->sig, value, GDR_SIGNAL_SET,
-					  w->peer);
-	return gdr_signal_op(w->sig, value, GDR_SIGNAL_SET, w->peer);
-}
-
-GDR_KERNEL(ping_pong, struct work, w)
-{
-	uint64_t start = gdr_clock_ns();
-	int i, ret = 0;
-
-	for (i = 1; i <= w.n && !ret; i++) {
-		if (!(w.me & 1))
-			ret = send_signal(&w, w.base + i);
-		if (gdr_thread_id() == 0 && !ret)
-			ret = gdr_signal_wait_until_from(w.sig, GDR_CMP_EQ, w.base + i, w.peer);
-		gdr_sync_block();
-		if (w.me & 1)
-			ret = send_signal(&w, w.base + i);
+#define LOOP(name, take, call)                                                                     \
+	GDR_KERNEL(name, struct work, w)                                                           \
+	{                                                                                          \
+		uint64_t *src = (uint64_t *)w.src, *dst = (uint64_t *)w.dst;                       \
+		uint64_t start = gdr_clock_ns(), at = 0, sum = 0;                                  \
+		int i, ret = 0;                                                                    \
+                                                                                                   \
+		for (i = 0; i < w.n; i++, at = (at + 1) % WORDS)                                   \
+			take call;                                                                 \
+		w.time[0] = start;                                                                 \
+		w.time[1] = gdr_clock_ns();                                                        \
+		(void)src, (void)dst;                                                              \
+		if (!ret)                                                                          \
+			ret = gdr_quiet();                                                         \
+		w.status[0] = sum ? -1 : ret; /* what is read is zero */                           \
 	}
-	if (gdr_thread_id() == 0) {
-		w.ns[0] = gdr_clock_ns() - start;
-		w.ns[1] = (uint64_t)-ret;
+#define AND_QUIET(call) ((call), gdr_quiet())
+LOOP(put_quiet, ret |=, AND_QUIET(gdr_put_nbi(dst + at, src + at, w.size, w.peer)))
+LOOP(p_quiet, ret |=, AND_QUIET(gdr_uint64_p(dst + at, at, w.peer)))
+LOOP(p_call, (void), gdr_uint64_p(dst + at, at, w.peer))
+LOOP(put_call, (void), gdr_put_nbi(dst + at, src, 8, w.peer))
+LOOP(inc_call, (void), gdr_uint64_atomic_inc(dst + at, w.peer))
+LOOP(barrier_call, ret |=, gdr_barrier_all())
+LOOP(sync_call, ret |=, gdr_sync_all())
+
+/* The source is zero; each address depends on the value before. */
+#define NEXT(value) (sum += (value), (int)((at += sum) & 0))
+LOOP(get_one, ret |=, (gdr_get_nbi(dst, FAR(src), w.size, w.peer), gdr_quiet(), NEXT(*dst)))
+LOOP(get_blocking, ret |=, (gdr_get(dst, FAR(src), w.size, w.peer), NEXT(*dst)))
+LOOP(g_one, ret |=, NEXT(gdr_uint64_g(FAR(src), w.peer)))
+LOOP(fetch_add_one, ret |=, NEXT(gdr_uint64_atomic_fetch_add(FAR(src), 0, w.peer)))
+
+/* ---- ping-pong ----
+ *
+ * The words take turns: how near one lies to who waits differs from line to line by 0.1 us. */
+#define SIGS 64
+#define SIG(words) ((words) + 16 * (i % SIGS))
+
+#define PING_PONG(name, send, wait)                                                                \
+	GDR_KERNEL(name, struct work, w)                                                           \
+	{                                                                                          \
+		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns(), value;                      \
+		int i, ret = 0;                                                                    \
+                                                                                                   \
+		for (i = 1; i <= w.n && !ret; i++) {                                               \
+			value = w.base + (uint64_t)i;                                              \
+			if (!(w.me & 1))                                                           \
+				ret = send;                                                        \
+			if (gdr_thread_id() == 0 && !ret)                                          \
+				ret = wait;                                                        \
+			if (gdr_block_size() > 1)                                                  \
+				gdr_sync_block();                                                  \
+			if (w.me & 1)                                                              \
+				ret = send;                                                        \
+		}                                                                                  \
+		if (gdr_thread_id())                                                               \
+			return;                                                                    \
+		w.time[0] = start;                                                                 \
+		w.time[1] = gdr_clock_ns();                                                        \
+		w.status[0] = ret;                                                                 \
 	}
+#define SIGNAL_WAIT gdr_signal_wait_until_from(SIG(w.sig), GDR_CMP_EQ, value, w.peer)
+PING_PONG(signal_only, gdr_signal_op(SIG(w.sig), value, GDR_SIGNAL_SET, w.peer), SIGNAL_WAIT)
+PING_PONG(put_signal, gdr_put_signal_nbi(w.dst, w.src, w.size, SIG(w.sig), value, GDR_SIGNAL_SET, w.peer),
+	  SIGNAL_WAIT)
+PING_PONG(put_signal_block,
+	  gdr_put_signal_nbi_block(w.dst, w.src, w.size, SIG(w.sig), value, GDR_SIGNAL_SET, w.peer),
+	  SIGNAL_WAIT)
+
+/* ---- what the link allows ---- */
+
+#ifdef __CUDACC__
+
+GDR_DEVICE int raw_store(volatile uint64_t *p, uint64_t v)
+{
+	*p = v;
+	return 0;
 }
+
+GDR_DEVICE int raw_fence(void)
+{
+	asm volatile("fence.acq_rel.sys;" ::: "memory");
+	return 0;
+}
+
+GDR_DEVICE int raw_wait(volatile uint64_t *p, uint64_t v)
+{
+	uint32_t i;
+
+	for (i = 0; *p != v; i++)
+		if (i > 100000000u)
+			return -1;
+	return 0;
+}
+
+/* src, dst: the peer's memory as it is mapped here; sig[0] is one's own, far the peer's. */
+LOOP(raw_store_call, ret |=, raw_store(dst + at, at))
+LOOP(raw_store_fence, ret |=, (raw_store(dst + at, at), raw_fence()))
+LOOP(raw_load, ret |=, NEXT(*(volatile uint64_t *)FAR(src)))
+PING_PONG(raw_flag, raw_store(SIG(w.far), value), raw_wait(SIG(w.sig), value))
+PING_PONG(raw_data_flag,
+	  (raw_store((uint64_t *)w.dst, value), raw_fence(), raw_store(SIG(w.far), value)),
+	  raw_wait(SIG(w.sig), value))
+#endif
+
+/* ---- host ---- */
 
 static struct work base;
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
+struct timing {
+	double median, least, most; /* ns */
+};
 
 static int by_value(const void *x, const void *y)
 {
@@ -159,96 +203,90 @@ static void must(int status, const char *what)
 	exit(1);
 }
 
-/* What the kernel left. */
-static uint64_t take_ns(void)
+/* Nanoseconds from the first block's begin to the last one's end. */
+static double take(unsigned blocks)
 {
-	uint64_t ns[2];
+	uint64_t time[2 * BLOCKS_MAX], begin = UINT64_MAX, end = 0;
+	int status[BLOCKS_MAX];
+	unsigned b;
 
-	must(gdr_memcpy(ns, base.ns, sizeof(ns)), "copying a result");
-	must(-(int)ns[1], "in a kernel");
-	return ns[0];
-}
-
-/* Microseconds of one of w->n rounds; only even PEs run it where `half`. */
-static double stream_us(struct work *w, unsigned blocks, unsigned threads)
-{
-	double t[REPEATS + 1], start;
-	int i;
-
-	for (i = 0; i <= REPEATS; i++) {
-		must(gdr_barrier_all(), "barrier");
-		start = now_us();
-		if (!(w->me & 1)) {
-			must(gdr_launch(stream, blocks, threads, 0, NULL, w), "launch");
-			must(gdr_stream_sync(NULL), "kernel");
-		}
-		t[i] = (now_us() - start) / w->n;
-		take_ns();
+	must(gdr_memcpy(time, base.time, blocks * 2 * sizeof(*time)), "copying times");
+	must(gdr_memcpy(status, base.status, blocks * sizeof(*status)), "copying a status");
+	for (b = 0; b < blocks; b++) {
+		must(status[b], "in a kernel");
+		begin = time[2 * b] < begin ? time[2 * b] : begin;
+		end = time[2 * b + 1] > end ? time[2 * b + 1] : end;
 	}
-	qsort(t + 1, REPEATS, sizeof(*t), by_value);
-	return t[1 + REPEATS / 2];
+	return (double)(end - begin);
 }
 
-static void bandwidth(int op, const char *name)
+#define MEASURE(kernel, blocks, threads, both, w, out)                                             \
+	do {                                                                                       \
+		double t_[REPEATS + 1];                                                            \
+		int r_;                                                                            \
+                                                                                                   \
+		for (r_ = 0; r_ <= REPEATS; r_++) {                                                \
+			must(gdr_barrier_all(), "barrier");                                        \
+			if (both || !((w)->me & 1)) {                                              \
+				must(gdr_launch(kernel, blocks, threads, 0, NULL, w), "launch");   \
+				must(gdr_stream_sync(NULL), "kernel");                             \
+			}                                                                          \
+			t_[r_] = both || !((w)->me & 1) ? take(blocks) : 0;                        \
+			(w)->base += (uint64_t)(w)->n;                                             \
+		}                                                                                  \
+		must(gdr_barrier_all(), "barrier");                                                \
+		base.base = (w)->base;                                                             \
+		qsort(t_ + 1, REPEATS, sizeof(*t_), by_value);                                     \
+		(out)->median = t_[1 + REPEATS / 2];                                               \
+		(out)->least = t_[1];                                                              \
+		(out)->most = t_[REPEATS];                                                         \
+	} while (0)
+
+static const unsigned some_blocks[] = {1, 2, 4, 8, 16, 32, 64, 132};
+static const size_t some_sizes[] = {4096, 65536, 1 << 20, 16 << 20, 256 << 20};
+
+static void bandwidth(int get)
 {
-	static const unsigned blocks[] = {1, 2, 4, 8, 16, 32, 64, 132};
-	static const size_t total[] = {4096, 65536, 1 << 20, 4 << 20, 16 << 20};
+	const char *name = get ? "get" : "put";
 	struct work w = base;
-	double us;
+	struct timing t;
 	unsigned b, s;
 
-	w.op = op;
-	if (!w.me)
-		printf("%s, GB/s by bytes (across) and blocks (down)\n%8s", name, "");
-	for (s = 0; s < 5 && !w.me; s++)
-		printf(" %9zu", total[s]);
 	for (b = 0; b < 8; b++) {
-		if (!w.me)
-			printf("\n%8u", blocks[b]);
-		for (s = 0; s < 5; s++) {
-			w.size = total[s] / blocks[b] & ~(size_t)15;
-			w.n = w.size * blocks[b] > (1 << 20) ? 40 : 400;
-			us = stream_us(&w, blocks[b], 1024);
+		for (s = 0; s < 5 && some_sizes[s] <= AREA; s++) {
+			double bytes;
+
+			w.size = some_sizes[s] / some_blocks[b] & ~(size_t)127;
+			w.n = s == 4 ? 4 : s == 3 ? 40 : 400;
+			w.span = some_sizes[s];
+			w.turns = w.span < ROUND ? (int)(ROUND / w.span) : 1;
+			bytes = (double)w.size * some_blocks[b] * w.n;
+			if (get)
+				MEASURE(stream_get, some_blocks[b], 1024, 0, &w, &t);
+			else
+				MEASURE(stream_put, some_blocks[b], 1024, 0, &w, &t);
 			if (!w.me)
-				printf(" %9.2f", (double)(w.size * blocks[b]) / us / 1e3);
-			if (!w.me && s == 4)
-				printf("\nRESULT %s_block_%u_16MiB %.2f GB/s", name, blocks[b],
-				       (double)(w.size * blocks[b]) / us / 1e3);
+				printf("RESULT %s_block_%u_%zuKiB %.2f GB/s [%.2f..%.2f]\n", name,
+				       some_blocks[b], some_sizes[s] >> 10, bytes / t.median,
+				       bytes / t.most, bytes / t.least);
 		}
 	}
-	if (!w.me)
-		printf("\n");
 }
 
 /* both: the peer runs it too. div: rounds of a figure. */
-static void figure(const char *name, int op, size_t size, unsigned threads, int both, double div,
-		   int n)
-{
-	struct work w = base;
-	double t[REPEATS + 1];
-	int i;
-
-	w.op = op;
-	w.size = size;
-	w.n = n;
-	for (i = 0; i <= REPEATS; i++) {
-		must(gdr_barrier_all(), "barrier");
-		if (both || !(w.me & 1)) {
-			if (op == SIGNAL || op == PUT_SIGNAL || op == PUT_SIGNAL_BLOCK)
-				must(gdr_launch(ping_pong, 1, threads, 0, NULL, &w), "launch");
-			else
-				must(gdr_launch(alone, 1, threads, 0, NULL, &w), "launch");
-			must(gdr_stream_sync(NULL), "kernel");
-		}
-		t[i] = (double)take_ns() / n / div;
-		w.base += (uint64_t)n;
-	}
-	base.base = w.base;
-	qsort(t + 1, REPEATS, sizeof(*t), by_value);
-	if (!w.me)
-		printf("RESULT %s %.3f us [%.3f..%.3f]\n", name, t[1 + REPEATS / 2] / 1e3, t[1] / 1e3,
-		       t[REPEATS] / 1e3);
-}
+#define FIGURE(name, kernel, bytes, threads, both, div, rounds)                                    \
+	do {                                                                                       \
+		struct work w_ = base;                                                             \
+		struct timing f_;                                                                  \
+                                                                                                   \
+		w_.size = bytes;                                                                   \
+		w_.n = rounds;                                                                     \
+		MEASURE(kernel, 1, threads, both, &w_, &f_);                                       \
+		if (!w_.me)                                                                        \
+			printf("RESULT %s %.1f ns [%.1f..%.1f]\n", name,                           \
+			       f_.median / (rounds) / (div), f_.least / (rounds) / (div),          \
+			       f_.most / (rounds) / (div));                                        \
+	} while (0)
 
 static int wanted(int argc, char **argv, const char *name)
 {
@@ -259,41 +297,76 @@ static int wanted(int argc, char **argv, const char *name)
 	return argc == 1 || i < argc;
 }
 
+static void run_raw(int n)
+{
+#ifdef __CUDACC__
+	struct work ours = base;
+
+	base.src = (char *)gdr_host_ptr(base.src, base.peer);
+	base.dst = (char *)gdr_host_ptr(base.dst, base.peer);
+	base.far = (uint64_t *)gdr_host_ptr(base.sig, base.peer);
+	if (!base.src || !base.far)
+		return;
+	FIGURE("raw_store_call", raw_store_call, 8, 1, 0, 1, n * 10);
+	FIGURE("raw_store_fence", raw_store_fence, 8, 1, 0, 1, n);
+	FIGURE("raw_load", raw_load, 8, 1, 0, 1, n);
+	FIGURE("raw_flag_one_way", raw_flag, 8, 1, 1, 2, n);
+	FIGURE("raw_data_fence_flag_one_way", raw_data_flag, 8, 1, 1, 2, n);
+	ours.base = base.base;
+	base = ours;
+#else
+	(void)n;
+#endif
+}
+
+static void run_latency(int n)
+{
+	FIGURE("put_quiet_8B_thread", put_quiet, 8, 1, 0, 1, n);
+	FIGURE("put_quiet_64B_thread", put_quiet, 64, 1, 0, 1, n);
+	FIGURE("put_quiet_1KiB_thread", put_quiet, 1024, 1, 0, 1, n);
+	FIGURE("put_quiet_4KiB_thread", put_quiet, 4096, 1, 0, 1, n);
+	FIGURE("p_quiet_thread", p_quiet, 8, 1, 0, 1, n);
+	FIGURE("get_8B_thread", get_blocking, 8, 1, 0, 1, n);
+	FIGURE("get_1KiB_thread", get_blocking, 1024, 1, 0, 1, n);
+	FIGURE("get_quiet_8B_thread", get_one, 8, 1, 0, 1, n);
+	FIGURE("g_thread", g_one, 8, 1, 0, 1, n);
+	FIGURE("fetch_add_thread", fetch_add_one, 8, 1, 0, 1, n);
+}
+
 static void run(int argc, char **argv, int n)
 {
-	if (wanted(argc, argv, "put"))
-		bandwidth(PUT, "put");
-	if (wanted(argc, argv, "get"))
-		bandwidth(GET, "get");
-	if (wanted(argc, argv, "latency")) {
-		figure("put_quiet_8B_thread", PUT_QUIET, 8, 1, 0, 1, n);
-		figure("put_quiet_1KiB_thread", PUT_QUIET, 1024, 1, 0, 1, n);
-		figure("p_quiet_thread", P_QUIET, 8, 1, 0, 1, n);
-		figure("get_8B_thread", GET_ONE, 8, 1, 0, 1, n);
-		figure("g_thread", G, 8, 1, 0, 1, n);
-	}
+	if (wanted(argc, argv, "raw"))
+		run_raw(n);
+	if (wanted(argc, argv, "latency"))
+		run_latency(n);
 	if (wanted(argc, argv, "signal")) {
-		figure("signal_one_way", SIGNAL, 8, 1, 1, 2, n);
-		figure("put_signal_8B_one_way_thread", PUT_SIGNAL, 8, 1, 1, 2, n);
-		figure("put_signal_8B_one_way_block", PUT_SIGNAL_BLOCK, 8, 1024, 1, 2, n);
+		FIGURE("signal_one_way", signal_only, 8, 1, 1, 2, n);
+		FIGURE("put_signal_8B_one_way_thread", put_signal, 8, 1, 1, 2, n);
+		FIGURE("put_signal_8B_one_way_block", put_signal_block, 8, 1024, 1, 2, n);
 	}
 	if (wanted(argc, argv, "rate")) {
-		figure("p_call", P_RATE, 8, 1, 0, 1, n * 10);
-		figure("put_nbi_8B_call", PUT_RATE, 8, 1, 0, 1, n * 10);
-		figure("atomic_inc_call", ADD_RATE, 8, 1, 0, 1, n * 10);
+		FIGURE("p_call", p_call, 8, 1, 0, 1, n * 10);
+		FIGURE("put_nbi_8B_call", put_call, 8, 1, 0, 1, n * 10);
+		FIGURE("atomic_inc_call", inc_call, 8, 1, 0, 1, n * 10);
 	}
 	if (wanted(argc, argv, "barrier")) {
-		figure("barrier_thread", BARRIER, 0, 1, 1, 1, n);
-		figure("sync_thread", SYNC, 0, 1, 1, 1, n);
+		FIGURE("barrier_thread", barrier_call, 0, 1, 1, 1, n);
+		FIGURE("sync_thread", sync_call, 0, 1, 1, 1, n);
 	}
+	if (wanted(argc, argv, "put"))
+		bandwidth(0);
+	if (wanted(argc, argv, "get"))
+		bandwidth(1);
 }
 
 int main(int argc, char **argv)
 {
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	struct gdr_job_info info;
 	int n = 2000;
 
-	if (gdr_init())
+	attr.heap_size = 2 * AREA + ((size_t)16 << 20);
+	if (gdr_init_attr(&attr))
 		return 1;
 	must(gdr_query(&info), "query");
 	if (gdr_host_n_pes() % 2) {
@@ -305,9 +378,10 @@ int main(int argc, char **argv)
 	base.peer = base.me ^ 1;
 	base.src = (char *)gdr_calloc(1, AREA);
 	base.dst = (char *)gdr_calloc(1, AREA);
-	base.sig = (uint64_t *)gdr_calloc(2, sizeof(uint64_t));
-	base.ns = (uint64_t *)gdr_calloc(2, sizeof(uint64_t));
-	if (!base.src || !base.dst || !base.sig || !base.ns)
+	base.sig = (uint64_t *)gdr_calloc(16 * SIGS, sizeof(uint64_t));
+	base.time = (uint64_t *)gdr_calloc(2 * BLOCKS_MAX, sizeof(uint64_t));
+	base.status = (int *)gdr_calloc(BLOCKS_MAX, sizeof(int));
+	if (!base.src || !base.dst || !base.sig || !base.time || !base.status)
 		return 1;
 	if (!base.me)
 		printf("%d PEs, %s, %d by mapped memory, %d by queues\n", gdr_host_n_pes(),

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls of gdr_perf.c in those of NVSHMEM 3, so that one source measures both. For nvcc with
+ * -rdc=true and the headers of an installed NVSHMEM; PEs come from mpirun (NVSHMEM_BOOTSTRAP=MPI). */
+#ifndef TESTS_PERF_AS_NVSHMEM_H
+#define TESTS_PERF_AS_NVSHMEM_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#define GDR_DEVICE static __device__ __forceinline__
+#define GDR_KERNEL(name, type, arg)                                                                \
+	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type arg)
+#define gdr_launch(kernel, grid, block, shared, stream, argp)                                      \
+	(kernel<<<grid, block, shared, (cudaStream_t)stream>>>(*(argp)), (int)cudaGetLastError())
+#define gdr_stream_sync(stream) ((int)cudaStreamSynchronize((cudaStream_t)stream))
+#define gdr_memcpy(dst, src, len) ((int)cudaMemcpy(dst, src, len, cudaMemcpyDefault))
+#define gdr_strerror(status) cudaGetErrorString((cudaError_t)(status))
+
+enum { GDR_SIGNAL_SET = NVSHMEM_SIGNAL_SET };
+enum { GDR_CMP_EQ = NVSHMEM_CMP_EQ };
+
+struct gdr_init_attr {
+	size_t size, heap_size;
+};
+#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0}
+
+struct gdr_job_info {
+	const char *device_kind;
+	int n_p2p, n_nic;
+};
+
+static inline int gdr_init_attr(const struct gdr_init_attr *attr)
+{
+	const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+
+	(void)attr; /* its heap grows */
+	if (cudaSetDevice(rank ? atoi(rank) : 0) != cudaSuccess)
+		return 1;
+	nvshmem_init();
+	return 0;
+}
+
+static inline int gdr_query(struct gdr_job_info *info)
+{
+	info->device_kind = "cuda, NVSHMEM " NVSHMEM_VENDOR_STRING;
+	info->n_p2p = nvshmem_n_pes();
+	info->n_nic = 0;
+	return 0;
+}
+
+static inline int gdr_finalize(void)
+{
+	nvshmem_finalize();
+	return 0;
+}
+
+#define gdr_host_my_pe() nvshmem_my_pe()
+#define gdr_host_n_pes() nvshmem_n_pes()
+#define gdr_calloc(n, size) nvshmem_calloc(n, size)
+#define gdr_host_ptr(p, pe) nvshmem_ptr((void *)(p), pe)
+
+static __host__ __device__ __forceinline__ int gdr_barrier_all(void)
+{
+	nvshmem_barrier_all();
+	return 0;
+}
+
+GDR_DEVICE unsigned gdr_thread_id(void)
+{
+	return threadIdx.x;
+}
+
+GDR_DEVICE unsigned gdr_block_id(void)
+{
+	return blockIdx.x;
+}
+
+GDR_DEVICE unsigned gdr_block_size(void)
+{
+	return blockDim.x;
+}
+
+GDR_DEVICE uint64_t gdr_clock_ns(void)
+{
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+	return t;
+}
+
+#define gdr_sync_block() __syncthreads()
+#define gdr_quiet() (nvshmem_quiet(), 0)
+#define gdr_sync_all() (nvshmem_sync_all(), 0)
+#define gdr_put_nbi(dst, src, len, pe) (nvshmem_putmem_nbi(dst, src, len, pe), 0)
+#define gdr_put_nbi_block(dst, src, len, pe) (nvshmemx_putmem_nbi_block(dst, src, len, pe), 0)
+#define gdr_get(dst, src, len, pe) (nvshmem_getmem(dst, src, len, pe), 0)
+#define gdr_get_nbi(dst, src, len, pe) (nvshmem_getmem_nbi(dst, src, len, pe), 0)
+#define gdr_get_nbi_block(dst, src, len, pe) (nvshmemx_getmem_nbi_block(dst, src, len, pe), 0)
+#define gdr_uint64_p(dst, value, pe) (nvshmem_uint64_p(dst, value, pe), 0)
+#define gdr_uint64_g(src, pe) nvshmem_uint64_g(src, pe)
+#define gdr_uint64_atomic_inc(dst, pe) (nvshmem_uint64_atomic_inc(dst, pe), 0)
+#define gdr_uint64_atomic_fetch_add(dst, value, pe) nvshmem_uint64_atomic_fetch_add(dst, value, pe)
+#define gdr_signal_op(sig, value, op, pe) (nvshmemx_signal_op(sig, value, op, pe), 0)
+#define gdr_put_signal_nbi(dst, src, len, sig, value, op, pe)                                      \
+	(nvshmem_putmem_signal_nbi(dst, src, len, sig, value, op, pe), 0)
+#define gdr_put_signal_nbi_block(dst, src, len, sig, value, op, pe)                                \
+	(nvshmemx_putmem_signal_nbi_block(dst, src, len, sig, value, op, pe), 0)
+#define gdr_signal_wait_until_from(sig, cmp, value, pe)                                            \
+	((void)(pe), nvshmem_signal_wait_until(sig, cmp, value), 0)
+
+#endif
