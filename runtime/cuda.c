@@ -395,6 +395,18 @@ int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)
 	return transfer(c, "zeroing memory", dst, NULL, len, timeout_ms);
 }
 
+void *gdri_cuda_variable(struct gdri_cuda *c, struct CUmod_st *module, const char *name, size_t size)
+{
+	gdri_cu_ptr at = 0;
+	size_t bytes = 0;
+	gdri_cu_result r;
+
+	enter(c);
+	r = c->api.module_global(&at, &bytes, module, name);
+	leave(c);
+	return r || bytes != size ? NULL : (void *)(uintptr_t)at;
+}
+
 /* ---- kernels ---- */
 
 static void *synchronize(void *arg)

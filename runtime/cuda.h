@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct gdri_cuda;
+struct CUmod_st; /* CUmodule */
 
 /* The context that is current in the calling thread or, when there is none, the primary
  * context of device local_rank modulo their number, which then becomes current. -GDR_ENOTSUP
@@ -38,6 +39,9 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
  * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
+
+/* Memory of a variable of a module; NULL when it has none of that name and size. */
+void *gdri_cuda_variable(struct gdri_cuda *c, struct CUmod_st *module, const char *name, size_t size);
 
 /* Waits for all kernels of the context. -GDR_ETIMEOUT: some still run. Other errors: none does, but
  * one ended with an error. */

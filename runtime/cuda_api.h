@@ -17,6 +17,7 @@ typedef uint64_t gdri_cu_ptr;
 typedef uint64_t gdri_cu_mem; /* CUmemGenericAllocationHandle */
 typedef struct CUctx_st *gdri_cu_ctx;
 typedef struct CUstream_st *gdri_cu_stream;
+struct CUmod_st;
 
 enum {
 	GDRI_CU_NOT_READY = 600,
@@ -80,6 +81,8 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	X(free, "cuMemFree_v2", (gdri_cu_ptr))                                                     \
 	X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \
 	X(host_free, "cuMemFreeHost", (void *))                                                    \
+	X(module_global, "cuModuleGetGlobal_v2",                                                    \
+	  (gdri_cu_ptr *, size_t *, struct CUmod_st *, const char *))                               \
 	X(granularity, "cuMemGetAllocationGranularity",                                            \
 	  (size_t *, const struct gdri_cu_prop *, int))                                            \
 	X(mem_create, "cuMemCreate",                                                               \

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda.h"
 #include "runtime/log.h"
+#include "runtime/modules.h"
 #include "runtime/units.h"
 
 #define COPY_MS 10000 /* far more than a copy of this size takes */
@@ -15,7 +16,7 @@ int gdri_up_cuda(struct gdri_state *st)
 {
 	int ret;
 
-	if (!gdri_units_exist())
+	if (!gdri_units_exist() && st->opt.device != GDRI_DEVICE_CUDA)
 		return 0;
 	ret = gdri_cuda_open(&st->cuda, gdri_local_rank(st));
 	if (!ret)
@@ -42,6 +43,33 @@ static size_t block_size(const struct gdri_state *st)
 	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
+static int set_constants(struct gdri_state *st)
+{
+	struct gdri_constants *c = calloc(1, sizeof(*c));
+	const struct gdri_dev *d = st->dev;
+	int i, ret;
+
+	if (!c) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	c->abi_version = GDR_ABI_VERSION;
+	c->dev = st->dev_gpu;
+	c->heap = d->heap;
+	c->heap_size = d->heap_size;
+	c->ctl = d->ctl;
+	c->pe = d->pe;
+	c->n_pes = d->n_pes;
+	c->n_slots = d->n_slots;
+	c->flags = d->flags;
+	c->direct = !d->n_slots;
+	for (i = 0; i < d->n_pes; i++)
+		c->delta[i] = st->peers[i].base ? st->peers[i].base - d->heap : GDRI_UNMAPPED;
+	st->constants = c;
+	ret = gdri_units_set(c);
+	return ret;
+}
+
 int gdri_cuda_state_up(struct gdri_state *st)
 {
 	size_t size = block_size(st);
@@ -62,7 +90,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 		gdri_error("out of memory");
 	}
 	free(b);
-	return ret ? ret : gdri_units_set(st->dev_gpu);
+	return ret ? ret : set_constants(st);
 }
 
 void gdri_cuda_state_down(struct gdri_state *st)
@@ -70,6 +98,9 @@ void gdri_cuda_state_down(struct gdri_state *st)
 	if (!st->dev_gpu)
 		return;
 	gdri_units_set(NULL);
+	gdri_modules_forget(st);
+	free(st->constants);
+	st->constants = NULL;
 	gdri_cuda_free(st->cuda, st->dev_gpu);
 	st->dev_gpu = NULL;
 }

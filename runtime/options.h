@@ -32,6 +32,7 @@ struct gdri_options {
 /* Words of the list and enum options, in the order of options.def. */
 enum { GDRI_TRANSPORT_P2P = 1, GDRI_TRANSPORT_NIC = 2 };
 enum { GDRI_CQ_ONE, GDRI_CQ_RING };
+enum { GDRI_DEVICE_AUTO, GDRI_DEVICE_CUDA };
 
 /* Fills *opt from env (NULL: the process environment), warns once for each
  * unknown GDR_ variable. On -GDR_EOPTION every wrong value has been logged and

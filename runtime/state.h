@@ -15,6 +15,7 @@
 #include <gdr/impl/abi.h>
 
 #include "runtime/heap.h"
+#include "runtime/modules.h"
 #include "runtime/monitor.h"
 #include "runtime/nic.h"
 #include "runtime/options.h"
@@ -39,6 +40,8 @@ struct gdri_state {
 	/* GPU: NULL on the host device */
 	struct gdri_cuda *cuda;
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
+	struct gdri_constants *constants; /* what all modules have */
+	struct gdri_modules modules;	  /* those loaded by hand */
 
 	/* heap */
 	struct gdri_heap heap;

@@ -48,8 +48,9 @@ int gdri_cuda_failed(const char *call, int code, const char *text)
 	return -GDR_ESYSTEM;
 }
 
-int gdri_units_set(struct gdri_dev *dev)
+int gdri_units_set(const struct gdri_constants *c)
 {
+	static const struct gdri_constants none;
 	struct gdri_unit *u;
 	int ret = 0;
 
@@ -60,7 +61,7 @@ int gdri_units_set(struct gdri_dev *dev)
 				   "library has ABI %d: compile it again", u->abi_version,
 				   GDR_ABI_VERSION);
 			ret = -GDR_EVERSION;
-		} else if (u->set(dev)) {
+		} else if (u->set(c ? c : &none)) {
 			gdri_error("CUDA: the library's state cannot be written into a module of the "
 				   "program: was it compiled for this GPU?");
 			ret = -GDR_ESYSTEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Translation units with CUDA kernels. Each has a copy of the pointer by which its
+/* Translation units with CUDA kernels. Each has constants of its own, by which its
  * device code finds the library (gdr/impl/dev.h), and announces itself before main. */
 #ifndef GDRI_UNITS_H
 #define GDRI_UNITS_H
@@ -10,8 +10,8 @@
 
 /* Does the program have CUDA kernels? */
 bool gdri_units_exist(void);
-/* Lets the device code of all units find dev, memory of the current context's GPU (NULL: hides the
- * library). */
-int gdri_units_set(struct gdri_dev *dev);
+/* Writes c into the constant memory of all units, on the current context's GPU (NULL: hides the
+ * library from them). */
+int gdri_units_set(const struct gdri_constants *c);
 
 #endif

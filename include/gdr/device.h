@@ -90,6 +90,7 @@ GDRI_DECLARE_PUT_SIGNAL()
 GDRI_DECLARE_PUT_SIGNAL(_warp)
 GDRI_DECLARE_PUT_SIGNAL(_block)
 
+/* The word alone: what it shall stand for needs a gdr_fence before it. */
 GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe);
 /* Own signal word; what was put before it is visible. */
 GDR_DEVICE uint64_t gdr_signal_fetch(const uint64_t *sig);

@@ -12,6 +12,7 @@
 #include <gdr/status.h>
 #include <gdr/version.h>
 
+#ifndef __CUDACC_RTC__ /* which compiles device code alone */
 GDR_EXTERN_C_BEGIN
 
 /* ---- bring-up ---- */
@@ -58,6 +59,16 @@ GDR_API void gdr_global_exit(int code);
  * the functions of the same name in gdr/device.h are used. */
 GDR_API int gdr_host_my_pe(void);
 GDR_API int gdr_host_n_pes(void);
+
+/* Device code that the program loads itself (cuModuleLoad), compiled by NVRTC or with GDR_MODULE
+ * defined: module is its CUmodule, of the context that gdr_init used. Local. After gdr_init, before
+ * the module's first kernel; for a program without other CUDA kernels GDR_DEVICE=cuda says that there
+ * will be some. -GDR_EINVAL: there is no gdr device code in it; -GDR_EVERSION: of another version;
+ * -GDR_ENOTSUP: kernels do not run on GPUs here. _finalize before the module is unloaded, if that
+ * is before gdr_finalize. */
+struct CUmod_st;
+GDR_API int gdr_module_init(struct CUmod_st *module);
+GDR_API int gdr_module_finalize(struct CUmod_st *module);
 
 /* Version of the library: major * 10000 + minor * 100 + patch. */
 GDR_API int gdr_version(void);
@@ -151,5 +162,6 @@ struct gdr_job_info {
 GDR_API int gdr_query(struct gdr_job_info *info);
 
 GDR_EXTERN_C_END
+#endif
 
 #endif

@@ -31,7 +31,16 @@ typedef struct CUstream_st *gdr_stream_t;
 #define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
 #define GDR_MAX_SHARED (48u * 1024u)
 
-#ifdef __CUDACC__
+#if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
+
+/* Code that is loaded by hand: launched by its plain name with cuLaunchKernel. */
+#ifndef GDR_KERNEL_THREADS
+#define GDR_KERNEL_THREADS GDR_MAX_BLOCK
+#endif
+#define GDR_KERNEL(name, type, arg)                                                                \
+	extern "C" __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type arg)
+
+#elif defined(__CUDACC__)
 
 /* Logs a CUDA error. Returns -GDR_ESYSTEM. */
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);

@@ -3,13 +3,32 @@
 #ifndef GDR_MACROS_H
 #define GDR_MACROS_H
 
+#ifdef __CUDACC_RTC__ /* has no headers */
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+typedef unsigned long uintptr_t;
+#ifndef offsetof
+#define offsetof(type, member) ((size_t) & ((type *)0)->member)
+#endif
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 #define GDR_EXTERN_C_BEGIN extern "C" {
 #define GDR_EXTERN_C_END }
+#ifdef __CUDACC_RTC__ /* whose offsetof is no constant */
+#define GDR_STATIC_ASSERT(cond, text) static_assert(1, text)
+#else
 #define GDR_STATIC_ASSERT(cond, text) static_assert(cond, text)
+#endif
 #else
 #define GDR_EXTERN_C_BEGIN
 #define GDR_EXTERN_C_END

@@ -56,7 +56,7 @@ GDR_AMO_TYPES(DEFINE)
 #define RUN_ONE(name, T)                                                                           \
 	for (int shift = 0; shift < multi_n; shift++) {                                            \
 		a.pe = (multi_pe + shift) % multi_n;                                               \
-		memset(a.word, 0xff, 64);                                                          \
+		multi_fill(a.word, 0xff, 64);                                                        \
 		CHECK_OK(gdr_barrier_all());                                                       \
 		RUN(kernel_##name, 1, 1, &a);                                                      \
 		CHECK_OK(gdr_barrier_all());                                                       \
@@ -102,28 +102,28 @@ GDR_KERNEL(locked, struct amo, a)
 static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 {
 	uint64_t all = (uint64_t)multi_n * grid * block * (uint64_t)a->rounds;
-	uint8_t *seen = gdr_calloc(all, 1), *other = malloc(all);
+	uint8_t *seen = (uint8_t *)gdr_calloc(all, 1), *other = (uint8_t *)malloc(all);
 	uint64_t found = 0;
 
 	CHECK(seen && other);
 	a->seen = seen;
-	a->count64[0] = a->count64[1] = 0;
-	memset(a->count32, 0, 16);
-	a->bits[0] = a->bits[1] = 0;
-	a->bits[2] = ~0ull;
+	multi_fill(a->count64, 0, 16);
+	multi_fill(a->count32, 0, 16);
+	multi_fill(a->bits, 0, 16);
+	multi_set_u64(a->bits + 2, ~0ull);
 	CHECK_OK(gdr_barrier_all());
 	RUN(concurrent, grid, block, a);
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == a->pe) {
-		CHECK_EQ(a->count64[0], all);
-		CHECK_EQ(a->count64[1], all);
-		CHECK_EQ(a->count32[0], all * 3);
-		CHECK_EQ(a->count32[1], all);
-		CHECK_EQ(a->count32[2], (uint32_t)-all);
-		CHECK_EQ(a->count32[3], 0);
-		CHECK_EQ(a->bits[0], ~0ull >> (64 - (grid * block < 64 ? grid * block : 64)));
-		CHECK_EQ(a->bits[1], multi_n * (grid * block / 64) % 2 ? ~0ull : 0);
-		CHECK_EQ(a->bits[2], ~a->bits[0]);
+		CHECK_EQ(multi_u64(a->count64), all);
+		CHECK_EQ(multi_u64(a->count64 + 1), all);
+		CHECK_EQ(multi_u32(a->count32), all * 3);
+		CHECK_EQ(multi_u32(a->count32 + 1), all);
+		CHECK_EQ(multi_u32(a->count32 + 2), (uint32_t)-all);
+		CHECK_EQ(multi_u32(a->count32 + 3), 0);
+		CHECK_EQ(multi_u64(a->bits), ~0ull >> (64 - (grid * block < 64 ? grid * block : 64)));
+		CHECK_EQ(multi_u64(a->bits + 1), multi_n * (grid * block / 64) % 2 ? ~0ull : 0);
+		CHECK_EQ(multi_u64(a->bits + 2), ~multi_u64(a->bits));
 		CHECK_OK(gdr_buffer_register(other, all));
 		for (int pe = 0; pe < multi_n; pe++) {
 			CHECK_OK(gdr_host_get(other, seen, all, pe));
@@ -139,15 +139,16 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 
 int main(void)
 {
-	struct amo a = {0};
+	struct amo a;
 
 	multi_begin();
+	memset(&a, 0, sizeof(a));
 	a.report = multi_report_new();
 	a.word = gdr_malloc(64);
-	a.count64 = gdr_calloc(2, 8);
-	a.count32 = gdr_calloc(4, 4);
-	a.bits = gdr_calloc(3, 8);
-	a.spin = gdr_calloc(2, 8);
+	a.count64 = (uint64_t *)gdr_calloc(2, 8);
+	a.count32 = (uint32_t *)gdr_calloc(4, 4);
+	a.bits = (uint64_t *)gdr_calloc(3, 8);
+	a.spin = (uint64_t *)gdr_calloc(2, 8);
 	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin);
 	GDR_AMO_TYPES(RUN_ONE)
 	a.rounds = 20;
@@ -158,7 +159,7 @@ int main(void)
 	RUN(locked, 1, 1, &a);
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == a.pe)
-		CHECK_EQ(a.spin[1], multi_n * a.rounds);
-	free(a.report);
+		CHECK_EQ(multi_u64(a.spin + 1), multi_n * a.rounds);
+	multi_shared_free(a.report);
 	return multi_end("amo");
 }

@@ -56,7 +56,7 @@ GDR_KERNEL(skewed, struct barrier, a)
 		gdr_sync_block();
 		for (int pe = (int)t; pe < n; pe += (int)gdr_block_size())
 			EXPECT_EQ(a.report,
-				  __atomic_load_n(a.entered + pe, __ATOMIC_RELAXED) >= k, 1);
+				  gdri_ld_relaxed_sys_u64(a.entered + pe) >= k, 1);
 		gdr_sync_block();
 	}
 }
@@ -72,7 +72,7 @@ static void host_barrier(struct barrier *a)
 			CHECK_OK(gdr_host_put_nbi(a->entered + multi_pe, &v, 8, pe));
 		CHECK_OK(gdr_barrier_all());
 		for (int pe = 0; pe < multi_n; pe++)
-			CHECK(__atomic_load_n(a->entered + pe, __ATOMIC_RELAXED) >= v);
+			CHECK(multi_u64(a->entered + pe) >= v);
 	}
 }
 
@@ -82,16 +82,16 @@ int main(void)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.entered = gdr_calloc((size_t)multi_n, 8);
+	a.entered = (uint64_t *)gdr_calloc((size_t)multi_n, 8);
 	CHECK(a.entered);
 	a.rounds = 30;
 	for (a.form = 0; a.form < FORMS; a.form++) {
-		memset(a.entered, 0, (size_t)multi_n * 8);
+		multi_fill(a.entered, 0, (size_t)multi_n * 8);
 		CHECK_OK(gdr_barrier_all());
 		RUN(skewed, 1, 64, &a);
 		CHECK_OK(gdr_barrier_all());
 	}
 	host_barrier(&a);
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("barrier");
 }

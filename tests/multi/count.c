@@ -31,6 +31,6 @@ int main(int argc, char **argv)
 	a.pe = (multi_pe + 1) % multi_n;
 	RUN(post, 1, 1, &a);
 	CHECK_OK(gdr_barrier_all());
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("count");
 }

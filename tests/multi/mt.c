@@ -111,6 +111,6 @@ int main(void)
 		}
 	if (multi_pe == 0)
 		CHECK_EQ(*a.count, (uint64_t)multi_n * STREAMS * WORDS * ROUNDS);
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("mt");
 }

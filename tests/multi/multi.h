@@ -71,7 +71,7 @@ __attribute__((unused)) static int multi_end(const char *name)
 	return 0;
 }
 
-static inline uint64_t multi_hash(uint64_t x)
+GDRI_INLINE uint64_t multi_hash(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -79,7 +79,7 @@ static inline uint64_t multi_hash(uint64_t x)
 }
 
 /* Byte i of the random stream `seed`. */
-static inline uint8_t multi_byte(uint64_t seed, uint64_t i)
+GDRI_INLINE uint8_t multi_byte(uint64_t seed, uint64_t i)
 {
 	return (uint8_t)(multi_hash(seed * 0x9e3779b97f4a7c15u + (i >> 3)) >> (i & 7) * 8);
 }
@@ -94,13 +94,12 @@ struct multi_report {
 	long long got, want;
 };
 
-static inline void multi_note(struct multi_report *r, int line, long long got, long long want)
+GDR_DEVICE void multi_note(struct multi_report *r, int line, long long got, long long want)
 {
-	int none = 0;
+	uint32_t none = 0;
 
 	/* Only the first; read after the kernel has ended, which orders. */
-	if (__atomic_compare_exchange_n(&r->line, &none, line, 0, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED)) {
+	if (gdri_cas_u32((uint32_t *)&r->line, &none, (uint32_t)line)) {
 		r->got = got;
 		r->want = want;
 	}
@@ -125,12 +124,66 @@ static inline void multi_note(struct multi_report *r, int line, long long got, l
 				   (argp)->report->got, (argp)->report->want);                     \
 	} while (0)
 
+/* Zeroed memory that kernels and host both read and write. */
+__attribute__((unused)) static void *multi_shared_new(size_t size)
+{
+	void *p = NULL;
+
+#ifdef __CUDACC__
+	if (cudaHostAlloc(&p, size, cudaHostAllocMapped) == cudaSuccess)
+		memset(p, 0, size);
+#else
+	p = calloc(1, size);
+#endif
+	CHECK(p);
+	return p;
+}
+
+__attribute__((unused)) static void multi_shared_free(void *p)
+{
+#ifdef __CUDACC__
+	cudaFreeHost(p);
+#else
+	free(p);
+#endif
+}
+
 __attribute__((unused)) static struct multi_report *multi_report_new(void)
 {
-	struct multi_report *r = (struct multi_report *)calloc(1, sizeof(*r));
+	return (struct multi_report *)multi_shared_new(sizeof(struct multi_report));
+}
 
-	CHECK(r);
-	return r;
+/* ---- the host's view of the heap, which may be memory of a GPU ---- */
+
+__attribute__((unused)) static uint64_t multi_u64(const uint64_t *p)
+{
+	uint64_t v;
+
+	CHECK_OK(gdr_memcpy(&v, p, sizeof(v)));
+	return v;
+}
+
+__attribute__((unused)) static uint32_t multi_u32(const uint32_t *p)
+{
+	uint32_t v;
+
+	CHECK_OK(gdr_memcpy(&v, p, sizeof(v)));
+	return v;
+}
+
+__attribute__((unused)) static void multi_set_u64(uint64_t *p, uint64_t v)
+{
+	CHECK_OK(gdr_memcpy(p, &v, sizeof(v)));
+}
+
+__attribute__((unused)) static void multi_fill(void *p, int byte, size_t len)
+{
+	void *v = malloc(len);
+
+	CHECK(v);
+	memset(v, byte, len);
+	CHECK_OK(gdr_memcpy(p, v, len));
+	free(v);
 }
 
 __attribute__((unused)) static void multi_sleep_us(unsigned us)

@@ -26,7 +26,7 @@ GDR_KERNEL(fenced, struct order, a)
 		EXPECT_OK(a.report, gdr_uint64_wait_until(a.flag, GDR_CMP_GE, k));
 		EXPECT_EQ(a.report, gdr_uint64_test(a.flag, GDR_CMP_LT, k), 0);
 		for (int i = 0; i < WORDS; i += 7)
-			EXPECT_EQ(a.report, __atomic_load_n(a.data + i, __ATOMIC_RELAXED),
+			EXPECT_EQ(a.report, gdri_ld_relaxed_sys_u64(a.data + i),
 				  k * 100 + (uint64_t)i);
 		EXPECT_OK(a.report, gdr_uint64_atomic_set(a.ack, k, prev));
 		EXPECT_OK(a.report, gdr_uint64_wait_until(a.ack, GDR_CMP_GE, k));
@@ -80,7 +80,8 @@ GDR_KERNEL(flood, struct order, a)
 static void reset(struct order *a)
 {
 	CHECK_OK(gdr_barrier_all());
-	*a->flag = *a->ack = 0;
+	multi_set_u64(a->flag, 0);
+	multi_set_u64(a->ack, 0);
 	CHECK_OK(gdr_barrier_all());
 }
 
@@ -90,10 +91,10 @@ int main(void)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.data = gdr_calloc(512, 8);
-	a.flag = gdr_calloc(1, 8);
-	a.ack = gdr_calloc(1, 8);
-	a.third = gdr_calloc(4, 8);
+	a.data = (uint64_t *)gdr_calloc(512, 8);
+	a.flag = (uint64_t *)gdr_calloc(1, 8);
+	a.ack = (uint64_t *)gdr_calloc(1, 8);
+	a.third = (uint64_t *)gdr_calloc(4, 8);
 	CHECK(a.data && a.flag && a.ack && a.third);
 	a.rounds = 200;
 	reset(&a);
@@ -104,6 +105,6 @@ int main(void)
 	a.rounds = 100;
 	RUN(flood, 2, 128, &a);
 	CHECK_OK(gdr_barrier_all());
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("order");
 }

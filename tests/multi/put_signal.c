@@ -14,7 +14,11 @@ enum { HEAP, BUFFER, STACK, SOURCES };
 #define THREADS 64u
 
 static const uint32_t sizes[] = {0, 1, 7, 8, 28, 29, 64, 4096 + 3};
-static const uint32_t offsets[] = {0, 1, 3, 5};
+
+GDRI_INLINE uint32_t offset_of(uint32_t i)
+{
+	return i % 4 ? i % 4 * 2 - 1 : 0; /* 0 1 3 5 */
+}
 
 struct cut {
 	uint32_t dst, src, len; /* offsets in the areas */
@@ -31,7 +35,7 @@ struct put {
 
 #define SIG_INIT 0xfffffffffffffff0u /* an ADD carries through all bytes */
 
-GDR_DEVICE uint64_t value_of(uint64_t seed, uint32_t i)
+GDRI_INLINE uint64_t value_of(uint64_t seed, uint32_t i)
 {
 	return multi_hash(seed * CASES + i) | 0x100;
 }
@@ -43,7 +47,7 @@ static void make_cuts(struct cut *cuts)
 	for (uint32_t i = 0; i < CASES; i++) {
 		uint32_t len = sizes[i / 4];
 
-		cuts[i] = (struct cut){at + offsets[i % 4], at + offsets[(i + i / 4) % 4], len};
+		cuts[i] = (struct cut){at + offset_of(i), at + offset_of(i + i / 4), len};
 		at = (at + len + 2 * GAP) & ~(GAP - 1);
 	}
 	CHECK(at <= AREA);
@@ -66,8 +70,8 @@ GDR_DEVICE void send(const struct put *a, uint32_t i, uint32_t me, uint32_t of)
 	uint8_t *src = a->src + c->src, stack[INLINE + 8];
 
 	if (a->source == STACK && a->scope == THREAD) { /* the kernel's own stack */
-		memcpy(stack + offsets[i % 4], src, c->len);
-		src = stack + offsets[i % 4];
+		memcpy(stack + offset_of(i), src, c->len);
+		src = stack + offset_of(i);
 	}
 	EXPECT_OK(a->report, issue(a, a->dst + c->dst, src, c->len, a->sig + 2 * i + 1,
 				   value_of(a->seed, i)));
@@ -87,7 +91,7 @@ GDR_DEVICE void receive(const struct put *a, uint32_t i)
 		EXPECT_EQ(a->report, a->dst[c->dst + k], multi_byte(a->from, c->src + k));
 }
 
-GDR_DEVICE int applies(const struct put *a, uint32_t i)
+GDRI_INLINE int applies(const struct put *a, uint32_t i)
 {
 	return a->source != STACK || a->cuts[i].len <= INLINE;
 }
@@ -110,39 +114,46 @@ GDR_KERNEL(put, struct put, a)
 
 static void verify(const struct put *a)
 {
+	static uint64_t sig[2 * CASES + 1];
+	static uint8_t dst[AREA];
 	uint32_t at = 0;
+
+	CHECK_OK(gdr_memcpy(dst, a->dst, sizeof(dst)));
+	CHECK_OK(gdr_memcpy(sig, a->sig, sizeof(sig)));
 
 	for (uint32_t i = 0; i < CASES; i++) {
 		if (!applies(a, i))
 			continue;
 		for (; at < a->cuts[i].dst; at++)
-			CHECK_EQ(a->dst[at], MULTI_POISON);
+			CHECK_EQ(dst[at], MULTI_POISON);
 		for (uint32_t k = 0; k < a->cuts[i].len; k++, at++)
-			CHECK_EQ(a->dst[at], multi_byte(a->from, a->cuts[i].src + k));
+			CHECK_EQ(dst[at], multi_byte(a->from, a->cuts[i].src + k));
 	}
 	for (; at < AREA; at++)
-		CHECK_EQ(a->dst[at], MULTI_POISON);
+		CHECK_EQ(dst[at], MULTI_POISON);
 	for (uint32_t i = 0; i < CASES; i++) {
 		uint64_t want = value_of(a->from, i) + (a->op == GDR_SIGNAL_ADD ? SIG_INIT : 0);
 
-		CHECK_EQ(a->sig[2 * i], SIG_INIT);
-		CHECK_EQ(a->sig[2 * i + 1], applies(a, i) ? want : SIG_INIT);
+		CHECK_EQ(sig[2 * i], SIG_INIT);
+		CHECK_EQ(sig[2 * i + 1], applies(a, i) ? want : SIG_INIT);
 	}
-	CHECK_EQ(a->sig[2 * CASES], SIG_INIT);
+	CHECK_EQ(sig[2 * CASES], SIG_INIT);
 }
 
 static void round_of(struct put *a, int round)
 {
 	int shift = (round + 1) % multi_n;
+	static uint8_t src[AREA];
 
 	a->pe = (multi_pe + shift) % multi_n;
 	a->seed = (uint64_t)(round * 1024 + multi_pe);
 	a->from = (uint64_t)(round * 1024 + (multi_pe + multi_n - shift) % multi_n);
-	memset(a->dst, MULTI_POISON, AREA);
+	multi_fill(a->dst, MULTI_POISON, AREA);
 	for (uint32_t i = 0; i <= 2 * CASES; i++)
-		a->sig[i] = SIG_INIT;
+		multi_set_u64(a->sig + i, SIG_INIT);
 	for (uint32_t i = 0; i < AREA; i++)
-		a->src[i] = multi_byte(a->seed, i);
+		src[i] = multi_byte(a->seed, i);
+	CHECK_OK(gdr_memcpy(a->src, src, AREA));
 	CHECK_OK(gdr_barrier_all());
 	RUN(put, 1, THREADS, a);
 	CHECK_OK(gdr_barrier_all());
@@ -151,18 +162,21 @@ static void round_of(struct put *a, int round)
 
 int main(void)
 {
-	struct cut cuts[CASES];
-	uint8_t stack[AREA], *sources[SOURCES] = {NULL, malloc(AREA), stack};
-	struct put a = {0};
+	struct cut *cuts = (struct cut *)multi_shared_new(CASES * sizeof(struct cut));
+	uint8_t *sources[SOURCES];
+	struct put a;
 	int round = 0;
 
 	multi_begin();
+	memset(&a, 0, sizeof(a));
 	make_cuts(cuts);
 	a.cuts = cuts;
 	a.report = multi_report_new();
-	a.dst = gdr_malloc(AREA);
-	a.sig = gdr_malloc((2 * CASES + 1) * 8);
-	sources[HEAP] = gdr_malloc(AREA);
+	a.dst = (uint8_t *)gdr_malloc(AREA);
+	a.sig = (uint64_t *)gdr_malloc((2 * CASES + 1) * 8);
+	sources[HEAP] = (uint8_t *)gdr_malloc(AREA);
+	sources[BUFFER] = (uint8_t *)multi_shared_new(AREA);
+	sources[STACK] = (uint8_t *)multi_shared_new(AREA); /* copied to the stack by kernels */
 	CHECK(a.dst && a.sig && sources[HEAP] && sources[BUFFER]);
 	CHECK_OK(gdr_buffer_register(sources[BUFFER], AREA));
 	for (a.source = 0; a.source < SOURCES; a.source++) {
@@ -175,7 +189,9 @@ int main(void)
 			}
 	}
 	CHECK_OK(gdr_buffer_unregister(sources[BUFFER]));
-	free(sources[BUFFER]);
-	free(a.report);
+	multi_shared_free(sources[BUFFER]);
+	multi_shared_free(sources[STACK]);
+	multi_shared_free(cuts);
+	multi_shared_free(a.report);
 	return multi_end("put_signal");
 }

@@ -110,7 +110,7 @@ int main(void)
 		refused(&a);
 	}
 	munmap(mapped, LEN);
-	free(a.report);
+	multi_shared_free(a.report);
 	free(heap);
 	if (gdr_finalize())
 		return 1;

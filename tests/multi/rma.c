@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	CHECK_OK(gdr_buffer_unregister(local));
 	CHECK_OK(gdr_free(dst));
 	CHECK_OK(gdr_free(src));
-	free(a.report);
+	multi_shared_free(a.report);
 	free(local);
 	free(cuts);
 	return multi_end("rma");

@@ -70,6 +70,8 @@ GDR_KERNEL(ring, struct sig, a)
 			EXPECT_EQ(a.report, area[i], multi_byte(k * 1000 + (uint64_t)prev, i));
 		gdr_sync_block();
 		if (t == 0) {
+			/* what was read of it is behind us when prev hears of it */
+			EXPECT_OK(a.report, gdr_fence());
 			EXPECT_OK(a.report, gdr_signal_op(a.consumed, k, GDR_SIGNAL_SET, prev));
 			EXPECT_OK(a.report, gdr_signal_wait_until(a.consumed, GDR_CMP_EQ, k));
 		}
@@ -98,29 +100,30 @@ GDR_KERNEL(adders, struct sig, a)
 
 int main(void)
 {
-	struct sig a = {0};
+	struct sig a;
 	uint64_t threads = 128;
 
 	multi_begin();
+	memset(&a, 0, sizeof(a));
 	a.report = multi_report_new();
-	a.in = gdr_calloc(2, LEN_MAX);
-	a.out = gdr_calloc(1, LEN_MAX);
-	a.arrived = gdr_calloc(3, 8);
+	a.in = (uint8_t *)gdr_calloc(2, LEN_MAX);
+	a.out = (uint8_t *)gdr_calloc(1, LEN_MAX);
+	a.arrived = (uint64_t *)gdr_calloc(3, 8);
 	CHECK(a.in && a.out && a.arrived);
 	a.consumed = a.arrived + 1;
 	a.sum = a.arrived + 2;
 	a.rounds = 40;
 	for (a.form = 0; a.form < FORMS; a.form++) {
-		a.arrived[0] = a.arrived[1] = 0;
+		multi_fill(a.arrived, 0, 16);
 		CHECK_OK(gdr_barrier_all());
 		RUN(ring, 1, 64, &a);
 		CHECK_OK(gdr_barrier_all());
 	}
 	RUN(adders, 2, 64, &a);
 	CHECK_OK(gdr_barrier_all());
-	CHECK_EQ(*a.sum, (uint64_t)multi_n * (threads * (threads + 1) / 2 + threads));
+	CHECK_EQ(multi_u64(a.sum), (uint64_t)multi_n * (threads * (threads + 1) / 2 + threads));
 	for (uint64_t i = 0; i < (uint64_t)multi_n * threads; i++) /* of every thread of every PE */
-		CHECK_EQ(((const uint64_t *)a.in)[i], i % threads + 1);
-	free(a.report);
+		CHECK_EQ(multi_u64((const uint64_t *)a.in + i), i % threads + 1);
+	multi_shared_free(a.report);
 	return multi_end("signal");
 }

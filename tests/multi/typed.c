@@ -76,6 +76,6 @@ int main(void)
 	a.src = gdr_malloc(256);
 	CHECK(a.dst && a.src);
 	GDR_RMA_TYPES(RUN_ONE)
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("typed");
 }

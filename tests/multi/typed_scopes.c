@@ -143,6 +143,6 @@ int main(void)
 	a.back = gdr_malloc(AREA);
 	CHECK(a.dst && a.src && a.back);
 	GDR_RMA_TYPES(RUN_ONE)
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("typed_scopes");
 }

@@ -111,6 +111,6 @@ int main(void)
 	a.one = gdr_calloc(1, 8);
 	CHECK(a.words && a.one);
 	GDR_AMO_TYPES(RUN_ONE)
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("waits");
 }

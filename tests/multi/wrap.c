@@ -77,6 +77,6 @@ int main(void)
 	RUN(post, 1, THREADS, &a);
 	CHECK_OK(gdr_barrier_all());
 	verify(&a);
-	free(a.report);
+	multi_shared_free(a.report);
 	return multi_end("wrap");
 }

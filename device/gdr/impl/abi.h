@@ -16,6 +16,7 @@
 
 #define GDRI_MAX_PES 1024	/* full mesh: a stated limit */
 #define GDRI_BARRIER_ROUNDS 10	/* 2^10 = GDRI_MAX_PES */
+#define GDRI_FLAT_MAX 16	/* PEs up to which a barrier through mapped memory takes one round */
 #define GDRI_WAIT_RECORDS 16
 #define GDRI_WATCH_SLOTS 16
 #define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
@@ -174,6 +175,8 @@ struct gdri_ctl {
 	/* (peer) meetings of the host threads: two in turn, one word for each round */
 	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
 	uint64_t rsvd2[12];
+	/* (peer) barrier in one round: epoch of PE i */
+	GDRI_ALIGNED uint64_t flat[GDRI_FLAT_MAX];
 	struct gdri_wait waits[GDRI_WAIT_RECORDS];
 	/* (peer) scratch of the link check: written, read and added to at init */
 	uint64_t link[GDRI_MAX_PES];
@@ -240,5 +243,21 @@ struct GDRI_ALIGNED gdri_dev {
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");
+
+/* What every call reads, under CUDA in constant memory of each module: no load from memory stands
+ * before the access itself. Fields are those of gdri_dev; all are (host). */
+struct gdri_constants {
+	uint64_t abi_version; /* of the headers of the module: there before the library comes */
+	struct gdri_dev *dev; /* NULL: the library is not there */
+	uint8_t *heap;
+	uint64_t heap_size;
+	struct gdri_ctl *ctl;
+	int32_t pe, n_pes;
+	uint32_t n_slots, flags;
+	uint32_t direct; /* 1: all PEs are mapped, there are no queues */
+	uint32_t zero;	 /* 0: what the compiler does not know */
+	int64_t delta[GDRI_MAX_PES]; /* gdri_peer.base - heap; GDRI_UNMAPPED */
+};
+#define GDRI_UNMAPPED 1 /* no distance of heaps, which start at pages */
 
 #endif

@@ -5,16 +5,25 @@
 
 #include <gdr/impl/xfer.h>
 
-GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe)
+GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
 	return gdri_likely(dev) ? gdri_xfer_atomic(dev, kind, size, dst, a, 0, pe) : -GDR_ESTATE;
 }
 
+GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe)
+{
+	if (gdri_direct()) {
+		gdri_p2p_red(kind, size, gdri_direct_at(dst, pe), a);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_atomic_any(kind, size, dst, a, pe));
+}
+
 /* Old value; 0 on failure, with the status latched. */
-GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b,
-				      int pe)
+GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, uint64_t a,
+					    uint64_t b, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint64_t old = 0;
@@ -26,6 +35,13 @@ GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64
 	if (gdri_unlikely(ret))
 		gdri_latch(dev, ret);
 	return old;
+}
+
+GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b,
+				      int pe)
+{
+	return gdri_direct() ? gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b)
+			     : GDRI_ELSE_VALUE(gdri_fetch_atomic_any(kind, size, dst, a, b, pe));
 }
 
 #define GDRI_AMO_PLAIN(name, T, op, kind)                                                          \

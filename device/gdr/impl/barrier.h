@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of barrier_all and sync_all: dissemination over the words
- * gdri_ctl.barrier. In round k a PE tells the one 2^k above it and hears of the
- * one 2^k below; after ceil(log2 n) rounds it has heard of all. Epochs only grow,
- * so a partner that is one barrier ahead does no harm. */
+/* Bodies of barrier_all and sync_all. Where there are no queues and few PEs each
+ * tells all the others and hears of all (gdri_ctl.flat): one round. Else
+ * dissemination over the words gdri_ctl.barrier: in round k a PE tells the one 2^k
+ * above it and hears of the one 2^k below; after ceil(log2 n) rounds it has heard of
+ * all. Epochs only grow, so a partner that is one barrier ahead does no harm. */
 #ifndef GDRI_BARRIER_H
 #define GDRI_BARRIER_H
 
 #include <gdr/impl/order.h>
 #include <gdr/impl/wait.h>
 
-/* A release store, or a WRITE behind everything earlier on its queue. */
-GDR_DEVICE_COLD int gdri_sync_tell(struct gdri_dev *dev, int pe, int round, uint64_t epoch)
+GDRI_NOINLINE int gdri_sync_hear(struct gdri_dev *dev, int pe, const uint64_t *word, uint64_t epoch,
+				 uint32_t op)
 {
-	return gdri_xfer_signal(dev, &dev->ctl->barrier[round], epoch, 0, pe);
-}
-
-GDR_DEVICE_COLD int gdri_sync_hear(struct gdri_dev *dev, int pe, int round, uint64_t epoch,
-				   uint32_t op)
-{
-	const uint64_t *word = &dev->ctl->barrier[round];
 	struct gdri_waiter w;
 	int ret;
 
@@ -35,31 +29,58 @@ GDR_DEVICE_COLD int gdri_sync_hear(struct gdri_dev *dev, int pe, int round, uint
 
 /* Every call has an epoch of its own, whatever becomes of it: were one that failed early not
  * counted, this PE would take the others' arrival at it for that at its next one. */
-GDR_DEVICE_COLD uint64_t gdri_sync_epoch(struct gdri_dev *dev)
+GDR_DEVICE uint64_t gdri_sync_epoch(struct gdri_dev *dev)
 {
-	/* pairs with nothing: a number of its own is all that it gives */
-	return gdri_add_u64(&dev->barrier_epoch, 1) + 1;
+	/* pairs with nothing: one caller at a time, each ordered behind the one before by the program */
+	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
+
+	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
+	return epoch;
 }
 
-GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+/* All PEs go on: what one of them was blamed for is over. */
+GDR_DEVICE void gdri_sync_over(struct gdri_dev *dev, uint32_t failed)
 {
-	int n = dev->n_pes, me = dev->pe, round, step, ret;
+	if (gdri_unlikely(failed))
+		gdri_watch_recovered(dev);
+}
+
+/* A release store, or a WRITE behind everything earlier on its queue. */
+GDR_DEVICE int gdri_sync_tell(struct gdri_dev *dev, int pe, uint64_t *word, uint64_t epoch)
+{
+	if (GDRI_QUEUES)
+		return gdri_xfer_signal(dev, word, epoch, 0, pe);
+	gdri_p2p_signal((uint64_t *)gdri_direct_at(word, pe), epoch, 0);
+	return 0;
+}
+
+/* Behind a fence of the caller's: its stores pair with the acquire of who hears. */
+GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), round, step, from, ret;
+	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+
+	for (round = 0, step = 1; step < n; round++, step *= 2) {
+		ret = gdri_sync_tell(dev, me + step < n ? me + step : me + step - n,
+				     &ctl->barrier[round], epoch);
+		from = me >= step ? me - step : me - step + n;
+		if (!ret)
+			ret = gdri_sync_hear(dev, from, &ctl->barrier[round], epoch, op);
+		if (ret)
+			return ret;
+	}
+	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
+	return n > 1 ? gdri_wait_flush(dev, op) : 0;
+}
+
+GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
+{
+	uint64_t epoch = gdri_sync_epoch(dev);
 
 	/* the stores of the threads that this one speaks for; pairs with the acquire in gdri_sync_hear
 	 * of the PEs that are told */
 	gdri_fence_sys();
-	for (round = 0, step = 1; step < n; round++, step *= 2) {
-		ret = gdri_sync_tell(dev, me + step < n ? me + step : me + step - n, round, epoch);
-		if (!ret)
-			ret = gdri_sync_hear(dev, me >= step ? me - step : me - step + n, round,
-					     epoch, op);
-		if (ret)
-			return ret;
-	}
-	/* all PEs go on: what one of them was blamed for is over */
-	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed)))
-		gdri_watch_recovered(dev);
-	return n > 1 ? gdri_wait_flush(dev, op) : 0;
+	return gdri_sync_rounds(dev, epoch, GDRI_SYNC);
 }
 
 /* After an error of an operation the barrier still takes place, so that it does
@@ -71,8 +92,51 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 
 	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)
 		return quiet;
-	ret = gdri_sync_all(dev, epoch, GDRI_BARRIER);
+	gdri_fence_sys();
+	ret = gdri_sync_rounds(dev, epoch, GDRI_BARRIER);
 	return quiet ? quiet : ret;
+}
+
+/* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides
+ * theirs; behind the flags they would delay the first look at the peers'. */
+GDRI_NOINLINE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
+{
+	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
+	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, i, ret;
+	uint64_t *flat = gdri_k(dev, ctl)->flat;
+
+	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
+	gdri_fence_release_sys();
+	GDRI_NOT_UNROLLED
+	for (pe = 0; pe < n; pe++)
+		if (pe != me)
+			gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&flat[me], pe), epoch);
+	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
+	GDRI_NOT_UNROLLED
+	for (pe = 0; pe < n; pe++) {
+		if (pe == me)
+			continue;
+		GDRI_NOT_UNROLLED
+		for (i = 0; i < GDRI_SPINS && gdri_ld_fenced_u64(&flat[pe]) < epoch; i++)
+			;
+		ret = i < GDRI_SPINS ? 0
+				     : gdri_sync_hear(dev, pe, &flat[pe], epoch,
+						      quiet ? GDRI_BARRIER : GDRI_SYNC);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_fence_acquire_sys();
+	gdri_sync_over(dev, failed);
+	return gdri_unlikely(quiet && latched) ? gdri_take_latched(dev) : 0;
+}
+
+GDR_DEVICE int gdri_barrier_thread(struct gdri_dev *dev, int quiet)
+{
+	if (gdri_direct() && gdri_k(dev, n_pes) <= GDRI_FLAT_MAX)
+		return gdri_barrier_flat(dev, quiet);
+	return quiet ? gdri_barrier_all(dev) : gdri_sync_all(dev);
 }
 
 GDR_DEVICE int gdri_barrier_scope(int scope, int quiet)
@@ -84,8 +148,7 @@ GDR_DEVICE int gdri_barrier_scope(int scope, int quiet)
 		return -GDR_ESTATE;
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = quiet ? gdri_barrier_all(dev)
-			    : gdri_sync_all(dev, gdri_sync_epoch(dev), GDRI_SYNC);
+		ret = gdri_barrier_thread(dev, quiet);
 	return gdri_scope_bcast(scope, ret);
 }
 
@@ -121,7 +184,9 @@ GDR_DEVICE int gdr_sync_all_block(void)
 
 /* The library has a host function of this name. On the host device that one is
  * called by kernels too; it is gdri_thread_barrier_all. Under CUDA: */
-#ifdef __CUDACC__
+#ifdef __CUDACC_RTC__
+#define gdr_barrier_all() gdri_thread_barrier_all()
+#elif defined(__CUDACC__)
 static __host__ __device__ __forceinline__ int gdri_any_barrier_all(void)
 {
 #ifdef __CUDA_ARCH__

@@ -60,7 +60,7 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 	uint32_t round = 0;
 	int ret;
 
-	if (!dev->n_slots || !qp->sq)
+	if (!gdri_n_slots(dev) || !qp->sq)
 		return -GDR_EPEERLOST;
 	gdri_qp_mark_used(dev, qp);
 	for (;;) { /* reserve, but with a limit of its own */
@@ -106,9 +106,9 @@ GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev,
 		return dev->ctl->waits;
 	if (dev->peers[pe].base)
 		return ((const struct gdri_ctl *)dev->peers[pe].base)->waits;
-	for (i = 0; i < GDRI_WATCH_SLOTS && !gdri_watch_slot_free(dev, i); i++)
+	for (i = 0; GDRI_QUEUES && i < GDRI_WATCH_SLOTS && !gdri_watch_slot_free(dev, i); i++)
 		;
-	if (i == GDRI_WATCH_SLOTS ||
+	if (!GDRI_QUEUES || i == GDRI_WATCH_SLOTS ||
 	    gdri_watch_read(dev, w, pe, i,
 			    gdri_min_u64(deadline, gdr_clock_ns() + GDRI_WATCH_HOP_NS)))
 		return 0;

@@ -9,15 +9,71 @@
 #include <gdr/simt.h>
 #include <gdr/status.h>
 
-#ifndef __CUDACC__ /* else: unit.h */
-extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
+/* Whether PEs may be reached by queue. Not yet from GPUs: what posts is compiled there for the test
+ * that it can be, and left out of programs, whose kernels it would cost registers. */
+#if defined(__CUDACC__) && !defined(GDRI_CUDA_QUEUES)
+#define GDRI_QUEUES 0
+#else
+#define GDRI_QUEUES 1
 #endif
+#define gdri_n_slots(dev) (GDRI_QUEUES ? gdri_k(dev, n_slots) : 0u)
+/* What is done where gdri_direct() is not true: without queues the library is not there. */
+#define GDRI_ELSE(call) (GDRI_QUEUES ? (call) : -GDR_ESTATE)
+#define GDRI_ELSE_VALUE(call) (GDRI_QUEUES ? (call) : 0)
 
-/* NULL: not initialised. */
+/* gdri_dev(): NULL when not initialised. gdri_k(dev, field): a field of struct gdri_constants. */
+#ifdef __CUDACC__
+GDR_DEVICE struct gdri_dev *gdri_dev(void)
+{
+	return gdri_constants_here.dev;
+}
+
+/* The PE's heap mapped here, or NULL: by queue. */
+GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
+{
+	int64_t delta = gdri_constants_here.delta[pe];
+
+	(void)dev;
+	return delta == GDRI_UNMAPPED ? 0 : gdri_constants_here.heap + delta;
+}
+
+/* The library is there and all PEs are mapped: an operation is an access at gdri_direct_at(). What is
+ * to be done else (GDRI_GENERAL) is one function out of line, so that it takes no registers. */
+#define gdri_direct() gdri_likely(gdri_constants_here.direct)
+
+GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
+{
+	return (uint8_t *)ptr + gdri_constants_here.delta[pe];
+}
+
+#define GDRI_GENERAL GDRI_NOINLINE
+
+#define gdri_k(dev, field) ((void)(dev), gdri_constants_here.field)
+#else
+extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
+
 GDR_DEVICE struct gdri_dev *gdri_dev(void)
 {
 	return gdri_dev_state;
 }
+
+GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
+{
+	return dev->peers[pe].base;
+}
+
+#define gdri_direct() 0
+
+GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
+{
+	(void)pe;
+	return (uint8_t *)(uintptr_t)ptr;
+}
+
+#define GDRI_GENERAL GDR_DEVICE
+
+#define gdri_k(dev, field) ((dev)->field)
+#endif
 
 /* A fixed function of the block: all operations of a thread to one PE use one
  * queue, which executes them in order. Golden-ratio hash: even over runs of
@@ -26,17 +82,17 @@ GDR_DEVICE uint32_t gdri_slot(const struct gdri_dev *dev)
 {
 	uint32_t h = (uint32_t)gdr_block_id() * 0x9e3779b1u;
 
-	return (uint32_t)((uint64_t)h * dev->n_slots >> 32);
+	return (uint32_t)((uint64_t)h * gdri_k(dev, n_slots) >> 32);
 }
 
 GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe)
 {
-	return &dev->qps[(uint32_t)pe * dev->n_slots + gdri_slot(dev)];
+	return &dev->qps[(uint32_t)pe * gdri_k(dev, n_slots) + gdri_slot(dev)];
 }
 
 GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr)
 {
-	return (uint64_t)((const uint8_t *)ptr - dev->heap);
+	return (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
 }
 
 /* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */

@@ -37,7 +37,7 @@ GDR_DEVICE int gdri_local(struct gdri_dev *dev, const void *ptr, uint64_t len, s
 {
 	uint64_t off = gdri_heap_offset(dev, ptr);
 
-	if (gdri_unlikely(off >= dev->heap_size))
+	if (gdri_unlikely(off >= gdri_k(dev, heap_size)))
 		return gdri_local_buffer(dev, ptr, len, l, op, pe);
 	l->addr = off;
 	l->lkey = dev->lkey;

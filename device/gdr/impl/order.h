@@ -25,7 +25,7 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev)
 /* Queues: a thread's operations to a PE use one, in order. What is left is that
  * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
  * overtake atomics (gdri_sq_fence_due). */
-GDR_DEVICE int gdr_fence(void)
+GDRI_GENERAL int gdri_fence_any(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -34,10 +34,19 @@ GDR_DEVICE int gdr_fence(void)
 	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
 	 * the number: pairs with the acquire of fence_seq. */
 	gdri_fence_sys();
-	if (!dev->n_slots)
+	if (!gdri_k(dev, n_slots))
 		return 0;
 	gdri_add_u64(&dev->fence_seq, 1);
-	return gdri_unlikely(dev->flags & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev) : 0;
+	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev) : 0;
+}
+
+GDR_DEVICE int gdr_fence(void)
+{
+	if (gdri_direct()) {
+		gdri_fence_release_sys(); /* pairs with the acquire of their waits */
+		return 0;
+	}
+	return GDRI_ELSE(gdri_fence_any());
 }
 
 /* The latched status, which is cleared. */
@@ -46,7 +55,16 @@ GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 	return (int)gdri_exch_u32((uint32_t *)&dev->latched, 0);
 }
 
-GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
+GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
+{
+	/* before the fence, whose time hides that of the load */
+	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
+
+	gdri_fence_release_sys();
+	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
+}
+
+GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, int pe)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
 	int ret = gdri_xfer_complete(dev, pe, GDRI_QUIET);
@@ -57,6 +75,11 @@ GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
 	if (pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
 		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
 	return ret ? ret : latched;
+}
+
+GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
+{
+	return gdri_direct() ? gdri_quiet_mapped(dev) : GDRI_ELSE(gdri_quiet_queued(dev, pe));
 }
 
 GDR_DEVICE int gdr_quiet(void)
@@ -85,21 +108,22 @@ GDR_DEVICE int gdr_my_pe(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? dev->pe : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_k(dev, pe) : -GDR_ESTATE;
 }
 
 GDR_DEVICE int gdr_n_pes(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? dev->n_pes : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_k(dev, n_pes) : -GDR_ESTATE;
 }
 
 GDR_DEVICE void *gdr_ptr(const void *ptr, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	if (!dev || pe < 0 || pe >= dev->n_pes || gdri_heap_offset(dev, ptr) >= dev->heap_size)
+	if (!dev || pe < 0 || pe >= gdri_k(dev, n_pes) ||
+	    gdri_heap_offset(dev, ptr) >= gdri_k(dev, heap_size))
 		return 0;
 	return gdri_mapped(dev, ptr, pe);
 }

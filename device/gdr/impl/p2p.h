@@ -21,6 +21,10 @@ enum gdri_amo {
 /* All threads of the scope; done for all of them when it returns. */
 GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 {
+	if (scope == GDRI_THREAD) {
+		gdri_copy_thread(dst, src, len);
+		return;
+	}
 	gdri_scope_sync(scope); /* what other threads wrote to src */
 	gdri_copy(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
@@ -77,15 +81,63 @@ GDR_DEVICE uint64_t gdri_p2p_load(const void *p, size_t size)
 GDRI_P2P_ATOMIC(32)
 GDRI_P2P_ATOMIC(64)
 
+/* Without result. */
+#define GDRI_P2P_RED(bits)                                                                         \
+	GDR_DEVICE void gdri_p2p_red_u##bits(int kind, uint##bits##_t *p, uint##bits##_t a)        \
+	{                                                                                          \
+		switch (kind) {                                                                    \
+		case GDRI_AMO_SET:                                                                 \
+			gdri_st_relaxed_sys_u##bits(p, a);                                         \
+			break;                                                                     \
+		case GDRI_AMO_ADD:                                                                 \
+			gdri_red_add_u##bits(p, a);                                                \
+			break;                                                                     \
+		case GDRI_AMO_AND:                                                                 \
+			gdri_red_and_u##bits(p, a);                                                \
+			break;                                                                     \
+		case GDRI_AMO_OR:                                                                  \
+			gdri_red_or_u##bits(p, a);                                                 \
+			break;                                                                     \
+		default:                                                                           \
+			gdri_red_xor_u##bits(p, a);                                                \
+			break;                                                                     \
+		}                                                                                  \
+	}
+GDRI_P2P_RED(32)
+GDRI_P2P_RED(64)
+
+/* Ordered behind nothing but by a fence of the caller's, with which it pairs with the acquire of
+ * who waits. */
+GDR_DEVICE void gdri_p2p_signal_op(uint64_t *p, uint64_t value, int add)
+{
+	if (add)
+		gdri_red_add_u64(p, value);
+	else
+		gdri_st_fenced_u64(p, value);
+}
+
 /* Behind everything the thread, or the scope it speaks for, stored before; pairs
  * with the acquire of who waits for the signal. */
 GDR_DEVICE void gdri_p2p_signal(uint64_t *p, uint64_t value, int add)
 {
-	gdri_fence_sys();
-	if (add)
-		gdri_amo_add_u64(p, value);
+	gdri_fence_release_sys();
+	gdri_p2p_signal_op(p, value, add);
+}
+
+GDR_DEVICE void gdri_p2p_red(int kind, uint32_t size, uint8_t *p, uint64_t a)
+{
+	if (size == 4)
+		gdri_p2p_red_u32(kind, (uint32_t *)p, (uint32_t)a);
 	else
-		gdri_st_release_sys_u64(p, value);
+		gdri_p2p_red_u64(kind, (uint64_t *)p, a);
+}
+
+/* kind and size are constants of the call. */
+GDR_DEVICE uint64_t gdri_p2p_atomic(int kind, uint32_t size, uint8_t *p, uint64_t a, uint64_t b)
+{
+	if (size == 4)
+		return gdri_p2p_atomic_u32(kind, (uint32_t *)p, (uint32_t)a, (uint32_t)b);
+	return gdri_p2p_atomic_u64(kind, (uint64_t *)p, a, b);
 }
 
 #endif

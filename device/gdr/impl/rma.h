@@ -5,29 +5,56 @@
 
 #include <gdr/impl/xfer.h>
 
-GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
 	return gdri_likely(dev) ? gdri_xfer_write(dev, scope, nbi, dst, src, len, pe) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+{
+	if (gdri_direct()) {
+		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_put_any(scope, nbi, dst, src, len, pe));
+}
+
+GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
 	return gdri_likely(dev) ? gdri_xfer_read(dev, scope, nbi, dst, src, len, pe) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe)
+GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+{
+	if (gdri_direct()) {
+		gdri_p2p_copy(scope, dst, gdri_direct_at(src, pe), len);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe));
+}
+
+GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
 	return gdri_likely(dev) ? gdri_xfer_store(dev, dst, value, size, pe) : -GDR_ESTATE;
 }
 
+GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe)
+{
+	if (gdri_direct()) {
+		gdri_p2p_store(gdri_direct_at(dst, pe), value, size);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_p_any(dst, value, size, pe));
+}
+
 /* 0 on failure, with the status latched. */
-GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe)
+GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint64_t value = 0;
@@ -39,6 +66,12 @@ GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe)
 	if (gdri_unlikely(ret))
 		gdri_latch(dev, ret);
 	return value;
+}
+
+GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe)
+{
+	return gdri_direct() ? gdri_p2p_load(gdri_direct_at(src, pe), size)
+			     : GDRI_ELSE_VALUE(gdri_g_any(src, size, pe));
 }
 
 #define GDRI_RMA_BYTES(suffix, scope)                                                              \

@@ -13,8 +13,8 @@ GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, con
 			      0, 0);
 }
 
-GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,
-			       uint64_t *sig, uint64_t value, int op, int pe)
+GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *src, size_t len,
+				     uint64_t *sig, uint64_t value, int op, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -24,6 +24,22 @@ GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, s
 		return gdri_signal_op_refuse(dev, GDRI_PUT_SIGNAL, sig, op, pe);
 	return gdri_xfer_write_signal(dev, scope, nbi, dst, src, len, sig, value,
 				      op == GDR_SIGNAL_ADD, pe);
+}
+
+GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,
+			       uint64_t *sig, uint64_t value, int op, int pe)
+{
+	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
+		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
+		if (!gdri_scope_rank(scope))
+			gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value,
+					op == GDR_SIGNAL_ADD);
+		return 0;
+	}
+	if (gdri_direct())
+		return gdri_signal_op_refuse(gdri_dev(), GDRI_PUT_SIGNAL, sig, op, pe);
+	return GDRI_ELSE(
+		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe));
 }
 
 #define GDRI_PUT_SIGNAL_SCOPE(suffix, scope)                                                       \
@@ -41,7 +57,7 @@ GDRI_PUT_SIGNAL_SCOPE(, GDRI_THREAD)
 GDRI_PUT_SIGNAL_SCOPE(_warp, GDRI_WARP)
 GDRI_PUT_SIGNAL_SCOPE(_block, GDRI_BLOCK)
 
-GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
+GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -49,7 +65,19 @@ GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 		return -GDR_ESTATE;
 	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
 		return gdri_signal_op_refuse(dev, GDRI_SIGNAL, sig, op, pe);
-	return gdri_xfer_signal(dev, sig, value, op == GDR_SIGNAL_ADD, pe);
+	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe);
+}
+
+GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
+{
+	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
+		gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value,
+				   op == GDR_SIGNAL_ADD);
+		return 0;
+	}
+	if (gdri_direct())
+		return gdri_signal_op_refuse(gdri_dev(), GDRI_SIGNAL, sig, op, pe);
+	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe));
 }
 
 GDR_DEVICE uint64_t gdr_signal_fetch(const uint64_t *sig)

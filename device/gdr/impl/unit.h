@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a translation unit with CUDA kernels meets the library: no relocatable
- * device code, so each unit has a gdri_dev_state of its own, which gdr_init
- * sets through this entry. */
+ * device code, so each unit has constants of its own, which gdr_init sets
+ * through this entry. In code that is loaded by hand (compiled by NVRTC, or with
+ * GDR_MODULE defined) gdr_module_init finds them by name. */
 #ifndef GDRI_UNIT_H
 #define GDRI_UNIT_H
 
+#include <gdr/impl/abi.h>
 #include <gdr/macros.h>
 #include <gdr/version.h>
 
-struct gdri_dev;
-
+#ifndef __CUDACC_RTC__
 struct gdri_unit {
 	int abi_version; /* of the headers it was compiled with */
-	int (*set)(struct gdri_dev *dev); /* 0, or a CUDA error */
+	int (*set)(const struct gdri_constants *c); /* 0, or a CUDA error */
 	struct gdri_unit *next;
 };
 
@@ -22,15 +23,24 @@ GDR_EXTERN_C_BEGIN
 GDR_API void gdri_unit_add(struct gdri_unit *u);
 GDR_API void gdri_unit_remove(struct gdri_unit *u);
 GDR_EXTERN_C_END
+#endif
 
-#ifdef __CUDACC__
+#define GDRI_CONSTANTS_NAME "gdri_constants_here"
+
+#if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
+
+extern "C" {
+__constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
+}
+
+#elif defined(__CUDACC__)
 
 /* Set by gdr_init. */
-static __device__ struct gdri_dev *gdri_dev_state __attribute__((unused));
+static __constant__ struct gdri_constants gdri_constants_here __attribute__((unused));
 
-static int gdri_unit_set(struct gdri_dev *dev)
+static int gdri_unit_set(const struct gdri_constants *c)
 {
-	return (int)cudaMemcpyToSymbol(gdri_dev_state, &dev, sizeof(dev));
+	return (int)cudaMemcpyToSymbol(gdri_constants_here, c, sizeof(*c));
 }
 
 static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0};

@@ -17,6 +17,21 @@
 
 #include <gdr/impl/dev.h>
 
+/* Looks at a condition before the frame is set up: a GPU's cost nobody anything, while a fiber of the
+ * host device that does not call gdr_pause keeps the others off its CPU thread. */
+#ifdef __CUDACC__
+#define GDRI_SPINS 64
+#else
+#define GDRI_SPINS 0
+#endif
+
+/* The clock is read once in so many steps, less one. A GPU has one, for which its threads queue up. */
+#ifdef __CUDACC__
+#define GDRI_WATCH_ROUNDS 63u
+#else
+#define GDRI_WATCH_ROUNDS 3u
+#endif
+
 struct gdri_waiter {
 	uint64_t start_ns; /* 0: the clock was not read yet */
 	uint64_t next_ns;  /* next look at everything but the condition */

@@ -42,7 +42,7 @@ GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t 
 
 	if (dev->peers[pe].base)
 		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
-	else if (dev->n_slots && qp->sq)
+	else if (gdri_n_slots(dev) && qp->sq)
 		gdri_watch_tell_queue(dev, qp, off, value);
 }
 
@@ -61,7 +61,7 @@ GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, const struct gdri_wai
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe && pe != culprit)
 			gdri_watch_tell_one(dev, pe, (uint64_t)culprit + 1);
-	for (pe = 0; pe < dev->n_pes && dev->n_slots; pe++) {
+	for (pe = 0; pe < dev->n_pes && gdri_n_slots(dev); pe++) {
 		qp = gdri_qp_to(dev, pe);
 		if (pe == dev->pe || pe == culprit || !gdri_qp_is_used(dev, qp))
 			continue;
@@ -214,10 +214,10 @@ GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
 GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
 {
 	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
-	uint32_t i;
+	uint32_t i, n = gdri_n_slots(dev);
 	int err;
 
-	for (i = 0; i < dev->n_slots; i++, qp++) {
+	for (i = 0; i < n; i++, qp++) {
 		if (!gdri_qp_is_used(dev, qp))
 			continue;
 		gdri_poll(dev, qp);
@@ -281,12 +281,16 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 
 	gdr_pause(round);
 	gdri_wait_beat(dev, w);
-	if (round & 3)
+	if (round & GDRI_WATCH_ROUNDS)
 		return 0;
-	if (gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
-		return gdri_wait_fail(dev, w, -GDR_EABORTED, w->peer);
 	now = gdr_clock_ns();
-	return now < w->next_ns ? 0 : gdri_wait_check(dev, w, now);
+	if (now < w->next_ns)
+		return 0;
+	/* Host memory: thousands of threads of a GPU that begin to wait would queue up for PCIe. There
+	 * the first look is that of a wait that is long. */
+	if ((!GDRI_SPINS || w->start_ns) && gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
+		return gdri_wait_fail(dev, w, -GDR_EABORTED, w->peer);
+	return gdri_wait_check(dev, w, now);
 }
 
 #endif

@@ -12,13 +12,16 @@
  *	void gdri_st_2x64(void *p, lo, hi)		16 bytes as two 64-bit words
  *	void gdri_st_mmio_u64(uint64_t *p, uint64_t v)	one store that reaches the NIC
  *	void gdri_fence_{gpu,sys}(void)			acquire and release
+ *	void gdri_fence_{release,acquire}_sys(void)	one of them
  *	int gdri_cas_u64(uint64_t *p, uint64_t *expected, uint64_t v)	1: done; 0: *expected is news
  *	T gdri_{add,exch}_{u32,u64}(T *p, T v)		return the old value
  *	uint64_t gdri_{or,and}_u64, void gdri_max_u64(uint64_t *p, uint64_t v)	fenced both ways
  *	T gdri_amo_{add,and,or,xor,exch}_{u32,u64}(T *p, T v)	system scope: the user's atomics
+ *	void gdri_red_{add,and,or,xor}_{u32,u64}(T *p, T v)	the same without result
  *	T gdri_amo_cas_{u32,u64}(T *p, T expected, T v)		return the old value
  *	void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
  *		rank's share of a copy that n threads do together
+ *	void gdri_copy_thread(void *dst, const void *src, size_t len)	by one thread
  *	uint32_t gdri_popc(uint32_t), gdri_ffs_u32(uint32_t), gdri_ffs_u64(uint64_t)	ffs: 0-based
  *	uint32_t gdri_bswap32(uint32_t), uint64_t gdri_bswap64(uint64_t)
  *

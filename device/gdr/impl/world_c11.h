@@ -31,6 +31,7 @@
 
 /* Out of line without being rare: waits, ring CQ. */
 #define GDRI_NOINLINE static __attribute__((noinline, unused))
+#define GDRI_NOT_UNROLLED
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 
@@ -137,6 +138,30 @@ GDRI_INLINE void gdri_fence_sys(void)
 	gdri_fence_gpu();
 }
 
+#define GDRI_WORLD_RED(op, bits)                                                                   \
+	GDRI_INLINE void gdri_red_##op##_u##bits(uint##bits##_t *p, uint##bits##_t v)              \
+	{                                                                                          \
+		(void)gdri_amo_##op##_u##bits(p, v);                                               \
+	}
+GDRI_WORLD_RED(add, 32)
+GDRI_WORLD_RED(add, 64)
+GDRI_WORLD_RED(and, 32)
+GDRI_WORLD_RED(and, 64)
+GDRI_WORLD_RED(or, 32)
+GDRI_WORLD_RED(or, 64)
+GDRI_WORLD_RED(xor, 32)
+GDRI_WORLD_RED(xor, 64)
+
+GDRI_INLINE void gdri_fence_release_sys(void)
+{
+	gdri_fence_gpu();
+}
+
+GDRI_INLINE void gdri_fence_acquire_sys(void)
+{
+	gdri_fence_gpu();
+}
+
 GDRI_INLINE void gdri_max_u64(uint64_t *p, uint64_t v)
 {
 	uint64_t cur = __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -186,6 +211,12 @@ GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank
 
 	if (at < len)
 		memcpy((char *)dst + at, (const char *)src + at, len - at < slice ? len - at : slice);
+}
+
+/* All of it, by one thread. */
+GDRI_INLINE void gdri_copy_thread(void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
 }
 
 #endif

@@ -5,31 +5,45 @@
 #define GDRI_WORLD_CUDA_H
 
 #define GDRI_NOINLINE static __device__ __noinline__ __attribute__((unused))
+#define GDRI_NOT_UNROLLED _Pragma("unroll 1")
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 
-/* "memory" in every one: the compiler keeps their order among all accesses. */
+/* "memory" in every one: the compiler keeps their order among all accesses. All are of global memory: the
+ * heap, a peer's, what the library allocated; the generic forms would look first. */
+#define GDRI_GLOBAL(p) "l"(__cvta_generic_to_global(p))
 #define GDRI_WORLD_LD(name, ptx, bits, reg)                                                        \
 	GDR_DEVICE uint##bits##_t name##_u##bits(const uint##bits##_t *p)                          \
 	{                                                                                          \
 		uint##bits##_t v;                                                                  \
-		asm volatile("ld." ptx ".u" #bits " %0, [%1];" : "=" reg(v) : "l"(p) : "memory");  \
+		asm volatile("ld." ptx ".global.u" #bits " %0, [%1];"                              \
+			     : "=" reg(v)                                                          \
+			     : GDRI_GLOBAL(p)                                                      \
+			     : "memory");                                                          \
 		return v;                                                                          \
 	}
 #define GDRI_WORLD_ST(name, ptx, bits, reg)                                                        \
 	GDR_DEVICE void name##_u##bits(uint##bits##_t *p, uint##bits##_t v)                        \
 	{                                                                                          \
-		asm volatile("st." ptx ".u" #bits " [%0], %1;" ::"l"(p), reg(v) : "memory");       \
+		asm volatile("st." ptx ".global.u" #bits " [%0], %1;" ::GDRI_GLOBAL(p), reg(v)     \
+			     : "memory");                                                          \
 	}
 #define GDRI_WORLD_RMW(name, ptx, bits, reg)                                                       \
 	GDR_DEVICE uint##bits##_t name##_u##bits(uint##bits##_t *p, uint##bits##_t v)              \
 	{                                                                                          \
 		uint##bits##_t old;                                                                \
-		asm volatile("atom." ptx #bits " %0, [%1], %2;"                                    \
+		asm volatile("atom.global." ptx #bits " %0, [%1], %2;"                             \
 			     : "=" reg(old)                                                        \
-			     : "l"(p), reg(v)                                                      \
+			     : GDRI_GLOBAL(p), reg(v)                                              \
 			     : "memory");                                                          \
 		return old;                                                                        \
+	}
+/* Without result: nothing comes back over the link. */
+#define GDRI_WORLD_RED(name, ptx, bits, reg)                                                       \
+	GDR_DEVICE void name##_u##bits(uint##bits##_t *p, uint##bits##_t v)                        \
+	{                                                                                          \
+		asm volatile("red.global." ptx #bits " [%0], %1;" ::GDRI_GLOBAL(p), reg(v)         \
+			     : "memory");                                                          \
 	}
 #define GDRI_WORLD_BITS(bits, reg)                                                                 \
 	GDRI_WORLD_LD(gdri_ld_relaxed_gpu, "relaxed.gpu", bits, reg)                               \
@@ -49,13 +63,17 @@
 	GDRI_WORLD_RMW(gdri_amo_or, "relaxed.sys.or.b", bits, reg)                                 \
 	GDRI_WORLD_RMW(gdri_amo_xor, "relaxed.sys.xor.b", bits, reg)                               \
 	GDRI_WORLD_RMW(gdri_amo_exch, "relaxed.sys.exch.b", bits, reg)                             \
+	GDRI_WORLD_RED(gdri_red_add, "relaxed.sys.add.u", bits, reg)                               \
+	GDRI_WORLD_RED(gdri_red_and, "relaxed.sys.and.b", bits, reg)                               \
+	GDRI_WORLD_RED(gdri_red_or, "relaxed.sys.or.b", bits, reg)                                 \
+	GDRI_WORLD_RED(gdri_red_xor, "relaxed.sys.xor.b", bits, reg)                               \
 	GDR_DEVICE uint##bits##_t gdri_amo_cas_u##bits(uint##bits##_t *p, uint##bits##_t old,      \
 						       uint##bits##_t v)                           \
 	{                                                                                          \
 		uint##bits##_t was;                                                                \
-		asm volatile("atom.relaxed.sys.cas.b" #bits " %0, [%1], %2, %3;"                   \
+		asm volatile("atom.global.relaxed.sys.cas.b" #bits " %0, [%1], %2, %3;"                   \
 			     : "=" reg(was)                                                        \
-			     : "l"(p), reg(old), reg(v)                                            \
+			     : GDRI_GLOBAL(p), reg(old), reg(v)                                    \
 			     : "memory");                                                          \
 		return was;                                                                        \
 	}                                                                                          \
@@ -63,9 +81,9 @@
 					uint##bits##_t v)                                          \
 	{                                                                                          \
 		uint##bits##_t was;                                                                \
-		asm volatile("atom.relaxed.gpu.cas.b" #bits " %0, [%1], %2, %3;"                   \
+		asm volatile("atom.global.relaxed.gpu.cas.b" #bits " %0, [%1], %2, %3;"                   \
 			     : "=" reg(was)                                                        \
-			     : "l"(p), reg(*expected), reg(v)                                      \
+			     : GDRI_GLOBAL(p), reg(*expected), reg(v)                              \
 			     : "memory");                                                          \
 		if (was == *expected)                                                              \
 			return 1;                                                                  \
@@ -79,25 +97,26 @@ GDRI_WORLD_RMW(gdri_and, "relaxed.gpu.and.b", 64, "l")
 
 GDR_DEVICE void gdri_max_u64(uint64_t *p, uint64_t v)
 {
-	asm volatile("red.relaxed.gpu.max.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+	asm volatile("red.global.relaxed.gpu.max.u64 [%0], %1;" ::GDRI_GLOBAL(p), "l"(v) : "memory");
 }
 
 GDR_DEVICE void gdri_st_v4(void *p, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
-	asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(a), "r"(b), "r"(c), "r"(d)
+	asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::GDRI_GLOBAL(p), "r"(a), "r"(b),
+		     "r"(c), "r"(d)
 		     : "memory");
 }
 
 GDR_DEVICE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
 {
-	asm volatile("st.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(lo), "l"(hi) : "memory");
+	asm volatile("st.global.v2.b64 [%0], {%1, %2};" ::GDRI_GLOBAL(p), "l"(lo), "l"(hi)
+		     : "memory");
 }
 
 GDR_DEVICE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
 {
 	/* .mmio wants the global state space: never split, merged or elided */
-	asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-		     "l"(v)
+	asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::GDRI_GLOBAL(p), "l"(v)
 		     : "memory");
 }
 
@@ -110,6 +129,26 @@ GDR_DEVICE void gdri_fence_gpu(void)
 GDR_DEVICE void gdri_fence_sys(void)
 {
 	asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* Halves of the above: from sm_90 on a release leaves the first-level cache as it is, and an acquire
+ * waits for nothing. */
+GDR_DEVICE void gdri_fence_release_sys(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("fence.release.sys;" ::: "memory");
+#else
+	gdri_fence_sys();
+#endif
+}
+
+GDR_DEVICE void gdri_fence_acquire_sys(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("fence.acquire.sys;" ::: "memory");
+#else
+	gdri_fence_sys();
+#endif
 }
 
 GDR_DEVICE uint64_t gdri_globaltimer(void)

@@ -11,7 +11,7 @@
 /* Mapped address of the symmetric object, or NULL: by queue. */
 GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int pe)
 {
-	uint8_t *base = dev->peers[pe].base;
+	uint8_t *base = gdri_peer_base(dev, pe);
 
 	return base ? base + gdri_heap_offset(dev, ptr) : 0;
 }
@@ -20,7 +20,7 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
  * stores of a processor are not atomic to those of a NIC. */
 GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
 {
-	return gdri_unlikely(dev->flags & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
+	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
 }
 
 /* ---- write ---- */
@@ -52,7 +52,7 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 	p = gdri_mapped(dev, dst, pe);
 	if (!p)
 		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
-	gdri_copy(p, src, len, 0, 1);
+	gdri_copy_thread(p, src, len);
 	return 0;
 }
 
@@ -69,8 +69,8 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 
 /* ---- read ---- */
 
-GDRI_NOINLINE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			      size_t len, int pe)
+GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
+				       const void *src, size_t len, int pe)
 {
 	uint8_t *p = gdri_mapped(dev, src, pe);
 	int ret = 0;
@@ -85,6 +85,20 @@ GDRI_NOINLINE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void 
 	return gdri_scope_bcast(scope, ret);
 }
 
+GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
+			      size_t len, int pe)
+{
+	uint8_t *p;
+
+	if (scope != GDRI_THREAD)
+		return gdri_xfer_read_scope(dev, scope, nbi, dst, src, len, pe);
+	p = gdri_mapped(dev, src, pe);
+	if (!p)
+		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe);
+	gdri_copy_thread(dst, p, len);
+	return 0;
+}
+
 GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe,
 			      uint64_t *value)
 {
@@ -97,13 +111,6 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t si
 }
 
 /* ---- atomic ---- */
-
-GDR_DEVICE uint64_t gdri_p2p_atomic(int kind, uint32_t size, uint8_t *p, uint64_t a, uint64_t b)
-{
-	if (size == 4)
-		return gdri_p2p_atomic_u32(kind, (uint32_t *)p, (uint32_t)a, (uint32_t)b);
-	return gdri_p2p_atomic_u64(kind, (uint64_t *)p, a, b);
-}
 
 GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
 				uint64_t a, uint64_t b, int pe)
@@ -136,6 +143,19 @@ GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *s
 	return add ? gdri_mapped_atomic(dev, sig, pe) : gdri_mapped(dev, sig, pe);
 }
 
+/* Ordered as gdri_p2p_signal_op. */
+GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
+				   int pe)
+{
+	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
+
+	if (!p)
+		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe);
+	gdri_p2p_signal_op((uint64_t *)p, value, add);
+	return 0;
+}
+
+/* Behind the data that the caller, or its scope, wrote before. */
 GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
 				int pe)
 {
@@ -182,7 +202,7 @@ GDR_DEVICE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 		ret = gdri_qp_wait(dev, qp, target, op);
 	else
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
-	if (!ret && gdri_unlikely(dev->flags & GDRI_DEV_READ_FLUSH))
+	if (!ret && gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH))
 		ret = gdri_read_flush(dev, qp, op);
 	return ret;
 }
@@ -216,11 +236,11 @@ GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64
 GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 {
 	gdri_fence_sys(); /* stores to mapped peers */
-	if (!dev->n_slots)
+	if (!gdri_k(dev, n_slots))
 		return 0;
 	if (pe >= 0)
-		return gdri_quiet_queues(dev, (uint64_t)pe * dev->n_slots, dev->n_slots, op);
-	return gdri_quiet_queues(dev, 0, (uint64_t)dev->n_pes * dev->n_slots, op);
+		return gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots), gdri_k(dev, n_slots), op);
+	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
 }
 
 #endif

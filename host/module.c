@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host/host.h"
+#include "runtime/log.h"
+#include "runtime/modules.h"
+
+static int change(const char *call, struct CUmod_st *module,
+		  int (*how)(struct gdri_state *st, struct CUmod_st *module))
+{
+	struct gdri_state *st = gdri_need_state(call);
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (!st->cuda) {
+		gdri_error("%s: kernels run on the host device here; GDR_DEVICE=cuda makes gdr_init "
+			   "use a GPU", call);
+		return -GDR_ENOTSUP;
+	}
+	if (!module) {
+		gdri_error("%s: module is NULL", call);
+		return -GDR_EINVAL;
+	}
+	pthread_mutex_lock(&st->lock);
+	ret = how(st, module);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+int gdr_module_init(struct CUmod_st *module)
+{
+	return change("gdr_module_init", module, gdri_module_add);
+}
+
+int gdr_module_finalize(struct CUmod_st *module)
+{
+	return change("gdr_module_finalize", module, gdri_module_remove);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/modules.h"
+
+#include <stdlib.h>
+
+#include <gdr/impl/unit.h>
+#include <gdr/status.h>
+
+#include "runtime/cuda.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#define COPY_MS 10000 /* far more than a copy of this size takes */
+
+static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *module)
+{
+	int i;
+
+	for (i = 0; i < st->modules.n; i++) {
+		if (st->modules.list[i].module == module)
+			return &st->modules.list[i];
+	}
+	return NULL;
+}
+
+static int check_version(struct gdri_state *st, const void *constants)
+{
+	uint64_t abi = 0;
+	int ret = gdri_cuda_copy(st->cuda, &abi, constants, sizeof(abi), COPY_MS);
+
+	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
+	if (!ret && abi != GDR_ABI_VERSION) {
+		gdri_error("gdr_module_init: the module was compiled with headers of ABI %llu, the "
+			   "library has ABI %d: compile it again", (unsigned long long)abi,
+			   GDR_ABI_VERSION);
+		ret = -GDR_EVERSION;
+	}
+	return ret;
+}
+
+int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
+{
+	struct gdri_module *list, *m = find(st, module), fresh = {module, NULL};
+	int ret = 0;
+
+	if (!m) {
+		fresh.constants = gdri_cuda_variable(st->cuda, module, GDRI_CONSTANTS_NAME,
+						     sizeof(struct gdri_constants));
+		if (!fresh.constants) {
+			gdri_error("gdr_module_init: the module has no device code of gdr (of this "
+				   "version); was it compiled by NVRTC, or with GDR_MODULE defined?");
+			return -GDR_EINVAL;
+		}
+		ret = check_version(st, fresh.constants);
+		if (ret)
+			return ret;
+		list = realloc(st->modules.list, (size_t)(st->modules.n + 1) * sizeof(*list));
+		if (!list) {
+			gdri_error("out of memory");
+			return -GDR_ENOMEM;
+		}
+		m = &list[st->modules.n++];
+		*m = fresh;
+		st->modules.list = list;
+	}
+	return gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), COPY_MS);
+}
+
+static int hide(struct gdri_state *st, const struct gdri_module *m)
+{
+	static const struct gdri_constants none = {.abi_version = GDR_ABI_VERSION};
+
+	return gdri_cuda_copy(st->cuda, m->constants, &none, sizeof(none), COPY_MS);
+}
+
+int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
+{
+	struct gdri_module *m = find(st, module);
+	int ret;
+
+	if (!m) {
+		gdri_error("gdr_module_finalize: not a module that gdr_module_init was given");
+		return -GDR_EINVAL;
+	}
+	ret = hide(st, m);
+	*m = st->modules.list[--st->modules.n];
+	return ret;
+}
+
+void gdri_modules_forget(struct gdri_state *st)
+{
+	while (st->modules.n)
+		hide(st, &st->modules.list[--st->modules.n]);
+	free(st->modules.list);
+	st->modules.list = NULL;
+}

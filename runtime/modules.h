@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Device code that the program loaded by hand: its constants are found by name. */
+#ifndef GDRI_MODULES_H
+#define GDRI_MODULES_H
+
+#include <gdr/impl/abi.h>
+
+struct CUmod_st;
+struct gdri_state;
+
+struct gdri_module {
+	struct CUmod_st *module;
+	void *constants; /* in memory of the GPU */
+};
+
+struct gdri_modules {
+	struct gdri_module *list;
+	int n;
+};
+
+/* Callers hold st->lock. */
+int gdri_module_add(struct gdri_state *st, struct CUmod_st *module);
+int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module);
+/* Hides the library from all. */
+void gdri_modules_forget(struct gdri_state *st);
+
+#endif
