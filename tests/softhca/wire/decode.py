@@ -17,8 +17,9 @@ OPCODES = [  # by the lower five bits: name, extended headers, payload
     ("WRITE_LAST_IMM", "i", "some"), ("WRITE_ONLY", "r", "any"), ("WRITE_ONLY_IMM", "ri", "any"),
     ("READ_REQUEST", "r", "none"), ("READ_FIRST", "a", "full"), ("READ_MIDDLE", "", "full"),
     ("READ_LAST", "a", "some"), ("READ_ONLY", "a", "any"), ("ACK", "a", "none"),
-    ("ATOMIC_ACK", "ao", "none"), ("CMP_SWAP", "c", "none"), ("FETCH_ADD", "c", "none")]
-HEADERS = {"i": 4, "r": 16, "a": 4, "o": 8, "c": 28, "d": 8}
+    ("ATOMIC_ACK", "ao", "none"), ("CMP_SWAP", "c", "none"), ("FETCH_ADD", "c", "none"),
+    ("RESERVED", "", "none"), ("SEND_LAST_INV", "k", "some"), ("SEND_ONLY_INV", "k", "any")]
+HEADERS = {"i": 4, "k": 4, "r": 16, "a": 4, "o": 8, "c": 28, "d": 8}
 NAKS = ["NAK_SEQUENCE", "NAK_INVALID_REQUEST", "NAK_REMOTE_ACCESS", "NAK_REMOTE_OPERATION"]
 MTUS = (256, 512, 1024, 2048, 4096)
 
@@ -110,7 +111,7 @@ def check_packet(ip, udp, data):
     need("BTH and ICRC", len(data) >= 16)
     bth = data[:12]
     service, code = SERVICES.get(bth[0] >> 5), bth[0] & 31
-    need("opcode 0x%02x" % bth[0], service and code < len(OPCODES))
+    need("opcode 0x%02x" % bth[0], service and code < len(OPCODES) and code != 21)
     name, headers, payload = OPCODES[code]
     need("opcode of this service", service == "rc" or code <= 11 and service == "uc" or
          service == "ud" and code in (4, 5))

@@ -93,7 +93,7 @@ static struct ibv_context *open_named(const char *name)
 int peer_open(struct peer *p)
 {
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		  IBV_ACCESS_REMOTE_ATOMIC;
+		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 	p->buf = aligned_alloc(4096, PEER_BUFFER);
 	p->src = aligned_alloc(4096, PEER_BUFFER);

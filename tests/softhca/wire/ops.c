@@ -31,6 +31,7 @@ static const struct op ops[] = {
 	{ "write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_SUCCESS, RECEIVED, FINE },
 	{ "send", IBV_WR_SEND, IBV_WC_SUCCESS, RECEIVED, FINE },
 	{ "send_imm", IBV_WR_SEND_WITH_IMM, IBV_WC_SUCCESS, RECEIVED, FINE },
+	{ "send_inv", IBV_WR_SEND_WITH_INV, IBV_WC_SUCCESS, RECEIVED, FINE },
 	{ "read", IBV_WR_RDMA_READ, IBV_WC_SUCCESS, FETCHED, FINE },
 	{ "fetch_add", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_SUCCESS, ATOMIC, FINE },
 	{ "cmp_swap", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_SUCCESS, ATOMIC, FINE },
@@ -132,6 +133,8 @@ static int post(struct peer *p, const struct op *o, const struct peer_step *s, u
 	uint64_t to = p->there.addr + at;
 	uint32_t key = o->wrong == BARE_KEY ? p->there.bare_rkey : p->there.rkey;
 
+	if (o->opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = s->window;
 	if (o->wrong == ODD_ADDRESS)
 		to += 4;
 	if (p->type == IBV_QPT_UD) {
@@ -304,7 +307,30 @@ int peer_client(struct peer *p, const char *list, uint32_t max, unsigned rounds)
 
 /* ---- server ---- */
 
-static int prepare(struct peer *p, const struct op *o, const struct peer_step *s)
+/* A window bound to this QP, for the other side to take back. */
+static int offer_window(struct peer *p, struct peer_step *s)
+{
+	struct ibv_send_wr *no, wr = { .opcode = IBV_WR_BIND_MW };
+
+	if (!p->mw)
+		p->mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
+	if (!p->mw) {
+		perror("wire_peer: window");
+		return -1;
+	}
+	s->window = ibv_inc_rkey(p->mw->rkey);
+	wr.bind_mw.mw = p->mw;
+	wr.bind_mw.rkey = s->window;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ .mr = p->mr, .addr = (uintptr_t)p->buf,
+							  .length = PEER_OFFSET,
+							  .mw_access_flags = IBV_ACCESS_REMOTE_READ };
+	if (ibv_post_send(p->qp, &wr, &no) || completed(p, IBV_WC_SUCCESS))
+		return -1;
+	p->mw->rkey = s->window;
+	return 0;
+}
+
+static int prepare(struct peer *p, const struct op *o, struct peer_step *s)
 {
 	uint32_t at = place(o, s);
 	uint64_t cell = CELL;
@@ -314,6 +340,8 @@ static int prepare(struct peer *p, const struct op *o, const struct peer_step *s
 		return 0;
 	}
 	clear(p->buf, at, o->kind == ATOMIC ? 8 : s->size);
+	if (o->opcode == IBV_WR_SEND_WITH_INV && offer_window(p, s))
+		return -1;
 	if (o->kind == FETCHED)
 		fill(p->buf + at, s->size, s->seed);
 	if (o->kind == ATOMIC)
@@ -328,15 +356,27 @@ static int prepare(struct peer *p, const struct op *o, const struct peer_step *s
 	return 0;
 }
 
+/* rdma_rxe hands up the kernel's flag, which is another bit than that of verbs. */
+static unsigned inv_flag(const struct peer *p)
+{
+	return p->device && !strncmp(p->device, "rxe", 3) ? 4 : IBV_WC_WITH_INV;
+}
+
 static int check_receive(struct peer *p, const struct op *o, const struct peer_step *s)
 {
 	bool write = o->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 	bool imm = write || o->opcode == IBV_WR_SEND_WITH_IMM;
+	bool inv = o->opcode == IBV_WR_SEND_WITH_INV;
 	bool ud = p->type == IBV_QPT_UD;
 	struct ibv_wc wc;
 
 	if (peer_poll(p, &wc))
 		return -1;
+	if (!(wc.wc_flags & inv_flag(p)) == inv || (inv && wc.invalidated_rkey != s->window)) {
+		fprintf(stderr, "wire_peer: receive: %s, key 0x%x taken back, not 0x%x\n",
+			ibv_wc_status_str(wc.status), wc.invalidated_rkey, s->window);
+		return -1;
+	}
 	if (ud && (!(wc.wc_flags & IBV_WC_GRH) || wc.src_qp != p->there.qpn || !peer_grh_ok(p)))
 		return -1;
 	if (wc.status == IBV_WC_SUCCESS && wc.byte_len == s->size + (ud ? PEER_GRH : 0) &&

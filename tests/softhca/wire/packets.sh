@@ -54,13 +54,13 @@ named() { # FILE NAME...
 sends="rc.SEND_FIRST rc.SEND_MIDDLE rc.SEND_LAST rc.SEND_LAST_IMM rc.SEND_ONLY rc.SEND_ONLY_IMM"
 writes=${sends//SEND/WRITE}
 reads="rc.READ_REQUEST rc.READ_FIRST rc.READ_MIDDLE rc.READ_LAST rc.READ_ONLY"
-rest="rc.ACK rc.ATOMIC_ACK rc.CMP_SWAP rc.FETCH_ADD"
+rest="rc.ACK rc.ATOMIC_ACK rc.CMP_SWAP rc.FETCH_ADD rc.SEND_LAST_INV rc.SEND_ONLY_INV"
 
 check "every operation" capture "$dir/ops" across -m 1024 -s 70000
 check "its packets, decoded" "$here/decode.py" "$dir/ops" $sends $writes $reads $rest
 check "its packets, by tshark" dissected "$dir/ops"
 check "their names, by tshark" named "$dir/ops" "RC Send First" "RC Send Last Immediate" \
-	"RC RDMA Write Only Immediate" "RC RDMA Read Response Middle" "RC Fetch Add" "RC Compare Swap" \
+	"RC Send Last Invalidate" "RC RDMA Write Only Immediate" "RC RDMA Read Response Middle" "RC Fetch Add" "RC Compare Swap" \
 	"RC Atomic Acknowledge" "RC Acknowledge"
 
 # The services without acknowledgements: connected, and datagrams of both IP versions.

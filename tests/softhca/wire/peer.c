@@ -25,7 +25,8 @@ static const char *all_ops(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_UD   ? "send,send_imm"
 	       : type == IBV_QPT_UC ? "write,write_imm,send,send_imm"
-				    : "write,write_imm,send,send_imm,read,fetch_add,cmp_swap,mix";
+				    : "write,write_imm,send,send_imm,send_inv,read,fetch_add,cmp_swap,"
+				      "mix";
 }
 
 int main(int argc, char **argv)

@@ -28,7 +28,8 @@ struct peer_info {
 };
 
 struct peer_step { /* client to server; the same struct comes back with status */
-	uint32_t op, size, seed, count;
+	uint32_t op, size, seed;
+	uint32_t window; /* key, from the server */
 	int32_t status;
 };
 
@@ -46,6 +47,7 @@ struct peer {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah; /* UD */
+	struct ibv_mw *mw; /* that the other side takes back */
 	struct peer_info here, there;
 	uint8_t *buf; /* PEER_BUFFER bytes: target of the other side, receives */
 	uint8_t *src; /* PEER_BUFFER bytes: what this side sends, reads and atomics land */
