@@ -10,6 +10,11 @@
 
 void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote)
 {
+	connect_qp_reading(ctx, qp, remote, 4);
+}
+
+void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads)
+{
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1,
 				.qp_access_flags = FULL_ACCESS & 0xf};
 	union ibv_gid gid;
@@ -29,7 +34,7 @@ void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote)
 						       IBV_QP_MAX_DEST_RD_ATOMIC |
 						       IBV_QP_MIN_RNR_TIMER), 0);
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 5,
-				 .rnr_retry = 7, .sq_psn = 77, .max_rd_atomic = 4};
+				 .rnr_retry = 7, .sq_psn = 77, .max_rd_atomic = reads};
 	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 						       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 						       IBV_QP_MAX_QP_RD_ATOMIC), 0);

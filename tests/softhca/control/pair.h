@@ -26,6 +26,8 @@ int pair_setup(void **state);
 int pair_teardown(void **state);
 /* RST to RTS. */
 void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote);
+/* The same with room for so many READs and atomics on their way, not four. */
+void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads);
 /* The next completion; fails after some seconds. */
 struct ibv_wc wait_wc(struct ibv_cq *cq);
 /* By QP 0, from the front half of the buffer to the back half, unless said otherwise. */

@@ -139,7 +139,7 @@ static bool consume(struct poster *p)
 static bool drain(struct poster *p)
 {
 	bool due = right(p) || (!p->now && mistakes[p->mistake].op != OP_NONE);
-	unsigned patience = due ? 20000 : 200; /* ms */
+	unsigned patience = due ? 20000 : 400; /* ms; on a busy machine the engine rests long */
 
 	for (unsigned us = 0; us < patience * 1000 && !p->failed; us += 50) {
 		while (p->consumed != p->expected && consume(p))

@@ -77,7 +77,9 @@ static uint8_t *slot(const struct receiver *r, unsigned n)
  * here a write of nothing. */
 static void settle(struct receiver *r)
 {
-	struct ibv_send_wr wr = {.wr_id = SETTLE, .opcode = IBV_WR_RDMA_WRITE,
+	bool read = makes(r, M_NO_READ_DEPTH);
+	struct ibv_send_wr wr = {.wr_id = SETTLE,
+				 .opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 				 .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc = {0};
@@ -399,7 +401,7 @@ static void connect(struct receiver *r)
 	if (r->mistake == M_RECORD_KEPT)
 		write_record(r, 3);
 	connect_qp(r->ctx, r->to, r->from->qp_num);
-	connect_qp(r->ctx, r->from, r->to->qp_num);
+	connect_qp_reading(r->ctx, r->from, r->to->qp_num, r->mistake != M_NO_READ_DEPTH);
 }
 
 static void again(struct receiver *r)
