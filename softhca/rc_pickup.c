@@ -191,7 +191,7 @@ void rc_pick_up(struct hca_qp *qp)
 		w.blocks = r->blocks = 1;
 	}
 	if (strict_on)
-		strict_pick_up(qp, buf, len, syndrome ? why : NULL);
+		strict_pick_up(qp, buf, len, &w, syndrome ? why : NULL);
 	if (faults_active() &&
 	    faults_wqe(qp, dp_now(), w.blocks, syndrome ? 0 : w.len, &r->syndrome, &r->vendor))
 		goto out;

@@ -123,7 +123,7 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 		if (!decode(qp, peer, b, &w))
 			return;
 		if (strict_on)
-			strict_pick_up(qp, b, WQE_BLOCK, NULL);
+			strict_pick_up(qp, b, WQE_BLOCK, NULL, NULL);
 		execute(qp, peer, &w);
 		qp->sq_ci++;
 		complete(qp, &w, index);

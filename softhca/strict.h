@@ -17,6 +17,7 @@
 
 struct hca_cq;
 struct hca_qp;
+struct wqe;
 struct hca_srq;
 
 #define STRICT_SETTLE_NS 1000000000ull
@@ -37,8 +38,10 @@ void strict_qp_destroy(struct hca_qp *qp);
 void strict_doorbell(uint32_t page);
 /* The engine looks at the doorbell record. */
 void strict_look(struct hca_qp *qp);
-/* The WQE at sq_ci, n bytes at buf as fetched; why: the device refuses it, else NULL. */
-void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const char *why);
+/* The WQE at sq_ci, n bytes at buf as fetched; why: the device refuses it, else NULL. decoded may be
+ * NULL for one of a single block. */
+void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
+		    const char *why);
 /* Before the CQE, if there is one, of the WQE at this index. */
 void strict_completed(struct hca_qp *qp, uint16_t index, unsigned blocks, bool cqe);
 /* The responder refused this remote key or address. */

@@ -10,6 +10,8 @@
 #include "softhca/guest.h"
 #include "softhca/strict_impl.h"
 
+enum { TAIL_TELLS = 8 }; /* bytes of a block that tell whether it was written */
+
 int strict_ring_create(struct strict_qp *s)
 {
 	uint32_t n = strict_ring_blocks(s->qp);
@@ -172,11 +174,21 @@ static bool check_qpn(struct strict_qp *s, const struct strict_at *at, const uin
 	return true;
 }
 
+/* Where it ends for the program: behind inline data the rest of a segment may stay as it was. */
+static size_t end_of(const struct wqe *w, const struct wqe *decoded)
+{
+	const struct wqe_sge *last = decoded && decoded->nsge ? &decoded->sge[decoded->nsge - 1] : NULL;
+
+	return last && last->inlined ? last->addr + last->len : (size_t)w->ds * 16;
+}
+
 /* Blocks after the first that nothing was written to. */
 static bool check_tail(struct strict_qp *s, const struct strict_at *at, const uint8_t *buf,
-		       size_t n, const struct wqe *w)
+		       size_t n, const struct wqe *w, size_t end)
 {
-	for (uint32_t i = 1; i < w->blocks && (i + 1) * WQE_BLOCK <= n; i++) {
+	/* A few bytes of data may be those of the control segment before them by chance. */
+	for (uint32_t i = 1; i < w->blocks && i * WQE_BLOCK + TAIL_TELLS <= end &&
+			     (i + 1) * WQE_BLOCK <= n; i++) {
 		uint16_t index = (uint16_t)(s->qp->sq_ci + i);
 		uint32_t slot = slot_of(s, index);
 		struct strict_at a = *at;
@@ -204,7 +216,8 @@ static bool check_covered(struct strict_qp *s, const struct strict_at *at, const
 	return true;
 }
 
-void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const char *why)
+void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
+		    const char *why)
 {
 	struct strict_qp *s = qp->strict;
 	struct strict_at at = {.qp = qp, .has_index = true, .index = qp->sq_ci, .bytes = buf};
@@ -219,7 +232,7 @@ void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const char 
 	strict_count_wqe();
 	if (check_index(s, &at, buf, &w) || check_qpn(s, &at, buf, &w)) {
 		/* the rest means nothing */
-	} else if (!check_covered(s, &at, &w) && !check_tail(s, &at, buf, n, &w) &&
+	} else if (!check_covered(s, &at, &w) && !check_tail(s, &at, buf, n, &w, end_of(&w, why ? NULL : decoded)) &&
 		   !strict_check_wqe(qp, &at, buf, n) && why) {
 		at.mark = STRICT_NO_MARK;
 		strict_report(RULE_WQE_FORM, &at, "%s", why);

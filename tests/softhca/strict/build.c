@@ -162,6 +162,11 @@ unsigned build(struct poster *p, uint8_t wqe[2 * BLOCK], enum op op, bool signal
 	switch (op) {
 	case OP_INLINE:
 	case OP_INLINE_LONG:
+		if (op == OP_INLINE && p->mistake == M_RIGHT_TAIL) {
+			put_control(p, wqe, opcode[op], opmod, 5, signalled);
+			put_inline(p, wqe + 32, TAIL);
+			return 2;
+		}
 		put_inline(p, wqe + 32, op == OP_INLINE ? 12 : 28);
 		return 1;
 	case OP_WRITE:

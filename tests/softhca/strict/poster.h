@@ -28,7 +28,7 @@ enum op {
 	OP_NONE
 };
 
-enum { RING = 16, BUFFER = 65536, BLOCK = 64 };
+enum { RING = 16, BUFFER = 65536, BLOCK = 64, TAIL = 29 /* one byte in the second block */ };
 
 struct poster {
 	struct dq q, peer;
