@@ -4,14 +4,21 @@
  *
  *   hca rate PROCS QPS	each writes 8 bytes inline to the next: Mmsg/s of all,
  *			and ns of CPU time for one, program and both engines
+ *   hca flow QPS	the same of two, of which one writes: Mmsg/s
  *   hca lat QPS	8-byte ping-pong of two, both poll memory: half round trip
  *			in us, median and 99th percentile
  *   hca bw QPS SIZE	one writes to the other: MB/s, and MB/s of memcpy of the
  *			same pieces before and after
+ *   hca loopbw QPS SIZE	the same inside the process
  *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
- *			completion in us, median and 99th percentile
- *   hca idle		share of a core in percent, after a second without work */
+ *			completion in us, median and 99th percentile; of the median
+ *			the part that ibv_post_send took; two looks at the clock
+ *   hca idle		share of a core in percent, after a second without work
+ *
+ * Waiting threads look 200 times and then give their core to another: there may
+ * be fewer cores than posting threads and engines. */
 #include <infiniband/verbs.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,13 +32,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_PROCS = 16, MAX_QPS = 1024, DEPTH = 64, BATCH = 32, AREA = 4 << 20, SAMPLES = 20000 };
+enum { MAX_PROCS = 16, MAX_QPS = 1024, DEPTH = 64, BATCH = 32, AREA = 4 << 20, SAMPLES = 20000,
+       LOOKS = 200 };
+
+#define RUN_US 4e5 /* of rate and bandwidth; latencies: at most so long, or SAMPLES */
+
 
 struct process {
 	uint32_t qpn[2][MAX_QPS]; /* towards the next, towards the one before */
 	uint32_t rkey;
 	uint64_t addr;
-	double rate, cpu;
+	double rate, cpu, writes;
 };
 
 /* Shared by all processes. Counters are sequentially consistent: a phase of one
@@ -97,16 +108,17 @@ static void open_device(void)
 
 	if (!ctx)
 		die("no device");
-	area = aligned_alloc(4096, AREA);
-	memset(area, 0, AREA);
+	area = aligned_alloc(4096, 2 * AREA);
+	memset(area, 0, 2 * AREA);
 	pd = ibv_alloc_pd(ctx);
 	cq = ibv_create_cq(ctx, 65536, NULL, NULL, 0);
-	mr = pd ? ibv_reg_mr(pd, area, AREA, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+	mr = pd ? ibv_reg_mr(pd, area, 2 * AREA, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 		: NULL;
 	if (!pd || !cq || !mr || ibv_query_gid(ctx, 1, 0, &sh->gid))
 		die("no PD, CQ, MR or GID");
 	sh->p[me].rkey = mr->rkey;
-	sh->p[me].addr = (uint64_t)(uintptr_t)area;
+	/* Alone, it writes from one half to the other. */
+	sh->p[me].addr = (uint64_t)(uintptr_t)(area + (n_procs > 1 ? 0 : AREA));
 }
 
 static void new_qp(int way, int i)
@@ -191,10 +203,21 @@ static void post(int i_qp, const struct process *to, size_t off, uint32_t size, 
 		die("post refused");
 }
 
+static void look_again(void)
+{
+	static int looks;
+
+	if (++looks % LOOKS == 0)
+		sched_yield();
+}
+
 static int reap(int max)
 {
 	struct ibv_wc wc[16];
 	int n = ibv_poll_cq(cq, max < 16 ? max : 16, wc);
+
+	if (!n)
+		look_again();
 
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status)
@@ -206,7 +229,7 @@ static int reap(int max)
 
 /* ---- modes ---- */
 
-static void rate(void)
+static void rate(bool writes)
 {
 	const struct process *to = &sh->p[(me + 1) % n_procs];
 	int out = 0, limit = n_qps * 2 < 64 ? n_qps * 2 : 64, qp = 0;
@@ -214,8 +237,8 @@ static void rate(void)
 	long n = 0;
 
 	t = now();
-	end = t + 1e6;
-	while (now() < end) {
+	end = t + RUN_US;
+	while (writes && now() < end) {
 		/* Two batches a QP, 64 in all, QPs in turn. */
 		for (int i = 0; out < limit && i < n_qps; i++, qp = (qp + 1) % n_qps) {
 			if (busy[qp] == 2)
@@ -230,7 +253,8 @@ static void rate(void)
 		out -= reap(16);
 	sh->p[me].rate = (double)n / (now() - t);
 	meet();
-	sh->p[me].cpu = (cpu() - c) / (double)n;
+	sh->p[me].cpu = cpu() - c;
+	sh->p[me].writes = (double)n;
 }
 
 static int by_value(const void *a, const void *b)
@@ -252,9 +276,11 @@ static void wait_for(uint64_t value)
 	double end = now() + 60e6;
 
 	for (unsigned i = 1;
-	     __atomic_load_n((uint64_t *)(void *)area, __ATOMIC_ACQUIRE) != value; i++)
+	     __atomic_load_n((uint64_t *)(void *)area, __ATOMIC_ACQUIRE) != value; i++) {
+		look_again();
 		if (i % 4096 == 0 && (now() > end || sh->failed))
 			die("no answer");
+	}
 }
 
 static void lat(void)
@@ -262,7 +288,7 @@ static void lat(void)
 	static double v[SAMPLES];
 	int way = me; /* forth by the first's, back by the same QPs' other end */
 	uint64_t *word = (uint64_t *)(void *)(area + 4096);
-	double end = now() + 2e6;
+	double end = now() + RUN_US;
 	int n = 0;
 	bool more = true;
 
@@ -310,7 +336,7 @@ static void lat(void)
 static double copy_rate(uint32_t size)
 {
 	static uint8_t to[AREA];
-	double t = now(), end = t + 2e5;
+	double t = now(), end = t + RUN_US / 4;
 	size_t done = 0;
 
 	for (size_t off = 0; now() < end; off = (off + size) % (AREA - size + 1)) {
@@ -333,10 +359,10 @@ static void bw(uint32_t size)
 	}
 	before = copy_rate(size);
 	t = now();
-	end = t + 1e6;
+	end = t + RUN_US;
 	while (now() < end || out) {
 		while (out < 16 && now() < end) {
-			post(qp++ % n_qps, &sh->p[1], off, size, 1);
+			post(qp++ % n_qps, &sh->p[n_procs - 1], off, size, 1);
 			off = (off + size) % (AREA - size + 1);
 			out++;
 			n++;
@@ -351,19 +377,25 @@ static void bw(uint32_t size)
 
 static void loop(void)
 {
-	static double v[SAMPLES];
-	double end = now() + 2e6;
+	static double v[SAMPLES], posting[SAMPLES], clock[SAMPLES];
+	double end = now() + RUN_US;
 	int n;
 
 	for (n = 0; n < SAMPLES && now() < end; n++) {
 		double t = now();
 
+		clock[n] = now() - t;
+		t = now();
 		post(n * 7 % n_qps, &sh->p[0], 8192, 8, 1);
+		posting[n] = now() - t;
 		while (!reap(1))
 			;
 		v[n] = now() - t;
 	}
-	print_times(v, n, 1);
+	qsort(posting, (size_t)n, sizeof(*posting), by_value);
+	qsort(clock, (size_t)n, sizeof(*clock), by_value);
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	printf("%.3f %.3f %.3f %.3f\n", v[n / 2], v[n * 99 / 100], posting[n / 2], clock[n / 2]);
 }
 
 static void idle(void)
@@ -381,10 +413,12 @@ static int run(const char *mode, uint32_t size)
 {
 	start();
 	if (!strcmp(mode, "rate"))
-		rate();
+		rate(true);
+	else if (!strcmp(mode, "flow"))
+		rate(me == 0);
 	else if (!strcmp(mode, "lat"))
 		lat();
-	else if (!strcmp(mode, "bw"))
+	else if (!strcmp(mode, "bw") || !strcmp(mode, "loopbw"))
 		bw(size);
 	else if (!strcmp(mode, "loop"))
 		loop();
@@ -407,18 +441,22 @@ static int number(const char *text, int max)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	bool is_rate = !strcmp(mode, "rate"), is_bw = !strcmp(mode, "bw");
+	static const char *const modes[] = { "rate", "flow", "lat", "bw", "loopbw", "loop", "idle" };
+	static const int procs[] = { 0, 2, 2, 2, 1, 1, 1 };
+	bool is_rate = !strcmp(mode, "rate"), is_bw = !strcmp(mode, "bw") || !strcmp(mode, "loopbw");
 	int status, ret = 0;
-	double sum = 0, time = 0;
+	double sum = 0, time = 0, writes = 0;
 	uint32_t size;
+	size_t m = 0;
 
-	if (!is_rate && !is_bw && strcmp(mode, "lat") && strcmp(mode, "loop") &&
-	    strcmp(mode, "idle")) {
-		fprintf(stderr, "usage: hca rate PROCS QPS | lat QPS | bw QPS SIZE | loop QPS | "
-				"idle\n");
+	while (m < sizeof(procs) / sizeof(*procs) && strcmp(mode, modes[m]))
+		m++;
+	if (m == sizeof(procs) / sizeof(*procs)) {
+		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE | "
+				"loopbw QPS SIZE | loop QPS | idle\n");
 		return 2;
 	}
-	n_procs = is_rate ? number(argv[2], MAX_PROCS) : is_bw || !strcmp(mode, "lat") ? 2 : 1;
+	n_procs = is_rate ? number(argv[2], MAX_PROCS) : procs[m];
 	n_qps = number(argc > 2 + is_rate ? argv[2 + is_rate] : NULL, MAX_QPS);
 	size = (uint32_t)number(is_bw && argc > 3 ? argv[3] : NULL, AREA / 2);
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -434,9 +472,10 @@ int main(int argc, char **argv)
 		ret |= !WIFEXITED(status) || WEXITSTATUS(status);
 	for (int i = 0; i < n_procs; i++) {
 		sum += sh->p[i].rate;
-		time += sh->p[i].cpu * 1e3 / n_procs;
+		time += sh->p[i].cpu * 1e3;
+		writes += sh->p[i].writes;
 	}
-	if (is_rate && !ret)
-		printf("%.3f %.0f\n", sum, time);
+	if (m < 2 && !ret)
+		printf("%.3f %.0f\n", sum, time / writes);
 	return ret;
 }
