@@ -41,8 +41,8 @@ function(gdr_add_cuda_object name source)
 	add_custom_target(cuda_${name} ALL DEPENDS ${object} ${ptx})
 endfunction()
 
-# gdr_add_cuda_test(name source.c): the same for programs that only a machine with GPUs can use: the
-# target cuda_tests builds them, for the GPU of the machine.
+# gdr_add_cuda_test(name source.c [library..]): the same for programs that only a machine with GPUs can
+# use: the target cuda_tests builds them, for the GPU of the machine.
 function(gdr_add_cuda_test name source)
 	if(NOT GDR_NVCC)
 		return()
@@ -56,7 +56,7 @@ function(gdr_add_cuda_test name source)
 		COMMAND ${GDR_NVCC} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
 			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE -arch=native -MD -MF ${dir}/${name}.d
 			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_LINKER_FILE:gdr>
-			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr>
+			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
 		DEPENDS ${source} gdr DEPFILE ${dir}/${name}.d
 		COMMENT "CUDA test ${name}" VERBATIM)
 	add_custom_target(cuda_test_${name} DEPENDS ${dir}/${name})

@@ -258,6 +258,8 @@ static void bandwidth(int get)
 
 			w.size = some_sizes[s] / some_blocks[b] & ~(size_t)127;
 			w.n = s == 4 ? 4 : s == 3 ? 40 : 400;
+			if (!w.size)
+				continue;
 			w.span = some_sizes[s];
 			w.turns = w.span < ROUND ? (int)(ROUND / w.span) : 1;
 			bytes = (double)w.size * some_blocks[b] * w.n;
