@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names exported by gdrcopy 2.6's libgdrapi on x86-64, as `nm -D --defined-only`
- * lists them (of a build from tag v2.6 with a compiler that knows MOVDIR64B). Programs use both libraries at once: gdr may export none of them. */
+ * lists them (of a build from tag v2.6 with a compiler that knows MOVDIR64B). Programs use both
+ * libraries at once: gdr may export none of them. */
 #ifndef TESTS_GDRCOPY_NAMES_H
 #define TESTS_GDRCOPY_NAMES_H
 
