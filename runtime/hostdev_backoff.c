@@ -122,7 +122,7 @@ GDRI_HD_SCHED static int cores_suffice(void)
 }
 
 /* One yield, unless yields are banned; a slow one bans them. */
-static int yield_once(struct wait *w, uint64_t now, uint64_t slow, uint64_t ban)
+GDRI_HD_SCHED static int yield_once(struct wait *w, uint64_t now, uint64_t slow, uint64_t ban)
 {
 	uint64_t end;
 
