@@ -177,9 +177,9 @@ static void test_kernel_that_failed(void **state)
 
 static struct gdri_dev *device;
 
-static int show(struct gdri_dev *dev)
+static int show(const struct gdri_constants *c)
 {
-	device = dev;
+	device = c ? c->dev : NULL;
 	return 0;
 }
 
