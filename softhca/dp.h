@@ -96,7 +96,8 @@ bool wire_unread(const struct wire_dest *d);
 unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */
 unsigned wire_receive_sockets(void); /* the same from the sockets: a system call */
 void wire_release_held(void);	 /* delayed packets whose time has come */
-void wire_wait(uint64_t ns);	 /* sleeps until a packet comes or ns have passed */
+/* Sleeps until a packet comes or ns have passed. False: nothing lies in a socket. */
+bool wire_wait(uint64_t ns);
 uint32_t wire_slot(void);
 
 /* ---- wire_raw.c ---- */

@@ -42,6 +42,7 @@ static struct hca_qp *active_head, *active_tail;
 static uint64_t now_ns, next_deadline = NEVER;
 static unsigned clock_credit;
 static bool started;
+static uint64_t asked_at; /* when the sockets were last found empty */
 
 uint64_t dp_clock(void)
 {
@@ -195,7 +196,7 @@ static unsigned run_active(void)
  * an empty socket is not asked again at once. */
 static unsigned receive_sockets(void)
 {
-	static uint64_t asked_at, last_packet;
+	static uint64_t last_packet;
 	uint64_t wait = (now_ns - last_packet) / 16;
 	unsigned n;
 
@@ -264,7 +265,7 @@ static uint64_t sleep_time(uint64_t idle)
 static void *engine_main(void *arg)
 {
 	uint64_t last_work = dp_clock(), nap;
-	bool yielding;
+	bool yielding, due;
 
 	(void)arg;
 	prctl(PR_SET_NAME, "softhca");
@@ -281,18 +282,20 @@ static void *engine_main(void *arg)
 			nap = yielding ? 0 : sleep_time(now_ns - last_work);
 			if (nap && doorbell_sweep_all())
 				nap = 0;
-			if (yielding && doorbell_poll_cold())
-				yielding = false;
-			if (!work && !nap && !yielding)
+			due = yielding && yield_due(now_ns);
+			if (due && doorbell_poll_cold())
+				due = false;
+			if (!work && !nap && !due)
 				__builtin_ia32_pause();
-		} while (!nap && !yielding && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
+		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
 		clock_credit = 0; /* others had the lock, or it rests */
 		hca_unlock();
-		if (yielding) {
+		if (due) {
 			yield_core();
 		} else if (nap && !hca_lock_wanted()) {
 			STAT_INC(engine_sleeps);
-			wire_wait(nap);
+			if (!wire_wait(nap))
+				asked_at = dp_clock();
 		}
 	}
 	return NULL;

@@ -71,6 +71,7 @@ static struct link *dirty[SLOT_COUNT];
 static unsigned n_dirty;
 static int epoll_fd = -1;
 static bool events_due;
+static uint64_t events_at; /* when it was last known whether there are any */
 static uint64_t own_word; /* by which other processes know this one's memory */
 
 static socklen_t slot_name(uint32_t slot, struct sockaddr_un *a)
@@ -399,17 +400,16 @@ static void event(struct link *l)
 
 void wire_shm_events(void)
 {
-	static uint64_t last;
 	struct epoll_event e[EVENTS];
 	int n;
 
-	if (epoll_fd < 0 || (!events_due && dp_now() - last < EVENTS_NS))
+	if (epoll_fd < 0 || (!events_due && dp_now() - events_at < EVENTS_NS))
 		return;
 	n = epoll_wait(epoll_fd, e, EVENTS, 0);
 	for (int i = 0; i < n; i++)
 		event(e[i].data.ptr);
 	events_due = n == EVENTS;
-	last = dp_now();
+	events_at = dp_now();
 }
 
 int wire_shm_fd(void)
@@ -437,6 +437,8 @@ void wire_shm_awake(bool events)
 		if (in_links[i].state == LINK_OPEN)
 			ring_awake(&in_links[i].ring);
 	events_due |= events;
+	if (!events)
+		events_at = dp_clock();
 }
 
 void wire_shm_forked(void)

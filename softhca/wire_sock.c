@@ -161,15 +161,17 @@ int wire_sock_start(void)
 	return 0;
 }
 
-void wire_wait(uint64_t ns)
+bool wire_wait(uint64_t ns)
 {
 	struct pollfd p[2 + HCA_PORTS] = { { .fd = wire_host.fd, .events = POLLIN },
 					  { .fd = wire_shm_fd(), .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
 	unsigned n = 2 + wire_port_poll(p + 2);
+	bool came = true;
 
 	if (wire_shm_sleep())
-		ppoll(p, n, &t, NULL);
+		came = ppoll(p, n, &t, NULL) != 0;
 	wire_shm_awake(p[1].revents != 0);
+	return came;
 }

@@ -10,18 +10,25 @@
 
 #include "softhca/dp.h"
 
+#define ALONE_NS   600u	      /* so short a yield had nobody to run: */
+#define NEXT_NS	   2000u      /* the next one has time */
 #define SLOW_NS	   20000u     /* on average: a sleep would have been over sooner */
 #define LOST_NS	   1000000u   /* one that took so long: a time slice went by */
 #define BAN_NS	   5000000u   /* the first; each next one is twice as long, */
 #define BAN_MAX_NS 200000000u /* up to this: a slice lost in a hundred */
 #define FORGET	   1000u      /* quick yields after which the next ban is a first again */
 
-static uint64_t mean_ns, banned_until, ban_ns = BAN_NS;
+static uint64_t mean_ns, next_at, banned_until, ban_ns = BAN_NS;
 static unsigned quick;
 
 bool yield_pays(uint64_t now_ns)
 {
 	return now_ns >= banned_until;
+}
+
+bool yield_due(uint64_t now_ns)
+{
+	return now_ns >= next_at;
 }
 
 static void ban(uint64_t now_ns)
@@ -39,6 +46,7 @@ void yield_core(void)
 	sched_yield();
 	end = dp_clock();
 	ns = end - start;
+	next_at = ns < ALONE_NS ? end + NEXT_NS : 0;
 	mean_ns += ns / 8 - mean_ns / 8;
 	if (ns > LOST_NS || mean_ns > SLOW_NS)
 		ban(end);

@@ -9,6 +9,9 @@
 /* True while whoever shares the core gives it back quickly. The engine's thread only. */
 bool yield_pays(uint64_t now_ns);
 
+/* True when it is time for one. */
+bool yield_due(uint64_t now_ns);
+
 /* Yields once, and learns from how long it took. */
 void yield_core(void);
 
