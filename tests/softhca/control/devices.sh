@@ -27,7 +27,7 @@ pingpong() {
 		"$3" || bad=1
 	wait $server || bad=1
 }
-pingpong mlx5_0 mlx5_1 localhost
+pingpong mlx5_0 mlx5_1 127.0.0.1
 
 if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null; then
 	echo "no root or no ip here: without two interfaces"

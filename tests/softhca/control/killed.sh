@@ -32,7 +32,7 @@ kill_one() {
 		grep -q ":$(printf %04X $port) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
 		sleep 0.05
 	done
-	"$softhca" ib_send_bw -b -x 0 -D 60 -p $port localhost >/dev/null 2>&1 &
+	"$softhca" ib_send_bw -b -x 0 -D 60 -p $port 127.0.0.1 >/dev/null 2>&1 &
 	pids+=($!)
 	# Both have an engine; then some time for the connection.
 	for pid in "${pids[@]}"; do
