@@ -20,13 +20,18 @@ static void check_limit(struct hca_srq *srq)
 	hca_async_srq_event(srq, EVENT_SRQ_LIMIT);
 }
 
-static bool take_srq(struct hca_srq *srq, struct hca_recv *r)
+/* Strict mode looks at the record behind the look that found a receive, here and in take_rq(): so it
+ * has covered what is taken. */
+static bool take_srq(struct hca_qp *qp, struct hca_recv *r)
 {
+	struct hca_srq *srq = qp->srq;
 	const uint8_t *wqe;
 
 	/* Acquire in guest_dbrec: the WQEs it counts are seen whole. */
 	if (!srq->dbrec || (uint16_t)(guest_dbrec(srq->dbrec) - srq->consumed) == 0)
 		return false;
+	if (strict_on)
+		strict_recv_look(qp);
 	if (srq->head >= srq->wqe_cnt) {
 		hca_warn("SRQ 0x%x: link to WQE %u of %u", srq->srqn, srq->head, srq->wqe_cnt);
 		return false;
@@ -47,6 +52,8 @@ static bool take_rq(struct hca_qp *qp, struct hca_recv *r)
 	if (!qp->rq || !qp->rq_cnt || !qp->dbrec ||
 	    (uint16_t)(guest_dbrec(&qp->dbrec[0]) - qp->rq_ci) == 0)
 		return false;
+	if (strict_on)
+		strict_recv_look(qp);
 	wqe = qp->rq + ((size_t)(qp->rq_ci % qp->rq_cnt) << qp->rq_shift);
 	r->index = qp->rq_ci;
 	r->nsge = rwqe_decode(wqe, (size_t)1 << qp->rq_shift, r->sge, WQE_MAX_SGE);
@@ -56,9 +63,7 @@ static bool take_rq(struct hca_qp *qp, struct hca_recv *r)
 
 bool recv_take(struct hca_qp *qp, struct hca_recv *r)
 {
-	if (strict_on)
-		strict_recv_look(qp);
-	if (!(qp->srq ? take_srq(qp->srq, r) : take_rq(qp, r)))
+	if (!(qp->srq ? take_srq(qp, r) : take_rq(qp, r)))
 		return false;
 	if (strict_on)
 		strict_recv_taken(qp, r->index);
@@ -146,8 +151,6 @@ void recv_flush(struct hca_qp *qp)
 
 	if (qp->srq)
 		return; /* what is posted there belongs to the SRQ */
-	if (strict_on)
-		strict_recv_look(qp);
 	while (take_rq(qp, &r))
 		recv_error(qp, &r, SYND_FLUSH, VEND_FLUSH);
 }
