@@ -19,7 +19,7 @@ static void go_back(struct hca_qp *qp)
 	for (i = rc->head; i != rc->tail; i++) {
 		const struct rc_req *r = req_at(rc, i);
 
-		if (r->npkts && psn_diff(rc->psn_una, psn_add(r->psn, r->npkts)) < 0)
+		if (r->npkts ? psn_diff(rc->psn_una, psn_add(r->psn, r->npkts)) < 0 : !r->done)
 			break;
 	}
 	rc->cur = i;

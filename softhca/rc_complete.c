@@ -80,8 +80,8 @@ static bool head_done(const struct hca_rc *rc, const struct rc_req *r)
 {
 	if (r->syndrome)
 		return false;
-	if (!r->npkts)
-		return true;
+	if (!r->npkts) /* nothing on the wire: carried out here, or still held back by a fence */
+		return r->done;
 	if (r->kind == REQ_ATOMIC && !r->done)
 		return false;
 	return psn_diff(rc->psn_una, psn_add(r->psn, r->npkts)) >= 0;

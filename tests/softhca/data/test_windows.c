@@ -85,8 +85,9 @@ static struct fake_fate hit_one(unsigned n, const struct packet *p)
 	return n == hit_at ? hit : (struct fake_fate){ FAKE_PASS, 0 };
 }
 
-/* b binds behind a READ of its own; a writes by the window, takes it back, and is refused. */
-static void round_trip(uint32_t psn)
+/* b binds behind a READ of its own, which it may wait for (fence); a writes by the window, takes it
+ * back, and is refused. */
+static void round_trip(uint32_t psn, uint8_t fence)
 {
 	static uint8_t variant;
 	struct sim_cqe c;
@@ -96,7 +97,9 @@ static void round_trip(uint32_t psn)
 	window = (window & ~0xffu) | ++variant;
 	sim_recv(b, dst + 8192, 1000, dkey);
 	sim_read(b, addr(src), skey, dst + 10000, 700, dkey, 1);
+	b->fence = fence;
 	sim_umr(b, window, true, dkey, dst + 4096, 1000, HCA_REMOTE_WRITE);
+	b->fence = 0;
 	sim_ring(b);
 	assert_true(finish());
 	expect(b, WQE_READ);
@@ -131,7 +134,8 @@ static void test_each_packet(void **state)
 	for (unsigned f = 0; f < sizeof(fates) / sizeof(*fates); f++) {
 		for (hit_at = 0; hit_at < 24; hit_at++) {
 			hit = fates[f];
-			round_trip(psn_add(0, -hit_at % 11));
+			round_trip(psn_add(0, -hit_at % 11), 0);
+			round_trip(psn_add(0, -hit_at % 11), 0x40);
 		}
 	}
 }
