@@ -21,12 +21,7 @@
 #include "softhca/log.h"
 #include "softhca/options.h"
 
-enum {
-	MAX_OWN = 64,
-	/* What the kernel's RoCE drivers keep free beside the payload: room
-	 * for a GRH, UDP, BTH, the longest extended headers, ICRC. */
-	HEADROOM = 40 + 8 + 12 + 4 + 28 + 4,
-};
+enum { MAX_OWN = 64 };
 
 static struct in6_addr own[MAX_OWN];
 static unsigned n_own;
@@ -75,7 +70,7 @@ static uint32_t mtu_of(const char *name)
 		return m;
 	memcpy(r.ifr_name, name, strnlen(name, sizeof(r.ifr_name) - 1));
 	if (!ioctl(fd, SIOCGIFMTU, &r) && r.ifr_mtu > 0)
-		while (m > 256 && m + HEADROOM > (uint32_t)r.ifr_mtu)
+		while (m > 256 && m + PKT_HEADROOM > (uint32_t)r.ifr_mtu)
 			m /= 2;
 	close(fd);
 	return m;

@@ -23,6 +23,9 @@ enum {
 	PKT_MAX_MTU = 4096,
 	PKT_MAX = PKT_MAX_HDR + PKT_MAX_MTU + 3 + PKT_ICRC_LEN,
 	PKT_MAX_IOV = 64,
+	/* Beside a full payload: IPv6 (or a GRH), UDP, BTH, ICRC and the most that headers add, DC's with
+	 * those of a WRITE with immediate. */
+	PKT_HEADROOM = 40 + 8 + PKT_BTH_LEN + PKT_DC_LEN + 16 + 4 + PKT_ICRC_LEN,
 };
 
 enum { /* the transport in the upper three bits of an opcode, IBTA table 38 */

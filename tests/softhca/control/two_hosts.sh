@@ -77,8 +77,10 @@ check "ping-pong" pingpong on -n 100 -s 65536
 check "two at once" both on
 check "ping-pong without CAP_NET_RAW" pingpong on_plain -n 100 -s 65536
 check "two at once without CAP_NET_RAW" both on_plain
-ip -n "$x" link set v$$x mtu 4200
-check "MTU 4096 on an interface of 4200" test "$(mtu)" = 4096
+ip -n "$x" link set v$$x mtu 4195
+check "MTU 2048 on an interface of 4195" test "$(mtu)" = 2048
+ip -n "$x" link set v$$x mtu 4196
+check "MTU 4096 on an interface of 4196" test "$(mtu)" = 4096
 check "MTU as set" test "$(SOFTHCA_MTU=512 mtu)" = 512
 ip -n "$x" link set v$$x down
 check "MTU 4096 with loopback alone" test "$(mtu)" = 4096
