@@ -2,6 +2,7 @@
 /* Sets up verbs_data's side of the pair (peer.h). */
 #include "dynamic.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,9 @@ static int tcp_listen(const struct addrinfo *at)
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (!bind(s, at->ai_addr, at->ai_addrlen) && !listen(s, 1))
-		fd = accept(s, NULL, NULL);
+		do
+			fd = accept(s, NULL, NULL);
+		while (fd < 0 && errno == EINTR); /* stopped, and continued */
 	close(s);
 	return fd;
 }
@@ -77,9 +80,17 @@ static int tcp_open(struct peer *p)
 
 static int swap(struct peer *p, const void *mine, void *theirs, size_t size)
 {
-	if (send(p->tcp, mine, size, MSG_NOSIGNAL) != (ssize_t)size ||
-	    recv(p->tcp, theirs, size, MSG_WAITALL) != (ssize_t)size)
+	size_t have = 0;
+	ssize_t n;
+
+	if (send(p->tcp, mine, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return complain("the other side");
+	while (have < size) {
+		n = recv(p->tcp, (char *)theirs + have, size - have, MSG_WAITALL);
+		if (n == 0 || (n < 0 && errno != EINTR)) /* stopped, and continued */
+			return complain("the other side");
+		have += n > 0 ? (size_t)n : 0;
+	}
 	return 0;
 }
 
