@@ -154,6 +154,7 @@ void fork_prepare(void);
 struct hca_ctx *device_contexts(void); /* the first of a list */
 int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out);
 int uar_destroy(struct ctl_uar *uar);
+bool uar_is_taken(uint32_t page);
 struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page);
 /* Without a doorbell record the registers are all that tells what was posted, and QPs that share
  * them overwrite each other's values: such a QP has its page to itself. */

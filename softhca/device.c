@@ -198,6 +198,11 @@ int uar_destroy(struct ctl_uar *uar)
 	return 0;
 }
 
+bool uar_is_taken(uint32_t page)
+{
+	return page < HCA_UAR_PAGES && uar_taken[page];
+}
+
 bool uar_admits(const struct ctl_uar *uar, bool dbr_less)
 {
 	return !uar->dbr_less && !(dbr_less && uar->qps);

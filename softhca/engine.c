@@ -14,6 +14,7 @@
 #include "softhca/log.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
+#include "softhca/trap.h"
 #include "softhca/yield.h"
 
 enum {
@@ -30,6 +31,8 @@ enum {
 #define SLEEP_MIN_NS  20000u	     /* see docs: shorter sleeps keep the core */
 #define SLEEP_MAX_NS  2000000u
 #define SLEEP_FRACTION 50	     /* of the idle time, so waking late costs 2 % of it */
+#define REST_NS	      1000000000u    /* idle so long, it has itself called by the first doorbell */
+#define REST_MAX_NS   20000000u	     /* and looks all the same so often */
 #define LATE_NS	      (2 * SLEEP_MAX_NS)  /* a longer pause was not the engine's choice */
 #define NEVER	      UINT64_MAX
 
@@ -43,6 +46,7 @@ static uint64_t now_ns, next_deadline = NEVER;
 static unsigned clock_credit;
 static bool started;
 static uint64_t asked_at; /* when the sockets were last found empty */
+static uint64_t last_work;
 
 uint64_t dp_clock(void)
 {
@@ -262,12 +266,62 @@ static uint64_t sleep_time(uint64_t idle)
 	return next_deadline - now_ns < ns ? next_deadline - now_ns : ns;
 }
 
+/* Nothing can come up but by a doorbell, a packet or a control call. */
+static bool nothing_hidden(void)
+{
+	if (strict_on || faults_active() || active_head || next_deadline != NEVER)
+		return false;
+	for (unsigned i = 0; i < n_live; i++) /* receives posted there are flushed, no doorbell rung */
+		if (live[i]->state == HCA_QPS_ERR && live[i]->rq)
+			return false;
+	return true;
+}
+
+/* Having been idle for a second it rests longer, if the first doorbell calls it. Those rung
+ * before that are still to be looked for. */
+static uint64_t rest_time(uint64_t idle, uint64_t nap)
+{
+	return idle >= REST_NS && nothing_hidden() && trap_set() ? REST_MAX_NS : nap;
+}
+
+/* Without the lock: the next round looks at the clock. */
+static void end_rest(void)
+{
+	if (!trap_is_set())
+		return;
+	trap_release();
+	last_work = dp_clock();
+}
+
+static void sleep_for(uint64_t ns)
+{
+	STAT_INC(engine_sleeps);
+	STAT_ADD(engine_rests, trap_is_set());
+	if (wire_wait(ns))
+		end_rest(); /* ahead of everything else: a thread may wait for its store */
+	else
+		asked_at = dp_clock();
+}
+
+/* No doorbell shows while the pages are trapped, unless the trap has a hole. */
+static unsigned watched_round(void)
+{
+	uint64_t doorbells = hca_stats.doorbells_uar;
+	bool trapped = trap_is_set();
+	unsigned work = engine_round();
+
+	if (trapped)
+		STAT_ADD(doorbells_missed, hca_stats.doorbells_uar != doorbells);
+	return work;
+}
+
 static void *engine_main(void *arg)
 {
-	uint64_t last_work = dp_clock(), nap;
+	uint64_t nap;
 	bool yielding, due;
 
 	(void)arg;
+	last_work = dp_clock();
 	prctl(PR_SET_NAME, "softhca");
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
@@ -275,13 +329,17 @@ static void *engine_main(void *arg)
 
 		hca_lock_engine();
 		do {
-			work = engine_round();
+			work = watched_round();
 			if (work)
 				last_work = now_ns;
 			yielding = !work && now_ns - last_work < YIELD_NS && yield_pays(now_ns);
 			nap = yielding ? 0 : sleep_time(now_ns - last_work);
+			if (nap)
+				nap = rest_time(now_ns - last_work, nap);
 			if (nap && doorbell_sweep_all())
 				nap = 0;
+			if (!nap && trap_is_set())
+				trap_release();
 			due = yielding && yield_due(now_ns);
 			if (due && doorbell_poll_cold())
 				due = false;
@@ -290,13 +348,12 @@ static void *engine_main(void *arg)
 		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
 		clock_credit = 0; /* others had the lock, or it rests */
 		hca_unlock();
-		if (due) {
+		if (due)
 			yield_core();
-		} else if (nap && !hca_lock_wanted()) {
-			STAT_INC(engine_sleeps);
-			if (!wire_wait(nap))
-				asked_at = dp_clock();
-		}
+		else if (nap && !hca_lock_wanted())
+			sleep_for(nap);
+		else
+			end_rest();
 	}
 	return NULL;
 }

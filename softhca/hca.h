@@ -190,6 +190,10 @@ bool hca_lock_wanted(void);	/* a control call waits: the engine should end its b
  * before; NULL beyond the last used. */
 uint8_t *hca_uar_page(uint32_t page);
 uint32_t hca_uar_pages_used(void); /* 1 + highest page handed out */
+/* Calls fn for each range of addresses at which the program has such pages, until it returns
+ * false. False then, or where not all of them are found, or something in this process forbids
+ * to keep a thread from writing there. */
+bool hca_uar_mappings(bool (*fn)(void *arg, uint64_t start, uint64_t end), void *arg);
 
 /* ---- control half calls data half, hca_lock held ---- */
 
@@ -237,7 +241,8 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t ecn_marked; /* received with "congestion experienced" */
 	uint64_t doorbells_uar, doorbells_sweep; /* first seen in the UAR / only by the sweep */
 	uint64_t cqes, error_cqes;
-	uint64_t engine_sleeps;
+	uint64_t engine_sleeps, engine_rests; /* of them long ones, with trapped pages */
+	uint64_t doorbells_trapped, doorbells_missed; /* that ended such a rest, or should have */
 };
 extern struct hca_stats hca_stats;
 

@@ -5,6 +5,7 @@
 #include "softhca/control.h"
 #include "softhca/faults.h"
 #include "softhca/strict.h"
+#include "softhca/trap.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@ void hca_lock(void)
 	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
 	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+	trap_wake(); /* the engine, which looks at what this call does when it has the lock */
 }
 
 bool hca_lock_within(unsigned seconds)

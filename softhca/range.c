@@ -3,14 +3,12 @@
  * with EFAULT where there are none; here /proc/self/maps is asked, so that a
  * bad range is refused at registration instead of faulting in the engine. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/maps.h"
 #include "softhca/shim.h"
 
 struct cover {
@@ -19,55 +17,30 @@ struct cover {
 	bool bad;
 };
 
-/* "start-end perms ..."; mappings come in ascending order. */
-static void one_mapping(struct cover *c, const char *line)
+static bool one_mapping(void *arg, const struct maps_line *m)
 {
-	uint64_t start, end;
-	char *p;
+	struct cover *c = arg;
 
-	start = strtoull(line, &p, 16);
-	if (*p != '-')
-		return;
-	end = strtoull(p + 1, &p, 16);
-	if (*p != ' ' || end <= c->at || c->at >= c->end || c->bad)
-		return;
+	if (m->end <= c->at)
+		return true;
 	/* A mapping without read permission can be a UAR page: that is no memory. */
-	if (start > c->at || p[1] != 'r' || (c->write && p[2] != 'w'))
+	if (m->start > c->at || m->perms[0] != 'r' || (c->write && m->perms[1] != 'w'))
 		c->bad = true;
 	else
-		c->at = end;
+		c->at = m->end;
+	return !c->bad && c->at < c->end;
 }
 
 int range_check(uint64_t addr, uint64_t len, bool write)
 {
 	struct cover c = {.at = addr, .end = addr + len, .write = write};
-	char buf[8192];
-	size_t have = 0;
-	ssize_t n;
-	int fd;
 
 	if (!len)
 		return 0;
 	if (!addr || addr + len < addr)
 		return EFAULT;
-	fd = real_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
+	if (!maps_each(one_mapping, &c))
 		return 0; /* no /proc: as if all were well */
-	while (!c.bad && c.at < c.end && (n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
-		char *line = buf, *nl;
-
-		have += (size_t)n;
-		buf[have] = '\0';
-		for (; (nl = strchr(line, '\n')); line = nl + 1) {
-			*nl = '\0';
-			one_mapping(&c, line);
-		}
-		have -= (size_t)(line - buf);
-		memmove(buf, line, have);
-		if (have == sizeof(buf) - 1)
-			have = 0; /* longer than any path: no mapping line */
-	}
-	real_close(fd);
 	return c.bad || c.at < c.end ? EFAULT : 0;
 }
 

@@ -45,6 +45,7 @@ bool shim_device_opened(void);
 /* Paths (shim_path.c). */
 /* The number of the device whose file it is, -1 if none. */
 int path_device(const char *path);
+bool path_is_gpu(const char *path); /* a device file of a GPU's driver */
 /* A path below our tree for one that sysfs would serve; the path itself if it
  * is none of ours. buf has PATH_MAX bytes. */
 const char *path_rewrite(const char *path, char *buf);

@@ -17,6 +17,7 @@
 
 #include "softhca/control.h"
 #include "softhca/shim.h"
+#include "softhca/trap.h"
 #include "softhca/uverbs.h"
 
 /* The headers' fortified inlines and redirections must not rename these. */
@@ -63,6 +64,8 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 
 	if (device >= 0)
 		return device_open((unsigned)device, flags);
+	if (path_is_gpu(path)) /* its stores meet no page protection */
+		trap_forbid();
 	real = path_rewrite(path, buf);
 	if (real != path)
 		fd = (flags & O_ACCMODE) == O_RDONLY ? sysfs_open_dynamic(real) : -1;

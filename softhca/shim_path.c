@@ -59,6 +59,11 @@ static int number_at(const char *text)
 	return *text >= '0' && n < hca_options()->devices ? (int)n : -1;
 }
 
+bool path_is_gpu(const char *path)
+{
+	return path && (!strncmp(path, "/dev/nvidia", 11) || !strcmp(path, "/dev/kfd"));
+}
+
 int path_device(const char *path)
 {
 	static const char name[] = SYSFS_DEVICE_FILE;

@@ -19,7 +19,8 @@
 	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)                              \
 	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \
 	X(doorbells_uar) X(doorbells_sweep)                                                        \
-	X(cqes) X(error_cqes) X(engine_sleeps)
+	X(cqes) X(error_cqes) X(engine_sleeps) X(engine_rests)                                     \
+	X(doorbells_trapped) X(doorbells_missed)
 
 /* Relaxed: the engine may still count; each value is right by itself. */
 static unsigned long long value(const uint64_t *counter)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "softhca/log.h"
+#include "softhca/trap.h"
 #include "softhca/wire.h"
 
 enum { SOCK_BUFFER = 32 << 20 };
@@ -126,6 +127,7 @@ static void close_in_child(void)
 	wire_host.fd = -1;
 	wire_port_close();
 	wire_shm_forked();
+	trap_forked();
 }
 
 static int take_slot(void)
@@ -163,13 +165,14 @@ int wire_sock_start(void)
 
 bool wire_wait(uint64_t ns)
 {
-	struct pollfd p[2 + HCA_PORTS] = { { .fd = wire_host.fd, .events = POLLIN },
+	struct pollfd p[2 + TRAP_FDS + HCA_PORTS] = { { .fd = wire_host.fd, .events = POLLIN },
 					  { .fd = wire_shm_fd(), .events = POLLIN } };
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
-	unsigned n = 2 + wire_port_poll(p + 2);
+	unsigned n = 2 + trap_poll(p + 2);
 	bool came = true;
 
+	n += wire_port_poll(p + n);
 	if (wire_shm_sleep())
 		came = ppoll(p, n, &t, NULL) != 0;
 	wire_shm_awake(p[1].revents != 0);

@@ -13,7 +13,9 @@
  *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
  *			completion in us, median and 99th percentile; of the median
  *			the part that ibv_post_send took; two looks at the clock
- *   hca idle		share of a core in percent, after a second without work
+ *   hca idle		share of a core in percent, after two seconds without work
+ *
+ *   hca naps		the same of a program that only sleeps, 2 ms at a time
  *
  * Waiting threads look 200 times and then give their core to another: there may
  * be fewer cores than posting threads and engines. */
@@ -402,11 +404,23 @@ static void idle(void)
 {
 	double t, c;
 
-	sleep(1);
+	sleep(2);
 	t = now();
 	c = cpu();
-	sleep(2);
+	sleep(3);
 	printf("%.2f\n", (cpu() - c) * 100 / (now() - t));
+}
+
+/* For scale: what waking costs this machine. */
+static int naps(void)
+{
+	struct timespec nap = { .tv_nsec = 2000000 };
+	double t = now(), c = cpu();
+
+	while (now() - t < 2e6)
+		nanosleep(&nap, NULL);
+	printf("%.2f\n", (cpu() - c) * 100 / (now() - t));
+	return 0;
 }
 
 static int run(const char *mode, uint32_t size)
@@ -449,6 +463,8 @@ int main(int argc, char **argv)
 	uint32_t size;
 	size_t m = 0;
 
+	if (!strcmp(mode, "naps"))
+		return naps();
 	while (m < sizeof(procs) / sizeof(*procs) && strcmp(mode, modes[m]))
 		m++;
 	if (m == sizeof(procs) / sizeof(*procs)) {

@@ -146,6 +146,6 @@ hca_print
 result hca_memcpy_128K "$(hca_shm bw 1 131072 | awk '{ print ($2 + $3) / 2 }')" MB/s
 set -- $(hca_shm loop 1024)
 result hca_loopback_posting "${3:--}" us "of loopback_1024_qps, in ibv_post_send; a look at the clock ${4:--}"
-result hca_idle "$(hca_shm idle)" "% of a core"
+result hca_idle "$(hca_shm idle)" "% of a core" "500 naps of 2 ms a second, a program that does nothing else $(hca_shm naps)"
 result hca_cpu_per_message "$(hca_shm rate 2 16 | awk '{ print $2 }')" ns \
 	"udp $(hca_udp rate 2 16 | awk '{ print $2 }')"
