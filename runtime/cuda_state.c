@@ -84,6 +84,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 		b->dev.n_errors = 0;
 		b->dev.peers = gpu->peers;
 		b->dev.used = NULL;
+		b->dev.teams = st->teams.gpu;
 		memcpy(b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
 		ret = gdri_cuda_copy(st->cuda, gpu, b, size, COPY_MS);
 	} else if (!b) {
