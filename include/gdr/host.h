@@ -158,6 +158,10 @@ struct gdr_job_info {
 	int n_nodes;
 	size_t heap_size;
 	uint32_t n_queues, queue_depth; /* queue pairs of this PE */
+	/* In words; where it is not the fastest way there is, why, and what to change. NULL: no queues. */
+	const char *heap_memory;  /* "GPU memory (dma-buf)", "host memory" */
+	const char *queue_memory; /* the same of the queues */
+	const char *doorbell;	  /* who rings */
 };
 GDR_API int gdr_query(struct gdr_job_info *info);
 

@@ -42,6 +42,8 @@ typedef struct CUstream_st *gdr_stream_t;
 
 #elif defined(__CUDACC__)
 
+#include <gdr/impl/unit.h>
+
 /* Logs a CUDA error. Returns -GDR_ESYSTEM. */
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
 
@@ -55,8 +57,50 @@ static inline int gdri_cuda_result(const char *call, cudaError_t e)
 #ifndef GDR_KERNEL_THREADS
 #define GDR_KERNEL_THREADS GDR_MAX_BLOCK
 #endif
+#ifdef GDR_NO_QUEUES
 #define GDR_KERNEL(name, type, arg)                                                                \
 	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type arg)
+#else
+/* Twice: for any job, and for one whose PEs are all mapped, where the compiler drops the code that posts to queues
+ * and so the registers and the stack that it takes. */
+#define GDR_KERNEL(name, type, arg)                                                                \
+	static __device__ __forceinline__ void gdri_body_##name(type arg);                         \
+	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type gdri_arg)           \
+	{                                                                                          \
+		gdri_body_##name(gdri_arg);                                                        \
+	}                                                                                          \
+	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) gdri_direct_##name(type gdri_arg) \
+	{                                                                                          \
+		if (gdri_constants_here.direct)                                                    \
+			gdri_body_##name(gdri_arg);                                                \
+	}                                                                                          \
+	static struct gdri_kernel gdri_kernel_##name = {(const void *)name,                        \
+							(const void *)gdri_direct_##name, 0};      \
+	__attribute__((constructor)) static void gdri_add_##name(void)                             \
+	{                                                                                          \
+		gdri_kernel_##name.next = gdri_kernels_here;                                       \
+		gdri_kernels_here = &gdri_kernel_##name;                                           \
+	}                                                                                          \
+	static __device__ __forceinline__ void gdri_body_##name(type arg)
+#endif
+
+/* The versions of the kernels of this source. */
+struct gdri_kernel {
+	const void *any, *direct;
+	struct gdri_kernel *next;
+};
+static struct gdri_kernel *gdri_kernels_here __attribute__((unused));
+
+static inline const void *gdri_version_of(const void *kernel)
+{
+	const struct gdri_kernel *k;
+
+	for (k = gdri_unit_here.direct ? gdri_kernels_here : 0; k; k = k->next)
+		if (k->any == kernel)
+			return k->direct;
+	return kernel;
+}
+
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
 	gdri_cuda_launch((const void *)(name), #name, (grid), (block), (shared), (stream), (argp))
 
@@ -66,7 +110,7 @@ static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigne
 {
 	void *args[1] = {(void *)arg};
 
-	return gdri_cuda_result(name, cudaLaunchKernel(kernel, dim3(grid), dim3(block), args,
+	return gdri_cuda_result(name, cudaLaunchKernel(gdri_version_of(kernel), dim3(grid), dim3(block), args,
 						       shared, stream));
 }
 

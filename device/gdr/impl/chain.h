@@ -80,7 +80,7 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		      qp->rkey_sync, offsetof(struct gdri_ctl, watch) +
 				     (uint64_t)i * sizeof(dev->ctl->watch[0]),
 		      dev->lkey, sizeof(dev->ctl->waits));
-	gdri_sq_publish(dev, qp, base, 1, 0);
+	gdri_sq_publish_watch(dev, qp, base);
 	for (round = 0;; round++) {
 		gdri_poll(dev, qp);
 		ret = gdri_qp_test(qp, base + 1);

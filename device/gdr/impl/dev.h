@@ -9,9 +9,9 @@
 #include <gdr/simt.h>
 #include <gdr/status.h>
 
-/* Whether PEs may be reached by queue. Not yet from GPUs: what posts is compiled there for the test
- * that it can be, and left out of programs, whose kernels it would cost registers. */
-#if defined(__CUDACC__) && !defined(GDRI_CUDA_QUEUES)
+/* Whether PEs may be reached by queue. A CUDA program whose PEs are all mapped may leave out the code that
+ * posts; gdr_init refuses it where queues are needed (unit.h). */
+#if defined(__CUDACC__) && defined(GDR_NO_QUEUES)
 #define GDRI_QUEUES 0
 #else
 #define GDRI_QUEUES 1

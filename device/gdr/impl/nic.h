@@ -236,12 +236,20 @@ GDR_DEVICE_COLD void gdri_sq_fenced(struct gdri_qp *qp, uint64_t seq)
 
 /* ---- publication ---- */
 
+/* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. */
+GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)status);
+	gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+}
+
 /* Waits for the publication of earlier reservers. They do bounded work; one that was
  * killed in between leaves the queue unusable, which is its error from then on. */
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_waiter w;
-	uint32_t none = 0;
 	int ret = 0;
 
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
@@ -252,9 +260,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 			ret = gdri_wait_step(dev, &w);
 		if (!ret)
 			continue;
-		/* no record goes with it: pairs with nothing */
-		gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)ret);
-		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+		gdri_sq_break(qp, ret);
 		gdri_wait_leave(dev, &w);
 		return ret;
 	}
@@ -301,6 +307,31 @@ GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	if (gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base))
 		return gdri_sq_publish_later(dev, qp, base, n, last2);
 	gdri_sq_pass_on(qp, base, n, last2);
+	return 0;
+}
+
+/* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
+ * each other, and nobody could tell how deep the stack of a GPU's thread has to be. */
+GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
+{
+	uint64_t end = gdr_clock_ns() + dev->timeout_ns;
+	uint32_t round = 0;
+	int ret;
+
+	/* acquire: pairs with the release in gdri_sq_pass_on (A1) */
+	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
+		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
+		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
+			ret = gdri_ld_relaxed_sys_u32(dev->abort) ? -GDR_EABORTED
+			      : gdr_clock_ns() > end		  ? -GDR_ETIMEOUT
+								  : 0;
+		if (ret) {
+			gdri_sq_break(qp, ret);
+			return ret;
+		}
+		gdr_pause(round++);
+	}
+	gdri_sq_pass_on(qp, base, 1, 0);
 	return 0;
 }
 

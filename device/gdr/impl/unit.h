@@ -15,6 +15,8 @@ struct gdri_unit {
 	int abi_version; /* of the headers it was compiled with */
 	int (*set)(const struct gdri_constants *c); /* 0, or a CUDA error */
 	struct gdri_unit *next;
+	int queues; /* its kernels can post: it was compiled without GDR_NO_QUEUES */
+	int direct; /* of the constants that were set */
 };
 
 GDR_EXTERN_C_BEGIN
@@ -38,12 +40,19 @@ __constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
 /* Set by gdr_init. */
 static __constant__ struct gdri_constants gdri_constants_here __attribute__((unused));
 
+static int gdri_unit_set(const struct gdri_constants *c);
+
+#ifdef GDR_NO_QUEUES
+static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 0, 0};
+#else
+static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 1, 0};
+#endif
+
 static int gdri_unit_set(const struct gdri_constants *c)
 {
+	gdri_unit_here.direct = (int)c->direct;
 	return (int)cudaMemcpyToSymbol(gdri_constants_here, c, sizeof(*c));
 }
-
-static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0};
 
 __attribute__((constructor)) static void gdri_unit_start(void)
 {

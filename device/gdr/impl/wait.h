@@ -7,14 +7,20 @@
 
 /* After a word that a NIC wrote was seen: what it wrote before may still be on
  * its way on some machines. */
-GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)
+GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
 {
 	int me = gdri_k(dev, pe);
 
-	if (!GDRI_QUEUES || gdri_likely(!(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH)) ||
-	    !gdri_k(dev, n_slots) || !gdri_qp_to(dev, me)->sq)
+	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me)->sq)
 		return 0;
 	return gdri_read_flush(dev, gdri_qp_to(dev, me), op);
+}
+
+GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)
+{
+	if (!GDRI_QUEUES || gdri_likely(!(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH)))
+		return 0;
+	return gdri_wait_flush_any(dev, op);
 }
 
 /* a - b in the order of the type, as -1, 0, 1; compared with a mask per operator:
@@ -75,7 +81,8 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 			       int cmp, uint64_t value)
 {
 	/* read before, when its time does not count: what is seen later is for the next wait */
-	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+	uint32_t left = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) |
+			(GDRI_QUEUES ? gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH : 0);
 	uint64_t v;
 	int i;
 
@@ -86,7 +93,7 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 		if (!gdri_cmp_holds(v, size, is_signed, cmp, value))
 			continue;
 		gdri_fence_acquire_sys(); /* makes the load one: as in gdri_cmp_u64 */
-		return !failed;
+		return !left;
 	}
 	return 0;
 }
@@ -103,7 +110,7 @@ GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int 
 		return gdri_error_arg(dev, op, -GDR_EINVAL, peer, p, (uint64_t)cmp, GDRI_ARG_OTHER,
 				      0, 0);
 	if (GDRI_SPINS && gdri_wait_short(dev, p, size, is_signed, cmp, value))
-		return gdri_wait_flush(dev, op);
+		return 0;
 	return gdri_wait_long(dev, p, size, is_signed, cmp, value, peer, op);
 }
 

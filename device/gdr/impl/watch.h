@@ -32,7 +32,7 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 	if (r + 1 > gdri_ld_fenced_u64(&qp->limit) || !gdri_cas_u64(&qp->rsvd, &r, r + 1))
 		return 0;
 	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
-	return !gdri_sq_publish(dev, qp, r, 1, 0);
+	return !gdri_sq_publish_watch(dev, qp, r);
 }
 
 GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t value)
@@ -207,7 +207,7 @@ GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w,
 GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
 {
 	return w->op == GDRI_WAIT_UNTIL || w->op == GDRI_SIGNAL_WAIT || w->op == GDRI_BARRIER ||
-	       w->op == GDRI_SYNC || w->op >= GDRI_MEET;
+	       w->op == GDRI_SYNC || w->op == GDRI_MEET;
 }
 
 /* Whether the connection to pe broke: then nothing will come from there. */
