@@ -5,7 +5,9 @@
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_queues.h"
 #include "runtime/cuda_state.h"
+#include "runtime/hostq.h"
 #include "runtime/log.h"
 
 bool gdri_host_cuda(void)
@@ -15,51 +17,57 @@ bool gdri_host_cuda(void)
 	return st && st->cuda;
 }
 
-/* Address here of bytes of a PE's heap; NULL, with the reason logged, when there is none. */
-static void *mapped(const char *call, const void *ptr, size_t len, int pe)
+/* Offset of bytes of a PE's heap; < 0, with the reason logged, when there are none. */
+static int64_t offset_of(const char *call, const void *ptr, size_t len, int pe)
 {
-	struct gdri_state *st = gdri_state_get();
+	const struct gdri_state *st = gdri_state_get();
 	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
 
-	if (pe < 0 || pe >= st->n_pes) {
+	if (pe < 0 || pe >= st->n_pes)
 		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
-	} else if (offset >= st->heap.size || len > st->heap.size - offset) {
+	else if (offset >= st->heap.size || len > st->heap.size - offset)
 		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, ptr, len);
-	} else if (!st->peers[pe].base) {
-		gdri_error("%s: the memory of PE %d is not mapped here", call, pe);
-	} else {
-		return st->peers[pe].base + offset;
-	}
-	return NULL;
+	else
+		return (int64_t)offset;
+	return -1;
 }
 
 int gdri_cuda_put(void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	void *to = mapped("gdr_host_put", dst, len, pe);
+	int64_t to = offset_of("gdr_host_put", dst, len, pe);
 
-	return to ? gdri_cuda_copy(st->cuda, to, src, len, (int)st->opt.timeout_ms) : -GDR_EINVAL;
+	if (to < 0)
+		return -GDR_EINVAL;
+	if (st->peers[pe].base)
+		return gdri_cuda_copy(st->cuda, st->peers[pe].base + to, src, len, (int)st->opt.timeout_ms);
+	return gdri_hostq_put(st, (uint64_t)to, src, len, pe);
 }
 
 int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	const void *from = mapped("gdr_host_get", src, len, pe);
+	int64_t from = offset_of("gdr_host_get", src, len, pe);
 
-	return from ? gdri_cuda_copy(st->cuda, dst, from, len, (int)st->opt.timeout_ms) : -GDR_EINVAL;
+	if (from < 0)
+		return -GDR_EINVAL;
+	if (st->peers[pe].base)
+		return gdri_cuda_copy(st->cuda, dst, st->peers[pe].base + from, len, (int)st->opt.timeout_ms);
+	return gdri_hostq_get(st, dst, (uint64_t)from, len, pe);
 }
 
-/* Copies are complete when they return: what remains is what was latched. */
+/* Copies are complete when they return: what remains is what kernels posted, and what was latched. */
 int gdri_cuda_quiet(void)
 {
 	struct gdri_state *st = gdri_state_get();
+	int status = gdri_cuda_queues_quiet(st, (int)st->opt.timeout_ms);
 	int ret = gdri_cuda_state_pull(st), latched = st->dev->latched;
 
 	if (ret || !latched)
-		return ret;
+		return ret ? ret : status;
 	st->dev->latched = 0;
 	ret = gdri_cuda_state_push(st, &st->dev->latched);
-	return ret ? ret : latched;
+	return ret ? ret : status ? status : latched;
 }
 
 /* Completes what kernels did that have ended; those that run are not waited for. */

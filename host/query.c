@@ -59,6 +59,9 @@ int gdr_query(struct gdr_job_info *info)
 		info->nic_text = gdri_nic_text(st->nic);
 		info->n_queues = (uint32_t)st->n_pes * st->opt.qps_per_pe;
 		info->queue_depth = st->opt.qp_depth;
+		info->heap_memory = gdri_nic_heap_text(st->nic);
+		info->queue_memory = gdri_nic_ring_text(st->nic);
+		info->doorbell = gdri_nic_bell_text(st->nic);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define _GNU_SOURCE /* pthread_timedjoin_np */
-#include "runtime/cuda.h"
+#include "runtime/cuda_impl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,35 +13,7 @@
 #include <gdr/status.h>
 
 #include "runtime/clock.h"
-#include "runtime/cuda_api.h"
 #include "runtime/log.h"
-
-struct gdri_cuda {
-	struct gdri_cuda_api api;
-	gdri_cu_device device;
-	gdri_cu_ctx ctx;
-	bool primary; /* retained by us */
-	gdri_cu_stream stream;
-	pthread_mutex_t lock; /* of the stream: one copy at a time */
-	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
-	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
-	char text[128];
-};
-
-static const char *error_text(const struct gdri_cuda *c, gdri_cu_result r)
-{
-	const char *s = NULL;
-
-	if (!c->api.error_string || c->api.error_string(r, &s) || !s)
-		s = "unknown CUDA error";
-	return s;
-}
-
-static int failed(const struct gdri_cuda *c, const char *what, gdri_cu_result r)
-{
-	gdri_error("CUDA: %s: %s (%d)", what, error_text(c, r), r);
-	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM; /* 2: CUDA_ERROR_OUT_OF_MEMORY */
-}
 
 static int load(struct gdri_cuda *c)
 {
@@ -63,18 +35,6 @@ static int load(struct gdri_cuda *c)
 	return 0;
 }
 
-static void enter(struct gdri_cuda *c)
-{
-	c->api.ctx_push(c->ctx);
-}
-
-static void leave(struct gdri_cuda *c)
-{
-	gdri_cu_ctx was;
-
-	c->api.ctx_pop(&was);
-}
-
 static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 {
 	gdri_cu_result r = c->api.init(0);
@@ -83,7 +43,7 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 	if (!r)
 		r = c->api.device_count(&n);
 	if (r || !n) {
-		gdri_error("CUDA: no GPU: %s", r ? error_text(c, r) : "the driver counts none");
+		gdri_error("CUDA: no GPU: %s", r ? gdri_cuda_error_text(c, r) : "the driver counts none");
 		return -GDR_ENOTSUP;
 	}
 	r = c->api.ctx_get(&c->ctx);
@@ -97,7 +57,7 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 		if (!r)
 			r = c->api.ctx_set(c->ctx);
 	}
-	return r ? failed(c, "choosing a context", r) : 0;
+	return r ? gdri_cuda_refused(c, "choosing a context", r) : 0;
 }
 
 static int check_device(struct gdri_cuda *c)
@@ -108,6 +68,7 @@ static int check_device(struct gdri_cuda *c)
 	c->api.device_name(name, sizeof(name), c->device);
 	c->api.device_bus_id(bus, sizeof(bus), c->device);
 	snprintf(c->text, sizeof(c->text), "%s %s", name, bus);
+	memcpy(c->pci, bus, sizeof(c->pci));
 	c->api.device_attribute(&vmm, GDRI_CU_ATTR_VMM, c->device);
 	c->api.device_attribute(&fd, GDRI_CU_ATTR_FD, c->device);
 	if (vmm && fd)
@@ -136,10 +97,10 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 	if (!ret)
 		ret = check_device(c);
 	if (!ret) {
-		enter(c);
+		gdri_cuda_enter(c);
 		r = c->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
-		leave(c);
-		ret = r ? failed(c, "creating a stream", r) : 0;
+		gdri_cuda_leave(c);
+		ret = r ? gdri_cuda_refused(c, "creating a stream", r) : 0;
 	}
 	if (ret) {
 		gdri_cuda_close(c);
@@ -155,9 +116,9 @@ static void put(struct gdri_cuda *c)
 	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (c->stream) {
-		enter(c);
+		gdri_cuda_enter(c);
 		c->api.stream_destroy(c->stream);
-		leave(c);
+		gdri_cuda_leave(c);
 	}
 	if (c->primary)
 		c->api.primary_release(c->device);
@@ -224,7 +185,7 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, i
 	gdri_cu_result r;
 	size_t grain = 0;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.granularity(&grain, &prop, GDRI_CU_GRANULARITY_BEST);
 	if (!r) {
 		*size = (*size + grain - 1) / grain * grain;
@@ -236,11 +197,11 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, i
 			r = map(c, mem, *size, base);
 		c->api.mem_release(mem); /* mapping and descriptor keep it */
 	}
-	leave(c);
+	gdri_cuda_leave(c);
 	if (!r)
 		return 0;
 	gdri_error("heap: %llu bytes of %s: %s; lower GDR_HEAP_SIZE or free memory of the GPU",
-		   (unsigned long long)*size, c->text, error_text(c, r));
+		   (unsigned long long)*size, c->text, gdri_cuda_error_text(c, r));
 	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM;
 }
 
@@ -250,16 +211,16 @@ int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **
 	gdri_cu_mem mem = 0;
 	gdri_cu_result r;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.mem_import(&mem, (void *)(intptr_t)fd, GDRI_CU_HANDLE_FD);
 	if (!r) {
 		r = map(c, mem, size, base);
 		c->api.mem_release(mem);
 	}
-	leave(c);
+	gdri_cuda_leave(c);
 	if (!r)
 		return 0;
-	snprintf(why, room, "%s cannot map its memory: %s", c->text, error_text(c, r));
+	snprintf(why, room, "%s cannot map its memory: %s", c->text, gdri_cuda_error_text(c, r));
 	return -GDR_ESYSTEM;
 }
 
@@ -267,10 +228,10 @@ void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size)
 {
 	if (!base)
 		return;
-	enter(c);
+	gdri_cuda_enter(c);
 	c->api.unmap((uintptr_t)base, size);
 	c->api.unreserve((uintptr_t)base, size);
-	leave(c);
+	gdri_cuda_leave(c);
 }
 
 /* ---- other memory ---- */
@@ -280,11 +241,11 @@ void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size)
 	gdri_cu_ptr p = 0;
 	gdri_cu_result r;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.alloc(&p, size);
-	leave(c);
+	gdri_cuda_leave(c);
 	if (r) {
-		failed(c, "allocating memory of the GPU", r);
+		gdri_cuda_refused(c, "allocating memory of the GPU", r);
 		return NULL;
 	}
 	if (gdri_cuda_zero(c, (void *)(uintptr_t)p, size, 10000)) {
@@ -298,9 +259,9 @@ void gdri_cuda_free(struct gdri_cuda *c, void *p)
 {
 	if (!p)
 		return;
-	enter(c);
+	gdri_cuda_enter(c);
 	c->api.free((uintptr_t)p);
-	leave(c);
+	gdri_cuda_leave(c);
 }
 
 void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size)
@@ -308,11 +269,11 @@ void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size)
 	void *p = NULL;
 	gdri_cu_result r;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.host_alloc(&p, size, GDRI_CU_HOST_PORTABLE | GDRI_CU_HOST_MAPPED);
-	leave(c);
+	gdri_cuda_leave(c);
 	if (r) {
-		failed(c, "allocating host memory that the GPU sees", r);
+		gdri_cuda_refused(c, "allocating host memory that the GPU sees", r);
 		return NULL;
 	}
 	memset(p, 0, size);
@@ -323,9 +284,9 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p)
 {
 	if (!p)
 		return;
-	enter(c);
+	gdri_cuda_enter(c);
 	c->api.host_free(p);
-	leave(c);
+	gdri_cuda_leave(c);
 }
 
 /* ---- copies ---- */
@@ -364,7 +325,7 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 	bool began;
 
 	pthread_mutex_lock(&c->lock);
-	enter(c);
+	gdri_cuda_enter(c);
 	began = !blocked(c);
 	if (began) {
 		r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
@@ -373,12 +334,12 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 			r = finish(c, timeout_ms);
 		c->stuck = r == GDRI_CU_NOT_READY;
 	}
-	leave(c);
+	gdri_cuda_leave(c);
 	pthread_mutex_unlock(&c->lock);
 	if (!r)
 		return 0;
 	if (r != GDRI_CU_NOT_READY)
-		return failed(c, what, r);
+		return gdri_cuda_refused(c, what, r);
 	gdri_error(began ? "CUDA: %s did not finish in %d ms: the GPU hangs, or a kernel holds it"
 			 : "CUDA: %s cannot begin: an earlier copy, which took too long, is still "
 			   "under way", what, timeout_ms);
@@ -401,9 +362,9 @@ void *gdri_cuda_variable(struct gdri_cuda *c, struct CUmod_st *module, const cha
 	size_t bytes = 0;
 	gdri_cu_result r;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.module_global(&at, &bytes, module, name);
-	leave(c);
+	gdri_cuda_leave(c);
 	return r || bytes != size ? NULL : (void *)(uintptr_t)at;
 }
 
@@ -414,9 +375,9 @@ static void *synchronize(void *arg)
 	struct gdri_cuda *c = arg;
 	gdri_cu_result r;
 
-	enter(c);
+	gdri_cuda_enter(c);
 	r = c->api.ctx_sync();
-	leave(c);
+	gdri_cuda_leave(c);
 	put(c);
 	return (void *)(intptr_t)r;
 }
@@ -446,5 +407,5 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 		pthread_detach(t);
 		return -GDR_ETIMEOUT;
 	}
-	return result ? failed(c, "kernels of this PE", (gdri_cu_result)(intptr_t)result) : 0;
+	return result ? gdri_cuda_refused(c, "kernels of this PE", (gdri_cu_result)(intptr_t)result) : 0;
 }

@@ -21,6 +21,7 @@ struct CUmod_st;
 
 enum {
 	GDRI_CU_NOT_READY = 600,
+	GDRI_CU_INVALID = 1,		 /* CUDA_ERROR_INVALID_VALUE */
 	GDRI_CU_MEM_PINNED = 1,		 /* CU_MEM_ALLOCATION_TYPE_PINNED */
 	GDRI_CU_HANDLE_FD = 1,		 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 	GDRI_CU_LOCATION_DEVICE = 1,	 /* CU_MEM_LOCATION_TYPE_DEVICE */
@@ -32,6 +33,14 @@ enum {
 	GDRI_CU_ATTR_RDMA_VMM = 110,	 /* ..._GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 	GDRI_CU_ATTR_VMM = 102,		 /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
 	GDRI_CU_ATTR_FD = 103,		 /* ..._HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+	GDRI_CU_HOST_IO = 4,		 /* CU_MEMHOSTREGISTER_IOMEMORY */
+	GDRI_CU_RANGE_DMA_BUF = 1,	 /* CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD */
+	GDRI_CU_POINTER_TYPE = 2,	 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
+	GDRI_CU_POINTER_DEVICE = 2,	 /* CU_MEMORYTYPE_DEVICE */
+	GDRI_CU_ATTR_RDMA = 116,	 /* ..._GPU_DIRECT_RDMA_SUPPORTED */
+	GDRI_CU_ATTR_RDMA_ORDER = 118,	 /* ..._GPU_DIRECT_RDMA_WRITES_ORDERING */
+	GDRI_CU_RDMA_ORDER_OWNER = 100,	 /* CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER */
+	GDRI_CU_ATTR_DMA_BUF = 124,	 /* ..._DMA_BUF_SUPPORTED */
 };
 
 struct gdri_cu_location {
@@ -81,6 +90,12 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	X(free, "cuMemFree_v2", (gdri_cu_ptr))                                                     \
 	X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \
 	X(host_free, "cuMemFreeHost", (void *))                                                    \
+	X(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned int))                   \
+	X(host_unregister, "cuMemHostUnregister", (void *))                                        \
+	X(host_pointer, "cuMemHostGetDevicePointer_v2", (gdri_cu_ptr *, void *, unsigned int))     \
+	X(pointer_attribute, "cuPointerGetAttribute", (void *, int, gdri_cu_ptr))                  \
+	X(range_handle, "cuMemGetHandleForAddressRange",                                           \
+	  (void *, gdri_cu_ptr, size_t, int, unsigned long long))                                  \
 	X(module_global, "cuModuleGetGlobal_v2",                                                    \
 	  (gdri_cu_ptr *, size_t *, struct CUmod_st *, const char *))                               \
 	X(granularity, "cuMemGetAllocationGranularity",                                            \

@@ -30,17 +30,47 @@ void gdri_down_cuda(struct gdri_state *st)
 	st->cuda = NULL;
 }
 
-/* What lies on the GPU, in one allocation. */
+/* What lies on the GPU, in one allocation: struct gdri_dev, then, each from a line of its own, what it points to. */
 struct block {
-	struct gdri_dev dev;
-	struct gdri_peer peers[];
+	size_t qps, used, peers, total;
 };
 
-static size_t block_size(const struct gdri_state *st)
+static size_t lines(size_t n)
 {
-	size_t n = sizeof(struct block) + (size_t)st->n_pes * sizeof(struct gdri_peer);
-
 	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+static struct block layout(const struct gdri_state *st)
+{
+	size_t n = (size_t)st->n_pes * st->dev->n_slots;
+	struct block b;
+
+	b.qps = lines(sizeof(struct gdri_dev));
+	b.used = b.qps + n * sizeof(struct gdri_qp);
+	b.peers = b.used + lines((size_t)st->dev->n_used_words * sizeof(uint64_t));
+	b.total = b.peers + lines((size_t)st->n_pes * sizeof(struct gdri_peer));
+	return b;
+}
+
+size_t gdri_cuda_state_qps(const struct gdri_state *st)
+{
+	return layout(st).qps;
+}
+
+/* The block as it begins, for the GPU at address `at`. */
+static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p, uint8_t *at)
+{
+	struct gdri_dev *d = (struct gdri_dev *)(void *)p;
+
+	memset(p, 0, b->total);
+	*d = *st->dev;
+	d->n_errors = 0;
+	d->qps = (struct gdri_qp *)(void *)(at + b->qps);
+	d->used = (uint64_t *)(void *)(at + b->used);
+	d->peers = (struct gdri_peer *)(void *)(at + b->peers);
+	if (b->used > b->qps)
+		memcpy(p + b->qps, st->qps, b->used - b->qps);
+	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
 }
 
 static int set_constants(struct gdri_state *st)
@@ -72,25 +102,19 @@ static int set_constants(struct gdri_state *st)
 
 int gdri_cuda_state_up(struct gdri_state *st)
 {
-	size_t size = block_size(st);
-	struct block *gpu = gdri_cuda_alloc(st->cuda, size), *b = aligned_alloc(GDRI_LINE, size);
+	struct block b = layout(st);
+	uint8_t *gpu = gdri_cuda_alloc(st->cuda, b.total), *p = aligned_alloc(GDRI_LINE, b.total);
 	int ret = -GDR_ENOMEM;
 
 	st->dev->n_errors = GDRI_MAX_ERRORS; /* to the host: it looks at each record's state */
-	st->dev_gpu = gpu ? &gpu->dev : NULL;
-	if (gpu && b) {
-		memset(b, 0, size);
-		b->dev = *st->dev;
-		b->dev.n_errors = 0;
-		b->dev.peers = gpu->peers;
-		b->dev.used = NULL;
-		b->dev.teams = st->teams.gpu;
-		memcpy(b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
-		ret = gdri_cuda_copy(st->cuda, gpu, b, size, COPY_MS);
-	} else if (!b) {
+	st->dev_gpu = (struct gdri_dev *)(void *)gpu;
+	if (gpu && p) {
+		fill(st, &b, p, gpu);
+		ret = gdri_cuda_copy(st->cuda, gpu, p, b.total, COPY_MS);
+	} else if (!p) {
 		gdri_error("out of memory");
 	}
-	free(b);
+	free(p);
 	return ret ? ret : set_constants(st);
 }
 

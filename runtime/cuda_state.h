@@ -16,6 +16,9 @@ void gdri_down_cuda(struct gdri_state *st);
 int gdri_cuda_state_up(struct gdri_state *st);
 void gdri_cuda_state_down(struct gdri_state *st);
 
+/* Where the queues begin, behind st->dev_gpu. */
+size_t gdri_cuda_state_qps(const struct gdri_state *st);
+
 /* Refreshes in st->dev what device code changes: latched, failed. No-op without CUDA. When it
  * fails they are old. */
 int gdri_cuda_state_pull(struct gdri_state *st);

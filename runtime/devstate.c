@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_map.h"
 #include "runtime/cuda_state.h"
 #include "runtime/link_check.h"
 #include "runtime/log.h"
@@ -64,6 +65,8 @@ static uint32_t flags_of(const struct gdri_state *st)
 		if (st->peers[i].base)
 			flags |= GDRI_DEV_MIXED;
 	}
+	if (st->heap.cuda && gdri_cuda_late_writes(st->heap.cuda))
+		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;
 }
 
@@ -89,7 +92,6 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 int gdri_up_device(struct gdri_state *st)
 {
 	struct gdri_dev *d = zeroed(sizeof(*d));
-	int ret;
 
 	st->dev = d;
 	st->abort_word = shared(st, sizeof(*st->abort_word));
@@ -103,9 +105,6 @@ int gdri_up_device(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	fill(st, d);
-	ret = gdri_up_teams(st);
-	if (ret)
-		return ret;
 	if (st->cuda)
 		return gdri_cuda_state_up(st);
 	gdri_link_prepare(d->ctl, st->pe);
@@ -119,7 +118,6 @@ void gdri_down_device(struct gdri_state *st)
 
 	gdri_devstate_publish(NULL);
 	gdri_cuda_state_down(st);
-	gdri_down_teams(st);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)
 			gdri_nic_deregister(st->nic, st->regs[i].handle);

@@ -13,6 +13,7 @@
 #include <gdr/status.h>
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_map.h"
 #include "runtime/log.h"
 
 #define HUGE ((size_t)2 << 20)
@@ -77,22 +78,43 @@ static int mark(struct gdri_heap *heap, int pe)
 	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), COPY_MS);
 }
 
-int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, uint64_t size, int pe)
+/* Kernels use the addresses that the host uses. */
+static int show_to_gpu(struct gdri_heap *heap, struct gdri_cuda *cuda)
+{
+	char why[256];
+	void *at;
+	int ret = gdri_cuda_map(cuda, heap->base, heap->size, GDRI_CUDA_MAP_MEMORY, &at, why, sizeof(why));
+
+	if (ret) {
+		gdri_error("heap: %s", why);
+		return ret;
+	}
+	heap->seen_by = cuda;
+	if (at == heap->base)
+		return 0;
+	gdri_error("heap: the GPU sees host memory at other addresses than the host: GDR_HEAP_KIND=host cannot "
+		   "be used");
+	return -GDR_ENOTSUP;
+}
+
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, int pe)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int ret;
 
-	*heap = (struct gdri_heap){.cuda = cuda, .fd = -1};
+	*heap = (struct gdri_heap){.cuda = in_host ? NULL : cuda, .fd = -1};
 	if (size < 2 * GDRI_CTL_SIZE || size > INT64_MAX - HUGE) {
 		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)size);
 		return -GDR_EINVAL;
 	}
 	size = (size + page - 1) / page * page;
-	if (cuda) {
+	if (heap->cuda) {
 		ret = gdri_cuda_heap_create(cuda, &size, &heap->base, &heap->fd);
 		heap->size = size;
 	} else {
 		ret = create_memory(heap, size);
+		if (!ret && cuda)
+			ret = show_to_gpu(heap, cuda);
 	}
 	if (!ret)
 		ret = mark(heap, pe);
@@ -111,6 +133,8 @@ static void unmap(const struct gdri_heap *heap, uint8_t *base)
 
 void gdri_heap_close(struct gdri_heap *heap)
 {
+	if (heap->seen_by)
+		gdri_cuda_unmap(heap->seen_by, heap->base);
 	unmap(heap, heap->base);
 	if (heap->fd >= 0)
 		close(heap->fd);

@@ -5,6 +5,7 @@
 #ifndef GDRI_HEAP_H
 #define GDRI_HEAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gdr/impl/abi.h>
@@ -13,13 +14,15 @@ struct gdri_cuda;
 
 struct gdri_heap {
 	struct gdri_cuda *cuda; /* memory of a GPU; NULL: of the host */
+	struct gdri_cuda *seen_by; /* host memory that a GPU maps, at the same address */
 	int fd;		/* what peers map. Host: memfd, sealed against change of size */
 	uint8_t *base;
 	uint64_t size;
 };
 
-/* Creates and maps `size` bytes and prepares the control area for PE `pe`. */
-int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, uint64_t size, int pe);
+/* Creates and maps `size` bytes and prepares the control area for PE `pe`. cuda: memory of this GPU, or, with
+ * in_host, memory of the host that it maps. */
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, int pe);
 void gdri_heap_close(struct gdri_heap *heap); /* also half-built or closed */
 
 /* Maps a peer's heap, which has the size and kind of one's own, from its descriptor, which is

@@ -32,9 +32,7 @@ struct identity {
 	char own_host[64];
 	char boot_id[40];
 	uint64_t heap_size;
-	uint32_t transports, qps_per_pe, max_pes, cuda;
-	uint64_t coll_slot, coll; /* coll: a hash */
-	uint32_t teams, rsvd;
+	uint32_t transports, qps_per_pe, max_pes, cuda, heap_kind, rsvd;
 	uint64_t cores; /* which ones the PE may use */
 };
 
@@ -95,15 +93,6 @@ static void read_boot_id(char *buf, size_t room)
 		memset(buf, 0, room);
 }
 
-static uint64_t hash_of(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
-	return h;
-}
-
 static void fill_identity(const struct gdri_state *st, struct identity *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -115,10 +104,8 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->transports = st->opt.transports;
 	id->qps_per_pe = st->opt.qps_per_pe;
 	id->max_pes = st->opt.max_pes;
+	id->heap_kind = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	id->cuda = gdri_units_exist();
-	id->teams = st->opt.teams;
-	id->coll_slot = st->opt.coll_slot;
-	id->coll = hash_of(st->opt.coll);
 	id->cores = gdri_hd_backoff_cores();
 }
 
@@ -141,6 +128,11 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 				   "kind of device", all[0].cuda ? 0 : i, all[0].cuda ? i : 0);
 			return -GDR_EMISMATCH;
 		}
+		if (all[i].heap_kind != all[0].heap_kind) {
+			gdri_error("GDR_HEAP_KIND is host on PE %d but not on PE %d: set it equally on all PEs",
+				   all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
+			return -GDR_EMISMATCH;
+		}
 		ret = differs("HEAP_SIZE", all[0].heap_size, all[i].heap_size, i);
 		if (!ret)
 			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);
@@ -148,12 +140,6 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 			ret = differs("QPS_PER_PE", all[0].qps_per_pe, all[i].qps_per_pe, i);
 		if (!ret)
 			ret = differs("MAX_PES", all[0].max_pes, all[i].max_pes, i);
-		if (!ret)
-			ret = differs("TEAMS", all[0].teams, all[i].teams, i);
-		if (!ret)
-			ret = differs("COLL_SLOT", all[0].coll_slot, all[i].coll_slot, i);
-		if (!ret)
-			ret = differs("COLL (by a hash)", all[0].coll, all[i].coll, i);
 	}
 	return ret;
 }

@@ -139,6 +139,8 @@ void gdri_meet_leave(struct gdri_state *st)
 
 	for (i = 1; i < st->n_pes && !st->cuda; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
+	if (st->cuda) /* kernels have ended, and what they posted is their own matter */
+		return;
 	while (st->dev->n_slots && !all_complete(st->dev) && gdri_now_ns() < deadline)
 		gdr_pause(round++);
 }

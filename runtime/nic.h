@@ -6,6 +6,7 @@
 #ifndef GDRI_NIC_H
 #define GDRI_NIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,10 +23,19 @@ int gdri_nic_open(const struct gdri_options *opt, const char *near, struct gdri_
  * of a node share the NICs evenly). gdri_nic_open is turn 0. */
 int gdri_nic_open_turn(const struct gdri_options *opt, const char *near, unsigned turn,
 		       struct gdri_nic **out);
+/* Right after open: a GPU's threads post, from here on its memory may be registered. */
+struct gdri_cuda;
+void gdri_nic_use_gpu(struct gdri_nic *nic, struct gdri_cuda *cuda);
 void gdri_nic_close(struct gdri_nic *nic); /* accepts half-built objects and NULL */
 
 const char *gdri_nic_name(const struct gdri_nic *nic); /* "mlx5_0" */
 const char *gdri_nic_text(const struct gdri_nic *nic); /* one line in words */
+/* Whether the queues lie in memory that the host reads and writes. */
+bool gdri_nic_ring_here(const struct gdri_nic *nic);
+/* In words, with what to do where it is not the best that there is: */
+const char *gdri_nic_heap_text(const struct gdri_nic *nic); /* where the heap lies, how the NIC knows it */
+const char *gdri_nic_ring_text(const struct gdri_nic *nic); /* where the queues lie */
+const char *gdri_nic_bell_text(const struct gdri_nic *nic); /* who rings the doorbells */
 
 struct gdri_mr_keys {
 	uint32_t lkey, rkey_data, rkey_sync; /* host order; data: relaxed ordering, sync: strict */

@@ -296,3 +296,28 @@ const char *gdri_nic_text(const struct gdri_nic *nic)
 {
 	return nic->text;
 }
+
+void gdri_nic_use_gpu(struct gdri_nic *nic, struct gdri_cuda *cuda)
+{
+	nic->cuda = cuda;
+}
+
+const char *gdri_nic_ring_text(const struct gdri_nic *nic)
+{
+	return nic->ring_text;
+}
+
+const char *gdri_nic_bell_text(const struct gdri_nic *nic)
+{
+	return nic->bell_text;
+}
+
+const char *gdri_nic_heap_text(const struct gdri_nic *nic)
+{
+	return nic->heap_text;
+}
+
+bool gdri_nic_ring_here(const struct gdri_nic *nic)
+{
+	return nic->ring != NULL;
+}

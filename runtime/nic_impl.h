@@ -37,6 +37,7 @@ struct gdri_nic_layout {
 
 struct gdri_nic {
 	struct gdri_options opt;
+	struct gdri_cuda *cuda; /* the GPU whose threads post; NULL: those of the host device */
 
 	/* nic_device.c */
 	char name[64], firmware[32], text[384];
@@ -54,21 +55,50 @@ struct gdri_nic {
 	uint32_t psn;
 
 	/* nic_mr.c */
+	char heap_text[64];
 	struct ibv_mr *heap_data, *heap_sync;
 	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
 	struct gdri_nic_mr *buffers;
 
+	/* nic_gpu.c */
+	const char *data_way, *control_way; /* how the device knows memory of the GPU */
+
+	/* nic_ring.c */
+	uint8_t *ring;	    /* memory of the host; or NULL, and */
+	void *ring_gpu;	    /* of the GPU */
+	uint8_t *ring_seen; /* where device code finds it */
+	bool ring_mapped;   /* ring, for the GPU */
+	struct mlx5dv_devx_umem *umem;
+	char ring_text[768];
+
+	/* nic_bell.c */
+	struct gdri_nic_bell *bell;
+	char bell_text[640];
+
 	/* nic_queue.c */
 	int n_pes, n_slots;
 	struct gdri_nic_layout layout;
-	uint8_t *ring;
-	struct mlx5dv_devx_umem *umem;
 	uint32_t eqn;
 	struct gdri_nic_qp *qps; /* [n_pes * n_slots] */
 };
 
 /* nic_layout.c */
 void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);
+
+/* nic_gpu.c: NULL when neither dma-buf nor nvidia-peermem does it: _mr has logged why, _umem says it in `why` */
+struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
+			       uint64_t iova, unsigned access, int *ret);
+struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
+					   size_t room);
+
+/* nic_ring.c */
+int gdri_nic_ring_create(struct gdri_nic *nic);
+void gdri_nic_ring_destroy(struct gdri_nic *nic);
+
+/* nic_bell.c: where device code rings for the i-th queue pair */
+int gdri_nic_bell_create(struct gdri_nic *nic);
+uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
+void gdri_nic_bell_destroy(struct gdri_nic *nic);
 
 /* nic_mr.c, nic_queue.c */
 void gdri_nic_mr_destroy(struct gdri_nic *nic);

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <gdr/status.h>
 
+#include "runtime/cuda_map.h"
 #include "runtime/log.h"
 
 #define ACCESS_HEAP                                                                  \
@@ -30,9 +32,12 @@ static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
 				      size_t len, uint64_t iova, unsigned access, int *ret)
 {
-	/* iova2: drops optional flags (relaxed ordering) on kernels without them */
-	struct ibv_mr *mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
+	struct ibv_mr *mr;
 
+	if (nic->cuda && gdri_cuda_is_device(nic->cuda, addr))
+		return gdri_nic_gpu_mr(nic, what, addr, len, iova, access, ret);
+	/* iova2: drops optional flags (relaxed ordering) on kernels without them */
+	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
 	if (!mr)
 		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
 	return mr;
@@ -55,6 +60,10 @@ int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct 
 		nic->heap_sync = NULL;
 		return ret;
 	}
+	if (nic->data_way)
+		snprintf(nic->heap_text, sizeof(nic->heap_text), "GPU memory (%s)", nic->data_way);
+	else
+		snprintf(nic->heap_text, sizeof(nic->heap_text), "host memory");
 	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The full mesh of queue pairs: one allocation, one umem, n_pes * slots queue
- * pairs. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+/* The full mesh of queue pairs: n_pes * slots of them, in the memory of nic_ring.c. */
 #include "runtime/nic_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include <gdr/status.h>
 
@@ -43,38 +39,16 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 	return 0;
 }
 
-static int alloc_ring(struct gdri_nic *nic)
-{
-	const struct gdri_nic_layout *l = &nic->layout;
-	void *p = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return gdri_nic_memory_failed(nic->name, "mmap of the queues", l->total, errno);
-	nic->ring = p;
-	/* A child would turn the pages that the NIC reads and writes into copies on the parent's
-	 * next store. */
-	if (madvise(p, l->total, MADV_DONTFORK))
-		gdri_warn("madvise(MADV_DONTFORK) failed: %s; do not fork while gdr is in use",
-			  strerror(errno));
-	/* Opcode 15 (invalid), owner bit 1, index 0xffff: "nothing completed" in both kinds of CQ. */
-	memset(nic->ring + l->cq, 0xff, l->n * l->cq_stride);
-	nic->umem = mlx5dv_devx_umem_reg(nic->ctx, p, l->total, IBV_ACCESS_LOCAL_WRITE);
-	if (!nic->umem)
-		return gdri_nic_memory_failed(nic->name, "registering the queues (umem)", l->total,
-					      errno);
-	return 0;
-}
-
 static void describe(const struct gdri_nic *nic, int i, struct gdri_qp *q)
 {
 	const struct gdri_nic_layout *l = &nic->layout;
 	size_t at = (size_t)i;
 
-	q->sq = nic->ring + l->sq + at * l->sq_stride;
-	q->cq = (struct gdri_cqe *)(void *)(nic->ring + l->cq + at * l->cq_stride);
+	q->sq = nic->ring_seen + l->sq + at * l->sq_stride;
+	q->cq = (struct gdri_cqe *)(void *)(nic->ring_seen + l->cq + at * l->cq_stride);
 	/* PRM: dword 0 counts receives, dword 1 sends */
-	q->dbrec = (uint32_t *)(void *)(nic->ring + l->dbrec + at * l->dbrec_stride) + 1;
-	q->db = (uint64_t *)(void *)nic->qps[i].db;
+	q->dbrec = (uint32_t *)(void *)(nic->ring_seen + l->dbrec + at * l->dbrec_stride) + 1;
+	q->db = gdri_nic_bell_of(nic, i);
 	q->qpn = nic->qps[i].qpn;
 	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
 	q->depth = nic->opt.qp_depth;
@@ -87,7 +61,7 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 {
 	int i, ret, n = nic->n_pes * nic->n_slots;
 
-	ret = alloc_ring(nic);
+	ret = gdri_nic_ring_create(nic);
 	if (ret)
 		return ret;
 	ret = mlx5dv_devx_query_eqn(nic->ctx, 0, &nic->eqn);
@@ -95,6 +69,8 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 		return gdri_nic_failed(nic->name, "mlx5dv_devx_query_eqn", ret,
 				       "see the kernel log (dmesg)");
 	ret = gdri_nic_uar_create(nic, nic->qps, n);
+	if (!ret)
+		ret = gdri_nic_bell_create(nic);
 	for (i = 0; i < n && !ret; i++) {
 		ret = gdri_nic_cq_create(nic, i);
 		if (!ret)
@@ -125,13 +101,12 @@ int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
 		gdri_nic_queue_destroy(nic);
 		return ret;
 	}
-	gdri_info("%s: %zu queue pairs of %u blocks, %s, %zu KiB", nic->name, nic->layout.n,
+	gdri_info("%s: %zu queue pairs of %u blocks, %s, %zu KiB of %s", nic->name, nic->layout.n,
 		  nic->opt.qp_depth, nic->opt.cq == GDRI_CQ_RING ? "ring CQs" : "one-entry CQs",
-		  nic->layout.total >> 10);
+		  nic->layout.total >> 10, nic->ring_text);
 	return 0;
 }
 
-/* The NIC may write to the ring until the last queue is gone: it is unmapped last. */
 void gdri_nic_queue_destroy(struct gdri_nic *nic)
 {
 	int i, n = nic->n_pes * nic->n_slots;
@@ -142,15 +117,11 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic)
 		if (nic->qps[i].cq)
 			mlx5dv_devx_obj_destroy(nic->qps[i].cq);
 	}
+	gdri_nic_bell_destroy(nic); /* its thread stores to the registers */
 	if (nic->qps)
 		gdri_nic_uar_destroy(nic->qps, n);
 	free(nic->qps);
 	nic->qps = NULL;
-	if (nic->umem)
-		mlx5dv_devx_umem_dereg(nic->umem);
-	nic->umem = NULL;
-	if (nic->ring)
-		munmap(nic->ring, nic->layout.total);
-	nic->ring = NULL;
+	gdri_nic_ring_destroy(nic);
 	nic->n_pes = 0;
 }

@@ -33,6 +33,8 @@ struct gdri_options {
 enum { GDRI_TRANSPORT_P2P = 1, GDRI_TRANSPORT_NIC = 2 };
 enum { GDRI_CQ_ONE, GDRI_CQ_RING };
 enum { GDRI_DEVICE_AUTO, GDRI_DEVICE_CUDA };
+enum { GDRI_MEMORY_AUTO, GDRI_MEMORY_GPU, GDRI_MEMORY_HOST }; /* HEAP_KIND, QUEUE_MEM */
+enum { GDRI_DOORBELL_AUTO, GDRI_DOORBELL_GPU, GDRI_DOORBELL_CPU };
 
 /* Fills *opt from env (NULL: the process environment), warns once for each
  * unknown GDR_ variable. On -GDR_EOPTION every wrong value has been logged and

@@ -7,12 +7,16 @@
 
 #include "runtime/agree.h"
 #include "runtime/clock.h"
+#include "runtime/cuda_map.h"
+#include "runtime/hostq.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "runtime/units.h"
 
+/* Not where GPUs use memory of the host: their atomics there are not atomic to each other's. */
 static bool p2p_on(const struct gdri_state *st)
 {
-	return st->opt.transports & GDRI_TRANSPORT_P2P;
+	return st->opt.transports & GDRI_TRANSPORT_P2P && !st->heap.seen_by;
 }
 
 /* Part of the time that is left: a step that waits for a peer must leave the others
@@ -88,7 +92,8 @@ static int explain(struct gdri_state *st)
 				  st->reason[i]);
 		else
 			gdri_debug("PE %d is reached through the NIC: %s", i,
-				   !p2p_on(st)	     ? "p2p is not in GDR_TRANSPORTS"
+				   st->heap.seen_by  ? "GDR_HEAP_KIND is host"
+				   : !p2p_on(st)     ? "p2p is not in GDR_TRANSPORTS"
 				   : st->same_node[i] ? "out of memory"
 						      : "it is on another node");
 	}
@@ -104,6 +109,7 @@ static void refuse_without_nic(struct gdri_state *st)
 	gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
 		   "nic", i, st->pe,
 		   *st->reason[i]     ? st->reason[i]
+		   : st->heap.seen_by ? "GDR_HEAP_KIND is host"
 		   : st->same_node[i] ? "its memory was not mapped"
 				      : "it is on another node");
 	st->pending = -GDR_ENOTSUP;
@@ -155,18 +161,22 @@ unsigned gdri_local_rank(const struct gdri_state *st)
 int gdri_up_nic(struct gdri_state *st)
 {
 	size_t n = (size_t)st->n_pes * st->opt.qps_per_pe;
+	char near[64];
 	int ret;
 
 	if (!st->any_nic)
 		return 0;
-	if (st->cuda) {
-		gdri_error("PEs with GPUs reach each other by p2p only so far: all must be on one node "
-			   "and GDR_TRANSPORTS must have p2p");
+	if (!gdri_units_have_queues()) {
+		gdri_error("the program was compiled with GDR_NO_QUEUES, and not all PEs are mapped: compile it "
+			   "without, or put all PEs on one node with p2p in GDR_TRANSPORTS");
 		return -GDR_ENOTSUP;
 	}
-	ret = gdri_nic_open_turn(&st->opt, NULL, gdri_local_rank(st), &st->nic);
-	if (!ret)
-		ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
+	ret = gdri_nic_open_turn(&st->opt, st->cuda ? gdri_cuda_sysfs(st->cuda, near, sizeof(near)) : NULL,
+				 gdri_local_rank(st), &st->nic);
+	if (ret)
+		return ret;
+	gdri_nic_use_gpu(st->nic, st->cuda);
+	ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
 	if (ret)
 		return ret;
 	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));
@@ -175,7 +185,8 @@ int gdri_up_nic(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	memset(st->qps, 0, n * sizeof(*st->qps));
-	return gdri_nic_create_queues(st->nic, st->n_pes, st->qps);
+	ret = gdri_nic_create_queues(st->nic, st->n_pes, st->qps);
+	return ret || !st->cuda ? ret : gdri_hostq_open(st, near);
 }
 
 /* Only those that have a NIC know how long its address is: ask first. */
@@ -186,24 +197,21 @@ int gdri_up_nic_ready(struct gdri_state *st)
 
 void gdri_down_nic(struct gdri_state *st)
 {
+	gdri_hostq_close(st);
 	gdri_nic_close(st->nic);
 	st->nic = NULL;
 	free(st->qps);
 	st->qps = NULL;
 }
 
-int gdri_up_connect(struct gdri_state *st)
+static int connect_all(struct gdri_state *st, struct gdri_nic *nic, struct gdri_qp *qps)
 {
-	size_t len = st->any_nic ? gdri_nic_address_size(st->nic) : 0;
-	uint8_t *mine, *all;
+	size_t len = gdri_nic_address_size(nic);
+	uint8_t *mine = calloc(1, len), *all = calloc((size_t)st->n_pes, len);
 	int ret;
 
-	if (!st->any_nic)
-		return 0;
-	mine = calloc(1, len);
-	all = calloc((size_t)st->n_pes, len);
 	if (mine && all) {
-		gdri_nic_get_address(st->nic, mine);
+		gdri_nic_get_address(nic, mine);
 	} else {
 		gdri_error("out of memory for the addresses of %d PEs", st->n_pes);
 		st->pending = -GDR_ENOMEM;
@@ -211,8 +219,20 @@ int gdri_up_connect(struct gdri_state *st)
 	}
 	ret = gdri_agree(st, "NIC addresses", mine, all, len);
 	if (!ret)
-		st->pending = gdri_nic_connect(st->nic, all, st->pe, st->n_pes, st->qps);
+		st->pending = gdri_nic_connect(nic, all, st->pe, st->n_pes, qps);
 	free(mine);
 	free(all);
 	return ret;
+}
+
+int gdri_up_connect(struct gdri_state *st)
+{
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	ret = connect_all(st, st->nic, st->qps);
+	if (ret || !st->cuda)
+		return ret;
+	return connect_all(st, gdri_hostq_nic(st->hostq), gdri_hostq_qps(st->hostq));
 }

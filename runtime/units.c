@@ -42,6 +42,18 @@ bool gdri_units_exist(void)
 	return any;
 }
 
+bool gdri_units_have_queues(void)
+{
+	bool all = true;
+	struct gdri_unit *u;
+
+	pthread_mutex_lock(&lock);
+	for (u = units; u; u = u->next)
+		all = all && u->queues;
+	pthread_mutex_unlock(&lock);
+	return all;
+}
+
 int gdri_cuda_failed(const char *call, int code, const char *text)
 {
 	gdri_error("CUDA: %s: %s (%d)", call, text, code);

@@ -10,6 +10,8 @@
 
 /* Does the program have CUDA kernels? */
 bool gdri_units_exist(void);
+/* Can the kernels of all of them post to queues (no GDR_NO_QUEUES)? */
+bool gdri_units_have_queues(void);
 /* Writes c into the constant memory of all units, on the current context's GPU (NULL: hides the
  * library from them). */
 int gdri_units_set(const struct gdri_constants *c);

@@ -92,14 +92,6 @@ static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr
 	return 0;
 }
 
-static void show(const struct hca_mr *mr)
-{
-	uint64_t offset = 0;
-	int fd = range_file((uintptr_t)mr->va, mr->len, &offset);
-
-	dp_mr_registered(mr, fd, offset);
-}
-
 int uw_reg_mr(struct uverbs_call *call)
 {
 	struct ib_uverbs_reg_mr cmd;
@@ -132,7 +124,6 @@ int uw_reg_mr(struct uverbs_call *call)
 	rc = mr_create(call->ctx, pd, &what, &mr);
 	if (rc)
 		return rc;
-	show(&mr->mr);
 	resp.mr_handle = mr->obj.handle;
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
@@ -196,8 +187,6 @@ int uw_rereg_mr(struct uverbs_call *call)
 	mr->pd->obj.refs--;
 	mr->pd = pd;
 	mr->mr = to;
-	dp_mr_gone(&mr->mr);
-	show(&mr->mr);
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }

@@ -61,7 +61,7 @@ static int open_all(void **state)
 		memset(&pes[i], 0, sizeof(pes[i]));
 		pes[i].pe = i;
 		pes[i].timeout_ms = 10000;
-		if (gdri_heap_open(&pes[i].heap, NULL, SIZE, i) || gdri_share_open(&pes[i].share))
+		if (gdri_heap_open(&pes[i].heap, NULL, false, SIZE, i) || gdri_share_open(&pes[i].share))
 			return 1;
 	}
 	return 0;

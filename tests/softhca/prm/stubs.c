@@ -105,8 +105,3 @@ void strict_srq_destroy(struct hca_srq *srq)
 void trap_wake(void)
 {
 }
-
-void dp_mr_gone(const struct hca_mr *mr)
-{
-	(void)mr;
-}

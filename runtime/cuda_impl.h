@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of struct gdri_cuda, shared by the cuda*.c files that call the driver. */
+#ifndef GDRI_CUDA_IMPL_H
+#define GDRI_CUDA_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <gdr/status.h>
+
+#include "runtime/cuda.h"
+#include "runtime/cuda_api.h"
+#include "runtime/log.h"
+
+struct gdri_cuda {
+	struct gdri_cuda_api api;
+	gdri_cu_device device;
+	gdri_cu_ctx ctx;
+	bool primary; /* retained by us */
+	gdri_cu_stream stream;
+	pthread_mutex_t lock; /* of the stream: one copy at a time */
+	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
+	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
+	char text[128];
+	char pci[32]; /* "0000:1b:00.0" */
+};
+
+static inline const char *gdri_cuda_error_text(const struct gdri_cuda *c, gdri_cu_result r)
+{
+	const char *s = NULL;
+
+	if (!c->api.error_string || c->api.error_string(r, &s) || !s)
+		s = "unknown CUDA error";
+	return s;
+}
+
+static inline int gdri_cuda_refused(const struct gdri_cuda *c, const char *what, gdri_cu_result r)
+{
+	gdri_error("CUDA: %s: %s (%d)", what, gdri_cuda_error_text(c, r), r);
+	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM; /* 2: CUDA_ERROR_OUT_OF_MEMORY */
+}
+
+static inline void gdri_cuda_enter(struct gdri_cuda *c)
+{
+	c->api.ctx_push(c->ctx);
+}
+
+static inline void gdri_cuda_leave(struct gdri_cuda *c)
+{
+	gdri_cu_ctx was;
+
+	c->api.ctx_pop(&was);
+}
+
+#endif

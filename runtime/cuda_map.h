@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that a GPU and something else share: host memory and doorbell pages that
+ * kernels reach, memory of the GPU that a NIC reaches. */
+#ifndef GDRI_CUDA_MAP_H
+#define GDRI_CUDA_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gdri_cuda;
+
+enum gdri_cuda_map {
+	GDRI_CUDA_MAP_MEMORY, /* of the host */
+	GDRI_CUDA_MAP_IO,     /* of a device: a doorbell page, which an emulation may have in host memory */
+};
+
+/* Whole pages from p on; *at is where kernels find them. On failure `why` says what the driver did, and
+ * what to do about it. Undone by gdri_cuda_unmap(p). */
+int gdri_cuda_map(struct gdri_cuda *c, void *p, size_t len, enum gdri_cuda_map kind, void **at, char *why,
+		  size_t room);
+void gdri_cuda_unmap(struct gdri_cuda *c, void *p);
+
+/* A descriptor for whole pages of the GPU's memory, which a NIC registers; the caller closes it. -1: `why`. */
+int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_t room);
+
+/* Is it memory of a GPU? */
+bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p);
+
+/* Whether what a NIC wrote to the GPU's memory may be seen later than what it wrote behind that. */
+bool gdri_cuda_late_writes(const struct gdri_cuda *c);
+
+/* Where the GPU is in sysfs, for gdri_nic_open. */
+const char *gdri_cuda_sysfs(const struct gdri_cuda *c, char *buf, size_t room);
+
+#endif

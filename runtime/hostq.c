@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/hostq.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/device.h>
+
+#include "runtime/clock.h"
+#include "runtime/cuda.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#define BOUNCE ((size_t)1 << 20)
+
+struct gdri_hostq {
+	struct gdri_nic *nic;
+	struct gdri_qp *qps; /* [n_pes] */
+	struct gdri_dev dev; /* what the posting code looks at */
+	uint32_t no_abort;
+	void *bounce;
+	uint32_t lkey;
+	void *handle;
+	pthread_mutex_t lock; /* of the bounce buffer: one transfer at a time */
+};
+
+struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q)
+{
+	return q->nic;
+}
+
+struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q)
+{
+	return q->qps;
+}
+
+static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *near)
+{
+	struct gdri_options opt = st->opt;
+	struct gdri_mr_keys keys;
+	int ret;
+
+	opt.qps_per_pe = 1;
+	opt.doorbell = GDRI_DOORBELL_GPU;
+	ret = gdri_nic_open_turn(&opt, near, gdri_local_rank(st), &q->nic);
+	if (ret)
+		return ret;
+	gdri_nic_use_gpu(q->nic, st->cuda);
+	ret = gdri_nic_register_heap(q->nic, st->heap.base, st->heap.size, &keys);
+	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
+	if (!ret)
+		ret = gdri_nic_register_buffer(q->nic, q->bounce, BOUNCE, &q->lkey, &q->handle);
+	return ret ? ret : gdri_nic_create_queues(q->nic, st->n_pes, q->qps);
+}
+
+static void fill(const struct gdri_state *st, struct gdri_hostq *q)
+{
+	struct gdri_dev *d = &q->dev;
+
+	d->pe = st->pe;
+	d->n_pes = st->n_pes;
+	d->n_slots = 1;
+	d->heap_size = st->heap.size;
+	d->qps = q->qps;
+	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
+	d->abort = &q->no_abort;
+	d->n_errors = GDRI_MAX_ERRORS; /* no records: who calls is told */
+}
+
+int gdri_hostq_open(struct gdri_state *st, const char *near)
+{
+	size_t n = (size_t)st->n_pes;
+	struct gdri_hostq *q = aligned_alloc(GDRI_LINE, (sizeof(*q) + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE);
+
+	st->hostq = q;
+	if (!q) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	memset(q, 0, sizeof(*q));
+	pthread_mutex_init(&q->lock, NULL);
+	q->qps = aligned_alloc(GDRI_LINE, n * sizeof(*q->qps));
+	q->dev.used = calloc(n / 64 + 1, sizeof(uint64_t));
+	q->dev.ctl = calloc(1, sizeof(*q->dev.ctl)); /* the heap's is not the host's to write */
+	q->bounce = aligned_alloc(4096, BOUNCE);
+	if (!q->qps || !q->dev.ctl || !q->dev.used || !q->bounce) {
+		gdri_error("out of memory for the queues of host threads");
+		return -GDR_ENOMEM;
+	}
+	memset(q->qps, 0, n * sizeof(*q->qps));
+	memset(q->bounce, 0, BOUNCE);
+	fill(st, q);
+	return open_nic(st, q, near);
+}
+
+void gdri_hostq_close(struct gdri_state *st)
+{
+	struct gdri_hostq *q = st->hostq;
+
+	if (!q)
+		return;
+	if (q->handle)
+		gdri_nic_deregister(q->nic, q->handle);
+	gdri_nic_close(q->nic);
+	pthread_mutex_destroy(&q->lock);
+	free(q->qps);
+	free(q->dev.used);
+	free(q->dev.ctl);
+	free(q->bounce);
+	free(q);
+	st->hostq = NULL;
+}
+
+/* A queue that had an error says so here, too: nothing is posted to it any more. */
+static int await(struct gdri_hostq *q, struct gdri_qp *qp, uint64_t target, uint64_t deadline)
+{
+	uint32_t round;
+	int done;
+
+	for (round = 0;; round++) {
+		gdri_poll(&q->dev, qp);
+		done = gdri_qp_test(qp, target);
+		if (done)
+			return done < 0 ? done : 0;
+		if (gdri_now_ns() > deadline)
+			return -GDR_ETIMEOUT;
+		gdr_pause(round);
+	}
+}
+
+static int move(struct gdri_hostq *q, uint32_t opcode, uint64_t offset, size_t len, int pe, uint64_t deadline)
+{
+	struct gdri_local l = {(uintptr_t)q->bounce, gdri_to_be32(q->lkey)};
+	struct gdri_qp *qp = &q->qps[pe];
+	uint64_t target = 0;
+	int ret = gdri_post_rdma(&q->dev, qp, opcode, offset, qp->rkey_sync, l, (uint32_t)len, &target);
+
+	return ret ? ret : await(q, qp, target, deadline);
+}
+
+static int failed(const char *call, int pe, int status)
+{
+	gdri_error("%s: PE %d: %s", call, pe, gdr_strerror(status));
+	return status;
+}
+
+int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe)
+{
+	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
+	struct gdri_hostq *q = st->hostq;
+	const uint8_t *from = src;
+	size_t part;
+	int ret = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (; len && !ret; len -= part, from += part, offset += part) {
+		part = len < BOUNCE ? len : BOUNCE;
+		ret = gdri_cuda_copy(st->cuda, q->bounce, from, part, (int)st->opt.timeout_ms);
+		if (!ret)
+			ret = move(q, GDRI_OP_WRITE, offset, part, pe, deadline);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return ret ? failed("gdr_host_put", pe, ret) : 0;
+}
+
+int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
+{
+	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
+	struct gdri_hostq *q = st->hostq;
+	uint8_t *to = dst;
+	size_t part;
+	int ret = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (; len && !ret; len -= part, to += part, offset += part) {
+		part = len < BOUNCE ? len : BOUNCE;
+		ret = move(q, GDRI_OP_READ, offset, part, pe, deadline);
+		if (!ret)
+			ret = gdri_cuda_copy(st->cuda, to, q->bounce, part, (int)st->opt.timeout_ms);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return ret ? failed("gdr_host_get", pe, ret) : 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transfers of host threads to PEs that a PE with a GPU reaches by queue. The queues of its kernels are out of the
+ * host's reach, so it has one more to each PE, in host memory, of a device context of its own. One transfer at
+ * a time, through a bounce buffer: any memory will do at this end. */
+#ifndef GDRI_HOSTQ_H
+#define GDRI_HOSTQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gdri_state;
+struct gdri_hostq;
+
+/* Parts of the steps "NIC" and "connect": before and behind the exchange of addresses. */
+int gdri_hostq_open(struct gdri_state *st, const char *near);
+struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q);
+struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);
+void gdri_hostq_close(struct gdri_state *st);
+
+/* Complete when they return. */
+int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);
+int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe);
+
+#endif
