@@ -3,6 +3,7 @@
  * here; memory holds them in host order too ("8-byte endianness mode 1" of the
  * PRM). CPU atomics, since the program and other processes that map the same
  * memory update it concurrently. */
+#include "softhca/dma.h"
 #include "softhca/dp.h"
 
 /* Adds fields of any width: a boundary bit ends a field, the carry out of it
@@ -21,8 +22,15 @@ static uint64_t next_value(uint64_t old, const struct packet *p)
 	return (old & ~p->operand_mask) | (p->operand & p->operand_mask);
 }
 
+static uint64_t next_of_packet(uint64_t old, const void *p)
+{
+	return next_value(old, p);
+}
+
 uint64_t atomic_execute(uint8_t *mem, const struct packet *p)
 {
+	if (dma_device(mem))
+		return dma_atomic(mem, p->atomic_size, next_of_packet, p);
 	/* Sequentially consistent: pairs with atomics of the program on the
 	 * same word and orders all that this QP placed before. */
 	if (p->atomic_size == 4) {

@@ -56,6 +56,7 @@ struct ctl_umem {
 	struct ctl_obj obj;
 	struct hca_umem umem;
 	bool owns_map; /* va is our own mapping of a dma-buf */
+	bool device;   /* memory of a GPU, dma.h */
 };
 
 struct ctl_uar {
@@ -218,5 +219,15 @@ int range_check(uint64_t addr, uint64_t len, bool write);
 /* Maps part of a dma-buf (or memfd); 0 or an errno. */
 int range_map_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va);
 void range_unmap(uint8_t *va, uint64_t len);
+/* The same of what may be memory of a GPU, too, which then is remembered. */
+int range_take(uint64_t addr, uint64_t len, bool write, bool *device);
+int range_take_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va, bool *device);
+void range_give_back(uint8_t *va, uint64_t len, bool device, bool mapped);
+
+/* ---- memory of GPUs (cuda_shim.c) ---- */
+
+/* The device address of [offset, offset + len) of a dma-buf that the driver has made; 0: it is
+ * none, UINT64_MAX: it is shorter. */
+uint64_t cuda_dmabuf_address(int fd, uint64_t offset, uint64_t len);
 
 #endif

@@ -44,6 +44,8 @@ static bool overrun(struct hca_cq *cq)
 	used = (cq->pi - cq->consumed) & CI_MASK;
 	if (used < 1u << cq->log_size && !strict_on)
 		return false;
+	if (__builtin_expect(dma_on, 0))
+		dma_record_refresh(cq->dbrec);
 	cq->consumed = guest_dbrec(&cq->dbrec[0]);
 	used = (cq->pi - cq->consumed) & CI_MASK;
 	if (used < 1u << cq->log_size)
@@ -69,6 +71,18 @@ static void completion_lost(uint32_t qpn)
 	qp->fatal = true;
 	hca_async_qp_event(qp, EVENT_QP_FATAL);
 	engine_activate(qp);
+}
+
+/* As a device does: 64 bytes at once, behind all that was written before. */
+static void place_on_gpu(const struct hca_cq *cq, uint8_t *slot, const struct cqe *c,
+			 const uint8_t b[64])
+{
+	if (cq->cqe_size == 128) {
+		if (c->inl_len)
+			dma_post(slot, c->inl, c->inl_len, false);
+		slot += 64;
+	}
+	dma_post(slot, b, 64, false);
 }
 
 void cq_write(struct hca_cq *cq, const struct cqe *c)
@@ -104,20 +118,24 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	memcpy(&tail, b + CQE_TAIL, 8);
 
 	slot = cq->buf + (size_t)(cq->collapsed ? 0 : cq->pi & (n - 1)) * cq->cqe_size;
-	if (cq->cqe_size == 128) {
-		if (c->inl_len) /* published with the upper half */
-			memcpy(slot, c->inl, c->inl_len);
-		slot += 64;
-	}
-	/* Word by word and relaxed: a poller of a collapsed entry may read while
-	 * the entry is overwritten; only the last word says what it holds. */
-	for (unsigned i = 0; i < CQE_TAIL; i += 8) {
-		uint64_t v;
+	if (dma_device(slot)) {
+		place_on_gpu(cq, slot, c, b);
+	} else {
+		if (cq->cqe_size == 128) {
+			if (c->inl_len) /* published with the upper half */
+				memcpy(slot, c->inl, c->inl_len);
+			slot += 64;
+		}
+		/* Word by word and relaxed: a poller of a collapsed entry may read while
+		 * the entry is overwritten; only the last word says what it holds. */
+		for (unsigned i = 0; i < CQE_TAIL; i += 8) {
+			uint64_t v;
 
-		memcpy(&v, b + i, 8);
-		__atomic_store_n((uint64_t *)(void *)(slot + i), v, __ATOMIC_RELAXED);
+			memcpy(&v, b + i, 8);
+			__atomic_store_n((uint64_t *)(void *)(slot + i), v, __ATOMIC_RELAXED);
+		}
+		guest_publish64(slot + CQE_TAIL, tail);
 	}
-	guest_publish64(slot + CQE_TAIL, tail);
 	cq->pi++;
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;

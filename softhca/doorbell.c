@@ -86,10 +86,13 @@ void doorbell_qp_changed(const struct hca_qp *qp)
 static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 {
 	uint32_t size = 1u << qp->log_sq_size;
-	uint16_t best = (uint16_t)(qp->sq_pi - qp->sq_ci), old = best, d;
+	uint16_t best = (uint16_t)(qp->sq_pi - qp->sq_ci), old, d;
 
 	if (!qp->sq || qp->state < HCA_QPS_RTS)
 		return false;
+	if (__builtin_expect(dma_on, 0))
+		best = (uint16_t)(dma_qp_known(qp) - qp->sq_ci);
+	old = best;
 	if (strict_on)
 		strict_look(qp);
 	if (qp->dbrec) {
@@ -106,6 +109,10 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 		return false;
 	if (faults_active() && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
 		return false;
+	if (__builtin_expect(qp->rc->ring != NULL, 0)) {
+		dma_qp_posted(qp, (uint16_t)(qp->sq_ci + best));
+		return true;
+	}
 	qp->sq_pi = (uint16_t)(qp->sq_ci + best);
 	engine_activate(qp);
 	return true;

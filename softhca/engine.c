@@ -241,11 +241,15 @@ unsigned engine_round(void)
 	if (strict_on)
 		strict_tick(now_ns);
 	work = doorbell_poll();
+	if (__builtin_expect(dma_on, 0))
+		work += dma_poll();
 	work += wire_receive();
 	work += receive_sockets();
 	timers();
 	work += run_active();
 	wire_flush();
+	if (__builtin_expect(dma_on, 0))
+		dma_submit();
 	clock_credit -= work + 1 < clock_credit ? work + 1 : clock_credit;
 	return work;
 }
@@ -333,7 +337,7 @@ static void *engine_main(void *arg)
 			if (work)
 				last_work = now_ns;
 			yielding = !work && now_ns - last_work < YIELD_NS && yield_pays(now_ns);
-			nap = yielding ? 0 : sleep_time(now_ns - last_work);
+			nap = yielding || (dma_on && dma_busy()) ? 0 : sleep_time(now_ns - last_work);
 			if (nap)
 				nap = rest_time(now_ns - last_work, nap);
 			if (nap && doorbell_sweep_all())
@@ -390,5 +394,9 @@ int engine_start(void)
 
 void dp_cq_destroy(struct hca_cq *cq)
 {
-	(void)cq; /* CQEs are written at once; nothing refers to a CQ but its QPs */
+	/* Nothing refers to a CQ but its QPs; what is on its way to it arrives first. */
+	if (dma_on) {
+		dma_settle();
+		dma_record_drop(cq->dbrec);
+	}
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "softhca/dma.h"
+
 /* Big-endian fields at any alignment. */
 static inline uint16_t get_be16(const uint8_t *p)
 {
@@ -187,7 +189,9 @@ static inline size_t guest_gather(uint8_t *dst, const struct iovec *iov, int n)
 
 	guest_dma_begin();
 	for (int i = 0; i < n; i++) {
-		if (iov[i].iov_len <= 8)
+		if (dma_device(iov[i].iov_base))
+			dma_read(dst + len, iov[i].iov_base, iov[i].iov_len, true);
+		else if (iov[i].iov_len <= 8)
 			guest_load_small(dst + len, iov[i].iov_base, iov[i].iov_len);
 		else
 			memcpy(dst + len, iov[i].iov_base, iov[i].iov_len);

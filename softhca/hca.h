@@ -46,6 +46,7 @@ struct hca_mr {
 	uint64_t len;
 	uint8_t *va;	 /* where iova lives in this process */
 	bool owns_map;	 /* va is our own mapping (dma-buf), unmapped with the MR */
+	bool device;	 /* memory of a GPU, dma.h */
 
 	enum hca_window window; /* access, iova and len are those of the binding */
 	bool bound;
@@ -243,6 +244,8 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t cqes, error_cqes;
 	uint64_t engine_sleeps, engine_rests; /* of them long ones, with trapped pages */
 	uint64_t doorbells_trapped, doorbells_missed; /* that ended such a rest, or should have */
+	uint64_t dma_writes, dma_submissions, dma_batches; /* to memory of GPUs */
+	uint64_t dma_reads, dma_bytes_between;
 };
 extern struct hca_stats hca_stats;
 

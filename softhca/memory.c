@@ -37,7 +37,8 @@ bool payload_copy(const struct packet *p, const struct iovec *dst, int ndst,
 		  const struct iovec *src, int nsrc)
 {
 	if (p->peer)
-		return peer_memory_read(p->peer, dst, ndst, src, nsrc);
+		return dma_on && dma_any(dst, ndst) ? dma_peer_read(p, dst, ndst, src, nsrc)
+						    : peer_memory_read(p->peer, dst, ndst, src, nsrc);
 	iov_copy(dst, ndst, src, nsrc);
 	return true;
 }
@@ -47,6 +48,10 @@ void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int ns
 	size_t doff = 0, soff = 0;
 	int d = 0, s = 0;
 
+	if (__builtin_expect(dma_on, 0)) {
+		dma_iov_copy(dst, ndst, src, nsrc);
+		return;
+	}
 	while (d < ndst && s < nsrc) {
 		size_t dl = dst[d].iov_len - doff;
 		size_t sl = src[s].iov_len - soff;

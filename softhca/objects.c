@@ -3,6 +3,7 @@
  * Numbers (QPN, CQN, ...) are the device's and unique in the process; handles
  * are the kernel driver's and belong to one context. */
 #include "softhca/control.h"
+#include "softhca/dma.h"
 #include "softhca/faults.h"
 #include "softhca/strict.h"
 #include "softhca/trap.h"
@@ -379,6 +380,8 @@ static void mr_release(struct ctl_mr *mr)
 	PUT(mr->pd);
 	if (mr->mr.owns_map)
 		range_unmap(mr->mr.va, mr->mr.len);
+	if (mr->mr.device)
+		dma_forget((uintptr_t)mr->mr.va, mr->mr.len);
 }
 
 static void umem_release(struct ctl_umem *umem)
@@ -386,6 +389,8 @@ static void umem_release(struct ctl_umem *umem)
 	numbers_remove(&umems, umem->umem.id);
 	if (umem->owns_map)
 		range_unmap(umem->umem.va, umem->umem.len);
+	if (umem->device)
+		dma_forget((uintptr_t)umem->umem.va, umem->umem.len);
 }
 
 int obj_destroy(struct ctl_obj *obj)

@@ -3,6 +3,7 @@
  * bits are taken as set: there is no other way to give memory. */
 #include <errno.h>
 
+#include "softhca/dma.h"
 #include "softhca/faults.h"
 #include "softhca/prm.h"
 
@@ -36,6 +37,9 @@ static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
 	cq->cq.dbrec = (uint32_t *)(void *)prm_umem_range(cq->dbr_umem, dbr, 8);
 	if (!cq->cq.dbrec)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_RANGE);
+	cq->cq.dbrec = dma_record(cq->cq.dbrec);
+	if (!cq->cq.dbrec)
+		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	cq->dbr_offset = dbr;
 	return 0;
 }

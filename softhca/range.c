@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/dma.h"
 #include "softhca/maps.h"
 #include "softhca/shim.h"
 
@@ -72,4 +73,38 @@ void range_unmap(uint8_t *va, uint64_t len)
 	uint64_t skip = (uint64_t)(uintptr_t)va % page;
 
 	munmap(va - skip, len + skip);
+}
+
+int range_take(uint64_t addr, uint64_t len, bool write, bool *device)
+{
+	int ret = len ? dma_register(addr, len) : 0;
+
+	*device = ret > 0;
+	return ret < 0 ? -ret : ret ? 0 : range_check(addr, len, write);
+}
+
+int range_take_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va, bool *device)
+{
+	uint64_t addr = cuda_dmabuf_address(fd, offset, len);
+	int ret;
+
+	*device = false;
+	if (!addr)
+		return range_map_fd(fd, offset, len, write, va);
+	if (addr == UINT64_MAX || !len)
+		return EINVAL;
+	ret = dma_register(addr, len);
+	if (ret <= 0)
+		return ret ? -ret : EINVAL; /* freed meanwhile */
+	*va = (uint8_t *)(uintptr_t)addr;
+	*device = true;
+	return 0;
+}
+
+void range_give_back(uint8_t *va, uint64_t len, bool device, bool mapped)
+{
+	if (device)
+		dma_forget((uintptr_t)va, len);
+	if (mapped)
+		range_unmap(va, len);
 }

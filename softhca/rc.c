@@ -151,10 +151,12 @@ int dp_qp_create(struct hca_qp *qp)
 		return ret;
 	rc_req_reset(qp);
 	rc_resp_reset(&qp->rc->rs, 0);
-	ret = engine_add_qp(qp);
+	ret = dma_qp_attach(qp);
+	if (!ret)
+		ret = engine_add_qp(qp);
 	if (ret)
 		dp_qp_destroy(qp);
-	else if (strict_on)
+	else if (strict_on && !dma_qp_hidden(qp)) /* strict mode reads the program's ring */
 		strict_qp_create(qp);
 	return ret;
 }
@@ -170,6 +172,7 @@ void dp_qp_destroy(struct hca_qp *qp)
 		return;
 	if (rc->reqs)
 		rc_req_reset(qp);
+	dma_qp_detach(qp);
 	dc_target_destroy(qp);
 	free(rc->reqs);
 	free(rc);
@@ -229,6 +232,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 		if (qp->type == HCA_QP_DCT)
 			dc_target_reset(qp);
 		qp->sq_ci = qp->sq_pi = qp->sq_first;
+		dma_qp_reset(qp);
 		qp->rq_ci = 0;
 		qp->fatal = false;
 		break;
@@ -245,6 +249,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc->psn_pick = rc->psn_next = first_psn(qp->sq_psn);
 			rc->psn_una = rc->psn_max = rc->psn_next;
 			rc->dc.life++;
+			dma_qp_reset(qp);
 		}
 		connect_peer(qp);
 		if (faults_active() && from != HCA_QPS_RTS)

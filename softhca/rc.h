@@ -5,6 +5,7 @@
 #ifndef SOFTHCA_RC_H
 #define SOFTHCA_RC_H
 
+#include "softhca/dma.h"
 #include "softhca/recv.h"
 
 enum {
@@ -44,6 +45,7 @@ struct rc_req {
 	uint8_t blocks;
 	bool signalled, solicited, has_imm, fence, done;
 	bool to_cqe; /* the answer goes to the CQE, by way of inl_keep */
+	uint64_t fetch; /* number of the read that brings its payload from a GPU, 0: none */
 	uint16_t wqe_index;
 	uint32_t psn, npkts; /* npkts 0: nothing on the wire */
 	uint32_t len;
@@ -90,6 +92,7 @@ struct rc_responder {
 	uint32_t wr_rkey, wr_left, wr_total;
 	uint32_t resp_head, resp_tail;
 	uint32_t atomic_next;
+	uint64_t placed; /* number of the last write to memory of a GPU */
 	struct rc_resp resp[RC_RESP_QUEUE]; /* from here on not cleared by a reset */
 	struct rc_atomic_result atomic_cache[RC_ATOMIC_CACHE];
 	struct hca_recv rx;
@@ -127,6 +130,9 @@ struct hca_rc {
 	bool stalled_by_error;	/* a request with a local error waits at the tail */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool flushing;		/* state ERR: everything posted is flushed */
+	bool dma_waits;		/* in dma.c's list */
+	uint64_t placed;	/* number of the last write of an answer to memory of a GPU */
+	struct dma_ring *ring;	/* the send ring, where it is in memory of a GPU */
 	struct {		/* DCI: the connection in use */
 		struct wqe_av av;
 		uint32_t first;	/* its first PSN */
@@ -166,6 +172,31 @@ uint16_t rc_sport(uint32_t qpn, uint32_t dqpn);
 /* A SEND or WRITE packet whose turn it is. False when it was refused. */
 bool rc_resp_data(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		  const struct iovec *pl, int npl);
+
+/* ---- rc_place.c ---- */
+
+/* payload_copy() with what memory of a GPU needs: the number of the last write is kept in
+ * *placed, its order follows the key. */
+bool rc_place_gpu(uint64_t *placed, uint32_t key, const struct packet *p, const struct iovec *dst,
+		  int ndst, const struct iovec *src, int nsrc);
+/* A store of the CPU comes behind what was placed before. */
+void rc_place_settle(uint64_t placed, const void *mem);
+
+static inline bool rc_place(uint64_t *placed, uint32_t key, const struct packet *p,
+			    const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
+{
+	return __builtin_expect(dma_on, 0) ? rc_place_gpu(placed, key, p, dst, ndst, src, nsrc)
+					   : payload_copy(p, dst, ndst, src, nsrc);
+}
+
+/* Is that write still on its way? Then the QP's turn comes when it has arrived. */
+static inline bool rc_placing(struct hca_qp *qp, uint64_t placed)
+{
+	if (__builtin_expect(!dma_on, 1) || dma_done(placed))
+		return false;
+	dma_wait(qp);
+	return true;
+}
 
 /* QP to the error state: both sides flush. */
 void rc_to_error(struct hca_qp *qp);

@@ -223,7 +223,7 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 		rc_req_fail(qp, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 		return;
 	}
-	if (payload_copy(p, iov, cnt, pl, npl))
+	if (rc_place(&qp->rc->placed, r->nsge ? r->sge[0].lkey : 0, p, iov, cnt, pl, npl))
 		progress(qp, psn_add(p->psn, pkts));
 	else
 		implied_nak(qp); /* as if it had been lost: it comes in another way */
@@ -247,6 +247,8 @@ static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct pa
 	src.iov_base = result;
 	src.iov_len = r->atomic.size;
 	iov_copy(iov, cnt, &src, 1);
+	if (dma_on)
+		qp->rc->placed = dma_posted();
 	r->done = true;
 	progress(qp, psn_add(p->psn, 1));
 }

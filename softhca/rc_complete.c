@@ -91,6 +91,8 @@ void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 {
 	struct hca_rc *rc = qp->rc;
 
+	if (dma_on)
+		dma_settle();
 	/* Done, and only held back: the error is not theirs. */
 	while (rc->head != rc->tail && head_done(rc, req_at(rc, rc->head)))
 		pop(qp, 0, 0);
@@ -122,6 +124,10 @@ void rc_retire(struct hca_qp *qp)
 		if (!head_done(rc, r))
 			return;
 		if (faults_active() && !faults_may_complete(qp, dp_now()))
+			return;
+		/* An answer is in place before its completion. Where that is in memory of a GPU, too,
+		 * the order of the writes sees to it. */
+		if (qp->scq && !dma_device(qp->scq->buf) && rc_placing(qp, rc->placed))
 			return;
 		pop(qp, 0, 0);
 	}

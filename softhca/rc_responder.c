@@ -160,6 +160,9 @@ static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct r
 
 bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 {
+	/* What is acknowledged has arrived. */
+	if (rs->resp_head != rs->resp_tail && rc_placing(qp, rs->placed))
+		return false;
 	while (rs->resp_head != rs->resp_tail && *budget) {
 		struct rc_resp *r = &rs->resp[rs->resp_head % RC_RESP_QUEUE];
 
@@ -356,7 +359,7 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 			refuse(qp, rs, AETH_NAK_ACCESS);
 			return false;
 		}
-		if (!payload_copy(p, &iov, 1, pl, npl)) {
+		if (!rc_place(&rs->placed, rs->wr_rkey, p, &iov, 1, pl, npl)) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
 			return unread(qp, rs);
@@ -435,7 +438,11 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 	}
 	slot->valid = true;
 	slot->psn = p.psn;
+	if (dma_on)
+		rc_place_settle(rs->placed, mem);
 	slot->orig = atomic_execute(mem, &p);
+	if (dma_device(mem))
+		rs->placed = dma_posted();
 	mr_accessed(p.rkey);
 	rs->epsn = psn_add(rs->epsn, 1);
 	rs->msn++;
@@ -536,6 +543,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	rs->epsn = psn_add(rs->epsn, 1 + p->more);
 	if (!rs->in_send && !rs->in_write)
 		rs->msn++;
+	if (dma_on && is_send(op))
+		rs->placed = dma_posted();
 	if (p->ackreq)
 		queue_ack(qp, rs);
 }

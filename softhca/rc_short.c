@@ -71,7 +71,8 @@ static bool decode(const struct hca_qp *qp, const struct hca_qp *peer, const uin
 	w->dst = mr_translate(w->rkey, peer->pdn, get_be64(b + 16), w->len, HCA_REMOTE_WRITE);
 	w->signalled = b[11] & 8 || qp->sig_all; /* ce 2 or 3 */
 	w->npkts = w->len <= qp->mtu ? 1 : (w->len + qp->mtu - 1) / qp->mtu;
-	return w->src && w->dst;
+	/* Memory of GPUs takes the long way. */
+	return w->src && w->dst && !dma_device(w->src) && !dma_device(w->dst);
 }
 
 static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_write *w)

@@ -121,6 +121,8 @@ void recv_cqe(struct hca_qp *qp, const struct hca_recv *r, struct cqe c)
 	c.byte_cnt = r->off;
 	c.inl = r->inl;
 	c.inl_len = c.syndrome ? 0 : r->inl_len;
+	if (__builtin_expect(dma_on, 0) && qp->rcq && !dma_device(qp->rcq->buf))
+		dma_settle(); /* what it completes is in place */
 	if (qp->rcq)
 		cq_write(qp->rcq, &c);
 }

@@ -54,6 +54,8 @@ void path_restore(char *path);
 /* Root of the tree, NULL if it is not there. */
 const char *path_sysfs_root(void);
 void device_stat(unsigned device, struct stat *st);
+/* A file by which programs find out whether NICs reach memory of GPUs: here they do. */
+bool path_is_peermem(const char *path);
 
 /* Files whose content is made on open (sysfs.c): fd, or -1 if path (below the
  * tree) is not one. */

@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "softhca/cuda_api.h"
 #include "softhca/options.h"
 #include "softhca/sysfs.h"
 
@@ -126,6 +127,20 @@ void path_restore(char *path)
 		return;
 	memmove(path + strlen("/sys"), path + root_len, rest);
 	memcpy(path, "/sys", strlen("/sys"));
+}
+
+bool path_is_peermem(const char *path)
+{
+	static const char *const names[] = {
+		"/sys/kernel/mm/memory_peers/nv_mem/version",
+		"/sys/kernel/mm/memory_peers/nv_mem_nc/version",
+		"/sys/module/nvidia_peermem/version",
+	};
+
+	for (size_t i = 0; path && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(path, names[i]))
+			return cuda_loaded();
+	return false;
 }
 
 void device_stat(unsigned device, struct stat *st)

@@ -20,7 +20,8 @@
 	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \
 	X(doorbells_uar) X(doorbells_sweep)                                                        \
 	X(cqes) X(error_cqes) X(engine_sleeps) X(engine_rests)                                     \
-	X(doorbells_trapped) X(doorbells_missed)
+	X(doorbells_trapped) X(doorbells_missed) X(dma_writes) X(dma_submissions)                   \
+	X(dma_batches) X(dma_reads) X(dma_bytes_between)
 
 /* Relaxed: the engine may still count; each value is right by itself. */
 static unsigned long long value(const uint64_t *counter)

@@ -114,7 +114,7 @@ int uw_reg_mr(struct uverbs_call *call)
 	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
 	if (!pd)
 		return EINVAL;
-	rc = range_check(cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE);
+	rc = range_take(cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE, &what.device);
 	if (rc)
 		return rc;
 	what.access = cmd.access_flags;
@@ -122,8 +122,10 @@ int uw_reg_mr(struct uverbs_call *call)
 	what.len = cmd.length;
 	what.va = (uint8_t *)(uintptr_t)cmd.start;
 	rc = mr_create(call->ctx, pd, &what, &mr);
-	if (rc)
+	if (rc) {
+		range_give_back(what.va, what.len, what.device, false);
 		return rc;
+	}
 	resp.mr_handle = mr->obj.handle;
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
@@ -178,8 +180,8 @@ int uw_rereg_mr(struct uverbs_call *call)
 	mr = obj_get(call->ctx, cmd.mr_handle, OBJ_MR);
 	if (!mr)
 		return EINVAL;
-	if (mr->mr.owns_map)
-		return EOPNOTSUPP; /* a dma-buf */
+	if (mr->mr.owns_map || mr->mr.device)
+		return EOPNOTSUPP; /* a dma-buf, or memory of a GPU */
 	rc = rereg_check(call, &cmd, mr, &to, &pd);
 	if (rc)
 		return rc;
@@ -196,7 +198,7 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	uint32_t access = (uint32_t)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
 	uint64_t offset = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_OFFSET);
 	struct ctl_pd *pd = ua_obj(call, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, OBJ_PD);
-	struct hca_mr what = {.access = access, .owns_map = true};
+	struct hca_mr what = {.access = access};
 	struct ctl_mr *mr;
 	int rc = access_check(access);
 
@@ -208,13 +210,14 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	what.len = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
 	if ((offset ^ what.iova) & 4095)
 		return EINVAL;
-	rc = range_map_fd((int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset, what.len,
-			  access & HCA_LOCAL_WRITE, &what.va);
+	rc = range_take_fd((int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset, what.len,
+			   access & HCA_LOCAL_WRITE, &what.va, &what.device);
 	if (rc)
 		return rc;
+	what.owns_map = !what.device;
 	rc = mr_create(call->ctx, pd, &what, &mr);
 	if (rc) {
-		range_unmap(what.va, what.len);
+		range_give_back(what.va, what.len, what.device, what.owns_map);
 		return rc;
 	}
 	ua_out_handle(call, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, mr->obj.handle);
@@ -257,7 +260,7 @@ int um_umem_reg(struct uverbs_call *call)
 	uint32_t access = (uint32_t)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS);
 	struct ctl_umem *umem;
 	uint8_t *va = (uint8_t *)(uintptr_t)addr;
-	bool dmabuf = ua_has(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+	bool dmabuf = ua_has(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), device = false;
 	int rc = access_check(access);
 
 	if (rc)
@@ -265,17 +268,16 @@ int um_umem_reg(struct uverbs_call *call)
 	if (!len || addr + len < addr)
 		return EINVAL;
 	if (dmabuf)
-		rc = range_map_fd((int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), addr,
-				  len, access & HCA_LOCAL_WRITE, &va);
+		rc = range_take_fd((int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), addr,
+				   len, access & HCA_LOCAL_WRITE, &va, &device);
 	else
-		rc = range_check(addr, len, access & HCA_LOCAL_WRITE);
+		rc = range_take(addr, len, access & HCA_LOCAL_WRITE, &device);
 	if (rc)
 		return rc;
 	umem = obj_new(call->ctx, OBJ_UMEM, sizeof(*umem));
 	rc = umem ? umem_number(umem) : ENOMEM;
 	if (rc) {
-		if (dmabuf)
-			range_unmap(va, len);
+		range_give_back(va, len, device, dmabuf && !device);
 		if (umem)
 			obj_free(&umem->obj);
 		return rc;
@@ -283,7 +285,8 @@ int um_umem_reg(struct uverbs_call *call)
 	umem->umem.va = va;
 	umem->umem.len = len;
 	umem->umem.access = access;
-	umem->owns_map = dmabuf;
+	umem->owns_map = dmabuf && !device;
+	umem->device = device;
 	ua_out_handle(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, umem->obj.handle);
 	return ua_out(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &umem->umem.id,
 		      sizeof(umem->umem.id));

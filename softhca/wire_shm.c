@@ -26,6 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "softhca/dma.h"
 #include "softhca/log.h"
 #include "softhca/options.h"
 #include "softhca/wire.h"
@@ -213,7 +214,8 @@ bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int
 
 	if (l->state != LINK_OPEN)
 		return false;
-	reach = p->len >= REACH_MIN && niov <= FRAME_PIECES && ring_reach(&l->ring);
+	reach = p->len >= REACH_MIN && niov <= FRAME_PIECES && ring_reach(&l->ring) &&
+		!(dma_on && dma_any(iov, niov));
 	n = frame_space(p->len, niov, reach);
 	if (ring_room(&l->ring, n) < n) {
 		STAT_INC(pkts_dropped);

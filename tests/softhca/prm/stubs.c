@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the mailbox fuzzer's control half calls a data half: objects exist, nothing
  * moves. */
+#include "softhca/control.h"
+#include "softhca/dma.h"
 #include "softhca/dp.h"
 #include "softhca/faults.h"
 #include "softhca/strict.h"
@@ -104,4 +106,59 @@ void strict_srq_destroy(struct hca_srq *srq)
 
 void trap_wake(void)
 {
+}
+/* Memory of GPUs: there is none. */
+bool dma_on;
+
+bool dma_lookup(const void *p)
+{
+	(void)p;
+	return false;
+}
+
+int dma_register(uint64_t addr, uint64_t len)
+{
+	(void)addr;
+	(void)len;
+	return 0;
+}
+
+void dma_forget(uint64_t addr, uint64_t len)
+{
+	(void)addr;
+	(void)len;
+}
+
+void dma_post(void *dst, const void *src, size_t n, bool relaxed)
+{
+	(void)dst;
+	(void)src;
+	(void)n;
+	(void)relaxed;
+}
+
+void dma_read(void *dst, const void *src, size_t n, bool ordered)
+{
+	(void)dst;
+	(void)src;
+	(void)n;
+	(void)ordered;
+}
+
+uint32_t *dma_record(uint32_t *record)
+{
+	return record;
+}
+
+void dma_record_refresh(uint32_t *copy)
+{
+	(void)copy;
+}
+
+uint64_t cuda_dmabuf_address(int fd, uint64_t offset, uint64_t len)
+{
+	(void)fd;
+	(void)offset;
+	(void)len;
+	return 0;
 }

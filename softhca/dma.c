@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which addresses are memory of a GPU; the driver's context and streams. */
+#include "softhca/dma.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softhca/dma_impl.h"
+#include "softhca/log.h"
+#include "softhca/rc.h"
+
+bool dma_on;
+struct dma_gpu dma_gpu;
+
+/* Sorted by start. Ranges may overlap: end_max is the greatest end up to here. */
+struct range {
+	uint64_t start, end, end_max;
+};
+
+static struct range *ranges;
+static unsigned n_ranges, cap_ranges;
+
+static uint32_t *waiters; /* QPNs */
+static unsigned n_waiters, cap_waiters;
+
+/* ---- ranges ---- */
+
+/* Index of the first range that starts behind addr. */
+static unsigned behind(uint64_t addr)
+{
+	unsigned lo = 0, hi = n_ranges;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (ranges[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool dma_lookup(const void *p)
+{
+	uint64_t addr = (uintptr_t)p;
+	unsigned i = behind(addr);
+
+	return i && ranges[i - 1].end_max > addr;
+}
+
+bool dma_any(const struct iovec *iov, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (dma_device(iov[i].iov_base))
+			return true;
+	return false;
+}
+
+static void renew_ends(unsigned from)
+{
+	for (unsigned i = from; i < n_ranges; i++) {
+		uint64_t before = i ? ranges[i - 1].end_max : 0;
+
+		ranges[i].end_max = ranges[i].end > before ? ranges[i].end : before;
+	}
+}
+
+static int add_range(uint64_t start, uint64_t end)
+{
+	unsigned at = behind(start);
+
+	if (n_ranges == cap_ranges) {
+		unsigned cap = cap_ranges ? cap_ranges * 2 : 64;
+		struct range *bigger = realloc(ranges, cap * sizeof(*ranges));
+
+		if (!bigger)
+			return -ENOMEM;
+		ranges = bigger;
+		cap_ranges = cap;
+	}
+	memmove(ranges + at + 1, ranges + at, (n_ranges - at) * sizeof(*ranges));
+	ranges[at] = (struct range){ .start = start, .end = end };
+	n_ranges++;
+	renew_ends(at);
+	return 0;
+}
+
+void dma_forget(uint64_t addr, uint64_t len)
+{
+	unsigned i = behind(addr);
+
+	/* What is under way goes there, or comes from there, while it is the program's. */
+	dma_settle();
+	dma_read_settle();
+	while (i-- > 0 && ranges[i].start == addr) {
+		if (ranges[i].end != addr + len)
+			continue;
+		n_ranges--;
+		memmove(ranges + i, ranges + i + 1, (n_ranges - i) * sizeof(*ranges));
+		renew_ends(i);
+		return;
+	}
+}
+
+/* ---- the driver ---- */
+
+bool dma_ok(cu_result rc, const char *call)
+{
+	if (!rc)
+		return true;
+	if (!dma_gpu.dead && rc != CU_DEINITIALIZED)
+		hca_warn("%s failed with CUDA error %d: memory of GPUs is out of reach from now on",
+			 call, rc);
+	dma_gpu.dead = true;
+	return false;
+}
+
+cu_ctx dma_enter(void)
+{
+	cu_ctx before = NULL;
+
+	if (dma_gpu.api->ctx_get(&before) || before != dma_gpu.ctx)
+		dma_ok(dma_gpu.api->ctx_set(dma_gpu.ctx), "cuCtxSetCurrent");
+	return before;
+}
+
+void dma_leave(cu_ctx before)
+{
+	/* The engine's thread has no other and stays. */
+	if (before && before != dma_gpu.ctx)
+		dma_gpu.api->ctx_set(before);
+}
+
+static int pinned(const struct cuda_api *api)
+{
+	void *p;
+
+	if (!dma_ok(api->host_alloc(&p, DMA_STAGE + DMA_SYNC + DMA_FLAGS, CU_HOST_PORTABLE),
+		    "cuMemHostAlloc"))
+		return -ENOMEM;
+	dma_gpu.stage = p;
+	dma_gpu.sync = dma_gpu.stage + DMA_STAGE;
+	dma_gpu.flag = (volatile uint32_t *)(void *)(dma_gpu.sync + DMA_SYNC);
+	memset(p, 0, DMA_STAGE + DMA_SYNC + DMA_FLAGS);
+	return 0;
+}
+
+/* In the program's thread, with its context, and before kernels of it can be waiting for what
+ * they are about to ask of the device. */
+static int start(const struct cuda_api *api, uint64_t addr)
+{
+	int least = 0, greatest = 0, ret;
+	cu_ctx before;
+
+	if (api->pointer(&dma_gpu.ctx, CU_ATTR_CONTEXT, addr) || !dma_gpu.ctx)
+		if (api->ctx_get(&dma_gpu.ctx) || !dma_gpu.ctx)
+			return -ENODEV;
+	dma_gpu.api = api;
+	before = dma_enter();
+	api->priorities(&least, &greatest);
+	ret = dma_ok(api->stream_create(&dma_gpu.writes, CU_STREAM_IS_NON_BLOCKING, greatest),
+		     "cuStreamCreateWithPriority") &&
+			      dma_ok(api->stream_create(&dma_gpu.reads, CU_STREAM_IS_NON_BLOCKING,
+							greatest), "cuStreamCreateWithPriority")
+		      ? pinned(api)
+		      : -ENODEV;
+	if (!ret)
+		ret = dma_read_start();
+	dma_leave(before);
+	if (ret)
+		dma_gpu.api = NULL;
+	return ret;
+}
+
+static bool is_device(const struct cuda_api *api, uint64_t addr)
+{
+	unsigned type = 0, managed = 0;
+
+	/* Managed memory is the CPU's, too. */
+	return !api->pointer(&type, CU_ATTR_MEMORY_TYPE, addr) && type == CU_MEMORY_DEVICE &&
+	       (api->pointer(&managed, CU_ATTR_IS_MANAGED, addr) || !managed);
+}
+
+int dma_register(uint64_t addr, uint64_t len)
+{
+	const struct cuda_api *api = cuda_driver();
+	int ret;
+
+	if (!api || !is_device(api, addr))
+		return 0;
+	if (!is_device(api, addr + len - 1))
+		return -EFAULT;
+	ret = dma_gpu.api ? 0 : start(api, addr);
+	if (!ret)
+		ret = add_range(addr, addr + len);
+	if (ret)
+		return ret;
+	dma_on = true;
+	hca_debug(1, "memory of a GPU: 0x%llx, %llu bytes", (unsigned long long)addr,
+		  (unsigned long long)len);
+	return 1;
+}
+
+/* ---- waiting ---- */
+
+void dma_wait(struct hca_qp *qp)
+{
+	if (qp->rc->dma_waits)
+		return;
+	if (n_waiters == cap_waiters) {
+		unsigned cap = cap_waiters ? cap_waiters * 2 : 64;
+		uint32_t *bigger = realloc(waiters, cap * sizeof(*waiters));
+
+		if (!bigger) { /* asks at each turn */
+			engine_activate(qp);
+			return;
+		}
+		waiters = bigger;
+		cap_waiters = cap;
+	}
+	waiters[n_waiters++] = qp->qpn;
+	qp->rc->dma_waits = true;
+}
+
+void dma_wake(void)
+{
+	for (unsigned i = 0; i < n_waiters; i++) {
+		struct hca_qp *qp = engine_find_qp(waiters[i]);
+
+		if (!qp || !qp->rc || !qp->rc->dma_waits)
+			continue;
+		qp->rc->dma_waits = false;
+		engine_activate(qp);
+	}
+	n_waiters = 0;
+}
+
+unsigned dma_poll(void)
+{
+	unsigned n = dma_write_poll() + dma_read_poll();
+
+	dma_queue_poll(dp_now());
+	return n;
+}
+
+bool dma_busy(void)
+{
+	return dma_writing() || dma_reading();
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the dma*.c files share. */
+#ifndef SOFTHCA_DMA_IMPL_H
+#define SOFTHCA_DMA_IMPL_H
+
+#include "softhca/cuda_api.h"
+#include "softhca/dma.h"
+#include "softhca/dp.h"
+
+enum {
+	DMA_STAGE = 8 << 20,	/* pinned memory that writes are copied to first */
+	DMA_SYNC = 1 << 20,	/* and for reads that wait */
+	DMA_FLAGS = 4096,
+};
+
+#define DMA_LIMIT_NS 10000000000u /* a copy that takes longer has failed */
+#define DMA_DOUBT_NS 20000u	  /* so long the arrived bytes alone are looked at */
+
+struct dma_gpu {
+	const struct cuda_api *api; /* NULL: not started */
+	cu_ctx ctx;
+	cu_stream writes, reads;
+	bool dead;	     /* a call has failed: copies are not made any more */
+	uint8_t *stage;	     /* DMA_STAGE bytes */
+	uint8_t *sync;	     /* DMA_SYNC bytes */
+	volatile uint32_t *flag; /* the stream stores here: [0] writes, [16] reads that wait */
+};
+extern struct dma_gpu dma_gpu;
+
+/* Makes the context current in this thread; what to give to dma_leave(). */
+cu_ctx dma_enter(void);
+void dma_leave(cu_ctx before);
+/* The result of a call: false, and reported once, when it failed. */
+bool dma_ok(cu_result rc, const char *call);
+void dma_wake(void); /* those that wait */
+
+unsigned dma_write_poll(void);
+void dma_push(void); /* all that is posted to the driver, at once */
+/* What dma_atomic() remembers of these bytes is void. */
+void dma_atomic_forget(uint64_t addr, size_t n);
+unsigned dma_read_poll(void);
+bool dma_writing(void);
+bool dma_reading(void);
+void dma_queue_poll(uint64_t now);
+/* As dma_fetch(), of a ring; 0: too many are under way. */
+uint64_t dma_fetch_as(uint32_t qpn, void *buffer, const void *src, size_t n);
+/* They are there. */
+void dma_queue_arrived(uint32_t qpn);
+void dma_read_settle(void); /* waits for all that are under way */
+int dma_read_start(void); /* buffers; 0 or -errno */
+
+#endif

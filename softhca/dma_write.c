@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posted writes to memory of GPUs.
+ *
+ * A queue collects them; dma_submit() hands it to the driver, cut into batches: copies of one
+ * batch have no order among themselves, batches have. A strict write therefore begins a batch,
+ * relaxed ones behind it share it (PCI Express: a relaxed write may pass earlier ones). Behind all
+ * of them the stream stores the number of the submission into a word that is polled. While one
+ * submission is under way the next is collected, so that batches grow with the load. */
+#include <string.h>
+
+#include "softhca/dma_impl.h"
+#include "softhca/guest.h"
+#include "softhca/log.h"
+
+enum {
+	QUEUE = 2048,	/* writes in a submission */
+	PUSH_AT = 512,	/* that many do not wait for the one before */
+	FLIGHTS = 64,	/* submissions under way */
+	PIECE = 512 << 10, /* staged at once */
+	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */
+};
+
+static struct {
+	cu_ptr dst[QUEUE], src[QUEUE];
+	size_t len[QUEUE];
+	bool first[QUEUE]; /* of a batch */
+	bool device[QUEUE]; /* so is its source */
+	unsigned n;
+} queue;
+
+static struct {
+	uint64_t number, stage_end;
+} flights[FLIGHTS];
+
+static uint64_t stage_begin, stage_end; /* bytes ever given back, and taken */
+static uint64_t submitted, completed;	/* numbers of submissions */
+static unsigned flight_head, flight_tail;
+static uint64_t last_news; /* when a submission was made or ended */
+static bool relaxed_copies;
+
+uint64_t dma_posted(void)
+{
+	return submitted + (queue.n != 0);
+}
+
+bool dma_done(uint64_t number)
+{
+	return number <= completed;
+}
+
+void dma_relax(bool relaxed)
+{
+	relaxed_copies = relaxed;
+}
+
+/* ---- the driver ---- */
+
+static bool copy_one(unsigned i)
+{
+	const struct cuda_api *api = dma_gpu.api;
+
+	if (queue.device[i])
+		return dma_ok(api->between(queue.dst[i], queue.src[i], queue.len[i],
+					   dma_gpu.writes), "cuMemcpyDtoDAsync");
+	return dma_ok(api->to_device(queue.dst[i], (const void *)(uintptr_t)queue.src[i],
+				     queue.len[i], dma_gpu.writes), "cuMemcpyHtoDAsync");
+}
+
+static bool copy_batch(unsigned from, unsigned n)
+{
+	const struct cuda_api *api = dma_gpu.api;
+	struct cu_copy_attr attr = { .src_order = CU_SRC_ORDER_STREAM };
+	size_t index = 0, fail = 0;
+
+	if (n > 1 && api->batch)
+		return dma_ok(api->batch(queue.dst + from, queue.src + from, queue.len + from, n,
+					 &attr, &index, 1, dma_gpu.writes), "cuMemcpyBatchAsync");
+	if (n > 1 && api->batch_1)
+		return dma_ok(api->batch_1(queue.dst + from, queue.src + from, queue.len + from, n,
+					   &attr, &index, 1, &fail, dma_gpu.writes),
+			      "cuMemcpyBatchAsync");
+	for (unsigned i = from; i < from + n; i++)
+		if (!copy_one(i))
+			return false;
+	return true;
+}
+
+static void hand_over(void)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 1; i <= queue.n; i++) {
+		if (i < queue.n && !queue.first[i])
+			continue;
+		if (!copy_batch(from, i - from))
+			return;
+		STAT_INC(dma_batches);
+		from = i;
+	}
+	dma_ok(dma_gpu.api->write32(dma_gpu.writes, (uintptr_t)&dma_gpu.flag[0],
+				    (uint32_t)(submitted + 1), 0), "cuStreamWriteValue32");
+}
+
+/* ---- progress ---- */
+
+/* Takes note of what the stream has stored. */
+static bool look(void)
+{
+	/* Acquire: pairs with the store of the stream behind its copies. */
+	uint32_t seen = __atomic_load_n(&dma_gpu.flag[0], __ATOMIC_ACQUIRE);
+	uint64_t now = completed + (uint32_t)(seen - (uint32_t)completed);
+
+	if (dma_gpu.dead)
+		now = submitted;
+	if (now == completed || now > submitted)
+		return false;
+	completed = now;
+	while (flight_head != flight_tail && flights[flight_head % FLIGHTS].number <= completed)
+		stage_begin = flights[flight_head++ % FLIGHTS].stage_end;
+	last_news = dp_now();
+	dma_wake();
+	return true;
+}
+
+/* Nothing has come for long: asks the driver whether it has an error to tell. */
+static void doubt(uint64_t now)
+{
+	/* last_news may be younger than the round's clock. */
+	if (now < last_news + DMA_LIMIT_NS / 100)
+		return;
+	if (now - last_news > DMA_LIMIT_NS) {
+		hca_warn("a copy to memory of a GPU has not ended within 10 s");
+		dma_gpu.dead = true;
+	} else {
+		cu_result rc = dma_gpu.api->stream_query(dma_gpu.writes);
+
+		if (rc != CU_NOT_READY)
+			dma_ok(rc, "cuStreamQuery");
+	}
+}
+
+static void wait_for(uint64_t number)
+{
+	while (completed < number && !dma_gpu.dead) {
+		if (!look()) {
+			__builtin_ia32_pause();
+			doubt(dp_clock());
+		}
+	}
+	look();
+}
+
+void dma_push(void)
+{
+	cu_ctx before;
+
+	if (!queue.n)
+		return;
+	if (flight_tail - flight_head == FLIGHTS)
+		wait_for(flights[flight_head % FLIGHTS].number);
+	before = dma_enter();
+	if (!dma_gpu.dead)
+		hand_over();
+	dma_leave(before);
+	submitted++;
+	flights[flight_tail % FLIGHTS].number = submitted;
+	flights[flight_tail++ % FLIGHTS].stage_end = stage_end;
+	STAT_ADD(dma_writes, queue.n);
+	STAT_INC(dma_submissions);
+	queue.n = 0;
+	last_news = dp_clock();
+}
+
+void dma_submit(void)
+{
+	if (queue.n && (submitted == completed || queue.n >= PUSH_AT))
+		dma_push();
+}
+
+void dma_settle(void)
+{
+	if (!dma_gpu.api)
+		return;
+	dma_push();
+	wait_for(submitted);
+}
+
+unsigned dma_write_poll(void)
+{
+	bool news = submitted != completed && look();
+
+	if (submitted != completed && !news)
+		doubt(dp_now());
+	dma_submit();
+	return news;
+}
+
+bool dma_writing(void)
+{
+	return queue.n || submitted != completed;
+}
+
+/* ---- posting ---- */
+
+/* n bytes of staging memory in one piece. */
+static uint8_t *stage(size_t n)
+{
+	size_t at = stage_end % DMA_STAGE;
+
+	if (at + n > DMA_STAGE)
+		stage_end += DMA_STAGE - at;
+	while (stage_end + n - stage_begin > DMA_STAGE) {
+		dma_push();
+		wait_for(flight_head != flight_tail ? flights[flight_head % FLIGHTS].number
+						    : submitted);
+		if (flight_head == flight_tail) /* all is free, also when copies fail */
+			stage_begin = stage_end;
+	}
+	at = stage_end % DMA_STAGE;
+	stage_end += n;
+	return dma_gpu.stage + at;
+}
+
+static void add(uint64_t dst, uint64_t src, size_t n, bool relaxed, bool device)
+{
+	unsigned i;
+
+	if (queue.n == QUEUE)
+		dma_push();
+	i = queue.n++;
+	queue.dst[i] = dst;
+	queue.src[i] = src;
+	queue.len[i] = n;
+	queue.first[i] = !i || !relaxed;
+	queue.device[i] = device;
+}
+
+/* A collapsed CQ's entry that is overwritten before it has gone is not worth two copies. */
+static bool replace_last(uint64_t dst, const void *src, size_t n)
+{
+	unsigned i = queue.n - 1;
+
+	if (!queue.n || queue.dst[i] != dst || queue.len[i] != n || queue.device[i] ||
+	    !queue.first[i])
+		return false;
+	memcpy((void *)(uintptr_t)queue.src[i], src, n);
+	return true;
+}
+
+static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
+{
+	uint8_t *s;
+
+	if (n <= ONE_PIECE && !relaxed && replace_last(dst, src, n))
+		return;
+	s = stage((n + 63) & ~(size_t)63);
+	memcpy(s, src, n);
+	add(dst, (uintptr_t)s, n, relaxed, false);
+}
+
+/* Bytes of the last aligned word of a strict write, which goes behind the rest: a kernel that
+ * polls on the end of a message finds the rest placed. 0: it goes as one. */
+static size_t tail_of(uint64_t dst, size_t n, bool relaxed)
+{
+	size_t t = (dst + n) & 7;
+
+	return relaxed || n <= ONE_PIECE ? 0 : t ? t : 8;
+}
+
+void dma_post(void *to, const void *from, size_t n, bool relaxed)
+{
+	uint64_t dst = (uintptr_t)to;
+	const uint8_t *src = from;
+	size_t tail = tail_of(dst, n, relaxed), left = n - tail;
+
+	if (dma_gpu.dead)
+		return;
+	dma_atomic_forget(dst, n);
+	while (left) {
+		size_t piece = left < PIECE ? left : PIECE;
+
+		post_piece(dst, src, piece, relaxed);
+		dst += piece;
+		src += piece;
+		left -= piece;
+	}
+	if (tail)
+		post_piece(dst, src, tail, false);
+}
+
+void dma_post_copy(void *to, const void *from, size_t n, bool relaxed)
+{
+	uint64_t dst = (uintptr_t)to, src = (uintptr_t)from;
+	size_t tail = tail_of(dst, n, relaxed);
+
+	if (dma_gpu.dead || !n)
+		return;
+	dma_atomic_forget(dst, n);
+	add(dst, src, n - tail, relaxed, true);
+	if (tail)
+		add(dst + n - tail, src + n - tail, tail, false, true);
+}
+
+/* ---- pieces ---- */
+
+static void copy_piece(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	bool to = dma_device(dst), from = dma_device(src);
+
+	if (to && from)
+		dma_post_copy(dst, src, n, relaxed_copies);
+	else if (to)
+		dma_post(dst, src, n, relaxed_copies);
+	else if (from)
+		dma_read(dst, src, n, true);
+	else
+		guest_copy(dst, src, n);
+}
+
+void dma_iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
+{
+	size_t doff = 0, soff = 0;
+	int d = 0, s = 0;
+
+	while (d < ndst && s < nsrc) {
+		size_t dl = dst[d].iov_len - doff, sl = src[s].iov_len - soff;
+		size_t n = dl < sl ? dl : sl;
+
+		if (n)
+			copy_piece((uint8_t *)dst[d].iov_base + doff,
+				   (const uint8_t *)src[s].iov_base + soff, n);
+		doff += n;
+		soff += n;
+		if (doff == dst[d].iov_len) {
+			d++;
+			doff = 0;
+		}
+		if (soff == src[s].iov_len) {
+			s++;
+			soff = 0;
+		}
+	}
+}
+
+bool dma_peer_read(const struct packet *p, const struct iovec *dst, int ndst,
+		   const struct iovec *src, int nsrc)
+{
+	static uint8_t copy[32 * PKT_MAX_MTU];
+	struct iovec iov = { copy, p->len };
+
+	if (p->len > sizeof(copy) || !peer_memory_read(p->peer, &iov, 1, src, nsrc))
+		return false;
+	dma_iov_copy(dst, ndst, &iov, 1);
+	return true;
+}
