@@ -3,9 +3,11 @@
 #ifndef GDR_H
 #define GDR_H
 
+#include <gdr/coll.h>
 #include <gdr/device.h>
 #include <gdr/host.h>
 #include <gdr/launch.h>
 #include <gdr/simt.h>
+#include <gdr/team.h>
 
 #endif

@@ -68,6 +68,7 @@ static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p,
 	d->qps = (struct gdri_qp *)(void *)(at + b->qps);
 	d->used = (uint64_t *)(void *)(at + b->used);
 	d->peers = (struct gdri_peer *)(void *)(at + b->peers);
+	d->teams = st->teams.gpu;
 	if (b->used > b->qps)
 		memcpy(p + b->qps, st->qps, b->used - b->qps);
 	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));

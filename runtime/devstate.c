@@ -92,6 +92,7 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 int gdri_up_device(struct gdri_state *st)
 {
 	struct gdri_dev *d = zeroed(sizeof(*d));
+	int ret;
 
 	st->dev = d;
 	st->abort_word = shared(st, sizeof(*st->abort_word));
@@ -105,6 +106,9 @@ int gdri_up_device(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	fill(st, d);
+	ret = gdri_up_teams(st);
+	if (ret)
+		return ret;
 	if (st->cuda)
 		return gdri_cuda_state_up(st);
 	gdri_link_prepare(d->ctl, st->pe);
@@ -118,6 +122,7 @@ void gdri_down_device(struct gdri_state *st)
 
 	gdri_devstate_publish(NULL);
 	gdri_cuda_state_down(st);
+	gdri_down_teams(st);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)
 			gdri_nic_deregister(st->nic, st->regs[i].handle);

@@ -32,7 +32,9 @@ struct identity {
 	char own_host[64];
 	char boot_id[40];
 	uint64_t heap_size;
-	uint32_t transports, qps_per_pe, max_pes, cuda, heap_kind, rsvd;
+	uint32_t transports, qps_per_pe, max_pes, cuda;
+	uint64_t coll_slot, coll; /* coll: a hash */
+	uint32_t teams, heap_kind;
 	uint64_t cores; /* which ones the PE may use */
 };
 
@@ -93,6 +95,15 @@ static void read_boot_id(char *buf, size_t room)
 		memset(buf, 0, room);
 }
 
+static uint64_t hash_of(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
+	return h;
+}
+
 static void fill_identity(const struct gdri_state *st, struct identity *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -106,6 +117,9 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->max_pes = st->opt.max_pes;
 	id->heap_kind = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	id->cuda = gdri_units_exist();
+	id->teams = st->opt.teams;
+	id->coll_slot = st->opt.coll_slot;
+	id->coll = hash_of(st->opt.coll);
 	id->cores = gdri_hd_backoff_cores();
 }
 
@@ -140,6 +154,12 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 			ret = differs("QPS_PER_PE", all[0].qps_per_pe, all[i].qps_per_pe, i);
 		if (!ret)
 			ret = differs("MAX_PES", all[0].max_pes, all[i].max_pes, i);
+		if (!ret)
+			ret = differs("TEAMS", all[0].teams, all[i].teams, i);
+		if (!ret)
+			ret = differs("COLL_SLOT", all[0].coll_slot, all[i].coll_slot, i);
+		if (!ret)
+			ret = differs("COLL (by a hash)", all[0].coll, all[i].coll, i);
 	}
 	return ret;
 }

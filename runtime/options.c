@@ -9,6 +9,7 @@
 
 #include <gdr/status.h>
 
+#include "runtime/coll.h"
 #include "runtime/log.h"
 #include "runtime/parse.h"
 
@@ -238,10 +239,19 @@ int gdri_options_read(struct gdri_options *opt, char *const *env, bool checked)
 int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
+	char why[256];
 	size_t i;
 
 	if (opt->qp_depth & (opt->qp_depth - 1)) {
 		gdri_error("GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
+		return -GDR_EOPTION;
+	}
+	if (opt->coll_slot & (opt->coll_slot - 1)) {
+		gdri_error("GDR_COLL_SLOT=%llu is not a power of two", (unsigned long long)opt->coll_slot);
+		return -GDR_EOPTION;
+	}
+	if (gdri_coll_check(opt->coll, why, sizeof(why))) {
+		gdri_error("GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
 		return -GDR_EOPTION;
 	}
 	for (i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {

@@ -82,10 +82,21 @@ static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->pe);
+	uint64_t teams;
 
 	if (ret)
 		return ret;
-	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE);
+	teams = gdri_teams_plan(st, st->heap.size);
+	if (!teams) {
+		gdri_error("heap: %llu bytes are too few for the teams of %d PEs; raise GDR_HEAP_SIZE",
+			   (unsigned long long)st->heap.size, st->n_pes);
+		return -GDR_EINVAL;
+	}
+	if (st->cuda) /* memory of the host comes zeroed */
+		ret = gdri_heap_zero(&st->heap, st->heap.base + st->teams.offset, teams);
+	if (ret)
+		return ret;
+	st->alloc = gdri_suballoc_create(st->teams.offset - GDRI_CTL_SIZE);
 	if (!st->alloc) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
@@ -108,11 +119,6 @@ static int up_share(struct gdri_state *st)
 static void down_share(struct gdri_state *st)
 {
 	gdri_share_close(&st->share);
-}
-
-static int up_all_connected(struct gdri_state *st)
-{
-	return gdri_agree(st, "init", NULL, NULL, 0);
 }
 
 static int up_all_checked(struct gdri_state *st)
@@ -151,7 +157,7 @@ static const struct step steps[] = {
 	{"NIC ready", COLLECTIVE, gdri_up_nic_ready, NULL},
 	{"connect", COLLECTIVE, gdri_up_connect, NULL},
 	{"device", LOCAL, gdri_up_device, gdri_down_device},
-	{"all connected", COLLECTIVE, up_all_connected, NULL},
+	{"all connected", COLLECTIVE, gdri_up_world, NULL},
 	{"link check out", LOCAL, gdri_up_link_out, NULL},
 	{"all checked", COLLECTIVE, up_all_checked, NULL},
 	{"link check in", LOCAL, gdri_up_link_in, NULL},

@@ -21,6 +21,7 @@
 #include "runtime/options.h"
 #include "runtime/share.h"
 #include "runtime/suballoc.h"
+#include "runtime/team.h"
 
 struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
 	void *handle; /* of the NIC; NULL: no NIC in use */
@@ -45,7 +46,7 @@ struct gdri_state {
 
 	/* heap */
 	struct gdri_heap heap;
-	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE, heap.size) */
+	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE, teams.offset) */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */
@@ -65,6 +66,7 @@ struct gdri_state {
 	uint64_t meetings; /* see meet.h */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 
+	struct gdri_teams teams;
 	struct gdri_monitor *monitor;
 	/* The one collective at a time, and what host threads change together:
 	 * boot calls, alloc, regs. */

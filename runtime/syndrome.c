@@ -28,6 +28,13 @@ const char *gdri_op_name(unsigned int op)
 		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
 		[GDRI_PUBLISH] = "wait for an earlier post",
 		[GDRI_MEET] = "collective call",
+		[GDRI_TEAM_SYNC] = "sync of a team",
+		[GDRI_BROADCAST] = "broadcast",
+		[GDRI_COLLECT] = "collect",
+		[GDRI_ALLTOALL] = "alltoall",
+		[GDRI_REDUCE] = "reduce",
+		[GDRI_REDUCESCATTER] = "reducescatter",
+		[GDRI_SCAN] = "scan",
 	};
 
 	if (op >= sizeof(names) / sizeof(names[0]) || !names[op])

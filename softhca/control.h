@@ -216,6 +216,9 @@ static inline unsigned mtu_code(uint32_t mtu)
 
 /* Is [addr, addr + len) mapped, and writable if asked? 0 or EFAULT. */
 int range_check(uint64_t addr, uint64_t len, bool write);
+/* A descriptor, the caller's, of the file that is mapped there shared, and where in it; -1: it is
+ * no such memory, or the file cannot be had. */
+int range_file(uint64_t addr, uint64_t len, uint64_t *offset);
 /* Maps part of a dma-buf (or memfd); 0 or an errno. */
 int range_map_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va);
 void range_unmap(uint8_t *va, uint64_t len);

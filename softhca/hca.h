@@ -203,6 +203,10 @@ int dp_qp_create(struct hca_qp *qp);	    /* allocates qp->rc */
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from); /* state and attributes are set */
 void dp_qp_destroy(struct hca_qp *qp);	    /* no packet or CQE of it after return */
 void dp_cq_destroy(struct hca_cq *cq);
+/* A region is as it says now: at offset of a file that other processes can map, whose descriptor
+ * is the data half's from now on; fd -1: no such memory. */
+void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset);
+void dp_mr_gone(const struct hca_mr *mr);
 /* Goes on in another ring behind a RESIZE_CQ entry in the present one. False, and nothing
  * done, when what is not consumed yet does not fit. */
 bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size);
@@ -236,6 +240,7 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t pkts_tx, pkts_rx, pkts_dropped, pkts_forwarded;
 	uint64_t pkts_shm, shm_wakes; /* of pkts_tx: through shared memory; peers woken */
 	uint64_t shm_reads; /* payloads read where they lay in another process */
+	uint64_t shm_mapped; /* or copied from there, where it is mapped here */
 	uint64_t retransmits, naks_tx, naks_rx, rnr_tx, icrc_errors;
 	uint64_t msg_parts_dropped; /* UC and UD packets that no message could take */
 	uint64_t qkey_violations, pkey_violations;

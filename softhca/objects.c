@@ -376,6 +376,8 @@ static void qp_release(struct ctl_qp *qp)
 
 static void mr_release(struct ctl_mr *mr)
 {
+	if (mr->obj.type == OBJ_MR)
+		dp_mr_gone(&mr->mr);
 	numbers_remove(&mrs, mr->mr.key >> 8);
 	PUT(mr->pd);
 	if (mr->mr.owns_map)

@@ -14,7 +14,7 @@
 #include "softhca/shim.h"
 
 #define COUNTERS(X)                                                                                \
-	X(wqes) X(wqe_bytes) X(pkts_tx) X(pkts_rx) X(pkts_shm) X(shm_wakes) X(shm_reads)                        \
+	X(wqes) X(wqe_bytes) X(pkts_tx) X(pkts_rx) X(pkts_shm) X(shm_wakes) X(shm_reads) X(shm_mapped)         \
 	X(pkts_dropped) X(pkts_forwarded)                                                          \
 	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)                              \
 	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \

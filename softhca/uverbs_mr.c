@@ -92,6 +92,14 @@ static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr
 	return 0;
 }
 
+static void show(const struct hca_mr *mr)
+{
+	uint64_t offset = 0;
+	int fd = range_file((uintptr_t)mr->va, mr->len, &offset);
+
+	dp_mr_registered(mr, fd, offset);
+}
+
 int uw_reg_mr(struct uverbs_call *call)
 {
 	struct ib_uverbs_reg_mr cmd;
@@ -126,6 +134,8 @@ int uw_reg_mr(struct uverbs_call *call)
 		range_give_back(what.va, what.len, what.device, false);
 		return rc;
 	}
+	if (!what.device)
+		show(&mr->mr);
 	resp.mr_handle = mr->obj.handle;
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
@@ -189,6 +199,8 @@ int uw_rereg_mr(struct uverbs_call *call)
 	mr->pd->obj.refs--;
 	mr->pd = pd;
 	mr->mr = to;
+	dp_mr_gone(&mr->mr);
+	show(&mr->mr);
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }

@@ -78,6 +78,10 @@ bool wire_queue_unread(uint32_t slot);
 
 void wire_shm_start(void);
 void wire_shm_forked(void); /* in the child */
+bool wire_shm_on(void);
+/* Tells every process that is sent to of memory that it may map, or may not any more. */
+struct share_msg;
+void wire_shm_tell(const struct share_msg *m, int fd);
 /* A QP of this process has a peer in that slot: opens the way, if there is one. */
 void wire_shm_connect(uint32_t slot);
 /* False when there is none. */

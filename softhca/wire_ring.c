@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca103 };
+enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca104 };
 
 struct ring_shared {
 	uint32_t magic;
 	uint32_t size;
+	uint32_t shown;
 	_Alignas(64) uint64_t tail;
 	_Alignas(64) uint64_t head;
 	_Alignas(64) uint32_t asleep;
@@ -146,7 +147,28 @@ bool ring_reach(const struct ring *r)
 	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) == 1;
 }
 
+/* Relaxed: pairs with ring_shown(); the release of tail in ring_publish(), which shows the
+ * reader a packet, comes behind it. */
+void ring_count_shown(struct ring *r)
+{
+	uint32_t n = __atomic_load_n(&r->s->shown, __ATOMIC_RELAXED);
+
+	if (n != RING_HIDDEN)
+		__atomic_store_n(&r->s->shown, n + 1, __ATOMIC_RELAXED);
+}
+
+void ring_hide(struct ring *r)
+{
+	__atomic_store_n(&r->s->shown, RING_HIDDEN, __ATOMIC_RELAXED); /* the same */
+}
+
 /* ---- reader ---- */
+
+uint32_t ring_shown(const struct ring *r)
+{
+	/* Relaxed: pairs with the two above; the caller has seen tail, by acquire. */
+	return __atomic_load_n(&r->s->shown, __ATOMIC_RELAXED);
+}
 
 int64_t ring_readable(struct ring *r, const uint8_t **at)
 {

@@ -6,6 +6,7 @@
  * sense is reported as broken.
  *
  *   offset 0     what never changes          writer, before it is passed on
+ *          8     shown: messages that tell of memory   writer
  *          64    tail: bytes written         writer
  *          128   head: bytes read            reader
  *          192   asleep: wake me             reader sets, writer takes back
@@ -19,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define RING_HIDDEN UINT32_MAX /* in place of how many messages */
 
 struct ring_shared;
 
@@ -49,6 +52,10 @@ bool ring_publish(struct ring *r);
 bool ring_unread(const struct ring *r);
 /* Does the reader take payload from the writer's memory? */
 bool ring_reach(const struct ring *r);
+/* Another message about memory went to the reader; ahead of the packets that follow. */
+void ring_count_shown(struct ring *r);
+/* None can any more: what was told holds no longer. */
+void ring_hide(struct ring *r);
 
 /* ---- reader ---- */
 
@@ -60,5 +67,7 @@ void ring_release(struct ring *r); /* gives popped bytes back to the writer */
 void ring_sleep(struct ring *r);
 void ring_awake(struct ring *r);
 void ring_set_reach(struct ring *r, bool on);
+/* How many messages about memory came ahead of what can be read. */
+uint32_t ring_shown(const struct ring *r);
 
 #endif

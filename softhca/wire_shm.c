@@ -28,13 +28,15 @@
 
 #include "softhca/dma.h"
 #include "softhca/log.h"
+#include "softhca/message.h"
 #include "softhca/options.h"
+#include "softhca/share.h"
 #include "softhca/wire.h"
 #include "softhca/wire_frame.h"
 #include "softhca/wire_ring.h"
 
 enum {
-	HELLO_MAGIC = 0x50fca103,
+	HELLO_MAGIC = 0x50fca104,
 	RX_BUDGET = 256,	  /* packets taken from a ring in a round */
 	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
 	RELEASE_BYTES = 128 << 10,
@@ -64,6 +66,9 @@ struct link {
 	uint64_t full_since; /* 0: there was room */
 	struct ring ring;
 	struct peer_memory memory; /* of the sender */
+	struct shares *shares;	   /* what of it is mapped here */
+	uint32_t told;		   /* messages about it that were read */
+	bool hidden;		   /* there will be none any more */
 };
 
 static struct link listener, out_links[SLOT_COUNT], in_links[SLOT_COUNT];
@@ -111,6 +116,7 @@ static void close_link(struct link *l)
 {
 	close(l->fd); /* leaves the epoll set with it */
 	ring_close(&l->ring);
+	shares_drop(&l->shares);
 	l->state = LINK_FREE;
 }
 
@@ -134,20 +140,31 @@ static int dial(uint32_t slot)
 static bool say_hello(int fd, int ring_fd)
 {
 	struct hello h = { HELLO_MAGIC, wire_slot(), (uintptr_t)&own_word, own_word };
-	struct iovec iov = { &h, sizeof(h) };
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} c = { 0 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.buf,
-			    .msg_controllen = sizeof(c.buf) };
-	struct cmsghdr *cm = CMSG_FIRSTHDR(&m);
 
-	cm->cmsg_level = SOL_SOCKET;
-	cm->cmsg_type = SCM_RIGHTS;
-	cm->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cm), &ring_fd, sizeof(int));
-	return sendmsg(fd, &m, MSG_NOSIGNAL) == sizeof(h);
+	return message_send(fd, &h, sizeof(h), ring_fd);
+}
+
+/* What cannot be shown is read in another way; what cannot be taken back takes back all. */
+static void tell(void *link, const struct share_msg *m, int fd)
+{
+	struct link *l = link;
+
+	if (message_send(l->fd, m, sizeof(*m), fd))
+		ring_count_shown(&l->ring);
+	else if (m->kind == SHARE_TAKE_BACK)
+		ring_hide(&l->ring);
+}
+
+void wire_shm_tell(const struct share_msg *m, int fd)
+{
+	for (unsigned i = 0; epoll_fd >= 0 && i < SLOT_COUNT; i++)
+		if (out_links[i].state == LINK_OPEN)
+			tell(&out_links[i], m, fd);
+}
+
+bool wire_shm_on(void)
+{
+	return epoll_fd >= 0;
 }
 
 static bool hung_up(int fd)
@@ -185,6 +202,8 @@ void wire_shm_connect(uint32_t slot)
 	l->state = LINK_OPEN;
 	if (!say_hello(l->fd, ring_fd) || watch(l))
 		close_link(l);
+	else
+		share_each(tell, l);
 	close(ring_fd);
 }
 
@@ -291,28 +310,15 @@ static void accept_link(void)
 static int take_hello(struct link *l)
 {
 	struct hello h;
-	struct iovec iov = { &h, sizeof(h) };
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} c;
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.buf,
-			    .msg_controllen = sizeof(c.buf) };
-	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *cm;
-	int fd, ret;
+	int fd, ret = -EPROTO;
+	ssize_t n = message_receive(l->fd, &h, sizeof(h), &fd);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	cm = CMSG_FIRSTHDR(&m);
-	if (!cm || cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS ||
-	    cm->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EPROTO;
-	memcpy(&fd, CMSG_DATA(cm), sizeof(int));
-	ret = -EPROTO;
-	if (n == sizeof(h) && h.magic == HELLO_MAGIC && h.slot < SLOT_COUNT)
+	if (fd >= 0 && n == sizeof(h) && h.magic == HELLO_MAGIC && h.slot < SLOT_COUNT)
 		ret = ring_open(&l->ring, fd);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	if (ret)
 		return ret;
 	l->slot = h.slot;
@@ -320,6 +326,42 @@ static int take_hello(struct link *l)
 	l->memory = (struct peer_memory){ .pid = pid_of(l->fd), .at = h.at, .word = h.word };
 	ring_set_reach(&l->ring, peer_memory_probe(&l->memory));
 	return 0;
+}
+
+/* Wake-up bytes, which have done their work, and messages about memory. False: the end. */
+static bool read_messages(struct link *l)
+{
+	struct share_msg m;
+	ssize_t n;
+	int fd;
+
+	while ((n = message_receive(l->fd, &m, sizeof(m), &fd)) > 0) {
+		if (n == sizeof(m)) {
+			shares_take(&l->shares, &m, fd);
+			l->told++;
+		} else if (fd >= 0) {
+			close(fd);
+		}
+	}
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Puts places of this process into f where the sender's memory is mapped here. */
+static bool have_mapped(struct link *l, struct frame *f)
+{
+	uint32_t shown = ring_shown(&l->ring);
+
+	if (shown != l->told && !l->hidden) {
+		read_messages(l);
+		/* It may tell more meanwhile; less means that it told nothing. */
+		l->hidden = shown == RING_HIDDEN || (int32_t)(shown - l->told) > 0;
+	}
+	if (l->hidden)
+		shares_drop(&l->shares);
+	if (!shares_translate(l->shares, f->iov, f->niov))
+		return false;
+	STAT_INC(shm_mapped);
+	return true;
 }
 
 /* How many packets it was; 0: none. */
@@ -331,7 +373,7 @@ static unsigned handle(struct link *l, const uint8_t *b, size_t have, size_t *sp
 	if (!frame_get(&f, b, have))
 		return 0;
 	*space = f.space;
-	if (f.reach)
+	if (f.reach && !have_mapped(l, &f))
 		f.p.peer = &l->memory;
 	from.addr = wire_slot_addr(l->slot);
 	from.slot = l->slot;
@@ -377,9 +419,6 @@ unsigned wire_shm_receive(void)
 
 static void event(struct link *l)
 {
-	char c[64];
-	ssize_t n;
-
 	if (l == &listener) {
 		accept_link();
 		return;
@@ -389,10 +428,7 @@ static void event(struct link *l)
 			close_link(l);
 		return;
 	}
-	/* Wake-up bytes, which have done their work; or the end. */
-	while ((n = recv(l->fd, c, sizeof(c), MSG_DONTWAIT)) > 0)
-		;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (read_messages(l))
 		return;
 	if (!l->out)
 		receive_from(l); /* what it wrote before it went */
@@ -456,6 +492,7 @@ void wire_shm_forked(void)
 	close(listener.fd);
 	close(epoll_fd);
 	epoll_fd = -1;
+	share_forked();
 }
 
 void wire_shm_start(void)

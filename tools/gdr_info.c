@@ -7,13 +7,15 @@
 
 #include <gdr/host.h>
 
+#include "runtime/coll.h"
 #include "runtime/options.h"
 
 static int usage(FILE *f)
 {
-	fputs("usage: gdr_info [-e | --env] [--markdown] [-v | --version] [-h | --help]\n"
+	fputs("usage: gdr_info [-e | --env] [--coll] [--markdown] [-v | --version] [-h | --help]\n"
 	      "  without options: brings the library up (alone, or as a PE of a job) and says on what\n"
 	      "  -e, --env        options in force, as environment variables\n"
+	      "  --coll           which algorithm a collective uses when, with GDR_COLL\n"
 	      "  --markdown       table of all options, docs/options.md\n"
 	      "  -v, --version    version of headers and library\n",
 	      f);
@@ -28,6 +30,18 @@ static int print_env(void)
 	if (!ret)
 		ret = gdri_options_check(&opt);
 	gdri_options_print(stdout, &opt);
+	return ret ? 1 : 0;
+}
+
+static int print_coll(void)
+{
+	struct gdri_options opt;
+	int ret = gdri_options_read(&opt, NULL, false);
+
+	if (!ret)
+		ret = gdri_options_check(&opt);
+	if (!ret)
+		gdri_coll_print(stdout, opt.coll);
 	return ret ? 1 : 0;
 }
 
@@ -70,6 +84,7 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"env", no_argument, NULL, 'e'},     {"markdown", no_argument, NULL, 'm'},
+		{"coll", no_argument, NULL, 'c'},
 		{"version", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -82,6 +97,8 @@ int main(int argc, char **argv)
 		return print_job();
 	case 'e':
 		return print_env();
+	case 'c':
+		return print_coll();
 	case 'm':
 		gdri_options_markdown(stdout);
 		return 0;

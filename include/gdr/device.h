@@ -23,10 +23,12 @@
 #ifndef GDR_DEVICE_H
 #define GDR_DEVICE_H
 
+#include <gdr/coll.h>
 #include <gdr/host.h>
 #include <gdr/macros.h>
 #include <gdr/simt.h>
 #include <gdr/status.h>
+#include <gdr/team.h>
 #include <gdr/types.h>
 
 /* ---- who ---- */
@@ -151,6 +153,7 @@ GDR_DEVICE int gdr_status(void); /* latched status or 0; stays until a quiet rep
 
 #include <gdr/impl/amo.h>
 #include <gdr/impl/barrier.h>
+#include <gdr/impl/coll_names.h>
 #include <gdr/impl/order.h>
 #include <gdr/impl/rma.h>
 #include <gdr/impl/signal.h>

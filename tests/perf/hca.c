@@ -9,7 +9,12 @@
  *			in us, median and 99th percentile
  *   hca bw QPS SIZE	one writes to the other: MB/s, and MB/s of memcpy of the
  *			same pieces before and after
+ *   hca bwfile QPS SIZE	the same from and to memory of a file (memfd), which other processes
+ *			can map
  *   hca loopbw QPS SIZE	the same inside the process
+ *   hca xcopy SIZE	no device: one process writes a piece of shared memory, one on another
+ *			core copies it from there, in turn: MB/s of the copy, and of
+ *			the writing, both medians
  *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
  *			completion in us, median and 99th percentile; of the median
  *			the part that ibv_post_send took; two looks at the clock
@@ -19,6 +24,7 @@
  *
  * Waiting threads look 200 times and then give their core to another: there may
  * be fewer cores than posting threads and engines. */
+#define _GNU_SOURCE /* memfd_create, sched_setaffinity */
 #include <infiniband/verbs.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -61,6 +67,7 @@ static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qps[2][MAX_QPS];
 static uint8_t *area;
+static bool in_file;
 static int busy[MAX_QPS]; /* posts of a QP (by its wr_id) that are not complete */
 
 static void die(const char *what)
@@ -103,6 +110,16 @@ static void meet(void)
 
 /* ---- device ---- */
 
+static uint8_t *file_area(void)
+{
+	int fd = memfd_create("hca", MFD_CLOEXEC);
+	void *m = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, 2 * AREA))
+		m = mmap(NULL, 2 * AREA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return m == MAP_FAILED ? NULL : m;
+}
+
 static void open_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -110,7 +127,9 @@ static void open_device(void)
 
 	if (!ctx)
 		die("no device");
-	area = aligned_alloc(4096, 2 * AREA);
+	area = in_file ? file_area() : aligned_alloc(4096, 2 * AREA);
+	if (!area)
+		die("no memory");
 	memset(area, 0, 2 * AREA);
 	pd = ibv_alloc_pd(ctx);
 	cq = ibv_create_cq(ctx, 65536, NULL, NULL, 0);
@@ -377,6 +396,58 @@ static void bw(uint32_t size)
 	meet();
 }
 
+/* To the core of this number among those that there are. */
+static void move_to(int n)
+{
+	cpu_set_t all, one;
+
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (int c = 0; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, &all) && n-- == 0)
+			CPU_SET(c, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* What handing data from core to core costs: a stream between two processes is no faster than
+ * the slower of the two, where its pages do not stay in the first one's cache. */
+static int xcopy(uint32_t size)
+{
+	enum { TURNS = 1000 };
+	uint8_t *shared = mmap(NULL, 4096 + size, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0), *own = malloc(size);
+	int *turn = (int *)(void *)shared, writer;
+	static double v[TURNS];
+	double end = now() + 6e6;
+	int n;
+
+	if (shared == MAP_FAILED || !own)
+		return 1;
+	memset(own, 1, size);
+	memset(shared, 0, 4096 + size);
+	writer = fork() != 0;
+	move_to(!writer);
+	for (n = 0; n < TURNS && now() < end; n++) {
+		double t;
+
+		/* Acquire and release: the piece is passed with the turn. */
+		while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != 2 * n + !writer && now() < end)
+			sched_yield();
+		t = now();
+		memcpy(writer ? shared + 4096 : own, writer ? own : shared + 4096, size);
+		__asm__ volatile("" ::: "memory");
+		v[n] = now() - t;
+		__atomic_store_n(turn, 2 * n + 1 + !writer, __ATOMIC_RELEASE);
+	}
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	if (writer)
+		wait(NULL);
+	printf(writer ? "%.0f\n" : "%.0f ", size / v[n / 2]);
+	fflush(stdout);
+	return 0;
+}
+
 static void loop(void)
 {
 	static double v[SAMPLES], posting[SAMPLES], clock[SAMPLES];
@@ -432,7 +503,8 @@ static int run(const char *mode, uint32_t size)
 		rate(me == 0);
 	else if (!strcmp(mode, "lat"))
 		lat();
-	else if (!strcmp(mode, "bw") || !strcmp(mode, "loopbw"))
+	else if (!strcmp(mode, "bw") || !strcmp(mode, "bwfile") ||
+		 !strcmp(mode, "loopbw"))
 		bw(size);
 	else if (!strcmp(mode, "loop"))
 		loop();
@@ -455,9 +527,10 @@ static int number(const char *text, int max)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	static const char *const modes[] = { "rate", "flow", "lat", "bw", "loopbw", "loop", "idle" };
-	static const int procs[] = { 0, 2, 2, 2, 1, 1, 1 };
-	bool is_rate = !strcmp(mode, "rate"), is_bw = !strcmp(mode, "bw") || !strcmp(mode, "loopbw");
+	static const char *const modes[] = { "rate", "flow", "lat", "bw", "bwfile", "loopbw", "loop",
+					     "idle" };
+	static const int procs[] = { 0, 2, 2, 2, 2, 1, 1, 1 };
+	bool is_rate = !strcmp(mode, "rate"), is_bw = strstr(mode, "bw");
 	int status, ret = 0;
 	double sum = 0, time = 0, writes = 0;
 	uint32_t size;
@@ -465,11 +538,15 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "naps"))
 		return naps();
+	if (!strcmp(mode, "xcopy"))
+		return xcopy((uint32_t)number(argv[2], AREA));
+	in_file = !strcmp(mode, "bwfile");
 	while (m < sizeof(procs) / sizeof(*procs) && strcmp(mode, modes[m]))
 		m++;
 	if (m == sizeof(procs) / sizeof(*procs)) {
 		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE | "
-				"loopbw QPS SIZE | loop QPS | idle\n");
+				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS | idle | "
+				"naps\n");
 		return 2;
 	}
 	n_procs = is_rate ? number(argv[2], MAX_PROCS) : procs[m];

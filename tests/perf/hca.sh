@@ -65,7 +65,7 @@ hca_posix() { hca_ucx posix memory "$@"; }
 hca_line()
 {
 	local udp=$3
-	[[ $3 != loop* ]] || udp=-
+	[[ $3 != loop* && $3 != bwfile* ]] || udp=-
 	hca_lines+=("$1|$2|$3|$udp|${4:--}|${5:-${4:--}}")
 }
 
@@ -140,10 +140,13 @@ done
 hca_table "128 KiB writes (UCX tcp: active messages of 8 KiB; posix: put), MB/s"
 hca_line bandwidth_128K MB/s "bw 1 131072" "6 1 -t am_bw -s 8192 -n 20000 -D bcopy" \
 	"6 1 -t put_bw -s 131072 -n 5000 -D short"
+hca_line bandwidth_file_128K MB/s "bwfile 1 131072"
 hca_line loopback_bw_128K MB/s "loopbw 1 131072"
 for ((round = 0; round < ${ROUNDS:-3} && SECONDS < hca_until; round++)); do hca_round; done
 hca_print
 result hca_memcpy_128K "$(hca_shm bw 1 131072 | awk '{ print ($2 + $3) / 2 }')" MB/s
+set -- $(hca_shm xcopy 131072)
+result hca_memcpy_other_core_128K "${1:--}" MB/s "of what another core has just written, which took ${2:--} MB/s"
 set -- $(hca_shm loop 1024)
 result hca_loopback_posting "${3:--}" us "of loopback_1024_qps, in ibv_post_send; a look at the clock ${4:--}"
 result hca_idle "$(hca_shm idle)" "% of a core" "500 naps of 2 ms a second, a program that does nothing else $(hca_shm naps)"

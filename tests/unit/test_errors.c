@@ -46,9 +46,9 @@ static void every_operation_has_a_name(void **state)
 	unsigned int op;
 
 	(void)state;
-	for (op = GDRI_NONE; op <= GDRI_MEET; op++)
+	for (op = GDRI_NONE; op < GDRI_N_OPS; op++)
 		assert_string_not_equal(gdri_op_name(op), "unknown operation");
-	assert_string_equal(gdri_op_name(GDRI_MEET + 1), "unknown operation");
+	assert_string_equal(gdri_op_name(GDRI_N_OPS), "unknown operation");
 	assert_string_equal(gdri_op_name(~0u), "unknown operation");
 }
 

@@ -115,6 +115,14 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
 	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
 	GDRI_MEET,	 /* a collective call of the host */
+	GDRI_TEAM_SYNC,	 /* from here on: collectives of a team */
+	GDRI_BROADCAST,
+	GDRI_COLLECT,
+	GDRI_ALLTOALL,
+	GDRI_REDUCE,
+	GDRI_REDUCESCATTER,
+	GDRI_SCAN,
+	GDRI_N_OPS,
 };
 
 enum gdri_arg_reason { /* why an argument was refused, where the operation does not say it */
@@ -194,6 +202,70 @@ struct gdri_ctl {
 #define GDRI_CTL_SIZE (128u * 1024u) /* the allocator starts here */
 GDR_STATIC_ASSERT(sizeof(struct gdri_ctl) <= GDRI_CTL_SIZE, "control area");
 
+/* ------------------------------------------------------------------- teams */
+
+#define GDRI_MAX_TEAMS 64
+#define GDRI_CHAN_DEPTH 4u  /* messages to a member that it has not taken yet */
+#define GDRI_CHAN_MIN 64u   /* bytes of a message: any element fits */
+
+/* What a PE has of each member of a team, in the heap behind everything that is allocated: one
+ * direction of a channel in each half. Counts of messages wrap and are compared by difference. */
+struct gdri_chan {
+	uint64_t word; /* (peer) messages it sent here | messages it took from here << 32 */
+	uint64_t sync; /* (peer) the latest sync of the team that it told of */
+	uint64_t note; /* (peer) the latest note, see struct gdri_note */
+	uint64_t rsvd;
+	/* (dev) of this PE alone */
+	uint32_t sent, got; /* messages to the member, and taken from it */
+	uint32_t told;	    /* got, when the member was last told */
+	uint32_t rsvd2;
+	uint64_t len, at; /* what the member brings to a collect, and where it goes */
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_chan) == 64, "gdri_chan");
+
+/* What the host threads of a team's members tell each other: two in turn. */
+struct gdri_note {
+	uint64_t v[3];
+	uint64_t rsvd;
+};
+
+enum gdri_coll_kind { /* those with a choice of algorithms */
+	GDRI_K_BROADCAST,
+	GDRI_K_COLLECT,
+	GDRI_K_ALLTOALL,
+	GDRI_K_REDUCE,
+	GDRI_K_SCAN,
+	GDRI_N_KINDS,
+};
+
+enum gdri_algo {
+	GDRI_A_FLAT,   /* to all, through their slots */
+	GDRI_A_TREE,   /* binomial, through slots */
+	GDRI_A_RING,
+	GDRI_A_DIRECT, /* after a sync, to where it belongs */
+	GDRI_A_TWO,    /* pieces to all, then gathered */
+	GDRI_N_ALGOS,
+};
+#define GDRI_CHOICES 4
+
+/* One PE's view of a team. (host) but for what is said. */
+struct GDRI_ALIGNED gdri_team {
+	int32_t n;	       /* members; 0: no such team, or not with this PE */
+	int32_t me;	       /* own number in it */
+	int32_t start, stride; /* member i is PE start + i * stride; stride 0: pes[i] */
+	int16_t *pes;	       /* [n] */
+	struct gdri_chan *chan; /* [n] */
+	uint8_t *slots;	       /* [n][GDRI_CHAN_DEPTH][slot_size]: messages of member i */
+	uint32_t slot_size;    /* a power of two */
+	uint32_t queue;	       /* slot of the queues that the team uses: one, so that all is in order */
+	uint32_t mapped;       /* all members map each other's memory */
+	int32_t err;	       /* (dev) of a call that failed: the members are out of step */
+	uint64_t epoch;	       /* (dev) syncs: one caller at a time */
+	/* Calls of up to max[k] bytes use algo[k]; the last one has no limit. */
+	uint64_t max[GDRI_N_KINDS][GDRI_CHOICES];
+	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];
+};
+
 /* ------------------------------------------------------------ device state */
 
 enum { /* gdri_dev.flags (host) */
@@ -222,6 +294,8 @@ struct GDRI_ALIGNED gdri_dev {
 	struct gdri_buffer *buffers; /* [GDRI_MAX_BUFFERS] */
 	uint32_t *abort;	   /* host sets it to end every wait with -GDR_EABORTED */
 	int32_t lost;		   /* (host, any time) 1 + first PE that the launcher reports dead */
+	uint32_t n_teams;
+	struct gdri_team *teams; /* [n_teams] */
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */

@@ -188,10 +188,9 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 	gdri_wqe_write_inline(qp, index, ce, off, qp->rkey_sync, v, 8);
 }
 
-GDRI_NOINLINE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add,
-				   int pe)
+GDRI_NOINLINE int gdri_post_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				      uint64_t value, int add)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	struct gdri_post p;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
@@ -201,13 +200,17 @@ GDRI_NOINLINE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t 
 	return gdri_post_end(dev, qp, &p);
 }
 
+GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe)
+{
+	return gdri_post_signal_on(dev, gdri_qp_to(dev, pe), off, value, add);
+}
+
 /* Data and signal on one queue, which executes them in order; one reservation,
  * one doorbell, one CQE. */
-GDRI_NOINLINE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off,
-					 const void *src, size_t len, uint64_t sig_off,
-					 uint64_t value, int add, int pe)
+GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, int nbi,
+					    uint64_t off, const void *src, size_t len,
+					    uint64_t sig_off, uint64_t value, int add)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	struct gdri_local l = {0, {0}};
 	struct gdri_post p;
@@ -215,9 +218,9 @@ GDRI_NOINLINE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t
 	int ret;
 
 	if (!len)
-		return gdri_post_signal(dev, sig_off, value, add, pe);
+		return gdri_post_signal_on(dev, qp, sig_off, value, add);
 	if (len > GDRI_INLINE_MAX) {
-		ret = gdri_local(dev, src, len, &l, GDRI_PUT_SIGNAL, pe);
+		ret = gdri_local(dev, src, len, &l, GDRI_PUT_SIGNAL, qp->peer);
 		if (gdri_unlikely(ret))
 			return ret;
 	}
@@ -246,6 +249,13 @@ GDRI_NOINLINE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t
 	if (nbi || ret || len <= GDRI_INLINE_MAX)
 		return ret;
 	return gdri_qp_wait(dev, qp, p.index + 2, GDRI_PUT_SIGNAL);
+}
+
+GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
+				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe)
+{
+	return gdri_post_write_signal_on(dev, gdri_qp_to(dev, pe), nbi, off, src, len, sig_off,
+					 value, add);
 }
 
 /* ---- reads ---- */

@@ -52,6 +52,9 @@ everything() {
 	data -s 1048576 -n 4 -m 4096
 	data -s 1048576 -n 4 -m 4096 -N -e -R -o 60
 	data -s 4194304 -n 2 -q 2 -o 20
+	data -M -s 4194304 -n 2 -q 2 -o 20
+	data -M -s 1048576 -n 4 -m 4096 -N -e -R -o 60
+	data -M -m 4096 -s 200000 -n 20 -L
 	data -n 100 -r 77
 	data -U -n 5
 	data -U -N -e -n 5 -m 4096

@@ -118,11 +118,17 @@ static int open_device(struct peer *p)
 static int make_memory(struct peer *p)
 {
 	const struct config *c = p->config;
+	int fd = -1;
 
 	p->plan_size = plan_memory(c);
 	p->size = p->plan_size + (c->srq ? (size_t)c->size * c->ops : 0);
 	p->size = (p->size + 4095) & ~(size_t)4095;
-	p->memory = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (c->file)
+		fd = memfd_create("verbs_data", MFD_CLOEXEC);
+	if (c->file && (fd < 0 || ftruncate(fd, (off_t)p->size)))
+		return complain("memfd");
+	p->memory = mmap(NULL, p->size, PROT_READ | PROT_WRITE,
+			 c->file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
 	if (p->memory == MAP_FAILED)
 		return complain("mmap");
 	p->mr[0] = ibv_reg_mr(p->pd, p->memory, p->size, ACCESS);

@@ -30,6 +30,7 @@ struct config {
 	bool new_api;	  /* ibv_wr_*, else ibv_post_send */
 	bool srq;	  /* receives of all queue pairs from one shared queue */
 	bool late;	  /* receives are posted while messages arrive */
+	bool file;	  /* memory of a file, which other processes can map */
 	bool broken;	  /* a byte is changed before each comparison */
 	unsigned qps, rounds, ops, size, sges, depth, inline_size, list, mtu, gid;
 	uint64_t seed;

@@ -22,6 +22,7 @@ static int usage(void)
 		"  -I N     inline up to (188)      -m MTU    path MTU (1024)\n"
 		"  -e events  -N ibv_wr_*  -R shared receive queue  -L late receives  -U UC\n"
 		"  -D dynamically connected (mlx5), with -N -R\n"
+		"  -M memory of a file (memfd), mapped shared\n"
 		"  -r SEED  of the plan (1)         -B change a byte: has to be found\n");
 	return 2;
 }
@@ -48,6 +49,7 @@ static int flag(struct config *c, int option)
 	case 'L': c->late = true; break;
 	case 'U': c->unreliable = true; break;
 	case 'D': c->dynamic = c->new_api = c->srq = true; break;
+	case 'M': c->file = true; break;
 	case 'B': c->broken = true; break;
 	case 'p': c->port = optarg; break;
 	case 'r': c->seed = strtoull(optarg, NULL, 0); break;
@@ -69,7 +71,7 @@ static int parse(struct config *c, int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt(argc, argv, "q:n:o:s:S:d:l:I:m:g:p:r:eNRLUDB")) != -1) {
+	while ((option = getopt(argc, argv, "q:n:o:s:S:d:l:I:m:g:p:r:eNRLUDBM")) != -1) {
 		unsigned i;
 
 		for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -28,6 +28,7 @@ struct hello {
 };
 
 static uint8_t *local;
+static uint64_t *peer_mapped; /* payloads that the peer copied from mapped memory */
 static uint32_t lkey;
 static struct hello peer;
 static pid_t child;
@@ -62,6 +63,30 @@ static struct sim_qp *new_qp(void)
 	return q;
 }
 
+/* Shared memory of a file that others may map: registered for them, too. */
+static uint8_t *in_file(void *at)
+{
+	int fd = memfd_create("test", 0);
+	struct hca_mr mr = { .key = 0x77, .len = BUF };
+
+	CHECK(fd >= 0 && !ftruncate(fd, BUF));
+	mr.va = mmap(at, BUF, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+	CHECK(mr.va != MAP_FAILED);
+	hca_lock();
+	dp_mr_registered(&mr, fd, 0);
+	hca_unlock();
+	return mr.va;
+}
+
+static void take_back(void)
+{
+	struct hca_mr mr = { .key = 0x77 };
+
+	hca_lock();
+	dp_mr_gone(&mr);
+	hca_unlock();
+}
+
 /* The peer: a window, and a QP for each that asks. */
 static void serve(int fd)
 {
@@ -70,8 +95,7 @@ static void serve(int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sim_init();
-	mem = aligned_alloc(4096, BUF);
-	memset(mem, 0, BUF);
+	mem = in_file(0);
 	h.rkey = sim_mr(mem, BUF, 0xf, 1, 0x10000);
 	h.addr = 0x10000;
 	for (;;) {
@@ -81,6 +105,7 @@ static void serve(int fd)
 		h.qpn = q->qp.qpn;
 		if (read(fd, &qpn, 4) != 4 || write(fd, &h, sizeof(h)) != sizeof(h))
 			_exit(1);
+		*peer_mapped = STAT(shm_mapped);
 		sim_connect(q, qpn);
 		if (write(fd, "", 1) != 1)
 			_exit(1);
@@ -175,6 +200,67 @@ static void stopped(void)
 	expect(r, 32, 0);
 	CHECK(STAT(retransmits) == retransmits);
 	CHECK(STAT(pkts_dropped) == dropped);
+	read_back(q);
+}
+
+static void fill(uint8_t *at, uint32_t seed)
+{
+	for (unsigned i = 0; i < BUF / 2; i++)
+		at[i] = (uint8_t)((i + seed) * 2654435761u >> 24);
+}
+
+static uint64_t mapped_by_peer(void)
+{
+	join();
+	return __atomic_load_n(peer_mapped, __ATOMIC_RELAXED);
+}
+
+/* The peer maps what it is shown: what is there now, not what was there before. Both ways. */
+static void shown(void)
+{
+	struct sim_qp *q = join();
+	uint8_t *old = local, *at;
+	uint32_t old_key = lkey;
+	uint64_t reads, mapped;
+
+	/* Unless the kernel lets one process read another's memory, no payload stays in place. */
+	read_back(q);
+	if (!STAT(shm_mapped) && !STAT(shm_reads)) {
+		printf("memory of others is out of reach here\n");
+		return;
+	}
+	CHECK(STAT(shm_mapped));
+	mapped = mapped_by_peer();
+	at = in_file(NULL);
+	local = at;
+	lkey = sim_mr(at, BUF, 1, 1, (uint64_t)(uintptr_t)at);
+	for (uint32_t i = 0; i < 4; i++) {
+		fill(at, 1000 * i);
+		post(q, 32);
+		expect(q, 32, 0);
+		read_back(q);
+		take_back();
+		CHECK(mapped_by_peer() >= mapped + 8); /* the window may cut messages */
+		mapped = mapped_by_peer();
+		in_file(at); /* another file at the same place */
+	}
+	/* Registered anew as memory of no file, without a word of its end. */
+	CHECK(mmap(at, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		   0) == at);
+	hca_lock();
+	dp_mr_registered(&(struct hca_mr){ .key = 0x78, .va = at, .len = BUF }, -1, 0);
+	hca_unlock();
+	fill(at, 77);
+	reads = mapped_by_peer();
+	post(q, 32);
+	expect(q, 32, 0);
+	read_back(q);
+	CHECK(mapped_by_peer() == reads);
+	munmap(at, BUF);
+	local = old;
+	lkey = old_key;
+	post(q, 32);
+	expect(q, 32, 0);
 	read_back(q);
 }
 
@@ -284,7 +370,7 @@ static bool refused(int fd)
 /* A ring whose first bytes are these; tail says that there are 64. */
 static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 {
-	uint32_t head[2] = { 0x50fca103, 1 << 20 };
+	uint32_t head[2] = { 0x50fca104, 1 << 20 };
 	int fd = memfd_create("fake", MFD_ALLOW_SEALING);
 
 	CHECK(fd >= 0 && !ftruncate(fd, 4096 + (1 << 20)));
@@ -298,8 +384,8 @@ static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 static void nonsense(void)
 {
 	/* Magic number, slot, where to read a word in this process, that word. */
-	static const uint32_t good[6] = { 0x50fca103, 900 }, magic[6] = { 1, 900 },
-			      slot[6] = { 0x50fca103, 5000 };
+	static const uint32_t good[6] = { 0x50fca104, 900 }, magic[6] = { 1, 900 },
+			      slot[6] = { 0x50fca104, 5000 };
 	/* Payload length, header length, packets beyond the first, pieces elsewhere: too long
 	 * a payload, too long a header, past the tail, too many packets, too many pieces, no
 	 * packet. */
@@ -401,6 +487,7 @@ int main(void)
 	int next_chan;
 	pid_t next;
 
+	peer_mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	child = spawn(&chan);
 	next = spawn(&next_chan);
 	sim_init();
@@ -412,6 +499,7 @@ int main(void)
 	if (by_shm) {
 		stopped();
 		CHECK(STAT(pkts_shm) + 4 >= STAT(pkts_tx)); /* it may be counting */
+		shown();
 	}
 	starved();
 	if (!by_shm)

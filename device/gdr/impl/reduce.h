@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives that compute: reduce, reducescatter, scans. All members add up in the same order,
+ * that of their numbers where all come to one place, so that all have the same bits. */
+#ifndef GDRI_REDUCE_H
+#define GDRI_REDUCE_H
+
+#include <gdr/impl/coll.h>
+#include <gdr/impl/reduce_op.h>
+
+struct gdri_reduce {
+	struct gdri_coll c;
+	uint32_t code;
+	size_t elem;
+	int in_place; /* what is written may still be under way to others */
+};
+
+GDR_DEVICE int gdri_overlap(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	uint64_t x = (uint64_t)(uintptr_t)a, y = (uint64_t)(uintptr_t)b;
+
+	return x < y + b_len && y < x + a_len;
+}
+
+GDR_DEVICE int gdri_reduce_begin(struct gdri_reduce *r, int scope, gdr_team_t team, uint32_t op,
+				 uint32_t code)
+{
+	r->code = code;
+	r->elem = (size_t)1 << (code & 15u);
+	r->in_place = 0;
+	return gdri_coll_begin(&r->c, scope, team, op);
+}
+
+/* What came from members lo .. hi - 1, the own part among them if it is, into dst in the order of
+ * their numbers. All have sent a part of the same length. What is added up before the own part has
+ * its turn stays in the first one's slot: dst may be the own part. */
+GDRI_NOINLINE int gdri_reduce_slots(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *own,
+				    size_t len, int lo, int hi)
+{
+	const struct gdri_coll *c = &r->c;
+	int me = c->team->me, i, ret = 0;
+	uint8_t *acc = 0, *out;
+	const uint8_t *x;
+
+	for (i = lo; i < hi && !ret; i++)
+		if (i != me)
+			ret = gdri_chan_recv(c, i);
+	if (!ret && r->in_place)
+		ret = gdri_coll_flush(c);
+	for (i = lo; i < hi && !ret; i++) {
+		x = i == me ? own : gdri_chan_data(c, i);
+		out = i >= me || i == hi - 1 ? dst : lo == i ? gdri_chan_data(c, i) : acc;
+		if (i == lo)
+			gdri_reduce_copy(r->code, c->scope, out, x, len / r->elem);
+		else
+			gdri_reduce_apply(r->code, c->scope, out, acc, x, len / r->elem);
+		acc = out;
+	}
+	for (i = lo; i < hi && !ret; i++)
+		if (i != me)
+			ret = gdri_chan_taken(c, i);
+	return ret;
+}
+
+/* Parts of blocks to all, and the own block's from all, added up. */
+GDRI_NOINLINE int gdri_reduce_flat(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				   const struct gdri_blocks *b)
+{
+	const struct gdri_coll *c = &r->c;
+	size_t mine = gdri_block_len(c, b, c->team->me), at = 0, part;
+	const uint8_t *own = src + gdri_block_at(c, b, c->team->me);
+	int more, ret;
+
+	do {
+		more = 0;
+		ret = gdri_coll_send_parts(c, src, b, at, &more);
+		if (!ret && at < mine) {
+			part = gdri_coll_part(c, mine - at);
+			ret = gdri_reduce_slots(r, dst + at, own + at, part, 0, c->team->n);
+			more |= at + part < mine;
+		}
+		at += c->team->slot_size;
+	} while (more && !ret);
+	return ret;
+}
+
+/* Each member adds up one piece, then all exchange the pieces. Who brings a piece of the result has
+ * had everybody's part of it, so all are in the call; and a piece of src that is overwritten (in
+ * place) has been used by the one that it was sent to. */
+GDRI_NOINLINE int gdri_reduce_two(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				  size_t len)
+{
+	const struct gdri_coll *c = &r->c;
+	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem};
+	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->team->me), 1};
+	uint8_t *piece = dst + gdri_block_at(c, &b, c->team->me);
+	int ret = gdri_reduce_flat(r, piece, src, &b);
+
+	gdri_scope_sync(c->scope);
+	return ret ? ret : gdri_coll_straight(c, dst, &b, piece, &mine);
+}
+
+/* One step round the ring: block `out` of src goes to the next member's slots, block `in` comes and
+ * is added to the own one of add, or (add NULL) copied. */
+GDRI_NOINLINE int gdri_ring_step(const struct gdri_reduce *r, const struct gdri_blocks *b,
+				 uint8_t *dst, const uint8_t *src, const uint8_t *add, int out,
+				 int in)
+{
+	const struct gdri_coll *c = &r->c;
+	int next = gdri_coll_after(c->team, 1), prev = gdri_coll_before(c->team, 1), ret = 0;
+	size_t olen = gdri_block_len(c, b, out), ilen = gdri_block_len(c, b, in), at, part;
+	size_t o = gdri_block_at(c, b, out), i = gdri_block_at(c, b, in);
+
+	for (at = 0; (at < olen || at < ilen) && !ret; at += c->team->slot_size) {
+		if (at < olen)
+			ret = gdri_chan_send(c, next, 0, src + o + at, gdri_coll_part(c, olen - at));
+		if (ret || at >= ilen)
+			continue;
+		part = gdri_coll_part(c, ilen - at);
+		ret = gdri_chan_recv(c, prev);
+		if (ret)
+			break;
+		if (add)
+			gdri_reduce_apply(r->code, c->scope, dst + i + at, gdri_chan_data(c, prev),
+					  add + i + at, part / r->elem);
+		else
+			gdri_reduce_copy(r->code, c->scope, dst + i + at, gdri_chan_data(c, prev),
+					 part / r->elem);
+		ret = gdri_chan_taken(c, prev);
+	}
+	return ret;
+}
+
+/* Pieces add up on their way round, then the results go round. What is sent is overwritten only with
+ * what could not be there had the next member not used it. */
+GDRI_NOINLINE int gdri_reduce_ring(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				   size_t len)
+{
+	const struct gdri_coll *c = &r->c;
+	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem};
+	int s, n = c->team->n, ret = 0;
+
+	for (s = 0; s < n - 1 && !ret; s++)
+		ret = gdri_ring_step(r, &b, dst, s ? dst : src, src, gdri_coll_before(c->team, s),
+				     gdri_coll_before(c->team, s + 1));
+	for (s = 0; s < n - 1 && !ret; s++)
+		ret = gdri_ring_step(r, &b, dst, dst, 0,
+				     gdri_coll_before(c->team, (s + n - 1) % n),
+				     gdri_coll_before(c->team, s));
+	return ret;
+}
+
+/* Up the tree of member 0 and down again, part for part. */
+GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				   size_t len)
+{
+	const struct gdri_coll *c = &r->c;
+	int v = c->team->me, n = c->team->n, parent = gdri_tree_parent(v, 0), child, k, ret = 0;
+	size_t at, part;
+
+	for (at = 0; at < len && !ret; at += part) {
+		part = gdri_coll_part(c, len - at);
+		gdri_reduce_copy(r->code, c->scope, dst + at, src + at, part / r->elem);
+		for (k = 0; gdri_tree_child(v, n, 0, k) >= 0; k++)
+			;
+		while (k-- && !ret) { /* the smallest trees are ready first */
+			child = gdri_tree_child(v, n, 0, k);
+			ret = gdri_chan_recv(c, child);
+			if (ret)
+				break;
+			gdri_reduce_apply(r->code, c->scope, dst + at, dst + at,
+					  gdri_chan_data(c, child), part / r->elem);
+			ret = gdri_chan_taken(c, child);
+		}
+		gdri_scope_sync(c->scope);
+		if (!ret && v)
+			ret = gdri_chan_send(c, parent, 0, dst + at, part);
+		if (!ret && v)
+			ret = gdri_chan_recv(c, parent);
+		if (ret)
+			break;
+		if (v) {
+			gdri_reduce_copy(r->code, c->scope, dst + at, gdri_chan_data(c, parent),
+					 part / r->elem);
+			ret = gdri_chan_taken(c, parent);
+		}
+		if (!ret)
+			ret = gdri_tree_down(c, 0, 0, 0, dst + at, part);
+	}
+	return ret;
+}
+
+GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
+			      uint32_t code)
+{
+	struct gdri_reduce r;
+	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCE, code), algo;
+	size_t len = n * r.elem;
+	const struct gdri_blocks whole = {GDRI_WHOLE, len, 1};
+	uint8_t *d = (uint8_t *)dst;
+	const uint8_t *s = (const uint8_t *)src;
+
+	if (ret || !n)
+		return ret;
+	algo = gdri_coll_algo(&r.c, GDRI_K_REDUCE, len);
+	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);
+	if (r.c.team->n == 1)
+		gdri_reduce_copy(code, scope, d, s, n);
+	else if (algo == GDRI_A_TREE)
+		ret = gdri_reduce_tree(&r, d, s, len);
+	else if (algo == GDRI_A_RING)
+		ret = gdri_reduce_ring(&r, d, s, len);
+	else if (algo == GDRI_A_TWO || algo == GDRI_A_DIRECT)
+		ret = gdri_reduce_two(&r, d, s, len);
+	else
+		ret = gdri_reduce_flat(&r, d, s, &whole);
+	gdri_scope_sync(scope);
+	return gdri_coll_end(&r.c, ret);
+}
+
+/* Block i of every member to member i. */
+GDRI_NOINLINE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, const void *src,
+				     size_t n, uint32_t code)
+{
+	struct gdri_reduce r;
+	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code);
+	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1};
+
+	if (ret || !n)
+		return ret;
+	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.team->n);
+	if (r.c.team->n == 1)
+		gdri_reduce_copy(code, scope, dst, src, n);
+	else
+		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);
+	gdri_scope_sync(scope);
+	return gdri_coll_end(&r.c, ret);
+}
+
+/* ---- scans ---- */
+
+GDR_DEVICE void gdri_scan_zero(const struct gdri_reduce *r, uint8_t *dst, size_t len)
+{
+	size_t k;
+
+	for (k = gdri_scope_rank(r->c.scope); k < len; k += gdri_scope_size(r->c.scope))
+		dst[k] = 0;
+}
+
+/* To all members above; from all below. */
+GDRI_NOINLINE int gdri_scan_flat(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				 size_t len, int exclusive)
+{
+	const struct gdri_coll *c = &r->c;
+	int me = c->team->me, i, ret = 0;
+	size_t at, part;
+
+	for (at = 0; at < len && !ret; at += part) {
+		part = gdri_coll_part(c, len - at);
+		for (i = me + 1; i < c->team->n && !ret; i++)
+			ret = gdri_chan_send(c, i, 0, src + at, part);
+		if (ret)
+			break;
+		if (exclusive && !me) {
+			if (r->in_place)
+				ret = gdri_coll_flush(c);
+			gdri_scan_zero(r, dst + at, part);
+		} else {
+			ret = gdri_reduce_slots(r, dst + at, src + at, part, 0,
+						exclusive ? me : me + 1);
+		}
+	}
+	return ret;
+}
+
+/* From the member below, and with the own part added to the one above; dst holds what is sent, and
+ * in an exclusive scan then what came. */
+GDRI_NOINLINE int gdri_scan_pass(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				 size_t len, int exclusive)
+{
+	const struct gdri_coll *c = &r->c;
+	int me = c->team->me, last = me == c->team->n - 1, ret = gdri_chan_recv(c, me - 1);
+	const uint8_t *sum = gdri_chan_data(c, me - 1);
+
+	if (ret)
+		return ret;
+	if (!last || !exclusive)
+		gdri_reduce_apply(r->code, c->scope, dst, sum, src, len / r->elem);
+	gdri_scope_sync(c->scope);
+	if (!last)
+		ret = gdri_chan_send(c, me + 1, 0, dst, len);
+	if (!ret && !last && exclusive)
+		ret = gdri_coll_flush(c);
+	if (ret)
+		return ret;
+	if (exclusive)
+		gdri_reduce_copy(r->code, c->scope, dst, sum, len / r->elem);
+	return gdri_chan_taken(c, me - 1);
+}
+
+GDRI_NOINLINE int gdri_scan_chain(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				  size_t len, int exclusive)
+{
+	const struct gdri_coll *c = &r->c;
+	size_t at, part;
+	int ret = 0;
+
+	for (at = 0; at < len && !ret; at += part) {
+		part = gdri_coll_part(c, len - at);
+		if (c->team->me) {
+			ret = gdri_scan_pass(r, dst + at, src + at, part, exclusive);
+			continue;
+		}
+		if (c->team->n > 1)
+			ret = gdri_chan_send(c, 1, 0, src + at, part);
+		if (!ret && r->in_place && exclusive)
+			ret = gdri_coll_flush(c);
+		if (exclusive)
+			gdri_scan_zero(r, dst + at, part);
+		else
+			gdri_reduce_copy(r->code, c->scope, dst + at, src + at, part / r->elem);
+	}
+	return ret;
+}
+
+GDRI_NOINLINE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
+			    uint32_t code, int exclusive)
+{
+	struct gdri_reduce r;
+	int ret = gdri_reduce_begin(&r, scope, team, GDRI_SCAN, code);
+	size_t len = n * r.elem;
+
+	if (ret || !n)
+		return ret;
+	r.in_place = gdri_overlap(dst, len, src, len);
+	if (gdri_coll_algo(&r.c, GDRI_K_SCAN, len) == GDRI_A_RING)
+		ret = gdri_scan_chain(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);
+	else
+		ret = gdri_scan_flat(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);
+	gdri_scope_sync(scope);
+	return gdri_coll_end(&r.c, ret);
+}
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Teams: the arguments of the public calls, turned into lists of PEs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/host.h"
+#include "runtime/log.h"
+#include "runtime/team.h"
+
+/* Any two calls that differ have different words, but for few of them. */
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) + 0x9e3779b97f4a7c15u; /* the finalizer of splitmix64 */
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+	return h ^ h >> 31;
+}
+
+static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
+{
+	int i, j;
+
+	for (i = 0; i < n; i++) {
+		if (members[i] < 0 || members[i] >= parent->n) {
+			gdri_error("%s: there is no PE %d in the team, it has %d", what, members[i],
+				   parent->n);
+			return -GDR_EINVAL;
+		}
+		for (j = 0; j < i && members[j] != members[i]; j++)
+			;
+		if (j < i) {
+			gdri_error("%s: PE %d is named twice", what, members[i]);
+			return -GDR_EINVAL;
+		}
+	}
+	return 0;
+}
+
+struct call {
+	const char *what;
+	uint64_t hash; /* of the arguments that are the same on all members of the parent */
+	const gdr_team_config_t *config;
+	long mask;
+};
+
+/* members: numbers in the parent. status: what is wrong with the arguments; the others hear of it. */
+static int make(struct gdri_state *st, gdr_team_t parent, const struct call *call,
+		const int *members, int n, int status, gdr_team_t *out)
+{
+	const struct gdri_team *t = gdri_team_find(st, parent);
+	struct gdri_team_plan p = {.what = call->what, .n = n, .status = status};
+	int *pes = calloc((size_t)(n > 0 ? n : 1), sizeof(*pes)), i, ret;
+
+	if (call->config && call->mask & GDR_TEAM_NUM_CONTEXTS)
+		p.config.num_contexts = call->config->num_contexts;
+	p.hash = mix(mix(call->hash, (uint64_t)call->mask), (uint64_t)p.config.num_contexts);
+	if (!p.status)
+		p.status = wrong_list(t, call->what, members, n);
+	if (!p.status && !pes) {
+		gdri_error("%s: out of memory", call->what);
+		p.status = -GDR_ENOMEM;
+	}
+	for (i = 0; i < n && !p.status; i++)
+		pes[i] = gdri_team_member(t, members[i]);
+	p.pes = pes;
+	if (p.status)
+		p.n = 0;
+	pthread_mutex_lock(&st->lock);
+	ret = gdri_team_make(st, parent, &p, out);
+	pthread_mutex_unlock(&st->lock);
+	free(pes);
+	return ret;
+}
+
+/* The parent's record; NULL after logging what is wrong. */
+static const struct gdri_team *parent_of(const char *what, gdr_team_t parent, gdr_team_t *out,
+					 struct gdri_state **st, int *status)
+{
+	const struct gdri_team *t;
+
+	if (out)
+		*out = GDR_TEAM_INVALID;
+	*st = gdri_need_state(what);
+	*status = -GDR_ESTATE;
+	if (!*st)
+		return NULL;
+	*status = -GDR_EINVAL;
+	t = gdri_team_find(*st, parent);
+	if (!t)
+		gdri_error("%s: this PE is in no team %d", what, parent);
+	if (!out)
+		gdri_error("%s: no place for the new team", what);
+	return out ? t : NULL;
+}
+
+int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
+			   const gdr_team_config_t *config, long config_mask, gdr_team_t *new_team)
+{
+	struct call call = {"gdr_team_split_strided", 0, config, config_mask};
+	struct gdri_state *st;
+	int i, ret, status = 0, *members;
+	const struct gdri_team *t = parent_of(call.what, parent, new_team, &st, &ret);
+
+	if (!t)
+		return ret;
+	call.hash = mix(mix(mix(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
+	if (size < 1 || size > t->n || (!stride && size > 1)) {
+		gdri_error("%s: %d PEs with stride %d of a team of %d", call.what, size, stride, t->n);
+		status = -GDR_EINVAL;
+		size = 0;
+	}
+	members = calloc((size_t)size + 1, sizeof(*members));
+	if (!members) {
+		gdri_error("%s: out of memory", call.what);
+		status = -GDR_ENOMEM;
+	}
+	for (i = 0; i < size && !status; i++) {
+		int64_t at = start + (int64_t)i * stride;
+
+		members[i] = at < 0 || at >= t->n ? -1 : (int)at; /* refused with the others */
+	}
+	ret = make(st, parent, &call, members, status ? 0 : size, status, new_team);
+	free(members);
+	return ret;
+}
+
+int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_config_t *config,
+		    long config_mask, gdr_team_t *new_team)
+{
+	struct call call = {"gdr_team_create", mix(2, (uint64_t)n), config, config_mask};
+	struct gdri_state *st;
+	int i, ret, status = 0;
+	const struct gdri_team *t = parent_of(call.what, parent, new_team, &st, &ret);
+
+	if (!t)
+		return ret;
+	if (n < 1 || n > t->n || !pes) {
+		gdri_error("%s: a list of %d PEs of a team of %d", call.what, n, t->n);
+		status = -GDR_EINVAL;
+		n = 0;
+	}
+	for (i = 0; i < n; i++)
+		call.hash = mix(call.hash, (uint64_t)pes[i]);
+	return make(st, parent, &call, pes, n, status, new_team);
+}
+
+/* The members of the parent whose numbers are first, first + step, ... below end. */
+static int split_axis(struct gdri_state *st, gdr_team_t parent, const struct call *call, int first,
+		      int step, int end, gdr_team_t *out)
+{
+	int n = (end - first + step - 1) / step, i, ret;
+	int *members = calloc((size_t)n, sizeof(*members));
+
+	for (i = 0; i < n && members; i++)
+		members[i] = first + i * step;
+	if (!members)
+		gdri_error("%s: out of memory", call->what);
+	ret = make(st, parent, call, members, members ? n : 0, members ? 0 : -GDR_ENOMEM, out);
+	free(members);
+	return ret;
+}
+
+int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xaxis_config,
+		      long xaxis_mask, gdr_team_t *xaxis_team,
+		      const gdr_team_config_t *yaxis_config, long yaxis_mask,
+		      gdr_team_t *yaxis_team)
+{
+	struct call x = {"gdr_team_split_2d", 0, xaxis_config, xaxis_mask}, y = x;
+	struct gdri_state *st;
+	int ret, rc, row, end;
+	const struct gdri_team *t = parent_of(x.what, parent, xaxis_team, &st, &ret);
+
+	t = parent_of(x.what, t ? parent : GDR_TEAM_INVALID, yaxis_team, &st, &rc);
+	if (!t)
+		return ret ? ret : rc;
+	x.hash = mix(mix(3, 0), (uint64_t)xrange);
+	y.hash = mix(mix(3, 1), (uint64_t)xrange);
+	y.config = yaxis_config;
+	y.mask = yaxis_mask;
+	if (xrange < 1) {
+		gdri_error("%s: xrange is %d", x.what, xrange);
+		return make(st, parent, &x, NULL, 0, -GDR_EINVAL, xaxis_team);
+	}
+	xrange = xrange < t->n ? xrange : t->n;
+	row = t->me / xrange;
+	end = (row + 1) * xrange < t->n ? (row + 1) * xrange : t->n;
+	ret = split_axis(st, parent, &x, row * xrange, 1, end, xaxis_team);
+	if (ret)
+		return ret;
+	ret = split_axis(st, parent, &y, t->me % xrange, xrange, t->n, yaxis_team);
+	if (ret) {
+		gdr_team_destroy(*xaxis_team);
+		*xaxis_team = GDR_TEAM_INVALID;
+	}
+	return ret;
+}
+
+int gdr_team_destroy(gdr_team_t team)
+{
+	struct gdri_state *st = gdri_need_state("gdr_team_destroy");
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (team == GDR_TEAM_INVALID)
+		return 0;
+	if (team <= GDR_TEAM_NODE || !gdri_team_find(st, team)) {
+		gdri_error("gdr_team_destroy: %d is %s", team,
+			   team >= 0 && team <= GDR_TEAM_NODE ? "predefined" : "no team of this PE");
+		return -GDR_EINVAL;
+	}
+	pthread_mutex_lock(&st->lock);
+	ret = gdri_team_unmake(st, team);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+int gdr_team_get_config(gdr_team_t team, long config_mask, gdr_team_config_t *config)
+{
+	struct gdri_state *st = gdri_need_state("gdr_team_get_config");
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (!gdri_team_find(st, team) || !config || config_mask & ~GDR_TEAM_NUM_CONTEXTS) {
+		gdri_error("gdr_team_get_config: team %d, mask 0x%lx, config %p", team, config_mask,
+			   (void *)config);
+		return -GDR_EINVAL;
+	}
+	if (config_mask & GDR_TEAM_NUM_CONTEXTS)
+		config->num_contexts = st->teams.config[team].num_contexts;
+	return 0;
+}
+
+int gdr_host_team_my_pe(gdr_team_t team)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_team *t = st ? gdri_team_find(st, team) : NULL;
+
+	return t ? t->me : -1;
+}
+
+int gdr_host_team_n_pes(gdr_team_t team)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_team *t = st ? gdri_team_find(st, team) : NULL;
+
+	return t ? t->n : -1;
+}
+
+int gdr_host_team_translate_pe(gdr_team_t src_team, int src_pe, gdr_team_t dest_team)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_team *from = st ? gdri_team_find(st, src_team) : NULL;
+	const struct gdri_team *to = st ? gdri_team_find(st, dest_team) : NULL;
+
+	if (!from || !to || src_pe < 0 || src_pe >= from->n)
+		return -1;
+	return gdri_team_number(to, gdri_team_member(from, src_pe));
+}
+
+void *gdr_host_team_ptr(gdr_team_t team, const void *dest, int pe)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_team *t = st ? gdri_team_find(st, team) : NULL;
+
+	return t && pe >= 0 && pe < t->n ? gdr_host_ptr(dest, gdri_team_member(t, pe)) : NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives of teams (gdr/team.h), on the device and, where that is the host device, from host
+ * threads. All members of the team make the same calls in the same order, one at a time: one
+ * thread of each calls gdr_X, or all threads of a warp or block gdr_X_warp, gdr_X_block, whichever
+ * suits the member. Lengths, root and operation are the same on all members (collect: each its own
+ * length).
+ *
+ * dest and source are symmetric objects, the same on all members. On return dest of this PE is
+ * there and source may be reused; dest of another member is not written before that one has entered
+ * the call, so that calls may follow each other, on the same objects too, without a barrier. They
+ * do not overlap, except: reduce, scans: dest may be source; broadcast: so on any member;
+ * reducescatter: dest may be source, or the own block of it; fcollect: source may be the own block
+ * of dest. Length 0 does nothing (and does not wait).
+ *
+ * Status: 0, -GDR_EINVAL for arguments, on all members alike; else an error of a wait or a queue,
+ * after which the members are out of step: the team keeps the status, all its later calls return it.
+ * A wait names the member that did not come.
+ *
+ *	gdr_team_sync(team)		waits for all members
+ *	gdr_barrier(team)		gdr_quiet, then that
+ *	gdr_<T>_broadcast(team, dest, source, nelems, root)	to all, root's dest too
+ *	gdr_<T>_fcollect(team, dest, source, nelems)	everybody's nelems, in order of the members
+ *	gdr_<T>_collect(team, dest, source, nelems)	the same, with own nelems for each member
+ *	gdr_<T>_alltoall(team, dest, source, nelems)	block i of source to block `me` of member i
+ *	gdr_<T>_alltoalls(team, dest, source, dst, sst, nelems)	the same; element k of block i stands
+ *					at (i * nelems + k) * dst of dest, * sst of source; both > 0
+ *	gdr_broadcastmem, ...		the same on bytes
+ *	gdr_<T>_<op>_reduce(team, dest, source, nreduce)	op: and or xor (integer types), min max sum prod
+ *	gdr_<T>_<op>_reducescatter(team, dest, source, nreduce)	block i of n * nreduce elements to member i
+ *	gdr_<T>_sum_inscan, _sum_exscan(team, dest, source, nelems)	sum of members 0 .. me, 0 .. me - 1
+ *
+ * Results are the same on all members to the last bit. min and max of a NaN are unspecified. */
+#ifndef GDR_COLL_H
+#define GDR_COLL_H
+
+#include <gdr/macros.h>
+#include <gdr/team.h>
+#include <gdr/types.h>
+
+/* The integer types among GDR_RMA_TYPES. */
+#define GDR_INTEGER_TYPES(X)                                                                       \
+	GDR_AMO_TYPES(X)                                                                           \
+	X(char, char)                                                                              \
+	X(schar, signed char)                                                                      \
+	X(short, short)                                                                            \
+	X(uchar, unsigned char)                                                                    \
+	X(ushort, unsigned short)                                                                  \
+	X(int8, int8_t)                                                                            \
+	X(int16, int16_t)                                                                          \
+	X(uint8, uint8_t)                                                                          \
+	X(uint16, uint16_t)
+
+#endif

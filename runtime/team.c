@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/device.h>
+
+#include "runtime/agree.h"
+#include "runtime/coll.h"
+#include "runtime/cuda.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#define COPY_MS 10000 /* far more than a copy of this size takes */
+
+static uint64_t head_bytes(uint64_t n_pes) /* channels, notes */
+{
+	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
+}
+
+static uint64_t team_bytes(uint64_t n_pes, uint32_t slot_size)
+{
+	uint64_t bytes = head_bytes(n_pes) + n_pes * GDRI_CHAN_DEPTH * slot_size;
+
+	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+/* At most an eighth of the heap: smaller messages first, then fewer teams. */
+uint64_t gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
+{
+	struct gdri_teams *ts = &st->teams;
+	uint64_t n_pes = (uint64_t)st->n_pes, all;
+
+	ts->n = st->opt.teams;
+	ts->slot_size = (uint32_t)st->opt.coll_slot;
+	while (ts->slot_size > GDRI_CHAN_MIN &&
+	       ts->n * team_bytes(n_pes, ts->slot_size) > heap_size / 8)
+		ts->slot_size /= 2;
+	while (ts->n > 4 && ts->n * team_bytes(n_pes, ts->slot_size) > heap_size / 8)
+		ts->n--;
+	ts->stride = team_bytes(n_pes, ts->slot_size);
+	all = ts->n * ts->stride;
+	if (all > heap_size / 2)
+		return 0;
+	ts->offset = (heap_size - all) / GDRI_LINE * GDRI_LINE;
+	if (ts->n < st->opt.teams || ts->slot_size < st->opt.coll_slot)
+		gdri_info("a heap of %llu bytes has room for %u teams, with messages of %u bytes",
+			  (unsigned long long)heap_size, ts->n, ts->slot_size);
+	return heap_size - ts->offset;
+}
+
+int gdri_up_teams(struct gdri_state *st)
+{
+	struct gdri_teams *ts = &st->teams;
+	size_t pes = (size_t)ts->n * (size_t)st->n_pes * sizeof(*ts->pes);
+	size_t list = ts->n * sizeof(*ts->list);
+	uint8_t *gpu = NULL;
+
+	ts->list = aligned_alloc(GDRI_LINE, list);
+	ts->pes = calloc(1, pes);
+	ts->config = calloc(ts->n, sizeof(*ts->config));
+	ts->notes = calloc(ts->n, sizeof(*ts->notes));
+	if (st->cuda)
+		gpu = gdri_cuda_alloc(st->cuda, list + pes);
+	ts->gpu = (struct gdri_team *)gpu;
+	if (!ts->list || !ts->pes || !ts->config || !ts->notes || (st->cuda && !gpu)) {
+		gdri_error("out of memory for %u teams", ts->n);
+		return -GDR_ENOMEM;
+	}
+	memset(ts->list, 0, list);
+	st->dev->n_teams = ts->n;
+	st->dev->teams = ts->list;
+	return 0;
+}
+
+void gdri_down_teams(struct gdri_state *st)
+{
+	struct gdri_teams *ts = &st->teams;
+
+	free(ts->list);
+	free(ts->pes);
+	free(ts->config);
+	free(ts->notes);
+	if (ts->gpu)
+		gdri_cuda_free(st->cuda, ts->gpu);
+	*ts = (struct gdri_teams){.offset = ts->offset};
+}
+
+/* ---- records ---- */
+
+struct gdri_team *gdri_team_find(const struct gdri_state *st, gdr_team_t team)
+{
+	if (team < 0 || (uint32_t)team >= st->teams.n || !st->teams.list[team].n)
+		return NULL;
+	return &st->teams.list[team];
+}
+
+int gdri_team_member(const struct gdri_team *t, int i)
+{
+	return gdri_team_pe(t, i);
+}
+
+int gdri_team_number(const struct gdri_team *t, int pe)
+{
+	return gdri_team_index(t, pe);
+}
+
+static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
+{
+	return st->heap.base + st->teams.offset + (uint64_t)id * st->teams.stride;
+}
+
+/* On the GPU everything is as here but for where the list of PEs is. */
+static int push(struct gdri_state *st, gdr_team_t id)
+{
+	struct gdri_teams *ts = &st->teams;
+	int16_t *pes = (int16_t *)(ts->gpu + ts->n) + (size_t)id * (size_t)st->n_pes;
+	struct gdri_team copy = ts->list[id];
+	int ret;
+
+	if (!st->cuda)
+		return 0;
+	copy.pes = pes;
+	ret = gdri_cuda_copy(st->cuda, pes, ts->list[id].pes,
+			     (size_t)st->n_pes * sizeof(*pes), COPY_MS);
+	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), COPY_MS);
+}
+
+/* Start and stride where the PEs have them. */
+static void find_stride(struct gdri_team *t)
+{
+	int i, stride = t->n > 1 ? t->pes[1] - t->pes[0] : 1;
+
+	t->start = t->pes[0];
+	for (i = 2; i < t->n && t->pes[i] - t->pes[i - 1] == stride; i++)
+		;
+	t->stride = i < t->n ? 0 : stride;
+}
+
+/* The record of a team that this PE is in; it was unused, and nobody writes to its area yet. */
+static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+{
+	struct gdri_teams *ts = &st->teams;
+	struct gdri_team *t = &ts->list[id];
+	int i, ret;
+
+	memset(t, 0, sizeof(*t));
+	t->pes = ts->pes + (size_t)id * (size_t)st->n_pes;
+	for (i = 0; i < n; i++) {
+		t->pes[i] = (int16_t)pes[i];
+		if (pes[i] == st->pe)
+			t->me = i;
+	}
+	t->chan = (struct gdri_chan *)area(st, id);
+	t->slots = area(st, id) + head_bytes((uint64_t)st->n_pes);
+	t->slot_size = ts->slot_size;
+	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
+	t->mapped = mapped;
+	t->n = n;
+	find_stride(t);
+	gdri_coll_choose(t, st->opt.coll);
+	ts->notes[id] = 0;
+	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes((uint64_t)st->n_pes));
+	if (!ret)
+		ret = push(st, id);
+	if (ret)
+		t->n = 0;
+	return ret;
+}
+
+static void clear(struct gdri_state *st, gdr_team_t id)
+{
+	st->teams.list[id].n = 0;
+	push(st, id);
+}
+
+/* ---- the predefined ones ---- */
+
+static bool maps(const struct gdri_state *st, int n, const int *pes)
+{
+	int i;
+
+	for (i = 0; i < n && st->peers[pes[i]].base; i++)
+		;
+	return i == n;
+}
+
+static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
+{
+	int i, n, ret;
+	bool all = true;
+
+	for (i = 0; i < st->n_pes; i++)
+		pes[i] = i;
+	ret = install(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
+	for (i = n = 0; i < st->n_pes; i++) {
+		if (!st->same_node[i])
+			continue;
+		pes[n++] = i;
+		all &= mapped[i];
+	}
+	if (!ret)
+		ret = install(st, GDR_TEAM_NODE, n, pes, all);
+	if (!all) { /* some of the node do not map each other: nobody shares anything */
+		pes[0] = st->pe;
+		n = 1;
+	}
+	return ret ? ret : install(st, GDR_TEAM_SHARED, n, pes, maps(st, n, pes));
+}
+
+/* What every PE says: whether it maps all PEs of its node. */
+int gdri_up_world(struct gdri_state *st)
+{
+	uint8_t *all = calloc((size_t)st->n_pes, 1), mine = 1;
+	int *pes = calloc((size_t)st->n_pes, sizeof(*pes)), i, ret;
+
+	for (i = 0; i < st->n_pes && st->same_node && st->peers; i++)
+		mine &= !st->same_node[i] || st->peers[i].base;
+	if (!st->pending && (!all || !pes)) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
+	if (!ret)
+		st->pending = predefine(st, all, pes); /* told by the next agreement */
+	free(all);
+	free(pes);
+	return ret;
+}
+
+/* ---- making and unmaking ---- */
+
+/* What the members of the parent tell each other first. */
+enum { HASH, FREE, STATE };
+#define MAPPED 0x100u /* beside the status: this PE maps all PEs of the team to be */
+
+static uint64_t free_teams(const struct gdri_state *st)
+{
+	uint64_t map = 0;
+	uint32_t i;
+
+	for (i = 0; i < st->teams.n; i++) {
+		if (!st->teams.list[i].n)
+			map |= 1ull << i;
+	}
+	return map;
+}
+
+static int first_status(const struct gdri_team *t, const struct gdri_team_plan *p,
+			uint64_t (*all)[3])
+{
+	int i, status;
+
+	for (i = 0; i < t->n; i++) {
+		status = -(int)(all[i][STATE] & 0xff); /* a peer's to write: some error, in any case */
+		if (!status)
+			continue;
+		if (i != t->me)
+			gdri_error("%s: PE %d failed: %s", p->what, gdri_team_pe(t, i),
+				   gdr_strerror(status));
+		return status;
+	}
+	return 0;
+}
+
+static int agree_on(const struct gdri_team *t, const struct gdri_team_plan *p, uint64_t (*all)[3],
+		    gdr_team_t *id, bool *mapped)
+{
+	uint64_t free_map = ~0ull;
+	int i, ret = first_status(t, p, all);
+
+	if (ret)
+		return ret;
+	*mapped = true;
+	for (i = 0; i < t->n; i++) {
+		if (all[i][HASH] != all[0][HASH]) {
+			gdri_error("%s: PE %d and PE %d make different calls: all members of a team "
+				   "make the same", p->what, gdri_team_pe(t, 0), gdri_team_pe(t, i));
+			return -GDR_EMISMATCH;
+		}
+		free_map &= all[i][FREE];
+	}
+	for (i = 0; i < p->n; i++)
+		*mapped &= (all[gdri_team_index(t, p->pes[i])][STATE] & MAPPED) != 0;
+	if (!free_map) {
+		gdri_error("%s: all teams are in use on some PE; raise GDR_TEAMS", p->what);
+		return -GDR_ENOMEM;
+	}
+	*id = (gdr_team_t)gdri_ffs_u64(free_map);
+	return 0;
+}
+
+static uint64_t state_word(int status)
+{
+	return (uint64_t)-status & 0xff;
+}
+
+int gdri_team_make(struct gdri_state *st, gdr_team_t parent, const struct gdri_team_plan *p,
+		   gdr_team_t *out)
+{
+	struct gdri_team *t = gdri_team_find(st, parent);
+	uint64_t mine[3] = {p->hash, free_teams(st), state_word(p->status)}, (*all)[3];
+	int i, in = 0, ret, status;
+	bool mapped = false;
+	gdr_team_t id;
+
+	all = calloc((size_t)t->n, sizeof(*all));
+	if (!all && !p->status) {
+		gdri_error("%s: out of memory", p->what);
+		mine[STATE] = GDR_ENOMEM;
+	}
+	if (!p->status && maps(st, p->n, p->pes))
+		mine[STATE] |= MAPPED;
+	for (i = 0; i < p->n && !p->status; i++)
+		in |= p->pes[i] == st->pe;
+	ret = gdri_team_gather(st, parent, p->what, mine, all);
+	if (!all)
+		ret = -GDR_ENOMEM;
+	if (!ret)
+		ret = agree_on(t, p, all, &id, &mapped);
+	if (ret)
+		goto out;
+	status = in ? install(st, id, p->n, p->pes, mapped) : 0;
+	mine[STATE] = state_word(status);
+	ret = gdri_team_gather(st, parent, p->what, mine, all);
+	if (!ret)
+		ret = first_status(t, p, all);
+	if (ret && in)
+		clear(st, id);
+	if (!ret && in) {
+		st->teams.config[id] = p->config;
+		*out = id;
+	}
+out:
+	free(all);
+	return ret;
+}
+
+/* All messages to this PE are there when all have come: a member's own ones are before its note, on
+ * one queue. */
+int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
+{
+	struct gdri_team *t = gdri_team_find(st, team);
+	uint64_t mine[3] = {0, 0, 0}, (*all)[3] = calloc((size_t)t->n, sizeof(*all));
+	int ret;
+
+	if (!all)
+		gdri_error("gdr_team_destroy: out of memory");
+	ret = gdri_team_gather(st, team, "gdr_team_destroy", mine, all);
+	if (!all)
+		ret = -GDR_ENOMEM;
+	free(all);
+	clear(st, team);
+	return ret;
+}

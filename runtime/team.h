@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Teams between gdr_init and gdr_finalize: their records for device code, their area in the heap
+ * (behind everything that is allocated), and how the members agree on new ones. */
+#ifndef GDRI_TEAM_STATE_H
+#define GDRI_TEAM_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gdr/impl/abi.h>
+#include <gdr/team.h>
+
+struct gdri_state;
+
+struct gdri_teams {
+	uint32_t n, slot_size;
+	uint64_t offset, stride; /* of the area in the heap, of one team in it */
+	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
+	struct gdri_team *gpu;	 /* the same in memory of the GPU */
+	int16_t *pes;		 /* [n][n_pes] */
+	gdr_team_config_t *config; /* [n] */
+	uint64_t *notes;	 /* [n] exchanges of the host threads */
+};
+
+/* Bytes of the heap that teams take; sets n, slot_size, offset and stride. heap_size is that of the
+ * heap as it was made. 0: the heap is too small for them. */
+uint64_t gdri_teams_plan(struct gdri_state *st, uint64_t heap_size);
+
+int gdri_up_teams(struct gdri_state *st);   /* records, all unused */
+void gdri_down_teams(struct gdri_state *st);
+int gdri_up_world(struct gdri_state *st);   /* collective: the predefined teams */
+
+/* NULL: none of this PE's. */
+struct gdri_team *gdri_team_find(const struct gdri_state *st, gdr_team_t team);
+int gdri_team_member(const struct gdri_team *t, int i); /* its number in the world */
+int gdri_team_number(const struct gdri_team *t, int pe); /* and back; -1: not in it */
+
+/* Collective over the team, under st->lock: three words of each member. */
+int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
+		     const uint64_t mine[3], uint64_t (*all)[3]);
+
+/* A team to be made: of the n PEs (numbers in the world) in `pes`. */
+struct gdri_team_plan {
+	const char *what;
+	uint64_t hash; /* of the call's arguments */
+	int status;    /* own trouble */
+	int n;
+	const int *pes;
+	gdr_team_config_t config;
+};
+
+/* Collective over the parent, under st->lock. *out: GDR_TEAM_INVALID where this PE is not in pes. */
+int gdri_team_make(struct gdri_state *st, gdr_team_t parent, const struct gdri_team_plan *p,
+		   gdr_team_t *out);
+int gdri_team_unmake(struct gdri_state *st, gdr_team_t team);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that processes of one host show each other: see share.h.
+ *
+ * What is shown is what was there when the region was registered, as pinned pages are. Until it
+ * is taken back its addresses mean that, and the later one of two that overlap. */
+#include "softhca/share.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "softhca/dp.h"
+#include "softhca/wire.h"
+
+#define SHARE_MIN (64u << 10) /* shorter regions hold no long payloads */
+
+struct own {
+	struct share_msg msg;
+	int fd;
+};
+
+struct share {
+	uint32_t key;
+	uint64_t at, len;
+	uint8_t *map; /* what lies at at */
+	uint64_t end; /* of it in the file: a shorter one would not be there any more */
+	int fd;
+};
+
+struct shares {
+	unsigned n;
+	struct share s[SHARE_MAX];
+};
+
+static struct own own[SHARE_MAX];
+static unsigned n_own;
+
+/* ---- the owner's side ---- */
+
+static void take_back(unsigned i)
+{
+	struct share_msg m = own[i].msg;
+
+	m.kind = SHARE_TAKE_BACK;
+	close(own[i].fd);
+	for (n_own--; i < n_own; i++) /* in order: the last one counts */
+		own[i] = own[i + 1];
+	wire_shm_tell(&m, -1);
+}
+
+void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
+{
+	uint64_t at = (uintptr_t)mr->va;
+
+	for (unsigned i = n_own; i-- > 0;) /* it lay there before, and something else does now */
+		if (fd < 0 && own[i].msg.at < at + mr->len && at < own[i].msg.at + own[i].msg.len)
+			take_back(i);
+	if (fd < 0)
+		return;
+	if (mr->len < SHARE_MIN || n_own == SHARE_MAX || !wire_shm_on()) {
+		close(fd);
+		return;
+	}
+	own[n_own] = (struct own){ .msg = { SHARE_SHOW, mr->key, at, mr->len, offset }, .fd = fd };
+	wire_shm_tell(&own[n_own].msg, fd);
+	n_own++;
+}
+
+void dp_mr_gone(const struct hca_mr *mr)
+{
+	for (unsigned i = n_own; i-- > 0;)
+		if (own[i].msg.key == mr->key)
+			take_back(i);
+}
+
+void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *arg)
+{
+	for (unsigned i = 0; i < n_own; i++)
+		fn(arg, &own[i].msg, own[i].fd);
+}
+
+void share_forked(void)
+{
+	for (unsigned i = 0; i < n_own; i++)
+		close(own[i].fd);
+	n_own = 0;
+}
+
+/* ---- the reader's side ---- */
+
+static uint64_t into_page(uint64_t offset)
+{
+	return offset % (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void forget(struct shares *s, unsigned i)
+{
+	uint64_t skip = into_page((uintptr_t)s->s[i].map);
+
+	munmap(s->s[i].map - skip, s->s[i].len + skip);
+	close(s->s[i].fd);
+	for (s->n--; i < s->n; i++)
+		s->s[i] = s->s[i + 1];
+}
+
+static bool file_has(int fd, uint64_t end)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && end <= (uint64_t)st.st_size;
+}
+
+static bool add(struct shares *s, const struct share_msg *m, int fd)
+{
+	uint64_t skip = into_page(m->offset), end = m->offset + m->len;
+	uint8_t *map;
+
+	if (s->n == SHARE_MAX || !m->len || end < m->len || m->at + m->len < m->at ||
+	    !file_has(fd, end))
+		return false;
+	map = mmap(NULL, m->len + skip, PROT_READ, MAP_SHARED, fd, (off_t)(m->offset - skip));
+	if (map == MAP_FAILED)
+		return false;
+	s->s[s->n++] = (struct share){ m->key, m->at, m->len, map + skip, end, fd };
+	return true;
+}
+
+void shares_take(struct shares **p, const struct share_msg *m, int fd)
+{
+	struct shares *s = *p;
+
+	if (m->kind == SHARE_SHOW && fd >= 0) {
+		if (!s)
+			s = *p = calloc(1, sizeof(*s));
+		if (s && add(s, m, fd))
+			return;
+	}
+	if (fd >= 0)
+		close(fd);
+	for (unsigned i = s && m->kind == SHARE_TAKE_BACK ? s->n : 0; i-- > 0;)
+		if (s->s[i].key == m->key)
+			forget(s, i);
+}
+
+void shares_drop(struct shares **p)
+{
+	while (*p && (*p)->n)
+		forget(*p, (*p)->n - 1);
+	free(*p);
+	*p = NULL;
+}
+
+static const struct share *find(const struct shares *s, const struct iovec *v)
+{
+	uint64_t at = (uintptr_t)v->iov_base;
+
+	for (unsigned i = s->n; i-- > 0;) {
+		const struct share *h = &s->s[i];
+
+		if (at - h->at < h->len && v->iov_len <= h->len - (at - h->at))
+			return h;
+	}
+	return NULL;
+}
+
+bool shares_translate(const struct shares *s, struct iovec *iov, int niov)
+{
+	const struct share *last = NULL, *h;
+
+	for (int i = 0; i < niov; i++) {
+		h = s ? find(s, &iov[i]) : NULL;
+		if (!h)
+			return false;
+		/* The owner may have cut the file: beyond its end there is SIGBUS. */
+		if (h != last && !file_has(h->fd, h->end))
+			return false;
+		last = h;
+	}
+	for (int i = 0; i < niov; i++) {
+		h = find(s, &iov[i]);
+		iov[i].iov_base = h->map + ((uintptr_t)iov[i].iov_base - h->at);
+	}
+	return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registered memory that lies in a file (memfd, /dev/shm) and is mapped shared: other processes
+ * of the host are shown the file, map it, and read long payloads by a plain copy. Here are what
+ * this process shows, and what it is shown; wire_shm.c carries the messages. */
+#ifndef SOFTHCA_SHARE_H
+#define SOFTHCA_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum { SHARE_MAX = 32, SHARE_SHOW = 0x50fca201, SHARE_TAKE_BACK };
+
+/* Beside it, when it shows something, the file's descriptor. */
+struct share_msg {
+	uint32_t kind;
+	uint32_t key;	  /* of the region */
+	uint64_t at, len; /* in the owner's memory */
+	uint64_t offset;  /* in the file */
+};
+
+/* ---- the owner's side ---- */
+
+/* Calls fn for everything that is shown now; fd stays here. */
+void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *arg);
+void share_forked(void); /* in the child */
+
+/* ---- the reader's side: what one other process shows ---- */
+
+struct shares;
+
+/* Acts upon a message and closes fd, or keeps it. *s: NULL until there is something. */
+void shares_take(struct shares **s, const struct share_msg *m, int fd);
+void shares_drop(struct shares **s);
+/* Puts the place here for that of the owner into each piece. False, and nothing changed, where
+ * one of them is not in what was shown. */
+bool shares_translate(const struct shares *s, struct iovec *iov, int niov);
+
+#endif
