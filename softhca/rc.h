@@ -84,6 +84,7 @@ struct rc_atomic_result {
 /* What a responder knows about one requester. An RC QP has one of these. */
 struct rc_responder {
 	uint32_t epsn, msn;
+	uint32_t data_psn;	/* of the last SEND or WRITE packet before epsn */
 	bool nak_sent;		/* silent until the expected PSN comes */
 	uint8_t refused;	/* DC: the NAK that ended the connection, 0: none */
 	bool in_send, in_write; /* in the middle of a message */

@@ -19,6 +19,7 @@ void rc_resp_reset(struct rc_responder *rs, uint32_t epsn)
 	memset(rs, 0, offsetof(struct rc_responder, resp));
 	memset(rs->atomic_cache, 0, sizeof(rs->atomic_cache));
 	rs->epsn = epsn;
+	rs->data_psn = psn_add(epsn, PSN_MASK);
 }
 
 /* ---- answers ---- */
@@ -46,10 +47,12 @@ static struct rc_resp *queue_resp(struct hca_qp *qp, struct rc_responder *rs,
 	return r;
 }
 
-/* Acknowledges everything before epsn; one ACK not yet sent is enough. */
+/* Acknowledges everything up to the last SEND or WRITE: the PSN of a READ or an atomic belongs to its
+ * answer. (Linux's rdma_rxe takes an ACK with the PSN of an atomic for the atomic's answer.) One ACK
+ * not yet sent is enough. */
 static void queue_ack(struct hca_qp *qp, struct rc_responder *rs)
 {
-	uint32_t psn = psn_add(rs->epsn, PSN_MASK);
+	uint32_t psn = rs->data_psn;
 
 	if (rs->resp_head != rs->resp_tail && resp_tail(rs)->kind == RESP_ACK) {
 		resp_tail(rs)->psn = psn;
@@ -540,7 +543,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	}
 	if (!rc_resp_data(qp, rs, p, pl, npl))
 		return;
-	rs->epsn = psn_add(rs->epsn, 1 + p->more);
+	rs->data_psn = psn_add(rs->epsn, p->more);
+	rs->epsn = psn_add(rs->data_psn, 1);
 	if (!rs->in_send && !rs->in_write)
 		rs->msn++;
 	if (dma_on && is_send(op))

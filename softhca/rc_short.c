@@ -83,6 +83,7 @@ static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_w
 	guest_copy(w->dst, w->src, w->len);
 	mr_accessed(w->rkey);
 	rs->epsn = psn_add(rs->epsn, w->npkts);
+	rs->data_psn = psn_add(rs->epsn, PSN_MASK);
 	rs->msn++;
 	rc->psn_pick = rc->psn_next = rc->psn_una = rc->psn_max = rs->epsn;
 	STAT_ADD(pkts_tx, w->npkts);

@@ -447,6 +447,66 @@ static void test_nak_once(void **state)
 	b->rcq_ci = b->rcq.pi;
 }
 
+static uint32_t acked[8];
+static unsigned n_acked;
+
+static struct fake_fate note_ack(unsigned n, const struct packet *p)
+{
+	(void)n;
+	if (p->opcode == BTH_ACK && n_acked < 8)
+		acked[n_acked++] = p->psn;
+	return (struct fake_fate){ FAKE_DROP, 0 };
+}
+
+/* A WRITE that comes again behind an atomic and a READ: what is acknowledged ends before them. */
+static void test_ack_of_duplicate(void **state)
+{
+	struct packet write = { .opcode = BTH_WRITE_ONLY, .pkey = 0xffff, .ackreq = true,
+				.va = addr(mem_b), .rkey = key_b };
+	struct packet add = { .opcode = BTH_FETCH_ADD, .psn = 2, .pkey = 0xffff, .atomic_size = 8,
+			      .va = addr(mem_b), .rkey = key_b };
+	struct packet read = { .opcode = BTH_READ_REQ, .psn = 3, .pkey = 0xffff, .va = addr(mem_b),
+			       .rkey = key_b, .dmalen = 3 * MTU };
+
+	(void)state;
+	connect_at(0, 0);
+	fake_policy = note_ack;
+	n_acked = 0;
+	rc_receive(&b->qp, &nobody, &write, NULL, 0);
+	write.psn = 1;
+	rc_receive(&b->qp, &nobody, &write, NULL, 0);
+	rc_receive(&b->qp, &nobody, &add, NULL, 0);
+	rc_receive(&b->qp, &nobody, &read, NULL, 0);
+	assert_true(fake_settle());
+	write.psn = 0;
+	rc_receive(&b->qp, &nobody, &write, NULL, 0);
+	assert_true(fake_settle());
+	assert_int_equal(n_acked, 2);
+	assert_int_equal(acked[0], 1);
+	assert_int_equal(acked[1], 1);
+	write.psn = 6;
+	rc_receive(&b->qp, &nobody, &write, NULL, 0);
+	assert_true(fake_settle());
+	assert_int_equal(acked[2], 6);
+}
+
+/* The error state answers nothing (IBTA 10.3.1): whose NAK is lost finds out by its retries. */
+static void test_error_is_silent(void **state)
+{
+	struct packet bad = { .opcode = BTH_WRITE_ONLY, .pkey = 0xffff, .ackreq = true,
+			      .va = addr(mem_b), .rkey = key_b + 0x100, .dmalen = 4, .len = 4 };
+	struct iovec iov = { mem_a, 4 };
+
+	(void)state;
+	connect_at(0, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		rc_receive(&b->qp, &nobody, &bad, &iov, 1);
+		assert_true(fake_settle());
+		assert_int_equal(b->qp.state, HCA_QPS_ERR);
+		assert_int_equal(fake_sent(), 1);
+	}
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -509,7 +569,8 @@ int main(void)
 		cmocka_unit_test(test_out_of_sequence_while_waiting),
 		cmocka_unit_test(test_retries_reset),	     cmocka_unit_test(test_longest_message),
 		cmocka_unit_test(test_bad_requests),	     cmocka_unit_test(test_nak_once),
-		cmocka_unit_test(test_too_many_reads),
+		cmocka_unit_test(test_too_many_reads),	     cmocka_unit_test(test_ack_of_duplicate),
+		cmocka_unit_test(test_error_is_silent),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;

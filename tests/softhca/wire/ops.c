@@ -91,6 +91,28 @@ static bool matches(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t seed)
 	return ok;
 }
 
+static int compare_cell(const uint8_t *at, uint64_t want)
+{
+	uint64_t cell;
+
+	memcpy(&cell, at, 8);
+	if (cell == want)
+		return 0;
+	fprintf(stderr, "wire_peer: a cell of a mix has 0x%llx, not 0x%llx\n",
+		(unsigned long long)cell, (unsigned long long)want);
+	return -1;
+}
+
+/* Part of a mix, without guard. */
+static int compare_slot(const char *what, const uint8_t *at, uint32_t i, uint32_t n, uint32_t seed)
+{
+	if (matches(at, 0, n, seed))
+		return 0;
+	fprintf(stderr, "wire_peer: %s of slot %u of a mix is wrong: %02x%02x%02x%02x\n", what, i,
+		at[0], at[1], at[2], at[3]);
+	return -1;
+}
+
 static int compare(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t seed)
 {
 	uint8_t *want = malloc(n + 1);
@@ -170,7 +192,6 @@ static int mix(struct peer *p, const struct peer_step *s)
 {
 	const struct op *w = op_named("write", 5), *r = op_named("read", 4),
 			*f = op_named("fetch_add", 9);
-	uint64_t cell;
 	uint32_t len = s->size < SLOT / 2 ? s->size : SLOT / 2;
 
 	for (uint32_t i = 0; i < MIX; i++) {
@@ -186,8 +207,8 @@ static int mix(struct peer *p, const struct peer_step *s)
 	for (uint32_t i = 0; i < 2 * MIX; i++)
 		if (completed(p, IBV_WC_SUCCESS))
 			return -1;
-	memcpy(&cell, p->src + PEER_OFFSET + (MIX + 1) * SLOT, 8);
-	if (cell != CELL + (uint64_t)(MIX - 1) * s->seed)
+	if (compare_cell(p->src + PEER_OFFSET + (MIX + 1) * SLOT,
+			 CELL + (uint64_t)(MIX - 1) * s->seed))
 		return -1;
 	for (uint32_t i = 0; i < MIX; i++) { /* the write's source is the read's target */
 		uint32_t at = PEER_OFFSET + i * SLOT;
@@ -204,18 +225,9 @@ static int mix(struct peer *p, const struct peer_step *s)
 	for (uint32_t i = 0; i < 2 * MIX; i++)
 		if (completed(p, IBV_WC_SUCCESS))
 			return -1;
-	for (uint32_t i = 0; i < MIX; i++) {
-		uint8_t *want = malloc(SLOT);
-		int bad;
-
-		if (!want)
+	for (uint32_t i = 0; i < MIX; i++)
+		if (compare_slot("what was read", p->src + PEER_OFFSET + i * SLOT, i, len, s->seed + i))
 			return -1;
-		fill(want, len, s->seed + i);
-		bad = memcmp(want, p->src + PEER_OFFSET + i * SLOT, len);
-		free(want);
-		if (bad)
-			return -1;
-	}
 	return 0;
 }
 
@@ -399,21 +411,16 @@ static void await_data(const uint8_t *buf, uint32_t at, uint32_t n, uint32_t see
 static int check_mix(struct peer *p, const struct peer_step *s)
 {
 	uint32_t len = s->size < SLOT / 2 ? s->size : SLOT / 2;
-	uint8_t *want = malloc(SLOT);
-	uint64_t cell;
-	int bad = 0;
+	int bad = compare_cell(p->buf + PEER_OFFSET + (MIX + 1) * SLOT,
+			       CELL + (uint64_t)MIX * s->seed);
 
-	memcpy(&cell, p->buf + PEER_OFFSET + (MIX + 1) * SLOT, 8);
-	for (uint32_t i = 0; i < MIX && want; i++) {
-		uint8_t *at = p->buf + PEER_OFFSET + i * SLOT;
+	for (uint32_t i = 0; i < MIX; i++) {
+		const uint8_t *at = p->buf + PEER_OFFSET + i * SLOT;
 
-		fill(want, len, s->seed + i);
-		bad |= memcmp(want, at, len);
-		fill(want, len, s->seed + 100 + i);
-		bad |= memcmp(want, at + SLOT / 2, len);
+		bad |= compare_slot("the first half", at, i, len, s->seed + i);
+		bad |= compare_slot("the second half", at + SLOT / 2, i, len, s->seed + 100 + i);
 	}
-	free(want);
-	return !want || bad || cell != CELL + (uint64_t)MIX * s->seed ? -1 : 0;
+	return bad;
 }
 
 static int verify(struct peer *p, const struct op *o, const struct peer_step *s)
