@@ -241,6 +241,7 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t pkts_shm, shm_wakes; /* of pkts_tx: through shared memory; peers woken */
 	uint64_t shm_reads; /* payloads read where they lay in another process */
 	uint64_t shm_mapped; /* or copied from there, where it is mapped here */
+	uint64_t ack_timeouts; /* repetitions that nothing but silence asked for */
 	uint64_t retransmits, naks_tx, naks_rx, rnr_tx, icrc_errors;
 	uint64_t msg_parts_dropped; /* UC and UD packets that no message could take */
 	uint64_t qkey_violations, pkey_violations;

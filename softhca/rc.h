@@ -115,6 +115,7 @@ struct hca_rc {
 	uint32_t psn_max;	/* highest PSN ever sent, plus one */
 	uint32_t window;	/* packets allowed between una and next */
 	uint32_t acked_in_window;
+	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
 	bool lost;		/* something was lost: the window grows slowly from now on */
 	uint32_t since_ackreq;
 	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */

@@ -9,9 +9,8 @@
 #include "softhca/rc_req.h"
 #include "softhca/strict.h"
 
-/* Next packet to send becomes una; the window shrinks, since a full receive
- * buffer is the usual reason for loss. */
-static void go_back(struct hca_qp *qp)
+/* Next packet to send becomes una. */
+static void rewind_to_una(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 	uint32_t i;
@@ -29,11 +28,19 @@ static void go_back(struct hca_qp *qp)
 	rc->psn_next = rc->psn_una;
 	rc->rd_head = rc->rd_tail = 0;
 	rc->since_ackreq = RC_ACK_EVERY; /* know soon whether it went through */
+	rc_arm_timer(qp);
+	engine_activate(qp);
+}
+
+/* The window shrinks, too: a full receive buffer is the usual reason for loss. */
+static void go_back(struct hca_qp *qp)
+{
+	struct hca_rc *rc = qp->rc;
+
 	rc->window = rc->window / 2 > RC_WINDOW_MIN ? rc->window / 2 : RC_WINDOW_MIN;
 	rc->acked_in_window = 0;
 	rc->lost = true;
-	rc_arm_timer(qp);
-	engine_activate(qp);
+	rewind_to_una(qp);
 }
 
 /* Retries are exhausted. For how long tells a dead peer from one that had no
@@ -60,18 +67,14 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	rc->progress_at = dp_now();
 	if (psn_diff(rc->psn_next, una) < 0) {
 		/* An answer to an earlier transmission overtook the repetition. */
-		uint32_t window = rc->window;
-		bool lost = rc->lost;
-
-		go_back(qp);
-		rc->window = window;
-		rc->lost = lost;
+		rewind_to_una(qp);
+		rc->acked_in_window = 0;
 	}
 	while (rc->rd_head != rc->rd_tail &&
 	       psn_diff(una, rc->rd_end[rc->rd_head % RC_MAX_READS]) > 0)
 		rc->rd_head++;
 	rc->retries = rc->rnr_retries = rc->put_off = 0;
-	rc->implied_nak = false;
+	rc->implied_nak = rc->probing = false;
 	rc->acked_in_window += n;
 	if (!rc->lost) /* doubles each round trip until the first loss */
 		rc->window = rc->window + n < RC_WINDOW_MAX ? rc->window + n : RC_WINDOW_MAX;
@@ -184,7 +187,8 @@ static void rnr_nak(struct hca_qp *qp, const struct packet *p)
 		rc_req_fail(qp, SYND_RNR_RETRY_EXC, VEND_RNR_RETRY);
 		return;
 	}
-	go_back(qp);
+	rewind_to_una(qp);
+	rc->probing = true;
 	rc->retries = 0; /* somebody is there */
 	rc->rnr_retries = (uint8_t)(used + 1);
 	rc->rnr_until = dp_clock() + rnr_10us[p->syndrome & 31] * 10000ull;
@@ -338,6 +342,7 @@ void rc_timer(struct hca_qp *qp, uint64_t now)
 		give_up(qp, "silence");
 		return;
 	}
+	STAT_INC(ack_timeouts);
 	rc->implied_nak = false;
 	go_back(qp);
 }

@@ -4,6 +4,12 @@
  * 9.7.4. Pick-up, acknowledgement and completion are files of their own. */
 #include "softhca/rc_req.h"
 
+/* Packets that may be on their way. */
+static uint32_t window_of(const struct hca_rc *rc)
+{
+	return rc->probing ? RC_WINDOW_MIN : rc->window;
+}
+
 static uint32_t reads_out(const struct hca_rc *rc)
 {
 	return rc->rd_tail - rc->rd_head;
@@ -65,7 +71,7 @@ static uint32_t bulk(const struct hca_qp *qp, const struct rc_req *r, unsigned b
 
 	if (left == 1 || qp->type != HCA_QP_RC)
 		return 1;
-	n = rc->window - (uint32_t)psn_diff(rc->psn_next, rc->psn_una);
+	n = window_of(rc) - (uint32_t)psn_diff(rc->psn_next, rc->psn_una);
 	n = left < n ? left : n;
 	left = wire_bulk(&rc->dest);
 	n = left < n ? left : n;
@@ -167,7 +173,7 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 		/* A READ takes its answers' packets at once: it may start when
 		 * one fits, so that the window never blocks it for good. */
 	}
-	return out < (int32_t)rc->window;
+	return out < (int32_t)window_of(rc);
 }
 
 /* The region went away under the transfer. */
@@ -176,6 +182,17 @@ static unsigned cannot_send(struct hca_rc *rc, struct rc_req *r)
 	rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 	rc->stalled_by_error = true;
 	return 0;
+}
+
+/* Twice in a window at least: where one packet or its ACK is lost, the other one tells, and nobody waits
+ * for the ack timer. The responder coalesces, so asking often costs little. */
+static bool wants_ack(struct hca_rc *rc, const struct rc_req *r, uint32_t pkts)
+{
+	uint32_t out = (uint32_t)psn_diff(rc->psn_next, rc->psn_una), window = window_of(rc);
+
+	rc->since_ackreq += pkts;
+	return rc->cur_off + pkts == r->npkts || rc->since_ackreq >= RC_ACK_EVERY ||
+	       2 * rc->since_ackreq >= window || out + pkts >= window;
 }
 
 /* Sends the next packet of the request at the cursor. What that takes of the budget; 0:
@@ -207,15 +224,10 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 	} else if (r->kind == REQ_ATOMIC) {
 		send_atomic(qp, r);
 	} else {
-		int32_t out = psn_diff(rc->psn_next, rc->psn_una);
 		bool ackreq;
 
 		pkts = cost = bulk(qp, r, budget);
-		rc->since_ackreq += pkts;
-		/* The responder coalesces, so asking often costs little. */
-		ackreq = rc_acked(qp) &&
-			 (rc->cur_off + pkts == r->npkts || rc->since_ackreq >= RC_ACK_EVERY ||
-			  out + (int32_t)pkts >= (int32_t)rc->window);
+		ackreq = rc_acked(qp) && wants_ack(rc, r, pkts);
 		if (ackreq)
 			rc->since_ackreq = 0;
 		if (!send_data(qp, r, pkts, ackreq))

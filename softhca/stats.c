@@ -16,7 +16,7 @@
 #define COUNTERS(X)                                                                                \
 	X(wqes) X(wqe_bytes) X(pkts_tx) X(pkts_rx) X(pkts_shm) X(shm_wakes) X(shm_reads) X(shm_mapped)         \
 	X(pkts_dropped) X(pkts_forwarded)                                                          \
-	X(retransmits) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)                              \
+	X(retransmits) X(ack_timeouts) X(naks_tx) X(naks_rx) X(rnr_tx) X(icrc_errors)              \
 	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \
 	X(doorbells_uar) X(doorbells_sweep)                                                        \
 	X(cqes) X(error_cqes) X(engine_sleeps) X(engine_rests)                                     \

@@ -193,7 +193,7 @@ static void show(void)
 
 static void storm(uint32_t seed)
 {
-	uint64_t last, begun, longest = 0;
+	uint64_t last, begun, longest = 0, timeouts = hca_stats.ack_timeouts;
 
 	rng = seed * 2654435761u;
 	fake_policy = NULL;
@@ -223,9 +223,10 @@ static void storm(uint32_t seed)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(*(uint64_t *)(void *)(side[i].mem + BUF - 8), side[!i].adds);
 	if (getenv("STORM_TIMES"))
-		printf("seed %u: %llu ms, longest pause %llu ms, %u packets\n", seed,
+		printf("seed %u: %llu ms, longest pause %llu ms, %u packets, %llu timeouts\n", seed,
 		       (unsigned long long)(now - begun) / 1000000,
-		       (unsigned long long)longest / 1000000, fake_sent());
+		       (unsigned long long)longest / 1000000, fake_sent(),
+		       (unsigned long long)(hca_stats.ack_timeouts - timeouts));
 }
 
 static void test_storms(void **state)
