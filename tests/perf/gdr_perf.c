@@ -38,6 +38,7 @@
 struct work {
 	int peer, me, n;
 	size_t size; /* of one block's piece, or of an operation */
+	int step;    /* latency: words from one place to the next */
 	size_t span; /* bandwidth: of all blocks' pieces; the loop goes round in `turns` spans, or */
 	int turns;   /* what was moved before would lie in first-level caches */
 	char *src, *dst;
@@ -54,12 +55,13 @@ struct work {
 	GDR_KERNEL(name, struct work, w)                                                           \
 	{                                                                                          \
 		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns();                             \
-		size_t at;                                                                         \
+		size_t first = w.size * gdr_block_id(), at = first, end = w.span * (size_t)w.turns;\
 		int i, ret = 0;                                                                    \
                                                                                                    \
 		for (i = 0; i < w.n && !ret; i++) {                                                \
-			at = w.size * gdr_block_id() + w.span * (size_t)(i % w.turns);             \
 			ret = call;                                                                \
+			at += w.span;                                                              \
+			at = at < end ? at : first;                                                \
 		}                                                                                  \
 		gdr_sync_block();                                                                  \
 		if (gdr_thread_id())                                                               \
@@ -80,9 +82,10 @@ STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 	{                                                                                          \
 		uint64_t *src = (uint64_t *)w.src, *dst = (uint64_t *)w.dst;                       \
 		uint64_t start = gdr_clock_ns(), at = 0, sum = 0;                                  \
+		uint64_t step = (uint64_t)w.step;                                                  \
 		int i, ret = 0;                                                                    \
                                                                                                    \
-		for (i = 0; i < w.n; i++, at = (at + 1) % WORDS)                                   \
+		for (i = 0; i < w.n; i++, at = (at + step) % WORDS)                                \
 			take call;                                                                 \
 		w.time[0] = start;                                                                 \
 		w.time[1] = gdr_clock_ns();                                                        \
@@ -277,11 +280,15 @@ static void bandwidth(int get)
 
 /* both: the peer runs it too. div: rounds of a figure. */
 #define FIGURE(name, kernel, bytes, threads, both, div, rounds)                                    \
+	FIGURE_AT(name, kernel, bytes, (bytes) < 16 ? 1 : 2, threads, both, div, rounds)
+/* words: from one place to the next; even where all shall be aligned to 16 bytes. */
+#define FIGURE_AT(name, kernel, bytes, words, threads, both, div, rounds)                          \
 	do {                                                                                       \
 		struct work w_ = base;                                                             \
 		struct timing f_;                                                                  \
                                                                                                    \
 		w_.size = bytes;                                                                   \
+		w_.step = words;                                                                   \
 		w_.n = rounds;                                                                     \
 		MEASURE(kernel, 1, threads, both, &w_, &f_);                                       \
 		if (!w_.me)                                                                        \
@@ -327,6 +334,7 @@ static void run_latency(int n)
 	FIGURE("put_quiet_64B_thread", put_quiet, 64, 1, 0, 1, n);
 	FIGURE("put_quiet_1KiB_thread", put_quiet, 1024, 1, 0, 1, n);
 	FIGURE("put_quiet_4KiB_thread", put_quiet, 4096, 1, 0, 1, n);
+	FIGURE_AT("put_quiet_1KiB_thread_8B_aligned", put_quiet, 1024, 1, 1, 0, 1, n);
 	FIGURE("p_quiet_thread", p_quiet, 8, 1, 0, 1, n);
 	FIGURE("get_8B_thread", get_blocking, 8, 1, 0, 1, n);
 	FIGURE("get_1KiB_thread", get_blocking, 1024, 1, 0, 1, n);

@@ -16,6 +16,7 @@ GDRI_NOINLINE int gdri_sync_hear(struct gdri_dev *dev, int pe, const uint64_t *w
 	struct gdri_waiter w;
 	int ret;
 
+	GDRI_BY_ABI(gdri_sync_hear);
 	gdri_wait_begin(&w, op, pe, gdri_heap_offset(dev, word));
 	/* acquire: pairs with the partner's release, or the NIC's order */
 	while (gdri_ld_acquire_sys_u64(word) < epoch) {
@@ -77,6 +78,8 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
 
+	GDRI_BY_ABI(gdri_sync_all);
+
 	/* the stores of the threads that this one speaks for; pairs with the acquire in gdri_sync_hear
 	 * of the PEs that are told */
 	gdri_fence_sys();
@@ -90,6 +93,7 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 	uint64_t epoch = gdri_sync_epoch(dev);
 	int quiet = gdri_quiet(dev, -1), ret;
 
+	GDRI_BY_ABI(gdri_barrier_all);
 	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)
 		return quiet;
 	gdri_fence_sys();
@@ -99,12 +103,12 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 
 /* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides
  * theirs; behind the flags they would delay the first look at the peers'. */
-GDRI_NOINLINE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
+GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
 	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
-	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, i, ret;
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, ret;
 	uint64_t *flat = gdri_k(dev, ctl)->flat;
 
 	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
@@ -118,12 +122,9 @@ GDRI_NOINLINE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 	for (pe = 0; pe < n; pe++) {
 		if (pe == me)
 			continue;
-		GDRI_NOT_UNROLLED
-		for (i = 0; i < GDRI_SPINS && gdri_ld_fenced_u64(&flat[pe]) < epoch; i++)
-			;
-		ret = i < GDRI_SPINS ? 0
-				     : gdri_sync_hear(dev, pe, &flat[pe], epoch,
-						      quiet ? GDRI_BARRIER : GDRI_SYNC);
+		if (gdri_likely(gdri_spin(&flat[pe], 8, 0, GDR_CMP_GE, epoch)))
+			continue;
+		ret = gdri_sync_hear(dev, pe, &flat[pe], epoch, quiet ? GDRI_BARRIER : GDRI_SYNC);
 		if (gdri_unlikely(ret))
 			return ret;
 	}

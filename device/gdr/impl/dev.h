@@ -43,7 +43,10 @@ GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
 
 GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 {
-	return (uint8_t *)ptr + gdri_constants_here.delta[pe];
+	uint8_t *p = (uint8_t *)ptr + gdri_constants_here.delta[pe];
+
+	__builtin_assume(__isGlobal(p)); /* or accesses in C would look which memory it is */
+	return p;
 }
 
 #define GDRI_GENERAL GDRI_NOINLINE

@@ -52,6 +52,7 @@ GDR_DEVICE int gdr_fence(void)
 /* The latched status, which is cleared. */
 GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 {
+	GDRI_BY_ABI(gdri_take_latched);
 	return (int)gdri_exch_u32((uint32_t *)&dev->latched, 0);
 }
 

@@ -9,6 +9,7 @@
 GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, const uint64_t *sig,
 					  int sig_op, int pe)
 {
+	GDRI_BY_ABI(gdri_signal_op_refuse);
 	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, sig, (uint64_t)sig_op, GDRI_ARG_OTHER,
 			      0, 0);
 }

@@ -66,6 +66,7 @@ GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t s
 	struct gdri_waiter w;
 	int ret;
 
+	GDRI_BY_ABI(gdri_wait_long);
 	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
 	while (!gdri_cmp_u64(p, size, is_signed, cmp, value)) {
 		ret = gdri_wait_step(dev, &w);
@@ -76,13 +77,9 @@ GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t s
 	return gdri_wait_flush(dev, op);
 }
 
-/* Looks for a while without a frame: 1 when the condition holds and nothing is left to do. */
-GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
-			       int cmp, uint64_t value)
+/* Looks for a while without a frame; the caller's fence makes what was seen an acquire. */
+GDR_DEVICE int gdri_spin(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value)
 {
-	/* read before, when its time does not count: what is seen later is for the next wait */
-	uint32_t left = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) |
-			(GDRI_QUEUES ? gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH : 0);
 	uint64_t v;
 	int i;
 
@@ -90,12 +87,24 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 	for (i = 0; i < GDRI_SPINS; i++) {
 		v = size == 8 ? gdri_ld_fenced_u64((const uint64_t *)p)
 			      : gdri_ld_fenced_u32((const uint32_t *)p);
-		if (!gdri_cmp_holds(v, size, is_signed, cmp, value))
-			continue;
-		gdri_fence_acquire_sys(); /* makes the load one: as in gdri_cmp_u64 */
-		return !left;
+		if (gdri_cmp_holds(v, size, is_signed, cmp, value))
+			return 1;
 	}
 	return 0;
+}
+
+/* 1 when the condition holds and nothing is left to do. */
+GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
+			       int cmp, uint64_t value)
+{
+	/* read before, when its time does not count: what is seen later is for the next wait */
+	uint32_t left = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) |
+			(GDRI_QUEUES ? gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH : 0);
+
+	if (gdri_unlikely(!gdri_spin(p, size, is_signed, cmp, value)))
+		return 0;
+	gdri_fence_acquire_sys(); /* makes the load one: as in gdri_cmp_u64 */
+	return !left;
 }
 
 /* peer: who will write it, -1 unknown. */

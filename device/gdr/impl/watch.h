@@ -93,6 +93,7 @@ GDR_DEVICE_COLD void gdri_watch_recovered(struct gdri_dev *dev)
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 	int pe;
 
+	GDRI_BY_ABI(gdri_watch_recovered);
 	if (!failed || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
 		return;
 	/* pairs with the acquire of state by who looks */

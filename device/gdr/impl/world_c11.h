@@ -32,6 +32,8 @@
 /* Out of line without being rare: waits, ring CQ. */
 #define GDRI_NOINLINE static __attribute__((noinline, unused))
 #define GDRI_NOT_UNROLLED
+#define GDRI_UNROLLED
+#define GDRI_BY_ABI(f) /* of CUDA's compiler */
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 

@@ -6,6 +6,15 @@
 
 #define GDRI_NOINLINE static __device__ __noinline__ __attribute__((unused))
 #define GDRI_NOT_UNROLLED _Pragma("unroll 1")
+#define GDRI_UNROLLED _Pragma("unroll")
+/* In a function out of line: its address is taken, which makes the compiler call it, and what it calls, by the
+ * ABI. Without, callers keep what they need across the call in memory, not in registers, also where the
+ * call is not made. Nothing is stored. */
+#define GDRI_BY_ABI(f)                                                                             \
+	do {                                                                                       \
+		if (gdri_unlikely(gdri_constants_here.zero))                                       \
+			*(volatile uint64_t *)gdri_constants_here.heap = (uint64_t)(f);            \
+	} while (0)
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 
