@@ -35,7 +35,7 @@ GDR_DEVICE int issue(const struct copies *a, const struct cut *c)
 GDR_KERNEL(copy_all, struct copies, a)
 {
 	uint32_t unit = a.scope == 0 ? 1 : a.scope == 1 ? 32 : gdr_block_size();
-	uint32_t me = gdr_thread_id() / unit, of = gdr_block_size() / unit;
+	uint32_t me = gdr_thread_id() / unit, of = (gdr_block_size() + unit - 1) / unit;
 	int i, ret = 0;
 
 	for (i = (int)me; i < a.n && !ret; i += (int)of)
@@ -80,7 +80,8 @@ static void verify(const uint8_t *got, const struct cut *cuts, int n, uint64_t s
 		CHECK_EQ(got[at], MULTI_POISON);
 }
 
-static void round_of(struct copies *a, const struct cut *cuts, uint8_t *host, uint64_t from)
+static void round_of(struct copies *a, unsigned threads, const struct cut *cuts, uint8_t *host,
+		     uint64_t from)
 {
 	int status;
 	uint32_t i;
@@ -91,7 +92,7 @@ static void round_of(struct copies *a, const struct cut *cuts, uint8_t *host, ui
 		host[i] = multi_byte((uint64_t)multi_pe + 1, i);
 	CHECK_OK(gdr_memcpy(a->src, host, AREA));
 	CHECK_OK(gdr_barrier_all());
-	CHECK_OK(gdr_launch(copy_all, 1, 128, 0, NULL, a));
+	CHECK_OK(gdr_launch(copy_all, 1, threads, 0, NULL, a));
 	CHECK_OK(gdr_stream_sync(NULL));
 	CHECK_OK(gdr_memcpy(&status, a->status, sizeof(status)));
 	CHECK_OK(status);
@@ -123,7 +124,14 @@ int main(void)
 	CHECK_OK(gdr_memcpy(a.cuts, cuts, sizeof(cuts)));
 	for (a.scope = 0; a.scope < 3; a.scope++)
 		for (a.get = 0; a.get < 2; a.get++)
-			round_of(&a, cuts, host, (uint64_t)(a.get ? next : previous) + 1);
+			round_of(&a, 128, cuts, host, (uint64_t)(a.get ? next : previous) + 1);
+	/* no whole number of warps, and not even one */
+	a.scope = 2;
+	a.get = 1;
+	round_of(&a, 100, cuts, host, (uint64_t)next + 1);
+	a.get = 0;
+	for (a.scope = 1; a.scope < 3; a.scope++)
+		round_of(&a, 20, cuts, host, (uint64_t)previous + 1);
 	free(host);
 	return multi_end("copies");
 }

@@ -30,15 +30,13 @@ struct waits {
  * large where there is no sign. */
 #define REF(T) ((T)-5)
 #define DEFINE(name, T)                                                                            \
-	static T value_##name(int i, int which)                                                    \
+	GDRI_INLINE T value_##name(int i, int which)                                                    \
 	{                                                                                          \
 		const T r = REF(T), below = (T)(r - 1), above = (T)(r + 1);                        \
 		const T lo = i < CMPS ? MIN_OF(T) : below, hi = i < CMPS ? MAX_OF(T) : above;      \
-		const T table[CMPS][3] = {                                                         \
-			[GDR_CMP_EQ] = {lo, hi, r},   [GDR_CMP_NE] = {r, r, hi},                   \
-			[GDR_CMP_GT] = {r, lo, hi},   [GDR_CMP_GE] = {lo, below, r},               \
-			[GDR_CMP_LT] = {r, hi, lo},   [GDR_CMP_LE] = {hi, above, r},               \
-		};                                                                                 \
+		const T table[CMPS][3] = {/* by GDR_CMP_: EQ, NE, GT, GE, LT, LE */                \
+					  {lo, hi, r}, {r, r, hi},   {r, lo, hi},                  \
+					  {lo, below, r}, {r, hi, lo}, {hi, above, r}};            \
 		return table[i % CMPS][which];                                                     \
 	}                                                                                          \
 	GDR_DEVICE void table_##name(const struct waits *a)                                        \
@@ -78,8 +76,7 @@ struct waits {
 			if (gdr_my_pe() == 0)                                                      \
 				send_##name(&a, i);                                                \
 			EXPECT_OK(a.report, gdr_##name##_wait_until(w, i % CMPS, REF(T)));         \
-			EXPECT_EQ(a.report, __atomic_load_n(w, __ATOMIC_RELAXED),                  \
-				  value_##name(i, GOOD));                                          \
+			EXPECT_EQ(a.report, gdr_##name##_g(w, gdr_my_pe()), value_##name(i, GOOD));\
 			for (int cmp = 0; cmp < CMPS; cmp++)                                       \
 				EXPECT_EQ(a.report, gdr_##name##_test(w, cmp, REF(T)),             \
 					  HOLDS(cmp, value_##name(i, GOOD), REF(T)));              \
@@ -93,7 +90,8 @@ GDR_AMO_TYPES(DEFINE)
 /* What stands before and what comes first must not fulfil the wait, or it proves nothing. */
 #define RUN_ONE(name, T)                                                                           \
 	for (int i = 0; i < WAITS; i++) {                                                          \
-		((T *)a.words)[i] = value_##name(i, BEFORE);                                       \
+		T before = value_##name(i, BEFORE);                                                \
+		CHECK_OK(gdr_memcpy((T *)a.words + i, &before, sizeof(before)));                   \
 		CHECK(!HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                          \
 		CHECK(!HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                           \
 	}                                                                                          \

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory model as litmus tests, each thread of each PE with words of its own, round after round:
+ *
+ *	signal	put_signal; who has waited for the signal reads the data
+ *	quiet	p, p, ..; quiet; p(flag); who has waited for the flag reads the data
+ *	fence	the same with fence
+ *	atomic	p, p, ..; fence; atomic_inc(flag)
+ *	get	p, p, ..; quiet; g of what was put
+ *
+ * usage: litmus [ROUNDS [BLOCKS [THREADS [reordered | weak]]]]. reordered: the sender does what the
+ * order forbids, flag first: who does not see that sees nothing. weak: sender and receiver leave out
+ * what orders; whether that shows is the machine's matter, and only counted.
+ */
+#include "tests/multi/multi.h"
+
+enum { SIGNAL, QUIET, FENCE, ATOMIC, GET, PATTERNS };
+static const char *const names[] = {"signal", "quiet", "fence", "atomic", "get"};
+
+#define WORDS 4
+
+enum { STRONG, REORDERED, WEAK };
+
+struct litmus {
+	int pattern, mode, rounds;
+	uint64_t *data; /* [WORDS][threads], but for SIGNAL [threads][WORDS] */
+	uint64_t *from; /* the same, what put_signal takes */
+	uint64_t *flag, *ack; /* [threads] */
+	uint64_t *bad; /* [2]: forbidden outcomes, and calls that failed */
+};
+
+GDR_DEVICE uint64_t *word(const struct litmus *a, unsigned t, unsigned threads, unsigned w)
+{
+	return a->data + (a->pattern == SIGNAL ? t * WORDS + w : w * threads + t);
+}
+
+GDR_DEVICE int put_words(const struct litmus *a, unsigned t, unsigned threads, uint64_t k, int pe)
+{
+	int ret = 0;
+
+	for (unsigned w = 0; w < WORDS; w++)
+		ret |= gdr_uint64_p(word(a, t, threads, w), k, pe);
+	return ret;
+}
+
+GDR_DEVICE int raise_flag(const struct litmus *a, unsigned t, uint64_t k, int pe)
+{
+	return a->pattern == ATOMIC ? gdr_uint64_atomic_inc(a->flag + t, pe)
+				    : gdr_uint64_p(a->flag + t, k, pe);
+}
+
+GDR_DEVICE int send(const struct litmus *a, unsigned t, unsigned threads, uint64_t k, int pe)
+{
+	int ret;
+
+	if (a->mode == REORDERED) {
+		ret = raise_flag(a, t, k, pe);
+		ret |= gdr_quiet();
+		for (unsigned i = 0; i < 100; i++)
+			gdr_pause(i);
+		return ret | put_words(a, t, threads, k, pe);
+	}
+	if (a->pattern == SIGNAL && a->mode == STRONG) {
+		for (unsigned w = 0; w < WORDS; w++)
+			a->from[t * WORDS + w] = k;
+		return gdr_put_signal(a->data + t * WORDS, a->from + t * WORDS, WORDS * 8,
+				      a->flag + t, k, GDR_SIGNAL_SET, pe);
+	}
+	ret = put_words(a, t, threads, k, pe);
+	if (a->mode == STRONG)
+		ret |= a->pattern == QUIET || a->pattern == GET ? gdr_quiet() : gdr_fence();
+	return ret | raise_flag(a, t, k, pe);
+}
+
+GDR_DEVICE int hear(const struct litmus *a, unsigned t, uint64_t k)
+{
+	/* pairs with nothing, which is the point */
+	for (unsigned i = 0; a->mode == WEAK && i < 10000; i++)
+		if (gdri_ld_relaxed_sys_u64(a->flag + t) >= k)
+			return 0;
+	return gdr_uint64_wait_until(a->flag + t, GDR_CMP_GE, k);
+}
+
+/* Ordinary loads: what a cache kept of the round before counts, too. */
+GDR_DEVICE uint64_t look(const struct litmus *a, unsigned t, unsigned threads, uint64_t k, int pe)
+{
+	uint64_t bad = 0, v;
+
+	for (unsigned w = 0; w < WORDS; w++) {
+		if (a->pattern == GET)
+			v = gdr_uint64_g(word(a, t, threads, w), pe);
+		else
+			memcpy(&v, word(a, t, threads, w), sizeof(v));
+		bad += v != k;
+	}
+	return bad;
+}
+
+/* A ring; the acknowledgement says that the words may be written again. */
+GDR_KERNEL(litmus, struct litmus, a)
+{
+	unsigned t = gdr_block_id() * gdr_block_size() + gdr_thread_id();
+	unsigned threads = gdr_grid_size() * gdr_block_size();
+	int me = gdr_my_pe(), n = gdr_n_pes(), next = (me + 1) % n, prev = (me + n - 1) % n;
+	uint64_t bad = 0, failed = 0;
+
+	for (uint64_t k = 1; k <= (uint64_t)a.rounds && !failed; k++) {
+		failed |= send(&a, t, threads, k, next) != 0;
+		if (a.pattern == GET)
+			bad += look(&a, t, threads, k, next);
+		failed |= hear(&a, t, k) != 0;
+		if (a.pattern != GET)
+			bad += look(&a, t, threads, k, me);
+		/* the loads above before the acknowledgement: pairs with the sender's wait */
+		failed |= gdr_fence() != 0;
+		failed |= gdr_uint64_p(a.ack + t, k, prev) != 0;
+		failed |= gdr_uint64_wait_until(a.ack + t, GDR_CMP_GE, k) != 0;
+	}
+	failed |= gdr_quiet() != 0;
+	/* read after the kernel's end */
+	if (bad)
+		gdri_amo_add_u64(a.bad, bad);
+	if (failed)
+		gdri_amo_add_u64(a.bad + 1, failed);
+}
+
+/* Forbidden outcomes on this PE. */
+static uint64_t run(struct litmus *a, int pattern, unsigned blocks, unsigned threads)
+{
+	size_t all = (size_t)blocks * threads;
+
+	a->pattern = pattern;
+	multi_fill(a->data, 0, all * WORDS * 8);
+	multi_fill(a->flag, 0, all * 8);
+	multi_fill(a->ack, 0, all * 8);
+	a->bad[0] = a->bad[1] = 0;
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_launch(litmus, blocks, threads, 0, NULL, a));
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(a->bad[1], 0);
+	CHECK_OK(gdr_barrier_all());
+	return a->bad[0];
+}
+
+int main(int argc, char **argv)
+{
+	unsigned blocks = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+	unsigned threads = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
+	const char *weak = argc > 4 ? argv[4] : "";
+	size_t all = (size_t)blocks * threads;
+	uint64_t bad;
+	struct litmus a = {0};
+
+	multi_begin();
+	a.rounds = argc > 1 ? atoi(argv[1]) : 100;
+	a.mode = !strcmp(weak, "reordered") ? REORDERED : !strcmp(weak, "weak") ? WEAK : STRONG;
+	CHECK(a.rounds > 0 && all > 0 && (a.mode || !*weak));
+	a.data = (uint64_t *)gdr_calloc(all * WORDS, 8);
+	a.from = (uint64_t *)gdr_calloc(all * WORDS, 8);
+	a.flag = (uint64_t *)gdr_calloc(all, 8);
+	a.ack = (uint64_t *)gdr_calloc(all, 8);
+	a.bad = (uint64_t *)multi_shared_new(2 * sizeof(uint64_t));
+	CHECK(a.data && a.from && a.flag && a.ack);
+	for (int pattern = 0; pattern < PATTERNS; pattern++) {
+		bad = run(&a, pattern, blocks, threads);
+		if (multi_pe == 0)
+			printf("%s: %zu rounds, %llu forbidden outcomes\n", names[pattern],
+			       all * (size_t)a.rounds, (unsigned long long)bad);
+		if (a.mode == STRONG)
+			CHECK_EQ(bad, 0);
+		if (a.mode == REORDERED && pattern != GET) /* whose sender reads its own */
+			CHECK(bad);
+	}
+	multi_shared_free(a.bad);
+	return multi_end("litmus");
+}
