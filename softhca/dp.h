@@ -84,10 +84,11 @@ unsigned wire_drain_local(void); /* returns packets handled */
 /* The QP of this process that this one is connected to, if nothing is to come between
  * them: sockets, faults. */
 struct hca_qp *wire_own_peer(const struct hca_qp *qp);
-/* How many packets of a message one packet may stand for on this way: 1 where
- * each is to be seen by a socket or a fault schedule. */
-unsigned wire_bulk(const struct wire_dest *d);
-/* How many of this many packets of this QP can be sent now. */
+/* How many packets of a message, each so long, one packet may stand for on this way: 1
+ * where each is to be seen by a socket or a fault schedule. */
+unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu);
+/* How many of this many packets of this QP can be sent now; of long ones on a short way some
+ * more. */
 unsigned wire_room(const struct hca_qp *qp, unsigned want);
 /* The same of packets so long that go there. */
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);

@@ -10,7 +10,8 @@
 
 enum {
 	RC_MAX_REQS = 128,	/* WQEs picked up and not completed, power of two */
-	RC_WINDOW_MAX = 512,	/* packets on their way, in all */
+	RC_WINDOW_MAX = 512,	/* packets on their way, in all, */
+	RC_WINDOW_BULK = 2048,	/* and where one can stand for many */
 	RC_WINDOW_START = 64,
 	RC_WINDOW_MIN = 4,
 	RC_ACK_EVERY = 16,	/* acknowledgement requested at least so often */

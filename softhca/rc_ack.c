@@ -62,6 +62,7 @@ static void progress(struct hca_qp *qp, uint32_t una)
 {
 	struct hca_rc *rc = qp->rc;
 	uint32_t n = (una - rc->psn_una) & PSN_MASK;
+	uint32_t max = wire_bulk(&rc->dest, qp->mtu) > 1 ? RC_WINDOW_BULK : RC_WINDOW_MAX;
 
 	rc->psn_una = una;
 	rc->progress_at = dp_now();
@@ -77,10 +78,10 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	rc->implied_nak = rc->probing = false;
 	rc->acked_in_window += n;
 	if (!rc->lost) /* doubles each round trip until the first loss */
-		rc->window = rc->window + n < RC_WINDOW_MAX ? rc->window + n : RC_WINDOW_MAX;
+		rc->window = rc->window + n < max ? rc->window + n : max;
 	if (rc->acked_in_window >= rc->window) {
 		rc->acked_in_window = 0;
-		if (rc->window < RC_WINDOW_MAX)
+		if (rc->window < max)
 			rc->window++;
 	}
 	rc_arm_timer(qp);

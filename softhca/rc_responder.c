@@ -107,7 +107,7 @@ static uint32_t bulk(const struct hca_qp *qp, const struct rc_responder *rs,
 
 	if (n == 1 || qp->type != HCA_QP_RC)
 		return 1;
-	max = wire_bulk(&rs->dest);
+	max = wire_bulk(&rs->dest, qp->mtu);
 	n = n < max ? n : max;
 	return n < budget ? n : budget;
 }

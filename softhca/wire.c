@@ -12,7 +12,7 @@
 
 enum {
 	LOCAL_QUEUE = 512,
-	LOCAL_BULK = 32, /* packets of one: other queue pairs wait for so much copying */
+	LOCAL_BULK = 128 << 10, /* bytes of one: other queue pairs wait for so much copying */
 };
 
 struct local_pkt {
@@ -151,11 +151,13 @@ void wire_flush(void)
 	wire_udp_flush();
 }
 
-unsigned wire_bulk(const struct wire_dest *d)
+unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu)
 {
-	if (faults_active())
+	if (faults_active() || !mtu)
 		return 1;
-	return d->kind == WIRE_LOCAL ? LOCAL_BULK : d->kind == WIRE_HOST ? wire_shm_bulk(d->slot) : 1;
+	if (d->kind == WIRE_LOCAL)
+		return LOCAL_BULK / mtu;
+	return d->kind == WIRE_HOST ? wire_shm_bulk(d->slot, mtu) : 1;
 }
 
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want)
@@ -165,6 +167,9 @@ unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want)
 
 unsigned wire_room(const struct hca_qp *qp, unsigned want)
 {
+	unsigned bulk = qp->type == HCA_QP_RC ? 2 * wire_bulk(&qp->rc->dest, qp->mtu) : 0;
+
+	want = want > bulk ? want : bulk;
 	return wire_room_to(&qp->rc->dest, qp->mtu, want);
 }
 

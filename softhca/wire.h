@@ -87,8 +87,8 @@ void wire_shm_connect(uint32_t slot);
 /* False when there is none. */
 bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov);
 void wire_shm_flush(void);
-/* How many packets one may stand for. */
-unsigned wire_shm_bulk(uint32_t slot);
+/* How many packets of that length one may stand for. */
+unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu);
 /* How many of this many packets the way takes now. */
 unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want);
 /* Are there packets that the process of that slot has not taken? -1: no such way. */

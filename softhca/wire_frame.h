@@ -10,7 +10,7 @@
 #include "softhca/packet.h"
 
 enum {
-	FRAME_MORE = 31,   /* packets that one stands for beyond itself */
+	FRAME_MORE = 127,  /* packets that one stands for beyond itself */
 	FRAME_PIECES = 16, /* of payload that stays where it is */
 };
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca104 };
+enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca105 };
 
 struct ring_shared {
 	uint32_t magic;

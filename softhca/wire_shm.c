@@ -36,13 +36,13 @@
 #include "softhca/wire_ring.h"
 
 enum {
-	HELLO_MAGIC = 0x50fca104,
+	HELLO_MAGIC = 0x50fca105,
 	RX_BUDGET = 256,	  /* packets taken from a ring in a round */
 	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
 	RELEASE_BYTES = 128 << 10,
 	EVENTS = 16,
-	BULK_REACH = FRAME_MORE + 1, /* packets of one whose payload stays where it is, */
-	BULK_COPY = 8,	 /* or is copied into the ring: while one is written, one is read */
+	BULK_REACH = 128 << 10, /* bytes of one whose payload stays where it is, */
+	BULK_COPY = 32 << 10, /* or is copied into the ring: while one is written, one is read */
 	REACH_MIN = 16 << 10, /* bytes: below, two copies cost less than the system call */
 };
 
@@ -216,13 +216,15 @@ static void publish(struct link *l)
 	}
 }
 
-unsigned wire_shm_bulk(uint32_t slot)
+unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu)
 {
 	const struct link *l = &out_links[slot % SLOT_COUNT];
+	uint32_t n;
 
 	if (l->state != LINK_OPEN)
 		return 1;
-	return ring_reach(&l->ring) ? BULK_REACH : BULK_COPY;
+	n = (ring_reach(&l->ring) ? BULK_REACH : BULK_COPY) / mtu;
+	return n <= FRAME_MORE ? n : FRAME_MORE + 1;
 }
 
 bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov)

@@ -370,7 +370,7 @@ static bool refused(int fd)
 /* A ring whose first bytes are these; tail says that there are 64. */
 static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 {
-	uint32_t head[2] = { 0x50fca104, 1 << 20 };
+	uint32_t head[2] = { 0x50fca105, 1 << 20 };
 	int fd = memfd_create("fake", MFD_ALLOW_SEALING);
 
 	CHECK(fd >= 0 && !ftruncate(fd, 4096 + (1 << 20)));
@@ -384,13 +384,13 @@ static int fake_ring(uint64_t tail, const void *bytes, size_t n)
 static void nonsense(void)
 {
 	/* Magic number, slot, where to read a word in this process, that word. */
-	static const uint32_t good[6] = { 0x50fca104, 900 }, magic[6] = { 1, 900 },
-			      slot[6] = { 0x50fca104, 5000 };
+	static const uint32_t good[6] = { 0x50fca105, 900 }, magic[6] = { 1, 900 },
+			      slot[6] = { 0x50fca105, 5000 };
 	/* Payload length, header length, packets beyond the first, pieces elsewhere: too long
 	 * a payload, too long a header, past the tail, too many packets, too many pieces, no
 	 * packet. */
 	static const uint32_t packets[][8] = {
-		{ 5000, 28 }, { 8, 200 }, { 4096, 28 }, { 8, 28, 32 }, { 8, 28, 0, 17 },
+		{ 5000, 28 }, { 8, 200 }, { 4096, 28 }, { 8, 28, 128 }, { 8, 28, 0, 17 },
 		{ 8, 28, 0, 0, 0xffffffff },
 	};
 	struct sim_qp *q = join();
