@@ -22,7 +22,8 @@ enum {
 	UAR_MAX = 4096,
 	UAR_PAIRS = 3,	   /* of registers in a page; libraries write to both in turn */
 	UAR_PAGE = 4096,
-	HOT_PAIRS = 64,	   /* polled in each round */
+	HOT_PAIRS = 64,	   /* polled in each round, */
+	HOT_ROUNDS = 8,	   /* of which so many, one after the other, may be all that is polled */
 	COLD_PAIRS = 4,	   /* of all */
 	FEW_PAIRS = 72,	   /* to be looked at before each yield */
 	SWEEP_QPS = 2,	   /* records swept over in a round, */
@@ -136,6 +137,7 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	if (strict_on)
 		strict_doorbell(page);
 	memcpy(b, &v, 8);
+	engine_prefetch(get_be32(b + 4) >> 8);
 	qp = engine_find_qp(get_be32(b + 4) >> 8);
 	if (!qp)
 		return 0;
@@ -296,8 +298,15 @@ static unsigned sweep(unsigned qps)
 
 unsigned doorbell_poll(void)
 {
-	unsigned n = poll_hot() + poll_cold(), found = sweep(SWEEP_QPS);
+	static unsigned alone;
+	unsigned n = poll_hot(), found;
 
+	/* What was just rung does not wait for a look at what was probably not. */
+	if (n && ++alone < HOT_ROUNDS)
+		return n;
+	alone = 0;
+	n += poll_cold();
+	found = sweep(SWEEP_QPS);
 	/* Where doorbells overwrite each other one lost seldom comes alone. */
 	if (found)
 		found += sweep(SWEEP_MORE);

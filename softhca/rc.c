@@ -3,6 +3,7 @@
  * dispatch of packets, the error state. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "softhca/log.h"
 #include "softhca/strict.h"
@@ -125,10 +126,11 @@ void rc_to_error(struct hca_qp *qp)
 
 static int rc_create(struct hca_qp *qp)
 {
-	struct hca_rc *rc = calloc(1, sizeof(*rc));
+	struct hca_rc *rc = aligned_alloc(_Alignof(struct hca_rc), sizeof(*rc));
 
 	if (!rc)
 		return -ENOMEM;
+	memset(rc, 0, sizeof(*rc));
 	qp->rc = rc;
 	if (qp->type == HCA_QP_DCT) {
 		if (!dc_target_create(qp))

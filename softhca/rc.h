@@ -102,49 +102,56 @@ struct rc_responder {
 	uint32_t dest_qpn;
 };
 
+/* What every message touches comes first, in three cache lines: with many queue pairs none of
+ * them is in a near cache, and they are asked for at once (engine_prefetch()). */
 struct hca_rc {
-	struct wire_dest dest;
+	_Alignas(64) struct wire_dest dest;
 	unsigned live_index; /* engine.c */
-
 	/* requester: reqs[head..tail) in WQE order, [head..cur) sent at least in part */
-	struct rc_req *reqs;
 	uint32_t head, cur, tail;
 	uint32_t cur_off;	/* packets of reqs[cur] sent */
+	struct dma_ring *ring;	/* the send ring, where it is in memory of a GPU */
+
 	uint32_t psn_pick;	/* PSN of the next WQE that is picked up */
 	uint32_t psn_next;	/* next PSN to put on the wire */
 	uint32_t psn_una;	/* oldest PSN not acknowledged */
 	uint32_t psn_max;	/* highest PSN ever sent, plus one */
 	uint32_t window;	/* packets allowed between una and next */
 	uint32_t acked_in_window;
-	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
-	bool lost;		/* something was lost: the window grows slowly from now on */
 	uint32_t since_ackreq;
-	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
-	uint32_t rd_head, rd_tail;
-	struct in6_addr ud_gid;	/* UD, DC: where dest leads, and until when that is believed */
-	uint8_t ud_sgid;
-	uint32_t ud_dqpn;
-	uint64_t ud_until;
-	uint64_t deadline;	/* ack timer, 0: off */
-	uint64_t progress_at;	/* last acknowledgement, or first packet after a rest */
-	uint64_t rnr_until;	/* no sending before, 0: free */
+	uint32_t rd_head, rd_tail; /* of rd_end */
 	uint8_t retries, rnr_retries;
 	uint8_t put_off;	/* times since the last repetition, or progress */
+	bool lost;		/* something was lost: the window grows slowly from now on */
+	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
 	bool stalled_by_error;	/* a request with a local error waits at the tail */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool flushing;		/* state ERR: everything posted is flushed */
 	bool dma_waits;		/* in dma.c's list */
+	uint64_t deadline;	/* ack timer, 0: off */
+	uint64_t rnr_until;	/* no sending before, 0: free */
+
+	struct rc_responder rs;
+
+	struct rc_req *reqs;
+	uint32_t rd_end[RC_MAX_READS]; /* last PSN of each outstanding READ/atomic request */
+	struct in6_addr ud_gid;	/* UD, DC: where dest leads, and until when that is believed */
+	uint8_t ud_sgid;
+	uint32_t ud_dqpn;
+	uint64_t ud_until;
+	uint64_t progress_at;	/* last acknowledgement, or first packet after a rest */
 	uint64_t placed;	/* number of the last write of an answer to memory of a GPU */
-	struct dma_ring *ring;	/* the send ring, where it is in memory of a GPU */
 	struct {		/* DCI: the connection in use */
 		struct wqe_av av;
 		uint32_t first;	/* its first PSN */
 		uint8_t life;	/* counts the times that the queue became ready to send */
 	} dc;
-
-	struct rc_responder rs;
 	struct dc_target *target; /* DCT: its requesters, in place of rs */
 };
+
+enum { RC_HOT = 192 }; /* bytes */
+_Static_assert(offsetof(struct hca_rc, rs) == 128, "requester: two lines");
+_Static_assert(offsetof(struct rc_responder, resp) <= 64, "responder: one");
 
 /* engine -> rc; rc_run returns true while there is more to do now */
 bool rc_run(struct hca_qp *qp, unsigned budget);
