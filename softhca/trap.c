@@ -73,17 +73,20 @@ static bool protect(void *arg, uint64_t start, uint64_t end)
 	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &wp);
 }
 
+static bool protect_all(void)
+{
+	is_set = true;
+	n_ranges = n_pages = 0;
+	return hca_uar_mappings(protect, NULL) && n_ranges;
+}
+
 bool trap_set(void)
 {
-	if (is_set)
-		return true;
-	if (dp_now() < again_at)
+	if (!is_set && dp_now() < again_at)
 		return false;
-	__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST); /* see above */
-	if (!__atomic_load_n(&forbidden, __ATOMIC_SEQ_CST) && open_fds()) {
-		is_set = true;
-		n_ranges = n_pages = 0;
-		if (hca_uar_mappings(protect, NULL) && n_ranges)
+	if (open_fds()) {
+		__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST); /* see above; behind wake_fd */
+		if (!__atomic_load_n(&forbidden, __ATOMIC_SEQ_CST) && (is_set || protect_all()))
 			return true;
 	}
 	trap_release();
