@@ -17,7 +17,8 @@ counted() { # FILE COUNTER: its sum over all processes
 	awk -v c="$2" '{ for (i = 1; i < NF; i++) if ($i == c) n += $(i + 1) } END { print n + 0 }' "$1"
 }
 
-# What the device counted: nothing may have been missed; and, if given, so many trapped.
+# What the device counted: nothing may have been missed; and, if given, so many trapped, which is
+# half of what there is: on a busy machine the engine may come to rest too late.
 check_counts() { # NAME [TRAPPED]
 	local f=$tmp/$1 trapped missed rests
 	trapped=$(counted "$f" doorbells_trapped) missed=$(counted "$f" doorbells_missed)
@@ -37,7 +38,7 @@ first() { # NAME PROCESSES TIMES [COMMAND...]
 		fail "$name: status $?"
 	echo "$name: median and longest, us: $got"
 	[ "${got% *}" -le "${LIMIT_US:-1000000}" ] || fail "$name: half of the first doorbells took over ${LIMIT_US:-1000000} us"
-	check_counts "$name" $((procs * times * 9 / 10))
+	check_counts "$name" $((procs * times / 2))
 }
 
 if [ $# = 4 ]; then
@@ -52,7 +53,7 @@ fi
 pids=$!
 (
 	SOFTHCA_STATS=$tmp/cases "$softhca" "$program" cases || fail "cases: status $?"
-	check_counts cases 8
+	check_counts cases 5
 	exit $bad
 ) &
 pids+=" $!"

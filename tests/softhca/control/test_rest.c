@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 2000, REST_MS = 1080 }; /* it rests after a second */
+enum { MAX = 2000, REST_MS = 1200 }; /* it rests after a second */
 
 static double now_us(void)
 {
