@@ -188,20 +188,6 @@ gdri_cu_result fake_set(gdri_cu_ptr dst, unsigned char byte, size_t len, gdri_cu
 	return byte ? INVALID : enqueue(s, dst, 0, len);
 }
 
-gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
-{
-	*p = (uintptr_t)aligned_alloc(256, (size + 255) / 256 * 256);
-	ADD(memory, 1);
-	return *p ? 0 : NO_MEMORY;
-}
-
-gdri_cu_result fake_free(gdri_cu_ptr p)
-{
-	free((void *)(uintptr_t)p);
-	ADD(memory, -1);
-	return 0;
-}
-
 gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
 {
 	(void)flags;
@@ -290,13 +276,14 @@ gdri_cu_result fake_map(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem 
 			unsigned long long flags)
 {
 	(void)flags;
-	if (offset)
+	if (offset || fake_range_add(at, size))
 		return INVALID;
 	return place(&at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)mem);
 }
 
 gdri_cu_result fake_unmap(gdri_cu_ptr at, size_t size)
 {
+	fake_range_remove(at);
 	return place(&at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
 }
 

@@ -9,9 +9,14 @@ struct fake_cuda {
 	int hang_copy;	 /* copies and memsets stay on their stream until it is 0 */
 	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
 	int sync_result; /* what it then returns */
+	int page_result; /* of mapping one page of the host: a doorbell page */
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
-	int retained, streams, syncs, in_sync, memory;
+	int retained, streams, syncs, in_sync, memory, mapped;
 };
 extern struct fake_cuda fake_cuda;
+
+/* What is "memory of the GPU", for fake_cuda_map.c. */
+int fake_range_add(unsigned long at, unsigned long size);
+void fake_range_remove(unsigned long at);
 
 #endif

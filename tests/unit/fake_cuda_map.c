@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Which memory is the fake GPU's, and host memory that it maps. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/cuda_api.h"
+#include "tests/unit/fake_cuda.h"
+
+enum { INVALID = 1, NO_MEMORY = 2, RANGES = 64 };
+#define ALIGN 0x10000ul
+
+#define ADD(field, n) __atomic_add_fetch(&fake_cuda.field, n, __ATOMIC_RELAXED)
+#define SEEN(field)   __atomic_load_n(&fake_cuda.field, __ATOMIC_RELAXED)
+
+#define FAKE gdri_cu_result __attribute__((visibility("default")))
+#define DECLARE(name, symbol, args) FAKE fake_##name args __asm__(symbol);
+GDRI_CUDA_FUNCTIONS(DECLARE)
+
+static struct range {
+	unsigned long at, size;
+} ranges[RANGES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int fake_range_add(unsigned long at, unsigned long size)
+{
+	int i, ret = -1;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < RANGES && ranges[i].size; i++)
+		;
+	if (i < RANGES) {
+		ranges[i] = (struct range){at, size};
+		ret = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static struct range *find(unsigned long at)
+{
+	int i;
+
+	for (i = 0; i < RANGES; i++) {
+		if (at - ranges[i].at < ranges[i].size)
+			return &ranges[i];
+	}
+	return NULL;
+}
+
+void fake_range_remove(unsigned long at)
+{
+	struct range *r;
+
+	pthread_mutex_lock(&lock);
+	r = find(at);
+	if (r)
+		r->size = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
+{
+	size_t whole = (size + ALIGN - 1) & ~(ALIGN - 1);
+	void *at = aligned_alloc(ALIGN, whole);
+
+	if (!at || fake_range_add((uintptr_t)at, whole))
+		return NO_MEMORY;
+	*p = (uintptr_t)at;
+	ADD(memory, 1);
+	return 0;
+}
+
+gdri_cu_result fake_free(gdri_cu_ptr p)
+{
+	struct range *r = find(p);
+
+	if (!r || r->at != p)
+		return INVALID;
+	fake_range_remove(p);
+	free((void *)(uintptr_t)p);
+	ADD(memory, -1);
+	return 0;
+}
+
+gdri_cu_result fake_host_register(void *p, size_t len, unsigned int flags)
+{
+	if ((uintptr_t)p & 4095 || len & 4095)
+		return INVALID;
+	(void)flags;
+	if (len == 4096 && SEEN(page_result))
+		return SEEN(page_result);
+	ADD(mapped, 1);
+	return 0;
+}
+
+gdri_cu_result fake_host_unregister(void *p)
+{
+	(void)p;
+	return ADD(mapped, -1) < 0 ? INVALID : 0;
+}
+
+gdri_cu_result fake_host_pointer(gdri_cu_ptr *at, void *p, unsigned int flags)
+{
+	*at = (uintptr_t)p;
+	return flags ? INVALID : 0;
+}
+
+gdri_cu_result fake_pointer_attribute(void *out, int what, gdri_cu_ptr p)
+{
+	struct range *r;
+
+	pthread_mutex_lock(&lock);
+	r = find(p);
+	pthread_mutex_unlock(&lock);
+	if (what != GDRI_CU_POINTER_TYPE || !r)
+		return INVALID;
+	*(unsigned int *)out = GDRI_CU_POINTER_DEVICE;
+	return 0;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A PE with a GPU that reaches itself by queue: a fake driver above, softhca below. The test is the kernel: the
+ * GPU's memory is the process's own, so device code of the host device may use the GPU's state. A dma-buf of such
+ * memory there is not: by tests/multi/on_gpus and tests/softhca/cuda. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <gdr.h>
+#include <gdr/impl/unit.h>
+
+#include "tests/unit/fake_cuda.h"
+
+static struct gdri_dev *device;
+
+static int show(const struct gdri_constants *c)
+{
+	assert_true(!c->dev || !c->direct);
+	device = c->dev;
+	return 0;
+}
+
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0};
+
+int cuCtxSetCurrent(void *ctx); /* of the fake */
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_cuda.page_result = 0;
+	unit.queues = 1;
+	setenv("GDR_TRANSPORTS", "nic", 1);
+	setenv("GDR_HEAP_SIZE", "4m", 1);
+	setenv("GDR_TIMEOUT", "5s", 1);
+	setenv("GDR_HEAP_KIND", "auto", 1);
+	setenv("GDR_QUEUE_MEM", "auto", 1);
+	setenv("GDR_DOORBELL", "auto", 1);
+	assert_int_equal(cuCtxSetCurrent(NULL), 0);
+	gdri_unit_add(&unit);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gdri_unit_remove(&unit);
+	return 0;
+}
+
+static void nothing_left(void)
+{
+	assert_null(device);
+	assert_int_equal(fake_cuda.retained, 0);
+	assert_int_equal(fake_cuda.streams, 0);
+	assert_int_equal(fake_cuda.memory, 0);
+	assert_int_equal(fake_cuda.mapped, 0);
+}
+
+static void says(const char *text, const char *what)
+{
+	assert_non_null(text);
+	if (!strstr(text, what))
+		fail_msg("\"%s\" does not say \"%s\"", text, what);
+}
+
+/* Every kind of post, then the host's view of it. */
+static void use(const char *heap, const char *queues, const char *bell)
+{
+	struct gdr_job_info info;
+	uint64_t *p, v = 7, w = 0;
+	char *bytes;
+
+	assert_int_equal(gdr_init(), 0);
+	assert_non_null(device);
+	assert_int_equal(gdr_query(&info), 0);
+	assert_int_equal(info.n_nic, 1);
+	says(info.heap_memory, heap);
+	says(info.queue_memory, queues);
+	says(info.doorbell, bell);
+	p = gdr_calloc(64, sizeof(*p));
+	bytes = gdr_malloc(3 << 20);
+	assert_non_null(p);
+	assert_non_null(bytes);
+
+	gdri_dev_state = device; /* a kernel */
+	assert_int_equal(gdr_uint64_p(p + 1, 5, 0), 0);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(gdr_uint64_atomic_fetch_add(p + 1, 3, 0), 5);
+	assert_int_equal(gdr_uint64_g(p + 1, 0), 8);
+	memset(bytes, 0x5a, 100000);
+	assert_int_equal(gdr_put_nbi(bytes + 200000, bytes, 100000, 0), 0);
+	assert_int_equal(gdr_uint64_atomic_add(p + 2, 9, 0), 0);
+	gdri_dev_state = NULL; /* has ended, with operations under way */
+
+	assert_int_equal(gdr_host_quiet(), 0);
+	assert_int_equal(p[2], 9);
+	assert_memory_equal(bytes, bytes + 200000, 100000);
+	assert_int_equal(gdr_host_put(p + 3, &v, sizeof(v), 0), 0);
+	assert_int_equal(gdr_host_get(&w, p + 3, sizeof(w), 0), 0);
+	assert_int_equal(w, 7);
+	assert_int_equal(gdr_host_get(bytes + 1500000, bytes + 1, 1300000, 0), 0); /* more than one bounce */
+	assert_memory_equal(bytes + 1500000, bytes + 1, 1300000);
+	assert_int_equal(gdr_barrier_all(), 0);
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
+static void test_peermem(void **state)
+{
+	(void)state;
+	use("GPU memory (nvidia-peermem)", "GPU memory (nvidia-peermem)", "by the threads that post");
+}
+
+static void test_all_in_host_memory(void **state)
+{
+	(void)state;
+	setenv("GDR_HEAP_KIND", "host", 1);
+	setenv("GDR_QUEUE_MEM", "host", 1);
+	use("host memory", "host memory", "by the threads that post");
+}
+
+/* The driver does not map the doorbell page: a host thread rings, and it is said how to do better. */
+static void test_doorbell_refused(void **state)
+{
+	(void)state;
+	fake_cuda.page_result = 800; /* not permitted */
+	use("GPU memory", "GPU memory", "PeerMappingOverride=1");
+	setenv("GDR_DOORBELL", "gpu", 1);
+	assert_int_equal(gdr_init(), -GDR_ENOTSUP);
+	nothing_left();
+	setenv("GDR_DOORBELL", "cpu", 1);
+	use("GPU memory", "GPU memory", "asked for");
+}
+
+static void test_program_without_queues(void **state)
+{
+	(void)state;
+	unit.queues = 0;
+	assert_int_equal(gdr_init(), -GDR_ENOTSUP);
+	nothing_left();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_peermem, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_doorbell_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_program_without_queues, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
