@@ -43,8 +43,7 @@ int gdri_cuda_map(struct gdri_cuda *c, void *p, size_t len, enum gdri_cuda_map k
 	if (!plain)
 		return 0;
 	snprintf(why, room, "%s cannot map the doorbell page: %s (%d); set NVreg_RegistryDwords="
-		 "\"PeerMappingOverride=1;\" as option of the kernel module nvidia and load it anew, and give "
-		 "containers CAP_SYS_ADMIN or the host's /dev/infiniband and memory lock limits", c->text,
+		 "\"PeerMappingOverride=1;\" as option of the kernel module nvidia and load it anew", c->text,
 		 gdri_cuda_error_text(c, plain), plain);
 	return -GDR_ENOTSUP;
 }

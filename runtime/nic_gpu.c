@@ -22,6 +22,7 @@ static const char *advice(int err)
 	case EOPNOTSUPP:
 	case EPROTONOSUPPORT:
 	case ENOSYS:
+	case 524: /* ENOTSUPP, which the kernel should not show */
 		return "the kernel's mlx5_ib does not know how: Linux 5.12 (memory regions) and 6.1 (umems), or "
 		       "MLNX_OFED 5.5, does";
 	case EFAULT:
@@ -36,52 +37,39 @@ static const char *advice(int err)
 	}
 }
 
-struct tries { /* what each way said, for the one message when none worked */
-	char dma_buf[224], peermem[224];
-};
-
 static void note(char *to, size_t room, const char *call, int err)
 {
 	snprintf(to, room, "%s: %s (errno %d); %s", call, strerror(err), err, advice(err));
 }
 
-static int refuse(const struct gdri_nic *nic, const char *what, size_t len, const struct tries *t)
-{
-	gdri_error("%s: %s of %zu bytes of GPU memory failed. By dma-buf: %s. By nvidia-peermem: %s. Without "
-		   "either: GDR_HEAP_KIND=host, and buffers in host memory", nic->name, what, len,
-		   t->dma_buf, t->peermem);
-	return -GDR_ENOTSUP;
-}
+static const char *const ways[] = {"dma-buf", "nvidia-peermem"};
 
-struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
-			       uint64_t iova, unsigned access, int *ret)
+struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
+			      uint64_t iova, unsigned access, char *why, size_t room)
 {
 	uint64_t begin = (uintptr_t)addr & ~(PAGE - 1), offset = (uintptr_t)addr - begin;
 	size_t whole = (size_t)((offset + len + PAGE - 1) & ~(PAGE - 1));
-	struct ibv_mr *mr = NULL;
-	struct tries t;
+	struct ibv_mr *mr;
 	int fd;
 
-	fd = gdri_cuda_dma_buf(nic->cuda, (void *)(uintptr_t)begin, whole, t.dma_buf, sizeof(t.dma_buf));
-	if (fd >= 0) {
-		mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, iova, fd, (int)access);
+	if (way == GDRI_NIC_PEERMEM) {
+		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
 		if (!mr)
-			note(t.dma_buf, sizeof(t.dma_buf), "ibv_reg_dmabuf_mr", errno);
-		close(fd); /* the region holds the memory */
+			note(why, room, "ibv_reg_mr", errno);
+		return mr;
 	}
-	nic->data_way = mr ? "dma-buf" : "nvidia-peermem";
-	if (mr)
-		return mr;
-	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
-	if (mr)
-		return mr;
-	note(t.peermem, sizeof(t.peermem), "ibv_reg_mr", errno);
-	*ret = refuse(nic, what, len, &t);
-	return NULL;
+	fd = gdri_cuda_dma_buf(nic->cuda, (void *)(uintptr_t)begin, whole, why, room);
+	if (fd < 0)
+		return NULL;
+	mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, iova, fd, (int)access);
+	if (!mr)
+		note(why, room, "ibv_reg_dmabuf_mr", errno);
+	close(fd); /* the region holds the memory */
+	return mr;
 }
 
-struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
-					   size_t room)
+struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr,
+					  size_t len, char *why, size_t room)
 {
 	struct mlx5dv_devx_umem_in in = {
 		.size = len,
@@ -89,23 +77,59 @@ struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, siz
 		.pgsz_bitmap = UINT64_MAX & ~(PAGE - 1),
 		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
 	};
-	struct mlx5dv_devx_umem *umem = NULL;
-	struct tries t;
+	struct mlx5dv_devx_umem *umem;
 
-	in.dmabuf_fd = gdri_cuda_dma_buf(nic->cuda, addr, len, t.dma_buf, sizeof(t.dma_buf));
-	if (in.dmabuf_fd >= 0) {
-		umem = mlx5dv_devx_umem_reg_ex(nic->ctx, &in);
+	if (way == GDRI_NIC_PEERMEM) {
+		umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
 		if (!umem)
-			note(t.dma_buf, sizeof(t.dma_buf), "mlx5dv_devx_umem_reg_ex", errno);
-		close(in.dmabuf_fd);
+			note(why, room, "mlx5dv_devx_umem_reg", errno);
+		return umem;
 	}
-	nic->control_way = umem ? "dma-buf" : "nvidia-peermem";
-	if (umem)
-		return umem;
-	umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
-	if (umem)
-		return umem;
-	note(t.peermem, sizeof(t.peermem), "mlx5dv_devx_umem_reg", errno);
-	snprintf(why, room, "by dma-buf: %s; by nvidia-peermem: %s", t.dma_buf, t.peermem);
+	in.dmabuf_fd = gdri_cuda_dma_buf(nic->cuda, addr, len, why, room);
+	if (in.dmabuf_fd < 0)
+		return NULL;
+	umem = mlx5dv_devx_umem_reg_ex(nic->ctx, &in);
+	if (!umem)
+		note(why, room, "mlx5dv_devx_umem_reg_ex", errno);
+	close(in.dmabuf_fd); /* the umem holds the memory */
+	return umem;
+}
+
+struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
+			       uint64_t iova, unsigned access, int *ret)
+{
+	char why[2][224];
+	struct ibv_mr *mr;
+	int way;
+
+	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+		mr = gdri_nic_mr_by(nic, (enum gdri_nic_way)way, addr, len, iova, access, why[way],
+				    sizeof(why[way]));
+		nic->data_way = ways[way];
+		if (mr)
+			return mr;
+	}
+	gdri_error("%s: %s of %zu bytes of GPU memory failed. By dma-buf: %s. By nvidia-peermem: %s. Without "
+		   "either: GDR_HEAP_KIND=host, and buffers in host memory", nic->name, what, len,
+		   why[GDRI_NIC_DMA_BUF], why[GDRI_NIC_PEERMEM]);
+	*ret = -GDR_ENOTSUP;
+	return NULL;
+}
+
+struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
+					   size_t room)
+{
+	struct mlx5dv_devx_umem *umem;
+	char said[2][224];
+	int way;
+
+	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+		umem = gdri_nic_umem_by(nic, (enum gdri_nic_way)way, addr, len, said[way], sizeof(said[way]));
+		nic->control_way = ways[way];
+		if (umem)
+			return umem;
+	}
+	snprintf(why, room, "by dma-buf: %s; by nvidia-peermem: %s", said[GDRI_NIC_DMA_BUF],
+		 said[GDRI_NIC_PEERMEM]);
 	return NULL;
 }

@@ -85,7 +85,13 @@ struct gdri_nic {
 /* nic_layout.c */
 void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);
 
-/* nic_gpu.c: NULL when neither dma-buf nor nvidia-peermem does it: _mr has logged why, _umem says it in `why` */
+/* nic_gpu.c: one way or the other; NULL: `why` */
+enum gdri_nic_way { GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM };
+struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
+			      uint64_t iova, unsigned access, char *why, size_t room);
+struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr,
+					  size_t len, char *why, size_t room);
+/* Either; NULL when neither dma-buf nor nvidia-peermem does it: _mr has logged why, _umem says it in `why` */
 struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
 			       uint64_t iova, unsigned access, int *ret);
 struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,

@@ -9,11 +9,13 @@
 
 #include "runtime/coll.h"
 #include "runtime/options.h"
+#include "tools/check.h"
 
 static int usage(FILE *f)
 {
-	fputs("usage: gdr_info [-e | --env] [--coll] [--markdown] [-v | --version] [-h | --help]\n"
+	fputs("usage: gdr_info [--check] [-e | --env] [--coll] [--markdown] [-v | --version] [-h | --help]\n"
 	      "  without options: brings the library up (alone, or as a PE of a job) and says on what\n"
+	      "  --check          what stands between this machine and kernels that post to its NIC\n"
 	      "  -e, --env        options in force, as environment variables\n"
 	      "  --coll           which algorithm a collective uses when, with GDR_COLL\n"
 	      "  --markdown       table of all options, docs/options.md\n"
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"env", no_argument, NULL, 'e'},     {"markdown", no_argument, NULL, 'm'},
-		{"coll", no_argument, NULL, 'c'},
+		{"coll", no_argument, NULL, 'c'},    {"check", no_argument, NULL, 'k'},
 		{"version", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -99,6 +101,8 @@ int main(int argc, char **argv)
 		return print_env();
 	case 'c':
 		return print_coll();
+	case 'k':
+		return check_machine();
 	case 'm':
 		gdri_options_markdown(stdout);
 		return 0;
