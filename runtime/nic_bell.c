@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <gdr/impl/world.h>
 #include <gdr/status.h>
 
 #include "runtime/cuda.h"
@@ -51,12 +52,9 @@ static bool carry(struct gdri_nic_bell *b)
 		if (v == b->rung[i])
 			continue;
 		b->rung[i] = v;
-		/* one 8-byte store, read by the NIC */
-		__atomic_store_n((uint64_t *)(void *)b->nic->qps[i].db, v, __ATOMIC_RELAXED);
+		gdri_st_mmio_u64((uint64_t *)(void *)b->nic->qps[i].db, v);
 		any = true;
 	}
-	if (any) /* out of a write-combining buffer; pairs with nothing */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return any;
 }
 
@@ -82,6 +80,7 @@ static void *bell_main(void *arg)
 		round = carry(b) ? 0 : round + 1;
 		rest(round);
 	}
+	carry(b);
 	return NULL;
 }
 

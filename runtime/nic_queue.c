@@ -111,13 +111,13 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic)
 {
 	int i, n = nic->n_pes * nic->n_slots;
 
+	gdri_nic_bell_destroy(nic); /* what was posted last is rung before its queue goes */
 	for (i = 0; nic->qps && i < n; i++) {
 		if (nic->qps[i].qp)
 			mlx5dv_devx_obj_destroy(nic->qps[i].qp);
 		if (nic->qps[i].cq)
 			mlx5dv_devx_obj_destroy(nic->qps[i].cq);
 	}
-	gdri_nic_bell_destroy(nic); /* its thread stores to the registers */
 	if (nic->qps)
 		gdri_nic_uar_destroy(nic->qps, n);
 	free(nic->qps);
