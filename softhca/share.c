@@ -36,6 +36,11 @@ struct shares {
 static struct own own[SHARE_MAX];
 static unsigned n_own;
 
+static bool inside(uint64_t at, uint64_t len, uint64_t range, uint64_t range_len)
+{
+	return at - range < range_len && len <= range_len - (at - range);
+}
+
 /* ---- the owner's side ---- */
 
 static void take_back(unsigned i)
@@ -78,6 +83,24 @@ void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *
 {
 	for (unsigned i = 0; i < n_own; i++)
 		fn(arg, &own[i].msg, own[i].fd);
+}
+
+static bool covered(const struct iovec *v)
+{
+	uint64_t at = (uintptr_t)v->iov_base;
+
+	for (unsigned i = n_own; i-- > 0;)
+		if (inside(at, v->iov_len, own[i].msg.at, own[i].msg.len))
+			return true;
+	return false;
+}
+
+bool share_covers(const struct iovec *iov, int niov)
+{
+	for (int i = 0; i < niov; i++)
+		if (!covered(&iov[i]))
+			return false;
+	return true;
 }
 
 void share_forked(void)
@@ -156,10 +179,8 @@ static const struct share *find(const struct shares *s, const struct iovec *v)
 	uint64_t at = (uintptr_t)v->iov_base;
 
 	for (unsigned i = s->n; i-- > 0;) {
-		const struct share *h = &s->s[i];
-
-		if (at - h->at < h->len && v->iov_len <= h->len - (at - h->at))
-			return h;
+		if (inside(at, v->iov_len, s->s[i].at, s->s[i].len))
+			return &s->s[i];
 	}
 	return NULL;
 }

@@ -23,6 +23,8 @@ struct share_msg {
 
 /* Calls fn for everything that is shown now; fd stays here. */
 void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *arg);
+/* Does all of this lie in what is shown? */
+bool share_covers(const struct iovec *iov, int niov);
 void share_forked(void); /* in the child */
 
 /* ---- the reader's side: what one other process shows ---- */

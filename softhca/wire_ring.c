@@ -141,10 +141,10 @@ bool ring_unread(const struct ring *r)
 	return __atomic_load_n(&r->s->head, __ATOMIC_RELAXED) != r->published;
 }
 
-bool ring_reach(const struct ring *r)
+unsigned ring_reach(const struct ring *r)
 {
 	/* Relaxed: a hint. Payload that the reader cannot read it asks for again. */
-	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) == 1;
+	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) & (RING_READS | RING_MAPS);
 }
 
 /* Relaxed: pairs with ring_shown(); the release of tail in ring_publish(), which shows the
@@ -208,8 +208,8 @@ void ring_awake(struct ring *r)
 	__atomic_store_n(&r->s->asleep, 0, __ATOMIC_RELAXED);
 }
 
-void ring_set_reach(struct ring *r, bool on)
+void ring_set_reach(struct ring *r, unsigned reach)
 {
 	/* Relaxed: see ring_reach(). */
-	__atomic_store_n(&r->s->reach, on, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->s->reach, reach, __ATOMIC_RELAXED);
 }

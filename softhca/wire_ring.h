@@ -10,7 +10,7 @@
  *          64    tail: bytes written         writer
  *          128   head: bytes read            reader
  *          192   asleep: wake me             reader sets, writer takes back
- *          256   reach: reader can read the writer's memory   reader
+ *          256   reach: how the reader can have payload from the writer's memory   reader
  *          4096  the bytes, a power of two; each side maps them twice in a row,
  *                so that a packet is never cut
  */
@@ -22,6 +22,11 @@
 #include <stdint.h>
 
 #define RING_HIDDEN UINT32_MAX /* in place of how many messages */
+
+enum { /* of reach */
+	RING_READS = 1, /* whatever there is */
+	RING_MAPS = 2,	/* what it was shown */
+};
 
 struct ring_shared;
 
@@ -50,8 +55,8 @@ void ring_push(struct ring *r, size_t n);
 bool ring_publish(struct ring *r);
 /* Has the reader not taken all that it was shown? */
 bool ring_unread(const struct ring *r);
-/* Does the reader take payload from the writer's memory? */
-bool ring_reach(const struct ring *r);
+/* From where in the writer's memory the reader takes payload: RING_READS, RING_MAPS. Both sides. */
+unsigned ring_reach(const struct ring *r);
 /* Another message about memory went to the reader; ahead of the packets that follow. */
 void ring_count_shown(struct ring *r);
 /* None can any more: what was told holds no longer. */
@@ -66,7 +71,7 @@ void ring_release(struct ring *r); /* gives popped bytes back to the writer */
 /* About to sleep; then ring_readable() has to be asked again. */
 void ring_sleep(struct ring *r);
 void ring_awake(struct ring *r);
-void ring_set_reach(struct ring *r, bool on);
+void ring_set_reach(struct ring *r, unsigned reach);
 /* How many messages about memory came ahead of what can be read. */
 uint32_t ring_shown(const struct ring *r);
 

@@ -227,6 +227,16 @@ unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu)
 	return n <= FRAME_MORE ? n : FRAME_MORE + 1;
 }
 
+static bool stays_in_place(const struct link *l, const struct packet *p, const struct iovec *iov,
+			   int niov)
+{
+	unsigned reach = ring_reach(&l->ring);
+
+	if (p->len < REACH_MIN || niov > FRAME_PIECES || !reach || (dma_on && dma_any(iov, niov)))
+		return false;
+	return reach & RING_READS || share_covers(iov, niov);
+}
+
 bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov)
 {
 	struct link *l = &out_links[slot % SLOT_COUNT];
@@ -235,8 +245,7 @@ bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int
 
 	if (l->state != LINK_OPEN)
 		return false;
-	reach = p->len >= REACH_MIN && niov <= FRAME_PIECES && ring_reach(&l->ring) &&
-		!(dma_on && dma_any(iov, niov));
+	reach = stays_in_place(l, p, iov, niov);
 	n = frame_space(p->len, niov, reach);
 	if (ring_room(&l->ring, n) < n) {
 		STAT_INC(pkts_dropped);
@@ -326,7 +335,7 @@ static int take_hello(struct link *l)
 	l->slot = h.slot;
 	l->state = LINK_OPEN;
 	l->memory = (struct peer_memory){ .pid = pid_of(l->fd), .at = h.at, .word = h.word };
-	ring_set_reach(&l->ring, peer_memory_probe(&l->memory));
+	ring_set_reach(&l->ring, RING_MAPS | (peer_memory_probe(&l->memory) ? RING_READS : 0));
 	return 0;
 }
 
@@ -380,8 +389,8 @@ static unsigned handle(struct link *l, const uint8_t *b, size_t have, size_t *sp
 	from.addr = wire_slot_addr(l->slot);
 	from.slot = l->slot;
 	wire_deliver(&from, &f.p, f.iov, f.niov);
-	if (f.reach && !l->memory.readable) /* asked for again: then it comes here */
-		ring_set_reach(&l->ring, false);
+	if (f.p.peer && !l->memory.readable) /* asked for again: then it comes here */
+		ring_set_reach(&l->ring, ring_reach(&l->ring) & RING_READS ? RING_MAPS : 0);
 	return 1 + f.p.more;
 }
 
