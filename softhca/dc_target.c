@@ -236,7 +236,8 @@ bool dc_target_run(struct hca_qp *qp, unsigned budget)
 		t->ready = r->next_ready;
 		r->ready = false;
 		room = left = wire_room_to(&r->rs.dest, qp->mtu, budget);
-		if (rc_resp_run(qp, &r->rs, &left))
+		/* It may also be that what an answer tells of has not arrived: rc_placing(). */
+		if (rc_resp_run(qp, &r->rs, &left) || r->rs.resp_head != r->rs.resp_tail)
 			make_ready(t, r);
 		budget -= room - left;
 	}
