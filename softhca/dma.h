@@ -65,6 +65,8 @@ bool dma_fetched(uint64_t number);
 /* A buffer that the driver can copy to; NULL: none is free, or n is too much. */
 void *dma_buffer(size_t n);
 bool dma_buffer_free(void *buffer); /* false: it is none of these */
+/* The buffer of this read is not wanted any more; waits for what is on its way to it. */
+void dma_fetch_end_of(uint64_t number, void *buffer);
 /* Reads of the next calls of dma_fetch() are handed to the driver together. */
 void dma_fetch_begin(void);
 void dma_fetch_end(void);

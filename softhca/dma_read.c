@@ -285,6 +285,13 @@ void dma_read_settle(void)
 		dma_read_poll();
 }
 
+void dma_fetch_end_of(uint64_t number, void *buffer)
+{
+	if (!dma_fetched(number))
+		dma_read_settle();
+	dma_buffer_free(buffer);
+}
+
 unsigned dma_read_poll(void)
 {
 	bool any = false;

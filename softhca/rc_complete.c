@@ -11,8 +11,11 @@ static void req_free(struct rc_req *r)
 {
 	if (r->sge != r->sge_keep)
 		free(r->sge);
-	if (r->inl != r->inl_keep)
+	if (r->fetch)
+		dma_fetch_end_of(r->fetch, r->inl);
+	else if (r->inl != r->inl_keep)
 		free(r->inl);
+	r->fetch = 0;
 	r->sge = NULL;
 	r->inl = NULL;
 }

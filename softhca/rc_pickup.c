@@ -87,6 +87,28 @@ static bool keep_inline(struct rc_req *r, const uint8_t *buf)
 	return true;
 }
 
+/* Short payload in memory of a GPU is on its way from here on; it is sent from where it arrives.
+ * Behind a fence it may be what an answer has yet to bring. */
+static void fetch_payload(const struct hca_qp *qp, struct rc_req *r, const struct wqe *w)
+{
+	struct wqe_sge *s = r->sge;
+	uint8_t *va, *to;
+
+	if ((r->kind != REQ_WRITE && r->kind != REQ_SEND) || r->nsge != 1 || s->inlined || w->fence)
+		return;
+	va = mr_translate(s->lkey, qp->pdn, s->addr, s->len, 0);
+	if (!va || !s->len || !dma_device(va) || !(to = dma_buffer(s->len)))
+		return;
+	r->fetch = dma_fetch(to, va, s->len);
+	if (!r->fetch) {
+		dma_buffer_free(to);
+		return;
+	}
+	r->inl = to;
+	s->inlined = true;
+	s->addr = (uintptr_t)to;
+}
+
 static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
 {
 	r->sge = r->sge_keep;
@@ -137,6 +159,8 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (!keep_data(r, w, buf))
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
+	if (__builtin_expect(dma_on, 0))
+		fetch_payload(qp, r, w);
 	r->to_cqe = into && r->signalled && r->len <= qp->cqe_req &&
 		    rc_by_address(qp->pdn, w->sge, w->nsge);
 	r->npkts = packets(qp, r);

@@ -250,6 +250,18 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 	return cost;
 }
 
+/* Payload in memory of a GPU is asked for together. */
+static void pick_ahead(struct hca_qp *qp)
+{
+	struct hca_rc *rc = qp->rc;
+
+	dma_fetch_begin();
+	while (qp->sq_ci != qp->sq_pi && !rc->stalled_by_error &&
+	       rc->tail - rc->head != RC_MAX_REQS)
+		rc_pick_up(qp);
+	dma_fetch_end();
+}
+
 bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 {
 	struct hca_rc *rc = qp->rc;
@@ -266,6 +278,8 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 		rc->rnr_until = 0;
 	}
 	rc_short_run(qp, budget);
+	if (__builtin_expect(dma_on, 0) && !faults_active())
+		pick_ahead(qp);
 	while (*budget) {
 		struct rc_req *r;
 		unsigned cost;
@@ -279,6 +293,10 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			rc_pick_up(qp);
 		}
 		r = req_at(rc, rc->cur);
+		if (r->fetch && !dma_fetched(r->fetch)) {
+			dma_wait(qp);
+			break;
+		}
 		cost = may_send(qp, r) ? send_one(qp, r, *budget) : 0;
 		if (!cost)
 			break;
