@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --faults=SPEC   produce faults (SOFTHCA_FAULTS)\n"
 	"  --strict        report WQEs and doorbells that hardware would punish (SOFTHCA_STRICT)\n"
 	"  --error-exitcode=N  exit status after such reports (SOFTHCA_ERROR_EXITCODE)\n"
+	"  --nodes=N       make N hosts of this one, by gethostname() (SOFTHCA_NODES)\n"
 	"  --no-shm        UDP between processes of one host, too (SOFTHCA_SHM=0)\n"
 	"  --debug=LEVEL   messages on stderr (SOFTHCA_DEBUG)\n"
 	"  --selftest      tries the device in place of a COMMAND, says what this machine allows\n"
@@ -240,6 +241,7 @@ static bool option_variable(const char *arg)
 		{"--faults=", "SOFTHCA_FAULTS"},
 		{"--strict=", "SOFTHCA_STRICT"},
 		{"--error-exitcode=", "SOFTHCA_ERROR_EXITCODE"},
+		{"--nodes=", "SOFTHCA_NODES"},
 		{"--debug=", "SOFTHCA_DEBUG"},
 	};
 

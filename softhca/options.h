@@ -34,6 +34,8 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	  "1: report what hardware would punish, 2: say so when there was nothing")                \
 	X(error_exitcode, "SOFTHCA_ERROR_EXITCODE", UINT, "0",                                     \
 	  "exit status, 1 to 255, of a process that strict mode reported on; 0: its own")          \
+	X(nodes, "SOFTHCA_NODES", UINT, "1",                                                       \
+	  "make so many hosts of this one: gethostname() tells its processes apart by rank")       \
 	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link
