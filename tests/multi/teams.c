@@ -324,8 +324,8 @@ int main(void)
 	if (multi_n > MAX_PES)
 		multi_fail(__FILE__, __LINE__, "more than %d PEs", MAX_PES);
 	a.report = multi_report_new();
-	a.words = gdr_calloc(MAX_PES + 1, 8);
-	a.out = gdr_calloc(1, 8);
+	a.words = (uint64_t *)gdr_calloc(MAX_PES + 1, 8);
+	a.out = (uint64_t *)gdr_calloc(1, 8);
 	CHECK(a.words && a.out);
 	rounds = 6;
 	predefined();

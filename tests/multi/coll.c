@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every collective of every type and scope, in place and not, over the world and over random teams,
+ * against what a PE can work out for itself. No barrier stands between the calls: dest is filled before
+ * and looked at behind, source is overwritten as soon as a call returns. */
+#include "tests/multi/coll.h"
+
+/* ---- one call of each form, in a kernel ---- */
+
+enum { THREAD, WARP, BLOCK, SCOPES };
+
+#define CASES(name, T, scope, suffix)                                                              \
+	case BROADCAST * SCOPES + (scope):                                                         \
+		return gdr_##name##_broadcast##suffix(a->team, d, s, a->n, a->root);               \
+	case COLLECT * SCOPES + (scope):                                                           \
+		return gdr_##name##_collect##suffix(a->team, d, s, a->n);                          \
+	case FCOLLECT * SCOPES + (scope):                                                          \
+		return gdr_##name##_fcollect##suffix(a->team, d, s, a->n);                         \
+	case ALLTOALL * SCOPES + (scope):                                                          \
+		return gdr_##name##_alltoall##suffix(a->team, d, s, a->n);                         \
+	case ALLTOALLS * SCOPES + (scope):                                                         \
+		return gdr_##name##_alltoalls##suffix(a->team, d, s, a->dst_step, a->src_step,     \
+						      a->n);                                       \
+	case INSCAN * SCOPES + (scope):                                                            \
+		return gdr_##name##_sum_inscan##suffix(a->team, d, s, a->n);                       \
+	case EXSCAN * SCOPES + (scope):                                                            \
+		return gdr_##name##_sum_exscan##suffix(a->team, d, s, a->n);                       \
+	OP_CASES(name, scope, suffix, SUM, sum)                                                    \
+	OP_CASES(name, scope, suffix, PROD, prod)                                                  \
+	OP_CASES(name, scope, suffix, MIN, min)                                                    \
+	OP_CASES(name, scope, suffix, MAX, max)
+#define OP_CASES(name, scope, suffix, OP, op)                                                      \
+	case (REDUCE + OP) * SCOPES + (scope):                                                     \
+		return gdr_##name##_##op##_reduce##suffix(a->team, d, s, a->n);                    \
+	case (REDUCESCATTER + OP) * SCOPES + (scope):                                              \
+		return gdr_##name##_##op##_reducescatter##suffix(a->team, d, s, a->n);
+#define BIT_CASES(name, scope, suffix)                                                             \
+	OP_CASES(name, scope, suffix, AND, and)                                                    \
+	OP_CASES(name, scope, suffix, OR, or)                                                      \
+	OP_CASES(name, scope, suffix, XOR, xor)
+
+#define BIT_CALLS(name, T)                                                                         \
+	GDR_DEVICE int bits_##name(const struct coll_args *a, T *d, const T *s)                    \
+	{                                                                                          \
+		switch (a->kind * SCOPES + a->scope) {                                             \
+			BIT_CASES(name, THREAD, )                                                  \
+			BIT_CASES(name, WARP, _warp)                                               \
+			BIT_CASES(name, BLOCK, _block)                                             \
+		default:                                                                           \
+			return -1;                                                                 \
+		}                                                                                  \
+	}
+GDR_INTEGER_TYPES(BIT_CALLS)
+#define bits_float(a, d, s) -1
+#define bits_double(a, d, s) -1
+
+#define CALLS(name, T)                                                                             \
+	GDR_DEVICE int call_##name(const struct coll_args *a)                                      \
+	{                                                                                          \
+		T *d = (T *)a->dst;                                                                \
+		const T *s = (const T *)a->src;                                                    \
+                                                                                                   \
+		switch (a->kind * SCOPES + a->scope) {                                             \
+			CASES(name, T, THREAD, )                                                   \
+			CASES(name, T, WARP, _warp)                                                \
+			CASES(name, T, BLOCK, _block)                                              \
+		default:                                                                           \
+			return bits_##name(a, d, s);                                               \
+		}                                                                                  \
+	}                                                                                          \
+	GDR_KERNEL(kernel_##name, struct coll_args, a)                                             \
+	{                                                                                          \
+		if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))    \
+			EXPECT_OK(a.report, call_##name(&a));                                      \
+	}
+GDR_RMA_TYPES(CALLS)
+
+#define MEM_CASES(scope, suffix)                                                                   \
+	case BROADCAST * SCOPES + (scope):                                                         \
+		return gdr_broadcastmem##suffix(a->team, a->dst, a->src, a->n, a->root);           \
+	case COLLECT * SCOPES + (scope):                                                           \
+		return gdr_collectmem##suffix(a->team, a->dst, a->src, a->n);                      \
+	case FCOLLECT * SCOPES + (scope):                                                          \
+		return gdr_fcollectmem##suffix(a->team, a->dst, a->src, a->n);                     \
+	case ALLTOALL * SCOPES + (scope):                                                          \
+		return gdr_alltoallmem##suffix(a->team, a->dst, a->src, a->n);                     \
+	case ALLTOALLS * SCOPES + (scope):                                                         \
+		return gdr_alltoallsmem##suffix(a->team, a->dst, a->src, a->dst_step, a->src_step, \
+						a->n);
+
+GDR_DEVICE int call_mem(const struct coll_args *a)
+{
+	switch (a->kind * SCOPES + a->scope) {
+		MEM_CASES(THREAD, )
+		MEM_CASES(WARP, _warp)
+		MEM_CASES(BLOCK, _block)
+	default:
+		return -1;
+	}
+}
+
+GDR_KERNEL(kernel_mem, struct coll_args, a)
+{
+	if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))
+		EXPECT_OK(a.report, call_mem(&a));
+}
+
+/* ---- a case: prepared, run, looked at ---- */
+
+static struct coll_args a;
+static uint8_t *area[2], *host, *image;
+static uint64_t calls;
+
+struct coll_type {
+	const char *name;
+	size_t size;
+	int bits; /* has and, or, xor */
+	void (*value)(void *at, uint64_t seed, int pe, size_t k);
+	void (*op)(int op, void *acc, const void *x);
+};
+
+#define TYPE(tname, T)                                                                             \
+	static void value_##tname(void *at, uint64_t seed, int pe, size_t k)                       \
+	{                                                                                          \
+		T v = COLL_VALUE(T, multi_hash(seed * 7919 + (uint64_t)pe * 1000003 + k));         \
+                                                                                                   \
+		memcpy(at, &v, sizeof(v));                                                         \
+	}                                                                                          \
+	static void op_##tname(int op, void *acc, const void *x)                                   \
+	{                                                                                          \
+		T p, q;                                                                            \
+                                                                                                   \
+		memcpy(&p, acc, sizeof(p));                                                        \
+		memcpy(&q, x, sizeof(q));                                                          \
+		p = COLL_OP(T, op, p, q);                                                          \
+		memcpy(acc, &p, sizeof(p));                                                        \
+	}
+GDR_RMA_TYPES(TYPE)
+
+/* What member `of` brings to a collect. */
+static size_t ragged(const struct coll_args *c, size_t n, int of)
+{
+	(void)c;
+	return of % 3 == 1 ? 0 : n + 3 * (size_t)of;
+}
+
+/* Element k of what member i has in src. */
+static void source(const struct coll_type *t, int i, size_t k, void *out)
+{
+	t->value(out, calls, a.pes[i], k);
+}
+
+/* The result of members lo .. hi - 1 for element k. */
+static void folded(const struct coll_type *t, int op, int lo, int hi, size_t k, uint8_t *out)
+{
+	uint64_t x;
+
+	memset(out, 0, t->size);
+	for (int i = lo; i < hi; i++) {
+		source(t, i, k, i == lo ? (void *)out : (void *)&x);
+		if (i != lo)
+			t->op(op, out, &x);
+	}
+}
+
+/* Writes into the image what the call should change in dst. */
+static void expect(const struct coll_type *t, size_t n, int own_block)
+{
+	size_t sz = t->size, at = 0, me = (size_t)a.me;
+
+	for (int i = 0; i < a.members; i++) {
+		size_t len = a.kind == COLLECT ? ragged(&a, n, i) : n;
+
+		for (size_t k = 0; k < len; k++) {
+			if (a.kind == COLLECT || a.kind == FCOLLECT)
+				source(t, i, own_block ? (size_t)i * n + k : k,
+				       image + (at + k) * sz);
+			else if (a.kind == ALLTOALL)
+				source(t, i, me * n + k, image + (at + k) * sz);
+			else if (a.kind == ALLTOALLS)
+				source(t, i, (me * n + k) * (size_t)a.src_step,
+				       image + (at + k) * (size_t)a.dst_step * sz);
+		}
+		at += len;
+	}
+	for (size_t k = 0; k < n; k++) {
+		if (a.kind == BROADCAST)
+			source(t, a.root, k, image + k * sz);
+		else if (a.kind == INSCAN || a.kind == EXSCAN)
+			folded(t, SUM, 0, a.me + (a.kind == INSCAN), k, image + k * sz);
+		else if (a.kind >= REDUCE && a.kind < REDUCESCATTER)
+			folded(t, a.kind - REDUCE, 0, a.members, k, image + k * sz);
+		else if (a.kind >= REDUCESCATTER)
+			folded(t, a.kind - REDUCESCATTER, 0, a.members, me * n + k,
+			       image + (own_block ? me * n + k : k) * sz);
+	}
+}
+
+static void look(const struct coll_type *t, const uint8_t *dst, size_t n)
+{
+	CHECK_OK(gdr_memcpy(host, dst, COLL_AREA));
+	for (size_t i = 0; i < COLL_AREA; i++)
+		if (host[i] != image[i])
+			multi_fail(__FILE__, __LINE__,
+				   "call %llu: kind %d of %s, scope %d, team %d (%d of %d), root %d, %zu "
+				   "elements, in place %d: byte %zu is %02x, not %02x",
+				   (unsigned long long)calls, a.kind, t->name, a.scope, a.team, a.me,
+				   a.members, a.root, n, a.in_place, i, host[i], image[i]);
+}
+
+/* Fills src with the own values, dst with what must stay, and the arguments. */
+static uint8_t *prepare(const struct coll_type *t, size_t n)
+{
+	uint8_t *src = area[0], *dst = area[1];
+	int own_block = a.in_place == 2;
+
+	for (size_t k = 0; k < COLL_AREA / t->size; k++)
+		t->value(host + k * t->size, calls, multi_pe, k);
+	CHECK_OK(gdr_memcpy(src, host, COLL_AREA));
+	memset(image, MULTI_POISON, COLL_AREA);
+	if (a.in_place)
+		memcpy(image, host, COLL_AREA);
+	CHECK_OK(gdr_memcpy(dst, image, COLL_AREA));
+	expect(t, n, own_block);
+	a.dst = dst;
+	a.src = a.in_place ? dst : src;
+	if (own_block && a.kind == FCOLLECT)
+		a.src = dst + (size_t)a.me * n * t->size;
+	if (own_block && a.kind >= REDUCESCATTER)
+		a.dst = dst + (size_t)a.me * n * t->size;
+	a.n = a.kind == COLLECT ? ragged(&a, n, a.me) : n;
+	return dst;
+}
+
+/* 1: dst is src. 2: dst or src is the own block of the other. */
+static int may_be_in_place(int kind, int how)
+{
+	if (how == 1)
+		return kind == BROADCAST || kind >= INSCAN;
+	return how == 0 || kind == FCOLLECT || kind >= REDUCESCATTER;
+}
+
+typedef int runner(void);
+
+static void one(const struct coll_type *t, runner *run, int kind, int scope)
+{
+	static const size_t most[] = {3, 40, 300};
+	uint64_t h = multi_hash(++calls * 31);
+	size_t n = 1 + h % most[(h >> 20) % 3];
+
+	a.kind = kind;
+	a.scope = scope;
+	a.root = (int)((h >> 32) % (uint64_t)a.members);
+	a.dst_step = 1 + (ptrdiff_t)((h >> 40) % 3);
+	a.src_step = 1 + (ptrdiff_t)((h >> 44) % 3);
+	a.in_place = (int)((h >> 48) % 3);
+	if (!may_be_in_place(kind, a.in_place))
+		a.in_place = 0;
+	prepare(t, n);
+	run();
+	look(t, area[1], n);
+	CHECK_OK(gdr_memcpy(area[0], image, 64)); /* source is free */
+}
+
+#define RUNNER(tname, T)                                                                           \
+	static int run_##tname(void)                                                               \
+	{                                                                                          \
+		RUN(kernel_##tname, 1, a.scope == THREAD ? 1 : 64, &a);                            \
+		return 0;                                                                          \
+	}
+GDR_RMA_TYPES(RUNNER)
+RUNNER(mem, uint8_t)
+
+static void all_of(const struct coll_type *t, runner *run, int kinds)
+{
+	for (int kind = 0; kind < kinds; kind++) {
+		int op = kind >= REDUCESCATTER ? kind - REDUCESCATTER : kind - REDUCE;
+
+		if (kind >= REDUCE && op >= AND && !t->bits)
+			continue;
+		for (int scope = 0; scope < SCOPES; scope++)
+			one(t, run, kind, scope);
+	}
+}
+
+static void every_type(void)
+{
+#define ALL_OF(tname, T)                                                                           \
+	{                                                                                          \
+		const struct coll_type t = {#tname, sizeof(T), (T)0.5 == (T)0, value_##tname,      \
+					    op_##tname};                                           \
+                                                                                                   \
+		all_of(&t, run_##tname, KINDS);                                                    \
+	}
+	const struct coll_type mem = {"mem", 1, 1, value_uint8, op_uint8};
+
+	GDR_RMA_TYPES(ALL_OF)
+	all_of(&mem, run_mem, INSCAN);
+}
+
+/* ---- long and short ones of one type, over teams ---- */
+
+static void set_team(gdr_team_t team)
+{
+	a.team = team;
+	a.me = gdr_host_team_my_pe(team);
+	a.members = gdr_host_team_n_pes(team);
+	for (int i = 0; i < a.members; i++)
+		a.pes[i] = gdr_host_team_translate_pe(team, i, GDR_TEAM_WORLD);
+}
+
+static void nothing(void)
+{
+	const struct coll_type t = {"int", sizeof(int), 1, value_int, op_int};
+
+	for (a.kind = 0; a.kind < KINDS; a.kind++) {
+		a.scope = a.kind % SCOPES;
+		a.in_place = 0;
+		a.root = 0;
+		prepare(&t, 0);
+		a.n = 0;
+		memset(image, MULTI_POISON, COLL_AREA);
+		run_int();
+		look(&t, area[1], 0);
+	}
+}
+
+static void over_teams(void)
+{
+	const struct coll_type t = {"long", sizeof(long), 1, value_long, op_long};
+	const struct coll_type f = {"float", sizeof(float), 0, value_float, op_float};
+	int list[COLL_MAX_PES];
+	gdr_team_t team;
+	uint64_t save;
+
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		int n = coll_choose(seed, list, multi_n, seed == 1 ? multi_n : 0);
+
+		CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, list, n, NULL, 0, &team));
+		save = calls;
+		if (team != GDR_TEAM_INVALID) {
+			set_team(team);
+			all_of(&t, run_long, KINDS);
+			all_of(&f, run_float, KINDS);
+			CHECK_OK(gdr_team_destroy(team));
+		}
+		calls = save + 1000; /* the same on all */
+	}
+}
+
+int main(void)
+{
+	multi_begin();
+	CHECK(multi_n <= COLL_MAX_PES);
+	a.report = multi_report_new();
+	for (int i = 0; i < 2; i++)
+		area[i] = (uint8_t *)gdr_malloc(COLL_AREA);
+	host = (uint8_t *)malloc(COLL_AREA);
+	image = (uint8_t *)malloc(COLL_AREA);
+	CHECK(area[0] && area[1] && host && image);
+	set_team(GDR_TEAM_WORLD);
+	every_type();
+	nothing();
+	over_teams();
+	free(host);
+	free(image);
+	multi_shared_free(a.report);
+	return multi_end("coll");
+}
