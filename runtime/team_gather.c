@@ -11,6 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
 #include "runtime/hostdev_fiber.h"
+#include "runtime/hostq.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
@@ -27,6 +28,15 @@ static int copy(struct gdri_state *st, void *dst, const void *src, size_t len)
 	return gdri_cuda_copy(st->cuda, dst, src, len, (int)st->opt.timeout_ms);
 }
 
+/* Complete when it returns. The member's heap is a GPU's. */
+static int put_cuda(struct gdri_state *st, int pe, const void *dst, const void *src, size_t len)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap.base);
+	uint8_t *base = st->peers[pe].base;
+
+	return base ? copy(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
+}
+
 static int tell(struct gdri_state *st, const struct gdri_coll *c, int to, const uint64_t v[3],
 		uint64_t seq)
 {
@@ -36,8 +46,8 @@ static int tell(struct gdri_state *st, const struct gdri_coll *c, int to, const 
 	uint8_t *base = st->peers[pe].base;
 
 	if (st->cuda) {
-		ret = copy(st, base + ((uint8_t *)note - st->heap.base), v, sizeof(note->v));
-		return ret ? ret : copy(st, base + ((uint8_t *)word - st->heap.base), &seq, 8);
+		ret = put_cuda(st, pe, note, v, sizeof(note->v));
+		return ret ? ret : put_cuda(st, pe, word, &seq, sizeof(seq));
 	}
 	if (!base)
 		return gdri_post_write_signal_on(st->dev, gdri_chan_queue(c, pe), 1,

@@ -60,6 +60,31 @@ GDR_RMA_TYPES(EVERY_RMA_KERNEL)
 	}
 GDR_AMO_TYPES(EVERY_AMO_KERNEL)
 
+/* One function for each kind of collective, scope and class of type. */
+#define EVERY_COLL(name, T, suffix)                                                                \
+	sum += gdr_##name##_broadcast##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n, 0);         \
+	sum += gdr_##name##_collect##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);              \
+	sum += gdr_##name##_fcollect##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);             \
+	sum += gdr_##name##_alltoall##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);             \
+	sum += gdr_##name##_alltoalls##suffix(a.pe, (T *)a.dst, (const T *)a.src, 1, 2, a.n);      \
+	sum += gdr_##name##_sum_reduce##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);           \
+	sum += gdr_##name##_max_reducescatter##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);    \
+	sum += gdr_##name##_sum_inscan##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);           \
+	sum += gdr_##name##_sum_exscan##suffix(a.pe, (T *)a.dst, (const T *)a.src, a.n);
+
+#define EVERY_COLL_KERNEL(name, T)                                                                 \
+	GDR_KERNEL(every_coll_##name, struct every_args, a)                                        \
+	{                                                                                          \
+		int sum = 0;                                                                       \
+		EVERY_COLL(name, T, )                                                              \
+		EVERY_COLL(name, T, _warp)                                                         \
+		EVERY_COLL(name, T, _block)                                                        \
+		sum += gdr_team_sync_block(a.pe) + gdr_barrier_warp(a.pe);                         \
+		*a.out = sum;                                                                      \
+	}
+EVERY_COLL_KERNEL(int, int)
+EVERY_COLL_KERNEL(double, double)
+
 #define EVERY_BYTES(suffix)                                                                        \
 	sum += gdr_put##suffix(a.dst, a.src, a.n, a.pe);                                           \
 	sum += gdr_put_nbi##suffix(a.dst, a.src, a.n, a.pe);                                       \
@@ -91,6 +116,7 @@ GDR_KERNEL(every_untyped, struct every_args, a)
 #define EVERY_AMO_ENTRY(name, T) (const void *)(uintptr_t)every_amo_##name,
 const void *const every_kernel[] = {
 	GDR_RMA_TYPES(EVERY_RMA_ENTRY) GDR_AMO_TYPES(EVERY_AMO_ENTRY)(
-		const void *)(uintptr_t)every_untyped};
+		const void *)(uintptr_t)every_untyped,
+	(const void *)(uintptr_t)every_coll_int, (const void *)(uintptr_t)every_coll_double};
 
 #endif

@@ -9,6 +9,7 @@
  *	errors abort		the host ends the waits
  *	errors running		the record is read while the kernel runs
  *	errors stopped		a chain of waits behind a PE that is stopped
+ *	errors absent		a PE that does not come to a collective of a team
  *	errors mute PE		the fabric has lost PE
  *	errors flushed cause | flush	operations behind one that fails, in its queue; which is seen
  *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to */
@@ -330,6 +331,36 @@ static int stopped(struct err *a)
 	return leave_usable(a);
 }
 
+GDR_KERNEL(reduce_all, struct err, a)
+{
+	*a.got = gdr_uint64_sum_reduce(GDR_TEAM_WORLD, a.word, a.local, 1);
+}
+
+/* The last PE does something else. The others name it, and the team keeps the status. */
+static int absent(struct err *a)
+{
+	int last = multi_n - 1, first;
+	struct gdr_error e;
+
+	a->local = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
+	CHECK(a->local);
+	RUN(reduce_all, 1, 1, a);
+	CHECK_OK(*a->got);
+	if (multi_pe == last) {
+		multi_sleep_us(5000000);
+		return leave(a);
+	}
+	RUN(reduce_all, 1, 1, a);
+	first = *a->got;
+	CHECK(first == -GDR_ETIMEOUT || first == -GDR_EPEERLOST);
+	e = first_error();
+	CHECK_EQ(e.peer, last);
+	CHECK(!strcmp(e.op, "reduce"));
+	RUN(reduce_all, 1, 1, a);
+	CHECK_EQ(*a->got, first);
+	return leave(a);
+}
+
 #ifndef __CUDACC__
 /* All PEs but one exchange with it; that one cannot be heard. */
 static int mute(struct err *a, int victim)
@@ -391,6 +422,8 @@ int main(int argc, char **argv)
 		return retry(&a);
 	if (!strcmp(what, "running"))
 		return running(&a);
+	if (!strcmp(what, "absent"))
+		return absent(&a);
 	if (!strcmp(what, "mute") && argc == 3)
 		return mute(&a, atoi(argv[2]));
 	if (!strcmp(what, "flushed") && argc == 3)
