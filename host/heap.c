@@ -17,6 +17,12 @@ struct request {
 	uint64_t history;
 };
 
+/* Where the allocator's range begins. */
+static uint8_t *objects(const struct gdri_state *st)
+{
+	return st->heap.base + GDRI_CTL_SIZE + st->teams.bytes;
+}
+
 static const char *name_of(uint64_t call)
 {
 	return call == CALL_MALLOC ? "allocates"
@@ -137,7 +143,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
 	if (offset == GDRI_SUBALLOC_NONE)
 		return out_of_memory(st, size);
-	*out = st->heap.base + GDRI_CTL_SIZE + offset;
+	*out = objects(st) + offset;
 	return 0;
 }
 
@@ -183,7 +189,7 @@ void *gdr_align(size_t alignment, size_t size)
 /* Offset in the allocator's range of an object that can be freed. */
 static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base) - GDRI_CTL_SIZE;
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)objects(st));
 
 	if (!ptr)
 		return GDRI_SUBALLOC_NONE;

@@ -53,7 +53,7 @@ static long differs(const uint8_t *data, int owner, unsigned int which)
 	return -1;
 }
 
-struct lane { /* in the heap: behind the control area, before anything is allocated */
+struct lane { /* in the heap: behind control area and teams, before anything is allocated */
 	uint8_t out[LEN], in[LEN];
 	uint64_t old; /* of the atomic */
 	struct gdri_qp *qp;
@@ -64,7 +64,7 @@ struct lane { /* in the heap: behind the control area, before anything is alloca
 
 static struct lane *lanes_of(const struct gdri_state *st)
 {
-	return (struct lane *)(st->heap.base + GDRI_CTL_SIZE);
+	return (struct lane *)(st->heap.base + GDRI_CTL_SIZE + st->teams.bytes);
 }
 
 /* What PE pe adds to link[pe], for each queue, or once where there are none. */

@@ -82,21 +82,20 @@ static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->pe);
-	uint64_t teams;
 
 	if (ret)
 		return ret;
-	teams = gdri_teams_plan(st, st->heap.size);
-	if (!teams) {
+	ret = gdri_teams_plan(st, st->heap.size);
+	if (ret) {
 		gdri_error("heap: %llu bytes are too few for the teams of %d PEs; raise GDR_HEAP_SIZE",
 			   (unsigned long long)st->heap.size, st->n_pes);
-		return -GDR_EINVAL;
+		return ret;
 	}
 	if (st->cuda) /* memory of the host comes zeroed */
-		ret = gdri_heap_zero(&st->heap, st->heap.base + st->teams.offset, teams);
+		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes);
 	if (ret)
 		return ret;
-	st->alloc = gdri_suballoc_create(st->teams.offset - GDRI_CTL_SIZE);
+	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes);
 	if (!st->alloc) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;

@@ -46,7 +46,7 @@ struct gdri_state {
 
 	/* heap */
 	struct gdri_heap heap;
-	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE, teams.offset) */
+	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */

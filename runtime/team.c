@@ -27,7 +27,7 @@ static uint64_t team_bytes(uint64_t n_pes, uint32_t slot_size)
 }
 
 /* At most an eighth of the heap: smaller messages first, then fewer teams. */
-uint64_t gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
+int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
 	struct gdri_teams *ts = &st->teams;
 	uint64_t n_pes = (uint64_t)st->n_pes, all;
@@ -41,13 +41,14 @@ uint64_t gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 		ts->n--;
 	ts->stride = team_bytes(n_pes, ts->slot_size);
 	all = ts->n * ts->stride;
-	if (all > heap_size / 2)
-		return 0;
-	ts->offset = (heap_size - all) / GDRI_LINE * GDRI_LINE;
+	/* whole control areas: what is behind keeps its alignment */
+	ts->bytes = (all + GDRI_CTL_SIZE - 1) / GDRI_CTL_SIZE * GDRI_CTL_SIZE;
+	if (ts->bytes > heap_size / 2)
+		return -GDR_EINVAL;
 	if (ts->n < st->opt.teams || ts->slot_size < st->opt.coll_slot)
 		gdri_info("a heap of %llu bytes has room for %u teams, with messages of %u bytes",
 			  (unsigned long long)heap_size, ts->n, ts->slot_size);
-	return heap_size - ts->offset;
+	return 0;
 }
 
 int gdri_up_teams(struct gdri_state *st)
@@ -84,7 +85,7 @@ void gdri_down_teams(struct gdri_state *st)
 	free(ts->notes);
 	if (ts->gpu)
 		gdri_cuda_free(st->cuda, ts->gpu);
-	*ts = (struct gdri_teams){.offset = ts->offset};
+	*ts = (struct gdri_teams){.bytes = ts->bytes};
 }
 
 /* ---- records ---- */
@@ -108,7 +109,7 @@ int gdri_team_number(const struct gdri_team *t, int pe)
 
 static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
 {
-	return st->heap.base + st->teams.offset + (uint64_t)id * st->teams.stride;
+	return st->heap.base + GDRI_CTL_SIZE + (uint64_t)id * st->teams.stride;
 }
 
 /* On the GPU everything is as here but for where the list of PEs is. */

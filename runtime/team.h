@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams between gdr_init and gdr_finalize: their records for device code, their area in the heap
- * (behind everything that is allocated), and how the members agree on new ones. */
+ * (behind the control area), and how the members agree on new ones. */
 #ifndef GDRI_TEAM_STATE_H
 #define GDRI_TEAM_STATE_H
 
@@ -14,7 +14,7 @@ struct gdri_state;
 
 struct gdri_teams {
 	uint32_t n, slot_size;
-	uint64_t offset, stride; /* of the area in the heap, of one team in it */
+	uint64_t bytes, stride; /* of the area behind gdri_ctl, of one team in it */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
 	int16_t *pes;		 /* [n][n_pes] */
@@ -22,9 +22,9 @@ struct gdri_teams {
 	uint64_t *notes;	 /* [n] exchanges of the host threads */
 };
 
-/* Bytes of the heap that teams take; sets n, slot_size, offset and stride. heap_size is that of the
- * heap as it was made. 0: the heap is too small for them. */
-uint64_t gdri_teams_plan(struct gdri_state *st, uint64_t heap_size);
+/* What of the heap teams take: sets n, slot_size, bytes and stride. heap_size is that of the heap as it
+ * was made. -GDR_EINVAL: it is too small for them. */
+int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size);
 
 int gdri_up_teams(struct gdri_state *st);   /* records, all unused */
 void gdri_down_teams(struct gdri_state *st);

@@ -208,7 +208,7 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_ctl) <= GDRI_CTL_SIZE, "control area");
 #define GDRI_CHAN_DEPTH 4u  /* messages to a member that it has not taken yet */
 #define GDRI_CHAN_MIN 64u   /* bytes of a message: any element fits */
 
-/* What a PE has of each member of a team, in the heap behind everything that is allocated: one
+/* What a PE has of each member of a team, in the heap behind the control area: one
  * direction of a channel in each half. Counts of messages wrap and are compared by difference. */
 struct gdri_chan {
 	uint64_t word; /* (peer) messages it sent here | messages it took from here << 32 */

@@ -91,6 +91,7 @@ GDR_DEVICE_COLD int gdri_coll_fail(const struct gdri_coll *c, int status)
 
 	if (!gdri_scope_rank(c->scope)) /* carries no data: pairs with nothing */
 		gdri_cas_u32((uint32_t *)&c->team->err, &none, (uint32_t)status);
+	gdri_scope_sync(c->scope); /* or some threads would begin the next call without it */
 	return status;
 }
 
