@@ -62,8 +62,12 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 	if (slot >= d->n_buffers) /* release: pairs with the acquire of n_buffers there */
 		__atomic_store_n(&d->n_buffers, slot + 1, __ATOMIC_RELEASE);
 	ret = gdri_cuda_state_push(st, &d->n_buffers);
-	if (ret) /* kernels would not find it; there is no NIC on this path */
-		__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* pairs as above */
+	if (!ret)
+		return 0;
+	__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* kernels would not find it; pairs as above */
+	if (st->regs[slot].handle)
+		gdri_nic_deregister(st->nic, st->regs[slot].handle);
+	st->regs[slot].handle = NULL;
 	return ret;
 }
 

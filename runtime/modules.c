@@ -23,12 +23,18 @@ static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *mo
 	return NULL;
 }
 
-static int check_version(struct gdri_state *st, const void *constants)
+/* *found: the version, and what stands beside it, to be put back when the module is let go. */
+static int check_version(struct gdri_state *st, const void *constants, uint64_t *found)
 {
-	uint64_t abi = 0;
-	int ret = gdri_cuda_copy(st->cuda, &abi, constants, sizeof(abi), COPY_MS);
+	int ret = gdri_cuda_copy(st->cuda, found, constants, sizeof(*found), COPY_MS);
+	uint64_t abi = *found & ~GDRI_MODULE_NO_QUEUES;
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
+	if (!ret && abi == GDR_ABI_VERSION && abi != *found && st->dev->n_slots) {
+		gdri_error("gdr_module_init: the module was compiled with GDR_NO_QUEUES, and not all PEs are "
+			   "mapped: compile it without");
+		return -GDR_ENOTSUP;
+	}
 	if (!ret && abi != GDR_ABI_VERSION) {
 		gdri_error("gdr_module_init: the module was compiled with headers of ABI %llu, the "
 			   "library has ABI %d: compile it again", (unsigned long long)abi,
@@ -40,7 +46,7 @@ static int check_version(struct gdri_state *st, const void *constants)
 
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 {
-	struct gdri_module *list, *m = find(st, module), fresh = {module, NULL};
+	struct gdri_module *list, *m = find(st, module), fresh = {module, NULL, 0};
 	int ret = 0;
 
 	if (!m) {
@@ -51,7 +57,7 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 				   "version); was it compiled by NVRTC, or with GDR_MODULE defined?");
 			return -GDR_EINVAL;
 		}
-		ret = check_version(st, fresh.constants);
+		ret = check_version(st, fresh.constants, &fresh.version);
 		if (ret)
 			return ret;
 		list = realloc(st->modules.list, (size_t)(st->modules.n + 1) * sizeof(*list));
@@ -68,7 +74,7 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 
 static int hide(struct gdri_state *st, const struct gdri_module *m)
 {
-	static const struct gdri_constants none = {.abi_version = GDR_ABI_VERSION};
+	const struct gdri_constants none = {.abi_version = m->version};
 
 	return gdri_cuda_copy(st->cuda, m->constants, &none, sizeof(none), COPY_MS);
 }

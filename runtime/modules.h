@@ -11,6 +11,7 @@ struct gdri_state;
 struct gdri_module {
 	struct CUmod_st *module;
 	void *constants; /* in memory of the GPU */
+	uint64_t version; /* their first word as it was */
 };
 
 struct gdri_modules {

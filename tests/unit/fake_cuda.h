@@ -10,6 +10,8 @@ struct fake_cuda {
 	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
 	int sync_result; /* what it then returns */
 	int page_result; /* of mapping one page of the host: a doorbell page */
+	void *variable;	 /* that every module has, */
+	unsigned long variable_size;
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
 	int retained, streams, syncs, in_sync, memory, mapped;
 };

@@ -83,6 +83,15 @@ gdri_cu_result fake_free(gdri_cu_ptr p)
 	return 0;
 }
 
+gdri_cu_result fake_module_global(gdri_cu_ptr *p, size_t *size, struct CUmod_st *module, const char *name)
+{
+	(void)module;
+	(void)name;
+	*p = (uintptr_t)fake_cuda.variable;
+	*size = fake_cuda.variable_size;
+	return *p ? 0 : INVALID;
+}
+
 gdri_cu_result fake_host_register(void *p, size_t len, unsigned int flags)
 {
 	if ((uintptr_t)p & 4095 || len & 4095)

@@ -20,7 +20,6 @@ static struct gdri_dev *device;
 
 static int show(const struct gdri_constants *c)
 {
-	assert_true(!c->dev || !c->direct);
 	device = c->dev;
 	return 0;
 }
@@ -145,6 +144,37 @@ static void test_program_without_queues(void **state)
 	nothing_left();
 }
 
+/* A module that the program loads by hand tells by itself whether its kernels can post. */
+static void test_module_without_queues(void **state)
+{
+	static struct gdri_constants c;
+	struct CUmod_st *module = (struct CUmod_st *)&c;
+
+	(void)state;
+	fake_cuda.variable = &c;
+	fake_cuda.variable_size = sizeof(c);
+	assert_int_equal(gdr_init(), 0);
+	c.abi_version = GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES;
+	assert_int_equal(gdr_module_init(module), -GDR_ENOTSUP);
+	assert_null(c.dev);
+	c.abi_version = GDR_ABI_VERSION;
+	assert_int_equal(gdr_module_init(module), 0);
+	assert_ptr_equal(c.dev, device);
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_null(c.dev);
+	assert_int_equal(gdr_finalize(), 0);
+
+	setenv("GDR_TRANSPORTS", "p2p", 1);
+	assert_int_equal(gdr_init(), 0);
+	c.abi_version = GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES;
+	assert_int_equal(gdr_module_init(module), 0);
+	assert_int_equal(c.direct, 1);
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_true(c.abi_version == (GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES));
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +182,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_doorbell_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_without_queues, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_module_without_queues, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

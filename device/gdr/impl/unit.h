@@ -28,11 +28,16 @@ GDR_EXTERN_C_END
 #endif
 
 #define GDRI_CONSTANTS_NAME "gdri_constants_here"
+#define GDRI_MODULE_NO_QUEUES (1ull << 32) /* beside the version: its kernels cannot post */
 
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
 extern "C" {
+#ifdef GDR_NO_QUEUES
+__constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES};
+#else
 __constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
+#endif
 }
 
 #elif defined(__CUDACC__)
