@@ -228,8 +228,8 @@ static void ask(struct hca_qp *qp, struct dma_ring *ring)
 	ring->busy = dma_fetch_as(qp->qpn, qp->sq + at * WQE_BLOCK, ring->device + at * WQE_BLOCK,
 				  n * WQE_BLOCK) != 0;
 	ring->asked = (uint16_t)(qp->sq_pi + n);
-	if (!ring->busy)
-		dma_wait(qp); /* the sweep finds it again */
+	if (!ring->busy) /* too much is under way: the register or the record is looked at again */
+		ring->posted = qp->sq_pi;
 }
 
 void dma_qp_posted(struct hca_qp *qp, uint16_t index)
