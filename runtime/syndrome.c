@@ -27,6 +27,7 @@ const char *gdri_op_name(unsigned int op)
 		[GDRI_BLAME] = "get of the diagnosis",
 		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
 		[GDRI_PUBLISH] = "wait for an earlier post",
+		[GDRI_LOCK] = "lock",
 		[GDRI_MEET] = "collective call",
 		[GDRI_TEAM_SYNC] = "sync of a team",
 		[GDRI_BROADCAST] = "broadcast",

@@ -31,135 +31,288 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
-/* ---- who ---- */
+/* Prototypes: C compiles them; under CUDA and in the checked build the names are macros. */
+#if !defined(__CUDACC__) && !defined(GDR_CHECKED)
+#define GDRI_PROTOTYPES
+#endif
+#ifdef GDRI_PROTOTYPES
+#define GDRI_PROTOTYPE(ret, name, params) GDR_DEVICE ret name params;
+#else
+#define GDRI_PROTOTYPE(ret, name, params)
+#endif
 
-GDR_DEVICE int gdr_my_pe(void); /* -GDR_ESTATE before gdr_init */
+/** @defgroup who Who
+ * @{ */
+/** Own number; -GDR_ESTATE before gdr_init. */
+GDR_DEVICE int gdr_my_pe(void);
+/** Number of PEs of the job; -GDR_ESTATE before gdr_init. */
 GDR_DEVICE int gdr_n_pes(void);
-/* Address at which ptr's object of PE pe can be accessed with loads and stores; NULL when
+/** Address at which ptr's object of PE pe can be accessed with loads and stores; NULL when
  * it is reached through the NIC only, or when ptr or pe is out of range. */
 GDR_DEVICE void *gdr_ptr(const void *ptr, int pe);
+/** @} */
 
-/* ---- put and get ----
- *
- * put returns when src may be reused; the data arrives by the next quiet or
- * barrier, and in order only with respect to fences. get returns when dst has
- * the data. _nbi forms return at once: src and dst belong to the operation until the
- * next quiet. len 0 does nothing. */
-#define GDRI_DECLARE_RMA(suffix)                                                                   \
-	GDR_DEVICE int gdr_put##suffix(void *dst, const void *src, size_t len, int pe);            \
-	GDR_DEVICE int gdr_put_nbi##suffix(void *dst, const void *src, size_t len, int pe);        \
-	GDR_DEVICE int gdr_get##suffix(void *dst, const void *src, size_t len, int pe);            \
-	GDR_DEVICE int gdr_get_nbi##suffix(void *dst, const void *src, size_t len, int pe);
-GDRI_DECLARE_RMA()
-GDRI_DECLARE_RMA(_warp)
-GDRI_DECLARE_RMA(_block)
-
-/* gdr_<T>_put, _get, _nbi, _warp, _block: the same with elements of T; gdr_<T>_p(dst, value,
- * pe): put of one value, whose bytes arrive together when dst is aligned; gdr_<T>_g(src, pe). */
-#define GDRI_DECLARE_RMA_TYPED(name, T, suffix)                                                    \
-	GDR_DEVICE int gdr_##name##_put##suffix(T *dst, const T *src, size_t nelems, int pe);      \
-	GDR_DEVICE int gdr_##name##_put_nbi##suffix(T *dst, const T *src, size_t nelems, int pe);  \
-	GDR_DEVICE int gdr_##name##_get##suffix(T *dst, const T *src, size_t nelems, int pe);      \
-	GDR_DEVICE int gdr_##name##_get_nbi##suffix(T *dst, const T *src, size_t nelems, int pe);
-#define GDRI_DECLARE_RMA_TYPE(name, T)                                                             \
-	GDRI_DECLARE_RMA_TYPED(name, T, )                                                          \
-	GDRI_DECLARE_RMA_TYPED(name, T, _warp)                                                     \
-	GDRI_DECLARE_RMA_TYPED(name, T, _block)                                                    \
-	GDR_DEVICE int gdr_##name##_p(T *dst, T value, int pe);                                    \
-	GDR_DEVICE T gdr_##name##_g(const T *src, int pe);
+/** @defgroup rma Put and get
+ * put returns when src may be reused; the data arrives by the next quiet or barrier, and in order only
+ * with respect to fences. get returns when dst has the data. _nbi forms return at once: src and dst
+ * belong to the operation until the next quiet. A count of 0 does nothing.
+ * @{ */
+#define GDRI_DECLARE_RMA(pre, T, z, s)                                                             \
+	GDRI_PROTOTYPE(int, gdr_##pre##put##z##s, (T * dst, const T *src, size_t n, int pe))       \
+	GDRI_PROTOTYPE(int, gdr_##pre##put##z##_nbi##s,                                            \
+		       (T * dst, const T *src, size_t n, int pe))                                  \
+	GDRI_PROTOTYPE(int, gdr_##pre##get##z##s, (T * dst, const T *src, size_t n, int pe))       \
+	GDRI_PROTOTYPE(int, gdr_##pre##get##z##_nbi##s,                                            \
+		       (T * dst, const T *src, size_t n, int pe))
+#define GDRI_DECLARE_RMA_SCOPES(pre, T, z)                                                         \
+	GDRI_DECLARE_RMA(pre, T, z, )                                                              \
+	GDRI_DECLARE_RMA(pre, T, z, _warp)                                                         \
+	GDRI_DECLARE_RMA(pre, T, z, _block)
+#define GDRI_DECLARE_RMA_TYPE(name, T) GDRI_DECLARE_RMA_SCOPES(name##_, T, )
+#define GDRI_DECLARE_RMA_SIZE(bits, bytes) GDRI_DECLARE_RMA_SCOPES(, void, bits)
+/** n bytes between own memory and that of PE pe. @{ */
+GDRI_DECLARE_RMA_SCOPES(, void, )
+/** @} */
+/** n elements of a type: gdr_T_{put,get}[_nbi][_warp,_block]. @{ */
 GDR_RMA_TYPES(GDRI_DECLARE_RMA_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_DECLARE_RMA_TYPE)
+/** @} */
+/** n elements of 8 to 128 bits: gdr_{put,get}N[_nbi][_warp,_block]. @{ */
+GDR_RMA_SIZES(GDRI_DECLARE_RMA_SIZE)
+/** @} */
 
-/* ---- signals ----
- *
- * put_signal: the signal word of the same PE is set, or added to, after the data is there
- * for whoever sees it by a wait. Signals are 8-byte aligned words of the heap. */
-enum { GDR_SIGNAL_SET = 0, GDR_SIGNAL_ADD = 1 };
-enum {
-	GDR_CMP_EQ = 0,
-	GDR_CMP_NE = 1,
-	GDR_CMP_GT = 2,
-	GDR_CMP_GE = 3,
-	GDR_CMP_LT = 4,
-	GDR_CMP_LE = 5,
+/** One value: p puts it, its bytes (up to 8) arrive together when dst is aligned; g gets it, 0 on
+ * failure. @{ */
+#define GDRI_DECLARE_SCALAR(name, T)                                                               \
+	GDRI_PROTOTYPE(int, gdr_##name##_p, (T * dst, T value, int pe))                            \
+	GDRI_PROTOTYPE(T, gdr_##name##_g, (const T *src, int pe))
+GDR_RMA_TYPES(GDRI_DECLARE_SCALAR)
+GDR_RMA_TYPES_MORE(GDRI_DECLARE_SCALAR)
+/** @} */
+/** @} */
+
+/** @defgroup strided Strided put and get
+ * iput, iget: n elements, of which one lies dst (at dest) or sst (at source) elements behind the one
+ * before; ibput, ibget: nblocks blocks of bsize elements each, whose beginnings lie dst and sst
+ * elements apart. Strides may be negative. Completion as put and get. Through the NIC each element, or
+ * block, is an entry of the queue.
+ * @{ */
+#define GDRI_DECLARE_STRIDED(pre, T, z, s)                                                         \
+	GDRI_PROTOTYPE(int, gdr_##pre##iput##z##s,                                                 \
+		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe)) \
+	GDRI_PROTOTYPE(int, gdr_##pre##iget##z##s,                                                 \
+		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe)) \
+	GDRI_PROTOTYPE(int, gdr_##pre##ibput##z##s,                                                \
+		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
+			size_t nblocks, int pe))                                                   \
+	GDRI_PROTOTYPE(int, gdr_##pre##ibget##z##s,                                                \
+		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
+			size_t nblocks, int pe))
+#define GDRI_DECLARE_STRIDED_SCOPES(pre, T, z)                                                     \
+	GDRI_DECLARE_STRIDED(pre, T, z, )                                                          \
+	GDRI_DECLARE_STRIDED(pre, T, z, _warp)                                                     \
+	GDRI_DECLARE_STRIDED(pre, T, z, _block)                                                    \
+	GDRI_DECLARE_STRIDED(pre, T, z, _nbi)                                                      \
+	GDRI_DECLARE_STRIDED(pre, T, z, _nbi_warp)                                                 \
+	GDRI_DECLARE_STRIDED(pre, T, z, _nbi_block)
+#define GDRI_DECLARE_STRIDED_TYPE(name, T) GDRI_DECLARE_STRIDED_SCOPES(name##_, T, )
+#define GDRI_DECLARE_STRIDED_SIZE(bits, bytes) GDRI_DECLARE_STRIDED_SCOPES(, void, bits)
+/** Elements of a type: gdr_T_{iput,iget,ibput,ibget}[_nbi][_warp,_block]. @{ */
+GDR_RMA_TYPES(GDRI_DECLARE_STRIDED_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_DECLARE_STRIDED_TYPE)
+/** @} */
+/** Elements of 8 to 128 bits: gdr_{iput,iget,ibput,ibget}N[_nbi][_warp,_block]. @{ */
+GDR_RMA_SIZES(GDRI_DECLARE_STRIDED_SIZE)
+/** @} */
+/** @} */
+
+/** What a signal word becomes. */
+enum gdr_signal {
+	GDR_SIGNAL_SET = 0, /**< the value */
+	GDR_SIGNAL_ADD = 1, /**< itself and the value */
+};
+/** Comparisons of the word with the value. */
+enum gdr_cmp {
+	GDR_CMP_EQ = 0, /**< equal */
+	GDR_CMP_NE = 1, /**< not equal */
+	GDR_CMP_GT = 2, /**< greater */
+	GDR_CMP_GE = 3, /**< greater or equal */
+	GDR_CMP_LT = 4, /**< less */
+	GDR_CMP_LE = 5, /**< less or equal */
 };
 
-#define GDRI_DECLARE_PUT_SIGNAL(suffix)                                                            \
-	GDR_DEVICE int gdr_put_signal##suffix(void *dst, const void *src, size_t len,              \
-					      uint64_t *sig, uint64_t value, int op, int pe);      \
-	GDR_DEVICE int gdr_put_signal_nbi##suffix(void *dst, const void *src, size_t len,          \
-						  uint64_t *sig, uint64_t value, int op, int pe);
-GDRI_DECLARE_PUT_SIGNAL()
-GDRI_DECLARE_PUT_SIGNAL(_warp)
-GDRI_DECLARE_PUT_SIGNAL(_block)
+/** @defgroup signals Signals
+ * Signals are 8-byte aligned words of the heap, set or added to by other PEs.
+ * @{ */
+#define GDRI_DECLARE_PUT_SIGNAL(pre, T, z, s)                                                      \
+	GDRI_PROTOTYPE(int, gdr_##pre##put##z##_signal##s,                                         \
+		       (T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op,    \
+			int pe))
+#define GDRI_DECLARE_PUT_SIGNALS(pre, T, z)                                                        \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, )                                                       \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, _warp)                                                  \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, _block)                                                 \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, _nbi)                                                   \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, _nbi_warp)                                              \
+	GDRI_DECLARE_PUT_SIGNAL(pre, T, z, _nbi_block)
+#define GDRI_DECLARE_PUT_SIGNAL_TYPE(name, T) GDRI_DECLARE_PUT_SIGNALS(name##_, T, )
+#define GDRI_DECLARE_PUT_SIGNAL_SIZE(bits, bytes) GDRI_DECLARE_PUT_SIGNALS(, void, bits)
+/** put, after which the signal word of the same PE is set or added to (op): the data is there for whoever
+ * sees that by a wait. n bytes. @{ */
+GDRI_DECLARE_PUT_SIGNALS(, void, )
+/** @} */
+/** The same with elements of a type: gdr_T_put_signal[_nbi][_warp,_block]. @{ */
+GDR_RMA_TYPES(GDRI_DECLARE_PUT_SIGNAL_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_DECLARE_PUT_SIGNAL_TYPE)
+/** @} */
+/** The same with elements of 8 to 128 bits: gdr_putN_signal[_nbi][_warp,_block]. @{ */
+GDR_RMA_SIZES(GDRI_DECLARE_PUT_SIGNAL_SIZE)
+/** @} */
+/** The word alone: what it shall stand for needs a gdr_fence before it. */
+GDRI_PROTOTYPE(int, gdr_signal_op, (uint64_t * sig, uint64_t value, int op, int pe))
+/** gdr_signal_op with GDR_SIGNAL_SET. */
+GDRI_PROTOTYPE(int, gdr_signal_set, (uint64_t * sig, uint64_t value, int pe))
+/** gdr_signal_op with GDR_SIGNAL_ADD. */
+GDRI_PROTOTYPE(int, gdr_signal_add, (uint64_t * sig, uint64_t value, int pe))
+/** Own signal word; what was put before it is visible. */
+GDRI_PROTOTYPE(uint64_t, gdr_signal_fetch, (const uint64_t *sig))
+/** Waits for the own signal word. */
+GDRI_PROTOTYPE(int, gdr_signal_wait_until, (const uint64_t *sig, int cmp, uint64_t value))
+/** The same, knowing that PE pe will send it: its loss ends the wait at once. */
+GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
+	       (const uint64_t *sig, int cmp, uint64_t value, int pe))
+/** @} */
 
-/* The word alone: what it shall stand for needs a gdr_fence before it. */
-GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe);
-/* Own signal word; what was put before it is visible. */
-GDR_DEVICE uint64_t gdr_signal_fetch(const uint64_t *sig);
-GDR_DEVICE int gdr_signal_wait_until(const uint64_t *sig, int cmp, uint64_t value);
-/* The same, knowing that PE pe will send it: its loss ends the wait at once. */
-GDR_DEVICE int gdr_signal_wait_until_from(const uint64_t *sig, int cmp, uint64_t value, int pe);
-
-/* ---- atomics: gdr_<A>_atomic_<op> ----
- *
- * Atomic to each other, to ADD signals and (fetch and set) to accesses of the same kind,
- * not to p, put or plain stores. Those without result are complete by the next quiet. */
+/** @defgroup atomics Atomics
+ * Atomic to each other, to ADD signals and (fetch and set) to accesses of the same kind, not to p, put
+ * or plain stores. Those without result are complete by the next quiet. _nbi forms bring the old value
+ * to `fetch`, own memory as the destination of a get, by the next quiet.
+ * @{ */
+#define GDRI_DECLARE_FETCH(name, T, op, params, nbi_params)                                        \
+	GDRI_PROTOTYPE(T, gdr_##name##_atomic_##op, params)                                        \
+	GDRI_PROTOTYPE(int, gdr_##name##_atomic_##op##_nbi, nbi_params)
+#define GDRI_DECLARE_AMO_BOTH(name, T, op)                                                         \
+	GDRI_PROTOTYPE(int, gdr_##name##_atomic_##op, (T * dst, T value, int pe))                  \
+	GDRI_DECLARE_FETCH(name, T, fetch_##op, (T * dst, T value, int pe),                        \
+			   (T * fetch, T * dst, T value, int pe))
+#define GDRI_DECLARE_AMO_FLOAT(name, T)                                                            \
+	GDRI_PROTOTYPE(int, gdr_##name##_atomic_set, (T * dst, T value, int pe))                   \
+	GDRI_DECLARE_FETCH(name, T, fetch, (const T *dst, int pe),                                 \
+			   (T * fetch, const T *dst, int pe))                                      \
+	GDRI_DECLARE_FETCH(name, T, swap, (T * dst, T value, int pe),                              \
+			   (T * fetch, T * dst, T value, int pe))                                  \
+	GDRI_DECLARE_FETCH(name, T, compare_swap, (T * dst, T cond, T value, int pe),              \
+			   (T * fetch, T * dst, T cond, T value, int pe))                          \
+	GDRI_PROTOTYPE(int, gdr_##name##_atomic_inc, (T * dst, int pe))                            \
+	GDRI_DECLARE_FETCH(name, T, fetch_inc, (T * dst, int pe), (T * fetch, T * dst, int pe))    \
+	GDRI_DECLARE_AMO_BOTH(name, T, add)
 #define GDRI_DECLARE_AMO(name, T)                                                                  \
-	GDR_DEVICE int gdr_##name##_atomic_set(T *dst, T value, int pe);                           \
-	GDR_DEVICE int gdr_##name##_atomic_inc(T *dst, int pe);                                    \
-	GDR_DEVICE int gdr_##name##_atomic_add(T *dst, T value, int pe);                           \
-	GDR_DEVICE int gdr_##name##_atomic_and(T *dst, T value, int pe);                           \
-	GDR_DEVICE int gdr_##name##_atomic_or(T *dst, T value, int pe);                            \
-	GDR_DEVICE int gdr_##name##_atomic_xor(T *dst, T value, int pe);                           \
-	GDR_DEVICE T gdr_##name##_atomic_fetch(const T *src, int pe);                              \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_inc(T *dst, int pe);                                \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_add(T *dst, T value, int pe);                       \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_and(T *dst, T value, int pe);                       \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_or(T *dst, T value, int pe);                        \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_xor(T *dst, T value, int pe);                       \
-	GDR_DEVICE T gdr_##name##_atomic_swap(T *dst, T value, int pe);                            \
-	GDR_DEVICE T gdr_##name##_atomic_compare_swap(T *dst, T cond, T value, int pe);
+	GDRI_DECLARE_AMO_FLOAT(name, T)                                                            \
+	GDRI_DECLARE_AMO_BOTH(name, T, and)                                                        \
+	GDRI_DECLARE_AMO_BOTH(name, T, or)                                                         \
+	GDRI_DECLARE_AMO_BOTH(name, T, xor)
+/** Integers: gdr_T_atomic_{set,fetch,inc,add,and,or,xor,swap,compare_swap,
+ * fetch_{inc,add,and,or,xor}}; those with result also _nbi. @{ */
 GDR_AMO_TYPES(GDRI_DECLARE_AMO)
+/** @} */
+/** float and double: set, fetch, swap, compare_swap (which compares bits), add, inc. GPUs add in
+ * memory; elsewhere, and through the NIC, an addition is a loop of compare-and-swap. @{ */
+GDR_FLOAT_TYPES(GDRI_DECLARE_AMO_FLOAT)
+/** @} */
+/** @} */
 
-/* ---- waits on own memory that others put to ---- */
-
+/** @defgroup waits Waits and tests
+ * On own memory that others put to, a word (ptr) or n words one behind the other (ptrs). Of these, those
+ * with a status that is not 0 do not count; status NULL: all do. all: each word held at some time; any:
+ * its index is returned, (size_t)-1 when no word counts; some: the indices of those that hold, at least
+ * one, go to `indices`, their number is returned, 0 when no word counts. _vector: a value for each word.
+ * _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, or that of an empty set, and no
+ * error is recorded; GDR_TIMEOUT bounds them too.
+ * @{ */
+#define GDRI_DECLARE_SETS(name, T, tail, ...)                                                      \
+	GDRI_PROTOTYPE(int, gdr_##name##_wait_until_all##tail,                                     \
+		       (const T *ptrs, size_t n, const int *status, int cmp, __VA_ARGS__))         \
+	GDRI_PROTOTYPE(size_t, gdr_##name##_wait_until_any##tail,                                  \
+		       (const T *ptrs, size_t n, const int *status, int cmp, __VA_ARGS__))         \
+	GDRI_PROTOTYPE(size_t, gdr_##name##_wait_until_some##tail,                                 \
+		       (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp,      \
+			__VA_ARGS__))
+#define GDRI_DECLARE_TESTS(name, T, tail, V)                                                       \
+	GDRI_PROTOTYPE(int, gdr_##name##_test_all##tail,                                           \
+		       (const T *ptrs, size_t n, const int *status, int cmp, V))                   \
+	GDRI_PROTOTYPE(size_t, gdr_##name##_test_any##tail,                                        \
+		       (const T *ptrs, size_t n, const int *status, int cmp, V))                   \
+	GDRI_PROTOTYPE(size_t, gdr_##name##_test_some##tail,                                       \
+		       (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V))
 #define GDRI_DECLARE_WAIT(name, T)                                                                 \
-	GDR_DEVICE int gdr_##name##_wait_until(const T *ptr, int cmp, T value);                    \
-	GDR_DEVICE int gdr_##name##_test(const T *ptr, int cmp, T value); /* 0 or 1 */
-GDR_AMO_TYPES(GDRI_DECLARE_WAIT)
+	GDRI_PROTOTYPE(int, gdr_##name##_wait_until, (const T *ptr, int cmp, T value))             \
+	GDRI_PROTOTYPE(int, gdr_##name##_wait_until_for,                                           \
+		       (const T *ptr, int cmp, T value, uint64_t limit_ns))                        \
+	GDRI_DECLARE_SETS(name, T, , T value)                                                      \
+	GDRI_DECLARE_SETS(name, T, _vector, const T *values)                                       \
+	GDRI_DECLARE_SETS(name, T, _for, T value, uint64_t limit_ns)                               \
+	GDRI_DECLARE_SETS(name, T, _vector_for, const T *values, uint64_t limit_ns)                \
+	GDRI_PROTOTYPE(int, gdr_##name##_test, (const T *ptr, int cmp, T value))                   \
+	GDRI_DECLARE_TESTS(name, T, , T value)                                                     \
+	GDRI_DECLARE_TESTS(name, T, _vector, const T *values)
+/** gdr_T_wait_until[_all,_any,_some][_vector][_for]; gdr_T_test[_all,_any,_some][_vector], which look
+ * once (test, test_all: 0 or 1). @{ */
+GDR_WAIT_TYPES(GDRI_DECLARE_WAIT)
+/** @} */
+/** @} */
 
-/* ---- order ---- */
+/** @defgroup locks Locks
+ * A lock is a symmetric long, 0 on all PEs at first. PEs get it in the order in which they asked; one
+ * that does not is named when the wait expires. Threads of a PE take turns. A failed call leaves the lock
+ * of no use.
+ * @{ */
+/** Takes the lock; what was done under it before, by any PE, is visible. */
+GDRI_PROTOTYPE(int, gdr_set_lock, (long *lock))
+/** Takes it when it is free: 0; 1 when it is not. */
+GDRI_PROTOTYPE(int, gdr_test_lock, (long *lock))
+/** quiet, then gives the lock to the next. */
+GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
+/** @} */
 
-/* The calling thread's puts, signals and atomics before it arrive at each PE before
- * those after it. Gets are not ordered. */
+/** @defgroup order Order
+ * @{ */
+/** The calling thread's puts, signals and atomics before it arrive at each PE before those after it.
+ * Gets are not ordered. */
 GDR_DEVICE int gdr_fence(void);
-/* Completes all operations of this PE (every thread, kernel and queue) that are ordered
- * before the call; reports and clears the latched status. _pe: those to one PE. */
+/** Completes all operations of this PE (every thread, kernel and queue) that are ordered before the call;
+ * reports and clears the latched status. */
 GDR_DEVICE int gdr_quiet(void);
-GDR_DEVICE int gdr_quiet_pe(int pe);
+/** gdr_quiet for the operations to PE pe. */
+GDRI_PROTOTYPE(int, gdr_quiet_pe, (int pe))
+/** Latched status or 0; stays until a quiet reports it. */
+GDR_DEVICE int gdr_status(void);
+/** @} */
 
-/* ---- collectives: one thread (warp, block) of each PE, one at a time ---- */
-
-/* gdr_barrier_all(): quiet, then wait for all PEs; declared in gdr/host.h, also for kernels */
+/** @defgroup all Barriers of all PEs
+ * One thread (warp, block) of each PE calls, one at a time. gdr_barrier_all(): quiet, then wait for all
+ * PEs; declared in gdr/host.h, also for kernels.
+ * @{ */
+/** quiet, then wait for all PEs. */
 GDR_DEVICE int gdr_barrier_all_warp(void);
+/** quiet, then wait for all PEs. */
 GDR_DEVICE int gdr_barrier_all_block(void);
-GDR_DEVICE int gdr_sync_all(void); /* waits for all PEs; completes nothing but own stores */
+/** Waits for all PEs; completes nothing but own stores. @{ */
+GDR_DEVICE int gdr_sync_all(void);
 GDR_DEVICE int gdr_sync_all_warp(void);
 GDR_DEVICE int gdr_sync_all_block(void);
-
-/* ---- errors ---- */
-
-GDR_DEVICE int gdr_status(void); /* latched status or 0; stays until a quiet reports it */
+/** @} */
+/** @} */
 
 #include <gdr/impl/amo.h>
 #include <gdr/impl/barrier.h>
 #include <gdr/impl/coll_names.h>
+#include <gdr/impl/lock.h>
 #include <gdr/impl/order.h>
 #include <gdr/impl/rma.h>
 #include <gdr/impl/signal.h>
 #include <gdr/impl/wait.h>
-#ifdef GDR_CHECKED
-#include <gdr/impl/checked.h>
+#if defined(__CUDACC__) || defined(GDR_CHECKED)
+#include <gdr/impl/names.h>
 #endif
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The types of the typed families: OpenSHMEM's standard RMA and AMO types.
- * X(name, C type); a further macro argument is passed through. */
+/* The types of the typed families: OpenSHMEM's standard RMA and AMO types, and more.
+ * X(name, C type). */
 #ifndef GDR_TYPES_H
 #define GDR_TYPES_H
 
@@ -33,5 +33,60 @@
 	X(int16, int16_t)                                                                          \
 	X(uint8, uint8_t)                                                                          \
 	X(uint16, uint16_t)
+
+/* Types of atomics that are no integers. */
+#define GDR_FLOAT_TYPES(X)                                                                         \
+	X(float, float)                                                                            \
+	X(double, double)
+
+/* Types that wait and test know. */
+#define GDR_WAIT_TYPES(X)                                                                          \
+	GDR_AMO_TYPES(X)                                                                           \
+	X(short, short)                                                                            \
+	X(ushort, unsigned short)
+
+/* Types that are moved, and not reckoned with. Under CUDA they are its own, and a program that uses them
+ * includes cuda_fp16.h, cuda_bf16.h; long double does not exist on GPUs. */
+#define GDR_RMA_TYPES_MORE(X)                                                                      \
+	X(half, gdr_half_t)                                                                        \
+	X(bfloat16, gdr_bfloat16_t)                                                                \
+	X(complexf, gdr_complexf_t)                                                                \
+	X(complexd, gdr_complexd_t)                                                                \
+	GDRI_HOST_TYPES(X)
+
+#ifdef __CUDACC__
+#define GDRI_HOST_TYPES(X)
+#define gdr_half_t __half
+#define gdr_bfloat16_t __nv_bfloat16
+typedef float2 gdr_complexf_t;
+typedef double2 gdr_complexd_t;
+#else
+#define GDRI_HOST_TYPES(X) X(longdouble, long double)
+typedef struct {
+	uint16_t bits; /* IEEE 754 binary16 */
+} gdr_half_t;
+typedef struct {
+	uint16_t bits; /* the upper half of a float */
+} gdr_bfloat16_t;
+#ifdef __cplusplus
+typedef struct {
+	float re, im;
+} gdr_complexf_t;
+typedef struct {
+	double re, im;
+} gdr_complexd_t;
+#else
+typedef float _Complex gdr_complexf_t;
+typedef double _Complex gdr_complexd_t;
+#endif
+#endif
+
+/* Sizes of elements without a type: X(bits, bytes). */
+#define GDR_RMA_SIZES(X)                                                                           \
+	X(8, 1)                                                                                    \
+	X(16, 2)                                                                                   \
+	X(32, 4)                                                                                   \
+	X(64, 8)                                                                                   \
+	X(128, 16)
 
 #endif

@@ -1,16 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics: every operation of every type has the result that C gives, on
- * every PE; concurrent ones from all threads of all PEs lose nothing. */
+/* Atomics: every operation of every type has the result that C gives, on every PE, also in the
+ * forms that do not wait; concurrent ones from all threads of all PEs lose nothing. */
 #include "tests/multi/multi.h"
 
 struct amo {
 	void *word; /* [n_pes] of 8 bytes: word [source PE] on the target */
 	uint64_t *count64, *bits, *spin;
 	uint32_t *count32;
+	void *sum;   /* a float, a double */
+	void *fetch; /* [16] of 8 bytes: where _nbi forms bring old values */
 	uint8_t *seen; /* local: [n_pes * threads], which values fetch_add gave */
 	int pe, rounds;
 	struct multi_report *report;
 };
+
+/* The old values of _nbi forms are there after a quiet, each in its place. */
+#define NBI(name, T, call, old)                                                                    \
+	EXPECT_OK(r, gdr_##name##_atomic_##call);                                                  \
+	want[n++] = old;
+#define DEFINE_NBI(name, T)                                                                        \
+	GDR_DEVICE void nbi_##name(const struct amo *a)                                            \
+	{                                                                                          \
+		T *w = (T *)a->word + 1, *f = (T *)a->fetch, want[8];                              \
+		struct multi_report *r = a->report;                                                \
+		int pe = a->pe, n = 0;                                                             \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, (T)40, pe));                               \
+		EXPECT_OK(r, gdr_fence());                                                         \
+		NBI(name, T, fetch_nbi(f + n, w, pe), (T)40)                                       \
+		NBI(name, T, fetch_inc_nbi(f + n, w, pe), (T)40)                                   \
+		NBI(name, T, fetch_add_nbi(f + n, w, (T)9, pe), (T)41)                             \
+		NBI(name, T, swap_nbi(f + n, w, (T)12, pe), (T)50)                                 \
+		NBI(name, T, compare_swap_nbi(f + n, w, (T)12, (T)6, pe), (T)12)                   \
+		NBI(name, T, compare_swap_nbi(f + n, w, (T)12, (T)3, pe), (T)6)                    \
+		EXPECT_OK(r, gdr_quiet());                                                         \
+		for (int i = 0; i < n; i++)                                                        \
+			EXPECT_EQ(r, f[i], want[i]);                                               \
+		EXPECT_EQ(r, gdr_##name##_g(w, pe), 6);                                            \
+	}
+#define DEFINE_NBI_BITS(name, T)                                                                   \
+	GDR_DEVICE void nbi_bits_##name(const struct amo *a)                                       \
+	{                                                                                          \
+		T *w = (T *)a->word + 1, *f = (T *)a->fetch, want[8];                              \
+		struct multi_report *r = a->report;                                                \
+		int pe = a->pe, n = 0;                                                             \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, (T)0x5a, pe));                             \
+		EXPECT_OK(r, gdr_fence());                                                         \
+		NBI(name, T, fetch_and_nbi(f + n, w, (T)0x3c, pe), (T)0x5a)                        \
+		NBI(name, T, fetch_or_nbi(f + n, w, (T)0x81, pe), (T)0x18)                         \
+		NBI(name, T, fetch_xor_nbi(f + n, w, (T)0xff, pe), (T)0x99)                        \
+		EXPECT_OK(r, gdr_quiet());                                                         \
+		for (int i = 0; i < n; i++)                                                        \
+			EXPECT_EQ(r, f[i], want[i]);                                               \
+		EXPECT_EQ(r, gdr_##name##_g(w, pe), 0x66);                                         \
+	}
+GDR_AMO_TYPES(DEFINE_NBI)
+GDR_AMO_TYPES(DEFINE_NBI_BITS)
+GDR_FLOAT_TYPES(DEFINE_NBI)
+
+/* Values that a double and a float hold exactly. */
+#define DEFINE_FLOAT(name, T)                                                                      \
+	GDR_KERNEL(kernel_##name, struct amo, a)                                                   \
+	{                                                                                          \
+		T *w = (T *)a.word + 1;                                                            \
+		struct multi_report *r = a.report;                                                 \
+		int pe = a.pe;                                                                     \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, (T)0.5, pe));                              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe) * 4, 2);                             \
+		EXPECT_OK(r, gdr_##name##_atomic_add(w, (T)-2.25, pe));                            \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_add(w, (T)1.25, pe) * 4, -7);               \
+		EXPECT_OK(r, gdr_##name##_atomic_inc(w, pe));                                      \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_inc(w, pe) * 4, 2);                         \
+		EXPECT_EQ(r, gdr_##name##_atomic_swap(w, (T)-8, pe) * 4, 6);                       \
+		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)8, (T)1, pe), -8);             \
+		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)-8, (T)1, pe), -8);            \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), 1);                                 \
+		nbi_##name(&a);                                                                    \
+		EXPECT_EQ(r, memcmp(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0);     \
+		EXPECT_OK(r, gdr_status());                                                        \
+	}
+GDR_FLOAT_TYPES(DEFINE_FLOAT)
 
 /* The words beside the operand must stay what they are: 4-byte operands are surrounded. */
 #define DEFINE(name, T)                                                                            \
@@ -50,6 +118,8 @@ struct amo {
 	GDR_KERNEL(kernel_##name, struct amo, a)                                                   \
 	{                                                                                          \
 		ops_##name(&a);                                                                    \
+		nbi_##name(&a);                                                                    \
+		nbi_bits_##name(&a);                                                               \
 	}
 GDR_AMO_TYPES(DEFINE)
 
@@ -75,6 +145,10 @@ GDR_KERNEL(concurrent, struct amo, a)
 		EXPECT_OK(a.report, gdr_uint32_atomic_add(a.count32, 3, a.pe));
 		(void)gdr_uint32_atomic_fetch_inc(a.count32 + 1, a.pe);
 		(void)gdr_int32_atomic_fetch_add((int32_t *)a.count32 + 2, -1, a.pe);
+	}
+	for (int i = 0; i < 3; i++) {
+		EXPECT_OK(a.report, gdr_double_atomic_add((double *)a.sum, 0.25, a.pe));
+		(void)gdr_float_atomic_fetch_add((float *)a.sum + 2, 2, a.pe);
 	}
 	EXPECT_OK(a.report, gdr_uint64_atomic_or(a.bits, 1ull << (t & 63), a.pe));
 	EXPECT_OK(a.report, gdr_uint64_atomic_xor(a.bits + 1, 1ull << (t & 63), a.pe));
@@ -104,9 +178,12 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 	uint64_t all = (uint64_t)multi_n * grid * block * (uint64_t)a->rounds;
 	uint8_t *seen = (uint8_t *)gdr_calloc(all, 1), *other = (uint8_t *)malloc(all);
 	uint64_t found = 0;
+	double sum;
+	float sum32;
 
 	CHECK(seen && other);
 	a->seen = seen;
+	multi_fill(a->sum, 0, 16);
 	multi_fill(a->count64, 0, 16);
 	multi_fill(a->count32, 0, 16);
 	multi_fill(a->bits, 0, 16);
@@ -115,6 +192,10 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 	RUN(concurrent, grid, block, a);
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == a->pe) {
+		CHECK_OK(gdr_memcpy(&sum, a->sum, 8));
+		CHECK_OK(gdr_memcpy(&sum32, (float *)a->sum + 2, 4));
+		CHECK_EQ(sum * 4, multi_n * (int)(grid * block) * 3);
+		CHECK_EQ(sum32, multi_n * (int)(grid * block) * 6);
 		CHECK_EQ(multi_u64(a->count64), all);
 		CHECK_EQ(multi_u64(a->count64 + 1), all);
 		CHECK_EQ(multi_u32(a->count32), all * 3);
@@ -149,8 +230,11 @@ int main(void)
 	a.count32 = (uint32_t *)gdr_calloc(4, 4);
 	a.bits = (uint64_t *)gdr_calloc(3, 8);
 	a.spin = (uint64_t *)gdr_calloc(2, 8);
-	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin);
+	a.sum = gdr_calloc(2, 8);
+	a.fetch = gdr_calloc(16, 8);
+	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin && a.sum && a.fetch);
 	GDR_AMO_TYPES(RUN_ONE)
+	GDR_FLOAT_TYPES(RUN_ONE)
 	a.rounds = 20;
 	for (a.pe = 0; a.pe < multi_n; a.pe += multi_n > 1 ? multi_n - 1 : 1)
 		run_concurrent(&a, 2, 64);

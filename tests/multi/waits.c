@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wait_until and test of every AMO type with every comparison: the truth table
+/* wait_until and test of every type that they know, with every comparison: the truth table
  * at the ends of the type, and waits that hold through a write which does not
  * fulfil them and end with the one that does, handed on from PE to PE. */
 #include "tests/multi/multi.h"
@@ -29,8 +29,9 @@ struct waits {
 /* Wait i: far values for the first CMPS, neighbours for the others. The reference is negative, or
  * large where there is no sign. */
 #define REF(T) ((T)-5)
-#define DEFINE(name, T)                                                                            \
-	GDRI_INLINE T value_##name(int i, int which)                                                    \
+#define DEFINE(name, T) DEFINE_SET(name, T, gdr_##name##_atomic_set)
+#define DEFINE_SET(name, T, SET)                                                                   \
+	GDRI_INLINE T value_##name(int i, int which)                                               \
 	{                                                                                          \
 		const T r = REF(T), below = (T)(r - 1), above = (T)(r + 1);                        \
 		const T lo = i < CMPS ? MIN_OF(T) : below, hi = i < CMPS ? MAX_OF(T) : above;      \
@@ -64,7 +65,7 @@ struct waits {
 		EXPECT_OK(a->report, gdr_##name##_p(w, still, next));                              \
 		EXPECT_OK(a->report, gdr_fence());                                                 \
 		if (i & 1)                                                                         \
-			EXPECT_OK(a->report, gdr_##name##_atomic_set(w, good, next));              \
+			EXPECT_OK(a->report, SET(w, good, next));                                  \
 		else                                                                               \
 			EXPECT_OK(a->report, gdr_##name##_p(w, good, next));                       \
 	}                                                                                          \
@@ -86,6 +87,8 @@ struct waits {
 		EXPECT_OK(a.report, gdr_quiet());                                                  \
 	}
 GDR_AMO_TYPES(DEFINE)
+DEFINE_SET(short, short, gdr_short_p)
+DEFINE_SET(ushort, unsigned short, gdr_ushort_p)
 
 /* What stands before and what comes first must not fulfil the wait, or it proves nothing. */
 #define RUN_ONE(name, T)                                                                           \
@@ -108,7 +111,7 @@ int main(void)
 	a.words = gdr_calloc(WAITS, 8);
 	a.one = gdr_calloc(1, 8);
 	CHECK(a.words && a.one);
-	GDR_AMO_TYPES(RUN_ONE)
+	GDR_WAIT_TYPES(RUN_ONE)
 	multi_shared_free(a.report);
 	return multi_end("waits");
 }

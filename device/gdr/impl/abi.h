@@ -114,6 +114,7 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_BLAME,	 /* finding out who is to blame for a wait that expired */
 	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
 	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
+	GDRI_LOCK,
 	GDRI_MEET,	 /* a collective call of the host */
 	GDRI_TEAM_SYNC,	 /* from here on: collectives of a team */
 	GDRI_BROADCAST,

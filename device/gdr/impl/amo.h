@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of the atomics. Values travel as the low bits of 64. */
+/* Atomics: bodies and rows (define.h). Values travel as the low bits of 64. */
 #ifndef GDRI_AMO_H
 #define GDRI_AMO_H
 
+#include <gdr/impl/define.h>
 #include <gdr/impl/xfer.h>
 
 GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a, int pe)
@@ -44,46 +45,215 @@ GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64
 			     : GDRI_ELSE_VALUE(gdri_fetch_atomic_any(kind, size, dst, a, b, pe));
 }
 
-#define GDRI_AMO_PLAIN(name, T, op, kind)                                                          \
-	GDR_DEVICE int gdr_##name##_atomic_##op(T *dst, T value, int pe)                           \
-	{                                                                                          \
-		return gdri_atomic(kind, sizeof(T), dst, (uint64_t)value, pe);                     \
+/* As gdri_fetch_atomic, with the status. */
+GDR_DEVICE int gdri_atomic_of(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b, int pe,
+			      uint64_t *old)
+{
+	if (gdri_direct()) {
+		*old = gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b);
+		return 0;
 	}
-#define GDRI_AMO_FETCHING(name, T, op, kind)                                                       \
-	GDR_DEVICE T gdr_##name##_atomic_##op(T *dst, T value, int pe)                             \
-	{                                                                                          \
-		return (T)gdri_fetch_atomic(kind, sizeof(T), dst, (uint64_t)value, 0, pe);         \
-	}
+	return GDRI_ELSE(gdri_dev() ? gdri_xfer_fetch_atomic(gdri_dev(), kind, size, dst, a, b, pe,
+							     old)
+				    : -GDR_ESTATE);
+}
 
-#define GDRI_AMO_TYPE(name, T)                                                                     \
-	GDRI_AMO_PLAIN(name, T, set, GDRI_AMO_SET)                                                 \
-	GDRI_AMO_PLAIN(name, T, add, GDRI_AMO_ADD)                                                 \
-	GDRI_AMO_PLAIN(name, T, and, GDRI_AMO_AND)                                                 \
-	GDRI_AMO_PLAIN(name, T, or, GDRI_AMO_OR)                                                   \
-	GDRI_AMO_PLAIN(name, T, xor, GDRI_AMO_XOR)                                                 \
-	GDRI_AMO_FETCHING(name, T, fetch_add, GDRI_AMO_ADD)                                        \
-	GDRI_AMO_FETCHING(name, T, swap, GDRI_AMO_SWAP)                                            \
-	GDRI_AMO_FETCHING(name, T, fetch_and, GDRI_AMO_AND)                                        \
-	GDRI_AMO_FETCHING(name, T, fetch_or, GDRI_AMO_OR)                                          \
-	GDRI_AMO_FETCHING(name, T, fetch_xor, GDRI_AMO_XOR)                                        \
-	GDR_DEVICE int gdr_##name##_atomic_inc(T *dst, int pe)                                     \
-	{                                                                                          \
-		return gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe);                           \
-	}                                                                                          \
-	GDR_DEVICE T gdr_##name##_atomic_fetch_inc(T *dst, int pe)                                 \
-	{                                                                                          \
-		return (T)gdri_fetch_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, 0, pe);               \
-	}                                                                                          \
-	GDR_DEVICE T gdr_##name##_atomic_fetch(const T *src, int pe)                               \
-	{                                                                                          \
-		return (T)gdri_fetch_atomic(GDRI_AMO_FETCH, sizeof(T), (void *)(uintptr_t)src, 0,  \
-					    0, pe);                                                \
-	}                                                                                          \
-	GDR_DEVICE T gdr_##name##_atomic_compare_swap(T *dst, T cond, T value, int pe)             \
-	{                                                                                          \
-		return (T)gdri_fetch_atomic(GDRI_AMO_CSWAP, sizeof(T), dst, (uint64_t)value,       \
-					    (uint64_t)cond, pe);                                   \
+/* 8 bytes by queue, which the NIC writes to `fetch` itself. */
+GDRI_NOINLINE int gdri_fetch_post(struct gdri_dev *dev, int kind, void *fetch, void *dst, uint64_t a,
+				  uint64_t b, int pe)
+{
+	struct gdri_local l;
+	uint64_t target;
+	int ret = gdri_local(dev, fetch, 8, &l, GDRI_FETCH_AMO, pe);
+
+	return ret ? ret
+		   : gdri_post_amo(dev, gdri_qp_to(dev, pe), kind, 8, gdri_heap_offset(dev, dst), a,
+				   b, &l, &target);
+}
+
+/* The old value is in `fetch` by the next quiet. 4 bytes are waited for: what a NIC writes of them
+ * stands the wrong way round. */
+GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, uint64_t a,
+			      uint64_t b, int pe)
+{
+	uint64_t old = 0;
+	int ret;
+
+	if (GDRI_QUEUES && size == 8 && gdri_dev() && !gdri_mapped_atomic(gdri_dev(), dst, pe))
+		return gdri_fetch_post(gdri_dev(), kind, fetch, dst, a, b, pe);
+	ret = gdri_atomic_of(kind, size, dst, a, b, pe, &old);
+	if (!ret)
+		gdri_unbits(fetch, old, size);
+	return ret;
+}
+
+/* ---- float, double ---- */
+
+GDR_DEVICE uint64_t gdri_float_sum(uint64_t bits, uint64_t value, uint32_t size)
+{
+	double d, e;
+	float f, g;
+
+	if (size == 8) {
+		memcpy(&d, &bits, 8);
+		memcpy(&e, &value, 8);
+		d += e;
+		return gdri_bits(&d, 8);
 	}
+	memcpy(&f, &bits, 4);
+	memcpy(&g, &value, 4);
+	f += g;
+	return gdri_bits(&f, 4);
+}
+
+/* No NIC adds them, nor does C: compare-and-swap until nobody came between. Somebody's succeeds each
+ * time; who never wins ends at the limit of every wait. */
+GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, int pe,
+				     uint64_t *old)
+{
+	struct gdri_dev *dev = gdri_dev();
+	struct gdri_waiter w;
+	uint64_t seen;
+	int ret;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, &seen);
+	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
+	for (; !ret; ret = gdri_wait_step(dev, &w)) {
+		*old = seen;
+		ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_CSWAP, size, dst,
+					     gdri_float_sum(*old, value, size), *old, pe, &seen);
+		if (ret || seen == *old)
+			break;
+	}
+	if (ret)
+		gdri_wait_leave(dev, &w);
+	else
+		gdri_wait_end(dev, &w);
+	return ret;
+}
+
+/* GPUs add them in memory, also in that of a peer. */
+GDR_DEVICE int gdri_float_add(uint32_t size, void *dst, uint64_t value, int pe, uint64_t *old)
+{
+#ifdef __CUDACC__
+	if (gdri_direct()) {
+		*old = gdri_amo_float_add(size, gdri_direct_at(dst, pe), value);
+		return 0;
+	}
+#endif
+	return GDRI_ELSE(gdri_float_add_any(size, dst, value, pe, old));
+}
+
+GDR_DEVICE uint64_t gdri_float_fetch_add(uint32_t size, void *dst, uint64_t value, int pe)
+{
+	uint64_t old = 0;
+	int ret = gdri_float_add(size, dst, value, pe, &old);
+
+	if (gdri_unlikely(ret) && gdri_dev())
+		gdri_latch(gdri_dev(), ret);
+	return ret ? 0 : old;
+}
+
+GDR_DEVICE int gdri_float_add_only(uint32_t size, void *dst, uint64_t value, int pe)
+{
+	uint64_t old;
+
+	return gdri_float_add(size, dst, value, pe, &old);
+}
+
+GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_t value, int pe)
+{
+	uint64_t old;
+	int ret = gdri_float_add(size, dst, value, pe, &old);
+
+	if (!ret)
+		gdri_unbits(fetch, old, size);
+	return ret;
+}
+
+/* ---- rows ---- */
+
+#define GDRI_AMO_FN(pre, op, T, params, result)                                                    \
+	GDRI_FN(int, GDRI_NAME(pre, atomic_##op, , ), params, (GDRI_AMO, GDRI_THREAD),               \
+		gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe), result)
+#define GDRI_AMO_FETCH_FN(pre, op, T, params, bits)                                                \
+	GDRI_FN_VALUE(T, GDRI_NAME(pre, atomic_##op, , ), params, (GDRI_FETCH_AMO, GDRI_THREAD),     \
+		      gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),                          \
+		      gdri_unbits(&out, bits, sizeof(T)))
+#define GDRI_AMO_NBI_FN(pre, op, T, params, result)                                                \
+	GDRI_FN(int, GDRI_NAME(pre, atomic_##op, , _nbi), params, (GDRI_FETCH_AMO, GDRI_THREAD),     \
+		gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result)
+
+/* One that brings the old value, in both forms; a: the operand. */
+#define GDRI_AMO_PAIR(pre, op, T, params, nbi_params, kind, a, b)                                  \
+	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe))   \
+	GDRI_AMO_NBI_FN(pre, op, T, nbi_params,                                                    \
+			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe))
+
+#define GDRI_AMO_VALUE gdri_bits(&value, sizeof(value))
+
+/* What every type has. */
+#define GDRI_AMO_COMMON(pre, T, E, z)                                                              \
+	GDRI_AMO_FN(pre, set, T, (T * dst, T value, int pe),                                       \
+		    gdri_atomic(GDRI_AMO_SET, sizeof(T), dst, GDRI_AMO_VALUE, pe))                 \
+	GDRI_AMO_FETCH_FN(pre, fetch, T, (const T *dst, int pe),                                   \
+			  gdri_fetch_atomic(GDRI_AMO_FETCH, sizeof(T), (void *)(uintptr_t)dst, 0,  \
+					    0, pe))                                                \
+	GDRI_AMO_NBI_FN(pre, fetch, T, (T * fetch, const T *dst, int pe),                          \
+			gdri_fetch_nbi(GDRI_AMO_FETCH, sizeof(T), fetch, (void *)(uintptr_t)dst,   \
+				       0, 0, pe))                                                  \
+	GDRI_AMO_PAIR(pre, swap, T, (T * dst, T value, int pe),                                    \
+		      (T * fetch, T * dst, T value, int pe), GDRI_AMO_SWAP, GDRI_AMO_VALUE, 0)     \
+	GDRI_AMO_PAIR(pre, compare_swap, T, (T * dst, T cond, T value, int pe),                    \
+		      (T * fetch, T * dst, T cond, T value, int pe), GDRI_AMO_CSWAP,               \
+		      GDRI_AMO_VALUE, gdri_bits(&cond, sizeof(T)))
+
+#define GDRI_AMO_INTEGER(pre, op, T, kind)                                                         \
+	GDRI_AMO_FN(pre, op, T, (T * dst, T value, int pe),                                        \
+		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe))                         \
+	GDRI_AMO_PAIR(pre, fetch_##op, T, (T * dst, T value, int pe),                              \
+		      (T * fetch, T * dst, T value, int pe), kind, GDRI_AMO_VALUE, 0)
+
+#define GDRI_AMO_ROWS(pre, T, E, z)                                                                \
+	GDRI_AMO_COMMON(pre, T, E, z)                                                              \
+	GDRI_AMO_FN(pre, inc, T, (T * dst, int pe),                                                \
+		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe))                              \
+	GDRI_AMO_PAIR(pre, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe),          \
+		      GDRI_AMO_ADD, 1, 0)                                                          \
+	GDRI_AMO_INTEGER(pre, add, T, GDRI_AMO_ADD)                                                \
+	GDRI_AMO_INTEGER(pre, and, T, GDRI_AMO_AND)                                                \
+	GDRI_AMO_INTEGER(pre, or, T, GDRI_AMO_OR)                                                  \
+	GDRI_AMO_INTEGER(pre, xor, T, GDRI_AMO_XOR)
+
+#define GDRI_AMO_FLOAT(pre, op, fetch_op, T, params, nbi_params, a)                                \
+	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe))                \
+	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe))   \
+	GDRI_AMO_NBI_FN(pre, fetch_op, T, nbi_params,                                              \
+			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe))
+
+#define GDRI_AMO_FLOAT_ROWS(pre, T, E, z)                                                          \
+	GDRI_AMO_COMMON(pre, T, E, z)                                                              \
+	GDRI_AMO_FLOAT(pre, inc, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe),    \
+		       (E) == 8 ? GDRI_ONE_F64 : GDRI_ONE_F32)                                     \
+	GDRI_AMO_FLOAT(pre, add, fetch_add, T, (T * dst, T value, int pe),                         \
+		       (T * fetch, T * dst, T value, int pe), GDRI_AMO_VALUE)
+#define GDRI_ONE_F32 0x3f800000u /* 1 as IEEE 754 writes it */
+#define GDRI_ONE_F64 0x3ff0000000000000ull
+
+GDRI_TEMPLATE(gdri_t_amo, GDRI_AMO_ROWS)
+GDRI_TEMPLATE(gdri_t_amof, GDRI_AMO_FLOAT_ROWS)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
+#define GDRI_AMO_TYPE(name, T)                                                                     \
+	GDRI_OF(gdri_t_amo, T, sizeof(T))                                                          \
+	GDRI_AMO_ROWS(name##_, T, sizeof(T), )
+#define GDRI_AMO_FLOAT_TYPE(name, T)                                                               \
+	GDRI_OF(gdri_t_amof, T, sizeof(T))                                                         \
+	GDRI_AMO_FLOAT_ROWS(name##_, T, sizeof(T), )
 GDR_AMO_TYPES(GDRI_AMO_TYPE)
+GDR_FLOAT_TYPES(GDRI_AMO_FLOAT_TYPE)
+#endif
 
 #endif

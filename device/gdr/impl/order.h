@@ -3,6 +3,7 @@
 #ifndef GDRI_ORDER_H
 #define GDRI_ORDER_H
 
+#include <gdr/impl/define.h>
 #include <gdr/impl/xfer.h>
 
 /* Queues of PEs that are also mapped: a store could overtake what was posted. */
@@ -90,12 +91,9 @@ GDR_DEVICE int gdr_quiet(void)
 	return gdri_likely(dev) ? gdri_quiet(dev, -1) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdr_quiet_pe(int pe)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	return gdri_likely(dev) ? gdri_quiet(dev, pe) : -GDR_ESTATE;
-}
+GDRI_SINGLE
+GDRI_FN(int, GDRI_PLAIN(quiet_pe), (int pe), (GDRI_QUIET, GDRI_THREAD), gdri_check_pe(&at, pe),
+	gdri_likely(gdri_dev()) ? gdri_quiet(gdri_dev(), pe) : -GDR_ESTATE)
 
 GDR_DEVICE int gdr_status(void)
 {

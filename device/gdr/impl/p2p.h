@@ -38,7 +38,7 @@ GDR_DEVICE void gdri_p2p_store(void *p, uint64_t value, size_t size)
 	else if (size == 4)
 		gdri_st_relaxed_sys_u32((uint32_t *)p, (uint32_t)value);
 	else if (size == 2)
-		*(volatile uint16_t *)p = (uint16_t)value;
+		gdri_st_relaxed_sys_u16((uint16_t *)p, (uint16_t)value);
 	else
 		*(volatile uint8_t *)p = (uint8_t)value;
 }

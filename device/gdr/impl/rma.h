@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of put, get, p, g. */
+/* put, get, p, g, iput, iget, ibput, ibget: bodies and rows (define.h). */
 #ifndef GDRI_RMA_H
 #define GDRI_RMA_H
 
-#include <gdr/impl/xfer.h>
+#include <gdr/impl/define.h>
+#include <gdr/impl/strided.h>
 
 GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
 {
@@ -74,64 +75,103 @@ GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe)
 			     : GDRI_ELSE_VALUE(gdri_g_any(src, size, pe));
 }
 
-#define GDRI_RMA_BYTES(suffix, scope)                                                              \
-	GDR_DEVICE int gdr_put##suffix(void *dst, const void *src, size_t len, int pe)             \
-	{                                                                                          \
-		return gdri_put(scope, 0, dst, src, len, pe);                                      \
-	}                                                                                          \
-	GDR_DEVICE int gdr_put_nbi##suffix(void *dst, const void *src, size_t len, int pe)         \
-	{                                                                                          \
-		return gdri_put(scope, 1, dst, src, len, pe);                                      \
-	}                                                                                          \
-	GDR_DEVICE int gdr_get##suffix(void *dst, const void *src, size_t len, int pe)             \
-	{                                                                                          \
-		return gdri_get(scope, 0, dst, src, len, pe);                                      \
-	}                                                                                          \
-	GDR_DEVICE int gdr_get_nbi##suffix(void *dst, const void *src, size_t len, int pe)         \
-	{                                                                                          \
-		return gdri_get(scope, 1, dst, src, len, pe);                                      \
-	}
-GDRI_RMA_BYTES(, GDRI_THREAD)
-GDRI_RMA_BYTES(_warp, GDRI_WARP)
-GDRI_RMA_BYTES(_block, GDRI_BLOCK)
+/* p and g of 16 bytes are a put, and two words: out of line, where no compiler takes them for those
+ * of a smaller type. */
+GDRI_NOINLINE int gdri_p_16(void *dst, const void *value, int pe)
+{
+	return gdri_put(GDRI_THREAD, 0, dst, value, 16, pe);
+}
 
-#define GDRI_RMA_ELEMENTS(name, T, suffix, scope)                                                  \
-	GDR_DEVICE int gdr_##name##_put##suffix(T *dst, const T *src, size_t nelems, int pe)       \
-	{                                                                                          \
-		return gdri_put(scope, 0, dst, src, nelems * sizeof(T), pe);                       \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_put_nbi##suffix(T *dst, const T *src, size_t nelems, int pe)   \
-	{                                                                                          \
-		return gdri_put(scope, 1, dst, src, nelems * sizeof(T), pe);                       \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_get##suffix(T *dst, const T *src, size_t nelems, int pe)       \
-	{                                                                                          \
-		return gdri_get(scope, 0, dst, src, nelems * sizeof(T), pe);                       \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_get_nbi##suffix(T *dst, const T *src, size_t nelems, int pe)   \
-	{                                                                                          \
-		return gdri_get(scope, 1, dst, src, nelems * sizeof(T), pe);                       \
-	}
+GDRI_NOINLINE void gdri_g_16(void *value, const void *src, int pe)
+{
+	uint64_t v[2];
 
+	v[0] = gdri_g(src, 8, pe);
+	v[1] = gdri_g((const uint64_t *)src + 1, 8, pe);
+	memcpy(value, v, 16);
+}
+
+GDR_DEVICE int gdri_p_of(void *dst, const void *value, uint32_t size, int pe)
+{
+	return size > 8 ? gdri_p_16(dst, value, pe)
+			: gdri_p(dst, gdri_bits(value, size), size, pe);
+}
+
+GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe)
+{
+	if (size > 8)
+		gdri_g_16(value, src, pe);
+	else
+		gdri_unbits(value, gdri_g(src, size, pe), size);
+}
+
+/* ---- rows ---- */
+
+#define GDRI_RMA_ROWS(pre, T, E, z, s, scope)                                                      \
+	GDRI_FN(int, GDRI_NAME(pre, put, z, s), (T * dst, const T *src, size_t n, int pe),         \
+		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
+		gdri_put(scope, 0, dst, src, n * (E), pe))                                         \
+	GDRI_FN(int, GDRI_NAME(pre, put, z, _nbi##s), (T * dst, const T *src, size_t n, int pe),   \
+		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
+		gdri_put(scope, 1, dst, src, n * (E), pe))                                         \
+	GDRI_FN(int, GDRI_NAME(pre, get, z, s), (T * dst, const T *src, size_t n, int pe),         \
+		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
+		gdri_get(scope, 0, dst, src, n * (E), pe))                                         \
+	GDRI_FN(int, GDRI_NAME(pre, get, z, _nbi##s), (T * dst, const T *src, size_t n, int pe),   \
+		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
+		gdri_get(scope, 1, dst, src, n * (E), pe))
+
+/* dst and sst: from one element, or block, to the next, in elements. */
+#define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
+	GDRI_FN(int, GDRI_NAME(pre, i##op, z, form##s),                                            \
+		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
+		(GDRI_##put, scope),                                                               \
+		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
+				   sst * (E), E, n, E, pe),                                        \
+		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
+			     sst * (ptrdiff_t)(E), E, n, pe))                                      \
+	GDRI_FN(int, GDRI_NAME(pre, ib##op, z, form##s),                                           \
+		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
+		 size_t nblocks, int pe),                                                          \
+		(GDRI_##put, scope),                                                               \
+		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
+				   sst * (E), bsize * (E), nblocks, E, pe),                        \
+		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
+			     sst * (ptrdiff_t)(E), bsize * (E), nblocks, pe))
+
+#define GDRI_STRIDED_ROWS(pre, T, E, z, s, scope)                                                  \
+	GDRI_STRIDED_ROW(put, PUT, pre, T, E, z, , s, scope, 0)                                    \
+	GDRI_STRIDED_ROW(put, PUT, pre, T, E, z, _nbi, s, scope, 1)                                \
+	GDRI_STRIDED_ROW(get, GET, pre, T, E, z, , s, scope, 0)                                    \
+	GDRI_STRIDED_ROW(get, GET, pre, T, E, z, _nbi, s, scope, 1)
+
+#define GDRI_SCALAR_ROWS(pre, T, E, z)                                                             \
+	GDRI_FN(int, GDRI_NAME(pre, p, z, ), (T * dst, T value, int pe), (GDRI_P, GDRI_THREAD),    \
+		gdri_check_sym(&at, dst, E, E, pe), gdri_p_of(dst, &value, E, pe))                 \
+	GDRI_FN_VALUE(T, GDRI_NAME(pre, g, z, ), (const T *src, int pe), (GDRI_G, GDRI_THREAD),    \
+		      gdri_check_sym(&at, src, E, E, pe), gdri_g_of(&out, src, E, pe))
+
+#define GDRI_RMA_ALL(pre, T, E, z)                                                                 \
+	GDRI_SCOPES(GDRI_RMA_ROWS, pre, T, E, z)                                                   \
+	GDRI_SCOPES(GDRI_STRIDED_ROWS, pre, T, E, z)
+GDRI_TEMPLATE(gdri_t_rma, GDRI_RMA_ALL)
+GDRI_TEMPLATE(gdri_t_scalar, GDRI_SCALAR_ROWS)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
 #define GDRI_RMA_TYPE(name, T)                                                                     \
-	GDRI_RMA_ELEMENTS(name, T, , GDRI_THREAD)                                                  \
-	GDRI_RMA_ELEMENTS(name, T, _warp, GDRI_WARP)                                               \
-	GDRI_RMA_ELEMENTS(name, T, _block, GDRI_BLOCK)                                             \
-	GDR_DEVICE int gdr_##name##_p(T *dst, T value, int pe)                                     \
-	{                                                                                          \
-		uint64_t bits = 0;                                                                 \
-                                                                                                   \
-		memcpy(&bits, &value, sizeof(T));                                                  \
-		return gdri_p(dst, bits, sizeof(T), pe);                                           \
-	}                                                                                          \
-	GDR_DEVICE T gdr_##name##_g(const T *src, int pe)                                          \
-	{                                                                                          \
-		uint64_t bits = gdri_g(src, sizeof(T), pe);                                        \
-		T value;                                                                           \
-                                                                                                   \
-		memcpy(&value, &bits, sizeof(T));                                                  \
-		return value;                                                                      \
-	}
+	GDRI_OF(gdri_t_rma, T, sizeof(T))                                                          \
+	GDRI_RMA_ALL(name##_, T, sizeof(T), )                                                      \
+	GDRI_OF(gdri_t_scalar, T, sizeof(T))                                                       \
+	GDRI_SCALAR_ROWS(name##_, T, sizeof(T), )
 GDR_RMA_TYPES(GDRI_RMA_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_RMA_TYPE)
+
+#define GDRI_RMA_SIZE(bits, bytes)                                                                 \
+	GDRI_OF(gdri_t_rma, void, bytes)                                                           \
+	GDRI_RMA_ALL(, void, bytes, bits)
+GDR_RMA_SIZES(GDRI_RMA_SIZE)
+GDRI_OF(gdri_t_rma, void, 1)
+GDRI_SCOPES(GDRI_RMA_ROWS, , void, 1, )
+#endif
 
 #endif

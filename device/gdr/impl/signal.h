@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of put_signal and of the operations on signal words. */
+/* put_signal and the operations on signal words: bodies and rows (define.h). */
 #ifndef GDRI_SIGNAL_H
 #define GDRI_SIGNAL_H
 
@@ -43,21 +43,6 @@ GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, s
 		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe));
 }
 
-#define GDRI_PUT_SIGNAL_SCOPE(suffix, scope)                                                       \
-	GDR_DEVICE int gdr_put_signal##suffix(void *dst, const void *src, size_t len,              \
-					      uint64_t *sig, uint64_t value, int op, int pe)       \
-	{                                                                                          \
-		return gdri_put_signal(scope, 0, dst, src, len, sig, value, op, pe);               \
-	}                                                                                          \
-	GDR_DEVICE int gdr_put_signal_nbi##suffix(void *dst, const void *src, size_t len,          \
-						  uint64_t *sig, uint64_t value, int op, int pe)   \
-	{                                                                                          \
-		return gdri_put_signal(scope, 1, dst, src, len, sig, value, op, pe);               \
-	}
-GDRI_PUT_SIGNAL_SCOPE(, GDRI_THREAD)
-GDRI_PUT_SIGNAL_SCOPE(_warp, GDRI_WARP)
-GDRI_PUT_SIGNAL_SCOPE(_block, GDRI_BLOCK)
-
 GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
@@ -69,7 +54,7 @@ GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int p
 	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe);
 }
 
-GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
+GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 {
 	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
 		gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value,
@@ -81,19 +66,55 @@ GDR_DEVICE int gdr_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe));
 }
 
-GDR_DEVICE uint64_t gdr_signal_fetch(const uint64_t *sig)
-{
-	return gdri_ld_acquire_sys_u64(sig); /* pairs with the release of the signal */
-}
+/* ---- rows ---- */
 
-GDR_DEVICE int gdr_signal_wait_until(const uint64_t *sig, int cmp, uint64_t value)
-{
-	return gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT);
-}
+#define GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, nbi)                                           \
+	GDRI_FN(int, GDRI_NAME(pre, put, z, _signal##s),                                           \
+		(T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe),  \
+		(GDRI_PUT_SIGNAL, scope),                                                          \
+		gdri_check_put_signal(&at, dst, src, n, E, sig, op, pe),                           \
+		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe))
+#define GDRI_PUT_SIGNAL_ROWS(pre, T, E, z, s, scope)                                               \
+	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, 0)                                             \
+	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, _nbi##s, scope, 1)
+#define GDRI_PUT_SIGNAL_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_PUT_SIGNAL_ROWS, pre, T, E, z)
 
-GDR_DEVICE int gdr_signal_wait_until_from(const uint64_t *sig, int cmp, uint64_t value, int pe)
-{
-	return gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT);
-}
+GDRI_TEMPLATE(gdri_t_signal, GDRI_PUT_SIGNAL_ALL)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
+#define GDRI_PUT_SIGNAL_TYPE(name, T)                                                              \
+	GDRI_OF(gdri_t_signal, T, sizeof(T))                                                       \
+	GDRI_PUT_SIGNAL_ALL(name##_, T, sizeof(T), )
+GDR_RMA_TYPES(GDRI_PUT_SIGNAL_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_PUT_SIGNAL_TYPE)
+
+#define GDRI_PUT_SIGNAL_SIZE(bits, bytes)                                                          \
+	GDRI_OF(gdri_t_signal, void, bytes)                                                        \
+	GDRI_PUT_SIGNAL_ALL(, void, bytes, bits)
+GDR_RMA_SIZES(GDRI_PUT_SIGNAL_SIZE)
+GDRI_OF(gdri_t_signal, void, 1)
+GDRI_PUT_SIGNAL_ALL(, void, 1, )
+#endif
+
+GDRI_SINGLE
+GDRI_FN(int, GDRI_PLAIN(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
+	gdri_signal_op(sig, value, op, pe))
+GDRI_FN(int, GDRI_PLAIN(signal_set), (uint64_t * sig, uint64_t value, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe))
+GDRI_FN(int, GDRI_PLAIN(signal_add), (uint64_t * sig, uint64_t value, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe))
+/* the acquire pairs with the release of the signal */
+GDRI_FN_VALUE(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig), (GDRI_SIGNAL, GDRI_THREAD),
+	      gdri_check_wait(&at, sig, 8, GDR_CMP_EQ), out = gdri_ld_acquire_sys_u64(sig))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
+	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, sig, 8, cmp),
+	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	gdri_check_wait(&at, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
+	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT))
 
 #endif

@@ -1,64 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of waits and tests on the own heap. */
+/* Waits and tests on the own heap: bodies and rows (define.h). */
 #ifndef GDRI_WAIT_H
 #define GDRI_WAIT_H
 
+#include <gdr/impl/cmp.h>
+#include <gdr/impl/define.h>
+#include <gdr/impl/waits.h>
 #include <gdr/impl/xfer.h>
-
-/* After a word that a NIC wrote was seen: what it wrote before may still be on
- * its way on some machines. */
-GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
-{
-	int me = gdri_k(dev, pe);
-
-	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me)->sq)
-		return 0;
-	return gdri_read_flush(dev, gdri_qp_to(dev, me), op);
-}
-
-GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)
-{
-	if (!GDRI_QUEUES || gdri_likely(!(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH)))
-		return 0;
-	return gdri_wait_flush_any(dev, op);
-}
-
-/* a - b in the order of the type, as -1, 0, 1; compared with a mask per operator:
- * bit 0 less, bit 1 equal, bit 2 greater. Unknown operators never hold. */
-GDR_DEVICE uint32_t gdri_cmp_mask(int cmp)
-{
-	return cmp == GDR_CMP_EQ   ? 2u
-	       : cmp == GDR_CMP_NE ? 5u
-	       : cmp == GDR_CMP_GT ? 4u
-	       : cmp == GDR_CMP_GE ? 6u
-	       : cmp == GDR_CMP_LT ? 1u
-	       : cmp == GDR_CMP_LE ? 3u
-				   : 0u;
-}
-
-/* v as it was loaded: 4 bytes are extended here. */
-GDR_DEVICE int gdri_cmp_holds(uint64_t v, uint32_t size, int is_signed, int cmp, uint64_t value)
-{
-	uint64_t bias = is_signed ? 1ull << 63 : 0;
-	uint32_t rel;
-
-	if (size == 4 && is_signed)
-		v = (uint64_t)(int64_t)(int32_t)v;
-	v ^= bias; /* signed order as unsigned order */
-	value ^= bias;
-	rel = v < value ? 1u : v == value ? 2u : 4u;
-	return (gdri_cmp_mask(cmp) & rel) != 0;
-}
-
-/* The loads are acquires: pair with the release of the signal, or with the NIC's
- * order of data before it. */
-GDR_DEVICE int gdri_cmp_u64(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value)
-{
-	uint64_t v = size == 8 ? gdri_ld_acquire_sys_u64((const uint64_t *)p)
-			       : gdri_ld_acquire_sys_u32((const uint32_t *)p);
-
-	return gdri_cmp_holds(v, size, is_signed, cmp, value);
-}
 
 GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
 				 int cmp, uint64_t value, int peer, uint32_t op)
@@ -85,8 +33,9 @@ GDR_DEVICE int gdri_spin(const void *p, uint32_t size, int is_signed, int cmp, u
 
 	GDRI_NOT_UNROLLED
 	for (i = 0; i < GDRI_SPINS; i++) {
-		v = size == 8 ? gdri_ld_fenced_u64((const uint64_t *)p)
-			      : gdri_ld_fenced_u32((const uint32_t *)p);
+		v = size == 8	? gdri_ld_fenced_u64((const uint64_t *)p)
+		    : size == 4 ? gdri_ld_fenced_u32((const uint32_t *)p)
+				: gdri_ld_acquire_sys_u16((const uint16_t *)p);
 		if (gdri_cmp_holds(v, size, is_signed, cmp, value))
 			return 1;
 	}
@@ -138,16 +87,82 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 	return 1;
 }
 
+/* ---- rows ---- */
+
+#define GDRI_SIGNED(T) ((T) - 1 < (T)1)
+
+#define GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
+	GDRI_FN(int, GDRI_NAME(pre, wait_until, , ), (const T *ptr, int cmp, T value),             \
+		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),         \
+		gdri_wait_until(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value, -1,          \
+				GDRI_WAIT_UNTIL))                                                  \
+	GDRI_FN(int, GDRI_NAME(pre, wait_until, , _for),                                           \
+		(const T *ptr, int cmp, T value, uint64_t limit_ns),                               \
+		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),         \
+		gdri_wait_all(ptr, 1, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,       \
+			      limit_ns))                                                           \
+	GDRI_FN_VALUE(int, GDRI_NAME(pre, test, , ), (const T *ptr, int cmp, T value),             \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),   \
+		      out = gdri_test(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value))
+
+/* One value for all words, or one for each (V); with the limit of all waits, or one of the call. */
+#define GDRI_SETS(pre, T, vector, V, values, value, form, limit, L)                                \
+	GDRI_FN(int, GDRI_NAME(pre, wait_until_all, , vector##form),                               \
+		(const T *ptrs, size_t n, const int *status, int cmp, V L),                        \
+		(GDRI_WAIT_UNTIL, GDRI_THREAD),                                                    \
+		gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                                    \
+		gdri_wait_all(ptrs, n, status, values, value, sizeof(T), GDRI_SIGNED(T), cmp,      \
+			      limit))                                                              \
+	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, wait_until_any, , vector##form),                      \
+		      (const T *ptrs, size_t n, const int *status, int cmp, V L),                  \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      out = gdri_wait_any(ptrs, n, status, values, value, sizeof(T),               \
+					  GDRI_SIGNED(T), cmp, limit))                             \
+	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, wait_until_some, , vector##form),                     \
+		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V L), \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      out = gdri_wait_some(ptrs, n, indices, status, values, value, sizeof(T),     \
+					   GDRI_SIGNED(T), cmp, limit))
+#define GDRI_TESTS(pre, T, vector, V, values, value)                                               \
+	GDRI_FN_VALUE(int, GDRI_NAME(pre, test_all, , vector),                                     \
+		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      out = gdri_test_all(ptrs, n, status, values, value, sizeof(T),               \
+					  GDRI_SIGNED(T), cmp))                                    \
+	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, test_any, , vector),                                  \
+		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      out = gdri_test_any(ptrs, n, status, values, value, sizeof(T),               \
+					  GDRI_SIGNED(T), cmp))                                    \
+	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, test_some, , vector),                                 \
+		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V),   \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      out = gdri_test_some(ptrs, n, indices, status, values, value, sizeof(T),     \
+					   GDRI_SIGNED(T), cmp))
+#define GDRI_COMMA ,
+
+#define GDRI_WAIT_ALL(pre, T, E, z)                                                                \
+	GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
+	GDRI_SETS(pre, T, , T value, 0, (uint64_t)value, , GDRI_NO_LIMIT, )                        \
+	GDRI_SETS(pre, T, , T value, 0, (uint64_t)value, _for, limit_ns,                           \
+		  GDRI_COMMA uint64_t limit_ns)                                                    \
+	GDRI_SETS(pre, T, _vector, const T *values, values, 0, , GDRI_NO_LIMIT, )                  \
+	GDRI_SETS(pre, T, _vector, const T *values, values, 0, _for, limit_ns,                     \
+		  GDRI_COMMA uint64_t limit_ns)                                                    \
+	GDRI_TESTS(pre, T, , T value, 0, (uint64_t)value)                                          \
+	GDRI_TESTS(pre, T, _vector, const T *values, values, 0)
+GDRI_TEMPLATE(gdri_t_wait, GDRI_WAIT_ALL)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
 #define GDRI_WAIT_TYPE(name, T)                                                                    \
-	GDR_DEVICE int gdr_##name##_wait_until(const T *ptr, int cmp, T value)                     \
-	{                                                                                          \
-		return gdri_wait_until(ptr, sizeof(T), (T)-1 < (T)1, cmp, (uint64_t)value, -1,     \
-				       GDRI_WAIT_UNTIL);                                           \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_test(const T *ptr, int cmp, T value)                           \
-	{                                                                                          \
-		return gdri_test(ptr, sizeof(T), (T)-1 < (T)1, cmp, (uint64_t)value);              \
-	}
-GDR_AMO_TYPES(GDRI_WAIT_TYPE)
+	GDRI_OF(gdri_t_wait, T, sizeof(T))                                                         \
+	GDRI_WAIT_ALL(name##_, T, sizeof(T), )
+GDR_WAIT_TYPES(GDRI_WAIT_TYPE)
+#endif
 
 #endif

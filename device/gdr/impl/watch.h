@@ -208,7 +208,7 @@ GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w,
 GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
 {
 	return w->op == GDRI_WAIT_UNTIL || w->op == GDRI_SIGNAL_WAIT || w->op == GDRI_BARRIER ||
-	       w->op == GDRI_SYNC || w->op >= GDRI_MEET;
+	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_MEET;
 }
 
 /* Whether the connection to pe broke: then nothing will come from there. */

@@ -6,6 +6,7 @@
  *
  *	T gdri_ld_{relaxed,acquire}_{gpu,sys}_{u32,u64}(const T *p)
  *	void gdri_st_{relaxed,release}_{gpu,sys}_{u32,u64}(T *p, T v)
+ *	uint16_t gdri_ld_acquire_sys_u16(const uint16_t *p), void gdri_st_relaxed_sys_u16(uint16_t *p, uint16_t v)
  *	T gdri_ld_fenced_{u32,u64}(const T *p)		relaxed.sys; the gdri_fence_* behind it makes it
  *	void gdri_st_fenced_{u32,u64}(T *p, T v)	an acquire, the one before it a release
  *	void gdri_st_v4(void *p, a, b, c, d)		16 bytes as four 32-bit words, p aligned

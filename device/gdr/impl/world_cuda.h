@@ -104,6 +104,29 @@ GDRI_WORLD_BITS(64, "l")
 GDRI_WORLD_RMW(gdri_or, "relaxed.gpu.or.b", 64, "l")
 GDRI_WORLD_RMW(gdri_and, "relaxed.gpu.and.b", 64, "l")
 
+/* Bits of a float (size 4) or a double; atom.add.f32 takes subnormal values as 0. */
+GDR_DEVICE uint64_t gdri_amo_float_add(uint32_t size, void *p, uint64_t value)
+{
+	if (size == 8)
+		return (uint64_t)__double_as_longlong(
+			atomicAdd_system((double *)p, __longlong_as_double((long long)value)));
+	return (uint32_t)__float_as_int(
+		atomicAdd_system((float *)p, __int_as_float((int)(uint32_t)value)));
+}
+
+GDR_DEVICE void gdri_st_relaxed_sys_u16(uint16_t *p, uint16_t v)
+{
+	asm volatile("st.relaxed.sys.global.u16 [%0], %1;" ::GDRI_GLOBAL(p), "h"(v) : "memory");
+}
+
+GDR_DEVICE uint16_t gdri_ld_acquire_sys_u16(const uint16_t *p)
+{
+	uint16_t v;
+
+	asm volatile("ld.acquire.sys.global.u16 %0, [%1];" : "=h"(v) : GDRI_GLOBAL(p) : "memory");
+	return v;
+}
+
 GDR_DEVICE void gdri_max_u64(uint64_t *p, uint64_t v)
 {
 	asm volatile("red.global.relaxed.gpu.max.u64 [%0], %1;" ::GDRI_GLOBAL(p), "l"(v) : "memory");

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Locks: a queue of PEs (after Mellor-Crummey and Scott). A lock is a symmetric `long`, two words on
+ * each PE. The low one holds, on the PE that owns the lock (a function of its address), the last PE of the
+ * queue. The high one is the PE's place in the queue: a PE waits on its own memory, for the PE before
+ * it, so that the chain of waits leads to the one that holds the lock.
+ *
+ * Threads of one PE take turns (HELD) before they queue. All accesses are the PE's own atomics, by
+ * whatever path they go in this job. */
+#ifndef GDRI_LOCK_H
+#define GDRI_LOCK_H
+
+#include <gdr/impl/amo.h>
+#include <gdr/impl/order.h>
+
+#define GDRI_LOCK_NEXT 0xffffu /* 1 + the PE that queued behind this one */
+#define GDRI_LOCK_WAITS 0x10000u
+#define GDRI_LOCK_HELD 0x20000u
+
+GDR_DEVICE uint32_t *gdri_lock_tail(long *lock)
+{
+	return (uint32_t *)lock;
+}
+
+GDR_DEVICE uint32_t *gdri_lock_node(long *lock)
+{
+	return (uint32_t *)lock + 1;
+}
+
+GDR_DEVICE int gdri_lock_owner(const struct gdri_dev *dev, const long *lock)
+{
+	return (int)(gdri_heap_offset(dev, lock) / sizeof(long) % (uint32_t)gdri_k(dev, n_pes));
+}
+
+/* Waits until the bits of the own place are as wanted (all or none of `mask`); *seen: the place. */
+GDRI_NOINLINE int gdri_lock_wait(struct gdri_dev *dev, const uint32_t *node, uint32_t mask, int set,
+				 int peer, uint32_t *seen)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, GDRI_LOCK, peer, gdri_heap_offset(dev, node));
+	for (;;) {
+		/* acquire: pairs with the atomic of who changes it, which came after its quiet */
+		*seen = gdri_ld_acquire_sys_u32(node);
+		if (!!(*seen & mask) == set)
+			break;
+		ret = gdri_wait_step(dev, &w);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+/* The PE's turn among its own threads: 1 got it, 0 another one has it, < 0 failed. */
+GDR_DEVICE int gdri_lock_turn(struct gdri_dev *dev, long *lock, uint32_t bits)
+{
+	uint64_t old;
+	int ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_node(lock), GDRI_LOCK_HELD | bits, 0,
+				 gdri_k(dev, pe), &old);
+
+	return ret ? ret : !old;
+}
+
+GDRI_NOINLINE int gdri_lock_set(long *lock)
+{
+	struct gdri_dev *dev = gdri_dev();
+	uint32_t *node = gdri_lock_node(lock), seen;
+	uint64_t before, old;
+	int me, ret;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	me = gdri_k(dev, pe);
+	while (!(ret = gdri_lock_turn(dev, lock, GDRI_LOCK_WAITS))) {
+		ret = gdri_lock_wait(dev, node, ~0u, 0, me, &seen);
+		if (ret)
+			return ret;
+	}
+	if (ret < 0)
+		return ret;
+	ret = gdri_atomic_of(GDRI_AMO_SWAP, 4, gdri_lock_tail(lock), (uint64_t)me + 1, 0,
+			     gdri_lock_owner(dev, lock), &before);
+	if (ret)
+		return ret;
+	if (before) { /* whoever is there hands over by taking WAITS away */
+		ret = gdri_atomic_of(GDRI_AMO_OR, 4, node, (uint64_t)me + 1, 0, (int)before - 1,
+				     &old);
+		if (!ret)
+			ret = gdri_lock_wait(dev, node, GDRI_LOCK_WAITS, 0, (int)before - 1, &seen);
+	} else {
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0, me, &old);
+	}
+	gdri_fence_sys(); /* acquire: pairs with the quiet of the PE before */
+	return ret;
+}
+
+/* 0 taken, 1 not, < 0 failed. */
+GDRI_NOINLINE int gdri_lock_test(long *lock)
+{
+	struct gdri_dev *dev = gdri_dev();
+	uint64_t tail, old;
+	int ret;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	ret = gdri_lock_turn(dev, lock, 0);
+	if (ret <= 0)
+		return ret ? ret : 1;
+	ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_tail(lock), (uint64_t)gdri_k(dev, pe) + 1,
+			     0, gdri_lock_owner(dev, lock), &tail);
+	if (!ret && !tail) {
+		gdri_fence_sys(); /* acquire: pairs with the quiet of the last holder */
+		return 0;
+	}
+	if (!ret) /* nobody can have queued behind this PE */
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, gdri_lock_node(lock), 0, 0, gdri_k(dev, pe),
+				     &old);
+	return ret ? ret : 1;
+}
+
+GDRI_NOINLINE int gdri_lock_clear(long *lock)
+{
+	struct gdri_dev *dev = gdri_dev();
+	uint32_t *node = gdri_lock_node(lock), seen;
+	uint64_t tail, old;
+	int me, ret, status;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	me = gdri_k(dev, pe);
+	status = gdri_quiet(dev, -1); /* what was done under the lock, before the lock is free */
+	ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_tail(lock), 0, (uint64_t)me + 1,
+			     gdri_lock_owner(dev, lock), &tail);
+	seen = 0;
+	/* somebody queued behind, and is about to say who */
+	if (!ret && tail != (uint64_t)me + 1)
+		ret = gdri_lock_wait(dev, node, GDRI_LOCK_NEXT, 1, tail ? (int)tail - 1 : -1, &seen);
+	/* before the hand-over: the own threads may queue again from here on */
+	if (!ret)
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, 0, 0, me, &old);
+	if (!ret && seen)
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0,
+				     (int)(seen & GDRI_LOCK_NEXT) - 1, &old);
+	return ret ? ret : status;
+}
+
+GDRI_SINGLE
+GDRI_FN(int, GDRI_PLAIN(set_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_set(lock))
+GDRI_FN(int, GDRI_PLAIN(test_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_test(lock))
+GDRI_FN(int, GDRI_PLAIN(clear_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_clear(lock))
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* iput, iget, ibput, ibget of every RMA type and size, blocking and nbi, as a thread, a warp and a block
+ * call them. Each call has a stretch of its own; what is not an element of it keeps its poison. */
+#include "tests/multi/multi.h"
+
+enum { IPUT, IPUT_NBI, IBPUT, IBPUT_NBI, IGET, IGET_NBI, IBGET, IBGET_NBI, OPS };
+enum { THREAD, WARP, BLOCK, SCOPES };
+
+#define THREADS 64u
+#define CALLERS 6u /* single threads that call */
+#define UNITS (CALLERS + THREADS / 32 + 1)
+#define STRETCH 24u /* elements */
+#define ELEMS (OPS / 2 * UNITS * STRETCH)
+#define AREA (ELEMS * 16u)
+
+struct strided {
+	uint8_t *dst, *src, *back;
+	int pe;
+	uint64_t seed; /* of pe's src */
+	struct multi_report *report;
+};
+
+/* What the calls move: blocks of elements from..., each step elements behind the one before. */
+struct shape {
+	int n, bsize, dst0, dst, src0, sst;
+};
+
+GDRI_INLINE struct shape shape_of(int op)
+{
+	const struct shape single = {5, 1, 1, 2, 0, 3}, blocks = {4, 2, 1, 5, 12, -3};
+
+	return op == IPUT || op == IPUT_NBI || op == IGET || op == IGET_NBI ? single : blocks;
+}
+
+typedef int strided_call(int op, int scope, void *dst, const void *src, const struct shape *s, int pe);
+
+GDR_DEVICE size_t stretch(int op, unsigned unit)
+{
+	return ((unsigned)(op % (OPS / 2)) * UNITS + unit) * STRETCH;
+}
+
+/* A blocking get has the data, of all threads of the scope, when it returns. */
+GDR_DEVICE void got(const struct strided *a, const struct shape *s, size_t at, size_t size)
+{
+	for (int i = 0; i < s->n; i++)
+		for (size_t b = 0; b < (size_t)s->bsize * size; b++) {
+			size_t from = (at + (size_t)(s->src0 + i * s->sst)) * size + b;
+			size_t to = (at + (size_t)(s->dst0 + i * s->dst)) * size + b;
+
+			EXPECT_EQ(a->report, a->back[to], multi_byte(a->seed, from));
+		}
+}
+
+GDR_DEVICE void all_forms(const struct strided *a, strided_call *call, size_t size)
+{
+	unsigned t = gdr_thread_id();
+	const unsigned unit[SCOPES] = {t, CALLERS + t / 32, CALLERS + THREADS / 32};
+
+	for (int op = 0; op < OPS; op++)
+		for (int scope = 0; scope < SCOPES; scope++) {
+			struct shape s = shape_of(op);
+			size_t at = stretch(op, unit[scope]);
+			uint8_t *dst = op < IGET ? a->dst : a->back;
+
+			if (scope == THREAD && t >= CALLERS)
+				continue;
+			EXPECT_OK(a->report,
+				  call(op, scope, dst + (at + (size_t)s.dst0) * size,
+				       a->src + (at + (size_t)s.src0) * size, &s, a->pe));
+			if (op == IGET || op == IBGET)
+				got(a, &s, at, size);
+		}
+	gdr_sync_block();
+	if (t == 0)
+		EXPECT_OK(a->report, gdr_quiet());
+}
+
+#define CASES(pre, z, op, OP, scope, suffix)                                                       \
+	case (I##OP) * SCOPES + (scope):                                                           \
+		return gdr_##pre##i##op##z##suffix(dst, src, s->dst, s->sst, (size_t)s->n, pe);    \
+	case (I##OP##_NBI) * SCOPES + (scope):                                                     \
+		return gdr_##pre##i##op##z##_nbi##suffix(dst, src, s->dst, s->sst, (size_t)s->n,   \
+							 pe);                                      \
+	case (IB##OP) * SCOPES + (scope):                                                          \
+		return gdr_##pre##ib##op##z##suffix(dst, src, s->dst, s->sst, (size_t)s->bsize,    \
+						    (size_t)s->n, pe);                             \
+	case (IB##OP##_NBI) * SCOPES + (scope):                                                    \
+		return gdr_##pre##ib##op##z##_nbi##suffix(dst, src, s->dst, s->sst,                \
+							  (size_t)s->bsize, (size_t)s->n, pe);
+#define SCOPE_CASES(pre, z, scope, suffix)                                                         \
+	CASES(pre, z, put, PUT, scope, suffix) CASES(pre, z, get, GET, scope, suffix)
+#define DEFINE_ANY(name, pre, z, size)                                                             \
+	static int call_##name(int op, int scope, void *dst, const void *src,                      \
+			       const struct shape *s, int pe)                                      \
+	{                                                                                          \
+		switch (op * SCOPES + scope) {                                                     \
+			SCOPE_CASES(pre, z, THREAD, )                                              \
+			SCOPE_CASES(pre, z, WARP, _warp)                                           \
+			SCOPE_CASES(pre, z, BLOCK, _block)                                         \
+		default:                                                                           \
+			return 1;                                                                  \
+		}                                                                                  \
+	}                                                                                          \
+	GDR_KERNEL(kernel_##name, struct strided, a)                                               \
+	{                                                                                          \
+		all_forms(&a, call_##name, size);                                                  \
+	}
+#define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T))
+#define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes)
+GDR_RMA_TYPES(DEFINE)
+GDR_RMA_TYPES_MORE(DEFINE)
+GDR_RMA_SIZES(DEFINE_SIZE)
+
+/* The source element of each element of an area, or -1: poison. */
+static int origin[ELEMS];
+
+static void plan(void)
+{
+	memset(origin, 0xff, sizeof(origin));
+	for (int op = 0; op < OPS / 2; op++)
+		for (unsigned u = 0; u < UNITS; u++) {
+			struct shape s = shape_of(op);
+			int at = (int)stretch(op, u);
+
+			for (int k = 0; k < s.n * s.bsize; k++) {
+				int i = k / s.bsize, e = k % s.bsize;
+
+				origin[at + s.dst0 + i * s.dst + e] = at + s.src0 + i * s.sst + e;
+			}
+		}
+}
+
+static void verify(const uint8_t *area, uint64_t seed, size_t size, const char *type)
+{
+	for (size_t i = 0; i < AREA; i++) {
+		int from = i / size < ELEMS ? origin[i / size] : -1;
+		uint8_t want = from < 0 ? MULTI_POISON
+					: multi_byte(seed, (size_t)from * size + i % size);
+
+		if (area[i] != want)
+			multi_fail(__FILE__, __LINE__, "%s: byte %zu is %02x, not %02x", type, i,
+				   area[i], want);
+	}
+}
+
+static void prepare(struct strided *a, int shift)
+{
+	a->pe = (multi_pe + shift) % multi_n;
+	a->seed = 99 + (uint64_t)a->pe;
+	memset(a->dst, MULTI_POISON, AREA);
+	memset(a->back, MULTI_POISON, AREA);
+	for (unsigned i = 0; i < AREA; i++)
+		a->src[i] = multi_byte(99 + (uint64_t)multi_pe, i);
+	CHECK_OK(gdr_barrier_all());
+}
+
+static void conclude(const struct strided *a, int shift, size_t size, const char *type)
+{
+	CHECK_OK(gdr_barrier_all());
+	verify(a->dst, 99 + (uint64_t)((multi_pe + multi_n - shift) % multi_n), size, type);
+	verify(a->back, a->seed, size, type);
+	CHECK_OK(gdr_barrier_all());
+}
+
+/* Blocks so long that the threads of a block share each; none at all. */
+GDR_KERNEL(long_blocks, struct strided, a)
+{
+	EXPECT_OK(a.report, gdr_ibput8_block(a.dst, a.src, 2000, 1500, 1501, 2, a.pe));
+	EXPECT_OK(a.report, gdr_ibget8_block(a.back, a.src, 1600, 1700, 1100, 3, a.pe));
+	EXPECT_OK(a.report, gdr_iput64_block(a.dst, a.src, 1, 1, 0, a.pe));
+	EXPECT_OK(a.report, gdr_ibget32_warp(a.dst, a.src, 1, 1, 0, 7, a.pe));
+}
+
+static void run_long(struct strided *a)
+{
+	prepare(a, multi_n - 1);
+	RUN(long_blocks, 1, THREADS, a);
+	CHECK_OK(gdr_barrier_all());
+	for (unsigned i = 0; i < 6000; i++) {
+		uint64_t from = 99 + (uint64_t)((multi_pe + 1) % multi_n);
+		int put = i < 4000 && i % 2000 < 1501, get = i < 4800 && i % 1600 < 1100;
+
+		CHECK_EQ(a->dst[i], put ? multi_byte(from, i / 2000 * 1500 + i % 2000) : MULTI_POISON);
+		CHECK_EQ(a->back[i],
+			 get ? multi_byte(a->seed, i / 1600 * 1700 + i % 1600) : MULTI_POISON);
+	}
+	CHECK_OK(gdr_barrier_all());
+}
+
+#define RUN_ONE(name, T) RUN_ANY(name, sizeof(T))
+#define RUN_SIZE(bits, bytes) RUN_ANY(size##bits, bytes)
+#define RUN_ANY(name, size)                                                                        \
+	shift = (shift + 1) % multi_n;                                                             \
+	prepare(&a, shift);                                                                        \
+	RUN(kernel_##name, 1, THREADS, &a);                                                        \
+	conclude(&a, shift, size, #name);
+
+int main(void)
+{
+	struct strided a = {0};
+	int shift = 0;
+
+	multi_begin();
+	plan();
+	a.report = multi_report_new();
+	a.dst = gdr_malloc(AREA);
+	a.src = gdr_malloc(AREA);
+	a.back = gdr_malloc(AREA);
+	CHECK(a.dst && a.src && a.back);
+	GDR_RMA_TYPES(RUN_ONE)
+	GDR_RMA_TYPES_MORE(RUN_ONE)
+	GDR_RMA_SIZES(RUN_SIZE)
+	run_long(&a);
+	multi_shared_free(a.report);
+	return multi_end("strided");
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits and tests for all, any and some of several words, with one value or one for each, with words
+ * that do not count, and with limits: what a look at the words finds, compared with a plain loop over
+ * them, and waits that another PE's put ends. */
+#include "tests/multi/multi.h"
+
+enum { N = 7, LATE = 4 };
+
+struct sets {
+	void *words; /* [N] */
+	struct multi_report *report;
+};
+
+#define NONE ((size_t)-1)
+#define HOLDS(cmp, a, b)                                                                           \
+	((cmp) == GDR_CMP_EQ   ? (a) == (b)                                                        \
+	 : (cmp) == GDR_CMP_NE ? (a) != (b)                                                        \
+	 : (cmp) == GDR_CMP_GT ? (a) > (b)                                                         \
+	 : (cmp) == GDR_CMP_GE ? (a) >= (b)                                                        \
+	 : (cmp) == GDR_CMP_LT ? (a) < (b)                                                         \
+			       : (a) <= (b))
+#define SHORT_NS 1000u
+#define LONG_NS 15000000000u
+
+/* All forms agree with the loop that found `holds` of `counted` words; those that would wait for ever
+ * are called with a short limit, which is no error. form: nothing or _vector, V: its last argument. */
+#define AGREE(name, form, V)                                                                       \
+	do {                                                                                       \
+		int all = gdr_##name##_test_all##form(w, N, mask, cmp, V);                         \
+		size_t any = gdr_##name##_test_any##form(w, N, mask, cmp, V);                      \
+		EXPECT_EQ(r, all, n_holds == n_counted);                                           \
+		EXPECT_EQ(r, any, first);                                                          \
+		EXPECT_EQ(r, gdr_##name##_test_some##form(w, N, at, mask, cmp, V), n_holds);       \
+		for (size_t i = 0; i < n_holds; i++)                                               \
+			EXPECT_EQ(r, at[i], where[i]);                                             \
+		EXPECT_EQ(r, gdr_##name##_wait_until_all##form##_for(w, N, mask, cmp, V, SHORT_NS), \
+			  n_holds == n_counted ? 0 : -GDR_ETIMEOUT);                               \
+		EXPECT_EQ(r, gdr_##name##_wait_until_any##form##_for(w, N, mask, cmp, V, SHORT_NS), \
+			  first);                                                                  \
+		EXPECT_EQ(r,                                                                       \
+			  gdr_##name##_wait_until_some##form##_for(w, N, at, mask, cmp, V,         \
+								   SHORT_NS),                      \
+			  n_holds);                                                                \
+		if (n_holds == n_counted)                                                          \
+			EXPECT_OK(r, gdr_##name##_wait_until_all##form(w, N, mask, cmp, V));       \
+		if (n_holds || !n_counted) {                                                       \
+			EXPECT_EQ(r, gdr_##name##_wait_until_any##form(w, N, mask, cmp, V), first); \
+			at[0] = 99;                                                                \
+			EXPECT_EQ(r, gdr_##name##_wait_until_some##form(w, N, at, mask, cmp, V),   \
+				  n_holds);                                                        \
+			if (n_holds)                                                               \
+				EXPECT_EQ(r, at[0], where[0]);                                     \
+		}                                                                                  \
+	} while (0)
+
+#define DEFINE(name, T)                                                                            \
+	GDR_DEVICE void look_##name(const struct sets *a, int cmp, const int *mask,                \
+				    const T *values)                                               \
+	{                                                                                          \
+		T *w = (T *)a->words;                                                              \
+		struct multi_report *r = a->report;                                                \
+		size_t at[N], where[N], n_holds, n_counted, first;                                 \
+		for (int vector = 0; vector < 2; vector++) {                                       \
+			n_holds = n_counted = 0;                                                   \
+			first = NONE;                                                              \
+			for (int i = 0; i < N; i++) {                                              \
+				T v = values[vector ? i : 0];                                      \
+				if (mask && mask[i])                                               \
+					continue;                                                  \
+				n_counted++;                                                       \
+				if (!HOLDS(cmp, w[i], v))                                          \
+					continue;                                                  \
+				if (first == NONE)                                                 \
+					first = (size_t)i;                                         \
+				where[n_holds++] = (size_t)i;                                      \
+			}                                                                          \
+			if (vector)                                                                \
+				AGREE(name, _vector, values);                                      \
+			else                                                                       \
+				AGREE(name, , values[0]);                                          \
+		}                                                                                  \
+		EXPECT_EQ(r, gdr_##name##_wait_until_for(w, cmp, values[0], SHORT_NS),             \
+			  HOLDS(cmp, w[0], values[0]) ? 0 : -GDR_ETIMEOUT);                        \
+		EXPECT_OK(r, gdr_status());                                                        \
+	}                                                                                          \
+	GDR_KERNEL(look_kernel_##name, struct sets, a)                                             \
+	{                                                                                          \
+		const int some[N] = {1, 0, 0, 7, 0, -1, 0}, nobody[N] = {1, 1, 1, 1, 1, 1, 1};     \
+		const int most[N] = {1, 1, 0, 1, 1, 1, 1};                                         \
+		const T values[2][N] = {{3, (T)-3, 9, (T)-1, 0, 3, 4}, {(T)-1, 3, 3, 4, 9, 2, 4}}; \
+		for (int k = 0; k < 6 * 2; k++) {                                                  \
+			look_##name(&a, k % 6, NULL, values[k / 6]);                               \
+			look_##name(&a, k % 6, some, values[k / 6]);                               \
+			look_##name(&a, k % 6, most, values[k / 6]);                               \
+			look_##name(&a, k % 6, nobody, values[k / 6]);                             \
+		}                                                                                  \
+	}                                                                                          \
+	/* The waits begin before the previous PE's puts, and end with them. */                    \
+	GDR_KERNEL(wait_kernel_##name, struct sets, a)                                             \
+	{                                                                                          \
+		T *w = (T *)a.words, values[N];                                                    \
+		struct multi_report *r = a.report;                                                 \
+		int mask[N] = {0}, next = (gdr_my_pe() + 1) % gdr_n_pes();                         \
+		size_t at[N];                                                                      \
+		if (gdr_block_id()) {                                                              \
+			for (int i = 0; i < N; i++) {                                              \
+				EXPECT_OK(r, gdr_##name##_p(w + (i + LATE) % N,                    \
+							    (T)(100 + (i + LATE) % N), next));     \
+				EXPECT_OK(r, gdr_fence());                                         \
+			}                                                                          \
+			EXPECT_OK(r, gdr_quiet());                                                 \
+			return;                                                                    \
+		}                                                                                  \
+		for (int i = 0; i < N; i++)                                                        \
+			values[i] = (T)(100 + i);                                                  \
+		EXPECT_EQ(r, gdr_##name##_wait_until_any(w, N, NULL, GDR_CMP_GE, 100) < N, 1);     \
+		for (int i = 0; i < N; i++) {                                                      \
+			size_t n = gdr_##name##_wait_until_some_vector(w, N, at, mask, GDR_CMP_EQ, \
+								       values);                    \
+			EXPECT_EQ(r, n > 0 && n <= N, 1);                                          \
+			mask[at[0]] = 1; /* each index once: the last of all comes, too */         \
+		}                                                                                  \
+		for (int i = 0; i < N; i++)                                                        \
+			EXPECT_EQ(r, mask[i], 1);                                                  \
+		EXPECT_EQ(r, gdr_##name##_wait_until_any_vector(w, N, mask, GDR_CMP_EQ, values),   \
+			  NONE);                                                                   \
+		EXPECT_OK(r, gdr_##name##_wait_until_all(w, N, NULL, GDR_CMP_GE, 100));            \
+		EXPECT_OK(r, gdr_##name##_wait_until_all_vector(w, N, NULL, GDR_CMP_EQ, values));  \
+		EXPECT_OK(r, gdr_##name##_wait_until_for(w + LATE, GDR_CMP_NE, 1, LONG_NS));       \
+		EXPECT_EQ(r, gdr_##name##_wait_until_some(w, N, at, NULL, GDR_CMP_EQ, 103), 1);    \
+	}
+GDR_WAIT_TYPES(DEFINE)
+
+#define RUN_ONE(name, T)                                                                           \
+	{                                                                                          \
+		const T words[N] = {3, (T)-3, 3, 4, 0, 3, (T)-1};                                  \
+		CHECK_OK(gdr_memcpy(a.words, words, sizeof(words)));                               \
+		RUN(look_kernel_##name, 1, 1, &a);                                                 \
+		multi_fill(a.words, 0, sizeof(words));                                             \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		RUN(wait_kernel_##name, 2, 1, &a);                                                 \
+		CHECK_OK(gdr_barrier_all());                                                       \
+	}
+
+int main(void)
+{
+	struct sets a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.words = gdr_calloc(N, 8);
+	CHECK(a.words);
+	GDR_WAIT_TYPES(RUN_ONE)
+	multi_shared_free(a.report);
+	return multi_end("wait_sets");
+}
