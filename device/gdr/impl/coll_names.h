@@ -1,118 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The public names of the collectives: one line each, for every type and scope. */
+/* The collectives of every type and scope, as rows (define.h). */
 #ifndef GDRI_COLL_NAMES_H
 #define GDRI_COLL_NAMES_H
 
 #include <gdr/coll.h>
+#include <gdr/impl/define.h>
 #include <gdr/impl/reduce.h>
 
-#define GDRI_COLL_BYTES(suffix, scope)                                                             \
-	GDR_DEVICE int gdr_broadcastmem##suffix(gdr_team_t team, void *dest, const void *source,   \
-						size_t nbytes, int root)                           \
-	{                                                                                          \
-		return gdri_broadcast(scope, team, dest, source, nbytes, root);                    \
-	}                                                                                          \
-	GDR_DEVICE int gdr_collectmem##suffix(gdr_team_t team, void *dest, const void *source,     \
-					      size_t nbytes)                                       \
-	{                                                                                          \
-		return gdri_collect(scope, team, dest, source, nbytes);                            \
-	}                                                                                          \
-	GDR_DEVICE int gdr_fcollectmem##suffix(gdr_team_t team, void *dest, const void *source,    \
-					       size_t nbytes)                                      \
-	{                                                                                          \
-		return gdri_fcollect(scope, team, dest, source, nbytes);                           \
-	}                                                                                          \
-	GDR_DEVICE int gdr_alltoallmem##suffix(gdr_team_t team, void *dest, const void *source,    \
-					       size_t nbytes)                                      \
-	{                                                                                          \
-		return gdri_alltoall(scope, team, dest, source, nbytes);                           \
-	}                                                                                          \
-	GDR_DEVICE int gdr_alltoallsmem##suffix(gdr_team_t team, void *dest, const void *source,   \
-						ptrdiff_t dst, ptrdiff_t sst, size_t nelems)       \
-	{                                                                                          \
-		return gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, 1);             \
-	}
-GDRI_COLL_BYTES(, GDRI_THREAD)
-GDRI_COLL_BYTES(_warp, GDRI_WARP)
-GDRI_COLL_BYTES(_block, GDRI_BLOCK)
+/* op: GDRI_BROADCAST, ...: for messages of the checked build, which checks nothing here yet. */
+#define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result)                                   \
+	GDRI_FN(int, GDRI_NAME(pre, name, z, s), params, (op, scope), 0, result)
 
-#define GDRI_COLL_ELEMENTS(name, T, suffix, scope)                                                 \
-	GDR_DEVICE int gdr_##name##_broadcast##suffix(gdr_team_t team, T *dest, const T *source,   \
-						      size_t nelems, int root)                     \
-	{                                                                                          \
-		return gdri_broadcast(scope, team, dest, source, nelems * sizeof(T), root);        \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_collect##suffix(gdr_team_t team, T *dest, const T *source,     \
-						    size_t nelems)                                 \
-	{                                                                                          \
-		return gdri_collect(scope, team, dest, source, nelems * sizeof(T));                \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_fcollect##suffix(gdr_team_t team, T *dest, const T *source,    \
-						     size_t nelems)                                \
-	{                                                                                          \
-		return gdri_fcollect(scope, team, dest, source, nelems * sizeof(T));               \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_alltoall##suffix(gdr_team_t team, T *dest, const T *source,    \
-						     size_t nelems)                                \
-	{                                                                                          \
-		return gdri_alltoall(scope, team, dest, source, nelems * sizeof(T));               \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_alltoalls##suffix(gdr_team_t team, T *dest, const T *source,   \
-						      ptrdiff_t dst, ptrdiff_t sst, size_t nelems) \
-	{                                                                                          \
-		return gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, sizeof(T));     \
-	}
+#define GDRI_COLL_ROWS(pre, T, E, z, s, scope)                                                     \
+	GDRI_COLL_FN(pre, broadcast, z, s, GDRI_BROADCAST, scope,                                  \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems, int root),        \
+		     gdri_broadcast(scope, team, dest, source, nelems * (E), root))                \
+	GDRI_COLL_FN(pre, collect, z, s, GDRI_COLLECT, scope,                                      \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
+		     gdri_collect(scope, team, dest, source, nelems * (E)))                        \
+	GDRI_COLL_FN(pre, fcollect, z, s, GDRI_COLLECT, scope,                                     \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
+		     gdri_fcollect(scope, team, dest, source, nelems * (E)))                       \
+	GDRI_COLL_FN(pre, alltoall, z, s, GDRI_ALLTOALL, scope,                                    \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
+		     gdri_alltoall(scope, team, dest, source, nelems * (E)))                       \
+	GDRI_COLL_FN(pre, alltoalls, z, s, GDRI_ALLTOALL, scope,                                   \
+		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
+		      size_t nelems),                                                              \
+		     gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, E))
+
+#define GDRI_REDUCE_OP(pre, op, T, code, s, scope)                                                 \
+	GDRI_COLL_FN(pre, op##_reduce, , s, GDRI_REDUCE, scope,                                    \
+		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
+		     gdri_reduce(scope, team, dest, source, nreduce, GDRI_REDUCE_CODE(T, code)))   \
+	GDRI_COLL_FN(pre, op##_reducescatter, , s, GDRI_REDUCESCATTER, scope,                      \
+		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
+		     gdri_reducescatter(scope, team, dest, source, nreduce,                        \
+					GDRI_REDUCE_CODE(T, code)))
+#define GDRI_SCAN_OP(pre, op, T, exclusive, s, scope)                                              \
+	GDRI_COLL_FN(pre, sum_##op, , s, GDRI_SCAN, scope,                                         \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
+		     gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM),   \
+			       exclusive))
+
+#define GDRI_REDUCE_ROWS(pre, T, E, z, s, scope)                                                   \
+	GDRI_REDUCE_OP(pre, sum, T, GDRI_SUM, s, scope)                                            \
+	GDRI_REDUCE_OP(pre, prod, T, GDRI_PROD, s, scope)                                          \
+	GDRI_REDUCE_OP(pre, min, T, GDRI_MIN, s, scope)                                            \
+	GDRI_REDUCE_OP(pre, max, T, GDRI_MAX, s, scope)                                            \
+	GDRI_SCAN_OP(pre, inscan, T, 0, s, scope)                                                  \
+	GDRI_SCAN_OP(pre, exscan, T, 1, s, scope)
+#define GDRI_REDUCE_BITS_ROWS(pre, T, E, z, s, scope)                                              \
+	GDRI_REDUCE_OP(pre, and, T, GDRI_AND, s, scope)                                            \
+	GDRI_REDUCE_OP(pre, or, T, GDRI_OR, s, scope)                                              \
+	GDRI_REDUCE_OP(pre, xor, T, GDRI_XOR, s, scope)
+
+#define GDRI_COLL_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_COLL_ROWS, pre, T, E, z)
+#define GDRI_REDUCE_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_REDUCE_ROWS, pre, T, E, z)
+#define GDRI_REDUCE_BITS_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_REDUCE_BITS_ROWS, pre, T, E, z)
+GDRI_TEMPLATE(gdri_t_coll, GDRI_COLL_ALL)
+GDRI_TEMPLATE(gdri_t_reduce, GDRI_REDUCE_ALL)
+GDRI_TEMPLATE(gdri_t_reduce_bits, GDRI_REDUCE_BITS_ALL)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
 #define GDRI_COLL_TYPE(name, T)                                                                    \
-	GDRI_COLL_ELEMENTS(name, T, , GDRI_THREAD)                                                 \
-	GDRI_COLL_ELEMENTS(name, T, _warp, GDRI_WARP)                                              \
-	GDRI_COLL_ELEMENTS(name, T, _block, GDRI_BLOCK)
-GDR_RMA_TYPES(GDRI_COLL_TYPE)
-
-#define GDRI_REDUCE_OP(name, T, op, code, suffix, scope)                                           \
-	GDR_DEVICE int gdr_##name##_##op##_reduce##suffix(gdr_team_t team, T *dest,                \
-							  const T *source, size_t nreduce)         \
-	{                                                                                          \
-		return gdri_reduce(scope, team, dest, source, nreduce, GDRI_REDUCE_CODE(T, code)); \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_##op##_reducescatter##suffix(gdr_team_t team, T *dest,         \
-								 const T *source, size_t nreduce)  \
-	{                                                                                          \
-		return gdri_reducescatter(scope, team, dest, source, nreduce,                      \
-					  GDRI_REDUCE_CODE(T, code));                              \
-	}
-#define GDRI_SCAN_OP(name, T, suffix, scope)                                                       \
-	GDR_DEVICE int gdr_##name##_sum_inscan##suffix(gdr_team_t team, T *dest, const T *source,  \
-						       size_t nelems)                              \
-	{                                                                                          \
-		return gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM), \
-				 0);                                                               \
-	}                                                                                          \
-	GDR_DEVICE int gdr_##name##_sum_exscan##suffix(gdr_team_t team, T *dest, const T *source,  \
-						       size_t nelems)                              \
-	{                                                                                          \
-		return gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM), \
-				 1);                                                               \
-	}
-#define GDRI_REDUCE_OPS(name, T, suffix, scope)                                                    \
-	GDRI_REDUCE_OP(name, T, sum, GDRI_SUM, suffix, scope)                                      \
-	GDRI_REDUCE_OP(name, T, prod, GDRI_PROD, suffix, scope)                                    \
-	GDRI_REDUCE_OP(name, T, min, GDRI_MIN, suffix, scope)                                      \
-	GDRI_REDUCE_OP(name, T, max, GDRI_MAX, suffix, scope)                                      \
-	GDRI_SCAN_OP(name, T, suffix, scope)
+	GDRI_OF(gdri_t_coll, T, sizeof(T))                                                         \
+	GDRI_COLL_ALL(name##_, T, sizeof(T), )
+#define GDRI_COLL_SIZE(bits, bytes)                                                                \
+	GDRI_OF(gdri_t_coll, void, bytes)                                                          \
+	GDRI_COLL_ALL(, void, bytes, bits)
 #define GDRI_REDUCE_TYPE(name, T)                                                                  \
-	GDRI_REDUCE_OPS(name, T, , GDRI_THREAD)                                                    \
-	GDRI_REDUCE_OPS(name, T, _warp, GDRI_WARP)                                                 \
-	GDRI_REDUCE_OPS(name, T, _block, GDRI_BLOCK)
-GDR_RMA_TYPES(GDRI_REDUCE_TYPE)
-
-#define GDRI_REDUCE_BITS(name, T, suffix, scope)                                                   \
-	GDRI_REDUCE_OP(name, T, and, GDRI_AND, suffix, scope)                                      \
-	GDRI_REDUCE_OP(name, T, or, GDRI_OR, suffix, scope)                                        \
-	GDRI_REDUCE_OP(name, T, xor, GDRI_XOR, suffix, scope)
+	GDRI_OF(gdri_t_reduce, T, sizeof(T))                                                       \
+	GDRI_REDUCE_ALL(name##_, T, sizeof(T), )
 #define GDRI_REDUCE_INTEGER(name, T)                                                               \
-	GDRI_REDUCE_BITS(name, T, , GDRI_THREAD)                                                   \
-	GDRI_REDUCE_BITS(name, T, _warp, GDRI_WARP)                                                \
-	GDRI_REDUCE_BITS(name, T, _block, GDRI_BLOCK)
+	GDRI_OF(gdri_t_reduce_bits, T, sizeof(T))                                                  \
+	GDRI_REDUCE_BITS_ALL(name##_, T, sizeof(T), )
+GDR_RMA_TYPES(GDRI_COLL_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_COLL_TYPE)
+GDR_RMA_SIZES(GDRI_COLL_SIZE)
+GDRI_OF(gdri_t_coll, void, 1)
+GDRI_COLL_ALL(, void, 1, mem)
+GDR_RMA_TYPES(GDRI_REDUCE_TYPE)
 GDR_INTEGER_TYPES(GDRI_REDUCE_INTEGER)
+#endif
 
 #endif
