@@ -29,8 +29,8 @@
 
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest | op##rest
 #define GDRI_PLAIN(name) gdr_##name |
-#define GDRI_FN(ret, name, params, site, check, result) GDRI_PRINTED | name;
-#define GDRI_FN_VALUE(ret, name, params, site, check, statement) GDRI_PRINTED | name;
+#define GDRI_FN(ret, name, params, site, check, result) GDRI_PRINTED | name | params;
+#define GDRI_FN_VALUE(ret, name, params, site, check, statement) GDRI_PRINTED | name | params;
 #define GDRI_OF(family, T, E) GDRI_PRINTED_OF | family | T | E;
 #define GDRI_SINGLE GDRI_PRINTED_OF | | | ;
 

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of NVSHMEM for programs that were written for it: they build with this folder first in the include
+ * path and libgdr instead of NVSHMEM. docs/nvshmem.md says what there is and what there is not; a name that
+ * cannot be had does not compile, and says why.
+ *
+ * Under CUDA put, get, p, g, order, barriers, teams and signals of one thread are for host and device
+ * alike, as there; atomics, waits, strided forms and collectives of typed names are for kernels. On
+ * the host device everything is for both. Errors, which these functions do not return, are latched:
+ * gdr_status(), gdr_host_status(). */
+#ifndef GDR_COMPAT_NVSHMEM_H
+#define GDR_COMPAT_NVSHMEM_H
+
+#include <gdr.h>
+
+#define NVSHMEM_MAJOR_VERSION 1
+#define NVSHMEM_MINOR_VERSION 3
+#define NVSHMEM_VENDOR_STRING "gdr " GDR_VERSION_STRING
+#define NVSHMEM_MAX_NAME_LEN 256
+
+#define NVSHMEM_CMP_EQ GDR_CMP_EQ
+#define NVSHMEM_CMP_NE GDR_CMP_NE
+#define NVSHMEM_CMP_GT GDR_CMP_GT
+#define NVSHMEM_CMP_GE GDR_CMP_GE
+#define NVSHMEM_CMP_LT GDR_CMP_LT
+#define NVSHMEM_CMP_LE GDR_CMP_LE
+#define NVSHMEM_SIGNAL_SET GDR_SIGNAL_SET
+#define NVSHMEM_SIGNAL_ADD GDR_SIGNAL_ADD
+#define NVSHMEM_THREAD_SINGLE 0
+#define NVSHMEM_THREAD_FUNNELED 1
+#define NVSHMEM_THREAD_SERIALIZED 2
+#define NVSHMEM_THREAD_MULTIPLE 3
+
+typedef gdr_team_t nvshmem_team_t;
+typedef gdr_team_config_t nvshmem_team_config_t;
+#define NVSHMEM_TEAM_INVALID GDR_TEAM_INVALID
+#define NVSHMEM_TEAM_WORLD GDR_TEAM_WORLD
+#define NVSHMEM_TEAM_SHARED GDR_TEAM_SHARED
+#define NVSHMEMX_TEAM_NODE GDR_TEAM_NODE
+#define NVSHMEM_TEAM_NUM_CONTEXTS GDR_TEAM_NUM_CONTEXTS
+
+/* For host and device under CUDA: what runs on each. */
+#ifdef __CUDACC__
+#define GDRC_FN static __host__ __device__ __forceinline__
+#else
+#define GDRC_FN GDR_DEVICE
+#endif
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
+#define GDRC_EITHER(device, host) (host)
+#else
+#define GDRC_EITHER(device, host) (device)
+#endif
+
+/* ---- bring-up, memory: host ---- */
+
+#ifndef __CUDACC_RTC__
+/* gdr_init says what failed; the job ends, as NVSHMEM ends it. */
+static inline void nvshmem_init(void)
+{
+	if (gdr_init())
+		gdr_global_exit(1);
+}
+
+static inline int nvshmem_init_thread(int requested, int *provided)
+{
+	(void)requested;
+	nvshmem_init();
+	*provided = NVSHMEM_THREAD_MULTIPLE;
+	return 0;
+}
+
+static inline void nvshmem_query_thread(int *provided)
+{
+	*provided = NVSHMEM_THREAD_MULTIPLE;
+}
+
+static inline void nvshmem_finalize(void)
+{
+	(void)gdr_finalize();
+}
+
+static inline void nvshmem_info_get_version(int *major, int *minor)
+{
+	*major = NVSHMEM_MAJOR_VERSION;
+	*minor = NVSHMEM_MINOR_VERSION;
+}
+
+static inline void nvshmem_info_get_name(char *name)
+{
+	static const char text[] = NVSHMEM_VENDOR_STRING;
+	size_t i;
+
+	for (i = 0; i < sizeof(text); i++)
+		name[i] = text[i];
+}
+
+#define nvshmem_global_exit(code) gdr_global_exit(code)
+#define nvshmem_malloc(size) gdr_malloc(size)
+#define nvshmem_calloc(count, size) gdr_calloc(count, size)
+#define nvshmem_align(alignment, size) gdr_align(alignment, size)
+#define nvshmem_free(ptr) ((void)gdr_free(ptr))
+
+#define nvshmem_team_split_strided(parent, start, stride, size, config, mask, team)                \
+	gdr_team_split_strided(parent, start, stride, size, config, mask, team)
+#define nvshmem_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam)        \
+	gdr_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam)
+#define nvshmem_team_destroy(team) ((void)gdr_team_destroy(team))
+#define nvshmem_team_get_config(team, config) gdr_team_get_config(team, GDR_TEAM_NUM_CONTEXTS, config)
+#endif
+
+/* ---- host and device ---- */
+
+GDRC_FN int nvshmem_my_pe(void)
+{
+	return GDRC_EITHER(gdr_my_pe(), gdr_host_my_pe());
+}
+
+GDRC_FN int nvshmem_n_pes(void)
+{
+	return GDRC_EITHER(gdr_n_pes(), gdr_host_n_pes());
+}
+
+/* One's own objects can always be accessed. */
+GDRC_FN void *nvshmem_ptr(const void *ptr, int pe)
+{
+	if (pe == nvshmem_my_pe())
+		return (void *)(uintptr_t)ptr;
+	return GDRC_EITHER(gdr_ptr(ptr, pe), gdr_host_ptr(ptr, pe));
+}
+
+GDRC_FN int nvshmem_team_my_pe(nvshmem_team_t team)
+{
+	return GDRC_EITHER(gdr_team_my_pe(team), gdr_host_team_my_pe(team));
+}
+
+GDRC_FN int nvshmem_team_n_pes(nvshmem_team_t team)
+{
+	return GDRC_EITHER(gdr_team_n_pes(team), gdr_host_team_n_pes(team));
+}
+
+GDRC_FN int nvshmem_team_translate_pe(nvshmem_team_t from, int pe, nvshmem_team_t to)
+{
+	return GDRC_EITHER(gdr_team_translate_pe(from, pe, to),
+			   gdr_host_team_translate_pe(from, pe, to));
+}
+
+GDRC_FN void nvshmem_fence(void)
+{
+	(void)GDRC_EITHER(gdr_fence(), gdr_host_fence());
+}
+
+GDRC_FN void nvshmem_quiet(void)
+{
+	(void)GDRC_EITHER(gdr_quiet(), gdr_host_quiet());
+}
+
+GDRC_FN void nvshmem_barrier_all(void)
+{
+	(void)gdr_barrier_all();
+}
+
+/* Under CUDA the host has a barrier, which is more than asked for. */
+GDRC_FN void nvshmem_sync_all(void)
+{
+	(void)GDRC_EITHER(gdr_sync_all(), gdr_barrier_all());
+}
+
+/* ---- device ---- */
+
+#define nvshmem_barrier(team) gdr_barrier(team)
+#define nvshmem_team_sync(team) gdr_team_sync(team)
+#define nvshmem_signal_fetch(sig) gdr_signal_fetch(sig)
+
+GDR_DEVICE uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
+{
+	(void)gdr_signal_wait_until(sig, cmp, value);
+	return gdr_signal_fetch(sig);
+}
+
+/* ---- typed names ---- */
+
+#ifdef __CUDACC__
+/* The forms of one thread that NVSHMEM has for the host, too. */
+template <typename T, unsigned E> struct gdrc_rma {
+	GDRC_FN void put(T *dst, const T *src, size_t n, int pe)
+	{
+		(void)GDRC_EITHER((gdri_t_rma<T, E>::put(GDRI_HERE dst, src, n, pe)),
+				  gdr_host_put(dst, src, n * E, pe));
+	}
+	GDRC_FN void put_nbi(T *dst, const T *src, size_t n, int pe)
+	{
+		(void)GDRC_EITHER((gdri_t_rma<T, E>::put_nbi(GDRI_HERE dst, src, n, pe)),
+				  gdr_host_put_nbi(dst, src, n * E, pe));
+	}
+	GDRC_FN void get(T *dst, const T *src, size_t n, int pe)
+	{
+		(void)GDRC_EITHER((gdri_t_rma<T, E>::get(GDRI_HERE dst, src, n, pe)),
+				  gdr_host_get(dst, src, n * E, pe));
+	}
+	GDRC_FN void get_nbi(T *dst, const T *src, size_t n, int pe)
+	{
+		(void)GDRC_EITHER((gdri_t_rma<T, E>::get_nbi(GDRI_HERE dst, src, n, pe)),
+				  gdr_host_get_nbi(dst, src, n * E, pe));
+	}
+};
+template <typename T, unsigned E> struct gdrc_scalar {
+	GDRC_FN void p(T *dst, T value, int pe)
+	{
+		(void)GDRC_EITHER((gdri_t_scalar<T, E>::p(GDRI_HERE dst, value, pe)),
+				  gdr_host_put(dst, &value, E, pe));
+	}
+	GDRC_FN T g(const T *src, int pe)
+	{
+#ifdef __CUDA_ARCH__
+		return gdri_t_scalar<T, E>::g(GDRI_HERE src, pe);
+#else
+		T value;
+
+		(void)gdr_host_get(&value, src, E, pe);
+		return value;
+#endif
+	}
+};
+#define GDRC_BOTH(name, family, T, E, member, ...) family<T, E>::member(__VA_ARGS__)
+#else
+#define GDRC_BOTH(name, family, T, E, member, ...) name(__VA_ARGS__)
+#endif
+#include "nvshmem_names.h"
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program in the words of NVSHMEM: every family that compat/ covers, from kernels and from the host. */
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#include "tests/multi/multi.h"
+
+struct words {
+	int *ints, *back;
+	double *sums;
+	uint64_t *sig;
+	struct multi_report *report;
+};
+
+GDR_KERNEL(moves, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n, prev = (me + n - 1) % n;
+	int t = (int)gdr_thread_id();
+
+	if (t == 0) {
+		nvshmem_int_p(a.ints, me + 1, next);
+		nvshmem_int_put(a.ints + 1, a.back, 2, next);
+		nvshmem_putmem_nbi(a.ints + 3, a.back + 2, 4, next);
+		nvshmem_int_iput(a.ints + 4, a.back, 2, 1, 2, next); /* 4 and 6 */
+		nvshmem_fence();
+		nvshmem_put32_signal(a.ints + 7, a.back + 3, 1, a.sig, 5, NVSHMEM_SIGNAL_SET, next);
+		EXPECT_EQ(r, nvshmem_signal_wait_until(a.sig, NVSHMEM_CMP_EQ, 5), 5);
+		EXPECT_EQ(r, nvshmem_signal_fetch(a.sig), 5);
+		EXPECT_EQ(r, a.ints[0], prev + 1);
+		EXPECT_EQ(r, a.ints[1], 100 * prev);
+		EXPECT_EQ(r, a.ints[2], 100 * prev + 1);
+		EXPECT_EQ(r, a.ints[3], 100 * prev + 2);
+		EXPECT_EQ(r, a.ints[4], 100 * prev);
+		EXPECT_EQ(r, a.ints[6], 100 * prev + 1);
+		EXPECT_EQ(r, a.ints[7], 100 * prev + 3);
+		EXPECT_EQ(r, nvshmem_int_g(a.ints + 7, me), 100 * prev + 3);
+		nvshmem_quiet();
+		nvshmem_sync_all();
+		nvshmem_int_get(a.ints + 8, a.back, 3, next);
+		EXPECT_EQ(r, a.ints[10], 100 * next + 2);
+		nvshmem_int_iget(a.ints + 8, a.back, 1, 3, 2, next);
+		EXPECT_EQ(r, a.ints[9], 100 * next + 3);
+	}
+	gdr_sync_block();
+	nvshmemx_int_put_nbi_warp(a.ints + 16 + 8 * (t / 32), a.back + 4, 4, next);
+	nvshmemx_int_put_signal_block(a.ints + 12, a.back, 4, a.sig + 1, 2, NVSHMEM_SIGNAL_ADD, next);
+	if (t == 0) {
+		(void)nvshmem_signal_wait_until(a.sig + 1, NVSHMEM_CMP_GE, 2);
+		EXPECT_EQ(r, a.ints[15], 100 * prev + 3);
+	}
+	nvshmemx_barrier_all_block();
+	EXPECT_EQ(r, a.ints[16 + 8 * (t / 32) + 3], 100 * prev + 7);
+}
+
+GDR_KERNEL(words, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), last = n - 1;
+	uint64_t *count = a.sig + 2;
+	size_t at[4];
+
+	nvshmem_uint64_atomic_inc(count, last);
+	nvshmem_uint64_atomic_add(count, 2, last);
+	EXPECT_EQ(r, nvshmem_uint64_atomic_fetch_add(count + 1, 1, last) < (uint64_t)n, 1);
+	nvshmem_uint64_atomic_or(count + 2, 1ull << me, last);
+	nvshmem_quiet();
+	nvshmem_barrier_all();
+	EXPECT_EQ(r, nvshmem_uint64_atomic_fetch(count, last), 3 * n);
+	EXPECT_EQ(r, nvshmem_uint64_atomic_compare_swap(count + 3, 77, 1, last), 0);
+	EXPECT_EQ(r, nvshmem_uint64_g(count + 2, last), (1ull << n) - 1);
+	nvshmem_double_atomic_set(a.sums + 4, 2.5, me);
+	nvshmem_quiet();
+	EXPECT_EQ(r, nvshmem_double_atomic_swap(a.sums + 4, 1, me) * 2, 5);
+	if (me == last) {
+		nvshmem_uint64_wait_until(count, NVSHMEM_CMP_EQ, 3 * (uint64_t)n);
+		EXPECT_EQ(r, nvshmem_uint64_test(count, NVSHMEM_CMP_GT, 3 * (uint64_t)n), 0);
+		EXPECT_EQ(r, nvshmem_uint64_wait_until_any(count, 3, NULL, NVSHMEM_CMP_EQ, (uint64_t)n) < 3,
+			  1);
+		nvshmem_uint64_wait_until_all(count, 3, NULL, NVSHMEM_CMP_GE, 1);
+		EXPECT_EQ(r, nvshmem_uint64_test_some(count, 3, at, NULL, NVSHMEM_CMP_GE, 1), 3);
+	}
+	nvshmem_barrier_all();
+}
+
+GDR_KERNEL(collectives, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_team_my_pe(NVSHMEM_TEAM_WORLD), n = nvshmem_team_n_pes(NVSHMEM_TEAM_WORLD);
+
+	EXPECT_EQ(r, nvshmem_team_translate_pe(NVSHMEM_TEAM_WORLD, me, NVSHMEM_TEAM_WORLD), me);
+	a.sums[0] = me + 1;
+	EXPECT_OK(r, nvshmem_team_sync(NVSHMEM_TEAM_WORLD));
+	EXPECT_OK(r, nvshmem_double_sum_reduce(NVSHMEM_TEAM_WORLD, a.sums + 1, a.sums, 1));
+	EXPECT_EQ(r, a.sums[1], n * (n + 1) / 2);
+	EXPECT_OK(r, nvshmem_double_max_reduce(NVSHMEM_TEAM_WORLD, a.sums + 1, a.sums, 1));
+	EXPECT_EQ(r, a.sums[1], n);
+	EXPECT_OK(r, nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, a.ints, a.back + 1, 2, n - 1));
+	EXPECT_EQ(r, a.ints[1], 100 * (n - 1) + 2);
+	EXPECT_OK(r, nvshmem_int_fcollect(NVSHMEM_TEAM_WORLD, a.ints, a.back, 1));
+	EXPECT_EQ(r, a.ints[n - 1], 100 * (n - 1));
+	EXPECT_OK(r, nvshmem_int_alltoall(NVSHMEM_TEAM_WORLD, a.ints, a.back, 1));
+	EXPECT_EQ(r, a.ints[n - 1], 100 * (n - 1) + me);
+	EXPECT_OK(r, nvshmem_int_sum_reducescatter(NVSHMEM_TEAM_WORLD, a.ints, a.back, 1));
+	EXPECT_EQ(r, a.ints[0], 100 * n * (n - 1) / 2 + n * me);
+	EXPECT_OK(r, nvshmem_barrier(NVSHMEM_TEAM_WORLD));
+}
+
+static void teams(void)
+{
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+	nvshmem_team_t even = NVSHMEM_TEAM_INVALID;
+
+	CHECK_OK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 2, (n + 1) / 2, NULL, 0, &even));
+	CHECK_EQ(even == NVSHMEM_TEAM_INVALID, me & 1);
+	if (even != NVSHMEM_TEAM_INVALID) {
+		CHECK_EQ(nvshmem_team_my_pe(even), me / 2);
+		CHECK_EQ(nvshmem_team_n_pes(even), (n + 1) / 2);
+	}
+	nvshmem_team_destroy(even);
+}
+
+int main(void)
+{
+	struct words a;
+	int given, major, minor;
+	char name[NVSHMEM_MAX_NAME_LEN];
+
+	CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_NOT_INITIALIZED);
+	CHECK_OK(nvshmem_init_thread(NVSHMEM_THREAD_MULTIPLE, &given));
+	CHECK_EQ(given, NVSHMEM_THREAD_MULTIPLE);
+	CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_IS_INITIALIZED);
+	nvshmem_info_get_version(&major, &minor);
+	nvshmem_info_get_name(name);
+	CHECK(major == NVSHMEM_MAJOR_VERSION && !strncmp(name, "gdr", 3));
+	multi_pe = nvshmem_my_pe();
+	multi_n = nvshmem_n_pes();
+	a.report = multi_report_new();
+	a.ints = (int *)nvshmem_malloc(64 * sizeof(int));
+	a.back = (int *)nvshmem_align(64, 16 * sizeof(int));
+	a.sums = (double *)nvshmem_calloc(8, sizeof(double));
+	a.sig = (uint64_t *)nvshmem_calloc(8, sizeof(uint64_t));
+	CHECK(a.ints && a.back && a.sums && a.sig);
+	CHECK(nvshmem_ptr(a.ints, multi_pe) == a.ints);
+	for (int i = 0; i < 16; i++)
+		a.back[i] = 100 * multi_pe + i;
+	nvshmem_barrier_all();
+	RUN(moves, 1, 64, &a);
+	RUN(words, 1, 1, &a);
+	RUN(collectives, 1, 1, &a);
+	nvshmem_int_p(a.ints, 7, (multi_pe + 1) % multi_n); /* from the host */
+	nvshmem_barrier_all();
+	CHECK_EQ(a.ints[0], 7);
+	teams();
+	CHECK_EQ(gdr_host_status(), 0);
+	nvshmem_free(a.ints);
+	multi_shared_free(a.report);
+	CHECK_EQ(gdr_errors(NULL, 0), 0);
+	nvshmem_finalize();
+	if (multi_pe == 0)
+		printf("nvshmem: all right on %d PEs\n", multi_n);
+	return 0;
+}
