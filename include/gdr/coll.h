@@ -50,4 +50,69 @@
 	X(uint8, uint8_t)                                                                          \
 	X(uint16, uint16_t)
 
+/** @defgroup coll Collectives of teams
+ * See the beginning of gdr/coll.h for what they do and when they may be called.
+ * @include coll.c
+ * @{ */
+#define GDRI_DECLARE_COLL(pre, T, z, s)                                                            \
+	GDRI_PROTOTYPE(int, gdr_##pre##broadcast##z##s,                                            \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems, int root))      \
+	GDRI_PROTOTYPE(int, gdr_##pre##collect##z##s,                                              \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems))                \
+	GDRI_PROTOTYPE(int, gdr_##pre##fcollect##z##s,                                             \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems))                \
+	GDRI_PROTOTYPE(int, gdr_##pre##alltoall##z##s,                                             \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems))                \
+	GDRI_PROTOTYPE(int, gdr_##pre##alltoalls##z##s,                                            \
+		       (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,  \
+			size_t nelems))
+#define GDRI_DECLARE_COLLS(pre, T, z)                                                              \
+	GDRI_DECLARE_COLL(pre, T, z, )                                                             \
+	GDRI_DECLARE_COLL(pre, T, z, _warp)                                                        \
+	GDRI_DECLARE_COLL(pre, T, z, _block)
+#define GDRI_DECLARE_COLL_TYPE(name, T) GDRI_DECLARE_COLLS(name##_, T, )
+#define GDRI_DECLARE_COLL_SIZE(bits, bytes) GDRI_DECLARE_COLLS(, void, bits)
+/** Bytes: gdr_{broadcast,collect,fcollect,alltoall,alltoalls}mem[_warp,_block]. @{ */
+GDRI_DECLARE_COLLS(, void, mem)
+/** @} */
+/** Elements of a type. @{ */
+GDR_RMA_TYPES(GDRI_DECLARE_COLL_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_DECLARE_COLL_TYPE)
+/** @} */
+/** Elements of 8 to 128 bits. @{ */
+GDR_RMA_SIZES(GDRI_DECLARE_COLL_SIZE)
+/** @} */
+
+#define GDRI_DECLARE_REDUCE(name, T, op, s)                                                        \
+	GDRI_PROTOTYPE(int, gdr_##name##_##op##_reduce##s,                                         \
+		       (gdr_team_t team, T * dest, const T *source, size_t nreduce))               \
+	GDRI_PROTOTYPE(int, gdr_##name##_##op##_reducescatter##s,                                  \
+		       (gdr_team_t team, T * dest, const T *source, size_t nreduce))
+#define GDRI_DECLARE_REDUCES(name, T, op)                                                          \
+	GDRI_DECLARE_REDUCE(name, T, op, )                                                         \
+	GDRI_DECLARE_REDUCE(name, T, op, _warp)                                                    \
+	GDRI_DECLARE_REDUCE(name, T, op, _block)
+#define GDRI_DECLARE_SCAN(name, T, s)                                                              \
+	GDRI_PROTOTYPE(int, gdr_##name##_sum_inscan##s,                                            \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems))                \
+	GDRI_PROTOTYPE(int, gdr_##name##_sum_exscan##s,                                            \
+		       (gdr_team_t team, T * dest, const T *source, size_t nelems))
+#define GDRI_DECLARE_REDUCE_TYPE(name, T)                                                          \
+	GDRI_DECLARE_REDUCES(name, T, sum)                                                         \
+	GDRI_DECLARE_REDUCES(name, T, prod)                                                        \
+	GDRI_DECLARE_REDUCES(name, T, min)                                                         \
+	GDRI_DECLARE_REDUCES(name, T, max)                                                         \
+	GDRI_DECLARE_SCAN(name, T, )                                                               \
+	GDRI_DECLARE_SCAN(name, T, _warp)                                                          \
+	GDRI_DECLARE_SCAN(name, T, _block)
+#define GDRI_DECLARE_REDUCE_BITS(name, T)                                                          \
+	GDRI_DECLARE_REDUCES(name, T, and)                                                         \
+	GDRI_DECLARE_REDUCES(name, T, or)                                                          \
+	GDRI_DECLARE_REDUCES(name, T, xor)
+/** Reductions, their scattered form, and scans. @{ */
+GDR_RMA_TYPES(GDRI_DECLARE_REDUCE_TYPE)
+GDR_INTEGER_TYPES(GDRI_DECLARE_REDUCE_BITS)
+/** @} */
+/** @} */
+
 #endif

@@ -31,16 +31,6 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
-/* Prototypes: C compiles them; under CUDA and in the checked build the names are macros. */
-#if !defined(__CUDACC__) && !defined(GDR_CHECKED)
-#define GDRI_PROTOTYPES
-#endif
-#ifdef GDRI_PROTOTYPES
-#define GDRI_PROTOTYPE(ret, name, params) GDR_DEVICE ret name params;
-#else
-#define GDRI_PROTOTYPE(ret, name, params)
-#endif
-
 /** @defgroup who Who
  * @{ */
 /** Own number; -GDR_ESTATE before gdr_init. */
@@ -56,6 +46,7 @@ GDR_DEVICE void *gdr_ptr(const void *ptr, int pe);
  * put returns when src may be reused; the data arrives by the next quiet or barrier, and in order only
  * with respect to fences. get returns when dst has the data. _nbi forms return at once: src and dst
  * belong to the operation until the next quiet. A count of 0 does nothing.
+ * @include rma.c
  * @{ */
 #define GDRI_DECLARE_RMA(pre, T, z, s)                                                             \
 	GDRI_PROTOTYPE(int, gdr_##pre##put##z##s, (T * dst, const T *src, size_t n, int pe))       \
@@ -81,11 +72,11 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_RMA_TYPE)
 GDR_RMA_SIZES(GDRI_DECLARE_RMA_SIZE)
 /** @} */
 
-/** One value: p puts it, its bytes (up to 8) arrive together when dst is aligned; g gets it, 0 on
- * failure. @{ */
 #define GDRI_DECLARE_SCALAR(name, T)                                                               \
 	GDRI_PROTOTYPE(int, gdr_##name##_p, (T * dst, T value, int pe))                            \
 	GDRI_PROTOTYPE(T, gdr_##name##_g, (const T *src, int pe))
+/** One value: p puts it, its bytes (up to 8) arrive together when dst is aligned; g gets it, 0 on
+ * failure. @{ */
 GDR_RMA_TYPES(GDRI_DECLARE_SCALAR)
 GDR_RMA_TYPES_MORE(GDRI_DECLARE_SCALAR)
 /** @} */
@@ -96,6 +87,7 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_SCALAR)
  * before; ibput, ibget: nblocks blocks of bsize elements each, whose beginnings lie dst and sst
  * elements apart. Strides may be negative. Completion as put and get. Through the NIC each element, or
  * block, is an entry of the queue.
+ * @include strided.c
  * @{ */
 #define GDRI_DECLARE_STRIDED(pre, T, z, s)                                                         \
 	GDRI_PROTOTYPE(int, gdr_##pre##iput##z##s,                                                 \
@@ -143,6 +135,7 @@ enum gdr_cmp {
 
 /** @defgroup signals Signals
  * Signals are 8-byte aligned words of the heap, set or added to by other PEs.
+ * @include signals.c
  * @{ */
 #define GDRI_DECLARE_PUT_SIGNAL(pre, T, z, s)                                                      \
 	GDRI_PROTOTYPE(int, gdr_##pre##put##z##_signal##s,                                         \
@@ -187,6 +180,7 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
  * Atomic to each other, to ADD signals and (fetch and set) to accesses of the same kind, not to p, put
  * or plain stores. Those without result are complete by the next quiet. _nbi forms bring the old value
  * to `fetch`, own memory as the destination of a get, by the next quiet.
+ * @include atomics.c
  * @{ */
 #define GDRI_DECLARE_FETCH(name, T, op, params, nbi_params)                                        \
 	GDRI_PROTOTYPE(T, gdr_##name##_atomic_##op, params)                                        \
@@ -228,6 +222,7 @@ GDR_FLOAT_TYPES(GDRI_DECLARE_AMO_FLOAT)
  * one, go to `indices`, their number is returned, 0 when no word counts. _vector: a value for each word.
  * _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, or that of an empty set, and no
  * error is recorded; GDR_TIMEOUT bounds them too.
+ * @include waits.c
  * @{ */
 #define GDRI_DECLARE_SETS(name, T, tail, ...)                                                      \
 	GDRI_PROTOTYPE(int, gdr_##name##_wait_until_all##tail,                                     \
@@ -265,6 +260,7 @@ GDR_WAIT_TYPES(GDRI_DECLARE_WAIT)
  * A lock is a symmetric long, 0 on all PEs at first. PEs get it in the order in which they asked; one
  * that does not is named when the wait expires. Threads of a PE take turns. A failed call leaves the lock
  * of no use.
+ * @include locks.c
  * @{ */
 /** Takes the lock; what was done under it before, by any PE, is visible. */
 GDRI_PROTOTYPE(int, gdr_set_lock, (long *lock))

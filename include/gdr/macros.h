@@ -50,4 +50,14 @@ typedef unsigned long uintptr_t;
 #define GDRI_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
+/* A prototype of a typed family. C compiles it; under CUDA and in the checked build the names are
+ * macros. */
+#if defined(GDRI_PRINT_NAMES) /* tools/gen_names */
+#define GDRI_PROTOTYPE(ret, name, params) GDRI_DOCUMENTED | name;
+#elif defined(__CUDACC__) || defined(GDR_CHECKED)
+#define GDRI_PROTOTYPE(ret, name, params)
+#else
+#define GDRI_PROTOTYPE(ret, name, params) GDR_DEVICE ret name params;
+#endif
+
 #endif

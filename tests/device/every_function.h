@@ -112,12 +112,52 @@ GDR_KERNEL(every_untyped, struct every_args, a)
 	*a.out = sum;
 }
 
+/* One type of each family that is a template under CUDA. */
+#define EVERY_STRIDED(s)                                                                           \
+	sum += gdr_int_iput##s(d, d, 2, 3, a.n, a.pe) + gdr_iget16##s(d, d, 2, 3, a.n, a.pe);      \
+	sum += gdr_double_ibput##s(e, e, 2, 3, 2, a.n, a.pe);                                      \
+	sum += gdr_ibget128##s(d, d, 2, 3, 2, a.n, a.pe);
+#define EVERY_SIZE(s)                                                                              \
+	sum += gdr_put8##s(d, d, a.n, a.pe) + gdr_get128_nbi##s(d, d, a.n, a.pe);                  \
+	sum += gdr_float_put_signal##s(f, f, a.n, a.sig, 1, GDR_SIGNAL_ADD, a.pe);                 \
+	sum += gdr_put64_signal_nbi##s(d, d, a.n, a.sig, 1, GDR_SIGNAL_SET, a.pe);
+GDR_KERNEL(every_new, struct every_args, a)
+{
+	int *d = (int *)a.dst, sum = 0, status[4] = {0}, four[4] = {1, 2, 3, 4};
+	double *e = (double *)a.dst;
+	float *f = (float *)a.dst;
+	size_t at[4];
+
+	EVERY_STRIDED()
+	EVERY_STRIDED(_warp)
+	EVERY_STRIDED(_nbi_block)
+	EVERY_SIZE()
+	EVERY_SIZE(_warp)
+	EVERY_SIZE(_block)
+	sum += gdr_int_atomic_fetch_add_nbi(d, d, 1, a.pe);
+	sum += gdr_long_atomic_compare_swap_nbi((long *)d, (long *)d, 1, 2, a.pe);
+	sum += (int)gdr_double_atomic_fetch_add(e, 1, a.pe) + gdr_float_atomic_inc(f, a.pe);
+	sum += gdr_float_atomic_fetch_inc_nbi(f, f, a.pe) + (int)gdr_float_atomic_swap(f, 1, a.pe);
+	sum += gdr_ushort_wait_until((unsigned short *)d, GDR_CMP_GT, 1);
+	sum += gdr_int_wait_until_for(d, GDR_CMP_EQ, 1, 1000);
+	sum += gdr_int_wait_until_all(d, 4, status, GDR_CMP_EQ, 1);
+	sum += (int)gdr_int_wait_until_any_vector(d, 4, status, GDR_CMP_EQ, four);
+	sum += (int)gdr_int_wait_until_some_for(d, 4, at, status, GDR_CMP_EQ, 1, 1000);
+	sum += gdr_int_test_all(d, 4, status, GDR_CMP_EQ, 1);
+	sum += (int)gdr_int_test_any(d, 4, status, GDR_CMP_EQ, 1);
+	sum += (int)gdr_int_test_some_vector(d, 4, at, status, GDR_CMP_EQ, four);
+	sum += gdr_signal_set(a.sig, 1, a.pe) + gdr_signal_add(a.sig, 1, a.pe);
+	sum += gdr_set_lock((long *)a.sig) + gdr_test_lock((long *)a.sig);
+	*a.out = sum + gdr_clear_lock((long *)a.sig);
+}
+
 /* Keeps the kernels, which are static, from being dropped unseen. */
 #define EVERY_RMA_ENTRY(name, T) (const void *)(uintptr_t)every_rma_##name,
 #define EVERY_AMO_ENTRY(name, T) (const void *)(uintptr_t)every_amo_##name,
 const void *const every_kernel[] = {
 	GDR_RMA_TYPES(EVERY_RMA_ENTRY) GDR_AMO_TYPES(EVERY_AMO_ENTRY)(
 		const void *)(uintptr_t)every_untyped,
-	(const void *)(uintptr_t)every_coll_int, (const void *)(uintptr_t)every_coll_double};
+	(const void *)(uintptr_t)every_coll_int, (const void *)(uintptr_t)every_coll_double,
+	(const void *)(uintptr_t)every_new};
 
 #endif

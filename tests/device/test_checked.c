@@ -183,6 +183,60 @@ GDR_AMO_TYPES(AMO_TYPE)
 	TOLD(gdr_put_signal##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));                       \
 	TOLD(gdr_put_signal_nbi##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));
 
+#define STRIDED(s)                                                                                 \
+	TOLD(gdr_uint64_iput##s(d, d, 1, 1, 1, NOBODY));                                           \
+	TOLD(gdr_uint64_iget##s(d, d, 1, 1, 1, NOBODY));                                           \
+	TOLD(gdr_uint64_ibput##s(d, d, 1, 1, 1, 1, NOBODY));                                       \
+	TOLD(gdr_ibget64##s(d, d, 1, 1, 1, 1, NOBODY));                                            \
+	TOLD(gdr_put32_signal##s(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));                          \
+	TOLD(gdr_uint64_put_signal##s(d, d, 1, d, 1, 7, 1));
+#define SETS(form, V)                                                                              \
+	TOLD(gdr_uint64_wait_until_all##form(d, 1, NULL, 6, V));                                   \
+	refused_index(gdr_uint64_wait_until_any##form(d, 1, NULL, 6, V), __LINE__);                \
+	TOLD_LATCHED(gdr_uint64_wait_until_some##form(d, 1, at, NULL, 6, V));                      \
+	TOLD_LATCHED(gdr_uint64_test_all##form(d, 1, NULL, 6, V));                                 \
+	TOLD_LATCHED(gdr_uint64_test_some##form(d, 1, at, NULL, 6, V));
+
+static void refused_index(size_t index, uint32_t line)
+{
+	assert_int_equal(index, 0); /* as every value that is refused */
+	told(gdr_status(), line);
+	assert_int_equal(gdr_quiet(), -GDR_EINVAL);
+}
+
+static void test_new_forms(void **state)
+{
+	uint64_t *d = fake_sym(f, 0), outside = 0, *end = (uint64_t *)(void *)(f->heap[0] + FAKE_HEAP);
+	double *e = fake_sym(f, 0);
+	size_t at[1];
+
+	(void)state;
+	STRIDED()
+	STRIDED(_nbi)
+	STRIDED(_warp)
+	STRIDED(_nbi_block)
+	SETS(, 1)
+	SETS(_vector, d)
+	TOLD(gdr_uint64_wait_until_for(d, 6, 1, 5));
+	TOLD(gdr_uint64_wait_until_all_for(&outside, 1, NULL, GDR_CMP_EQ, 1, 5));
+	TOLD(gdr_uint64_atomic_fetch_add_nbi(d, d, 1, NOBODY));
+	TOLD(gdr_uint64_atomic_swap_nbi(&outside, d, 1, 1)); /* where no NIC can write */
+	TOLD(gdr_double_atomic_add(e, 1, NOBODY));
+	TOLD_LATCHED(gdr_double_atomic_fetch_inc(e, NOBODY));
+	TOLD(gdr_signal_set(d, 1, NOBODY));
+	TOLD(gdr_signal_add(d, 1, NOBODY));
+	TOLD(gdr_set_lock((long *)&outside));
+	TOLD(gdr_test_lock((long *)&outside));
+	TOLD(gdr_clear_lock((long *)&outside));
+	/* strides that leave the heap, either way, or cannot be reckoned */
+	TOLD(gdr_uint64_iput(end - 4, d, 2, 1, 3, 1));
+	assert_int_equal(gdr_uint64_iput(end - 5, d, 2, 1, 3, 1), 0);
+	TOLD(gdr_uint64_iput(end - 1, d, PTRDIFF_MIN / 8, 1, 3, 1));
+	TOLD(gdr_uint64_iget(d, (uint64_t *)(void *)(f->heap[0] + GDRI_CTL_SIZE) + 1, 1, -1, 3, 1));
+	TOLD(gdr_uint64_ibput(d, d, 1, 1, (size_t)1 << 60, 2, 1));
+	assert_int_equal(gdr_quiet(), 0);
+}
+
 /* Every function that takes an argument refuses a wrong one, by name and line. */
 static void test_every_function(void **state)
 {
@@ -208,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_new_forms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_good_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pes_and_enums, setup, teardown),
