@@ -5,6 +5,7 @@
 
 struct barrier {
 	uint64_t *entered; /* [n_pes]: round that PE i has entered */
+	uint64_t *turn;    /* of this PE's blocks */
 	int form, rounds;
 	struct multi_report *report;
 };
@@ -61,6 +62,22 @@ GDR_KERNEL(skewed, struct barrier, a)
 	}
 }
 
+/* The blocks of a PE in turn, each of which posts to queues of its own: what one told is not
+ * overtaken by what the next one tells. */
+GDR_KERNEL(in_turn, struct barrier, a)
+{
+	unsigned n = gdr_grid_size();
+	uint64_t k;
+
+	for (k = gdr_block_id(); k < (uint64_t)a.rounds; k += n) {
+		/* acquire; pairs with the release of the block before */
+		for (unsigned i = 0; gdri_ld_acquire_gpu_u64(a.turn) != k; i++)
+			gdr_pause(i);
+		EXPECT_OK(a.report, gdr_sync_all());
+		gdri_st_release_gpu_u64(a.turn, k + 1);
+	}
+}
+
 /* The host's barrier completes puts of host and device. */
 static void host_barrier(struct barrier *a)
 {
@@ -92,6 +109,12 @@ int main(void)
 		RUN(skewed, 1, 64, &a);
 		CHECK_OK(gdr_barrier_all());
 	}
+	a.rounds = 200;
+	a.turn = a.entered;
+	multi_fill(a.turn, 0, 8);
+	CHECK_OK(gdr_barrier_all());
+	RUN(in_turn, 4, 1, &a);
+	CHECK_OK(gdr_barrier_all()); /* who is ahead writes where the turn stood */
 	host_barrier(&a);
 	multi_shared_free(a.report);
 	return multi_end("barrier");
