@@ -6,6 +6,9 @@
 
 #include <gdr/impl/dev.h>
 #include <gdr/impl/scope.h>
+#ifdef __CUDACC__
+#include <gdr/impl/copy_cuda.h> /* gdri_copy of world.h; it reads the unit's constants */
+#endif
 
 enum gdri_amo {
 	GDRI_AMO_SET,

@@ -227,6 +227,4 @@ GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
-#include <gdr/impl/copy_cuda.h>
-
 #endif
