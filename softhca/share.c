@@ -2,7 +2,8 @@
 /* Memory that processes of one host show each other: see share.h.
  *
  * What is shown is what was there when the region was registered, as pinned pages are. Until it
- * is taken back its addresses mean that, and the later one of two that overlap. */
+ * is taken back its addresses mean that. Where a later registration finds something else there,
+ * it is. */
 #include "softhca/share.h"
 
 #include <stdlib.h>
@@ -54,12 +55,22 @@ static void take_back(unsigned i)
 	wire_shm_tell(&m, -1);
 }
 
+/* Is what lies at at, this part of that file, what was shown? */
+static bool agrees(const struct own *o, int fd, uint64_t at, uint64_t offset)
+{
+	struct stat now, then;
+
+	return fd >= 0 && offset - at == o->msg.offset - o->msg.at && !fstat(fd, &now) &&
+	       !fstat(o->fd, &then) && now.st_dev == then.st_dev && now.st_ino == then.st_ino;
+}
+
 void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 {
 	uint64_t at = (uintptr_t)mr->va;
 
 	for (unsigned i = n_own; i-- > 0;) /* it lay there before, and something else does now */
-		if (fd < 0 && own[i].msg.at < at + mr->len && at < own[i].msg.at + own[i].msg.len)
+		if (own[i].msg.at < at + mr->len && at < own[i].msg.at + own[i].msg.len &&
+		    !agrees(&own[i], fd, at, offset))
 			take_back(i);
 	if (fd < 0)
 		return;

@@ -232,6 +232,8 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 		range_give_back(what.va, what.len, what.device, what.owns_map);
 		return rc;
 	}
+	if (!what.device) /* mapped where something shown may have been */
+		dp_mr_registered(&mr->mr, -1, 0);
 	ua_out_handle(call, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, mr->obj.handle);
 	ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, &mr->mr.key, sizeof(mr->mr.key));
 	return ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, &mr->mr.key, sizeof(mr->mr.key));

@@ -64,13 +64,13 @@ static struct sim_qp *new_qp(void)
 }
 
 /* Shared memory of a file that others may map: registered for them, too. */
-static uint8_t *in_file(void *at)
+static uint8_t *in_file_as(void *at, size_t len, uint32_t key)
 {
 	int fd = memfd_create("test", 0);
-	struct hca_mr mr = { .key = 0x77, .len = BUF };
+	struct hca_mr mr = { .key = key, .len = len };
 
-	CHECK(fd >= 0 && !ftruncate(fd, BUF));
-	mr.va = mmap(at, BUF, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)len));
+	mr.va = mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
 	CHECK(mr.va != MAP_FAILED);
 	hca_lock();
 	dp_mr_registered(&mr, fd, 0);
@@ -78,9 +78,14 @@ static uint8_t *in_file(void *at)
 	return mr.va;
 }
 
-static void take_back(void)
+static uint8_t *in_file(void *at)
 {
-	struct hca_mr mr = { .key = 0x77 };
+	return in_file_as(at, BUF, 0x77);
+}
+
+static void take_back(uint32_t key)
+{
+	struct hca_mr mr = { .key = key };
 
 	hca_lock();
 	dp_mr_gone(&mr);
@@ -215,6 +220,30 @@ static uint64_t mapped_by_peer(void)
 	return __atomic_load_n(peer_mapped, __ATOMIC_RELAXED);
 }
 
+/* Another file takes the place of one that is shown still: too short to be shown itself, or
+ * shown and taken back. */
+static void replaced(struct sim_qp *q, uint8_t *at)
+{
+	static const size_t len[] = { 3 * BIG / 4, BUF };
+
+	for (unsigned i = 0; i < 2; i++) {
+		take_back(0x77);
+		in_file(at);
+		fill(at, 5);
+		post(q, 1);
+		expect(q, 1, 0);
+		in_file_as(at, len[i], 0x79);
+		take_back(0x79);
+		fill(at, 6);
+		memset(local + BUF / 2, 0xee, BUF / 2);
+		sim_write(q, peer.addr, peer.rkey, at, BIG / 2, lkey, 1);
+		sim_read(q, peer.addr, peer.rkey, at + BUF / 2, BIG / 2, lkey, 1);
+		sim_ring(q);
+		expect(q, 2, 0);
+		CHECK(!memcmp(at, at + BUF / 2, BIG / 2));
+	}
+}
+
 /* The peer maps what it is shown: what is there now, not what was there before. Both ways. */
 static void shown(void)
 {
@@ -234,11 +263,12 @@ static void shown(void)
 		post(q, 32);
 		expect(q, 32, 0);
 		read_back(q);
-		take_back();
+		take_back(0x77);
 		CHECK(mapped_by_peer() >= mapped + 8); /* the window may cut messages */
 		mapped = mapped_by_peer();
 		in_file(at); /* another file at the same place */
 	}
+	replaced(q, at);
 	/* Registered anew as memory of no file, without a word of its end. */
 	CHECK(mmap(at, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		   0) == at);
