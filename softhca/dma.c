@@ -3,6 +3,7 @@
 #include "softhca/dma.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,9 @@ struct range {
 
 static struct range *ranges;
 static unsigned n_ranges, cap_ranges;
+
+/* The thread that keeps the context from call to call. Relaxed: it alone sees itself there. */
+static pthread_t keeper;
 
 static uint32_t *waiters; /* QPNs */
 static unsigned n_waiters, cap_waiters;
@@ -128,9 +132,13 @@ cu_ctx dma_enter(void)
 
 void dma_leave(cu_ctx before)
 {
-	/* The engine's thread has no other and stays. */
-	if (before && before != dma_gpu.ctx)
+	if (before != dma_gpu.ctx && __atomic_load_n(&keeper, __ATOMIC_RELAXED) != pthread_self())
 		dma_gpu.api->ctx_set(before);
+}
+
+void dma_keep(void)
+{
+	__atomic_store_n(&keeper, pthread_self(), __ATOMIC_RELAXED); /* see there */
 }
 
 static int pinned(const struct cuda_api *api)

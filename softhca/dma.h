@@ -92,6 +92,8 @@ void dma_record_refresh(uint32_t *copy); /* waits */
 
 /* What has arrived; hands over what was posted. How much there was to do. */
 unsigned dma_poll(void);
+/* This thread has no context of its own: the driver's stays current. */
+void dma_keep(void);
 bool dma_busy(void); /* something is under way: the engine must not sleep */
 /* The QP is to be activated when something has arrived. */
 void dma_wait(struct hca_qp *qp);

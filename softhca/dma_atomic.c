@@ -44,8 +44,9 @@ uint64_t dma_atomic(uint8_t *mem, unsigned size, uint64_t (*next)(uint64_t old, 
 	new = next(old, arg);
 	if (size == 4)
 		new = (uint32_t)new;
-	if (new != old)
-		dma_post(mem, &new, size, false); /* little-endian: its lower bytes */
+	if (new == old) /* remembered no longer than before: the GPU's own store is to be seen */
+		return old;
+	dma_post(mem, &new, size, false); /* little-endian: its lower bytes */
 	if (dma_done(dma_posted()))
 		return old;
 	r->addr = addr;

@@ -36,6 +36,7 @@ static struct {
 static unsigned n_records; /* those in use lie below */
 static unsigned renew_at;
 static uint64_t renewed, renewing; /* when; number of the fetch */
+static bool renew_void; /* what arrives is older than what the record means now */
 
 /* ---- doorbell records ---- */
 
@@ -86,8 +87,10 @@ void dma_record_drop(uint32_t *copy)
 {
 	int i = index_of(copy);
 
-	if (i >= 0)
-		records[i].device = NULL;
+	if (i < 0)
+		return;
+	records[i].device = NULL;
+	renew_void |= (unsigned)i == renew_at;
 }
 
 static void take(unsigned i, const uint32_t now[2])
@@ -115,7 +118,7 @@ void dma_queue_poll(uint64_t now)
 		if (!dma_fetched(renewing))
 			return;
 		renewing = 0;
-		if (records[renew_at].device)
+		if (records[renew_at].device && !renew_void)
 			take(renew_at, fresh);
 	}
 	if (!n_records || now - renewed < RENEW_NS)
@@ -126,6 +129,7 @@ void dma_queue_poll(uint64_t now)
 		if (records[renew_at].device && records[renew_at].renew)
 			break;
 	}
+	renew_void = false;
 	if (records[renew_at].device && records[renew_at].renew)
 		renewing = dma_fetch(fresh, records[renew_at].device, 8);
 }
@@ -206,7 +210,13 @@ void dma_qp_detach(struct hca_qp *qp)
 void dma_qp_reset(struct hca_qp *qp)
 {
 	struct dma_ring *ring = qp->rc->ring;
+	int i = dma_on ? index_of(qp->dbrec) : -1;
 
+	/* What the copy says, or is about to, is of the QP's life before. */
+	if (i >= 0) {
+		renew_void |= (unsigned)i == renew_at;
+		dma_record_refresh(qp->dbrec);
+	}
 	if (!ring)
 		return;
 	drop(ring);

@@ -253,6 +253,8 @@ static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
 
 	if (n <= ONE_PIECE && !relaxed && replace_last(dst, src, n))
 		return;
+	if (queue.n == QUEUE)
+		dma_push(); /* ahead of stage(): a submission gives back all that is staged by then */
 	s = stage((n + 63) & ~(size_t)63);
 	memcpy(s, src, n);
 	add(dst, (uintptr_t)s, n, relaxed, false);

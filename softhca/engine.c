@@ -344,6 +344,7 @@ static void *engine_main(void *arg)
 
 	(void)arg;
 	last_work = dp_clock();
+	dma_keep();
 	prctl(PR_SET_NAME, "softhca");
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {

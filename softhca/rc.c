@@ -169,12 +169,13 @@ void dp_qp_destroy(struct hca_qp *qp)
 
 	if (qp->strict)
 		strict_qp_destroy(qp);
+	if (rc)
+		dma_qp_detach(qp); /* what is on its way arrives by the QP's number */
 	engine_remove_qp(qp);
 	if (!rc)
 		return;
 	if (rc->reqs)
 		rc_req_reset(qp);
-	dma_qp_detach(qp);
 	dc_target_destroy(qp);
 	free(rc->reqs);
 	free(rc);
