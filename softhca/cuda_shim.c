@@ -63,17 +63,25 @@ static const struct {
 	{ "cuGetProcAddress", GET, (void *)cuGetProcAddress },
 };
 
+/* In the table; -1: not ours. */
+static int place_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(name, table[i].name))
+			return (int)i;
+	return -1;
+}
+
 static void *take_place(const char *name, void *real)
 {
-	for (size_t i = 0; real && i < sizeof(table) / sizeof(table[0]); i++) {
-		if (strcmp(name, table[i].name))
-			continue;
-		/* The program that looked for its next definition may have found ours. */
-		if (real != table[i].ours)
-			__atomic_store_n(&behind[table[i].number], real, __ATOMIC_RELAXED);
-		return table[i].ours;
-	}
-	return real;
+	int i = real ? place_of(name) : -1;
+
+	if (i < 0)
+		return real;
+	/* The program that looked among all definitions may have found ours. */
+	if (real != table[i].ours)
+		__atomic_store_n(&behind[table[i].number], real, __ATOMIC_RELAXED);
+	return table[i].ours;
 }
 
 static void *real_cuda(int number)
@@ -103,12 +111,10 @@ hca_dlsym_ours(void *handle, const char *name)
 		/* Relaxed: the same whoever stores it. */
 		__atomic_store_n((void **)(void *)&hca_real_dlsym, real, __ATOMIC_RELAXED);
 	}
-	if (!name || name[0] != 'c' || name[1] != 'u')
+	/* RTLD_NEXT has a meaning at its caller alone, who finds ours there if it is behind. */
+	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || place_of(name) < 0)
 		return NULL;
-	real = hca_real_dlsym(handle, name);
-	name = real ? name : "";
-	real = take_place(name, real);
-	return *name && real ? real : NULL;
+	return take_place(name, hca_real_dlsym(handle, name));
 }
 
 /* Ends in a jump, so that the real one sees its caller: RTLD_NEXT means what it meant. */
@@ -265,6 +271,8 @@ static struct {
 	uint64_t len;
 } dmabufs[DMABUFS];
 static unsigned n_dmabufs; /* free-running */
+/* Never held over a call of the driver: the one above is, and here hca_lock is held. */
+static pthread_mutex_t dmabuf_lock = PTHREAD_MUTEX_INITIALIZER;
 
 cu_result cuMemGetHandleForAddressRange(void *handle, cu_ptr p, size_t n, int type,
 					unsigned long long flags)
@@ -280,14 +288,14 @@ cu_result cuMemGetHandleForAddressRange(void *handle, cu_ptr p, size_t n, int ty
 	memcpy(&fd, handle, sizeof(fd));
 	if (real_fstat(fd, &st))
 		return rc;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&dmabuf_lock);
 	i = n_dmabufs++ % DMABUFS;
 	dmabufs[i].dev = st.st_dev;
 	dmabufs[i].ino = st.st_ino;
 	dmabufs[i].fd = fd;
 	dmabufs[i].address = p;
 	dmabufs[i].len = n;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&dmabuf_lock);
 	return rc;
 }
 
@@ -318,13 +326,13 @@ uint64_t cuda_dmabuf_address(int fd, uint64_t offset, uint64_t len)
 
 	if (!n_dmabufs || real_fstat(fd, &st))
 		return 0;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&dmabuf_lock);
 	i = find_dmabuf(fd, &st);
 	if (i >= 0)
 		address = offset <= dmabufs[i].len && len <= dmabufs[i].len - offset
 				  ? dmabufs[i].address + offset
 				  : UINT64_MAX;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&dmabuf_lock);
 	return address;
 }
 

@@ -59,9 +59,14 @@ bool hca_lock_wanted(void)
 
 void hca_lock_engine(void)
 {
-	pthread_mutex_lock(&lock);
+	/* Who has the lock may wait for a thread that waits at its trapped store. */
+	if (pthread_mutex_trylock(&lock)) {
+		trap_release();
+		pthread_mutex_lock(&lock);
+	}
 	/* Whoever waits takes the mutex that the wait releases, and signals. */
 	while (hca_lock_wanted()) {
+		trap_release();
 		engine_sleeps = true;
 		pthread_cond_wait(&engine_turn, &lock);
 		engine_sleeps = false;

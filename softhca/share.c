@@ -185,6 +185,12 @@ void shares_drop(struct shares **p)
 	*p = NULL;
 }
 
+void shares_forked(const struct shares *s)
+{
+	for (unsigned i = 0; s && i < s->n; i++)
+		close(s->s[i].fd);
+}
+
 static const struct share *find(const struct shares *s, const struct iovec *v)
 {
 	uint64_t at = (uintptr_t)v->iov_base;

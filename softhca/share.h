@@ -34,6 +34,7 @@ struct shares;
 /* Acts upon a message and closes fd, or keeps it. *s: NULL until there is something. */
 void shares_take(struct shares **s, const struct share_msg *m, int fd);
 void shares_drop(struct shares **s);
+void shares_forked(const struct shares *s); /* in the child */
 /* Puts the place here for that of the owner into each piece. False, and nothing changed, where
  * one of them is not in what was shown. */
 bool shares_translate(const struct shares *s, struct iovec *iov, int niov);

@@ -499,6 +499,7 @@ void wire_shm_forked(void)
 			close(out_links[i].fd);
 		if (in_links[i].state != LINK_FREE)
 			close(in_links[i].fd);
+		shares_forked(in_links[i].shares);
 	}
 	close(listener.fd);
 	close(epoll_fd);
