@@ -53,8 +53,8 @@ struct amo {
 			EXPECT_EQ(r, f[i], want[i]);                                               \
 		EXPECT_EQ(r, gdr_##name##_g(w, pe), 0x66);                                         \
 	}
-GDR_AMO_TYPES(DEFINE_NBI)
-GDR_AMO_TYPES(DEFINE_NBI_BITS)
+MULTI_AMO_TYPES(DEFINE_NBI)
+MULTI_AMO_TYPES(DEFINE_NBI_BITS)
 GDR_FLOAT_TYPES(DEFINE_NBI)
 
 /* Values that a double and a float hold exactly. */
@@ -121,7 +121,7 @@ GDR_FLOAT_TYPES(DEFINE_FLOAT)
 		nbi_##name(&a);                                                                    \
 		nbi_bits_##name(&a);                                                               \
 	}
-GDR_AMO_TYPES(DEFINE)
+MULTI_AMO_TYPES(DEFINE)
 
 #define RUN_ONE(name, T)                                                                           \
 	for (int shift = 0; shift < multi_n; shift++) {                                            \
@@ -233,7 +233,7 @@ int main(void)
 	a.sum = gdr_calloc(2, 8);
 	a.fetch = gdr_calloc(16, 8);
 	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin && a.sum && a.fetch);
-	GDR_AMO_TYPES(RUN_ONE)
+	MULTI_AMO_TYPES(RUN_ONE)
 	GDR_FLOAT_TYPES(RUN_ONE)
 	a.rounds = 20;
 	for (a.pe = 0; a.pe < multi_n; a.pe += multi_n > 1 ? multi_n - 1 : 1)

@@ -72,7 +72,7 @@ GDR_INTEGER_TYPES(BIT_CALLS)
 		if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))    \
 			EXPECT_OK(a.report, call_##name(&a));                                      \
 	}
-GDR_RMA_TYPES(CALLS)
+MULTI_RMA_TYPES(CALLS)
 
 #define MEM_CASES(scope, suffix)                                                                   \
 	case BROADCAST * SCOPES + (scope):                                                         \
@@ -134,7 +134,7 @@ struct coll_type {
 		p = COLL_OP(T, op, p, q);                                                          \
 		memcpy(acc, &p, sizeof(p));                                                        \
 	}
-GDR_RMA_TYPES(TYPE)
+MULTI_RMA_TYPES(TYPE)
 
 /* What member `of` brings to a collect. */
 static size_t ragged(const struct coll_args *c, size_t n, int of)
@@ -267,7 +267,7 @@ static void one(const struct coll_type *t, runner *run, int kind, int scope)
 		RUN(kernel_##tname, 1, a.scope == THREAD ? 1 : 64, &a);                            \
 		return 0;                                                                          \
 	}
-GDR_RMA_TYPES(RUNNER)
+MULTI_RMA_TYPES(RUNNER)
 RUNNER(mem, uint8_t)
 
 static void all_of(const struct coll_type *t, runner *run, int kinds)
@@ -293,7 +293,7 @@ static void every_type(void)
 	}
 	const struct coll_type mem = {"mem", 1, 1, value_uint8, op_uint8};
 
-	GDR_RMA_TYPES(ALL_OF)
+	MULTI_RMA_TYPES(ALL_OF)
 	all_of(&mem, run_mem, INSCAN);
 }
 

@@ -12,6 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The types of the large tests. Programs of the sanitizers take one of each size: there each type
+ * more costs a second of the compiler's time, and its code is the same. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MULTI_FEW_TYPES
+#define MULTI_AMO_TYPES(X) X(int, int) X(long, long)
+#define MULTI_WAIT_TYPES(X) MULTI_AMO_TYPES(X) X(short, short)
+#define MULTI_RMA_TYPES(X) MULTI_AMO_TYPES(X) X(float, float) X(int16, int16_t) X(uint8, uint8_t)
+#else
+#define MULTI_AMO_TYPES(X) GDR_AMO_TYPES(X)
+#define MULTI_WAIT_TYPES(X) GDR_WAIT_TYPES(X)
+#define MULTI_RMA_TYPES(X) GDR_RMA_TYPES(X)
+#endif
+
 static int multi_pe, multi_n;
 
 /* Ends this PE, and through the launcher the job. */

@@ -107,7 +107,7 @@ GDR_DEVICE void all_forms(const struct strided *a, strided_call *call, size_t si
 	}
 #define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T))
 #define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes)
-GDR_RMA_TYPES(DEFINE)
+MULTI_RMA_TYPES(DEFINE)
 GDR_RMA_TYPES_MORE(DEFINE)
 GDR_RMA_SIZES(DEFINE_SIZE)
 
@@ -207,7 +207,7 @@ int main(void)
 	a.src = gdr_malloc(AREA);
 	a.back = gdr_malloc(AREA);
 	CHECK(a.dst && a.src && a.back);
-	GDR_RMA_TYPES(RUN_ONE)
+	MULTI_RMA_TYPES(RUN_ONE)
 	GDR_RMA_TYPES_MORE(RUN_ONE)
 	GDR_RMA_SIZES(RUN_SIZE)
 	run_long(&a);

@@ -97,7 +97,7 @@ GDR_DEVICE void all_forms(const struct typed *a, typed_call *call, size_t size)
 	}
 #define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T))
 #define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes)
-GDR_RMA_TYPES(DEFINE)
+MULTI_RMA_TYPES(DEFINE)
 GDR_RMA_TYPES_MORE(DEFINE)
 GDR_RMA_SIZES(DEFINE_SIZE)
 DEFINE_ANY(mem, , , 1)
@@ -164,7 +164,7 @@ int main(void)
 	a.back = gdr_malloc(AREA);
 	a.sig = gdr_malloc(16);
 	CHECK(a.dst && a.src && a.back && a.sig);
-	GDR_RMA_TYPES(RUN_ONE)
+	MULTI_RMA_TYPES(RUN_ONE)
 	GDR_RMA_TYPES_MORE(RUN_ONE)
 	GDR_RMA_SIZES(RUN_SIZE)
 	RUN_ANY(mem, 1)

@@ -129,7 +129,7 @@ struct sets {
 		EXPECT_OK(r, gdr_##name##_wait_until_for(w + LATE, GDR_CMP_NE, 1, LONG_NS));       \
 		EXPECT_EQ(r, gdr_##name##_wait_until_some(w, N, at, NULL, GDR_CMP_EQ, 103), 1);    \
 	}
-GDR_WAIT_TYPES(DEFINE)
+MULTI_WAIT_TYPES(DEFINE)
 
 #define RUN_ONE(name, T)                                                                           \
 	{                                                                                          \
@@ -150,7 +150,7 @@ int main(void)
 	a.report = multi_report_new();
 	a.words = gdr_calloc(N, 8);
 	CHECK(a.words);
-	GDR_WAIT_TYPES(RUN_ONE)
+	MULTI_WAIT_TYPES(RUN_ONE)
 	multi_shared_free(a.report);
 	return multi_end("wait_sets");
 }

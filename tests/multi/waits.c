@@ -86,9 +86,11 @@ struct waits {
 		}                                                                                  \
 		EXPECT_OK(a.report, gdr_quiet());                                                  \
 	}
-GDR_AMO_TYPES(DEFINE)
+MULTI_AMO_TYPES(DEFINE)
 DEFINE_SET(short, short, gdr_short_p)
+#ifndef MULTI_FEW_TYPES
 DEFINE_SET(ushort, unsigned short, gdr_ushort_p)
+#endif
 
 /* What stands before and what comes first must not fulfil the wait, or it proves nothing. */
 #define RUN_ONE(name, T)                                                                           \
@@ -111,7 +113,7 @@ int main(void)
 	a.words = gdr_calloc(WAITS, 8);
 	a.one = gdr_calloc(1, 8);
 	CHECK(a.words && a.one);
-	GDR_WAIT_TYPES(RUN_ONE)
+	MULTI_WAIT_TYPES(RUN_ONE)
 	multi_shared_free(a.report);
 	return multi_end("waits");
 }
