@@ -46,9 +46,20 @@ typedef gdr_team_config_t nvshmem_team_config_t;
 #endif
 #if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
 #define GDRC_EITHER(device, host) (host)
-#else
+#elif defined(__CUDACC__)
 #define GDRC_EITHER(device, host) (device)
+#else
+/* The host has no device state in a job whose kernels run on GPUs. */
+#define GDRC_EITHER(device, host) (gdri_dev() ? (device) : (host))
 #endif
+
+/* A status that the program does not see is latched; quiet and barrier, which take it, put it back. */
+GDR_DEVICE int gdrc_said(int ret)
+{
+	if (gdri_unlikely(ret < 0) && gdri_dev())
+		gdri_latch(gdri_dev(), ret);
+	return ret;
+}
 
 /* ---- bring-up, memory: host ---- */
 
@@ -145,34 +156,34 @@ GDRC_FN int nvshmem_team_translate_pe(nvshmem_team_t from, int pe, nvshmem_team_
 
 GDRC_FN void nvshmem_fence(void)
 {
-	(void)GDRC_EITHER(gdr_fence(), gdr_host_fence());
+	(void)GDRC_EITHER(gdrc_said(gdr_fence()), gdr_host_fence());
 }
 
 GDRC_FN void nvshmem_quiet(void)
 {
-	(void)GDRC_EITHER(gdr_quiet(), gdr_host_quiet());
+	(void)GDRC_EITHER(gdrc_said(gdr_quiet()), gdr_host_quiet());
 }
 
 GDRC_FN void nvshmem_barrier_all(void)
 {
-	(void)gdr_barrier_all();
+	(void)GDRC_EITHER(gdrc_said(gdr_barrier_all()), gdr_barrier_all());
 }
 
 /* Under CUDA the host has a barrier, which is more than asked for. */
 GDRC_FN void nvshmem_sync_all(void)
 {
-	(void)GDRC_EITHER(gdr_sync_all(), gdr_barrier_all());
+	(void)GDRC_EITHER(gdrc_said(gdr_sync_all()), gdr_barrier_all());
 }
 
 /* ---- device ---- */
 
-#define nvshmem_barrier(team) gdr_barrier(team)
-#define nvshmem_team_sync(team) gdr_team_sync(team)
+#define nvshmem_barrier(team) gdrc_said(gdr_barrier(team))
+#define nvshmem_team_sync(team) gdrc_said(gdr_team_sync(team))
 #define nvshmem_signal_fetch(sig) gdr_signal_fetch(sig)
 
 GDR_DEVICE uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
 {
-	(void)gdr_signal_wait_until(sig, cmp, value);
+	(void)gdrc_said(gdr_signal_wait_until(sig, cmp, value));
 	return gdr_signal_fetch(sig);
 }
 
@@ -183,29 +194,29 @@ GDR_DEVICE uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t v
 template <typename T, unsigned E> struct gdrc_rma {
 	GDRC_FN void put(T *dst, const T *src, size_t n, int pe)
 	{
-		(void)GDRC_EITHER((gdri_t_rma<T, E>::put(GDRI_HERE dst, src, n, pe)),
+		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::put(GDRI_HERE dst, src, n, pe))),
 				  gdr_host_put(dst, src, n * E, pe));
 	}
 	GDRC_FN void put_nbi(T *dst, const T *src, size_t n, int pe)
 	{
-		(void)GDRC_EITHER((gdri_t_rma<T, E>::put_nbi(GDRI_HERE dst, src, n, pe)),
+		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::put_nbi(GDRI_HERE dst, src, n, pe))),
 				  gdr_host_put_nbi(dst, src, n * E, pe));
 	}
 	GDRC_FN void get(T *dst, const T *src, size_t n, int pe)
 	{
-		(void)GDRC_EITHER((gdri_t_rma<T, E>::get(GDRI_HERE dst, src, n, pe)),
+		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::get(GDRI_HERE dst, src, n, pe))),
 				  gdr_host_get(dst, src, n * E, pe));
 	}
 	GDRC_FN void get_nbi(T *dst, const T *src, size_t n, int pe)
 	{
-		(void)GDRC_EITHER((gdri_t_rma<T, E>::get_nbi(GDRI_HERE dst, src, n, pe)),
+		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::get_nbi(GDRI_HERE dst, src, n, pe))),
 				  gdr_host_get_nbi(dst, src, n * E, pe));
 	}
 };
 template <typename T, unsigned E> struct gdrc_scalar {
 	GDRC_FN void p(T *dst, T value, int pe)
 	{
-		(void)GDRC_EITHER((gdri_t_scalar<T, E>::p(GDRI_HERE dst, value, pe)),
+		(void)GDRC_EITHER((gdrc_said(gdri_t_scalar<T, E>::p(GDRI_HERE dst, value, pe))),
 				  gdr_host_put(dst, &value, E, pe));
 	}
 	GDRC_FN T g(const T *src, int pe)
@@ -222,7 +233,31 @@ template <typename T, unsigned E> struct gdrc_scalar {
 };
 #define GDRC_BOTH(name, family, T, E, member, ...) family<T, E>::member(__VA_ARGS__)
 #else
-#define GDRC_BOTH(name, family, T, E, member, ...) name(__VA_ARGS__)
+/* In C both are the same function, but in a job whose kernels run on GPUs: there the host has no device
+ * state, and its own calls. */
+#define GDRC_BOTH(name, family, T, E, member, ...) GDRC_##member(name, T, E, __VA_ARGS__)
+#define GDRC_put(name, T, E, dst, src, n, pe)                                                      \
+	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_put(dst, src, (n) * (E), pe))
+#define GDRC_put_nbi(name, T, E, dst, src, n, pe)                                                  \
+	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_put_nbi(dst, src, (n) * (E), pe))
+#define GDRC_get(name, T, E, dst, src, n, pe)                                                      \
+	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_get(dst, src, (n) * (E), pe))
+#define GDRC_get_nbi(name, T, E, dst, src, n, pe)                                                  \
+	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_get_nbi(dst, src, (n) * (E), pe))
+#define GDRC_p(name, T, E, dst, value, pe)                                                         \
+	__extension__({                                                                            \
+		T gdrc_v = (value);                                                                \
+		gdri_dev() ? gdrc_said(name(dst, gdrc_v, pe)) : gdr_host_put(dst, &gdrc_v, E, pe); \
+	})
+#define GDRC_g(name, T, E, src, pe)                                                                \
+	__extension__({                                                                            \
+		T gdrc_v = {0};                                                                    \
+		if (gdri_dev())                                                                    \
+			gdrc_v = name(src, pe);                                                    \
+		else                                                                               \
+			(void)gdr_host_get(&gdrc_v, src, E, pe);                                   \
+		gdrc_v;                                                                            \
+	})
 #endif
 #include "nvshmem_names.h"
 

@@ -37,14 +37,14 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 }
 #endif
 
-#define nvshmemx_barrier_all_warp() ((void)gdr_barrier_all_warp())
-#define nvshmemx_barrier_all_block() ((void)gdr_barrier_all_block())
-#define nvshmemx_sync_all_warp() ((void)gdr_sync_all_warp())
-#define nvshmemx_sync_all_block() ((void)gdr_sync_all_block())
-#define nvshmemx_barrier_warp(team) gdr_barrier_warp(team)
-#define nvshmemx_barrier_block(team) gdr_barrier_block(team)
-#define nvshmemx_team_sync_warp(team) gdr_team_sync_warp(team)
-#define nvshmemx_team_sync_block(team) gdr_team_sync_block(team)
-#define nvshmemx_signal_op(sig, value, op, pe) ((void)gdr_signal_op(sig, value, op, pe))
+#define nvshmemx_barrier_all_warp() ((void)gdrc_said(gdr_barrier_all_warp()))
+#define nvshmemx_barrier_all_block() ((void)gdrc_said(gdr_barrier_all_block()))
+#define nvshmemx_sync_all_warp() ((void)gdrc_said(gdr_sync_all_warp()))
+#define nvshmemx_sync_all_block() ((void)gdrc_said(gdr_sync_all_block()))
+#define nvshmemx_barrier_warp(team) gdrc_said(gdr_barrier_warp(team))
+#define nvshmemx_barrier_block(team) gdrc_said(gdr_barrier_block(team))
+#define nvshmemx_team_sync_warp(team) gdrc_said(gdr_team_sync_warp(team))
+#define nvshmemx_team_sync_block(team) gdrc_said(gdr_team_sync_block(team))
+#define nvshmemx_signal_op(sig, value, op, pe) ((void)gdrc_said(gdr_signal_op(sig, value, op, pe)))
 
 #endif

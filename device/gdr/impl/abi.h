@@ -315,6 +315,7 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t failed_for;	/* PE waited for directly by the wait that `failed` is about */
 	uint64_t watch_late[GDRI_WATCH_SLOTS];	/* until this block of */
 	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
+	uint32_t any_turn; /* where the next look for any word of a set begins */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");

@@ -137,9 +137,8 @@ GDRI_NOINLINE int gdri_check_wait(const struct gdri_site *at, const void *ptr, u
 /* n elements each step bytes behind the one before: the lowest address and the bytes from there. 0
  * when that is more than the heap could have. */
 GDR_DEVICE int gdri_check_span(const void **ptr, int64_t step, uint64_t len, uint64_t n,
-			       uint64_t *span)
+			       uint64_t limit, uint64_t *span)
 {
-	uint64_t limit = gdri_dev()->heap_size;
 	uint64_t size = step < 0 ? -(uint64_t)step : (uint64_t)step;
 
 	if (n > 1 && (n > limit || len > limit || size > limit / (n - 1)))
@@ -156,13 +155,14 @@ GDRI_NOINLINE int gdri_check_strided(const struct gdri_site *at, int put, const 
 				     uint64_t n, size_t elem, int pe)
 {
 	const void *to = dst, *from = src;
-	uint64_t d, s;
+	uint64_t d, s, heap, far = ~0ull >> 2; /* own memory may be larger than the heap */
 	int ret;
 
 	if (!gdri_dev())
 		return 0;
-	if (!gdri_check_span(&to, dstep, len, len ? n : 0, &d) ||
-	    !gdri_check_span(&from, sstep, len, len ? n : 0, &s))
+	heap = gdri_dev()->heap_size;
+	if (!gdri_check_span(&to, dstep, len, len ? n : 0, put ? heap : far, &d) ||
+	    !gdri_check_span(&from, sstep, len, len ? n : 0, put ? far : heap, &s))
 		return gdri_refuse(at, pe, put ? dst : src, n);
 	ret = gdri_check_sym(at, put ? to : from, put ? d : s, elem, pe);
 	if (ret)

@@ -57,7 +57,7 @@ GDR_DEVICE int gdri_block_bcast(int v)
 #else
 GDR_DEVICE int gdri_block_bcast(int v)
 {
-	static _Thread_local int all; /* a block's fibers share one CPU thread */
+	static __thread int all; /* a block's fibers share one CPU thread */
 	int r;
 
 	if (!gdr_thread_id())

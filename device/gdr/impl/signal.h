@@ -54,6 +54,18 @@ GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int p
 	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe);
 }
 
+/* The acquire pairs with the release of the signal. */
+GDR_DEVICE uint64_t gdri_signal_fetch(const uint64_t *sig)
+{
+	struct gdri_dev *dev = gdri_dev();
+	uint64_t v = gdri_ld_acquire_sys_u64(sig);
+	int ret = gdri_likely(dev) ? gdri_wait_flush(dev, GDRI_SIGNAL) : 0;
+
+	if (gdri_unlikely(ret))
+		gdri_latch(dev, ret);
+	return v;
+}
+
 GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 {
 	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
@@ -106,9 +118,8 @@ GDRI_FN(int, GDRI_PLAIN(signal_set), (uint64_t * sig, uint64_t value, int pe),
 GDRI_FN(int, GDRI_PLAIN(signal_add), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
 	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe))
-/* the acquire pairs with the release of the signal */
 GDRI_FN_VALUE(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig), (GDRI_SIGNAL, GDRI_THREAD),
-	      gdri_check_wait(&at, sig, 8, GDR_CMP_EQ), out = gdri_ld_acquire_sys_u64(sig))
+	      gdri_check_wait(&at, sig, 8, GDR_CMP_EQ), out = gdri_signal_fetch(sig))
 GDRI_FN(int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
 	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, sig, 8, cmp),
 	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT))

@@ -39,6 +39,7 @@ struct gdri_set {
 	uint32_t size; /* bytes of a word */
 	int is_signed, cmp;
 	size_t *indices; /* SOME: of the words that hold */
+	size_t first;	 /* ANY: looked at first */
 	size_t at;	 /* ALL: those before it held; ANY: which holds */
 };
 
@@ -65,9 +66,10 @@ GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
 /* Looks once: how many hold; ALL: 1 when all did, each at some time. */
 GDR_DEVICE size_t gdri_set_look(struct gdri_set *s, int mode)
 {
-	size_t i, n = 0;
+	size_t i, k, n = 0;
 
-	for (i = mode == GDRI_SET_ALL ? s->at : 0; i < s->n; i++) {
+	for (k = mode == GDRI_SET_ALL ? s->at : 0; k < s->n; k++) {
+		i = k < s->n - s->first ? k + s->first : k - (s->n - s->first);
 		if (!gdri_set_counts(s, i))
 			continue;
 		if (gdri_cmp_u64(s->ptrs + i * s->size, s->size, s->is_signed, s->cmp,
@@ -159,7 +161,18 @@ GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t 
 	const int *status, const void *values, uint64_t value, uint32_t size, int is_signed, int cmp
 #define GDRI_SET_OF(indices)                                                                       \
 	struct gdri_set s = {(const uint8_t *)ptrs, n,	       status, (const uint8_t *)values,    \
-			     value,		    size,      is_signed, cmp, indices, 0}
+			     value,		    size,      is_signed, cmp, indices, 0, 0}
+
+/* ANY begins elsewhere in each call, or a word that always holds would hide those behind it for
+ * ever. Hashed, so that any subsequence of the calls sees all beginnings. */
+GDR_DEVICE size_t gdri_set_first(size_t n)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (!dev || n < 2)
+		return 0;
+	return (size_t)(gdri_add_u32(&dev->any_turn, 1) * 0x9e3779b1u * (uint64_t)(uint32_t)n >> 32) % n;
+}
 
 GDR_DEVICE int gdri_wait_all(const void *ptrs, size_t n, GDRI_SET_PARAMS, uint64_t limit_ns)
 {
@@ -173,6 +186,7 @@ GDR_DEVICE size_t gdri_wait_any(const void *ptrs, size_t n, GDRI_SET_PARAMS, uin
 {
 	GDRI_SET_OF(0);
 
+	s.first = gdri_set_first(n);
 	return gdri_set_wait_value(&s, GDRI_SET_ANY, limit_ns) ? s.at : GDRI_NONE_HOLDS;
 }
 
@@ -195,6 +209,7 @@ GDR_DEVICE size_t gdri_test_any(const void *ptrs, size_t n, GDRI_SET_PARAMS)
 {
 	GDRI_SET_OF(0);
 
+	s.first = gdri_set_first(n);
 	return gdri_set_test(&s, GDRI_SET_ANY) ? s.at : GDRI_NONE_HOLDS;
 }
 
