@@ -47,6 +47,20 @@ GDR_KERNEL(same_pe, struct args, a)
 	note(&a, gdr_quiet());
 }
 
+/* Whoever rang for the lane, its quiet covers what it put. */
+GDR_KERNEL(own_quiet, struct args, a)
+{
+	uint64_t *there = fake_at(a.f, 1, 4096 + 8ull * self()), v;
+	int i;
+
+	for (i = 0; i < a.rounds; i++) {
+		v = self() + (uint64_t)i;
+		note(&a, gdr_uint64_p(&a.words[self()], v, 1));
+		note(&a, gdr_quiet());
+		note(&a, gdri_ld_relaxed_sys_u64(there) != v);
+	}
+}
+
 GDR_KERNEL(different_pes, struct args, a)
 {
 	int i, pe = (int)(self() % 3);
@@ -142,6 +156,7 @@ static void all(const struct fake_options *opt)
 {
 	run(opt, same_pe, 2, 64, 50, 1);
 	run(opt, same_pe, 1, 45, 50, 1);
+	run(opt, own_quiet, 2, 64, 50, 1);
 	run(opt, different_pes, 2, 64, 50, -1);
 	run(opt, branches, 2, 64, 10, 1);
 	run(opt, fetch_adds, 2, 64, 10, 1);

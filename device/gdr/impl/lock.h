@@ -88,6 +88,8 @@ GDRI_NOINLINE int gdri_lock_set(long *lock)
 				     &old);
 		if (!ret)
 			ret = gdri_lock_wait(dev, node, GDRI_LOCK_WAITS, 0, (int)before - 1, &seen);
+		if (!ret)
+			ret = gdri_wait_flush(dev, GDRI_LOCK);
 	} else {
 		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0, me, &old);
 	}

@@ -443,12 +443,18 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	return ret;
 }
 
-/* A failure to publish is the leader's to report; the others find it in the queue. */
+/* A failure to publish is the leader's to report; the others find it in the queue. None goes on before
+ * all is published: a quiet takes what is published as its target, and covers the caller's own. */
 GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
-	if (!gdri_post_is_single(p->mask))
-		gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
-	return p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
+	int ret;
+
+	if (gdri_post_is_single(p->mask))
+		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+	gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
+	ret = p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
+	gdr_sync_warp(p->mask); /* orders `ready` before the others' looks at it */
+	return ret;
 }
 
 /* The short way, without calls, of a block of one thread with room in the queue and no fence
