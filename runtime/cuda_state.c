@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cuda.h"
+#include "runtime/cuda_impl.h"
 #include "runtime/log.h"
 #include "runtime/modules.h"
 #include "runtime/units.h"
@@ -74,11 +74,22 @@ static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p,
 	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
 }
 
+/* The units write through the context that is current, which is the caller's business. */
+static int set_units(struct gdri_state *st, const struct gdri_constants *c)
+{
+	int ret;
+
+	gdri_cuda_enter(st->cuda);
+	ret = gdri_units_set(c);
+	gdri_cuda_leave(st->cuda);
+	return ret;
+}
+
 static int set_constants(struct gdri_state *st)
 {
 	struct gdri_constants *c = calloc(1, sizeof(*c));
 	const struct gdri_dev *d = st->dev;
-	int i, ret;
+	int i;
 
 	if (!c) {
 		gdri_error("out of memory");
@@ -97,8 +108,7 @@ static int set_constants(struct gdri_state *st)
 	for (i = 0; i < d->n_pes; i++)
 		c->delta[i] = st->peers[i].base ? st->peers[i].base - d->heap : GDRI_UNMAPPED;
 	st->constants = c;
-	ret = gdri_units_set(c);
-	return ret;
+	return set_units(st, c);
 }
 
 int gdri_cuda_state_up(struct gdri_state *st)
@@ -123,7 +133,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 {
 	if (!st->dev_gpu)
 		return;
-	gdri_units_set(NULL);
+	set_units(st, NULL);
 	gdri_modules_forget(st);
 	free(st->constants);
 	st->constants = NULL;

@@ -67,7 +67,7 @@ int gdri_units_set(const struct gdri_constants *c)
 	int ret = 0;
 
 	pthread_mutex_lock(&lock);
-	for (u = units; u && !ret; u = u->next) {
+	for (u = units; u && !(ret && c); u = u->next) { /* what is taken back is taken from all */
 		if (u->abi_version != GDR_ABI_VERSION) {
 			gdri_error("a translation unit was compiled with headers of ABI %d, the "
 				   "library has ABI %d: compile it again", u->abi_version,

@@ -16,7 +16,7 @@ struct gdri_unit {
 	int (*set)(const struct gdri_constants *c); /* 0, or a CUDA error */
 	struct gdri_unit *next;
 	int queues; /* its kernels can post: it was compiled without GDR_NO_QUEUES */
-	int direct; /* of the constants that were set */
+	int direct; /* 1 + the device whose constants say so, or 0 */
 };
 
 GDR_EXTERN_C_BEGIN
@@ -55,7 +55,10 @@ static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 1, 
 
 static int gdri_unit_set(const struct gdri_constants *c)
 {
-	gdri_unit_here.direct = (int)c->direct;
+	int device;
+
+	/* another device has constants of its own, which nobody sets */
+	gdri_unit_here.direct = c->direct && cudaGetDevice(&device) == cudaSuccess ? device + 1 : 0;
 	return (int)cudaMemcpyToSymbol(gdri_constants_here, c, sizeof(*c));
 }
 
