@@ -160,6 +160,8 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	if (!ret && p && zero) {
 		st->pending = gdri_heap_zero(&st->heap, p, size);
 		ret = agree_on(st, CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
+		if (ret && !st->broken) /* all PEs know, and do the same */
+			gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)p - objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);
 	if (ret)

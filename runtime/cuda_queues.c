@@ -99,6 +99,9 @@ static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint6
 		}
 		if (ret || !pending)
 			return ret ? ret : status;
+		/* relaxed: the flag carries nothing */
+		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+			return -GDR_EABORTED;
 		if (gdri_now_ns() > deadline)
 			return -GDR_ETIMEOUT;
 		nanosleep(&nap, NULL);
@@ -115,7 +118,11 @@ int gdri_cuda_queues_quiet(struct gdri_state *st, int timeout_ms)
 		return 0;
 	ret = view_open(st, &v);
 	targets = calloc(v.n, sizeof(*targets));
-	if (!ret && targets)
+	if (!ret && !targets) {
+		gdri_error("out of memory");
+		ret = -GDR_ENOMEM;
+	}
+	if (!ret)
 		ret = quiet(st, &v, targets, gdri_deadline_ns(timeout_ms));
 	if (ret == -GDR_ETIMEOUT)
 		gdri_error("what kernels posted is not complete after %d ms", timeout_ms);

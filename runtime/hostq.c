@@ -2,6 +2,7 @@
 #include "runtime/hostq.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct gdri_hostq {
 	uint32_t lkey;
 	void *handle;
 	pthread_mutex_t lock; /* of the bounce buffer: one transfer at a time */
+	struct gdri_qp *late; /* still uses the bounce buffer, until late_target is complete; or NULL */
+	uint64_t late_target;
 };
 
 struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q)
@@ -112,31 +115,82 @@ void gdri_hostq_close(struct gdri_state *st)
 	st->hostq = NULL;
 }
 
-/* A queue that had an error says so here, too: nothing is posted to it any more. */
-static int await(struct gdri_hostq *q, struct gdri_qp *qp, uint64_t target, uint64_t deadline)
+/* *done: the NIC has let go of the buffer: all is complete, or the queue had an error, which
+ * says so here, too: nothing is posted to it any more. */
+static int await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uint64_t deadline,
+		 bool *done)
 {
 	uint32_t round;
-	int done;
+	int ret;
 
 	for (round = 0;; round++) {
-		gdri_poll(&q->dev, qp);
-		done = gdri_qp_test(qp, target);
-		if (done)
-			return done < 0 ? done : 0;
+		gdri_poll(&st->hostq->dev, qp);
+		ret = gdri_qp_test(qp, target);
+		*done = ret != 0;
+		if (ret)
+			return ret < 0 ? ret : 0;
+		/* relaxed: the flag carries nothing */
+		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+			return -GDR_EABORTED;
 		if (gdri_now_ns() > deadline)
 			return -GDR_ETIMEOUT;
 		gdr_pause(round);
 	}
 }
 
-static int move(struct gdri_hostq *q, uint32_t opcode, uint64_t offset, size_t len, int pe, uint64_t deadline)
+/* Waits for a transfer that was given up: the buffer is still its own. */
+static int settle(struct gdri_state *st, uint64_t deadline)
 {
+	struct gdri_hostq *q = st->hostq;
+	bool done = true;
+	int ret = 0;
+
+	if (q->late)
+		ret = await(st, q->late, q->late_target, deadline, &done);
+	if (!done)
+		return ret;
+	q->late = NULL;
+	return 0; /* an error is that queue's */
+}
+
+static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t len, int pe,
+		uint64_t deadline)
+{
+	struct gdri_hostq *q = st->hostq;
 	struct gdri_local l = {(uintptr_t)q->bounce, gdri_to_be32(q->lkey)};
 	struct gdri_qp *qp = &q->qps[pe];
 	uint64_t target = 0;
+	bool done;
 	int ret = gdri_post_rdma(&q->dev, qp, opcode, offset, qp->rkey_sync, l, (uint32_t)len, &target);
 
-	return ret ? ret : await(q, qp, target, deadline);
+	if (ret)
+		return ret;
+	ret = await(st, qp, target, deadline, &done);
+	if (!done) {
+		q->late = qp;
+		q->late_target = target;
+	}
+	return ret;
+}
+
+static int put_part(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe)
+{
+	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
+	int ret = settle(st, deadline);
+
+	if (!ret)
+		ret = gdri_cuda_copy(st->cuda, st->hostq->bounce, src, len, (int)st->opt.timeout_ms);
+	return ret ? ret : move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
+}
+
+static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
+{
+	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
+	int ret = settle(st, deadline);
+
+	if (!ret)
+		ret = move(st, GDRI_OP_READ, offset, len, pe, deadline);
+	return ret ? ret : gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, (int)st->opt.timeout_ms);
 }
 
 static int failed(const char *call, int pe, int status)
@@ -147,7 +201,6 @@ static int failed(const char *call, int pe, int status)
 
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe)
 {
-	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	struct gdri_hostq *q = st->hostq;
 	const uint8_t *from = src;
 	size_t part;
@@ -156,9 +209,7 @@ int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size
 	pthread_mutex_lock(&q->lock);
 	for (; len && !ret; len -= part, from += part, offset += part) {
 		part = len < BOUNCE ? len : BOUNCE;
-		ret = gdri_cuda_copy(st->cuda, q->bounce, from, part, (int)st->opt.timeout_ms);
-		if (!ret)
-			ret = move(q, GDRI_OP_WRITE, offset, part, pe, deadline);
+		ret = put_part(st, offset, from, part, pe);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return ret ? failed("gdr_host_put", pe, ret) : 0;
@@ -166,7 +217,6 @@ int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size
 
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
 {
-	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	struct gdri_hostq *q = st->hostq;
 	uint8_t *to = dst;
 	size_t part;
@@ -175,9 +225,7 @@ int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len
 	pthread_mutex_lock(&q->lock);
 	for (; len && !ret; len -= part, to += part, offset += part) {
 		part = len < BOUNCE ? len : BOUNCE;
-		ret = move(q, GDRI_OP_READ, offset, part, pe, deadline);
-		if (!ret)
-			ret = gdri_cuda_copy(st->cuda, to, q->bounce, part, (int)st->opt.timeout_ms);
+		ret = get_part(st, to, offset, part, pe);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return ret ? failed("gdr_host_get", pe, ret) : 0;

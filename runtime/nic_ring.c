@@ -50,6 +50,12 @@ static int create_in_host(struct gdri_nic *nic)
 	nic->ring_mapped = !ret;
 	if (ret)
 		gdri_error("%s: the queues: %s", nic->name, why);
+	/* one pointer to each queue serves the GPU's threads and the host's */
+	if (!ret && nic->ring_seen != nic->ring) {
+		gdri_error("%s: the queues: the GPU has host memory at another address than the host",
+			   nic->name);
+		ret = -GDR_ENOTSUP;
+	}
 	return ret;
 }
 

@@ -73,6 +73,9 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 		/* relaxed: the monitor's flag carries nothing with it */
 		if (__atomic_load_n(&st->dev->lost, __ATOMIC_RELAXED))
 			return -GDR_EPEERLOST;
+		/* relaxed: the flag carries nothing */
+		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+			return -GDR_EABORTED;
 		if (gdri_now_ns() > deadline)
 			return -GDR_ETIMEOUT;
 		gdr_pause(round);
