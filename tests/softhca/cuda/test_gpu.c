@@ -429,6 +429,61 @@ static void test_lost_doorbell(void **state)
 	assert_memory_equal(w->strict.view + 8192, &value, 8);
 }
 
+/* Destroyed with its last WQEs on their way from the ring: that takes no longer than they do. */
+static void test_destroy(void **state)
+{
+	struct world *w = *state;
+	struct dq *q = &w->q[0];
+	uint8_t in[MBOX], out[16];
+
+	for (int k = 0; k < 200; k++) {
+		double start;
+
+		post_rw(w, 0, 0x08, &w->from, 0, &w->to, 0, 64);
+		for (start = now(); now() - start < 1e-6 * draw(w, 30);)
+			;
+		start = now();
+		assert_int_equal(mlx5dv_devx_obj_destroy(q->qp), 0);
+		assert_true(now() - start < 5);
+		memset(q->mem + DQ_DBR, 0, 8);
+		memset(out, 0, sizeof(out));
+		dq_qp_mailbox(q, in, pd_number(w->pd));
+		q->qp = mlx5dv_devx_obj_create(w->ctx, in, sizeof(in), out, sizeof(out));
+		assert_non_null(q->qp);
+		q->qpn = (uint32_t)get_bits(out, 0x48, 24);
+		dq_connect(q, w->q[1].qpn);
+		w->index[0] = 0;
+	}
+}
+
+/* What was posted before RST does not run again behind it. */
+static void test_reset(void **state)
+{
+	struct world *w = *state;
+	uint64_t value = 7, none = 0;
+	uint8_t in[MBOX];
+
+	for (int k = 0; k < 30; k++) {
+		for (int n = 0; n < 3; n++)
+			post_inline(w, 0, &w->strict, 64, &value, 8);
+		quiet(w, 0);
+		for (int i = 0; i < 2; i++) {
+			memset(in, 0, sizeof(in));
+			put_bits(in, 0, 16, 0x50a); /* 2RST_QP */
+			put_bits(in, 0x48, 24, w->q[i].qpn);
+			assert_int_equal(dq_modify(&w->q[i], in), 0);
+		}
+		memcpy(w->strict.view + 64, &none, 8);
+		memset(w->q[0].mem + DQ_DBR, 0, 8);
+		memset(w->q[0].mem + DQ_CQ, 0xff, 64);
+		dq_connect(&w->q[1], w->q[0].qpn);
+		dq_connect(&w->q[0], w->q[1].qpn);
+		w->index[0] = 0;
+		usleep(1000);
+		assert_memory_equal(w->strict.view + 64, &none, 8);
+	}
+}
+
 static void test_error(void **state)
 {
 	struct world *w = *state;
@@ -517,6 +572,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_doorbell, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_destroy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registration, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_io_memory, setup, teardown),
