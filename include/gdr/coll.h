@@ -37,19 +37,6 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
-/* The integer types among GDR_RMA_TYPES. */
-#define GDR_INTEGER_TYPES(X)                                                                       \
-	GDR_AMO_TYPES(X)                                                                           \
-	X(char, char)                                                                              \
-	X(schar, signed char)                                                                      \
-	X(short, short)                                                                            \
-	X(uchar, unsigned char)                                                                    \
-	X(ushort, unsigned short)                                                                  \
-	X(int8, int8_t)                                                                            \
-	X(int16, int16_t)                                                                          \
-	X(uint8, uint8_t)                                                                          \
-	X(uint16, uint16_t)
-
 /** @defgroup coll Collectives of teams
  * See the beginning of gdr/coll.h for what they do and when they may be called.
  * @include coll.c

@@ -20,10 +20,13 @@
 	X(size, size_t)                                                                            \
 	X(ptrdiff, ptrdiff_t)
 
-#define GDR_RMA_TYPES(X)                                                                           \
-	GDR_AMO_TYPES(X)                                                                           \
+/* Types of atomics that are no integers. */
+#define GDR_FLOAT_TYPES(X)                                                                         \
 	X(float, float)                                                                            \
-	X(double, double)                                                                          \
+	X(double, double)
+
+/* Integers without atomics. */
+#define GDR_SMALL_TYPES(X)                                                                         \
 	X(char, char)                                                                              \
 	X(schar, signed char)                                                                      \
 	X(short, short)                                                                            \
@@ -34,10 +37,15 @@
 	X(uint8, uint8_t)                                                                          \
 	X(uint16, uint16_t)
 
-/* Types of atomics that are no integers. */
-#define GDR_FLOAT_TYPES(X)                                                                         \
-	X(float, float)                                                                            \
-	X(double, double)
+#define GDR_RMA_TYPES(X)                                                                           \
+	GDR_AMO_TYPES(X)                                                                           \
+	GDR_FLOAT_TYPES(X)                                                                         \
+	GDR_SMALL_TYPES(X)
+
+/* The integer types among GDR_RMA_TYPES. */
+#define GDR_INTEGER_TYPES(X)                                                                       \
+	GDR_AMO_TYPES(X)                                                                           \
+	GDR_SMALL_TYPES(X)
 
 /* Types that wait and test know. */
 #define GDR_WAIT_TYPES(X)                                                                          \

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sim.h"
+#include "softhca/message.h"
 
 enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
 
@@ -363,24 +364,7 @@ static int dial(void)
 
 static void say(int fd, const uint32_t hello[6], size_t n, int pass)
 {
-	struct iovec iov = { (void *)(uintptr_t)hello, n };
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} c = { 0 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *cm;
-
-	if (pass >= 0) {
-		m.msg_control = c.buf;
-		m.msg_controllen = sizeof(c.buf);
-		cm = CMSG_FIRSTHDR(&m);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &pass, sizeof(int));
-	}
-	CHECK(sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)n);
+	CHECK(message_send(fd, hello, n, pass));
 }
 
 /* True when the peer hangs up. */
