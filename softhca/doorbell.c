@@ -144,6 +144,8 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	/* The program has written them on another core: they come while the record does. */
 	if (qp->sq)
 		__builtin_prefetch(next_wqe(qp));
+	if (qp->rc->dest.kind == WIRE_LOCAL)
+		engine_prefetch(qp->dest_qpn);
 	hint = (uint16_t)(get_be32(b) >> 8);
 	if (!look_at(qp, &hint))
 		return 0;

@@ -48,7 +48,7 @@ static int fail(const char *what, const char *why)
 static void print_help(void)
 {
 	fputs(usage, stdout);
-#define HELP(field, name, type, def, help) printf("  %-16s%s (default \"%s\")\n", name, help, def);
+#define HELP(field, name, type, def, help) printf("  %-24s%s (default \"%s\")\n", name, help, def);
 	HCA_OPTIONS(HELP)
 #undef HELP
 }

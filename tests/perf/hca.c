@@ -18,6 +18,8 @@
  *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
  *			completion in us, median and 99th percentile; of the median
  *			the part that ibv_post_send took; two looks at the clock
+ *   hca hop		no device: a cache line goes to another thread and back: us,
+ *			median. Virtual cores move: the same machine has several speeds
  *   hca idle		share of a core in percent, after two seconds without work
  *
  *   hca naps		the same of a program that only sleeps, 2 ms at a time
@@ -26,6 +28,7 @@
  * be fewer cores than posting threads and engines. */
 #define _GNU_SOURCE /* memfd_create, sched_setaffinity */
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -471,6 +474,50 @@ static void loop(void)
 	printf("%.3f %.3f %.3f %.3f\n", v[n / 2], v[n * 99 / 100], posting[n / 2], clock[n / 2]);
 }
 
+/* Each its own line. Release and acquire: a word is passed on with all before it. */
+static struct {
+	_Alignas(128) uint32_t there;
+	_Alignas(128) uint32_t back;
+} ball;
+
+static void *throw_back(void *arg)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	while (n != UINT32_MAX) {
+		uint32_t v = __atomic_load_n(&ball.there, __ATOMIC_ACQUIRE);
+
+		if (v != n)
+			__atomic_store_n(&ball.back, n = v, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static int hop(void)
+{
+	static double v[SAMPLES];
+	double end = now() + RUN_US;
+	pthread_t other;
+	int n;
+
+	if (pthread_create(&other, NULL, throw_back, NULL))
+		return 1;
+	for (n = 0; n < SAMPLES && now() < end; n++) {
+		double t = now();
+
+		__atomic_store_n(&ball.there, (uint32_t)n + 1, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&ball.back, __ATOMIC_ACQUIRE) != (uint32_t)n + 1)
+			;
+		v[n] = now() - t;
+	}
+	__atomic_store_n(&ball.there, UINT32_MAX, __ATOMIC_RELEASE);
+	pthread_join(other, NULL);
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	printf("%.3f\n", v[n / 2]);
+	return 0;
+}
+
 static void idle(void)
 {
 	double t, c;
@@ -538,6 +585,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "naps"))
 		return naps();
+	if (!strcmp(mode, "hop"))
+		return hop();
 	if (!strcmp(mode, "xcopy"))
 		return xcopy((uint32_t)number(argv[2], AREA));
 	in_file = !strcmp(mode, "bwfile");
@@ -545,8 +594,8 @@ int main(int argc, char **argv)
 		m++;
 	if (m == sizeof(procs) / sizeof(*procs)) {
 		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE | "
-				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS | idle | "
-				"naps\n");
+				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS | hop | "
+				"idle | naps\n");
 		return 2;
 	}
 	n_procs = is_rate ? number(argv[2], MAX_PROCS) : procs[m];

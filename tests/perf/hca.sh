@@ -65,7 +65,7 @@ hca_posix() { hca_ucx posix memory "$@"; }
 hca_line()
 {
 	local udp=$3
-	[[ $3 != loop* && $3 != bwfile* ]] || udp=-
+	[[ $3 != loop* && $3 != bwfile* && $3 != hop ]] || udp=-
 	hca_lines+=("$1|$2|$3|$udp|${4:--}|${5:-${4:--}}")
 }
 
@@ -137,6 +137,7 @@ hca_table "8 bytes inside the process, from post to completion, us"
 for qps in 1 4 16 64 256 1024; do
 	hca_line "loopback_${qps}_qps" us "loop $qps"
 done
+hca_line loopback_cache_line us hop
 hca_table "128 KiB writes (UCX tcp: active messages of 8 KiB; posix: put), MB/s"
 hca_line bandwidth_128K MB/s "bw 1 131072" "6 1 -t am_bw -s 8192 -n 20000 -D bcopy" \
 	"6 1 -t put_bw -s 131072 -n 5000 -D short"
