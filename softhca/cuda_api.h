@@ -22,6 +22,7 @@ enum {
 	CU_NOT_READY = 600,
 	CU_ATTR_CONTEXT = 1, /* of a pointer */
 	CU_ATTR_MEMORY_TYPE = 2,
+	CU_ATTR_SYNC_MEMOPS = 6,
 	CU_ATTR_IS_MANAGED = 8,
 	CU_MEMORY_DEVICE = 2,
 	CU_STREAM_IS_NON_BLOCKING = 1,
@@ -33,7 +34,12 @@ enum {
 	CU_ACCESS_READWRITE = 3,
 	CU_SRC_ORDER_STREAM = 1,
 	CU_IPC_LAZY_PEER = 1,
+	CU_WRITE_VALUE_32 = 2, /* CU_STREAM_MEM_OP_WRITE_VALUE_32 */
+	CU_WRITE_VALUE_64 = 5,
+	CU_PROC_PER_THREAD = 2, /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 };
+
+#define CU_STREAM_LEGACY ((cu_stream)1)
 
 struct cu_location {
 	int type, id;
@@ -50,11 +56,23 @@ struct cu_copy_attr { /* CUmemcpyAttributes */
 	unsigned flags;
 };
 
+struct cu_mem_op { /* CUstreamBatchMemOpParams, of those that write */
+	int operation;
+	uint32_t pad;
+	cu_ptr address;
+	uint64_t value; /* of 32 bits: the lower ones */
+	unsigned flags;
+	uint32_t pad2;
+	cu_ptr alias;
+	uint64_t room;
+};
+
 struct cu_ipc { /* CUipcMemHandle */
 	char bytes[64];
 };
 
 _Static_assert(sizeof(struct cu_access) == 12, "CUmemAccessDesc");
+_Static_assert(sizeof(struct cu_mem_op) == 48, "CUstreamBatchMemOpParams");
 _Static_assert(sizeof(struct cu_copy_attr) == 24, "CUmemcpyAttributes");
 
 /* X(name in the table, symbol of libcuda, arguments) */
@@ -65,6 +83,9 @@ _Static_assert(sizeof(struct cu_copy_attr) == 24, "CUmemcpyAttributes");
 	X(ctx_device, "cuCtxGetDevice", (int *))                                                   \
 	X(priorities, "cuCtxGetStreamPriorityRange", (int *, int *))                               \
 	X(stream_create, "cuStreamCreateWithPriority", (cu_stream *, unsigned, int))               \
+	X(ctx_wait, "cuCtxSynchronize", (void))                                                    \
+	X(stream_wait, "cuStreamSynchronize", (cu_stream))                                         \
+	X(capturing, "cuStreamIsCapturing", (cu_stream, int *))                                    \
 	X(stream_query, "cuStreamQuery", (cu_stream))                                              \
 	X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned))                               \
 	X(to_device, "cuMemcpyHtoDAsync_v2", (cu_ptr, const void *, size_t, cu_stream))            \
@@ -96,10 +117,14 @@ struct cuda_api {
 	cu_result (*batch_1)(cu_ptr *dst, cu_ptr *src, size_t *len, size_t n,
 			     struct cu_copy_attr *attr, size_t *attr_index, size_t n_attr,
 			     size_t *fail, cu_stream stream);
+	/* Or none (before CUDA 12). */
+	cu_result (*mem_ops)(cu_stream stream, unsigned n, struct cu_mem_op *op, unsigned flags);
 };
 
 /* The driver that the program has loaded; NULL: none, or one too old. */
 const struct cuda_api *cuda_driver(void);
+/* The same once it has been found; without a lock. */
+const struct cuda_api *cuda_started(void);
 /* Is there one? */
 bool cuda_loaded(void);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds the CUDA driver in the process, where the program has loaded it. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "softhca/cuda_api.h"
+#include "softhca/cuda_stand_in.h"
 #include "softhca/log.h"
 
 static struct cuda_api api;
+static enum { UNKNOWN, GOOD, BAD } state;
 
 bool cuda_loaded(void)
 {
@@ -20,7 +23,7 @@ bool cuda_loaded(void)
 /* ISO C has no conversion from object to function pointer; POSIX's dlsym needs it. */
 static bool find(void *lib, const char *symbol, void *to)
 {
-	*(void **)to = dlsym(lib, symbol);
+	*(void **)to = cuda_real_symbol(lib, symbol);
 	return *(void **)to != NULL;
 }
 
@@ -37,20 +40,28 @@ static bool fill(void *lib)
 #undef FIND
 	if (!find(lib, "cuMemcpyBatchAsync_v2", &api.batch))
 		find(lib, "cuMemcpyBatchAsync", &api.batch_1);
+	find(lib, "cuStreamBatchMemOp_v2", &api.mem_ops);
 	return all;
 }
 
-/* With hca_lock held. The library is kept from here on: the engine calls it. */
+const struct cuda_api *cuda_started(void)
+{
+	/* Acquire: pairs with cuda_driver(). */
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == GOOD ? &api : NULL;
+}
+
+/* The library is kept from here on: the engine calls it. */
 const struct cuda_api *cuda_driver(void)
 {
-	static enum { UNKNOWN, GOOD, BAD } state;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	void *lib;
 
-	if (state != UNKNOWN)
-		return state == GOOD ? &api : NULL;
-	lib = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-	if (!lib)
-		return NULL; /* perhaps later */
-	state = fill(lib) ? GOOD : BAD;
-	return state == GOOD ? &api : NULL;
+	pthread_mutex_lock(&lock);
+	if (state == UNKNOWN) {
+		lib = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+		if (lib) /* else perhaps later; release: pairs with cuda_started() */
+			__atomic_store_n(&state, fill(lib) ? GOOD : BAD, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return cuda_started();
 }

@@ -9,6 +9,7 @@
  * cuMemGetHandleForAddressRange: which device address a dma-buf stands for cannot be asked later. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 
 #include "softhca/control.h"
 #include "softhca/cuda_api.h"
+#include "softhca/cuda_stand_in.h"
 #include "softhca/log.h"
 #include "softhca/maps.h"
 #include "softhca/shim.h"
@@ -45,54 +47,66 @@ void *hca_dlsym_ours(void *handle, const char *name);
 
 /* ---- what stands behind ours ---- */
 
-enum { REGISTER, UNREGISTER, HANDLE, GET, GET_V2, FUNCTIONS };
+enum { REGISTER, REGISTER_V1, UNREGISTER, HANDLE, GET_V2, GET, FUNCTIONS };
 
-/* Relaxed: whoever stores, it is a function that does the same. */
-static void *_Atomic behind[FUNCTIONS];
-
-static const struct {
-	const char *name;
-	int number;
-	void *ours;
-} table[] = {
-	{ "cuMemHostRegister_v2", REGISTER, (void *)cuMemHostRegister_v2 },
-	{ "cuMemHostRegister", REGISTER, (void *)cuMemHostRegister },
-	{ "cuMemHostUnregister", UNREGISTER, (void *)cuMemHostUnregister },
-	{ "cuMemGetHandleForAddressRange", HANDLE, (void *)cuMemGetHandleForAddressRange },
-	{ "cuGetProcAddress_v2", GET_V2, (void *)cuGetProcAddress_v2 },
-	{ "cuGetProcAddress", GET, (void *)cuGetProcAddress },
+static struct cuda_stand_in table[FUNCTIONS] = {
+	[REGISTER] = { "cuMemHostRegister_v2", (void *)cuMemHostRegister_v2, NULL },
+	[REGISTER_V1] = { "cuMemHostRegister", (void *)cuMemHostRegister, NULL },
+	[UNREGISTER] = { "cuMemHostUnregister", (void *)cuMemHostUnregister, NULL },
+	[HANDLE] = { "cuMemGetHandleForAddressRange", (void *)cuMemGetHandleForAddressRange, NULL },
+	[GET_V2] = { "cuGetProcAddress_v2", (void *)cuGetProcAddress_v2, NULL },
+	[GET] = { "cuGetProcAddress", (void *)cuGetProcAddress, NULL },
 };
 
-/* In the table; -1: not ours. */
-static int place_of(const char *name)
+/* NULL: not ours. */
+static struct cuda_stand_in *find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < FUNCTIONS; i++)
 		if (!strcmp(name, table[i].name))
-			return (int)i;
-	return -1;
+			return &table[i];
+	for (size_t i = 0; i < n_cuda_waiting; i++)
+		if (!strcmp(name, cuda_waiting[i].name))
+			return &cuda_waiting[i];
+	return NULL;
 }
 
-static void *take_place(const char *name, void *real)
+static void *take_place(struct cuda_stand_in *s, void *real)
 {
-	int i = real ? place_of(name) : -1;
-
-	if (i < 0)
+	if (!s || !real)
 		return real;
 	/* The program that looked among all definitions may have found ours. */
-	if (real != table[i].ours)
-		__atomic_store_n(&behind[table[i].number], real, __ATOMIC_RELAXED);
-	return table[i].ours;
+	if (real != s->ours)
+		__atomic_store_n(&s->behind, real, __ATOMIC_RELAXED);
+	return s->ours;
+}
+
+void *cuda_real_symbol(void *lib, const char *name)
+{
+	/* Set by the first call of the dlsym() here. */
+	return hca_real_dlsym ? hca_real_dlsym(lib, name) : dlsym(lib, name);
+}
+
+void *cuda_behind(struct cuda_stand_in *s)
+{
+	void *fn = __atomic_load_n(&s->behind, __ATOMIC_RELAXED), *lib;
+
+	if (fn)
+		return fn;
+	fn = cuda_real_symbol(RTLD_NEXT, s->name);
+	if (fn)
+		return fn;
+	/* Loaded where RTLD_NEXT does not look. */
+	lib = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	if (!lib)
+		return NULL;
+	fn = cuda_real_symbol(lib, s->name);
+	dlclose(lib); /* the program's own reference keeps it */
+	return fn;
 }
 
 static void *real_cuda(int number)
 {
-	void *fn = __atomic_load_n(&behind[number], __ATOMIC_RELAXED);
-
-	for (size_t i = 0; !fn && i < sizeof(table) / sizeof(table[0]); i++)
-		if (table[i].number == number)
-			fn = hca_real_dlsym ? hca_real_dlsym(RTLD_NEXT, table[i].name)
-					    : dlsym(RTLD_NEXT, table[i].name);
-	return fn;
+	return cuda_behind(&table[number]);
 }
 
 /* ---- dlsym ---- */
@@ -112,9 +126,9 @@ hca_dlsym_ours(void *handle, const char *name)
 		__atomic_store_n((void **)(void *)&hca_real_dlsym, real, __ATOMIC_RELAXED);
 	}
 	/* RTLD_NEXT has a meaning at its caller alone, who finds ours there if it is behind. */
-	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || place_of(name) < 0)
+	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || !find(name))
 		return NULL;
-	return take_place(name, hca_real_dlsym(handle, name));
+	return take_place(find(name), hca_real_dlsym(handle, name));
 }
 
 /* Ends in a jump, so that the real one sees its caller: RTLD_NEXT means what it meant. */
@@ -144,13 +158,31 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size dlsym, . - dlsym\n");
 
+/* There names have no suffix: the version says which is meant. Those for the default stream of each
+ * thread are other functions. */
+static struct cuda_stand_in *find_proc(const char *symbol, int version, uint64_t flags)
+{
+	struct cuda_stand_in *s = NULL;
+	char name[64];
+
+	if (version >= 12000 || strcmp(symbol, "cuGetProcAddress")) {
+		snprintf(name, sizeof(name), "%s_v2", symbol);
+		s = find(name);
+	}
+	if (!s)
+		s = find(symbol);
+	if (flags & CU_PROC_PER_THREAD && s && s >= cuda_waiting && s < cuda_waiting + n_cuda_waiting)
+		return NULL;
+	return s;
+}
+
 cu_result cuGetProcAddress(const char *symbol, void **fn, int version, uint64_t flags)
 {
 	get_fn real = (get_fn)real_cuda(GET);
 	cu_result rc = real ? real(symbol, fn, version, flags) : CU_NOT_SUPPORTED;
 
 	if (!rc && fn && *fn && symbol)
-		*fn = take_place(symbol, *fn);
+		*fn = take_place(find_proc(symbol, version, flags), *fn);
 	return rc;
 }
 
@@ -160,12 +192,8 @@ cu_result cuGetProcAddress_v2(const char *symbol, void **fn, int version, uint64
 	get_v2_fn real = (get_v2_fn)real_cuda(GET_V2);
 	cu_result rc = real ? real(symbol, fn, version, flags, status) : CU_NOT_SUPPORTED;
 
-	if (rc || !fn || !*fn || !symbol)
-		return rc;
-	/* From version 12 on this name means the function of five arguments. */
-	if (!strcmp(symbol, "cuGetProcAddress") && version >= 12000)
-		symbol = "cuGetProcAddress_v2";
-	*fn = take_place(symbol, *fn);
+	if (!rc && fn && *fn && symbol)
+		*fn = take_place(find_proc(symbol, version, flags), *fn);
 	return rc;
 }
 

@@ -71,7 +71,7 @@ static void renew_ends(unsigned from)
 	}
 }
 
-static int add_range(uint64_t start, uint64_t end)
+int dma_add_range(uint64_t start, uint64_t end)
 {
 	unsigned at = behind(start);
 
@@ -155,18 +155,20 @@ static int pinned(const struct cuda_api *api)
 	return 0;
 }
 
-/* In the program's thread, with its context, and before kernels of it can be waiting for what
- * they are about to ask of the device. */
-static int start(const struct cuda_api *api, uint64_t addr)
+/* Tried on pinned memory: not every device stores 64 bits. */
+static bool can_store(const struct cuda_api *api)
+{
+	struct cu_mem_op op = { .operation = CU_WRITE_VALUE_64 };
+
+	op.address = (uintptr_t)&dma_gpu.flag[32];
+	return api->mem_ops && !api->mem_ops(dma_gpu.writes, 1, &op, 0);
+}
+
+/* Streams and pinned memory, in the context that is current. */
+static int prepare(const struct cuda_api *api)
 {
 	int least = 0, greatest = 0, ret;
-	cu_ctx before;
 
-	if (api->pointer(&dma_gpu.ctx, CU_ATTR_CONTEXT, addr) || !dma_gpu.ctx)
-		if (api->ctx_get(&dma_gpu.ctx) || !dma_gpu.ctx)
-			return -ENODEV;
-	dma_gpu.api = api;
-	before = dma_enter();
 	api->priorities(&least, &greatest);
 	ret = dma_ok(api->stream_create(&dma_gpu.writes, CU_STREAM_IS_NON_BLOCKING, greatest),
 		     "cuStreamCreateWithPriority") &&
@@ -175,10 +177,35 @@ static int start(const struct cuda_api *api, uint64_t addr)
 		      ? pinned(api)
 		      : -ENODEV;
 	if (!ret)
-		ret = dma_read_start();
-	dma_leave(before);
-	if (ret)
-		dma_gpu.api = NULL;
+		dma_gpu.stores = can_store(api);
+	if (!ret)
+		ret = dma_read_start(api);
+	return ret ? ret : dma_watch_start();
+}
+
+/* In the program's thread, and before kernels of it can be waiting for what they are about to ask
+ * of the device. Nobody else looks at these things before dma_register(). */
+static int start(const struct cuda_api *api, uint64_t addr)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool started;
+	cu_ctx before = NULL;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!started) {
+		if (api->pointer(&dma_gpu.ctx, CU_ATTR_CONTEXT, addr) || !dma_gpu.ctx)
+			if (api->ctx_get(&dma_gpu.ctx) || !dma_gpu.ctx)
+				ret = -ENODEV;
+		if (!ret) {
+			api->ctx_get(&before);
+			api->ctx_set(dma_gpu.ctx);
+			ret = prepare(api);
+			api->ctx_set(before);
+		}
+		started = !ret;
+	}
+	pthread_mutex_unlock(&lock);
 	return ret;
 }
 
@@ -191,21 +218,29 @@ static bool is_device(const struct cuda_api *api, uint64_t addr)
 	       (api->pointer(&managed, CU_ATTR_IS_MANAGED, addr) || !managed);
 }
 
-int dma_register(uint64_t addr, uint64_t len)
+void dma_ask(struct dma_answer *a, uint64_t addr, uint64_t len)
 {
 	const struct cuda_api *api = cuda_driver();
-	int ret;
 
-	if (!api || !is_device(api, addr))
-		return 0;
-	if (!is_device(api, addr + len - 1))
-		return -EFAULT;
-	ret = dma_gpu.api ? 0 : start(api, addr);
-	if (!ret)
-		ret = add_range(addr, addr + len);
-	if (ret)
+	*a = (struct dma_answer){ .addr = addr, .len = len };
+	if (!api || !len || !is_device(api, addr))
+		return;
+	a->is = is_device(api, addr + len - 1) ? start(api, addr) : -EFAULT;
+	if (!a->is)
+		a->is = 1;
+}
+
+int dma_register(const struct dma_answer *a, uint64_t addr, uint64_t len)
+{
+	int ret = a->addr == addr && a->len == len ? a->is : 0;
+
+	if (ret > 0)
+		ret = dma_add_range(addr, addr + len) ? -ENOMEM : 1;
+	if (ret <= 0)
 		return ret;
-	dma_on = true;
+	dma_gpu.api = cuda_driver();
+	/* Relaxed: only cuda_wait.c looks at it without the lock. */
+	__atomic_store_n(&dma_on, true, __ATOMIC_RELAXED);
 	hca_debug(1, "memory of a GPU: 0x%llx, %llu bytes", (unsigned long long)addr,
 		  (unsigned long long)len);
 	return 1;
@@ -245,10 +280,17 @@ void dma_wake(void)
 	n_waiters = 0;
 }
 
+void dma_works_for(uint32_t qpn)
+{
+	__atomic_store_n(&dma_call.qpn, qpn, __ATOMIC_RELAXED); /* for a message alone */
+}
+
 unsigned dma_poll(void)
 {
-	unsigned n = dma_write_poll() + dma_read_poll();
+	unsigned n;
 
+	dma_works_for(0);
+	n = dma_write_poll() + dma_read_poll();
 	dma_queue_poll(dp_now());
 	return n;
 }

@@ -7,7 +7,7 @@
  *
  * Writes are posted: they are carried out in the order of the calls, but those marked as relaxed
  * may pass others. A posted write has a number; dma_done() says whether it has arrived. Reads
- * either wait (dma_read), or have a number of their own (dma_fetch). Called with hca_lock held. */
+ * either wait (dma_read), or have a number of their own (dma_fetch). Called with hca_lock held, but for dma_ask(). */
 #ifndef SOFTHCA_DMA_H
 #define SOFTHCA_DMA_H
 
@@ -16,14 +16,40 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "softhca/cuda_api.h"
+
 extern bool dma_on; /* memory of a GPU is, or was, registered */
 
 /* ---- what is memory of a GPU (dma.c) ---- */
 
-/* 1: it is, and is remembered until dma_forget(); 0: it is not; -errno. In the thread of the
- * program that registers it. */
-int dma_register(uint64_t addr, uint64_t len);
+/* What the driver says of a range. Asked by the thread that registers it, without hca_lock: a call
+ * of the driver may take as long as one of another thread. */
+enum { DMA_SHOWN = 4 };
+
+struct dma_shown {	  /* an allocation, for other processes */
+	uint64_t at, len; /* in the owner's memory */
+	struct cu_ipc ipc;
+	int fd; /* -1: by the IPC handle */
+};
+
+struct dma_answer {
+	uint64_t addr, len;
+	int is; /* 1: it is; 0: it is not; -errno */
+	unsigned n_shown; /* of its allocations, as far as they can be */
+	struct dma_shown shown[DMA_SHOWN];
+};
+void dma_ask(struct dma_answer *a, uint64_t addr, uint64_t len);
+/* The same of the range that was asked about; what is memory of a GPU is remembered until
+ * dma_forget(). */
+int dma_register(const struct dma_answer *a, uint64_t addr, uint64_t len);
 void dma_forget(uint64_t addr, uint64_t len);
+/* Shows what was asked about, if it is memory of a GPU; without hca_lock. What is left in the answer
+ * is the caller's to close. */
+void dma_show(struct dma_answer *a);
+void dma_show_not(struct dma_answer *a);
+/* Maps another process's; NULL: that is not possible, or not yet. */
+uint8_t *dma_import(const struct dma_shown *x);
+void dma_unimport(const struct dma_shown *x, uint8_t *at);
 bool dma_lookup(const void *p);
 
 static inline bool dma_device(const void *p)
@@ -89,6 +115,9 @@ void dma_record_drop(uint32_t *copy);
 void dma_record_refresh(uint32_t *copy); /* waits */
 
 /* ---- in each round (dma.c) ---- */
+
+/* For whom the engine works, in case the driver does not come back. */
+void dma_works_for(uint32_t qpn);
 
 /* What has arrived; hands over what was posted. How much there was to do. */
 unsigned dma_poll(void);

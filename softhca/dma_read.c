@@ -37,11 +37,11 @@ static unsigned n_small, n_large;
 
 /* ---- buffers ---- */
 
-int dma_read_start(void)
+int dma_read_start(const struct cuda_api *api)
 {
 	void *p;
 
-	if (!dma_ok(dma_gpu.api->host_alloc(&p, SMALLS * SMALL + LARGES * LARGE,
+	if (!dma_ok(api->host_alloc(&p, SMALLS * SMALL + LARGES * LARGE,
 					    CU_HOST_PORTABLE), "cuMemHostAlloc"))
 		return -ENOMEM;
 	buffers = p;
@@ -103,7 +103,7 @@ static size_t arrived(const uint64_t *words, size_t n, size_t seen, uint64_t m)
 /* Has the stream nothing left to do? */
 static bool stream_idle(cu_stream s)
 {
-	cu_result rc = dma_gpu.api->stream_query(s);
+	cu_result rc = DMA_CALL(stream_query, "cuStreamQuery", s);
 
 	return rc != CU_NOT_READY && (dma_ok(rc, "cuStreamQuery") || true);
 }
@@ -153,11 +153,10 @@ static bool read_piece(void *dst, cu_ptr src, size_t n, cu_stream s)
 
 	if (n <= POLLED)
 		m = set_marks(words, n_words);
-	if (!dma_ok(dma_gpu.api->to_host(words, src, n, s), "cuMemcpyDtoHAsync"))
+	if (!DMA_DO(to_host, "cuMemcpyDtoHAsync", words, src, n, s))
 		return false;
-	if (n > POLLED &&
-	    !dma_ok(dma_gpu.api->write32(s, (uintptr_t)&dma_gpu.flag[16], ++flag, 0),
-		    "cuStreamWriteValue32"))
+	if (n > POLLED && !DMA_DO(write32, "cuStreamWriteValue32", s,
+				  (uintptr_t)&dma_gpu.flag[16], ++flag, 0))
 		return false;
 	if (n <= POLLED)
 		wait_words(words, n_words, m, s);
@@ -194,8 +193,7 @@ static bool give(struct fetch *f)
 {
 	f->mark = set_marks(f->words, f->n);
 	f->since = dp_now();
-	return dma_ok(dma_gpu.api->to_host(f->words, f->from, f->len, dma_gpu.reads),
-		      "cuMemcpyDtoHAsync");
+	return DMA_DO(to_host, "cuMemcpyDtoHAsync", f->words, f->from, f->len, dma_gpu.reads);
 }
 
 static void give_batch(void)
@@ -215,11 +213,11 @@ static void give_batch(void)
 		len[n++] = f->len;
 	}
 	if (dma_gpu.api->batch)
-		dma_ok(dma_gpu.api->batch(dst, src, len, n, &attr, &index, 1, dma_gpu.reads),
-		       "cuMemcpyBatchAsync");
+		DMA_DO(batch, "cuMemcpyBatchAsync", dst, src, len, n, &attr, &index, 1,
+		       dma_gpu.reads);
 	else
-		dma_ok(dma_gpu.api->batch_1(dst, src, len, n, &attr, &index, 1, &fail,
-					    dma_gpu.reads), "cuMemcpyBatchAsync");
+		DMA_DO(batch_1, "cuMemcpyBatchAsync", dst, src, len, n, &attr, &index, 1, &fail,
+		       dma_gpu.reads);
 	STAT_INC(dma_batches);
 }
 

@@ -13,20 +13,16 @@
 #include "softhca/log.h"
 
 enum {
-	QUEUE = 2048,	/* writes in a submission */
-	PUSH_AT = 512,	/* that many do not wait for the one before */
-	FLIGHTS = 64,	/* submissions under way */
+	PUSH_AT = 512,	/* that many do not wait for the one before, */
+	PUSH_BYTES = 128 << 10, /* nor do so many bytes, up to */
+	LONG_FLIGHTS = 4, /* submissions under way: the copying goes on while they are made */
+	FLIGHTS = 64,	/* of all kinds */
 	PIECE = 512 << 10, /* staged at once */
 	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */
+	MERGED = 64 << 10, /* bytes of relaxed writes that follow each other and go as one */
 };
 
-static struct {
-	cu_ptr dst[QUEUE], src[QUEUE];
-	size_t len[QUEUE];
-	bool first[QUEUE]; /* of a batch */
-	bool device[QUEUE]; /* so is its source */
-	unsigned n;
-} queue;
+static struct dma_queue queue;
 
 static struct {
 	uint64_t number, stage_end;
@@ -51,54 +47,6 @@ bool dma_done(uint64_t number)
 void dma_relax(bool relaxed)
 {
 	relaxed_copies = relaxed;
-}
-
-/* ---- the driver ---- */
-
-static bool copy_one(unsigned i)
-{
-	const struct cuda_api *api = dma_gpu.api;
-
-	if (queue.device[i])
-		return dma_ok(api->between(queue.dst[i], queue.src[i], queue.len[i],
-					   dma_gpu.writes), "cuMemcpyDtoDAsync");
-	return dma_ok(api->to_device(queue.dst[i], (const void *)(uintptr_t)queue.src[i],
-				     queue.len[i], dma_gpu.writes), "cuMemcpyHtoDAsync");
-}
-
-static bool copy_batch(unsigned from, unsigned n)
-{
-	const struct cuda_api *api = dma_gpu.api;
-	struct cu_copy_attr attr = { .src_order = CU_SRC_ORDER_STREAM };
-	size_t index = 0, fail = 0;
-
-	if (n > 1 && api->batch)
-		return dma_ok(api->batch(queue.dst + from, queue.src + from, queue.len + from, n,
-					 &attr, &index, 1, dma_gpu.writes), "cuMemcpyBatchAsync");
-	if (n > 1 && api->batch_1)
-		return dma_ok(api->batch_1(queue.dst + from, queue.src + from, queue.len + from, n,
-					   &attr, &index, 1, &fail, dma_gpu.writes),
-			      "cuMemcpyBatchAsync");
-	for (unsigned i = from; i < from + n; i++)
-		if (!copy_one(i))
-			return false;
-	return true;
-}
-
-static void hand_over(void)
-{
-	unsigned from = 0;
-
-	for (unsigned i = 1; i <= queue.n; i++) {
-		if (i < queue.n && !queue.first[i])
-			continue;
-		if (!copy_batch(from, i - from))
-			return;
-		STAT_INC(dma_batches);
-		from = i;
-	}
-	dma_ok(dma_gpu.api->write32(dma_gpu.writes, (uintptr_t)&dma_gpu.flag[0],
-				    (uint32_t)(submitted + 1), 0), "cuStreamWriteValue32");
 }
 
 /* ---- progress ---- */
@@ -132,7 +80,7 @@ static void doubt(uint64_t now)
 		hca_warn("a copy to memory of a GPU has not ended within 10 s");
 		dma_gpu.dead = true;
 	} else {
-		cu_result rc = dma_gpu.api->stream_query(dma_gpu.writes);
+		cu_result rc = DMA_CALL(stream_query, "cuStreamQuery", dma_gpu.writes);
 
 		if (rc != CU_NOT_READY)
 			dma_ok(rc, "cuStreamQuery");
@@ -160,7 +108,7 @@ void dma_push(void)
 		wait_for(flights[flight_head % FLIGHTS].number);
 	before = dma_enter();
 	if (!dma_gpu.dead)
-		hand_over();
+		dma_hand_over(&queue, (uint32_t)(submitted + 1));
 	dma_leave(before);
 	submitted++;
 	flights[flight_tail % FLIGHTS].number = submitted;
@@ -168,12 +116,14 @@ void dma_push(void)
 	STAT_ADD(dma_writes, queue.n);
 	STAT_INC(dma_submissions);
 	queue.n = 0;
+	queue.bytes = 0;
 	last_news = dp_clock();
 }
 
 void dma_submit(void)
 {
-	if (queue.n && (submitted == completed || queue.n >= PUSH_AT))
+	if (queue.n && (submitted == completed || queue.n >= PUSH_AT ||
+			(queue.bytes >= PUSH_BYTES && submitted - completed < LONG_FLIGHTS)))
 		dma_push();
 }
 
@@ -225,25 +175,66 @@ static void add(uint64_t dst, uint64_t src, size_t n, bool relaxed, bool device)
 {
 	unsigned i;
 
-	if (queue.n == QUEUE)
+	if (queue.n == DMA_QUEUE)
 		dma_push();
 	i = queue.n++;
 	queue.dst[i] = dst;
 	queue.src[i] = src;
 	queue.len[i] = n;
+	queue.bytes += n;
 	queue.first[i] = !i || !relaxed;
+	queue.relaxed[i] = relaxed;
 	queue.device[i] = device;
 }
 
-/* A collapsed CQ's entry that is overwritten before it has gone is not worth two copies. */
-static bool replace_last(uint64_t dst, const void *src, size_t n)
+/* What is overwritten before it has gone, as a collapsed CQ's entry is, is not worth two copies. */
+static bool replace_last(uint64_t dst, const void *src, size_t n, bool relaxed)
 {
 	unsigned i = queue.n - 1;
 
 	if (!queue.n || queue.dst[i] != dst || queue.len[i] != n || queue.device[i] ||
-	    !queue.first[i])
+	    (!relaxed && !queue.first[i]))
 		return false;
 	memcpy((void *)(uintptr_t)queue.src[i], src, n);
+	return true;
+}
+
+/* Bytes that follow the last ones, if no order holds between the two. */
+static bool extend_last(uint64_t dst, const void *src, size_t n)
+{
+	unsigned i = queue.n - 1;
+	size_t len, room;
+
+	if (!queue.n || queue.device[i] || !queue.relaxed[i] || queue.dst[i] + queue.len[i] != dst ||
+	    queue.len[i] + n > MERGED)
+		return false;
+	len = queue.len[i];
+	room = -len & 63; /* left of what was staged */
+	if (n > room) {
+		size_t more = (n - room + 63) & ~(size_t)63;
+
+		/* It has to lie behind, and to be there without waiting. */
+		if ((uintptr_t)dma_gpu.stage + stage_end % DMA_STAGE != queue.src[i] + len + room ||
+		    stage_end % DMA_STAGE + more > DMA_STAGE ||
+		    stage_end + more - stage_begin > DMA_STAGE)
+			return false;
+		stage_end += more;
+	}
+	memcpy((uint8_t *)(uintptr_t)queue.src[i] + len, src, n);
+	queue.len[i] += n;
+	queue.bytes += n;
+	return true;
+}
+
+static bool extend_last_copy(uint64_t dst, uint64_t src, size_t n)
+{
+	unsigned i = queue.n - 1;
+
+	if (!queue.n || !queue.device[i] || !queue.relaxed[i] || queue.dst[i] + queue.len[i] != dst ||
+	    queue.src[i] + queue.len[i] != src)
+		return false;
+	queue.len[i] += n;
+	queue.bytes += n;
 	return true;
 }
 
@@ -251,9 +242,11 @@ static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
 {
 	uint8_t *s;
 
-	if (n <= ONE_PIECE && !relaxed && replace_last(dst, src, n))
+	if (n <= ONE_PIECE && replace_last(dst, src, n, relaxed))
 		return;
-	if (queue.n == QUEUE)
+	if (relaxed && extend_last(dst, src, n))
+		return;
+	if (queue.n == DMA_QUEUE)
 		dma_push(); /* ahead of stage(): a submission gives back all that is staged by then */
 	s = stage((n + 63) & ~(size_t)63);
 	memcpy(s, src, n);
@@ -298,7 +291,9 @@ void dma_post_copy(void *to, const void *from, size_t n, bool relaxed)
 	if (dma_gpu.dead || !n)
 		return;
 	dma_atomic_forget(dst, n);
-	add(dst, src, n - tail, relaxed, true);
+	STAT_ADD(dma_bytes_between, n);
+	if (!relaxed || !extend_last_copy(dst, src, n))
+		add(dst, src, n - tail, relaxed, true);
 	if (tail)
 		add(dst + n - tail, src + n - tail, tail, false, true);
 }

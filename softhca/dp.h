@@ -93,6 +93,8 @@ unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu);
 unsigned wire_room(const struct hca_qp *qp, unsigned want);
 /* The same of packets so long that go there. */
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);
+/* Will the peer have a request's payload from here, in memory of a GPU, itself? */
+bool wire_in_place(const struct hca_qp *qp, void *at, size_t n);
 /* Does the process there have packets to take? For other hosts never. */
 bool wire_unread(const struct wire_dest *d);
 unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */

@@ -77,6 +77,8 @@ struct hca_cq {
 	uint32_t pi;	   /* CQEs written so far, free-running */
 	bool overrun;	   /* CQ is in error after an overrun with oi == 0 */
 	uint32_t consumed; /* consumer index when it was last looked at */
+	uint8_t last[56];  /* collapsed, in memory of a GPU: the entry there but for its end, */
+	bool shown;	   /* if it was written */
 
 	/* events (plain verbs only) */
 	struct hca_comp_channel *channel;
@@ -206,6 +208,9 @@ void dp_cq_destroy(struct hca_cq *cq);
 /* A region is as it says now: at offset of a file that other processes can map, whose descriptor
  * is the data half's from now on; fd -1: no such memory. */
 void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset);
+/* The same of memory of a GPU: takes what is shown of it from the answer. */
+struct dma_answer;
+void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a);
 void dp_mr_gone(const struct hca_mr *mr);
 /* Goes on in another ring behind a RESIZE_CQ entry in the present one. False, and nothing
  * done, when what is not consumed yet does not fit. */

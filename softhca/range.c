@@ -75,15 +75,16 @@ void range_unmap(uint8_t *va, uint64_t len)
 	munmap(va - skip, len + skip);
 }
 
-int range_take(uint64_t addr, uint64_t len, bool write, bool *device)
+int range_take(const struct dma_answer *gpu, uint64_t addr, uint64_t len, bool write, bool *device)
 {
-	int ret = len ? dma_register(addr, len) : 0;
+	int ret = len ? dma_register(gpu, addr, len) : 0;
 
 	*device = ret > 0;
 	return ret < 0 ? -ret : ret ? 0 : range_check(addr, len, write);
 }
 
-int range_take_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va, bool *device)
+int range_take_fd(const struct dma_answer *gpu, int fd, uint64_t offset, uint64_t len, bool write,
+		  uint8_t **va, bool *device)
 {
 	uint64_t addr = cuda_dmabuf_address(fd, offset, len);
 	int ret;
@@ -93,7 +94,7 @@ int range_take_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **v
 		return range_map_fd(fd, offset, len, write, va);
 	if (addr == UINT64_MAX || !len)
 		return EINVAL;
-	ret = dma_register(addr, len);
+	ret = dma_register(gpu, addr, len);
 	if (ret <= 0)
 		return ret ? -ret : EINVAL; /* freed meanwhile */
 	*va = (uint8_t *)(uintptr_t)addr;

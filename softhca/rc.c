@@ -77,6 +77,8 @@ void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 		STAT_INC(pkts_dropped);
 		return;
 	}
+	if (__builtin_expect(dma_on, 0))
+		dma_works_for(qp->qpn);
 	switch (qp->type) {
 	case HCA_QP_UC:
 		uc_receive(qp, p, pl, npl);
@@ -101,6 +103,8 @@ bool rc_run(struct hca_qp *qp, unsigned budget)
 {
 	bool more;
 
+	if (__builtin_expect(dma_on, 0))
+		dma_works_for(qp->qpn);
 	if (qp->fatal && qp->state != HCA_QPS_ERR && qp->state != HCA_QPS_RST)
 		rc_to_error(qp);
 	if (qp->type == HCA_QP_DCT)
@@ -236,6 +240,8 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			dc_target_reset(qp);
 		qp->sq_ci = qp->sq_pi = qp->sq_first;
 		dma_qp_reset(qp);
+		if (qp->scq) /* the program may prepare the entry anew */
+			qp->scq->shown = false;
 		qp->rq_ci = 0;
 		qp->fatal = false;
 		break;

@@ -97,7 +97,8 @@ static void fetch_payload(const struct hca_qp *qp, struct rc_req *r, const struc
 	if ((r->kind != REQ_WRITE && r->kind != REQ_SEND) || r->nsge != 1 || s->inlined || w->fence)
 		return;
 	va = mr_translate(s->lkey, qp->pdn, s->addr, s->len, 0);
-	if (!va || !s->len || !dma_device(va) || !(to = dma_buffer(s->len)))
+	if (!va || !s->len || !dma_device(va) || wire_in_place(qp, va, s->len) ||
+	    !(to = dma_buffer(s->len)))
 		return;
 	r->fetch = dma_fetch(to, va, s->len);
 	if (!r->fetch) {

@@ -161,6 +161,9 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 		return false;
 	if (r->fence && rc->cur_off == 0 && reads_out(rc))
 		return false;
+	/* Nor is an answer on its way into memory of a GPU, from where the peer may copy it. */
+	if (__builtin_expect(dma_on, 0) && r->fence && rc_placing((struct hca_qp *)qp, rc->placed))
+		return false;
 	if (r->kind == REQ_LOCAL)
 		return true;
 	if (qp->type == HCA_QP_DCI && !dc_may_send(qp, r))

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softhca/dma.h"
 #include "softhca/dp.h"
 #include "softhca/wire.h"
 
@@ -27,6 +28,8 @@ struct share {
 	uint8_t *map; /* what lies at at */
 	uint64_t end; /* of it in the file: a shorter one would not be there any more */
 	int fd;
+	bool gpu;
+	struct cu_ipc ipc;
 };
 
 struct shares {
@@ -49,7 +52,8 @@ static void take_back(unsigned i)
 	struct share_msg m = own[i].msg;
 
 	m.kind = SHARE_TAKE_BACK;
-	close(own[i].fd);
+	if (own[i].fd >= 0)
+		close(own[i].fd);
 	for (n_own--; i < n_own; i++) /* in order: the last one counts */
 		own[i] = own[i + 1];
 	wire_shm_tell(&m, -1);
@@ -78,9 +82,36 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 		close(fd);
 		return;
 	}
-	own[n_own] = (struct own){ .msg = { SHARE_SHOW, mr->key, at, mr->len, offset }, .fd = fd };
+	own[n_own] = (struct own){ .msg = { .kind = SHARE_SHOW, .key = mr->key, .at = at,
+					    .len = mr->len, .offset = offset }, .fd = fd };
 	wire_shm_tell(&own[n_own].msg, fd);
 	n_own++;
+}
+
+static bool is_shown(const struct dma_shown *x)
+{
+	for (unsigned i = 0; i < n_own; i++)
+		if (own[i].msg.kind == SHARE_GPU && own[i].msg.at == x->at && own[i].msg.len == x->len)
+			return true;
+	return false;
+}
+
+void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a)
+{
+	while (a->n_shown && n_own < SHARE_MAX && wire_shm_on()) {
+		const struct dma_shown *x = &a->shown[--a->n_shown];
+
+		if (is_shown(x)) { /* for another region */
+			if (x->fd >= 0)
+				close(x->fd);
+			continue;
+		}
+		own[n_own] = (struct own){
+			.msg = { SHARE_GPU, mr->key, x->at, x->len, 0, x->ipc }, .fd = x->fd
+		};
+		wire_shm_tell(&own[n_own].msg, x->fd);
+		n_own++;
+	}
 }
 
 void dp_mr_gone(const struct hca_mr *mr)
@@ -117,7 +148,8 @@ bool share_covers(const struct iovec *iov, int niov)
 void share_forked(void)
 {
 	for (unsigned i = 0; i < n_own; i++)
-		close(own[i].fd);
+		if (own[i].fd >= 0)
+			close(own[i].fd);
 	n_own = 0;
 }
 
@@ -128,12 +160,27 @@ static uint64_t into_page(uint64_t offset)
 	return offset % (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static struct dma_shown shown(const struct share *h)
+{
+	return (struct dma_shown){ h->at, h->len, h->ipc, h->fd };
+}
+
+static void unmap(struct share *h)
+{
+	uint64_t skip = into_page((uintptr_t)h->map);
+	struct dma_shown x = shown(h);
+
+	if (!h->gpu)
+		munmap(h->map - skip, h->len + skip);
+	else if (h->map)
+		dma_unimport(&x, h->map);
+	if (h->fd >= 0)
+		close(h->fd);
+}
+
 static void forget(struct shares *s, unsigned i)
 {
-	uint64_t skip = into_page((uintptr_t)s->s[i].map);
-
-	munmap(s->s[i].map - skip, s->s[i].len + skip);
-	close(s->s[i].fd);
+	unmap(&s->s[i]);
 	for (s->n--; i < s->n; i++)
 		s->s[i] = s->s[i + 1];
 }
@@ -156,18 +203,46 @@ static bool add(struct shares *s, const struct share_msg *m, int fd)
 	map = mmap(NULL, m->len + skip, PROT_READ, MAP_SHARED, fd, (off_t)(m->offset - skip));
 	if (map == MAP_FAILED)
 		return false;
-	s->s[s->n++] = (struct share){ m->key, m->at, m->len, map + skip, end, fd };
+	s->s[s->n++] = (struct share){ m->key, m->at, m->len, map + skip, end, fd, false, m->ipc };
 	return true;
+}
+
+/* Where there is no GPU here yet, that is done when the memory is first needed. */
+static bool map_gpu(struct share *h)
+{
+	struct dma_shown x = shown(h);
+
+	if (!h->map)
+		h->map = dma_import(&x);
+	return h->map != NULL;
+}
+
+static bool add_gpu(struct shares *s, const struct share_msg *m, int fd)
+{
+	if (s->n == SHARE_MAX || !m->len || m->at + m->len < m->at)
+		return false;
+	s->s[s->n] = (struct share){ .key = m->key, .at = m->at, .len = m->len, .fd = fd, .gpu = true,
+				     .ipc = m->ipc };
+	map_gpu(&s->s[s->n++]);
+	return true;
+}
+
+bool shares_gpu(const struct shares *s)
+{
+	for (unsigned i = 0; s && i < s->n; i++)
+		if (s->s[i].gpu && s->s[i].map)
+			return true;
+	return false;
 }
 
 void shares_take(struct shares **p, const struct share_msg *m, int fd)
 {
 	struct shares *s = *p;
 
-	if (m->kind == SHARE_SHOW && fd >= 0) {
+	if ((m->kind == SHARE_SHOW && fd >= 0) || m->kind == SHARE_GPU) {
 		if (!s)
 			s = *p = calloc(1, sizeof(*s));
-		if (s && add(s, m, fd))
+		if (s && (m->kind == SHARE_GPU ? add_gpu(s, m, fd) : add(s, m, fd)))
 			return;
 	}
 	if (fd >= 0)
@@ -188,7 +263,8 @@ void shares_drop(struct shares **p)
 void shares_forked(const struct shares *s)
 {
 	for (unsigned i = 0; s && i < s->n; i++)
-		close(s->s[i].fd);
+		if (s->s[i].fd >= 0)
+			close(s->s[i].fd);
 }
 
 static const struct share *find(const struct shares *s, const struct iovec *v)
@@ -202,16 +278,23 @@ static const struct share *find(const struct shares *s, const struct iovec *v)
 	return NULL;
 }
 
+bool shares_in_gpu(const struct shares *s, const struct iovec *v)
+{
+	const struct share *h = s ? find(s, v) : NULL;
+
+	return h && h->gpu;
+}
+
 bool shares_translate(const struct shares *s, struct iovec *iov, int niov)
 {
 	const struct share *last = NULL, *h;
 
 	for (int i = 0; i < niov; i++) {
 		h = s ? find(s, &iov[i]) : NULL;
-		if (!h)
+		if (!h || !h->map)
 			return false;
 		/* The owner may have cut the file: beyond its end there is SIGBUS. */
-		if (h != last && !file_has(h->fd, h->end))
+		if (h != last && !h->gpu && !file_has(h->fd, h->end))
 			return false;
 		last = h;
 	}

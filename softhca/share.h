@@ -9,7 +9,14 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-enum { SHARE_MAX = 32, SHARE_SHOW = 0x50fca201, SHARE_TAKE_BACK };
+#include "softhca/cuda_api.h"
+
+enum {
+	SHARE_MAX = 32,
+	SHARE_SHOW = 0x50fca211,
+	SHARE_TAKE_BACK,
+	SHARE_GPU, /* with a descriptor, or the handle in ipc */
+};
 
 /* Beside it, when it shows something, the file's descriptor. */
 struct share_msg {
@@ -17,6 +24,7 @@ struct share_msg {
 	uint32_t key;	  /* of the region */
 	uint64_t at, len; /* in the owner's memory */
 	uint64_t offset;  /* in the file */
+	struct cu_ipc ipc;
 };
 
 /* ---- the owner's side ---- */
@@ -37,6 +45,9 @@ void shares_drop(struct shares **s);
 void shares_forked(const struct shares *s); /* in the child */
 /* Puts the place here for that of the owner into each piece. False, and nothing changed, where
  * one of them is not in what was shown. */
+/* Has memory of a GPU been mapped? Is this some? */
+bool shares_gpu(const struct shares *s);
+bool shares_in_gpu(const struct shares *s, const struct iovec *v);
 bool shares_translate(const struct shares *s, struct iovec *iov, int niov);
 
 #endif

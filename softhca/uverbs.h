@@ -16,11 +16,13 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "softhca/control.h"
+#include "softhca/dma.h"
 
 struct uverbs_call {
 	struct hca_ctx *ctx;
 	int fd; /* of the device file */
 	struct ib_uverbs_ioctl_hdr *hdr;
+	struct dma_answer gpu; /* of the memory that the call registers */
 };
 
 typedef int (*uverbs_fn)(struct uverbs_call *call);
@@ -42,6 +44,9 @@ void ua_out_handle(struct uverbs_call *call, unsigned id, uint64_t value);
 void *ua_obj(struct uverbs_call *call, unsigned id, enum obj_type type);
 
 /* ---- methods ---- */
+
+/* Asks whether what the call is about to register is memory of a GPU; without hca_lock. */
+void um_ask_gpu(struct uverbs_call *call);
 
 int um_invoke_write(struct uverbs_call *call);
 int um_get_context(struct uverbs_call *call);

@@ -227,10 +227,12 @@ int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
 		return EINVAL;
 	if (hdr->reserved1 || hdr->reserved2)
 		return EPROTONOSUPPORT;
+	um_ask_gpu(&call);
 	hca_lock();
 	call.ctx = device_find(dev, ino);
 	rc = call.ctx ? run(&call) : EIO;
 	hca_unlock();
+	dma_show_not(&call.gpu);
 	hca_debug(1, "object 0x%x method 0x%x attributes %u: %s", hdr->object_id, hdr->method_id,
 		  hdr->num_attrs, rc ? strerror(rc) : "ok");
 	return rc;

@@ -122,7 +122,8 @@ int uw_reg_mr(struct uverbs_call *call)
 	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
 	if (!pd)
 		return EINVAL;
-	rc = range_take(cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE, &what.device);
+	rc = range_take(&call->gpu, cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE,
+			&what.device);
 	if (rc)
 		return rc;
 	what.access = cmd.access_flags;
@@ -134,7 +135,9 @@ int uw_reg_mr(struct uverbs_call *call)
 		range_give_back(what.va, what.len, what.device, false);
 		return rc;
 	}
-	if (!what.device)
+	if (what.device)
+		dp_mr_registered_gpu(&mr->mr, &call->gpu);
+	else
 		show(&mr->mr);
 	resp.mr_handle = mr->obj.handle;
 	resp.lkey = resp.rkey = mr->mr.key;
@@ -222,8 +225,8 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	what.len = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
 	if ((offset ^ what.iova) & 4095)
 		return EINVAL;
-	rc = range_take_fd((int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset, what.len,
-			   access & HCA_LOCAL_WRITE, &what.va, &what.device);
+	rc = range_take_fd(&call->gpu, (int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset,
+			   what.len, access & HCA_LOCAL_WRITE, &what.va, &what.device);
 	if (rc)
 		return rc;
 	what.owns_map = !what.device;
@@ -232,7 +235,9 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 		range_give_back(what.va, what.len, what.device, what.owns_map);
 		return rc;
 	}
-	if (!what.device) /* mapped where something shown may have been */
+	if (what.device)
+		dp_mr_registered_gpu(&mr->mr, &call->gpu);
+	else /* mapped where something shown may have been */
 		dp_mr_registered(&mr->mr, -1, 0);
 	ua_out_handle(call, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, mr->obj.handle);
 	ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, &mr->mr.key, sizeof(mr->mr.key));
@@ -282,10 +287,11 @@ int um_umem_reg(struct uverbs_call *call)
 	if (!len || addr + len < addr)
 		return EINVAL;
 	if (dmabuf)
-		rc = range_take_fd((int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), addr,
+		rc = range_take_fd(&call->gpu,
+				   (int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), addr,
 				   len, access & HCA_LOCAL_WRITE, &va, &device);
 	else
-		rc = range_take(addr, len, access & HCA_LOCAL_WRITE, &device);
+		rc = range_take(&call->gpu, addr, len, access & HCA_LOCAL_WRITE, &device);
 	if (rc)
 		return rc;
 	umem = obj_new(call->ctx, OBJ_UMEM, sizeof(*umem));

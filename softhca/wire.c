@@ -160,6 +160,14 @@ unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu)
 	return d->kind == WIRE_HOST ? wire_shm_bulk(d->slot, mtu) : 1;
 }
 
+bool wire_in_place(const struct hca_qp *qp, void *at, size_t n)
+{
+	const struct iovec v = { at, n };
+
+	return qp->type == HCA_QP_RC && qp->rc->dest.kind == WIRE_HOST && !faults_active() &&
+	       wire_shm_in_place(qp->rc->dest.slot, &v);
+}
+
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want)
 {
 	return d->kind == WIRE_HOST ? wire_shm_room(d->slot, mtu, want) : want;

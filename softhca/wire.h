@@ -79,6 +79,8 @@ bool wire_queue_unread(uint32_t slot);
 void wire_shm_start(void);
 void wire_shm_forked(void); /* in the child */
 bool wire_shm_on(void);
+/* Does payload in memory of a GPU stay there, on this way? */
+bool wire_shm_in_place(uint32_t slot, const struct iovec *v);
 /* Tells every process that is sent to of memory that it may map, or may not any more. */
 struct share_msg;
 void wire_shm_tell(const struct share_msg *m, int fd);

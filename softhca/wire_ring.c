@@ -144,7 +144,8 @@ bool ring_unread(const struct ring *r)
 unsigned ring_reach(const struct ring *r)
 {
 	/* Relaxed: a hint. Payload that the reader cannot read it asks for again. */
-	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) & (RING_READS | RING_MAPS);
+	return __atomic_load_n(&r->s->reach, __ATOMIC_RELAXED) &
+	       (RING_READS | RING_MAPS | RING_GPU);
 }
 
 /* Relaxed: pairs with ring_shown(); the release of tail in ring_publish(), which shows the

@@ -36,7 +36,7 @@
 #include "softhca/wire_ring.h"
 
 enum {
-	HELLO_MAGIC = 0x50fca105,
+	HELLO_MAGIC = 0x50fca106,
 	RX_BUDGET = 256,	  /* packets taken from a ring in a round */
 	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
 	RELEASE_BYTES = 128 << 10,
@@ -44,6 +44,7 @@ enum {
 	BULK_REACH = 128 << 10, /* bytes of one whose payload stays where it is, */
 	BULK_COPY = 32 << 10, /* or is copied into the ring: while one is written, one is read */
 	REACH_MIN = 16 << 10, /* bytes: below, two copies cost less than the system call */
+	REACH_GPU_MIN = 256,  /* from GPU to GPU: short ones go in batches, many at once */
 };
 
 #define EVENTS_NS 100000u     /* how often a busy engine looks for connections */
@@ -66,6 +67,7 @@ struct link {
 	uint64_t full_since; /* 0: there was room */
 	struct ring ring;
 	struct peer_memory memory; /* of the sender */
+	struct peer_memory nowhere; /* what cannot be read */
 	struct shares *shares;	   /* what of it is mapped here */
 	uint32_t told;		   /* messages about it that were read */
 	bool hidden;		   /* there will be none any more */
@@ -227,14 +229,33 @@ unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu)
 	return n <= FRAME_MORE ? n : FRAME_MORE + 1;
 }
 
+/* A READ's answer is what is there now, whatever the next request writes. */
+static bool is_request(const struct packet *p)
+{
+	uint8_t op = packet_op(p);
+
+	return packet_class(p) == BTH_RC && (op < BTH_READ_RESP_FIRST || op > BTH_READ_RESP_ONLY);
+}
+
 static bool stays_in_place(const struct link *l, const struct packet *p, const struct iovec *iov,
 			   int niov)
 {
 	unsigned reach = ring_reach(&l->ring);
 
-	if (p->len < REACH_MIN || niov > FRAME_PIECES || !reach || (dma_on && dma_any(iov, niov)))
+	if (niov > FRAME_PIECES || !reach)
 		return false;
-	return reach & RING_READS || share_covers(iov, niov);
+	if (__builtin_expect(dma_on, 0) && dma_any(iov, niov))
+		return reach & RING_GPU && p->len >= REACH_GPU_MIN && is_request(p) &&
+		       share_covers(iov, niov);
+	return p->len >= REACH_MIN && (reach & RING_READS || share_covers(iov, niov));
+}
+
+bool wire_shm_in_place(uint32_t slot, const struct iovec *v)
+{
+	const struct link *l = &out_links[slot % SLOT_COUNT];
+
+	return l->state == LINK_OPEN && ring_reach(&l->ring) & RING_GPU &&
+	       v->iov_len >= REACH_GPU_MIN && share_covers(v, 1);
 }
 
 bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int niov)
@@ -350,6 +371,8 @@ static bool read_messages(struct link *l)
 		if (n == sizeof(m)) {
 			shares_take(&l->shares, &m, fd);
 			l->told++;
+			if (m.kind == SHARE_GPU && shares_gpu(l->shares))
+				ring_set_reach(&l->ring, ring_reach(&l->ring) | RING_GPU);
 		} else if (fd >= 0) {
 			close(fd);
 		}
@@ -385,11 +408,13 @@ static unsigned handle(struct link *l, const uint8_t *b, size_t have, size_t *sp
 		return 0;
 	*space = f.space;
 	if (f.reach && !have_mapped(l, &f))
-		f.p.peer = &l->memory;
+		f.p.peer = shares_in_gpu(l->shares, f.iov) ? &l->nowhere : &l->memory;
 	from.addr = wire_slot_addr(l->slot);
 	from.slot = l->slot;
 	wire_deliver(&from, &f.p, f.iov, f.niov);
-	if (f.p.peer && !l->memory.readable) /* asked for again: then it comes here */
+	if (f.p.peer == &l->nowhere) /* asked for again: then it comes here */
+		ring_set_reach(&l->ring, ring_reach(&l->ring) & ~(unsigned)RING_GPU);
+	else if (f.p.peer && !l->memory.readable) /* the same */
 		ring_set_reach(&l->ring, ring_reach(&l->ring) & RING_READS ? RING_MAPS : 0);
 	return 1 + f.p.more;
 }

@@ -106,6 +106,9 @@ EXPORT int cuMemFree_v2(ptr p)
 {
 	struct alloc *a;
 
+	fake_driver_enter();
+	fake_driver_wait();
+	fake_driver_leave();
 	pthread_mutex_lock(&lock);
 	a = find(p);
 	if (a && (uintptr_t)a->dev == p) {
@@ -135,18 +138,22 @@ EXPORT int cuPointerGetAttribute(void *out, int attribute, ptr p)
 	unsigned two = 2, zero = 0;
 	void *ctx = &context;
 
+	fake_driver_enter();
+	fake_driver_leave();
 	if (!fake_cuda_view(p))
 		return INVALID;
 	if (attribute == 1)
 		memcpy(out, &ctx, sizeof(ctx));
 	else
 		memcpy(out, attribute == 2 ? &two : &zero, sizeof(two));
-	return attribute == 1 || attribute == 2 || attribute == 8 ? 0 : INVALID;
+	return attribute <= 2 || attribute == 6 || attribute == 8 ? 0 : INVALID;
 }
 
 EXPORT int cuMemHostAlloc(void **out, size_t n, unsigned flags)
 {
 	(void)flags;
+	fake_driver_enter();
+	fake_driver_leave();
 	*out = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return *out == MAP_FAILED ? NO_MEMORY : 0;
 }
@@ -200,7 +207,9 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, ptr p, size_t n, int type
 
 struct op {
 	struct op *next;
-	uint32_t *flag, value; /* a store, else copies */
+	uint8_t *word; /* a store, else copies */
+	uint64_t value;
+	unsigned bytes;
 	size_t n;
 	struct { uint8_t *dst; const uint8_t *src; size_t len; } copy[];
 };
@@ -279,8 +288,13 @@ static void carry_out(struct stream *s, struct op *op)
 	size_t n;
 
 	dawdle(s);
-	if (op->flag) {
-		__atomic_store_n(op->flag, op->value, __ATOMIC_RELEASE);
+	if (op->word) {
+		/* Release: pairs with those who poll on it. */
+		if (op->bytes == 8)
+			__atomic_store_n((uint64_t *)(void *)op->word, op->value, __ATOMIC_RELEASE);
+		else
+			__atomic_store_n((uint32_t *)(void *)op->word, (uint32_t)op->value,
+					 __ATOMIC_RELEASE);
 		return;
 	}
 	n = cut(op, NULL);
@@ -348,6 +362,8 @@ EXPORT int cuStreamQuery(struct stream *s)
 
 static int enqueue(struct stream *s, struct op *op)
 {
+	fake_driver_enter();
+	fake_driver_leave();
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < op->n; i++) {
 		op->copy[i].dst = view_of((uintptr_t)op->copy[i].dst);
@@ -412,14 +428,44 @@ EXPORT int cuMemcpyDtoDAsync_v2(ptr dst, ptr src, size_t n, struct stream *s)
 	return find(dst) && find(src) ? copy(dst, src, n, s) : INVALID;
 }
 
-EXPORT int cuStreamWriteValue32_v2(struct stream *s, ptr p, uint32_t value, unsigned flags)
+static int store(struct stream *s, ptr p, uint64_t value, unsigned bytes)
 {
 	struct op *op = new_op(0);
 
-	(void)flags;
-	op->flag = (uint32_t *)(uintptr_t)p;
+	pthread_mutex_lock(&lock);
+	op->word = view_of(p);
+	pthread_mutex_unlock(&lock);
 	op->value = value;
+	op->bytes = bytes;
 	return enqueue(s, op);
+}
+
+EXPORT int cuStreamWriteValue32_v2(struct stream *s, ptr p, uint32_t value, unsigned flags)
+{
+	(void)flags;
+	return store(s, p, value, 4);
+}
+
+struct mem_op {
+	int operation, pad;
+	ptr address;
+	uint64_t value, rest[3];
+};
+
+EXPORT int cuStreamBatchMemOp_v2(struct stream *s, unsigned n, const struct mem_op *op, unsigned flags)
+{
+	(void)flags;
+	if (!n || n > 256)
+		return INVALID;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned bytes = op[i].operation == 5 ? 8 : 4;
+		int rc = (op[i].operation != 5 && op[i].operation != 2) || op[i].address % bytes
+				 ? INVALID : store(s, op[i].address, op[i].value, bytes);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 /* ---- contexts, other processes ---- */

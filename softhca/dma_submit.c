@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a queue of writes is handed to the driver, in as few calls as their order allows. Single words
+ * are stores that the stream itself makes (cuStreamBatchMemOp), in order and quicker than a copy;
+ * the last of them is the number of the submission. */
+#include <string.h>
+
+#include "softhca/dma_impl.h"
+
+enum {
+	OPS = 128,	 /* stores in a call */
+	OP_BYTES = 16, /* a write of no more is made of stores: each takes the stream 1.3 us */
+};
+
+static struct {
+	struct cu_mem_op op[OPS];
+	unsigned n;
+} ops;
+
+static bool flush(void)
+{
+	unsigned n = ops.n;
+
+	ops.n = 0;
+	return !n || DMA_DO(mem_ops, "cuStreamBatchMemOp", dma_gpu.writes, n, ops.op, 0);
+}
+
+static bool store(uint64_t addr, uint64_t value, unsigned bytes)
+{
+	ops.op[ops.n++] = (struct cu_mem_op){
+		.operation = bytes == 8 ? CU_WRITE_VALUE_64 : CU_WRITE_VALUE_32,
+		.address = addr, .value = value,
+	};
+	return ops.n < OPS || flush();
+}
+
+/* Words whose order within the write is that of their addresses. */
+static bool is_words(const struct dma_queue *q, unsigned i)
+{
+	return dma_gpu.stores && !q->device[i] && q->len[i] <= OP_BYTES && !(q->len[i] % 4) &&
+	       !(q->dst[i] % 4);
+}
+
+static bool store_words(const struct dma_queue *q, unsigned i)
+{
+	const uint8_t *from = (const uint8_t *)(uintptr_t)q->src[i];
+
+	for (size_t at = 0; at < q->len[i];) {
+		unsigned n = (q->dst[i] + at) % 8 || q->len[i] - at < 8 ? 4 : 8;
+		uint64_t value = 0;
+
+		memcpy(&value, from + at, n);
+		if (!store(q->dst[i] + at, value, n))
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+static bool copy_one(const struct dma_queue *q, unsigned i)
+{
+	if (q->device[i])
+		return DMA_DO(between, "cuMemcpyDtoDAsync", q->dst[i], q->src[i], q->len[i],
+			      dma_gpu.writes);
+	return DMA_DO(to_device, "cuMemcpyHtoDAsync", q->dst[i],
+		      (const void *)(uintptr_t)q->src[i], q->len[i], dma_gpu.writes);
+}
+
+/* No order among them. */
+static bool copy_batch(struct dma_queue *q, unsigned from, unsigned n)
+{
+	struct cu_copy_attr attr = { .src_order = CU_SRC_ORDER_STREAM };
+	size_t index = 0, fail = 0;
+
+	STAT_INC(dma_batches);
+	if (n > 1 && dma_gpu.api->batch)
+		return DMA_DO(batch, "cuMemcpyBatchAsync", q->dst + from, q->src + from,
+			      q->len + from, n, &attr, &index, 1, dma_gpu.writes);
+	if (n > 1 && dma_gpu.api->batch_1)
+		return DMA_DO(batch_1, "cuMemcpyBatchAsync", q->dst + from, q->src + from,
+			      q->len + from, n, &attr, &index, 1, &fail, dma_gpu.writes);
+	for (unsigned i = from; i < from + n; i++)
+		if (!copy_one(q, i))
+			return false;
+	return true;
+}
+
+bool dma_hand_over(struct dma_queue *q, uint32_t number)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 1; i <= q->n; i++) {
+		if (i < q->n && !q->first[i])
+			continue;
+		if (i - from == 1 && is_words(q, from)) {
+			if (!store_words(q, from))
+				return false;
+		} else if (!flush() || !copy_batch(q, from, i - from)) {
+			return false;
+		}
+		from = i;
+	}
+	if (!dma_gpu.stores)
+		return DMA_DO(write32, "cuStreamWriteValue32", dma_gpu.writes,
+			      (uintptr_t)&dma_gpu.flag[0], number, 0);
+	return store((uintptr_t)&dma_gpu.flag[0], number, 4) && flush();
+}
