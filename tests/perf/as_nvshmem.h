@@ -78,6 +78,11 @@ GDR_DEVICE unsigned gdr_block_id(void)
 	return blockIdx.x;
 }
 
+GDR_DEVICE unsigned gdr_grid_size(void)
+{
+	return gridDim.x;
+}
+
 GDR_DEVICE unsigned gdr_block_size(void)
 {
 	return blockDim.x;

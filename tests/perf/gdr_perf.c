@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What device operations between two PEs cost, over the path that the job has.
 //
-//	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all
+//	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all these
+//				many, one_mib: not by default, for paths that are not the link's own
 //
 //	raw		CUDA alone, without a library: what the link allows
 //	put, get	GB/s of block operations back to back, then one quiet, by size and blocks
@@ -9,6 +10,9 @@
 //	signal		half of a ping-pong: signal, put_signal of 8 B by thread and by block
 //	rate		operations of one thread back to back
 //	barrier		barrier_all and sync_all of one thread
+//	many		millions of 8-byte puts a second by all threads of some blocks, to words that
+//			follow each other and to words 64 bytes apart
+//	one_mib		put with 1 MiB alone
 //
 // Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
 // RESULT name value unit [least..most]: the median of 7 launches after a warm-up. The same source
@@ -102,6 +106,27 @@ LOOP(put_call, (void), gdr_put_nbi(dst + at, src, 8, w.peer))
 LOOP(inc_call, (void), gdr_uint64_atomic_inc(dst + at, w.peer))
 LOOP(barrier_call, ret |=, gdr_barrier_all())
 LOOP(sync_call, ret |=, gdr_sync_all())
+
+/* 8-byte puts of all threads, step words apart. */
+GDR_KERNEL(put_many, struct work, w)
+{
+	uint64_t *src = (uint64_t *)w.src, *dst = (uint64_t *)w.dst;
+	uint64_t start = gdr_clock_ns(), threads = (uint64_t)gdr_block_size() * gdr_grid_size();
+	uint64_t at = gdr_block_id() * (uint64_t)gdr_block_size() + gdr_thread_id();
+	int i, ret = 0;
+
+	for (i = 0; i < w.n && !ret; i++, at += threads)
+		ret = gdr_put_nbi(dst + at * (uint64_t)w.step, src + at * (uint64_t)w.step, 8, w.peer);
+	gdr_sync_block();
+	if (!ret)
+		ret = gdr_quiet();
+	gdr_sync_block();
+	if (gdr_thread_id() && !ret)
+		return;
+	w.time[2 * gdr_block_id()] = start;
+	w.time[2 * gdr_block_id() + 1] = gdr_clock_ns();
+	w.status[gdr_block_id()] = ret;
+}
 
 /* The source is zero; each address depends on the value before. */
 #define NEXT(value) (sum += (value), (int)((at += sum) & 0))
@@ -248,7 +273,8 @@ static double take(unsigned blocks)
 static const unsigned some_blocks[] = {1, 2, 4, 8, 16, 32, 64, 132};
 static const size_t some_sizes[] = {4096, 65536, 1 << 20, 16 << 20, 256 << 20};
 
-static void bandwidth(int get)
+/* only: the one of some_sizes; 5: all. */
+static void bandwidth(int get, unsigned only)
 {
 	const char *name = get ? "get" : "put";
 	struct work w = base;
@@ -259,6 +285,8 @@ static void bandwidth(int get)
 		for (s = 0; s < 5 && some_sizes[s] <= AREA; s++) {
 			double bytes;
 
+			if (only < 5 && s != only)
+				continue;
 			w.size = some_sizes[s] / some_blocks[b] & ~(size_t)127;
 			w.n = s == 4 ? 4 : s == 3 ? 40 : 400;
 			if (!w.size)
@@ -343,6 +371,30 @@ static void run_latency(int n)
 	FIGURE("fetch_add_thread", fetch_add_one, 8, 1, 0, 1, n);
 }
 
+static void run_many(void)
+{
+	static const unsigned blocks[] = {1, 4, 16};
+	static const int step[] = {1, 8};
+	const unsigned threads = 256;
+	unsigned b, s;
+
+	for (b = 0; b < 3; b++)
+		for (s = 0; s < 2; s++) {
+			struct work w = base;
+			struct timing t;
+			double n;
+
+			w.n = 32;
+			w.step = step[s];
+			n = (double)w.n * threads * blocks[b];
+			MEASURE(put_many, blocks[b], threads, 0, &w, &t);
+			if (!w.me)
+				printf("RESULT put_nbi_8B_%ux%u_step_%d %.3f Mops [%.3f..%.3f]\n",
+				       blocks[b], threads, 8 * step[s], 1e3 * n / t.median,
+				       1e3 * n / t.most, 1e3 * n / t.least);
+		}
+}
+
 static void run(int argc, char **argv, int n)
 {
 	if (wanted(argc, argv, "raw"))
@@ -364,9 +416,13 @@ static void run(int argc, char **argv, int n)
 		FIGURE("sync_thread", sync_call, 0, 1, 1, 1, n);
 	}
 	if (wanted(argc, argv, "put"))
-		bandwidth(0);
+		bandwidth(0, 5);
 	if (wanted(argc, argv, "get"))
-		bandwidth(1);
+		bandwidth(1, 5);
+	if (argc > 1 && wanted(argc, argv, "many"))
+		run_many();
+	if (argc > 1 && wanted(argc, argv, "one_mib"))
+		bandwidth(0, 2);
 }
 
 int main(int argc, char **argv)
