@@ -18,12 +18,24 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, int timeout_ms);
 int gdri_boot_single_open(struct gdr_bootstrap **out);
 int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms);
 
+/* By unique id over TCP. Create: this process answers those that come with the id, until all of one job
+ * have left; `interface` is the one whose address goes into the id, "": chosen. Open: every one of the
+ * job's n_pes processes comes with the id and its own number. An id serves one job. */
+#define GDRI_UID_BYTES 128
+int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface);
+int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_UID_BYTES], int pe,
+		       int n_pes, int timeout_ms);
+
 /* Fills the fields that all bootstraps have, hostname by gethostname(). */
 void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);
 
 /* The checks of arguments that all bootstraps share: 0 or -GDR_EINVAL. */
 int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const void *recv,
 			 size_t len, int timeout_ms);
+
+/* Over an MPI communicator (comm: of an MPI_Comm), whose ranks are the PEs; collective over it. Needs
+ * libgdr_mpi, the only part that needs MPI. */
+int gdri_boot_mpi_open(struct gdr_bootstrap **out, const void *comm, int timeout_ms);
 
 struct gdri_gathered {
 	size_t *offset; /* n_pes + 1 offsets into data: PE i has [offset[i], offset[i + 1]) */

@@ -36,12 +36,23 @@ static void once(void)
 		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
 }
 
+static int open_bootstrap(struct gdri_state *st)
+{
+	const struct gdr_init_attr *attr = st->attr;
+	int left = gdri_left_ms(st->deadline_ns);
+
+	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the same id");
+	if (attr && attr->uniqueid)
+		return gdri_boot_uid_open(&st->boot, attr->uniqueid->bytes, attr->pe, attr->n_pes, left);
+	if (attr && attr->mpi_comm)
+		return gdri_boot_mpi_open(&st->boot, attr->mpi_comm, left);
+	return gdri_bootstrap_open(&st->boot, left);
+}
+
 static int up_bootstrap(struct gdri_state *st)
 {
-	int ret = 0;
+	int ret = st->boot ? 0 : open_bootstrap(st);
 
-	if (!st->boot)
-		ret = gdri_bootstrap_open(&st->boot, gdri_left_ms(st->deadline_ns));
 	if (ret)
 		return ret;
 	if (st->boot->version != GDR_BOOTSTRAP_VERSION || st->boot->size < sizeof(*st->boot) ||
@@ -205,6 +216,11 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 		return -GDR_EINVAL;
 	}
 	st->boot = attr->bootstrap;
+	st->attr = attr;
+	if (!!attr->bootstrap + !!attr->uniqueid + !!attr->mpi_comm > 1) {
+		gdri_error("gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
+		return -GDR_EINVAL;
+	}
 	if (attr->heap_size)
 		st->opt.heap_size = attr->heap_size;
 	if (attr->transports &&
@@ -271,6 +287,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned in
 	take_options(st, attr, flags);
 	check_abi(st, abi_version);
 	ret = execute(st);
+	st->attr = NULL;
 	if (ret) {
 		gdri_state_down(st, false);
 		return ret;

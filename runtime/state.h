@@ -29,6 +29,7 @@ struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers *
 
 struct gdri_state {
 	struct gdri_options opt;
+	const struct gdr_init_attr *attr; /* while init runs; NULL: none */
 	struct gdr_bootstrap *boot;
 	int pe, n_pes;
 	uint64_t deadline_ns; /* of the init or finalize under way */

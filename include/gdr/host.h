@@ -19,14 +19,35 @@ GDR_EXTERN_C_BEGIN
 
 struct gdr_bootstrap;
 
+#define GDR_UNIQUEID_BYTES 128
+/* Names a job to be: plain bytes, to be handed to every process of it by any means. Who has them can
+ * join it: they hold a secret. */
+typedef struct gdr_uniqueid {
+	unsigned char bytes[GDR_UNIQUEID_BYTES];
+} gdr_uniqueid_t;
+#define GDR_UNIQUEID_INITIALIZER {{0}}
+
+/* For processes that no launcher with PMIx has started. One process, in general the one that will be PE 0,
+ * calls this before gdr_init_attr and hands the id to the others; each then passes it with its number.
+ * Local. The process has a thread that listens at an address of its machine (GDR_UID_INTERFACE) for the
+ * PEs, of which it need not be one; it must stay until they have called gdr_finalize. An id serves one
+ * job. -GDR_ESYSTEM: no address or port. */
+GDR_API int gdr_get_uniqueid(gdr_uniqueid_t *id);
+
 struct gdr_init_attr {
 	size_t size;		/* sizeof(struct gdr_init_attr): lets it grow */
 	size_t heap_size;	/* bytes per PE, the same on all; 0: GDR_HEAP_SIZE */
 	const char *transports; /* "p2p,nic", "nic", ...; NULL: GDR_TRANSPORTS */
 	struct gdr_bootstrap *bootstrap; /* NULL: chosen from the environment. Else
 					  * owned by gdr from the call on, also on failure */
+	const gdr_uniqueid_t *uniqueid; /* not NULL: the job of this id, whatever launcher there is, */
+	int pe, n_pes;			/* in which this process is PE pe of n_pes */
+	const void *mpi_comm; /* not NULL: address of an MPI_Comm, also of a part of the processes; its
+			       * ranks become the PEs. MPI must be up from before until after
+			       * gdr_finalize. Needs libgdr_mpi beside libgdr, built with the MPI
+			       * of the program */
 };
-#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0}
+#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0, 0, 0, 0, 0}
 
 /* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on
  * all PEs or on none, within GDR_INIT_TIMEOUT. May be called again after
@@ -52,7 +73,8 @@ GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, uns
 GDR_API int gdr_finalize(void);
 
 /* Asks the launcher to end the whole job with `code`; does not return while the
- * launcher can, else leaves the process with `code`. */
+ * launcher can, else leaves the process with `code`. Of a job by unique id every process that is reached
+ * leaves with `code`. */
 GDR_API void gdr_global_exit(int code);
 
 /* Own number and number of PEs; -GDR_ESTATE outside init/finalize. In device code
@@ -151,7 +173,7 @@ GDR_API int gdr_abort_waits(void);
  * valid until gdr_finalize. */
 struct gdr_job_info {
 	const char *device_kind; /* "host device" (CPU threads) or "cuda" */
-	const char *bootstrap;	 /* "pmix", "single" */
+	const char *bootstrap;	 /* "pmix", "single", "uniqueid", "mpi" */
 	const char *nic;	 /* "mlx5_0", NULL: no NIC in use */
 	const char *nic_text;	 /* firmware, link layer, GID in words; NULL */
 	int n_p2p, n_nic;	 /* PEs (oneself included) by path */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* One PE of a job that exercises the bootstrap; run under a launcher, or alone.
  *
- *   boot_test [rounds N] [sizes] [late PE MS] [barrier] [reopen N] [gatherv]
+ *   boot_test [open MS] [rounds N] [sizes] [late PE MS] [barrier] [reopen N] [gatherv]
  *             [mismatch] [fate HOW PE] [expect CODE] [abort CODE] [timeout MS]
  *             [ls]
  *
+ * `open`, the first if at all, has the limit of the opening.
  * Words are done in order. `fate` makes PE die or stall before the next word:
  * HOW is kill, stop, exit0, exit3 (without finalize), sleep. `expect` says
  * which code the last word must end with on the PEs that live (0: success).
@@ -173,9 +174,36 @@ static int do_mismatch(void)
 	return rc;
 }
 
+/* Without a launcher: RANK, WORLD_SIZE and the file by which the id comes to all; for each open another. */
+static int open_by_id(const char *file)
+{
+	static int nth;
+	int pe = atoi(getenv("RANK")), n = atoi(getenv("WORLD_SIZE")), rc = 0, left = limit_ms / 10;
+	unsigned char id[GDRI_UID_BYTES];
+	char name[2][320];
+	FILE *f = NULL;
+
+	snprintf(name[0], sizeof(name[0]), "%.300s.%d", file, nth);
+	snprintf(name[1], sizeof(name[1]), "%.300s.%d.new", file, nth++);
+	if (pe == atoi(getenv("ID_RANK") ? getenv("ID_RANK") : "0")) {
+		rc = gdri_boot_uid_create(id, "");
+		f = rc ? NULL : fopen(name[1], "w");
+		if (!f || fwrite(id, sizeof(id), 1, f) != 1 || fclose(f) || rename(name[1], name[0]))
+			abort();
+	} else {
+		while (!(f = fopen(name[0], "r")) && left--)
+			nap(10);
+		if (!f || fread(id, sizeof(id), 1, f) != 1)
+			return -GDR_ETIMEOUT;
+		fclose(f);
+	}
+	return gdri_boot_uid_open(&boot, id, pe, n, limit_ms);
+}
+
 static int do_open(void)
 {
-	int rc = gdri_bootstrap_open(&boot, limit_ms);
+	const char *file = getenv("ID_FILE");
+	int rc = file ? open_by_id(file) : gdri_bootstrap_open(&boot, limit_ms);
 
 	if (rc) {
 		fprintf(stderr, "boot_test: open: %d\n", rc);
@@ -287,9 +315,15 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (getenv("BOOT_TEST_VERBOSE"))
 		gdri_log_set_level(GDRI_LOG_DEBUG);
+	argv++;
+	if (*argv && !strcmp(*argv, "open")) {
+		limit_ms = atoi(argv[1]);
+		argv += 2;
+	}
 	if (do_open())
 		return 1;
-	run_steps(argv + 1);
+	limit_ms = 20000;
+	run_steps(argv);
 	if (boot)
 		boot->finalize(boot, limit_ms);
 	return failures != 0;

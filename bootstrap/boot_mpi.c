@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bootstrap over an MPI communicator lives in a shared object of its own: this file opens it. */
+#include <dlfcn.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "bootstrap/mpi/module.h"
+#include "runtime/log.h"
+
+static void say(int level, const char *text)
+{
+	gdri_log((enum gdri_log_level)level, "%s", text);
+}
+
+/* Never closed: its bootstraps may be in use. */
+int gdri_boot_mpi_open(struct gdr_bootstrap **out, const void *comm, int timeout_ms)
+{
+	void *module = dlopen(GDRI_MPI_MODULE, RTLD_NOW | RTLD_LOCAL);
+	gdri_mpi_open_fn *open_fn = NULL;
+
+	if (module)
+		*(void **)&open_fn = dlsym(module, GDRI_MPI_OPEN);
+	if (!open_fn) {
+		gdri_error("bootstrap: an MPI communicator was passed, but %s cannot be used: %s; it is "
+			   "built where CMake finds MPI, and belongs beside libgdr", GDRI_MPI_MODULE,
+			   dlerror());
+		return -GDR_ENOTSUP;
+	}
+	return open_fn(out, comm, timeout_ms, say);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The end of a process because another PE asked for the end of the job: there is no launcher that would
+ * send a signal, so the PEs do it to themselves. The one place of the bootstraps that ends a process. */
+#include <unistd.h>
+
+#include "bootstrap/uid_link.h"
+#include "runtime/log.h"
+
+void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)
+{
+	gdri_error("PE %u ends the job with status %u: %s", pe, status & 0xff, text);
+	_exit((int)(status & 0xff));
+}

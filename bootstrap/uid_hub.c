@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/uid_hub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a PE that has entered the round with no bytes points. */
+static unsigned char nothing[1];
+
+/* ---- sending ---- */
+
+static void put_blob(struct gdri_uid_blob *b)
+{
+	if (b && !--b->refs)
+		free(b);
+}
+
+/* Without memory the connection ends: its PE sees the hub lost. */
+static void queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
+{
+	struct gdri_uid_out *o = b ? malloc(sizeof(*o)) : NULL;
+
+	if (!o) {
+		c->bad = true;
+		return;
+	}
+	b->refs++;
+	*o = (struct gdri_uid_out){NULL, b};
+	*c->last = o;
+	c->last = &o->next;
+}
+
+/* One reference, the caller's; the bytes behind the head are the caller's to fill. */
+static struct gdri_uid_blob *new_blob(uint32_t type, uint32_t pe, uint64_t round, size_t len)
+{
+	struct gdri_uid_head h = {type, pe, (uint32_t)len, round};
+	struct gdri_uid_blob *b = malloc(sizeof(*b) + GDRI_UID_HEAD + len);
+
+	if (!b)
+		return NULL;
+	b->refs = 1;
+	b->len = GDRI_UID_HEAD + len;
+	gdri_uid_head_write(b->bytes, &h);
+	return b;
+}
+
+static struct gdri_uid_blob *new_words(uint32_t type, uint32_t pe, uint64_t round, const uint32_t *words,
+				       size_t n)
+{
+	struct gdri_uid_blob *b = new_blob(type, pe, round, 4 * n);
+
+	for (size_t i = 0; b && i < n; i++)
+		gdri_uid_put32(b->bytes + GDRI_UID_HEAD + 4 * i, words[i]);
+	return b;
+}
+
+static void tell(struct gdri_uid_conn *c, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
+{
+	struct gdri_uid_blob *b = new_words(type, pe, 0, words, n);
+
+	queue(c, b);
+	put_blob(b);
+}
+
+static void queue_all(struct gdri_uid_hub *hub, struct gdri_uid_blob *b)
+{
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (hub->of[i])
+			queue(hub->of[i], b);
+	}
+	put_blob(b);
+}
+
+static void tell_all(struct gdri_uid_hub *hub, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
+{
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (hub->of[i])
+			tell(hub->of[i], type, pe, words, n);
+	}
+}
+
+const unsigned char *gdri_uid_hub_out(const struct gdri_uid_conn *c, size_t *n)
+{
+	*n = c->first ? c->first->blob->len - c->sent : 0;
+	return c->first ? c->first->blob->bytes + c->sent : NULL;
+}
+
+void gdri_uid_hub_sent(struct gdri_uid_conn *c, size_t n)
+{
+	struct gdri_uid_out *o = c->first;
+
+	c->sent += n;
+	if (!o || c->sent < o->blob->len)
+		return;
+	c->first = o->next;
+	if (!c->first)
+		c->last = &c->first;
+	c->sent = 0;
+	put_blob(o->blob);
+	free(o);
+}
+
+/* ---- coming ---- */
+
+static void refuse(struct gdri_uid_conn *c, uint32_t reason, uint32_t number)
+{
+	tell(c, GDRI_UID_REFUSED, GDRI_UID_NOBODY, (uint32_t[]){reason, number}, 2);
+	c->bad = true;
+}
+
+/* As before the first one came: the next may name another number of PEs. */
+static void empty(struct gdri_uid_hub *hub)
+{
+	free(hub->of);
+	free(hub->in);
+	free(hub->came);
+	hub->of = NULL;
+	hub->in = NULL;
+	hub->came = NULL;
+	hub->n = 0;
+	hub->home = GDRI_UID_NOBODY;
+}
+
+/* The first one's number of PEs counts. */
+static bool make_room(struct gdri_uid_hub *hub, uint32_t n)
+{
+	if (hub->n)
+		return true;
+	hub->of = calloc(n, sizeof(*hub->of));
+	hub->in = calloc(n, sizeof(*hub->in));
+	hub->came = calloc(n, sizeof(*hub->came));
+	if (!hub->of || !hub->in || !hub->came) {
+		empty(hub);
+		return false;
+	}
+	hub->n = n;
+	return true;
+}
+
+/* PEs that disagree on the job's size never become one: all that are here hear it. */
+static void refuse_size(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t n)
+{
+	refuse(c, GDRI_UID_N_PES, hub->n);
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (hub->of[i])
+			refuse(hub->of[i], GDRI_UID_N_PES, n);
+	}
+}
+
+static void begin(struct gdri_uid_hub *hub)
+{
+	hub->running = true;
+	hub->round = 1;
+	tell_all(hub, GDRI_UID_WELCOME, hub->home, NULL, 0);
+}
+
+static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	uint32_t pe = c->h.pe, n = gdri_uid_get32(c->body + GDRI_UID_TOKEN);
+
+	if (!gdri_uid_same_token(c->body, hub->token)) {
+		refuse(c, GDRI_UID_STRANGER, 0);
+	} else if (hub->running) {
+		refuse(c, GDRI_UID_RUNNING, 0);
+	} else if (!n || n > GDRI_UID_MAX_PES || pe >= n) {
+		c->bad = true; /* the library checks this before it comes */
+	} else if (!make_room(hub, n)) {
+		refuse(c, GDRI_UID_FULL, 0);
+	} else if (n != hub->n) {
+		refuse_size(hub, c, n);
+	} else if (hub->of[pe]) {
+		refuse(c, GDRI_UID_TWICE, pe);
+	} else {
+		hub->of[pe] = c;
+		hub->came[pe] = true;
+		c->pe = pe;
+		hub->n_strangers--;
+		if (gdri_uid_get32(c->body + GDRI_UID_TOKEN + 4) & 1)
+			hub->home = pe;
+		if (++hub->n_here == hub->n)
+			begin(hub);
+	}
+}
+
+/* ---- rounds ---- */
+
+static void end_round(struct gdri_uid_hub *hub)
+{
+	struct gdri_uid_blob *b;
+	size_t len = hub->len;
+
+	if (hub->unequal != GDRI_UID_NOBODY)
+		b = new_blob(GDRI_UID_UNEQUAL, hub->unequal, hub->round, 0);
+	else
+		b = new_blob(GDRI_UID_RESULT, GDRI_UID_NOBODY, hub->round, len * hub->n);
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (b && len && hub->unequal == GDRI_UID_NOBODY)
+			memcpy(b->bytes + GDRI_UID_HEAD + i * len, hub->in[i], len);
+		if (hub->in[i] != nothing)
+			free(hub->in[i]);
+		hub->in[i] = NULL;
+	}
+	hub->round++;
+	hub->n_in = 0;
+	if (b)
+		queue_all(hub, b);
+	else
+		for (uint32_t i = 0; i < hub->n; i++)
+			if (hub->of[i])
+				hub->of[i]->bad = true;
+}
+
+/* A round that a PE has left or was lost from never ends: GONE has told all. */
+static void gather(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	if (!hub->running || c->h.round != hub->round || hub->in[c->pe]) {
+		c->bad = true;
+		return;
+	}
+	if (!hub->n_in) {
+		hub->len = c->h.len;
+		hub->unequal = GDRI_UID_NOBODY;
+	} else if (c->h.len != hub->len && hub->unequal == GDRI_UID_NOBODY) {
+		hub->unequal = c->pe;
+	}
+	hub->in[c->pe] = c->h.len ? c->body : nothing;
+	if (c->h.len)
+		c->body = NULL;
+	if (++hub->n_in == hub->n)
+		end_round(hub);
+}
+
+/* All that wait hear it: the next thing may be that the asker, or the hub's process, gives up. */
+static void who(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	uint32_t names[GDRI_UID_NAMES], n = 0, i;
+	struct gdri_uid_blob *b;
+
+	for (i = 0; i < hub->n && n < GDRI_UID_NAMES; i++) {
+		if (hub->running ? !hub->in[i] : !hub->came[i])
+			names[n++] = i;
+	}
+	b = new_words(GDRI_UID_MISSING, c->pe, hub->running ? hub->round : 0, names, n);
+	for (i = 0; i < hub->n; i++) {
+		if (hub->of[i] && (!hub->running || hub->in[i] || i == c->pe))
+			queue(hub->of[i], b);
+	}
+	put_blob(b);
+}
+
+/* ---- going ---- */
+
+static void gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t left)
+{
+	uint32_t pe = c->pe;
+
+	if (pe == GDRI_UID_NOBODY)
+		return;
+	c->pe = GDRI_UID_NOBODY;
+	hub->n_strangers++; /* until it is dropped */
+	hub->of[pe] = NULL;
+	hub->n_here--;
+	if (!hub->running) { /* it may come again */
+		if (!hub->n_here)
+			empty(hub);
+		return;
+	}
+	hub->n_gone++;
+	tell_all(hub, GDRI_UID_GONE, pe, &left, 1);
+}
+
+static void end_all(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	struct gdri_uid_blob *b = new_blob(GDRI_UID_ABORT, c->pe, 0, c->h.len);
+
+	if (b) {
+		memcpy(b->bytes + GDRI_UID_HEAD, c->body, c->h.len);
+		queue_all(hub, b);
+	}
+}
+
+/* ---- receiving ---- */
+
+static void frame(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	/* Strangers say hello, and PEs do not. */
+	if ((c->h.type == GDRI_UID_HELLO) != (c->pe == GDRI_UID_NOBODY) ||
+	    (c->pe != GDRI_UID_NOBODY && c->h.pe != c->pe)) {
+		c->bad = true;
+		return;
+	}
+	switch (c->h.type) {
+	case GDRI_UID_HELLO:
+		hello(hub, c);
+		break;
+	case GDRI_UID_GATHER:
+		gather(hub, c);
+		break;
+	case GDRI_UID_WHO:
+		who(hub, c);
+		break;
+	case GDRI_UID_LEAVE:
+		gone(hub, c, 1);
+		c->bad = true;
+		break;
+	case GDRI_UID_ABORT:
+		end_all(hub, c);
+		break;
+	default:
+		c->bad = true;
+		break;
+	}
+}
+
+/* Strangers may not make the hub allocate. */
+static bool take_head(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	if (!gdri_uid_head_parse(c->head, true, hub->n, &c->h) ||
+	    (c->pe == GDRI_UID_NOBODY && c->h.type != GDRI_UID_HELLO))
+		return false;
+	c->n_body = 0;
+	c->body = c->h.len ? malloc(c->h.len) : NULL;
+	return c->body || !c->h.len;
+}
+
+static size_t take(unsigned char *to, size_t *have, size_t want, const unsigned char *p, size_t n)
+{
+	size_t part = want - *have < n ? want - *have : n;
+
+	if (part)
+		memcpy(to + *have, p, part);
+	*have += part;
+	return part;
+}
+
+void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const unsigned char *p,
+		       size_t n)
+{
+	size_t part;
+
+	while (n && !c->bad) {
+		if (c->n_head < GDRI_UID_HEAD) {
+			part = take(c->head, &c->n_head, GDRI_UID_HEAD, p, n);
+			p += part;
+			n -= part;
+			if (c->n_head < GDRI_UID_HEAD)
+				return;
+			if (!take_head(hub, c)) {
+				c->bad = true;
+				return;
+			}
+		}
+		part = take(c->body, &c->n_body, c->h.len, p, n);
+		p += part;
+		n -= part;
+		if (c->n_body < c->h.len)
+			return;
+		frame(hub, c);
+		free(c->body);
+		c->body = NULL;
+		c->n_head = 0;
+	}
+}
+
+/* ---- connections ---- */
+
+void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_UID_TOKEN])
+{
+	memset(hub, 0, sizeof(*hub));
+	memcpy(hub->token, token, GDRI_UID_TOKEN);
+	hub->home = GDRI_UID_NOBODY;
+}
+
+struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now)
+{
+	struct gdri_uid_conn *c;
+
+	if (hub->n_strangers >= GDRI_UID_STRANGERS)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->since = now;
+	c->pe = GDRI_UID_NOBODY;
+	c->last = &c->first;
+	c->next = hub->conns;
+	hub->conns = c;
+	hub->n_strangers++;
+	return c;
+}
+
+void gdri_uid_hub_drop(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+{
+	struct gdri_uid_conn **at = &hub->conns;
+	struct gdri_uid_out *o;
+
+	gone(hub, c, 0);
+	hub->n_strangers--;
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	while ((o = c->first)) {
+		c->first = o->next;
+		put_blob(o->blob);
+		free(o);
+	}
+	free(c->body);
+	free(c);
+}
+
+void gdri_uid_hub_clear(struct gdri_uid_hub *hub)
+{
+	while (hub->conns)
+		gdri_uid_hub_drop(hub, hub->conns);
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (hub->in[i] != nothing)
+			free(hub->in[i]);
+	}
+	empty(hub);
+	memset(hub, 0, sizeof(*hub));
+}
+
+bool gdri_uid_hub_done(const struct gdri_uid_hub *hub)
+{
+	return hub->running && hub->n_gone == hub->n;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/uid_net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/call.h"
+#include "runtime/log.h"
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static socklen_t to_sockaddr(const struct gdri_uid *id, union address *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (id->family == 4) {
+		a->v4.sin_family = AF_INET;
+		a->v4.sin_port = htons(id->port);
+		memcpy(&a->v4.sin_addr, id->addr, 4);
+		return sizeof(a->v4);
+	}
+	a->v6.sin6_family = AF_INET6;
+	a->v6.sin6_port = htons(id->port);
+	memcpy(&a->v6.sin6_addr, id->addr, 16);
+	return sizeof(a->v6);
+}
+
+void gdri_uid_address_text(const struct gdri_uid *id, char *out, size_t room)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(id->family == 4 ? AF_INET : AF_INET6, id->addr, text, sizeof(text));
+	snprintf(out, room, id->family == 4 ? "%s:%u" : "[%s]:%u", text, id->port);
+}
+
+/* ---- which address ---- */
+
+/* Those of one machine that others of the same name, on other machines, have too. */
+static bool only_here(const char *name)
+{
+	static const char *const prefixes[] = {"docker", "virbr", "veth", "br-", "cni", "podman"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	}
+	return false;
+}
+
+/* The better, the higher; 0: cannot be used. An interface that was asked for may be any. */
+static int rank_of(const struct ifaddrs *i, const char *interface)
+{
+	const union address *a = (const union address *)(const void *)i->ifa_addr;
+	int v4;
+
+	if (!a || !(i->ifa_flags & IFF_UP))
+		return 0;
+	v4 = a->any.sa_family == AF_INET;
+	if (!v4 && (a->any.sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr)))
+		return 0;
+	if (*interface)
+		return strcmp(i->ifa_name, interface) ? 0 : 1 + v4;
+	if (i->ifa_flags & IFF_LOOPBACK)
+		return 1 + v4;
+	return (only_here(i->ifa_name) ? 3 : 5) + v4;
+}
+
+static void take_address(const struct ifaddrs *i, struct gdri_uid *id)
+{
+	const union address *a = (const union address *)(const void *)i->ifa_addr;
+
+	memset(id->addr, 0, sizeof(id->addr));
+	id->family = a->any.sa_family == AF_INET ? 4 : 6;
+	if (id->family == 4)
+		memcpy(id->addr, &a->v4.sin_addr, 4);
+	else
+		memcpy(id->addr, &a->v6.sin6_addr, 16);
+}
+
+static int choose_address(const char *interface, struct gdri_uid *id)
+{
+	struct ifaddrs *all, *i;
+	int best = 0, rank;
+
+	if (getifaddrs(&all)) {
+		gdri_error("bootstrap: cannot list the network interfaces: %m");
+		return -1;
+	}
+	for (i = all; i; i = i->ifa_next) {
+		rank = rank_of(i, interface);
+		if (rank <= best)
+			continue;
+		best = rank;
+		take_address(i, id);
+	}
+	freeifaddrs(all);
+	if (best)
+		return 0;
+	if (*interface)
+		gdri_error("bootstrap: GDR_UID_INTERFACE=%s: no interface of this name is up with an "
+			   "address (see `ip address`)", interface);
+	else
+		gdri_error("bootstrap: no network interface has an address, not even loopback (see "
+			   "`ip address`)");
+	return -1;
+}
+
+int gdri_uid_listen(const char *interface, struct gdri_uid *id)
+{
+	union address a;
+	socklen_t len;
+	char text[64];
+	int fd;
+
+	id->port = 0;
+	if (choose_address(interface, id))
+		return -1;
+	len = to_sockaddr(id, &a);
+	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, &a.any, len) || listen(fd, SOMAXCONN) || getsockname(fd, &a.any, &len)) {
+		gdri_uid_address_text(id, text, sizeof(text));
+		gdri_error("bootstrap: cannot listen at %s: %m", text);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	id->port = ntohs(id->family == 4 ? a.v4.sin_port : a.v6.sin6_port);
+	return fd;
+}
+
+/* ---- connections ---- */
+
+void gdri_uid_tune(int fd)
+{
+	const int on = 1, idle = 10, interval = 3, count = 5, user_ms = 25000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
+}
+
+static bool expired(const struct timespec *deadline)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > deadline->tv_sec ||
+	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+/* False: not within the time. */
+static bool wait_writable(int fd, const struct timespec *deadline)
+{
+	struct pollfd p = {fd, POLLOUT, 0};
+
+	while (!expired(deadline)) {
+		if (poll(&p, 1, gdri_ms_left(deadline)) > 0)
+			return true;
+	}
+	return false;
+}
+
+static int connect_error(const struct gdri_uid *id, int err)
+{
+	char text[64];
+
+	gdri_uid_address_text(id, text, sizeof(text));
+	if (err == ECONNREFUSED)
+		gdri_error("bootstrap: nobody answers at %s, the address in the unique id: the process "
+			   "that made it has ended or its job is over (an id serves one job), or the "
+			   "address is another machine's (GDR_UID_INTERFACE chooses it)", text);
+	else
+		gdri_error("bootstrap: cannot connect to %s, the address in the unique id: %s; check "
+			   "that the machine of the process that made it can be reached there "
+			   "(GDR_UID_INTERFACE chooses the interface), and firewalls", text, strerror(err));
+	return err == ETIMEDOUT ? -GDR_ETIMEOUT : -GDR_EBOOTSTRAP;
+}
+
+int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline)
+{
+	union address a;
+	socklen_t len = to_sockaddr(id, &a), size = sizeof(int);
+	int err = 0, fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0) {
+		gdri_error("bootstrap: cannot make a socket: %m");
+		return -GDR_ESYSTEM;
+	}
+	if (connect(fd, &a.any, len) && errno != EINPROGRESS && errno != EINTR)
+		err = errno;
+	else if (!wait_writable(fd, deadline))
+		err = ETIMEDOUT;
+	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size))
+		err = errno;
+	if (err) {
+		close(fd);
+		return connect_error(id, err);
+	}
+	gdri_uid_tune(fd);
+	return fd;
+}
+
+int gdri_uid_send(int fd, const void *p, size_t n, const struct timespec *deadline)
+{
+	const unsigned char *at = p;
+	ssize_t done;
+
+	while (n) {
+		done = send(fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (done >= 0) {
+			at += done;
+			n -= (size_t)done;
+		} else if (errno == EAGAIN) {
+			if (!wait_writable(fd, deadline))
+				return -GDR_ETIMEOUT;
+		} else if (errno != EINTR) {
+			return -GDR_EPEERLOST;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets of the bootstrap by unique id. Functions that fail have logged why. */
+#ifndef GDRI_BOOTSTRAP_UID_NET_H
+#define GDRI_BOOTSTRAP_UID_NET_H
+
+#include <time.h>
+
+#include "bootstrap/uid_wire.h"
+
+/* A listening socket that does not block, at an address of `interface` ("": of the first that others can
+ * reach); fills family, addr and port. -1: failed. */
+int gdri_uid_listen(const char *interface, struct gdri_uid *id);
+
+/* A connection that does not block, or -GDR_E*. */
+int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline);
+
+/* Both ends: small frames go at once, a machine that is gone is noticed within half a minute. */
+void gdri_uid_tune(int fd);
+
+/* All of it: 0, -GDR_ETIMEOUT, or -GDR_EPEERLOST (the connection has ended). Does not log. */
+int gdri_uid_send(int fd, const void *p, size_t n, const struct timespec *deadline);
+
+void gdri_uid_address_text(const struct gdri_uid *id, char *out, size_t room);
+
+#endif

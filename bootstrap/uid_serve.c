@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/uid_serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/call.h"
+#include "bootstrap/uid_hub.h"
+#include "bootstrap/uid_net.h"
+#include "runtime/log.h"
+
+#define MAX_HUBS   16
+#define HELLO_NS   5000000000u /* a connection that has not said who it is by then is closed */
+#define FAREWELL_NS 2000000000u /* one that was refused, and does not read that */
+#define AGAIN_MS   100
+
+struct hub {
+	struct gdri_uid_hub core; /* the thread's; the token does not change */
+	int listener;
+	struct pollfd *polls; /* room of them: the listener, then core.conns in order */
+	size_t room;
+};
+
+static pthread_mutex_t hubs_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t hubs_changed;
+static struct hub *hubs[MAX_HUBS]; /* under hubs_lock */
+
+/* The threads stay behind in the parent, and so must the connections: a child that holds them hides the
+ * parent's death from the PEs. Under the lock, taken before the fork: no connection comes or goes. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&hubs_lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&hubs_lock);
+}
+
+static void in_child(void)
+{
+	struct gdri_uid_conn *c;
+
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (!hubs[i])
+			continue;
+		close(hubs[i]->listener);
+		for (c = hubs[i]->core.conns; c; c = c->next)
+			close(c->fd);
+		hubs[i] = NULL;
+	}
+	pthread_mutex_unlock(&hubs_lock);
+}
+
+static void once(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&hubs_changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (pthread_atfork(before_fork, in_parent, in_child))
+		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the thread ---- */
+
+static void take_newcomers(struct hub *h)
+{
+	int fd;
+
+	while (h->core.n_strangers < GDRI_UID_STRANGERS) {
+		fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		gdri_uid_tune(fd);
+		if (!gdri_uid_hub_accept(&h->core, fd, now_ns()))
+			close(fd);
+	}
+}
+
+/* False: the connection has ended. */
+static bool receive(struct hub *h, struct gdri_uid_conn *c)
+{
+	unsigned char bytes[16384];
+	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!c->bad) /* else read and thrown away: a close with unread bytes would cut off what was said */
+		gdri_uid_hub_feed(&h->core, c, bytes, (size_t)n);
+	if (c->bad)
+		c->since = now_ns();
+	return n > 0;
+}
+
+static bool transmit(struct gdri_uid_conn *c)
+{
+	const unsigned char *p;
+	ssize_t done;
+	size_t n;
+
+	while ((p = gdri_uid_hub_out(c, &n))) {
+		done = send(c->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (done < 0)
+			return errno == EAGAIN || errno == EINTR;
+		gdri_uid_hub_sent(c, (size_t)done);
+	}
+	return true;
+}
+
+static bool overdue(const struct gdri_uid_conn *c, uint64_t now)
+{
+	size_t n;
+
+	if (c->bad)
+		return !gdri_uid_hub_out(c, &n) || now - c->since > FAREWELL_NS;
+	return c->pe == GDRI_UID_NOBODY && now - c->since > HELLO_NS;
+}
+
+/* Under hubs_lock. */
+static void drop(struct hub *h, struct gdri_uid_conn *c)
+{
+	close(c->fd);
+	gdri_uid_hub_drop(&h->core, c);
+}
+
+static int fill_polls(struct hub *h, nfds_t *n)
+{
+	struct gdri_uid_conn *c;
+	struct pollfd *p;
+	size_t want = 1;
+	bool fleeting = false;
+
+	for (c = h->core.conns; c; c = c->next)
+		want++;
+	if (want > h->room) {
+		p = realloc(h->polls, 2 * want * sizeof(*p));
+		if (!p)
+			return -1;
+		h->polls = p;
+		h->room = 2 * want;
+	}
+	h->polls[0] = (struct pollfd){h->core.n_strangers < GDRI_UID_STRANGERS ? h->listener : -1,
+				      POLLIN, 0};
+	*n = 1;
+	for (c = h->core.conns; c; c = c->next) {
+		size_t left;
+
+		fleeting |= c->bad || c->pe == GDRI_UID_NOBODY;
+		h->polls[(*n)++] = (struct pollfd){
+			c->fd, (short)(POLLIN | (gdri_uid_hub_out(c, &left) ? POLLOUT : 0)), 0};
+	}
+	return fleeting ? AGAIN_MS : -1;
+}
+
+static void serve_once(struct hub *h)
+{
+	struct gdri_uid_conn *c, *next;
+	nfds_t n = 0, i = 1;
+	int ms = fill_polls(h, &n);
+	uint64_t now;
+
+	if (!n) {
+		poll(NULL, 0, AGAIN_MS); /* no memory now */
+		return;
+	}
+	poll(h->polls, n, ms);
+	now = now_ns();
+	pthread_mutex_lock(&hubs_lock);
+	for (c = h->core.conns; c; c = next, i++) {
+		bool alive = true;
+
+		next = c->next; /* dropping c touches no other */
+		if (h->polls[i].revents & (POLLIN | POLLHUP | POLLERR))
+			alive = receive(h, c);
+		if (!alive)
+			drop(h, c);
+	}
+	for (c = h->core.conns; c; c = next) {
+		next = c->next;
+		if (!transmit(c) || overdue(c, now))
+			drop(h, c);
+	}
+	if (h->polls[0].revents)
+		take_newcomers(h);
+	pthread_mutex_unlock(&hubs_lock);
+}
+
+static void *serve(void *arg)
+{
+	struct hub *h = arg;
+
+	while (!gdri_uid_hub_done(&h->core))
+		serve_once(h);
+	pthread_mutex_lock(&hubs_lock);
+	while (h->core.conns)
+		drop(h, h->core.conns);
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (hubs[i] == h)
+			hubs[i] = NULL;
+	}
+	pthread_cond_broadcast(&hubs_changed);
+	close(h->listener);
+	gdri_uid_hub_clear(&h->core);
+	pthread_mutex_unlock(&hubs_lock);
+	free(h->polls);
+	free(h);
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+static int start(struct hub *h)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals of the program are for its own threads */
+	rc = pthread_create(&thread, &attr, serve, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		gdri_error("bootstrap: cannot start a thread: %s", strerror(rc));
+	return rc ? -GDR_ESYSTEM : 0;
+}
+
+static int enter(struct hub *h)
+{
+	int rc = -GDR_ENOMEM, i;
+
+	pthread_mutex_lock(&hubs_lock);
+	for (i = 0; i < MAX_HUBS && hubs[i]; i++)
+		;
+	if (i < MAX_HUBS) {
+		rc = start(h);
+		hubs[i] = rc ? NULL : h;
+	} else {
+		gdri_error("bootstrap: %d unique ids of this process are in use: finalize their jobs "
+			   "first", MAX_HUBS);
+	}
+	pthread_mutex_unlock(&hubs_lock);
+	return rc;
+}
+
+int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
+{
+	static pthread_once_t first = PTHREAD_ONCE_INIT;
+	struct gdri_uid u = {0};
+	struct hub *h = calloc(1, sizeof(*h));
+	int rc = -GDR_ESYSTEM;
+
+	pthread_once(&first, once);
+	memset(id, 0, GDRI_UID_BYTES);
+	if (!h) {
+		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*h));
+		return -GDR_ENOMEM;
+	}
+	if (getrandom(u.token, sizeof(u.token), 0) != sizeof(u.token)) {
+		gdri_error("bootstrap: no random bytes: %m");
+		free(h);
+		return rc;
+	}
+	h->listener = gdri_uid_listen(interface, &u);
+	if (h->listener >= 0) {
+		gdri_uid_hub_init(&h->core, u.token);
+		rc = enter(h);
+		if (rc)
+			close(h->listener);
+	}
+	if (rc)
+		free(h);
+	else
+		gdri_uid_write(id, &u);
+	return rc;
+}
+
+/* Under hubs_lock. */
+static bool served(const unsigned char *token)
+{
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (hubs[i] && gdri_uid_same_token(hubs[i]->core.token, token))
+			return true;
+	}
+	return false;
+}
+
+bool gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN])
+{
+	bool yes;
+
+	pthread_mutex_lock(&hubs_lock);
+	yes = served(token);
+	pthread_mutex_unlock(&hubs_lock);
+	return yes;
+}
+
+bool gdri_uid_await_end(const unsigned char token[GDRI_UID_TOKEN], const struct timespec *deadline)
+{
+	bool yes;
+
+	pthread_mutex_lock(&hubs_lock);
+	while ((yes = served(token)) &&
+	       pthread_cond_timedwait(&hubs_changed, &hubs_lock, deadline) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&hubs_lock);
+	return !yes;
+}

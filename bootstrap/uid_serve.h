@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hubs of this process: one thread each, from the making of the id until all of the job have left. */
+#ifndef GDRI_BOOTSTRAP_UID_SERVE_H
+#define GDRI_BOOTSTRAP_UID_SERVE_H
+
+#include <time.h>
+
+#include "bootstrap/uid_wire.h"
+
+/* Whether this process answers for the id. */
+bool gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN]);
+
+/* Waits until the id's job is over. False: not by the deadline. */
+bool gdri_uid_await_end(const unsigned char token[GDRI_UID_TOKEN], const struct timespec *deadline);
+
+#endif

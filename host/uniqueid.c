@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host/host.h"
+#include "runtime/log.h"
+#include "runtime/uniqueid.h"
+
+int gdr_get_uniqueid(gdr_uniqueid_t *id)
+{
+	if (!id) {
+		gdri_error("gdr_get_uniqueid: id is NULL");
+		return -GDR_EINVAL;
+	}
+	return gdri_uniqueid_create(id);
+}

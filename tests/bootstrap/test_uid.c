@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bootstrap by unique id, its PEs being threads: who is late, missing, a stranger, there twice, or of
+ * another job; bytes that are no frames; what stays open. Deaths of processes: boot.uid.*. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "bootstrap/uid_net.h"
+#include "bootstrap/uid_wire.h"
+#include "runtime/log.h"
+
+#define LIMIT_MS 20000
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void nap(int ms)
+{
+	struct timespec t = {ms / 1000, (ms % 1000) * 1000000L};
+
+	nanosleep(&t, NULL);
+}
+
+struct pe {
+	pthread_t thread;
+	const unsigned char *id;
+	int pe, n, limit_ms, delay_ms, rounds;
+	int rc;
+	char error[256]; /* the last one that it logged */
+};
+
+static int one_round(struct gdr_bootstrap *b, int x)
+{
+	int mine = b->pe * 1000 + x, all[64], rc, i;
+
+	rc = b->allgather(b, &mine, all, sizeof(mine), LIMIT_MS);
+	for (i = 0; !rc && i < b->n_pes; i++) {
+		if (all[i] != i * 1000 + x)
+			return 1;
+	}
+	return rc;
+}
+
+static void *pe_main(void *arg)
+{
+	struct pe *p = arg;
+	struct gdr_bootstrap *b = NULL;
+	int x;
+
+	gdri_log_clear_error();
+	nap(p->delay_ms);
+	p->rc = gdri_boot_uid_open(&b, p->id, p->pe, p->n, p->limit_ms);
+	for (x = 0; !p->rc && x < p->rounds; x++)
+		p->rc = one_round(b, x);
+	if (!p->rc)
+		p->rc = b->barrier(b, LIMIT_MS);
+	if (b)
+		b->finalize(b, LIMIT_MS);
+	snprintf(p->error, sizeof(p->error), "%s", gdri_log_last_error());
+	return NULL;
+}
+
+static void start(struct pe *p, const unsigned char *id, int pe, int n)
+{
+	*p = (struct pe){.id = id, .pe = pe, .n = n, .limit_ms = LIMIT_MS, .rounds = 5};
+}
+
+static void run(struct pe *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		assert_int_equal(pthread_create(&p[i].thread, NULL, pe_main, &p[i]), 0);
+	for (int i = 0; i < n; i++)
+		pthread_join(p[i].thread, NULL);
+}
+
+static void job(unsigned char *id, int n)
+{
+	struct pe p[16];
+
+	for (int i = 0; i < n; i++)
+		start(&p[i], id, i, n);
+	run(p, n);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(p[i].rc, 0);
+}
+
+static void make(unsigned char *id)
+{
+	assert_int_equal(gdri_boot_uid_create(id, "lo"), 0);
+}
+
+static int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* ---- */
+
+static void test_sizes(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	int files = 0;
+
+	(void)state;
+	for (int n = 1; n <= 12; n++) {
+		make(id);
+		job(id, n);
+		if (n == 1)
+			files = open_files();
+		assert_int_equal(open_files(), files);
+	}
+}
+
+static void test_id(void **state)
+{
+	struct gdri_uid a = {.family = 4, .port = 7, .addr = {127, 0, 0, 1}, .token = "0123456789abcde"}, b;
+	unsigned char id[GDRI_UID_BYTES];
+
+	(void)state;
+	gdri_uid_write(id, &a);
+	assert_null(gdri_uid_parse(id, &b));
+	assert_memory_equal(&a, &b, sizeof(a));
+	for (int bit = 0; bit < 8 * GDRI_UID_BYTES; bit++) {
+		id[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		assert_non_null(gdri_uid_parse(id, &b));
+		id[bit / 8] ^= (unsigned char)(1 << bit % 8);
+	}
+	memset(id, 0, sizeof(id));
+	assert_string_equal(gdri_uid_parse(id, &b), "it was never filled");
+	a.port = 0;
+	gdri_uid_write(id, &a);
+	assert_non_null(gdri_uid_parse(id, &b));
+}
+
+static void test_arguments(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES] = {0};
+	struct gdr_bootstrap *b = NULL;
+
+	(void)state;
+	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), -GDR_EINVAL);
+	assert_int_equal(gdri_boot_uid_create(id, "no_such_if"), -GDR_ESYSTEM);
+	make(id);
+	assert_int_equal(gdri_boot_uid_open(&b, id, 2, 2, 1000), -GDR_EINVAL);
+	assert_int_equal(gdri_boot_uid_open(&b, id, -1, 2, 1000), -GDR_EINVAL);
+	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 0, 1000), -GDR_EINVAL);
+	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1 << 20, 1000), -GDR_EINVAL);
+	job(id, 1);
+}
+
+static void test_late(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	double begin = now();
+	struct pe p[3];
+
+	(void)state;
+	make(id);
+	for (int i = 0; i < 3; i++)
+		start(&p[i], id, i, 3);
+	p[0].delay_ms = 300; /* also the one that others take for the first */
+	run(p, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(p[i].rc, 0);
+	assert_true(now() - begin > 0.29);
+}
+
+/* Bounded, named, and the id is not spent: all may come again. */
+static void test_missing(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	double begin = now();
+	struct pe p[2];
+
+	(void)state;
+	make(id);
+	start(&p[0], id, 0, 4);
+	start(&p[1], id, 2, 4);
+	p[0].limit_ms = p[1].limit_ms = 600;
+	run(p, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(p[i].rc, -GDR_ETIMEOUT);
+		assert_non_null(strstr(p[i].error, "missing: PE 1, 3;"));
+	}
+	assert_true(now() - begin < 3);
+	job(id, 4);
+}
+
+static void test_stranger(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES], other[GDRI_UID_BYTES];
+	struct gdri_uid u;
+	struct pe p[3];
+
+	(void)state;
+	make(id);
+	gdri_uid_parse(id, &u);
+	u.token[3] ^= 1;
+	gdri_uid_write(other, &u);
+	start(&p[0], id, 0, 2);
+	start(&p[1], other, 1, 2);
+	start(&p[2], id, 1, 2);
+	p[0].delay_ms = p[2].delay_ms = 100;
+	run(p, 3);
+	assert_int_equal(p[0].rc, 0);
+	assert_int_equal(p[2].rc, 0);
+	assert_int_equal(p[1].rc, -GDR_EBOOTSTRAP);
+	assert_non_null(strstr(p[1].error, "does not know this id"));
+}
+
+static void test_twice(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct pe p[3];
+
+	(void)state;
+	make(id);
+	for (int i = 0; i < 3; i++)
+		start(&p[i], id, 0, 2);
+	p[1].delay_ms = 100;
+	p[2].delay_ms = 200;
+	p[2].pe = 1;
+	run(p, 3);
+	assert_int_equal(p[0].rc, 0);
+	assert_int_equal(p[1].rc, -GDR_EINVAL);
+	assert_non_null(strstr(p[1].error, "PE 0 has come already"));
+	assert_int_equal(p[2].rc, 0);
+}
+
+/* Both hear it, and a job that agrees can follow. */
+static void test_sizes_differ(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct pe p[2];
+
+	(void)state;
+	make(id);
+	start(&p[0], id, 0, 2);
+	start(&p[1], id, 1, 3);
+	p[1].delay_ms = 50;
+	run(p, 2);
+	assert_int_equal(p[0].rc, -GDR_EMISMATCH);
+	assert_int_equal(p[1].rc, -GDR_EMISMATCH);
+	assert_non_null(strstr(p[0].error, "has 2 PEs, another one says 3"));
+	job(id, 2);
+}
+
+static void test_spent(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct pe p;
+
+	(void)state;
+	make(id);
+	job(id, 2);
+	start(&p, id, 0, 2);
+	run(&p, 1);
+	assert_int_equal(p.rc, -GDR_EBOOTSTRAP);
+	assert_non_null(strstr(p.error, "an id serves one job"));
+}
+
+/* Connections that say nothing, or nothing that makes sense, while the job comes up. */
+static void test_noise(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES], junk[200];
+	struct timespec deadline = {now() + 10, 0};
+	struct gdri_uid u;
+	int fd[40], i;
+
+	(void)state;
+	make(id);
+	gdri_uid_parse(id, &u);
+	for (i = 0; i < 40; i++) {
+		fd[i] = gdri_uid_connect(&u, &deadline);
+		assert_true(fd[i] >= 0);
+		memset(junk, i * 7, sizeof(junk));
+		if (i % 2 && send(fd[i], junk, sizeof(junk), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	job(id, 3);
+	while (i--)
+		close(fd[i]);
+}
+
+/* A process that comes after the job has begun. */
+static void test_running(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct gdr_bootstrap *b = NULL;
+	struct pe p;
+
+	(void)state;
+	make(id);
+	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), 0);
+	start(&p, id, 0, 1);
+	run(&p, 1);
+	assert_int_equal(p.rc, -GDR_ESTATE);
+	b->finalize(b, 1000);
+}
+
+/* A child of a PE neither hides its parent's death nor can use what is its parent's. */
+static void test_fork(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct gdr_bootstrap *b = NULL;
+	int status, files;
+	pid_t child;
+
+	(void)state;
+	files = open_files();
+	make(id);
+	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), 0);
+	child = fork();
+	if (!child)
+		_exit(open_files() == files && b->barrier(b, 1000) == -GDR_ESTATE ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(b->barrier(b, 1000), 0);
+	b->finalize(b, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_id),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_late),
+		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_twice),	  cmocka_unit_test(test_sizes_differ),
+		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

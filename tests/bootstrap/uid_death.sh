@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# uid_death.sh HOW PE PLAIN BOOT_TEST: PE of three plain processes dies or stops before a barrier. kill, exit0: the
+# others end at once with "a peer is lost" and name it. stop: with a time-out that names it. PE 0 has the hub.
+# HOW missing: PE is not started at all.
+set -u
+how=$1
+pe=$2
+plain=$3
+test=$4
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+begin=$(date +%s)
+case $how in
+stop)
+	export LIMIT=8
+	limit=12
+	"$plain" 3 "$test" rounds 3 timeout 2000 fate stop "$pe" barrier expect -20 >"$out" 2>&1
+	if [ "$pe" = 0 ]; then
+		text="unknown, for PE 0, which made the unique id, does not answer either"
+	else
+		text="PEs that had not entered it: $pe;"
+	fi
+	;;
+missing)
+	limit=5
+	others=$(seq 0 2 | grep -v "$pe")
+	ONLY=$others "$plain" 3 "$test" open 1500 >"$out" 2>&1
+	text="missing: PE $pe"
+	;;
+*)
+	limit=5
+	"$plain" 3 "$test" rounds 3 fate "$how" "$pe" barrier expect -21 >"$out" 2>&1
+	text="the collective cannot end: PE $pe is dead or cut off"
+	;;
+esac
+took=$(($(date +%s) - begin))
+named=$(grep -c "$text" "$out")
+wrong=$(grep -c 'boot_test.*expected' "$out")
+if [ "$named" != 2 ] || [ "$wrong" != 0 ] || [ "$took" -gt "$limit" ]; then
+	cat "$out"
+	echo "uid_death.sh: $how $pe: $named of 2 named it, after $took s"
+	exit 1
+fi

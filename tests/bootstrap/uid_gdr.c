@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* usage: uid_gdr jobs | exit CODE | kill
+ * One of several plain processes (tests/launch/plain) that become PEs by unique id. jobs: again and
+ * again, with other numbers and of other sizes; what stays open does not grow. exit: PE 1 ends the job.
+ * kill: PE 1 dies, the others hear it at once. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gdr.h>
+
+static int rank, n_ranks;
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "process %d: %s:%d: %s\n", rank, __FILE__, __LINE__, #cond); \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void nap(void)
+{
+	struct timespec t = {0, 5000000};
+
+	nanosleep(&t, NULL);
+}
+
+static int entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* By a file, as any program has a way of its own. */
+static void exchange_id(gdr_uniqueid_t *id, int job, int maker)
+{
+	char name[300], fresh[300];
+	double end = now() + 20;
+	FILE *f = NULL;
+
+	snprintf(name, sizeof(name), "%.200s.%d", getenv("ID_FILE"), job);
+	snprintf(fresh, sizeof(fresh), "%.200s.%d.new", getenv("ID_FILE"), job);
+	if (rank == maker) {
+		CHECK(!gdr_get_uniqueid(id));
+		f = fopen(fresh, "w");
+		CHECK(f && fwrite(id, sizeof(*id), 1, f) == 1 && !fclose(f) && !rename(fresh, name));
+		return;
+	}
+	while (!(f = fopen(name, "r")) && now() < end)
+		nap();
+	CHECK(f && fread(id, sizeof(*id), 1, f) == 1);
+	fclose(f);
+}
+
+static void join(int job, int maker, int pe, int n)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	struct gdr_job_info info;
+	gdr_uniqueid_t id;
+
+	exchange_id(&id, job, maker);
+	attr.heap_size = (size_t)(16 + 8 * (job & 1)) << 20;
+	attr.uniqueid = &id;
+	attr.pe = pe;
+	attr.n_pes = n;
+	CHECK(!gdr_init_attr(&attr));
+	CHECK(gdr_host_my_pe() == pe && gdr_host_n_pes() == n);
+	CHECK(!gdr_query(&info) && !strcmp(info.bootstrap, "uniqueid"));
+}
+
+static void work(int job)
+{
+	int pe = gdr_host_my_pe(), n = gdr_host_n_pes(), i, v = job * 100 + pe;
+	int *all = gdr_calloc((size_t)n, sizeof(int));
+
+	CHECK(all);
+	for (i = 0; i < n; i++)
+		CHECK(!gdr_host_put(all + pe, &v, sizeof(v), i));
+	CHECK(!gdr_barrier_all());
+	for (i = 0; i < n; i++)
+		CHECK(all[i] == job * 100 + i);
+	CHECK(!gdr_free(all));
+}
+
+/* Job by job: all in order, all reversed, without the first, the last alone. */
+static int jobs(void)
+{
+	int files = 0, threads = 0, job, pe, n, first;
+
+	for (job = 0; job < 12; job++) {
+		n = n_ranks;
+		first = 0;
+		if (job % 4 == 2)
+			first = n_ranks > 1;
+		if (job % 4 == 3)
+			first = n_ranks - 1;
+		n -= first;
+		if (rank < first)
+			continue;
+		pe = rank - first;
+		if (job % 4 == 1)
+			pe = n - 1 - pe;
+		join(job, first, pe, n);
+		work(job);
+		CHECK(!gdr_finalize());
+		if (job == 4) { /* the first ones make what stays */
+			for (int i = 0; i < 20; i++)
+				nap(); /* a thread that is joined or detached takes time to go */
+			files = entries("/proc/self/fd");
+			threads = entries("/proc/self/task");
+		} else if (job > 4) {
+			CHECK(entries("/proc/self/fd") <= files);
+			for (int i = 0; i < 400 && entries("/proc/self/task") > threads; i++)
+				nap();
+			CHECK(entries("/proc/self/task") <= threads);
+		}
+	}
+	if (rank == n_ranks - 1)
+		printf("uid_gdr: all right with %d processes\n", n_ranks);
+	return 0;
+}
+
+static int end_by_exit(int code)
+{
+	join(0, 0, rank, n_ranks);
+	work(1);
+	if (rank == 1)
+		gdr_global_exit(code);
+	gdr_barrier_all();
+	return 1; /* PE 1 ends us there */
+}
+
+static int end_by_death(void)
+{
+	double begin;
+	int ret;
+
+	join(0, 0, rank, n_ranks);
+	work(1);
+	if (rank == 1)
+		raise(SIGKILL);
+	begin = now();
+	ret = gdr_barrier_all();
+	CHECK(ret == -GDR_EPEERLOST);
+	CHECK(now() - begin < 6);
+	gdr_finalize();
+	CHECK(now() - begin < 10);
+	printf("uid_gdr: process %d was told\n", rank);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc > 1 && getenv("RANK") && getenv("WORLD_SIZE") && getenv("ID_FILE"));
+	rank = atoi(getenv("RANK"));
+	n_ranks = atoi(getenv("WORLD_SIZE"));
+	if (!strcmp(argv[1], "jobs"))
+		return jobs();
+	if (!strcmp(argv[1], "exit"))
+		return end_by_exit(atoi(argv[2]));
+	return end_by_death();
+}
