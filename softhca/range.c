@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "softhca/control.h"
 #include "softhca/dma.h"
+#include "softhca/file_map.h"
 #include "softhca/maps.h"
 #include "softhca/shim.h"
 
@@ -47,32 +47,22 @@ int range_check(uint64_t addr, uint64_t len, bool write)
 
 int range_map_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t skip = offset % page;
 	struct stat st;
-	void *map;
 
-	if (!len || offset + len < offset || len + skip < len)
+	if (!len || offset + len < offset)
 		return EINVAL;
 	if (real_fstat(fd, &st))
 		return EBADF;
 	/* Beyond the end of the file the engine would get SIGBUS. */
 	if (S_ISREG(st.st_mode) && offset + len > (uint64_t)st.st_size)
 		return EINVAL;
-	map = mmap(NULL, len + skip, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
-		   (off_t)(offset - skip));
-	if (map == MAP_FAILED)
-		return errno;
-	*va = (uint8_t *)map + skip;
-	return 0;
+	*va = file_map(fd, offset, len, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED);
+	return *va ? 0 : errno;
 }
 
 void range_unmap(uint8_t *va, uint64_t len)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t skip = (uint64_t)(uintptr_t)va % page;
-
-	munmap(va - skip, len + skip);
+	file_unmap(va, len);
 }
 
 int range_take(const struct dma_answer *gpu, uint64_t addr, uint64_t len, bool write, bool *device)

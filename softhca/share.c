@@ -3,19 +3,27 @@
  *
  * What is shown is what was there when the region was registered, as pinned pages are. Until it
  * is taken back its addresses mean that. Where a later registration finds something else there,
- * it is. */
+ * it is.
+ *
+ * A region takes a descriptor on either side, as long as they are few beside those that the
+ * process may have: its own files come first. What is not shown, or not taken, is read in another
+ * way. A sealed file cannot be cut: its reader keeps none. */
 #include "softhca/share.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "softhca/dma.h"
 #include "softhca/dp.h"
+#include "softhca/file_map.h"
 #include "softhca/wire.h"
 
 #define SHARE_MIN (64u << 10) /* shorter regions hold no long payloads */
+#define FD_PART   4	      /* of the descriptors that there may be: so many are enough here */
 
 struct own {
 	struct share_msg msg;
@@ -27,7 +35,7 @@ struct share {
 	uint64_t at, len;
 	uint8_t *map; /* what lies at at */
 	uint64_t end; /* of it in the file: a shorter one would not be there any more */
-	int fd;
+	int fd;	      /* -1: it cannot become shorter */
 	bool gpu;
 	struct cu_ipc ipc;
 };
@@ -39,6 +47,23 @@ struct shares {
 
 static struct own own[SHARE_MAX];
 static unsigned n_own;
+static unsigned n_fds; /* kept here, of both sides */
+
+/* May one more be kept? The program may have changed its limit. */
+static bool may_keep_fd(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_NOFILE, &r) || n_fds < r.rlim_cur / FD_PART;
+}
+
+static void close_fd(int fd)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	n_fds--;
+}
 
 static bool inside(uint64_t at, uint64_t len, uint64_t range, uint64_t range_len)
 {
@@ -52,8 +77,7 @@ static void take_back(unsigned i)
 	struct share_msg m = own[i].msg;
 
 	m.kind = SHARE_TAKE_BACK;
-	if (own[i].fd >= 0)
-		close(own[i].fd);
+	close_fd(own[i].fd);
 	for (n_own--; i < n_own; i++) /* in order: the last one counts */
 		own[i] = own[i + 1];
 	wire_shm_tell(&m, -1);
@@ -78,10 +102,11 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 			take_back(i);
 	if (fd < 0)
 		return;
-	if (mr->len < SHARE_MIN || n_own == SHARE_MAX || !wire_shm_on()) {
+	if (mr->len < SHARE_MIN || n_own == SHARE_MAX || !wire_shm_on() || !may_keep_fd()) {
 		close(fd);
 		return;
 	}
+	n_fds++;
 	own[n_own] = (struct own){ .msg = { .kind = SHARE_SHOW, .key = mr->key, .at = at,
 					    .len = mr->len, .offset = offset }, .fd = fd };
 	wire_shm_tell(&own[n_own].msg, fd);
@@ -101,11 +126,12 @@ void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a)
 	while (a->n_shown && n_own < SHARE_MAX && wire_shm_on()) {
 		const struct dma_shown *x = &a->shown[--a->n_shown];
 
-		if (is_shown(x)) { /* for another region */
+		if (is_shown(x) /* for another region */ || (x->fd >= 0 && !may_keep_fd())) {
 			if (x->fd >= 0)
 				close(x->fd);
 			continue;
 		}
+		n_fds += x->fd >= 0;
 		own[n_own] = (struct own){
 			.msg = { SHARE_GPU, mr->key, x->at, x->len, 0, x->ipc }, .fd = x->fd
 		};
@@ -148,17 +174,11 @@ bool share_covers(const struct iovec *iov, int niov)
 void share_forked(void)
 {
 	for (unsigned i = 0; i < n_own; i++)
-		if (own[i].fd >= 0)
-			close(own[i].fd);
+		close_fd(own[i].fd);
 	n_own = 0;
 }
 
 /* ---- the reader's side ---- */
-
-static uint64_t into_page(uint64_t offset)
-{
-	return offset % (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static struct dma_shown shown(const struct share *h)
 {
@@ -167,15 +187,13 @@ static struct dma_shown shown(const struct share *h)
 
 static void unmap(struct share *h)
 {
-	uint64_t skip = into_page((uintptr_t)h->map);
 	struct dma_shown x = shown(h);
 
 	if (!h->gpu)
-		munmap(h->map - skip, h->len + skip);
+		file_unmap(h->map, h->len);
 	else if (h->map)
 		dma_unimport(&x, h->map);
-	if (h->fd >= 0)
-		close(h->fd);
+	close_fd(h->fd);
 }
 
 static void forget(struct shares *s, unsigned i)
@@ -192,18 +210,26 @@ static bool file_has(int fd, uint64_t end)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && end <= (uint64_t)st.st_size;
 }
 
+/* Of the seal here, the length is good for ever when it is good behind it. */
 static bool add(struct shares *s, const struct share_msg *m, int fd)
 {
-	uint64_t skip = into_page(m->offset), end = m->offset + m->len;
+	uint64_t end = m->offset + m->len;
+	int seals = fcntl(fd, F_GET_SEALS);
+	bool sealed = seals >= 0 && seals & F_SEAL_SHRINK;
 	uint8_t *map;
 
-	if (s->n == SHARE_MAX || !m->len || end < m->len || m->at + m->len < m->at ||
-	    !file_has(fd, end))
+	if (s->n == SHARE_MAX || end < m->len || m->at + m->len < m->at || !file_has(fd, end) ||
+	    (!sealed && !may_keep_fd()))
 		return false;
-	map = mmap(NULL, m->len + skip, PROT_READ, MAP_SHARED, fd, (off_t)(m->offset - skip));
-	if (map == MAP_FAILED)
+	map = file_map(fd, m->offset, m->len, PROT_READ, MAP_SHARED);
+	if (!map)
 		return false;
-	s->s[s->n++] = (struct share){ m->key, m->at, m->len, map + skip, end, fd, false, m->ipc };
+	if (sealed)
+		close(fd);
+	else
+		n_fds++;
+	s->s[s->n++] = (struct share){ .key = m->key, .at = m->at, .len = m->len, .map = map,
+				       .end = end, .fd = sealed ? -1 : fd };
 	return true;
 }
 
@@ -219,8 +245,9 @@ static bool map_gpu(struct share *h)
 
 static bool add_gpu(struct shares *s, const struct share_msg *m, int fd)
 {
-	if (s->n == SHARE_MAX || !m->len || m->at + m->len < m->at)
+	if (s->n == SHARE_MAX || !m->len || m->at + m->len < m->at || (fd >= 0 && !may_keep_fd()))
 		return false;
+	n_fds += fd >= 0;
 	s->s[s->n] = (struct share){ .key = m->key, .at = m->at, .len = m->len, .fd = fd, .gpu = true,
 				     .ipc = m->ipc };
 	map_gpu(&s->s[s->n++]);
@@ -263,8 +290,7 @@ void shares_drop(struct shares **p)
 void shares_forked(const struct shares *s)
 {
 	for (unsigned i = 0; s && i < s->n; i++)
-		if (s->s[i].fd >= 0)
-			close(s->s[i].fd);
+		close_fd(s->s[i].fd);
 }
 
 static const struct share *find(const struct shares *s, const struct iovec *v)
@@ -294,7 +320,7 @@ bool shares_translate(const struct shares *s, struct iovec *iov, int niov)
 		if (!h || !h->map)
 			return false;
 		/* The owner may have cut the file: beyond its end there is SIGBUS. */
-		if (h != last && !h->gpu && !file_has(h->fd, h->end))
+		if (h != last && !h->gpu && h->fd >= 0 && !file_has(h->fd, h->end))
 			return false;
 		last = h;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #include "softhca/message.h"
 
 enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
+enum { FD_LIMIT = 64, FD_KEPT = FD_LIMIT / 4, SEALED = 8, UNSEALED = 20 }; /* of a crowded peer */
 
 struct hello {
 	uint32_t qpn, rkey;
@@ -34,6 +36,7 @@ static uint32_t lkey;
 static struct hello peer;
 static pid_t child;
 static int chan;
+static bool crowded; /* the peer shows many regions ahead of its window */
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -65,18 +68,23 @@ static struct sim_qp *new_qp(void)
 }
 
 /* Shared memory of a file that others may map: registered for them, too. */
-static uint8_t *in_file_as(void *at, size_t len, uint32_t key)
+static uint8_t *in_sealed_file(void *at, size_t len, uint32_t key, int seals)
 {
-	int fd = memfd_create("test", 0);
+	int fd = memfd_create("test", MFD_ALLOW_SEALING);
 	struct hca_mr mr = { .key = key, .len = len };
 
-	CHECK(fd >= 0 && !ftruncate(fd, (off_t)len));
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)len) && !fcntl(fd, F_ADD_SEALS, seals));
 	mr.va = mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
 	CHECK(mr.va != MAP_FAILED);
 	hca_lock();
 	dp_mr_registered(&mr, fd, 0);
 	hca_unlock();
 	return mr.va;
+}
+
+static uint8_t *in_file_as(void *at, size_t len, uint32_t key)
+{
+	return in_sealed_file(at, len, key, 0);
 }
 
 static uint8_t *in_file(void *at)
@@ -93,6 +101,12 @@ static void take_back(uint32_t key)
 	hca_unlock();
 }
 
+static void show_many(void)
+{
+	for (uint32_t i = 0; i < SEALED + UNSEALED; i++)
+		in_sealed_file(NULL, BIG, 0x100 + i, i < SEALED ? F_SEAL_SHRINK : 0);
+}
+
 /* The peer: a window, and a QP for each that asks. */
 static void serve(int fd)
 {
@@ -101,6 +115,8 @@ static void serve(int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sim_init();
+	if (crowded)
+		show_many();
 	mem = in_file(0);
 	h.rkey = sim_mr(mem, BUF, 0xf, 1, 0x10000);
 	h.addr = 0x10000;
@@ -173,8 +189,8 @@ static void read_back(struct sim_qp *q)
 	CHECK(!memcmp(local, local + BUF / 2, BUF / 2));
 }
 
-/* Rings mapped by this process. */
-static unsigned rings(void)
+/* Mappings of this process that have this name. */
+static unsigned mappings(const char *name)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512];
@@ -182,9 +198,14 @@ static unsigned rings(void)
 
 	CHECK(f);
 	while (fgets(line, sizeof(line), f))
-		n += strstr(line, "softhca ring") != NULL;
+		n += strstr(line, name) != NULL;
 	fclose(f);
 	return n;
+}
+
+static unsigned rings(void)
+{
+	return mappings("softhca ring");
 }
 
 static void stopped(void)
@@ -489,6 +510,48 @@ static void other_users(void)
 	CHECK(rings() == before);
 }
 
+static unsigned open_test_files(void)
+{
+	char path[64], name[64];
+	unsigned n = 0;
+
+	for (int fd = 0; fd < FD_LIMIT; fd++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, name, sizeof(name) - 1);
+		if (len < 0)
+			continue;
+		name[len] = 0;
+		n += strstr(name, "memfd:test") != NULL;
+	}
+	return n;
+}
+
+/* A peer shows more than this process has descriptors for: a part of them is its, sealed files
+ * take none, and what is not mapped is read. */
+static void few_descriptors(void)
+{
+	struct rlimit few = { FD_LIMIT, FD_LIMIT };
+	struct sim_qp *q;
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	q = join();
+	post(q, 32);
+	expect(q, 32, 0);
+	read_back(q);
+	CHECK(STAT(shm_reads) && !STAT(shm_mapped));
+	CHECK(open_test_files() == FD_KEPT);
+	CHECK(mappings("memfd:test") == FD_KEPT + SEALED);
+	CHECK(open("/dev/null", O_RDONLY) >= 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (unsigned i = 0; rings() && i < 100; i++)
+		nap(20);
+	CHECK(!open_test_files() && !mappings("memfd:test"));
+	child = 0;
+}
+
 /* As where the kernel does not let one process read another's memory. */
 static void be_unreadable(void)
 {
@@ -505,6 +568,7 @@ int main(int argc, char **argv)
 	int next_chan;
 	pid_t next;
 
+	crowded = argc > 1 && !strcmp(argv[1], "crowded");
 	if (unreadable)
 		be_unreadable();
 	peer_mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -516,6 +580,10 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < BUF; i++)
 		local[i] = (uint8_t)(i * 2654435761u >> 24);
 	lkey = sim_mr(local, BUF, 1, 1, (uint64_t)(uintptr_t)local);
+	if (crowded) {
+		few_descriptors();
+		goto out;
+	}
 	if (by_shm) {
 		stopped();
 		CHECK(STAT(pkts_shm) + 4 >= STAT(pkts_tx)); /* it may be counting */
@@ -530,8 +598,10 @@ int main(int argc, char **argv)
 	CHECK(!unreadable || (STAT(shm_mapped) && !STAT(shm_reads)));
 out:
 	kill(next, SIGKILL);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	if (child)
+		kill(child, SIGKILL);
+	while (wait(NULL) > 0)
+		;
 	printf("pkts shm %lu of %lu, wakes %lu\n", STAT(pkts_shm), STAT(pkts_tx), STAT(shm_wakes));
 	return 0;
 }
