@@ -83,6 +83,9 @@ enum { /* AETH syndrome, IBTA table 45 */
 	AETH_NAK_INVAL = 0x61,
 	AETH_NAK_ACCESS = 0x62,
 	AETH_NAK_OP = 0x63,
+	/* Of the codes that the standard reserves, and inside a host alone: payload that stays
+	 * in its place could not be read there. */
+	AETH_NAK_UNREAD = 0x7f,
 	AETH_KIND = 0x60,
 };
 

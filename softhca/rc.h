@@ -21,6 +21,7 @@ enum {
 	RC_ATOMIC_CACHE = 64,	/* results kept for duplicates, power of two */
 	RC_INLINE_KEEP = 64,
 	RC_PUT_OFF = 4,		/* times that a repetition waits for a peer without a core */
+	RC_UNREAD = 4,		/* ways that payload may go before one that is not read counts as lost */
 	RC_SGE_KEEP = 2,
 };
 
@@ -122,6 +123,7 @@ struct hca_rc {
 	uint32_t rd_head, rd_tail; /* of rd_end */
 	uint8_t retries, rnr_retries;
 	uint8_t put_off;	/* times since the last repetition, or progress */
+	uint8_t unread;		/* times since the last progress that payload was not read in place */
 	bool lost;		/* something was lost: the window grows slowly from now on */
 	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
 	bool stalled_by_error;	/* a request with a local error waits at the tail */

@@ -74,7 +74,7 @@ static void progress(struct hca_qp *qp, uint32_t una)
 	while (rc->rd_head != rc->rd_tail &&
 	       psn_diff(una, rc->rd_end[rc->rd_head % RC_MAX_READS]) > 0)
 		rc->rd_head++;
-	rc->retries = rc->rnr_retries = rc->put_off = 0;
+	rc->retries = rc->rnr_retries = rc->put_off = rc->unread = 0;
 	rc->implied_nak = rc->probing = false;
 	rc->acked_in_window += n;
 	if (!rc->lost) /* doubles each round trip until the first loss */
@@ -126,6 +126,17 @@ static void implied_nak(struct hca_qp *qp)
 	qp->rc->implied_nak = true;
 }
 
+/* Payload was not read where it lies. Nothing was lost, and whoever sends it learns that from the
+ * ring: it goes again in another way, and that is no retry. False when it was so too often. */
+static bool another_way(struct hca_qp *qp)
+{
+	if (qp->rc->unread == RC_UNREAD)
+		return false;
+	qp->rc->unread++;
+	rewind_to_una(qp);
+	return true;
+}
+
 static void nak(struct hca_qp *qp, const struct packet *p)
 {
 	struct hca_rc *rc = qp->rc;
@@ -140,6 +151,10 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 	if (qp->state != HCA_QPS_RTS || rc->psn_una != p->psn)
 		return;
 	switch (p->syndrome) {
+	case AETH_NAK_UNREAD:
+		if (another_way(qp))
+			break;
+		/* fall through */
 	case AETH_NAK_SEQ:
 		/* Some responders (Linux's rdma_rxe) say so of every packet behind one that
 		 * found no receive. It goes again when its time has come. */
@@ -230,8 +245,10 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 	}
 	if (rc_place(&qp->rc->placed, r->nsge ? r->sge[0].lkey : 0, p, iov, cnt, pl, npl))
 		progress(qp, psn_add(p->psn, pkts));
+	else if (another_way(qp))
+		qp->rc->implied_nak = true; /* what else is on its way does not ask again */
 	else
-		implied_nak(qp); /* as if it had been lost: it comes in another way */
+		implied_nak(qp);
 }
 
 static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct packet *p)

@@ -233,11 +233,11 @@ static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
 	return false;
 }
 
-/* The payload of a bulk packet could not be read where it lies. As if it had been lost: asked for
- * again, it comes in another way. */
+/* The payload of a bulk packet could not be read where it lies: asked for again, it comes in another
+ * way. */
 static bool unread(struct hca_qp *qp, struct rc_responder *rs)
 {
-	queue_nak(qp, rs, AETH_NAK_SEQ);
+	queue_nak(qp, rs, AETH_NAK_UNREAD);
 	rs->nak_sent = true;
 	return false;
 }

@@ -37,6 +37,8 @@ static struct hello peer;
 static pid_t child;
 static int chan;
 static bool crowded; /* the peer shows many regions ahead of its window */
+static bool turning; /* it has plain memory, which none may read from its fourth QP on */
+enum { TURNS_AT = 3 };
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -110,6 +112,7 @@ static void show_many(void)
 /* The peer: a window, and a QP for each that asks. */
 static void serve(int fd)
 {
+	static uint8_t plain[BUF];
 	struct hello h;
 	uint8_t *mem;
 
@@ -117,16 +120,19 @@ static void serve(int fd)
 	sim_init();
 	if (crowded)
 		show_many();
-	mem = in_file(0);
+	mem = turning ? plain : in_file(0);
 	h.rkey = sim_mr(mem, BUF, 0xf, 1, 0x10000);
 	h.addr = 0x10000;
 	for (;;) {
+		static unsigned join_no;
 		struct sim_qp *q = new_qp();
 		uint32_t qpn;
 
 		h.qpn = q->qp.qpn;
 		if (read(fd, &qpn, 4) != 4 || write(fd, &h, sizeof(h)) != sizeof(h))
 			_exit(1);
+		if (turning && join_no++ == TURNS_AT)
+			CHECK(!prctl(PR_SET_DUMPABLE, 0));
 		*peer_mapped = STAT(shm_mapped);
 		sim_connect(q, qpn);
 		if (write(fd, "", 1) != 1)
@@ -552,12 +558,55 @@ static void few_descriptors(void)
 	child = 0;
 }
 
+/* Both sides may be read, until they may not any more: what is on its way then arrives all the same, of
+ * queue pairs that repeat nothing and wait for no time-out. */
+static void turns_unreadable(void)
+{
+	struct sim_qp *q[TURNS_AT];
+	uint64_t naks;
+
+	for (unsigned i = 0; i < TURNS_AT; i++) {
+		q[i] = join();
+		q[i]->qp.retry_cnt = q[i]->qp.ack_timeout = 0;
+		post(q[i], 32);
+	}
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		expect(q[i], 32, 0);
+	read_back(q[0]);
+	CHECK(STAT(shm_reads) && !STAT(shm_mapped));
+	naks = STAT(naks_rx);
+	CHECK(!prctl(PR_SET_DUMPABLE, 0));
+	fill(local, 8);
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		post(q[i], 32);
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		expect(q[i], 32, 0);
+	CHECK(STAT(naks_rx) > naks);
+	read_back(q[0]);
+	join(); /* the other side's turn */
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		sim_read(q[i], peer.addr, peer.rkey, local + BUF / 2, BUF / 2, lkey, 1);
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		sim_ring(q[i]);
+	for (unsigned i = 0; i < TURNS_AT; i++)
+		expect(q[i], 1, 0);
+	read_back(q[1]);
+	CHECK(!STAT(ack_timeouts));
+}
+
 /* As where the kernel does not let one process read another's memory. */
 static void be_unreadable(void)
 {
 	if (!geteuid())
 		CHECK(!setgid(OTHER_USER) && !setuid(OTHER_USER));
 	CHECK(!prctl(PR_SET_DUMPABLE, 0));
+}
+
+/* By its own user alone. */
+static void be_readable(void)
+{
+	be_unreadable();
+	CHECK(!prctl(PR_SET_DUMPABLE, 1));
 }
 
 int main(int argc, char **argv)
@@ -569,8 +618,11 @@ int main(int argc, char **argv)
 	pid_t next;
 
 	crowded = argc > 1 && !strcmp(argv[1], "crowded");
+	turning = argc > 1 && !strcmp(argv[1], "turns");
 	if (unreadable)
 		be_unreadable();
+	else if (turning)
+		be_readable();
 	peer_mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	child = spawn(&chan);
 	next = spawn(&next_chan);
@@ -580,8 +632,11 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < BUF; i++)
 		local[i] = (uint8_t)(i * 2654435761u >> 24);
 	lkey = sim_mr(local, BUF, 1, 1, (uint64_t)(uintptr_t)local);
-	if (crowded) {
-		few_descriptors();
+	if (crowded || turning) {
+		if (crowded)
+			few_descriptors();
+		else
+			turns_unreadable();
 		goto out;
 	}
 	if (by_shm) {
