@@ -253,6 +253,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_SQER) {
 			rc->flushing = rc->stalled_by_error = false;
+			rc->psn_pick = rc->psn_next; /* a message may not have left whole */
 		} else if (from != HCA_QPS_RTS) {
 			rc_req_reset(qp);
 			rc->psn_pick = rc->psn_next = first_psn(qp->sq_psn);

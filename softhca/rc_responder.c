@@ -112,7 +112,17 @@ static uint32_t bulk(const struct hca_qp *qp, const struct rc_responder *rs,
 	return n < budget ? n : budget;
 }
 
-static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct rc_resp *r,
+/* The region went away before all of it was read. The NAK takes the place of the answer that is next
+ * and has its PSN: what was answered before counts, what was asked for behind it does not. */
+static void refuse_read(struct hca_qp *qp, struct rc_responder *rs, const struct rc_resp *r)
+{
+	rs->epsn = psn_add(r->psn, r->sent);
+	rs->resp_tail = rs->resp_head;
+	refuse(qp, rs, AETH_NAK_ACCESS);
+}
+
+/* True when it was the last one. */
+static bool send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct rc_resp *r,
 			     uint32_t pkts)
 {
 	bool first = r->sent == 0, last = r->sent + pkts == r->npkts;
@@ -132,18 +142,18 @@ static void send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 		.more = pkts - 1,
 	};
 
-	r->sent += pkts;
 	if (p.len) {
 		iov.iov_base = mr_translate_remote(qp, r->rkey, r->va + off, p.len, HCA_REMOTE_READ);
 		iov.iov_len = p.len;
-		if (!iov.iov_base) { /* deregistered meanwhile */
-			r->sent = r->npkts;
-			refuse(qp, rs, AETH_NAK_ACCESS);
-			return;
+		if (!iov.iov_base) {
+			refuse_read(qp, rs, r);
+			return false;
 		}
 	}
+	r->sent += pkts;
 	wire_send_to(qp, &rs->dest, &p, &iov, p.len ? 1 : 0);
 	mr_accessed(r->rkey); /* behind the look at the data; the answer takes longer to matter */
+	return last;
 }
 
 static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct rc_resp *r)
@@ -173,8 +183,7 @@ bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 			uint32_t pkts = bulk(qp, rs, r, *budget);
 
 			*budget -= pkts;
-			send_read_packet(qp, rs, r, pkts);
-			if (r->sent < r->npkts)
+			if (!send_read_packet(qp, rs, r, pkts))
 				continue;
 		} else {
 			--*budget;
@@ -351,17 +360,17 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
+	iov.iov_len = p->len;
+	iov.iov_base = p->len ? remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE) : NULL;
+	if (p->len && !iov.iov_base) {
+		refuse(qp, rs, AETH_NAK_ACCESS);
+		return false;
+	}
 	if (imm && !take(qp, rs)) {
 		rs->in_write = !first; /* this packet comes again */
 		return rnr(qp, rs);
 	}
 	if (p->len) {
-		iov.iov_base = remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE);
-		iov.iov_len = p->len;
-		if (!iov.iov_base) {
-			refuse(qp, rs, AETH_NAK_ACCESS);
-			return false;
-		}
 		if (!rc_place(&rs->placed, rs->wr_rkey, p, &iov, 1, pl, npl)) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
@@ -462,7 +471,8 @@ static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		/* Executed once more; must lie before epsn as a whole. */
 		uint32_t n = (uint32_t)(((uint64_t)p->dmalen + qp->mtu - 1) / qp->mtu);
 
-		if (read_allowed(qp, p) && psn_diff(psn_add(p->psn, n ? n : 1), rs->epsn) <= 0)
+		if (p->dmalen <= 1u << HCA_LOG_MAX_MSG && read_allowed(qp, p) &&
+		    psn_diff(psn_add(p->psn, n ? n : 1), rs->epsn) <= 0)
 			start_read(qp, rs, p)->again = true;
 	} else if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED)) {
 		for (unsigned i = 1; i <= RC_ATOMIC_CACHE; i++) { /* newest first */
@@ -497,15 +507,15 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		     const struct iovec *pl, int npl)
 {
 	int32_t d = psn_diff(p->psn, rs->epsn);
+	/* A repetition that is cut otherwise than the first time can begin with what is here and
+	 * go on with what is not: as a gap it comes once more, cut at the right place. A NAK from
+	 * before was lost, then. */
+	bool overlap = d < 0 && (int32_t)p->more + d >= 0;
 	uint8_t op = packet_op(p);
 
 	if (!resp_room(rs))
 		return; /* as if lost: the requester sends it again */
-	/* A repetition that is cut otherwise than the first time can begin with what is here and
-	 * go on with what is not: as a gap it comes once more, cut at the right place. */
-	if (d < 0 && (int32_t)p->more + d >= 0)
-		d = 1;
-	if (d < 0) {
+	if (d < 0 && !overlap) {
 		duplicate(qp, rs, p);
 		return;
 	}
@@ -514,8 +524,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 			queue_nak(qp, rs, rs->refused);
 		return;
 	}
-	if (d > 0) {
-		if (!rs->nak_sent)
+	if (d) {
+		if (!rs->nak_sent || overlap)
 			queue_nak(qp, rs, AETH_NAK_SEQ);
 		rs->nak_sent = true;
 		return;
