@@ -459,6 +459,8 @@ static void event(struct link *l)
 		accept_link();
 		return;
 	}
+	if (l->state == LINK_FREE) /* an event ahead of this one, of the same look, closed it */
+		return;
 	if (l->state == LINK_NEW) {
 		if (take_hello(l))
 			close_link(l);
