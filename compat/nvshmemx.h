@@ -37,6 +37,18 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 }
 #endif
 
+#ifndef __CUDACC_RTC__
+#define nvshmemx_barrier_all_on_stream(stream) ((void)gdr_barrier_all_on_stream(stream))
+#define nvshmemx_sync_all_on_stream(stream) ((void)gdr_sync_all_on_stream(stream))
+#define nvshmemx_barrier_on_stream(team, stream) gdr_barrier_on_stream(team, stream)
+#define nvshmemx_team_sync_on_stream(team, stream) gdr_team_sync_on_stream(team, stream)
+#define nvshmemx_quiet_on_stream(stream) ((void)gdr_quiet_on_stream(stream))
+#define nvshmemx_signal_op_on_stream(sig, value, op, pe, stream)                                   \
+	((void)gdr_signal_op_on_stream(sig, value, op, pe, stream))
+#define nvshmemx_signal_wait_until_on_stream(sig, cmp, value, stream)                              \
+	((void)gdr_signal_wait_until_on_stream(sig, cmp, value, stream))
+#endif
+
 #define nvshmemx_barrier_all_warp() ((void)gdrc_said(gdr_barrier_all_warp()))
 #define nvshmemx_barrier_all_block() ((void)gdrc_said(gdr_barrier_all_block()))
 #define nvshmemx_sync_all_warp() ((void)gdrc_said(gdr_sync_all_warp()))

@@ -8,6 +8,7 @@
 #include <gdr/host.h>
 #include <gdr/launch.h>
 #include <gdr/simt.h>
+#include <gdr/stream.h>
 #include <gdr/team.h>
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/coll.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include <gdr/status.h>
@@ -26,7 +25,8 @@ static const struct rule table[] = {
 
 static const char *const kinds[GDRI_N_KINDS] = {"broadcast", "collect", "alltoall", "reduce",
 						"scan"};
-static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct", "two"};
+static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring",
+						 "direct", "two", "grid"};
 
 /* What there is code for. */
 static bool exists(int kind, int algo)
@@ -41,7 +41,7 @@ static bool exists(int kind, int algo)
 		[GDRI_K_SCAN] = 1u << GDRI_A_FLAT | 1u << GDRI_A_RING,
 	};
 
-	return have[kind] >> algo & 1u;
+	return algo == GDRI_A_GRID || have[kind] >> algo & 1u;
 }
 
 static int find(const char *const *names, int n, const char *word, size_t len)
@@ -89,7 +89,7 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 			continue;
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of broadcast: flat tree direct two, "
 			 "collect: flat ring direct, alltoall: flat direct, reduce: flat tree ring "
-			 "two, scan: flat ring");
+			 "two, scan: flat ring; grid of all");
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -108,9 +108,11 @@ struct filling {
 	bool done;
 };
 
+/* Calls of device code never take GRID: they are one block's. */
 static void add(struct filling *f, const struct rule *r)
 {
-	if (f->done || !fits(r, f->kind, f->t) || (r->max_bytes && r->max_bytes <= f->covered))
+	if (f->done || r->algo == GDRI_A_GRID || !fits(r, f->kind, f->t) ||
+	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
 	f->covered = r->max_bytes && f->n < GDRI_CHOICES - 1 ? r->max_bytes : UINT64_MAX;
 	f->done = f->covered == UINT64_MAX;
@@ -133,6 +135,28 @@ void gdri_coll_choose(struct gdri_team *t, const char *rules)
 		for (i = 0; i < N_RULES; i++)
 			add(&f, &table[i]);
 	}
+}
+
+static bool decides(const struct rule *r, int kind, const struct gdri_team *t, uint64_t bytes)
+{
+	return fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes);
+}
+
+bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes, const char *rules)
+{
+	const char *s = rules;
+	struct rule r;
+	size_t i;
+
+	if (!t->grid_blocks || t->n < 2)
+		return false;
+	while (s && *s && (s = parse(s, &r))) {
+		if (decides(&r, kind, t, bytes))
+			return r.algo == GDRI_A_GRID;
+	}
+	for (i = 0; i < N_RULES && !decides(&table[i], kind, t, bytes); i++)
+		;
+	return i < N_RULES && table[i].algo == GDRI_A_GRID;
 }
 
 static void print_rule(FILE *f, const struct rule *r)

@@ -3,6 +3,7 @@
 #ifndef GDRI_COLL_TABLE_H
 #define GDRI_COLL_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,6 +11,9 @@
 
 /* Fills max and algo of a team whose n and mapped are set. rules: a checked GDR_COLL. */
 void gdri_coll_choose(struct gdri_team *t, const char *rules);
+
+/* Do many blocks of the library's kernels work on a call of so many bytes? The same on all members. */
+bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes, const char *rules);
 
 /* "reduce:two,broadcast:flat:4k": kind, algorithm, and up to how many bytes. 0, or -GDR_EOPTION with
  * `why` saying what is accepted. */

@@ -18,6 +18,7 @@ typedef uint64_t gdri_cu_mem; /* CUmemGenericAllocationHandle */
 typedef struct CUctx_st *gdri_cu_ctx;
 typedef struct CUstream_st *gdri_cu_stream;
 struct CUmod_st;
+struct CUfunc_st;
 
 enum {
 	GDRI_CU_NOT_READY = 600,
@@ -98,6 +99,13 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	  (void *, gdri_cu_ptr, size_t, int, unsigned long long))                                  \
 	X(module_global, "cuModuleGetGlobal_v2",                                                    \
 	  (gdri_cu_ptr *, size_t *, struct CUmod_st *, const char *))                               \
+	X(module_load, "cuModuleLoadData", (struct CUmod_st **, const void *))                     \
+	X(module_unload, "cuModuleUnload", (struct CUmod_st *))                                    \
+	X(module_function, "cuModuleGetFunction",                                                  \
+	  (struct CUfunc_st **, struct CUmod_st *, const char *))                                  \
+	X(launch, "cuLaunchKernel",                                                                \
+	  (struct CUfunc_st *, unsigned int, unsigned int, unsigned int, unsigned int,             \
+	   unsigned int, unsigned int, unsigned int, gdri_cu_stream, void **, void **))            \
 	X(granularity, "cuMemGetAllocationGranularity",                                            \
 	  (size_t *, const struct gdri_cu_prop *, int))                                            \
 	X(mem_create, "cuMemCreate",                                                               \

@@ -8,6 +8,7 @@
 #include "runtime/cuda_impl.h"
 #include "runtime/log.h"
 #include "runtime/modules.h"
+#include "runtime/perform.h"
 #include "runtime/units.h"
 
 #define COPY_MS 10000 /* far more than a copy of this size takes */
@@ -126,7 +127,11 @@ int gdri_cuda_state_up(struct gdri_state *st)
 		gdri_error("out of memory");
 	}
 	free(p);
-	return ret ? ret : set_constants(st);
+	if (!ret)
+		ret = set_constants(st);
+	if (!ret)
+		gdri_perform_up(st);
+	return ret;
 }
 
 void gdri_cuda_state_down(struct gdri_state *st)
@@ -135,6 +140,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 		return;
 	set_units(st, NULL);
 	gdri_modules_forget(st);
+	gdri_perform_down(st);
 	free(st->constants);
 	st->constants = NULL;
 	gdri_cuda_free(st->cuda, st->dev_gpu);

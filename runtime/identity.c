@@ -33,7 +33,7 @@ struct identity {
 	char boot_id[40];
 	uint64_t heap_size;
 	uint32_t transports, qps_per_pe, max_pes, cuda;
-	uint64_t coll_slot, coll; /* coll: a hash */
+	uint64_t coll_slot, coll_blocks, coll; /* coll: a hash */
 	uint32_t teams, heap_kind;
 	uint64_t cores; /* which ones the PE may use */
 };
@@ -119,6 +119,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->cuda = gdri_units_exist();
 	id->teams = st->opt.teams;
 	id->coll_slot = st->opt.coll_slot;
+	id->coll_blocks = st->opt.coll_blocks;
 	id->coll = hash_of(st->opt.coll);
 	id->cores = gdri_hd_backoff_cores();
 }
@@ -158,6 +159,8 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 			ret = differs("TEAMS", all[0].teams, all[i].teams, i);
 		if (!ret)
 			ret = differs("COLL_SLOT", all[0].coll_slot, all[i].coll_slot, i);
+		if (!ret)
+			ret = differs("COLL_BLOCKS", all[0].coll_blocks, all[i].coll_blocks, i);
 		if (!ret)
 			ret = differs("COLL (by a hash)", all[0].coll, all[i].coll, i);
 	}

@@ -44,6 +44,7 @@ struct gdri_state {
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
 	struct gdri_constants *constants; /* what all modules have */
 	struct gdri_modules modules;	  /* those loaded by hand */
+	struct gdri_performer *performer; /* NULL: the library has no kernels for it */
 
 	/* heap */
 	struct gdri_heap heap;

@@ -14,19 +14,24 @@
 
 #define COPY_MS 10000 /* far more than a copy of this size takes */
 
-static uint64_t head_bytes(uint64_t n_pes) /* channels, notes */
+static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 {
 	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
 }
 
-static uint64_t team_bytes(uint64_t n_pes, uint32_t slot_size)
+static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and words of blocks */
 {
-	uint64_t bytes = head_bytes(n_pes) + n_pes * GDRI_CHAN_DEPTH * slot_size;
+	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t);
+}
+
+static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
+{
+	uint64_t bytes = head_bytes(ts, n_pes) + n_pes * GDRI_CHAN_DEPTH * ts->slot_size;
 
 	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
-/* At most an eighth of the heap: smaller messages first, then fewer teams. */
+/* At most an eighth of the heap: fewer blocks first, then smaller messages, then fewer teams. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
 	struct gdri_teams *ts = &st->teams;
@@ -34,12 +39,14 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 
 	ts->n = st->opt.teams;
 	ts->slot_size = (uint32_t)st->opt.coll_slot;
-	while (ts->slot_size > GDRI_CHAN_MIN &&
-	       ts->n * team_bytes(n_pes, ts->slot_size) > heap_size / 8)
+	ts->grid_blocks = st->opt.coll_blocks;
+	while (ts->grid_blocks > 1 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
+		ts->grid_blocks /= 2;
+	while (ts->slot_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
 		ts->slot_size /= 2;
-	while (ts->n > 4 && ts->n * team_bytes(n_pes, ts->slot_size) > heap_size / 8)
+	while (ts->n > 4 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
 		ts->n--;
-	ts->stride = team_bytes(n_pes, ts->slot_size);
+	ts->stride = team_bytes(ts, n_pes);
 	all = ts->n * ts->stride;
 	/* whole control areas: what is behind keeps its alignment */
 	ts->bytes = (all + GDRI_CTL_SIZE - 1) / GDRI_CTL_SIZE * GDRI_CTL_SIZE;
@@ -154,15 +161,17 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 			t->me = i;
 	}
 	t->chan = (struct gdri_chan *)area(st, id);
-	t->slots = area(st, id) + head_bytes((uint64_t)st->n_pes);
+	t->grid = (uint64_t *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
+	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
 	t->n = n;
 	find_stride(t);
 	gdri_coll_choose(t, st->opt.coll);
 	ts->notes[id] = 0;
-	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes((uint64_t)st->n_pes));
+	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes));
 	if (!ret)
 		ret = push(st, id);
 	if (ret)

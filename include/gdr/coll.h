@@ -26,6 +26,7 @@
  *					at (i * nelems + k) * dst of dest, * sst of source; both > 0
  *	gdr_broadcastmem, ...		the same on bytes
  *	gdr_<T>_<op>_reduce(team, dest, source, nreduce)	op: and or xor (integer types), min max sum prod
+ *					(half and bfloat16 too)
  *	gdr_<T>_<op>_reducescatter(team, dest, source, nreduce)	block i of n * nreduce elements to member i
  *	gdr_<T>_sum_inscan, _sum_exscan(team, dest, source, nelems)	sum of members 0 .. me, 0 .. me - 1
  *
@@ -96,9 +97,15 @@ GDR_RMA_SIZES(GDRI_DECLARE_COLL_SIZE)
 	GDRI_DECLARE_REDUCES(name, T, and)                                                         \
 	GDRI_DECLARE_REDUCES(name, T, or)                                                          \
 	GDRI_DECLARE_REDUCES(name, T, xor)
+#define GDRI_DECLARE_REDUCE_HALF(name, T)                                                          \
+	GDRI_DECLARE_REDUCES(name, T, sum)                                                         \
+	GDRI_DECLARE_REDUCES(name, T, prod)                                                        \
+	GDRI_DECLARE_REDUCES(name, T, min)                                                         \
+	GDRI_DECLARE_REDUCES(name, T, max)
 /** Reductions, their scattered form, and scans. @{ */
 GDR_RMA_TYPES(GDRI_DECLARE_REDUCE_TYPE)
 GDR_INTEGER_TYPES(GDRI_DECLARE_REDUCE_BITS)
+GDR_HALF_TYPES(GDRI_DECLARE_REDUCE_HALF)
 /** @} */
 /** @} */
 

@@ -293,7 +293,7 @@ GDR_DEVICE int gdr_barrier_all_warp(void);
 /** quiet, then wait for all PEs. */
 GDR_DEVICE int gdr_barrier_all_block(void);
 /** Waits for all PEs; completes nothing but own stores. @{ */
-GDR_DEVICE int gdr_sync_all(void);
+GDR_BOTH int gdr_sync_all(void);
 GDR_DEVICE int gdr_sync_all_warp(void);
 GDR_DEVICE int gdr_sync_all_block(void);
 /** @} */

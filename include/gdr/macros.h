@@ -50,6 +50,13 @@ typedef unsigned long uintptr_t;
 #define GDRI_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
+/* For kernels, and under CUDA for host threads too. */
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(GDR_MODULE)
+#define GDR_BOTH static __host__ __device__ __forceinline__
+#else
+#define GDR_BOTH GDR_DEVICE
+#endif
+
 /* A prototype of a typed family. C compiles it; under CUDA and in the checked build the names are
  * macros. */
 #if defined(GDRI_PRINT_NAMES) /* tools/gen_names */

@@ -53,11 +53,15 @@
 	X(short, short)                                                                            \
 	X(ushort, unsigned short)
 
-/* Types that are moved, and not reckoned with. Under CUDA they are its own, and a program that uses them
- * includes cuda_fp16.h, cuda_bf16.h; long double does not exist on GPUs. */
-#define GDR_RMA_TYPES_MORE(X)                                                                      \
+/* Numbers of 16 bits: reductions reckon with them. */
+#define GDR_HALF_TYPES(X)                                                                          \
 	X(half, gdr_half_t)                                                                        \
-	X(bfloat16, gdr_bfloat16_t)                                                                \
+	X(bfloat16, gdr_bfloat16_t)
+
+/* Types that are moved; of these only GDR_HALF_TYPES are reckoned with. Under CUDA they are its own,
+ * and a program that uses them includes cuda_fp16.h, cuda_bf16.h; long double does not exist on GPUs. */
+#define GDR_RMA_TYPES_MORE(X)                                                                      \
+	GDR_HALF_TYPES(X)                                                                          \
 	X(complexf, gdr_complexf_t)                                                                \
 	X(complexd, gdr_complexd_t)                                                                \
 	GDRI_HOST_TYPES(X)

@@ -245,9 +245,11 @@ enum gdri_algo {
 	GDRI_A_RING,
 	GDRI_A_DIRECT, /* after a sync, to where it belongs */
 	GDRI_A_TWO,    /* pieces to all, then gathered */
+	GDRI_A_GRID,   /* by many blocks of the library's kernels, through mapped memory */
 	GDRI_N_ALGOS,
 };
 #define GDRI_CHOICES 4
+#define GDRI_GRID_MAX 64u /* blocks that work on one collective */
 
 /* One PE's view of a team. (host) but for what is said. */
 struct GDRI_ALIGNED gdri_team {
@@ -262,6 +264,11 @@ struct GDRI_ALIGNED gdri_team {
 	uint32_t mapped;       /* all members map each other's memory */
 	int32_t err;	       /* (dev) of a call that failed: the members are out of step */
 	uint64_t epoch;	       /* (dev) syncs: one caller at a time */
+	/* [grid_blocks][GDRI_FLAT_MAX], in the heap: latest sync of that block of member i (peer), and of
+	 * this PE's (dev) */
+	uint64_t *grid;
+	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
+	uint32_t rsvd;
 	/* Calls of up to max[k] bytes use algo[k]; the last one has no limit. */
 	uint64_t max[GDRI_N_KINDS][GDRI_CHOICES];
 	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];

@@ -175,20 +175,26 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 
 /* ---- rows ---- */
 
-#define GDRI_AMO_FN(pre, op, T, params, result)                                                    \
-	GDRI_FN(int, GDRI_NAME(pre, atomic_##op, , ), params, (GDRI_AMO, GDRI_THREAD),               \
-		gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe), result)
-#define GDRI_AMO_FETCH_FN(pre, op, T, params, bits)                                                \
-	GDRI_FN_VALUE(T, GDRI_NAME(pre, atomic_##op, , ), params, (GDRI_FETCH_AMO, GDRI_THREAD),     \
-		      gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),                          \
-		      gdri_unbits(&out, bits, sizeof(T)))
+/* what, kind, a, b: of the request of a host thread. */
+#define GDRI_AMO_FN(pre, op, T, params, result, what, kind, a)                                     \
+	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, atomic_##op, , ), params,                    \
+		     (GDRI_AMO, GDRI_THREAD), gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),  \
+		     result, gdri_ask_amo(what, kind, sizeof(T), dst, a, 0, pe))
+#define GDRI_AMO_FETCH_FN(pre, op, T, params, bits, what, kind, a, b)                              \
+	GDRI_FN_VALUE_BOTH(T, GDRI_NAME(pre, atomic_##op, , ), params,                             \
+			   (GDRI_FETCH_AMO, GDRI_THREAD),                                          \
+			   gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),                     \
+			   gdri_unbits(&out, bits, sizeof(T)),                                     \
+			   gdri_unbits(&out, gdri_ask_fetch(what, kind, sizeof(T), dst, a, b, pe), \
+				       sizeof(T)))
 #define GDRI_AMO_NBI_FN(pre, op, T, params, result)                                                \
 	GDRI_FN(int, GDRI_NAME(pre, atomic_##op, , _nbi), params, (GDRI_FETCH_AMO, GDRI_THREAD),     \
 		gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result)
 
 /* One that brings the old value, in both forms; a: the operand. */
 #define GDRI_AMO_PAIR(pre, op, T, params, nbi_params, kind, a, b)                                  \
-	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe))   \
+	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe),   \
+			  GDRI_RQ_FETCH_AMO, kind, a, b)                                           \
 	GDRI_AMO_NBI_FN(pre, op, T, nbi_params,                                                    \
 			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe))
 
@@ -197,10 +203,11 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 /* What every type has. */
 #define GDRI_AMO_COMMON(pre, T, E, z)                                                              \
 	GDRI_AMO_FN(pre, set, T, (T * dst, T value, int pe),                                       \
-		    gdri_atomic(GDRI_AMO_SET, sizeof(T), dst, GDRI_AMO_VALUE, pe))                 \
+		    gdri_atomic(GDRI_AMO_SET, sizeof(T), dst, GDRI_AMO_VALUE, pe), GDRI_RQ_AMO,    \
+		    GDRI_AMO_SET, GDRI_AMO_VALUE)                                                  \
 	GDRI_AMO_FETCH_FN(pre, fetch, T, (const T *dst, int pe),                                   \
 			  gdri_fetch_atomic(GDRI_AMO_FETCH, sizeof(T), (void *)(uintptr_t)dst, 0,  \
-					    0, pe))                                                \
+					    0, pe), GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 0, 0)       \
 	GDRI_AMO_NBI_FN(pre, fetch, T, (T * fetch, const T *dst, int pe),                          \
 			gdri_fetch_nbi(GDRI_AMO_FETCH, sizeof(T), fetch, (void *)(uintptr_t)dst,   \
 				       0, 0, pe))                                                  \
@@ -212,14 +219,15 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 
 #define GDRI_AMO_INTEGER(pre, op, T, kind)                                                         \
 	GDRI_AMO_FN(pre, op, T, (T * dst, T value, int pe),                                        \
-		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe))                         \
+		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe), GDRI_RQ_AMO, kind,      \
+		    GDRI_AMO_VALUE)                                                                \
 	GDRI_AMO_PAIR(pre, fetch_##op, T, (T * dst, T value, int pe),                              \
 		      (T * fetch, T * dst, T value, int pe), kind, GDRI_AMO_VALUE, 0)
 
 #define GDRI_AMO_ROWS(pre, T, E, z)                                                                \
 	GDRI_AMO_COMMON(pre, T, E, z)                                                              \
 	GDRI_AMO_FN(pre, inc, T, (T * dst, int pe),                                                \
-		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe))                              \
+		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe), GDRI_RQ_AMO, GDRI_AMO_ADD, 1) \
 	GDRI_AMO_PAIR(pre, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe),          \
 		      GDRI_AMO_ADD, 1, 0)                                                          \
 	GDRI_AMO_INTEGER(pre, add, T, GDRI_AMO_ADD)                                                \
@@ -228,8 +236,10 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 	GDRI_AMO_INTEGER(pre, xor, T, GDRI_AMO_XOR)
 
 #define GDRI_AMO_FLOAT(pre, op, fetch_op, T, params, nbi_params, a)                                \
-	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe))                \
-	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe))   \
+	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe),                \
+		    GDRI_RQ_FLOAT_ADD, 0, a)                                                       \
+	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe),   \
+			  GDRI_RQ_FLOAT_ADD, 0, a, 0)                                              \
 	GDRI_AMO_NBI_FN(pre, fetch_op, T, nbi_params,                                              \
 			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe))
 

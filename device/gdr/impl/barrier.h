@@ -172,9 +172,10 @@ GDR_DEVICE int gdr_barrier_all_block(void)
 	return gdri_barrier_scope(GDRI_BLOCK, 1);
 }
 
-GDR_DEVICE int gdr_sync_all(void)
+GDRI_MEMBER_GDRI_THREAD int gdr_sync_all(void)
 {
-	return gdri_barrier_scope(GDRI_THREAD, 0);
+	return GDRI_PICK_GDRI_THREAD(gdri_barrier_scope(GDRI_THREAD, 0),
+				     gdri_ask_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW));
 }
 
 GDR_DEVICE int gdr_sync_all_warp(void)

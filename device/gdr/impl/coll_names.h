@@ -8,59 +8,84 @@
 #include <gdr/impl/reduce.h>
 
 /* op: GDRI_BROADCAST, ...: for messages of the checked build, which checks nothing here yet. */
-#define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result)                                   \
-	GDRI_FN(int, GDRI_NAME(pre, name, z, s), params, (op, scope), 0, result)
+#define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, host)                             \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope), 0, result, host)
+/* What a host thread asks for: one with root, steps, code. */
+#define GDRI_COLL_ASK(what, n, E, root, dst, sst, code)                                            \
+	gdri_ask_coll(GDRI_RQ_##what, team, dest, source, n, E, root, dst, sst, code, GDRI_NOW)
 
 #define GDRI_COLL_ROWS(pre, T, E, z, s, scope)                                                     \
 	GDRI_COLL_FN(pre, broadcast, z, s, GDRI_BROADCAST, scope,                                  \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems, int root),        \
-		     gdri_broadcast(scope, team, dest, source, nelems * (E), root))                \
+		     gdri_broadcast(scope, team, dest, source, nelems * (E), root),                 \
+		     GDRI_COLL_ASK(BROADCAST, nelems, E, root, 1, 1, 0))                \
 	GDRI_COLL_FN(pre, collect, z, s, GDRI_COLLECT, scope,                                      \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_collect(scope, team, dest, source, nelems * (E)))                        \
+		     gdri_collect(scope, team, dest, source, nelems * (E)), \
+		     GDRI_COLL_ASK(COLLECT, nelems, E, 0, 1, 1, 0))                        \
 	GDRI_COLL_FN(pre, fcollect, z, s, GDRI_COLLECT, scope,                                     \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_fcollect(scope, team, dest, source, nelems * (E)))                       \
+		     gdri_fcollect(scope, team, dest, source, nelems * (E)), \
+		     GDRI_COLL_ASK(FCOLLECT, nelems, E, 0, 1, 1, 0))                       \
 	GDRI_COLL_FN(pre, alltoall, z, s, GDRI_ALLTOALL, scope,                                    \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_alltoall(scope, team, dest, source, nelems * (E)))                       \
+		     gdri_alltoall(scope, team, dest, source, nelems * (E)), \
+		     GDRI_COLL_ASK(ALLTOALL, nelems, E, 0, 1, 1, 0))                       \
 	GDRI_COLL_FN(pre, alltoalls, z, s, GDRI_ALLTOALL, scope,                                   \
 		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
 		      size_t nelems),                                                              \
-		     gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, E))
+		     gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, E),               \
+		     GDRI_COLL_ASK(ALLTOALLS, nelems, E, 0, dst, sst, 0))
 
 #define GDRI_REDUCE_OP(pre, op, T, code, s, scope)                                                 \
 	GDRI_COLL_FN(pre, op##_reduce, , s, GDRI_REDUCE, scope,                                    \
 		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
-		     gdri_reduce(scope, team, dest, source, nreduce, GDRI_REDUCE_CODE(T, code)))   \
+		     gdri_reduce(scope, team, dest, source, nreduce, code), \
+		     GDRI_COLL_ASK(REDUCE, nreduce, sizeof(T), 0, 1, 1, code))                        \
 	GDRI_COLL_FN(pre, op##_reducescatter, , s, GDRI_REDUCESCATTER, scope,                      \
 		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
-		     gdri_reducescatter(scope, team, dest, source, nreduce,                        \
-					GDRI_REDUCE_CODE(T, code)))
-#define GDRI_SCAN_OP(pre, op, T, exclusive, s, scope)                                              \
+		     gdri_reducescatter(scope, team, dest, source, nreduce, code),                 \
+		     GDRI_COLL_ASK(REDUCESCATTER, nreduce, sizeof(T), 0, 1, 1, code))
+#define GDRI_SCAN_OP(pre, op, T, exclusive, what, s, scope)                                        \
 	GDRI_COLL_FN(pre, sum_##op, , s, GDRI_SCAN, scope,                                         \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM),   \
-			       exclusive))
+			       exclusive),                                                         \
+		     GDRI_COLL_ASK(what, nelems, sizeof(T), 0, 1, 1, GDRI_REDUCE_CODE(T, GDRI_SUM)))
 
 #define GDRI_REDUCE_ROWS(pre, T, E, z, s, scope)                                                   \
-	GDRI_REDUCE_OP(pre, sum, T, GDRI_SUM, s, scope)                                            \
-	GDRI_REDUCE_OP(pre, prod, T, GDRI_PROD, s, scope)                                          \
-	GDRI_REDUCE_OP(pre, min, T, GDRI_MIN, s, scope)                                            \
-	GDRI_REDUCE_OP(pre, max, T, GDRI_MAX, s, scope)                                            \
-	GDRI_SCAN_OP(pre, inscan, T, 0, s, scope)                                                  \
-	GDRI_SCAN_OP(pre, exscan, T, 1, s, scope)
+	GDRI_REDUCE_OP(pre, sum, T, GDRI_REDUCE_CODE(T, GDRI_SUM), s, scope)\
+	GDRI_REDUCE_OP(pre, prod, T, GDRI_REDUCE_CODE(T, GDRI_PROD), s, scope)\
+	GDRI_REDUCE_OP(pre, min, T, GDRI_REDUCE_CODE(T, GDRI_MIN), s, scope)\
+	GDRI_REDUCE_OP(pre, max, T, GDRI_REDUCE_CODE(T, GDRI_MAX), s, scope)\
+	GDRI_SCAN_OP(pre, inscan, T, 0, INSCAN, s, scope)                                                  \
+	GDRI_SCAN_OP(pre, exscan, T, 1, EXSCAN, s, scope)
 #define GDRI_REDUCE_BITS_ROWS(pre, T, E, z, s, scope)                                              \
-	GDRI_REDUCE_OP(pre, and, T, GDRI_AND, s, scope)                                            \
-	GDRI_REDUCE_OP(pre, or, T, GDRI_OR, s, scope)                                              \
-	GDRI_REDUCE_OP(pre, xor, T, GDRI_XOR, s, scope)
+	GDRI_REDUCE_OP(pre, and, T, GDRI_REDUCE_CODE(T, GDRI_AND), s, scope)\
+	GDRI_REDUCE_OP(pre, or, T, GDRI_REDUCE_CODE(T, GDRI_OR), s, scope)\
+	GDRI_REDUCE_OP(pre, xor, T, GDRI_REDUCE_CODE(T, GDRI_XOR), s, scope)
+
+/* name: half or bfloat16 */
+#define GDRI_REDUCE_16_ROWS(pre, T, name, s, scope)                                                \
+	GDRI_REDUCE_OP(pre, sum, T, GDRI_CODE_##name(GDRI_SUM), s, scope)                          \
+	GDRI_REDUCE_OP(pre, prod, T, GDRI_CODE_##name(GDRI_PROD), s, scope)                        \
+	GDRI_REDUCE_OP(pre, min, T, GDRI_CODE_##name(GDRI_MIN), s, scope)                          \
+	GDRI_REDUCE_OP(pre, max, T, GDRI_CODE_##name(GDRI_MAX), s, scope)
 
 #define GDRI_COLL_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_COLL_ROWS, pre, T, E, z)
 #define GDRI_REDUCE_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_REDUCE_ROWS, pre, T, E, z)
 #define GDRI_REDUCE_BITS_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_REDUCE_BITS_ROWS, pre, T, E, z)
+#define GDRI_REDUCE_16_ALL(pre, T, name)                                                           \
+	GDRI_REDUCE_16_ROWS(pre, T, name, , GDRI_THREAD)                                           \
+	GDRI_REDUCE_16_ROWS(pre, T, name, _warp, GDRI_WARP)                                        \
+	GDRI_REDUCE_16_ROWS(pre, T, name, _block, GDRI_BLOCK)
+#define GDRI_REDUCE_HALF_ALL(pre, T, E, z) GDRI_REDUCE_16_ALL(pre, T, half)
+#define GDRI_REDUCE_BFLOAT_ALL(pre, T, E, z) GDRI_REDUCE_16_ALL(pre, T, bfloat16)
 GDRI_TEMPLATE(gdri_t_coll, GDRI_COLL_ALL)
 GDRI_TEMPLATE(gdri_t_reduce, GDRI_REDUCE_ALL)
 GDRI_TEMPLATE(gdri_t_reduce_bits, GDRI_REDUCE_BITS_ALL)
+GDRI_TEMPLATE(gdri_t_reduce_half, GDRI_REDUCE_HALF_ALL)
+GDRI_TEMPLATE(gdri_t_reduce_bfloat16, GDRI_REDUCE_BFLOAT_ALL)
 
 #if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
 #define GDRI_COLL_TYPE(name, T)                                                                    \
@@ -75,6 +100,9 @@ GDRI_TEMPLATE(gdri_t_reduce_bits, GDRI_REDUCE_BITS_ALL)
 #define GDRI_REDUCE_INTEGER(name, T)                                                               \
 	GDRI_OF(gdri_t_reduce_bits, T, sizeof(T))                                                  \
 	GDRI_REDUCE_BITS_ALL(name##_, T, sizeof(T), )
+#define GDRI_REDUCE_TYPE_16(name, T)                                                               \
+	GDRI_OF(gdri_t_reduce_##name, T, sizeof(T))                                                \
+	GDRI_REDUCE_16_ALL(name##_, T, name)
 GDR_RMA_TYPES(GDRI_COLL_TYPE)
 GDR_RMA_TYPES_MORE(GDRI_COLL_TYPE)
 GDR_RMA_SIZES(GDRI_COLL_SIZE)
@@ -82,6 +110,7 @@ GDRI_OF(gdri_t_coll, void, 1)
 GDRI_COLL_ALL(, void, 1, mem)
 GDR_RMA_TYPES(GDRI_REDUCE_TYPE)
 GDR_INTEGER_TYPES(GDRI_REDUCE_INTEGER)
+GDR_HALF_TYPES(GDRI_REDUCE_TYPE_16)
 #endif
 
 #endif

@@ -10,12 +10,15 @@
  * that it returns, which is 0 when the arguments are refused. `check` belongs to the checked build:
  * 0, or a status for the call at `at`.
  *
+ * GDRI_FN_BOTH(scope, ...), GDRI_FN_VALUE_BOTH: also for host threads under CUDA, who do `host`.
+ *
  * C: functions for each type. CUDA: members of a class template, which the compiler reads once and
  * not for each type; names.h, generated from the same rows (tools/gen_names), calls them.
  * In the checked build names.h adds file and line. */
 #ifndef GDRI_DEFINE_H
 #define GDRI_DEFINE_H
 
+#include <gdr/impl/ask.h>
 #include <gdr/impl/scope.h>
 #include <gdr/types.h>
 
@@ -25,12 +28,35 @@
 
 #define GDRI_OPEN(...) __VA_ARGS__
 
+#ifdef __CUDACC__
+#define GDRI_MEMBER static __device__ __forceinline__
+#else
+#define GDRI_MEMBER GDR_DEVICE
+#endif
+
+/* A call of one thread is for host threads too under CUDA, whose arguments the library checks; `host` is
+ * what they do. Those of warps and blocks are not. */
+#define GDRI_MEMBER_GDRI_THREAD GDR_BOTH
+#define GDRI_MEMBER_GDRI_WARP GDRI_MEMBER
+#define GDRI_MEMBER_GDRI_BLOCK GDRI_MEMBER
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__) && GDRI_HAS_HOST
+#define GDRI_PICK_GDRI_THREAD(device, host) host
+#else
+#define GDRI_PICK_GDRI_THREAD(device, host) device
+#endif
+#define GDRI_PICK_GDRI_WARP(device, host) device
+#define GDRI_PICK_GDRI_BLOCK(device, host) device
+
 #ifdef GDRI_PRINT_NAMES /* tools/gen_names */
 
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest | op##rest
 #define GDRI_PLAIN(name) gdr_##name |
 #define GDRI_FN(ret, name, params, site, check, result) GDRI_PRINTED | name | params;
 #define GDRI_FN_VALUE(ret, name, params, site, check, statement) GDRI_PRINTED | name | params;
+#define GDRI_FN_BOTH(member, ret, name, params, site, check, result, host) GDRI_PRINTED | name | params;
+#define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host) GDRI_PRINTED | name | params;
+#define GDRI_HOST_FN(ret, name, params, result) GDRI_PRINTED | name | params;
+#define GDRI_HOST_FN_VALUE(ret, name, params, statement) GDRI_PRINTED | name | params;
 #define GDRI_OF(family, T, E) GDRI_PRINTED_OF | family | T | E;
 #define GDRI_SINGLE GDRI_PRINTED_OF | | | ;
 
@@ -41,13 +67,10 @@
 
 #ifdef __CUDACC__
 #define GDRI_NAME(pre, op, z, rest) op##rest
-#define GDRI_MEMBER static __device__ __forceinline__
 #elif defined(GDR_CHECKED)
 #define GDRI_NAME(pre, op, z, rest) gdri_at_gdr_##pre##op##z##rest
-#define GDRI_MEMBER GDR_DEVICE
 #else
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest
-#define GDRI_MEMBER GDR_DEVICE
 #endif
 
 /* A function that is not of a typed family, and no member under CUDA either. */
@@ -57,9 +80,52 @@
 #define GDRI_PLAIN(name) gdr_##name
 #endif
 
+/* Functions of host threads, whose arguments the library checks. */
+#if defined(__CUDACC__)
+#define GDRI_HOST_MEMBER static inline __attribute__((unused))
+#else
+#define GDRI_HOST_MEMBER GDR_DEVICE
+#endif
 #ifdef GDR_CHECKED
+#define GDRI_SITE(...) (const char *file, uint32_t line, __VA_ARGS__)
+#define GDRI_SITE_UNUSED (void)file, (void)line
+#else
+#define GDRI_SITE(...) (__VA_ARGS__)
+#define GDRI_SITE_UNUSED (void)0
+#endif
+#define GDRI_HOST_FN(ret, name, params, result)                                                    \
+	GDRI_HOST_MEMBER ret name GDRI_SITE params                                                 \
+	{                                                                                          \
+		GDRI_SITE_UNUSED;                                                                  \
+		return result;                                                                     \
+	}
+#define GDRI_HOST_FN_VALUE(ret, name, params, statement)                                           \
+	GDRI_HOST_MEMBER ret name GDRI_SITE params                                                 \
+	{                                                                                          \
+		ret out;                                                                           \
+                                                                                                   \
+		GDRI_SITE_UNUSED;                                                                  \
+		statement;                                                                         \
+		return out;                                                                        \
+	}
+
+#define GDRI_FN_BOTH(scope, ret, name, params, site, check, result, host)                          \
+	GDRI_FN_OF(GDRI_MEMBER_##scope, ret, name, params, site, GDRI_PICK_##scope(check, 0),      \
+		   GDRI_PICK_##scope(result, host))
+#define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host)                        \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER_GDRI_THREAD, ret, name, params, site,                         \
+			 GDRI_PICK_GDRI_THREAD(check, 0),                                          \
+			 GDRI_PICK_GDRI_THREAD(gdri_latch_refusal(bad), (void)bad),                \
+			 GDRI_PICK_GDRI_THREAD(statement, host))
 #define GDRI_FN(ret, name, params, site, check, result)                                            \
-	GDRI_MEMBER ret name(const char *file, uint32_t line, GDRI_OPEN params)                    \
+	GDRI_FN_OF(GDRI_MEMBER, ret, name, params, site, check, result)
+#define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, site, check, gdri_latch_refusal(bad),     \
+			 statement)
+
+#ifdef GDR_CHECKED
+#define GDRI_FN_OF(member, ret, name, params, site, check, result)                                 \
+	member ret name(const char *file, uint32_t line, GDRI_OPEN params)                         \
 	{                                                                                          \
 		struct gdri_site at = {file, line, GDRI_OPEN site};                                \
 		int bad = check;                                                                   \
@@ -67,8 +133,8 @@
 		(void)at;                                                                          \
 		return bad ? bad : (result);                                                       \
 	}
-#define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
-	GDRI_MEMBER ret name(const char *file, uint32_t line, GDRI_OPEN params)                    \
+#define GDRI_FN_VALUE_OF(member, ret, name, params, site, check, refuse, statement)                \
+	member ret name(const char *file, uint32_t line, GDRI_OPEN params)                         \
 	{                                                                                          \
 		struct gdri_site at = {file, line, GDRI_OPEN site};                                \
 		int bad = check;                                                                   \
@@ -77,19 +143,19 @@
 		(void)at;                                                                          \
 		gdri_zero(&out, sizeof(out));                                                      \
 		if (bad)                                                                           \
-			gdri_latch_refusal(bad);                                                   \
+			refuse;                                                                    \
 		else                                                                               \
 			statement;                                                                 \
 		return out;                                                                        \
 	}
 #else
-#define GDRI_FN(ret, name, params, site, check, result)                                            \
-	GDRI_MEMBER ret name params                                                                \
+#define GDRI_FN_OF(member, ret, name, params, site, check, result)                                 \
+	member ret name params                                                                     \
 	{                                                                                          \
 		return result;                                                                     \
 	}
-#define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
-	GDRI_MEMBER ret name params                                                                \
+#define GDRI_FN_VALUE_OF(member, ret, name, params, site, check, refuse, statement)                \
+	member ret name params                                                                     \
 	{                                                                                          \
 		ret out;                                                                           \
                                                                                                    \
@@ -116,7 +182,7 @@
 #endif
 
 /* A value's bytes as the low ones of 64 bits, and back. */
-GDR_DEVICE uint64_t gdri_bits(const void *p, size_t size)
+GDRI_INLINE uint64_t gdri_bits(const void *p, size_t size)
 {
 	uint64_t bits = 0;
 
@@ -124,12 +190,12 @@ GDR_DEVICE uint64_t gdri_bits(const void *p, size_t size)
 	return bits;
 }
 
-GDR_DEVICE void gdri_unbits(void *p, uint64_t bits, size_t size)
+GDRI_INLINE void gdri_unbits(void *p, uint64_t bits, size_t size)
 {
 	memcpy(p, &bits, size < 8 ? size : 8);
 }
 
-GDR_DEVICE void gdri_zero(void *p, size_t size)
+GDRI_INLINE void gdri_zero(void *p, size_t size)
 {
 	memset(p, 0, size);
 }

@@ -7,15 +7,100 @@
 #include <gdr/impl/scope.h>
 
 enum gdri_op2 { GDRI_SUM, GDRI_PROD, GDRI_MIN, GDRI_MAX, GDRI_AND, GDRI_OR, GDRI_XOR };
-enum gdri_class { GDRI_C_UNSIGNED, GDRI_C_SIGNED, GDRI_C_FLOAT };
+enum gdri_class {
+	GDRI_C_UNSIGNED,
+	GDRI_C_SIGNED,
+	GDRI_C_FLOAT,
+	GDRI_C_BFLOAT, /* the upper half of a float */
+};
 
-/* operation << 8 | class << 4 | log2 of the size: a constant for each arithmetic type */
+/* operation << 8 | class << 4 | log2 of the size: a constant for each type */
 #define GDRI_LOG2(n) ((n) == 1 ? 0u : (n) == 2 ? 1u : (n) == 4 ? 2u : 3u)
 #define GDRI_CLASS(T)                                                                              \
 	((T)0.5 != (T)0 ? (unsigned)GDRI_C_FLOAT                                                   \
 			: (T)-1 < (T)1 ? (unsigned)GDRI_C_SIGNED : (unsigned)GDRI_C_UNSIGNED)
 #define GDRI_REDUCE_CODE(T, op2)                                                                   \
 	((uint32_t)(op2) << 8 | GDRI_CLASS(T) << 4 | GDRI_LOG2(sizeof(T)))
+
+/* of types that C cannot reckon with */
+#define GDRI_CODE_half(op2) ((uint32_t)(op2) << 8 | (uint32_t)GDRI_C_FLOAT << 4 | 1u)
+#define GDRI_CODE_bfloat16(op2) ((uint32_t)(op2) << 8 | (uint32_t)GDRI_C_BFLOAT << 4 | 1u)
+
+/* ---- numbers of 16 bits: reckoned with as floats, which is exact before the one rounding (to the
+ * nearest, ties to even) of the result ---- */
+
+GDR_DEVICE float gdri_float_of(uint32_t bits)
+{
+	float f;
+
+	memcpy(&f, &bits, 4);
+	return f;
+}
+
+GDR_DEVICE uint32_t gdri_bits_of(float f)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &f, 4);
+	return bits;
+}
+
+GDR_DEVICE float gdri_from_bfloat(uint16_t v)
+{
+	return gdri_float_of((uint32_t)v << 16);
+}
+
+GDR_DEVICE uint16_t gdri_to_bfloat(float f)
+{
+	uint32_t v = gdri_bits_of(f);
+
+	if ((v & 0x7fffffffu) > 0x7f800000u)
+		return (uint16_t)(v >> 16 | 0x40u); /* a NaN stays one */
+	return (uint16_t)((v + 0x7fffu + (v >> 16 & 1u)) >> 16);
+}
+
+#ifdef __CUDACC__
+GDR_DEVICE float gdri_from_half(uint16_t v)
+{
+	float f;
+
+	asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v));
+	return f;
+}
+
+GDR_DEVICE uint16_t gdri_to_half(float f)
+{
+	uint16_t v;
+
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v) : "f"(f));
+	return v;
+}
+#else
+/* The exponent is put right by a product with a power of two, which is exact, also for what has
+ * none of the ordinary ones. */
+GDR_DEVICE float gdri_from_half(uint16_t v)
+{
+	uint32_t sign = (uint32_t)(v & 0x8000u) << 16, rest = (uint32_t)(v & 0x7fffu) << 13;
+
+	if ((v & 0x7c00u) == 0x7c00u) /* infinite, or a NaN */
+		return gdri_float_of(sign | 0x7f800000u | rest);
+	return gdri_float_of(sign | gdri_bits_of(gdri_float_of(rest) * 0x1p112f));
+}
+
+GDR_DEVICE uint16_t gdri_to_half(float f)
+{
+	uint32_t v = gdri_bits_of(f), sign = v >> 16 & 0x8000u, rest = v & 0x7fffffffu;
+
+	if (rest > 0x7f800000u)
+		return (uint16_t)(sign | 0x7e00u);
+	if (rest >= 0x477ff000u) /* 65520: rounds to infinity */
+		return (uint16_t)(sign | 0x7c00u);
+	if (rest < 0x38800000u) /* less than 2^-14: a sum aligns and rounds it */
+		return (uint16_t)(sign | (gdri_bits_of(gdri_float_of(rest) + 0.5f) - 0x3f000000u));
+	rest += 0xfffu + (rest >> 13 & 1u);
+	return (uint16_t)(sign | (rest - 0x38000000u) >> 13);
+}
+#endif
 
 /* Sums, products and bits of signed types are those of unsigned ones, which may overflow. */
 #define GDRI_CASE(op2, cls, bits, T, expr)                                                         \
@@ -46,6 +131,25 @@ enum gdri_class { GDRI_C_UNSIGNED, GDRI_C_SIGNED, GDRI_C_FLOAT };
 	GDRI_CASE(GDRI_MIN, GDRI_C_FLOAT, bits, T, x < y ? x : y)                                  \
 	GDRI_CASE(GDRI_MAX, GDRI_C_FLOAT, bits, T, x > y ? x : y)
 
+/* x and y are floats, whatever is in memory. */
+#define GDRI_CASE_16(op2, cls, from, to, expr)                                                     \
+	case (uint32_t)(op2) << 8 | (uint32_t)(cls) << 4 | 1u: {                                   \
+		const uint16_t *pa = (const uint16_t *)a, *pb = (const uint16_t *)b;               \
+		uint16_t *pd = (uint16_t *)d;                                                      \
+                                                                                                   \
+		for (k = rank; k < n; k += step) {                                                 \
+			float x = from(pa[k]), y = from(pb[k]);                                    \
+                                                                                                   \
+			pd[k] = to(expr);                                                          \
+		}                                                                                  \
+		break;                                                                             \
+	}
+#define GDRI_CASES_16(cls, from, to)                                                               \
+	GDRI_CASE_16(GDRI_SUM, cls, from, to, x + y)                                               \
+	GDRI_CASE_16(GDRI_PROD, cls, from, to, x *y)                                               \
+	GDRI_CASE_16(GDRI_MIN, cls, from, to, x < y ? x : y)                                       \
+	GDRI_CASE_16(GDRI_MAX, cls, from, to, x > y ? x : y)
+
 GDR_DEVICE uint32_t gdri_reduce_fold(uint32_t code)
 {
 	uint32_t op2 = code >> 8, cls = code >> 4 & 15u;
@@ -68,6 +172,8 @@ GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const vo
 		GDRI_CASES_BITS(64)
 		GDRI_CASES_FLOAT(32, float)
 		GDRI_CASES_FLOAT(64, double)
+		GDRI_CASES_16(GDRI_C_FLOAT, gdri_from_half, gdri_to_half)
+		GDRI_CASES_16(GDRI_C_BFLOAT, gdri_from_bfloat, gdri_to_bfloat)
 	default:
 		break;
 	}

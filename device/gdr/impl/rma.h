@@ -108,28 +108,35 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe)
 /* ---- rows ---- */
 
 #define GDRI_RMA_ROWS(pre, T, E, z, s, scope)                                                      \
-	GDRI_FN(int, GDRI_NAME(pre, put, z, s), (T * dst, const T *src, size_t n, int pe),         \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, s), (T * dst, const T *src, size_t n, int pe), \
 		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
-		gdri_put(scope, 0, dst, src, n * (E), pe))                                         \
-	GDRI_FN(int, GDRI_NAME(pre, put, z, _nbi##s), (T * dst, const T *src, size_t n, int pe),   \
+		gdri_put(scope, 0, dst, src, n * (E), pe),                                        \
+		gdr_host_put(dst, src, n * (E), pe))                                               \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, _nbi##s),                                   \
+		(T * dst, const T *src, size_t n, int pe),                                         \
 		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
-		gdri_put(scope, 1, dst, src, n * (E), pe))                                         \
-	GDRI_FN(int, GDRI_NAME(pre, get, z, s), (T * dst, const T *src, size_t n, int pe),         \
+		gdri_put(scope, 1, dst, src, n * (E), pe),                                        \
+		gdr_host_put_nbi(dst, src, n * (E), pe))                                           \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, get, z, s), (T * dst, const T *src, size_t n, int pe), \
 		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
-		gdri_get(scope, 0, dst, src, n * (E), pe))                                         \
-	GDRI_FN(int, GDRI_NAME(pre, get, z, _nbi##s), (T * dst, const T *src, size_t n, int pe),   \
+		gdri_get(scope, 0, dst, src, n * (E), pe),                                        \
+		gdr_host_get(dst, src, n * (E), pe))                                               \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, get, z, _nbi##s),                                   \
+		(T * dst, const T *src, size_t n, int pe),                                         \
 		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
-		gdri_get(scope, 1, dst, src, n * (E), pe))
+		gdri_get(scope, 1, dst, src, n * (E), pe),                                        \
+		gdr_host_get_nbi(dst, src, n * (E), pe))
 
 /* dst and sst: from one element, or block, to the next, in elements. */
 #define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
-	GDRI_FN(int, GDRI_NAME(pre, i##op, z, form##s),                                            \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, i##op, z, form##s),                                \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
 		(GDRI_##put, scope),                                                               \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
 				   sst * (E), E, n, E, pe),                                        \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
-			     sst * (ptrdiff_t)(E), E, n, pe))                                      \
+			     sst * (ptrdiff_t)(E), E, n, pe),                                      \
+		gdri_ask_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
 	GDRI_FN(int, GDRI_NAME(pre, ib##op, z, form##s),                                           \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \
@@ -146,10 +153,12 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe)
 	GDRI_STRIDED_ROW(get, GET, pre, T, E, z, _nbi, s, scope, 1)
 
 #define GDRI_SCALAR_ROWS(pre, T, E, z)                                                             \
-	GDRI_FN(int, GDRI_NAME(pre, p, z, ), (T * dst, T value, int pe), (GDRI_P, GDRI_THREAD),    \
-		gdri_check_sym(&at, dst, E, E, pe), gdri_p_of(dst, &value, E, pe))                 \
-	GDRI_FN_VALUE(T, GDRI_NAME(pre, g, z, ), (const T *src, int pe), (GDRI_G, GDRI_THREAD),    \
-		      gdri_check_sym(&at, src, E, E, pe), gdri_g_of(&out, src, E, pe))
+	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, p, z, ), (T * dst, T value, int pe),         \
+		     (GDRI_P, GDRI_THREAD), gdri_check_sym(&at, dst, E, E, pe),                    \
+		     gdri_p_of(dst, &value, E, pe), gdr_host_put(dst, &value, E, pe))              \
+	GDRI_FN_VALUE_BOTH(T, GDRI_NAME(pre, g, z, ), (const T *src, int pe),                      \
+			   (GDRI_G, GDRI_THREAD), gdri_check_sym(&at, src, E, E, pe),              \
+			   gdri_g_of(&out, src, E, pe), (void)gdr_host_get(&out, src, E, pe))
 
 #define GDRI_RMA_ALL(pre, T, E, z)                                                                 \
 	GDRI_SCOPES(GDRI_RMA_ROWS, pre, T, E, z)                                                   \

@@ -54,6 +54,11 @@ GDR_DEVICE int gdri_block_bcast(int v)
 	__syncthreads(); /* before the next call writes it */
 	return r;
 }
+/* Is it true for any thread? For all; orders like gdri_scope_sync. */
+GDR_DEVICE int gdri_block_any(int pred)
+{
+	return __syncthreads_or(pred);
+}
 #else
 GDR_DEVICE int gdri_block_bcast(int v)
 {
@@ -64,6 +69,21 @@ GDR_DEVICE int gdri_block_bcast(int v)
 		all = v;
 	gdr_sync_block();
 	r = all;
+	gdr_sync_block();
+	return r;
+}
+
+GDR_DEVICE int gdri_block_any(int pred)
+{
+	static __thread int any; /* as above */
+	int r;
+
+	if (!gdr_thread_id())
+		any = 0;
+	gdr_sync_block();
+	any |= pred;
+	gdr_sync_block();
+	r = any;
 	gdr_sync_block();
 	return r;
 }

@@ -81,11 +81,12 @@ GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 /* ---- rows ---- */
 
 #define GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, nbi)                                           \
-	GDRI_FN(int, GDRI_NAME(pre, put, z, _signal##s),                                           \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, _signal##s),                               \
 		(T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe),  \
 		(GDRI_PUT_SIGNAL, scope),                                                          \
 		gdri_check_put_signal(&at, dst, src, n, E, sig, op, pe),                           \
-		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe))
+		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe),                \
+		gdri_ask_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_NOW))
 #define GDRI_PUT_SIGNAL_ROWS(pre, T, E, z, s, scope)                                               \
 	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, 0)                                             \
 	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, _nbi##s, scope, 1)
@@ -109,23 +110,29 @@ GDRI_PUT_SIGNAL_ALL(, void, 1, )
 #endif
 
 GDRI_SINGLE
-GDRI_FN(int, GDRI_PLAIN(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
-	gdri_signal_op(sig, value, op, pe))
-GDRI_FN(int, GDRI_PLAIN(signal_set), (uint64_t * sig, uint64_t value, int pe),
+	gdri_signal_op(sig, value, op, pe), gdri_ask_signal_op(sig, value, op, pe, GDRI_NOW))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_set), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
-	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe))
-GDRI_FN(int, GDRI_PLAIN(signal_add), (uint64_t * sig, uint64_t value, int pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe),
+	gdri_ask_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_add), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
-	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe))
-GDRI_FN_VALUE(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig), (GDRI_SIGNAL, GDRI_THREAD),
-	      gdri_check_wait(&at, sig, 8, GDR_CMP_EQ), out = gdri_signal_fetch(sig))
-GDRI_FN(int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
+	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe),
+	gdri_ask_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
+GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
+		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, sig, 8, GDR_CMP_EQ),
+		   out = gdri_signal_fetch(sig),
+		   (void)gdr_host_get(&out, sig, sizeof(out), gdr_host_my_pe()))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
 	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, sig, 8, cmp),
-	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT))
-GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from),
+	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
+	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
 	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
 	gdri_check_wait(&at, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
-	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT))
+	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
+	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
 
 #endif

@@ -121,9 +121,10 @@ GDR_DEVICE int gdri_coll_end(const struct gdri_coll *c, int ret)
 
 /* ---- sync ---- */
 
-GDRI_NOINLINE int gdri_team_hear(const struct gdri_coll *c, int from, uint64_t epoch)
+/* Until the member's word, which only grows, is at least epoch. */
+GDRI_NOINLINE int gdri_team_hear(const struct gdri_coll *c, int from, const uint64_t *word,
+				 uint64_t epoch)
 {
-	const uint64_t *word = &c->team->chan[from].sync;
 	struct gdri_waiter w;
 	int ret;
 
@@ -136,6 +137,11 @@ GDRI_NOINLINE int gdri_team_hear(const struct gdri_coll *c, int from, uint64_t e
 	}
 	gdri_wait_end(c->dev, &w);
 	return 0;
+}
+
+GDR_DEVICE int gdri_team_hear_sync(const struct gdri_coll *c, int from, uint64_t epoch)
+{
+	return gdri_team_hear(c, from, &c->team->chan[from].sync, epoch);
 }
 
 GDR_DEVICE int gdri_team_tell(const struct gdri_coll *c, int to, uint64_t epoch)
@@ -162,7 +168,7 @@ GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c)
 		if (!flat)
 			ret = gdri_team_tell(c, (t->me + step) % t->n, epoch);
 		if (!ret)
-			ret = gdri_team_hear(c, (t->me - step + t->n) % t->n, epoch);
+			ret = gdri_team_hear_sync(c, (t->me - step + t->n) % t->n, epoch);
 	}
 	if (!ret && t->n > 1)
 		ret = gdri_wait_flush(c->dev, c->op);
@@ -203,13 +209,15 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 }
 
 #define GDRI_TEAM_BARRIER(suffix, scope)                                                           \
-	GDR_DEVICE int gdr_team_sync##suffix(gdr_team_t team)                                      \
+	GDRI_MEMBER_##scope int gdr_team_sync##suffix(gdr_team_t team)                             \
 	{                                                                                          \
-		return gdri_team_barrier(scope, team, 0);                                          \
+		return GDRI_PICK_##scope(gdri_team_barrier(scope, team, 0),                        \
+					 gdri_ask_sync(GDRI_RQ_SYNC, team, GDRI_NOW));             \
 	}                                                                                          \
-	GDR_DEVICE int gdr_barrier##suffix(gdr_team_t team)                                        \
+	GDRI_MEMBER_##scope int gdr_barrier##suffix(gdr_team_t team)                               \
 	{                                                                                          \
-		return gdri_team_barrier(scope, team, 1);                                          \
+		return GDRI_PICK_##scope(gdri_team_barrier(scope, team, 1),                        \
+					 gdri_ask_sync(GDRI_RQ_BARRIER, team, GDRI_NOW));          \
 	}
 GDRI_TEAM_BARRIER(, GDRI_THREAD)
 GDRI_TEAM_BARRIER(_warp, GDRI_WARP)

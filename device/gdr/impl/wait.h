@@ -92,10 +92,13 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 #define GDRI_SIGNED(T) ((T) - 1 < (T)1)
 
 #define GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
-	GDRI_FN(int, GDRI_NAME(pre, wait_until, , ), (const T *ptr, int cmp, T value),             \
-		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),         \
-		gdri_wait_until(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value, -1,          \
-				GDRI_WAIT_UNTIL))                                                  \
+	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, wait_until, , ),                             \
+		     (const T *ptr, int cmp, T value), (GDRI_WAIT_UNTIL, GDRI_THREAD),             \
+		     gdri_check_wait(&at, ptr, sizeof(T), cmp),                                    \
+		     gdri_wait_until(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value, -1,     \
+				     GDRI_WAIT_UNTIL),                                             \
+		     gdri_ask_wait(ptr, 0, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,  \
+				   GDRI_NOW))                                                \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until, , _for),                                           \
 		(const T *ptr, int cmp, T value, uint64_t limit_ns),                               \
 		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),         \

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives by many blocks of each member, all of which map each other's memory. Each block has a
+ * slice of the work and meets the blocks of its number of the other members only: blocks of a PE do
+ * not wait for each other, so a GPU, or the host device, may run them in turns. First all blocks of a number
+ * meet: the members are in the call. Then they read from and write to each other's objects, and meet
+ * again: what they wrote is there, what they read from may be reused.
+ *
+ * All threads of all blocks call with the same arguments, and with as many blocks on each member. */
+#ifndef GDRI_GRID_H
+#define GDRI_GRID_H
+
+#include <gdr/device.h>
+#include <gdr/impl/request.h>
+
+struct gdri_grid {
+	struct gdri_coll c;
+	uint32_t block, blocks;
+};
+
+GDR_DEVICE uint8_t *gdri_grid_at(const struct gdri_grid *g, const void *ptr, int member)
+{
+	const struct gdri_team *t = g->c.team;
+
+	return member == t->me ? (uint8_t *)(uintptr_t)ptr
+			       : gdri_chan_mapped(&g->c, ptr, gdri_team_pe(t, member));
+}
+
+/* First thread, when it takes long. */
+GDRI_NOINLINE int gdri_grid_wait(const struct gdri_grid *g, const uint64_t *words, uint64_t epoch)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < g->c.team->n && !ret; i++)
+		if (i != g->c.team->me)
+			ret = gdri_team_hear(&g->c, i, &words[i], epoch);
+	return ret;
+}
+
+/* The blocks of this number of all members: a thread for each of them tells and hears. */
+GDRI_NOINLINE int gdri_grid_meet(const struct gdri_grid *g)
+{
+	struct gdri_team *t = g->c.team;
+	uint64_t *words = t->grid + (size_t)g->block * GDRI_FLAT_MAX, epoch;
+	int rank = (int)gdr_thread_id(), size = (int)gdr_block_size(), late = 0, i, ret = 0;
+
+	/* of this PE and block alone; raised behind the next sync, when all threads have read it */
+	epoch = gdri_ld_relaxed_gpu_u64(&words[t->me]) + 1;
+	gdri_scope_sync(GDRI_BLOCK); /* what the block stored: before the release of who tells */
+	for (i = rank; i < t->n; i += size)
+		if (i != t->me) /* pairs with the acquire below, at the member */
+			gdri_p2p_signal((uint64_t *)gdri_grid_at(g, &words[t->me], i), epoch, 0);
+	if (!rank)
+		gdri_st_relaxed_gpu_u64(&words[t->me], epoch);
+	for (i = rank; i < t->n; i += size)
+		if (i != t->me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
+			late = 1;
+	gdri_fence_acquire_sys(); /* makes the loads acquires; the sync below passes that on */
+	if (!gdri_block_any(late))
+		return 0;
+	if (!rank)
+		ret = gdri_grid_wait(g, words, epoch);
+	return gdri_scope_bcast(GDRI_BLOCK, ret);
+}
+
+/* This block's share of len bytes: whole lines, but for the end. */
+GDR_DEVICE size_t gdri_grid_slice(const struct gdri_grid *g, size_t len, size_t *at)
+{
+	size_t each = (len / g->blocks + 128) / 128 * 128;
+
+	*at = each * g->block;
+	if (*at >= len)
+		return 0;
+	return len - *at < each ? len - *at : each;
+}
+
+GDR_DEVICE void gdri_grid_copy(const struct gdri_grid *g, uint8_t *dst, const uint8_t *src, size_t len)
+{
+	gdri_coll_copy(&g->c, dst, src, len);
+}
+
+/* ---- moving ---- */
+
+/* The slice of a block of len bytes at dst of each member, from src + step * member. */
+GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const uint8_t *src,
+				 size_t step, size_t len)
+{
+	size_t at, part = gdri_grid_slice(g, len, &at);
+	int i, to;
+
+	for (i = 1; i <= g->c.team->n; i++) { /* the own one last */
+		to = i < g->c.team->n ? gdri_coll_after(g->c.team, i) : g->c.team->me;
+		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + step * (size_t)to + at, part);
+	}
+}
+
+GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_request *q)
+{
+	const struct gdri_team *t = g->c.team;
+	int64_t ds = q->dst_step * (int64_t)q->size, ss = q->src_step * (int64_t)q->size;
+	size_t each = (q->n + g->blocks - 1) / g->blocks, first = each * g->block;
+	size_t count = first >= q->n ? 0 : q->n - first < each ? q->n - first : each;
+	int i, to;
+
+	for (i = 1; i <= t->n; i++) {
+		to = i < t->n ? gdri_coll_after(t, i) : t->me;
+		gdri_strided_copy(GDRI_BLOCK,
+				  gdri_grid_at(g, q->dst, to) +
+					  ((int64_t)t->me * (int64_t)q->n + (int64_t)first) * ds,
+				  (const uint8_t *)q->src +
+					  ((int64_t)to * (int64_t)q->n + (int64_t)first) * ss,
+				  ds, ss, q->size, count);
+	}
+}
+
+/* Member i of those that are not the root: which piece of the slice it passes on. */
+GDR_DEVICE size_t gdri_grid_piece(const struct gdri_grid *g, size_t len, int root, int member,
+				  size_t *at)
+{
+	size_t n = (size_t)g->c.team->n - 1, i = (size_t)(member < root ? member : member - 1);
+	size_t each = (len / n + 16) / 16 * 16;
+
+	*at = each * i;
+	return *at >= len ? 0 : len - *at < each ? len - *at : each;
+}
+
+/* From the root a piece to each other member, which passes it on. */
+GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_request *q)
+{
+	const struct gdri_team *t = g->c.team;
+	size_t slice, len = gdri_grid_slice(g, q->n * q->size, &slice), at, part;
+	uint8_t *dst = (uint8_t *)q->dst + slice;
+	const uint8_t *src = (const uint8_t *)q->src + slice;
+	int i, to, ret, root = q->pe;
+
+	for (i = 1; i < t->n && t->me == root; i++) {
+		to = gdri_coll_after(t, i);
+		part = gdri_grid_piece(g, len, root, to, &at);
+		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + at, part);
+	}
+	if (t->me == root)
+		gdri_grid_copy(g, dst, src, len);
+	if (t->n == 2)
+		return 0;
+	ret = gdri_grid_meet(g);
+	part = t->me == root ? 0 : gdri_grid_piece(g, len, root, t->me, &at);
+	for (i = 1; i < t->n && !ret && part; i++) {
+		to = gdri_coll_after(t, i);
+		if (to != root)
+			gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, dst + at, part);
+	}
+	return ret;
+}
+
+/* ---- computing ---- */
+
+#ifdef __CUDACC__
+#define GDRI_GRID_ROWS 4 /* accesses of a thread in flight */
+#else
+#define GDRI_GRID_ROWS 64
+#endif
+
+struct gdri_grid_sum {
+	uint32_t code;
+	size_t elem;
+	int lo, hi;  /* members whose source counts */
+	int to_all;  /* the result goes to all members' dst */
+};
+
+/* One access of w bytes: 16, or an element. */
+GDR_DEVICE void gdri_grid_move(uint8_t *d, const uint8_t *s, size_t w)
+{
+	switch (w) {
+#ifdef __CUDACC__
+	case 16:
+		*(uint4 *)d = *(const uint4 *)s;
+		break;
+#else
+	case 16:
+		memcpy(d, s, 16);
+		break;
+#endif
+	case 8:
+		*(uint64_t *)d = *(const uint64_t *)s;
+		break;
+	case 4:
+		*(uint32_t *)d = *(const uint32_t *)s;
+		break;
+	case 2:
+		*(uint16_t *)d = *(const uint16_t *)s;
+		break;
+	default:
+		*d = *s;
+		break;
+	}
+}
+
+/* Rows k * step of w bytes each, of which there are `rows`. */
+GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_t sstep, size_t w,
+			       size_t rows)
+{
+	size_t k;
+
+	for (k = 0; k < GDRI_GRID_ROWS; k++)
+		if (k < rows)
+			gdri_grid_move(d + k * dstep, s + k * sstep, w);
+}
+
+/* len bytes at dst and src, in accesses of w, which divides len. Each thread has the same ones of all members,
+ * reads all before it writes any: dst may be src. The order is that of the members. */
+GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s,
+				  uint8_t *dst, const uint8_t *src, size_t len, size_t w)
+{
+	size_t rank = gdr_thread_id(), apart = gdr_block_size() * w, at, rows, whole;
+	uint64_t acc[GDRI_GRID_ROWS * 2], x[GDRI_GRID_ROWS * 2];
+	int i, n = g->c.team->n;
+
+	for (at = rank * w; at < len; at += GDRI_GRID_ROWS * apart) {
+		rows = (len - at + apart - 1) / apart;
+		rows = rows < GDRI_GRID_ROWS ? rows : GDRI_GRID_ROWS;
+		whole = rows * w / s->elem;
+		gdri_grid_rows((uint8_t *)acc, w, gdri_grid_at(g, src, s->lo) + at, apart, w, rows);
+		for (i = s->lo + 1; i < s->hi; i++) {
+			gdri_grid_rows((uint8_t *)x, w, gdri_grid_at(g, src, i) + at, apart, w, rows);
+			gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, whole);
+		}
+		for (i = 1; i < n && s->to_all; i++)
+			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(g->c.team, i)) + at, apart,
+				       (const uint8_t *)acc, w, w, rows);
+		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, w, w, rows);
+	}
+}
+
+/* In accesses of 16 bytes as far as that goes. */
+GDR_DEVICE void gdri_grid_reduce(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
+				 const uint8_t *src, size_t len)
+{
+	size_t wide = ((uint64_t)(uintptr_t)dst | (uint64_t)(uintptr_t)src) & 15 ? 0 : len & ~(size_t)15;
+
+	gdri_grid_fold(g, s, dst, src, wide, 16);
+	gdri_grid_fold(g, s, dst + wide, src + wide, len - wide, s->elem);
+}
+
+GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_request *q)
+{
+	const struct gdri_team *t = g->c.team;
+	struct gdri_grid_sum s = {q->code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE};
+	size_t len = q->n * q->size, first = 0, at;
+	const uint8_t *src = (const uint8_t *)q->src;
+	uint8_t *dst = (uint8_t *)q->dst;
+
+	if (s.to_all) { /* a piece of the vector is this member's */
+		size_t each = (len / (size_t)t->n + 128) / 128 * 128;
+
+		first = each * (size_t)t->me;
+		len = first >= len ? 0 : len - first < each ? len - first : each;
+		dst += first;
+		src += first;
+	} else if (q->what == GDRI_RQ_REDUCESCATTER) {
+		src += len * (size_t)t->me;
+	} else {
+		s.hi = t->me + (q->what == GDRI_RQ_INSCAN);
+	}
+	len = gdri_grid_slice(g, len, &at);
+	if (s.hi > s.lo) {
+		gdri_grid_reduce(g, &s, dst + at, src + at, len);
+		return;
+	}
+	for (first = gdr_thread_id(); first < len; first += gdr_block_size())
+		dst[at + first] = 0;
+}
+
+/* ---- */
+
+GDR_DEVICE int gdri_grid_work(const struct gdri_grid *g, const struct gdri_request *q)
+{
+	size_t len = q->n * q->size;
+	uint8_t *dst = (uint8_t *)q->dst;
+	const uint8_t *src = (const uint8_t *)q->src;
+
+	switch (q->what) {
+	case GDRI_RQ_BROADCAST:
+		return gdri_grid_broadcast(g, q);
+	case GDRI_RQ_FCOLLECT:
+		gdri_grid_spread(g, dst + len * (size_t)g->c.team->me, src, 0, len);
+		return 0;
+	case GDRI_RQ_ALLTOALL:
+		gdri_grid_spread(g, dst + len * (size_t)g->c.team->me, src, len, len);
+		return 0;
+	case GDRI_RQ_ALLTOALLS:
+		gdri_grid_strided(g, q);
+		return 0;
+	default:
+		gdri_grid_sums(g, q);
+		return 0;
+	}
+}
+
+/* For messages. */
+GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
+{
+	return what == GDRI_RQ_BROADCAST	? GDRI_BROADCAST
+	       : what == GDRI_RQ_FCOLLECT	? GDRI_COLLECT
+	       : what == GDRI_RQ_REDUCE		? GDRI_REDUCE
+	       : what == GDRI_RQ_REDUCESCATTER	? GDRI_REDUCESCATTER
+	       : what >= GDRI_RQ_INSCAN		? GDRI_SCAN
+						: GDRI_ALLTOALL;
+}
+
+GDRI_NOINLINE int gdri_grid_perform(const struct gdri_request *q)
+{
+	struct gdri_grid g;
+	int ret = gdri_coll_begin(&g.c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
+
+	if (ret || !q->n)
+		return ret;
+	g.block = gdr_block_id();
+	g.blocks = gdr_grid_size();
+	if (gdri_unlikely(g.blocks > g.c.team->grid_blocks))
+		return gdri_coll_refuse(&g.c, q->dst, g.blocks);
+	ret = gdri_grid_meet(&g);
+	if (!ret)
+		ret = gdri_grid_work(&g, q);
+	if (!ret)
+		ret = gdri_grid_meet(&g);
+	return gdri_unlikely(ret) ? gdri_coll_fail(&g.c, ret) : 0;
+}
+
+#endif

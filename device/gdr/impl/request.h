@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An operation as data: what a host thread asks for, on a stream or at once, and a kernel of the
+ * library performs (perform.h). */
+#ifndef GDRI_REQUEST_H
+#define GDRI_REQUEST_H
+
+#include <gdr/macros.h>
+
+enum gdri_what {
+	/* by one thread */
+	GDRI_RQ_BARRIER_ALL,
+	GDRI_RQ_SYNC_ALL,
+	GDRI_RQ_BARRIER,
+	GDRI_RQ_SYNC,
+	GDRI_RQ_QUIET,
+	GDRI_RQ_P, /* a, b: the value */
+	GDRI_RQ_G,
+	GDRI_RQ_SIGNAL,
+	GDRI_RQ_WAIT,
+	GDRI_RQ_AMO, /* code: enum gdri_amo */
+	GDRI_RQ_FETCH_AMO,
+	GDRI_RQ_FLOAT_ADD,
+	GDRI_RQ_BY_BLOCK, /* those from here on: by a block, or many */
+	GDRI_RQ_PUT = GDRI_RQ_BY_BLOCK,
+	GDRI_RQ_GET,
+	GDRI_RQ_IPUT,
+	GDRI_RQ_IGET,
+	GDRI_RQ_PUT_SIGNAL,
+	GDRI_RQ_COLLECTIVE, /* those from here on: of a team */
+	GDRI_RQ_BROADCAST = GDRI_RQ_COLLECTIVE,
+	GDRI_RQ_COLLECT,
+	GDRI_RQ_FCOLLECT,
+	GDRI_RQ_ALLTOALL,
+	GDRI_RQ_ALLTOALLS,
+	GDRI_RQ_REDUCE,
+	GDRI_RQ_REDUCESCATTER,
+	GDRI_RQ_INSCAN,
+	GDRI_RQ_EXSCAN,
+	GDRI_RQ_END,
+};
+
+enum gdri_by { GDRI_BY_THREAD, GDRI_BY_BLOCK, GDRI_BY_GRID };
+
+/* What became of a call that is waited for; its caller's memory, also that of a GPU. */
+struct gdri_answer {
+	int32_t status, rsvd;
+	uint64_t value[2];
+};
+
+struct gdri_request {
+	uint32_t what;
+	int32_t team;
+	int32_t pe;	   /* PE, or the root's number in the team */
+	uint32_t code;	   /* of a reduction, comparison, signal or atomic operation */
+	uint32_t size;	   /* bytes of an element */
+	uint32_t is_signed; /* of a comparison; PUT, GET, PUT_SIGNAL: need not be waited for */
+	void *dst;
+	const void *src;
+	uint64_t n;		     /* elements */
+	int64_t dst_step, src_step; /* elements */
+	void *sig;		     /* signal word; WAIT: values to compare with, or NULL */
+	uint64_t a, b;		     /* value; value to compare with */
+	struct gdri_answer *answer; /* NULL: an error is latched */
+	uint64_t by;		     /* enum gdri_by: set by the library */
+};
+
+/* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than
+ * there can be. A collect's dest: what the own part takes at least. */
+GDRI_INLINE int gdri_request_extent(const struct gdri_request *q, uint64_t members, uint64_t *dst,
+				    uint64_t *src)
+{
+	uint64_t len = q->n * q->size, most = ~0ull >> 1, step;
+
+	*dst = *src = 0;
+	if (!q->n)
+		return 1;
+	if (q->n > most / q->size / members)
+		return 0;
+	*dst = *src = len;
+	if (q->what == GDRI_RQ_FCOLLECT || q->what == GDRI_RQ_ALLTOALL)
+		*dst = len * members;
+	if (q->what == GDRI_RQ_ALLTOALL || q->what == GDRI_RQ_REDUCESCATTER)
+		*src = len * members;
+	if (q->what == GDRI_RQ_ALLTOALLS) {
+		step = (uint64_t)(q->dst_step > q->src_step ? q->dst_step : q->src_step);
+		if (q->dst_step < 1 || q->src_step < 1 || step > most / q->size / (q->n * members))
+			return 0;
+		*dst = ((q->n * members - 1) * (uint64_t)q->dst_step + 1) * q->size;
+		*src = ((q->n * members - 1) * (uint64_t)q->src_step + 1) * q->size;
+	}
+	return 1;
+}
+
+/* May dest and source of `dlen` and `slen` bytes lie as they do? (gdr/coll.h says which may overlap.) */
+GDRI_INLINE int gdri_request_overlap(const struct gdri_request *q, uint64_t me, uint64_t dlen,
+				     uint64_t slen)
+{
+	uint64_t d = (uint64_t)(uintptr_t)q->dst, s = (uint64_t)(uintptr_t)q->src;
+	uint64_t len = q->n * q->size;
+
+	if (d >= s + slen || s >= d + dlen)
+		return 1;
+	switch (q->what) {
+	case GDRI_RQ_BROADCAST:
+	case GDRI_RQ_REDUCE:
+	case GDRI_RQ_INSCAN:
+	case GDRI_RQ_EXSCAN:
+		return d == s;
+	case GDRI_RQ_FCOLLECT:
+		return s == d + me * len;
+	case GDRI_RQ_REDUCESCATTER:
+		return d == s || d == s + me * len;
+	default:
+		return 0;
+	}
+}
+
+#endif

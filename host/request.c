@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Requests of host threads: arguments checked, then to a stream, or performed at once. */
+#include <gdr/stream.h>
+
+#include <string.h>
+
+#include "host/host.h"
+#include "runtime/log.h"
+#include "runtime/perform.h"
+#include "runtime/team.h"
+
+static const char *const names[GDRI_RQ_END] = {
+	[GDRI_RQ_BARRIER_ALL] = "barrier_all",
+	[GDRI_RQ_SYNC_ALL] = "sync_all",
+	[GDRI_RQ_BARRIER] = "barrier",
+	[GDRI_RQ_SYNC] = "team_sync",
+	[GDRI_RQ_QUIET] = "quiet",
+	[GDRI_RQ_P] = "p",
+	[GDRI_RQ_G] = "g",
+	[GDRI_RQ_SIGNAL] = "signal_op",
+	[GDRI_RQ_WAIT] = "wait_until",
+	[GDRI_RQ_AMO] = "atomic",
+	[GDRI_RQ_FETCH_AMO] = "fetching atomic",
+	[GDRI_RQ_FLOAT_ADD] = "atomic_add",
+	[GDRI_RQ_PUT] = "put",
+	[GDRI_RQ_GET] = "get",
+	[GDRI_RQ_IPUT] = "iput",
+	[GDRI_RQ_IGET] = "iget",
+	[GDRI_RQ_PUT_SIGNAL] = "put_signal",
+	[GDRI_RQ_BROADCAST] = "broadcast",
+	[GDRI_RQ_COLLECT] = "collect",
+	[GDRI_RQ_FCOLLECT] = "fcollect",
+	[GDRI_RQ_ALLTOALL] = "alltoall",
+	[GDRI_RQ_ALLTOALLS] = "alltoalls",
+	[GDRI_RQ_REDUCE] = "reduce",
+	[GDRI_RQ_REDUCESCATTER] = "reducescatter",
+	[GDRI_RQ_INSCAN] = "inscan",
+	[GDRI_RQ_EXSCAN] = "exscan",
+};
+
+/* The bytes are in the heap, behind what the library keeps there, and the object is aligned. */
+static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const void *ptr,
+		   uint64_t len)
+{
+	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes, size = st->heap.size;
+	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	uint64_t align = q->size < 8 ? q->size : 8;
+
+	if (!len)
+		return 0;
+	if (at < begin || at >= size || len > size - at) {
+		gdri_error("%s: %p with %llu bytes is not in the symmetric heap", names[q->what], ptr,
+			   (unsigned long long)len);
+		return -GDR_EINVAL;
+	}
+	if ((uintptr_t)ptr % align) {
+		gdri_error("%s: %p is not aligned to %llu bytes", names[q->what], ptr,
+			   (unsigned long long)align);
+		return -GDR_EINVAL;
+	}
+	return 0;
+}
+
+static int check_collective(const struct gdri_state *st, const struct gdri_request *q)
+{
+	const struct gdri_team *t = gdri_team_find(st, q->team);
+	uint64_t d, s;
+	int ret;
+
+	if (!t) {
+		gdri_error("%s: this PE is in no team %d", names[q->what], q->team);
+		return -GDR_EINVAL;
+	}
+	if (q->what < GDRI_RQ_COLLECTIVE)
+		return 0;
+	if (q->what == GDRI_RQ_BROADCAST && (q->pe < 0 || q->pe >= t->n)) {
+		gdri_error("broadcast: root %d of a team of %d", q->pe, t->n);
+		return -GDR_EINVAL;
+	}
+	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s)) {
+		gdri_error("%s: %llu elements, steps %lld and %lld", names[q->what],
+			   (unsigned long long)q->n, (long long)q->dst_step, (long long)q->src_step);
+		return -GDR_EINVAL;
+	}
+	ret = in_heap(st, q, q->dst, d);
+	if (!ret)
+		ret = in_heap(st, q, q->src, s);
+	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s)) {
+		gdri_error("%s: dest %p and source %p overlap", names[q->what], q->dst, q->src);
+		ret = -GDR_EINVAL;
+	}
+	return ret;
+}
+
+/* n elements `step` apart: the lowest address and the bytes from there, 0 bytes when that is more
+ * than the heap could have. */
+static uint64_t span(const struct gdri_state *st, const struct gdri_request *q, const void **ptr,
+		     int64_t step)
+{
+	uint64_t apart = (step < 0 ? -(uint64_t)step : (uint64_t)step), gaps = q->n - 1;
+
+	if (gaps && (gaps > st->heap.size || apart > st->heap.size / q->size / gaps))
+		return ~0ull;
+	if (step < 0)
+		*ptr = (const uint8_t *)*ptr - gaps * apart * q->size;
+	return (gaps * apart + 1) * q->size;
+}
+
+static int check_transfer(const struct gdri_state *st, const struct gdri_request *q)
+{
+	const void *remote = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G
+				     ? q->src : q->dst;
+	uint64_t len = q->size;
+	int ret;
+
+	if (q->pe < 0 || q->pe >= st->n_pes) {
+		gdri_error("%s: there is no PE %d, the job has %d", names[q->what], q->pe, st->n_pes);
+		return -GDR_EINVAL;
+	}
+	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
+		len = q->n ? span(st, q, &remote,
+				  q->what == GDRI_RQ_IPUT ? q->dst_step : q->src_step) : 0;
+	else if (q->what >= GDRI_RQ_BY_BLOCK)
+		len = q->n > st->heap.size / q->size ? ~0ull : q->n * q->size;
+	ret = in_heap(st, q, remote, len);
+	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
+		return ret;
+	if (q->code != GDR_SIGNAL_SET && q->code != GDR_SIGNAL_ADD) {
+		gdri_error("%s: there is no signal operation %u", names[q->what], q->code);
+		return -GDR_EINVAL;
+	}
+	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, q->sig, sizeof(uint64_t));
+}
+
+static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
+{
+	if (q->code > GDR_CMP_LE) {
+		gdri_error("wait_until: there is no comparison %u", q->code);
+		return -GDR_EINVAL;
+	}
+	return in_heap(st, q, q->dst, q->n > st->heap.size ? ~0ull : (q->n ? q->n : 1) * q->size);
+}
+
+static int check(const struct gdri_state *st, const struct gdri_request *q)
+{
+	if (q->what >= GDRI_RQ_COLLECTIVE || q->what == GDRI_RQ_BARRIER || q->what == GDRI_RQ_SYNC)
+		return check_collective(st, q);
+	if (q->what == GDRI_RQ_WAIT)
+		return check_wait(st, q);
+	if (q->what < GDRI_RQ_P)
+		return 0;
+	return check_transfer(st, q);
+}
+
+/* Nothing to do on any PE that may be asked: not even a wait. */
+static int is_nothing(const struct gdri_state *st, const struct gdri_request *q)
+{
+	if (q->what == GDRI_RQ_QUIET) /* mapped memory: the end of what was on the stream before */
+		return st->cuda && !st->dev->n_slots;
+	if (q->what == GDRI_RQ_PUT_SIGNAL || q->what == GDRI_RQ_COLLECT)
+		return 0;
+	return q->what >= GDRI_RQ_BY_BLOCK && !q->n;
+}
+
+/* On the host device, whose streams hold CPU threads. */
+static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_request mine = *q;
+	struct gdri_plan p;
+
+	gdri_perform_plan(st, &mine, &p);
+	return gdri_hd_launch(gdri_perform_kernel, names[q->what], p.grid, p.block, 0, stream, &mine,
+			      sizeof(mine));
+}
+
+int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_state *st = gdri_need_state(names[q->what]);
+	int ret = st ? check(st, q) : -GDR_ESTATE;
+
+	if (ret || is_nothing(st, q))
+		return ret;
+	return st->cuda ? gdri_perform_on_stream(st, q, stream) : on_host_stream(st, q, stream);
+}
+
+int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
+{
+	struct gdri_state *st = gdri_need_state(names[q->what]);
+	struct gdri_answer own;
+	int ret = st ? check(st, q) : -GDR_ESTATE;
+
+	if (!answer)
+		answer = &own;
+	*answer = (struct gdri_answer){.status = ret};
+	if (ret || is_nothing(st, q))
+		return ret;
+	return st->cuda ? gdri_perform_now(st, q, answer) : (answer->status = gdri_perform_here(q, answer->value));
+}
+
+/* For calls that return the value. */
+void gdri_request_value(const struct gdri_request *q, void *value)
+{
+	struct gdri_answer answer;
+	int ret = gdri_request_now(q, &answer);
+
+	if (ret && gdri_state_get())
+		gdri_host_latch(gdri_state_get(), ret);
+	if (!ret)
+		memcpy(value, answer.value, q->size);
+}

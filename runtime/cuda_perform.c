@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Requests to the kernel of the library on a GPU. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "runtime/clock.h"
+#include "runtime/cuda_impl.h"
+#include "runtime/perform.h"
+#include "runtime/state.h"
+
+#define CALLS 8	      /* host threads that wait at the same time */
+#define SLACK_MS 5000 /* kernels end by themselves: this is for a GPU that does not run them */
+
+struct call {
+	gdri_cu_stream stream;
+	struct gdri_answer *answer; /* the GPU sees it */
+	bool busy;
+};
+
+struct gdri_performer {
+	struct CUmod_st *module;
+	struct CUfunc_st *kernel;
+	struct call calls[CALLS];
+	pthread_mutex_t lock; /* of busy */
+	pthread_cond_t free;
+};
+
+static gdri_cu_result load(struct gdri_state *st, struct gdri_performer *p)
+{
+	const struct gdri_cuda_api *api = &st->cuda->api;
+	size_t size;
+	const void *image = gdri_perform_image(&size);
+	gdri_cu_result r = api->module_load(&p->module, image);
+
+	return r ? r : api->module_function(&p->kernel, p->module, "gdri_kernel_request");
+}
+
+static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
+{
+	gdri_cu_result r = 0;
+	int i;
+
+	p->calls[0].answer = gdri_cuda_alloc_host(st->cuda, CALLS * sizeof(struct gdri_answer));
+	if (!p->calls[0].answer)
+		return 2; /* CUDA_ERROR_OUT_OF_MEMORY; logged */
+	for (i = 0; i < CALLS && !r; i++) {
+		p->calls[i].answer = p->calls[0].answer + i;
+		r = st->cuda->api.stream_create(&p->calls[i].stream, GDRI_CU_STREAM_NON_BLOCKING);
+	}
+	return r;
+}
+
+void gdri_perform_up(struct gdri_state *st)
+{
+	struct gdri_performer *p;
+	gdri_cu_result r;
+	size_t size;
+
+	gdri_perform_image(&size);
+	if (!size)
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->free, NULL);
+	st->performer = p;
+	gdri_cuda_enter(st->cuda);
+	r = load(st, p);
+	if (!r)
+		r = open_calls(st, p);
+	gdri_cuda_leave(st->cuda);
+	if (!r && !gdri_module_add(st, p->module))
+		return;
+	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
+		  gdri_cuda_error_text(st->cuda, r));
+	gdri_perform_down(st);
+}
+
+void gdri_perform_down(struct gdri_state *st)
+{
+	struct gdri_performer *p = st->performer;
+	int i;
+
+	if (!p)
+		return;
+	st->performer = NULL;
+	gdri_cuda_enter(st->cuda);
+	for (i = 0; i < CALLS && p->calls[i].stream; i++)
+		st->cuda->api.stream_destroy(p->calls[i].stream);
+	if (p->module)
+		st->cuda->api.module_unload(p->module);
+	gdri_cuda_leave(st->cuda);
+	gdri_cuda_free_host(st->cuda, p->calls[0].answer);
+	pthread_cond_destroy(&p->free);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static int missing(void)
+{
+	size_t size;
+
+	gdri_perform_image(&size);
+	gdri_error("this call needs kernels of the library: %s",
+		   size ? "they do not run on this GPU (GDR_LOG=info says why)"
+			: "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
+	return -GDR_ENOTSUP;
+}
+
+/* Mapped memory needs no kernel: the driver's copy. */
+static bool copies(const struct gdri_state *st, const struct gdri_request *q)
+{
+	return (q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET) && st->peers[q->pe].base;
+}
+
+static gdri_cu_result copy(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	uintptr_t dst = (uintptr_t)q->dst, src = (uintptr_t)q->src;
+	uintptr_t delta = (uintptr_t)st->peers[q->pe].base - (uintptr_t)st->heap.base;
+
+	if (q->what == GDRI_RQ_PUT)
+		dst += delta;
+	else
+		src += delta;
+	return st->cuda->api.copy(dst, src, q->n * q->size, stream);
+}
+
+static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_request arg = *q;
+	void *args[] = {&arg};
+	struct gdri_plan p;
+
+	gdri_perform_plan(st, &arg, &p);
+	return st->cuda->api.launch(st->performer->kernel, p.grid, 1, 1, p.block, 1, 1, 0,
+				    stream, args, NULL);
+}
+
+int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	bool copied = copies(st, q);
+	gdri_cu_result r;
+
+	if (!copied && !st->performer)
+		return missing();
+	gdri_cuda_enter(st->cuda);
+	r = copied ? copy(st, q, stream) : launch(st, q, stream);
+	gdri_cuda_leave(st->cuda);
+	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
+}
+
+/* ---- calls that wait ---- */
+
+static struct call *take(struct gdri_performer *p)
+{
+	struct call *c = NULL;
+	int i;
+
+	pthread_mutex_lock(&p->lock);
+	while (!c) {
+		for (i = 0; i < CALLS && p->calls[i].busy; i++)
+			;
+		if (i < CALLS)
+			c = &p->calls[i];
+		else /* those under way end in bounded time */
+			pthread_cond_wait(&p->free, &p->lock);
+	}
+	c->busy = true;
+	pthread_mutex_unlock(&p->lock);
+	return c;
+}
+
+static void give(struct gdri_performer *p, struct call *c)
+{
+	pthread_mutex_lock(&p->lock);
+	c->busy = false;
+	pthread_cond_signal(&p->free);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Polls: a sleep of the driver could not be bounded. */
+static gdri_cu_result finish(struct gdri_state *st, gdri_cu_stream stream)
+{
+	uint64_t end = gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS);
+	struct timespec nap = {0, 20000};
+	gdri_cu_result r;
+	unsigned int i;
+
+	for (i = 0; (r = st->cuda->api.stream_query(stream)) == GDRI_CU_NOT_READY; i++) {
+		if (gdri_left_ms(end) <= 0)
+			break;
+		if (i > 1000)
+			nanosleep(&nap, NULL);
+	}
+	return r;
+}
+
+int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
+		     struct gdri_answer *answer)
+{
+	struct gdri_request mine = *q;
+	struct call *c;
+	gdri_cu_result r;
+
+	if (!st->performer)
+		return missing();
+	c = take(st->performer);
+	mine.answer = c->answer;
+	*c->answer = (struct gdri_answer){0};
+	gdri_cuda_enter(st->cuda);
+	r = launch(st, &mine, c->stream);
+	if (!r)
+		r = finish(st, c->stream);
+	gdri_cuda_leave(st->cuda);
+	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken */
+		gdri_error("CUDA: a kernel of the library does not end: the GPU hangs, or kernels hold it");
+		return -GDR_ETIMEOUT;
+	}
+	*answer = *c->answer;
+	give(st->performer, c);
+	return r ? gdri_cuda_refused(st->cuda, "a call from the host", r) : answer->status;
+}

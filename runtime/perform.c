@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The kernel of the library, which performs what host threads ask for: compiled as C for the host device,
+ * and by nvcc into an image that is part of the library (perform_image.c). It is one for all requests:
+ * the compiler makes a copy of all that a kernel calls for each. */
+#include <gdr/impl/grid.h>
+#include <gdr/impl/perform.h>
+#include <gdr/launch.h>
+
+#ifndef __CUDACC__
+#include "runtime/perform.h"
+#endif
+
+GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
+{
+	uint64_t value[2] = {0, 0};
+	int ret;
+
+	if (q.by == GDRI_BY_THREAD)
+		ret = gdri_perform_thread(&q, value);
+	else if (q.by == GDRI_BY_BLOCK)
+		ret = gdri_perform_block(&q, GDRI_BLOCK);
+	else
+		ret = gdri_grid_perform(&q);
+	/* any of the blocks may fail: the team keeps the status */
+	if (!gdr_thread_id() && (ret || !gdr_block_id()))
+		gdri_perform_end(&q, ret, value);
+}
+
+#ifndef __CUDACC__
+int gdri_perform_here(const struct gdri_request *q, uint64_t value[2])
+{
+	return q->what < GDRI_RQ_BY_BLOCK ? gdri_perform_thread(q, value)
+					  : gdri_perform_block(q, GDRI_THREAD);
+}
+
+gdri_perform_fn *const gdri_perform_kernel = gdri_kernel_request;
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests of host threads (device/gdr/impl/request.h) to the kernels of the library. */
+#ifndef GDRI_RUNTIME_PERFORM_H
+#define GDRI_RUNTIME_PERFORM_H
+
+#include <stddef.h>
+
+#include <gdr/impl/request.h>
+#include <gdr/launch.h>
+
+struct gdri_state;
+
+typedef void gdri_perform_fn(const void *arg);
+extern gdri_perform_fn *const gdri_perform_kernel; /* of the host device */
+
+/* In the calling host thread; the host device. */
+int gdri_perform_here(const struct gdri_request *q, uint64_t value[2]);
+
+/* How a request is performed: sets q->by. */
+struct gdri_plan {
+	unsigned int grid, block;
+};
+void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p);
+
+/* The same kernel for GPUs; size 0: the library was built without nvcc. */
+const void *gdri_perform_image(size_t *size);
+
+/* With st->constants there. A GPU for which there is no code is no error until a request comes. */
+void gdri_perform_up(struct gdri_state *st);
+void gdri_perform_down(struct gdri_state *st);
+
+/* Puts a checked request on the stream. No allocation, no wait: streams that are captured too. */
+int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream);
+/* On a stream of the library's own, and waits: answer is filled. At most GDR_TIMEOUT and a little. */
+int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
+		     struct gdri_answer *answer);
+
+#endif
