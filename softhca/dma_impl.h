@@ -86,6 +86,7 @@ bool dma_reading(void);
 void dma_queue_poll(uint64_t now);
 /* As dma_fetch(), of a ring; 0: too many are under way. */
 uint64_t dma_fetch_as(uint32_t qpn, void *buffer, const void *src, size_t n);
+bool dma_fetch_room(unsigned n); /* can so many be begun? */
 /* They are there. */
 void dma_queue_arrived(uint32_t qpn);
 void dma_read_settle(void); /* waits for all that are under way */

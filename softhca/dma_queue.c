@@ -228,16 +228,27 @@ uint16_t dma_qp_known(const struct hca_qp *qp)
 	return qp->rc->ring ? qp->rc->ring->posted : qp->sq_pi;
 }
 
-/* The part up to the end of the ring, or all. */
+static uint64_t fetch_blocks(struct hca_qp *qp, struct dma_ring *ring, uint32_t qpn, size_t at, size_t n)
+{
+	return dma_fetch_as(qpn, qp->sq + at * WQE_BLOCK, ring->device + at * WQE_BLOCK, n * WQE_BLOCK);
+}
+
+/* All that is posted. A WQE may go on at the ring's beginning: both parts are here when the second
+ * one is, which is fetched behind the first. */
 static void ask(struct hca_qp *qp, struct dma_ring *ring)
 {
 	size_t blocks = (size_t)1 << qp->log_sq_size, at = qp->sq_pi & (blocks - 1);
 	size_t n = (uint16_t)(ring->posted - qp->sq_pi);
+	size_t first = n < blocks - at ? n : blocks - at;
 
-	n = n < blocks - at ? n : blocks - at;
-	ring->busy = dma_fetch_as(qp->qpn, qp->sq + at * WQE_BLOCK, ring->device + at * WQE_BLOCK,
-				  n * WQE_BLOCK) != 0;
-	ring->asked = (uint16_t)(qp->sq_pi + n);
+	dma_fetch_begin();
+	if (n == first)
+		ring->busy = fetch_blocks(qp, ring, qp->qpn, at, n) != 0;
+	else
+		ring->busy = dma_fetch_room(2) && fetch_blocks(qp, ring, 0, at, first) &&
+			     fetch_blocks(qp, ring, qp->qpn, 0, n - first);
+	dma_fetch_end();
+	ring->asked = ring->posted;
 	if (!ring->busy) /* too much is under way: the register or the record is looked at again */
 		ring->posted = qp->sq_pi;
 }

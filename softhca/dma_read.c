@@ -246,6 +246,11 @@ void dma_fetch_end(void)
 		give_all();
 }
 
+bool dma_fetch_room(unsigned n)
+{
+	return fetch_tail - fetch_head + n <= FETCHES;
+}
+
 uint64_t dma_fetch_as(uint32_t qpn, void *buffer, const void *src, size_t n)
 {
 	if (fetch_tail - fetch_head == FETCHES)

@@ -14,8 +14,8 @@
 
 enum {
 	PUSH_AT = 512,	/* that many do not wait for the one before, */
-	PUSH_BYTES = 128 << 10, /* nor do so many bytes, up to */
-	LONG_FLIGHTS = 4, /* submissions under way: the copying goes on while they are made */
+	PUSH_BYTES = 1 << 20, /* nor do so many bytes, up to */
+	LONG_FLIGHTS = 3, /* submissions under way: the copying goes on while they are made */
 	FLIGHTS = 64,	/* of all kinds */
 	PIECE = 512 << 10, /* staged at once */
 	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */

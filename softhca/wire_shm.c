@@ -41,10 +41,11 @@ enum {
 	PUBLISH_BYTES = 32 << 10, /* long messages are shown early */
 	RELEASE_BYTES = 128 << 10,
 	EVENTS = 16,
-	BULK_REACH = 128 << 10, /* bytes of one whose payload stays where it is, */
+	BULK_GPU = 512 << 10,	/* bytes of one whose payload GPUs copy, of one */
+	BULK_REACH = 128 << 10, /* whose payload stays where it is, */
 	BULK_COPY = 32 << 10, /* or is copied into the ring: while one is written, one is read */
 	REACH_MIN = 16 << 10, /* bytes: below, two copies cost less than the system call */
-	REACH_GPU_MIN = 256,  /* from GPU to GPU: short ones go in batches, many at once */
+	REACH_GPU_MIN = 1,    /* from GPU to GPU: two copies are two ways through the driver */
 };
 
 #define EVENTS_NS 100000u     /* how often a busy engine looks for connections */
@@ -225,7 +226,8 @@ unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu)
 
 	if (l->state != LINK_OPEN)
 		return 1;
-	n = (ring_reach(&l->ring) ? BULK_REACH : BULK_COPY) / mtu;
+	n = ring_reach(&l->ring);
+	n = (n & RING_GPU ? BULK_GPU : n ? BULK_REACH : BULK_COPY) / mtu;
 	return n <= FRAME_MORE ? n : FRAME_MORE + 1;
 }
 

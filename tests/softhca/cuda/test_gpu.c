@@ -429,6 +429,27 @@ static void test_lost_doorbell(void **state)
 	assert_memory_equal(w->strict.view + 8192, &value, 8);
 }
 
+/* A WQE of two blocks, one at the end of the ring and one at its beginning. */
+static void test_wrap(void **state)
+{
+	struct world *w = *state;
+	uint8_t b[128] = { 0 };
+
+	for (unsigned lap = 1; lap <= 4; lap++) {
+		while (w->index[0] % 16 != 15)
+			post_inline(w, 0, &w->strict, 0, &lap, 4);
+		quiet(w, 0);
+		control(w, 0, b, 0x08, 6, w->strict.gpu + 4096, w->strict.mr->rkey);
+		put32(b, 32, 0x80000000u | 60);
+		memset(b + 36, (int)lap, 60);
+		dq_post_blocks(&w->q[0], w->index[0], b, 2);
+		w->index[0] = (uint16_t)(w->index[0] + 2);
+		post_inline(w, 0, &w->strict, 0, &lap, 4);
+		quiet(w, 0);
+		assert_memory_equal(w->strict.view + 4096, b + 36, 60);
+	}
+}
+
 /* Destroyed with its last WQEs on their way from the ring: that takes no longer than they do. */
 static void test_destroy(void **state)
 {
@@ -572,6 +593,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_doorbell, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
