@@ -10,8 +10,6 @@
 #include "runtime/log.h"
 #include "runtime/meet.h"
 
-enum call { CALL_MALLOC = 1, CALL_FREE, CALL_ZEROED };
-
 struct request {
 	uint64_t call, size, alignment; /* FREE: size is the object's offset */
 	uint64_t history;
@@ -25,9 +23,13 @@ static uint8_t *objects(const struct gdri_state *st)
 
 static const char *name_of(uint64_t call)
 {
-	return call == CALL_MALLOC ? "allocates"
-	       : call == CALL_FREE ? "frees the object at offset"
-				   : "zeroes";
+	static const char *const names[] = {
+		[GDRI_CALL_MALLOC] = "allocates",  [GDRI_CALL_FREE] = "frees the object at offset",
+		[GDRI_CALL_ZEROED] = "zeroes",	   [GDRI_CALL_SHOWN] = "registers",
+		[GDRI_CALL_HIDDEN] = "unregisters the memory at offset",
+	};
+
+	return call && call < sizeof(names) / sizeof(names[0]) ? names[call] : "does something else with";
 }
 
 static int compare(const struct gdri_state *st, const struct request *all)
@@ -90,7 +92,8 @@ static int tell_all(struct gdri_state *st, const struct request *mine)
 
 /* Collective. Own trouble (st->pending) is told too. Under st->lock. The word says whether all
  * is well; only when it is not the PEs exchange the rest through the launcher. */
-static int agree_on(struct gdri_state *st, enum call call, uint64_t size, uint64_t alignment)
+int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t size,
+		    uint64_t alignment)
 {
 	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
 	int ret;
@@ -128,7 +131,8 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	uint64_t offset;
 	int ret;
 
-	gdri_log_clear_error();
+	if (!st->pending)
+		gdri_log_clear_error();
 	if (gdri_suballoc_reserve(st->alloc)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
@@ -137,7 +141,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 			   (unsigned long long)alignment);
 		st->pending = -GDR_EINVAL;
 	}
-	ret = agree_on(st, CALL_MALLOC, size, alignment);
+	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
 	if (ret || !size)
 		return ret;
 	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
@@ -159,7 +163,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	ret = allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
 		st->pending = gdri_heap_zero(&st->heap, p, size);
-		ret = agree_on(st, CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
+		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and do the same */
 			gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)p - objects(st)));
 	}
@@ -167,6 +171,16 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	if (ret)
 		gdri_host_latch(st, ret);
 	return ret ? NULL : p;
+}
+
+int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
+{
+	return allocate(st, size, alignment, out);
+}
+
+int gdri_symmetric_free(struct gdri_state *st, void *ptr)
+{
+	return gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)ptr - objects(st)));
 }
 
 void *gdr_malloc(size_t size)
@@ -195,7 +209,10 @@ static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 
 	if (!ptr)
 		return GDRI_SUBALLOC_NONE;
-	if (!gdri_suballoc_size(st->alloc, offset)) {
+	if (gdri_symmetric_find(st->symmetric, ptr)) {
+		gdri_error("gdr_free: %p is registered memory of the program: gdr_symmetric_unregister", ptr);
+		st->pending = -GDR_EINVAL;
+	} else if (!gdri_suballoc_size(st->alloc, offset)) {
 		gdri_error("gdr_free: no object starts at %p: not from gdr_malloc, or already freed", ptr);
 		st->pending = -GDR_EINVAL;
 	}
@@ -213,7 +230,7 @@ int gdr_free(void *ptr)
 	pthread_mutex_lock(&st->lock);
 	gdri_log_clear_error();
 	offset = object_offset(st, ptr);
-	ret = agree_on(st, CALL_FREE, offset, 0);
+	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
 	if (!ret && ptr)
 		ret = gdri_suballoc_free(st->alloc, offset);
 	pthread_mutex_unlock(&st->lock);
@@ -251,4 +268,28 @@ int gdr_heap_query(struct gdr_heap_info *info)
 	pthread_mutex_unlock(&st->lock);
 	*info = (struct gdr_heap_info){i.size, i.used, i.largest_free, i.objects};
 	return 0;
+}
+
+/* The list is short: as long as it is walked no other thread changes it. */
+int gdr_heap_list(struct gdr_heap_object *out, int max)
+{
+	struct gdri_state *st = gdri_need_state("gdr_heap_list");
+	uint64_t offset = 0, size;
+	int n = 0;
+
+	if (!st)
+		return -GDR_ESTATE;
+	if (max < 0 || (max && !out)) {
+		gdri_error("gdr_heap_list: no room for %d objects at %p", max, (void *)out);
+		return -GDR_EINVAL;
+	}
+	pthread_mutex_lock(&st->lock);
+	while ((size = gdri_suballoc_next(st->alloc, &offset))) {
+		if (n < max)
+			out[n] = (struct gdr_heap_object){objects(st) + offset, (size_t)size};
+		offset += size;
+		n++;
+	}
+	pthread_mutex_unlock(&st->lock);
+	return n;
 }

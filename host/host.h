@@ -12,4 +12,15 @@ struct gdri_state *gdri_need_state(const char *call);
 /* Latches a status for gdr_host_status() unless an earlier one is there. */
 void gdri_host_latch(struct gdri_state *st, int status);
 
+/* ---- heap.c, under st->lock ---- */
+
+enum gdri_heap_call { GDRI_CALL_MALLOC = 1, GDRI_CALL_FREE, GDRI_CALL_ZEROED, GDRI_CALL_SHOWN, GDRI_CALL_HIDDEN };
+
+/* Collective: 0 when all make the same call and none has trouble (st->pending). */
+int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t size, uint64_t alignment);
+/* Collective. */
+int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out);
+/* By all PEs alike. */
+int gdri_symmetric_free(struct gdri_state *st, void *ptr);
+
 #endif

@@ -88,19 +88,23 @@ int gdr_buffer_register(void *addr, size_t len)
 	return ret;
 }
 
+static int leave_slot(struct gdri_state *st, unsigned int i)
+{
+	void *handle = st->regs[i].handle;
+
+	__atomic_store_n(&st->dev->buffers[i].len, 0, __ATOMIC_RELEASE); /* pairs as in enter */
+	st->regs[i].handle = NULL;
+	return handle ? gdri_nic_deregister(st->nic, handle) : 0;
+}
+
 static int leave(struct gdri_state *st, const void *addr)
 {
-	struct gdri_buffer *b = st->dev->buffers;
-	void *handle;
+	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i;
 
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
-		if (!b[i].len || b[i].addr != (uintptr_t)addr)
-			continue;
-		__atomic_store_n(&b[i].len, 0, __ATOMIC_RELEASE); /* pairs as in enter */
-		handle = st->regs[i].handle;
-		st->regs[i].handle = NULL;
-		return handle ? gdri_nic_deregister(st->nic, handle) : 0;
+		if (b[i].len && b[i].addr == (uintptr_t)addr)
+			return leave_slot(st, i);
 	}
 	gdri_error("gdr_buffer_unregister: no buffer was registered at %p", addr);
 	return -GDR_EINVAL;
@@ -115,6 +119,23 @@ int gdr_buffer_unregister(void *addr)
 		return -GDR_ESTATE;
 	pthread_mutex_lock(&st->lock);
 	ret = leave(st, addr);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+int gdr_buffer_unregister_all(void)
+{
+	struct gdri_state *st = gdri_need_state("gdr_buffer_unregister_all");
+	int ret = 0, one;
+	unsigned int i;
+
+	if (!st)
+		return -GDR_ESTATE;
+	pthread_mutex_lock(&st->lock);
+	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+		one = st->dev->buffers[i].len ? leave_slot(st, i) : 0;
+		ret = ret ? ret : one;
+	}
 	pthread_mutex_unlock(&st->lock);
 	return ret;
 }

@@ -116,6 +116,7 @@ static int up_heap(struct gdri_state *st)
 
 static void down_heap(struct gdri_state *st)
 {
+	gdri_symmetric_leave_all(&st->symmetric);
 	gdri_suballoc_destroy(st->alloc);
 	st->alloc = NULL;
 	gdri_heap_close(&st->heap);

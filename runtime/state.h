@@ -21,6 +21,7 @@
 #include "runtime/options.h"
 #include "runtime/share.h"
 #include "runtime/suballoc.h"
+#include "runtime/symmetric.h"
 #include "runtime/team.h"
 
 struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
@@ -49,6 +50,7 @@ struct gdri_state {
 	/* heap */
 	struct gdri_heap heap;
 	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
+	struct gdri_symmetric *symmetric; /* what of it is the program's */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */

@@ -126,8 +126,8 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 	return GDRI_SUBALLOC_NONE;
 }
 
-/* Index of the object that starts at offset, or n. */
-static size_t find(const struct gdri_suballoc *a, uint64_t offset)
+/* Index of the first range at or behind offset, or n. */
+static size_t bisect(const struct gdri_suballoc *a, uint64_t offset)
 {
 	size_t low = 0, high = a->n;
 
@@ -139,7 +139,15 @@ static size_t find(const struct gdri_suballoc *a, uint64_t offset)
 		else
 			high = mid;
 	}
-	return low < a->n && a->ranges[low].offset == offset && a->ranges[low].used ? low : a->n;
+	return low;
+}
+
+/* Index of the object that starts at offset, or n. */
+static size_t find(const struct gdri_suballoc *a, uint64_t offset)
+{
+	size_t i = bisect(a, offset);
+
+	return i < a->n && a->ranges[i].offset == offset && a->ranges[i].used ? i : a->n;
 }
 
 int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
@@ -164,6 +172,18 @@ uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset)
 	size_t i = find(a, offset);
 
 	return i == a->n ? 0 : length(&a->ranges[i]);
+}
+
+uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
+{
+	size_t i = bisect(a, *offset);
+
+	while (i < a->n && !a->ranges[i].used)
+		i++;
+	if (i == a->n)
+		return 0;
+	*offset = a->ranges[i].offset;
+	return length(&a->ranges[i]);
 }
 
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info)

@@ -38,6 +38,9 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset);
 /* Bytes of the object that starts at `offset`, 0: none does. */
 uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset);
 
+/* The first object at or behind *offset: its bytes, and *offset where it starts. 0: there is none. */
+uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset);
+
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info);
 
 /* Number that differs between allocators of different history, with high probability. */

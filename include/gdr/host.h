@@ -119,11 +119,38 @@ struct gdr_heap_info {
 };
 GDR_API int gdr_heap_query(struct gdr_heap_info *info);
 
+struct gdr_heap_object {
+	void *addr;
+	size_t size; /* rounded up to what the allocator gives */
+};
+/* Copies up to max objects, in order of address; returns the number that exist. */
+GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
+
+/* Collective, len the same on all PEs. Makes the program's own pages [addr, addr + len), which may
+ * lie elsewhere on each PE, part of the heap, and returns their symmetric address: from then on both
+ * addresses name the same memory, in which everything is as it was. addr and len are multiples of the
+ * page: memory of mmap and aligned_alloc, and static data (GDR_SYMMETRIC). The pages must be writable,
+ * and nobody may write to them during the call; a child that is forked later shares them. Device code
+ * and transfers take the returned address. NULL on failure, on all PEs, gdr_host_status() says why:
+ * also where the heap is memory of a GPU (GDR_HEAP_KIND=host has another). */
+GDR_API void *gdr_symmetric_register(void *addr, size_t len);
+/* Collective: ptr is what gdr_symmetric_register returned; no operation on it may be outstanding. The
+ * pages are the program's alone again, with what they hold; so they are after gdr_finalize. Implies a
+ * barrier before. */
+GDR_API int gdr_symmetric_unregister(void *ptr);
+/* A static array of whole pages: static GDR_SYMMETRIC(double, field, 1000); sizeof(field) fits
+ * gdr_symmetric_register. The size of its type is a power of two. */
+#define GDR_SYMMETRIC_PAGE 65536 /* no machine has larger ones */
+#define GDR_SYMMETRIC(type, name, count)                                                           \
+	type name[((count) * sizeof(type) + GDR_SYMMETRIC_PAGE - 1) / GDR_SYMMETRIC_PAGE *          \
+		  (GDR_SYMMETRIC_PAGE / sizeof(type))] __attribute__((aligned(GDR_SYMMETRIC_PAGE)))
+
 /* Local. Makes len bytes at addr usable as source of put and destination of
  * get. At most 64 buffers at a time, not overlapping. addr must stay allocated
  * until gdr_buffer_unregister(addr); no operation on it may be outstanding then. */
 GDR_API int gdr_buffer_register(void *addr, size_t len);
 GDR_API int gdr_buffer_unregister(void *addr);
+GDR_API int gdr_buffer_unregister_all(void);
 
 /* ---- host-initiated transfers: any thread; contracts as in gdr/device.h ---- */
 

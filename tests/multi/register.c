@@ -59,9 +59,13 @@ static void limits(void)
 	CHECK_EQ(gdr_buffer_register(many[10] + 32, 64), -GDR_EINVAL); /* overlaps */
 	CHECK_EQ(gdr_buffer_unregister(many[10] + 32), -GDR_EINVAL);
 	CHECK_EQ(gdr_buffer_unregister(many[5]), -GDR_EINVAL);
-	for (int i = 0; i < 65; i++)
+	for (int i = 0; i < 30; i++)
 		if (i != 5)
 			CHECK_OK(gdr_buffer_unregister(many[i]));
+	CHECK_OK(gdr_buffer_unregister_all());
+	for (int i = 30; i < 65; i++)
+		CHECK_EQ(gdr_buffer_unregister(many[i]), -GDR_EINVAL);
+	CHECK_OK(gdr_buffer_unregister_all());
 	CHECK_EQ(gdr_buffer_register(NULL, 64), -GDR_EINVAL);
 	CHECK_EQ(gdr_buffer_register(many[0], 0), -GDR_EINVAL);
 	CHECK_EQ(gdr_buffer_register(heap, 64), -GDR_EINVAL); /* the heap is anyhow */

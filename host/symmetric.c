@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Collective registration of the program's own memory. A failure on one PE is one on all, and leaves
+ * nothing behind. */
+#include "host/host.h"
+#include "runtime/log.h"
+
+/* Own trouble becomes st->pending, which the next agreement tells. */
+static void enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
+{
+	st->pending = gdri_symmetric_enter(&st->heap, &st->symmetric, addr, ptr, len);
+}
+
+static int register_all(struct gdri_state *st, void *addr, size_t len, void **out)
+{
+	const char *why = gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
+	void *ptr = NULL;
+	int ret;
+
+	gdri_log_clear_error();
+	if (why) {
+		gdri_error("gdr_symmetric_register: %p with %zu bytes: %s", addr, len, why);
+		st->pending = st->heap.cuda ? -GDR_ENOTSUP : -GDR_EINVAL;
+	}
+	ret = gdri_symmetric_alloc(st, len, (uint64_t)GDR_SYMMETRIC_PAGE, &ptr);
+	if (ret || !ptr)
+		return ret ? ret : -GDR_EINVAL;
+	enter(st, addr, ptr, len);
+	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
+	if (ret && !st->broken) { /* all PEs know, and do the same */
+		gdri_symmetric_leave(&st->symmetric, ptr);
+		gdri_symmetric_free(st, ptr);
+	}
+	*out = ret ? NULL : ptr;
+	return ret;
+}
+
+void *gdr_symmetric_register(void *addr, size_t len)
+{
+	struct gdri_state *st = gdri_need_state("gdr_symmetric_register");
+	void *ptr = NULL;
+	int ret;
+
+	if (!st)
+		return NULL;
+	pthread_mutex_lock(&st->lock);
+	ret = register_all(st, addr, len, &ptr);
+	pthread_mutex_unlock(&st->lock);
+	if (ret)
+		gdri_host_latch(st, ret);
+	return ptr;
+}
+
+static int unregister_all(struct gdri_state *st, void *ptr)
+{
+	int ret, own;
+
+	gdri_log_clear_error();
+	if (!gdri_symmetric_find(st->symmetric, ptr)) {
+		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", ptr);
+		st->pending = -GDR_EINVAL;
+	}
+	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, (uint64_t)((uint8_t *)ptr - st->heap.base), 0);
+	if (ret)
+		return ret;
+	own = gdri_symmetric_leave(&st->symmetric, ptr);
+	ret = gdri_symmetric_free(st, ptr);
+	return own ? own : ret;
+}
+
+int gdr_symmetric_unregister(void *ptr)
+{
+	struct gdri_state *st = gdri_need_state("gdr_symmetric_unregister");
+	int ret;
+
+	if (!st)
+		return -GDR_ESTATE;
+	pthread_mutex_lock(&st->lock);
+	ret = unregister_all(st, ptr);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* mremap */
+#include "runtime/symmetric.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "runtime/heap.h"
+#include "runtime/log.h"
+
+static bool meet(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdri_symmetric *all, const void *addr,
+				  size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (heap->cuda)
+		return "the heap is memory of a GPU, whose pages cannot be put below other addresses; "
+		       "GDR_HEAP_KIND=host has another";
+	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
+		return "this is no memory";
+	if ((uintptr_t)addr % page || len % page)
+		return "address and length have to be multiples of the page (GDR_SYMMETRIC for static data)";
+	if (meet(addr, len, heap->base, heap->size))
+		return "it is in the symmetric heap already";
+	for (; all; all = all->next) {
+		if (meet(addr, len, all->addr, all->len))
+			return "a part of it is registered already";
+	}
+	return NULL;
+}
+
+int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
+			 size_t len)
+{
+	struct gdri_symmetric *s = malloc(sizeof(*s));
+
+	if (!s) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	memcpy(ptr, addr, len);
+	if (mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, heap->fd,
+		 (uint8_t *)ptr - heap->base) == MAP_FAILED) {
+		gdri_error("gdr_symmetric_register: %p with %zu bytes: mmap: %m", addr, len);
+		free(s);
+		return -GDR_ESYSTEM;
+	}
+	*s = (struct gdri_symmetric){*all, addr, ptr, len};
+	*all = s;
+	return 0;
+}
+
+/* Filled elsewhere and moved into place at once: no thread sees it half done. */
+static int give_back(const struct gdri_symmetric *s)
+{
+	void *own = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (own != MAP_FAILED) {
+		memcpy(own, s->ptr, s->len);
+		if (mremap(own, s->len, s->len, MREMAP_MAYMOVE | MREMAP_FIXED, s->addr) != MAP_FAILED)
+			return 0;
+		munmap(own, s->len);
+	}
+	gdri_error("gdr_symmetric_unregister: %p with %zu bytes: %m", (void *)s->addr, s->len);
+	return -GDR_ESYSTEM;
+}
+
+int gdri_symmetric_leave(struct gdri_symmetric **all, void *ptr)
+{
+	struct gdri_symmetric *s;
+	int ret;
+
+	while (*all && (*all)->ptr != ptr)
+		all = &(*all)->next;
+	s = *all;
+	if (!s)
+		return -GDR_EINVAL;
+	ret = give_back(s);
+	*all = s->next;
+	free(s);
+	return ret;
+}
+
+void gdri_symmetric_leave_all(struct gdri_symmetric **all)
+{
+	while (*all)
+		gdri_symmetric_leave(all, (*all)->ptr);
+}
+
+const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr)
+{
+	while (all && all->ptr != ptr)
+		all = all->next;
+	return all;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory of the program that is part of the heap: its pages are replaced by pages of the heap's memory
+ * that hold the same, so that both addresses name one memory. */
+#ifndef GDRI_SYMMETRIC_H
+#define GDRI_SYMMETRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gdri_heap;
+
+struct gdri_symmetric { /* one registration */
+	struct gdri_symmetric *next;
+	uint8_t *addr; /* the program's */
+	uint8_t *ptr;  /* in the heap */
+	size_t len;
+};
+
+/* NULL, or why the pages [addr, addr + len) cannot be part of this heap. */
+const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdri_symmetric *all, const void *addr,
+				  size_t len);
+
+/* Contents move with the memory. 0 or -GDR_E*, logged. Nobody may write there meanwhile. */
+int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
+			 size_t len);
+/* The program's memory is its own again, with what it holds. An error leaves it in the heap's. */
+int gdri_symmetric_leave(struct gdri_symmetric **all, void *ptr);
+void gdri_symmetric_leave_all(struct gdri_symmetric **all);
+
+const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr);
+
+#endif
