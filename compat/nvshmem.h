@@ -10,6 +10,11 @@
 #ifndef GDR_COMPAT_NVSHMEM_H
 #define GDR_COMPAT_NVSHMEM_H
 
+#ifdef __has_include
+#if __has_include(<cuda_runtime.h>) && !defined(__CUDACC_RTC__) /* programs count on it */
+#include <cuda_runtime.h>
+#endif
+#endif
 #include <gdr.h>
 
 #define NVSHMEM_MAJOR_VERSION 1
@@ -36,6 +41,8 @@ typedef gdr_team_config_t nvshmem_team_config_t;
 #define NVSHMEM_TEAM_WORLD GDR_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED GDR_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE GDR_TEAM_NODE
+/* nvshmem_team_split_strided makes it: PEs of the same number in their nodes. */
+#define NVSHMEMX_TEAM_SAME_MYPE_NODE gdr_has_no_NVSHMEMX_TEAM_SAME_MYPE_NODE_split_one
 #define NVSHMEM_TEAM_NUM_CONTEXTS GDR_TEAM_NUM_CONTEXTS
 
 /* For host and device under CUDA: what runs on each. */

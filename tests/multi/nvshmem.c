@@ -120,6 +120,53 @@ static void teams(void)
 	nvshmem_team_destroy(even);
 }
 
+/* The job of the launcher carries the id of the next one, in which the PEs are reversed. */
+static void by_id(void)
+{
+	nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
+	nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER, *shared;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), major, minor, patch;
+
+	shared = (nvshmemx_uniqueid_t *)nvshmem_calloc(1, sizeof(*shared));
+	CHECK(shared);
+	if (me == 0) {
+		CHECK_OK(nvshmemx_get_uniqueid(&id));
+		CHECK_OK(gdr_memcpy(shared, &id, sizeof(id)));
+	}
+	for (int pe = 1; me == 0 && pe < n; pe++)
+		CHECK_OK(gdr_host_put(shared, shared, sizeof(id), pe));
+	nvshmem_barrier_all();
+	CHECK_OK(gdr_memcpy(&id, shared, sizeof(id)));
+	nvshmem_finalize();
+	CHECK_OK(nvshmemx_set_attr_uniqueid_args(n - 1 - me, n, &id, &attr));
+	CHECK_OK(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attr));
+	CHECK_EQ(nvshmem_my_pe(), n - 1 - me);
+	CHECK_EQ(nvshmem_n_pes(), n);
+	nvshmem_barrier_all();
+	nvshmemx_vendor_get_version_info(&major, &minor, &patch);
+	CHECK_EQ(gdr_version(), major * 10000 + minor * 100 + patch);
+}
+
+/* Static data as symmetric memory, where the heap lies in memory of the host. */
+static void own_memory(void)
+{
+	static GDR_SYMMETRIC(int, field, 100);
+	int next = (nvshmem_my_pe() + 1) % nvshmem_n_pes();
+	int *ptr = (int *)nvshmemx_buffer_register_symmetric(field, sizeof(field), 0);
+
+	if (!ptr) {
+		CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
+		(void)gdr_host_quiet();
+		return;
+	}
+	CHECK(!nvshmemx_buffer_register_symmetric(field, sizeof(field), 1)); /* no such flag */
+	nvshmem_int_p(ptr, 5, next);
+	nvshmem_barrier_all();
+	CHECK_EQ(field[0], 5);
+	CHECK_OK(nvshmemx_buffer_unregister_symmetric(ptr, sizeof(field)));
+	nvshmemx_buffer_unregister_all();
+}
+
 int main(void)
 {
 	struct words a;
@@ -155,6 +202,9 @@ int main(void)
 	CHECK_EQ(gdr_host_status(), 0);
 	nvshmem_free(a.ints);
 	multi_shared_free(a.report);
+	CHECK_EQ(gdr_errors(NULL, 0), 0);
+	by_id();
+	own_memory();
 	CHECK_EQ(gdr_errors(NULL, 0), 0);
 	nvshmem_finalize();
 	if (multi_pe == 0)
