@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "softhca/log.h"
+#include "softhca/options.h"
 #include "softhca/rc_req.h"
 #include "softhca/strict.h"
 
@@ -110,6 +111,14 @@ static void fetch_payload(const struct hca_qp *qp, struct rc_req *r, const struc
 	s->addr = (uintptr_t)to;
 }
 
+/* For who wants to know what posting costs: the request is done as soon as it is read. */
+static bool moves_nothing(const struct wqe *w)
+{
+	uint32_t null = hca_options()->null;
+
+	return null && w->opcode == WQE_WRITE && (null > 1 || !w->has_inline);
+}
+
 static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
 {
 	r->sge = r->sge_keep;
@@ -158,6 +167,10 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		return rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 	if (into && !qp->max_rd_atomic)
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
+	if (moves_nothing(w)) {
+		r->kind = REQ_LOCAL;
+		return 0;
+	}
 	if (!keep_data(r, w, buf))
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (__builtin_expect(dma_on, 0))

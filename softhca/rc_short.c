@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "softhca/guest.h"
+#include "softhca/options.h"
 #include "softhca/rc_req.h"
 #include "softhca/strict.h"
 
@@ -116,7 +117,7 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 	struct short_write w;
 	uint8_t b[WQE_BLOCK];
 
-	if (!peer)
+	if (!peer || hca_options()->null)
 		return;
 	while (*budget && qp->sq_ci != qp->sq_pi && !qp->fatal) {
 		uint16_t index = qp->sq_ci;
