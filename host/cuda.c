@@ -7,6 +7,7 @@
 #include "runtime/cuda.h"
 #include "runtime/cuda_queues.h"
 #include "runtime/cuda_state.h"
+#include "runtime/fault.h"
 #include "runtime/hostq.h"
 #include "runtime/log.h"
 
@@ -63,6 +64,10 @@ int gdri_cuda_quiet(void)
 	int status = gdri_cuda_queues_quiet(st, (int)st->opt.timeout_ms);
 	int ret = gdri_cuda_state_pull(st), latched = st->dev->latched;
 
+	if (status)
+		gdri_fault_tell(st); /* before the caller meets the others */
+	else
+		status = gdri_fault_heard_of(st);
 	if (ret || !latched)
 		return ret ? ret : status;
 	st->dev->latched = 0;
@@ -86,5 +91,7 @@ int gdri_cuda_barrier_all(void)
 		st->broken = ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP;
 	}
 	pthread_mutex_unlock(&st->lock);
+	if (!ret && !status)
+		status = gdri_fault_heard_of(st);
 	return ret ? ret : status;
 }

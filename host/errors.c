@@ -32,6 +32,7 @@ int gdr_host_status(void)
 int gdr_errors(struct gdr_error *out, int max)
 {
 	struct gdri_state *st = gdri_need_state("gdr_errors");
+	int n;
 
 	if (!st)
 		return -GDR_ESTATE;
@@ -39,7 +40,10 @@ int gdr_errors(struct gdr_error *out, int max)
 		gdri_error("gdr_errors: room for %d records at %p", max, (void *)out);
 		return -GDR_EINVAL;
 	}
-	return gdri_errors_copy(st->dev, out, max);
+	n = gdri_errors_copy(st->dev, out, max);
+	if (st->seer)
+		n += gdri_errors_copy(st->seer, out ? out + (n < max ? n : max) : NULL, n < max ? max - n : 0);
+	return n;
 }
 
 int gdr_abort_waits(void)

@@ -3,21 +3,22 @@
 
 #include "host/host.h"
 #include "runtime/cuda_state.h"
+#include "runtime/fault.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)
 {
-	return gdri_init_abi(NULL, GDR_ABI_VERSION, 0);
+	return gdri_init_abi(NULL, GDR_ABI_VERSION);
 }
 
 int(gdr_init_attr)(const struct gdr_init_attr *attr)
 {
-	return gdri_init_abi(attr, GDR_ABI_VERSION, 0);
+	return gdri_init_abi(attr, GDR_ABI_VERSION);
 }
 
-int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, unsigned int flags)
+int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 {
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
 
@@ -27,22 +28,7 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, unsigned in
 			b->finalize(b, 1000); /* ours from the call on */
 		return -GDR_ESTATE;
 	}
-	return gdri_state_up(attr, abi_version, flags);
-}
-
-/* A queue that had an error keeps it. (Refused arguments harm nobody, and `failed` speaks for
- * the waits.) */
-static bool queue_lost(const struct gdri_dev *d)
-{
-	unsigned int i;
-
-	for (i = 0; i < GDRI_MAX_ERRORS; i++) {
-		/* acquire: pairs with the release of the device code that filled the record */
-		if (__atomic_load_n(&d->errors[i].state, __ATOMIC_ACQUIRE) == 2 &&
-		    d->errors[i].kind == GDRI_ERROR_CQE)
-			return true;
-	}
-	return false;
+	return gdri_state_up(attr, abi_version);
 }
 
 /* After an error peers may be gone or waiting elsewhere: they are not waited for. */
@@ -52,16 +38,26 @@ static bool all_well(const struct gdri_state *st)
 
 	/* relaxed: kernels that could still change them are not ordered with this call anyway */
 	return !st->broken && !__atomic_load_n(&d->failed, __ATOMIC_RELAXED) &&
-	       !queue_lost(d) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
+	       !gdri_fault_first(st, NULL) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
 }
 
-int gdr_finalize(void)
+/* In the words of the record that tells of it. */
+static void say(const struct gdri_state *st, int status)
 {
-	struct gdri_state *st = gdri_state_get();
+	struct gdr_error e;
+
+	if (gdri_fault_first(st, &e) && e.status == status)
+		gdri_error("gdr_finalize: outstanding operations failed: %s", e.text);
+	else
+		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
+}
+
+/* What ends the job here: an operation of this PE or of another one that failed. */
+static int complete_all(struct gdri_state *st)
+{
+	struct gdr_error e;
 	int ret = 0;
 
-	if (!st)
-		return 0;
 	/* kernels may still post: only then is what they posted complete */
 	if (all_well(st))
 		ret = gdri_end_kernels(st, (int)st->opt.init_timeout_ms);
@@ -73,10 +69,24 @@ int gdr_finalize(void)
 		if (ret && all_well(st))
 			ret = gdr_host_quiet();
 	}
+	if (!ret && gdri_fault_first(st, &e))
+		ret = e.status;
+	return ret ? ret : gdri_fault_heard_of(st);
+}
+
+int gdr_finalize(void)
+{
+	struct gdri_state *st = gdri_state_get();
+	int ret, told;
+
+	if (!st)
+		return 0;
+	ret = complete_all(st);
 	if (ret)
-		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(ret));
-	gdri_state_down(st, !ret && all_well(st));
-	return ret;
+		say(st, ret);
+	gdri_fault_tell(st);
+	told = gdri_state_down(st, ret ? ret : all_well(st) ? 0 : -GDR_ESTATE);
+	return ret ? ret : told;
 }
 
 void gdr_global_exit(int code)

@@ -4,7 +4,9 @@
  * (memory-model, "Wrap"). */
 #include "runtime/cuda_queues.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <gdr/device.h>
@@ -19,27 +21,24 @@
 
 struct view {
 	size_t n;
-	struct gdri_qp *qps; /* [n] */
-	struct gdri_cqe *cqs; /* NULL: the host reads where the NIC writes */
-	size_t cq_bytes;
+	struct gdri_qp *qps;  /* [n] */
+	struct gdri_cqe *cqs; /* of one queue; NULL: the host reads where the NIC writes */
+	uint8_t *sq;	      /* of a queue with an error; NULL: not yet, or as above */
+	size_t cq_bytes, sq_bytes;
 };
-
-static size_t cq_bytes(const struct gdri_qp *qps, size_t n)
-{
-	size_t last = (size_t)(qps[n - 1].cq - qps[0].cq) + qps[n - 1].cq_mask + 1;
-
-	return last * sizeof(struct gdri_cqe);
-}
 
 static int view_open(struct gdri_state *st, struct view *v)
 {
+	memset(v, 0, sizeof(*v));
 	v->n = (size_t)st->n_pes * st->dev->n_slots;
 	v->qps = aligned_alloc(GDRI_LINE, v->n * sizeof(*v->qps));
-	v->cqs = NULL;
-	v->cq_bytes = cq_bytes(st->qps, v->n);
-	if (!gdri_nic_ring_here(st->nic))
+	v->cq_bytes = (st->qps[0].cq_mask + 1) * sizeof(struct gdri_cqe);
+	v->sq_bytes = (size_t)st->qps[0].depth * 64;
+	if (!gdri_nic_ring_here(st->nic)) {
 		v->cqs = aligned_alloc(64, v->cq_bytes);
-	if (v->qps && (v->cqs || gdri_nic_ring_here(st->nic)))
+		v->sq = aligned_alloc(64, v->sq_bytes);
+	}
+	if (v->qps && ((v->cqs && v->sq) || gdri_nic_ring_here(st->nic)))
 		return 0;
 	gdri_error("out of memory");
 	return -GDR_ENOMEM;
@@ -49,29 +48,46 @@ static void view_close(struct view *v)
 {
 	free(v->qps);
 	free(v->cqs);
+	free(v->sq);
 }
 
 static int view_refresh(struct gdri_state *st, struct view *v)
 {
 	const uint8_t *gpu = (const uint8_t *)st->dev_gpu + gdri_cuda_state_qps(st);
-	int ret = gdri_cuda_copy(st->cuda, v->qps, gpu, v->n * sizeof(*v->qps), COPY_MS);
-	size_t i;
 
-	if (!ret && v->cqs)
-		ret = gdri_cuda_copy(st->cuda, v->cqs, st->qps[0].cq, v->cq_bytes, COPY_MS);
-	for (i = 0; !ret && v->cqs && i < v->n; i++)
-		v->qps[i].cq = v->cqs + (st->qps[i].cq - st->qps[0].cq);
-	return ret;
+	return gdri_cuda_copy(st->cuda, v->qps, gpu, v->n * sizeof(*v->qps), COPY_MS);
 }
 
-/* 1: all below the target is complete; 0: not yet; < 0: the queue's error. */
-static int look(struct gdri_state *st, struct gdri_qp *qp, uint64_t target)
+/* Polls the copy for an error, without a record of it. */
+static bool has_error(const struct gdri_qp *qp)
 {
-	int done = gdri_qp_test(qp, target);
+	struct gdri_dev none = {0};
+	struct gdri_qp copy = *qp;
+
+	none.n_errors = GDRI_MAX_ERRORS;
+	gdri_poll(&none, &copy);
+	return copy.err != 0;
+}
+
+/* 1: all below the target is complete; 0: not yet; < 0: the queue's error, of which there is a record. */
+static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target)
+{
+	struct gdri_qp *qp = &v->qps[i];
+	int done = gdri_qp_test(qp, target), ret = 0;
 
 	if (done)
 		return done;
-	gdri_poll(st->dev, qp); /* changes the copy only */
+	if (v->cqs) {
+		ret = gdri_cuda_copy(st->cuda, v->cqs, st->qps[i].cq, v->cq_bytes, COPY_MS);
+		qp->cq = v->cqs;
+	}
+	if (!ret && v->sq && has_error(qp)) { /* the record tells of the work request */
+		ret = gdri_cuda_copy(st->cuda, v->sq, st->qps[i].sq, v->sq_bytes, COPY_MS);
+		qp->sq = v->sq;
+	}
+	if (ret)
+		return ret;
+	gdri_poll(st->seer, qp); /* changes the copy only */
 	return gdri_qp_test(qp, target);
 }
 
@@ -89,7 +105,7 @@ static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint6
 				targets[i] = (v->qps[i].ready >> 1) - (v->qps[i].ready & 1u);
 			if (!targets[i])
 				continue;
-			ret = look(st, &v->qps[i], targets[i]);
+			ret = look(st, v, i, targets[i]);
 			pending += !ret;
 			if (ret < 0 && !status)
 				status = ret;

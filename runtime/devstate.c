@@ -89,6 +89,12 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 	d->abort = st->abort_word;
 }
 
+static int out_of_memory(const struct gdri_state *st)
+{
+	gdri_error("out of memory for the device state of %d PEs", st->n_pes);
+	return -GDR_ENOMEM;
+}
+
 int gdri_up_device(struct gdri_state *st)
 {
 	struct gdri_dev *d = zeroed(sizeof(*d));
@@ -101,9 +107,14 @@ int gdri_up_device(struct gdri_state *st)
 		d->buffers = shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
 		d->used = zeroed(((size_t)st->n_pes * st->opt.qps_per_pe + 63) / 64 * 8);
 	}
-	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used) {
-		gdri_error("out of memory for the device state of %d PEs", st->n_pes);
-		return -GDR_ENOMEM;
+	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
+		return out_of_memory(st);
+	if (st->cuda) {
+		st->seer = zeroed(sizeof(*st->seer));
+		if (st->seer)
+			st->seer->errors = zeroed(GDRI_MAX_ERRORS * sizeof(*d->errors));
+		if (!st->seer || !st->seer->errors)
+			return out_of_memory(st);
 	}
 	fill(st, d);
 	ret = gdri_up_teams(st);
@@ -134,6 +145,10 @@ void gdri_down_device(struct gdri_state *st)
 		free(st->dev->used);
 	}
 	free(st->dev);
+	if (st->seer)
+		free(st->seer->errors);
+	free(st->seer);
+	st->seer = NULL;
 	unshare(st, st->abort_word);
 	st->dev = NULL;
 	st->abort_word = NULL;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <gdr/device.h>
+
 #include "runtime/log.h"
 #include "runtime/syndrome.h"
 
@@ -49,6 +51,24 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
 }
 
+/* What the PE that failed told, in words. The word is that PE's to write. */
+static void add_told(struct text *t, uint64_t word)
+{
+	struct gdri_fault f;
+
+	if (!gdri_fault_read(word, GDRI_MAX_PES, &f))
+		return;
+	add(t, "PE %d says: %s", f.pe, gdri_op_name(f.op));
+	add_peer(t, " to ", f.peer);
+	add(t, " failed: %s, vendor 0x%02x", gdr_strerror(f.status), f.vendor);
+}
+
+static void describe_told(struct text *t, const struct gdri_error *e)
+{
+	add(t, "%s: ", gdr_strerror(e->status));
+	add_told(t, e->local);
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	add(t, "%s", gdri_op_name(e->op));
@@ -57,10 +77,14 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
 	    (unsigned long long)(e->waited_ns / 1000000000u),
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
-	if (e->peer >= 0 && e->peer != e->waited_for)
+	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
 		add(t, "; the chain of waits ends at PE %d", e->peer);
 	if (e->addr)
 		add(t, "; heap offset 0x%llx", (unsigned long long)e->addr);
+	if (e->status != -GDR_EPEERFAILED)
+		return;
+	add(t, "; ");
+	add_told(t, e->local);
 }
 
 static void add_local(struct text *t, const struct gdri_error *e)
@@ -111,6 +135,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_cqe(&t, e);
 	else if (e->kind == GDRI_ERROR_WAIT)
 		describe_wait(&t, e);
+	else if (e->kind == GDRI_ERROR_TOLD)
+		describe_told(&t, e);
 	else
 		describe_arg(&t, e);
 	if (*advice)

@@ -230,3 +230,15 @@ int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len
 	pthread_mutex_unlock(&q->lock);
 	return ret ? failed("gdr_host_get", pe, ret) : 0;
 }
+
+int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int pe)
+{
+	int ret;
+
+	if (!st->hostq)
+		return -GDR_ESTATE;
+	pthread_mutex_lock(&st->hostq->lock);
+	ret = put_part(st, offset, &word, sizeof(word), pe);
+	pthread_mutex_unlock(&st->hostq->lock);
+	return ret;
+}

@@ -11,6 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/cuda_state.h"
 #include "runtime/errors.h"
+#include "runtime/fault.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
@@ -22,7 +23,7 @@ struct gdri_monitor {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
 	bool stop;
-	uint32_t seen; /* error records logged */
+	uint32_t seen, host_seen; /* error records logged: device code's, the host's */
 };
 
 static void sleep_a_while(struct gdri_monitor *m)
@@ -34,6 +35,14 @@ static void sleep_a_while(struct gdri_monitor *m)
 		;
 }
 
+static void look_at_errors(struct gdri_monitor *m)
+{
+	gdri_errors_log(m->st->dev, &m->seen);
+	if (m->st->seer)
+		gdri_errors_log(m->st->seer, &m->host_seen);
+	gdri_fault_tell(m->st);
+}
+
 static void *monitor_main(void *arg)
 {
 	struct gdri_monitor *m = arg;
@@ -41,10 +50,10 @@ static void *monitor_main(void *arg)
 	pthread_setname_np(pthread_self(), "gdr-monitor");
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
-		gdri_errors_log(m->st->dev, &m->seen);
+		look_at_errors(m);
 		sleep_a_while(m);
 	}
-	gdri_errors_log(m->st->dev, &m->seen);
+	look_at_errors(m);
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
 }

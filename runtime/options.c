@@ -220,15 +220,13 @@ static void set_defaults(struct gdri_options *opt)
 	}
 }
 
-int gdri_options_read(struct gdri_options *opt, char *const *env, bool checked)
+int gdri_options_read(struct gdri_options *opt, char *const *env)
 {
 	static bool warned; /* set once; a second warning by a racing init does no harm */
 	bool warn = !__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED);
 	int ret = 0;
 
 	set_defaults(opt);
-	if (checked)
-		opt->cq = GDRI_CQ_RING;
 	for (env = env ? env : environ; env && *env; env++) {
 		if (!strncmp(*env, "GDR_", 4) && take_variable(opt, *env + 4, warn))
 			ret = -GDR_EOPTION;

@@ -38,8 +38,8 @@ enum { GDRI_DOORBELL_AUTO, GDRI_DOORBELL_GPU, GDRI_DOORBELL_CPU };
 
 /* Fills *opt from env (NULL: the process environment), warns once for each
  * unknown GDR_ variable. On -GDR_EOPTION every wrong value has been logged and
- * *opt has the default in its place. checked: with the defaults of the checked build. */
-int gdri_options_read(struct gdri_options *opt, char *const *env, bool checked);
+ * *opt has the default in its place. */
+int gdri_options_read(struct gdri_options *opt, char *const *env);
 
 /* Parses one value for the option NAME (without GDR_); on failure *opt is
  * untouched, -GDR_EOPTION, and `why` says what is accepted. */

@@ -10,9 +10,12 @@
 #include "runtime/cuda.h"
 #include "runtime/cuda_state.h"
 #include "runtime/devstate.h"
+#include "runtime/fault.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
+
+#define LEAVE_MS 2000 /* after an error: others that meet just now shall hear of it */
 
 static struct gdri_state *current;
 
@@ -234,12 +237,12 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 }
 
 /* Own failure so far does not end it: the others must hear of it. */
-static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr, unsigned int flags)
+static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr)
 {
 	int ret, rc;
 
 	gdri_log_clear_error();
-	ret = gdri_options_read(&st->opt, NULL, flags & GDRI_INIT_CHECKED);
+	ret = gdri_options_read(&st->opt, NULL);
 	gdri_log_set_level((enum gdri_log_level)st->opt.log);
 	rc = take_attr(st, attr);
 	ret = ret ? ret : rc;
@@ -271,7 +274,7 @@ static void announce(const struct gdri_state *st)
 		  st->nic ? gdri_nic_text(st->nic) : "");
 }
 
-int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned int flags)
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
 	struct gdri_state *st = calloc(1, sizeof(*st));
@@ -285,12 +288,13 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned in
 	st->heap.fd = -1;
 	st->share.listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
-	take_options(st, attr, flags);
+	pthread_mutex_init(&st->fault_lock, NULL);
+	take_options(st, attr);
 	check_abi(st, abi_version);
 	ret = execute(st);
 	st->attr = NULL;
 	if (ret) {
-		gdri_state_down(st, false);
+		gdri_state_down(st, ret);
 		return ret;
 	}
 	announce(st);
@@ -316,42 +320,61 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms)
 	return ret;
 }
 
-/* Peers may still read and write here until all have come. One that leaves after an error says
- * so, and is not waited for. */
-static void part(struct gdri_state *st, bool graceful)
+/* With a GPU the PEs meet through the launcher, where those that wait for this one hear what went
+ * wrong. Whoever is elsewhere is told by gdri_fault_tell. */
+static void leave(struct gdri_state *st, int status)
 {
-	if (!graceful) {
-		gdri_meet_leave(st);
+	gdri_meet_leave(st);
+	if (!st->cuda || st->broken || (status != -GDR_EPEERFAILED && !gdri_fault_first(st, NULL)))
 		return;
-	}
-	st->dev->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
-	if (st->cuda || !gdri_meet(st, "finalize", 0))
-		gdri_agree(st, "finalize", NULL, NULL, 0);
+	st->deadline_ns = gdri_deadline_ns(LEAVE_MS);
+	st->pending = status;
+	gdri_agree(st, "finalize", NULL, NULL, 0);
 }
 
-void gdri_state_down(struct gdri_state *st, bool graceful)
+/* Peers may still read and write here until all have come. One that leaves after an error says
+ * so, and is not waited for. */
+static int part(struct gdri_state *st, int status)
 {
-	int limit;
+	int ret = 0;
+
+	if (status) {
+		leave(st, status);
+		return 0;
+	}
+	st->dev->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
+	if (!st->cuda)
+		ret = gdri_meet(st, "finalize", 0);
+	if (!ret)
+		gdri_agree(st, "finalize", NULL, NULL, 0);
+	return gdri_fault_heard_of(st);
+}
+
+int gdri_state_down(struct gdri_state *st, int status)
+{
+	int limit, told = 0;
 
 	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
-	if (!graceful && st->dev)
+	if (status && st->dev)
 		gdri_devstate_abort(st);
-	limit = graceful ? gdri_left_ms(st->deadline_ns) : 2000;
+	limit = status ? 2000 : gdri_left_ms(st->deadline_ns);
 	if (gdri_end_kernels(st, limit) == -GDR_ETIMEOUT) {
 		if (st->dev)
 			gdri_devstate_abort(st);
 		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
 	}
 	if (gdri_state_get() == st && !st->kernels_run)
-		part(st, graceful);
+		told = part(st, status);
 	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
 	if (st->kernels_run) {
 		abandon(st);
-		return;
+		return told;
 	}
 	undo(st);
 	pthread_mutex_destroy(&st->lock);
+	pthread_mutex_destroy(&st->fault_lock);
 	free(st);
+	return told;
 }

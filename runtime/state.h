@@ -65,6 +65,8 @@ struct gdri_state {
 
 	/* device */
 	struct gdri_dev *dev;
+	/* Under CUDA: for error records of what the host finds out itself; else NULL. */
+	struct gdri_dev *seer;
 	uint32_t *abort_word;
 	bool broken;	  /* a collective expired: the PEs are no longer in step */
 	uint64_t meetings; /* see meet.h */
@@ -72,6 +74,8 @@ struct gdri_state {
 
 	struct gdri_teams teams;
 	struct gdri_monitor *monitor;
+	pthread_mutex_t fault_lock; /* of telling; held for no call of the program's */
+	unsigned int fault_attempts;
 	/* The one collective at a time, and what host threads change together:
 	 * boot calls, alloc, regs. */
 	pthread_mutex_t lock;
@@ -80,12 +84,12 @@ struct gdri_state {
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
 
-/* abi_version: that of the program's headers. flags: GDRI_INIT_. */
-int gdri_state_up(const struct gdr_init_attr *attr, int abi_version, unsigned int flags);
+/* abi_version: that of the program's headers. */
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);
 /* Waits for the program's kernels on either kind of device. */
 int gdri_end_kernels(struct gdri_state *st, int limit_ms);
-/* graceful: wait for the peers. */
-void gdri_state_down(struct gdri_state *st, bool graceful);
+/* status 0: waits for the peers; an error that one of them told is returned. Else it is what ended the job here. */
+int gdri_state_down(struct gdri_state *st, int status);
 
 /* Steps of the table that live in files of their own. */
 int gdri_up_version(struct gdri_state *st);  /* identity.c */

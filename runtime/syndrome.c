@@ -81,6 +81,7 @@ const char *gdri_status_advice(int status)
 		{GDR_EINVAL, "correct the call"},
 		{GDR_ETIMEOUT, "look at that PE, or raise GDR_TIMEOUT"},
 		{GDR_EPEERLOST, "look at that PE and its node"},
+		{GDR_EPEERFAILED, "look at that PE's log"},
 		{GDR_ELOCALLEN, "compare GDR_MTU and the ports' MTU"},
 		{GDR_ELOCALQP, "the NIC refused the work request"},
 		{GDR_ELOCALPROT, "gdr_buffer_register the local buffer, or use the heap"},

@@ -8,7 +8,7 @@
 int gdri_uniqueid_create(gdr_uniqueid_t *id)
 {
 	struct gdri_options opt;
-	int ret = gdri_options_read(&opt, NULL, false);
+	int ret = gdri_options_read(&opt, NULL);
 
 	if (ret)
 		return ret;

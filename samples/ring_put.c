@@ -19,6 +19,8 @@ GDR_KERNEL(ring_put, struct ring, r)
 		gdr_put_signal(r.from, &me, sizeof(me), r.arrived, 1, GDR_SIGNAL_SET, (me + 1) % n);
 	if (!*r.status)
 		*r.status = gdr_signal_wait_until_from(r.arrived, GDR_CMP_EQ, 1, (me + n - 1) % n);
+	if (!*r.status)
+		*r.status = gdr_quiet(); /* what became of the put */
 }
 
 int main(void)

@@ -266,7 +266,7 @@ int check_machine(void)
 {
 	struct checks c = {0};
 
-	if (gdri_options_read(&c.opt, NULL, false) || gdri_options_check(&c.opt))
+	if (gdri_options_read(&c.opt, NULL) || gdri_options_check(&c.opt))
 		return 1;
 	check_memlock(&c);
 	check_gpu(&c);

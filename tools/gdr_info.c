@@ -27,7 +27,7 @@ static int usage(FILE *f)
 static int print_env(void)
 {
 	struct gdri_options opt;
-	int ret = gdri_options_read(&opt, NULL, false);
+	int ret = gdri_options_read(&opt, NULL);
 
 	if (!ret)
 		ret = gdri_options_check(&opt);
@@ -38,7 +38,7 @@ static int print_env(void)
 static int print_coll(void)
 {
 	struct gdri_options opt;
-	int ret = gdri_options_read(&opt, NULL, false);
+	int ret = gdri_options_read(&opt, NULL);
 
 	if (!ret)
 		ret = gdri_options_check(&opt);

@@ -276,7 +276,8 @@ GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
  * Gets are not ordered. */
 GDR_DEVICE int gdr_fence(void);
 /** Completes all operations of this PE (every thread, kernel and queue) that are ordered before the call;
- * reports and clears the latched status. */
+ * reports and clears the latched status.
+ * -GDR_EPEERFAILED: an operation of another PE failed. */
 GDR_DEVICE int gdr_quiet(void);
 /** gdr_quiet for the operations to PE pe. */
 GDRI_PROTOTYPE(int, gdr_quiet_pe, (int pe))

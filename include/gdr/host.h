@@ -55,21 +55,15 @@ struct gdr_init_attr {
  * call MPI_Init before or after. */
 GDR_API int gdr_init(void);
 GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);
-/* Device code is compiled into the program: programs tell for which layout, and whether it is
- * the checked build, for which GDR_CQ is ring by default. */
-#define GDRI_INIT_CHECKED 1u
-#ifdef GDR_CHECKED
-#define GDRI_INIT_FLAGS GDRI_INIT_CHECKED
-#else
-#define GDRI_INIT_FLAGS 0u
-#endif
-GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version, unsigned int flags);
-#define gdr_init() gdri_init_abi(0, GDR_ABI_VERSION, GDRI_INIT_FLAGS)
-#define gdr_init_attr(attr) gdri_init_abi((attr), GDR_ABI_VERSION, GDRI_INIT_FLAGS)
+/* Device code is compiled into the program: programs tell for which layout. */
+GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version);
+#define gdr_init() gdri_init_abi(0, GDR_ABI_VERSION)
+#define gdr_init_attr(attr) gdri_init_abi((attr), GDR_ABI_VERSION)
 
 /* Collective while all PEs live. Waits for kernels of the host device, completes
  * what is outstanding, frees everything. Bounded also after an error, then it
- * does not wait for peers. Idempotent: 0 when not initialised. */
+ * does not wait for peers, and returns the first error of an operation of this PE, or
+ * -GDR_EPEERFAILED for one of another PE. Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 
 /* Asks the launcher to end the whole job with `code`; does not return while the

@@ -24,6 +24,7 @@
 	X(ETIMEOUT, 20, "time limit expired")                                                      \
 	X(EPEERLOST, 21, "a peer is lost")                                                         \
 	X(EABORTED, 22, "aborted on request")                                                      \
+	X(EPEERFAILED, 23, "an operation of another PE failed")                                    \
 	/* completions with error: one code for each mlx5 CQE syndrome */                          \
 	X(ELOCALLEN, 30, "local length error (syndrome 0x01)")                                     \
 	X(ELOCALQP, 31, "local queue operation error (syndrome 0x02)")                             \

@@ -7,7 +7,8 @@
  *
  * The queue's posters and the NIC are one process each here: what matters is how
  * `done` grows while pollers stall between any two of their loads. Ring of 4,
- * counters of 3 bits. NO_* macros take a safeguard out, as in queue.pml. */
+ * counters of 3 bits. A poller takes one entry, or two where the second is there,
+ * too. NO_* macros take a safeguard out, as in queue.pml. */
 
 #define N 4
 #define M 8
@@ -53,7 +54,7 @@ proctype nic()
 
 proctype poller()
 {
-	byte c, w, r, d;
+	byte c, n, w, r, d;
 	bit o;
 
 	do
@@ -69,6 +70,13 @@ proctype poller()
 			/* not written yet: wait for news */
 			(owner[SLOT(ci)] == LAP(ci) || done == END)
 		:: else ->
+			n = 1;
+			atomic {
+				if
+				:: owner[SLOT(c + 1)] == LAP(c + 1) -> w = counter[SLOT(c + 1)]; n = 2
+				:: else -> skip
+				fi
+			};
 #ifndef NO_RSVD_AFTER
 			r = rsvd;
 #endif
@@ -80,21 +88,23 @@ proctype poller()
 				d = r - WRAP(r - (w + 1));
 				atomic {
 					if
-					:: d > done -> done = d
+					:: ci == c -> ci = c + n
+					/* somebody else took them: the same look */
+#ifdef NO_RECHECK
 					:: else -> skip
-					fi;
-					/* the claim */
-					assert(done <= executed)
+#else
+					:: else -> d = 0
+#endif
+					fi
 				};
 				atomic {
-					if
-					:: ci == c -> ci = c + 1
-					:: else -> skip
-					fi
+					done = (d > done -> d : done);
+					/* the claim */
+					assert(done <= executed)
 				}
 			fi
 		fi;
-		d_step { c = 0; w = 0; r = 0; d = 0; o = 0 }
+		d_step { c = 0; n = 0; w = 0; r = 0; d = 0; o = 0 }
 	od
 }
 

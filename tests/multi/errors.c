@@ -12,7 +12,8 @@
  *	errors absent		a PE that does not come to a collective of a team
  *	errors mute PE		the fabric has lost PE
  *	errors flushed cause | flush	operations behind one that fails, in its queue; which is seen
- *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to */
+ *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to
+ *	errors told CODE wait | finalize	the others hear of PE 0's, in a wait or when they finish */
 #include "tests/multi/multi.h"
 
 #include <signal.h>
@@ -100,18 +101,18 @@ static int leave_usable(struct err *a)
 	return leave(a);
 }
 
-#ifndef __CUDACC__
 /* PE 0 had an error and says so when it leaves: the others do not wait for it. Nothing here says
  * how fast that is, but GDR_INIT_TIMEOUT is 40 s. */
 static int leave_soon(struct err *a)
 {
-	uint64_t start = gdr_clock_ns();
+	uint64_t start = multi_clock_ns();
 
 	leave(a);
-	CHECK(gdr_clock_ns() - start < 20000000000ull);
+	CHECK(multi_clock_ns() - start < 20000000000ull);
 	return 0;
 }
 
+#ifndef __CUDACC__
 static int remote(struct err *a, int form)
 {
 	static const unsigned opcode[] = {[WRITE] = 0x08, [READ] = 0x10, [ATOMIC] = 0x12};
@@ -384,6 +385,8 @@ static int mute(struct err *a, int victim)
 	return leave(a);
 }
 
+#endif
+
 static int injected(struct err *a, int code, unsigned syndrome, unsigned vendor)
 {
 	if (multi_pe == 0) {
@@ -400,7 +403,46 @@ static int injected(struct err *a, int code, unsigned syndrome, unsigned vendor)
 	}
 	return leave_soon(a);
 }
-#endif
+
+GDR_KERNEL(quiet_only, struct err, a)
+{
+	*a.got = gdr_quiet();
+}
+
+/* Within a time that is far below the limits of waits: what PE 0 is told of its operation, all others hear,
+ * whatever they do. */
+static int told(struct err *a, int code, int waits)
+{
+	uint64_t start = multi_clock_ns();
+	struct gdr_error e;
+	int ret;
+
+	if (multi_pe == 0) {
+		RUN(operations, 1, 1, a);
+		CHECK_EQ(*a->got, -code);
+		e = first_error();
+		CHECK_EQ(e.status, -code);
+		CHECK_EQ(e.peer, 1);
+		CHECK(!strcmp(e.op, "put") && e.len == 100);
+	} else if (waits) {
+		a->pe = 0;
+		RUN(wait_for, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_EPEERFAILED);
+		e = first_error();
+		CHECK_EQ(e.status, -GDR_EPEERFAILED);
+		CHECK_EQ(e.peer, 0);
+		CHECK(strstr(e.text, "PE 0 says: put to PE 1 failed") && strstr(e.text, gdr_strerror(code)));
+		RUN(quiet_only, 1, 1, a);
+		CHECK_EQ(*a->got, -GDR_EPEERFAILED);
+	}
+	ret = gdr_finalize();
+	if (ret != (multi_pe == 0 ? -code : -GDR_EPEERFAILED))
+		multi_fail(__FILE__, __LINE__, "gdr_finalize: %s", gdr_strerror(ret));
+	CHECK(multi_clock_ns() - start < 12000000000ull);
+	multi_shared_free(a->report);
+	multi_shared_free(a->got);
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -434,9 +476,11 @@ int main(int argc, char **argv)
 		return mute(&a, atoi(argv[2]));
 	if (!strcmp(what, "flushed") && argc == 3)
 		return flushed(&a, !strcmp(argv[2], "cause"));
+#endif
 	if (!strcmp(what, "injected") && argc == 5)
 		return injected(&a, atoi(argv[2]), (unsigned)strtoul(argv[3], NULL, 0),
 				(unsigned)strtoul(argv[4], NULL, 0));
-#endif
+	if (!strcmp(what, "told") && argc == 4)
+		return told(&a, atoi(argv[2]), !strcmp(argv[3], "wait"));
 	multi_fail(__FILE__, __LINE__, "which error? '%s'", what);
 }

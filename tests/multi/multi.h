@@ -4,6 +4,10 @@
 #ifndef TESTS_MULTI_H
 #define TESTS_MULTI_H
 
+#ifdef __CUDACC__ /* half and bfloat16 */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
 #include <gdr.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,8 +25,40 @@
 #define MULTI_RMA_TYPES(X) MULTI_AMO_TYPES(X) X(float, float) X(int16, int16_t) X(uint8, uint8_t)
 #else
 #define MULTI_AMO_TYPES(X) GDR_AMO_TYPES(X)
+#ifndef MULTI_PART
 #define MULTI_WAIT_TYPES(X) GDR_WAIT_TYPES(X)
 #define MULTI_RMA_TYPES(X) GDR_RMA_TYPES(X)
+#else /* nvcc takes minutes for all of them: programs of a part each */
+#define MULTI_RMA_TYPES(X) MULTI_JOIN(MULTI_PART_, MULTI_PART)(X)
+#define MULTI_JOIN(a, b) MULTI_JOIN_(a, b)
+#define MULTI_JOIN_(a, b) a##b
+#define MULTI_PART_1(X) X(int, int) X(long, long) X(float, float) X(uint8, uint8_t)
+#define MULTI_PART_2(X) X(double, double) X(char, char) X(schar, signed char)
+#define MULTI_PART_3(X) X(short, short) X(longlong, long long) X(uchar, unsigned char)
+#define MULTI_PART_4(X) X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long)
+#define MULTI_PART_5(X) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t)
+#define MULTI_PART_6(X) X(int32, int32_t) X(int64, int64_t) X(uint16, uint16_t)
+#define MULTI_PART_7(X) X(uint32, uint32_t) X(uint64, uint64_t)
+#define MULTI_PART_8(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define MULTI_WAIT_TYPES(X) MULTI_JOIN(MULTI_WAIT_, MULTI_PART)(X)
+#define MULTI_WAIT_1(X) X(int, int) X(long, long)
+#define MULTI_WAIT_2(X) X(longlong, long long) X(uint, unsigned int)
+#define MULTI_WAIT_3(X) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define MULTI_WAIT_4(X) X(int32, int32_t) X(int64, int64_t)
+#define MULTI_WAIT_5(X) X(uint32, uint32_t) X(uint64, uint64_t)
+#define MULTI_WAIT_6(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define MULTI_WAIT_7(X) X(short, short)
+#define MULTI_WAIT_8(X) X(ushort, unsigned short)
+#endif
+#endif
+#if defined(MULTI_PART) && MULTI_PART != 1
+#define MULTI_FIRST_PART 0
+#define MULTI_MORE_TYPES(X)
+#define MULTI_SIZES(X)
+#else
+#define MULTI_FIRST_PART 1
+#define MULTI_MORE_TYPES(X) GDR_RMA_TYPES_MORE(X)
+#define MULTI_SIZES(X) GDR_RMA_SIZES(X)
 #endif
 
 static int multi_pe, multi_n;
@@ -97,6 +133,14 @@ GDRI_INLINE uint8_t multi_byte(uint64_t seed, uint64_t i)
 	return (uint8_t)(multi_hash(seed * 0x9e3779b97f4a7c15u + (i >> 3)) >> (i & 7) * 8);
 }
 
+GDRI_INLINE int multi_differ(const void *a, const void *b, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((const uint8_t *)a)[i] != ((const uint8_t *)b)[i])
+			return 1;
+	return 0;
+}
+
 #define MULTI_POISON 0xa5u
 
 /* ---- checks inside kernels ---- */
@@ -125,7 +169,8 @@ GDR_DEVICE void multi_note(struct multi_report *r, int line, long long got, long
 			multi_note(report, __LINE__, expect_a, expect_b);                          \
 	} while (0)
 
-#define EXPECT_OK(report, call) EXPECT_EQ(report, call, 0)
+/* The call may be a macro whose words hold commas. */
+#define EXPECT_OK(report, ...) EXPECT_EQ(report, (__VA_ARGS__), 0)
 
 /* Runs a kernel to its end and fails with what it noted. */
 #define RUN(kernel, grid, block, argp)                                                             \
@@ -189,6 +234,16 @@ __attribute__((unused)) static void multi_set_u64(uint64_t *p, uint64_t v)
 	CHECK_OK(gdr_memcpy(p, &v, sizeof(v)));
 }
 
+/* A copy for the host to look at, to be freed. */
+__attribute__((unused)) static void *multi_copy(const void *p, size_t len)
+{
+	void *v = malloc(len);
+
+	CHECK(v);
+	CHECK_OK(gdr_memcpy(v, p, len));
+	return v;
+}
+
 __attribute__((unused)) static void multi_fill(void *p, int byte, size_t len)
 {
 	void *v = malloc(len);
@@ -197,6 +252,14 @@ __attribute__((unused)) static void multi_fill(void *p, int byte, size_t len)
 	memset(v, byte, len);
 	CHECK_OK(gdr_memcpy(p, v, len));
 	free(v);
+}
+
+__attribute__((unused)) static uint64_t multi_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 __attribute__((unused)) static void multi_sleep_us(unsigned us)

@@ -18,7 +18,7 @@ void pair_options(struct gdri_options *opt, const char *const *settings)
 	char name[64], why[256] = "no '='";
 	const char *eq;
 
-	gdri_options_read(opt, empty, false);
+	gdri_options_read(opt, empty);
 	for (; settings && *settings; settings++) {
 		eq = strchr(*settings, '=');
 		snprintf(name, sizeof(name), "%.*s", (int)(eq ? eq - *settings : 0), *settings);

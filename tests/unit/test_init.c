@@ -443,7 +443,7 @@ static int body_abi(int pe, int n)
 	(void)n;
 	attr.transports = "p2p";
 	attr.bootstrap = job_bootstrap();
-	JOB_CHECK(gdri_init_abi(&attr, GDR_ABI_VERSION + (pe == 1), 0) == -GDR_EVERSION);
+	JOB_CHECK(gdri_init_abi(&attr, GDR_ABI_VERSION + (pe == 1)) == -GDR_EVERSION);
 	/* both versions, on all PEs */
 	snprintf(text, sizeof(text), "compiled with headers of ABI %d, the library has ABI %d (gdr %s)",
 		 GDR_ABI_VERSION + 1, GDR_ABI_VERSION, GDR_VERSION_STRING);

@@ -16,8 +16,6 @@
 #include "runtime/options.h"
 #include "runtime/parse.h"
 
-static bool checked; /* as the checked build reads */
-
 /* Runs the parser with stderr caught in `text`. */
 static int read_caught(struct gdri_options *opt, char *const *env, char *text, size_t room)
 {
@@ -26,7 +24,7 @@ static int read_caught(struct gdri_options *opt, char *const *env, char *text, s
 
 	assert_int_equal(pipe(p), 0);
 	dup2(p[1], 2);
-	ret = gdri_options_read(opt, env, checked);
+	ret = gdri_options_read(opt, env);
 	dup2(saved, 2);
 	close(saved);
 	close(p[1]);
@@ -50,14 +48,14 @@ static void defaults_are_in_range(void **state)
 	assert_int_equal(o.timeout_ms, 30000);
 	assert_int_equal(o.gid_index, -1);
 	assert_int_equal(o.pkey, 0xffff);
-	assert_int_equal(o.cq, GDRI_CQ_ONE);
+	assert_int_equal(o.cq, GDRI_CQ_RING); /* keeps the first error */
 	assert_string_equal(o.nic, "");
 }
 
 static void values_are_taken(void **state)
 {
 	char *env[] = {"GDR_HEAP_SIZE=3g", "GDR_TRANSPORTS=nic", "GDR_TIMEOUT=2s", "GDR_GID_INDEX=0x3",
-		       "GDR_CQ=ring", "GDR_NIC=mlx5_1:2", "HOME=/", "GDRCOPY_ENABLE_LOGGING=1", NULL};
+		       "GDR_CQ=one", "GDR_NIC=mlx5_1:2", "HOME=/", "GDRCOPY_ENABLE_LOGGING=1", NULL};
 	char text[4096];
 	struct gdri_options o;
 
@@ -68,27 +66,8 @@ static void values_are_taken(void **state)
 	assert_int_equal(o.transports, GDRI_TRANSPORT_NIC);
 	assert_int_equal(o.timeout_ms, 2000);
 	assert_int_equal(o.gid_index, 3);
-	assert_int_equal(o.cq, GDRI_CQ_RING);
+	assert_int_equal(o.cq, GDRI_CQ_ONE);
 	assert_string_equal(o.nic, "mlx5_1:2");
-}
-
-/* The checked build keeps the first error, unless the user says otherwise. */
-static void the_checked_build_takes_ring_queues(void **state)
-{
-	char *none[] = {NULL}, *one[] = {"GDR_CQ=one", NULL}, *bad[] = {"GDR_CQ=both", NULL}, text[4096];
-	struct gdri_options o;
-
-	(void)state;
-	checked = true;
-	assert_int_equal(read_caught(&o, none, text, sizeof(text)), 0);
-	assert_int_equal(o.cq, GDRI_CQ_RING);
-	assert_int_equal(read_caught(&o, one, text, sizeof(text)), 0);
-	assert_int_equal(o.cq, GDRI_CQ_ONE);
-	assert_int_equal(read_caught(&o, bad, text, sizeof(text)), -GDR_EOPTION);
-	assert_int_equal(o.cq, GDRI_CQ_RING);
-	checked = false;
-	assert_int_equal(read_caught(&o, none, text, sizeof(text)), 0);
-	assert_int_equal(o.cq, GDRI_CQ_ONE);
 }
 
 /* Every option refuses each of these, whatever its kind; the strings are apart. */
@@ -267,7 +246,6 @@ int main(void)
 		cmocka_unit_test(unknown_names_are_warned_about_once),
 		cmocka_unit_test(defaults_are_in_range),
 		cmocka_unit_test(values_are_taken),
-		cmocka_unit_test(the_checked_build_takes_ring_queues),
 		cmocka_unit_test(nonsense_is_refused_by_every_option),
 		cmocka_unit_test(strings_are_bounded),
 		cmocka_unit_test(limits_are_exact),

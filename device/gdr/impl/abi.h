@@ -93,6 +93,7 @@ enum gdri_error_kind {
 	GDRI_ERROR_CQE = 1,  /* completion with error */
 	GDRI_ERROR_WAIT = 2, /* a wait expired or was ended */
 	GDRI_ERROR_ARG = 3,  /* an argument was refused */
+	GDRI_ERROR_TOLD = 4, /* another PE says that an operation of its own failed */
 };
 
 enum gdri_op { /* what was under way: for messages and wait records */
@@ -145,7 +146,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
 	uint32_t line;	  /* checked build: caller's source line */
 	uint64_t addr;	  /* remote offset, or the argument refused */
-	uint64_t local;	  /* local address */
+	uint64_t local;	  /* local address; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
 	uint64_t waited_ns;
@@ -172,6 +173,13 @@ struct gdri_wait {
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_wait) == 32, "gdri_wait");
 
+/* What a PE tells all others when an operation of its own failed. */
+struct gdri_fault {
+	int32_t pe, peer; /* whose operation, and on whom */
+	int32_t status;	  /* -GDR_E* */
+	uint32_t op, syndrome, vendor;
+};
+
 struct gdri_ctl {
 	uint64_t magic; /* (host) GDRI_CTL_MAGIC: link check and mapping check */
 	uint64_t pe;	/* (host) */
@@ -180,7 +188,9 @@ struct gdri_ctl {
 	uint64_t barrier[GDRI_BARRIER_ROUNDS];
 	/* (peer) 1 + a PE that left after an error; 0: none */
 	uint64_t left;
-	uint64_t rsvd1[5];
+	/* (peer) an operation of another PE failed, see gdri_fault_word; 0: none */
+	uint64_t fault;
+	uint64_t rsvd1[4];
 	/* (peer) meetings of the host threads: two in turn, one word for each round */
 	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
 	uint64_t rsvd2[12];
@@ -323,6 +333,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint64_t watch_late[GDRI_WATCH_SLOTS];	/* until this block of */
 	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
 	uint32_t any_turn; /* where the next look for any word of a set begins */
+	uint32_t told;	   /* 1: there is a record of gdri_ctl.fault */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");

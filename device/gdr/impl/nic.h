@@ -51,30 +51,46 @@ GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
 	gdri_max_u64(&qp->done, done);
 }
 
-/* Ring: one entry at a time, in order. rsvd is read AFTER the entry, and cq_ci again
- * after that: unchanged, it was this entry's turn all the while, so that the
- * entry cannot have been a later lap's. Returns 1 when it consumed one. */
+/* The tail of CQE number i, if it is there; else one that is invalid. */
+GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
+{
+	/* acquire: before rsvd */
+	uint32_t tail = gdri_ld_acquire_sys_u32(&qp->cq[i & qp->cq_mask].tail);
+	uint32_t lap = (i & ((uint64_t)qp->cq_mask + 1)) != 0;
+
+	return (tail >> 24 & 1u) == lap ? tail : (uint32_t)GDRI_CQE_INVALID << 28;
+}
+
+/* Ring: the entry whose turn it is, and with it those behind it, as far as looks at a distance that doubles
+ * each time find good ones: entries come in order, and no good one behind an error. rsvd is read AFTER the
+ * entries, and cq_ci again after that: unchanged, it was their turn all the while, so that they
+ * cannot have been a later lap's. cq_ci before done: until done is raised, no later lap's can
+ * be posted. Returns 1 when it consumed any. */
 GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), r;
-	const struct gdri_cqe *cqe = &qp->cq[ci & qp->cq_mask];
-	uint32_t tail = gdri_ld_acquire_sys_u32(&cqe->tail); /* before rsvd */
-	uint32_t opcode = tail >> 28, lap = (ci & ((uint64_t)qp->cq_mask + 1)) != 0;
+	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), n = 1, r;
+	uint32_t tail = gdri_ring_tail(qp, ci), next;
 
-	if (opcode == GDRI_CQE_INVALID || (tail >> 24 & 1u) != lap)
+	if (tail >> 28 == GDRI_CQE_INVALID)
 		return 0;
+	while (tail >> 28 < GDRI_CQE_REQ_ERR && 2 * n <= qp->cq_mask) {
+		next = gdri_ring_tail(qp, ci + 2 * n - 1);
+		if (next >> 28 >= GDRI_CQE_REQ_ERR)
+			break;
+		tail = next;
+		n *= 2;
+	}
 	r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
 	if (gdri_ld_relaxed_gpu_u64(&qp->cq_ci) != ci)
-		return 1; /* somebody else consumed it: there may be more */
-	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR)) {
-		gdri_cqe_latch(dev, qp, cqe); /* and stays: nobody advances past it */
+		return 1; /* somebody else consumed them: there may be more */
+	if (gdri_unlikely(tail >> 28 >= GDRI_CQE_REQ_ERR)) {
+		gdri_cqe_latch(dev, qp, &qp->cq[ci & qp->cq_mask]); /* and stays: nobody advances past it */
 		return 0;
 	}
+	if (!gdri_cas_u64(&qp->cq_ci, &ci, ci + n))
+		return 1;
 	gdri_fence_sys(); /* as in gdri_poll_one */
 	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
-	/* done first: whoever sees the new cq_ci finds done at least there */
-	gdri_fence_gpu();
-	gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);
 	return 1;
 }
 

@@ -4,6 +4,7 @@
 #define GDRI_ORDER_H
 
 #include <gdr/impl/define.h>
+#include <gdr/impl/fault.h>
 #include <gdr/impl/xfer.h>
 
 /* Queues of PEs that are also mapped: a store could overtake what was posted. */
@@ -74,6 +75,8 @@ GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, int pe)
 
 	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
 		latched = gdri_take_latched(dev);
+	if (!ret && gdri_unlikely(gdri_ld_relaxed_sys_u64(&dev->ctl->fault))) /* as in gdri_fault_heard */
+		ret = gdri_fault_told(dev);
 	if (pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
 		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
 	return ret ? ret : latched;

@@ -6,6 +6,7 @@
 #define GDRI_WATCH_H
 
 #include <gdr/impl/chain.h>
+#include <gdr/impl/fault.h>
 
 #define GDRI_WATCH_FIRST_NS 1000000ull	/* a wait this long is published */
 #define GDRI_WATCH_EVERY_NS 4000000ull	/* then a look at queues and clock */
@@ -135,7 +136,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	if (!e)
 		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	w->error = 0;
-	if (status != -GDR_EABORTED)
+	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
 	if (!e)
@@ -145,6 +146,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	e->peer = culprit;
 	e->waited_for = w->peer;
 	e->addr = w->addr;
+	e->local = status == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->start_ns ? e->time_ns - w->start_ns : 0;
 	gdri_error_complete(e);
@@ -248,6 +250,7 @@ GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdr
 
 GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
 {
+	struct gdri_fault fault;
 	int32_t culprit = w->peer;
 	int status, lost;
 
@@ -262,6 +265,9 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	lost = gdri_watch_lost(dev, w);
 	if (lost >= 0)
 		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
+	/* What a PE waits for may be what failed, or come behind it. */
+	if (gdri_waits_on_memory(w) && gdri_fault_heard(dev, &fault))
+		return gdri_wait_fail(dev, w, -GDR_EPEERFAILED, fault.pe);
 	/* A wait for a queue sees that queue's error itself, and returns it. */
 	if (gdri_waits_on_memory(w) && w->peer >= 0 && w->peer != dev->pe) {
 		status = gdri_watch_queues(dev, w->peer);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/fault.h"
+
+#include <gdr/device.h>
+
+#include "runtime/clock.h"
+#include "runtime/cuda.h"
+#include "runtime/errors.h"
+#include "runtime/hostq.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#define OFFSET offsetof(struct gdri_ctl, fault)
+#define COPY_MS 1000
+#define ATTEMPTS 50 /* of the monitor: queues without room */
+
+/* Every record, those of queues that the host looked at (CUDA) last. */
+static const struct gdri_error *record(const struct gdri_state *st, unsigned int i)
+{
+	if (i < GDRI_MAX_ERRORS)
+		return &st->dev->errors[i];
+	i -= GDRI_MAX_ERRORS;
+	return st->seer && i < GDRI_MAX_ERRORS ? &st->seer->errors[i] : NULL;
+}
+
+static bool is_completion(const struct gdri_error *e)
+{
+	/* acquire: pairs with the release of the device code that filled the record */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == 2 && e->kind == GDRI_ERROR_CQE;
+}
+
+bool gdri_fault_first(const struct gdri_state *st, struct gdr_error *e)
+{
+	const struct gdri_error *r;
+	unsigned int i;
+
+	for (i = 0; (r = record(st, i)); i++) {
+		if (!is_completion(r))
+			continue;
+		if (e)
+			gdri_error_describe(r, e);
+		return true;
+	}
+	return false;
+}
+
+/* The word for the others; 0: nothing to tell. */
+static uint64_t own_word(const struct gdri_state *st)
+{
+	const struct gdri_error *r;
+	struct gdri_fault f;
+	unsigned int i;
+
+	for (i = 0; (r = record(st, i)); i++) {
+		if (!is_completion(r) || !r->is_cause || r->status == -GDR_ERETRY ||
+		    r->status == -GDR_ERNR || r->status == -GDR_EFLUSHED)
+			continue;
+		f = (struct gdri_fault){st->pe, r->peer, r->status, r->op, r->syndrome, r->vendor_syndrome};
+		return gdri_fault_word(&f);
+	}
+	return 0;
+}
+
+/* Over each queue to it that works, since one may be about to fail. */
+static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
+{
+	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
+	bool told = false;
+	uint32_t i;
+
+	for (i = 0; i < dev->n_slots; i++, qp++) {
+		if (qp->sq && gdri_watch_tell_queue(dev, qp, OFFSET, word))
+			told = true;
+	}
+	return told;
+}
+
+static bool tell_one(struct gdri_state *st, int pe, uint64_t word)
+{
+	uint8_t *base = st->peers[pe].base;
+
+	if (st->cuda && base)
+		return !gdri_cuda_copy(st->cuda, base + OFFSET, &word, sizeof(word), COPY_MS);
+	if (st->cuda)
+		return !gdri_hostq_tell(st, OFFSET, word, pe);
+	if (!base)
+		return tell_by_queues(st->dev, pe, word);
+	gdri_p2p_store(base + OFFSET, word, sizeof(word));
+	return true;
+}
+
+void gdri_fault_tell(struct gdri_state *st)
+{
+	struct gdri_fault f = {-1, 0, 0, 0, 0, 0};
+	bool all = true;
+	uint64_t word;
+	int i, pe;
+
+	if (!st->dev->n_slots)
+		return;
+	word = own_word(st);
+	if (!word && !st->cuda) /* who told may not have reached all: each PE tells once more */
+		word = gdri_fault_heard(st->dev, &f);
+	if (!word)
+		return;
+	pthread_mutex_lock(&st->fault_lock);
+	if (st->fault_attempts < ATTEMPTS) {
+		for (i = 1; i < st->n_pes; i++) {
+			pe = (st->pe + i) % st->n_pes;
+			if (pe != f.pe && !tell_one(st, pe, word))
+				all = false;
+		}
+		st->fault_attempts = all ? ATTEMPTS : st->fault_attempts + 1;
+	}
+	pthread_mutex_unlock(&st->fault_lock);
+}
+
+int gdri_fault_heard_of(struct gdri_state *st)
+{
+	struct gdri_fault f;
+	uint64_t word = 0;
+
+	if (!st->dev->n_slots)
+		return 0;
+	if (!st->cuda)
+		return gdri_fault_told(st->dev);
+	if (gdri_cuda_copy(st->cuda, &word, st->heap.base + OFFSET, sizeof(word), COPY_MS) || !word ||
+	    !gdri_fault_read(word, st->n_pes, &f) || f.pe == st->pe)
+		return 0;
+	return gdri_fault_record(st->seer, word, &f);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An operation of a PE that failed is every PE's business: the one that posted it tells all others
+ * (gdri_ctl.fault), whose waits for others end, and whose quiet, barriers and finalize return
+ * -GDR_EPEERFAILED and name it. What says that a peer is lost (retries exceeded) is not told: there the
+ * chain of waits finds who is to blame. */
+#ifndef GDRI_RUNTIME_FAULT_H
+#define GDRI_RUNTIME_FAULT_H
+
+#include <stdbool.h>
+
+#include <gdr/host.h>
+
+struct gdri_state;
+
+/* Tells the others of this PE's first error, if there is one and they were not told; what another told, on. */
+void gdri_fault_tell(struct gdri_state *st);
+
+/* 0, or -GDR_EPEERFAILED, with a record of what another PE told. */
+int gdri_fault_heard_of(struct gdri_state *st);
+
+/* The first error completion of a queue of this PE: 1 and *e, or 0. */
+bool gdri_fault_first(const struct gdri_state *st, struct gdr_error *e);
+
+#endif
