@@ -137,7 +137,11 @@ static inline int gdr_stream_destroy(gdr_stream_t stream)
 /* Copies between host memory and memory of the device, either way. */
 static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 {
-	return gdri_cuda_result("cudaMemcpy", cudaMemcpy(dst, src, len, cudaMemcpyDefault));
+	int ret = gdri_cuda_result("cudaMemcpy", cudaMemcpy(dst, src, len, cudaMemcpyDefault));
+
+	/* From pageable memory it returns when the source is free: peers and the library's own copies
+	 * do not wait for that stream. */
+	return ret ? ret : gdri_cuda_result("cudaMemcpy", cudaStreamSynchronize(0));
 }
 
 #else

@@ -75,7 +75,7 @@ GDR_FLOAT_TYPES(DEFINE_NBI)
 		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)-8, (T)1, pe), -8);            \
 		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), 1);                                 \
 		nbi_##name(&a);                                                                    \
-		EXPECT_EQ(r, memcmp(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0);     \
+		EXPECT_EQ(r, multi_differ(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0); \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}
 GDR_FLOAT_TYPES(DEFINE_FLOAT)

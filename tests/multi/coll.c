@@ -74,6 +74,7 @@ GDR_INTEGER_TYPES(BIT_CALLS)
 	}
 MULTI_RMA_TYPES(CALLS)
 
+#if MULTI_FIRST_PART
 #define MEM_CASES(scope, suffix)                                                                   \
 	case BROADCAST * SCOPES + (scope):                                                         \
 		return gdr_broadcastmem##suffix(a->team, a->dst, a->src, a->n, a->root);           \
@@ -103,6 +104,7 @@ GDR_KERNEL(kernel_mem, struct coll_args, a)
 	if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))
 		EXPECT_OK(a.report, call_mem(&a));
 }
+#endif
 
 /* ---- a case: prepared, run, looked at ---- */
 
@@ -268,7 +270,9 @@ static void one(const struct coll_type *t, runner *run, int kind, int scope)
 		return 0;                                                                          \
 	}
 MULTI_RMA_TYPES(RUNNER)
+#if MULTI_FIRST_PART
 RUNNER(mem, uint8_t)
+#endif
 
 static void all_of(const struct coll_type *t, runner *run, int kinds)
 {
@@ -291,13 +295,8 @@ static void every_type(void)
                                                                                                    \
 		all_of(&t, run_##tname, KINDS);                                                    \
 	}
-	const struct coll_type mem = {"mem", 1, 1, value_uint8, op_uint8};
-
 	MULTI_RMA_TYPES(ALL_OF)
-	all_of(&mem, run_mem, INSCAN);
 }
-
-/* ---- long and short ones of one type, over teams ---- */
 
 static void set_team(gdr_team_t team)
 {
@@ -307,6 +306,16 @@ static void set_team(gdr_team_t team)
 	for (int i = 0; i < a.members; i++)
 		a.pes[i] = gdr_host_team_translate_pe(team, i, GDR_TEAM_WORLD);
 }
+
+#if MULTI_FIRST_PART
+static void untyped(void)
+{
+	const struct coll_type mem = {"mem", 1, 1, value_uint8, op_uint8};
+
+	all_of(&mem, run_mem, INSCAN);
+}
+
+/* ---- long and short ones of one type, over teams ---- */
 
 static void nothing(void)
 {
@@ -347,6 +356,8 @@ static void over_teams(void)
 	}
 }
 
+#endif
+
 int main(void)
 {
 	multi_begin();
@@ -359,8 +370,11 @@ int main(void)
 	CHECK(area[0] && area[1] && host && image);
 	set_team(GDR_TEAM_WORLD);
 	every_type();
+#if MULTI_FIRST_PART
+	untyped();
 	nothing();
 	over_teams();
+#endif
 	free(host);
 	free(image);
 	multi_shared_free(a.report);

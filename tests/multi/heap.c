@@ -19,11 +19,11 @@ static uint64_t heap_used(void)
  * object of every PE and finds those of all. */
 static void symmetric(void)
 {
-	int *all = gdr_calloc((size_t)multi_n, sizeof(int));
+	int *all = (int *)gdr_calloc((size_t)multi_n, sizeof(int));
 
 	CHECK(all);
 	for (int i = 0; i < multi_n; i++)
-		CHECK_EQ(all[i], 0);
+		CHECK_EQ(multi_u32((uint32_t *)all + i), 0);
 	CHECK_OK(gdr_barrier_all()); /* everybody has looked */
 	for (int pe = 0; pe < multi_n; pe++) {
 		int v = multi_pe + 100;
@@ -32,7 +32,7 @@ static void symmetric(void)
 	}
 	CHECK_OK(gdr_barrier_all());
 	for (int i = 0; i < multi_n; i++)
-		CHECK_EQ(all[i], i + 100);
+		CHECK_EQ(multi_u32((uint32_t *)all + i), i + 100);
 	CHECK_OK(gdr_free(all));
 }
 
@@ -48,8 +48,11 @@ static void churn(void)
 		int s = (int)(r % SLOTS);
 
 		if (object[s]) {
+			uint8_t *seen = (uint8_t *)multi_copy(object[s], size[s]);
+
 			for (size_t k = 0; k < size[s]; k += 97)
-				CHECK_EQ(object[s][k], (uint8_t)(s + multi_pe));
+				CHECK_EQ(seen[k], (uint8_t)(s + multi_pe));
+			free(seen);
 			CHECK_OK(gdr_free(object[s]));
 			object[s] = NULL;
 			continue;
@@ -58,13 +61,13 @@ static void churn(void)
 		if (r & 0x200) {
 			size_t align = (size_t)1 << (r >> 40) % 15;
 
-			object[s] = gdr_align(align, size[s]);
+			object[s] = (uint8_t *)gdr_align(align, size[s]);
 			CHECK_EQ((uintptr_t)object[s] % align, 0);
 		} else {
-			object[s] = gdr_malloc(size[s]);
+			object[s] = (uint8_t *)gdr_malloc(size[s]);
 		}
 		CHECK(object[s]);
-		memset(object[s], s + multi_pe, size[s]);
+		multi_fill(object[s], s + multi_pe, size[s]);
 	}
 	for (int s = 0; s < SLOTS; s++)
 		CHECK_OK(gdr_free(object[s]));
@@ -124,18 +127,22 @@ static void exhaust(void)
 static void reuse(void)
 {
 	int next = (multi_pe + 1) % multi_n;
-	uint8_t *src = gdr_calloc(1, 4096), *back = gdr_calloc(1, 4096), *p;
+	uint8_t *src = (uint8_t *)gdr_calloc(1, 4096), *back = (uint8_t *)gdr_calloc(1, 4096), *p;
+	uint64_t last;
 
 	CHECK(src && back);
 	for (int round = 0; round < 10; round++) {
-		p = gdr_calloc(1, 4096);
+		p = (uint8_t *)gdr_calloc(1, 4096);
 		CHECK(p);
-		memset(src, round + 1, 4096);
+		multi_fill(src, round + 1, 4096);
 		CHECK_OK(gdr_host_put(p, src, 4096, next));
 		CHECK_OK(gdr_host_quiet());
 		CHECK_OK(gdr_host_get(back, p, 4096, next));
-		CHECK_EQ(back[4095], round + 1);
+		last = multi_u64((uint64_t *)(void *)(back + 4088));
+		CHECK_EQ(last >> 56, round + 1);
+#ifndef __CUDACC__
 		gdr_uint64_atomic_inc((uint64_t *)(void *)p, next);
+#endif
 		CHECK_OK(gdr_host_quiet());
 		CHECK_OK(gdr_free(p));
 	}

@@ -38,7 +38,7 @@ GDR_KERNEL(take, struct lock, a)
 	EXPECT_EQ(a.report, gdr_test_lock(a.locks), 1);
 }
 
-GDR_KERNEL(try, struct lock, a)
+GDR_KERNEL(try_it, struct lock, a)
 {
 	EXPECT_EQ(a.report, gdr_test_lock(a.locks), 1);
 	EXPECT_EQ(a.report, gdr_test_lock(a.locks + 1), 0);
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 			RUN(take, 1, 1, &a);
 		CHECK_OK(gdr_barrier_all());
 		if (multi_pe == (pe + 1) % multi_n)
-			RUN(try, 1, 1, &a);
+			RUN(try_it, 1, 1, &a);
 		CHECK_OK(gdr_barrier_all());
 		if (multi_pe == pe)
 			RUN(give, 1, 1, &a);

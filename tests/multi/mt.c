@@ -15,7 +15,7 @@ struct mt {
 	struct multi_report *report;
 };
 
-static uint64_t *slot(const struct mt *a, int pe, int writer)
+GDRI_INLINE uint64_t *slot(const struct mt *a, int pe, int writer)
 {
 	return a->area + ((size_t)pe * (STREAMS + THREADS) + (size_t)writer) * WORDS;
 }
@@ -41,16 +41,19 @@ GDR_KERNEL(work, struct mt, a)
 
 struct thread {
 	struct mt *a;
-	int writer;
+	int writer, gpu;
 	pthread_t id;
 };
 
 static void *host_work(void *arg)
 {
-	struct thread *t = arg;
+	struct thread *t = (struct thread *)arg;
 	uint64_t *mine = slot(t->a, multi_pe, t->writer), v[WORDS];
 	uint64_t *back = t->a->back + t->writer * WORDS;
 
+#ifdef __CUDACC__
+	CHECK_EQ(cudaSetDevice(t->gpu), cudaSuccess); /* the threads of a program begin with the first */
+#endif
 	for (uint64_t k = 1; k <= ROUNDS; k++) {
 		for (unsigned i = 0; i < WORDS; i++)
 			v[i] = k << 32 | (uint64_t)multi_pe << 16 | i;
@@ -59,7 +62,7 @@ static void *host_work(void *arg)
 		CHECK_OK(gdr_host_quiet());
 		for (unsigned i = 0; i < WORDS; i += 9) {
 			CHECK_OK(gdr_host_get(back + i, mine + i, 8, t->a->pe));
-			CHECK_EQ(back[i], v[i]);
+			CHECK_EQ(multi_u64(back + i), v[i]);
 		}
 	}
 	return NULL;
@@ -75,6 +78,9 @@ static void start(struct mt *a, gdr_stream_t *streams, struct thread *threads)
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].a = a;
 		threads[i].writer = STREAMS + i;
+#ifdef __CUDACC__
+		CHECK_EQ(cudaGetDevice(&threads[i].gpu), cudaSuccess);
+#endif
 		CHECK_EQ(pthread_create(&threads[i].id, NULL, host_work, &threads[i]), 0);
 	}
 }
@@ -87,9 +93,9 @@ int main(void)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.area = gdr_calloc((size_t)multi_n * (STREAMS + THREADS) * WORDS, 8);
-	a.count = gdr_calloc(1, 8);
-	a.back = gdr_calloc((STREAMS + THREADS) * WORDS, 8);
+	a.area = (uint64_t *)gdr_calloc((size_t)multi_n * (STREAMS + THREADS) * WORDS, 8);
+	a.count = (uint64_t *)gdr_calloc(1, 8);
+	a.back = (uint64_t *)gdr_calloc((STREAMS + THREADS) * WORDS, 8);
 	CHECK(a.area && a.count && a.back);
 	a.pe = (multi_pe + 1) % multi_n;
 	start(&a, streams, threads);
@@ -107,10 +113,10 @@ int main(void)
 		for (unsigned i = 0; i < WORDS; i++) {
 			uint64_t from = (uint64_t)((multi_pe + multi_n - 1) % multi_n);
 
-			CHECK_EQ(slot(&a, (int)from, w)[i], (uint64_t)ROUNDS << 32 | from << 16 | i);
+			CHECK_EQ(multi_u64(slot(&a, (int)from, w) + i), (uint64_t)ROUNDS << 32 | from << 16 | i);
 		}
 	if (multi_pe == 0)
-		CHECK_EQ(*a.count, (uint64_t)multi_n * STREAMS * WORDS * ROUNDS);
+		CHECK_EQ(multi_u64(a.count), (uint64_t)multi_n * STREAMS * WORDS * ROUNDS);
 	multi_shared_free(a.report);
 	return multi_end("mt");
 }

@@ -112,8 +112,9 @@ GDR_KERNEL(rma, struct rma, a)
 }
 
 /* Everything that should have arrived is there, everything else is poison. */
-static void verify(const uint8_t *dst, const struct cut *cuts, int n, uint64_t seed)
+static void verify(const uint8_t *area, const struct cut *cuts, int n, uint64_t seed)
 {
+	uint8_t *dst = (uint8_t *)multi_copy(area, AREA);
 	uint32_t at = 0;
 
 	for (int i = 0; i < n; i++) {
@@ -128,6 +129,7 @@ static void verify(const uint8_t *dst, const struct cut *cuts, int n, uint64_t s
 	}
 	for (; at < AREA; at++)
 		CHECK_EQ(dst[at], MULTI_POISON);
+	free(dst);
 }
 
 /* One form with one distance between the PEs. `local` replaces the side of the transfer that is
@@ -135,6 +137,7 @@ static void verify(const uint8_t *dst, const struct cut *cuts, int n, uint64_t s
 static void round_of(struct rma *a, uint8_t *dst, uint8_t *src, uint8_t *local, int shift)
 {
 	static uint64_t round;
+	static uint8_t image[AREA];
 	int put = a->op == PUT || a->op == PUT_NBI;
 	int to = (multi_pe + shift) % multi_n, from = (multi_pe + multi_n - shift) % multi_n;
 	uint64_t mine = ++round * 1024 + (uint64_t)multi_pe;
@@ -144,9 +147,11 @@ static void round_of(struct rma *a, uint8_t *dst, uint8_t *src, uint8_t *local, 
 	a->dst = local && !put ? local : dst;
 	a->src = local && put ? local : src;
 	a->seed = peer;
-	memset(put ? dst : a->dst, MULTI_POISON, AREA);
+	memset(image, MULTI_POISON, AREA);
+	CHECK_OK(gdr_memcpy(put ? dst : a->dst, image, AREA));
 	for (uint32_t i = 0; i < AREA; i++)
-		(put ? a->src : src)[i] = multi_byte(mine, i);
+		image[i] = multi_byte(mine, i);
+	CHECK_OK(gdr_memcpy(put ? a->src : src, image, AREA));
 	CHECK_OK(gdr_barrier_all());
 	RUN(rma, 2, 64, a);
 	CHECK_OK(gdr_barrier_all());
@@ -156,17 +161,17 @@ static void round_of(struct rma *a, uint8_t *dst, uint8_t *src, uint8_t *local, 
 int main(int argc, char **argv)
 {
 	int every = argc > 1 && !strcmp(argv[1], "all");
-	struct cut *cuts = calloc(MAX_CUTS, sizeof(*cuts));
+	struct cut *cuts = (struct cut *)multi_shared_new(MAX_CUTS * sizeof(*cuts));
 	struct rma a = {0};
-	uint8_t *dst, *src, *local = malloc(AREA);
+	uint8_t *dst, *src, *local = (uint8_t *)multi_shared_new(AREA);
 
 	multi_begin();
 	CHECK(cuts && local);
 	a.cuts = cuts;
 	a.n_cuts = make_cuts(cuts);
 	a.report = multi_report_new();
-	dst = gdr_malloc(AREA);
-	src = gdr_malloc(AREA);
+	dst = (uint8_t *)gdr_malloc(AREA);
+	src = (uint8_t *)gdr_malloc(AREA);
 	CHECK(dst && src);
 	CHECK_OK(gdr_buffer_register(local, AREA));
 	for (a.op = 0; a.op < OPS; a.op++)
@@ -181,7 +186,7 @@ int main(int argc, char **argv)
 	CHECK_OK(gdr_free(dst));
 	CHECK_OK(gdr_free(src));
 	multi_shared_free(a.report);
-	free(local);
-	free(cuts);
+	multi_shared_free(local);
+	multi_shared_free(cuts);
 	return multi_end("rma");
 }

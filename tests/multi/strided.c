@@ -34,7 +34,7 @@ GDRI_INLINE struct shape shape_of(int op)
 
 typedef int strided_call(int op, int scope, void *dst, const void *src, const struct shape *s, int pe);
 
-GDR_DEVICE size_t stretch(int op, unsigned unit)
+GDRI_INLINE size_t stretch(int op, unsigned unit)
 {
 	return ((unsigned)(op % (OPS / 2)) * UNITS + unit) * STRETCH;
 }
@@ -89,10 +89,13 @@ GDR_DEVICE void all_forms(const struct strided *a, strided_call *call, size_t si
 							  (size_t)s->bsize, (size_t)s->n, pe);
 #define SCOPE_CASES(pre, z, scope, suffix)                                                         \
 	CASES(pre, z, put, PUT, scope, suffix) CASES(pre, z, get, GET, scope, suffix)
-#define DEFINE_ANY(name, pre, z, size)                                                             \
-	static int call_##name(int op, int scope, void *dst, const void *src,                      \
-			       const struct shape *s, int pe)                                      \
+#define DEFINE_ANY(name, pre, z, size, T)                                                          \
+	GDR_DEVICE int call_##name(int op, int scope, void *to, const void *from,                  \
+				   const struct shape *s, int pe)                                  \
 	{                                                                                          \
+		T *dst = (T *)to;                                                                  \
+		const T *src = (const T *)from;                                                    \
+                                                                                                   \
 		switch (op * SCOPES + scope) {                                                     \
 			SCOPE_CASES(pre, z, THREAD, )                                              \
 			SCOPE_CASES(pre, z, WARP, _warp)                                           \
@@ -105,11 +108,11 @@ GDR_DEVICE void all_forms(const struct strided *a, strided_call *call, size_t si
 	{                                                                                          \
 		all_forms(&a, call_##name, size);                                                  \
 	}
-#define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T))
-#define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes)
+#define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T), T)
+#define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes, void)
 MULTI_RMA_TYPES(DEFINE)
-GDR_RMA_TYPES_MORE(DEFINE)
-GDR_RMA_SIZES(DEFINE_SIZE)
+MULTI_MORE_TYPES(DEFINE)
+MULTI_SIZES(DEFINE_SIZE)
 
 /* The source element of each element of an area, or -1: poison. */
 static int origin[ELEMS];
@@ -130,8 +133,10 @@ static void plan(void)
 		}
 }
 
-static void verify(const uint8_t *area, uint64_t seed, size_t size, const char *type)
+static void verify(const uint8_t *where, uint64_t seed, size_t size, const char *type)
 {
+	uint8_t *area = (uint8_t *)multi_copy(where, AREA);
+
 	for (size_t i = 0; i < AREA; i++) {
 		int from = i / size < ELEMS ? origin[i / size] : -1;
 		uint8_t want = from < 0 ? MULTI_POISON
@@ -141,16 +146,20 @@ static void verify(const uint8_t *area, uint64_t seed, size_t size, const char *
 			multi_fail(__FILE__, __LINE__, "%s: byte %zu is %02x, not %02x", type, i,
 				   area[i], want);
 	}
+	free(area);
 }
 
 static void prepare(struct strided *a, int shift)
 {
+	static uint8_t image[AREA];
+
 	a->pe = (multi_pe + shift) % multi_n;
 	a->seed = 99 + (uint64_t)a->pe;
-	memset(a->dst, MULTI_POISON, AREA);
-	memset(a->back, MULTI_POISON, AREA);
+	multi_fill(a->dst, MULTI_POISON, AREA);
+	multi_fill(a->back, MULTI_POISON, AREA);
 	for (unsigned i = 0; i < AREA; i++)
-		a->src[i] = multi_byte(99 + (uint64_t)multi_pe, i);
+		image[i] = multi_byte(99 + (uint64_t)multi_pe, i);
+	CHECK_OK(gdr_memcpy(a->src, image, AREA));
 	CHECK_OK(gdr_barrier_all());
 }
 
@@ -173,17 +182,23 @@ GDR_KERNEL(long_blocks, struct strided, a)
 
 static void run_long(struct strided *a)
 {
+	uint8_t *dst, *back;
+
 	prepare(a, multi_n - 1);
 	RUN(long_blocks, 1, THREADS, a);
 	CHECK_OK(gdr_barrier_all());
+	dst = (uint8_t *)multi_copy(a->dst, 6000);
+	back = (uint8_t *)multi_copy(a->back, 6000);
 	for (unsigned i = 0; i < 6000; i++) {
 		uint64_t from = 99 + (uint64_t)((multi_pe + 1) % multi_n);
 		int put = i < 4000 && i % 2000 < 1501, get = i < 4800 && i % 1600 < 1100;
 
-		CHECK_EQ(a->dst[i], put ? multi_byte(from, i / 2000 * 1500 + i % 2000) : MULTI_POISON);
-		CHECK_EQ(a->back[i],
+		CHECK_EQ(dst[i], put ? multi_byte(from, i / 2000 * 1500 + i % 2000) : MULTI_POISON);
+		CHECK_EQ(back[i],
 			 get ? multi_byte(a->seed, i / 1600 * 1700 + i % 1600) : MULTI_POISON);
 	}
+	free(dst);
+	free(back);
 	CHECK_OK(gdr_barrier_all());
 }
 
@@ -203,13 +218,13 @@ int main(void)
 	multi_begin();
 	plan();
 	a.report = multi_report_new();
-	a.dst = gdr_malloc(AREA);
-	a.src = gdr_malloc(AREA);
-	a.back = gdr_malloc(AREA);
+	a.dst = (uint8_t *)gdr_malloc(AREA);
+	a.src = (uint8_t *)gdr_malloc(AREA);
+	a.back = (uint8_t *)gdr_malloc(AREA);
 	CHECK(a.dst && a.src && a.back);
 	MULTI_RMA_TYPES(RUN_ONE)
-	GDR_RMA_TYPES_MORE(RUN_ONE)
-	GDR_RMA_SIZES(RUN_SIZE)
+	MULTI_MORE_TYPES(RUN_ONE)
+	MULTI_SIZES(RUN_SIZE)
 	run_long(&a);
 	multi_shared_free(a.report);
 	return multi_end("strided");

@@ -5,6 +5,12 @@
 
 #define N 5
 
+#ifdef MULTI_PART
+#define TYPES(X) MULTI_RMA_TYPES(X)
+#else
+#define TYPES(X) GDR_RMA_TYPES(X)
+#endif
+
 struct typed {
 	uint8_t *dst, *src;
 	int pe, from;
@@ -43,31 +49,31 @@ struct typed {
 				want = poison;                                                     \
 			else                                                                       \
 				VALUE(T, a->seed, i == N + 1 ? 99 : (uint64_t)(i - 1), want);      \
-			EXPECT_EQ(a->report, memcmp(&got, &want, BYTES(T)), 0);                    \
+			EXPECT_EQ(a->report, multi_differ(&got, &want, BYTES(T)), 0);                    \
 			memcpy(back + i, &want, sizeof(T));                                        \
 		}                                                                                  \
 		EXPECT_OK(a->report, gdr_##name##_get(src + N, dst, N + 3, a->pe));                \
 		for (int i = 0; i < N + 3; i++)                                                    \
-			EXPECT_EQ(a->report, memcmp(src + N + i, back + i, BYTES(T)), 0);          \
+			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);          \
 		memset(src + N, 0, sizeof(back));                                                  \
 		EXPECT_OK(a->report, gdr_##name##_get_nbi(src + N, dst, N + 3, a->pe));            \
 		EXPECT_OK(a->report, gdr_quiet());                                                 \
 		for (int i = 0; i < N + 3; i++)                                                    \
-			EXPECT_EQ(a->report, memcmp(src + N + i, back + i, BYTES(T)), 0);          \
+			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);          \
 		EXPECT_OK(a->report, gdr_status());                                                \
 	}                                                                                          \
 	GDR_KERNEL(kernel_##name, struct typed, a)                                                 \
 	{                                                                                          \
 		typed_##name(&a);                                                                  \
 	}
-GDR_RMA_TYPES(DEFINE)
-GDR_RMA_TYPES_MORE(DEFINE)
+TYPES(DEFINE)
+MULTI_MORE_TYPES(DEFINE)
 
 #define RUN_ONE(name, T)                                                                           \
 	for (int shift = 0; shift < multi_n; shift++) {                                            \
 		a.pe = (multi_pe + shift) % multi_n;                                               \
 		a.seed = multi_hash((uint64_t)(sizeof(T) * 4096 + (unsigned)multi_pe));            \
-		memset(a.dst, MULTI_POISON, 256);                                                  \
+		multi_fill(a.dst, MULTI_POISON, 256);                                                  \
 		CHECK_OK(gdr_barrier_all());                                                       \
 		RUN(kernel_##name, 1, 1, &a);                                                      \
 		CHECK_OK(gdr_barrier_all());                                                       \
@@ -79,11 +85,11 @@ int main(void)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.dst = gdr_malloc(256);
-	a.src = gdr_malloc(256);
+	a.dst = (uint8_t *)gdr_malloc(256);
+	a.src = (uint8_t *)gdr_malloc(256);
 	CHECK(a.dst && a.src);
-	GDR_RMA_TYPES(RUN_ONE)
-	GDR_RMA_TYPES_MORE(RUN_ONE)
+	TYPES(RUN_ONE)
+	MULTI_MORE_TYPES(RUN_ONE)
 	multi_shared_free(a.report);
 	return multi_end("typed");
 }

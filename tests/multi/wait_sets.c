@@ -169,7 +169,7 @@ int main(void)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.words = gdr_calloc(N, 8);
+	a.words = (uint64_t *)gdr_calloc(N, 8);
 	CHECK(a.words);
 	MULTI_WAIT_TYPES(RUN_ONE)
 	multi_fill(a.words, 0, N * 8);

@@ -14,7 +14,7 @@ struct wrap {
 	struct multi_report *report;
 };
 
-GDR_DEVICE uint64_t value_of(int pe, unsigned t, uint64_t k)
+GDRI_INLINE uint64_t value_of(int pe, unsigned t, uint64_t k)
 {
 	return (uint64_t)pe << 48 | (uint64_t)t << 32 | k;
 }
@@ -52,12 +52,12 @@ static void verify(const struct wrap *a)
 	for (unsigned t = 0; t < THREADS; t++)
 		for (uint64_t k = 0; k < ROUNDS; k++) {
 			if (k >= ROUNDS - DEPTH)
-				CHECK_EQ(a->data[t * DEPTH + k % DEPTH], value_of(from, t, k));
+				CHECK_EQ(multi_u64(a->data + t * DEPTH + k % DEPTH), value_of(from, t, k));
 			if (k % 16 == t % 16)
 				sum += k + 1;
 		}
-	CHECK_EQ(a->count[0], ROUNDS);
-	CHECK_EQ(a->count[1], sum);
+	CHECK_EQ(multi_u64(a->count), ROUNDS);
+	CHECK_EQ(multi_u64(a->count + 1), sum);
 }
 
 int main(void)
@@ -69,9 +69,9 @@ int main(void)
 	CHECK_OK(gdr_query(&info));
 	CHECK(info.n_nic == multi_n && (int)info.n_queues <= multi_n); /* one to each PE */
 	a.report = multi_report_new();
-	a.data = gdr_calloc(THREADS * DEPTH, 8);
-	a.count = gdr_calloc(2, 8);
-	a.back = gdr_calloc(THREADS, 8);
+	a.data = (uint64_t *)gdr_calloc(THREADS * DEPTH, 8);
+	a.count = (uint64_t *)gdr_calloc(2, 8);
+	a.back = (uint64_t *)gdr_calloc(THREADS, 8);
 	CHECK(a.data && a.count && a.back);
 	a.pe = (multi_pe + 1) % multi_n;
 	RUN(post, 1, THREADS, &a);
