@@ -116,4 +116,14 @@ GDR_DEVICE uint64_t gdr_clock_ns(void)
 #define gdr_signal_wait_until_from(sig, cmp, value, pe)                                            \
 	((void)(pe), nvshmem_signal_wait_until(sig, cmp, value), 0)
 
+#define GDR_TEAM_WORLD NVSHMEM_TEAM_WORLD
+#define gdr_float_broadcast_block(team, dst, src, n, root)                                         \
+	nvshmemx_float_broadcast_block(team, dst, src, n, root)
+#define gdr_float_fcollect_block(team, dst, src, n) nvshmemx_float_fcollect_block(team, dst, src, n)
+#define gdr_float_alltoall_block(team, dst, src, n) nvshmemx_float_alltoall_block(team, dst, src, n)
+#define gdr_float_sum_reduce_block(team, dst, src, n)                                              \
+	nvshmemx_float_sum_reduce_block(team, dst, src, n)
+#define gdr_float_sum_reducescatter_block(team, dst, src, n)                                       \
+	nvshmemx_float_sum_reducescatter_block(team, dst, src, n)
+
 #endif

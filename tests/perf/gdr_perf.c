@@ -2,7 +2,7 @@
 // What device operations between two PEs cost, over the path that the job has.
 //
 //	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all these
-//				many, one_mib: not by default, for paths that are not the link's own
+//				many, one_mib, post, coll: not by default
 //
 //	raw		CUDA alone, without a library: what the link allows
 //	put, get	GB/s of block operations back to back, then one quiet, by size and blocks
@@ -13,6 +13,10 @@
 //	many		millions of 8-byte puts a second by all threads of some blocks, to words that
 //			follow each other and to words 64 bytes apart
 //	one_mib		put with 1 MiB alone
+//	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
+//			SM cycles of a call and posts per second. GDR_PERF_ROOM: posts that fit into all the
+//			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
+//	coll		broadcast, fcollect, alltoall, sum_reduce, reducescatter of floats by one block, by size
 //
 // Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
 // RESULT name value unit [least..most]: the median of 7 launches after a warm-up. The same source
@@ -35,8 +39,10 @@
 #define FAR(p) ((p) + 16 * at) /* a cache line each, more than a cache holds */
 #ifdef __CUDACC__
 #define AREA ((size_t)256 << 20)
+#define COLL_THREADS 512
 #else
 #define AREA ((size_t)16 << 20)
+#define COLL_THREADS 4
 #endif
 
 struct work {
@@ -50,6 +56,7 @@ struct work {
 	uint64_t *far;	/* raw: the peer's sig */
 	uint64_t base;	/* of the signal's values */
 	uint64_t *time; /* [BLOCKS_MAX][2] begin and end of the loop */
+	uint64_t *cycles; /* [BLOCKS_MAX] of the loop */
 	int *status;	/* [BLOCKS_MAX] */
 };
 
@@ -208,6 +215,62 @@ PING_PONG(raw_data_flag,
 	  raw_wait(SIG(w.sig), value))
 #endif
 
+/* ---- collectives of one block of each PE ---- */
+
+#define COLL(name, call)                                                                           \
+	GDR_KERNEL(name, struct work, w)                                                           \
+	{                                                                                          \
+		float *dst = (float *)w.dst;                                                       \
+		const float *src = (const float *)w.src;                                           \
+		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns();                             \
+		int i, ret = 0;                                                                    \
+                                                                                                   \
+		for (i = 0; i < w.n && !ret; i++)                                                  \
+			ret = call;                                                                \
+		gdr_sync_block();                                                                  \
+		if (gdr_thread_id())                                                               \
+			return;                                                                    \
+		w.time[0] = start;                                                                 \
+		w.time[1] = gdr_clock_ns();                                                        \
+		w.status[0] = ret;                                                                 \
+	}
+COLL(coll_broadcast, gdr_float_broadcast_block(GDR_TEAM_WORLD, dst, src, w.size / 4, 0))
+COLL(coll_fcollect, gdr_float_fcollect_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
+COLL(coll_alltoall, gdr_float_alltoall_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
+COLL(coll_reduce, gdr_float_sum_reduce_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
+COLL(coll_reducescatter, gdr_float_sum_reducescatter_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
+
+/* ---- posting ----
+ *
+ * All rings are empty when a burst begins, and have room for it. */
+#ifdef __CUDACC__
+#define POST(name, size)                                                                           \
+	GDR_KERNEL(name, struct work, w)                                                           \
+	{                                                                                          \
+		size_t at = ((size_t)gdr_block_id() * gdr_block_size() + gdr_thread_id()) * 128;   \
+		uint64_t begin, end;                                                               \
+		long long from;                                                                    \
+		int i, ret = 0;                                                                    \
+                                                                                                   \
+		gdr_sync_block();                                                                  \
+		begin = gdr_clock_ns();                                                            \
+		from = clock64();                                                                  \
+		for (i = 0; i < w.n; i++)                                                          \
+			ret |= gdr_put_nbi(w.dst + at, w.src + at, size, w.peer);                  \
+		from = clock64() - from;                                                           \
+		end = gdr_clock_ns();                                                              \
+		gdr_sync_block();                                                                  \
+		if (gdr_thread_id())                                                               \
+			return;                                                                    \
+		w.time[2 * gdr_block_id()] = begin;                                                \
+		w.time[2 * gdr_block_id() + 1] = end;                                              \
+		w.cycles[gdr_block_id()] = (uint64_t)from;                                         \
+		w.status[gdr_block_id()] = ret | gdr_quiet();                                      \
+	}
+POST(post_8, 8)
+POST(post_64, 64)
+#endif
+
 /* ---- host ---- */
 
 static struct work base;
@@ -325,6 +388,98 @@ static void bandwidth(int get, unsigned only)
 			       f_.most / (rounds) / (div));                                        \
 	} while (0)
 
+/* Bytes are those that each PE brings, for alltoall and reducescatter those for each PE. */
+static void run_coll(void)
+{
+	static const size_t sizes[] = {8, 1024, 16384, 262144, 4194304, 67108864};
+	size_t n_pes = (size_t)gdr_host_n_pes();
+	struct timing t[5];
+	unsigned s, k;
+
+	for (s = 0; s < 6 && sizes[s] * n_pes <= AREA; s++) {
+		static const char *const names[] = {"broadcast", "fcollect", "alltoall", "sum_reduce",
+						    "sum_reducescatter"};
+		struct work w = base;
+
+		w.size = sizes[s];
+		w.n = s < 3 ? 200 : s == 3 ? 40 : s == 4 ? 8 : 2;
+		MEASURE(coll_broadcast, 1, COLL_THREADS, 1, &w, &t[0]);
+		MEASURE(coll_fcollect, 1, COLL_THREADS, 1, &w, &t[1]);
+		MEASURE(coll_alltoall, 1, COLL_THREADS, 1, &w, &t[2]);
+		MEASURE(coll_reduce, 1, COLL_THREADS, 1, &w, &t[3]);
+		MEASURE(coll_reducescatter, 1, COLL_THREADS, 1, &w, &t[4]);
+		for (k = 0; k < 5 && !w.me; k++)
+			printf("RESULT %s_%zuB_block %.2f us [%.2f..%.2f]\n", names[k], sizes[s],
+			       t[k].median / w.n / 1000, t[k].least / w.n / 1000,
+			       t[k].most / w.n / 1000);
+	}
+}
+
+#ifdef __CUDACC__
+/* Median over the launches of the mean over the blocks. */
+static double cycles_of(unsigned blocks)
+{
+	uint64_t cycles[BLOCKS_MAX], sum = 0;
+	unsigned b;
+
+	must(gdr_memcpy(cycles, base.cycles, blocks * sizeof(*cycles)), "copying cycles");
+	for (b = 0; b < blocks; b++)
+		sum += cycles[b];
+	return (double)sum / blocks;
+}
+
+static void post(int size, unsigned blocks, unsigned lanes, unsigned room)
+{
+	double cycles[REPEATS + 1], time[REPEATS + 1], posts;
+	struct work w = base;
+	int r;
+
+	w.n = (int)(room / 2 / blocks / lanes); /* blocks are not spread evenly */
+	w.n = w.n > 400 ? 400 : w.n;
+	if (w.n < 2)
+		return;
+	for (r = 0; r <= REPEATS; r++) {
+		must(gdr_barrier_all(), "barrier");
+		if (w.me)
+			continue;
+		if (size == 8)
+			must(gdr_launch(post_8, blocks, lanes, 0, NULL, &w), "launch");
+		else
+			must(gdr_launch(post_64, blocks, lanes, 0, NULL, &w), "launch");
+		must(gdr_stream_sync(NULL), "kernel");
+		time[r] = take(blocks);
+		cycles[r] = cycles_of(blocks);
+	}
+	if (w.me)
+		return;
+	qsort(cycles + 1, REPEATS, sizeof(*cycles), by_value);
+	qsort(time + 1, REPEATS, sizeof(*time), by_value);
+	posts = (double)w.n * blocks * lanes;
+	printf("RESULT post_%dB_%s_%u_call %.1f cycles [%.1f..%.1f]\n", size,
+	       lanes == 1 ? "thread" : "warp", blocks, cycles[1 + REPEATS / 2] / w.n, cycles[1] / w.n,
+	       cycles[REPEATS] / w.n);
+	printf("RESULT post_%dB_%s_%u_rate %.2f M/s [%.2f..%.2f]\n", size,
+	       lanes == 1 ? "thread" : "warp", blocks, posts * 1000 / time[1 + REPEATS / 2],
+	       posts * 1000 / time[REPEATS], posts * 1000 / time[1]);
+}
+#endif
+
+static void run_post(void)
+{
+#ifdef __CUDACC__
+	const char *text = getenv("GDR_PERF_ROOM");
+	unsigned room = text ? (unsigned)atoi(text) : 1500, b;
+	static const unsigned blocks[] = {1, 8, 32, 132};
+
+	for (b = 0; b < 4; b++) {
+		post(8, blocks[b], 1, room);
+		post(8, blocks[b], 32, room);
+		post(64, blocks[b], 1, room);
+		post(64, blocks[b], 32, room);
+	}
+#endif
+}
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	int i;
@@ -415,6 +570,10 @@ static void run(int argc, char **argv, int n)
 		FIGURE("barrier_thread", barrier_call, 0, 1, 1, 1, n);
 		FIGURE("sync_thread", sync_call, 0, 1, 1, 1, n);
 	}
+	if (argc > 1 && wanted(argc, argv, "post"))
+		run_post();
+	if (argc > 1 && wanted(argc, argv, "coll"))
+		run_coll();
 	if (wanted(argc, argv, "put"))
 		bandwidth(0, 5);
 	if (wanted(argc, argv, "get"))
@@ -446,8 +605,9 @@ int main(int argc, char **argv)
 	base.dst = (char *)gdr_calloc(1, AREA);
 	base.sig = (uint64_t *)gdr_calloc(16 * SIGS, sizeof(uint64_t));
 	base.time = (uint64_t *)gdr_calloc(2 * BLOCKS_MAX, sizeof(uint64_t));
+	base.cycles = (uint64_t *)gdr_calloc(BLOCKS_MAX, sizeof(uint64_t));
 	base.status = (int *)gdr_calloc(BLOCKS_MAX, sizeof(int));
-	if (!base.src || !base.dst || !base.sig || !base.time || !base.status)
+	if (!base.src || !base.dst || !base.sig || !base.time || !base.status || !base.cycles)
 		return 1;
 	if (!base.me)
 		printf("%d PEs, %s, %d by mapped memory, %d by queues\n", gdr_host_n_pes(),
