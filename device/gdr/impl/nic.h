@@ -453,10 +453,12 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	p->ce = GDRI_CE_ALWAYS;
 	p->leader = 1;
 	ret = gdri_sq_reserve(dev, qp, blocks, &p->base);
+	if (gdri_unlikely(ret))
+		return ret;
 	p->index = p->base;
-	if (gdri_unlikely(due) && !ret)
+	if (gdri_unlikely(due))
 		gdri_sq_fenced(qp, seq);
-	return ret;
+	return 0;
 }
 
 /* A failure to publish is the leader's to report; the others find it in the queue. None goes on before
