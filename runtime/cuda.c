@@ -109,6 +109,20 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 	return ret;
 }
 
+/* The driver leaves a context current in a thread also when it has ended with the last release:
+ * what the thread calls next would be refused. Who else uses it keeps it, and the thread as well. */
+static void release_primary(struct gdri_cuda *c)
+{
+	gdri_cu_ctx current = NULL;
+	unsigned int flags;
+	int active = 1;
+
+	c->api.primary_release(c->device);
+	if (!c->api.primary_state(c->device, &flags, &active) && !active &&
+	    !c->api.ctx_get(&current) && current == c->ctx)
+		c->api.ctx_set(NULL);
+}
+
 /* A thread that was left behind in the driver may be the last one. */
 static void put(struct gdri_cuda *c)
 {
@@ -121,7 +135,7 @@ static void put(struct gdri_cuda *c)
 		gdri_cuda_leave(c);
 	}
 	if (c->primary)
-		c->api.primary_release(c->device);
+		release_primary(c);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -349,6 +363,21 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
 {
 	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
+}
+
+int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->stuck) {
+		gdri_cuda_enter(c);
+		c->stuck = finish(c, timeout_ms) == GDRI_CU_NOT_READY;
+		gdri_cuda_leave(c);
+		ret = c->stuck ? -GDR_ETIMEOUT : 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return ret;
 }
 
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)

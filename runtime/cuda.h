@@ -39,6 +39,8 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
  * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
+/* Waits for one that may yet land; -GDR_ETIMEOUT: it may still. */
+int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms);
 
 /* Memory of a variable of a module; NULL when it has none of that name and size. */
 void *gdri_cuda_variable(struct gdri_cuda *c, struct CUmod_st *module, const char *name, size_t size);

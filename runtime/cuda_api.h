@@ -76,6 +76,7 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	X(device_bus_id, "cuDeviceGetPCIBusId", (char *, int, gdri_cu_device))                     \
 	X(primary_retain, "cuDevicePrimaryCtxRetain", (gdri_cu_ctx *, gdri_cu_device))             \
 	X(primary_release, "cuDevicePrimaryCtxRelease_v2", (gdri_cu_device))                       \
+	X(primary_state, "cuDevicePrimaryCtxGetState", (gdri_cu_device, unsigned int *, int *))    \
 	X(ctx_get, "cuCtxGetCurrent", (gdri_cu_ctx *))                                             \
 	X(ctx_set, "cuCtxSetCurrent", (gdri_cu_ctx))                                               \
 	X(ctx_push, "cuCtxPushCurrent_v2", (gdri_cu_ctx))                                          \

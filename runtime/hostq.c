@@ -138,13 +138,15 @@ static int await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uin
 	}
 }
 
-/* Waits for a transfer that was given up: the buffer is still its own. */
+/* Waits for a copy and a transfer that were given up: the buffer is still theirs. */
 static int settle(struct gdri_state *st, uint64_t deadline)
 {
 	struct gdri_hostq *q = st->hostq;
+	int ret = gdri_cuda_settle(st->cuda, (int)st->opt.timeout_ms);
 	bool done = true;
-	int ret = 0;
 
+	if (ret)
+		return ret;
 	if (q->late)
 		ret = await(st, q->late, q->late_target, deadline, &done);
 	if (!done)

@@ -96,6 +96,13 @@ gdri_cu_result fake_primary_release(gdri_cu_device d)
 	return ADD(retained, -1) < 0 ? INVALID : 0;
 }
 
+gdri_cu_result fake_primary_state(gdri_cu_device d, unsigned int *flags, int *active)
+{
+	*flags = 0;
+	*active = SEEN(retained) > 0 && primary.device == d;
+	return 0;
+}
+
 gdri_cu_result fake_ctx_get(gdri_cu_ctx *ctx)
 {
 	*ctx = depth ? stack[depth - 1] : NULL;

@@ -45,6 +45,9 @@ static void comes_to(const int *word, int value)
 }
 
 int cuCtxSetCurrent(void *ctx); /* of the fake */
+int cuCtxGetCurrent(void **ctx);
+int cuDevicePrimaryCtxRetain(void **ctx, int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
 
 /* No context is current, as in a program that has not used CUDA: the library retains one. */
 static struct gdri_cuda *open_one(void)
@@ -78,6 +81,28 @@ static void test_open(void **state)
 	assert_null(c);
 	assert_non_null(strstr(gdri_log_last_error(), "counts none"));
 	set(&fake_cuda.devices, 1);
+	nothing_left();
+}
+
+/* The thread has no context that has ended; one that others use stays. */
+static void test_primary(void **state)
+{
+	struct gdri_cuda *c = open_one();
+	void *ours, *now_current;
+
+	(void)state;
+	assert_int_equal(cuCtxGetCurrent(&ours), 0);
+	assert_non_null(ours);
+	gdri_cuda_close(c);
+	assert_int_equal(cuCtxGetCurrent(&now_current), 0);
+	assert_null(now_current);
+
+	c = open_one();
+	assert_int_equal(cuDevicePrimaryCtxRetain(&ours, 0), 0); /* as the runtime does */
+	gdri_cuda_close(c);
+	assert_int_equal(cuCtxGetCurrent(&now_current), 0);
+	assert_ptr_equal(now_current, ours);
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
 	nothing_left();
 }
 
@@ -126,9 +151,12 @@ static void test_overdue_copy(void **state)
 	assert_non_null(strstr(gdri_log_last_error(), "zeroing memory cannot begin"));
 	assert_true(now() - begin < 5);
 	assert_int_equal(d, 3);
+	assert_int_equal(gdri_cuda_settle(c, 50), -GDR_ETIMEOUT);
+	assert_int_equal(a, 1);
 	set(&fake_cuda.hang_copy, 0);
-	assert_int_equal(gdri_cuda_copy(c, &d, &b, sizeof(a), LONG), 0);
+	assert_int_equal(gdri_cuda_settle(c, LONG), 0);
 	assert_int_equal(a, 2); /* the overdue one has landed */
+	assert_int_equal(gdri_cuda_copy(c, &d, &b, sizeof(a), LONG), 0);
 	assert_int_equal(d, 2);
 	gdri_cuda_close(c);
 	nothing_left();
@@ -274,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_primary),
 		cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_overdue_copy),
 		cmocka_unit_test(test_wait_left_behind),

@@ -136,6 +136,28 @@ static void test_doorbell_refused(void **state)
 	use("GPU memory", "GPU memory", "asked for");
 }
 
+/* A copy to the bounce buffer that was given up lands before the buffer's next use, and not in it. */
+static void test_late_copy(void **state)
+{
+	uint64_t *p, v = 7, late = 9, w = 0;
+
+	(void)state;
+	setenv("GDR_TIMEOUT", "400ms", 1);
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(64, sizeof(*p));
+	assert_non_null(p);
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), 0);
+	__atomic_store_n(&fake_cuda.hang_copy, 1, __ATOMIC_RELAXED);
+	assert_int_equal(gdr_host_put(p + 1, &late, sizeof(late), 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), -GDR_ETIMEOUT);
+	__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), 0);
+	assert_int_equal(w, 7);
+	assert_int_equal(p[1], 0);
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
 static void test_program_without_queues(void **state)
 {
 	(void)state;
@@ -181,6 +203,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_peermem, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_doorbell_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_without_queues, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_module_without_queues, setup, teardown),
 	};
