@@ -7,8 +7,8 @@
  *
  * defines gdr_<pre>put<z><s>: pre is "int_" or nothing, z the bits of a sized form, s the scope's
  * suffix, E the bytes of an element. GDRI_FN returns a status; GDRI_FN_VALUE sets `out` of the type
- * that it returns, which is 0 when the arguments are refused. `check` belongs to the checked build:
- * 0, or a status for the call at `at`.
+ * that it returns, which is 0 when the arguments are refused, GDRI_FN_INDEX one that is then no index.
+ * `check` belongs to the checked build: 0, or a status for the call at `at`.
  *
  * GDRI_FN_BOTH(scope, ...), GDRI_FN_VALUE_BOTH: also for host threads under CUDA, who do `host`.
  *
@@ -53,6 +53,7 @@
 #define GDRI_PLAIN(name) gdr_##name |
 #define GDRI_FN(ret, name, params, site, check, result) GDRI_PRINTED | name | params;
 #define GDRI_FN_VALUE(ret, name, params, site, check, statement) GDRI_PRINTED | name | params;
+#define GDRI_FN_INDEX GDRI_FN_VALUE
 #define GDRI_FN_BOTH(member, ret, name, params, site, check, result, host) GDRI_PRINTED | name | params;
 #define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host) GDRI_PRINTED | name | params;
 #define GDRI_HOST_FN(ret, name, params, result) GDRI_PRINTED | name | params;
@@ -122,6 +123,9 @@
 #define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
 	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, site, check, gdri_latch_refusal(bad),     \
 			 statement)
+#define GDRI_FN_INDEX(ret, name, params, site, check, statement)                                   \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, site, check,                              \
+			 (out = GDRI_NONE_HOLDS, gdri_latch_refusal(bad)), statement)
 
 #ifdef GDR_CHECKED
 #define GDRI_FN_OF(member, ret, name, params, site, check, result)                                 \

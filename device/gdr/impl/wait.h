@@ -116,7 +116,7 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 		gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                                    \
 		gdri_wait_all(ptrs, n, status, values, value, sizeof(T), GDRI_SIGNED(T), cmp,      \
 			      limit))                                                              \
-	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, wait_until_any, , vector##form),                      \
+	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, wait_until_any, , vector##form),                      \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V L),                  \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
@@ -135,7 +135,7 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
 		      out = gdri_test_all(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp))                                    \
-	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, test_any, , vector),                                  \
+	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, test_any, , vector),                                  \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
