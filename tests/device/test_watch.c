@@ -588,6 +588,35 @@ static void test_all_are_told(void **state)
 	finish();
 }
 
+/* The caller's limit ends a wait in silence, the library's with an error, also where the caller would
+ * have waited longer. */
+static void test_two_limits(void **state)
+{
+	const struct fake_options alone = {.n_pes = 1, .n_slots = 1, .depth = 128, .mapped = 1,
+					   .timeout_ms = 60};
+	uint64_t *w;
+	size_t at;
+
+	(void)state;
+	f = fake_start(&alone);
+	w = fake_sym(f, 0);
+	assert_true(gdr_uint64_wait_until_any_for(w, 1, NULL, GDR_CMP_EQ, 77, 1000000) == (size_t)-1);
+	assert_int_equal(gdr_uint64_wait_until_some_for(w, 1, &at, NULL, GDR_CMP_EQ, 77, 1000000), 0);
+	assert_int_equal(gdr_uint64_wait_until_for(w, GDR_CMP_EQ, 77, 1000000), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_status(), 0);
+	assert_int_equal(f->dev->n_errors, 0);
+	assert_true(gdr_uint64_wait_until_any_for(w, 1, NULL, GDR_CMP_EQ, 77, 20000000000ull) ==
+		    (size_t)-1);
+	assert_int_equal(gdr_status(), -GDR_ETIMEOUT);
+	assert_int_equal(f->dev->n_errors, 1);
+	assert_int_equal(gdr_quiet(), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_uint64_wait_until_some_for(w, 1, &at, NULL, GDR_CMP_EQ, 77, 20000000000ull),
+			 0);
+	assert_int_equal(gdr_status(), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_quiet(), -GDR_ETIMEOUT);
+	fake_stop(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -600,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
+		cmocka_unit_test(test_two_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

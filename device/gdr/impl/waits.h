@@ -97,8 +97,9 @@ GDR_DEVICE int gdri_set_is_empty(const struct gdri_set *s)
 	return 1;
 }
 
-/* *n: as gdri_set_look; 0 of an empty set. -GDR_ETIMEOUT at the caller's own limit is no error:
- * nothing is recorded. */
+#define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
+
+/* *n: as gdri_set_look; 0 of an empty set. Returns a status, or GDRI_AT_LIMIT. */
 GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
 {
 	struct gdri_dev *dev = gdri_dev();
@@ -119,7 +120,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	while (!(*n = gdri_set_look(s, mode))) {
 		if (limit_ns != GDRI_NO_LIMIT && gdr_clock_ns() - start >= limit_ns) {
 			gdri_wait_leave(dev, &w);
-			return -GDR_ETIMEOUT;
+			return GDRI_AT_LIMIT;
 		}
 		ret = gdri_wait_step(dev, &w);
 		if (gdri_unlikely(ret))
@@ -145,14 +146,13 @@ GDRI_NOINLINE size_t gdri_set_test(struct gdri_set *s, int mode)
 	return n;
 }
 
-/* For those that return no status; the caller's own limit is none. */
+/* For those that return no status. */
 GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t limit_ns)
 {
 	size_t n;
 	int ret = gdri_set_wait(s, mode, limit_ns, &n);
 
-	if (gdri_unlikely(ret) && gdri_dev() &&
-	    !(ret == -GDR_ETIMEOUT && limit_ns != GDRI_NO_LIMIT))
+	if (gdri_unlikely(ret < 0) && gdri_dev())
 		gdri_latch(gdri_dev(), ret);
 	return ret ? 0 : n;
 }
@@ -178,8 +178,9 @@ GDR_DEVICE int gdri_wait_all(const void *ptrs, size_t n, GDRI_SET_PARAMS, uint64
 {
 	GDRI_SET_OF(0);
 	size_t all;
+	int ret = gdri_set_wait(&s, GDRI_SET_ALL, limit_ns, &all);
 
-	return gdri_set_wait(&s, GDRI_SET_ALL, limit_ns, &all);
+	return ret == GDRI_AT_LIMIT ? -GDR_ETIMEOUT : ret;
 }
 
 GDR_DEVICE size_t gdri_wait_any(const void *ptrs, size_t n, GDRI_SET_PARAMS, uint64_t limit_ns)
