@@ -258,7 +258,8 @@ GDR_WAIT_TYPES(GDRI_DECLARE_WAIT)
 
 /** @defgroup locks Locks
  * A lock is a symmetric long, 0 on all PEs at first. PEs get it in the order in which they asked; one
- * that does not is named when the wait expires. Threads of a PE take turns. A failed call leaves the lock
+ * that does not is named when the wait expires. Threads of a PE take turns, in no order: GDR_TIMEOUT bounds
+ * the wait for all the turns of others. A failed call leaves the lock
  * of no use.
  * @include locks.c
  * @{ */

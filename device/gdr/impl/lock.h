@@ -31,7 +31,23 @@ GDR_DEVICE int gdri_lock_owner(const struct gdri_dev *dev, const long *lock)
 	return (int)(gdri_heap_offset(dev, lock) / sizeof(long) % (uint32_t)gdri_k(dev, n_pes));
 }
 
-/* Waits until the bits of the own place are as wanted (all or none of `mask`); *seen: the place. */
+/* Until the bits of the own place are as wanted (all or none of `mask`); *seen: the place. */
+GDR_DEVICE int gdri_lock_look(struct gdri_dev *dev, struct gdri_waiter *w, const uint32_t *node,
+			      uint32_t mask, int set, uint32_t *seen)
+{
+	int ret;
+
+	for (;;) {
+		/* acquire: pairs with the atomic of who changes it, which came after its quiet */
+		*seen = gdri_ld_acquire_sys_u32(node);
+		if (!!(*seen & mask) == set)
+			return 0;
+		ret = gdri_wait_step(dev, w);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+}
+
 GDRI_NOINLINE int gdri_lock_wait(struct gdri_dev *dev, const uint32_t *node, uint32_t mask, int set,
 				 int peer, uint32_t *seen)
 {
@@ -39,17 +55,10 @@ GDRI_NOINLINE int gdri_lock_wait(struct gdri_dev *dev, const uint32_t *node, uin
 	int ret;
 
 	gdri_wait_begin(&w, GDRI_LOCK, peer, gdri_heap_offset(dev, node));
-	for (;;) {
-		/* acquire: pairs with the atomic of who changes it, which came after its quiet */
-		*seen = gdri_ld_acquire_sys_u32(node);
-		if (!!(*seen & mask) == set)
-			break;
-		ret = gdri_wait_step(dev, &w);
-		if (gdri_unlikely(ret))
-			return ret;
-	}
-	gdri_wait_end(dev, &w);
-	return 0;
+	ret = gdri_lock_look(dev, &w, node, mask, set, seen);
+	if (!ret)
+		gdri_wait_end(dev, &w);
+	return ret;
 }
 
 /* The PE's turn among its own threads: 1 got it, 0 another one has it, < 0 failed. */
@@ -62,6 +71,28 @@ GDR_DEVICE int gdri_lock_turn(struct gdri_dev *dev, long *lock, uint32_t bits)
 	return ret ? ret : !old;
 }
 
+/* Waits for it, once in all: others may take each turn that this thread sees. */
+GDRI_NOINLINE int gdri_lock_own_turn(struct gdri_dev *dev, long *lock)
+{
+	uint32_t *node = gdri_lock_node(lock), seen;
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, GDRI_LOCK, gdri_k(dev, pe), gdri_heap_offset(dev, node));
+	while (!(ret = gdri_lock_turn(dev, lock, GDRI_LOCK_WAITS))) {
+		ret = gdri_wait_step(dev, &w);
+		if (!ret)
+			ret = gdri_lock_look(dev, &w, node, ~0u, 0, &seen);
+		if (ret)
+			return ret;
+	}
+	if (ret < 0)
+		gdri_wait_leave(dev, &w);
+	else
+		gdri_wait_end(dev, &w);
+	return ret < 0 ? ret : 0;
+}
+
 GDRI_NOINLINE int gdri_lock_set(long *lock)
 {
 	struct gdri_dev *dev = gdri_dev();
@@ -72,12 +103,8 @@ GDRI_NOINLINE int gdri_lock_set(long *lock)
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	me = gdri_k(dev, pe);
-	while (!(ret = gdri_lock_turn(dev, lock, GDRI_LOCK_WAITS))) {
-		ret = gdri_lock_wait(dev, node, ~0u, 0, me, &seen);
-		if (ret)
-			return ret;
-	}
-	if (ret < 0)
+	ret = gdri_lock_own_turn(dev, lock);
+	if (ret)
 		return ret;
 	ret = gdri_atomic_of(GDRI_AMO_SWAP, 4, gdri_lock_tail(lock), (uint64_t)me + 1, 0,
 			     gdri_lock_owner(dev, lock), &before);
