@@ -248,13 +248,12 @@ static void signals(uint8_t *src, uint8_t *dst, uint64_t *sig)
 		int rounds = n < 100000 ? 40 : 6;
 
 		CUDA(cudaMemset(counter, 0, sizeof(*counter)));
+		/* Nothing waits for the kernel before the next fill and memset: these wait in the driver. */
 		for (int r = 0; r < rounds; r++) {
 			fill<<<64, 256>>>(src, n, me, ++salt);
 			CUDA(cudaMemset(dst, 0xee, n));
 			barrier();
 			signal_kernel<<<1, 256>>>(dst, src, n, sig, ++value, next, before, counter, salt);
-			/* A memset of the heap is synchronous: see docs/softhca-cuda.md, Open. */
-			CUDA(cudaDeviceSynchronize());
 		}
 		barrier();
 		CUDA(cudaMemcpy(&wrong, counter, sizeof(wrong), cudaMemcpyDeviceToHost));
@@ -320,7 +319,6 @@ static void time_one(const char *what, uint8_t *dst, uint8_t *src, size_t n, int
 	if (!me) {
 		time_kernel<<<1, 1>>>(dst, src, n, 1 % n_pes, 3, stream, ns);
 		time_kernel<<<1, 1>>>(dst, src, n, 1 % n_pes, times, stream, ns);
-		CUDA(cudaDeviceSynchronize()); /* the copy would wait in the driver */
 		CUDA(cudaMemcpy(&host, ns, 8, cudaMemcpyDeviceToHost));
 		printf("[0] time %-20s %8zu B  %9.2f us each  %7.3f GB/s\n", what, n,
 		       1e-3 * (double)host / times, (double)n * times / (double)(host ? host : 1));
