@@ -11,6 +11,7 @@
 #include "softhca/dma_impl.h"
 #include "softhca/guest.h"
 #include "softhca/log.h"
+#include "softhca/wire_frame.h"
 
 enum {
 	PUSH_AT = 512,	/* that many do not wait for the one before, */
@@ -342,7 +343,7 @@ void dma_iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, in
 bool dma_peer_read(const struct packet *p, const struct iovec *dst, int ndst,
 		   const struct iovec *src, int nsrc)
 {
-	static uint8_t copy[32 * PKT_MAX_MTU];
+	static uint8_t copy[(FRAME_MORE + 1) * PKT_MAX_MTU]; /* the longest packet */
 	struct iovec iov = { copy, p->len };
 
 	if (p->len > sizeof(copy) || !peer_memory_read(p->peer, &iov, 1, src, nsrc))

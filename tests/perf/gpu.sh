@@ -4,7 +4,8 @@
 # mode in its name. Beside them, where NVSHMEM is installed (NVSHMEM_HOME or Python's wheel), its
 # IBGDA transport on the same device.
 
-export CUDA_MODULE_LOADING=EAGER NVSHMEM_DISABLE_NVLS=1
+# An adapter's MTU: this machine's interface may carry less, and nothing here goes there.
+export CUDA_MODULE_LOADING=EAGER NVSHMEM_DISABLE_NVLS=1 SOFTHCA_MTU=${SOFTHCA_MTU:-4096}
 nvshmem=${NVSHMEM_HOME:-$(python3 -c "import nvidia.nvshmem as m; print(list(m.__path__)[0])" 2>/dev/null)}
 
 gpu_pes() # MODE NAME...

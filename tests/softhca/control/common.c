@@ -180,7 +180,7 @@ void dq_rtr_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t remote_qpn)
 	memset(in, 0, MBOX);
 	put_bits(in, 0, 16, 0x503);
 	put_bits(in, 0x48, 24, q->qpn);
-	put_bits(in, QPC + 0x40, 3, 3); /* mtu 1024 */
+	put_bits(in, QPC + 0x40, 3, q->mtu ? q->mtu : 3); /* 3: 1024 */
 	put_bits(in, QPC + 0x43, 5, 30);
 	put_bits(in, QPC + 0xa8, 24, remote_qpn);
 	put_bits(in, QPC + 0x488, 3, 4); /* log_rra_max */

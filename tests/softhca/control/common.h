@@ -38,6 +38,7 @@ struct dq {
 	uint32_t cqn, qpn;
 	unsigned log_cq;
 	bool collapsed;
+	unsigned mtu; /* as the PRM counts; 0: 1024 */
 };
 
 #define DQ_SQ  0u

@@ -13,7 +13,7 @@
 
 #include "tests/softhca/control/common.h"
 
-enum { RING = 16 };
+enum { RING = 16, HOST = 2 << 20 };
 enum { AREA = 4 << 20, FULL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
 
 static int (*gpu_alloc)(uint64_t *, size_t);
@@ -30,9 +30,9 @@ static struct world {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct dq q;
-	struct ibv_mr *mr;
+	struct ibv_mr *mr, *host_mr;
 	uint64_t gpu;
-	uint8_t *view;
+	uint8_t *view, *host;
 	struct card other;
 	uint16_t index;
 } w;
@@ -85,7 +85,7 @@ static void put64(uint8_t *b, size_t at, uint64_t v)
 	memcpy(b + at, &v, 8);
 }
 
-static void post(uint8_t opcode, size_t here, size_t there, uint32_t len)
+static void post_from(uint64_t here, uint32_t lkey, uint8_t opcode, size_t there, uint32_t len)
 {
 	uint8_t b[64] = { 0 };
 
@@ -95,9 +95,14 @@ static void post(uint8_t opcode, size_t here, size_t there, uint32_t len)
 	put64(b, 16, w.other.gpu + there);
 	put32(b, 24, w.other.rkey);
 	put32(b, 32, len);
-	put32(b, 36, w.mr->lkey);
-	put64(b, 40, w.gpu + here);
+	put32(b, 36, lkey);
+	put64(b, 40, here);
 	dq_post(&w.q, w.index++, b);
+}
+
+static void post(uint8_t opcode, size_t here, size_t there, uint32_t len)
+{
+	post_from(w.gpu + here, w.mr->lkey, opcode, there, len);
 }
 
 static void quiet(void)
@@ -145,6 +150,12 @@ static void write_all(void)
 	}
 	tell("w", 1);
 	hear(&(char){ 0 }, 1);
+	for (size_t k = 0; k < HOST; k++) /* from memory of the host, for other memory of the GPU */
+		w.host[k] = byte_of(k, 55);
+	post_from((uintptr_t)w.host, w.host_mr->lkey, 0x08, 64, HOST);
+	quiet();
+	tell("w", 1);
+	hear(&(char){ 0 }, 1);
 	for (size_t k = 0; k < AREA; k++) /* the other one reads this */
 		w.view[k] = byte_of(k, 77);
 	tell("r", 1);
@@ -172,6 +183,9 @@ static void check_all(void)
 	check(0, 64 * 16384, 0, 99);
 	tell("k", 1);
 	hear(&(char){ 0 }, 1);
+	check(64, HOST, 0, 55);
+	tell("k", 1);
+	hear(&(char){ 0 }, 1);
 	post(0x10, 0, 8192, 1 << 20);
 	quiet();
 	check(0, 1 << 20, 8192, 77);
@@ -180,11 +194,18 @@ static void check_all(void)
 
 static void start(int sock)
 {
+	struct ibv_port_attr port;
+
 	w.sock = sock;
 	w.ctx = open_device();
 	w.pd = ibv_alloc_pd(w.ctx);
 	assert_non_null(w.pd);
 	dq_create(&w.q, w.ctx, pd_number(w.pd), 0, true);
+	assert_int_equal(ibv_query_port(w.ctx, 1, &port), 0);
+	w.q.mtu = port.active_mtu;
+	w.host = aligned_alloc(4096, HOST);
+	w.host_mr = ibv_reg_mr(w.pd, w.host, HOST, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(w.host_mr);
 }
 
 /* Both roles, with a key of each kind; the second area takes the place of the first. */
@@ -204,12 +225,14 @@ static void play(bool first)
 		drop();
 	}
 	dq_destroy(&w.q);
+	assert_int_equal(ibv_dereg_mr(w.host_mr), 0);
+	free(w.host);
 	ibv_dealloc_pd(w.pd);
 	ibv_close_device(w.ctx);
 }
 
-/* Bytes that went from GPU to GPU, by all the processes that have ended. */
-static unsigned long long between(const char *path)
+/* A counter of all the processes that have ended. */
+static unsigned long long counted(const char *path, const char *name)
 {
 	unsigned long long n = 0, one;
 	char line[8192], *at;
@@ -217,8 +240,8 @@ static unsigned long long between(const char *path)
 
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
-		at = strstr(line, "dma_bytes_between ");
-		if (at && sscanf(at, "dma_bytes_between %llu", &one) == 1)
+		at = strstr(line, name);
+		if (at && sscanf(at + strlen(name), " %llu", &one) == 1)
 			n += one;
 	}
 	fclose(f);
@@ -234,7 +257,7 @@ static int other_process(int sock)
 
 static int one_process(int sock, const char *stats)
 {
-	unsigned long long sum = 1 << 20; /* 64 of 16 KiB */
+	unsigned long long sum = 1 << 20, between; /* 64 of 16 KiB */
 	int status = -1;
 
 	start(sock);
@@ -244,8 +267,10 @@ static int one_process(int sock, const char *stats)
 	for (unsigned i = 0; i < SIZES; i++)
 		sum += sizes[i];
 	/* What this process wrote in two rounds; the first packets may take the other way. */
-	printf("%llu bytes from GPU to GPU, %llu written\n", between(stats), 2 * sum);
-	return between(stats) < 2 * sum * 9 / 10;
+	between = counted(stats, "dma_bytes_between");
+	printf("%llu bytes from GPU to GPU, %llu written, %llu NAKs\n", between, 2 * sum,
+	       counted(stats, "naks_tx"));
+	return between < 2 * sum * 9 / 10 || counted(stats, "naks_tx");
 }
 
 int main(void)
