@@ -157,6 +157,9 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 /* The same of a key that the peer of this QP named: windows, too (window.c). */
 uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
 			     uint32_t access);
+/* The same of any key, into pieces: see mkey_pieces(). */
+int mr_pieces_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
+		     uint32_t access, struct iovec *iov, int room);
 /* ThreadSanitizer: requesters and the owner of the memory may pass it to each other by ways that
  * it does not see (a launcher's barrier). mr_translate acquires the first byte of the region,
  * this releases it; a program that knows pairs them there. Nothing in other builds. */
@@ -172,10 +175,22 @@ bool payload_copy(const struct packet *p, const struct iovec *dst, int ndst,
 /* ---- window.c ---- */
 
 struct wqe_umr;
-/* Binds a memory window or takes it back; false when that is not allowed. */
-bool window_update(const struct hca_qp *qp, const struct wqe_umr *u);
+struct wqe_sge;
+/* Binds a memory window, fills an indirect key, or takes one back; false when that is not allowed. */
+bool window_update(const struct hca_qp *qp, const struct wqe_umr *u, const struct wqe_sge *pieces,
+		   unsigned n);
 /* By a SEND of the peer; false when the key is of no window bound to this QP. */
 bool window_invalidate(const struct hca_qp *qp, uint32_t key);
+
+/* ---- mkey.c ---- */
+
+/* mr_translate() of an indirect key: into how many pieces, at most room; -1 when it is none, does not
+ * allow it, or there are more. iov NULL: counts. */
+int mkey_pieces(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access,
+		struct iovec *iov, int room);
+/* NULL, or what is wrong. */
+const char *mkey_update(struct hca_mr *m, const struct wqe_umr *u, const struct wqe_sge *sge,
+			unsigned n);
 
 /* ---- peer_memory.c ---- */
 

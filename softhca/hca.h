@@ -35,8 +35,10 @@ enum { /* access bits: the IBV_ACCESS_ values of the uverbs ABI */
 	HCA_RELAXED_ORDERING = 1 << 20,
 };
 
-/* A memory window is an entry of the same table; only its key lasts. */
-enum hca_window { HCA_NO_WINDOW = 0, HCA_WINDOW_1, HCA_WINDOW_2 };
+/* A memory window is an entry of the same table; only its key lasts. So is an indirect key. */
+enum hca_window { HCA_NO_WINDOW = 0, HCA_WINDOW_1, HCA_WINDOW_2, HCA_INDIRECT };
+
+struct hca_layout; /* mkey.c */
 
 struct hca_mr {
 	uint32_t key; /* lkey == rkey: index << 8 | variant */
@@ -53,6 +55,10 @@ struct hca_mr {
 	uint32_t qpn;	 /* type 2: the one QP that has it */
 	uint32_t region; /* key of what it is bound to, */
 	uint64_t target; /* and the address there that iova stands for */
+
+	struct hca_layout *layout; /* HCA_INDIRECT: what it holds, once that was said */
+	uint32_t max_pieces;
+	bool remote_inv; /* the peer may take it back */
 };
 
 struct hca_umem {
@@ -212,6 +218,7 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset);
 struct dma_answer;
 void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a);
 void dp_mr_gone(const struct hca_mr *mr);
+void mkey_gone(struct hca_mr *m); /* what an indirect key holds */
 /* Goes on in another ring behind a RESIZE_CQ entry in the present one. False, and nothing
  * done, when what is not consumed yet does not fit. */
 bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size);

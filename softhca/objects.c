@@ -389,6 +389,7 @@ static void mr_release(struct ctl_mr *mr)
 		range_unmap(mr->mr.va, mr->mr.len);
 	if (mr->mr.device)
 		dma_forget((uintptr_t)mr->mr.va, mr->mr.len);
+	mkey_gone(&mr->mr);
 }
 
 static void umem_release(struct ctl_umem *umem)

@@ -76,6 +76,7 @@ enum prm_syndrome {
 	SYN_CQ_FULL,
 	SYN_DBR_LESS,
 	SYN_PKEY_INDEX,
+	SYN_MKEY_MODE,
 };
 
 /* Fills out and returns EREMOTEIO. */
@@ -101,6 +102,7 @@ static inline void prm_set(uint8_t *base, unsigned word, unsigned shift, unsigne
 
 enum prm_opcode {
 	OP_QUERY_HCA_CAP = 0x100,
+	OP_CREATE_MKEY = 0x200,
 	OP_CREATE_CQ = 0x400,
 	OP_DESTROY_CQ = 0x401,
 	OP_QUERY_CQ = 0x402,
@@ -121,6 +123,20 @@ enum prm_opcode {
 	OP_QUERY_DCT = 0x713,
 	OP_QUERY_ROCE_ADDRESS = 0x760,
 };
+
+/* CREATE_MKEY: the key's context at 0x10, 64 bytes long; the number in out is the key's index. */
+#define CREATE_MKEY_MKC		0x10u
+#define CREATE_MKEY_IN_LEN	0x110u
+#define MKC_FREE		0x00, 30, 1
+#define MKC_ACCESS_MODE_HI	0x00, 26, 3
+#define MKC_UMR_EN		0x00, 15, 1
+#define MKC_ACCESS_MODE		0x00, 8, 2
+#define MKC_VARIANT		0x04, 0, 8
+#define MKC_BSF_EN		0x0c, 30, 1
+#define MKC_EN_RINVAL		0x0c, 24, 1
+#define MKC_PD			0x0c, 0, 24
+#define MKC_OCTOWORDS		0x34, 0, 32
+#define MKC_MAX_OCTOWORDS	1024u
 
 /* CREATE_CQ: the CQ context at 0x10, 64 bytes long. */
 #define CREATE_CQ_CQC		0x10u
@@ -244,6 +260,8 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 /* prm_caps.c */
 int prm_query_hca_cap(struct prm_cmd *cmd);
 int prm_query_roce_address(struct prm_cmd *cmd);
+/* prm_mkey.c */
+int prm_create_mkey(struct prm_cmd *cmd);
 /* prm_cq.c */
 int prm_create_cq(struct prm_cmd *cmd);
 int prm_query_cq(struct prm_cmd *cmd);

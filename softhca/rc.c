@@ -31,10 +31,20 @@ int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t o
 			va = (uint8_t *)(uintptr_t)sge[i].addr + off;
 		else
 			va = mr_translate(sge[i].lkey, pdn, sge[i].addr + off, take, access);
-		if (!va || n == PKT_MAX_IOV)
+		if (n == PKT_MAX_IOV)
 			return -1;
-		iov[n].iov_base = va;
-		iov[n++].iov_len = take;
+		if (va) {
+			iov[n].iov_base = va;
+			iov[n++].iov_len = take;
+		} else {
+			int more = sge[i].inlined ? -1
+						  : mkey_pieces(sge[i].lkey, pdn, sge[i].addr + off, take,
+								access, iov + n, PKT_MAX_IOV - n);
+
+			if (more < 0)
+				return -1;
+			n += more;
+		}
 		len -= take;
 		off = 0;
 	}

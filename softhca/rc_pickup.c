@@ -33,7 +33,8 @@ static uint8_t check_sges(const struct hca_qp *qp, const struct wqe *w, uint32_t
 	for (unsigned i = 0; i < w->nsge; i++) {
 		const struct wqe_sge *s = &w->sge[i];
 
-		if (s->inlined || mr_translate(s->lkey, qp->pdn, s->addr, s->len, access))
+		if (s->inlined || mr_translate(s->lkey, qp->pdn, s->addr, s->len, access) ||
+		    mkey_pieces(s->lkey, qp->pdn, s->addr, s->len, access, NULL, 0) >= 0)
 			continue;
 		hca_debug(1, "QP 0x%x WQE %u: lkey 0x%x does not cover 0x%llx + %u for this use",
 			  qp->qpn, w->index, s->lkey, (unsigned long long)s->addr, s->len);
@@ -163,7 +164,7 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	r->av = w->av;
 	if (w->len > (qp->type == HCA_QP_UD ? qp->mtu : 1u << HCA_LOG_MAX_MSG))
 		return rc_local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
-	if (check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
+	if (w->opcode != WQE_UMR && check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
 		return rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
 	if (into && !qp->max_rd_atomic)
 		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);

@@ -207,7 +207,7 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 	unsigned cost = 1;
 
 	if (r->kind == REQ_LOCAL) {
-		if (r->opcode == WQE_UMR && !r->done && !window_update(qp, &r->umr)) {
+		if (r->opcode == WQE_UMR && !r->done && !window_update(qp, &r->umr, r->sge, r->nsge)) {
 			rc_local_error(r, SYND_MW_BIND, VEND_LOCAL_OP);
 			rc->stalled_by_error = true;
 			return 0;

@@ -127,7 +127,8 @@ static bool send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 {
 	bool first = r->sent == 0, last = r->sent + pkts == r->npkts;
 	uint64_t off = (uint64_t)r->sent * qp->mtu;
-	struct iovec iov = {0};
+	struct iovec iov[PKT_MAX_IOV];
+	int n = 0;
 	struct packet p = {
 		.opcode = rc_class(qp) | (first && last ? BTH_READ_RESP_ONLY
 					  : first	? BTH_READ_RESP_FIRST
@@ -143,15 +144,15 @@ static bool send_read_packet(struct hca_qp *qp, struct rc_responder *rs, struct 
 	};
 
 	if (p.len) {
-		iov.iov_base = mr_translate_remote(qp, r->rkey, r->va + off, p.len, HCA_REMOTE_READ);
-		iov.iov_len = p.len;
-		if (!iov.iov_base) {
+		n = mr_pieces_remote(qp, r->rkey, r->va + off, p.len, HCA_REMOTE_READ, iov,
+				     PKT_MAX_IOV);
+		if (n < 0) {
 			refuse_read(qp, rs, r);
 			return false;
 		}
 	}
 	r->sent += pkts;
-	wire_send_to(qp, &rs->dest, &p, &iov, p.len ? 1 : 0);
+	wire_send_to(qp, &rs->dest, &p, iov, n);
 	mr_accessed(r->rkey); /* behind the look at the data; the answer takes longer to matter */
 	return last;
 }
@@ -317,11 +318,11 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	return true;
 }
 
-static uint8_t *remote(struct hca_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access)
+/* Into how many pieces, at most room; < 0: not allowed. iov NULL: all that there are. */
+static int remote(struct hca_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
+		  struct iovec *iov, int room)
 {
-	if (!(qp->access & access))
-		return NULL;
-	return mr_translate_remote(qp, rkey, va, len, access);
+	return qp->access & access ? mr_pieces_remote(qp, rkey, va, len, access, iov, room) : -1;
 }
 
 static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
@@ -331,7 +332,7 @@ static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct
 	rs->wr_rkey = p->rkey;
 	rs->wr_left = rs->wr_total = p->dmalen;
 	/* The whole range is checked at the first packet; length 0 names no memory. */
-	if (p->dmalen && !remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE)) {
+	if (p->dmalen && remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0) {
 		refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
@@ -346,7 +347,8 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	bool first = op == BTH_WRITE_FIRST || op >= BTH_WRITE_ONLY;
 	bool last = op >= BTH_WRITE_LAST;
 	bool imm = op == BTH_WRITE_LAST_IMM || op == BTH_WRITE_ONLY_IMM;
-	struct iovec iov;
+	struct iovec iov[PKT_MAX_IOV];
+	int n = 0;
 
 	if (first == rs->in_write || !length_ok(qp, p, first, last) ||
 	    (first && (last ? p->len != p->dmalen : p->len >= p->dmalen)) ||
@@ -360,9 +362,9 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	iov.iov_len = p->len;
-	iov.iov_base = p->len ? remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE) : NULL;
-	if (p->len && !iov.iov_base) {
+	if (p->len)
+		n = remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE, iov, PKT_MAX_IOV);
+	if (n < 0) {
 		refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
@@ -371,7 +373,7 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return rnr(qp, rs);
 	}
 	if (p->len) {
-		if (!rc_place(&rs->placed, rs->wr_rkey, p, &iov, 1, pl, npl)) {
+		if (!rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl)) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
 			return unread(qp, rs);
@@ -422,13 +424,14 @@ static bool too_many(const struct hca_qp *qp, const struct rc_responder *rs)
 
 static bool read_allowed(struct hca_qp *qp, const struct packet *p)
 {
-	return !p->dmalen || remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_READ);
+	return !p->dmalen || remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_READ, NULL, 0) >= 0;
 }
 
 static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct packet *in)
 {
 	struct rc_atomic_result *slot = &rs->atomic_cache[rs->atomic_next++ % RC_ATOMIC_CACHE];
 	struct packet p = *in;
+	struct iovec iov;
 	uint8_t *mem;
 
 	if (packet_op(&p) != BTH_MASKED_ATOMIC) {
@@ -439,11 +442,11 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	mem = remote(qp, p.rkey, p.va, p.atomic_size, HCA_REMOTE_ATOMIC);
-	if (!mem) {
+	if (remote(qp, p.rkey, p.va, p.atomic_size, HCA_REMOTE_ATOMIC, &iov, 1) != 1) {
 		refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
+	mem = iov.iov_base;
 	if ((uintptr_t)mem & (p.atomic_size - 1u)) { /* iova aligned, memory not */
 		refuse(qp, rs, AETH_NAK_INVAL);
 		return false;

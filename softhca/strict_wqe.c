@@ -28,8 +28,8 @@ static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 	case WQE_SEND_IMM:
 	case WQE_SEND_INV:
 		return (struct shape){.known = true, .data_max = DS_MAX};
-	case WQE_UMR: /* control, key, entry: 3, 4 and to bind 4 */
-		return (struct shape){.known = true, .data_min = 7, .data_max = 11};
+	case WQE_UMR: /* control, key, entries: 3, 4 and to bind or fill some fours */
+		return (struct shape){.known = true, .data_min = 7, .data_max = DS_MAX};
 	case WQE_WRITE:
 	case WQE_WRITE_IMM:
 		return (struct shape){.known = true, .remote = 1, .data_max = DS_MAX};
@@ -148,7 +148,8 @@ static bool check_key(uint32_t pdn, const struct strict_at *a, uint32_t key, boo
 	const struct hca_mr *mr = hca_find_mr(key);
 
 	*out = mr;
-	if (!mr || mr->window) { /* a window's key is for the peer */
+	/* A window's key is for the peer, an indirect one for both once it is filled. */
+	if (!mr || (mr->window && !(mr->window == HCA_INDIRECT && mr->bound))) {
 		mr = hca_find_mr(__builtin_bswap32(key));
 		if (mr)
 			strict_report(RULE_ENDIAN, a, "lkey 0x%x is key 0x%x with its bytes swapped",

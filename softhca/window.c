@@ -14,7 +14,7 @@ uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t add
 
 	if (!w || !w->window)
 		return mr_translate(key, qp->pdn, addr, len, access);
-	if (!w->bound || w->pdn != qp->pdn || (w->access & access) != access ||
+	if (w->window == HCA_INDIRECT || !w->bound || w->pdn != qp->pdn || (w->access & access) != access ||
 	    (w->window == HCA_WINDOW_2 && w->qpn != qp->qpn))
 		return NULL;
 	off = addr - w->iova;
@@ -24,11 +24,23 @@ uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t add
 	return mr_translate(w->region, w->pdn, w->target + off, len, 0);
 }
 
+int mr_pieces_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
+		     uint32_t access, struct iovec *iov, int room)
+{
+	uint8_t *va = mr_translate_remote(qp, key, addr, len, access);
+
+	if (!va)
+		return mkey_pieces(key, qp->pdn, addr, len, access, iov, room);
+	if (iov)
+		*iov = (struct iovec){ va, len };
+	return 1;
+}
+
 /* IBTA 10.6.7.2.1: what a bind needs. */
 static const char *bind_fault(const struct hca_qp *qp, const struct hca_mr *w,
-			      const struct wqe_umr *u)
+			      const struct wqe_umr *u, const struct wqe_sge *piece)
 {
-	const struct hca_mr *mr = hca_find_mr(u->region);
+	const struct hca_mr *mr = hca_find_mr(piece->lkey);
 
 	if (w->window == HCA_WINDOW_2 && w->bound)
 		return "the window is bound already";
@@ -38,18 +50,21 @@ static const char *bind_fault(const struct hca_qp *qp, const struct hca_mr *w,
 		return "the region was registered without IBV_ACCESS_MW_BIND";
 	if (u->access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC) && !(mr->access & HCA_LOCAL_WRITE))
 		return "remote write or atomic to a region without local write";
-	if (!mr_translate(u->region, qp->pdn, u->addr, u->len, 0))
+	if (!mr_translate(piece->lkey, qp->pdn, piece->addr, u->len, 0))
 		return "the range lies outside the region";
 	return NULL;
 }
 
-static const char *update(const struct hca_qp *qp, const struct wqe_umr *u)
+static const char *update(const struct hca_qp *qp, const struct wqe_umr *u,
+			  const struct wqe_sge *pieces, unsigned n)
 {
 	struct hca_mr *w = hca_find_mr_by_index(u->key);
 	const char *fault;
 
 	if (!w || !w->window || w->pdn != qp->pdn)
 		return "the key is no window of this PD";
+	if (w->window == HCA_INDIRECT)
+		return mkey_update(w, u, pieces, n);
 	if (u->by_qpn != (w->window == HCA_WINDOW_2))
 		return "a type 2 window is bound to a queue pair, a type 1 window is not";
 	if (u->free) {
@@ -59,7 +74,9 @@ static const char *update(const struct hca_qp *qp, const struct wqe_umr *u)
 		w->key = (w->key & ~0xffu) | u->variant;
 		return NULL;
 	}
-	fault = bind_fault(qp, w, u);
+	if (n != 1 || u->repeat || !u->new_access || !u->new_start)
+		return "a window is bound to one piece of a region";
+	fault = bind_fault(qp, w, u, pieces);
 	if (fault)
 		return fault;
 	w->bound = true;
@@ -68,14 +85,15 @@ static const char *update(const struct hca_qp *qp, const struct wqe_umr *u)
 	w->access = u->access;
 	w->iova = u->start;
 	w->len = u->len;
-	w->region = u->region;
-	w->target = u->addr;
+	w->region = pieces->lkey;
+	w->target = pieces->addr;
 	return NULL;
 }
 
-bool window_update(const struct hca_qp *qp, const struct wqe_umr *u)
+bool window_update(const struct hca_qp *qp, const struct wqe_umr *u, const struct wqe_sge *pieces,
+		   unsigned n)
 {
-	const char *fault = update(qp, u);
+	const char *fault = update(qp, u, pieces, n);
 
 	if (fault)
 		hca_debug(1, "QP 0x%x: window 0x%x cannot be changed: %s", qp->qpn, u->key, fault);
@@ -86,6 +104,10 @@ bool window_invalidate(const struct hca_qp *qp, uint32_t key)
 {
 	struct hca_mr *w = hca_find_mr(key);
 
+	if (w && w->window == HCA_INDIRECT && w->bound && w->remote_inv && w->pdn == qp->pdn) {
+		w->bound = false;
+		return true;
+	}
 	if (!w || w->window != HCA_WINDOW_2 || !w->bound || w->pdn != qp->pdn ||
 	    w->qpn != qp->qpn)
 		return false;

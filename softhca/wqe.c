@@ -202,28 +202,55 @@ enum { /* PRM "UMR control segment" and "mkey context segment" */
 	UMR_INLINE = 0x80,
 	UMR_MKEY_SEG = 4 * SEG,
 	UMR_DATA_SEG = 8 * SEG,
+	UMR_REPEAT = 0x400, /* where the first entry would have its key */
 	MKEY_FREE = 0x40,
 	MKEY_ATOMIC = 0x40, /* access flags */
 	MKEY_REMOTE_WRITE = 0x20,
 	MKEY_REMOTE_READ = 0x10,
+	MKEY_LOCAL_WRITE = 0x08,
 };
 
 /* Fields of the key that change: free, key, QPN, length, start, access. */
 #define UMR_MASK_QPN	(1ull << 14)
-#define UMR_MASK_WINDOW (1ull << 29 | 1ull << 13 | UMR_MASK_QPN | 1ull | 1ull << 6 | 0xfull << 18)
+#define UMR_MASK_START	(1ull << 6)
+#define UMR_MASK_ACCESS (0xfull << 18)
+#define UMR_MASK_KNOWN	(1ull << 29 | 1ull << 13 | UMR_MASK_QPN | 1ull | UMR_MASK_START | UMR_MASK_ACCESS)
 
 static uint8_t umr_access(uint8_t flags)
 {
-	return (uint8_t)((flags & MKEY_REMOTE_WRITE ? HCA_REMOTE_WRITE : 0) |
+	return (uint8_t)((flags & MKEY_LOCAL_WRITE ? HCA_LOCAL_WRITE : 0) |
+			 (flags & MKEY_REMOTE_WRITE ? HCA_REMOTE_WRITE : 0) |
 			 (flags & MKEY_REMOTE_READ ? HCA_REMOTE_READ : 0) |
 			 (flags & MKEY_ATOMIC ? HCA_REMOTE_ATOMIC : 0));
 }
 
-/* Control, three segments of UMR control, four of the key's context, and, to bind, one
- * inline entry of four. Other UMRs build keys of their own: refused. */
+/* Pieces one behind the other, or a head and interleaved ones; what is left of the last four is zero. */
+static bool decode_pieces(const uint8_t *data, size_t n, struct wqe *w)
+{
+	bool repeat = n && get_be32(data + 4) == UMR_REPEAT;
+	size_t count = repeat ? get_be16(data + 14) : n / SEG;
+
+	if (repeat) {
+		w->umr.repeat = get_be32(data + 8);
+		data += SEG;
+		if (!w->umr.repeat || !count || (count + 1) * SEG > n)
+			return false;
+	}
+	for (size_t i = 0; i < count && w->nsge < WQE_MAX_SGE; i++, data += SEG) {
+		struct wqe_sge s = { .addr = get_be64(data + 8), .lkey = get_be32(data + 4),
+				     .len = repeat ? get_be16(data + 2) : get_be32(data),
+				     .stride = repeat ? get_be16(data) : 0 };
+
+		if (s.len)
+			w->sge[w->nsge++] = s;
+	}
+	return w->nsge;
+}
+
+/* Control, three segments of UMR control, four of the key's context, and then entries, in fours. */
 static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const char **why)
 {
-	const uint8_t *mkey = buf + UMR_MKEY_SEG, *data = buf + UMR_DATA_SEG;
+	const uint8_t *mkey = buf + UMR_MKEY_SEG;
 	struct wqe_umr *u = &w->umr;
 	uint64_t mask;
 
@@ -231,19 +258,19 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a UMR");
 	mask = get_be64(buf + SEG + 8);
 	u->free = mkey[0] & MKEY_FREE;
-	if (!(buf[SEG] & UMR_INLINE) || mask & ~UMR_MASK_WINDOW || w->opmod ||
-	    n != UMR_DATA_SEG + (u->free ? 0 : 4 * SEG))
-		return bad(why, SYND_LOCAL_QP_OP, "a UMR for other things than memory windows");
+	if (!(buf[SEG] & UMR_INLINE) || mask & ~UMR_MASK_KNOWN || w->opmod)
+		return bad(why, SYND_LOCAL_QP_OP, "a UMR of other fields than windows and lists have");
 	u->by_qpn = mask & UMR_MASK_QPN;
+	u->new_access = mask & UMR_MASK_ACCESS;
+	u->new_start = mask & UMR_MASK_START;
 	u->key = get_be32(buf + 12);
 	u->variant = mkey[7];
-	if (u->free)
-		return 0;
 	u->access = umr_access(mkey[2]);
 	u->start = get_be64(mkey + 16);
 	u->len = get_be64(mkey + 24);
-	u->region = get_be32(data + 4);
-	u->addr = get_be64(data + 8);
+	n -= UMR_DATA_SEG;
+	if (n % (4 * SEG) || (u->free && n) || (n && !decode_pieces(buf + UMR_DATA_SEG, n, w)))
+		return bad(why, SYND_LOCAL_QP_OP, "a UMR whose entries do not fit");
 	return 0;
 }
 

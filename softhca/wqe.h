@@ -52,6 +52,7 @@ struct wqe_sge {
 	uint64_t addr; /* inlined: offset of the bytes in the linearised WQE */
 	uint32_t len;  /* as decoded: 0 in the WQE is 2 GiB here */
 	uint32_t lkey;
+	uint16_t stride; /* UMR */
 	bool inlined;
 };
 
@@ -65,16 +66,18 @@ struct wqe_atomic {
 	uint64_t compare_mask;
 };
 
-/* A UMR as far as it binds a memory window or takes it back. */
+/* A UMR as far as it binds a memory window, fills an indirect key, or takes one back. What they are
+ * to hold is in the WQE's segments. */
 struct wqe_umr {
 	bool free;	  /* take it back */
 	bool by_qpn;	  /* the binding is this QP's (type 2) */
-	uint8_t variant;  /* lower byte of the window's key from now on */
-	uint8_t access;	  /* HCA_REMOTE_* */
-	uint32_t key;	  /* of the window; its lower byte does not count */
-	uint32_t region;  /* lkey */
-	uint64_t start;	  /* how work requests will name addr */
-	uint64_t addr, len;
+	bool new_access, new_start; /* of these fields there are new values */
+	uint8_t variant;  /* lower byte of the key from now on */
+	uint8_t access;	  /* HCA_LOCAL_WRITE, HCA_REMOTE_* */
+	uint32_t key;	  /* its lower byte does not count */
+	uint32_t repeat;  /* of interleaved pieces: how often, each a stride further on; 0: once */
+	uint64_t start;	  /* how work requests will name the first byte */
+	uint64_t len;
 };
 
 /* Address vector of a datagram segment, PRM "UD/DC address segment". */
