@@ -6,6 +6,10 @@
 #include "nvshmem.h"
 
 #ifndef __CUDACC_RTC__
+#include <stdlib.h>
+#endif
+
+#ifndef __CUDACC_RTC__
 #define nvshmemx_buffer_register(addr, len) gdr_buffer_register(addr, len)
 #define nvshmemx_buffer_unregister(addr) gdr_buffer_unregister(addr)
 #define nvshmemx_cumodule_init(module) gdr_module_init(module)
@@ -121,6 +125,85 @@ static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int 
 	((void)gdr_signal_op_on_stream(sig, value, op, pe, stream))
 #define nvshmemx_signal_wait_until_on_stream(sig, cmp, value, stream)                              \
 	((void)gdr_signal_wait_until_on_stream(sig, cmp, value, stream))
+#endif
+
+/* ---- queue pairs: contexts ---- */
+
+typedef gdr_ctx_t nvshmemx_qp_handle_t;
+enum {
+	NVSHMEMX_QP_DEFAULT = GDR_CTX_DEFAULT,
+	NVSHMEMX_QP_ANY = -2,
+	NVSHMEMX_QP_ALL = NVSHMEMX_QP_ANY,
+	NVSHMEMX_PE_ALL = -1,
+	NVSHMEMX_PE_ANY = NVSHMEMX_PE_ALL,
+};
+
+GDR_DEVICE gdr_ctx_t gdrc_qp(nvshmemx_qp_handle_t qp)
+{
+	return qp == NVSHMEMX_QP_ANY ? GDR_CTX_DEFAULT : qp;
+}
+
+#define nvshmemx_qp_signal_op(sig, value, op, pe, qp)                                              \
+	((void)gdrc_said(gdr_ctx_signal_op(gdrc_qp(qp), sig, value, op, pe)))
+
+GDR_DEVICE int gdrc_qp_one(int quiet, int pe, gdr_ctx_t ctx)
+{
+	if (pe == NVSHMEMX_PE_ALL)
+		return quiet ? gdr_ctx_quiet(ctx) : gdr_ctx_fence(ctx);
+	return quiet ? gdr_ctx_quiet_pe(ctx, pe) : gdr_ctx_fence_pe(ctx, pe);
+}
+
+GDR_DEVICE int gdrc_qp_each(int quiet, int pe, nvshmemx_qp_handle_t qp)
+{
+	int ctx, ret, status = 0;
+
+	if (qp != NVSHMEMX_QP_ALL)
+		return gdrc_qp_one(quiet, pe, qp);
+	for (ctx = 0; gdri_dev() && ctx < GDRI_MAX_CTXS; ctx++) {
+		ret = gdri_ctx_at(gdri_dev(), ctx)->mode ? gdrc_qp_one(quiet, pe, ctx) : 0;
+		status = status ? status : ret;
+	}
+	return status;
+}
+
+/* The first thread of the scope, for what all of them did. */
+GDR_DEVICE void gdrc_qp_order(int scope, int quiet, int pe, const nvshmemx_qp_handle_t *qps, int n)
+{
+	int i;
+
+	gdri_scope_sync(scope);
+	for (i = 0; i < n && !gdri_scope_rank(scope); i++)
+		gdrc_said(gdrc_qp_each(quiet, pe, qps[i]));
+	gdri_scope_sync(scope);
+}
+
+#define nvshmemx_qp_quiet(pe, qps, n) gdrc_qp_order(GDRI_THREAD, 1, pe, qps, n)
+#define nvshmemx_qp_quiet_warp(pe, qps, n) gdrc_qp_order(GDRI_WARP, 1, pe, qps, n)
+#define nvshmemx_qp_quiet_block(pe, qps, n) gdrc_qp_order(GDRI_BLOCK, 1, pe, qps, n)
+#define nvshmemx_qp_fence(pe, qps, n) gdrc_qp_order(GDRI_THREAD, 0, pe, qps, n)
+#define nvshmemx_qp_fence_warp(pe, qps, n) gdrc_qp_order(GDRI_WARP, 0, pe, qps, n)
+#define nvshmemx_qp_fence_block(pe, qps, n) gdrc_qp_order(GDRI_BLOCK, 0, pe, qps, n)
+
+#ifndef __CUDACC_RTC__
+/* The program frees the list. */
+static inline int nvshmemx_qp_create(int n, nvshmemx_qp_handle_t **out)
+{
+	struct gdr_job_info info;
+	int i, ret = gdr_query(&info);
+
+	*out = (nvshmemx_qp_handle_t *)(ret || n < 1 ? NULL : calloc((size_t)n, sizeof(**out)));
+	if (!*out)
+		return 1;
+	for (i = 0; i < n && info.n_queues && !ret; i++)
+		ret = gdr_ctx_create(GDR_CTX_GPU, &(*out)[i]);
+	if (!ret)
+		return 0;
+	while (i > 0)
+		gdr_ctx_destroy((*out)[--i]);
+	free(*out);
+	*out = NULL;
+	return 1;
+}
 #endif
 
 #define nvshmemx_barrier_all_warp() ((void)gdrc_said(gdr_barrier_all_warp()))

@@ -57,11 +57,11 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 	return gdri_hostq_get(st, dst, (uint64_t)from, len, pe);
 }
 
-/* Copies are complete when they return: what remains is what kernels posted, and what was latched. */
-int gdri_cuda_quiet(void)
+/* Copies are complete when they return: what remains is what kernels posted to n queues, and what was
+ * latched. */
+static int quiet(struct gdri_state *st, size_t first, size_t n)
 {
-	struct gdri_state *st = gdri_state_get();
-	int status = gdri_cuda_queues_quiet(st, (int)st->opt.timeout_ms);
+	int status = gdri_cuda_queues_quiet(st, first, n, (int)st->opt.timeout_ms);
 	int ret = gdri_cuda_state_pull(st), latched = st->dev->latched;
 
 	if (status)
@@ -73,6 +73,36 @@ int gdri_cuda_quiet(void)
 	st->dev->latched = 0;
 	ret = gdri_cuda_state_push(st, &st->dev->latched);
 	return ret ? ret : status ? status : latched;
+}
+
+int gdri_cuda_quiet(void)
+{
+	struct gdri_state *st = gdri_state_get();
+
+	return quiet(st, 0, (size_t)st->n_pes * st->dev->n_slots);
+}
+
+int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
+{
+	struct gdri_state *st = gdri_state_get();
+	const struct gdri_ctx *c;
+	size_t first = 0, n = 0;
+
+	if (ctx == GDR_CTX_DEFAULT)
+		return gdri_cuda_quiet();
+	if (ctx == GDR_CTX_INVALID)
+		return 0;
+	pthread_mutex_lock(&st->lock);
+	c = gdri_ctx_find(st, ctx);
+	if (c) {
+		first = c->first;
+		n = (size_t)c->n * (size_t)st->n_pes;
+	}
+	pthread_mutex_unlock(&st->lock);
+	if (c)
+		return quiet(st, first, n);
+	gdri_error("gdr_host_ctx_quiet: there is no context %d", ctx);
+	return -GDR_EINVAL;
 }
 
 /* Completes what kernels did that have ended; those that run are not waited for. */

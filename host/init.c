@@ -68,6 +68,8 @@ static int complete_all(struct gdri_state *st)
 		/* The first one reports what was latched and may be known; a queue's error stays. */
 		if (ret && all_well(st))
 			ret = gdr_host_quiet();
+		if (!ret)
+			ret = gdri_ctxs_quiet(st);
 	}
 	if (!ret && gdri_fault_first(st, &e))
 		ret = e.status;

@@ -57,7 +57,7 @@ int gdr_query(struct gdr_job_info *info)
 	if (st->nic) {
 		info->nic = gdri_nic_name(st->nic);
 		info->nic_text = gdri_nic_text(st->nic);
-		info->n_queues = (uint32_t)st->n_pes * st->opt.qps_per_pe;
+		info->n_queues = st->dev->n_queues;
 		info->queue_depth = st->opt.qp_depth;
 		info->heap_memory = gdri_nic_heap_text(st->nic);
 		info->queue_memory = gdri_nic_ring_text(st->nic);

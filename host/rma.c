@@ -5,6 +5,7 @@
 #include <gdr/host.h>
 
 #include "host/cuda.h"
+#include "host/host.h"
 
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
@@ -34,4 +35,55 @@ int gdr_host_fence(void)
 int gdr_host_quiet(void)
 {
 	return gdri_host_cuda() ? gdri_cuda_quiet() : gdr_quiet();
+}
+
+/* ---- on a context ---- */
+
+/* Number in the world of PE pe of the context's team; -1: there is none. */
+static int world_pe(gdr_ctx_t ctx, int pe)
+{
+	struct gdri_state *st = gdri_state_get();
+	const struct gdri_ctx *c;
+	int found = -1;
+
+	pthread_mutex_lock(&st->lock);
+	c = gdri_ctx_find(st, ctx);
+	if (c && pe >= 0 && pe < c->size)
+		found = c->stride ? c->start + pe * c->stride : st->teams.list[c->team].pes[pe];
+	pthread_mutex_unlock(&st->lock);
+	return found; /* the call itself refuses -1 */
+}
+
+int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, world_pe(ctx, pe))
+				: gdr_ctx_put(ctx, dst, src, len, pe);
+}
+
+int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, world_pe(ctx, pe))
+				: gdr_ctx_get(ctx, dst, src, len, pe);
+}
+
+int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, world_pe(ctx, pe))
+				: gdr_ctx_put_nbi(ctx, dst, src, len, pe);
+}
+
+int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, world_pe(ctx, pe))
+				: gdr_ctx_get_nbi(ctx, dst, src, len, pe);
+}
+
+int gdr_host_ctx_fence(gdr_ctx_t ctx)
+{
+	return gdri_host_cuda() ? 0 : gdr_ctx_fence(ctx);
+}
+
+int gdr_host_ctx_quiet(gdr_ctx_t ctx)
+{
+	return gdri_host_cuda() ? gdri_cuda_ctx_quiet(ctx) : gdr_ctx_quiet(ctx);
 }

@@ -198,7 +198,7 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 int gdr_team_destroy(gdr_team_t team)
 {
 	struct gdri_state *st = gdri_need_state("gdr_team_destroy");
-	int ret;
+	int ret, status;
 
 	if (!st)
 		return -GDR_ESTATE;
@@ -210,9 +210,10 @@ int gdr_team_destroy(gdr_team_t team)
 		return -GDR_EINVAL;
 	}
 	pthread_mutex_lock(&st->lock);
+	status = gdri_ctx_unmake_team(st, team);
 	ret = gdri_team_unmake(st, team);
 	pthread_mutex_unlock(&st->lock);
-	return ret;
+	return ret ? ret : status;
 }
 
 int gdr_team_get_config(gdr_team_t team, long config_mask, gdr_team_config_t *config)

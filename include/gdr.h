@@ -4,6 +4,7 @@
 #define GDR_H
 
 #include <gdr/coll.h>
+#include <gdr/ctx.h>
 #include <gdr/device.h>
 #include <gdr/host.h>
 #include <gdr/launch.h>

@@ -20,7 +20,7 @@
 #define COPY_MS 10000 /* far more than a copy of this size takes */
 
 struct view {
-	size_t n;
+	size_t first, n;      /* of the PE's queues */
 	struct gdri_qp *qps;  /* [n] */
 	struct gdri_cqe *cqs; /* of one queue; NULL: the host reads where the NIC writes */
 	uint8_t *sq;	      /* of a queue with an error; NULL: not yet, or as above */
@@ -29,8 +29,6 @@ struct view {
 
 static int view_open(struct gdri_state *st, struct view *v)
 {
-	memset(v, 0, sizeof(*v));
-	v->n = (size_t)st->n_pes * st->dev->n_slots;
 	v->qps = aligned_alloc(GDRI_LINE, v->n * sizeof(*v->qps));
 	v->cq_bytes = (st->qps[0].cq_mask + 1) * sizeof(struct gdri_cqe);
 	v->sq_bytes = (size_t)st->qps[0].depth * 64;
@@ -53,7 +51,8 @@ static void view_close(struct view *v)
 
 static int view_refresh(struct gdri_state *st, struct view *v)
 {
-	const uint8_t *gpu = (const uint8_t *)st->dev_gpu + gdri_cuda_state_qps(st);
+	const uint8_t *gpu = (const uint8_t *)st->dev_gpu + gdri_cuda_state_qps(st) +
+			     v->first * sizeof(*v->qps);
 
 	return gdri_cuda_copy(st->cuda, v->qps, gpu, v->n * sizeof(*v->qps), COPY_MS);
 }
@@ -72,17 +71,18 @@ static bool has_error(const struct gdri_qp *qp)
 /* 1: all below the target is complete; 0: not yet; < 0: the queue's error, of which there is a record. */
 static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target)
 {
+	const struct gdri_qp *there = &st->qps[v->first + i];
 	struct gdri_qp *qp = &v->qps[i];
 	int done = gdri_qp_test(qp, target), ret = 0;
 
 	if (done)
 		return done;
 	if (v->cqs) {
-		ret = gdri_cuda_copy(st->cuda, v->cqs, st->qps[i].cq, v->cq_bytes, COPY_MS);
+		ret = gdri_cuda_copy(st->cuda, v->cqs, there->cq, v->cq_bytes, COPY_MS);
 		qp->cq = v->cqs;
 	}
 	if (!ret && v->sq && has_error(qp)) { /* the record tells of the work request */
-		ret = gdri_cuda_copy(st->cuda, v->sq, st->qps[i].sq, v->sq_bytes, COPY_MS);
+		ret = gdri_cuda_copy(st->cuda, v->sq, there->sq, v->sq_bytes, COPY_MS);
 		qp->sq = v->sq;
 	}
 	if (ret)
@@ -124,13 +124,13 @@ static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint6
 	}
 }
 
-int gdri_cuda_queues_quiet(struct gdri_state *st, int timeout_ms)
+int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int timeout_ms)
 {
+	struct view v = {.first = first, .n = n};
 	uint64_t *targets;
-	struct view v;
 	int ret;
 
-	if (!st->dev->n_slots)
+	if (!n)
 		return 0;
 	ret = view_open(st, &v);
 	targets = calloc(v.n, sizeof(*targets));

@@ -43,12 +43,12 @@ static size_t lines(size_t n)
 
 static struct block layout(const struct gdri_state *st)
 {
-	size_t n = (size_t)st->n_pes * st->dev->n_slots;
+	size_t n = st->dev->n_queues;
 	struct block b;
 
 	b.qps = lines(sizeof(struct gdri_dev));
 	b.used = b.qps + n * sizeof(struct gdri_qp);
-	b.peers = b.used + lines((size_t)st->dev->n_used_words * sizeof(uint64_t));
+	b.peers = b.used + lines((n + 63) / 64 * sizeof(uint64_t));
 	b.total = b.peers + lines((size_t)st->n_pes * sizeof(struct gdri_peer));
 	return b;
 }
@@ -70,6 +70,7 @@ static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p,
 	d->used = (uint64_t *)(void *)(at + b->used);
 	d->peers = (struct gdri_peer *)(void *)(at + b->peers);
 	d->teams = st->teams.gpu;
+	d->ctxs = st->ctxs.gpu;
 	if (b->used > b->qps)
 		memcpy(p + b->qps, st->qps, b->used - b->qps);
 	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
@@ -101,6 +102,7 @@ static int set_constants(struct gdri_state *st)
 	c->heap = d->heap;
 	c->heap_size = d->heap_size;
 	c->ctl = d->ctl;
+	c->ctxs = st->ctxs.gpu;
 	c->pe = d->pe;
 	c->n_pes = d->n_pes;
 	c->n_slots = d->n_slots;

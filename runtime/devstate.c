@@ -84,7 +84,7 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 	d->peers = st->peers;
 	d->qps = st->qps;
 	d->lkey = gdri_to_be32(st->keys.lkey);
-	d->n_used_words = (d->n_slots * (uint32_t)st->n_pes + 63) / 64;
+	d->n_queues = st->any_nic ? gdri_nic_slots(&st->opt) * (uint32_t)st->n_pes : 0;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = st->abort_word;
 }
@@ -105,7 +105,7 @@ int gdri_up_device(struct gdri_state *st)
 	if (d) {
 		d->errors = shared(st, GDRI_MAX_ERRORS * sizeof(*d->errors));
 		d->buffers = shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
-		d->used = zeroed(((size_t)st->n_pes * st->opt.qps_per_pe + 63) / 64 * 8);
+		d->used = zeroed(((size_t)st->n_pes * gdri_nic_slots(&st->opt) + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
 		return out_of_memory(st);
@@ -118,6 +118,8 @@ int gdri_up_device(struct gdri_state *st)
 	}
 	fill(st, d);
 	ret = gdri_up_teams(st);
+	if (!ret)
+		ret = gdri_up_ctxs(st);
 	if (ret)
 		return ret;
 	if (st->cuda)
@@ -133,6 +135,7 @@ void gdri_down_device(struct gdri_state *st)
 
 	gdri_devstate_publish(NULL);
 	gdri_cuda_state_down(st);
+	gdri_down_ctxs(st);
 	gdri_down_teams(st);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)

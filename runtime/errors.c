@@ -104,6 +104,9 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 	add(t, " refused: %s", gdr_strerror(e->status));
 	if (e->reason == GDRI_ARG_LOCAL)
 		add_local(t, e);
+	else if (e->reason == GDRI_ARG_CTX)
+		add(t, ": there is no context %lld, or it is not shared with this thread",
+		    (long long)e->len);
 	else
 		add(t, " (0x%llx, %llu bytes)", (unsigned long long)e->addr,
 		    (unsigned long long)e->len);

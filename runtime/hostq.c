@@ -45,6 +45,7 @@ static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *nea
 	int ret;
 
 	opt.qps_per_pe = 1;
+	opt.ctx_queues = 0;
 	opt.doorbell = GDRI_DOORBELL_GPU;
 	ret = gdri_nic_open_turn(&opt, near, gdri_local_rank(st), &q->nic);
 	if (ret)
@@ -64,6 +65,7 @@ static void fill(const struct gdri_state *st, struct gdri_hostq *q)
 	d->pe = st->pe;
 	d->n_pes = st->n_pes;
 	d->n_slots = 1;
+	d->n_queues = (uint32_t)st->n_pes;
 	d->heap_size = st->heap.size;
 	d->qps = q->qps;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;

@@ -32,7 +32,7 @@ struct identity {
 	char own_host[64];
 	char boot_id[40];
 	uint64_t heap_size;
-	uint32_t transports, qps_per_pe, max_pes, cuda;
+	uint32_t transports, qps_per_pe, max_pes, cuda, ctx_queues, rsvd;
 	uint64_t coll_slot, coll_blocks, coll; /* coll: a hash */
 	uint32_t teams, heap_kind;
 	uint64_t cores; /* which ones the PE may use */
@@ -114,6 +114,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->heap_size = st->opt.heap_size;
 	id->transports = st->opt.transports;
 	id->qps_per_pe = st->opt.qps_per_pe;
+	id->ctx_queues = st->opt.ctx_queues;
 	id->max_pes = st->opt.max_pes;
 	id->heap_kind = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	id->cuda = gdri_units_exist();
@@ -153,6 +154,8 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);
 		if (!ret)
 			ret = differs("QPS_PER_PE", all[0].qps_per_pe, all[i].qps_per_pe, i);
+		if (!ret)
+			ret = differs("CTX_QUEUES", all[0].ctx_queues, all[i].ctx_queues, i);
 		if (!ret)
 			ret = differs("MAX_PES", all[0].max_pes, all[i].max_pes, i);
 		if (!ret)

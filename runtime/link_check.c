@@ -75,7 +75,7 @@ static uint64_t step(int pe)
 
 static unsigned int steps(const struct gdri_state *st)
 {
-	return st->dev->n_slots ? st->dev->n_slots : 1;
+	return st->dev->n_queues ? st->dev->n_queues / (unsigned int)st->n_pes : 1;
 }
 
 /* The record that device code left about the queue, if it did, has more than the status. */
@@ -198,14 +198,14 @@ static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum 
 /* Up to LANES queues from number `first` on, counted from the ones to oneself. */
 static int check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t limit)
 {
-	unsigned int slots = st->dev->n_slots, all = (unsigned int)st->n_pes * slots, i;
+	unsigned int own = (unsigned int)st->pe * st->dev->n_slots, all = st->dev->n_queues, i;
 	struct lane *l = lanes_of(st);
 	uint64_t deadline = gdri_now_ns() + limit;
 	enum trial trial;
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		l[i].qp = &st->dev->qps[((unsigned int)st->pe * slots + first + i) % all];
+		l[i].qp = &st->dev->qps[(own + first + i) % all];
 		l[i].status = 0;
 	}
 	for (trial = WRITE; trial < DONE; trial++)
@@ -220,7 +220,7 @@ static int check_queues(struct gdri_state *st, unsigned int first, unsigned int 
 
 static int check_all(struct gdri_state *st, uint64_t end, uint64_t limit)
 {
-	unsigned int i, all = (unsigned int)st->n_pes * st->dev->n_slots, n;
+	unsigned int i, all = st->dev->n_queues, n;
 	int pe, ret = 0, rc;
 
 	for (pe = 0; pe < st->n_pes; pe++) {
@@ -244,10 +244,10 @@ static int check_all(struct gdri_state *st, uint64_t end, uint64_t limit)
 static void forget(struct gdri_state *st)
 {
 	struct gdri_dev *dev = st->dev;
-	size_t i;
+	uint32_t i;
 
-	memset(dev->used, 0, dev->n_used_words * sizeof(*dev->used));
-	for (i = 0; i < (size_t)st->n_pes * dev->n_slots; i++)
+	memset(dev->used, 0, (dev->n_queues + 63) / 64 * sizeof(*dev->used));
+	for (i = 0; i < dev->n_queues; i++)
 		dev->qps[i].limit = 0; /* sends the first post to where it is marked */
 	dev->latched = 0;
 	memset(lanes_of(st), 0, LANES * sizeof(struct lane));

@@ -18,7 +18,7 @@
 
 static int tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
 {
-	int ret = gdri_xfer_signal(st->dev, word, value, 0, pe);
+	int ret = gdri_xfer_signal(st->dev, word, value, 0, pe, 0);
 
 	if (ret)
 		gdri_error("%s: no way to PE %d: %s", what, pe, gdr_strerror(ret));
@@ -116,7 +116,7 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 
 static int all_complete(struct gdri_dev *dev)
 {
-	uint32_t i, n = (uint32_t)dev->n_pes * dev->n_slots;
+	uint32_t i, n = dev->n_queues;
 	struct gdri_qp *qp = dev->qps;
 
 	for (i = 0; i < n; i++, qp++) {

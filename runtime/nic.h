@@ -47,9 +47,15 @@ int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint3
 			     void **handle);
 int gdri_nic_deregister(struct gdri_nic *nic, void *handle);
 
-/* Creates opt->qps_per_pe queue pairs to each of n_pes PEs (oneself too) in one
- * allocation. `qps` is the device's array [n_pes * qps_per_pe], zeroed; all fields but
- * the rkeys are filled here. Refuses more PEs than the limit, naming the memory. */
+/* Queue pairs to each PE: those of the default context and those kept for others. */
+static inline unsigned gdri_nic_slots(const struct gdri_options *opt)
+{
+	return opt->qps_per_pe + opt->ctx_queues;
+}
+
+/* Creates so many queue pairs to each of n_pes PEs (oneself too) in one allocation. `qps` is the device's
+ * array (gdri_dev.qps), zeroed; all fields but the rkeys are filled here. Refuses more PEs than the limit,
+ * naming the memory. */
 int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps);
 
 /* The part of this PE's address that goes to every PE, and the part for one. */

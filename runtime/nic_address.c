@@ -36,8 +36,8 @@ static int check_header(const struct gdri_nic_address *a, const struct gdri_nic_
 		     r->pe, a->abi, r->own, own->abi);
 	if (a->n_slots != own->n_slots)
 		FAIL(r, GDR_EMISMATCH,
-		     "PE %d has GDR_QPS_PER_PE=%u, this PE %d has %u: set the "
-		     "same on all",
+		     "PE %d has %u queue pairs to each PE, this PE %d has %u: set "
+		     "GDR_QPS_PER_PE and GDR_CTX_QUEUES the same on all",
 		     r->pe, a->n_slots, r->own, own->n_slots);
 	if (a->bytes != own->bytes || a->n_pes != own->n_pes)
 		FAIL(r, GDR_EMISMATCH,

@@ -85,8 +85,8 @@ static int connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *rem
 	if (nic->link_layer == GDRI_LINK_ETHERNET)
 		ret = resolve_mac(nic, peer, &route);
 	for (slot = 0; slot < nic->n_slots && !ret; slot++)
-		ret = gdri_nic_qp_to_rts(nic, peer * nic->n_slots + slot, &route,
-					 remote->qpn[pe * nic->n_slots + slot]);
+		ret = gdri_nic_qp_to_rts(nic, gdri_nic_index(nic, peer, slot), &route,
+					 remote->qpn[gdri_nic_index(nic, pe, slot)]);
 	if (!ret)
 		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->n_slots,
 			   peer, 128u << route.mtu);
@@ -99,9 +99,11 @@ static void set_keys(const struct gdri_nic *nic, const struct gdri_nic_address *
 	int slot;
 
 	for (slot = 0; slot < nic->n_slots; slot++) {
-		struct gdri_qp *q = &qps[peer * nic->n_slots + slot];
+		struct gdri_qp *q = &qps[gdri_nic_index(nic, peer, slot)];
+		/* no quiet tells gdri_put_rkey what of a context is behind a fence */
+		bool kept = slot >= (int)nic->opt.qps_per_pe;
 
-		q->rkey_data = gdri_to_be32(remote->rkey_data);
+		q->rkey_data = gdri_to_be32(kept ? remote->rkey_sync : remote->rkey_data);
 		q->rkey_sync = gdri_to_be32(remote->rkey_sync);
 	}
 }

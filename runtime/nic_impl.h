@@ -79,8 +79,31 @@ struct gdri_nic {
 	int n_pes, n_slots;
 	struct gdri_nic_layout layout;
 	uint32_t eqn;
-	struct gdri_nic_qp *qps; /* [n_pes * n_slots] */
+	struct gdri_nic_qp *qps; /* [n_pes * n_slots], in the order of gdri_nic_index */
 };
+
+/* Queue pair `slot` to the peer. Those of the default context stand PE by PE; the slots above, which are kept for
+ * contexts, one by one, so that all queues of a context are one range. */
+static inline int gdri_nic_index(const struct gdri_nic *nic, int peer, int slot)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return slot < own ? peer * own + slot : slot * nic->n_pes + peer;
+}
+
+static inline int gdri_nic_peer(const struct gdri_nic *nic, int i)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return i < nic->n_pes * own ? i / own : i % nic->n_pes;
+}
+
+static inline int gdri_nic_slot(const struct gdri_nic *nic, int i)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return i < nic->n_pes * own ? i % own : i / nic->n_pes;
+}
 
 /* nic_layout.c */
 void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);

@@ -16,7 +16,7 @@ void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_
 {
 	size_t depth = opt->qp_depth;
 
-	l->n = (size_t)n_pes * opt->qps_per_pe;
+	l->n = (size_t)n_pes * gdri_nic_slots(opt);
 	l->sq = 0;
 	l->sq_stride = depth * GDRI_WQE_BLOCK;
 	l->cq = l->n * l->sq_stride;

@@ -13,8 +13,8 @@
 
 const char *gdri_nic_qp_name(const struct gdri_nic *nic, const char *command, int i, char *buf)
 {
-	snprintf(buf, GDRI_NIC_QP_NAME, "%s (queue pair %d to PE %d)", command, i % nic->n_slots,
-		 i / nic->n_slots);
+	snprintf(buf, GDRI_NIC_QP_NAME, "%s (queue pair %d to PE %d)", command,
+		 gdri_nic_slot(nic, i), gdri_nic_peer(nic, i));
 	return buf;
 }
 

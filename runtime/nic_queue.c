@@ -17,10 +17,10 @@
 static int check_limits(const struct gdri_nic *nic, int n_pes)
 {
 	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
-	unsigned slots = nic->opt.qps_per_pe, depth = nic->opt.qp_depth;
+	unsigned slots = gdri_nic_slots(&nic->opt), depth = nic->opt.qp_depth;
 	char bytes[GDRI_SIZE_TEXT];
 
-	if (n_pes < 1 || !slots)
+	if (n_pes < 1 || !nic->opt.qps_per_pe)
 		return -GDR_EINVAL;
 	if (depth < DEPTH_MIN || depth > DEPTH_MAX || (depth & (depth - 1))) {
 		gdri_error("GDR_QP_DEPTH=%u: must be a power of two from %u to %u", depth,
@@ -31,8 +31,8 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 		gdri_size_text(gdri_nic_queue_bytes(&nic->opt, n_pes), bytes);
 		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
 			   "would take %s of locked memory on every PE, and the limit is "
-			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH and "
-			   "GDR_QPS_PER_PE too",
+			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH, "
+			   "GDR_QPS_PER_PE and GDR_CTX_QUEUES too",
 			   n_pes, slots, depth, bytes, limit, GDRI_MAX_PES);
 		return -GDR_ENOTSUP;
 	}
@@ -53,8 +53,8 @@ static void describe(const struct gdri_nic *nic, int i, struct gdri_qp *q)
 	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
 	q->depth = nic->opt.qp_depth;
 	q->cq_mask = nic->opt.cq == GDRI_CQ_RING ? q->depth - 1 : 0;
-	q->peer = i / nic->n_slots;
-	q->slot = (uint32_t)(i % nic->n_slots);
+	q->peer = gdri_nic_peer(nic, i);
+	q->slot = (uint32_t)gdri_nic_slot(nic, i);
 }
 
 static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
@@ -91,7 +91,7 @@ int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
 		return -GDR_ESTATE;
 	gdri_nic_layout(&nic->opt, n_pes, &nic->layout);
 	nic->n_pes = n_pes;
-	nic->n_slots = (int)nic->opt.qps_per_pe;
+	nic->n_slots = (int)gdri_nic_slots(&nic->opt);
 	nic->qps = calloc(nic->layout.n, sizeof(*nic->qps));
 	if (!nic->qps)
 		return gdri_nic_memory_failed(nic->name, "the list of queue pairs",

@@ -160,7 +160,7 @@ unsigned gdri_local_rank(const struct gdri_state *st)
 
 int gdri_up_nic(struct gdri_state *st)
 {
-	size_t n = (size_t)st->n_pes * st->opt.qps_per_pe;
+	size_t n = (size_t)st->n_pes * gdri_nic_slots(&st->opt);
 	char near[64];
 	int ret;
 

@@ -227,6 +227,12 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 	}
 	if (attr->heap_size)
 		st->opt.heap_size = attr->heap_size;
+	if (attr->ctx_queues > 255) {
+		gdri_error("gdr_init_attr: %u queues to each PE for contexts; at most 255", attr->ctx_queues);
+		return -GDR_EINVAL;
+	}
+	if (attr->ctx_queues)
+		st->opt.ctx_queues = attr->ctx_queues;
 	if (attr->transports &&
 	    gdri_option_set(&st->opt, "TRANSPORTS", attr->transports, why, sizeof(why))) {
 		gdri_error("gdr_init_attr: transports \"%.60s\" is not accepted; it takes %s",

@@ -14,6 +14,7 @@
 #include <gdr/host.h>
 #include <gdr/impl/abi.h>
 
+#include "runtime/ctx.h"
 #include "runtime/heap.h"
 #include "runtime/modules.h"
 #include "runtime/monitor.h"
@@ -59,7 +60,7 @@ struct gdri_state {
 	bool any_nic; /* the same on all PEs */
 	struct gdri_nic *nic;
 	struct gdri_mr_keys keys;
-	struct gdri_qp *qps; /* [n_pes * opt.qps_per_pe] */
+	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */
 	struct gdri_hostq *hostq; /* with a GPU: the host's own */
 	struct gdri_reg regs[GDRI_MAX_BUFFERS];
 
@@ -73,6 +74,7 @@ struct gdri_state {
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 
 	struct gdri_teams teams;
+	struct gdri_ctxs ctxs;
 	struct gdri_monitor *monitor;
 	pthread_mutex_t fault_lock; /* of telling; held for no call of the program's */
 	unsigned int fault_attempts;

@@ -119,17 +119,27 @@ static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
 	return st->heap.base + GDRI_CTL_SIZE + (uint64_t)id * st->teams.stride;
 }
 
+static int16_t *pes_of_gpu(const struct gdri_state *st, gdr_team_t id)
+{
+	return (int16_t *)(st->teams.gpu + st->teams.n) + (size_t)id * (size_t)st->n_pes;
+}
+
+const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team)
+{
+	return st->cuda ? pes_of_gpu(st, team) : st->teams.list[team].pes;
+}
+
 /* On the GPU everything is as here but for where the list of PEs is. */
 static int push(struct gdri_state *st, gdr_team_t id)
 {
 	struct gdri_teams *ts = &st->teams;
-	int16_t *pes = (int16_t *)(ts->gpu + ts->n) + (size_t)id * (size_t)st->n_pes;
 	struct gdri_team copy = ts->list[id];
+	int16_t *pes;
 	int ret;
 
 	if (!st->cuda)
 		return 0;
-	copy.pes = pes;
+	copy.pes = pes = pes_of_gpu(st, id);
 	ret = gdri_cuda_copy(st->cuda, pes, ts->list[id].pes,
 			     (size_t)st->n_pes * sizeof(*pes), COPY_MS);
 	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), COPY_MS);

@@ -34,6 +34,8 @@ int gdri_up_world(struct gdri_state *st);   /* collective: the predefined teams 
 struct gdri_team *gdri_team_find(const struct gdri_state *st, gdr_team_t team);
 int gdri_team_member(const struct gdri_team *t, int i); /* its number in the world */
 int gdri_team_number(const struct gdri_team *t, int pe); /* and back; -1: not in it */
+/* Its list of PEs, where device code finds it. */
+const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team);
 
 /* Collective over the team, under st->lock: three words of each member. */
 int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,

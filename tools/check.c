@@ -151,7 +151,7 @@ static void check_host_memory(struct checks *c)
 /* Queues to one PE: also where they lie and who rings. */
 static void check_queues(struct checks *c)
 {
-	size_t n = c->opt.qps_per_pe;
+	size_t n = gdri_nic_slots(&c->opt);
 	struct gdri_qp *qps = aligned_alloc(GDRI_LINE, n * sizeof(*qps));
 	int old = hush(), ret = -GDR_ENOMEM;
 

@@ -24,6 +24,7 @@
 #define GDR_DEVICE_H
 
 #include <gdr/coll.h>
+#include <gdr/ctx.h>
 #include <gdr/host.h>
 #include <gdr/macros.h>
 #include <gdr/simt.h>
@@ -49,11 +50,11 @@ GDR_DEVICE void *gdr_ptr(const void *ptr, int pe);
  * @include rma.c
  * @{ */
 #define GDRI_DECLARE_RMA(pre, T, z, s)                                                             \
-	GDRI_PROTOTYPE(int, gdr_##pre##put##z##s, (T * dst, const T *src, size_t n, int pe))       \
-	GDRI_PROTOTYPE(int, gdr_##pre##put##z##_nbi##s,                                            \
+	GDRI_PROTOTYPES(int, pre##put##z##s, (T * dst, const T *src, size_t n, int pe))            \
+	GDRI_PROTOTYPES(int, pre##put##z##_nbi##s,                                                 \
 		       (T * dst, const T *src, size_t n, int pe))                                  \
-	GDRI_PROTOTYPE(int, gdr_##pre##get##z##s, (T * dst, const T *src, size_t n, int pe))       \
-	GDRI_PROTOTYPE(int, gdr_##pre##get##z##_nbi##s,                                            \
+	GDRI_PROTOTYPES(int, pre##get##z##s, (T * dst, const T *src, size_t n, int pe))            \
+	GDRI_PROTOTYPES(int, pre##get##z##_nbi##s,                                                 \
 		       (T * dst, const T *src, size_t n, int pe))
 #define GDRI_DECLARE_RMA_SCOPES(pre, T, z)                                                         \
 	GDRI_DECLARE_RMA(pre, T, z, )                                                              \
@@ -73,8 +74,8 @@ GDR_RMA_SIZES(GDRI_DECLARE_RMA_SIZE)
 /** @} */
 
 #define GDRI_DECLARE_SCALAR(name, T)                                                               \
-	GDRI_PROTOTYPE(int, gdr_##name##_p, (T * dst, T value, int pe))                            \
-	GDRI_PROTOTYPE(T, gdr_##name##_g, (const T *src, int pe))
+	GDRI_PROTOTYPES(int, name##_p, (T * dst, T value, int pe))                                 \
+	GDRI_PROTOTYPES(T, name##_g, (const T *src, int pe))
 /** One value: p puts it, its bytes (up to 8) arrive together when dst is aligned; g gets it, 0 on
  * failure. @{ */
 GDR_RMA_TYPES(GDRI_DECLARE_SCALAR)
@@ -90,14 +91,14 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_SCALAR)
  * @include strided.c
  * @{ */
 #define GDRI_DECLARE_STRIDED(pre, T, z, s)                                                         \
-	GDRI_PROTOTYPE(int, gdr_##pre##iput##z##s,                                                 \
+	GDRI_PROTOTYPES(int, pre##iput##z##s,                                                      \
 		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe)) \
-	GDRI_PROTOTYPE(int, gdr_##pre##iget##z##s,                                                 \
+	GDRI_PROTOTYPES(int, pre##iget##z##s,                                                      \
 		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe)) \
-	GDRI_PROTOTYPE(int, gdr_##pre##ibput##z##s,                                                \
+	GDRI_PROTOTYPES(int, pre##ibput##z##s,                                                     \
 		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
 			size_t nblocks, int pe))                                                   \
-	GDRI_PROTOTYPE(int, gdr_##pre##ibget##z##s,                                                \
+	GDRI_PROTOTYPES(int, pre##ibget##z##s,                                                     \
 		       (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
 			size_t nblocks, int pe))
 #define GDRI_DECLARE_STRIDED_SCOPES(pre, T, z)                                                     \
@@ -138,7 +139,7 @@ enum gdr_cmp {
  * @include signals.c
  * @{ */
 #define GDRI_DECLARE_PUT_SIGNAL(pre, T, z, s)                                                      \
-	GDRI_PROTOTYPE(int, gdr_##pre##put##z##_signal##s,                                         \
+	GDRI_PROTOTYPES(int, pre##put##z##_signal##s,                                              \
 		       (T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op,    \
 			int pe))
 #define GDRI_DECLARE_PUT_SIGNALS(pre, T, z)                                                        \
@@ -162,11 +163,11 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_PUT_SIGNAL_TYPE)
 GDR_RMA_SIZES(GDRI_DECLARE_PUT_SIGNAL_SIZE)
 /** @} */
 /** The word alone: what it shall stand for needs a gdr_fence before it. */
-GDRI_PROTOTYPE(int, gdr_signal_op, (uint64_t * sig, uint64_t value, int op, int pe))
+GDRI_PROTOTYPES(int, signal_op, (uint64_t * sig, uint64_t value, int op, int pe))
 /** gdr_signal_op with GDR_SIGNAL_SET. */
-GDRI_PROTOTYPE(int, gdr_signal_set, (uint64_t * sig, uint64_t value, int pe))
+GDRI_PROTOTYPES(int, signal_set, (uint64_t * sig, uint64_t value, int pe))
 /** gdr_signal_op with GDR_SIGNAL_ADD. */
-GDRI_PROTOTYPE(int, gdr_signal_add, (uint64_t * sig, uint64_t value, int pe))
+GDRI_PROTOTYPES(int, signal_add, (uint64_t * sig, uint64_t value, int pe))
 /** Own signal word; what was put before it is visible. */
 GDRI_PROTOTYPE(uint64_t, gdr_signal_fetch, (const uint64_t *sig))
 /** Waits for the own signal word. */
@@ -183,21 +184,21 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
  * @include atomics.c
  * @{ */
 #define GDRI_DECLARE_FETCH(name, T, op, params, nbi_params)                                        \
-	GDRI_PROTOTYPE(T, gdr_##name##_atomic_##op, params)                                        \
-	GDRI_PROTOTYPE(int, gdr_##name##_atomic_##op##_nbi, nbi_params)
+	GDRI_PROTOTYPES(T, name##_atomic_##op, params)                                             \
+	GDRI_PROTOTYPES(int, name##_atomic_##op##_nbi, nbi_params)
 #define GDRI_DECLARE_AMO_BOTH(name, T, op)                                                         \
-	GDRI_PROTOTYPE(int, gdr_##name##_atomic_##op, (T * dst, T value, int pe))                  \
+	GDRI_PROTOTYPES(int, name##_atomic_##op, (T * dst, T value, int pe))                       \
 	GDRI_DECLARE_FETCH(name, T, fetch_##op, (T * dst, T value, int pe),                        \
 			   (T * fetch, T * dst, T value, int pe))
 #define GDRI_DECLARE_AMO_FLOAT(name, T)                                                            \
-	GDRI_PROTOTYPE(int, gdr_##name##_atomic_set, (T * dst, T value, int pe))                   \
+	GDRI_PROTOTYPES(int, name##_atomic_set, (T * dst, T value, int pe))                        \
 	GDRI_DECLARE_FETCH(name, T, fetch, (const T *dst, int pe),                                 \
 			   (T * fetch, const T *dst, int pe))                                      \
 	GDRI_DECLARE_FETCH(name, T, swap, (T * dst, T value, int pe),                              \
 			   (T * fetch, T * dst, T value, int pe))                                  \
 	GDRI_DECLARE_FETCH(name, T, compare_swap, (T * dst, T cond, T value, int pe),              \
 			   (T * fetch, T * dst, T cond, T value, int pe))                          \
-	GDRI_PROTOTYPE(int, gdr_##name##_atomic_inc, (T * dst, int pe))                            \
+	GDRI_PROTOTYPES(int, name##_atomic_inc, (T * dst, int pe))                                 \
 	GDRI_DECLARE_FETCH(name, T, fetch_inc, (T * dst, int pe), (T * fetch, T * dst, int pe))    \
 	GDRI_DECLARE_AMO_BOTH(name, T, add)
 #define GDRI_DECLARE_AMO(name, T)                                                                  \
@@ -276,12 +277,20 @@ GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
 /** The calling thread's puts, signals and atomics before it arrive at each PE before those after it.
  * Gets are not ordered. */
 GDR_DEVICE int gdr_fence(void);
-/** Completes all operations of this PE (every thread, kernel and queue) that are ordered before the call;
- * reports and clears the latched status.
+/** Completes all operations of this PE (every thread, kernel and queue of the default context) that are
+ * ordered before the call; reports and clears the latched status.
  * -GDR_EPEERFAILED: an operation of another PE failed. */
 GDR_DEVICE int gdr_quiet(void);
-/** gdr_quiet for the operations to PE pe. */
+/** gdr_fence, gdr_quiet for the operations to PE pe. @{ */
+GDRI_PROTOTYPE(int, gdr_fence_pe, (int pe))
 GDRI_PROTOTYPE(int, gdr_quiet_pe, (int pe))
+/** @} */
+/** gdr_fence, gdr_quiet for the operations on a context; _pe: those to PE pe of its team. @{ */
+GDRI_PROTOTYPE(int, gdr_ctx_fence, (gdr_ctx_t ctx))
+GDRI_PROTOTYPE(int, gdr_ctx_quiet, (gdr_ctx_t ctx))
+GDRI_PROTOTYPE(int, gdr_ctx_fence_pe, (gdr_ctx_t ctx, int pe))
+GDRI_PROTOTYPE(int, gdr_ctx_quiet_pe, (gdr_ctx_t ctx, int pe))
+/** @} */
 /** Latched status or 0; stays until a quiet reports it. */
 GDR_DEVICE int gdr_status(void);
 /** @} */

@@ -46,8 +46,9 @@ struct gdr_init_attr {
 			       * ranks become the PEs. MPI must be up from before until after
 			       * gdr_finalize. Needs libgdr_mpi beside libgdr, built with the MPI
 			       * of the program */
+	unsigned int ctx_queues; /* queues to each PE for contexts, the same on all; 0: GDR_CTX_QUEUES */
 };
-#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0, 0, 0, 0, 0}
+#define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on
  * all PEs or on none, within GDR_INIT_TIMEOUT. May be called again after

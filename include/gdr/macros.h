@@ -50,6 +50,8 @@ typedef unsigned long uintptr_t;
 #define GDRI_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
+#define GDRI_OPEN(...) __VA_ARGS__
+
 /* For kernels, and under CUDA for host threads too. */
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(GDR_MODULE)
 #define GDR_BOTH static __host__ __device__ __forceinline__
@@ -65,6 +67,15 @@ typedef unsigned long uintptr_t;
 #define GDRI_PROTOTYPE(ret, name, params)
 #else
 #define GDRI_PROTOTYPE(ret, name, params) GDR_DEVICE ret name params;
+#endif
+/* gdr_<name>, and gdr_ctx_<name> on a context; the latter is for the reference: its row, which comes out of the
+ * same text, is all that the compiler need read. */
+#if defined(GDRI_PRINT_NAMES) || defined(GDRI_REFERENCE)
+#define GDRI_PROTOTYPES(ret, name, params)                                                         \
+	GDRI_PROTOTYPE(ret, gdr_##name, params)                                                    \
+	GDRI_PROTOTYPE(ret, gdr_ctx_##name, (gdr_ctx_t ctx, GDRI_OPEN params))
+#else
+#define GDRI_PROTOTYPES(ret, name, params) GDRI_PROTOTYPE(ret, gdr_##name, params)
 #endif
 
 #endif

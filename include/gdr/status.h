@@ -20,6 +20,7 @@
 	X(EVERSION, 14, "PEs or device code of different versions")                                \
 	X(ELINK, 15, "link check between two PEs failed")                                          \
 	X(EAGAIN, 16, "no room in the queue now")                                                  \
+	X(ENOQUEUE, 17, "no queues left for a context")                                            \
 	/* waiting */                                                                              \
 	X(ETIMEOUT, 20, "time limit expired")                                                      \
 	X(EPEERLOST, 21, "a peer is lost")                                                         \

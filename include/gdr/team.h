@@ -47,7 +47,7 @@ GDR_API int gdr_team_split_2d(gdr_team_t parent, int xrange,
 GDR_API int gdr_team_create(gdr_team_t parent, const int *pes, int n,
 			    const gdr_team_config_t *config, long config_mask,
 			    gdr_team_t *new_team);
-/* Collective over the team, whose calls are over. The predefined teams stay: -GDR_EINVAL.
+/* Collective over the team, whose calls are over; its contexts go with it. The predefined teams stay: -GDR_EINVAL.
  * GDR_TEAM_INVALID is a no-op. */
 GDR_API int gdr_team_destroy(gdr_team_t team);
 

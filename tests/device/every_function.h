@@ -151,6 +151,33 @@ GDR_KERNEL(every_new, struct every_args, a)
 	*a.out = sum + gdr_clear_lock((long *)a.sig);
 }
 
+/* The forms on a context: one of each family. */
+#define EVERY_ON_CTX(s)                                                                            \
+	sum += gdr_ctx_put##s(c, d, d, a.n, a.pe) + gdr_ctx_get_nbi##s(c, d, d, a.n, a.pe);        \
+	sum += gdr_ctx_int_put_nbi##s(c, d, d, a.n, a.pe) + gdr_ctx_get64##s(c, d, d, a.n, a.pe);  \
+	sum += gdr_ctx_int_iput##s(c, d, d, 2, 3, a.n, a.pe);                                      \
+	sum += gdr_ctx_ibget128_nbi##s(c, d, d, 2, 3, 2, a.n, a.pe);                               \
+	sum += gdr_ctx_put_signal##s(c, d, d, a.n, a.sig, 1, GDR_SIGNAL_ADD, a.pe);                \
+	sum += gdr_ctx_int_put_signal_nbi##s(c, d, d, a.n, a.sig, 1, GDR_SIGNAL_SET, a.pe);
+GDR_KERNEL(every_on_ctx, struct every_args, a)
+{
+	int *d = (int *)a.dst, sum = 0;
+	double *e = (double *)a.dst;
+	gdr_ctx_t c = (gdr_ctx_t)a.n;
+
+	EVERY_ON_CTX()
+	EVERY_ON_CTX(_warp)
+	EVERY_ON_CTX(_block)
+	sum += gdr_ctx_int_p(c, d, 1, a.pe) + (int)gdr_ctx_double_g(c, e, a.pe);
+	sum += gdr_ctx_int_atomic_set(c, d, 1, a.pe) + gdr_ctx_int_atomic_fetch_add(c, d, 1, a.pe);
+	sum += gdr_ctx_int_atomic_compare_swap_nbi(c, d, d, 1, 2, a.pe);
+	sum += (int)gdr_ctx_double_atomic_fetch_add(c, e, 1, a.pe);
+	sum += gdr_ctx_signal_op(c, a.sig, 1, GDR_SIGNAL_ADD, a.pe);
+	sum += gdr_ctx_signal_set(c, a.sig, 1, a.pe) + gdr_ctx_signal_add(c, a.sig, 1, a.pe);
+	sum += gdr_ctx_fence(c) + gdr_ctx_fence_pe(c, a.pe) + gdr_fence_pe(a.pe);
+	*a.out = sum + gdr_ctx_quiet(c) + gdr_ctx_quiet_pe(c, a.pe);
+}
+
 /* Keeps the kernels, which are static, from being dropped unseen. */
 #define EVERY_RMA_ENTRY(name, T) (const void *)(uintptr_t)every_rma_##name,
 #define EVERY_AMO_ENTRY(name, T) (const void *)(uintptr_t)every_amo_##name,
@@ -158,6 +185,6 @@ const void *const every_kernel[] = {
 	GDR_RMA_TYPES(EVERY_RMA_ENTRY) GDR_AMO_TYPES(EVERY_AMO_ENTRY)(
 		const void *)(uintptr_t)every_untyped,
 	(const void *)(uintptr_t)every_coll_int, (const void *)(uintptr_t)every_coll_double,
-	(const void *)(uintptr_t)every_new};
+	(const void *)(uintptr_t)every_new, (const void *)(uintptr_t)every_on_ctx};
 
 #endif

@@ -466,8 +466,8 @@ static void set_up_dev(struct fake *f)
 	for (i = 0; f->opt.mapped && i < f->opt.n_pes; i++)
 		dev->peers[i].base = f->heap[i];
 	dev->qps = xalloc(sizeof(*dev->qps) * n);
-	dev->n_used_words = (n + 63) / 64;
-	dev->used = xalloc(dev->n_used_words * 8);
+	dev->n_queues = n;
+	dev->used = xalloc((n + 63) / 64 * 8);
 	dev->lkey.be = __builtin_bswap32(LKEY_HEAP);
 	dev->timeout_ns = (f->opt.timeout_ms ? f->opt.timeout_ms : 20000) * 1000000ull;
 	dev->errors = xalloc(sizeof(*dev->errors) * GDRI_MAX_ERRORS);

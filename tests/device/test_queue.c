@@ -39,7 +39,7 @@ static uint64_t *word(struct fake *f, int thread, unsigned i)
 static int post_slowly(struct poster *p, uint64_t *dst, uint64_t value, int pe)
 {
 	struct gdri_dev *dev = p->f->dev;
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
 	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
 	struct gdri_post post;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &post);

@@ -61,6 +61,10 @@
 #define MULTI_SIZES(X) GDR_RMA_SIZES(X)
 #endif
 
+#ifdef MULTI_ON_CTX
+#include "tests/multi/on_ctx.h"
+#endif
+
 static int multi_pe, multi_n;
 
 /* Ends this PE, and through the launcher the job. */
@@ -107,6 +111,9 @@ __attribute__((unused)) static void multi_begin(void)
 	CHECK_OK(gdr_init());
 	multi_pe = gdr_host_my_pe();
 	multi_n = gdr_host_n_pes();
+#ifdef MULTI_ON_CTX
+	CHECK_OK(gdr_ctx_create(GDR_CTX_GPU | GDR_CTX_N_QUEUES(2), &multi_ctx));
+#endif
 }
 
 __attribute__((unused)) static int multi_end(const char *name)

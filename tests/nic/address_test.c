@@ -108,7 +108,7 @@ static const struct wrong {
 	{FIELD(abi), GDR_ABI_VERSION + 6, GDR_EVERSION, abi_text},
 	{FIELD(bytes), BYTES - 1, GDR_EMISMATCH, "expected"},
 	{FIELD(n_pes), 0x40000000, GDR_EMISMATCH, "expected"},
-	{FIELD(n_slots), 4, GDR_EMISMATCH, "GDR_QPS_PER_PE=4"},
+	{FIELD(n_slots), 4, GDR_EMISMATCH, "has 4 queue pairs to each PE"},
 	{FIELD(psn), 0x1000000, GDR_EMISMATCH, "24 bits"},
 	{FIELD(link_layer), 0, GDR_EMISMATCH, "link layer"},
 	{FIELD(link_layer), 200, GDR_EMISMATCH, "link layer"},

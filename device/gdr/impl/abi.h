@@ -130,6 +130,7 @@ enum gdri_op { /* what was under way: for messages and wait records */
 enum gdri_arg_reason { /* why an argument was refused, where the operation does not say it */
 	GDRI_ARG_OTHER = 0,
 	GDRI_ARG_LOCAL = 1, /* local memory that the NIC cannot reach */
+	GDRI_ARG_CTX = 2,   /* no such context, or not for this thread: len is its number */
 };
 
 struct gdri_error { /* (dev) in memory that the host reads while kernels run */
@@ -284,6 +285,24 @@ struct GDRI_ALIGNED gdri_team {
 	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];
 };
 
+/* ---------------------------------------------------------------- contexts */
+
+#define GDRI_MAX_CTXS 128
+
+/* A context: whose PEs it counts, and which queues it uses. (host) but for what is said. */
+struct gdri_ctx {
+	uint32_t mode;	       /* enum gdr_ctx_option, which threads share it; 0: no such context */
+	int32_t size;	       /* PEs of its team */
+	int32_t start, stride; /* PE i of the team is start + i * stride; stride 0: pes[i] */
+	const int16_t *pes;
+	uint32_t first; /* of its queues in gdri_dev.qps: queue j to PE p is first + j * n_pes + p */
+	uint32_t n;	/* queues to each PE; 0: those of the default context */
+	uint64_t owner; /* (dev) checked build: who uses it, until the next quiet of it; 0: nobody */
+	int32_t team;
+	uint32_t rsvd[5];
+};
+GDR_STATIC_ASSERT(sizeof(struct gdri_ctx) == 64, "gdri_ctx");
+
 /* ------------------------------------------------------------ device state */
 
 enum { /* gdri_dev.flags (host) */
@@ -297,16 +316,18 @@ struct GDRI_ALIGNED gdri_dev {
 	uint32_t abi_version; /* GDR_ABI_VERSION */
 	uint32_t struct_size;
 	int32_t pe, n_pes;
-	uint32_t n_slots; /* queues per peer; 0: no queues at all */
+	uint32_t n_slots; /* queues per peer of the default context; 0: no queues at all */
 	uint32_t flags;
 	uint8_t *heap;
 	uint64_t heap_size;
 	struct gdri_ctl *ctl;	   /* == heap */
 	struct gdri_peer *peers;   /* [n_pes] */
-	struct gdri_qp *qps;	   /* [n_pes * n_slots], peer-major; sq NULL: none to that peer */
+	/* [n_queues]: n_pes * n_slots, peer by peer, then n_pes in each slot of those kept for contexts.
+	 * sq NULL: none to that peer */
+	struct gdri_qp *qps;
 	uint64_t *used;		   /* (dev) bitmap of queues ever posted to; never cleared */
 	gdri_be32_t lkey;	   /* own heap; addresses are heap offsets (iova 0) */
-	uint32_t n_used_words;
+	uint32_t n_queues;
 	uint64_t timeout_ns;	   /* of every wait */
 	struct gdri_error *errors; /* [GDRI_MAX_ERRORS] */
 	struct gdri_buffer *buffers; /* [GDRI_MAX_BUFFERS] */
@@ -314,6 +335,7 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t lost;		   /* (host, any time) 1 + first PE that the launcher reports dead */
 	uint32_t n_teams;
 	struct gdri_team *teams; /* [n_teams] */
+	struct gdri_ctx *ctxs;	 /* [GDRI_MAX_CTXS]; 0: the default one */
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
@@ -336,7 +358,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint32_t told;	   /* 1: there is a record of gdri_ctl.fault */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
-GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 1 * GDRI_LINE, "lines of gdri_dev");
+GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 2 * GDRI_LINE, "lines of gdri_dev");
 
 /* What every call reads, under CUDA in constant memory of each module: no load from memory stands
  * before the access itself. Fields are those of gdri_dev; all are (host). */
@@ -346,6 +368,7 @@ struct gdri_constants {
 	uint8_t *heap;
 	uint64_t heap_size;
 	struct gdri_ctl *ctl;
+	struct gdri_ctx *ctxs;
 	int32_t pe, n_pes;
 	uint32_t n_slots, flags;
 	uint32_t direct; /* 1: all PEs are mapped, there are no queues */

@@ -6,25 +6,25 @@
 #include <gdr/impl/define.h>
 #include <gdr/impl/xfer.h>
 
-GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a, int pe)
+GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? gdri_xfer_atomic(dev, kind, size, dst, a, 0, pe) : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_xfer_atomic(dev, kind, size, dst, a, 0, pe, q) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe)
+GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe, uint32_t q)
 {
 	if (gdri_direct()) {
 		gdri_p2p_red(kind, size, gdri_direct_at(dst, pe), a);
 		return 0;
 	}
-	return GDRI_ELSE(gdri_atomic_any(kind, size, dst, a, pe));
+	return GDRI_ELSE(gdri_atomic_any(kind, size, dst, a, pe, q));
 }
 
 /* Old value; 0 on failure, with the status latched. */
 GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, uint64_t a,
-					    uint64_t b, int pe)
+					    uint64_t b, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint64_t old = 0;
@@ -32,56 +32,56 @@ GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, 
 
 	if (gdri_unlikely(!dev))
 		return 0;
-	ret = gdri_xfer_fetch_atomic(dev, kind, size, dst, a, b, pe, &old);
+	ret = gdri_xfer_fetch_atomic(dev, kind, size, dst, a, b, pe, q, &old);
 	if (gdri_unlikely(ret))
 		gdri_latch(dev, ret);
 	return old;
 }
 
 GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b,
-				      int pe)
+				      int pe, uint32_t q)
 {
 	return gdri_direct() ? gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b)
-			     : GDRI_ELSE_VALUE(gdri_fetch_atomic_any(kind, size, dst, a, b, pe));
+			     : GDRI_ELSE_VALUE(gdri_fetch_atomic_any(kind, size, dst, a, b, pe, q));
 }
 
 /* As gdri_fetch_atomic, with the status. */
-GDR_DEVICE int gdri_atomic_of(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b, int pe,
+GDR_DEVICE int gdri_atomic_of(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b, int pe, uint32_t q,
 			      uint64_t *old)
 {
 	if (gdri_direct()) {
 		*old = gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b);
 		return 0;
 	}
-	return GDRI_ELSE(gdri_dev() ? gdri_xfer_fetch_atomic(gdri_dev(), kind, size, dst, a, b, pe,
+	return GDRI_ELSE(gdri_dev() ? gdri_xfer_fetch_atomic(gdri_dev(), kind, size, dst, a, b, pe, q,
 							     old)
 				    : -GDR_ESTATE);
 }
 
 /* 8 bytes by queue, which the NIC writes to `fetch` itself. */
 GDRI_NOINLINE int gdri_fetch_post(struct gdri_dev *dev, int kind, void *fetch, void *dst, uint64_t a,
-				  uint64_t b, int pe)
+				  uint64_t b, int pe, uint32_t q)
 {
 	struct gdri_local l;
 	uint64_t target;
 	int ret = gdri_local(dev, fetch, 8, &l, GDRI_FETCH_AMO, pe);
 
 	return ret ? ret
-		   : gdri_post_amo(dev, gdri_qp_to(dev, pe), kind, 8, gdri_heap_offset(dev, dst), a,
+		   : gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, 8, gdri_heap_offset(dev, dst), a,
 				   b, &l, &target);
 }
 
 /* The old value is in `fetch` by the next quiet. 4 bytes are waited for: what a NIC writes of them
  * stands the wrong way round. */
 GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, uint64_t a,
-			      uint64_t b, int pe)
+			      uint64_t b, int pe, uint32_t q)
 {
 	uint64_t old = 0;
 	int ret;
 
 	if (GDRI_QUEUES && size == 8 && gdri_dev() && !gdri_mapped_atomic(gdri_dev(), dst, pe))
-		return gdri_fetch_post(gdri_dev(), kind, fetch, dst, a, b, pe);
-	ret = gdri_atomic_of(kind, size, dst, a, b, pe, &old);
+		return gdri_fetch_post(gdri_dev(), kind, fetch, dst, a, b, pe, q);
+	ret = gdri_atomic_of(kind, size, dst, a, b, pe, q, &old);
 	if (!ret)
 		gdri_unbits(fetch, old, size);
 	return ret;
@@ -108,7 +108,7 @@ GDR_DEVICE uint64_t gdri_float_sum(uint64_t bits, uint64_t value, uint32_t size)
 
 /* No NIC adds them, nor does C: compare-and-swap until nobody came between. Somebody's succeeds each
  * time; who never wins ends at the limit of every wait. */
-GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, int pe,
+GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, int pe, uint32_t q,
 				     uint64_t *old)
 {
 	struct gdri_dev *dev = gdri_dev();
@@ -118,12 +118,12 @@ GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, i
 
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
-	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, &seen);
+	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, q, &seen);
 	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
 	for (; !ret; ret = gdri_wait_step(dev, &w)) {
 		*old = seen;
 		ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_CSWAP, size, dst,
-					     gdri_float_sum(*old, value, size), *old, pe, &seen);
+					     gdri_float_sum(*old, value, size), *old, pe, q, &seen);
 		if (ret || seen == *old)
 			break;
 	}
@@ -135,7 +135,7 @@ GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, i
 }
 
 /* GPUs add them in memory, also in that of a peer. */
-GDR_DEVICE int gdri_float_add(uint32_t size, void *dst, uint64_t value, int pe, uint64_t *old)
+GDR_DEVICE int gdri_float_add(uint32_t size, void *dst, uint64_t value, int pe, uint32_t q, uint64_t *old)
 {
 #ifdef __CUDACC__
 	if (gdri_direct()) {
@@ -143,30 +143,30 @@ GDR_DEVICE int gdri_float_add(uint32_t size, void *dst, uint64_t value, int pe, 
 		return 0;
 	}
 #endif
-	return GDRI_ELSE(gdri_float_add_any(size, dst, value, pe, old));
+	return GDRI_ELSE(gdri_float_add_any(size, dst, value, pe, q, old));
 }
 
-GDR_DEVICE uint64_t gdri_float_fetch_add(uint32_t size, void *dst, uint64_t value, int pe)
+GDR_DEVICE uint64_t gdri_float_fetch_add(uint32_t size, void *dst, uint64_t value, int pe, uint32_t q)
 {
 	uint64_t old = 0;
-	int ret = gdri_float_add(size, dst, value, pe, &old);
+	int ret = gdri_float_add(size, dst, value, pe, q, &old);
 
 	if (gdri_unlikely(ret) && gdri_dev())
 		gdri_latch(gdri_dev(), ret);
 	return ret ? 0 : old;
 }
 
-GDR_DEVICE int gdri_float_add_only(uint32_t size, void *dst, uint64_t value, int pe)
+GDR_DEVICE int gdri_float_add_only(uint32_t size, void *dst, uint64_t value, int pe, uint32_t q)
 {
 	uint64_t old;
 
-	return gdri_float_add(size, dst, value, pe, &old);
+	return gdri_float_add(size, dst, value, pe, q, &old);
 }
 
-GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_t value, int pe)
+GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_t value, int pe, uint32_t q)
 {
 	uint64_t old;
-	int ret = gdri_float_add(size, dst, value, pe, &old);
+	int ret = gdri_float_add(size, dst, value, pe, q, &old);
 
 	if (!ret)
 		gdri_unbits(fetch, old, size);
@@ -177,40 +177,40 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 
 /* what, kind, a, b: of the request of a host thread. */
 #define GDRI_AMO_FN(pre, op, T, params, result, what, kind, a)                                     \
-	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, atomic_##op, , ), params,                    \
+	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, atomic_##op, , ), params,                    \
 		     (GDRI_AMO, GDRI_THREAD), gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),  \
 		     result, gdri_ask_amo(what, kind, sizeof(T), dst, a, 0, pe))
 #define GDRI_AMO_FETCH_FN(pre, op, T, params, bits, what, kind, a, b)                              \
-	GDRI_FN_VALUE_BOTH(T, GDRI_NAME(pre, atomic_##op, , ), params,                             \
+	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, atomic_##op, , ), params,                             \
 			   (GDRI_FETCH_AMO, GDRI_THREAD),                                          \
 			   gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),                     \
 			   gdri_unbits(&out, bits, sizeof(T)),                                     \
 			   gdri_unbits(&out, gdri_ask_fetch(what, kind, sizeof(T), dst, a, b, pe), \
 				       sizeof(T)))
 #define GDRI_AMO_NBI_FN(pre, op, T, params, result)                                                \
-	GDRI_FN(int, GDRI_NAME(pre, atomic_##op, , _nbi), params, (GDRI_FETCH_AMO, GDRI_THREAD),     \
-		gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result)
+	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, atomic_##op, , _nbi), params, (GDRI_FETCH_AMO, GDRI_THREAD), \
+		gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result, 0)
 
 /* One that brings the old value, in both forms; a: the operand. */
 #define GDRI_AMO_PAIR(pre, op, T, params, nbi_params, kind, a, b)                                  \
-	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe),   \
+	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe, q), \
 			  GDRI_RQ_FETCH_AMO, kind, a, b)                                           \
 	GDRI_AMO_NBI_FN(pre, op, T, nbi_params,                                                    \
-			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe))
+			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe, q))
 
 #define GDRI_AMO_VALUE gdri_bits(&value, sizeof(value))
 
 /* What every type has. */
 #define GDRI_AMO_COMMON(pre, T, E, z)                                                              \
 	GDRI_AMO_FN(pre, set, T, (T * dst, T value, int pe),                                       \
-		    gdri_atomic(GDRI_AMO_SET, sizeof(T), dst, GDRI_AMO_VALUE, pe), GDRI_RQ_AMO,    \
+		    gdri_atomic(GDRI_AMO_SET, sizeof(T), dst, GDRI_AMO_VALUE, pe, q), GDRI_RQ_AMO, \
 		    GDRI_AMO_SET, GDRI_AMO_VALUE)                                                  \
 	GDRI_AMO_FETCH_FN(pre, fetch, T, (const T *dst, int pe),                                   \
 			  gdri_fetch_atomic(GDRI_AMO_FETCH, sizeof(T), (void *)(uintptr_t)dst, 0,  \
-					    0, pe), GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 0, 0)       \
+					    0, pe, q), GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 0, 0)    \
 	GDRI_AMO_NBI_FN(pre, fetch, T, (T * fetch, const T *dst, int pe),                          \
 			gdri_fetch_nbi(GDRI_AMO_FETCH, sizeof(T), fetch, (void *)(uintptr_t)dst,   \
-				       0, 0, pe))                                                  \
+				       0, 0, pe, q))                                               \
 	GDRI_AMO_PAIR(pre, swap, T, (T * dst, T value, int pe),                                    \
 		      (T * fetch, T * dst, T value, int pe), GDRI_AMO_SWAP, GDRI_AMO_VALUE, 0)     \
 	GDRI_AMO_PAIR(pre, compare_swap, T, (T * dst, T cond, T value, int pe),                    \
@@ -219,7 +219,7 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 
 #define GDRI_AMO_INTEGER(pre, op, T, kind)                                                         \
 	GDRI_AMO_FN(pre, op, T, (T * dst, T value, int pe),                                        \
-		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe), GDRI_RQ_AMO, kind,      \
+		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe, q), GDRI_RQ_AMO, kind,   \
 		    GDRI_AMO_VALUE)                                                                \
 	GDRI_AMO_PAIR(pre, fetch_##op, T, (T * dst, T value, int pe),                              \
 		      (T * fetch, T * dst, T value, int pe), kind, GDRI_AMO_VALUE, 0)
@@ -227,7 +227,7 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 #define GDRI_AMO_ROWS(pre, T, E, z)                                                                \
 	GDRI_AMO_COMMON(pre, T, E, z)                                                              \
 	GDRI_AMO_FN(pre, inc, T, (T * dst, int pe),                                                \
-		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe), GDRI_RQ_AMO, GDRI_AMO_ADD, 1) \
+		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe, q), GDRI_RQ_AMO, GDRI_AMO_ADD, 1) \
 	GDRI_AMO_PAIR(pre, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe),          \
 		      GDRI_AMO_ADD, 1, 0)                                                          \
 	GDRI_AMO_INTEGER(pre, add, T, GDRI_AMO_ADD)                                                \
@@ -236,12 +236,12 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 	GDRI_AMO_INTEGER(pre, xor, T, GDRI_AMO_XOR)
 
 #define GDRI_AMO_FLOAT(pre, op, fetch_op, T, params, nbi_params, a)                                \
-	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe),                \
+	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe, q),             \
 		    GDRI_RQ_FLOAT_ADD, 0, a)                                                       \
-	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe),   \
+	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe, q), \
 			  GDRI_RQ_FLOAT_ADD, 0, a, 0)                                              \
 	GDRI_AMO_NBI_FN(pre, fetch_op, T, nbi_params,                                              \
-			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe))
+			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe, q))
 
 #define GDRI_AMO_FLOAT_ROWS(pre, T, E, z)                                                          \
 	GDRI_AMO_COMMON(pre, T, E, z)                                                              \

@@ -95,7 +95,7 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
-	int quiet = gdri_quiet(dev, -1), ret;
+	int quiet = gdri_quiet(dev, 0, -1), ret;
 
 	GDRI_BY_ABI(gdri_barrier_all);
 	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)

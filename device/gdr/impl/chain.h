@@ -55,7 +55,7 @@ GDR_DEVICE_COLD int gdri_watch_slot_free(struct gdri_dev *dev, uint32_t i)
 GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
 				    uint32_t i, uint64_t deadline)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
 	uint64_t base, r;
 	uint32_t round = 0;
 	int ret;

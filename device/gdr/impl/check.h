@@ -5,6 +5,7 @@
 #define GDRI_CHECK_H
 
 #include <gdr/impl/cmp.h>
+#include <gdr/impl/ctx.h>
 #include <gdr/impl/error.h>
 #include <gdr/impl/scope.h>
 
@@ -188,6 +189,64 @@ GDRI_NOINLINE int gdri_check_waits(const struct gdri_site *at, const void *ptrs,
 	if (gdri_dev() && (!gdri_cmp_mask(cmp) || n > gdri_dev()->heap_size))
 		return gdri_refuse(at, -1, ptrs, (uint64_t)cmp);
 	return gdri_check_sym(at, ptrs, n * size, size, gdri_dev() ? gdri_dev()->pe : 0);
+}
+
+GDR_DEVICE int gdri_refuse_ctx(const struct gdri_site *at, gdr_ctx_t ctx)
+{
+	return gdri_refuse_for(at, -1, 0, (uint64_t)ctx, GDRI_ARG_CTX);
+}
+
+/* There is such a context, with a PE of this number. */
+GDR_DEVICE int gdri_check_ctx(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
+{
+	const struct gdri_dev *dev = gdri_dev();
+
+	if (!dev)
+		return 0;
+	if (ctx < 0 || ctx >= GDRI_MAX_CTXS || !gdri_ctx_at(dev, ctx)->mode)
+		return gdri_refuse_ctx(at, ctx);
+	return pe >= 0 && pe < gdri_ctx_at(dev, ctx)->size ? 0 : gdri_refuse(at, pe, 0, 0);
+}
+
+/* The caller is one of those who share it: until it is quiet, those are who the first one is. */
+GDRI_NOINLINE int gdri_check_ctx_use(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
+{
+	int ret = gdri_check_ctx(at, ctx, pe);
+	uint64_t who, owner = 0;
+	struct gdri_ctx *c;
+
+	if (ret || !gdri_dev())
+		return ret;
+	c = gdri_ctx_at(gdri_dev(), ctx);
+	if (c->mode == GDR_CTX_GPU)
+		return 0;
+	who = gdri_ctx_caller(c->mode);
+	if (c->mode == GDR_CTX_THREAD && at->scope != GDRI_THREAD)
+		return gdri_refuse_ctx(at, ctx);
+	/* carries no data: pairs with nothing */
+	return gdri_cas_u64(&c->owner, &owner, who) || owner == who ? 0 : gdri_refuse_ctx(at, ctx);
+}
+
+/* The same, then gdri_ctx_pe. */
+GDR_DEVICE int gdri_ctx_enter(const struct gdri_site *at, gdr_ctx_t ctx, int *pe, uint32_t *q)
+{
+	int ret = gdri_check_ctx_use(at, ctx, *pe);
+
+	if (!ret)
+		*pe = gdri_ctx_pe(ctx, *pe, q);
+	return ret;
+}
+
+/* Fence and quiet do nothing on no context. */
+GDR_DEVICE int gdri_check_fence(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
+{
+	return ctx == GDR_CTX_INVALID ? 0 : gdri_check_ctx_use(at, ctx, pe);
+}
+
+/* Anybody may complete what others did, as the host behind a kernel. */
+GDR_DEVICE int gdri_check_quiet(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
+{
+	return ctx == GDR_CTX_INVALID ? 0 : gdri_check_ctx(at, ctx, pe);
 }
 
 GDR_DEVICE_COLD void gdri_latch_refusal(int status)

@@ -11,6 +11,9 @@
  * `check` belongs to the checked build: 0, or a status for the call at `at`.
  *
  * GDRI_FN_BOTH(scope, ...), GDRI_FN_VALUE_BOTH: also for host threads under CUDA, who do `host`.
+ * GDRI_FN_CTX, GDRI_FN_VALUE_CTX: the same, and gdr_ctx_<pre>put<z><s>, for kernels, whose first
+ * parameter is a context; with GDRI_NAMES in place of GDRI_NAME. What kernels do speaks of `pe, q`: the
+ * PE's number in the world, and which queue (gdri_qp_to).
  *
  * C: functions for each type. CUDA: members of a class template, which the compiler reads once and
  * not for each type; names.h, generated from the same rows (tools/gen_names), calls them.
@@ -19,14 +22,13 @@
 #define GDRI_DEFINE_H
 
 #include <gdr/impl/ask.h>
+#include <gdr/impl/ctx.h>
 #include <gdr/impl/scope.h>
 #include <gdr/types.h>
 
 #ifdef GDR_CHECKED
 #include <gdr/impl/check.h>
 #endif
-
-#define GDRI_OPEN(...) __VA_ARGS__
 
 #ifdef __CUDACC__
 #define GDRI_MEMBER static __device__ __forceinline__
@@ -44,18 +46,20 @@
 #else
 #define GDRI_PICK_GDRI_THREAD(device, host) device
 #endif
+/* What host threads have no form of: in place of the scope. */
+#define GDRI_MEMBER_GDRI_KERNEL GDRI_MEMBER
+#define GDRI_PICK_GDRI_KERNEL(device, host) device
 #define GDRI_PICK_GDRI_WARP(device, host) device
 #define GDRI_PICK_GDRI_BLOCK(device, host) device
 
 #ifdef GDRI_PRINT_NAMES /* tools/gen_names */
 
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest | op##rest
+#define GDRI_CTX_NAME(pre, op, z, rest) gdr_ctx_##pre##op##z##rest | ctx_##op##rest
 #define GDRI_PLAIN(name) gdr_##name |
-#define GDRI_FN(ret, name, params, site, check, result) GDRI_PRINTED | name | params;
-#define GDRI_FN_VALUE(ret, name, params, site, check, statement) GDRI_PRINTED | name | params;
-#define GDRI_FN_INDEX GDRI_FN_VALUE
-#define GDRI_FN_BOTH(member, ret, name, params, site, check, result, host) GDRI_PRINTED | name | params;
-#define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host) GDRI_PRINTED | name | params;
+#define GDRI_CTX_NAME(pre, op, z, rest) gdr_ctx_##pre##op##z##rest | ctx_##op##rest
+#define GDRI_FN_OF(member, ret, name, params, ...) GDRI_PRINTED | name | params;
+#define GDRI_FN_VALUE_OF(member, ret, name, params, ...) GDRI_PRINTED | name | params;
 #define GDRI_HOST_FN(ret, name, params, result) GDRI_PRINTED | name | params;
 #define GDRI_HOST_FN_VALUE(ret, name, params, statement) GDRI_PRINTED | name | params;
 #define GDRI_OF(family, T, E) GDRI_PRINTED_OF | family | T | E;
@@ -68,10 +72,13 @@
 
 #ifdef __CUDACC__
 #define GDRI_NAME(pre, op, z, rest) op##rest
+#define GDRI_CTX_NAME(pre, op, z, rest) ctx_##op##rest
 #elif defined(GDR_CHECKED)
 #define GDRI_NAME(pre, op, z, rest) gdri_at_gdr_##pre##op##z##rest
+#define GDRI_CTX_NAME(pre, op, z, rest) gdri_at_gdr_ctx_##pre##op##z##rest
 #else
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest
+#define GDRI_CTX_NAME(pre, op, z, rest) gdr_ctx_##pre##op##z##rest
 #endif
 
 /* A function that is not of a typed family, and no member under CUDA either. */
@@ -110,42 +117,32 @@
 		return out;                                                                        \
 	}
 
-#define GDRI_FN_BOTH(scope, ret, name, params, site, check, result, host)                          \
-	GDRI_FN_OF(GDRI_MEMBER_##scope, ret, name, params, site, GDRI_PICK_##scope(check, 0),      \
-		   GDRI_PICK_##scope(result, host))
-#define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host)                        \
-	GDRI_FN_VALUE_OF(GDRI_MEMBER_GDRI_THREAD, ret, name, params, site,                         \
-			 GDRI_PICK_GDRI_THREAD(check, 0),                                          \
-			 GDRI_PICK_GDRI_THREAD(gdri_latch_refusal(bad), (void)bad),                \
-			 GDRI_PICK_GDRI_THREAD(statement, host))
-#define GDRI_FN(ret, name, params, site, check, result)                                            \
-	GDRI_FN_OF(GDRI_MEMBER, ret, name, params, site, check, result)
-#define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
-	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, site, check, gdri_latch_refusal(bad),     \
-			 statement)
-#define GDRI_FN_INDEX(ret, name, params, site, check, statement)                                   \
-	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, site, check,                              \
-			 (out = GDRI_NONE_HOLDS, gdri_latch_refusal(bad)), statement)
-
+/* begin: what stands before all; first: a status, before that of the check. */
 #ifdef GDR_CHECKED
-#define GDRI_FN_OF(member, ret, name, params, site, check, result)                                 \
+#define GDRI_CTX_BEGIN uint32_t q = 0;
+#define GDRI_CTX_FIRST gdri_ctx_enter(&at, ctx, &pe, &q)
+#define GDRI_FN_OF(member, ret, name, params, begin, first, site, check, result)                   \
 	member ret name(const char *file, uint32_t line, GDRI_OPEN params)                         \
 	{                                                                                          \
 		struct gdri_site at = {file, line, GDRI_OPEN site};                                \
-		int bad = check;                                                                   \
+		begin int bad = first;                                                             \
                                                                                                    \
 		(void)at;                                                                          \
+		if (!bad)                                                                          \
+			bad = check;                                                               \
 		return bad ? bad : (result);                                                       \
 	}
-#define GDRI_FN_VALUE_OF(member, ret, name, params, site, check, refuse, statement)                \
+#define GDRI_FN_VALUE_OF(member, ret, name, params, begin, first, site, check, refuse, statement)  \
 	member ret name(const char *file, uint32_t line, GDRI_OPEN params)                         \
 	{                                                                                          \
 		struct gdri_site at = {file, line, GDRI_OPEN site};                                \
-		int bad = check;                                                                   \
+		begin int bad = first;                                                             \
 		ret out;                                                                           \
                                                                                                    \
 		(void)at;                                                                          \
 		gdri_zero(&out, sizeof(out));                                                      \
+		if (!bad)                                                                          \
+			bad = check;                                                               \
 		if (bad)                                                                           \
 			refuse;                                                                    \
 		else                                                                               \
@@ -153,21 +150,61 @@
 		return out;                                                                        \
 	}
 #else
-#define GDRI_FN_OF(member, ret, name, params, site, check, result)                                 \
+#define GDRI_CTX_BEGIN                                                                             \
+	uint32_t q;                                                                                \
+                                                                                                   \
+	pe = gdri_ctx_pe(ctx, pe, &q);
+#define GDRI_CTX_FIRST
+#define GDRI_FN_OF(member, ret, name, params, begin, first, site, check, result)                   \
 	member ret name params                                                                     \
 	{                                                                                          \
-		return result;                                                                     \
+		begin return result;                                                               \
 	}
-#define GDRI_FN_VALUE_OF(member, ret, name, params, site, check, refuse, statement)                \
+#define GDRI_FN_VALUE_OF(member, ret, name, params, begin, first, site, check, refuse, statement)  \
 	member ret name params                                                                     \
 	{                                                                                          \
 		ret out;                                                                           \
-                                                                                                   \
-		statement;                                                                         \
+		begin statement;                                                                   \
 		return out;                                                                        \
 	}
 #endif
+#define GDRI_NO_CTX const uint32_t q = 0;
 #endif
+
+#define GDRI_FN(ret, name, params, site, check, result)                                            \
+	GDRI_FN_OF(GDRI_MEMBER, ret, name, params, , 0, site, check, result)
+#define GDRI_FN_VALUE(ret, name, params, site, check, statement)                                   \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, , 0, site, check,                         \
+			 gdri_latch_refusal(bad), statement)
+#define GDRI_FN_INDEX(ret, name, params, site, check, statement)                                   \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, name, params, , 0, site, check,                         \
+			 (out = GDRI_NONE_HOLDS, gdri_latch_refusal(bad)), statement)
+#define GDRI_FN_BOTH(scope, ret, name, params, site, check, result, host)                          \
+	GDRI_FN_OF(GDRI_MEMBER_##scope, ret, name, params, , 0, site, GDRI_PICK_##scope(check, 0), \
+		   GDRI_PICK_##scope(result, host))
+#define GDRI_FN_VALUE_BOTH(ret, name, params, site, check, statement, host)                        \
+	GDRI_VALUE_BOTH_OF(GDRI_THREAD, ret, name, params, , site, check, statement, host)
+#define GDRI_VALUE_BOTH_OF(scope, ret, name, params, begin, site, check, statement, host)          \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER_##scope, ret, name, params, GDRI_PICK_##scope(begin, ), 0,    \
+			 site, GDRI_PICK_##scope(check, 0),                                        \
+			 GDRI_PICK_##scope(gdri_latch_refusal(bad), (void)bad),                    \
+			 GDRI_PICK_##scope(statement, host))
+
+#define GDRI_NAMES(pre, op, z, rest) GDRI_NAME(pre, op, z, rest), GDRI_CTX_NAME(pre, op, z, rest)
+#define GDRI_PLAINS(name) GDRI_PLAIN(name), GDRI_PLAIN(ctx_##name)
+#define GDRI_FN_CTX(...) GDRI_FN_CTX_OF(__VA_ARGS__) /* names become two arguments */
+#define GDRI_FN_CTX_OF(scope, ret, name, ctx_name, params, site, check, result, host)              \
+	GDRI_FN_OF(GDRI_MEMBER_##scope, ret, name, params, GDRI_PICK_##scope(GDRI_NO_CTX, ), 0,    \
+		   site, GDRI_PICK_##scope(check, 0), GDRI_PICK_##scope(result, host))             \
+	GDRI_FN_OF(GDRI_MEMBER, ret, ctx_name, (gdr_ctx_t ctx, GDRI_OPEN params), GDRI_CTX_BEGIN,  \
+		   GDRI_CTX_FIRST, site, check, result)
+#define GDRI_FN_VALUE_CTX(...) GDRI_FN_VALUE_CTX_OF(__VA_ARGS__)
+#define GDRI_FN_VALUE_CTX_OF(ret, name, ctx_name, params, site, check, statement, host)            \
+	GDRI_VALUE_BOTH_OF(GDRI_THREAD, ret, name, params, GDRI_NO_CTX, site, check, statement,    \
+			   host)                                                                   \
+	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, ctx_name, (gdr_ctx_t ctx, GDRI_OPEN params),            \
+			 GDRI_CTX_BEGIN, GDRI_CTX_FIRST, site, check, gdri_latch_refusal(bad),     \
+			 statement)
 
 /* In three scopes. */
 #define GDRI_SCOPES(rows, pre, T, E, z)                                                            \

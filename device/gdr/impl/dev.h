@@ -80,17 +80,30 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 
 /* A fixed function of the block: all operations of a thread to one PE use one
  * queue, which executes them in order. Golden-ratio hash: even over runs of
- * block numbers for any n_slots, without a division. */
-GDR_DEVICE uint32_t gdri_slot(const struct gdri_dev *dev)
+ * block numbers for any n, without a division. */
+GDR_DEVICE uint32_t gdri_slot_of(uint32_t n)
 {
 	uint32_t h = (uint32_t)gdr_block_id() * 0x9e3779b1u;
 
-	return (uint32_t)((uint64_t)h * gdri_k(dev, n_slots) >> 32);
+	return (uint32_t)((uint64_t)h * n >> 32);
 }
 
-GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe)
+GDR_DEVICE uint32_t gdri_slot(const struct gdri_dev *dev)
 {
-	return &dev->qps[(uint32_t)pe * gdri_k(dev, n_slots) + gdri_slot(dev)];
+	return gdri_slot_of(gdri_k(dev, n_slots));
+}
+
+/* Number of the default context's queue to pe. */
+GDR_DEVICE uint32_t gdri_queue_of(const struct gdri_dev *dev, int pe)
+{
+	return (uint32_t)pe * gdri_k(dev, n_slots) + gdri_slot(dev);
+}
+
+/* q: how far behind that one (modulo 2^32) the queue of the operation's context stands (ctx.h). It is
+ * 0, known to the compiler, in the forms without a context. */
+GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe, uint32_t q)
+{
+	return &dev->qps[gdri_queue_of(dev, pe) + q];
 }
 
 GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr)

@@ -66,7 +66,7 @@ GDR_DEVICE int gdri_lock_turn(struct gdri_dev *dev, long *lock, uint32_t bits)
 {
 	uint64_t old;
 	int ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_node(lock), GDRI_LOCK_HELD | bits, 0,
-				 gdri_k(dev, pe), &old);
+				 gdri_k(dev, pe), 0, &old);
 
 	return ret ? ret : !old;
 }
@@ -107,18 +107,18 @@ GDRI_NOINLINE int gdri_lock_set(long *lock)
 	if (ret)
 		return ret;
 	ret = gdri_atomic_of(GDRI_AMO_SWAP, 4, gdri_lock_tail(lock), (uint64_t)me + 1, 0,
-			     gdri_lock_owner(dev, lock), &before);
+			     gdri_lock_owner(dev, lock), 0, &before);
 	if (ret)
 		return ret;
 	if (before) { /* whoever is there hands over by taking WAITS away */
-		ret = gdri_atomic_of(GDRI_AMO_OR, 4, node, (uint64_t)me + 1, 0, (int)before - 1,
+		ret = gdri_atomic_of(GDRI_AMO_OR, 4, node, (uint64_t)me + 1, 0, (int)before - 1, 0,
 				     &old);
 		if (!ret)
 			ret = gdri_lock_wait(dev, node, GDRI_LOCK_WAITS, 0, (int)before - 1, &seen);
 		if (!ret)
 			ret = gdri_wait_flush(dev, GDRI_LOCK);
 	} else {
-		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0, me, &old);
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0, me, 0, &old);
 	}
 	gdri_fence_sys(); /* acquire: pairs with the quiet of the PE before */
 	return ret;
@@ -137,13 +137,13 @@ GDRI_NOINLINE int gdri_lock_test(long *lock)
 	if (ret <= 0)
 		return ret ? ret : 1;
 	ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_tail(lock), (uint64_t)gdri_k(dev, pe) + 1,
-			     0, gdri_lock_owner(dev, lock), &tail);
+			     0, gdri_lock_owner(dev, lock), 0, &tail);
 	if (!ret && !tail) {
 		gdri_fence_sys(); /* acquire: pairs with the quiet of the last holder */
 		return 0;
 	}
 	if (!ret) /* nobody can have queued behind this PE */
-		ret = gdri_atomic_of(GDRI_AMO_AND, 4, gdri_lock_node(lock), 0, 0, gdri_k(dev, pe),
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, gdri_lock_node(lock), 0, 0, gdri_k(dev, pe), 0,
 				     &old);
 	return ret ? ret : 1;
 }
@@ -158,19 +158,19 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	me = gdri_k(dev, pe);
-	status = gdri_quiet(dev, -1); /* what was done under the lock, before the lock is free */
+	status = gdri_quiet(dev, 0, -1); /* what was done under the lock, before the lock is free */
 	ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_tail(lock), 0, (uint64_t)me + 1,
-			     gdri_lock_owner(dev, lock), &tail);
+			     gdri_lock_owner(dev, lock), 0, &tail);
 	seen = 0;
 	/* somebody queued behind, and is about to say who */
 	if (!ret && tail != (uint64_t)me + 1)
 		ret = gdri_lock_wait(dev, node, GDRI_LOCK_NEXT, 1, tail ? (int)tail - 1 : -1, &seen);
 	/* before the hand-over: the own threads may queue again from here on */
 	if (!ret)
-		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, 0, 0, me, &old);
+		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, 0, 0, me, 0, &old);
 	if (!ret && seen)
 		ret = gdri_atomic_of(GDRI_AMO_AND, 4, node, ~(uint64_t)GDRI_LOCK_WAITS, 0,
-				     (int)(seen & GDRI_LOCK_NEXT) - 1, &old);
+				     (int)(seen & GDRI_LOCK_NEXT) - 1, 0, &old);
 	return ret ? ret : status;
 }
 

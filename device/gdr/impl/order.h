@@ -7,14 +7,21 @@
 #include <gdr/impl/fault.h>
 #include <gdr/impl/xfer.h>
 
-/* Queues of PEs that are also mapped: a store could overtake what was posted. */
-GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev)
+/* The calling block's queue to pe on the context; c NULL: on the default one. */
+GDR_DEVICE struct gdri_qp *gdri_order_queue(const struct gdri_dev *dev, const struct gdri_ctx *c,
+					    int pe)
+{
+	return c ? &dev->qps[gdri_ctx_queue(dev, c, pe)] : gdri_qp_to(dev, pe, 0);
+}
+
+/* Queues of PEs that are also mapped, or of one of them: a store could overtake what was posted. */
+GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int only)
 {
 	struct gdri_qp *qp;
 	int pe, ret, status = 0;
 
-	for (pe = 0; pe < dev->n_pes; pe++) {
-		qp = gdri_qp_to(dev, pe);
+	for (pe = only < 0 ? 0 : only; pe < (only < 0 ? dev->n_pes : only + 1); pe++) {
+		qp = gdri_order_queue(dev, c, pe);
 		if (!dev->peers[pe].base || !gdri_qp_is_used(dev, qp))
 			continue;
 		ret = gdri_qp_quiet(dev, qp, GDRI_FENCE);
@@ -26,8 +33,9 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev)
 
 /* Queues: a thread's operations to a PE use one, in order. What is left is that
  * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
- * overtake atomics (gdri_sq_fence_due). */
-GDRI_GENERAL int gdri_fence_any(void)
+ * overtake atomics (gdri_sq_fence_due). The number is one for all contexts and PEs: a fence orders at
+ * least what it promises. */
+GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -39,16 +47,21 @@ GDRI_GENERAL int gdri_fence_any(void)
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	gdri_add_u64(&dev->fence_seq, 1);
-	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev) : 0;
+	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev, c, pe) : 0;
 }
 
-GDR_DEVICE int gdr_fence(void)
+GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
 {
 	if (gdri_direct()) {
 		gdri_fence_release_sys(); /* pairs with the acquire of their waits */
 		return 0;
 	}
-	return GDRI_ELSE(gdri_fence_any());
+	return GDRI_ELSE(gdri_fence_any(c, pe));
+}
+
+GDR_DEVICE int gdr_fence(void)
+{
+	return gdri_fence(0, -1);
 }
 
 /* The latched status, which is cleared. */
@@ -67,36 +80,90 @@ GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
 	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
 }
 
-GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, int pe)
+/* c NULL: the default context. Only a quiet of all its queues tells gdri_put_rkey: those of other
+ * contexts have one key. */
+GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
-	int ret = gdri_xfer_complete(dev, pe, GDRI_QUIET);
+	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
+		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
 	int latched = 0;
 
 	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
 		latched = gdri_take_latched(dev);
 	if (!ret && gdri_unlikely(gdri_ld_relaxed_sys_u64(&dev->ctl->fault))) /* as in gdri_fault_heard */
 		ret = gdri_fault_told(dev);
-	if (pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
+	if (!c && pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
 		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
 	return ret ? ret : latched;
 }
 
-GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, int pe)
+GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
-	return gdri_direct() ? gdri_quiet_mapped(dev) : GDRI_ELSE(gdri_quiet_queued(dev, pe));
+	return gdri_direct() ? gdri_quiet_mapped(dev) : GDRI_ELSE(gdri_quiet_queued(dev, c, pe));
 }
 
 GDR_DEVICE int gdr_quiet(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? gdri_quiet(dev, -1) : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_quiet(dev, 0, -1) : -GDR_ESTATE;
+}
+
+/* ---- of a PE, of a context ---- */
+
+/* The context, or NULL where it uses the queues of the default one. */
+GDR_DEVICE const struct gdri_ctx *gdri_ctx_own(const struct gdri_dev *dev, gdr_ctx_t ctx)
+{
+	const struct gdri_ctx *c = gdri_ctx_at(dev, ctx);
+
+	return c->n ? c : 0;
+}
+
+/* pe: of the context's team; -1: all. */
+GDR_DEVICE int gdri_ctx_fence(gdr_ctx_t ctx, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (ctx == GDR_CTX_INVALID)
+		return 0;
+	return gdri_fence(gdri_ctx_own(dev, ctx),
+			  pe < 0 ? -1 : gdri_ctx_member(gdri_ctx_at(dev, ctx), pe));
+}
+
+GDR_DEVICE int gdri_ctx_quiet(gdr_ctx_t ctx, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+	int ret;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (ctx == GDR_CTX_INVALID)
+		return 0;
+	ret = gdri_quiet(dev, gdri_ctx_own(dev, ctx),
+			 pe < 0 ? -1 : gdri_ctx_member(gdri_ctx_at(dev, ctx), pe));
+#ifdef GDR_CHECKED
+	if (pe < 0) /* the next one may use it; carries no data */
+		gdri_st_relaxed_gpu_u64(&gdri_ctx_at(dev, ctx)->owner, 0);
+#endif
+	return ret;
 }
 
 GDRI_SINGLE
+GDRI_FN(int, GDRI_PLAIN(fence_pe), (int pe), (GDRI_FENCE, GDRI_THREAD), gdri_check_pe(&at, pe),
+	gdri_fence(0, pe))
 GDRI_FN(int, GDRI_PLAIN(quiet_pe), (int pe), (GDRI_QUIET, GDRI_THREAD), gdri_check_pe(&at, pe),
-	gdri_likely(gdri_dev()) ? gdri_quiet(gdri_dev(), pe) : -GDR_ESTATE)
+	gdri_likely(gdri_dev()) ? gdri_quiet(gdri_dev(), 0, pe) : -GDR_ESTATE)
+GDRI_FN(int, GDRI_PLAIN(ctx_fence), (gdr_ctx_t ctx), (GDRI_FENCE, GDRI_THREAD),
+	gdri_check_fence(&at, ctx, 0), gdri_ctx_fence(ctx, -1))
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet), (gdr_ctx_t ctx), (GDRI_QUIET, GDRI_THREAD),
+	gdri_check_quiet(&at, ctx, 0), gdri_ctx_quiet(ctx, -1))
+GDRI_FN(int, GDRI_PLAIN(ctx_fence_pe), (gdr_ctx_t ctx, int pe), (GDRI_FENCE, GDRI_THREAD),
+	gdri_check_fence(&at, ctx, pe), gdri_ctx_fence(ctx, pe))
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet_pe), (gdr_ctx_t ctx, int pe), (GDRI_QUIET, GDRI_THREAD),
+	gdri_check_quiet(&at, ctx, pe), gdri_ctx_quiet(ctx, pe))
 
 GDR_DEVICE int gdr_status(void)
 {

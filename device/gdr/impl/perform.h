@@ -11,10 +11,10 @@ GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
 	struct gdri_dev *dev = gdri_dev();
 
 	if (q->what == GDRI_RQ_FLOAT_ADD)
-		return gdri_float_add(q->size, q->dst, q->a, q->pe, old);
+		return gdri_float_add(q->size, q->dst, q->a, q->pe, 0, old);
 	if (q->what == GDRI_RQ_FETCH_AMO)
-		return gdri_atomic_of((int)q->code, q->size, q->dst, q->a, q->b, q->pe, old);
-	return gdri_xfer_atomic(dev, (int)q->code, q->size, q->dst, q->a, q->b, q->pe);
+		return gdri_atomic_of((int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0, old);
+	return gdri_xfer_atomic(dev, (int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0);
 }
 
 GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
@@ -43,15 +43,15 @@ GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t val
 	case GDRI_RQ_SYNC:
 		return gdr_team_sync(q->team);
 	case GDRI_RQ_QUIET:
-		return gdri_quiet(dev, -1);
+		return gdri_quiet(dev, 0, -1);
 	case GDRI_RQ_P:
-		return q->size > 8 ? gdri_put(GDRI_THREAD, 0, q->dst, &q->a, 16, q->pe)
-				   : gdri_p(q->dst, q->a, q->size, q->pe);
+		return q->size > 8 ? gdri_put(GDRI_THREAD, 0, q->dst, &q->a, 16, q->pe, 0)
+				   : gdri_p(q->dst, q->a, q->size, q->pe, 0);
 	case GDRI_RQ_G:
-		gdri_g_of(value, q->src, q->size, q->pe);
+		gdri_g_of(value, q->src, q->size, q->pe, 0);
 		return 0;
 	case GDRI_RQ_SIGNAL:
-		return gdri_signal_op((uint64_t *)q->dst, q->a, (int)q->code, q->pe);
+		return gdri_signal_op((uint64_t *)q->dst, q->a, (int)q->code, q->pe, 0);
 	case GDRI_RQ_WAIT:
 		return gdri_perform_wait(q);
 	default:
@@ -93,17 +93,17 @@ GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
 
 	switch (q->what) {
 	case GDRI_RQ_PUT:
-		return gdri_put(scope, nbi, q->dst, q->src, len, q->pe);
+		return gdri_put(scope, nbi, q->dst, q->src, len, q->pe, 0);
 	case GDRI_RQ_GET:
-		return gdri_get(scope, nbi, q->dst, q->src, len, q->pe);
+		return gdri_get(scope, nbi, q->dst, q->src, len, q->pe, 0);
 	case GDRI_RQ_IPUT:
 	case GDRI_RQ_IGET:
 		return gdri_strided(q->what == GDRI_RQ_IPUT ? GDRI_PUT : GDRI_GET, scope, 0,
 				    q->dst, q->src, q->dst_step * (int64_t)q->size,
-				    q->src_step * (int64_t)q->size, q->size, q->n, q->pe);
+				    q->src_step * (int64_t)q->size, q->size, q->n, q->pe, 0);
 	case GDRI_RQ_PUT_SIGNAL:
 		return gdri_put_signal(scope, nbi, q->dst, q->src, len, (uint64_t *)q->sig,
-				       q->a, (int)q->code, q->pe);
+				       q->a, (int)q->code, q->pe, 0);
 	default:
 		return gdri_perform_team(q, scope);
 	}

@@ -132,9 +132,9 @@ GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_qp *qp, uin
 }
 
 GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-			       size_t len, int pe)
+			       size_t len, int pe, uint32_t q)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	uint64_t src_off = gdri_heap_offset(dev, src);
 
 	if (len == 8) /* known length: the copy is a load */
@@ -155,9 +155,9 @@ GDRI_NOINLINE int gdri_post_store_any(struct gdri_dev *dev, struct gdri_qp *qp, 
 
 /* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
 GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t value, uint32_t size,
-			       int pe)
+			       int pe, uint32_t q)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	uint32_t v[3];
 	uint64_t index;
 
@@ -200,9 +200,9 @@ GDRI_NOINLINE int gdri_post_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, 
 	return gdri_post_end(dev, qp, &p);
 }
 
-GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe)
+GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe, uint32_t q)
 {
-	return gdri_post_signal_on(dev, gdri_qp_to(dev, pe), off, value, add);
+	return gdri_post_signal_on(dev, gdri_qp_to(dev, pe, q), off, value, add);
 }
 
 /* Data and signal on one queue, which executes them in order; one reservation,
@@ -252,9 +252,9 @@ GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp
 }
 
 GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe)
+				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe, uint32_t q)
 {
-	return gdri_post_write_signal_on(dev, gdri_qp_to(dev, pe), nbi, off, src, len, sig_off,
+	return gdri_post_write_signal_on(dev, gdri_qp_to(dev, pe, q), nbi, off, src, len, sig_off,
 					 value, add);
 }
 
@@ -286,9 +286,9 @@ GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t
 }
 
 GDRI_NOINLINE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t off, size_t len,
-				 int pe)
+				 int pe, uint32_t q)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	struct gdri_local l;
 	uint64_t target = 0;
 	int ret;
@@ -366,10 +366,10 @@ GDR_DEVICE int gdri_slot_await(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 }
 
 /* A scalar of size bytes, zero-extended. */
-GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t size, int pe,
+GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t size, int pe, uint32_t q,
 				 uint64_t *value)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	struct gdri_local l;
 	uint64_t target;
 	uint32_t slot;
@@ -468,19 +468,19 @@ GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind,
 }
 
 GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
-				   uint64_t a, uint64_t b, int pe)
+				   uint64_t a, uint64_t b, int pe, uint32_t q)
 {
 	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
 	uint64_t target;
 
-	return gdri_post_amo(dev, gdri_qp_to(dev, pe), kind, size, off, a, b, &l, &target);
+	return gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, size, off, a, b, &l, &target);
 }
 
 GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size,
-					 uint64_t off, uint64_t a, uint64_t b, int pe,
+					 uint64_t off, uint64_t a, uint64_t b, int pe, uint32_t q,
 					 uint64_t *old)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	struct gdri_local l;
 	uint64_t target;
 	uint32_t slot;

@@ -6,56 +6,56 @@
 #include <gdr/impl/define.h>
 #include <gdr/impl/strided.h>
 
-GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? gdri_xfer_write(dev, scope, nbi, dst, src, len, pe) : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
 	if (gdri_direct()) {
 		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
 		return 0;
 	}
-	return GDRI_ELSE(gdri_put_any(scope, nbi, dst, src, len, pe));
+	return GDRI_ELSE(gdri_put_any(scope, nbi, dst, src, len, pe, q));
 }
 
-GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? gdri_xfer_read(dev, scope, nbi, dst, src, len, pe) : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe)
+GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
 	if (gdri_direct()) {
 		gdri_p2p_copy(scope, dst, gdri_direct_at(src, pe), len);
 		return 0;
 	}
-	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe));
+	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe, q));
 }
 
-GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe)
+GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return gdri_likely(dev) ? gdri_xfer_store(dev, dst, value, size, pe) : -GDR_ESTATE;
+	return gdri_likely(dev) ? gdri_xfer_store(dev, dst, value, size, pe, q) : -GDR_ESTATE;
 }
 
-GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe)
+GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
 {
 	if (gdri_direct()) {
 		gdri_p2p_store(gdri_direct_at(dst, pe), value, size);
 		return 0;
 	}
-	return GDRI_ELSE(gdri_p_any(dst, value, size, pe));
+	return GDRI_ELSE(gdri_p_any(dst, value, size, pe, q));
 }
 
 /* 0 on failure, with the status latched. */
-GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe)
+GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint64_t value = 0;
@@ -63,88 +63,88 @@ GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe)
 
 	if (gdri_unlikely(!dev))
 		return 0;
-	ret = gdri_xfer_load(dev, src, size, pe, &value);
+	ret = gdri_xfer_load(dev, src, size, pe, q, &value);
 	if (gdri_unlikely(ret))
 		gdri_latch(dev, ret);
 	return value;
 }
 
-GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe)
+GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe, uint32_t q)
 {
 	return gdri_direct() ? gdri_p2p_load(gdri_direct_at(src, pe), size)
-			     : GDRI_ELSE_VALUE(gdri_g_any(src, size, pe));
+			     : GDRI_ELSE_VALUE(gdri_g_any(src, size, pe, q));
 }
 
 /* p and g of 16 bytes are a put, and two words: out of line, where no compiler takes them for those
  * of a smaller type. */
-GDRI_NOINLINE int gdri_p_16(void *dst, const void *value, int pe)
+GDRI_NOINLINE int gdri_p_16(void *dst, const void *value, int pe, uint32_t q)
 {
-	return gdri_put(GDRI_THREAD, 0, dst, value, 16, pe);
+	return gdri_put(GDRI_THREAD, 0, dst, value, 16, pe, q);
 }
 
-GDRI_NOINLINE void gdri_g_16(void *value, const void *src, int pe)
+GDRI_NOINLINE void gdri_g_16(void *value, const void *src, int pe, uint32_t q)
 {
 	uint64_t v[2];
 
-	v[0] = gdri_g(src, 8, pe);
-	v[1] = gdri_g((const uint64_t *)src + 1, 8, pe);
+	v[0] = gdri_g(src, 8, pe, q);
+	v[1] = gdri_g((const uint64_t *)src + 1, 8, pe, q);
 	memcpy(value, v, 16);
 }
 
-GDR_DEVICE int gdri_p_of(void *dst, const void *value, uint32_t size, int pe)
+GDR_DEVICE int gdri_p_of(void *dst, const void *value, uint32_t size, int pe, uint32_t q)
 {
-	return size > 8 ? gdri_p_16(dst, value, pe)
-			: gdri_p(dst, gdri_bits(value, size), size, pe);
+	return size > 8 ? gdri_p_16(dst, value, pe, q)
+			: gdri_p(dst, gdri_bits(value, size), size, pe, q);
 }
 
-GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe)
+GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, uint32_t q)
 {
 	if (size > 8)
-		gdri_g_16(value, src, pe);
+		gdri_g_16(value, src, pe, q);
 	else
-		gdri_unbits(value, gdri_g(src, size, pe), size);
+		gdri_unbits(value, gdri_g(src, size, pe, q), size);
 }
 
 /* ---- rows ---- */
 
 #define GDRI_RMA_ROWS(pre, T, E, z, s, scope)                                                      \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, s), (T * dst, const T *src, size_t n, int pe), \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, put, z, s), (T * dst, const T *src, size_t n, int pe), \
 		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
-		gdri_put(scope, 0, dst, src, n * (E), pe),                                        \
+		gdri_put(scope, 0, dst, src, n * (E), pe, q),                                      \
 		gdr_host_put(dst, src, n * (E), pe))                                               \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, _nbi##s),                                   \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, put, z, _nbi##s),                                  \
 		(T * dst, const T *src, size_t n, int pe),                                         \
 		(GDRI_PUT, scope), gdri_check_put(&at, dst, src, n, E, pe),                        \
-		gdri_put(scope, 1, dst, src, n * (E), pe),                                        \
+		gdri_put(scope, 1, dst, src, n * (E), pe, q),                                      \
 		gdr_host_put_nbi(dst, src, n * (E), pe))                                           \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, get, z, s), (T * dst, const T *src, size_t n, int pe), \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, get, z, s), (T * dst, const T *src, size_t n, int pe), \
 		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
-		gdri_get(scope, 0, dst, src, n * (E), pe),                                        \
+		gdri_get(scope, 0, dst, src, n * (E), pe, q),                                      \
 		gdr_host_get(dst, src, n * (E), pe))                                               \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, get, z, _nbi##s),                                   \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, get, z, _nbi##s),                                  \
 		(T * dst, const T *src, size_t n, int pe),                                         \
 		(GDRI_GET, scope), gdri_check_get(&at, dst, src, n, E, pe),                        \
-		gdri_get(scope, 1, dst, src, n * (E), pe),                                        \
+		gdri_get(scope, 1, dst, src, n * (E), pe, q),                                      \
 		gdr_host_get_nbi(dst, src, n * (E), pe))
 
 /* dst and sst: from one element, or block, to the next, in elements. */
 #define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, i##op, z, form##s),                                \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, i##op, z, form##s),                                \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
 		(GDRI_##put, scope),                                                               \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
 				   sst * (E), E, n, E, pe),                                        \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
-			     sst * (ptrdiff_t)(E), E, n, pe),                                      \
+			     sst * (ptrdiff_t)(E), E, n, pe, q),                                   \
 		gdri_ask_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
-	GDRI_FN(int, GDRI_NAME(pre, ib##op, z, form##s),                                           \
+	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, ib##op, z, form##s),                         \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \
 		(GDRI_##put, scope),                                                               \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
 				   sst * (E), bsize * (E), nblocks, E, pe),                        \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
-			     sst * (ptrdiff_t)(E), bsize * (E), nblocks, pe))
+			     sst * (ptrdiff_t)(E), bsize * (E), nblocks, pe, q), 0)
 
 #define GDRI_STRIDED_ROWS(pre, T, E, z, s, scope)                                                  \
 	GDRI_STRIDED_ROW(put, PUT, pre, T, E, z, , s, scope, 0)                                    \
@@ -153,12 +153,12 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe)
 	GDRI_STRIDED_ROW(get, GET, pre, T, E, z, _nbi, s, scope, 1)
 
 #define GDRI_SCALAR_ROWS(pre, T, E, z)                                                             \
-	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, p, z, ), (T * dst, T value, int pe),         \
+	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, p, z, ), (T * dst, T value, int pe),         \
 		     (GDRI_P, GDRI_THREAD), gdri_check_sym(&at, dst, E, E, pe),                    \
-		     gdri_p_of(dst, &value, E, pe), gdr_host_put(dst, &value, E, pe))              \
-	GDRI_FN_VALUE_BOTH(T, GDRI_NAME(pre, g, z, ), (const T *src, int pe),                      \
+		     gdri_p_of(dst, &value, E, pe, q), gdr_host_put(dst, &value, E, pe))           \
+	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, g, z, ), (const T *src, int pe),                      \
 			   (GDRI_G, GDRI_THREAD), gdri_check_sym(&at, src, E, E, pe),              \
-			   gdri_g_of(&out, src, E, pe), (void)gdr_host_get(&out, src, E, pe))
+			   gdri_g_of(&out, src, E, pe, q), (void)gdr_host_get(&out, src, E, pe))
 
 #define GDRI_RMA_ALL(pre, T, E, z)                                                                 \
 	GDRI_SCOPES(GDRI_RMA_ROWS, pre, T, E, z)                                                   \

@@ -15,7 +15,7 @@ GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, con
 }
 
 GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *src, size_t len,
-				     uint64_t *sig, uint64_t value, int op, int pe)
+				     uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -24,11 +24,11 @@ GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *
 	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
 		return gdri_signal_op_refuse(dev, GDRI_PUT_SIGNAL, sig, op, pe);
 	return gdri_xfer_write_signal(dev, scope, nbi, dst, src, len, sig, value,
-				      op == GDR_SIGNAL_ADD, pe);
+				      op == GDR_SIGNAL_ADD, pe, q);
 }
 
 GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,
-			       uint64_t *sig, uint64_t value, int op, int pe)
+			       uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
 	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
 		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
@@ -40,10 +40,10 @@ GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, s
 	if (gdri_direct())
 		return gdri_signal_op_refuse(gdri_dev(), GDRI_PUT_SIGNAL, sig, op, pe);
 	return GDRI_ELSE(
-		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe));
+		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe, q));
 }
 
-GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe)
+GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -51,7 +51,7 @@ GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int p
 		return -GDR_ESTATE;
 	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
 		return gdri_signal_op_refuse(dev, GDRI_SIGNAL, sig, op, pe);
-	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe);
+	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe, q);
 }
 
 /* The acquire pairs with the release of the signal. */
@@ -66,7 +66,7 @@ GDR_DEVICE uint64_t gdri_signal_fetch(const uint64_t *sig)
 	return v;
 }
 
-GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
+GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
 	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
 		gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value,
@@ -75,17 +75,17 @@ GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 	}
 	if (gdri_direct())
 		return gdri_signal_op_refuse(gdri_dev(), GDRI_SIGNAL, sig, op, pe);
-	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe));
+	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe, q));
 }
 
 /* ---- rows ---- */
 
 #define GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, nbi)                                           \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, put, z, _signal##s),                               \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, put, z, _signal##s),                               \
 		(T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe),  \
 		(GDRI_PUT_SIGNAL, scope),                                                          \
 		gdri_check_put_signal(&at, dst, src, n, E, sig, op, pe),                           \
-		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe),                \
+		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe, q),             \
 		gdri_ask_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_NOW))
 #define GDRI_PUT_SIGNAL_ROWS(pre, T, E, z, s, scope)                                               \
 	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, 0)                                             \
@@ -110,16 +110,16 @@ GDRI_PUT_SIGNAL_ALL(, void, 1, )
 #endif
 
 GDRI_SINGLE
-GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
-	gdri_signal_op(sig, value, op, pe), gdri_ask_signal_op(sig, value, op, pe, GDRI_NOW))
-GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_set), (uint64_t * sig, uint64_t value, int pe),
+	gdri_signal_op(sig, value, op, pe, q), gdri_ask_signal_op(sig, value, op, pe, GDRI_NOW))
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_set), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
-	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe, q),
 	gdri_ask_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
-GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_add), (uint64_t * sig, uint64_t value, int pe),
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
-	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe, q),
 	gdri_ask_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
 GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
 		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, sig, 8, GDR_CMP_EQ),

@@ -39,7 +39,7 @@ GDR_DEVICE void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, i
 /* One queue executes them in order: the last one's completion is that of all. */
 GDR_DEVICE int gdri_strided_post(struct gdri_dev *dev, uint32_t op, int nbi, uint8_t *dst,
 				 const uint8_t *src, int64_t dstep, int64_t sstep, size_t len,
-				 size_t n, int pe)
+				 size_t n, int pe, uint32_t q)
 {
 	int ret = 0, now;
 	size_t i;
@@ -47,16 +47,16 @@ GDR_DEVICE int gdri_strided_post(struct gdri_dev *dev, uint32_t op, int nbi, uin
 	for (i = 0; i < n && len && !ret; i++, dst += dstep, src += sstep) {
 		now = nbi || i + 1 < n;
 		if (op == GDRI_PUT)
-			ret = gdri_post_write(dev, now, gdri_heap_offset(dev, dst), src, len, pe);
+			ret = gdri_post_write(dev, now, gdri_heap_offset(dev, dst), src, len, pe, q);
 		else
-			ret = gdri_post_read(dev, now, dst, gdri_heap_offset(dev, src), len, pe);
+			ret = gdri_post_read(dev, now, dst, gdri_heap_offset(dev, src), len, pe, q);
 	}
 	return ret;
 }
 
 /* op: GDRI_PUT or GDRI_GET; n blocks of len bytes. */
 GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const void *src,
-			       int64_t dstep, int64_t sstep, size_t len, size_t n, int pe)
+			       int64_t dstep, int64_t sstep, size_t len, size_t n, int pe, uint32_t q)
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint8_t *p;
@@ -73,7 +73,7 @@ GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const
 	gdri_scope_sync(scope);
 	if (GDRI_QUEUES && !gdri_scope_rank(scope))
 		ret = gdri_strided_post(dev, op, nbi, (uint8_t *)dst, (const uint8_t *)src, dstep,
-					sstep, len, n, pe);
+					sstep, len, n, pe, q);
 	return gdri_scope_bcast(scope, ret);
 }
 

@@ -197,7 +197,7 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 		return ret;
 	if (quiet) {
 		if (!gdri_scope_rank(scope))
-			failed = gdri_quiet(c.dev, -1);
+			failed = gdri_quiet(c.dev, 0, -1);
 		failed = gdri_scope_bcast(scope, failed);
 		if (failed == -GDR_ETIMEOUT || failed == -GDR_EPEERLOST || failed == -GDR_EABORTED)
 			return gdri_coll_fail(&c, failed);

@@ -13,9 +13,9 @@ GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
 {
 	int me = gdri_k(dev, pe);
 
-	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me)->sq)
+	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me, 0)->sq)
 		return 0;
-	return gdri_read_flush(dev, gdri_qp_to(dev, me), op);
+	return gdri_read_flush(dev, gdri_qp_to(dev, me, 0), op);
 }
 
 GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)

@@ -39,7 +39,7 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t value)
 {
 	uint64_t off = offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8;
-	struct gdri_qp *qp = gdri_qp_to(dev, pe);
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
 
 	if (dev->peers[pe].base)
 		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
@@ -63,7 +63,7 @@ GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, const struct gdri_wai
 		if (pe != dev->pe && pe != culprit)
 			gdri_watch_tell_one(dev, pe, (uint64_t)culprit + 1);
 	for (pe = 0; pe < dev->n_pes && gdri_n_slots(dev); pe++) {
-		qp = gdri_qp_to(dev, pe);
+		qp = gdri_qp_to(dev, pe, 0);
 		if (pe == dev->pe || pe == culprit || !gdri_qp_is_used(dev, qp))
 			continue;
 		while (gdri_poll(dev, qp),

@@ -4,6 +4,7 @@
 #ifndef GDRI_XFER_H
 #define GDRI_XFER_H
 
+#include <gdr/impl/ctx.h>
 #include <gdr/impl/p2p.h>
 #include <gdr/impl/post.h>
 #include <gdr/impl/watch.h>
@@ -27,7 +28,7 @@ GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *p
 
 /* Warp or block: all copy, or the first thread posts. */
 GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
-					const void *src, size_t len, int pe)
+					const void *src, size_t len, int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 	int ret = 0;
@@ -38,31 +39,31 @@ GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
+		ret = gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
 	return gdri_scope_bcast(scope, ret);
 }
 
 GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			       size_t len, int pe)
+			       size_t len, int pe, uint32_t q)
 {
 	uint8_t *p;
 
 	if (scope != GDRI_THREAD)
-		return gdri_xfer_write_scope(dev, scope, nbi, dst, src, len, pe);
+		return gdri_xfer_write_scope(dev, scope, nbi, dst, src, len, pe, q);
 	p = gdri_mapped(dev, dst, pe);
 	if (!p)
-		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe);
+		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
 	gdri_copy_thread(p, src, len);
 	return 0;
 }
 
 GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
-			       int pe)
+			       int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 
 	if (!p)
-		return gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size, pe);
+		return gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size, pe, q);
 	gdri_p2p_store(p, value, size);
 	return 0;
 }
@@ -70,7 +71,7 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 /* ---- read ---- */
 
 GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
-				       const void *src, size_t len, int pe)
+				       const void *src, size_t len, int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped(dev, src, pe);
 	int ret = 0;
@@ -81,31 +82,31 @@ GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi,
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe);
+		ret = gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
 	return gdri_scope_bcast(scope, ret);
 }
 
 GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			      size_t len, int pe)
+			      size_t len, int pe, uint32_t q)
 {
 	uint8_t *p;
 
 	if (scope != GDRI_THREAD)
-		return gdri_xfer_read_scope(dev, scope, nbi, dst, src, len, pe);
+		return gdri_xfer_read_scope(dev, scope, nbi, dst, src, len, pe, q);
 	p = gdri_mapped(dev, src, pe);
 	if (!p)
-		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe);
+		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
 	gdri_copy_thread(dst, p, len);
 	return 0;
 }
 
-GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe,
+GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe, uint32_t q,
 			      uint64_t *value)
 {
 	uint8_t *p = gdri_mapped(dev, src, pe);
 
 	if (!p)
-		return gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, value);
+		return gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q, value);
 	*value = gdri_p2p_load(p, size);
 	return 0;
 }
@@ -113,24 +114,24 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t si
 /* ---- atomic ---- */
 
 GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
-				uint64_t a, uint64_t b, int pe)
+				uint64_t a, uint64_t b, int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
 
 	if (!p)
-		return gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b, pe);
+		return gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b, pe, q);
 	gdri_p2p_atomic(kind, size, p, a, b);
 	return 0;
 }
 
 GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
-				      uint64_t a, uint64_t b, int pe, uint64_t *old)
+				      uint64_t a, uint64_t b, int pe, uint32_t q, uint64_t *old)
 {
 	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
 
 	if (!p)
 		return gdri_post_fetch_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b,
-					      pe, old);
+					      pe, q, old);
 	*old = gdri_p2p_atomic(kind, size, p, a, b);
 	return 0;
 }
@@ -145,32 +146,32 @@ GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *s
 
 /* Ordered as gdri_p2p_signal_op. */
 GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
-				   int pe)
+				   int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
 
 	if (!p)
-		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe);
+		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
 	gdri_p2p_signal_op((uint64_t *)p, value, add);
 	return 0;
 }
 
 /* Behind the data that the caller, or its scope, wrote before. */
 GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
-				int pe)
+				int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
 
 	/* The doorbell's F1 puts earlier stores to mapped memory before it. */
 	if (!p)
-		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe);
+		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
 	gdri_p2p_signal((uint64_t *)p, value, add);
 	return 0;
 }
 
 GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
 				      const void *src, size_t len, uint64_t *sig, uint64_t value,
-				      int add, int pe)
+				      int add, int pe, uint32_t q)
 {
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 	int ret = 0;
@@ -181,10 +182,10 @@ GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nb
 		gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope)) {
 		if (p)
-			ret = gdri_xfer_signal(dev, sig, value, add, pe);
+			ret = gdri_xfer_signal(dev, sig, value, add, pe, q);
 		else
 			ret = gdri_post_write_signal(dev, nbi, gdri_heap_offset(dev, dst), src, len,
-						     gdri_heap_offset(dev, sig), value, add, pe);
+						     gdri_heap_offset(dev, sig), value, add, pe, q);
 	}
 	return gdri_scope_bcast(scope, ret);
 }
@@ -241,6 +242,24 @@ GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 	if (pe >= 0)
 		return gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots), gdri_k(dev, n_slots), op);
 	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
+}
+
+/* The same on a context that has queues of its own. */
+GDR_DEVICE int gdri_xfer_complete_ctx(struct gdri_dev *dev, const struct gdri_ctx *c, int pe,
+				      uint32_t op)
+{
+	uint64_t n_pes = (uint64_t)gdri_k(dev, n_pes), i;
+	int ret, status = 0;
+
+	gdri_fence_sys(); /* stores to mapped peers */
+	if (pe < 0)
+		return gdri_quiet_queues(dev, c->first, c->n * n_pes, op);
+	for (i = 0; i < c->n; i++) {
+		ret = gdri_quiet_queues(dev, c->first + i * n_pes + (uint64_t)pe, 1, op);
+		if (ret && !status)
+			status = ret;
+	}
+	return status;
 }
 
 #endif

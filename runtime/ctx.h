@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts between gdr_init and gdr_finalize: their records for device code, and which of the queues that are
+ * kept for them each one has. All calls under st->lock. */
+#ifndef GDRI_CTX_STATE_H
+#define GDRI_CTX_STATE_H
+
+#include <stdint.h>
+
+#include <gdr/ctx.h>
+#include <gdr/impl/abi.h>
+
+struct gdri_state;
+
+enum gdri_ctx_slot { GDRI_CTX_FREE, GDRI_CTX_TAKEN, GDRI_CTX_BROKEN };
+
+struct gdri_ctxs {
+	struct gdri_ctx *list; /* [GDRI_MAX_CTXS]; on the host device what device code uses */
+	struct gdri_ctx *gpu;  /* the same in memory of the GPU */
+	uint8_t *slots;	       /* [opt.ctx_queues] enum gdri_ctx_slot: of the queues to each PE */
+};
+
+int gdri_up_ctxs(struct gdri_state *st); /* the default one, all others unused */
+void gdri_down_ctxs(struct gdri_state *st);
+
+/* NULL: there is no such context. */
+struct gdri_ctx *gdri_ctx_find(const struct gdri_state *st, gdr_ctx_t ctx);
+
+/* A context of n queues to each PE; the team is one of this PE's. 0, or < 0 after logging why. */
+int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_t n, gdr_ctx_t *ctx);
+/* Completes what is outstanding on it; with or without success there is no such context any more. */
+int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx);
+/* Those of a team that is about to go. */
+int gdri_ctx_unmake_team(struct gdri_state *st, gdr_team_t team);
+/* What is outstanding on all of them. */
+int gdri_ctxs_quiet(struct gdri_state *st);
+
+#endif
