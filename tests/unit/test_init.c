@@ -462,7 +462,7 @@ static int body_crowd(int pe, int n)
 	attr.bootstrap->n_pes = 2000;
 	JOB_CHECK(gdr_init_attr(&attr) == -GDR_ENOTSUP);
 	JOB_CHECK(strstr(job_stderr(), "2000 PEs"));
-	JOB_CHECK(strstr(job_stderr(), "251.0 MiB"));
+	JOB_CHECK(strstr(job_stderr(), "500.5 MiB"));
 	JOB_CHECK(strstr(job_stderr(), "1024"));
 	return 0;
 }
