@@ -231,14 +231,6 @@ unsigned wire_shm_bulk(uint32_t slot, uint32_t mtu)
 	return n <= FRAME_MORE ? n : FRAME_MORE + 1;
 }
 
-/* A READ's answer is what is there now, whatever the next request writes. */
-static bool is_request(const struct packet *p)
-{
-	uint8_t op = packet_op(p);
-
-	return packet_class(p) == BTH_RC && (op < BTH_READ_RESP_FIRST || op > BTH_READ_RESP_ONLY);
-}
-
 static bool stays_in_place(const struct link *l, const struct packet *p, const struct iovec *iov,
 			   int niov)
 {
@@ -247,7 +239,7 @@ static bool stays_in_place(const struct link *l, const struct packet *p, const s
 	if (niov > FRAME_PIECES || !reach)
 		return false;
 	if (__builtin_expect(dma_on, 0) && dma_any(iov, niov))
-		return reach & RING_GPU && p->len >= REACH_GPU_MIN && is_request(p) &&
+		return reach & RING_GPU && p->len >= REACH_GPU_MIN && packet_class(p) == BTH_RC &&
 		       share_covers(iov, niov);
 	return p->len >= REACH_MIN && (reach & RING_READS || share_covers(iov, niov));
 }
