@@ -219,10 +219,10 @@ GDR_FLOAT_TYPES(GDRI_DECLARE_AMO_FLOAT)
 /** @defgroup waits Waits and tests
  * On own memory that others put to, a word (ptr) or n words one behind the other (ptrs). Of these, those
  * with a status that is not 0 do not count; status NULL: all do. all: each word held at some time; any:
- * its index is returned, (size_t)-1 when no word counts; some: the indices of those that hold, at least
- * one, go to `indices`, their number is returned, 0 when no word counts. _vector: a value for each word.
- * _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, or that of an empty set, and no
- * error is recorded; GDR_TIMEOUT bounds them too.
+ * its index is returned, (size_t)-1 when no word counts or the call fails; some: the indices of those
+ * that hold, at least one, go to `indices`, their number is returned, 0 when no word counts. _vector: a
+ * value for each word. _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, or that of
+ * an empty set, and no error is recorded; GDR_TIMEOUT bounds them too, and its end is one.
  * @include waits.c
  * @{ */
 #define GDRI_DECLARE_SETS(name, T, tail, ...)                                                      \
