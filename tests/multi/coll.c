@@ -49,7 +49,7 @@ enum { THREAD, WARP, BLOCK, SCOPES };
 			return -1;                                                                 \
 		}                                                                                  \
 	}
-GDR_INTEGER_TYPES(BIT_CALLS)
+MULTI_INTEGER_TYPES(BIT_CALLS)
 #define bits_float(a, d, s) -1
 #define bits_double(a, d, s) -1
 

@@ -328,7 +328,7 @@ static void test_misuse(void **state)
 	assert_int_equal(gdri_nic_create_queues(nic, 3, qps), -GDR_ENOTSUP);
 	/* 3 * 2 * (64 * 1024 + 2 * 128) bytes, in whole pages */
 	assert_non_null(strstr(gdri_log_last_error(), "3 PEs"));
-	assert_non_null(strstr(gdri_log_last_error(), " 388 KiB "));
+	assert_non_null(strstr(gdri_log_last_error(), " 772 KiB "));
 	assert_non_null(strstr(gdri_log_last_error(), "GDR_MAX_PES=2"));
 	assert_int_equal(gdri_nic_create_queues(nic, 0, qps), -GDR_EINVAL);
 	assert_int_equal(gdri_nic_connect(nic, &other, 0, 1, qps), -GDR_EINVAL);
