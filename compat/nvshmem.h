@@ -3,9 +3,8 @@
  * path and libgdr instead of NVSHMEM. docs/nvshmem.md says what there is and what there is not; a name that
  * cannot be had does not compile, and says why.
  *
- * Under CUDA put, get, p, g, order, barriers, teams and signals of one thread are for host and device
- * alike, as there; atomics, waits, strided forms and collectives of typed names are for kernels. On
- * the host device everything is for both. Errors, which these functions do not return, are latched:
+ * Under CUDA calls of one thread are for host and device alike, as there, but for tests and for waits for
+ * several words. On the host device everything is for both. Errors, which these functions do not return, are latched:
  * gdr_status(), gdr_host_status(). */
 #ifndef GDR_COMPAT_NVSHMEM_H
 #define GDR_COMPAT_NVSHMEM_H
@@ -60,11 +59,14 @@ typedef gdr_team_config_t nvshmem_team_config_t;
 #define GDRC_EITHER(device, host) (gdri_dev() ? (device) : (host))
 #endif
 
-/* A status that the program does not see is latched; quiet and barrier, which take it, put it back. */
-GDR_DEVICE int gdrc_said(int ret)
+/* A status that the program does not see is latched; quiet and barrier, which take it, put it back. The
+ * library says on stderr what it refuses a host thread. */
+GDRC_FN int gdrc_said(int ret)
 {
+#if !defined(__CUDACC__) || defined(__CUDA_ARCH__)
 	if (gdri_unlikely(ret < 0) && gdri_dev())
 		gdri_latch(gdri_dev(), ret);
+#endif
 	return ret;
 }
 
@@ -188,7 +190,7 @@ GDRC_FN void nvshmem_sync_all(void)
 #define nvshmem_team_sync(team) gdrc_said(gdr_team_sync(team))
 #define nvshmem_signal_fetch(sig) gdr_signal_fetch(sig)
 
-GDR_DEVICE uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
+GDRC_FN uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
 {
 	(void)gdrc_said(gdr_signal_wait_until(sig, cmp, value));
 	return gdr_signal_fetch(sig);

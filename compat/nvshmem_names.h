@@ -3528,8 +3528,6 @@
 #define nvshmemx_qp_bfloat16_put_signal_nbi_block(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_nbi_block(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
 /* A use of these does not compile. */
 #define nvshmemx_mc_ptr(...) gdr_has_no_nvshmemx_mc_ptr_it_needs_multicast_memory
-#define nvshmemx_collective_launch(...) gdr_has_no_nvshmemx_collective_launch_launch_as_many_blocks_as_fit
-#define nvshmemx_collective_launch_query_gridsize(...) gdr_has_no_nvshmemx_collective_launch_query_gridsize_launch_as_many_blocks_as_fit
 #define nvshmemx_team_init(...) gdr_has_no_nvshmemx_team_init
 #define nvshmemx_team_get_uniqueid(...) gdr_has_no_nvshmemx_team_get_uniqueid
 #define nvshmemx_culibrary_init(...) gdr_has_no_nvshmemx_culibrary_init

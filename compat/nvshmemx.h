@@ -115,6 +115,27 @@ static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int 
 }
 #endif
 
+#if defined(__CUDACC__) && GDRI_HAS_HOST
+static inline int nvshmemx_collective_launch(const void *kernel, dim3 grid, dim3 block, void **args,
+					     size_t shared, cudaStream_t stream)
+{
+	return gdri_collective_launch(kernel, "nvshmemx_collective_launch", grid, block, args, shared,
+				      stream);
+}
+
+static inline int nvshmemx_collective_launch_query_gridsize(const void *kernel, dim3 block, void **args,
+							    size_t shared, int *grid)
+{
+	(void)args;
+	return gdri_collective_grid(kernel, (int)(block.x * block.y * block.z), shared, grid);
+}
+#elif !defined(__CUDACC__)
+#define nvshmemx_collective_launch(...)                                                            \
+	gdr_has_no_nvshmemx_collective_launch_in_C_call_gdr_collective_launch
+#define nvshmemx_collective_launch_query_gridsize(...)                                             \
+	gdr_has_no_nvshmemx_collective_launch_query_gridsize_in_C
+#endif
+
 #ifndef __CUDACC_RTC__
 #define nvshmemx_barrier_all_on_stream(stream) ((void)gdr_barrier_all_on_stream(stream))
 #define nvshmemx_sync_all_on_stream(stream) ((void)gdr_sync_all_on_stream(stream))

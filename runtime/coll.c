@@ -148,7 +148,7 @@ bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes, cons
 	struct rule r;
 	size_t i;
 
-	if (!t->grid_blocks || t->n < 2)
+	if (!t->grid_blocks)
 		return false;
 	while (s && *s && (s = parse(s, &r))) {
 		if (decides(&r, kind, t, bytes))

@@ -198,3 +198,37 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 		free(run);
 	return ret;
 }
+
+/* ---- all blocks at once ---- */
+
+int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, size_t shared, int *grid)
+{
+	struct gdri_hd *h;
+
+	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED || !grid) {
+		gdri_error("gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of "
+			   "shared memory: at most %u and %u", block, shared, GDR_MAX_BLOCK, GDR_MAX_SHARED);
+		return -GDR_EINVAL;
+	}
+	h = gdri_hd_lock();
+	*grid = (int)h->max_blocks;
+	gdri_hd_unlock(h);
+	return GDR_OK;
+}
+
+int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
+			      size_t arg_size)
+{
+	int most, ret = gdri_hd_collective_grid(kernel, block, shared, &most);
+
+	if (ret)
+		return ret;
+	if (grid > (unsigned)most) {
+		gdri_error("collective launch of %s: %u blocks do not run at once, %d do "
+			   "(GDR_HOST_DEVICE_BLOCKS)", name, grid, most);
+		return -GDR_EINVAL;
+	}
+	return gdri_hd_launch(kernel, name, grid ? grid : (unsigned)most, block, shared, stream, arg,
+			      arg_size);
+}

@@ -118,6 +118,50 @@ static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigne
 						       shared, stream));
 }
 
+/* As many blocks as run at once. */
+static inline int gdri_collective_grid(const void *kernel, int block, size_t shared, int *grid)
+{
+	int device, sms = 0, each = 0;
+	cudaError_t e = cudaGetDevice(&device);
+
+	if (e == cudaSuccess)
+		e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+	if (e == cudaSuccess)
+		e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, gdri_version_of(kernel), block,
+								  shared);
+	*grid = sms * each;
+	return gdri_cuda_result("cudaOccupancyMaxActiveBlocksPerMultiprocessor", e);
+}
+
+static inline int gdri_collective_launch(const void *kernel, const char *name, dim3 grid, dim3 block,
+					 void **args, size_t shared, gdr_stream_t stream)
+{
+	int most = 0, ret = 0;
+
+	if (!grid.x) {
+		ret = gdri_collective_grid(kernel, (int)(block.x * block.y * block.z), shared, &most);
+		grid = dim3((unsigned)most);
+	}
+	return ret ? ret
+		   : gdri_cuda_result(name, cudaLaunchCooperativeKernel(gdri_version_of(kernel), grid,
+									block, args, shared, stream));
+}
+
+static inline int gdri_collective_launch_one(const void *kernel, const char *name, unsigned grid,
+					     unsigned block, size_t shared, gdr_stream_t stream,
+					     const void *arg)
+{
+	void *args[1] = {(void *)arg};
+
+	return gdri_collective_launch(kernel, name, dim3(grid), dim3(block), args, shared, stream);
+}
+
+/* As below, for the host device. */
+#define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
+	gdri_collective_launch_one((const void *)(name), #name, (grid), (block), (shared), (stream), (argp))
+#define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
+	gdri_collective_grid((const void *)(name), (int)(block), (shared), (gridp))
+
 static inline int gdr_stream_create(gdr_stream_t *stream)
 {
 	return gdri_cuda_result("cudaStreamCreate",
@@ -166,6 +210,19 @@ GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
 GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 			   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			   size_t arg_size);
+/* A kernel whose blocks may wait for each other, and for those of other PEs: all of them run at once,
+ * or it is refused. grid 0: as many as fit. All PEs launch it. _query_gridsize: how many fit on this
+ * PE; a program takes the least of all PEs' where they have to be equal. */
+#define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
+	gdri_hd_collective_launch((name), #name, (grid), (block), (shared), (stream), (argp),      \
+				  sizeof(*(argp)))
+#define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
+	gdri_hd_collective_grid((name), (block), (shared), (gridp))
+GDR_API int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+				      unsigned block, size_t shared, gdr_stream_t stream,
+				      const void *arg, size_t arg_size);
+GDR_API int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, size_t shared,
+				    int *grid);
 GDR_API int gdr_stream_create(gdr_stream_t *stream);
 /* Waits for all kernels launched on the stream before; bounded only by theirs. Returns the
  * first error of a kernel since the last sync. */

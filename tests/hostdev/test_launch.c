@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches, streams, limits, and start and end of the host device. */
+#include <gdr/impl/world.h>
+
 #include "tests/hostdev/test.h"
 
 #include <pthread.h>
@@ -42,6 +44,34 @@ static void test_blocks_that_wait_for_each_other(void **state)
 	assert_int_equal(run_grid_barrier(16, 40, 0, NULL, &a), 0);
 	assert_int_equal(gdr_stream_sync(NULL), 0);
 	assert_int_equal(r.out[0], 16 * 20);
+	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
+}
+
+GDR_KERNEL(meets, struct kernel_args, a)
+{
+	if (gdr_thread_id())
+		return;
+	gdri_add_u32(a.out, 1);
+	for (unsigned round = 0; gdri_ld_acquire_gpu_u32(a.out) < gdr_grid_size(); round++)
+		gdr_pause(round);
+}
+
+/* As many as run at once, or not at all. */
+static void test_collective_launch(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+	int most = 0;
+
+	(void)state;
+	limit_blocks(6);
+	assert_int_equal(gdr_collective_launch_query_gridsize(meets, 3, 0, &most), 0);
+	assert_int_equal(most, 6);
+	assert_int_equal(gdr_collective_launch(meets, 0, 3, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[0], 6);
+	assert_int_equal(gdr_collective_launch(meets, 7, 3, 0, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(gdr_collective_launch_query_gridsize(meets, 2000, 0, &most), -GDR_EINVAL);
 	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
 }
 
@@ -292,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_more_blocks_than_threads),
 		cmocka_unit_test(test_blocks_that_wait_for_each_other),
+		cmocka_unit_test(test_collective_launch),
 		cmocka_unit_test(test_stream_order),
 		cmocka_unit_test(test_streams_run_together),
 		cmocka_unit_test(test_host_threads),

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every operation on a stream, of every type: put there one behind the other, looked at when the stream
  * has come to its end. Operations of a PE have areas of their own, filled before. */
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
 #include "tests/multi/coll.h"
 
 #define AREA 4096u

@@ -7,62 +7,69 @@
 #include <gdr/impl/define.h>
 #include <gdr/impl/reduce.h>
 
-/* op: GDRI_BROADCAST, ...: for messages of the checked build, which checks nothing here yet. */
-#define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, host)                             \
-	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope), 0, result, host)
-/* What a host thread asks for: one with root, steps, code. */
-#define GDRI_COLL_ASK(what, n, E, root, dst, sst, code)                                            \
-	gdri_ask_coll(GDRI_RQ_##what, team, dest, source, n, E, root, dst, sst, code, GDRI_NOW)
+#ifdef GDR_CHECKED
+#include <gdr/impl/check_coll.h>
+#endif
+
+/* op: GDRI_BROADCAST, ...: for messages of the checked build. what: what a host thread asks for, with n
+ * elements of E bytes, root, steps, code. */
+#define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, what, n, E, root, dst, sst, code) \
+	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope),                  \
+		     gdri_check_coll(&at, what, team, dest, source, n, E, root, dst,               \
+				     sst),                                                         \
+		     result,                                                                       \
+		     gdri_ask_coll(what, team, dest, source, n, E, root, dst, sst, code,           \
+				   GDRI_NOW))
 
 #define GDRI_COLL_ROWS(pre, T, E, z, s, scope)                                                     \
 	GDRI_COLL_FN(pre, broadcast, z, s, GDRI_BROADCAST, scope,                                  \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems, int root),        \
-		     gdri_broadcast(scope, team, dest, source, nelems * (E), root),                 \
-		     GDRI_COLL_ASK(BROADCAST, nelems, E, root, 1, 1, 0))                \
+		     gdri_broadcast(scope, team, dest, source, nelems * (E), root),                \
+		     GDRI_RQ_BROADCAST, nelems, E, root, 1, 1, 0)                                  \
 	GDRI_COLL_FN(pre, collect, z, s, GDRI_COLLECT, scope,                                      \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_collect(scope, team, dest, source, nelems * (E)), \
-		     GDRI_COLL_ASK(COLLECT, nelems, E, 0, 1, 1, 0))                        \
+		     gdri_collect(scope, team, dest, source, nelems * (E)),                        \
+		     GDRI_RQ_COLLECT, nelems, E, 0, 1, 1, 0)                                       \
 	GDRI_COLL_FN(pre, fcollect, z, s, GDRI_COLLECT, scope,                                     \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_fcollect(scope, team, dest, source, nelems * (E)), \
-		     GDRI_COLL_ASK(FCOLLECT, nelems, E, 0, 1, 1, 0))                       \
+		     gdri_fcollect(scope, team, dest, source, nelems * (E)),                       \
+		     GDRI_RQ_FCOLLECT, nelems, E, 0, 1, 1, 0)                                      \
 	GDRI_COLL_FN(pre, alltoall, z, s, GDRI_ALLTOALL, scope,                                    \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
-		     gdri_alltoall(scope, team, dest, source, nelems * (E)), \
-		     GDRI_COLL_ASK(ALLTOALL, nelems, E, 0, 1, 1, 0))                       \
+		     gdri_alltoall(scope, team, dest, source, nelems * (E)),                       \
+		     GDRI_RQ_ALLTOALL, nelems, E, 0, 1, 1, 0)                                      \
 	GDRI_COLL_FN(pre, alltoalls, z, s, GDRI_ALLTOALL, scope,                                   \
 		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
 		      size_t nelems),                                                              \
 		     gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, E),               \
-		     GDRI_COLL_ASK(ALLTOALLS, nelems, E, 0, dst, sst, 0))
+		     GDRI_RQ_ALLTOALLS, nelems, E, 0, dst, sst, 0)
 
 #define GDRI_REDUCE_OP(pre, op, T, code, s, scope)                                                 \
 	GDRI_COLL_FN(pre, op##_reduce, , s, GDRI_REDUCE, scope,                                    \
 		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
-		     gdri_reduce(scope, team, dest, source, nreduce, code), \
-		     GDRI_COLL_ASK(REDUCE, nreduce, sizeof(T), 0, 1, 1, code))                        \
+		     gdri_reduce(scope, team, dest, source, nreduce, code),                        \
+		     GDRI_RQ_REDUCE, nreduce, sizeof(T), 0, 1, 1, code)                            \
 	GDRI_COLL_FN(pre, op##_reducescatter, , s, GDRI_REDUCESCATTER, scope,                      \
 		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
 		     gdri_reducescatter(scope, team, dest, source, nreduce, code),                 \
-		     GDRI_COLL_ASK(REDUCESCATTER, nreduce, sizeof(T), 0, 1, 1, code))
+		     GDRI_RQ_REDUCESCATTER, nreduce, sizeof(T), 0, 1, 1, code)
 #define GDRI_SCAN_OP(pre, op, T, exclusive, what, s, scope)                                        \
 	GDRI_COLL_FN(pre, sum_##op, , s, GDRI_SCAN, scope,                                         \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM),   \
 			       exclusive),                                                         \
-		     GDRI_COLL_ASK(what, nelems, sizeof(T), 0, 1, 1, GDRI_REDUCE_CODE(T, GDRI_SUM)))
+		     what, nelems, sizeof(T), 0, 1, 1, GDRI_REDUCE_CODE(T, GDRI_SUM))
 
 #define GDRI_REDUCE_ROWS(pre, T, E, z, s, scope)                                                   \
-	GDRI_REDUCE_OP(pre, sum, T, GDRI_REDUCE_CODE(T, GDRI_SUM), s, scope)\
-	GDRI_REDUCE_OP(pre, prod, T, GDRI_REDUCE_CODE(T, GDRI_PROD), s, scope)\
-	GDRI_REDUCE_OP(pre, min, T, GDRI_REDUCE_CODE(T, GDRI_MIN), s, scope)\
-	GDRI_REDUCE_OP(pre, max, T, GDRI_REDUCE_CODE(T, GDRI_MAX), s, scope)\
-	GDRI_SCAN_OP(pre, inscan, T, 0, INSCAN, s, scope)                                                  \
-	GDRI_SCAN_OP(pre, exscan, T, 1, EXSCAN, s, scope)
+	GDRI_REDUCE_OP(pre, sum, T, GDRI_REDUCE_CODE(T, GDRI_SUM), s, scope)                       \
+	GDRI_REDUCE_OP(pre, prod, T, GDRI_REDUCE_CODE(T, GDRI_PROD), s, scope)                     \
+	GDRI_REDUCE_OP(pre, min, T, GDRI_REDUCE_CODE(T, GDRI_MIN), s, scope)                       \
+	GDRI_REDUCE_OP(pre, max, T, GDRI_REDUCE_CODE(T, GDRI_MAX), s, scope)                       \
+	GDRI_SCAN_OP(pre, inscan, T, 0, GDRI_RQ_INSCAN, s, scope)                                  \
+	GDRI_SCAN_OP(pre, exscan, T, 1, GDRI_RQ_EXSCAN, s, scope)
 #define GDRI_REDUCE_BITS_ROWS(pre, T, E, z, s, scope)                                              \
-	GDRI_REDUCE_OP(pre, and, T, GDRI_REDUCE_CODE(T, GDRI_AND), s, scope)\
-	GDRI_REDUCE_OP(pre, or, T, GDRI_REDUCE_CODE(T, GDRI_OR), s, scope)\
+	GDRI_REDUCE_OP(pre, and, T, GDRI_REDUCE_CODE(T, GDRI_AND), s, scope)                       \
+	GDRI_REDUCE_OP(pre, or, T, GDRI_REDUCE_CODE(T, GDRI_OR), s, scope)                         \
 	GDRI_REDUCE_OP(pre, xor, T, GDRI_REDUCE_CODE(T, GDRI_XOR), s, scope)
 
 /* name: half or bfloat16 */

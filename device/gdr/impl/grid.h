@@ -139,7 +139,7 @@ GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_
 	}
 	if (t->me == root)
 		gdri_grid_copy(g, dst, src, len);
-	if (t->n == 2)
+	if (t->n <= 2)
 		return 0;
 	ret = gdri_grid_meet(g);
 	part = t->me == root ? 0 : gdri_grid_piece(g, len, root, t->me, &at);
