@@ -326,7 +326,7 @@ static void test_misuse(void **state)
 	memset(qps, 0, 2 * opt.qps_per_pe * sizeof(*qps));
 	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
 	assert_int_equal(gdri_nic_create_queues(nic, 3, qps), -GDR_ENOTSUP);
-	/* 3 * 2 * (64 * 1024 + 2 * 128) bytes, in whole pages */
+	/* 3 * 2 * (2 * 64 * 1024 + 128) bytes, in whole pages */
 	assert_non_null(strstr(gdri_log_last_error(), "3 PEs"));
 	assert_non_null(strstr(gdri_log_last_error(), " 772 KiB "));
 	assert_non_null(strstr(gdri_log_last_error(), "GDR_MAX_PES=2"));
