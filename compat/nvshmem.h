@@ -9,9 +9,15 @@
 #ifndef GDR_COMPAT_NVSHMEM_H
 #define GDR_COMPAT_NVSHMEM_H
 
+#ifndef __CUDACC_RTC__ /* programs count on them */
+#include <assert.h>
 #ifdef __has_include
-#if __has_include(<cuda_runtime.h>) && !defined(__CUDACC_RTC__) /* programs count on it */
+#if __has_include(<cuda_runtime.h>)
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#endif
 #endif
 #endif
 #include <gdr.h>
