@@ -16,9 +16,8 @@ two()
 
 beside() # name, prefix: RESULT lines of $out/$1.gdr, with NVSHMEM's value of the same name
 {
-	awk -v tag="$2" 'FNR == NR { if ($1 == "RESULT") peer[$2] = $3 " " $5; next }
-	     $1 == "RESULT" { $2 = tag $2; print $0, (substr($2, length(tag) + 1) in peer ?
-			"NVSHMEM " peer[substr($2, length(tag) + 1)] : "") }' \
+	awk -v tag="$2" 'FNR == NR { if ($1 == "RESULT") peer[$2] = "NVSHMEM " $3 " " $5; next }
+	     $1 == "RESULT" { name = $2; $2 = tag name; print $0, peer[name] }' \
 		"$out/$1.nvshmem" "$out/$1.gdr" | tee "$out/$1.txt"
 }
 
