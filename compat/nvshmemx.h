@@ -114,44 +114,6 @@ static inline int nvshmemx_buffer_unregister_symmetric(void *ptr, size_t size)
 		fprintf(stderr, __VA_ARGS__);                                                      \
 	} while (0)
 
-#ifdef CUDART_VERSION
-/* The most blocks that run at a time: blocks that wait for each other, or for other PEs' blocks, may be no
- * more. Local. */
-static inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
-							    size_t smem, int *gridsize)
-{
-	int device = 0, sms = 0, blocks = 0;
-
-	(void)args;
-	if (cudaGetDevice(&device) != cudaSuccess ||
-	    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-	    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, func, (int)(block.x * block.y * block.z),
-							  smem) != cudaSuccess)
-		return NVSHMEMX_ERROR_INTERNAL;
-	*gridsize = sms * blocks;
-	return NVSHMEMX_SUCCESS;
-}
-
-/* grid of 0: as many blocks as fit. The launch fails where more are asked for. */
-static inline int nvshmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args, size_t smem,
-					     cudaStream_t stream)
-{
-	int fit = 0;
-
-	if (!grid.x || !grid.y || !grid.z) {
-		if (nvshmemx_collective_launch_query_gridsize(func, block, args, smem, &fit) || !fit)
-			return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
-		grid.x = (unsigned int)fit;
-		grid.y = grid.z = 1;
-	}
-	return cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream) == cudaSuccess
-		       ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
-}
-#else
-#define nvshmemx_collective_launch(...) gdr_has_no_nvshmemx_collective_launch_without_CUDA
-#define nvshmemx_collective_launch_query_gridsize(...) gdr_has_no_nvshmemx_collective_launch_without_CUDA
-#endif
-
 static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
 {
 	*major = GDR_VERSION_MAJOR;
