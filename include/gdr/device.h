@@ -162,12 +162,15 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_PUT_SIGNAL_TYPE)
 /** The same with elements of 8 to 128 bits: gdr_putN_signal[_nbi][_warp,_block]. @{ */
 GDR_RMA_SIZES(GDRI_DECLARE_PUT_SIGNAL_SIZE)
 /** @} */
-/** The word alone: what it shall stand for needs a gdr_fence before it. */
+/** The word alone: what it shall stand for needs a gdr_fence before it. @{ */
 GDRI_PROTOTYPES(int, signal_op, (uint64_t * sig, uint64_t value, int op, int pe))
-/** gdr_signal_op with GDR_SIGNAL_SET. */
+/** @} */
+/** gdr_signal_op with GDR_SIGNAL_SET. @{ */
 GDRI_PROTOTYPES(int, signal_set, (uint64_t * sig, uint64_t value, int pe))
-/** gdr_signal_op with GDR_SIGNAL_ADD. */
+/** @} */
+/** gdr_signal_op with GDR_SIGNAL_ADD. @{ */
 GDRI_PROTOTYPES(int, signal_add, (uint64_t * sig, uint64_t value, int pe))
+/** @} */
 /** Own signal word; what was put before it is visible. */
 GDRI_PROTOTYPE(uint64_t, gdr_signal_fetch, (const uint64_t *sig))
 /** Waits for the own signal word. */
