@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define GDRI_OPTION_TEXT_MAX 128 /* longest value of a string option, with its end */
+#define GDRI_OPTION_TEXT_MAX 512 /* longest value of a string option, with its end */
 
 /* The C type of each kind. list: bit i is set for word i; enum: index of the word. */
 typedef uint64_t gdri_option_size;
