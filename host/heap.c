@@ -27,6 +27,7 @@ static const char *name_of(uint64_t call)
 		[GDRI_CALL_MALLOC] = "allocates",  [GDRI_CALL_FREE] = "frees the object at offset",
 		[GDRI_CALL_ZEROED] = "zeroes",	   [GDRI_CALL_SHOWN] = "registers",
 		[GDRI_CALL_HIDDEN] = "unregisters the memory at offset",
+		[GDRI_CALL_GIVEN_BACK] = "gives back the memory at offset",
 	};
 
 	return call && call < sizeof(names) / sizeof(names[0]) ? names[call] : "does something else with";

@@ -14,7 +14,14 @@ void gdri_host_latch(struct gdri_state *st, int status);
 
 /* ---- heap.c, under st->lock ---- */
 
-enum gdri_heap_call { GDRI_CALL_MALLOC = 1, GDRI_CALL_FREE, GDRI_CALL_ZEROED, GDRI_CALL_SHOWN, GDRI_CALL_HIDDEN };
+enum gdri_heap_call {
+	GDRI_CALL_MALLOC = 1,
+	GDRI_CALL_FREE,
+	GDRI_CALL_ZEROED,
+	GDRI_CALL_SHOWN,
+	GDRI_CALL_HIDDEN,
+	GDRI_CALL_GIVEN_BACK
+};
 
 /* Collective: 0 when all make the same call and none has trouble (st->pending). */
 int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t size, uint64_t alignment);

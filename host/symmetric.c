@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Collective registration of the program's own memory. A failure on one PE is one on all, and leaves
- * nothing behind. */
+ * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
 #include "runtime/log.h"
 
@@ -8,6 +8,17 @@
 static void enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
 	st->pending = gdri_symmetric_enter(&st->heap, &st->symmetric, addr, ptr, len);
+}
+
+/* Pages that a PE still maps must not be allocated anew on any: all tell. The failure is told already. */
+static void take_back(struct gdri_state *st, void *ptr)
+{
+	bool in = gdri_symmetric_find(st->symmetric, ptr);
+
+	st->pending = in ? gdri_symmetric_leave(st->symmetric, ptr) : 0;
+	gdri_symmetric_forget(&st->symmetric, ptr);
+	if (!gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, (uint64_t)((uint8_t *)ptr - st->heap.base), 0))
+		gdri_symmetric_free(st, ptr);
 }
 
 static int register_all(struct gdri_state *st, void *addr, size_t len, void **out)
@@ -26,10 +37,8 @@ static int register_all(struct gdri_state *st, void *addr, size_t len, void **ou
 		return ret ? ret : -GDR_EINVAL;
 	enter(st, addr, ptr, len);
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
-	if (ret && !st->broken) { /* all PEs know, and do the same */
-		gdri_symmetric_leave(&st->symmetric, ptr);
-		gdri_symmetric_free(st, ptr);
-	}
+	if (ret && !st->broken) /* all PEs know, and do the same */
+		take_back(st, ptr);
 	*out = ret ? NULL : ptr;
 	return ret;
 }
@@ -52,19 +61,23 @@ void *gdr_symmetric_register(void *addr, size_t len)
 
 static int unregister_all(struct gdri_state *st, void *ptr)
 {
-	int ret, own;
+	uint64_t offset = (uint64_t)((uint8_t *)ptr - st->heap.base);
+	int ret;
 
 	gdri_log_clear_error();
 	if (!gdri_symmetric_find(st->symmetric, ptr)) {
 		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", ptr);
 		st->pending = -GDR_EINVAL;
 	}
-	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, (uint64_t)((uint8_t *)ptr - st->heap.base), 0);
+	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, offset, 0);
 	if (ret)
 		return ret;
-	own = gdri_symmetric_leave(&st->symmetric, ptr);
-	ret = gdri_symmetric_free(st, ptr);
-	return own ? own : ret;
+	st->pending = gdri_symmetric_leave(st->symmetric, ptr);
+	ret = gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, offset, 0);
+	if (ret)
+		return ret; /* registered still, on all PEs */
+	gdri_symmetric_forget(&st->symmetric, ptr);
+	return gdri_symmetric_free(st, ptr);
 }
 
 int gdr_symmetric_unregister(void *ptr)

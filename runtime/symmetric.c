@@ -38,23 +38,37 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 	return NULL;
 }
 
+/* Mapped elsewhere and moved into place: a mapping that fails in place may have taken the old pages. */
+static int put_in_place(const struct gdri_heap *heap, void *addr, const uint8_t *ptr, size_t len)
+{
+	void *view = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, heap->fd, ptr - heap->base);
+
+	if (view != MAP_FAILED) {
+		if (mremap(view, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) != MAP_FAILED)
+			return 0;
+		munmap(view, len);
+	}
+	gdri_error("gdr_symmetric_register: %p with %zu bytes: %m", addr, len);
+	return -GDR_ESYSTEM;
+}
+
 int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
 			 size_t len)
 {
 	struct gdri_symmetric *s = malloc(sizeof(*s));
+	int ret;
 
 	if (!s) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
 	}
 	memcpy(ptr, addr, len);
-	if (mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, heap->fd,
-		 (uint8_t *)ptr - heap->base) == MAP_FAILED) {
-		gdri_error("gdr_symmetric_register: %p with %zu bytes: mmap: %m", addr, len);
+	ret = put_in_place(heap, addr, ptr, len);
+	if (ret) {
 		free(s);
-		return -GDR_ESYSTEM;
+		return ret;
 	}
-	*s = (struct gdri_symmetric){*all, addr, ptr, len};
+	*s = (struct gdri_symmetric){.next = *all, .addr = addr, .ptr = ptr, .len = len};
 	*all = s;
 	return 0;
 }
@@ -74,26 +88,42 @@ static int give_back(const struct gdri_symmetric *s)
 	return -GDR_ESYSTEM;
 }
 
-int gdri_symmetric_leave(struct gdri_symmetric **all, void *ptr)
+int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)
+{
+	int ret;
+
+	while (all && all->ptr != ptr)
+		all = all->next;
+	if (!all)
+		return -GDR_EINVAL;
+	ret = all->left ? 0 : give_back(all);
+	all->left = !ret;
+	return ret;
+}
+
+void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr)
 {
 	struct gdri_symmetric *s;
-	int ret;
 
 	while (*all && (*all)->ptr != ptr)
 		all = &(*all)->next;
 	s = *all;
-	if (!s)
-		return -GDR_EINVAL;
-	ret = give_back(s);
+	if (!s || !s->left)
+		return;
 	*all = s->next;
 	free(s);
-	return ret;
 }
 
+/* Pages that cannot be given back keep the heap's memory, which nobody else gets any more. */
 void gdri_symmetric_leave_all(struct gdri_symmetric **all)
 {
-	while (*all)
-		gdri_symmetric_leave(all, (*all)->ptr);
+	struct gdri_symmetric *s;
+
+	while ((s = *all)) {
+		gdri_symmetric_leave(s, s->ptr);
+		*all = s->next;
+		free(s);
+	}
 }
 
 const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr)

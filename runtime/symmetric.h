@@ -15,6 +15,7 @@ struct gdri_symmetric { /* one registration */
 	uint8_t *addr; /* the program's */
 	uint8_t *ptr;  /* in the heap */
 	size_t len;
+	bool left;     /* the pages are the program's again */
 };
 
 /* NULL, or why the pages [addr, addr + len) cannot be part of this heap. */
@@ -24,8 +25,11 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 /* Contents move with the memory. 0 or -GDR_E*, logged. Nobody may write there meanwhile. */
 int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
 			 size_t len);
-/* The program's memory is its own again, with what it holds. An error leaves it in the heap's. */
-int gdri_symmetric_leave(struct gdri_symmetric **all, void *ptr);
+/* The program's memory is its own again, with what it holds. An error leaves it in the heap's. The
+ * registration stays until it is forgotten: so PEs of which one failed can try again. */
+int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr);
+/* Nothing where there is none, or has not left: its pages are the heap's still. */
+void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr);
 void gdri_symmetric_leave_all(struct gdri_symmetric **all);
 
 const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr);

@@ -131,7 +131,8 @@ GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
 GDR_API void *gdr_symmetric_register(void *addr, size_t len);
 /* Collective: ptr is what gdr_symmetric_register returned; no operation on it may be outstanding. The
  * pages are the program's alone again, with what they hold; so they are after gdr_finalize. Implies a
- * barrier before. */
+ * barrier before and after. Where the system does not give a PE pages of its own, all get its error and
+ * the memory stays registered: the call may be made again. */
 GDR_API int gdr_symmetric_unregister(void *ptr);
 /* A static array of whole pages: static GDR_SYMMETRIC(double, field, 1000); sizeof(field) fits
  * gdr_symmetric_register. The size of its type is a power of two. */

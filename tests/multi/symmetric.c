@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of the program as part of the heap: static data and mapped memory, written by peers, by the
- * program and by kernels under both addresses; contents on the way in and out; what is refused, on all
- * PEs; gdr_finalize with registrations left. And the list of the heap's objects. */
+ * program and by kernels under both addresses; contents on the way in and out; what is refused, or fails
+ * on one PE, on all; gdr_finalize with registrations left. And the list of the heap's objects. */
 #include "tests/multi/multi.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define WORDS 10000
 #define PAGE ((size_t)GDR_SYMMETRIC_PAGE)
 
+static int no_moves; /* calls of mremap to fail */
 static int before = 11;
 static GDR_SYMMETRIC(uint64_t, field, WORDS);
 static int behind = 22;
@@ -119,6 +124,53 @@ static void refused(void)
 	(void)gdr_host_quiet();
 }
 
+/* Instead of libc's, for the library too. */
+__attribute__((visibility("default"))) void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
+{
+	va_list ap;
+	void *to;
+
+	va_start(ap, flags);
+	to = flags & MREMAP_FIXED ? va_arg(ap, void *) : NULL;
+	va_end(ap);
+	if (no_moves && no_moves--) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mremap, old, old_len, len, flags, to);
+}
+
+/* The last PE's system does not move its pages: into the heap, then back. */
+static void not_moved(uint64_t *own, size_t len)
+{
+	int last = multi_pe == multi_n - 1;
+	struct gdr_heap_info was, is;
+	void *ptr;
+
+	CHECK_OK(gdr_heap_query(&was));
+	fill(own);
+	no_moves = last;
+	CHECK(!gdr_symmetric_register(own, len));
+	CHECK_EQ(no_moves, 0);
+	check(own, 0);
+	CHECK_OK(gdr_heap_query(&is));
+	CHECK_EQ(is.used, was.used);
+	ptr = gdr_symmetric_register(own, len);
+	CHECK(ptr);
+	CHECK_OK(gdr_heap_query(&was));
+	no_moves = last;
+	CHECK_EQ(gdr_symmetric_unregister(ptr), -GDR_ESYSTEM);
+	CHECK_EQ(no_moves, 0);
+	check(own, 0);
+	CHECK_OK(gdr_heap_query(&is));
+	CHECK_EQ(is.used, was.used);
+	CHECK_OK(gdr_symmetric_unregister(ptr));
+	CHECK_OK(gdr_heap_query(&is));
+	CHECK(is.used < was.used);
+	check(own, 0);
+	(void)gdr_host_quiet();
+}
+
 static void list(void)
 {
 	struct gdr_heap_object o[8];
@@ -152,6 +204,7 @@ int main(void)
 		both_names(field, sizeof(field));
 	own = mapped(&len);
 	both_names(own, len);
+	not_moved(own, len);
 	refused();
 	fill(own);
 	CHECK(gdr_symmetric_register(own, len));
@@ -161,7 +214,9 @@ int main(void)
 	multi_begin();
 	CHECK(gdr_symmetric_register(own, len));
 	check(own, 0);
+	no_moves = 1; /* its end goes on */
 	CHECK_OK(gdr_finalize());
+	CHECK_EQ(no_moves, 0);
 	check(own, 0);
 	CHECK(before == 11 && behind == 22);
 	if (multi_pe == 0)
