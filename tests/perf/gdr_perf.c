@@ -14,7 +14,7 @@
 //			follow each other and to words 64 bytes apart
 //	one_mib		put with 1 MiB alone
 //	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
-//			SM cycles of a call and posts per second. GDR_PERF_ROOM: posts that fit into all the
+//			SM cycles of a call and posts per second. PERF_ROOM: posts that fit into all the
 //			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
 //	coll		broadcast, fcollect, alltoall, sum_reduce, reducescatter of floats by one block, by size
 //
@@ -467,7 +467,7 @@ static void post(int size, unsigned blocks, unsigned lanes, unsigned room)
 static void run_post(void)
 {
 #ifdef __CUDACC__
-	const char *text = getenv("GDR_PERF_ROOM");
+	const char *text = getenv("PERF_ROOM");
 	unsigned room = text ? (unsigned)atoi(text) : 1500, b;
 	static const unsigned blocks[] = {1, 8, 32, 132};
 

@@ -30,7 +30,7 @@ if [ -n "$nvshmem" ]; then
 fi
 for queues in ${QUEUES:-1 2 8}; do
 	name=post$queues
-	export GDR_PERF_ROOM=$((queues * (depth - 192)))
+	export PERF_ROOM=$((queues * (depth - 192)))
 	GDR_TRANSPORTS=nic SOFTHCA_NULL=2 GDR_QPS_PER_PE=$queues GDR_QP_DEPTH=$depth \
 		two "$bin/softhca/softhca" "$bin/tests/perf/cuda/gdr_perf" post >"$out/$name.gdr"
 	: >"$out/$name.nvshmem"
