@@ -9,19 +9,21 @@
 #include "runtime/state.h"
 
 #define CALLS 8	      /* host threads that wait at the same time */
+#define LOOK_MS 10    /* between looks at calls that were given up */
 #define SLACK_MS 5000 /* kernels end by themselves: this is for a GPU that does not run them */
 
 struct call {
 	gdri_cu_stream stream;
 	struct gdri_answer *answer; /* the GPU sees it */
 	bool busy;
+	bool late; /* given up, but its kernel may yet answer */
 };
 
 struct gdri_performer {
 	struct CUmod_st *module;
 	struct CUfunc_st *kernel;
 	struct call calls[CALLS];
-	pthread_mutex_t lock; /* of busy */
+	pthread_mutex_t lock; /* of busy and late */
 	pthread_cond_t free;
 };
 
@@ -50,11 +52,23 @@ static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p
 	return r;
 }
 
+static void init_lock(struct gdri_performer *p)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->free, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 void gdri_perform_up(struct gdri_state *st)
 {
 	struct gdri_performer *p;
 	gdri_cu_result r;
 	size_t size;
+	int ret;
 
 	gdri_perform_image(&size);
 	if (!size)
@@ -62,18 +76,18 @@ void gdri_perform_up(struct gdri_state *st)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return;
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->free, NULL);
+	init_lock(p);
 	st->performer = p;
 	gdri_cuda_enter(st->cuda);
 	r = load(st, p);
 	if (!r)
 		r = open_calls(st, p);
 	gdri_cuda_leave(st->cuda);
-	if (!r && !gdri_module_add(st, p->module))
+	ret = r ? 0 : gdri_module_add(st, p->module);
+	if (!r && !ret)
 		return;
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
-		  gdri_cuda_error_text(st->cuda, r));
+		  r ? gdri_cuda_error_text(st->cuda, r) : gdr_strerror(ret));
 	gdri_perform_down(st);
 }
 
@@ -152,29 +166,46 @@ int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, 
 
 /* ---- calls that wait ---- */
 
-static struct call *take(struct gdri_performer *p)
+/* Under the lock. A late call's place is free when its kernel has ended, however it did. */
+static struct call *find_free(struct gdri_state *st)
 {
-	struct call *c = NULL;
-	int i;
+	struct call *c = st->performer->calls, *end = c + CALLS;
+
+	for (; c < end; c++) {
+		if (c->late && st->cuda->api.stream_query(c->stream) != GDRI_CU_NOT_READY)
+			c->busy = c->late = false;
+		if (!c->busy)
+			return c;
+	}
+	return NULL;
+}
+
+/* NULL: the deadline has passed. Nobody tells of a late call's end, so the wait is in short steps. */
+static struct call *take(struct gdri_state *st, uint64_t deadline)
+{
+	struct gdri_performer *p = st->performer;
+	struct timespec ts;
+	struct call *c;
+	uint64_t at;
 
 	pthread_mutex_lock(&p->lock);
-	while (!c) {
-		for (i = 0; i < CALLS && p->calls[i].busy; i++)
-			;
-		if (i < CALLS)
-			c = &p->calls[i];
-		else /* those under way end in bounded time */
-			pthread_cond_wait(&p->free, &p->lock);
+	gdri_cuda_enter(st->cuda);
+	while (!(c = find_free(st)) && gdri_left_ms(deadline) > 0) {
+		at = gdri_deadline_ns(LOOK_MS);
+		ts = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+		pthread_cond_timedwait(&p->free, &p->lock, &ts);
 	}
-	c->busy = true;
+	gdri_cuda_leave(st->cuda);
+	if (c)
+		c->busy = true;
 	pthread_mutex_unlock(&p->lock);
 	return c;
 }
 
-static void give(struct gdri_performer *p, struct call *c)
+static void give(struct gdri_performer *p, struct call *c, bool late)
 {
 	pthread_mutex_lock(&p->lock);
-	c->busy = false;
+	c->busy = c->late = late;
 	pthread_cond_signal(&p->free);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -205,7 +236,11 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 
 	if (!st->performer)
 		return missing();
-	c = take(st->performer);
+	c = take(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
+	if (!c) {
+		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);
+		return -GDR_ETIMEOUT;
+	}
 	mine.answer = c->answer;
 	*c->answer = (struct gdri_answer){0};
 	gdri_cuda_enter(st->cuda);
@@ -213,11 +248,12 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 	if (!r)
 		r = finish(st, c->stream);
 	gdri_cuda_leave(st->cuda);
-	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken */
+	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken until then */
+		give(st->performer, c, true);
 		gdri_error("CUDA: a kernel of the library does not end: the GPU hangs, or kernels hold it");
 		return -GDR_ETIMEOUT;
 	}
 	*answer = *c->answer;
-	give(st->performer, c);
+	give(st->performer, c, false);
 	return r ? gdri_cuda_refused(st->cuda, "a call from the host", r) : answer->status;
 }

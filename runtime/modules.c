@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/modules.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <gdr/impl/unit.h>
@@ -47,9 +48,10 @@ static int check_version(struct gdri_state *st, const void *constants, uint64_t 
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 {
 	struct gdri_module *list, *m = find(st, module), fresh = {module, NULL, 0};
-	int ret = 0;
+	bool is_new = !m;
+	int ret;
 
-	if (!m) {
+	if (is_new) {
 		fresh.constants = gdri_cuda_variable(st->cuda, module, GDRI_CONSTANTS_NAME,
 						     sizeof(struct gdri_constants));
 		if (!fresh.constants) {
@@ -69,7 +71,10 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 		*m = fresh;
 		st->modules.list = list;
 	}
-	return gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), COPY_MS);
+	ret = gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), COPY_MS);
+	if (ret && is_new) /* it was not given: its owner may unload it */
+		st->modules.n--;
+	return ret;
 }
 
 static int hide(struct gdri_state *st, const struct gdri_module *m)

@@ -31,7 +31,8 @@ void gdri_perform_down(struct gdri_state *st);
 
 /* Puts a checked request on the stream. No allocation, no wait: streams that are captured too. */
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream);
-/* On a stream of the library's own, and waits: answer is filled. At most GDR_TIMEOUT and a little. */
+/* On a stream of the library's own, and waits: answer is filled. At most GDR_TIMEOUT and
+ * a little, and as much again when all streams are in use. */
 int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 		     struct gdri_answer *answer);
 
