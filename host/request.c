@@ -2,6 +2,7 @@
 /* Requests of host threads: arguments checked, then to a stream, or performed at once. */
 #include <gdr/stream.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/host.h"
@@ -138,6 +139,10 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
 		gdri_error("wait_until: there is no comparison %u", q->code);
 		return -GDR_EINVAL;
 	}
+	if (q->b && (q->pe < 0 || q->pe >= st->n_pes)) {
+		gdri_error("wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
+		return -GDR_EINVAL;
+	}
 	return in_heap(st, q, q->dst, q->n > st->heap.size ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
@@ -203,8 +208,29 @@ void gdri_request_value(const struct gdri_request *q, void *value)
 	struct gdri_answer answer;
 	int ret = gdri_request_now(q, &answer);
 
-	if (ret && gdri_state_get())
-		gdri_host_latch(gdri_state_get(), ret);
-	if (!ret)
+	if (ret)
+		gdri_value_failed(ret);
+	else
 		memcpy(value, answer.value, q->size);
+}
+
+void gdri_value_failed(int status)
+{
+	if (gdri_state_get())
+		gdri_host_latch(gdri_state_get(), status);
+}
+
+/* A copy that expires may land later: in memory that is then left to it. */
+void gdri_value_get(void *value, const void *src, uint32_t size, int pe)
+{
+	void *at = calloc(1, 16);
+	int ret = at ? gdr_host_get(at, src, size, pe) : -GDR_ENOMEM;
+
+	memset(value, 0, size);
+	if (ret)
+		gdri_value_failed(ret);
+	else
+		memcpy(value, at, size);
+	if (ret != -GDR_ETIMEOUT)
+		free(at);
 }

@@ -20,6 +20,10 @@ GDR_API int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t st
 GDR_API int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer);
 /* The value that the request brings; nothing, with the status latched, when it fails. */
 GDR_API void gdri_request_value(const struct gdri_request *q, void *value);
+/* For calls that return a value and could not bring it: latches the status. */
+GDR_API void gdri_value_failed(int status);
+/* As gdri_request_value, by a transfer: 0 when it fails. At most 16 bytes. */
+GDR_API void gdri_value_get(void *value, const void *src, uint32_t size, int pe);
 GDR_EXTERN_C_END
 
 /* Instead of a stream: performed at once, and waited for. */
@@ -92,8 +96,12 @@ static inline void gdri_ask_g(void *value, const void *src, uint32_t size, int p
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_G, 0, src, 1, size, pe);
 
+	int ret = stream == GDRI_NOW ? 0 : gdr_stream_sync(stream);
+
 	memset(value, 0, size);
-	if (stream == GDRI_NOW || !gdr_stream_sync(stream))
+	if (ret)
+		gdri_value_failed(ret);
+	else
 		gdri_request_value(&q, value);
 }
 
@@ -107,6 +115,18 @@ static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *status,
 	q.sig = (void *)(uintptr_t)values;
 	q.a = value;
 	q.is_signed = (uint32_t)is_signed;
+	q.code = (uint32_t)cmp;
+	return gdri_ask(&q, stream);
+}
+
+/* pe: who is to signal. */
+static inline int gdri_ask_wait_from(const uint64_t *sig, int cmp, uint64_t value, int pe,
+				     gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, (void *)(uintptr_t)sig, 0, 0, 8, pe);
+
+	q.a = value;
+	q.b = 1;
 	q.code = (uint32_t)cmp;
 	return gdri_ask(&q, stream);
 }

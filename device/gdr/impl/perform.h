@@ -20,8 +20,9 @@ GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
 GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
 {
 	if (!q->n) /* one word */
-		return gdri_wait_until(q->dst, q->size, (int)q->is_signed, (int)q->code, q->a, -1,
-				       GDRI_WAIT_UNTIL);
+		return gdri_wait_until(q->dst, q->size, (int)q->is_signed, (int)q->code, q->a,
+				       q->b ? q->pe : -1,
+				       q->b ? GDRI_SIGNAL_WAIT : GDRI_WAIT_UNTIL);
 	return gdri_wait_all(q->dst, q->n, (const int *)q->src, q->sig, q->a, q->size,
 			     (int)q->is_signed, (int)q->code, GDRI_NO_LIMIT);
 }

@@ -16,7 +16,7 @@ enum gdri_what {
 	GDRI_RQ_P, /* a, b: the value */
 	GDRI_RQ_G,
 	GDRI_RQ_SIGNAL,
-	GDRI_RQ_WAIT,
+	GDRI_RQ_WAIT, /* b: pe is who is waited for; else 0 */
 	GDRI_RQ_AMO, /* code: enum gdri_amo */
 	GDRI_RQ_FETCH_AMO,
 	GDRI_RQ_FLOAT_ADD,

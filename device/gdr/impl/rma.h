@@ -158,7 +158,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 		     gdri_p_of(dst, &value, E, pe, q), gdr_host_put(dst, &value, E, pe))           \
 	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, g, z, ), (const T *src, int pe),                      \
 			   (GDRI_G, GDRI_THREAD), gdri_check_sym(&at, src, E, E, pe),              \
-			   gdri_g_of(&out, src, E, pe, q), (void)gdr_host_get(&out, src, E, pe))
+			   gdri_g_of(&out, src, E, pe, q), gdri_value_get(&out, src, E, pe))
 
 #define GDRI_RMA_ALL(pre, T, E, z)                                                                 \
 	GDRI_SCOPES(GDRI_RMA_ROWS, pre, T, E, z)                                                   \

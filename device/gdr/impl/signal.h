@@ -124,7 +124,7 @@ GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t
 GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
 		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, sig, 8, GDR_CMP_EQ),
 		   out = gdri_signal_fetch(sig),
-		   (void)gdr_host_get(&out, sig, sizeof(out), gdr_host_my_pe()))
+		   gdri_value_get(&out, sig, sizeof(out), gdr_host_my_pe()))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
 	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, sig, 8, cmp),
 	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
@@ -133,6 +133,6 @@ GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
 	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
 	gdri_check_wait(&at, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
 	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
-	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
+	gdri_ask_wait_from(sig, cmp, value, pe, GDRI_NOW))
 
 #endif
