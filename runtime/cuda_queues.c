@@ -57,37 +57,77 @@ static int view_refresh(struct gdri_state *st, struct view *v)
 	return gdri_cuda_copy(st->cuda, v->qps, gpu, v->n * sizeof(*v->qps), COPY_MS);
 }
 
-/* Polls the copy for an error, without a record of it. */
-static bool has_error(const struct gdri_qp *qp)
+/* Polls the copy; an error does not change it: there is to be a record of that. */
+static bool has_error(struct gdri_qp *qp)
 {
 	struct gdri_dev none = {0};
 	struct gdri_qp copy = *qp;
 
 	none.n_errors = GDRI_MAX_ERRORS;
 	gdri_poll(&none, &copy);
-	return copy.err != 0;
+	if (copy.err)
+		return true;
+	*qp = copy;
+	return false;
+}
+
+/* What the host found out of a queue stays in `there`, its own copy of it: one record of a failure.
+ * Under fault_lock. */
+static bool recall(const struct gdri_qp *there, struct gdri_qp *qp)
+{
+	if (!there->err)
+		return false;
+	if (qp->done < there->done)
+		qp->done = there->done;
+	qp->err = there->err;
+	return true;
+}
+
+static bool known(struct gdri_state *st, const struct gdri_qp *there, struct gdri_qp *qp)
+{
+	bool found;
+
+	pthread_mutex_lock(&st->fault_lock);
+	found = recall(there, qp);
+	pthread_mutex_unlock(&st->fault_lock);
+	return found;
+}
+
+static void record(struct gdri_state *st, struct gdri_qp *there, struct gdri_qp *qp)
+{
+	pthread_mutex_lock(&st->fault_lock);
+	if (!recall(there, qp)) {
+		gdri_poll(st->seer, qp); /* changes the copy only */
+		there->done = qp->done;
+		there->err = qp->err;
+	}
+	pthread_mutex_unlock(&st->fault_lock);
 }
 
 /* 1: all below the target is complete; 0: not yet; < 0: the queue's error, of which there is a record. */
 static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target)
 {
-	const struct gdri_qp *there = &st->qps[v->first + i];
+	struct gdri_qp *there = &st->qps[v->first + i];
 	struct gdri_qp *qp = &v->qps[i];
 	int done = gdri_qp_test(qp, target), ret = 0;
 
 	if (done)
 		return done;
+	if (known(st, there, qp))
+		return gdri_qp_test(qp, target);
 	if (v->cqs) {
 		ret = gdri_cuda_copy(st->cuda, v->cqs, there->cq, v->cq_bytes, COPY_MS);
 		qp->cq = v->cqs;
 	}
-	if (!ret && v->sq && has_error(qp)) { /* the record tells of the work request */
+	if (ret || !has_error(qp))
+		return ret ? ret : gdri_qp_test(qp, target);
+	if (v->sq) { /* the record tells of the work request */
 		ret = gdri_cuda_copy(st->cuda, v->sq, there->sq, v->sq_bytes, COPY_MS);
 		qp->sq = v->sq;
 	}
 	if (ret)
 		return ret;
-	gdri_poll(st->seer, qp); /* changes the copy only */
+	record(st, there, qp);
 	return gdri_qp_test(qp, target);
 }
 
@@ -132,6 +172,10 @@ int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int ti
 
 	if (!n)
 		return 0;
+	if (gdri_cuda_settle(st->cuda, 0)) { /* nothing goes behind it */
+		gdri_error("what kernels posted is not known: a copy that took too long is still under way");
+		return -GDR_ETIMEOUT;
+	}
 	ret = view_open(st, &v);
 	targets = calloc(v.n, sizeof(*targets));
 	if (!ret && !targets) {
@@ -143,6 +187,7 @@ int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int ti
 	if (ret == -GDR_ETIMEOUT)
 		gdri_error("what kernels posted is not complete after %d ms", timeout_ms);
 	free(targets);
-	view_close(&v);
+	if (!ret || !gdri_cuda_settle(st->cuda, 0)) /* else a copy may yet land there */
+		view_close(&v);
 	return ret;
 }

@@ -12,6 +12,7 @@
 
 #define OFFSET offsetof(struct gdri_ctl, fault)
 #define COPY_MS 1000
+#define TELL_MS 1000 /* all others, in one attempt */
 #define ATTEMPTS 50 /* of the monitor: queues without room */
 
 /* Every record, those of queues that the host looked at (CUDA) last. */
@@ -75,26 +76,40 @@ static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
 	return told;
 }
 
-static bool tell_one(struct gdri_state *st, int pe, uint64_t word)
+static int tell_one(struct gdri_state *st, int pe, const uint64_t *word, uint64_t deadline)
 {
 	uint8_t *base = st->peers[pe].base;
 
 	if (st->cuda && base)
-		return !gdri_cuda_copy(st->cuda, base + OFFSET, &word, sizeof(word), COPY_MS);
+		return gdri_cuda_copy(st->cuda, base + OFFSET, word, sizeof(*word),
+				      gdri_left_ms(deadline));
 	if (st->cuda)
-		return !gdri_hostq_tell(st, OFFSET, word, pe);
+		return gdri_hostq_tell(st, OFFSET, word, pe, deadline);
 	if (!base)
-		return tell_by_queues(st->dev, pe, word);
-	gdri_p2p_store(base + OFFSET, word, sizeof(word));
-	return true;
+		return tell_by_queues(st->dev, pe, *word) ? 0 : -GDR_EFLUSHED;
+	gdri_p2p_store(base + OFFSET, *word, sizeof(*word));
+	return 0;
+}
+
+/* All others but `but`. What makes one wait until the deadline holds up those behind it as well. */
+static bool tell_all(struct gdri_state *st, int but)
+{
+	uint64_t deadline = gdri_deadline_ns(TELL_MS);
+	int i, pe, ret = 0;
+	bool all = true;
+
+	for (i = 1; i < st->n_pes && ret != -GDR_ETIMEOUT; i++) {
+		pe = (st->pe + i) % st->n_pes;
+		ret = pe == but ? 0 : tell_one(st, pe, &st->fault_told, deadline);
+		all = all && !ret;
+	}
+	return all;
 }
 
 void gdri_fault_tell(struct gdri_state *st)
 {
 	struct gdri_fault f = {-1, 0, 0, 0, 0, 0};
-	bool all = true;
 	uint64_t word;
-	int i, pe;
 
 	if (!st->dev->n_slots)
 		return;
@@ -105,12 +120,8 @@ void gdri_fault_tell(struct gdri_state *st)
 		return;
 	pthread_mutex_lock(&st->fault_lock);
 	if (st->fault_attempts < ATTEMPTS) {
-		for (i = 1; i < st->n_pes; i++) {
-			pe = (st->pe + i) % st->n_pes;
-			if (pe != f.pe && !tell_one(st, pe, word))
-				all = false;
-		}
-		st->fault_attempts = all ? ATTEMPTS : st->fault_attempts + 1;
+		st->fault_told = word;
+		st->fault_attempts = tell_all(st, f.pe) ? ATTEMPTS : st->fault_attempts + 1;
 	}
 	pthread_mutex_unlock(&st->fault_lock);
 }
@@ -119,13 +130,18 @@ int gdri_fault_heard_of(struct gdri_state *st)
 {
 	struct gdri_fault f;
 	uint64_t word = 0;
+	int ret;
 
 	if (!st->dev->n_slots)
 		return 0;
 	if (!st->cuda)
 		return gdri_fault_told(st->dev);
-	if (gdri_cuda_copy(st->cuda, &word, st->heap.base + OFFSET, sizeof(word), COPY_MS) || !word ||
-	    !gdri_fault_read(word, st->n_pes, &f) || f.pe == st->pe)
+	pthread_mutex_lock(&st->fault_lock);
+	ret = gdri_cuda_copy(st->cuda, &st->fault_heard, st->heap.base + OFFSET, sizeof(word), COPY_MS);
+	if (!ret)
+		word = st->fault_heard;
+	pthread_mutex_unlock(&st->fault_lock);
+	if (!word || !gdri_fault_read(word, st->n_pes, &f) || f.pe == st->pe)
 		return 0;
 	return gdri_fault_record(st->seer, word, &f);
 }

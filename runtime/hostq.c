@@ -144,7 +144,7 @@ static int await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uin
 static int settle(struct gdri_state *st, uint64_t deadline)
 {
 	struct gdri_hostq *q = st->hostq;
-	int ret = gdri_cuda_settle(st->cuda, (int)st->opt.timeout_ms);
+	int ret = gdri_cuda_settle(st->cuda, gdri_left_ms(deadline));
 	bool done = true;
 
 	if (ret)
@@ -177,13 +177,13 @@ static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t 
 	return ret;
 }
 
-static int put_part(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe)
+static int put_part(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe,
+		    uint64_t deadline)
 {
-	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	int ret = settle(st, deadline);
 
 	if (!ret)
-		ret = gdri_cuda_copy(st->cuda, st->hostq->bounce, src, len, (int)st->opt.timeout_ms);
+		ret = gdri_cuda_copy(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
 	return ret ? ret : move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
 }
 
@@ -194,7 +194,7 @@ static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t le
 
 	if (!ret)
 		ret = move(st, GDRI_OP_READ, offset, len, pe, deadline);
-	return ret ? ret : gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, (int)st->opt.timeout_ms);
+	return ret ? ret : gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, gdri_left_ms(deadline));
 }
 
 static int failed(const char *call, int pe, int status)
@@ -213,7 +213,8 @@ int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size
 	pthread_mutex_lock(&q->lock);
 	for (; len && !ret; len -= part, from += part, offset += part) {
 		part = len < BOUNCE ? len : BOUNCE;
-		ret = put_part(st, offset, from, part, pe);
+		ret = put_part(st, offset, from, part, pe,
+			       gdri_deadline_ns((int)st->opt.timeout_ms));
 	}
 	pthread_mutex_unlock(&q->lock);
 	return ret ? failed("gdr_host_put", pe, ret) : 0;
@@ -235,14 +236,30 @@ int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len
 	return ret ? failed("gdr_host_get", pe, ret) : 0;
 }
 
-int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int pe)
+/* Whoever holds it may wait for a GPU that is stuck. */
+static int lock_until(pthread_mutex_t *lock, uint64_t deadline)
+{
+	struct timespec nap = {0, 100000};
+
+	while (pthread_mutex_trylock(lock)) {
+		if (gdri_now_ns() > deadline)
+			return -GDR_ETIMEOUT;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
+int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, const uint64_t *word, int pe,
+		    uint64_t deadline)
 {
 	int ret;
 
 	if (!st->hostq)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->hostq->lock);
-	ret = put_part(st, offset, &word, sizeof(word), pe);
+	ret = lock_until(&st->hostq->lock, deadline);
+	if (ret)
+		return ret;
+	ret = put_part(st, offset, word, sizeof(*word), pe, deadline);
 	pthread_mutex_unlock(&st->hostq->lock);
 	return ret;
 }

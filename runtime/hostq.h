@@ -21,7 +21,8 @@ void gdri_hostq_close(struct gdri_state *st);
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe);
 
-/* A word of pe's control area, without a message. */
-int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int pe);
+/* A word of pe's control area, without a message. It must stay: after -GDR_ETIMEOUT it may yet be read. */
+int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, const uint64_t *word, int pe,
+		    uint64_t deadline);
 
 #endif

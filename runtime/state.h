@@ -76,8 +76,10 @@ struct gdri_state {
 	struct gdri_teams teams;
 	struct gdri_ctxs ctxs;
 	struct gdri_monitor *monitor;
-	pthread_mutex_t fault_lock; /* of telling; held for no call of the program's */
+	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
 	unsigned int fault_attempts;
+	/* What copies to and from the GPU work on, which may land late. */
+	uint64_t fault_told, fault_heard;
 	/* The one collective at a time, and what host threads change together:
 	 * boot calls, alloc, regs. */
 	pthread_mutex_t lock;

@@ -158,6 +158,55 @@ static void test_late_copy(void **state)
 	nothing_left();
 }
 
+/* Every quiet tells of a queue that failed; of the failure there is one record. */
+static void test_one_record(void **state)
+{
+	uint64_t *p;
+	uint32_t i;
+	int ret;
+
+	(void)state;
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(64, sizeof(*p));
+	assert_non_null(p);
+	for (i = 0; i < device->n_slots; i++)
+		device->qps[i].rkey_data.be ^= 0xff;
+	gdri_dev_state = device; /* a kernel */
+	assert_int_equal(gdr_put_nbi(p + 8, p, 64, 0), 0);
+	gdri_dev_state = NULL;
+	ret = gdr_host_quiet(); /* refused, or flushed: both ends are here */
+	assert_true(ret < 0 && ret != -GDR_ETIMEOUT);
+	assert_int_equal(gdr_errors(NULL, 0), 1);
+	assert_int_equal(gdr_host_quiet(), ret);
+	assert_int_equal(gdr_errors(NULL, 0), 1);
+	assert_int_equal(gdr_finalize(), ret);
+	nothing_left();
+}
+
+/* What host threads ask for in a CUDA program: a value that does not come is 0, and latched. */
+static void test_host_values(void **state)
+{
+	uint64_t *p, v = 7;
+
+	(void)state;
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(64, sizeof(*p));
+	assert_non_null(p);
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), 0);
+	v = 1;
+	gdri_value_get(&v, p, sizeof(v), 0);
+	assert_int_equal(v, 7);
+	assert_int_equal(gdr_host_status(), 0);
+	gdri_value_get(&v, p, sizeof(v), 9); /* no such PE */
+	assert_int_equal(v, 0);
+	assert_int_equal(gdr_host_status(), -GDR_EINVAL);
+	assert_int_equal(gdri_ask_wait_from(p, GDR_CMP_EQ, 7, 9, GDRI_NOW), -GDR_EINVAL);
+	assert_int_equal(gdri_ask_wait_from(p, GDR_CMP_EQ, 7, -1, GDRI_NOW), -GDR_EINVAL);
+	assert_int_equal(gdr_host_quiet(), -GDR_EINVAL); /* the latched one */
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
 static void test_program_without_queues(void **state)
 {
 	(void)state;
@@ -204,6 +253,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_doorbell_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_without_queues, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_module_without_queues, setup, teardown),
 	};
