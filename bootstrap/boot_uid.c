@@ -283,7 +283,7 @@ static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 		return; /* its threads are the parent's */
 	forget(b);
 	gdri_deadline_in(&deadline, timeout_ms);
-	gdri_uid_link_close(&b->link);
+	gdri_uid_link_close(&b->link, &deadline);
 	if (gdri_uid_served_here(b->token) && !gdri_uid_await_end(b->token, &deadline))
 		gdri_warn("bootstrap: other PEs have not left the job within %d ms; they need this "
 			  "process, which made the unique id, until they have", timeout_ms);
@@ -402,7 +402,7 @@ static int connect_and_join(struct uid_boot *b, const struct gdri_uid *id, int t
 	if (!rc)
 		return 0;
 	forget(b);
-	gdri_uid_link_close(&b->link);
+	gdri_uid_link_close(&b->link, &deadline);
 	return rc;
 }
 

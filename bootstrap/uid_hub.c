@@ -276,6 +276,7 @@ static void end_all(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	if (b) {
 		memcpy(b->bytes + GDRI_UID_HEAD, c->body, c->h.len);
 		queue_all(hub, b);
+		hub->ending = true;
 	}
 }
 
@@ -419,6 +420,16 @@ void gdri_uid_hub_clear(struct gdri_uid_hub *hub)
 	}
 	empty(hub);
 	memset(hub, 0, sizeof(*hub));
+}
+
+struct gdri_uid_conn *gdri_uid_hub_home(const struct gdri_uid_hub *hub)
+{
+	return hub->home < hub->n ? hub->of[hub->home] : NULL;
+}
+
+bool gdri_uid_hub_idle(const struct gdri_uid_hub *hub)
+{
+	return !hub->running && !hub->n_here;
 }
 
 bool gdri_uid_hub_done(const struct gdri_uid_hub *hub)

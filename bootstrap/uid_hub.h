@@ -40,7 +40,7 @@ struct gdri_uid_hub {
 	uint32_t n_strangers;
 	uint32_t n, n_here, n_gone; /* n 0: nobody has come yet */
 	uint32_t home;		    /* PE of the hub's process, or NOBODY */
-	bool running;
+	bool running, ending;	    /* ending: an ABORT is on its way to all */
 	struct gdri_uid_conn **of; /* [n], NULL: not here (any more) */
 	bool *came;		   /* [n] has been here, perhaps gave up */
 	uint64_t round;		   /* under way, from 1 */
@@ -59,6 +59,11 @@ void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const 
 		       size_t n);
 /* The connection has ended: frees it. A PE that has not left is lost. */
 void gdri_uid_hub_drop(struct gdri_uid_hub *hub, struct gdri_uid_conn *c);
+
+/* The connection of the PE in the hub's own process, or NULL. */
+struct gdri_uid_conn *gdri_uid_hub_home(const struct gdri_uid_hub *hub);
+/* Nobody depends on it: not begun, and no PE is here. */
+bool gdri_uid_hub_idle(const struct gdri_uid_hub *hub);
 
 /* What to send next, and that n bytes of it were. */
 const unsigned char *gdri_uid_hub_out(const struct gdri_uid_conn *c, size_t *n);

@@ -259,12 +259,13 @@ int gdri_uid_link_send(struct gdri_uid_link *l, const struct gdri_uid_head *h, c
 }
 
 /* The hub closes what has said farewell, which ends the reader; a hub that stands still does not. */
-void gdri_uid_link_close(struct gdri_uid_link *l)
+void gdri_uid_link_close(struct gdri_uid_link *l, const struct timespec *limit)
 {
 	struct gdri_uid_head leave = {GDRI_UID_LEAVE, l->pe, 0, 0};
 	struct timespec deadline;
+	int ms = gdri_ms_left(limit);
 
-	gdri_deadline_in(&deadline, CLOSE_MS);
+	gdri_deadline_in(&deadline, ms < CLOSE_MS ? ms : CLOSE_MS);
 	pthread_mutex_lock(&l->lock);
 	l->leaving = true;
 	pthread_mutex_unlock(&l->lock);

@@ -41,8 +41,8 @@ struct gdri_uid_link {
 
 /* Takes fd over, also on failure. 0 or -GDR_E*. */
 int gdri_uid_link_open(struct gdri_uid_link *l, int fd, uint32_t pe, uint32_t n);
-/* Says that the PE leaves; bounded. */
-void gdri_uid_link_close(struct gdri_uid_link *l);
+/* Says that the PE leaves, and waits for the hub's answer until the deadline, a second at most. */
+void gdri_uid_link_close(struct gdri_uid_link *l, const struct timespec *deadline);
 
 /* One frame: 0, -GDR_ETIMEOUT, or -GDR_EPEERLOST. */
 int gdri_uid_link_send(struct gdri_uid_link *l, const struct gdri_uid_head *h, const void *body,

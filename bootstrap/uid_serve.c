@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,11 +23,18 @@
 #define HELLO_NS   5000000000u /* a connection that has not said who it is by then is closed */
 #define FAREWELL_NS 2000000000u /* one that was refused, and does not read that */
 #define AGAIN_MS   100
+#define AGAIN_NS   100000000u
+#define EVICT_MS   1000
 
 struct hub {
 	struct gdri_uid_hub core; /* the thread's; the token does not change */
 	int listener;
-	struct pollfd *polls; /* room of them: the listener, then core.conns in order */
+	int wake;	      /* eventfd: look at `evicted` */
+	uint64_t made;	      /* ns */
+	bool evicted;	      /* under hubs_lock: another id wants the place, if no PE has come */
+	uint64_t deaf;	      /* ns: no more descriptors, the listener waits until then */
+	uint64_t ending;      /* ns: since an ABORT is on its way, 0: none is */
+	struct pollfd *polls; /* room of them: the listener, wake, then core.conns in order */
 	size_t room;
 };
 
@@ -54,6 +62,7 @@ static void in_child(void)
 		if (!hubs[i])
 			continue;
 		close(hubs[i]->listener);
+		close(hubs[i]->wake);
 		for (c = hubs[i]->core.conns; c; c = c->next)
 			close(c->fd);
 		hubs[i] = NULL;
@@ -83,22 +92,26 @@ static uint64_t now_ns(void)
 
 /* ---- the thread ---- */
 
-static void take_newcomers(struct hub *h)
+/* A failure that lasts must not keep the thread busy. */
+static void take_newcomers(struct hub *h, uint64_t now)
 {
 	int fd;
 
 	while (h->core.n_strangers < GDRI_UID_STRANGERS) {
 		fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				h->deaf = now + AGAIN_NS;
 			return;
+		}
 		gdri_uid_tune(fd);
-		if (!gdri_uid_hub_accept(&h->core, fd, now_ns()))
+		if (!gdri_uid_hub_accept(&h->core, fd, now))
 			close(fd);
 	}
 }
 
 /* False: the connection has ended. */
-static bool receive(struct hub *h, struct gdri_uid_conn *c)
+static bool receive(struct hub *h, struct gdri_uid_conn *c, uint64_t now)
 {
 	unsigned char bytes[16384];
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -108,7 +121,7 @@ static bool receive(struct hub *h, struct gdri_uid_conn *c)
 	if (!c->bad) /* else read and thrown away: a close with unread bytes would cut off what was said */
 		gdri_uid_hub_feed(&h->core, c, bytes, (size_t)n);
 	if (c->bad)
-		c->since = now_ns();
+		c->since = now;
 	return n > 0;
 }
 
@@ -143,12 +156,42 @@ static void drop(struct hub *h, struct gdri_uid_conn *c)
 	gdri_uid_hub_drop(&h->core, c);
 }
 
+/* The process of the home PE ends as soon as that reads ABORT, and the hub with it: the others first. */
+static bool held_back(const struct hub *h, const struct gdri_uid_conn *home, uint64_t now)
+{
+	const struct gdri_uid_conn *c;
+	size_t n;
+
+	if (!home || !h->ending || now - h->ending > FAREWELL_NS)
+		return false;
+	for (c = h->core.conns; c; c = c->next) {
+		if (c != home && gdri_uid_hub_out(c, &n))
+			return true;
+	}
+	return false;
+}
+
+static void send_all(struct hub *h, uint64_t now)
+{
+	struct gdri_uid_conn *c, *next, *home = gdri_uid_hub_home(&h->core);
+
+	for (c = h->core.conns; c; c = next) {
+		next = c->next;
+		if (c != home && (!transmit(c) || overdue(c, now)))
+			drop(h, c);
+	}
+	if (home && !held_back(h, home, now) && (!transmit(home) || overdue(home, now)))
+		drop(h, home);
+}
+
 static int fill_polls(struct hub *h, nfds_t *n)
 {
 	struct gdri_uid_conn *c;
 	struct pollfd *p;
-	size_t want = 1;
-	bool fleeting = false;
+	const struct gdri_uid_conn *home = gdri_uid_hub_home(&h->core);
+	size_t want = 2;
+	uint64_t now = now_ns();
+	bool held = held_back(h, home, now), deaf = now < h->deaf, fleeting = held || deaf;
 
 	for (c = h->core.conns; c; c = c->next)
 		want++;
@@ -159,58 +202,76 @@ static int fill_polls(struct hub *h, nfds_t *n)
 		h->polls = p;
 		h->room = 2 * want;
 	}
-	h->polls[0] = (struct pollfd){h->core.n_strangers < GDRI_UID_STRANGERS ? h->listener : -1,
-				      POLLIN, 0};
-	*n = 1;
+	deaf |= h->core.n_strangers >= GDRI_UID_STRANGERS;
+	h->polls[0] = (struct pollfd){deaf ? -1 : h->listener, POLLIN, 0};
+	h->polls[1] = (struct pollfd){h->wake, POLLIN, 0};
+	*n = 2;
 	for (c = h->core.conns; c; c = c->next) {
 		size_t left;
+		bool out = gdri_uid_hub_out(c, &left) && !(held && c == home);
 
 		fleeting |= c->bad || c->pe == GDRI_UID_NOBODY;
-		h->polls[(*n)++] = (struct pollfd){
-			c->fd, (short)(POLLIN | (gdri_uid_hub_out(c, &left) ? POLLOUT : 0)), 0};
+		h->polls[(*n)++] = (struct pollfd){c->fd, (short)(POLLIN | (out ? POLLOUT : 0)), 0};
 	}
 	return fleeting ? AGAIN_MS : -1;
 }
 
-static void serve_once(struct hub *h)
+/* Under hubs_lock. */
+static void receive_all(struct hub *h, uint64_t now)
 {
 	struct gdri_uid_conn *c, *next;
-	nfds_t n = 0, i = 1;
+	nfds_t i = 2;
+
+	for (c = h->core.conns; c; c = next, i++) {
+		next = c->next; /* dropping c touches no other */
+		if ((h->polls[i].revents & (POLLIN | POLLHUP | POLLERR)) && !receive(h, c, now))
+			drop(h, c);
+	}
+}
+
+/* A PE that has come meanwhile keeps the hub. Under hubs_lock. */
+static bool leave_place(struct hub *h)
+{
+	uint64_t n;
+
+	if (h->polls[1].revents && read(h->wake, &n, sizeof(n)) < 0)
+		gdri_warn("bootstrap: eventfd: %m");
+	h->evicted &= gdri_uid_hub_idle(&h->core);
+	return h->evicted;
+}
+
+/* False: that was all. */
+static bool serve_once(struct hub *h)
+{
+	nfds_t n = 0;
 	int ms = fill_polls(h, &n);
 	uint64_t now;
+	bool more;
 
 	if (!n) {
 		poll(NULL, 0, AGAIN_MS); /* no memory now */
-		return;
+		return true;
 	}
 	poll(h->polls, n, ms);
-	now = now_ns();
 	pthread_mutex_lock(&hubs_lock);
-	for (c = h->core.conns; c; c = next, i++) {
-		bool alive = true;
-
-		next = c->next; /* dropping c touches no other */
-		if (h->polls[i].revents & (POLLIN | POLLHUP | POLLERR))
-			alive = receive(h, c);
-		if (!alive)
-			drop(h, c);
-	}
-	for (c = h->core.conns; c; c = next) {
-		next = c->next;
-		if (!transmit(c) || overdue(c, now))
-			drop(h, c);
-	}
+	now = now_ns();
+	receive_all(h, now);
+	if (h->core.ending && !h->ending)
+		h->ending = now;
+	send_all(h, now);
 	if (h->polls[0].revents)
-		take_newcomers(h);
+		take_newcomers(h, now);
+	more = !leave_place(h) && !gdri_uid_hub_done(&h->core);
 	pthread_mutex_unlock(&hubs_lock);
+	return more;
 }
 
 static void *serve(void *arg)
 {
 	struct hub *h = arg;
 
-	while (!gdri_uid_hub_done(&h->core))
-		serve_once(h);
+	while (serve_once(h))
+		;
 	pthread_mutex_lock(&hubs_lock);
 	while (h->core.conns)
 		drop(h, h->core.conns);
@@ -220,6 +281,7 @@ static void *serve(void *arg)
 	}
 	pthread_cond_broadcast(&hubs_changed);
 	close(h->listener);
+	close(h->wake);
 	gdri_uid_hub_clear(&h->core);
 	pthread_mutex_unlock(&hubs_lock);
 	free(h->polls);
@@ -248,14 +310,58 @@ static int start(struct hub *h)
 	return rc ? -GDR_ESYSTEM : 0;
 }
 
+/* -1: none. Under hubs_lock. */
+static int free_place(void)
+{
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (!hubs[i])
+			return i;
+	}
+	return -1;
+}
+
+/* The oldest id that no PE has come with ends. False: there is none. Under hubs_lock. */
+static bool evict_one(void)
+{
+	static const uint64_t one = 1;
+	struct hub *old = NULL;
+
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (hubs[i]->evicted)
+			return true; /* is about to */
+		if (gdri_uid_hub_idle(&hubs[i]->core) && (!old || hubs[i]->made < old->made))
+			old = hubs[i];
+	}
+	if (!old)
+		return false;
+	gdri_warn("bootstrap: %d unique ids of this process wait for PEs: the oldest is no longer valid",
+		  MAX_HUBS);
+	old->evicted = true;
+	return write(old->wake, &one, sizeof(one)) == sizeof(one);
+}
+
+/* -1: none. Under hubs_lock. */
+static int make_place(void)
+{
+	struct timespec deadline;
+	int i;
+
+	gdri_deadline_in(&deadline, EVICT_MS);
+	while ((i = free_place()) < 0) {
+		if (!evict_one() ||
+		    pthread_cond_timedwait(&hubs_changed, &hubs_lock, &deadline) == ETIMEDOUT)
+			return free_place();
+	}
+	return i;
+}
+
 static int enter(struct hub *h)
 {
 	int rc = -GDR_ENOMEM, i;
 
 	pthread_mutex_lock(&hubs_lock);
-	for (i = 0; i < MAX_HUBS && hubs[i]; i++)
-		;
-	if (i < MAX_HUBS) {
+	i = make_place();
+	if (i >= 0) {
 		rc = start(h);
 		hubs[i] = rc ? NULL : h;
 	} else {
@@ -266,12 +372,34 @@ static int enter(struct hub *h)
 	return rc;
 }
 
+/* What the hub needs of the system; *u gets the address. */
+static int prepare(struct hub *h, struct gdri_uid *u, const char *interface)
+{
+	if (getrandom(u->token, sizeof(u->token), 0) != sizeof(u->token)) {
+		gdri_error("bootstrap: no random bytes: %m");
+		return -GDR_ESYSTEM;
+	}
+	h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->wake < 0) {
+		gdri_error("bootstrap: eventfd: %m");
+		return -GDR_ESYSTEM;
+	}
+	h->listener = gdri_uid_listen(interface, u);
+	if (h->listener < 0) {
+		close(h->wake);
+		return -GDR_ESYSTEM;
+	}
+	h->made = now_ns();
+	gdri_uid_hub_init(&h->core, u->token);
+	return 0;
+}
+
 int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
 	struct gdri_uid u = {0};
 	struct hub *h = calloc(1, sizeof(*h));
-	int rc = -GDR_ESYSTEM;
+	int rc;
 
 	pthread_once(&first, once);
 	memset(id, 0, GDRI_UID_BYTES);
@@ -279,17 +407,13 @@ int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface
 		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*h));
 		return -GDR_ENOMEM;
 	}
-	if (getrandom(u.token, sizeof(u.token), 0) != sizeof(u.token)) {
-		gdri_error("bootstrap: no random bytes: %m");
-		free(h);
-		return rc;
-	}
-	h->listener = gdri_uid_listen(interface, &u);
-	if (h->listener >= 0) {
-		gdri_uid_hub_init(&h->core, u.token);
+	rc = prepare(h, &u, interface);
+	if (!rc) {
 		rc = enter(h);
-		if (rc)
+		if (rc) {
 			close(h->listener);
+			close(h->wake);
+		}
 	}
 	if (rc)
 		free(h);

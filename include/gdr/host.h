@@ -31,7 +31,8 @@ typedef struct gdr_uniqueid {
  * calls this before gdr_init_attr and hands the id to the others; each then passes it with its number.
  * Local. The process has a thread that listens at an address of its machine (GDR_UID_INTERFACE) for the
  * PEs, of which it need not be one; it must stay until they have called gdr_finalize. An id serves one
- * job. -GDR_ESYSTEM: no address or port. */
+ * job. A process has 16 ids at most: one more ends the oldest with which no PE has come; where there is none,
+ * -GDR_ENOMEM. -GDR_ESYSTEM: no address or port. */
 GDR_API int gdr_get_uniqueid(gdr_uniqueid_t *id);
 
 struct gdr_init_attr {

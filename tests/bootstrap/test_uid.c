@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -286,6 +287,62 @@ static void test_spent(void **state)
 }
 
 /* Connections that say nothing, or nothing that makes sense, while the job comes up. */
+/* Ids whose jobs never begin make room for later ones, the oldest first. */
+static void test_unused(void **state)
+{
+	unsigned char ids[18][GDRI_UID_BYTES];
+	struct pe p[1];
+
+	(void)state;
+	for (int i = 0; i < 18; i++)
+		make(ids[i]);
+	for (int i = 0; i < 2; i++) {
+		start(&p[0], ids[i], 0, 1);
+		p[0].limit_ms = 300;
+		run(p, 1);
+		assert_int_not_equal(p[0].rc, 0);
+	}
+	for (int i = 2; i < 18; i++)
+		job(ids[i], 1);
+}
+
+static double cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A newcomer for whom the process has no descriptor waits, and does not keep the hub's thread busy. */
+static void test_no_descriptors(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct rlimit full, was;
+	struct sockaddr_in to = {.sin_family = AF_INET};
+	struct gdri_uid u;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	double used;
+
+	(void)state;
+	make(id);
+	assert_null(gdri_uid_parse(id, &u));
+	to.sin_port = htons(u.port);
+	memcpy(&to.sin_addr, u.addr, 4);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	full = was;
+	full.rlim_cur = 3; /* what is open stays; poll wants no more entries than that */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+	used = cpu();
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	nap(200);
+	used = cpu() - used;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_true(used < 0.05);
+	job(id, 2);
+	close(fd);
+}
+
 static void test_noise(void **state)
 {
 	unsigned char id[GDRI_UID_BYTES], junk[200];
@@ -353,7 +410,8 @@ int main(void)
 		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_twice),	  cmocka_unit_test(test_sizes_differ),
 		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_no_descriptors),
+		cmocka_unit_test(test_unused),	  cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
