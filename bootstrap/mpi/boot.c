@@ -350,6 +350,20 @@ static int duplicate(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
 	return 0;
 }
 
+/* The program's communicator may end the process on errors: not those of ours, which are returned. */
+static int duplicate_quietly(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
+{
+	MPI_Errhandler theirs;
+	int rc;
+
+	MPI_Comm_get_errhandler(comm, &theirs);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	rc = duplicate(b, comm, timeout_ms);
+	MPI_Comm_set_errhandler(comm, theirs);
+	MPI_Errhandler_free(&theirs);
+	return rc;
+}
+
 static int describe(struct mpi_boot *b, MPI_Comm comm)
 {
 	int inter = 0;
@@ -399,7 +413,7 @@ int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms
 	memcpy(&c, comm, sizeof(c));
 	rc = usable(b) ? describe(b, c) : -GDR_ESTATE;
 	if (!rc)
-		rc = duplicate(b, c, timeout_ms);
+		rc = duplicate_quietly(b, c, timeout_ms);
 	if (rc == -GDR_ETIMEOUT)
 		return rc; /* MPI will still write to b->comm */
 	if (rc) {

@@ -8,7 +8,8 @@
  * come from one thread at a time, except `abort`, which any thread may call.
  * Values received from peers are untrusted: the bootstrap checks their length,
  * its caller their content. A bootstrap never exits the process, except that
- * `abort` asks the launcher to end the job. */
+ * `abort` asks the launcher to end the job, and that by unique id, where there is
+ * none, each PE's process ends itself (_exit) when any PE has called `abort`. */
 #ifndef GDR_BOOTSTRAP_H
 #define GDR_BOOTSTRAP_H
 
