@@ -186,8 +186,8 @@ struct gdr_error {
 	char text[320]; /* all of it in words */
 };
 
-/* Copies up to max error records, oldest first, without removing them; returns the
- * number that exist. Any thread, also while kernels run. */
+/* Copies up to max error records without removing them; returns the number that exist. Oldest first; with a
+ * GPU its records come before the host's, each oldest first: time_ns tells. Any thread, also while kernels run. */
 GDR_API int gdr_errors(struct gdr_error *out, int max);
 
 /* Ends every wait of this PE, host and device, with -GDR_EABORTED, until the next gdr_init. */
