@@ -73,6 +73,10 @@ static uint32_t bulk(const struct hca_qp *qp, const struct rc_req *r, unsigned b
 		return 1;
 	n = window_of(rc) - (uint32_t)psn_diff(rc->psn_next, rc->psn_una);
 	n = left < n ? left : n;
+	/* Neither old nor new to the responder: what is repeated and what is not are apart. */
+	left = (uint32_t)psn_diff(rc->psn_max, rc->psn_next);
+	if (psn_diff(rc->psn_next, rc->psn_max) < 0)
+		n = left < n ? left : n;
 	left = wire_bulk(&rc->dest, qp->mtu);
 	n = left < n ? left : n;
 	return budget < n ? budget : n;
