@@ -113,9 +113,11 @@ static uint32_t bulk(const struct hca_qp *qp, const struct rc_responder *rs,
 }
 
 /* The region went away before all of it was read. The NAK takes the place of the answer that is next
- * and has its PSN: what was answered before counts, what was asked for behind it does not. */
+ * and has its PSN: what was answered before counts, what was asked for behind it does not,
+ * nor does the READ itself (9.7.7: the MSN is of requests completed). */
 static void refuse_read(struct hca_qp *qp, struct rc_responder *rs, const struct rc_resp *r)
 {
+	rs->msn = r->again ? r->msn : psn_add(r->msn, PSN_MASK); /* 24 bits, too: one less */
 	rs->epsn = psn_add(r->psn, r->sent);
 	rs->resp_tail = rs->resp_head;
 	refuse(qp, rs, AETH_NAK_ACCESS);
