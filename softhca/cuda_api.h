@@ -18,8 +18,14 @@ typedef uint64_t cu_mem; /* CUmemGenericAllocationHandle */
 enum {
 	CU_INVALID = 1,
 	CU_DEINITIALIZED = 4, /* the process ends */
+	CU_INVALID_HANDLE = 400,
+	CU_ILLEGAL_STATE = 401,
 	CU_NOT_SUPPORTED = 801,
+	CU_CAPTURE_WRONG_THREAD = 908,
 	CU_NOT_READY = 600,
+	CU_CAPTURE_UNSUPPORTED = 900, /* while a stream of the program is being captured */
+	CU_CAPTURE_IMPLICIT = 906,
+	CU_CAPTURE_RELAXED = 2,
 	CU_ATTR_CONTEXT = 1, /* of a pointer */
 	CU_ATTR_MEMORY_TYPE = 2,
 	CU_ATTR_SYNC_MEMOPS = 6,
@@ -119,6 +125,8 @@ struct cuda_api {
 			     size_t *fail, cu_stream stream);
 	/* Or none (before CUDA 12). */
 	cu_result (*mem_ops)(cu_stream stream, unsigned n, struct cu_mem_op *op, unsigned flags);
+	/* Or none (before CUDA 10.1). */
+	cu_result (*capture_mode)(int *mode);
 };
 
 /* The driver that the program has loaded; NULL: none, or one too old. */

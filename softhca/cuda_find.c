@@ -41,6 +41,7 @@ static bool fill(void *lib)
 	if (!find(lib, "cuMemcpyBatchAsync_v2", &api.batch))
 		find(lib, "cuMemcpyBatchAsync", &api.batch_1);
 	find(lib, "cuStreamBatchMemOp_v2", &api.mem_ops);
+	find(lib, "cuThreadExchangeStreamCaptureMode", &api.capture_mode);
 	return all;
 }
 

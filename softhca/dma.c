@@ -121,10 +121,25 @@ bool dma_ok(cu_result rc, const char *call)
 	return false;
 }
 
+/* A capture of the program's in global mode would forbid calls to all threads. */
+static void relax_keeper(void)
+{
+	static bool done; /* by the keeper, the only one to look */
+	int mode = CU_CAPTURE_RELAXED;
+
+	/* Relaxed: see keeper. */
+	if (__atomic_load_n(&keeper, __ATOMIC_RELAXED) != pthread_self() || done)
+		return;
+	done = true;
+	if (dma_gpu.api->capture_mode)
+		dma_gpu.api->capture_mode(&mode);
+}
+
 cu_ctx dma_enter(void)
 {
 	cu_ctx before = NULL;
 
+	relax_keeper();
 	if (dma_gpu.api->ctx_get(&before) || before != dma_gpu.ctx)
 		dma_ok(dma_gpu.api->ctx_set(dma_gpu.ctx), "cuCtxSetCurrent");
 	return before;
@@ -204,6 +219,8 @@ static int start(const struct cuda_api *api, uint64_t addr)
 			api->ctx_set(before);
 		}
 		started = !ret;
+		if (ret)
+			dma_gpu.dead = false; /* of that try: the next one may do */
 	}
 	pthread_mutex_unlock(&lock);
 	return ret;

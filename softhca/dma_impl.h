@@ -71,6 +71,12 @@ cu_ctx dma_enter(void);
 void dma_leave(cu_ctx before);
 /* The result of a call: false, and reported once, when it failed. */
 bool dma_ok(cu_result rc, const char *call);
+/* Is there more to do, or no telling, since the program captures a stream? */
+static inline bool dma_not_ready(cu_result rc)
+{
+	return rc == CU_NOT_READY || rc == CU_CAPTURE_UNSUPPORTED || rc == CU_CAPTURE_IMPLICIT;
+}
+
 int dma_add_range(uint64_t start, uint64_t end); /* of memory of a GPU; 0 or -errno */
 void dma_wake(void); /* those that wait */
 

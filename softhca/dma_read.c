@@ -105,7 +105,7 @@ static bool stream_idle(cu_stream s)
 {
 	cu_result rc = DMA_CALL(stream_query, "cuStreamQuery", s);
 
-	return rc != CU_NOT_READY && (dma_ok(rc, "cuStreamQuery") || true);
+	return !dma_not_ready(rc) && (dma_ok(rc, "cuStreamQuery") || true);
 }
 
 /* ---- reads that wait ---- */
@@ -191,9 +191,12 @@ void dma_read(void *dst, const void *src, size_t n, bool ordered)
 
 static bool give(struct fetch *f)
 {
+	bool ok;
+
 	f->mark = set_marks(f->words, f->n);
-	f->since = dp_now();
-	return DMA_DO(to_host, "cuMemcpyDtoHAsync", f->words, f->from, f->len, dma_gpu.reads);
+	ok = DMA_DO(to_host, "cuMemcpyDtoHAsync", f->words, f->from, f->len, dma_gpu.reads);
+	f->since = dp_clock(); /* the driver may have held up the call for long */
+	return ok;
 }
 
 static void give_batch(void)
@@ -203,11 +206,12 @@ static void give_batch(void)
 	struct cu_copy_attr attr = { .src_order = CU_SRC_ORDER_STREAM };
 	size_t index = 0, fail = 0, n = 0;
 
+	uint64_t first = fetch_given, now;
+
 	for (; fetch_given != fetch_tail; fetch_given++) {
 		struct fetch *f = &fetches[fetch_given % FETCHES];
 
 		f->mark = set_marks(f->words, f->n);
-		f->since = dp_now();
 		dst[n] = (uintptr_t)f->words;
 		src[n] = f->from;
 		len[n++] = f->len;
@@ -218,6 +222,9 @@ static void give_batch(void)
 	else
 		DMA_DO(batch_1, "cuMemcpyBatchAsync", dst, src, len, n, &attr, &index, 1, &fail,
 		       dma_gpu.reads);
+	now = dp_clock(); /* as in give() */
+	for (; first != fetch_given; first++)
+		fetches[first % FETCHES].since = now;
 	STAT_INC(dma_batches);
 }
 

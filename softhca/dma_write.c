@@ -83,7 +83,7 @@ static void doubt(uint64_t now)
 	} else {
 		cu_result rc = DMA_CALL(stream_query, "cuStreamQuery", dma_gpu.writes);
 
-		if (rc != CU_NOT_READY)
+		if (!dma_not_ready(rc))
 			dma_ok(rc, "cuStreamQuery");
 	}
 }
