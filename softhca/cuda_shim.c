@@ -165,6 +165,14 @@ static struct cuda_stand_in *find_proc(const char *symbol, int version, uint64_t
 	struct cuda_stand_in *s = NULL;
 	char name[64];
 
+	if (flags & CU_PROC_PER_THREAD) {
+		snprintf(name, sizeof(name), "%s_v2_ptsz", symbol);
+		s = find(name);
+		snprintf(name, sizeof(name), "%s_ptsz", symbol);
+		s = s ? s : find(name);
+		if (s)
+			return s;
+	}
 	if (version >= 12000 || strcmp(symbol, "cuGetProcAddress")) {
 		snprintf(name, sizeof(name), "%s_v2", symbol);
 		s = find(name);

@@ -11,7 +11,7 @@ struct cuda_stand_in {
 	void *behind; /* relaxed: whoever stores it, it is a function that does the same */
 };
 
-/* Those that wait for the device with the driver's lock held (cuda_wait.c). */
+/* Those that wait for the device with the driver's lock held, and captures (cuda_wait.c). */
 extern struct cuda_stand_in cuda_waiting[];
 extern const size_t n_cuda_waiting;
 

@@ -5,6 +5,8 @@
  * cuStreamSynchronize() or cuCtxSynchronize(), which hold none, for what the function would wait for;
  * it finds the device idle then.
  *
+ * Captures of streams are counted: then nothing must be waited for.
+ *
  * All arguments of these functions are integers and pointers, six at most, and go on as they came. */
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ typedef cu_result (*any_fn)(word a, word b, word c, word d, word e, word f);
 /* In the order of the table. */
 enum {
 	COPY, TO_HOST, TO_DEVICE, BETWEEN, PEER, SET_8, SET_16, SET_32, SET_2D_8, SET_2D_16, SET_2D_32,
-	TO_HOST_ASYNC, FREE, FREE_HOST,
+	TO_HOST_ASYNC, FREE, FREE_HOST, BEGIN, BEGIN_PTSZ, BEGIN_GRAPH, BEGIN_GRAPH_PTSZ, END, END_PTSZ,
 };
 
 /* ---- waiting ---- */
@@ -99,12 +101,19 @@ static void wait_pageable(cu_ptr dst, cu_stream s)
 		wait_stream(s);
 }
 
-static void wait_all(void)
+/* Captures of streams that are open. Relaxed: a thread that frees memory while another one begins
+ * a capture is in either order. */
+static int captures;
+
+static void wait_free(word p)
 {
-	const struct cuda_api *api = driver();
+	const struct cuda_api *api = p ? driver() : NULL;
 	int capturing = 0;
 
-	if (api && !api->capturing(CU_STREAM_LEGACY, &capturing) && !capturing)
+	/* To wait for the context would end captures, of which the default stream does not tell when
+	 * they are of streams that do not wait for it. */
+	if (api && __atomic_load_n(&captures, __ATOMIC_RELAXED) <= 0 &&
+	    !api->capturing(CU_STREAM_LEGACY, &capturing) && !capturing)
 		api->ctx_wait();
 }
 
@@ -134,8 +143,42 @@ STAND_IN(cuMemsetD2D8_v2, SET_2D_8, wait_if_synchronous(a))
 STAND_IN(cuMemsetD2D16_v2, SET_2D_16, wait_if_synchronous(a))
 STAND_IN(cuMemsetD2D32_v2, SET_2D_32, wait_if_synchronous(a))
 STAND_IN(cuMemcpyDtoHAsync_v2, TO_HOST_ASYNC, wait_pageable(a, (cu_stream)d))
-STAND_IN(cuMemFree_v2, FREE, wait_all())
-STAND_IN(cuMemFreeHost, FREE_HOST, wait_all())
+STAND_IN(cuMemFree_v2, FREE, wait_free(a))
+STAND_IN(cuMemFreeHost, FREE_HOST, wait_free(a))
+
+/* ---- captures ---- */
+
+static cu_result begun(cu_result rc)
+{
+	if (!rc)
+		__atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED); /* see there */
+	return rc;
+}
+
+/* With most errors the capture has ended, too. */
+static cu_result ended(cu_result rc)
+{
+	if (rc != CU_INVALID && rc != CU_INVALID_HANDLE && rc != CU_ILLEGAL_STATE &&
+	    rc != CU_CAPTURE_WRONG_THREAD)
+		__atomic_sub_fetch(&captures, 1, __ATOMIC_RELAXED); /* see there */
+	return rc;
+}
+
+#define STAND_IN_CAPTURE(name, number, count)                                                      \
+	SHIM_EXPORT cu_result name(word a, word b, word c, word d, word e, word f);                \
+	cu_result name(word a, word b, word c, word d, word e, word f)                             \
+	{                                                                                          \
+		any_fn real = (any_fn)cuda_behind(&cuda_waiting[number]);                          \
+                                                                                                   \
+		return real ? count(real(a, b, c, d, e, f)) : CU_NOT_SUPPORTED;                    \
+	}
+
+STAND_IN_CAPTURE(cuStreamBeginCapture_v2, BEGIN, begun)
+STAND_IN_CAPTURE(cuStreamBeginCapture_v2_ptsz, BEGIN_PTSZ, begun)
+STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph, BEGIN_GRAPH, begun)
+STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, BEGIN_GRAPH_PTSZ, begun)
+STAND_IN_CAPTURE(cuStreamEndCapture, END, ended)
+STAND_IN_CAPTURE(cuStreamEndCapture_ptsz, END_PTSZ, ended)
 
 struct cuda_stand_in cuda_waiting[] = {
 #define ROW(number, function) [number] = { #function, (void *)function, NULL }
@@ -153,6 +196,12 @@ struct cuda_stand_in cuda_waiting[] = {
 	ROW(TO_HOST_ASYNC, cuMemcpyDtoHAsync_v2),
 	ROW(FREE, cuMemFree_v2),
 	ROW(FREE_HOST, cuMemFreeHost),
+	ROW(BEGIN, cuStreamBeginCapture_v2),
+	ROW(BEGIN_PTSZ, cuStreamBeginCapture_v2_ptsz),
+	ROW(BEGIN_GRAPH, cuStreamBeginCaptureToGraph),
+	ROW(BEGIN_GRAPH_PTSZ, cuStreamBeginCaptureToGraph_ptsz),
+	ROW(END, cuStreamEndCapture),
+	ROW(END_PTSZ, cuStreamEndCapture_ptsz),
 #undef ROW
 };
 const size_t n_cuda_waiting = sizeof(cuda_waiting) / sizeof(cuda_waiting[0]);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/dma.h"
 #include "softhca/shim.h"
 
 /* "start-end perms offset major:minor inode path" */
@@ -39,6 +40,13 @@ static void take_away(const char *line)
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* The driver is of no use here, and hca_lock may be held for ever. */
+static void forget_gpu(void)
+{
+	/* Relaxed: pairs with cuda_wait.c's look, in this thread, the only one. */
+	__atomic_store_n(&dma_on, false, __ATOMIC_RELAXED);
+}
+
 /* Only system calls and what needs no lock: other threads may have held any at
  * the fork. Replacing a mapping while the file is read skips and doubles nothing
  * that is ours: no mapping grows. */
@@ -49,6 +57,7 @@ static void in_child(void)
 	ssize_t n;
 	int fd = real_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 
+	forget_gpu();
 	if (fd < 0)
 		return;
 	while ((n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {

@@ -13,6 +13,8 @@ void *fake_cuda_view(uint64_t device_address);
 void fake_cuda_kernel(bool runs);
 /* Calls of a function that waits for the device which are doing so now. */
 unsigned fake_cuda_waiting(void);
+/* Calls of cuCtxSynchronize. */
+unsigned fake_cuda_ctx_waits(void);
 /* The driver's lock, as if another thread were in a long call. */
 void fake_cuda_hold(bool held);
 

@@ -55,8 +55,16 @@ EXPORT void fake_cuda_hold(bool held)
 		fake_driver_leave();
 }
 
+static unsigned ctx_waits;
+
+EXPORT unsigned fake_cuda_ctx_waits(void)
+{
+	return __atomic_load_n(&ctx_waits, __ATOMIC_ACQUIRE);
+}
+
 EXPORT int cuCtxSynchronize(void)
 {
+	__atomic_fetch_add(&ctx_waits, 1, __ATOMIC_ACQ_REL);
 	fake_driver_wait();
 	return 0;
 }
@@ -73,6 +81,25 @@ EXPORT int cuStreamIsCapturing(void *stream, int *status)
 	(void)stream;
 	*status = 0;
 	return 0;
+}
+
+/* Of a stream that does not wait for the default one: cuStreamIsCapturing() of that does not tell. */
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+	(void)stream;
+	return mode > 2; /* CUDA_ERROR_INVALID_VALUE */
+}
+
+EXPORT int cuStreamEndCapture(void *stream, void **graph)
+{
+	(void)stream;
+	*graph = NULL;
+	return 0;
+}
+
+EXPORT int cuStreamEndCapture_ptsz(void *stream, void **graph)
+{
+	return cuStreamEndCapture(stream, graph);
 }
 
 /* ---- what waits with the lock held ---- */
@@ -117,8 +144,11 @@ EXPORT int cuMemFreeHost(void *p)
 EXPORT int cuGetProcAddress_v2(const char *symbol, void **fn, int version, uint64_t flags, int *status)
 {
 	(void)version;
-	(void)flags;
 	(void)status;
-	*fn = strcmp(symbol, "cuMemcpyHtoD") ? NULL : (void *)cuMemcpyHtoD_v2;
+	*fn = NULL;
+	if (!strcmp(symbol, "cuMemcpyHtoD"))
+		*fn = (void *)cuMemcpyHtoD_v2;
+	else if (!strcmp(symbol, "cuStreamEndCapture"))
+		*fn = flags & 2 ? (void *)cuStreamEndCapture_ptsz : (void *)cuStreamEndCapture;
 	return *fn ? 0 : 500;
 }

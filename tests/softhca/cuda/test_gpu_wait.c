@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,9 @@ static struct {
 	int (*set)(uint64_t, unsigned char, size_t);
 	int (*free)(uint64_t);
 	int (*free_host)(void *);
+	unsigned (*ctx_waits)(void);
+	int (*begin)(void *, int);
+	int (*end[2])(void *, void **); /* the second one: of the default stream of each thread */
 	int (*get)(const char *, void **, int, uint64_t, int *);
 } cuda;
 
@@ -64,6 +68,9 @@ static void load(void)
 	find(lib, &cuda.set, "cuMemsetD8_v2");
 	find(lib, &cuda.free, "cuMemFree_v2");
 	find(lib, &cuda.free_host, "cuMemFreeHost");
+	find(lib, &cuda.ctx_waits, "fake_cuda_ctx_waits");
+	find(lib, &cuda.begin, "cuStreamBeginCapture_v2");
+	find(lib, &cuda.end[0], "cuStreamEndCapture");
 	find(lib, &cuda.get, "cuGetProcAddress_v2");
 }
 
@@ -207,6 +214,45 @@ static void test_waits(void **state)
 	}
 }
 
+/* To wait for the context would spoil what the program captures. */
+static void test_captures(void **state)
+{
+	unsigned before = cuda.ctx_waits();
+	void *graph;
+
+	(void)state;
+	assert_int_equal(cuda.get("cuStreamEndCapture", (void **)&cuda.end[1], 13000, 2, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(cuda.begin(&w, 0), 0);
+		assert_int_equal(cuda.begin(&w, 9), 1); /* begins none */
+		cuda.free_host(&buffer);
+		assert_int_equal(cuda.ctx_waits(), before);
+		assert_int_equal(cuda.end[i](&w, &graph), 0);
+		cuda.free_host(NULL);
+		assert_int_equal(cuda.ctx_waits(), before);
+		cuda.free_host(&buffer);
+		assert_int_equal(cuda.ctx_waits(), ++before);
+	}
+}
+
+/* A child of fork has no engine, and who knows who held its lock. */
+static void test_fork(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		unsigned before = cuda.ctx_waits();
+
+		cuda.free_host(&buffer);
+		_exit(cuda.ctx_waits() != before);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* Where nothing helps, softhca says what it is. */
 static void test_watch(void **state)
 {
@@ -237,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registration),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_captures),
+		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_watch),
 	};
 
