@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -113,10 +114,26 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 	n_own++;
 }
 
+/* Two that were alive at once do not overlap, and of one that was freed the IPC handle does not come
+ * again. Those with descriptors have nothing that tells them apart. */
+static bool same_allocation(const struct share_msg *m, const struct dma_shown *x)
+{
+	return m->at == x->at && m->len == x->len && !memcmp(&m->ipc, &x->ipc, sizeof(x->ipc));
+}
+
+/* What lay there before and was freed while it was registered. */
+static void take_back_freed(const struct dma_shown *x)
+{
+	for (unsigned i = n_own; i-- > 0;)
+		if (own[i].msg.kind == SHARE_GPU && own[i].fd < 0 && own[i].msg.at < x->at + x->len &&
+		    x->at < own[i].msg.at + own[i].msg.len && !same_allocation(&own[i].msg, x))
+			take_back(i);
+}
+
 static bool is_shown(const struct dma_shown *x)
 {
 	for (unsigned i = 0; i < n_own; i++)
-		if (own[i].msg.kind == SHARE_GPU && own[i].msg.at == x->at && own[i].msg.len == x->len)
+		if (own[i].msg.kind == SHARE_GPU && same_allocation(&own[i].msg, x))
 			return true;
 	return false;
 }
@@ -126,6 +143,7 @@ void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a)
 	while (a->n_shown && n_own < SHARE_MAX && wire_shm_on()) {
 		const struct dma_shown *x = &a->shown[--a->n_shown];
 
+		take_back_freed(x);
 		if (is_shown(x) /* for another region */ || (x->fd >= 0 && !may_keep_fd())) {
 			if (x->fd >= 0)
 				close(x->fd);
@@ -233,7 +251,7 @@ static bool add(struct shares *s, const struct share_msg *m, int fd)
 	return true;
 }
 
-/* Where there is no GPU here yet, that is done when the memory is first needed. */
+/* Not possible where there is no memory of a GPU here yet: shares_map_gpu(). */
 static bool map_gpu(struct share *h)
 {
 	struct dma_shown x = shown(h);
@@ -252,6 +270,13 @@ static bool add_gpu(struct shares *s, const struct share_msg *m, int fd)
 				     .ipc = m->ipc };
 	map_gpu(&s->s[s->n++]);
 	return true;
+}
+
+void shares_map_gpu(struct shares *s)
+{
+	for (unsigned i = 0; s && i < s->n; i++)
+		if (s->s[i].gpu)
+			map_gpu(&s->s[i]);
 }
 
 bool shares_gpu(const struct shares *s)

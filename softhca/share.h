@@ -45,6 +45,8 @@ void shares_drop(struct shares **s);
 void shares_forked(const struct shares *s); /* in the child */
 /* Puts the place here for that of the owner into each piece. False, and nothing changed, where
  * one of them is not in what was shown. */
+/* Maps what could not be when it was shown: there was no memory of a GPU here. */
+void shares_map_gpu(struct shares *s);
 /* Has memory of a GPU been mapped? Is this some? */
 bool shares_gpu(const struct shares *s);
 bool shares_in_gpu(const struct shares *s, const struct iovec *v);

@@ -71,6 +71,7 @@ struct link {
 	struct peer_memory nowhere; /* what cannot be read */
 	struct shares *shares;	   /* what of it is mapped here */
 	uint32_t told;		   /* messages about it that were read */
+	bool gpu_tried;		   /* to map what was shown before dma_on */
 	bool hidden;		   /* there will be none any more */
 };
 
@@ -354,6 +355,20 @@ static int take_hello(struct link *l)
 	return 0;
 }
 
+static void reach_gpu(struct link *l)
+{
+	if (shares_gpu(l->shares))
+		ring_set_reach(&l->ring, ring_reach(&l->ring) | RING_GPU);
+}
+
+/* Once, when there is memory of a GPU here: what was shown before could not be mapped. */
+static void map_again(struct link *l)
+{
+	l->gpu_tried = true;
+	shares_map_gpu(l->shares);
+	reach_gpu(l);
+}
+
 /* Wake-up bytes, which have done their work, and messages about memory. False: the end. */
 static bool read_messages(struct link *l)
 {
@@ -365,8 +380,8 @@ static bool read_messages(struct link *l)
 		if (n == sizeof(m)) {
 			shares_take(&l->shares, &m, fd);
 			l->told++;
-			if (m.kind == SHARE_GPU && shares_gpu(l->shares))
-				ring_set_reach(&l->ring, ring_reach(&l->ring) | RING_GPU);
+			if (m.kind == SHARE_GPU)
+				reach_gpu(l);
 		} else if (fd >= 0) {
 			close(fd);
 		}
@@ -420,6 +435,8 @@ static unsigned receive_from(struct link *l)
 	size_t space;
 	int64_t have;
 
+	if (__builtin_expect(dma_on, 0) && !l->gpu_tried)
+		map_again(l);
 	for (; n < RX_BUDGET && (have = ring_readable(&l->ring, &b)) != 0; n += got) {
 		got = have < 0 ? 0 : handle(l, b, (size_t)have, &space);
 		if (!got) {
