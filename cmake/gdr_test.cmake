@@ -15,10 +15,16 @@
 # gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL])
 # registers anything else under the same rules.
 #
+# gdr_test_runs(out labels) says whether tests of these labels can run in this build, and
+# gdr_test_uses(labels target..) that one of them needs these programs: GDR_TEST_PROFILE=quick, and the
+# sanitizers, leave away those that no test needs.
+#
 # Labels that choose: full (not quick), plain (only in the plain build), style, notasan, nottsan, and
 # waits: hardly uses a core, so that run-tests runs it beside the others.
 
 find_program(GDR_MPIRUN mpirun)
+set(GDR_TEST_PROFILE full CACHE STRING "Build the programs of these tests: quick or full")
+set_property(CACHE GDR_TEST_PROFILE PROPERTY STRINGS quick full)
 
 # Environment of every test: what a sanitizer needs, time limits that suit a test, and strict mode:
 # what hardware would punish ends a process on softhca with this status.
@@ -56,6 +62,25 @@ function(gdr_test_program target checked)
 	endif()
 endfunction()
 
+function(gdr_test_runs out labels)
+	set(${out} ON PARENT_SCOPE)
+	if((GDR_SANITIZE AND "plain" IN_LIST labels) OR
+			("thread" IN_LIST GDR_SANITIZE AND "nottsan" IN_LIST labels) OR
+			("address" IN_LIST GDR_SANITIZE AND "notasan" IN_LIST labels) OR
+			(GDR_TEST_PROFILE STREQUAL quick AND "full" IN_LIST labels))
+		set(${out} OFF PARENT_SCOPE)
+	endif()
+endfunction()
+
+function(gdr_test_uses labels)
+	gdr_test_runs(runs "${labels}")
+	foreach(target IN LISTS ARGN)
+		if(runs)
+			set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL OFF)
+		endif()
+	endforeach()
+endfunction()
+
 function(gdr_add_test)
 	cmake_parse_arguments(T "UNCHECKED" "NAME;TIMEOUT;SUFFIX"
 		"SOURCES;PES;TRANSPORTS;QUICK;LABELS;ENV;ARGS;LIBS" ${ARGN})
@@ -83,6 +108,7 @@ function(gdr_add_test)
 			gdr_test_program(${target} ON)
 		endif()
 		target_link_libraries(${target} PRIVATE ${T_LIBS})
+		set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 	endif()
 	# Instrumented builds: two PEs where two are enough, the first of the list elsewhere.
 	if(GDR_SANITIZE AND T_QUICK)
@@ -105,6 +131,7 @@ function(gdr_add_test)
 			elseif(T_QUICK AND NOT "${transport}.${pes}" IN_LIST T_QUICK)
 				list(APPEND labels full)
 			endif()
+			gdr_test_uses("${labels}" ${target})
 			string(REPLACE "+" "," transports ${transport})
 			gdr_launch_command(cmd ${pes} ${transport} ${T_TIMEOUT})
 			add_test(NAME ${name} COMMAND ${cmd} $<TARGET_FILE:${target}> ${T_ARGS})
