@@ -140,6 +140,7 @@ static bool another_way(struct hca_qp *qp)
 static void nak(struct hca_qp *qp, const struct packet *p)
 {
 	struct hca_rc *rc = qp->rc;
+	uint8_t code = p->syndrome;
 	bool ok = ack_before(qp, p->psn);
 
 	STAT_INC(naks_rx);
@@ -150,11 +151,13 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 	rc_retire(qp);
 	if (qp->state != HCA_QPS_RTS || rc->psn_una != p->psn)
 		return;
-	switch (p->syndrome) {
-	case AETH_NAK_UNREAD:
+	/* From another host this code is what the standard says: reserved. */
+	if (code == AETH_NAK_UNREAD && rc->dest.kind == WIRE_HOST) {
 		if (another_way(qp))
-			break;
-		/* fall through */
+			return;
+		code = AETH_NAK_SEQ;
+	}
+	switch (code) {
 	case AETH_NAK_SEQ:
 		/* Some responders (Linux's rdma_rxe) say so of every packet behind one that
 		 * found no receive. It goes again when its time has come. */

@@ -246,7 +246,7 @@ static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
 }
 
 /* The payload of a bulk packet could not be read where it lies: asked for again, it comes in another
- * way. */
+ * way. No other host is told so: only what came out of a ring leaves its payload elsewhere. */
 static bool unread(struct hca_qp *qp, struct rc_responder *rs)
 {
 	queue_nak(qp, rs, AETH_NAK_UNREAD);

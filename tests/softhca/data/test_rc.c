@@ -244,6 +244,39 @@ static struct fake_fate to_nobody(unsigned n, const struct packet *p)
 	return (struct fake_fate){ FAKE_DROP, 0 };
 }
 
+/* Of the codes that the standard reserves one is softhca's own, between processes of one host: from
+ * elsewhere it means no more than the others. */
+static void test_reserved_nak(void **state)
+{
+	static const struct {
+		enum wire_kind from;
+		uint8_t syndrome;
+		bool again;
+	} cases[] = { { WIRE_REMOTE, AETH_NAK_UNREAD, false },
+		      { WIRE_REMOTE, AETH_NAK_UNREAD - 1, false },
+		      { WIRE_HOST, AETH_NAK_UNREAD - 1, false },
+		      { WIRE_HOST, AETH_NAK_UNREAD, true } };
+	struct sim_cqe c;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		connect_at(5, 5);
+		fake_policy = to_nobody;
+		a->qp.rc->dest.kind = cases[i].from;
+		sim_write(a, addr(mem_b), key_b, mem_a, 8, key_a, 1);
+		sim_ring(a);
+		assert_true(fake_settle());
+		answer(a, BTH_ACK, 5, cases[i].syndrome, 0);
+		assert_true(fake_settle());
+		assert_int_equal(fake_sent(), cases[i].again ? 2 : 1);
+		assert_int_equal(a->qp.state, cases[i].again ? HCA_QPS_RTS : HCA_QPS_ERR);
+		if (cases[i].again)
+			continue;
+		assert_true(sim_poll(a, &c, 0));
+		assert_int_equal(c.syndrome, SYND_BAD_RESP);
+	}
+}
+
 /* A finished request keeps its success when the answer that finishes it
  * shows that the next one fails. */
 static void test_success_before_error(void **state)
@@ -570,7 +603,7 @@ int main(void)
 		cmocka_unit_test(test_retries_reset),	     cmocka_unit_test(test_longest_message),
 		cmocka_unit_test(test_bad_requests),	     cmocka_unit_test(test_nak_once),
 		cmocka_unit_test(test_too_many_reads),	     cmocka_unit_test(test_ack_of_duplicate),
-		cmocka_unit_test(test_error_is_silent),
+		cmocka_unit_test(test_error_is_silent),	     cmocka_unit_test(test_reserved_nak),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;
