@@ -49,6 +49,7 @@ enum {
 };
 
 #define EVENTS_NS 100000u     /* how often a busy engine looks for connections */
+#define CLOSED_NS 100000000u  /* and how long it does not look when it cannot have them */
 /* A receiver that takes nothing for so long is a wire that loses packets: what
  * is sent to it is dropped, and its peers' retries run out. */
 #define STUCK_NS  1000000000u
@@ -82,6 +83,7 @@ static unsigned n_dirty;
 static int epoll_fd = -1;
 static bool events_due;
 static uint64_t events_at; /* when it was last known whether there are any */
+static uint64_t listen_at; /* not before, since the last who asked could not be let in; 0: now */
 static uint64_t own_word; /* by which other processes know this one's memory */
 
 static socklen_t slot_name(uint32_t slot, struct sockaddr_un *a)
@@ -314,13 +316,46 @@ int wire_shm_unread(uint32_t slot)
 
 /* ---- receiver ---- */
 
+static void listen_for(uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = &listener };
+
+	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, listener.fd, &e);
+}
+
+/* Who asks stays in the queue, and would wake the engine for ever. */
+static void cannot_accept(int err)
+{
+	static bool said;
+
+	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
+		return;
+	listen_for(0);
+	listen_at = dp_now() + CLOSED_NS;
+	if (said)
+		return;
+	said = true;
+	hca_warn("another process cannot be let in, what it sends waits: %s; tried again each %u ms%s",
+		 strerror(err), CLOSED_NS / 1000000,
+		 err == EMFILE ? "; the limit is this process's (ulimit -n)" : "");
+}
+
+static void listen_again(void)
+{
+	listen_at = 0;
+	listen_for(EPOLLIN);
+	events_due = true;
+}
+
 static void accept_link(void)
 {
 	int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	unsigned i = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		cannot_accept(errno);
 		return;
+	}
 	while (i < SLOT_COUNT && in_links[i].state != LINK_FREE)
 		i++;
 	if (i == SLOT_COUNT || !same_user(fd)) {
@@ -490,6 +525,8 @@ void wire_shm_events(void)
 	struct epoll_event e[EVENTS];
 	int n;
 
+	if (epoll_fd >= 0 && __builtin_expect(listen_at != 0, 0) && dp_now() >= listen_at)
+		listen_again();
 	if (epoll_fd < 0 || (!events_due && dp_now() - events_at < EVENTS_NS))
 		return;
 	n = epoll_wait(epoll_fd, e, EVENTS, 0);

@@ -3,6 +3,7 @@
  * killed in the middle and replaced, one that is stopped, one that talks
  * nonsense. With SOFTHCA_SHM=0 the stopped one over sockets. The peer serves until
  * it is killed. */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -595,6 +596,47 @@ static void turns_unreadable(void)
 	CHECK(!STAT(ack_timeouts));
 }
 
+/* ---- no descriptor is left ---- */
+
+static bool refusing;	    /* read by the engine's thread, relaxed as the count that it keeps */
+static unsigned n_refused;
+
+int __real_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
+int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
+{
+	if (!__atomic_load_n(&refusing, __ATOMIC_RELAXED))
+		return __real_accept4(fd, a, n, flags);
+	__atomic_fetch_add(&n_refused, 1, __ATOMIC_RELAXED);
+	errno = EMFILE;
+	return -1;
+}
+
+/* Who asks cannot be let in for a while: the engine sleeps, looks now and then, and lets him in. */
+static void full(void)
+{
+	uint64_t start = sim_now(), sleeps;
+	struct sim_cqe c;
+	struct sim_qp *q;
+	unsigned n;
+
+	__atomic_store_n(&refusing, true, __ATOMIC_RELAXED);
+	q = join();
+	q->qp.ack_timeout = 0; /* no limit */
+	post(q, 32);
+	nap(100); /* what there is to do is done */
+	sleeps = STAT(engine_sleeps);
+	nap(500);
+	CHECK(!sim_poll(q, &c, 0));
+	CHECK(STAT(engine_sleeps) > sleeps);
+	n = __atomic_load_n(&n_refused, __ATOMIC_RELAXED);
+	CHECK(n > 1 && n <= 2 + (sim_now() - start) / 50000000);
+	__atomic_store_n(&refusing, false, __ATOMIC_RELAXED);
+	expect(q, 32, 0);
+	read_back(q);
+}
+
 /* As where the kernel does not let one process read another's memory. */
 static void be_unreadable(void)
 {
@@ -615,6 +657,7 @@ int main(int argc, char **argv)
 	const char *shm = getenv("SOFTHCA_SHM");
 	bool unreadable = argc > 1 && !strcmp(argv[1], "unreadable");
 	bool by_shm = !shm || strcmp(shm, "0");
+	bool closed = argc > 1 && !strcmp(argv[1], "full");
 	int next_chan;
 	pid_t next;
 
@@ -633,11 +676,13 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < BUF; i++)
 		local[i] = (uint8_t)(i * 2654435761u >> 24);
 	lkey = sim_mr(local, BUF, 1, 1, (uint64_t)(uintptr_t)local);
-	if (crowded || turning) {
+	if (crowded || turning || closed) {
 		if (crowded)
 			few_descriptors();
-		else
+		else if (turning)
 			turns_unreadable();
+		else
+			full();
 		goto out;
 	}
 	if (by_shm) {
