@@ -8,18 +8,22 @@
 
 enum { THREAD, WARP, BLOCK, SCOPES };
 
-#define CASES(name, T, scope, suffix)                                                              \
+/* Those that move data, also elements of a size alone. */
+#define MOVE_CASES(pre, z, scope, suffix)                                                          \
 	case BROADCAST * SCOPES + (scope):                                                         \
-		return gdr_##name##_broadcast##suffix(a->team, d, s, a->n, a->root);               \
+		return gdr_##pre##broadcast##z##suffix(a->team, d, s, a->n, a->root);              \
 	case COLLECT * SCOPES + (scope):                                                           \
-		return gdr_##name##_collect##suffix(a->team, d, s, a->n);                          \
+		return gdr_##pre##collect##z##suffix(a->team, d, s, a->n);                         \
 	case FCOLLECT * SCOPES + (scope):                                                          \
-		return gdr_##name##_fcollect##suffix(a->team, d, s, a->n);                         \
+		return gdr_##pre##fcollect##z##suffix(a->team, d, s, a->n);                        \
 	case ALLTOALL * SCOPES + (scope):                                                          \
-		return gdr_##name##_alltoall##suffix(a->team, d, s, a->n);                         \
+		return gdr_##pre##alltoall##z##suffix(a->team, d, s, a->n);                        \
 	case ALLTOALLS * SCOPES + (scope):                                                         \
-		return gdr_##name##_alltoalls##suffix(a->team, d, s, a->dst_step, a->src_step,     \
-						      a->n);                                       \
+		return gdr_##pre##alltoalls##z##suffix(a->team, d, s, a->dst_step, a->src_step,    \
+						       a->n);
+
+#define CASES(name, scope, suffix)                                                                 \
+	MOVE_CASES(name##_, , scope, suffix)                                                       \
 	case INSCAN * SCOPES + (scope):                                                            \
 		return gdr_##name##_sum_inscan##suffix(a->team, d, s, a->n);                       \
 	case EXSCAN * SCOPES + (scope):                                                            \
@@ -53,18 +57,14 @@ MULTI_INTEGER_TYPES(BIT_CALLS)
 #define bits_float(a, d, s) -1
 #define bits_double(a, d, s) -1
 
-#define CALLS(name, T)                                                                             \
+#define CALLS_OF(name, T, cases, else_)                                                            \
 	GDR_DEVICE int call_##name(const struct coll_args *a)                                      \
 	{                                                                                          \
 		T *d = (T *)a->dst;                                                                \
 		const T *s = (const T *)a->src;                                                    \
                                                                                                    \
 		switch (a->kind * SCOPES + a->scope) {                                             \
-			CASES(name, T, THREAD, )                                                   \
-			CASES(name, T, WARP, _warp)                                                \
-			CASES(name, T, BLOCK, _block)                                              \
-		default:                                                                           \
-			return bits_##name(a, d, s);                                               \
+			cases default : return else_;                                              \
 		}                                                                                  \
 	}                                                                                          \
 	GDR_KERNEL(kernel_##name, struct coll_args, a)                                             \
@@ -72,38 +72,34 @@ MULTI_INTEGER_TYPES(BIT_CALLS)
 		if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))    \
 			EXPECT_OK(a.report, call_##name(&a));                                      \
 	}
+#define CALLS(name, T)                                                                             \
+	CALLS_OF(name, T, CASES(name, THREAD, ) CASES(name, WARP, _warp) CASES(name, BLOCK, _block), \
+		 bits_##name(a, d, s))
 MULTI_RMA_TYPES(CALLS)
 
 #if MULTI_FIRST_PART
-#define MEM_CASES(scope, suffix)                                                                   \
-	case BROADCAST * SCOPES + (scope):                                                         \
-		return gdr_broadcastmem##suffix(a->team, a->dst, a->src, a->n, a->root);           \
-	case COLLECT * SCOPES + (scope):                                                           \
-		return gdr_collectmem##suffix(a->team, a->dst, a->src, a->n);                      \
-	case FCOLLECT * SCOPES + (scope):                                                          \
-		return gdr_fcollectmem##suffix(a->team, a->dst, a->src, a->n);                     \
-	case ALLTOALL * SCOPES + (scope):                                                          \
-		return gdr_alltoallmem##suffix(a->team, a->dst, a->src, a->n);                     \
-	case ALLTOALLS * SCOPES + (scope):                                                         \
-		return gdr_alltoallsmem##suffix(a->team, a->dst, a->src, a->dst_step, a->src_step, \
-						a->n);
-
-GDR_DEVICE int call_mem(const struct coll_args *a)
-{
-	switch (a->kind * SCOPES + a->scope) {
-		MEM_CASES(THREAD, )
-		MEM_CASES(WARP, _warp)
-		MEM_CASES(BLOCK, _block)
-	default:
-		return -1;
-	}
-}
-
-GDR_KERNEL(kernel_mem, struct coll_args, a)
-{
-	if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))
-		EXPECT_OK(a.report, call_mem(&a));
-}
+#ifdef __CUDACC__ /* nvcc takes minutes for the others */
+#define MOVED(X) X(mem, , mem, void, 1)
+#else
+#define MOVED(X)                                                                                   \
+	X(mem, , mem, void, 1)                                                                     \
+	X(half, half_, , gdr_half_t, 2)                                                            \
+	X(bfloat16, bfloat16_, , gdr_bfloat16_t, 2)                                                \
+	X(complexf, complexf_, , gdr_complexf_t, 8)                                                \
+	X(complexd, complexd_, , gdr_complexd_t, 16)                                               \
+	X(longdouble, longdouble_, , long double, sizeof(long double))                             \
+	X(size8, , 8, void, 1)                                                                     \
+	X(size16, , 16, void, 2)                                                                   \
+	X(size32, , 32, void, 4)                                                                   \
+	X(size64, , 64, void, 8)                                                                   \
+	X(size128, , 128, void, 16)
+#endif
+#define MOVE_CALLS(name, pre, z, T, size)                                                          \
+	CALLS_OF(name, T,                                                                          \
+		 MOVE_CASES(pre, z, THREAD, ) MOVE_CASES(pre, z, WARP, _warp)                      \
+			 MOVE_CASES(pre, z, BLOCK, _block),                                        \
+		 -1)
+MOVED(MOVE_CALLS)
 #endif
 
 /* ---- a case: prepared, run, looked at ---- */
@@ -270,9 +266,6 @@ static void one(const struct coll_type *t, runner *run, int kind, int scope)
 		return 0;                                                                          \
 	}
 MULTI_RMA_TYPES(RUNNER)
-#if MULTI_FIRST_PART
-RUNNER(mem, uint8_t)
-#endif
 
 static void all_of(const struct coll_type *t, runner *run, int kinds)
 {
@@ -308,11 +301,27 @@ static void set_team(gdr_team_t team)
 }
 
 #if MULTI_FIRST_PART
+#define MOVE_RUNNER(name, pre, z, T, size) RUNNER(name, T)
+MOVED(MOVE_RUNNER)
+
+static size_t moved_size; /* of what value_moved makes */
+
+static void value_moved(void *at, uint64_t seed, int pe, size_t k)
+{
+	for (size_t i = 0; i < moved_size; i++)
+		((uint8_t *)at)[i] = multi_byte(seed * 7919 + (uint64_t)pe * 1000003 + k, i);
+}
+
 static void untyped(void)
 {
-	const struct coll_type mem = {"mem", 1, 1, value_uint8, op_uint8};
-
-	all_of(&mem, run_mem, INSCAN);
+#define ALL_MOVES(name, pre, z, T, bytes)                                                          \
+	{                                                                                          \
+		const struct coll_type t = {#name, bytes, 0, value_moved, NULL};                   \
+                                                                                                   \
+		moved_size = t.size;                                                               \
+		all_of(&t, run_##name, INSCAN);                                                    \
+	}
+	MOVED(ALL_MOVES)
 }
 
 /* ---- long and short ones of one type, over teams ---- */

@@ -153,6 +153,7 @@ static void look(const struct args *a, int m, int bias)
 	CHECK_OK(gdr_memcpy(got, a->dst, sizeof(got)));
 	for (int k = 0; k < n; k++)
 		CHECK_EQ(got[k], number(expected(a->which, a->which < 4 ? k : 2 * multi_pe + k), m, bias));
+	multi_fill(a->dst, MULTI_POISON, sizeof(got));
 }
 
 static void fill(const struct args *a, int m, int bias)
