@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The PRM commands: opcodes as in the kernel's include/linux/mlx5/mlx5_ifc.h, each
- * issued by all four DEVX methods. A command that none of them knows ends in status
+/* The PRM commands: opcodes as in the kernel's include/linux/mlx5/mlx5_ifc.h and drivers/fwctl/mlx5,
+ * and those that public drivers of the adapters name beyond these, each issued by all four DEVX
+ * methods. A command that none of them knows ends in status
  * BAD_OP; any other answer means that it exists, and the test that proves it has to
  * be named here. */
 #include <errno.h>
