@@ -10,13 +10,13 @@
 #include "softhca/guest.h"
 #include "softhca/rc.h"
 
-enum { BUF = 1 << 14, N_QP = 10, DCI = 8, DCT = 9 }; /* 4 RC, 2 UC, 2 UD, 2 DC */
+enum { SEG = 16, BUF = 1 << 14, N_QP = 10, DCI = 8, DCT = 9 }; /* 4 RC, 2 UC, 2 UD, 2 DC */
 
 static const uint64_t dc_key = 0x4242424200001111;
 
 static struct sim_qp *qp[N_QP];
 static uint8_t *mem;
-static uint32_t key, odd_key, window;
+static uint32_t key, odd_key, window, mkey;
 static const uint8_t *in;
 static size_t in_left;
 
@@ -64,7 +64,11 @@ static uint32_t some_key(void)
 {
 	uint8_t how = byte();
 
-	return how < 200 ? key : how < 230 ? odd_key : how < 245 ? window : word();
+	if (how < 180)
+		return key;
+	if (how < 210)
+		return hca_find_mr_by_index(mkey)->key;
+	return how < 230 ? odd_key : how < 245 ? window : word();
 }
 
 static uint32_t some_len(uint32_t mtu)
@@ -156,6 +160,49 @@ static void send_packet(struct sim_qp *q)
 
 /* ---- work requests, doorbells, records ---- */
 
+/* Where a UMR's entries begin; pieces in a row, or a head and pieces that repeat. Returns how many. */
+static unsigned pieces(uint8_t *at, uint8_t how)
+{
+	unsigned n = 1 + (how & 7);
+	bool repeat = how & 8;
+
+	if (repeat) {
+		put_be32(at + 4, 0x400);
+		put_be32(at + 8, byte() & 15 ? 1u + (byte() & 63) : word());
+		at[15] = (uint8_t)n;
+		at += SEG;
+	}
+	for (unsigned i = 0; i < n; i++, at += SEG) {
+		uint32_t len = some_len(256);
+
+		put_be32(at, repeat ? (len & 0xff) << 16 | (byte() & 0x3f) : len);
+		put_be32(at + 4, some_key());
+		put_be64(at + 8, near_va());
+	}
+	return n + repeat;
+}
+
+/* Fills the indirect key, or takes it back. */
+static void fill_mkey(struct sim_qp *q)
+{
+	uint8_t wqe[20 * SEG] = { 0 }, how = byte();
+	bool free = (how & 0x30) == 0x30;
+	unsigned ds = 8 + (free ? 0 : (pieces(wqe + 8 * SEG, how) + 3) / 4 * 4);
+
+	put_be32(wqe, (q->pi & 0xffff) << 8 | WQE_UMR);
+	put_be32(wqe + 4, q->qp.qpn << 8 | ds);
+	wqe[11] = 8; /* CQE */
+	put_be32(wqe + 12, mkey);
+	wqe[SEG] = 0x80; /* inline */
+	put_be64(wqe + SEG + 8, 1ull << 29 | 1ull << 13 | 0x3c0041);
+	wqe[4 * SEG] = free ? 0x40 : 0;
+	wqe[4 * SEG + 2] = byte();
+	wqe[4 * SEG + 7] = how & 0x40 ? byte() : (uint8_t)mkey;
+	put_be64(wqe + 5 * SEG, (uint64_t)(uintptr_t)mem);
+	put_be64(wqe + 5 * SEG + 8, how & 0x80 ? word() : byte() * 8u);
+	sim_raw(q, wqe, ds);
+}
+
 static void post(struct sim_qp *q)
 {
 	uint64_t at = near_va();
@@ -165,7 +212,10 @@ static void post(struct sim_qp *q)
 		sim_to(q, byte() & 7 ? q->qp.qpn : word(), (uint64_t)q->qp.qkey << 32);
 	if (q->qp.type == HCA_QP_DCI)
 		sim_to(q, byte() & 7 ? qp[DCT]->qp.qpn : word(), dc_key + !(byte() & 15));
-	switch (byte() % 10) {
+	switch (byte() % 11) {
+	case 10:
+		fill_mkey(q);
+		break;
 	case 8:
 		sim_send_inv(q, mem, len, some_key(), some_key(), byte() & 1);
 		break;
@@ -338,6 +388,9 @@ void fuzz_rc_init(void)
 		abort();
 	memset(mem, 0x33, BUF);
 	window = sim_window(HCA_WINDOW_2, 1);
+	mkey = sim_window(HCA_INDIRECT, 1);
+	hca_find_mr(mkey)->max_pieces = 8;
+	hca_find_mr(mkey)->remote_inv = true;
 	key = sim_mr(mem, BUF, 0x1f, 1, (uint64_t)(uintptr_t)mem);
 	odd_key = sim_mr(mem + 1, 1000, 0xf, 1, 0);
 	for (unsigned i = 0; i < N_QP; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fuzz [SECONDS [SEED]]: random inputs for the data path from a fixed
- * seed. Fails by a crash, a sanitizer's report, or an input that does not end. */
+/* test_fuzz [SECONDS [SEED [FILE...]]]: the files of the corpus, then random inputs for the data path
+ * from a fixed seed, half of them corpus files with bytes changed. Fails by a crash, a sanitizer's
+ * report, or an input that does not end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,13 @@
 #include "sim.h"
 #include "softhca/dp.h"
 
-enum { MAX_INPUT = 2048, HANG_S = 20 };
+enum { MAX_INPUT = 2048, MAX_FILES = 256, HANG_S = 20 };
 
+static struct {
+	uint8_t data[MAX_INPUT];
+	size_t n;
+} files[MAX_FILES];
+static unsigned n_files;
 static uint64_t rng, inputs;
 
 static uint32_t rnd(void)
@@ -31,13 +37,35 @@ static void hang(int sig)
 	abort();
 }
 
+static void read_file(const char *name)
+{
+	FILE *f = fopen(name, "rb");
+
+	if (!f || n_files == MAX_FILES) {
+		fprintf(stderr, "%s: cannot be read\n", name);
+		exit(1);
+	}
+	files[n_files].n = fread(files[n_files].data, 1, MAX_INPUT, f);
+	fclose(f);
+	n_files++;
+}
+
 static void one_rc(void)
 {
 	uint8_t data[MAX_INPUT];
 	size_t n = rnd() % MAX_INPUT;
 
-	for (size_t i = 0; i < n; i++)
-		data[i] = (uint8_t)rnd();
+	if (n_files && rnd() % 2) {
+		unsigned file = rnd() % n_files;
+
+		n = files[file].n;
+		memcpy(data, files[file].data, n);
+		for (unsigned i = rnd() % 12; n && i; i--)
+			data[rnd() % n] = (uint8_t)rnd();
+	} else {
+		for (size_t i = 0; i < n; i++)
+			data[i] = (uint8_t)rnd();
+	}
 	alarm(HANG_S);
 	fuzz_rc(data, n);
 }
@@ -73,16 +101,21 @@ int main(int argc, char **argv)
 	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 5, end;
 
 	rng = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	for (int i = 3; i < argc; i++)
+		read_file(argv[i]);
 	signal(SIGALRM, hang);
 	fuzz_rc_init();
+	alarm(HANG_S);
+	for (unsigned i = 0; i < n_files; i++)
+		fuzz_rc(files[i].data, files[i].n);
 	end = sim_now() + seconds * 1000000000u;
 	for (; sim_now() < end; inputs++) {
 		one_rc();
 		for (int i = 0; i < 50; i++)
 			one_datagram();
 	}
-	printf("%llu inputs: %llu WQEs done, %llu error CQEs, %llu NAKs sent and %llu received\n",
-	       (unsigned long long)inputs, (unsigned long long)hca_stats.wqes,
+	printf("%u files, %llu inputs: %llu WQEs done, %llu error CQEs, %llu NAKs sent and %llu received\n",
+	       n_files, (unsigned long long)inputs, (unsigned long long)hca_stats.wqes,
 	       (unsigned long long)hca_stats.error_cqes, (unsigned long long)hca_stats.naks_tx,
 	       (unsigned long long)hca_stats.naks_rx);
 	return 0;

@@ -70,8 +70,14 @@ static uint32_t number_of(const struct ctl_obj *o)
 {
 	if (!o)
 		return 1;
-	return o->type == OBJ_CQ ? ((const struct ctl_cq *)o)->cq.cqn
-				 : o->type == OBJ_QP ? ((const struct ctl_qp *)o)->qp.qpn : 0;
+	switch (o->type) {
+	case OBJ_CQ:
+		return ((const struct ctl_cq *)o)->cq.cqn;
+	case OBJ_QP:
+		return ((const struct ctl_qp *)o)->qp.qpn;
+	default:
+		return ((const struct ctl_mr *)o)->mr.key >> 8;
+	}
 }
 
 static struct ctl_obj *some(enum obj_type type, unsigned from)
@@ -132,6 +138,20 @@ static void dct_box(uint8_t *in, unsigned which)
 	prm_set(dctc, DCTC_PORT, 1);
 }
 
+static void mkey_box(uint8_t *in, unsigned which)
+{
+	uint8_t *mkc = in + CREATE_MKEY_MKC;
+
+	prm_set(in, CMD_OPCODE, OP_CREATE_MKEY);
+	prm_set(mkc, MKC_PD, pd->pd.pdn);
+	prm_set(mkc, MKC_FREE, 1);
+	prm_set(mkc, MKC_UMR_EN, 1);
+	prm_set(mkc, MKC_ACCESS_MODE, 2);
+	prm_set(mkc, MKC_VARIANT, which);
+	prm_set(mkc, MKC_EN_RINVAL, which & 1);
+	prm_set(mkc, MKC_OCTOWORDS, which & 2 ? 1024 : 1);
+}
+
 static bool is_dct(const struct ctl_obj *o)
 {
 	return o->type == OBJ_QP && ((const struct ctl_qp *)o)->qp.type == HCA_QP_DCT;
@@ -188,6 +208,13 @@ static void touch_object(const struct ctl_obj *o)
 		touch(qp->sq, qp->sq ? (size_t)64 << qp->log_sq_size : 0);
 		touch(qp->rq, (size_t)qp->rq_cnt << qp->rq_shift);
 		touch(qp->dbrec, 8);
+	} else if (o && o->type == OBJ_MW) {
+		const struct hca_mr *m = &((const struct ctl_mr *)o)->mr;
+
+		/* Found by its key and by nothing else; empty; of a size that was asked for. */
+		RULE(hca_find_mr(m->key) == m && hca_find_mr_by_index(m->key ^ 1) == m);
+		RULE(!hca_find_mr(m->key ^ 1) && !m->bound && !m->layout && !m->len);
+		RULE(m->max_pieces && m->max_pieces <= MKC_MAX_OCTOWORDS && m->pdn == pd->pd.pdn);
 	}
 }
 
@@ -235,6 +262,8 @@ static void one_command(struct input *input)
 			break;
 		if (what & 1 && what >> 6 == 3)
 			dct_box(box, which);
+		else if (what >> 6 == 3)
+			mkey_box(box, what >> 3 | which);
 		else if (what & 1)
 			qp_box(box, what >> 3 | which);
 		else

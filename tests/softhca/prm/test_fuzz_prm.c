@@ -10,7 +10,7 @@
 
 #include "fuzz_prm.h"
 
-enum { MAX_INPUT = 1024, MAX_FILES = 64, HANG_S = 20 };
+enum { MAX_INPUT = 1024, MAX_FILES = 256, HANG_S = 20 };
 
 static struct {
 	uint8_t data[MAX_INPUT];
