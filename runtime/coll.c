@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/coll.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <gdr/status.h>
 
+#include "runtime/log.h"
 #include "runtime/parse.h"
 
-enum path { QUEUE, MAPPED, ANY };
+enum path { QUEUE, MAPPED, NODES, ANY, N_PATHS };
 
-struct rule {
-	int kind, path, max_pes;
-	uint64_t max_bytes; /* 0: no limit */
-	int algo;
-};
-
-static const struct rule table[] = {
+static const struct gdri_coll_rule builtin[] = {
 #define GDRI_COLL_RULE(kind, path, max_pes, max_bytes, algo)                                       \
 	{GDRI_K_##kind, path, max_pes, max_bytes, GDRI_A_##algo},
 #include "runtime/coll.def"
 #undef GDRI_COLL_RULE
 };
-#define N_RULES (sizeof(table) / sizeof(table[0]))
+#define N_BUILTIN (sizeof(builtin) / sizeof(builtin[0]))
 
-static const char *const kinds[GDRI_N_KINDS] = {"broadcast", "collect", "alltoall", "reduce",
-						"scan"};
-static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring",
-						 "direct", "two", "grid"};
+static const char *const kinds[GDRI_N_KINDS] = {"sync", "broadcast", "collect", "alltoall",
+						"reduce", "scan"};
+static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct",
+						 "two", "grid", "leader", "lanes"};
+static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
 static bool exists(int kind, int algo)
 {
+#define A(name) (1u << GDRI_A_##name)
 	static const unsigned int have[GDRI_N_KINDS] = {
-		[GDRI_K_BROADCAST] = 1u << GDRI_A_FLAT | 1u << GDRI_A_TREE | 1u << GDRI_A_DIRECT |
-				     1u << GDRI_A_TWO,
-		[GDRI_K_COLLECT] = 1u << GDRI_A_FLAT | 1u << GDRI_A_RING | 1u << GDRI_A_DIRECT,
-		[GDRI_K_ALLTOALL] = 1u << GDRI_A_FLAT | 1u << GDRI_A_DIRECT,
-		[GDRI_K_REDUCE] = 1u << GDRI_A_FLAT | 1u << GDRI_A_TREE | 1u << GDRI_A_RING |
-				  1u << GDRI_A_TWO,
-		[GDRI_K_SCAN] = 1u << GDRI_A_FLAT | 1u << GDRI_A_RING,
+		[GDRI_K_SYNC] = A(FLAT) | A(TREE) | A(LEADER),
+		[GDRI_K_BROADCAST] = A(FLAT) | A(TREE) | A(DIRECT) | A(TWO) | A(GRID) | A(LEADER) |
+				     A(LANES),
+		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES),
+		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID),
+		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
+				  A(LANES),
+		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID),
 	};
+#undef A
 
-	return algo == GDRI_A_GRID || have[kind] >> algo & 1u;
+	return have[kind] >> algo & 1u;
 }
 
 static int find(const char *const *names, int n, const char *word, size_t len)
@@ -52,7 +53,7 @@ static int find(const char *const *names, int n, const char *word, size_t len)
 }
 
 /* One rule of GDR_COLL, up to the comma or the end; the next one, or NULL when it is wrong. */
-static const char *parse(const char *s, struct rule *r)
+static const char *parse(const char *s, struct gdri_coll_rule *r)
 {
 	size_t whole = strcspn(s, ","), a = strcspn(s, ":,"), b;
 	char number[32];
@@ -81,24 +82,160 @@ static const char *parse(const char *s, struct rule *r)
 
 int gdri_coll_check(const char *rules, char *why, size_t room)
 {
-	struct rule r;
+	struct gdri_coll_rule r;
 
 	while (*rules) {
 		rules = parse(rules, &r);
 		if (rules)
 			continue;
-		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of broadcast: flat tree direct two, "
-			 "collect: flat ring direct, alltoall: flat direct, reduce: flat tree ring "
-			 "two, scan: flat ring; grid of all");
+		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
+			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
+			 "direct, reduce: flat tree ring two leader lanes, scan: flat ring; grid of all but "
+			 "sync");
 		return -GDR_EOPTION;
 	}
 	return 0;
 }
 
-static bool fits(const struct rule *r, int kind, const struct gdri_team *t)
+/* ---- all rules, in their order ---- */
+
+static int append(struct gdri_coll_rules *out, const struct gdri_coll_rule *r)
 {
-	return r->kind == kind && (r->path == ANY || (r->path == MAPPED) == (t->mapped != 0)) &&
-	       (!r->max_pes || t->n <= r->max_pes);
+	struct gdri_coll_rule *more;
+
+	if (!(out->n & (out->n - 1))) { /* room for the next power of two */
+		more = realloc(out->rule, (out->n ? 2 * out->n : 1) * sizeof(*more));
+		if (!more) {
+			gdri_error("out of memory for the algorithms of collectives");
+			return -GDR_ENOMEM;
+		}
+		out->rule = more;
+	}
+	out->rule[out->n++] = *r;
+	return 0;
+}
+
+/* A line that gdri_coll_print writes. */
+static bool parse_line(char *line, struct gdri_coll_rule *r)
+{
+	char *save, *word[6];
+	uint64_t pes;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		word[i] = strtok_r(i ? NULL : line, " \t\r\n", &save);
+		if (!word[i])
+			break;
+	}
+	if (i != 5)
+		return false;
+	r->kind = find(kinds, GDRI_N_KINDS, word[0], strlen(word[0]));
+	r->path = find(paths, N_PATHS, word[1], strlen(word[1]));
+	r->algo = find(algos, GDRI_N_ALGOS, word[4], strlen(word[4]));
+	if (r->kind < 0 || r->path < 0 || r->algo < 0 || !exists(r->kind, r->algo) ||
+	    !gdri_parse_u64(word[2], &pes) || pes > GDRI_MAX_PES)
+		return false;
+	r->max_pes = (int)pes;
+	return gdri_parse_size(word[3], &r->max_bytes);
+}
+
+static int load_line(struct gdri_coll_rules *out, char *line, const char *name, int number)
+{
+	size_t len = strcspn(line, "\n");
+	struct gdri_coll_rule r;
+
+	if (len == strlen(line) && len > 120) { /* the rest would come as a line of its own */
+		gdri_error("GDR_COLL_TABLE=%s: line %d is too long", name, number);
+		return -GDR_EOPTION;
+	}
+	line[strcspn(line, "#\n")] = 0;
+	if (!line[strspn(line, " \t\r")])
+		return 0;
+	if (parse_line(line, &r))
+		return append(out, &r);
+	gdri_error("GDR_COLL_TABLE=%s: line %d is not a rule: collective, path, PEs, bytes, algorithm, as "
+		   "gdr_info --coll prints them", name, number);
+	return -GDR_EOPTION;
+}
+
+static int load_file(struct gdri_coll_rules *out, const char *name)
+{
+	FILE *f = fopen(name, "re");
+	int number = 0, ret = 0;
+	char line[160];
+
+	if (!f) {
+		gdri_error("GDR_COLL_TABLE=%s cannot be read: %s", name, strerror(errno));
+		return -GDR_EOPTION;
+	}
+	while (!ret && fgets(line, sizeof(line), f))
+		ret = load_line(out, line, name, ++number);
+	if (!ret && ferror(f)) {
+		gdri_error("GDR_COLL_TABLE=%s cannot be read", name);
+		ret = -GDR_EOPTION;
+	}
+	fclose(f);
+	return ret;
+}
+
+int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *file)
+{
+	struct gdri_coll_rule r;
+	int ret = 0;
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	while (!ret && *first) {
+		first = parse(first, &r);
+		if (!first)
+			return -GDR_EOPTION; /* gdri_coll_check says so */
+		ret = append(out, &r);
+	}
+	if (!ret && *file)
+		ret = load_file(out, file);
+	out->shown = out->n;
+	for (i = 0; i < N_BUILTIN && !ret; i++)
+		ret = append(out, &builtin[i]);
+	if (!*file)
+		out->shown = out->n;
+	return ret;
+}
+
+void gdri_coll_unload(struct gdri_coll_rules *r)
+{
+	free(r->rule);
+	memset(r, 0, sizeof(*r));
+}
+
+uint64_t gdri_coll_hash(const struct gdri_coll_rules *r)
+{
+	uint64_t h = 0xcbf29ce484222325u, v[5]; /* FNV-1a, by words */
+	size_t i, k;
+
+	for (i = 0; i < r->n; i++) {
+		v[0] = (uint64_t)r->rule[i].kind;
+		v[1] = (uint64_t)r->rule[i].path;
+		v[2] = (uint64_t)r->rule[i].max_pes;
+		v[3] = r->rule[i].max_bytes;
+		v[4] = (uint64_t)r->rule[i].algo;
+		for (k = 0; k < 5; k++)
+			h = (h ^ v[k]) * 0x100000001b3u;
+	}
+	return h;
+}
+
+/* ---- choice ---- */
+
+static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
+{
+	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
+		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
+	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
+}
+
+static bool fits(const struct gdri_coll_rule *r, int kind, const struct gdri_team *t)
+{
+	return r->kind == kind && on_path(r, t) && (!r->max_pes || t->n <= r->max_pes);
 }
 
 struct filling {
@@ -109,7 +246,7 @@ struct filling {
 };
 
 /* Calls of device code never take GRID: they are one block's. */
-static void add(struct filling *f, const struct rule *r)
+static void add(struct filling *f, const struct gdri_coll_rule *r)
 {
 	if (f->done || r->algo == GDRI_A_GRID || !fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
@@ -120,61 +257,42 @@ static void add(struct filling *f, const struct rule *r)
 	f->t->algo[f->kind][f->n++] = (uint8_t)r->algo;
 }
 
-void gdri_coll_choose(struct gdri_team *t, const char *rules)
+void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 {
 	int kind;
 
 	for (kind = 0; kind < GDRI_N_KINDS; kind++) {
 		struct filling f = {.t = t, .kind = kind};
-		const char *s = rules;
-		struct rule r;
 		size_t i;
 
-		while (s && *s && (s = parse(s, &r)))
-			add(&f, &r);
-		for (i = 0; i < N_RULES; i++)
-			add(&f, &table[i]);
+		for (i = 0; i < rules->n; i++)
+			add(&f, &rules->rule[i]);
 	}
 }
 
-static bool decides(const struct rule *r, int kind, const struct gdri_team *t, uint64_t bytes)
+bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes,
+		       const struct gdri_coll_rules *rules)
 {
-	return fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes);
-}
-
-bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes, const char *rules)
-{
-	const char *s = rules;
-	struct rule r;
+	const struct gdri_coll_rule *r;
 	size_t i;
 
-	if (!t->grid_blocks)
-		return false;
-	while (s && *s && (s = parse(s, &r))) {
-		if (decides(&r, kind, t, bytes))
-			return r.algo == GDRI_A_GRID;
+	for (i = 0; i < rules->n && t->grid_blocks; i++) {
+		r = &rules->rule[i];
+		if (fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
+			return r->algo == GDRI_A_GRID;
 	}
-	for (i = 0; i < N_RULES && !decides(&table[i], kind, t, bytes); i++)
-		;
-	return i < N_RULES && table[i].algo == GDRI_A_GRID;
+	return false;
 }
 
-static void print_rule(FILE *f, const struct rule *r)
+void gdri_coll_print(FILE *f, const struct gdri_coll_rules *rules)
 {
-	fprintf(f, "%-10s %-7s %8d %12llu  %s\n", kinds[r->kind],
-		r->path == ANY ? "any" : r->path == MAPPED ? "mapped" : "queue", r->max_pes,
-		(unsigned long long)r->max_bytes, algos[r->algo]);
-}
-
-void gdri_coll_print(FILE *f, const char *rules)
-{
-	struct rule r;
+	const struct gdri_coll_rule *r;
 	size_t i;
 
-	fprintf(f, "%-10s %-7s %8s %12s  %s\n", "collective", "path", "max PEs", "max bytes",
-		"algorithm");
-	while (rules && *rules && (rules = parse(rules, &r)))
-		print_rule(f, &r);
-	for (i = 0; i < N_RULES; i++)
-		print_rule(f, &table[i]);
+	fprintf(f, "# %-8s %-7s %8s %12s  %s\n", "kind", "path", "PEs", "bytes", "algorithm");
+	for (i = 0; i < rules->shown; i++) {
+		r = &rules->rule[i];
+		fprintf(f, "%-10s %-7s %8d %12llu  %s\n", kinds[r->kind], paths[r->path], r->max_pes,
+			(unsigned long long)r->max_bytes, algos[r->algo]);
+	}
 }

@@ -95,15 +95,6 @@ static void read_boot_id(char *buf, size_t room)
 		memset(buf, 0, room);
 }
 
-static uint64_t hash_of(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
-	return h;
-}
-
 static void fill_identity(const struct gdri_state *st, struct identity *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -121,7 +112,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->teams = st->opt.teams;
 	id->coll_slot = st->opt.coll_slot;
 	id->coll_blocks = st->opt.coll_blocks;
-	id->coll = hash_of(st->opt.coll);
+	id->coll = gdri_coll_hash(&st->coll);
 	id->cores = gdri_hd_backoff_cores();
 }
 
@@ -165,7 +156,7 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 		if (!ret)
 			ret = differs("COLL_BLOCKS", all[0].coll_blocks, all[i].coll_blocks, i);
 		if (!ret)
-			ret = differs("COLL (by a hash)", all[0].coll, all[i].coll, i);
+			ret = differs("COLL or GDR_COLL_TABLE (by a hash)", all[0].coll, all[i].coll, i);
 	}
 	return ret;
 }
@@ -185,6 +176,7 @@ static void map_nodes(struct gdri_state *st, const struct identity *all)
 		st->same_node[i] = same_node(&all[i], &all[st->pe]);
 		for (j = 0; j < i && !same_node(&all[i], &all[j]); j++)
 			;
+		st->node[i] = j;
 		st->n_nodes += j == i; /* the first of its node */
 		here += st->same_node[i] && all[i].cores == all[st->pe].cores;
 	}
@@ -197,7 +189,8 @@ int gdri_up_identity(struct gdri_state *st)
 	int ret;
 
 	st->same_node = calloc((size_t)st->n_pes, sizeof(*st->same_node));
-	if (!all || !st->same_node) {
+	st->node = calloc((size_t)st->n_pes, sizeof(*st->node));
+	if (!all || !st->same_node || !st->node) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	}
@@ -214,6 +207,8 @@ int gdri_up_identity(struct gdri_state *st)
 void gdri_down_identity(struct gdri_state *st)
 {
 	free(st->same_node);
+	free(st->node);
 	st->same_node = NULL;
+	st->node = NULL;
 	gdri_hd_backoff_pes(1);
 }

@@ -50,7 +50,7 @@ static uint32_t grid_of(const struct gdri_state *st, const struct gdri_request *
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s) || in_the_way(q, d, s))
 		return 0;
 	bytes = d > s ? d : s;
-	if (!gdri_coll_by_grid(t, kind, bytes, st->opt.coll))
+	if (!gdri_coll_by_grid(t, kind, bytes, &st->coll))
 		return 0;
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;

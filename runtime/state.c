@@ -254,6 +254,8 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	ret = ret ? ret : rc;
 	if (!ret)
 		ret = gdri_options_check(&st->opt);
+	if (!ret)
+		ret = gdri_coll_load(&st->coll, st->opt.coll, st->opt.coll_table);
 	st->pending = ret;
 	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
 }
@@ -381,6 +383,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 	undo(st);
 	pthread_mutex_destroy(&st->lock);
 	pthread_mutex_destroy(&st->fault_lock);
+	gdri_coll_unload(&st->coll);
 	free(st);
 	return told;
 }

@@ -14,6 +14,7 @@
 #include <gdr/host.h>
 #include <gdr/impl/abi.h>
 
+#include "runtime/coll.h"
 #include "runtime/ctx.h"
 #include "runtime/heap.h"
 #include "runtime/modules.h"
@@ -31,6 +32,7 @@ struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers *
 
 struct gdri_state {
 	struct gdri_options opt;
+	struct gdri_coll_rules coll; /* opt.coll and opt.coll_table */
 	const struct gdr_init_attr *attr; /* while init runs; NULL: none */
 	struct gdr_bootstrap *boot;
 	int pe, n_pes;
@@ -39,6 +41,7 @@ struct gdri_state {
 
 	/* nodes: who shares this PE's */
 	bool *same_node; /* [n_pes] */
+	int *node;	 /* [n_pes] first PE of each one's node, or itself where it does not share memory */
 	int n_nodes;
 
 	/* GPU: NULL on the host device */

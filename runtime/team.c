@@ -58,21 +58,27 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	return 0;
 }
 
+/* Words of the lists of a team: of its PEs, and of gdri_team.levels. */
+static size_t list_room(const struct gdri_state *st)
+{
+	return 5 * (size_t)st->n_pes + 1;
+}
+
 int gdri_up_teams(struct gdri_state *st)
 {
 	struct gdri_teams *ts = &st->teams;
-	size_t pes = (size_t)ts->n * (size_t)st->n_pes * sizeof(*ts->pes);
+	size_t lists = (size_t)ts->n * list_room(st) * sizeof(*ts->lists);
 	size_t list = ts->n * sizeof(*ts->list);
 	uint8_t *gpu = NULL;
 
 	ts->list = aligned_alloc(GDRI_LINE, list);
-	ts->pes = calloc(1, pes);
+	ts->lists = calloc(1, lists);
 	ts->config = calloc(ts->n, sizeof(*ts->config));
 	ts->notes = calloc(ts->n, sizeof(*ts->notes));
 	if (st->cuda)
-		gpu = gdri_cuda_alloc(st->cuda, list + pes);
+		gpu = gdri_cuda_alloc(st->cuda, list + lists);
 	ts->gpu = (struct gdri_team *)gpu;
-	if (!ts->list || !ts->pes || !ts->config || !ts->notes || (st->cuda && !gpu)) {
+	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu)) {
 		gdri_error("out of memory for %u teams", ts->n);
 		return -GDR_ENOMEM;
 	}
@@ -87,7 +93,7 @@ void gdri_down_teams(struct gdri_state *st)
 	struct gdri_teams *ts = &st->teams;
 
 	free(ts->list);
-	free(ts->pes);
+	free(ts->lists);
 	free(ts->config);
 	free(ts->notes);
 	if (ts->gpu)
@@ -119,29 +125,29 @@ static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
 	return st->heap.base + GDRI_CTL_SIZE + (uint64_t)id * st->teams.stride;
 }
 
-static int16_t *pes_of_gpu(const struct gdri_state *st, gdr_team_t id)
+static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
 {
-	return (int16_t *)(st->teams.gpu + st->teams.n) + (size_t)id * (size_t)st->n_pes;
+	return (int16_t *)(st->teams.gpu + st->teams.n) + (size_t)id * list_room(st);
 }
 
 const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team)
 {
-	return st->cuda ? pes_of_gpu(st, team) : st->teams.list[team].pes;
+	return st->cuda ? lists_of_gpu(st, team) : st->teams.list[team].pes;
 }
 
-/* On the GPU everything is as here but for where the list of PEs is. */
+/* On the GPU everything is as here but for where the lists are. */
 static int push(struct gdri_state *st, gdr_team_t id)
 {
 	struct gdri_teams *ts = &st->teams;
 	struct gdri_team copy = ts->list[id];
-	int16_t *pes;
 	int ret;
 
 	if (!st->cuda)
 		return 0;
-	copy.pes = pes = pes_of_gpu(st, id);
-	ret = gdri_cuda_copy(st->cuda, pes, ts->list[id].pes,
-			     (size_t)st->n_pes * sizeof(*pes), COPY_MS);
+	copy.pes = lists_of_gpu(st, id);
+	copy.levels = copy.pes + st->n_pes;
+	ret = gdri_cuda_copy(st->cuda, copy.pes, ts->list[id].pes,
+			     list_room(st) * sizeof(*copy.pes), COPY_MS);
 	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), COPY_MS);
 }
 
@@ -156,6 +162,36 @@ static void find_stride(struct gdri_team *t)
 	t->stride = i < t->n ? 0 : stride;
 }
 
+/* Who shares memory with whom: nodes in the order of their first members. The same on all members. */
+static void find_levels(const struct gdri_state *st, struct gdri_team *t, int16_t *levels)
+{
+	int16_t *order = levels, *of = order + t->n, *local = of + t->n, *first = local + t->n;
+	int i, j, nodes = 0, at = 0;
+
+	t->levels = levels;
+	for (i = 0; i < t->n; i++) {
+		for (j = 0; st->node[t->pes[j]] != st->node[t->pes[i]]; j++)
+			;
+		of[i] = j < i ? of[j] : (int16_t)nodes++;
+	}
+	t->lanes = t->n;
+	for (i = 0; i < nodes; i++) {
+		first[i] = (int16_t)at;
+		for (j = 0; j < t->n; j++) {
+			if (of[j] != i)
+				continue;
+			local[j] = (int16_t)(at - first[i]);
+			order[at++] = (int16_t)j;
+		}
+		t->lanes = t->lanes < at - first[i] ? t->lanes : at - first[i];
+		t->most = t->most > at - first[i] ? t->most : at - first[i];
+	}
+	first[nodes] = (int16_t)at;
+	t->node = of[t->me];
+	t->local = local[t->me];
+	t->nodes = nodes > 1 && t->most > 1 ? nodes : 0;
+}
+
 /* The record of a team that this PE is in; it was unused, and nobody writes to its area yet. */
 static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
@@ -164,7 +200,7 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 	int i, ret;
 
 	memset(t, 0, sizeof(*t));
-	t->pes = ts->pes + (size_t)id * (size_t)st->n_pes;
+	t->pes = ts->lists + (size_t)id * list_room(st);
 	for (i = 0; i < n; i++) {
 		t->pes[i] = (int16_t)pes[i];
 		if (pes[i] == st->pe)
@@ -179,7 +215,8 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
 	t->n = n;
 	find_stride(t);
-	gdri_coll_choose(t, st->opt.coll);
+	find_levels(st, t, t->pes + st->n_pes);
+	gdri_coll_choose(t, &st->coll);
 	ts->notes[id] = 0;
 	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes));
 	if (!ret)
@@ -206,11 +243,24 @@ static bool maps(const struct gdri_state *st, int n, const int *pes)
 	return i == n;
 }
 
+/* The PEs of a node of which one does not map all others are nodes of their own. */
+static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
+{
+	int i, j, node;
+
+	for (i = 0; i < st->n_pes; i++) {
+		node = st->node[i];
+		for (j = 0; j < st->n_pes && !mapped[i]; j++)
+			st->node[j] = st->node[j] == node ? j : st->node[j];
+	}
+}
+
 static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
 {
 	int i, n, ret;
 	bool all = true;
 
+	part_nodes(st, mapped);
 	for (i = 0; i < st->n_pes; i++)
 		pes[i] = i;
 	ret = install(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);

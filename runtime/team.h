@@ -17,7 +17,7 @@ struct gdri_teams {
 	uint64_t bytes, stride; /* of the area behind gdri_ctl, of one team in it */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
-	int16_t *pes;		 /* [n][n_pes] */
+	int16_t *lists;		 /* [n]: pes[n_pes], levels[4 * n_pes + 1] of each */
 	gdr_team_config_t *config; /* [n] */
 	uint64_t *notes;	 /* [n] exchanges of the host threads */
 };

@@ -17,7 +17,7 @@ static int usage(FILE *f)
 	      "  without options: brings the library up (alone, or as a PE of a job) and says on what\n"
 	      "  --check          what stands between this machine and kernels that post to its NIC\n"
 	      "  -e, --env        options in force, as environment variables\n"
-	      "  --coll           which algorithm a collective uses when, with GDR_COLL\n"
+	      "  --coll           which algorithm a collective uses when: a table for GDR_COLL_TABLE\n"
 	      "  --markdown       table of all options, docs/options.md\n"
 	      "  -v, --version    version of headers and library\n",
 	      f);
@@ -37,13 +37,17 @@ static int print_env(void)
 
 static int print_coll(void)
 {
+	struct gdri_coll_rules rules = {0};
 	struct gdri_options opt;
 	int ret = gdri_options_read(&opt, NULL);
 
 	if (!ret)
 		ret = gdri_options_check(&opt);
 	if (!ret)
-		gdri_coll_print(stdout, opt.coll);
+		ret = gdri_coll_load(&rules, opt.coll, opt.coll_table);
+	if (!ret)
+		gdri_coll_print(stdout, &rules);
+	gdri_coll_unload(&rules);
 	return ret ? 1 : 0;
 }
 

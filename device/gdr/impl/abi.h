@@ -242,6 +242,7 @@ struct gdri_note {
 };
 
 enum gdri_coll_kind { /* those with a choice of algorithms */
+	GDRI_K_SYNC,
 	GDRI_K_BROADCAST,
 	GDRI_K_COLLECT,
 	GDRI_K_ALLTOALL,
@@ -257,6 +258,9 @@ enum gdri_algo {
 	GDRI_A_DIRECT, /* after a sync, to where it belongs */
 	GDRI_A_TWO,    /* pieces to all, then gathered */
 	GDRI_A_GRID,   /* by many blocks of the library's kernels, through mapped memory */
+	/* both levels: within the nodes through mapped memory, between them */
+	GDRI_A_LEADER, /* by one member of each */
+	GDRI_A_LANES,  /* by as many as the smallest one has, a piece each */
 	GDRI_N_ALGOS,
 };
 #define GDRI_CHOICES 4
@@ -279,7 +283,13 @@ struct GDRI_ALIGNED gdri_team {
 	 * this PE's (dev) */
 	uint64_t *grid;
 	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
-	uint32_t rsvd;
+	/* Two levels: nodes, whose members map each other. 0: just one, or one member on each. */
+	int32_t nodes;
+	int32_t node, local; /* the own one, and own number in it */
+	int32_t lanes, most; /* members of the smallest node, and of the largest one */
+	/* [n] members node by node, [n] node of each member, [n] its number there, [nodes + 1] where the
+	 * members of a node begin */
+	const int16_t *levels;
 	/* Calls of up to max[k] bytes use algo[k]; the last one has no limit. */
 	uint64_t max[GDRI_N_KINDS][GDRI_CHOICES];
 	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];

@@ -3,10 +3,12 @@
  * tells all the others and hears of all (gdri_ctl.flat): one round. Else
  * dissemination over the words gdri_ctl.barrier: in round k a PE tells the one 2^k
  * above it and hears of the one 2^k below; after ceil(log2 n) rounds it has heard of
- * all. Epochs only grow, so a partner that is one barrier ahead does no harm. */
+ * all. Epochs only grow, so a partner that is one barrier ahead does no harm. Where nodes have
+ * several PEs, the first of each does that, when its node's have told it (gdri_ctl.flat), and tells them. */
 #ifndef GDRI_BARRIER_H
 #define GDRI_BARRIER_H
 
+#include <gdr/impl/levels.h>
 #include <gdr/impl/order.h>
 #include <gdr/impl/wait.h>
 
@@ -59,23 +61,64 @@ GDR_DEVICE int gdri_sync_tell(struct gdri_dev *dev, int pe, uint64_t *word, uint
 	return 0;
 }
 
+/* The PEs of the world's nodes, if they are to be told apart here. */
+GDR_DEVICE const struct gdri_team *gdri_sync_nodes(const struct gdri_dev *dev)
+{
+	const struct gdri_team *t = dev->n_teams ? dev->teams : 0; /* GDR_TEAM_WORLD is 0 */
+
+	return t && t->nodes && t->most <= (int)GDRI_FLAT_MAX &&
+			       t->algo[GDRI_K_SYNC][0] == GDRI_A_LEADER ? t : 0;
+}
+
+/* Dissemination among all PEs, or (t) the first ones of the nodes. */
+GDRI_NOINLINE int gdri_sync_round(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
+				  uint32_t op)
+{
+	int n = t ? t->nodes : gdri_k(dev, n_pes), me = t ? t->node : gdri_k(dev, pe);
+	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+	int round, step, to, from, ret = 0;
+
+	for (round = 0, step = 1; step < n && !ret; round++, step *= 2) {
+		to = me + step < n ? me + step : me + step - n;
+		from = me >= step ? me - step : me - step + n;
+		ret = gdri_sync_tell(dev, t ? gdri_node_member(t, to, 0) : to,
+				     &ctl->barrier[round], epoch);
+		if (!ret)
+			ret = gdri_sync_hear(dev, t ? gdri_node_member(t, from, 0) : from,
+					     &ctl->barrier[round], epoch, op);
+	}
+	return ret;
+}
+
+GDRI_NOINLINE int gdri_sync_levels(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
+				   uint32_t op)
+{
+	int n = gdri_node_size(t, t->node), first = gdri_node_member(t, t->node, 0), i, ret = 0;
+	uint64_t *flat = gdri_k(dev, ctl)->flat;
+
+	if (t->local) {
+		ret = gdri_sync_tell(dev, first, &flat[t->local], epoch);
+		return ret ? ret : gdri_sync_hear(dev, first, &flat[0], epoch, op);
+	}
+	for (i = 1; i < n && !ret; i++)
+		ret = gdri_sync_hear(dev, gdri_node_member(t, t->node, i), &flat[i], epoch, op);
+	if (!ret)
+		ret = gdri_sync_round(dev, t, epoch, op);
+	for (i = 1; i < n && !ret; i++)
+		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, i), &flat[0], epoch);
+	return ret;
+}
+
 /* Behind a fence of the caller's: its stores pair with the acquire of who hears. */
 GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
 {
-	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), round, step, from, ret;
-	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+	const struct gdri_team *t = gdri_sync_nodes(dev);
+	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
 
-	for (round = 0, step = 1; step < n; round++, step *= 2) {
-		ret = gdri_sync_tell(dev, me + step < n ? me + step : me + step - n,
-				     &ctl->barrier[round], epoch);
-		from = me >= step ? me - step : me - step + n;
-		if (!ret)
-			ret = gdri_sync_hear(dev, from, &ctl->barrier[round], epoch, op);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
-	return n > 1 ? gdri_wait_flush(dev, op) : 0;
+	return gdri_k(dev, n_pes) > 1 ? gdri_wait_flush(dev, op) : 0;
 }
 
 GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)

@@ -6,19 +6,64 @@
  * between: a slot is written again when its message was taken. All messages of a team to a member
  * take one queue, whichever block sends them, so that a word never overtakes a later one.
  *
- * Everything here is called by all threads of the scope; its first thread waits and tells. */
+ * Everything here is called by all threads of the scope; its first thread waits and tells. Members are
+ * named by their numbers in the view of the call (struct gdri_coll), but where it is said. */
 #ifndef GDRI_CHAN_H
 #define GDRI_CHAN_H
 
+#include <gdr/impl/levels.h>
 #include <gdr/impl/wait.h>
 #include <gdr/impl/xfer.h>
+
+/* Which members take part in a step of a call. */
+enum gdri_view {
+	GDRI_V_TEAM, /* all */
+	GDRI_V_NODE, /* those of the own node */
+	GDRI_V_LANE, /* number `lane` of each node, but `root` of its own */
+};
 
 struct gdri_coll {
 	struct gdri_dev *dev;
 	struct gdri_team *team;
 	int scope;
 	uint32_t op; /* for messages */
+	int view, n, me; /* who takes part, how many, own number among them */
+	int lane, root;
 };
+
+/* Number in the team. */
+GDR_DEVICE int gdri_coll_member(const struct gdri_coll *c, int i)
+{
+	if (c->view == GDRI_V_TEAM)
+		return i;
+	if (c->view == GDRI_V_NODE)
+		return gdri_node_member(c->team, c->team->node, i);
+	if (c->root >= 0 && gdri_node_of(c->team, c->root) == i)
+		return c->root;
+	return gdri_node_member(c->team, i, c->lane);
+}
+
+GDR_DEVICE struct gdri_coll gdri_coll_node(const struct gdri_coll *c)
+{
+	struct gdri_coll v = *c;
+
+	v.view = GDRI_V_NODE;
+	v.n = gdri_node_size(c->team, c->team->node);
+	v.me = c->team->local;
+	return v;
+}
+
+GDR_DEVICE struct gdri_coll gdri_coll_lane(const struct gdri_coll *c, int lane, int root)
+{
+	struct gdri_coll v = *c;
+
+	v.view = GDRI_V_LANE;
+	v.n = c->team->nodes;
+	v.me = c->team->node;
+	v.lane = lane;
+	v.root = root;
+	return v;
+}
 
 /* Number in the world of member i. */
 GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)
@@ -37,7 +82,7 @@ GDR_DEVICE uint8_t *gdri_chan_mapped(const struct gdri_coll *c, const void *ptr,
 	return GDRI_QUEUES ? gdri_mapped(c->dev, ptr, pe) : gdri_direct_at(ptr, pe);
 }
 
-/* First thread. An 8-byte word of the member, behind what the scope wrote before. */
+/* First thread. An 8-byte word of member `to` of the team, behind what the scope wrote before. */
 GDR_DEVICE int gdri_chan_signal(const struct gdri_coll *c, int to, uint64_t *word, uint64_t value)
 {
 	int pe = gdri_team_pe(c->team, to);
@@ -50,7 +95,8 @@ GDR_DEVICE int gdri_chan_signal(const struct gdri_coll *c, int to, uint64_t *wor
 	return 0;
 }
 
-/* First thread. Until the count in the half of the word that begins at `shift` is at least `least`. */
+/* First thread. Until the count in the half of the team's member's word that begins at `shift` is at least
+ * `least`. */
 GDRI_NOINLINE int gdri_chan_wait(const struct gdri_coll *c, int peer, uint32_t shift,
 				 uint32_t least)
 {
@@ -83,7 +129,7 @@ GDR_DEVICE uint8_t *gdri_chan_slot(const struct gdri_coll *c, int of, uint32_t s
 	return c->team->slots + (uint64_t)i * c->team->slot_size;
 }
 
-/* First thread. The word for the member, behind len bytes from src to dst, which were stored already
+/* First thread. The word for member `to` of the team, behind len bytes from src to dst, which were stored already
  * where the member is mapped. */
 GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, const void *src,
 				 size_t len)
@@ -107,24 +153,24 @@ GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, c
 GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, const void *src,
 				 size_t len)
 {
-	struct gdri_chan *ch = &c->team->chan[to];
+	int member = gdri_coll_member(c, to), first = !gdri_scope_rank(c->scope), ret = 0;
+	struct gdri_chan *ch = &c->team->chan[member];
 	uint32_t seq = gdri_chan_count(&ch->sent) + 1;
-	int first = !gdri_scope_rank(c->scope), ret = 0;
 	uint8_t *p;
 
 	if (first)
-		ret = gdri_chan_wait(c, to, 32, seq - GDRI_CHAN_DEPTH);
+		ret = gdri_chan_wait(c, member, 32, seq - GDRI_CHAN_DEPTH);
 	ret = gdri_scope_bcast(c->scope, ret);
 	if (ret)
 		return ret;
 	if (!dst)
 		dst = gdri_chan_slot(c, c->team->me, seq);
-	p = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, to));
+	p = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, member));
 	if (p && len)
 		gdri_p2p_copy(c->scope, p, src, len);
 	if (first) {
 		gdri_st_relaxed_gpu_u32(&ch->sent, seq);
-		ret = gdri_chan_post(c, to, dst, src, len);
+		ret = gdri_chan_post(c, member, dst, src, len);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }
@@ -132,10 +178,11 @@ GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, c
 /* Waits for the member's next message. */
 GDRI_NOINLINE int gdri_chan_recv(const struct gdri_coll *c, int from)
 {
-	int ret = 0;
+	int member = gdri_coll_member(c, from), ret = 0;
 
 	if (!gdri_scope_rank(c->scope)) {
-		ret = gdri_chan_wait(c, from, 0, gdri_chan_count(&c->team->chan[from].got) + 1);
+		ret = gdri_chan_wait(c, member, 0,
+				     gdri_chan_count(&c->team->chan[member].got) + 1);
 		if (!ret)
 			ret = gdri_wait_flush(c->dev, c->op);
 	}
@@ -145,23 +192,25 @@ GDRI_NOINLINE int gdri_chan_recv(const struct gdri_coll *c, int from)
 /* Where the message is that was waited for. */
 GDR_DEVICE uint8_t *gdri_chan_data(const struct gdri_coll *c, int from)
 {
-	return gdri_chan_slot(c, from, gdri_chan_count(&c->team->chan[from].got) + 1);
+	int member = gdri_coll_member(c, from);
+
+	return gdri_chan_slot(c, member, gdri_chan_count(&c->team->chan[member].got) + 1);
 }
 
 /* The scope is done with the message. The member is told when half of its room is used up; else the
  * next message to it says so. */
 GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
 {
-	struct gdri_chan *ch = &c->team->chan[from];
+	int member = gdri_coll_member(c, from), ret = 0;
+	struct gdri_chan *ch = &c->team->chan[member];
 	uint32_t got;
-	int ret = 0;
 
 	gdri_scope_sync(c->scope); /* all have read it: before the release that tells so */
 	if (!gdri_scope_rank(c->scope)) {
 		got = gdri_chan_count(&ch->got) + 1;
 		gdri_st_relaxed_gpu_u32(&ch->got, got);
 		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2)
-			ret = gdri_chan_post(c, from, 0, 0, 0);
+			ret = gdri_chan_post(c, member, 0, 0, 0);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives that move data: broadcast, collect, fcollect, alltoall, alltoalls. All are on bytes
+/* Collectives that move data: collect, fcollect, alltoall, alltoalls. All are on bytes
  * and for every scope; which algorithm is used stands in the team's table (gdri_team.algo). */
 #ifndef GDRI_COLL_H
 #define GDRI_COLL_H
 
 #include <gdr/impl/team.h>
-
-GDR_DEVICE int gdri_coll_algo(const struct gdri_coll *c, int kind, uint64_t len)
-{
-	const struct gdri_team *t = c->team;
-	int k = 0;
-
-	while (k < GDRI_CHOICES - 1 && len > t->max[kind][k])
-		k++;
-	return t->algo[kind][k];
-}
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
 {
@@ -23,14 +13,14 @@ GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void 
 }
 
 /* The other members in turn, beginning behind the own one: i from 1 to n - 1. */
-GDR_DEVICE int gdri_coll_after(const struct gdri_team *t, int i)
+GDR_DEVICE int gdri_coll_after(const struct gdri_coll *c, int i)
 {
-	return t->me + i < t->n ? t->me + i : t->me + i - t->n;
+	return c->me + i < c->n ? c->me + i : c->me + i - c->n;
 }
 
-GDR_DEVICE int gdri_coll_before(const struct gdri_team *t, int i)
+GDR_DEVICE int gdri_coll_before(const struct gdri_coll *c, int i)
 {
-	return t->me >= i ? t->me - i : t->me - i + t->n;
+	return c->me >= i ? c->me - i : c->me - i + c->n;
 }
 
 GDR_DEVICE size_t gdri_coll_part(const struct gdri_coll *c, size_t left)
@@ -44,13 +34,15 @@ enum gdri_layout {
 	GDRI_WHOLE,  /* all of them, for every member */
 	GDRI_EQUAL,  /* len bytes each, one behind the other */
 	GDRI_RAGGED, /* what a collect exchanged, in gdri_chan */
-	GDRI_SPLIT,  /* len bytes in n pieces of about the same size, of whole elements */
+	GDRI_SPLIT,  /* len bytes in pieces of about the same size, of whole elements; then nothing */
+	GDRI_PLACES, /* len bytes each, in gdri_chan */
 };
 
 struct gdri_blocks {
 	int layout;
 	size_t len;
 	size_t elem; /* SPLIT: bytes of an element */
+	int pieces;
 };
 
 GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
@@ -60,11 +52,12 @@ GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blo
 	if (b->layout == GDRI_RAGGED)
 		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].at);
 	if (b->layout == GDRI_SPLIT) {
-		size_t n = b->len / b->elem, each = n / (size_t)c->team->n, more = n % (size_t)c->team->n;
+		size_t n = b->len / b->elem, p = (size_t)b->pieces, each = n / p, more = n % p;
 
-		return (each * (size_t)i + ((size_t)i < more ? (size_t)i : more)) * b->elem;
+		p = (size_t)i < p ? (size_t)i : p;
+		return (each * p + (p < more ? p : more)) * b->elem;
 	}
-	return 0;
+	return b->layout == GDRI_PLACES ? sizeof(struct gdri_chan) * (size_t)i : 0;
 }
 
 GDR_DEVICE size_t gdri_block_len(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
@@ -85,8 +78,8 @@ GDRI_NOINLINE int gdri_coll_send_parts(const struct gdri_coll *c, const uint8_t 
 	size_t len, part;
 	int i, to, ret;
 
-	for (i = 1; i < c->team->n; i++) {
-		to = gdri_coll_after(c->team, i);
+	for (i = 1; i < c->n; i++) {
+		to = gdri_coll_after(c, i);
 		len = gdri_block_len(c, sb, to);
 		if (at >= len)
 			continue;
@@ -105,8 +98,8 @@ GDRI_NOINLINE int gdri_coll_recv_parts(const struct gdri_coll *c, uint8_t *dst,
 	size_t len, part;
 	int i, from, ret;
 
-	for (i = 1; i < c->team->n; i++) {
-		from = gdri_coll_before(c->team, i);
+	for (i = 1; i < c->n; i++) {
+		from = gdri_coll_before(c, i);
 		len = gdri_block_len(c, db, from);
 		if (at >= len)
 			continue;
@@ -148,8 +141,8 @@ GDRI_NOINLINE int gdri_coll_arrived(const struct gdri_coll *c, const struct gdri
 {
 	int i, from, ret = 0;
 
-	for (i = 1; i < c->team->n && !ret; i++) {
-		from = gdri_coll_before(c->team, i);
+	for (i = 1; i < c->n && !ret; i++) {
+		from = gdri_coll_before(c, i);
 		if (!gdri_block_len(c, db, from))
 			continue;
 		ret = gdri_chan_recv(c, from);
@@ -164,11 +157,11 @@ GDRI_NOINLINE int gdri_coll_straight(const struct gdri_coll *c, uint8_t *dst,
 				     const struct gdri_blocks *db, const uint8_t *src,
 				     const struct gdri_blocks *sb)
 {
-	size_t mine = gdri_block_at(c, db, c->team->me), len;
+	size_t mine = gdri_block_at(c, db, c->me), len;
 	int i, to, ret = 0;
 
-	for (i = 1; i < c->team->n && !ret; i++) {
-		to = gdri_coll_after(c->team, i);
+	for (i = 1; i < c->n && !ret; i++) {
+		to = gdri_coll_after(c, i);
 		len = gdri_block_len(c, sb, to);
 		if (len)
 			ret = gdri_chan_send(c, to, dst + mine, src + gdri_block_at(c, sb, to), len);
@@ -180,15 +173,15 @@ GDRI_NOINLINE int gdri_coll_straight(const struct gdri_coll *c, uint8_t *dst,
 GDRI_NOINLINE int gdri_coll_ring(const struct gdri_coll *c, uint8_t *dst,
 				 const struct gdri_blocks *db, const uint8_t *src)
 {
-	int s, b, ret = 0, next = gdri_coll_after(c->team, 1), prev = gdri_coll_before(c->team, 1);
+	int s, b, ret = 0, next = gdri_coll_after(c, 1), prev = gdri_coll_before(c, 1);
 	uint8_t *at;
 
-	for (s = 0; s < c->team->n - 1 && !ret; s++) {
-		b = gdri_coll_before(c->team, s);
+	for (s = 0; s < c->n - 1 && !ret; s++) {
+		b = gdri_coll_before(c, s);
 		at = dst + gdri_block_at(c, db, b);
 		if (gdri_block_len(c, db, b))
 			ret = gdri_chan_send(c, next, at, s ? at : src, gdri_block_len(c, db, b));
-		b = gdri_coll_before(c->team, s + 1);
+		b = gdri_coll_before(c, s + 1);
 		if (ret || !gdri_block_len(c, db, b))
 			continue;
 		ret = gdri_chan_recv(c, prev);
@@ -198,20 +191,138 @@ GDRI_NOINLINE int gdri_coll_ring(const struct gdri_coll *c, uint8_t *dst,
 	return ret;
 }
 
+/* ---- every member to every other one, by both levels: what each gives is the same for all ---- */
+
+struct gdri_relay {
+	struct gdri_coll c, node;
+	uint8_t *dst;
+	const struct gdri_blocks *db;
+	size_t at, most; /* part of each block under way */
+	int slots;	 /* it takes slots, else it goes to where it belongs: all are in the call */
+};
+
+GDR_DEVICE size_t gdri_relay_part(const struct gdri_relay *y, int block)
+{
+	size_t len = gdri_block_len(&y->c, y->db, block);
+
+	return y->at >= len ? 0 : len - y->at < y->most ? len - y->at : y->most;
+}
+
+/* From src, which is that part. */
+GDR_DEVICE int gdri_relay_send(const struct gdri_relay *y, const struct gdri_coll *c, int to,
+			       int block, const uint8_t *src)
+{
+	size_t part = gdri_relay_part(y, block);
+	uint8_t *at = y->slots ? 0 : y->dst + gdri_block_at(&y->c, y->db, block) + y->at;
+
+	return part ? gdri_chan_send(c, to, at, src, part) : 0;
+}
+
+GDR_DEVICE int gdri_relay_take(const struct gdri_relay *y, const struct gdri_coll *c, int from,
+			       int block)
+{
+	size_t part = gdri_relay_part(y, block);
+	int ret = part ? gdri_chan_recv(c, from) : 0;
+
+	if (!part || ret)
+		return ret;
+	if (y->slots)
+		gdri_coll_copy(c, y->dst + gdri_block_at(&y->c, y->db, block) + y->at,
+			       gdri_chan_data(c, from), part);
+	return gdri_chan_taken(c, from);
+}
+
+/* To all of the own node, and one of each other one. */
+GDRI_NOINLINE int gdri_relay_own(const struct gdri_relay *y, const uint8_t *src)
+{
+	const struct gdri_team *t = y->c.team;
+	int i, node, ret = 0;
+
+	for (i = 1; i < t->nodes && !ret; i++) {
+		node = (t->node + i) % t->nodes;
+		ret = gdri_relay_send(y, &y->c,
+				      gdri_node_member(t, node, t->local % gdri_node_size(t, node)),
+				      t->me, src + y->at);
+	}
+	for (i = 1; i < y->node.n && !ret; i++)
+		ret = gdri_relay_send(y, &y->node, gdri_coll_after(&y->node, i), t->me, src + y->at);
+	for (i = 1; i < y->node.n && !ret; i++) {
+		node = gdri_coll_before(&y->node, i);
+		ret = gdri_relay_take(y, &y->node, node, gdri_coll_member(&y->node, node));
+	}
+	return ret;
+}
+
+/* Members first .. first + n - 1 of the node, of whose blocks each member of this one gets one and passes it on. */
+GDRI_NOINLINE int gdri_relay_on(const struct gdri_relay *y, int node, int first)
+{
+	const struct gdri_team *t = y->c.team;
+	int size = gdri_node_size(t, node), i, from, block, ret = 0;
+
+	if (first + t->local < size) {
+		block = gdri_node_member(t, node, first + t->local);
+		ret = gdri_relay_take(y, &y->c, block, block);
+		for (i = 1; i < y->node.n && !ret; i++)
+			ret = gdri_relay_send(y, &y->node, gdri_coll_after(&y->node, i), block,
+					      y->dst + gdri_block_at(&y->c, y->db, block) + y->at);
+	}
+	for (i = 1; i < y->node.n && !ret; i++) {
+		from = gdri_coll_before(&y->node, i);
+		if (first + from < size)
+			ret = gdri_relay_take(y, &y->node, from,
+					      gdri_node_member(t, node, first + from));
+	}
+	return ret;
+}
+
+/* In each step a member sends at most one message to each other one, then takes those of the step: whoever is
+ * furthest behind finds room and data. Little goes through slots. */
+GDRI_NOINLINE int gdri_coll_lanes(const struct gdri_coll *c, uint8_t *dst,
+				  const struct gdri_blocks *db, const uint8_t *src)
+{
+	struct gdri_relay y = {*c, gdri_coll_node(c), dst, db, 0, ~(size_t)0, 0};
+	size_t all = gdri_block_at(c, db, c->n - 1) + gdri_block_len(c, db, c->n - 1);
+	int nodes = c->team->nodes, i, first, node, more, ret = 0;
+
+	y.slots = all <= GDRI_CHAN_DEPTH * (size_t)c->team->slot_size;
+	if (y.slots)
+		y.most = c->team->slot_size;
+	else
+		ret = gdri_coll_sync(c);
+	if (ret)
+		return ret;
+	do {
+		ret = gdri_relay_own(&y, src);
+		for (i = 1; i < nodes && !ret; i++) {
+			node = (c->team->node + i) % nodes;
+			for (first = 0; first < gdri_node_size(c->team, node) && !ret; first += y.node.n)
+				ret = gdri_relay_on(&y, node, first);
+		}
+		for (i = more = 0; i < c->n && y.slots; i++)
+			more |= gdri_block_len(c, db, i) > y.at + y.most;
+		y.at += y.most;
+	} while (more && !ret);
+	return ret;
+}
+
 /* The own block is `src` where each gives all the same (sb WHOLE). */
 GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_t *dst,
 				     const struct gdri_blocks *db, const uint8_t *src,
 				     const struct gdri_blocks *sb)
 {
-	int me = c->team->me, ret = 0;
+	int me = c->me, ret = 0;
 
-	if (c->team->n > 1 && algo == GDRI_A_FLAT)
-		ret = gdri_coll_flat(c, dst, db, src, sb);
-	else if (c->team->n > 1)
+	if (c->n > 1 && algo != GDRI_A_FLAT && algo != GDRI_A_LANES)
 		ret = gdri_coll_sync(c);
-	if (!ret && c->team->n > 1 && algo == GDRI_A_RING)
+	if (ret || c->n == 1)
+		;
+	else if (algo == GDRI_A_FLAT)
+		ret = gdri_coll_flat(c, dst, db, src, sb);
+	else if (algo == GDRI_A_LANES)
+		ret = gdri_coll_lanes(c, dst, db, src);
+	else if (algo == GDRI_A_RING)
 		ret = gdri_coll_ring(c, dst, db, src);
-	else if (!ret && c->team->n > 1 && algo != GDRI_A_FLAT)
+	else
 		ret = gdri_coll_straight(c, dst, db, src, sb);
 	if (!ret)
 		gdri_coll_copy(c, dst + gdri_block_at(c, db, me), src + gdri_block_at(c, sb, me),
@@ -222,26 +333,26 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 
 GDRI_NOINLINE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	const struct gdri_blocks db = {GDRI_EQUAL, len, 1}, sb = {GDRI_WHOLE, len, 1};
+	const struct gdri_blocks db = {GDRI_EQUAL, len, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT);
 
 	if (ret || !len)
 		return ret;
-	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.team->n),
+	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n),
 				 (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	return gdri_coll_end(&c, ret);
 }
 
 GDRI_NOINLINE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	const struct gdri_blocks b = {GDRI_EQUAL, len, 1};
+	const struct gdri_blocks b = {GDRI_EQUAL, len, 1, 0};
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_ALLTOALL);
 
 	if (ret || !len)
 		return ret;
-	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.team->n),
+	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n),
 				 (uint8_t *)dst, &b, (const uint8_t *)src, &b);
 	return gdri_coll_end(&c, ret);
 }
@@ -265,25 +376,16 @@ GDRI_NOINLINE uint64_t gdri_collect_places(const struct gdri_coll *c)
 /* All lengths to all. */
 GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 {
-	int i, ret = 0, first = !gdri_scope_rank(c->scope);
-	struct gdri_team *t = c->team;
-	struct gdri_chan *mine = &t->chan[t->me];
+	const struct gdri_blocks db = {GDRI_PLACES, sizeof(len), 1, 0}, sb = {GDRI_WHOLE, sizeof(len), 1, 0};
+	int algo = gdri_coll_algo(c, GDRI_K_COLLECT, sizeof(len) * (size_t)c->n), ret;
+	uint8_t *all = (uint8_t *)&c->team->chan[0].len;
+	int first = !gdri_scope_rank(c->scope);
 
 	if (first)
-		gdri_st_relaxed_gpu_u64(&mine->len, len);
+		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
-	for (i = 1; i < t->n && !ret; i++)
-		ret = gdri_chan_send(c, gdri_coll_after(t, i), 0, &mine->len, sizeof(len));
-	for (i = 1; i < t->n && !ret; i++) {
-		int from = gdri_coll_before(t, i);
-
-		ret = gdri_chan_recv(c, from);
-		if (!ret && first)
-			gdri_st_relaxed_gpu_u64(&t->chan[from].len,
-						*(const uint64_t *)gdri_chan_data(c, from));
-		if (!ret)
-			ret = gdri_chan_taken(c, from);
-	}
+	ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
+				 all + gdri_block_at(c, &db, c->me), &sb);
 	if (!ret && first)
 		gdri_collect_places(c);
 	gdri_scope_sync(c->scope);
@@ -292,7 +394,7 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	const struct gdri_blocks db = {GDRI_RAGGED, 0, 1}, sb = {GDRI_WHOLE, len, 1};
+	const struct gdri_blocks db = {GDRI_RAGGED, 0, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
 	struct gdri_coll c;
 	uint64_t sum;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT);
@@ -301,122 +403,10 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 		return ret;
 	ret = gdri_collect_lengths(&c, len);
 	if (!ret) {
-		sum = gdri_block_at(&c, &db, c.team->n - 1) + gdri_block_len(&c, &db, c.team->n - 1);
+		sum = gdri_block_at(&c, &db, c.n - 1) + gdri_block_len(&c, &db, c.n - 1);
 		ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_COLLECT, sum),
 					 (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	}
-	return gdri_coll_end(&c, ret);
-}
-
-/* ---- broadcast ---- */
-
-/* Members in the order of the root's tree: v 0 is the root. */
-GDR_DEVICE int gdri_tree_member(const struct gdri_team *t, int root, int v)
-{
-	return (root + v) % t->n;
-}
-
-GDR_DEVICE int gdri_tree_parent(int v, int flat)
-{
-	return flat ? 0 : v & (v - 1);
-}
-
-/* Child k of v, the ones with the largest trees below them first; -1: no more. */
-GDR_DEVICE int gdri_tree_child(int v, int n, int flat, int k)
-{
-	int low = v & -v, bit;
-
-	if (flat)
-		return v || k + 1 >= n ? -1 : k + 1;
-	if (!v)
-		for (low = 1; low < n; low *= 2)
-			;
-	for (bit = low / 2; bit && v + bit >= n; bit /= 2)
-		;
-	bit >>= k;
-	return bit ? v + bit : -1;
-}
-
-/* To the children, from where it lies in the own memory. to: NULL, slots. */
-GDRI_NOINLINE int gdri_tree_down(const struct gdri_coll *c, int root, int flat, uint8_t *to,
-				 const uint8_t *src, size_t len)
-{
-	int v = gdri_coll_before(c->team, root), child, k, ret = 0;
-
-	for (k = 0; !ret && (child = gdri_tree_child(v, c->team->n, flat, k)) >= 0; k++)
-		ret = gdri_chan_send(c, gdri_tree_member(c->team, root, child), to, src, len);
-	return ret;
-}
-
-/* Through the slots, part for part. */
-GDRI_NOINLINE int gdri_broadcast_slots(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
-				       size_t len, int root, int flat)
-{
-	int v = gdri_coll_before(c->team, root), ret = 0;
-	int parent = gdri_tree_member(c->team, root, gdri_tree_parent(v, flat));
-	size_t at, part;
-
-	for (at = 0; at < len && !ret; at += part) {
-		part = gdri_coll_part(c, len - at);
-		if (v) {
-			ret = gdri_chan_recv(c, parent);
-			if (ret)
-				break;
-			gdri_coll_copy(c, dst + at, gdri_chan_data(c, parent), part);
-			ret = gdri_chan_taken(c, parent);
-		}
-		if (!ret)
-			ret = gdri_tree_down(c, root, flat, 0, (v ? dst : src) + at, part);
-	}
-	return ret;
-}
-
-/* After a sync: a piece to each member, which all then exchange (TWO), or all to everybody. */
-GDRI_NOINLINE int gdri_broadcast_straight(const struct gdri_coll *c, uint8_t *dst,
-					  const uint8_t *src, size_t len, int root, int two)
-{
-	const struct gdri_blocks b = {two ? GDRI_SPLIT : GDRI_WHOLE, len, 1};
-	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->team->me), 1};
-	int me = c->team->me, i, to, ret = gdri_coll_sync(c);
-	size_t at;
-
-	for (i = 1; me == root && i < c->team->n && !ret; i++) {
-		to = gdri_coll_after(c->team, i);
-		at = gdri_block_at(c, &b, to);
-		if (gdri_block_len(c, &b, to))
-			ret = gdri_chan_send(c, to, dst + at, src + at, gdri_block_len(c, &b, to));
-	}
-	if (!ret && me != root && mine.len) {
-		ret = gdri_chan_recv(c, root);
-		if (!ret)
-			ret = gdri_chan_taken(c, root);
-	}
-	if (ret || !two)
-		return ret;
-	at = gdri_block_at(c, &b, me);
-	return gdri_coll_straight(c, dst, &b, (me == root ? src : dst) + at, &mine);
-}
-
-GDRI_NOINLINE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
-				 int root)
-{
-	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_BROADCAST), algo;
-	uint8_t *d = (uint8_t *)dst;
-	const uint8_t *s = (const uint8_t *)src;
-
-	if (ret || !len)
-		return ret;
-	if (gdri_unlikely(root < 0 || root >= c.team->n))
-		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
-	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (c.team->n > 1 && (algo == GDRI_A_FLAT || algo == GDRI_A_TREE))
-		ret = gdri_broadcast_slots(&c, d, s, len, root, algo == GDRI_A_FLAT);
-	else if (c.team->n > 1)
-		ret = gdri_broadcast_straight(&c, d, s, len, root, algo == GDRI_A_TWO);
-	if (!ret && c.team->me == root)
-		gdri_coll_copy(&c, d, s, len);
-	gdri_scope_sync(scope);
 	return gdri_coll_end(&c, ret);
 }
 
@@ -450,7 +440,7 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const void *src,
 				 ptrdiff_t dst_step, ptrdiff_t src_step, size_t n, size_t elem)
 {
-	const struct gdri_blocks one = {GDRI_WHOLE, 1, 1};
+	const struct gdri_blocks one = {GDRI_WHOLE, 1, 1, 0};
 	size_t ds = (size_t)dst_step * elem, ss = (size_t)src_step * elem, k;
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
@@ -464,7 +454,7 @@ GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const vo
 	me = c.team->me;
 	ret = gdri_coll_sync(&c);
 	for (i = 1; i < c.team->n && !ret; i++) {
-		to = gdri_coll_after(c.team, i);
+		to = gdri_coll_after(&c, i);
 		ret = gdri_strided_put(&c, to, d + (size_t)me * n * ds, ds,
 				       s + (size_t)to * n * ss, ss, n, elem);
 	}

@@ -88,7 +88,7 @@ GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const 
 	int i, to;
 
 	for (i = 1; i <= g->c.team->n; i++) { /* the own one last */
-		to = i < g->c.team->n ? gdri_coll_after(g->c.team, i) : g->c.team->me;
+		to = i < g->c.team->n ? gdri_coll_after(&g->c, i) : g->c.team->me;
 		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + step * (size_t)to + at, part);
 	}
 }
@@ -102,7 +102,7 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 	int i, to;
 
 	for (i = 1; i <= t->n; i++) {
-		to = i < t->n ? gdri_coll_after(t, i) : t->me;
+		to = i < t->n ? gdri_coll_after(&g->c, i) : t->me;
 		gdri_strided_copy(GDRI_BLOCK,
 				  gdri_grid_at(g, q->dst, to) +
 					  ((int64_t)t->me * (int64_t)q->n + (int64_t)first) * ds,
@@ -133,7 +133,7 @@ GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_
 	int i, to, ret, root = q->pe;
 
 	for (i = 1; i < t->n && t->me == root; i++) {
-		to = gdri_coll_after(t, i);
+		to = gdri_coll_after(&g->c, i);
 		part = gdri_grid_piece(g, len, root, to, &at);
 		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + at, part);
 	}
@@ -144,7 +144,7 @@ GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_
 	ret = gdri_grid_meet(g);
 	part = t->me == root ? 0 : gdri_grid_piece(g, len, root, t->me, &at);
 	for (i = 1; i < t->n && !ret && part; i++) {
-		to = gdri_coll_after(t, i);
+		to = gdri_coll_after(&g->c, i);
 		if (to != root)
 			gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, dst + at, part);
 	}
@@ -224,7 +224,7 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 			gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, whole);
 		}
 		for (i = 1; i < n && s->to_all; i++)
-			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(g->c.team, i)) + at, apart,
+			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at, apart,
 				       (const uint8_t *)acc, w, w, rows);
 		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, w, w, rows);
 	}

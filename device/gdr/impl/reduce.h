@@ -4,7 +4,7 @@
 #ifndef GDRI_REDUCE_H
 #define GDRI_REDUCE_H
 
-#include <gdr/impl/coll.h>
+#include <gdr/impl/broadcast.h>
 #include <gdr/impl/reduce_op.h>
 
 struct gdri_reduce {
@@ -37,7 +37,7 @@ GDRI_NOINLINE int gdri_reduce_slots(const struct gdri_reduce *r, uint8_t *dst, c
 				    size_t len, int lo, int hi)
 {
 	const struct gdri_coll *c = &r->c;
-	int me = c->team->me, i, ret = 0;
+	int me = c->me, i, ret = 0;
 	uint8_t *acc = 0, *out;
 	const uint8_t *x;
 
@@ -66,8 +66,8 @@ GDRI_NOINLINE int gdri_reduce_flat(const struct gdri_reduce *r, uint8_t *dst, co
 				   const struct gdri_blocks *b)
 {
 	const struct gdri_coll *c = &r->c;
-	size_t mine = gdri_block_len(c, b, c->team->me), at = 0, part;
-	const uint8_t *own = src + gdri_block_at(c, b, c->team->me);
+	size_t mine = gdri_block_len(c, b, c->me), at = 0, part;
+	const uint8_t *own = src + gdri_block_at(c, b, c->me);
 	int more, ret;
 
 	do {
@@ -75,7 +75,7 @@ GDRI_NOINLINE int gdri_reduce_flat(const struct gdri_reduce *r, uint8_t *dst, co
 		ret = gdri_coll_send_parts(c, src, b, at, &more);
 		if (!ret && at < mine) {
 			part = gdri_coll_part(c, mine - at);
-			ret = gdri_reduce_slots(r, dst + at, own + at, part, 0, c->team->n);
+			ret = gdri_reduce_slots(r, dst + at, own + at, part, 0, c->n);
 			more |= at + part < mine;
 		}
 		at += c->team->slot_size;
@@ -90,9 +90,9 @@ GDRI_NOINLINE int gdri_reduce_two(const struct gdri_reduce *r, uint8_t *dst, con
 				  size_t len)
 {
 	const struct gdri_coll *c = &r->c;
-	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem};
-	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->team->me), 1};
-	uint8_t *piece = dst + gdri_block_at(c, &b, c->team->me);
+	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem, c->n};
+	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->me), 1, 0};
+	uint8_t *piece = dst + gdri_block_at(c, &b, c->me);
 	int ret = gdri_reduce_flat(r, piece, src, &b);
 
 	gdri_scope_sync(c->scope);
@@ -106,7 +106,7 @@ GDRI_NOINLINE int gdri_ring_step(const struct gdri_reduce *r, const struct gdri_
 				 int in)
 {
 	const struct gdri_coll *c = &r->c;
-	int next = gdri_coll_after(c->team, 1), prev = gdri_coll_before(c->team, 1), ret = 0;
+	int next = gdri_coll_after(c, 1), prev = gdri_coll_before(c, 1), ret = 0;
 	size_t olen = gdri_block_len(c, b, out), ilen = gdri_block_len(c, b, in), at, part;
 	size_t o = gdri_block_at(c, b, out), i = gdri_block_at(c, b, in);
 
@@ -136,16 +136,16 @@ GDRI_NOINLINE int gdri_reduce_ring(const struct gdri_reduce *r, uint8_t *dst, co
 				   size_t len)
 {
 	const struct gdri_coll *c = &r->c;
-	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem};
-	int s, n = c->team->n, ret = 0;
+	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem, c->n};
+	int s, n = c->n, ret = 0;
 
 	for (s = 0; s < n - 1 && !ret; s++)
-		ret = gdri_ring_step(r, &b, dst, s ? dst : src, src, gdri_coll_before(c->team, s),
-				     gdri_coll_before(c->team, s + 1));
+		ret = gdri_ring_step(r, &b, dst, s ? dst : src, src, gdri_coll_before(c, s),
+				     gdri_coll_before(c, s + 1));
 	for (s = 0; s < n - 1 && !ret; s++)
 		ret = gdri_ring_step(r, &b, dst, dst, 0,
-				     gdri_coll_before(c->team, (s + n - 1) % n),
-				     gdri_coll_before(c->team, s));
+				     gdri_coll_before(c, (s + n - 1) % n),
+				     gdri_coll_before(c, s));
 	return ret;
 }
 
@@ -154,7 +154,7 @@ GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, co
 				   size_t len)
 {
 	const struct gdri_coll *c = &r->c;
-	int v = c->team->me, n = c->team->n, parent = gdri_tree_parent(v, 0), child, k, ret = 0;
+	int v = c->me, n = c->n, parent = gdri_tree_parent(v, 0), child, k, ret = 0;
 	size_t at, part;
 
 	for (at = 0; at < len && !ret; at += part) {
@@ -184,9 +184,35 @@ GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, co
 			ret = gdri_chan_taken(c, parent);
 		}
 		if (!ret)
-			ret = gdri_tree_down(c, 0, 0, 0, dst + at, part);
+			ret = gdri_tree_down(c, 0, 0, dst + at, part);
 	}
 	return ret;
+}
+
+/* A piece of the vector for each lane: each node adds up, each lane what its members have so far, which then
+ * give it to their node. Who brings a piece to a member has had that one's part of it. */
+GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
+				     size_t len, int lanes)
+{
+	const struct gdri_coll *c = &r->c;
+	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem, lanes};
+	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->team->local), 1, 0};
+	uint8_t *piece = dst + gdri_block_at(c, &b, c->team->local);
+	struct gdri_reduce v = *r;
+	int ret;
+
+	v.c = gdri_coll_node(c);
+	ret = gdri_reduce_flat(&v, piece, src, &b);
+	gdri_scope_sync(c->scope);
+	if (!ret && mine.len) {
+		v.c = gdri_coll_lane(c, c->team->local, -1);
+		v.in_place = c->team->nodes == 2 || mine.len <= c->team->slot_size;
+		ret = v.in_place ? gdri_reduce_flat(&v, piece, piece, &mine)
+				 : gdri_reduce_two(&v, piece, piece, mine.len);
+		gdri_scope_sync(c->scope);
+	}
+	v.c = gdri_coll_node(c);
+	return ret ? ret : gdri_coll_straight(&v.c, dst, &b, piece, &mine);
 }
 
 GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
@@ -195,7 +221,7 @@ GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void 
 	struct gdri_reduce r;
 	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCE, code), algo;
 	size_t len = n * r.elem;
-	const struct gdri_blocks whole = {GDRI_WHOLE, len, 1};
+	const struct gdri_blocks whole = {GDRI_WHOLE, len, 1, 0};
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
 
@@ -203,12 +229,15 @@ GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void 
 		return ret;
 	algo = gdri_coll_algo(&r.c, GDRI_K_REDUCE, len);
 	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);
-	if (r.c.team->n == 1)
+	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, d, s, n);
 	else if (algo == GDRI_A_TREE)
 		ret = gdri_reduce_tree(&r, d, s, len);
 	else if (algo == GDRI_A_RING)
 		ret = gdri_reduce_ring(&r, d, s, len);
+	else if (algo == GDRI_A_LEADER || algo == GDRI_A_LANES)
+		ret = gdri_reduce_levels(&r, d, s, len,
+					 algo == GDRI_A_LANES ? r.c.team->lanes : 1);
 	else if (algo == GDRI_A_TWO || algo == GDRI_A_DIRECT)
 		ret = gdri_reduce_two(&r, d, s, len);
 	else
@@ -223,12 +252,12 @@ GDRI_NOINLINE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, cons
 {
 	struct gdri_reduce r;
 	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code);
-	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1};
+	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1, 0};
 
 	if (ret || !n)
 		return ret;
-	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.team->n);
-	if (r.c.team->n == 1)
+	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
+	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, dst, src, n);
 	else
 		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);
@@ -251,12 +280,12 @@ GDRI_NOINLINE int gdri_scan_flat(const struct gdri_reduce *r, uint8_t *dst, cons
 				 size_t len, int exclusive)
 {
 	const struct gdri_coll *c = &r->c;
-	int me = c->team->me, i, ret = 0;
+	int me = c->me, i, ret = 0;
 	size_t at, part;
 
 	for (at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
-		for (i = me + 1; i < c->team->n && !ret; i++)
+		for (i = me + 1; i < c->n && !ret; i++)
 			ret = gdri_chan_send(c, i, 0, src + at, part);
 		if (ret)
 			break;
@@ -278,7 +307,7 @@ GDRI_NOINLINE int gdri_scan_pass(const struct gdri_reduce *r, uint8_t *dst, cons
 				 size_t len, int exclusive)
 {
 	const struct gdri_coll *c = &r->c;
-	int me = c->team->me, last = me == c->team->n - 1, ret = gdri_chan_recv(c, me - 1);
+	int me = c->me, last = me == c->n - 1, ret = gdri_chan_recv(c, me - 1);
 	const uint8_t *sum = gdri_chan_data(c, me - 1);
 
 	if (ret)
@@ -306,11 +335,11 @@ GDRI_NOINLINE int gdri_scan_chain(const struct gdri_reduce *r, uint8_t *dst, con
 
 	for (at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
-		if (c->team->me) {
+		if (c->me) {
 			ret = gdri_scan_pass(r, dst + at, src + at, part, exclusive);
 			continue;
 		}
-		if (c->team->n > 1)
+		if (c->n > 1)
 			ret = gdri_chan_send(c, 1, 0, src + at, part);
 		if (!ret && r->in_place && exclusive)
 			ret = gdri_coll_flush(c);

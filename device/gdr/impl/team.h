@@ -79,6 +79,9 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 	c->team = gdri_team_of(c->dev, team);
 	if (gdri_unlikely(!c->team))
 		return gdri_coll_refuse(c, 0, (uint64_t)(int64_t)team);
+	c->view = GDRI_V_TEAM;
+	c->n = c->team->n;
+	c->me = c->team->me;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
 	/* pairs with nothing: calls of a team are in the order of the program */
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c->team->err);
@@ -119,6 +122,16 @@ GDR_DEVICE int gdri_coll_end(const struct gdri_coll *c, int ret)
 	return gdri_unlikely(ret) ? gdri_coll_fail(c, ret) : 0;
 }
 
+GDR_DEVICE int gdri_coll_algo(const struct gdri_coll *c, int kind, uint64_t len)
+{
+	const struct gdri_team *t = c->team;
+	int k = 0;
+
+	while (k < GDRI_CHOICES - 1 && len > t->max[kind][k])
+		k++;
+	return t->algo[kind][k];
+}
+
 /* ---- sync ---- */
 
 /* Until the member's word, which only grows, is at least epoch. */
@@ -141,38 +154,66 @@ GDRI_NOINLINE int gdri_team_hear(const struct gdri_coll *c, int from, const uint
 
 GDR_DEVICE int gdri_team_hear_sync(const struct gdri_coll *c, int from, uint64_t epoch)
 {
-	return gdri_team_hear(c, from, &c->team->chan[from].sync, epoch);
+	int member = gdri_coll_member(c, from);
+
+	return gdri_team_hear(c, member, &c->team->chan[member].sync, epoch);
 }
 
 GDR_DEVICE int gdri_team_tell(const struct gdri_coll *c, int to, uint64_t epoch)
 {
-	return gdri_chan_signal(c, to, &c->team->chan[c->team->me].sync, epoch);
+	return gdri_chan_signal(c, gdri_coll_member(c, to), &c->team->chan[c->team->me].sync, epoch);
 }
 
-/* One round where all are mapped and few, else dissemination: in round k a member tells the one
- * 2^k above it. Each tells another one at most once, so one word for each pair is enough; it
+/* One round, or dissemination: in round k a member tells the one 2^k above it. */
+GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c, uint64_t epoch, int flat)
+{
+	int step, ret = 0;
+
+	for (step = 1; step < c->n && !ret && flat; step++)
+		ret = gdri_team_tell(c, (c->me + step) % c->n, epoch);
+	for (step = 1; step < c->n && !ret; step = flat ? step + 1 : 2 * step) {
+		if (!flat)
+			ret = gdri_team_tell(c, (c->me + step) % c->n, epoch);
+		if (!ret)
+			ret = gdri_team_hear_sync(c, (c->me - step + c->n) % c->n, epoch);
+	}
+	return ret;
+}
+
+/* The first members of the nodes, when theirs have told them, then they those. */
+GDRI_NOINLINE int gdri_team_sync_levels(const struct gdri_coll *c, uint64_t epoch)
+{
+	const struct gdri_coll node = gdri_coll_node(c), lane = gdri_coll_lane(c, 0, -1);
+	int i, ret = 0;
+
+	if (node.me) {
+		ret = gdri_team_tell(&node, 0, epoch);
+		return ret ? ret : gdri_team_hear_sync(&node, 0, epoch);
+	}
+	for (i = 1; i < node.n && !ret; i++)
+		ret = gdri_team_hear_sync(&node, i, epoch);
+	if (!ret)
+		ret = gdri_team_sync_rounds(&lane, epoch, 0);
+	for (i = 1; i < node.n && !ret; i++)
+		ret = gdri_team_tell(&node, i, epoch);
+	return ret;
+}
+
+/* First thread. Each member tells another one at most once, so one word for each pair is enough; it
  * holds the number of the sync, which only grows: who is one sync ahead does no harm. */
-GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c)
+GDRI_NOINLINE int gdri_team_sync(const struct gdri_coll *c)
 {
 	struct gdri_team *t = c->team;
 	/* pairs with nothing: one caller at a time, each behind the one before by the program */
 	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&t->epoch) + 1;
-	int step, flat = t->mapped && t->n <= GDRI_FLAT_MAX, ret = 0;
+	int algo = gdri_coll_algo(c, GDRI_K_SYNC, 0), ret;
 
 	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
 	/* the stores of the threads that this one speaks for; pairs with the acquire in hear */
 	gdri_fence_sys();
-	for (step = 1; step < t->n && !ret && flat; step++)
-		ret = gdri_team_tell(c, (t->me + step) % t->n, epoch);
-	for (step = 1; step < t->n && !ret; step = flat ? step + 1 : 2 * step) {
-		if (!flat)
-			ret = gdri_team_tell(c, (t->me + step) % t->n, epoch);
-		if (!ret)
-			ret = gdri_team_hear_sync(c, (t->me - step + t->n) % t->n, epoch);
-	}
-	if (!ret && t->n > 1)
-		ret = gdri_wait_flush(c->dev, c->op);
-	return ret;
+	ret = algo == GDRI_A_LEADER ? gdri_team_sync_levels(c, epoch)
+				    : gdri_team_sync_rounds(c, epoch, algo == GDRI_A_FLAT);
+	return ret || t->n == 1 ? ret : gdri_wait_flush(c->dev, c->op);
 }
 
 /* All threads of the call. */
@@ -182,7 +223,7 @@ GDRI_NOINLINE int gdri_coll_sync(const struct gdri_coll *c)
 
 	gdri_scope_sync(c->scope);
 	if (!gdri_scope_rank(c->scope))
-		ret = gdri_team_sync_rounds(c);
+		ret = gdri_team_sync(c);
 	return gdri_scope_bcast(c->scope, ret);
 }
 

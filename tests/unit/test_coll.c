@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The table of algorithms of the collectives: what is chosen for which team, what a file may say, and that a
+ * table that was printed is the same one when it is read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr/status.h>
+
+#include "runtime/coll.h"
+#include "runtime/log.h"
+
+static char name[] = "/tmp/gdr-coll-XXXXXX";
+
+static const char *file_of(const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return name;
+}
+
+/* Freed by the caller. */
+static char *printed(const struct gdri_coll_rules *r)
+{
+	char *buf = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&buf, &len);
+
+	gdri_coll_print(f, r);
+	fclose(f);
+	return buf;
+}
+
+static int algo_of(const struct gdri_team *t, int kind, uint64_t len)
+{
+	int k = 0;
+
+	while (len > t->max[kind][k])
+		k++;
+	return t->algo[kind][k];
+}
+
+static struct gdri_team team_of(int n, int mapped, int nodes, const struct gdri_coll_rules *r)
+{
+	struct gdri_team t;
+
+	memset(&t, 0, sizeof(t));
+	t.n = n;
+	t.mapped = (uint32_t)mapped;
+	t.nodes = nodes;
+	gdri_coll_choose(&t, r);
+	return t;
+}
+
+static void paths_have_their_algorithms(void **state)
+{
+	struct gdri_coll_rules r;
+	struct gdri_team t;
+	int kind;
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&r, "", ""), 0);
+	t = team_of(4, 1, 0, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_FLAT);
+	t = team_of(17, 1, 0, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_TREE);
+	t = team_of(4, 0, 0, &r);
+	for (kind = 0; kind < GDRI_N_KINDS; kind++) {
+		assert_int_not_equal(algo_of(&t, kind, 64), GDRI_A_LEADER);
+		assert_int_not_equal(algo_of(&t, kind, 1 << 24), GDRI_A_LANES);
+	}
+	t = team_of(4, 0, 2, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 24), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 24), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_COLLECT, 1 << 24), GDRI_A_LANES);
+	gdri_coll_unload(&r);
+}
+
+static void overrides_come_first(void **state)
+{
+	const char *own = "reduce:two:4k,reduce:lanes,sync:tree,broadcast:flat";
+	struct gdri_coll_rules r;
+	struct gdri_team t;
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&r, own, ""), 0);
+	t = team_of(4, 0, 2, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_TWO);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4097), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_TREE);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 30), GDRI_A_FLAT);
+	t = team_of(4, 0, 0, &r); /* no levels: the rule for them is passed over */
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 20), GDRI_A_TWO);
+	gdri_coll_unload(&r);
+}
+
+static void printed_tables_read_back(void **state)
+{
+	struct gdri_coll_rules a, b;
+	char *first, *second;
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&a, "reduce:lanes:64k,scan:ring", ""), 0);
+	first = printed(&a);
+	assert_int_equal(gdri_coll_load(&b, "", file_of(first)), 0);
+	second = printed(&b);
+	assert_string_equal(first, second);
+	assert_int_equal(b.shown, a.shown);
+	gdri_coll_unload(&b);
+	/* rules of GDR_COLL stand before those of a file, and are printed, too */
+	assert_int_equal(gdri_coll_load(&b, "sync:tree", name), 0);
+	assert_int_equal(b.shown, a.shown + 1);
+	assert_int_not_equal(gdri_coll_hash(&a), gdri_coll_hash(&b));
+	gdri_coll_unload(&a);
+	gdri_coll_unload(&b);
+	free(first);
+	free(second);
+}
+
+static void a_file_takes_the_tables_place(void **state)
+{
+	struct gdri_coll_rules r;
+	struct gdri_team t;
+
+	(void)state;
+	file_of("# tuned\n\n  reduce nodes 8 4k leader # small\nreduce any 0 0 ring\n");
+	assert_int_equal(gdri_coll_load(&r, "", name), 0);
+	assert_int_equal(r.shown, 2);
+	t = team_of(8, 0, 2, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4097), GDRI_A_RING);
+	/* of what the file leaves open the built-in one has an opinion */
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_LEADER);
+	t = team_of(9, 0, 2, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 8), GDRI_A_RING);
+	gdri_coll_unload(&r);
+}
+
+static void nonsense_in_files_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"reduce nodes 0 0\n", "reduce nodes 0 0 lanes more\n", "reduction nodes 0 0 lanes\n",
+		"reduce road 0 0 lanes\n", "reduce nodes -1 0 lanes\n", "reduce nodes 0 4x lanes\n",
+		"reduce nodes 9999 0 lanes\n", "alltoall any 0 0 lanes\n", "sync any 0 0 grid\n",
+		"sync any 0 0 tree\nsync\n",
+	};
+	struct gdri_coll_rules r;
+	char text[400];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(gdri_coll_load(&r, "", file_of(wrong[i])), -GDR_EOPTION);
+		gdri_coll_unload(&r);
+	}
+	memset(text, ' ', sizeof(text));
+	strcpy(text + 300, "reduce any 0 0 ring\n");
+	assert_int_equal(gdri_coll_load(&r, "", file_of(text)), -GDR_EOPTION);
+	gdri_coll_unload(&r);
+	assert_int_equal(gdri_coll_load(&r, "", "/no/such/file"), -GDR_EOPTION);
+	gdri_coll_unload(&r);
+	assert_int_equal(gdri_coll_load(&r, "", "/tmp"), -GDR_EOPTION);
+	gdri_coll_unload(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths_have_their_algorithms),
+		cmocka_unit_test(overrides_come_first),
+		cmocka_unit_test(printed_tables_read_back),
+		cmocka_unit_test(a_file_takes_the_tables_place),
+		cmocka_unit_test(nonsense_in_files_is_refused),
+	};
+	int fd = mkstemp(name), ret;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(name);
+	return ret;
+}
