@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What host threads call and no other program does: order and completion outside of a job, kernels launched
+ * together, a job of one PE made by unique id. */
+#include "tests/multi/multi.h"
+
+#define STATE(call) CHECK_EQ(call, -GDR_ESTATE)
+
+/* What a fence does in a job may not show: the machine may order what nobody asked it to order. */
+static void outside(void)
+{
+	STATE(gdr_fence());
+	STATE(gdr_fence_pe(0));
+	STATE(gdr_quiet());
+	STATE(gdr_quiet_pe(0));
+	STATE(gdr_ctx_fence(GDR_CTX_DEFAULT));
+	STATE(gdr_ctx_fence_pe(GDR_CTX_DEFAULT, 0));
+	STATE(gdr_ctx_quiet(GDR_CTX_DEFAULT));
+	STATE(gdr_ctx_quiet_pe(GDR_CTX_DEFAULT, 0));
+	STATE(gdr_host_fence());
+	STATE(gdr_host_quiet());
+	STATE(gdr_host_ctx_fence(GDR_CTX_DEFAULT));
+	STATE(gdr_host_ctx_quiet(GDR_CTX_DEFAULT));
+	STATE(gdr_module_init(NULL));
+	STATE(gdr_module_finalize(NULL));
+}
+
+/* Host threads of the host device, which have the names of kernels. */
+static void transfers(void)
+{
+	uint64_t *word = (uint64_t *)gdr_calloc(8, sizeof(*word)), *own = word + 4;
+	int next = (multi_pe + 1) % multi_n;
+
+	CHECK(word);
+	own[0] = 7;
+	own[1] = 8;
+	CHECK_OK(gdr_host_put_nbi(word, own, 16, next));
+	CHECK_OK(gdr_host_quiet());
+	CHECK_OK(gdr_signal_set(word + 2, 5, next));
+	CHECK_OK(gdr_fence());
+	CHECK_OK(gdr_signal_add(word + 2, 6, next));
+	CHECK_OK(gdr_signal_wait_until(word + 2, GDR_CMP_EQ, 11));
+	CHECK_OK(gdr_barrier_all());
+	own[0] = own[1] = 0;
+	CHECK_OK(gdr_host_get_nbi(own, word, 16, next));
+	CHECK_OK(gdr_host_quiet());
+	CHECK(own[0] == 7 && own[1] == 8);
+	CHECK_OK(gdr_free(word));
+}
+
+struct meet {
+	uint64_t *counter;
+	struct multi_report *report;
+};
+
+/* Every block waits for all of them. */
+GDR_KERNEL(meet, struct meet, a)
+{
+	EXPECT_OK(a.report, gdr_uint64_atomic_inc(a.counter, gdr_my_pe()));
+	EXPECT_OK(a.report, gdr_uint64_wait_until(a.counter, GDR_CMP_EQ, gdr_grid_size()));
+}
+
+static void together(void)
+{
+	struct meet a = {(uint64_t *)gdr_calloc(1, sizeof(uint64_t)), multi_report_new()};
+	int grid = 0;
+
+	CHECK(a.counter);
+	CHECK_OK(gdr_collective_launch_query_gridsize(meet, 1, 0, &grid));
+	CHECK(grid > 0);
+	grid = grid > 4 ? 4 : grid;
+	CHECK_OK(gdr_collective_launch(meet, (unsigned)grid, 1, 0, NULL, &a));
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(a.report->line, 0);
+	CHECK_EQ(multi_u64(a.counter), grid);
+	multi_shared_free(a.report);
+	CHECK_OK(gdr_free(a.counter));
+}
+
+/* Each process for itself. */
+static void alone(void)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	gdr_uniqueid_t id = GDR_UNIQUEID_INITIALIZER;
+
+	CHECK_OK(gdr_get_uniqueid(&id));
+	attr.uniqueid = &id;
+	attr.n_pes = 1;
+	CHECK_OK(gdr_init_attr(&attr));
+	CHECK_EQ(gdr_host_n_pes(), 1);
+	CHECK_OK(gdr_finalize());
+}
+
+int main(void)
+{
+	outside();
+	multi_begin();
+	transfers();
+	together();
+	if (multi_end("host"))
+		return 1;
+	outside();
+	alone();
+	return 0;
+}
