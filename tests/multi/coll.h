@@ -6,7 +6,9 @@
 #include "tests/multi/multi.h"
 
 #define COLL_MAX_PES 16
+#ifndef COLL_AREA
 #define COLL_AREA (128u * 1024u)
+#endif
 
 enum { SUM, PROD, MIN, MAX, AND, OR, XOR, OPS };
 /* In place: from INSCAN on dst may be src. */
