@@ -39,6 +39,10 @@ static void transfers(void)
 	CHECK_OK(gdr_fence());
 	CHECK_OK(gdr_signal_add(word + 2, 6, next));
 	CHECK_OK(gdr_signal_wait_until(word + 2, GDR_CMP_EQ, 11));
+	CHECK_OK(gdr_ctx_signal_set(GDR_CTX_DEFAULT, word + 3, 6, next));
+	CHECK_OK(gdr_ctx_fence(GDR_CTX_DEFAULT));
+	CHECK_OK(gdr_ctx_signal_add(GDR_CTX_DEFAULT, word + 3, 7, next));
+	CHECK_OK(gdr_signal_wait_until(word + 3, GDR_CMP_EQ, 13));
 	CHECK_OK(gdr_barrier_all());
 	own[0] = own[1] = 0;
 	CHECK_OK(gdr_host_get_nbi(own, word, 16, next));
