@@ -269,6 +269,15 @@ static void pick_ahead(struct hca_qp *qp)
 	dma_fetch_end();
 }
 
+/* What was carried out here made room for more, and no acknowledgement will call for it. */
+static bool room_again(const struct hca_qp *qp)
+{
+	const struct hca_rc *rc = qp->rc;
+
+	return qp->sq_ci != qp->sq_pi && rc->cur == rc->tail && !rc->stalled_by_error &&
+	       rc->tail - rc->head != RC_MAX_REQS && !faults_active();
+}
+
 bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 {
 	struct hca_rc *rc = qp->rc;
@@ -312,5 +321,5 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 	if (!rc_acked(qp))
 		unacked_sent(qp);
 	rc_retire(qp);
-	return !*budget && qp->state == HCA_QPS_RTS;
+	return (!*budget || room_again(qp)) && qp->state == HCA_QPS_RTS;
 }

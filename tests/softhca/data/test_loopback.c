@@ -295,6 +295,20 @@ static void test_local_ops(void **state)
 	unpair(a, b);
 }
 
+/* More than are picked up at once, by one doorbell: nothing comes back that would call for the rest. */
+static void test_many_local(void **state)
+{
+	struct sim_qp *a = sim_qp(9, SIM_CQ_RING), *b = sim_qp(9, SIM_CQ_RING);
+
+	(void)state;
+	sim_pair(a, b);
+	for (unsigned i = 0; i < 500; i++)
+		sim_nop(a, i == 499);
+	sim_ring(a);
+	expect_ok(a, WQE_NOP);
+	unpair(a, b);
+}
+
 static void test_collapsed(void **state)
 {
 	static const enum sim_cq_mode modes[] = { SIM_CQ_COLLAPSED, SIM_CQ_ONE };
@@ -615,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_wrap),	    cmocka_unit_test(test_sweep_finds),
 		cmocka_unit_test(test_send_recv),   cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_local_ops),
+		cmocka_unit_test(test_many_local),
 		cmocka_unit_test(test_collapsed),   cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_iova_zero),   cmocka_unit_test(test_no_peer),
 		cmocka_unit_test(test_cq_overrun),  cmocka_unit_test(test_stranger),
