@@ -56,15 +56,20 @@ static void unshare(struct gdri_state *st, void *p)
 static uint32_t flags_of(const struct gdri_state *st)
 {
 	uint32_t flags = 0;
+	bool alone;
 	int i;
 
 	if (!st->any_nic)
 		return 0;
+	alone = st->heap.cuda && gdri_nic_ring_near(st->nic);
 	flags |= GDRI_DEV_NIC_ATOMICS;
 	for (i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
 			flags |= GDRI_DEV_MIXED;
+		alone = alone && (!st->peers[i].base || i == st->pe);
 	}
+	if (alone)
+		flags |= GDRI_DEV_NEAR;
 	if (st->heap.cuda && gdri_cuda_late_writes(st->heap.cuda))
 		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;

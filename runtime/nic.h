@@ -32,6 +32,8 @@ const char *gdri_nic_name(const struct gdri_nic *nic); /* "mlx5_0" */
 const char *gdri_nic_text(const struct gdri_nic *nic); /* one line in words */
 /* Whether the queues lie in memory that the host reads and writes. */
 bool gdri_nic_ring_here(const struct gdri_nic *nic);
+/* Whether all of a queue is the GPU's: its memory, and its threads ring. */
+bool gdri_nic_ring_near(const struct gdri_nic *nic);
 /* In words, with what to do where it is not the best that there is: */
 const char *gdri_nic_heap_text(const struct gdri_nic *nic); /* where the heap lies, how the NIC knows it */
 const char *gdri_nic_ring_text(const struct gdri_nic *nic); /* where the queues lie */

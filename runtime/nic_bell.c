@@ -218,6 +218,11 @@ uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i)
 	return (uint64_t *)(void *)reg;
 }
 
+bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic)
+{
+	return nic->bell && nic->bell->n_pages && !nic->bell->words;
+}
+
 void gdri_nic_bell_destroy(struct gdri_nic *nic)
 {
 	struct gdri_nic_bell *b = nic->bell;

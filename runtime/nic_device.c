@@ -317,6 +317,11 @@ const char *gdri_nic_heap_text(const struct gdri_nic *nic)
 	return nic->heap_text;
 }
 
+bool gdri_nic_ring_near(const struct gdri_nic *nic)
+{
+	return nic->ring_gpu && gdri_nic_bell_by_gpu(nic);
+}
+
 bool gdri_nic_ring_here(const struct gdri_nic *nic)
 {
 	return nic->ring != NULL;

@@ -127,6 +127,7 @@ void gdri_nic_ring_destroy(struct gdri_nic *nic);
 /* nic_bell.c: where device code rings for the i-th queue pair */
 int gdri_nic_bell_create(struct gdri_nic *nic);
 uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
+bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
 void gdri_nic_bell_destroy(struct gdri_nic *nic);
 
 /* nic_mr.c, nic_queue.c */

@@ -319,6 +319,7 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_NIC_ATOMICS = 1, /* some PE is reached by NIC: all atomics and ADD signals are */
 	GDRI_DEV_MIXED = 2,	  /* peers that are both mapped and have queues in use */
 	GDRI_DEV_READ_FLUSH = 4,  /* reads need a DUMP before their data is visible */
+	GDRI_DEV_NEAR = 8,	  /* heap and queues lie in the GPU's memory, and no other's is mapped */
 };
 
 struct GDRI_ALIGNED gdri_dev {

@@ -429,8 +429,7 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 		for (k = 0; k < n && !ret; k++) /* an element goes inline */
 			ret = gdri_post_inline_any(c->dev, qp,
 						   gdri_heap_offset(c->dev, dst + k * dst_step),
-						   gdri_put_rkey(c->dev, qp), src + k * src_step,
-						   elem);
+						   GDRI_KEY_DATA, src + k * src_step, elem);
 	}
 	ret = gdri_scope_bcast(c->scope, ret);
 	return ret ? ret : gdri_chan_send(c, to, dst, 0, 0);

@@ -78,6 +78,20 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #define gdri_k(dev, field) ((dev)->field)
 #endif
 
+/* Between the GPU's threads and a NIC: fences F1 to F4. In general of system scope. GDRI_DEV_NEAR: all that both
+ * touch lies in memory of this GPU, whose second-level cache also NICs read and write by; there the
+ * scope of the GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
+GDR_DEVICE void gdri_fence_nic(void)
+{
+#ifdef __CUDACC__
+	if (gdri_likely(gdri_constants_here.flags & GDRI_DEV_NEAR)) {
+		gdri_fence_gpu();
+		return;
+	}
+#endif
+	gdri_fence_sys();
+}
+
 /* A fixed function of the block: all operations of a thread to one PE use one
  * queue, which executes them in order. Golden-ratio hash: even over runs of
  * block numbers for any n, without a division. */

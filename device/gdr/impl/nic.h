@@ -47,7 +47,7 @@ GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
 	/* signed: after a long delay within the first 65536 blocks it is below 0 */
 	if ((int64_t)done <= (int64_t)gdri_ld_relaxed_gpu_u64(&qp->done))
 		return;
-	gdri_fence_sys(); /* tail and data before it; pairs with the NIC's order of data and CQE */
+	gdri_fence_nic(); /* tail and data before it; pairs with the NIC's order of data and CQE */
 	gdri_max_u64(&qp->done, done);
 }
 
@@ -89,7 +89,7 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 	}
 	if (!gdri_cas_u64(&qp->cq_ci, &ci, ci + n))
 		return 1;
-	gdri_fence_sys(); /* as in gdri_poll_one */
+	gdri_fence_nic(); /* as in gdri_poll_one */
 	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
 	return 1;
 }
@@ -112,7 +112,7 @@ GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
 	int err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
 
 	if (gdri_ld_fenced_u64(&qp->done) >= target) {
-		gdri_fence_sys(); /* pairs with the fence before done was raised */
+		gdri_fence_nic(); /* pairs with the fence before done was raised */
 		return 1;
 	}
 	return err;
@@ -176,7 +176,7 @@ GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n
 	if (err)
 		return err;
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
-	gdri_fence_sys(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
+	gdri_fence_nic(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
 	gdri_max_u64(&qp->limit, limit);
 	/* An error that was latched meanwhile set limit to 0 before this raised it. */
 	if (gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err))
@@ -208,25 +208,33 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 }
 
 /* n blocks (at most depth / 4) from *base on: the compare-and-swap comes after the
- * check, so that rsvd - done < depth always holds. */
-GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
+ * check, so that rsvd - done < depth always holds. r, limit: as they were read lately. */
+GDR_DEVICE int gdri_sq_reserve_from(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t r,
+				    uint64_t limit, uint64_t *base)
 {
-	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
 	int ret;
 
 	for (;;) {
-		/* pairs with the fence before limit is raised in gdri_sq_look; the compare-and-swap only
-		 * counts: blocks are handed on by `ready` */
-		if (gdri_unlikely(r + n > gdri_ld_fenced_u64(&qp->limit))) {
+		if (gdri_unlikely(r + n > limit)) {
 			ret = gdri_sq_room(dev, qp, n);
 			if (ret)
 				return ret;
 			r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+			limit = gdri_ld_fenced_u64(&qp->limit);
 		} else if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n))) {
 			*base = r;
 			return 0;
 		}
 	}
+}
+
+/* The look at limit pairs with the fence before it is raised in gdri_sq_look; the compare-and-swap
+ * only counts: blocks are handed on by `ready`. */
+GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
+{
+	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+
+	return gdri_sq_reserve_from(dev, qp, n, r, gdri_ld_fenced_u64(&qp->limit), base);
 }
 
 /* ---- fences ---- */
@@ -266,10 +274,13 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_waiter w;
-	int ret = 0;
+	int ret = 0, i;
 
+	for (i = 0; i < GDRI_SPINS; i++)
+		if (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 == base) /* A1 */
+			return 0;
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
-	/* acquire: pairs with the release in gdri_sq_pass_on (A1) */
+	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
@@ -284,25 +295,30 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	return 0;
 }
 
-/* The caller holds the baton: everything before base is published. */
-GDR_DEVICE void gdri_sq_pass_on(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t last2)
+/* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
+ * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches.
+ * c: where the constants are read, qp itself or a copy of them. */
+GDR_DEVICE void gdri_sq_pass_on(struct gdri_qp *qp, const struct gdri_qp *c, uint64_t rsvd,
+				uint64_t base, uint32_t n, uint32_t last2)
 {
 	uint64_t end = base + n;
 	uint32_t pi;
 
-	if (gdri_likely(gdri_ld_relaxed_gpu_u64(&qp->rsvd) == end) ||
-	    ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
+	if (gdri_likely(rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
 		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
 		 * payload before the index, which makes the NIC read them. */
-		gdri_fence_sys();
-		gdri_st_fenced_u32(qp->dbrec, pi);
+		gdri_fence_nic();
+		gdri_st_fenced_u32(c->dbrec, pi);
 		/* F2: record before doorbell: the doorbell only says "look". */
-		gdri_fence_sys();
-		gdri_st_mmio_u64(qp->db, (uint64_t)qp->qpn_shifted << 32 | pi >> 8);
+		gdri_fence_nic();
+		gdri_st_mmio_u64(c->db, (uint64_t)c->qpn_shifted << 32 | pi >> 8);
+	} else {
+		gdri_fence_gpu();
 	}
-	/* Hands over the baton: pairs with the acquire by whoever reserved at end. */
-	gdri_st_release_gpu_u64(&qp->ready, end << 1 | last2);
+	/* R1, by the last fence: hands over the baton. The doorbell, which is behind that fence, need not
+	 * be on its way before the next one's: the record tells which is younger. */
+	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
 GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
@@ -311,19 +327,27 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	int ret = gdri_sq_wait_baton(dev, qp, base);
 
 	if (!ret)
-		gdri_sq_pass_on(qp, base, n, last2);
+		gdri_sq_pass_on(qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, n, last2);
 	return ret;
 }
 
 /* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
+GDR_DEVICE int gdri_sq_publish_with(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_qp *c,
+				    uint64_t base, uint32_t n, uint32_t last2)
+{
+	/* Both at once; what orders them, and acquires, is the fence in gdri_sq_pass_on. */
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready), rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+
+	if (gdri_unlikely(ready >> 1 != base))
+		return gdri_sq_publish_later(dev, qp, base, n, last2);
+	gdri_sq_pass_on(qp, c, rsvd, base, n, last2);
+	return 0;
+}
+
 GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 			       uint32_t last2)
 {
-	/* acquires the blocks of earlier reservers: pairs with the release in pass_on */
-	if (gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base))
-		return gdri_sq_publish_later(dev, qp, base, n, last2);
-	gdri_sq_pass_on(qp, base, n, last2);
-	return 0;
+	return gdri_sq_publish_with(dev, qp, qp, base, n, last2);
 }
 
 /* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
@@ -334,7 +358,7 @@ GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *
 	uint32_t round = 0;
 	int ret;
 
-	/* acquire: pairs with the release in gdri_sq_pass_on (A1) */
+	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
@@ -347,7 +371,7 @@ GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *
 		}
 		gdr_pause(round++);
 	}
-	gdri_sq_pass_on(qp, base, 1, 0);
+	gdri_sq_pass_on(qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, 1, 0);
 	return 0;
 }
 
@@ -362,6 +386,8 @@ struct gdri_post {
 	uint32_t fm;	 /* fence mode of the caller's first */
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
+	uint32_t strict; /* there are fences to be kept: see gdri_put_rkey */
+	struct gdri_qp q; /* constants of the queue, no more */
 };
 
 /* Known at compile time under CUDA, where calls by lone threads are not worth a path. */
@@ -390,75 +416,68 @@ GDR_DEVICE_COLD uint32_t gdri_group_part(uint32_t mask, uint32_t per)
 	return part;
 }
 
-/* The lowest lane reserves for all; the others wait for it in the shuffle, not in a
- * spin. One doorbell and one CQE for the group. */
-GDRI_NOINLINE int gdri_post_begin_group(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
-					uint64_t fence_seq, struct gdri_post *p)
-{
-	uint32_t mask = p->mask, count = gdri_popc(mask), rank, leader;
-	uint64_t base = 0;
-	int ret;
-
-	if (gdri_unlikely(count * blocks > qp->depth / 4)) {
-		mask = gdri_group_part(mask, qp->depth / 4 / blocks);
-		count = gdri_popc(mask);
-	}
-	rank = gdri_popc(mask & gdri_lanes_below());
-	leader = gdri_ffs_u32(mask);
-	if (!rank) {
-		ret = gdri_sq_reserve(dev, qp, count * blocks, &base);
-		if (ret)
-			base = (uint64_t)(int64_t)ret;
-		else if (p->fm)
-			gdri_sq_fenced(qp, fence_seq);
-	} else {
-		p->fm = 0; /* the leader's stands before */
-	}
-	base = gdr_shfl_u64(mask, base, leader);
-	gdr_sync_warp(mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
-	if ((int64_t)base < 0)
-		return (int)(int64_t)base;
-	p->mask = mask;
-	p->base = base;
-	p->n = count * blocks;
-	p->index = base + (uint64_t)rank * blocks;
-	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
-	p->leader = !rank;
-	return 0;
-}
-
 GDR_DEVICE int gdri_post_is_single(uint32_t mask)
 {
 	return gdri_likely(!(mask & (mask - 1)));
 }
 
+/* A GPU's thread would ask for each of them when it needs it, behind a fence that has emptied its cache. */
+GDR_DEVICE void gdri_qp_constants(struct gdri_qp *q, const struct gdri_qp *qp)
+{
+	q->sq = qp->sq;
+	q->db = qp->db;
+	q->dbrec = qp->dbrec;
+	q->qpn_shifted = qp->qpn_shifted;
+	q->depth = qp->depth;
+	q->rkey_data = qp->rkey_data;
+	q->rkey_sync = qp->rkey_sync;
+}
+
 /* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
  * the same queue and shape: the shape must be in the key, because lanes may come from
- * different places, and so must be whether a fence is due. On 0 the caller writes its WQEs
- * from p->index on, the first one with p->fm, the last one with p->ce, and calls
- * gdri_post_end. */
+ * different places, and so must be whether a fence is due. The lowest lane reserves for all; the
+ * others wait for it in the shuffle, not in a spin. One doorbell and one CQE for the group.
+ * On 0 the caller writes its WQEs from p->index on, the first one with p->fm, the last one with
+ * p->ce, and calls gdri_post_end.
+ *
+ * All that is read before the reservation is asked for at once. */
 GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
 			       uint32_t last2, struct gdri_post *p)
 {
-	uint64_t seq;
-	uint32_t due = gdri_sq_fence_due(dev, qp, &seq);
+	uint64_t rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd), limit = gdri_ld_fenced_u64(&qp->limit);
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = 0;
+	uint32_t due, count, rank;
 	int ret;
 
+	gdri_qp_constants(&p->q, qp);
+	due = gdri_sq_fence_due(dev, qp, &seq);
+	p->strict = seq != fences;
 	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 4 + last2 * 2 + due);
+	count = gdri_popc(p->mask);
+	if (gdri_unlikely(count * blocks > p->q.depth / 4)) {
+		p->mask = gdri_group_part(p->mask, p->q.depth / 4 / blocks);
+		count = gdri_popc(p->mask);
+	}
+	rank = gdri_popc(p->mask & gdri_lanes_below());
+	if (!rank) {
+		ret = gdri_sq_reserve_from(dev, qp, count * blocks, rsvd, limit, &base);
+		if (gdri_unlikely(ret))
+			base = (uint64_t)(int64_t)ret;
+		else if (gdri_unlikely(due))
+			gdri_sq_fenced(qp, seq);
+	}
+	if (!gdri_post_is_single(p->mask)) {
+		base = gdr_shfl_u64(p->mask, base, gdri_ffs_u32(p->mask));
+		gdr_sync_warp(p->mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
+	}
+	p->base = base;
+	p->n = count * blocks;
+	p->index = base + (uint64_t)rank * blocks;
+	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
+	p->fm = due && !rank ? GDRI_FM_FENCE : 0; /* the leader's stands before all */
+	p->leader = !rank;
 	p->last2 = last2;
-	p->fm = due ? GDRI_FM_FENCE : 0;
-	if (!gdri_post_is_single(p->mask))
-		return gdri_post_begin_group(dev, qp, blocks, seq, p);
-	p->n = blocks;
-	p->ce = GDRI_CE_ALWAYS;
-	p->leader = 1;
-	ret = gdri_sq_reserve(dev, qp, blocks, &p->base);
-	if (gdri_unlikely(ret))
-		return ret;
-	p->index = p->base;
-	if (gdri_unlikely(due))
-		gdri_sq_fenced(qp, seq);
-	return 0;
+	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
 }
 
 /* A failure to publish is the leader's to report; the others find it in the queue. None goes on before
@@ -468,9 +487,9 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
 	int ret;
 
 	if (gdri_post_is_single(p->mask))
-		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+		return gdri_sq_publish_with(dev, qp, &p->q, p->base, p->n, p->last2);
 	gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
-	ret = p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
+	ret = p->leader ? gdri_sq_publish_with(dev, qp, &p->q, p->base, p->n, p->last2) : 0;
 	gdr_sync_warp(p->mask); /* orders `ready` before the others' looks at it */
 	return ret;
 }
@@ -480,10 +499,13 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
  * way is next; a warp's lanes always take that one, together. */
 GDR_DEVICE int gdri_post_try(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t *index)
 {
-	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd), seq;
+	uint64_t r, seq;
 
+	if (!gdri_alone())
+		return 0;
+	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
 	*index = r;
-	return gdri_likely(gdri_alone()) && gdri_likely(!gdri_sq_fence_due(dev, qp, &seq)) &&
+	return gdri_likely(!gdri_sq_fence_due(dev, qp, &seq)) &&
 	       gdri_likely(r + 1 <= gdri_ld_fenced_u64(&qp->limit)) &&
 	       gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + 1));
 }

@@ -43,7 +43,7 @@ GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
 		return -GDR_ESTATE;
 	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
 	 * the number: pairs with the acquire of fence_seq. */
-	gdri_fence_sys();
+	gdri_fence_nic();
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	gdri_add_u64(&dev->fence_seq, 1);

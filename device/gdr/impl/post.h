@@ -30,8 +30,18 @@ GDR_DEVICE uint64_t gdri_sink_offset(void)
 /* Each post has a short way (gdri_post_try), inline and without calls but in tail
  * position, and a general one out of line. */
 
+enum gdri_key {
+	GDRI_KEY_DATA, /* as gdri_put_rkey says */
+	GDRI_KEY_SYNC, /* strict */
+};
+
+GDR_DEVICE gdri_be32_t gdri_post_rkey(const struct gdri_post *p, enum gdri_key key)
+{
+	return key == GDRI_KEY_DATA && !p->strict ? p->q.rkey_data : p->q.rkey_sync;
+}
+
 GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				       gdri_be32_t rkey, const void *src, size_t len)
+				       enum gdri_key key, const void *src, size_t len)
 {
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	struct gdri_post p;
@@ -40,21 +50,40 @@ GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp,
 	if (gdri_unlikely(ret))
 		return ret;
 	gdri_ld_bytes(v, src, len);
-	gdri_wqe_write_inline(qp, p.index, p.ce | p.fm, off, rkey, v, (uint32_t)len);
+	gdri_wqe_write_inline(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p, key), v,
+			      (uint32_t)len);
 	return gdri_post_end(dev, qp, &p);
 }
 
-/* Up to GDRI_INLINE_MAX bytes from anywhere; src may be reused at once. */
-GDR_DEVICE int gdri_post_inline(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				gdri_be32_t rkey, const void *src, size_t len)
+/* A value of up to 8 bytes: no loop, no array, as a GPU's thread likes it. */
+GDRI_NOINLINE int gdri_post_value(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+				  enum gdri_key key, uint64_t value, uint32_t size)
 {
-	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
-	uint64_t index;
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+	uint32_t v[3];
 
-	if (!gdri_post_try(dev, qp, &index))
-		return gdri_post_inline_any(dev, qp, off, rkey, src, len);
-	gdri_ld_bytes(v, src, len);
-	gdri_wqe_write_inline(qp, index, GDRI_CE_ALWAYS, off, rkey, v, (uint32_t)len);
+	if (gdri_unlikely(ret))
+		return ret;
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	v[2] = 0;
+	gdri_wqe_write_inline_12(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p, key), v, size);
+	return gdri_post_end(dev, qp, &p);
+}
+
+/* 8 bytes from anywhere; src may be reused at once. */
+GDR_DEVICE int gdri_post_inline_8(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off, const void *src)
+{
+	uint32_t v[3] = {0, 0, 0};
+	uint64_t index, value;
+
+	if (!gdri_post_try(dev, qp, &index)) {
+		gdri_ld_bytes_8(&value, src);
+		return gdri_post_value(dev, qp, off, GDRI_KEY_DATA, value, 8);
+	}
+	gdri_ld_bytes(v, src, 8); /* known length: the copy is a load */
+	gdri_wqe_write_inline_12(qp, index, GDRI_CE_ALWAYS, off, gdri_put_rkey(dev, qp), v, 8);
 	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
@@ -68,17 +97,22 @@ GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_rdma(qp, p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
+	gdri_wqe_rdma(&p.q, p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
 	*target = p.index + 1;
 	return gdri_post_end(dev, qp, &p);
 }
 
 GDRI_NOINLINE int gdri_post_write_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				      gdri_be32_t rkey, struct gdri_local l, uint32_t len)
+				      struct gdri_local l, uint32_t len)
 {
-	uint64_t target;
+	struct gdri_post p;
+	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
-	return gdri_post_rdma(dev, qp, GDRI_OP_WRITE, off, rkey, l, len, &target);
+	if (gdri_unlikely(ret))
+		return ret;
+	gdri_wqe_rdma(&p.q, p.index, GDRI_OP_WRITE, p.ce | p.fm, off, gdri_post_rkey(&p, GDRI_KEY_DATA),
+		      l.addr, l.lkey, len);
+	return gdri_post_end(dev, qp, &p);
 }
 
 /* Splits at GDRI_MSG_MAX. */
@@ -119,15 +153,15 @@ GDRI_NOINLINE int gdri_post_write_long(struct gdri_dev *dev, struct gdri_qp *qp,
 GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
 				   uint64_t src_off, uint32_t len)
 {
-	gdri_be32_t rkey = gdri_put_rkey(dev, qp);
 	struct gdri_local l;
 	uint64_t index;
 
 	l.addr = src_off;
 	l.lkey = dev->lkey;
 	if (!gdri_post_try(dev, qp, &index))
-		return gdri_post_write_any(dev, qp, off, rkey, l, len);
-	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, off, rkey, l.addr, l.lkey, len);
+		return gdri_post_write_any(dev, qp, off, l, len);
+	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, off, gdri_put_rkey(dev, qp), l.addr,
+		      l.lkey, len);
 	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
@@ -137,20 +171,13 @@ GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, cons
 	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
 	uint64_t src_off = gdri_heap_offset(dev, src);
 
-	if (len == 8) /* known length: the copy is a load */
-		return gdri_post_inline(dev, qp, off, gdri_put_rkey(dev, qp), src, 8);
+	if (len == 8)
+		return gdri_post_inline_8(dev, qp, off, src);
 	if (len <= GDRI_INLINE_MAX)
-		return len ? gdri_post_inline_any(dev, qp, off, gdri_put_rkey(dev, qp), src, len)
-			   : 0;
+		return len ? gdri_post_inline_any(dev, qp, off, GDRI_KEY_DATA, src, len) : 0;
 	if (gdri_likely(nbi && src_off < dev->heap_size && len <= GDRI_MSG_MAX))
 		return gdri_post_write_nbi(dev, qp, off, src_off, (uint32_t)len);
 	return gdri_post_write_long(dev, qp, nbi, off, src, len, pe);
-}
-
-GDRI_NOINLINE int gdri_post_store_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				      uint64_t value, uint32_t size)
-{
-	return gdri_post_inline_any(dev, qp, off, qp->rkey_sync, &value, size);
 }
 
 /* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
@@ -162,11 +189,11 @@ GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t valu
 	uint64_t index;
 
 	if (!gdri_post_try(dev, qp, &index))
-		return gdri_post_store_any(dev, qp, off, value, size);
+		return gdri_post_value(dev, qp, off, GDRI_KEY_SYNC, value, size);
 	v[0] = (uint32_t)value;
 	v[1] = (uint32_t)(value >> 32);
 	v[2] = 0;
-	gdri_wqe_write_inline(qp, index, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, size);
+	gdri_wqe_write_inline_12(qp, index, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, size);
 	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
@@ -185,7 +212,7 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 	v[0] = (uint32_t)value;
 	v[1] = (uint32_t)(value >> 32);
 	v[2] = 0;
-	gdri_wqe_write_inline(qp, index, ce, off, qp->rkey_sync, v, 8);
+	gdri_wqe_write_inline_12(qp, index, ce, off, qp->rkey_sync, v, 8);
 }
 
 GDRI_NOINLINE int gdri_post_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
@@ -196,7 +223,7 @@ GDRI_NOINLINE int gdri_post_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, 
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_signal(dev, qp, p.index, p.ce | p.fm, off, value, add);
+	gdri_wqe_signal(dev, &p.q, p.index, p.ce | p.fm, off, value, add);
 	return gdri_post_end(dev, qp, &p);
 }
 
@@ -238,13 +265,13 @@ GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp
 		return ret;
 	if (len <= GDRI_INLINE_MAX) {
 		gdri_ld_bytes(v, src, len);
-		gdri_wqe_write_inline(qp, p.index, GDRI_CE_ERROR_ONLY | p.fm, off,
-				      gdri_put_rkey(dev, qp), v, (uint32_t)len);
+		gdri_wqe_write_inline(&p.q, p.index, GDRI_CE_ERROR_ONLY | p.fm, off,
+				      gdri_post_rkey(&p, GDRI_KEY_DATA), v, (uint32_t)len);
 	} else {
-		gdri_wqe_rdma(qp, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY | p.fm, off,
-			      gdri_put_rkey(dev, qp), l.addr, l.lkey, (uint32_t)len);
+		gdri_wqe_rdma(&p.q, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY | p.fm, off,
+			      gdri_post_rkey(&p, GDRI_KEY_DATA), l.addr, l.lkey, (uint32_t)len);
 	}
-	gdri_wqe_signal(dev, qp, p.index + 1, p.ce, sig_off, value, add);
+	gdri_wqe_signal(dev, &p.q, p.index + 1, p.ce, sig_off, value, add);
 	ret = gdri_post_end(dev, qp, &p);
 	if (nbi || ret || len <= GDRI_INLINE_MAX)
 		return ret;
@@ -269,7 +296,7 @@ GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, ui
 
 	if (ret)
 		return ret;
-	gdri_wqe_dump(qp, p.index, p.ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
+	gdri_wqe_dump(&p.q, p.index, p.ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
 	ret = gdri_post_end(dev, qp, &p);
 	return ret ? ret : gdri_qp_wait(dev, qp, p.index + 1, op);
 }
@@ -460,9 +487,9 @@ GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind,
 	if (gdri_unlikely(ret))
 		return ret;
 	if (size == 4)
-		gdri_wqe_amo4(qp, &p, kind, off, a, b, l);
+		gdri_wqe_amo4(&p.q, &p, kind, off, a, b, l);
 	else
-		gdri_wqe_amo8(qp, &p, kind, off, a, b, l);
+		gdri_wqe_amo8(&p.q, &p, kind, off, a, b, l);
 	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
 	return gdri_post_end(dev, qp, &p);
 }

@@ -201,6 +201,11 @@ GDRI_INLINE uint64_t gdri_bswap64(uint64_t v)
 	return __builtin_bswap64(v);
 }
 
+GDRI_INLINE void gdri_ld_bytes_8(uint64_t *dst, const void *src)
+{
+	memcpy(dst, src, 8);
+}
+
 /* len bytes from anywhere. */
 GDRI_INLINE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 {

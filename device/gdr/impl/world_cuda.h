@@ -221,6 +221,14 @@ GDRI_INLINE uint64_t gdri_bswap64(uint64_t v)
 	return (uint64_t)gdri_bswap32((uint32_t)v) << 32 | gdri_bswap32((uint32_t)(v >> 32));
 }
 
+GDR_DEVICE void gdri_ld_bytes_8(uint64_t *dst, const void *src)
+{
+	if (gdri_likely(!((uintptr_t)src & 7)))
+		*dst = *(const uint64_t *)src;
+	else
+		memcpy(dst, src, 8);
+}
+
 /* len bytes from anywhere. */
 GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 {

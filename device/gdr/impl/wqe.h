@@ -65,7 +65,18 @@ GDR_DEVICE void gdri_wqe_rdma(const struct gdri_qp *qp, uint64_t index, uint32_t
 	gdri_wqe_data(w + 32, laddr, lkey, len);
 }
 
-/* len <= 12: one data segment, <= 28: two. v holds len bytes, zeros behind. */
+/* len <= 12: one data segment. v holds len bytes, zeros behind. */
+GDR_DEVICE void gdri_wqe_write_inline_12(const struct gdri_qp *qp, uint64_t index, uint32_t ce,
+					 uint64_t off, gdri_be32_t rkey, const uint32_t v[3],
+					 uint32_t len)
+{
+	uint8_t *w = gdri_wqe_ctrl(qp, index, GDRI_OP_WRITE, 0, 3, ce);
+
+	gdri_wqe_raddr(w, off, rkey);
+	gdri_st_v4(w + 32, gdri_bswap32(len | GDRI_INLINE_BIT), v[0], v[1], v[2]);
+}
+
+/* len <= 12 as above, <= 28: two. */
 GDR_DEVICE void gdri_wqe_write_inline(const struct gdri_qp *qp, uint64_t index, uint32_t ce,
 				      uint64_t off, gdri_be32_t rkey, const uint32_t *v,
 				      uint32_t len)

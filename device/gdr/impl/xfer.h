@@ -236,7 +236,7 @@ GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64
 /* Everything that this PE's threads posted before: to one PE, or (pe -1) to all. */
 GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 {
-	gdri_fence_sys(); /* stores to mapped peers */
+	gdri_fence_nic(); /* stores to mapped peers */
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	if (pe >= 0)
@@ -251,7 +251,7 @@ GDR_DEVICE int gdri_xfer_complete_ctx(struct gdri_dev *dev, const struct gdri_ct
 	uint64_t n_pes = (uint64_t)gdri_k(dev, n_pes), i;
 	int ret, status = 0;
 
-	gdri_fence_sys(); /* stores to mapped peers */
+	gdri_fence_nic(); /* stores to mapped peers */
 	if (pe < 0)
 		return gdri_quiet_queues(dev, c->first, c->n * n_pes, op);
 	for (i = 0; i < c->n; i++) {
