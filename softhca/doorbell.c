@@ -172,6 +172,22 @@ static bool look_at_page(struct hca_qp *qp)
 	return found;
 }
 
+/* What was rung before a reset may not have been looked at: the sweep was faster. */
+void doorbell_forget(const struct hca_qp *qp)
+{
+	const uint8_t *page = hca_uar_page(qp->uar_page);
+	uint64_t (*seen)[2] = &uar_seen[(size_t)(qp->uar_page % UAR_MAX) * UAR_PAIRS];
+
+	for (unsigned r = 0; page && r < 2 * UAR_PAIRS; r++) {
+		uint64_t v = guest_uar(page + uar_reg[r / 2][r % 2]);
+		uint8_t b[8];
+
+		memcpy(b, &v, 8);
+		if (get_be32(b + 4) >> 8 == qp->qpn)
+			seen[r / 2][r % 2] = v;
+	}
+}
+
 /* ---- all registers ---- */
 
 /* base: page 0; the others follow it. */

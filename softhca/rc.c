@@ -244,6 +244,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 		qp->mtu = 256;
 	switch (qp->state) {
 	case HCA_QPS_RST:
+		doorbell_forget(qp);
 		rc_req_reset(qp);
 		rc_resp_reset(&rc->rs, 0);
 		if (qp->type == HCA_QP_DCT)

@@ -588,6 +588,11 @@ static bool wait_cq(struct hca_cq *cq, uint32_t *ci, struct sim_cqe *c, unsigned
 	}
 }
 
+bool sim_look(struct sim_qp *q, struct sim_cqe *c)
+{
+	return poll_cq(&q->scq, &q->ci, c);
+}
+
 bool sim_poll(struct sim_qp *q, struct sim_cqe *c, unsigned ms)
 {
 	return wait_cq(&q->scq, &q->ci, c, ms);

@@ -77,6 +77,8 @@ void sim_raw(struct sim_qp *q, const uint8_t *bytes, unsigned segments);
 void sim_recv(struct sim_qp *q, void *dst, uint32_t len, uint32_t lkey);
 void sim_ring(struct sim_qp *q);
 
+/* The next CQE, if it is there. */
+bool sim_look(struct sim_qp *q, struct sim_cqe *c);
 /* Next CQE; false after ms without one. */
 bool sim_poll(struct sim_qp *q, struct sim_cqe *c, unsigned ms);
 bool sim_poll_recv(struct sim_qp *q, struct sim_cqe *c, unsigned ms);
