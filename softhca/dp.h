@@ -32,6 +32,8 @@ struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
 /* Looks at what is most likely to have something and at a share of the rest; how much
  * there was to do. */
 unsigned engine_round(void);
+/* The same by another thread than the engine's. */
+unsigned engine_round_elsewhere(void);
 
 /* ---- doorbell.c ---- */
 
@@ -101,8 +103,12 @@ bool wire_unread(const struct wire_dest *d);
 unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */
 unsigned wire_receive_sockets(void); /* the same from the sockets: a system call */
 void wire_release_held(void);	 /* delayed packets whose time has come */
-/* Sleeps until a packet comes or ns have passed. False: nothing lies in a socket. */
-bool wire_wait(uint64_t ns);
+/* The engine's thread sleeps until a packet comes or ns have passed: begins (false: there is
+ * something to do, and it does not), without hca_lock sleeps (false: nothing lies in a socket),
+ * and, with the lock again, ends what it has begun. */
+bool wire_sleep_begin(void);
+bool wire_sleep(uint64_t ns);
+void wire_sleep_end(void);
 uint32_t wire_slot(void);
 
 /* ---- wire_raw.c ---- */

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "softhca/inline.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
@@ -306,23 +307,66 @@ static uint64_t rest_time(uint64_t idle, uint64_t nap)
 	return idle >= REST_NS && nothing_hidden() && trap_set() ? REST_MAX_NS : nap;
 }
 
-/* Without the lock: the next round looks at the clock. */
+/* What sleeping without the lock has told, for when it is held again. */
+static struct {
+	bool begun;  /* wire_sleep_begin() */
+	bool silent; /* nothing lay in a socket */
+	bool called; /* a rest has ended */
+} slept;
+
+/* Without the lock. */
 static void end_rest(void)
 {
 	if (!trap_is_set())
 		return;
 	trap_release();
-	last_work = dp_clock();
+	slept.called = true;
 }
 
 static void sleep_for(uint64_t ns)
 {
 	STAT_INC(engine_sleeps);
 	STAT_ADD(engine_rests, trap_is_set());
-	if (wire_wait(ns))
+	if (wire_sleep(ns))
 		end_rest(); /* ahead of everything else: a thread may wait for its store */
 	else
+		slept.silent = true;
+}
+
+static void lock_again(void)
+{
+	hca_lock_engine();
+	if (slept.begun)
+		wire_sleep_end();
+	if (slept.silent)
 		asked_at = dp_clock();
+	if (slept.called)
+		last_work = dp_clock();
+	memset(&slept, 0, sizeof(slept));
+}
+
+/* Others run the rounds. Without the lock. */
+static void leave_rounds(void)
+{
+	uint64_t ns;
+
+	while ((ns = inline_leave()) != 0) {
+		struct timespec t = { .tv_nsec = (long)ns };
+
+		end_rest(); /* they may wait for their stores */
+		nanosleep(&t, NULL);
+	}
+}
+
+unsigned engine_round_elsewhere(void)
+{
+	unsigned work;
+
+	clock_credit = 0; /* this thread may have done anything since its last round */
+	work = engine_round();
+	if (work)
+		last_work = now_ns;
+	return work;
 }
 
 /* No doorbell shows while the pages are trapped, unless the trap has a hole. */
@@ -334,6 +378,7 @@ static unsigned watched_round(void)
 
 	if (trapped)
 		STAT_ADD(doorbells_missed, hca_stats.doorbells_uar != doorbells);
+	inline_found(work);
 	return work;
 }
 
@@ -350,7 +395,8 @@ static void *engine_main(void *arg)
 	for (;;) {
 		unsigned rounds = 0, work;
 
-		hca_lock_engine();
+		leave_rounds();
+		lock_again();
 		do {
 			work = watched_round();
 			if (work)
@@ -368,7 +414,11 @@ static void *engine_main(void *arg)
 				due = false;
 			if (!work && !nap && !due)
 				__builtin_ia32_pause();
-		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted());
+		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted() &&
+			 !inline_wanted());
+		slept.begun = nap != 0;
+		if (nap && !wire_sleep_begin())
+			nap = 0;
 		clock_credit = 0; /* others had the lock, or it rests */
 		hca_unlock();
 		if (due)
@@ -399,6 +449,7 @@ int engine_start(void)
 	ret = wire_start();
 	if (ret)
 		return ret;
+	inline_start();
 	/* The program's signals are not for this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -14,6 +14,7 @@
 
 #include "softhca/control.h"
 #include "softhca/dma.h"
+#include "softhca/inline.h"
 #include "softhca/shim.h"
 
 /* "start-end perms offset major:minor inode path" */
@@ -58,6 +59,7 @@ static void in_child(void)
 	int fd = real_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 
 	forget_gpu();
+	inline_forbid();
 	if (fd < 0)
 		return;
 	while ((n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {

@@ -191,6 +191,7 @@ void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));
 
 void hca_lock(void);	  /* control calls: announces itself, so that the engine gives way */
 bool hca_lock_within(unsigned seconds); /* the same; false: not got in this time */
+bool hca_trylock(void); /* a thread that polls: false where another has it, or wants it */
 void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
 void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
 bool hca_lock_wanted(void);	/* a control call waits: the engine should end its batch */
@@ -262,6 +263,7 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t cqes, error_cqes;
 	uint64_t engine_sleeps, engine_rests; /* of them long ones, with trapped pages */
 	uint64_t doorbells_trapped, doorbells_missed; /* that ended such a rest, or should have */
+	uint64_t inline_rounds, inline_takeovers; /* by threads that poll; ended by the engine */
 	uint64_t dma_writes, dma_submissions, dma_batches; /* to memory of GPUs */
 	uint64_t dma_reads, dma_bytes_between;
 };

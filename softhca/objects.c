@@ -19,8 +19,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t engine_turn = PTHREAD_COND_INITIALIZER;
-/* Control calls that want the lock. Relaxed throughout: it is a hint to the
- * engine; hca_lock_engine reads it again with the mutex held. */
+/* Control calls that want the lock, and the engine's thread where others run rounds. Relaxed
+ * throughout: it is a hint to the engine and to those others; hca_lock_engine reads it again with the mutex held. */
 static atomic_uint waiters;
 static bool engine_sleeps; /* under the mutex */
 
@@ -45,6 +45,12 @@ bool hca_lock_within(unsigned seconds)
 	return rc == 0;
 }
 
+bool hca_trylock(void)
+{
+	/* Who waits goes first: a thread that polls is back at once. */
+	return !hca_lock_wanted() && !pthread_mutex_trylock(&lock);
+}
+
 void hca_unlock(void)
 {
 	if (engine_sleeps)
@@ -62,7 +68,9 @@ void hca_lock_engine(void)
 	/* Who has the lock may wait for a thread that waits at its trapped store. */
 	if (pthread_mutex_trylock(&lock)) {
 		trap_release();
+		atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
 		pthread_mutex_lock(&lock);
+		atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
 	}
 	/* Whoever waits takes the mutex that the wait releases, and signals. */
 	while (hca_lock_wanted()) {

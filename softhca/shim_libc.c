@@ -16,6 +16,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "softhca/control.h"
+#include "softhca/inline.h"
 #include "softhca/shim.h"
 #include "softhca/trap.h"
 #include "softhca/uverbs.h"
@@ -55,6 +56,13 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 
 /* ---- open ---- */
 
+/* A GPU's stores meet no page protection, and what concerns it is done by one thread. */
+static void forbid_for_gpu(void)
+{
+	trap_forbid();
+	inline_forbid();
+}
+
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char buf[PATH_MAX];
@@ -64,8 +72,8 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 
 	if (device >= 0)
 		return device_open((unsigned)device, flags);
-	if (path_is_gpu(path)) /* its stores meet no page protection */
-		trap_forbid();
+	if (path_is_gpu(path))
+		forbid_for_gpu();
 	real = path_rewrite(path, buf);
 	if (real != path)
 		fd = (flags & O_ACCMODE) == O_RDONLY ? sysfs_open_dynamic(real) : -1;

@@ -8,6 +8,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/guest.h"
+#include "softhca/inline.h"
 #include "softhca/uverbs.h"
 
 /* No arm word is this: its command bits do not exist. */
@@ -96,6 +97,7 @@ int um_cq_create(struct uverbs_call *call)
 		uar->obj.refs++;
 	cqe = (1u << cq->cq.log_size) - 1;
 	uhw.cqn = cq->cq.cqn;
+	inline_adopt(call->ctx, cq->cq.user_handle);
 	ua_out_handle(call, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->obj.handle);
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));

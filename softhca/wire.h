@@ -98,8 +98,7 @@ int wire_shm_unread(uint32_t slot);
 unsigned wire_shm_receive(void);
 void wire_shm_events(void); /* connections that come and go */
 /* Before and after sleeping on wire_shm_fd(), which may be -1. False: there is
- * something to do. The engine's thread, without hca_lock: what these look at
- * is that thread's alone. */
+ * something to do. */
 bool wire_shm_sleep(void);
 void wire_shm_awake(bool events);
 int wire_shm_fd(void);

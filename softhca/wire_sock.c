@@ -163,18 +163,30 @@ int wire_sock_start(void)
 	return 0;
 }
 
-bool wire_wait(uint64_t ns)
+/* What the engine sleeps on: its thread's alone, but for begin and end. */
+static struct {
+	struct pollfd fds[2 + TRAP_FDS + HCA_PORTS];
+	unsigned n;
+} rest;
+
+bool wire_sleep_begin(void)
 {
-	struct pollfd p[2 + TRAP_FDS + HCA_PORTS] = { { .fd = wire_host.fd, .events = POLLIN },
-					  { .fd = wire_shm_fd(), .events = POLLIN } };
+	rest.fds[0] = (struct pollfd){ .fd = wire_host.fd, .events = POLLIN };
+	rest.fds[1] = (struct pollfd){ .fd = wire_shm_fd(), .events = POLLIN };
+	rest.n = 2 + trap_poll(rest.fds + 2);
+	rest.n += wire_port_poll(rest.fds + rest.n);
+	return wire_shm_sleep();
+}
+
+bool wire_sleep(uint64_t ns)
+{
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u) };
-	unsigned n = 2 + trap_poll(p + 2);
-	bool came = true;
 
-	n += wire_port_poll(p + n);
-	if (wire_shm_sleep())
-		came = ppoll(p, n, &t, NULL) != 0;
-	wire_shm_awake(p[1].revents != 0);
-	return came;
+	return ppoll(rest.fds, rest.n, &t, NULL) != 0;
+}
+
+void wire_sleep_end(void)
+{
+	wire_shm_awake(rest.fds[1].revents != 0);
 }

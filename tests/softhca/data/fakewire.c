@@ -209,10 +209,19 @@ void wire_release_held(void)
 {
 }
 
-bool wire_wait(uint64_t ns)
+bool wire_sleep_begin(void)
+{
+	return false;
+}
+
+bool wire_sleep(uint64_t ns)
 {
 	(void)ns;
 	return true;
+}
+
+void wire_sleep_end(void)
+{
 }
 
 struct in6_addr dp_gid(unsigned index)

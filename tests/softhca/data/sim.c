@@ -52,6 +52,11 @@ bool hca_lock_wanted(void)
 	return __atomic_load_n(&waiters, __ATOMIC_RELAXED) != 0;
 }
 
+bool hca_trylock(void)
+{
+	return !hca_lock_wanted() && !pthread_mutex_trylock(&mutex);
+}
+
 void hca_unlock(void)
 {
 	pthread_mutex_unlock(&mutex);
