@@ -15,9 +15,10 @@
  *   hca xcopy SIZE	no device: one process writes a piece of shared memory, one on another
  *			core copies it from there, in turn: MB/s of the copy, and of
  *			the writing, both medians
- *   hca loop QPS	8 bytes inside the process, QPs in turn: from post to
- *			completion in us, median and 99th percentile; of the median
- *			the part that ibv_post_send took; two looks at the clock
+ *   hca loop QPS [USED]	8 bytes inside the process, QPs in turn, all of them or so
+ *			many: from post to completion in us, median and 99th percentile; of
+ *			the median the part that ibv_post_send took; two looks at the clock;
+ *			the 10th percentile
  *   hca hop		no device: a cache line goes to another thread and back: us,
  *			median. Virtual cores move: the same machine has several speeds
  *   hca idle		share of a core in percent, after two seconds without work
@@ -64,7 +65,7 @@ static struct shared {
 	struct process p[MAX_PROCS];
 } *sh;
 
-static int me, n_procs, n_qps;
+static int me, n_procs, n_qps, n_used;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
@@ -462,7 +463,7 @@ static void loop(void)
 
 		clock[n] = now() - t;
 		t = now();
-		post(n * 7 % n_qps, &sh->p[0], 8192, 8, 1);
+		post(n * 7 % n_used, &sh->p[0], 8192, 8, 1);
 		posting[n] = now() - t;
 		while (!reap(1))
 			;
@@ -471,7 +472,8 @@ static void loop(void)
 	qsort(posting, (size_t)n, sizeof(*posting), by_value);
 	qsort(clock, (size_t)n, sizeof(*clock), by_value);
 	qsort(v, (size_t)n, sizeof(*v), by_value);
-	printf("%.3f %.3f %.3f %.3f\n", v[n / 2], v[n * 99 / 100], posting[n / 2], clock[n / 2]);
+	printf("%.3f %.3f %.3f %.3f %.3f\n", v[n / 2], v[n * 99 / 100], posting[n / 2],
+	       clock[n / 2], v[n / 10]);
 }
 
 /* Each its own line. Release and acquire: a word is passed on with all before it. */
@@ -594,12 +596,13 @@ int main(int argc, char **argv)
 		m++;
 	if (m == sizeof(procs) / sizeof(*procs)) {
 		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE | "
-				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS | hop | "
+				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS [USED] | hop | "
 				"idle | naps\n");
 		return 2;
 	}
 	n_procs = is_rate ? number(argv[2], MAX_PROCS) : procs[m];
 	n_qps = number(argc > 2 + is_rate ? argv[2 + is_rate] : NULL, MAX_QPS);
+	n_used = argc > 3 && !strcmp(mode, "loop") ? number(argv[3], n_qps) : n_qps;
 	size = (uint32_t)number(is_bw && argc > 3 ? argv[3] : NULL, AREA / 2);
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)

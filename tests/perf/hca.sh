@@ -12,9 +12,12 @@ hca_until=$((SECONDS + ${HCA_SECONDS:-150}))
 hca_port=${HCA_PORT:-13998}
 export UCX_LOG_LEVEL=error
 
+# inline ARGUMENTS: polls do the device's work.
 hca_shm()
 {
-	SOFTHCA_SHM=1 timeout 8 "$softhca" "$bin/tests/perf/hca" "$@"
+	local inline=0
+	[ "$1" != inline ] || { inline=1; shift; }
+	SOFTHCA_INLINE=$inline SOFTHCA_SHM=1 timeout 8 "$softhca" "$bin/tests/perf/hca" "$@"
 }
 
 hca_udp()
@@ -65,7 +68,7 @@ hca_posix() { hca_ucx posix memory "$@"; }
 hca_line()
 {
 	local udp=$3
-	[[ $3 != loop* && $3 != bwfile* && $3 != hop ]] || udp=-
+	[[ $3 != loop* && $3 != inline* && $3 != bwfile* && $3 != hop ]] || udp=-
 	hca_lines+=("$1|$2|$3|$udp|${4:--}|${5:-${4:--}}")
 }
 
@@ -99,14 +102,14 @@ hca_print()
 	for line in "${hca_lines[@]}"; do
 		IFS='|' read -r name unit rest <<<"$line"
 		if [ -z "$name" ]; then
-			printf '\n%s\n%-20s %10s %10s %10s %10s\n' "$unit" "" shm udp ucx-tcp ucx-posix
+			printf '\n%s\n%-36s %10s %10s %10s %10s\n' "$unit" "" shm udp ucx-tcp ucx-posix
 			continue
 		fi
 		for side in shm udp tcp posix; do
 			v=$(cat "$out/hca.$name.$side" 2>/dev/null | median)
 			m[$side]=${v%% *}
 		done
-		printf '%-20s %10s %10s %10s %10s %s\n' "$name" "${m[shm]:--}" "${m[udp]:--}" \
+		printf '%-36s %10s %10s %10s %10s %s\n' "$name" "${m[shm]:--}" "${m[udp]:--}" \
 			"${m[tcp]:--}" "${m[posix]:--}" "$unit"
 		echo "$name,$unit,${m[shm]},${m[udp]},${m[tcp]},${m[posix]}" >>"$out/hca.csv"
 		result "hca_$name" "${m[shm]:--}" "$unit" \
@@ -134,8 +137,9 @@ for qps in 1 64 1024; do
 	ucx=-
 done
 hca_table "8 bytes inside the process, from post to completion, us"
-for qps in 1 4 16 64 256 1024; do
-	hca_line "loopback_${qps}_qps" us "loop $qps"
+for qps in 1 4 16 64 256 1024 "1024 1"; do
+	hca_line "loopback_${qps/ /_of_which_}_qps" us "loop $qps"
+	hca_line "loopback_inline_${qps/ /_of_which_}_qps" us "inline loop $qps"
 done
 hca_line loopback_cache_line us hop
 hca_table "128 KiB writes (UCX tcp: active messages of 8 KiB; posix: put), MB/s"
@@ -148,8 +152,11 @@ hca_print
 result hca_memcpy_128K "$(hca_shm bw 1 131072 | awk '{ print ($2 + $3) / 2 }')" MB/s
 set -- $(hca_shm xcopy 131072)
 result hca_memcpy_other_core_128K "${1:--}" MB/s "of what another core has just written, which took ${2:--} MB/s"
-set -- $(hca_shm loop 1024)
-result hca_loopback_posting "${3:--}" us "of loopback_1024_qps, in ibv_post_send; a look at the clock ${4:--}"
+for how in "" inline; do
+	set -- $(hca_shm $how loop 1024)
+	result "hca_loopback_${how:+${how}_}posting" "${3:--}" us \
+		"of $1 with 1024 QPs, in ibv_post_send; a look at the clock ${4:--}; fastest tenth ${5:--}"
+done
 result hca_idle "$(hca_shm idle)" "% of a core" "500 naps of 2 ms a second, a program that does nothing else $(hca_shm naps)"
 result hca_cpu_per_message "$(hca_shm rate 2 16 | awk '{ print $2 }')" ns \
 	"udp $(hca_udp rate 2 16 | awk '{ print $2 }')"
