@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long collectives on a stream take, one behind the other: lines "kind bytes microseconds" of PE 0.
+/* How long collectives on a stream take, one behind the other: a line "path" with that of the job, then
+ * lines "kind bytes microseconds" of PE 0.
  * bytes are those of the table of algorithms (runtime/coll.def). usage: coll_times [CALLS [MOST_BYTES]] */
 #include <gdr.h>
 #include <stdio.h>
@@ -16,16 +17,28 @@ static int call(int kind, size_t bytes)
 
 	switch (kind) {
 	case 0:
-		return gdr_uint32_broadcast_on_stream(t, dst, src, bytes / 4, 0, stream);
+		return gdr_team_sync_on_stream(t, stream);
 	case 1:
-		return gdr_uint32_fcollect_on_stream(t, dst, src, each ? each : 1, stream);
+		return gdr_uint32_broadcast_on_stream(t, dst, src, bytes / 4, 0, stream);
 	case 2:
-		return gdr_uint32_alltoall_on_stream(t, dst, src, each ? each : 1, stream);
+		return gdr_uint32_fcollect_on_stream(t, dst, src, each ? each : 1, stream);
 	case 3:
+		return gdr_uint32_alltoall_on_stream(t, dst, src, each ? each : 1, stream);
+	case 4:
 		return gdr_uint32_sum_reduce_on_stream(t, dst, src, bytes / 4, stream);
 	default:
 		return gdr_uint32_sum_inscan_on_stream(t, dst, src, bytes / 4, stream);
 	}
+}
+
+/* As gdr_info --coll names it, seen from the node of PE 0. */
+static const char *path(void)
+{
+	struct gdr_job_info info;
+
+	if (gdr_query(&info) || !info.n_nic)
+		return "mapped";
+	return info.n_nodes > 1 && info.n_p2p > 1 ? "nodes" : "queue";
 }
 
 static double now_us(void)
@@ -58,7 +71,7 @@ static int measure(int kind, size_t bytes, int calls, double *us)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = {"broadcast", "collect", "alltoall", "reduce", "scan"};
+	static const char *const kinds[] = {"sync", "broadcast", "collect", "alltoall", "reduce", "scan"};
 	int calls = argc > 1 ? atoi(argv[1]) : 20, kind, ret = gdr_init();
 	size_t most = argc > 2 ? strtoul(argv[2], NULL, 0) : 4u << 20, bytes;
 	double us = 0;
@@ -69,8 +82,10 @@ int main(int argc, char **argv)
 	src = (uint32_t *)gdr_calloc(1, most + 4096);
 	if (!dst || !src || gdr_stream_create(&stream))
 		return 1;
-	for (kind = 0; kind < 5 && !ret; kind++) {
-		for (bytes = 64; bytes <= most && !ret; bytes *= 4) {
+	if (!gdr_host_my_pe())
+		printf("path %s\n", path());
+	for (kind = 0; kind < 6 && !ret; kind++) {
+		for (bytes = kind ? 64 : 0; bytes <= most && !ret; bytes = bytes ? 4 * bytes : most + 1) {
 			ret = measure(kind, bytes, calls, &us);
 			if (!ret && !gdr_host_my_pe())
 				printf("%s %zu %.2f\n", kinds[kind], bytes, us);
