@@ -149,6 +149,34 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 		EXPECT_OK(r, gdr_##name##_wait_until_all_vector(w, N, NULL, GDR_CMP_EQ, values));  \
 		EXPECT_OK(r, gdr_##name##_wait_until_for(w + LATE, GDR_CMP_NE, 1, LONG_NS));       \
 		EXPECT_EQ(r, gdr_##name##_wait_until_some(w, N, at, NULL, GDR_CMP_EQ, 103), 1);    \
+	}                                                                                          \
+	/* What ends the waits comes from a thread of the same block, when they let it run. */     \
+	GDR_KERNEL(late_kernel_##name, struct sets, a)                                             \
+	{                                                                                          \
+		T *w = (T *)a.words;                                                               \
+		const T values[2] = {8, 9};                                                        \
+		struct multi_report *r = a.report;                                                 \
+		int me = gdr_my_pe();                                                              \
+		if (gdr_thread_id()) {                                                             \
+			for (int i = 0; i < 4; i++)                                                \
+				EXPECT_OK(r, gdr_##name##_p(w + i, i < 2 ? 7 : (T)(6 + i), me));   \
+			EXPECT_OK(r, gdr_quiet());                                                 \
+			return;                                                                    \
+		}                                                                                  \
+		EXPECT_OK(r, gdr_##name##_wait_until_all_vector(w + 2, 2, NULL, GDR_CMP_EQ, values)); \
+		EXPECT_EQ(r, w[3], 9);                                                             \
+	}                                                                                          \
+	GDR_KERNEL(later_kernel_##name, struct sets, a)                                            \
+	{                                                                                          \
+		T *w = (T *)a.words;                                                               \
+		struct multi_report *r = a.report;                                                 \
+		if (gdr_thread_id()) {                                                             \
+			EXPECT_OK(r, gdr_##name##_p(w, 5, gdr_my_pe()));                           \
+			EXPECT_OK(r, gdr_quiet());                                                 \
+			return;                                                                    \
+		}                                                                                  \
+		EXPECT_OK(r, gdr_##name##_wait_until_all(w, 1, NULL, GDR_CMP_EQ, 5));              \
+		EXPECT_EQ(r, w[0], 5);                                                             \
 	}
 MULTI_WAIT_TYPES(DEFINE)
 
@@ -160,6 +188,9 @@ MULTI_WAIT_TYPES(DEFINE)
 		multi_fill(a.words, 0, sizeof(words));                                             \
 		CHECK_OK(gdr_barrier_all());                                                       \
 		RUN(wait_kernel_##name, 2, 1, &a);                                                 \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		RUN(late_kernel_##name, 1, 2, &a);                                                 \
+		RUN(later_kernel_##name, 1, 2, &a);                                                \
 		CHECK_OK(gdr_barrier_all());                                                       \
 	}
 
