@@ -22,12 +22,13 @@ struct ctxs {
 
 static int queues; /* some PE is reached by queue */
 
-GDR_DEVICE uint64_t *row(const struct ctxs *a, int pe, int writer)
+/* For kernels and host threads. */
+GDRI_INLINE uint64_t *row(const struct ctxs *a, int pe, int writer)
 {
 	return a->area + ((size_t)pe * WRITERS + (size_t)writer) * WORDS;
 }
 
-GDR_DEVICE uint64_t value(uint64_t round, int pe, unsigned i)
+GDRI_INLINE uint64_t value(uint64_t round, int pe, unsigned i)
 {
 	return round << 32 | (uint64_t)pe << 16 | i;
 }
@@ -82,6 +83,13 @@ struct thread {
 	pthread_t id;
 };
 
+#ifdef __CUDACC__ /* contexts are for kernels there */
+static void *host(void *arg)
+{
+	(void)arg;
+	multi_fail(__FILE__, __LINE__, "a thread of the host");
+}
+#else
 static void *host(void *arg)
 {
 	struct thread *t = arg;
@@ -93,8 +101,8 @@ static void *host(void *arg)
 	}
 	return NULL;
 }
+#endif
 
-/* On GPUs threads of the host use no contexts. */
 static int hosts_of(void)
 {
 	struct gdr_job_info info;

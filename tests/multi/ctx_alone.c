@@ -8,56 +8,66 @@
 
 struct alone {
 	uint64_t *word; /* [4] */
-	gdr_ctx_t ctx;
+	gdr_ctx_t ctx, fast;
 	int what;
 	struct multi_report *report;
 };
 
-/* Everything that is posted next on this queue is slow. */
-static void use_up(gdr_ctx_t ctx, uint64_t *word, int pe)
+GDR_DEVICE struct gdri_qp *queue_to(gdr_ctx_t ctx, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
-	struct gdri_qp *qp = &dev->qps[dev->ctxs[ctx].first + (unsigned)pe];
 
-	CHECK(qp->rsvd < SLOW_FROM);
-	while (qp->rsvd < SLOW_FROM)
-		CHECK_OK(gdr_ctx_uint64_p(ctx, word, 0, pe));
-	CHECK_OK(gdr_ctx_quiet(ctx));
+	return &dev->qps[dev->ctxs[ctx].first + (unsigned)pe];
 }
 
-/* The queue of `slow` is busy for seconds behind its first put from there on, and no other one. */
+/* Everything that is posted next on this queue is slow. */
+GDR_KERNEL(use_up, struct alone, a)
+{
+	int pe = (gdr_my_pe() + 1) % gdr_n_pes();
+	struct gdri_qp *qp = queue_to(a.ctx, pe);
+
+	EXPECT_OK(a.report, qp->rsvd >= SLOW_FROM);
+	while (qp->rsvd < SLOW_FROM)
+		EXPECT_OK(a.report, gdr_ctx_uint64_p(a.ctx, a.word, 0, pe));
+	EXPECT_OK(a.report, gdr_ctx_quiet(a.ctx));
+}
+
+/* The queue of `ctx` is busy for seconds, no other one. */
+GDR_KERNEL(beside, struct alone, a)
+{
+	int pe = (gdr_my_pe() + 1) % gdr_n_pes();
+	struct gdri_qp *qp = queue_to(a.ctx, pe);
+
+	EXPECT_OK(a.report, gdr_ctx_uint64_p(a.ctx, a.word, 0, pe));
+	EXPECT_OK(a.report, gdr_ctx_uint64_p(a.ctx, a.word, 1, pe));
+	EXPECT_OK(a.report, gdr_ctx_uint64_p(a.fast, a.word + 1, 2, pe));
+	EXPECT_OK(a.report, gdr_ctx_quiet(a.fast));
+	EXPECT_EQ(a.report, gdr_ctx_uint64_g(a.fast, a.word + 1, pe), 2);
+	EXPECT_OK(a.report, gdr_ctx_uint64_atomic_add(a.fast, a.word + 1, 3, pe));
+	EXPECT_OK(a.report, gdr_ctx_fence(a.fast));
+	EXPECT_OK(a.report, gdr_ctx_uint64_p(a.fast, a.word + 2, 4, pe));
+	EXPECT_OK(a.report, gdr_ctx_quiet_pe(a.fast, pe));
+	EXPECT_EQ(a.report, gdr_ctx_uint64_g(a.fast, a.word + 1, pe), 5);
+	EXPECT_OK(a.report, gdr_uint64_p(a.word + 3, 6, pe));
+	EXPECT_OK(a.report, gdr_quiet());
+	EXPECT_OK(a.report, gdr_quiet_pe(pe));
+	EXPECT_EQ(a.report, gdr_uint64_g(a.word + 3, pe), 6);
+	gdri_poll(gdri_dev(), qp);
+	EXPECT_EQ(a.report, gdri_qp_test(qp, SLOW_FROM + 2), 0); /* still under way */
+	EXPECT_OK(a.report, gdr_ctx_quiet(a.ctx));
+	EXPECT_EQ(a.report, gdri_qp_test(qp, SLOW_FROM + 2), 1);
+	EXPECT_EQ(a.report, gdr_ctx_uint64_g(a.fast, a.word, pe), 1);
+}
+
 static void slow(struct alone *a)
 {
-	int pe = (multi_pe + 1) % multi_n;
-	gdr_ctx_t slow, fast;
-	struct gdri_qp *qp;
-
-	CHECK_OK(gdr_ctx_create(GDR_CTX_THREAD, &slow));
-	CHECK_OK(gdr_ctx_create(GDR_CTX_THREAD, &fast));
-	qp = &gdri_dev()->qps[gdri_dev()->ctxs[slow].first + (unsigned)pe];
-	use_up(slow, a->word, pe);
+	CHECK_OK(gdr_ctx_create(GDR_CTX_THREAD, &a->ctx));
+	CHECK_OK(gdr_ctx_create(GDR_CTX_THREAD, &a->fast));
+	RUN(use_up, 1, 1, a);
 	CHECK_OK(gdr_barrier_all());
-	CHECK_OK(gdr_ctx_uint64_p(slow, a->word, 0, pe));
-	CHECK_OK(gdr_ctx_uint64_p(slow, a->word, 1, pe));
-	CHECK_OK(gdr_ctx_uint64_p(fast, a->word + 1, 2, pe));
-	CHECK_OK(gdr_ctx_quiet(fast));
-	CHECK_EQ(gdr_ctx_uint64_g(fast, a->word + 1, pe), 2);
-	CHECK_OK(gdr_ctx_uint64_atomic_add(fast, a->word + 1, 3, pe));
-	CHECK_OK(gdr_ctx_fence(fast));
-	CHECK_OK(gdr_ctx_uint64_p(fast, a->word + 2, 4, pe));
-	CHECK_OK(gdr_ctx_quiet_pe(fast, pe));
-	CHECK_EQ(gdr_ctx_uint64_g(fast, a->word + 1, pe), 5);
-	CHECK_OK(gdr_uint64_p(a->word + 3, 6, pe));
-	CHECK_OK(gdr_quiet());
-	CHECK_OK(gdr_quiet_pe(pe));
-	CHECK_EQ(gdr_uint64_g(a->word + 3, pe), 6);
-	gdri_poll(gdri_dev(), qp);
-	CHECK_EQ(gdri_qp_test(qp, SLOW_FROM + 2), 0); /* still under way */
-	CHECK_OK(gdr_ctx_quiet(slow));
-	CHECK_EQ(gdri_qp_test(qp, SLOW_FROM + 2), 1);
-	CHECK_EQ(gdr_ctx_uint64_g(fast, a->word, pe), 1);
-	CHECK_OK(gdr_ctx_destroy(fast));
-	CHECK_OK(gdr_ctx_destroy(slow));
+	RUN(beside, 1, 1, a);
+	CHECK_OK(gdr_ctx_destroy(a->fast));
+	CHECK_OK(gdr_ctx_destroy(a->ctx));
 	CHECK_OK(gdr_barrier_all());
 }
 
@@ -97,6 +107,31 @@ GDR_KERNEL(use_other, struct alone, a)
 		EXPECT_EQ(a.report, gdr_ctx_uint64_p(a.ctx, a.word, 2, 0), -GDR_EINVAL);
 }
 
+GDR_KERNEL(use_destroyed, struct alone, a)
+{
+	EXPECT_EQ(a.report, gdr_ctx_uint64_p(a.ctx, a.word, 1, 0), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_ctx_quiet(a.ctx), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_ctx_uint64_p(GDR_CTX_INVALID, a.word, 1, 0), -GDR_EINVAL);
+}
+
+GDR_KERNEL(use_no_pe, struct alone, a)
+{
+	EXPECT_EQ(a.report, gdr_ctx_uint64_p(GDR_CTX_DEFAULT, a.word, 1, gdr_n_pes()), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_ctx_quiet_pe(GDR_CTX_DEFAULT, -1), -GDR_EINVAL);
+}
+
+/* The host may complete it, then it is anybody's. On GPUs its threads use no contexts. */
+static void by_host(struct alone *a)
+{
+#ifdef __CUDACC__
+	(void)a;
+#else
+	CHECK_EQ(gdr_ctx_uint64_p(a->ctx, a->word, 1, 0), -GDR_EINVAL);
+	CHECK_OK(gdr_ctx_quiet(a->ctx));
+	CHECK_OK(gdr_ctx_uint64_p(a->ctx, a->word, 1, 0));
+#endif
+}
+
 static void says_why(int from)
 {
 	struct gdr_error e[16];
@@ -124,20 +159,14 @@ static void misuse(struct alone *a)
 			says_why(from);
 		else
 			CHECK_EQ(gdr_errors(NULL, 0), from);
-		if (a->what == NO_QUIET) { /* the host may complete it, then it is anybody's */
-			CHECK_EQ(gdr_ctx_uint64_p(a->ctx, a->word, 1, 0), -GDR_EINVAL);
-			CHECK_OK(gdr_ctx_quiet(a->ctx));
-			CHECK_OK(gdr_ctx_uint64_p(a->ctx, a->word, 1, 0));
-		}
+		if (a->what == NO_QUIET)
+			by_host(a);
 		CHECK_OK(gdr_ctx_destroy(a->ctx));
 	}
 	from = gdr_errors(NULL, 0);
-	CHECK_EQ(gdr_ctx_uint64_p(a->ctx, a->word, 1, 0), -GDR_EINVAL); /* destroyed */
-	CHECK_EQ(gdr_ctx_quiet(a->ctx), -GDR_EINVAL);
-	CHECK_EQ(gdr_ctx_uint64_p(GDR_CTX_INVALID, a->word, 1, 0), -GDR_EINVAL);
+	RUN(use_destroyed, 1, 1, a);
 	says_why(from);
-	CHECK_EQ(gdr_ctx_uint64_p(GDR_CTX_DEFAULT, a->word, 1, multi_n), -GDR_EINVAL);
-	CHECK_EQ(gdr_ctx_quiet_pe(GDR_CTX_DEFAULT, -1), -GDR_EINVAL);
+	RUN(use_no_pe, 1, 1, a);
 	CHECK_OK(gdr_barrier_all());
 }
 

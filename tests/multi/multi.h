@@ -123,7 +123,10 @@ __attribute__((unused)) static void multi_begin(void)
 	multi_pe = gdr_host_my_pe();
 	multi_n = gdr_host_n_pes();
 #ifdef MULTI_ON_CTX
-	CHECK_OK(gdr_ctx_create(GDR_CTX_GPU | GDR_CTX_N_QUEUES(2), &multi_ctx));
+	gdr_ctx_t ctx;
+
+	CHECK_OK(gdr_ctx_create(GDR_CTX_GPU | GDR_CTX_N_QUEUES(2), &ctx));
+	CHECK_EQ(ctx, multi_ctx);
 #endif
 }
 

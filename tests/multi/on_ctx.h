@@ -5,16 +5,22 @@
 #ifndef TESTS_MULTI_ON_CTX_H
 #define TESTS_MULTI_ON_CTX_H
 
-static gdr_ctx_t multi_ctx;
+/* The first one that a PE makes. A constant: kernels see no variables of the host. */
+#define multi_ctx ((gdr_ctx_t)1)
 
 /* A barrier completes what was done on the default context. */
-GDR_DEVICE int multi_ctx_barrier(void)
+GDR_BOTH int multi_ctx_barrier(void)
 {
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__) /* what kernels did on it */
+	int ret = gdr_host_ctx_quiet(multi_ctx), rc = gdr_barrier_all();
+#else
 	int ret = gdr_ctx_quiet(multi_ctx), rc = gdr_barrier_all();
+#endif
 
 	return ret ? ret : rc;
 }
 
+#undef gdr_barrier_all
 #define gdr_barrier_all() multi_ctx_barrier()
 #define gdr_fence() gdr_ctx_fence(multi_ctx)
 #define gdr_quiet() gdr_ctx_quiet(multi_ctx)
