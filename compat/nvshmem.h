@@ -11,6 +11,7 @@
 
 #ifndef __CUDACC_RTC__ /* programs count on them */
 #include <assert.h>
+#include <stdlib.h>
 #ifdef __has_include
 #if __has_include(<cuda_runtime.h>)
 #include <cuda.h>
@@ -79,10 +80,40 @@ GDRC_FN int gdrc_said(int ret)
 /* ---- bring-up, memory: host ---- */
 
 #ifndef __CUDACC_RTC__
+/* Bytes of the heap: GDR_HEAP_SIZE if there is one (0), or NVSHMEM_SYMMETRIC_SIZE and what the library needs
+ * of it. In memory of a GPU 2 GiB at least: there programs count on a heap that grows. */
+static inline size_t gdrc_heap_size(void)
+{
+	static const char units[] = "kmgt";
+	const char *own = getenv("GDR_HEAP_SIZE"), *text = getenv("NVSHMEM_SYMMETRIC_SIZE");
+	size_t size = 0, k = 0;
+	double n = 0;
+	char *end;
+
+	if (own && *own)
+		return 0;
+	if (text && *text) {
+		n = strtod(text, &end);
+		while (units[k] && units[k] != (*end | 32))
+			k++;
+		if (units[k])
+			n *= (double)((size_t)1024 << 10 * k);
+	}
+	if (n > 0)
+		size = (size_t)n + ((size_t)64 << 20);
+#ifdef __CUDACC__
+	size = size > (size_t)2 << 30 ? size : (size_t)2 << 30;
+#endif
+	return size;
+}
+
 /* gdr_init says what failed; the job ends, as NVSHMEM ends it. */
 static inline void nvshmem_init(void)
 {
-	if (gdr_init())
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	attr.heap_size = gdrc_heap_size();
+	if (gdr_init_attr(&attr))
 		gdr_global_exit(1);
 }
 

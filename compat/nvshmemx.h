@@ -82,6 +82,7 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 {
 	struct gdr_init_attr a = GDR_INIT_ATTR_INITIALIZER;
 
+	a.heap_size = gdrc_heap_size();
 	if (attr && (flags & NVSHMEMX_INIT_WITH_MPI_COMM))
 		a.mpi_comm = attr->mpi_comm;
 	if (attr && (flags & NVSHMEMX_INIT_WITH_UNIQUEID)) {
@@ -154,6 +155,14 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *kernel, 
 #define nvshmemx_signal_wait_until_on_stream(sig, cmp, value, stream)                              \
 	((void)gdr_signal_wait_until_on_stream(sig, cmp, value, stream))
 #endif
+
+/* The greatest first number of a pair, and the second that belongs to it. Of equal ones that with the lowest
+ * second, where NVSHMEM says nothing. */
+GDR_DEVICE int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, gdr_complexd_t *dest,
+						    const gdr_complexd_t *source, size_t nreduce)
+{
+	return gdrc_said(gdri_reduce(GDRI_BLOCK, team, dest, source, nreduce, GDRI_CODE_PAIR));
+}
 
 /* ---- queue pairs: contexts ---- */
 

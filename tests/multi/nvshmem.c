@@ -8,6 +8,7 @@
 struct words {
 	int *ints, *back;
 	double *sums;
+	gdr_complexd_t *pairs; /* value and place */
 	uint64_t *sig;
 	struct multi_report *report;
 };
@@ -106,6 +107,26 @@ GDR_KERNEL(collectives, struct words, a)
 	EXPECT_OK(r, nvshmem_barrier(NVSHMEM_TEAM_WORLD));
 }
 
+/* Pair 0: the greatest value is the last PE's; pair 1: that of all. */
+GDR_KERNEL(greatest, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), t = (int)gdr_thread_id();
+	double *in = (double *)a.pairs, *out = in + 4;
+
+	if (t == 0) {
+		in[0] = me - 3.5;
+		in[1] = in[3] = me + 100;
+		in[2] = 7;
+	}
+	gdr_sync_block();
+	EXPECT_OK(r, nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, a.pairs + 2, a.pairs, 2));
+	EXPECT_EQ(r, out[0] * 2, 2 * n - 9);
+	EXPECT_EQ(r, out[1], n + 99);
+	EXPECT_EQ(r, out[2], 7);
+	EXPECT_EQ(r, out[3], 100);
+}
+
 static void teams(void)
 {
 	int me = nvshmem_my_pe(), n = nvshmem_n_pes();
@@ -170,7 +191,7 @@ static void own_memory(void)
 int main(void)
 {
 	struct words a;
-	int given, major, minor;
+	int given, major, minor, back[16];
 	char name[NVSHMEM_MAX_NAME_LEN];
 
 	CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_NOT_INITIALIZED);
@@ -186,18 +207,21 @@ int main(void)
 	a.ints = (int *)nvshmem_malloc(64 * sizeof(int));
 	a.back = (int *)nvshmem_align(64, 16 * sizeof(int));
 	a.sums = (double *)nvshmem_calloc(8, sizeof(double));
+	a.pairs = (gdr_complexd_t *)nvshmem_calloc(4, sizeof(*a.pairs));
 	a.sig = (uint64_t *)nvshmem_calloc(8, sizeof(uint64_t));
 	CHECK(a.ints && a.back && a.sums && a.sig);
 	CHECK(nvshmem_ptr(a.ints, multi_pe) == a.ints);
 	for (int i = 0; i < 16; i++)
-		a.back[i] = 100 * multi_pe + i;
+		back[i] = 100 * multi_pe + i;
+	CHECK_OK(gdr_memcpy(a.back, back, sizeof(back)));
 	nvshmem_barrier_all();
 	RUN(moves, 1, 64, &a);
 	RUN(words, 1, 1, &a);
 	RUN(collectives, 1, 1, &a);
+	RUN(greatest, 1, 64, &a);
 	nvshmem_int_p(a.ints, 7, (multi_pe + 1) % multi_n); /* from the host */
 	nvshmem_barrier_all();
-	CHECK_EQ(a.ints[0], 7);
+	CHECK_EQ(multi_u32((const uint32_t *)a.ints), 7);
 	teams();
 	CHECK_EQ(gdr_host_status(), 0);
 	nvshmem_free(a.ints);

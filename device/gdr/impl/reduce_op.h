@@ -6,13 +6,19 @@
 
 #include <gdr/impl/scope.h>
 
-enum gdri_op2 { GDRI_SUM, GDRI_PROD, GDRI_MIN, GDRI_MAX, GDRI_AND, GDRI_OR, GDRI_XOR };
+enum gdri_op2 { GDRI_SUM, GDRI_PROD, GDRI_MIN, GDRI_MAX, GDRI_AND, GDRI_OR, GDRI_XOR, GDRI_MAXLOC };
 enum gdri_class {
 	GDRI_C_UNSIGNED,
 	GDRI_C_SIGNED,
 	GDRI_C_FLOAT,
 	GDRI_C_BFLOAT, /* the upper half of a float */
 };
+
+/* What MAXLOC looks for the greatest of: the first of a pair, with the second as its place. */
+struct gdri_pair {
+	double value, at;
+};
+#define GDRI_CODE_PAIR ((uint32_t)GDRI_MAXLOC << 8 | (uint32_t)GDRI_C_FLOAT << 4 | 4u)
 
 /* operation << 8 | class << 4 | log2 of the size: a constant for each type */
 #define GDRI_LOG2(n) ((n) == 1 ? 0u : (n) == 2 ? 1u : (n) == 4 ? 2u : 3u)
@@ -150,6 +156,12 @@ GDR_DEVICE uint16_t gdri_to_half(float f)
 	GDRI_CASE_16(GDRI_MIN, cls, from, to, x < y ? x : y)                                       \
 	GDRI_CASE_16(GDRI_MAX, cls, from, to, x > y ? x : y)
 
+/* Of equal values the one at the lowest place, so that the order of the PEs does not matter. */
+GDR_DEVICE struct gdri_pair gdri_greater_pair(struct gdri_pair x, struct gdri_pair y)
+{
+	return x.value > y.value || (!(x.value < y.value) && x.at <= y.at) ? x : y;
+}
+
 GDR_DEVICE uint32_t gdri_reduce_fold(uint32_t code)
 {
 	uint32_t op2 = code >> 8, cls = code >> 4 & 15u;
@@ -174,6 +186,12 @@ GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const vo
 		GDRI_CASES_FLOAT(64, double)
 		GDRI_CASES_16(GDRI_C_FLOAT, gdri_from_half, gdri_to_half)
 		GDRI_CASES_16(GDRI_C_BFLOAT, gdri_from_bfloat, gdri_to_bfloat)
+	case GDRI_CODE_PAIR:
+		for (k = rank; k < n; k += step)
+			((struct gdri_pair *)d)[k] =
+				gdri_greater_pair(((const struct gdri_pair *)a)[k],
+						  ((const struct gdri_pair *)b)[k]);
+		break;
 	default:
 		break;
 	}
@@ -196,6 +214,9 @@ GDR_DEVICE void gdri_reduce_copy(uint32_t code, int scope, void *d, const void *
 			break;
 		case 2:
 			((uint32_t *)d)[k] = ((const uint32_t *)a)[k];
+			break;
+		case 4:
+			((struct gdri_pair *)d)[k] = ((const struct gdri_pair *)a)[k];
 			break;
 		default:
 			((uint64_t *)d)[k] = ((const uint64_t *)a)[k];
