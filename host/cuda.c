@@ -105,11 +105,15 @@ int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
 	return -GDR_EINVAL;
 }
 
-/* Completes what kernels did that have ended; those that run are not waited for. */
+/* Completes what kernels did that have ended; those that run are not waited for, but for a moment those of the
+ * default stream. */
 int gdri_cuda_barrier_all(void)
 {
 	struct gdri_state *st = gdri_state_get();
-	int status = gdri_cuda_quiet(), ret;
+	int status, ret;
+
+	gdri_cuda_default_stream(st->cuda, 1000);
+	status = gdri_cuda_quiet();
 
 	pthread_mutex_lock(&st->lock);
 	if (st->broken) {

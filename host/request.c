@@ -10,6 +10,8 @@
 #include "runtime/perform.h"
 #include "runtime/team.h"
 
+GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
+
 static const char *const names[GDRI_RQ_END] = {
 	[GDRI_RQ_BARRIER_ALL] = "barrier_all",
 	[GDRI_RQ_SYNC_ALL] = "sync_all",

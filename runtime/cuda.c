@@ -63,7 +63,7 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 static int check_device(struct gdri_cuda *c)
 {
 	char name[64] = "?", bus[32] = "?";
-	int vmm = 0, fd = 0;
+	int vmm = 0, fd = 0, writes64 = 0;
 
 	c->api.device_name(name, sizeof(name), c->device);
 	c->api.device_bus_id(bus, sizeof(bus), c->device);
@@ -71,6 +71,8 @@ static int check_device(struct gdri_cuda *c)
 	memcpy(c->pci, bus, sizeof(c->pci));
 	c->api.device_attribute(&vmm, GDRI_CU_ATTR_VMM, c->device);
 	c->api.device_attribute(&fd, GDRI_CU_ATTR_FD, c->device);
+	c->api.device_attribute(&writes64, GDRI_CU_ATTR_WRITE64, c->device);
+	c->writes64 = writes64 != 0;
 	if (vmm && fd)
 		return 0;
 	gdri_error("CUDA: %s cannot share memory by file descriptor (virtual memory management %d, "
@@ -378,6 +380,22 @@ int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return ret;
+}
+
+/* A program that cleared memory there (cudaMemset returns before it is done) counts on it behind a barrier.
+ * A kernel that waits for what comes after the barrier is not waited for. */
+void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us)
+{
+	uint64_t end = gdri_now_ns() + (uint64_t)limit_us * 1000;
+	int capturing = 0;
+
+	gdri_cuda_enter(c);
+	/* refused, or 1: a capture is under way, which the query would break */
+	if (!c->api.stream_capturing(GDRI_CU_STREAM_LEGACY, &capturing) && !capturing)
+		while (c->api.stream_query(GDRI_CU_STREAM_LEGACY) == GDRI_CU_NOT_READY &&
+		       gdri_now_ns() < end)
+			;
+	gdri_cuda_leave(c);
 }
 
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)

@@ -39,6 +39,8 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
  * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
+/* Waits until the default stream is idle, at most limit_us. */
+void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us);
 /* Waits for one that may yet land; -GDR_ETIMEOUT: it may still. */
 int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms);
 

@@ -17,6 +17,7 @@ typedef uint64_t gdri_cu_ptr;
 typedef uint64_t gdri_cu_mem; /* CUmemGenericAllocationHandle */
 typedef struct CUctx_st *gdri_cu_ctx;
 typedef struct CUstream_st *gdri_cu_stream;
+#define GDRI_CU_STREAM_LEGACY ((gdri_cu_stream)1)
 struct CUmod_st;
 struct CUfunc_st;
 
@@ -41,6 +42,7 @@ enum {
 	GDRI_CU_ATTR_RDMA = 116,	 /* ..._GPU_DIRECT_RDMA_SUPPORTED */
 	GDRI_CU_ATTR_RDMA_ORDER = 118,	 /* ..._GPU_DIRECT_RDMA_WRITES_ORDERING */
 	GDRI_CU_RDMA_ORDER_OWNER = 100,	 /* CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER */
+	GDRI_CU_ATTR_WRITE64 = 122,	 /* ..._CAN_USE_64_BIT_STREAM_MEM_OPS */
 	GDRI_CU_ATTR_DMA_BUF = 124,	 /* ..._DMA_BUF_SUPPORTED */
 };
 
@@ -85,9 +87,14 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	X(ctx_sync, "cuCtxSynchronize", (void))                                                    \
 	X(stream_create, "cuStreamCreate", (gdri_cu_stream *, unsigned int))                       \
 	X(stream_query, "cuStreamQuery", (gdri_cu_stream))                                         \
+	X(stream_capturing, "cuStreamIsCapturing", (gdri_cu_stream, int *))                        \
 	X(stream_destroy, "cuStreamDestroy_v2", (gdri_cu_stream))                                  \
 	X(copy, "cuMemcpyAsync", (gdri_cu_ptr, gdri_cu_ptr, size_t, gdri_cu_stream))               \
 	X(set, "cuMemsetD8Async", (gdri_cu_ptr, unsigned char, size_t, gdri_cu_stream))            \
+	X(set16, "cuMemsetD16Async", (gdri_cu_ptr, unsigned short, size_t, gdri_cu_stream))        \
+	X(set32, "cuMemsetD32Async", (gdri_cu_ptr, unsigned int, size_t, gdri_cu_stream))          \
+	X(write64, "cuStreamWriteValue64_v2",                                                      \
+	  (gdri_cu_stream, gdri_cu_ptr, uint64_t, unsigned int))                                   \
 	X(alloc, "cuMemAlloc_v2", (gdri_cu_ptr *, size_t))                                         \
 	X(free, "cuMemFree_v2", (gdri_cu_ptr))                                                     \
 	X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \

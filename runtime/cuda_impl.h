@@ -19,6 +19,7 @@ struct gdri_cuda {
 	bool primary; /* retained by us */
 	gdri_cu_stream stream;
 	pthread_mutex_t lock; /* of the stream: one copy at a time */
+	bool writes64;	      /* streams can store 8 bytes */
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];

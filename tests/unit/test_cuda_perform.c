@@ -107,13 +107,59 @@ static gdri_cu_result host_free(void *p)
 	return 0;
 }
 
+/* ---- what the driver does by itself: which function was called last, with what ---- */
+
+static const char *called;
+static uint64_t called_with;
+static gdri_cu_ptr called_at;
+static int capturing;
+
+static gdri_cu_result note(const char *what, gdri_cu_ptr at, uint64_t value)
+{
+	called = what;
+	called_at = at;
+	called_with = value;
+	return 0;
+}
+
+static gdri_cu_result set8(gdri_cu_ptr at, unsigned char v, size_t n, gdri_cu_stream s)
+{
+	(void)s;
+	return note("set8", at, n == 1 ? v : ~0u);
+}
+
+static gdri_cu_result set16(gdri_cu_ptr at, unsigned short v, size_t n, gdri_cu_stream s)
+{
+	(void)s;
+	return note("set16", at, n == 1 ? v : ~0u);
+}
+
+static gdri_cu_result set32(gdri_cu_ptr at, unsigned int v, size_t n, gdri_cu_stream s)
+{
+	(void)s;
+	return note("set32", at, n == 1 ? v : ~0u);
+}
+
+static gdri_cu_result write64(gdri_cu_stream s, gdri_cu_ptr at, uint64_t v, unsigned int flags)
+{
+	(void)s;
+	return note("write64", at, flags ? ~0ull : v);
+}
+
+static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
+{
+	(void)s;
+	*answer = capturing;
+	return 0;
+}
+
 static gdri_cu_result launch(struct CUfunc_st *f, unsigned int gx, unsigned int gy, unsigned int gz,
 			     unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			     gdri_cu_stream s, void **args, void **extra)
 {
 	(void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
 	(void)shared, (void)s, (void)args, (void)extra;
-	return 0;
+	return note("launch", 0, 0);
 }
 
 static struct gdri_cuda cuda;
@@ -134,6 +180,13 @@ static int setup(void **state)
 	cuda.api.host_alloc = host_alloc;
 	cuda.api.host_free = host_free;
 	cuda.api.launch = launch;
+	cuda.api.set = set8;
+	cuda.api.set16 = set16;
+	cuda.api.set32 = set32;
+	cuda.api.write64 = write64;
+	cuda.api.stream_capturing = is_capturing;
+	cuda.writes64 = true;
+	capturing = 0;
 	st.cuda = &cuda;
 	st.opt.timeout_ms = -4980; /* beside what a kernel is given to end in: 20 ms */
 	answer_of_query = 0;
@@ -172,11 +225,61 @@ static void test_module_refused(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
+/* One value to a mapped peer needs no kernel, but where a graph is made of less than 8 bytes; what adds does. */
+static void test_stores_by_driver(void **state)
+{
+	static uint8_t heap[64], peer[64];
+	struct gdri_peer peers[2] = {{.base = heap}, {.base = peer}};
+	struct gdri_request q = {.what = GDRI_RQ_P, .pe = 1, .dst = heap + 16, .a = 0x1122334455667788};
+	static const struct {
+		uint32_t size;
+		const char *by;
+		uint64_t value;
+	} p[] = {{1, "set8", 0x88}, {2, "set16", 0x7788}, {4, "set32", 0x55667788}, {16, "launch", 0},
+		 {8, "write64", 0x1122334455667788}};
+
+	(void)state;
+	gdri_perform_up(&st);
+	st.heap.base = heap;
+	st.peers = peers;
+	for (size_t i = 0; i < sizeof(p) / sizeof(*p); i++) {
+		q.size = p[i].size;
+		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_string_equal(called, p[i].by);
+		assert_int_equal(called_with, p[i].value);
+		assert_true(called_at == (strcmp(called, "launch") ? (uintptr_t)peer + 16 : 0));
+		capturing = 1;
+		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
+		capturing = 0;
+	}
+	q.what = GDRI_RQ_SIGNAL;
+	q.size = 8;
+	q.code = GDRI_SIGNAL_SETS;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_string_equal(called, "write64");
+	q.code = GDRI_SIGNAL_SETS + 1;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_string_equal(called, "launch");
+	q.code = GDRI_SIGNAL_SETS;
+	cuda.writes64 = false;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_string_equal(called, "launch");
+	peers[1].base = NULL;
+	q.what = GDRI_RQ_P;
+	q.size = 4;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_string_equal(called, "launch");
+	st.peers = NULL;
+	gdri_perform_down(&st);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
+		cmocka_unit_test_setup(test_stores_by_driver, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

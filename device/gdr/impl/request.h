@@ -39,6 +39,9 @@ enum gdri_what {
 	GDRI_RQ_END,
 };
 
+/* code of a signal operation: GDR_SIGNAL_SET, for those who know no device.h */
+enum { GDRI_SIGNAL_SETS = 0 };
+
 enum gdri_by { GDRI_BY_THREAD, GDRI_BY_BLOCK, GDRI_BY_GRID };
 
 /* What became of a call that is waited for; its caller's memory, also that of a GPU. */
