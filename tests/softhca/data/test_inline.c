@@ -197,6 +197,7 @@ static void *poll_for_ever(void *arg)
 	return NULL;
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* it takes the unwound stack of a cancelled thread for one in use */
 /* A round makes system calls, at which a thread may end. */
 static void test_cancelled(void **state)
 {
@@ -214,6 +215,7 @@ static void test_cancelled(void **state)
 	}
 	worker_end(w);
 }
+#endif
 
 /* The last one: it is for good. */
 static void test_forbidden(void **state)
@@ -242,7 +244,9 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_ban),
+#ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_cancelled),
+#endif
 		cmocka_unit_test(test_forbidden),
 	};
 
