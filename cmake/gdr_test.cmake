@@ -22,6 +22,10 @@
 # Labels that choose: full (not quick), plain (only in the plain build), style, notasan, nottsan, and
 # waits: hardly uses a core, so that run-tests runs it beside the others.
 
+# Of the tests that want the cores one runs at a time: they are started first, so that others can run
+# beside each of them to the end.
+set(GDR_COST_ALONE 1000)
+
 find_program(GDR_MPIRUN mpirun)
 set(GDR_TEST_PROFILE full CACHE STRING "Build the programs of these tests: quick or full")
 set_property(CACHE GDR_TEST_PROFILE PROPERTY STRINGS quick full)
@@ -143,7 +147,7 @@ function(gdr_add_test)
 			math(EXPR outer "${T_TIMEOUT} + 20")
 			set_tests_properties(${name} PROPERTIES
 				LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT ${outer}
-				RESOURCE_LOCK cores
+				RESOURCE_LOCK cores COST ${GDR_COST_ALONE}
 				ENVIRONMENT "${GDR_TEST_ENV};GDR_CQ=ring;GDR_TRANSPORTS=${transports};${T_ENV}")
 		endforeach()
 	endforeach()
@@ -162,6 +166,6 @@ function(gdr_add_script_test)
 	set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" SKIP_RETURN_CODE 77
 		TIMEOUT ${outer} ENVIRONMENT "${GDR_TEST_ENV};${T_ENV}")
 	if(T_SERIAL)
-		set_tests_properties(${T_NAME} PROPERTIES RESOURCE_LOCK cores)
+		set_tests_properties(${T_NAME} PROPERTIES RESOURCE_LOCK cores COST ${GDR_COST_ALONE})
 	endif()
 endfunction()
