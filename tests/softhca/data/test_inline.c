@@ -186,6 +186,7 @@ static void test_ban(void **state)
 	worker_end(w);
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* it takes the unwound stack of a cancelled thread for one in use */
 static void *poll_for_ever(void *arg)
 {
 	struct sim_cqe c;
@@ -197,7 +198,6 @@ static void *poll_for_ever(void *arg)
 	return NULL;
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* it takes the unwound stack of a cancelled thread for one in use */
 /* A round makes system calls, at which a thread may end. */
 static void test_cancelled(void **state)
 {
