@@ -139,12 +139,15 @@ static bool parse_line(char *line, struct gdri_coll_rule *r)
 	return gdri_parse_size(word[3], &r->max_bytes);
 }
 
+#define TABLE_MAX 65536u
+#define LINE_LONGEST 158u
+
+/* One line of several, up to its end. */
 static int load_line(struct gdri_coll_rules *out, char *line, const char *name, int number)
 {
-	size_t len = strcspn(line, "\n");
 	struct gdri_coll_rule r;
 
-	if (len == strlen(line) && len > 120) { /* the rest would come as a line of its own */
+	if (strcspn(line, "\n") > LINE_LONGEST) {
 		gdri_error("GDR_COLL_TABLE=%s: line %d is too long", name, number);
 		return -GDR_EOPTION;
 	}
@@ -158,23 +161,43 @@ static int load_line(struct gdri_coll_rules *out, char *line, const char *name, 
 	return -GDR_EOPTION;
 }
 
-static int load_file(struct gdri_coll_rules *out, const char *name)
+/* Foreign text, whole: NULL, or what is wrong. A zero byte would hide the rest of its line. */
+static const char *read_text(const char *name, char text[TABLE_MAX + 2])
 {
 	FILE *f = fopen(name, "re");
-	int number = 0, ret = 0;
-	char line[160];
+	const char *why = NULL;
+	size_t n;
 
-	if (!f) {
-		gdri_error("GDR_COLL_TABLE=%s cannot be read: %s", name, strerror(errno));
-		return -GDR_EOPTION;
-	}
-	while (!ret && fgets(line, sizeof(line), f))
-		ret = load_line(out, line, name, ++number);
-	if (!ret && ferror(f)) {
-		gdri_error("GDR_COLL_TABLE=%s cannot be read", name);
-		ret = -GDR_EOPTION;
-	}
+	if (!f)
+		return strerror(errno);
+	n = fread(text, 1, TABLE_MAX + 1, f);
+	if (ferror(f))
+		why = strerror(errno);
+	else if (n > TABLE_MAX)
+		why = "longer than 64 KiB";
+	else if (memchr(text, 0, n))
+		why = "zero bytes in it";
+	text[n] = 0;
 	fclose(f);
+	return why;
+}
+
+static int load_file(struct gdri_coll_rules *out, const char *name)
+{
+	char *text = malloc(TABLE_MAX + 2), *line, *next;
+	const char *why = text ? read_text(name, text) : "out of memory";
+	int number = 0, ret = 0;
+
+	if (why) {
+		gdri_error("GDR_COLL_TABLE=%s cannot be read: %s", name, why);
+		ret = text ? -GDR_EOPTION : -GDR_ENOMEM;
+	}
+	for (line = text; !ret && *line; line = next) {
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		ret = load_line(out, line, name, ++number);
+	}
+	free(text);
 	return ret;
 }
 

@@ -18,14 +18,19 @@
 
 static char name[] = "/tmp/gdr-coll-XXXXXX";
 
-static const char *file_of(const char *text)
+static const char *file_of_bytes(const char *text, size_t len)
 {
 	FILE *f = fopen(name, "w");
 
 	assert_non_null(f);
-	fputs(text, f);
+	assert_int_equal(fwrite(text, 1, len, f), len);
 	fclose(f);
 	return name;
+}
+
+static const char *file_of(const char *text)
+{
+	return file_of_bytes(text, strlen(text));
 }
 
 /* Freed by the caller. */
@@ -168,6 +173,11 @@ static void nonsense_in_files_is_refused(void **state)
 	memset(text, ' ', sizeof(text));
 	strcpy(text + 300, "reduce any 0 0 ring\n");
 	assert_int_equal(gdri_coll_load(&r, "", file_of(text)), -GDR_EOPTION);
+	gdri_coll_unload(&r);
+	file_of_bytes("reduce any 0 0 ring\0 more\n", 26); /* nothing is hidden */
+	assert_int_equal(gdri_coll_load(&r, "", name), -GDR_EOPTION);
+	gdri_coll_unload(&r);
+	assert_int_equal(gdri_coll_load(&r, "", "/dev/zero"), -GDR_EOPTION); /* it has no end */
 	gdri_coll_unload(&r);
 	assert_int_equal(gdri_coll_load(&r, "", "/no/such/file"), -GDR_EOPTION);
 	gdri_coll_unload(&r);
