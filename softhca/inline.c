@@ -132,14 +132,16 @@ uint64_t inline_leave(void)
 	uint64_t came;
 	bool wanted;
 
-	if (!own.enabled || __atomic_load_n(&may.forbidden, __ATOMIC_RELAXED) || is_banned())
+	if (!own.enabled)
 		return 0;
-	/* Relaxed: see polls. */
-	came = __atomic_load_n(&polls.rounds, __ATOMIC_RELAXED) - own.seen;
-	own.seen += came;
+	/* Relaxed: see polls. Also where nobody may: inline_wanted() would stay true. */
 	wanted = __atomic_load_n(&polls.wanted, __ATOMIC_RELAXED);
 	if (wanted)
 		__atomic_store_n(&polls.wanted, false, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&may.forbidden, __ATOMIC_RELAXED) || is_banned())
+		return 0;
+	came = __atomic_load_n(&polls.rounds, __ATOMIC_RELAXED) - own.seen;
+	own.seen += came;
 	if (!own.away) {
 		own.away = came || wanted;
 		own.nap_ns = NAP_MIN_NS;

@@ -217,15 +217,24 @@ static void test_cancelled(void **state)
 }
 #endif
 
-/* The last one: it is for good. */
+/* The last one: it is for good. A poll in vain of before does not take the lock from the engine after
+ * each round from then on. */
 static void test_forbidden(void **state)
 {
 	struct worker *w = &workers[0];
+	uint64_t end = sim_now() + WAIT * 1000000ull;
 
 	(void)state;
 	worker_init(w, 9);
+	while (!poll_for(w, 1000)) /* a ban of before */
+		assert_true(sim_now() < end);
+	hca_lock();
+	usleep(20000); /* the engine wants it, too */
+	assert_false(inline_round());
 	inline_forbid();
+	hca_unlock();
 	assert_int_equal(poll_for(w, 300000), 0);
+	assert_false(inline_wanted());
 	write_unpolled(w);
 	worker_end(w);
 }
