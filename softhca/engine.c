@@ -342,6 +342,7 @@ static void lock_again(void)
 		asked_at = dp_clock();
 	if (slept.called)
 		last_work = dp_clock();
+	clock_credit = 0; /* time has passed, and others have run rounds: now_ns is old */
 	memset(&slept, 0, sizeof(slept));
 }
 
@@ -419,7 +420,6 @@ static void *engine_main(void *arg)
 		slept.begun = nap != 0;
 		if (nap && !wire_sleep_begin())
 			nap = 0;
-		clock_credit = 0; /* others had the lock, or it rests */
 		hca_unlock();
 		if (due)
 			yield_core();
