@@ -172,7 +172,8 @@ static struct {
 bool wire_sleep_begin(void)
 {
 	rest.fds[0] = (struct pollfd){ .fd = wire_host.fd, .events = POLLIN };
-	rest.fds[1] = (struct pollfd){ .fd = wire_shm_fd(), .events = POLLIN };
+	/* There may be something, unless wire_sleep() finds that there is not. */
+	rest.fds[1] = (struct pollfd){ .fd = wire_shm_fd(), .events = POLLIN, .revents = POLLIN };
 	rest.n = 2 + trap_poll(rest.fds + 2);
 	rest.n += wire_port_poll(rest.fds + rest.n);
 	return wire_shm_sleep();
