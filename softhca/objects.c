@@ -20,7 +20,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t engine_turn = PTHREAD_COND_INITIALIZER;
 /* Control calls that want the lock, and the engine's thread where others run rounds. Relaxed
- * throughout: it is a hint to the engine and to those others; hca_lock_engine reads it again with the mutex held. */
+ * throughout: it is a hint to the engine and to those others; hca_lock_engine reads it again
+ * with the mutex held. */
 static atomic_uint waiters;
 static bool engine_sleeps; /* under the mutex */
 

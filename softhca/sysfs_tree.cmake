@@ -69,6 +69,7 @@ foreach(n RANGE 1 4)
 	if(was STREQUAL made AND IS_DIRECTORY ${root})
 		continue()
 	endif()
+	file(REMOVE ${stamp}) # what is left half written is written again
 	file(REMOVE_RECURSE ${root})
 	softhca_sysfs(${root}/class/infiniband_verbs abi_version 6)
 	file(MAKE_DIRECTORY ${root}/class/infiniband ${root}/bus/pci/devices)
