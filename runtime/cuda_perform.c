@@ -195,14 +195,17 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
-	bool driven = by_driver(st, q, stream);
-	gdri_cu_result r;
+	gdri_cu_result r = 0;
+	bool driven, can;
 
-	if (!driven && !st->performer)
-		return missing();
-	gdri_cuda_enter(st->cuda);
-	r = driven ? drive(st, q, stream) : launch(st, q, stream);
+	gdri_cuda_enter(st->cuda); /* before by_driver: stream 0 is a stream of the context */
+	driven = by_driver(st, q, stream);
+	can = driven || st->performer;
+	if (can)
+		r = driven ? drive(st, q, stream) : launch(st, q, stream);
 	gdri_cuda_leave(st->cuda);
+	if (!can)
+		return missing();
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
 }
 

@@ -17,7 +17,7 @@
 #define STREAMS 8 /* of the library */
 
 static gdri_cu_result answer_of_query, answer_of_load;
-static int streams, modules, add_fails;
+static int streams, modules, add_fails, pushed;
 
 const void *gdri_perform_image(size_t *size)
 {
@@ -42,12 +42,14 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 static gdri_cu_result context(gdri_cu_ctx ctx)
 {
 	(void)ctx;
+	pushed++;
 	return 0;
 }
 
 static gdri_cu_result pop(gdri_cu_ctx *ctx)
 {
 	*ctx = NULL;
+	pushed--;
 	return 0;
 }
 
@@ -150,7 +152,7 @@ static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
 {
 	(void)s;
 	*answer = capturing;
-	return 0;
+	return pushed > 0 ? 0 : 201; /* CUDA_ERROR_INVALID_CONTEXT */
 }
 
 static gdri_cu_result launch(struct CUfunc_st *f, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -272,6 +274,7 @@ static void test_stores_by_driver(void **state)
 	assert_string_equal(called, "launch");
 	st.peers = NULL;
 	gdri_perform_down(&st);
+	assert_int_equal(pushed, 0);
 }
 
 int main(void)
