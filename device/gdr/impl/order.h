@@ -85,10 +85,14 @@ GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
 GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
+	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
+	uint32_t buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers);
 	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
 		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
 	int latched = 0;
 
+	if (gdri_unlikely(buffers)) /* gets into one may have gone to the host, beyond the scope of F4 */
+		gdri_fence_sys();
 	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
 		latched = gdri_take_latched(dev);
 	if (!ret && gdri_unlikely(gdri_ld_relaxed_sys_u64(&dev->ctl->fault))) /* as in gdri_fault_heard */

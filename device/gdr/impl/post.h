@@ -328,7 +328,10 @@ GDRI_NOINLINE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint6
 	ret = gdri_post_big(dev, qp, GDRI_OP_READ, off, qp->rkey_data, l, len, &target);
 	if (nbi || ret)
 		return ret;
-	return gdri_read_wait(dev, qp, target, GDRI_GET);
+	ret = gdri_read_wait(dev, qp, target, GDRI_GET);
+	if (gdri_unlikely(l.lkey.be != dev->lkey.be)) /* a buffer, which may be the host's, beyond the scope of F4 */
+		gdri_fence_sys();
+	return ret;
 }
 
 /* ---- fetch slots: 16 bytes of the control area for one result ---- */
