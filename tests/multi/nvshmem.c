@@ -209,7 +209,7 @@ int main(void)
 	a.sums = (double *)nvshmem_calloc(8, sizeof(double));
 	a.pairs = (gdr_complexd_t *)nvshmem_calloc(4, sizeof(*a.pairs));
 	a.sig = (uint64_t *)nvshmem_calloc(8, sizeof(uint64_t));
-	CHECK(a.ints && a.back && a.sums && a.sig);
+	CHECK(a.ints && a.back && a.sums && a.pairs && a.sig);
 	CHECK(nvshmem_ptr(a.ints, multi_pe) == a.ints);
 	for (int i = 0; i < 16; i++)
 		back[i] = 100 * multi_pe + i;
