@@ -3,52 +3,14 @@
  * Jobs by MPI communicator: all ranks, all reversed, parts side by side, a part alone, by a unique id that
  * MPI carries, by the launcher, and again; what stays open does not grow. missing: a rank does not come
  * in time. late_mpi: MPI is not up. */
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <gdr.h>
 #include <mpi.h>
 
-static int rank, n_ranks;
-
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "rank %d: %s:%d: %s\n", rank, __FILE__, __LINE__, #cond);  \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                              \
-		}                                                                                  \
-	} while (0)
-
-static int entries(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	CHECK(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
+#include "tests/bootstrap/gdr_job.h"
 
 static void work(const char *by, int pe, int n, int seed)
 {
-	struct gdr_job_info info;
-	int *all, i, v = seed + pe;
-
-	CHECK(!gdr_query(&info) && !strcmp(info.bootstrap, by));
-	CHECK(gdr_host_my_pe() == pe && gdr_host_n_pes() == n);
-	all = gdr_calloc((size_t)n, sizeof(int));
-	CHECK(all);
-	for (i = 0; i < n; i++)
-		CHECK(!gdr_host_put(all + pe, &v, sizeof(v), i));
-	CHECK(!gdr_barrier_all());
-	for (i = 0; i < n; i++)
-		CHECK(all[i] == seed + i);
-	CHECK(!gdr_free(all));
+	is_job(by, pe, n);
+	exchange(seed);
 	CHECK(!gdr_finalize());
 }
 

@@ -3,26 +3,10 @@
  * One of several plain processes (tests/launch/plain) that become PEs by unique id. jobs: again and
  * again, with other numbers and of other sizes; what stays open does not grow. exit: PE 1 ends the job.
  * kill: PE 1 dies, the others hear it at once. */
-#include <dirent.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <gdr.h>
-
-static int rank, n_ranks;
-
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "process %d: %s:%d: %s\n", rank, __FILE__, __LINE__, #cond); \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
+#include "tests/bootstrap/gdr_job.h"
 
 static double now(void)
 {
@@ -37,18 +21,6 @@ static void nap(void)
 	struct timespec t = {0, 5000000};
 
 	nanosleep(&t, NULL);
-}
-
-static int entries(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	CHECK(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 /* By a file, as any program has a way of its own. */
@@ -75,7 +47,6 @@ static void exchange_id(gdr_uniqueid_t *id, int job, int maker)
 static void join(int job, int maker, int pe, int n)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
-	struct gdr_job_info info;
 	gdr_uniqueid_t id;
 
 	exchange_id(&id, job, maker);
@@ -84,22 +55,7 @@ static void join(int job, int maker, int pe, int n)
 	attr.pe = pe;
 	attr.n_pes = n;
 	CHECK(!gdr_init_attr(&attr));
-	CHECK(gdr_host_my_pe() == pe && gdr_host_n_pes() == n);
-	CHECK(!gdr_query(&info) && !strcmp(info.bootstrap, "uniqueid"));
-}
-
-static void work(int job)
-{
-	int pe = gdr_host_my_pe(), n = gdr_host_n_pes(), i, v = job * 100 + pe;
-	int *all = gdr_calloc((size_t)n, sizeof(int));
-
-	CHECK(all);
-	for (i = 0; i < n; i++)
-		CHECK(!gdr_host_put(all + pe, &v, sizeof(v), i));
-	CHECK(!gdr_barrier_all());
-	for (i = 0; i < n; i++)
-		CHECK(all[i] == job * 100 + i);
-	CHECK(!gdr_free(all));
+	is_job("uniqueid", pe, n);
 }
 
 /* Job by job: all in order, all reversed, without the first, the last alone. */
@@ -121,7 +77,7 @@ static int jobs(void)
 		if (job % 4 == 1)
 			pe = n - 1 - pe;
 		join(job, first, pe, n);
-		work(job);
+		exchange(job * 100);
 		CHECK(!gdr_finalize());
 		if (job == 4) { /* the first ones make what stays */
 			for (int i = 0; i < 20; i++)
@@ -145,7 +101,7 @@ static int jobs(void)
 static int end_by_exit(int code)
 {
 	join(0, 0, rank, n_ranks);
-	work(1);
+	exchange(100);
 	if (rank == 1)
 		gdr_global_exit(code);
 	gdr_barrier_all();
@@ -158,7 +114,7 @@ static int end_by_death(void)
 	int ret;
 
 	join(0, 0, rank, n_ranks);
-	work(1);
+	exchange(100);
 	if (rank == 1)
 		raise(SIGKILL);
 	begin = now();
