@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics: every operation of every type has the result that C gives, on every PE, also in the
- * forms that do not wait; concurrent ones from all threads of all PEs lose nothing. */
+ * forms that do not wait; concurrent ones from all threads of all PEs lose nothing. AMO_BLOCK: so many threads a
+ * block (64). */
 #include "tests/multi/multi.h"
 
 struct amo {
@@ -177,11 +178,12 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 {
 	uint64_t all = (uint64_t)multi_n * grid * block * (uint64_t)a->rounds;
 	uint8_t *seen = (uint8_t *)gdr_calloc(all, 1), *other = (uint8_t *)malloc(all);
-	uint64_t found = 0;
+	unsigned threads = grid * block, own = threads < 64 ? threads : 64; /* bits */
+	uint64_t found = 0, mask = ~0ull >> (64 - own), flips = (uint64_t)multi_n * (threads / own);
 	double sum;
 	float sum32;
 
-	CHECK(seen && other);
+	CHECK(seen && other && threads % own == 0);
 	a->seen = seen;
 	multi_fill(a->sum, 0, 16);
 	multi_fill(a->count64, 0, 16);
@@ -194,16 +196,16 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 	if (multi_pe == a->pe) {
 		CHECK_OK(gdr_memcpy(&sum, a->sum, 8));
 		CHECK_OK(gdr_memcpy(&sum32, (float *)a->sum + 2, 4));
-		CHECK_EQ(sum * 4, multi_n * (int)(grid * block) * 3);
-		CHECK_EQ(sum32, multi_n * (int)(grid * block) * 6);
+		CHECK_EQ(sum * 4, multi_n * (int)threads * 3);
+		CHECK_EQ(sum32, multi_n * (int)threads * 6);
 		CHECK_EQ(multi_u64(a->count64), all);
 		CHECK_EQ(multi_u64(a->count64 + 1), all);
 		CHECK_EQ(multi_u32(a->count32), all * 3);
 		CHECK_EQ(multi_u32(a->count32 + 1), all);
 		CHECK_EQ(multi_u32(a->count32 + 2), (uint32_t)-all);
 		CHECK_EQ(multi_u32(a->count32 + 3), 0);
-		CHECK_EQ(multi_u64(a->bits), ~0ull >> (64 - (grid * block < 64 ? grid * block : 64)));
-		CHECK_EQ(multi_u64(a->bits + 1), multi_n * (grid * block / 64) % 2 ? ~0ull : 0);
+		CHECK_EQ(multi_u64(a->bits), mask);
+		CHECK_EQ(multi_u64(a->bits + 1), flips % 2 ? mask : 0);
 		CHECK_EQ(multi_u64(a->bits + 2), ~multi_u64(a->bits));
 		CHECK_OK(gdr_buffer_register(other, all));
 		for (int pe = 0; pe < multi_n; pe++) {
@@ -220,6 +222,7 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 
 int main(void)
 {
+	const char *block = getenv("AMO_BLOCK");
 	struct amo a;
 
 	multi_begin();
@@ -237,7 +240,7 @@ int main(void)
 	GDR_FLOAT_TYPES(RUN_ONE)
 	a.rounds = 20;
 	for (a.pe = 0; a.pe < multi_n; a.pe += multi_n > 1 ? multi_n - 1 : 1)
-		run_concurrent(&a, 2, 64);
+		run_concurrent(&a, 2, block ? (unsigned)atoi(block) : 64);
 	a.pe = multi_n - 1;
 	CHECK_OK(gdr_barrier_all());
 	RUN(locked, 1, 1, &a);
