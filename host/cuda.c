@@ -2,8 +2,6 @@
 #include "host/cuda.h"
 
 #include "host/host.h"
-#include "runtime/agree.h"
-#include "runtime/clock.h"
 #include "runtime/cuda.h"
 #include "runtime/cuda_queues.h"
 #include "runtime/cuda_state.h"
@@ -116,14 +114,7 @@ int gdri_cuda_barrier_all(void)
 	status = gdri_cuda_quiet();
 
 	pthread_mutex_lock(&st->lock);
-	if (st->broken) {
-		gdri_error("gdr_barrier_all: an earlier collective call expired; finalize and start anew");
-		ret = -GDR_ESTATE;
-	} else {
-		st->deadline_ns = gdri_deadline_ns(st->opt.timeout_ms);
-		ret = gdri_agree(st, "barrier", NULL, NULL, 0);
-		st->broken = ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP;
-	}
+	ret = gdri_heap_agree(st, GDRI_CALL_BARRIER, 0, 0);
 	pthread_mutex_unlock(&st->lock);
 	if (!ret && !status)
 		status = gdri_fault_heard_of(st);

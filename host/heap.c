@@ -28,6 +28,7 @@ static const char *name_of(uint64_t call)
 		[GDRI_CALL_ZEROED] = "zeroes",	   [GDRI_CALL_SHOWN] = "registers",
 		[GDRI_CALL_HIDDEN] = "unregisters the memory at offset",
 		[GDRI_CALL_GIVEN_BACK] = "gives back the memory at offset",
+		[GDRI_CALL_BARRIER] = "is in a barrier with",
 	};
 
 	return call && call < sizeof(names) / sizeof(names[0]) ? names[call] : "does something else with";
@@ -71,6 +72,11 @@ static uint64_t word_of(const struct request *r)
 	return h;
 }
 
+static const char *what_of(uint64_t call)
+{
+	return call == GDRI_CALL_BARRIER ? "barrier" : "symmetric heap";
+}
+
 /* With the whole requests, to say what differs. */
 static int tell_all(struct gdri_state *st, const struct request *mine)
 {
@@ -82,7 +88,7 @@ static int tell_all(struct gdri_state *st, const struct request *mine)
 		st->pending = -GDR_ENOMEM;
 	}
 	st->deadline_ns = gdri_deadline_ns(st->opt.timeout_ms);
-	ret = gdri_agree(st, "symmetric heap", mine, all, sizeof(*mine));
+	ret = gdri_agree(st, what_of(mine->call), mine, all, sizeof(*mine));
 	if (ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP)
 		st->broken = true;
 	if (!ret)
@@ -100,11 +106,11 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	int ret;
 
 	if (st->broken) {
-		gdri_error("symmetric heap: an earlier collective call expired; finalize and start anew");
+		gdri_error("%s: an earlier collective call expired; finalize and start anew", what_of(call));
 		st->pending = 0;
 		return -GDR_ESTATE;
 	}
-	ret = gdri_meet(st, "symmetric heap", st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
+	ret = gdri_meet(st, what_of(call), st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
 	if (ret == GDRI_MEET_DIFFER)
 		return tell_all(st, &mine);
 	if (ret) {

@@ -20,7 +20,8 @@ enum gdri_heap_call {
 	GDRI_CALL_ZEROED,
 	GDRI_CALL_SHOWN,
 	GDRI_CALL_HIDDEN,
-	GDRI_CALL_GIVEN_BACK
+	GDRI_CALL_GIVEN_BACK,
+	GDRI_CALL_BARRIER, /* of host threads, in a job on GPUs */
 };
 
 /* Collective: 0 when all make the same call and none has trouble (st->pending). */

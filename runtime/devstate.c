@@ -9,6 +9,7 @@
 #include "runtime/cuda_state.h"
 #include "runtime/link_check.h"
 #include "runtime/log.h"
+#include "runtime/seer.h"
 #include "runtime/state.h"
 
 /* Device code of the host device finds the library here. Programs may hold a copy
@@ -114,15 +115,10 @@ int gdri_up_device(struct gdri_state *st)
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
 		return out_of_memory(st);
-	if (st->cuda) {
-		st->seer = zeroed(sizeof(*st->seer));
-		if (st->seer)
-			st->seer->errors = zeroed(GDRI_MAX_ERRORS * sizeof(*d->errors));
-		if (!st->seer || !st->seer->errors)
-			return out_of_memory(st);
-	}
 	fill(st, d);
-	ret = gdri_up_teams(st);
+	ret = st->cuda ? gdri_seer_up(st) : 0;
+	if (!ret)
+		ret = gdri_up_teams(st);
 	if (!ret)
 		ret = gdri_up_ctxs(st);
 	if (ret)
@@ -153,10 +149,7 @@ void gdri_down_device(struct gdri_state *st)
 		free(st->dev->used);
 	}
 	free(st->dev);
-	if (st->seer)
-		free(st->seer->errors);
-	free(st->seer);
-	st->seer = NULL;
+	gdri_seer_down(st);
 	unshare(st, st->abort_word);
 	st->dev = NULL;
 	st->abort_word = NULL;

@@ -11,7 +11,6 @@
 #include "runtime/state.h"
 
 #define OFFSET offsetof(struct gdri_ctl, fault)
-#define COPY_MS 1000
 #define TELL_MS 1000 /* all others, in one attempt */
 #define ATTEMPTS 50 /* of the monitor: queues without room */
 
@@ -78,17 +77,20 @@ static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
 
 static int tell_one(struct gdri_state *st, int pe, const uint64_t *word, uint64_t deadline)
 {
+	struct gdri_dev *dev = gdri_host_dev(st);
 	uint8_t *base = st->peers[pe].base;
+	int ret = 0;
 
-	if (st->cuda && base)
-		return gdri_cuda_copy(st->cuda, base + OFFSET, word, sizeof(*word),
-				      gdri_left_ms(deadline));
+	/* kernels and host threads look in different places under CUDA */
 	if (st->cuda)
-		return gdri_hostq_tell(st, OFFSET, word, pe, deadline);
-	if (!base)
-		return tell_by_queues(st->dev, pe, *word) ? 0 : -GDR_EFLUSHED;
-	gdri_p2p_store(base + OFFSET, *word, sizeof(*word));
-	return 0;
+		ret = base ? gdri_cuda_copy(st->cuda, base + OFFSET, word, sizeof(*word),
+					    gdri_left_ms(deadline))
+			   : gdri_hostq_tell(st, OFFSET, word, pe, deadline);
+	if (dev->peers[pe].base)
+		gdri_p2p_store(dev->peers[pe].base + OFFSET, *word, sizeof(*word));
+	else if (!tell_by_queues(dev, pe, *word))
+		return -GDR_EFLUSHED;
+	return ret;
 }
 
 /* All others but `but`. What makes one wait until the deadline holds up those behind it as well. */
@@ -128,20 +130,5 @@ void gdri_fault_tell(struct gdri_state *st)
 
 int gdri_fault_heard_of(struct gdri_state *st)
 {
-	struct gdri_fault f;
-	uint64_t word = 0;
-	int ret;
-
-	if (!st->dev->n_slots)
-		return 0;
-	if (!st->cuda)
-		return gdri_fault_told(st->dev);
-	pthread_mutex_lock(&st->fault_lock);
-	ret = gdri_cuda_copy(st->cuda, &st->fault_heard, st->heap.base + OFFSET, sizeof(word), COPY_MS);
-	if (!ret)
-		word = st->fault_heard;
-	pthread_mutex_unlock(&st->fault_lock);
-	if (!word || !gdri_fault_read(word, st->n_pes, &f) || f.pe == st->pe)
-		return 0;
-	return gdri_fault_record(st->seer, word, &f);
+	return st->dev->n_slots ? gdri_fault_told(gdri_host_dev(st)) : 0;
 }

@@ -41,7 +41,7 @@ struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q)
 static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *near)
 {
 	struct gdri_options opt = st->opt;
-	struct gdri_mr_keys keys;
+	struct gdri_mr_keys keys = {0};
 	int ret;
 
 	opt.qps_per_pe = 1;
@@ -51,7 +51,9 @@ static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *nea
 	if (ret)
 		return ret;
 	gdri_nic_use_gpu(q->nic, st->cuda);
-	ret = gdri_nic_register_heap(q->nic, st->heap.base, st->heap.size, &keys);
+	ret = gdri_nic_register_page(q->nic, st->heap.base, st->heap.size, st->page.base, st->page.size,
+				     &keys);
+	q->dev.lkey = gdri_to_be32(keys.lkey);
 	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
 	if (!ret)
 		ret = gdri_nic_register_buffer(q->nic, q->bounce, BOUNCE, &q->lkey, &q->handle);
@@ -67,6 +69,7 @@ static void fill(const struct gdri_state *st, struct gdri_hostq *q)
 	d->n_slots = 1;
 	d->n_queues = (uint32_t)st->n_pes;
 	d->heap_size = st->heap.size;
+	d->ctl = (struct gdri_ctl *)st->page.base; /* the heap's is not the host's to write */
 	d->qps = q->qps;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = &q->no_abort;
@@ -87,9 +90,8 @@ int gdri_hostq_open(struct gdri_state *st, const char *near)
 	pthread_mutex_init(&q->lock, NULL);
 	q->qps = aligned_alloc(GDRI_LINE, n * sizeof(*q->qps));
 	q->dev.used = calloc(n / 64 + 1, sizeof(uint64_t));
-	q->dev.ctl = calloc(1, sizeof(*q->dev.ctl)); /* the heap's is not the host's to write */
 	q->bounce = aligned_alloc(4096, BOUNCE);
-	if (!q->qps || !q->dev.ctl || !q->dev.used || !q->bounce) {
+	if (!q->qps || !q->dev.used || !q->bounce) {
 		gdri_error("out of memory for the queues of host threads");
 		return -GDR_ENOMEM;
 	}
@@ -111,10 +113,18 @@ void gdri_hostq_close(struct gdri_state *st)
 	pthread_mutex_destroy(&q->lock);
 	free(q->qps);
 	free(q->dev.used);
-	free(q->dev.ctl);
 	free(q->bounce);
 	free(q);
 	st->hostq = NULL;
+}
+
+void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer)
+{
+	seer->qps = q->dev.qps;
+	seer->used = q->dev.used;
+	seer->n_slots = q->dev.n_slots;
+	seer->n_queues = q->dev.n_queues;
+	seer->lkey = q->dev.lkey;
 }
 
 /* *done: the NIC has let go of the buffer: all is complete, or the queue had an error, which
@@ -165,7 +175,8 @@ static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t 
 	struct gdri_qp *qp = &q->qps[pe];
 	uint64_t target = 0;
 	bool done;
-	int ret = gdri_post_rdma(&q->dev, qp, opcode, offset, qp->rkey_sync, l, (uint32_t)len, &target);
+	/* rkey_sync is the page's */
+	int ret = gdri_post_rdma(&q->dev, qp, opcode, offset, qp->rkey_data, l, (uint32_t)len, &target);
 
 	if (ret)
 		return ret;

@@ -17,6 +17,10 @@ struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q);
 struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);
 void gdri_hostq_close(struct gdri_state *st);
 
+/* What posts to the page of another PE (see seer.h) needs of them. */
+struct gdri_dev;
+void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer);
+
 /* Complete when they return. */
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe);

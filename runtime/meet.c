@@ -18,7 +18,7 @@
 
 static int tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
 {
-	int ret = gdri_xfer_signal(st->dev, word, value, 0, pe, 0);
+	int ret = gdri_xfer_signal(gdri_host_dev(st), word, value, 0, pe, 0);
 
 	if (ret)
 		gdri_error("%s: no way to PE %d: %s", what, pe, gdr_strerror(ret));
@@ -27,14 +27,15 @@ static int tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, c
 
 static int somebody_left(const struct gdri_state *st, const char *what)
 {
+	const struct gdri_dev *dev = gdri_host_dev(st);
 	/* relaxed: nothing else is read through it; a peer's to write */
-	uint64_t left = __atomic_load_n(&st->dev->ctl->left, __ATOMIC_RELAXED);
+	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
 	int pe, culprit;
 
 	if (!left || left > (uint64_t)st->n_pes)
 		return 0;
 	pe = (int)left - 1;
-	culprit = gdri_watch_notice(st->dev, pe);
+	culprit = gdri_watch_notice(dev, pe);
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else
@@ -45,7 +46,7 @@ static int somebody_left(const struct gdri_state *st, const char *what)
 static int hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
 		const char *what, uint64_t *value)
 {
-	struct gdri_dev *dev = st->dev;
+	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_waiter w;
 	int ret;
 
@@ -74,13 +75,12 @@ static int hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t st
 int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
+	struct gdri_dev *dev = gdri_host_dev(st);
 	int n = st->n_pes, me = st->pe, step, ret;
 
-	if (st->cuda) /* the heap is out of this processor's reach: by the launcher */
-		return GDRI_MEET_DIFFER;
-	words = st->dev->ctl->meet[++st->meetings & 1];
+	words = dev->ctl->meet[++st->meetings & 1];
 	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
-	gdri_hd_release(st->heap.base);
+	gdri_hd_release(dev->heap);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
 	for (step = 1; step < n; step *= 2, words++) {
 		ret = tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
@@ -91,7 +91,7 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 		if ((heard & DIFFER) != mine)
 			mine = DIFFER;
 	}
-	gdri_hd_acquire(st->heap.base);
+	gdri_hd_acquire(dev->heap);
 	return mine == DIFFER ? GDRI_MEET_DIFFER : 0;
 }
 
@@ -99,7 +99,7 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 {
 	uint64_t off = offsetof(struct gdri_ctl, left);
-	struct gdri_dev *dev = st->dev;
+	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_qp *qp;
 	uint32_t i;
 
@@ -131,16 +131,16 @@ static int all_complete(struct gdri_dev *dev)
 
 void gdri_meet_leave(struct gdri_state *st)
 {
+	struct gdri_dev *dev = gdri_host_dev(st);
 	/* who left before this PE is the one to be named; relaxed: as above */
-	uint64_t left = st->cuda ? 0 : __atomic_load_n(&st->dev->ctl->left, __ATOMIC_RELAXED);
+	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
 	uint64_t deadline = gdri_deadline_ns(500);
 	uint32_t round = 0;
 	int i;
 
-	for (i = 1; i < st->n_pes && !st->cuda; i++)
+	for (i = 1; i < st->n_pes; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
-	if (st->cuda) /* kernels have ended, and what they posted is their own matter */
-		return;
-	while (st->dev->n_slots && !all_complete(st->dev) && gdri_now_ns() < deadline)
+	/* on GPUs kernels have ended, and what they posted is their own matter */
+	while (dev->n_slots && !all_complete(dev) && gdri_now_ns() < deadline)
 		gdr_pause(round++);
 }

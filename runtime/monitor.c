@@ -72,9 +72,11 @@ static void on_lost(void *arg, int pe)
 		return;
 	}
 	gdri_error("PE %d is lost, says the launcher", pe);
-	/* relaxed: device code reads nothing else through it */
+	/* relaxed: device code and host threads read nothing else through it */
 	__atomic_compare_exchange_n(&m->st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
+	if (m->st->seer)
+		__atomic_store_n(&m->st->seer->lost, m->st->dev->lost, __ATOMIC_RELAXED);
 	gdri_cuda_state_push(m->st, &m->st->dev->lost);
 }
 

@@ -44,6 +44,10 @@ struct gdri_mr_keys {
 };
 /* Registers the heap: remote addresses are offsets (iova 0), two keys. */
 int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys);
+/* The same for queues of host threads: the data key is that of the heap, strict, the other remote one and the
+ * local one are those of the page in which they meet. */
+int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
+			   struct gdri_mr_keys *keys);
 /* Registers a local buffer (iova = address); *handle for the deregistration. */
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
 			     void **handle);

@@ -43,18 +43,20 @@ static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, vo
 	return mr;
 }
 
-int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
+/* Two keys: of the same memory, or of two. */
+static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void *data, size_t len,
+			unsigned data_access, struct gdri_mr_keys *keys)
 {
 	int ret = nic->heap_sync ? -GDR_ESTATE : check_size(nic, "the heap", len);
 
 	if (ret)
 		return ret;
-	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", addr, len,
+	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", sync, sync_len,
 					 0, ACCESS_HEAP, &ret);
 	if (!nic->heap_sync)
 		return ret;
-	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", addr, len,
-					 0, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, &ret);
+	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", data, len,
+					 0, data_access, &ret);
 	if (!nic->heap_data) {
 		ibv_dereg_mr(nic->heap_sync);
 		nic->heap_sync = NULL;
@@ -68,6 +70,17 @@ int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct 
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;
 	return 0;
+}
+
+int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
+{
+	return register_two(nic, addr, len, addr, len, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, keys);
+}
+
+int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
+			   struct gdri_mr_keys *keys)
+{
+	return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
 }
 
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,

@@ -10,13 +10,19 @@
 #include "runtime/cuda_map.h"
 #include "runtime/hostq.h"
 #include "runtime/log.h"
+#include "runtime/seer.h"
 #include "runtime/state.h"
 #include "runtime/units.h"
+
+static bool sharing(const struct gdri_state *st)
+{
+	return st->opt.transports & GDRI_TRANSPORT_P2P;
+}
 
 /* Not where GPUs use memory of the host: their atomics there are not atomic to each other's. */
 static bool p2p_on(const struct gdri_state *st)
 {
-	return st->opt.transports & GDRI_TRANSPORT_P2P && !st->heap.seen_by;
+	return sharing(st) && !st->heap.seen_by;
 }
 
 /* Part of the time that is left: a step that waits for a peer must leave the others
@@ -28,14 +34,21 @@ static int part_of_left(const struct gdri_state *st)
 	return half < 10000 ? half : 10000;
 }
 
+/* The page first: a PE whose heap is mapped is one that meets there. */
 static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 {
-	if (p->fd >= 0) {
+	int ret = p->fd < 0;
+
+	if (!ret && st->cuda)
+		ret = gdri_page_map(st, p->pe, p->page, p->why, sizeof(p->why));
+	if (!ret && p2p_on(st))
 		gdri_heap_map_peer(&st->heap, p->fd, p->pe, &st->peers[p->pe].base, p->why,
 				   sizeof(p->why));
+	if (p->fd >= 0)
 		close(p->fd);
-	}
-	if (!st->peers[p->pe].base)
+	if (p->page >= 0)
+		close(p->page);
+	if (p2p_on(st) && !st->peers[p->pe].base)
 		memcpy(st->reason[p->pe], p->why, sizeof(p->why));
 }
 
@@ -51,7 +64,8 @@ static void trade(struct gdri_state *st, const struct gdri_share_address *all)
 		sp[n++].address = all[i];
 	}
 	if (n)
-		gdri_share_trade(&st->share, st->pe, st->heap.fd, sp, n, part_of_left(st));
+		gdri_share_trade(&st->share, st->pe, st->heap.fd, st->cuda ? st->page.fd : -1, sp, n,
+				 part_of_left(st));
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);
 	free(sp);
@@ -64,13 +78,16 @@ int gdri_up_p2p(struct gdri_state *st)
 
 	st->peers = calloc((size_t)st->n_pes, sizeof(*st->peers));
 	st->reason = calloc((size_t)st->n_pes, sizeof(*st->reason));
-	if (!st->pending && (!all || !st->peers || !st->reason)) {
+	st->page_peers = calloc((size_t)st->n_pes, sizeof(*st->page_peers));
+	if (!st->pending && (!all || !st->peers || !st->reason || !st->page_peers)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	}
 	ret = gdri_agree(st, "init", &st->share.address, all, sizeof(*all));
-	if (!ret && p2p_on(st)) {
+	if (!ret && p2p_on(st))
 		st->peers[st->pe].base = st->heap.base;
+	if (!ret && sharing(st) && (st->cuda || p2p_on(st))) {
+		st->page_peers[st->pe].base = st->page.base;
 		trade(st, all);
 	}
 	gdri_share_close(&st->share);
@@ -141,6 +158,7 @@ void gdri_down_p2p(struct gdri_state *st)
 		if (i != st->pe)
 			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);
 	}
+	gdri_page_unmap(st);
 	free(st->peers);
 	free(st->reason);
 	st->peers = NULL;

@@ -41,7 +41,8 @@ struct trade {
 	bool *served;	     /* [n] the peer has visited us and got our descriptor */
 	int *in;	     /* [n_in] accepted, nothing heard yet */
 	struct pollfd *pfds; /* [1 + n + n_in] */
-	int n, n_in, pe, own_fd;
+	int n, n_in, pe;
+	int own[2], n_own;
 };
 
 static bool same_user(int fd, char *why, size_t room)
@@ -134,8 +135,8 @@ static void visit(struct trade *t, int i)
 	}
 }
 
-/* Takes the answer: one byte and one descriptor. */
-static int take_fd(int sock)
+/* Takes the answer: one byte, and descriptors: of memory, and perhaps of a page. */
+static int take_fds(int sock, int *page)
 {
 	char room[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8)));
 	char byte;
@@ -154,9 +155,10 @@ static int take_fd(int sock)
 		n = n > 4 ? 4 : n;
 		memcpy(fds, CMSG_DATA(c), (size_t)n * sizeof(int));
 	}
-	for (i = 1; i < n; i++) /* more than agreed: not ours to keep */
+	for (i = 2; i < n; i++) /* more than agreed: not ours to keep */
 		close(fds[i]);
 	errno = EPROTO; /* for a message without a descriptor */
+	*page = n > 1 ? fds[1] : -1;
 	return n ? fds[0] : -1;
 }
 
@@ -164,26 +166,26 @@ static void collect(struct trade *t, int i)
 {
 	struct gdri_share_peer *p = &t->peers[i];
 
-	p->fd = take_fd(t->out[i].fd);
+	p->fd = take_fds(t->out[i].fd, &p->page);
 	if (p->fd < 0)
 		snprintf(p->why, sizeof(p->why), "it did not hand over its memory: %s",
 			 strerror(errno));
 	close_link(&t->out[i]);
 }
 
-static bool give_fd(int sock, int fd)
+static bool give_fds(int sock, const int *fds, int n)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	char room[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8))) = {0};
 	char byte = 1;
 	struct iovec iov = {&byte, 1};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
-			     .msg_controllen = sizeof(room)};
+			     .msg_controllen = CMSG_SPACE((size_t)n * sizeof(int))};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	c->cmsg_len = CMSG_LEN((size_t)n * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, (size_t)n * sizeof(int));
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1;
 }
 
@@ -217,7 +219,7 @@ static void serve(struct trade *t, int k)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	i = visitor(t, &req, n);
-	if (i >= 0 && same_user(t->in[k], why, sizeof(why)) && give_fd(t->in[k], t->own_fd))
+	if (i >= 0 && same_user(t->in[k], why, sizeof(why)) && give_fds(t->in[k], t->own, t->n_own))
 		t->served[i] = true;
 	else
 		gdri_debug("share: refused a connection that did not prove to be a PE of this job");
@@ -318,16 +320,17 @@ static void clean_up(struct trade *t)
 	free(t->pfds);
 }
 
-void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, struct gdri_share_peer *peers,
-		      int n, int timeout_ms)
+void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+		      struct gdri_share_peer *peers, int n, int timeout_ms)
 {
 	struct trade t = {.s = s, .peers = peers, .n = n, .n_in = n + STRANGERS, .pe = pe,
-			  .own_fd = own_fd};
+			  .own = {own_fd, own_page}, .n_own = own_page < 0 ? 1 : 2};
 	uint64_t end = gdri_deadline_ns(timeout_ms);
 	int i, left;
 
 	for (i = 0; i < n; i++) {
 		peers[i].fd = -1;
+		peers[i].page = -1;
 		snprintf(peers[i].why, sizeof(peers[i].why), "out of memory");
 	}
 	if (n && prepare(&t)) {

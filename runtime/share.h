@@ -25,11 +25,12 @@ struct gdri_share {
 	struct gdri_share_address address;
 };
 
-/* One same-node peer: `fd` is its memory, -1 with the reason in `why`. */
+/* One same-node peer: `fd` is its memory, -1 with the reason in `why`; `page` what it gave beside it,
+ * -1: nothing. Both are the caller's to close. */
 struct gdri_share_peer {
 	int pe;
 	struct gdri_share_address address;
-	int fd;
+	int fd, page;
 	char why[96];
 };
 
@@ -37,10 +38,10 @@ struct gdri_share_peer {
 int gdri_share_open(struct gdri_share *s);
 void gdri_share_close(struct gdri_share *s); /* also when not open */
 
-/* Trades descriptors with n peers: gives own_fd to each and takes theirs, until all are
+/* Trades descriptors with n peers: gives own_fd, and own_page if not -1, to each and takes theirs, until all are
  * done or timeout_ms is over. Peers that cannot be reached have fd -1 afterwards. All
  * peers must call it at about the same time, after all have called gdri_share_open. */
-void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, struct gdri_share_peer *peers,
-		      int n, int timeout_ms);
+void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+		      struct gdri_share_peer *peers, int n, int timeout_ms);
 
 #endif

@@ -14,8 +14,7 @@
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
-
-#define LEAVE_MS 2000 /* after an error: others that meet just now shall hear of it */
+#include "runtime/seer.h"
 
 static struct gdri_state *current;
 
@@ -97,6 +96,8 @@ static int up_heap(struct gdri_state *st)
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
 	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->pe);
 
+	if (!ret && st->cuda)
+		ret = gdri_page_open(st);
 	if (ret)
 		return ret;
 	ret = gdri_teams_plan(st, st->heap.size);
@@ -122,6 +123,7 @@ static void down_heap(struct gdri_state *st)
 	gdri_symmetric_leave_all(&st->symmetric);
 	gdri_suballoc_destroy(st->alloc);
 	st->alloc = NULL;
+	gdri_page_close(st);
 	gdri_heap_close(&st->heap);
 }
 
@@ -328,31 +330,18 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms)
 	return ret;
 }
 
-/* With a GPU the PEs meet through the launcher, where those that wait for this one hear what went
- * wrong. Whoever is elsewhere is told by gdri_fault_tell. */
-static void leave(struct gdri_state *st, int status)
-{
-	gdri_meet_leave(st);
-	if (!st->cuda || st->broken || (status != -GDR_EPEERFAILED && !gdri_fault_first(st, NULL)))
-		return;
-	st->deadline_ns = gdri_deadline_ns(LEAVE_MS);
-	st->pending = status;
-	gdri_agree(st, "finalize", NULL, NULL, 0);
-}
-
 /* Peers may still read and write here until all have come. One that leaves after an error says
  * so, and is not waited for. */
 static int part(struct gdri_state *st, int status)
 {
-	int ret = 0;
+	int ret;
 
 	if (status) {
-		leave(st, status);
+		gdri_meet_leave(st);
 		return 0;
 	}
-	st->dev->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
-	if (!st->cuda)
-		ret = gdri_meet(st, "finalize", 0);
+	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
+	ret = gdri_meet(st, "finalize", 0);
 	if (!ret)
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 	return gdri_fault_heard_of(st);

@@ -69,8 +69,9 @@ struct gdri_state {
 
 	/* device */
 	struct gdri_dev *dev;
-	/* Under CUDA: for error records of what the host finds out itself; else NULL. */
-	struct gdri_dev *seer;
+	struct gdri_dev *seer; /* under CUDA, else NULL: see seer.h */
+	struct gdri_heap page;
+	struct gdri_peer *page_peers; /* [n_pes] */
 	uint32_t *abort_word;
 	bool broken;	  /* a collective expired: the PEs are no longer in step */
 	uint64_t meetings; /* see meet.h */
@@ -81,8 +82,7 @@ struct gdri_state {
 	struct gdri_monitor *monitor;
 	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
 	unsigned int fault_attempts;
-	/* What copies to and from the GPU work on, which may land late. */
-	uint64_t fault_told, fault_heard;
+	uint64_t fault_told; /* copies to the GPU may read it late */
 	/* The one collective at a time, and what host threads change together:
 	 * boot calls, alloc, regs. */
 	pthread_mutex_t lock;
@@ -90,6 +90,12 @@ struct gdri_state {
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
+
+/* With what host threads wait for and tell each other. */
+static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)
+{
+	return st->seer ? st->seer : st->dev;
+}
 
 /* abi_version: that of the program's headers. */
 int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What operations cost that host threads put on a stream, one behind the other, with one wait at the end; and malloc
- * and free. Lines "RESULT name us us [least..most]" of PE 0: medians of 5 times.
+/* What operations cost that host threads put on a stream, one behind the other, with one wait at the end; and malloc,
+ * free and barrier of host threads. Lines "RESULT name us us [least..most]" of PE 0: medians of 5 times.
  * usage: stream_times [puts] [coll] [heap]. The same source measures NVSHMEM (-DAS_NVSHMEM) and NCCL (-DAS_NCCL,
  * collectives only; by mpirun, STREAM_TIMES_ID names a file for its unique id). */
 #include <stdio.h>
@@ -199,6 +199,7 @@ static int heap(void)
 
 	MEASURE(100, "malloc_free_1KiB", (p = MALLOC(1024), FREE(p), !p));
 	MEASURE(100, "malloc_free_1MiB", (p = MALLOC(1 << 20), FREE(p), !p));
+	MEASURE(100, "barrier_of_hosts", (meet(), 0));
 	return 0;
 }
 #endif

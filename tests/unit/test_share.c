@@ -47,7 +47,7 @@ static void *trade(void *arg)
 		p->peers[n].pe = i;
 		p->peers[n++].address = pes[i].share.address;
 	}
-	gdri_share_trade(&p->share, p->pe, p->heap.fd, p->peers, n, p->timeout_ms);
+	gdri_share_trade(&p->share, p->pe, p->heap.fd, p->pe % 2 ? p->heap.fd : -1, p->peers, n, p->timeout_ms);
 	p->took_ns = gdri_now_ns() - begin;
 	return NULL;
 }
@@ -76,6 +76,8 @@ static int close_all(void **state)
 		for (j = 0; j < N - 1; j++) {
 			if (pes[i].peers[j].fd > 0)
 				close(pes[i].peers[j].fd);
+			if (pes[i].peers[j].page > 0)
+				close(pes[i].peers[j].page);
 		}
 		gdri_share_close(&pes[i].share);
 		gdri_heap_close(&pes[i].heap);
@@ -112,6 +114,7 @@ static void everybody_gets_everybodys(void **state)
 			const struct gdri_share_peer *p = &pes[i].peers[j];
 
 			assert_true(p->fd >= 0);
+			assert_true((p->page >= 0) == (p->pe % 2)); /* as given */
 			assert_int_equal(gdri_heap_map_peer(&pes[0].heap, p->fd, p->pe, &base, why,
 							    sizeof(why)), 0);
 			base[SIZE - 1 - (unsigned int)i] = (uint8_t)(i + 1);
@@ -220,7 +223,7 @@ static int other_user(const struct gdri_share_address *host, int ready)
 	memcpy(req.token, host->token, sizeof(req.token));
 	if (send(fd, &req, sizeof(req), 0) != (ssize_t)sizeof(req))
 		return 3;
-	gdri_share_trade(&share, 1, memfd_create("x", MFD_CLOEXEC), &peer, 1, 2000);
+	gdri_share_trade(&share, 1, memfd_create("x", MFD_CLOEXEC), -1, &peer, 1, 2000);
 	if (peer.fd >= 0 || !strstr(peer.why, "it runs as user 0, this PE as 65534"))
 		return 4;
 	if (write(ready, &share.address, sizeof(share.address)) != (ssize_t)sizeof(share.address))
@@ -247,7 +250,7 @@ static void another_user_is_refused(void **state)
 		_exit(other_user(&pes[0].share.address, ready[1]));
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &peer.address, sizeof(peer.address)), sizeof(peer.address));
-	gdri_share_trade(&pes[0].share, 0, pes[0].heap.fd, &peer, 1, 2000);
+	gdri_share_trade(&pes[0].share, 0, pes[0].heap.fd, -1, &peer, 1, 2000);
 	assert_int_equal(peer.fd, -1);
 	assert_non_null(strstr(peer.why, "it runs as user 65534, this PE as 0"));
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Jobs on GPUs, of forked PEs over a fake driver: their host threads meet in memory of the host, without the launcher.
+ * With the argument "nic", below softhca, the same where all PEs are reached by queue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr.h>
+#include <gdr/bootstrap.h>
+#include <gdr/impl/unit.h>
+
+#include "tests/unit/fake_cuda.h"
+#include "tests/unit/job.h"
+
+static const char *transports = "p2p";
+static int show(const struct gdri_constants *c)
+{
+	(void)c;
+	return 0;
+}
+
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0};
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static int init(void)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	attr.heap_size = 4 << 20;
+	attr.transports = transports;
+	attr.bootstrap = job_bootstrap();
+	return gdr_init_attr(&attr);
+}
+
+static int last_call;
+
+static void note_call(int call, void *send, size_t len)
+{
+	(void)send;
+	(void)len;
+	last_call = call;
+}
+
+/* Neither malloc, free nor the barrier asks the launcher, and the barrier is one. */
+static int body_cheap(int pe, int n)
+{
+	uint64_t *words, v, seen;
+	int i, j, calls;
+	void *p;
+
+	job_lie = note_call;
+	JOB_CHECK(!init());
+	calls = last_call;
+	words = gdr_calloc((size_t)n, sizeof(*words));
+	JOB_CHECK(words);
+	for (i = 0; i < 300; i++) { /* what counts the meetings goes round */
+		p = gdr_malloc(64);
+		JOB_CHECK(p && !gdr_free(p));
+	}
+	for (i = 0; i < 20; i++) {
+		v = (uint64_t)i + 1;
+		for (j = 0; j < n; j++)
+			JOB_CHECK(!gdr_host_put(words + pe, &v, sizeof(v), j));
+		JOB_CHECK(!gdr_barrier_all());
+		for (j = 0; j < n; j++)
+			JOB_CHECK(!gdr_host_get(&seen, words + j, sizeof(seen), pe) && seen == v);
+		JOB_CHECK(!gdr_barrier_all());
+	}
+	JOB_CHECK(last_call == calls);
+	JOB_CHECK(!gdr_free(words));
+	return gdr_finalize();
+}
+
+static int body_disagree(int pe, int n)
+{
+	void *p;
+
+	(void)n;
+	JOB_CHECK(!init());
+	JOB_CHECK(!gdr_malloc(pe == 1 ? 4096 : 8192));
+	JOB_CHECK(gdr_host_status() == -GDR_EMISMATCH && gdr_host_quiet() == -GDR_EMISMATCH);
+	JOB_CHECK(strstr(job_stderr(), "PE 0 allocates 8192") && strstr(job_stderr(), "PE 1 allocates 4096"));
+	if (pe == 1)
+		JOB_CHECK(!gdr_malloc(8) && gdr_host_quiet() == -GDR_EMISMATCH);
+	else
+		JOB_CHECK(gdr_barrier_all() == -GDR_EMISMATCH);
+	JOB_CHECK(strstr(job_stderr(), "PE 0 is in a barrier with 0"));
+	p = gdr_malloc(100); /* and goes on as if nothing had been */
+	JOB_CHECK(p && !gdr_barrier_all());
+	JOB_CHECK(gdr_free(pe == 1 ? (void *)&p : p) == -GDR_EINVAL); /* one PE's mistake is everybody's */
+	JOB_CHECK(!gdr_free(p));
+	return gdr_finalize();
+}
+
+/* A PE that does not come is named, within the limit. */
+static int body_absent(int pe, int n)
+{
+	double begin;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "1s", 1);
+	setenv("GDR_INIT_TIMEOUT", "10s", 1);
+	JOB_CHECK(!init());
+	if (pe == 0) {
+		sleep(10);
+		_exit(0);
+	}
+	begin = now();
+	JOB_CHECK(gdr_barrier_all() < 0 && now() - begin < 9);
+	JOB_CHECK(gdr_barrier_all() == -GDR_ESTATE); /* out of step: says so at once */
+	/* or the other one was faster, and has told it */
+	JOB_CHECK(strstr(job_stderr(), "barrier: waiting for PE 0: ") ||
+		  strstr(job_stderr(), "because of PE 0"));
+	gdr_finalize();
+	return 0;
+}
+
+/* PE 1 leaves because of an error of its GPU: nobody waits for it. */
+static int body_leaves(int pe, int n)
+{
+	double begin;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "60s", 1);
+	JOB_CHECK(!init());
+	begin = now();
+	if (pe == 1) {
+		usleep(300000);
+		JOB_CHECK(!gdr_abort_waits());
+	} else {
+		JOB_CHECK(gdr_barrier_all() == -GDR_EPEERLOST);
+		/* by queue the loss of its queues may be seen before its word */
+		JOB_CHECK(strstr(job_stderr(), "barrier: PE 1 has left after an error") ||
+			  (!strcmp(transports, "nic") &&
+			   strstr(job_stderr(), "barrier: waiting for PE 1: a peer is lost")));
+	}
+	gdr_finalize();
+	JOB_CHECK(now() - begin < 20);
+	return 0;
+}
+
+static void run(int n, int (*body)(int pe, int n))
+{
+	assert_int_equal(job_run(n, 120, body), 0);
+}
+
+static void test_cheap(void **state)
+{
+	(void)state;
+	run(2, body_cheap);
+	run(3, body_cheap);
+}
+
+static void test_disagree(void **state)
+{
+	(void)state;
+	run(3, body_disagree);
+}
+
+static void test_absent(void **state)
+{
+	(void)state;
+	run(3, body_absent);
+}
+
+static void test_leaves(void **state)
+{
+	(void)state;
+	run(2, body_leaves);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cheap),
+		cmocka_unit_test(test_disagree),
+		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_leaves),
+	};
+
+	fake_cuda.devices = 1; /* also, that it is linked */
+	if (argc > 1 && !strcmp(argv[1], "nic"))
+		transports = "nic";
+	gdri_unit_add(&unit);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
