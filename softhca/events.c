@@ -121,7 +121,7 @@ static uint32_t take_back(struct hca_comp_channel *ch, size_t size, uint64_t ele
 		memcpy(&first, ev, sizeof(first));
 		if (first == element)
 			dropped++;
-		else if (write(ch->wfd, ev, size) != (ssize_t)size)
+		else if (hca_write(ch->wfd, ev, size) != (ssize_t)size)
 			hca_warn("an event was lost: event channel full");
 	}
 	return dropped;
@@ -145,7 +145,7 @@ void hca_comp_event(struct hca_cq *cq)
 
 	if (!cq->channel || cq->channel->closed)
 		return;
-	if (write(cq->channel->wfd, &ev, sizeof(ev)) == (ssize_t)sizeof(ev))
+	if (hca_write(cq->channel->wfd, &ev, sizeof(ev)) == (ssize_t)sizeof(ev))
 		cq->comp_events++;
 	else
 		hca_warn("completion event of CQ 0x%x lost: the program leaves its channel unread",
@@ -158,7 +158,7 @@ void event_async(struct hca_ctx *ctx, uint64_t element, uint32_t type, uint32_t 
 
 	if (!ctx->async || ctx->async->closed)
 		return;
-	if (write(ctx->async->wfd, &ev, sizeof(ev)) != (ssize_t)sizeof(ev))
+	if (hca_write(ctx->async->wfd, &ev, sizeof(ev)) != (ssize_t)sizeof(ev))
 		return; /* nobody reads them: the kernel would drop them as well */
 	if (count)
 		(*count)++;

@@ -3,12 +3,24 @@
 #include "softhca/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "softhca/options.h"
+
+ssize_t hca_write(int fd, const void *bytes, size_t n)
+{
+	ssize_t ret;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ret = write(fd, bytes, n);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
 
 /* One write, so that lines of several processes do not mix. */
 static void emit(const char *prefix, const char *fmt, va_list ap)
@@ -21,7 +33,7 @@ static void emit(const char *prefix, const char *fmt, va_list ap)
 	if ((size_t)n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)n) < 0) {
+	if (hca_write(STDERR_FILENO, line, (size_t)n) < 0) {
 		/* stderr is closed: nowhere left to say so */
 	}
 	errno = saved;

@@ -4,6 +4,13 @@
 #ifndef SOFTHCA_LOG_H
 #define SOFTHCA_LOG_H
 
+#include <stddef.h>
+#include <sys/types.h>
+
+/* write(2), but where the thread cannot be cancelled: the caller may be one of the program's, with
+ * a lock of softhca's. */
+ssize_t hca_write(int fd, const void *bytes, size_t n);
+
 void hca_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Use hca_debug(): it skips the arguments when the level is off. */
 void hca_log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

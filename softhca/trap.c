@@ -151,14 +151,17 @@ unsigned trap_poll(struct pollfd fds[TRAP_FDS])
 void trap_wake(void)
 {
 	const uint64_t one = 1;
+	int saved;
 
 	/* Sequentially consistent: see asleep. One call is enough. */
 	if (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) ||
 	    !__atomic_exchange_n(&asleep, false, __ATOMIC_SEQ_CST))
 		return;
-	if (wake_fd >= 0 && write(wake_fd, &one, sizeof(one)) < 0) {
+	saved = errno; /* a thread that polls may come by here */
+	if (wake_fd >= 0 && hca_write(wake_fd, &one, sizeof(one)) < 0) {
 		/* it is full of calls */
 	}
+	errno = saved;
 }
 
 void trap_forbid(void)
