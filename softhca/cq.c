@@ -9,13 +9,6 @@
 #include "softhca/strict.h"
 
 enum {
-	CQE_SLID = 22,
-	CQE_FLAGS_RQPN = 24,
-	CQE_SRQN_UIDX = 32,
-	CQE_IMM = 36,
-	CQE_BYTE_CNT = 44,
-	CQE_VENDOR = 54,
-	CQE_SYNDROME = 55,
 	CQE_INLINE_32 = 4, /* in op_own */
 	CQE_INLINE_64 = 8,
 	CQE_TAIL = 56, /* be32 opcode and QPN, be16 counter, signature, op_own */
@@ -75,8 +68,10 @@ static void completion_lost(uint32_t qpn)
 
 /* As a device does: 64 bytes at once, behind all that was written before. */
 static void place_on_gpu(struct hca_cq *cq, uint8_t *slot, const struct cqe *c,
-			 const uint8_t b[64])
+			 const uint64_t w[8])
 {
+	const uint8_t *b = (const void *)w;
+
 	if (cq->cqe_size == 128) {
 		if (c->inl_len)
 			dma_post(slot, c->inl, c->inl_len, false);
@@ -92,63 +87,97 @@ static void place_on_gpu(struct hca_cq *cq, uint8_t *slot, const struct cqe *c,
 	dma_post(slot, b, 64, false);
 }
 
+/* Composed in registers, word by word: bytes put together in memory and read again as words would
+ * wait for each other. Big-endian. */
+static inline uint64_t tail_word(const struct hca_cq *cq, const struct cqe *c)
+{
+	uint8_t own = (uint8_t)(c->type << 4 | ((cq->pi >> cq->log_size) & 1));
+
+	if (c->inl_len)
+		own |= cq->cqe_size == 64 ? CQE_INLINE_32 : CQE_INLINE_64;
+	return htobe64((uint64_t)c->opcode << 56 | (uint64_t)c->qpn << 32 |
+		       (uint64_t)c->wqe_counter << 16 | own);
+}
+
+static inline void compose(const struct hca_cq *cq, const struct cqe *c, uint64_t w[8])
+{
+	memset(w, 0, CQE_TAIL);
+	w[2] = htobe64(c->slid); /* bytes 22 and 23 */
+	w[3] = htobe64((uint64_t)c->flags_rqpn << 32);
+	w[4] = htobe64((uint64_t)c->user_index << 32 | (c->have_imm ? be32toh(c->imm) : 0));
+	w[5] = htobe64(c->byte_cnt);
+	if (c->type == CQE_REQ_ERR || c->type == CQE_RESP_ERR) {
+		w[6] = htobe64((uint64_t)c->vendor << 8 | c->syndrome);
+		STAT_INC(error_cqes);
+	}
+	w[7] = tail_word(cq, c);
+	if (c->inl_len && cq->cqe_size == 64)
+		memcpy(w, c->inl, c->inl_len);
+}
+
+/* In memory of the host. */
+static inline void place(struct hca_cq *cq, uint8_t *slot, const struct cqe *c, const uint64_t w[8])
+{
+	if (cq->cqe_size == 128) {
+		if (c->inl_len) /* published with the upper half */
+			memcpy(slot, c->inl, c->inl_len);
+		slot += 64;
+	}
+	/* Word by word and relaxed: a poller of a collapsed entry may read while
+	 * the entry is overwritten; only the last word says what it holds. */
+	for (unsigned i = 0; i < CQE_TAIL / 8; i++)
+		__atomic_store_n((uint64_t *)(void *)slot + i, w[i], __ATOMIC_RELAXED);
+	guest_publish64(slot + CQE_TAIL, w[7]);
+}
+
+static inline uint8_t *slot_of(const struct hca_cq *cq, uint32_t pi)
+{
+	uint32_t mask = (1u << cq->log_size) - 1;
+
+	return cq->buf + (size_t)(cq->collapsed ? 0 : pi & mask) * cq->cqe_size;
+}
+
 void cq_write(struct hca_cq *cq, const struct cqe *c)
 {
-	uint32_t n = 1u << cq->log_size;
-	uint8_t owner = (cq->pi >> cq->log_size) & 1;
-	uint8_t b[64] = { 0 };
-	uint8_t *slot;
-	uint64_t tail;
+	uint8_t *slot = slot_of(cq, cq->pi);
+	uint64_t w[8];
 
 	if (overrun(cq)) {
 		completion_lost(c->qpn);
 		return;
 	}
-	put_be16(b + CQE_SLID, c->slid);
-	put_be32(b + CQE_FLAGS_RQPN, c->flags_rqpn);
-	put_be32(b + CQE_SRQN_UIDX, c->user_index);
-	put_be32(b + CQE_BYTE_CNT, c->byte_cnt);
-	if (c->have_imm)
-		memcpy(b + CQE_IMM, &c->imm, 4);
-	if (c->type == CQE_REQ_ERR || c->type == CQE_RESP_ERR) {
-		b[CQE_VENDOR] = c->vendor;
-		b[CQE_SYNDROME] = c->syndrome;
-		STAT_INC(error_cqes);
-	}
-	if (c->inl_len && cq->cqe_size == 64)
-		memcpy(b, c->inl, c->inl_len);
-	put_be32(b + CQE_TAIL, (uint32_t)c->opcode << 24 | c->qpn);
-	put_be16(b + CQE_TAIL + 4, c->wqe_counter);
-	b[CQE_TAIL + 7] = (uint8_t)(c->type << 4 | owner);
-	if (c->inl_len)
-		b[CQE_TAIL + 7] |= cq->cqe_size == 64 ? CQE_INLINE_32 : CQE_INLINE_64;
-	memcpy(&tail, b + CQE_TAIL, 8);
-
-	slot = cq->buf + (size_t)(cq->collapsed ? 0 : cq->pi & (n - 1)) * cq->cqe_size;
-	if (dma_device(slot)) {
-		place_on_gpu(cq, slot, c, b);
-	} else {
-		if (cq->cqe_size == 128) {
-			if (c->inl_len) /* published with the upper half */
-				memcpy(slot, c->inl, c->inl_len);
-			slot += 64;
-		}
-		/* Word by word and relaxed: a poller of a collapsed entry may read while
-		 * the entry is overwritten; only the last word says what it holds. */
-		for (unsigned i = 0; i < CQE_TAIL; i += 8) {
-			uint64_t v;
-
-			memcpy(&v, b + i, 8);
-			__atomic_store_n((uint64_t *)(void *)(slot + i), v, __ATOMIC_RELAXED);
-		}
-		guest_publish64(slot + CQE_TAIL, tail);
-	}
+	compose(cq, c, w);
+	if (dma_device(slot))
+		place_on_gpu(cq, slot, c, w);
+	else
+		place(cq, slot, c, w);
 	cq->pi++;
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;
 	STAT_INC(cqes);
 	if (cq->channel && c->type != CQE_RESIZE_CQ)
 		cq_check_arm(cq);
+}
+
+void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, uint16_t wqe_counter)
+{
+	const struct cqe c = { .type = CQE_REQ, .opcode = opcode, .wqe_counter = wqe_counter,
+			       .qpn = qp->qpn, .user_index = qp->user_index };
+	uint64_t *w = (void *)(slot_of(cq, cq->pi) + cq->cqe_size - 64);
+
+	if (cq->channel || __builtin_expect(dma_on, 0) || overrun(cq)) {
+		cq_write(cq, &c);
+		return;
+	}
+	/* As place(). */
+	for (unsigned i = 0; i < CQE_TAIL / 8; i++)
+		__atomic_store_n(w + i, i == 4 ? htobe64((uint64_t)c.user_index << 32) : 0,
+				 __ATOMIC_RELAXED);
+	guest_publish64((uint8_t *)(w + 7), tail_word(cq, &c));
+	cq->pi++;
+	STAT_INC(cqes);
+	/* The next one will be asked for soon, and was not used for a whole turn of the ring. */
+	__builtin_prefetch(slot_of(cq, cq->pi), 1);
 }
 
 /* The reader moves what is not consumed to the new ring, one place on: the entry that

@@ -9,7 +9,11 @@
  * A round costs the same whatever the number of QPs and pages: it polls the
  * registers where doorbells were seen lately and some of the others, and sweeps
  * over some records, more where it finds something. The sweep looks at the record alone, unless something
- * else may have changed: then at the QP. */
+ * else may have changed: then at the QP.
+ *
+ * A thread that polls for what it has just posted looks for one doorbell only, first where one came
+ * the last time after the same one: programs use their QPs in turn. Registers of different pages share
+ * cache sets, so that looking at all costs more than what is posted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +46,13 @@ struct watch {
 /* Pair p of page i has number i * UAR_PAIRS + p. */
 static const uint16_t uar_reg[UAR_PAIRS][2] = { { 0x800, 0x900 }, { 0xa00, 0xb00 }, { 0x600, 0x600 } };
 static uint64_t uar_seen[UAR_MAX * UAR_PAIRS][2];
-static uint32_t hot[HOT_PAIRS];
-static unsigned n_hot, hot_at;
+static struct hot {
+	const uint8_t *reg[2];
+	uint64_t *seen; /* of uar_seen */
+	uint32_t pair;
+	uint32_t next;	/* where the next doorbell was found the last time */
+} hot[HOT_PAIRS];
+static unsigned n_hot, hot_at, hot_last;
 static uint32_t cold_at;
 static struct watch *watches;
 static unsigned n_watches, cap_watches, sweep_at, laps;
@@ -190,31 +199,43 @@ void doorbell_forget(const struct hca_qp *qp)
 
 /* ---- all registers ---- */
 
+static unsigned poll_both(uint32_t page, const uint8_t *const reg[2], uint64_t *seen)
+{
+	unsigned n;
+
+	/* Acquire by themselves when they have changed: poll_register() reads again. */
+	if (!((guest_uar(reg[0]) ^ seen[0]) | (guest_uar(reg[1]) ^ seen[1])))
+		return 0;
+	n = poll_register(page, reg[0], &seen[0]);
+	if (reg[0] == reg[1])
+		seen[1] = seen[0];
+	return n + poll_register(page, reg[1], &seen[1]);
+}
+
 /* base: page 0; the others follow it. */
 static inline unsigned poll_pair(const uint8_t *base, uint32_t pair)
 {
-	uint32_t page = pair / UAR_PAIRS;
-	const uint16_t *reg = uar_reg[pair % UAR_PAIRS];
-	const uint8_t *at = base + (size_t)page * UAR_PAGE;
-	uint64_t *seen = uar_seen[pair];
-	unsigned n;
+	const uint16_t *at = uar_reg[pair % UAR_PAIRS];
+	const uint8_t *page = base + (size_t)(pair / UAR_PAIRS) * UAR_PAGE;
+	const uint8_t *const reg[2] = { page + at[0], page + at[1] };
 
-	if (!((guest_uar(at + reg[0]) ^ seen[0]) | (guest_uar(at + reg[1]) ^ seen[1])))
-		return 0;
-	n = poll_register(page, at + reg[0], &seen[0]);
-	if (reg[0] == reg[1])
-		seen[1] = seen[0];
-	return n + poll_register(page, at + reg[1], &seen[1]);
+	return poll_both(pair / UAR_PAIRS, reg, uar_seen[pair]);
 }
 
-static void make_hot(uint32_t pair)
+/* Pages stay where they are, and one that is not handed out reads as zero. */
+static void make_hot(const uint8_t *base, uint32_t pair)
 {
+	const uint8_t *page = base + (size_t)(pair / UAR_PAIRS) * UAR_PAGE;
+	const uint16_t *at = uar_reg[pair % UAR_PAIRS];
+
 	for (unsigned i = 0; i < n_hot; i++)
-		if (hot[i] == pair)
+		if (hot[i].pair == pair)
 			return;
 	if (n_hot < HOT_PAIRS)
 		n_hot++;
-	hot[hot_at++ % HOT_PAIRS] = pair;
+	hot[hot_at++ % HOT_PAIRS] = (struct hot){ .reg = { page + at[0], page + at[1] },
+						  .seen = uar_seen[pair],
+						  .pair = pair };
 }
 
 static uint32_t pairs_used(void)
@@ -235,23 +256,45 @@ static unsigned poll_cold(void)
 		if (++cold_at >= pairs)
 			cold_at = 0;
 		if (poll_pair(base, cold_at)) {
-			make_hot(cold_at);
+			make_hot(base, cold_at);
 			n++;
 		}
 	}
 	return n;
 }
 
+static inline unsigned poll_hot_one(const struct hot *h)
+{
+	return poll_both(h->pair / UAR_PAIRS, h->reg, h->seen);
+}
+
 static unsigned poll_hot(void)
 {
-	const uint8_t *base = hca_uar_page(0);
-	uint32_t pairs = pairs_used();
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < n_hot; i++)
-		if (hot[i] < pairs)
-			n += poll_pair(base, hot[i]);
+		n += poll_hot_one(&hot[i]);
 	return n;
+}
+
+unsigned doorbell_poll_first(void)
+{
+	unsigned guess = hot[hot_last].next, n;
+
+	if (guess < n_hot && (n = poll_hot_one(&hot[guess])) != 0) {
+		hot_last = guess;
+		return n;
+	}
+	for (unsigned i = 0, at = hot_last; i < n_hot; i++) {
+		at = at + 1 < n_hot ? at + 1 : 0;
+		n = poll_hot_one(&hot[at]);
+		if (!n)
+			continue;
+		hot[hot_last].next = at;
+		hot_last = at;
+		return n;
+	}
+	return 0;
 }
 
 /* ---- all records ---- */

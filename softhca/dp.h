@@ -34,6 +34,9 @@ struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
 unsigned engine_round(void);
 /* The same by another thread than the engine's. */
 unsigned engine_round_elsewhere(void);
+/* There, ahead of it: what was rung last, if that can be carried out at once, without system calls and
+ * clock. False: there is nothing of the kind, or it is time for a whole round. */
+bool engine_round_short(void);
 
 /* ---- doorbell.c ---- */
 
@@ -43,6 +46,8 @@ void doorbell_remove(unsigned index);		     /* the last one takes its place */
 void doorbell_qp_changed(const struct hca_qp *qp);
 void doorbell_forget(const struct hca_qp *qp); /* rung so far */
 unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new */
+/* Those of the registers where doorbells were seen lately, until one has something new; QPs of it. */
+unsigned doorbell_poll_first(void);
 unsigned doorbell_poll_cold(void); /* the registers that this leaves out, if they are few */
 unsigned doorbell_sweep_all(void); /* every register and record */
 
@@ -154,6 +159,8 @@ enum cqe_type {
 };
 
 void cq_write(struct hca_cq *cq, const struct cqe *c);
+/* The same of a request that is done, and has no answer. */
+void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, uint16_t wqe_counter);
 void cq_check_arm(struct hca_cq *cq);
 
 /* ---- memory ---- */

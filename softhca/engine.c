@@ -23,6 +23,7 @@ enum {
 	ROUND_QPS = 64,	  /* QPs that work in a round */
 	QP_BUDGET = 64,	  /* packets that a QP sends at a turn */
 	ROUNDS_LOCKED = 32, /* rounds before the lock is offered to others */
+	SHORT_ROUNDS = 8, /* of engine_round_short(), one after the other */
 	LINE = 64,
 };
 
@@ -46,12 +47,14 @@ static struct by_index {
 	struct hca_qp *qp;
 	const uint8_t *rc; /* the same as qp->rc */
 } by_index[1 << 14];
+static uint32_t first_qpn; /* dp_first_qpn(), once there is a QP */
 static struct hca_qp *active_head, *active_tail;
 static uint64_t now_ns, next_deadline = NEVER;
 static unsigned clock_credit;
 static bool started;
 static uint64_t asked_at; /* when the sockets were last found empty */
 static uint64_t last_work;
+static bool worked; /* since then, by rounds that do not look at the clock */
 
 uint64_t dp_clock(void)
 {
@@ -74,11 +77,11 @@ void engine_deadline(uint64_t ns)
 
 /* ---- QPs ---- */
 
-static struct by_index *index_of(uint32_t qpn)
+static inline struct by_index *index_of(uint32_t qpn)
 {
-	uint32_t i = qpn - dp_first_qpn();
+	uint32_t i = qpn - first_qpn;
 
-	return i < dp_qpn_count() ? &by_index[i] : NULL;
+	return i < sizeof(by_index) / sizeof(*by_index) ? &by_index[i] : NULL;
 }
 
 struct hca_qp *engine_find_qp(uint32_t qpn)
@@ -103,8 +106,10 @@ void engine_prefetch(uint32_t qpn)
 
 int engine_add_qp(struct hca_qp *qp)
 {
-	struct by_index *slot = index_of(qp->qpn);
+	struct by_index *slot;
 
+	first_qpn = dp_first_qpn();
+	slot = index_of(qp->qpn);
 	if (!slot || slot->qp)
 		return -EINVAL;
 	if (n_live == cap_live) {
@@ -204,6 +209,10 @@ static unsigned run_active(void)
 
 		if (!qp)
 			break;
+		if (rc_at_once(qp)) {
+			n++;
+			continue;
+		}
 		/* Without room the QP stays where it is: that is no work, and when
 		 * nothing else is either, the engine sleeps and looks again. */
 		room = wire_room(qp, QP_BUDGET);
@@ -340,8 +349,9 @@ static void lock_again(void)
 		wire_sleep_end();
 	if (slept.silent)
 		asked_at = dp_clock();
-	if (slept.called)
+	if (slept.called || worked)
 		last_work = dp_clock();
+	worked = false;
 	clock_credit = 0; /* time has passed, and others have run rounds: now_ns is old */
 	memset(&slept, 0, sizeof(slept));
 }
@@ -368,6 +378,19 @@ unsigned engine_round_elsewhere(void)
 	if (work)
 		last_work = now_ns;
 	return work;
+}
+
+bool engine_round_short(void)
+{
+	static unsigned n;
+
+	if (active_head || ++n % SHORT_ROUNDS == 0 || strict_on || faults_active() || dma_on)
+		return false;
+	if (!doorbell_poll_first() || !rc_at_once(active_head))
+		return false;
+	pop_active();
+	worked = true;
+	return true;
 }
 
 /* No doorbell shows while the pages are trapped, unless the trap has a hole. */

@@ -64,27 +64,38 @@ static bool get_lock(void)
 	return false;
 }
 
+/* Whoever is cancelled amid a round would keep the lock. Leaves in *cancel what is to be set again
+ * without the lock. */
+static unsigned whole_round(int *cancel)
+{
+	int saved = errno;
+	unsigned work = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	if (__builtin_expect(dma_on, 0)) /* the driver's context is the engine's thread's */
+		inline_forbid();
+	else
+		work = engine_round_elsewhere();
+	errno = saved;
+	return work;
+}
+
 bool inline_round(void)
 {
-	int saved = errno, cancel;
-	unsigned work = 0;
+	enum { UNTOUCHED = -1 };
+	int cancel = UNTOUCHED;
+	bool work;
 
 	if (!get_lock())
 		return false;
-	/* Whoever is cancelled amid a round would keep the lock. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (__builtin_expect(dma_on, 0)) { /* the driver's context is the engine's thread's */
-		inline_forbid();
-	} else {
-		work = engine_round_elsewhere();
-		__atomic_store_n(&polls.rounds, polls.rounds + 1, __ATOMIC_RELAXED);
-		STAT_INC(inline_rounds);
-	}
+	work = engine_round_short() || whole_round(&cancel);
+	__atomic_store_n(&polls.rounds, polls.rounds + 1, __ATOMIC_RELAXED);
+	STAT_INC(inline_rounds);
 	hca_unlock();
 	if (work)
 		trap_wake(); /* there may be times to keep now */
-	pthread_setcancelstate(cancel, NULL);
-	errno = saved;
+	if (cancel != UNTOUCHED)
+		pthread_setcancelstate(cancel, NULL);
 	return work;
 }
 

@@ -157,6 +157,9 @@ _Static_assert(offsetof(struct rc_responder, resp) <= 64, "responder: one");
 
 /* engine -> rc; rc_run returns true while there is more to do now */
 bool rc_run(struct hca_qp *qp, unsigned budget);
+/* Carries out what is posted where that needs no packets (rc_short.c). False: there is more to do, by
+ * rc_run(). */
+bool rc_at_once(struct hca_qp *qp);
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl);
 void rc_timer(struct hca_qp *qp, uint64_t now);

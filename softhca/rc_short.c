@@ -16,6 +16,7 @@ enum {
 	DS_INLINE = 4,	 /* or inline, in the rest of one block */
 	INLINE_AT = 36,
 	SHORT_MAX = 128 << 10, /* bytes: other queue pairs wait for so much copying */
+	AT_ONCE = 64,	 /* packets of a queue pair at a turn */
 };
 
 /* A decoded work request; src is its data. */
@@ -23,7 +24,7 @@ struct short_write {
 	const uint8_t *src;
 	uint8_t *dst;
 	uint32_t len, rkey, npkts;
-	bool signalled;
+	bool signalled, inlined;
 };
 
 /* Nothing on its way, nothing to be answered, both at the same PSN. */
@@ -56,9 +57,10 @@ static bool decode(const struct hca_qp *qp, const struct hca_qp *peer, const uin
 	    get_be32(b + 4) >> 8 != qp->qpn)
 		return false;
 	w->len = len & 0x7fffffff;
+	w->inlined = len >> 31;
 	if (!w->len || w->len > SHORT_MAX)
 		return false;
-	if (len >> 31) {
+	if (w->inlined) {
 		if (ds > DS_INLINE || INLINE_AT + w->len > ds * 16 ||
 		    (INLINE_AT + w->len + 15) / 16 != ds)
 			return false;
@@ -81,7 +83,10 @@ static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_w
 	struct hca_rc *rc = qp->rc;
 	struct rc_responder *rs = &peer->rc->rs;
 
-	guest_copy(w->dst, w->src, w->len);
+	if (w->inlined && w->len <= 8)
+		guest_store_small(w->dst, w->src, w->len); /* out of a copy of our own */
+	else
+		guest_copy(w->dst, w->src, w->len);
 	mr_accessed(w->rkey);
 	rs->epsn = psn_add(rs->epsn, w->npkts);
 	rs->data_psn = psn_add(rs->epsn, PSN_MASK);
@@ -96,18 +101,10 @@ static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_w
 
 static void complete(struct hca_qp *qp, const struct short_write *w, uint16_t index)
 {
-	struct cqe c = {
-		.type = CQE_REQ,
-		.opcode = WQE_WRITE,
-		.wqe_counter = index,
-		.qpn = qp->qpn,
-		.user_index = qp->user_index,
-	};
-
 	if (strict_on)
 		strict_completed(qp, index, 1, w->signalled && qp->scq);
 	if (w->signalled && qp->scq)
-		cq_write(qp->scq, &c);
+		cq_write_done(qp->scq, qp, WQE_WRITE, index);
 }
 
 void rc_short_run(struct hca_qp *qp, unsigned *budget)
@@ -132,4 +129,17 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 		complete(qp, &w, index);
 		*budget -= w.npkts < *budget ? w.npkts : *budget;
 	}
+}
+
+bool rc_at_once(struct hca_qp *qp)
+{
+	const struct hca_rc *rc = qp->rc;
+	unsigned budget = AT_ONCE;
+
+	if (rc->dest.kind != WIRE_LOCAL || qp->type != HCA_QP_RC || qp->state != HCA_QPS_RTS ||
+	    qp->fatal || rc->flushing || rc->rnr_until || rc->rs.resp_head != rc->rs.resp_tail ||
+	    __builtin_expect(dma_on, 0))
+		return false;
+	rc_short_run(qp, &budget);
+	return qp->sq_ci == qp->sq_pi && rc->head == rc->tail && !qp->fatal;
 }

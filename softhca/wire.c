@@ -209,13 +209,14 @@ static bool from_peer(const struct hca_qp *qp, const struct wire_dest *from)
 
 struct hca_qp *wire_own_peer(const struct hca_qp *qp)
 {
-	const struct wire_dest here = { .kind = WIRE_LOCAL, .addr = qp->qpn };
 	struct hca_qp *peer;
 
 	if (qp->rc->dest.kind != WIRE_LOCAL || faults_active())
 		return NULL;
 	peer = engine_find_qp(qp->dest_qpn);
-	return peer && peer->rc && from_peer(peer, &here) ? peer : NULL;
+	/* from_peer() of this QP, if that one is connected */
+	return peer && peer->rc && peer->rc->dest.kind == WIRE_LOCAL && peer->dest_qpn == qp->qpn ?
+		       peer : NULL;
 }
 
 void wire_deliver(const struct wire_dest *from, const struct packet *p, const struct iovec *iov,
