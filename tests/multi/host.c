@@ -5,9 +5,23 @@
 
 #define STATE(call) CHECK_EQ(call, -GDR_ESTATE)
 
-/* What a fence does in a job may not show: the machine may order what nobody asked it to order. */
+/* What a fence does in a job may not show: the machine may order what nobody asked it to order; nor a wait for
+ * what has come by then. */
 static void outside(void)
 {
+	struct gdr_job_info info;
+
+	STATE(gdr_query(&info));
+	STATE(gdr_my_pe());
+	STATE(gdr_n_pes());
+	STATE(gdr_status());
+	STATE(gdr_host_status());
+	STATE(gdr_quiet_on_stream(NULL));
+	STATE(gdr_barrier_all_on_stream(NULL));
+	STATE(gdr_sync_all_on_stream(NULL));
+	STATE(gdr_barrier_on_stream(GDR_TEAM_WORLD, NULL));
+	STATE(gdr_team_sync_on_stream(GDR_TEAM_WORLD, NULL));
+	CHECK_EQ(gdr_stream_destroy(NULL), -GDR_EINVAL);
 	STATE(gdr_fence());
 	STATE(gdr_fence_pe(0));
 	STATE(gdr_quiet());

@@ -199,7 +199,7 @@ static int me, n_team, pes[COLL_MAX_PES];
 		CHECK_OK(gdr_##pre##broadcast##z##_on_stream(team, (T *)dst, (const T *)src, 5,    \
 							     1 % n_team, stream));                 \
 		CHECK_OK(gdr_##pre##collect##z##_on_stream(team, (T *)(dst + AREA), (const T *)src, \
-							   (size_t)me % 3, stream));               \
+							   (size_t)(me + 1) % 3, stream));         \
 		CHECK_OK(gdr_##pre##fcollect##z##_on_stream(team, (T *)(dst + 2 * AREA),           \
 							    (const T *)src, 4, stream));           \
 		CHECK_OK(gdr_##pre##alltoall##z##_on_stream(team, (T *)(dst + 3 * AREA),           \
@@ -213,8 +213,8 @@ static int me, n_team, pes[COLL_MAX_PES];
 		for (int i = 0; i < n_team; i++) {                                                 \
 			size_t b = (size_t)i, m = (size_t)me;                                      \
                                                                                                    \
-			expect(1, at, pes[i], 0, b % 3 * e);                                       \
-			at += b % 3 * e;                                                           \
+			expect(1, at, pes[i], 0, (b + 1) % 3 * e);                                 \
+			at += (b + 1) % 3 * e;                                                     \
 			expect(2, 4 * b * e, pes[i], 0, 4 * e);                                    \
 			expect(3, 3 * b * e, pes[i], 3 * m * e, 3 * e);                            \
 			expect(4, 6 * b * e, pes[i], 4 * m * e, e);                                \

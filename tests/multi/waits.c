@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait_until and test of every type that they know, with every comparison: the truth table
  * at the ends of the type, and waits that hold through a write which does not
- * fulfil them and end with the one that does, handed on from PE to PE. */
+ * fulfil them and end with the one that does, handed on from PE to PE, or from thread to thread. */
 #include "tests/multi/multi.h"
 
 enum { CMPS = 6, WAITS = 2 * CMPS, BEFORE = 0, STILL = 1, GOOD = 2 };
@@ -25,6 +25,24 @@ struct waits {
 #define SIGNED(T) ((T)-1 < (T)1)
 #define MIN_OF(T) (SIGNED(T) ? (T)(-TOP(T) - TOP(T)) : (T)0)
 #define MAX_OF(T) (SIGNED(T) ? (T)(TOP(T) - 1 + TOP(T)) : (T)-1)
+
+/* What ends the wait comes from a thread of the same block, when the wait lets it run. */
+#define LATER(what, name, T, WAIT)                                                                 \
+	GDR_KERNEL(later_##what, struct waits, a)                                                  \
+	{                                                                                          \
+		T *w = (T *)a.one;                                                                 \
+		if (gdr_thread_id()) {                                                             \
+			EXPECT_OK(a.report, gdr_##name##_p(w, 5, gdr_my_pe()));                    \
+			EXPECT_OK(a.report, gdr_quiet());                                          \
+			return;                                                                    \
+		}                                                                                  \
+		EXPECT_OK(a.report, WAIT(w, GDR_CMP_EQ, 5));                                       \
+		EXPECT_EQ(a.report, *w, 5);                                                        \
+	}
+LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
+#define RUN_LATER(what)                                                                            \
+	multi_fill(a.one, 0, 8);                                                                   \
+	RUN(later_##what, 1, 2, &a);
 
 /* Wait i: far values for the first CMPS, neighbours for the others. The reference is negative, or
  * large where there is no sign. */
@@ -85,7 +103,8 @@ struct waits {
 				send_##name(&a, i);                                                \
 		}                                                                                  \
 		EXPECT_OK(a.report, gdr_quiet());                                                  \
-	}
+	}                                                                                          \
+	LATER(name, name, T, gdr_##name##_wait_until)
 MULTI_AMO_TYPES(DEFINE)
 DEFINE_SET(short, short, gdr_short_p)
 #ifndef MULTI_FEW_TYPES
@@ -102,6 +121,7 @@ DEFINE_SET(ushort, unsigned short, gdr_ushort_p)
 	}                                                                                          \
 	CHECK_OK(gdr_barrier_all());                                                               \
 	RUN(kernel_##name, 1, 1, &a);                                                              \
+	RUN_LATER(name)                                                                            \
 	CHECK_OK(gdr_barrier_all());
 
 int main(void)
@@ -114,6 +134,7 @@ int main(void)
 	a.one = gdr_calloc(1, 8);
 	CHECK(a.words && a.one);
 	MULTI_WAIT_TYPES(RUN_ONE)
+	RUN_LATER(signal)
 	multi_shared_free(a.report);
 	return multi_end("waits");
 }
