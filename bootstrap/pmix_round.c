@@ -21,6 +21,9 @@
 #define KEY_MAX	    32
 #define DIAGNOSE_MS 500 /* kept back from the time limit to find out who is missing */
 #define NAMED_MAX   8	/* PEs named in a message */
+/* Up to so many PEs one is asked after the other's answer. PMIx 5 asks the server, by TCP: of answers that come in a
+ * row the last ones wait for the acknowledgement of the one before, which the kernel delays by 40 ms. */
+#define IN_TURN_MAX 128
 
 /* Counts the process's rounds over all openings of the bootstrap: a key is
  * never reused, as PMIx has no way to delete one. The same on all PEs, because
@@ -44,7 +47,7 @@ struct gather;
 struct slot {
 	struct gather *g;
 	pmix_proc_t proc;
-	bool done;
+	bool asked, done;
 	pmix_status_t status;
 	enum gdri_blob_fault fault;
 	unsigned type; /* as delivered */
@@ -58,7 +61,8 @@ struct gather {
 	unsigned char *recv; /* the caller's: not to be touched once abandoned; NULL: only check */
 	size_t len;
 	int pending; /* answers to come, and one for the issuer; guarded by call.lock */
-	int n;
+	int n, me;
+	bool in_turn;
 	struct slot slots[];
 };
 
@@ -180,10 +184,22 @@ static void finish_one(struct gather *g)
 	gdri_call_put(&g->call);
 }
 
+static void start_slot(struct gather *g, struct slot *s);
+
+/* The one after s, unless that is the own one: the last. */
+static void ask_next(struct gather *g, const struct slot *s)
+{
+	int i = (int)((s - g->slots + 1) % g->n);
+
+	if (g->in_turn && i != g->me)
+		start_slot(g, &g->slots[i]);
+}
+
 static void got(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 {
 	struct slot *s = cbdata;
 	struct gather *g = s->g;
+	bool abandoned;
 
 	pthread_mutex_lock(&g->call.lock);
 	if (!g->call.abandoned) {
@@ -192,7 +208,10 @@ static void got(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 			parse_slot(g, s, kv);
 		s->done = true;
 	}
+	abandoned = g->call.abandoned;
 	pthread_mutex_unlock(&g->call.lock);
+	if (!abandoned)
+		ask_next(g, s);
 	finish_one(g);
 }
 
@@ -201,6 +220,9 @@ static void start_slot(struct gather *g, struct slot *s)
 	pmix_status_t st;
 
 	gdri_call_get(&g->call); /* the callback's */
+	pthread_mutex_lock(&g->call.lock);
+	s->asked = true;
+	pthread_mutex_unlock(&g->call.lock);
 	st = PMIx_Get_nb(&s->proc, g->key, NULL, 0, got, s);
 	if (st == PMIX_SUCCESS)
 		return;
@@ -208,7 +230,9 @@ static void start_slot(struct gather *g, struct slot *s)
 	got(st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st, NULL, s);
 }
 
-static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len)
+/* in_turn: in a round that the fence has ended, where nobody is expected to be missing. */
+static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
+				   bool in_turn)
 {
 	size_t n = (size_t)b->pub.n_pes;
 	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]), release_gather);
@@ -221,16 +245,17 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 	g->recv = recv;
 	g->len = len;
 	g->n = b->pub.n_pes;
+	g->me = b->pub.pe;
+	g->in_turn = in_turn;
 	g->pending = b->pub.n_pes; /* the own slot stands for the issuer */
 	for (i = 0; i < n; i++) {
 		g->slots[i].g = g;
 		g->slots[i].proc = b->me;
 		g->slots[i].proc.rank = (pmix_rank_t)i;
 	}
-	for (i = 0; i < n; i++)
-		if (i != (size_t)b->pub.pe)
-			start_slot(g, &g->slots[i]);
 	gdri_call_get(&g->call);
+	for (i = 1; i < n && (i == 1 || !in_turn); i++)
+		start_slot(g, &g->slots[((size_t)g->me + i) % n]);
 	g->slots[b->pub.pe].done = true;
 	finish_one(g);
 	return g;
@@ -245,6 +270,8 @@ static int name_missing(const struct gather *g, char *text, size_t room)
 
 	text[0] = '\0';
 	for (i = 0; i < g->n; i++) {
+		if (i != g->me && !g->slots[i].asked)
+			continue;
 		if (g->slots[i].done && g->slots[i].status == PMIX_SUCCESS)
 			continue;
 		if (n++ < NAMED_MAX && at < room)
@@ -259,7 +286,7 @@ static int name_missing(const struct gather *g, char *text, size_t room)
 static void find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 			 const struct timespec *deadline, char *text, size_t room)
 {
-	struct gather *g = start_gather(b, round, NULL, len);
+	struct gather *g = start_gather(b, round, NULL, len, false);
 
 	snprintf(text, room, "unknown");
 	if (!g)
@@ -352,7 +379,7 @@ static int judge(const struct gather *g)
 static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
 		   const struct timespec *deadline, int timeout_ms)
 {
-	struct gather *g = start_gather(b, round, recv, len);
+	struct gather *g = start_gather(b, round, recv, len, b->pub.n_pes <= IN_TURN_MAX);
 	char text[160];
 	int rc;
 
