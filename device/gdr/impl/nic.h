@@ -65,15 +65,18 @@ GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
  * each time find good ones: entries come in order, and no good one behind an error. rsvd is read AFTER the
  * entries, and cq_ci again after that: unchanged, it was their turn all the while, so that they
  * cannot have been a later lap's. cq_ci before done: until done is raised, no later lap's can
- * be posted. Returns 1 when it consumed any. */
+ * be posted. Where nothing more is posted none is looked for, nor again behind one that was just seen
+ * not to be there: a look is a way to the host where the entries are there. Returns 1 when there may be
+ * more. */
 GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 {
 	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), n = 1, r;
-	uint32_t tail = gdri_ring_tail(qp, ci), next;
+	uint32_t tail = gdri_ring_tail(qp, ci), next = (uint32_t)GDRI_CQE_INVALID << 28;
 
 	if (tail >> 28 == GDRI_CQE_INVALID)
 		return 0;
-	while (tail >> 28 < GDRI_CQE_REQ_ERR && 2 * n <= qp->cq_mask) {
+	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd); /* a guess, which saves a look */
+	while (gdri_tail_done(r, tail) != r && tail >> 28 < GDRI_CQE_REQ_ERR && 2 * n <= qp->cq_mask) {
 		next = gdri_ring_tail(qp, ci + 2 * n - 1);
 		if (next >> 28 >= GDRI_CQE_REQ_ERR)
 			break;
@@ -91,7 +94,7 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 		return 1;
 	gdri_fence_nic(); /* as in gdri_poll_one */
 	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
-	return 1;
+	return n > 1 || next >> 28 != GDRI_CQE_INVALID;
 }
 
 GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
