@@ -7,6 +7,7 @@
 #include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/strict.h"
+#include "softhca/trace.h"
 
 enum {
 	CQE_INLINE_32 = 4, /* in op_own */
@@ -71,20 +72,25 @@ static void place_on_gpu(struct hca_cq *cq, uint8_t *slot, const struct cqe *c,
 			 const uint64_t w[8])
 {
 	const uint8_t *b = (const void *)w;
+	uint32_t places;
 
 	if (cq->cqe_size == 128) {
 		if (c->inl_len)
 			dma_post(slot, c->inl, c->inl_len, false);
 		slot += 64;
 	}
-	/* Of a collapsed entry often no more than the end is another than before. */
-	if (cq->shown && !memcmp(cq->last, b, CQE_TAIL)) {
-		dma_post(slot + CQE_TAIL, b + CQE_TAIL, 8, false);
-		return;
+	/* Of an entry often no more than the end is another than what lies there. */
+	places = cq->collapsed ? 1 : 1u << cq->log_size;
+	if (!cq->alike || memcmp(cq->last, b, CQE_TAIL)) {
+		memcpy(cq->last, b, CQE_TAIL);
+		cq->alike = 0;
 	}
-	memcpy(cq->last, b, CQE_TAIL);
-	cq->shown = cq->collapsed && cq->cqe_size == 64;
-	dma_post(slot, b, 64, false);
+	if (c->syndrome) /* ahead of those behind it */
+		dma_post(slot, b, 64, false);
+	else
+		dma_post_cqe(slot, b, cq->alike >= places);
+	if (cq->cqe_size == 64 && cq->alike < places)
+		cq->alike++;
 }
 
 /* Composed in registers, word by word: bytes put together in memory and read again as words would
@@ -151,6 +157,7 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 		place_on_gpu(cq, slot, c, w);
 	else
 		place(cq, slot, c, w);
+	TRACE(cqe, c->qpn, cq->pi);
 	cq->pi++;
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;
@@ -193,6 +200,7 @@ bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size)
 	if (!used)
 		cq->last_notified_pi = cq->pi; /* this entry is no completion */
 	cq->buf = buf;
+	cq->alike = 0;
 	cq->log_size = log_size;
 	cq->consumed = cq->pi - used - 1;
 	return true;

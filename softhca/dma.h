@@ -65,6 +65,9 @@ bool dma_any(const struct iovec *iov, int n);
  * dma_post_copy, from memory of a GPU, which must stay until the write has arrived. */
 void dma_post(void *dst, const void *src, size_t n, bool relaxed);
 void dma_post_copy(void *dst, const void *src, size_t n, bool relaxed);
+/* The 64 bytes of a good CQE: strict, but that CQEs with nothing between them have no order. end_only:
+ * all but the last word lies there already, or is on its way. */
+void dma_post_cqe(void *dst, const void *src, bool end_only);
 /* From piece to piece, where either may be memory of a GPU. */
 void dma_iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
 /* Payload that lies in another process, to memory of which some is a GPU's; as
@@ -76,6 +79,7 @@ bool dma_peer_read(const struct packet *p, const struct iovec *dst, int ndst,
 void dma_relax(bool relaxed);
 uint64_t dma_posted(void); /* number of the last write */
 bool dma_done(uint64_t number);
+bool dma_streams(void); /* long ones are under way, which others follow meanwhile */
 void dma_settle(void); /* waits until all writes have arrived */
 void dma_submit(void); /* hands what is posted to the driver */
 

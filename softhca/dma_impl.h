@@ -24,6 +24,8 @@ struct dma_queue {
 	bool first[DMA_QUEUE];	 /* of a batch */
 	bool relaxed[DMA_QUEUE]; /* it may pass others */
 	bool device[DMA_QUEUE];	 /* its source is memory of a GPU, too */
+	bool cqes[DMA_QUEUE];	 /* CQEs that follow each other; */
+	bool end_only[DMA_QUEUE]; /* one, of which all but the last word lies there already */
 	unsigned n;
 	size_t bytes;
 };

@@ -9,6 +9,7 @@
 #include "softhca/dma_impl.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
+#include "softhca/trace.h"
 #include "softhca/wqe.h"
 
 enum {
@@ -272,6 +273,7 @@ void dma_queue_arrived(uint32_t qpn)
 	ring->busy = false;
 	if (ring->dropped)
 		return;
+	TRACE(fetched, qpn, ring->asked);
 	qp->sq_pi = ring->asked;
 	engine_activate(qp);
 	if (ring->posted != qp->sq_pi)

@@ -9,6 +9,7 @@
 #include "softhca/dma_impl.h"
 #include "softhca/guest.h"
 #include "softhca/log.h"
+#include "softhca/trace.h"
 
 enum {
 	POLLED = 8192,	 /* bytes of a waiting read that are polled */
@@ -234,6 +235,7 @@ static void give_all(void)
 
 	if (fetch_given == fetch_tail || collecting)
 		return;
+	TRACE(fetch, 0, fetch_tail - fetch_given);
 	before = dma_enter();
 	if (fetch_tail - fetch_given > 1 && (dma_gpu.api->batch || dma_gpu.api->batch_1))
 		give_batch();
@@ -267,7 +269,8 @@ uint64_t dma_fetch_as(uint32_t qpn, void *buffer, const void *src, size_t n)
 	};
 	fetch_tail++;
 	STAT_INC(dma_reads);
-	give_all();
+	if (!qpn) /* those of rings that are found in one round go together: dma_read_poll() */
+		give_all();
 	return fetch_tail - 1;
 }
 
@@ -291,6 +294,7 @@ void dma_read_settle(void)
 {
 	uint64_t last = fetch_tail, start = dp_clock();
 
+	give_all();
 	while (fetch_head < last && fetch_given >= last && dp_clock() - start < DMA_LIMIT_NS)
 		dma_read_poll();
 }
@@ -306,6 +310,7 @@ unsigned dma_read_poll(void)
 {
 	bool any = false;
 
+	give_all();
 	while (fetch_head != fetch_given && here(&fetches[fetch_head % FETCHES])) {
 		uint32_t qpn = fetches[fetch_head++ % FETCHES].qpn;
 

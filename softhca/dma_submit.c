@@ -9,6 +9,8 @@
 enum {
 	OPS = 128,	 /* stores in a call */
 	OP_BYTES = 16, /* a write of no more is made of stores: each takes the stream 1.3 us */
+	OP_WRITES = 2, /* nor is a batch of more */
+	CQE_END = 56,
 };
 
 static struct {
@@ -36,15 +38,24 @@ static bool store(uint64_t addr, uint64_t value, unsigned bytes)
 /* Words whose order within the write is that of their addresses. */
 static bool is_words(const struct dma_queue *q, unsigned i)
 {
-	return dma_gpu.stores && !q->device[i] && q->len[i] <= OP_BYTES && !(q->len[i] % 4) &&
-	       !(q->dst[i] % 4);
+	return q->end_only[i] || (!q->device[i] && q->len[i] <= OP_BYTES && !(q->len[i] % 4) &&
+				  !(q->dst[i] % 4));
+}
+
+static bool are_words(const struct dma_queue *q, unsigned from, unsigned n)
+{
+	bool words = dma_gpu.stores && n <= OP_WRITES;
+
+	for (unsigned i = from; words && i < from + n; i++)
+		words = is_words(q, i);
+	return words;
 }
 
 static bool store_words(const struct dma_queue *q, unsigned i)
 {
 	const uint8_t *from = (const uint8_t *)(uintptr_t)q->src[i];
 
-	for (size_t at = 0; at < q->len[i];) {
+	for (size_t at = q->end_only[i] ? CQE_END : 0; at < q->len[i];) {
 		unsigned n = (q->dst[i] + at) % 8 || q->len[i] - at < 8 ? 4 : 8;
 		uint64_t value = 0;
 
@@ -91,9 +102,10 @@ bool dma_hand_over(struct dma_queue *q, uint32_t number)
 	for (unsigned i = 1; i <= q->n; i++) {
 		if (i < q->n && !q->first[i])
 			continue;
-		if (i - from == 1 && is_words(q, from)) {
-			if (!store_words(q, from))
-				return false;
+		if (are_words(q, from, i - from)) {
+			for (unsigned k = from; k < i; k++)
+				if (!store_words(q, k))
+					return false;
 		} else if (!flush() || !copy_batch(q, from, i - from)) {
 			return false;
 		}

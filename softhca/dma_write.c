@@ -11,6 +11,7 @@
 #include "softhca/dma_impl.h"
 #include "softhca/guest.h"
 #include "softhca/log.h"
+#include "softhca/trace.h"
 #include "softhca/wire_frame.h"
 
 enum {
@@ -21,6 +22,10 @@ enum {
 	PIECE = 512 << 10, /* staged at once */
 	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */
 	MERGED = 64 << 10, /* bytes of relaxed writes that follow each other and go as one */
+	NEAR = 32,	/* writes that are looked at for one to go on, */
+	NEAR_COPIES = 128, /* of those from GPU to GPU, which take longer */
+	CQE = 64,
+	CQES = 16 * CQE, /* that may follow each other in a write */
 };
 
 static struct dma_queue queue;
@@ -34,6 +39,7 @@ static uint64_t submitted, completed;	/* numbers of submissions */
 static unsigned flight_head, flight_tail;
 static uint64_t last_news; /* when a submission was made or ended */
 static bool relaxed_copies;
+static bool long_flight; /* the last submission: another may follow */
 
 uint64_t dma_posted(void)
 {
@@ -43,6 +49,11 @@ uint64_t dma_posted(void)
 bool dma_done(uint64_t number)
 {
 	return number <= completed;
+}
+
+bool dma_streams(void)
+{
+	return queue.bytes >= PUSH_BYTES || (long_flight && submitted != completed);
 }
 
 void dma_relax(bool relaxed)
@@ -64,6 +75,7 @@ static bool look(void)
 	if (now == completed || now > submitted)
 		return false;
 	completed = now;
+	TRACE(arrived, 0, now);
 	while (flight_head != flight_tail && flights[flight_head % FLIGHTS].number <= completed)
 		stage_begin = flights[flight_head++ % FLIGHTS].stage_end;
 	last_news = dp_now();
@@ -108,14 +120,17 @@ void dma_push(void)
 	if (flight_tail - flight_head == FLIGHTS)
 		wait_for(flights[flight_head % FLIGHTS].number);
 	before = dma_enter();
+	TRACE(push, 0, queue.n);
 	if (!dma_gpu.dead)
 		dma_hand_over(&queue, (uint32_t)(submitted + 1));
 	dma_leave(before);
 	submitted++;
+	TRACE(pushed, 0, submitted);
 	flights[flight_tail % FLIGHTS].number = submitted;
 	flights[flight_tail++ % FLIGHTS].stage_end = stage_end;
 	STAT_ADD(dma_writes, queue.n);
 	STAT_INC(dma_submissions);
+	long_flight = queue.bytes >= PUSH_BYTES;
 	queue.n = 0;
 	queue.bytes = 0;
 	last_news = dp_clock();
@@ -186,6 +201,7 @@ static void add(uint64_t dst, uint64_t src, size_t n, bool relaxed, bool device)
 	queue.first[i] = !i || !relaxed;
 	queue.relaxed[i] = relaxed;
 	queue.device[i] = device;
+	queue.cqes[i] = queue.end_only[i] = false;
 }
 
 /* What is overwritten before it has gone, as a collapsed CQ's entry is, is not worth two copies. */
@@ -227,16 +243,30 @@ static bool extend_last(uint64_t dst, const void *src, size_t n)
 	return true;
 }
 
-static bool extend_last_copy(uint64_t dst, uint64_t src, size_t n)
+/* To a copy of the same batch that this one follows or precedes: streams of several queue pairs, and
+ * of blocks of a kernel that work side by side, come in turn. */
+static bool extend_copy(uint64_t dst, uint64_t src, size_t n)
 {
-	unsigned i = queue.n - 1;
+	unsigned looks = queue.n < NEAR_COPIES ? queue.n : NEAR_COPIES;
 
-	if (!queue.n || !queue.device[i] || !queue.relaxed[i] || queue.dst[i] + queue.len[i] != dst ||
-	    queue.src[i] + queue.len[i] != src)
-		return false;
-	queue.len[i] += n;
-	queue.bytes += n;
-	return true;
+	for (unsigned i = queue.n; looks--;) {
+		bool same;
+
+		i--;
+		same = queue.device[i] && queue.relaxed[i] && queue.dst[i] - queue.src[i] == dst - src;
+		if (same && (queue.dst[i] + queue.len[i] == dst || dst + n == queue.dst[i])) {
+			if (dst < queue.dst[i]) {
+				queue.dst[i] = dst;
+				queue.src[i] = src;
+			}
+			queue.len[i] += n;
+			queue.bytes += n;
+			return true;
+		}
+		if (queue.first[i])
+			return false;
+	}
+	return false;
 }
 
 static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
@@ -293,10 +323,58 @@ void dma_post_copy(void *to, const void *from, size_t n, bool relaxed)
 		return;
 	dma_atomic_forget(dst, n);
 	STAT_ADD(dma_bytes_between, n);
-	if (!relaxed || !extend_last_copy(dst, src, n))
+	if (!relaxed || !extend_copy(dst, src, n))
 		add(dst, src, n - tail, relaxed, true);
 	if (tail)
 		add(dst + n - tail, src + n - tail, tail, false, true);
+}
+
+/* ---- CQEs ---- */
+
+/* To the batch that is being collected, if it is one of CQEs: all that they tell of lies before it.
+ * The newer one counts where they have one place (a collapsed CQ). */
+static bool join_cqes(uint64_t dst, const void *src, bool end_only)
+{
+	unsigned looks = queue.n < NEAR ? queue.n : NEAR;
+
+	for (unsigned i = queue.n; looks-- && queue.cqes[--i];) {
+		uint64_t off = dst - queue.dst[i];
+
+		if (off < queue.len[i] || (off == queue.len[i] && off < CQES)) {
+			memcpy((uint8_t *)(uintptr_t)queue.src[i] + off, src, CQE);
+			queue.end_only[i] &= end_only && off == 0;
+			if (off == queue.len[i]) {
+				queue.len[i] += CQE;
+				queue.bytes += CQE;
+			}
+			return true;
+		}
+		if (queue.first[i])
+			return false;
+	}
+	return false;
+}
+
+void dma_post_cqe(void *to, const void *src, bool end_only)
+{
+	uint64_t dst = (uintptr_t)to;
+	bool behind_cqe;
+	uint8_t *s;
+
+	if (dma_gpu.dead)
+		return;
+	dma_atomic_forget(dst, CQE);
+	if (join_cqes(dst, src, end_only))
+		return;
+	if (queue.n == DMA_QUEUE)
+		dma_push(); /* as in post_piece() */
+	s = stage(CQES);
+	memcpy(s, src, CQE);
+	behind_cqe = queue.n && queue.cqes[queue.n - 1];
+	add(dst, (uintptr_t)s, CQE, behind_cqe, false);
+	queue.relaxed[queue.n - 1] = false;
+	queue.cqes[queue.n - 1] = true;
+	queue.end_only[queue.n - 1] = end_only;
 }
 
 /* ---- pieces ---- */

@@ -15,6 +15,7 @@
 #include "softhca/log.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
+#include "softhca/trace.h"
 #include "softhca/trap.h"
 #include "softhca/yield.h"
 
@@ -473,6 +474,7 @@ int engine_start(void)
 	if (ret)
 		return ret;
 	inline_start();
+	trace_start();
 	/* The program's signals are not for this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -83,8 +83,8 @@ struct hca_cq {
 	uint32_t pi;	   /* CQEs written so far, free-running */
 	bool overrun;	   /* CQ is in error after an overrun with oi == 0 */
 	uint32_t consumed; /* consumer index when it was last looked at */
-	uint8_t last[56];  /* collapsed, in memory of a GPU: the entry there but for its end, */
-	bool shown;	   /* if it was written */
+	uint8_t last[56];  /* in memory of a GPU: the last entry but for its end, */
+	uint32_t alike;	   /* and how many in a row are like it, up to the number of places */
 
 	/* events (plain verbs only) */
 	struct hca_comp_channel *channel;

@@ -40,6 +40,8 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	  "for benchmarks of posting: complete WRITEs without moving data; 1: not inline, 2: all")  \
 	X(inline_rounds, "SOFTHCA_INLINE", BOOL, "0",                                              \
 	  "1: threads that poll an empty completion queue do the device's work themselves")        \
+	X(trace, "SOFTHCA_TRACE", STR, "",                                                         \
+	  "path of a file to which the times of the last stages of work requests are appended")    \
 	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link

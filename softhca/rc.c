@@ -252,7 +252,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 		qp->sq_ci = qp->sq_pi = qp->sq_first;
 		dma_qp_reset(qp);
 		if (qp->scq) /* the program may prepare the entry anew */
-			qp->scq->shown = false;
+			qp->scq->alike = 0;
 		qp->rq_ci = 0;
 		qp->fatal = false;
 		break;

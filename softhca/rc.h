@@ -72,6 +72,7 @@ struct rc_resp {
 	uint8_t syndrome;
 	uint32_t psn, msn;
 	uint64_t orig; /* atomic result */
+	uint64_t placed; /* number of the last write to memory of a GPU that it covers */
 	uint64_t va;   /* READ */
 	uint32_t rkey, len, npkts, sent;
 	bool again; /* of a duplicate: takes none of the max_dest_rd_atomic resources */

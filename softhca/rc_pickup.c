@@ -8,6 +8,7 @@
 #include "softhca/options.h"
 #include "softhca/rc_req.h"
 #include "softhca/strict.h"
+#include "softhca/trace.h"
 
 /* Copies a WQE out of the ring; segments wrap at its end. */
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf)
@@ -245,6 +246,7 @@ void rc_pick_up(struct hca_qp *qp)
 	if (w.fence)
 		r->fence = true;
 out:
+	TRACE(picked, qp->qpn, qp->sq_ci);
 	rc->stalled_by_error = r->syndrome != 0;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + w.blocks);
 	rc->psn_pick = psn_add(rc->psn_pick, r->npkts);

@@ -8,10 +8,12 @@
 #include "softhca/guest.h"
 #include "softhca/log.h"
 #include "softhca/rc.h"
+#include "softhca/trace.h"
 
 enum {
 	EVENT_QP_REQ_ERR = 2,	 /* IBV_EVENT_QP_REQ_ERR */
 	EVENT_QP_ACCESS_ERR = 3, /* IBV_EVENT_QP_ACCESS_ERR */
+	ACKS_APART = 8, /* that wait for different writes to memory of a GPU */
 };
 
 void rc_resp_reset(struct rc_responder *rs, uint32_t epsn)
@@ -43,18 +45,22 @@ static struct rc_resp *queue_resp(struct hca_qp *qp, struct rc_responder *rs,
 	r->kind = kind;
 	r->psn = psn;
 	r->msn = rs->msn;
+	r->placed = rs->placed;
 	engine_activate(qp);
 	return r;
 }
 
 /* Acknowledges everything up to the last SEND or WRITE: the PSN of a READ or an atomic belongs to its
  * answer. (Linux's rdma_rxe takes an ACK with the PSN of an atomic for the atomic's answer.) One ACK
- * not yet sent is enough. */
+ * not yet sent is enough. Where long writes follow each other on their way to a GPU, it does not wait for
+ * what came behind it; short ones go quicker by the many, and so do their acknowledgements. */
 static void queue_ack(struct hca_qp *qp, struct rc_responder *rs)
 {
-	uint32_t psn = rs->data_psn;
+	uint32_t psn = rs->data_psn, queued = rs->resp_tail - rs->resp_head;
 
-	if (rs->resp_head != rs->resp_tail && resp_tail(rs)->kind == RESP_ACK) {
+	if (queued && resp_tail(rs)->kind == RESP_ACK &&
+	    (resp_tail(rs)->placed == rs->placed || queued > ACKS_APART || !dma_streams())) {
+		resp_tail(rs)->placed = rs->placed;
 		resp_tail(rs)->psn = psn;
 		resp_tail(rs)->msn = rs->msn;
 	} else if (resp_room(rs)) {
@@ -171,17 +177,18 @@ static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct r
 		.orig = r->orig,
 	};
 
+	TRACE(answered, qp->qpn, r->psn);
+
 	wire_send_to(qp, &rs->dest, &p, NULL, 0);
 }
 
 bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 {
-	/* What is acknowledged has arrived. */
-	if (rs->resp_head != rs->resp_tail && rc_placing(qp, rs->placed))
-		return false;
 	while (rs->resp_head != rs->resp_tail && *budget) {
 		struct rc_resp *r = &rs->resp[rs->resp_head % RC_RESP_QUEUE];
 
+		if (rc_placing(qp, r->placed)) /* what is acknowledged has arrived */
+			return false;
 		if (r->kind == RESP_READ) {
 			uint32_t pkts = bulk(qp, rs, r, *budget);
 
@@ -564,6 +571,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		rs->msn++;
 	if (dma_on && is_send(op))
 		rs->placed = dma_posted();
+	TRACE(received, qp->qpn, p->psn);
 	if (p->ackreq)
 		queue_ack(qp, rs);
 }

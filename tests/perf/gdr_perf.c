@@ -12,7 +12,9 @@
 //	barrier		barrier_all and sync_all of one thread
 //	many		millions of 8-byte puts a second by all threads of some blocks, to words that
 //			follow each other and to words 64 bytes apart
-//	one_mib		put with 1 MiB alone
+//	one_mib		put with 1 MiB alone, shared by the blocks
+//	mib_each	put of 1 MiB by each block
+//	p_quiet		that of latency alone
 //	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
 //			SM cycles of a call and posts per second. PERF_ROOM: posts that fit into all the
 //			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
@@ -374,6 +376,28 @@ static void bandwidth(int get, unsigned only)
 	}
 }
 
+/* Puts of one MiB by each block. */
+static void run_mib_each(void)
+{
+	struct work w = base;
+	struct timing t;
+	unsigned b;
+
+	for (b = 0; b < 8; b++) {
+		w.size = 1 << 20;
+		w.span = w.size * some_blocks[b];
+		if (w.span > AREA)
+			break;
+		w.turns = (int)(ROUND / w.span ? ROUND / w.span : 1);
+		w.n = (int)(some_blocks[b] < 8 ? 100 : 800 / some_blocks[b]);
+		MEASURE(stream_put, some_blocks[b], 1024, 0, &w, &t);
+		if (!w.me)
+			printf("RESULT put_1MiB_each_of_%u_blocks %.2f GB/s [%.2f..%.2f]\n",
+			       some_blocks[b], (double)w.span * w.n / t.median,
+			       (double)w.span * w.n / t.most, (double)w.span * w.n / t.least);
+	}
+}
+
 /* both: the peer runs it too. div: rounds of a figure. */
 #define FIGURE(name, kernel, bytes, threads, both, div, rounds)                                    \
 	FIGURE_AT(name, kernel, bytes, (bytes) < 16 ? 1 : 2, threads, both, div, rounds)
@@ -590,6 +614,10 @@ static void run(int argc, char **argv, int n)
 		run_many();
 	if (argc > 1 && wanted(argc, argv, "one_mib"))
 		bandwidth(0, 2);
+	if (argc > 1 && wanted(argc, argv, "p_quiet"))
+		FIGURE("p_quiet_thread", p_quiet, 8, 1, 0, 1, n);
+	if (argc > 1 && wanted(argc, argv, "mib_each"))
+		run_mib_each();
 }
 
 int main(int argc, char **argv)

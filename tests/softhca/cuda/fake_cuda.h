@@ -9,6 +9,8 @@
 /* Where a kernel would find memory of the GPU; NULL: it is none. */
 void *fake_cuda_view(uint64_t device_address);
 
+/* Calls of the driver that copy. */
+unsigned fake_cuda_copies(void);
 /* A kernel in the default stream runs from now on, or has ended. */
 void fake_cuda_kernel(bool runs);
 /* Calls of a function that waits for the device which are doing so now. */

@@ -14,7 +14,7 @@
 
 #include "tests/softhca/control/common.h"
 
-enum { AREA = 1 << 20, HALF = AREA / 2 };
+enum { AREA = 1 << 20, HALF = AREA / 2, LOG_CQ = 5, RING = 16 };
 
 static struct {
 	int (*init)(unsigned);
@@ -24,6 +24,7 @@ static struct {
 	int (*host_unregister)(void *);
 	int (*range_handle)(void *, uint64_t, size_t, int, unsigned long long);
 	void *(*view)(uint64_t);
+	unsigned (*copies)(void);
 } cuda;
 
 struct area {
@@ -58,6 +59,7 @@ static void load(void)
 		puts("no fake libcuda.so.1 in LD_LIBRARY_PATH");
 		exit(77);
 	}
+	*(void **)&cuda.copies = dlsym(lib, "fake_cuda_copies");
 	*(void **)&cuda.init = dlsym(lib, "cuInit");
 	*(void **)&cuda.alloc = dlsym(lib, "cuMemAlloc_v2");
 	*(void **)&cuda.free = dlsym(lib, "cuMemFree_v2");
@@ -104,7 +106,7 @@ static void queue(struct world *w, int i, bool collapsed)
 	q->uar = mlx5dv_devx_alloc_uar(w->ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
 	assert_non_null(q->uar);
 	q->collapsed = collapsed;
-	dq_cq_mailbox(q, in, collapsed ? 0 : 5, collapsed, true);
+	dq_cq_mailbox(q, in, collapsed ? 0 : LOG_CQ, collapsed, true);
 	q->cq = mlx5dv_devx_obj_create(w->ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(q->cq);
 	q->cqn = (uint32_t)get_bits(out, 0x48, 24);
@@ -115,7 +117,7 @@ static void queue(struct world *w, int i, bool collapsed)
 	q->qpn = (uint32_t)get_bits(out, 0x48, 24);
 }
 
-static int setup(void **state)
+static int set_up(void **state, bool collapsed)
 {
 	static struct world w;
 	const char *seed = getenv("FAKE_CUDA_SEED");
@@ -130,11 +132,21 @@ static int setup(void **state)
 	area(&w, &w.strict, true, FULL);
 	area(&w, &w.host, false, FULL);
 	for (int i = 0; i < 2; i++)
-		queue(&w, i, true);
+		queue(&w, i, collapsed);
 	dq_connect(&w.q[0], w.q[1].qpn);
 	dq_connect(&w.q[1], w.q[0].qpn);
 	*state = &w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return set_up(state, true);
+}
+
+static int setup_cq_rings(void **state)
+{
+	return set_up(state, false);
 }
 
 static int teardown(void **state)
@@ -409,6 +421,68 @@ static void test_both_ways(void **state)
 	assert_memory_equal(w->to.view, want, AREA);
 }
 
+/* Some writes with one doorbell: the index of each to a place of its own. */
+static void post_burst(struct world *w, int i, unsigned n)
+{
+	uint16_t first = w->index[i];
+	uint8_t b[RING * 64];
+
+	for (unsigned k = 0; k < n; k++) {
+		uint64_t value = w->index[i];
+
+		control(w, i, b + 64 * k, 0x08, 3, w->strict.gpu + (size_t)(i * RING + value % RING) * 8,
+			w->strict.mr->rkey);
+		put32(b + 64 * k, 32, 0x80000008u);
+		memcpy(b + 64 * k + 36, &value, 8);
+		w->index[i]++;
+	}
+	dq_post_blocks(&w->q[i], first, b, n);
+}
+
+/* Entry number index of the ring comes, whole, behind what it tells of. */
+static void completed(struct world *w, int i, uint16_t index)
+{
+	const uint8_t *cqe = w->q[i].mem + DQ_CQ + index % (1u << LOG_CQ) * 64;
+	uint8_t lap = index >> LOG_CQ & 1, end[8];
+	double limit = now() + 20;
+	uint64_t tail, value;
+
+	do { /* acquire: pairs with the copy or store that brings the entry */
+		tail = __atomic_load_n((const uint64_t *)(const void *)(cqe + 56), __ATOMIC_ACQUIRE);
+		memcpy(end, &tail, 8);
+		if (now() > limit)
+			fail_msg("no completion of WQE %u", index);
+	} while (end[7] >> 4 == 15 || (end[7] & 1) != lap);
+	assert_int_equal(end[7] >> 4, 0);
+	assert_int_equal((uint16_t)(end[4] << 8 | end[5]), index);
+	assert_int_equal(cqe[54] | cqe[55], 0);
+	memcpy(&value, w->strict.view + (size_t)(i * RING + index % RING) * 8, 8);
+	assert_int_equal(value, index);
+}
+
+/* Completion queues that are rings: entries of both come in turn, and in few copies. */
+static void test_cq_rings(void **state)
+{
+	struct world *w = *state;
+	unsigned fewest = UINT32_MAX;
+
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned n[2] = { round < 20 ? RING : draw(w, RING + 1), round < 20 ? 0 : draw(w, RING + 1) };
+		unsigned copies = cuda.copies();
+
+		for (int i = 0; i < 2; i++)
+			if (n[i])
+				post_burst(w, i, n[i]);
+		for (int i = 0; i < 2; i++)
+			for (unsigned k = n[i]; k; k--)
+				completed(w, i, (uint16_t)(w->index[i] - k));
+		copies = cuda.copies() - copies;
+		if (round < 20 && copies < fewest)
+			fewest = copies;
+	}
+	assert_in_range(fewest, 1, RING / 2); /* of the work requests, and of all their completions */
+}
+
 /* A doorbell that is lost: the record finds it. */
 static void test_lost_doorbell(void **state)
 {
@@ -592,6 +666,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_atomics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cq_rings, setup_cq_rings, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_doorbell, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy, setup, teardown),
