@@ -92,7 +92,7 @@ struct ctl_srq {
 
 struct ctl_qp {
 	struct ctl_obj obj;
-	struct hca_qp qp;
+	_Alignas(HCA_QP_LINE) struct hca_qp qp;
 	struct ctl_pd *pd;
 	struct ctl_umem *umem, *dbr_umem;
 	struct ctl_uar *uar;

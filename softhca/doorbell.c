@@ -148,15 +148,14 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	if (strict_on)
 		strict_doorbell(page);
 	memcpy(b, &v, 8);
-	engine_prefetch(get_be32(b + 4) >> 8);
-	qp = engine_find_qp(get_be32(b + 4) >> 8);
+	qp = engine_call_up(get_be32(b + 4) >> 8);
 	if (!qp)
 		return 0;
 	/* The program has written them on another core: they come while the record does. */
 	if (qp->sq)
 		__builtin_prefetch(next_wqe(qp));
-	if (qp->rc->dest.kind == WIRE_LOCAL)
-		engine_prefetch(qp->dest_qpn);
+	if (qp->dest_qpn != qp->qpn && qp->rc->dest.kind == WIRE_LOCAL)
+		engine_call_up(qp->dest_qpn);
 	hint = (uint16_t)(get_be32(b) >> 8);
 	if (!look_at(qp, &hint))
 		return 0;

@@ -27,8 +27,9 @@ void engine_activate(struct hca_qp *qp);  /* the QP has something to do */
 void engine_deadline(uint64_t ns);	  /* wake no later than this */
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
-void engine_prefetch(uint32_t qpn); /* what a message of this QP will touch */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
+/* The same, and asks for what a message of it will touch. */
+struct hca_qp *engine_call_up(uint32_t qpn);
 /* Looks at what is most likely to have something and at a share of the rest; how much
  * there was to do. */
 unsigned engine_round(void);

@@ -93,16 +93,16 @@ struct hca_qp *engine_find_qp(uint32_t qpn)
 }
 
 /* One after the other, each line leading to the next, they take longer than all the rest. */
-void engine_prefetch(uint32_t qpn)
+struct hca_qp *engine_call_up(uint32_t qpn)
 {
 	const struct by_index *p = index_of(qpn);
 
 	if (!p || !p->qp)
-		return;
-	for (size_t i = 0; i < sizeof(*p->qp); i += LINE)
-		__builtin_prefetch((const uint8_t *)p->qp + i);
+		return NULL;
+	__builtin_prefetch(p->qp);
 	for (size_t i = 0; i < RC_HOT; i += LINE)
 		__builtin_prefetch(p->rc + i);
+	return p->qp;
 }
 
 int engine_add_qp(struct hca_qp *qp)
@@ -157,7 +157,6 @@ void engine_activate(struct hca_qp *qp)
 	if (qp->active)
 		return;
 	qp->active = true;
-	qp->next_active = NULL;
 	if (active_tail)
 		active_tail->next_active = qp;
 	else
@@ -171,11 +170,13 @@ static struct hca_qp *pop_active(void)
 
 	if (!qp)
 		return NULL;
-	active_head = qp->next_active;
-	if (!active_head)
-		active_tail = NULL;
-	qp->next_active = NULL;
 	qp->active = false;
+	if (qp == active_tail) { /* its second cache line is left alone */
+		active_head = active_tail = NULL;
+		return qp;
+	}
+	active_head = qp->next_active;
+	qp->next_active = NULL;
 	return qp;
 }
 

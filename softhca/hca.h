@@ -135,50 +135,53 @@ struct hca_path {
 struct strict_qp; /* strict_impl.h */
 struct hca_rc; /* data half: requester and responder state, rc.h */
 
+/* What a work request touches comes first, in one cache line (ctl_qp sees to its place): with many
+ * queue pairs it is in no near cache. */
 struct hca_qp {
-	uint32_t qpn;
-	enum hca_qp_type type;
-	enum hca_qp_state state;
-	unsigned device; /* number of the device that it is a queue pair of */
-	uint32_t pdn;
-	uint32_t user_index;
-	uint32_t access; /* HCA_REMOTE_* that the QP grants (rwe, rre, rae) */
-	uint64_t user_handle;
-
+	uint32_t qpn, pdn, user_index;
+	uint32_t access;    /* HCA_REMOTE_* that the QP grants (rwe, rre, rae) */
+	uint32_t dest_qpn;  /* DCI: that of the connection in use */
+	uint16_t mtu;	    /* bytes: 256..4096; 256 until set */
+	uint16_t sq_ci;	    /* next WQE block that the engine executes, modulo 2^16 */
+	uint16_t sq_pi;	    /* blocks known to be posted, modulo 2^16 */
+	enum hca_qp_type type : 8;
+	enum hca_qp_state state : 8;
+	uint8_t log_sq_size;
+	bool sig_all;
+	bool fatal;	    /* lost a completion to an overrun: to end in error, reported once */
+	bool active;	    /* in the engine's list */
 	uint8_t *sq;	    /* guest memory: 1 << log_sq_size blocks of 64 bytes; NULL: no SQ */
-	uint32_t log_sq_size;
+	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
+	struct hca_rc *rc;
+	struct hca_cq *scq;
+
+	struct hca_qp *next_active; /* engine's list of QPs with work; NULL: the last, or not there */
+	struct hca_cq *rcq;
+	struct hca_srq *srq;
 	uint8_t *rq;	    /* guest memory: rq_cnt entries of 1 << rq_shift bytes; NULL: no RQ */
 	uint32_t rq_cnt, rq_shift;
-	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
-	uint32_t uar_page;  /* UAR page the QP was created with */
-	bool sig_all;
+	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
+	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
 	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there */
-	bool fatal;	    /* lost a completion to an overrun: to end in error, reported once */
-	struct hca_cq *scq, *rcq;
-	struct hca_srq *srq;
-
-	struct hca_path path;
-	uint32_t dest_qpn;  /* DCI: that of the connection in use */
-	uint64_t dc_key;    /* DCT: what a requester has to know */
-	uint32_t dc_violations;
-	bool dc_drained;    /* DCT: takes no new requester */
-	uint32_t mtu;	    /* bytes: 256..4096; 256 until set */
-	uint32_t qkey;	    /* UD */
-	uint32_t sq_psn, rq_psn;
 	uint8_t ack_timeout; /* 4.096 us << n; 0: no limit */
 	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
-	uint8_t atomic_mode;
 
-	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
-	uint16_t sq_ci;	    /* next WQE block that the engine executes, modulo 2^16 */
-	uint16_t sq_pi;	    /* blocks known to be posted, modulo 2^16 */
-	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
-	struct hca_rc *rc;
+	uint8_t atomic_mode;
+	bool dc_drained;    /* DCT: takes no new requester */
+	uint32_t dc_violations;
+	uint64_t dc_key;    /* DCT: what a requester has to know */
+	uint32_t qkey;	    /* UD */
+	uint32_t sq_psn, rq_psn;
+	unsigned device;    /* number of the device that it is a queue pair of */
+	uint32_t uar_page;  /* UAR page the QP was created with */
+	uint64_t user_handle;
+	struct hca_path path;
 	struct strict_qp *strict; /* strict mode, NULL when off */
-	struct hca_qp *next_active; /* engine's list of QPs with work */
-	bool active;
 };
+
+enum { HCA_QP_LINE = 64 };
+_Static_assert(offsetof(struct hca_qp, next_active) == HCA_QP_LINE, "one line");
 
 /* ---- tables (objects.c), hca_lock held ---- */
 

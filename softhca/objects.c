@@ -3,6 +3,7 @@
  * Numbers (QPN, CQN, ...) are the device's and unique in the process; handles
  * are the kernel driver's and belong to one context. */
 #include "softhca/control.h"
+#include "softhca/dense.h"
 #include "softhca/dma.h"
 #include "softhca/faults.h"
 #include "softhca/strict.h"
@@ -318,16 +319,27 @@ static bool refused(enum obj_type type)
 	       faults_refuse((enum fault_object)(what[type] - 1));
 }
 
+static void give_back(struct ctl_obj *obj)
+{
+	if (obj->type == OBJ_QP)
+		dense_put(obj, sizeof(struct ctl_qp));
+	else
+		free(obj);
+}
+
 void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 {
-	struct ctl_obj *obj = refused(type) ? NULL : calloc(1, size);
+	struct ctl_obj *obj;
 
+	if (refused(type))
+		return NULL;
+	obj = type == OBJ_QP ? dense_get(size) : calloc(1, size);
 	if (!obj)
 		return NULL;
 	obj->type = type;
 	obj->ctx = ctx;
 	if (handle_add(ctx, obj)) {
-		free(obj);
+		give_back(obj);
 		return NULL;
 	}
 	return obj;
@@ -336,7 +348,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 void obj_free(struct ctl_obj *obj)
 {
 	obj->ctx->handles[obj->handle] = NULL;
-	free(obj);
+	give_back(obj);
 }
 
 struct ctl_obj *obj_any(struct hca_ctx *ctx, uint64_t handle)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softhca/dense.h"
 #include "softhca/log.h"
 #include "softhca/strict.h"
 #include "softhca/rc.h"
@@ -140,11 +141,10 @@ void rc_to_error(struct hca_qp *qp)
 
 static int rc_create(struct hca_qp *qp)
 {
-	struct hca_rc *rc = aligned_alloc(_Alignof(struct hca_rc), sizeof(*rc));
+	struct hca_rc *rc = dense_get(sizeof(*rc));
 
 	if (!rc)
 		return -ENOMEM;
-	memset(rc, 0, sizeof(*rc));
 	qp->rc = rc;
 	if (qp->type == HCA_QP_DCT) {
 		if (!dc_target_create(qp))
@@ -192,7 +192,7 @@ void dp_qp_destroy(struct hca_qp *qp)
 		rc_req_reset(qp);
 	dc_target_destroy(qp);
 	free(rc->reqs);
-	free(rc);
+	dense_put(rc, sizeof(*rc));
 	qp->rc = NULL;
 }
 

@@ -104,20 +104,27 @@ struct rc_responder {
 	uint32_t dest_qpn;
 };
 
-/* What every message touches comes first, in three cache lines: with many queue pairs none of
- * them is in a near cache, and they are asked for at once (engine_prefetch()). */
+/* What every message touches comes first, in three cache lines, what a write inside the process
+ * touches in the first and the third: with many queue pairs none of
+ * them is in a near cache, and they are asked for at once (engine_call_up()). */
 struct hca_rc {
-	_Alignas(64) struct wire_dest dest;
-	unsigned live_index; /* engine.c */
 	/* requester: reqs[head..tail) in WQE order, [head..cur) sent at least in part */
-	uint32_t head, cur, tail;
-	uint32_t cur_off;	/* packets of reqs[cur] sent */
-	struct dma_ring *ring;	/* the send ring, where it is in memory of a GPU */
-
+	_Alignas(64) uint32_t head;
+	uint32_t tail, cur;
 	uint32_t psn_pick;	/* PSN of the next WQE that is picked up */
 	uint32_t psn_next;	/* next PSN to put on the wire */
 	uint32_t psn_una;	/* oldest PSN not acknowledged */
 	uint32_t psn_max;	/* highest PSN ever sent, plus one */
+	bool lost;		/* something was lost: the window grows slowly from now on */
+	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
+	bool stalled_by_error;	/* a request with a local error waits at the tail */
+	bool flushing;		/* state ERR: everything posted is flushed */
+	struct dma_ring *ring;	/* the send ring, where it is in memory of a GPU */
+	uint64_t rnr_until;	/* no sending before, 0: free */
+	uint64_t deadline;	/* ack timer, 0: off */
+	uint32_t cur_off;	/* packets of reqs[cur] sent */
+	struct wire_dest dest;	/* its kind is in the first line */
+	uint32_t live_index;	/* engine.c */
 	uint32_t window;	/* packets allowed between una and next */
 	uint32_t acked_in_window;
 	uint32_t since_ackreq;
@@ -125,15 +132,10 @@ struct hca_rc {
 	uint8_t retries, rnr_retries;
 	uint8_t put_off;	/* times since the last repetition, or progress */
 	uint8_t unread;		/* times since the last progress that payload was not read in place */
-	bool lost;		/* something was lost: the window grows slowly from now on */
-	bool probing;		/* since an RNR NAK nothing was acknowledged: few packets go */
-	bool stalled_by_error;	/* a request with a local error waits at the tail */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
-	bool flushing;		/* state ERR: everything posted is flushed */
 	bool dma_waits;		/* in dma.c's list */
-	uint64_t deadline;	/* ack timer, 0: off */
-	uint64_t rnr_until;	/* no sending before, 0: free */
 
+	_Alignas(64)
 	struct rc_responder rs;
 
 	struct rc_req *reqs;
@@ -153,6 +155,7 @@ struct hca_rc {
 };
 
 enum { RC_HOT = 192 }; /* bytes */
+_Static_assert(offsetof(struct hca_rc, dest.kind) == 60, "in the first line");
 _Static_assert(offsetof(struct hca_rc, rs) == 128, "requester: two lines");
 _Static_assert(offsetof(struct rc_responder, resp) <= 64, "responder: one");
 

@@ -19,9 +19,9 @@ enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4, QPT_DRIVER = 0xff }; /* the IBV_QPT_ 
 		    MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE | MLX5_QP_FLAG_TYPE_DCI |                \
 		    MLX5_QP_FLAG_TYPE_DCT))
 
-static int log2_exact(uint32_t n, uint32_t *log)
+static int log2_exact(uint32_t n, uint8_t *log)
 {
-	*log = n ? (uint32_t)__builtin_ctz(n) : 0;
+	*log = n ? (uint8_t)__builtin_ctz(n) : 0;
 	return n & (n - 1) ? EINVAL : 0;
 }
 
