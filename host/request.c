@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "runtime/cuda.h"
+#include "runtime/cuda_map.h"
 #include "runtime/log.h"
 #include "runtime/perform.h"
 #include "runtime/team.h"
@@ -214,6 +216,20 @@ void gdri_request_value(const struct gdri_request *q, void *value)
 		gdri_value_failed(ret);
 	else
 		memcpy(value, answer.value, q->size);
+}
+
+int gdri_request_fetch(const struct gdri_request *q, void *to)
+{
+	struct gdri_answer answer;
+	int ret = gdri_request_now(q, &answer);
+	struct gdri_state *st = gdri_state_get();
+
+	if (ret)
+		return ret;
+	if (st->cuda && gdri_cuda_is_device(st->cuda, to))
+		return gdri_cuda_copy(st->cuda, to, answer.value, q->size, (int)st->opt.timeout_ms);
+	memcpy(to, answer.value, q->size);
+	return 0;
 }
 
 void gdri_value_failed(int status)

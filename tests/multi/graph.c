@@ -126,6 +126,14 @@ static void calls(const struct state *s)
 	v = gdr_uint64_atomic_compare_swap(s->sig, 9, 4, multi_pe);
 	CHECK_EQ(v, 9);
 	CHECK_EQ(gdr_uint64_atomic_swap(s->sig, 0, multi_pe), 4);
+	/* with the old value in memory: of the host, of the GPU */
+	CHECK_OK(gdr_uint64_atomic_fetch_nbi(&v, s->counter, 0));
+	CHECK_OK(gdr_double_atomic_fetch_add_nbi(&got, sums, 0.25, multi_pe));
+	CHECK_OK(gdr_int_atomic_fetch_inc_nbi(ints + 30, ints + 20, multi_pe));
+	CHECK_OK(gdr_host_quiet());
+	CHECK_EQ(v, 5ull * (unsigned)multi_n);
+	CHECK(got == 2.0 && gdr_double_g(sums, multi_pe) == 2.25);
+	CHECK_EQ(gdr_int_g(ints + 30, multi_pe) + 1, gdr_int_g(ints + 20, multi_pe));
 	CHECK_OK(gdr_barrier_all());
 }
 

@@ -187,16 +187,19 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 			   gdri_unbits(&out, bits, sizeof(T)),                                     \
 			   gdri_unbits(&out, gdri_ask_fetch(what, kind, sizeof(T), dst, a, b, pe), \
 				       sizeof(T)))
-#define GDRI_AMO_NBI_FN(pre, op, T, params, result)                                                \
-	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, atomic_##op, , _nbi), params, (GDRI_FETCH_AMO, GDRI_THREAD), \
-		gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result, 0)
+/* Host threads wait: the value is there when it returns. */
+#define GDRI_AMO_NBI_FN(pre, op, T, params, result, what, kind, a, b)                              \
+	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, atomic_##op, , _nbi), params,                \
+		    (GDRI_FETCH_AMO, GDRI_THREAD), gdri_check_fetch(&at, fetch, dst, sizeof(T), pe), result, \
+		    gdri_ask_fetch_to(what, kind, sizeof(T), fetch, dst, a, b, pe))
 
 /* One that brings the old value, in both forms; a: the operand. */
 #define GDRI_AMO_PAIR(pre, op, T, params, nbi_params, kind, a, b)                                  \
 	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe, q), \
 			  GDRI_RQ_FETCH_AMO, kind, a, b)                                           \
 	GDRI_AMO_NBI_FN(pre, op, T, nbi_params,                                                    \
-			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe, q))
+			gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe, q),                  \
+			GDRI_RQ_FETCH_AMO, kind, a, b)
 
 #define GDRI_AMO_VALUE gdri_bits(&value, sizeof(value))
 
@@ -210,7 +213,7 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 					    0, pe, q), GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 0, 0)    \
 	GDRI_AMO_NBI_FN(pre, fetch, T, (T * fetch, const T *dst, int pe),                          \
 			gdri_fetch_nbi(GDRI_AMO_FETCH, sizeof(T), fetch, (void *)(uintptr_t)dst,   \
-				       0, 0, pe, q))                                               \
+				       0, 0, pe, q), GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 0, 0)      \
 	GDRI_AMO_PAIR(pre, swap, T, (T * dst, T value, int pe),                                    \
 		      (T * fetch, T * dst, T value, int pe), GDRI_AMO_SWAP, GDRI_AMO_VALUE, 0)     \
 	GDRI_AMO_PAIR(pre, compare_swap, T, (T * dst, T cond, T value, int pe),                    \
@@ -241,7 +244,7 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 	GDRI_AMO_FETCH_FN(pre, fetch_op, T, params, gdri_float_fetch_add(sizeof(T), dst, a, pe, q), \
 			  GDRI_RQ_FLOAT_ADD, 0, a, 0)                                              \
 	GDRI_AMO_NBI_FN(pre, fetch_op, T, nbi_params,                                              \
-			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe, q))
+			gdri_float_add_nbi(sizeof(T), fetch, dst, a, pe, q), GDRI_RQ_FLOAT_ADD, 0, a, 0)
 
 #define GDRI_AMO_FLOAT_ROWS(pre, T, E, z)                                                          \
 	GDRI_AMO_COMMON(pre, T, E, z)                                                              \

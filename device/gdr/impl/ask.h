@@ -20,6 +20,8 @@ GDR_API int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t st
 GDR_API int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer);
 /* The value that the request brings; nothing, with the status latched, when it fails. */
 GDR_API void gdri_request_value(const struct gdri_request *q, void *value);
+/* As gdri_request_now, with the value in `to`: memory of the host or of the GPU. */
+GDR_API int gdri_request_fetch(const struct gdri_request *q, void *to);
 /* For calls that return a value and could not bring it: latches the status. */
 GDR_API void gdri_value_failed(int status);
 /* As gdri_request_value, by a transfer: 0 when it fails. At most 16 bytes. */
@@ -192,6 +194,14 @@ static inline uint64_t gdri_ask_fetch(uint32_t what, int kind, uint32_t size, co
 
 	gdri_request_value(&q, &old);
 	return old;
+}
+
+static inline int gdri_ask_fetch_to(uint32_t what, int kind, uint32_t size, void *fetch, const void *dst,
+				    uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
+
+	return gdri_request_fetch(&q, fetch);
 }
 
 #endif
