@@ -63,7 +63,7 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 static int check_device(struct gdri_cuda *c)
 {
 	char name[64] = "?", bus[32] = "?";
-	int vmm = 0, fd = 0, writes64 = 0;
+	int vmm = 0, fd = 0, writes64 = 0, major = 0;
 
 	c->api.device_name(name, sizeof(name), c->device);
 	c->api.device_bus_id(bus, sizeof(bus), c->device);
@@ -73,6 +73,8 @@ static int check_device(struct gdri_cuda *c)
 	c->api.device_attribute(&fd, GDRI_CU_ATTR_FD, c->device);
 	c->api.device_attribute(&writes64, GDRI_CU_ATTR_WRITE64, c->device);
 	c->writes64 = writes64 != 0;
+	c->api.device_attribute(&major, GDRI_CU_ATTR_MAJOR, c->device);
+	c->early = major >= 9;
 	if (vmm && fd)
 		return 0;
 	gdri_error("CUDA: %s cannot share memory by file descriptor (virtual memory management %d, "

@@ -32,6 +32,8 @@ enum {
 	GDRI_CU_HOST_PORTABLE = 1,	 /* CU_MEMHOSTALLOC_PORTABLE */
 	GDRI_CU_HOST_MAPPED = 2,	 /* CU_MEMHOSTALLOC_DEVICEMAP */
 	GDRI_CU_STREAM_NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
+	GDRI_CU_ATTR_MAJOR = 75,	 /* ..._COMPUTE_CAPABILITY_MAJOR */
+	GDRI_CU_LAUNCH_EARLY = 6,	 /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
 	GDRI_CU_ATTR_RDMA_VMM = 110,	 /* ..._GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 	GDRI_CU_ATTR_VMM = 102,		 /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
 	GDRI_CU_ATTR_FD = 103,		 /* ..._HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
@@ -65,6 +67,21 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_cu_prop) == 32, "CUmemAllocationProp");
 struct gdri_cu_access { /* CUmemAccessDesc */
 	struct gdri_cu_location location;
 	int flags;
+};
+
+struct gdri_cu_launch_attribute { /* CUlaunchAttribute */
+	int id, rsvd;
+	union {
+		int on;
+		char all[64];
+	} value;
+};
+
+struct gdri_cu_launch { /* CUlaunchConfig */
+	unsigned int grid[3], block[3], shared;
+	gdri_cu_stream stream;
+	struct gdri_cu_launch_attribute *attributes;
+	unsigned int n_attributes;
 };
 
 /* X(name in the table, symbol of libcuda, arguments) */
@@ -114,6 +131,8 @@ struct gdri_cu_access { /* CUmemAccessDesc */
 	X(launch, "cuLaunchKernel",                                                                \
 	  (struct CUfunc_st *, unsigned int, unsigned int, unsigned int, unsigned int,             \
 	   unsigned int, unsigned int, unsigned int, gdri_cu_stream, void **, void **))            \
+	X(launch_ex, "cuLaunchKernelEx",                                                           \
+	  (const struct gdri_cu_launch *, struct CUfunc_st *, void **, void **))                   \
 	X(granularity, "cuMemGetAllocationGranularity",                                            \
 	  (size_t *, const struct gdri_cu_prop *, int))                                            \
 	X(mem_create, "cuMemCreate",                                                               \

@@ -20,6 +20,7 @@ struct gdri_cuda {
 	gdri_cu_stream stream;
 	pthread_mutex_t lock; /* of the stream: one copy at a time */
 	bool writes64;	      /* streams can store 8 bytes */
+	bool early;	      /* kernels can be launched before the one in front has ended (sm_90) */
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];
@@ -44,6 +45,17 @@ static inline int gdri_cuda_refused(const struct gdri_cuda *c, const char *what,
 static inline void gdri_cuda_enter(struct gdri_cuda *c)
 {
 	c->api.ctx_push(c->ctx);
+}
+
+/* The same for who is called often, mostly where it is current already: false, nothing to leave. */
+static inline bool gdri_cuda_enter_another(struct gdri_cuda *c)
+{
+	gdri_cu_ctx now = NULL;
+
+	if (!c->api.ctx_get(&now) && now == c->ctx)
+		return false;
+	c->api.ctx_push(c->ctx);
+	return true;
 }
 
 static inline void gdri_cuda_leave(struct gdri_cuda *c)

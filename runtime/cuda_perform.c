@@ -9,6 +9,7 @@
 #include "runtime/state.h"
 
 #define CALLS 8	      /* host threads that wait at the same time */
+#define LAST_DEFAULT 2u /* CU_STREAM_PER_THREAD: streams with numbers for handles */
 #define LOOK_MS 10    /* between looks at calls that were given up */
 #define SLACK_MS 5000 /* kernels end by themselves: this is for a GPU that does not run them */
 
@@ -21,7 +22,7 @@ struct call {
 
 struct gdri_performer {
 	struct CUmod_st *module;
-	struct CUfunc_st *kernel;
+	struct CUfunc_st *kernel, *flat;
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
 	pthread_cond_t free;
@@ -34,7 +35,9 @@ static gdri_cu_result load(struct gdri_state *st, struct gdri_performer *p)
 	const void *image = gdri_perform_image(&size);
 	gdri_cu_result r = api->module_load(&p->module, image);
 
-	return r ? r : api->module_function(&p->kernel, p->module, "gdri_kernel_request");
+	if (!r)
+		r = api->module_function(&p->kernel, p->module, "gdri_kernel_request");
+	return r ? r : api->module_function(&p->flat, p->module, "gdri_kernel_flat");
 }
 
 static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
@@ -193,17 +196,55 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 				    stream, args, NULL);
 }
 
+/* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
+static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
+				void **args, struct gdri_plan *p)
+{
+	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
+
+	if (all && st->constants && st->constants->direct && st->n_pes <= GDRI_FLAT_MAX) {
+		*quiet = arg->what == GDRI_RQ_BARRIER_ALL;
+		*args = quiet;
+		*p = (struct gdri_plan){1, 1};
+		return st->performer->flat;
+	}
+	gdri_perform_plan(st, arg, p);
+	*args = arg;
+	return st->performer->kernel;
+}
+
+/* The GPU may load the kernel while what stands before it on the stream ends: it waits for that end itself. Not
+ * where a graph is made, whose edges would be of that kind too; nor on the default streams, which others wait for. */
+static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_cu_launch_attribute early = {.id = GDRI_CU_LAUNCH_EARLY, .value = {.on = 1}};
+	struct gdri_request arg = *q;
+	struct gdri_cu_launch how = {.stream = stream, .attributes = &early};
+	struct CUfunc_st *kernel;
+	struct gdri_plan p;
+	void *args[1];
+	int quiet;
+
+	how.n_attributes = st->cuda->early && (uintptr_t)stream > LAST_DEFAULT && !is_captured(st, stream);
+	kernel = choose(st, &arg, &quiet, args, &p);
+	how.grid[0] = p.grid;
+	how.block[0] = p.block;
+	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
+	return st->cuda->api.launch_ex(&how, kernel, args, NULL);
+}
+
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	gdri_cu_result r = 0;
-	bool driven, can;
+	bool driven, can, entered;
 
-	gdri_cuda_enter(st->cuda); /* before by_driver: stream 0 is a stream of the context */
+	entered = gdri_cuda_enter_another(st->cuda); /* before by_driver: stream 0 is a stream of the context */
 	driven = by_driver(st, q, stream);
 	can = driven || st->performer;
 	if (can)
-		r = driven ? drive(st, q, stream) : launch(st, q, stream);
-	gdri_cuda_leave(st->cuda);
+		r = driven ? drive(st, q, stream) : launch_early(st, q, stream);
+	if (entered)
+		gdri_cuda_leave(st->cuda);
 	if (!can)
 		return missing();
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;

@@ -10,11 +10,27 @@
 #include "runtime/perform.h"
 #endif
 
+/* Launched while what stands before it on the stream still runs (cuda_perform.c): from here on that has ended, and is
+ * seen. What is launched so behind this one may be loaded now, and waits in the same way. Both are nothing for
+ * kernels launched as usual. */
+#ifdef __CUDACC__
+GDR_DEVICE void begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#else
+#define begin() ((void)0)
+#endif
+
 GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 {
 	uint64_t value[2] = {0, 0};
 	int ret;
 
+	begin();
 	if (q.by == GDRI_BY_THREAD)
 		ret = gdri_perform_thread(&q, value);
 	else if (q.by == GDRI_BY_BLOCK)
@@ -26,7 +42,20 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 		gdri_perform_end(&q, ret, value);
 }
 
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+/* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */
+extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
+{
+	int ret;
+
+	begin();
+	if (!gdri_constants_here.direct)
+		return;
+	ret = gdri_barrier_flat(gdri_dev(), quiet);
+	if (gdri_unlikely(ret))
+		gdri_latch(gdri_dev(), ret);
+}
+#else
 int gdri_perform_here(const struct gdri_request *q, uint64_t value[2])
 {
 	return q->what < GDRI_RQ_BY_BLOCK ? gdri_perform_thread(q, value)

@@ -32,6 +32,15 @@ SAME(GDRI_CU_ATTR_RDMA_ORDER, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERIN
 SAME(GDRI_CU_RDMA_ORDER_OWNER, CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER);
 SAME(GDRI_CU_ATTR_WRITE64, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
 SAME(GDRI_CU_ATTR_DMA_BUF, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED);
+SAME(GDRI_CU_ATTR_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(GDRI_CU_LAUNCH_EARLY, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+GDR_STATIC_ASSERT(sizeof(struct gdri_cu_launch) == sizeof(CUlaunchConfig), "size");
+SAME_FIELD(gdri_cu_launch, block, CUlaunchConfig, blockDimX);
+SAME_FIELD(gdri_cu_launch, stream, CUlaunchConfig, hStream);
+SAME_FIELD(gdri_cu_launch, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(gdri_cu_launch, n_attributes, CUlaunchConfig, numAttrs);
+GDR_STATIC_ASSERT(sizeof(struct gdri_cu_launch_attribute) == sizeof(CUlaunchAttribute), "size");
+SAME_FIELD(gdri_cu_launch_attribute, value, CUlaunchAttribute, value);
 GDR_STATIC_ASSERT(sizeof(struct gdri_cu_prop) == sizeof(CUmemAllocationProp), "size");
 SAME_FIELD(gdri_cu_prop, handles, CUmemAllocationProp, requestedHandleTypes);
 SAME_FIELD(gdri_cu_prop, location, CUmemAllocationProp, location);

@@ -91,8 +91,7 @@ static gdri_cu_result unload(struct CUmod_st *module)
 static gdri_cu_result function(struct CUfunc_st **f, struct CUmod_st *module, const char *name)
 {
 	(void)module;
-	(void)name;
-	*f = NULL;
+	*f = (struct CUfunc_st *)(uintptr_t)(strcmp(name, "gdri_kernel_flat") ? 1 : 2);
 	return 0;
 }
 
@@ -164,6 +163,23 @@ static gdri_cu_result launch(struct CUfunc_st *f, unsigned int gx, unsigned int 
 	return note("launch", 0, 0);
 }
 
+static unsigned int early;
+static struct CUfunc_st *kernel;
+
+static gdri_cu_result launch_ex(const struct gdri_cu_launch *how, struct CUfunc_st *f, void **args, void **extra)
+{
+	(void)args;
+	early = how->n_attributes;
+	kernel = f;
+	return extra || !how->grid[0] || !how->block[2] ? 1 : note("launch", 0, 0);
+}
+
+static gdri_cu_result current(gdri_cu_ctx *ctx)
+{
+	*ctx = pushed > 0 ? NULL : (gdri_cu_ctx)&early; /* another one */
+	return 0;
+}
+
 static struct gdri_cuda cuda;
 static struct gdri_state st;
 
@@ -182,6 +198,8 @@ static int setup(void **state)
 	cuda.api.host_alloc = host_alloc;
 	cuda.api.host_free = host_free;
 	cuda.api.launch = launch;
+	cuda.api.launch_ex = launch_ex;
+	cuda.api.ctx_get = current;
 	cuda.api.set = set8;
 	cuda.api.set16 = set16;
 	cuda.api.set32 = set32;
@@ -277,12 +295,53 @@ static void test_stores_by_driver(void **state)
 	assert_int_equal(pushed, 0);
 }
 
+/* Barriers of few mapped PEs have a kernel of their own; launches overlap where nothing says that they may not. */
+static void test_barriers(void **state)
+{
+	struct gdri_constants constants = {.direct = 1};
+	struct gdri_request q = {.what = GDRI_RQ_BARRIER_ALL};
+	gdr_stream_t own = (gdr_stream_t)&constants;
+
+	(void)state;
+	gdri_perform_up(&st);
+	st.constants = &constants;
+	st.n_pes = 2;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_ptr_equal(kernel, (void *)2);
+	assert_int_equal(early, 0);
+	cuda.early = true;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(early, 1);
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(early, 0);
+	capturing = 1;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(early, 0);
+	capturing = 0;
+	q.what = GDRI_RQ_BARRIER; /* of a team */
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_ptr_equal(kernel, (void *)1);
+	q.what = GDRI_RQ_SYNC_ALL;
+	st.n_pes = GDRI_FLAT_MAX + 1;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_ptr_equal(kernel, (void *)1);
+	st.n_pes = 2;
+	constants.direct = 0;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_ptr_equal(kernel, (void *)1);
+	st.constants = NULL;
+	cuda.early = false;
+	gdri_perform_down(&st);
+	assert_int_equal(pushed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
+		cmocka_unit_test_setup(test_barriers, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
