@@ -249,6 +249,22 @@ static inline int nvshmemx_qp_create(int n, nvshmemx_qp_handle_t **out)
 #define nvshmemx_sync_all_block() ((void)gdrc_said(gdr_sync_all_block()))
 #define nvshmemx_barrier_warp(team) gdrc_said(gdr_barrier_warp(team))
 #define nvshmemx_barrier_block(team) gdrc_said(gdr_barrier_block(team))
+#ifdef __CUDACC__
+/* All threads of a warp group: 128 in a row. Takes the named barriers 8 to 15 of the block, one for each group. */
+GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
+{
+	__shared__ int status[8];
+	unsigned int group = gdr_thread_id() / 128;
+
+	asm volatile("barrier.sync %0, 128;" ::"r"(8 + group) : "memory");
+	if (!(gdr_thread_id() % 128))
+		status[group] = gdrc_said(gdr_barrier(team));
+	asm volatile("barrier.sync %0, 128;" ::"r"(8 + group) : "memory");
+	return status[group];
+}
+#else
+#define nvshmemx_barrier_warpgroup(...) gdr_has_no_nvshmemx_barrier_warpgroup_without_CUDA
+#endif
 #define nvshmemx_team_sync_warp(team) gdrc_said(gdr_team_sync_warp(team))
 #define nvshmemx_team_sync_block(team) gdrc_said(gdr_team_sync_block(team))
 #define nvshmemx_signal_op(sig, value, op, pe) ((void)gdrc_said(gdr_signal_op(sig, value, op, pe)))

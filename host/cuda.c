@@ -8,6 +8,7 @@
 #include "runtime/fault.h"
 #include "runtime/hostq.h"
 #include "runtime/log.h"
+#include "runtime/window.h"
 
 bool gdri_host_cuda(void)
 {
@@ -24,7 +25,7 @@ static int64_t offset_of(const char *call, const void *ptr, size_t len, int pe)
 
 	if (pe < 0 || pe >= st->n_pes)
 		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
-	else if (offset >= st->heap.size || len > st->heap.size - offset)
+	else if (!gdri_window_has(st, ptr, len))
 		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, ptr, len);
 	else
 		return (int64_t)offset;

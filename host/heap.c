@@ -9,6 +9,7 @@
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
+#include "runtime/window.h"
 
 struct request {
 	uint64_t call, size, alignment; /* FREE: size is the object's offset */
@@ -252,7 +253,7 @@ void *gdr_host_ptr(const void *ptr, int pe)
 	if (!st || pe < 0 || pe >= st->n_pes)
 		return NULL;
 	offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
-	if (offset >= st->heap.size)
+	if (!gdri_window_has(st, ptr, 0))
 		return NULL;
 	if (pe == st->pe)
 		return st->heap.base + offset;

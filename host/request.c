@@ -11,6 +11,7 @@
 #include "runtime/log.h"
 #include "runtime/perform.h"
 #include "runtime/team.h"
+#include "runtime/window.h"
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
@@ -47,13 +48,13 @@ static const char *const names[GDRI_RQ_END] = {
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const void *ptr,
 		   uint64_t len)
 {
-	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes, size = st->heap.size;
+	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes;
 	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
 	uint64_t align = q->size < 8 ? q->size : 8;
 
 	if (!len)
 		return 0;
-	if (at < begin || at >= size || len > size - at) {
+	if (at < begin || !gdri_window_has(st, ptr, len)) {
 		gdri_error("%s: %p with %llu bytes is not in the symmetric heap", names[q->what], ptr,
 			   (unsigned long long)len);
 		return -GDR_EINVAL;
@@ -103,8 +104,9 @@ static uint64_t span(const struct gdri_state *st, const struct gdri_request *q, 
 		     int64_t step)
 {
 	uint64_t apart = (step < 0 ? -(uint64_t)step : (uint64_t)step), gaps = q->n - 1;
+	uint64_t most = gdri_window_reach(st);
 
-	if (gaps && (gaps > st->heap.size || apart > st->heap.size / q->size / gaps))
+	if (gaps && (gaps > most || apart > most / q->size / gaps))
 		return ~0ull;
 	if (step < 0)
 		*ptr = (const uint8_t *)*ptr - gaps * apart * q->size;
@@ -126,7 +128,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		len = q->n ? span(st, q, &remote,
 				  q->what == GDRI_RQ_IPUT ? q->dst_step : q->src_step) : 0;
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
-		len = q->n > st->heap.size / q->size ? ~0ull : q->n * q->size;
+		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
@@ -147,7 +149,7 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
 		gdri_error("wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
 		return -GDR_EINVAL;
 	}
-	return in_heap(st, q, q->dst, q->n > st->heap.size ? ~0ull : (q->n ? q->n : 1) * q->size);
+	return in_heap(st, q, q->dst, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
 static int check(const struct gdri_state *st, const struct gdri_request *q)

@@ -3,11 +3,30 @@
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
 #include "runtime/log.h"
+#include "runtime/window.h"
 
 /* Own trouble becomes st->pending, which the next agreement tells. */
-static void enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
+static int enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
+	if (st->heap.cuda)
+		return gdri_window_enter(st, addr, ptr, len);
 	st->pending = gdri_symmetric_enter(&st->heap, &st->symmetric, addr, ptr, len);
+	return 0;
+}
+
+static int place(struct gdri_state *st, size_t len, void **ptr)
+{
+	int ret;
+
+	if (!st->heap.cuda)
+		return gdri_symmetric_alloc(st, len, (uint64_t)GDR_SYMMETRIC_PAGE, ptr);
+	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, 0);
+	return ret ? ret : gdri_window_alloc(st, len, ptr);
+}
+
+static int free_place(struct gdri_state *st, void *ptr)
+{
+	return st->heap.cuda ? gdri_window_free(st, ptr) : gdri_symmetric_free(st, ptr);
 }
 
 /* Pages that a PE still maps must not be allocated anew on any: all tell. The failure is told already. */
@@ -18,12 +37,13 @@ static void take_back(struct gdri_state *st, void *ptr)
 	st->pending = in ? gdri_symmetric_leave(st->symmetric, ptr) : 0;
 	gdri_symmetric_forget(&st->symmetric, ptr);
 	if (!gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, (uint64_t)((uint8_t *)ptr - st->heap.base), 0))
-		gdri_symmetric_free(st, ptr);
+		free_place(st, ptr);
 }
 
 static int register_all(struct gdri_state *st, void *addr, size_t len, void **out)
 {
-	const char *why = gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
+	const char *why = st->heap.cuda ? gdri_window_refuse(st, addr, len)
+					: gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
 	void *ptr = NULL;
 	int ret;
 
@@ -32,10 +52,14 @@ static int register_all(struct gdri_state *st, void *addr, size_t len, void **ou
 		gdri_error("gdr_symmetric_register: %p with %zu bytes: %s", addr, len, why);
 		st->pending = st->heap.cuda ? -GDR_ENOTSUP : -GDR_EINVAL;
 	}
-	ret = gdri_symmetric_alloc(st, len, (uint64_t)GDR_SYMMETRIC_PAGE, &ptr);
+	ret = place(st, len, &ptr);
 	if (ret || !ptr)
 		return ret ? ret : -GDR_EINVAL;
-	enter(st, addr, ptr, len);
+	ret = enter(st, addr, ptr, len);
+	if (ret) { /* on all PEs */
+		free_place(st, ptr);
+		return ret;
+	}
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
 	if (ret && !st->broken) /* all PEs know, and do the same */
 		take_back(st, ptr);
@@ -77,7 +101,7 @@ static int unregister_all(struct gdri_state *st, void *ptr)
 	if (ret)
 		return ret; /* registered still, on all PEs */
 	gdri_symmetric_forget(&st->symmetric, ptr);
-	return gdri_symmetric_free(st, ptr);
+	return free_place(st, ptr);
 }
 
 int gdr_symmetric_unregister(void *ptr)

@@ -15,6 +15,8 @@
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
+#define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
+
 static int load(struct gdri_cuda *c)
 {
 	/* Stays loaded: the driver has threads of its own. */
@@ -95,6 +97,7 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	c->refs = 1;
+	c->room = ROOM;
 	ret = load(c);
 	if (!ret)
 		ret = choose_context(c, local_rank);
@@ -177,19 +180,19 @@ static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint64_t size, u
 	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device},
 					GDRI_CU_ACCESS_READWRITE};
 	gdri_cu_ptr at = 0;
-	gdri_cu_result r = c->api.reserve(&at, size, 0, 0, 0);
+	gdri_cu_result r = c->api.reserve(&at, size + c->room, 0, 0, 0);
 
 	if (r)
 		return r;
 	r = c->api.map(at, size, 0, mem, 0);
 	if (r) {
-		c->api.unreserve(at, size);
+		c->api.unreserve(at, size + c->room);
 		return r;
 	}
 	r = c->api.set_access(at, size, &access, 1);
 	if (r) {
 		c->api.unmap(at, size);
-		c->api.unreserve(at, size);
+		c->api.unreserve(at, size + c->room);
 		return r;
 	}
 	*base = (uint8_t *)(uintptr_t)at;
@@ -213,6 +216,10 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, i
 		r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
 		if (!r)
 			r = map(c, mem, *size, base);
+		if (r && c->room) { /* the heap goes before what may come to it */
+			c->room = 0;
+			r = *fd < 0 ? r : map(c, mem, *size, base);
+		}
 		c->api.mem_release(mem); /* mapping and descriptor keep it */
 	}
 	gdri_cuda_leave(c);
@@ -248,7 +255,7 @@ void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size)
 		return;
 	gdri_cuda_enter(c);
 	c->api.unmap((uintptr_t)base, size);
-	c->api.unreserve((uintptr_t)base, size);
+	c->api.unreserve((uintptr_t)base, size + c->room);
 	gdri_cuda_leave(c);
 }
 

@@ -138,6 +138,7 @@ struct gdri_cu_launch { /* CUlaunchConfig */
 	X(mem_create, "cuMemCreate",                                                               \
 	  (gdri_cu_mem *, size_t, const struct gdri_cu_prop *, unsigned long long))                \
 	X(mem_release, "cuMemRelease", (gdri_cu_mem))                                              \
+	X(mem_retain, "cuMemRetainAllocationHandle", (gdri_cu_mem *, void *))                      \
 	X(mem_export, "cuMemExportToShareableHandle",                                              \
 	  (void *, gdri_cu_mem, int, unsigned long long))                                          \
 	X(mem_import, "cuMemImportFromShareableHandle", (gdri_cu_mem *, void *, int))              \

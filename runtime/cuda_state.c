@@ -7,6 +7,7 @@
 
 #include "runtime/cuda_impl.h"
 #include "runtime/log.h"
+#include "runtime/window.h"
 #include "runtime/modules.h"
 #include "runtime/perform.h"
 #include "runtime/units.h"
@@ -65,6 +66,7 @@ static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p,
 
 	memset(p, 0, b->total);
 	*d = *st->dev;
+	d->heap_size = gdri_window_reach(st);
 	d->n_errors = 0;
 	d->qps = (struct gdri_qp *)(void *)(at + b->qps);
 	d->used = (uint64_t *)(void *)(at + b->used);
@@ -100,7 +102,7 @@ static int set_constants(struct gdri_state *st)
 	c->abi_version = GDR_ABI_VERSION;
 	c->dev = st->dev_gpu;
 	c->heap = d->heap;
-	c->heap_size = d->heap_size;
+	c->heap_size = gdri_window_reach(st);
 	c->ctl = d->ctl;
 	c->ctxs = st->ctxs.gpu;
 	c->pe = d->pe;

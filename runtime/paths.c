@@ -154,6 +154,8 @@ void gdri_down_p2p(struct gdri_state *st)
 {
 	int i;
 
+	if (st->heap.cuda) /* what is mapped behind the peers' heaps goes before them */
+		gdri_symmetric_leave_all(&st->symmetric);
 	for (i = 0; st->peers && i < st->n_pes; i++) {
 		if (i != st->pe)
 			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);

@@ -121,6 +121,8 @@ static int up_heap(struct gdri_state *st)
 static void down_heap(struct gdri_state *st)
 {
 	gdri_symmetric_leave_all(&st->symmetric);
+	gdri_suballoc_destroy(st->window);
+	st->window = NULL;
 	gdri_suballoc_destroy(st->alloc);
 	st->alloc = NULL;
 	gdri_page_close(st);

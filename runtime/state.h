@@ -55,6 +55,7 @@ struct gdri_state {
 	struct gdri_heap heap;
 	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
 	struct gdri_symmetric *symmetric; /* what of it is the program's */
+	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */

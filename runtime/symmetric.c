@@ -11,6 +11,7 @@
 
 #include "runtime/heap.h"
 #include "runtime/log.h"
+#include "runtime/window.h"
 
 static bool meet(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
 {
@@ -22,9 +23,6 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (heap->cuda)
-		return "the heap is memory of a GPU, whose pages cannot be put below other addresses; "
-		       "GDR_HEAP_KIND=host has another";
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
 		return "this is no memory";
 	if ((uintptr_t)addr % page || len % page)
@@ -96,7 +94,9 @@ int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)
 		all = all->next;
 	if (!all)
 		return -GDR_EINVAL;
-	ret = all->left ? 0 : give_back(all);
+	if (all->cuda)
+		gdri_window_leave(all);
+	ret = all->left || all->cuda ? 0 : give_back(all);
 	all->left = !ret;
 	return ret;
 }
@@ -111,6 +111,7 @@ void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr)
 	if (!s || !s->left)
 		return;
 	*all = s->next;
+	free(s->views);
 	free(s);
 }
 
@@ -122,6 +123,7 @@ void gdri_symmetric_leave_all(struct gdri_symmetric **all)
 	while ((s = *all)) {
 		gdri_symmetric_leave(s, s->ptr);
 		*all = s->next;
+		free(s->views);
 		free(s);
 	}
 }

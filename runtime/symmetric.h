@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gdri_cuda;
 struct gdri_heap;
 
 struct gdri_symmetric { /* one registration */
@@ -16,6 +17,9 @@ struct gdri_symmetric { /* one registration */
 	uint8_t *ptr;  /* in the heap */
 	size_t len;
 	bool left;     /* the pages are the program's again */
+	struct gdri_cuda *cuda; /* memory of a GPU (window.h), NULL: of the host; */
+	uint8_t **views;	/* where it is mapped, here and behind the peers' heaps */
+	int n_views;
 };
 
 /* NULL, or why the pages [addr, addr + len) cannot be part of this heap. */

@@ -127,6 +127,22 @@ GDR_KERNEL(greatest, struct words, a)
 	EXPECT_EQ(r, out[3], 100);
 }
 
+#ifdef __CUDACC__
+/* The first warp group of the block; the other ones have no part in it. */
+GDR_KERNEL(warp_group, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), t = (int)gdr_thread_id();
+
+	if (t >= 128)
+		return;
+	if (t == 100)
+		nvshmem_int_p(a.ints, 7000 + me, (me + 1) % n);
+	EXPECT_OK(r, nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD));
+	EXPECT_EQ(r, a.ints[0], 7000 + (me + n - 1) % n);
+}
+#endif
+
 static void teams(void)
 {
 	int me = nvshmem_my_pe(), n = nvshmem_n_pes();
@@ -219,6 +235,9 @@ int main(void)
 	RUN(words, 1, 1, &a);
 	RUN(collectives, 1, 1, &a);
 	RUN(greatest, 1, 64, &a);
+#ifdef __CUDACC__
+	RUN(warp_group, 1, 256, &a);
+#endif
 	nvshmem_int_p(a.ints, 7, (multi_pe + 1) % multi_n); /* from the host */
 	nvshmem_barrier_all();
 	CHECK_EQ(multi_u32((const uint32_t *)a.ints), 7);

@@ -279,17 +279,54 @@ gdri_cu_result fake_unreserve(gdri_cu_ptr at, size_t size)
 	return munmap((void *)(uintptr_t)at, size) ? INVALID : 0;
 }
 
+/* What is mapped where: its handle can be asked for. */
+static struct {
+	gdri_cu_ptr at;
+	size_t size;
+	int fd;
+} views[32];
+
+static int view_of(gdri_cu_ptr at)
+{
+	int i;
+
+	for (i = 0; i < 32 && !(views[i].size && at - views[i].at < views[i].size); i++)
+		;
+	return i;
+}
+
+gdri_cu_result fake_mem_retain(gdri_cu_mem *mem, void *p)
+{
+	int i = view_of((uintptr_t)p), fd = i < 32 ? dup(views[i].fd) : -1;
+
+	*mem = (gdri_cu_mem)fd;
+	return fd < 0 ? INVALID : 0;
+}
+
 gdri_cu_result fake_map(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem mem,
 			unsigned long long flags)
 {
+	int i;
+
 	(void)flags;
-	if (offset || fake_range_add(at, size))
+	for (i = 0; i < 32 && views[i].size; i++)
+		;
+	if (i == 32 || offset || fake_range_add(at, size))
 		return INVALID;
+	views[i].at = at;
+	views[i].size = size;
+	views[i].fd = dup((int)mem);
 	return place(&at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)mem);
 }
 
 gdri_cu_result fake_unmap(gdri_cu_ptr at, size_t size)
 {
+	int i = view_of(at);
+
+	if (i == 32 || views[i].at != at || views[i].size != size)
+		return INVALID;
+	close(views[i].fd);
+	views[i].size = 0;
 	fake_range_remove(at);
 	return place(&at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
 }

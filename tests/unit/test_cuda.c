@@ -17,6 +17,7 @@
 #include <gdr/impl/unit.h>
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_api.h"
 #include "runtime/log.h"
 #include "tests/unit/fake_cuda.h"
 
@@ -59,6 +60,17 @@ static struct gdri_cuda *open_one(void)
 	assert_non_null(c);
 	return c;
 }
+
+gdri_cu_result cuMemCreate(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop, unsigned long long flags);
+gdri_cu_result cuMemAddressReserve(gdri_cu_ptr *at, size_t size, size_t align, gdri_cu_ptr hint,
+				   unsigned long long flags);
+gdri_cu_result cuMemAddressFree(gdri_cu_ptr at, size_t size);
+gdri_cu_result cuMemMap(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem mem, unsigned long long flags);
+gdri_cu_result cuMemUnmap(gdri_cu_ptr at, size_t size);
+gdri_cu_result cuMemSetAccess(gdri_cu_ptr at, size_t size, const struct gdri_cu_access *access, size_t n);
+gdri_cu_result cuMemRelease(gdri_cu_mem mem);
+gdri_cu_result cuMemAlloc_v2(gdri_cu_ptr *at, size_t size);
+gdri_cu_result cuMemFree_v2(gdri_cu_ptr at);
 
 static void nothing_left(void)
 {
@@ -298,6 +310,76 @@ static void test_failed_kernel_in_finalize(void **state)
 	nothing_left();
 }
 
+#define BUFFER ((size_t)4 << 20)
+
+static uint8_t *make_buffer(void)
+{
+	struct gdri_cu_prop prop = {.handles = GDRI_CU_HANDLE_FD};
+	struct gdri_cu_access access = {.flags = GDRI_CU_ACCESS_READWRITE};
+	gdri_cu_ptr at;
+	gdri_cu_mem mem;
+
+	assert_int_equal(cuMemCreate(&mem, BUFFER, &prop, 0), 0);
+	assert_int_equal(cuMemAddressReserve(&at, BUFFER, 0, 0, 0), 0);
+	assert_int_equal(cuMemMap(at, BUFFER, 0, mem, 0), 0);
+	assert_int_equal(cuMemSetAccess(at, BUFFER, &access, 1), 0);
+	assert_int_equal(cuMemRelease(mem), 0);
+	return (uint8_t *)(uintptr_t)at;
+}
+
+static void end_buffer(uint8_t *at)
+{
+	assert_int_equal(cuMemUnmap((uintptr_t)at, BUFFER), 0);
+	assert_int_equal(cuMemAddressFree((uintptr_t)at, BUFFER), 0);
+}
+
+/* Memory of a GPU that the program brings: one memory under two addresses, the second one the heap's. */
+static void test_memory_of_the_program(void **state)
+{
+	uint8_t *own, *other, *ptr, *second;
+	uint64_t v = 5, w = 0;
+	gdri_cu_ptr plain;
+
+	(void)state;
+	start();
+	own = make_buffer();
+	other = make_buffer();
+	memset(own, 7, BUFFER);
+	ptr = gdr_symmetric_register(own, BUFFER);
+	assert_non_null(ptr);
+	assert_ptr_not_equal(ptr, own);
+	assert_int_equal(ptr[0], 7); /* the look at it left nothing behind */
+	assert_int_equal(ptr[BUFFER - 1], 7);
+	assert_int_equal(gdr_host_put(ptr + 8, &v, sizeof(v), 0), 0);
+	assert_memory_equal(own + 8, &v, sizeof(v));
+	assert_int_equal(gdr_host_get(&w, ptr + 8, sizeof(w), 0), 0);
+	assert_int_equal(w, 5);
+	assert_int_equal(gdr_host_put(ptr + BUFFER - 8, &v, 16, 0), -GDR_EINVAL); /* ends behind it */
+	assert_ptr_equal(gdr_host_ptr(ptr + 9, 0), ptr + 9);
+	assert_null(gdr_host_ptr(ptr + BUFFER, 0));
+
+	assert_null(gdr_symmetric_register(own, BUFFER));	      /* again */
+	assert_null(gdr_symmetric_register(other, BUFFER - 4096));    /* no whole pages of the GPU's */
+	assert_null(gdr_symmetric_register(other + BUFFER / 2, BUFFER / 2)); /* not the begin */
+	assert_null(gdr_symmetric_register(ptr, BUFFER));	      /* the heap's */
+	assert_null(gdr_symmetric_register(&w, BUFFER));	      /* the host's */
+	assert_int_equal(cuMemAlloc_v2(&plain, BUFFER), 0);
+	assert_null(gdr_symmetric_register((void *)(uintptr_t)plain, BUFFER)); /* no handle */
+	assert_int_equal(cuMemFree_v2(plain), 0);
+
+	second = gdr_symmetric_register(other, BUFFER);
+	assert_ptr_equal(second, ptr + BUFFER);
+	assert_int_equal(gdr_symmetric_unregister(ptr), 0);
+	assert_int_equal(gdr_host_put(ptr, &v, sizeof(v), 0), -GDR_EINVAL);
+	assert_int_equal(gdr_symmetric_unregister(ptr), -GDR_EINVAL);
+	assert_ptr_equal(gdr_symmetric_register(own, BUFFER), ptr); /* the place is free again */
+	(void)gdr_host_quiet(); /* takes what was latched */
+	assert_int_equal(gdr_finalize(), 0); /* with both there */
+	end_buffer(own);
+	end_buffer(other);
+	nothing_left();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_wait_left_behind),
 		cmocka_unit_test(test_kernel_that_failed),
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
 	};
