@@ -152,17 +152,21 @@ static bool by_driver(const struct gdri_state *st, const struct gdri_request *q,
 		return false;
 	if (!word)
 		return true;
-	if (q->what == GDRI_RQ_SIGNAL || q->size == 8)
+	if (q->what == GDRI_RQ_SIGNAL)
 		return st->cuda->writes64;
-	return q->size < 8 && !is_captured(st, stream);
+	return !is_captured(st, stream) || (q->size == 8 && st->cuda->writes64);
 }
 
+/* A value of 8 or 16 bytes is copied from pageable memory, which the driver has read when the call returns. What a
+ * graph is made of would be read at each replay; and a signal needs the order that a stream's write has. */
 static gdri_cu_result store(struct gdri_state *st, gdri_cu_ptr at, const struct gdri_request *q,
 			    gdr_stream_t stream)
 {
 	const struct gdri_cuda_api *api = &st->cuda->api;
 
-	switch (q->what == GDRI_RQ_SIGNAL ? 8 : q->size) {
+	if (q->what == GDRI_RQ_P && q->size >= 8 && !is_captured(st, stream))
+		return api->copy(at, (uintptr_t)&q->a, q->size, stream);
+	switch (q->size) {
 	case 1:
 		return api->set(at, (unsigned char)q->a, 1, stream);
 	case 2:

@@ -147,6 +147,13 @@ static gdri_cu_result write64(gdri_cu_stream s, gdri_cu_ptr at, uint64_t v, unsi
 	return note("write64", at, flags ? ~0ull : v);
 }
 
+static gdri_cu_result copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
+{
+	(void)s;
+	assert_int_equal(*(const uint64_t *)src, 0x1122334455667788);
+	return note("copy", dst, len);
+}
+
 static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
 {
 	(void)s;
@@ -204,6 +211,7 @@ static int setup(void **state)
 	cuda.api.set16 = set16;
 	cuda.api.set32 = set32;
 	cuda.api.write64 = write64;
+	cuda.api.copy = copy;
 	cuda.api.stream_capturing = is_capturing;
 	cuda.writes64 = true;
 	capturing = 0;
@@ -255,8 +263,8 @@ static void test_stores_by_driver(void **state)
 		uint32_t size;
 		const char *by;
 		uint64_t value;
-	} p[] = {{1, "set8", 0x88}, {2, "set16", 0x7788}, {4, "set32", 0x55667788}, {16, "launch", 0},
-		 {8, "write64", 0x1122334455667788}};
+	} p[] = {{1, "set8", 0x88}, {2, "set16", 0x7788}, {4, "set32", 0x55667788}, {16, "copy", 16},
+		 {8, "copy", 8}};
 
 	(void)state;
 	gdri_perform_up(&st);

@@ -49,6 +49,7 @@ GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp,
 
 	if (gdri_unlikely(ret))
 		return ret;
+	len = len < sizeof(v) ? len : sizeof(v); /* callers have no more; the compiler cannot know */
 	gdri_ld_bytes(v, src, len);
 	gdri_wqe_write_inline(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p, key), v,
 			      (uint32_t)len);
