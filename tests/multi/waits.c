@@ -37,7 +37,7 @@ struct waits {
 			return;                                                                    \
 		}                                                                                  \
 		EXPECT_OK(a.report, WAIT(w, GDR_CMP_EQ, 5));                                       \
-		EXPECT_EQ(a.report, *w, 5);                                                        \
+		EXPECT_EQ(a.report, gdr_##name##_g(w, gdr_my_pe()), 5);                            \
 	}
 LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 #define RUN_LATER(what)                                                                            \
