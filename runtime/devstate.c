@@ -71,6 +71,8 @@ static uint32_t flags_of(const struct gdri_state *st)
 	}
 	if (alone)
 		flags |= GDRI_DEV_NEAR;
+	if (gdri_nic_host_rings(st->nic))
+		flags |= GDRI_DEV_HOST_RINGS;
 	if (st->heap.cuda && gdri_cuda_late_writes(st->heap.cuda))
 		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;

@@ -34,6 +34,8 @@ const char *gdri_nic_text(const struct gdri_nic *nic); /* one line in words */
 bool gdri_nic_ring_here(const struct gdri_nic *nic);
 /* Whether all of a queue is the GPU's: its memory, and its threads ring. */
 bool gdri_nic_ring_near(const struct gdri_nic *nic);
+/* Whether device code rings words of host memory, which a thread carries to the registers. */
+bool gdri_nic_host_rings(const struct gdri_nic *nic);
 /* In words, with what to do where it is not the best that there is: */
 const char *gdri_nic_heap_text(const struct gdri_nic *nic); /* where the heap lies, how the NIC knows it */
 const char *gdri_nic_ring_text(const struct gdri_nic *nic); /* where the queues lie */

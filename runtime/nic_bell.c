@@ -223,6 +223,11 @@ bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic)
 	return nic->bell && nic->bell->n_pages && !nic->bell->words;
 }
 
+bool gdri_nic_host_rings(const struct gdri_nic *nic)
+{
+	return nic->bell && nic->bell->words;
+}
+
 void gdri_nic_bell_destroy(struct gdri_nic *nic)
 {
 	struct gdri_nic_bell *b = nic->bell;

@@ -320,6 +320,7 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_MIXED = 2,	  /* peers that are both mapped and have queues in use */
 	GDRI_DEV_READ_FLUSH = 4,  /* reads need a DUMP before their data is visible */
 	GDRI_DEV_NEAR = 8,	  /* heap and queues lie in the GPU's memory, and no other's is mapped */
+	GDRI_DEV_HOST_RINGS = 16, /* doorbells are words of host memory, which a thread there carries over */
 };
 
 struct GDRI_ALIGNED gdri_dev {

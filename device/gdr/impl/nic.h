@@ -301,8 +301,8 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 /* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
  * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches.
  * c: where the constants are read, qp itself or a copy of them. */
-GDR_DEVICE void gdri_sq_pass_on(struct gdri_qp *qp, const struct gdri_qp *c, uint64_t rsvd,
-				uint64_t base, uint32_t n, uint32_t last2)
+GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_qp *c,
+				uint64_t rsvd, uint64_t base, uint32_t n, uint32_t last2)
 {
 	uint64_t end = base + n;
 	uint32_t pi;
@@ -316,11 +316,15 @@ GDR_DEVICE void gdri_sq_pass_on(struct gdri_qp *qp, const struct gdri_qp *c, uin
 		/* F2: record before doorbell: the doorbell only says "look". */
 		gdri_fence_nic();
 		gdri_st_mmio_u64(c->db, (uint64_t)c->qpn_shifted << 32 | pi >> 8);
+		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
+		 * this store before the next poster's, through the baton (R1, A1). */
+		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
+			gdri_fence_gpu();
 	} else {
 		gdri_fence_gpu();
 	}
-	/* R1, by the last fence: hands over the baton. The doorbell, which is behind that fence, need not
-	 * be on its way before the next one's: the record tells which is younger. */
+	/* R1, by the last fence: hands over the baton. A register's doorbell, which is behind that fence, need
+	 * not be on its way before the next one's: the NIC sees both, and the record tells which is younger. */
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
@@ -330,7 +334,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	int ret = gdri_sq_wait_baton(dev, qp, base);
 
 	if (!ret)
-		gdri_sq_pass_on(qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, n, last2);
+		gdri_sq_pass_on(dev, qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, n, last2);
 	return ret;
 }
 
@@ -343,7 +347,7 @@ GDR_DEVICE int gdri_sq_publish_with(struct gdri_dev *dev, struct gdri_qp *qp, co
 
 	if (gdri_unlikely(ready >> 1 != base))
 		return gdri_sq_publish_later(dev, qp, base, n, last2);
-	gdri_sq_pass_on(qp, c, rsvd, base, n, last2);
+	gdri_sq_pass_on(dev, qp, c, rsvd, base, n, last2);
 	return 0;
 }
 
@@ -374,7 +378,7 @@ GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *
 		}
 		gdr_pause(round++);
 	}
-	gdri_sq_pass_on(qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, 1, 0);
+	gdri_sq_pass_on(dev, qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, 1, 0);
 	return 0;
 }
 
