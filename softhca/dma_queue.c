@@ -242,13 +242,11 @@ static void ask(struct hca_qp *qp, struct dma_ring *ring)
 	size_t n = (uint16_t)(ring->posted - qp->sq_pi);
 	size_t first = n < blocks - at ? n : blocks - at;
 
-	dma_fetch_begin();
 	if (n == first)
 		ring->busy = fetch_blocks(qp, ring, qp->qpn, at, n) != 0;
 	else
 		ring->busy = dma_fetch_room(2) && fetch_blocks(qp, ring, 0, at, first) &&
 			     fetch_blocks(qp, ring, qp->qpn, 0, n - first);
-	dma_fetch_end();
 	ring->asked = ring->posted;
 	if (!ring->busy) /* too much is under way: the register or the record is looked at again */
 		ring->posted = qp->sq_pi;
