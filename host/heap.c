@@ -7,6 +7,7 @@
 #include "host/host.h"
 #include "runtime/agree.h"
 #include "runtime/clock.h"
+#include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
 #include "runtime/window.h"
@@ -127,10 +128,13 @@ static int out_of_memory(const struct gdri_state *st, uint64_t size)
 
 	gdri_suballoc_query(st->alloc, &info);
 	gdri_error("symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has "
-		   "%llu; raise GDR_HEAP_SIZE (now %llu)",
+		   "%llu; raise GDR_HEAP_SIZE (now %llu)%s",
 		   (unsigned long long)size, (unsigned long long)(info.size - info.used),
 		   (unsigned long long)info.size, (unsigned long long)info.largest_free,
-		   (unsigned long long)st->opt.heap_size);
+		   (unsigned long long)st->opt.heap_size,
+		   st->heap.max <= st->heap.size ? ""
+		   : st->any_nic		 ? ": heaps do not grow where PEs are reached by the NIC"
+						 : " or GDR_HEAP_MAX");
 	return -GDR_ENOMEM;
 }
 
@@ -153,6 +157,12 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	if (ret || !size)
 		return ret;
 	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+	if (offset == GDRI_SUBALLOC_NONE && size + alignment > size && gdri_grow_may(st, size + alignment)) {
+		ret = gdri_grow(st, size + alignment);
+		if (ret)
+			return ret;
+		offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+	}
 	if (offset == GDRI_SUBALLOC_NONE)
 		return out_of_memory(st, size);
 	*out = objects(st) + offset;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gdr/status.h>
 
@@ -174,64 +175,82 @@ static struct gdri_cu_prop property(const struct gdri_cuda *c)
 	return p;
 }
 
-/* An address range for `mem`, readable and writable by this PE's GPU. */
-static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint64_t size, uint8_t **base)
+/* Readable and writable by this PE's GPU. */
+static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint8_t *at, uint64_t size)
 {
 	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device},
 					GDRI_CU_ACCESS_READWRITE};
-	gdri_cu_ptr at = 0;
-	gdri_cu_result r = c->api.reserve(&at, size + c->room, 0, 0, 0);
+	gdri_cu_result r = c->api.map((uintptr_t)at, size, 0, mem, 0);
 
 	if (r)
 		return r;
-	r = c->api.map(at, size, 0, mem, 0);
-	if (r) {
-		c->api.unreserve(at, size + c->room);
-		return r;
-	}
-	r = c->api.set_access(at, size, &access, 1);
-	if (r) {
-		c->api.unmap(at, size);
-		c->api.unreserve(at, size + c->room);
-		return r;
-	}
-	*base = (uint8_t *)(uintptr_t)at;
-	return 0;
+	r = c->api.set_access((uintptr_t)at, size, &access, 1);
+	if (r)
+		c->api.unmap((uintptr_t)at, size);
+	return r;
 }
 
-int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, int *fd)
+static uint64_t whole(uint64_t size, uint64_t grain)
+{
+	return (size + grain - 1) / grain * grain;
+}
+
+int gdri_cuda_heap_reserve(struct gdri_cuda *c, bool own, uint64_t *size, uint64_t *max, uint8_t **base)
 {
 	struct gdri_cu_prop prop = property(c);
-	gdri_cu_mem mem = 0;
+	gdri_cu_ptr at = 0;
 	gdri_cu_result r;
 	size_t grain = 0;
 
 	gdri_cuda_enter(c);
 	r = c->api.granularity(&grain, &prop, GDRI_CU_GRANULARITY_BEST);
 	if (!r) {
-		*size = (*size + grain - 1) / grain * grain;
-		r = c->api.mem_create(&mem, *size, &prop, 0);
+		*size = whole(*size, grain);
+		*max = whole(*max, grain);
+		r = c->api.reserve(&at, *max + c->room, 0, 0, 0);
+		if (r && own && c->room) { /* the heap goes before what may come to it */
+			c->room = 0;
+			r = c->api.reserve(&at, *max, 0, 0, 0);
+		}
 	}
+	gdri_cuda_leave(c);
+	*base = (uint8_t *)(uintptr_t)at;
+	return r ? gdri_cuda_refused(c, "reserving addresses for a heap", r) : 0;
+}
+
+void gdri_cuda_heap_release(struct gdri_cuda *c, uint8_t *base, uint64_t max)
+{
+	gdri_cuda_enter(c);
+	c->api.unreserve((uintptr_t)base, max + c->room);
+	gdri_cuda_leave(c);
+}
+
+int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *fd)
+{
+	struct gdri_cu_prop prop = property(c);
+	gdri_cu_mem mem = 0;
+	gdri_cu_result r;
+
+	*fd = -1;
+	gdri_cuda_enter(c);
+	r = c->api.mem_create(&mem, size, &prop, 0);
 	if (!r) {
 		r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
 		if (!r)
-			r = map(c, mem, *size, base);
-		if (r && c->room) { /* the heap goes before what may come to it */
-			c->room = 0;
-			r = *fd < 0 ? r : map(c, mem, *size, base);
-		}
+			r = map(c, mem, at, size);
 		c->api.mem_release(mem); /* mapping and descriptor keep it */
 	}
 	gdri_cuda_leave(c);
 	if (!r)
 		return 0;
+	if (*fd >= 0)
+		close(*fd);
 	gdri_error("heap: %llu bytes of %s: %s; lower GDR_HEAP_SIZE or free memory of the GPU",
-		   (unsigned long long)*size, c->text, gdri_cuda_error_text(c, r));
+		   (unsigned long long)size, c->text, gdri_cuda_error_text(c, r));
 	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM;
 }
 
-int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **base, char *why,
-			  size_t room)
+int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t size, char *why, size_t room)
 {
 	gdri_cu_mem mem = 0;
 	gdri_cu_result r;
@@ -239,7 +258,7 @@ int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **
 	gdri_cuda_enter(c);
 	r = c->api.mem_import(&mem, (void *)(intptr_t)fd, GDRI_CU_HANDLE_FD);
 	if (!r) {
-		r = map(c, mem, size, base);
+		r = map(c, mem, at, size);
 		c->api.mem_release(mem);
 	}
 	gdri_cuda_leave(c);
@@ -249,13 +268,10 @@ int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **
 	return -GDR_ESYSTEM;
 }
 
-void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size)
+void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size)
 {
-	if (!base)
-		return;
 	gdri_cuda_enter(c);
-	c->api.unmap((uintptr_t)base, size);
-	c->api.unreserve((uintptr_t)base, size + c->room);
+	c->api.unmap((uintptr_t)at, size);
 	gdri_cuda_leave(c);
 }
 

@@ -6,6 +6,7 @@
 #ifndef GDRI_CUDA_H
 #define GDRI_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +22,15 @@ void gdri_cuda_close(struct gdri_cuda *c);
 /* "NVIDIA H200 0000:1b:00.0", valid until close. */
 const char *gdri_cuda_text(const struct gdri_cuda *c);
 
-/* Memory of the GPU. size is rounded up to what can be shared; *fd is what peers map. */
-int gdri_cuda_heap_create(struct gdri_cuda *c, uint64_t *size, uint8_t **base, int *fd);
+/* A range of addresses for memory of the GPU, of max bytes, and room behind it (cuda_view.h), unless there is none
+ * for the own heap, which is the first one. size, of what goes there, and max are rounded up to what can be shared. */
+int gdri_cuda_heap_reserve(struct gdri_cuda *c, bool own, uint64_t *size, uint64_t *max, uint8_t **base);
+void gdri_cuda_heap_release(struct gdri_cuda *c, uint8_t *base, uint64_t max);
+/* Memory of the GPU, at addresses of such a range; *fd is what peers map. */
+int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *fd);
 /* Maps memory of a peer, whose descriptor stays the caller's. */
-int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint64_t size, uint8_t **base, char *why,
-			  size_t room);
-void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *base, uint64_t size);
+int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t size, char *why, size_t room);
+void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size);
 
 /* Zeroed memory of the GPU, and of the host at an address that is valid on both. */
 void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size);

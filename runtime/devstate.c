@@ -87,7 +87,7 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 	d->n_slots = st->any_nic ? st->opt.qps_per_pe : 0;
 	d->flags = flags_of(st);
 	d->heap = st->heap.base;
-	d->heap_size = st->heap.size;
+	d->heap_size = st->heap.max; /* what may yet come is known to all kernels */
 	d->ctl = (struct gdri_ctl *)st->heap.base;
 	d->peers = st->peers;
 	d->qps = st->qps;

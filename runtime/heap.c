@@ -20,9 +20,10 @@
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define COPY_MS 10000 /* a GPU zeroes its whole memory in a tenth of a second */
 
-/* Maps size bytes of fd at a multiple of the huge page: the kernel may then use huge
- * pages, and the NIC needs fewer entries. */
-static uint8_t *map_aligned(int fd, size_t size)
+/* ---- ranges of addresses, and what is mapped there ---- */
+
+/* At a multiple of the huge page: the kernel may then use huge pages, and the NIC needs fewer entries. */
+static uint8_t *reserve_host(uint64_t size)
 {
 	uint8_t *room, *base;
 	size_t head;
@@ -31,35 +32,136 @@ static uint8_t *map_aligned(int fd, size_t size)
 	if (room == MAP_FAILED)
 		return NULL;
 	head = -(uintptr_t)room & (HUGE - 1);
-	base = mmap(room + head, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-		    fd, 0);
-	if (base == MAP_FAILED) {
-		munmap(room, size + HUGE);
-		return NULL;
-	}
+	base = room + head;
 	if (head)
 		munmap(room, head);
 	munmap(base + size, HUGE - head);
 	return base;
 }
 
-static int create_memory(struct gdri_heap *heap, uint64_t size)
+static bool map_host(int fd, uint8_t *at, uint64_t size)
 {
-	heap->fd = memfd_create("gdr-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (heap->fd < 0 || ftruncate(heap->fd, (off_t)size) ||
-	    fcntl(heap->fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+	return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+	       MAP_FAILED;
+}
+
+static void unmap(const struct gdri_heap *heap, uint8_t *base, const struct gdri_heap_part *p)
+{
+	if (heap->cuda)
+		gdri_cuda_heap_unmap(heap->cuda, base + p->offset, p->size);
+	else /* the addresses stay reserved */
+		mmap(base + p->offset, p->size, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void release(const struct gdri_heap *heap, uint8_t *base)
+{
+	if (heap->cuda)
+		gdri_cuda_heap_release(heap->cuda, base, heap->max);
+	else
+		munmap(base, heap->max);
+}
+
+/* ---- the own heap ---- */
+
+static int create_memory(uint64_t size, uint8_t *at, int *out)
+{
+	int fd = memfd_create("gdr-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+
+	*out = fd;
+	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+		err = errno;
 		gdri_error("heap: cannot create %llu bytes of shared memory: %m",
 			   (unsigned long long)size);
-		return errno == ENOMEM ? -GDR_ENOMEM : -GDR_ESYSTEM;
+	} else if (map_host(fd, at, size)) {
+		return 0;
+	} else {
+		gdri_error("heap: cannot map %llu bytes: %m", (unsigned long long)size);
+		err = ENOMEM;
 	}
-	heap->base = map_aligned(heap->fd, size);
-	if (!heap->base) {
-		gdri_error("heap: cannot map %llu bytes: %m; lower GDR_HEAP_SIZE or raise ulimit -v",
-			   (unsigned long long)size);
+	if (fd >= 0)
+		close(fd);
+	return err == ENOMEM ? -GDR_ENOMEM : -GDR_ESYSTEM;
+}
+
+/* Kernels use the addresses that the host uses. */
+static int show_to_gpu(struct gdri_cuda *cuda, uint8_t *p, uint64_t size)
+{
+	char why[256];
+	void *at;
+	int ret = gdri_cuda_map(cuda, p, size, GDRI_CUDA_MAP_MEMORY, &at, why, sizeof(why));
+
+	if (ret) {
+		gdri_error("heap: %s", why);
+		return ret;
+	}
+	if (at == p)
+		return 0;
+	gdri_cuda_unmap(cuda, p);
+	gdri_error("heap: the GPU sees host memory at other addresses than the host: GDR_HEAP_KIND=host cannot "
+		   "be used");
+	return -GDR_ENOTSUP;
+}
+
+int gdri_heap_grow(struct gdri_heap *heap, uint64_t size)
+{
+	struct gdri_heap_part *p = &heap->parts[heap->n];
+	uint8_t *at = heap->base + heap->size;
+	int ret;
+
+	if (heap->n == GDRI_HEAP_PARTS || size > heap->max - heap->size) {
+		gdri_error("heap: %llu bytes more than %llu in %d parts: there is room for %llu in %d parts",
+			   (unsigned long long)size, (unsigned long long)heap->size, heap->n,
+			   (unsigned long long)heap->max, GDRI_HEAP_PARTS);
 		return -GDR_ENOMEM;
 	}
-	heap->size = size;
+	*p = (struct gdri_heap_part){heap->size, size, -1};
+	ret = heap->cuda ? gdri_cuda_heap_create(heap->cuda, at, size, &p->fd)
+			 : create_memory(size, at, &p->fd);
+	if (ret)
+		return ret;
+	if (heap->seen_by)
+		ret = show_to_gpu(heap->seen_by, at, size);
+	if (ret) {
+		unmap(heap, heap->base, p);
+		close(p->fd);
+		return ret;
+	}
+	heap->n++;
+	heap->size += size;
 	return 0;
+}
+
+void gdri_heap_shrink(struct gdri_heap *heap)
+{
+	struct gdri_heap_part *p = &heap->parts[--heap->n];
+
+	heap->size = p->offset;
+	if (heap->seen_by)
+		gdri_cuda_unmap(heap->seen_by, heap->base + p->offset);
+	unmap(heap, heap->base, p);
+	close(p->fd);
+}
+
+static int reserve(struct gdri_heap *heap, uint64_t *size, uint64_t max)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int ret;
+
+	heap->max = (max + page - 1) / page * page;
+	*size = (*size + page - 1) / page * page;
+	if (heap->cuda) {
+		ret = gdri_cuda_heap_reserve(heap->cuda, true, size, &heap->max, &heap->base);
+		if (ret)
+			return ret;
+	} else {
+		heap->base = reserve_host(heap->max);
+	}
+	if (heap->base)
+		return 0;
+	gdri_error("heap: cannot reserve %llu bytes of addresses: %m; lower GDR_HEAP_SIZE or GDR_HEAP_MAX, or raise "
+		   "ulimit -v", (unsigned long long)heap->max);
+	return -GDR_ENOMEM;
 }
 
 static int mark(struct gdri_heap *heap, int pe)
@@ -78,44 +180,20 @@ static int mark(struct gdri_heap *heap, int pe)
 	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), COPY_MS);
 }
 
-/* Kernels use the addresses that the host uses. */
-static int show_to_gpu(struct gdri_heap *heap, struct gdri_cuda *cuda)
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max,
+		   int pe)
 {
-	char why[256];
-	void *at;
-	int ret = gdri_cuda_map(cuda, heap->base, heap->size, GDRI_CUDA_MAP_MEMORY, &at, why, sizeof(why));
-
-	if (ret) {
-		gdri_error("heap: %s", why);
-		return ret;
-	}
-	heap->seen_by = cuda;
-	if (at == heap->base)
-		return 0;
-	gdri_error("heap: the GPU sees host memory at other addresses than the host: GDR_HEAP_KIND=host cannot "
-		   "be used");
-	return -GDR_ENOTSUP;
-}
-
-int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, int pe)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int ret;
 
-	*heap = (struct gdri_heap){.cuda = in_host ? NULL : cuda, .fd = -1};
-	if (size < 2 * GDRI_CTL_SIZE || size > INT64_MAX - HUGE) {
-		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)size);
+	*heap = (struct gdri_heap){.cuda = in_host ? NULL : cuda, .seen_by = in_host ? cuda : NULL};
+	max = max < size ? size : max;
+	if (size < 2 * GDRI_CTL_SIZE || max > INT64_MAX / 2) {
+		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)max);
 		return -GDR_EINVAL;
 	}
-	size = (size + page - 1) / page * page;
-	if (heap->cuda) {
-		ret = gdri_cuda_heap_create(cuda, &size, &heap->base, &heap->fd);
-		heap->size = size;
-	} else {
-		ret = create_memory(heap, size);
-		if (!ret && cuda)
-			ret = show_to_gpu(heap, cuda);
-	}
+	ret = reserve(heap, &size, max);
+	if (!ret)
+		ret = gdri_heap_grow(heap, size);
 	if (!ret)
 		ret = mark(heap, pe);
 	if (ret)
@@ -123,25 +201,27 @@ int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host,
 	return ret;
 }
 
-static void unmap(const struct gdri_heap *heap, uint8_t *base)
-{
-	if (base && heap->cuda)
-		gdri_cuda_heap_unmap(heap->cuda, base, heap->size);
-	else if (base)
-		munmap(base, heap->size);
-}
-
 void gdri_heap_close(struct gdri_heap *heap)
 {
-	if (heap->seen_by)
-		gdri_cuda_unmap(heap->seen_by, heap->base);
-	unmap(heap, heap->base);
-	if (heap->fd >= 0)
-		close(heap->fd);
-	*heap = (struct gdri_heap){.fd = -1};
+	while (heap->n)
+		gdri_heap_shrink(heap);
+	if (heap->base)
+		release(heap, heap->base);
+	*heap = (struct gdri_heap){0};
 }
 
-static int map_host(int fd, uint64_t size, uint8_t **base, char *why, size_t room)
+const struct gdri_heap_part *gdri_heap_part_at(const struct gdri_heap *heap, uint64_t offset)
+{
+	int i = 0;
+
+	while (i + 1 < heap->n && offset >= heap->parts[i + 1].offset)
+		i++;
+	return &heap->parts[i];
+}
+
+/* ---- those of peers ---- */
+
+static int check_host(int fd, uint64_t size, char *why, size_t room)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
@@ -151,48 +231,88 @@ static int map_host(int fd, uint64_t size, uint8_t **base, char *why, size_t roo
 		snprintf(why, room, "its memory is not sealed");
 		return -GDR_ESYSTEM;
 	}
-	if ((uint64_t)st.st_size != size) {
-		snprintf(why, room, "its heap has %lld bytes, expected %llu", (long long)st.st_size,
-			 (unsigned long long)size);
-		return -GDR_EMISMATCH;
-	}
-	*base = map_aligned(fd, size);
-	if (!*base) {
-		snprintf(why, room, "mmap: %s", strerror(errno));
-		return -GDR_ENOMEM;
-	}
-	return 0;
+	if ((uint64_t)st.st_size == size)
+		return 0;
+	snprintf(why, room, "its heap has %lld bytes, expected %llu", (long long)st.st_size,
+		 (unsigned long long)size);
+	return -GDR_EMISMATCH;
+}
+
+static int map_part(const struct gdri_heap *own, const struct gdri_heap_part *p, int fd, uint8_t *base,
+		    char *why, size_t room)
+{
+	int ret;
+
+	if (own->cuda)
+		return gdri_cuda_heap_import(own->cuda, fd, base + p->offset, p->size, why, room);
+	ret = check_host(fd, p->size, why, room);
+	if (ret || map_host(fd, base + p->offset, p->size))
+		return ret;
+	snprintf(why, room, "mmap: %s", strerror(errno));
+	return -GDR_ENOMEM;
+}
+
+int gdri_heap_map_part(const struct gdri_heap *own, int fd, uint8_t *base, char *why, size_t room)
+{
+	return map_part(own, &own->parts[own->n - 1], fd, base, why, room);
+}
+
+void gdri_heap_unmap_part(const struct gdri_heap *own, uint8_t *base)
+{
+	unmap(own, base, &own->parts[own->n - 1]);
+}
+
+static int check_mark(const struct gdri_heap *own, const uint8_t *base, int pe, char *why, size_t room)
+{
+	uint64_t head[2] = {0, 0};
+	int ret = 0;
+
+	if (own->cuda)
+		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), COPY_MS);
+	else
+		memcpy(head, base, sizeof(head));
+	if (!ret && head[0] == GDRI_CTL_MAGIC && head[1] == (uint64_t)pe)
+		return 0;
+	snprintf(why, room, "its heap does not carry the mark of PE %d", pe);
+	return -GDR_EMISMATCH;
 }
 
 int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **out, char *why,
 		       size_t room)
 {
-	uint64_t head[2] = {0, 0};
+	uint64_t size = own->parts[0].size, max = own->max;
 	uint8_t *base = NULL;
 	int ret;
 
 	if (own->cuda)
-		ret = gdri_cuda_heap_import(own->cuda, fd, own->size, &base, why, room);
+		ret = gdri_cuda_heap_reserve(own->cuda, false, &size, &max, &base);
 	else
-		ret = map_host(fd, own->size, &base, why, room);
-	if (ret)
+		ret = (base = reserve_host(max)) ? 0 : -GDR_ENOMEM;
+	if (ret) {
+		snprintf(why, room, "no %llu bytes of addresses for it", (unsigned long long)max);
 		return ret;
-	if (own->cuda)
-		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), COPY_MS);
-	else
-		memcpy(head, base, sizeof(head));
-	if (ret || head[0] != GDRI_CTL_MAGIC || head[1] != (uint64_t)pe) {
-		snprintf(why, room, "its heap does not carry the mark of PE %d", pe);
-		unmap(own, base);
-		return -GDR_EMISMATCH;
 	}
-	*out = base;
-	return 0;
+	ret = map_part(own, &own->parts[0], fd, base, why, room);
+	if (!ret) {
+		ret = check_mark(own, base, pe, why, room);
+		if (ret)
+			unmap(own, base, &own->parts[0]);
+	}
+	if (ret)
+		release(own, base);
+	else
+		*out = base;
+	return ret;
 }
 
 void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 {
-	unmap(own, base);
+	int i;
+
+	for (i = 0; base && i < own->n; i++)
+		unmap(own, base, &own->parts[i]);
+	if (base)
+		release(own, base);
 }
 
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of the symmetric heap: one shared mapping per PE, that starts with
- * the control area (struct gdri_ctl). Memory from memfd_create belongs to no
- * name: it goes when the last process that maps it ends. */
+/* The memory of the symmetric heap: a reserved range of addresses in each PE, of which parts are mapped, one
+ * behind the other, as the heap grows. The first one starts with the control area (struct gdri_ctl). A peer's
+ * heap has a range of the same size, with its parts at the same places. Memory from memfd_create belongs to
+ * no name: it goes when the last process that maps it ends. */
 #ifndef GDRI_HEAP_H
 #define GDRI_HEAP_H
 
@@ -12,24 +13,45 @@
 
 struct gdri_cuda;
 
+#define GDRI_HEAP_PARTS 64
+
+struct gdri_heap_part {
+	uint64_t offset, size;
+	int fd; /* what peers map. Host: memfd, sealed against change of size */
+};
+
 struct gdri_heap {
 	struct gdri_cuda *cuda; /* memory of a GPU; NULL: of the host */
 	struct gdri_cuda *seen_by; /* host memory that a GPU maps, at the same address */
-	int fd;		/* what peers map. Host: memfd, sealed against change of size */
 	uint8_t *base;
-	uint64_t size;
+	uint64_t size; /* of all parts */
+	uint64_t max;  /* of the reserved range */
+	int n;
+	struct gdri_heap_part parts[GDRI_HEAP_PARTS];
 };
 
-/* Creates and maps `size` bytes and prepares the control area for PE `pe`. cuda: memory of this GPU, or, with
- * in_host, memory of the host that it maps. */
-int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, int pe);
+/* Reserves `max` bytes of addresses (at least size), creates and maps the first `size` of them and prepares the control
+ * area for PE `pe`. cuda: memory of this GPU, or, with in_host, memory of the host that it maps. */
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max,
+		   int pe);
 void gdri_heap_close(struct gdri_heap *heap); /* also half-built or closed */
 
-/* Maps a peer's heap, which has the size and kind of one's own, from its descriptor, which is
+/* One part more, behind the others; -GDR_ENOMEM, logged: no room or no memory, and nothing has changed. _shrink takes
+ * the last one back, which no peer may have mapped any more. */
+int gdri_heap_grow(struct gdri_heap *heap, uint64_t size);
+void gdri_heap_shrink(struct gdri_heap *heap);
+
+/* Maps a peer's heap, which has the parts and kind of one's own, from the descriptor of its first part, which is
  * untrusted: checks size, seals and the mark of PE `pe` in the control area. On failure `why` says what. */
 int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **base, char *why,
 		       size_t room);
+/* The same for the last part of a heap that is mapped at base. */
+int gdri_heap_map_part(const struct gdri_heap *own, int fd, uint8_t *base, char *why, size_t room);
+void gdri_heap_unmap_part(const struct gdri_heap *own, uint8_t *base);
 void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base);
+
+/* The part that holds the byte at offset. */
+const struct gdri_heap_part *gdri_heap_part_at(const struct gdri_heap *heap, uint64_t offset);
 
 /* Zeroes bytes of this PE's heap from the host. */
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len);

@@ -31,7 +31,7 @@ struct identity {
 	char launcher_host[GDR_HOSTNAME_MAX];
 	char own_host[64];
 	char boot_id[40];
-	uint64_t heap_size;
+	uint64_t heap_size, heap_max, heap_chunk;
 	uint32_t transports, qps_per_pe, max_pes, cuda, ctx_queues, rsvd;
 	uint64_t coll_slot, coll_blocks, coll; /* coll: a hash */
 	uint32_t teams, heap_kind;
@@ -103,6 +103,8 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 		id->own_host[0] = 0;
 	read_boot_id(id->boot_id, sizeof(id->boot_id));
 	id->heap_size = st->opt.heap_size;
+	id->heap_max = st->opt.heap_max;
+	id->heap_chunk = st->opt.heap_chunk;
 	id->transports = st->opt.transports;
 	id->qps_per_pe = st->opt.qps_per_pe;
 	id->ctx_queues = st->opt.ctx_queues;
@@ -141,6 +143,10 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 			return -GDR_EMISMATCH;
 		}
 		ret = differs("HEAP_SIZE", all[0].heap_size, all[i].heap_size, i);
+		if (!ret)
+			ret = differs("HEAP_MAX", all[0].heap_max, all[i].heap_max, i);
+		if (!ret)
+			ret = differs("HEAP_CHUNK", all[0].heap_chunk, all[i].heap_chunk, i);
 		if (!ret)
 			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);
 		if (!ret)

@@ -244,6 +244,10 @@ int gdri_options_check(const struct gdri_options *opt)
 		gdri_error("GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
 		return -GDR_EOPTION;
 	}
+	if (opt->heap_chunk % ((uint64_t)2 << 20)) {
+		gdri_error("GDR_HEAP_CHUNK=%llu is not a multiple of 2m", (unsigned long long)opt->heap_chunk);
+		return -GDR_EOPTION;
+	}
 	if (opt->coll_slot & (opt->coll_slot - 1)) {
 		gdri_error("GDR_COLL_SLOT=%llu is not a power of two", (unsigned long long)opt->coll_slot);
 		return -GDR_EOPTION;

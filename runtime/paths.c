@@ -64,7 +64,7 @@ static void trade(struct gdri_state *st, const struct gdri_share_address *all)
 		sp[n++].address = all[i];
 	}
 	if (n)
-		gdri_share_trade(&st->share, st->pe, st->heap.fd, st->cuda ? st->page.fd : -1, sp, n,
+		gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd, st->cuda ? st->page.parts[0].fd : -1, sp, n,
 				 part_of_left(st));
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);

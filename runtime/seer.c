@@ -12,13 +12,12 @@
 
 int gdri_page_open(struct gdri_state *st)
 {
-	return gdri_heap_open(&st->page, NULL, false, PAGE_SIZE, st->pe);
+	return gdri_heap_open(&st->page, NULL, false, PAGE_SIZE, 0, st->pe);
 }
 
 void gdri_page_close(struct gdri_state *st)
 {
-	if (st->page.base)
-		gdri_heap_close(&st->page);
+	gdri_heap_close(&st->page);
 }
 
 int gdri_page_map(struct gdri_state *st, int pe, int fd, char *why, size_t room)

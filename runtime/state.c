@@ -94,7 +94,7 @@ static int up_host_device(struct gdri_state *st)
 static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
-	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->pe);
+	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->opt.heap_max, st->pe);
 
 	if (!ret && st->cuda)
 		ret = gdri_page_open(st);
@@ -297,7 +297,6 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
 	}
-	st->heap.fd = -1;
 	st->share.listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_init(&st->fault_lock, NULL);

@@ -13,6 +13,7 @@
 struct range {
 	uint64_t offset;
 	bool used;
+	bool first; /* what was added begins here: never merged with what is before */
 };
 
 struct gdri_suballoc {
@@ -43,6 +44,16 @@ struct gdri_suballoc *gdri_suballoc_create(uint64_t size)
 	a->n = 1;
 	a->ranges[1].offset = a->size;
 	return a;
+}
+
+int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size)
+{
+	if (gdri_suballoc_reserve(a))
+		return -GDR_ENOMEM;
+	a->ranges[a->n] = (struct range){a->size, false, true};
+	a->size += size - size % GDRI_SUBALLOC_GRAIN;
+	a->ranges[++a->n] = (struct range){a->size, false, false};
+	return 0;
 }
 
 void gdri_suballoc_destroy(struct gdri_suballoc *a)
@@ -76,7 +87,7 @@ static void note(struct gdri_suballoc *a, uint64_t word)
 static void insert(struct gdri_suballoc *a, size_t at, uint64_t offset, bool used)
 {
 	memmove(&a->ranges[at + 1], &a->ranges[at], (a->n + 1 - at) * sizeof(*a->ranges));
-	a->ranges[at] = (struct range){offset, used};
+	a->ranges[at] = (struct range){offset, used, false};
 	a->n++;
 }
 
@@ -159,9 +170,9 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 	a->used -= length(&a->ranges[i]);
 	a->objects--;
 	a->ranges[i].used = false;
-	if (i + 1 < a->n && !a->ranges[i + 1].used)
+	if (i + 1 < a->n && !a->ranges[i + 1].used && !a->ranges[i + 1].first)
 		erase(a, i + 1);
-	if (i && !a->ranges[i - 1].used)
+	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
 		erase(a, i);
 	note(a, ~offset);
 	return 0;

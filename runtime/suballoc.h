@@ -2,7 +2,7 @@
 /* Allocator of ranges [0, size) inside the symmetric heap. Pure: works on
  * offsets, never touches the memory, and gives the same offsets for the same
  * sequence of calls, so that all PEs agree without talking. First fit over an
- * address-ordered list; neighbouring free ranges are always merged. Not
+ * address-ordered list; neighbouring free ranges are merged, but for those that were added. Not
  * thread-safe. */
 #ifndef GDRI_SUBALLOC_H
 #define GDRI_SUBALLOC_H
@@ -23,6 +23,10 @@ struct gdri_suballoc_info {
 /* size is rounded down to the grain. NULL: no memory. */
 struct gdri_suballoc *gdri_suballoc_create(uint64_t size);
 void gdri_suballoc_destroy(struct gdri_suballoc *a);
+
+/* size more behind what there is, rounded down to the grain: a range of its own, so that no object lies in both.
+ * -GDR_ENOMEM: nothing has changed. */
+int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size);
 
 /* alignment: a power of two; len > 0. GDRI_SUBALLOC_NONE when nothing fits (or the
  * bookkeeping has no memory: the same then holds for no other PE, so callers

@@ -27,7 +27,7 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 		return "this is no memory";
 	if ((uintptr_t)addr % page || len % page)
 		return "address and length have to be multiples of the page (GDR_SYMMETRIC for static data)";
-	if (meet(addr, len, heap->base, heap->size))
+	if (meet(addr, len, heap->base, heap->max))
 		return "it is in the symmetric heap already";
 	for (; all; all = all->next) {
 		if (meet(addr, len, all->addr, all->len))
@@ -39,7 +39,9 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 /* Mapped elsewhere and moved into place: a mapping that fails in place may have taken the old pages. */
 static int put_in_place(const struct gdri_heap *heap, void *addr, const uint8_t *ptr, size_t len)
 {
-	void *view = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, heap->fd, ptr - heap->base);
+	uint64_t offset = (uint64_t)(ptr - heap->base);
+	const struct gdri_heap_part *p = gdri_heap_part_at(heap, offset);
+	void *view = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, (off_t)(offset - p->offset));
 
 	if (view != MAP_FAILED) {
 		if (mremap(view, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) != MAP_FAILED)

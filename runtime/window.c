@@ -19,7 +19,7 @@
 
 uint64_t gdri_window_reach(const struct gdri_state *st)
 {
-	return st->heap.size + (st->heap.cuda && !st->any_nic ? gdri_cuda_room(st->heap.cuda) : 0);
+	return st->heap.max + (st->heap.cuda && !st->any_nic ? gdri_cuda_room(st->heap.cuda) : 0);
 }
 
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
@@ -81,13 +81,13 @@ int gdri_window_alloc(struct gdri_state *st, size_t len, void **out)
 			   (unsigned long long)gdri_cuda_room(st->heap.cuda));
 		return -GDR_ENOMEM;
 	}
-	*out = st->heap.base + st->heap.size + at;
+	*out = st->heap.base + st->heap.max + at;
 	return 0;
 }
 
 int gdri_window_free(struct gdri_state *st, void *ptr)
 {
-	return gdri_suballoc_free(st->window, (uint64_t)((uint8_t *)ptr - st->heap.base) - st->heap.size);
+	return gdri_suballoc_free(st->window, (uint64_t)((uint8_t *)ptr - st->heap.base) - st->heap.max);
 }
 
 /* Do both addresses name one memory? The handle is that of a whole allocation, of which addr may not be the begin.

@@ -223,9 +223,12 @@ gdri_cu_result fake_granularity(size_t *grain, const struct gdri_cu_prop *prop, 
 gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop,
 			       unsigned long long flags)
 {
-	int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+	int fd;
 
 	(void)flags;
+	if (SEEN(no_memory))
+		return NO_MEMORY;
+	fd = memfd_create("fake-cuda", MFD_CLOEXEC);
 	if (prop->handles != GDRI_CU_HANDLE_FD || fd < 0 || ftruncate(fd, (off_t)size))
 		return INVALID;
 	*mem = (gdri_cu_mem)fd;

@@ -9,6 +9,7 @@ struct fake_cuda {
 	int hang_copy;	 /* copies and memsets stay on their stream until it is 0 */
 	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
 	int sync_result; /* what it then returns */
+	int no_memory; /* none that could be shared is left */
 	int page_result; /* of mapping one page of the host: a doorbell page */
 	void *variable;	 /* that every module has, */
 	unsigned long variable_size;

@@ -122,15 +122,18 @@ static void test_primary(void **state)
 static void test_heap(void **state)
 {
 	struct gdri_cuda *c = open_one();
-	uint64_t size = 3u << 20, word = 77, back = 0;
+	uint64_t size = 3u << 20, max = 9u << 20, word = 77, back = 0;
 	uint8_t *base = NULL, *peer = NULL;
 	char why[128];
 	int fd = -1;
 
 	(void)state;
-	assert_int_equal(gdri_cuda_heap_create(c, &size, &base, &fd), 0);
+	assert_int_equal(gdri_cuda_heap_reserve(c, true, &size, &max, &base), 0);
 	assert_int_equal(size, 4u << 20);
-	assert_int_equal(gdri_cuda_heap_import(c, fd, size, &peer, why, sizeof(why)), 0);
+	assert_int_equal(max, 10u << 20);
+	assert_int_equal(gdri_cuda_heap_reserve(c, false, &size, &max, &peer), 0);
+	assert_int_equal(gdri_cuda_heap_create(c, base, size, &fd), 0);
+	assert_int_equal(gdri_cuda_heap_import(c, fd, peer, size, why, sizeof(why)), 0);
 	assert_int_equal(gdri_cuda_copy(c, base + 4096, &word, sizeof(word), LONG), 0);
 	assert_int_equal(gdri_cuda_copy(c, &back, peer + 4096, sizeof(back), LONG), 0);
 	assert_int_equal(back, 77);
@@ -138,8 +141,10 @@ static void test_heap(void **state)
 	assert_int_equal(*(uint64_t *)(void *)(base + 4096), 0);
 	gdri_cuda_heap_unmap(c, peer, size);
 	gdri_cuda_heap_unmap(c, base, size);
-	assert_int_equal(gdri_cuda_heap_import(c, -1, size, &peer, why, sizeof(why)), -GDR_ESYSTEM);
+	assert_int_equal(gdri_cuda_heap_import(c, -1, peer, size, why, sizeof(why)), -GDR_ESYSTEM);
 	assert_non_null(strstr(why, "cannot map its memory"));
+	gdri_cuda_heap_release(c, base, max);
+	gdri_cuda_heap_release(c, peer, max);
 	close(fd);
 	gdri_cuda_close(c);
 	nothing_left();

@@ -107,6 +107,37 @@ static int body_disagree(int pe, int n)
 	return gdr_finalize();
 }
 
+/* A heap of GPU memory that grows, and then a PE whose GPU has no more: the heaps stay as they are. */
+static int body_grow(int pe, int n)
+{
+	struct gdr_heap_info info;
+	uint64_t *p, v = 70u + (uint64_t)pe, seen;
+	size_t words = (3u << 20) / 8;
+	int i, round;
+
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_HEAP_CHUNK", "4m", 1);
+	JOB_CHECK(!init());
+	for (round = 0; round < 4; round++) {
+		p = gdr_malloc(words * 8);
+		JOB_CHECK(p);
+		for (i = 0; i < n; i++)
+			JOB_CHECK(!gdr_host_put(p + words - 8 + pe, &v, sizeof(v), i));
+		JOB_CHECK(!gdr_barrier_all());
+		for (i = 0; i < n; i++)
+			JOB_CHECK(!gdr_host_get(&seen, p + words - 8 + i, 8, pe) && seen == 70u + (uint64_t)i);
+	}
+	JOB_CHECK(!gdr_heap_query(&info) && info.objects == 4);
+	fake_cuda.no_memory = pe == 1 ? 1 : 0;
+	JOB_CHECK(!gdr_malloc(9u << 20) && gdr_host_quiet() == -GDR_ENOMEM);
+	JOB_CHECK(strstr(job_stderr(), pe == 1 ? "out of memory" : "heap growth: PE 1 failed"));
+	fake_cuda.no_memory = 0;
+	v = info.size;
+	JOB_CHECK(!gdr_heap_query(&info) && info.size == v);
+	JOB_CHECK(gdr_malloc(9u << 20) && !gdr_barrier_all()); /* and goes on */
+	return gdr_finalize();
+}
+
 /* A PE that does not come is named, within the limit. */
 static int body_absent(int pe, int n)
 {
@@ -172,6 +203,14 @@ static void test_disagree(void **state)
 	run(3, body_disagree);
 }
 
+static void test_grow(void **state)
+{
+	(void)state;
+	if (!strcmp(transports, "nic"))
+		skip();
+	run(3, body_grow);
+}
+
 static void test_absent(void **state)
 {
 	(void)state;
@@ -189,6 +228,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cheap),
 		cmocka_unit_test(test_disagree),
+		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),
 	};

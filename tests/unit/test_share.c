@@ -47,7 +47,8 @@ static void *trade(void *arg)
 		p->peers[n].pe = i;
 		p->peers[n++].address = pes[i].share.address;
 	}
-	gdri_share_trade(&p->share, p->pe, p->heap.fd, p->pe % 2 ? p->heap.fd : -1, p->peers, n, p->timeout_ms);
+	gdri_share_trade(&p->share, p->pe, p->heap.parts[0].fd, p->pe % 2 ? p->heap.parts[0].fd : -1,
+			 p->peers, n, p->timeout_ms);
 	p->took_ns = gdri_now_ns() - begin;
 	return NULL;
 }
@@ -61,7 +62,7 @@ static int open_all(void **state)
 		memset(&pes[i], 0, sizeof(pes[i]));
 		pes[i].pe = i;
 		pes[i].timeout_ms = 10000;
-		if (gdri_heap_open(&pes[i].heap, NULL, false, SIZE, i) || gdri_share_open(&pes[i].share))
+		if (gdri_heap_open(&pes[i].heap, NULL, false, SIZE, 2 * SIZE, i) || gdri_share_open(&pes[i].share))
 			return 1;
 	}
 	return 0;
@@ -250,7 +251,7 @@ static void another_user_is_refused(void **state)
 		_exit(other_user(&pes[0].share.address, ready[1]));
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &peer.address, sizeof(peer.address)), sizeof(peer.address));
-	gdri_share_trade(&pes[0].share, 0, pes[0].heap.fd, -1, &peer, 1, 2000);
+	gdri_share_trade(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, &peer, 1, 2000);
 	assert_int_equal(peer.fd, -1);
 	assert_non_null(strstr(peer.why, "it runs as user 65534, this PE as 0"));
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -266,7 +267,7 @@ static void foreign_memory_is_refused(void **state)
 	char why[96];
 
 	(void)state;
-	twice.size *= 2;
+	twice.parts[0].size *= 2;
 	assert_int_equal(ftruncate(fd, SIZE), 0);
 	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, fd, 1, &base, why, sizeof(why)), 0);
 	assert_non_null(strstr(why, "sealed"));
@@ -275,10 +276,10 @@ static void foreign_memory_is_refused(void **state)
 	assert_non_null(strstr(why, "bytes"));
 	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, fd, 1, &base, why, sizeof(why)), 0);
 	assert_non_null(strstr(why, "mark of PE 1"));
-	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, pes[2].heap.fd, 1, &base, why,
+	assert_int_not_equal(gdri_heap_map_peer(&pes[0].heap, pes[2].heap.parts[0].fd, 1, &base, why,
 						sizeof(why)), 0);
 	assert_null(base);
-	assert_int_not_equal(ftruncate(pes[2].heap.fd, 0), 0); /* ours cannot be shrunk */
+	assert_int_not_equal(ftruncate(pes[2].heap.parts[0].fd, 0), 0); /* ours cannot be shrunk */
 	close(fd);
 }
 

@@ -56,6 +56,34 @@ static void aligns(void **state)
 	gdri_suballoc_destroy(a);
 }
 
+/* What is added is used behind the rest, and no object lies on both sides. */
+static void grows(void **state)
+{
+	struct gdri_suballoc *a = gdri_suballoc_create(4 * G);
+	struct gdri_suballoc_info info;
+	uint64_t x, y;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) { /* the array grows as well */
+		assert_int_equal(gdri_suballoc_alloc(a, 5 * G, 1), GDRI_SUBALLOC_NONE);
+		x = gdri_suballoc_alloc(a, 2 * G, 1);
+		assert_int_equal(x, (uint64_t)i * 4 * G);
+		assert_int_equal(gdri_suballoc_grow(a, 4 * G + 5), 0);
+		y = gdri_suballoc_alloc(a, 3 * G, 1);
+		assert_int_equal(y, (uint64_t)(i + 1) * 4 * G); /* 2 G before it are free */
+		assert_int_equal(gdri_suballoc_free(a, i % 2 ? x : y), 0);
+		assert_int_equal(gdri_suballoc_free(a, i % 2 ? y : x), 0);
+		x = gdri_suballoc_alloc(a, 4 * G, 1); /* the first one is whole again */
+		assert_int_equal(x, (uint64_t)i * 4 * G);
+	}
+	gdri_suballoc_query(a, &info);
+	assert_int_equal(info.size, 101 * 4 * G);
+	assert_int_equal(info.largest_free, 4 * G);
+	assert_int_equal(info.used, 100 * 4 * G);
+	gdri_suballoc_destroy(a);
+}
+
 static void refuses(void **state)
 {
 	struct gdri_suballoc *a = gdri_suballoc_create(16 * G);
@@ -175,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fills_and_comes_back),
 		cmocka_unit_test(aligns),
+		cmocka_unit_test(grows),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(agrees_with_the_model),
 	};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A heap that grows: objects of several parts are symmetric, kernels and host threads reach them on every PE, what
+ * was there before keeps its contents and its address, and it ends at GDR_HEAP_MAX. */
+#include "tests/multi/multi.h"
+
+#define MIB ((size_t)1 << 20)
+#define N (3 * MIB / sizeof(uint64_t)) /* words of an object: more than half a chunk */
+#define OBJECTS 5
+#define PLACE(k, pe) ((N / 64) * (size_t)(k) + (size_t)(pe))
+
+struct args {
+	uint64_t *object[OBJECTS];
+	int n_pes;
+};
+
+/* Each PE writes one word of every object of all others, at places all over it. */
+GDR_KERNEL(write_all, struct args, a)
+{
+	int me = gdr_my_pe();
+
+	for (int k = (int)gdr_block_id(); k < OBJECTS; k += (int)gdr_grid_size())
+		for (int pe = 0; pe < a.n_pes; pe++)
+			gdr_uint64_p(a.object[k] + PLACE(k, me), (uint64_t)(1000 * k + me + 1), pe);
+	gdr_quiet();
+}
+
+int main(void)
+{
+	struct gdr_heap_info before, after;
+	struct args a;
+	uint64_t *first;
+
+	setenv("GDR_HEAP_SIZE", "8m", 1);
+	setenv("GDR_HEAP_MAX", "40m", 1);
+	setenv("GDR_HEAP_CHUNK", "4m", 1);
+	multi_begin();
+	a.n_pes = multi_n;
+	CHECK_OK(gdr_heap_query(&before));
+	first = (uint64_t *)gdr_calloc(16, sizeof(*first));
+	CHECK(first);
+	for (int i = 0; i < 3; i++) { /* given back, it is used again, not grown again */
+		for (int k = 0; k < OBJECTS; k++) {
+			a.object[k] = (uint64_t *)gdr_calloc(N, sizeof(uint64_t));
+			CHECK(a.object[k]);
+		}
+		if (!i) {
+			CHECK_OK(gdr_heap_query(&after));
+			CHECK(after.size > before.size);
+		}
+		CHECK_OK(gdr_launch(write_all, 2, 1, 0, 0, &a));
+		CHECK_OK(gdr_stream_sync(0));
+		CHECK_OK(gdr_barrier_all());
+		for (int k = 0; k < OBJECTS; k++)
+			for (int pe = 0; pe < multi_n; pe++)
+				CHECK_EQ(multi_u64(a.object[k] + PLACE(k, pe)), 1000 * k + pe + 1);
+		for (int pe = 0; pe < multi_n; pe++) { /* host threads, at the very end of an object */
+			uint64_t v = 77 + (uint64_t)multi_pe, seen = 0;
+
+			CHECK_OK(gdr_host_put(a.object[OBJECTS - 1] + N - 64 + multi_pe, &v, sizeof(v), pe));
+			CHECK_OK(gdr_host_get(&seen, a.object[OBJECTS - 1] + N - 64 + multi_pe, sizeof(seen), pe));
+			CHECK_EQ(seen, v);
+		}
+		CHECK_OK(gdr_barrier_all());
+		for (int k = 0; k < OBJECTS; k++)
+			CHECK_OK(gdr_free(a.object[k]));
+		CHECK_OK(gdr_heap_query(&before));
+		CHECK_EQ(before.size, after.size);
+	}
+	for (int i = 0; i < 16; i++)
+		CHECK_EQ(multi_u64(first + i), 0);
+	CHECK(!gdr_malloc(33 * MIB)); /* says why, and goes on */
+	CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
+	gdr_host_quiet();
+	CHECK_OK(gdr_free(first));
+	return multi_end("grow");
+}
