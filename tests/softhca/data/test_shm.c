@@ -25,7 +25,7 @@
 
 enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
 enum { RING_TAIL = 64, RING_REACH = 256, RING_BYTES = 4096, RING_SIZE = 1 << 20 }; /* wire_ring.h */
-enum { STUCK_NS = 1000000000 }; /* wire_shm.c */
+enum { STUCK_NS = 1000000000 }; /* wire_shm_out.c */
 enum { FD_LIMIT = 64, FD_KEPT = FD_LIMIT / 4, SEALED = 8, UNSEALED = 20 }; /* of a crowded peer */
 
 struct hello {
