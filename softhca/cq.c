@@ -131,6 +131,7 @@ static inline void place(struct hca_cq *cq, uint8_t *slot, const struct cqe *c, 
 	}
 	/* Word by word and relaxed: a poller of a collapsed entry may read while
 	 * the entry is overwritten; only the last word says what it holds. */
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < CQE_TAIL / 8; i++)
 		__atomic_store_n((uint64_t *)(void *)slot + i, w[i], __ATOMIC_RELAXED);
 	guest_publish64(slot + CQE_TAIL, w[7]);
@@ -177,6 +178,7 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 		return;
 	}
 	/* As place(). */
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < CQE_TAIL / 8; i++)
 		__atomic_store_n(w + i, i == 4 ? htobe64((uint64_t)c.user_index << 32) : 0,
 				 __ATOMIC_RELAXED);
