@@ -69,6 +69,9 @@ int shm_watch(struct shm_link *l)
 void shm_close_link(struct shm_link *l)
 {
 	close(l->fd); /* leaves the epoll set with it */
+	if (l->spare)
+		close(l->spare);
+	l->spare = 0;
 	ring_close(&l->ring);
 	shares_drop(&l->shares);
 	l->state = LINK_FREE;
@@ -154,6 +157,8 @@ void wire_shm_forked(void)
 			close(shm_out[i].fd);
 		if (shm_in[i].state != LINK_FREE)
 			close(shm_in[i].fd);
+		if (shm_in[i].spare)
+			close(shm_in[i].spare);
 		shares_forked(shm_in[i].shares);
 	}
 	close(shm_listener.fd);

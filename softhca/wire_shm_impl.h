@@ -18,6 +18,7 @@ struct shm_hello {
 struct shm_link {
 	enum { LINK_FREE, LINK_NEW, LINK_OPEN } state;
 	int fd;
+	int spare;	     /* a descriptor for the ring that is to come; 0: none */
 	uint32_t slot;
 	bool out, dirty;
 	uint64_t looked_at;  /* wire_shm_connect() */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The receiver's side of wire_shm.c: who is let in, and the packets of his ring. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -59,22 +60,45 @@ void shm_listen_again(void)
 	shm_events_due = true;
 }
 
+/* A descriptor that is taken so that there is one for the ring. 0: none was free. */
+static int put_by(void)
+{
+	int fd = fcntl(shm_epoll, F_DUPFD_CLOEXEC, 1);
+
+	return fd < 0 ? 0 : fd;
+}
+
+static void release_spare(struct shm_link *l)
+{
+	if (l->spare)
+		close(l->spare);
+	l->spare = 0;
+}
+
+/* Who is let in sends his ring, and the descriptor comes only once: with none left for it he would be let
+ * in for nothing. */
 void shm_accept(void)
 {
-	int fd = accept4(shm_listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct shm_link l = { .state = LINK_NEW, .fd = -1, .spare = put_by() };
 	unsigned i = 0;
 
-	if (fd < 0) {
-		cannot_accept(errno);
+	if (l.spare)
+		l.fd = accept4(shm_listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (l.fd < 0) {
+		int err = errno;
+
+		release_spare(&l);
+		cannot_accept(err);
 		return;
 	}
 	while (i < SLOT_COUNT && shm_in[i].state != LINK_FREE)
 		i++;
-	if (i == SLOT_COUNT || !shm_same_user(fd)) {
-		close(fd);
+	if (i == SLOT_COUNT || !shm_same_user(l.fd)) {
+		close(l.fd);
+		release_spare(&l);
 		return;
 	}
-	shm_in[i] = (struct shm_link){ .state = LINK_NEW, .fd = fd };
+	shm_in[i] = l;
 	if (shm_watch(&shm_in[i]))
 		shm_close_link(&shm_in[i]);
 	else if (i >= shm_n_in)
@@ -85,8 +109,10 @@ int shm_take_hello(struct shm_link *l)
 {
 	struct shm_hello h;
 	int fd, ret = -EPROTO;
-	ssize_t n = message_receive(l->fd, &h, sizeof(h), &fd);
+	ssize_t n;
 
+	release_spare(l);
+	n = message_receive(l->fd, &h, sizeof(h), &fd);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (fd >= 0 && n == sizeof(h) && h.magic == SHM_HELLO && h.slot < SLOT_COUNT)

@@ -641,15 +641,34 @@ static void turns_unreadable(void)
 /* ---- no descriptor is left ---- */
 
 static bool refusing;	    /* read by the engine's thread, relaxed as the count that it keeps */
+static bool tight;	    /* the same */
 static unsigned n_refused;
+
+static void leave_descriptors(rlim_t n)
+{
+	struct rlimit now;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &now));
+	now.rlim_cur = n;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &now));
+}
 
 int __real_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
 int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
 
 int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
 {
-	if (!__atomic_load_n(&refusing, __ATOMIC_RELAXED))
-		return __real_accept4(fd, a, n, flags);
+	if (!__atomic_load_n(&refusing, __ATOMIC_RELAXED)) {
+		int got = __real_accept4(fd, a, n, flags);
+
+		if (got >= 0 && __atomic_exchange_n(&tight, false, __ATOMIC_RELAXED)) {
+			int first = open("/dev/null", O_RDONLY); /* all below are in use */
+
+			CHECK(first >= 0 && !close(first));
+			leave_descriptors((rlim_t)first);
+		}
+		return got;
+	}
 	__atomic_fetch_add(&n_refused, 1, __ATOMIC_RELAXED);
 	errno = EMFILE;
 	return -1;
@@ -679,6 +698,34 @@ static void full(void)
 	read_back(q);
 }
 
+/* He who is let in with the last descriptor gets his ring in, too. */
+static void last(pid_t next, int next_chan)
+{
+	struct rlimit before;
+	struct sim_qp *q = join();
+	pid_t first = child;
+	unsigned both;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	post(q, 32);
+	expect(q, 32, 0);
+	both = rings(); /* to and from one peer */
+	child = next;
+	chan = next_chan;
+	__atomic_store_n(&refusing, true, __ATOMIC_RELAXED);
+	q = join();
+	__atomic_store_n(&tight, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&refusing, false, __ATOMIC_RELAXED);
+	q->qp.ack_timeout = 0; /* no limit */
+	post(q, 32);
+	expect(q, 32, 0);
+	CHECK(!__atomic_load_n(&tight, __ATOMIC_RELAXED));
+	leave_descriptors(before.rlim_cur);
+	CHECK(rings() == 2 * both);
+	read_back(q);
+	kill(first, SIGKILL);
+}
+
 /* As where the kernel does not let one process read another's memory. */
 static void be_unreadable(void)
 {
@@ -700,6 +747,7 @@ int main(int argc, char **argv)
 	bool unreadable = argc > 1 && !strcmp(argv[1], "unreadable");
 	bool by_shm = !shm || strcmp(shm, "0");
 	bool closed = argc > 1 && !strcmp(argv[1], "full");
+	bool lasting = argc > 1 && !strcmp(argv[1], "last");
 	int next_chan;
 	pid_t next;
 
@@ -718,8 +766,10 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < BUF; i++)
 		local[i] = (uint8_t)(i * 2654435761u >> 24);
 	lkey = sim_mr(local, BUF, 1, 1, (uint64_t)(uintptr_t)local);
-	if (crowded || turning || closed) {
-		if (crowded)
+	if (crowded || turning || closed || lasting) {
+		if (lasting)
+			last(next, next_chan);
+		else if (crowded)
 			few_descriptors();
 		else if (turning)
 			turns_unreadable();
