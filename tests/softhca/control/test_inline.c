@@ -4,6 +4,7 @@
  * completion queues that the program calls by any number. inline.sh looks at the counters. */
 #include "pair.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -158,6 +159,68 @@ static void test_fork(void **state)
 	pair_teardown(&s);
 }
 
+/* ---- ibv_start_poll ---- */
+
+static bool start_ok(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr none = { 0 };
+	double end = now() + LIMIT_S;
+	bool ok;
+	int ret;
+
+	for (int looks = 1; (ret = ibv_start_poll(cq, &none)) == ENOENT; looks++) {
+		if (looks % LOOKS == 0)
+			sched_yield();
+		if (now() > end)
+			return false;
+	}
+	ok = !ret && cq->status == IBV_WC_SUCCESS && ibv_wc_read_opcode(cq) == IBV_WC_RDMA_WRITE;
+	if (!ret)
+		ibv_end_poll(cq);
+	return ok;
+}
+
+static void use_extended(struct pair *p, unsigned flags)
+{
+	struct ibv_cq_init_attr_ex a = { .cqe = 16, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					 .wc_flags = IBV_WC_STANDARD_FLAGS, .flags = flags };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(p->ctx, &a);
+	struct ibv_qp_init_attr ia = { .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 64 } };
+	const char *inl = getenv("SOFTHCA_INLINE");
+	struct pair own = *p;
+	Dl_info where;
+
+	assert_non_null(cq);
+	assert_int_not_equal(dladdr((void *)(uintptr_t)cq->start_poll, &where), 0);
+	assert_int_equal(strstr(where.dli_fname, "libsofthca") != NULL, inl && *inl == '1');
+	ia.send_cq = ia.recv_cq = ibv_cq_ex_to_cq(cq);
+	own.qp[0] = ibv_create_qp(p->pd, &ia);
+	assert_non_null(own.qp[0]);
+	connect_qp(p->ctx, own.qp[0], own.qp[0]->qp_num);
+	for (unsigned i = 0; i < 100; i++) {
+		p->buf[0] = (uint8_t)(i + 1);
+		pair_post(&own, IBV_WR_RDMA_WRITE, 8, IBV_SEND_INLINE, p->mr->rkey, 0, 0);
+		assert_true(start_ok(cq));
+		assert_int_equal(p->buf[BUF / 2], (uint8_t)(i + 1));
+	}
+	assert_int_equal(ibv_destroy_qp(own.qp[0]), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+/* libmlx5 has another function for queues without a lock. */
+static void test_extended(void **state)
+{
+	struct pair *p = new_pair();
+	void *s = p;
+
+	(void)state;
+	use_extended(p, 0);
+	use_extended(p, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	use_extended(p, 0);
+	assert_true(write_and_compare(p, 6));
+	pair_teardown(&s);
+}
+
 /* ---- a program that asks the kernel itself ---- */
 
 static struct {
@@ -228,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_extended),
 		cmocka_unit_test(test_handles),
 	};
 
