@@ -23,7 +23,7 @@ enum {
 	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */
 	MERGED = 64 << 10, /* bytes of relaxed writes that follow each other and go as one */
 	NEAR = 32,	/* writes that are looked at for one to go on, */
-	NEAR_COPIES = 128, /* of those from GPU to GPU, which take longer */
+	NEAR_COPIES = 4, /* of those from GPU to GPU: dma_submit.c finds the rest */
 	CQE = 64,
 	CQES = 16 * CQE, /* that may follow each other in a write */
 };

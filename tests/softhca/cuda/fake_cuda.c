@@ -369,7 +369,7 @@ EXPORT unsigned fake_cuda_copies(void)
 
 static int enqueue(struct stream *s, struct op *op)
 {
-	__atomic_fetch_add(&copies, op->n != 0, __ATOMIC_RELAXED); /* the same */
+	__atomic_fetch_add(&copies, (unsigned)op->n, __ATOMIC_RELAXED); /* the same */
 	fake_driver_enter();
 	fake_driver_leave();
 	pthread_mutex_lock(&lock);

@@ -9,7 +9,7 @@
 /* Where a kernel would find memory of the GPU; NULL: it is none. */
 void *fake_cuda_view(uint64_t device_address);
 
-/* Calls of the driver that copy. */
+/* Copies that the driver was asked for, each of a batch. */
 unsigned fake_cuda_copies(void);
 /* A kernel in the default stream runs from now on, or has ended. */
 void fake_cuda_kernel(bool runs);
