@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: every.py [uid FILE PE N]
+Each function of python/gdr.py, as PEs of a launcher or by unique id; on GPUs with GDR_DEVICE=cuda."""
+import array
+import os
+import sys
+import time
+
+import gdr
+
+
+def bring_up():
+    if sys.argv[1:2] != ["uid"]:
+        gdr.init(heap_size=16 << 20)
+        return
+    path, pe, n = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if pe == 0:
+        with open(path + ".part", "wb") as f:
+            f.write(gdr.get_uniqueid())
+        os.rename(path + ".part", path)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    with open(path, "rb") as f:
+        gdr.init(uniqueid=f.read(), pe=pe, n_pes=n)
+
+
+def write(a, values):
+    local = array.array(a._format, values)
+    gdr.put(a, local.buffer_info()[0], gdr.my_pe())
+
+
+def read(a):
+    local = array.array(a._format, [0] * a.n)
+    gdr.get(local.buffer_info()[0], a, gdr.my_pe())
+    return list(local)
+
+
+def transfers(me, n):
+    nxt, prev = (me + 1) % n, (me - 1) % n
+    a, b = gdr.zeros(8, "int32"), gdr.zeros(8, "int32")
+    sig = gdr.zeros(2, "uint64")
+    assert len(a) == 8 and a.nbytes == 32
+    write(a, [100 * me + i for i in range(8)])
+    if gdr.on_gpu():
+        assert a.__cuda_array_interface__["data"][0] == a.ptr
+    else:
+        assert a.memory[3] == 100 * me + 3
+    gdr.barrier_all()
+    gdr.put(b[:4], a[:4], nxt)
+    gdr.put_signal(b[4:6], a[4:6], sig[:1], 5, gdr.SET, nxt)
+    gdr.signal_wait(sig[:1], gdr.EQ, 5)
+    gdr.signal(sig[1:], 2, gdr.ADD, nxt)
+    gdr.signal_wait(sig[1:], gdr.GE, 2)
+    gdr.quiet()
+    gdr.barrier_all()
+    assert read(b) == [100 * prev + i for i in range(6)] + [0, 0]
+    local = array.array("i", [0] * 8)
+    gdr.get(local.buffer_info()[0], a, nxt)
+    assert list(local) == [100 * nxt + i for i in range(8)]
+    assert a.at(me) == a.ptr
+    gdr.barrier_all()
+    # on the default stream
+    gdr.put(b[6:], a[6:], nxt, stream=0)
+    gdr.quiet(stream=0)
+    gdr.barrier_all(stream=0)
+    if not gdr.on_gpu():
+        gdr._lib.gdr_stream_sync(None)
+    gdr.barrier_all()
+    assert read(b) == [100 * prev + i for i in range(8)]
+    gdr.barrier_all()
+    for x in (sig, b, a):
+        x.free()
+
+
+def collectives(me, n):
+    src, dst = gdr.zeros(n, "float64"), gdr.zeros(n * n, "float64")
+    write(src, [me * 10.0 + i for i in range(n)])
+    t = gdr.world
+    assert (t.my_pe(), t.n_pes(), t.translate(me, gdr.node)) == (me, n, me)
+    t.fcollect(dst, src)
+    assert read(dst) == [p * 10.0 + i for p in range(n) for i in range(n)]
+    t.sync()
+    t.alltoall(dst[:n], src)
+    assert read(dst[:n]) == [p * 10.0 + me for p in range(n)]
+    t.barrier()
+    t.reduce(dst[:n], src, "sum")
+    assert read(dst[:n]) == [sum(p * 10.0 + i for p in range(n)) for i in range(n)]
+    t.barrier()
+    t.reduce(dst[:n], src, "max")
+    assert read(dst[:n]) == [(n - 1) * 10.0 + i for i in range(n)]
+    t.barrier()
+    t.reducescatter(dst[:1], src, "sum")
+    assert read(dst)[0] == sum(p * 10.0 + me for p in range(n))
+    t.barrier()
+    t.scan(dst[:n], src)
+    assert read(dst)[0] == sum(p * 10.0 for p in range(me + 1))
+    t.barrier()
+    t.scan(dst[:n], src, exclusive=True)
+    assert read(dst)[0] == sum(p * 10.0 for p in range(me))
+    t.barrier()
+    t.broadcast(dst[:n], src, n - 1)
+    assert read(dst)[1 % n] == (n - 1) * 10.0 + 1 % n
+    t.barrier()
+    t.collect(dst, src)
+    assert read(dst)[n * n - 1] == (n - 1) * 11.0
+    half = t.split(0, 2, (n + 1) // 2)
+    assert (half is not None) == (me % 2 == 0)
+    if half:
+        assert half.n_pes() == (n + 1) // 2
+        half.destroy()
+    back = t.create(list(range(n))[::-1])
+    assert back.my_pe() == n - 1 - me
+    back.destroy()
+    dst.free()
+    src.free()
+
+
+def errors(me, n):
+    a = gdr.zeros(4)
+    try:
+        gdr.put(a, a, n)
+        raise AssertionError("no such PE")
+    except ValueError:
+        pass
+    try:
+        gdr.signal(a[:2], 1, gdr.SET, n)
+        raise AssertionError("no such PE")
+    except gdr.Error as e:
+        assert e.status < 0 and "signal" in str(e)
+    try:
+        a.memory if gdr.on_gpu() else a.__cuda_array_interface__
+        raise AssertionError("the other kind of memory")
+    except (AttributeError, BufferError):
+        pass
+    try:
+        a[:2].free()
+        raise AssertionError("a part")
+    except ValueError:
+        pass
+    a.free()
+
+
+bring_up()
+me, n = gdr.my_pe(), gdr.n_pes()
+transfers(me, n)
+collectives(me, n)
+errors(me, n)
+gdr.finalize()
+if me == 0:
+    print(f"python: all right on {n} PEs")
