@@ -8,6 +8,7 @@
 #include "runtime/fault.h"
 #include "runtime/hostq.h"
 #include "runtime/log.h"
+#include "runtime/range.h"
 #include "runtime/window.h"
 
 bool gdri_host_cuda(void)
@@ -111,6 +112,7 @@ int gdri_cuda_barrier_all(void)
 	struct gdri_state *st = gdri_state_get();
 	int status, ret;
 
+	GDRI_RANGE(st, GDRI_RANGE_ORDER, "gdr_barrier_all");
 	gdri_cuda_default_stream(st->cuda, 1000);
 	status = gdri_cuda_quiet();
 

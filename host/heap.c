@@ -10,6 +10,7 @@
 #include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
+#include "runtime/range.h"
 #include "runtime/window.h"
 
 struct request {
@@ -177,6 +178,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 
 	if (!st)
 		return NULL;
+	GDRI_RANGE(st, GDRI_RANGE_HEAP, call);
 	pthread_mutex_lock(&st->lock);
 	ret = allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
@@ -245,6 +247,7 @@ int gdr_free(void *ptr)
 
 	if (!st)
 		return -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_free");
 	pthread_mutex_lock(&st->lock);
 	gdri_log_clear_error();
 	offset = object_offset(st, ptr);

@@ -6,6 +6,7 @@
 #include "runtime/fault.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
+#include "runtime/range.h"
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)
@@ -83,6 +84,7 @@ int gdr_finalize(void)
 
 	if (!st)
 		return 0;
+	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_finalize");
 	ret = complete_all(st);
 	if (ret)
 		say(st, ret);

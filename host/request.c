@@ -10,6 +10,7 @@
 #include "runtime/cuda_map.h"
 #include "runtime/log.h"
 #include "runtime/perform.h"
+#include "runtime/range.h"
 #include "runtime/team.h"
 #include "runtime/window.h"
 
@@ -188,6 +189,7 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_state *st = gdri_need_state(names[q->what]);
 	int ret = st ? check(st, q) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_STREAM, names[q->what]);
 
 	if (ret || is_nothing(st, q))
 		return ret;
@@ -199,6 +201,7 @@ int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 	struct gdri_state *st = gdri_need_state(names[q->what]);
 	struct gdri_answer own;
 	int ret = st ? check(st, q) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, names[q->what]);
 
 	if (!answer)
 		answer = &own;

@@ -6,24 +6,33 @@
 
 #include "host/cuda.h"
 #include "host/host.h"
+#include "runtime/range.h"
 
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
+	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_put");
+
 	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, pe) : gdr_put(dst, src, len, pe);
 }
 
 int gdr_host_get(void *dst, const void *src, size_t len, int pe)
 {
+	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_get");
+
 	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, pe) : gdr_get(dst, src, len, pe);
 }
 
 int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe)
 {
+	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_put_nbi");
+
 	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, pe) : gdr_put_nbi(dst, src, len, pe);
 }
 
 int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe)
 {
+	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_get_nbi");
+
 	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, pe) : gdr_get_nbi(dst, src, len, pe);
 }
 
@@ -34,6 +43,8 @@ int gdr_host_fence(void)
 
 int gdr_host_quiet(void)
 {
+	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_ORDER, "gdr_host_quiet");
+
 	return gdri_host_cuda() ? gdri_cuda_quiet() : gdr_quiet();
 }
 

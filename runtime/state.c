@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/state.h"
+#include "runtime/range.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -301,6 +302,9 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_init(&st->fault_lock, NULL);
 	take_options(st, attr);
+	if (st->opt.nvtx > 1 && !gdri_range_built())
+		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
+	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_init");
 	check_abi(st, abi_version);
 	ret = execute(st);
 	st->attr = NULL;
