@@ -117,13 +117,20 @@ GDR_DEVICE uint64_t gdr_clock_ns(void)
 	((void)(pe), nvshmem_signal_wait_until(sig, cmp, value), 0)
 
 #define GDR_TEAM_WORLD NVSHMEM_TEAM_WORLD
-#define gdr_float_broadcast_block(team, dst, src, n, root)                                         \
-	nvshmemx_float_broadcast_block(team, dst, src, n, root)
-#define gdr_float_fcollect_block(team, dst, src, n) nvshmemx_float_fcollect_block(team, dst, src, n)
-#define gdr_float_alltoall_block(team, dst, src, n) nvshmemx_float_alltoall_block(team, dst, src, n)
-#define gdr_float_sum_reduce_block(team, dst, src, n)                                              \
-	nvshmemx_float_sum_reduce_block(team, dst, src, n)
-#define gdr_float_sum_reducescatter_block(team, dst, src, n)                                       \
-	nvshmemx_float_sum_reducescatter_block(team, dst, src, n)
+#define gdr_float_broadcast nvshmem_float_broadcast
+#define gdr_float_fcollect nvshmem_float_fcollect
+#define gdr_float_alltoall nvshmem_float_alltoall
+#define gdr_float_sum_reduce nvshmem_float_sum_reduce
+#define gdr_float_sum_reducescatter nvshmem_float_sum_reducescatter
+#define gdr_float_broadcast_warp nvshmemx_float_broadcast_warp
+#define gdr_float_fcollect_warp nvshmemx_float_fcollect_warp
+#define gdr_float_alltoall_warp nvshmemx_float_alltoall_warp
+#define gdr_float_sum_reduce_warp nvshmemx_float_sum_reduce_warp
+#define gdr_float_sum_reducescatter_warp nvshmemx_float_sum_reducescatter_warp
+#define gdr_float_broadcast_block nvshmemx_float_broadcast_block
+#define gdr_float_fcollect_block nvshmemx_float_fcollect_block
+#define gdr_float_alltoall_block nvshmemx_float_alltoall_block
+#define gdr_float_sum_reduce_block nvshmemx_float_sum_reduce_block
+#define gdr_float_sum_reducescatter_block nvshmemx_float_sum_reducescatter_block
 
 #endif

@@ -2,11 +2,12 @@
 /* One collective again and again: coll_one KIND BYTES CALLS ROUNDS. KIND: barrier_all, barrier, sync,
  * broadcast, fcollect, collect, reduce; BYTES of the result (broadcast, reduce: of the vector). PE 0 prints the
  * median of the rounds, in microseconds a call. With 0 CALLS nothing is posted but by what is around. */
+#include "tests/perf/times.h"
+
 #include <gdr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_ROUNDS 99
 
@@ -50,21 +51,6 @@ GDR_KERNEL(repeat, struct work, w)
 	*w.status = ret;
 }
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int round_of(const struct work *w, double *us)
 {
 	double begin;
@@ -100,7 +86,7 @@ int main(int argc, char **argv)
 	ret = !w.dst || !w.src;
 	for (i = 0; i < rounds && !ret; i++)
 		ret = round_of(&w, &us[i]);
-	qsort(us, (size_t)i, sizeof(*us), compare);
+	qsort(us, (size_t)i, sizeof(*us), by_value);
 	if (!ret && !gdr_host_my_pe())
 		printf("%.2f\n", us[rounds / 2]);
 	return gdr_finalize() || ret;

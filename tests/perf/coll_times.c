@@ -2,10 +2,11 @@
 /* How long collectives on a stream take, one behind the other: a line "path" with that of the job, then
  * lines "kind bytes microseconds" of PE 0.
  * bytes are those of the table of algorithms (runtime/coll.def). usage: coll_times [CALLS [MOST_BYTES]] */
+#include "tests/perf/times.h"
+
 #include <gdr.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static uint32_t *dst, *src;
 static gdr_stream_t stream;
@@ -39,14 +40,6 @@ static const char *path(void)
 	if (gdr_query(&info) || !info.n_nic)
 		return "mapped";
 	return info.n_nodes > 1 && info.n_p2p > 1 ? "nodes" : "queue";
-}
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 /* Best of three. */

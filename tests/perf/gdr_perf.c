@@ -2,7 +2,7 @@
 // What device operations between two PEs cost, over the path that the job has.
 //
 //	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all these
-//				many, one_mib, post, coll: not by default
+//				many, one_mib, post: not by default
 //
 //	raw		CUDA alone, without a library: what the link allows
 //	put, get	GB/s of block operations back to back, then one quiet, by size and blocks
@@ -18,7 +18,6 @@
 //	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
 //			SM cycles of a call and posts per second. PERF_ROOM: posts that fit into all the
 //			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
-//	coll		broadcast, fcollect, alltoall, sum_reduce, reducescatter of floats by one block, by size
 //
 // Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
 // RESULT name value unit [least..most]: the median of 7 launches after a warm-up. The same source
@@ -41,10 +40,8 @@
 #define FAR(p) ((p) + 16 * at) /* a cache line each, more than a cache holds */
 #ifdef __CUDACC__
 #define AREA ((size_t)256 << 20)
-#define COLL_THREADS 512
 #else
 #define AREA ((size_t)16 << 20)
-#define COLL_THREADS 4
 #endif
 
 struct work {
@@ -216,31 +213,6 @@ PING_PONG(raw_data_flag,
 	  (raw_store((uint64_t *)w.dst, value), raw_fence(), raw_store(SIG(w.far), value)),
 	  raw_wait(SIG(w.sig), value))
 #endif
-
-/* ---- collectives of one block of each PE ---- */
-
-#define COLL(name, call)                                                                           \
-	GDR_KERNEL(name, struct work, w)                                                           \
-	{                                                                                          \
-		float *dst = (float *)w.dst;                                                       \
-		const float *src = (const float *)w.src;                                           \
-		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns();                             \
-		int i, ret = 0;                                                                    \
-                                                                                                   \
-		for (i = 0; i < w.n && !ret; i++)                                                  \
-			ret = call;                                                                \
-		gdr_sync_block();                                                                  \
-		if (gdr_thread_id())                                                               \
-			return;                                                                    \
-		w.time[0] = start;                                                                 \
-		w.time[1] = gdr_clock_ns();                                                        \
-		w.status[0] = ret;                                                                 \
-	}
-COLL(coll_broadcast, gdr_float_broadcast_block(GDR_TEAM_WORLD, dst, src, w.size / 4, 0))
-COLL(coll_fcollect, gdr_float_fcollect_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
-COLL(coll_alltoall, gdr_float_alltoall_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
-COLL(coll_reduce, gdr_float_sum_reduce_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
-COLL(coll_reducescatter, gdr_float_sum_reducescatter_block(GDR_TEAM_WORLD, dst, src, w.size / 4))
 
 /* ---- posting ----
  *
@@ -417,33 +389,6 @@ static void run_mib_each(void)
 			       f_.most / (rounds) / (div));                                        \
 	} while (0)
 
-/* Bytes are those that each PE brings, for alltoall and reducescatter those for each PE. */
-static void run_coll(void)
-{
-	static const size_t sizes[] = {8, 1024, 16384, 262144, 4194304, 67108864};
-	size_t n_pes = (size_t)gdr_host_n_pes();
-	struct timing t[5];
-	unsigned s, k;
-
-	for (s = 0; s < 6 && sizes[s] * n_pes <= AREA; s++) {
-		static const char *const names[] = {"broadcast", "fcollect", "alltoall", "sum_reduce",
-						    "sum_reducescatter"};
-		struct work w = base;
-
-		w.size = sizes[s];
-		w.n = s < 3 ? 200 : s == 3 ? 40 : s == 4 ? 8 : 2;
-		MEASURE(coll_broadcast, 1, COLL_THREADS, 1, &w, &t[0]);
-		MEASURE(coll_fcollect, 1, COLL_THREADS, 1, &w, &t[1]);
-		MEASURE(coll_alltoall, 1, COLL_THREADS, 1, &w, &t[2]);
-		MEASURE(coll_reduce, 1, COLL_THREADS, 1, &w, &t[3]);
-		MEASURE(coll_reducescatter, 1, COLL_THREADS, 1, &w, &t[4]);
-		for (k = 0; k < 5 && !w.me; k++)
-			printf("RESULT %s_%zuB_block %.2f us [%.2f..%.2f]\n", names[k], sizes[s],
-			       t[k].median / w.n / 1000, t[k].least / w.n / 1000,
-			       t[k].most / w.n / 1000);
-	}
-}
-
 #ifdef __CUDACC__
 /* Median over the launches of the mean over the blocks. */
 static double cycles_of(unsigned blocks)
@@ -604,8 +549,6 @@ static void run(int argc, char **argv, int n)
 	}
 	if (argc > 1 && wanted(argc, argv, "post"))
 		run_post();
-	if (argc > 1 && wanted(argc, argv, "coll"))
-		run_coll();
 	if (wanted(argc, argv, "put"))
 		bandwidth(0, 5);
 	if (wanted(argc, argv, "get"))

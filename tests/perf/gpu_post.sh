@@ -21,12 +21,18 @@ beside() # name, prefix: RESULT lines of $out/$1.gdr, with NVSHMEM's value of th
 		"$out/$1.nvshmem" "$out/$1.gdr" | tee "$out/$1.txt"
 }
 
-if [ -n "$nvshmem" ]; then
+peer() # program: built as NVSHMEM's
+{
 	"$nvcc" -std=c++17 -O2 -arch=native -rdc=true -x cu -DAS_NVSHMEM -I"$root" -I"$nvshmem/include" \
-		"$here/gdr_perf.c" -o "$out/nvshmem_perf" -L"$nvshmem/lib" \
+		"$here/$1.c" -o "$out/nvshmem_$1" -L"$nvshmem/lib" \
 		-Xlinker "$(echo "$nvshmem"/lib/libnvshmem_host.so* | cut -d' ' -f1)" -lnvshmem_device -lcuda \
-		-Xlinker -rpath,"$nvshmem/lib" >"$out/nvshmem.log" 2>&1 ||
-		echo "NVSHMEM's program was not built: $out/nvshmem.log"
+		-Xlinker -rpath,"$nvshmem/lib" >"$out/nvshmem_$1.log" 2>&1 ||
+		echo "NVSHMEM's program was not built: $out/nvshmem_$1.log"
+}
+
+if [ -n "$nvshmem" ]; then
+	peer gdr_perf
+	peer coll_device
 fi
 for queues in ${QUEUES:-1 2 8}; do
 	name=post$queues
@@ -34,13 +40,13 @@ for queues in ${QUEUES:-1 2 8}; do
 	GDR_TRANSPORTS=nic SOFTHCA_NULL=2 GDR_QPS_PER_PE=$queues GDR_QP_DEPTH=$depth \
 		two "$bin/softhca/softhca" "$bin/tests/perf/cuda/gdr_perf" post >"$out/$name.gdr"
 	: >"$out/$name.nvshmem"
-	[ -x "$out/nvshmem_perf" ] && NVSHMEM_IB_ENABLE_IBGDA=1 NVSHMEM_REMOTE_TRANSPORT=none \
+	[ -x "$out/nvshmem_gdr_perf" ] && NVSHMEM_IB_ENABLE_IBGDA=1 NVSHMEM_REMOTE_TRANSPORT=none \
 		NVSHMEM_DISABLE_P2P=1 NVSHMEM_DISABLE_NCCL=1 SOFTHCA_LINK=ib SOFTHCA_NULL=1 \
 		NVSHMEM_QP_DEPTH=$depth NVSHMEM_IBGDA_NUM_RC_PER_PE=$queues NVSHMEM_SYMMETRIC_SIZE=1G \
-		two "$bin/softhca/softhca" "$out/nvshmem_perf" post >"$out/$name.nvshmem" 2>"$out/$name.err"
+		two "$bin/softhca/softhca" "$out/nvshmem_gdr_perf" post >"$out/$name.nvshmem" 2>"$out/$name.err"
 	beside "$name" "queues${queues}_"
 done
-GDR_HEAP_SIZE=2g two "$bin/tests/perf/cuda/gdr_perf" coll >"$out/coll.gdr"
+GDR_HEAP_SIZE=2g two "$bin/tests/perf/cuda/coll_device" >"$out/coll.gdr"
 : >"$out/coll.nvshmem"
-[ -x "$out/nvshmem_perf" ] && NVSHMEM_SYMMETRIC_SIZE=2G two "$out/nvshmem_perf" coll >"$out/coll.nvshmem" 2>"$out/coll.err"
+[ -x "$out/nvshmem_coll_device" ] && NVSHMEM_SYMMETRIC_SIZE=2G two "$out/nvshmem_coll_device" >"$out/coll.nvshmem" 2>"$out/coll.err"
 beside coll ""

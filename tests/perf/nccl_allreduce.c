@@ -2,13 +2,14 @@
 // The peer of samples/allreduce: NCCL's sum of floats on N GPUs, one process each, calls back to back
 // in a stream. usage: nccl_allreduce N [symmetric]. Prints "bytes us" for each size; `symmetric`
 // registers the buffers as symmetric windows. Compiled by nvcc (-x cu) against an installed NCCL.
+#include "tests/perf/times.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cuda_runtime.h>
@@ -27,21 +28,6 @@ struct meeting { /* shared by the processes */
 	ncclUniqueId id;
 	volatile int ready;
 };
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return a < b ? -1 : a > b;
-}
 
 static double calls_us(float *buf, size_t count, int n, ncclComm_t comm, cudaStream_t s)
 {

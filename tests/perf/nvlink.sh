@@ -34,7 +34,7 @@ build_peers()
 			echo "NVSHMEM's program was not built: $out/nvshmem.log"
 	fi
 	if [ -n "$nccl" ]; then
-		"$nvcc" -O2 -x cu -I"$nccl/include" "$here/nccl_allreduce.c" -o "$out/nccl_allreduce" \
+		"$nvcc" -O2 -x cu -I"$root" -I"$nccl/include" "$here/nccl_allreduce.c" -o "$out/nccl_allreduce" \
 			-Xlinker "$(echo "$nccl"/lib/libnccl.so*)" -Xlinker -rpath,"$nccl/lib" \
 			>"$out/nccl.log" 2>&1 || echo "NCCL's program was not built: $out/nccl.log"
 	fi

@@ -3,10 +3,11 @@
  * free and barrier of host threads. Lines "RESULT name us us [least..most]" of PE 0: medians of 5 times.
  * usage: stream_times [puts] [coll] [heap]. The same source measures NVSHMEM (-DAS_NVSHMEM) and NCCL (-DAS_NCCL,
  * collectives only; by mpirun, STREAM_TIMES_ID names a file for its unique id). */
+#include "tests/perf/times.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(AS_NVSHMEM)
 #include <nvshmem.h>
@@ -142,21 +143,6 @@ static void meet(void)
 #endif
 
 /* ---- times ---- */
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return a < b ? -1 : a > b;
-}
 
 #define MEASURE(n, name, ...)                                                                     \
 	do {                                                                                       \
