@@ -165,15 +165,14 @@ GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 		if (pe != me)
 			gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&flat[me], pe), epoch);
 	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
-	GDRI_NOT_UNROLLED
-	for (pe = 0; pe < n; pe++) {
-		if (pe == me)
-			continue;
-		if (gdri_likely(gdri_spin(&flat[pe], 8, 0, GDR_CMP_GE, epoch)))
-			continue;
-		ret = gdri_sync_hear(dev, pe, &flat[pe], epoch, quiet ? GDRI_BARRIER : GDRI_SYNC);
-		if (gdri_unlikely(ret))
-			return ret;
+	if (gdri_unlikely(!gdri_spin_all(flat, 1, n, me, epoch))) {
+		for (pe = 0; pe < n; pe++) {
+			ret = pe == me ? 0
+				       : gdri_sync_hear(dev, pe, &flat[pe], epoch,
+							quiet ? GDRI_BARRIER : GDRI_SYNC);
+			if (gdri_unlikely(ret))
+				return ret;
+		}
 	}
 	gdri_fence_acquire_sys();
 	gdri_sync_over(dev, failed);

@@ -42,6 +42,30 @@ GDR_DEVICE int gdri_spin(const void *p, uint32_t size, int is_signed, int cmp, u
 	return 0;
 }
 
+#define GDRI_SPIN_ROWS 4
+
+/* The words of n PEs, which lie `apart` words from each other, but number me: loads of several are under way at
+ * once. 1: each was seen to be at least `least`; the caller's fence makes that acquires. */
+GDR_DEVICE int gdri_spin_all(const uint64_t *words, size_t apart, int n, int me, uint64_t least)
+{
+	int first, i, spins, all;
+
+	GDRI_NOT_UNROLLED
+	for (first = 0; first < n; first += GDRI_SPIN_ROWS) {
+		GDRI_NOT_UNROLLED
+		for (spins = all = 0; spins <= GDRI_SPINS && !all; spins++) {
+			all = 1;
+			GDRI_UNROLLED
+			for (i = first; i < first + GDRI_SPIN_ROWS; i++)
+				if (i < n && i != me)
+					all &= gdri_ld_fenced_u64(&words[(size_t)i * apart]) >= least;
+		}
+		if (!all)
+			return 0;
+	}
+	return 1;
+}
+
 /* 1 when the condition holds and nothing is left to do. */
 GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
 			       int cmp, uint64_t value)
