@@ -23,7 +23,7 @@ static const struct gdri_coll_rule builtin[] = {
 static const char *const kinds[GDRI_N_KINDS] = {"sync", "broadcast", "collect", "alltoall",
 						"reduce", "scan"};
 static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct",
-						 "two", "grid", "leader", "lanes"};
+						 "two", "grid", "leader", "lanes", "words"};
 static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
@@ -33,12 +33,12 @@ static bool exists(int kind, int algo)
 	static const unsigned int have[GDRI_N_KINDS] = {
 		[GDRI_K_SYNC] = A(FLAT) | A(TREE) | A(LEADER),
 		[GDRI_K_BROADCAST] = A(FLAT) | A(TREE) | A(DIRECT) | A(TWO) | A(GRID) | A(LEADER) |
-				     A(LANES),
-		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES),
-		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID),
+				     A(LANES) | A(WORDS),
+		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES) | A(WORDS),
+		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(WORDS),
 		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
-				  A(LANES),
-		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID),
+				  A(LANES) | A(WORDS),
+		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(WORDS),
 	};
 #undef A
 
@@ -90,8 +90,8 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 			continue;
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
 			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
-			 "direct, reduce: flat tree ring two leader lanes, scan: flat ring; grid of all but "
-			 "sync");
+			 "direct, reduce: flat tree ring two leader lanes, scan: flat ring; grid and words "
+			 "of all but sync");
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -253,6 +253,8 @@ static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 {
 	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
+	if ((r->algo == GDRI_A_GRID && !t->grid_blocks) || (r->algo == GDRI_A_WORDS && !t->word_size))
+		return false;
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
 
@@ -268,10 +270,9 @@ struct filling {
 	bool done;
 };
 
-/* Calls of device code never take GRID: they are one block's. */
 static void add(struct filling *f, const struct gdri_coll_rule *r)
 {
-	if (f->done || r->algo == GDRI_A_GRID || !fits(r, f->kind, f->t) ||
+	if (f->done || !fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
 	f->covered = r->max_bytes && f->n < GDRI_CHOICES - 1 ? r->max_bytes : UINT64_MAX;
@@ -299,7 +300,7 @@ bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes,
 	const struct gdri_coll_rule *r;
 	size_t i;
 
-	for (i = 0; i < rules->n && t->grid_blocks; i++) {
+	for (i = 0; i < rules->n; i++) {
 		r = &rules->rule[i];
 		if (fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
 			return r->algo == GDRI_A_GRID;

@@ -105,6 +105,8 @@ static int set_constants(struct gdri_state *st)
 	c->heap_size = gdri_window_reach(st);
 	c->ctl = d->ctl;
 	c->ctxs = st->ctxs.gpu;
+	c->teams = st->teams.gpu;
+	c->n_teams = st->teams.n;
 	c->pe = d->pe;
 	c->n_pes = d->n_pes;
 	c->n_slots = d->n_slots;

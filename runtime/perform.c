@@ -2,7 +2,6 @@
 /* The kernel of the library, which performs what host threads ask for: compiled as C for the host device,
  * and by nvcc into an image that is part of the library (perform_image.c). It is one for all requests:
  * the compiler makes a copy of all that a kernel calls for each. */
-#include <gdr/impl/grid.h>
 #include <gdr/impl/perform.h>
 #include <gdr/launch.h>
 
@@ -36,7 +35,7 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 	else if (q.by == GDRI_BY_BLOCK)
 		ret = gdri_perform_block(&q, GDRI_BLOCK);
 	else
-		ret = gdri_grid_perform(&q);
+		ret = gdri_perform_grid(&q);
 	/* any of the blocks may fail: the team keeps the status */
 	if (!gdr_thread_id() && (ret || !gdr_block_id()))
 		gdri_perform_end(&q, ret, value);

@@ -71,7 +71,7 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 	q->by = GDRI_BY_BLOCK;
 	/* on the host device one CPU thread is a block: more threads of it are only slower */
 	if (st->cuda)
-		p->block = len <= 2048 ? 128 : BLOCK;
+		p->block = len <= 256 ? 128 : BLOCK;
 	grid = q->what >= GDRI_RQ_COLLECTIVE ? grid_of(st, q) : 0;
 	if (!grid)
 		return;

@@ -19,9 +19,10 @@ static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
 }
 
-static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and words of blocks */
+static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and words of blocks, and of data */
 {
-	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t);
+	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
+	       n_pes * 2 * 2 * ts->word_size;
 }
 
 static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
@@ -31,7 +32,7 @@ static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
 	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
-/* At most an eighth of the heap: fewer blocks first, then smaller messages, then fewer teams. */
+/* At most an eighth of the heap: fewer blocks first, shorter parts, then smaller messages, then fewer teams. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
 	struct gdri_teams *ts = &st->teams;
@@ -40,8 +41,11 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	ts->n = st->opt.teams;
 	ts->slot_size = (uint32_t)st->opt.coll_slot;
 	ts->grid_blocks = st->opt.coll_blocks;
+	ts->word_size = n_pes <= GDRI_FLAT_MAX ? 2 * ts->slot_size : 0;
 	while (ts->grid_blocks > 1 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
 		ts->grid_blocks /= 2;
+	while (ts->word_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
+		ts->word_size /= 2;
 	while (ts->slot_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
 		ts->slot_size /= 2;
 	while (ts->n > 4 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
@@ -208,11 +212,13 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 	}
 	t->chan = (struct gdri_chan *)area(st, id);
 	t->grid = (uint64_t *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
 	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
+	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ts->word_size : 0;
 	t->n = n;
 	find_stride(t);
 	find_levels(st, t, t->pes + st->n_pes);

@@ -13,7 +13,7 @@
 struct gdri_state;
 
 struct gdri_teams {
-	uint32_t n, slot_size, grid_blocks;
+	uint32_t n, slot_size, grid_blocks, word_size;
 	uint64_t bytes, stride; /* of the area behind gdri_ctl, of one team in it */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
@@ -22,8 +22,8 @@ struct gdri_teams {
 	uint64_t *notes;	 /* [n] exchanges of the host threads */
 };
 
-/* What of the heap teams take: sets n, slot_size, grid_blocks, bytes and stride. heap_size is that of the heap as it
- * was made. -GDR_EINVAL: it is too small for them. */
+/* What of the heap teams take: sets all of the first two lines. heap_size is that of the heap as it was
+ * made. -GDR_EINVAL: it is too small for them. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size);
 
 int gdri_up_teams(struct gdri_state *st);   /* records, all unused */

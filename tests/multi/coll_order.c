@@ -2,7 +2,8 @@
 /* Collectives one behind the other in one kernel, of random kinds, sizes and roots, on the same
  * objects: dest is refilled right before each call and looked at right after it, source overwritten
  * after it. At the same time the other block of the kernel does so over another team: two halves of
- * the world, or two teams that share members. */
+ * the world, or two teams that share members. usage: coll_order [wrap]: the numbers in the words of short
+ * calls (words.h) begin anew on the way, with what the last time left there. */
 #include "tests/multi/coll.h"
 
 #define MOST 600u /* elements of a call */
@@ -134,8 +135,28 @@ static void set_side(struct side *s, gdr_team_t team, uint64_t seed)
 		s->pes[i] = gdr_host_team_translate_pe(team, i, GDR_TEAM_WORLD);
 }
 
+#ifdef __CUDACC__
+#define set_words(team) CHECK(!"on a GPU")
+#else
+/* The numbers begin anew with the second part, and the units hold some of those that come then. */
+static void set_words(gdr_team_t team)
+{
+	struct gdri_team *t = &gdri_dev_state->teams[team];
+	uint64_t units = t->word_size / 8, area, k;
+
+	t->word_seq = 0xfffffffe;
+	for (area = 0; area < 2; area++)
+		for (k = 0; k < units * (uint64_t)t->n; k++) {
+			uint64_t *unit = t->words + (area * units * (uint64_t)t->n + k) * 2;
+
+			unit[0] = unit[1] = (k % 32 * 2 + (area ? 1 : 2)) << 32 | 0xdead;
+		}
+}
+#endif
+
 /* lists[i]: the PEs of team i. Returns with the teams gone. */
-static void together(struct storm *a, int lists[2][COLL_MAX_PES], const int n[2], uint64_t seed)
+static void together(struct storm *a, int lists[2][COLL_MAX_PES], const int n[2], uint64_t seed,
+		     int wrap)
 {
 	gdr_team_t team[2] = {GDR_TEAM_INVALID, GDR_TEAM_INVALID};
 
@@ -143,15 +164,18 @@ static void together(struct storm *a, int lists[2][COLL_MAX_PES], const int n[2]
 		if (n[i])
 			CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, lists[i], n[i], NULL, 0, &team[i]));
 		set_side(&a->side[i], team[i], seed * 10 + (uint64_t)i);
+		if (wrap && team[i] != GDR_TEAM_INVALID)
+			set_words(team[i]);
 	}
+	CHECK_OK(gdr_barrier_all());
 	RUN(storm, 2, THREADS, a);
 	for (int i = 0; i < 2; i++)
 		CHECK_OK(gdr_team_destroy(team[i]));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int lists[2][COLL_MAX_PES], n[2];
+	int wrap = argc > 1 && !strcmp(argv[1], "wrap"), lists[2][COLL_MAX_PES], n[2];
 	struct storm a;
 
 	memset(&a, 0, sizeof(a));
@@ -167,17 +191,17 @@ int main(void)
 	/* two that share members: all of them, in different orders */
 	n[0] = coll_choose(1, lists[0], multi_n, multi_n);
 	n[1] = coll_choose(2, lists[1], multi_n, multi_n);
-	together(&a, lists, n, 1);
+	together(&a, lists, n, 1, wrap);
 	/* two halves: the even ones and the odd ones */
 	n[0] = n[1] = 0;
 	for (int i = 0; i < multi_n; i++)
 		lists[i % 2][n[i % 2]++] = i;
-	together(&a, lists, n, 2);
+	together(&a, lists, n, 2, wrap);
 	/* some of them */
 	for (uint64_t seed = 3; seed < 6; seed++) {
 		n[0] = coll_choose(seed * 2, lists[0], multi_n, 0);
 		n[1] = coll_choose(seed * 2 + 1, lists[1], multi_n, 0);
-		together(&a, lists, n, seed);
+		together(&a, lists, n, seed, wrap);
 	}
 	multi_shared_free(a.report);
 	return multi_end("coll_order");

@@ -257,10 +257,11 @@ enum gdri_algo {
 	GDRI_A_RING,
 	GDRI_A_DIRECT, /* after a sync, to where it belongs */
 	GDRI_A_TWO,    /* pieces to all, then gathered */
-	GDRI_A_GRID,   /* by many blocks of the library's kernels, through mapped memory */
+	GDRI_A_GRID,   /* straight through mapped memory; calls on streams: by many blocks */
 	/* both levels: within the nodes through mapped memory, between them */
 	GDRI_A_LEADER, /* by one member of each */
 	GDRI_A_LANES,  /* by as many as the smallest one has, a piece each */
+	GDRI_A_WORDS,  /* to all, each 4 bytes in one word with their number */
 	GDRI_N_ALGOS,
 };
 #define GDRI_CHOICES 4
@@ -283,6 +284,10 @@ struct GDRI_ALIGNED gdri_team {
 	 * this PE's (dev) */
 	uint64_t *grid;
 	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
+	uint32_t word_size;   /* bytes of a part that goes by words.h; 0: as grid_blocks */
+	/* (peer) [2][n][word_size / 8][2], in the heap: parts of member i, in turn */
+	uint64_t *words;
+	uint64_t word_seq; /* (dev) parts so far: one caller at a time */
 	/* Two levels: nodes, whose members map each other. 0: just one, or one member on each. */
 	int32_t nodes;
 	int32_t node, local; /* the own one, and own number in it */
@@ -381,8 +386,9 @@ struct gdri_constants {
 	uint64_t heap_size;
 	struct gdri_ctl *ctl;
 	struct gdri_ctx *ctxs;
+	struct gdri_team *teams;
 	int32_t pe, n_pes;
-	uint32_t n_slots, flags;
+	uint32_t n_slots, flags, n_teams, rsvd;
 	uint32_t direct; /* 1: all PEs are mapped, there are no queues */
 	uint32_t zero;	 /* 0: what the compiler does not know */
 	int64_t delta[GDRI_MAX_PES]; /* gdri_peer.base - heap; GDRI_UNMAPPED */

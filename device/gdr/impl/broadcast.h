@@ -149,11 +149,24 @@ GDRI_NOINLINE int gdri_broadcast_lanes(const struct gdri_coll *c, uint8_t *dst, 
 	return ret ? ret : gdri_coll_straight(&node, dst, &b, piece, &mine);
 }
 
+/* To all the root's block, from the others nothing. */
+GDR_DEVICE int gdri_broadcast_words(const struct gdri_coll *c, void *dst, const void *src, size_t len,
+				    int root)
+{
+	uint8_t *d = (uint8_t *)dst;
+	const uint8_t *s = (const uint8_t *)src;
+	size_t own = c->me == root ? len : 0;
+	const struct gdri_word_move m = {d, s, 0, 0, own, len, len, root, 0, d, s, own};
+
+	return gdri_coll_end(c, gdri_words_move(c, &m));
+}
+
 GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
 				    size_t len, int root, int algo)
 {
 	int ret;
 
+	GDRI_BY_ABI(gdri_broadcast_by);
 	if (algo == GDRI_A_FLAT || algo == GDRI_A_TREE)
 		return gdri_broadcast_slots(c, dst, src, len, root, algo == GDRI_A_FLAT);
 	if (algo == GDRI_A_LEADER)
@@ -170,15 +183,20 @@ GDRI_NOINLINE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const vo
 				 int root)
 {
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_BROADCAST);
+	int ret = gdri_coll_begin(&c, scope, team, GDRI_BROADCAST), algo;
 
+	GDRI_BY_ABI(gdri_broadcast);
 	if (ret || !len)
 		return ret;
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
+	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&c, GDRI_RQ_BROADCAST, dst, src, len, 1, root, 0);
+	if (algo == GDRI_A_WORDS)
+		return gdri_broadcast_words(&c, dst, src, len, root);
 	if (c.n > 1)
-		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root,
-					gdri_coll_algo(&c, GDRI_K_BROADCAST, len));
+		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root, algo);
 	if (!ret && c.me == root)
 		gdri_coll_copy(&c, dst, src, len);
 	gdri_scope_sync(scope);

@@ -4,70 +4,8 @@
 #ifndef GDRI_COLL_H
 #define GDRI_COLL_H
 
-#include <gdr/impl/team.h>
-
-GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
-{
-	if (dst != src && len)
-		gdri_copy(dst, src, len, gdri_scope_rank(c->scope), gdri_scope_size(c->scope));
-}
-
-/* The other members in turn, beginning behind the own one: i from 1 to n - 1. */
-GDR_DEVICE int gdri_coll_after(const struct gdri_coll *c, int i)
-{
-	return c->me + i < c->n ? c->me + i : c->me + i - c->n;
-}
-
-GDR_DEVICE int gdri_coll_before(const struct gdri_coll *c, int i)
-{
-	return c->me >= i ? c->me - i : c->me - i + c->n;
-}
-
-GDR_DEVICE size_t gdri_coll_part(const struct gdri_coll *c, size_t left)
-{
-	return left < c->team->slot_size ? left : c->team->slot_size;
-}
-
-/* ---- blocks: which bytes of a buffer belong to member i ---- */
-
-enum gdri_layout {
-	GDRI_WHOLE,  /* all of them, for every member */
-	GDRI_EQUAL,  /* len bytes each, one behind the other */
-	GDRI_RAGGED, /* what a collect exchanged, in gdri_chan */
-	GDRI_SPLIT,  /* len bytes in pieces of about the same size, of whole elements; then nothing */
-	GDRI_PLACES, /* len bytes each, in gdri_chan */
-};
-
-struct gdri_blocks {
-	int layout;
-	size_t len;
-	size_t elem; /* SPLIT: bytes of an element */
-	int pieces;
-};
-
-GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
-{
-	if (b->layout == GDRI_EQUAL)
-		return b->len * (size_t)i;
-	if (b->layout == GDRI_RAGGED)
-		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].at);
-	if (b->layout == GDRI_SPLIT) {
-		size_t n = b->len / b->elem, p = (size_t)b->pieces, each = n / p, more = n % p;
-
-		p = (size_t)i < p ? (size_t)i : p;
-		return (each * p + (p < more ? p : more)) * b->elem;
-	}
-	return b->layout == GDRI_PLACES ? sizeof(struct gdri_chan) * (size_t)i : 0;
-}
-
-GDR_DEVICE size_t gdri_block_len(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
-{
-	if (b->layout == GDRI_RAGGED)
-		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
-	if (b->layout == GDRI_SPLIT)
-		return gdri_block_at(c, b, i + 1) - gdri_block_at(c, b, i);
-	return b->len;
-}
+#include <gdr/impl/grid.h>
+#include <gdr/impl/words.h>
 
 /* ---- every member to every other one ---- */
 
@@ -312,6 +250,7 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 {
 	int me = c->me, ret = 0;
 
+	GDRI_BY_ABI(gdri_coll_exchange);
 	if (c->n > 1 && algo != GDRI_A_FLAT && algo != GDRI_A_LANES)
 		ret = gdri_coll_sync(c);
 	if (ret || c->n == 1)
@@ -331,16 +270,34 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 	return ret;
 }
 
+/* len bytes to each, from src + src_step * its number, by words. */
+GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const void *src, size_t len,
+				   size_t dst_step, size_t src_step)
+{
+	size_t me = (size_t)(uint32_t)c->me;
+	uint8_t *d = (uint8_t *)dst;
+	const uint8_t *s = (const uint8_t *)src;
+	const struct gdri_word_move m = {d,	s,   dst_step,	      src_step,	    len, len, len, -1, 0,
+					 d + dst_step * me, s + src_step * me, len};
+
+	return gdri_coll_end(c, gdri_words_move(c, &m));
+}
+
 GDRI_NOINLINE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
 	const struct gdri_blocks db = {GDRI_EQUAL, len, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT);
+	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT), algo;
 
+	GDRI_BY_ABI(gdri_fcollect);
 	if (ret || !len)
 		return ret;
-	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n),
-				 (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
+	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&c, GDRI_RQ_FCOLLECT, dst, src, len, 1, 0, 0);
+	if (algo == GDRI_A_WORDS)
+		return gdri_exchange_words(&c, dst, src, len, len, 0);
+	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	return gdri_coll_end(&c, ret);
 }
 
@@ -348,19 +305,24 @@ GDRI_NOINLINE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const voi
 {
 	const struct gdri_blocks b = {GDRI_EQUAL, len, 1, 0};
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_ALLTOALL);
+	int ret = gdri_coll_begin(&c, scope, team, GDRI_ALLTOALL), algo;
 
+	GDRI_BY_ABI(gdri_alltoall);
 	if (ret || !len)
 		return ret;
-	ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n),
-				 (uint8_t *)dst, &b, (const uint8_t *)src, &b);
+	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&c, GDRI_RQ_ALLTOALL, dst, src, len, 1, 0, 0);
+	if (algo == GDRI_A_WORDS)
+		return gdri_exchange_words(&c, dst, src, len, len, len);
+	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &b, (const uint8_t *)src, &b);
 	return gdri_coll_end(&c, ret);
 }
 
 /* ---- collect: each brings as much as it likes ---- */
 
-/* First thread: where each member's block goes; returns the sum. */
-GDRI_NOINLINE uint64_t gdri_collect_places(const struct gdri_coll *c)
+/* First thread: where each member's block goes. */
+GDRI_NOINLINE void gdri_collect_places(const struct gdri_coll *c)
 {
 	uint64_t at = 0;
 	int i;
@@ -370,7 +332,6 @@ GDRI_NOINLINE uint64_t gdri_collect_places(const struct gdri_coll *c)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[i].at, at);
 		at += gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
 	}
-	return at;
 }
 
 /* All lengths to all. */
@@ -384,12 +345,50 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 	if (first)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
-	ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
-				 all + gdri_block_at(c, &db, c->me), &sb);
+	if (algo == GDRI_A_WORDS || algo == GDRI_A_GRID)
+		ret = gdri_exchange_words(c, all, all + gdri_block_at(c, &db, c->me), sizeof(len),
+					  sizeof(struct gdri_chan), 0);
+	else
+		ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
+					 all + gdri_block_at(c, &db, c->me), &sb);
 	if (!ret && first)
 		gdri_collect_places(c);
 	gdri_scope_sync(c->scope);
 	return ret;
+}
+
+/* Behind the lengths. */
+GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
+				     size_t len)
+{
+	struct gdri_word_move m = {dst, src, 0, 0, len, 0, 0, -1, 1, dst, src, len};
+	uint64_t one;
+	int i;
+
+	for (i = 0; i < c->n; i++) {
+		one = gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
+		m.most = one > m.most ? one : m.most;
+	}
+	m.own_dst += gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
+	return gdri_coll_end(c, gdri_words_move(c, &m));
+}
+
+/* All to all, straight. */
+GDRI_NOINLINE int gdri_collect_grid(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
+				    size_t len)
+{
+	struct gdri_grid g;
+	uint64_t at = gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
+	int ret;
+
+	gdri_grid_begin(&g, c, 0, 1);
+	ret = gdri_grid_meet(&g);
+
+	if (!ret)
+		gdri_grid_spread(&g, dst + at, src, 0, len);
+	if (!ret)
+		ret = gdri_grid_meet(&g);
+	return ret ? gdri_coll_fail(c, ret) : 0;
 }
 
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -397,15 +396,20 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 	const struct gdri_blocks db = {GDRI_RAGGED, 0, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
 	struct gdri_coll c;
 	uint64_t sum;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT);
+	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT), algo;
 
 	if (ret)
 		return ret;
 	ret = gdri_collect_lengths(&c, len);
 	if (!ret) {
+		c.seq = gdri_ld_relaxed_gpu_u64(&c.team->word_seq); /* as at the beginning */
 		sum = gdri_block_at(&c, &db, c.n - 1) + gdri_block_len(&c, &db, c.n - 1);
-		ret = gdri_coll_exchange(&c, gdri_coll_algo(&c, GDRI_K_COLLECT, sum),
-					 (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
+		algo = gdri_coll_algo(&c, GDRI_K_COLLECT, sum);
+		if (algo == GDRI_A_GRID)
+			return gdri_collect_grid(&c, (uint8_t *)dst, (const uint8_t *)src, len);
+		if (algo == GDRI_A_WORDS)
+			return gdri_collect_words(&c, (uint8_t *)dst, (const uint8_t *)src, len);
+		ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	}
 	return gdri_coll_end(&c, ret);
 }
@@ -435,6 +439,21 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 	return ret ? ret : gdri_chan_send(c, to, dst, 0, 0);
 }
 
+GDRI_NOINLINE int gdri_alltoalls_grid(const struct gdri_coll *c, void *dst, const void *src,
+				      ptrdiff_t dst_step, ptrdiff_t src_step, size_t n, size_t elem)
+{
+	struct gdri_request q;
+
+	q.what = GDRI_RQ_ALLTOALLS;
+	q.size = (uint32_t)elem;
+	q.dst = dst;
+	q.src = src;
+	q.n = n;
+	q.dst_step = dst_step;
+	q.src_step = src_step;
+	return gdri_grid_alone(c, &q);
+}
+
 /* Steps in elements. */
 GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const void *src,
 				 ptrdiff_t dst_step, ptrdiff_t src_step, size_t n, size_t elem)
@@ -451,6 +470,9 @@ GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const vo
 	if (gdri_unlikely(dst_step < 1 || src_step < 1))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(dst_step < 1 ? dst_step : src_step));
 	me = c.team->me;
+	i = gdri_coll_algo(&c, GDRI_K_ALLTOALL, n * elem * (size_t)c.n);
+	if (i == GDRI_A_GRID || i == GDRI_A_WORDS)
+		return gdri_alltoalls_grid(&c, dst, src, dst_step, src_step, n, elem);
 	ret = gdri_coll_sync(&c);
 	for (i = 1; i < c.team->n && !ret; i++) {
 		to = gdri_coll_after(&c, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives by many blocks of each member, all of which map each other's memory. Each block has a
+/* Collectives straight through memory that all members map, by the one block, warp or thread that calls, or by
+ * the many blocks of a kernel of the library. Each block has a
  * slice of the work and meets the blocks of its number of the other members only: blocks of a PE do
  * not wait for each other, so a GPU, or the host device, may run them in turns. First all blocks of a number
  * meet: the members are in the call. Then they read from and write to each other's objects, and meet
@@ -9,13 +10,29 @@
 #ifndef GDRI_GRID_H
 #define GDRI_GRID_H
 
-#include <gdr/device.h>
+#include <gdr/impl/blocks.h>
+#include <gdr/impl/reduce_op.h>
 #include <gdr/impl/request.h>
+#include <gdr/impl/strided.h>
 
 struct gdri_grid {
 	struct gdri_coll c;
 	uint32_t block, blocks;
+	uint64_t *words; /* where this block's meetings are told of; own number among them: the latest */
+	uint64_t epoch;	 /* the latest; only those threads know it that tell and hear */
 };
+
+/* Of a call that has begun. */
+GDR_DEVICE void gdri_grid_begin(struct gdri_grid *g, const struct gdri_coll *c, uint32_t block,
+				uint32_t blocks)
+{
+	g->c = *c;
+	g->block = block;
+	g->blocks = blocks;
+	g->words = c->team->grid + (size_t)block * GDRI_FLAT_MAX;
+	/* of this PE and block alone; written behind the next sync */
+	g->epoch = (int)gdri_scope_rank(c->scope) < c->n ? gdri_ld_relaxed_gpu_u64(&g->words[c->me]) : 0;
+}
 
 GDR_DEVICE uint8_t *gdri_grid_at(const struct gdri_grid *g, const void *ptr, int member)
 {
@@ -26,40 +43,44 @@ GDR_DEVICE uint8_t *gdri_grid_at(const struct gdri_grid *g, const void *ptr, int
 }
 
 /* First thread, when it takes long. */
-GDRI_NOINLINE int gdri_grid_wait(const struct gdri_grid *g, const uint64_t *words, uint64_t epoch)
+GDRI_NOINLINE int gdri_grid_wait(const struct gdri_coll *c, const uint64_t *words, uint64_t epoch)
 {
 	int i, ret = 0;
 
-	for (i = 0; i < g->c.team->n && !ret; i++)
-		if (i != g->c.team->me)
-			ret = gdri_team_hear(&g->c, i, &words[i], epoch);
+	GDRI_BY_ABI(gdri_grid_wait);
+	for (i = 0; i < c->n && !ret; i++)
+		if (i != c->me)
+			ret = gdri_team_hear(c, i, &words[i], epoch);
 	return ret;
 }
 
 /* The blocks of this number of all members: a thread for each of them tells and hears. */
-GDRI_NOINLINE int gdri_grid_meet(const struct gdri_grid *g)
+GDRI_NOINLINE int gdri_grid_meet(struct gdri_grid *g)
 {
-	struct gdri_team *t = g->c.team;
-	uint64_t *words = t->grid + (size_t)g->block * GDRI_FLAT_MAX, epoch;
-	int rank = (int)gdr_thread_id(), size = (int)gdr_block_size(), late = 0, i, ret = 0;
+	int scope = g->c.scope, rank = (int)gdri_scope_rank(scope), size = (int)gdri_scope_size(scope);
+	int n = g->c.n, me = g->c.me, late = 0, i, ret = 0;
+	uint64_t *words = g->words, epoch = g->epoch + 1;
 
-	/* of this PE and block alone; raised behind the next sync, when all threads have read it */
-	epoch = gdri_ld_relaxed_gpu_u64(&words[t->me]) + 1;
-	gdri_scope_sync(GDRI_BLOCK); /* what the block stored: before the release of who tells */
-	for (i = rank; i < t->n; i += size)
-		if (i != t->me) /* pairs with the acquire below, at the member */
-			gdri_p2p_signal((uint64_t *)gdri_grid_at(g, &words[t->me], i), epoch, 0);
-	if (!rank)
-		gdri_st_relaxed_gpu_u64(&words[t->me], epoch);
-	for (i = rank; i < t->n; i += size)
-		if (i != t->me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
-			late = 1;
-	gdri_fence_acquire_sys(); /* makes the loads acquires; the sync below passes that on */
-	if (!gdri_block_any(late))
+	GDRI_BY_ABI(gdri_grid_meet);
+	g->epoch = epoch;
+	gdri_scope_sync(scope); /* what the block stored: before the release of who tells */
+	if (rank < n) {
+		gdri_fence_release_sys();
+		for (i = rank; i < n; i += size)
+			if (i != me) /* with the fence it pairs with the acquire below, at the member */
+				gdri_st_fenced_u64((uint64_t *)gdri_grid_at(g, &words[me], i), epoch);
+		if (!rank)
+			gdri_st_relaxed_gpu_u64(&words[me], epoch);
+		for (i = rank; i < n; i += size)
+			if (i != me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
+				late = 1;
+		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync below passes that on */
+	}
+	if (gdri_likely(!gdri_scope_any(scope, late)))
 		return 0;
 	if (!rank)
-		ret = gdri_grid_wait(g, words, epoch);
-	return gdri_scope_bcast(GDRI_BLOCK, ret);
+		ret = gdri_grid_wait(&g->c, words, epoch);
+	return gdri_scope_bcast(scope, ret);
 }
 
 /* This block's share of len bytes: whole lines, but for the end. */
@@ -103,7 +124,7 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 
 	for (i = 1; i <= t->n; i++) {
 		to = i < t->n ? gdri_coll_after(&g->c, i) : t->me;
-		gdri_strided_copy(GDRI_BLOCK,
+		gdri_strided_copy(g->c.scope,
 				  gdri_grid_at(g, q->dst, to) +
 					  ((int64_t)t->me * (int64_t)q->n + (int64_t)first) * ds,
 				  (const uint8_t *)q->src +
@@ -123,8 +144,11 @@ GDR_DEVICE size_t gdri_grid_piece(const struct gdri_grid *g, size_t len, int roo
 	return *at >= len ? 0 : len - *at < each ? len - *at : each;
 }
 
-/* From the root a piece to each other member, which passes it on. */
-GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_request *q)
+#define GDRI_GRID_PULLS 4u /* blocks that do not fill the root's link */
+
+/* Few blocks: each member takes all of it from the root. Else from the root a piece to each other member, which
+ * passes it on. */
+GDR_DEVICE int gdri_grid_broadcast(struct gdri_grid *g, const struct gdri_request *q)
 {
 	const struct gdri_team *t = g->c.team;
 	size_t slice, len = gdri_grid_slice(g, q->n * q->size, &slice), at, part;
@@ -132,6 +156,10 @@ GDR_DEVICE int gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_
 	const uint8_t *src = (const uint8_t *)q->src + slice;
 	int i, to, ret, root = q->pe;
 
+	if (g->blocks <= GDRI_GRID_PULLS) {
+		gdri_grid_copy(g, dst, gdri_grid_at(g, src, root), len);
+		return 0;
+	}
 	for (i = 1; i < t->n && t->me == root; i++) {
 		to = gdri_coll_after(&g->c, i);
 		part = gdri_grid_piece(g, len, root, to, &at);
@@ -200,6 +228,7 @@ GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_
 {
 	size_t k;
 
+	GDRI_UNROLLED
 	for (k = 0; k < GDRI_GRID_ROWS; k++)
 		if (k < rows)
 			gdri_grid_move(d + k * dstep, s + k * sstep, w);
@@ -210,7 +239,7 @@ GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_
 GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s,
 				  uint8_t *dst, const uint8_t *src, size_t len, size_t w)
 {
-	size_t rank = gdr_thread_id(), apart = gdr_block_size() * w, at, rows, whole;
+	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * w, at, rows, whole;
 	uint64_t acc[GDRI_GRID_ROWS * 2], x[GDRI_GRID_ROWS * 2];
 	int i, n = g->c.team->n;
 
@@ -230,13 +259,75 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 	}
 }
 
+#ifdef __CUDACC__
+/* The same in accesses of 16 bytes with an operation that the compiler knows: all that is under way is in
+ * registers, but for rows behind the end, which are computed and not stored. */
+GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_grid_sum *s,
+				  uint8_t *dst, const uint8_t *src, size_t len, uint32_t code)
+{
+	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * (size_t)16;
+	size_t at, rows, k, elems = (size_t)16 >> (code & 15u);
+	uint4 acc[GDRI_GRID_ROWS], x[GDRI_GRID_ROWS];
+	int i, n = g->c.team->n;
+
+	for (at = rank * 16; at < len; at += GDRI_GRID_ROWS * apart) {
+		rows = (len - at + apart - 1) / apart;
+		GDRI_UNROLLED
+		for (k = 0; k < GDRI_GRID_ROWS; k++)
+			acc[k] = x[k] = make_uint4(0, 0, 0, 0);
+		gdri_grid_rows((uint8_t *)acc, 16, gdri_grid_at(g, src, s->lo) + at, apart, 16, rows);
+		for (i = s->lo + 1; i < s->hi; i++) {
+			gdri_grid_rows((uint8_t *)x, 16, gdri_grid_at(g, src, i) + at, apart, 16, rows);
+			GDRI_UNROLLED
+			for (k = 0; k < GDRI_GRID_ROWS; k++)
+				gdri_reduce_apply_as(code, GDRI_THREAD, &acc[k], &acc[k], &x[k], elems);
+		}
+		for (i = 1; i < n && s->to_all; i++)
+			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at, apart,
+				       (const uint8_t *)acc, 16, 16, rows);
+		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, 16, 16, rows);
+	}
+}
+
+#define GDRI_GRID_FOLD(name, code)                                                                 \
+	GDRI_NOINLINE void gdri_grid_fold_##name(const struct gdri_grid *g,                        \
+						 const struct gdri_grid_sum *s, uint8_t *dst,      \
+						 const uint8_t *src, size_t len)                   \
+	{                                                                                          \
+		gdri_grid_fold_as(g, s, dst, src, len, code);                                      \
+	}
+GDRI_GRID_FOLD(float, GDRI_REDUCE_CODE(float, GDRI_SUM))
+GDRI_GRID_FOLD(half, GDRI_CODE_half(GDRI_SUM))
+GDRI_GRID_FOLD(bfloat16, GDRI_CODE_bfloat16(GDRI_SUM))
+
+/* Sums of these are most of what there is. */
+GDR_DEVICE void gdri_grid_fold_wide(const struct gdri_grid *g, const struct gdri_grid_sum *s,
+				    uint8_t *dst, const uint8_t *src, size_t len)
+{
+	if (s->code == GDRI_REDUCE_CODE(float, GDRI_SUM))
+		gdri_grid_fold_float(g, s, dst, src, len);
+	else if (s->code == GDRI_CODE_half(GDRI_SUM))
+		gdri_grid_fold_half(g, s, dst, src, len);
+	else if (s->code == GDRI_CODE_bfloat16(GDRI_SUM))
+		gdri_grid_fold_bfloat16(g, s, dst, src, len);
+	else
+		gdri_grid_fold(g, s, dst, src, len, 16);
+}
+#else
+GDR_DEVICE void gdri_grid_fold_wide(const struct gdri_grid *g, const struct gdri_grid_sum *s,
+				    uint8_t *dst, const uint8_t *src, size_t len)
+{
+	gdri_grid_fold(g, s, dst, src, len, 16);
+}
+#endif
+
 /* In accesses of 16 bytes as far as that goes. */
 GDR_DEVICE void gdri_grid_reduce(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
 				 const uint8_t *src, size_t len)
 {
 	size_t wide = ((uint64_t)(uintptr_t)dst | (uint64_t)(uintptr_t)src) & 15 ? 0 : len & ~(size_t)15;
 
-	gdri_grid_fold(g, s, dst, src, wide, 16);
+	gdri_grid_fold_wide(g, s, dst, src, wide);
 	gdri_grid_fold(g, s, dst + wide, src + wide, len - wide, s->elem);
 }
 
@@ -265,13 +356,13 @@ GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_requ
 		gdri_grid_reduce(g, &s, dst + at, src + at, len);
 		return;
 	}
-	for (first = gdr_thread_id(); first < len; first += gdr_block_size())
+	for (first = gdri_scope_rank(g->c.scope); first < len; first += gdri_scope_size(g->c.scope))
 		dst[at + first] = 0;
 }
 
 /* ---- */
 
-GDR_DEVICE int gdri_grid_work(const struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE int gdri_grid_work(struct gdri_grid *g, const struct gdri_request *q)
 {
 	size_t len = q->n * q->size;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -295,34 +386,42 @@ GDR_DEVICE int gdri_grid_work(const struct gdri_grid *g, const struct gdri_reque
 	}
 }
 
-/* For messages. */
-GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
+/* A call that has begun. */
+GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request *q)
 {
-	return what == GDRI_RQ_BROADCAST	? GDRI_BROADCAST
-	       : what == GDRI_RQ_FCOLLECT	? GDRI_COLLECT
-	       : what == GDRI_RQ_REDUCE		? GDRI_REDUCE
-	       : what == GDRI_RQ_REDUCESCATTER	? GDRI_REDUCESCATTER
-	       : what >= GDRI_RQ_INSCAN		? GDRI_SCAN
-						: GDRI_ALLTOALL;
+	int ret = gdri_grid_meet(g);
+
+	GDRI_BY_ABI(gdri_grid_call);
+	if (!ret)
+		ret = gdri_grid_work(g, q);
+	if (!ret)
+		ret = gdri_grid_meet(g);
+	return gdri_unlikely(ret) ? gdri_coll_fail(&g->c, ret) : 0;
 }
 
-GDRI_NOINLINE int gdri_grid_perform(const struct gdri_request *q)
+/* The same by the one scope that calls. */
+GDR_DEVICE int gdri_grid_alone(const struct gdri_coll *c, const struct gdri_request *q)
 {
 	struct gdri_grid g;
-	int ret = gdri_coll_begin(&g.c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
 
-	if (ret || !q->n)
-		return ret;
-	g.block = gdr_block_id();
-	g.blocks = gdr_grid_size();
-	if (gdri_unlikely(g.blocks > g.c.team->grid_blocks))
-		return gdri_coll_refuse(&g.c, q->dst, g.blocks);
-	ret = gdri_grid_meet(&g);
-	if (!ret)
-		ret = gdri_grid_work(&g, q);
-	if (!ret)
-		ret = gdri_grid_meet(&g);
-	return gdri_unlikely(ret) ? gdri_coll_fail(&g.c, ret) : 0;
+	gdri_grid_begin(&g, c, 0, 1);
+	return gdri_grid_call(&g, q);
+}
+
+/* n elements of `size` bytes. */
+GDR_DEVICE int gdri_grid_do(const struct gdri_coll *c, uint32_t what, void *dst, const void *src,
+			    size_t n, size_t size, int root, uint32_t code)
+{
+	struct gdri_request q;
+
+	q.what = what;
+	q.pe = root;
+	q.code = code;
+	q.size = (uint32_t)size;
+	q.dst = dst;
+	q.src = src;
+	q.n = n;
+	return gdri_grid_alone(c, &q);
 }
 
 #endif

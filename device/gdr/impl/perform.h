@@ -110,6 +110,32 @@ GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
 	}
 }
 
+/* For messages. */
+GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
+{
+	return what == GDRI_RQ_BROADCAST	? GDRI_BROADCAST
+	       : what == GDRI_RQ_FCOLLECT	? GDRI_COLLECT
+	       : what == GDRI_RQ_REDUCE		? GDRI_REDUCE
+	       : what == GDRI_RQ_REDUCESCATTER	? GDRI_REDUCESCATTER
+	       : what >= GDRI_RQ_INSCAN		? GDRI_SCAN
+						: GDRI_ALLTOALL;
+}
+
+/* All threads of one of the blocks. */
+GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
+{
+	struct gdri_grid g;
+	struct gdri_coll c;
+	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
+
+	if (ret || !q->n)
+		return ret;
+	if (gdri_unlikely(gdr_grid_size() > c.team->grid_blocks))
+		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
+	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
+	return gdri_grid_call(&g, q);
+}
+
 /* One thread: tells who asked. */
 GDR_DEVICE void gdri_perform_end(const struct gdri_request *q, int status, const uint64_t value[2])
 {

@@ -70,6 +70,7 @@ GDRI_NOINLINE int gdri_reduce_flat(const struct gdri_reduce *r, uint8_t *dst, co
 	const uint8_t *own = src + gdri_block_at(c, b, c->me);
 	int more, ret;
 
+	GDRI_BY_ABI(gdri_reduce_flat);
 	do {
 		more = 0;
 		ret = gdri_coll_send_parts(c, src, b, at, &more);
@@ -95,6 +96,7 @@ GDRI_NOINLINE int gdri_reduce_two(const struct gdri_reduce *r, uint8_t *dst, con
 	uint8_t *piece = dst + gdri_block_at(c, &b, c->me);
 	int ret = gdri_reduce_flat(r, piece, src, &b);
 
+	GDRI_BY_ABI(gdri_reduce_two);
 	gdri_scope_sync(c->scope);
 	return ret ? ret : gdri_coll_straight(c, dst, &b, piece, &mine);
 }
@@ -139,6 +141,7 @@ GDRI_NOINLINE int gdri_reduce_ring(const struct gdri_reduce *r, uint8_t *dst, co
 	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem, c->n};
 	int s, n = c->n, ret = 0;
 
+	GDRI_BY_ABI(gdri_reduce_ring);
 	for (s = 0; s < n - 1 && !ret; s++)
 		ret = gdri_ring_step(r, &b, dst, s ? dst : src, src, gdri_coll_before(c, s),
 				     gdri_coll_before(c, s + 1));
@@ -157,6 +160,7 @@ GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, co
 	int v = c->me, n = c->n, parent = gdri_tree_parent(v, 0), child, k, ret = 0;
 	size_t at, part;
 
+	GDRI_BY_ABI(gdri_reduce_tree);
 	for (at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		gdri_reduce_copy(r->code, c->scope, dst + at, src + at, part / r->elem);
@@ -201,6 +205,7 @@ GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, 
 	struct gdri_reduce v = *r;
 	int ret;
 
+	GDRI_BY_ABI(gdri_reduce_levels);
 	v.c = gdri_coll_node(c);
 	ret = gdri_reduce_flat(&v, piece, src, &b);
 	gdri_scope_sync(c->scope);
@@ -215,6 +220,26 @@ GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, 
 	return ret ? ret : gdri_coll_straight(&v.c, dst, &b, piece, &mine);
 }
 
+/* By words, what is added up being no longer than a unit: the vectors of members lo .. hi - 1. */
+GDR_DEVICE int gdri_reduce_words(const struct gdri_reduce *r, void *dst, const void *src,
+				 size_t len, size_t src_step, int lo, int hi)
+{
+	const struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step,
+					r->code, lo, hi};
+
+	return gdri_coll_end(&r->c, gdri_words_add(&r->c, &s));
+}
+
+/* Of a reduction or scan of len bytes; what the team's table says is not for all elements and places. */
+GDR_DEVICE int gdri_reduce_algo(const struct gdri_reduce *r, int kind, size_t len, int in_the_way)
+{
+	int algo = gdri_coll_algo(&r->c, kind, len);
+
+	if (r->c.n == 1 || (algo == GDRI_A_GRID && in_the_way))
+		return GDRI_A_FLAT;
+	return algo == GDRI_A_WORDS && r->elem > 8 ? GDRI_A_FLAT : algo;
+}
+
 GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
 			      uint32_t code)
 {
@@ -225,9 +250,14 @@ GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void 
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
 
+	GDRI_BY_ABI(gdri_reduce);
 	if (ret || !n)
 		return ret;
-	algo = gdri_coll_algo(&r.c, GDRI_K_REDUCE, len);
+	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
+	if (algo == GDRI_A_WORDS)
+		return gdri_reduce_words(&r, dst, src, len, 0, 0, r.c.n);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&r.c, GDRI_RQ_REDUCE, dst, src, n, r.elem, 0, code);
 	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);
 	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, d, s, n);
@@ -251,12 +281,18 @@ GDRI_NOINLINE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, cons
 				     size_t n, uint32_t code)
 {
 	struct gdri_reduce r;
-	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code);
+	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code), algo;
 	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1, 0};
 
+	GDRI_BY_ABI(gdri_reducescatter);
 	if (ret || !n)
 		return ret;
 	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
+	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
+	if (algo == GDRI_A_WORDS)
+		return gdri_reduce_words(&r, dst, src, b.len, b.len, 0, r.c.n);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
 	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, dst, src, n);
 	else
@@ -283,6 +319,7 @@ GDRI_NOINLINE int gdri_scan_flat(const struct gdri_reduce *r, uint8_t *dst, cons
 	int me = c->me, i, ret = 0;
 	size_t at, part;
 
+	GDRI_BY_ABI(gdri_scan_flat);
 	for (at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		for (i = me + 1; i < c->n && !ret; i++)
@@ -333,6 +370,7 @@ GDRI_NOINLINE int gdri_scan_chain(const struct gdri_reduce *r, uint8_t *dst, con
 	size_t at, part;
 	int ret = 0;
 
+	GDRI_BY_ABI(gdri_scan_chain);
 	for (at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		if (c->me) {
@@ -355,13 +393,20 @@ GDRI_NOINLINE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *s
 			    uint32_t code, int exclusive)
 {
 	struct gdri_reduce r;
-	int ret = gdri_reduce_begin(&r, scope, team, GDRI_SCAN, code);
+	int ret = gdri_reduce_begin(&r, scope, team, GDRI_SCAN, code), algo;
 	size_t len = n * r.elem;
 
+	GDRI_BY_ABI(gdri_scan);
 	if (ret || !n)
 		return ret;
 	r.in_place = gdri_overlap(dst, len, src, len);
-	if (gdri_coll_algo(&r.c, GDRI_K_SCAN, len) == GDRI_A_RING)
+	algo = gdri_reduce_algo(&r, GDRI_K_SCAN, len, r.in_place);
+	if (algo == GDRI_A_WORDS)
+		return gdri_reduce_words(&r, dst, src, len, 0, 0, r.c.me + !exclusive);
+	if (algo == GDRI_A_GRID)
+		return gdri_grid_do(&r.c, exclusive ? GDRI_RQ_EXSCAN : GDRI_RQ_INSCAN, dst, src, n,
+				    r.elem, 0, code);
+	if (algo == GDRI_A_RING)
 		ret = gdri_scan_chain(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);
 	else
 		ret = gdri_scan_flat(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);

@@ -171,8 +171,9 @@ GDR_DEVICE uint32_t gdri_reduce_fold(uint32_t code)
 		       : code;
 }
 
-/* d = a op b for n elements; d may be a or b. Each thread of the scope always has the same ones. */
-GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const void *a,
+/* d = a op b for n elements; d may be a or b. Each thread of the scope always has the same ones. Inline: for a code
+ * that is a constant. */
+GDR_DEVICE void gdri_reduce_apply_as(uint32_t code, int scope, void *d, const void *a,
 				     const void *b, size_t n)
 {
 	size_t k, rank = gdri_scope_rank(scope), step = gdri_scope_size(scope);
@@ -195,6 +196,12 @@ GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const vo
 	default:
 		break;
 	}
+}
+
+GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const void *a,
+				     const void *b, size_t n)
+{
+	gdri_reduce_apply_as(code, scope, d, a, b, n);
 }
 
 /* In the same distribution. */

@@ -101,4 +101,15 @@ GDR_DEVICE int gdri_scope_bcast(int scope, int v)
 	return v;
 }
 
+/* Is it true for any thread of the scope? Orders like gdri_scope_sync. */
+GDR_DEVICE int gdri_scope_any(int scope, int pred)
+{
+	if (scope == GDRI_WARP) {
+		pred = gdr_ballot(gdri_warp_mask(), pred) != 0;
+		gdr_sync_warp(gdri_warp_mask()); /* a vote orders no memory */
+		return pred;
+	}
+	return scope == GDRI_BLOCK ? gdri_block_any(pred) : pred;
+}
+
 #endif

@@ -12,9 +12,9 @@ GDR_DEVICE struct gdri_team *gdri_team_of(const struct gdri_dev *dev, gdr_team_t
 {
 	struct gdri_team *t;
 
-	if (!dev || team < 0 || (uint32_t)team >= dev->n_teams)
+	if (!dev || team < 0 || (uint32_t)team >= gdri_k(dev, n_teams))
 		return 0;
-	t = &dev->teams[team];
+	t = &gdri_k(dev, teams)[team];
 	return t->n ? t : 0;
 }
 
@@ -83,7 +83,8 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 	c->n = c->team->n;
 	c->me = c->team->me;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
-	/* pairs with nothing: calls of a team are in the order of the program */
+	/* pair with nothing: calls of a team are in the order of the program; both under way at once */
+	c->seq = gdri_ld_relaxed_gpu_u64(&c->team->word_seq);
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c->team->err);
 }
 
@@ -103,6 +104,7 @@ GDRI_NOINLINE int gdri_coll_flush(const struct gdri_coll *c)
 {
 	int i, pe, ret = 0;
 
+	GDRI_BY_ABI(gdri_coll_flush);
 	if (!gdri_n_slots(c->dev))
 		return 0;
 	if (!gdri_scope_rank(c->scope)) {
@@ -164,6 +166,26 @@ GDR_DEVICE int gdri_team_tell(const struct gdri_coll *c, int to, uint64_t epoch)
 	return gdri_chan_signal(c, gdri_coll_member(c, to), &c->team->chan[c->team->me].sync, epoch);
 }
 
+/* One round among members that map each other, behind a fence of the caller's. */
+GDRI_NOINLINE int gdri_team_sync_mapped(const struct gdri_coll *c, uint64_t epoch)
+{
+	struct gdri_chan *chan = c->team->chan;
+	int i, ret = 0;
+
+	GDRI_BY_ABI(gdri_team_sync_mapped);
+	for (i = 0; i < c->n; i++)
+		if (i != c->me) /* with that fence it pairs with the acquire below, at the member */
+			gdri_st_fenced_u64((uint64_t *)gdri_chan_mapped(c, &chan[c->me].sync,
+									gdri_team_pe(c->team, i)),
+					   epoch);
+	if (!gdri_spin_all(&chan[0].sync, sizeof(*chan) / sizeof(uint64_t), c->n, c->me, epoch))
+		for (i = 0; i < c->n && !ret; i++)
+			if (i != c->me)
+				ret = gdri_team_hear(c, i, &chan[i].sync, epoch);
+	gdri_fence_acquire_sys();
+	return ret;
+}
+
 /* One round, or dissemination: in round k a member tells the one 2^k above it. */
 GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c, uint64_t epoch, int flat)
 {
@@ -210,9 +232,12 @@ GDRI_NOINLINE int gdri_team_sync(const struct gdri_coll *c)
 
 	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
 	/* the stores of the threads that this one speaks for; pairs with the acquire in hear */
-	gdri_fence_sys();
-	ret = algo == GDRI_A_LEADER ? gdri_team_sync_levels(c, epoch)
-				    : gdri_team_sync_rounds(c, epoch, algo == GDRI_A_FLAT);
+	gdri_fence_release_sys();
+	if (algo == GDRI_A_FLAT && t->mapped)
+		ret = gdri_team_sync_mapped(c, epoch);
+	else
+		ret = algo == GDRI_A_LEADER ? gdri_team_sync_levels(c, epoch)
+					    : gdri_team_sync_rounds(c, epoch, algo == GDRI_A_FLAT);
 	return ret || t->n == 1 ? ret : gdri_wait_flush(c->dev, c->op);
 }
 
@@ -221,6 +246,7 @@ GDRI_NOINLINE int gdri_coll_sync(const struct gdri_coll *c)
 {
 	int ret = 0;
 
+	GDRI_BY_ABI(gdri_coll_sync);
 	gdri_scope_sync(c->scope);
 	if (!gdri_scope_rank(c->scope))
 		ret = gdri_team_sync(c);

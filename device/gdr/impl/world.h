@@ -11,6 +11,7 @@
  *	void gdri_st_fenced_{u32,u64}(T *p, T v)	an acquire, the one before it a release
  *	void gdri_st_v4(void *p, a, b, c, d)		16 bytes as four 32-bit words, p aligned
  *	void gdri_st_2x64(void *p, lo, hi)		16 bytes as two 64-bit words
+ *	void gdri_{ld,st}_pair_sys(...)			two neighbouring 64-bit words, each relaxed.sys; p aligned to 16
  *	void gdri_st_mmio_u64(uint64_t *p, uint64_t v)	one store that reaches the NIC
  *	void gdri_fence_{gpu,sys}(void)			acquire and release
  *	void gdri_fence_{release,acquire}_sys(void)	one of them

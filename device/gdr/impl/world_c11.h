@@ -112,6 +112,18 @@ GDRI_INLINE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
 	w[1] = hi;
 }
 
+GDRI_INLINE void gdri_st_pair_sys(uint64_t *p, uint64_t a, uint64_t b)
+{
+	gdri_st_relaxed_sys_u64(&p[0], a);
+	gdri_st_relaxed_sys_u64(&p[1], b);
+}
+
+GDRI_INLINE void gdri_ld_pair_sys(const uint64_t *p, uint64_t *a, uint64_t *b)
+{
+	*a = gdri_ld_relaxed_sys_u64(&p[0]);
+	*b = gdri_ld_relaxed_sys_u64(&p[1]);
+}
+
 /* A release: the HCA of the host device is a thread. Pairs with its load. */
 /* A doorbell register may be mapped write-combining: the store must leave the
  * processor now (rdma-core's mmio_flush_writes). */

@@ -145,6 +145,20 @@ GDR_DEVICE void gdri_st_2x64(void *p, uint64_t lo, uint64_t hi)
 		     : "memory");
 }
 
+GDR_DEVICE void gdri_st_pair_sys(uint64_t *p, uint64_t a, uint64_t b)
+{
+	asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::GDRI_GLOBAL(p), "l"(a), "l"(b)
+		     : "memory");
+}
+
+GDR_DEVICE void gdri_ld_pair_sys(const uint64_t *p, uint64_t *a, uint64_t *b)
+{
+	asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+		     : "=l"(*a), "=l"(*b)
+		     : GDRI_GLOBAL(p)
+		     : "memory");
+}
+
 GDR_DEVICE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
 {
 	/* .mmio wants the global state space: never split, merged or elided */

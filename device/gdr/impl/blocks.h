@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the algorithms of collectives share: the other members in turn, and which bytes of a buffer belong to
+ * which of them. */
+#ifndef GDRI_BLOCKS_H
+#define GDRI_BLOCKS_H
+
+#include <gdr/impl/team.h>
+
+GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
+{
+	if (dst != src && len)
+		gdri_copy(dst, src, len, gdri_scope_rank(c->scope), gdri_scope_size(c->scope));
+}
+
+/* The other members in turn, beginning behind the own one: i from 1 to n - 1. */
+GDR_DEVICE int gdri_coll_after(const struct gdri_coll *c, int i)
+{
+	return c->me + i < c->n ? c->me + i : c->me + i - c->n;
+}
+
+GDR_DEVICE int gdri_coll_before(const struct gdri_coll *c, int i)
+{
+	return c->me >= i ? c->me - i : c->me - i + c->n;
+}
+
+GDR_DEVICE size_t gdri_coll_part(const struct gdri_coll *c, size_t left)
+{
+	return left < c->team->slot_size ? left : c->team->slot_size;
+}
+
+/* ---- blocks: which bytes of a buffer belong to member i ---- */
+
+enum gdri_layout {
+	GDRI_WHOLE,  /* all of them, for every member */
+	GDRI_EQUAL,  /* len bytes each, one behind the other */
+	GDRI_RAGGED, /* what a collect exchanged, in gdri_chan */
+	GDRI_SPLIT,  /* len bytes in pieces of about the same size, of whole elements; then nothing */
+	GDRI_PLACES, /* len bytes each, in gdri_chan */
+};
+
+struct gdri_blocks {
+	int layout;
+	size_t len;
+	size_t elem; /* SPLIT: bytes of an element */
+	int pieces;
+};
+
+GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
+{
+	if (b->layout == GDRI_EQUAL)
+		return b->len * (size_t)i;
+	if (b->layout == GDRI_RAGGED)
+		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].at);
+	if (b->layout == GDRI_SPLIT) {
+		size_t n = b->len / b->elem, p = (size_t)b->pieces, each = n / p, more = n % p;
+
+		p = (size_t)i < p ? (size_t)i : p;
+		return (each * p + (p < more ? p : more)) * b->elem;
+	}
+	return b->layout == GDRI_PLACES ? sizeof(struct gdri_chan) * (size_t)i : 0;
+}
+
+GDR_DEVICE size_t gdri_block_len(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
+{
+	if (b->layout == GDRI_RAGGED)
+		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
+	if (b->layout == GDRI_SPLIT)
+		return gdri_block_at(c, b, i + 1) - gdri_block_at(c, b, i);
+	return b->len;
+}
+
+#endif
