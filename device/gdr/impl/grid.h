@@ -133,52 +133,6 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 	}
 }
 
-/* Member i of those that are not the root: which piece of the slice it passes on. */
-GDR_DEVICE size_t gdri_grid_piece(const struct gdri_grid *g, size_t len, int root, int member,
-				  size_t *at)
-{
-	size_t n = (size_t)g->c.team->n - 1, i = (size_t)(member < root ? member : member - 1);
-	size_t each = (len / n + 16) / 16 * 16;
-
-	*at = each * i;
-	return *at >= len ? 0 : len - *at < each ? len - *at : each;
-}
-
-#define GDRI_GRID_PULLS 4u /* blocks that do not fill the root's link */
-
-/* Few blocks: each member takes all of it from the root. Else from the root a piece to each other member, which
- * passes it on. */
-GDR_DEVICE int gdri_grid_broadcast(struct gdri_grid *g, const struct gdri_request *q)
-{
-	const struct gdri_team *t = g->c.team;
-	size_t slice, len = gdri_grid_slice(g, q->n * q->size, &slice), at, part;
-	uint8_t *dst = (uint8_t *)q->dst + slice;
-	const uint8_t *src = (const uint8_t *)q->src + slice;
-	int i, to, ret, root = q->pe;
-
-	if (g->blocks <= GDRI_GRID_PULLS) {
-		gdri_grid_copy(g, dst, gdri_grid_at(g, src, root), len);
-		return 0;
-	}
-	for (i = 1; i < t->n && t->me == root; i++) {
-		to = gdri_coll_after(&g->c, i);
-		part = gdri_grid_piece(g, len, root, to, &at);
-		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + at, part);
-	}
-	if (t->me == root)
-		gdri_grid_copy(g, dst, src, len);
-	if (t->n <= 2)
-		return 0;
-	ret = gdri_grid_meet(g);
-	part = t->me == root ? 0 : gdri_grid_piece(g, len, root, t->me, &at);
-	for (i = 1; i < t->n && !ret && part; i++) {
-		to = gdri_coll_after(&g->c, i);
-		if (to != root)
-			gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, dst + at, part);
-	}
-	return ret;
-}
-
 /* ---- computing ---- */
 
 #ifdef __CUDACC__
@@ -191,7 +145,8 @@ struct gdri_grid_sum {
 	uint32_t code;
 	size_t elem;
 	int lo, hi;  /* members whose source counts */
-	int to_all;  /* the result goes to all members' dst */
+	int to_all;  /* the result goes to all members' dst, */
+	int but;     /* but this one's; -1: to all */
 };
 
 /* One access of w bytes: 16, or an element. */
@@ -253,8 +208,9 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 			gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, whole);
 		}
 		for (i = 1; i < n && s->to_all; i++)
-			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at, apart,
-				       (const uint8_t *)acc, w, w, rows);
+			if (gdri_coll_after(&g->c, i) != s->but)
+				gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at,
+					       apart, (const uint8_t *)acc, w, w, rows);
 		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, w, w, rows);
 	}
 }
@@ -283,8 +239,9 @@ GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_g
 				gdri_reduce_apply_as(code, GDRI_THREAD, &acc[k], &acc[k], &x[k], elems);
 		}
 		for (i = 1; i < n && s->to_all; i++)
-			gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at, apart,
-				       (const uint8_t *)acc, 16, 16, rows);
+			if (gdri_coll_after(&g->c, i) != s->but)
+				gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at,
+					       apart, (const uint8_t *)acc, 16, 16, rows);
 		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, 16, 16, rows);
 	}
 }
@@ -331,10 +288,34 @@ GDR_DEVICE void gdri_grid_reduce(const struct gdri_grid *g, const struct gdri_gr
 	gdri_grid_fold(g, s, dst + wide, src + wide, len - wide, s->elem);
 }
 
+#define GDRI_GRID_PULLS 4u /* blocks that do not fill the root's link */
+
+/* Few blocks: each member takes all of it from the root. Else each a piece, which it gives to the others too. */
+GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_request *q)
+{
+	/* a sum of one member's, of elements as wide as the objects' places allow */
+	struct gdri_grid_sum s = {GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->pe, q->pe + 1, 1, q->pe};
+	size_t slice, len = gdri_grid_slice(g, q->n * q->size, &slice), at, part, each;
+	uint8_t *dst = (uint8_t *)q->dst + slice;
+	const uint8_t *src = (const uint8_t *)q->src + slice;
+	int me = g->c.me, n = g->c.n;
+
+	if (g->blocks <= GDRI_GRID_PULLS || me == q->pe || n == 2) {
+		gdri_grid_copy(g, dst, gdri_grid_at(g, src, q->pe), len);
+		return;
+	}
+	while (s.elem < 8 && !(((uintptr_t)dst | (uintptr_t)src | len) & (2 * s.elem - 1)))
+		s.elem *= 2;
+	each = (len / (size_t)(n - 1) + 16) / 16 * 16;
+	at = each * (size_t)(me < q->pe ? me : me - 1);
+	part = at >= len ? 0 : len - at < each ? len - at : each;
+	gdri_grid_reduce(g, &s, dst + at, src + at, part);
+}
+
 GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_request *q)
 {
 	const struct gdri_team *t = g->c.team;
-	struct gdri_grid_sum s = {q->code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE};
+	struct gdri_grid_sum s = {q->code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE, -1};
 	size_t len = q->n * q->size, first = 0, at;
 	const uint8_t *src = (const uint8_t *)q->src;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -362,7 +343,7 @@ GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_requ
 
 /* ---- */
 
-GDR_DEVICE int gdri_grid_work(struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE void gdri_grid_work(const struct gdri_grid *g, const struct gdri_request *q)
 {
 	size_t len = q->n * q->size;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -370,19 +351,20 @@ GDR_DEVICE int gdri_grid_work(struct gdri_grid *g, const struct gdri_request *q)
 
 	switch (q->what) {
 	case GDRI_RQ_BROADCAST:
-		return gdri_grid_broadcast(g, q);
+		gdri_grid_broadcast(g, q);
+		break;
 	case GDRI_RQ_FCOLLECT:
 		gdri_grid_spread(g, dst + len * (size_t)g->c.team->me, src, 0, len);
-		return 0;
+		break;
 	case GDRI_RQ_ALLTOALL:
 		gdri_grid_spread(g, dst + len * (size_t)g->c.team->me, src, len, len);
-		return 0;
+		break;
 	case GDRI_RQ_ALLTOALLS:
 		gdri_grid_strided(g, q);
-		return 0;
+		break;
 	default:
 		gdri_grid_sums(g, q);
-		return 0;
+		break;
 	}
 }
 
@@ -392,10 +374,10 @@ GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request 
 	int ret = gdri_grid_meet(g);
 
 	GDRI_BY_ABI(gdri_grid_call);
-	if (!ret)
-		ret = gdri_grid_work(g, q);
-	if (!ret)
+	if (!ret) {
+		gdri_grid_work(g, q);
 		ret = gdri_grid_meet(g);
+	}
 	return gdri_unlikely(ret) ? gdri_coll_fail(&g->c, ret) : 0;
 }
 
