@@ -11,7 +11,8 @@ chmod 777 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 bad=0
 export SOFTHCA_STRICT=0
-fail() { echo "BAD  $*"; bad=1; }
+began=$SECONDS
+fail() { echo "BAD  $* (after $((SECONDS - began)) s, load $(cut -d' ' -f1 /proc/loadavg) on $(nproc) cores)"; bad=1; }
 
 counted() { # FILE COUNTER: its sum over all processes
 	awk -v c="$2" '{ for (i = 1; i < NF; i++) if ($i == c) n += $(i + 1) } END { print n + 0 }' "$1"
@@ -23,7 +24,9 @@ check_counts() { # NAME [TRAPPED]
 	local f=$tmp/$1 trapped missed rests
 	trapped=$(counted "$f" doorbells_trapped) missed=$(counted "$f" doorbells_missed)
 	rests=$(counted "$f" engine_rests)
-	echo "$1: $rests rests, $trapped doorbells trapped, $missed missed"
+	echo "$1: $rests rests, $trapped doorbells trapped, $missed missed, $(counted "$f" engine_sleeps)" \
+		"sleeps, $(counted "$f" doorbells_uar) doorbells by registers, $(counted "$f" doorbells_sweep) by" \
+		"records, of $(grep -c . "$f") processes"
 	[ "$missed" = 0 ] || fail "$1: doorbells that the trap did not see"
 	[ "$rests" != 0 ] || { echo "note: no userfaultfd here"; return; }
 	[ -z "${2:-}" ] || [ "$trapped" -ge "$2" ] || fail "$1: $trapped of $2 doorbells trapped"

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 2000, REST_MS = 1200 }; /* it rests after a second */
+enum { MAX = 2000, REST_MS = 1500 }; /* it rests after a second, and has half of one to get a core */
 
 static double now_us(void)
 {
@@ -201,7 +201,11 @@ static void gone(void)
 	write_one(p);
 }
 
-static void (*const cases[])(void) = { event, child, stop, new_qp, receive, gone };
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = { { "event", event },     { "child", child },     { "stop", stop },
+	      { "new_qp", new_qp },   { "receive", receive }, { "gone", gone } };
 
 static void gpu(void)
 {
@@ -221,26 +225,45 @@ static void gpu(void)
 
 /* ---- all ---- */
 
-static int start(int n, void (*fn)(int, int), int arg)
+/* What became of a process, said where it is no success. */
+static bool went_wrong(const char *what, double since, int status)
 {
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return false;
+	fprintf(stderr, "test_rest: %s: %s %d after %.1f s\n", what,
+		WIFEXITED(status) ? "exit status" : "signal",
+		WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), (now_us() - since) / 1e6);
+	return true;
+}
+
+/* So many processes of the mode; those of the cases have names. */
+static int start(const char *mode, int n, void (*fn)(int, int), int arg)
+{
+	double since = now_us();
+	pid_t pids[MAX], pid;
 	int bad = 0, status;
 
-	for (int i = 0; i < n; i++)
-		if (!fork()) {
+	for (int i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(100);
 			fn(i, arg);
 			exit(0);
 		}
-	while (wait(&status) > 0)
-		bad |= !WIFEXITED(status) || WEXITSTATUS(status);
+	}
+	while ((pid = wait(&status)) > 0)
+		for (int i = 0; i < n; i++)
+			if (pids[i] == pid)
+				bad |= went_wrong(strcmp(mode, "cases") ? mode : cases[i].name,
+						  since, status);
 	return bad;
 }
 
 static void run_case(int i, int arg)
 {
 	(void)arg;
-	cases[i]();
+	cases[i].run();
 }
 
 static void run_gpu(int i, int arg)
@@ -256,14 +279,14 @@ int main(int argc, char **argv)
 	int procs = argc > 3 ? atoi(argv[2]) : 1, n = argc > 3 ? atoi(argv[3]) : 1, bad;
 
 	if (!strcmp(mode, "cases"))
-		return start(sizeof(cases) / sizeof(*cases), run_case, 0);
+		return start(mode, sizeof(cases) / sizeof(*cases), run_case, 0);
 	if (!strcmp(mode, "gpu"))
-		return start(1, run_gpu, 0);
+		return start(mode, 1, run_gpu, 0);
 	if (strcmp(mode, "first") || procs < 1 || n < 1 || procs * n > MAX)
 		return 2;
 	times = mmap(NULL, MAX * sizeof(*times), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	bad = start(procs, first, n);
+	bad = start(mode, procs, first, n);
 	n *= procs;
 	qsort(times, (size_t)n, sizeof(*times), by_value);
 	printf("%.0f %.0f\n", times[n / 2], times[n - 1]);
