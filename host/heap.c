@@ -133,9 +133,7 @@ static int out_of_memory(const struct gdri_state *st, uint64_t size)
 		   (unsigned long long)size, (unsigned long long)(info.size - info.used),
 		   (unsigned long long)info.size, (unsigned long long)info.largest_free,
 		   (unsigned long long)st->opt.heap_size,
-		   st->heap.max <= st->heap.size ? ""
-		   : st->any_nic		 ? ": heaps do not grow where PEs are reached by the NIC"
-						 : " or GDR_HEAP_MAX");
+		   st->heap.max <= st->heap.size ? "" : " or GDR_HEAP_MAX");
 	return -GDR_ENOMEM;
 }
 

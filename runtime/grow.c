@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/grow.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <gdr/status.h>
 
 #include "runtime/agree.h"
 #include "runtime/clock.h"
+#include "runtime/cuda.h"
+#include "runtime/cuda_queues.h"
+#include "runtime/cuda_state.h"
+#include "runtime/hostq.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
 #define TRADE_MS 10000
+#define COPY_MS 10000 /* far more than a copy of this size takes */
+
+/* What a PE tells the others: where its part is to be had, and by which keys its whole heap is reached now, also by
+ * the queues of host threads. */
+struct offer {
+	struct gdri_share_address address;
+	struct gdri_mr_keys keys, host;
+};
 
 static uint64_t left(const struct gdri_state *st)
 {
@@ -31,15 +45,35 @@ static uint64_t part_size(const struct gdri_state *st, uint64_t bytes)
 
 bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
 {
-	return bytes <= left(st) && !st->any_nic;
+	return bytes <= left(st);
 }
 
-/* The part of this PE, and where it is to be had. */
-static int offer(struct gdri_state *st, uint64_t size)
+static int register_part(struct gdri_state *st, struct offer *o)
+{
+	const struct gdri_heap_part *p = &st->heap.parts[st->heap.n - 1];
+	uint8_t *at = st->heap.base + p->offset;
+	int ret = gdri_nic_grow_heap(st->nic, at, p->size, p->offset, &o->keys);
+
+	if (ret || !st->hostq)
+		return ret;
+	ret = gdri_hostq_grow(st->hostq, st->cuda, at, p->size, p->offset, &o->host);
+	if (ret)
+		gdri_nic_shrink_heap(st->nic);
+	return ret;
+}
+
+/* The part of this PE. */
+static int create(struct gdri_state *st, uint64_t size, struct offer *o)
 {
 	int ret = gdri_heap_grow(&st->heap, size);
 
-	return ret ? ret : gdri_share_open(&st->share);
+	if (ret)
+		return ret;
+	if (st->nic)
+		ret = register_part(st, o);
+	if (ret)
+		gdri_heap_shrink(&st->heap);
+	return ret;
 }
 
 static int take(struct gdri_state *st, struct gdri_share_peer *p)
@@ -56,7 +90,7 @@ static int take(struct gdri_state *st, struct gdri_share_peer *p)
 }
 
 /* mapped[i]: the new part of PE i is. */
-static int trade(struct gdri_state *st, const struct gdri_share_address *all, bool *mapped)
+static int trade(struct gdri_state *st, const struct offer *all, bool *mapped)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, rc, ret = 0;
@@ -69,7 +103,7 @@ static int trade(struct gdri_state *st, const struct gdri_share_address *all, bo
 		if (i == st->pe || !st->peers[i].base)
 			continue;
 		sp[n].pe = i;
-		sp[n++].address = all[i];
+		sp[n++].address = all[i].address;
 	}
 	if (n)
 		gdri_share_trade(&st->share, st->pe, st->heap.parts[st->heap.n - 1].fd, -1, sp, n,
@@ -92,34 +126,81 @@ static void undo(struct gdri_state *st, const bool *mapped)
 		if (mapped[i])
 			gdri_heap_unmap_part(&st->heap, st->peers[i].base);
 	}
+	if (st->nic)
+		gdri_nic_shrink_heap(st->nic);
+	if (st->hostq)
+		gdri_nic_shrink_heap(gdri_hostq_nic(st->hostq));
 	gdri_heap_shrink(&st->heap);
 }
 
-static int grow(struct gdri_state *st, uint64_t size, struct gdri_share_address *all, bool *mapped)
+/* What is under way goes on by the old keys. Device code reads each word as it is or was: both reach what it knows. */
+static void set_key(gdri_be32_t *at, uint32_t key)
+{
+	/* relaxed: who may use what is new learns so behind gdr_malloc */
+	__atomic_store_n(&at->be, gdri_to_be32(key).be, __ATOMIC_RELAXED);
+}
+
+static int use_keys(struct gdri_state *st, const struct offer *all)
+{
+	const size_t at = offsetof(struct gdri_qp, rkey_data), len = 8;
+	uint8_t *gpu = st->dev_gpu ? (uint8_t *)st->dev_gpu + gdri_cuda_state_qps(st) : NULL;
+	struct gdri_qp *qp;
+	uint32_t i;
+	int ret = 0;
+
+	GDR_STATIC_ASSERT(offsetof(struct gdri_qp, rkey_sync) == offsetof(struct gdri_qp, rkey_data) + 4,
+			  "both keys at once");
+	for (i = 0; i < st->dev->n_queues; i++) {
+		qp = &st->qps[i];
+		if (!qp->sq)
+			continue;
+		set_key(&qp->rkey_data, all[qp->peer].keys.rkey_data);
+		set_key(&qp->rkey_sync, all[qp->peer].keys.rkey_sync);
+		if (gpu && !ret)
+			ret = gdri_cuda_copy(st->cuda, gpu + i * sizeof(*qp) + at, (uint8_t *)qp + at, len, COPY_MS);
+	}
+	set_key(&st->dev->lkey, all[st->pe].keys.lkey);
+	if (gpu && !ret)
+		ret = gdri_cuda_state_push(st, &st->dev->lkey);
+	for (i = 0; st->hostq && i < (uint32_t)st->n_pes; i++)
+		set_key(&gdri_hostq_qps(st->hostq)[i].rkey_data, all[i].host.rkey_data);
+	return ret;
+}
+
+static int grow(struct gdri_state *st, uint64_t size, struct offer *all, bool *mapped)
 {
 	int before = st->heap.n, ret;
+	struct offer mine;
 
-	st->pending = offer(st, size);
-	ret = gdri_agree(st, "heap growth", &st->share.address, all, sizeof(*all));
+	memset(&mine, 0, sizeof(mine));
+	st->pending = create(st, size, &mine);
+	if (!st->pending)
+		st->pending = gdri_share_open(&st->share);
+	mine.address = st->share.address;
+	ret = gdri_agree(st, "heap growth", &mine, all, sizeof(*all));
 	if (!ret) {
 		st->pending = trade(st, all, mapped);
 		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
 	}
-	if (!ret) {
+	if (ret) {
+		if (st->heap.n > before)
+			undo(st, mapped);
+		return ret;
+	}
+	if (st->nic)
+		ret = use_keys(st, all);
+	if (!ret)
 		ret = gdri_suballoc_grow(st->alloc, size);
-		if (!ret)
-			return 0;
-		gdri_error("out of memory");
+	if (ret) {
+		gdri_error("heap growth: %s", gdr_strerror(ret));
 		st->broken = true; /* the others have grown */
 	}
-	if (st->heap.n > before)
-		undo(st, mapped);
 	return ret;
 }
 
 int gdri_grow(struct gdri_state *st, uint64_t bytes)
 {
-	struct gdri_share_address *all = calloc((size_t)st->n_pes, sizeof(*all));
+	struct offer *all = calloc((size_t)st->n_pes, sizeof(*all));
 	bool *mapped = calloc((size_t)st->n_pes, sizeof(*mapped));
 	uint64_t size = part_size(st, bytes);
 	int ret = -GDR_ENOMEM;

@@ -118,6 +118,17 @@ void gdri_hostq_close(struct gdri_state *st)
 	st->hostq = NULL;
 }
 
+int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, size_t len, uint64_t offset,
+		    struct gdri_mr_keys *keys)
+{
+	int ret;
+
+	gdri_nic_use_gpu(q->nic, cuda);
+	ret = gdri_nic_grow_heap(q->nic, addr, len, offset, keys);
+	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
+	return ret;
+}
+
 void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer)
 {
 	seer->qps = q->dev.qps;

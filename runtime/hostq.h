@@ -21,6 +21,12 @@ void gdri_hostq_close(struct gdri_state *st);
 struct gdri_dev;
 void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer);
 
+/* A part of the heap (nic.h, gdri_nic_grow_heap). */
+struct gdri_cuda;
+struct gdri_mr_keys;
+int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, size_t len, uint64_t offset,
+		    struct gdri_mr_keys *keys);
+
 /* Complete when they return. */
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe);

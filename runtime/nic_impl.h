@@ -14,6 +14,8 @@
 #include "runtime/nic.h"
 #include "runtime/nic_caps.h"
 
+#define GDRI_NIC_PARTS 64 /* as those of a heap (heap.h) */
+
 struct gdri_nic_mr { /* a registered buffer */
 	struct gdri_nic_mr *next;
 	struct ibv_mr *mr;
@@ -57,8 +59,16 @@ struct gdri_nic {
 	/* nic_mr.c */
 	char heap_text[64];
 	struct ibv_mr *heap_data, *heap_sync;
+	struct ibv_mr *heap_first; /* one of the two: strict, of the heap as it began */
 	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
 	struct gdri_nic_mr *buffers;
+
+	/* nic_grow.c: parts of the heap, and a key over all for each of them */
+	struct gdri_nic_part {
+		struct ibv_mr *mr;
+		struct mlx5dv_devx_obj *mkey;
+	} parts[GDRI_NIC_PARTS];
+	int n_parts;
 
 	/* nic_gpu.c */
 	const char *data_way, *control_way; /* how the device knows memory of the GPU */
@@ -129,6 +139,9 @@ int gdri_nic_bell_create(struct gdri_nic *nic);
 uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
 bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
 void gdri_nic_bell_destroy(struct gdri_nic *nic);
+
+/* nic_mr.c: strict, for this and other PEs; NULL: *ret, logged */
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret);
 
 /* nic_mr.c, nic_queue.c */
 void gdri_nic_mr_destroy(struct gdri_nic *nic);

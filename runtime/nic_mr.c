@@ -66,6 +66,7 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 		snprintf(nic->heap_text, sizeof(nic->heap_text), "GPU memory (%s)", nic->data_way);
 	else
 		snprintf(nic->heap_text, sizeof(nic->heap_text), "host memory");
+	nic->heap_first = sync == data ? nic->heap_sync : nic->heap_data;
 	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;
@@ -81,6 +82,12 @@ int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *p
 			   struct gdri_mr_keys *keys)
 {
 	return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
+}
+
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret)
+{
+	*ret = check_size(nic, "a part of the heap", len);
+	return *ret ? NULL : register_memory(nic, "registering a part of the heap", addr, len, iova, ACCESS_HEAP, ret);
 }
 
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
@@ -143,6 +150,8 @@ void gdri_nic_mr_destroy(struct gdri_nic *nic)
 		ibv_dereg_mr(b->mr);
 		free(b);
 	}
+	while (nic->n_parts)
+		gdri_nic_shrink_heap(nic);
 	if (nic->heap_data)
 		ibv_dereg_mr(nic->heap_data);
 	if (nic->heap_sync)

@@ -64,6 +64,7 @@ static inline void *gdri_prm_at(void *box, unsigned off)
 
 enum {
 	PRM_OP_QUERY_HCA_CAP = 0x100,
+	PRM_OP_CREATE_MKEY = 0x200,
 	PRM_OP_CREATE_CQ = 0x400,
 	PRM_OP_CREATE_QP = 0x500,
 	PRM_OP_RST2INIT_QP = 0x502,
@@ -101,6 +102,31 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_ROCE_QP_TS_FORMAT	   0x1e, 2
 #define PRM_ROCE_MAX_SRC_UDP_PORT  0xc0, 16
 #define PRM_ROCE_MIN_SRC_UDP_PORT  0xd0, 16
+
+/* CREATE_MKEY, memory key context; behind the mailbox what an indirect key holds, one entry for each piece */
+#define PRM_CREATE_MKEY_IN_BYTES 0x110
+#define PRM_CREATE_MKEY_OUT_BYTES 16
+#define PRM_CREATE_MKEY_MKC	 0x080 /* offset of the context */
+#define PRM_CREATE_MKEY_ACTUAL	 0x300, 32 /* octowords of the entries */
+#define PRM_CREATE_MKEY_OUT_INDEX 0x048, 24
+
+enum { PRM_MKC_KLM = 2 };
+#define PRM_MKC_A	  0x11, 1
+#define PRM_MKC_RW	  0x12, 1
+#define PRM_MKC_RR	  0x13, 1
+#define PRM_MKC_LW	  0x14, 1
+#define PRM_MKC_LR	  0x15, 1
+#define PRM_MKC_MODE	  0x16, 2
+#define PRM_MKC_QPN	  0x20, 24
+#define PRM_MKC_PD	  0x68, 24
+#define PRM_MKC_START	  0x80, 64
+#define PRM_MKC_LEN	  0xc0, 64
+#define PRM_MKC_OCTOWORDS 0x1a0, 32
+
+#define PRM_KLM_BYTES	16
+#define PRM_KLM_COUNT	0x00, 32
+#define PRM_KLM_KEY	0x20, 32
+#define PRM_KLM_ADDRESS 0x40, 64
 
 /* CREATE_CQ, completion queue context */
 #define PRM_CREATE_CQ_IN_BYTES	      0x110

@@ -136,6 +136,11 @@ enum prm_opcode {
 #define MKC_EN_RINVAL		0x0c, 24, 1
 #define MKC_PD			0x0c, 0, 24
 #define MKC_OCTOWORDS		0x34, 0, 32
+#define MKC_ATOMIC		0x00, 14, 1
+#define MKC_RW			0x00, 13, 1
+#define MKC_RR			0x00, 12, 1
+#define MKC_LW			0x00, 11, 1
+#define CREATE_MKEY_ACTUAL	0x60, 0, 32 /* octowords behind the mailbox: a piece each */
 #define MKC_MAX_OCTOWORDS	1024u
 
 /* CREATE_CQ: the CQ context at 0x10, 64 bytes long. */

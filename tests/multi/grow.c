@@ -19,8 +19,10 @@ GDR_KERNEL(write_all, struct args, a)
 	int me = gdr_my_pe();
 
 	for (int k = (int)gdr_block_id(); k < OBJECTS; k += (int)gdr_grid_size())
-		for (int pe = 0; pe < a.n_pes; pe++)
+		for (int pe = 0; pe < a.n_pes; pe++) {
 			gdr_uint64_p(a.object[k] + PLACE(k, me), (uint64_t)(1000 * k + me + 1), pe);
+			gdr_uint64_atomic_add(a.object[k] + N - 128, (uint64_t)me + 1, pe);
+		}
 	gdr_quiet();
 }
 
@@ -28,7 +30,7 @@ int main(void)
 {
 	struct gdr_heap_info before, after;
 	struct args a;
-	uint64_t *first;
+	uint64_t *first, *back;
 
 	setenv("GDR_HEAP_SIZE", "8m", 1);
 	setenv("GDR_HEAP_MAX", "40m", 1);
@@ -37,7 +39,8 @@ int main(void)
 	a.n_pes = multi_n;
 	CHECK_OK(gdr_heap_query(&before));
 	first = (uint64_t *)gdr_calloc(16, sizeof(*first));
-	CHECK(first);
+	back = (uint64_t *)gdr_calloc(1, sizeof(*back));
+	CHECK(first && back);
 	for (int i = 0; i < 3; i++) { /* given back, it is used again, not grown again */
 		for (int k = 0; k < OBJECTS; k++) {
 			a.object[k] = (uint64_t *)gdr_calloc(N, sizeof(uint64_t));
@@ -53,12 +56,14 @@ int main(void)
 		for (int k = 0; k < OBJECTS; k++)
 			for (int pe = 0; pe < multi_n; pe++)
 				CHECK_EQ(multi_u64(a.object[k] + PLACE(k, pe)), 1000 * k + pe + 1);
+		for (int k = 0; k < OBJECTS; k++)
+			CHECK_EQ(multi_u64(a.object[k] + N - 128), multi_n * (multi_n + 1) / 2);
 		for (int pe = 0; pe < multi_n; pe++) { /* host threads, at the very end of an object */
-			uint64_t v = 77 + (uint64_t)multi_pe, seen = 0;
+			uint64_t v = 77 + (uint64_t)multi_pe;
 
 			CHECK_OK(gdr_host_put(a.object[OBJECTS - 1] + N - 64 + multi_pe, &v, sizeof(v), pe));
-			CHECK_OK(gdr_host_get(&seen, a.object[OBJECTS - 1] + N - 64 + multi_pe, sizeof(seen), pe));
-			CHECK_EQ(seen, v);
+			CHECK_OK(gdr_host_get(back, a.object[OBJECTS - 1] + N - 64 + multi_pe, sizeof(v), pe));
+			CHECK_EQ(multi_u64(back), v);
 		}
 		CHECK_OK(gdr_barrier_all());
 		for (int k = 0; k < OBJECTS; k++)
@@ -72,5 +77,6 @@ int main(void)
 	CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
 	gdr_host_quiet();
 	CHECK_OK(gdr_free(first));
+	CHECK_OK(gdr_free(back));
 	return multi_end("grow");
 }

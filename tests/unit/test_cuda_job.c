@@ -206,8 +206,6 @@ static void test_disagree(void **state)
 static void test_grow(void **state)
 {
 	(void)state;
-	if (!strcmp(transports, "nic"))
-		skip();
 	run(3, body_grow);
 }
 

@@ -329,10 +329,67 @@ static void test_command(void **state)
 	assert_int_equal(create(*state, 0x68, 24, 0xffffff), 5); /* no such PD */
 }
 
+/* Filled by the command: PIECES pieces behind the mailbox, of which `given` bytes are there; NULL: refused. */
+static struct mlx5dv_devx_obj *made_filled(struct keys *k, unsigned access_bits, size_t given, uint64_t len)
+{
+	enum { MKC = 0x80, ROOM = 0x110 + 4 * 16 };
+	uint8_t in[ROOM] = {0}, out[16] = {0};
+	struct mlx5dv_pd pd = {0};
+	struct mlx5dv_obj dv = {.pd = {.in = k->p->pd, .out = &pd}};
+	struct mlx5dv_devx_obj *obj;
+
+	assert_int_equal(mlx5dv_init_obj(&dv, MLX5DV_OBJ_PD), 0);
+	put_bits(in, 0x00, 16, 0x200);
+	put_bits(in, 0x300, 32, 4);	       /* translations_octword_actual_size */
+	put_bits(in, MKC + 17, 5, access_bits); /* a, rw, rr, lw, lr */
+	put_bits(in, MKC + 22, 2, 2);	       /* access_mode_1_0: KLMs */
+	put_bits(in, MKC + 0x68, 24, pd.pdn);
+	put_bits(in, MKC + 0xe0, 32, (uint32_t)len);
+	put_bits(in, MKC + 0x1a0, 32, 4);
+	for (unsigned i = 0; i < PIECES; i++) { /* the fourth has no length */
+		unsigned at = 0x880 + i * 128;
+
+		put_bits(in, at, 32, PIECE);
+		put_bits(in, at + 32, 32, k->p->mr->lkey);
+		put_bits(in, at + 64, 32, (uint32_t)((uintptr_t)piece(k, (int)i) >> 32));
+		put_bits(in, at + 96, 32, (uint32_t)(uintptr_t)piece(k, (int)i));
+	}
+	obj = mlx5dv_devx_obj_create(k->p->ctx, in, given, out, sizeof(out));
+	assert_int_equal(obj != NULL, !out[0]);
+	if (obj)
+		k->key->lkey = k->key->rkey = get_bits(out, 0x48, 24) << 8;
+	return obj;
+}
+
+static void test_filled_by_command(void **state)
+{
+	struct mlx5dv_devx_obj *obj;
+	struct mlx5dv_mkey made = {0, 0}, *own;
+	struct keys k;
+
+	setup(&k, *state, 0);
+	own = k.key;
+	k.key = &made;
+	assert_null(made_filled(&k, 0x1f, 0x110 + 3 * 16, PIECES * PIECE)); /* a piece is not there */
+	assert_null(made_filled(&k, 0x1f, 0x110 + 4 * 16, PIECES * PIECE + 1)); /* longer than all of them */
+	obj = made_filled(&k, 0x1f, 0x110 + 4 * 16, PIECES * PIECE);
+	assert_non_null(obj);
+	use(&k, false);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	obj = made_filled(&k, 0x07, 0x110 + 4 * 16, PIECES * PIECE); /* remote reads, local writes */
+	assert_non_null(obj);
+	assert_int_equal(rdma(&k, true, 0, PIECES * PIECE), 0);
+	assert_int_equal(rdma(&k, false, 0, 8), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	k.key = own;
+	teardown(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_filled_by_command),
 		cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_remote_invalidate),
