@@ -31,8 +31,8 @@ void gdri_nic_get_address(const struct gdri_nic *nic, void *buf)
 	a->n_pes = (uint32_t)nic->n_pes;
 	a->n_slots = (uint32_t)nic->n_slots;
 	a->psn = nic->psn;
-	a->rkey_data = nic->heap_data ? nic->heap_data->rkey : 0;
-	a->rkey_sync = nic->heap_sync ? nic->heap_sync->rkey : 0;
+	a->rkey_data = nic->keys.rkey_data;
+	a->rkey_sync = nic->keys.rkey_sync;
 	a->lid = nic->lid;
 	a->pkey = nic->pkey;
 	a->link_layer = nic->link_layer;

@@ -83,32 +83,50 @@ static int join(struct gdri_nic *nic, struct mlx5dv_devx_obj **mkey, uint32_t *k
 	return ret;
 }
 
-int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys)
+static int register_all(struct gdri_nic *nic, uint8_t *addr, size_t len, uint64_t offset)
 {
-	struct gdri_nic_part *p = &nic->parts[nic->n_parts];
-	uint32_t key = 0;
+	size_t slice;
 	int ret;
 
-	if (nic->n_parts == GDRI_NIC_PARTS)
-		return -GDR_ENOMEM;
-	*p = (struct gdri_nic_part){NULL, NULL};
-	p->mr = gdri_nic_mr_heap(nic, addr, len, offset, &ret);
-	if (!p->mr)
-		return ret;
-	nic->n_parts++;
-	ret = join(nic, &p->mkey, &key);
-	if (ret)
-		gdri_nic_shrink_heap(nic);
-	else
+	for (; len; len -= slice, addr += slice, offset += slice) {
+		struct gdri_nic_part *p = &nic->parts[nic->n_parts];
+
+		if (nic->n_parts == GDRI_NIC_PARTS) {
+			gdri_error("%s: more than %d memory regions of a heap", nic->name, GDRI_NIC_PARTS);
+			return -GDR_ENOMEM;
+		}
+		slice = gdri_nic_mr_slice(nic, len);
+		*p = (struct gdri_nic_part){gdri_nic_mr_heap(nic, addr, slice, offset, &ret), NULL};
+		if (!p->mr)
+			return ret;
+		nic->n_parts++;
+	}
+	return 0;
+}
+
+int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys)
+{
+	int before = nic->n_parts, ret = register_all(nic, addr, len, offset);
+	uint32_t key = 0;
+
+	if (!ret)
+		ret = join(nic, &nic->parts[nic->n_parts - 1].mkey, &key);
+	if (!ret)
 		*keys = (struct gdri_mr_keys){key, key, key};
+	else if (nic->n_parts > before)
+		gdri_nic_shrink_heap(nic);
 	return ret;
 }
 
+/* The key first, then what it holds, up to what an earlier key ends with. */
 void gdri_nic_shrink_heap(struct gdri_nic *nic)
 {
-	struct gdri_nic_part *p = &nic->parts[--nic->n_parts];
+	struct gdri_nic_part *p;
 
-	if (p->mkey) /* before what it holds */
-		mlx5dv_devx_obj_destroy(p->mkey);
-	ibv_dereg_mr(p->mr);
+	do {
+		p = &nic->parts[--nic->n_parts];
+		if (p->mkey)
+			mlx5dv_devx_obj_destroy(p->mkey);
+		ibv_dereg_mr(p->mr);
+	} while (nic->n_parts && !nic->parts[nic->n_parts - 1].mkey);
 }

@@ -14,7 +14,7 @@
 #include "runtime/nic.h"
 #include "runtime/nic_caps.h"
 
-#define GDRI_NIC_PARTS 64 /* as those of a heap (heap.h) */
+#define GDRI_NIC_PARTS 256 /* regions beside the first */
 
 struct gdri_nic_mr { /* a registered buffer */
 	struct gdri_nic_mr *next;
@@ -59,11 +59,12 @@ struct gdri_nic {
 	/* nic_mr.c */
 	char heap_text[64];
 	struct ibv_mr *heap_data, *heap_sync;
+	struct gdri_mr_keys keys; /* what other PEs are told */
 	struct ibv_mr *heap_first; /* one of the two: strict, of the heap as it began */
 	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
 	struct gdri_nic_mr *buffers;
 
-	/* nic_grow.c: parts of the heap, and a key over all for each of them */
+	/* nic_grow.c: further regions of the heap; the last one of those that came together has a key over all */
 	struct gdri_nic_part {
 		struct ibv_mr *mr;
 		struct mlx5dv_devx_obj *mkey;
@@ -141,6 +142,8 @@ bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
 void gdri_nic_bell_destroy(struct gdri_nic *nic);
 
 /* nic_mr.c: strict, for this and other PEs; NULL: *ret, logged */
+/* What of so many bytes one region may have. */
+size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len);
 struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret);
 
 /* nic_mr.c, nic_queue.c */

@@ -24,7 +24,7 @@ static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 	if (len <= nic->max_mr_size)
 		return 0;
 	gdri_error("%s: %s of %zu bytes is more than the device registers at once (max_mr_size "
-		   "%" PRIu64 " bytes): lower GDR_HEAP_SIZE or register less",
+		   "%" PRIu64 " bytes): register less",
 		   nic->name, what, len, nic->max_mr_size);
 	return -GDR_ENOTSUP;
 }
@@ -43,19 +43,43 @@ static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, vo
 	return mr;
 }
 
+size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len)
+{
+	uint64_t most = nic->max_mr_size - nic->max_mr_size % ((uint64_t)2 << 20);
+
+	most = most ? most : nic->max_mr_size;
+	return len < most ? len : (size_t)most;
+}
+
+/* What one region cannot hold, behind its first bytes. */
+static int register_rest(struct gdri_nic *nic, uint8_t *data, size_t first, size_t len, struct gdri_mr_keys *keys)
+{
+	struct gdri_mr_keys whole;
+	int ret = gdri_nic_grow_heap(nic, data + first, len - first, first, &whole);
+
+	if (ret)
+		return ret;
+	if (nic->heap_first == nic->heap_sync)
+		*keys = whole;
+	else
+		keys->rkey_data = whole.rkey_data;
+	return 0;
+}
+
 /* Two keys: of the same memory, or of two. */
 static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void *data, size_t len,
 			unsigned data_access, struct gdri_mr_keys *keys)
 {
-	int ret = nic->heap_sync ? -GDR_ESTATE : check_size(nic, "the heap", len);
+	size_t first = gdri_nic_mr_slice(nic, len);
+	int ret = nic->heap_sync ? -GDR_ESTATE : 0;
 
 	if (ret)
 		return ret;
-	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", sync, sync_len,
-					 0, ACCESS_HEAP, &ret);
+	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", sync,
+					 sync == data ? first : sync_len, 0, ACCESS_HEAP, &ret);
 	if (!nic->heap_sync)
 		return ret;
-	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", data, len,
+	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", data, first,
 					 0, data_access, &ret);
 	if (!nic->heap_data) {
 		ibv_dereg_mr(nic->heap_sync);
@@ -70,7 +94,9 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;
-	return 0;
+	ret = first < len ? register_rest(nic, data, first, len, keys) : 0;
+	nic->keys = *keys;
+	return ret;
 }
 
 int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
@@ -86,8 +112,7 @@ int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *p
 
 struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret)
 {
-	*ret = check_size(nic, "a part of the heap", len);
-	return *ret ? NULL : register_memory(nic, "registering a part of the heap", addr, len, iova, ACCESS_HEAP, ret);
+	return register_memory(nic, "registering a part of the heap", addr, len, iova, ACCESS_HEAP, ret);
 }
 
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,

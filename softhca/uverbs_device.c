@@ -10,6 +10,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/guest.h"
+#include "softhca/options.h"
 #include "softhca/uverbs.h"
 
 /* Where enum ib_device_cap_flags of the kernel meets what is modelled. */
@@ -61,7 +62,7 @@ static void fill_device(const struct hca_ctx *ctx, struct ib_uverbs_query_device
 
 	*r = (struct ib_uverbs_query_device_resp){
 		.fw_ver = 28ull << 32 | 39 << 16 | 1002,
-		.max_mr_size = UINT64_MAX,
+		.max_mr_size = hca_options()->max_mr ? hca_options()->max_mr : UINT64_MAX,
 		.page_size_cap = 0xfffffffffffff000ull,
 		.vendor_id = 0x2c9,
 		.vendor_part_id = 4129,

@@ -10,6 +10,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
+#include "softhca/options.h"
 #include "softhca/uverbs.h"
 
 #define ACCESS_ON_DEMAND (1u << 6)
@@ -74,9 +75,13 @@ static int access_check(uint32_t access)
 static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
 		     struct ctl_mr **out)
 {
-	struct ctl_mr *mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
+	uint64_t most = hca_options()->max_mr;
+	struct ctl_mr *mr;
 	int rc;
 
+	if (most && what->len > most)
+		return EINVAL;
+	mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
 	if (!mr)
 		return ENOMEM;
 	mr->mr = *what;
