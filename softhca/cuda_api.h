@@ -13,6 +13,8 @@ typedef int cu_result; /* 0: success */
 typedef uint64_t cu_ptr;
 typedef void *cu_ctx;
 typedef void *cu_stream;
+typedef void *cu_function;
+typedef void *cu_module;
 typedef uint64_t cu_mem; /* CUmemGenericAllocationHandle */
 
 enum {
@@ -125,6 +127,10 @@ struct cuda_api {
 			     size_t *fail, cu_stream stream);
 	/* Or none (before CUDA 12). */
 	cu_result (*mem_ops)(cu_stream stream, unsigned n, struct cu_mem_op *op, unsigned flags);
+	cu_result (*module_load)(cu_module *module, const void *image);
+	cu_result (*module_function)(cu_function *f, cu_module module, const char *name);
+	cu_result (*launch)(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+			    unsigned bz, unsigned shared, cu_stream stream, void **args, void **extra);
 	/* Or none (before CUDA 10.1). */
 	cu_result (*capture_mode)(int *mode);
 };

@@ -41,6 +41,9 @@ static bool fill(void *lib)
 	if (!find(lib, "cuMemcpyBatchAsync_v2", &api.batch))
 		find(lib, "cuMemcpyBatchAsync", &api.batch_1);
 	find(lib, "cuStreamBatchMemOp_v2", &api.mem_ops);
+	find(lib, "cuModuleLoadData", &api.module_load);
+	find(lib, "cuModuleGetFunction", &api.module_function);
+	find(lib, "cuLaunchKernel", &api.launch);
 	find(lib, "cuThreadExchangeStreamCaptureMode", &api.capture_mode);
 	return all;
 }

@@ -195,6 +195,8 @@ static int prepare(const struct cuda_api *api)
 		dma_gpu.stores = can_store(api);
 	if (!ret)
 		ret = dma_read_start(api);
+	if (!ret)
+		dma_kernel_start(api);
 	return ret ? ret : dma_watch_start();
 }
 

@@ -86,6 +86,7 @@ unsigned dma_write_poll(void);
 /* With what the stream is to store in flag[0] behind them. False: a call has failed. */
 bool dma_hand_over(struct dma_queue *q, uint32_t number);
 void dma_push(void); /* all that is posted to the driver, at once */
+void dma_push_settle(void); /* so that all that has not arrived is in the stream */
 /* What dma_atomic() remembers of these bytes is void. */
 void dma_atomic_forget(uint64_t addr, size_t n);
 unsigned dma_read_poll(void);
@@ -98,6 +99,18 @@ bool dma_fetch_room(unsigned n); /* can so many be begun? */
 /* They are there. */
 void dma_queue_arrived(uint32_t qpn);
 void dma_read_settle(void); /* waits for all that are under way */
+
+/* ---- dma_kernel.c ---- */
+
+void dma_kernel_start(const struct cuda_api *api);
+bool dma_kernel_ready(uint64_t reads); /* for so many */
+bool dma_kernel_takes(const struct dma_queue *q);
+bool dma_kernel_writes(void); /* does it have some? */
+bool dma_kernel_written(uint32_t number);
+uint64_t dma_kernel_read(void *to, cu_ptr from, size_t n);
+int dma_kernel_item(uint64_t number);
+void dma_kernel_read_over(void);
+
 int dma_read_start(const struct cuda_api *api); /* buffers; 0 or -errno */
 
 #endif

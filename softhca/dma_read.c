@@ -25,6 +25,7 @@ struct fetch {
 	size_t n, seen, len; /* words, of them arrived; bytes */
 	cu_ptr from;
 	uint64_t mark, since;
+	uint64_t item; /* of dma_kernel.c, 0: in the stream */
 	uint32_t qpn; /* of a ring, 0: a payload */
 };
 
@@ -175,7 +176,7 @@ void dma_read(void *dst, const void *src, size_t n, bool ordered)
 	cu_ctx before;
 
 	if (behind)
-		dma_push();
+		dma_push_settle();
 	before = dma_enter();
 	for (size_t off = 0; off < n; off += DMA_SYNC) {
 		size_t piece = n - off < DMA_SYNC ? n - off : DMA_SYNC;
@@ -190,12 +191,14 @@ void dma_read(void *dst, const void *src, size_t n, bool ordered)
 
 /* ---- reads under way ---- */
 
-static bool give(struct fetch *f)
+static bool give(struct fetch *f, bool kernel)
 {
-	bool ok;
+	bool ok = true;
 
 	f->mark = set_marks(f->words, f->n);
-	ok = DMA_DO(to_host, "cuMemcpyDtoHAsync", f->words, f->from, f->len, dma_gpu.reads);
+	f->item = kernel ? dma_kernel_read(f->words, f->from, f->len) : 0;
+	if (!f->item)
+		ok = DMA_DO(to_host, "cuMemcpyDtoHAsync", f->words, f->from, f->len, dma_gpu.reads);
 	f->since = dp_clock(); /* the driver may have held up the call for long */
 	return ok;
 }
@@ -212,6 +215,7 @@ static void give_batch(void)
 	for (; fetch_given != fetch_tail; fetch_given++) {
 		struct fetch *f = &fetches[fetch_given % FETCHES];
 
+		f->item = 0;
 		f->mark = set_marks(f->words, f->n);
 		dst[n] = (uintptr_t)f->words;
 		src[n] = f->from;
@@ -237,10 +241,11 @@ static void give_all(void)
 		return;
 	TRACE(fetch, 0, fetch_tail - fetch_given);
 	before = dma_enter();
-	if (fetch_tail - fetch_given > 1 && (dma_gpu.api->batch || dma_gpu.api->batch_1))
+	if (fetch_tail - fetch_given > 1 && (dma_gpu.api->batch || dma_gpu.api->batch_1) &&
+	    !dma_kernel_ready(fetch_tail - fetch_given))
 		give_batch();
 	for (; fetch_given != fetch_tail; fetch_given++)
-		give(&fetches[fetch_given % FETCHES]);
+		give(&fetches[fetch_given % FETCHES], true);
 	dma_leave(before);
 }
 
@@ -284,9 +289,27 @@ bool dma_fetched(uint64_t number)
 	return number < fetch_head;
 }
 
+static bool here_by_kernel(struct fetch *f)
+{
+	int end = f->seen == f->n ? 1 : dma_kernel_item(f->item);
+	cu_ctx before;
+
+	if (!end && dp_clock() - f->since <= DMA_LIMIT_NS)
+		return false;
+	dma_kernel_read_over();
+	if (end > 0 || dma_gpu.dead)
+		return true;
+	before = dma_enter();
+	give(f, false);
+	dma_leave(before);
+	return false;
+}
+
 static bool here(struct fetch *f)
 {
 	f->seen = arrived(f->words, f->n, f->seen, f->mark);
+	if (f->item)
+		return here_by_kernel(f);
 	return f->seen == f->n || late(f->since, dma_gpu.reads);
 }
 

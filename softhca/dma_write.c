@@ -70,6 +70,11 @@ static bool look(void)
 	uint32_t seen = __atomic_load_n(&dma_gpu.flag[0], __ATOMIC_ACQUIRE);
 	uint64_t now = completed + (uint32_t)(seen - (uint32_t)completed);
 
+	if (dma_kernel_writes()) { /* alone under way */
+		if (!dma_kernel_written((uint32_t)submitted) && !dma_gpu.dead)
+			return false;
+		now = submitted;
+	}
 	if (dma_gpu.dead)
 		now = submitted;
 	if (now == completed || now > submitted)
@@ -117,11 +122,13 @@ void dma_push(void)
 
 	if (!queue.n)
 		return;
+	if (dma_kernel_writes())
+		wait_for(submitted);
 	if (flight_tail - flight_head == FLIGHTS)
 		wait_for(flights[flight_head % FLIGHTS].number);
 	before = dma_enter();
 	TRACE(push, 0, queue.n);
-	if (!dma_gpu.dead)
+	if (!dma_gpu.dead && (submitted != completed || !dma_kernel_takes(&queue)))
 		dma_hand_over(&queue, (uint32_t)(submitted + 1));
 	dma_leave(before);
 	submitted++;
@@ -141,6 +148,13 @@ void dma_submit(void)
 	if (queue.n && (submitted == completed || queue.n >= PUSH_AT ||
 			(queue.bytes >= PUSH_BYTES && submitted - completed < LONG_FLIGHTS)))
 		dma_push();
+}
+
+void dma_push_settle(void)
+{
+	dma_push();
+	if (dma_kernel_writes())
+		wait_for(submitted);
 }
 
 void dma_settle(void)

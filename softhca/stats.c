@@ -22,7 +22,7 @@
 	X(cqes) X(error_cqes) X(engine_sleeps) X(engine_rests)                                     \
 	X(inline_rounds) X(inline_takeovers)                                                       \
 	X(doorbells_trapped) X(doorbells_missed) X(dma_writes) X(dma_submissions)                   \
-	X(dma_batches) X(dma_reads) X(dma_bytes_between) X(dma_merged)
+	X(dma_batches) X(dma_reads) X(dma_bytes_between) X(dma_merged) X(dma_kernel_items) X(dma_kernel_launches)
 
 /* Relaxed: the engine may still count; each value is right by itself. */
 static unsigned long long value(const uint64_t *counter)

@@ -23,6 +23,7 @@ for mode in host gpu; do
 	gpu_pes $mode latency
 	gpu_pes $mode many
 	gpu_pes $mode one_mib
+	gpu_pes $mode mib_each
 done
 if [ -n "$nvshmem" ]; then
 	"$here/../softhca/nvshmem" "$nvshmem" "$softhca" defaults host_rings >"$out/gpu.nvshmem"

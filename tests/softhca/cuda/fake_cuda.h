@@ -11,6 +11,8 @@ void *fake_cuda_view(uint64_t device_address);
 
 /* Copies that the driver was asked for, each of a batch. */
 unsigned fake_cuda_copies(void);
+/* Items that softhca's kernel has carried out (fake_cuda_kernel.c). */
+unsigned fake_cuda_kernel_items(void);
 /* A kernel in the default stream runs from now on, or has ended. */
 void fake_cuda_kernel(bool runs);
 /* Calls of a function that waits for the device which are doing so now. */

@@ -25,6 +25,7 @@ static struct {
 	int (*range_handle)(void *, uint64_t, size_t, int, unsigned long long);
 	void *(*view)(uint64_t);
 	unsigned (*copies)(void);
+	unsigned (*kernel_items)(void);
 } cuda;
 
 struct area {
@@ -60,6 +61,7 @@ static void load(void)
 		exit(77);
 	}
 	*(void **)&cuda.copies = dlsym(lib, "fake_cuda_copies");
+	*(void **)&cuda.kernel_items = dlsym(lib, "fake_cuda_kernel_items");
 	*(void **)&cuda.init = dlsym(lib, "cuInit");
 	*(void **)&cuda.alloc = dlsym(lib, "cuMemAlloc_v2");
 	*(void **)&cuda.free = dlsym(lib, "cuMemFree_v2");
@@ -657,6 +659,18 @@ static void test_dlsym(void **state)
 	assert_null(dlsym(dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW), "cuNothingOfThatName"));
 }
 
+/* All of the above was by softhca's own kernel, where it was to be. */
+static void test_kernel(void **state)
+{
+	const char *wanted = getenv("SOFTHCA_GPU_KERNEL");
+
+	(void)state;
+	if (wanted && *wanted == '1')
+		assert_in_range(cuda.kernel_items(), 100, UINT32_MAX);
+	else
+		assert_int_equal(cuda.kernel_items(), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -675,6 +689,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_registration, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_io_memory, setup, teardown),
 		cmocka_unit_test(test_dlsym),
+		cmocka_unit_test(test_kernel),
 	};
 
 	load();
