@@ -342,6 +342,7 @@ GDR_KERNEL(reduce_all, struct err, a)
 		*a.got = ret;
 }
 
+#ifndef __CUDACC__
 /* The last PE does something else. The others name it, and the team keeps the status. */
 static int absent(struct err *a)
 {
@@ -368,7 +369,6 @@ static int absent(struct err *a)
 	return leave(a);
 }
 
-#ifndef __CUDACC__
 /* All PEs but one exchange with it; that one cannot be heard. */
 static int mute(struct err *a, int victim)
 {
