@@ -6,6 +6,10 @@
 
 #include <gdr/impl/team.h>
 
+/* Up to so much a block leaves to its first warp: bytes for each member, elements of a sum. */
+#define GDRI_FEW_MOVED 64u
+#define GDRI_FEW_ADDED 32u
+
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
 {
 	if (dst != src && len)

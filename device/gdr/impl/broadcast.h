@@ -179,13 +179,12 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO);
 }
 
-GDRI_NOINLINE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
+GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
 				 int root)
 {
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_BROADCAST), algo;
 
-	GDRI_BY_ABI(gdri_broadcast);
 	if (ret || !len)
 		return ret;
 	if (gdri_unlikely(root < 0 || root >= c.n))
@@ -201,6 +200,12 @@ GDRI_NOINLINE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const vo
 		gdri_coll_copy(&c, dst, src, len);
 	gdri_scope_sync(scope);
 	return gdri_coll_end(&c, ret);
+}
+
+GDR_DEVICE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
+{
+	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_broadcast_all(GDRI_WARP, team, dst, src, len, root));
+	return gdri_broadcast_all(scope, team, dst, src, len, root);
 }
 
 #endif

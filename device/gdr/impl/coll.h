@@ -283,13 +283,12 @@ GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const v
 	return gdri_coll_end(c, gdri_words_move(c, &m));
 }
 
-GDRI_NOINLINE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
 	const struct gdri_blocks db = {GDRI_EQUAL, len, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT), algo;
 
-	GDRI_BY_ABI(gdri_fcollect);
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
@@ -301,13 +300,18 @@ GDRI_NOINLINE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const voi
 	return gdri_coll_end(&c, ret);
 }
 
-GDRI_NOINLINE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+GDR_DEVICE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+{
+	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_fcollect_all(GDRI_WARP, team, dst, src, len));
+	return gdri_fcollect_all(scope, team, dst, src, len);
+}
+
+GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
 	const struct gdri_blocks b = {GDRI_EQUAL, len, 1, 0};
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_ALLTOALL), algo;
 
-	GDRI_BY_ABI(gdri_alltoall);
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
@@ -317,6 +321,12 @@ GDRI_NOINLINE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const voi
 		return gdri_exchange_words(&c, dst, src, len, len, len);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &b, (const uint8_t *)src, &b);
 	return gdri_coll_end(&c, ret);
+}
+
+GDR_DEVICE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+{
+	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_alltoall_all(GDRI_WARP, team, dst, src, len));
+	return gdri_alltoall_all(scope, team, dst, src, len);
 }
 
 /* ---- collect: each brings as much as it likes ---- */

@@ -54,32 +54,39 @@ GDRI_NOINLINE int gdri_grid_wait(const struct gdri_coll *c, const uint64_t *word
 	return ret;
 }
 
-/* The blocks of this number of all members: a thread for each of them tells and hears. */
-GDRI_NOINLINE int gdri_grid_meet(struct gdri_grid *g)
+/* One of the first n threads, with a member or more to tell and to hear. 1: it takes longer. */
+GDRI_NOINLINE int gdri_grid_greet(const struct gdri_grid *g)
 {
-	int scope = g->c.scope, rank = (int)gdri_scope_rank(scope), size = (int)gdri_scope_size(scope);
-	int n = g->c.n, me = g->c.me, late = 0, i, ret = 0;
-	uint64_t *words = g->words, epoch = g->epoch + 1;
+	int rank = (int)gdri_scope_rank(g->c.scope), size = (int)gdri_scope_size(g->c.scope);
+	int n = g->c.n, me = g->c.me, late = 0, i;
+	uint64_t *words = g->words, epoch = g->epoch;
 
-	GDRI_BY_ABI(gdri_grid_meet);
-	g->epoch = epoch;
+	gdri_fence_release_sys();
+	for (i = rank; i < n; i += size)
+		if (i != me) /* with the fence it pairs with the acquire below, at the member */
+			gdri_st_fenced_u64((uint64_t *)gdri_grid_at(g, &words[me], i), epoch);
+	if (!rank)
+		gdri_st_relaxed_gpu_u64(&words[me], epoch);
+	for (i = rank; i < n; i += size)
+		if (i != me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
+			late = 1;
+	gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
+	return late;
+}
+
+/* The blocks of this number of all members: a thread for each of them tells and hears. */
+GDR_DEVICE int gdri_grid_meet(struct gdri_grid *g)
+{
+	int scope = g->c.scope, late = 0, ret = 0;
+
+	g->epoch++;
 	gdri_scope_sync(scope); /* what the block stored: before the release of who tells */
-	if (rank < n) {
-		gdri_fence_release_sys();
-		for (i = rank; i < n; i += size)
-			if (i != me) /* with the fence it pairs with the acquire below, at the member */
-				gdri_st_fenced_u64((uint64_t *)gdri_grid_at(g, &words[me], i), epoch);
-		if (!rank)
-			gdri_st_relaxed_gpu_u64(&words[me], epoch);
-		for (i = rank; i < n; i += size)
-			if (i != me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
-				late = 1;
-		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync below passes that on */
-	}
+	if ((int)gdri_scope_rank(scope) < g->c.n)
+		late = gdri_grid_greet(g);
 	if (gdri_likely(!gdri_scope_any(scope, late)))
 		return 0;
-	if (!rank)
-		ret = gdri_grid_wait(&g->c, words, epoch);
+	if (!gdri_scope_rank(scope))
+		ret = gdri_grid_wait(&g->c, g->words, g->epoch);
 	return gdri_scope_bcast(scope, ret);
 }
 
@@ -373,7 +380,6 @@ GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request 
 {
 	int ret = gdri_grid_meet(g);
 
-	GDRI_BY_ABI(gdri_grid_call);
 	if (!ret) {
 		gdri_grid_work(g, q);
 		ret = gdri_grid_meet(g);

@@ -240,7 +240,7 @@ GDR_DEVICE int gdri_reduce_algo(const struct gdri_reduce *r, int kind, size_t le
 	return algo == GDRI_A_WORDS && r->elem > 8 ? GDRI_A_FLAT : algo;
 }
 
-GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
+GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
 			      uint32_t code)
 {
 	struct gdri_reduce r;
@@ -250,7 +250,6 @@ GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void 
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
 
-	GDRI_BY_ABI(gdri_reduce);
 	if (ret || !n)
 		return ret;
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
@@ -276,15 +275,20 @@ GDRI_NOINLINE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void 
 	return gdri_coll_end(&r.c, ret);
 }
 
+GDR_DEVICE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
+{
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reduce_all(GDRI_WARP, team, dst, src, n, code));
+	return gdri_reduce_all(scope, team, dst, src, n, code);
+}
+
 /* Block i of every member to member i. */
-GDRI_NOINLINE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, const void *src,
+GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, const void *src,
 				     size_t n, uint32_t code)
 {
 	struct gdri_reduce r;
 	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code), algo;
 	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1, 0};
 
-	GDRI_BY_ABI(gdri_reducescatter);
 	if (ret || !n)
 		return ret;
 	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
@@ -299,6 +303,12 @@ GDRI_NOINLINE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, cons
 		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);
 	gdri_scope_sync(scope);
 	return gdri_coll_end(&r.c, ret);
+}
+
+GDR_DEVICE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
+{
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reducescatter_all(GDRI_WARP, team, dst, src, n, code));
+	return gdri_reducescatter_all(scope, team, dst, src, n, code);
 }
 
 /* ---- scans ---- */
@@ -389,14 +399,13 @@ GDRI_NOINLINE int gdri_scan_chain(const struct gdri_reduce *r, uint8_t *dst, con
 	return ret;
 }
 
-GDRI_NOINLINE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
+GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
 			    uint32_t code, int exclusive)
 {
 	struct gdri_reduce r;
 	int ret = gdri_reduce_begin(&r, scope, team, GDRI_SCAN, code), algo;
 	size_t len = n * r.elem;
 
-	GDRI_BY_ABI(gdri_scan);
 	if (ret || !n)
 		return ret;
 	r.in_place = gdri_overlap(dst, len, src, len);
@@ -412,6 +421,12 @@ GDRI_NOINLINE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *s
 		ret = gdri_scan_flat(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);
 	gdri_scope_sync(scope);
 	return gdri_coll_end(&r.c, ret);
+}
+
+GDR_DEVICE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code, int exclusive)
+{
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_scan_all(GDRI_WARP, team, dst, src, n, code, exclusive));
+	return gdri_scan_all(scope, team, dst, src, n, code, exclusive);
 }
 
 #endif

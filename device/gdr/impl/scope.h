@@ -101,6 +101,19 @@ GDR_DEVICE int gdri_scope_bcast(int scope, int v)
 	return v;
 }
 
+/* A call of a block that has too little to do for more than a warp: expr, with GDRI_WARP as its scope, by the first
+ * one. The others would only hold it up. */
+#define GDRI_BY_WARP(scope, few, expr)                                                             \
+	do {                                                                                       \
+		if ((scope) == GDRI_BLOCK && (few)) {                                              \
+			int by_warp_ = 0;                                                          \
+			gdr_sync_block(); /* what the others stored */                             \
+			if (gdr_thread_id() < 32)                                                  \
+				by_warp_ = (expr);                                                 \
+			return gdri_block_bcast(by_warp_);                                         \
+		}                                                                                  \
+	} while (0)
+
 /* Is it true for any thread of the scope? Orders like gdri_scope_sync. */
 GDR_DEVICE int gdri_scope_any(int scope, int pred)
 {

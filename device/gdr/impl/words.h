@@ -320,7 +320,6 @@ GDRI_NOINLINE int gdri_words_exchange_one(const struct gdri_coll *c, const struc
 	uint64_t seq = c->seq + 1, v, *area;
 	size_t in;
 
-	GDRI_BY_ABI(gdri_words_exchange_one);
 	to -= to >= n ? n : 0;
 	from += from < 0 ? n : 0;
 	area = t->words + (((uint32_t)seq & 1) * (uint32_t)n * (size_t)(t->word_size / 4) + 2 * k);
@@ -368,7 +367,6 @@ GDRI_NOINLINE int gdri_words_exchange(const struct gdri_coll *coll, struct gdri_
 	struct gdri_words w;
 	size_t at = 0;
 
-	GDRI_BY_ABI(gdri_words_exchange);
 	if (n == 1) {
 		gdri_coll_copy(c, m.own_dst, m.own_src, m.own);
 		gdri_scope_sync(c->scope);
@@ -481,7 +479,6 @@ GDRI_NOINLINE int gdri_words_sum_one(const struct gdri_coll *c, const struct gdr
 	struct gdri_words w;
 	int i, to, ret = 0;
 
-	GDRI_BY_ABI(gdri_words_sum_one);
 	w.seq = seq;
 	w.n = c->n;
 	w.me = c->me;
@@ -515,7 +512,6 @@ GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_
 	uint64_t v = 0;
 	int i, to, ret;
 
-	GDRI_BY_ABI(gdri_words_sum);
 	ret = gdri_words_begin(c, &w);
 	while (!ret) {
 		n = gdri_word_units(&w, s.len, at);
