@@ -7,13 +7,12 @@
 #include "softhca/faults.h"
 #include "softhca/inline.h"
 #include "softhca/strict.h"
-#include "softhca/trace.h"
 #include "softhca/trap.h"
 
 struct hca_stats hca_stats;
 bool strict_on;
 
-bool faults_on, trace_on;
+bool faults_on;
 
 struct hca_qp *engine_find_qp(uint32_t qpn)
 {
@@ -38,22 +37,6 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 uint64_t dp_clock(void)
 {
 	return 0;
-}
-
-const char *mkey_update(struct hca_mr *m, const struct wqe_umr *u, const struct wqe_sge *sge, unsigned n)
-{
-	(void)m;
-	(void)u;
-	(void)sge;
-	(void)n;
-	return NULL;
-}
-
-void trace_put(enum trace_stage stage, uint32_t qpn, uint32_t value)
-{
-	(void)stage;
-	(void)qpn;
-	(void)value;
 }
 
 int dp_qp_create(struct hca_qp *qp)
@@ -205,13 +188,6 @@ void dma_read(void *dst, const void *src, size_t n, bool ordered)
 	(void)src;
 	(void)n;
 	(void)ordered;
-}
-
-void dma_post_cqe(void *dst, const void *src, bool end_only)
-{
-	(void)dst;
-	(void)src;
-	(void)end_only;
 }
 
 uint32_t *dma_record(uint32_t *record)
