@@ -25,21 +25,25 @@ GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t s
 	return gdri_wait_flush(dev, op);
 }
 
-/* Looks for a while without a frame; the caller's fence makes what was seen an acquire. */
+/* Looks for a while without a frame; the caller's fence makes what was seen an acquire. Counts down: as a loop
+ * upwards the compiler took 10 ns more to leave it. */
 GDR_DEVICE int gdri_spin(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value)
 {
 	uint64_t v;
-	int i;
+	int left = GDRI_SPINS;
 
+	if (!left)
+		return 0;
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < GDRI_SPINS; i++) {
+	for (;;) {
 		v = size == 8	? gdri_ld_fenced_u64((const uint64_t *)p)
 		    : size == 4 ? gdri_ld_fenced_u32((const uint32_t *)p)
 				: gdri_ld_acquire_sys_u16((const uint16_t *)p);
 		if (gdri_cmp_holds(v, size, is_signed, cmp, value))
 			return 1;
+		if (!--left)
+			return 0;
 	}
-	return 0;
 }
 
 #define GDRI_SPIN_ROWS 4
