@@ -140,7 +140,7 @@ static int post(struct gdri_state *st, struct lane *l, enum trial trial)
 				      offsetof(struct gdri_ctl, link_data[0]), l->qp->rkey_sync, in,
 				      LEN, &l->target);
 	}
-	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, step(st->pe), 0, &old, &l->target);
+	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, step(st->pe), 0, old, &l->target);
 }
 
 /* Until what the lane posted is complete. */

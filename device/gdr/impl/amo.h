@@ -10,6 +10,7 @@ GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a,
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_atomic_any);
 	return gdri_likely(dev) ? gdri_xfer_atomic(dev, kind, size, dst, a, 0, pe, q) : -GDR_ESTATE;
 }
 
@@ -30,6 +31,7 @@ GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, 
 	uint64_t old = 0;
 	int ret;
 
+	GDRI_BY_ABI(gdri_fetch_atomic_any);
 	if (gdri_unlikely(!dev))
 		return 0;
 	ret = gdri_xfer_fetch_atomic(dev, kind, size, dst, a, b, pe, q, &old);
@@ -66,9 +68,10 @@ GDRI_NOINLINE int gdri_fetch_post(struct gdri_dev *dev, int kind, void *fetch, v
 	uint64_t target;
 	int ret = gdri_local(dev, fetch, 8, &l, GDRI_FETCH_AMO, pe);
 
+	GDRI_BY_ABI(gdri_fetch_post);
 	return ret ? ret
 		   : gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, 8, gdri_heap_offset(dev, dst), a,
-				   b, &l, &target);
+				   b, l, &target);
 }
 
 /* The old value is in `fetch` by the next quiet. 4 bytes are waited for: what a NIC writes of them
@@ -116,6 +119,7 @@ GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, i
 	uint64_t seen;
 	int ret;
 
+	GDRI_BY_ABI(gdri_float_add_any);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, q, &seen);

@@ -408,6 +408,7 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 	uint64_t sum;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_COLLECT), algo;
 
+	GDRI_BY_ABI(gdri_collect);
 	if (ret)
 		return ret;
 	ret = gdri_collect_lengths(&c, len);
@@ -475,6 +476,7 @@ GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const vo
 	struct gdri_coll c;
 	int i, me, to, ret = gdri_coll_begin(&c, scope, team, GDRI_ALLTOALL);
 
+	GDRI_BY_ABI(gdri_alltoalls);
 	if (ret || !n)
 		return ret;
 	if (gdri_unlikely(dst_step < 1 || src_step < 1))

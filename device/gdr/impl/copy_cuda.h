@@ -9,6 +9,7 @@
 #include <gdr/impl/unit.h>
 
 #define GDRI_COPY_ROWS 8 /* accesses of a thread in flight */
+#define GDRI_COPY_NEAR_ROWS 4 /* the same of a thread that finds its source near */
 
 /* Row k of the rest: its load stands before all stores, those of the rows behind it inside. No value is
  * without a definition anywhere, which the compiler would keep in memory. */
@@ -225,14 +226,14 @@ GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 			sum += *(const uint32_t *)(s + 2 * k);
 		from = s + (sum & gdri_constants_here.zero);
 		GDRI_UNROLLED
-		for (int i = 0; i < 64; i += GDRI_COPY_ROWS) {
-			uint4 v[GDRI_COPY_ROWS];
+		for (int i = 0; i < 64; i += GDRI_COPY_NEAR_ROWS) {
+			uint4 v[GDRI_COPY_NEAR_ROWS];
 
 			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_ROWS; k++)
+			for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
 				v[k] = from[i + k];
 			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_ROWS; k++)
+			for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
 				d[i + k] = v[k];
 		}
 	}
@@ -281,6 +282,32 @@ GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 		gdri_copy_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
 		gdri_copy_long((uint8_t *)dst, (const uint8_t *)src, len);
+}
+
+/* ---- where registers count more than the last twentieth of the speed ----
+ *
+ * What kernels do when not all PEs are mapped: each of these is one of several ways, and a kernel takes the
+ * registers of the dearest. */
+
+GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
+{
+	uint8_t *d = (uint8_t *)dst;
+	const uint8_t *s = (const uint8_t *)src;
+	uint32_t head = (uint32_t)-(uint64_t)d & 15, tail;
+
+	if (len <= 32 || (((uint64_t)d ^ (uint64_t)s) & 15)) {
+		gdri_copy_units(d, s, len);
+		return;
+	}
+	tail = (uint32_t)(len - head) & 15;
+	gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);
+	GDRI_COPY_ALONE(uint4, alone_16, d + head, s + head, len - head - tail);
+}
+
+GDR_DEVICE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+{
+	if (rank < len)
+		gdri_copy_odd((uint8_t *)dst, (const uint8_t *)src, len, rank, n);
 }
 
 #endif

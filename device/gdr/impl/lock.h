@@ -100,6 +100,7 @@ GDRI_NOINLINE int gdri_lock_set(long *lock)
 	uint64_t before, old;
 	int me, ret;
 
+	GDRI_BY_ABI(gdri_lock_set);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	me = gdri_k(dev, pe);
@@ -131,6 +132,7 @@ GDRI_NOINLINE int gdri_lock_test(long *lock)
 	uint64_t tail, old;
 	int ret;
 
+	GDRI_BY_ABI(gdri_lock_test);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	ret = gdri_lock_turn(dev, lock, 0);
@@ -155,6 +157,7 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 	uint64_t tail, old;
 	int me, ret, status;
 
+	GDRI_BY_ABI(gdri_lock_clear);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	me = gdri_k(dev, pe);

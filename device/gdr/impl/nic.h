@@ -210,34 +210,35 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	return ret < 0 ? ret : 0;
 }
 
-/* n blocks (at most depth / 4) from *base on: the compare-and-swap comes after the
- * check, so that rsvd - done < depth always holds. r, limit: as they were read lately. */
-GDR_DEVICE int gdri_sq_reserve_from(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t r,
-				    uint64_t limit, uint64_t *base)
+#define GDRI_NO_ROOM (1ull << 62) /* no index: nothing was reserved */
+
+/* n blocks (at most depth / 4), if there is room for them now. r, limit: as they were read lately. The
+ * compare-and-swap comes after the check, so that rsvd - done < depth always holds. The look at limit pairs with
+ * the fence before it is raised in gdri_sq_look; the compare-and-swap only counts: blocks are handed on by
+ * `ready`. */
+GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
 {
+	while (gdri_likely(r + n <= limit))
+		if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n)))
+			return r;
+	return GDRI_NO_ROOM;
+}
+
+/* The same, waiting for room. */
+GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
+{
+	uint64_t r;
 	int ret;
 
 	for (;;) {
-		if (gdri_unlikely(r + n > limit)) {
-			ret = gdri_sq_room(dev, qp, n);
-			if (ret)
-				return ret;
-			r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-			limit = gdri_ld_fenced_u64(&qp->limit);
-		} else if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n))) {
-			*base = r;
+		r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+		*base = gdri_sq_reserve_now(qp, n, r, gdri_ld_fenced_u64(&qp->limit));
+		if (gdri_likely(*base != GDRI_NO_ROOM))
 			return 0;
-		}
+		ret = gdri_sq_room(dev, qp, n);
+		if (ret)
+			return ret;
 	}
-}
-
-/* The look at limit pairs with the fence before it is raised in gdri_sq_look; the compare-and-swap
- * only counts: blocks are handed on by `ready`. */
-GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
-{
-	uint64_t r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-
-	return gdri_sq_reserve_from(dev, qp, n, r, gdri_ld_fenced_u64(&qp->limit), base);
 }
 
 /* ---- fences ---- */
@@ -255,7 +256,7 @@ GDR_DEVICE int gdri_sq_fence_due(const struct gdri_dev *dev, const struct gdri_q
 }
 
 /* The caller has reserved a block and gives it the fence bit. */
-GDR_DEVICE_COLD void gdri_sq_fenced(struct gdri_qp *qp, uint64_t seq)
+GDR_DEVICE void gdri_sq_fenced(struct gdri_qp *qp, uint64_t seq)
 {
 	gdri_fence_gpu(); /* the reservation before the mark */
 	gdri_max_u64(&qp->fenced, seq);
@@ -279,6 +280,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	struct gdri_waiter w;
 	int ret = 0, i;
 
+	GDRI_NOT_UNROLLED
 	for (i = 0; i < GDRI_SPINS; i++)
 		if (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 == base) /* A1 */
 			return 0;
@@ -298,24 +300,40 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	return 0;
 }
 
+/* What publishing reads, asked for at once: behind a fence each would be a round trip. */
+struct gdri_bell {
+	uint64_t rsvd, *db;
+	uint32_t *dbrec, qpn_shifted;
+};
+
+GDR_DEVICE struct gdri_bell gdri_sq_bell(const struct gdri_qp *qp)
+{
+	struct gdri_bell b;
+
+	b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	b.db = qp->db;
+	b.dbrec = qp->dbrec;
+	b.qpn_shifted = qp->qpn_shifted;
+	return b;
+}
+
 /* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
- * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches.
- * c: where the constants are read, qp itself or a copy of them. */
-GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_qp *c,
-				uint64_t rsvd, uint64_t base, uint32_t n, uint32_t last2)
+ * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches. */
+GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
+				uint64_t base, uint32_t n, uint32_t last2)
 {
 	uint64_t end = base + n;
 	uint32_t pi;
 
-	if (gdri_likely(rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
+	if (gdri_likely(b.rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
 		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
 		 * payload before the index, which makes the NIC read them. */
 		gdri_fence_nic();
-		gdri_st_fenced_u32(c->dbrec, pi);
+		gdri_st_fenced_u32(b.dbrec, pi);
 		/* F2: record before doorbell: the doorbell only says "look". */
 		gdri_fence_nic();
-		gdri_st_mmio_u64(c->db, (uint64_t)c->qpn_shifted << 32 | pi >> 8);
+		gdri_st_mmio_u64(b.db, (uint64_t)b.qpn_shifted << 32 | pi >> 8);
 		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
 		 * this store before the next poster's, through the baton (R1, A1). */
 		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
@@ -333,28 +351,24 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 {
 	int ret = gdri_sq_wait_baton(dev, qp, base);
 
+	GDRI_BY_ABI(gdri_sq_publish_later);
 	if (!ret)
-		gdri_sq_pass_on(dev, qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, n, last2);
+		gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2);
 	return ret;
 }
 
 /* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
-GDR_DEVICE int gdri_sq_publish_with(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_qp *c,
-				    uint64_t base, uint32_t n, uint32_t last2)
-{
-	/* Both at once; what orders them, and acquires, is the fence in gdri_sq_pass_on. */
-	uint64_t ready = gdri_ld_fenced_u64(&qp->ready), rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-
-	if (gdri_unlikely(ready >> 1 != base))
-		return gdri_sq_publish_later(dev, qp, base, n, last2);
-	gdri_sq_pass_on(dev, qp, c, rsvd, base, n, last2);
-	return 0;
-}
-
 GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 			       uint32_t last2)
 {
-	return gdri_sq_publish_with(dev, qp, qp, base, n, last2);
+	/* With the bell's, at once; what orders it, and acquires, is the fence in gdri_sq_pass_on. */
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready);
+	struct gdri_bell b = gdri_sq_bell(qp);
+
+	if (gdri_unlikely(ready >> 1 != base))
+		return gdri_sq_publish_later(dev, qp, base, n, last2);
+	gdri_sq_pass_on(dev, qp, b, base, n, last2);
+	return 0;
 }
 
 /* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
@@ -378,7 +392,7 @@ GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *
 		}
 		gdr_pause(round++);
 	}
-	gdri_sq_pass_on(dev, qp, qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd), base, 1, 0);
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, 1, 0);
 	return 0;
 }
 
@@ -394,7 +408,7 @@ struct gdri_post {
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
 	uint32_t strict; /* there are fences to be kept: see gdri_put_rkey */
-	struct gdri_qp q; /* constants of the queue, no more */
+	struct gdri_qp q; /* constants of the queue that entries need, no more */
 };
 
 /* Known at compile time under CUDA, where calls by lone threads are not worth a path. */
@@ -432,17 +446,92 @@ GDR_DEVICE int gdri_post_is_single(uint32_t mask)
 GDR_DEVICE void gdri_qp_constants(struct gdri_qp *q, const struct gdri_qp *qp)
 {
 	q->sq = qp->sq;
-	q->db = qp->db;
-	q->dbrec = qp->dbrec;
 	q->qpn_shifted = qp->qpn_shifted;
 	q->depth = qp->depth;
 	q->rkey_data = qp->rkey_data;
 	q->rkey_sync = qp->rkey_sync;
 }
 
+/* Who posts together: the same queue, the same shape, the same way, short or (any) not. Lanes may come from
+ * different places. */
+GDR_DEVICE uint64_t gdri_post_key(const struct gdri_qp *qp, uint32_t blocks, uint32_t last2, uint32_t due,
+				  uint32_t any)
+{
+	return (uint64_t)(uintptr_t)qp + any * 64 + blocks * 4 + last2 * 2 + due;
+}
+
+/* What the leader found, for all of the group. */
+GDR_DEVICE void gdri_post_share(const struct gdri_post *p, uint64_t *base)
+{
+	if (gdri_post_is_single(p->mask))
+		return;
+	*base = gdr_shfl_u64(p->mask, *base, gdri_ffs_u32(p->mask));
+	gdr_sync_warp(p->mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
+}
+
+/* The caller's part of the group's blocks. */
+GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint64_t base, uint32_t blocks, uint32_t last2,
+				uint32_t due)
+{
+	uint32_t count = gdri_popc(p->mask), rank = gdri_popc(p->mask & gdri_lanes_below());
+
+	p->base = base;
+	p->n = count * blocks;
+	p->index = base + (uint64_t)rank * blocks;
+	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
+	p->fm = due && !rank ? GDRI_FM_FENCE : 0; /* the leader's stands before all */
+	p->leader = !rank;
+	p->last2 = last2;
+}
+
+/* What the short way below has no room for: a group that is larger than its share of the ring, a wait. Out of
+ * line, and what it finds comes by memory: the short way is to keep no registers for it. */
+struct gdri_post_place { /* of a post, all but what is constant */
+	uint64_t index, base;
+	uint32_t n, mask, ce, fm, leader, strict;
+};
+
+GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
+				      uint32_t last2, struct gdri_post_place *at)
+{
+	struct gdri_post here, *p = &here;
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = 0;
+	uint32_t due, count, rank;
+	int ret;
+
+	GDRI_BY_ABI(gdri_post_begin_any);
+	p->q.depth = qp->depth;
+	due = gdri_sq_fence_due(dev, qp, &seq);
+	p->strict = seq != fences;
+	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, due, 1));
+	count = gdri_popc(p->mask);
+	if (gdri_unlikely(count * blocks > p->q.depth / 4)) {
+		p->mask = gdri_group_part(p->mask, p->q.depth / 4 / blocks);
+		count = gdri_popc(p->mask);
+	}
+	rank = gdri_popc(p->mask & gdri_lanes_below());
+	if (!rank) {
+		ret = gdri_sq_reserve(dev, qp, count * blocks, &base);
+		if (gdri_unlikely(ret))
+			base = (uint64_t)(int64_t)ret;
+		else if (gdri_unlikely(due))
+			gdri_sq_fenced(qp, seq);
+	}
+	gdri_post_share(p, &base);
+	gdri_post_take(p, base, blocks, last2, due);
+	at->index = p->index;
+	at->base = p->base;
+	at->n = p->n;
+	at->mask = p->mask;
+	at->ce = p->ce;
+	at->fm = p->fm;
+	at->leader = p->leader;
+	at->strict = p->strict;
+	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
+}
+
 /* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
- * the same queue and shape: the shape must be in the key, because lanes may come from
- * different places, and so must be whether a fence is due. The lowest lane reserves for all; the
+ * the same queue and shape, both in the key, as is whether a fence is due. The lowest lane reserves for all; the
  * others wait for it in the shuffle, not in a spin. One doorbell and one CQE for the group.
  * On 0 the caller writes its WQEs from p->index on, the first one with p->fm, the last one with
  * p->ce, and calls gdri_post_end.
@@ -452,39 +541,37 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 			       uint32_t last2, struct gdri_post *p)
 {
 	uint64_t rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd), limit = gdri_ld_fenced_u64(&qp->limit);
-	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = 0;
-	uint32_t due, count, rank;
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM;
+	struct gdri_post_place any;
+	uint32_t due, n;
 	int ret;
 
 	gdri_qp_constants(&p->q, qp);
 	due = gdri_sq_fence_due(dev, qp, &seq);
 	p->strict = seq != fences;
-	p->mask = gdri_group((uint64_t)(uintptr_t)qp + blocks * 4 + last2 * 2 + due);
-	count = gdri_popc(p->mask);
-	if (gdri_unlikely(count * blocks > p->q.depth / 4)) {
-		p->mask = gdri_group_part(p->mask, p->q.depth / 4 / blocks);
-		count = gdri_popc(p->mask);
-	}
-	rank = gdri_popc(p->mask & gdri_lanes_below());
-	if (!rank) {
-		ret = gdri_sq_reserve_from(dev, qp, count * blocks, rsvd, limit, &base);
-		if (gdri_unlikely(ret))
-			base = (uint64_t)(int64_t)ret;
-		else if (gdri_unlikely(due))
+	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, due, 0));
+	n = gdri_popc(p->mask) * blocks;
+	if (!(p->mask & gdri_lanes_below()) && gdri_likely(n <= p->q.depth / 4)) {
+		base = gdri_sq_reserve_now(qp, n, rsvd, limit);
+		if (gdri_unlikely(due) && base != GDRI_NO_ROOM)
 			gdri_sq_fenced(qp, seq);
 	}
-	if (!gdri_post_is_single(p->mask)) {
-		base = gdr_shfl_u64(p->mask, base, gdri_ffs_u32(p->mask));
-		gdr_sync_warp(p->mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
+	gdri_post_share(p, &base);
+	if (gdri_unlikely(base == GDRI_NO_ROOM)) {
+		ret = gdri_post_begin_any(dev, qp, blocks, last2, &any);
+		p->index = any.index;
+		p->base = any.base;
+		p->n = any.n;
+		p->mask = any.mask;
+		p->ce = any.ce;
+		p->fm = any.fm;
+		p->leader = any.leader;
+		p->last2 = last2;
+		p->strict = any.strict;
+		return ret;
 	}
-	p->base = base;
-	p->n = count * blocks;
-	p->index = base + (uint64_t)rank * blocks;
-	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
-	p->fm = due && !rank ? GDRI_FM_FENCE : 0; /* the leader's stands before all */
-	p->leader = !rank;
-	p->last2 = last2;
-	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
+	gdri_post_take(p, base, blocks, last2, due);
+	return 0;
 }
 
 /* A failure to publish is the leader's to report; the others find it in the queue. None goes on before
@@ -494,9 +581,9 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
 	int ret;
 
 	if (gdri_post_is_single(p->mask))
-		return gdri_sq_publish_with(dev, qp, &p->q, p->base, p->n, p->last2);
+		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
 	gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
-	ret = p->leader ? gdri_sq_publish_with(dev, qp, &p->q, p->base, p->n, p->last2) : 0;
+	ret = p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
 	gdr_sync_warp(p->mask); /* orders `ready` before the others' looks at it */
 	return ret;
 }

@@ -39,6 +39,7 @@ GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_fence_any);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
@@ -91,6 +92,7 @@ GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx 
 		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
 	int latched = 0;
 
+	GDRI_BY_ABI(gdri_quiet_queued);
 	if (gdri_unlikely(buffers)) /* gets into one may have gone to the host, beyond the scope of F4 */
 		gdri_fence_sys();
 	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))

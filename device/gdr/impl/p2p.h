@@ -33,6 +33,23 @@ GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
+/* The same where it is one of several ways (GDRI_GENERAL). */
+GDRI_GENERAL void gdri_p2p_copy_alone(void *dst, const void *src, size_t len)
+{
+	gdri_copy_thread_lean(dst, src, len);
+}
+
+GDRI_GENERAL void gdri_p2p_copy_any(int scope, void *dst, const void *src, size_t len)
+{
+	if (scope == GDRI_THREAD) {
+		gdri_p2p_copy_alone(dst, src, len);
+		return;
+	}
+	gdri_scope_sync(scope); /* as above */
+	gdri_copy_lean(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
+	gdri_scope_sync(scope);
+}
+
 /* One store of the value's width: a flag never appears in halves. */
 GDR_DEVICE void gdri_p2p_store(void *p, uint64_t value, size_t size)
 {

@@ -89,8 +89,8 @@ GDR_DEVICE int gdri_post_inline_8(struct gdri_dev *dev, struct gdri_qp *qp, uint
 }
 
 /* One WQE of RDMA, len <= GDRI_MSG_MAX; *target: what to wait for. */
-GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
-			      uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint32_t len,
+GDRI_GENERAL int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
+				uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint32_t len,
 			      uint64_t *target)
 {
 	struct gdri_post p;
@@ -240,11 +240,15 @@ GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp
 					    uint64_t sig_off, uint64_t value, int add)
 {
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
-	struct gdri_local l = {0, {0}};
+	struct gdri_local l = {(uint64_t)(uintptr_t)src, {0}}; /* inline: the address itself */
 	struct gdri_post p;
 	uint64_t target;
+	uint32_t n;
 	int ret;
 
+#ifdef __CUDACC__
+	dev = gdri_dev(); /* the same; a constant takes no registers across calls */
+#endif
 	if (!len)
 		return gdri_post_signal_on(dev, qp, sig_off, value, add);
 	if (len > GDRI_INLINE_MAX) {
@@ -261,20 +265,21 @@ GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp
 		l.addr += len - GDRI_MSG_MAX;
 		len = GDRI_MSG_MAX;
 	}
+	n = (uint32_t)len;
 	ret = gdri_post_begin(dev, qp, 2, 0, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	if (len <= GDRI_INLINE_MAX) {
-		gdri_ld_bytes(v, src, len);
+	if (n <= GDRI_INLINE_MAX) {
+		gdri_ld_bytes(v, (const void *)(uintptr_t)l.addr, n);
 		gdri_wqe_write_inline(&p.q, p.index, GDRI_CE_ERROR_ONLY | p.fm, off,
-				      gdri_post_rkey(&p, GDRI_KEY_DATA), v, (uint32_t)len);
+				      gdri_post_rkey(&p, GDRI_KEY_DATA), v, n);
 	} else {
 		gdri_wqe_rdma(&p.q, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY | p.fm, off,
-			      gdri_post_rkey(&p, GDRI_KEY_DATA), l.addr, l.lkey, (uint32_t)len);
+			      gdri_post_rkey(&p, GDRI_KEY_DATA), l.addr, l.lkey, n);
 	}
 	gdri_wqe_signal(dev, &p.q, p.index + 1, p.ce, sig_off, value, add);
 	ret = gdri_post_end(dev, qp, &p);
-	if (nbi || ret || len <= GDRI_INLINE_MAX)
+	if (nbi || ret || n <= GDRI_INLINE_MAX)
 		return ret;
 	return gdri_qp_wait(dev, qp, p.index + 2, GDRI_PUT_SIGNAL);
 }
@@ -476,10 +481,10 @@ GDR_DEVICE void gdri_wqe_amo8(const struct gdri_qp *qp, const struct gdri_post *
 	}
 }
 
-/* kind and size (4, 8) are constants of the call; the old value goes to l. */
-GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind, uint32_t size,
-			     uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l,
-			     uint64_t *target)
+/* The old value goes to l. */
+GDRI_GENERAL int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind, uint32_t size,
+			       uint64_t off, uint64_t a, uint64_t b, struct gdri_local l,
+			       uint64_t *target)
 {
 	int two = size == 8 && !gdri_amo_is_fa(kind) && kind != GDRI_AMO_CSWAP;
 	struct gdri_post p;
@@ -491,9 +496,9 @@ GDR_DEVICE int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind,
 	if (gdri_unlikely(ret))
 		return ret;
 	if (size == 4)
-		gdri_wqe_amo4(&p.q, &p, kind, off, a, b, l);
+		gdri_wqe_amo4(&p.q, &p, kind, off, a, b, &l);
 	else
-		gdri_wqe_amo8(&p.q, &p, kind, off, a, b, l);
+		gdri_wqe_amo8(&p.q, &p, kind, off, a, b, &l);
 	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
 	return gdri_post_end(dev, qp, &p);
 }
@@ -504,7 +509,7 @@ GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size
 	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
 	uint64_t target;
 
-	return gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, size, off, a, b, &l, &target);
+	return gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, size, off, a, b, l, &target);
 }
 
 GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size,
@@ -517,11 +522,12 @@ GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_
 	uint32_t slot;
 	int ret = gdri_slot_take(dev, &slot, GDRI_FETCH_AMO, pe);
 
+	GDRI_BY_ABI(gdri_post_fetch_atomic);
 	if (ret)
 		return ret;
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
-	ret = gdri_post_amo(dev, qp, kind, size, off, a, b, &l, &target);
+	ret = gdri_post_amo(dev, qp, kind, size, off, a, b, l, &target);
 	ret = gdri_slot_await(dev, qp, slot, ret, target, GDRI_FETCH_AMO, old);
 	if (!ret && size == 4) /* 4-byte results stand big-endian in memory, 8-byte ones do not */
 		*old = gdri_bswap32((uint32_t)*old);

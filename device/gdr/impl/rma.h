@@ -10,6 +10,7 @@ GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, si
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_put_any);
 	return gdri_likely(dev) ? gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
 }
 
@@ -26,6 +27,7 @@ GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, si
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_get_any);
 	return gdri_likely(dev) ? gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
 }
 
@@ -42,6 +44,7 @@ GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe, ui
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_p_any);
 	return gdri_likely(dev) ? gdri_xfer_store(dev, dst, value, size, pe, q) : -GDR_ESTATE;
 }
 
@@ -61,6 +64,7 @@ GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe, uint32_
 	uint64_t value = 0;
 	int ret;
 
+	GDRI_BY_ABI(gdri_g_any);
 	if (gdri_unlikely(!dev))
 		return 0;
 	ret = gdri_xfer_load(dev, src, size, pe, q, &value);
@@ -79,6 +83,7 @@ GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe, uint32_t q)
  * of a smaller type. */
 GDRI_NOINLINE int gdri_p_16(void *dst, const void *value, int pe, uint32_t q)
 {
+	GDRI_BY_ABI(gdri_p_16);
 	return gdri_put(GDRI_THREAD, 0, dst, value, 16, pe, q);
 }
 
@@ -86,6 +91,7 @@ GDRI_NOINLINE void gdri_g_16(void *value, const void *src, int pe, uint32_t q)
 {
 	uint64_t v[2];
 
+	GDRI_BY_ABI(gdri_g_16);
 	v[0] = gdri_g(src, 8, pe, q);
 	v[1] = gdri_g((const uint64_t *)src + 1, 8, pe, q);
 	memcpy(value, v, 16);

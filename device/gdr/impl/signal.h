@@ -19,6 +19,7 @@ GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_put_signal_any);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
@@ -47,6 +48,7 @@ GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int p
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_BY_ABI(gdri_signal_op_any);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))

@@ -10,34 +10,43 @@
 GDR_DEVICE void gdri_copy_block(uint8_t *d, const uint8_t *s, size_t len)
 {
 #ifdef __CUDACC__
-	if (len == 1)
-		*d = *s;
-	else if (len == 2 && !(((uint64_t)d | (uint64_t)s) & 1))
+	uint64_t at = (uint64_t)d | (uint64_t)s;
+
+	if (len == 8 && !(at & 7))
+		*(uint64_t *)d = *(const uint64_t *)s;
+	else if (len == 4 && !(at & 3))
+		*(uint32_t *)d = *(const uint32_t *)s;
+	else if (len == 2 && !(at & 1))
 		*(uint16_t *)d = *(const uint16_t *)s;
+	else if (len == 1)
+		*d = *s;
 	else
 #endif
-		gdri_copy_thread(d, s, len);
+		gdri_p2p_copy_alone(d, s, len);
 }
 
 /* All threads of the scope; done for all of them when it returns. Steps in bytes. */
-GDR_DEVICE void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, int64_t dstep,
+GDRI_GENERAL void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, int64_t dstep,
 				  int64_t sstep, size_t len, size_t n)
 {
 	uint32_t rank = gdri_scope_rank(scope), size = gdri_scope_size(scope);
 	int64_t i;
 
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	if (size > 1 && len >= (size_t)size * 16) /* long blocks: one after the other, together */
+	if (size > 1 && len >= (size_t)size * 16) { /* long blocks: one after the other, together */
+		GDRI_NOT_UNROLLED
 		for (i = 0; i < (int64_t)n; i++)
-			gdri_copy(dst + i * dstep, src + i * sstep, len, rank, size);
-	else if (len)
+			gdri_copy_lean(dst + i * dstep, src + i * sstep, len, rank, size);
+	} else if (len) {
+		GDRI_NOT_UNROLLED
 		for (i = rank; i < (int64_t)n; i += size)
 			gdri_copy_block(dst + i * dstep, src + i * sstep, len);
+	}
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
 /* One queue executes them in order: the last one's completion is that of all. */
-GDR_DEVICE int gdri_strided_post(struct gdri_dev *dev, uint32_t op, int nbi, uint8_t *dst,
+GDRI_GENERAL int gdri_strided_post(struct gdri_dev *dev, uint32_t op, int nbi, uint8_t *dst,
 				 const uint8_t *src, int64_t dstep, int64_t sstep, size_t len,
 				 size_t n, int pe, uint32_t q)
 {
@@ -62,6 +71,7 @@ GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const
 	uint8_t *p;
 	int ret = 0;
 
+	GDRI_BY_ABI(gdri_strided);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	p = gdri_mapped(dev, op == GDRI_PUT ? dst : src, pe);

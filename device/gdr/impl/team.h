@@ -260,6 +260,7 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, scope, team, GDRI_TEAM_SYNC), failed = 0;
 
+	GDRI_BY_ABI(gdri_team_barrier);
 	if (ret)
 		return ret;
 	if (quiet) {

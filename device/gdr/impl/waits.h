@@ -13,6 +13,7 @@ GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
 {
 	int me = gdri_k(dev, pe);
 
+	GDRI_BY_ABI(gdri_wait_flush_any);
 	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me, 0)->sq)
 		return 0;
 	return gdri_read_flush(dev, gdri_qp_to(dev, me, 0), op);
@@ -107,6 +108,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	uint64_t start;
 	int ret;
 
+	GDRI_BY_ABI(gdri_set_wait);
 	*n = 0;
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
@@ -137,6 +139,7 @@ GDRI_NOINLINE size_t gdri_set_test(struct gdri_set *s, int mode)
 	size_t n;
 	int ret;
 
+	GDRI_BY_ABI(gdri_set_test);
 	if (gdri_unlikely(!dev))
 		return 0;
 	n = gdri_set_look(s, mode);
@@ -152,6 +155,7 @@ GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t 
 	size_t n;
 	int ret = gdri_set_wait(s, mode, limit_ns, &n);
 
+	GDRI_BY_ABI(gdri_set_wait_value);
 	if (gdri_unlikely(ret < 0) && gdri_dev())
 		gdri_latch(gdri_dev(), ret);
 	return ret ? 0 : n;

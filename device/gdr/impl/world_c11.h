@@ -240,4 +240,7 @@ GDRI_INLINE void gdri_copy_thread(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
+#define gdri_copy_thread_lean gdri_copy_thread /* of CUDA's compiler */
+#define gdri_copy_lean gdri_copy
+
 #endif

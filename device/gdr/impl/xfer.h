@@ -34,7 +34,7 @@ GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi
 	int ret = 0;
 
 	if (p) {
-		gdri_p2p_copy(scope, p, src, len);
+		gdri_p2p_copy_any(scope, p, src, len);
 		return 0;
 	}
 	gdri_scope_sync(scope);
@@ -53,7 +53,7 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 	p = gdri_mapped(dev, dst, pe);
 	if (!p)
 		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
-	gdri_copy_thread(p, src, len);
+	gdri_p2p_copy_alone(p, src, len);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi,
 	int ret = 0;
 
 	if (p) {
-		gdri_p2p_copy(scope, dst, p, len);
+		gdri_p2p_copy_any(scope, dst, p, len);
 		return 0;
 	}
 	gdri_scope_sync(scope);
@@ -96,7 +96,7 @@ GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *ds
 	p = gdri_mapped(dev, src, pe);
 	if (!p)
 		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
-	gdri_copy_thread(dst, p, len);
+	gdri_p2p_copy_alone(dst, p, len);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nb
 	int ret = 0;
 
 	if (p)
-		gdri_p2p_copy(scope, p, src, len);
+		gdri_p2p_copy_any(scope, p, src, len);
 	else
 		gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope)) {
