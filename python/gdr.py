@@ -42,10 +42,10 @@ class _Request(ctypes.Structure):
  _IPUT, _IGET, _PUT_SIGNAL, _BROADCAST, _COLLECT, _FCOLLECT, _ALLTOALL, _ALLTOALLS, _REDUCE, _REDUCESCATTER, _INSCAN,
  _EXSCAN) = range(26)
 _OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
-# type: format of struct, __cuda_array_interface__, class of reduce_op.h
+# type: format of array and memoryview (floats of 16 bits: their bits), __cuda_array_interface__, class of reduce_op.h
 _TYPES = {"int8": ("b", "<i1", 1), "uint8": ("B", "<u1", 0), "int16": ("h", "<i2", 1), "uint16": ("H", "<u2", 0),
           "int32": ("i", "<i4", 1), "uint32": ("I", "<u4", 0), "int64": ("q", "<i8", 1), "uint64": ("Q", "<u8", 0),
-          "float16": ("e", "<f2", 2), "bfloat16": ("H", "<V2", 3), "float32": ("f", "<f4", 2),
+          "float16": ("H", "<f2", 2), "bfloat16": ("H", "<V2", 3), "float32": ("f", "<f4", 2),
           "float64": ("d", "<f8", 2)}
 
 

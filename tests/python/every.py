@@ -45,6 +45,8 @@ def transfers(me, n):
         assert a.__cuda_array_interface__["data"][0] == a.ptr
     else:
         assert a.memory[3] == 100 * me + 3
+        for t in gdr._TYPES:
+            assert len(gdr.Array(a.ptr, 2, t, False).memory) == 2, t
     gdr.barrier_all()
     gdr.put(b[:4], a[:4], nxt)
     gdr.put_signal(b[4:6], a[4:6], sig[:1], 5, gdr.SET, nxt)
