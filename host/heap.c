@@ -129,17 +129,22 @@ static int out_of_memory(const struct gdri_state *st, uint64_t size)
 
 	gdri_suballoc_query(st->alloc, &info);
 	gdri_error("symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has "
-		   "%llu; raise GDR_HEAP_SIZE (now %llu)%s",
+		   "%llu; raise GDR_HEAP_SIZE (now %llu) or GDR_HEAP_MAX",
 		   (unsigned long long)size, (unsigned long long)(info.size - info.used),
 		   (unsigned long long)info.size, (unsigned long long)info.largest_free,
-		   (unsigned long long)st->opt.heap_size,
-		   st->heap.max <= st->heap.size ? "" : " or GDR_HEAP_MAX");
+		   (unsigned long long)st->opt.heap_size);
 	return -GDR_ENOMEM;
+}
+
+/* Bytes of a part that holds it; the allocator's own grain fits any part. */
+static uint64_t part_for(uint64_t size, uint64_t alignment)
+{
+	return alignment > GDRI_SUBALLOC_GRAIN ? size + alignment : size;
 }
 
 static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
 {
-	uint64_t offset;
+	uint64_t offset, part = part_for(size, alignment);
 	int ret;
 
 	if (!st->pending)
@@ -156,8 +161,8 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	if (ret || !size)
 		return ret;
 	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
-	if (offset == GDRI_SUBALLOC_NONE && size + alignment > size && gdri_grow_may(st, size + alignment)) {
-		ret = gdri_grow(st, size + alignment);
+	if (offset == GDRI_SUBALLOC_NONE && part >= size && gdri_grow_may(st, part)) {
+		ret = gdri_grow(st, part);
 		if (ret)
 			return ret;
 		offset = gdri_suballoc_alloc(st->alloc, size, alignment);

@@ -29,8 +29,9 @@ GDR_KERNEL(write_all, struct args, a)
 int main(void)
 {
 	struct gdr_heap_info before, after;
+	struct gdr_job_info job;
 	struct args a;
-	uint64_t *first, *back;
+	uint64_t *first, *back, *rest;
 
 	setenv("GDR_HEAP_SIZE", "8m", 1);
 	setenv("GDR_HEAP_MAX", "40m", 1);
@@ -76,6 +77,10 @@ int main(void)
 	CHECK(!gdr_malloc(33 * MIB)); /* says why, and goes on */
 	CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
 	gdr_host_quiet();
+	CHECK_OK(gdr_query(&job));
+	rest = (uint64_t *)gdr_malloc(40 * MIB - job.heap_size); /* all that is left */
+	CHECK(rest);
+	CHECK_OK(gdr_free(rest));
 	CHECK_OK(gdr_free(first));
 	CHECK_OK(gdr_free(back));
 	return multi_end("grow");
