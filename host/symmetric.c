@@ -10,8 +10,27 @@ static int enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
 	if (st->heap.cuda)
 		return gdri_window_enter(st, addr, ptr, len);
+	pthread_mutex_lock(&st->symmetric_lock);
 	st->pending = gdri_symmetric_enter(&st->heap, &st->symmetric, addr, ptr, len);
+	pthread_mutex_unlock(&st->symmetric_lock);
 	return 0;
+}
+
+static int leave(struct gdri_state *st, void *ptr)
+{
+	int ret;
+
+	pthread_mutex_lock(&st->symmetric_lock);
+	ret = gdri_symmetric_leave(st->symmetric, ptr);
+	pthread_mutex_unlock(&st->symmetric_lock);
+	return ret;
+}
+
+static void forget(struct gdri_state *st, void *ptr)
+{
+	pthread_mutex_lock(&st->symmetric_lock);
+	gdri_symmetric_forget(&st->symmetric, ptr);
+	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
 static int place(struct gdri_state *st, size_t len, void **ptr)
@@ -34,8 +53,8 @@ static void take_back(struct gdri_state *st, void *ptr)
 {
 	bool in = gdri_symmetric_find(st->symmetric, ptr);
 
-	st->pending = in ? gdri_symmetric_leave(st->symmetric, ptr) : 0;
-	gdri_symmetric_forget(&st->symmetric, ptr);
+	st->pending = in ? leave(st, ptr) : 0;
+	forget(st, ptr);
 	if (!gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, (uint64_t)((uint8_t *)ptr - st->heap.base), 0))
 		free_place(st, ptr);
 }
@@ -96,11 +115,11 @@ static int unregister_all(struct gdri_state *st, void *ptr)
 	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, offset, 0);
 	if (ret)
 		return ret;
-	st->pending = gdri_symmetric_leave(st->symmetric, ptr);
+	st->pending = leave(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, offset, 0);
 	if (ret)
 		return ret; /* registered still, on all PEs */
-	gdri_symmetric_forget(&st->symmetric, ptr);
+	forget(st, ptr);
 	return free_place(st, ptr);
 }
 

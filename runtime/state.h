@@ -55,6 +55,8 @@ struct gdri_state {
 	struct gdri_heap heap;
 	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
 	struct gdri_symmetric *symmetric; /* what of it is the program's */
+	/* Of that list, with `lock` for who changes it: who looks an address up does not wait for other PEs. */
+	pthread_mutex_t symmetric_lock;
 	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */

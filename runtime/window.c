@@ -25,7 +25,7 @@ uint64_t gdri_window_reach(const struct gdri_state *st)
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
 	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), from;
-	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&st->lock; /* of the list */
+	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&st->symmetric_lock;
 	const struct gdri_symmetric *s;
 
 	if (at < st->heap.size)
@@ -197,10 +197,12 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	st->broken |= ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP;
 	if (!ret)
 		st->pending = view_peers(st, s, &share, fd, all);
+	pthread_mutex_lock(&st->symmetric_lock);
 	if (s && (ret || st->pending))
 		drop(s);
 	else if (s)
 		st->symmetric = s;
+	pthread_mutex_unlock(&st->symmetric_lock);
 	gdri_share_close(&share);
 	if (fd >= 0)
 		close(fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Jobs on GPUs, of forked PEs over a fake driver: their host threads meet in memory of the host, without the launcher.
  * With the argument "nic", below softhca, the same where all PEs are reached by queue. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,6 +139,40 @@ static int body_grow(int pe, int n)
 	return gdr_finalize();
 }
 
+static void *in_barrier(void *arg)
+{
+	*(int *)arg = gdr_barrier_all();
+	return NULL;
+}
+
+/* An address behind the heap is looked up, and refused, while another thread is in a barrier. */
+static int body_look_up(int pe, int n)
+{
+	uint64_t *word, v = 1, seen = 0;
+	pthread_t t;
+	int ret = 0;
+
+	(void)n;
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_TIMEOUT", "20s", 1);
+	JOB_CHECK(!init());
+	word = gdr_calloc(1, sizeof(*word));
+	JOB_CHECK(word);
+	if (pe == 0) {
+		JOB_CHECK(!pthread_create(&t, NULL, in_barrier, &ret));
+		usleep(300000);
+		JOB_CHECK(!gdr_host_ptr((uint8_t *)word + (32u << 20), 0));
+		JOB_CHECK(!gdr_host_put(word, &v, sizeof(v), 1));
+		pthread_join(t, NULL);
+	} else { /* comes when it has been told so */
+		while (!seen)
+			JOB_CHECK(!gdr_host_get(&seen, word, sizeof(seen), 1));
+		ret = gdr_barrier_all();
+	}
+	JOB_CHECK(!ret);
+	return gdr_finalize();
+}
+
 /* A PE that does not come is named, within the limit. */
 static int body_absent(int pe, int n)
 {
@@ -209,6 +244,12 @@ static void test_grow(void **state)
 	run(3, body_grow);
 }
 
+static void test_look_up(void **state)
+{
+	(void)state;
+	run(2, body_look_up);
+}
+
 static void test_absent(void **state)
 {
 	(void)state;
@@ -227,6 +268,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cheap),
 		cmocka_unit_test(test_disagree),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),
 	};
