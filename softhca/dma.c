@@ -54,6 +54,13 @@ bool dma_lookup(const void *p)
 	return i && ranges[i - 1].end_max > addr;
 }
 
+bool dma_goes_on(uint64_t addr)
+{
+	unsigned i = behind(addr - 1);
+
+	return i && ranges[i - 1].end_max > addr;
+}
+
 bool dma_any(const struct iovec *iov, int n)
 {
 	for (int i = 0; i < n; i++)

@@ -80,6 +80,9 @@ static inline bool dma_not_ready(cu_result rc)
 }
 
 int dma_add_range(uint64_t start, uint64_t end); /* of memory of a GPU; 0 or -errno */
+/* Are the byte at addr and the one before it of one range? The driver need not take a copy that goes
+ * from one allocation on to its neighbour. */
+bool dma_goes_on(uint64_t addr);
 void dma_wake(void); /* those that wait */
 
 unsigned dma_write_poll(void);

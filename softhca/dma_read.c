@@ -294,7 +294,7 @@ static bool here_by_kernel(struct fetch *f)
 	int end = f->seen == f->n ? 1 : dma_kernel_item(f->item);
 	cu_ctx before;
 
-	if (!end && dp_clock() - f->since <= DMA_LIMIT_NS)
+	if (!end && !dma_gpu.dead && dp_clock() - f->since <= DMA_LIMIT_NS)
 		return false;
 	dma_kernel_read_over();
 	if (end > 0 || dma_gpu.dead)

@@ -123,7 +123,7 @@ static unsigned merge_copies(struct dma_queue *q, unsigned from, unsigned n)
 		struct copy c = copy_at(q, i);
 
 		if (c.device && q->device[last] && q->dst[last] + q->len[last] == c.dst &&
-		    q->src[last] + q->len[last] == c.src)
+		    q->src[last] + q->len[last] == c.src && dma_goes_on(c.dst) && dma_goes_on(c.src))
 			q->len[last] += c.len;
 		else
 			set_copy(q, ++last, &c);

@@ -22,8 +22,8 @@ enum {
 	PIECE = 512 << 10, /* staged at once */
 	ONE_PIECE = 64, /* bytes of a strict write that arrive as one */
 	MERGED = 64 << 10, /* bytes of relaxed writes that follow each other and go as one */
-	NEAR = 32,	/* writes that are looked at for one to go on, */
-	NEAR_COPIES = 4, /* of those from GPU to GPU: dma_submit.c finds the rest */
+	NEAR = 32,	/* CQEs that are looked at for one to go on, and that may be in a batch, */
+	NEAR_COPIES = 4, /* and copies from GPU to GPU: dma_submit.c finds the rest */
 	CQE = 64,
 	CQES = 16 * CQE, /* that may follow each other in a write */
 };
@@ -227,6 +227,8 @@ static bool replace_last(uint64_t dst, const void *src, size_t n, bool relaxed)
 	    (!relaxed && !queue.first[i]))
 		return false;
 	memcpy((void *)(uintptr_t)queue.src[i], src, n);
+	/* What was a good CQE may be an error now: all of it is new, and those behind it keep behind. */
+	queue.cqes[i] = queue.end_only[i] = false;
 	return true;
 }
 
@@ -237,7 +239,7 @@ static bool extend_last(uint64_t dst, const void *src, size_t n)
 	size_t len, room;
 
 	if (!queue.n || queue.device[i] || !queue.relaxed[i] || queue.dst[i] + queue.len[i] != dst ||
-	    queue.len[i] + n > MERGED)
+	    queue.len[i] + n > MERGED || !dma_goes_on(dst))
 		return false;
 	len = queue.len[i];
 	room = -len & 63; /* left of what was staged */
@@ -257,6 +259,12 @@ static bool extend_last(uint64_t dst, const void *src, size_t n)
 	return true;
 }
 
+static bool follows(uint64_t dst, uint64_t src, size_t n, uint64_t next_dst, uint64_t next_src)
+{
+	return dst + n == next_dst && src + n == next_src && dma_goes_on(next_dst) &&
+	       dma_goes_on(next_src);
+}
+
 /* To a copy of the same batch that this one follows or precedes: streams of several queue pairs, and
  * of blocks of a kernel that work side by side, come in turn. */
 static bool extend_copy(uint64_t dst, uint64_t src, size_t n)
@@ -267,8 +275,9 @@ static bool extend_copy(uint64_t dst, uint64_t src, size_t n)
 		bool same;
 
 		i--;
-		same = queue.device[i] && queue.relaxed[i] && queue.dst[i] - queue.src[i] == dst - src;
-		if (same && (queue.dst[i] + queue.len[i] == dst || dst + n == queue.dst[i])) {
+		same = queue.device[i] && queue.relaxed[i];
+		if (same && (follows(queue.dst[i], queue.src[i], queue.len[i], dst, src) ||
+			     follows(dst, src, n, queue.dst[i], queue.src[i]))) {
 			if (dst < queue.dst[i]) {
 				queue.dst[i] = dst;
 				queue.src[i] = src;
@@ -346,15 +355,16 @@ void dma_post_copy(void *to, const void *from, size_t n, bool relaxed)
 /* ---- CQEs ---- */
 
 /* To the batch that is being collected, if it is one of CQEs: all that they tell of lies before it.
- * The newer one counts where they have one place (a collapsed CQ). */
-static bool join_cqes(uint64_t dst, const void *src, bool end_only)
+ * The newer one counts where they have one place (a collapsed CQ). *beside: none of the batch has
+ * this place, so it may become one more there. */
+static bool join_cqes(uint64_t dst, const void *src, bool end_only, bool *beside)
 {
 	unsigned looks = queue.n < NEAR ? queue.n : NEAR;
 
 	for (unsigned i = queue.n; looks-- && queue.cqes[--i];) {
 		uint64_t off = dst - queue.dst[i];
 
-		if (off < queue.len[i] || (off == queue.len[i] && off < CQES)) {
+		if (off < queue.len[i] || (off == queue.len[i] && off < CQES && dma_goes_on(dst))) {
 			memcpy((uint8_t *)(uintptr_t)queue.src[i] + off, src, CQE);
 			queue.end_only[i] &= end_only && off == 0;
 			if (off == queue.len[i]) {
@@ -363,8 +373,10 @@ static bool join_cqes(uint64_t dst, const void *src, bool end_only)
 			}
 			return true;
 		}
-		if (queue.first[i])
+		if (queue.first[i]) {
+			*beside = true;
 			return false;
+		}
 	}
 	return false;
 }
@@ -372,20 +384,19 @@ static bool join_cqes(uint64_t dst, const void *src, bool end_only)
 void dma_post_cqe(void *to, const void *src, bool end_only)
 {
 	uint64_t dst = (uintptr_t)to;
-	bool behind_cqe;
+	bool beside = false;
 	uint8_t *s;
 
 	if (dma_gpu.dead)
 		return;
 	dma_atomic_forget(dst, CQE);
-	if (join_cqes(dst, src, end_only))
+	if (join_cqes(dst, src, end_only, &beside))
 		return;
 	if (queue.n == DMA_QUEUE)
 		dma_push(); /* as in post_piece() */
 	s = stage(CQES);
 	memcpy(s, src, CQE);
-	behind_cqe = queue.n && queue.cqes[queue.n - 1];
-	add(dst, (uintptr_t)s, CQE, behind_cqe, false);
+	add(dst, (uintptr_t)s, CQE, beside, false);
 	queue.relaxed[queue.n - 1] = false;
 	queue.cqes[queue.n - 1] = true;
 	queue.end_only[queue.n - 1] = end_only;
