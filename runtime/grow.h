@@ -11,7 +11,8 @@ struct gdri_state;
 /* Whether the heap may grow by a part that holds so many bytes; the same on all PEs. */
 bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes);
 
-/* Collective, under st->lock. 0, or the failure of any PE on all of them, and then the heaps are as they were. */
+/* Collective, under st->lock. 0, or the failure of any PE on all of them, and then the heaps are as they were; but
+ * where a GPU does not take the new keys: then its PE alone fails, and meets the others no more (st->broken). */
 int gdri_grow(struct gdri_state *st, uint64_t bytes);
 
 #endif
