@@ -237,6 +237,7 @@ int main(void)
 	RUN(greatest, 1, 64, &a);
 #ifdef __CUDACC__
 	RUN(warp_group, 1, 256, &a);
+	nvshmem_barrier_all(); /* everybody has looked */
 #endif
 	nvshmem_int_p(a.ints, 7, (multi_pe + 1) % multi_n); /* from the host */
 	nvshmem_barrier_all();

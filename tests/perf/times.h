@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-static double now_us(void)
+static inline double now_us(void)
 {
 	struct timespec t;
 
@@ -14,7 +14,7 @@ static double now_us(void)
 }
 
 /* For qsort. */
-__attribute__((unused)) static int by_value(const void *x, const void *y)
+static inline int by_value(const void *x, const void *y)
 {
 	double a = *(const double *)x, b = *(const double *)y;
 
