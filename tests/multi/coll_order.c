@@ -2,8 +2,9 @@
 /* Collectives one behind the other in one kernel, of random kinds, sizes and roots, on the same
  * objects: dest is refilled right before each call and looked at right after it, source overwritten
  * after it. At the same time the other block of the kernel does so over another team: two halves of
- * the world, or two teams that share members. usage: coll_order [wrap]: the numbers in the words of short
- * calls (words.h) begin anew on the way, with what the last time left there. */
+ * the world, or two teams that share members. Behind each call one of its threads makes another one alone.
+ * usage: coll_order [wrap]: the numbers in the words of short calls (words.h) begin anew on the way, with what
+ * the last time left there. */
 #include "tests/multi/coll.h"
 
 #define MOST 600u /* elements of a call */
@@ -14,6 +15,7 @@ struct side { /* of one block */
 	gdr_team_t team;
 	int members, me, pes[COLL_MAX_PES];
 	uint64_t *dst, *src;
+	uint64_t *one; /* dest of a call by one thread */
 	uint64_t seed;
 };
 
@@ -118,6 +120,11 @@ GDR_KERNEL(storm, struct storm, a)
 			for (unsigned i = 0; i < (h >> 52 & 63); i++)
 				gdr_pause(i);
 		EXPECT_OK(a.report, perform(s, kind, n, root));
+		/* the next call, by another thread, with nothing between */
+		if (t == (h >> 58) % THREADS) {
+			EXPECT_OK(a.report, gdr_uint64_sum_reduce(s->team, s->one, s->src, 1));
+			EXPECT_EQ(a.report, s->one[0], sum(s, call, 0, s->members, 0));
+		}
 		for (size_t k = t; k < len; k += THREADS)
 			EXPECT_EQ(a.report, s->dst[k], result(s, call, kind, n, root, k));
 		EXPECT_EQ(a.report, s->dst[len], 0xdead);
@@ -186,7 +193,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++) {
 		a.side[i].dst = (uint64_t *)gdr_malloc((BUF + 1) * sizeof(uint64_t));
 		a.side[i].src = (uint64_t *)gdr_malloc(BUF * sizeof(uint64_t));
-		CHECK(a.side[i].dst && a.side[i].src);
+		a.side[i].one = (uint64_t *)gdr_malloc(sizeof(uint64_t));
+		CHECK(a.side[i].dst && a.side[i].src && a.side[i].one);
 	}
 	/* two that share members: all of them, in different orders */
 	n[0] = coll_choose(1, lists[0], multi_n, multi_n);

@@ -62,26 +62,40 @@ GDR_DEVICE int gdri_words_begin(const struct gdri_coll *c, struct gdri_words *w)
 	return ret;
 }
 
-/* The last part: all threads have what was theirs. */
-GDR_DEVICE int gdri_words_end(const struct gdri_coll *c, uint64_t seq, int ret)
+/* All threads have what was theirs of a part. */
+GDR_DEVICE int gdri_words_met(const struct gdri_coll *c, int ret)
 {
 	struct gdri_team *t = c->team;
 	uint32_t none = 0;
 
-	if (gdri_unlikely(ret)) /* carries no data: pairs with nothing */
+	if (gdri_likely(!gdri_scope_any(c->scope, ret != 0)))
+		return 0;
+	if (ret) /* behind that sync: all have read it in gdri_coll_begin. Carries no data: pairs with nothing */
 		gdri_cas_u32((uint32_t *)&t->err, &none, (uint32_t)ret);
-	if (gdri_unlikely(gdri_scope_any(c->scope, ret != 0)))
-		return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
-	if (!gdri_scope_rank(c->scope)) /* read behind the sync of the next call */
-		gdri_st_relaxed_gpu_u64(&t->word_seq, seq);
+	gdri_scope_sync(c->scope);
+	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
+}
+
+/* The same of the last part. The next call may be another thread's, with no sync between: a second one here,
+ * since the first thread may not write what others of this call have yet to read. */
+GDR_DEVICE int gdri_words_end(const struct gdri_coll *c, uint64_t seq, int ret)
+{
+	ret = gdri_words_met(c, ret);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (!gdri_scope_rank(c->scope))
+		gdri_st_relaxed_gpu_u64(&c->team->word_seq, seq); /* carries no data: pairs with nothing */
+	gdri_scope_sync(c->scope);
 	return 0;
 }
 
 /* The threads have what was theirs of the part. more: there is another one, which begins, unless one failed. */
 GDR_DEVICE int gdri_words_next(const struct gdri_coll *c, struct gdri_words *w, int more, int ret)
 {
-	ret = gdri_words_end(c, w->seq, ret);
-	if (ret || !more)
+	if (!more)
+		return gdri_words_end(c, w->seq, ret);
+	ret = gdri_words_met(c, ret);
+	if (ret)
 		return ret;
 	w->seq++;
 	if (gdri_unlikely(!(uint32_t)w->seq)) {
