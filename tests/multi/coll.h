@@ -5,7 +5,7 @@
 
 #include "tests/multi/multi.h"
 
-#define COLL_MAX_PES 16
+#define COLL_MAX_PES 18
 #ifndef COLL_AREA
 #define COLL_AREA (128u * 1024u)
 #endif

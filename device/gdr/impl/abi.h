@@ -284,7 +284,7 @@ struct GDRI_ALIGNED gdri_team {
 	 * this PE's (dev) */
 	uint64_t *grid;
 	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
-	uint32_t word_size;   /* bytes of a part that goes by words.h; 0: as grid_blocks */
+	uint32_t word_size;   /* bytes of a part that goes by words.h; 0: as grid_blocks, or the job has more PEs */
 	/* (peer) [2][n][word_size / 8][2], in the heap: parts of member i, in turn */
 	uint64_t *words;
 	uint64_t word_seq; /* (dev) parts so far: one caller at a time */

@@ -355,7 +355,8 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 	if (first)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
-	if (algo == GDRI_A_WORDS || algo == GDRI_A_GRID)
+	/* jobs of many PEs have no words, their small teams none either */
+	if (c->team->word_size && (algo == GDRI_A_WORDS || algo == GDRI_A_GRID))
 		ret = gdri_exchange_words(c, all, all + gdri_block_at(c, &db, c->me), sizeof(len),
 					  sizeof(struct gdri_chan), 0);
 	else
