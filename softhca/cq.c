@@ -160,6 +160,8 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 		place(cq, slot, c, w);
 	TRACE(cqe, c->qpn, cq->pi);
 	cq->pi++;
+	if (__builtin_expect(cq->waited, 0))
+		cq_waited(cq);
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;
 	STAT_INC(cqes);
@@ -173,7 +175,7 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 			       .qpn = qp->qpn, .user_index = qp->user_index };
 	uint64_t *w = (void *)(slot_of(cq, cq->pi) + cq->cqe_size - 64);
 
-	if (cq->channel || __builtin_expect(dma_on, 0) || overrun(cq)) {
+	if (cq->channel || cq->waited || __builtin_expect(dma_on, 0) || overrun(cq)) {
 		cq_write(cq, &c);
 		return;
 	}

@@ -30,6 +30,7 @@ void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
 /* The same, and asks for what a message of it will touch. */
 struct hca_qp *engine_call_up(uint32_t qpn);
+struct hca_qp *engine_qp(unsigned i); /* each of them; NULL behind the last */
 /* Looks at what is most likely to have something and at a share of the rest; how much
  * there was to do. */
 unsigned engine_round(void);
@@ -163,6 +164,8 @@ void cq_write(struct hca_cq *cq, const struct cqe *c);
 /* The same of a request that is done, and has no answer. */
 void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, uint16_t wqe_counter);
 void cq_check_arm(struct hca_cq *cq);
+/* The CQ has had a CQE, and is waited for: rc_wait.c. */
+void cq_waited(struct hca_cq *cq);
 
 /* ---- memory ---- */
 

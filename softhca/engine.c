@@ -164,6 +164,11 @@ void engine_activate(struct hca_qp *qp)
 	active_tail = qp;
 }
 
+struct hca_qp *engine_qp(unsigned i)
+{
+	return i < n_live ? live[i] : NULL;
+}
+
 static struct hca_qp *pop_active(void)
 {
 	struct hca_qp *qp = active_head;

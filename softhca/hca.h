@@ -82,6 +82,7 @@ struct hca_cq {
 	uint32_t *dbrec;   /* guest: [0] consumer index, [1] arm word, both be32; may be NULL */
 	uint32_t pi;	   /* CQEs written so far, free-running */
 	bool overrun;	   /* CQ is in error after an overrun with oi == 0 */
+	bool waited;	   /* a WAIT wants its next CQE */
 	uint32_t consumed; /* consumer index when it was last looked at */
 	uint8_t last[56];  /* in memory of a GPU: the last entry but for its end, */
 	uint32_t alike;	   /* and how many in a row are like it, up to the number of places */

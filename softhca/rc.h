@@ -55,6 +55,7 @@ struct rc_req {
 	uint64_t raddr;
 	union {
 		struct wqe_atomic atomic;
+		struct wqe_wait wait;
 		struct wqe_umr umr; /* done: not once more when packets before it go again */
 	};
 	struct wqe_av av; /* UD, DC */
@@ -134,6 +135,7 @@ struct hca_rc {
 	uint8_t unread;		/* times since the last progress that payload was not read in place */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool dma_waits;		/* in dma.c's list */
+	bool waits;		/* at a WAIT */
 
 	_Alignas(64)
 	struct rc_responder rs;

@@ -59,6 +59,7 @@ static enum rc_req_kind kind_of(uint8_t opcode)
 	case WQE_NOP:
 	case WQE_DUMP:
 	case WQE_UMR:
+	case WQE_WAIT:
 		return REQ_LOCAL;
 	default:
 		return REQ_ATOMIC;
@@ -159,10 +160,14 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	r->rkey = w->rkey;
 	if (w->opcode == WQE_UMR)
 		r->umr = w->umr;
+	else if (w->opcode == WQE_WAIT)
+		r->wait = w->wait;
 	else
 		r->atomic = w->atomic;
 	r->len = (uint32_t)w->len;
 	r->av = w->av;
+	if (w->opcode == WQE_WAIT && !rc_wait_known(&w->wait))
+		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (w->len > (qp->type == HCA_QP_UD ? qp->mtu : 1u << HCA_LOG_MAX_MSG))
 		return rc_local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
 	if (w->opcode != WQE_UMR && check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))

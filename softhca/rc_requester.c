@@ -169,7 +169,7 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 	if (__builtin_expect(dma_on, 0) && r->fence && rc_placing((struct hca_qp *)qp, rc->placed))
 		return false;
 	if (r->kind == REQ_LOCAL)
-		return true;
+		return r->opcode != WQE_WAIT || r->done || rc_wait_over(qp->rc, &r->wait);
 	if (qp->type == HCA_QP_DCI && !dc_may_send(qp, r))
 		return false;
 	if (r->kind == REQ_READ || r->kind == REQ_ATOMIC) {
@@ -257,13 +257,21 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 	return cost;
 }
 
+/* What stands behind it is not looked at before. */
+static bool ends_in_wait(struct hca_rc *rc)
+{
+	const struct rc_req *last = req_at(rc, rc->tail - 1);
+
+	return rc->tail != rc->head && last->opcode == WQE_WAIT && !last->done;
+}
+
 /* Payload in memory of a GPU is asked for together. */
 static void pick_ahead(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
 	dma_fetch_begin();
-	while (qp->sq_ci != qp->sq_pi && !rc->stalled_by_error &&
+	while (qp->sq_ci != qp->sq_pi && !rc->stalled_by_error && !ends_in_wait(rc) &&
 	       rc->tail - rc->head != RC_MAX_REQS)
 		rc_pick_up(qp);
 	dma_fetch_end();

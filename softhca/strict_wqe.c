@@ -28,6 +28,8 @@ static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 	case WQE_SEND_IMM:
 	case WQE_SEND_INV:
 		return (struct shape){.known = true, .data_max = DS_MAX};
+	case WQE_WAIT: /* a segment of its own kind */
+		return (struct shape){.known = true, .data_min = 1, .data_max = 1};
 	case WQE_UMR: /* control, key, entries: 3, 4 and to bind or fill some fours */
 		return (struct shape){.known = true, .data_min = 7, .data_max = DS_MAX};
 	case WQE_WRITE:
@@ -55,6 +57,8 @@ static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 
 static bool service_has(enum hca_qp_type type, uint8_t opcode, const struct shape *sh)
 {
+	if (opcode == WQE_WAIT)
+		return type == HCA_QP_RC;
 	if (type == HCA_QP_UD)
 		return !sh->remote && opcode != WQE_DUMP && opcode != WQE_UMR &&
 		       opcode != WQE_SEND_INV;
@@ -304,7 +308,7 @@ bool strict_check_wqe(struct hca_qp *qp, const struct strict_at *at, const uint8
 	before = 1 + av + sh.remote + sh.operand;
 	if (check_ds(at, &sh, opcode, ds, before, n))
 		return true;
-	if (opcode == WQE_NOP || opcode == WQE_UMR)
+	if (opcode == WQE_NOP || opcode == WQE_UMR || opcode == WQE_WAIT)
 		return bad;
 	if (sh.into && !qp->max_rd_atomic)
 		bad |= tell(RULE_NO_READ_DEPTH, at, STRICT_NO_MARK,

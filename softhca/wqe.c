@@ -274,6 +274,16 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 	return 0;
 }
 
+/* For a CQ's producer index, which is opmod 0. */
+static uint8_t decode_wait(const uint8_t *buf, struct wqe *w, const char **why)
+{
+	if (w->ds != 2 || w->opmod)
+		return bad(why, SYND_LOCAL_QP_OP, "a WAIT is for a CQ's index and has two segments");
+	w->wait.index = get_be32(buf + SEG + 8);
+	w->wait.cqn = get_be32(buf + SEG + 12) & 0xffffff;
+	return 0;
+}
+
 static bool opcode_of(enum wqe_service service, uint8_t opcode)
 {
 	switch (opcode) {
@@ -286,6 +296,8 @@ static bool opcode_of(enum wqe_service service, uint8_t opcode)
 		return service != WQE_SVC_UD;
 	case WQE_UMR:
 		return service == WQE_SVC_RC || service == WQE_SVC_UC;
+	case WQE_WAIT:
+		return service == WQE_SVC_RC;
 	case WQE_SEND_INV:
 	case WQE_DUMP:
 	case WQE_READ:
@@ -328,6 +340,8 @@ uint8_t wqe_decode_as(enum wqe_service service, const uint8_t *buf, size_t n, st
 	}
 	if (w->opcode == WQE_UMR)
 		return decode_umr(buf, n, w, why);
+	if (w->opcode == WQE_WAIT)
+		return decode_wait(buf, w, why);
 	if (service == WQE_SVC_UD || service == WQE_SVC_DC) {
 		ret = decode_av(buf, n, w, &off, why);
 		if (ret)
@@ -386,6 +400,8 @@ const char *wqe_opcode_name(uint8_t opcode)
 		return "ATOMIC_MASKED_FA";
 	case WQE_DUMP:
 		return "DUMP";
+	case WQE_WAIT:
+		return "WAIT";
 	default:
 		return "unknown opcode";
 	}

@@ -22,6 +22,7 @@ enum wqe_opcode {
 	WQE_WRITE_IMM = 0x09,
 	WQE_SEND = 0x0a,
 	WQE_SEND_IMM = 0x0b,
+	WQE_WAIT = 0x0f,
 	WQE_READ = 0x10,
 	WQE_CMP_SWAP = 0x11,
 	WQE_FETCH_ADD = 0x12,
@@ -80,6 +81,11 @@ struct wqe_umr {
 	uint64_t len;
 };
 
+/* WAIT, PRM "Wait segment": until the CQ has had the CQE of this number, counted from 0. */
+struct wqe_wait {
+	uint32_t index, cqn;
+};
+
 /* Address vector of a datagram segment, PRM "UD/DC address segment". */
 struct wqe_av {
 	uint64_t key;	 /* DC access key; Q_Key in the upper 32 bits */
@@ -108,6 +114,7 @@ struct wqe {
 	uint32_t rkey;
 	struct wqe_atomic atomic;
 	struct wqe_umr umr;
+	struct wqe_wait wait;
 	struct wqe_av av; /* UD, DC */
 	bool has_inline; /* among the segments */
 	uint16_t nsge;

@@ -442,6 +442,14 @@ void sim_nop(struct sim_qp *q, int ce)
 	ctrl(q, 0, WQE_NOP, 1, ce, 0);
 }
 
+void sim_wait(struct sim_qp *q, uint32_t cqn, uint32_t index, int ce)
+{
+	memset(ring_seg(q, 1), 0, 8);
+	be32_at(ring_seg(q, 1) + 8, index);
+	be32_at(ring_seg(q, 1) + 12, cqn);
+	ctrl(q, 0, WQE_WAIT, 2, ce, 0);
+}
+
 void sim_dump(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce)
 {
 	data_seg(q, 1, src, len, lkey);

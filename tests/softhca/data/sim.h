@@ -66,6 +66,8 @@ void sim_umr(struct sim_qp *q, uint32_t window, bool bind, uint32_t lkey, const 
 /* Datagram: the next WQE's address vector, key as the WQE has it. */
 void sim_to(struct sim_qp *q, uint32_t dqpn, uint64_t key);
 void sim_nop(struct sim_qp *q, int ce);
+/* Until that CQ has had the CQE of this number. */
+void sim_wait(struct sim_qp *q, uint32_t cqn, uint32_t index, int ce);
 void sim_dump(struct sim_qp *q, const void *src, uint32_t len, uint32_t lkey, int ce);
 void sim_fetch_add(struct sim_qp *q, uint64_t raddr, uint32_t rkey, void *dst, uint32_t lkey,
 		   uint64_t add, int ce);
