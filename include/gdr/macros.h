@@ -39,14 +39,24 @@ typedef unsigned long uintptr_t;
 #define GDR_API __attribute__((visibility("default")))
 
 /* Device functions: inline in the kernel's translation unit. GDR_DEVICE for
- * what a kernel runs all the time, GDR_DEVICE_COLD for slow and error paths. */
+ * what a kernel runs all the time, GDR_DEVICE_COLD for slow and error paths. Where the compiler does not
+ * optimize, and in nvcc's pass for the host, in which they are stubs, the latter are `inline`: else the object
+ * would hold each of them, called or not. */
 #ifdef __CUDACC__
 #define GDR_DEVICE static __device__ __forceinline__
+#ifdef __CUDA_ARCH__
 #define GDR_DEVICE_COLD static __device__ __noinline__ __attribute__((unused))
+#else
+#define GDR_DEVICE_COLD static inline __device__ __attribute__((unused))
+#endif
 #define GDRI_INLINE static __host__ __device__ __forceinline__
 #else
 #define GDR_DEVICE static inline __attribute__((always_inline, unused))
+#ifdef __OPTIMIZE__
 #define GDR_DEVICE_COLD static __attribute__((noinline, cold, unused))
+#else
+#define GDR_DEVICE_COLD static inline __attribute__((unused))
+#endif
 #define GDRI_INLINE static inline __attribute__((always_inline, unused))
 #endif
 

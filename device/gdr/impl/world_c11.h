@@ -30,7 +30,11 @@
 #endif
 
 /* Out of line without being rare: waits, ring CQ. */
+#ifdef __OPTIMIZE__
 #define GDRI_NOINLINE static __attribute__((noinline, unused))
+#else
+#define GDRI_NOINLINE GDR_DEVICE_COLD
+#endif
 #define GDRI_NOT_UNROLLED
 #define GDRI_UNROLLED
 #define GDRI_BY_ABI(f) /* of CUDA's compiler */

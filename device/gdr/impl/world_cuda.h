@@ -4,7 +4,7 @@
 #ifndef GDRI_WORLD_CUDA_H
 #define GDRI_WORLD_CUDA_H
 
-#define GDRI_NOINLINE static __device__ __noinline__ __attribute__((unused))
+#define GDRI_NOINLINE GDR_DEVICE_COLD
 #define GDRI_NOT_UNROLLED _Pragma("unroll 1")
 #define GDRI_UNROLLED _Pragma("unroll")
 /* In a function out of line: its address is taken, which makes the compiler call it, and what it calls, by the
