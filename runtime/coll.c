@@ -35,10 +35,10 @@ static bool exists(int kind, int algo)
 		[GDRI_K_BROADCAST] = A(FLAT) | A(TREE) | A(DIRECT) | A(TWO) | A(GRID) | A(LEADER) |
 				     A(LANES) | A(WORDS),
 		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES) | A(WORDS),
-		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(WORDS),
+		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(LEADER) | A(LANES) | A(WORDS),
 		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
 				  A(LANES) | A(WORDS),
-		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(WORDS),
+		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(LEADER) | A(WORDS),
 	};
 #undef A
 
@@ -90,8 +90,8 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 			continue;
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
 			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
-			 "direct, reduce: flat tree ring two leader lanes, scan: flat ring; grid and words "
-			 "of all but sync");
+			 "direct leader lanes, reduce: flat tree ring two leader lanes, scan: flat ring "
+			 "leader; grid and words of all but sync");
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -249,8 +249,20 @@ uint64_t gdri_coll_hash(const struct gdri_coll_rules *r)
 
 /* ---- choice ---- */
 
+/* The members of each node follow each other. */
+static bool in_order(const struct gdri_team *t)
+{
+	int i;
+
+	for (i = 0; i < t->n && t->levels[i] == i; i++)
+		;
+	return i == t->n;
+}
+
 static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 {
+	if (r->kind == GDRI_K_SCAN && r->algo == GDRI_A_LEADER && t->nodes && !in_order(t))
+		return false;
 	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
 	if ((r->algo == GDRI_A_GRID && !t->grid_blocks) || (r->algo == GDRI_A_WORDS && !t->word_size))

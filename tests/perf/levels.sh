@@ -5,6 +5,7 @@
 
 levels_flat="sync:tree,broadcast:flat:4k,broadcast:tree:16k,broadcast:direct:64k,broadcast:two"
 levels_flat+=",collect:flat:16k,collect:direct,reduce:flat:4k,reduce:two"
+levels_flat+=",alltoall:flat:16k,alltoall:direct,scan:flat:4k,scan:ring"
 levels_pes=${LEVELS_PES:-4}
 
 levels_run() # RULES KIND BYTES CALLS ROUNDS; time and entries of all rounds
@@ -44,7 +45,7 @@ levels_case() # KIND BYTES CALLS RULES-OF-BOTH-LEVELS
 }
 
 echo "kind,bytes,pes,levels_wqes,flat_wqes,levels_us min max,flat_us min max" >"$out/levels.csv"
-for kind in ${LEVELS_KINDS:-barrier_all sync broadcast fcollect reduce}; do
+for kind in ${LEVELS_KINDS:-barrier_all sync broadcast fcollect alltoall reduce scan}; do
 	for size in ${LEVELS_SIZES:-64 4096 65536 1048576}; do
 		case $kind in
 		barrier_all | sync) [ "$size" = 64 ] || continue ;;

@@ -54,16 +54,32 @@ static int algo_of(const struct gdri_team *t, int kind, uint64_t len)
 	return t->algo[kind][k];
 }
 
-static struct gdri_team team_of(int n, int mapped, int nodes, const struct gdri_coll_rules *r)
-{
-	struct gdri_team t;
+#define MOST 32
 
+/* Of `nodes` nodes the members follow each other, or are dealt out in turn. */
+static struct gdri_team dealt(int n, int mapped, int nodes, bool in_turn,
+			      const struct gdri_coll_rules *r)
+{
+	static int16_t order[MOST];
+	struct gdri_team t;
+	int i;
+
+	assert_true(n <= MOST);
+	for (i = 0; i < n; i++)
+		order[i] = (int16_t)(in_turn ? i * nodes % n + i * nodes / n : i);
 	memset(&t, 0, sizeof(t));
+	t.levels = order;
 	t.n = n;
 	t.mapped = (uint32_t)mapped;
 	t.nodes = nodes;
 	gdri_coll_choose(&t, r);
+	t.levels = NULL;
 	return t;
+}
+
+static struct gdri_team team_of(int n, int mapped, int nodes, const struct gdri_coll_rules *r)
+{
+	return dealt(n, mapped, nodes, false, r);
 }
 
 static void paths_have_their_algorithms(void **state)
@@ -90,6 +106,30 @@ static void paths_have_their_algorithms(void **state)
 	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 64), GDRI_A_LEADER);
 	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 24), GDRI_A_LANES);
 	assert_int_equal(algo_of(&t, GDRI_K_COLLECT, 1 << 24), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 4096), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 1 << 24), GDRI_A_DIRECT);
+	gdri_coll_unload(&r);
+}
+
+/* A sum in the order of the members goes node by node only where that is the same order. */
+static void scans_keep_the_order(void **state)
+{
+	struct gdri_coll_rules r;
+	struct gdri_team t;
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&r, "", ""), 0);
+	t = dealt(8, 0, 2, false, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 1 << 20), GDRI_A_RING);
+	t = dealt(8, 0, 2, true, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_FLAT);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_LEADER);
+	gdri_coll_unload(&r);
+	assert_int_equal(gdri_coll_load(&r, "scan:leader", ""), 0);
+	t = dealt(8, 0, 2, true, &r);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_FLAT);
 	gdri_coll_unload(&r);
 }
 
@@ -158,7 +198,7 @@ static void nonsense_in_files_is_refused(void **state)
 	static const char *const wrong[] = {
 		"reduce nodes 0 0\n", "reduce nodes 0 0 lanes more\n", "reduction nodes 0 0 lanes\n",
 		"reduce road 0 0 lanes\n", "reduce nodes -1 0 lanes\n", "reduce nodes 0 4x lanes\n",
-		"reduce nodes 9999 0 lanes\n", "alltoall any 0 0 lanes\n", "sync any 0 0 grid\n",
+		"reduce nodes 9999 0 lanes\n", "scan any 0 0 lanes\n", "sync any 0 0 grid\n",
 		"sync any 0 0 tree\nsync\n",
 	};
 	struct gdri_coll_rules r;
@@ -189,6 +229,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_have_their_algorithms),
+		cmocka_unit_test(scans_keep_the_order),
 		cmocka_unit_test(overrides_come_first),
 		cmocka_unit_test(printed_tables_read_back),
 		cmocka_unit_test(a_file_takes_the_tables_place),

@@ -149,19 +149,28 @@ GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, c
 					 gdri_heap_offset(c->dev, word), value, 0);
 }
 
+/* Until a slot of member `to` of the team is free. */
+GDR_DEVICE int gdri_chan_room(const struct gdri_coll *c, int to)
+{
+	int ret = 0;
+
+	if (!gdri_scope_rank(c->scope))
+		ret = gdri_chan_wait(c, to, 32,
+				     gdri_chan_count(&c->team->chan[to].sent) + 1 - GDRI_CHAN_DEPTH);
+	return gdri_scope_bcast(c->scope, ret);
+}
+
 /* len bytes to dst of the member (NULL: to the slot, at most slot_size). src belongs to the operation
  * until gdri_coll_flush, or until the member's answer shows that it has them. */
 GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, const void *src,
 				 size_t len)
 {
-	int member = gdri_coll_member(c, to), first = !gdri_scope_rank(c->scope), ret = 0;
+	int member = gdri_coll_member(c, to), first = !gdri_scope_rank(c->scope), ret;
 	struct gdri_chan *ch = &c->team->chan[member];
 	uint32_t seq = gdri_chan_count(&ch->sent) + 1;
 	uint8_t *p;
 
-	if (first)
-		ret = gdri_chan_wait(c, member, 32, seq - GDRI_CHAN_DEPTH);
-	ret = gdri_scope_bcast(c->scope, ret);
+	ret = gdri_chan_room(c, member);
 	if (ret)
 		return ret;
 	if (!dst)

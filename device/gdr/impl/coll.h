@@ -4,6 +4,7 @@
 #ifndef GDRI_COLL_H
 #define GDRI_COLL_H
 
+#include <gdr/impl/alltoall_levels.h>
 #include <gdr/impl/grid.h>
 #include <gdr/impl/words.h>
 
@@ -248,15 +249,20 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 				     const struct gdri_blocks *db, const uint8_t *src,
 				     const struct gdri_blocks *sb)
 {
-	int me = c->me, ret = 0;
+	int me = c->me, leader = algo == GDRI_A_LEADER, parcels, ret = 0;
 
 	GDRI_BY_ABI(gdri_coll_exchange);
-	if (c->n > 1 && algo != GDRI_A_FLAT && algo != GDRI_A_LANES)
+	parcels = leader || (algo == GDRI_A_LANES && sb->layout == GDRI_EQUAL);
+	if (parcels && !gdri_parcel_room(c, leader))
+		algo = GDRI_A_FLAT;
+	if (c->n > 1 && algo != GDRI_A_FLAT && algo != GDRI_A_LANES && !leader)
 		ret = gdri_coll_sync(c);
 	if (ret || c->n == 1)
 		;
 	else if (algo == GDRI_A_FLAT)
 		ret = gdri_coll_flat(c, dst, db, src, sb);
+	else if (parcels)
+		ret = gdri_alltoall_levels(c, leader, dst, src, db->len);
 	else if (algo == GDRI_A_LANES)
 		ret = gdri_coll_lanes(c, dst, db, src);
 	else if (algo == GDRI_A_RING)

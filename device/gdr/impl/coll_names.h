@@ -5,7 +5,7 @@
 
 #include <gdr/coll.h>
 #include <gdr/impl/define.h>
-#include <gdr/impl/reduce.h>
+#include <gdr/impl/scan.h>
 
 #ifdef GDR_CHECKED
 #include <gdr/impl/check_coll.h>
