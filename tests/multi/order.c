@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What fence and quiet promise, as litmus tests that run many times: data
  * before flag through fence to one PE; data complete everywhere through quiet
- * before a third PE is told; quiet of one PE; wait_until and test. */
+ * before a third PE is told; quiet of one PE; wait_until and test.
+ * usage: order [ROUNDS] */
 #include "tests/multi/multi.h"
 
 struct order {
@@ -87,7 +88,7 @@ static void reset(struct order *a)
 	CHECK_OK(gdr_barrier_all());
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct order a = {0};
 
@@ -98,7 +99,8 @@ int main(void)
 	a.ack = (uint64_t *)gdr_calloc(1, 8);
 	a.third = (uint64_t *)gdr_calloc(4, 8);
 	CHECK(a.data && a.flag && a.ack && a.third);
-	a.rounds = 200;
+	a.rounds = argc > 1 ? atoi(argv[1]) : 200;
+	CHECK(a.rounds > 0);
 	reset(&a);
 	RUN(fenced, 1, 1, &a);
 	reset(&a);
