@@ -30,9 +30,9 @@ int rc_payload(const struct hca_qp *qp, const struct rc_req *r, uint64_t off, ui
 	       struct iovec *iov);
 /* Completes what is finished, and the error that waits behind it. */
 void rc_retire(struct hca_qp *qp);
-/* WAIT: is there such a CQ, and has it had that CQE? If not, the QP is called when it has the next one. */
+/* WAIT: is there such a CQ, and has it had that CQE, with what that tells of? If not, the QP's turn comes. */
 bool rc_wait_known(const struct wqe_wait *w);
-bool rc_wait_over(struct hca_rc *rc, const struct wqe_wait *w);
+bool rc_wait_over(struct hca_qp *qp, struct wqe_wait *w);
 /* Starts the ack timer anew, or stops it when nothing is on its way. */
 void rc_arm_timer(struct hca_qp *qp);
 

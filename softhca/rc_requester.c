@@ -156,7 +156,7 @@ static uint32_t send_read(struct hca_qp *qp, struct rc_req *r)
 }
 
 /* May the request at the cursor start (or go on) now? */
-static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
+static bool may_send(const struct hca_qp *qp, struct rc_req *r)
 {
 	const struct hca_rc *rc = qp->rc;
 	int32_t out = psn_diff(rc->psn_next, rc->psn_una);
@@ -169,7 +169,7 @@ static bool may_send(const struct hca_qp *qp, const struct rc_req *r)
 	if (__builtin_expect(dma_on, 0) && r->fence && rc_placing((struct hca_qp *)qp, rc->placed))
 		return false;
 	if (r->kind == REQ_LOCAL)
-		return r->opcode != WQE_WAIT || r->done || rc_wait_over(qp->rc, &r->wait);
+		return r->opcode != WQE_WAIT || r->done || rc_wait_over((struct hca_qp *)qp, &r->wait);
 	if (qp->type == HCA_QP_DCI && !dc_may_send(qp, r))
 		return false;
 	if (r->kind == REQ_READ || r->kind == REQ_ATOMIC) {

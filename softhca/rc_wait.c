@@ -21,15 +21,21 @@ bool rc_wait_known(const struct wqe_wait *w)
 	return find(w->cqn);
 }
 
-/* A CQ that has gone meanwhile has no CQE any more. */
-bool rc_wait_over(struct hca_rc *rc, const struct wqe_wait *w)
+/* A CQ that has gone meanwhile has no CQE any more. An answer may still be on its way into memory of a
+ * GPU when its CQE is. */
+bool rc_wait_over(struct hca_qp *qp, struct wqe_wait *w)
 {
-	struct hca_cq *cq = find(w->cqn);
+	struct hca_cq *cq;
 
-	rc->waits = !cq || (int32_t)(cq->pi - w->index) <= 0;
-	if (rc->waits && cq)
-		cq->waited = true;
-	return !rc->waits;
+	if (!w->came) {
+		cq = find(w->cqn);
+		w->came = cq && (int32_t)(cq->pi - w->index) > 0;
+		w->posted = w->came && dma_on ? dma_posted() : 0;
+		if (cq && !w->came)
+			cq->waited = true;
+		qp->rc->waits = !w->came;
+	}
+	return w->came && !rc_placing(qp, w->posted);
 }
 
 void cq_waited(struct hca_cq *cq)

@@ -84,6 +84,8 @@ struct wqe_umr {
 /* WAIT, PRM "Wait segment": until the CQ has had the CQE of this number, counted from 0. */
 struct wqe_wait {
 	uint32_t index, cqn;
+	bool came;	 /* kept by who waits: it has, and */
+	uint64_t posted; /* the last write to memory of a GPU then */
 };
 
 /* Address vector of a datagram segment, PRM "UD/DC address segment". */

@@ -243,6 +243,17 @@ static void post_add(struct world *w, int i, const struct area *l, size_t lat, c
 	post(w, i, b);
 }
 
+/* Until the other queue has had this many completions. */
+static void post_wait(struct world *w, int i, uint32_t completions)
+{
+	uint8_t b[64];
+
+	control(w, i, b, 0x0f, 2, 0, 0);
+	put32(b, 24, completions - 1);
+	put32(b, 28, w->q[!i].cqn);
+	post(w, i, b);
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -421,6 +432,25 @@ static void test_both_ways(void **state)
 	quiet(w, 0);
 	quiet(w, 1);
 	assert_memory_equal(w->to.view, want, AREA);
+}
+
+/* What a READ brings is sent on by the other queue, posted before it and waiting for it. */
+static void test_wait(void **state)
+{
+	struct world *w = *state;
+
+	scramble(w, &w->from);
+	for (unsigned i = 0; i < 20; i++) {
+		const struct area *to = draw(w, 2) ? &w->to : &w->strict;
+		uint32_t len = 1 + draw(w, draw(w, 4) ? 200 : 60000);
+		size_t src = draw(w, HALF), via = draw(w, HALF - 60000), dst = HALF + draw(w, HALF - 60000);
+
+		post_wait(w, 1, (uint32_t)w->index[0] + 1);
+		post_rw(w, 1, 0x08, to, via, &w->strict, dst, len);
+		post_rw(w, 0, 0x10, to, via, &w->from, src, len);
+		quiet(w, 1);
+		assert_memory_equal(w->strict.view + dst, w->from.view + src, len);
+	}
 }
 
 /* Some writes with one doorbell: the index of each to a place of its own. */
@@ -683,6 +713,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_atomics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cq_rings, setup_cq_rings, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_doorbell, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
