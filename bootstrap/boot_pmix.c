@@ -289,6 +289,7 @@ static struct gdri_pmix_boot *new_boot(void)
 
 static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadline)
 {
+	uint64_t begin = gdri_now_us(), up, asked;
 	int rc = 0;
 
 	if (held.owner && held.owner != getpid()) {
@@ -302,8 +303,15 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	if (rc)
 		return rc;
 	b->me = held.me;
+	up = gdri_now_us();
 	rc = describe_job(b, deadline);
-	return rc ? rc : gdri_pmix_events_open(&b->me, b->pub.n_pes, deadline);
+	asked = gdri_now_us();
+	if (!rc)
+		rc = gdri_pmix_events_open(&b->me, b->pub.n_pes, deadline);
+	gdri_debug("bootstrap: PMIx_Init %llu us, the job's description %llu us, events %llu us",
+		   (unsigned long long)(up - begin), (unsigned long long)(asked - up),
+		   (unsigned long long)(gdri_now_us() - asked));
+	return rc;
 }
 
 /* Back to IDLE, unless a PMIx_Init is still under way or failed. */

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 struct gdri_call {
@@ -24,6 +25,7 @@ struct gdri_call {
 	void (*late)(struct gdri_call *);    /* helper thread: undo a call that came too late */
 };
 
+uint64_t gdri_now_us(void);
 void gdri_deadline_in(struct timespec *deadline, int timeout_ms);
 /* The earlier of the two. */
 void gdri_deadline_min(struct timespec *deadline, const struct timespec *other);

@@ -406,16 +406,21 @@ static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t 
 static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
 		       int timeout_ms)
 {
-	uint64_t round = ++round_counter;
+	uint64_t round = ++round_counter, begin = gdri_now_us(), published, met;
 	struct timespec deadline;
 	int rc;
 
 	gdri_deadline_in(&deadline, timeout_ms);
 	rc = publish(b, round, send, len, &deadline);
+	published = gdri_now_us();
 	if (!rc)
 		rc = fence(b, round, len, &deadline, timeout_ms);
+	met = gdri_now_us();
 	if (!rc)
 		rc = collect(b, round, recv, len, &deadline, timeout_ms);
+	gdri_debug("bootstrap: round %llu: put %llu us, fence %llu us, get %llu us", (unsigned long long)round,
+		   (unsigned long long)(published - begin), (unsigned long long)(met - published),
+		   (unsigned long long)(gdri_now_us() - met));
 	if (!rc && len)
 		memmove((unsigned char *)recv + (size_t)b->pub.pe * len, send, len);
 	return rc;

@@ -55,6 +55,7 @@ static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 static void trade(struct gdri_state *st, const struct gdri_share_address *all)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
+	uint64_t begin = gdri_now_ns(), traded;
 	int i, n = 0;
 
 	for (i = 0; sp && i < st->n_pes; i++) {
@@ -66,8 +67,11 @@ static void trade(struct gdri_state *st, const struct gdri_share_address *all)
 	if (n)
 		gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd, st->cuda ? st->page.parts[0].fd : -1, sp, n,
 				 part_of_left(st));
+	traded = gdri_now_ns();
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);
+	gdri_debug("init: descriptors of %d peers %llu us, mapping them %llu us", n,
+		   (unsigned long long)(traded - begin) / 1000, (unsigned long long)(gdri_now_ns() - traded) / 1000);
 	free(sp);
 }
 
