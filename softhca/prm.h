@@ -136,6 +136,7 @@ enum prm_opcode {
 #define MKC_EN_RINVAL		0x0c, 24, 1
 #define MKC_PD			0x0c, 0, 24
 #define MKC_OCTOWORDS		0x34, 0, 32
+#define MKC_RELAXED_WRITE	0x00, 18, 1
 #define MKC_ATOMIC		0x00, 14, 1
 #define MKC_RW			0x00, 13, 1
 #define MKC_RR			0x00, 12, 1

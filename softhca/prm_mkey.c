@@ -14,12 +14,13 @@ static uint64_t get_64(const uint8_t *p)
 	return (uint64_t)get_be32(p) << 32 | get_be32(p + 4);
 }
 
-static uint8_t access_of(const uint8_t *mkc)
+static uint32_t access_of(const uint8_t *mkc)
 {
-	return (uint8_t)((prm_get(mkc, MKC_LW) ? HCA_LOCAL_WRITE : 0) |
-			 (prm_get(mkc, MKC_RW) ? HCA_REMOTE_WRITE : 0) |
-			 (prm_get(mkc, MKC_RR) ? HCA_REMOTE_READ : 0) |
-			 (prm_get(mkc, MKC_ATOMIC) ? HCA_REMOTE_ATOMIC : 0));
+	return (prm_get(mkc, MKC_LW) ? HCA_LOCAL_WRITE : 0u) |
+	       (prm_get(mkc, MKC_RW) ? HCA_REMOTE_WRITE : 0u) |
+	       (prm_get(mkc, MKC_RR) ? HCA_REMOTE_READ : 0u) |
+	       (prm_get(mkc, MKC_ATOMIC) ? HCA_REMOTE_ATOMIC : 0u) |
+	       (prm_get(mkc, MKC_RELAXED_WRITE) ? HCA_RELAXED_ORDERING : 0u);
 }
 
 /* n entries {length, key, address} behind the mailbox; those without length are none. */

@@ -15,7 +15,7 @@ bool rc_place_gpu(uint64_t *placed, uint32_t key, const struct packet *p, const 
 	const struct hca_mr *mr = hca_find_mr(key);
 	bool gpu = dma_any(dst, ndst), ok;
 
-	if (mr && mr->window)
+	if (mr && mr->window && mr->window != HCA_INDIRECT) /* which says for itself */
 		mr = hca_find_mr(mr->region);
 	for (int i = 0; i < ndst; i++)
 		rc_place_settle(*placed, dst[i].iov_base);

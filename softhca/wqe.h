@@ -74,7 +74,7 @@ struct wqe_umr {
 	bool by_qpn;	  /* the binding is this QP's (type 2) */
 	bool new_access, new_start; /* of these fields there are new values */
 	uint8_t variant;  /* lower byte of the key from now on */
-	uint8_t access;	  /* HCA_LOCAL_WRITE, HCA_REMOTE_* */
+	uint32_t access;  /* HCA_LOCAL_WRITE, HCA_REMOTE_*, HCA_RELAXED_ORDERING */
 	uint32_t key;	  /* its lower byte does not count */
 	uint32_t repeat;  /* of interleaved pieces: how often, each a stride further on; 0: once */
 	uint64_t start;	  /* how work requests will name the first byte */

@@ -405,6 +405,81 @@ static void test_signal(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* An indirect key over two areas, one behind the other, from address 0 on (PRM, "Memory Key", access mode KLM). */
+static struct mlx5dv_devx_obj *join(struct world *w, bool relaxed, struct ibv_mr *key)
+{
+	const struct ibv_mr *parts[] = {w->to.mr, w->strict.mr};
+	uint8_t in[0x110 + 64] = {0}, out[16] = {0}, *mkc = in + 0x10;
+	struct mlx5dv_devx_obj *obj;
+
+	put_bits(in, 0x00, 16, 0x200); /* CREATE_MKEY */
+	put_bits(in, 0x300, 32, 4);    /* entries */
+	put_bits(mkc, 0x0d, 1, relaxed);
+	put_bits(mkc, 0x11, 5, 0x1f); /* atomics, and both ways for both sides */
+	put_bits(mkc, 0x16, 2, 2);
+	put_bits(mkc, 0x20, 24, 0xffffff);
+	put_bits(mkc, 0x68, 24, pd_number(w->pd));
+	put_bits(mkc, 0xc0, 64, 2 * AREA);
+	put_bits(mkc, 0x1a0, 32, 4);
+	for (unsigned i = 0; i < 2; i++) {
+		put32(in, 0x110 + 16 * i, AREA);
+		put32(in, 0x110 + 16 * i + 4, parts[i]->lkey);
+		put64(in, 0x110 + 16 * i + 8, (uintptr_t)parts[i]->addr);
+	}
+	obj = mlx5dv_devx_obj_create(w->ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(obj);
+	key->lkey = key->rkey = (uint32_t)get_bits(out, 0x48, 24) << 8;
+	return obj;
+}
+
+/* Rounds in which who sees the flag does not see the data that was written before it. */
+static unsigned overtaken(struct world *w, const struct area *data, const struct area *flag_at, uint64_t *round)
+{
+	const uint64_t *flag = (const uint64_t *)(const void *)(w->strict.view + 4096);
+	unsigned wrong = 0;
+
+	for (int i = 0; i < 60; i++) {
+		uint32_t len = 64 + draw(w, 4096);
+		double end = now() + 20;
+
+		++*round;
+		memset(w->from.view, (int)(*round & 0xff), len);
+		post_rw(w, 0, 0x08, &w->from, 0, data, 0, len);
+		post_inline(w, 0, flag_at, AREA + 4096, round, 8);
+		/* Acquire: pairs with the copy that brings the flag. */
+		while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != *round)
+			if (now() > end)
+				fail_msg("no flag");
+		for (uint32_t k = 0; k < len; k++) {
+			if (w->to.view[k] != (*round & 0xff)) {
+				wrong++;
+				break;
+			}
+		}
+		quiet(w, 0);
+	}
+	return wrong;
+}
+
+/* An indirect key says for itself whether writes may overtake others, whatever its regions say. */
+static void test_indirect(void **state)
+{
+	struct world *w = *state;
+	struct ibv_mr strict_key = {0}, relaxed_key = {0};
+	struct area strict = {.mr = &strict_key}, relaxed = {.mr = &relaxed_key};
+	struct mlx5dv_devx_obj *s = join(w, false, &strict_key), *r = join(w, true, &relaxed_key);
+	uint64_t round = 0;
+	unsigned seen = 0;
+
+	assert_int_equal(overtaken(w, &relaxed, &strict, &round), 0);
+	assert_int_equal(overtaken(w, &strict, &strict, &round), 0);
+	for (int i = 0; i < 50 && !seen; i++) /* a matter of which copies share a batch */
+		seen = overtaken(w, &relaxed, &relaxed, &round);
+	assert_true(seen > 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(s), 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(r), 0);
+}
+
 /* Both directions at once, all in memory of the GPU, compared with what it should be. */
 static void test_both_ways(void **state)
 {
@@ -712,6 +787,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_indirect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_both_ways, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cq_rings, setup_cq_rings, teardown),
