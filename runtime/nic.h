@@ -50,10 +50,14 @@ int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct 
  * local one are those of the page in which they meet. */
 int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
 			   struct gdri_mr_keys *keys);
-/* The heap has len bytes more, at addr, at this offset. keys: one for all of the heap, strict, by each of
- * the three names. Those of before stay valid for what they cover. */
+/* The heap has len bytes more, at addr, at this offset. keys: for all of the heap. Those of before stay valid for
+ * what they cover. */
 int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys);
-void gdri_nic_shrink_heap(struct gdri_nic *nic); /* takes the last part back */
+/* The parts from offset on, len bytes in all, leave it: keys for the rest. Old keys still cover them, until they are
+ * dropped. */
+int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struct gdri_mr_keys *keys);
+void gdri_nic_drop_left(struct gdri_nic *nic);
+void gdri_nic_shrink_heap(struct gdri_nic *nic); /* takes the last change back: its keys must not have been used */
 /* Registers a local buffer (iova = address); *handle for the deregistration. */
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
 			     void **handle);

@@ -36,6 +36,7 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->log_max_msg = field(general, PRM_GENERAL_LOG_MAX_MSG);
 	caps->cqe_version = field(general, PRM_GENERAL_CQE_VERSION);
 	caps->max_wqe_sz_sq = field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
+	caps->relaxed = field(general, PRM_GENERAL_RELAXED);
 	caps->atomic = field(general, PRM_GENERAL_ATOMIC);
 	caps->operations = field(atomic, PRM_ATOMIC_OPERATIONS);
 	caps->size_qp = field(atomic, PRM_ATOMIC_SIZE_QP);

@@ -10,7 +10,7 @@
 struct gdri_nic_caps {
 	/* QUERY_HCA_CAP, general */
 	unsigned log_max_qp_sz, log_max_cq_sz, log_max_msg, cqe_version, max_wqe_sz_sq;
-	bool atomic;
+	bool atomic, relaxed; /* relaxed: writes */
 	/* atomic */
 	unsigned operations, size_qp, endian_8b;
 	/* roce */

@@ -61,15 +61,21 @@ struct gdri_nic {
 	struct ibv_mr *heap_data, *heap_sync;
 	struct gdri_mr_keys keys; /* what other PEs are told */
 	struct ibv_mr *heap_first; /* one of the two: strict, of the heap as it began */
+	bool relaxed; /* heap_data is of the same memory, relaxed */
 	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
 	struct gdri_nic_mr *buffers;
 
-	/* nic_grow.c: further regions of the heap; the last one of those that came together has a key over all */
+	/* nic_grow.c: further regions of the heap, by their offsets, and the keys over all, the newest first */
 	struct gdri_nic_part {
-		struct ibv_mr *mr;
-		struct mlx5dv_devx_obj *mkey;
+		struct ibv_mr *mr, *relaxed; /* relaxed: NULL where the data key is strict too */
+		uint64_t offset;
+		bool is_new, leaves; /* of the change under way */
 	} parts[GDRI_NIC_PARTS];
 	int n_parts;
+	struct gdri_nic_joint {
+		struct gdri_nic_joint *next;
+		struct mlx5dv_devx_obj *mkey[2];
+	} *joints; /* old ones stay: operations that use them may be under way */
 
 	/* nic_gpu.c */
 	const char *data_way, *control_way; /* how the device knows memory of the GPU */
@@ -141,10 +147,15 @@ uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
 bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
 void gdri_nic_bell_destroy(struct gdri_nic *nic);
 
-/* nic_mr.c: strict, for this and other PEs; NULL: *ret, logged */
 /* What of so many bytes one region may have. */
 size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len);
-struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret);
+/* nic_mr.c: for this and other PEs; NULL: *ret, logged */
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret);
+
+/* nic_grow.c */
+void gdri_nic_forget_new(struct gdri_nic *nic); /* regions of the change under way: as if it had not begun */
+void gdri_nic_joint_destroy(struct gdri_nic *nic); /* the newest */
+void gdri_nic_grow_destroy(struct gdri_nic *nic);
 
 /* nic_mr.c, nic_queue.c */
 void gdri_nic_mr_destroy(struct gdri_nic *nic);

@@ -91,6 +91,7 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 	else
 		snprintf(nic->heap_text, sizeof(nic->heap_text), "host memory");
 	nic->heap_first = sync == data ? nic->heap_sync : nic->heap_data;
+	nic->relaxed = sync == data && nic->caps.relaxed;
 	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;
@@ -110,9 +111,10 @@ int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *p
 	return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
 }
 
-struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, int *ret)
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret)
 {
-	return register_memory(nic, "registering a part of the heap", addr, len, iova, ACCESS_HEAP, ret);
+	return register_memory(nic, "registering a part of the heap", addr, len, iova,
+			       ACCESS_HEAP | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0), ret);
 }
 
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
@@ -175,8 +177,7 @@ void gdri_nic_mr_destroy(struct gdri_nic *nic)
 		ibv_dereg_mr(b->mr);
 		free(b);
 	}
-	while (nic->n_parts)
-		gdri_nic_shrink_heap(nic);
+	gdri_nic_grow_destroy(nic);
 	if (nic->heap_data)
 		ibv_dereg_mr(nic->heap_data);
 	if (nic->heap_sync)

@@ -89,6 +89,7 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_GENERAL_LOG_MAX_QP	  0x09b, 5
 #define PRM_GENERAL_LOG_MAX_CQ_SZ 0x0c8, 8
 #define PRM_GENERAL_LOG_MAX_CQ	  0x0db, 5
+#define PRM_GENERAL_RELAXED	  0x0e8, 1 /* relaxed_ordering_write */
 #define PRM_GENERAL_LOG_MAX_MSG	  0x1c3, 5
 #define PRM_GENERAL_CQE_VERSION	  0x1fc, 4
 #define PRM_GENERAL_ATOMIC	  0x21e, 1
@@ -111,6 +112,7 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_CREATE_MKEY_OUT_INDEX 0x048, 24
 
 enum { PRM_MKC_KLM = 2 };
+#define PRM_MKC_RELAXED	  0x0d, 1 /* writes */
 #define PRM_MKC_A	  0x11, 1
 #define PRM_MKC_RW	  0x12, 1
 #define PRM_MKC_RR	  0x13, 1

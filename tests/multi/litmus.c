@@ -6,15 +6,17 @@
  *	fence	the same with fence
  *	atomic	p, p, ..; fence; atomic_inc(flag)
  *	get	p, p, ..; quiet; g of what was put
+ *	put	put_nbi; fence; p(flag): data that may overtake data, and a flag that may not
  *
- * usage: litmus [ROUNDS [BLOCKS [THREADS [reordered | weak]]]]. reordered: the sender does what the
+ * usage: litmus [ROUNDS [BLOCKS [THREADS [reordered | weak | grown]]]]. grown: all words lie in what the heap grew by;
+ * reordered: the sender does what the
  * order forbids, flag first: who does not see that sees nothing. weak: sender and receiver leave out
  * what orders; whether that shows is the machine's matter, and only counted.
  */
 #include "tests/multi/multi.h"
 
-enum { SIGNAL, QUIET, FENCE, ATOMIC, GET, PATTERNS };
-static const char *const names[] = {"signal", "quiet", "fence", "atomic", "get"};
+enum { SIGNAL, QUIET, FENCE, ATOMIC, GET, PUT, PATTERNS };
+static const char *const names[] = {"signal", "quiet", "fence", "atomic", "get", "put"};
 
 #define WORDS 4
 
@@ -22,15 +24,17 @@ enum { STRONG, REORDERED, WEAK };
 
 struct litmus {
 	int pattern, mode, rounds;
-	uint64_t *data; /* [WORDS][threads], but for SIGNAL [threads][WORDS] */
-	uint64_t *from; /* the same, what put_signal takes */
+	uint64_t *data; /* [WORDS][threads], but for SIGNAL and PUT [threads][WORDS] */
+	uint64_t *from; /* the same, what put_signal and put take */
 	uint64_t *flag, *ack; /* [threads] */
 	uint64_t *bad; /* [2]: forbidden outcomes, and calls that failed */
 };
 
 GDR_DEVICE uint64_t *word(const struct litmus *a, unsigned t, unsigned threads, unsigned w)
 {
-	return a->data + (a->pattern == SIGNAL ? t * WORDS + w : w * threads + t);
+	int whole = a->pattern == SIGNAL || a->pattern == PUT;
+
+	return a->data + (whole ? t * WORDS + w : w * threads + t);
 }
 
 GDR_DEVICE int put_words(const struct litmus *a, unsigned t, unsigned threads, uint64_t k, int pe)
@@ -65,7 +69,13 @@ GDR_DEVICE int send(const struct litmus *a, unsigned t, unsigned threads, uint64
 		return gdr_put_signal(a->data + t * WORDS, a->from + t * WORDS, WORDS * 8,
 				      a->flag + t, k, GDR_SIGNAL_SET, pe);
 	}
-	ret = put_words(a, t, threads, k, pe);
+	if (a->pattern == PUT) {
+		for (unsigned w = 0; w < WORDS; w++)
+			a->from[t * WORDS + w] = k;
+		ret = gdr_put_nbi(a->data + t * WORDS, a->from + t * WORDS, WORDS * 8, pe);
+	} else {
+		ret = put_words(a, t, threads, k, pe);
+	}
 	if (a->mode == STRONG)
 		ret |= a->pattern == QUIET || a->pattern == GET ? gdr_quiet() : gdr_fence();
 	return ret | raise_flag(a, t, k, pe);
@@ -141,16 +151,35 @@ static uint64_t run(struct litmus *a, int pattern, unsigned blocks, unsigned thr
 	return a->bad[0];
 }
 
+/* All that the heap began with is taken. */
+static void fill_heap(void)
+{
+	struct gdr_heap_info info;
+
+	do {
+		CHECK_OK(gdr_heap_query(&info));
+		CHECK(!info.largest_free || gdr_malloc(info.largest_free));
+	} while (info.largest_free);
+}
+
 int main(int argc, char **argv)
 {
+	int grown = argc > 4 && !strcmp(argv[4], "grown");
 	unsigned blocks = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	unsigned threads = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
-	const char *weak = argc > 4 ? argv[4] : "";
+	const char *weak = argc > 4 && !grown ? argv[4] : "";
 	size_t all = (size_t)blocks * threads;
 	uint64_t bad;
 	struct litmus a = {0};
 
+	if (grown) {
+		setenv("GDR_HEAP_SIZE", "8m", 1);
+		setenv("GDR_HEAP_MAX", "40m", 1);
+		setenv("GDR_HEAP_CHUNK", "4m", 1);
+	}
 	multi_begin();
+	if (grown)
+		fill_heap();
 	a.rounds = argc > 1 ? atoi(argv[1]) : 100;
 	a.mode = !strcmp(weak, "reordered") ? REORDERED : !strcmp(weak, "weak") ? WEAK : STRONG;
 	CHECK(a.rounds > 0 && all > 0 && (a.mode || !*weak));
