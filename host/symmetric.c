@@ -39,6 +39,8 @@ static int place(struct gdri_state *st, size_t len, void **ptr)
 
 	if (!st->heap.cuda)
 		return gdri_symmetric_alloc(st, len, (uint64_t)GDR_SYMMETRIC_PAGE, ptr);
+	if (!st->pending)
+		st->pending = gdri_window_prepare(st);
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, 0);
 	return ret ? ret : gdri_window_alloc(st, len, ptr);
 }
@@ -53,6 +55,8 @@ static void take_back(struct gdri_state *st, void *ptr)
 {
 	bool in = gdri_symmetric_find(st->symmetric, ptr);
 
+	if (st->heap.cuda && gdri_window_retire(st, ptr))
+		return; /* registered still, on all PEs */
 	st->pending = in ? leave(st, ptr) : 0;
 	forget(st, ptr);
 	if (!gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, (uint64_t)((uint8_t *)ptr - st->heap.base), 0))
@@ -115,6 +119,9 @@ static int unregister_all(struct gdri_state *st, void *ptr)
 	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, offset, 0);
 	if (ret)
 		return ret;
+	ret = st->heap.cuda ? gdri_window_retire(st, ptr) : 0;
+	if (ret)
+		return ret; /* registered still, on all PEs */
 	st->pending = leave(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, offset, 0);
 	if (ret)

@@ -12,6 +12,7 @@
 #include "runtime/cuda.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "runtime/window.h"
 
 #define BOUNCE ((size_t)1 << 20)
 
@@ -68,7 +69,7 @@ static void fill(const struct gdri_state *st, struct gdri_hostq *q)
 	d->n_pes = st->n_pes;
 	d->n_slots = 1;
 	d->n_queues = (uint32_t)st->n_pes;
-	d->heap_size = st->heap.max;
+	d->heap_size = gdri_window_reach(st);
 	d->ctl = (struct gdri_ctl *)st->page.base; /* the heap's is not the host's to write */
 	d->qps = q->qps;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;

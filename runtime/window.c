@@ -12,6 +12,7 @@
 #include "runtime/cuda_map.h"
 #include "runtime/cuda_view.h"
 #include "runtime/log.h"
+#include "runtime/offer.h"
 #include "runtime/state.h"
 
 #define PLACE ((uint64_t)2 << 20) /* places begin at multiples */
@@ -19,7 +20,7 @@
 
 uint64_t gdri_window_reach(const struct gdri_state *st)
 {
-	return st->heap.max + (st->heap.cuda && !st->any_nic ? gdri_cuda_room(st->heap.cuda) : 0);
+	return st->heap.max + (st->heap.cuda ? gdri_cuda_room(st->heap.cuda) : 0);
 }
 
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
@@ -47,8 +48,6 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 	uint64_t grain = gdri_cuda_grain(st->heap.cuda);
 	const struct gdri_symmetric *s;
 
-	if (st->any_nic)
-		return "some PEs are reached through queues, whose memory keys cover the heap alone";
 	if (!gdri_cuda_room(st->heap.cuda))
 		return "the driver reserved no addresses for it behind the heap";
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
@@ -65,17 +64,20 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 	return NULL;
 }
 
-int gdri_window_alloc(struct gdri_state *st, size_t len, void **out)
+int gdri_window_prepare(struct gdri_state *st)
 {
-	uint64_t at;
-
 	if (!st->window)
 		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap.cuda));
-	if (!st->window || gdri_suballoc_reserve(st->window)) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
-	at = gdri_suballoc_alloc(st->window, len, PLACE);
+	if (st->window && !gdri_suballoc_reserve(st->window))
+		return 0;
+	gdri_error("out of memory");
+	return -GDR_ENOMEM;
+}
+
+int gdri_window_alloc(struct gdri_state *st, size_t len, void **out)
+{
+	uint64_t at = gdri_suballoc_alloc(st->window, len, PLACE);
+
 	if (at == GDRI_SUBALLOC_NONE) {
 		gdri_error("gdr_symmetric_register: no room for %zu bytes: %llu are reserved in all", len,
 			   (unsigned long long)gdri_cuda_room(st->heap.cuda));
@@ -134,14 +136,14 @@ static int view_own(struct gdri_state *st, struct gdri_symmetric *s, int *fd)
 }
 
 static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int fd,
-		      const struct gdri_share_address *all)
+		      const struct gdri_offer *all)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, ret = sp ? 0 : -GDR_ENOMEM;
 
 	for (i = 0; sp && i < st->n_pes; i++)
-		if (i != st->pe)
-			sp[n++] = (struct gdri_share_peer){.pe = i, .address = all[i]};
+		if (i != st->pe && st->peers[i].base)
+			sp[n++] = (struct gdri_share_peer){.pe = i, .address = all[i].address};
 	if (n)
 		gdri_share_trade(share, st->pe, fd, -1, sp, n, gdri_left_ms(st->deadline_ns) / 2);
 	for (i = 0; i < n; i++) {
@@ -182,30 +184,89 @@ static void drop(struct gdri_symmetric *s)
 	free(s);
 }
 
+static int prepare(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int *fd,
+		   struct gdri_offer *mine)
+{
+	int ret = s ? gdri_share_open(share) : -GDR_ENOMEM;
+
+	if (!ret)
+		ret = view_own(st, s, fd);
+	if (!ret)
+		ret = gdri_offer_join(st, s->ptr, s->len, (uint64_t)(s->ptr - st->heap.base), mine);
+	mine->address = share->address;
+	return ret;
+}
+
+/* All have what they offer, and map that of the others. joined: nobody has used the own keys yet. */
+static int exchange(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int fd,
+		    const struct gdri_offer *all, bool *joined)
+{
+	int ret;
+
+	st->pending = view_peers(st, s, share, fd, all);
+	if (!st->any_nic)
+		return 0; /* the caller's next agreement tells */
+	ret = gdri_agree(st, "gdr_symmetric_register", NULL, NULL, 0);
+	if (ret)
+		return ret;
+	*joined = false;
+	return gdri_offer_use(st, "gdr_symmetric_register", all);
+}
+
 int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
-	struct gdri_share_address *all = calloc((size_t)st->n_pes, sizeof(*all));
+	struct gdri_offer mine = {0}, *all = calloc((size_t)st->n_pes, sizeof(*all));
 	struct gdri_symmetric *s = all ? new_entry(st, addr, ptr, len) : NULL;
 	struct gdri_share share = {.listener = -1};
 	int fd = -1, ret;
+	bool joined;
 
-	st->pending = s ? gdri_share_open(&share) : -GDR_ENOMEM;
-	if (!st->pending)
-		st->pending = view_own(st, s, &fd);
 	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
-	ret = gdri_agree(st, "gdr_symmetric_register", &share.address, all, sizeof(*all));
-	st->broken |= ret == -GDR_ETIMEOUT || ret == -GDR_EBOOTSTRAP;
+	st->pending = prepare(st, s, &share, &fd, &mine);
+	joined = !st->pending && st->any_nic;
+	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)
-		st->pending = view_peers(st, s, &share, fd, all);
+		ret = exchange(st, s, &share, fd, all, &joined);
+	if (ret && joined)
+		gdri_offer_undo(st);
 	pthread_mutex_lock(&st->symmetric_lock);
-	if (s && (ret || st->pending))
+	if (s && (ret || st->pending) && !st->broken)
 		drop(s);
-	else if (s)
+	else if (s) /* also where some PEs use the keys already: it goes when the library is left */
 		st->symmetric = s;
 	pthread_mutex_unlock(&st->symmetric_lock);
 	gdri_share_close(&share);
 	if (fd >= 0)
 		close(fd);
+	free(all);
+	return ret;
+}
+
+int gdri_window_retire(struct gdri_state *st, void *ptr)
+{
+	const struct gdri_symmetric *s = gdri_symmetric_find(st->symmetric, ptr);
+	struct gdri_offer mine = {0}, *all;
+	bool joined = false;
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	all = calloc((size_t)st->n_pes, sizeof(*all));
+	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
+	if (!all || !s) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	} else {
+		st->pending = gdri_offer_leave(st, (uint64_t)(s->ptr - st->heap.base), s->len, &mine);
+		joined = !st->pending;
+	}
+	ret = gdri_agree(st, "gdr_symmetric_unregister", &mine, all, sizeof(*all));
+	if (ret && joined)
+		gdri_offer_undo(st);
+	if (!ret)
+		ret = gdri_offer_use(st, "gdr_symmetric_unregister", all);
+	if (!ret)
+		gdri_offer_drop(st);
 	free(all);
 	return ret;
 }

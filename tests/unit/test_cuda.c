@@ -17,8 +17,8 @@
 #include <gdr/impl/unit.h>
 
 #include "runtime/cuda.h"
-#include "runtime/cuda_api.h"
 #include "runtime/log.h"
+#include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 
 #define LONG 20000 /* ms: what must not be waited for */
@@ -61,14 +61,6 @@ static struct gdri_cuda *open_one(void)
 	return c;
 }
 
-gdri_cu_result cuMemCreate(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop, unsigned long long flags);
-gdri_cu_result cuMemAddressReserve(gdri_cu_ptr *at, size_t size, size_t align, gdri_cu_ptr hint,
-				   unsigned long long flags);
-gdri_cu_result cuMemAddressFree(gdri_cu_ptr at, size_t size);
-gdri_cu_result cuMemMap(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem mem, unsigned long long flags);
-gdri_cu_result cuMemUnmap(gdri_cu_ptr at, size_t size);
-gdri_cu_result cuMemSetAccess(gdri_cu_ptr at, size_t size, const struct gdri_cu_access *access, size_t n);
-gdri_cu_result cuMemRelease(gdri_cu_mem mem);
 gdri_cu_result cuMemAlloc_v2(gdri_cu_ptr *at, size_t size);
 gdri_cu_result cuMemFree_v2(gdri_cu_ptr at);
 
@@ -315,28 +307,7 @@ static void test_failed_kernel_in_finalize(void **state)
 	nothing_left();
 }
 
-#define BUFFER ((size_t)4 << 20)
-
-static uint8_t *make_buffer(void)
-{
-	struct gdri_cu_prop prop = {.handles = GDRI_CU_HANDLE_FD};
-	struct gdri_cu_access access = {.flags = GDRI_CU_ACCESS_READWRITE};
-	gdri_cu_ptr at;
-	gdri_cu_mem mem;
-
-	assert_int_equal(cuMemCreate(&mem, BUFFER, &prop, 0), 0);
-	assert_int_equal(cuMemAddressReserve(&at, BUFFER, 0, 0, 0), 0);
-	assert_int_equal(cuMemMap(at, BUFFER, 0, mem, 0), 0);
-	assert_int_equal(cuMemSetAccess(at, BUFFER, &access, 1), 0);
-	assert_int_equal(cuMemRelease(mem), 0);
-	return (uint8_t *)(uintptr_t)at;
-}
-
-static void end_buffer(uint8_t *at)
-{
-	assert_int_equal(cuMemUnmap((uintptr_t)at, BUFFER), 0);
-	assert_int_equal(cuMemAddressFree((uintptr_t)at, BUFFER), 0);
-}
+#define BUFFER FAKE_BUFFER
 
 /* Memory of a GPU that the program brings: one memory under two addresses, the second one the heap's. */
 static void test_memory_of_the_program(void **state)
@@ -347,8 +318,9 @@ static void test_memory_of_the_program(void **state)
 
 	(void)state;
 	start();
-	own = make_buffer();
-	other = make_buffer();
+	own = fake_buffer();
+	other = fake_buffer();
+	assert_true(own && other);
 	memset(own, 7, BUFFER);
 	ptr = gdr_symmetric_register(own, BUFFER);
 	assert_non_null(ptr);
@@ -380,8 +352,7 @@ static void test_memory_of_the_program(void **state)
 	assert_ptr_equal(gdr_symmetric_register(own, BUFFER), ptr); /* the place is free again */
 	(void)gdr_host_quiet(); /* takes what was latched */
 	assert_int_equal(gdr_finalize(), 0); /* with both there */
-	end_buffer(own);
-	end_buffer(other);
+	assert_false(fake_buffer_end(own) || fake_buffer_end(other));
 	nothing_left();
 }
 

@@ -18,6 +18,7 @@
 #include <gdr/bootstrap.h>
 #include <gdr/impl/unit.h>
 
+#include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 #include "tests/unit/job.h"
 
@@ -139,6 +140,55 @@ static int body_grow(int pe, int n)
 	return gdr_finalize();
 }
 
+/* A GPU that does not take the keys of a heap that has grown: no PE goes on with it. */
+static int body_no_keys(int pe, int n)
+{
+	(void)n;
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_TIMEOUT", "6s", 1);
+	JOB_CHECK(!init());
+	fake_cuda.hang_copy = pe == 1;
+	JOB_CHECK(!gdr_malloc(9u << 20));
+	JOB_CHECK(strstr(job_stderr(), pe == 1 ? "did not finish" : "heap growth: PE 1 failed"));
+	JOB_CHECK(!gdr_malloc(64));
+	fake_cuda.hang_copy = 0;
+	gdr_finalize();
+	return 0;
+}
+
+/* Memory of the program at all PEs, beside a heap that grows before and behind it. */
+static int body_window(int pe, int n)
+{
+	uint64_t *word, *grown, v = 70u + (uint64_t)pe, seen;
+	uint8_t *own = fake_buffer();
+	int i, round;
+
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_HEAP_CHUNK", "4m", 1);
+	JOB_CHECK(own && !init());
+	JOB_CHECK(gdr_malloc(3u << 20));
+	for (round = 0; round < 3; round++) {
+		word = gdr_symmetric_register(own, FAKE_BUFFER);
+		JOB_CHECK(word);
+		grown = gdr_malloc(3u << 20);
+		JOB_CHECK(grown);
+		for (i = 0; i < n; i++) {
+			JOB_CHECK(!gdr_host_put(word + FAKE_BUFFER / 8 - 8 + pe, &v, sizeof(v), i));
+			JOB_CHECK(!gdr_host_put(grown + pe, &v, sizeof(v), i));
+		}
+		JOB_CHECK(!gdr_barrier_all());
+		for (i = 0; i < n; i++) {
+			JOB_CHECK(!gdr_host_get(&seen, word + FAKE_BUFFER / 8 - 8 + i, 8, pe));
+			JOB_CHECK(seen == 70u + (uint64_t)i);
+			JOB_CHECK(((uint64_t *)(void *)own)[FAKE_BUFFER / 8 - 8 + i] == seen);
+			JOB_CHECK(!gdr_host_get(&seen, grown + i, 8, (pe + 1) % n) && seen == 70u + (uint64_t)i);
+		}
+		JOB_CHECK(!gdr_symmetric_unregister(word));
+	}
+	JOB_CHECK(gdr_symmetric_register(own, FAKE_BUFFER)); /* and is left to the end */
+	return gdr_finalize();
+}
+
 static void *in_barrier(void *arg)
 {
 	*(int *)arg = gdr_barrier_all();
@@ -244,6 +294,19 @@ static void test_grow(void **state)
 	run(3, body_grow);
 }
 
+static void test_no_keys(void **state)
+{
+	(void)state;
+	if (!strcmp(transports, "nic"))
+		run(3, body_no_keys);
+}
+
+static void test_window(void **state)
+{
+	(void)state;
+	run(3, body_window);
+}
+
 static void test_look_up(void **state)
 {
 	(void)state;
@@ -268,6 +331,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cheap),
 		cmocka_unit_test(test_disagree),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_no_keys),
+		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),

@@ -14,6 +14,7 @@
 #include <gdr.h>
 #include <gdr/impl/unit.h>
 
+#include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 
 static struct gdri_dev *device;
@@ -207,6 +208,80 @@ static void test_host_values(void **state)
 	nothing_left();
 }
 
+/* Memory of the program that is reached by queue, at its place behind the heap; then it can be reached no more. */
+static void test_memory_of_the_program(void **state)
+{
+	uint8_t *own = fake_buffer(), *ptr, *again;
+	uint64_t *p, v = 7, w = 0;
+
+	(void)state;
+	assert_non_null(own);
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(64, sizeof(*p));
+	ptr = gdr_symmetric_register(own, FAKE_BUFFER);
+	assert_non_null(ptr);
+	gdri_dev_state = device; /* a kernel */
+	assert_int_equal(gdr_uint64_p((uint64_t *)(void *)(ptr + FAKE_BUFFER - 8), 5, 0), 0);
+	memset(ptr, 0x5a, 100000);
+	assert_int_equal(gdr_put_nbi(ptr + 200000, ptr, 100000, 0), 0);
+	assert_int_equal(gdr_put_nbi(p, ptr, 64, 0), 0);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(gdr_uint64_atomic_fetch_add((uint64_t *)(void *)(ptr + FAKE_BUFFER - 8), 3, 0), 5);
+	gdri_dev_state = NULL;
+	assert_memory_equal(own + 200000, own, 100000);
+	assert_memory_equal(p, own, 64);
+	assert_int_equal(gdr_host_put(ptr + 8, &v, sizeof(v), 0), 0);
+	assert_memory_equal(own + 8, &v, sizeof(v));
+	assert_int_equal(gdr_host_get(&w, ptr + FAKE_BUFFER - 8, sizeof(w), 0), 0);
+	assert_int_equal(w, 8);
+
+	assert_int_equal(gdr_symmetric_unregister(ptr), 0);
+	assert_int_equal(gdr_host_put(p + 1, &v, sizeof(v), 0), 0); /* the rest goes on */
+	assert_int_equal(gdr_host_get(&w, p + 1, sizeof(w), 0), 0);
+	assert_int_equal(w, 7);
+	again = gdr_symmetric_register(own, FAKE_BUFFER);
+	assert_ptr_equal(again, ptr);
+	assert_int_equal(gdr_host_get(&w, ptr + 8, sizeof(w), 0), 0);
+	assert_int_equal(w, 7);
+	assert_int_equal(gdr_symmetric_unregister(ptr), 0);
+	gdri_dev_state = device; /* where nothing is no key leads */
+	assert_int_equal(gdr_uint64_p((uint64_t *)(void *)ptr, 5, 0), 0);
+	assert_true(gdr_quiet() < 0);
+	gdri_dev_state = NULL;
+	assert_true(gdr_finalize() < 0);
+	assert_false(fake_buffer_end(own));
+	nothing_left();
+}
+
+/* A heap that has grown keeps two keys: data may overtake data. */
+static void test_grown(void **state)
+{
+	uint64_t *p, w = 0;
+	char *big;
+
+	(void)state;
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(8, sizeof(*p));
+	big = gdr_malloc(9 << 20);
+	assert_non_null(big);
+	assert_int_not_equal(device->qps[0].rkey_data.be, device->qps[0].rkey_sync.be);
+	assert_int_equal(device->lkey.be, device->qps[0].rkey_sync.be);
+	gdri_dev_state = device; /* a kernel */
+	memset(big, 0x5a, 100000);
+	assert_int_equal(gdr_put_nbi(big + (8 << 20), big, 100000, 0), 0);
+	assert_int_equal(gdr_fence(), 0);
+	assert_int_equal(gdr_uint64_p(p, 3, 0), 0);
+	assert_int_equal(gdr_quiet(), 0);
+	gdri_dev_state = NULL;
+	assert_memory_equal(big + (8 << 20), big, 100000);
+	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), 0);
+	assert_int_equal(w, 3);
+	assert_int_equal(gdr_finalize(), 0);
+	unsetenv("GDR_HEAP_MAX");
+	nothing_left();
+}
+
 static void test_program_without_queues(void **state)
 {
 	(void)state;
@@ -255,6 +330,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_without_queues, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_module_without_queues, setup, teardown),
 	};
