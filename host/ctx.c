@@ -89,11 +89,11 @@ int gdr_ctx_get_team(gdr_ctx_t ctx, gdr_team_t *team)
 		*team = GDR_TEAM_INVALID;
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->ctxs.lock);
 	c = gdri_ctx_find(st, ctx);
 	if (c && team)
 		*team = c->team;
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->ctxs.lock);
 	if (c && team)
 		return 0;
 	gdri_error("gdr_ctx_get_team: %s", team ? "there is no such context" : "no place for the team");

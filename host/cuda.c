@@ -85,21 +85,13 @@ int gdri_cuda_quiet(void)
 int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
 {
 	struct gdri_state *st = gdri_state_get();
-	const struct gdri_ctx *c;
-	size_t first = 0, n = 0;
+	size_t first, n;
 
 	if (ctx == GDR_CTX_DEFAULT)
 		return gdri_cuda_quiet();
 	if (ctx == GDR_CTX_INVALID)
 		return 0;
-	pthread_mutex_lock(&st->lock);
-	c = gdri_ctx_find(st, ctx);
-	if (c) {
-		first = c->first;
-		n = (size_t)c->n * (size_t)st->n_pes;
-	}
-	pthread_mutex_unlock(&st->lock);
-	if (c)
+	if (!gdri_ctx_queues(st, ctx, &first, &n))
 		return quiet(st, first, n);
 	gdri_error("gdr_host_ctx_quiet: there is no context %d", ctx);
 	return -GDR_EINVAL;

@@ -50,19 +50,10 @@ int gdr_host_quiet(void)
 
 /* ---- on a context ---- */
 
-/* Number in the world of PE pe of the context's team; -1: there is none. */
+/* The call itself refuses -1. */
 static int world_pe(gdr_ctx_t ctx, int pe)
 {
-	struct gdri_state *st = gdri_state_get();
-	const struct gdri_ctx *c;
-	int found = -1;
-
-	pthread_mutex_lock(&st->lock);
-	c = gdri_ctx_find(st, ctx);
-	if (c && pe >= 0 && pe < c->size)
-		found = c->stride ? c->start + pe * c->stride : st->teams.list[c->team].pes[pe];
-	pthread_mutex_unlock(&st->lock);
-	return found; /* the call itself refuses -1 */
+	return gdri_ctx_world_pe(gdri_state_get(), ctx, pe);
 }
 
 int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)

@@ -39,6 +39,7 @@ int gdri_up_ctxs(struct gdri_state *st)
 	struct gdri_ctxs *cs = &st->ctxs;
 	size_t bytes = GDRI_MAX_CTXS * sizeof(*cs->list);
 
+	pthread_mutex_init(&cs->lock, NULL);
 	cs->list = calloc(1, bytes);
 	cs->slots = calloc(st->opt.ctx_queues + 1u, sizeof(*cs->slots));
 	if (st->cuda)
@@ -68,6 +69,39 @@ struct gdri_ctx *gdri_ctx_find(const struct gdri_state *st, gdr_ctx_t ctx)
 	if (ctx < 0 || ctx >= GDRI_MAX_CTXS || !st->ctxs.list[ctx].mode)
 		return NULL;
 	return &st->ctxs.list[ctx];
+}
+
+int gdri_ctx_world_pe(struct gdri_state *st, gdr_ctx_t ctx, int pe)
+{
+	const struct gdri_ctx *c;
+	int found = -1;
+
+	pthread_mutex_lock(&st->ctxs.lock);
+	c = gdri_ctx_find(st, ctx);
+	if (c && pe >= 0 && pe < c->size)
+		found = c->stride ? c->start + pe * c->stride : c->pes[pe];
+	pthread_mutex_unlock(&st->ctxs.lock);
+	return found;
+}
+
+int gdri_ctx_queues(struct gdri_state *st, gdr_ctx_t ctx, size_t *first, size_t *n)
+{
+	const struct gdri_ctx *c;
+
+	pthread_mutex_lock(&st->ctxs.lock);
+	c = gdri_ctx_find(st, ctx);
+	*first = c ? c->first : 0;
+	*n = c ? (size_t)c->n * (size_t)st->n_pes : 0;
+	pthread_mutex_unlock(&st->ctxs.lock);
+	return c ? 0 : -GDR_EINVAL;
+}
+
+/* From now on it is found, or no more. */
+static void set_mode(struct gdri_state *st, struct gdri_ctx *c, uint32_t mode)
+{
+	pthread_mutex_lock(&st->ctxs.lock);
+	c->mode = mode;
+	pthread_mutex_unlock(&st->ctxs.lock);
 }
 
 /* ---- queues ---- */
@@ -134,7 +168,9 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 		return -GDR_ENOQUEUE;
 	}
 	c = &st->ctxs.list[i];
+	pthread_mutex_lock(&st->ctxs.lock);
 	memset(c, 0, sizeof(*c));
+	pthread_mutex_unlock(&st->ctxs.lock);
 	if (st->dev->n_slots) /* else all PEs are mapped */
 		ret = take_queues(st, c, n);
 	if (ret)
@@ -144,7 +180,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 	c->stride = t->stride;
 	c->pes = t->pes;
 	c->team = team;
-	c->mode = mode;
+	set_mode(st, c, mode);
 	ret = push(st, i);
 	if (!ret) {
 		*ctx = i;
@@ -152,7 +188,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 	}
 	if (c->n)
 		mark(st, c, GDRI_CTX_FREE);
-	c->mode = 0;
+	set_mode(st, c, 0);
 	return ret;
 }
 
@@ -166,7 +202,7 @@ int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx)
 		mark(st, c, status ? GDRI_CTX_BROKEN : GDRI_CTX_FREE);
 	if (status)
 		gdri_error("context %d: %s; its queues are not used again", ctx, gdr_strerror(status));
-	c->mode = 0;
+	set_mode(st, c, 0);
 	c->owner = 0;
 	ret = push(st, ctx);
 	return status ? status : ret;

@@ -157,7 +157,8 @@ static bool by_driver(const struct gdri_state *st, const struct gdri_request *q,
 	return !is_captured(st, stream) || (q->size == 8 && st->cuda->writes64);
 }
 
-/* A value of 8 or 16 bytes is copied from pageable memory, which the driver has read when the call returns. What a
+/* A value of 8 or 16 bytes is copied from pageable memory, which the driver has read into a buffer of its own when the
+ * call returns (CUDA Driver API, "API synchronization behavior", asynchronous copies from pageable memory). What a
  * graph is made of would be read at each replay; and a signal needs the order that a stream's write has. */
 static gdri_cu_result store(struct gdri_state *st, gdri_cu_ptr at, const struct gdri_request *q,
 			    gdr_stream_t stream)

@@ -75,37 +75,56 @@ static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
 	return told;
 }
 
-static int tell_one(struct gdri_state *st, int pe, const uint64_t *word, uint64_t deadline)
+/* Those who look in memory of the host: host threads, and the host device's kernels. Waits for nothing. */
+static bool tell_hosts(struct gdri_state *st, int but)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
-	uint8_t *base = st->peers[pe].base;
-	int ret = 0;
+	bool all = true;
+	int i, pe;
 
-	/* kernels and host threads look in different places under CUDA */
-	if (st->cuda)
-		ret = base ? gdri_cuda_copy(st->cuda, base + OFFSET, word, sizeof(*word),
-					    gdri_left_ms(deadline))
-			   : gdri_hostq_tell(st, OFFSET, word, pe, deadline);
-	if (dev->peers[pe].base)
-		gdri_p2p_store(dev->peers[pe].base + OFFSET, *word, sizeof(*word));
-	else if (!tell_by_queues(dev, pe, *word))
-		return -GDR_EFLUSHED;
-	return ret;
+	for (i = 1; i < st->n_pes; i++) {
+		pe = (st->pe + i) % st->n_pes;
+		if (pe == but)
+			continue;
+		if (dev->peers[pe].base)
+			gdri_p2p_store(dev->peers[pe].base + OFFSET, st->fault_told, sizeof(st->fault_told));
+		else
+			all = tell_by_queues(dev, pe, st->fault_told) && all;
+	}
+	return all;
 }
 
-/* All others but `but`. What makes one wait until the deadline holds up those behind it as well. */
-static bool tell_all(struct gdri_state *st, int but)
+/* Kernels of GPUs. A copy that hangs stops all copies behind it; queues go on. */
+static bool tell_gpus(struct gdri_state *st, int but)
 {
 	uint64_t deadline = gdri_deadline_ns(TELL_MS);
-	int i, pe, ret = 0;
-	bool all = true;
+	bool all = true, hangs = false;
+	int i, pe, ret;
+	uint8_t *base;
 
-	for (i = 1; i < st->n_pes && ret != -GDR_ETIMEOUT; i++) {
+	for (i = 1; i < st->n_pes; i++) {
 		pe = (st->pe + i) % st->n_pes;
-		ret = pe == but ? 0 : tell_one(st, pe, &st->fault_told, deadline);
+		base = st->peers[pe].base;
+		if (pe == but)
+			continue;
+		if (!base)
+			ret = gdri_hostq_tell(st, OFFSET, &st->fault_told, pe, deadline);
+		else
+			ret = hangs ? -GDR_ETIMEOUT
+				    : gdri_cuda_copy(st->cuda, base + OFFSET, &st->fault_told,
+						     sizeof(st->fault_told), gdri_left_ms(deadline) / 2);
+		hangs = hangs || (base && ret);
 		all = all && !ret;
 	}
 	return all;
+}
+
+/* All others but `but`. */
+static bool tell_all(struct gdri_state *st, int but)
+{
+	bool hosts = tell_hosts(st, but);
+
+	return (!st->cuda || tell_gpus(st, but)) && hosts;
 }
 
 void gdri_fault_tell(struct gdri_state *st)

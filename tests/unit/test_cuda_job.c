@@ -195,24 +195,26 @@ static void *in_barrier(void *arg)
 	return NULL;
 }
 
-/* An address behind the heap is looked up, and refused, while another thread is in a barrier. */
+/* An address behind the heap, and a context, are looked up, while another thread is in a barrier. */
 static int body_look_up(int pe, int n)
 {
 	uint64_t *word, v = 1, seen = 0;
+	gdr_ctx_t ctx;
 	pthread_t t;
 	int ret = 0;
 
 	(void)n;
 	setenv("GDR_HEAP_MAX", "64m", 1);
 	setenv("GDR_TIMEOUT", "20s", 1);
+	setenv("GDR_CTX_QUEUES", "1", 1);
 	JOB_CHECK(!init());
 	word = gdr_calloc(1, sizeof(*word));
-	JOB_CHECK(word);
+	JOB_CHECK(word && !gdr_ctx_create(0, &ctx));
 	if (pe == 0) {
 		JOB_CHECK(!pthread_create(&t, NULL, in_barrier, &ret));
 		usleep(300000);
 		JOB_CHECK(!gdr_host_ptr((uint8_t *)word + (32u << 20), 0));
-		JOB_CHECK(!gdr_host_put(word, &v, sizeof(v), 1));
+		JOB_CHECK(!gdr_host_ctx_put(ctx, word, &v, sizeof(v), 1) && !gdr_host_ctx_quiet(ctx));
 		pthread_join(t, NULL);
 	} else { /* comes when it has been told so */
 		while (!seen)
