@@ -17,6 +17,7 @@ struct dma_gpu dma_gpu;
 /* Sorted by start. Ranges may overlap: end_max is the greatest end up to here. */
 struct range {
 	uint64_t start, end, end_max;
+	int device; /* -1: not known, another process's */
 };
 
 static struct range *ranges;
@@ -61,6 +62,15 @@ bool dma_goes_on(uint64_t addr)
 	return i && ranges[i - 1].end_max > addr;
 }
 
+bool dma_all_on(int device, uint64_t addr, size_t n)
+{
+	for (unsigned i = behind(addr); i-- > 0 && ranges[i].end_max > addr;)
+		if (n <= ranges[i].end - ranges[i].start && addr - ranges[i].start <= ranges[i].end -
+								ranges[i].start - n)
+			return ranges[i].device == device;
+	return false;
+}
+
 bool dma_any(const struct iovec *iov, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -78,7 +88,7 @@ static void renew_ends(unsigned from)
 	}
 }
 
-int dma_add_range(uint64_t start, uint64_t end)
+int dma_add_range(uint64_t start, uint64_t end, int device)
 {
 	unsigned at = behind(start);
 
@@ -92,7 +102,7 @@ int dma_add_range(uint64_t start, uint64_t end)
 		cap_ranges = cap;
 	}
 	memmove(ranges + at + 1, ranges + at, (n_ranges - at) * sizeof(*ranges));
-	ranges[at] = (struct range){ .start = start, .end = end };
+	ranges[at] = (struct range){ .start = start, .end = end, .device = device };
 	n_ranges++;
 	renew_ends(at);
 	return 0;
@@ -244,13 +254,24 @@ static bool is_device(const struct cuda_api *api, uint64_t addr)
 	       (api->pointer(&managed, CU_ATTR_IS_MANAGED, addr) || !managed);
 }
 
+/* Of an address's memory; -1: no telling. */
+static int device_of(const struct cuda_api *api, uint64_t addr)
+{
+	int device;
+
+	return api->pointer(&device, CU_ATTR_DEVICE, addr) ? -1 : device;
+}
+
 void dma_ask(struct dma_answer *a, uint64_t addr, uint64_t len)
 {
 	const struct cuda_api *api = cuda_driver();
 
-	*a = (struct dma_answer){ .addr = addr, .len = len };
+	*a = (struct dma_answer){ .addr = addr, .len = len, .device = -1 };
 	if (!api || !len || !is_device(api, addr))
 		return;
+	a->device = device_of(api, addr);
+	if (device_of(api, addr + len - 1) != a->device)
+		a->device = -1;
 	a->is = is_device(api, addr + len - 1) ? start(api, addr) : -EFAULT;
 	if (!a->is)
 		a->is = 1;
@@ -261,7 +282,7 @@ int dma_register(const struct dma_answer *a, uint64_t addr, uint64_t len)
 	int ret = a->addr == addr && a->len == len ? a->is : 0;
 
 	if (ret > 0)
-		ret = dma_add_range(addr, addr + len) ? -ENOMEM : 1;
+		ret = dma_add_range(addr, addr + len, a->device) ? -ENOMEM : 1;
 	if (ret <= 0)
 		return ret;
 	dma_gpu.api = cuda_driver();

@@ -35,6 +35,7 @@ struct dma_shown {	  /* an allocation, for other processes */
 struct dma_answer {
 	uint64_t addr, len;
 	int is; /* 1: it is; 0: it is not; -errno */
+	int device; /* the GPU that all of it is of, -1: not known, or several */
 	unsigned n_shown; /* of its allocations, as far as they can be */
 	struct dma_shown shown[DMA_SHOWN];
 };

@@ -79,7 +79,10 @@ static inline bool dma_not_ready(cu_result rc)
 	return rc == CU_NOT_READY || rc == CU_CAPTURE_UNSUPPORTED || rc == CU_CAPTURE_IMPLICIT;
 }
 
-int dma_add_range(uint64_t start, uint64_t end); /* of memory of a GPU; 0 or -errno */
+/* Of memory of this GPU, -1: of one that is not known. 0 or -errno. */
+int dma_add_range(uint64_t start, uint64_t end, int device);
+/* Are these bytes of one range, and of memory of this GPU? */
+bool dma_all_on(int device, uint64_t addr, size_t n);
 /* Are the byte at addr and the one before it of one range? The driver need not take a copy that goes
  * from one allocation on to its neighbour. */
 bool dma_goes_on(uint64_t addr);

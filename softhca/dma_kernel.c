@@ -7,7 +7,11 @@
  * case, so who waits for the device waits so much longer; and it is used only while it is known to
  * run: where a program's kernels leave no room on the GPU it runs when they have ended, and the
  * streams do the work meanwhile. When it ends it says which item it would have taken next: that one
- * and those behind it go by the streams. Nothing is under way by both at once. */
+ * and those behind it go by the streams. Nothing is under way by both at once.
+ *
+ * It stores to memory of its own GPU alone: another's is in its reach only where the program has asked for
+ * that, and a store out of reach is the end of the program's context. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "softhca/dma_impl.h"
@@ -21,23 +25,28 @@ enum {
 	WRITES = 4,	  /* items of a submission */
 	READS = 4,	  /* at a time */
 	READ_WORDS = 128, /* of a read */
+	HALVES = 32,	  /* of a slot: one for each lane */
+	BLOCKED = 3,	  /* launches in a row that came back when all was over */
 };
 #define IDLE_NS 100000ull
 #define LIFE_NS 2000000ull
 #define WANT_NS 50000u /* work that comes so close behind other makes it worth its while */
 
-/* Pinned. Each half of a slot is a cache line, and is read as one; its last word, which is written
- * last, is the item's number. */
+/* Pinned. What an item says is cut into halves of words; each travels with the lower half of the item's
+ * number, in one load of eight bytes, so that nothing has to be known of the order in which the others
+ * arrive. */
 struct slot {
-	uint64_t addr;	   /* of the GPU */
-	uint64_t info;	   /* words; 0: four bytes; READ */
-	uint64_t to;	   /* READ: in pinned memory */
-	uint64_t last;	   /* the last word, which is stored behind the others */
-	uint64_t spare[3];
-	uint64_t number;
-	uint64_t first[WORDS - 1];
-	uint64_t number_again;
+	uint64_t half[HALVES];
 };
+enum { /* words of an item: halves 2 * n and 2 * n + 1 */
+	ADDR = 0, /* of the GPU */
+	INFO = 1, /* words; 0: four bytes; READ */
+	TO = 2,	  /* READ: in pinned memory */
+	LAST = 3, /* the last word, which is stored behind the others */
+	FIRST = 4,
+	ITEM_WORDS = FIRST + WORDS - 1,
+};
+_Static_assert(2 * ITEM_WORDS <= HALVES, "a half for each lane, and some to spare");
 #define READ (1ull << 32)
 
 struct mail {
@@ -46,59 +55,60 @@ struct mail {
 	uint64_t quit, pad2[15]; /* of the first one that will not be; 0: it runs */
 	struct slot slot[SLOTS];
 };
-_Static_assert(sizeof(struct slot) == 128 && offsetof(struct mail, slot) == 256, "as the kernel has it");
+_Static_assert(sizeof(struct slot) == 256 && offsetof(struct mail, slot) == 256, "as the kernel has it");
 
-/* softhca_kernel(mail, number, idle, life), 32 threads. Each of 16 lanes reads a word of the slot. */
+/* softhca_kernel(mail, number, idle, life), 32 threads. Each lane reads a half of the slot. */
 static const char image[] =
 	".version 6.4\n.target sm_70\n.address_size 64\n"
 	".visible .entry softhca_kernel(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)\n{\n"
-	".reg .pred p, q, two, fetch, one, lane3, some;\n"
-	".reg .b32 lane, lo, hi, x, y;\n"
-	".reg .b64 mail, number, idle, life, begin, last, now, at, v, f, g, addr, info, to, n, i, w, s, t;\n"
+	".reg .pred p, q, one, first, fetch, some;\n"
+	".reg .b32 lane, lo, hi, want, x, y;\n"
+	".reg .b64 mail, number, idle, life, begin, last, now, at, v, w, addr, info, to, end, n, i, s, t;\n"
 	"ld.param.u64 mail, [a];\nld.param.u64 number, [b];\nld.param.u64 idle, [c];\nld.param.u64 life, [d];\n"
-	"mov.u32 lane, %tid.x;\ncvt.u64.u32 s, lane;\nsetp.eq.u32 lane3, lane, 3;\nsetp.lt.u32 two, lane, 16;\n"
-	"setp.eq.u32 one, lane, 0;\n"
+	"mov.u32 lane, %tid.x;\ncvt.u64.u32 s, lane;\nsetp.eq.u32 one, lane, 0;\n"
 	"mov.u64 begin, %globaltimer;\nmov.u64 last, begin;\n"
 	"@one st.volatile.u64 [mail], number;\n"
 	"LOOK:\n"
-	"and.b64 at, number, 63;\nshl.b64 at, at, 7;\nadd.u64 at, at, mail;\nshl.b64 t, s, 3;\nadd.u64 at, at, t;\n"
-	"mov.u64 v, 0;\n@two ld.volatile.u64 v, [at+256];\n"
-	"mov.b64 {lo, hi}, v;\n"
-#define LANE(to, n)                                                                                \
-	"shfl.sync.idx.b32 x, lo, " n ", 31, 0xffffffff;\n"                                         \
-	"shfl.sync.idx.b32 y, hi, " n ", 31, 0xffffffff;\n"                                         \
-	"mov.b64 " to ", {x, y};\n"
-	LANE("f", "7") LANE("g", "15")
-	"mov.u64 now, %globaltimer;\n"
-	"setp.ne.u64 p, f, number;\nsetp.ne.u64 q, g, number;\nor.pred p, p, q;\n@!p bra TAKE;\n"
+	"and.b64 at, number, 63;\nshl.b64 at, at, 8;\nadd.u64 at, at, mail;\nshl.b64 t, s, 3;\nadd.u64 at, at, t;\n"
+	"ld.volatile.u64 v, [at+256];\nmov.b64 {lo, hi}, v;\n"
+	"cvt.u32.u64 want, number;\nmov.u64 now, %globaltimer;\n"
+	"setp.eq.u32 p, hi, want;\nvote.sync.all.pred p, p, 0xffffffff;\n@p bra TAKE;\n"
 	"sub.u64 t, now, last;\nsetp.gt.u64 p, t, idle;\nsub.u64 t, now, begin;\nsetp.gt.u64 q, t, life;\n"
 	"or.pred p, p, q;\nselp.u32 x, 1, 0, p;\nshfl.sync.idx.b32 x, x, 0, 31, 0xffffffff;\n"
 	"setp.eq.u32 p, x, 0;\n@p bra LOOK;\n"
 	"membar.sys;\n@one st.volatile.u64 [mail+128], number;\nret;\n" /* quit */
 	"TAKE:\n"
-	LANE("addr", "0") LANE("info", "1") LANE("to", "2")
+#define WORD(to, low, high)                                                                        \
+	"shfl.sync.idx.b32 x, lo, " low ", 31, 0xffffffff;\n"                                       \
+	"shfl.sync.idx.b32 y, lo, " high ", 31, 0xffffffff;\n"                                      \
+	"mov.b64 " to ", {x, y};\n"
+	WORD("addr", "0", "1") WORD("info", "2", "3") WORD("to", "4", "5") WORD("end", "6", "7")
+	/* Lane i gets word FIRST + i, as far as there are any; the others' is not used. */
+	"shl.b32 want, lane, 1;\nadd.u32 want, want, 8;\nshfl.sync.idx.b32 x, lo, want, 31, 0xffffffff;\n"
+	"add.u32 want, want, 1;\nshfl.sync.idx.b32 y, lo, want, 31, 0xffffffff;\nmov.b64 w, {x, y};\n"
 	"and.b64 n, info, 0xffffffff;\nshr.u64 t, info, 32;\nsetp.ne.u64 fetch, t, 0;\n@!fetch bra STORE;\n"
 	"mov.u64 i, s;\n"
 	"COPY:\n"
 	"setp.ge.u64 p, i, n;\n@p bra DONE;\n"
 	"shl.b64 t, i, 3;\nadd.u64 at, addr, t;\nld.volatile.u64 w, [at];\nadd.u64 at, to, t;\n"
 	"st.volatile.u64 [at], w;\nadd.u64 i, i, 32;\nbra COPY;\n"
-	"STORE:\n" /* lanes 8 to 14 have the first words, lane 3 the last one */
-	"setp.ge.u32 p, lane, 8;\nadd.u64 t, n, 7;\nsetp.lt.u64 q, s, t;\nand.pred p, p, q;\nand.pred p, p, two;\n"
-	"setp.gt.u64 q, n, 1;\nand.pred p, p, q;\n"
-	"sub.u64 t, s, 8;\nshl.b64 t, t, 3;\nadd.u64 at, addr, t;\n@p st.volatile.u64 [at], v;\n"
+	"STORE:\n" /* lanes 0 to n - 2 the first words, then lane 0 the last one */
+	"add.u64 t, s, 1;\nsetp.lt.u64 first, t, n;\nsetp.gt.u64 q, n, 1;\n"
+	"shl.b64 t, s, 3;\nadd.u64 at, addr, t;\n@first st.volatile.u64 [at], w;\n"
 	"bar.warp.sync 0xffffffff;\n@q membar.sys;\nbar.warp.sync 0xffffffff;\n"
 	"setp.ne.u64 some, n, 0;\nshl.b64 t, n, 3;\nadd.u64 at, addr, t;\n"
-	"and.pred p, lane3, some;\n@p st.volatile.u64 [at+-8], v;\n"
-	"not.pred some, some;\nand.pred p, lane3, some;\n@p st.volatile.u32 [addr], lo;\n"
+	"and.pred p, one, some;\n@p st.volatile.u64 [at+-8], end;\n"
+	"not.pred some, some;\nand.pred p, one, some;\ncvt.u32.u64 x, end;\n@p st.volatile.u32 [addr], x;\n"
 	"DONE:\n"
-	"bar.warp.sync 0xffffffff;\nmembar.sys;\nbar.warp.sync 0xffffffff;\n@lane3 st.volatile.u64 [mail+64], number;\n"
+	"bar.warp.sync 0xffffffff;\nmembar.sys;\nbar.warp.sync 0xffffffff;\n@one st.volatile.u64 [mail+64], number;\n"
 	"add.u64 number, number, 1;\nmov.u64 last, now;\nbra LOOK;\n}\n";
 
 static struct mail *mail; /* NULL: there is none */
 static cu_function function;
 static cu_stream stream;
 static enum { ENDED, ASKED, RUNS } state;
+static int device; /* the one that it runs on */
+static unsigned blocked; /* launches in a row */
 static uint64_t next = 1; /* number of the next item */
 static uint64_t began, quit; /* numbers: it began with, and did not do any more */
 static unsigned out; /* items whose end is not known yet */
@@ -113,6 +123,18 @@ static struct { /* the submission under way */
 
 /* ---- the kernel's life ---- */
 
+/* Work is to come by it for a while, or it is no use: where launches wait for what they launch (a debugger; a
+ * variable that the program has set later) each would keep the engine for IDLE_NS. */
+static bool came_back(void)
+{
+	/* Acquire: as in runs(). */
+	blocked = __atomic_load_n(&mail->quit, __ATOMIC_ACQUIRE) ? blocked + 1 : 0;
+	if (blocked < BLOCKED)
+		return true;
+	hca_warn("SOFTHCA_GPU_KERNEL: a launch waits for the end of what it launches; streams do its work");
+	return false;
+}
+
 static bool launch(uint64_t life)
 {
 	uint64_t at = (uintptr_t)mail, idle = IDLE_NS;
@@ -126,6 +148,13 @@ static bool launch(uint64_t life)
 	return !DMA_CALL(launch, "cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
 }
 
+static bool launches_block(void)
+{
+	const char *set = getenv("CUDA_LAUNCH_BLOCKING");
+
+	return set && *set && strcmp(set, "0") != 0;
+}
+
 /* In the program's thread, before its kernels wait for anything: loading may wait for the device.
  * Nothing is lost where it fails. */
 void dma_kernel_start(const struct cuda_api *api)
@@ -135,8 +164,14 @@ void dma_kernel_start(const struct cuda_api *api)
 
 	if (!hca_options()->gpu_kernel || !api->launch || !api->module_load || !api->module_function)
 		return;
+	if (launches_block()) {
+		hca_warn("SOFTHCA_GPU_KERNEL: with CUDA_LAUNCH_BLOCKING no kernel can wait for work; "
+			 "streams do it");
+		return;
+	}
 	api->priorities(&least, &greatest);
-	if (api->module_load(&module, image) || api->module_function(&function, module, "softhca_kernel") ||
+	if (api->ctx_device(&device) || api->module_load(&module, image) ||
+	    api->module_function(&function, module, "softhca_kernel") ||
 	    api->stream_create(&stream, CU_STREAM_IS_NON_BLOCKING, greatest) ||
 	    api->host_alloc(&p, sizeof(*mail), CU_HOST_PORTABLE)) {
 		hca_warn("SOFTHCA_GPU_KERNEL: the kernel cannot be loaded; streams do its work");
@@ -171,7 +206,7 @@ static void want(void)
 	uint64_t now = dp_clock();
 
 	/* While an item of the last one is not settled, none of the next one's numbers may be seen as done. */
-	if (state == ENDED && !out && now - wanted_at < WANT_NS && !launch(LIFE_NS))
+	if (state == ENDED && !out && now - wanted_at < WANT_NS && (!launch(LIFE_NS) || !came_back()))
 		mail = NULL;
 	wanted_at = now;
 }
@@ -185,17 +220,16 @@ static bool room(unsigned n)
 
 static uint64_t put(uint64_t addr, uint64_t info, uint64_t to, const uint64_t *words, unsigned n)
 {
+	uint64_t item[HALVES / 2] = { [ADDR] = addr, [INFO] = info, [TO] = to };
 	struct slot *s = &mail->slot[next % SLOTS];
 
-	s->addr = addr;
-	s->info = info;
-	s->to = to;
 	for (unsigned i = 0; i + 1 < n; i++)
-		s->first[i] = words[i];
-	s->last = n ? words[n - 1] : 0;
-	/* Release: behind the rest of its line; pairs with the kernel's loads, a line at a time. */
-	__atomic_store_n(&s->number_again, next, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->number, next, __ATOMIC_RELEASE);
+		item[FIRST + i] = words[i];
+	item[LAST] = n ? words[n - 1] : 0;
+	/* Release: behind what the item says is in pinned memory; pairs with the kernel's load of the same half. */
+	for (unsigned i = 0; i < HALVES; i++)
+		__atomic_store_n(&s->half[i], next << 32 | (uint32_t)(item[i / 2] >> i % 2 * 32),
+				 __ATOMIC_RELEASE);
 	out++;
 	STAT_INC(dma_kernel_items);
 	return next++;
@@ -226,7 +260,7 @@ bool dma_kernel_ready(uint64_t reads)
 /* A read; its number for dma_kernel_item(), 0: it goes by a stream. */
 uint64_t dma_kernel_read(void *to, cu_ptr from, size_t n)
 {
-	if (!mail || n > READ_WORDS * 8 || n % 8 || from % 8)
+	if (!mail || n > READ_WORDS * 8 || n % 8 || from % 8 || !dma_all_on(device, from, n))
 		return 0;
 	if (!runs() || !room(1)) {
 		want();
@@ -239,7 +273,9 @@ static bool fits(const struct dma_queue *q, unsigned i)
 {
 	size_t n = q->len[i];
 
-	return !q->device[i] && n <= WORDS * 8 && (n == 4 ? !(q->dst[i] % 4) : !(n % 8) && !(q->dst[i] % 8));
+	return !q->device[i] && n <= WORDS * 8 &&
+	       (n == 4 ? !(q->dst[i] % 4) : !(n % 8) && !(q->dst[i] % 8)) &&
+	       dma_all_on(device, q->dst[i], n);
 }
 
 static void store(const struct dma_queue *q, unsigned i)

@@ -97,7 +97,7 @@ uint8_t *dma_import(const struct dma_shown *x)
 	dma_leave(before);
 	hca_debug(1, "another process's memory of a GPU, %llu bytes: %d", (unsigned long long)x->len,
 		  rc);
-	if (rc || dma_add_range(at, at + x->len))
+	if (rc || dma_add_range(at, at + x->len, -1))
 		return NULL;
 	return (uint8_t *)(uintptr_t)at;
 }

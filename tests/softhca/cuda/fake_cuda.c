@@ -144,9 +144,11 @@ EXPORT int cuPointerGetAttribute(void *out, int attribute, ptr p)
 		return INVALID;
 	if (attribute == 1)
 		memcpy(out, &ctx, sizeof(ctx));
+	else if (attribute == 9)
+		*(int *)out = getenv("FAKE_CUDA_OTHER") ? 1 : 0; /* all memory is another GPU's */
 	else
 		memcpy(out, attribute == 2 ? &two : &zero, sizeof(two));
-	return attribute <= 2 || attribute == 6 || attribute == 8 ? 0 : INVALID;
+	return attribute <= 2 || attribute == 6 || attribute >= 8 ? 0 : INVALID;
 }
 
 EXPORT int cuMemHostAlloc(void **out, size_t n, unsigned flags)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one kernel that the driver of fake_cuda.c can launch: what softhca's own (dma_kernel.c) does, by a
- * thread. It comes late, takes the words of an item in any order where a GPU may, and now and then ends
- * early, with items before it. */
+ * thread. It comes late, reads an item and carries it out word by word in any order where a GPU may, and now and then
+ * ends early, with items before it. FAKE_CUDA_BLOCKING: launches wait for its end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SLOTS = 64, LAST = 3, NUMBER = 7, FIRST = 8, NUMBER_AGAIN = 15 };
+enum { SLOTS = 64, HALVES = 32, LAST = 3, FIRST = 4 };
 
 struct mail {
-	uint64_t alive, pad0[7], done, pad1[7], quit, pad2[15], slot[SLOTS][16];
+	uint64_t alive, pad0[7], done, pad1[7], quit, pad2[15], slot[SLOTS][HALVES];
 };
 
 struct launch {
@@ -27,7 +28,12 @@ struct launch {
 	uint64_t number, idle, life, random;
 };
 
-static unsigned items;
+static unsigned items, launches;
+
+EXPORT unsigned fake_cuda_kernel_launches(void)
+{
+	return __atomic_load_n(&launches, __ATOMIC_RELAXED); /* as below */
+}
 
 EXPORT unsigned fake_cuda_kernel_items(void)
 {
@@ -75,11 +81,33 @@ static uint64_t *place(uint64_t p)
 	return view ? view : (uint64_t *)(uintptr_t)p;
 }
 
-static void carry_out(struct launch *l, const uint64_t *slot)
+/* Its halves, one load each, in an order of this moment; false: not all are of this item. */
+static bool take(struct launch *l, uint32_t item[HALVES])
 {
-	uint64_t n = slot[1] & 0xffffffff, *at = place(slot[0]);
-	uint64_t start = n ? draw(l, (unsigned)n) : 0;
+	const uint64_t *slot = l->mail->slot[l->number % SLOTS];
+	unsigned start = draw(l, HALVES), step = 2 * draw(l, HALVES / 2) + 1;
+	bool all = true;
 
+	for (unsigned i = 0; i < HALVES; i++) {
+		unsigned at = (start + i * step) % HALVES;
+		uint64_t half = load(&slot[at]);
+
+		item[at] = (uint32_t)half;
+		all &= half >> 32 == (uint32_t)l->number;
+		if (draw(l, 200) == 0)
+			sched_yield();
+	}
+	return all;
+}
+
+static void carry_out(struct launch *l, const uint32_t item[HALVES])
+{
+	uint64_t slot[HALVES / 2], n, *at, start;
+
+	memcpy(slot, item, sizeof(slot)); /* little-endian */
+	n = slot[1] & 0xffffffff;
+	at = place(slot[0]);
+	start = n ? draw(l, (unsigned)n) : 0;
 	if (slot[1] >> 32) {
 		for (uint64_t i = 0; i < n; i++)
 			set(place(slot[2]) + (start + i) % n, load(at + (start + i) % n));
@@ -106,9 +134,9 @@ static void *run(void *arg)
 	begin = last = now();
 	set(&m->alive, l->number);
 	for (;;) {
-		const uint64_t *slot = m->slot[l->number % SLOTS];
+		uint32_t item[HALVES];
 
-		if (load(&slot[NUMBER]) != l->number || load(&slot[NUMBER_AGAIN]) != l->number) {
+		if (!take(l, item)) {
 			if (now() - last > l->idle || now() - begin > l->life)
 				break;
 			sched_yield();
@@ -116,7 +144,7 @@ static void *run(void *arg)
 		}
 		if (draw(l, 50) == 0)
 			break;
-		carry_out(l, slot);
+		carry_out(l, item);
 		__atomic_fetch_add(&items, 1, __ATOMIC_RELAXED); /* as above */
 		set(&m->done, l->number++);
 		last = now();
@@ -145,7 +173,6 @@ EXPORT int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsign
 {
 	const char *seed = getenv("FAKE_CUDA_SEED");
 	struct launch *l = malloc(sizeof(*l));
-	static uint64_t launches;
 	pthread_t t;
 
 	(void)f, (void)shared, (void)stream, (void)extra;
@@ -159,8 +186,9 @@ EXPORT int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsign
 	memcpy(&l->number, args[1], 8);
 	memcpy(&l->idle, args[2], 8);
 	memcpy(&l->life, args[3], 8);
-	l->random = ((seed ? strtoull(seed, NULL, 0) : 1) + 1000 * ++launches) * 0x9e3779b97f4a7c15u;
-	if (!l->life) { /* who asks for so little waits for it */
+	l->random = ((seed ? strtoull(seed, NULL, 0) : 1) +
+		     1000 * __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED)) * 0x9e3779b97f4a7c15u;
+	if (!l->life || getenv("FAKE_CUDA_BLOCKING")) { /* who asks for so little waits for it */
 		run(l);
 		return 0;
 	}

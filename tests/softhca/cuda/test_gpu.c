@@ -25,7 +25,7 @@ static struct {
 	int (*range_handle)(void *, uint64_t, size_t, int, unsigned long long);
 	void *(*view)(uint64_t);
 	unsigned (*copies)(void);
-	unsigned (*kernel_items)(void);
+	unsigned (*kernel_items)(void), (*kernel_launches)(void);
 } cuda;
 
 struct area {
@@ -62,6 +62,7 @@ static void load(void)
 	}
 	*(void **)&cuda.copies = dlsym(lib, "fake_cuda_copies");
 	*(void **)&cuda.kernel_items = dlsym(lib, "fake_cuda_kernel_items");
+	*(void **)&cuda.kernel_launches = dlsym(lib, "fake_cuda_kernel_launches");
 	*(void **)&cuda.init = dlsym(lib, "cuInit");
 	*(void **)&cuda.alloc = dlsym(lib, "cuMemAlloc_v2");
 	*(void **)&cuda.free = dlsym(lib, "cuMemFree_v2");
@@ -767,16 +768,22 @@ static void test_dlsym(void **state)
 	assert_null(dlsym(dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW), "cuNothingOfThatName"));
 }
 
-/* Softhca's own kernel had its part in the above, where it was to have one. */
+/* Softhca's own kernel had its part in the above, where it was to have one: not in another GPU's memory, and
+ * not where launches wait for their kernels, which softhca is told (no launch at all) or finds out. */
 static void test_kernel(void **state)
 {
 	const char *wanted = getenv("SOFTHCA_GPU_KERNEL");
+	bool may = wanted && *wanted == '1', told = getenv("CUDA_LAUNCH_BLOCKING");
 
 	(void)state;
-	if (wanted && *wanted == '1')
+	if (may && !told && !getenv("FAKE_CUDA_OTHER") && !getenv("FAKE_CUDA_BLOCKING"))
 		assert_in_range(cuda.kernel_items(), 1, UINT32_MAX);
 	else
 		assert_int_equal(cuda.kernel_items(), 0);
+	if (!may || told)
+		assert_int_equal(cuda.kernel_launches(), 0);
+	else if (getenv("FAKE_CUDA_BLOCKING"))
+		assert_in_range(cuda.kernel_launches(), 4, 4); /* the first one is to load it */
 }
 
 int main(int argc, char **argv)
