@@ -54,6 +54,8 @@ static struct hot {
 	uint32_t next;	/* where the next doorbell was found the last time */
 } hot[HOT_PAIRS];
 static unsigned n_hot, hot_at, hot_last;
+static unsigned alone; /* looks at them that found something, one after the other, and were all */
+static bool hot_quiet; /* nothing there a moment ago: the next whole round leaves them out */
 static uint32_t cold_at;
 static struct watch *watches;
 static unsigned n_watches, cap_watches, sweep_at, laps;
@@ -160,6 +162,7 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	if (!look_at(qp, &hint))
 		return 0;
 	STAT_INC(doorbells_uar);
+	ahead_rung(qp->qpn);
 	return 1;
 }
 
@@ -282,6 +285,7 @@ unsigned doorbell_poll_first(void)
 {
 	unsigned guess = hot[hot_last].next, n;
 
+	alone++;
 	if (guess < n_hot && (n = poll_hot_one(&hot[guess])) != 0) {
 		hot_last = guess;
 		return n;
@@ -295,6 +299,9 @@ unsigned doorbell_poll_first(void)
 		hot_last = at;
 		return n;
 	}
+	alone--;
+	hot_quiet = true;
+	ahead_call_up_peer();
 	return 0;
 }
 
@@ -360,8 +367,9 @@ static unsigned sweep(unsigned qps)
 
 unsigned doorbell_poll(void)
 {
-	static unsigned alone;
-	unsigned n = poll_hot(), found;
+	unsigned n = hot_quiet ? 0 : poll_hot(), found;
+
+	hot_quiet = false;
 
 	/* What was just rung does not wait for a look at what was probably not. */
 	if (n && ++alone < HOT_ROUNDS)

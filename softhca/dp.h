@@ -25,6 +25,8 @@ uint64_t dp_now(void);			  /* monotonic ns, read once per engine round */
 uint64_t dp_clock(void);		  /* the same clock, read now */
 void engine_activate(struct hca_qp *qp);  /* the QP has something to do */
 void engine_deadline(uint64_t ns);	  /* wake no later than this */
+/* Ask for what its next post will touch. */
+void engine_call_up_user(uint32_t qpn);
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
@@ -52,6 +54,14 @@ unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new
 unsigned doorbell_poll_first(void);
 unsigned doorbell_poll_cold(void); /* the registers that this leaves out, if they are few */
 unsigned doorbell_sweep_all(void); /* every register and record */
+
+/* ---- ahead.c ---- */
+
+void ahead_rung(uint32_t qpn);
+/* Asks for what the doorbell that follows will need, if that was the same one the last times. elsewhere: not in
+ * the engine's thread but in one that posts. */
+void ahead_call_up(bool elsewhere);
+void ahead_call_up_peer(void); /* a while later */
 
 /* ---- address.c ---- */
 
