@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# openmpi.sh SOFTHCA [quick|full [FILTER]]: Open MPI over UCX over softhca, its OpenSHMEM too. MPI_DATA and
-# SHMEM_DATA name the programs, which check what they receive. Nothing goes past the device: its counters
-# say so.
+# openmpi.sh SOFTHCA [quick|full [FILTER]]: Open MPI over UCX over softhca, its OpenSHMEM too, and without UCX:
+# its own verbs code (openib), and libfabric's. MPI_DATA and SHMEM_DATA name the programs, which check what
+# they receive. Nothing goes past the device: its counters say so.
 set -u
 . "$(dirname "$0")/lib.sh"
 : "${MPI_DATA:?names the program}" "${SHMEM_DATA:?names the other}"
@@ -44,6 +44,24 @@ used() { # RANKS
 mpi() { run "$MPI_DATA" "$@"; }
 shmem() { run "$SHMEM_DATA" "$@"; }
 
+# without RANKS COMPONENT FLAG...: not over UCX.
+without() {
+	local n=$1 component=$2
+	shift 2
+	MPIRUN_FLAGS="$*" run "$MPI_DATA" "$component" "$n"
+}
+
+# Its connections come about over UD, which wants an InfiniBand link. It knows no speed above HDR.
+openib() { # RANKS
+	SOFTHCA_LINK=ib without "$1" openib --mca pml ob1 --mca btl openib,self --mca osc rdma,pt2pt \
+		--mca btl_openib_allow_ib 1 --mca btl_openib_bandwidth 100000 \
+		--mca btl_openib_warn_no_device_params_found 0
+}
+
+ofi() { # RANKS
+	without "$1" ofi --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs --mca osc pt2pt
+}
+
 mpi rc_verbs,ud_verbs 2
 mpi rc_mlx5,ud_mlx5 2
 if full; then
@@ -57,6 +75,8 @@ if full; then
 	for n in 2 3 4; do
 		shmem rc_verbs,ud_verbs $n
 		shmem rc_mlx5,ud_mlx5 $n
+		openib $n
 	done
+	ofi 2
 fi
 finish
