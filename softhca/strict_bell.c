@@ -117,10 +117,12 @@ static void check_register(uint32_t page, uint16_t reg, uint64_t v)
 	if (!v)
 		return;
 	qp = engine_find_qp(get_be32(b + 4) >> 8);
-	if (!qp || !qp->strict) {
+	if (!qp) {
 		unknown_qpn(b, page, reg);
 		return;
 	}
+	if (!qp->strict) /* in memory of a GPU: nothing is known of its ring */
+		return;
 	at.qp = qp;
 	if (qp->uar_page != page && qp->uar_page) {
 		strict_report(RULE_DB_UAR, &at, "rung in UAR page %u, created with page %u", page,
