@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gdr from Python: bring-up, symmetric arrays, transfers, signals, teams and collectives of host threads, at once or
 on a stream. It belongs to the libgdr beside which it is installed (LIBGDR names another one). Functions raise
-gdr.Error. Kernels are not written in Python: arrays go to those of others, by __cuda_array_interface__ or, on the
-host device, as memory. With GDR_DEVICE=cuda they are memory of a GPU."""
+gdr.Error. Kernels are made by gdr_kernel, or are those of others, to which arrays go by __cuda_array_interface__ or,
+on the host device, as memory. With GDR_DEVICE=cuda they are memory of a GPU."""
 import ctypes
 import os
 
