@@ -3530,5 +3530,3 @@
 #define nvshmemx_mc_ptr(...) gdr_has_no_nvshmemx_mc_ptr_it_needs_multicast_memory
 #define nvshmemx_team_init(...) gdr_has_no_nvshmemx_team_init
 #define nvshmemx_team_get_uniqueid(...) gdr_has_no_nvshmemx_team_get_uniqueid
-#define nvshmemx_culibrary_init(...) gdr_has_no_nvshmemx_culibrary_init
-#define nvshmemx_culibrary_finalize(...) gdr_has_no_nvshmemx_culibrary_finalize

@@ -14,6 +14,15 @@
 #define nvshmemx_buffer_unregister(addr) gdr_buffer_unregister(addr)
 #define nvshmemx_cumodule_init(module) gdr_module_init(module)
 #define nvshmemx_cumodule_finalize(module) gdr_module_finalize(module)
+/* Of CUlibrary, whose module in the current context is meant; for programs that include cuda.h and link libcuda. */
+#define GDRC_OF_LIBRARY(what, library)                                                             \
+	__extension__({                                                                            \
+		CUmodule gdrc_module;                                                              \
+		cuLibraryGetModule(&gdrc_module, library) ? NVSHMEMX_ERROR_INVALID_VALUE           \
+							  : what(gdrc_module);                     \
+	})
+#define nvshmemx_culibrary_init(library) GDRC_OF_LIBRARY(gdr_module_init, library)
+#define nvshmemx_culibrary_finalize(library) GDRC_OF_LIBRARY(gdr_module_finalize, library)
 #define NVSHMEM_STATUS_NOT_INITIALIZED 0
 #define NVSHMEM_STATUS_IS_INITIALIZED 2
 

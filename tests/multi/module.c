@@ -36,7 +36,21 @@ struct args {
 	int *status;
 };
 
-static CUmodule load(const char *source, int argc, char **argv)
+/* As a library of the driver's, which loads it for each context, or as a module. */
+static CUmodule load_image(const char *image, CUlibrary *library)
+{
+	CUmodule module;
+
+	if (!library) {
+		CHECK(!cuModuleLoadData(&module, image));
+		return module;
+	}
+	CHECK(!cuLibraryLoadData(library, image, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(!cuLibraryGetModule(&module, *library));
+	return module;
+}
+
+static CUmodule load(const char *source, CUlibrary *library, int argc, char **argv)
 {
 	char arch[32], dirs[8][512];
 	static char log[1 << 20];
@@ -67,7 +81,7 @@ static CUmodule load(const char *source, int argc, char **argv)
 	CHECK(!nvrtcGetCUBINSize(program, &size));
 	image = (char *)malloc(size);
 	CHECK(image && !nvrtcGetCUBIN(program, image));
-	CHECK(!cuModuleLoadData(&module, image));
+	module = load_image(image, library);
 	free(image);
 	nvrtcDestroyProgram(&program);
 	return module;
@@ -89,7 +103,8 @@ static int run(CUmodule module, const struct args *a)
 
 int main(int argc, char **argv)
 {
-	CUmodule module, other;
+	CUmodule module, other, of_library;
+	CUlibrary library;
 	struct args a;
 	uint64_t got = 0;
 	int me, n;
@@ -101,8 +116,9 @@ int main(int argc, char **argv)
 	a.to = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
 	a.status = (int *)gdr_calloc(1, sizeof(int));
 	CHECK(a.to && a.status);
-	module = load(ring, argc, argv);
-	other = load(stranger, argc, argv);
+	module = load(ring, NULL, argc, argv);
+	other = load(stranger, NULL, argc, argv);
+	of_library = load(ring, &library, argc, argv);
 	CHECK(run(module, &a) == -GDR_ESTATE);
 	CHECK(gdr_module_init(other) == -GDR_EINVAL);
 	CHECK(gdr_module_finalize(other) == -GDR_EINVAL);
@@ -114,6 +130,10 @@ int main(int argc, char **argv)
 	CHECK(!gdr_barrier_all());
 	CHECK(!gdr_module_finalize(module));
 	CHECK(run(module, &a) == -GDR_ESTATE);
+	CHECK(run(of_library, &a) == -GDR_ESTATE);
+	CHECK(!gdr_module_init(of_library));
+	CHECK(!run(of_library, &a));
+	CHECK(!gdr_module_finalize(of_library) && !cuLibraryUnload(library));
 	CHECK(!gdr_module_init(module));
 	CHECK(!gdr_finalize()); /* hides the library from it */
 	if (me == 0)

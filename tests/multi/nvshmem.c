@@ -2,6 +2,9 @@
 /* A program in the words of NVSHMEM: every family that compat/ covers, from kernels and from the host. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
+#ifdef __CUDACC__
+#include <cuda.h>
+#endif
 
 #include "tests/multi/multi.h"
 
@@ -238,6 +241,7 @@ int main(void)
 #ifdef __CUDACC__
 	RUN(warp_group, 1, 256, &a);
 	nvshmem_barrier_all(); /* everybody has looked */
+	CHECK(nvshmemx_culibrary_init(NULL) && nvshmemx_culibrary_finalize(NULL)); /* module.c loads one */
 #endif
 	nvshmem_int_p(a.ints, 7, (multi_pe + 1) % multi_n); /* from the host */
 	nvshmem_barrier_all();
