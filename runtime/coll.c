@@ -23,7 +23,7 @@ static const struct gdri_coll_rule builtin[] = {
 static const char *const kinds[GDRI_N_KINDS] = {"sync", "broadcast", "collect", "alltoall",
 						"reduce", "scan"};
 static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct",
-						 "two", "grid", "leader", "lanes", "words"};
+						 "two", "grid", "leader", "lanes", "words", "push"};
 static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
@@ -33,12 +33,14 @@ static bool exists(int kind, int algo)
 	static const unsigned int have[GDRI_N_KINDS] = {
 		[GDRI_K_SYNC] = A(FLAT) | A(TREE) | A(LEADER),
 		[GDRI_K_BROADCAST] = A(FLAT) | A(TREE) | A(DIRECT) | A(TWO) | A(GRID) | A(LEADER) |
-				     A(LANES) | A(WORDS),
-		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES) | A(WORDS),
-		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(LEADER) | A(LANES) | A(WORDS),
+				     A(LANES) | A(WORDS) | A(PUSH),
+		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES) | A(WORDS) |
+				   A(PUSH),
+		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(LEADER) | A(LANES) | A(WORDS) |
+				    A(PUSH),
 		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
-				  A(LANES) | A(WORDS),
-		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(LEADER) | A(WORDS),
+				  A(LANES) | A(WORDS) | A(PUSH),
+		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(LEADER) | A(WORDS) | A(PUSH),
 	};
 #undef A
 
@@ -91,7 +93,7 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
 			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
 			 "direct leader lanes, reduce: flat tree ring two leader lanes, scan: flat ring "
-			 "leader; grid and words of all but sync");
+			 "leader; grid, words and push of all but sync");
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -265,7 +267,8 @@ static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 		return false;
 	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
-	if ((r->algo == GDRI_A_GRID && !t->grid_blocks) || (r->algo == GDRI_A_WORDS && !t->word_size))
+	if ((r->algo == GDRI_A_GRID && !t->grid_blocks) || (r->algo == GDRI_A_WORDS && !t->word_size) ||
+	    (r->algo == GDRI_A_PUSH && !t->push_size))
 		return false;
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
@@ -282,15 +285,20 @@ struct filling {
 	bool done;
 };
 
+/* Device code knows no pushes. */
 static void add(struct filling *f, const struct gdri_coll_rule *r)
 {
+	uint8_t algo = (uint8_t)(r->algo == GDRI_A_PUSH ? GDRI_A_GRID : r->algo);
+
 	if (f->done || !fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
+	if (f->n && f->t->algo[f->kind][f->n - 1] == algo)
+		f->n--; /* goes on */
 	f->covered = r->max_bytes && f->n < GDRI_CHOICES - 1 ? r->max_bytes : UINT64_MAX;
 	f->done = f->covered == UINT64_MAX;
 	f->t->max[f->kind][f->n] = f->covered;
-	f->t->algo[f->kind][f->n++] = (uint8_t)r->algo;
+	f->t->algo[f->kind][f->n++] = algo;
 }
 
 void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
@@ -306,8 +314,8 @@ void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 	}
 }
 
-bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes,
-		       const struct gdri_coll_rules *rules)
+int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
+			const struct gdri_coll_rules *rules)
 {
 	const struct gdri_coll_rule *r;
 	size_t i;
@@ -315,9 +323,9 @@ bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes,
 	for (i = 0; i < rules->n; i++) {
 		r = &rules->rule[i];
 		if (fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
-			return r->algo == GDRI_A_GRID;
+			return r->algo;
 	}
-	return false;
+	return GDRI_A_FLAT;
 }
 
 void gdri_coll_print(FILE *f, const struct gdri_coll_rules *rules)

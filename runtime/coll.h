@@ -31,9 +31,9 @@ uint64_t gdri_coll_hash(const struct gdri_coll_rules *r);
 /* Fills max and algo of a team whose n, mapped and nodes are set. */
 void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *r);
 
-/* Do many blocks of the library's kernels work on a call of so many bytes? The same on all members. */
-bool gdri_coll_by_grid(const struct gdri_team *t, int kind, uint64_t bytes,
-		       const struct gdri_coll_rules *r);
+/* How the library's kernels do a call of so many bytes: the same on all members. */
+int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
+			const struct gdri_coll_rules *r);
 
 /* "reduce:two,broadcast:flat:4k": kind, algorithm, and up to how many bytes. 0, or -GDR_EOPTION with
  * `why` saying what is accepted. */

@@ -22,7 +22,7 @@ struct call {
 
 struct gdri_performer {
 	struct CUmod_st *module;
-	struct CUfunc_st *kernel, *flat;
+	struct CUfunc_st *kernel, *flat, *push, *grid;
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
 	pthread_cond_t free;
@@ -37,6 +37,10 @@ static gdri_cu_result load(struct gdri_state *st, struct gdri_performer *p)
 
 	if (!r)
 		r = api->module_function(&p->kernel, p->module, "gdri_kernel_request");
+	if (!r)
+		r = api->module_function(&p->push, p->module, "gdri_kernel_push");
+	if (!r)
+		r = api->module_function(&p->grid, p->module, "gdri_kernel_grid");
 	return r ? r : api->module_function(&p->flat, p->module, "gdri_kernel_flat");
 }
 
@@ -201,13 +205,15 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 				    stream, args, NULL);
 }
 
-/* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
+/* Which kernel, and what it is passed. Where all PEs are mapped a barrier of few, and collectives by many blocks have
+ * some of their own, which begin sooner. */
 static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
 				void **args, struct gdri_plan *p)
 {
 	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
+	bool direct = st->constants && st->constants->direct;
 
-	if (all && st->constants && st->constants->direct && st->n_pes <= GDRI_FLAT_MAX) {
+	if (all && direct && st->n_pes <= GDRI_FLAT_MAX) {
 		*quiet = arg->what == GDRI_RQ_BARRIER_ALL;
 		*args = quiet;
 		*p = (struct gdri_plan){1, 1};
@@ -215,7 +221,9 @@ static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request
 	}
 	gdri_perform_plan(st, arg, p);
 	*args = arg;
-	return st->performer->kernel;
+	if (direct && arg->by == GDRI_BY_PUSH)
+		return st->performer->push;
+	return direct && arg->by == GDRI_BY_GRID ? st->performer->grid : st->performer->kernel;
 }
 
 /* The GPU may load the kernel while what stands before it on the stream ends: it waits for that end itself. Not

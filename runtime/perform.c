@@ -35,14 +35,34 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 		ret = gdri_perform_thread(&q, value);
 	else if (q.by == GDRI_BY_BLOCK)
 		ret = gdri_perform_block(&q, GDRI_BLOCK);
-	else
+	else if (q.by == GDRI_BY_GRID)
 		ret = gdri_perform_grid(&q);
+	else
+		ret = gdri_perform_push(&q);
 	/* any of the blocks may fail: the team keeps the status */
 	if (!gdr_thread_id() && (ret || !gdr_block_id()))
 		gdri_perform_end(&q, ret, value);
 }
 
 #ifdef __CUDACC__
+/* Collectives by many blocks, where all PEs are mapped: kernels of their own are small, and begin sooner. */
+#define MANY_BLOCKS(name, threads, perform)                                                        \
+	extern "C" __global__ void __launch_bounds__(threads)                           \
+		name(const __grid_constant__ struct gdri_request q)                                \
+	{                                                                                          \
+		uint64_t none[2] = {0, 0};                                                         \
+		int ret;                                                                           \
+                                                                                                   \
+		begin();                                                                           \
+		if (!gdri_constants_here.direct)                                                   \
+			return;                                                                    \
+		ret = perform(&q);                                                                 \
+		if (!gdr_thread_id() && (ret || !gdr_block_id()))                                  \
+			gdri_perform_end(&q, ret, none);                                           \
+	}
+MANY_BLOCKS(gdri_kernel_push, 256, gdri_perform_push)
+MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_grid)
+
 /* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */
 extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
 {

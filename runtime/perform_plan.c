@@ -3,10 +3,11 @@
 
 #include "runtime/coll.h"
 #include "runtime/state.h"
+#include "runtime/team.h"
 
 #define BLOCK 512u	/* threads; what the image is compiled for (CMakeLists.txt) */
 #define SHARE 8192u	/* bytes of the call for each block at least */
-#define HOST_BLOCKS 4u	/* blocks of the host device at most */
+#define PUSH_BLOCK 256u	/* threads of a push, each with a unit or more */
 
 /* -1: never by many blocks. What the members of a team decide must not depend on the member. */
 static int kind_of(const struct gdri_request *q)
@@ -41,27 +42,62 @@ static bool in_the_way(const struct gdri_request *q, uint64_t dlen, uint64_t sle
 	return d < s + slen && s < d + dlen;
 }
 
-static uint32_t grid_of(const struct gdri_state *st, const struct gdri_request *q)
+/* Units that have a thread in a push: of all members where data is moved, else one for those of all. */
+static uint64_t push_units(const struct gdri_request *q, const struct gdri_team *t)
+{
+	uint64_t each = (q->n * q->size + 7) / 8;
+
+	return kind_of(q) == GDRI_K_REDUCE || kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
+}
+
+static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
+{
+	return (algo == GDRI_A_PUSH || algo == GDRI_A_WORDS) && t->push_size && q->size <= 8 &&
+	       q->what != GDRI_RQ_ALLTOALLS;
+}
+
+static uint32_t bounded(uint64_t n, uint64_t most)
+{
+	return (uint32_t)(n < 1 ? 1 : n > most ? most : n);
+}
+
+static void push(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
+		 struct gdri_plan *p)
+{
+	uint64_t units = push_units(q, t);
+
+	q->by = GDRI_BY_PUSH;
+	if (st->cuda)
+		p->block = bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
+	p->grid = bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
+}
+
+/* By many blocks, where the table says so. */
+static void spread(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	const struct gdri_team *t = gdri_team_find(st, q->team);
-	uint64_t d, s, bytes, blocks, most = t->grid_blocks;
-	int kind = kind_of(q);
+	uint64_t d, s, bytes, most = t->grid_blocks;
+	int kind = kind_of(q), algo;
 
-	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s) || in_the_way(q, d, s))
-		return 0;
+	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
+		return;
 	bytes = d > s ? d : s;
-	if (!gdri_coll_by_grid(t, kind, bytes, &st->coll))
-		return 0;
+	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
+	if (by_push(q, t, algo)) {
+		push(st, t, q, p);
+		return;
+	}
+	if ((algo != GDRI_A_GRID && algo != GDRI_A_PUSH) || in_the_way(q, d, s))
+		return;
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;
-	blocks = bytes / SHARE;
-	return (uint32_t)(blocks < 1 ? 1 : blocks > most ? most : blocks);
+	q->by = GDRI_BY_GRID;
+	p->grid = bounded(bytes / SHARE, most);
 }
 
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	uint64_t len = q->n * q->size;
-	uint32_t grid;
 
 	p->grid = 1;
 	p->block = 1;
@@ -72,9 +108,6 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 	/* on the host device one CPU thread is a block: more threads of it are only slower */
 	if (st->cuda)
 		p->block = len <= 256 ? 128 : BLOCK;
-	grid = q->what >= GDRI_RQ_COLLECTIVE ? grid_of(st, q) : 0;
-	if (!grid)
-		return;
-	q->by = GDRI_BY_GRID;
-	p->grid = grid;
+	if (q->what >= GDRI_RQ_COLLECTIVE)
+		spread(st, q, p);
 }

@@ -12,6 +12,7 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
+#define PUSH_TEAMS 4u /* that have memory for words of many blocks: the predefined ones, and the first one made */
 #define COPY_MS 10000 /* far more than a copy of this size takes */
 
 static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
@@ -25,11 +26,29 @@ static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and w
 	       n_pes * 2 * 2 * ts->word_size;
 }
 
+static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
+{
+	return ts->push_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->push_size);
+}
+
 static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
 {
 	uint64_t bytes = head_bytes(ts, n_pes) + n_pes * GDRI_CHAN_DEPTH * ts->slot_size;
 
 	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+/* What is left of that eighth, and the default needs. On the host device few blocks work on a call. */
+static void plan_pushes(struct gdri_state *st, uint64_t room)
+{
+	struct gdri_teams *ts = &st->teams;
+	uint64_t n_pes = (uint64_t)st->n_pes;
+
+	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
+	ts->push_size = n_pes <= GDRI_FLAT_MAX ? ts->slot_size : 0;
+	while (ts->push_size && PUSH_TEAMS * push_bytes(ts, n_pes) > room)
+		ts->push_size = ts->push_size > GDRI_CHAN_MIN ? ts->push_size / 2 : 0;
+	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
 }
 
 /* At most an eighth of the heap: fewer blocks first, shorter parts, then smaller messages, then fewer teams. */
@@ -52,6 +71,8 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 		ts->n--;
 	ts->stride = team_bytes(ts, n_pes);
 	all = ts->n * ts->stride;
+	plan_pushes(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
+	all += PUSH_TEAMS * ts->push_stride;
 	/* whole control areas: what is behind keeps its alignment */
 	ts->bytes = (all + GDRI_CTL_SIZE - 1) / GDRI_CTL_SIZE * GDRI_CTL_SIZE;
 	if (ts->bytes > heap_size / 2)
@@ -127,6 +148,11 @@ int gdri_team_number(const struct gdri_team *t, int pe)
 static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
 {
 	return st->heap.base + GDRI_CTL_SIZE + (uint64_t)id * st->teams.stride;
+}
+
+static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
+{
+	return area(st, (gdr_team_t)st->teams.n) + (uint64_t)id * st->teams.push_stride;
 }
 
 static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
@@ -219,12 +245,19 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
 	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ts->word_size : 0;
+	if (ts->push_size && (uint32_t)id < PUSH_TEAMS && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
+		t->push = (uint64_t *)(void *)push_area(st, id);
+		t->push_blocks = ts->push_blocks;
+		t->push_size = ts->push_size;
+	}
 	t->n = n;
 	find_stride(t);
 	find_levels(st, t, t->pes + st->n_pes);
 	gdri_coll_choose(t, &st->coll);
 	ts->notes[id] = 0;
 	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes));
+	if (!ret && t->push_size)
+		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride);
 	if (!ret)
 		ret = push(st, id);
 	if (ret)

@@ -12,9 +12,12 @@
 
 struct gdri_state;
 
+#define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
+
 struct gdri_teams {
-	uint32_t n, slot_size, grid_blocks, word_size;
-	uint64_t bytes, stride; /* of the area behind gdri_ctl, of one team in it */
+	uint32_t n, slot_size, grid_blocks, word_size, push_blocks, push_size;
+	/* of the area behind gdri_ctl, of one team in it; behind those of all, of pushes of the first teams */
+	uint64_t bytes, stride, push_stride;
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
 	int16_t *lists;		 /* [n]: pes[n_pes], levels[4 * n_pes + 1] of each */
@@ -22,7 +25,7 @@ struct gdri_teams {
 	uint64_t *notes;	 /* [n] exchanges of the host threads */
 };
 
-/* What of the heap teams take: sets all of the first two lines. heap_size is that of the heap as it was
+/* What of the heap teams take: sets all up to the list. heap_size is that of the heap as it was
  * made. -GDR_EINVAL: it is too small for them. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size);
 

@@ -474,8 +474,29 @@ static void all_types(void)
 	end("signal_op", 0);
 }
 
-int main(void)
+#ifdef __CUDACC__
+#define set_pushes() CHECK(!"on a GPU")
+#else
+/* The numbers of parts begin anew with the second part, and the units hold some of those that come then. */
+static void set_pushes(void)
 {
+	struct gdri_team *t = &gdri_dev_state->teams[team];
+	uint64_t units = (uint64_t)t->n * t->push_size / 4, *count = t->push;
+
+	CHECK(t->n == 1 || t->push_size);
+	for (uint32_t b = 0; b < t->push_blocks; b++) {
+		*count = 0xfffffffe;
+		count += GDRI_PUSH_HEAD;
+		for (uint64_t k = 0; k < units; k++, count += 2)
+			count[0] = count[1] = (k % 32 + 1) << 32 | 0xdead;
+	}
+	CHECK_OK(gdr_barrier_all());
+}
+#endif
+
+int main(int argc, char **argv)
+{
+	int wrap = argc > 1 && !strcmp(argv[1], "wrap");
 	uint32_t *longs[2];
 	int list[COLL_MAX_PES];
 	gdr_team_t some;
@@ -497,7 +518,11 @@ int main(void)
 	all_types();
 	nothing();
 	refused();
+	if (wrap)
+		set_pushes();
 	much(longs[0], longs[1], LONG);
+	if (wrap)
+		set_pushes();
 	much(longs[0], longs[1], LONG / 3 - 5);
 	coll_choose(3, list, multi_n, multi_n);
 	CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, list, (multi_n + 1) / 2, NULL, 0, &some));

@@ -193,8 +193,11 @@ static int heap(void)
 /* Bytes: the whole message, which fcollect and alltoall divide by the PEs. */
 static int collectives(void)
 {
-	for (size_t bytes = 8; bytes <= (size_t)64 << 20; bytes *= 8) {
-		size_t n = bytes / 4, each = n / (size_t)n_pes ? n / (size_t)n_pes : 1;
+	static const size_t sizes[] = {8, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+				       2 << 20, 4 << 20, 16 << 20, 64 << 20};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		size_t bytes = sizes[i], n = bytes / 4, each = n / (size_t)n_pes ? n / (size_t)n_pes : 1;
 		int calls = bytes <= 1 << 18 ? 200 : bytes <= 4 << 20 ? 50 : 20;
 		char name[64];
 

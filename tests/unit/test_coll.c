@@ -151,6 +151,24 @@ static void overrides_come_first(void **state)
 	gdri_coll_unload(&r);
 }
 
+static void streams_have_their_own(void **state)
+{
+	struct gdri_coll_rules r;
+	struct gdri_team t = {.n = 4, .mapped = 1, .grid_blocks = 64, .word_size = 8192, .push_size = 4096};
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&r, "reduce:push:64k,reduce:grid", ""), 0);
+	gdri_coll_choose(&t, &r);
+	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_GRID); /* one line: device code knows no pushes */
+	assert_true(t.max[GDRI_K_REDUCE][0] == UINT64_MAX);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_PUSH);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65537, &r), GDRI_A_GRID);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_COLLECT, 64, &r), GDRI_A_WORDS);
+	t.push_size = 0;
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 64, &r), GDRI_A_GRID);
+	gdri_coll_unload(&r);
+}
+
 static void printed_tables_read_back(void **state)
 {
 	struct gdri_coll_rules a, b;
@@ -231,6 +249,7 @@ int main(void)
 		cmocka_unit_test(paths_have_their_algorithms),
 		cmocka_unit_test(scans_keep_the_order),
 		cmocka_unit_test(overrides_come_first),
+		cmocka_unit_test(streams_have_their_own),
 		cmocka_unit_test(printed_tables_read_back),
 		cmocka_unit_test(a_file_takes_the_tables_place),
 		cmocka_unit_test(nonsense_in_files_is_refused),

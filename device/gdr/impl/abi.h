@@ -262,9 +262,11 @@ enum gdri_algo {
 	GDRI_A_LEADER, /* by one member of each */
 	GDRI_A_LANES,  /* by as many as the smallest one has, a piece each */
 	GDRI_A_WORDS,  /* to all, each 4 bytes in one word with their number */
+	GDRI_A_PUSH,   /* calls on streams: the same by many blocks; others: GDRI_A_GRID */
 	GDRI_N_ALGOS,
 };
 #define GDRI_CHOICES 4
+#define GDRI_PUSH_HEAD 16u /* words in front of what a block has of gdri_team.push */
 #define GDRI_GRID_MAX 64u /* blocks that work on one collective */
 
 /* One PE's view of a team. (host) but for what is said. */
@@ -288,6 +290,10 @@ struct GDRI_ALIGNED gdri_team {
 	/* (peer) [2][n][word_size / 8][2], in the heap: parts of member i, in turn */
 	uint64_t *words;
 	uint64_t word_seq; /* (dev) parts so far: one caller at a time */
+	/* [push_blocks], in the heap: of each block its count of parts (dev), then such words of its own, of
+	 * push_size bytes (push.h) */
+	uint64_t *push;
+	uint32_t push_blocks, push_size; /* 0: none */
 	/* Two levels: nodes, whose members map each other. 0: just one, or one member on each. */
 	int32_t nodes;
 	int32_t node, local; /* the own one, and own number in it */

@@ -4,6 +4,7 @@
 #define GDRI_PERFORM_H
 
 #include <gdr/device.h>
+#include <gdr/impl/push.h>
 #include <gdr/impl/request.h>
 
 GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
@@ -134,6 +135,21 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
 	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
 	return gdri_grid_call(&g, q);
+}
+
+/* The same by words, each block of itself. */
+GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
+{
+	struct gdri_coll c;
+	struct gdri_push p;
+	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
+
+	if (ret || !q->n)
+		return ret;
+	if (gdri_unlikely(gdr_grid_size() > c.team->push_blocks))
+		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
+	gdri_push_begin(&p, &c, gdr_block_id(), gdr_grid_size());
+	return gdri_push_call(&p, &c, q);
 }
 
 /* One thread: tells who asked. */

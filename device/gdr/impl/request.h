@@ -42,7 +42,7 @@ enum gdri_what {
 /* code of a signal operation: GDR_SIGNAL_SET, for those who know no device.h */
 enum { GDRI_SIGNAL_SETS = 0 };
 
-enum gdri_by { GDRI_BY_THREAD, GDRI_BY_BLOCK, GDRI_BY_GRID };
+enum gdri_by { GDRI_BY_THREAD, GDRI_BY_BLOCK, GDRI_BY_GRID, GDRI_BY_PUSH };
 
 /* What became of a call that is waited for; its caller's memory, also that of a GPU. */
 struct gdri_answer {
