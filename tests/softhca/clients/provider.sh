@@ -27,7 +27,12 @@ programs() { # of one combination
 	try "$how ib_send_bw" quietly ib_send_bw -x 0 -n 320 -l 16 -s 30
 	try "$how ib_read_lat" quietly ib_read_lat -x 0 -n 100 -s 8
 	try "$how ib_atomic_lat" quietly ib_atomic_lat -x 0 -n 100
-	try "$how rc_verbs" quietly ucx_perftest -d mlx5_0:1 -x rc_verbs -t am_lat -s 8 -n 100 -w 10
+	local tl
+	for tl in rc_verbs rc_mlx5; do # the second reads CQEs by itself
+		try "$how $tl am" quietly ucx_perftest -d mlx5_0:1 -x $tl -t am_lat -s 8 -n 100 -w 10
+		try "$how $tl get" quietly ucx_perftest -d mlx5_0:1 -x $tl -t get -s 4096 -D zcopy -n 100 -w 10
+		try "$how $tl fadd" quietly ucx_perftest -d mlx5_0:1 -x $tl -t fadd -s 8 -n 100 -w 10
+	done
 }
 
 scatter=(0 1) size=(64 128) shut=(0 1) single=(0 1)

@@ -21,6 +21,11 @@ status() {
 
 check "help" status 0 "$softhca" --help
 check "help lists the variables" grep -q SOFTHCA_STATS <("$softhca" --help)
+docs=$(cd "$(dirname "$0")/../../../docs" && pwd)
+for name in $("$softhca" --help | grep -oE '^  --[a-z-]+|^  SOFTHCA_[A-Z_]+'); do
+	check "$name in the manual" grep -qF -- "$name" "$docs/softhca.md"
+	check "$name in the man page" grep -qF -- "$name" <(tr -d '\\' <"$docs/softhca.1")
+done
 check "version" grep -q '^softhca [0-9]' <("$softhca" --version)
 check "no command" status 2 "$softhca"
 check "unknown option" status 2 "$softhca" --no-such-option true
