@@ -18,6 +18,7 @@
 //	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
 //			SM cycles of a call and posts per second. PERF_ROOM: posts that fit into all the
 //			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
+//	count		kernels of 0 and of 200 posts by one block, for a profiler that counts (gpu_count.sh)
 //
 // Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
 // RESULT name value unit [least..most]: the median of 7 launches after a warm-up. The same source
@@ -457,6 +458,34 @@ static void run_post(void)
 #endif
 }
 
+/* In pairs without and with posts: 8 B, 64 B by a thread, 8 B, 64 B by a warp. */
+static void run_count(void)
+{
+#ifdef __CUDACC__
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		struct work w = base;
+		unsigned lanes = i < 4 ? 1 : 32;
+
+		w.n = i % 2 ? 200 : 0;
+		must(gdr_barrier_all(), "barrier");
+		if (w.me)
+			continue;
+		if (i % 4 < 2)
+			must(gdr_launch(post_8, 1, lanes, 0, NULL, &w), "launch");
+		else
+			must(gdr_launch(post_64, 1, lanes, 0, NULL, &w), "launch");
+		must(gdr_stream_sync(NULL), "kernel");
+		take(1);
+		must(gdr_launch(complete, 1, 1, 0, NULL, &w), "launch");
+		must(gdr_stream_sync(NULL), "kernel");
+		take(1);
+		printf("COUNT %s %d\n", i % 4 < 2 ? "post_8" : "post_64", w.n);
+	}
+#endif
+}
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	int i;
@@ -549,6 +578,8 @@ static void run(int argc, char **argv, int n)
 	}
 	if (argc > 1 && wanted(argc, argv, "post"))
 		run_post();
+	if (argc > 1 && wanted(argc, argv, "count"))
+		run_count();
 	if (wanted(argc, argv, "put"))
 		bandwidth(0, 5);
 	if (wanted(argc, argv, "get"))
