@@ -140,7 +140,7 @@ GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank,
 
 /* ---- one thread ---- */
 
-GDR_DEVICE void gdri_copy_bytes(uint8_t *d, const uint8_t *s, size_t len)
+GDRI_NOINLINE void gdri_copy_bytes(uint8_t *d, const uint8_t *s, size_t len)
 {
 	size_t i;
 
@@ -213,10 +213,11 @@ GDR_DEVICE void gdri_copy_ends(uint8_t *d, const uint8_t *s, uint32_t head, uint
 
 /* One thread alone would wait for each batch of its loads: it first loads a word of every 32 bytes of
  * the next KiB, then finds them near. The sum of the words moves nothing. */
-GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
+GDRI_NOINLINE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 {
 	const uint4 *end = s + count, *from;
 
+	GDRI_BY_ABI(gdri_copy_near);
 	GDRI_NOT_UNROLLED
 	for (; s + 64 <= end; s += 64, d += 64) {
 		uint32_t sum = 0;
@@ -230,10 +231,10 @@ GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 			uint4 v[GDRI_COPY_NEAR_ROWS];
 
 			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
+			for (int k = 0; k < GDRI_COPY_NEAR_ROWS && i + k < 64; k++)
 				v[k] = from[i + k];
 			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
+			for (int k = 0; k < GDRI_COPY_NEAR_ROWS && i + k < 64; k++)
 				d[i + k] = v[k];
 		}
 	}
@@ -263,14 +264,29 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 	GDRI_COPY_ROW(uint4, 3, ))))
 }
 
+/* 8 bytes, mostly a word. It is under way before it is known that it is one: else the word that s lies in, which
+ * can be read where s can, and is not used. */
+GDR_DEVICE void gdri_copy_8(uint8_t *d, const uint8_t *s)
+{
+	uint32_t odd = (uint32_t)(uintptr_t)s & 7;
+	uint64_t v = *(const uint64_t *)(s - odd), to = (uint64_t)d;
+
+	asm volatile("" : "+l"(v)); /* or the load would be moved behind the branch */
+	asm volatile("" : "+l"(to)); /* or the address would be found once more behind the branch */
+	if (gdri_likely(!((to & 7) | odd)))
+		*(uint64_t *)to = v;
+	else
+		gdri_copy_bytes(d, s, 8);
+}
+
 /* One access, or a few, cost no call. */
 GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 {
 	uint64_t at = (uint64_t)dst | (uint64_t)src;
 
-	if (len == 8 && !(at & 7))
-		*(uint64_t *)dst = *(const uint64_t *)src;
-	else if (len == 4 && !(at & 3))
+	if (len == 8)
+		gdri_copy_8((uint8_t *)dst, (const uint8_t *)src);
+	else if (len == 4 && gdri_likely(!(at & 3)))
 		*(uint32_t *)dst = *(const uint32_t *)src;
 	else if (len <= 8)
 		gdri_copy_bytes((uint8_t *)dst, (const uint8_t *)src, len);
