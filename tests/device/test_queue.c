@@ -247,14 +247,14 @@ static void test_doorbells(void **state)
 	gdri_wqe_nop(qp, base[1], GDRI_CE_ALWAYS);
 	gdri_sq_publish(dev, qp, base[1], 1, 0);
 	assert_int_equal(__builtin_bswap32(*qp->dbrec), 42);
-	for (; i < 61; i++)
+	for (; i < GDRI_BATCH - 3; i++)
 		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
 	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[0]), 0);
-	assert_int_equal(base[0], 63);
+	assert_int_equal(base[0], GDRI_BATCH - 1);
 	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[1]), 0);
 	gdri_wqe_nop(qp, base[0], GDRI_CE_ALWAYS);
 	gdri_sq_publish(dev, qp, base[0], 1, 0);
-	assert_int_equal(__builtin_bswap32(*qp->dbrec), 64); /* batch boundary */
+	assert_int_equal(__builtin_bswap32(*qp->dbrec), GDRI_BATCH); /* batch boundary */
 	gdri_wqe_nop(qp, base[1], GDRI_CE_ALWAYS);
 	gdri_sq_publish(dev, qp, base[1], 1, 0);
 	assert_int_equal(gdr_quiet(), 0);

@@ -47,8 +47,11 @@ inline post(at)
 	fence_bit[at] = due;
 	mark()
 #else
-	s = seq;
-	due = (fenced != s);
+	if /* in any order */
+	:: s = seq; due = (fenced != s)
+	:: f = fenced; s = seq; due = (f != s)
+	fi;
+	f = 0;
 #ifdef NO_MARK_BEHIND
 	mark();
 	reserve(at, due)
@@ -61,7 +64,7 @@ inline post(at)
 
 proctype poster()
 {
-	byte i, a, w, s, k;
+	byte i, a, w, s, f, k;
 	bit due, found;
 
 	do

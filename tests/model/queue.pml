@@ -161,7 +161,7 @@ inline look()
 proctype poster()
 {
 	byte base, n, posts, i, c, r, d, l;
-	bit e, got, failed;
+	bit e, got, failed, first;
 
 	posts = 0;
 	do
@@ -195,6 +195,7 @@ proctype poster()
 					if
 					:: rsvd == base ->
 						rsvd = base + n; got = 1;
+						first = (ready == base); /* rings without another look */
 						/* the claim behind all arithmetic of indexes */
 						assert(cqe_err || rsvd - done <= N - 1)
 					:: else -> skip
@@ -228,7 +229,8 @@ proctype poster()
 		/* publish: wait for the baton */
 		(ready == base);
 		if
-		:: LAST(base + n) || CROSSES(base, base + n) ->
+		:: first || LAST(base + n) || CROSSES(base, base + n) ->
+			first = 0;
 			fence(base + n);
 			dbrec = WRAP(base + n);
 			d_step { db = WRAP(base + n); db_new = 1; rung = base + n };

@@ -78,18 +78,25 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #define gdri_k(dev, field) ((dev)->field)
 #endif
 
-/* Between the GPU's threads and a NIC: fences F1 to F4. In general of system scope. GDRI_DEV_NEAR: all that both
- * touch lies in memory of this GPU, whose second-level cache also NICs read and write by; there the
- * scope of the GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
-GDR_DEVICE void gdri_fence_nic(void)
+/* GDRI_DEV_NEAR: all that the GPU's threads and the NIC both touch lies in memory of this GPU, whose second-level
+ * cache also NICs read and write by. */
+GDR_DEVICE int gdri_near(void)
 {
 #ifdef __CUDACC__
-	if (gdri_likely(gdri_constants_here.flags & GDRI_DEV_NEAR)) {
-		gdri_fence_gpu();
-		return;
-	}
+	return gdri_likely(gdri_constants_here.flags & GDRI_DEV_NEAR);
+#else
+	return 0;
 #endif
-	gdri_fence_sys();
+}
+
+/* Between the GPU's threads and a NIC: fences F1 to F4. In general of system scope; near, the scope of the
+ * GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
+GDR_DEVICE void gdri_fence_nic(void)
+{
+	if (gdri_near())
+		gdri_fence_gpu();
+	else
+		gdri_fence_sys();
 }
 
 /* A fixed function of the block: all operations of a thread to one PE use one

@@ -12,7 +12,7 @@
 /* A doorbell at least every so many blocks, though later reservers are about to
  * publish. With groups of at most depth / 4 it never leaves the blocks that
  * somebody waits for un-rung. */
-#define GDRI_BATCH 32u
+#define GDRI_BATCH 128u
 
 /* ---- completion ---- */
 
@@ -246,13 +246,19 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 /* READs and atomics are in order with what follows them only if that has the fence bit. A
  * fence counts up fence_seq; the first block of each queue that is reserved after that
  * carries the bit, for all threads. Both words are read BEFORE the reservation: who finds
- * `fenced` up to date reserves behind that block. *seq: what to mark the queue with. */
+ * `fenced` up to date reserves behind that block. *seq: what to mark the queue with.
+ *
+ * Which of them is read first does not matter, so neither waits for the other: both only grow, and the number
+ * of a fence that the caller is to keep is in what it reads of fence_seq anyhow. */
 GDR_DEVICE int gdri_sq_fence_due(const struct gdri_dev *dev, const struct gdri_qp *qp,
 				 uint64_t *seq)
 {
-	*seq = gdri_ld_acquire_gpu_u64(&dev->fence_seq); /* pairs with the fence in gdr_fence */
+	*seq = gdri_ld_fenced_u64(&dev->fence_seq); /* pairs with the fence in gdr_fence, by the fence below */
 	/* acquire: pairs with the fence in gdri_sq_fenced */
-	return gdri_unlikely(gdri_ld_acquire_gpu_u64(&qp->fenced) != *seq);
+	if (gdri_likely(gdri_ld_acquire_gpu_u64(&qp->fenced) == *seq))
+		return 0;
+	gdri_fence_gpu(); /* what was reserved before that fence, before the own reservation */
+	return 1;
 }
 
 /* The caller has reserved a block and gives it the fence bit. */
@@ -278,12 +284,8 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_waiter w;
-	int ret = 0, i;
+	int ret = 0;
 
-	GDRI_NOT_UNROLLED
-	for (i = 0; i < GDRI_SPINS; i++)
-		if (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 == base) /* A1 */
-			return 0;
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
@@ -310,26 +312,34 @@ GDR_DEVICE struct gdri_bell gdri_sq_bell(const struct gdri_qp *qp)
 {
 	struct gdri_bell b;
 
-	b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-	b.db = qp->db;
+	b.db = qp->db; /* before rsvd, or the compiler would ask for them where they are needed */
 	b.dbrec = qp->dbrec;
 	b.qpn_shifted = qp->qpn_shifted;
+	b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
 	return b;
 }
 
+/* Nobody behind base + n, or a batch ends: the caller is to ring. Once it is not it stays so: rsvd only grows. */
+GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
+{
+	return gdri_likely(rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
+}
+
 /* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
- * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches. */
+ * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches; ordered: it was made,
+ * with the scope that a NIC needs. */
 GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
-				uint64_t base, uint32_t n, uint32_t last2)
+				uint64_t base, uint32_t n, uint32_t last2, int ordered)
 {
 	uint64_t end = base + n;
 	uint32_t pi;
 
-	if (gdri_likely(b.rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1))) {
+	if (gdri_sq_must_ring(b.rsvd, base, end)) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
 		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
 		 * payload before the index, which makes the NIC read them. */
-		gdri_fence_nic();
+		if (!ordered)
+			gdri_fence_nic();
 		gdri_st_fenced_u32(b.dbrec, pi);
 		/* F2: record before doorbell: the doorbell only says "look". */
 		gdri_fence_nic();
@@ -338,7 +348,7 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 		 * this store before the next poster's, through the baton (R1, A1). */
 		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
 			gdri_fence_gpu();
-	} else {
+	} else if (!ordered) {
 		gdri_fence_gpu();
 	}
 	/* R1, by the last fence: hands over the baton. A register's doorbell, which is behind that fence, need
@@ -346,14 +356,45 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
+/* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
+ * read-modify-write continues the R1 of those before (A1 of the next one acquires from all of them), so that
+ * nothing stands between but the fence behind the own blocks, which the caller has made already. 1: handed on. */
+GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base, uint64_t end, uint32_t last2)
+{
+	uint64_t seen = *ready >> 1 == base ? *ready : base << 1; /* the guess: no WQE of two blocks before */
+
+	*ready = seen;
+	return gdri_cas_u64(&qp->ready, ready, end << 1 | last2);
+}
+
 GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
 					uint32_t n, uint32_t last2)
 {
-	int ret = gdri_sq_wait_baton(dev, qp, base);
+	uint64_t ready = 0, end = base + n;
+	struct gdri_bell b;
+	int i, ret;
 
 	GDRI_BY_ABI(gdri_sq_publish_later);
+	if (GDRI_SPINS)
+		gdri_fence_gpu(); /* own blocks before R1 in gdri_sq_relay; while one waits it costs nothing */
+	b = gdri_sq_bell(qp);
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < GDRI_SPINS; i++) {
+		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
+			if (gdri_sq_relay(qp, &ready, base, end, last2))
+				return 0;
+			continue;
+		}
+		ready = gdri_ld_fenced_u64(&qp->ready); /* A1, by the fence in gdri_sq_pass_on */
+		b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+		if (ready >> 1 == base) {
+			gdri_sq_pass_on(dev, qp, b, base, n, last2, 0);
+			return 0;
+		}
+	}
+	ret = gdri_sq_wait_baton(dev, qp, base);
 	if (!ret)
-		gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2);
+		gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
 	return ret;
 }
 
@@ -361,14 +402,24 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 			       uint32_t last2)
 {
-	/* With the bell's, at once; what orders it, and acquires, is the fence in gdri_sq_pass_on. */
-	uint64_t ready = gdri_ld_fenced_u64(&qp->ready);
-	struct gdri_bell b = gdri_sq_bell(qp);
-
-	if (gdri_unlikely(ready >> 1 != base))
+	if (GDRI_SPINS || gdri_unlikely(gdri_ld_fenced_u64(&qp->ready) >> 1 != base)) /* A1 */
 		return gdri_sq_publish_later(dev, qp, base, n, last2);
-	gdri_sq_pass_on(dev, qp, b, base, n, last2);
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
 	return 0;
+}
+
+/* The same for who saw that ready was base before the blocks were reserved: it still is. */
+GDR_DEVICE void gdri_sq_publish_first(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				      uint32_t last2)
+{
+	struct gdri_bell b;
+
+	b.db = qp->db; /* they arrive while the fence waits */
+	b.dbrec = qp->dbrec;
+	b.qpn_shifted = qp->qpn_shifted;
+	b.rsvd = base + n; /* as it was when they were reserved; to look again would be a round trip */
+	gdri_fence_nic();  /* F1 */
+	gdri_sq_pass_on(dev, qp, b, base, n, last2, 1);
 }
 
 /* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
@@ -392,7 +443,7 @@ GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *
 		}
 		gdr_pause(round++);
 	}
-	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, 1, 0);
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, 1, 0, 0);
 	return 0;
 }
 
@@ -408,6 +459,7 @@ struct gdri_post {
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
 	uint32_t strict; /* there are fences to be kept: see gdri_put_rkey */
+	uint32_t baton;	 /* of the leader: see gdri_sq_publish_first */
 	struct gdri_qp q; /* constants of the queue that entries need, no more */
 };
 
@@ -541,11 +593,15 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 			       uint32_t last2, struct gdri_post *p)
 {
 	uint64_t rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd), limit = gdri_ld_fenced_u64(&qp->limit);
+	/* A1, by F1 in gdri_sq_publish_first. If it is that far when the caller gets this block, nobody but the caller
+	 * will move it. */
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready) >> 1;
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM;
 	struct gdri_post_place any;
 	uint32_t due, n;
 	int ret;
 
+	p->baton = 0;
 	gdri_qp_constants(&p->q, qp);
 	due = gdri_sq_fence_due(dev, qp, &seq);
 	p->strict = seq != fences;
@@ -553,6 +609,7 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	n = gdri_popc(p->mask) * blocks;
 	if (!(p->mask & gdri_lanes_below()) && gdri_likely(n <= p->q.depth / 4)) {
 		base = gdri_sq_reserve_now(qp, n, rsvd, limit);
+		p->baton = ready == base;
 		if (gdri_unlikely(due) && base != GDRI_NO_ROOM)
 			gdri_sq_fenced(qp, seq);
 	}
@@ -574,6 +631,14 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	return 0;
 }
 
+GDR_DEVICE int gdri_post_publish(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
+{
+	if (!GDRI_SPINS || gdri_unlikely(!p->baton))
+		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+	gdri_sq_publish_first(dev, qp, p->base, p->n, p->last2);
+	return 0;
+}
+
 /* A failure to publish is the leader's to report; the others find it in the queue. None goes on before
  * all is published: a quiet takes what is published as its target, and covers the caller's own. */
 GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
@@ -581,9 +646,9 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
 	int ret;
 
 	if (gdri_post_is_single(p->mask))
-		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+		return gdri_post_publish(dev, qp, p);
 	gdr_sync_warp(p->mask); /* all blocks written; orders them before the leader's F1 */
-	ret = p->leader ? gdri_sq_publish(dev, qp, p->base, p->n, p->last2) : 0;
+	ret = p->leader ? gdri_post_publish(dev, qp, p) : 0;
 	gdr_sync_warp(p->mask); /* orders `ready` before the others' looks at it */
 	return ret;
 }
