@@ -42,7 +42,7 @@ function(gdr_add_cuda_object name source)
 endfunction()
 
 # gdr_add_cuda_test(name source.c [library..]): the same for programs that only a machine with GPUs can
-# use: the target cuda_tests builds them, for the GPU of the machine.
+# use: the target cuda_tests builds them, for the GPU of the machine; with GDR_WERROR warnings are errors.
 function(gdr_add_cuda_test name source)
 	if(NOT GDR_NVCC)
 		return()
@@ -51,9 +51,13 @@ function(gdr_add_cuda_test name source)
 		add_custom_target(cuda_tests)
 	endif()
 	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+	set(strict "")
+	if(GDR_WERROR)
+		set(strict -Werror all-warnings)
+	endif()
 	file(MAKE_DIRECTORY ${dir})
 	add_custom_command(OUTPUT ${dir}/${name}
-		COMMAND ${GDR_NVCC} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
+		COMMAND ${GDR_NVCC} ${strict} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
 			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE -arch=native -MD -MF ${dir}/${name}.d
 			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_LINKER_FILE:gdr>
 			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}

@@ -91,7 +91,8 @@ STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 #define LOOP(name, take, call)                                                                     \
 	GDR_KERNEL(name, struct work, w)                                                           \
 	{                                                                                          \
-		uint64_t *src = (uint64_t *)w.src, *dst = (uint64_t *)w.dst;                       \
+		__attribute__((unused)) uint64_t *src = (uint64_t *)w.src;                         \
+		__attribute__((unused)) uint64_t *dst = (uint64_t *)w.dst;                         \
 		uint64_t start = gdr_clock_ns(), at = 0, sum = 0;                                  \
 		uint64_t step = (uint64_t)w.step;                                                  \
 		int i, ret = 0;                                                                    \
@@ -100,7 +101,6 @@ STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 			take call;                                                                 \
 		w.time[0] = start;                                                                 \
 		w.time[1] = gdr_clock_ns();                                                        \
-		(void)src, (void)dst;                                                              \
 		if (!ret)                                                                          \
 			ret = gdr_quiet();                                                         \
 		w.status[0] = sum ? -1 : ret; /* what is read is zero */                           \
