@@ -38,24 +38,40 @@ def _c_type(t):
 
 # ---- from Python to C ----
 
+# Functions, so that what stands in an expression once is done once.
 _HEAD = """#include <gdr.h>
+#ifndef __cplusplus
+#include <math.h>
+#endif
+#define GDRPY_OPERATION(name, integer, real) \\
+	GDR_DEVICE long long gdrpy_i_##name(long long a, long long b) { (void)b; return integer; } \\
+	GDR_DEVICE double gdrpy_f_##name(double a, double b) { (void)b; return real; }
+GDRPY_OPERATION(div, a / b - (a % b && (a % b < 0) != (b < 0)), floor(a / b))
+GDRPY_OPERATION(mod, a % b + (a % b && (a % b < 0) != (b < 0) ? b : 0), a - b * floor(a / b))
+GDRPY_OPERATION(min, b < a ? b : a, b < a ? b : a)
+GDRPY_OPERATION(max, b > a ? b : a, b > a ? b : a)
+GDRPY_OPERATION(abs, a < 0 ? -a : a, a < 0 ? -a : a)
 #ifdef __cplusplus
 #define GDRPY_TYPE(x) decltype((x) + 0ll) /* a pointer stays one */
+#define GDRPY_PICK(name) \\
+	GDR_DEVICE long long gdrpy_##name(long long a, long long b) { return gdrpy_i_##name(a, b); } \\
+	GDR_DEVICE long long gdrpy_##name(unsigned long long a, unsigned long long b) \\
+	{ return gdrpy_i_##name((long long)a, (long long)b); } \\
+	GDR_DEVICE double gdrpy_##name(double a, double b) { return gdrpy_f_##name(a, b); }
+GDRPY_PICK(div) GDRPY_PICK(mod) GDRPY_PICK(min) GDRPY_PICK(max) GDRPY_PICK(abs)
+#define GDRPY(name, a, b) gdrpy_##name((GDRPY_TYPE((a) + (b)))(a), (GDRPY_TYPE((a) + (b)))(b))
 #else
 #define GDRPY_TYPE(x) __typeof__((x) + 0ll)
+#define GDRPY(name, a, b) \\
+	_Generic((a) + (b), float: gdrpy_f_##name, double: gdrpy_f_##name, default: gdrpy_i_##name)(a, b)
 #endif
-#define GDRPY_DIV(a, b) ((a) / (b) - ((a) % (b) && ((a) % (b) < 0) != ((b) < 0)))
-#define GDRPY_MOD(a, b) ((a) % (b) + ((a) % (b) && ((a) % (b) < 0) != ((b) < 0) ? (b) : 0))
-#define GDRPY_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define GDRPY_MAX(a, b) ((a) > (b) ? (a) : (b))
-#define GDRPY_ABS(a) ((a) < 0 ? -(a) : (a))
 """
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
            ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "!"}
-_CALLS = {"int": "(int64_t)({})", "float": "(double)({})", "min": "GDRPY_MIN({}, {})", "max": "GDRPY_MAX({}, {})",
-          "abs": "GDRPY_ABS({})"}
+_CALLS = {"int": "(int64_t)({})", "float": "(double)({})", "min": "GDRPY(min, {}, {})", "max": "GDRPY(max, {}, {})",
+          "abs": "GDRPY(abs, {}, 0)"}
 _UNSIGNED = "thread_id", "block_id", "block_size", "grid_size", "lane_id"  # which in C a negative number would become
 
 
@@ -104,9 +120,9 @@ class _Writer(ast.NodeVisitor):
     def visit_BinOp(self, node):
         a, b = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.FloorDiv):
-            return f"GDRPY_DIV({a}, {b})"
+            return f"GDRPY(div, {a}, {b})"
         if isinstance(node.op, ast.Mod):
-            return f"GDRPY_MOD({a}, {b})"
+            return f"GDRPY(mod, {a}, {b})"
         if isinstance(node.op, ast.Div):
             return f"((double)({a}) / ({b}))"
         if type(node.op) not in _BINARY:
@@ -321,7 +337,7 @@ int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const vo
         with tempfile.TemporaryDirectory() as d:
             out = os.path.join(d, "kernel.so")
             r = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", *_include(),
-                                "-x", "c", "-", "-x", "none", "-o", out, lib if "/" in lib else "-lgdr"],
+                                "-x", "c", "-", "-x", "none", "-o", out, lib if "/" in lib else "-lgdr", "-lm"],
                                input=text + tail, capture_output=True, text=True)
             if r.returncode:
                 raise SyntaxError(r.stderr)

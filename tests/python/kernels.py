@@ -22,10 +22,12 @@ def ring(to: "int32*", arrived: "uint64*", status: "int32*"):
 
 
 @gdr_kernel.kernel
-def words(out: "int64*", n: "int32", scale: "float64"):
+def words(out: "int64*", n: "int32", scale: "float64", counter: "int64*"):
     me = gdr.thread_id() + gdr.block_id() * gdr.block_size()
     if me >= n:
         return
+    part = 5 - gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe()) % 3  # added once
+    counter[1 + me] = part * 100 + int(max(-7.5 // scale, -7.5 % scale) * 2)
     odd = 0
     for i in range(TEN, -TEN, -3):
         if i % 4 == 0:
@@ -87,10 +89,13 @@ def run_ring(me, n):
 
 
 def run_words():
-    n, scale = 37, 2.5
-    out = gdr.zeros(2 * n, "int64")
-    words[2, 32](out, n, scale)
+    n, scale = 37, 2.25
+    out, counter = gdr.zeros(2 * n, "int64"), gdr.zeros(1 + n, "int64")
+    words[2, 32](out, n, scale, counter)
     gdr_kernel.sync()
+    count = read(counter)
+    real = int(max(-7.5 // scale, -7.5 % scale) * 2)
+    assert count[0] == n and all(c - real in (300, 400, 500) for c in count[1:]), count
     odd = sum(i // 4 + 1 for i in range(TEN, -TEN, -3) if i % 4 != 0)
     want = [odd * 1000 + (4 if i == 4 else 5) * 10 + min(i, 3) + (1 if i <= 2 else 0) for i in range(n)]
     assert read(out) == want + [int(scale * abs(i - 2)) | 1 << 40 for i in range(n)], read(out)
@@ -148,7 +153,7 @@ def refusals():
     refused(lambda: gdr_kernel.kernel(result), SyntaxError, "Return")
     broken = gdr_kernel.source("GDR_KERNEL(", "x", {})
     refused(lambda: broken[1, 1](), SyntaxError, "")
-    assert ctypes.sizeof(words._struct) == 24
+    assert ctypes.sizeof(words._struct) == 32
 
 
 gdr.init(heap_size=16 << 20)
