@@ -24,7 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 2000, REST_MS = 1500 }; /* it rests after a second, and has half of one to get a core */
+enum {
+	MAX = 2000,
+	REST_MS = 1100,	  /* it rests after a second, */
+	LATE_MS = 400,	  /* has so much longer where nothing shows it, */
+	LIMIT_MS = 10000, /* and else so long to get a core */
+};
 
 static double now_us(void)
 {
@@ -34,9 +39,45 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
+/* Pages of this process whose stores are trapped, which is what rests look like from here. */
+static bool trapped(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	bool found = false;
+	char line[512];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, "VmFlags:", 8) && strstr(line, " uw");
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Until that is so; false: it did not come to be. */
+static bool wait_trapped(bool wanted)
+{
+	for (unsigned ms = 0; ms < LIMIT_MS; ms += 10) {
+		if (trapped() == wanted)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Where no page is ever to be trapped, as far as this process has seen. */
+static bool never;
+
+/* A busy machine lets it come to rest when it has a core for it. */
 static void rest(void)
 {
+	static bool seen;
+
 	usleep(1000 * (REST_MS + (unsigned)random() % 30));
+	if (never || !wait_trapped(true))
+		usleep(1000 * LATE_MS);
+	else
+		seen = true;
+	never |= !seen; /* no userfaultfd: waited for in vain once */
 }
 
 static void write_one(struct pair *p)
@@ -180,7 +221,8 @@ static void receive(void)
 		pair_ok(p);
 		assert_int_equal(wait_wc(p->cq[1]).opcode, IBV_WC_RECV);
 	}
-	/* In the error state it is flushed, with no doorbell to tell. */
+	/* In the error state it is flushed, with no doorbell to tell: so it goes on looking. */
+	never = true;
 	assert_int_equal(ibv_modify_qp(p->qp[1], &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
 				       IBV_QP_STATE), 0);
 	rest();
@@ -217,7 +259,8 @@ static void gpu(void)
 	rest();
 	fd = open("/dev/nvidia-none", O_RDONLY); /* while it rests */
 	assert_int_equal(fd, -1);
-	usleep(100000);
+	assert_true(wait_trapped(false));
+	never = true;
 	write_one(p);
 	rest();
 	write_one(p);
