@@ -7,8 +7,9 @@
  *   hca flow QPS	the same of two, of which one writes: Mmsg/s
  *   hca lat QPS	8-byte ping-pong of two, both poll memory: half round trip
  *			in us, median and 99th percentile
- *   hca bw QPS SIZE	one writes to the other: MB/s, and MB/s of memcpy of the
- *			same pieces before and after
+ *   hca bw QPS SIZE [SPAN]  one writes to the other, through so many bytes in turn (4 MiB): MB/s, of
+ *			memcpy of the same pieces before and after; and of process_vm_readv, which
+ *			moves them, by itself: before, after
  *   hca bwfile QPS SIZE	the same from and to memory of a file (memfd), which other processes
  *			can map
  *   hca loopbw QPS SIZE	the same inside the process
@@ -39,6 +40,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <time.h>
@@ -55,6 +57,7 @@ struct process {
 	uint32_t rkey;
 	uint64_t addr;
 	double rate, cpu, writes;
+	pid_t pid;
 };
 
 /* Shared by all processes. Counters are sequentially consistent: a phase of one
@@ -142,6 +145,8 @@ static void open_device(void)
 	if (!pd || !cq || !mr || ibv_query_gid(ctx, 1, 0, &sh->gid))
 		die("no PD, CQ, MR or GID");
 	sh->p[me].rkey = mr->rkey;
+	sh->p[me].pid = getpid();
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where Yama restricts process_vm_readv */
 	/* Alone, it writes from one half to the other. */
 	sh->p[me].addr = (uint64_t)(uintptr_t)(area + (n_procs > 1 ? 0 : AREA));
 }
@@ -357,14 +362,14 @@ static void lat(void)
 	meet();
 }
 
-/* Pieces of this size, through the whole area in turn: what the writes do. */
-static double copy_rate(uint32_t size)
+/* Pieces of this size, through so many bytes in turn: what the writes do. */
+static double copy_rate(uint32_t size, size_t span)
 {
 	static uint8_t to[AREA];
 	double t = now(), end = t + RUN_US / 4;
 	size_t done = 0;
 
-	for (size_t off = 0; now() < end; off = (off + size) % (AREA - size + 1)) {
+	for (size_t off = 0; now() < end; off = (off + size) % (span - size + 1)) {
 		memcpy(to + off, area + off, size);
 		__asm__ volatile("" ::: "memory");
 		done += size;
@@ -372,32 +377,58 @@ static double copy_rate(uint32_t size)
 	return (double)done / (now() - t);
 }
 
-static void bw(uint32_t size)
+/* The same by the system call, out of the other process; 0: it may not. */
+static double call_rate(uint32_t size, size_t span)
 {
-	double t, end, before, after;
+	double t = now(), end = t + RUN_US / 4;
+	size_t done = 0;
+
+	for (size_t off = 0; now() < end; off = (off + size) % (span - size + 1)) {
+		struct iovec to = { area + off, size };
+		struct iovec from = { (uint8_t *)(uintptr_t)sh->p[!me].addr + off, size };
+
+		if (process_vm_readv(sh->p[!me].pid, &to, 1, &from, 1, 0) != (ssize_t)size)
+			return 0;
+		done += size;
+	}
+	return (double)done / (now() - t);
+}
+
+static void bw(uint32_t size, size_t span)
+{
+	double t, end, before, after, call[2] = { 0 };
 	size_t off = 0, n = 0;
 	int out = 0, qp = 0;
 
+	/* What receives makes the call, as it does below. */
+	if (me)
+		sh->p[me].rate = call_rate(size, span);
+	meet();
 	if (me) {
+		meet();
+		sh->p[me].rate = call_rate(size, span);
 		meet();
 		return;
 	}
-	before = copy_rate(size);
+	call[0] = n_procs > 1 ? sh->p[1].rate : 0;
+	before = copy_rate(size, span);
 	t = now();
 	end = t + RUN_US;
 	while (now() < end || out) {
 		while (out < 16 && now() < end) {
 			post(qp++ % n_qps, &sh->p[n_procs - 1], off, size, 1);
-			off = (off + size) % (AREA - size + 1);
+			off = (off + size) % (span - size + 1);
 			out++;
 			n++;
 		}
 		out -= reap(16);
 	}
 	t = now() - t;
-	after = copy_rate(size);
-	printf("%.0f %.0f %.0f\n", (double)n * size / t, before, after);
+	after = copy_rate(size, span);
 	meet();
+	meet();
+	call[1] = n_procs > 1 ? sh->p[1].rate : 0;
+	printf("%.0f %.0f %.0f %.0f %.0f\n", (double)n * size / t, before, after, call[0], call[1]);
 }
 
 /* To the core of this number among those that there are. */
@@ -543,7 +574,7 @@ static int naps(void)
 	return 0;
 }
 
-static int run(const char *mode, uint32_t size)
+static int run(const char *mode, uint32_t size, size_t span)
 {
 	start();
 	if (!strcmp(mode, "rate"))
@@ -554,7 +585,7 @@ static int run(const char *mode, uint32_t size)
 		lat();
 	else if (!strcmp(mode, "bw") || !strcmp(mode, "bwfile") ||
 		 !strcmp(mode, "loopbw"))
-		bw(size);
+		bw(size, span);
 	else if (!strcmp(mode, "loop"))
 		loop();
 	else
@@ -582,7 +613,7 @@ int main(int argc, char **argv)
 	bool is_rate = !strcmp(mode, "rate"), is_bw = strstr(mode, "bw");
 	int status, ret = 0;
 	double sum = 0, time = 0, writes = 0;
-	uint32_t size;
+	uint32_t size, span;
 	size_t m = 0;
 
 	if (!strcmp(mode, "naps"))
@@ -595,7 +626,7 @@ int main(int argc, char **argv)
 	while (m < sizeof(procs) / sizeof(*procs) && strcmp(mode, modes[m]))
 		m++;
 	if (m == sizeof(procs) / sizeof(*procs)) {
-		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE | "
+		fprintf(stderr, "usage: hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE [SPAN] | "
 				"bwfile QPS SIZE | loopbw QPS SIZE | xcopy SIZE | loop QPS [USED] | hop | "
 				"idle | naps\n");
 		return 2;
@@ -604,15 +635,18 @@ int main(int argc, char **argv)
 	n_qps = number(argc > 2 + is_rate ? argv[2 + is_rate] : NULL, MAX_QPS);
 	n_used = argc > 3 && !strcmp(mode, "loop") ? number(argv[3], n_qps) : n_qps;
 	size = (uint32_t)number(is_bw && argc > 3 ? argv[3] : NULL, AREA / 2);
+	span = is_bw && argc > 4 ? (uint32_t)number(argv[4], AREA) : AREA;
+	if (span < size)
+		span = size;
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)
 		return 1;
 	for (me = 0; me < n_procs - 1; me++)
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			return run(mode, size);
+			return run(mode, size, span);
 		}
-	ret = run(mode, size);
+	ret = run(mode, size, span);
 	while (wait(&status) > 0)
 		ret |= !WIFEXITED(status) || WEXITSTATUS(status);
 	for (int i = 0; i < n_procs; i++) {

@@ -145,11 +145,17 @@ hca_line loopback_cache_line us hop
 hca_table "128 KiB writes (UCX tcp: active messages of 8 KiB; posix: put), MB/s"
 hca_line bandwidth_128K MB/s "bw 1 131072" "6 1 -t am_bw -s 8192 -n 20000 -D bcopy" \
 	"6 1 -t put_bw -s 131072 -n 5000 -D short"
+hca_line bandwidth_128K_again MB/s "bw 1 131072 131072" # the same 128 KiB, in cache
 hca_line bandwidth_file_128K MB/s "bwfile 1 131072"
 hca_line loopback_bw_128K MB/s "loopbw 1 131072"
 for ((round = 0; round < ${ROUNDS:-3} && SECONDS < hca_until; round++)); do hca_round; done
 hca_print
-result hca_memcpy_128K "$(hca_shm bw 1 131072 | awk '{ print ($2 + $3) / 2 }')" MB/s
+for span in 4194304 131072; do
+	set -- $(hca_shm bw 1 131072 $span)
+	result "hca_memcpy_128K_of_$span" "$(((${2:-0} + ${3:-0}) / 2))" MB/s
+	result "hca_call_128K_of_$span" "$(((${4:-0} + ${5:-0}) / 2))" MB/s \
+		"process_vm_readv by itself, before ${4:--} and after ${5:--} a run of $1"
+done
 set -- $(hca_shm xcopy 131072)
 result hca_memcpy_other_core_128K "${1:--}" MB/s "of what another core has just written, which took ${2:--} MB/s"
 for how in "" inline; do
