@@ -43,7 +43,7 @@ int gdri_up_ctxs(struct gdri_state *st)
 	cs->list = calloc(1, bytes);
 	cs->slots = calloc(st->opt.ctx_queues + 1u, sizeof(*cs->slots));
 	if (st->cuda)
-		cs->gpu = gdri_cuda_alloc(st->cuda, bytes);
+		cs->gpu = gdri_cuda_alloc_bare(st->cuda, bytes);
 	if (!cs->list || !cs->slots || (st->cuda && !cs->gpu)) {
 		gdri_error("out of memory for contexts");
 		return -GDR_ENOMEM;

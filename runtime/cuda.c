@@ -52,6 +52,8 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 	r = c->api.ctx_get(&c->ctx);
 	if (!r && c->ctx) {
 		r = c->api.ctx_device(&c->device);
+	} else if (!r && local_rank == GDRI_CUDA_CURRENT) {
+		return -GDR_ESTATE;
 	} else if (!r) {
 		r = c->api.device_get(&c->device, (int)(local_rank % (unsigned)n));
 		if (!r)
@@ -277,7 +279,7 @@ void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size)
 
 /* ---- other memory ---- */
 
-void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size)
+void *gdri_cuda_alloc_bare(struct gdri_cuda *c, size_t size)
 {
 	gdri_cu_ptr p = 0;
 	gdri_cu_result r;
@@ -289,11 +291,18 @@ void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size)
 		gdri_cuda_refused(c, "allocating memory of the GPU", r);
 		return NULL;
 	}
-	if (gdri_cuda_zero(c, (void *)(uintptr_t)p, size, 10000)) {
-		gdri_cuda_free(c, (void *)(uintptr_t)p);
+	return (void *)(uintptr_t)p;
+}
+
+void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size)
+{
+	void *p = gdri_cuda_alloc_bare(c, size);
+
+	if (p && gdri_cuda_zero(c, p, size, 10000)) {
+		gdri_cuda_free(c, p);
 		return NULL;
 	}
-	return (void *)(uintptr_t)p;
+	return p;
 }
 
 void gdri_cuda_free(struct gdri_cuda *c, void *p)

@@ -15,7 +15,9 @@ struct CUmod_st; /* CUmodule */
 
 /* The context that is current in the calling thread or, when there is none, the primary
  * context of device local_rank modulo their number, which then becomes current. -GDR_ENOTSUP
- * where there is no driver or device, or one that cannot share memory. */
+ * where there is no driver or device, or one that cannot share memory. GDRI_CUDA_CURRENT: -GDR_ESTATE, not logged,
+ * where no context is current. */
+#define GDRI_CUDA_CURRENT (~0u)
 int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank);
 /* NULL is a no-op. The context is given back when no thread is in the driver's wait any more. */
 void gdri_cuda_close(struct gdri_cuda *c);
@@ -32,8 +34,9 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *
 int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t size, char *why, size_t room);
 void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size);
 
-/* Zeroed memory of the GPU, and of the host at an address that is valid on both. */
+/* Zeroed memory of the GPU, and of the host at an address that is valid on both. _bare: not zeroed. */
 void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size);
+void *gdri_cuda_alloc_bare(struct gdri_cuda *c, size_t size);
 void gdri_cuda_free(struct gdri_cuda *c, void *p);
 void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size);
 void gdri_cuda_free_host(struct gdri_cuda *c, void *p);

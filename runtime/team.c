@@ -101,7 +101,7 @@ int gdri_up_teams(struct gdri_state *st)
 	ts->config = calloc(ts->n, sizeof(*ts->config));
 	ts->notes = calloc(ts->n, sizeof(*ts->notes));
 	if (st->cuda)
-		gpu = gdri_cuda_alloc(st->cuda, list + lists);
+		gpu = gdri_cuda_alloc_bare(st->cuda, list + lists); /* filled by predefine() */
 	ts->gpu = (struct gdri_team *)gpu;
 	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu)) {
 		gdri_error("out of memory for %u teams", ts->n);
@@ -166,16 +166,48 @@ const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team)
 }
 
 /* On the GPU everything is as here but for where the lists are. */
-static int push(struct gdri_state *st, gdr_team_t id)
+static struct gdri_team as_seen(const struct gdri_state *st, gdr_team_t id)
+{
+	struct gdri_team copy = st->teams.list[id];
+
+	copy.pes = lists_of_gpu(st, id);
+	copy.levels = copy.pes + st->n_pes;
+	return copy;
+}
+
+/* All of them, in one copy. */
+static int push_all(struct gdri_state *st)
 {
 	struct gdri_teams *ts = &st->teams;
-	struct gdri_team copy = ts->list[id];
+	size_t list = ts->n * sizeof(*ts->list), lists = ts->n * list_room(st) * sizeof(*ts->lists);
+	size_t whole = (list + lists + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+	struct gdri_team *all = st->cuda ? aligned_alloc(GDRI_LINE, whole) : NULL;
+	uint32_t i;
 	int ret;
 
 	if (!st->cuda)
 		return 0;
-	copy.pes = lists_of_gpu(st, id);
-	copy.levels = copy.pes + st->n_pes;
+	if (!all) {
+		gdri_error("out of memory for %u teams", ts->n);
+		return -GDR_ENOMEM;
+	}
+	for (i = 0; i < ts->n; i++)
+		all[i] = as_seen(st, (gdr_team_t)i);
+	memcpy(all + ts->n, ts->lists, lists);
+	ret = gdri_cuda_copy(st->cuda, ts->gpu, all, list + lists, COPY_MS);
+	free(all);
+	return ret;
+}
+
+static int push(struct gdri_state *st, gdr_team_t id)
+{
+	struct gdri_teams *ts = &st->teams;
+	struct gdri_team copy;
+	int ret;
+
+	if (!st->cuda)
+		return 0;
+	copy = as_seen(st, id);
 	ret = gdri_cuda_copy(st->cuda, copy.pes, ts->list[id].pes,
 			     list_room(st) * sizeof(*copy.pes), COPY_MS);
 	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), COPY_MS);
@@ -222,12 +254,12 @@ static void find_levels(const struct gdri_state *st, struct gdri_team *t, int16_
 	t->nodes = nodes > 1 && t->most > 1 ? nodes : 0;
 }
 
-/* The record of a team that this PE is in; it was unused, and nobody writes to its area yet. */
-static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+/* The record of a team that this PE is in; it was unused. */
+static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
 	struct gdri_teams *ts = &st->teams;
 	struct gdri_team *t = &ts->list[id];
-	int i, ret;
+	int i;
 
 	memset(t, 0, sizeof(*t));
 	t->pes = ts->lists + (size_t)id * list_room(st);
@@ -255,13 +287,22 @@ static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, 
 	find_levels(st, t, t->pes + st->n_pes);
 	gdri_coll_choose(t, &st->coll);
 	ts->notes[id] = 0;
+}
+
+/* The same on the GPU too. Nobody writes to its areas yet. */
+static int install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+{
+	const struct gdri_teams *ts = &st->teams;
+	int ret;
+
+	enter(st, id, n, pes, mapped);
 	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes));
-	if (!ret && t->push_size)
+	if (!ret && ts->list[id].push_size)
 		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride);
 	if (!ret)
 		ret = push(st, id);
 	if (ret)
-		t->n = 0;
+		st->teams.list[id].n = 0;
 	return ret;
 }
 
@@ -294,28 +335,29 @@ static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
 	}
 }
 
+/* Their areas are zeroes from the beginning. */
 static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
 {
-	int i, n, ret;
 	bool all = true;
+	int i, n;
 
 	part_nodes(st, mapped);
 	for (i = 0; i < st->n_pes; i++)
 		pes[i] = i;
-	ret = install(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
+	enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
 	for (i = n = 0; i < st->n_pes; i++) {
 		if (!st->same_node[i])
 			continue;
 		pes[n++] = i;
 		all &= mapped[i];
 	}
-	if (!ret)
-		ret = install(st, GDR_TEAM_NODE, n, pes, all);
+	enter(st, GDR_TEAM_NODE, n, pes, all);
 	if (!all) { /* some of the node do not map each other: nobody shares anything */
 		pes[0] = st->pe;
 		n = 1;
 	}
-	return ret ? ret : install(st, GDR_TEAM_SHARED, n, pes, maps(st, n, pes));
+	enter(st, GDR_TEAM_SHARED, n, pes, maps(st, n, pes));
+	return push_all(st);
 }
 
 /* What every PE says: whether it maps all PEs of its node. */
