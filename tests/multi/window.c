@@ -11,7 +11,7 @@
 struct args {
 	uint64_t *words;
 	struct multi_report *report;
-	int mapped; /* all PEs are */
+	int mapped; /* the next PE is */
 };
 
 static CUdeviceptr make(void)
@@ -62,10 +62,10 @@ GDR_KERNEL(write_next, struct args, a)
 	EXPECT_EQ(a.report, a.words[1024], 100 + (prev + gdr_n_pes() - 1) % gdr_n_pes());
 }
 
-static void use(uint64_t *words, CUdeviceptr own, int mapped)
+static void use(uint64_t *words, CUdeviceptr own)
 {
 	int next = (multi_pe + 1) % multi_n, prev = (multi_pe + multi_n - 1) % multi_n;
-	struct args a = {words, multi_report_new(), mapped};
+	struct args a = {words, multi_report_new(), gdr_host_ptr(words, next) != NULL};
 	uint64_t v = 7 + (uint64_t)multi_pe, got = 0;
 	gdr_stream_t stream;
 
@@ -101,10 +101,10 @@ int main(void)
 	second = make();
 	words = (uint64_t *)gdr_symmetric_register((void *)own, BYTES);
 	CHECK(words);
-	use(words, own, !info.n_nic);
+	use(words, own);
 	more = (uint64_t *)gdr_symmetric_register((void *)second, BYTES);
 	CHECK(more == words + WORDS);
-	use(more, second, !info.n_nic);
+	use(more, second);
 	CHECK(cudaMalloc(&plain, BYTES) == cudaSuccess);
 	CHECK(!gdr_symmetric_register(plain, BYTES)); /* the driver has no handle for it */
 	CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
