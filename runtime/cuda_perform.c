@@ -23,14 +23,15 @@ struct call {
 struct gdri_performer {
 	struct CUmod_st *module;
 	struct CUfunc_st *kernel, *flat, *push, *grid;
+	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
 	pthread_cond_t free;
 };
 
-static gdri_cu_result load(struct gdri_state *st, struct gdri_performer *p)
+static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
 {
-	const struct gdri_cuda_api *api = &st->cuda->api;
+	const struct gdri_cuda_api *api = &c->api;
 	size_t size;
 	const void *image = gdri_perform_image(&size);
 	gdri_cu_result r = api->module_load(&p->module, image);
@@ -70,26 +71,57 @@ static void init_lock(struct gdri_performer *p)
 	pthread_condattr_destroy(&attr);
 }
 
-void gdri_perform_up(struct gdri_state *st)
+struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 {
 	struct gdri_performer *p;
-	gdri_cu_result r;
 	size_t size;
-	int ret;
 
 	gdri_perform_image(&size);
-	if (!size)
-		return;
-	p = calloc(1, sizeof(*p));
+	p = size ? calloc(1, sizeof(*p)) : NULL;
+	if (!p)
+		return NULL;
+	init_lock(p);
+	gdri_cuda_enter(c);
+	p->loaded = load(c, p);
+	gdri_cuda_leave(c);
+	return p;
+}
+
+void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
+{
+	int i;
+
 	if (!p)
 		return;
-	init_lock(p);
+	gdri_cuda_enter(c);
+	for (i = 0; i < CALLS && p->calls[i].stream; i++)
+		c->api.stream_destroy(p->calls[i].stream);
+	if (p->module)
+		c->api.module_unload(p->module);
+	gdri_cuda_leave(c);
+	gdri_cuda_free_host(c, p->calls[0].answer);
+	pthread_cond_destroy(&p->free);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void gdri_perform_up(struct gdri_state *st)
+{
+	struct gdri_performer *p = gdri_early_performer(st);
+	gdri_cu_result r;
+	int ret;
+
+	if (!p)
+		p = gdri_perform_load(st->cuda);
+	if (!p)
+		return;
 	st->performer = p;
-	gdri_cuda_enter(st->cuda);
-	r = load(st, p);
-	if (!r)
+	r = p->loaded;
+	if (!r) {
+		gdri_cuda_enter(st->cuda);
 		r = open_calls(st, p);
-	gdri_cuda_leave(st->cuda);
+		gdri_cuda_leave(st->cuda);
+	}
 	ret = r ? 0 : gdri_module_add(st, p->module);
 	if (!r && !ret)
 		return;
@@ -101,21 +133,9 @@ void gdri_perform_up(struct gdri_state *st)
 void gdri_perform_down(struct gdri_state *st)
 {
 	struct gdri_performer *p = st->performer;
-	int i;
 
-	if (!p)
-		return;
 	st->performer = NULL;
-	gdri_cuda_enter(st->cuda);
-	for (i = 0; i < CALLS && p->calls[i].stream; i++)
-		st->cuda->api.stream_destroy(p->calls[i].stream);
-	if (p->module)
-		st->cuda->api.module_unload(p->module);
-	gdri_cuda_leave(st->cuda);
-	gdri_cuda_free_host(st->cuda, p->calls[0].answer);
-	pthread_cond_destroy(&p->free);
-	pthread_mutex_destroy(&p->lock);
-	free(p);
+	gdri_perform_drop(st->cuda, p);
 }
 
 static int missing(void)

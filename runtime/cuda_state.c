@@ -20,7 +20,7 @@ int gdri_up_cuda(struct gdri_state *st)
 
 	if (!gdri_units_exist() && st->opt.device != GDRI_DEVICE_CUDA)
 		return 0;
-	ret = gdri_cuda_open(&st->cuda, gdri_local_rank(st));
+	ret = st->cuda ? 0 : gdri_cuda_open(&st->cuda, gdri_local_rank(st));
 	if (!ret)
 		gdri_info("CUDA: PE %d uses %s", st->pe, gdri_cuda_text(st->cuda));
 	return ret;
@@ -121,7 +121,7 @@ static int set_constants(struct gdri_state *st)
 int gdri_cuda_state_up(struct gdri_state *st)
 {
 	struct block b = layout(st);
-	uint8_t *gpu = gdri_cuda_alloc(st->cuda, b.total), *p = aligned_alloc(GDRI_LINE, b.total);
+	uint8_t *gpu = gdri_cuda_alloc_bare(st->cuda, b.total), *p = aligned_alloc(GDRI_LINE, b.total);
 	int ret = -GDR_ENOMEM;
 
 	st->dev->n_errors = GDRI_MAX_ERRORS; /* to the host: it looks at each record's state */

@@ -164,7 +164,7 @@ static int reserve(struct gdri_heap *heap, uint64_t *size, uint64_t max)
 	return -GDR_ENOMEM;
 }
 
-static int mark(struct gdri_heap *heap, int pe)
+int gdri_heap_mark(struct gdri_heap *heap, int pe)
 {
 	struct gdri_ctl *ctl = (struct gdri_ctl *)heap->base;
 	uint64_t head[2] = {GDRI_CTL_MAGIC, (uint64_t)pe};
@@ -180,8 +180,7 @@ static int mark(struct gdri_heap *heap, int pe)
 	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), COPY_MS);
 }
 
-int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max,
-		   int pe)
+int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max)
 {
 	int ret;
 
@@ -194,8 +193,19 @@ int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host,
 	ret = reserve(heap, &size, max);
 	if (!ret)
 		ret = gdri_heap_grow(heap, size);
-	if (!ret)
-		ret = mark(heap, pe);
+	if (ret)
+		gdri_heap_close(heap);
+	return ret;
+}
+
+int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max,
+		   int pe)
+{
+	int ret = gdri_heap_make(heap, cuda, in_host, size, max);
+
+	if (ret)
+		return ret;
+	ret = gdri_heap_mark(heap, pe);
 	if (ret)
 		gdri_heap_close(heap);
 	return ret;

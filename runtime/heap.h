@@ -34,6 +34,9 @@ struct gdri_heap {
  * area for PE `pe`. cuda: memory of this GPU, or, with in_host, memory of the host that it maps. */
 int gdri_heap_open(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max,
 		   int pe);
+/* Its two halves: all but the control area, and that. */
+int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max);
+int gdri_heap_mark(struct gdri_heap *heap, int pe);
 void gdri_heap_close(struct gdri_heap *heap); /* also half-built or closed */
 
 /* One part more, behind the others; -GDR_ENOMEM, logged: no room or no memory, and nothing has changed. _shrink takes

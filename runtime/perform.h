@@ -25,6 +25,10 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 /* The same kernel for GPUs; size 0: the library was built without nvcc. */
 const void *gdri_perform_image(size_t *size);
 
+/* The kernels alone, for gdri_perform_up; NULL: there are none. _drop: NULL is a no-op. */
+struct gdri_cuda;
+struct gdri_performer *gdri_perform_load(struct gdri_cuda *c);
+void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p);
 /* With st->constants there. A GPU for which there is no code is no error until a request comes. */
 void gdri_perform_up(struct gdri_state *st);
 void gdri_perform_down(struct gdri_state *st);

@@ -95,8 +95,11 @@ static int up_host_device(struct gdri_state *st)
 static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
-	int ret = gdri_heap_open(&st->heap, st->cuda, in_host, st->opt.heap_size, st->opt.heap_max, st->pe);
+	int ret = gdri_early_heap(st) ? 0 : gdri_heap_make(&st->heap, st->cuda, in_host, st->opt.heap_size,
+							    st->opt.heap_max);
 
+	if (!ret)
+		ret = gdri_heap_mark(&st->heap, st->pe);
 	if (!ret && st->cuda)
 		ret = gdri_page_open(st);
 	if (ret)
@@ -163,6 +166,7 @@ struct step {
 };
 
 static const struct step steps[] = {
+	{"early", LOCAL, gdri_early_begin, NULL}, /* gdri_state_down ends it first */
 	{"bootstrap", COLLECTIVE, up_bootstrap, down_bootstrap},
 	{"version", COLLECTIVE, gdri_up_version, NULL},
 	{"identity", COLLECTIVE, gdri_up_identity, gdri_down_identity},
@@ -357,6 +361,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 {
 	int limit, told = 0;
 
+	gdri_early_end(st);
 	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
 	if (status && st->dev)
 		gdri_devstate_abort(st);

@@ -16,6 +16,7 @@
 
 #include "runtime/coll.h"
 #include "runtime/ctx.h"
+#include "runtime/early.h"
 #include "runtime/heap.h"
 #include "runtime/modules.h"
 #include "runtime/monitor.h"
@@ -46,6 +47,7 @@ struct gdri_state {
 
 	/* GPU: NULL on the host device */
 	struct gdri_cuda *cuda;
+	struct gdri_early early;
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
 	struct gdri_constants *constants; /* what all modules have */
 	struct gdri_modules modules;	  /* those loaded by hand */

@@ -274,6 +274,41 @@ static void test_well(void **state)
 	nothing_left();
 }
 
+/* A context is current: the heap is made while the launcher is asked. It goes where init fails. */
+static void test_early(void **state)
+{
+	uint64_t *p, v = 5, w = 0;
+	void *ours;
+
+	(void)state;
+	assert_int_equal(cuDevicePrimaryCtxRetain(&ours, 0), 0);
+	assert_int_equal(cuCtxSetCurrent(ours), 0);
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(8, sizeof(*p));
+	assert_non_null(p);
+	assert_int_equal(gdr_host_put(p + 1, &v, sizeof(v), 0), 0);
+	assert_int_equal(gdr_host_get(&w, p + 1, sizeof(w), 0), 0);
+	assert_int_equal(w, 5);
+	assert_int_equal(gdr_finalize(), 0);
+	assert_int_equal(fake_cuda.memory, 0);
+	set(&fake_cuda.no_memory, 1);
+	assert_int_equal(gdr_init(), -GDR_ENOMEM);
+	set(&fake_cuda.no_memory, 0);
+	assert_int_equal(fake_cuda.memory, 0);
+	setenv("GDR_COLL_SLOT", "nonsense", 1);
+	assert_int_equal(gdr_init(), -GDR_EOPTION);
+	unsetenv("GDR_COLL_SLOT");
+	setenv("GDR_TEAMS", "4096", 1); /* fails behind the heap */
+	setenv("GDR_TRANSPORTS", "nic", 1);
+	assert_int_not_equal(gdr_init(), 0);
+	unsetenv("GDR_TEAMS");
+	setenv("GDR_TRANSPORTS", "p2p", 1);
+	assert_int_equal(fake_cuda.memory, 0);
+	assert_int_equal(cuCtxSetCurrent(NULL), 0);
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
+	nothing_left();
+}
+
 /* The state of the device cannot be read: what was read earlier is no answer. */
 static void test_silent_gpu(void **state)
 {
@@ -366,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_wait_left_behind),
 		cmocka_unit_test(test_kernel_that_failed),
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),

@@ -25,6 +25,12 @@ const void *gdri_perform_image(size_t *size)
 	return "";
 }
 
+struct gdri_performer *gdri_early_performer(struct gdri_state *st)
+{
+	(void)st;
+	return NULL;
+}
+
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	(void)st;
