@@ -8,12 +8,11 @@
 
 #include "bootstrap/uid_hub.h"
 #include "bootstrap/uid_link.h"
+#include "tests/fuzz_input.h"
 
 enum { N = 4, CONNS = 8 };
 
 static const unsigned char token[GDRI_UID_TOKEN] = "a secret of ours";
-static const uint8_t *in;
-static size_t in_left;
 
 struct fuzz_uid_stats fuzz_uid_stats;
 
@@ -24,23 +23,6 @@ void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)
 		abort();
 	(void)status;
 	fuzz_uid_stats.aborts++;
-}
-
-static uint8_t byte(void)
-{
-	if (!in_left)
-		return 0;
-	in_left--;
-	return *in++;
-}
-
-static uint32_t word(void)
-{
-	uint32_t v = byte();
-
-	v = v << 8 | byte();
-	v = v << 8 | byte();
-	return v << 8 | byte();
 }
 
 /* Mostly a number that is right. */

@@ -4,13 +4,14 @@
 #ifndef TESTS_BOOTSTRAP_GDR_JOB_H
 #define TESTS_BOOTSTRAP_GDR_JOB_H
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <gdr.h>
+
+#include "tests/entries.h"
 
 static int rank, n_ranks; /* of the process, in whatever started it */
 
@@ -21,19 +22,6 @@ static int rank, n_ranks; /* of the process, in whatever started it */
 			_exit(1);                                                                  \
 		}                                                                                  \
 	} while (0)
-
-/* /proc/self/fd: open files; /proc/self/task: threads. */
-static int entries(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	CHECK(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 static void is_job(const char *by, int pe, int n)
 {

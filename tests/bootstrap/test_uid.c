@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "bootstrap/uid_net.h"
 #include "bootstrap/uid_wire.h"
 #include "runtime/log.h"
+#include "tests/entries.h"
 
 #define LIMIT_MS 20000
 
@@ -110,17 +110,6 @@ static void make(unsigned char *id)
 	assert_int_equal(gdri_boot_uid_create(id, "lo"), 0);
 }
 
-static int open_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* ---- */
 
 static void test_sizes(void **state)
@@ -133,8 +122,8 @@ static void test_sizes(void **state)
 		make(id);
 		job(id, n);
 		if (n == 1)
-			files = open_files();
-		assert_int_equal(open_files(), files);
+			files = entries("/proc/self/fd");
+		assert_int_equal(entries("/proc/self/fd"), files);
 	}
 }
 
@@ -390,12 +379,12 @@ static void test_fork(void **state)
 	pid_t child;
 
 	(void)state;
-	files = open_files();
+	files = entries("/proc/self/fd");
 	make(id);
 	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), 0);
 	child = fork();
 	if (!child)
-		_exit(open_files() == files && b->barrier(b, 1000) == -GDR_ESTATE ? 0 : 1);
+		_exit(entries("/proc/self/fd") == files && b->barrier(b, 1000) == -GDR_ESTATE ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(b->barrier(b, 1000), 0);

@@ -2,20 +2,7 @@
 /* init and finalize again and again in one process, with other heap sizes and
  * paths; calls outside; what stays open does not grow. */
 #include "tests/multi/multi.h"
-
-#include <dirent.h>
-
-static int open_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
+#include "tests/entries.h"
 
 static void outside(void)
 {
@@ -52,7 +39,7 @@ static int once(size_t heap_size, int round)
 	CHECK_EQ(*word, round);
 	CHECK_OK(gdr_host_get(word + 1, word, sizeof(int), next));
 	CHECK_EQ(word[1], round);
-	files = open_files();
+	files = entries("/proc/self/fd");
 	CHECK_OK(gdr_barrier_all());
 	CHECK_OK(gdr_finalize());
 	return files;

@@ -290,4 +290,13 @@ __attribute__((unused)) static void multi_sleep_us(unsigned us)
 	nanosleep(&t, NULL);
 }
 
+/* What a comparison of gdr_*_wait_until means. */
+#define MULTI_HOLDS(cmp, a, b)                                                                     \
+	((cmp) == GDR_CMP_EQ   ? (a) == (b)                                                        \
+	 : (cmp) == GDR_CMP_NE ? (a) != (b)                                                        \
+	 : (cmp) == GDR_CMP_GT ? (a) > (b)                                                         \
+	 : (cmp) == GDR_CMP_GE ? (a) >= (b)                                                        \
+	 : (cmp) == GDR_CMP_LT ? (a) < (b)                                                         \
+			       : (a) <= (b))
+
 #endif

@@ -12,13 +12,6 @@ struct sets {
 };
 
 #define NONE ((size_t)-1)
-#define HOLDS(cmp, a, b)                                                                           \
-	((cmp) == GDR_CMP_EQ   ? (a) == (b)                                                        \
-	 : (cmp) == GDR_CMP_NE ? (a) != (b)                                                        \
-	 : (cmp) == GDR_CMP_GT ? (a) > (b)                                                         \
-	 : (cmp) == GDR_CMP_GE ? (a) >= (b)                                                        \
-	 : (cmp) == GDR_CMP_LT ? (a) < (b)                                                         \
-			       : (a) <= (b))
 #define SHORT_NS 1000u
 #define LONG_NS 15000000000u
 
@@ -91,7 +84,7 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 				if (mask && mask[i])                                               \
 					continue;                                                  \
 				n_counted++;                                                       \
-				if (!HOLDS(cmp, w[i], v))                                          \
+				if (!MULTI_HOLDS(cmp, w[i], v))                                          \
 					continue;                                                  \
 				where[n_holds++] = (size_t)i;                                      \
 			}                                                                          \
@@ -101,7 +94,7 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 				AGREE(name, , values[0]);                                          \
 		}                                                                                  \
 		EXPECT_EQ(r, gdr_##name##_wait_until_for(w, cmp, values[0], SHORT_NS),             \
-			  HOLDS(cmp, w[0], values[0]) ? 0 : -GDR_ETIMEOUT);                        \
+			  MULTI_HOLDS(cmp, w[0], values[0]) ? 0 : -GDR_ETIMEOUT);                        \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}                                                                                          \
 	GDR_KERNEL(look_kernel_##name, struct sets, a)                                             \

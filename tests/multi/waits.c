@@ -12,13 +12,6 @@ struct waits {
 	struct multi_report *report;
 };
 
-#define HOLDS(cmp, a, b)                                                                           \
-	((cmp) == GDR_CMP_EQ   ? (a) == (b)                                                        \
-	 : (cmp) == GDR_CMP_NE ? (a) != (b)                                                        \
-	 : (cmp) == GDR_CMP_GT ? (a) > (b)                                                         \
-	 : (cmp) == GDR_CMP_GE ? (a) >= (b)                                                        \
-	 : (cmp) == GDR_CMP_LT ? (a) < (b)                                                         \
-			       : (a) <= (b))
 
 /* The smallest and the largest value: top bit clear or set by the type's sign. */
 #define TOP(T) ((T)1 << (sizeof(T) * 8 - 2))
@@ -66,7 +59,7 @@ LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 			EXPECT_OK(a->report, gdr_##name##_p(w, v[i], gdr_my_pe()));                \
 			EXPECT_OK(a->report, gdr_quiet());                                         \
 			for (int k = 0; k < 7 * CMPS; k++) {                                       \
-				int cmp = k % CMPS, holds = HOLDS(cmp, v[i], v[k / CMPS]);         \
+				int cmp = k % CMPS, holds = MULTI_HOLDS(cmp, v[i], v[k / CMPS]);         \
 				EXPECT_EQ(a->report, gdr_##name##_test(w, cmp, v[k / CMPS]),       \
 					  holds);                                                  \
 				if (holds)                                                         \
@@ -98,7 +91,7 @@ LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 			EXPECT_EQ(a.report, gdr_##name##_g(w, gdr_my_pe()), value_##name(i, GOOD));\
 			for (int cmp = 0; cmp < CMPS; cmp++)                                       \
 				EXPECT_EQ(a.report, gdr_##name##_test(w, cmp, REF(T)),             \
-					  HOLDS(cmp, value_##name(i, GOOD), REF(T)));              \
+					  MULTI_HOLDS(cmp, value_##name(i, GOOD), REF(T)));              \
 			if (gdr_my_pe() != 0)                                                      \
 				send_##name(&a, i);                                                \
 		}                                                                                  \
@@ -116,8 +109,8 @@ DEFINE_SET(ushort, unsigned short, gdr_ushort_p)
 	for (int i = 0; i < WAITS; i++) {                                                          \
 		T before = value_##name(i, BEFORE);                                                \
 		CHECK_OK(gdr_memcpy((T *)a.words + i, &before, sizeof(before)));                   \
-		CHECK(!HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                          \
-		CHECK(!HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                           \
+		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                          \
+		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                           \
 	}                                                                                          \
 	CHECK_OK(gdr_barrier_all());                                                               \
 	RUN(kernel_##name, 1, 1, &a);                                                              \

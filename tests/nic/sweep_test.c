@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "runtime/log.h"
+#include "tests/entries.h"
 #include "tests/nic/pair.h"
 
 static unsigned n_ioctls, fail_at, n_failed, failed_object, failed_method;
@@ -75,18 +75,6 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 		return -1;
 	}
 	return next(fd, request, arg);
-}
-
-static unsigned count_entries(const char *path)
-{
-	DIR *d = opendir(path);
-	unsigned n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 static unsigned count_mapped(const char *what)
@@ -148,7 +136,7 @@ static void sweep(int err)
 	assert_int_equal(run(0, 0, &step), 0);
 	total = n_ioctls;
 	assert_in_range(total, 60, 100000);
-	fds = count_entries("/proc/self/fd");
+	fds = entries("/proc/self/fd");
 	maps = count_mapped("uverbs");
 	queues = count_queue_memory();
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_WARN : -1);
@@ -161,7 +149,7 @@ static void sweep(int err)
 		else if (++survived && getenv("GDR_LOG"))
 			printf("ioctl %u (object 0x%x, method 0x%x): done without\n", at,
 			       failed_object, failed_method);
-		assert_int_equal(count_entries("/proc/self/fd"), fds);
+		assert_int_equal(entries("/proc/self/fd"), fds);
 		assert_int_equal(count_mapped("uverbs"), maps);
 	}
 	assert_int_equal(count_queue_memory(), queues);

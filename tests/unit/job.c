@@ -27,6 +27,14 @@ struct board {
 static struct board *board;
 static int own_pe, own_n, calls, out_fd = -1;
 void (*job_lie)(int call, void *send, size_t len);
+int job_last_call;
+
+void job_note_call(int call, void *send, size_t len)
+{
+	(void)send;
+	(void)len;
+	job_last_call = call;
+}
 
 static double now(void)
 {

@@ -19,6 +19,10 @@ struct gdr_bootstrap *job_bootstrap(void);
 /* In a PE: sees (and may change) each contribution; `call` counts from 0. */
 extern void (*job_lie)(int call, void *send, size_t len);
 
+/* One that only notes the number of the latest call. */
+extern int job_last_call;
+void job_note_call(int call, void *send, size_t len);
+
 /* In a PE: text that the library wrote to stderr so far. */
 const char *job_stderr(void);
 

@@ -49,15 +49,6 @@ static int init(void)
 	return gdr_init_attr(&attr);
 }
 
-static int last_call;
-
-static void note_call(int call, void *send, size_t len)
-{
-	(void)send;
-	(void)len;
-	last_call = call;
-}
-
 /* Neither malloc, free nor the barrier asks the launcher, and the barrier is one. */
 static int body_cheap(int pe, int n)
 {
@@ -65,9 +56,9 @@ static int body_cheap(int pe, int n)
 	int i, j, calls;
 	void *p;
 
-	job_lie = note_call;
+	job_lie = job_note_call;
 	JOB_CHECK(!init());
-	calls = last_call;
+	calls = job_last_call;
 	words = gdr_calloc((size_t)n, sizeof(*words));
 	JOB_CHECK(words);
 	for (i = 0; i < 300; i++) { /* what counts the meetings goes round */
@@ -83,7 +74,7 @@ static int body_cheap(int pe, int n)
 			JOB_CHECK(!gdr_host_get(&seen, words + j, sizeof(seen), pe) && seen == v);
 		JOB_CHECK(!gdr_barrier_all());
 	}
-	JOB_CHECK(last_call == calls);
+	JOB_CHECK(job_last_call == calls);
 	JOB_CHECK(!gdr_free(words));
 	return gdr_finalize();
 }

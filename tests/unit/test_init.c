@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <gdr.h>
 #include <gdr/bootstrap.h>
 
+#include "tests/entries.h"
 #include "tests/unit/job.h"
 
 static int init(void)
@@ -134,15 +134,6 @@ static int body_absent(int pe, int n)
 	return 0;
 }
 
-static int last_call;
-
-static void note_call(int call, void *send, size_t len)
-{
-	(void)send;
-	(void)len;
-	last_call = call;
-}
-
 /* PEs that agree do not ask the launcher. */
 static int body_cheap(int pe, int n)
 {
@@ -150,15 +141,15 @@ static int body_cheap(int pe, int n)
 	int i, calls;
 
 	(void)n;
-	job_lie = note_call;
+	job_lie = job_note_call;
 	JOB_CHECK(!init());
-	calls = last_call;
+	calls = job_last_call;
 	for (i = 0; i < 600; i++) { /* what counts the meetings goes round */
 		p = gdr_malloc(64);
 		JOB_CHECK(p && !gdr_free(p));
 	}
-	JOB_CHECK(last_call == calls);
-	JOB_CHECK(!gdr_malloc(pe ? 8 : 16) && last_call > calls);
+	JOB_CHECK(job_last_call == calls);
+	JOB_CHECK(!gdr_malloc(pe ? 8 : 16) && job_last_call > calls);
 	return gdr_finalize();
 }
 
@@ -323,17 +314,6 @@ static int body_garbage(int pe, int n)
 	return 0;
 }
 
-static int count(const char *dir)
-{
-	DIR *d = opendir(dir);
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 static int count_maps(const char *with)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -357,13 +337,13 @@ static int body_cycles(int pe, int n)
 		JOB_CHECK(!gdr_finalize());
 		JOB_CHECK(!gdr_finalize());
 		if (i == 10) { /* what is set up once is there now */
-			fds = count("/proc/self/fd");
+			fds = entries("/proc/self/fd");
 			maps = count_maps("");
-			tasks = count("/proc/self/task");
+			tasks = entries("/proc/self/task");
 		}
 	}
-	JOB_CHECK(count("/proc/self/fd") == fds);
-	JOB_CHECK(count("/proc/self/task") == tasks);
+	JOB_CHECK(entries("/proc/self/fd") == fds);
+	JOB_CHECK(entries("/proc/self/task") == tasks);
 	JOB_CHECK(count_maps("gdr-heap") == 0);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* they map for themselves */
 	JOB_CHECK(count_maps("") <= maps + 4); /* the C library's arenas come and go */

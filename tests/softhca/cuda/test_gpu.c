@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/softhca/control/common.h"
+#include "tests/softhca/cuda/wqe_bytes.h"
 
 enum { AREA = 1 << 20, HALF = AREA / 2, LOG_CQ = 5, RING = 16 };
 
@@ -179,18 +180,6 @@ static int teardown(void **state)
 }
 
 /* ---- a kernel's part ---- */
-
-static void put32(uint8_t *b, size_t at, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(b + at, &v, 4);
-}
-
-static void put64(uint8_t *b, size_t at, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(b + at, &v, 8);
-}
 
 static void control(struct world *w, int i, uint8_t b[64], uint8_t opcode, unsigned ds, uint64_t raddr,
 		    uint32_t rkey)

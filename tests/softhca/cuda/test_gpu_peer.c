@@ -2,7 +2,6 @@
 /* From memory of a GPU to memory of a GPU between two processes: each maps what the other shows and
  * has its own GPU copy, nothing goes through memory of the host. Driver: fake_cuda.c. */
 #include <dlfcn.h>
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/softhca/control/common.h"
+#include "tests/softhca/cuda/wqe_bytes.h"
 
 enum { RING = 16, HOST = 2 << 20 };
 enum { AREA = 4 << 20, FULL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
@@ -71,18 +71,6 @@ static uint8_t byte_of(size_t i, unsigned salt)
 	uint32_t v = (uint32_t)i * 2654435761u + salt * 7919u;
 
 	return (uint8_t)(v >> 24 ^ v >> 11);
-}
-
-static void put32(uint8_t *b, size_t at, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(b + at, &v, 4);
-}
-
-static void put64(uint8_t *b, size_t at, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(b + at, &v, 8);
 }
 
 static void post_from(uint64_t here, uint32_t lkey, uint8_t opcode, size_t there, uint32_t len)

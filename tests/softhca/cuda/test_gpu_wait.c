@@ -3,7 +3,6 @@
  * engine, and while a thread that registers memory waits for the driver; and says so when it cannot
  * go on. Driver: fake_cuda.c. */
 #include <dlfcn.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/softhca/control/common.h"
+#include "tests/softhca/cuda/wqe_bytes.h"
 
 enum { AREA = 1 << 16, FULL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
 
@@ -90,18 +90,6 @@ static void setup(void)
 	w.host_mr = ibv_reg_mr(w.pd, w.host, AREA, FULL);
 	assert_non_null(w.host_mr);
 	assert_int_equal(cuda.alloc(&w.gpu, AREA), 0);
-}
-
-static void put32(uint8_t *b, size_t at, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(b + at, &v, 4);
-}
-
-static void put64(uint8_t *b, size_t at, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(b + at, &v, 8);
 }
 
 /* Eight bytes inline. */

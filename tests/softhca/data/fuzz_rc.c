@@ -9,6 +9,7 @@
 #include "fakewire.h"
 #include "softhca/guest.h"
 #include "softhca/rc.h"
+#include "tests/fuzz_input.h"
 
 enum { SEG = 16, BUF = 1 << 14, N_QP = 10, DCI = 8, DCT = 9 }; /* 4 RC, 2 UC, 2 UD, 2 DC */
 
@@ -17,25 +18,6 @@ static const uint64_t dc_key = 0x4242424200001111;
 static struct sim_qp *qp[N_QP];
 static uint8_t *mem;
 static uint32_t key, odd_key, window, mkey;
-static const uint8_t *in;
-static size_t in_left;
-
-static uint8_t byte(void)
-{
-	if (!in_left)
-		return 0;
-	in_left--;
-	return *in++;
-}
-
-static uint32_t word(void)
-{
-	uint32_t v = byte();
-
-	v = v << 8 | byte();
-	v = v << 8 | byte();
-	return v << 8 | byte();
-}
 
 /* ---- packets ---- */
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fakewire.h"
+#include "finish.h"
 #include "softhca/rc.h"
 
 enum { BUF = 1 << 16, MTU = 256, WORDS = 60000, DCIS = 2, DCTS = 3 };
@@ -96,12 +96,6 @@ static void nothing_more(void)
 	}
 }
 
-static bool at_work(const struct sim_qp *q)
-{
-	return q->qp.state == HCA_QPS_RTS &&
-	       (q->qp.sq_ci != (uint16_t)q->pi || q->qp.rc->head != q->qp.rc->tail);
-}
-
 /* Until all have finished; time passes whenever nothing else happens. */
 static bool finish(void)
 {
@@ -111,7 +105,7 @@ static bool finish(void)
 		if (!fake_settle())
 			return false;
 		for (unsigned i = 0; i < DCIS; i++) {
-			busy |= at_work(dci[i]);
+			busy |= fake_at_work(dci[i]);
 			rc_timer(&dci[i]->qp, UINT64_MAX);
 		}
 		if (!busy)

@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-#include "fakewire.h"
-#include "softhca/rc.h"
+#include "finish.h"
 
 enum { BUF = 1 << 16, MTU = 256, POSTS_A = 11, POSTS_B = 4, AT_WORDS = 60000 };
 
@@ -89,26 +88,6 @@ static void post_all(void)
 	sim_ring(b);
 }
 
-static bool at_work(const struct sim_qp *q)
-{
-	return q->qp.state == HCA_QPS_RTS &&
-	       (q->qp.sq_ci != (uint16_t)q->pi || q->qp.rc->head != q->qp.rc->tail);
-}
-
-/* Until both sides have finished; time passes whenever nothing else happens. */
-static bool finish(void)
-{
-	for (int waits = 0; waits < 400; waits++) {
-		if (!fake_settle())
-			return false;
-		if (!at_work(a) && !at_work(b))
-			return true;
-		rc_timer(&a->qp, UINT64_MAX);
-		rc_timer(&b->qp, UINT64_MAX);
-	}
-	return false;
-}
-
 static void expect_all(struct sim_qp *q, const uint8_t *opcodes, unsigned n)
 {
 	struct sim_cqe c;
@@ -130,7 +109,7 @@ static void check_all(void)
 	uint64_t *wb = (uint64_t *)(void *)(mem_b + AT_WORDS);
 	struct sim_cqe c;
 
-	assert_true(finish());
+	assert_true(fake_finish(a, b));
 	expect_all(a, opcodes_a, POSTS_A);
 	expect_all(b, opcodes_b, POSTS_B);
 	assert_true(sim_poll_recv(b, &c, 0));

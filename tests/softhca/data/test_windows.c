@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fakewire.h"
-#include "softhca/rc.h"
+#include "finish.h"
 
 enum { BUF = 1 << 14, MTU = 256 };
 
@@ -36,25 +35,6 @@ static void start(uint32_t psn)
 	memset(dst, 0, BUF);
 	for (unsigned i = 0; i < BUF; i++)
 		src[i] = (uint8_t)(i * 7 + (i >> 8) + psn);
-}
-
-static bool at_work(const struct sim_qp *q)
-{
-	return q->qp.state == HCA_QPS_RTS &&
-	       (q->qp.sq_ci != (uint16_t)q->pi || q->qp.rc->head != q->qp.rc->tail);
-}
-
-static bool finish(void)
-{
-	for (int waits = 0; waits < 400; waits++) {
-		if (!fake_settle())
-			return false;
-		if (!at_work(a) && !at_work(b))
-			return true;
-		rc_timer(&a->qp, UINT64_MAX);
-		rc_timer(&b->qp, UINT64_MAX);
-	}
-	return false;
 }
 
 static void expect(struct sim_qp *q, uint8_t opcode)
@@ -101,14 +81,14 @@ static void round_trip(uint32_t psn, uint8_t fence)
 	sim_umr(b, window, true, dkey, dst + 4096, 1000, HCA_REMOTE_WRITE);
 	b->fence = 0;
 	sim_ring(b);
-	assert_true(finish());
+	assert_true(fake_finish(a, b));
 	expect(b, WQE_READ);
 	expect(b, WQE_UMR);
 	assert_memory_equal(dst + 10000, src, 700);
 	sim_write(a, addr(dst + 4096), window, src, 1000, skey, 1);
 	sim_send_inv(a, src + 1000, 600, skey, window, 1);
 	sim_ring(a);
-	assert_true(finish());
+	assert_true(fake_finish(a, b));
 	expect(a, WQE_WRITE);
 	expect(a, WQE_SEND_INV);
 	assert_memory_equal(dst + 4096, src, 1000);
@@ -121,7 +101,7 @@ static void round_trip(uint32_t psn, uint8_t fence)
 	fake_policy = NULL;
 	sim_write(a, addr(dst + 4096), window, src, 8, skey, 1);
 	sim_ring(a);
-	assert_true(finish());
+	assert_true(fake_finish(a, b));
 	expect_error(a, WQE_WRITE, SYND_REMOTE_ACCESS);
 }
 
@@ -161,7 +141,7 @@ static void test_other_umr(void **state)
 		if (wrong[i].at == 7)
 			b->pi = ((b->qp.sq[7] & 0x3f) + 3u) / 4;
 		sim_ring(b);
-		assert_true(finish());
+		assert_true(fake_finish(a, b));
 		assert_true(sim_poll(b, &c, 0));
 		assert_int_equal(c.syndrome, wrong[i].syndrome);
 	}
