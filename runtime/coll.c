@@ -285,12 +285,12 @@ struct filling {
 	bool done;
 };
 
-/* Device code knows no pushes. */
+/* Device code knows no pushes: what is for others comes behind them. */
 static void add(struct filling *f, const struct gdri_coll_rule *r)
 {
-	uint8_t algo = (uint8_t)(r->algo == GDRI_A_PUSH ? GDRI_A_GRID : r->algo);
+	uint8_t algo = (uint8_t)r->algo;
 
-	if (f->done || !fits(r, f->kind, f->t) ||
+	if (r->algo == GDRI_A_PUSH || f->done || !fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
 	if (f->n && f->t->algo[f->kind][f->n - 1] == algo)

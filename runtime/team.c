@@ -13,6 +13,7 @@
 #include "runtime/state.h"
 
 #define PUSH_TEAMS 4u /* that have memory for words of many blocks: the predefined ones, and the first one made */
+#define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
 #define COPY_MS 10000 /* far more than a copy of this size takes */
 
 static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
@@ -51,7 +52,8 @@ static void plan_pushes(struct gdri_state *st, uint64_t room)
 	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
 }
 
-/* At most an eighth of the heap: fewer blocks first, shorter parts, then smaller messages, then fewer teams. */
+/* At most an eighth of the heap, a sixteenth for parts of more than two messages: shorter parts first, then
+ * fewer blocks, smaller messages, fewer teams. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
 	struct gdri_teams *ts = &st->teams;
@@ -60,7 +62,9 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	ts->n = st->opt.teams;
 	ts->slot_size = (uint32_t)st->opt.coll_slot;
 	ts->grid_blocks = st->opt.coll_blocks;
-	ts->word_size = n_pes <= GDRI_FLAT_MAX ? 2 * ts->slot_size : 0;
+	ts->word_size = n_pes <= GDRI_FLAT_MAX ? GDRI_WORD_SLOTS * ts->slot_size : 0;
+	while (ts->word_size > 2 * ts->slot_size && ts->n * team_bytes(ts, n_pes) > heap_size / 16)
+		ts->word_size /= 2;
 	while (ts->grid_blocks > 1 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
 		ts->grid_blocks /= 2;
 	while (ts->word_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)

@@ -95,12 +95,13 @@ GDR_KERNEL(exchange, struct words, w)
 	uint64_t bad = 0, h;
 
 	for (uint64_t part = 1; part <= (uint64_t)w.rounds && !stuck; part++) {
-		h = multi_hash(part * 131 + (uint64_t)me); /* now and then a PE, or a thread of it, is late */
+		h = multi_hash(part * 131 + (uint64_t)me);
+		for (int i = 1; i < n && (w.mode != SILENT || !me); i++)
+			send(&w, part, (me + i) % n);
+		/* now and then a PE, or a thread of it, is late to look */
 		if (!(h & 63) && (h >> 8 & 1 || (h >> 16) % gdr_block_size() == gdr_thread_id()))
 			for (unsigned i = 0; i < (h >> 32 & 63); i++)
 				gdr_pause(i);
-		for (int i = 1; i < n && (w.mode != SILENT || !me); i++)
-			send(&w, part, (me + i) % n);
 		for (int i = 1; i < n; i++)
 			if (w.mode != SILENT || !((me + i) % n))
 				bad += take(&w, part, (me + i) % n, &stuck);

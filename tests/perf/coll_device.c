@@ -130,7 +130,8 @@ static int wanted(int argc, char **argv, const char *scope)
 int main(int argc, char **argv)
 {
 	static const char *const scopes[] = {"block", "warp", "thread"};
-	static const size_t sizes[] = {8, 64, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 64 << 20};
+	static const size_t sizes[] = {8,	 64,	 256,	 1024,	  4096,	   8192,    16384,
+				       32768, 65536, 131072, 262144, 1 << 20, 4 << 20, 64 << 20};
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	size_t most = argc > 1 ? strtoul(argv[1], NULL, 0) : 64 << 20;
 	struct work w;

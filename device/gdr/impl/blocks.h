@@ -6,9 +6,18 @@
 
 #include <gdr/impl/team.h>
 
-/* Up to so much a block leaves to its first warp: bytes for each member, elements of a sum. */
-#define GDRI_FEW_MOVED 64u
-#define GDRI_FEW_ADDED 32u
+/* Up to so much a block leaves to its first warp: bytes for all other PEs of the job together, elements of a sum. */
+#define GDRI_FEW_MOVED 2048u
+#define GDRI_FEW_ADDED 64u
+
+/* len bytes for each member. */
+GDR_DEVICE int gdri_few_moved(size_t len)
+{
+	const struct gdri_dev *dev = gdri_dev();
+
+	return len <= 64 || (len <= GDRI_FEW_MOVED && dev &&
+			     len * (size_t)(gdri_k(dev, n_pes) - 1) <= GDRI_FEW_MOVED);
+}
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
 {

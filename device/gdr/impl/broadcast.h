@@ -191,7 +191,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
 	if (algo == GDRI_A_GRID)
-		return gdri_grid_do(&c, GDRI_RQ_BROADCAST, dst, src, len, 1, root, 0);
+		return gdri_straight_broadcast(&c, dst, src, len, root);
 	if (algo == GDRI_A_WORDS)
 		return gdri_broadcast_words(&c, dst, src, len, root);
 	if (c.n > 1)
@@ -204,7 +204,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 
 GDR_DEVICE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
 {
-	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_broadcast_all(GDRI_WARP, team, dst, src, len, root));
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_broadcast_all(GDRI_WARP, team, dst, src, len, root));
 	return gdri_broadcast_all(scope, team, dst, src, len, root);
 }
 

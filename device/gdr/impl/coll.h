@@ -5,8 +5,8 @@
 #define GDRI_COLL_H
 
 #include <gdr/impl/alltoall_levels.h>
-#include <gdr/impl/grid.h>
-#include <gdr/impl/words.h>
+#include <gdr/impl/straight.h>
+#include <gdr/impl/words_move.h>
 
 /* ---- every member to every other one ---- */
 
@@ -299,7 +299,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
 	if (algo == GDRI_A_GRID)
-		return gdri_grid_do(&c, GDRI_RQ_FCOLLECT, dst, src, len, 1, 0, 0);
+		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, 0);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
@@ -308,7 +308,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 
 GDR_DEVICE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_fcollect_all(GDRI_WARP, team, dst, src, len));
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_fcollect_all(GDRI_WARP, team, dst, src, len));
 	return gdri_fcollect_all(scope, team, dst, src, len);
 }
 
@@ -322,7 +322,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
 	if (algo == GDRI_A_GRID)
-		return gdri_grid_do(&c, GDRI_RQ_ALLTOALL, dst, src, len, 1, 0, 0);
+		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, len);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &b, (const uint8_t *)src, &b);
@@ -331,7 +331,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 
 GDR_DEVICE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, len <= GDRI_FEW_MOVED, gdri_alltoall_all(GDRI_WARP, team, dst, src, len));
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_alltoall_all(GDRI_WARP, team, dst, src, len));
 	return gdri_alltoall_all(scope, team, dst, src, len);
 }
 
@@ -390,24 +390,6 @@ GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, co
 	return gdri_coll_end(c, gdri_words_move(c, &m));
 }
 
-/* All to all, straight. */
-GDRI_NOINLINE int gdri_collect_grid(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
-				    size_t len)
-{
-	struct gdri_grid g;
-	uint64_t at = gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
-	int ret;
-
-	gdri_grid_begin(&g, c, 0, 1);
-	ret = gdri_grid_meet(&g);
-
-	if (!ret)
-		gdri_grid_spread(&g, dst + at, src, 0, len);
-	if (!ret)
-		ret = gdri_grid_meet(&g);
-	return ret ? gdri_coll_fail(c, ret) : 0;
-}
-
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
 	const struct gdri_blocks db = {GDRI_RAGGED, 0, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
@@ -424,7 +406,9 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 		sum = gdri_block_at(&c, &db, c.n - 1) + gdri_block_len(&c, &db, c.n - 1);
 		algo = gdri_coll_algo(&c, GDRI_K_COLLECT, sum);
 		if (algo == GDRI_A_GRID)
-			return gdri_collect_grid(&c, (uint8_t *)dst, (const uint8_t *)src, len);
+			return gdri_straight_spread(
+				&c, (uint8_t *)dst + gdri_ld_relaxed_gpu_u64(&c.team->chan[c.me].at), src, 0,
+				len);
 		if (algo == GDRI_A_WORDS)
 			return gdri_collect_words(&c, (uint8_t *)dst, (const uint8_t *)src, len);
 		ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);

@@ -10,7 +10,7 @@
 #define GDRI_PUSH_H
 
 #include <gdr/impl/grid.h>
-#include <gdr/impl/words.h>
+#include <gdr/impl/words_sum.h>
 
 struct gdri_push {
 	struct gdri_words w;

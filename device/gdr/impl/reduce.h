@@ -6,6 +6,7 @@
 
 #include <gdr/impl/broadcast.h>
 #include <gdr/impl/reduce_op.h>
+#include <gdr/impl/words_sum.h>
 
 struct gdri_reduce {
 	struct gdri_coll c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of little data, whose data says itself that it has come: each 4 bytes travel in a word of 8, with
- * the number of the part that they belong to, into memory of the library at the member. Nobody tells
- * anything, and nothing is fenced: a word comes as a whole. All members map each other's memory.
+/* Collectives of little data (words_move.h, words_sum.h), whose data says itself that it has come: each 4 bytes
+ * travel in a word of 8, with the number of the part that they belong to, into memory of the library at the
+ * member. Nobody tells anything, and nothing is fenced: a word comes as a whole. All members map each other's
+ * memory.
  *
  * In each part each member sends something to each other one, if only a unit of nothing. So who ends a
  * part has heard of all that they had ended the part before, and two areas in turn are enough
@@ -13,7 +14,6 @@
 #define GDRI_WORDS_H
 
 #include <gdr/impl/blocks.h>
-#include <gdr/impl/reduce_op.h>
 
 #define GDRI_WORD_ROWS 4 /* units whose loads are under way at a time */
 
@@ -225,353 +225,100 @@ GDR_DEVICE int gdri_word_take(const struct gdri_coll *c, int from, const uint64_
 	return ret;
 }
 
-/* Units k, k + apart.. of member `from`, those below n. */
-GDR_DEVICE int gdri_words_take(const struct gdri_coll *c, const struct gdri_words *w, int from,
-			       uint32_t k, uint32_t apart, uint32_t n, uint64_t v[GDRI_WORD_ROWS])
+/* Bytes of a block of len that are of the part at `at`. */
+GDR_DEVICE size_t gdri_word_part(const struct gdri_words *w, size_t len, size_t at)
 {
-	const uint64_t *p = w->area + (size_t)(uint32_t)from * w->pitch;
-	int i, spins, all = 0, ret = 0;
+	size_t left = len > at ? len - at : 0;
 
-	GDRI_NOT_UNROLLED
-	for (spins = 0; spins <= GDRI_SPINS && !all; spins++) {
-		all = 1;
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			if (k + (uint32_t)i * apart < n)
-				all &= gdri_word_look(p + 2 * (size_t)(k + (uint32_t)i * apart), w->seq, &v[i]);
-	}
-	if (gdri_likely(all))
-		return 0;
-	for (i = 0; i < GDRI_WORD_ROWS && !ret; i++)
-		if (k + (uint32_t)i * apart < n)
-			ret = gdri_word_wait(c, from, p + 2 * (size_t)(k + (uint32_t)i * apart), w->seq);
-	GDRI_UNROLLED
-	for (i = 0; i < GDRI_WORD_ROWS; i++)
-		if (k + (uint32_t)i * apart < n)
-			gdri_word_look(p + 2 * (size_t)(k + (uint32_t)i * apart), w->seq, &v[i]);
-	return ret;
+	return left < w->most ? left : w->most;
 }
-
-/* ---- moving: a few threads for each of the other members ---- */
-
-struct gdri_word_move {
-	uint8_t *dst;
-	const uint8_t *src;
-	size_t dst_step, src_step; /* from the block of a member to that of the next one */
-	size_t out, in;		   /* bytes of a block to, and from, each */
-	size_t most;		   /* of the longest one of any two */
-	int root;		   /* only this member's holds something; -1: all do */
-	int ragged;		   /* lengths and places are those of a collect, in gdri_chan */
-	uint8_t *own_dst;	   /* the own block, of `own` bytes */
-	const uint8_t *own_src;
-	size_t own;
-};
 
 /* Of nothing, too, there is a unit. */
 GDR_DEVICE uint32_t gdri_word_units(const struct gdri_words *w, size_t len, size_t at)
 {
-	size_t left = len > at ? len - at : 0;
+	size_t part = gdri_word_part(w, len, at);
 
-	left = left < w->most ? left : w->most;
-	return left ? (uint32_t)((left + 7) / 8) : 1;
+	return part ? (uint32_t)((part + 7) / 8) : 1;
 }
 
-GDR_DEVICE void gdri_words_out(const struct gdri_coll *c, const struct gdri_words *w,
-			       const struct gdri_word_move *m, int to, size_t at, uint32_t k,
-			       uint32_t apart)
-{
-	const uint8_t *src = m->src + m->src_step * (size_t)(uint32_t)to + at;
-	uint32_t n = gdri_word_units(w, m->out, at), i;
-	size_t len = m->out > at ? m->out - at : 0;
-	uint64_t *p = gdri_word_to(c, w, to), v[GDRI_WORD_ROWS];
+/* ---- rows ---- */
 
-	GDRI_NOT_UNROLLED
-	for (; k < n; k += GDRI_WORD_ROWS * apart) {
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			v[i] = k + i * apart < n ? gdri_word_load(src, (size_t)(k + i * apart) * 8, len) : 0;
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			if (k + i * apart < n)
-				gdri_word_send(p, k + i * apart, w->seq, v[i]);
-	}
-}
-
-GDR_DEVICE int gdri_words_in(const struct gdri_coll *c, const struct gdri_words *w,
-			     const struct gdri_word_move *m, int from, size_t at, uint32_t k,
-			     uint32_t apart)
+/* A thread's whole units that lie at multiples of 8, some at a time: `left` of them from its first one on, where
+ * n lie from one to the next. */
+GDR_DEVICE void gdri_words_out_rows(uint64_t *p, const uint64_t *s, uint64_t seq, int left, int n)
 {
-	size_t len = m->root >= 0 && from != m->root ? 0 : m->in, place = m->dst_step * (size_t)(uint32_t)from;
 	uint64_t v[GDRI_WORD_ROWS];
-	uint32_t n, i;
-	int ret = 0;
+	int i;
 
-	if (gdri_unlikely(m->ragged)) {
-		len = gdri_ld_relaxed_gpu_u64(&c->team->chan[from].len);
-		place = gdri_ld_relaxed_gpu_u64(&c->team->chan[from].at);
-	}
-	n = gdri_word_units(w, len, at);
-	len = len > at ? len - at : 0;
 	GDRI_NOT_UNROLLED
-	for (; k < n && !ret; k += GDRI_WORD_ROWS * apart) {
-		ret = gdri_words_take(c, w, from, k, apart, n, v);
+	for (; left > 0; left -= GDRI_WORD_ROWS * n) {
 		GDRI_UNROLLED
 		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			if (k + i * apart < n && !ret)
-				gdri_word_store(m->dst + place + at, (size_t)(k + i * apart) * 8, len, v[i]);
+			v[i] = i * n < left ? s[i * n] : 0;
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			if (i * n < left)
+				gdri_word_send(p, (uint32_t)(i * n), seq, v[i]);
+		s += GDRI_WORD_ROWS * n;
+		p += 2 * GDRI_WORD_ROWS * n;
 	}
+}
+
+/* Until a thread's next rows are there. */
+GDRI_NOINLINE int gdri_words_wait_rows(const struct gdri_coll *c, int from, const uint64_t *p,
+				       uint64_t seq, int left, int n)
+{
+	int i, ret = 0;
+
+	GDRI_BY_ABI(gdri_words_wait_rows);
+	for (i = 0; i < GDRI_WORD_ROWS && i * n < left && !ret; i++)
+		ret = gdri_word_wait(c, from, p + 2 * (size_t)(uint32_t)(i * n), seq);
 	return ret;
 }
 
-/* The shortest calls: there are threads enough for each unit of each member, own one included, so that none has
- * more than one to send and one to take. Little else is done, since that is what the time is. */
-GDRI_NOINLINE int gdri_words_exchange_one(const struct gdri_coll *c, const struct gdri_word_move *m,
-					  uint32_t shift)
+/* A thread's next rows. */
+GDR_DEVICE int gdri_words_take_rows(const struct gdri_coll *c, int from, const uint64_t *p, uint64_t seq,
+				    int left, int n, uint64_t v[GDRI_WORD_ROWS])
 {
-	const struct gdri_team *t = c->team;
-	uint32_t rank = gdri_scope_rank(c->scope), i = rank >> shift, k = rank & ((1u << shift) - 1);
-	int n = c->n, me = c->me, to = me + 1 + (int)i, from = me - 1 - (int)i, ret = 0;
-	uint64_t seq = c->seq + 1, v, *area;
-	size_t in;
-
-	to -= to >= n ? n : 0;
-	from += from < 0 ? n : 0;
-	area = t->words + (((uint32_t)seq & 1) * (uint32_t)n * (size_t)(t->word_size / 4) + 2 * k);
-	in = m->root >= 0 && from != m->root ? 0 : m->in;
-	if ((int)i < n - 1) {
-		if ((size_t)k * 8 < m->out || !k) {
-			uint64_t *p = area + (uint32_t)me * (size_t)(t->word_size / 4);
-
-			v = gdri_word_load(m->src + m->src_step * (size_t)(uint32_t)to, (size_t)k * 8, m->out);
-			gdri_word_send(gdri_word_peer(c, p, to), 0, seq, v);
-		}
-		if ((size_t)k * 8 < in || !k) {
-			const uint64_t *p = area + (uint32_t)from * (size_t)(t->word_size / 4);
-
-			ret = gdri_word_take(c, from, p, seq, &v);
-			if (gdri_likely(!ret))
-				gdri_word_store(m->dst + m->dst_step * (size_t)(uint32_t)from,
-						(size_t)k * 8, in, v);
-		}
-	} else if ((int)i == n - 1 && m->own_dst != m->own_src && (size_t)k * 8 < m->own) {
-		gdri_word_store(m->own_dst, (size_t)k * 8, m->own,
-				gdri_word_load(m->own_src, (size_t)k * 8, m->own));
-	}
-	return gdri_words_end(c, seq, ret);
-}
-
-/* 1 + log2 of threads for each member, where all that is to be done fits into one step; else 0. */
-GDR_DEVICE uint32_t gdri_words_fit(const struct gdri_coll *c, size_t len)
-{
-	uint32_t size = gdri_scope_size(c->scope), shift = 0;
-
-	if (len > 4096 || len > c->team->word_size || !(uint32_t)(c->seq + 1))
-		return 0;
-	while ((size_t)8 << shift < len)
-		shift++;
-	return (uint32_t)c->n << shift <= size ? 1 + shift : 0;
-}
-
-/* A block of each member to each. */
-GDRI_NOINLINE int gdri_words_exchange(const struct gdri_coll *coll, struct gdri_word_move m)
-{
-	const struct gdri_coll *c = coll;
-	uint32_t size = gdri_scope_size(c->scope), rank = gdri_scope_rank(c->scope), lanes;
-	int first, step, i, n = c->n, ret;
-	struct gdri_words w;
-	size_t at = 0;
-
-	if (n == 1) {
-		gdri_coll_copy(c, m.own_dst, m.own_src, m.own);
-		gdri_scope_sync(c->scope);
-		return 0;
-	}
-	lanes = size / (uint32_t)(n - 1);
-	lanes = lanes >= 32 ? lanes & ~31u : lanes ? lanes : 1;
-	first = (int)(rank / lanes);
-	step = (int)(size / lanes);
-	rank -= (uint32_t)first * lanes;
-	ret = gdri_words_begin(c, &w);
-	while (!ret) {
-		GDRI_NOT_UNROLLED
-		for (i = first + 1; i < n; i += step)
-			gdri_words_out(c, &w, &m, w.me + i < n ? w.me + i : w.me + i - n, at, rank, lanes);
-		if (!at)
-			gdri_coll_copy(c, m.own_dst, m.own_src, m.own);
-		GDRI_NOT_UNROLLED
-		for (i = first + 1; i < n && !ret; i += step)
-			ret = gdri_words_in(c, &w, &m, w.me >= i ? w.me - i : w.me - i + n, at, rank, lanes);
-		at += w.most;
-		ret = gdri_words_next(c, &w, at < m.most, ret);
-		if (at >= m.most)
-			break;
-	}
-	return ret;
-}
-
-/* ---- computing: each thread has the same units of all members ---- */
-
-struct gdri_word_sum {
-	uint8_t *dst;
-	const uint8_t *src;
-	size_t len, src_step; /* of a block, and from one member's to the next one's */
-	uint32_t code;
-	int lo, hi; /* members whose vectors are added up, in the order of their numbers; none: 0 */
-};
-
-GDRI_NOINLINE uint64_t gdri_word_op_any(uint32_t code, uint64_t a, uint64_t b)
-{
-	GDRI_BY_ABI(gdri_word_op_any);
-	/* behind the end: 0 of what was loaded, which no operation minds */
-	gdri_reduce_apply(code, GDRI_THREAD, &a, &a, &b, (size_t)8 >> (code & 15u));
-	return a;
-}
-
-/* Sums of elements of 4 and 8 bytes make no call. */
-GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
-{
-#ifdef __CUDACC__
-	uint32_t c = gdri_reduce_fold(code);
-
-	if (c == GDRI_REDUCE_CODE(float, GDRI_SUM))
-		return (uint64_t)gdri_bits_of(gdri_float_of((uint32_t)(a >> 32)) + gdri_float_of((uint32_t)(b >> 32)))
-			       << 32 |
-		       gdri_bits_of(gdri_float_of((uint32_t)a) + gdri_float_of((uint32_t)b));
-	if (c == GDRI_REDUCE_CODE(double, GDRI_SUM))
-		return (uint64_t)__double_as_longlong(__longlong_as_double((long long)a) +
-						      __longlong_as_double((long long)b));
-	if (c == GDRI_REDUCE_CODE(uint64_t, GDRI_SUM))
-		return a + b;
-#endif
-	return gdri_word_op_any(code, a, b);
-}
-
-/* Unit k of all, added up; own: this member's. Loads of several members are under way at once. */
-GDR_DEVICE int gdri_words_fold(const struct gdri_coll *c, const struct gdri_words *w,
-			       const struct gdri_word_sum *s, uint32_t k, uint64_t own, uint64_t *out)
-{
-	uint64_t v[GDRI_WORD_ROWS], acc = 0, x;
-	const uint64_t *p = w->area + 2 * (size_t)k;
-	int first, i, m, spins, all, ret = 0;
+	int i, spins, all, ret;
 
 	GDRI_NOT_UNROLLED
-	for (first = 0; first < w->n && !ret; first += GDRI_WORD_ROWS) {
-		GDRI_NOT_UNROLLED
-		for (all = spins = 0; !all && spins <= GDRI_SPINS; spins++) {
-			all = 1;
-			GDRI_UNROLLED
-			for (i = 0; i < GDRI_WORD_ROWS; i++)
-				if (first + i < w->n && first + i != w->me)
-					all &= gdri_word_look(p + (size_t)(uint32_t)(first + i) * w->pitch,
-							      w->seq, &v[i]);
-		}
-		for (i = 0; i < GDRI_WORD_ROWS && gdri_unlikely(!all) && !ret; i++)
-			if (first + i < w->n && first + i != w->me)
-				ret = gdri_word_wait(c, first + i,
-						     p + (size_t)(uint32_t)(first + i) * w->pitch, w->seq);
+	for (spins = 0;; spins++) {
+		all = 1;
 		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++) {
-			m = first + i;
-			if (m < s->lo || m >= s->hi)
-				continue;
-			if (gdri_unlikely(!all) && m != w->me)
-				gdri_word_look(p + (size_t)(uint32_t)m * w->pitch, w->seq, &v[i]);
-			x = m == w->me ? own : v[i];
-			acc = m == s->lo ? x : gdri_word_op(s->code, acc, x);
-		}
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			if (i * n < left)
+				all &= gdri_word_look(p + 2 * (size_t)(uint32_t)(i * n), seq, &v[i]);
+		if (gdri_likely(all))
+			return 0;
+		if (gdri_likely(spins < GDRI_SPINS))
+			continue;
+		ret = gdri_words_wait_rows(c, from, p, seq, left, n);
+		if (ret)
+			return ret;
 	}
-	*out = acc;
-	return ret;
 }
 
-/* The shortest calls: a thread for each unit. */
-GDRI_NOINLINE int gdri_words_sum_one(const struct gdri_coll *c, const struct gdri_word_sum *s)
+/* As gdri_words_out_rows. */
+GDR_DEVICE int gdri_words_in_rows(const struct gdri_coll *c, int from, uint64_t *d, const uint64_t *p,
+				  uint64_t seq, int left, int n)
 {
-	uint32_t k = gdri_scope_rank(c->scope), step = c->team->word_size / 4;
-	uint64_t seq = c->seq + 1, own, v = 0, *area;
-	size_t at = (size_t)k * 8;
-	struct gdri_words w;
-	int i, to, ret = 0;
+	uint64_t v[GDRI_WORD_ROWS];
+	int i, ret;
 
-	w.seq = seq;
-	w.n = c->n;
-	w.me = c->me;
-	w.pitch = step;
-	w.area = c->team->words + ((uint32_t)seq & 1) * (uint32_t)c->n * (size_t)step;
-	area = w.area + (uint32_t)c->me * (size_t)step + 2 * k;
-	if (at < s->len) {
-		own = gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)c->me, at, s->len);
-		GDRI_NOT_UNROLLED
-		for (i = 1; i < w.n; i++) {
-			to = w.me + i < w.n ? w.me + i : w.me + i - w.n;
-			v = s->src_step ? gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)to, at, s->len)
-					: own;
-			gdri_word_send(gdri_word_peer(c, area, to), 0, seq, v);
-		}
-		ret = gdri_words_fold(c, &w, s, k, own, &v);
-		if (gdri_likely(!ret))
-			gdri_word_store(s->dst, at, s->len, v);
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= GDRI_WORD_ROWS * n) {
+		ret = gdri_words_take_rows(c, from, p, seq, left, n, v);
+		if (gdri_unlikely(ret))
+			return ret;
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			if (i * n < left)
+				d[i * n] = v[i];
+		d += GDRI_WORD_ROWS * n;
+		p += 2 * GDRI_WORD_ROWS * n;
 	}
-	return gdri_words_end(c, seq, ret);
-}
-
-/* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src: a thread
- * sends a unit before it writes that. */
-GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_sum s)
-{
-	const struct gdri_coll *c = coll;
-	uint32_t rank = gdri_scope_rank(c->scope), step = gdri_scope_size(c->scope), k, n;
-	size_t at = 0;
-	struct gdri_words w;
-	uint64_t v = 0;
-	int i, to, ret;
-
-	ret = gdri_words_begin(c, &w);
-	while (!ret) {
-		n = gdri_word_units(&w, s.len, at);
-		GDRI_NOT_UNROLLED
-		for (i = 1; i < w.n; i++) {
-			uint64_t *p;
-
-			to = w.me + i < w.n ? w.me + i : w.me + i - w.n;
-			p = gdri_word_to(c, &w, to);
-			GDRI_NOT_UNROLLED
-			for (k = rank; k < n; k += step)
-				gdri_word_send(p, k, w.seq,
-					       gdri_word_load(s.src + s.src_step * (size_t)(uint32_t)to,
-							      at + (size_t)k * 8, s.len));
-		}
-		GDRI_NOT_UNROLLED
-		for (k = rank; k < n && !ret; k += step) {
-			v = gdri_word_load(s.src + s.src_step * (size_t)(uint32_t)w.me, at + (size_t)k * 8, s.len);
-			ret = gdri_words_fold(c, &w, &s, k, v, &v);
-			if (!ret)
-				gdri_word_store(s.dst, at + (size_t)k * 8, s.len, v);
-		}
-		at += w.most;
-		ret = gdri_words_next(c, &w, at < s.len, ret);
-		if (at >= s.len)
-			break;
-	}
-	return ret;
-}
-
-/* ---- whole calls ---- */
-
-GDR_DEVICE int gdri_words_move(const struct gdri_coll *c, const struct gdri_word_move *m)
-{
-	uint32_t fit = c->n > 1 && !m->ragged ? gdri_words_fit(c, m->most) : 0;
-
-	return fit ? gdri_words_exchange_one(c, m, fit - 1) : gdri_words_exchange(c, *m);
-}
-
-GDR_DEVICE int gdri_words_add(const struct gdri_coll *c, const struct gdri_word_sum *s)
-{
-	uint32_t size = gdri_scope_size(c->scope);
-
-	if (s->len <= (size_t)size * 8 && s->len <= c->team->word_size && (uint32_t)(c->seq + 1))
-		return gdri_words_sum_one(c, s);
-	return gdri_words_sum(c, *s);
+	return 0;
 }
 
 #endif

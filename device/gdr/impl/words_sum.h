@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Computing by words (words.h): reduce, reducescatter, scans. */
+#ifndef GDRI_WORDS_SUM_H
+#define GDRI_WORDS_SUM_H
+
+#include <gdr/impl/reduce_op.h>
+#include <gdr/impl/words.h>
+
+/* ---- computing: each thread has the same units of all members ---- */
+
+struct gdri_word_sum {
+	uint8_t *dst;
+	const uint8_t *src;
+	size_t len, src_step; /* of a block, and from one member's to the next one's */
+	uint32_t code;
+	int lo, hi; /* members whose vectors are added up, in the order of their numbers; none: 0 */
+};
+
+GDRI_NOINLINE uint64_t gdri_word_op_any(uint32_t code, uint64_t a, uint64_t b)
+{
+	GDRI_BY_ABI(gdri_word_op_any);
+	/* behind the end: 0 of what was loaded, which no operation minds */
+	gdri_reduce_apply(code, GDRI_THREAD, &a, &a, &b, (size_t)8 >> (code & 15u));
+	return a;
+}
+
+/* Sums of elements of 4 and 8 bytes make no call. */
+GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
+{
+#ifdef __CUDACC__
+	uint32_t c = gdri_reduce_fold(code);
+
+	if (c == GDRI_REDUCE_CODE(float, GDRI_SUM))
+		return (uint64_t)gdri_bits_of(gdri_float_of((uint32_t)(a >> 32)) + gdri_float_of((uint32_t)(b >> 32)))
+			       << 32 |
+		       gdri_bits_of(gdri_float_of((uint32_t)a) + gdri_float_of((uint32_t)b));
+	if (c == GDRI_REDUCE_CODE(double, GDRI_SUM))
+		return (uint64_t)__double_as_longlong(__longlong_as_double((long long)a) +
+						      __longlong_as_double((long long)b));
+	if (c == GDRI_REDUCE_CODE(uint64_t, GDRI_SUM))
+		return a + b;
+#endif
+	return gdri_word_op_any(code, a, b);
+}
+
+/* Unit k of all, added up; own: this member's. Loads of several members are under way at once. */
+GDR_DEVICE int gdri_words_fold(const struct gdri_coll *c, const struct gdri_words *w,
+			       const struct gdri_word_sum *s, uint32_t k, uint64_t own, uint64_t *out)
+{
+	uint64_t v[GDRI_WORD_ROWS], acc = 0, x;
+	const uint64_t *p = w->area + 2 * (size_t)k;
+	int first, i, m, spins, all, ret = 0;
+
+	GDRI_NOT_UNROLLED
+	for (first = 0; first < w->n && !ret; first += GDRI_WORD_ROWS) {
+		GDRI_NOT_UNROLLED
+		for (all = spins = 0; !all && spins <= GDRI_SPINS; spins++) {
+			all = 1;
+			GDRI_UNROLLED
+			for (i = 0; i < GDRI_WORD_ROWS; i++)
+				if (first + i < w->n && first + i != w->me)
+					all &= gdri_word_look(p + (size_t)(uint32_t)(first + i) * w->pitch,
+							      w->seq, &v[i]);
+		}
+		for (i = 0; i < GDRI_WORD_ROWS && gdri_unlikely(!all) && !ret; i++)
+			if (first + i < w->n && first + i != w->me)
+				ret = gdri_word_wait(c, first + i,
+						     p + (size_t)(uint32_t)(first + i) * w->pitch, w->seq);
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++) {
+			m = first + i;
+			if (m < s->lo || m >= s->hi)
+				continue;
+			if (gdri_unlikely(!all) && m != w->me)
+				gdri_word_look(p + (size_t)(uint32_t)m * w->pitch, w->seq, &v[i]);
+			x = m == w->me ? own : v[i];
+			acc = m == s->lo ? x : gdri_word_op(s->code, acc, x);
+		}
+	}
+	*out = acc;
+	return ret;
+}
+
+/* The shortest calls: a thread for each unit. */
+GDRI_NOINLINE int gdri_words_sum_one(const struct gdri_coll *c, const struct gdri_word_sum *s)
+{
+	uint32_t k = gdri_scope_rank(c->scope), step = c->team->word_size / 4;
+	uint64_t seq = c->seq + 1, own, v = 0, *area;
+	size_t at = (size_t)k * 8;
+	struct gdri_words w;
+	int i, to, ret = 0;
+
+	w.seq = seq;
+	w.n = c->n;
+	w.me = c->me;
+	w.pitch = step;
+	w.area = c->team->words + ((uint32_t)seq & 1) * (uint32_t)c->n * (size_t)step;
+	area = w.area + (uint32_t)c->me * (size_t)step + 2 * k;
+	if (at < s->len) {
+		own = gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)c->me, at, s->len);
+		GDRI_NOT_UNROLLED
+		for (i = 1; i < w.n; i++) {
+			to = w.me + i < w.n ? w.me + i : w.me + i - w.n;
+			v = s->src_step ? gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)to, at, s->len)
+					: own;
+			gdri_word_send(gdri_word_peer(c, area, to), 0, seq, v);
+		}
+		ret = gdri_words_fold(c, &w, s, k, own, &v);
+		if (gdri_likely(!ret))
+			gdri_word_store(s->dst, at, s->len, v);
+	}
+	return gdri_words_end(c, seq, ret);
+}
+
+/* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src: a thread
+ * sends a unit before it writes that. */
+GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_sum s)
+{
+	const struct gdri_coll *c = coll;
+	uint32_t rank = gdri_scope_rank(c->scope), step = gdri_scope_size(c->scope), k, n;
+	size_t at = 0;
+	struct gdri_words w;
+	uint64_t v = 0;
+	int i, to, ret;
+
+	ret = gdri_words_begin(c, &w);
+	while (!ret) {
+		n = gdri_word_units(&w, s.len, at);
+		GDRI_NOT_UNROLLED
+		for (i = 1; i < w.n; i++) {
+			uint64_t *p;
+
+			to = w.me + i < w.n ? w.me + i : w.me + i - w.n;
+			p = gdri_word_to(c, &w, to);
+			GDRI_NOT_UNROLLED
+			for (k = rank; k < n; k += step)
+				gdri_word_send(p, k, w.seq,
+					       gdri_word_load(s.src + s.src_step * (size_t)(uint32_t)to,
+							      at + (size_t)k * 8, s.len));
+		}
+		GDRI_NOT_UNROLLED
+		for (k = rank; k < n && !ret; k += step) {
+			v = gdri_word_load(s.src + s.src_step * (size_t)(uint32_t)w.me, at + (size_t)k * 8, s.len);
+			ret = gdri_words_fold(c, &w, &s, k, v, &v);
+			if (!ret)
+				gdri_word_store(s.dst, at + (size_t)k * 8, s.len, v);
+		}
+		at += w.most;
+		ret = gdri_words_next(c, &w, at < s.len, ret);
+		if (at >= s.len)
+			break;
+	}
+	return ret;
+}
+
+/* A thread's rows of all members, added up in the order of their numbers, into d. */
+GDR_DEVICE int gdri_words_fold_rows(const struct gdri_coll *c, const struct gdri_word_sum *s, uint64_t *d,
+				    const uint64_t *own, const uint64_t *area, uint64_t seq, int left, int n)
+{
+	size_t pitch = c->team->word_size / 4;
+	uint64_t acc[GDRI_WORD_ROWS], v[GDRI_WORD_ROWS];
+	int i, m, ret;
+
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= GDRI_WORD_ROWS * n) {
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			acc[i] = v[i] = 0;
+		GDRI_NOT_UNROLLED
+		for (m = 0; m < c->n; m++) {
+			GDRI_UNROLLED
+			for (i = 0; m == c->me && i < GDRI_WORD_ROWS; i++)
+				if (i * n < left)
+					v[i] = own[i * n];
+			ret = m == c->me ? 0
+					 : gdri_words_take_rows(c, m, area + pitch * (uint32_t)m, seq, left, n, v);
+			if (gdri_unlikely(ret))
+				return ret;
+			GDRI_UNROLLED
+			for (i = 0; m >= s->lo && m < s->hi && i < GDRI_WORD_ROWS; i++)
+				if (i * n < left)
+					acc[i] = m == s->lo ? v[i] : gdri_word_op(s->code, acc[i], v[i]);
+		}
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			if (i * n < left)
+				d[i * n] = acc[i];
+		d += GDRI_WORD_ROWS * n;
+		own += GDRI_WORD_ROWS * n;
+		area += 2 * GDRI_WORD_ROWS * n;
+	}
+	return 0;
+}
+
+/* One part, of whole units at multiples of 8. dst may lie on a block of src: a thread sends a unit before it writes
+ * that. */
+GDRI_NOINLINE int gdri_words_sum_rows(const struct gdri_coll *c, const struct gdri_word_sum *s)
+{
+	int rank = (int)gdri_scope_rank(c->scope), size = (int)gdri_scope_size(c->scope);
+	int left = (int)(s->len / 8) - rank, n = c->n, me = c->me, i, to;
+	size_t pitch = c->team->word_size / 4, step = s->src_step / 8;
+	uint64_t seq = c->seq + 1, *area = c->team->words + ((uint32_t)seq & 1) * (uint32_t)n * pitch + 2 * rank;
+	const uint64_t *src = (const uint64_t *)(const void *)s->src + rank;
+
+	GDRI_NOT_UNROLLED
+	for (i = 1; i < n; i++) {
+		to = gdri_coll_after(c, i);
+		gdri_words_out_rows(gdri_word_peer(c, area + pitch * (uint32_t)me, to),
+				    src + step * (uint32_t)to, seq, left, size);
+	}
+	return gdri_words_end(c, seq,
+			      gdri_words_fold_rows(c, s, (uint64_t *)(void *)s->dst + rank,
+						   src + step * (uint32_t)me, area, seq, left, size));
+}
+
+GDR_DEVICE int gdri_words_add(const struct gdri_coll *c, const struct gdri_word_sum *s)
+{
+	uint32_t size = gdri_scope_size(c->scope);
+
+	if (s->len <= (size_t)size * 8 && s->len <= c->team->word_size && (uint32_t)(c->seq + 1))
+		return gdri_words_sum_one(c, s);
+	if (c->scope != GDRI_THREAD && s->len <= c->team->word_size && (uint32_t)(c->seq + 1) &&
+	    !(((uintptr_t)s->dst | (uintptr_t)s->src | s->len | s->src_step) & 7))
+		return gdri_words_sum_rows(c, s);
+	return gdri_words_sum(c, *s);
+}
+
+#endif
