@@ -47,7 +47,7 @@ static struct block layout(const struct gdri_state *st)
 	size_t n = st->dev->n_queues;
 	struct block b;
 
-	b.qps = lines(sizeof(struct gdri_dev));
+	b.qps = GDRI_QPS_AT;
 	b.used = b.qps + n * sizeof(struct gdri_qp);
 	b.peers = b.used + lines((n + 63) / 64 * sizeof(uint64_t));
 	b.total = b.peers + lines((size_t)st->n_pes * sizeof(struct gdri_peer));

@@ -383,6 +383,10 @@ struct GDRI_ALIGNED gdri_dev {
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 2 * GDRI_LINE, "lines of gdri_dev");
 
+/* On a GPU the queues follow the state in one allocation (gdri_dev.qps), which saves a load of their address
+ * before every post. */
+#define GDRI_QPS_AT ((sizeof(struct gdri_dev) + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE)
+
 /* What every call reads, under CUDA in constant memory of each module: no load from memory stands
  * before the access itself. Fields are those of gdri_dev; all are (host). */
 struct gdri_constants {

@@ -99,6 +99,15 @@ GDR_DEVICE void gdri_fence_nic(void)
 		gdri_fence_sys();
 }
 
+/* F2 needs no more: what the thread loads next may be in its first-level cache. */
+GDR_DEVICE void gdri_fence_release_nic(void)
+{
+	if (gdri_near())
+		gdri_fence_release_gpu();
+	else
+		gdri_fence_release_sys();
+}
+
 /* A fixed function of the block: all operations of a thread to one PE use one
  * queue, which executes them in order. Golden-ratio hash: even over runs of
  * block numbers for any n, without a division. */
@@ -124,7 +133,13 @@ GDR_DEVICE uint32_t gdri_queue_of(const struct gdri_dev *dev, int pe)
  * 0, known to the compiler, in the forms without a context. */
 GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe, uint32_t q)
 {
-	return &dev->qps[gdri_queue_of(dev, pe) + q];
+#ifdef __CUDACC__
+	struct gdri_qp *qps = (struct gdri_qp *)(void *)((uint8_t *)gdri_constants_here.dev + GDRI_QPS_AT);
+#else
+	struct gdri_qp *qps = dev->qps;
+#endif
+
+	return &qps[gdri_queue_of(dev, pe) + q];
 }
 
 GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr)

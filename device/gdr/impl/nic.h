@@ -342,7 +342,7 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 			gdri_fence_nic();
 		gdri_st_fenced_u32(b.dbrec, pi);
 		/* F2: record before doorbell: the doorbell only says "look". */
-		gdri_fence_nic();
+		gdri_fence_release_nic();
 		gdri_st_mmio_u64(b.db, (uint64_t)b.qpn_shifted << 32 | pi >> 8);
 		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
 		 * this store before the next poster's, through the baton (R1, A1). */
@@ -376,7 +376,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 
 	GDRI_BY_ABI(gdri_sq_publish_later);
 	if (GDRI_SPINS)
-		gdri_fence_gpu(); /* own blocks before R1 in gdri_sq_relay; while one waits it costs nothing */
+		gdri_fence_release_gpu(); /* own blocks before R1 in gdri_sq_relay; while one waits it costs nothing */
 	b = gdri_sq_bell(qp);
 	GDRI_NOT_UNROLLED
 	for (i = 0; i < GDRI_SPINS; i++) {
@@ -471,11 +471,6 @@ GDR_DEVICE int gdri_alone(void)
 #else
 	return gdr_block_size() == 1;
 #endif
-}
-
-GDR_DEVICE uint32_t gdri_lanes_below(void)
-{
-	return (1u << gdr_lane_id()) - 1u;
 }
 
 /* The lanes of mask whose rank in it is in the caller's run of `per`. */

@@ -111,6 +111,12 @@ GDR_DEVICE uint32_t gdri_group(uint64_t key)
 	return gdri_hd_self->block_size == 1 ? 1 : gdri_hd_group(key);
 }
 
+/* The lanes below the caller's. */
+GDR_DEVICE uint32_t gdri_lanes_below(void)
+{
+	return (1u << gdr_lane_id()) - 1u;
+}
+
 GDR_DEVICE void gdr_pause(unsigned round)
 {
 	gdri_hd_pause(round);

@@ -62,10 +62,21 @@ GDR_DEVICE uint32_t gdr_ballot(uint32_t mask, int pred)
 	return __ballot_sync(mask, pred);
 }
 
-/* The active mask is a hint: any subset that holds the caller is a correct group. */
+/* The active mask is a hint: any subset that holds the caller is a correct group. A lone thread asks nobody. */
 GDR_DEVICE uint32_t gdri_group(uint64_t key)
 {
-	return __match_any_sync(__activemask(), (unsigned long long)key);
+	uint32_t active = __activemask();
+
+	return active & (active - 1) ? __match_any_sync(active, (unsigned long long)key) : active;
+}
+
+/* The lanes below the caller's. */
+GDR_DEVICE uint32_t gdri_lanes_below(void)
+{
+	uint32_t mask;
+
+	asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+	return mask;
 }
 
 GDR_DEVICE uint64_t gdr_clock_ns(void)

@@ -177,6 +177,11 @@ GDRI_INLINE void gdri_fence_release_sys(void)
 	gdri_fence_gpu();
 }
 
+GDRI_INLINE void gdri_fence_release_gpu(void)
+{
+	gdri_fence_gpu();
+}
+
 GDRI_INLINE void gdri_fence_acquire_sys(void)
 {
 	gdri_fence_gpu();

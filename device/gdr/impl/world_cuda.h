@@ -188,6 +188,15 @@ GDR_DEVICE void gdri_fence_release_sys(void)
 #endif
 }
 
+GDR_DEVICE void gdri_fence_release_gpu(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("fence.release.gpu;" ::: "memory");
+#else
+	gdri_fence_gpu();
+#endif
+}
+
 GDR_DEVICE void gdri_fence_acquire_sys(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -235,12 +244,21 @@ GDRI_INLINE uint64_t gdri_bswap64(uint64_t v)
 	return (uint64_t)gdri_bswap32((uint32_t)v) << 32 | gdri_bswap32((uint32_t)(v >> 32));
 }
 
+GDRI_NOINLINE uint64_t gdri_ld_odd_8(const void *src)
+{
+	uint64_t v;
+
+	memcpy(&v, src, 8);
+	return v;
+}
+
+/* Were the rare way inline, the compiler would make one load of both, byte by byte. */
 GDR_DEVICE void gdri_ld_bytes_8(uint64_t *dst, const void *src)
 {
 	if (gdri_likely(!((uintptr_t)src & 7)))
 		*dst = *(const uint64_t *)src;
 	else
-		memcpy(dst, src, 8);
+		*dst = gdri_ld_odd_8(src);
 }
 
 /* len bytes from anywhere. */
