@@ -237,9 +237,12 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *
 	gdri_cuda_enter(c);
 	r = c->api.mem_create(&mem, size, &prop, 0);
 	if (!r) {
-		r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
-		if (!r)
-			r = map(c, mem, at, size);
+		r = map(c, mem, at, size);
+		if (!r) { /* not before: under compute-sanitizer's initcheck memsets of it would fail */
+			r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
+			if (r)
+				c->api.unmap((uintptr_t)at, size);
+		}
 		c->api.mem_release(mem); /* mapping and descriptor keep it */
 	}
 	gdri_cuda_leave(c);
