@@ -213,11 +213,10 @@ GDR_DEVICE void gdri_copy_ends(uint8_t *d, const uint8_t *s, uint32_t head, uint
 
 /* One thread alone would wait for each batch of its loads: it first loads a word of every 32 bytes of
  * the next KiB, then finds them near. The sum of the words moves nothing. */
-GDRI_NOINLINE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
+GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 {
 	const uint4 *end = s + count, *from;
 
-	GDRI_BY_ABI(gdri_copy_near);
 	GDRI_NOT_UNROLLED
 	for (; s + 64 <= end; s += 64, d += 64) {
 		uint32_t sum = 0;
@@ -239,6 +238,14 @@ GDRI_NOINLINE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 		}
 	}
 	gdri_copy_alone_16(d, s, end, 0, 0, 1);
+}
+
+/* The same from a peer, where a second round trip would cost more than the call: by the ABI the function has registers
+ * for all first loads at once. Inline, the compiler keeps some 22 under way, sums up, and asks for the rest. */
+GDRI_NOINLINE void gdri_copy_far(uint4 *d, const uint4 *s, size_t count)
+{
+	GDRI_BY_ABI(gdri_copy_far);
+	gdri_copy_near(d, s, count);
 }
 
 /* More than 64 bytes. */

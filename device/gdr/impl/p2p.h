@@ -33,6 +33,18 @@ GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
+/* The same where src is the peer's. */
+GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len)
+{
+#ifdef __CUDACC__
+	if (scope == GDRI_THREAD && len > 64 && !(((uint64_t)dst | (uint64_t)src | len) & 15)) {
+		gdri_copy_far((uint4 *)dst, (const uint4 *)src, len >> 4);
+		return;
+	}
+#endif
+	gdri_p2p_copy(scope, dst, src, len);
+}
+
 /* The same where it is one of several ways (GDRI_GENERAL). */
 GDRI_GENERAL void gdri_p2p_copy_alone(void *dst, const void *src, size_t len)
 {

@@ -34,7 +34,7 @@ GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, si
 GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
 	if (gdri_direct()) {
-		gdri_p2p_copy(scope, dst, gdri_direct_at(src, pe), len);
+		gdri_p2p_fetch(scope, dst, gdri_direct_at(src, pe), len);
 		return 0;
 	}
 	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe, q));
