@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by run: instructions that one call of put_nbi by queue takes, 8 and 64 bytes, by a thread and by a whole warp,
 # as ncu counts them: those of a kernel of 200 calls less those of the same kernel of none, divided by 200. Rings that
-# softhca empties without moving data; beside NVSHMEM's IBGDA transport where NVSHMEM is installed (NVSHMEM_HOME, or
+# softhca empties, moving inline data alone (host threads meet by such words); beside NVSHMEM's IBGDA transport where NVSHMEM is installed (NVSHMEM_HOME, or
 # Python's wheel). One warp runs: the instructions that it executed, whatever number of its lanes took part.
 
-export CUDA_MODULE_LOADING=EAGER NVSHMEM_DISABLE_NVLS=1 NVSHMEM_BOOTSTRAP=MPI
+export CUDA_MODULE_LOADING=LAZY GDR_TIMEOUT=60s NVSHMEM_DISABLE_NVLS=1 NVSHMEM_BOOTSTRAP=MPI
 root=$here/../..
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 ncu=${NCU:-$(command -v ncu || echo /usr/local/cuda/bin/ncu)}
@@ -26,7 +26,7 @@ of() # line pair: a call's
 	awk -v a="$2" 'NR == a { none = $1 } NR == a + 1 { printf "%.1f", ($1 - none) / 200 }' "$out/$1.n" 2>/dev/null
 }
 
-GDR_TRANSPORTS=nic SOFTHCA_NULL=2 GDR_QP_DEPTH=8192 counted count_gdr "$bin/tests/perf/cuda/gdr_perf"
+GDR_TRANSPORTS=nic SOFTHCA_NULL=1 GDR_QP_DEPTH=8192 counted count_gdr "$bin/tests/perf/cuda/gdr_perf"
 if [ -n "$nvshmem" ]; then
 	[ -x "$out/nvshmem_gdr_perf" ] ||
 		"$nvcc" -std=c++17 -O2 -arch=native -rdc=true -x cu -DAS_NVSHMEM -I"$root" -I"$nvshmem/include" \

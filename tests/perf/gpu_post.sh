@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by run: what posting costs a GPU's threads, by queues to a PE (QUEUES, 1 2 8) and blocks, into rings that
-# softhca empties without moving data; beside NVSHMEM's IBGDA transport on the same device where NVSHMEM is
+# softhca empties, moving inline data alone (host threads meet by such words); beside NVSHMEM's IBGDA transport on the same device where NVSHMEM is
 # installed (NVSHMEM_HOME, or Python's wheel). Then collectives of one block, over mapped memory.
 
 export CUDA_MODULE_LOADING=EAGER NVSHMEM_DISABLE_NVLS=1 NVSHMEM_BOOTSTRAP=MPI
@@ -37,7 +37,7 @@ fi
 for queues in ${QUEUES:-1 2 8}; do
 	name=post$queues
 	export PERF_ROOM=$((queues * (depth - 192)))
-	GDR_TRANSPORTS=nic SOFTHCA_NULL=2 GDR_QPS_PER_PE=$queues GDR_QP_DEPTH=$depth \
+	GDR_TRANSPORTS=nic SOFTHCA_NULL=1 GDR_QPS_PER_PE=$queues GDR_QP_DEPTH=$depth \
 		two "$bin/softhca/softhca" "$bin/tests/perf/cuda/gdr_perf" post >"$out/$name.gdr"
 	: >"$out/$name.nvshmem"
 	[ -x "$out/nvshmem_gdr_perf" ] && NVSHMEM_IB_ENABLE_IBGDA=1 NVSHMEM_REMOTE_TRANSPORT=none \
