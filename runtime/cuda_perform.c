@@ -214,6 +214,18 @@ static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q,
 	return store(st, mapped(st, q->dst, q->pe), q, stream);
 }
 
+/* Collectives by many blocks have kernels of their own where all PEs are mapped: smaller, they begin sooner. They know
+ * no lists of PEs. The same on all members, on whatever stream: they divide a call among the blocks in another way. */
+static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdri_request *q)
+{
+	const struct gdri_performer *p = st->performer;
+
+	if (!st->constants || !st->constants->direct || !q->stride ||
+	    (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID))
+		return p->kernel;
+	return q->by == GDRI_BY_PUSH ? p->push : p->grid;
+}
+
 static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
@@ -221,12 +233,11 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 	struct gdri_plan p;
 
 	gdri_perform_plan(st, &arg, &p);
-	return st->cuda->api.launch(st->performer->kernel, p.grid, 1, 1, p.block, 1, 1, 0,
-				    stream, args, NULL);
+	return st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args,
+				    NULL);
 }
 
-/* Which kernel, and what it is passed. Where all PEs are mapped a barrier of few, and collectives by many blocks have
- * some of their own, which begin sooner. */
+/* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
 static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
 				void **args, struct gdri_plan *p)
 {
@@ -241,9 +252,7 @@ static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request
 	}
 	gdri_perform_plan(st, arg, p);
 	*args = arg;
-	if (direct && arg->by == GDRI_BY_PUSH)
-		return st->performer->push;
-	return direct && arg->by == GDRI_BY_GRID ? st->performer->grid : st->performer->kernel;
+	return by_blocks(st, arg);
 }
 
 /* The GPU may load the kernel while what stands before it on the stream ends: it waits for that end itself. Not

@@ -61,7 +61,7 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 			gdri_perform_end(&q, ret, none);                                           \
 	}
 MANY_BLOCKS(gdri_kernel_push, 256, gdri_perform_push)
-MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_grid)
+MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_near)
 
 /* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */
 extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)

@@ -67,6 +67,7 @@ static void push(const struct gdri_state *st, const struct gdri_team *t, struct 
 	uint64_t units = push_units(q, t);
 
 	q->by = GDRI_BY_PUSH;
+	q->words = t->push;
 	if (st->cuda)
 		p->block = bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
 	p->grid = bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
@@ -81,6 +82,12 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return;
+	q->members = t->n;
+	q->member = t->me;
+	q->start = t->start;
+	q->stride = t->stride;
+	q->part = t->push_size;
+	q->words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
 	if (by_push(q, t, algo)) {

@@ -4,6 +4,7 @@
 #define GDRI_PERFORM_H
 
 #include <gdr/device.h>
+#include <gdr/impl/near.h>
 #include <gdr/impl/push.h>
 #include <gdr/impl/request.h>
 
@@ -137,20 +138,23 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 	return gdri_grid_call(&g, q);
 }
 
-/* The same by words, each block of itself. */
+/* The same by words, each block by itself. */
 GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
 {
-	struct gdri_coll c;
+	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->team];
 	struct gdri_push p;
-	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
 
-	if (ret || !q->n)
-		return ret;
-	if (gdri_unlikely(gdr_grid_size() > c.team->push_blocks))
-		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
-	gdri_push_begin(&p, &c, gdr_block_id(), gdr_grid_size());
-	return gdri_push_call(&p, &c, q);
+	gdri_push_begin(&p, q, t, gdri_grid_op(q->what));
+	return q->n ? gdri_push_call(&p, q) : p.err;
 }
+
+#ifdef __CUDACC__
+/* What gdri_perform_grid does, where all PEs are mapped. */
+GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
+{
+	return gdri_near_fits(q) ? gdri_near_call(q, gdri_grid_op(q->what)) : gdri_perform_grid(q);
+}
+#endif
 
 /* One thread: tells who asked. */
 GDR_DEVICE void gdri_perform_end(const struct gdri_request *q, int status, const uint64_t value[2])

@@ -64,7 +64,12 @@ struct gdri_request {
 	void *sig;		     /* signal word; WAIT: values to compare with, or NULL */
 	uint64_t a, b;		     /* value; value to compare with */
 	struct gdri_answer *answer; /* NULL: an error is latched */
-	uint64_t by;		     /* enum gdri_by: set by the library */
+	/* set by the library */
+	uint32_t by; /* enum gdri_by */
+	/* GRID, PUSH: as in gdri_team */
+	uint32_t part; /* push_size */
+	int32_t members, member, start, stride;
+	uint64_t *words; /* grid, push */
 };
 
 /* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than
