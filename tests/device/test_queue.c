@@ -174,6 +174,34 @@ static void test_two_blocks_at_end(void **state)
 	fake_stop(f);
 }
 
+/* A group that waits for room behind blocks of which only whole batches were rung for. */
+static void test_group_behind_batch(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = GDRI_DEPTH_MIN};
+	struct fake *f = fake_start(&opt);
+	struct gdri_dev *dev = f->dev;
+	struct gdri_qp *qp = &dev->qps[0];
+	uint64_t base[2], group;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[0]), 0);
+	for (i = 1; i < GDRI_DEPTH_MIN; i++) { /* always one more reserved */
+		assert_int_equal(gdri_sq_reserve(dev, qp, 1, &base[i % 2]), 0);
+		gdri_wqe_nop(qp, base[(i - 1) % 2], GDRI_CE_ALWAYS);
+		gdri_sq_publish(dev, qp, base[(i - 1) % 2], 1, 0);
+	}
+	assert_int_equal(gdri_sq_reserve(dev, qp, GDRI_DEPTH_MIN / 4, &group), 0);
+	gdri_wqe_nop(qp, base[1], GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, base[1], 1, 0);
+	for (i = 0; i < GDRI_DEPTH_MIN / 4; i++)
+		gdri_wqe_nop(qp, group + i, GDRI_CE_ALWAYS);
+	gdri_sq_publish(dev, qp, group, GDRI_DEPTH_MIN / 4, 0);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(f->n_wqe, GDRI_DEPTH_MIN + GDRI_DEPTH_MIN / 4);
+	fake_stop(f);
+}
+
 /* A full ring whose blocks the NIC has not looked at: posters wait, then go on. */
 static void *release_later(void *arg)
 {
@@ -340,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_two_blocks_at_end),
+		cmocka_unit_test(test_group_behind_batch),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_full_times_out),
 		cmocka_unit_test(test_doorbells),

@@ -19,6 +19,7 @@
 #define GDRI_FLAT_MAX 16	/* PEs up to which a barrier through mapped memory takes one round */
 #define GDRI_WAIT_RECORDS 16
 #define GDRI_WATCH_SLOTS 16
+#define GDRI_DEPTH_MIN 128u	/* blocks of the smallest send queue (GDR_QP_DEPTH) */
 #define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
 #define GDRI_MAX_ERRORS 64
 #define GDRI_INLINE_MAX 28u	/* what one block holds behind control and address segment */

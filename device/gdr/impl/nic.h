@@ -11,8 +11,9 @@
 
 /* A doorbell at least every so many blocks, though later reservers are about to
  * publish. With groups of at most depth / 4 it never leaves the blocks that
- * somebody waits for un-rung. */
-#define GDRI_BATCH 128u
+ * somebody waits for un-rung: a batch and a group fit into the smallest ring. */
+#define GDRI_BATCH 64u
+GDR_STATIC_ASSERT(GDRI_BATCH + GDRI_DEPTH_MIN / 4 <= GDRI_DEPTH_MIN, "who waits for room has it rung for");
 
 /* ---- completion ---- */
 
