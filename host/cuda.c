@@ -105,7 +105,7 @@ int gdri_cuda_barrier_all(void)
 	int status, ret;
 
 	GDRI_RANGE(st, GDRI_RANGE_ORDER, "gdr_barrier_all");
-	gdri_cuda_default_stream(st->cuda, 1000);
+	gdri_cuda_default_stream(st->cuda, 50000);
 	status = gdri_cuda_quiet();
 
 	pthread_mutex_lock(&st->lock);

@@ -16,6 +16,7 @@
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
+#define BUSY_US 1000 /* see gdri_cuda_default_stream */
 #define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
 
 static int load(struct gdri_cuda *c)
@@ -419,19 +420,24 @@ int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
 	return ret;
 }
 
-/* A program that cleared memory there (cudaMemset returns before it is done) counts on it behind a barrier.
- * A kernel that waits for what comes after the barrier is not waited for. */
+/* A program that cleared memory there (cudaMemset returns before it is done) counts on it behind a barrier. Where other
+ * programs use the GPU, too, it takes as long as their slices of time. A kernel that waits for what comes after the
+ * barrier is waited for once: from then on, until the stream was seen idle, for BUSY_US at most. */
 void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us)
 {
-	uint64_t end = gdri_now_ns() + (uint64_t)limit_us * 1000;
+	int us = __atomic_load_n(&c->default_busy, __ATOMIC_RELAXED) && limit_us > BUSY_US ? BUSY_US : limit_us;
+	uint64_t end = gdri_now_ns() + (uint64_t)us * 1000;
 	int capturing = 0;
+	bool busy = false;
 
 	gdri_cuda_enter(c);
 	/* refused, or 1: a capture is under way, which the query would break */
 	if (!c->api.stream_capturing(GDRI_CU_STREAM_LEGACY, &capturing) && !capturing)
-		while (c->api.stream_query(GDRI_CU_STREAM_LEGACY) == GDRI_CU_NOT_READY &&
-		       gdri_now_ns() < end)
-			;
+		do
+			busy = c->api.stream_query(GDRI_CU_STREAM_LEGACY) == GDRI_CU_NOT_READY;
+		while (busy && gdri_now_ns() < end);
+	/* relaxed: a hint, of which a stale one costs time */
+	__atomic_store_n(&c->default_busy, busy, __ATOMIC_RELAXED);
 	gdri_cuda_leave(c);
 }
 

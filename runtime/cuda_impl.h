@@ -22,6 +22,7 @@ struct gdri_cuda {
 	bool writes64;	      /* streams can store 8 bytes */
 	bool early;	      /* kernels can be launched before the one in front has ended (sm_90) */
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
+	bool default_busy;    /* atomic: the default stream outlasted a wait, see gdri_cuda_default_stream */
 	uint64_t room;	      /* bytes of addresses behind each heap: cuda_view.h */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];

@@ -16,6 +16,7 @@
 #include "runtime/state.h"
 
 #define PLACE ((uint64_t)2 << 20) /* places begin at multiples */
+#define SETTLE_US 1000000
 #define MARK 16
 
 uint64_t gdri_window_reach(const struct gdri_state *st)
@@ -123,6 +124,7 @@ static int view_own(struct gdri_state *st, struct gdri_symmetric *s, int *fd)
 	char why[256];
 	int ret = gdri_cuda_view_export(st->cuda, s->addr, fd, why, sizeof(why));
 
+	gdri_cuda_default_stream(st->cuda, SETTLE_US); /* a cudaMemset amid is_same would look like other memory */
 	if (!ret)
 		ret = add_view(s, s->ptr, *fd, why, sizeof(why));
 	if (!ret && (!is_same(st, s->addr, s->ptr) ||

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Requests of host threads to a GPU that does not answer: a driver of a few functions, and no kernel. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,6 +229,25 @@ static int setup(void **state)
 	return 0;
 }
 
+/* A busy one is waited for at length once, until it was idle. */
+static void test_default_stream(void **state)
+{
+	uint64_t begin = gdri_now_ns();
+
+	(void)state;
+	gdri_cuda_default_stream(&cuda, 20000);
+	assert_false(cuda.default_busy);
+	answer_of_query = GDRI_CU_NOT_READY;
+	gdri_cuda_default_stream(&cuda, 20000);
+	assert_true(gdri_now_ns() - begin >= 20000000);
+	assert_true(cuda.default_busy);
+	gdri_cuda_default_stream(&cuda, INT_MAX); /* 2147 s, were it waited for again */
+	assert_true(cuda.default_busy);
+	answer_of_query = 0;
+	gdri_cuda_default_stream(&cuda, 20000);
+	assert_false(cuda.default_busy);
+}
+
 static void test_places_come_back(void **state)
 {
 	struct gdri_request q = {.what = GDRI_RQ_QUIET};
@@ -352,6 +372,7 @@ static void test_barriers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
