@@ -137,7 +137,7 @@ static int remote(struct err *a, int form)
 		CHECK_EQ(e.opcode, opcode[form]);
 		CHECK(!strncmp(e.op, op[form], strlen(op[form])));
 		CHECK_EQ(e.len, form == ATOMIC ? 8 : 100);
-		CHECK(e.addr > info.size && e.addr < info.size + (8u << 20));
+		CHECK(e.addr > info.size && e.addr < info.size + (32u << 20));
 		CHECK(e.time_ns > start && e.time_ns <= gdr_clock_ns());
 		CHECK(strstr(e.text, "remote access error") && strstr(e.text, "vendor"));
 	}
