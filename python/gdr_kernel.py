@@ -75,6 +75,10 @@ _CALLS = {"int": "(int64_t)({})", "float": "(double)({})", "min": "GDRPY(min, {}
 _UNSIGNED = "thread_id", "block_id", "block_size", "grid_size", "lane_id"  # which in C a negative number would become
 
 
+def _calls(node):
+    return any(isinstance(n, ast.Call) for n in ast.walk(node))
+
+
 class _Writer(ast.NodeVisitor):
     """One function; each visit of an expression returns its text."""
 
@@ -93,6 +97,13 @@ class _Writer(ast.NodeVisitor):
         if name not in self.known:
             self.known.append(name)
             self.first.append(f"\t{c_type} {name};")
+
+    def once(self, text):
+        """a variable with the value, where it is to be reckoned before the line that is written"""
+        name = f"gdrpy_once_{len(self.first)}"
+        self.name(name, f"GDRPY_TYPE({text})")
+        self.line(f"{name} = {text};")
+        return name
 
     # expressions
 
@@ -137,10 +148,17 @@ class _Writer(ast.NodeVisitor):
         return "(" + word.join(f"!!({self.visit(v)})" for v in node.values) + ")"
 
     def visit_Compare(self, node):
-        sides = [self.visit(v) for v in [node.left, *node.comparators]]
+        nodes = [node.left, *node.comparators]
         if any(type(op) not in _COMPARE for op in node.ops):
             self.generic_visit(node)
-        return "(" + " && ".join(f"{a} {_COMPARE[type(op)]} {b}" for a, op, b in zip(sides, node.ops, sides[1:])) + ")"
+        left = [self.visit(v) for v in nodes]
+        right = left[:]
+        for i in range(1, len(nodes) - 1):  # stands on both sides
+            if _calls(nodes[i]):
+                name = f"gdrpy_side_{len(self.first)}"
+                self.name(name, f"GDRPY_TYPE({left[i]})")
+                left[i], right[i] = name, f"({name} = {left[i]})"
+        return "(" + " && ".join(f"{a} {_COMPARE[type(op)]} {b}" for a, op, b in zip(left, node.ops, right[1:])) + ")"
 
     def visit_IfExp(self, node):
         return f"({self.visit(node.test)} ? {self.visit(node.body)} : {self.visit(node.orelse)})"
@@ -171,6 +189,8 @@ class _Writer(ast.NodeVisitor):
 
     def visit_Assign(self, node):
         value = self.visit(node.value)
+        if len(node.targets) > 1 and _calls(node.value):
+            value = self.once(value)
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self.name(target.id, f"GDRPY_TYPE({value})")
@@ -179,8 +199,12 @@ class _Writer(ast.NodeVisitor):
             self.line(f"{self.visit(target)} = {value};")
 
     def visit_AugAssign(self, node):
-        both = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-        self.line(f"{self.visit(node.target)} = {self.visit(both)};")
+        target = node.target
+        if _calls(target):  # an element, by its address
+            name = self.once(f"&{self.visit(target)}")
+            target = ast.Subscript(ast.Name(name), ast.Constant(0))
+        both = ast.copy_location(ast.BinOp(target, node.op, node.value), node)
+        self.line(f"{self.visit(target)} = {self.visit(both)};")
 
     def visit_If(self, node):
         self.line(f"if ({self.visit(node.test)}) {{")

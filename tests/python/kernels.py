@@ -26,7 +26,11 @@ def words(out: "int64*", n: "int32", scale: "float64", counter: "int64*"):
     me = gdr.thread_id() + gdr.block_id() * gdr.block_size()
     if me >= n:
         return
-    part = 5 - gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe()) % 3  # added once
+    part = 5 - gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe()) % 3  # added once, as in the next three
+    counter[1 + me] = k = gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe())
+    counter[1 + me + 0 * gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe())] -= k
+    if counter[1 + me] or not 0 <= gdr.int64_atomic_fetch_add(counter, 1, gdr.my_pe()) < 1000:
+        return
     counter[1 + me] = part * 100 + int(max(-7.5 // scale, -7.5 % scale) * 2)
     odd = 0
     for i in range(TEN, -TEN, -3):
@@ -95,7 +99,7 @@ def run_words():
     gdr_kernel.sync()
     count = read(counter)
     real = int(max(-7.5 // scale, -7.5 % scale) * 2)
-    assert count[0] == n and all(c - real in (300, 400, 500) for c in count[1:]), count
+    assert count[0] == 4 * n and all(c - real in (300, 400, 500) for c in count[1:]), count
     odd = sum(i // 4 + 1 for i in range(TEN, -TEN, -3) if i % 4 != 0)
     want = [odd * 1000 + (4 if i == 4 else 5) * 10 + min(i, 3) + (1 if i <= 2 else 0) for i in range(n)]
     assert read(out) == want + [int(scale * abs(i - 2)) | 1 << 40 for i in range(n)], read(out)
