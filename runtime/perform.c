@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The kernel of the library, which performs what host threads ask for: compiled as C for the host device,
- * and by nvcc into an image that is part of the library (perform_image.c). It is one for all requests:
- * the compiler makes a copy of all that a kernel calls for each. */
+ * and by nvcc into an image that is part of the library (perform_image.c). It is one for all requests, and few
+ * others are beside it: the compiler makes a copy of all that any kernel calls by its address for each. */
 #include <gdr/impl/perform.h>
 #include <gdr/launch.h>
 
