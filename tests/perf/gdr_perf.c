@@ -617,8 +617,11 @@ int main(int argc, char **argv)
 	base.time = (uint64_t *)gdr_calloc(2 * BLOCKS_MAX, sizeof(uint64_t));
 	base.cycles = (uint64_t *)gdr_calloc(BLOCKS_MAX, sizeof(uint64_t));
 	base.status = (int *)gdr_calloc(BLOCKS_MAX, sizeof(int));
-	if (!base.src || !base.dst || !base.sig || !base.time || !base.status || !base.cycles)
+	if (!base.src || !base.dst || !base.sig || !base.time || !base.status || !base.cycles) {
+		fprintf(stderr, "gdr_perf: a heap of %zu bytes has no room for two areas of %zu\n", attr.heap_size,
+			(size_t)AREA);
 		return 1;
+	}
 	if (!base.me)
 		printf("%d PEs, %s, %d by mapped memory, %d by queues\n", gdr_host_n_pes(),
 		       info.device_kind, info.n_p2p, info.n_nic);
