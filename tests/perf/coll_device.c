@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	struct work w;
 	unsigned i, s;
 
-	attr.heap_size = 2 * AREA + ((size_t)64 << 20);
+	attr.heap_size = 2 * AREA + AREA / 2 + ((size_t)16 << 20); /* the library may keep an eighth */
 	must(gdr_init_attr(&attr), "init");
 	memset(&w, 0, sizeof(w));
 	w.src = (float *)gdr_calloc(1, AREA);
