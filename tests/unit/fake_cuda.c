@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/unit/fake_cuda.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,12 +221,25 @@ gdri_cu_result fake_granularity(size_t *grain, const struct gdri_cu_prop *prop, 
 	return 0;
 }
 
+static void note_thread(void)
+{
+	sigset_t mask;
+
+	if (gettid() == getpid())
+		return;
+	ADD(elsewhere, 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (!sigismember(&mask, SIGALRM))
+		ADD(disturbed, 1);
+}
+
 gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop,
 			       unsigned long long flags)
 {
 	int fd;
 
 	(void)flags;
+	note_thread();
 	if (SEEN(no_memory))
 		return NO_MEMORY;
 	fd = memfd_create("fake-cuda", MFD_CLOEXEC);

@@ -283,7 +283,10 @@ static void test_early(void **state)
 	(void)state;
 	assert_int_equal(cuDevicePrimaryCtxRetain(&ours, 0), 0);
 	assert_int_equal(cuCtxSetCurrent(ours), 0);
+	set(&fake_cuda.elsewhere, 0);
 	assert_int_equal(gdr_init(), 0);
+	comes_to(&fake_cuda.elsewhere, 1);
+	comes_to(&fake_cuda.disturbed, 0);
 	p = gdr_calloc(8, sizeof(*p));
 	assert_non_null(p);
 	assert_int_equal(gdr_host_put(p + 1, &v, sizeof(v), 0), 0);
