@@ -129,8 +129,8 @@ static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bo
 		st->pending = trade(st, all, mapped);
 		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
 	}
-	if (ret) {
-		if (st->heap.n > before)
+	if (ret) { /* out of step: some PEs may use the keys already, and it goes when the library is left */
+		if (st->heap.n > before && !st->broken)
 			undo(st, mapped);
 		return ret;
 	}

@@ -12,7 +12,8 @@ struct gdri_state;
 bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes);
 
 /* Collective, under st->lock. 0, or the failure of any PE on all of them, and then the heaps are as they were; but
- * where a GPU does not take the new keys: then the PEs meet no more (st->broken). */
+ * where a GPU does not take the new keys, or the launcher does not bring all together: then the PEs meet no more
+ * (st->broken). */
 int gdri_grow(struct gdri_state *st, uint64_t bytes);
 
 #endif

@@ -229,7 +229,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)
 		ret = exchange(st, s, &share, fd, all, &joined);
-	if (ret && joined)
+	if (ret && joined && !st->broken)
 		gdri_offer_undo(st);
 	pthread_mutex_lock(&st->symmetric_lock);
 	if (s && (ret || st->pending) && !st->broken)
@@ -263,7 +263,7 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 		joined = !st->pending;
 	}
 	ret = gdri_agree(st, "gdr_symmetric_unregister", &mine, all, sizeof(*all));
-	if (ret && joined)
+	if (ret && joined && !st->broken) /* else some PEs may use the keys already */
 		gdri_offer_undo(st);
 	if (!ret)
 		ret = gdri_offer_use(st, "gdr_symmetric_unregister", all);

@@ -147,6 +147,42 @@ static int body_no_keys(int pe, int n)
 	return 0;
 }
 
+static void come_late(int call, void *send, size_t len)
+{
+	static int calls;
+
+	(void)call;
+	(void)send;
+	(void)len;
+	if (++calls == 2) /* all have mapped what the heap grows by */
+		usleep(4500000);
+}
+
+/* One PE hears of a growth that the others gave up waiting for: it reaches them by the keys that it was told. */
+static int body_half_grown(int pe, int n)
+{
+	uint64_t *word, v = 1, seen = 0;
+	int i;
+
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_TIMEOUT", "3s", 1);
+	JOB_CHECK(!init());
+	word = gdr_calloc(1, sizeof(*word));
+	JOB_CHECK(word);
+	job_lie = pe == 1 ? come_late : NULL;
+	JOB_CHECK(!gdr_malloc(9u << 20));
+	for (i = 0; i < n && pe == 1; i++)
+		JOB_CHECK(!gdr_host_put(word, &v, sizeof(v), i));
+	for (v = 2, i = 0; i < n && pe == 1; i++) /* may be gone then */
+		gdr_host_put(word, &v, sizeof(v), i);
+	for (i = 0; i < 1000 && seen != 2 && pe != 1; i++) {
+		JOB_CHECK(!gdr_host_get(&seen, word, sizeof(seen), pe));
+		usleep(10000);
+	}
+	JOB_CHECK(pe == 1 || seen == 2);
+	return 0; /* no finalize: they are out of step */
+}
+
 /* Memory of the program at all PEs, beside a heap that grows before and behind it. */
 static int body_window(int pe, int n)
 {
@@ -294,6 +330,13 @@ static void test_no_keys(void **state)
 		run(3, body_no_keys);
 }
 
+static void test_half_grown(void **state)
+{
+	(void)state;
+	if (!strcmp(transports, "nic"))
+		run(3, body_half_grown);
+}
+
 static void test_window(void **state)
 {
 	(void)state;
@@ -325,6 +368,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_disagree),
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_no_keys),
+		cmocka_unit_test(test_half_grown),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
