@@ -94,7 +94,8 @@ static bool tell_hosts(struct gdri_state *st, int but)
 	return all;
 }
 
-/* Kernels of GPUs. A copy that hangs stops all copies behind it; queues go on. */
+/* Kernels of GPUs. A copy that hangs stops all copies behind it, also that to the buffer which queues tell from:
+ * kernels of peers by queue hear of it when it ends; their host threads are told before. */
 static bool tell_gpus(struct gdri_state *st, int but)
 {
 	uint64_t deadline = gdri_deadline_ns(TELL_MS);
