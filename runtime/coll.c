@@ -263,8 +263,7 @@ static bool in_order(const struct gdri_team *t)
 
 static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 {
-	/* On three nodes the third one's members got wrong sums (multi.coll.nodes3): not before that is mended. */
-	if (r->kind == GDRI_K_SCAN && r->algo == GDRI_A_LEADER && t->nodes && (t->nodes > 2 || !in_order(t)))
+	if (r->kind == GDRI_K_SCAN && r->algo == GDRI_A_LEADER && t->nodes && !in_order(t))
 		return false;
 	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);

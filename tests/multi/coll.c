@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every collective of every type and scope, in place and not, over the world and over random teams,
  * against what a PE can work out for itself. No barrier stands between the calls: dest is filled before
- * and looked at behind, source is overwritten as soon as a call returns. */
+ * and looked at behind, source is overwritten as soon as a call returns.
+ * usage: coll [shake]: over teams of neighbours alone, the threads of a kernel in random order. */
 #include "tests/multi/coll.h"
 
 /* ---- one call of each form, in a kernel ---- */
@@ -351,32 +352,66 @@ static void nothing(void)
 	}
 }
 
-static void over_teams(void)
+static void over_team(const int *list, int n, int bytes)
 {
 	const struct coll_type t = {"long", sizeof(long), 1, value_long, op_long};
 	const struct coll_type f = {"float", sizeof(float), 0, value_float, op_float};
-	int list[COLL_MAX_PES];
+	const struct coll_type b = {"uint8", sizeof(uint8_t), 1, value_uint8, op_uint8};
+	uint64_t save = calls;
 	gdr_team_t team;
-	uint64_t save;
 
-	for (uint64_t seed = 1; seed <= 6; seed++) {
-		int n = coll_choose(seed, list, multi_n, seed == 1 ? multi_n : 0);
+	CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, list, n, NULL, 0, &team));
+	if (team != GDR_TEAM_INVALID) {
+		set_team(team);
+		all_of(&t, run_long, KINDS);
+		all_of(&f, run_float, KINDS);
+		if (bytes)
+			all_of(&b, run_uint8, KINDS);
+		CHECK_OK(gdr_team_destroy(team));
+	}
+	calls = save + 1000; /* the same on all */
+}
 
-		CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, list, n, NULL, 0, &team));
-		save = calls;
-		if (team != GDR_TEAM_INVALID) {
-			set_team(team);
-			all_of(&t, run_long, KINDS);
-			all_of(&f, run_float, KINDS);
-			CHECK_OK(gdr_team_destroy(team));
-		}
-		calls = save + 1000; /* the same on all */
+static void over_teams(void)
+{
+	int list[COLL_MAX_PES];
+
+	for (uint64_t seed = 1; seed <= 6; seed++)
+		over_team(list, coll_choose(seed, list, multi_n, seed == 1 ? multi_n : 0), 0);
+}
+
+/* Each PE begins one: so nodes of which one member is left stand first, amid the others and last. */
+static void over_neighbours(void)
+{
+	int list[COLL_MAX_PES];
+
+	for (int first = 0; first < multi_n; first++) {
+		for (int i = 0; i < multi_n; i++)
+			list[i] = (first + i) % multi_n;
+		over_team(list, multi_n - first % 3 > 1 ? multi_n - first % 3 : multi_n, 1);
 	}
 }
 
+static void rest(void)
+{
+	untyped();
+	nothing();
+	over_teams();
+}
+
+static void shake(void)
+{
+#ifndef __CUDACC__
+	gdri_hd_shake(multi_hash((uint64_t)multi_pe + 1));
+#endif
+	over_neighbours();
+}
+#else
+#define rest()
+#define shake()
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
 	multi_begin();
 	CHECK(multi_n <= COLL_MAX_PES);
@@ -386,13 +421,13 @@ int main(void)
 	host = (uint8_t *)malloc(COLL_AREA);
 	image = (uint8_t *)malloc(COLL_AREA);
 	CHECK(area[0] && area[1] && host && image);
-	set_team(GDR_TEAM_WORLD);
-	every_type();
-#if MULTI_FIRST_PART
-	untyped();
-	nothing();
-	over_teams();
-#endif
+	if (argc > 1 && !strcmp(argv[1], "shake")) {
+		shake();
+	} else {
+		set_team(GDR_TEAM_WORLD);
+		every_type();
+		rest();
+	}
 	free(host);
 	free(image);
 	multi_shared_free(a.report);

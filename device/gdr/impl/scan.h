@@ -144,8 +144,10 @@ GDRI_NOINLINE int gdri_scan_node(const struct gdri_reduce *r, uint8_t *dst, cons
 
 	v.c = gdri_coll_node(c);
 	v.in_place = 0; /* nothing of src goes by a queue */
-	if (last && exclusive)
+	if (last && exclusive) {
 		gdri_reduce_copy(r->code, c->scope, all, src, len / r->elem);
+		gdri_scope_sync(c->scope); /* in place, a node's only member zeroes it next, byte by byte */
+	}
 	ret = gdri_scan_flat(&v, dst, src, len, exclusive);
 	if (ret)
 		return ret;
