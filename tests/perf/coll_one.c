@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One collective again and again: coll_one KIND BYTES CALLS ROUNDS. KIND: barrier_all, barrier, sync,
- * broadcast, fcollect, collect, alltoall, reduce, scan; BYTES of the result (broadcast, reduce, scan: of
- * the vector). PE 0 prints the median of the rounds, in microseconds a call. With 0 CALLS nothing is posted
- * but by what is around. */
+ * broadcast, fcollect, collect, alltoall, reduce, reducescatter, scan; BYTES of the result (broadcast, reduce, scan: of
+ * the vector; reducescatter: of all blocks). PE 0 prints the median of the rounds, in microseconds a call. With 0
+ * CALLS nothing is posted but by what is around. */
 #include "tests/perf/times.h"
 
 #include <gdr.h>
@@ -12,9 +12,11 @@
 
 #define MOST_ROUNDS 99
 
-enum { BARRIER_ALL, BARRIER, SYNC, BROADCAST, FCOLLECT, COLLECT, ALLTOALL, SCAN, REDUCE, KINDS };
+enum { BARRIER_ALL, BARRIER, SYNC, BROADCAST, FCOLLECT, COLLECT, ALLTOALL, SCAN, REDUCE, REDUCESCATTER,
+       KINDS };
 static const char *const names[KINDS] = {"barrier_all", "barrier", "sync", "broadcast",
-					 "fcollect", "collect", "alltoall", "scan", "reduce"};
+					 "fcollect", "collect", "alltoall", "scan", "reduce",
+					 "reducescatter"};
 
 struct work {
 	int kind, calls;
@@ -42,6 +44,8 @@ GDR_DEVICE int call(const struct work *w)
 		return gdr_uint64_alltoall(GDR_TEAM_WORLD, w->dst, w->src, w->n);
 	case SCAN:
 		return gdr_uint64_sum_inscan(GDR_TEAM_WORLD, w->dst, w->src, w->n);
+	case REDUCESCATTER:
+		return gdr_uint64_sum_reducescatter(GDR_TEAM_WORLD, w->dst, w->src, w->n);
 	default:
 		return gdr_uint64_sum_reduce(GDR_TEAM_WORLD, w->dst, w->src, w->n);
 	}
@@ -84,7 +88,7 @@ int main(int argc, char **argv)
 	if (w.kind == KINDS || rounds < 1 || rounds > MOST_ROUNDS || gdr_init())
 		return 2;
 	w.n = bytes / sizeof(uint64_t);
-	if (w.kind == FCOLLECT || w.kind == COLLECT || w.kind == ALLTOALL)
+	if (w.kind == FCOLLECT || w.kind == COLLECT || w.kind == ALLTOALL || w.kind == REDUCESCATTER)
 		w.n /= (size_t)gdr_host_n_pes();
 	w.dst = (uint64_t *)gdr_calloc(1, bytes + 64);
 	w.src = (uint64_t *)gdr_calloc(1, bytes + 64);

@@ -45,7 +45,7 @@ levels_case() # KIND BYTES CALLS RULES-OF-BOTH-LEVELS
 }
 
 echo "kind,bytes,pes,levels_wqes,flat_wqes,levels_us min max,flat_us min max" >"$out/levels.csv"
-for kind in ${LEVELS_KINDS:-barrier_all sync broadcast fcollect alltoall reduce scan}; do
+for kind in ${LEVELS_KINDS:-barrier_all sync broadcast fcollect alltoall reduce reducescatter scan}; do
 	for size in ${LEVELS_SIZES:-64 4096 65536 1048576}; do
 		case $kind in
 		barrier_all | sync) [ "$size" = 64 ] || continue ;;

@@ -5,6 +5,7 @@
 
 #include <gdr/coll.h>
 #include <gdr/impl/define.h>
+#include <gdr/impl/reducescatter.h>
 #include <gdr/impl/scan.h>
 
 #ifdef GDR_CHECKED

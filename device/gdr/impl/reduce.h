@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives that compute: reduce, reducescatter; scans are in scan.h. All members add up in the same order,
+/* Collectives that compute: reduce; reducescatter.h and scan.h have the others. All members add up in the same order,
  * that of their numbers where all come to one place, so that all have the same bits. */
 #ifndef GDRI_REDUCE_H
 #define GDRI_REDUCE_H
@@ -280,36 +280,6 @@ GDR_DEVICE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *sr
 {
 	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reduce_all(GDRI_WARP, team, dst, src, n, code));
 	return gdri_reduce_all(scope, team, dst, src, n, code);
-}
-
-/* Block i of every member to member i. */
-GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, const void *src,
-				     size_t n, uint32_t code)
-{
-	struct gdri_reduce r;
-	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code), algo;
-	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1, 0};
-
-	if (ret || !n)
-		return ret;
-	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
-	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
-	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, b.len, b.len, 0, r.c.n);
-	if (algo == GDRI_A_GRID)
-		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
-	if (r.c.n == 1)
-		gdri_reduce_copy(code, scope, dst, src, n);
-	else
-		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);
-	gdri_scope_sync(scope);
-	return gdri_coll_end(&r.c, ret);
-}
-
-GDR_DEVICE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
-{
-	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reducescatter_all(GDRI_WARP, team, dst, src, n, code));
-	return gdri_reducescatter_all(scope, team, dst, src, n, code);
 }
 
 #endif
