@@ -119,7 +119,8 @@ struct gdri_cu_launch { /* CUlaunchConfig */
 	X(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned int))                   \
 	X(host_unregister, "cuMemHostUnregister", (void *))                                        \
 	X(host_pointer, "cuMemHostGetDevicePointer_v2", (gdri_cu_ptr *, void *, unsigned int))     \
-	X(pointer_attribute, "cuPointerGetAttribute", (void *, int, gdri_cu_ptr))                  \
+	X(pointer_attributes, "cuPointerGetAttributes",                                            \
+	  (unsigned int, int *, void **, gdri_cu_ptr))                                             \
 	X(range_handle, "cuMemGetHandleForAddressRange",                                           \
 	  (void *, gdri_cu_ptr, size_t, int, unsigned long long))                                  \
 	X(module_global, "cuModuleGetGlobal_v2",                                                    \

@@ -85,10 +85,13 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 {
 	unsigned int type = 0;
+	int what = GDRI_CU_POINTER_TYPE;
+	void *to = &type;
 	gdri_cu_result r;
 
 	gdri_cuda_enter(c);
-	r = c->api.pointer_attribute(&type, GDRI_CU_POINTER_TYPE, (uintptr_t)p);
+	/* Not cuPointerGetAttribute, to which memory that CUDA does not know is an error, seen by tools. */
+	r = c->api.pointer_attributes(1, &what, &to, (uintptr_t)p);
 	gdri_cuda_leave(c);
 	return !r && type == GDRI_CU_POINTER_DEVICE;
 }

@@ -115,15 +115,15 @@ gdri_cu_result fake_host_pointer(gdri_cu_ptr *at, void *p, unsigned int flags)
 	return flags ? INVALID : 0;
 }
 
-gdri_cu_result fake_pointer_attribute(void *out, int what, gdri_cu_ptr p)
+gdri_cu_result fake_pointer_attributes(unsigned int n, int *what, void **out, gdri_cu_ptr p)
 {
 	struct range *r;
 
 	pthread_mutex_lock(&lock);
 	r = find(p);
 	pthread_mutex_unlock(&lock);
-	if (what != GDRI_CU_POINTER_TYPE || !r)
+	if (n != 1 || *what != GDRI_CU_POINTER_TYPE)
 		return INVALID;
-	*(unsigned int *)out = GDRI_CU_POINTER_DEVICE;
+	*(unsigned int *)*out = r ? GDRI_CU_POINTER_DEVICE : 0;
 	return 0;
 }
