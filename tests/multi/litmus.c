@@ -8,10 +8,12 @@
  *	get	p, p, ..; quiet; g of what was put
  *	put	put_nbi; fence; p(flag): data that may overtake data, and a flag that may not
  *
- * usage: litmus [ROUNDS [BLOCKS [THREADS [reordered | weak | grown]]]]. grown: all words lie in what the heap grew by;
- * reordered: the sender does what the
- * order forbids, flag first: who does not see that sees nothing. weak: sender and receiver leave out
- * what orders; whether that shows is the machine's matter, and only counted.
+ * usage: litmus [ROUNDS [BLOCKS [THREADS [strong | reordered | weak | grown [SECONDS]]]]].
+ * grown: all words lie in what the heap grew by. reordered: the sender does what the order forbids,
+ * flag first: who does not see that sees nothing. weak: sender and receiver leave out what orders;
+ * whether that shows is the machine's matter, and only counted.
+ * SECONDS: each pattern goes on for so long, ROUNDS in each kernel. Where an operation takes tens of
+ * microseconds but many go at a time (softhca, memory of GPUs), many threads make many rounds.
  */
 #include "tests/multi/multi.h"
 
@@ -24,9 +26,11 @@ enum { STRONG, REORDERED, WEAK };
 
 struct litmus {
 	int pattern, mode, rounds;
+	uint64_t before; /* rounds of earlier kernels */
 	uint64_t *data; /* [WORDS][threads], but for SIGNAL and PUT [threads][WORDS] */
 	uint64_t *from; /* the same, what put_signal and put take */
 	uint64_t *flag, *ack; /* [threads] */
+	uint64_t *more; /* PE 0's host thread to the others' */
 	uint64_t *bad; /* [2]: forbidden outcomes, and calls that failed */
 };
 
@@ -113,7 +117,7 @@ GDR_KERNEL(litmus, struct litmus, a)
 	int me = gdr_my_pe(), n = gdr_n_pes(), next = (me + 1) % n, prev = (me + n - 1) % n;
 	uint64_t bad = 0, failed = 0;
 
-	for (uint64_t k = 1; k <= (uint64_t)a.rounds && !failed; k++) {
+	for (uint64_t k = a.before + 1; k <= a.before + (uint64_t)a.rounds && !failed; k++) {
 		failed |= send(&a, t, threads, k, next) != 0;
 		if (a.pattern == GET)
 			bad += look(&a, t, threads, k, next);
@@ -133,22 +137,51 @@ GDR_KERNEL(litmus, struct litmus, a)
 		gdri_amo_add_u64(a.bad + 1, failed);
 }
 
-/* Forbidden outcomes on this PE. */
-static uint64_t run(struct litmus *a, int pattern, unsigned blocks, unsigned threads)
+/* All PEs go on for as long as PE 0's clock says. */
+static int again(uint64_t *more, uint64_t until)
+{
+	uint64_t v = multi_clock_ns() < until;
+
+	for (int pe = 0; pe < multi_n && multi_pe == 0; pe++)
+		CHECK_OK(gdr_host_put(more, &v, sizeof(v), pe));
+	CHECK_OK(gdr_barrier_all());
+	v = multi_u64(more);
+	CHECK_OK(gdr_barrier_all());
+	return v != 0;
+}
+
+/* Forbidden outcomes on this PE; ->before: the rounds of each thread. */
+static uint64_t run(struct litmus *a, int pattern, unsigned blocks, unsigned threads, uint64_t ns)
 {
 	size_t all = (size_t)blocks * threads;
+	uint64_t until = multi_clock_ns() + ns;
 
 	a->pattern = pattern;
+	a->before = 0;
 	multi_fill(a->data, 0, all * WORDS * 8);
 	multi_fill(a->flag, 0, all * 8);
 	multi_fill(a->ack, 0, all * 8);
 	a->bad[0] = a->bad[1] = 0;
 	CHECK_OK(gdr_barrier_all());
-	CHECK_OK(gdr_launch(litmus, blocks, threads, 0, NULL, a));
-	CHECK_OK(gdr_stream_sync(NULL));
-	CHECK_EQ(a->bad[1], 0);
+	do {
+		CHECK_OK(gdr_launch(litmus, blocks, threads, 0, NULL, a));
+		CHECK_OK(gdr_stream_sync(NULL));
+		CHECK_EQ(a->bad[1], 0);
+		a->before += (uint64_t)a->rounds;
+	} while (ns && again(a->more, until));
 	CHECK_OK(gdr_barrier_all());
 	return a->bad[0];
+}
+
+static void show(const struct litmus *a, size_t all, uint64_t bad, uint64_t ns)
+{
+	if (multi_pe == 0)
+		printf("%s: %llu rounds, %llu forbidden outcomes, %.1f s\n", names[a->pattern],
+		       (unsigned long long)(all * a->before), (unsigned long long)bad, (double)ns / 1e9);
+	if (a->mode == STRONG)
+		CHECK_EQ(bad, 0);
+	if (a->mode == REORDERED && a->pattern != GET) /* whose sender reads its own */
+		CHECK(bad);
 }
 
 /* All that the heap began with is taken. */
@@ -167,9 +200,9 @@ int main(int argc, char **argv)
 	int grown = argc > 4 && !strcmp(argv[4], "grown");
 	unsigned blocks = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	unsigned threads = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
-	const char *weak = argc > 4 && !grown ? argv[4] : "";
+	const char *weak = argc > 4 && !grown && strcmp(argv[4], "strong") ? argv[4] : "";
+	uint64_t bad, seconds = argc > 5 ? (uint64_t)atoi(argv[5]) : 0, began;
 	size_t all = (size_t)blocks * threads;
-	uint64_t bad;
 	struct litmus a = {0};
 
 	if (grown) {
@@ -187,17 +220,13 @@ int main(int argc, char **argv)
 	a.from = (uint64_t *)gdr_calloc(all * WORDS, 8);
 	a.flag = (uint64_t *)gdr_calloc(all, 8);
 	a.ack = (uint64_t *)gdr_calloc(all, 8);
+	a.more = (uint64_t *)gdr_calloc(1, 8);
 	a.bad = (uint64_t *)multi_shared_new(2 * sizeof(uint64_t));
-	CHECK(a.data && a.from && a.flag && a.ack);
+	CHECK(a.data && a.from && a.flag && a.ack && a.more);
 	for (int pattern = 0; pattern < PATTERNS; pattern++) {
-		bad = run(&a, pattern, blocks, threads);
-		if (multi_pe == 0)
-			printf("%s: %zu rounds, %llu forbidden outcomes\n", names[pattern],
-			       all * (size_t)a.rounds, (unsigned long long)bad);
-		if (a.mode == STRONG)
-			CHECK_EQ(bad, 0);
-		if (a.mode == REORDERED && pattern != GET) /* whose sender reads its own */
-			CHECK(bad);
+		began = multi_clock_ns();
+		bad = run(&a, pattern, blocks, threads, seconds * 1000000000u);
+		show(&a, all, bad, multi_clock_ns() - began);
 	}
 	multi_shared_free(a.bad);
 	return multi_end("litmus");
