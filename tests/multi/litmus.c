@@ -7,6 +7,7 @@
  *	atomic	p, p, ..; fence; atomic_inc(flag)
  *	get	p, p, ..; quiet; g of what was put
  *	put	put_nbi; fence; p(flag): data that may overtake data, and a flag that may not
+ *	puts	put_nbi; fence; put_nbi of the last word; who has waited for that reads the rest
  *
  * usage: litmus [ROUNDS [BLOCKS [THREADS [strong | reordered | weak | grown [SECONDS]]]]].
  * grown: all words lie in what the heap grew by. reordered: the sender does what the order forbids,
@@ -17,8 +18,8 @@
  */
 #include "tests/multi/multi.h"
 
-enum { SIGNAL, QUIET, FENCE, ATOMIC, GET, PUT, PATTERNS };
-static const char *const names[] = {"signal", "quiet", "fence", "atomic", "get", "put"};
+enum { SIGNAL, QUIET, FENCE, ATOMIC, GET, PUT, PUTS, PATTERNS };
+static const char *const names[] = {"signal", "quiet", "fence", "atomic", "get", "put", "puts"};
 
 #define WORDS 4
 
@@ -27,7 +28,7 @@ enum { STRONG, REORDERED, WEAK };
 struct litmus {
 	int pattern, mode, rounds;
 	uint64_t before; /* rounds of earlier kernels */
-	uint64_t *data; /* [WORDS][threads], but for SIGNAL and PUT [threads][WORDS] */
+	uint64_t *data; /* [WORDS][threads], but for SIGNAL, PUT and PUTS [threads][WORDS] */
 	uint64_t *from; /* the same, what put_signal and put take */
 	uint64_t *flag, *ack; /* [threads] */
 	uint64_t *more; /* PE 0's host thread to the others' */
@@ -36,7 +37,7 @@ struct litmus {
 
 GDR_DEVICE uint64_t *word(const struct litmus *a, unsigned t, unsigned threads, unsigned w)
 {
-	int whole = a->pattern == SIGNAL || a->pattern == PUT;
+	int whole = a->pattern == SIGNAL || a->pattern >= PUT;
 
 	return a->data + (whole ? t * WORDS + w : w * threads + t);
 }
@@ -56,6 +57,16 @@ GDR_DEVICE int raise_flag(const struct litmus *a, unsigned t, uint64_t k, int pe
 				    : gdr_uint64_p(a->flag + t, k, pe);
 }
 
+/* The words but the last one, which PUTS puts behind the fence. */
+GDR_DEVICE int put_whole(const struct litmus *a, unsigned t, uint64_t k, int pe)
+{
+	unsigned n = a->pattern == PUTS ? WORDS - 1 : WORDS;
+
+	for (unsigned w = 0; w < WORDS; w++)
+		a->from[t * WORDS + w] = k;
+	return gdr_put_nbi(a->data + t * WORDS, a->from + t * WORDS, n * 8, pe);
+}
+
 GDR_DEVICE int send(const struct litmus *a, unsigned t, unsigned threads, uint64_t k, int pe)
 {
 	int ret;
@@ -73,25 +84,25 @@ GDR_DEVICE int send(const struct litmus *a, unsigned t, unsigned threads, uint64
 		return gdr_put_signal(a->data + t * WORDS, a->from + t * WORDS, WORDS * 8,
 				      a->flag + t, k, GDR_SIGNAL_SET, pe);
 	}
-	if (a->pattern == PUT) {
-		for (unsigned w = 0; w < WORDS; w++)
-			a->from[t * WORDS + w] = k;
-		ret = gdr_put_nbi(a->data + t * WORDS, a->from + t * WORDS, WORDS * 8, pe);
-	} else {
-		ret = put_words(a, t, threads, k, pe);
-	}
+	ret = a->pattern >= PUT ? put_whole(a, t, k, pe) : put_words(a, t, threads, k, pe);
 	if (a->mode == STRONG)
 		ret |= a->pattern == QUIET || a->pattern == GET ? gdr_quiet() : gdr_fence();
+	if (a->pattern == PUTS)
+		return ret | gdr_put_nbi(a->data + t * WORDS + WORDS - 1, a->from + t * WORDS + WORDS - 1, 8,
+					 pe);
 	return ret | raise_flag(a, t, k, pe);
 }
 
 GDR_DEVICE int hear(const struct litmus *a, unsigned t, uint64_t k)
 {
+	uint64_t *flag = a->pattern == PUTS && a->mode != REORDERED ? a->data + t * WORDS + WORDS - 1
+								    : a->flag + t;
+
 	/* pairs with nothing, which is the point */
 	for (unsigned i = 0; a->mode == WEAK && i < 10000; i++)
-		if (gdri_ld_relaxed_sys_u64(a->flag + t) >= k)
+		if (gdri_ld_relaxed_sys_u64(flag) >= k)
 			return 0;
-	return gdr_uint64_wait_until(a->flag + t, GDR_CMP_GE, k);
+	return gdr_uint64_wait_until(flag, GDR_CMP_GE, k);
 }
 
 /* Ordinary loads: what a cache kept of the round before counts, too. */
