@@ -15,6 +15,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/thread.h"
 
 #define BUSY_US 1000 /* see gdri_cuda_default_stream */
 #define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
@@ -488,7 +489,7 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 	}
 	/* relaxed: the caller has a reference, and the new thread starts behind this */
 	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
-	if (pthread_create(&t, NULL, synchronize, c)) {
+	if (gdri_thread_start(&t, synchronize, c)) {
 		put(c);
 		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
 		return -GDR_ETIMEOUT;

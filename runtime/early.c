@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/early.h"
 
-#include <signal.h>
-
 #include <gdr/status.h>
 
 #include "runtime/cuda.h"
 #include "runtime/perform.h"
 #include "runtime/state.h"
+#include "runtime/thread.h"
 #include "runtime/units.h"
 
 static void *make_heap(void *arg)
@@ -26,19 +25,6 @@ static void *load_kernels(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for its own threads. */
-static bool start(pthread_t *t, void *(*run)(void *), struct gdri_state *st)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(t, NULL, run, st);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return !rc;
-}
-
 int gdri_early_begin(struct gdri_state *st)
 {
 	struct gdri_early *e = &st->early;
@@ -49,9 +35,9 @@ int gdri_early_begin(struct gdri_state *st)
 	ret = gdri_cuda_open(&st->cuda, GDRI_CUDA_CURRENT);
 	if (ret)
 		return ret == -GDR_ESTATE ? 0 : ret;
-	e->kernels_run = start(&e->kernels, load_kernels, st);
+	e->kernels_run = !gdri_thread_start(&e->kernels, load_kernels, st);
 	if (st->opt.heap_kind != GDRI_MEMORY_HOST)
-		e->heap_runs = start(&e->heap, make_heap, st);
+		e->heap_runs = !gdri_thread_start(&e->heap, make_heap, st);
 	return 0;
 }
 

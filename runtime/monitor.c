@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "runtime/fault.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "runtime/thread.h"
 
 #define PERIOD_MS 100 /* how late an error may be logged; costs ten wake-ups a second */
 
@@ -80,19 +80,6 @@ static void on_lost(void *arg, int pe)
 	gdri_cuda_state_push(m->st, &m->st->dev->lost);
 }
 
-/* The program's signals are for its own threads. */
-static int start(struct gdri_monitor *m)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&m->thread, NULL, monitor_main, m);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
-}
-
 int gdri_up_monitor(struct gdri_state *st)
 {
 	struct gdri_monitor *m = calloc(1, sizeof(*m));
@@ -109,7 +96,7 @@ int gdri_up_monitor(struct gdri_state *st)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	rc = start(m);
+	rc = gdri_thread_start(&m->thread, monitor_main, m);
 	if (rc) {
 		gdri_error("cannot start the monitor thread: %s", strerror(rc));
 		pthread_cond_destroy(&m->wake);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "runtime/cuda.h"
 #include "runtime/cuda_map.h"
 #include "runtime/log.h"
+#include "runtime/thread.h"
 
 #define PAGE 4096u
 
@@ -84,16 +84,10 @@ static void *bell_main(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for its own threads. */
 static int start(struct gdri_nic_bell *b)
 {
-	sigset_t all, old;
-	int rc;
+	int rc = gdri_thread_start(&b->thread, bell_main, b);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&b->thread, NULL, bell_main, b);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	b->runs = !rc;
 	if (rc)
 		gdri_error("cannot start the doorbell thread: %s", strerror(rc));

@@ -139,8 +139,22 @@ gdri_cu_result fake_ctx_device(gdri_cu_device *d)
 	return depth ? 0 : NO_CONTEXT;
 }
 
+/* Memory is made, or kernels are waited for, by another thread than the first. */
+static void note_thread(void)
+{
+	sigset_t mask;
+
+	if (gettid() == getpid())
+		return;
+	ADD(elsewhere, 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (!sigismember(&mask, SIGALRM))
+		ADD(disturbed, 1);
+}
+
 gdri_cu_result fake_ctx_sync(void)
 {
+	note_thread();
 	ADD(syncs, 1);
 	ADD(in_sync, 1);
 	while (SEEN(hang_sync))
@@ -219,18 +233,6 @@ gdri_cu_result fake_granularity(size_t *grain, const struct gdri_cu_prop *prop, 
 	(void)which;
 	*grain = 2u << 20;
 	return 0;
-}
-
-static void note_thread(void)
-{
-	sigset_t mask;
-
-	if (gettid() == getpid())
-		return;
-	ADD(elsewhere, 1);
-	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	if (!sigismember(&mask, SIGALRM))
-		ADD(disturbed, 1);
 }
 
 gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop,

@@ -15,7 +15,7 @@ struct fake_cuda {
 	unsigned long variable_size;
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
 	int retained, streams, syncs, in_sync, memory, mapped;
-	int elsewhere; /* memory made by a thread that is not the first, */
+	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */
 };
 extern struct fake_cuda fake_cuda;

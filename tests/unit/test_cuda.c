@@ -178,9 +178,13 @@ static void test_wait_left_behind(void **state)
 	struct gdri_cuda *c = open_one();
 
 	(void)state;
+	set(&fake_cuda.elsewhere, 0);
+	set(&fake_cuda.disturbed, 0);
 	set(&fake_cuda.hang_sync, 1);
 	assert_int_equal(gdri_cuda_wait_kernels(c, 50), -GDR_ETIMEOUT);
 	comes_to(&fake_cuda.in_sync, 1);
+	comes_to(&fake_cuda.elsewhere, 1);
+	comes_to(&fake_cuda.disturbed, 0);
 	gdri_cuda_close(c);
 	assert_int_equal(__atomic_load_n(&fake_cuda.retained, __ATOMIC_RELAXED), 1);
 	assert_int_equal(__atomic_load_n(&fake_cuda.streams, __ATOMIC_RELAXED), 1);
