@@ -42,7 +42,15 @@
 #define NVSHMEM_THREAD_MULTIPLE 3
 
 typedef gdr_team_t nvshmem_team_t;
-typedef gdr_team_config_t nvshmem_team_config_t;
+typedef uint64_t nvshmemx_team_uniqueid_t;
+typedef struct { /* 64 bytes, as there */
+	int version, num_contexts;
+	nvshmemx_team_uniqueid_t uniqueid;
+	char padding[48];
+} nvshmem_team_config_t;
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER {(2 << 16) + 64, -1, ~(nvshmemx_team_uniqueid_t)0, {0}}
+#define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GDR_TEAM_NUM_CONTEXTS
+#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID 2L
 #define NVSHMEM_TEAM_INVALID GDR_TEAM_INVALID
 #define NVSHMEM_TEAM_WORLD GDR_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED GDR_TEAM_SHARED
@@ -156,12 +164,66 @@ static inline void nvshmem_info_get_name(char *name)
 #define nvshmem_align(alignment, size) gdr_align(alignment, size)
 #define nvshmem_free(ptr) ((void)gdr_free(ptr))
 
-#define nvshmem_team_split_strided(parent, start, stride, size, config, mask, team)                \
-	gdr_team_split_strided(parent, start, stride, size, config, mask, team)
-#define nvshmem_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam)        \
-	gdr_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam)
+/* NULL, or what of it counts for gdr. */
+static inline const gdr_team_config_t *gdrc_config(const nvshmem_team_config_t *config, gdr_team_config_t *own)
+{
+	if (!config)
+		return 0;
+	own->num_contexts = config->num_contexts;
+	return own;
+}
+
+static inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
+					     const nvshmem_team_config_t *config, long mask,
+					     nvshmem_team_t *team)
+{
+	gdr_team_config_t own;
+
+	return gdr_team_split_strided(parent, start, stride, size, gdrc_config(config, &own),
+				      mask & GDR_TEAM_NUM_CONTEXTS, team);
+}
+
+static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
+					const nvshmem_team_config_t *xconfig, long xmask,
+					nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
+					long ymask, nvshmem_team_t *yteam)
+{
+	gdr_team_config_t x, y;
+
+	return gdr_team_split_2d(parent, xrange, gdrc_config(xconfig, &x),
+				 xmask & GDR_TEAM_NUM_CONTEXTS, xteam, gdrc_config(yconfig, &y),
+				 ymask & GDR_TEAM_NUM_CONTEXTS, yteam);
+}
+
+static inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
+{
+	gdr_team_config_t own;
+	int ret = gdr_team_get_config(team, GDR_TEAM_NUM_CONTEXTS, &own);
+
+	if (!ret)
+		config->num_contexts = own.num_contexts;
+	return ret;
+}
+
+static inline int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *id)
+{
+	return gdr_team_new_id(id);
+}
+
+/* Members alone call it. Its ids may be 0, and not that of the initializer; gdr's are one more. */
+static inline int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long mask,
+				     int n, int me)
+{
+	gdr_team_config_t own;
+
+	*team = NVSHMEM_TEAM_INVALID;
+	if (!config || !~config->uniqueid)
+		return 1; /* NVSHMEMX_ERROR_INVALID_VALUE */
+	return gdr_team_join(config->uniqueid + 1, n, me, gdrc_config(config, &own),
+			     mask & GDR_TEAM_NUM_CONTEXTS, team);
+}
+
 #define nvshmem_team_destroy(team) ((void)gdr_team_destroy(team))
-#define nvshmem_team_get_config(team, config) gdr_team_get_config(team, GDR_TEAM_NUM_CONTEXTS, config)
 #endif
 
 /* ---- host and device ---- */

@@ -3526,7 +3526,5 @@
 #define nvshmemx_qp_bfloat16_put_signal_nbi_warp(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_nbi_warp(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
 #define nvshmemx_qp_bfloat16_put_signal_block(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_block(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
 #define nvshmemx_qp_bfloat16_put_signal_nbi_block(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_nbi_block(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
-/* A use of these does not compile. */
+/* A use does not compile. */
 #define nvshmemx_mc_ptr(...) gdr_has_no_nvshmemx_mc_ptr_it_needs_multicast_memory
-#define nvshmemx_team_init(...) gdr_has_no_nvshmemx_team_init
-#define nvshmemx_team_get_uniqueid(...) gdr_has_no_nvshmemx_team_get_uniqueid

@@ -2,6 +2,7 @@
 /* Teams: the arguments of the public calls, turned into lists of PEs. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "host/host.h"
 #include "runtime/log.h"
@@ -142,6 +143,51 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 	for (i = 0; i < n; i++)
 		call.hash = mix(call.hash, (uint64_t)pes[i]);
 	return make(st, parent, &call, pes, n, status, new_team);
+}
+
+int gdr_team_new_id(uint64_t *id)
+{
+	if (!gdri_need_state("gdr_team_new_id"))
+		return -GDR_ESTATE;
+	if (!id) {
+		gdri_error("gdr_team_new_id: no place for the id");
+		return -GDR_EINVAL;
+	}
+	do {
+		if (getrandom(id, sizeof(*id), 0) != (ssize_t)sizeof(*id)) {
+			gdri_error("gdr_team_new_id: getrandom: %m");
+			return -GDR_ESYSTEM;
+		}
+	} while (!*id || !~*id); /* the compat header's: none */
+	return 0;
+}
+
+/* What is wrong with the arguments the others hear, as long as the id is right. */
+int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, long config_mask,
+		  gdr_team_t *new_team)
+{
+	struct gdri_team_plan p = {.what = "gdr_team_join", .n = n};
+	struct gdri_state *st;
+	int ret;
+
+	if (!parent_of(p.what, GDR_TEAM_WORLD, new_team, &st, &ret))
+		return ret;
+	if (!id) {
+		gdri_error("%s: 0 is no id", p.what);
+		return -GDR_EINVAL;
+	}
+	if (config && config_mask & GDR_TEAM_NUM_CONTEXTS)
+		p.config.num_contexts = config->num_contexts;
+	p.hash = mix(mix(mix(4, (uint64_t)n), (uint64_t)config_mask), (uint64_t)p.config.num_contexts);
+	if (n < 1 || n > st->n_pes || me < 0 || me >= n) {
+		gdri_error("%s: number %d of %d PEs, of a job of %d", p.what, me, n, st->n_pes);
+		p.status = -GDR_EINVAL;
+		p.n = 0;
+	}
+	pthread_mutex_lock(&st->lock);
+	ret = gdri_team_join(st, id, me, &p, new_team);
+	pthread_mutex_unlock(&st->lock);
+	return ret;
 }
 
 /* The members of the parent whose numbers are first, first + step, ... below end. */

@@ -12,12 +12,14 @@
 
 struct gdri_state;
 
+#define GDRI_TEAM_JOIN_BYTES 128u /* a line: records go over the fabric */
 #define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
 
 struct gdri_teams {
 	uint32_t n, slot_size, grid_blocks, word_size, push_blocks, push_size;
 	/* of the area behind gdri_ctl, of one team in it; behind those of all, of pushes of the first teams */
 	uint64_t bytes, stride, push_stride;
+	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
 	int16_t *lists;		 /* [n]: pes[n_pes], levels[4 * n_pes + 1] of each */
@@ -40,6 +42,13 @@ int gdri_team_number(const struct gdri_team *t, int pe); /* and back; -1: not in
 /* Its list of PEs, where device code finds it. */
 const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team);
 
+/* What making one takes, each PE for itself: of this PE's numbers those unused, as bits; whether all of pes are
+ * mapped here; the record, zeroed, to which nobody writes yet; and without it again. */
+uint64_t gdri_team_free_map(const struct gdri_state *st);
+bool gdri_team_maps(const struct gdri_state *st, int n, const int *pes);
+int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped);
+void gdri_team_clear(struct gdri_state *st, gdr_team_t id);
+
 /* Collective over the team, under st->lock: three words of each member. */
 int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		     const uint64_t mine[3], uint64_t (*all)[3]);
@@ -57,6 +66,9 @@ struct gdri_team_plan {
 /* Collective over the parent, under st->lock. *out: GDR_TEAM_INVALID where this PE is not in pes. */
 int gdri_team_make(struct gdri_state *st, gdr_team_t parent, const struct gdri_team_plan *p,
 		   gdr_team_t *out);
+/* Collective over p->n PEs that know of each other nothing but the id, under st->lock; `me`: own number; p->pes is not
+ * looked at. */
+int gdri_team_join(struct gdri_state *st, uint64_t id, int me, const struct gdri_team_plan *p, gdr_team_t *out);
 int gdri_team_unmake(struct gdri_state *st, gdr_team_t team);
 
 #endif

@@ -160,6 +160,37 @@ static void teams(void)
 	nvshmem_team_destroy(even);
 }
 
+/* Members alone know its id, which the first of them makes: here all PEs, in reverse. */
+static void team_by_id(void)
+{
+	nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+	uint64_t *shared = (uint64_t *)nvshmem_calloc(1, sizeof(*shared));
+	nvshmem_team_t team = NVSHMEM_TEAM_WORLD;
+
+	CHECK(shared);
+	CHECK(nvshmemx_team_init(&team, NULL, 0, n, me));
+	CHECK(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, n, me)); /* no id */
+	CHECK_EQ(team, NVSHMEM_TEAM_INVALID);
+	if (me == 0)
+		CHECK_OK(nvshmemx_team_get_uniqueid(&config.uniqueid));
+	for (int pe = 0; me == 0 && pe < n; pe++)
+		CHECK_OK(gdr_host_put(shared, &config.uniqueid, sizeof(*shared), pe));
+	nvshmem_barrier_all();
+	CHECK_OK(gdr_memcpy(&config.uniqueid, shared, sizeof(*shared)));
+	config.num_contexts = 2;
+	CHECK_OK(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID |
+				    NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, n, n - 1 - me));
+	CHECK_EQ(nvshmem_team_my_pe(team), n - 1 - me);
+	CHECK_EQ(nvshmem_team_n_pes(team), n);
+	CHECK_EQ(nvshmem_team_translate_pe(team, 0, NVSHMEM_TEAM_WORLD), n - 1);
+	config.num_contexts = 0;
+	CHECK_OK(nvshmem_team_get_config(team, &config));
+	CHECK_EQ(config.num_contexts, 2);
+	nvshmem_team_destroy(team);
+	nvshmem_free(shared);
+}
+
 /* The job of the launcher carries the id of the next one, in which the PEs are reversed. */
 static void by_id(void)
 {
@@ -247,6 +278,7 @@ int main(void)
 	nvshmem_barrier_all();
 	CHECK_EQ(multi_u32((const uint32_t *)a.ints), 7);
 	teams();
+	team_by_id();
 	CHECK_EQ(gdr_host_status(), 0);
 	nvshmem_free(a.ints);
 	multi_shared_free(a.report);

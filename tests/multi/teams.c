@@ -313,9 +313,85 @@ static void listed(uint64_t seed)
 	next_round();
 }
 
+/* The one that PE 0 makes. */
+static uint64_t shared_id(void)
+{
+	uint64_t id = 0;
+
+	if (multi_pe == 0) {
+		CHECK_OK(gdr_team_new_id(&id));
+		CHECK(id);
+		for (int pe = 0; pe < multi_n; pe++)
+			CHECK_OK(gdr_host_put(a.words + MAX_PES, &id, sizeof(id), pe));
+	}
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_memcpy(&id, a.words + MAX_PES, sizeof(id)));
+	CHECK_OK(gdr_barrier_all());
+	return id;
+}
+
+/* Of random PEs, and at the same time of the others: nobody but the members calls. */
+static void joined(uint64_t seed)
+{
+	gdr_team_config_t config = {(int)seed}, got = {0};
+	int pes[MAX_PES], rest[MAX_PES], me = -1, m = 0;
+	int n = 1 + (int)(multi_hash(seed + 70) % (uint64_t)multi_n);
+	uint64_t id = shared_id();
+	gdr_team_t team = GDR_TEAM_INVALID, other = GDR_TEAM_INVALID;
+
+	choose(seed * 1000 + 250, pes, n, multi_n);
+	for (int i = 0; i < n; i++)
+		me = pes[i] == multi_pe ? i : me;
+	for (int pe = multi_n - 1, in; pe >= 0; pe--) {
+		in = 0;
+		for (int i = 0; i < n; i++)
+			in |= pes[i] == pe;
+		if (!in)
+			rest[m++] = pe;
+	}
+	for (int i = 0; i < m; i++)
+		if (rest[i] == multi_pe)
+			CHECK_OK(gdr_team_join(id + 1, m, i, NULL, 0, &other));
+	if (me >= 0) {
+		CHECK_OK(gdr_team_join(id, n, me, &config, GDR_TEAM_NUM_CONTEXTS, &team));
+		CHECK_OK(gdr_team_get_config(team, GDR_TEAM_NUM_CONTEXTS, &got));
+		CHECK_EQ(got.num_contexts, config.num_contexts);
+	}
+	use_team(team, pes, n);
+	if (m)
+		use_team(other, rest, m);
+	CHECK_OK(gdr_team_destroy(me >= 0 ? team : other));
+	next_round();
+}
+
+/* All hear of what is wrong with one. */
+static void not_joined(void)
+{
+	gdr_team_config_t config = {multi_pe == 1 ? 2 : 3};
+	uint64_t id = shared_id();
+	gdr_team_t team = GDR_TEAM_WORLD;
+
+	CHECK_EQ(gdr_team_new_id(NULL), -GDR_EINVAL);
+	CHECK_EQ(gdr_team_join(0, 1, 0, NULL, 0, &team), -GDR_EINVAL);
+	CHECK_EQ(team, GDR_TEAM_INVALID);
+	CHECK_EQ(gdr_team_join(id, multi_n + 1, 0, NULL, 0, &team), -GDR_EINVAL);
+	next_round();
+	CHECK_EQ(gdr_team_join(id + 1, multi_n, multi_pe == 0 ? -1 : multi_pe, NULL, 0, &team), -GDR_EINVAL);
+	next_round();
+	if (multi_n > 1) /* one number twice */
+		CHECK_EQ(gdr_team_join(id + 2, multi_n, multi_pe ? multi_pe : 1, NULL, 0, &team),
+			 -GDR_EINVAL);
+	next_round();
+	if (multi_n > 1)
+		CHECK_EQ(gdr_team_join(id + 3, multi_n, multi_pe, &config, GDR_TEAM_NUM_CONTEXTS, &team),
+			 -GDR_EMISMATCH);
+	next_round();
+}
+
 /* As many as there may be, then one more; then again. */
 static void exhaust(void)
 {
+	uint64_t last = shared_id();
 	gdr_team_t teams[64];
 	int n = 0, ret = 0;
 
@@ -327,6 +403,8 @@ static void exhaust(void)
 		}
 		CHECK_EQ(ret, -GDR_ENOMEM);
 		CHECK(n > 8);
+		if (!again)
+			CHECK_EQ(gdr_team_join(last, multi_n, multi_pe, NULL, 0, &teams[n]), -GDR_ENOMEM);
 		while (n-- > 0)
 			CHECK_OK(gdr_team_destroy(teams[n]));
 	}
@@ -349,6 +427,9 @@ int main(void)
 		grid(xrange);
 	for (uint64_t seed = 1; seed <= 12; seed++)
 		listed(seed);
+	for (uint64_t seed = 1; seed <= 4; seed++)
+		joined(seed);
+	not_joined();
 	exhaust();
 	multi_shared_free(a.report);
 	CHECK_OK(gdr_finalize());
