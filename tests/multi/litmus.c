@@ -9,12 +9,13 @@
  *	put	put_nbi; fence; p(flag): data that may overtake data, and a flag that may not
  *	puts	put_nbi; fence; put_nbi of the last word; who has waited for that reads the rest
  *
- * usage: litmus [ROUNDS [BLOCKS [THREADS [strong | reordered | weak | grown [SECONDS]]]]].
+ * usage: litmus [ROUNDS [BLOCKS [THREADS [strong | reordered | weak | grown [SECONDS [MANY]]]]]].
  * grown: all words lie in what the heap grew by. reordered: the sender does what the order forbids,
  * flag first: who does not see that sees nothing. weak: sender and receiver leave out what orders;
  * whether that shows is the machine's matter, and only counted.
- * SECONDS: each pattern goes on for so long, ROUNDS in each kernel. Where an operation takes tens of
- * microseconds but many go at a time (softhca, memory of GPUs), many threads make many rounds.
+ * SECONDS: each pattern goes on for so long, ROUNDS in each kernel, or until all PEs together have had
+ * MANY. Where an operation takes tens of microseconds but many go at a time (softhca, memory of GPUs),
+ * many threads make many rounds.
  */
 #include "tests/multi/multi.h"
 
@@ -28,6 +29,7 @@ enum { STRONG, REORDERED, WEAK };
 struct litmus {
 	int pattern, mode, rounds;
 	uint64_t before; /* rounds of earlier kernels */
+	uint64_t many; /* that much is enough, of each thread */
 	uint64_t *data; /* [WORDS][threads], but for SIGNAL, PUT and PUTS [threads][WORDS] */
 	uint64_t *from; /* the same, what put_signal and put take */
 	uint64_t *flag, *ack; /* [threads] */
@@ -149,14 +151,14 @@ GDR_KERNEL(litmus, struct litmus, a)
 }
 
 /* All PEs go on for as long as PE 0's clock says. */
-static int again(uint64_t *more, uint64_t until)
+static int again(const struct litmus *a, uint64_t until)
 {
-	uint64_t v = multi_clock_ns() < until;
+	uint64_t v = multi_clock_ns() < until && a->before < a->many;
 
 	for (int pe = 0; pe < multi_n && multi_pe == 0; pe++)
-		CHECK_OK(gdr_host_put(more, &v, sizeof(v), pe));
+		CHECK_OK(gdr_host_put(a->more, &v, sizeof(v), pe));
 	CHECK_OK(gdr_barrier_all());
-	v = multi_u64(more);
+	v = multi_u64(a->more);
 	CHECK_OK(gdr_barrier_all());
 	return v != 0;
 }
@@ -179,7 +181,7 @@ static uint64_t run(struct litmus *a, int pattern, unsigned blocks, unsigned thr
 		CHECK_OK(gdr_stream_sync(NULL));
 		CHECK_EQ(a->bad[1], 0);
 		a->before += (uint64_t)a->rounds;
-	} while (ns && again(a->more, until));
+	} while (ns && again(a, until));
 	CHECK_OK(gdr_barrier_all());
 	return a->bad[0];
 }
@@ -227,6 +229,7 @@ int main(int argc, char **argv)
 	a.rounds = argc > 1 ? atoi(argv[1]) : 100;
 	a.mode = !strcmp(weak, "reordered") ? REORDERED : !strcmp(weak, "weak") ? WEAK : STRONG;
 	CHECK(a.rounds > 0 && all > 0 && (a.mode || !*weak));
+	a.many = argc > 6 ? strtoull(argv[6], NULL, 0) / (all * (size_t)multi_n) + 1 : ~0ull;
 	a.data = (uint64_t *)gdr_calloc(all * WORDS, 8);
 	a.from = (uint64_t *)gdr_calloc(all * WORDS, 8);
 	a.flag = (uint64_t *)gdr_calloc(all, 8);
