@@ -304,15 +304,11 @@ def _cuda(call, code):
         raise RuntimeError(f"{call}: error {code} of the CUDA driver or of NVRTC")
 
 
-def _nvrtc(text):
-    """the image for the GPU of the current context"""
+def compiled(text, to, arch, *more):
+    """what NVRTC makes of CUDA C++: the bytes of a CUBIN, the text of PTX"""
     rtc = _library(os.environ.get("LIBNVRTC", "libnvrtc.so"), "libnvrtc.so.13", "libnvrtc.so.12",
                    "/usr/local/cuda/lib64/libnvrtc.so")
-    device, major, minor = (ctypes.c_int() for _ in range(3))
-    _cuda("cuCtxGetDevice", _driver().cuCtxGetDevice(ctypes.byref(device)))
-    _driver().cuDeviceGetAttribute(ctypes.byref(major), 75, device)
-    _driver().cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
-    options = [f"--gpu-architecture=sm_{major.value}{minor.value}", "--std=c++17", *_include()]
+    options = [f"--gpu-architecture={arch}", "--std=c++17", *more, *_include()]
     c = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     _cuda("nvrtcCreateProgram",
@@ -323,12 +319,21 @@ def _nvrtc(text):
             log = ctypes.create_string_buffer(size.value)
             rtc.nvrtcGetProgramLog(program, log)
             raise SyntaxError(log.value.decode())
-        _cuda("nvrtcGetCUBINSize", rtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+        _cuda(f"nvrtcGet{to}Size", getattr(rtc, f"nvrtcGet{to}Size")(program, ctypes.byref(size)))
         image = ctypes.create_string_buffer(size.value)
-        _cuda("nvrtcGetCUBIN", rtc.nvrtcGetCUBIN(program, image))
-        return image
+        _cuda(f"nvrtcGet{to}", getattr(rtc, f"nvrtcGet{to}")(program, image))
+        return image.value.decode() if to == "PTX" else image
     finally:
         rtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _nvrtc(text):
+    """the image for the GPU of the current context"""
+    device, major, minor = (ctypes.c_int() for _ in range(3))
+    _cuda("cuCtxGetDevice", _driver().cuCtxGetDevice(ctypes.byref(device)))
+    _driver().cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+    _driver().cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
+    return compiled(text, "CUBIN", f"sm_{major.value}{minor.value}")
 
 
 def _driver():

@@ -72,7 +72,7 @@ typedef unsigned long uintptr_t;
 /* A prototype of a typed family. C compiles it; under CUDA and in the checked build the names are
  * macros. */
 #if defined(GDRI_PRINT_NAMES) /* tools/gen_names */
-#define GDRI_PROTOTYPE(ret, name, params) GDRI_DOCUMENTED | name;
+#define GDRI_PROTOTYPE(ret, name, params) GDRI_DOCUMENTED | name | ret | params;
 #elif defined(__CUDACC__) || defined(GDR_CHECKED)
 #define GDRI_PROTOTYPE(ret, name, params)
 #else

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What python/gdr_device.py says of the device functions is what the headers say: the C compiler takes each call. Without
+a job; python3 functions.py."""
+import os
+import subprocess
+
+import gdr_device
+import gdr_kernel
+
+
+def compiles(text):
+    r = subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                        *gdr_kernel._include(), "-x", "c", "-"], input=text, capture_output=True, text=True)
+    return "" if not r.returncode else r.stderr
+
+
+def refused(name, text):
+    try:
+        gdr_device.find(name, "test")
+    except AttributeError as e:
+        assert text in str(e), e
+        return
+    raise AssertionError(f"{name} is not refused")
+
+
+functions = gdr_device.functions()
+assert len(functions) > 5000, len(functions)
+# of each prototype another type, of each family all scopes: every fifth one, and those of no type
+some = [f for i, f in enumerate(functions.values()) if i % 5 == 0 or f.name.count("_") < 2]
+said = compiles(gdr_device.text(f.c() for f in some))
+assert not said, said[:2000]
+f = functions["float_put_signal_block"]
+assert [n for n, _, _ in f.params] == ["dst", "src", "n", "sig", "value", "op", "pe"]
+assert "gdr_float_put" in compiles(gdr_device.text([f.c().replace("dst, src,", "dst,")]))
+assert compiles(gdr_device.text([f.c().replace("float *src", "double *src")]))
+# a kernel's PTX as Triton leaves it, with what it lacks
+ptx = """.version 8.0
+.target sm_80
+.address_size 64
+
+.extern .func  (.param .b32 func_retval0) gdrpy_my_pe
+(
+	.param .b32 gdrpy_my_pe_param_0
+)
+;
+.extern .shared .align 16 .b8 global_smem[];
+"""
+try:
+    full = gdr_device.complete(ptx, 80)
+    assert ".visible .const .align 8 .b8 gdri_constants_here[" in full
+    assert ".extern .func" not in full and ".align 1024 .b8 global_smem" in full
+    assert ".func  (.param .b32 func_retval0) gdrpy_my_pe(" in full and full.count(".version") == 1
+    assert gdr_device.complete(ptx.replace("gdrpy_", "other_"), 80).startswith(ptx[:20])
+except OSError as e:
+    print("no NVRTC:", e)
+refused("float_puts", "no device function gdr_float_puts")
+refused("half_g", "moved by put and get alone")
+print(f"functions: all right, {len(some)} of {len(functions)}")
