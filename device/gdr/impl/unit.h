@@ -33,7 +33,9 @@ GDR_EXTERN_C_END
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
 extern "C" {
-#ifdef GDR_NO_QUEUES
+#if defined(GDR_MODULE_PART) /* another unit of the module holds them */
+extern __constant__ struct gdri_constants gdri_constants_here;
+#elif defined(GDR_NO_QUEUES)
 __constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES};
 #else
 __constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
