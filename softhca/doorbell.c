@@ -344,6 +344,13 @@ static unsigned look_closely(struct watch *w)
 	return n;
 }
 
+unsigned doorbell_look(const struct hca_qp *qp)
+{
+	unsigned i = qp->rc->live_index;
+
+	return i < n_watches && watches[i].qp == qp ? look_closely(&watches[i]) : 0;
+}
+
 static unsigned sweep(unsigned qps)
 {
 	unsigned n = 0;

@@ -38,6 +38,9 @@ struct hca_qp *engine_qp(unsigned i); /* each of them; NULL behind the last */
 unsigned engine_round(void);
 /* The same by another thread than the engine's. */
 unsigned engine_round_elsewhere(void);
+/* In a control call: begins what was posted to the QP before it. Not beside a GPU, whose driver is
+ * the engine's thread's alone. */
+void engine_begin_posted(struct hca_qp *qp);
 /* There, ahead of it: what was rung last, if that can be carried out at once, without system calls and
  * clock. False: there is nothing of the kind, or it is time for a whole round. */
 bool engine_round_short(void);
@@ -49,6 +52,7 @@ void doorbell_remove(unsigned index);		     /* the last one takes its place */
 /* The QP's state has changed: its doorbell record alone does not tell. */
 void doorbell_qp_changed(const struct hca_qp *qp);
 void doorbell_forget(const struct hca_qp *qp); /* rung so far */
+unsigned doorbell_look(const struct hca_qp *qp); /* has it something new? */
 unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new */
 /* Those of the registers where doorbells were seen lately, until one has something new; QPs of it. */
 unsigned doorbell_poll_first(void);

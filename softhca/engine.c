@@ -29,6 +29,7 @@ enum {
 	USER_FROM = 448, /* what posting and polling touch of libmlx5's queue pair, besides its first line */
 	USER_TO = 896,
 	MANY_QPS = 256,	 /* they are in no near cache by themselves */
+	LAST_ROUNDS = 16, /* for what was posted before its QP is destroyed */
 };
 
 #define SPIN_NS	      10000u	     /* polling goes on so long after the last work */
@@ -403,6 +404,17 @@ unsigned engine_round_elsewhere(void)
 	if (work)
 		last_work = now_ns;
 	return work;
+}
+
+/* An adapter has begun long before a command's mailbox reaches it: programs that post a last
+ * datagram and destroy the queue rely on it. */
+void engine_begin_posted(struct hca_qp *qp)
+{
+	if (!qp->rc || qp->state != HCA_QPS_RTS || dma_on)
+		return;
+	doorbell_look(qp);
+	for (unsigned i = 0; i < LAST_ROUNDS && qp->active; i++)
+		engine_round_elsewhere();
 }
 
 static bool round_short(bool elsewhere)

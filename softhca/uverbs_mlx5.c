@@ -7,6 +7,7 @@
 
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
+#include "softhca/dp.h"
 #include "softhca/prm.h"
 #include "softhca/uverbs.h"
 
@@ -118,7 +119,11 @@ int um_devx_obj_destroy(struct uverbs_call *call)
 	struct ctl_obj *obj =
 		obj_any(call->ctx, ua_in_u64(call, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE));
 
-	return obj && obj->devx ? obj_destroy(obj) : ENOENT;
+	if (!obj || !obj->devx)
+		return ENOENT;
+	if (obj->type == OBJ_QP)
+		engine_begin_posted(&((struct ctl_qp *)obj)->qp);
+	return obj_destroy(obj);
 }
 
 int um_devx_obj_modify(struct uverbs_call *call)

@@ -7,6 +7,7 @@
 #include <linux/if_ether.h>
 #include <rdma/mlx5-abi.h>
 
+#include "softhca/dp.h"
 #include "softhca/uverbs.h"
 
 enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4, QPT_DRIVER = 0xff }; /* the IBV_QPT_ values */
@@ -188,6 +189,7 @@ int um_qp_destroy(struct uverbs_call *call)
 
 	if (!qp || qp->obj.devx)
 		return ENOENT;
+	engine_begin_posted(&qp->qp);
 	resp.events_reported =
 		qp->async_events - event_drop_async(call->ctx, qp->qp.user_handle);
 	ua_out(call, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));

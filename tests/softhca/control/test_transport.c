@@ -127,6 +127,42 @@ static void test_ud(void **state)
 	assert_int_equal(ibv_destroy_qp(b), 0);
 }
 
+/* What was posted before its queue is destroyed is sent: a program's last word. */
+static void test_ud_last(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp *b = make_qp(p, 1, IBV_QPT_UD, NULL, false);
+	struct ibv_ah_attr to = {.port_num = 1, .dlid = 1, .is_global = !link_is_ib(p->ctx),
+				 .grh = {.hop_limit = 7}};
+	uint8_t *at = p->buf + BUF / 2;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_ah *ah;
+
+	to_rts(b);
+	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &to.grh.dgid), 0);
+	ah = ibv_create_ah(p->pd, &to);
+	assert_non_null(ah);
+	for (int i = 0; i < 50; i++) {
+		struct ibv_qp *a = make_qp(p, 0, IBV_QPT_UD, NULL, false);
+
+		to_rts(a);
+		p->buf[0] = (uint8_t)(i + 1);
+		recv_at(b, NULL, p->mr, at, 1024 + GRH);
+		usleep(i % 5 * 1000); /* the engine may have gone to sleep */
+		wr = send_of(p, &sge, 1024);
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = b->qp_num;
+		wr.wr.ud.remote_qkey = QKEY;
+		post(a, &wr);
+		assert_int_equal(ibv_destroy_qp(a), 0);
+		assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_SUCCESS);
+		assert_int_equal(at[GRH], i + 1);
+	}
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_qp(b), 0);
+}
+
 /* The send queue stops alone, says SQE, and goes on when told to. */
 static void test_ud_sqe(void **state)
 {
@@ -449,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_ud, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_ud_last, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_ud_sqe, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_uc, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_srq, pair_setup, pair_teardown),
