@@ -38,7 +38,7 @@ def _module(code):
     """the CUmodule of what Numba loaded, a CUlibrary or a CUmodule"""
     handle = getattr(code, "handle", code)
     handle, kind = int(getattr(handle, "value", handle)), type(handle).__name__
-    if "Library" not in kind:
+    if "library" not in kind.lower():
         return handle
     module = ctypes.c_void_p()
     gdr_kernel._cuda("cuLibraryGetModule",
