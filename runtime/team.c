@@ -12,7 +12,11 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
-#define PUSH_TEAMS 4u /* that have memory for words of many blocks: the predefined ones, and the first one made */
+/* That have memory for words of many blocks: the predefined ones and the first ones made. Where there is less room than
+ * for parts of PUSH_LEAST in all of them, it is fewer teams'. */
+#define PUSH_TEAMS 8u
+#define PUSH_TEAMS_LEAST 4u
+#define PUSH_LEAST 2048u
 #define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
 #define COPY_MS 10000 /* far more than a copy of this size takes */
 
@@ -39,6 +43,16 @@ static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
 	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
+/* Parts for so many teams: as long as there is room for, `least` at least; false: there is not. */
+static bool fit_pushes(struct gdri_teams *ts, uint64_t n_pes, uint64_t room, uint32_t teams, uint32_t least)
+{
+	ts->push_teams = teams;
+	ts->push_size = ts->slot_size;
+	while (teams * push_bytes(ts, n_pes) > room && ts->push_size / 2 >= least)
+		ts->push_size /= 2;
+	return teams * push_bytes(ts, n_pes) <= room;
+}
+
 /* What is left of that eighth, and the default needs. On the host device few blocks work on a call. */
 static void plan_pushes(struct gdri_state *st, uint64_t room)
 {
@@ -46,9 +60,9 @@ static void plan_pushes(struct gdri_state *st, uint64_t room)
 	uint64_t n_pes = (uint64_t)st->n_pes;
 
 	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
-	ts->push_size = n_pes <= GDRI_FLAT_MAX ? ts->slot_size : 0;
-	while (ts->push_size && PUSH_TEAMS * push_bytes(ts, n_pes) > room)
-		ts->push_size = ts->push_size > GDRI_CHAN_MIN ? ts->push_size / 2 : 0;
+	if (n_pes > GDRI_FLAT_MAX || (!fit_pushes(ts, n_pes, room, PUSH_TEAMS, PUSH_LEAST) &&
+				      !fit_pushes(ts, n_pes, room, PUSH_TEAMS_LEAST, GDRI_CHAN_MIN)))
+		ts->push_teams = ts->push_size = 0;
 	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
 }
 
@@ -76,7 +90,7 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	ts->stride = team_bytes(ts, n_pes);
 	all = ts->n * ts->stride;
 	plan_pushes(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
-	all += PUSH_TEAMS * ts->push_stride;
+	all += ts->push_teams * ts->push_stride;
 	ts->join = GDRI_CTL_SIZE + all;
 	all += GDRI_TEAM_JOIN_BYTES;
 	/* whole control areas: what is behind keeps its alignment */
@@ -283,7 +297,7 @@ static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, b
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
 	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ts->word_size : 0;
-	if (ts->push_size && (uint32_t)id < PUSH_TEAMS && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
+	if ((uint32_t)id < ts->push_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
 		t->push = (uint64_t *)(void *)push_area(st, id);
 		t->push_blocks = ts->push_blocks;
 		t->push_size = ts->push_size;

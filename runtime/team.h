@@ -16,7 +16,7 @@ struct gdri_state;
 #define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
 
 struct gdri_teams {
-	uint32_t n, slot_size, grid_blocks, word_size, push_blocks, push_size;
+	uint32_t n, slot_size, grid_blocks, word_size, push_blocks, push_size, push_teams;
 	/* of the area behind gdri_ctl, of one team in it; behind those of all, of pushes of the first teams */
 	uint64_t bytes, stride, push_stride;
 	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
