@@ -31,7 +31,7 @@ static int kind_of(const struct gdri_request *q)
 	}
 }
 
-/* Others read there while this PE writes: the slots of one block keep them apart. On all members alike,
+/* Others read there while this PE writes: pushes keep them apart, or the slots of one block. On all members alike,
  * since dest and source are. */
 static bool in_the_way(const struct gdri_request *q, uint64_t dlen, uint64_t slen)
 {
@@ -50,10 +50,14 @@ static uint64_t push_units(const struct gdri_request *q, const struct gdri_team 
 	return kind_of(q) == GDRI_K_REDUCE || kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
 }
 
-static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
+/* Pairs of MAXLOC are longer than the units that are reckoned with; what is only moved may be of any size. */
+static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo, bool in_the_way)
 {
-	return (algo == GDRI_A_PUSH || algo == GDRI_A_WORDS) && t->push_size && q->size <= 8 &&
-	       q->what != GDRI_RQ_ALLTOALLS;
+	bool unit = q->size <= 8 || (kind_of(q) != GDRI_K_REDUCE && kind_of(q) != GDRI_K_SCAN);
+
+	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
+		return false;
+	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS || (algo == GDRI_A_GRID && in_the_way);
 }
 
 static uint32_t bounded(uint64_t n, uint64_t most)
@@ -79,6 +83,7 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	const struct gdri_team *t = gdri_team_find(st, q->team);
 	uint64_t d, s, bytes, most = t->grid_blocks;
 	int kind = kind_of(q), algo;
+	bool here;
 
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return;
@@ -90,11 +95,12 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	q->words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
-	if (by_push(q, t, algo)) {
+	here = in_the_way(q, d, s);
+	if (by_push(q, t, algo, here)) {
 		push(st, t, q, p);
 		return;
 	}
-	if ((algo != GDRI_A_GRID && algo != GDRI_A_PUSH) || in_the_way(q, d, s))
+	if ((algo != GDRI_A_GRID && algo != GDRI_A_PUSH) || here)
 		return;
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;

@@ -7,6 +7,7 @@
 #define GDRI_NEAR_H
 
 #include <gdr/impl/grid.h>
+#include <gdr/impl/near_any.h>
 
 #ifdef __CUDACC__
 
@@ -243,7 +244,7 @@ GDR_DEVICE void gdri_near_work(const struct gdri_request *q)
 		gdri_near_reduce(q, g, len);
 }
 
-/* All threads of one of the blocks, with a request that fits. */
+/* All threads of one of the blocks, with a request that fits here or in near_any.h. */
 GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 {
 	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
@@ -256,7 +257,10 @@ GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 	ret = gdri_near_meet(q, words, epoch + 1, err, op);
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_near_work(q);
+	if (gdri_near_fits(q))
+		gdri_near_work(q);
+	else
+		gdri_any_work(q);
 	ret = gdri_near_meet(q, words, epoch + 2, 0, op);
 	if (!ret && !threadIdx.x) /* read by the next call */
 		gdri_st_relaxed_gpu_u64(&words[q->member], epoch + 2);

@@ -152,7 +152,8 @@ GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
 /* What gdri_perform_grid does, where all PEs are mapped. */
 GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
 {
-	return gdri_near_fits(q) ? gdri_near_call(q, gdri_grid_op(q->what)) : gdri_perform_grid(q);
+	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, gdri_grid_op(q->what))
+						     : gdri_perform_grid(q);
 }
 #endif
 

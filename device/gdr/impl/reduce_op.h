@@ -121,21 +121,23 @@ GDR_DEVICE uint16_t gdri_to_half(float f)
 		}                                                                                  \
 		break;                                                                             \
 	}
-#define GDRI_CASES_BITS(bits)                                                                      \
-	GDRI_CASE(GDRI_SUM, GDRI_C_UNSIGNED, bits, uint##bits##_t, x + y)                          \
-	GDRI_CASE(GDRI_PROD, GDRI_C_UNSIGNED, bits, uint##bits##_t, 1u * x * y)                    \
-	GDRI_CASE(GDRI_AND, GDRI_C_UNSIGNED, bits, uint##bits##_t, x & y)                          \
-	GDRI_CASE(GDRI_OR, GDRI_C_UNSIGNED, bits, uint##bits##_t, x | y)                           \
-	GDRI_CASE(GDRI_XOR, GDRI_C_UNSIGNED, bits, uint##bits##_t, x ^ y)                          \
-	GDRI_CASE(GDRI_MIN, GDRI_C_UNSIGNED, bits, uint##bits##_t, x < y ? x : y)                  \
-	GDRI_CASE(GDRI_MAX, GDRI_C_UNSIGNED, bits, uint##bits##_t, x > y ? x : y)                  \
-	GDRI_CASE(GDRI_MIN, GDRI_C_SIGNED, bits, int##bits##_t, x < y ? x : y)                     \
-	GDRI_CASE(GDRI_MAX, GDRI_C_SIGNED, bits, int##bits##_t, x > y ? x : y)
-#define GDRI_CASES_FLOAT(bits, T)                                                                  \
-	GDRI_CASE(GDRI_SUM, GDRI_C_FLOAT, bits, T, x + y)                                          \
-	GDRI_CASE(GDRI_PROD, GDRI_C_FLOAT, bits, T, x *y)                                          \
-	GDRI_CASE(GDRI_MIN, GDRI_C_FLOAT, bits, T, x < y ? x : y)                                  \
-	GDRI_CASE(GDRI_MAX, GDRI_C_FLOAT, bits, T, x > y ? x : y)
+
+/* X(operation, class, bits, type, of x and y): all that there is of unsigned and signed numbers. */
+#define GDRI_OPS_BITS(X, bits)                                                                     \
+	X(GDRI_SUM, GDRI_C_UNSIGNED, bits, uint##bits##_t, x + y)                                  \
+	X(GDRI_PROD, GDRI_C_UNSIGNED, bits, uint##bits##_t, 1u * x * y)                            \
+	X(GDRI_AND, GDRI_C_UNSIGNED, bits, uint##bits##_t, x & y)                                  \
+	X(GDRI_OR, GDRI_C_UNSIGNED, bits, uint##bits##_t, x | y)                                   \
+	X(GDRI_XOR, GDRI_C_UNSIGNED, bits, uint##bits##_t, x ^ y)                                  \
+	X(GDRI_MIN, GDRI_C_UNSIGNED, bits, uint##bits##_t, x < y ? x : y)                          \
+	X(GDRI_MAX, GDRI_C_UNSIGNED, bits, uint##bits##_t, x > y ? x : y)                          \
+	X(GDRI_MIN, GDRI_C_SIGNED, bits, int##bits##_t, x < y ? x : y)                             \
+	X(GDRI_MAX, GDRI_C_SIGNED, bits, int##bits##_t, x > y ? x : y)
+#define GDRI_OPS_FLOAT(X, bits, T)                                                                 \
+	X(GDRI_SUM, GDRI_C_FLOAT, bits, T, x + y)                                                  \
+	X(GDRI_PROD, GDRI_C_FLOAT, bits, T, x *y)                                                  \
+	X(GDRI_MIN, GDRI_C_FLOAT, bits, T, x < y ? x : y)                                          \
+	X(GDRI_MAX, GDRI_C_FLOAT, bits, T, x > y ? x : y)
 
 /* x and y are floats, whatever is in memory. */
 #define GDRI_CASE_16(op2, cls, from, to, expr)                                                     \
@@ -150,11 +152,11 @@ GDR_DEVICE uint16_t gdri_to_half(float f)
 		}                                                                                  \
 		break;                                                                             \
 	}
-#define GDRI_CASES_16(cls, from, to)                                                               \
-	GDRI_CASE_16(GDRI_SUM, cls, from, to, x + y)                                               \
-	GDRI_CASE_16(GDRI_PROD, cls, from, to, x *y)                                               \
-	GDRI_CASE_16(GDRI_MIN, cls, from, to, x < y ? x : y)                                       \
-	GDRI_CASE_16(GDRI_MAX, cls, from, to, x > y ? x : y)
+#define GDRI_OPS_16(X, cls, from, to)                                                              \
+	X(GDRI_SUM, cls, from, to, x + y)                                                          \
+	X(GDRI_PROD, cls, from, to, x *y)                                                          \
+	X(GDRI_MIN, cls, from, to, x < y ? x : y)                                                  \
+	X(GDRI_MAX, cls, from, to, x > y ? x : y)
 
 /* Of equal values the one at the lowest place, so that the order of the PEs does not matter. */
 GDR_DEVICE struct gdri_pair gdri_greater_pair(struct gdri_pair x, struct gdri_pair y)
@@ -179,14 +181,14 @@ GDR_DEVICE void gdri_reduce_apply_as(uint32_t code, int scope, void *d, const vo
 	size_t k, rank = gdri_scope_rank(scope), step = gdri_scope_size(scope);
 
 	switch (gdri_reduce_fold(code)) {
-		GDRI_CASES_BITS(8)
-		GDRI_CASES_BITS(16)
-		GDRI_CASES_BITS(32)
-		GDRI_CASES_BITS(64)
-		GDRI_CASES_FLOAT(32, float)
-		GDRI_CASES_FLOAT(64, double)
-		GDRI_CASES_16(GDRI_C_FLOAT, gdri_from_half, gdri_to_half)
-		GDRI_CASES_16(GDRI_C_BFLOAT, gdri_from_bfloat, gdri_to_bfloat)
+		GDRI_OPS_BITS(GDRI_CASE, 8)
+		GDRI_OPS_BITS(GDRI_CASE, 16)
+		GDRI_OPS_BITS(GDRI_CASE, 32)
+		GDRI_OPS_BITS(GDRI_CASE, 64)
+		GDRI_OPS_FLOAT(GDRI_CASE, 32, float)
+		GDRI_OPS_FLOAT(GDRI_CASE, 64, double)
+		GDRI_OPS_16(GDRI_CASE_16, GDRI_C_FLOAT, gdri_from_half, gdri_to_half)
+		GDRI_OPS_16(GDRI_CASE_16, GDRI_C_BFLOAT, gdri_from_bfloat, gdri_to_bfloat)
 	case GDRI_CODE_PAIR:
 		for (k = rank; k < n; k += step)
 			((struct gdri_pair *)d)[k] =
