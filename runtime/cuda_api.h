@@ -107,9 +107,9 @@ struct gdri_cu_launch { /* CUlaunchConfig */
 	X(stream_capturing, "cuStreamIsCapturing", (gdri_cu_stream, int *))                        \
 	X(stream_destroy, "cuStreamDestroy_v2", (gdri_cu_stream))                                  \
 	X(copy, "cuMemcpyAsync", (gdri_cu_ptr, gdri_cu_ptr, size_t, gdri_cu_stream))               \
+	X(copy_in, "cuMemcpyHtoDAsync_v2", (gdri_cu_ptr, const void *, size_t, gdri_cu_stream))    \
+	X(copy_within, "cuMemcpyDtoDAsync_v2", (gdri_cu_ptr, gdri_cu_ptr, size_t, gdri_cu_stream)) \
 	X(set, "cuMemsetD8Async", (gdri_cu_ptr, unsigned char, size_t, gdri_cu_stream))            \
-	X(set16, "cuMemsetD16Async", (gdri_cu_ptr, unsigned short, size_t, gdri_cu_stream))        \
-	X(set32, "cuMemsetD32Async", (gdri_cu_ptr, unsigned int, size_t, gdri_cu_stream))          \
 	X(write64, "cuStreamWriteValue64_v2",                                                      \
 	  (gdri_cu_stream, gdri_cu_ptr, uint64_t, unsigned int))                                   \
 	X(alloc, "cuMemAlloc_v2", (gdri_cu_ptr *, size_t))                                         \

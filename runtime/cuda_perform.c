@@ -164,54 +164,55 @@ static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
 	return st->cuda->api.stream_capturing(stream, &capturing) || capturing;
 }
 
-/* Mapped memory needs no kernel: the driver's copy, and what it stores by itself, for less than what a launch
- * costs. The stream orders them like kernels. Memsets only where no graph is made, which may refuse a peer's memory. */
-static bool by_driver(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
-{
-	bool word = q->what == GDRI_RQ_P || (q->what == GDRI_RQ_SIGNAL && q->code == GDRI_SIGNAL_SETS);
+enum way { BY_KERNEL, BY_COPY, BY_VALUE, BY_WRITE };
 
-	if (!word && q->what != GDRI_RQ_PUT && q->what != GDRI_RQ_GET)
-		return false;
+/* Mapped memory needs no kernel: the driver's copy, and what it stores by itself, for less than what a launch
+ * costs. The stream orders them like kernels. A value is copied from pageable memory, which the driver has read into a
+ * buffer of its own when the call returns (CUDA Driver API, "API synchronization behavior", asynchronous copies from
+ * pageable memory). What a graph is made of would be read at each replay; and a signal needs the order that a stream's
+ * write has. */
+static enum way way_of(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	bool sets = q->what == GDRI_RQ_SIGNAL && q->code == GDRI_SIGNAL_SETS;
+
+	if (!sets && q->what != GDRI_RQ_P && q->what != GDRI_RQ_PUT && q->what != GDRI_RQ_GET)
+		return BY_KERNEL;
 	if (!st->peers[q->pe].base)
-		return false;
-	if (!word)
-		return true;
-	if (q->what == GDRI_RQ_SIGNAL)
-		return st->cuda->writes64;
-	return !is_captured(st, stream) || (q->size == 8 && st->cuda->writes64);
+		return BY_KERNEL;
+	if (q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET)
+		return BY_COPY;
+	if (q->what == GDRI_RQ_P && !is_captured(st, stream))
+		return BY_VALUE;
+	return q->size == 8 && st->cuda->writes64 ? BY_WRITE : BY_KERNEL;
 }
 
-/* A value of 8 or 16 bytes is copied from pageable memory, which the driver has read into a buffer of its own when the
- * call returns (CUDA Driver API, "API synchronization behavior", asynchronous copies from pageable memory). What a
- * graph is made of would be read at each replay; and a signal needs the order that a stream's write has. */
-static gdri_cu_result store(struct gdri_state *st, gdri_cu_ptr at, const struct gdri_request *q,
-			    gdr_stream_t stream)
+/* Of what is known to be memory of GPUs the driver need not find out what it is. */
+static gdri_cu_result copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
+			   const void *remote, size_t len, gdr_stream_t stream)
+{
+	const struct gdri_heap *h = &st->heap;
+	bool gpu = h->cuda && (uintptr_t)own - (uintptr_t)h->base < h->size &&
+		   (uintptr_t)remote - (uintptr_t)h->base < h->size;
+
+	return gpu ? st->cuda->api.copy_within(to, from, len, stream) : st->cuda->api.copy(to, from, len, stream);
+}
+
+static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
+			    enum way way)
 {
 	const struct gdri_cuda_api *api = &st->cuda->api;
-
-	if (q->what == GDRI_RQ_P && q->size >= 8 && !is_captured(st, stream))
-		return api->copy(at, (uintptr_t)&q->a, q->size, stream);
-	switch (q->size) {
-	case 1:
-		return api->set(at, (unsigned char)q->a, 1, stream);
-	case 2:
-		return api->set16(at, (unsigned short)q->a, 1, stream);
-	case 4:
-		return api->set32(at, (unsigned int)q->a, 1, stream);
-	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
-		return api->write64(stream, at, q->a, 0);
-	}
-}
-
-static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
-{
 	size_t len = q->n * q->size;
 
-	if (q->what == GDRI_RQ_PUT)
-		return st->cuda->api.copy(mapped(st, q->dst, q->pe), (uintptr_t)q->src, len, stream);
-	if (q->what == GDRI_RQ_GET)
-		return st->cuda->api.copy((uintptr_t)q->dst, mapped(st, q->src, q->pe), len, stream);
-	return store(st, mapped(st, q->dst, q->pe), q, stream);
+	switch (way) {
+	case BY_COPY:
+		if (q->what == GDRI_RQ_PUT)
+			return copy(st, mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len, stream);
+		return copy(st, (uintptr_t)q->dst, mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
+	case BY_VALUE:
+		return api->copy_in(mapped(st, q->dst, q->pe), &q->a, q->size, stream);
+	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
+		return api->write64(stream, mapped(st, q->dst, q->pe), q->a, 0);
+	}
 }
 
 /* Collectives by many blocks have kernels of their own where all PEs are mapped: smaller, they begin sooner. They know
@@ -278,13 +279,14 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	gdri_cu_result r = 0;
-	bool driven, can, entered;
+	bool can, entered;
+	enum way way;
 
-	entered = gdri_cuda_enter_another(st->cuda); /* before by_driver: stream 0 is a stream of the context */
-	driven = by_driver(st, q, stream);
-	can = driven || st->performer;
+	entered = gdri_cuda_enter_another(st->cuda); /* before way_of: stream 0 is a stream of the context */
+	way = way_of(st, q, stream);
+	can = way != BY_KERNEL || st->performer;
 	if (can)
-		r = driven ? drive(st, q, stream) : launch_early(st, q, stream);
+		r = way != BY_KERNEL ? drive(st, q, stream, way) : launch_early(st, q, stream);
 	if (entered)
 		gdri_cuda_leave(st->cuda);
 	if (!can)

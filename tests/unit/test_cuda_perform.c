@@ -130,35 +130,29 @@ static gdri_cu_result note(const char *what, gdri_cu_ptr at, uint64_t value)
 	return 0;
 }
 
-static gdri_cu_result set8(gdri_cu_ptr at, unsigned char v, size_t n, gdri_cu_stream s)
-{
-	(void)s;
-	return note("set8", at, n == 1 ? v : ~0u);
-}
-
-static gdri_cu_result set16(gdri_cu_ptr at, unsigned short v, size_t n, gdri_cu_stream s)
-{
-	(void)s;
-	return note("set16", at, n == 1 ? v : ~0u);
-}
-
-static gdri_cu_result set32(gdri_cu_ptr at, unsigned int v, size_t n, gdri_cu_stream s)
-{
-	(void)s;
-	return note("set32", at, n == 1 ? v : ~0u);
-}
-
 static gdri_cu_result write64(gdri_cu_stream s, gdri_cu_ptr at, uint64_t v, unsigned int flags)
 {
 	(void)s;
 	return note("write64", at, flags ? ~0ull : v);
 }
 
-static gdri_cu_result copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
+static gdri_cu_result copy_in(gdri_cu_ptr dst, const void *src, size_t len, gdri_cu_stream s)
 {
 	(void)s;
 	assert_int_equal(*(const uint64_t *)src, 0x1122334455667788);
+	return note("copy_in", dst, len);
+}
+
+static gdri_cu_result copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
+{
+	(void)src, (void)s;
 	return note("copy", dst, len);
+}
+
+static gdri_cu_result copy_within(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
+{
+	(void)src, (void)s;
+	return note("copy_within", dst, len);
 }
 
 static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
@@ -214,11 +208,10 @@ static int setup(void **state)
 	cuda.api.launch = launch;
 	cuda.api.launch_ex = launch_ex;
 	cuda.api.ctx_get = current;
-	cuda.api.set = set8;
-	cuda.api.set16 = set16;
-	cuda.api.set32 = set32;
 	cuda.api.write64 = write64;
 	cuda.api.copy = copy;
+	cuda.api.copy_in = copy_in;
+	cuda.api.copy_within = copy_within;
 	cuda.api.stream_capturing = is_capturing;
 	cuda.writes64 = true;
 	capturing = 0;
@@ -285,23 +278,18 @@ static void test_stores_by_driver(void **state)
 	static uint8_t heap[64], peer[64];
 	struct gdri_peer peers[2] = {{.base = heap}, {.base = peer}};
 	struct gdri_request q = {.what = GDRI_RQ_P, .pe = 1, .dst = heap + 16, .a = 0x1122334455667788};
-	static const struct {
-		uint32_t size;
-		const char *by;
-		uint64_t value;
-	} p[] = {{1, "set8", 0x88}, {2, "set16", 0x7788}, {4, "set32", 0x55667788}, {16, "copy", 16},
-		 {8, "copy", 8}};
+	static const uint32_t sizes[] = {1, 2, 4, 16, 8};
 
 	(void)state;
 	gdri_perform_up(&st);
 	st.heap.base = heap;
 	st.peers = peers;
-	for (size_t i = 0; i < sizeof(p) / sizeof(*p); i++) {
-		q.size = p[i].size;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		q.size = sizes[i];
 		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
-		assert_string_equal(called, p[i].by);
-		assert_int_equal(called_with, p[i].value);
-		assert_true(called_at == (strcmp(called, "launch") ? (uintptr_t)peer + 16 : 0));
+		assert_string_equal(called, "copy_in");
+		assert_int_equal(called_with, sizes[i]);
+		assert_true(called_at == (uintptr_t)peer + 16);
 		capturing = 1;
 		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
@@ -324,6 +312,44 @@ static void test_stores_by_driver(void **state)
 	q.size = 4;
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
+	st.peers = NULL;
+	gdri_perform_down(&st);
+	assert_int_equal(pushed, 0);
+}
+
+/* The driver is told what it need not find out. */
+static void test_copies_by_driver(void **state)
+{
+	static uint8_t heap[64], peer[64], other[16];
+	struct gdri_peer peers[2] = {{.base = heap}, {.base = peer}};
+	struct gdri_request put = {.what = GDRI_RQ_PUT, .pe = 1, .dst = heap + 16, .src = heap + 8, .size = 8, .n = 1};
+	struct gdri_request get = {.what = GDRI_RQ_GET, .pe = 1, .dst = heap + 16, .src = heap + 8, .size = 8, .n = 1};
+
+	(void)state;
+	gdri_perform_up(&st);
+	st.heap.base = heap;
+	st.heap.size = 32;
+	st.peers = peers;
+	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0); /* of the host: a heap there */
+	assert_string_equal(called, "copy");
+	st.heap.cuda = &cuda;
+	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_string_equal(called, "copy_within");
+	assert_true(called_at == (uintptr_t)peer + 16);
+	assert_int_equal(gdri_perform_on_stream(&st, &get, NULL), 0);
+	assert_string_equal(called, "copy_within");
+	assert_true(called_at == (uintptr_t)heap + 16);
+	put.src = get.dst = other;
+	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_string_equal(called, "copy");
+	assert_int_equal(gdri_perform_on_stream(&st, &get, NULL), 0);
+	assert_string_equal(called, "copy");
+	put.src = heap + 8;
+	put.dst = heap + 40; /* a registered buffer may be memory of the host */
+	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_string_equal(called, "copy");
+	st.heap.cuda = NULL;
+	st.heap.size = 0;
 	st.peers = NULL;
 	gdri_perform_down(&st);
 	assert_int_equal(pushed, 0);
@@ -375,6 +401,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
+		cmocka_unit_test_setup(test_copies_by_driver, setup),
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
 		cmocka_unit_test_setup(test_barriers, setup),
 	};
