@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What operations cost that host threads put on a stream, one behind the other, with one wait at the end; and malloc,
  * free and barrier of host threads. Lines "RESULT name us us [least..most]" of PE 0: medians of 5 times.
- * usage: stream_times [puts] [coll] [heap]. The same source measures NVSHMEM (-DAS_NVSHMEM) and NCCL (-DAS_NCCL,
- * collectives only; by mpirun, STREAM_TIMES_ID names a file for its unique id). */
+ * usage: stream_times [puts] [coll] [heap] [ops]: ops, which are other reductions and odd lengths, only where named.
+ * The same source measures NVSHMEM (-DAS_NVSHMEM, no ops) and NCCL (-DAS_NCCL, collectives only; by mpirun,
+ * STREAM_TIMES_ID names a file for its unique id). */
 #include "tests/perf/times.h"
 
 #include <stdio.h>
@@ -16,6 +17,9 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 #else
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
 #include <gdr.h>
 #endif
 
@@ -218,6 +222,62 @@ static int collectives(void)
 	return 0;
 }
 
+/* What is not the sum of floats of whole lines. */
+#ifdef AS_NCCL
+#define OPS(X)                                                                                     \
+	X(float_max, 4, ncclAllReduce(src, dst, n, ncclFloat, ncclMax, comm, stream))              \
+	X(float_prod, 4, ncclAllReduce(src, dst, n, ncclFloat, ncclProd, comm, stream))            \
+	X(double_sum, 8, ncclAllReduce(src, dst, n, ncclDouble, ncclSum, comm, stream))            \
+	X(int32_sum, 4, ncclAllReduce(src, dst, n, ncclInt32, ncclSum, comm, stream))              \
+	X(int64_min, 8, ncclAllReduce(src, dst, n, ncclInt64, ncclMin, comm, stream))              \
+	X(uint8_max, 1, ncclAllReduce(src, dst, n, ncclUint8, ncclMax, comm, stream))              \
+	X(half_sum, 2, ncclAllReduce(src, dst, n, ncclHalf, ncclSum, comm, stream))                \
+	X(float_sum_odd, 4, ncclAllReduce(src, dst, n - 1, ncclFloat, ncclSum, comm, stream))      \
+	X(float_broadcast_odd, 4, ncclBroadcast(src, dst, n - 1, ncclFloat, 0, comm, stream))      \
+	X(float_alltoall_odd, 4, ncclAlltoAll(src, dst, n / 2 - 1, ncclFloat, comm, stream))       \
+	X(float_reducescatter_odd, 4, ncclReduceScatter(src, dst, n / 2 - 1, ncclFloat, ncclSum, comm, stream)) \
+	X(float_reducescatter_here, 4,                                                             \
+	  ncclReduceScatter(src, src + (size_t)me * n / 2, n / 2, ncclFloat, ncclSum, comm, stream))
+#elif !defined(AS_NVSHMEM)
+#define RED(T, E, op) gdr_##T##_##op##_reduce_on_stream(GDR_TEAM_WORLD, (E *)dst, (E *)src, n, stream)
+#define OPS(X)                                                                                     \
+	X(float_max, 4, RED(float, float, max))                                                    \
+	X(float_prod, 4, RED(float, float, prod))                                                  \
+	X(double_sum, 8, RED(double, double, sum))                                                 \
+	X(int32_sum, 4, RED(int32, int32_t, sum))                                                  \
+	X(int64_min, 8, RED(int64, int64_t, min))                                                  \
+	X(uint8_max, 1, RED(uint8, uint8_t, max))                                                  \
+	X(half_sum, 2, RED(half, gdr_half_t, sum))                                                 \
+	X(float_sum_odd, 4, REDUCE(n - 1))                                                         \
+	X(float_broadcast_odd, 4, BROADCAST(n - 1))                                                \
+	X(float_alltoall_odd, 4, ALLTOALL(n / 2 - 1))                                              \
+	X(float_reducescatter_odd, 4, REDUCESCATTER(n / 2 - 1))                                    \
+	X(float_reducescatter_here, 4, gdr_float_sum_reducescatter_on_stream(                      \
+		GDR_TEAM_WORLD, src + (size_t)me * n / 2, src, n / 2, stream))                     \
+	X(float_inscan, 4, gdr_float_sum_inscan_on_stream(GDR_TEAM_WORLD, dst, src, n, stream))    \
+	X(float_exscan_here, 4, gdr_float_sum_exscan_on_stream(GDR_TEAM_WORLD, dst, dst, n, stream))
+#endif
+
+#ifdef OPS
+static int others(void)
+{
+	static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		int calls = sizes[i] <= 1 << 16 ? 200 : sizes[i] <= 1 << 20 ? 50 : 10;
+		char name[64];
+		size_t n;
+
+#define OP(what, size, ...)                                                                        \
+	n = sizes[i] / (size);                                                                     \
+	snprintf(name, sizeof(name), #what "_%zuB_on_stream", sizes[i]);                           \
+	MEASURE(calls, name, __VA_ARGS__);
+		OPS(OP)
+	}
+	return 0;
+}
+#endif
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++)
@@ -238,6 +298,10 @@ int main(int argc, char **argv)
 #endif
 	if (!ret && wanted(argc, argv, "coll"))
 		ret = collectives();
+#ifdef OPS
+	if (!ret && argc > 1 && wanted(argc, argv, "ops"))
+		ret = others();
+#endif
 	if (ret)
 		fprintf(stderr, "stream_times: PE %d failed\n", me);
 #if defined(AS_NVSHMEM)
