@@ -195,6 +195,45 @@ GDR_DEVICE int raw_fence(void)
 	return 0;
 }
 
+GDR_DEVICE int raw_release(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("fence.release.sys;" ::: "memory");
+	return 0;
+#else
+	return raw_fence();
+#endif
+}
+
+/* 1 KiB, as one thread's plain loads and stores do it. */
+GDR_DEVICE int raw_copy(uint64_t *to, const uint64_t *from)
+{
+	const uint4 *s = (const uint4 *)from;
+	uint4 *d = (uint4 *)to, v[8];
+	int i, k;
+
+#pragma unroll
+	for (i = 0; i < 64; i += 8) {
+#pragma unroll
+		for (k = 0; k < 8; k++)
+			v[k] = s[i + k];
+#pragma unroll
+		for (k = 0; k < 8; k++)
+			d[i + k] = v[k];
+	}
+	return 0;
+}
+
+GDR_DEVICE int raw_wait_least(volatile uint64_t *p, uint64_t v)
+{
+	uint32_t i;
+
+	for (i = 0; *p < v; i++)
+		if (i > 100000000u)
+			return -1;
+	return 0;
+}
+
 GDR_DEVICE int raw_wait(volatile uint64_t *p, uint64_t v)
 {
 	uint32_t i;
@@ -209,10 +248,35 @@ GDR_DEVICE int raw_wait(volatile uint64_t *p, uint64_t v)
 LOOP(raw_store_call, ret |=, raw_store(dst + at, at))
 LOOP(raw_store_fence, ret |=, (raw_store(dst + at, at), raw_fence()))
 LOOP(raw_load, ret |=, NEXT(*(volatile uint64_t *)FAR(src)))
+LOOP(raw_copy_fence, ret |=, (raw_copy(dst + at, w.sig), raw_fence()))
+PING_PONG(raw_fence_flag, (raw_release(), raw_store(SIG(w.far), value)), raw_wait(SIG(w.sig), value))
 PING_PONG(raw_flag, raw_store(SIG(w.far), value), raw_wait(SIG(w.sig), value))
 PING_PONG(raw_data_flag,
 	  (raw_store((uint64_t *)w.dst, value), raw_fence(), raw_store(SIG(w.far), value)),
 	  raw_wait(SIG(w.sig), value))
+/* A block's, with the meetings that it cannot do without: who gave the data has to be through before, and none goes on
+ * before it is sent. */
+PING_PONG(raw_data_flag_block,
+	  (__syncthreads(), gdr_thread_id() ? 0 : raw_store((uint64_t *)w.dst, value),
+	   __syncthreads(), gdr_thread_id() ? 0 : (raw_release(), raw_store(SIG(w.far), value))),
+	  raw_wait(SIG(w.sig), value))
+
+/* Both tell each other, and hear: what a barrier of two is at least. */
+GDR_KERNEL(raw_meet, struct work, w)
+{
+	uint64_t start = gdr_clock_ns(), value;
+	int i, ret = 0;
+
+	for (i = 1; i <= w.n && !ret; i++) {
+		value = w.base + (uint64_t)i;
+		raw_release();
+		raw_store(SIG(w.far), value);
+		ret = raw_wait_least(SIG(w.sig), value);
+	}
+	w.time[0] = start;
+	w.time[1] = gdr_clock_ns();
+	w.status[0] = ret;
+}
 #endif
 
 /* ---- posting ----
@@ -507,9 +571,13 @@ static void run_raw(int n)
 		return;
 	FIGURE("raw_store_call", raw_store_call, 8, 1, 0, 1, n * 10);
 	FIGURE("raw_store_fence", raw_store_fence, 8, 1, 0, 1, n);
+	FIGURE("raw_copy_1KiB_fence", raw_copy_fence, 1024, 1, 0, 1, n);
 	FIGURE("raw_load", raw_load, 8, 1, 0, 1, n);
 	FIGURE("raw_flag_one_way", raw_flag, 8, 1, 1, 2, n);
 	FIGURE("raw_data_fence_flag_one_way", raw_data_flag, 8, 1, 1, 2, n);
+	FIGURE("raw_data_fence_flag_one_way_block", raw_data_flag_block, 8, 1024, 1, 2, n);
+	FIGURE("raw_fence_flag_one_way", raw_fence_flag, 8, 1, 1, 2, n);
+	FIGURE("raw_fence_flag_both", raw_meet, 8, 1, 1, 1, n);
 	ours.base = base.base;
 	base = ours;
 #else
@@ -600,6 +668,7 @@ int main(int argc, char **argv)
 	struct gdr_job_info info;
 	int n = 2000;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is cut off keeps its lines */
 	attr.heap_size = 3 * AREA; /* the library's part is an eighth at most */
 	if (gdr_init_attr(&attr))
 		return 1;
