@@ -17,7 +17,8 @@
 //	p_quiet		that of latency alone
 //	post		posting to queues: bursts that fit into the rings, by blocks, of threads and whole warps;
 //			SM cycles of a call and posts per second. PERF_ROOM: posts that fit into all the
-//			rings of a PE together. With SOFTHCA_NULL (docs/softhca.md) nothing is moved
+//			rings of a PE together; PERF_RING: into one. With SOFTHCA_NULL
+//			(docs/softhca.md) nothing is moved
 //	count		kernels of 0 and of 200 posts by one block, for a profiler that counts (gpu_count.sh)
 //
 // Runs on any even number of PEs as pairs (PE i with i ^ 1); PE 0 prints, each figure as a line
@@ -467,13 +468,14 @@ static double cycles_of(unsigned blocks)
 	return (double)sum / blocks;
 }
 
-static void post(int size, unsigned blocks, unsigned lanes, unsigned room)
+static void post(int size, unsigned blocks, unsigned lanes, unsigned room, unsigned ring)
 {
 	double cycles[REPEATS + 1], time[REPEATS + 1], posts;
 	struct work w = base;
 	int r;
 
 	w.n = (int)(room / 2 / blocks / lanes); /* blocks are not spread evenly */
+	w.n = w.n > (int)(ring / 2 / lanes) ? (int)(ring / 2 / lanes) : w.n; /* one block has one ring */
 	w.n = w.n > 400 ? 400 : w.n;
 	if (w.n < 2)
 		return;
@@ -509,15 +511,15 @@ static void post(int size, unsigned blocks, unsigned lanes, unsigned room)
 static void run_post(void)
 {
 #ifdef __CUDACC__
-	const char *text = getenv("PERF_ROOM");
-	unsigned room = text ? (unsigned)atoi(text) : 1500, b;
+	const char *all = getenv("PERF_ROOM"), *one = getenv("PERF_RING");
+	unsigned room = all ? (unsigned)atoi(all) : 1500, ring = one ? (unsigned)atoi(one) : room, b;
 	static const unsigned blocks[] = {1, 8, 32, 132};
 
 	for (b = 0; b < 4; b++) {
-		post(8, blocks[b], 1, room);
-		post(8, blocks[b], 32, room);
-		post(64, blocks[b], 1, room);
-		post(64, blocks[b], 32, room);
+		post(8, blocks[b], 1, room, ring);
+		post(8, blocks[b], 32, room, ring);
+		post(64, blocks[b], 1, room, ring);
+		post(64, blocks[b], 32, room, ring);
 	}
 #endif
 }

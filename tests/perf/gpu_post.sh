@@ -36,7 +36,7 @@ if [ -n "$nvshmem" ]; then
 fi
 for queues in ${QUEUES:-1 2 8}; do
 	name=post$queues
-	export PERF_ROOM=$((queues * (depth - 192)))
+	export PERF_ROOM=$((queues * (depth - 192))) PERF_RING=$((depth - 192))
 	GDR_TRANSPORTS=nic SOFTHCA_NULL=1 GDR_QPS_PER_PE=$queues GDR_QP_DEPTH=$depth \
 		two "$bin/softhca/softhca" "$bin/tests/perf/cuda/gdr_perf" post >"$out/$name.gdr"
 	: >"$out/$name.nvshmem"
