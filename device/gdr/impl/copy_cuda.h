@@ -244,8 +244,29 @@ GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
  * for all first loads at once. Inline, the compiler keeps some 22 under way, sums up, and asks for the rest. */
 GDRI_NOINLINE void gdri_copy_far(uint4 *d, const uint4 *s, size_t count)
 {
+	const uint4 *end = s + count, *from;
+
 	GDRI_BY_ABI(gdri_copy_far);
-	gdri_copy_near(d, s, count);
+	GDRI_NOT_UNROLLED
+	for (; s + 64 <= end; s += 64, d += 64) {
+		uint4 v[GDRI_COPY_NEAR_ROWS];
+		uint32_t sum = 0;
+
+		GDRI_UNROLLED
+		for (int k = 0; k < 32; k++)
+			sum += *(const uint32_t *)(s + 2 * k);
+		from = s + (sum & gdri_constants_here.zero);
+		GDRI_UNROLLED
+		for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
+			v[k] = from[k];
+		GDRI_UNROLLED
+		for (int k = 0; k < 64; k++) { /* each store makes room for a load some rows on */
+			d[k] = v[k % GDRI_COPY_NEAR_ROWS];
+			if (k + GDRI_COPY_NEAR_ROWS < 64)
+				v[k % GDRI_COPY_NEAR_ROWS] = from[k + GDRI_COPY_NEAR_ROWS];
+		}
+	}
+	gdri_copy_alone_16(d, s, end, 0, 0, 1);
 }
 
 /* More than 64 bytes. */
