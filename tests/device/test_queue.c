@@ -26,7 +26,7 @@ struct poster {
 	struct fake *f;
 	int id;
 	unsigned posts, rng;
-	int delays; /* random delays between the steps of a post */
+	enum { STRAIGHT, DELAYS, AHEAD } how; /* DELAYS: random ones between the steps of a post */
 	int failures;
 };
 
@@ -56,6 +56,22 @@ static int post_slowly(struct poster *p, uint64_t *dst, uint64_t value, int pe)
 	return 0;
 }
 
+/* One that reserves as GPUs do where others were quicker. */
+static int post_ahead(struct poster *p, uint64_t *dst, uint64_t value, int pe)
+{
+	struct gdri_dev *dev = p->f->dev;
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
+	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
+	uint64_t base = gdri_sq_reserve_ahead(qp, 1, gdri_ld_relaxed_gpu_u64(&qp->rsvd),
+					      gdri_ld_fenced_u64(&qp->limit));
+	int ret = base == GDRI_NO_ROOM ? gdri_sq_reserve(dev, qp, 1, &base) : 0;
+
+	if (ret)
+		return ret;
+	gdri_wqe_write_inline(qp, base, GDRI_CE_ALWAYS, gdri_heap_offset(dev, dst), qp->rkey_sync, v, 8);
+	return gdri_sq_publish(dev, qp, base, 1, 0);
+}
+
 static void *post_many(void *arg)
 {
 	struct poster *p = arg;
@@ -65,7 +81,9 @@ static void *post_many(void *arg)
 
 	for (i = 0; i < p->posts; i++) {
 		pe = (int)(i % 2);
-		if (p->delays)
+		if (p->how == AHEAD)
+			p->failures += post_ahead(p, word(f, p->id, i), i + 1, pe) != 0;
+		else if (p->how == DELAYS)
 			p->failures += post_slowly(p, word(f, p->id, i), i + 1, pe) != 0;
 		else if (i % 64 == 63) /* two blocks */
 			p->failures += gdr_uint64_atomic_set(word(f, p->id, i), i + 1, pe) != 0;
@@ -88,7 +106,7 @@ static void check_words(struct fake *f, int id, unsigned posts)
 				 i + 1);
 }
 
-static void run_posters(const struct fake_options *opt, unsigned posts, int delays)
+static void run_posters(const struct fake_options *opt, unsigned posts, int how)
 {
 	struct poster p[THREADS];
 	struct fake *f = fake_start(opt);
@@ -99,7 +117,7 @@ static void run_posters(const struct fake_options *opt, unsigned posts, int dela
 		p[i].id = i;
 		p[i].posts = posts;
 		p[i].rng = (unsigned)i + 1;
-		p[i].delays = delays;
+		p[i].how = how;
 		p[i].failures = 0;
 		assert_int_equal(pthread_create(&p[i].thread, NULL, post_many, &p[i]), 0);
 	}
@@ -120,7 +138,7 @@ static void test_one_entry(void **state)
 	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128};
 
 	(void)state;
-	run_posters(&opt, 100000 / SCALE, 0); /* 200,000 a queue: the 16-bit index wraps three times */
+	run_posters(&opt, 100000 / SCALE, STRAIGHT); /* 200,000 a queue: the 16-bit index wraps three times */
 }
 
 static void test_ring(void **state)
@@ -128,7 +146,7 @@ static void test_ring(void **state)
 	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1};
 
 	(void)state;
-	run_posters(&opt, 100000 / SCALE, 0);
+	run_posters(&opt, 100000 / SCALE, STRAIGHT);
 }
 
 static void test_starts(void **state)
@@ -142,7 +160,7 @@ static void test_starts(void **state)
 	for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		opt.start = starts[i];
 		opt.ring = 0;
-		run_posters(&opt, 2000, 0);
+		run_posters(&opt, 2000, STRAIGHT);
 	}
 }
 
@@ -151,9 +169,17 @@ static void test_delays(void **state)
 	struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .slow_us = 50};
 
 	(void)state;
-	run_posters(&opt, 2000, 1);
+	run_posters(&opt, 2000, DELAYS);
 	opt.ring = 1;
-	run_posters(&opt, 2000, 1);
+	run_posters(&opt, 2000, DELAYS);
+}
+
+static void test_ahead(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1};
+
+	(void)state;
+	run_posters(&opt, 20000 / SCALE, AHEAD);
 }
 
 /* Two-block WQEs that cross the end of the ring: depth is even, so one block goes first. */
@@ -367,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_two_blocks_at_end),
 		cmocka_unit_test(test_group_behind_batch),
 		cmocka_unit_test(test_full),

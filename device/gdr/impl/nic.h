@@ -213,15 +213,46 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 
 #define GDRI_NO_ROOM (1ull << 62) /* no index: nothing was reserved */
 
+/* What gdri_sq_reserve_now does, where others were quicker. A compare-and-swap of the index that was last seen
+ * succeeds once in a round trip, for one of all. So each tries one of the next indexes, as many ahead as were
+ * reserved during its last attempt: it fails until those before are taken, and succeeds soon after. An index that
+ * nobody tries would hold up all: who sees that nothing moves tries that one. */
+GDRI_NOINLINE uint64_t gdri_sq_reserve_ahead(struct gdri_qp *qp, uint32_t n, uint64_t seen, uint64_t limit)
+{
+	uint32_t pick = (uint32_t)gdr_clock_ns() ^ ((uint32_t)gdr_block_id() << 16);
+	uint64_t at = seen, now;
+
+	GDRI_BY_ABI(gdri_sq_reserve_ahead);
+	GDRI_NOT_UNROLLED
+	while (seen + n <= limit) {
+		if (at + n > limit)
+			at = seen;
+		now = at;
+		if (gdri_cas_u64(&qp->rsvd, &now, at + n))
+			return at;
+		if (now > at) {
+			pick = pick * 1664525u + 1013904223u;
+			at = now + n * ((uint64_t)pick * ((uint32_t)(now - seen) / n + 1) >> 32);
+		} else if (now == seen) {
+			at = now;
+		}
+		seen = now;
+	}
+	return GDRI_NO_ROOM;
+}
+
 /* n blocks (at most depth / 4), if there is room for them now. r, limit: as they were read lately. The
  * compare-and-swap comes after the check, so that rsvd - done < depth always holds. The look at limit pairs with
  * the fence before it is raised in gdri_sq_look; the compare-and-swap only counts: blocks are handed on by
  * `ready`. */
 GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
 {
-	while (gdri_likely(r + n <= limit))
+	while (gdri_likely(r + n <= limit)) {
 		if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n)))
 			return r;
+		if (GDRI_SPINS)
+			return gdri_sq_reserve_ahead(qp, n, r, limit);
+	}
 	return GDRI_NO_ROOM;
 }
 
@@ -270,6 +301,10 @@ GDR_DEVICE void gdri_sq_fenced(struct gdri_qp *qp, uint64_t seq)
 }
 
 /* ---- publication ---- */
+
+/* Looks for the baton before the wait gets a record and sleeps between them: each of those before, which may be as many
+ * as a GPU has blocks, takes half a look's time to hand it on. */
+#define GDRI_BATON_SPINS (GDRI_SPINS * 8)
 
 /* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. */
 GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
@@ -380,7 +415,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 		gdri_fence_release_gpu(); /* own blocks before R1 in gdri_sq_relay; while one waits it costs nothing */
 	b = gdri_sq_bell(qp);
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < GDRI_SPINS; i++) {
+	for (i = 0; i < GDRI_BATON_SPINS; i++) {
 		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
 			if (gdri_sq_relay(qp, &ready, base, end, last2))
 				return 0;
