@@ -147,6 +147,8 @@ static int body_no_keys(int pe, int n)
 	return 0;
 }
 
+static int late_at; /* of the calls of the launcher from now on */
+
 static void come_late(int call, void *send, size_t len)
 {
 	static int calls;
@@ -154,23 +156,16 @@ static void come_late(int call, void *send, size_t len)
 	(void)call;
 	(void)send;
 	(void)len;
-	if (++calls == 2) /* all have mapped what the heap grows by */
+	if (++calls == late_at)
 		usleep(4500000);
 }
 
-/* One PE hears of a growth that the others gave up waiting for: it reaches them by the keys that it was told. */
-static int body_half_grown(int pe, int n)
+/* PE 1 hears alone of what the others gave up waiting for: it reaches them by the keys that it was told. */
+static int reached(uint64_t *word, int pe, int n)
 {
-	uint64_t *word, v = 1, seen = 0;
+	uint64_t v = 1, seen = 0;
 	int i;
 
-	setenv("GDR_HEAP_MAX", "64m", 1);
-	setenv("GDR_TIMEOUT", "3s", 1);
-	JOB_CHECK(!init());
-	word = gdr_calloc(1, sizeof(*word));
-	JOB_CHECK(word);
-	job_lie = pe == 1 ? come_late : NULL;
-	JOB_CHECK(!gdr_malloc(9u << 20));
 	for (i = 0; i < n && pe == 1; i++)
 		JOB_CHECK(!gdr_host_put(word, &v, sizeof(v), i));
 	for (v = 2, i = 0; i < n && pe == 1; i++) /* may be gone then */
@@ -181,6 +176,55 @@ static int body_half_grown(int pe, int n)
 	}
 	JOB_CHECK(pe == 1 || seen == 2);
 	return 0; /* no finalize: they are out of step */
+}
+
+static int body_half_grown(int pe, int n)
+{
+	uint64_t *word;
+
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_TIMEOUT", "3s", 1);
+	JOB_CHECK(!init());
+	word = gdr_calloc(1, sizeof(*word));
+	JOB_CHECK(word);
+	late_at = 2; /* all have mapped what the heap grows by */
+	job_lie = pe == 1 ? come_late : NULL;
+	JOB_CHECK(!gdr_malloc(9u << 20));
+	return reached(word, pe, n);
+}
+
+/* Memory of the program: all have mapped it, */
+static int body_half_shown(int pe, int n)
+{
+	uint8_t *own = fake_buffer();
+	uint64_t *word;
+
+	setenv("GDR_TIMEOUT", "3s", 1);
+	JOB_CHECK(own && !init());
+	word = gdr_calloc(1, sizeof(*word));
+	JOB_CHECK(word);
+	late_at = 2;
+	job_lie = pe == 1 ? come_late : NULL;
+	JOB_CHECK(!gdr_symmetric_register(own, FAKE_BUFFER));
+	return reached(word, pe, n);
+}
+
+/* or all have keys without it. */
+static int body_half_hidden(int pe, int n)
+{
+	uint8_t *own = fake_buffer();
+	uint64_t *word;
+	void *shown;
+
+	setenv("GDR_TIMEOUT", "3s", 1);
+	JOB_CHECK(own && !init());
+	word = gdr_calloc(1, sizeof(*word));
+	shown = gdr_symmetric_register(own, FAKE_BUFFER);
+	JOB_CHECK(word && shown);
+	late_at = 1;
+	job_lie = pe == 1 ? come_late : NULL;
+	JOB_CHECK(gdr_symmetric_unregister(shown));
+	return reached(word, pe, n);
 }
 
 /* Memory of the program at all PEs, beside a heap that grows before and behind it. */
@@ -337,6 +381,15 @@ static void test_half_grown(void **state)
 		run(3, body_half_grown);
 }
 
+static void test_half_shown(void **state)
+{
+	(void)state;
+	if (strcmp(transports, "nic"))
+		return;
+	run(3, body_half_shown);
+	run(3, body_half_hidden);
+}
+
 static void test_window(void **state)
 {
 	(void)state;
@@ -369,6 +422,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_no_keys),
 		cmocka_unit_test(test_half_grown),
+		cmocka_unit_test(test_half_shown),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
