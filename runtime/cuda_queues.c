@@ -164,7 +164,7 @@ static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint6
 	}
 }
 
-int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int timeout_ms)
+int gdri_cuda_queues_test(struct gdri_state *st, size_t first, size_t n, int timeout_ms)
 {
 	struct view v = {.first = first, .n = n};
 	uint64_t *targets;
@@ -172,10 +172,8 @@ int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int ti
 
 	if (!n)
 		return 0;
-	if (gdri_cuda_settle(st->cuda, 0)) { /* nothing goes behind it */
-		gdri_error("what kernels posted is not known: a copy that took too long is still under way");
+	if (gdri_cuda_settle(st->cuda, 0)) /* nothing goes behind it */
 		return -GDR_ETIMEOUT;
-	}
 	ret = view_open(st, &v);
 	targets = calloc(v.n, sizeof(*targets));
 	if (!ret && !targets) {
@@ -184,10 +182,21 @@ int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int ti
 	}
 	if (!ret)
 		ret = quiet(st, &v, targets, gdri_deadline_ns(timeout_ms));
-	if (ret == -GDR_ETIMEOUT)
-		gdri_error("what kernels posted is not complete after %d ms", timeout_ms);
 	free(targets);
 	if (!ret || !gdri_cuda_settle(st->cuda, 0)) /* else a copy may yet land there */
 		view_close(&v);
+	return ret;
+}
+
+int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int timeout_ms)
+{
+	int ret = gdri_cuda_queues_test(st, first, n, timeout_ms);
+
+	if (ret != -GDR_ETIMEOUT)
+		return ret;
+	if (gdri_cuda_settle(st->cuda, 0))
+		gdri_error("what kernels posted is not known: a copy that took too long is still under way");
+	else
+		gdri_error("what kernels posted is not complete after %d ms", timeout_ms);
 	return ret;
 }

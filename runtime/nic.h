@@ -57,6 +57,8 @@ int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t of
  * dropped. */
 int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struct gdri_mr_keys *keys);
 void gdri_nic_drop_left(struct gdri_nic *nic);
+/* All keys of such changes but the `kept` last ones go. */
+void gdri_nic_drop_keys(struct gdri_nic *nic, int kept);
 void gdri_nic_shrink_heap(struct gdri_nic *nic); /* takes the last change back: its keys must not have been used */
 /* Registers a local buffer (iova = address); *handle for the deregistration. */
 int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,

@@ -199,17 +199,32 @@ void gdri_nic_shrink_heap(struct gdri_nic *nic)
 	gdri_nic_forget_new(nic);
 }
 
-void gdri_nic_joint_destroy(struct gdri_nic *nic)
+static void unlink_joint(struct gdri_nic_joint **at)
 {
-	struct gdri_nic_joint *j = nic->joints;
+	struct gdri_nic_joint *j = *at;
 	int i;
 
-	nic->joints = j->next;
+	*at = j->next;
 	for (i = 0; i < 2; i++) {
 		if (j->mkey[i])
 			mlx5dv_devx_obj_destroy(j->mkey[i]);
 	}
 	free(j);
+}
+
+void gdri_nic_joint_destroy(struct gdri_nic *nic)
+{
+	unlink_joint(&nic->joints);
+}
+
+void gdri_nic_drop_keys(struct gdri_nic *nic, int kept)
+{
+	struct gdri_nic_joint **at = &nic->joints;
+
+	while (*at && kept--)
+		at = &(*at)->next;
+	while (*at)
+		unlink_joint(at);
 }
 
 int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struct gdri_mr_keys *keys)

@@ -1,17 +1,79 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/offer.h"
 
+#include <time.h>
+
+#include <gdr/device.h>
+
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_queues.h"
 #include "runtime/cuda_state.h"
 #include "runtime/hostq.h"
+#include "runtime/log.h"
 #include "runtime/state.h"
+
+/* Sets of keys: so many stay in any case, since a thread may have read a key long before it posts; beyond so many,
+ * those go by which nothing is under way. */
+#define KEPT_SETS 8
+#define MOST_SETS 16
+#define IDLE_MS 100
+
+/* 1: what was posted on the queue before now is complete. 0: not by then. < 0: its error. */
+static int wait_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t end)
+{
+	const struct timespec nap = {0, 20000};
+	/* acquire: as in gdri_qp_quiet */
+	uint64_t ready = __atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE), target = (ready >> 1) - (ready & 1u);
+	int done;
+
+	while (!(done = gdri_qp_test(qp, target)) && gdri_now_ns() < end) {
+		gdri_poll(dev, qp);
+		nanosleep(&nap, NULL);
+	}
+	return done;
+}
+
+static bool is_idle(struct gdri_state *st)
+{
+	uint64_t end = gdri_deadline_ns(IDLE_MS);
+	uint32_t i;
+
+	if (!st->nic)
+		return true;
+	if (st->dev_gpu)
+		return !gdri_cuda_queues_test(st, 0, st->dev->n_queues, IDLE_MS);
+	for (i = 0; i < st->dev->n_queues; i++)
+		if (st->qps[i].sq && wait_queue(st->dev, &st->qps[i], end) <= 0)
+			return false;
+	return true;
+}
+
+/* All PEs have new keys, and are past the call before, in which the others did. What goes by older ones was
+ * posted before. A PE that is late, with operations that hang, keeps everybody's for another call. */
+static void drop_old(struct gdri_state *st, const struct gdri_offer *all)
+{
+	int i;
+
+	if (++st->key_sets <= MOST_SETS)
+		return;
+	for (i = 0; i < st->n_pes; i++)
+		if (!all[i].idle)
+			return;
+	if (st->nic)
+		gdri_nic_drop_keys(st->nic, KEPT_SETS);
+	if (st->hostq) /* its transfers are complete when they return */
+		gdri_nic_drop_keys(gdri_hostq_nic(st->hostq), KEPT_SETS);
+	gdri_info("heap: %d sets of old keys are gone", st->key_sets - KEPT_SETS);
+	st->key_sets = KEPT_SETS;
+}
 
 int gdri_offer_join(struct gdri_state *st, void *at, size_t len, uint64_t offset, struct gdri_offer *o)
 {
 	int ret = st->nic ? gdri_nic_grow_heap(st->nic, at, len, offset, &o->keys) : 0;
 
+	o->idle = st->key_sets >= MOST_SETS && is_idle(st);
 	if (ret || !st->hostq)
 		return ret;
 	ret = gdri_hostq_grow(st->hostq, st->cuda, at, len, offset, &o->host);
@@ -24,6 +86,7 @@ int gdri_offer_leave(struct gdri_state *st, uint64_t offset, size_t len, struct 
 {
 	int ret = st->nic ? gdri_nic_leave_heap(st->nic, offset, len, &o->keys) : 0;
 
+	o->idle = st->key_sets >= MOST_SETS && is_idle(st);
 	if (ret || !st->hostq)
 		return ret;
 	ret = gdri_nic_leave_heap(gdri_hostq_nic(st->hostq), offset, len, &o->host);
@@ -100,5 +163,7 @@ int gdri_offer_use(struct gdri_state *st, const char *what, const struct gdri_of
 	st->pending = set_keys(st, all);
 	ret = gdri_agree(st, what, NULL, NULL, 0);
 	st->broken |= ret != 0;
+	if (!ret)
+		drop_old(st, all);
 	return ret;
 }

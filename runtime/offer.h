@@ -17,6 +17,7 @@ struct gdri_state;
 struct gdri_offer {
 	struct gdri_share_address address;
 	struct gdri_mr_keys keys, host;
+	uint32_t idle; /* nothing that the PE posted before the call is under way; not asked while old keys are few */
 };
 
 /* Own memory joins, or leaves: new keys. -GDR_E*, logged, and nothing has changed. _undo: nobody has used them. */

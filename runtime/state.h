@@ -66,6 +66,7 @@ struct gdri_state {
 
 	/* NIC: NULL when every PE reaches every PE otherwise */
 	bool any_nic; /* the same on all PEs */
+	int key_sets; /* of a heap that changed: those in use and old ones; the same too */
 	struct gdri_nic *nic;
 	struct gdri_mr_keys keys;
 	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */

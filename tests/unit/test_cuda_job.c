@@ -260,6 +260,36 @@ static int body_window(int pe, int n)
 	return gdr_finalize();
 }
 
+/* Registered again and again, memory of the program leaves no keys behind. */
+static int body_keys(int pe, int n)
+{
+	const char *gone = "sets of old keys are gone", *at;
+	uint64_t *word, *own = (uint64_t *)(void *)fake_buffer(), *shown, v, seen;
+	int i, round, times = 0;
+
+	setenv("GDR_LOG", "info", 1);
+	JOB_CHECK(own && !init());
+	word = gdr_calloc((size_t)n, sizeof(*word));
+	JOB_CHECK(word);
+	for (round = 1; round <= 30; round++) { /* two sets each */
+		shown = gdr_symmetric_register(own, FAKE_BUFFER);
+		JOB_CHECK(shown);
+		v = (uint64_t)round;
+		for (i = 0; i < n; i++)
+			JOB_CHECK(!gdr_host_put(word + pe, &v, 8, i) && !gdr_host_put(shown + pe, &v, 8, i));
+		JOB_CHECK(!gdr_barrier_all());
+		for (i = 0; i < n; i++) {
+			JOB_CHECK(!gdr_host_get(&seen, word + i, 8, (pe + 1) % n) && seen == v);
+			JOB_CHECK(own[i] == v);
+		}
+		JOB_CHECK(!gdr_barrier_all() && !gdr_symmetric_unregister(shown));
+	}
+	for (at = strstr(job_stderr(), gone); at; at = strstr(at + 1, gone))
+		times++;
+	JOB_CHECK(times == (strcmp(transports, "nic") ? 0 : 5));
+	return gdr_finalize();
+}
+
 static void *in_barrier(void *arg)
 {
 	*(int *)arg = gdr_barrier_all();
@@ -396,6 +426,12 @@ static void test_window(void **state)
 	run(3, body_window);
 }
 
+static void test_keys(void **state)
+{
+	(void)state;
+	run(3, body_keys);
+}
+
 static void test_look_up(void **state)
 {
 	(void)state;
@@ -424,6 +460,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_half_grown),
 		cmocka_unit_test(test_half_shown),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),
