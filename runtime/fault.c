@@ -94,30 +94,43 @@ static bool tell_hosts(struct gdri_state *st, int but)
 	return all;
 }
 
-/* Kernels of GPUs. A copy that hangs stops all copies behind it, also that to the buffer which queues tell from:
- * kernels of peers by queue hear of it when it ends; their host threads are told before. */
+/* Kernels of GPUs that are reached by queue. What is posted first waits for nothing, no copy either. */
+static bool tell_far(struct gdri_state *st, int but, uint64_t deadline)
+{
+	bool all = true;
+	int pe;
+
+	for (pe = 0; pe < st->n_pes; pe++)
+		if (pe != st->pe && pe != but && !st->peers[pe].base)
+			all = !gdri_hostq_tell(st, OFFSET, st->fault_told, pe) && all;
+	for (pe = 0; pe < st->n_pes && st->hostq; pe++)
+		if (pe != st->pe && pe != but && !st->peers[pe].base)
+			all = !gdri_hostq_told(st, pe, deadline) && all;
+	return all;
+}
+
+/* Those that are mapped. A copy that hangs stops all copies behind it. */
+static bool tell_near(struct gdri_state *st, int but, uint64_t deadline)
+{
+	int i, pe, ret = 0;
+	uint8_t *base;
+
+	for (i = 1; i < st->n_pes && !ret; i++) {
+		pe = (st->pe + i) % st->n_pes;
+		base = st->peers[pe].base;
+		if (base && pe != but)
+			ret = gdri_cuda_copy(st->cuda, base + OFFSET, &st->fault_told, sizeof(st->fault_told),
+					     gdri_left_ms(deadline) / 2);
+	}
+	return !ret;
+}
+
 static bool tell_gpus(struct gdri_state *st, int but)
 {
 	uint64_t deadline = gdri_deadline_ns(TELL_MS);
-	bool all = true, hangs = false;
-	int i, pe, ret;
-	uint8_t *base;
+	bool far = tell_far(st, but, gdri_deadline_ns(TELL_MS / 2));
 
-	for (i = 1; i < st->n_pes; i++) {
-		pe = (st->pe + i) % st->n_pes;
-		base = st->peers[pe].base;
-		if (pe == but)
-			continue;
-		if (!base)
-			ret = gdri_hostq_tell(st, OFFSET, &st->fault_told, pe, deadline);
-		else
-			ret = hangs ? -GDR_ETIMEOUT
-				    : gdri_cuda_copy(st->cuda, base + OFFSET, &st->fault_told,
-						     sizeof(st->fault_told), gdri_left_ms(deadline) / 2);
-		hangs = hangs || (base && ret);
-		all = all && !ret;
-	}
-	return all;
+	return tell_near(st, but, deadline) && far;
 }
 
 /* All others but `but`. */

@@ -259,30 +259,20 @@ int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len
 	return ret ? failed("gdr_host_get", pe, ret) : 0;
 }
 
-/* Whoever holds it may wait for a GPU that is stuck. */
-static int lock_until(pthread_mutex_t *lock, uint64_t deadline)
+/* Not under the lock: who holds it may wait for a GPU that is stuck. */
+int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int pe)
 {
-	struct timespec nap = {0, 100000};
+	struct gdri_hostq *q = st->hostq;
 
-	while (pthread_mutex_trylock(lock)) {
-		if (gdri_now_ns() > deadline)
-			return -GDR_ETIMEOUT;
-		nanosleep(&nap, NULL);
-	}
-	return 0;
+	return q ? gdri_post_value(&q->dev, &q->qps[pe], offset, GDRI_KEY_DATA, word, sizeof(word)) : -GDR_ESTATE;
 }
 
-int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, const uint64_t *word, int pe,
-		    uint64_t deadline)
+int gdri_hostq_told(struct gdri_state *st, int pe, uint64_t deadline)
 {
-	int ret;
+	struct gdri_qp *qp = &st->hostq->qps[pe];
+	/* acquire: as in gdri_qp_quiet */
+	uint64_t ready = __atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE);
+	bool done;
 
-	if (!st->hostq)
-		return -GDR_ESTATE;
-	ret = lock_until(&st->hostq->lock, deadline);
-	if (ret)
-		return ret;
-	ret = put_part(st, offset, word, sizeof(*word), pe, deadline);
-	pthread_mutex_unlock(&st->hostq->lock);
-	return ret;
+	return await(st, qp, (ready >> 1) - (ready & 1u), deadline, &done);
 }

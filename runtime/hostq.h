@@ -31,8 +31,8 @@ int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, si
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe);
 
-/* A word of pe's control area, without a message. It must stay: after -GDR_ETIMEOUT it may yet be read. */
-int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, const uint64_t *word, int pe,
-		    uint64_t deadline);
+/* A word of pe's control area, without a message: posted, behind no transfer and no copy; then until it is there. */
+int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int pe);
+int gdri_hostq_told(struct gdri_state *st, int pe, uint64_t deadline);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,9 +24,11 @@
 #include "tests/unit/job.h"
 
 static const char *transports = "p2p";
+static struct gdri_dev *device;
+
 static int show(const struct gdri_constants *c)
 {
-	(void)c;
+	device = c ? c->dev : NULL;
 	return 0;
 }
 
@@ -290,6 +293,53 @@ static int body_keys(int pe, int n)
 	return gdr_finalize();
 }
 
+static int *heard; /* shared by all PEs */
+
+static void *in_put(void *arg)
+{
+	uint64_t v = 3;
+
+	gdr_host_put(arg, &v, sizeof(v), 0);
+	return NULL;
+}
+
+/* An operation of PE 1's kernel fails while a copy of its host threads hangs: PE 0's kernels hear of it all the
+ * same. */
+static int body_hung_copy(int pe, int n)
+{
+	uint64_t *p, i;
+	pthread_t t;
+
+	(void)n;
+	unit.queues = 1;
+	setenv("GDR_TIMEOUT", "30s", 1);
+	JOB_CHECK(!init());
+	p = gdr_calloc(64, sizeof(*p));
+	JOB_CHECK(p && device && !gdr_barrier_all());
+	if (pe == 1) {
+		__atomic_store_n(&fake_cuda.hang_copy, 1, __ATOMIC_RELAXED);
+		JOB_CHECK(!pthread_create(&t, NULL, in_put, p + 1));
+		usleep(200000);
+		for (i = 0; i < device->n_slots; i++) /* those to PE 0 */
+			device->qps[i].rkey_data.be ^= 0xff;
+		gdri_dev_state = device; /* a kernel */
+		JOB_CHECK(!gdr_put_nbi(p + 8, p, 64, 0) && gdr_quiet() < 0);
+		gdri_dev_state = NULL;
+	}
+	for (i = 0; i < 900 && !__atomic_load_n(heard, __ATOMIC_RELAXED); i++) {
+		if (pe == 0 && __atomic_load_n(&device->ctl->fault, __ATOMIC_RELAXED))
+			__atomic_store_n(heard, 1, __ATOMIC_RELAXED);
+		usleep(10000);
+	}
+	JOB_CHECK(i < 900);
+	if (pe == 1) {
+		__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+		pthread_join(t, NULL);
+	}
+	JOB_CHECK(gdr_finalize() < 0);
+	return 0;
+}
+
 static void *in_barrier(void *arg)
 {
 	*(int *)arg = gdr_barrier_all();
@@ -432,6 +482,17 @@ static void test_keys(void **state)
 	run(3, body_keys);
 }
 
+static void test_hung_copy(void **state)
+{
+	(void)state;
+	if (strcmp(transports, "nic"))
+		return;
+	heard = mmap(NULL, sizeof(*heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(heard != MAP_FAILED);
+	run(2, body_hung_copy);
+	munmap(heard, sizeof(*heard));
+}
+
 static void test_look_up(void **state)
 {
 	(void)state;
@@ -461,6 +522,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_half_shown),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_hung_copy),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),
