@@ -250,10 +250,11 @@ GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
 	int err = 0, ret;
 
-	if ((int)threadIdx.x < q->members) { /* pair with nothing: calls of a team are behind each other */
+	if ((int)threadIdx.x < q->members) /* pairs with nothing: calls of a team are behind each other */
 		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
+	/* Another block of this call may set it amid the loads: the thread that returns it decides for the block. */
+	if (!threadIdx.x)
 		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->team].err);
-	}
 	ret = gdri_near_meet(q, words, epoch + 1, err, op);
 	if (gdri_unlikely(ret))
 		return ret;
