@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A heap that grows: objects of several parts are symmetric, kernels and host threads reach them on every PE, what
- * was there before keeps its contents and its address, and it ends at GDR_HEAP_MAX. */
+ * was there before keeps its contents and its address, and it ends at GDR_HEAP_MAX.
+ * usage: grow [many]: more often than sets of keys are kept, with puts under way. */
 #include "tests/multi/multi.h"
 
 #define MIB ((size_t)1 << 20)
@@ -26,13 +27,67 @@ GDR_KERNEL(write_all, struct args, a)
 	gdr_quiet();
 }
 
-int main(void)
+struct pour {
+	uint64_t *words;
+	int n_pes;
+	uint64_t value;
+	struct multi_report *report;
+};
+
+/* Ends with operations under way. */
+GDR_KERNEL(pour, struct pour, a)
+{
+	for (int i = 0; i < 100; i++)
+		for (int pe = 0; pe < a.n_pes; pe++)
+			EXPECT_OK(a.report, gdr_uint64_p(a.words + gdr_my_pe(), a.value, pe));
+}
+
+static int many(void)
+{
+	struct gdr_heap_info info;
+	size_t size = 0;
+	struct pour a;
+
+	setenv("GDR_HEAP_SIZE", "8m", 1);
+	setenv("GDR_HEAP_MAX", "512m", 1);
+	setenv("GDR_HEAP_CHUNK", "2m", 1);
+	multi_begin();
+	a.n_pes = multi_n;
+	a.report = multi_report_new();
+	a.words = (uint64_t *)gdr_calloc((size_t)multi_n, sizeof(uint64_t));
+	CHECK(a.words);
+	for (int grown = 0; grown < 27;) {
+		uint64_t *p, v;
+
+		a.value = v = (uint64_t)grown + 1;
+		RUN(pour, 1, 1, &a);
+		p = (uint64_t *)gdr_malloc(MIB + MIB / 2);
+		CHECK(p);
+		for (int pe = 0; pe < multi_n; pe++)
+			CHECK_OK(gdr_host_put(p + multi_pe, &v, sizeof(v), pe));
+		CHECK_OK(gdr_barrier_all());
+		for (int pe = 0; pe < multi_n; pe++) {
+			CHECK_EQ(multi_u64(p + pe), v);
+			CHECK_EQ(multi_u64(a.words + pe), v);
+		}
+		CHECK_OK(gdr_barrier_all());
+		CHECK_OK(gdr_heap_query(&info));
+		grown += info.size != size;
+		size = info.size;
+	}
+	multi_shared_free(a.report);
+	return multi_end("grow");
+}
+
+int main(int argc, char **argv)
 {
 	struct gdr_heap_info before, after;
 	struct gdr_job_info job;
 	struct args a;
 	uint64_t *first, *back, *rest;
 
+	if (argc > 1 && !strcmp(argv[1], "many"))
+		return many();
 	setenv("GDR_HEAP_SIZE", "8m", 1);
 	setenv("GDR_HEAP_MAX", "40m", 1);
 	setenv("GDR_HEAP_CHUNK", "4m", 1);
