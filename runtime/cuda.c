@@ -70,26 +70,24 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 static int check_device(struct gdri_cuda *c)
 {
 	char name[64] = "?", bus[32] = "?";
-	int vmm = 0, fd = 0, writes64 = 0, major = 0;
+	int vmm = 0, writes64 = 0, major = 0;
 
 	c->api.device_name(name, sizeof(name), c->device);
 	c->api.device_bus_id(bus, sizeof(bus), c->device);
 	snprintf(c->text, sizeof(c->text), "%s %s", name, bus);
 	memcpy(c->pci, bus, sizeof(c->pci));
 	c->api.device_attribute(&vmm, GDRI_CU_ATTR_VMM, c->device);
-	c->api.device_attribute(&fd, GDRI_CU_ATTR_FD, c->device);
 	c->api.device_attribute(&writes64, GDRI_CU_ATTR_WRITE64, c->device);
 	c->writes64 = writes64 != 0;
 	c->api.device_attribute(&major, GDRI_CU_ATTR_MAJOR, c->device);
 	c->early = major >= 9;
-	if (vmm && fd)
+	if (vmm)
 		return 0;
-	gdri_error("CUDA: %s cannot share memory by file descriptor (virtual memory management %d, "
-		   "descriptors %d)", c->text, vmm, fd);
+	gdri_error("CUDA: %s has no virtual memory management: its memory cannot be shared", c->text);
 	return -GDR_ENOTSUP;
 }
 
-int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
+int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles)
 {
 	struct gdri_cuda *c = calloc(1, sizeof(*c));
 	gdri_cu_result r;
@@ -108,6 +106,8 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank)
 		ret = choose_context(c, local_rank);
 	if (!ret)
 		ret = check_device(c);
+	if (!ret)
+		ret = gdri_cuda_choose_handles(c, handles);
 	if (!ret) {
 		gdri_cuda_enter(c);
 		r = c->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
@@ -169,7 +169,7 @@ static struct gdri_cu_prop property(const struct gdri_cuda *c)
 {
 	struct gdri_cu_prop p = {
 		.type = GDRI_CU_MEM_PINNED,
-		.handles = GDRI_CU_HANDLE_FD,
+		.handles = c->handles,
 		.location = {GDRI_CU_LOCATION_DEVICE, c->device},
 	};
 	int rdma = 0;
@@ -241,7 +241,7 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *
 	if (!r) {
 		r = map(c, mem, at, size);
 		if (!r) { /* not before: under compute-sanitizer's initcheck memsets of it would fail */
-			r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
+			r = gdri_cuda_export(c, mem, fd);
 			if (r)
 				c->api.unmap((uintptr_t)at, size);
 		}
@@ -263,7 +263,7 @@ int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t siz
 	gdri_cu_result r;
 
 	gdri_cuda_enter(c);
-	r = c->api.mem_import(&mem, (void *)(intptr_t)fd, GDRI_CU_HANDLE_FD);
+	r = gdri_cuda_import(c, fd, &mem);
 	if (!r) {
 		r = map(c, mem, at, size);
 		c->api.mem_release(mem);

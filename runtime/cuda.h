@@ -16,9 +16,9 @@ struct CUmod_st; /* CUmodule */
 /* The context that is current in the calling thread or, when there is none, the primary
  * context of device local_rank modulo their number, which then becomes current. -GDR_ENOTSUP
  * where there is no driver or device, or one that cannot share memory. GDRI_CUDA_CURRENT: -GDR_ESTATE, not logged,
- * where no context is current. */
+ * where no context is current. handles: GDRI_HANDLE_.., what peers are to map memory by. */
 #define GDRI_CUDA_CURRENT (~0u)
-int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank);
+int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles);
 /* NULL is a no-op. The context is given back when no thread is in the driver's wait any more. */
 void gdri_cuda_close(struct gdri_cuda *c);
 /* "NVIDIA H200 0000:1b:00.0", valid until close. */

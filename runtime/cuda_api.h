@@ -25,6 +25,9 @@ enum {
 	GDRI_CU_NOT_READY = 600,
 	GDRI_CU_INVALID = 1,		 /* CUDA_ERROR_INVALID_VALUE */
 	GDRI_CU_MEM_PINNED = 1,		 /* CU_MEM_ALLOCATION_TYPE_PINNED */
+	GDRI_CU_OPERATING_SYSTEM = 304,	 /* CUDA_ERROR_OPERATING_SYSTEM */
+	GDRI_CU_HANDLE_FABRIC = 8,	 /* CU_MEM_HANDLE_TYPE_FABRIC */
+	GDRI_CU_ATTR_FABRIC = 128,	 /* ..._HANDLE_TYPE_FABRIC_SUPPORTED */
 	GDRI_CU_HANDLE_FD = 1,		 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 	GDRI_CU_LOCATION_DEVICE = 1,	 /* CU_MEM_LOCATION_TYPE_DEVICE */
 	GDRI_CU_ACCESS_READWRITE = 3,	 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
@@ -63,6 +66,10 @@ struct gdri_cu_prop { /* CUmemAllocationProp */
 	} flags;
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_cu_prop) == 32, "CUmemAllocationProp");
+
+struct gdri_cu_fabric { /* CUmemFabricHandle */
+	unsigned char data[64];
+};
 
 struct gdri_cu_access { /* CUmemAccessDesc */
 	struct gdri_cu_location location;

@@ -17,6 +17,7 @@ struct gdri_cuda {
 	gdri_cu_device device;
 	gdri_cu_ctx ctx;
 	bool primary; /* retained by us */
+	int handles;  /* GDRI_CU_HANDLE_..: what peers map its memory by */
 	gdri_cu_stream stream;
 	pthread_mutex_t lock; /* of the stream: one copy at a time */
 	bool writes64;	      /* streams can store 8 bytes */
@@ -66,5 +67,11 @@ static inline void gdri_cuda_leave(struct gdri_cuda *c)
 
 	c->api.ctx_pop(&was);
 }
+
+/* cuda_handle.c: in the context of c. wanted: GDRI_HANDLE_..; -GDR_ENOTSUP, logged. */
+int gdri_cuda_choose_handles(struct gdri_cuda *c, int wanted);
+/* What is passed to peers is a descriptor in any case; the caller's to close. */
+gdri_cu_result gdri_cuda_export(struct gdri_cuda *c, gdri_cu_mem mem, int *fd);
+gdri_cu_result gdri_cuda_import(struct gdri_cuda *c, int fd, gdri_cu_mem *mem);
 
 #endif

@@ -20,7 +20,7 @@ int gdri_up_cuda(struct gdri_state *st)
 
 	if (!gdri_units_exist() && st->opt.device != GDRI_DEVICE_CUDA)
 		return 0;
-	ret = st->cuda ? 0 : gdri_cuda_open(&st->cuda, gdri_local_rank(st));
+	ret = st->cuda ? 0 : gdri_cuda_open(&st->cuda, gdri_local_rank(st), st->opt.heap_handle);
 	if (!ret)
 		gdri_info("CUDA: PE %d uses %s", st->pe, gdri_cuda_text(st->cuda));
 	return ret;

@@ -32,7 +32,7 @@ int gdri_early_begin(struct gdri_state *st)
 
 	if (st->pending || !gdri_units_exist())
 		return 0;
-	ret = gdri_cuda_open(&st->cuda, GDRI_CUDA_CURRENT);
+	ret = gdri_cuda_open(&st->cuda, GDRI_CUDA_CURRENT, st->opt.heap_handle);
 	if (ret)
 		return ret == -GDR_ESTATE ? 0 : ret;
 	e->kernels_run = !gdri_thread_start(&e->kernels, load_kernels, st);

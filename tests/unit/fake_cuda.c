@@ -72,8 +72,7 @@ gdri_cu_result fake_device_name(char *name, int room, gdri_cu_device d)
 
 gdri_cu_result fake_device_attribute(int *value, int what, gdri_cu_device d)
 {
-	(void)what;
-	*value = 1;
+	*value = what == GDRI_CU_ATTR_FD ? !SEEN(no_fd) : what == GDRI_CU_ATTR_FABRIC ? !SEEN(no_fabric) : 1;
 	return d < SEEN(devices) ? 0 : NO_DEVICE;
 }
 
@@ -244,8 +243,11 @@ gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_
 	note_thread();
 	if (SEEN(no_memory))
 		return NO_MEMORY;
+	if (prop->handles == GDRI_CU_HANDLE_FABRIC && SEEN(fabric_result))
+		return SEEN(fabric_result);
 	fd = memfd_create("fake-cuda", MFD_CLOEXEC);
-	if (prop->handles != GDRI_CU_HANDLE_FD || fd < 0 || ftruncate(fd, (off_t)size))
+	if ((prop->handles != GDRI_CU_HANDLE_FD && prop->handles != GDRI_CU_HANDLE_FABRIC) || fd < 0 ||
+	    ftruncate(fd, (off_t)size))
 		return INVALID;
 	*mem = (gdri_cu_mem)fd;
 	return 0;
@@ -258,17 +260,19 @@ gdri_cu_result fake_mem_release(gdri_cu_mem mem)
 
 gdri_cu_result fake_mem_export(void *fd, gdri_cu_mem mem, int type, unsigned long long flags)
 {
-	(void)type;
 	(void)flags;
+	if (type == GDRI_CU_HANDLE_FABRIC) { /* good in this process, as long as the memory is there */
+		memset(fd, 0x5a, sizeof(struct gdri_cu_fabric));
+		ADD(letters, 1);
+	}
 	*(int *)fd = dup((int)mem);
 	return *(int *)fd < 0 ? INVALID : 0;
 }
 
 gdri_cu_result fake_mem_import(gdri_cu_mem *mem, void *fd, int type)
 {
-	int copy = dup((int)(intptr_t)fd);
+	int copy = dup(type == GDRI_CU_HANDLE_FABRIC ? *(int *)fd : (int)(intptr_t)fd);
 
-	(void)type;
 	*mem = (gdri_cu_mem)copy;
 	return copy < 0 ? INVALID : 0;
 }

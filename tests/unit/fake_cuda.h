@@ -9,12 +9,15 @@ struct fake_cuda {
 	int hang_copy;	 /* copies and memsets stay on their stream until it is 0 */
 	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
 	int sync_result; /* what it then returns */
+	int no_fd, no_fabric; /* attributes of the device */
+	int fabric_result; /* of making memory with handles of the fabric */
 	int no_memory; /* none that could be shared is left */
 	int page_result; /* of mapping one page of the host: a doorbell page */
 	void *variable;	 /* that every module has, */
 	unsigned long variable_size;
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
 	int retained, streams, syncs, in_sync, memory, mapped;
+	int letters; /* handles of the fabric that were given out */
 	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */
 };

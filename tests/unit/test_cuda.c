@@ -18,6 +18,7 @@
 
 #include "runtime/cuda.h"
 #include "runtime/log.h"
+#include "runtime/options.h"
 #include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 
@@ -56,7 +57,7 @@ static struct gdri_cuda *open_one(void)
 	struct gdri_cuda *c = NULL;
 
 	assert_int_equal(cuCtxSetCurrent(NULL), 0);
-	assert_int_equal(gdri_cuda_open(&c, 3), 0);
+	assert_int_equal(gdri_cuda_open(&c, 3, GDRI_HANDLE_AUTO), 0);
 	assert_non_null(c);
 	return c;
 }
@@ -81,7 +82,7 @@ static void test_open(void **state)
 	gdri_cuda_close(NULL);
 	nothing_left();
 	set(&fake_cuda.devices, 0);
-	assert_int_equal(gdri_cuda_open(&c, 0), -GDR_ENOTSUP);
+	assert_int_equal(gdri_cuda_open(&c, 0, GDRI_HANDLE_AUTO), -GDR_ENOTSUP);
 	assert_null(c);
 	assert_non_null(strstr(gdri_log_last_error(), "counts none"));
 	set(&fake_cuda.devices, 1);
@@ -111,15 +112,13 @@ static void test_primary(void **state)
 }
 
 /* Memory that two map, as PEs of a node do. */
-static void test_heap(void **state)
+static void two_map(struct gdri_cuda *c)
 {
-	struct gdri_cuda *c = open_one();
 	uint64_t size = 3u << 20, max = 9u << 20, word = 77, back = 0;
 	uint8_t *base = NULL, *peer = NULL;
 	char why[128];
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(gdri_cuda_heap_reserve(c, true, &size, &max, &base), 0);
 	assert_int_equal(size, 4u << 20);
 	assert_int_equal(max, 10u << 20);
@@ -140,6 +139,49 @@ static void test_heap(void **state)
 	close(fd);
 	gdri_cuda_close(c);
 	nothing_left();
+}
+
+static void test_heap(void **state)
+{
+	(void)state;
+	two_map(open_one());
+	assert_int_equal(fake_cuda.letters, 0);
+}
+
+static int open_by(int handles)
+{
+	struct gdri_cuda *c = NULL;
+	int ret;
+
+	assert_int_equal(cuCtxSetCurrent(NULL), 0);
+	ret = gdri_cuda_open(&c, 0, handles);
+	if (!ret)
+		two_map(c);
+	else
+		nothing_left();
+	return ret;
+}
+
+/* Asked for, and where there is nothing else; what the driver refuses is said. */
+static void test_fabric(void **state)
+{
+	(void)state;
+	assert_int_equal(open_by(GDRI_HANDLE_FABRIC), 0);
+	assert_int_equal(fake_cuda.letters, 2); /* the one that was tried, and the heap's */
+	set(&fake_cuda.fabric_result, 800); /* CUDA_ERROR_NOT_PERMITTED: no channel */
+	assert_int_equal(open_by(GDRI_HANDLE_FABRIC), -GDR_ENOTSUP);
+	assert_int_equal(open_by(GDRI_HANDLE_AUTO), 0);
+	assert_int_equal(fake_cuda.letters, 2);
+	set(&fake_cuda.no_fd, 1);
+	assert_int_equal(open_by(GDRI_HANDLE_AUTO), -GDR_ENOTSUP);
+	set(&fake_cuda.fabric_result, 0);
+	assert_int_equal(open_by(GDRI_HANDLE_AUTO), 0);
+	assert_int_equal(fake_cuda.letters, 4);
+	assert_int_equal(open_by(GDRI_HANDLE_FD), -GDR_ENOTSUP);
+	set(&fake_cuda.no_fabric, 1);
+	assert_int_equal(open_by(GDRI_HANDLE_AUTO), -GDR_ENOTSUP);
+	set(&fake_cuda.no_fabric, 0);
+	set(&fake_cuda.no_fd, 0);
 }
 
 /* Behind a copy that is overdue all others fail at once, until it has ended. */
@@ -404,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_open),
 		cmocka_unit_test(test_primary),
 		cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_fabric),
 		cmocka_unit_test(test_overdue_copy),
 		cmocka_unit_test(test_wait_left_behind),
 		cmocka_unit_test(test_kernel_that_failed),
