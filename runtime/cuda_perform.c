@@ -21,7 +21,7 @@ struct call {
 };
 
 struct gdri_performer {
-	struct CUmod_st *module;
+	struct CUmod_st *module, *direct;
 	struct CUfunc_st *kernel, *flat, *push, *grid;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
@@ -33,16 +33,17 @@ static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
 {
 	const struct gdri_cuda_api *api = &c->api;
 	size_t size;
-	const void *image = gdri_perform_image(&size);
-	gdri_cu_result r = api->module_load(&p->module, image);
+	gdri_cu_result r = api->module_load(&p->module, gdri_perform_image(false, &size));
 
 	if (!r)
 		r = api->module_function(&p->kernel, p->module, "gdri_kernel_request");
 	if (!r)
-		r = api->module_function(&p->push, p->module, "gdri_kernel_push");
+		r = api->module_load(&p->direct, gdri_perform_image(true, &size));
 	if (!r)
-		r = api->module_function(&p->grid, p->module, "gdri_kernel_grid");
-	return r ? r : api->module_function(&p->flat, p->module, "gdri_kernel_flat");
+		r = api->module_function(&p->push, p->direct, "gdri_kernel_push");
+	if (!r)
+		r = api->module_function(&p->grid, p->direct, "gdri_kernel_grid");
+	return r ? r : api->module_function(&p->flat, p->direct, "gdri_kernel_flat");
 }
 
 static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
@@ -76,7 +77,7 @@ struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 	struct gdri_performer *p;
 	size_t size;
 
-	gdri_perform_image(&size);
+	gdri_perform_image(false, &size);
 	p = size ? calloc(1, sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
@@ -98,6 +99,8 @@ void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
 		c->api.stream_destroy(p->calls[i].stream);
 	if (p->module)
 		c->api.module_unload(p->module);
+	if (p->direct)
+		c->api.module_unload(p->direct);
 	gdri_cuda_leave(c);
 	gdri_cuda_free_host(c, p->calls[0].answer);
 	pthread_cond_destroy(&p->free);
@@ -123,6 +126,8 @@ void gdri_perform_up(struct gdri_state *st)
 		gdri_cuda_leave(st->cuda);
 	}
 	ret = r ? 0 : gdri_module_add(st, p->module);
+	if (!r && !ret && st->constants && st->constants->direct) /* else they are not launched, and know no queues */
+		ret = gdri_module_add(st, p->direct);
 	if (!r && !ret)
 		return;
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
@@ -142,7 +147,7 @@ static int missing(void)
 {
 	size_t size;
 
-	gdri_perform_image(&size);
+	gdri_perform_image(false, &size);
 	gdri_error("this call needs kernels of the library: %s",
 		   size ? "they do not run on this GPU (GDR_LOG=info says why)"
 			: "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");

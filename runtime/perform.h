@@ -3,6 +3,7 @@
 #ifndef GDRI_RUNTIME_PERFORM_H
 #define GDRI_RUNTIME_PERFORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <gdr/impl/request.h>
@@ -22,8 +23,9 @@ struct gdri_plan {
 };
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p);
 
-/* The same kernel for GPUs; size 0: the library was built without nvcc. */
-const void *gdri_perform_image(size_t *size);
+/* The same kernel for GPUs, or (direct) those for jobs whose PEs are all mapped; size 0: the library was built without
+ * nvcc. */
+const void *gdri_perform_image(bool direct, size_t *size);
 
 /* The kernels alone, for gdri_perform_up; NULL: there are none. _drop: NULL is a no-op. */
 struct gdri_cuda;

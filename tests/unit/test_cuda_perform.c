@@ -20,8 +20,9 @@
 static gdri_cu_result answer_of_query, answer_of_load;
 static int streams, modules, add_fails, pushed;
 
-const void *gdri_perform_image(size_t *size)
+const void *gdri_perform_image(bool direct, size_t *size)
 {
+	(void)direct;
 	*size = 1;
 	return "";
 }
