@@ -23,7 +23,7 @@ static const struct gdri_coll_rule builtin[] = {
 static const char *const kinds[GDRI_N_KINDS] = {"sync", "broadcast", "collect", "alltoall",
 						"reduce", "scan"};
 static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct",
-						 "two", "grid", "leader", "lanes", "words", "push"};
+						 "two", "grid", "leader", "lanes", "words", "push", "copies"};
 static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
@@ -39,7 +39,7 @@ static bool exists(int kind, int algo)
 		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(LEADER) | A(LANES) | A(WORDS) |
 				    A(PUSH),
 		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
-				  A(LANES) | A(WORDS) | A(PUSH),
+				  A(LANES) | A(WORDS) | A(PUSH) | A(COPIES),
 		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(LEADER) | A(WORDS) | A(PUSH),
 	};
 #undef A
@@ -92,7 +92,7 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 			continue;
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
 			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
-			 "direct leader lanes, reduce: flat tree ring two leader lanes, scan: flat ring "
+			 "direct leader lanes, reduce: flat tree ring two leader lanes copies, scan: flat ring "
 			 "leader; grid, words and push of all but sync");
 		return -GDR_EOPTION;
 	}
@@ -267,8 +267,8 @@ static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 		return false;
 	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
-	if ((r->algo == GDRI_A_GRID && !t->grid_blocks) || (r->algo == GDRI_A_WORDS && !t->word_size) ||
-	    (r->algo == GDRI_A_PUSH && !t->push_size))
+	if (((r->algo == GDRI_A_GRID || r->algo == GDRI_A_COPIES) && !t->grid_blocks) ||
+	    (r->algo == GDRI_A_WORDS && !t->word_size) || (r->algo == GDRI_A_PUSH && !t->push_size))
 		return false;
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
@@ -285,12 +285,12 @@ struct filling {
 	bool done;
 };
 
-/* Device code knows no pushes: what is for others comes behind them. */
+/* Device code knows no pushes and their like: what is for others comes behind them. */
 static void add(struct filling *f, const struct gdri_coll_rule *r)
 {
 	uint8_t algo = (uint8_t)r->algo;
 
-	if (r->algo == GDRI_A_PUSH || f->done || !fits(r, f->kind, f->t) ||
+	if (gdri_coll_streams_only(r->algo) || f->done || !fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
 	if (f->n && f->t->algo[f->kind][f->n - 1] == algo)

@@ -25,6 +25,12 @@ struct gdri_coll_rules {
 int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *file);
 void gdri_coll_unload(struct gdri_coll_rules *r);
 
+/* Calls on streams know it, others pass over it. */
+static inline bool gdri_coll_streams_only(int algo)
+{
+	return algo == GDRI_A_PUSH || algo == GDRI_A_COPIES;
+}
+
 /* Equal on all PEs that choose alike. */
 uint64_t gdri_coll_hash(const struct gdri_coll_rules *r);
 

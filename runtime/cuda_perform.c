@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <gdr/device.h>
+#include <gdr/impl/near.h>
+
 #include "runtime/clock.h"
 #include "runtime/cuda_impl.h"
 #include "runtime/perform.h"
@@ -232,15 +235,47 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 	return q->by == GDRI_BY_PUSH ? p->push : p->grid;
 }
 
+/* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */
+static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	uint32_t rows = (uint32_t)(q->n * q->size / 16), n = (uint32_t)q->members, me = (uint32_t)q->member, i;
+	uint32_t each = gdri_near_each(rows, n), first = each * me;
+	const uint8_t *from = (const uint8_t *)q->dst + (size_t)first * 16;
+	size_t len = first >= rows ? 0 : (size_t)(rows - first < each ? rows - first : each) * 16;
+	gdri_cu_result r = 0;
+	int pe;
+
+	for (i = 1; i < n && len && !r; i++) { /* all to others at the same time */
+		pe = q->start + (int)((me + i) % n) * q->stride;
+		r = st->cuda->api.copy(mapped(st, from, pe), (uintptr_t)from, len, stream);
+	}
+	return r;
+}
+
+/* Behind those copies: all have arrived. */
+static struct gdri_request meeting(const struct gdri_request *q)
+{
+	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .team = q->team, .answer = q->answer};
+
+	if (q->team == GDR_TEAM_WORLD)
+		m.what = GDRI_RQ_BARRIER_ALL;
+	return m;
+}
+
 static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
 	void *args[] = {&arg};
+	gdri_cu_result r;
 	struct gdri_plan p;
 
 	gdri_perform_plan(st, &arg, &p);
-	return st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args,
-				    NULL);
+	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
+	if (r || !arg.keep)
+		return r;
+	r = copy_to_all(st, &arg, stream);
+	arg = meeting(q);
+	return r ? r : launch(st, &arg, stream);
 }
 
 /* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
@@ -270,6 +305,7 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	struct gdri_cu_launch how = {.stream = stream, .attributes = &early};
 	struct CUfunc_st *kernel;
 	struct gdri_plan p;
+	gdri_cu_result r;
 	void *args[1];
 	int quiet;
 
@@ -278,7 +314,12 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	how.grid[0] = p.grid;
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
-	return st->cuda->api.launch_ex(&how, kernel, args, NULL);
+	r = st->cuda->api.launch_ex(&how, kernel, args, NULL);
+	if (r || !arg.keep)
+		return r;
+	r = copy_to_all(st, &arg, stream);
+	arg = meeting(q);
+	return r ? r : launch_early(st, &arg, stream);
 }
 
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)

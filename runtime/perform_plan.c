@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/perform.h"
 
+#include <gdr/device.h>
+#include <gdr/impl/near.h>
+
 #include "runtime/coll.h"
 #include "runtime/state.h"
 #include "runtime/team.h"
@@ -100,11 +103,13 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 		push(st, t, q, p);
 		return;
 	}
-	if ((algo != GDRI_A_GRID && algo != GDRI_A_PUSH) || here)
+	if ((algo != GDRI_A_GRID && !gdri_coll_streams_only(algo)) || here)
 		return;
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;
 	q->by = GDRI_BY_GRID;
+	q->keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
+		  st->constants->direct && q->stride && gdri_near_fits(q);
 	p->grid = bounded(bytes / SHARE, most);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What operations cost that host threads put on a stream, one behind the other, with one wait at the end; and malloc,
  * free and barrier of host threads. Lines "RESULT name us us [least..most]" of PE 0: medians of 5 times.
- * usage: stream_times [puts] [coll] [heap] [ops]: ops, which are other reductions and odd lengths, only where named.
+ * usage: stream_times [puts] [coll] [sums] [heap] [ops]: sums of floats up to 256 MiB; ops, which are other reductions
+ * and odd lengths, only where named.
  * The same source measures NVSHMEM (-DAS_NVSHMEM, no ops) and NCCL (-DAS_NCCL, collectives only; by mpirun,
  * STREAM_TIMES_ID names a file for its unique id). */
 #include "tests/perf/times.h"
@@ -23,7 +24,7 @@
 #include <gdr.h>
 #endif
 
-#define AREA ((size_t)128 << 20)
+#define AREA ((size_t)256 << 20)
 
 static float *dst, *src;
 static int me, n_pes;
@@ -115,7 +116,7 @@ static int up(void)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 
-	attr.heap_size = 2 * AREA + ((size_t)64 << 20);
+	attr.heap_size = 2 * AREA + ((size_t)256 << 20);
 	if (gdr_init_attr(&attr))
 		return 1;
 	me = gdr_host_my_pe();
@@ -278,6 +279,17 @@ static int others(void)
 }
 #endif
 
+static int sums(void)
+{
+	char name[64];
+
+	for (size_t bytes = 64 << 10; bytes <= AREA; bytes *= bytes < 1 << 20 ? 2 : 4) {
+		snprintf(name, sizeof(name), "sum_%zuB_on_stream", bytes);
+		MEASURE(bytes <= 4 << 20 ? 200 : bytes <= 64 << 20 ? 30 : 10, name, REDUCE(bytes / 4));
+	}
+	return 0;
+}
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++)
@@ -302,6 +314,8 @@ int main(int argc, char **argv)
 	if (!ret && argc > 1 && wanted(argc, argv, "ops"))
 		ret = others();
 #endif
+	if (!ret && wanted(argc, argv, "sums"))
+		ret = sums();
 	if (ret)
 		fprintf(stderr, "stream_times: PE %d failed\n", me);
 #if defined(AS_NVSHMEM)

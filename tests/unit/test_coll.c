@@ -167,6 +167,15 @@ static void streams_have_their_own(void **state)
 	t.push_size = 0;
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 64, &r), GDRI_A_GRID);
 	gdri_coll_unload(&r);
+	t.push_size = 4096;
+	assert_int_equal(gdri_coll_load(&r, "reduce:push:64k,reduce:copies,scan:flat", ""), 0);
+	gdri_coll_choose(&t, &r);
+	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_WORDS); /* of the table behind them */
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_PUSH);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65537, &r), GDRI_A_COPIES);
+	t.grid_blocks = 0;
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 1 << 20, &r), GDRI_A_TWO);
+	gdri_coll_unload(&r);
 }
 
 static void printed_tables_read_back(void **state)

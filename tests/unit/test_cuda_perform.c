@@ -18,7 +18,7 @@
 #define STREAMS 8 /* of the library */
 
 static gdri_cu_result answer_of_query, answer_of_load;
-static int streams, modules, add_fails, pushed;
+static int streams, modules, add_fails, pushed, member;
 
 const void *gdri_perform_image(bool direct, size_t *size)
 {
@@ -36,8 +36,13 @@ struct gdri_performer *gdri_early_performer(struct gdri_state *st)
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	(void)st;
-	(void)q;
 	*p = (struct gdri_plan){1, 32};
+	if (q->what == GDRI_RQ_REDUCE) {
+		q->keep = 1;
+		q->members = 2;
+		q->member = member;
+		q->stride = 1;
+	}
 }
 
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
@@ -121,7 +126,9 @@ static gdri_cu_result host_free(void *p)
 static const char *called;
 static uint64_t called_with;
 static gdri_cu_ptr called_at;
-static int capturing;
+static int capturing, copies;
+static gdri_cu_ptr copied_to;
+static size_t copied;
 
 static gdri_cu_result note(const char *what, gdri_cu_ptr at, uint64_t value)
 {
@@ -147,6 +154,9 @@ static gdri_cu_result copy_in(gdri_cu_ptr dst, const void *src, size_t len, gdri
 static gdri_cu_result copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
 {
 	(void)src, (void)s;
+	copies++;
+	copied_to = dst;
+	copied = len;
 	return note("copy", dst, len);
 }
 
@@ -396,6 +406,45 @@ static void test_barriers(void **state)
 	assert_int_equal(pushed, 0);
 }
 
+/* The own piece of a sum goes to the other PE by copy, and a barrier behind it. */
+static void test_copies(void **state)
+{
+	static uint64_t own[80], peer[80];
+	struct gdri_peer peers[2] = {{.base = (uint8_t *)own}, {.base = (uint8_t *)peer}};
+	struct gdri_constants constants = {.direct = 1};
+	struct gdri_request q = {.what = GDRI_RQ_REDUCE, .size = 8, .n = 80, .dst = own, .src = own};
+
+	(void)state;
+	for (size_t i = 0; i < 80; i++)
+		own[i] = 0x1122334455667788;
+	gdri_perform_up(&st);
+	st.constants = &constants;
+	st.n_pes = 2;
+	st.peers = peers;
+	st.heap.base = (uint8_t *)own;
+	kernel = NULL;
+	copies = member = 0; /* 40 rows: 24 and 16 */
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(copies, 1);
+	assert_true(copied_to == (uintptr_t)peer);
+	assert_int_equal(copied, 24 * 16);
+	assert_string_equal(called, "launch");
+	assert_ptr_equal(kernel, (void *)2); /* the barrier of all */
+	peers[0].base = (uint8_t *)peer;
+	member = 1;
+	q.team = 5;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(copies, 2);
+	assert_true(copied_to == (uintptr_t)peer + 24 * 16);
+	assert_int_equal(copied, 16 * 16);
+	assert_string_equal(called, "launch");
+	assert_ptr_equal(kernel, (void *)1);
+	st.peers = NULL;
+	st.constants = NULL;
+	gdri_perform_down(&st);
+	assert_int_equal(pushed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup(test_copies_by_driver, setup),
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
 		cmocka_unit_test_setup(test_barriers, setup),
+		cmocka_unit_test_setup(test_copies, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

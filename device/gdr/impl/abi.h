@@ -264,6 +264,7 @@ enum gdri_algo {
 	GDRI_A_LANES,  /* by as many as the smallest one has, a piece each */
 	GDRI_A_WORDS,  /* to all, each 4 bytes in one word with their number */
 	GDRI_A_PUSH,   /* calls on streams: the same by many blocks; others: GDRI_A_GRID */
+	GDRI_A_COPIES, /* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: that */
 	GDRI_N_ALGOS,
 };
 #define GDRI_CHOICES 4

@@ -9,6 +9,33 @@
 #include <gdr/impl/grid.h>
 #include <gdr/impl/near_any.h>
 
+/* 0: there is none of this type and operation. */
+GDR_DEVICE int gdri_near_sums(uint32_t code)
+{
+	code = gdri_reduce_fold(code);
+	return code == GDRI_REDUCE_CODE(float, GDRI_SUM) || code == GDRI_REDUCE_CODE(double, GDRI_SUM) ||
+	       code == GDRI_REDUCE_CODE(uint32_t, GDRI_SUM) || code == GDRI_CODE_half(GDRI_SUM) ||
+	       code == GDRI_CODE_bfloat16(GDRI_SUM);
+}
+
+/* The same on all members. */
+GDR_DEVICE int gdri_near_fits(const struct gdri_request *q)
+{
+	size_t len = q->n * q->size;
+
+	if (((uintptr_t)q->dst | (uintptr_t)q->src | len) & 15 || len >> 34)
+		return 0;
+	return q->what == GDRI_RQ_REDUCE || q->what == GDRI_RQ_REDUCESCATTER
+		       ? gdri_near_sums(q->code)
+		       : q->what == GDRI_RQ_BROADCAST || q->what == GDRI_RQ_FCOLLECT || q->what == GDRI_RQ_ALLTOALL;
+}
+
+/* Rows of 16 bytes of each of so many pieces, but for the last ones: whole lines. */
+GDRI_INLINE uint32_t gdri_near_each(uint32_t rows, uint32_t pieces)
+{
+	return ((rows + pieces - 1) / pieces + 7) & ~7u;
+}
+
 #ifdef __CUDACC__
 
 #define GDRI_NEAR_ROWS 4 /* accesses of a thread in flight */
@@ -109,7 +136,7 @@ GDR_DEVICE void gdri_near_spread(const struct gdri_request *q, struct gdri_near 
 /* A piece of rows for each of `pieces`: that of number i; begin: its first row, relative to which the others are. */
 GDR_DEVICE uint32_t gdri_near_piece(struct gdri_near *g, uint32_t pieces, uint32_t i)
 {
-	uint32_t each = (g->end + pieces - 1) / pieces, begin = each * i;
+	uint32_t each = gdri_near_each(g->end, pieces), begin = each * i;
 
 	g->end = begin >= g->end ? 0 : g->end - begin < each ? g->end - begin : each;
 	return begin;
@@ -166,7 +193,7 @@ GDR_DEVICE void gdri_near_add(const struct gdri_request *q, struct gdri_near g, 
 				gdri_reduce_apply_as(code, GDRI_THREAD, &acc[k], &acc[k], &x[k], elems);
 		}
 		GDRI_NOT_UNROLLED
-		for (i = to_all ? 1 : n; i <= n; i++) {
+		for (i = to_all && !q->keep ? 1 : n; i <= n; i++) {
 			to = q->member + i < n ? q->member + i : q->member + i - n;
 			gdri_near_store(g, gdri_near_at(q, dst, to), at, acc);
 		}
@@ -184,15 +211,6 @@ GDRI_NEAR_SUM(double, GDRI_REDUCE_CODE(double, GDRI_SUM))
 GDRI_NEAR_SUM(uint32, GDRI_REDUCE_CODE(uint32_t, GDRI_SUM))
 GDRI_NEAR_SUM(half, GDRI_CODE_half(GDRI_SUM))
 GDRI_NEAR_SUM(bfloat16, GDRI_CODE_bfloat16(GDRI_SUM))
-
-/* 0: there is none of this type and operation. */
-GDR_DEVICE int gdri_near_sums(uint32_t code)
-{
-	code = gdri_reduce_fold(code);
-	return code == GDRI_REDUCE_CODE(float, GDRI_SUM) || code == GDRI_REDUCE_CODE(double, GDRI_SUM) ||
-	       code == GDRI_REDUCE_CODE(uint32_t, GDRI_SUM) || code == GDRI_CODE_half(GDRI_SUM) ||
-	       code == GDRI_CODE_bfloat16(GDRI_SUM);
-}
 
 GDR_DEVICE void gdri_near_reduce(const struct gdri_request *q, struct gdri_near g, size_t len)
 {
@@ -216,18 +234,6 @@ GDR_DEVICE void gdri_near_reduce(const struct gdri_request *q, struct gdri_near 
 }
 
 /* ---- */
-
-/* The same on all members. */
-GDR_DEVICE int gdri_near_fits(const struct gdri_request *q)
-{
-	size_t len = q->n * q->size;
-
-	if (((uint64_t)q->dst | (uint64_t)q->src | len) & 15 || len >> 34)
-		return 0;
-	return q->what == GDRI_RQ_REDUCE || q->what == GDRI_RQ_REDUCESCATTER
-		       ? gdri_near_sums(q->code)
-		       : q->what == GDRI_RQ_BROADCAST || q->what == GDRI_RQ_FCOLLECT || q->what == GDRI_RQ_ALLTOALL;
-}
 
 GDR_DEVICE void gdri_near_work(const struct gdri_request *q)
 {

@@ -70,6 +70,7 @@ struct gdri_request {
 	uint32_t part; /* push_size */
 	int32_t members, member, start, stride;
 	uint64_t *words; /* grid, push */
+	uint32_t keep;	 /* GRID, REDUCE: each member has the results of its piece alone; copies follow */
 };
 
 /* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than
