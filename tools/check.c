@@ -17,6 +17,7 @@
 #include "runtime/nic_address.h"
 #include "runtime/nic_gid.h"
 #include "runtime/nic_impl.h"
+#include "runtime/options.h"
 
 #define TRY ((size_t)2 << 20) /* bytes that are registered */
 
@@ -175,7 +176,7 @@ static void check_queues(struct checks *c)
 
 static void check_gpu(struct checks *c)
 {
-	int old = hush(), ret = gdri_cuda_open(&c->cuda, 0);
+	int old = hush(), ret = gdri_cuda_open(&c->cuda, 0, GDRI_HANDLE_AUTO);
 
 	unhush(old);
 	if (ret)
