@@ -60,7 +60,8 @@ static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int
 
 	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
-	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS || (algo == GDRI_A_GRID && in_the_way);
+	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS ||
+	       (in_the_way && (algo == GDRI_A_GRID || gdri_coll_streams_only(algo)));
 }
 
 static uint32_t bounded(uint64_t n, uint64_t most)
