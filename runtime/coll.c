@@ -301,6 +301,14 @@ static void add(struct filling *f, const struct gdri_coll_rule *r)
 	f->t->algo[f->kind][f->n++] = algo;
 }
 
+/* As long as words come first. */
+static uint32_t quick_most(const struct gdri_team *t, int kind)
+{
+	if (t->algo[kind][0] != GDRI_A_WORDS)
+		return 0;
+	return t->max[kind][0] < UINT32_MAX ? (uint32_t)t->max[kind][0] : UINT32_MAX;
+}
+
 void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 {
 	int kind;
@@ -311,6 +319,7 @@ void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 
 		for (i = 0; i < rules->n; i++)
 			add(&f, &rules->rule[i]);
+		t->quick[kind] = quick_most(t, kind);
 	}
 }
 

@@ -25,10 +25,15 @@ static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
 }
 
+static uint64_t cast_bytes(const struct gdri_teams *ts)
+{
+	return ts->word_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
+}
+
 static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and words of blocks, and of data */
 {
 	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
-	       n_pes * 2 * 2 * ts->word_size;
+	       n_pes * 2 * 2 * ts->word_size + cast_bytes(ts);
 }
 
 static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
@@ -291,6 +296,7 @@ static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, b
 	t->chan = (struct gdri_chan *)area(st, id);
 	t->grid = (uint64_t *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
 	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
+	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * ts->word_size / sizeof(uint64_t);
 	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;

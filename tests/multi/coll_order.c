@@ -158,6 +158,11 @@ static void set_words(gdr_team_t team)
 
 			unit[0] = unit[1] = (k % 32 * 2 + (area ? 1 : 2)) << 32 | 0xdead;
 		}
+	t->cast_seq = t->cast_known = 0xfffffffe;
+	for (k = 0; k < (uint64_t)t->n; k++)
+		t->chan[k].casts = 0xfffffffe;
+	for (k = 0; k < GDRI_CAST_DEPTH * 2 * t->slot_size / 8; k++)
+		t->casts[k] = (k % 64 + 1) << 32 | 0xdead;
 }
 #endif
 

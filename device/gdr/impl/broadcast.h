@@ -3,6 +3,7 @@
 #ifndef GDRI_BROADCAST_H
 #define GDRI_BROADCAST_H
 
+#include <gdr/impl/cast.h>
 #include <gdr/impl/coll.h>
 
 /* Members in the order of the root's tree: v 0 is the root. */
@@ -149,18 +150,6 @@ GDRI_NOINLINE int gdri_broadcast_lanes(const struct gdri_coll *c, uint8_t *dst, 
 	return ret ? ret : gdri_coll_straight(&node, dst, &b, piece, &mine);
 }
 
-/* To all the root's block, from the others nothing. */
-GDR_DEVICE int gdri_broadcast_words(const struct gdri_coll *c, void *dst, const void *src, size_t len,
-				    int root)
-{
-	uint8_t *d = (uint8_t *)dst;
-	const uint8_t *s = (const uint8_t *)src;
-	size_t own = c->me == root ? len : 0;
-	const struct gdri_word_move m = {d, s, 0, 0, own, len, len, root, 0, d, s, own};
-
-	return gdri_coll_end(c, gdri_words_move(c, &m));
-}
-
 GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
 				    size_t len, int root, int algo)
 {
@@ -190,10 +179,10 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (algo == GDRI_A_GRID)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
 		return gdri_straight_broadcast(&c, dst, src, len, root);
-	if (algo == GDRI_A_WORDS)
-		return gdri_broadcast_words(&c, dst, src, len, root);
+	if (algo == GDRI_A_WORDS && c.n > 1)
+		return gdri_coll_end(&c, gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 1));
 	if (c.n > 1)
 		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root, algo);
 	if (!ret && c.me == root)
@@ -202,10 +191,19 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	return gdri_coll_end(&c, ret);
 }
 
+GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
+{
+	int ret = 1;
+
+	if (gdri_words_suit(scope, len))
+		ret = gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 0);
+	return gdri_likely(ret <= 0) ? ret : gdri_broadcast_all(scope, team, dst, src, len, root);
+}
+
 GDR_DEVICE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_broadcast_all(GDRI_WARP, team, dst, src, len, root));
-	return gdri_broadcast_all(scope, team, dst, src, len, root);
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_broadcast_as(GDRI_WARP, team, dst, src, len, root));
+	return gdri_broadcast_as(scope, team, dst, src, len, root);
 }
 
 #endif

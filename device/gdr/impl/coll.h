@@ -5,6 +5,7 @@
 #define GDRI_COLL_H
 
 #include <gdr/impl/alltoall_levels.h>
+#include <gdr/impl/quick.h>
 #include <gdr/impl/straight.h>
 #include <gdr/impl/words_move.h>
 
@@ -283,10 +284,10 @@ GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const v
 	size_t me = (size_t)(uint32_t)c->me;
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
-	const struct gdri_word_move m = {d,	s,   dst_step,	      src_step,	    len, len, len, -1, 0,
+	const struct gdri_word_move m = {d,	s,   dst_step,	      src_step,	    len, len, len, 0,
 					 d + dst_step * me, s + src_step * me, len};
 
-	return gdri_coll_end(c, gdri_words_move(c, &m));
+	return gdri_coll_end(c, gdri_words_exchange(c, m));
 }
 
 GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -298,7 +299,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, 0);
@@ -306,10 +307,19 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	return gdri_coll_end(&c, ret);
 }
 
+GDR_DEVICE int gdri_fcollect_as(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+{
+	int ret = 1;
+
+	if (gdri_words_suit(scope, len))
+		ret = gdri_quick_move(scope, team, GDRI_COLLECT, GDRI_K_COLLECT, dst, len, src, 0, len);
+	return gdri_likely(ret <= 0) ? ret : gdri_fcollect_all(scope, team, dst, src, len);
+}
+
 GDR_DEVICE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_fcollect_all(GDRI_WARP, team, dst, src, len));
-	return gdri_fcollect_all(scope, team, dst, src, len);
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_fcollect_as(GDRI_WARP, team, dst, src, len));
+	return gdri_fcollect_as(scope, team, dst, src, len);
 }
 
 GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -321,7 +331,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, len);
@@ -329,10 +339,19 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	return gdri_coll_end(&c, ret);
 }
 
+GDR_DEVICE int gdri_alltoall_as(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
+{
+	int ret = 1;
+
+	if (gdri_words_suit(scope, len))
+		ret = gdri_quick_move(scope, team, GDRI_ALLTOALL, GDRI_K_ALLTOALL, dst, len, src, len, len);
+	return gdri_likely(ret <= 0) ? ret : gdri_alltoall_all(scope, team, dst, src, len);
+}
+
 GDR_DEVICE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_alltoall_all(GDRI_WARP, team, dst, src, len));
-	return gdri_alltoall_all(scope, team, dst, src, len);
+	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_alltoall_as(GDRI_WARP, team, dst, src, len));
+	return gdri_alltoall_as(scope, team, dst, src, len);
 }
 
 /* ---- collect: each brings as much as it likes ---- */
@@ -350,6 +369,15 @@ GDRI_NOINLINE void gdri_collect_places(const struct gdri_coll *c)
 	}
 }
 
+GDR_DEVICE int gdri_collect_lengths_words(const struct gdri_coll *c, uint8_t *all, const uint8_t *own)
+{
+	gdr_team_t team = (gdr_team_t)(c->team - gdri_k(c->dev, teams));
+	int ret = gdri_quick_move(c->scope, team, c->op, GDRI_K_COLLECT, all, sizeof(struct gdri_chan), own, 0,
+				  sizeof(uint64_t));
+
+	return ret <= 0 ? ret : gdri_exchange_words(c, all, own, sizeof(uint64_t), sizeof(struct gdri_chan), 0);
+}
+
 /* All lengths to all. */
 GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 {
@@ -363,8 +391,7 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 	gdri_scope_sync(c->scope);
 	/* jobs of many PEs have no words, their small teams none either */
 	if (c->team->word_size && (algo == GDRI_A_WORDS || algo == GDRI_A_GRID))
-		ret = gdri_exchange_words(c, all, all + gdri_block_at(c, &db, c->me), sizeof(len),
-					  sizeof(struct gdri_chan), 0);
+		ret = gdri_collect_lengths_words(c, all, all + gdri_block_at(c, &db, c->me));
 	else
 		ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
 					 all + gdri_block_at(c, &db, c->me), &sb);
@@ -378,7 +405,7 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
 				     size_t len)
 {
-	struct gdri_word_move m = {dst, src, 0, 0, len, 0, 0, -1, 1, dst, src, len};
+	struct gdri_word_move m = {dst, src, 0, 0, len, 0, 0, 1, dst, src, len};
 	uint64_t one;
 	int i;
 
@@ -387,7 +414,7 @@ GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, co
 		m.most = one > m.most ? one : m.most;
 	}
 	m.own_dst += gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
-	return gdri_coll_end(c, gdri_words_move(c, &m));
+	return gdri_coll_end(c, gdri_words_exchange(c, m));
 }
 
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)

@@ -6,7 +6,7 @@
 
 #include <gdr/impl/broadcast.h>
 #include <gdr/impl/reduce_op.h>
-#include <gdr/impl/words_sum.h>
+#include <gdr/impl/quick_sum.h>
 
 struct gdri_reduce {
 	struct gdri_coll c;
@@ -228,7 +228,7 @@ GDR_DEVICE int gdri_reduce_words(const struct gdri_reduce *r, void *dst, const v
 	const struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step,
 					r->code, lo, hi};
 
-	return gdri_coll_end(&r->c, gdri_words_add(&r->c, &s));
+	return gdri_coll_end(&r->c, gdri_words_sum(&r->c, s));
 }
 
 /* Of a reduction or scan of len bytes; what the team's table says is not for all elements and places. */
@@ -276,10 +276,18 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	return gdri_coll_end(&r.c, ret);
 }
 
+GDR_DEVICE int gdri_reduce_as(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
+{
+	int ret = gdri_quick_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, n << (code & 15u), code,
+				 GDRI_ALL);
+
+	return gdri_likely(ret <= 0) ? ret : gdri_reduce_all(scope, team, dst, src, n, code);
+}
+
 GDR_DEVICE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
 {
-	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reduce_all(GDRI_WARP, team, dst, src, n, code));
-	return gdri_reduce_all(scope, team, dst, src, n, code);
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reduce_as(GDRI_WARP, team, dst, src, n, code));
+	return gdri_reduce_as(scope, team, dst, src, n, code);
 }
 
 #endif

@@ -194,10 +194,20 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 	return gdri_coll_end(&r.c, ret);
 }
 
+GDR_DEVICE int gdri_reducescatter_as(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
+				     uint32_t code)
+{
+	size_t len = n << (code & 15u);
+	int ret = gdri_quick_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
+				 GDRI_ALL);
+
+	return gdri_likely(ret <= 0) ? ret : gdri_reducescatter_all(scope, team, dst, src, n, code);
+}
+
 GDR_DEVICE int gdri_reducescatter(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
 {
-	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reducescatter_all(GDRI_WARP, team, dst, src, n, code));
-	return gdri_reducescatter_all(scope, team, dst, src, n, code);
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reducescatter_as(GDRI_WARP, team, dst, src, n, code));
+	return gdri_reducescatter_as(scope, team, dst, src, n, code);
 }
 
 #endif

@@ -214,10 +214,19 @@ GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const voi
 	return gdri_coll_end(&r.c, ret);
 }
 
+GDR_DEVICE int gdri_scan_as(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code,
+			    int exclusive)
+{
+	int ret = gdri_quick_sum(scope, team, GDRI_SCAN, GDRI_K_SCAN, dst, src, 0, n << (code & 15u), code,
+				 exclusive ? GDRI_BELOW : GDRI_UP_TO);
+
+	return gdri_likely(ret <= 0) ? ret : gdri_scan_all(scope, team, dst, src, n, code, exclusive);
+}
+
 GDR_DEVICE int gdri_scan(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code, int exclusive)
 {
-	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_scan_all(GDRI_WARP, team, dst, src, n, code, exclusive));
-	return gdri_scan_all(scope, team, dst, src, n, code, exclusive);
+	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_scan_as(GDRI_WARP, team, dst, src, n, code, exclusive));
+	return gdri_scan_as(scope, team, dst, src, n, code, exclusive);
 }
 
 #endif

@@ -31,11 +31,22 @@ GDR_DEVICE uint32_t gdri_scope_size(int scope)
 	return scope == GDRI_THREAD ? 1 : scope == GDRI_WARP ? gdri_warp_lanes() : gdr_block_size();
 }
 
+/* Of a mask that the compiler does not know the hardware first looks which threads have the same one. */
+GDR_DEVICE void gdri_warp_sync(void)
+{
+	uint32_t mask = gdri_warp_mask();
+
+	if (gdri_likely(mask == 0xffffffffu))
+		gdr_sync_warp(0xffffffffu);
+	else
+		gdr_sync_warp(mask);
+}
+
 /* Also orders the memory accesses of the threads that meet. */
 GDR_DEVICE void gdri_scope_sync(int scope)
 {
 	if (scope == GDRI_WARP)
-		gdr_sync_warp(gdri_warp_mask());
+		gdri_warp_sync();
 	else if (scope == GDRI_BLOCK)
 		gdr_sync_block();
 }
@@ -93,7 +104,7 @@ GDR_DEVICE int gdri_scope_bcast(int scope, int v)
 {
 	if (scope == GDRI_WARP) {
 		v = (int)gdr_shfl_u32(gdri_warp_mask(), (uint32_t)v, 0);
-		gdr_sync_warp(gdri_warp_mask()); /* a shuffle orders no memory */
+		gdri_warp_sync(); /* a shuffle orders no memory */
 		return v;
 	}
 	if (scope == GDRI_BLOCK)
@@ -118,8 +129,10 @@ GDR_DEVICE int gdri_scope_bcast(int scope, int v)
 GDR_DEVICE int gdri_scope_any(int scope, int pred)
 {
 	if (scope == GDRI_WARP) {
-		pred = gdr_ballot(gdri_warp_mask(), pred) != 0;
-		gdr_sync_warp(gdri_warp_mask()); /* a vote orders no memory */
+		uint32_t mask = gdri_warp_mask();
+
+		pred = (gdri_likely(mask == 0xffffffffu) ? gdr_ballot(0xffffffffu, pred) : gdr_ballot(mask, pred)) != 0;
+		gdri_warp_sync(); /* a vote orders no memory */
 		return pred;
 	}
 	return scope == GDRI_BLOCK ? gdri_block_any(pred) : pred;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computing by words (words.h): reduce, reducescatter, scans. */
+/* Computing by words (words.h) in several parts: reduce, reducescatter, scans. What is one part goes by quick_sum.h. */
 #ifndef GDRI_WORDS_SUM_H
 #define GDRI_WORDS_SUM_H
 
@@ -81,37 +81,6 @@ GDR_DEVICE int gdri_words_fold(const struct gdri_coll *c, const struct gdri_word
 	return ret;
 }
 
-/* The shortest calls: a thread for each unit. */
-GDRI_NOINLINE int gdri_words_sum_one(const struct gdri_coll *c, const struct gdri_word_sum *s)
-{
-	uint32_t k = gdri_scope_rank(c->scope), step = c->team->word_size / 4;
-	uint64_t seq = c->seq + 1, own, v = 0, *area;
-	size_t at = (size_t)k * 8;
-	struct gdri_words w;
-	int i, to, ret = 0;
-
-	w.seq = seq;
-	w.n = c->n;
-	w.me = c->me;
-	w.pitch = step;
-	w.area = c->team->words + ((uint32_t)seq & 1) * (uint32_t)c->n * (size_t)step;
-	area = w.area + (uint32_t)c->me * (size_t)step + 2 * k;
-	if (at < s->len) {
-		own = gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)c->me, at, s->len);
-		GDRI_NOT_UNROLLED
-		for (i = 1; i < w.n; i++) {
-			to = w.me + i < w.n ? w.me + i : w.me + i - w.n;
-			v = s->src_step ? gdri_word_load(s->src + s->src_step * (size_t)(uint32_t)to, at, s->len)
-					: own;
-			gdri_word_send(gdri_word_peer(c, area, to), 0, seq, v);
-		}
-		ret = gdri_words_fold(c, &w, s, k, own, &v);
-		if (gdri_likely(!ret))
-			gdri_word_store(s->dst, at, s->len, v);
-	}
-	return gdri_words_end(c, seq, ret);
-}
-
 /* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src: a thread
  * sends a unit before it writes that. */
 GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_sum s)
@@ -151,78 +120,6 @@ GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_
 			break;
 	}
 	return ret;
-}
-
-/* A thread's rows of all members, added up in the order of their numbers, into d. */
-GDR_DEVICE int gdri_words_fold_rows(const struct gdri_coll *c, const struct gdri_word_sum *s, uint64_t *d,
-				    const uint64_t *own, const uint64_t *area, uint64_t seq, int left, int n)
-{
-	size_t pitch = c->team->word_size / 4;
-	uint64_t acc[GDRI_WORD_ROWS], v[GDRI_WORD_ROWS];
-	int i, m, ret;
-
-	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= GDRI_WORD_ROWS * n) {
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			acc[i] = v[i] = 0;
-		GDRI_NOT_UNROLLED
-		for (m = 0; m < c->n; m++) {
-			GDRI_UNROLLED
-			for (i = 0; m == c->me && i < GDRI_WORD_ROWS; i++)
-				if (i * n < left)
-					v[i] = own[i * n];
-			ret = m == c->me ? 0
-					 : gdri_words_take_rows(c, m, area + pitch * (uint32_t)m, seq, left, n, v);
-			if (gdri_unlikely(ret))
-				return ret;
-			GDRI_UNROLLED
-			for (i = 0; m >= s->lo && m < s->hi && i < GDRI_WORD_ROWS; i++)
-				if (i * n < left)
-					acc[i] = m == s->lo ? v[i] : gdri_word_op(s->code, acc[i], v[i]);
-		}
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
-			if (i * n < left)
-				d[i * n] = acc[i];
-		d += GDRI_WORD_ROWS * n;
-		own += GDRI_WORD_ROWS * n;
-		area += 2 * GDRI_WORD_ROWS * n;
-	}
-	return 0;
-}
-
-/* One part, of whole units at multiples of 8. dst may lie on a block of src: a thread sends a unit before it writes
- * that. */
-GDRI_NOINLINE int gdri_words_sum_rows(const struct gdri_coll *c, const struct gdri_word_sum *s)
-{
-	int rank = (int)gdri_scope_rank(c->scope), size = (int)gdri_scope_size(c->scope);
-	int left = (int)(s->len / 8) - rank, n = c->n, me = c->me, i, to;
-	size_t pitch = c->team->word_size / 4, step = s->src_step / 8;
-	uint64_t seq = c->seq + 1, *area = c->team->words + ((uint32_t)seq & 1) * (uint32_t)n * pitch + 2 * rank;
-	const uint64_t *src = (const uint64_t *)(const void *)s->src + rank;
-
-	GDRI_NOT_UNROLLED
-	for (i = 1; i < n; i++) {
-		to = gdri_coll_after(c, i);
-		gdri_words_out_rows(gdri_word_peer(c, area + pitch * (uint32_t)me, to),
-				    src + step * (uint32_t)to, seq, left, size);
-	}
-	return gdri_words_end(c, seq,
-			      gdri_words_fold_rows(c, s, (uint64_t *)(void *)s->dst + rank,
-						   src + step * (uint32_t)me, area, seq, left, size));
-}
-
-GDR_DEVICE int gdri_words_add(const struct gdri_coll *c, const struct gdri_word_sum *s)
-{
-	uint32_t size = gdri_scope_size(c->scope);
-
-	if (s->len <= (size_t)size * 8 && s->len <= c->team->word_size && (uint32_t)(c->seq + 1))
-		return gdri_words_sum_one(c, s);
-	if (c->scope != GDRI_THREAD && s->len <= c->team->word_size && (uint32_t)(c->seq + 1) &&
-	    !(((uintptr_t)s->dst | (uintptr_t)s->src | s->len | s->src_step) & 7))
-		return gdri_words_sum_rows(c, s);
-	return gdri_words_sum(c, *s);
 }
 
 #endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Short calls that compute (quick.h): reduce, reducescatter, scans. Each thread has the same units of all members, and
+ * adds them up in the order of their numbers. */
+#ifndef GDRI_QUICK_SUM_H
+#define GDRI_QUICK_SUM_H
+
+#include <gdr/impl/quick.h>
+#include <gdr/impl/words_sum.h>
+
+struct gdri_quick_vectors {
+	uint8_t *dst;
+	const uint8_t *src;
+	size_t len, src_step; /* of a block, and from one member's to the next one's */
+	uint32_t code;
+	int hi; /* members below it are added up; none: 0 */
+};
+
+/* Units at multiples of 8, `rows` (a constant) at a time. */
+GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows)
+{
+	int k, i, to, left = (int)(s->len / 8) - q->rank, size = q->size, n = q->n;
+	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *p;
+	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch + 2 * q->rank;
+	const uint64_t *src = (const uint64_t *)(const void *)s->src + q->rank;
+	size_t step = s->src_step / 8;
+
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= rows * size) {
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++)
+			v[k] = !step && k * size < left ? src[k * size] : 0;
+		GDRI_NOT_UNROLLED
+		for (i = 1; i < n; i++) {
+			to = gdri_quick_after(q, i);
+			p = gdri_quick_peer(q, mine, to);
+			GDRI_UNROLLED
+			for (k = 0; k < rows; k++)
+				if (step && k * size < left)
+					v[k] = src[step * (uint32_t)to + (uint32_t)(k * size)];
+			GDRI_UNROLLED
+			for (k = 0; k < rows; k++)
+				if (k * size < left)
+					gdri_word_send(p, (uint32_t)(k * size), seq, v[k]);
+		}
+		src += rows * size;
+		mine += 2 * rows * size;
+	}
+}
+
+/* dst may lie on a block of src: a thread has sent a unit before it writes that. */
+GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows)
+{
+	const uint64_t *area = q->area + 2 * q->rank;
+	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + q->rank;
+	uint64_t v[GDRI_ALONE_ROWS], acc[GDRI_ALONE_ROWS], *d = (uint64_t *)(void *)s->dst + q->rank;
+	int k, m, ret, left = (int)(s->len / 8) - q->rank, size = q->size;
+
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= rows * size) {
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++)
+			acc[k] = v[k] = 0;
+		GDRI_NOT_UNROLLED
+		for (m = 0; m < q->n; m++) {
+			if (m == q->me) {
+				GDRI_UNROLLED
+				for (k = 0; k < rows; k++)
+					if (k * size < left)
+						v[k] = own[k * size];
+			} else {
+				ret = gdri_quick_take(q, m, area + (uint32_t)m * (size_t)q->pitch, left, rows, v);
+				if (gdri_unlikely(ret))
+					return ret;
+			}
+			GDRI_UNROLLED
+			for (k = 0; k < rows; k++)
+				if (m < s->hi && k * size < left)
+					acc[k] = m ? gdri_word_op(s->code, acc[k], v[k]) : v[k];
+		}
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++)
+			if (k * size < left)
+				d[k * size] = acc[k];
+		own += rows * size;
+		d += rows * size;
+		area += 2 * rows * size;
+	}
+	return 0;
+}
+
+/* A unit of each of the members, some of which are under way at a time. */
+GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct gdri_quick_vectors *s)
+{
+	uint64_t v[GDRI_ALONE_ROWS], acc = 0, *area = q->area + 2 * q->rank, seq = q->seq;
+	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + q->rank;
+	int n = q->n, first, i, spins, all, ret;
+
+	if (q->rank * 8 >= (int)s->len)
+		return 0;
+	GDRI_NOT_UNROLLED
+	for (first = 0; first < n; first += GDRI_WORD_ROWS) {
+		GDRI_NOT_UNROLLED
+		for (spins = 0;; spins++) {
+			all = 1;
+			GDRI_UNROLLED
+			for (i = 0; i < GDRI_WORD_ROWS; i++)
+				if (first + i == q->me)
+					v[i] = *own;
+				else if (first + i < n)
+					all &= gdri_word_look(area + (uint32_t)(first + i) * (size_t)q->pitch, seq,
+							      &v[i]);
+			if (gdri_likely(all))
+				break;
+			if (gdri_likely(spins < GDRI_SPINS))
+				continue;
+			GDRI_NOT_UNROLLED
+			for (i = first; i < n && i < first + GDRI_WORD_ROWS; i++) {
+				ret = i == q->me ? 0
+						 : gdri_quick_wait(q->team, q->op, i,
+								   area + (uint32_t)i * (size_t)q->pitch, seq, 1, 1, 1);
+				if (ret)
+					return ret;
+			}
+		}
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			if (first + i < s->hi)
+				acc = first + i ? gdri_word_op(s->code, acc, v[i]) : v[i];
+	}
+	*((uint64_t *)(void *)s->dst + q->rank) = acc;
+	return 0;
+}
+
+/* What lies oddly, or is no whole units. */
+GDRI_NOINLINE int gdri_quick_sum_odd(const struct gdri_quick *q, const struct gdri_quick_vectors *s)
+{
+	int k, m, n = (int)((s->len + 7) / 8), ret = 0;
+	uint64_t v[GDRI_ALONE_ROWS] = {0}, acc, *mine = q->area + (uint32_t)q->me * (size_t)q->pitch;
+
+	GDRI_BY_ABI(gdri_quick_sum_odd);
+	for (k = q->rank; k < n; k += q->size)
+		for (m = 0; m < q->n; m++)
+			if (m != q->me)
+				gdri_word_send(gdri_quick_peer(q, mine, m), (uint32_t)k, q->seq,
+					       gdri_word_load(s->src + s->src_step * (uint32_t)m, (size_t)k * 8,
+							      s->len));
+	for (k = q->rank; k < n && !ret; k += q->size) {
+		for (m = 0, acc = 0; m < q->n && !ret; m++) {
+			if (m == q->me)
+				v[0] = gdri_word_load(s->src + s->src_step * (uint32_t)m, (size_t)k * 8, s->len);
+			else
+				ret = gdri_quick_take(q, m, q->area + (uint32_t)m * (size_t)q->pitch + 2 * (size_t)k, 1,
+						      1, v);
+			if (m < s->hi)
+				acc = m ? gdri_word_op_any(s->code, acc, v[0]) : v[0];
+		}
+		if (!ret)
+			gdri_word_store(s->dst, (size_t)k * 8, s->len, acc);
+	}
+	return ret;
+}
+
+/* Members whose vectors count: all, those below this one, and this one with them. */
+enum gdri_quick_whose { GDRI_ALL, GDRI_BELOW, GDRI_UP_TO };
+
+/* Blocks of len bytes; src_step: of src for each member, or all of the same. */
+GDRI_NOINLINE int gdri_quick_sum(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
+				 size_t src_step, size_t len, uint32_t code, int whose)
+{
+	struct gdri_quick_vectors s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, code, 0};
+	struct gdri_quick q;
+	int ret;
+
+	if ((code & 15u) > 3 || !gdri_quick_team(&q, scope, team, op) ||
+	    !gdri_quick_begin(&q, kind, len, src_step != 0))
+		return 1;
+	s.hi = whose == GDRI_ALL ? q.n : whose == GDRI_BELOW ? q.me : q.me + 1;
+	if (gdri_unlikely((((uintptr_t)dst | (uintptr_t)src | len) & 7) != 0)) {
+		const struct gdri_quick qo = q;
+		const struct gdri_quick_vectors so = s;
+
+		ret = gdri_quick_sum_odd(&qo, &so);
+	} else if ((int)(len / 8) <= q.size) {
+		gdri_quick_sum_out(&q, &s, 1);
+		ret = q.n > 2 ? gdri_quick_fold_members(&q, &s) : gdri_quick_fold(&q, &s, 1);
+	} else if (scope == GDRI_THREAD) {
+		gdri_quick_sum_out(&q, &s, GDRI_ALONE_ROWS);
+		ret = gdri_quick_fold(&q, &s, GDRI_ALONE_ROWS);
+	} else {
+		gdri_quick_sum_out(&q, &s, GDRI_WORD_ROWS);
+		ret = gdri_quick_fold(&q, &s, GDRI_WORD_ROWS);
+	}
+	return gdri_quick_end(&q, ret);
+}
+
+#endif
