@@ -256,6 +256,12 @@ GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n, uint64_t
 	return GDRI_NO_ROOM;
 }
 
+/* The same, unless another was quicker: a function that is called there would cost the caller registers. */
+GDR_DEVICE uint64_t gdri_sq_reserve_first(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
+{
+	return gdri_likely(r + n <= limit && gdri_cas_u64(&qp->rsvd, &r, r + n)) ? r : GDRI_NO_ROOM;
+}
+
 /* The same, waiting for room. */
 GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
 {
@@ -639,7 +645,7 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, due, 0));
 	n = gdri_popc(p->mask) * blocks;
 	if (!(p->mask & gdri_lanes_below()) && gdri_likely(n <= p->q.depth / 4)) {
-		base = gdri_sq_reserve_now(qp, n, rsvd, limit);
+		base = gdri_sq_reserve_first(qp, n, rsvd, limit);
 		p->baton = ready == base;
 		if (gdri_unlikely(due) && base != GDRI_NO_ROOM)
 			gdri_sq_fenced(qp, seq);
