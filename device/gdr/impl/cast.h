@@ -235,10 +235,9 @@ GDRI_NOINLINE int gdri_cast(int scope, gdr_team_t team, uint8_t *dst, const uint
 			break;
 		dst += part;
 		src += part;
-		if (!(q.seq % (GDRI_CAST_DEPTH / 2))) {
-			gdri_scope_sync(scope);
+		/* all threads took theirs, or the root is not to go on */
+		if (!(q.seq % (GDRI_CAST_DEPTH / 2)) && !gdri_scope_any(scope, ret != 0))
 			gdri_cast_tell(&q, q.seq);
-		}
 	}
 	return gdri_cast_end(&q, known, root, ret);
 }

@@ -65,9 +65,11 @@ GDR_DEVICE int gdri_near_meet(const struct gdri_request *q, uint64_t *words, uin
 			      uint32_t op)
 {
 	int i = (int)threadIdx.x, late = err;
+	/* What the block stored: before the release of who tells. Nobody tells where one thread knows of an error: a
+	 * member that heard of a call that has ended would go on to store here. */
+	int stop = __syncthreads_or(err);
 
-	__syncthreads(); /* what the block stored: before the release of who tells */
-	if (i < q->members && i != q->member && !err) {
+	if (i < q->members && i != q->member && !stop) {
 		gdri_fence_release_sys();
 		/* with the fence it pairs with the acquire below, at the member */
 		gdri_st_fenced_u64((uint64_t *)gdri_near_at(q, &words[q->member], i), epoch);
