@@ -70,7 +70,7 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 static int check_device(struct gdri_cuda *c)
 {
 	char name[64] = "?", bus[32] = "?";
-	int vmm = 0, writes64 = 0, major = 0;
+	int vmm = 0, writes64 = 0, reads_host = 0, major = 0;
 
 	c->api.device_name(name, sizeof(name), c->device);
 	c->api.device_bus_id(bus, sizeof(bus), c->device);
@@ -79,6 +79,8 @@ static int check_device(struct gdri_cuda *c)
 	c->api.device_attribute(&vmm, GDRI_CU_ATTR_VMM, c->device);
 	c->api.device_attribute(&writes64, GDRI_CU_ATTR_WRITE64, c->device);
 	c->writes64 = writes64 != 0;
+	c->api.device_attribute(&reads_host, GDRI_CU_ATTR_HOST_TABLES, c->device);
+	c->stages = !reads_host;
 	c->api.device_attribute(&major, GDRI_CU_ATTR_MAJOR, c->device);
 	c->early = major >= 9;
 	if (vmm)

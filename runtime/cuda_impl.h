@@ -21,6 +21,7 @@ struct gdri_cuda {
 	gdri_cu_stream stream;
 	pthread_mutex_t lock; /* of the stream: one copy at a time */
 	bool writes64;	      /* streams can store 8 bytes */
+	bool stages;	      /* copies from pageable memory have it read when they return */
 	bool early;	      /* kernels can be launched before the one in front has ended (sm_90) */
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
 	bool default_busy;    /* atomic: the default stream outlasted a wait, see gdri_cuda_default_stream */

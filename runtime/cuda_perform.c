@@ -129,8 +129,11 @@ void gdri_perform_up(struct gdri_state *st)
 		gdri_cuda_leave(st->cuda);
 	}
 	ret = r ? 0 : gdri_module_add(st, p->module);
-	if (!r && !ret && st->constants && st->constants->direct) /* else they are not launched, and know no queues */
+	if (!r && !ret && st->constants && st->constants->direct) { /* else they are not launched, and know no queues */
 		ret = gdri_module_add(st, p->direct);
+		if (ret)
+			gdri_module_remove(st, p->module);
+	}
 	if (!r && !ret)
 		return;
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
@@ -175,9 +178,9 @@ static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
 enum way { BY_KERNEL, BY_COPY, BY_VALUE, BY_WRITE };
 
 /* Mapped memory needs no kernel: the driver's copy, and what it stores by itself, for less than what a launch
- * costs. The stream orders them like kernels. A value is copied from pageable memory, which the driver has read into a
- * buffer of its own when the call returns (CUDA Driver API, "API synchronization behavior", asynchronous copies from
- * pageable memory). What a graph is made of would be read at each replay; and a signal needs the order that a stream's
+ * costs. The stream orders them like kernels. A value is copied from pageable memory: a GPU that cannot read that has the
+ * driver take it into a buffer of its own first (CUDA Driver API, "API synchronization behavior"; docs/performance.md
+ * has what was seen), one that can might read it later, and is not given it so. What a graph is made of would be read at each replay; and a signal needs the order that a stream's
  * write has. */
 static enum way way_of(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
@@ -189,7 +192,7 @@ static enum way way_of(const struct gdri_state *st, const struct gdri_request *q
 		return BY_KERNEL;
 	if (q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET)
 		return BY_COPY;
-	if (q->what == GDRI_RQ_P && !is_captured(st, stream))
+	if (q->what == GDRI_RQ_P && st->cuda->stages && !is_captured(st, stream))
 		return BY_VALUE;
 	return q->size == 8 && st->cuda->writes64 ? BY_WRITE : BY_KERNEL;
 }

@@ -34,6 +34,11 @@ struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q)
 	return q->nic;
 }
 
+bool gdri_hostq_is_late(const struct gdri_hostq *q)
+{
+	return q->late != NULL;
+}
+
 struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q)
 {
 	return q->qps;

@@ -5,6 +5,7 @@
 #ifndef GDRI_HOSTQ_H
 #define GDRI_HOSTQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct gdri_hostq;
 int gdri_hostq_open(struct gdri_state *st, const char *near);
 struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q);
 struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);
+bool gdri_hostq_is_late(const struct gdri_hostq *q); /* a transfer that ran out of time may be under way */
 void gdri_hostq_close(struct gdri_state *st);
 
 /* What posts to the page of another PE (see seer.h) needs of them. */

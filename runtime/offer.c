@@ -40,6 +40,8 @@ static bool is_idle(struct gdri_state *st)
 	uint64_t end = gdri_deadline_ns(IDLE_MS);
 	uint32_t i;
 
+	if (st->hostq && gdri_hostq_is_late(st->hostq))
+		return false;
 	if (!st->nic)
 		return true;
 	if (st->dev_gpu)
@@ -63,7 +65,7 @@ static void drop_old(struct gdri_state *st, const struct gdri_offer *all)
 			return;
 	if (st->nic)
 		gdri_nic_drop_keys(st->nic, KEPT_SETS);
-	if (st->hostq) /* its transfers are complete when they return */
+	if (st->hostq)
 		gdri_nic_drop_keys(gdri_hostq_nic(st->hostq), KEPT_SETS);
 	gdri_info("heap: %d sets of old keys are gone", st->key_sets - KEPT_SETS);
 	st->key_sets = KEPT_SETS;

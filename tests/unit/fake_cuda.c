@@ -72,7 +72,8 @@ gdri_cu_result fake_device_name(char *name, int room, gdri_cu_device d)
 
 gdri_cu_result fake_device_attribute(int *value, int what, gdri_cu_device d)
 {
-	*value = what == GDRI_CU_ATTR_FD ? !SEEN(no_fd) : what == GDRI_CU_ATTR_FABRIC ? !SEEN(no_fabric) : 1;
+	*value = what == GDRI_CU_ATTR_FD ? !SEEN(no_fd) : what == GDRI_CU_ATTR_FABRIC ? !SEEN(no_fabric) :
+		 what != GDRI_CU_ATTR_HOST_TABLES;
 	return d < SEEN(devices) ? 0 : NO_DEVICE;
 }
 

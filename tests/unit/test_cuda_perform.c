@@ -18,7 +18,7 @@
 #define STREAMS 8 /* of the library */
 
 static gdri_cu_result answer_of_query, answer_of_load;
-static int streams, modules, add_fails, pushed, member;
+static int streams, modules, add_fails, adds_good, added, pushed, member;
 
 const void *gdri_perform_image(bool direct, size_t *size)
 {
@@ -49,7 +49,18 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 {
 	(void)st;
 	(void)module;
-	return add_fails;
+	if (add_fails && adds_good-- <= 0)
+		return add_fails;
+	added++;
+	return 0;
+}
+
+int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
+{
+	(void)st;
+	(void)module;
+	added--;
+	return 0;
 }
 
 static gdri_cu_result context(gdri_cu_ctx ctx)
@@ -224,12 +235,12 @@ static int setup(void **state)
 	cuda.api.copy_in = copy_in;
 	cuda.api.copy_within = copy_within;
 	cuda.api.stream_capturing = is_capturing;
-	cuda.writes64 = true;
+	cuda.writes64 = cuda.stages = true;
 	capturing = 0;
 	st.cuda = &cuda;
 	st.opt.timeout_ms = -4980; /* beside what a kernel is given to end in: 20 ms */
 	answer_of_query = 0;
-	add_fails = 0;
+	add_fails = adds_good = added = 0;
 	return 0;
 }
 
@@ -283,6 +294,22 @@ static void test_module_refused(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
+/* The first one, which is unloaded, is not left among the program's. */
+static void test_second_module_refused(void **state)
+{
+	struct gdri_constants constants = {.direct = 1};
+
+	(void)state;
+	add_fails = -GDR_ETIMEOUT;
+	adds_good = 1;
+	st.constants = &constants;
+	gdri_perform_up(&st);
+	st.constants = NULL;
+	assert_null(st.performer);
+	assert_int_equal(added, 0);
+	assert_int_equal(streams + modules, 0);
+}
+
 /* One value to a mapped peer needs no kernel, but where a graph is made of less than 8 bytes; what adds does. */
 static void test_stores_by_driver(void **state)
 {
@@ -305,6 +332,10 @@ static void test_stores_by_driver(void **state)
 		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
 		capturing = 0;
+		cuda.stages = false; /* a GPU that reads the program's memory itself */
+		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
+		cuda.stages = true;
 	}
 	q.what = GDRI_RQ_SIGNAL;
 	q.size = 8;
@@ -451,6 +482,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
+		cmocka_unit_test_setup(test_second_module_refused, setup),
 		cmocka_unit_test_setup(test_copies_by_driver, setup),
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
 		cmocka_unit_test_setup(test_barriers, setup),
