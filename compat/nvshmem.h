@@ -200,9 +200,9 @@ static inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_conf
 	gdr_team_config_t own;
 	int ret = gdr_team_get_config(team, GDR_TEAM_NUM_CONTEXTS, &own);
 
-	if (!ret)
+	if (!ret && config)
 		config->num_contexts = own.num_contexts;
-	return ret;
+	return config ? ret : 1; /* NVSHMEMX_ERROR_INVALID_VALUE */
 }
 
 static inline int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *id)
@@ -216,6 +216,8 @@ static inline int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t
 {
 	gdr_team_config_t own;
 
+	if (!team)
+		return 1;
 	*team = NVSHMEM_TEAM_INVALID;
 	if (!config || !~config->uniqueid)
 		return 1; /* NVSHMEMX_ERROR_INVALID_VALUE */

@@ -49,7 +49,7 @@ def _digest():
             for name in sorted(files):
                 with open(os.path.join(folder, name), "rb") as f:
                     h.update(f.read())
-    for name in ("gdr_triton.py", "gdr_device.py", "gdr_names.py"):
+    for name in ("gdr_triton.py", "gdr_device.py", "gdr_kernel.py", "gdr_names.py", "gdr.py"):
         with open(os.path.join(here, name), "rb") as f:
             h.update(f.read())
     return h.hexdigest()
