@@ -82,7 +82,7 @@ GDR_DEVICE uint64_t gdri_p2p_load(const void *p, size_t size)
 		return gdri_ld_relaxed_sys_u64((const uint64_t *)p);
 	if (size == 4)
 		return gdri_ld_relaxed_sys_u32((const uint32_t *)p);
-	return size == 2 ? *(const volatile uint16_t *)p : *(const volatile uint8_t *)p;
+	return size == 2 ? gdri_ld_relaxed_sys_u16((const uint16_t *)p) : *(const volatile uint8_t *)p;
 }
 
 /* kind and size are constants of the call. Returns the old value (SET: none). */

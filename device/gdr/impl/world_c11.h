@@ -82,6 +82,7 @@
 	}
 GDRI_WORLD_BITS(32)
 GDRI_WORLD_BITS(64)
+GDRI_WORLD_LD(gdri_ld_relaxed_sys, 16, __ATOMIC_RELAXED)
 GDRI_WORLD_LD(gdri_ld_acquire_sys, 16, __ATOMIC_ACQUIRE)
 GDRI_WORLD_ST(gdri_st_relaxed_sys, 16, __ATOMIC_RELAXED)
 GDRI_WORLD_RMW(gdri_or, 64, __atomic_fetch_or, GDRI_FENCED_RMW)

@@ -119,6 +119,14 @@ GDR_DEVICE void gdri_st_relaxed_sys_u16(uint16_t *p, uint16_t v)
 	asm volatile("st.relaxed.sys.global.u16 [%0], %1;" ::GDRI_GLOBAL(p), "h"(v) : "memory");
 }
 
+GDR_DEVICE uint16_t gdri_ld_relaxed_sys_u16(const uint16_t *p)
+{
+	uint16_t v;
+
+	asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(v) : GDRI_GLOBAL(p) : "memory");
+	return v;
+}
+
 GDR_DEVICE uint16_t gdri_ld_acquire_sys_u16(const uint16_t *p)
 {
 	uint16_t v;
