@@ -75,7 +75,7 @@ GDR_DEVICE void gdri_p2p_store(void *p, uint64_t value, size_t size)
 		*(volatile uint8_t *)p = (uint8_t)value;
 }
 
-/* volatile: one access, as the relaxed ones; what it pairs with is the caller's matter. */
+/* volatile (a byte): one access, as the relaxed ones; what it pairs with is the caller's matter. */
 GDR_DEVICE uint64_t gdri_p2p_load(const void *p, size_t size)
 {
 	if (size == 8)
