@@ -256,7 +256,7 @@ GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n, uint64_t
 	return GDRI_NO_ROOM;
 }
 
-/* One attempt, which fails where another was quicker, too: a function that is called there would cost the caller registers. */
+/* One attempt, which fails where another was quicker, too: a call there would cost the caller registers. */
 GDR_DEVICE uint64_t gdri_sq_reserve_first(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
 {
 	return gdri_likely(r + n <= limit && gdri_cas_u64(&qp->rsvd, &r, r + n)) ? r : GDRI_NO_ROOM;
