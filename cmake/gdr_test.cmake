@@ -41,8 +41,8 @@ if("address" IN_LIST GDR_SANITIZE)
 endif()
 if("thread" IN_LIST GDR_SANITIZE)
 	# Several instrumented PEs on two cores: an engine may not run for more than the 0.5 s that the
-	# retries take by default.
-	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17
+	# retries take by default, and of 8 PEs the last may reach a barrier after more than 20 s.
+	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17 GDR_TIMEOUT=100s GDR_INIT_TIMEOUT=100s
 		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 
