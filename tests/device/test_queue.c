@@ -182,6 +182,25 @@ static void test_ahead(void **state)
 	run_posters(&opt, 20000 / SCALE, AHEAD);
 }
 
+/* Every number is an index: WQEs of two blocks, which are reserved the general way, from each power of two on. */
+static void test_powers(void **state)
+{
+	struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .timeout_ms = 2000};
+	struct fake *f;
+	unsigned bit;
+
+	(void)state;
+	for (bit = 6; bit < 63; bit++) {
+		opt.start = 1ull << bit;
+		f = fake_start(&opt);
+		assert_int_equal(gdr_uint64_atomic_swap(fake_sym(f, 0), bit, 1), 0);
+		assert_int_equal(gdr_quiet(), 0);
+		assert_int_equal(f->dev->qps[1].rsvd, opt.start + 2);
+		assert_int_equal(f->dev->n_errors, 0);
+		fake_stop(f);
+	}
+}
+
 /* Two-block WQEs that cross the end of the ring: depth is even, so one block goes first. */
 static void test_two_blocks_at_end(void **state)
 {
@@ -392,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_one_entry),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_powers),
 		cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_two_blocks_at_end),

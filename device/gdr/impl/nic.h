@@ -211,7 +211,7 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	return ret < 0 ? ret : 0;
 }
 
-#define GDRI_NO_ROOM (1ull << 62) /* no index: nothing was reserved */
+#define GDRI_NO_ROOM (~0ull) /* no index, `ready` counts to 2^63: nothing was reserved */
 
 /* What gdri_sq_reserve_now does, where others were quicker. A compare-and-swap of the index that was last seen
  * succeeds once in a round trip, for one of all. So each tries one of the next indexes, as many ahead as were
