@@ -321,7 +321,7 @@ static int body_hung_copy(int pe, int n)
 		JOB_CHECK(!pthread_create(&t, NULL, in_put, p + 1));
 		usleep(200000);
 		for (i = 0; i < device->n_slots; i++) /* those to PE 0 */
-			device->qps[i].rkey_data.be ^= 0xff;
+			device->qps[i].rkey_data.be ^= gdri_bswap32(0x5a); /* no number with its bytes swapped */
 		gdri_dev_state = device; /* a kernel */
 		JOB_CHECK(!gdr_put_nbi(p + 8, p, 64, 0) && gdr_quiet() < 0);
 		gdri_dev_state = NULL;
