@@ -62,7 +62,9 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 static int quiet(struct gdri_state *st, size_t first, size_t n)
 {
 	int status = gdri_cuda_queues_quiet(st, first, n, (int)st->opt.timeout_ms);
-	int ret = gdri_cuda_state_pull(st), latched = st->dev->latched;
+	int ret = gdri_cuda_state_pull(st);
+	/* relaxed: the status carries no data with it, and other threads look, too */
+	int latched = __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
 
 	if (status)
 		gdri_fault_tell(st); /* before the caller meets the others */
@@ -70,7 +72,7 @@ static int quiet(struct gdri_state *st, size_t first, size_t n)
 		status = gdri_fault_heard_of(st);
 	if (ret || !latched)
 		return ret ? ret : status;
-	st->dev->latched = 0;
+	__atomic_store_n(&st->dev->latched, 0, __ATOMIC_RELAXED); /* as above */
 	ret = gdri_cuda_state_push(st, &st->dev->latched);
 	return ret ? ret : status ? status : latched;
 }

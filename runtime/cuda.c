@@ -374,17 +374,14 @@ static bool blocked(struct gdri_cuda *c)
 	return c->stuck;
 }
 
-/* src NULL: zeroes. */
-static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
-		    int timeout_ms)
+/* A copy's end, with the lock held. src NULL: zeroes. Not begun: the same as not finished. */
+static gdri_cu_result carry(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms, bool *began)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
-	bool began;
 
-	pthread_mutex_lock(&c->lock);
 	gdri_cuda_enter(c);
-	began = !blocked(c);
-	if (began) {
+	*began = !blocked(c);
+	if (*began) {
 		r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
 			: c->api.set((uintptr_t)dst, 0, len, c->stream);
 		if (!r)
@@ -392,7 +389,11 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 		c->stuck = r == GDRI_CU_NOT_READY;
 	}
 	gdri_cuda_leave(c);
-	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool began, int timeout_ms)
+{
 	if (!r)
 		return 0;
 	if (r != GDRI_CU_NOT_READY)
@@ -403,9 +404,51 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 	return -GDR_ETIMEOUT;
 }
 
+static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
+		    int timeout_ms)
+{
+	gdri_cu_result r;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	r = carry(c, dst, src, len, timeout_ms, &began);
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, what, r, began, timeout_ms);
+}
+
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
 {
 	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
+}
+
+int gdri_cuda_peek(struct gdri_cuda *c, uint32_t word[2], const void *gpu, int timeout_ms)
+{
+	gdri_cu_result r;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	r = carry(c, c->words, gpu, sizeof(c->words), timeout_ms, &began);
+	if (!r)
+		memcpy(word, c->words, sizeof(c->words));
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, "a look at the device state", r, began, timeout_ms);
+}
+
+int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, uint32_t word, int timeout_ms)
+{
+	gdri_cu_result r = GDRI_CU_NOT_READY;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	gdri_cuda_enter(c);
+	began = !blocked(c); /* else the words may be those that are still under way */
+	gdri_cuda_leave(c);
+	if (began) {
+		c->words[0] = word;
+		r = carry(c, gpu, c->words, sizeof(word), timeout_ms, &began);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, "a change of the device state", r, began, timeout_ms);
 }
 
 int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)

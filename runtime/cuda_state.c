@@ -161,14 +161,20 @@ static int short_copy_ms(const struct gdri_state *st)
 
 int gdri_cuda_state_pull(struct gdri_state *st)
 {
-	size_t at = offsetof(struct gdri_dev, latched), len = 8;
+	uint32_t word[2]; /* latched, failed */
+	int ret;
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_dev, failed) == offsetof(struct gdri_dev, latched) + 4,
 			  "fields that are pulled");
 	if (!st->dev_gpu)
 		return 0;
-	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev + at, (uint8_t *)st->dev_gpu + at, len,
-			      short_copy_ms(st));
+	ret = gdri_cuda_peek(st->cuda, word, &st->dev_gpu->latched, short_copy_ms(st));
+	if (ret)
+		return ret;
+	/* relaxed: other threads pull, too; a status carries no data with it */
+	__atomic_store_n(&st->dev->latched, (int32_t)word[0], __ATOMIC_RELAXED);
+	__atomic_store_n(&st->dev->failed, (int32_t)word[1], __ATOMIC_RELAXED);
+	return 0;
 }
 
 int gdri_cuda_state_push(struct gdri_state *st, const void *field)
@@ -177,6 +183,7 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 
 	if (!st->dev_gpu)
 		return 0;
-	return gdri_cuda_copy(st->cuda, (uint8_t *)st->dev_gpu + at, field, 4,
-			      short_copy_ms(st));
+	/* relaxed: one word, which other threads may pull or push */
+	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at,
+			      __atomic_load_n((const uint32_t *)field, __ATOMIC_RELAXED), short_copy_ms(st));
 }
