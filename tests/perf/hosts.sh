@@ -13,15 +13,6 @@ on_gpus() # n program...
 	timeout -k 5 "${LIMIT:-60}" mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$n" "$@" </dev/null
 }
 
-as_nvshmem() # source program
-{
-	local libs=(-lnvshmem_host)
-	[ -e "$nvshmem/lib/libnvshmem_host.so" ] || libs=(-Xlinker "$nvshmem"/lib/libnvshmem_host.so.*)
-	"$nvcc" -std=c++17 -O2 -arch=native -rdc=true -D_GNU_SOURCE -x cu -DAS_NVSHMEM -I"$here/../.." -I"$nvshmem/include" \
-		"$1" -o "$2" -L"$nvshmem/lib" "${libs[@]}" -lnvshmem_device -lcuda \
-		-Xlinker -rpath,"$nvshmem/lib" >"$2.log" 2>&1 || echo "NVSHMEM's program was not built: $2.log"
-}
-
 # Worst PE of each job, then the median over the rounds.
 init_of() # n program
 {

@@ -77,3 +77,13 @@ interleaved() # FUNCTION SIZE ITERATIONS
 	g=$(median <"$out/$1.gdr") p=$(median <"$out/$1.perftest") u=$(median <"$out/$1.ucx")
 	spread=${g#* } g=${g%% *} p=${p%% *} u=${u%% *}
 }
+
+# Builds a source that is for NVSHMEM, too; expects $nvcc and $nvshmem (its directory).
+as_nvshmem() # source program
+{
+	local libs=(-lnvshmem_host)
+	[ -e "$nvshmem/lib/libnvshmem_host.so" ] || libs=(-Xlinker "$nvshmem"/lib/libnvshmem_host.so.*)
+	"$nvcc" -std=c++17 -O2 -arch=native -rdc=true -D_GNU_SOURCE -x cu -DAS_NVSHMEM -I"$here/../.." -I"$nvshmem/include" \
+		"$1" -o "$2" -L"$nvshmem/lib" "${libs[@]}" -lnvshmem_device -lcuda \
+		-Xlinker -rpath,"$nvshmem/lib" >"$2.log" 2>&1 || echo "NVSHMEM's program was not built: $2.log"
+}
