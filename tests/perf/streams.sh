@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by run: what a host thread pays for calls on streams, beside NVSHMEM where it is installed (as nvlink.sh finds
 # it), ROUNDS times in turn: the median of the rounds and the least and most of them. "bare" are copies of the runtime
-# in the same process, which say how fast the host was. PES: 2 by default.
+# in the same process, which say how fast the host was. PES: 2 by default. OUT_DIR/nvshmem_streams, NVSHMEM's program, is
+# built unless it is there.
 
 export CUDA_MODULE_LOADING=EAGER NVSHMEM_DISABLE_NVLS=1 NVSHMEM_DISABLE_NCCL=1 NVSHMEM_BOOTSTRAP=MPI
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -13,7 +14,7 @@ streams_run() # library program
 		</dev/null 2>"$out/streams.$1.err" | sed -n 's/^RESULT //p' >>"$out/streams.$1"
 }
 
-[ -z "$nvshmem" ] || as_nvshmem "$here/stream_times.c" "$out/nvshmem_streams"
+[ -z "$nvshmem" ] || [ -x "$out/nvshmem_streams" ] || as_nvshmem "$here/stream_times.c" "$out/nvshmem_streams"
 : >"$out/streams.gdr"
 : >"$out/streams.nvshmem"
 for ((round = 0; round < rounds; round++)); do
