@@ -2,7 +2,8 @@
 // What collectives in device code cost, by a block, a warp, or one thread of each PE: lines
 // RESULT kind_<bytes>B_<scope> us us [least..most] of PE 0, medians of 5 launches after a warm-up.
 // usage: coll_device [MOST [SCOPE..]], MOST bytes that a PE brings (alltoall, reducescatter: for each PE), scopes:
-// thread warp block; default: all. Warps and threads up to 4 KiB. The same source measures NVSHMEM: as_nvshmem.h.
+// thread warp block; default: all. Warps up to 1 MiB, threads up to 64 KiB. The same source measures NVSHMEM:
+// as_nvshmem.h.
 #define GDR_KERNEL_THREADS 512
 #ifdef AS_NVSHMEM
 #include "tests/perf/as_nvshmem.h"
@@ -99,12 +100,22 @@ static void must(int ret, const char *what)
 		qsort(us, LAUNCHES, sizeof(*(us)), by_value);                                      \
 	} while (0)
 
-static void figure(struct work *w, const char *scope, size_t bytes)
+struct scope {
+	const char *name;
+	size_t most, often, some; /* bytes: at most, of which there are 100 calls, and 20; else 2 */
+};
+
+static const struct scope scopes[] = {{"block", SIZE_MAX, 65536, 1 << 20},
+				      {"warp", 1 << 20, 16384, 262144},
+				      {"thread", 65536, 4096, 16384}};
+
+static void figure(struct work *w, const struct scope *by, size_t bytes)
 {
+	const char *scope = by->name;
 	double us[LAUNCHES];
 
 	w->n = bytes / sizeof(float);
-	w->calls = bytes <= 65536 ? 100 : bytes <= 1 << 20 ? 20 : 2;
+	w->calls = bytes <= by->often ? 100 : bytes <= by->some ? 20 : 2;
 	if (!strcmp(scope, "block"))
 		TIMES(block, THREADS, w, us);
 	else if (!strcmp(scope, "warp"))
@@ -129,9 +140,8 @@ static int wanted(int argc, char **argv, const char *scope)
 
 int main(int argc, char **argv)
 {
-	static const char *const scopes[] = {"block", "warp", "thread"};
-	static const size_t sizes[] = {8,	 64,	 256,	 1024,	  4096,	   8192,    16384,
-				       32768, 65536, 131072, 262144, 1 << 20, 4 << 20, 64 << 20};
+	static const size_t sizes[] = {8,     64,    256,    512,    1024,    2048,    4096,	  8192,
+				       16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20, 64 << 20};
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	size_t most = argc > 1 ? strtoul(argv[1], NULL, 0) : 64 << 20;
 	struct work w;
@@ -146,11 +156,11 @@ int main(int argc, char **argv)
 	w.status = (int *)gdr_calloc(1, sizeof(int));
 	must(!w.src || !w.dst || !w.time || !w.status, "memory");
 	for (i = 0; i < 3; i++)
-		for (s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && wanted(argc, argv, scopes[i]); s++)
+		for (s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && wanted(argc, argv, scopes[i].name); s++)
 			for (w.kind = 0; w.kind < KINDS; w.kind++)
 				if (sizes[s] <= most && sizes[s] * (size_t)gdr_host_n_pes() <= AREA &&
-				    (!i || sizes[s] <= 4096))
-					figure(&w, scopes[i], sizes[s]);
+				    sizes[s] <= scopes[i].most)
+					figure(&w, &scopes[i], sizes[s]);
 	must(gdr_barrier_all(), "barrier");
 	return gdr_finalize() != 0;
 }
