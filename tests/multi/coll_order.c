@@ -132,6 +132,21 @@ GDR_KERNEL(storm, struct storm, a)
 	}
 }
 
+/* A broadcast that is under way when the team gets a status returns that, and nothing else. */
+GDR_KERNEL(late, struct storm, a)
+{
+	struct gdri_team *t = gdri_team_of(gdri_dev(), a.side[0].team);
+	uint8_t *dst = (uint8_t *)a.side[0].dst;
+	const uint8_t *src = (const uint8_t *)a.side[0].src;
+
+	if (!gdr_thread_id())
+		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, (uint32_t)-GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdri_cast(GDRI_BLOCK, a.side[0].team, dst, src, 8, 0, 1), -GDR_ETIMEOUT);
+	gdr_sync_block();
+	if (!gdr_thread_id())
+		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, 0);
+}
+
 static void set_side(struct side *s, gdr_team_t team, uint64_t seed)
 {
 	s->team = team;
@@ -215,6 +230,10 @@ int main(int argc, char **argv)
 		n[0] = coll_choose(seed * 2, lists[0], multi_n, 0);
 		n[1] = coll_choose(seed * 2 + 1, lists[1], multi_n, 0);
 		together(&a, lists, n, seed, wrap);
+	}
+	if (multi_n > 1) {
+		a.side[0].team = GDR_TEAM_WORLD;
+		RUN(late, 1, THREADS, &a);
 	}
 	multi_shared_free(a.report);
 	return multi_end("coll_order");

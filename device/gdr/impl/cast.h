@@ -197,7 +197,7 @@ GDR_DEVICE int gdri_cast_end(const struct gdri_quick *q, uint64_t known, int roo
 	return 0;
 }
 
-/* From src of the root to dst of all. 1: not so, or (any) never. */
+/* From src of the root to dst of all. 1: not so (any: never). */
 GDRI_NOINLINE int gdri_cast(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
 			    int any)
 {
@@ -215,8 +215,10 @@ GDRI_NOINLINE int gdri_cast(int scope, gdr_team_t team, uint8_t *dst, const uint
 	q.seq = gdri_ld_relaxed_gpu_u64(&q.team->cast_seq);
 	known = gdri_ld_relaxed_gpu_u64(&q.team->cast_known);
 	err = gdri_ld_relaxed_gpu_u32((const uint32_t *)&q.team->err);
-	if (q.n < 2 || !len || root < 0 || root >= q.n || (!any && len > q.team->quick[GDRI_K_BROADCAST]) || err)
+	if (q.n < 2 || !len || root < 0 || root >= q.n || (!any && len > q.team->quick[GDRI_K_BROADCAST]))
 		return 1;
+	if (gdri_unlikely(err)) /* any: behind gdri_coll_begin, which saw none */
+		return any ? (int)err : 1;
 	for (;;) {
 		part = len < most ? len : most;
 		if (gdri_unlikely(!(uint32_t)++q.seq)) {
