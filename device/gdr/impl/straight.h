@@ -62,53 +62,68 @@ struct gdri_straight_move {
 	int from;	    /* the one copy's member; -1: the copies go to all; n: there are none */
 };
 
-/* Each member's block of src + src_step * its number to dst of that member; or all of it from one. */
+/* What is copied in about the time that a word takes. */
+GDR_DEVICE size_t gdri_straight_while(const struct gdri_coll *c, size_t len)
+{
+	size_t most = c->scope == GDRI_THREAD ? 1024 : 128 * (size_t)gdri_scope_size(c->scope);
+
+	return len < most ? len : most;
+}
+
+/* Copy i of the call: 0 and the last one are of the own block, of which `first` bytes come first. */
+GDR_DEVICE void gdri_straight_copy(const struct gdri_coll *c, const struct gdri_straight_move *m, int i, int copies,
+				   size_t first)
+{
+	const uint8_t *src = m->own;
+	uint8_t *dst = m->dst;
+	size_t len = first;
+	int to;
+
+	if (i > copies) {
+		src = src ? src + first : 0;
+		dst += first;
+		len = m->len - first;
+	} else if (i) {
+		to = m->from >= 0 ? m->from : gdri_coll_after(c, i);
+		src = m->from >= 0 ? gdri_chan_mapped(c, m->src, gdri_team_pe(c->team, to))
+				   : m->src + m->src_step * (size_t)(uint32_t)to;
+		dst = m->from >= 0 ? dst : gdri_chan_mapped(c, dst, gdri_team_pe(c->team, to));
+		len = m->len;
+	}
+	if (src)
+		gdri_coll_copy(c, dst, src, len);
+}
+
+/* Each member's block of src + src_step * its number to dst of that member; or all of it from one. Of the own one
+ * so much is copied while the words of the first meeting are on their way, the rest while those of the second are. */
 GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_straight_move *m)
 {
-	int n = c->n, talks = (int)gdri_scope_rank(c->scope) < n, late = 0, copies, i, to, ret;
+	int n = c->n, talks = (int)gdri_scope_rank(c->scope) < n, late = 0, copies, i, ret;
+	size_t first = gdri_straight_while(c, m->len);
 	struct gdri_straight s;
-	const uint8_t *src;
-	uint8_t *dst;
 
 	s.words = c->team->grid;
 	/* of this PE alone; written behind the next sync */
-	s.epoch = talks ? gdri_ld_relaxed_gpu_u64(&s.words[c->me]) + 1 : 0;
-	gdri_scope_sync(c->scope); /* what the block stored and loaded: before the release of who tells */
-	if (talks)
-		gdri_straight_tell(c, &s);
+	s.epoch = talks ? gdri_ld_relaxed_gpu_u64(&s.words[c->me]) : 0;
 	copies = m->from == n ? 0 : m->from >= 0 ? 1 : n - 1;
 	GDRI_NOT_UNROLLED
-	for (i = 0;; i++) {
-		dst = m->dst;
-		src = m->own;
-		if (i && m->from >= 0) {
-			src = gdri_chan_mapped(c, m->src, gdri_team_pe(c->team, m->from));
-		} else if (i) {
-			to = gdri_coll_after(c, i);
-			src = m->src + m->src_step * (size_t)(uint32_t)to;
-			dst = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, to));
-		}
-		if (src)
-			gdri_coll_copy(c, dst, src, m->len);
-		if (!i) {
+	for (i = 0; i <= copies + 1; i++) {
+		if (!i || i > copies) { /* what the block stored and loaded: before the release of who tells */
+			s.epoch++;
+			gdri_scope_sync(c->scope);
 			if (talks)
-				late = gdri_straight_hear(c, &s);
-			ret = gdri_straight_met(c, &s, late);
-			if (ret)
-				return gdri_coll_fail(c, ret);
+				gdri_straight_tell(c, &s);
 		}
-		if (i >= copies)
-			break;
+		gdri_straight_copy(c, m, i, copies, first);
+		if (i && i <= copies)
+			continue;
+		if (talks)
+			late = gdri_straight_hear(c, &s);
+		ret = gdri_straight_met(c, &s, late);
+		if (gdri_unlikely(ret))
+			return gdri_coll_fail(c, ret);
 	}
-	s.epoch++;
-	gdri_scope_sync(c->scope);
-	late = 0;
-	if (talks) {
-		gdri_straight_tell(c, &s);
-		late = gdri_straight_hear(c, &s);
-	}
-	ret = gdri_straight_met(c, &s, late);
-	return gdri_unlikely(ret) ? gdri_coll_fail(c, ret) : 0;
+	return 0;
 }
 
 /* len bytes to dst of each member, from src + step * its number. */
