@@ -43,7 +43,7 @@ GDR_DEVICE int perform(const struct side *s, int kind, size_t n, int root)
 {
 	switch (kind) {
 	case 0:
-		return gdr_uint64_broadcast_block(s->team, s->dst, s->src, n, root);
+		return gdr_uint64_broadcast_block(s->team, s->dst, s->src, 3 * n, root);
 	case 1:
 		return gdr_uint64_fcollect_block(s->team, s->dst, s->src, n);
 	case 2:
@@ -68,7 +68,8 @@ GDR_DEVICE size_t length(const struct side *s, int kind, size_t n)
 {
 	size_t odd = (size_t)s->members / 2;
 
-	return kind == 1 || kind == 2 ? n * (size_t)s->members
+	return kind == 0	      ? 3 * n
+	       : kind == 1 || kind == 2 ? n * (size_t)s->members
 	       : kind == 7	      ? n * (2 * (size_t)s->members - odd)
 	       : kind == 8	      ? 0
 				      : n;

@@ -19,12 +19,27 @@ GDR_DEVICE int gdri_few_moved(size_t len)
 			     len * (size_t)(gdri_k(dev, n_pes) - 1) <= GDRI_FEW_MOVED);
 }
 
-/* One thread is quicker straight, and meets twice, than by words of 8 bytes beyond so much. */
+/* One thread is quicker straight, and meets twice, than by words of 8 bytes beyond so much; a warp beyond more. A
+ * broadcast by words meets nobody. */
 #define GDRI_ALONE_MOVED 256u
+#define GDRI_WARP_MOVED 8192u
+#define GDRI_ALONE_CAST 512u
+#define GDRI_WARP_CAST 32768u
+#define GDRI_WARP_ADDED 16384u
 
 GDR_DEVICE int gdri_words_suit(int scope, size_t len)
 {
-	return scope != GDRI_THREAD || len <= GDRI_ALONE_MOVED;
+	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_MOVED : GDRI_ALONE_MOVED);
+}
+
+GDR_DEVICE int gdri_cast_suits(int scope, size_t len)
+{
+	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_CAST : GDRI_ALONE_CAST);
+}
+
+GDR_DEVICE int gdri_sum_suits(int scope, size_t len)
+{
+	return scope != GDRI_WARP || len <= GDRI_WARP_ADDED;
 }
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)

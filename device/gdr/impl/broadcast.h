@@ -168,6 +168,14 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO);
 }
 
+#define GDRI_CAST_MOST 4096u /* longer ones are parts of words.h, as long as they are one */
+#define GDRI_CAST_PARTS 16384u /* and beyond are quicker straight than in several */
+
+GDR_DEVICE int gdri_cast_fits(const struct gdri_coll *c, size_t len)
+{
+	return gdri_cast_suits(c->scope, len) && (len <= c->team->word_size || len <= GDRI_CAST_PARTS);
+}
+
 GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
 				 int root)
 {
@@ -179,7 +187,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_cast_fits(&c, len)))
 		return gdri_straight_broadcast(&c, dst, src, len, root);
 	if (algo == GDRI_A_WORDS && c.n > 1)
 		return gdri_coll_end(&c, gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 1));
@@ -195,8 +203,10 @@ GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const vo
 {
 	int ret = 1;
 
-	if (gdri_words_suit(scope, len))
+	if (len <= GDRI_CAST_MOST && gdri_cast_suits(scope, len))
 		ret = gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 0);
+	else if (gdri_cast_suits(scope, len))
+		ret = gdri_cast_wide(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root);
 	return gdri_likely(ret <= 0) ? ret : gdri_broadcast_all(scope, team, dst, src, len, root);
 }
 

@@ -81,56 +81,65 @@ GDR_DEVICE void gdri_cast_tell(const struct gdri_quick *q, uint64_t seq)
 			gdri_st_relaxed_sys_u64(gdri_quick_peer(q, &q->team->chan[q->me].casts, i), seq);
 }
 
-/* Whole units at multiples of 8, `rows` (a constant) at a time, to all others and the own place. */
-GDR_DEVICE void gdri_cast_out(const struct gdri_quick *q, uint64_t *d, const uint64_t *s, int left, int rows)
+/* Whole units at multiples of 8, `rows` at a time, which lie `apart` (constants), to all others and the own place. */
+GDR_DEVICE void gdri_cast_out(const struct gdri_quick *q, uint64_t *d, const uint64_t *s, int left, int rows, int apart)
 {
-	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *area = q->area + 2 * q->rank, *p;
-	int i, k, n = q->n, size = q->size;
+	int i, k, n = q->n, first = gdri_quick_first(q, rows), size = rows * q->size;
+	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *area = q->area + 2 * first, *p;
 
-	s += q->rank;
-	d += q->rank;
+	s += first;
+	d += first;
 	GDRI_NOT_UNROLLED
-	for (left -= q->rank; left > 0; left -= rows * size) {
+	for (left -= first; left > 0; left -= size) {
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			v[k] = k * size < left ? s[k * size] : 0;
+			v[k] = k * apart < left ? s[k * apart] : 0;
 		GDRI_NOT_UNROLLED
 		for (i = 1; i < n; i++) {
 			p = gdri_quick_peer(q, area, gdri_quick_after(q, i));
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (k * size < left)
-					gdri_word_send(p, (uint32_t)(k * size), seq, v[k]);
+				if (k * apart < left)
+					gdri_word_send(p, (uint32_t)(k * apart), seq, v[k]);
 		}
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			if (k * size < left)
-				d[k * size] = v[k]; /* in place: the same */
-		s += rows * size;
-		d += rows * size;
-		area += 2 * rows * size;
+			if (k * apart < left)
+				d[k * apart] = v[k]; /* in place: the same */
+		s += size;
+		d += size;
+		area += 2 * size;
 	}
 }
 
-GDR_DEVICE int gdri_cast_in(const struct gdri_quick *q, uint64_t *d, int left, int root, int rows)
+GDR_DEVICE int gdri_cast_in(const struct gdri_quick *q, uint64_t *d, int left, int root, int rows, int apart)
 {
+	int k, ret, first = gdri_quick_first(q, rows), size = rows * q->size;
+	const uint64_t *p = q->area + 2 * first;
 	uint64_t v[GDRI_ALONE_ROWS];
-	const uint64_t *p = q->area + 2 * q->rank;
-	int k, ret, size = q->size;
 
-	d += q->rank;
+	d += first;
 	GDRI_NOT_UNROLLED
-	for (left -= q->rank; left > 0; left -= rows * size) {
-		ret = gdri_quick_take(q, root, p, left, rows, v);
+	for (left -= first; left > 0; left -= size) {
+		ret = gdri_quick_take(q, root, p, left, rows, apart, v);
 		if (gdri_unlikely(ret))
 			return ret;
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			if (k * size < left)
-				d[k * size] = v[k];
-		d += rows * size;
-		p += 2 * rows * size;
+			if (k * apart < left)
+				d[k * apart] = v[k];
+		d += size;
+		p += 2 * size;
 	}
+	return 0;
+}
+
+GDR_DEVICE int gdri_cast_rows(const struct gdri_quick *q, uint64_t *d, const uint64_t *s, int left, int root, int rows,
+			      int apart)
+{
+	if (q->me != root)
+		return gdri_cast_in(q, d, left, root, rows, apart);
+	gdri_cast_out(q, d, s, left, rows, apart);
 	return 0;
 }
 
@@ -146,7 +155,7 @@ GDRI_NOINLINE int gdri_cast_odd(const struct gdri_quick *q, uint8_t *dst, const 
 		if (q->me == root)
 			v[0] = gdri_word_load(src, (size_t)k * 8, len);
 		else
-			ret = gdri_quick_take(q, root, q->area + 2 * (size_t)(uint32_t)k, 1, 1, v);
+			ret = gdri_quick_take(q, root, q->area + 2 * (size_t)(uint32_t)k, 1, 1, 1, v);
 		for (i = 1; i < q->n && q->me == root; i++)
 			gdri_word_send(gdri_quick_peer(q, q->area, gdri_quick_after(q, i)), (uint32_t)k, q->seq, v[0]);
 		if (!ret && (q->me != root || dst != src))
@@ -160,24 +169,17 @@ GDR_DEVICE int gdri_cast_part(const struct gdri_quick *q, uint8_t *dst, const ui
 {
 	uint64_t *d = (uint64_t *)(void *)dst;
 	const uint64_t *s = (const uint64_t *)(const void *)src;
-	int units = (int)(len / 8), one = units <= q->size;
+	int units = (int)(len / 8);
 
 	if (gdri_unlikely((((uintptr_t)dst | (uintptr_t)src | len) & 7) != 0)) {
 		const struct gdri_quick qo = *q;
 
 		return gdri_cast_odd(&qo, dst, src, len, root);
 	}
-	if (q->me != root)
-		return one ? gdri_cast_in(q, d, units, root, 1)
-		       : q->scope == GDRI_THREAD ? gdri_cast_in(q, d, units, root, GDRI_ALONE_ROWS)
-						 : gdri_cast_in(q, d, units, root, GDRI_WORD_ROWS);
-	if (one)
-		gdri_cast_out(q, d, s, units, 1);
-	else if (q->scope == GDRI_THREAD)
-		gdri_cast_out(q, d, s, units, GDRI_ALONE_ROWS);
-	else
-		gdri_cast_out(q, d, s, units, GDRI_WORD_ROWS);
-	return 0;
+	if (units <= q->size || (q->scope != GDRI_THREAD && (q->size & 31)))
+		return gdri_cast_rows(q, d, s, units, root, 1, 1);
+	return q->scope == GDRI_THREAD ? gdri_cast_rows(q, d, s, units, root, GDRI_ALONE_ROWS, 1)
+				       : gdri_cast_rows(q, d, s, units, root, GDRI_WORD_ROWS, 32);
 }
 
 /* Behind the last part, and its number. */
@@ -197,9 +199,55 @@ GDR_DEVICE int gdri_cast_end(const struct gdri_quick *q, uint64_t known, int roo
 	return 0;
 }
 
-/* From src of the root to dst of all. 1: not so (any: never). */
-GDRI_NOINLINE int gdri_cast(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
-			    int any)
+/* First threads: a unit of nothing to all others, but the root, and from them. */
+GDR_DEVICE void gdri_cast_greet(const struct gdri_quick *q)
+{
+	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch;
+	int i;
+
+	GDRI_NOT_UNROLLED
+	for (i = q->rank + 1; i < q->n; i += q->size)
+		gdri_word_send(gdri_quick_peer(q, mine, gdri_quick_after(q, i)), 0, q->seq, 0);
+}
+
+GDR_DEVICE int gdri_cast_greeted(const struct gdri_quick *q, int root)
+{
+	uint64_t v[GDRI_ALONE_ROWS];
+	int i, from, ret = 0;
+
+	GDRI_NOT_UNROLLED
+	for (i = q->rank + 1; i < q->n && !ret; i += q->size) {
+		from = gdri_quick_after(q, i);
+		if (from != root)
+			ret = gdri_quick_take(q, from, q->area + (uint32_t)from * (size_t)q->pitch, 1, 1, 1, v);
+	}
+	return ret;
+}
+
+GDR_DEVICE int gdri_cast_wide_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root)
+{
+	struct gdri_quick q, data;
+	int ret;
+
+	if (!gdri_quick_team(&q, scope, team, GDRI_BROADCAST) || root < 0 || root >= q.n ||
+	    !gdri_quick_begin(&q, GDRI_K_BROADCAST, len, 0))
+		return 1;
+	data = q;
+	data.area += (uint32_t)root * (size_t)q.pitch;
+	if (q.me != root)
+		gdri_cast_greet(&q);
+	ret = gdri_cast_part(&data, dst, src, len, root);
+	if (gdri_likely(!ret))
+		ret = gdri_cast_greeted(&q, root);
+	return gdri_quick_end(&q, ret);
+}
+
+/* A part of words.h of which the root's has all data: longer than a place, and nobody has to say what was taken. 1: not
+ * so. */
+GDRI_ALONE_OR_NOT(gdri_cast_wide, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root),
+		  team, dst, src, len, root)
+
+GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root, int any)
 {
 	struct gdri_quick q;
 	uint32_t most, err;
@@ -243,5 +291,10 @@ GDRI_NOINLINE int gdri_cast(int scope, gdr_team_t team, uint8_t *dst, const uint
 	}
 	return gdri_cast_end(&q, known, root, ret);
 }
+
+/* From src of the root to dst of all. 1: not so (any: never). */
+GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
+			      int any),
+		  team, dst, src, len, root, any)
 
 #endif

@@ -290,6 +290,12 @@ GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const v
 	return gdri_coll_end(c, gdri_words_exchange(c, m));
 }
 
+/* More than two parts are slower than straight. */
+GDR_DEVICE int gdri_words_fit(const struct gdri_coll *c, size_t len)
+{
+	return gdri_words_suit(c->scope, len) && len <= 2 * (size_t)c->team->word_size;
+}
+
 GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
 	const struct gdri_blocks db = {GDRI_EQUAL, len, 1, 0}, sb = {GDRI_WHOLE, len, 1, 0};
@@ -299,7 +305,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_fit(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, 0);
@@ -331,7 +337,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_suit(scope, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_fit(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, len);

@@ -11,6 +11,23 @@
 
 #define GDRI_ALONE_ROWS 8 /* units that one thread has under way at a time */
 
+/* A call out of line twice: one thread, which has more under way, and more of them. In one function what the other's
+ * way needs would be in memory, and what both begin with, too. */
+#define GDRI_ALONE_OR_NOT(name, params, ...)                                                       \
+	GDRI_NOINLINE int name##_alone params                                                      \
+	{                                                                                          \
+		(void)scope;                                                                       \
+		return name##_as(GDRI_THREAD, __VA_ARGS__);                                        \
+	}                                                                                          \
+	GDRI_NOINLINE int name##_many params                                                       \
+	{                                                                                          \
+		return name##_as(scope == GDRI_WARP ? GDRI_WARP : GDRI_BLOCK, __VA_ARGS__);        \
+	}                                                                                          \
+	GDR_DEVICE int name params                                                                 \
+	{                                                                                          \
+		return scope == GDRI_THREAD ? name##_alone(scope, __VA_ARGS__) : name##_many(scope, __VA_ARGS__); \
+	}
+
 struct gdri_quick {
 	struct gdri_team *team;
 	uint64_t *area; /* of the part; member i's begins at i * pitch */
@@ -90,25 +107,28 @@ GDRI_NOINLINE int gdri_quick_wait(struct gdri_team *t, uint32_t op, int from, co
 	return ret;
 }
 
-/* A thread's next rows of a member, whose first unit is at p. */
+/* A thread's next rows of a member, whose first unit is at p. Each look gives all of them a value: what may keep an
+ * older one lives in memory, and the looks wait for that. */
 GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint64_t *p, int left,
-			       int rows, uint64_t v[GDRI_ALONE_ROWS])
+			       int rows, int apart, uint64_t v[GDRI_ALONE_ROWS])
 {
-	int i, spins, all, ret, n = q->size;
+	int i, spins, all, ret;
 	uint64_t seq = q->seq;
 
 	GDRI_NOT_UNROLLED
 	for (spins = 0;; spins++) {
 		all = 1;
 		GDRI_UNROLLED
-		for (i = 0; i < rows; i++)
-			if (i * n < left)
-				all &= gdri_word_look(p + 2 * (size_t)(uint32_t)(i * n), seq, &v[i]);
+		for (i = 0; i < rows; i++) {
+			v[i] = 0;
+			if (i * apart < left)
+				all &= gdri_word_look(p + 2 * i * apart, seq, &v[i]);
+		}
 		if (gdri_likely(all))
 			return 0;
 		if (gdri_likely(spins < GDRI_SPINS))
 			continue;
-		ret = gdri_quick_wait(q->team, q->op, from, p, seq, left, n, rows);
+		ret = gdri_quick_wait(q->team, q->op, from, p, seq, left, apart, rows);
 		if (ret)
 			return ret;
 	}
@@ -149,68 +169,77 @@ struct gdri_quick_blocks {
 	size_t len;		   /* of a block */
 };
 
-/* Units at multiples of 8, `rows` (a constant) at a time. */
-GDR_DEVICE void gdri_quick_out(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows)
+/* A thread's first unit where each warp has `rows` times as many beside each other as it has lanes: a thread's own are
+ * a constant apart, so that one register holds all their addresses. */
+GDR_DEVICE int gdri_quick_first(const struct gdri_quick *q, int rows)
 {
-	int k, i, to, left = (int)(b->len / 8) - q->rank, size = q->size, n = q->n;
-	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *p, *d = (uint64_t *)(void *)b->dst + q->rank;
-	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch + 2 * q->rank;
-	const uint64_t *s = (const uint64_t *)(const void *)b->src + q->rank;
+	return rows == 1 ? q->rank : (q->rank & ~31) * rows + (q->rank & 31);
+}
+
+/* Units at multiples of 8, `rows` at a time, which lie `apart` (constants). */
+GDR_DEVICE void gdri_quick_out(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows, int apart)
+{
+	int k, i, to, first = gdri_quick_first(q, rows), size = rows * q->size, n = q->n;
+	int left = (int)(b->len / 8) - first;
+	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *p, *d = (uint64_t *)(void *)b->dst + first;
+	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch + 2 * first;
+	const uint64_t *s = (const uint64_t *)(const void *)b->src + first, *from;
 	size_t step = b->src_step / 8;
 
 	d += b->dst_step / 8 * (uint32_t)q->me;
 	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= rows * size) {
+	for (; left > 0; left -= size) {
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			v[k] = !step && k * size < left ? s[k * size] : 0;
+			v[k] = !step && k * apart < left ? s[k * apart] : 0;
 		GDRI_NOT_UNROLLED
 		for (i = 1; i <= n; i++) { /* the own one last */
 			to = gdri_quick_after(q, i);
+			from = s + step * (uint32_t)to;
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (step && k * size < left)
-					v[k] = s[step * (uint32_t)to + (uint32_t)(k * size)];
+				if (step && k * apart < left)
+					v[k] = from[k * apart];
 			if (i == n)
 				break;
 			p = gdri_quick_peer(q, mine, to);
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (k * size < left)
-					gdri_word_send(p, (uint32_t)(k * size), seq, v[k]);
+				if (k * apart < left)
+					gdri_word_send(p, (uint32_t)(k * apart), seq, v[k]);
 		}
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			if (k * size < left)
-				d[k * size] = v[k]; /* in place: the same */
-		s += rows * size;
-		d += rows * size;
-		mine += 2 * rows * size;
+			if (k * apart < left)
+				d[k * apart] = v[k]; /* in place: the same */
+		s += size;
+		d += size;
+		mine += 2 * size;
 	}
 }
 
-GDR_DEVICE int gdri_quick_in(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows)
+GDR_DEVICE int gdri_quick_in(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows, int apart)
 {
 	uint64_t v[GDRI_ALONE_ROWS], *d;
-	int i, k, from, left, ret, size = q->size;
+	int i, k, from, left, ret, first = gdri_quick_first(q, rows), size = rows * q->size;
 	const uint64_t *p;
 
 	GDRI_NOT_UNROLLED
 	for (i = 1; i < q->n; i++) {
 		from = gdri_quick_after(q, q->n - i);
-		p = q->area + (uint32_t)from * (size_t)q->pitch + 2 * q->rank;
-		d = (uint64_t *)(void *)(b->dst + b->dst_step * (uint32_t)from) + q->rank;
+		p = q->area + (uint32_t)from * (size_t)q->pitch + 2 * first;
+		d = (uint64_t *)(void *)(b->dst + b->dst_step * (uint32_t)from) + first;
 		GDRI_NOT_UNROLLED
-		for (left = (int)(b->len / 8) - q->rank; left > 0; left -= rows * size) {
-			ret = gdri_quick_take(q, from, p, left, rows, v);
+		for (left = (int)(b->len / 8) - first; left > 0; left -= size) {
+			ret = gdri_quick_take(q, from, p, left, rows, apart, v);
 			if (gdri_unlikely(ret))
 				return ret;
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (k * size < left)
-					d[k * size] = v[k];
-			d += rows * size;
-			p += 2 * rows * size;
+				if (k * apart < left)
+					d[k * apart] = v[k];
+			d += size;
+			p += 2 * size;
 		}
 	}
 	return 0;
@@ -231,11 +260,10 @@ GDR_DEVICE int gdri_quick_in_members(const struct gdri_quick *q, const struct gd
 		for (spins = 0;; spins++) {
 			all = 1;
 			GDRI_UNROLLED
-			for (i = 0; i < GDRI_WORD_ROWS; i++)
-				if (first + i < n)
-					all &= gdri_word_look(area + (uint32_t)gdri_quick_after(q, first + i) *
-									     (size_t)q->pitch,
-							      seq, &v[i]);
+			for (i = 0; i < GDRI_WORD_ROWS; i++) { /* behind the end as in gdri_quick_take */
+				m = gdri_quick_after(q, first + i < n ? first + i : first);
+				all &= gdri_word_look(area + (uint32_t)m * (size_t)q->pitch, seq, &v[i]);
+			}
 			if (gdri_likely(all))
 				break;
 			if (gdri_likely(spins < GDRI_SPINS))
@@ -279,7 +307,7 @@ GDRI_NOINLINE int gdri_quick_odd(const struct gdri_quick *q, const struct gdri_q
 		to = gdri_quick_after(q, i);
 		for (k = q->rank; k < n && !ret; k += q->size) {
 			ret = gdri_quick_take(q, to, q->area + (uint32_t)to * (size_t)q->pitch + 2 * (size_t)k, 1, 1,
-					      v);
+					      1, v);
 			if (!ret)
 				gdri_word_store(b->dst + b->dst_step * (uint32_t)to, (size_t)k * 8, b->len, v[0]);
 		}
@@ -287,9 +315,8 @@ GDRI_NOINLINE int gdri_quick_odd(const struct gdri_quick *q, const struct gdri_q
 	return ret;
 }
 
-/* len bytes from src + src_step * its number to each member, to dst + dst_step * the own number. */
-GDRI_NOINLINE int gdri_quick_move(int scope, gdr_team_t team, uint32_t op, int kind, void *dst,
-				  size_t dst_step, const void *src, size_t src_step, size_t len)
+GDR_DEVICE int gdri_quick_move_as(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, size_t dst_step,
+				  const void *src, size_t src_step, size_t len)
 {
 	const struct gdri_quick_blocks b = {(uint8_t *)dst, (const uint8_t *)src, dst_step, src_step, len};
 	struct gdri_quick q;
@@ -303,16 +330,24 @@ GDRI_NOINLINE int gdri_quick_move(int scope, gdr_team_t team, uint32_t op, int k
 
 		ret = gdri_quick_odd(&qo, &bo);
 	} else if ((int)(len / 8) <= q.size) {
-		gdri_quick_out(&q, &b, 1);
-		ret = q.n > 2 ? gdri_quick_in_members(&q, &b) : gdri_quick_in(&q, &b, 1);
+		gdri_quick_out(&q, &b, 1, 1);
+		ret = q.n > 2 ? gdri_quick_in_members(&q, &b) : gdri_quick_in(&q, &b, 1, 1);
 	} else if (scope == GDRI_THREAD) {
-		gdri_quick_out(&q, &b, GDRI_ALONE_ROWS);
-		ret = gdri_quick_in(&q, &b, GDRI_ALONE_ROWS);
+		gdri_quick_out(&q, &b, GDRI_ALONE_ROWS, 1);
+		ret = gdri_quick_in(&q, &b, GDRI_ALONE_ROWS, 1);
+	} else if (q.size & 31) {
+		gdri_quick_out(&q, &b, 1, 1);
+		ret = gdri_quick_in(&q, &b, 1, 1);
 	} else {
-		gdri_quick_out(&q, &b, GDRI_WORD_ROWS);
-		ret = gdri_quick_in(&q, &b, GDRI_WORD_ROWS);
+		gdri_quick_out(&q, &b, GDRI_WORD_ROWS, 32);
+		ret = gdri_quick_in(&q, &b, GDRI_WORD_ROWS, 32);
 	}
 	return gdri_quick_end(&q, ret);
 }
+
+/* len bytes from src + src_step * its number to each member, to dst + dst_step * the own number. */
+GDRI_ALONE_OR_NOT(gdri_quick_move, (int scope, gdr_team_t team, uint32_t op, int kind, void *dst, size_t dst_step,
+				    const void *src, size_t src_step, size_t len),
+		  team, op, kind, dst, dst_step, src, src_step, len)
 
 #endif

@@ -16,74 +16,102 @@ struct gdri_quick_vectors {
 };
 
 /* Units at multiples of 8, `rows` (a constant) at a time. */
-GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows)
+GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows, int apart)
 {
-	int k, i, to, left = (int)(s->len / 8) - q->rank, size = q->size, n = q->n;
+	int k, i, to, first = gdri_quick_first(q, rows), size = rows * q->size, n = q->n;
+	int left = (int)(s->len / 8) - first;
 	uint64_t v[GDRI_ALONE_ROWS], seq = q->seq, *p;
-	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch + 2 * q->rank;
-	const uint64_t *src = (const uint64_t *)(const void *)s->src + q->rank;
+	uint64_t *mine = q->area + (uint32_t)q->me * (size_t)q->pitch + 2 * first;
+	const uint64_t *src = (const uint64_t *)(const void *)s->src + first, *from;
 	size_t step = s->src_step / 8;
 
 	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= rows * size) {
+	for (; left > 0; left -= size) {
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			v[k] = !step && k * size < left ? src[k * size] : 0;
+			v[k] = !step && k * apart < left ? src[k * apart] : 0;
 		GDRI_NOT_UNROLLED
 		for (i = 1; i < n; i++) {
 			to = gdri_quick_after(q, i);
 			p = gdri_quick_peer(q, mine, to);
+			from = src + step * (uint32_t)to;
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (step && k * size < left)
-					v[k] = src[step * (uint32_t)to + (uint32_t)(k * size)];
+				if (step && k * apart < left)
+					v[k] = from[k * apart];
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (k * size < left)
-					gdri_word_send(p, (uint32_t)(k * size), seq, v[k]);
+				if (k * apart < left)
+					gdri_word_send(p, (uint32_t)(k * apart), seq, v[k]);
 		}
-		src += rows * size;
-		mine += 2 * rows * size;
+		src += size;
+		mine += 2 * size;
 	}
 }
 
-/* dst may lie on a block of src: a thread has sent a unit before it writes that. */
-GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows)
+/* acc = acc op v, `rows` (a constant) units, of which the first `some` count: one choice for all. */
+GDR_DEVICE void gdri_quick_ops(uint32_t code, uint64_t acc[GDRI_ALONE_ROWS], const uint64_t v[GDRI_ALONE_ROWS],
+			       int rows, int some)
 {
-	const uint64_t *area = q->area + 2 * q->rank;
-	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + q->rank;
-	uint64_t v[GDRI_ALONE_ROWS], acc[GDRI_ALONE_ROWS], *d = (uint64_t *)(void *)s->dst + q->rank;
-	int k, m, ret, left = (int)(s->len / 8) - q->rank, size = q->size;
+	int k;
 
-	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= rows * size) {
+#ifdef __CUDACC__
+	if (gdri_reduce_fold(code) == GDRI_REDUCE_CODE(float, GDRI_SUM)) {
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			acc[k] = v[k] = 0;
+			acc[k] = gdri_word_op(GDRI_REDUCE_CODE(float, GDRI_SUM), acc[k], v[k]);
+		return;
+	}
+#endif
+	GDRI_UNROLLED
+	for (k = 0; k < rows; k++)
+		if (k < some)
+			acc[k] = gdri_word_op(code, acc[k], v[k]);
+}
+
+/* dst may lie on a block of src: a thread has sent a unit before it writes that. */
+GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows, int apart)
+{
+	int k, m, ret, first = gdri_quick_first(q, rows), left = (int)(s->len / 8) - first, size = rows * q->size;
+	const uint64_t *area = q->area + 2 * first;
+	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + first;
+	uint64_t v[GDRI_ALONE_ROWS], mine[GDRI_ALONE_ROWS], acc[GDRI_ALONE_ROWS];
+	uint64_t *d = (uint64_t *)(void *)s->dst + first;
+
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= size) {
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++) { /* under way with the first member's */
+			acc[k] = 0;
+			mine[k] = k * apart < left ? own[k * apart] : 0;
+		}
 		GDRI_NOT_UNROLLED
 		for (m = 0; m < q->n; m++) {
 			if (m == q->me) {
 				GDRI_UNROLLED
 				for (k = 0; k < rows; k++)
-					if (k * size < left)
-						v[k] = own[k * size];
+					v[k] = mine[k];
 			} else {
-				ret = gdri_quick_take(q, m, area + (uint32_t)m * (size_t)q->pitch, left, rows, v);
+				ret = gdri_quick_take(q, m, area + (uint32_t)m * (size_t)q->pitch, left, rows, apart,
+						      v);
 				if (gdri_unlikely(ret))
 					return ret;
 			}
+			if (m >= s->hi)
+				continue;
+			if (m)
+				gdri_quick_ops(s->code, acc, v, rows, (left + apart - 1) / apart);
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				if (m < s->hi && k * size < left)
-					acc[k] = m ? gdri_word_op(s->code, acc[k], v[k]) : v[k];
+				acc[k] = m ? acc[k] : v[k];
 		}
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
-			if (k * size < left)
-				d[k * size] = acc[k];
-		own += rows * size;
-		d += rows * size;
-		area += 2 * rows * size;
+			if (k * apart < left)
+				d[k * apart] = acc[k];
+		own += size;
+		d += size;
+		area += 2 * size;
 	}
 	return 0;
 }
@@ -91,24 +119,25 @@ GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_qui
 /* A unit of each of the members, some of which are under way at a time. */
 GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct gdri_quick_vectors *s)
 {
-	uint64_t v[GDRI_ALONE_ROWS], acc = 0, *area = q->area + 2 * q->rank, seq = q->seq;
-	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + q->rank;
-	int n = q->n, first, i, spins, all, ret;
+	uint64_t v[GDRI_ALONE_ROWS], acc = 0, *area = q->area + 2 * q->rank, seq = q->seq, v0;
+	int n = q->n, other = q->me ? 0 : 1, first, i, m, spins, all, mine, there, ret;
 
 	if (q->rank * 8 >= (int)s->len)
 		return 0;
+	v0 = *((const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + q->rank);
 	GDRI_NOT_UNROLLED
 	for (first = 0; first < n; first += GDRI_WORD_ROWS) {
 		GDRI_NOT_UNROLLED
 		for (spins = 0;; spins++) {
 			all = 1;
 			GDRI_UNROLLED
-			for (i = 0; i < GDRI_WORD_ROWS; i++)
-				if (first + i == q->me)
-					v[i] = *own;
-				else if (first + i < n)
-					all &= gdri_word_look(area + (uint32_t)(first + i) * (size_t)q->pitch, seq,
-							      &v[i]);
+			for (i = 0; i < GDRI_WORD_ROWS; i++) {
+				mine = first + i == q->me || first + i >= n;
+				m = mine ? other : first + i;
+				there = gdri_word_look(area + (uint32_t)m * (size_t)q->pitch, seq, &v[i]);
+				v[i] = mine ? v0 : v[i];
+				all &= mine | there;
+			}
 			if (gdri_likely(all))
 				break;
 			if (gdri_likely(spins < GDRI_SPINS))
@@ -150,7 +179,7 @@ GDRI_NOINLINE int gdri_quick_sum_odd(const struct gdri_quick *q, const struct gd
 				v[0] = gdri_word_load(s->src + s->src_step * (uint32_t)m, (size_t)k * 8, s->len);
 			else
 				ret = gdri_quick_take(q, m, q->area + (uint32_t)m * (size_t)q->pitch + 2 * (size_t)k, 1,
-						      1, v);
+						      1, 1, v);
 			if (m < s->hi)
 				acc = m ? gdri_word_op_any(s->code, acc, v[0]) : v[0];
 		}
@@ -163,8 +192,7 @@ GDRI_NOINLINE int gdri_quick_sum_odd(const struct gdri_quick *q, const struct gd
 /* Members whose vectors count: all, those below this one, and this one with them. */
 enum gdri_quick_whose { GDRI_ALL, GDRI_BELOW, GDRI_UP_TO };
 
-/* Blocks of len bytes; src_step: of src for each member, or all of the same. */
-GDRI_NOINLINE int gdri_quick_sum(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
+GDR_DEVICE int gdri_quick_sum_as(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
 				 size_t src_step, size_t len, uint32_t code, int whose)
 {
 	struct gdri_quick_vectors s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, code, 0};
@@ -181,16 +209,24 @@ GDRI_NOINLINE int gdri_quick_sum(int scope, gdr_team_t team, uint32_t op, int ki
 
 		ret = gdri_quick_sum_odd(&qo, &so);
 	} else if ((int)(len / 8) <= q.size) {
-		gdri_quick_sum_out(&q, &s, 1);
-		ret = q.n > 2 ? gdri_quick_fold_members(&q, &s) : gdri_quick_fold(&q, &s, 1);
+		gdri_quick_sum_out(&q, &s, 1, 1);
+		ret = q.n > 2 ? gdri_quick_fold_members(&q, &s) : gdri_quick_fold(&q, &s, 1, 1);
 	} else if (scope == GDRI_THREAD) {
-		gdri_quick_sum_out(&q, &s, GDRI_ALONE_ROWS);
-		ret = gdri_quick_fold(&q, &s, GDRI_ALONE_ROWS);
+		gdri_quick_sum_out(&q, &s, GDRI_ALONE_ROWS, 1);
+		ret = gdri_quick_fold(&q, &s, GDRI_ALONE_ROWS, 1);
+	} else if (q.size & 31) {
+		gdri_quick_sum_out(&q, &s, 1, 1);
+		ret = gdri_quick_fold(&q, &s, 1, 1);
 	} else {
-		gdri_quick_sum_out(&q, &s, GDRI_WORD_ROWS);
-		ret = gdri_quick_fold(&q, &s, GDRI_WORD_ROWS);
+		gdri_quick_sum_out(&q, &s, GDRI_WORD_ROWS, 32);
+		ret = gdri_quick_fold(&q, &s, GDRI_WORD_ROWS, 32);
 	}
 	return gdri_quick_end(&q, ret);
 }
+
+/* Blocks of len bytes; src_step: of src for each member, or all of the same. */
+GDRI_ALONE_OR_NOT(gdri_quick_sum, (int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
+				   size_t src_step, size_t len, uint32_t code, int whose),
+		  team, op, kind, dst, src, src_step, len, code, whose)
 
 #endif

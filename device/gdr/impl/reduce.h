@@ -254,6 +254,8 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	if (ret || !n)
 		return ret;
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
+	if (algo == GDRI_A_WORDS && !gdri_sum_suits(scope, len))
+		algo = GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
 		return gdri_reduce_words(&r, dst, src, len, 0, 0, r.c.n);
 	if (algo == GDRI_A_GRID)
@@ -278,9 +280,11 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 
 GDR_DEVICE int gdri_reduce_as(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
 {
-	int ret = gdri_quick_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, n << (code & 15u), code,
-				 GDRI_ALL);
+	size_t len = n << (code & 15u);
+	int ret = 1;
 
+	if (gdri_sum_suits(scope, len))
+		ret = gdri_quick_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, len, code, GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reduce_all(scope, team, dst, src, n, code);
 }
 
