@@ -247,8 +247,10 @@ static void forget(struct gdri_state *st)
 	uint32_t i;
 
 	memset(dev->used, 0, (dev->n_queues + 63) / 64 * sizeof(*dev->used));
-	for (i = 0; i < dev->n_queues; i++)
-		dev->qps[i].limit = 0; /* sends the first post to where it is marked */
+	for (i = 0; i < dev->n_queues; i++) { /* no room: sends the first post to where it is marked */
+		dev->qps[i].room = 0;
+		dev->qps[i].limit = dev->qps[i].rsvd;
+	}
 	dev->latched = 0;
 	memset(lanes_of(st), 0, LANES * sizeof(struct lane));
 }

@@ -444,7 +444,7 @@ static void set_up_qp(struct fake *f, unsigned i)
 	qp->slot = i % f->opt.n_slots;
 	qp->rkey_data.be = __builtin_bswap32(RKEY_DATA(pe));
 	qp->rkey_sync.be = __builtin_bswap32(RKEY_SYNC(pe));
-	qp->rsvd = qp->done = f->opt.start;
+	qp->rsvd = qp->done = qp->limit = f->opt.start;
 	qp->ready = f->opt.start << 1;
 }
 

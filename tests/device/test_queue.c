@@ -26,7 +26,7 @@ struct poster {
 	struct fake *f;
 	int id;
 	unsigned posts, rng;
-	enum { STRAIGHT, DELAYS, AHEAD } how; /* DELAYS: random ones between the steps of a post */
+	enum { STRAIGHT, DELAYS } how; /* DELAYS: random ones between the steps of a post */
 	int failures;
 };
 
@@ -56,22 +56,6 @@ static int post_slowly(struct poster *p, uint64_t *dst, uint64_t value, int pe)
 	return 0;
 }
 
-/* One that reserves as GPUs do where others were quicker. */
-static int post_ahead(struct poster *p, uint64_t *dst, uint64_t value, int pe)
-{
-	struct gdri_dev *dev = p->f->dev;
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
-	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
-	uint64_t base = gdri_sq_reserve_ahead(qp, 1, gdri_ld_relaxed_gpu_u64(&qp->rsvd),
-					      gdri_ld_fenced_u64(&qp->limit));
-	int ret = base == GDRI_NO_ROOM ? gdri_sq_reserve(dev, qp, 1, &base) : 0;
-
-	if (ret)
-		return ret;
-	gdri_wqe_write_inline(qp, base, GDRI_CE_ALWAYS, gdri_heap_offset(dev, dst), qp->rkey_sync, v, 8);
-	return gdri_sq_publish(dev, qp, base, 1, 0);
-}
-
 static void *post_many(void *arg)
 {
 	struct poster *p = arg;
@@ -81,9 +65,7 @@ static void *post_many(void *arg)
 
 	for (i = 0; i < p->posts; i++) {
 		pe = (int)(i % 2);
-		if (p->how == AHEAD)
-			p->failures += post_ahead(p, word(f, p->id, i), i + 1, pe) != 0;
-		else if (p->how == DELAYS)
+		if (p->how == DELAYS)
 			p->failures += post_slowly(p, word(f, p->id, i), i + 1, pe) != 0;
 		else if (i % 64 == 63) /* two blocks */
 			p->failures += gdr_uint64_atomic_set(word(f, p->id, i), i + 1, pe) != 0;
@@ -172,14 +154,6 @@ static void test_delays(void **state)
 	run_posters(&opt, 2000, DELAYS);
 	opt.ring = 1;
 	run_posters(&opt, 2000, DELAYS);
-}
-
-static void test_ahead(void **state)
-{
-	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1};
-
-	(void)state;
-	run_posters(&opt, 20000 / SCALE, AHEAD);
 }
 
 /* Every number is an index: WQEs of two blocks, which are reserved the general way, from each power of two on. */
@@ -334,6 +308,139 @@ static void test_doorbells(void **state)
 	fake_stop(f);
 }
 
+/* As who waits does when it sees the baton, having seen `ready` at `seen` before. */
+static void hand_on(struct fake *f, uint64_t seen, uint64_t base, uint32_t n)
+{
+	struct gdri_qp *qp = &f->dev->qps[0];
+
+	gdri_sq_hand_on(f->dev, qp, gdri_sq_bell(qp), base, n, 0, gdri_sq_behind(qp, qp->marks, seen, base, n));
+}
+
+/* Who publishes hands on those behind it that are written and wait, all at once and up to the first that is not. From
+ * each bit of the window on. */
+static void hand_on_from(uint64_t start)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .start = start};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	uint64_t at[5], i;
+	static const uint32_t n[5] = {1, 1, 2, 1, 3};
+
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(gdri_sq_reserve(f->dev, qp, n[i], &at[i]), 0);
+		gdri_wqe_nop(qp, at[i], GDRI_CE_ALWAYS);
+		gdri_wqe_nop(qp, at[i] + n[i] - 1, GDRI_CE_ALWAYS);
+		gdri_wqe_nop(qp, at[i] + n[i] / 2, GDRI_CE_ALWAYS);
+	}
+	for (i = 1; i < 5; i++)
+		if (i != 3)
+			assert_int_equal(gdri_sq_mark(qp, start, at[i], n[i]), 1);
+	hand_on(f, start, at[0], 1);
+	assert_int_equal(qp->ready, at[3] << 1);
+	hand_on(f, at[2], at[3], 1); /* as if it had not got round to marking */
+	assert_int_equal(qp->ready, (start + 8) << 1);
+	assert_int_equal(qp->marks, 0);
+	assert_int_equal(__builtin_bswap32(*qp->dbrec), (start + 8) & 0xffff);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(f->n_wqe, 8);
+	fake_stop(f);
+}
+
+static void test_hands_on(void **state)
+{
+	uint64_t i;
+
+	(void)state;
+	for (i = 0; i < GDRI_WINDOW; i++)
+		hand_on_from(0x3fffffffffffff00ull + i);
+}
+
+/* A whole window of them. */
+static void test_hands_on_window(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .start = 100};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	uint64_t at, i;
+
+	(void)state;
+	for (i = 0; i < GDRI_WINDOW + 1; i++) {
+		assert_int_equal(gdri_sq_reserve(f->dev, qp, 1, &at), 0);
+		gdri_wqe_nop(qp, at, GDRI_CE_ALWAYS);
+		if (i)
+			assert_int_equal(gdri_sq_mark(qp, 100, at, 1), i < GDRI_WINDOW);
+	}
+	/* an old look tells of less: the others' bits may be those of blocks before */
+	assert_int_equal(gdri_marks_run(qp->marks, 100, 101), 63);
+	assert_int_equal(gdri_marks_run(qp->marks, 90, 101), 53);
+	assert_int_equal(gdri_marks_run(qp->marks, 36, 101), 0);
+	hand_on(f, 100, 100, 1);
+	assert_int_equal(qp->ready, (100 + GDRI_WINDOW) << 1);
+	assert_int_equal(qp->marks, 0);
+	gdri_sq_publish(f->dev, qp, 100 + GDRI_WINDOW, 1, 0);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(f->n_wqe, GDRI_WINDOW + 1);
+	fake_stop(f);
+}
+
+/* Groups are handed on as a whole, however old the look at the marks is. */
+static void test_hands_on_groups(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128};
+	uint64_t seen, at, i;
+	struct gdri_qp *qp;
+	struct fake *f;
+
+	(void)state;
+	for (seen = 0; seen <= 20; seen++) {
+		f = fake_start(&opt);
+		qp = &f->dev->qps[0];
+		for (i = 0; i < 20; i++)
+			assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+		assert_int_equal(gdri_sq_reserve(f->dev, qp, 1, &at), 0);
+		gdri_wqe_nop(qp, at, GDRI_CE_ALWAYS);
+		while (at < 20 + GDRI_WINDOW - 5) {
+			assert_int_equal(gdri_sq_reserve(f->dev, qp, 5, &at), 0);
+			for (i = 0; i < 5; i++)
+				gdri_wqe_nop(qp, at + i, GDRI_CE_ALWAYS);
+			assert_int_equal(gdri_sq_mark(qp, 20, at, 5), at + 5 <= 20 + GDRI_WINDOW);
+		}
+		hand_on(f, seen, 20, 1);
+		assert_int_equal(qp->ready, at << 1);
+		gdri_sq_publish(f->dev, qp, at, 5, 0);
+		assert_int_equal(gdr_quiet(), 0);
+		fake_stop(f);
+	}
+}
+
+/* Who finds too little room gives back what it took, and an error leaves none, whatever is completed behind it. */
+static void test_room(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	uint64_t base;
+
+	(void)state;
+	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &base), 0);
+	assert_int_equal(qp->room, 127 - 32);
+	assert_int_equal(gdri_sq_reserve_now(qp, 96), GDRI_NO_ROOM);
+	assert_int_equal(gdri_sq_reserve_now(qp, 95), 32);
+	assert_int_equal(qp->room, 0);
+	assert_false(gdri_sq_enough(gdri_sq_take(qp, 1), 1)); /* another one, that has not given back yet */
+	gdri_sq_raise(qp, qp->limit + 1);
+	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
+	gdri_sq_give_back(qp, 1);
+	assert_int_equal(gdri_sq_reserve_now(qp, 1), 127);
+	gdri_sq_break(qp, -GDR_ETIMEOUT);
+	gdri_sq_raise(qp, qp->limit + 1000);
+	gdri_sq_give_back(qp, 1000);
+	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 1, &base), -GDR_ETIMEOUT);
+	fake_stop(f);
+}
+
 /* A reserver that never publishes: the next one ends in time and the queue says so. */
 static void test_lost_reserver(void **state)
 {
@@ -413,7 +520,6 @@ int main(void)
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_powers),
 		cmocka_unit_test(test_delays),
-		cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_two_blocks_at_end),
 		cmocka_unit_test(test_group_behind_batch),
 		cmocka_unit_test(test_full),
@@ -421,6 +527,10 @@ int main(void)
 		cmocka_unit_test(test_doorbells),
 		cmocka_unit_test(test_lost_reserver),
 		cmocka_unit_test(test_lost_reserver_two),
+		cmocka_unit_test(test_hands_on),
+		cmocka_unit_test(test_hands_on_window),
+		cmocka_unit_test(test_hands_on_groups),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unsignalled),
 	};
 

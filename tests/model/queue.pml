@@ -6,13 +6,16 @@
  *  - no doorbell is lost, no deadlock on a full ring   (invalid end state)
  *  - no completion is reported early                   (assert in poll)
  *  - no block is given away that is not complete       (assert behind reserve)
+ *  - who is handed on for by another one goes on, and
+ *    nobody whose block is not written is handed on for
  *  - an error reaches every waiter                     (invalid end state)
  *  - a doorbell at least every BATCH blocks, however
  *    many reserve meanwhile                            (assert in publish)
  *
  * Each NO_* macro takes one safeguard out; ./run shows that the checker then
  * finds the fault. Ring of 4 blocks, counters of 3 bits: the proportions of
- * 32768 blocks and 16 bits, with indexes that start so that both wrap.
+ * 32768 blocks and 16 bits, with indexes that start so that both wrap; a window of 2
+ * marks, or 4.
  *
  * Indexes here are true ones (the 64-bit indexes of the code); what the NIC
  * reports and what the doorbell carries is taken modulo M. */
@@ -27,6 +30,10 @@
 #ifndef BATCH
 #define BATCH 2		/* GDRI_BATCH */
 #endif
+#ifndef W
+#define W 2		/* GDRI_WINDOW */
+#endif
+#define NONE -100	/* GDRI_ROOM_NONE */
 #define M 8		/* range of the counter in CQE and doorbell */
 #ifndef START
 #define START 6		/* first index: wraps N at 8 and M at 8 and 16 */
@@ -43,11 +50,14 @@
 #define NEWS (WRAP(done) != WRAP(cqe + 1) || cqe_err)
 #endif
 
-/* Who publishes up to `end` rings: the last reserver, and whoever crosses a batch boundary. */
-#ifndef NO_LAST_RINGS
-#define LAST(end) (rsvd == (end))
-#else
+/* Who publishes up to `end` rings: the last reserver, and whoever crosses a batch boundary. r: rsvd, as it was
+ * read before those up to `end` were seen. */
+#ifdef NO_LAST_RINGS
 #define LAST(end) (0)
+#elif defined(NO_OLD_RSVD)
+#define LAST(end) (r == (end))
+#else
+#define LAST(end) (r <= (end))
 #endif
 #ifndef NO_BATCH
 #define CROSSES(base, end) ((base) / BATCH != (end) / BATCH)
@@ -55,11 +65,17 @@
 #define CROSSES(base, end) (0)
 #endif
 
+/* Who may mark: whose bit is no other block's. */
+#define BIT(i) ((i) & (W - 1))
+#define IN_WINDOW (base + 1 - ready <= W)
+
 byte rsvd = START;
 byte ready = START;
 bit last2 = 0;		/* kept in the same word as ready */
 byte done = START;
-byte limit = 0;		/* cached done + N - 1; 0 sends a reservation to the slow path */
+byte marks = 0;		/* written, and waiting for who publishes */
+byte limit = START;	/* done + N - 1, as it was when `room` was last raised */
+short room = 0;		/* blocks below limit that nobody has taken */
 bit err = 0;
 
 /* Memory of the ring. written[s]: index whose WQE the poster stored in block s;
@@ -131,15 +147,14 @@ inline poll()
 		assert(done <= executed);
 		c = 0; r = 0; d = 0
 	};
-	/* the latch: err, then limit */
+	/* the latch: err, then room */
 	if
-	:: e -> limit = 0; e = 0
+	:: e -> room = NONE; e = 0
 	:: else -> skip
 	fi
 }
 
-/* gdri_sq_look, after its poll: raises limit from `done`; leaves it raised only if no error was
- * latched meanwhile. */
+/* gdri_sq_look, after its poll: raises limit from `done`, then puts in what lies between. */
 inline look()
 {
 	l = done + N - 1;
@@ -148,20 +163,18 @@ inline look()
 #endif
 	d_step {
 		if
-		:: l > limit -> limit = l
-		:: else -> skip
+		:: l > limit -> r = l - limit; limit = l
+		:: else -> r = 0
 		fi
 	};
-	if
-	:: err -> limit = 0
-	:: else -> skip
-	fi
+	d_step { room = room + r; r = 0 }
 }
 
 proctype poster()
 {
 	byte base, n, posts, i, c, r, d, l;
-	bit e, got, failed, first;
+	byte end, seen, m;
+	bit e, got, failed, first, marked;
 
 	posts = 0;
 	do
@@ -177,29 +190,28 @@ proctype poster()
 		:: got -> break
 		:: !got && err -> failed = 1; break
 		:: !got && !err ->
-			base = rsvd;
+			d_step { e = (room >= n); room = room - n }; /* gdri_sq_take */
 			if
-			:: base + n > limit ->
+			:: !e ->
+#ifndef NO_GIVE_BACK
+				room = room + n;
+#endif
 				poll();
 				if
 				:: err -> skip
 				:: else ->
 					look();
 					/* full: wait until something can have changed */
-					(db_new || NEWS || err || rsvd + n <= l ||
-					 rsvd + n <= limit || done + N - 1 > l);
+					(db_new || NEWS || err || room >= n || done + N - 1 > l);
 					l = 0
 				fi
 			:: else ->
 				atomic {
-					if
-					:: rsvd == base ->
-						rsvd = base + n; got = 1;
-						first = (ready == base); /* rings without another look */
-						/* the claim behind all arithmetic of indexes */
-						assert(cqe_err || rsvd - done <= N - 1)
-					:: else -> skip
-					fi
+					e = 0;
+					base = rsvd; rsvd = base + n; got = 1;
+					first = (ready == base); /* rings without another look */
+					/* the claim behind all arithmetic of indexes */
+					assert(cqe_err || rsvd - done <= N - 1)
 				}
 			fi
 		od;
@@ -226,22 +238,75 @@ proctype poster()
 			written[SLOT(base + n - 1)] = base;
 			blocks[SLOT(base)] = n
 		};
-		/* publish: wait for the baton */
-		(ready == base);
+		/* publish: wait for the baton, or for who hands on. What has a WQE of two blocks does not mark */
+		d_step { seen = base; m = 0 };
 		if
-		:: first || LAST(base + n) || CROSSES(base, base + n) ->
-			first = 0;
-			fence(base + n);
-			dbrec = WRAP(base + n);
-			d_step { db = WRAP(base + n); db_new = 1; rung = base + n };
-			d_step { ready = base + n; last2 = (n == 2) }
+		:: ready >= base
+		:: atomic { ready < base && n == 1 && IN_WINDOW -> marked = 1 };
+			marks = marks | (1 << BIT(base)); /* by that look, which is old by now */
+			if
+			:: ready >= base
+			:: atomic { ready < base -> seen = ready };
+				atomic { m = marks; r = rsvd };
+				ready >= base
+			fi
+		fi;
+		if
+		:: ready > base -> assert(marked)
 		:: else ->
 			d_step {
-				/* the claim: what the NIC does not know of is less than a batch */
-				assert(base + n - rung < BATCH);
-				ready = base + n; last2 = (n == 2)
-			}
+				if
+				:: r < base + n -> r = rsvd /* not read yet */
+				:: else -> skip
+				fi;
+				end = base + n;
+#ifdef NO_SEEN
+				seen = base;
+#endif
+				do
+				:: !first && m && end - seen < W && (m & (1 << BIT(end))) -> end++
+				:: else -> break
+				od
+			};
+			/* as far as those marks tell: again, now */
+			d_step {
+				if
+				:: !first && end - seen >= W ->
+					do
+					:: end - base < W && (marks & (1 << BIT(end))) -> end++
+					:: else -> break
+					od
+				:: else -> skip
+				fi
+			};
+			/* clears them */
+#ifndef NO_CLEARING
+			d_step {
+				i = (marked -> base : base + n);
+				do
+				:: i < end -> marks = marks & ~(1 << BIT(i)); i++
+				:: else -> break
+				od;
+				i = 0
+			};
+#endif
+			if
+			:: first || LAST(end) || CROSSES(base, end) ->
+				first = 0;
+				fence(end);
+				dbrec = WRAP(end);
+				d_step { db = WRAP(end); db_new = 1; rung = end };
+				d_step { ready = end; last2 = (end - base == 2 && n == 2) }
+			:: else ->
+				d_step {
+					/* the claim: what the NIC does not know of is less than a batch */
+					assert(end - rung < BATCH);
+					ready = end; last2 = (end - base == 2 && n == 2)
+				}
+			fi;
+			d_step { r = 0; end = 0 }
 		fi;
+		d_step { marked = 0; seen = 0; m = 0; r = 0 };
 		posts++
 	:: else -> break
 	od;

@@ -30,6 +30,7 @@
 
 /* One RC queue pair to one peer. Indexes count 64-byte blocks, are 64 bits
  * wide, never wrap, and are masked where they are used. */
+#define GDRI_ROOM_NONE (0 - (1ull << 62)) /* whatever is yet put in or given back */
 struct GDRI_ALIGNED gdri_qp {
 	/* constants (host) */
 	uint8_t *sq;		 /* depth blocks */
@@ -47,21 +48,27 @@ struct GDRI_ALIGNED gdri_qp {
 
 	/* (dev) blocks reserved */
 	GDRI_ALIGNED uint64_t rsvd;
+	/* (dev) blocks below `limit` that nobody has taken: who takes some from here may reserve that many. A
+	 * signed number: below 0 while somebody found too few and has not given them back. 0 (initially)
+	 * and GDRI_ROOM_NONE (after an error) send reservations to the slow path, which looks at err and marks the
+	 * queue as used. */
+	uint64_t room;
 
 	/* (dev) blocks published, and the baton of publication: whoever reserved
 	 * at `ready_index` may publish. index << 1 | last, where last says that the
 	 * WQE before the index has two blocks: its CQE carries index - 2, so that
 	 * a waiter waits for done >= index - last. */
 	GDRI_ALIGNED uint64_t ready;
+	/* (dev) bit i & 63: block i, one of the GDRI_WINDOW blocks from `ready` on, is written, and who holds
+	 * it waits: whoever publishes up to it hands it on, too. 0 for all others. */
+	uint64_t marks;
 
 	/* (dev) completion */
 	GDRI_ALIGNED uint64_t done; /* every block below is complete */
 	uint64_t cq_ci;	  /* ring: next CQE to consume, free-running */
 	int32_t err;	  /* 0, or the status of the first error: sticky */
 	uint32_t err_rec; /* 1 + index in gdri_dev.errors; 0: none; GDRI_MAX_ERRORS + 1: no room for it */
-	/* Reservations up to here need no look at anything else: done at some
-	 * time + depth - 1. 0 (initially, and after an error) sends them to the
-	 * slow path, which looks at err and marks the queue as used. */
+	/* The end of what was ever put into `room`: done at some time + depth - 1; initially rsvd. */
 	uint64_t limit;
 	/* A block with the fence bit was reserved after gdri_dev.fence_seq was this: what
 	 * is reserved after this was read is behind it. */

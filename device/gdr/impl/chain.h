@@ -56,7 +56,7 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 				    uint32_t i, uint64_t deadline)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
-	uint64_t base, r;
+	uint64_t base;
 	uint32_t round = 0;
 	int ret;
 
@@ -67,15 +67,12 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		ret = gdri_sq_look(dev, qp, 1);
 		if (ret < 0)
 			return ret;
-		r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-		/* as in gdri_sq_reserve */
-		if (ret && r + 1 <= gdri_ld_fenced_u64(&qp->limit) &&
-		    gdri_cas_u64(&qp->rsvd, &r, r + 1))
+		base = ret ? gdri_sq_reserve_now(qp, 1) : GDRI_NO_ROOM;
+		if (base != GDRI_NO_ROOM)
 			break;
 		if (!gdri_watch_pause(dev, w, round++, deadline))
 			return -GDR_ETIMEOUT;
 	}
-	base = r;
 	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits),
 		      qp->rkey_sync, offsetof(struct gdri_ctl, watch) +
 				     (uint64_t)i * sizeof(dev->ctl->watch[0]),

@@ -213,7 +213,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 	}
 	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
 	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)gdri_syndrome_status(ce.syndrome));
-	gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
 }
 
 #endif

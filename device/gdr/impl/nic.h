@@ -169,6 +169,20 @@ GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_q
 		gdri_or_u64(&dev->used[i >> 6], bit);
 }
 
+/* Blocks up to the new limit may be taken. The caller's fence stands behind its look at done: pairs with gdri_sq_take.
+ * Only who moved limit puts in what lies between. */
+GDR_DEVICE void gdri_sq_raise(struct gdri_qp *qp, uint64_t limit)
+{
+	uint64_t old = gdri_ld_relaxed_gpu_u64(&qp->limit);
+
+	while (old < limit) {
+		if (!gdri_cas_u64(&qp->limit, &old, limit))
+			continue;
+		gdri_add_fenced_u64(&qp->room, limit - old);
+		break;
+	}
+}
+
 /* One look: 1 there is room for n blocks (limit raised), 0 not now, < 0 the queue's error. */
 GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
 {
@@ -181,11 +195,8 @@ GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n
 		return err;
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
 	gdri_fence_nic(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
-	gdri_max_u64(&qp->limit, limit);
-	/* An error that was latched meanwhile set limit to 0 before this raised it. */
-	if (gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err))
-		gdri_st_relaxed_gpu_u64(&qp->limit, 0);
-	return gdri_ld_relaxed_gpu_u64(&qp->rsvd) + n <= limit;
+	gdri_sq_raise(qp, limit);
+	return (int64_t)gdri_ld_relaxed_gpu_u64(&qp->room) >= (int64_t)n; /* as gdri_sq_enough */
 }
 
 /* First use, full ring or error. The caller holds no blocks, so that whoever
@@ -213,64 +224,48 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 
 #define GDRI_NO_ROOM (~0ull) /* no index, `ready` counts to 2^63: nothing was reserved */
 
-/* What gdri_sq_reserve_now does, where others were quicker. A compare-and-swap of the index that was last seen
- * succeeds once in a round trip, for one of all. So each tries one of the next indexes, as many ahead as were
- * reserved during its last attempt: it fails until those before are taken, and succeeds soon after. An index that
- * nobody tries would hold up all: who sees that nothing moves tries that one. */
-GDRI_NOINLINE uint64_t gdri_sq_reserve_ahead(struct gdri_qp *qp, uint32_t n, uint64_t seen, uint64_t limit)
+/* Leave to reserve n blocks, one addition however many ask at once: what there was before, for gdri_sq_enough. Pairs
+ * with the fence before gdri_sq_raise; the write of blocks depends on it. */
+GDR_DEVICE uint64_t gdri_sq_take(struct gdri_qp *qp, uint32_t n)
 {
-	uint32_t pick = (uint32_t)gdr_clock_ns() ^ ((uint32_t)gdr_block_id() << 16);
-	uint64_t at = seen, now;
-
-	GDRI_BY_ABI(gdri_sq_reserve_ahead);
-	GDRI_NOT_UNROLLED
-	while (seen + n <= limit) {
-		if (at + n > limit)
-			at = seen;
-		now = at;
-		if (gdri_cas_u64(&qp->rsvd, &now, at + n))
-			return at;
-		if (now > at) {
-			pick = pick * 1664525u + 1013904223u;
-			at = now + n * ((uint64_t)pick * ((uint32_t)(now - seen) / n + 1) >> 32);
-		} else if (now == seen) {
-			at = now;
-		}
-		seen = now;
-	}
-	return GDRI_NO_ROOM;
+	return gdri_add_fenced_u64(&qp->room, 0 - (uint64_t)n);
 }
 
-/* n blocks (at most depth / 4), if there is room for them now. r, limit: as they were read lately. The
- * compare-and-swap comes after the check, so that rsvd - done < depth always holds. The look at limit pairs with
- * the fence before it is raised in gdri_sq_look; the compare-and-swap only counts: blocks are handed on by
- * `ready`. */
-GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
+GDR_DEVICE int gdri_sq_enough(uint64_t room, uint32_t n)
 {
-	while (gdri_likely(r + n <= limit)) {
-		if (gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + n)))
-			return r;
-		if (GDRI_SPINS)
-			return gdri_sq_reserve_ahead(qp, n, r, limit);
-	}
-	return GDRI_NO_ROOM;
+	return gdri_likely((int64_t)room >= (int64_t)n);
 }
 
-/* One attempt, which fails where another was quicker, too: a call there would cost the caller registers. */
-GDR_DEVICE uint64_t gdri_sq_reserve_first(struct gdri_qp *qp, uint32_t n, uint64_t r, uint64_t limit)
+/* It was not enough. Others may meanwhile have found too little: they look again. */
+GDR_DEVICE void gdri_sq_give_back(struct gdri_qp *qp, uint32_t n)
 {
-	return gdri_likely(r + n <= limit && gdri_cas_u64(&qp->rsvd, &r, r + n)) ? r : GDRI_NO_ROOM;
+	gdri_add_fenced_u64(&qp->room, n);
+}
+
+/* n blocks that the caller has leave for, so that rsvd never passes limit and rsvd - done < depth always holds. It only
+ * counts, blocks are handed on by `ready`; but one of those that reserved up to here took its leave behind the
+ * raise that was for these blocks, and comes before. */
+GDR_DEVICE uint64_t gdri_sq_next(struct gdri_qp *qp, uint32_t n)
+{
+	return gdri_add_fenced_u64(&qp->rsvd, n);
+}
+
+/* n blocks (at most depth / 4), if there is room for them now. */
+GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n)
+{
+	if (gdri_sq_enough(gdri_sq_take(qp, n), n))
+		return gdri_sq_next(qp, n);
+	gdri_sq_give_back(qp, n);
+	return GDRI_NO_ROOM;
 }
 
 /* gdri_sq_reserve_now, waiting for room. */
 GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
 {
-	uint64_t r;
 	int ret;
 
 	for (;;) {
-		r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-		*base = gdri_sq_reserve_now(qp, n, r, gdri_ld_fenced_u64(&qp->limit));
+		*base = gdri_sq_reserve_now(qp, n);
 		if (gdri_likely(*base != GDRI_NO_ROOM))
 			return 0;
 		ret = gdri_sq_room(dev, qp, n);
@@ -318,10 +313,10 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 	uint32_t none = 0;
 
 	gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)status);
-	gdri_st_relaxed_gpu_u64(&qp->limit, 0);
+	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
 }
 
-/* Waits for the publication of earlier reservers. They do bounded work; one that was
+/* Waits for the publication of earlier reservers, or of the caller by one of them. They do bounded work; one that was
  * killed in between leaves the queue unusable, which is its error from then on. */
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
@@ -330,7 +325,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
-	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
+	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 < base) {
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
 			ret = gdri_wait_step(dev, &w);
@@ -361,10 +356,11 @@ GDR_DEVICE struct gdri_bell gdri_sq_bell(const struct gdri_qp *qp)
 	return b;
 }
 
-/* Nobody behind base + n, or a batch ends: the caller is to ring. Once it is not it stays so: rsvd only grows. */
+/* Nobody behind end, or a batch ends: the caller is to ring. Once it is not it stays so: rsvd only grows. It may have
+ * been read before who lies below end reserved. */
 GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
 {
-	return gdri_likely(rsvd == end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
+	return gdri_likely(rsvd <= end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
 }
 
 /* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
@@ -398,6 +394,100 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
+/* Marks: from one who waits to the next would be a chain through all of them, of which each link is a way to the
+ * second-level cache. So who waits says in qp->marks that its blocks are written, and who has the baton hands on all
+ * that follow. A bit says which block is meant only as long as that lies in the window from `ready` on, where each
+ * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
+#define GDRI_WINDOW 64u
+#define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
+
+/* Those of n < GDRI_WINDOW blocks. */
+GDR_DEVICE uint64_t gdri_marks_of(uint64_t base, uint32_t n)
+{
+	uint64_t bits = (1ull << n) - 1;
+	uint32_t at = (uint32_t)base & (GDRI_WINDOW - 1);
+
+	return bits << at | (at ? bits >> (GDRI_WINDOW - at) : 0);
+}
+
+/* How many blocks follow each other from `from` on in marks that were read behind an acquire of `ready` as `seen`: the
+ * bits of blocks before that were clear, so those up to a window behind it say what they seem to. */
+GDR_DEVICE uint32_t gdri_marks_run(uint64_t marks, uint64_t seen, uint64_t from)
+{
+	uint32_t at = (uint32_t)from & (GDRI_WINDOW - 1), run, most;
+	uint64_t gaps;
+
+	if (from - seen >= GDRI_WINDOW)
+		return 0;
+	most = GDRI_WINDOW - (uint32_t)(from - seen);
+	gaps = ~(marks >> at | (at ? marks << (GDRI_WINDOW - at) : 0));
+	run = gaps ? gdri_ffs_u64(gaps) : GDRI_WINDOW;
+	return run < most ? run : most;
+}
+
+/* The same for who has acquired the baton at base since. Groups are marked as a whole, so a gap is between two of them;
+ * but the end of an old look's window may be amid one, marked by a newer look. A look now has the newest. */
+GDR_DEVICE uint32_t gdri_sq_behind(const struct gdri_qp *qp, uint64_t marks, uint64_t seen, uint64_t base, uint32_t n)
+{
+	uint32_t run = gdri_marks_run(marks, seen, base + n);
+
+	if (gdri_likely(base + n + run - seen < GDRI_WINDOW))
+		return run;
+	return gdri_marks_run(gdri_ld_fenced_u64(&qp->marks), base, base + n);
+}
+
+/* All of the caller's blocks by one step, behind its fence: M1. 1: marked; 0: not as near yet, by the index that
+ * `ready` was seen at, which only grows. */
+GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t seen, uint64_t base, uint32_t n)
+{
+	if (base + n - seen > GDRI_WINDOW)
+		return 0;
+	gdri_red_or_u64(&qp->marks, gdri_marks_of(base, n));
+	return 1;
+}
+
+/* The caller has the baton, and hands on its n blocks and `run` marked ones behind them. The fence in gdri_sq_pass_on
+ * acquires those by M1, and stands between clearing and R1. */
+GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
+				uint64_t base, uint32_t n, uint32_t marked, uint32_t run)
+{
+	uint64_t clear = (marked ? gdri_marks_of(base, n) : 0) | (run ? gdri_marks_of(base + n, run) : 0);
+
+	if (clear)
+		gdri_red_and_u64(&qp->marks, ~clear);
+	gdri_sq_pass_on(dev, qp, b, base, n + run, 0, 0);
+}
+
+/* Who can mark waits for the baton, or until another one has handed on its blocks. All three words are asked for at
+ * once, `ready` last: the others are read behind the look before. rsvd may be older than the marks, see
+ * gdri_sq_must_ring. */
+GDR_DEVICE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				      uint32_t ahead)
+{
+	uint64_t seen = base - ahead;
+	uint32_t marked = gdri_sq_mark(qp, seen, base, n);
+	struct gdri_bell b = gdri_sq_bell(qp);
+	uint64_t marks = 0, ready;
+	int looks = 0, ret;
+
+	GDRI_NOT_UNROLLED
+	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready) >> 1) < base) { /* A1 */
+		if (!marked)
+			marked = gdri_sq_mark(qp, ready, base, n);
+		if (looks++ >= GDRI_BATON_SPINS) {
+			ret = gdri_sq_wait_baton(dev, qp, base);
+			if (ret)
+				return ret;
+		}
+		seen = ready;
+		marks = gdri_ld_fenced_u64(&qp->marks); /* acquires with the fence in gdri_sq_pass_on: pairs with M1 */
+		b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	}
+	if (ready == base) /* else another one did it */
+		gdri_sq_hand_on(dev, qp, b, base, n, marked, gdri_sq_behind(qp, marks, seen, base, n));
+	return 0;
+}
+
 /* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
  * read-modify-write continues the R1 of those before (A1 of the next one acquires from all of them), so that
  * nothing stands between but the fence behind the own blocks, which the caller has made already. 1: handed on. */
@@ -409,17 +499,14 @@ GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base,
 	return gdri_cas_u64(&qp->ready, ready, end << 1 | last2);
 }
 
-GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
-					uint32_t n, uint32_t last2)
+/* Who cannot mark: many blocks, or a last WQE of two. */
+GDR_DEVICE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					uint32_t last2)
 {
 	uint64_t ready = 0, end = base + n;
-	struct gdri_bell b;
+	struct gdri_bell b = gdri_sq_bell(qp);
 	int i, ret;
 
-	GDRI_BY_ABI(gdri_sq_publish_later);
-	if (GDRI_SPINS)
-		gdri_fence_release_gpu(); /* own blocks before R1 in gdri_sq_relay; while one waits it costs nothing */
-	b = gdri_sq_bell(qp);
 	GDRI_NOT_UNROLLED
 	for (i = 0; i < GDRI_BATON_SPINS; i++) {
 		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
@@ -440,12 +527,34 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	return ret;
 }
 
-/* The caller wrote its n blocks from base on. last2: its last WQE has two blocks. */
+/* The caller wrote its n blocks from base on, and does not know that it has the baton. last2: its last WQE has two
+ * blocks. ahead: gdri_sq_ahead of what it has read. */
+GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
+					uint32_t n, uint32_t last2, uint32_t ahead)
+{
+	GDRI_BY_ABI(gdri_sq_publish_later);
+	gdri_fence_release_gpu(); /* own blocks before M1, and R1 in gdri_sq_relay; while one waits it costs nothing */
+	if (last2 || n > GDRI_MARK_MAX)
+		return gdri_sq_publish_unmarked(dev, qp, base, n, last2);
+	return gdri_sq_publish_marked(dev, qp, base, n, ahead);
+}
+
+/* How many blocks were to be published before base, when `ready` was read as a word; or many. */
+GDR_DEVICE uint32_t gdri_sq_ahead(uint64_t ready, uint64_t base)
+{
+	uint64_t ahead = base - (ready >> 1);
+
+	return ahead < GDRI_WINDOW ? (uint32_t)ahead : GDRI_WINDOW;
+}
+
+/* The same for who has read nothing. */
 GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 			       uint32_t last2)
 {
-	if (GDRI_SPINS || gdri_unlikely(gdri_ld_fenced_u64(&qp->ready) >> 1 != base)) /* A1 */
-		return gdri_sq_publish_later(dev, qp, base, n, last2);
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready); /* A1, by the fence in gdri_sq_pass_on */
+
+	if (gdri_unlikely(ready >> 1 != base))
+		return gdri_sq_publish_later(dev, qp, base, n, last2, gdri_sq_ahead(ready, base));
 	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
 	return 0;
 }
@@ -501,7 +610,7 @@ struct gdri_post {
 	uint32_t leader; /* the caller publishes */
 	uint32_t last2;
 	uint32_t strict; /* there are fences to be kept: see gdri_put_rkey */
-	uint32_t baton;	 /* of the leader: see gdri_sq_publish_first */
+	uint32_t ahead;	 /* of the leader, by what it read before it reserved; 0: see gdri_sq_publish_first */
 	struct gdri_qp q; /* constants of the queue that entries need, no more */
 };
 
@@ -620,36 +729,40 @@ GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, 
 }
 
 /* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
- * the same queue and shape, both in the key, as is whether a fence is due. The lowest lane reserves for all; the
+ * the same queue and shape, both in the key. The lowest lane reserves for all; the
  * others wait for it in the shuffle, not in a spin. One doorbell and one CQE for the group.
  * On 0 the caller writes its WQEs from p->index on, the first one with p->fm, the last one with
  * p->ce, and calls gdri_post_end.
  *
- * All that is read before the reservation is asked for at once. */
+ * All that is asked before the reservation is asked for at once: leave to reserve, too, though a fence may be due. */
 GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
 			       uint32_t last2, struct gdri_post *p)
 {
-	uint64_t rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd), limit = gdri_ld_fenced_u64(&qp->limit);
 	/* A1, by F1 in gdri_sq_publish_first. If it is that far when the caller gets this block, nobody but the caller
 	 * will move it. */
-	uint64_t ready = gdri_ld_fenced_u64(&qp->ready) >> 1;
-	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM;
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready);
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM, room = 0;
 	struct gdri_post_place any;
 	uint32_t due, n;
-	int ret;
+	int ret, leads;
 
-	p->baton = 0;
+	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 0, 0));
+	n = gdri_popc(p->mask) * blocks;
+	leads = !(p->mask & gdri_lanes_below());
+	if (leads)
+		room = gdri_sq_take(qp, n);
 	gdri_qp_constants(&p->q, qp);
 	due = gdri_sq_fence_due(dev, qp, &seq);
+	if (!gdri_post_is_single(p->mask))
+		due = gdr_ballot(p->mask, (int)due);
 	p->strict = seq != fences;
-	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, due, 0));
-	n = gdri_popc(p->mask) * blocks;
-	if (!(p->mask & gdri_lanes_below()) && gdri_likely(n <= p->q.depth / 4)) {
-		base = gdri_sq_reserve_first(qp, n, rsvd, limit);
-		p->baton = ready == base;
-		if (gdri_unlikely(due) && base != GDRI_NO_ROOM)
-			gdri_sq_fenced(qp, seq);
+	if (leads) {
+		if (gdri_likely(gdri_sq_enough(room, n) && !due && n <= p->q.depth / 4))
+			base = gdri_sq_next(qp, n);
+		else
+			gdri_sq_give_back(qp, n);
 	}
+	p->ahead = gdri_sq_ahead(ready, base); /* many, where nothing was reserved */
 	gdri_post_share(p, &base);
 	if (gdri_unlikely(base == GDRI_NO_ROOM)) {
 		ret = gdri_post_begin_any(dev, qp, blocks, last2, &any);
@@ -664,14 +777,16 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 		p->strict = any.strict;
 		return ret;
 	}
-	gdri_post_take(p, base, blocks, last2, due);
+	gdri_post_take(p, base, blocks, last2, 0);
 	return 0;
 }
 
 GDR_DEVICE int gdri_post_publish(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
-	if (!GDRI_SPINS || gdri_unlikely(!p->baton))
+	if (!GDRI_SPINS)
 		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+	if (gdri_unlikely(p->ahead))
+		return gdri_sq_publish_later(dev, qp, p->base, p->n, p->last2, p->ahead);
 	gdri_sq_publish_first(dev, qp, p->base, p->n, p->last2);
 	return 0;
 }
@@ -695,15 +810,12 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
  * way is next; a warp's lanes always take that one, together. */
 GDR_DEVICE int gdri_post_try(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t *index)
 {
-	uint64_t r, seq;
+	uint64_t seq;
 
-	if (!gdri_alone())
+	if (!gdri_alone() || gdri_unlikely(gdri_sq_fence_due(dev, qp, &seq)))
 		return 0;
-	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-	*index = r;
-	return gdri_likely(!gdri_sq_fence_due(dev, qp, &seq)) &&
-	       gdri_likely(r + 1 <= gdri_ld_fenced_u64(&qp->limit)) &&
-	       gdri_likely(gdri_cas_u64(&qp->rsvd, &r, r + 1));
+	*index = gdri_sq_reserve_now(qp, 1);
+	return gdri_likely(*index != GDRI_NO_ROOM);
 }
 
 #endif

@@ -28,9 +28,8 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 	gdri_qp_mark_used(dev, qp);
 	if (gdri_sq_look(dev, qp, 1) <= 0)
 		return 0;
-	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
-	/* as in gdri_sq_reserve */
-	if (r + 1 > gdri_ld_fenced_u64(&qp->limit) || !gdri_cas_u64(&qp->rsvd, &r, r + 1))
+	r = gdri_sq_reserve_now(qp, 1);
+	if (r == GDRI_NO_ROOM)
 		return 0;
 	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
 	return !gdri_sq_publish_watch(dev, qp, r);

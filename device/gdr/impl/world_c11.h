@@ -68,6 +68,7 @@
 	GDRI_WORLD_ST(gdri_st_release_sys, bits, __ATOMIC_RELEASE)                                 \
 	GDRI_WORLD_ST(gdri_st_fenced, bits, GDRI_FENCED_ST)                                        \
 	GDRI_WORLD_RMW(gdri_add, bits, __atomic_fetch_add, __ATOMIC_RELAXED)                       \
+	GDRI_WORLD_RMW(gdri_add_fenced, bits, __atomic_fetch_add, GDRI_FENCED_RMW)                 \
 	GDRI_WORLD_RMW(gdri_exch, bits, __atomic_exchange_n, __ATOMIC_RELAXED)                     \
 	GDRI_WORLD_RMW(gdri_amo_add, bits, __atomic_fetch_add, __ATOMIC_ACQ_REL)                   \
 	GDRI_WORLD_RMW(gdri_amo_and, bits, __atomic_fetch_and, __ATOMIC_ACQ_REL)                   \

@@ -66,6 +66,7 @@
 	GDRI_WORLD_ST(gdri_st_release_sys, "release.sys", bits, reg)                               \
 	GDRI_WORLD_ST(gdri_st_fenced, "relaxed.sys", bits, reg)                                    \
 	GDRI_WORLD_RMW(gdri_add, "relaxed.gpu.add.u", bits, reg)                                   \
+	GDRI_WORLD_RMW(gdri_add_fenced, "relaxed.gpu.add.u", bits, reg)                            \
 	GDRI_WORLD_RMW(gdri_exch, "relaxed.gpu.exch.b", bits, reg)                                 \
 	GDRI_WORLD_RMW(gdri_amo_add, "relaxed.sys.add.u", bits, reg)                               \
 	GDRI_WORLD_RMW(gdri_amo_and, "relaxed.sys.and.b", bits, reg)                               \
