@@ -247,7 +247,9 @@ GDR_DEVICE int gdri_cast_wide_as(int scope, gdr_team_t team, uint8_t *dst, const
 GDRI_ALONE_OR_NOT(gdri_cast_wide, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root),
 		  team, dst, src, len, root)
 
-GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root, int any)
+/* In parts that are places. any: of whatever length. 1: not so (any: never). */
+GDR_DEVICE int gdri_cast_parts(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
+			       int any)
 {
 	struct gdri_quick q;
 	uint32_t most, err;
@@ -292,9 +294,20 @@ GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint
 	return gdri_cast_end(&q, known, root, ret);
 }
 
-/* From src of the root to dst of all. 1: not so (any: never). */
-GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
-			      int any),
-		  team, dst, src, len, root, any)
+GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root)
+{
+	return gdri_cast_parts(scope, team, dst, src, len, root, 0);
+}
+
+/* From src of the root to dst of all. 1: not so. */
+GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root),
+		  team, dst, src, len, root)
+
+/* The same for the general way, of any length: what that calls has few registers left. */
+GDRI_NOINLINE int gdri_cast_any(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root)
+{
+	GDRI_BY_ABI(gdri_cast_any);
+	return gdri_cast_parts(scope, team, dst, src, len, root, 1);
+}
 
 #endif
