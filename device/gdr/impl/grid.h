@@ -144,6 +144,7 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 
 #ifdef __CUDACC__
 #define GDRI_GRID_ROWS 4 /* accesses of a thread in flight */
+#define GDRI_GRID_ALONE 8 /* of one that is alone: a round trip for each so many */
 #else
 #define GDRI_GRID_ROWS 64
 #endif
@@ -184,16 +185,22 @@ GDR_DEVICE void gdri_grid_move(uint8_t *d, const uint8_t *s, size_t w)
 	}
 }
 
-/* Rows k * step of w bytes each, of which there are `rows`. */
-GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_t sstep, size_t w,
-			       size_t rows)
+/* Rows k * step of w bytes each, of which there are `rows`, at most `most` (a constant). */
+GDR_DEVICE void gdri_grid_some(uint8_t *d, size_t dstep, const uint8_t *s, size_t sstep, size_t w, size_t rows,
+			       size_t most)
 {
 	size_t k;
 
 	GDRI_UNROLLED
-	for (k = 0; k < GDRI_GRID_ROWS; k++)
+	for (k = 0; k < most; k++)
 		if (k < rows)
 			gdri_grid_move(d + k * dstep, s + k * sstep, w);
+}
+
+GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_t sstep, size_t w,
+			       size_t rows)
+{
+	gdri_grid_some(d, dstep, s, sstep, w, rows, GDRI_GRID_ROWS);
 }
 
 /* len bytes at dst and src, in accesses of w, which divides len. Each thread has the same ones of all members,
@@ -223,33 +230,33 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 }
 
 #ifdef __CUDACC__
-/* The same in accesses of 16 bytes with an operation that the compiler knows: all that is under way is in
- * registers, but for rows behind the end, which are computed and not stored. */
-GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_grid_sum *s,
-				  uint8_t *dst, const uint8_t *src, size_t len, uint32_t code)
+/* The same in accesses of 16 bytes, `most` (a constant) at a time, with an operation that the compiler knows: all that
+ * is under way is in registers, but for rows behind the end, which are computed and not stored. */
+GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
+				  const uint8_t *src, size_t len, uint32_t code, size_t most)
 {
 	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * (size_t)16;
 	size_t at, rows, k, elems = (size_t)16 >> (code & 15u);
-	uint4 acc[GDRI_GRID_ROWS], x[GDRI_GRID_ROWS];
+	uint4 acc[GDRI_GRID_ALONE], x[GDRI_GRID_ALONE];
 	int i, n = g->c.team->n;
 
-	for (at = rank * 16; at < len; at += GDRI_GRID_ROWS * apart) {
+	for (at = rank * 16; at < len; at += most * apart) {
 		rows = (len - at + apart - 1) / apart;
 		GDRI_UNROLLED
-		for (k = 0; k < GDRI_GRID_ROWS; k++)
+		for (k = 0; k < most; k++)
 			acc[k] = x[k] = make_uint4(0, 0, 0, 0);
-		gdri_grid_rows((uint8_t *)acc, 16, gdri_grid_at(g, src, s->lo) + at, apart, 16, rows);
+		gdri_grid_some((uint8_t *)acc, 16, gdri_grid_at(g, src, s->lo) + at, apart, 16, rows, most);
 		for (i = s->lo + 1; i < s->hi; i++) {
-			gdri_grid_rows((uint8_t *)x, 16, gdri_grid_at(g, src, i) + at, apart, 16, rows);
+			gdri_grid_some((uint8_t *)x, 16, gdri_grid_at(g, src, i) + at, apart, 16, rows, most);
 			GDRI_UNROLLED
-			for (k = 0; k < GDRI_GRID_ROWS; k++)
+			for (k = 0; k < most; k++)
 				gdri_reduce_apply_as(code, GDRI_THREAD, &acc[k], &acc[k], &x[k], elems);
 		}
 		for (i = 1; i < n && s->to_all; i++)
 			if (gdri_coll_after(&g->c, i) != s->but)
-				gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at,
-					       apart, (const uint8_t *)acc, 16, 16, rows);
-		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, 16, 16, rows);
+				gdri_grid_some(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at, apart,
+					       (const uint8_t *)acc, 16, 16, rows, most);
+		gdri_grid_some(dst + at, apart, (const uint8_t *)acc, 16, 16, rows, most);
 	}
 }
 
@@ -258,7 +265,10 @@ GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_g
 						 const struct gdri_grid_sum *s, uint8_t *dst,      \
 						 const uint8_t *src, size_t len)                   \
 	{                                                                                          \
-		gdri_grid_fold_as(g, s, dst, src, len, code);                                      \
+		if (g->c.scope == GDRI_THREAD)                                                     \
+			gdri_grid_fold_as(g, s, dst, src, len, code, GDRI_GRID_ALONE);             \
+		else                                                                               \
+			gdri_grid_fold_as(g, s, dst, src, len, code, GDRI_GRID_ROWS);              \
 	}
 GDRI_GRID_FOLD(float, GDRI_REDUCE_CODE(float, GDRI_SUM))
 GDRI_GRID_FOLD(half, GDRI_CODE_half(GDRI_SUM))
