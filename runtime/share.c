@@ -295,13 +295,11 @@ static bool prepare(struct trade *t)
 	t->served = calloc((size_t)t->n + 1, sizeof(*t->served));
 	t->in = calloc((size_t)t->n_in, sizeof(*t->in));
 	t->pfds = calloc((size_t)(1 + t->n + t->n_in), sizeof(*t->pfds));
-	if (!t->out || !t->served || !t->in || !t->pfds)
-		return false;
-	for (i = 0; i < t->n; i++)
+	for (i = 0; t->out && i < t->n; i++) /* 0 would be somebody's descriptor to clean_up() */
 		t->out[i].fd = -1;
-	for (i = 0; i < t->n_in; i++)
+	for (i = 0; t->in && i < t->n_in; i++)
 		t->in[i] = -1;
-	return true;
+	return t->out && t->served && t->in && t->pfds;
 }
 
 static void clean_up(struct trade *t)

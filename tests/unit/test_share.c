@@ -34,6 +34,15 @@ struct pe {
 	uint64_t took_ns;
 };
 static struct pe pes[N];
+static int calloc_fails; /* the how manieth from now on; 0: none */
+
+void *__real_calloc(size_t n, size_t size); /* the linker's --wrap */
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return calloc_fails && !--calloc_fails ? NULL : __real_calloc(n, size);
+}
 
 static void *trade(void *arg)
 {
@@ -283,9 +292,30 @@ static void foreign_memory_is_refused(void **state)
 	close(fd);
 }
 
+/* Nothing is given then, and no descriptor is closed that is not the trade's. */
+static void without_memory_nothing_happens(void **state)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), fail, j;
+
+	(void)state;
+	assert_int_equal(dup2(null, 0), 0);
+	for (fail = 1; fail <= 4; fail++) {
+		calloc_fails = fail;
+		trade(&pes[0]);
+		assert_int_equal(calloc_fails, 0);
+		for (j = 0; j < N - 1; j++) {
+			assert_int_equal(pes[0].peers[j].fd, -1);
+			assert_string_equal(pes[0].peers[j].why, "out of memory");
+		}
+		assert_int_not_equal(fcntl(0, F_GETFD), -1);
+	}
+	close(null);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(without_memory_nothing_happens, open_all, close_all),
 		cmocka_unit_test_setup_teardown(everybody_gets_everybodys, open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_peer_that_is_gone_costs_no_time, open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_peer_that_is_silent_is_given_up, open_all, close_all),
