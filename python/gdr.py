@@ -31,11 +31,16 @@ class _Attr(ctypes.Structure):
 
 
 class _Request(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_uint32) for n in ("what",)] + [("team", ctypes.c_int32), ("pe", ctypes.c_int32)] + \
-        [(n, ctypes.c_uint32) for n in ("code", "size", "is_signed")] + \
-        [("dst", ctypes.c_void_p), ("src", ctypes.c_void_p), ("n", ctypes.c_uint64),
-         ("dst_step", ctypes.c_int64), ("src_step", ctypes.c_int64), ("sig", ctypes.c_void_p),
-         ("a", ctypes.c_uint64), ("b", ctypes.c_uint64), ("answer", ctypes.c_void_p), ("by", ctypes.c_uint64)]
+    """all of struct gdri_request: the library copies it whole; tests/python/functions.py compares the two"""
+    _fields_ = [("what", ctypes.c_uint32), ("team", ctypes.c_int32), ("pe", ctypes.c_int32), ("code", ctypes.c_uint32),
+                ("size", ctypes.c_uint32), ("is_signed", ctypes.c_uint32), ("dst", ctypes.c_void_p),
+                ("src", ctypes.c_void_p), ("n", ctypes.c_uint64), ("dst_step", ctypes.c_int64),
+                ("src_step", ctypes.c_int64), ("sig", ctypes.c_void_p), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64),
+                ("answer", ctypes.c_void_p),
+                # set by the library
+                ("by", ctypes.c_uint32), ("part", ctypes.c_uint32), ("members", ctypes.c_int32),
+                ("member", ctypes.c_int32), ("start", ctypes.c_int32), ("stride", ctypes.c_int32),
+                ("words", ctypes.c_void_p), ("keep", ctypes.c_uint32)]
 
 
 (_BARRIER_ALL, _SYNC_ALL, _BARRIER, _SYNC, _QUIET, _P, _G, _SIGNAL, _WAIT, _AMO, _FETCH_AMO, _FLOAT_ADD, _PUT, _GET,

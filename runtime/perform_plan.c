@@ -121,6 +121,7 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 	p->grid = 1;
 	p->block = 1;
 	q->by = GDRI_BY_THREAD;
+	q->keep = 0; /* whatever the caller left there */
 	if (q->what < GDRI_RQ_BY_BLOCK)
 		return;
 	q->by = GDRI_BY_BLOCK;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What python/gdr_device.py says of the device functions is what the headers say: the C compiler takes each call. Without
-a job; python3 functions.py."""
+"""What python/gdr_device.py says of the device functions, and python/gdr.py of structs, is what the headers say: the C
+compiler takes it. Without a job; python3 functions.py."""
+import ctypes
 import os
 import subprocess
 
+import gdr
 import gdr_device
 import gdr_kernel
 
@@ -23,6 +25,16 @@ def refused(name, text):
     raise AssertionError(f"{name} is not refused")
 
 
+def layout(name, c):
+    """the struct of C is the one of Python: the library reads all of it"""
+    same = [f"sizeof(struct {name}) == {ctypes.sizeof(c)}"]
+    same += [f"offsetof(struct {name}, {f}) == {getattr(c, f).offset}" for f, _ in c._fields_]
+    return "".join(f'_Static_assert({s}, "{name}");\n' for s in same)
+
+
+said = compiles("#include <gdr.h>\n#include <gdr/impl/request.h>\n#include <stddef.h>\n" +
+                layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr))
+assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)
 # of each prototype another type, of each family all scopes: every fifth one, and those of no type
