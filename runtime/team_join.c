@@ -34,6 +34,7 @@ struct joining {
 	struct gdri_join mine;
 	int *pes; /* [n], -1: not seen yet */
 	uint64_t deadline, free_map;
+	int behind; /* a member that was not at the step at the last look */
 	bool mapped;
 };
 
@@ -53,17 +54,20 @@ static int show_word(struct gdri_state *st, uint64_t *at, uint64_t value)
 	return 0;
 }
 
-static int show(struct joining *j, int step, int status, bool mapped, int me)
+static int show_step(struct joining *j, int step, int status, bool mapped, int me)
 {
-	struct gdri_join *r = record(j->st);
-	int ret;
-
 	j->mine.step = (uint64_t)step | (uint64_t)(-status & 0xff) << 8 | (uint64_t)mapped << 16 |
 		       (uint64_t)(uint32_t)me << 32;
-	if (step != COME)
-		return show_word(j->st, &r->step, j->mine.step);
-	ret = show_word(j->st, &r->id, 0); /* that of an earlier team */
-	ret = ret ? ret : show_word(j->st, &r->step, j->mine.step);
+	return show_word(j->st, &record(j->st)->step, j->mine.step);
+}
+
+/* The first step's, with all that it brings. */
+static int show_all(struct joining *j, int status, int me)
+{
+	struct gdri_join *r = record(j->st);
+	int ret = show_word(j->st, &r->id, 0); /* that of an earlier team */
+
+	ret = ret ? ret : show_step(j, COME, status, false, me);
 	ret = ret ? ret : show_word(j->st, &r->hash, j->mine.hash);
 	ret = ret ? ret : show_word(j->st, &r->free, j->mine.free);
 	return ret ? ret : show_word(j->st, &r->id, j->mine.id);
@@ -158,8 +162,10 @@ static int count_at(struct joining *j, uint64_t step)
 			return ret;
 		if (ret && STATUS(&r))
 			return failed(j, j->pes[i], STATUS(&r));
-		if (!ret || STEP(&r) < step)
+		if (!ret || STEP(&r) < step) {
+			j->behind = j->pes[i];
 			continue;
+		}
 		j->mapped &= MAPPED(&r);
 		n++;
 	}
@@ -172,10 +178,12 @@ static int late(const struct joining *j, int step, int n)
 
 	while (step == COME && i < j->p->n - 1 && j->pes[i] >= 0)
 		i++;
-	gdri_error("%s: of %d PEs with this id %d %s within GDR_TIMEOUT%s", j->p->what, j->p->n, n,
-		   step == COME ? "came" : "went on", step == COME ? "" : ", having come");
 	if (step == COME)
-		gdri_error("%s: nobody came as number %d", j->p->what, i);
+		gdri_error("%s: of %d PEs with this id %d came within GDR_TIMEOUT; nobody came as number %d",
+			   j->p->what, j->p->n, n, i);
+	else
+		gdri_error("%s: of %d PEs with this id, which all came, %d went on within GDR_TIMEOUT; PE %d did not",
+			   j->p->what, j->p->n, n, j->behind);
 	return -GDR_ETIMEOUT;
 }
 
@@ -201,16 +209,27 @@ static int wait_for(struct joining *j, int step)
 
 /* ---- the call ---- */
 
+/* Shows the own word and waits for all. Who cannot go on, for what reason ever, says so in it: the others hear it at
+ * once, and not by their time limit. */
+static int take(struct joining *j, int step, int status, bool mapped, int me)
+{
+	int ret = step == COME ? show_all(j, status, me) : show_step(j, step, status, mapped, me);
+
+	if (status)
+		return status;
+	ret = ret ? ret : wait_for(j, step);
+	if (ret)
+		show_step(j, step, ret, mapped, me);
+	return ret;
+}
+
 static int make(struct joining *j, int me, gdr_team_t *out)
 {
 	const uint64_t nothing[3] = {0, 0, 0};
 	struct gdri_state *st = j->st;
 	gdr_team_t id;
-	int ret, status;
+	int ret = take(j, COME, j->p->status, false, me), status;
 
-	ret = show(j, COME, j->p->status, false, me);
-	if (!ret)
-		ret = j->p->status ? j->p->status : wait_for(j, COME);
 	if (ret)
 		return ret;
 	if (!j->free_map) {
@@ -218,13 +237,11 @@ static int make(struct joining *j, int me, gdr_team_t *out)
 		return -GDR_ENOMEM; /* on all */
 	}
 	id = (gdr_team_t)gdri_ffs_u64(j->free_map);
-	ret = show(j, KNOWN, 0, gdri_team_maps(st, j->p->n, j->pes), me);
-	ret = ret ? ret : wait_for(j, KNOWN);
+	ret = take(j, KNOWN, 0, gdri_team_maps(st, j->p->n, j->pes), me);
 	if (ret)
 		return ret;
 	status = gdri_team_install(st, id, j->p->n, j->pes, j->mapped);
-	ret = show(j, READY, status, MAPPED(&j->mine), me);
-	ret = status ? status : ret ? ret : wait_for(j, READY);
+	ret = take(j, READY, status, MAPPED(&j->mine), me);
 	if (!ret) /* behind it nobody looks at this PE's record any more */
 		ret = gdri_team_gather(st, id, j->p->what, nothing, NULL);
 	if (!ret)

@@ -1,15 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
- * the team without it afterwards. */
+ * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
+ * status, not that of a time limit. */
 #include "tests/multi/multi.h"
 
 #define ID 0x7465616d
 
-int main(void)
+static void await(const uint64_t *turn, uint64_t value)
+{
+	while (multi_u64(turn) != value)
+		multi_sleep_us(1000);
+}
+
+static int alone(void)
+{
+	gdr_team_t team = GDR_TEAM_WORLD;
+	uint64_t *turn, two = 2;
+
+	multi_begin();
+	turn = (uint64_t *)gdr_calloc(2, sizeof(*turn));
+	CHECK(turn);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == 0) {
+		CHECK_OK(gdr_abort_waits());
+		CHECK_EQ(gdr_team_join(ID, 2, 0, NULL, 0, &team), -GDR_EABORTED);
+		multi_set_u64(turn, 1);
+		await(turn, 2); /* its record is looked at until then */
+	} else {
+		while (multi_u64(turn + 1) != 1)
+			CHECK_OK(gdr_host_get(turn + 1, turn, sizeof(*turn), 0));
+		CHECK_EQ(gdr_team_join(ID, 2, 1, NULL, 0, &team), -GDR_EABORTED);
+		CHECK_OK(gdr_host_put(turn, &two, sizeof(two), 0));
+		CHECK_OK(gdr_host_quiet());
+	}
+	CHECK_EQ(team, GDR_TEAM_INVALID);
+	(void)gdr_finalize(); /* of a job in which one has aborted */
+	if (multi_pe == 0)
+		printf("team_late: heard of by the other\n");
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	gdr_team_t team = GDR_TEAM_WORLD;
 	uint64_t start;
 
+	if (argc > 1 && !strcmp(argv[1], "alone"))
+		return alone();
 	multi_begin();
 	start = gdr_clock_ns();
 	if (multi_pe != multi_n - 1) {
