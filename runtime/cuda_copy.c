@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Copies, over one stream of the library's, each bounded in time; and the wait for the default stream. */
+#include <string.h>
+#include <time.h>
+
+#include "runtime/clock.h"
+#include "runtime/cuda_impl.h"
+
+#define BUSY_US 1000 /* see gdri_cuda_default_stream */
+
+/* Polls: a sleep of the driver could not be bounded. */
+static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
+{
+	uint64_t end = gdri_deadline_ns(timeout_ms);
+	struct timespec nap = {0, 20000};
+	gdri_cu_result r;
+	unsigned i;
+
+	for (i = 0; (r = c->api.stream_query(c->stream)) == GDRI_CU_NOT_READY; i++) {
+		if (gdri_left_ms(end) <= 0)
+			break;
+		if (i > 1000)
+			nanosleep(&nap, NULL);
+	}
+	return r;
+}
+
+/* Is an earlier copy, which took too long, still on the stream? What is put behind it would wait
+ * for it. */
+static bool blocked(struct gdri_cuda *c)
+{
+	if (c->stuck)
+		c->stuck = c->api.stream_query(c->stream) == GDRI_CU_NOT_READY;
+	return c->stuck;
+}
+
+/* A copy's end, with the lock held. src NULL: zeroes. Not begun: the same as not finished. */
+static gdri_cu_result carry(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms, bool *began)
+{
+	gdri_cu_result r = GDRI_CU_NOT_READY;
+
+	gdri_cuda_enter(c);
+	*began = !blocked(c);
+	if (*began) {
+		r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
+			: c->api.set((uintptr_t)dst, 0, len, c->stream);
+		if (!r)
+			r = finish(c, timeout_ms);
+		c->stuck = r == GDRI_CU_NOT_READY;
+	}
+	gdri_cuda_leave(c);
+	return r;
+}
+
+static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool began, int timeout_ms)
+{
+	if (!r)
+		return 0;
+	if (r != GDRI_CU_NOT_READY)
+		return gdri_cuda_refused(c, what, r);
+	gdri_error(began ? "CUDA: %s did not finish in %d ms: the GPU hangs, or a kernel holds it"
+			 : "CUDA: %s cannot begin: an earlier copy, which took too long, is still "
+			   "under way", what, timeout_ms);
+	return -GDR_ETIMEOUT;
+}
+
+static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
+		    int timeout_ms)
+{
+	gdri_cu_result r;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	r = carry(c, dst, src, len, timeout_ms, &began);
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, what, r, began, timeout_ms);
+}
+
+int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
+{
+	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
+}
+
+int gdri_cuda_peek(struct gdri_cuda *c, uint32_t word[2], const void *gpu, int timeout_ms)
+{
+	gdri_cu_result r;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	r = carry(c, c->words, gpu, sizeof(c->words), timeout_ms, &began);
+	if (!r)
+		memcpy(word, c->words, sizeof(c->words));
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, "a look at the device state", r, began, timeout_ms);
+}
+
+int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, uint32_t word, int timeout_ms)
+{
+	gdri_cu_result r = GDRI_CU_NOT_READY;
+	bool began;
+
+	pthread_mutex_lock(&c->lock);
+	gdri_cuda_enter(c);
+	began = !blocked(c); /* else the words may be those that are still under way */
+	gdri_cuda_leave(c);
+	if (began) {
+		c->words[0] = word;
+		r = carry(c, gpu, c->words, sizeof(word), timeout_ms, &began);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return carried(c, "a change of the device state", r, began, timeout_ms);
+}
+
+int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->stuck) {
+		gdri_cuda_enter(c);
+		c->stuck = finish(c, timeout_ms) == GDRI_CU_NOT_READY;
+		gdri_cuda_leave(c);
+		ret = c->stuck ? -GDR_ETIMEOUT : 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+/* A program that cleared memory there (cudaMemset returns before it is done) counts on it behind a barrier. Where other
+ * programs use the GPU, too, it takes as long as their slices of time. A kernel that waits for what comes after the
+ * barrier is waited for once: from then on, until the stream was seen idle, for BUSY_US at most. */
+void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us)
+{
+	int us = __atomic_load_n(&c->default_busy, __ATOMIC_RELAXED) && limit_us > BUSY_US ? BUSY_US : limit_us;
+	uint64_t end = gdri_now_ns() + (uint64_t)us * 1000;
+	int capturing = 0;
+	bool busy = false;
+
+	gdri_cuda_enter(c);
+	/* refused, or 1: a capture is under way, which the query would break */
+	if (!c->api.stream_capturing(GDRI_CU_STREAM_LEGACY, &capturing) && !capturing)
+		do
+			busy = c->api.stream_query(GDRI_CU_STREAM_LEGACY) == GDRI_CU_NOT_READY;
+		while (busy && gdri_now_ns() < end);
+	/* relaxed: a hint, of which a stale one costs time */
+	__atomic_store_n(&c->default_busy, busy, __ATOMIC_RELAXED);
+	gdri_cuda_leave(c);
+}
+
+int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)
+{
+	return transfer(c, "zeroing memory", dst, NULL, len, timeout_ms);
+}
