@@ -41,15 +41,29 @@ static bool read_letter(int fd, struct letter *l)
 	       pread(fd, l, sizeof(*l), 0) == (ssize_t)sizeof(*l) && l->magic == MAGIC;
 }
 
-gdri_cu_result gdri_cuda_export(struct gdri_cuda *c, gdri_cu_mem mem, int *fd)
+static gdri_cu_result export_by(struct gdri_cuda *c, int handles, gdri_cu_mem mem, int *fd)
 {
 	struct letter l = {.magic = MAGIC};
 	gdri_cu_result r;
 
-	if (c->handles == GDRI_CU_HANDLE_FD)
+	if (handles == GDRI_CU_HANDLE_FD)
 		return c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
 	r = c->api.mem_export(&l.handle, mem, GDRI_CU_HANDLE_FABRIC, 0);
 	return r ? r : write_letter(&l, fd);
+}
+
+gdri_cu_result gdri_cuda_export(struct gdri_cuda *c, gdri_cu_mem mem, int *fd)
+{
+	return export_by(c, c->handles, mem, fd);
+}
+
+gdri_cu_result gdri_cuda_export_foreign(struct gdri_cuda *c, gdri_cu_mem mem, int *fd)
+{
+	bool by_fd = c->handles == GDRI_CU_HANDLE_FD;
+
+	if (!export_by(c, c->handles, mem, fd))
+		return 0;
+	return export_by(c, by_fd ? GDRI_CU_HANDLE_FABRIC : GDRI_CU_HANDLE_FD, mem, fd);
 }
 
 gdri_cu_result gdri_cuda_import(struct gdri_cuda *c, int fd, gdri_cu_mem *mem)

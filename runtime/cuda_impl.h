@@ -74,6 +74,8 @@ static inline void gdri_cuda_leave(struct gdri_cuda *c)
 int gdri_cuda_choose_handles(struct gdri_cuda *c, int wanted);
 /* What is passed to peers is a descriptor in any case; the caller's to close. */
 gdri_cu_result gdri_cuda_export(struct gdri_cuda *c, gdri_cu_mem mem, int *fd);
+/* Of memory that the program made, with the handles that it asked for: those of the heap, or the other kind. */
+gdri_cu_result gdri_cuda_export_foreign(struct gdri_cuda *c, gdri_cu_mem mem, int *fd);
 gdri_cu_result gdri_cuda_import(struct gdri_cuda *c, int fd, gdri_cu_mem *mem);
 
 #endif

@@ -14,7 +14,7 @@ uint64_t gdri_cuda_grain(struct gdri_cuda *c)
 {
 	struct gdri_cu_prop prop = {
 		.type = GDRI_CU_MEM_PINNED,
-		.handles = GDRI_CU_HANDLE_FD,
+		.handles = c->handles,
 		.location = {GDRI_CU_LOCATION_DEVICE, c->device},
 	};
 	size_t grain = 0;
@@ -37,10 +37,10 @@ int gdri_cuda_view_export(struct gdri_cuda *c, void *addr, int *fd, char *why, s
 		snprintf(why, room, "%s has no handle for it (%s): it has to come from cuMemCreate; cudaMalloc's "
 			 "cannot be mapped at a second address", c->text, gdri_cuda_error_text(c, r));
 	} else {
-		r = c->api.mem_export(fd, mem, GDRI_CU_HANDLE_FD, 0);
+		r = gdri_cuda_export_foreign(c, mem, fd);
 		if (r)
-			snprintf(why, room, "%s gives no file descriptor for it (%s): cuMemCreate has to be asked "
-				 "for one", c->text, gdri_cuda_error_text(c, r));
+			snprintf(why, room, "%s gives neither a file descriptor for it nor a handle of the fabric "
+				 "(%s): cuMemCreate has to be asked for one", c->text, gdri_cuda_error_text(c, r));
 		c->api.mem_release(mem);
 	}
 	gdri_cuda_leave(c);
@@ -51,7 +51,7 @@ static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_ptr at, uint64_t len, int
 {
 	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device}, GDRI_CU_ACCESS_READWRITE};
 	gdri_cu_mem mem = 0;
-	gdri_cu_result r = c->api.mem_import(&mem, (void *)(intptr_t)fd, GDRI_CU_HANDLE_FD);
+	gdri_cu_result r = gdri_cuda_import(c, fd, &mem);
 
 	if (r)
 		return r;

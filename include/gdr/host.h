@@ -128,8 +128,8 @@ GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
  * page: memory of mmap and aligned_alloc, and static data (GDR_SYMMETRIC). The pages must be writable,
  * and nobody may write to them during the call; a child that is forked later shares them. Device code
  * and transfers take the returned address. NULL on failure, on all PEs, gdr_host_status() says why. Where the
- * heap is a GPU's: memory that cuMemCreate gave, exportable as descriptor, from its begin; for PEs that are reached
- * through queues GPUDirect-capable. */
+ * heap is a GPU's: memory that cuMemCreate gave, exportable as descriptor or as handle of the fabric, from its
+ * begin; for PEs that are reached through queues GPUDirect-capable. */
 GDR_API void *gdr_symmetric_register(void *addr, size_t len);
 /* Collective: ptr is what gdr_symmetric_register returned; no operation on it may be outstanding. The
  * pages are the program's alone again, with what they hold; so they are after gdr_finalize. Implies a

@@ -18,10 +18,10 @@ gdri_cu_result cuMemRelease(gdri_cu_mem mem);
 
 #define FAKE_BUFFER ((size_t)4 << 20)
 
-/* NULL: the driver refused. */
-static inline uint8_t *fake_buffer(void)
+/* handles: GDRI_CU_HANDLE_.., what it can be shared by. NULL: the driver refused. */
+static inline uint8_t *fake_buffer_by(int handles)
 {
-	struct gdri_cu_prop prop = {.handles = GDRI_CU_HANDLE_FD};
+	struct gdri_cu_prop prop = {.handles = handles};
 	struct gdri_cu_access access = {.flags = GDRI_CU_ACCESS_READWRITE};
 	gdri_cu_ptr at;
 	gdri_cu_mem mem;
@@ -30,6 +30,11 @@ static inline uint8_t *fake_buffer(void)
 	    cuMemMap(at, FAKE_BUFFER, 0, mem, 0) || cuMemSetAccess(at, FAKE_BUFFER, &access, 1) || cuMemRelease(mem))
 		return NULL;
 	return (uint8_t *)(uintptr_t)at;
+}
+
+static inline uint8_t *fake_buffer(void)
+{
+	return fake_buffer_by(GDRI_CU_HANDLE_FD);
 }
 
 static inline int fake_buffer_end(uint8_t *at)

@@ -3,6 +3,7 @@
 #include "tests/unit/fake_cuda.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,16 @@ gdri_cu_result fake_host_free(void *p)
 
 /* ---- memory that can be shared: a memfd, whose descriptor is the handle ---- */
 
+#define FABRIC "fake-fabric" /* name of those that were asked for with handles of the fabric */
+
+static bool of_fabric(gdri_cu_mem mem)
+{
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)mem);
+	return readlink(path, name, sizeof(name) - 1) > 0 && strstr(name, FABRIC);
+}
+
 gdri_cu_result fake_granularity(size_t *grain, const struct gdri_cu_prop *prop, int which)
 {
 	(void)prop;
@@ -246,7 +257,7 @@ gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_
 		return NO_MEMORY;
 	if (prop->handles == GDRI_CU_HANDLE_FABRIC && SEEN(fabric_result))
 		return SEEN(fabric_result);
-	fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+	fd = memfd_create(prop->handles == GDRI_CU_HANDLE_FABRIC ? FABRIC : "fake-cuda", MFD_CLOEXEC);
 	if ((prop->handles != GDRI_CU_HANDLE_FD && prop->handles != GDRI_CU_HANDLE_FABRIC) || fd < 0 ||
 	    ftruncate(fd, (off_t)size))
 		return INVALID;
@@ -262,6 +273,8 @@ gdri_cu_result fake_mem_release(gdri_cu_mem mem)
 gdri_cu_result fake_mem_export(void *fd, gdri_cu_mem mem, int type, unsigned long long flags)
 {
 	(void)flags;
+	if (of_fabric(mem) != (type == GDRI_CU_HANDLE_FABRIC))
+		return INVALID;
 	if (type == GDRI_CU_HANDLE_FABRIC) { /* good in this process, as long as the memory is there */
 		memset(fd, 0x5a, sizeof(struct gdri_cu_fabric));
 		ADD(letters, 1);

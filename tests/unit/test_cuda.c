@@ -440,6 +440,32 @@ static void test_memory_of_the_program(void **state)
 	nothing_left();
 }
 
+/* It may have been made with handles of the fabric alone, beside a heap that is shared by descriptors; and the other
+ * way round. */
+static void test_fabric_memory_of_the_program(void **state)
+{
+	int handles[] = {GDRI_CU_HANDLE_FABRIC, GDRI_CU_HANDLE_FD}, i;
+	uint8_t *own, *ptr;
+	uint64_t v = 6;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		setenv("GDR_HEAP_HANDLE", i ? "fabric" : "fd", 1);
+		start();
+		own = fake_buffer_by(handles[i]);
+		assert_non_null(own);
+		ptr = gdr_symmetric_register(own, BUFFER);
+		assert_non_null(ptr);
+		assert_int_equal(gdr_host_put(ptr + 8, &v, sizeof(v), 0), 0);
+		assert_memory_equal(own + 8, &v, sizeof(v));
+		assert_int_equal(gdr_symmetric_unregister(ptr), 0);
+		assert_int_equal(gdr_finalize(), 0);
+		assert_int_equal(fake_buffer_end(own), 0);
+		nothing_left();
+	}
+	unsetenv("GDR_HEAP_HANDLE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
 	};
