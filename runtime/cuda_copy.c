@@ -25,33 +25,36 @@ static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
 	return r;
 }
 
-/* Is an earlier copy, which took too long, still on the stream? What is put behind it would wait
- * for it. */
-static bool blocked(struct gdri_cuda *c)
+/* Takes the stream and the context. False: an earlier copy, which took too long, is still on the stream, and what is
+ * put behind it would wait for it. */
+static bool begin(struct gdri_cuda *c)
 {
+	pthread_mutex_lock(&c->lock);
+	gdri_cuda_enter(c);
 	if (c->stuck)
 		c->stuck = c->api.stream_query(c->stream) == GDRI_CU_NOT_READY;
-	return c->stuck;
+	return !c->stuck;
 }
 
-/* A copy's end, with the lock held. src NULL: zeroes. Not begun: the same as not finished. */
-static gdri_cu_result carry(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms, bool *began)
+static void end(struct gdri_cuda *c)
 {
-	gdri_cu_result r = GDRI_CU_NOT_READY;
-
-	gdri_cuda_enter(c);
-	*began = !blocked(c);
-	if (*began) {
-		r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
-			: c->api.set((uintptr_t)dst, 0, len, c->stream);
-		if (!r)
-			r = finish(c, timeout_ms);
-		c->stuck = r == GDRI_CU_NOT_READY;
-	}
 	gdri_cuda_leave(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Between the two, where the stream is free: a copy up to its end. src NULL: zeroes. */
+static gdri_cu_result carry(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
+{
+	gdri_cu_result r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
+			       : c->api.set((uintptr_t)dst, 0, len, c->stream);
+
+	if (!r)
+		r = finish(c, timeout_ms);
+	c->stuck = r == GDRI_CU_NOT_READY;
 	return r;
 }
 
+/* What became of it. Not begun: as if not finished. */
 static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool began, int timeout_ms)
 {
 	if (!r)
@@ -67,12 +70,10 @@ static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool
 static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
 		    int timeout_ms)
 {
-	gdri_cu_result r;
-	bool began;
+	bool began = begin(c);
+	gdri_cu_result r = began ? carry(c, dst, src, len, timeout_ms) : GDRI_CU_NOT_READY;
 
-	pthread_mutex_lock(&c->lock);
-	r = carry(c, dst, src, len, timeout_ms, &began);
-	pthread_mutex_unlock(&c->lock);
+	end(c);
 	return carried(c, what, r, began, timeout_ms);
 }
 
@@ -81,33 +82,28 @@ int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, 
 	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
 }
 
+/* Both by words of the library's, which those that are still under way may write or read. */
 int gdri_cuda_peek(struct gdri_cuda *c, uint32_t word[2], const void *gpu, int timeout_ms)
 {
-	gdri_cu_result r;
-	bool began;
+	bool began = begin(c);
+	gdri_cu_result r = began ? carry(c, c->words, gpu, sizeof(c->words), timeout_ms) : GDRI_CU_NOT_READY;
 
-	pthread_mutex_lock(&c->lock);
-	r = carry(c, c->words, gpu, sizeof(c->words), timeout_ms, &began);
 	if (!r)
 		memcpy(word, c->words, sizeof(c->words));
-	pthread_mutex_unlock(&c->lock);
+	end(c);
 	return carried(c, "a look at the device state", r, began, timeout_ms);
 }
 
 int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, uint32_t word, int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
-	bool began;
+	bool began = begin(c);
 
-	pthread_mutex_lock(&c->lock);
-	gdri_cuda_enter(c);
-	began = !blocked(c); /* else the words may be those that are still under way */
-	gdri_cuda_leave(c);
 	if (began) {
 		c->words[0] = word;
-		r = carry(c, gpu, c->words, sizeof(word), timeout_ms, &began);
+		r = carry(c, gpu, c->words, sizeof(word), timeout_ms);
 	}
-	pthread_mutex_unlock(&c->lock);
+	end(c);
 	return carried(c, "a change of the device state", r, began, timeout_ms);
 }
 
