@@ -150,9 +150,9 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	if (gdri_suballoc_reserve(st->alloc)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
-	} else if (!alignment || alignment & (alignment - 1)) {
-		gdri_error("gdr_align: alignment %llu is not a power of two",
-			   (unsigned long long)alignment);
+	} else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN) {
+		gdri_error("gdr_align: alignment %llu is not a power of two of at most %u",
+			   (unsigned long long)alignment, GDRI_HEAP_ALIGN);
 		st->pending = -GDR_EINVAL;
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);

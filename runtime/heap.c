@@ -16,26 +16,25 @@
 #include "runtime/cuda_map.h"
 #include "runtime/log.h"
 
-#define HUGE ((size_t)2 << 20)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define COPY_MS 10000 /* a GPU zeroes its whole memory in a tenth of a second */
 
 /* ---- ranges of addresses, and what is mapped there ---- */
 
-/* At a multiple of the huge page: the kernel may then use huge pages, and the NIC needs fewer entries. */
+/* At a multiple of the huge page, too: the kernel may then use huge pages, and the NIC needs fewer entries. */
 static uint8_t *reserve_host(uint64_t size)
 {
 	uint8_t *room, *base;
 	size_t head;
 
-	room = mmap(NULL, size + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	room = mmap(NULL, size + GDRI_HEAP_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED)
 		return NULL;
-	head = -(uintptr_t)room & (HUGE - 1);
+	head = -(uintptr_t)room & (GDRI_HEAP_ALIGN - 1);
 	base = room + head;
 	if (head)
 		munmap(room, head);
-	munmap(base + size, HUGE - head);
+	munmap(base + size, GDRI_HEAP_ALIGN - head);
 	return base;
 }
 

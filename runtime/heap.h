@@ -14,6 +14,8 @@
 struct gdri_cuda;
 
 #define GDRI_HEAP_PARTS 64
+/* A heap begins at a multiple, a peer's mapping as well: reserve_host(), and the driver, which maps no less at once. */
+#define GDRI_HEAP_ALIGN (2u << 20)
 
 struct gdri_heap_part {
 	uint64_t offset, size;

@@ -114,7 +114,8 @@ static int up_heap(struct gdri_state *st)
 		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes);
 	if (ret)
 		return ret;
-	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes);
+	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes,
+					 GDRI_CTL_SIZE + st->teams.bytes);
 	if (!st->alloc) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;

@@ -19,7 +19,7 @@ struct range {
 struct gdri_suballoc {
 	struct range *ranges; /* n of them, then an end mark at [n].offset == size */
 	size_t n, room;
-	uint64_t size, used, history;
+	uint64_t size, phase, used, history;
 	size_t objects;
 };
 
@@ -28,13 +28,14 @@ static uint64_t length(const struct range *r)
 	return r[1].offset - r->offset;
 }
 
-struct gdri_suballoc *gdri_suballoc_create(uint64_t size)
+struct gdri_suballoc *gdri_suballoc_create(uint64_t size, uint64_t phase)
 {
 	struct gdri_suballoc *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
 	a->size = size - size % GDRI_SUBALLOC_GRAIN;
+	a->phase = phase;
 	a->room = 64;
 	a->ranges = calloc(a->room, sizeof(*a->ranges));
 	if (!a->ranges) {
@@ -125,7 +126,7 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 		if (a->ranges[i].used)
 			continue;
 		start = a->ranges[i].offset;
-		skip = -start & (alignment - 1);
+		skip = -(a->phase + start) & (alignment - 1);
 		if (skip > length(&a->ranges[i]) || length(&a->ranges[i]) - skip < len)
 			continue;
 		start += skip;

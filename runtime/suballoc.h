@@ -20,8 +20,9 @@ struct gdri_suballoc_info {
 	size_t objects;
 };
 
-/* size is rounded down to the grain. NULL: no memory. */
-struct gdri_suballoc *gdri_suballoc_create(uint64_t size);
+/* size is rounded down to the grain. phase: how far offset 0 lies behind an address of any alignment that will be asked
+ * for, a multiple of the grain. NULL: no memory. */
+struct gdri_suballoc *gdri_suballoc_create(uint64_t size, uint64_t phase);
 void gdri_suballoc_destroy(struct gdri_suballoc *a);
 
 /* size more behind what there is, rounded down to the grain: a range of its own, so that no object lies in both.

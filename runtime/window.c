@@ -68,7 +68,7 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 int gdri_window_prepare(struct gdri_state *st)
 {
 	if (!st->window)
-		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap.cuda));
+		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap.cuda), 0);
 	if (st->window && !gdri_suballoc_reserve(st->window))
 		return 0;
 	gdri_error("out of memory");

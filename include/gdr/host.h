@@ -93,7 +93,7 @@ GDR_API int gdr_version(void);
 
 /* ---- symmetric memory ---- */
 
-/* Collective, same size (and alignment, a power of two) on all PEs: PEs that
+/* Collective, same size (and alignment, a power of two, at most 2 MiB) on all PEs: PEs that
  * disagree get NULL on every PE. Contents are indeterminate (calloc: zero).
  * Returns NULL on failure, gdr_status() says why. Size 0 gives NULL and no error. Implies a barrier. */
 GDR_API void *gdr_malloc(size_t size);

@@ -73,6 +73,23 @@ static void churn(void)
 		CHECK_OK(gdr_free(object[s]));
 }
 
+/* As large an alignment as the heap itself has. */
+static void aligned(void)
+{
+	void *between = gdr_malloc(100), *p;
+
+	CHECK(between);
+	for (size_t align = 4096; align <= (size_t)2 << 20; align *= 2) {
+		p = gdr_align(align, 100);
+		CHECK(p);
+		CHECK_EQ((uintptr_t)p % align, 0);
+		for (int pe = 0; pe < multi_n; pe++)
+			CHECK_EQ((uintptr_t)gdr_host_ptr(p, pe) % align, 0);
+		CHECK_OK(gdr_free(p));
+	}
+	CHECK_OK(gdr_free(between));
+}
+
 /* NULL on every PE, and the status says why until a quiet reports it. */
 static void refused(const void *p, int status)
 {
@@ -95,6 +112,7 @@ static void refusals(void)
 	/* the product overflows */
 	refused(gdr_calloc((size_t)1 << 40, (size_t)1 << 40), -GDR_ENOMEM);
 	refused(gdr_align(48, 100), -GDR_EINVAL);
+	refused(gdr_align((size_t)4 << 20, 100), -GDR_EINVAL);
 	if (multi_n > 1) {
 		refused(gdr_malloc(multi_pe == multi_n - 1 ? 2000 : 1000), -GDR_EMISMATCH);
 		p = gdr_malloc(1000); /* the heaps still agree */
@@ -159,6 +177,7 @@ int main(void)
 	symmetric();
 	churn();
 	CHECK_EQ(heap_used(), used);
+	aligned();
 	refusals();
 	CHECK_EQ(heap_used(), used);
 	exhaust();

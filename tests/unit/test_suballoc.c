@@ -17,7 +17,7 @@
 
 static void fills_and_comes_back(void **state)
 {
-	struct gdri_suballoc *a = gdri_suballoc_create(64 * G + 17);
+	struct gdri_suballoc *a = gdri_suballoc_create(64 * G + 17, 0);
 	struct gdri_suballoc_info info;
 	uint64_t at[64];
 	int cycle, i;
@@ -41,7 +41,7 @@ static void fills_and_comes_back(void **state)
 
 static void aligns(void **state)
 {
-	struct gdri_suballoc *a = gdri_suballoc_create(1 << 20);
+	struct gdri_suballoc *a = gdri_suballoc_create(1 << 20, 0);
 	uint64_t x, y;
 
 	(void)state;
@@ -54,12 +54,17 @@ static void aligns(void **state)
 	assert_int_equal(gdri_suballoc_alloc(a, 1, 1ull << 40), GDRI_SUBALLOC_NONE);
 	assert_int_equal(gdri_suballoc_alloc(a, 1, 3), GDRI_SUBALLOC_NONE);
 	gdri_suballoc_destroy(a);
+	a = gdri_suballoc_create(1 << 20, 3 * 65536); /* the range begins so far behind such an address */
+	assert_int_equal(gdri_suballoc_alloc(a, 1, 65536), 0);
+	assert_int_equal(gdri_suballoc_alloc(a, 1, 131072), 65536);
+	assert_int_equal(gdri_suballoc_alloc(a, 1, 524288), 5 * 65536);
+	gdri_suballoc_destroy(a);
 }
 
 /* What is added is used behind the rest, and no object lies on both sides. */
 static void grows(void **state)
 {
-	struct gdri_suballoc *a = gdri_suballoc_create(4 * G);
+	struct gdri_suballoc *a = gdri_suballoc_create(4 * G, 0);
 	struct gdri_suballoc_info info;
 	uint64_t x, y;
 	int i;
@@ -86,7 +91,7 @@ static void grows(void **state)
 
 static void refuses(void **state)
 {
-	struct gdri_suballoc *a = gdri_suballoc_create(16 * G);
+	struct gdri_suballoc *a = gdri_suballoc_create(16 * G, 0);
 	uint64_t x = gdri_suballoc_alloc(a, 3 * G, 1), h;
 
 	(void)state;
@@ -169,8 +174,8 @@ static void model_free(struct model *m, struct gdri_suballoc *a, unsigned int r)
 
 static void agrees_with_the_model(void **state)
 {
-	struct gdri_suballoc *a = gdri_suballoc_create(GRAINS * G);
-	struct gdri_suballoc *twin = gdri_suballoc_create(GRAINS * G);
+	struct gdri_suballoc *a = gdri_suballoc_create(GRAINS * G, 0);
+	struct gdri_suballoc *twin = gdri_suballoc_create(GRAINS * G, 0);
 	struct model *m = calloc(1, sizeof(*m)), *m2 = calloc(1, sizeof(*m2));
 	struct gdri_suballoc_info info;
 	unsigned int seed = 12345, r;
