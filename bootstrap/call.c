@@ -153,16 +153,6 @@ static int wait_locked(struct gdri_call *c, const struct timespec *deadline,
 	return 0;
 }
 
-int gdri_call_peek(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void))
-{
-	int rc;
-
-	pthread_mutex_lock(&c->lock);
-	rc = wait_locked(c, deadline, interrupted);
-	pthread_mutex_unlock(&c->lock);
-	return rc;
-}
-
 int gdri_call_wait(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void))
 {
 	int rc;

@@ -45,9 +45,6 @@ void gdri_call_complete(struct gdri_call *c, int status);
  * nonzero ends the wait in the same way with that value. */
 int gdri_call_wait(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void));
 
-/* As gdri_call_wait, but a timeout leaves the call in progress. */
-int gdri_call_peek(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void));
-
 /* Runs c->run(c) in a helper thread and waits for it: 0 with c->status set,
  * -GDR_ETIMEOUT (the thread is abandoned), or -GDR_ESYSTEM (not started). */
 int gdri_call_run(struct gdri_call *c, const struct timespec *deadline);

@@ -86,9 +86,7 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_QUERY_HCA_CAP_OUT_CAP   0x80 /* offset of the group */
 
 #define PRM_GENERAL_LOG_MAX_QP_SZ 0x088, 8
-#define PRM_GENERAL_LOG_MAX_QP	  0x09b, 5
 #define PRM_GENERAL_LOG_MAX_CQ_SZ 0x0c8, 8
-#define PRM_GENERAL_LOG_MAX_CQ	  0x0db, 5
 #define PRM_GENERAL_RELAXED	  0x0e8, 1 /* relaxed_ordering_write */
 #define PRM_GENERAL_LOG_MAX_MSG	  0x1c3, 5
 #define PRM_GENERAL_CQE_VERSION	  0x1fc, 4
@@ -96,7 +94,6 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_GENERAL_MAX_WQE_SZ_SQ 0x290, 16
 
 #define PRM_ATOMIC_8B_ENDIANNESS	   0x40, 2
-#define PRM_ATOMIC_8B_ENDIANNESS_SUPPORTED 0x46, 1
 #define PRM_ATOMIC_OPERATIONS		   0x90, 16
 #define PRM_ATOMIC_SIZE_QP		   0xb0, 16
 
@@ -121,7 +118,6 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_MKC_MODE	  0x16, 2
 #define PRM_MKC_QPN	  0x20, 24
 #define PRM_MKC_PD	  0x68, 24
-#define PRM_MKC_START	  0x80, 64
 #define PRM_MKC_LEN	  0xc0, 64
 #define PRM_MKC_OCTOWORDS 0x1a0, 32
 
@@ -159,15 +155,11 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_MODIFY_QP_IN_BYTES	   0x110
 #define PRM_MODIFY_QP_OUT_BYTES	   16
 #define PRM_MODIFY_QP_QPN	   0x048, 24
-#define PRM_QUERY_QP_IN_BYTES	   16
-#define PRM_QUERY_QP_OUT_BYTES	   0x110
-#define PRM_QUERY_QP_OUT_QPC	   0x0c0
 
 enum { PRM_QP_ST_RC = 0, PRM_QP_PM_MIGRATED = 3, PRM_QP_RQ_ZERO_SIZE = 3 };
 enum { PRM_QP_TS_FREE_RUNNING = 0, PRM_QP_TS_DEFAULT = 1 };
 enum { PRM_QP_STATE_RTS = 3 };
 
-#define PRM_QPC_STATE		0x000, 4
 #define PRM_QPC_ST		0x008, 8
 #define PRM_QPC_PM_STATE	0x013, 2
 #define PRM_QPC_PD		0x028, 24
