@@ -3,8 +3,10 @@
  *
  * Functions return 0 or -GDR_E* (gdr/status.h) unless said otherwise, and log
  * the reason of a failure once on stderr. "Collective" means: every PE of the
- * job calls it, in the same order among collective calls. Nothing blocks for
- * ever: GDR_INIT_TIMEOUT bounds bring-up, GDR_TIMEOUT every later wait. */
+ * job calls it, in the same order among collective calls; "local": a PE for
+ * itself. Any thread may call, unless said otherwise; of a PE's threads one at
+ * a time is in a collective call. Nothing blocks for ever: GDR_INIT_TIMEOUT
+ * bounds bring-up, GDR_TIMEOUT every later wait. */
 #ifndef GDR_HOST_H
 #define GDR_HOST_H
 
