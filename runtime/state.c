@@ -2,6 +2,7 @@
 #include "runtime/state.h"
 #include "runtime/range.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,18 @@ static int execute(struct gdri_state *st)
 	return ret;
 }
 
+/* In the range of the option: beyond it, there is no room for what the library keeps in a heap. */
+static int take_heap_size(struct gdri_state *st, size_t size)
+{
+	char text[24], why[160];
+
+	snprintf(text, sizeof(text), "%zu", size);
+	if (!gdri_option_set(&st->opt, "HEAP_SIZE", text, why, sizeof(why)))
+		return 0;
+	gdri_error("gdr_init_attr: heap_size %s is not accepted; it takes %s", text, why);
+	return -GDR_EOPTION;
+}
+
 static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 {
 	char why[160];
@@ -235,8 +248,8 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 		gdri_error("gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
 		return -GDR_EINVAL;
 	}
-	if (attr->heap_size)
-		st->opt.heap_size = attr->heap_size;
+	if (attr->heap_size && take_heap_size(st, attr->heap_size))
+		return -GDR_EOPTION;
 	if (attr->ctx_queues > 255) {
 		gdri_error("gdr_init_attr: %u queues to each PE for contexts; at most 255", attr->ctx_queues);
 		return -GDR_EINVAL;

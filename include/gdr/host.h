@@ -39,7 +39,7 @@ GDR_API int gdr_get_uniqueid(gdr_uniqueid_t *id);
 
 struct gdr_init_attr {
 	size_t size;		/* sizeof(struct gdr_init_attr): lets it grow */
-	size_t heap_size;	/* bytes per PE, the same on all; 0: GDR_HEAP_SIZE */
+	size_t heap_size;	/* bytes per PE, the same on all, 1 MiB to 4 TiB; 0: GDR_HEAP_SIZE */
 	const char *transports; /* "p2p,nic", "nic", ...; NULL: GDR_TRANSPORTS */
 	struct gdr_bootstrap *bootstrap; /* NULL: chosen from the environment. Else
 					  * owned by gdr from the call on, also on failure */

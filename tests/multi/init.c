@@ -45,6 +45,21 @@ static int once(size_t heap_size, int round)
 	return files;
 }
 
+/* Sizes that GDR_HEAP_SIZE does not take either: too small for what the library keeps there, and too large. */
+static void refused(void)
+{
+	const size_t sizes[] = {1, 300000, ((size_t)1 << 20) - 1, ((size_t)4 << 40) + 1, SIZE_MAX};
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		attr.heap_size = sizes[i];
+		CHECK_EQ(gdr_init_attr(&attr), -GDR_EOPTION);
+	}
+	attr.heap_size = (size_t)1 << 20;
+	CHECK_OK(gdr_init_attr(&attr));
+	CHECK_OK(gdr_finalize());
+}
+
 int main(void)
 {
 	int files, first = 0;
@@ -55,6 +70,7 @@ int main(void)
 	CHECK(!strcmp(gdr_strerror(GDR_ETIMEOUT), "time limit expired"));
 	CHECK(gdr_strerror(12345) && strcmp(gdr_strerror(12345), gdr_strerror(GDR_ETIMEOUT)));
 	outside();
+	refused();
 	for (int round = 1; round <= 5; round++) {
 		files = once((size_t)(round & 1 ? 16 : 48) << 20, round);
 		outside();
