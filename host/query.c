@@ -53,7 +53,7 @@ int gdr_query(struct gdr_job_info *info)
 			info->n_nic++;
 	}
 	info->n_nodes = st->n_nodes;
-	info->heap_size = st->heap.size;
+	info->heap_size = gdri_heap_size(&st->heap);
 	if (st->nic) {
 		info->nic = gdri_nic_name(st->nic);
 		info->nic_text = gdri_nic_text(st->nic);

@@ -202,8 +202,9 @@ static gdri_cu_result copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_
 			   const void *remote, size_t len, gdr_stream_t stream)
 {
 	const struct gdri_heap *h = &st->heap;
-	bool gpu = h->cuda && (uintptr_t)own - (uintptr_t)h->base < h->size &&
-		   (uintptr_t)remote - (uintptr_t)h->base < h->size;
+	uint64_t size = gdri_heap_size(h);
+	bool gpu = h->cuda && (uintptr_t)own - (uintptr_t)h->base < size &&
+		   (uintptr_t)remote - (uintptr_t)h->base < size;
 
 	return gpu ? st->cuda->api.copy_within(to, from, len, stream) : st->cuda->api.copy(to, from, len, stream);
 }

@@ -102,6 +102,12 @@ static int show_to_gpu(struct gdri_cuda *cuda, uint8_t *p, uint64_t size)
 	return -GDR_ENOTSUP;
 }
 
+/* Other threads look addresses up meanwhile. */
+static void set_size(struct gdri_heap *heap, uint64_t size)
+{
+	__atomic_store_n(&heap->size, size, __ATOMIC_RELAXED); /* pairs as gdri_heap_size() */
+}
+
 int gdri_heap_grow(struct gdri_heap *heap, uint64_t size)
 {
 	struct gdri_heap_part *p = &heap->parts[heap->n];
@@ -127,7 +133,7 @@ int gdri_heap_grow(struct gdri_heap *heap, uint64_t size)
 		return ret;
 	}
 	heap->n++;
-	heap->size += size;
+	set_size(heap, heap->size + size);
 	return 0;
 }
 
@@ -135,7 +141,7 @@ void gdri_heap_shrink(struct gdri_heap *heap)
 {
 	struct gdri_heap_part *p = &heap->parts[--heap->n];
 
-	heap->size = p->offset;
+	set_size(heap, p->offset);
 	if (heap->seen_by)
 		gdri_cuda_unmap(heap->seen_by, heap->base + p->offset);
 	unmap(heap, heap->base, p);

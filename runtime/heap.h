@@ -26,11 +26,18 @@ struct gdri_heap {
 	struct gdri_cuda *cuda; /* memory of a GPU; NULL: of the host */
 	struct gdri_cuda *seen_by; /* host memory that a GPU maps, at the same address */
 	uint8_t *base;
-	uint64_t size; /* of all parts */
+	uint64_t size; /* of all parts; threads that look addresses up ask gdri_heap_size() */
 	uint64_t max;  /* of the reserved range */
 	int n;
 	struct gdri_heap_part parts[GDRI_HEAP_PARTS];
 };
+
+/* While another thread may grow it. */
+static inline uint64_t gdri_heap_size(const struct gdri_heap *heap)
+{
+	/* relaxed: who may use what is new learns so behind the collective call; pairs as set_size() */
+	return __atomic_load_n(&heap->size, __ATOMIC_RELAXED);
+}
 
 /* Reserves `max` bytes of addresses (at least size), creates and maps the first `size` of them and prepares the control
  * area for PE `pe`. cuda: memory of this GPU, or, with in_host, memory of the host that it maps. */

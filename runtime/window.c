@@ -26,12 +26,12 @@ uint64_t gdri_window_reach(const struct gdri_state *st)
 
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
-	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), from;
+	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), size = gdri_heap_size(&st->heap), from;
 	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&st->symmetric_lock;
 	const struct gdri_symmetric *s;
 
-	if (at < st->heap.size)
-		return len <= st->heap.size - at;
+	if (at < size)
+		return len <= size - at;
 	if (at >= gdri_window_reach(st))
 		return false;
 	pthread_mutex_lock(lock);

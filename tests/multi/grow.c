@@ -2,6 +2,8 @@
 /* A heap that grows: objects of several parts are symmetric, kernels and host threads reach them on every PE, what
  * was there before keeps its contents and its address, and it ends at GDR_HEAP_MAX.
  * usage: grow [many]: more often than sets of keys are kept, with puts under way. */
+#include <pthread.h>
+
 #include "tests/multi/multi.h"
 
 #define MIB ((size_t)1 << 20)
@@ -79,12 +81,26 @@ static int many(void)
 	return multi_end("grow");
 }
 
+static int stop; /* relaxed: nothing else is told by it */
+
+/* Another thread looks addresses up meanwhile. */
+static void *look_up(void *object)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		CHECK(gdr_host_ptr(object, multi_pe) == object);
+		CHECK(!gdr_host_ptr(&stop, multi_pe));
+		multi_sleep_us(100);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct gdr_heap_info before, after;
 	struct gdr_job_info job;
 	struct args a;
 	uint64_t *first, *back, *rest;
+	pthread_t looker;
 
 	if (argc > 1 && !strcmp(argv[1], "many"))
 		return many();
@@ -97,6 +113,7 @@ int main(int argc, char **argv)
 	first = (uint64_t *)gdr_calloc(16, sizeof(*first));
 	back = (uint64_t *)gdr_calloc(1, sizeof(*back));
 	CHECK(first && back);
+	CHECK(!pthread_create(&looker, NULL, look_up, first));
 	for (int i = 0; i < 3; i++) { /* given back, it is used again, not grown again */
 		for (int k = 0; k < OBJECTS; k++) {
 			a.object[k] = (uint64_t *)gdr_calloc(N, sizeof(uint64_t));
@@ -135,6 +152,8 @@ int main(int argc, char **argv)
 	CHECK_OK(gdr_query(&job));
 	rest = (uint64_t *)gdr_malloc(40 * MIB - job.heap_size); /* all that is left */
 	CHECK(rest);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	CHECK(!pthread_join(looker, NULL));
 	CHECK_OK(gdr_free(rest));
 	CHECK_OK(gdr_free(first));
 	CHECK_OK(gdr_free(back));
