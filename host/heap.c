@@ -10,6 +10,7 @@
 #include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
+#include "runtime/mix.h"
 #include "runtime/range.h"
 #include "runtime/window.h"
 
@@ -66,12 +67,8 @@ static uint64_t word_of(const struct request *r)
 	uint64_t h = 0;
 	size_t i;
 
-	for (i = 0; i < sizeof(in) / sizeof(in[0]); i++) { /* the finalizer of splitmix64 */
-		h = (h ^ in[i]) + 0x9e3779b97f4a7c15u;
-		h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-		h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-		h ^= h >> 31;
-	}
+	for (i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+		h = gdri_mix(h, in[i]);
 	return h;
 }
 

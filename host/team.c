@@ -6,16 +6,8 @@
 
 #include "host/host.h"
 #include "runtime/log.h"
+#include "runtime/mix.h"
 #include "runtime/team.h"
-
-/* Any two calls that differ have different words, but for few of them. */
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) + 0x9e3779b97f4a7c15u; /* the finalizer of splitmix64 */
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-	return h ^ h >> 31;
-}
 
 static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
 {
@@ -54,7 +46,7 @@ static int make(struct gdri_state *st, gdr_team_t parent, const struct call *cal
 
 	if (call->config && call->mask & GDR_TEAM_NUM_CONTEXTS)
 		p.config.num_contexts = call->config->num_contexts;
-	p.hash = mix(mix(call->hash, (uint64_t)call->mask), (uint64_t)p.config.num_contexts);
+	p.hash = gdri_mix(gdri_mix(call->hash, (uint64_t)call->mask), (uint64_t)p.config.num_contexts);
 	if (!p.status)
 		p.status = wrong_list(t, call->what, members, n);
 	if (!p.status && !pes) {
@@ -104,7 +96,7 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 
 	if (!t)
 		return ret;
-	call.hash = mix(mix(mix(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
+	call.hash = gdri_mix(gdri_mix(gdri_mix(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
 	if (size < 1 || size > t->n || (!stride && size > 1)) {
 		gdri_error("%s: %d PEs with stride %d of a team of %d", call.what, size, stride, t->n);
 		status = -GDR_EINVAL;
@@ -128,7 +120,7 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_config_t *config,
 		    long config_mask, gdr_team_t *new_team)
 {
-	struct call call = {"gdr_team_create", mix(2, (uint64_t)n), config, config_mask};
+	struct call call = {"gdr_team_create", gdri_mix(2, (uint64_t)n), config, config_mask};
 	struct gdri_state *st;
 	int i, ret, status = 0;
 	const struct gdri_team *t = parent_of(call.what, parent, new_team, &st, &ret);
@@ -141,7 +133,7 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 		n = 0;
 	}
 	for (i = 0; i < n; i++)
-		call.hash = mix(call.hash, (uint64_t)pes[i]);
+		call.hash = gdri_mix(call.hash, (uint64_t)pes[i]);
 	return make(st, parent, &call, pes, n, status, new_team);
 }
 
@@ -178,7 +170,7 @@ int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, l
 	}
 	if (config && config_mask & GDR_TEAM_NUM_CONTEXTS)
 		p.config.num_contexts = config->num_contexts;
-	p.hash = mix(mix(mix(4, (uint64_t)n), (uint64_t)config_mask), (uint64_t)p.config.num_contexts);
+	p.hash = gdri_mix(gdri_mix(gdri_mix(4, (uint64_t)n), (uint64_t)config_mask), (uint64_t)p.config.num_contexts);
 	if (n < 1 || n > st->n_pes || me < 0 || me >= n) {
 		gdri_error("%s: number %d of %d PEs, of a job of %d", p.what, me, n, st->n_pes);
 		p.status = -GDR_EINVAL;
@@ -219,8 +211,8 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 	t = parent_of(x.what, t ? parent : GDR_TEAM_INVALID, yaxis_team, &st, &rc);
 	if (!t)
 		return ret ? ret : rc;
-	x.hash = mix(mix(3, 0), (uint64_t)xrange);
-	y.hash = mix(mix(3, 1), (uint64_t)xrange);
+	x.hash = gdri_mix(gdri_mix(3, 0), (uint64_t)xrange);
+	y.hash = gdri_mix(gdri_mix(3, 1), (uint64_t)xrange);
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
 	if (xrange < 1) {

@@ -11,8 +11,6 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
-#define COPY_MS 10000 /* far more than a copy of this size takes */
-
 static int push(struct gdri_state *st, gdr_ctx_t ctx)
 {
 	struct gdri_ctx copy = st->ctxs.list[ctx];
@@ -20,7 +18,7 @@ static int push(struct gdri_state *st, gdr_ctx_t ctx)
 	if (!st->cuda)
 		return 0;
 	copy.pes = gdri_team_pes_seen(st, copy.team);
-	return gdri_cuda_copy(st->cuda, st->ctxs.gpu + ctx, &copy, sizeof(copy), COPY_MS);
+	return gdri_cuda_copy(st->cuda, st->ctxs.gpu + ctx, &copy, sizeof(copy), GDRI_COPY_MS);
 }
 
 /* The team's record of the world comes later; all of it that counts is known. */
@@ -50,7 +48,7 @@ int gdri_up_ctxs(struct gdri_state *st)
 	}
 	set_default(st);
 	st->dev->ctxs = cs->list;
-	return st->cuda ? gdri_cuda_copy(st->cuda, cs->gpu, cs->list, bytes, COPY_MS) : 0;
+	return st->cuda ? gdri_cuda_copy(st->cuda, cs->gpu, cs->list, bytes, GDRI_COPY_MS) : 0;
 }
 
 void gdri_down_ctxs(struct gdri_state *st)

@@ -41,6 +41,9 @@ void gdri_cuda_free(struct gdri_cuda *c, void *p);
 void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size);
 void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
 
+/* For copies of the library's own, and zeroing: far more than either takes of the whole memory of a GPU. */
+#define GDRI_COPY_MS 10000
+
 /* Complete when they return; between any two of GPU, peer and host memory. -GDR_ETIMEOUT after
  * timeout_ms: the copy is still on its way and may yet land; until it has, all others fail so at
  * once. */

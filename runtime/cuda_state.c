@@ -12,8 +12,6 @@
 #include "runtime/perform.h"
 #include "runtime/units.h"
 
-#define COPY_MS 10000 /* far more than a copy of this size takes */
-
 int gdri_up_cuda(struct gdri_state *st)
 {
 	int ret;
@@ -128,7 +126,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 	st->dev_gpu = (struct gdri_dev *)(void *)gpu;
 	if (gpu && p) {
 		fill(st, &b, p, gpu);
-		ret = gdri_cuda_copy(st->cuda, gpu, p, b.total, COPY_MS);
+		ret = gdri_cuda_copy(st->cuda, gpu, p, b.total, GDRI_COPY_MS);
 	} else if (!p) {
 		gdri_error("out of memory");
 	}
@@ -156,7 +154,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 /* No longer than the user's limit of a wait. */
 static int short_copy_ms(const struct gdri_state *st)
 {
-	return st->opt.timeout_ms < COPY_MS ? (int)st->opt.timeout_ms : COPY_MS;
+	return st->opt.timeout_ms < GDRI_COPY_MS ? (int)st->opt.timeout_ms : GDRI_COPY_MS;
 }
 
 int gdri_cuda_state_pull(struct gdri_state *st)

@@ -17,7 +17,6 @@
 #include "runtime/log.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define COPY_MS 10000 /* a GPU zeroes its whole memory in a tenth of a second */
 
 /* ---- ranges of addresses, and what is mapped there ---- */
 
@@ -181,8 +180,8 @@ int gdri_heap_mark(struct gdri_heap *heap, int pe)
 		ctl->magic = head[0];
 		return 0;
 	}
-	ret = gdri_cuda_zero(heap->cuda, heap->base, GDRI_CTL_SIZE, COPY_MS);
-	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), COPY_MS);
+	ret = gdri_cuda_zero(heap->cuda, heap->base, GDRI_CTL_SIZE, GDRI_COPY_MS);
+	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), GDRI_COPY_MS);
 }
 
 int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max)
@@ -283,7 +282,7 @@ static int check_mark(const struct gdri_heap *own, const uint8_t *base, int pe, 
 	int ret = 0;
 
 	if (own->cuda)
-		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), COPY_MS);
+		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), GDRI_COPY_MS);
 	else
 		memcpy(head, base, sizeof(head));
 	if (!ret && head[0] == GDRI_CTL_MAGIC && head[1] == (uint64_t)pe)
@@ -333,7 +332,7 @@ void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len)
 {
 	if (heap->cuda)
-		return gdri_cuda_zero(heap->cuda, at, len, COPY_MS);
+		return gdri_cuda_zero(heap->cuda, at, len, GDRI_COPY_MS);
 	memset(at, 0, len);
 	return 0;
 }

@@ -11,8 +11,6 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
-#define COPY_MS 10000 /* far more than a copy of this size takes */
-
 static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *module)
 {
 	int i;
@@ -27,7 +25,7 @@ static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *mo
 /* *found: the version, and what stands beside it, to be put back when the module is let go. */
 static int check_version(struct gdri_state *st, const void *constants, uint64_t *found)
 {
-	int ret = gdri_cuda_copy(st->cuda, found, constants, sizeof(*found), COPY_MS);
+	int ret = gdri_cuda_copy(st->cuda, found, constants, sizeof(*found), GDRI_COPY_MS);
 	uint64_t abi = *found & ~GDRI_MODULE_NO_QUEUES;
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
@@ -71,7 +69,7 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 		*m = fresh;
 		st->modules.list = list;
 	}
-	ret = gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), COPY_MS);
+	ret = gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), GDRI_COPY_MS);
 	if (ret && is_new) /* it was not given: its owner may unload it */
 		st->modules.n--;
 	return ret;
@@ -81,7 +79,7 @@ static int hide(struct gdri_state *st, const struct gdri_module *m)
 {
 	const struct gdri_constants none = {.abi_version = m->version};
 
-	return gdri_cuda_copy(st->cuda, m->constants, &none, sizeof(none), COPY_MS);
+	return gdri_cuda_copy(st->cuda, m->constants, &none, sizeof(none), GDRI_COPY_MS);
 }
 
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)

@@ -16,7 +16,6 @@
 #include "runtime/cuda_map.h"
 #include "runtime/log.h"
 
-#define COPY_MS	  10000	     /* far more than a copy of this size takes */
 #define GPU_PAGE  (64u << 10) /* what nvidia-peermem pins */
 
 /* Opcode 15 (invalid), owner bit 1, index 0xffff: "nothing completed" in both kinds of CQ. */
@@ -68,7 +67,7 @@ static int fill_cqs(struct gdri_nic *nic)
 
 	if (nothing) {
 		memset(nothing, NOTHING, len);
-		ret = gdri_cuda_copy(nic->cuda, nic->ring_seen + l->cq, nothing, len, COPY_MS);
+		ret = gdri_cuda_copy(nic->cuda, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
 	}
 	free(nothing);
 	return ret;

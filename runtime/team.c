@@ -18,7 +18,6 @@
 #define PUSH_TEAMS_LEAST 4u
 #define PUSH_LEAST 2048u
 #define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
-#define COPY_MS 10000 /* far more than a copy of this size takes */
 
 static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 {
@@ -219,7 +218,7 @@ static int push_all(struct gdri_state *st)
 	for (i = 0; i < ts->n; i++)
 		all[i] = as_seen(st, (gdr_team_t)i);
 	memcpy(all + ts->n, ts->lists, lists);
-	ret = gdri_cuda_copy(st->cuda, ts->gpu, all, list + lists, COPY_MS);
+	ret = gdri_cuda_copy(st->cuda, ts->gpu, all, list + lists, GDRI_COPY_MS);
 	free(all);
 	return ret;
 }
@@ -234,8 +233,8 @@ static int push(struct gdri_state *st, gdr_team_t id)
 		return 0;
 	copy = as_seen(st, id);
 	ret = gdri_cuda_copy(st->cuda, copy.pes, ts->list[id].pes,
-			     list_room(st) * sizeof(*copy.pes), COPY_MS);
-	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), COPY_MS);
+			     list_room(st) * sizeof(*copy.pes), GDRI_COPY_MS);
+	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), GDRI_COPY_MS);
 }
 
 /* Start and stride where the PEs have them. */
