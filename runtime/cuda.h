@@ -48,10 +48,11 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
  * timeout_ms: the copy is still on its way and may yet land; until it has, all others fail so at
  * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
-/* The same of two words of GPU memory, and of one to it, from any thread; one that is overdue touches none of the
- * caller's memory. */
-int gdri_cuda_peek(struct gdri_cuda *c, uint32_t word[2], const void *gpu, int timeout_ms);
-int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, uint32_t word, int timeout_ms);
+/* The same of up to GDRI_PEEK bytes of GPU memory, and to it, for what lies on a stack: one that is overdue touches
+ * none of the caller's memory. */
+#define GDRI_PEEK 32u
+int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms);
+int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms);
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms);
 /* Waits until the default stream is idle, at most limit_us. */
 void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us);

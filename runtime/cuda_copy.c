@@ -83,28 +83,28 @@ int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, 
 }
 
 /* Both by words of the library's, which those that are still under way may write or read. */
-int gdri_cuda_peek(struct gdri_cuda *c, uint32_t word[2], const void *gpu, int timeout_ms)
+int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
 {
 	bool began = begin(c);
-	gdri_cu_result r = began ? carry(c, c->words, gpu, sizeof(c->words), timeout_ms) : GDRI_CU_NOT_READY;
+	gdri_cu_result r = began ? carry(c, c->words, gpu, len, timeout_ms) : GDRI_CU_NOT_READY;
 
 	if (!r)
-		memcpy(word, c->words, sizeof(c->words));
+		memcpy(to, c->words, len);
 	end(c);
-	return carried(c, "a look at the device state", r, began, timeout_ms);
+	return carried(c, "a look at memory of the GPU", r, began, timeout_ms);
 }
 
-int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, uint32_t word, int timeout_ms)
+int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
 	bool began = begin(c);
 
 	if (began) {
-		c->words[0] = word;
-		r = carry(c, gpu, c->words, sizeof(word), timeout_ms);
+		memcpy(c->words, from, len);
+		r = carry(c, gpu, c->words, len, timeout_ms);
 	}
 	end(c);
-	return carried(c, "a change of the device state", r, began, timeout_ms);
+	return carried(c, "a change of memory of the GPU", r, began, timeout_ms);
 }
 
 int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)

@@ -166,7 +166,7 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 			  "fields that are pulled");
 	if (!st->dev_gpu)
 		return 0;
-	ret = gdri_cuda_peek(st->cuda, word, &st->dev_gpu->latched, short_copy_ms(st));
+	ret = gdri_cuda_peek(st->cuda, word, &st->dev_gpu->latched, sizeof(word), short_copy_ms(st));
 	if (ret)
 		return ret;
 	/* relaxed: other threads pull, too; a status carries no data with it */
@@ -178,10 +178,11 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 {
 	size_t at = (size_t)((const uint8_t *)field - (const uint8_t *)st->dev);
+	uint32_t word;
 
 	if (!st->dev_gpu)
 		return 0;
 	/* relaxed: one word, which other threads may pull or push */
-	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at,
-			      __atomic_load_n((const uint32_t *)field, __ATOMIC_RELAXED), short_copy_ms(st));
+	word = __atomic_load_n((const uint32_t *)field, __ATOMIC_RELAXED);
+	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), short_copy_ms(st));
 }

@@ -181,7 +181,7 @@ int gdri_heap_mark(struct gdri_heap *heap, int pe)
 		return 0;
 	}
 	ret = gdri_cuda_zero(heap->cuda, heap->base, GDRI_CTL_SIZE, GDRI_COPY_MS);
-	return ret ? ret : gdri_cuda_copy(heap->cuda, heap->base, head, sizeof(head), GDRI_COPY_MS);
+	return ret ? ret : gdri_cuda_poke(heap->cuda, heap->base, head, sizeof(head), GDRI_COPY_MS);
 }
 
 int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host, uint64_t size, uint64_t max)
@@ -282,7 +282,7 @@ static int check_mark(const struct gdri_heap *own, const uint8_t *base, int pe, 
 	int ret = 0;
 
 	if (own->cuda)
-		ret = gdri_cuda_copy(own->cuda, head, base, sizeof(head), GDRI_COPY_MS);
+		ret = gdri_cuda_peek(own->cuda, head, base, sizeof(head), GDRI_COPY_MS);
 	else
 		memcpy(head, base, sizeof(head));
 	if (!ret && head[0] == GDRI_CTL_MAGIC && head[1] == (uint64_t)pe)

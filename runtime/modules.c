@@ -25,7 +25,7 @@ static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *mo
 /* *found: the version, and what stands beside it, to be put back when the module is let go. */
 static int check_version(struct gdri_state *st, const void *constants, uint64_t *found)
 {
-	int ret = gdri_cuda_copy(st->cuda, found, constants, sizeof(*found), GDRI_COPY_MS);
+	int ret = gdri_cuda_peek(st->cuda, found, constants, sizeof(*found), GDRI_COPY_MS);
 	uint64_t abi = *found & ~GDRI_MODULE_NO_QUEUES;
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");

@@ -15,6 +15,8 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
+GDR_STATIC_ASSERT(sizeof(struct gdri_note) <= GDRI_PEEK, "goes at once");
+
 static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
 				 uint64_t seq, int member)
 {
@@ -23,9 +25,15 @@ static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_
 	return notes + (seq & 1) * (uint64_t)st->n_pes + member;
 }
 
-static int copy(struct gdri_state *st, void *dst, const void *src, size_t len)
+/* Notes and words are on stacks: a copy that is overdue must not land there. */
+static int look(struct gdri_state *st, void *to, const void *gpu, size_t len)
 {
-	return gdri_cuda_copy(st->cuda, dst, src, len, (int)st->opt.timeout_ms);
+	return gdri_cuda_peek(st->cuda, to, gpu, len, (int)st->opt.timeout_ms);
+}
+
+static int store(struct gdri_state *st, void *gpu, const void *from, size_t len)
+{
+	return gdri_cuda_poke(st->cuda, gpu, from, len, (int)st->opt.timeout_ms);
 }
 
 /* Complete when it returns. The member's heap is a GPU's. */
@@ -34,7 +42,7 @@ static int put_cuda(struct gdri_state *st, int pe, const void *dst, const void *
 	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap.base);
 	uint8_t *base = st->peers[pe].base;
 
-	return base ? copy(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
+	return base ? store(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
 }
 
 static int tell(struct gdri_state *st, const struct gdri_coll *c, int to, const uint64_t v[3],
@@ -67,7 +75,7 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 	int ret;
 
 	for (round = 0;; round++) {
-		ret = copy(st, &value, word, sizeof(value));
+		ret = look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
 		/* relaxed: the monitor's flag carries nothing with it */
@@ -105,7 +113,7 @@ static int take(struct gdri_state *st, const struct gdri_coll *c, int from, uint
 	const struct gdri_note *note = note_of(st, c->team, seq, from);
 
 	if (st->cuda)
-		return copy(st, v, note->v, sizeof(note->v));
+		return look(st, v, note->v, sizeof(note->v));
 	memcpy(v, note->v, sizeof(note->v));
 	return 0;
 }
@@ -115,7 +123,7 @@ static int failed(struct gdri_state *st, struct gdri_team *t, const char *what, 
 	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
-		copy(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
+		store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
 	return ret;
 }
 

@@ -20,6 +20,7 @@ struct gdri_join {
 	uint64_t step; /* 1 to 3 | status << 8 | mapped << 16 | own number << 32: one store */
 	uint64_t hash, free;
 };
+GDR_STATIC_ASSERT(sizeof(struct gdri_join) <= GDRI_PEEK, "read at once");
 GDR_STATIC_ASSERT(2 * sizeof(struct gdri_join) <= GDRI_TEAM_JOIN_BYTES, "own, and the latest one read");
 
 enum { COME = 1, KNOWN = 2, READY = 3 };
@@ -48,7 +49,7 @@ static struct gdri_join *record(const struct gdri_state *st)
 static int show_word(struct gdri_state *st, uint64_t *at, uint64_t value)
 {
 	if (st->cuda)
-		return gdri_cuda_copy(st->cuda, at, &value, sizeof(value), (int)st->opt.timeout_ms);
+		return gdri_cuda_poke(st->cuda, at, &value, sizeof(value), (int)st->opt.timeout_ms);
 	/* release: pairs with the fence of look() between its two reads; a NIC reads what is visible */
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 	return 0;
@@ -80,7 +81,7 @@ static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 	int ret = 0;
 
 	if (st->cuda)
-		return base ? gdri_cuda_copy(st->cuda, out, base + st->teams.join, sizeof(*out),
+		return base ? gdri_cuda_peek(st->cuda, out, base + st->teams.join, sizeof(*out),
 					     (int)st->opt.timeout_ms)
 			    : gdri_hostq_get(st, out, st->teams.join, sizeof(*out), pe);
 	if (!base) { /* into memory that the NIC knows */

@@ -93,21 +93,31 @@ int gdri_window_free(struct gdri_state *st, void *ptr)
 	return gdri_suballoc_free(st->window, (uint64_t)((uint8_t *)ptr - st->heap.base) - st->heap.max);
 }
 
+/* The others wait meanwhile: half of what is left of the time is theirs. */
+static bool look(struct gdri_state *st, uint8_t *to, const uint8_t *gpu)
+{
+	return !gdri_cuda_peek(st->cuda, to, gpu, MARK, gdri_left_ms(st->deadline_ns) / 2);
+}
+
+static bool store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
+{
+	return !gdri_cuda_poke(st->cuda, gpu, from, MARK, gdri_left_ms(st->deadline_ns) / 2);
+}
+
 /* Do both addresses name one memory? The handle is that of a whole allocation, of which addr may not be the begin.
  * Its contents stay. */
 static bool is_same(struct gdri_state *st, uint8_t *addr, uint8_t *view)
 {
 	uint8_t mark[MARK], seen[MARK], keep[MARK]; /* keep: where they are two, it is the view's */
-	int i, ms = (int)st->opt.timeout_ms;
 	bool same;
+	int i;
 
-	if (gdri_cuda_copy(st->cuda, mark, addr, MARK, ms) || gdri_cuda_copy(st->cuda, keep, view, MARK, ms))
+	if (!look(st, mark, addr) || !look(st, keep, view))
 		return false;
 	for (i = 0; i < MARK; i++)
 		mark[i] = (uint8_t)~mark[i];
-	same = !gdri_cuda_copy(st->cuda, view, mark, MARK, ms) &&
-	       !gdri_cuda_copy(st->cuda, seen, addr, MARK, ms) && !memcmp(seen, mark, MARK);
-	return !gdri_cuda_copy(st->cuda, view, keep, MARK, ms) && same;
+	same = store(st, view, mark) && look(st, seen, addr) && !memcmp(seen, mark, MARK);
+	return store(st, view, keep) && same;
 }
 
 static int add_view(struct gdri_symmetric *s, uint8_t *at, int fd, char *why, size_t room)

@@ -466,6 +466,41 @@ static void test_fabric_memory_of_the_program(void **state)
 	unsetenv("GDR_HEAP_HANDLE");
 }
 
+/* Does what a call that was given up left behind write to where its frames were? */
+static __attribute__((noinline)) bool lands_on_the_stack(void)
+{
+	volatile uint8_t room[16384];
+	size_t i;
+
+	for (i = 0; i < sizeof(room); i++)
+		room[i] = 0;
+	(void)gdr_host_status(); /* looks at the stream */
+	for (i = 0; i < sizeof(room); i++)
+		if (room[i])
+			return true;
+	return false;
+}
+
+static void test_late_look(void **state)
+{
+	uint8_t *own;
+
+	(void)state;
+	start();
+	own = fake_buffer();
+	assert_non_null(own);
+	memset(own, 0x77, BUFFER);
+	set(&fake_cuda.hang_copy, 1);
+	assert_null(gdr_symmetric_register(own, BUFFER)); /* looks at its first bytes */
+	set(&fake_cuda.hang_copy, 0);
+	assert_false(lands_on_the_stack());
+	assert_non_null(gdr_symmetric_register(own, BUFFER)); /* it left time to tell the others, so all may go on */
+	(void)gdr_host_quiet();
+	assert_int_equal(gdr_finalize(), 0);
+	assert_int_equal(fake_buffer_end(own), 0);
+	nothing_left();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +515,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
 	};
