@@ -6,8 +6,8 @@
  *  - no doorbell is lost, no deadlock on a full ring   (invalid end state)
  *  - no completion is reported early                   (assert in poll)
  *  - no block is given away that is not complete       (assert behind reserve)
- *  - who is handed on for by another one goes on, and
- *    nobody whose block is not written is handed on for
+ *  - who is handed on for by another one goes on, and nobody
+ *    whose blocks are not all written is handed on for
  *  - an error reaches every waiter                     (invalid end state)
  *  - a doorbell at least every BATCH blocks, however
  *    many reserve meanwhile                            (assert in publish)
@@ -15,7 +15,8 @@
  * Each NO_* macro takes one safeguard out; ./run shows that the checker then
  * finds the fault. Ring of 4 blocks, counters of 3 bits: the proportions of
  * 32768 blocks and 16 bits, with indexes that start so that both wrap; a window of 2
- * marks, or 4.
+ * marks, or 4. GROUPS: two blocks are two WQEs of a group, which may mark, in place
+ * of one WQE that may not.
  *
  * Indexes here are true ones (the 64-bit indexes of the code); what the NIC
  * reports and what the doorbell carries is taken modulo M. */
@@ -67,7 +68,19 @@
 
 /* Who may mark: whose bit is no other block's. */
 #define BIT(i) ((i) & (W - 1))
-#define IN_WINDOW (base + 1 - ready <= W)
+#define IN_WINDOW (base + n - ready <= W)
+#define MARK_OF(i, end) ((1 << BIT(i)) | (1 << BIT((end) - 1))) /* one block, or two */
+#ifdef GROUPS
+#define MAY_MARK 1
+#define LAST_WRITTEN (base + n - 1)
+#define LAST2 0
+#define LAST_CQE(ci, nb) WRAP((ci) + (nb) - 1)
+#else
+#define MAY_MARK (n == 1)
+#define LAST_WRITTEN base
+#define LAST2 (n == 2)
+#define LAST_CQE(ci, nb) WRAP(ci)
+#endif
 
 byte rsvd = START;
 byte ready = START;
@@ -83,7 +96,7 @@ bit err = 0;
  * time, at the latest when a fence of a thread that is ordered after it ends. */
 byte written[N];
 byte visible[N];
-byte blocks[N];		/* length of that WQE, 1 or 2 blocks */
+byte blocks[N];		/* length of that WQE, or group with one completion, 1 or 2 blocks */
 
 byte dbrec = WRAP(START);	/* doorbell record, in order behind the fence */
 byte db = WRAP(START);		/* doorbell register: the last value stored */
@@ -173,8 +186,8 @@ inline look()
 proctype poster()
 {
 	byte base, n, posts, i, c, r, d, l;
-	byte end, seen, m;
-	bit e, got, failed, first, marked;
+	byte end, m;
+	bit e, got, failed, first, marked, looks;
 
 	posts = 0;
 	do
@@ -209,7 +222,10 @@ proctype poster()
 				atomic {
 					e = 0;
 					base = rsvd; rsvd = base + n; got = 1;
-					first = (ready == base); /* rings without another look */
+					if
+					:: ready == base -> first = 1 /* rings without another look */
+					:: skip /* did not look before */
+					fi;
 					/* the claim behind all arithmetic of indexes */
 					assert(cqe_err || rsvd - done <= N - 1)
 				}
@@ -235,78 +251,82 @@ proctype poster()
 		d_step {
 			assert(cqe_err || base + n - executed <= N);
 			written[SLOT(base)] = base;
-			written[SLOT(base + n - 1)] = base;
+			written[SLOT(base + n - 1)] = LAST_WRITTEN;
 			blocks[SLOT(base)] = n
 		};
-		/* publish: wait for the baton, or for who hands on. What has a WQE of two blocks does not mark */
-		d_step { seen = base; m = 0 };
+		/* publish: gdri_sq_publish_marked, or others */
 		if
-		:: ready >= base
-		:: atomic { ready < base && n == 1 && IN_WINDOW -> marked = 1 };
-			marks = marks | (1 << BIT(base)); /* by that look, which is old by now */
+		:: first /* has the baton */
+		:: atomic { !first && MAY_MARK -> looks = 1 };
+#ifdef NO_MARKS_BEHIND
+			m = marks;
+#endif
 			if
 			:: ready >= base
-			:: atomic { ready < base -> seen = ready };
-				atomic { m = marks; r = rsvd };
+			:: atomic { ready < base && IN_WINDOW -> marked = 1 };
+				/* by that look, which is old by now */
+#ifndef NO_WHOLE_MARK
+				marks = marks | MARK_OF(base, base + n);
+#else
+				marks = marks | (1 << BIT(base));
+				marks = marks | (1 << BIT(base + n - 1));
+#endif
 				ready >= base
 			fi
+		:: !first -> r = rsvd; /* gdri_sq_publish_unmarked */
+			ready >= base
 		fi;
 		if
 		:: ready > base -> assert(marked)
 		:: else ->
-			d_step {
-				if
-				:: r < base + n -> r = rsvd /* not read yet */
-				:: else -> skip
-				fi;
-				end = base + n;
-#ifdef NO_SEEN
-				seen = base;
+			end = base + n;
+			if
+			:: looks || r <= end -> r = rsvd
+			:: else -> skip /* it stays so */
+			fi;
+			if
+			:: looks ->
+				/* the marks, in one look behind the one that saw the baton */
+				d_step {
+#ifndef NO_MARKS_BEHIND
+					m = marks;
 #endif
-				do
-				:: !first && m && end - seen < W && (m & (1 << BIT(end))) -> end++
-				:: else -> break
-				od
-			};
-			/* as far as those marks tell: again, now */
-			d_step {
-				if
-				:: !first && end - seen >= W ->
 					do
-					:: end - base < W && (marks & (1 << BIT(end))) -> end++
+					:: end - base < W && (m & (1 << BIT(end))) -> end++
 					:: else -> break
-					od
-				:: else -> skip
-				fi
-			};
-			/* clears them */
+					od;
+					m = 0
+				};
+				/* clears them */
 #ifndef NO_CLEARING
-			d_step {
-				i = (marked -> base : base + n);
-				do
-				:: i < end -> marks = marks & ~(1 << BIT(i)); i++
-				:: else -> break
-				od;
-				i = 0
-			};
+				d_step {
+					i = (marked -> base : base + n);
+					do
+					:: i < end -> marks = marks & ~(1 << BIT(i)); i++
+					:: else -> break
+					od;
+					i = 0
+				}
 #endif
+			:: else -> skip
+			fi;
 			if
 			:: first || LAST(end) || CROSSES(base, end) ->
 				first = 0;
 				fence(end);
 				dbrec = WRAP(end);
 				d_step { db = WRAP(end); db_new = 1; rung = end };
-				d_step { ready = end; last2 = (end - base == 2 && n == 2) }
+				d_step { ready = end; last2 = LAST2 }
 			:: else ->
 				d_step {
 					/* the claim: what the NIC does not know of is less than a batch */
 					assert(end - rung < BATCH);
-					ready = end; last2 = (end - base == 2 && n == 2)
+					ready = end; last2 = LAST2
 				}
 			fi;
 			d_step { r = 0; end = 0 }
 		fi;
-		d_step { marked = 0; seen = 0; m = 0; r = 0 };
+		d_step { marked = 0; looks = 0; r = 0 };
 		posts++
 	:: else -> break
 	od;
@@ -356,7 +376,10 @@ proctype nic()
 		/* fetch */
 		d_step {
 			assert(visible[SLOT(ci)] == ci);
-			nb = blocks[SLOT(ci)]
+			nb = blocks[SLOT(ci)];
+#ifdef GROUPS
+			assert(visible[SLOT(ci + nb - 1)] == ci + nb - 1);
+#endif
 		};
 #ifdef ERRORS
 		if
@@ -369,7 +392,7 @@ proctype nic()
 			/* error CQE for this one, flush CQEs for the rest: never success again */
 			d_step { cqe = WRAP(ci); cqe_err = 1; ci = ci + nb }
 		:: else ->
-			d_step { cqe = WRAP(ci); ci = ci + nb; executed = ci }
+			d_step { cqe = LAST_CQE(ci, nb); ci = ci + nb; executed = ci }
 		fi;
 		nb = 0
 	:: finished == POSTERS && ci == pi && !db_new -> break

@@ -400,6 +400,7 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
  * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
 #define GDRI_WINDOW 64u
 #define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
+#define GDRI_RELAY_AHEAD 4u /* blocks; with no more in front the baton comes sooner from one to the next */
 
 /* Those of n < GDRI_WINDOW blocks. */
 GDR_DEVICE uint64_t gdri_marks_of(uint64_t base, uint32_t n)
@@ -410,81 +411,70 @@ GDR_DEVICE uint64_t gdri_marks_of(uint64_t base, uint32_t n)
 	return bits << at | (at ? bits >> (GDRI_WINDOW - at) : 0);
 }
 
-/* How many blocks follow each other from `from` on in marks that were read behind an acquire of `ready` as `seen`: the
- * bits of blocks before that were clear, so those up to a window behind it say what they seem to. */
-GDR_DEVICE uint32_t gdri_marks_run(uint64_t marks, uint64_t seen, uint64_t from)
+/* How many follow each other from `from` on, at most `most`. Groups are marked as a whole: a gap is between two. */
+GDR_DEVICE uint32_t gdri_marks_run(uint64_t marks, uint64_t from, uint32_t most)
 {
-	uint32_t at = (uint32_t)from & (GDRI_WINDOW - 1), run, most;
-	uint64_t gaps;
+	uint32_t at = (uint32_t)from & (GDRI_WINDOW - 1), run;
+	uint64_t gaps = ~(marks >> at | (at ? marks << (GDRI_WINDOW - at) : 0));
 
-	if (from - seen >= GDRI_WINDOW)
-		return 0;
-	most = GDRI_WINDOW - (uint32_t)(from - seen);
-	gaps = ~(marks >> at | (at ? marks << (GDRI_WINDOW - at) : 0));
 	run = gaps ? gdri_ffs_u64(gaps) : GDRI_WINDOW;
 	return run < most ? run : most;
 }
 
-/* The same for who has acquired the baton at base since. Groups are marked as a whole, so a gap is between two of them;
- * but the end of an old look's window may be amid one, marked by a newer look. A look now has the newest. */
-GDR_DEVICE uint32_t gdri_sq_behind(const struct gdri_qp *qp, uint64_t marks, uint64_t seen, uint64_t base, uint32_t n)
+/* How many blocks were to be published before base, by `ready` as it was read, which only grows; or many. */
+GDR_DEVICE uint32_t gdri_sq_ahead(uint64_t ready, uint64_t base)
 {
-	uint32_t run = gdri_marks_run(marks, seen, base + n);
+	uint64_t ahead = base - (ready >> 1);
 
-	if (gdri_likely(base + n + run - seen < GDRI_WINDOW))
-		return run;
-	return gdri_marks_run(gdri_ld_fenced_u64(&qp->marks), base, base + n);
+	return ahead < GDRI_WINDOW ? (uint32_t)ahead : GDRI_WINDOW;
 }
 
-/* All of the caller's blocks by one step, behind its fence: M1. 1: marked; 0: not as near yet, by the index that
- * `ready` was seen at, which only grows. */
-GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t seen, uint64_t base, uint32_t n)
+/* All of the caller's blocks by one step, behind its fence: M1. 1: marked; 0: not as near yet. */
+GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t ahead)
 {
-	if (base + n - seen > GDRI_WINDOW)
+	if (ahead + n > GDRI_WINDOW)
 		return 0;
 	gdri_red_or_u64(&qp->marks, gdri_marks_of(base, n));
 	return 1;
 }
 
-/* The caller has the baton, and hands on its n blocks and `run` marked ones behind them. The fence in gdri_sq_pass_on
- * acquires those by M1, and stands between clearing and R1. */
-GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
-				uint64_t base, uint32_t n, uint32_t marked, uint32_t run)
+/* The caller has acquired the baton: what it reads of the marks is without those of blocks before. It hands on its n
+ * blocks and those of all whose marks follow; the fence in gdri_sq_pass_on acquires them by M1, and stands between
+ * clearing and R1. rsvd may be older than the marks, see gdri_sq_must_ring. */
+GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				uint32_t marked)
 {
-	uint64_t clear = (marked ? gdri_marks_of(base, n) : 0) | (run ? gdri_marks_of(base + n, run) : 0);
+	uint64_t marks = gdri_ld_fenced_u64(&qp->marks), clear = marked ? gdri_marks_of(base, n) : 0;
+	struct gdri_bell b = gdri_sq_bell(qp);
+	uint32_t run = gdri_marks_run(marks, base + n, GDRI_WINDOW - n);
 
+	clear |= run ? gdri_marks_of(base + n, run) : 0;
 	if (clear)
 		gdri_red_and_u64(&qp->marks, ~clear);
 	gdri_sq_pass_on(dev, qp, b, base, n + run, 0, 0);
 }
 
-/* Who can mark waits for the baton, or until another one has handed on its blocks. All three words are asked for at
- * once, `ready` last: the others are read behind the look before. rsvd may be older than the marks, see
- * gdri_sq_must_ring. */
+/* Who can mark waits for the baton, or until another one has handed on its blocks. It looks at nothing else meanwhile:
+ * all who wait look at once. */
 GDR_DEVICE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 				      uint32_t ahead)
 {
-	uint64_t seen = base - ahead;
-	uint32_t marked = gdri_sq_mark(qp, seen, base, n);
-	struct gdri_bell b = gdri_sq_bell(qp);
-	uint64_t marks = 0, ready;
+	uint32_t marked = gdri_sq_mark(qp, base, n, ahead);
+	uint64_t ready;
 	int looks = 0, ret;
 
 	GDRI_NOT_UNROLLED
-	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready) >> 1) < base) { /* A1 */
+	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) { /* A1, and before the look at marks */
 		if (!marked)
-			marked = gdri_sq_mark(qp, ready, base, n);
-		if (looks++ >= GDRI_BATON_SPINS) {
-			ret = gdri_sq_wait_baton(dev, qp, base);
-			if (ret)
-				return ret;
-		}
-		seen = ready;
-		marks = gdri_ld_fenced_u64(&qp->marks); /* acquires with the fence in gdri_sq_pass_on: pairs with M1 */
-		b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+			marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
+		if (looks++ < GDRI_BATON_SPINS)
+			continue;
+		ret = gdri_sq_wait_baton(dev, qp, base);
+		if (ret)
+			return ret;
 	}
-	if (ready == base) /* else another one did it */
-		gdri_sq_hand_on(dev, qp, b, base, n, marked, gdri_sq_behind(qp, marks, seen, base, n));
+	if (ready >> 1 == base) /* else another one did it */
+		gdri_sq_hand_on(dev, qp, base, n, marked);
 	return 0;
 }
 
@@ -499,7 +489,7 @@ GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base,
 	return gdri_cas_u64(&qp->ready, ready, end << 1 | last2);
 }
 
-/* Who cannot mark: many blocks, or a last WQE of two. */
+/* Who does not mark: who cannot, with many blocks or a last WQE of two, or has few in front. */
 GDR_DEVICE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 					uint32_t last2)
 {
@@ -534,17 +524,9 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 {
 	GDRI_BY_ABI(gdri_sq_publish_later);
 	gdri_fence_release_gpu(); /* own blocks before M1, and R1 in gdri_sq_relay; while one waits it costs nothing */
-	if (last2 || n > GDRI_MARK_MAX)
+	if (last2 || n > GDRI_MARK_MAX || (GDRI_SPINS && ahead <= GDRI_RELAY_AHEAD))
 		return gdri_sq_publish_unmarked(dev, qp, base, n, last2);
 	return gdri_sq_publish_marked(dev, qp, base, n, ahead);
-}
-
-/* How many blocks were to be published before base, when `ready` was read as a word; or many. */
-GDR_DEVICE uint32_t gdri_sq_ahead(uint64_t ready, uint64_t base)
-{
-	uint64_t ahead = base - (ready >> 1);
-
-	return ahead < GDRI_WINDOW ? (uint32_t)ahead : GDRI_WINDOW;
 }
 
 /* The same for who has read nothing. */
