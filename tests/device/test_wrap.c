@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrap arithmetic by exhaustion: CQEs carry a few low bits of an index, here 8
  * instead of 16, so that every state of the window can be tried. The function
- * under test is the one that nic.h uses, with another mask. Each safeguard is also
+ * under test is the one that complete.h uses, with another mask. Each safeguard is also
  * taken away, to see that the property then fails. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promela model of a send queue: device/gdr/impl/nic.h as posters, the NIC as
- * a process, memory that makes stores visible late. Checked by ./run for:
+/* Promela model of a send queue: reserve.h, publish.h and complete.h of
+ * device/gdr/impl as posters, the NIC as a process, memory that makes stores
+ * visible late. Checked by ./run for:
  *
  *  - no WQE is fetched before it is written            (assert in nic)
  *  - no doorbell is lost, no deadlock on a full ring   (invalid end state)
