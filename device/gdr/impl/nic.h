@@ -58,12 +58,11 @@ GDR_DEVICE void gdri_qp_constants(struct gdri_qp *q, const struct gdri_qp *qp)
 	q->rkey_sync = qp->rkey_sync;
 }
 
-/* Who posts together: the same queue, the same shape, the same way, short or (any) not. Lanes may come from
- * different places. */
-GDR_DEVICE uint64_t gdri_post_key(const struct gdri_qp *qp, uint32_t blocks, uint32_t last2, uint32_t due,
-				  uint32_t any)
+/* Who posts together: the same queue, the same shape, the same way. way: 0 the short one, else 1 and whether a fence is
+ * due. Lanes may come from different places. */
+GDR_DEVICE uint64_t gdri_post_key(const struct gdri_qp *qp, uint32_t blocks, uint32_t last2, uint32_t way)
 {
-	return (uint64_t)(uintptr_t)qp + any * 64 + blocks * 4 + last2 * 2 + due;
+	return (uint64_t)(uintptr_t)qp + way * 32 + blocks * 2 + last2;
 }
 
 /* What the leader found, for all of the group. */
@@ -109,7 +108,7 @@ GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, 
 	p->q.depth = qp->depth;
 	due = gdri_sq_fence_due(dev, qp, &seq);
 	p->strict = seq != fences;
-	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, due, 1));
+	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 1 + due));
 	count = gdri_popc(p->mask);
 	if (gdri_unlikely(count * blocks > p->q.depth / 4)) {
 		p->mask = gdri_group_part(p->mask, p->q.depth / 4 / blocks);
@@ -154,7 +153,7 @@ GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	uint32_t due, n;
 	int ret, leads;
 
-	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 0, 0));
+	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 0));
 	n = gdri_popc(p->mask) * blocks;
 	leads = !(p->mask & gdri_lanes_below());
 	if (leads)
