@@ -8,6 +8,7 @@ enum { THREADS = 64, DEPTH = 8, ROUNDS = 1200 }; /* puts: 64 * 1200 = 76800 > 2^
 
 struct wrap {
 	uint64_t *data;	 /* [THREADS][DEPTH], of the previous PE */
+	uint64_t *seen;	 /* [THREADS], read back: put once a quiet, or which put stays would be open */
 	uint64_t *count; /* 0: fetch_add of one thread, 1: add of all */
 	uint64_t *back;	 /* local: [THREADS] */
 	int pe;
@@ -36,8 +37,9 @@ GDR_KERNEL(post, struct wrap, a)
 		if (t == 0) /* answers belong to their own question, all the way round */
 			EXPECT_EQ(a.report, gdr_uint64_atomic_fetch_add(a.count, 1, a.pe), k);
 		if (k % 64 == t) {
+			EXPECT_OK(a.report, gdr_put_nbi(a.seen + t, &v, 8, a.pe));
 			EXPECT_OK(a.report, gdr_quiet_pe(a.pe));
-			EXPECT_OK(a.report, gdr_get(a.back + t, mine + k % DEPTH, 8, a.pe));
+			EXPECT_OK(a.report, gdr_get(a.back + t, a.seen + t, 8, a.pe));
 			EXPECT_EQ(a.report, a.back[t], v);
 		}
 	}
@@ -73,9 +75,10 @@ int main(void)
 	CHECK(info.n_nic == multi_n && (int)info.n_queues <= multi_n); /* one to each PE */
 	a.report = multi_report_new();
 	a.data = (uint64_t *)gdr_calloc(THREADS * DEPTH, 8);
+	a.seen = (uint64_t *)gdr_calloc(THREADS, 8);
 	a.count = (uint64_t *)gdr_calloc(2, 8);
 	a.back = (uint64_t *)gdr_calloc(THREADS, 8);
-	CHECK(a.data && a.count && a.back);
+	CHECK(a.data && a.seen && a.count && a.back);
 	a.pe = (multi_pe + 1) % multi_n;
 	RUN(post, 1, THREADS, &a);
 	CHECK_OK(gdr_barrier_all());
