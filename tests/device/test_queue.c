@@ -26,7 +26,7 @@ struct poster {
 	struct fake *f;
 	int id;
 	unsigned posts, rng;
-	enum { STRAIGHT, DELAYS } how; /* DELAYS: random ones between the steps of a post */
+	enum { STRAIGHT, DELAYS, QUIETS } how; /* DELAYS: random ones between the steps of a post; QUIETS: after each */
 	int failures;
 };
 
@@ -71,7 +71,7 @@ static void *post_many(void *arg)
 			p->failures += gdr_uint64_atomic_set(word(f, p->id, i), i + 1, pe) != 0;
 		else
 			p->failures += gdr_uint64_p(word(f, p->id, i), i + 1, pe) != 0;
-		if (i % 1000 == 999)
+		if (p->how == QUIETS || i % 1000 == 999)
 			p->failures += gdr_quiet() != 0;
 	}
 	p->failures += gdr_quiet() != 0;
@@ -494,6 +494,58 @@ static void test_unsignalled(void **state)
 	fake_stop(f);
 }
 
+/* Waits for what one thread posts at a time, by which others may be waiting, too. */
+static void test_quiets(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1, .start = 65000};
+
+	(void)state;
+	run_posters(&opt, 2000 / SCALE, QUIETS);
+}
+
+/* Until the short wait has found what it waits for: how often it did not. */
+static int looks(struct fake *f, uint64_t target)
+{
+	int n;
+
+	for (n = 0; n < 10000 && !gdri_qp_wait_short(f->dev, &f->dev->qps[0], target); n++)
+		usleep(100);
+	assert_in_range(n, 0, 9999);
+	return n;
+}
+
+static void test_wait_short(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .ring = 1};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	unsigned i;
+
+	(void)state;
+	fake_hold(f, 1);
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 1, 0), 0);
+	assert_int_equal(gdri_qp_wait_short(f->dev, qp, 1), 0);
+	assert_int_equal(qp->cq_ci, 0);
+	fake_hold(f, 0);
+	looks(f, 1);
+	assert_int_equal(qp->cq_ci, 1);
+	assert_int_equal(qp->done, 1);
+	assert_int_equal(looks(f, 1), 0); /* no more to be consumed for it */
+	assert_int_equal(qp->cq_ci, 1);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	looks(f, 11); /* the last of many */
+	assert_int_equal(qp->cq_ci, 11);
+	assert_int_equal(qp->done, 11);
+	f->qps[0].fail_syndrome = 0x13;
+	f->qps[0].fail_at = 11;
+	assert_int_equal(gdr_uint64_p(fake_sym(f, 0), 2, 0), 0);
+	assert_true(gdri_qp_wait(f->dev, qp, 12, GDRI_QUIET) < 0);
+	assert_int_equal(gdri_qp_wait_short(f->dev, qp, 12), 0); /* an error stays */
+	assert_int_equal(qp->cq_ci, 11);
+	fake_stop(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +566,8 @@ int main(void)
 		cmocka_unit_test(test_hands_on_groups),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unsignalled),
+		cmocka_unit_test(test_quiets),
+		cmocka_unit_test(test_wait_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,21 @@ static void test_ring_exact(void **state)
 			assert_int_equal(gdri_index_below(r, t & MASK, MASK), t);
 }
 
+/* Ring, a short wait: done read between turn and consumption is at most two depths behind. */
+static void test_short_exact(void **state)
+{
+	uint64_t d, t, wrong = 0;
+
+	(void)state;
+	for (d = 0; d < 1100; d++)
+		for (t = d + 1; t <= d + 2 * (DEPTH - 1); t++)
+			assert_int_equal(gdri_index_above(d, t & MASK, MASK), t);
+	/* read before the turn it may be any number of laps behind */
+	for (t = 1; t < 600; t++)
+		wrong += gdri_index_above(0, t & MASK, MASK) < t;
+	assert_true(wrong > 0);
+}
+
 /* The same at full width around the places that matter. */
 static void test_full_width(void **state)
 {
@@ -143,6 +158,9 @@ static void test_full_width(void **state)
 				t = base;
 				assert_int_equal(gdri_tail_done(r, __builtin_bswap16(
 									   (uint16_t)(t - 1))),
+						 t);
+				assert_int_equal(gdri_tail_next(t - 1 - (r - base) * 2,
+								__builtin_bswap16((uint16_t)(t - 1))),
 						 t);
 			}
 	/* nothing done yet: the preset counter 0xffff is index 0 */
@@ -160,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_no_room_check_fails),
 		cmocka_unit_test(test_owner_bit),
 		cmocka_unit_test(test_ring_exact),
+		cmocka_unit_test(test_short_exact),
 		cmocka_unit_test(test_full_width),
 	};
 

@@ -8,7 +8,8 @@
  * The queue's posters and the NIC are one process each here: what matters is how
  * `done` grows while pollers stall between any two of their loads. Ring of 4,
  * counters of 3 bits. A poller takes one entry, or two where the second is there,
- * too. NO_* macros take a safeguard out, as in queue.pml. */
+ * too, by an index read behind them; or, as a short wait does, one entry, by `done` read between
+ * turn and consumption. NO_* macros take a safeguard out, as in queue.pml. */
 
 #define N 4
 #define M 8
@@ -59,6 +60,32 @@ proctype poller()
 
 	do
 	:: done == END -> break
+	:: done < END -> /* the short wait */
+#ifdef NO_DONE_AFTER
+		r = done;
+#endif
+		c = ci;
+#ifndef NO_DONE_AFTER
+		r = done;
+#endif
+		atomic { w = counter[SLOT(c)]; o = owner[SLOT(c)] };
+		if
+		:: o != LAP(c) ->
+			(owner[SLOT(ci)] == LAP(ci) || done == END)
+		:: else ->
+			d = r + 1 + WRAP(w - r);
+			atomic {
+				if
+				:: ci == c -> ci = c + 1
+				:: else -> d = 0
+				fi
+			};
+			atomic {
+				done = (d > done -> d : done);
+				assert(done <= executed)
+			}
+		fi;
+		d_step { c = 0; w = 0; r = 0; d = 0; o = 0 }
 	:: done < END ->
 		c = ci;
 #ifdef NO_RSVD_AFTER

@@ -42,14 +42,18 @@ GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
 	gdri_max_u64(&qp->done, done);
 }
 
-/* The tail of CQE number i, if it is there; else one that is invalid. */
-GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
+/* tail, if it is that of CQE number i and not of the lap before; else one that is invalid. */
+GDR_DEVICE uint32_t gdri_tail_of(const struct gdri_qp *qp, uint64_t i, uint32_t tail)
 {
-	/* acquire: before rsvd */
-	uint32_t tail = gdri_ld_acquire_sys_u32(&qp->cq[i & qp->cq_mask].tail);
 	uint32_t lap = (i & ((uint64_t)qp->cq_mask + 1)) != 0;
 
 	return (tail >> 24 & 1u) == lap ? tail : (uint32_t)GDRI_CQE_INVALID << 28;
+}
+
+GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
+{
+	/* acquire: before rsvd */
+	return gdri_tail_of(qp, i, gdri_ld_acquire_sys_u32(&qp->cq[i & qp->cq_mask].tail));
 }
 
 /* Ring: the entry whose turn it is, and with it those behind it, as far as looks at a distance that doubles
@@ -119,12 +123,13 @@ GDR_DEVICE_COLD int gdri_qp_lost_peer(const struct gdri_qp *qp, int err)
 	return err == -GDR_ERETRY || err == -GDR_ERNR || (err == -GDR_EFLUSHED && !qp->cq_mask);
 }
 
-GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
-			       uint32_t op)
+GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+				    uint32_t op)
 {
 	struct gdri_waiter w;
 	int ret;
 
+	GDRI_BY_ABI(gdri_qp_wait_long);
 	gdri_wait_begin(&w, op, qp->peer, 0);
 	for (;;) {
 		ret = gdri_qp_test(qp, target);
@@ -146,6 +151,78 @@ GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	}
 	gdri_wait_end(dev, &w);
 	return 0;
+}
+
+/* Looks at a queue, a few times as long as an operation takes, before a wait gets a frame. */
+#define GDRI_CQ_LOOKS (4 * GDRI_SPINS + 1)
+
+/* The smallest index > d whose low bits (mask: 0xffff) are those of low. */
+GDR_DEVICE uint64_t gdri_index_above(uint64_t d, uint64_t low, uint64_t mask)
+{
+	return d + 1 + ((low - d - 1) & mask);
+}
+
+/* What the tail of the CQE whose turn it is says, where `done` was read between its turn and its consumption: every
+ * block below is complete (memory-model, "Wrap"). */
+GDR_DEVICE uint64_t gdri_tail_next(uint64_t done, uint32_t tail)
+{
+	return gdri_index_above(done, gdri_bswap16((uint16_t)tail) + 1u, 0xffffu);
+}
+
+/* Waits for the next entry of a ring, whose tail it is, or (invalid) until somebody else has consumed what is waited
+ * for, *all, or it did not come. Both are asked for at once. */
+GDR_DEVICE uint32_t gdri_ring_next(const struct gdri_qp *qp, uint64_t ci, uint64_t target, int *looks, int *all)
+{
+	uint32_t tail;
+
+	GDRI_NOT_UNROLLED
+	for (;;) {
+		*all = gdri_ld_fenced_u64(&qp->done) >= target; /* acquires by the caller's fence */
+		tail = gdri_ring_tail(qp, ci); /* acquire: before the caller moves cq_ci */
+		if (*all || tail >> 28 != GDRI_CQE_INVALID || ++*looks >= GDRI_CQ_LOOKS)
+			return tail;
+		gdr_pause((unsigned)*looks);
+	}
+}
+
+/* A wait as short as it can be: behind the entry there is one step of the counter, under way together with the one
+ * fence. 1: every block below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
+GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
+{
+	uint64_t ci, done;
+	uint32_t tail;
+	int looks, all, mine;
+
+	for (looks = 0; looks < GDRI_CQ_LOOKS; looks++) {
+		ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci);  /* before done */
+		done = gdri_ld_acquire_gpu_u64(&qp->done); /* before cq_ci is moved */
+		tail = gdri_ring_next(qp, ci, target, &looks, &all);
+		if (!all && tail >> 28 >= GDRI_CQE_REQ_ERR)
+			return 0;
+		done = gdri_tail_next(done, tail);
+		if (!all && done < target) { /* one of many */
+			gdri_poll(dev, qp);
+			continue;
+		}
+		mine = !all && gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);
+		gdri_fence_nic(); /* as in gdri_poll_one and gdri_qp_test */
+		if (mine)
+			gdri_max_u64(&qp->done, done);
+		if (mine || all)
+			return 1;
+	}
+	return 0;
+}
+
+GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+			       uint32_t op)
+{
+	/* read before, when its time does not count, as in gdri_wait_short */
+	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+
+	if (gdri_likely(qp->cq_mask && !failed) && gdri_qp_wait_short(dev, qp, target))
+		return 0;
+	return gdri_qp_wait_long(dev, qp, target, op);
 }
 
 #endif

@@ -87,21 +87,25 @@ GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx 
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
 	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
-	uint32_t buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers);
+	uint32_t buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers), latched;
+	const struct gdri_ctl *ctl = dev->ctl;
+	uint64_t fault, fence_done;
 	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
 		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
-	int latched = 0;
 
 	GDRI_BY_ABI(gdri_quiet_queued);
+	latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* all three at once */
+	fault = gdri_ld_relaxed_sys_u64(&ctl->fault); /* as in gdri_fault_heard */
+	fence_done = gdri_ld_relaxed_gpu_u64(&dev->fence_done);
 	if (gdri_unlikely(buffers)) /* gets into one may have gone to the host, beyond the scope of F4 */
 		gdri_fence_sys();
-	if (gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)))
-		latched = gdri_take_latched(dev);
-	if (!ret && gdri_unlikely(gdri_ld_relaxed_sys_u64(&dev->ctl->fault))) /* as in gdri_fault_heard */
+	if (!ret && gdri_unlikely(fault))
 		ret = gdri_fault_told(dev);
-	if (!c && pe < 0 && !ret && fences != gdri_ld_relaxed_gpu_u64(&dev->fence_done))
+	if (!c && pe < 0 && !ret && fences != fence_done)
 		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
-	return ret ? ret : latched;
+	if (gdri_unlikely(latched))
+		latched = (uint32_t)gdri_take_latched(dev);
+	return ret ? ret : (int)latched;
 }
 
 GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)

@@ -208,27 +208,31 @@ GDR_DEVICE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 	return ret;
 }
 
+/* Those of the queues first..end-1 that were ever used, of 64 from `at` on. */
+GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint64_t at, uint64_t first, uint64_t end)
+{
+	uint64_t map = gdri_ld_relaxed_gpu_u64(&dev->used[at >> 6]);
+
+	if (first > at)
+		map &= ~0ull << (first - at);
+	return end - at < 64 ? map & ((1ull << (end - at)) - 1) : map;
+}
+
 /* Queues first..first+n-1 that were ever used. Waits for all, returns the first error;
  * goes on after it unless every further wait would take its time too. */
 GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64_t n, uint32_t op)
 {
-	uint64_t i, end = first + n, map;
+	uint64_t at, end = first + n, map;
 	int ret, status = 0;
 
-	for (i = first; i < end;) {
-		map = gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) >> (i & 63u);
-		if (!map) {
-			i = (i | 63u) + 1;
-			continue;
+	for (at = first & ~63ull; at < end; at += 64) {
+		for (map = gdri_used_of(dev, at, first, end); map; map &= map - 1) {
+			ret = gdri_qp_quiet(dev, &dev->qps[at + gdri_ffs_u64(map)], op);
+			if (ret && !status)
+				status = ret;
+			if (ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST || ret == -GDR_EABORTED)
+				return status;
 		}
-		i += gdri_ffs_u64(map);
-		if (i >= end)
-			break;
-		ret = gdri_qp_quiet(dev, &dev->qps[i++], op);
-		if (ret && !status)
-			status = ret;
-		if (ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST || ret == -GDR_EABORTED)
-			break;
 	}
 	return status;
 }
