@@ -148,24 +148,55 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 	return quiet ? quiet : ret;
 }
 
-/* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides
- * theirs; behind the flags they would delay the first look at the peers'. */
+/* This PE's word at the one that stands `behind` places behind it in the circle. */
+GDR_DEVICE uint64_t *gdri_flat_word(int n, int me, int behind)
+{
+	int pe = me + behind;
+
+	return (uint64_t *)gdri_direct_at(&gdri_k(gdri_dev(), ctl)->flat[me], pe < n ? pe : pe - n);
+}
+
+/* Tells all but the next PE. Of one or two the addresses are found at once: a loop looks at the constants for each.
+ * Behind a fence of the caller's, with which the stores pair with the acquire fence of who hears. */
+GDR_DEVICE void gdri_flat_tell(int n, int me, uint64_t epoch)
+{
+	uint64_t *second = gdri_flat_word(n, me, 2), *third = gdri_flat_word(n, me, 3);
+	int i;
+
+	gdri_st_fenced_u64(second, epoch);
+	if (n > 3)
+		gdri_st_fenced_u64(third, epoch);
+	GDRI_NOT_UNROLLED
+	for (i = 4; i < n; i++)
+		gdri_st_fenced_u64(gdri_flat_word(n, me, i), epoch);
+}
+
+/* Looks for a while whether all have told; the caller's fence makes that acquires. */
+GDR_DEVICE int gdri_flat_spin(const uint64_t *flat, const uint64_t *from, int n, int me, uint64_t epoch)
+{
+	return n > 2 ? gdri_spin_all(flat, 1, n, me, epoch) : gdri_spin(from, 8, 0, GDR_CMP_GE, epoch);
+}
+
+/* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides theirs, and the
+ * first address, since all between fence and flag is the call's time. Of two PEs there is one word each way; one
+ * PE tells itself. */
 GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
-	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
+	uint32_t latched = quiet ? gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched) : 0;
 	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
-	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, ret;
-	uint64_t *flat = gdri_k(dev, ctl)->flat;
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), next = me + 1 < n ? me + 1 : 0, pe, ret;
+	uint64_t *flat = gdri_k(dev, ctl)->flat, *to = gdri_flat_word(n, me, 1), *from = &flat[next];
 
+	GDRI_FOUND(to);
+	GDRI_FOUND(from);
 	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
 	gdri_fence_release_sys();
-	GDRI_NOT_UNROLLED
-	for (pe = 0; pe < n; pe++)
-		if (pe != me)
-			gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&flat[me], pe), epoch);
+	gdri_st_fenced_u64(to, epoch);
+	if (n > 2)
+		gdri_flat_tell(n, me, epoch);
 	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
-	if (gdri_unlikely(!gdri_spin_all(flat, 1, n, me, epoch))) {
+	if (gdri_unlikely(!gdri_flat_spin(flat, from, n, me, epoch))) {
 		for (pe = 0; pe < n; pe++) {
 			ret = pe == me ? 0
 				       : gdri_sync_hear(dev, pe, &flat[pe], epoch,
@@ -176,7 +207,7 @@ GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 	}
 	gdri_fence_acquire_sys();
 	gdri_sync_over(dev, failed);
-	return gdri_unlikely(quiet && latched) ? gdri_take_latched(dev) : 0;
+	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
 }
 
 GDR_DEVICE int gdri_barrier_thread(struct gdri_dev *dev, int quiet)

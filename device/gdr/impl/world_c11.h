@@ -38,6 +38,7 @@
 #define GDRI_NOT_UNROLLED
 #define GDRI_UNROLLED
 #define GDRI_BY_ABI(f) /* of CUDA's compiler */
+#define GDRI_FOUND(p) ((void)(p)) /* of CUDA's compiler, too */
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 

@@ -15,6 +15,8 @@
 		if (gdri_unlikely(gdri_constants_here.zero))                                       \
 			*(volatile uint64_t *)gdri_constants_here.heap = (uint64_t)(f);            \
 	} while (0)
+/* The address is found here, not where it is used. */
+#define GDRI_FOUND(p) asm volatile("" : "+l"(p))
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
 #define gdri_likely(x) __builtin_expect(!!(x), 1)
 
