@@ -33,6 +33,15 @@ GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
+/* A word by a warp or block, which its first thread moves: nothing stands in the others' way to the meetings. */
+GDR_DEVICE void gdri_p2p_put_word(int scope, void *dst, const void *src, int pe)
+{
+	gdri_scope_sync(scope); /* what other threads wrote to src */
+	if (!gdri_scope_rank(scope))
+		*(uint64_t *)gdri_direct_at(dst, pe) = *(const uint64_t *)src;
+	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
+}
+
 /* The same where src is the peer's. */
 GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len)
 {

@@ -32,7 +32,10 @@ GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, s
 			       uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
 	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
-		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
+		if (scope != GDRI_THREAD && len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7))
+			gdri_p2p_put_word(scope, dst, src, pe);
+		else
+			gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
 		if (!gdri_scope_rank(scope))
 			gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value,
 					op == GDR_SIGNAL_ADD);
