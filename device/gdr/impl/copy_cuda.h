@@ -293,15 +293,14 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 }
 
 /* 8 bytes, mostly a word. It is under way before it is known that it is one: else the word that s lies in, which
- * can be read where s can, and is not used. */
+ * can be read where s can, and is not used. Its address is one step from s; by pointers the compiler takes three. */
 GDR_DEVICE void gdri_copy_8(uint8_t *d, const uint8_t *s)
 {
-	uint32_t odd = (uint32_t)(uintptr_t)s & 7;
-	uint64_t v = *(const uint64_t *)(s - odd), to = (uint64_t)d;
+	uint64_t v = *(const uint64_t *)((uintptr_t)s & ~(uintptr_t)7), to = (uint64_t)d;
 
 	asm volatile("" : "+l"(v)); /* or the load would be moved behind the branch */
 	asm volatile("" : "+l"(to)); /* or the address would be found once more behind the branch */
-	if (gdri_likely(!((to & 7) | odd)))
+	if (gdri_likely(!((to | (uint64_t)s) & 7)))
 		*(uint64_t *)to = v;
 	else
 		gdri_copy_bytes(d, s, 8);
