@@ -68,6 +68,17 @@ GDR_DEVICE size_t gdri_coll_part(const struct gdri_coll *c, size_t left)
 	return left < c->team->slot_size ? left : c->team->slot_size;
 }
 
+/* The share of this block, of so many, of len bytes: whole lines, but for the end. */
+GDR_DEVICE size_t gdri_slice(uint32_t block, uint32_t blocks, size_t len, size_t *at)
+{
+	size_t each = (len / blocks + 128) / 128 * 128;
+
+	*at = each * block;
+	if (*at >= len)
+		return *at = 0;
+	return len - *at < each ? len - *at : each;
+}
+
 /* ---- blocks: which bytes of a buffer belong to member i ---- */
 
 enum gdri_layout {

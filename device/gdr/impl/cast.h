@@ -176,10 +176,7 @@ GDR_DEVICE int gdri_cast_part(const struct gdri_quick *q, uint8_t *dst, const ui
 
 		return gdri_cast_odd(&qo, dst, src, len, root);
 	}
-	if (units <= q->size || (q->scope != GDRI_THREAD && (q->size & 31)))
-		return gdri_cast_rows(q, d, s, units, root, 1, 1);
-	return q->scope == GDRI_THREAD ? gdri_cast_rows(q, d, s, units, root, GDRI_ALONE_ROWS, 1)
-				       : gdri_cast_rows(q, d, s, units, root, GDRI_WORD_ROWS, 32);
+	return GDRI_QUICK_ROWS(q, units, gdri_cast_rows, q, d, s, units, root);
 }
 
 /* Behind the last part, and its number. */

@@ -90,17 +90,6 @@ GDR_DEVICE int gdri_grid_meet(struct gdri_grid *g)
 	return gdri_scope_bcast(scope, ret);
 }
 
-/* This block's share of len bytes: whole lines, but for the end. */
-GDR_DEVICE size_t gdri_grid_slice(const struct gdri_grid *g, size_t len, size_t *at)
-{
-	size_t each = (len / g->blocks + 128) / 128 * 128;
-
-	*at = each * g->block;
-	if (*at >= len)
-		return 0;
-	return len - *at < each ? len - *at : each;
-}
-
 GDR_DEVICE void gdri_grid_copy(const struct gdri_grid *g, uint8_t *dst, const uint8_t *src, size_t len)
 {
 	gdri_coll_copy(&g->c, dst, src, len);
@@ -112,7 +101,7 @@ GDR_DEVICE void gdri_grid_copy(const struct gdri_grid *g, uint8_t *dst, const ui
 GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const uint8_t *src,
 				 size_t step, size_t len)
 {
-	size_t at, part = gdri_grid_slice(g, len, &at);
+	size_t at, part = gdri_slice(g->block, g->blocks, len, &at);
 	int i, to;
 
 	for (i = 1; i <= g->c.team->n; i++) { /* the own one last */
@@ -312,7 +301,7 @@ GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri
 {
 	/* a sum of one member's, of elements as wide as the objects' places allow */
 	struct gdri_grid_sum s = {GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->pe, q->pe + 1, 1, q->pe};
-	size_t slice, len = gdri_grid_slice(g, q->n * q->size, &slice), at, part, each;
+	size_t slice, len = gdri_slice(g->block, g->blocks, q->n * q->size, &slice), at, part, each;
 	uint8_t *dst = (uint8_t *)q->dst + slice;
 	const uint8_t *src = (const uint8_t *)q->src + slice;
 	int me = g->c.me, n = g->c.n;
@@ -349,7 +338,7 @@ GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_requ
 	} else {
 		s.hi = t->me + (q->what == GDRI_RQ_INSCAN);
 	}
-	len = gdri_grid_slice(g, len, &at);
+	len = gdri_slice(g->block, g->blocks, len, &at);
 	if (s.hi > s.lo) {
 		gdri_grid_reduce(g, &s, dst + at, src + at, len);
 		return;

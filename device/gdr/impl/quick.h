@@ -94,19 +94,6 @@ GDR_DEVICE int gdri_quick_after(const struct gdri_quick *q, int i)
 	return q->me + i < q->n ? q->me + i : q->me + i - q->n;
 }
 
-/* When it takes long: until `rows` units at p, each n from the one before, are there, as far as they are `left`. */
-GDRI_NOINLINE int gdri_quick_wait(struct gdri_team *t, uint32_t op, int from, const uint64_t *p,
-				  uint64_t seq, int left, int n, int rows)
-{
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
-	int i, ret = 0;
-
-	GDRI_BY_ABI(gdri_quick_wait);
-	for (i = 0; i < rows && i * n < left && !ret; i++)
-		ret = gdri_word_wait(&c, from, p + 2 * (size_t)(uint32_t)(i * n), seq);
-	return ret;
-}
-
 /* A thread's next rows of a member, whose first unit is at p. Each look gives all of them a value: what may keep an
  * older one lives in memory, and the looks wait for that. */
 GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint64_t *p, int left,
@@ -128,7 +115,7 @@ GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint6
 			return 0;
 		if (gdri_likely(spins < GDRI_SPINS))
 			continue;
-		ret = gdri_quick_wait(q->team, q->op, from, p, seq, left, apart, rows);
+		ret = gdri_rows_wait(q->team, q->op, from, p, seq, left, apart, rows);
 		if (ret)
 			return ret;
 	}
@@ -175,6 +162,13 @@ GDR_DEVICE int gdri_quick_first(const struct gdri_quick *q, int rows)
 {
 	return rows == 1 ? q->rank : (q->rank & ~31) * rows + (q->rank & 31);
 }
+
+/* f(.., rows, apart): how so many units go to the threads. More than one each: a lone thread's, and those of whole
+ * warps, several at a time. */
+#define GDRI_QUICK_ROWS(q, units, f, ...)                                                          \
+	((units) <= (q)->size || ((q)->scope != GDRI_THREAD && ((q)->size & 31)) ? f(__VA_ARGS__, 1, 1) \
+	 : (q)->scope == GDRI_THREAD ? f(__VA_ARGS__, GDRI_ALONE_ROWS, 1)                          \
+				     : f(__VA_ARGS__, GDRI_WORD_ROWS, 32))
 
 /* Units at multiples of 8, `rows` at a time, which lie `apart` (constants). */
 GDR_DEVICE void gdri_quick_out(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows, int apart)
@@ -271,8 +265,8 @@ GDR_DEVICE int gdri_quick_in_members(const struct gdri_quick *q, const struct gd
 			GDRI_NOT_UNROLLED
 			for (i = first; i < n && i < first + GDRI_WORD_ROWS; i++) {
 				m = gdri_quick_after(q, i);
-				ret = gdri_quick_wait(q->team, q->op, m, area + (uint32_t)m * (size_t)q->pitch,
-						      seq, 1, 1, 1);
+				ret = gdri_rows_wait(q->team, q->op, m, area + (uint32_t)m * (size_t)q->pitch,
+						     seq, 1, 1, 1);
 				if (ret)
 					return ret;
 			}
@@ -315,6 +309,13 @@ GDRI_NOINLINE int gdri_quick_odd(const struct gdri_quick *q, const struct gdri_q
 	return ret;
 }
 
+GDR_DEVICE int gdri_quick_move_rows(const struct gdri_quick *q, const struct gdri_quick_blocks *b, int rows, int apart)
+{
+	gdri_quick_out(q, b, rows, apart);
+	return rows == 1 && q->n > 2 && (int)(b->len / 8) <= q->size ? gdri_quick_in_members(q, b)
+								     : gdri_quick_in(q, b, rows, apart);
+}
+
 GDR_DEVICE int gdri_quick_move_as(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, size_t dst_step,
 				  const void *src, size_t src_step, size_t len)
 {
@@ -329,18 +330,8 @@ GDR_DEVICE int gdri_quick_move_as(int scope, gdr_team_t team, uint32_t op, int k
 		const struct gdri_quick_blocks bo = b;
 
 		ret = gdri_quick_odd(&qo, &bo);
-	} else if ((int)(len / 8) <= q.size) {
-		gdri_quick_out(&q, &b, 1, 1);
-		ret = q.n > 2 ? gdri_quick_in_members(&q, &b) : gdri_quick_in(&q, &b, 1, 1);
-	} else if (scope == GDRI_THREAD) {
-		gdri_quick_out(&q, &b, GDRI_ALONE_ROWS, 1);
-		ret = gdri_quick_in(&q, &b, GDRI_ALONE_ROWS, 1);
-	} else if (q.size & 31) {
-		gdri_quick_out(&q, &b, 1, 1);
-		ret = gdri_quick_in(&q, &b, 1, 1);
 	} else {
-		gdri_quick_out(&q, &b, GDRI_WORD_ROWS, 32);
-		ret = gdri_quick_in(&q, &b, GDRI_WORD_ROWS, 32);
+		ret = GDRI_QUICK_ROWS(&q, (int)(len / 8), gdri_quick_move_rows, &q, &b);
 	}
 	return gdri_quick_end(&q, ret);
 }

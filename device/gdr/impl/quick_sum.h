@@ -7,16 +7,8 @@
 #include <gdr/impl/quick.h>
 #include <gdr/impl/words_sum.h>
 
-struct gdri_quick_vectors {
-	uint8_t *dst;
-	const uint8_t *src;
-	size_t len, src_step; /* of a block, and from one member's to the next one's */
-	uint32_t code;
-	int hi; /* members below it are added up; none: 0 */
-};
-
 /* Units at multiples of 8, `rows` (a constant) at a time. */
-GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows, int apart)
+GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri_word_sum *s, int rows, int apart)
 {
 	int k, i, to, first = gdri_quick_first(q, rows), size = rows * q->size, n = q->n;
 	int left = (int)(s->len / 8) - first;
@@ -70,7 +62,7 @@ GDR_DEVICE void gdri_quick_ops(uint32_t code, uint64_t acc[GDRI_ALONE_ROWS], con
 }
 
 /* dst may lie on a block of src: a thread has sent a unit before it writes that. */
-GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_quick_vectors *s, int rows, int apart)
+GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_word_sum *s, int rows, int apart)
 {
 	int k, m, ret, first = gdri_quick_first(q, rows), left = (int)(s->len / 8) - first, size = rows * q->size;
 	const uint64_t *area = q->area + 2 * first;
@@ -117,7 +109,7 @@ GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_qui
 }
 
 /* A unit of each of the members, some of which are under way at a time. */
-GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct gdri_quick_vectors *s)
+GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct gdri_word_sum *s)
 {
 	uint64_t v[GDRI_ALONE_ROWS], acc = 0, *area = q->area + 2 * q->rank, seq = q->seq, v0;
 	int n = q->n, other = q->me ? 0 : 1, first, i, m, spins, all, mine, there, ret;
@@ -145,7 +137,7 @@ GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct 
 			GDRI_NOT_UNROLLED
 			for (i = first; i < n && i < first + GDRI_WORD_ROWS; i++) {
 				ret = i == q->me ? 0
-						 : gdri_quick_wait(q->team, q->op, i,
+						 : gdri_rows_wait(q->team, q->op, i,
 								   area + (uint32_t)i * (size_t)q->pitch, seq, 1, 1, 1);
 				if (ret)
 					return ret;
@@ -160,8 +152,15 @@ GDR_DEVICE int gdri_quick_fold_members(const struct gdri_quick *q, const struct 
 	return 0;
 }
 
+GDR_DEVICE int gdri_quick_sum_rows(const struct gdri_quick *q, const struct gdri_word_sum *s, int rows, int apart)
+{
+	gdri_quick_sum_out(q, s, rows, apart);
+	return rows == 1 && q->n > 2 && (int)(s->len / 8) <= q->size ? gdri_quick_fold_members(q, s)
+								     : gdri_quick_fold(q, s, rows, apart);
+}
+
 /* What lies oddly, or is no whole units. */
-GDRI_NOINLINE int gdri_quick_sum_odd(const struct gdri_quick *q, const struct gdri_quick_vectors *s)
+GDRI_NOINLINE int gdri_quick_sum_odd(const struct gdri_quick *q, const struct gdri_word_sum *s)
 {
 	int k, m, n = (int)((s->len + 7) / 8), ret = 0;
 	uint64_t v[GDRI_ALONE_ROWS] = {0}, acc, *mine = q->area + (uint32_t)q->me * (size_t)q->pitch;
@@ -195,7 +194,7 @@ enum gdri_quick_whose { GDRI_ALL, GDRI_BELOW, GDRI_UP_TO };
 GDR_DEVICE int gdri_quick_sum_as(int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
 				 size_t src_step, size_t len, uint32_t code, int whose)
 {
-	struct gdri_quick_vectors s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, code, 0};
+	struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, code, 0};
 	struct gdri_quick q;
 	int ret;
 
@@ -205,21 +204,11 @@ GDR_DEVICE int gdri_quick_sum_as(int scope, gdr_team_t team, uint32_t op, int ki
 	s.hi = whose == GDRI_ALL ? q.n : whose == GDRI_BELOW ? q.me : q.me + 1;
 	if (gdri_unlikely((((uintptr_t)dst | (uintptr_t)src | len) & 7) != 0)) {
 		const struct gdri_quick qo = q;
-		const struct gdri_quick_vectors so = s;
+		const struct gdri_word_sum so = s;
 
 		ret = gdri_quick_sum_odd(&qo, &so);
-	} else if ((int)(len / 8) <= q.size) {
-		gdri_quick_sum_out(&q, &s, 1, 1);
-		ret = q.n > 2 ? gdri_quick_fold_members(&q, &s) : gdri_quick_fold(&q, &s, 1, 1);
-	} else if (scope == GDRI_THREAD) {
-		gdri_quick_sum_out(&q, &s, GDRI_ALONE_ROWS, 1);
-		ret = gdri_quick_fold(&q, &s, GDRI_ALONE_ROWS, 1);
-	} else if (q.size & 31) {
-		gdri_quick_sum_out(&q, &s, 1, 1);
-		ret = gdri_quick_fold(&q, &s, 1, 1);
 	} else {
-		gdri_quick_sum_out(&q, &s, GDRI_WORD_ROWS, 32);
-		ret = gdri_quick_fold(&q, &s, GDRI_WORD_ROWS, 32);
+		ret = GDRI_QUICK_ROWS(&q, (int)(len / 8), gdri_quick_sum_rows, &q, &s);
 	}
 	return gdri_quick_end(&q, ret);
 }

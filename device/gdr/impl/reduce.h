@@ -221,12 +221,11 @@ GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, 
 	return ret ? ret : gdri_coll_straight(&v.c, dst, &b, piece, &mine);
 }
 
-/* By words, what is added up being no longer than a unit: the vectors of members lo .. hi - 1. */
+/* By words, what is added up being no longer than a unit: the vectors of members below hi. */
 GDR_DEVICE int gdri_reduce_words(const struct gdri_reduce *r, void *dst, const void *src,
-				 size_t len, size_t src_step, int lo, int hi)
+				 size_t len, size_t src_step, int hi)
 {
-	const struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step,
-					r->code, lo, hi};
+	const struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, r->code, hi};
 
 	return gdri_coll_end(&r->c, gdri_words_sum(&r->c, s));
 }
@@ -257,7 +256,7 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	if (algo == GDRI_A_WORDS && !gdri_sum_suits(scope, len))
 		algo = GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, len, 0, 0, r.c.n);
+		return gdri_reduce_words(&r, dst, src, len, 0, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCE, dst, src, n, r.elem, 0, code);
 	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);

@@ -180,7 +180,7 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
 	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, b.len, b.len, 0, r.c.n);
+		return gdri_reduce_words(&r, dst, src, b.len, b.len, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
 	if (r.c.n == 1)

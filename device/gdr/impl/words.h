@@ -321,4 +321,18 @@ GDR_DEVICE int gdri_words_in_rows(const struct gdri_coll *c, int from, uint64_t 
 	return 0;
 }
 
+/* Where what there is to know stands in registers: until `rows` units at p, each n from the one before, are there, as
+ * far as they are `left`. */
+GDRI_NOINLINE int gdri_rows_wait(struct gdri_team *t, uint32_t op, int from, const uint64_t *p,
+				 uint64_t seq, int left, int n, int rows)
+{
+	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	int i, ret = 0;
+
+	GDRI_BY_ABI(gdri_rows_wait);
+	for (i = 0; i < rows && i * n < left && !ret; i++)
+		ret = gdri_word_wait(&c, from, p + 2 * (size_t)(uint32_t)(i * n), seq);
+	return ret;
+}
+
 #endif

@@ -13,7 +13,7 @@ struct gdri_word_sum {
 	const uint8_t *src;
 	size_t len, src_step; /* of a block, and from one member's to the next one's */
 	uint32_t code;
-	int lo, hi; /* members whose vectors are added up, in the order of their numbers; none: 0 */
+	int hi; /* members below it are added up, in the order of their numbers; none: 0 */
 };
 
 GDRI_NOINLINE uint64_t gdri_word_op_any(uint32_t code, uint64_t a, uint64_t b)
@@ -43,8 +43,8 @@ GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
 	return gdri_word_op_any(code, a, b);
 }
 
-/* Unit k of all, added up; own: this member's. Loads of several members are under way at once. */
-GDR_DEVICE int gdri_words_fold(const struct gdri_coll *c, const struct gdri_words *w,
+/* Unit k of all, added up in the members' order; own: this member's. Loads of several are under way at once. */
+GDR_DEVICE int gdri_words_fold(struct gdri_team *t, uint32_t op, const struct gdri_words *w,
 			       const struct gdri_word_sum *s, uint32_t k, uint64_t own, uint64_t *out)
 {
 	uint64_t v[GDRI_WORD_ROWS], acc = 0, x;
@@ -62,19 +62,20 @@ GDR_DEVICE int gdri_words_fold(const struct gdri_coll *c, const struct gdri_word
 					all &= gdri_word_look(p + (size_t)(uint32_t)(first + i) * w->pitch,
 							      w->seq, &v[i]);
 		}
+		GDRI_NOT_UNROLLED
 		for (i = 0; i < GDRI_WORD_ROWS && gdri_unlikely(!all) && !ret; i++)
 			if (first + i < w->n && first + i != w->me)
-				ret = gdri_word_wait(c, first + i,
-						     p + (size_t)(uint32_t)(first + i) * w->pitch, w->seq);
+				ret = gdri_rows_wait(t, op, first + i, p + (size_t)(uint32_t)(first + i) * w->pitch,
+						     w->seq, 1, 1, 1);
 		GDRI_UNROLLED
 		for (i = 0; i < GDRI_WORD_ROWS; i++) {
 			m = first + i;
-			if (m < s->lo || m >= s->hi)
+			if (m >= s->hi)
 				continue;
 			if (gdri_unlikely(!all) && m != w->me)
 				gdri_word_look(p + (size_t)(uint32_t)m * w->pitch, w->seq, &v[i]);
 			x = m == w->me ? own : v[i];
-			acc = m == s->lo ? x : gdri_word_op(s->code, acc, x);
+			acc = m ? gdri_word_op(s->code, acc, x) : x;
 		}
 	}
 	*out = acc;
@@ -110,7 +111,7 @@ GDRI_NOINLINE int gdri_words_sum(const struct gdri_coll *coll, struct gdri_word_
 		GDRI_NOT_UNROLLED
 		for (k = rank; k < n && !ret; k += step) {
 			v = gdri_word_load(s.src + s.src_step * (size_t)(uint32_t)w.me, at + (size_t)k * 8, s.len);
-			ret = gdri_words_fold(c, &w, &s, k, v, &v);
+			ret = gdri_words_fold(c->team, c->op, &w, &s, k, v, &v);
 			if (!ret)
 				gdri_word_store(s.dst, at + (size_t)k * 8, s.len, v);
 		}
