@@ -34,17 +34,6 @@ static int kind_of(const struct gdri_request *q)
 	}
 }
 
-/* Others read there while this PE writes: pushes keep them apart, or the slots of one block. On all members alike,
- * since dest and source are. */
-static bool in_the_way(const struct gdri_request *q, uint64_t dlen, uint64_t slen)
-{
-	uintptr_t d = (uintptr_t)q->dst, s = (uintptr_t)q->src;
-
-	if (q->what != GDRI_RQ_REDUCESCATTER && q->what < GDRI_RQ_INSCAN)
-		return false;
-	return d < s + slen && s < d + dlen;
-}
-
 /* Units that have a thread in a push: of all members where data is moved, else one for those of all. */
 static uint64_t push_units(const struct gdri_request *q, const struct gdri_team *t)
 {
@@ -54,14 +43,13 @@ static uint64_t push_units(const struct gdri_request *q, const struct gdri_team 
 }
 
 /* Pairs of MAXLOC are longer than the units that are reckoned with; what is only moved may be of any size. */
-static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo, bool in_the_way)
+static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
 {
 	bool unit = q->size <= 8 || (kind_of(q) != GDRI_K_REDUCE && kind_of(q) != GDRI_K_SCAN);
 
 	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
-	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS ||
-	       (in_the_way && (algo == GDRI_A_GRID || gdri_coll_streams_only(algo)));
+	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS;
 }
 
 static uint32_t bounded(uint64_t n, uint64_t most)
@@ -87,7 +75,6 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	const struct gdri_team *t = gdri_team_find(st, q->team);
 	uint64_t d, s, bytes, most = t->grid_blocks;
 	int kind = kind_of(q), algo;
-	bool here;
 
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return;
@@ -99,12 +86,11 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	q->words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
-	here = in_the_way(q, d, s);
-	if (by_push(q, t, algo, here)) {
+	if (by_push(q, t, algo)) {
 		push(st, t, q, p);
 		return;
 	}
-	if ((algo != GDRI_A_GRID && !gdri_coll_streams_only(algo)) || here)
+	if (algo != GDRI_A_GRID && !gdri_coll_streams_only(algo))
 		return;
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;

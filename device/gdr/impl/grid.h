@@ -192,24 +192,33 @@ GDR_DEVICE void gdri_grid_rows(uint8_t *d, size_t dstep, const uint8_t *s, size_
 	gdri_grid_some(d, dstep, s, sstep, w, rows, GDRI_GRID_ROWS);
 }
 
+/* What a thread has under way of all members' src, added up in their order. */
+GDR_DEVICE void gdri_grid_added(const struct gdri_grid *g, const struct gdri_grid_sum *s, const uint8_t *src, size_t w,
+				size_t apart, size_t rows, uint64_t acc[GDRI_GRID_ROWS * 2])
+{
+	uint64_t x[GDRI_GRID_ROWS * 2];
+	int i;
+
+	gdri_grid_rows((uint8_t *)acc, w, gdri_grid_at(g, src, s->lo), apart, w, rows);
+	for (i = s->lo + 1; i < s->hi; i++) {
+		gdri_grid_rows((uint8_t *)x, w, gdri_grid_at(g, src, i), apart, w, rows);
+		gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, rows * w / s->elem);
+	}
+}
+
 /* len bytes at dst and src, in accesses of w, which divides len. Each thread has the same ones of all members,
  * reads all before it writes any: dst may be src. The order is that of the members. */
 GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s,
 				  uint8_t *dst, const uint8_t *src, size_t len, size_t w)
 {
-	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * w, at, rows, whole;
-	uint64_t acc[GDRI_GRID_ROWS * 2], x[GDRI_GRID_ROWS * 2];
+	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * w, at, rows;
+	uint64_t acc[GDRI_GRID_ROWS * 2];
 	int i, n = g->c.team->n;
 
 	for (at = rank * w; at < len; at += GDRI_GRID_ROWS * apart) {
 		rows = (len - at + apart - 1) / apart;
 		rows = rows < GDRI_GRID_ROWS ? rows : GDRI_GRID_ROWS;
-		whole = rows * w / s->elem;
-		gdri_grid_rows((uint8_t *)acc, w, gdri_grid_at(g, src, s->lo) + at, apart, w, rows);
-		for (i = s->lo + 1; i < s->hi; i++) {
-			gdri_grid_rows((uint8_t *)x, w, gdri_grid_at(g, src, i) + at, apart, w, rows);
-			gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, whole);
-		}
+		gdri_grid_added(g, s, src + at, w, apart, rows, acc);
 		for (i = 1; i < n && s->to_all; i++)
 			if (gdri_coll_after(&g->c, i) != s->but)
 				gdri_grid_rows(gdri_grid_at(g, dst, gdri_coll_after(&g->c, i)) + at,
@@ -409,6 +418,47 @@ GDR_DEVICE int gdri_grid_do(const struct gdri_coll *c, uint32_t what, void *dst,
 	q.src = src;
 	q.n = n;
 	return gdri_grid_alone(c, &q);
+}
+
+/* ---- in place ---- */
+
+/* Others read where this PE's results go: scans and reducescatters in place. */
+GDR_DEVICE int gdri_grid_between(const struct gdri_request *q, int members)
+{
+	uint64_t d = (uint64_t)(uintptr_t)q->dst, s = (uint64_t)(uintptr_t)q->src, len = q->n * q->size;
+
+	if (q->what == GDRI_RQ_REDUCESCATTER)
+		return d + len > s && d < s + len * (uint32_t)members;
+	return q->what >= GDRI_RQ_INSCAN && d == s;
+}
+
+/* Such a call that has begun: each round has a meeting between its loads and its stores, behind the last of which
+ * nobody reads any more. The accesses are alike on all members, and so the rounds. */
+GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_request *q)
+{
+	const struct gdri_team *t = g->c.team;
+	int scatter = q->what == GDRI_RQ_REDUCESCATTER, ret;
+	const struct gdri_grid_sum s = {
+		q->code, q->size, 0, scatter ? t->n : t->me + (q->what == GDRI_RQ_INSCAN), 0, -1};
+	size_t len = q->n * q->size, w = ((uintptr_t)q->dst | (uintptr_t)q->src | len) & 15 ? q->size : 16;
+	size_t apart = gdri_scope_size(g->c.scope) * w, first, begin, at, rows;
+	const uint8_t *src = (const uint8_t *)q->src + (scatter ? len * (uint32_t)t->me : 0);
+	uint64_t acc[GDRI_GRID_ROWS * 2] = {0};
+
+	len = gdri_slice(g->block, g->blocks, len, &first);
+	ret = gdri_grid_meet(g);
+	for (begin = 0; begin < len && !ret; begin += GDRI_GRID_ROWS * apart) {
+		at = begin + gdri_scope_rank(g->c.scope) * w;
+		rows = at < len ? (len - at + apart - 1) / apart : 0;
+		rows = rows < GDRI_GRID_ROWS ? rows : GDRI_GRID_ROWS;
+		at += first;
+		if (s.hi > s.lo)
+			gdri_grid_added(g, &s, src + at, w, apart, rows, acc);
+		ret = gdri_grid_meet(g);
+		if (!ret)
+			gdri_grid_rows((uint8_t *)q->dst + at, apart, (const uint8_t *)acc, w, w, rows);
+	}
+	return gdri_unlikely(ret) ? gdri_coll_fail(&g->c, ret) : 0;
 }
 
 #endif

@@ -40,49 +40,6 @@ GDRI_INLINE uint32_t gdri_near_each(uint32_t rows, uint32_t pieces)
 
 #define GDRI_NEAR_ROWS 4 /* accesses of a thread in flight */
 
-GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, int member)
-{
-	return gdri_direct_at(ptr, q->start + member * q->stride);
-}
-
-/* First thread: what was not over soon, or the team's status from before. */
-GDRI_NOINLINE int gdri_near_late(struct gdri_team *t, uint32_t op, const uint64_t *words, uint64_t epoch,
-				 int err)
-{
-	struct gdri_coll c = {gdri_dev(), t, GDRI_BLOCK, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
-	uint32_t none = 0;
-
-	GDRI_BY_ABI(gdri_near_late);
-	if (!err)
-		err = gdri_grid_wait(&c, words, epoch);
-	if (err) /* carries no data: pairs with nothing */
-		gdri_cas_u32((uint32_t *)&t->err, &none, (uint32_t)err);
-	return err;
-}
-
-/* The blocks of this number of all members, as in gdri_grid_meet; err: what a thread knows by itself. */
-GDR_DEVICE int gdri_near_meet(const struct gdri_request *q, uint64_t *words, uint64_t epoch, int err,
-			      uint32_t op)
-{
-	int i = (int)threadIdx.x, late = err;
-	/* What the block stored: before the release of who tells. Nobody tells where one thread knows of an error: a
-	 * member that heard of a call that has ended would go on to store here. */
-	int stop = __syncthreads_or(err);
-
-	if (i < q->members && i != q->member && !stop) {
-		gdri_fence_release_sys();
-		/* with the fence it pairs with the acquire below, at the member */
-		gdri_st_fenced_u64((uint64_t *)gdri_near_at(q, &words[q->member], i), epoch);
-		late = !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch);
-		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
-	}
-	if (gdri_likely(!__syncthreads_or(late)))
-		return 0;
-	if (!i)
-		late = gdri_near_late(gdri_constants_here.teams + q->team, op, words, epoch, err);
-	return gdri_block_bcast(late);
-}
-
 /* A thread's rows of 16 bytes: every `apart`th, those below `end`. */
 struct gdri_near {
 	uint32_t first, apart, end;
@@ -250,6 +207,25 @@ GDR_DEVICE void gdri_near_work(const struct gdri_request *q)
 		gdri_near_spread(q, g, len, len);
 	else
 		gdri_near_reduce(q, g, len);
+}
+
+/* What gdri_grid_between says: scans and reducescatters whose results lie where others read. Each round has a meeting
+ * between its loads and its stores; behind the last one nobody reads any more. */
+GDRI_NOINLINE int gdri_near_in_place(const struct gdri_request *q, uint32_t op)
+{
+	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
+	int err = 0, ret;
+
+	if ((int)threadIdx.x < q->members) /* pairs with nothing, as in gdri_near_call */
+		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
+	if (!threadIdx.x)
+		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->team].err);
+	ret = gdri_near_meet(q, words, ++epoch, err, op);
+	if (!ret)
+		ret = gdri_any_sum(q, q->n * q->size, &epoch);
+	if (!ret && !threadIdx.x) /* read by the next call */
+		gdri_st_relaxed_gpu_u64(&words[q->member], epoch);
+	return ret;
 }
 
 /* All threads of one of the blocks, with a request that fits here or in near_any.h. */

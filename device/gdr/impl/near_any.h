@@ -12,16 +12,54 @@
 
 #define GDRI_ANY_WORDS 8 /* of 8 bytes: what a thread has under way */
 
+GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, int member)
+{
+	return gdri_direct_at(ptr, q->start + member * q->stride);
+}
+
+/* First thread: what was not over soon, or the team's status from before. */
+GDRI_NOINLINE int gdri_near_late(struct gdri_team *t, uint32_t op, const uint64_t *words, uint64_t epoch,
+				 int err)
+{
+	struct gdri_coll c = {gdri_dev(), t, GDRI_BLOCK, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	uint32_t none = 0;
+
+	GDRI_BY_ABI(gdri_near_late);
+	if (!err)
+		err = gdri_grid_wait(&c, words, epoch);
+	if (err) /* carries no data: pairs with nothing */
+		gdri_cas_u32((uint32_t *)&t->err, &none, (uint32_t)err);
+	return err;
+}
+
+/* The blocks of this number of all members, as in gdri_grid_meet; err: what a thread knows by itself. */
+GDR_DEVICE int gdri_near_meet(const struct gdri_request *q, uint64_t *words, uint64_t epoch, int err,
+			      uint32_t op)
+{
+	int i = (int)threadIdx.x, late = err;
+	/* What the block stored: before the release of who tells. Nobody tells where one thread knows of an error: a
+	 * member that heard of a call that has ended would go on to store here. */
+	int stop = __syncthreads_or(err);
+
+	if (i < q->members && i != q->member && !stop) {
+		gdri_fence_release_sys();
+		/* with the fence it pairs with the acquire below, at the member */
+		gdri_st_fenced_u64((uint64_t *)gdri_near_at(q, &words[q->member], i), epoch);
+		late = !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch);
+		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
+	}
+	if (gdri_likely(!__syncthreads_or(late)))
+		return 0;
+	if (!i)
+		late = gdri_near_late(gdri_constants_here.teams + q->team, op, words, epoch, err);
+	return gdri_block_bcast(late);
+}
+
 struct gdri_any {
 	uint32_t first, apart, end; /* a thread's accesses: every `apart`th, those below `end` */
 	uint32_t width;		    /* bytes of each: 1, 2, 4, 8, 16 */
 	uint32_t rows;		    /* at a time */
 };
-
-GDR_DEVICE uint8_t *gdri_any_at(const struct gdri_request *q, const void *ptr, int member)
-{
-	return gdri_direct_at(ptr, q->start + member * q->stride);
-}
 
 GDR_DEVICE uint32_t gdri_any_first(void)
 {
@@ -104,32 +142,41 @@ GDR_DEVICE void gdri_any_store(struct gdri_any a, uint8_t *base, uint32_t at, co
 struct gdri_any_how {
 	uint32_t code;
 	int lo, hi, to_all, but;
+	uint64_t *epoch; /* of the latest meeting, of which each round has one between (near.h, in place); else NULL */
 };
 
-/* Added up in the members' order. src may be dst: a thread reads what it writes, before. */
-GDRI_NOINLINE void gdri_any_move(const struct gdri_request *q, struct gdri_any a, struct gdri_any_how how,
-				 uint8_t *dst, const uint8_t *src)
+/* Added up in the members' order. src may be dst: a thread reads what it writes, before. With meetings between: all
+ * threads of the block, alike on all members. */
+GDRI_NOINLINE int gdri_any_move(const struct gdri_request *q, struct gdri_any a, struct gdri_any_how how,
+				uint8_t *dst, const uint8_t *src)
 {
 	uint64_t acc[GDRI_ANY_WORDS] = {0}, x[GDRI_ANY_WORDS];
-	int i, to, n = q->members;
-	uint32_t at;
+	uint32_t at, all = how.epoch ? a.first : 0; /* who meets makes all rounds, if with nothing in the last one */
+	int i, to, ret, n = q->members;
 
 	GDRI_NOT_UNROLLED
-	for (at = a.first; at < a.end; at += a.rows * a.apart) {
+	for (at = a.first; at - all < a.end; at += a.rows * a.apart) {
 		if (how.hi > how.lo)
-			gdri_any_load(a, gdri_any_at(q, src, how.lo), at, acc);
+			gdri_any_load(a, gdri_near_at(q, src, how.lo), at, acc);
 		GDRI_NOT_UNROLLED
 		for (i = how.lo + 1; i < how.hi; i++) {
-			gdri_any_load(a, gdri_any_at(q, src, i), at, x);
+			gdri_any_load(a, gdri_near_at(q, src, i), at, x);
 			gdri_reduce_words(how.code, acc, x);
+		}
+		if (how.epoch) {
+			ret = gdri_near_meet(q, q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, ++*how.epoch, 0,
+					     q->what == GDRI_RQ_REDUCESCATTER ? GDRI_REDUCESCATTER : GDRI_SCAN);
+			if (gdri_unlikely(ret))
+				return ret;
 		}
 		GDRI_NOT_UNROLLED
 		for (i = how.to_all ? 1 : n; i <= n; i++) {
 			to = q->member + i < n ? q->member + i : q->member + i - n;
 			if (to != how.but)
-				gdri_any_store(a, gdri_any_at(q, dst, to), at, acc);
+				gdri_any_store(a, gdri_near_at(q, dst, to), at, acc);
 		}
 	}
+	return 0;
 }
 
 /* The piece of this number out of `pieces`: its first access, relative to which the others are. */
@@ -142,21 +189,22 @@ GDR_DEVICE uint32_t gdri_any_piece(struct gdri_any *a, uint32_t pieces, uint32_t
 }
 
 /* Of len bytes what is left behind accesses of `width`: fewer, by the last threads, which have the least to do. */
-GDR_DEVICE void gdri_any_tail(const struct gdri_request *q, struct gdri_any_how how, uint32_t width, size_t len)
+GDR_DEVICE int gdri_any_tail(const struct gdri_request *q, struct gdri_any_how how, uint32_t width, size_t len)
 {
 	uint32_t left = (uint32_t)(len & (width - 1)), all = gridDim.x * blockDim.x;
 	size_t at = len - left;
 	struct gdri_any a = {all - 1 - gdri_any_first(), all, left / q->size, q->size, 1};
 
-	if (a.first < a.end)
-		gdri_any_move(q, a, how, (uint8_t *)q->dst + at, (const uint8_t *)q->src + at);
+	if (!how.epoch && a.first >= a.end)
+		return 0;
+	return gdri_any_move(q, a, how, (uint8_t *)q->dst + at, (const uint8_t *)q->src + at);
 }
 
 GDR_DEVICE void gdri_any_broadcast(const struct gdri_request *q, size_t len)
 {
 	int me = q->member, n = q->members, root = q->pe;
 	struct gdri_any a = gdri_any_of((uint64_t)q->dst | (uint64_t)q->src, len);
-	struct gdri_any_how how = {0, root, root + 1, 0, -1};
+	struct gdri_any_how how = {0, root, root + 1, 0, -1, 0};
 
 	gdri_any_tail(q, how, a.width, len);
 	if (n > 2 && me != root && gridDim.x > GDRI_GRID_PULLS) { /* a piece, which the others are given, too */
@@ -175,32 +223,34 @@ GDR_DEVICE void gdri_any_spread(const struct gdri_request *q, size_t len, size_t
 {
 	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->member, *src;
 	struct gdri_any a = gdri_any_of((uint64_t)dst | (uint64_t)q->src | len, len);
-	struct gdri_any_how own = {0, q->member, q->member + 1, 0, -1};
+	struct gdri_any_how own = {0, q->member, q->member + 1, 0, -1, 0};
 	int i, to;
 
 	GDRI_NOT_UNROLLED
 	for (i = 1; i <= q->members; i++) {
 		to = q->member + i < q->members ? q->member + i : q->member + i - q->members;
 		src = (const uint8_t *)q->src + step * (uint32_t)to;
-		if (gdri_any_at(q, dst, to) != src)
-			gdri_any_move(q, a, own, gdri_any_at(q, dst, to), src);
+		if (gdri_near_at(q, dst, to) != src)
+			gdri_any_move(q, a, own, gdri_near_at(q, dst, to), src);
 	}
 }
 
-GDR_DEVICE void gdri_any_sum(const struct gdri_request *q, size_t len)
+/* epoch: as in gdri_any_how. */
+GDR_DEVICE int gdri_any_sum(const struct gdri_request *q, size_t len, uint64_t *epoch)
 {
 	int me = q->member, n = q->members, to_all = q->what == GDRI_RQ_REDUCE;
 	size_t blocks = q->what == GDRI_RQ_REDUCESCATTER ? len : 0, block = blocks * (uint32_t)me, at = 0;
 	struct gdri_any a = gdri_any_of((uint64_t)q->dst | (uint64_t)q->src | blocks, len);
 	struct gdri_any_how how = {q->code, 0, q->what == GDRI_RQ_EXSCAN  ? me
 					       : q->what == GDRI_RQ_INSCAN ? me + 1
-									   : n, to_all, -1};
+									   : n, to_all, -1, epoch};
+	int ret = 0;
 
 	if (!to_all || me == n - 1)
-		gdri_any_tail(q, how, a.width, len); /* none, where there are blocks */
+		ret = gdri_any_tail(q, how, a.width, len); /* none, where there are blocks */
 	if (to_all)
 		at = (size_t)gdri_any_piece(&a, (uint32_t)n, (uint32_t)me) * a.width;
-	gdri_any_move(q, a, how, (uint8_t *)q->dst + at, (const uint8_t *)q->src + block + at);
+	return ret ? ret : gdri_any_move(q, a, how, (uint8_t *)q->dst + at, (const uint8_t *)q->src + block + at);
 }
 
 /* ---- */
@@ -227,7 +277,7 @@ GDR_DEVICE void gdri_any_work(const struct gdri_request *q)
 	else if (q->what == GDRI_RQ_ALLTOALL)
 		gdri_any_spread(q, len, len);
 	else
-		gdri_any_sum(q, len);
+		gdri_any_sum(q, len, 0);
 }
 
 #endif

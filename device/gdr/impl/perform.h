@@ -135,7 +135,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 	if (gdri_unlikely(gdr_grid_size() > c.team->grid_blocks))
 		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
 	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
-	return gdri_grid_call(&g, q);
+	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
 }
 
 /* The same by words, each block by itself. */
@@ -152,8 +152,11 @@ GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
 /* What gdri_perform_grid does, where all PEs are mapped. */
 GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
 {
-	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, gdri_grid_op(q->what))
-						     : gdri_perform_grid(q);
+	uint32_t op = gdri_grid_op(q->what);
+
+	if (gdri_grid_between(q, q->members))
+		return gdri_any_fits(q) ? gdri_near_in_place(q, op) : gdri_perform_grid(q);
+	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, op) : gdri_perform_grid(q);
 }
 #endif
 
