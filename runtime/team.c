@@ -12,9 +12,9 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
-/* That have memory for words of many blocks: the predefined ones and the first ones made. Where there is less room than
- * for parts of PUSH_LEAST in all of them, it is fewer teams'. */
-#define PUSH_TEAMS 8u
+/* The predefined teams and the first ones made: what these take at a time by words is long, and they have memory for
+ * words of many blocks. Where there is less room than for parts of PUSH_LEAST in all of them, it is fewer teams'. */
+#define FIRST_TEAMS 8u
 #define PUSH_TEAMS_LEAST 4u
 #define PUSH_LEAST 2048u
 #define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
@@ -29,10 +29,16 @@ static uint64_t cast_bytes(const struct gdri_teams *ts)
 	return ts->word_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
 }
 
-static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* and words of blocks, and of data */
+static uint32_t word_size(const struct gdri_teams *ts, uint32_t id)
+{
+	return id < FIRST_TEAMS ? ts->word_size : ts->later_word_size;
+}
+
+/* And words of blocks, and of data. */
+static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
 	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
-	       n_pes * 2 * 2 * ts->word_size + cast_bytes(ts);
+	       n_pes * 2 * 2 * word_size(ts, id) + cast_bytes(ts);
 }
 
 static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
@@ -40,11 +46,19 @@ static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of on
 	return ts->push_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->push_size);
 }
 
-static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes)
+static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
-	uint64_t bytes = head_bytes(ts, n_pes) + n_pes * GDRI_CHAN_DEPTH * ts->slot_size;
+	uint64_t bytes = head_bytes(ts, n_pes, id) + n_pes * GDRI_CHAN_DEPTH * ts->slot_size;
 
 	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+/* Of all teams below this one. */
+static uint64_t teams_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
+{
+	uint32_t first = id < FIRST_TEAMS ? id : FIRST_TEAMS;
+
+	return first * team_bytes(ts, n_pes, 0) + (id - first) * team_bytes(ts, n_pes, FIRST_TEAMS);
 }
 
 /* Parts for so many teams: as long as there is room for, `least` at least; false: there is not. */
@@ -64,14 +78,30 @@ static void plan_pushes(struct gdri_state *st, uint64_t room)
 	uint64_t n_pes = (uint64_t)st->n_pes;
 
 	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
-	if (n_pes > GDRI_FLAT_MAX || (!fit_pushes(ts, n_pes, room, PUSH_TEAMS, PUSH_LEAST) &&
+	if (n_pes > GDRI_FLAT_MAX || (!fit_pushes(ts, n_pes, room, FIRST_TEAMS, PUSH_LEAST) &&
 				      !fit_pushes(ts, n_pes, room, PUSH_TEAMS_LEAST, GDRI_CHAN_MIN)))
 		ts->push_teams = ts->push_size = 0;
 	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
 }
 
-/* At most an eighth of the heap, a sixteenth for parts of more than two messages: shorter parts first, then
- * fewer blocks, smaller messages, fewer teams. */
+/* Parts of words: as long as that is no more than a sixteenth of the heap, or two messages; of the first teams above
+ * all. Where even these are more than an eighth, shorter ones, behind fewer blocks. */
+static void plan_words(struct gdri_teams *ts, uint64_t n_pes, uint64_t heap_size)
+{
+	uint32_t least = 2 * ts->slot_size;
+
+	ts->word_size = ts->later_word_size = n_pes <= GDRI_FLAT_MAX ? GDRI_WORD_SLOTS * ts->slot_size : 0;
+	while (ts->later_word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->later_word_size /= 2;
+	while (ts->word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->word_size /= 2;
+	while (ts->grid_blocks > 1 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->grid_blocks /= 2;
+	while (ts->word_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->word_size = ts->later_word_size = ts->word_size / 2;
+}
+
+/* At most an eighth of the heap: shorter parts first, then fewer blocks, smaller messages, fewer teams. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
 	struct gdri_teams *ts = &st->teams;
@@ -80,19 +110,12 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	ts->n = st->opt.teams;
 	ts->slot_size = (uint32_t)st->opt.coll_slot;
 	ts->grid_blocks = st->opt.coll_blocks;
-	ts->word_size = n_pes <= GDRI_FLAT_MAX ? GDRI_WORD_SLOTS * ts->slot_size : 0;
-	while (ts->word_size > 2 * ts->slot_size && ts->n * team_bytes(ts, n_pes) > heap_size / 16)
-		ts->word_size /= 2;
-	while (ts->grid_blocks > 1 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
-		ts->grid_blocks /= 2;
-	while (ts->word_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
-		ts->word_size /= 2;
-	while (ts->slot_size > GDRI_CHAN_MIN && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
+	plan_words(ts, n_pes, heap_size);
+	while (ts->slot_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
 		ts->slot_size /= 2;
-	while (ts->n > 4 && ts->n * team_bytes(ts, n_pes) > heap_size / 8)
+	while (ts->n > 4 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
 		ts->n--;
-	ts->stride = team_bytes(ts, n_pes);
-	all = ts->n * ts->stride;
+	all = teams_bytes(ts, n_pes, ts->n);
 	plan_pushes(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
 	all += ts->push_teams * ts->push_stride;
 	ts->join = GDRI_CTL_SIZE + all;
@@ -171,7 +194,7 @@ int gdri_team_number(const struct gdri_team *t, int pe)
 
 static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
 {
-	return st->heap.base + GDRI_CTL_SIZE + (uint64_t)id * st->teams.stride;
+	return st->heap.base + GDRI_CTL_SIZE + teams_bytes(&st->teams, (uint64_t)st->n_pes, (uint32_t)id);
 }
 
 static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
@@ -295,13 +318,13 @@ static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, b
 	t->chan = (struct gdri_chan *)area(st, id);
 	t->grid = (uint64_t *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
 	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
-	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * ts->word_size / sizeof(uint64_t);
-	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes);
+	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * word_size(ts, (uint32_t)id) / sizeof(uint64_t);
+	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
-	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ts->word_size : 0;
+	t->word_size = mapped && n <= GDRI_FLAT_MAX ? word_size(ts, (uint32_t)id) : 0;
 	if ((uint32_t)id < ts->push_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
 		t->push = (uint64_t *)(void *)push_area(st, id);
 		t->push_blocks = ts->push_blocks;
@@ -321,7 +344,7 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 	int ret;
 
 	enter(st, id, n, pes, mapped);
-	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes));
+	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id));
 	if (!ret && ts->list[id].push_size)
 		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride);
 	if (!ret)

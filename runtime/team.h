@@ -16,9 +16,10 @@ struct gdri_state;
 #define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
 
 struct gdri_teams {
-	uint32_t n, slot_size, grid_blocks, word_size, push_blocks, push_size, push_teams;
-	/* of the area behind gdri_ctl, of one team in it; behind those of all, of pushes of the first teams */
-	uint64_t bytes, stride, push_stride;
+	uint32_t n, slot_size, grid_blocks, push_blocks, push_size, push_teams;
+	uint32_t word_size, later_word_size; /* of the first teams, and of those behind them */
+	/* of the area behind gdri_ctl; behind those of all teams in it, of pushes of one of the first ones */
+	uint64_t bytes, push_stride;
 	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* the same in memory of the GPU */
