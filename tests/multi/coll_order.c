@@ -15,7 +15,7 @@ struct side { /* of one block */
 	gdr_team_t team;
 	int members, me, pes[COLL_MAX_PES];
 	uint64_t *dst, *src;
-	uint64_t *one; /* dest of a call by one thread */
+	uint64_t *one; /* dest of a call by one thread: MOST */
 	uint64_t seed;
 };
 
@@ -102,6 +102,19 @@ GDR_DEVICE uint64_t result(const struct side *s, int call, int kind, size_t n, i
 	}
 }
 
+/* By one thread: of an element, or so many that they take several messages. */
+GDR_DEVICE void alone(struct multi_report *report, const struct side *s, int call, uint64_t h)
+{
+	size_t n = (h & 3) ? 1 : (h >> 2) % MOST, first = h >> 40 & 1 ? n * (size_t)s->me : 0;
+
+	if (h >> 40 & 1)
+		EXPECT_OK(report, gdr_uint64_sum_reducescatter(s->team, s->one, s->src, n));
+	else
+		EXPECT_OK(report, gdr_uint64_sum_reduce(s->team, s->one, s->src, n));
+	for (size_t k = 0; k < n; k++)
+		EXPECT_EQ(report, s->one[k], sum(s, call, 0, s->members, first + k));
+}
+
 GDR_KERNEL(storm, struct storm, a)
 {
 	const struct side *s = &a.side[gdr_block_id()];
@@ -122,10 +135,8 @@ GDR_KERNEL(storm, struct storm, a)
 				gdr_pause(i);
 		EXPECT_OK(a.report, perform(s, kind, n, root));
 		/* the next call, by another thread, with nothing between */
-		if (t == (h >> 58) % THREADS) {
-			EXPECT_OK(a.report, gdr_uint64_sum_reduce(s->team, s->one, s->src, 1));
-			EXPECT_EQ(a.report, s->one[0], sum(s, call, 0, s->members, 0));
-		}
+		if (t == (h >> 58) % THREADS)
+			alone(a.report, s, call, multi_hash(h));
 		for (size_t k = t; k < len; k += THREADS)
 			EXPECT_EQ(a.report, s->dst[k], result(s, call, kind, n, root, k));
 		EXPECT_EQ(a.report, s->dst[len], 0xdead);
@@ -214,7 +225,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++) {
 		a.side[i].dst = (uint64_t *)gdr_malloc((BUF + 1) * sizeof(uint64_t));
 		a.side[i].src = (uint64_t *)gdr_malloc(BUF * sizeof(uint64_t));
-		a.side[i].one = (uint64_t *)gdr_malloc(sizeof(uint64_t));
+		a.side[i].one = (uint64_t *)gdr_malloc(MOST * sizeof(uint64_t));
 		CHECK(a.side[i].dst && a.side[i].src && a.side[i].one);
 	}
 	/* two that share members: all of them, in different orders */

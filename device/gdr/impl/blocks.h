@@ -26,6 +26,10 @@ GDR_DEVICE int gdri_few_moved(size_t len)
 #define GDRI_ALONE_CAST 512u
 #define GDRI_WARP_CAST 32768u
 #define GDRI_WARP_ADDED 16384u
+/* One thread that adds up is quicker by slots, rows of 16 bytes at a time, beyond so much; and in pieces where it would
+ * send more than this. */
+#define GDRI_ALONE_ADDED 512u
+#define GDRI_ALONE_FLAT 4096u
 
 GDR_DEVICE int gdri_words_suit(int scope, size_t len)
 {
@@ -35,11 +39,6 @@ GDR_DEVICE int gdri_words_suit(int scope, size_t len)
 GDR_DEVICE int gdri_cast_suits(int scope, size_t len)
 {
 	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_CAST : GDRI_ALONE_CAST);
-}
-
-GDR_DEVICE int gdri_sum_suits(int scope, size_t len)
-{
-	return scope != GDRI_WARP || len <= GDRI_WARP_ADDED;
 }
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)

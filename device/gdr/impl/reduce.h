@@ -39,21 +39,21 @@ GDRI_NOINLINE int gdri_reduce_slots(const struct gdri_reduce *r, uint8_t *dst, c
 {
 	const struct gdri_coll *c = &r->c;
 	int me = c->me, i, ret = 0;
+	const uint8_t *first, *x;
 	uint8_t *acc = 0, *out;
-	const uint8_t *x;
 
 	for (i = lo; i < hi && !ret; i++)
 		if (i != me)
 			ret = gdri_chan_recv(c, i);
 	if (!ret && r->in_place)
 		ret = gdri_coll_flush(c);
-	for (i = lo; i < hi && !ret; i++) {
+	first = lo == me ? own : lo < hi && !ret ? gdri_chan_data(c, lo) : 0;
+	if (lo + 1 == hi && !ret)
+		gdri_reduce_copy(r->code, c->scope, dst, first, len / r->elem);
+	for (i = lo + 1; i < hi && !ret; i++) {
 		x = i == me ? own : gdri_chan_data(c, i);
-		out = i >= me || i == hi - 1 ? dst : lo == i ? gdri_chan_data(c, i) : acc;
-		if (i == lo)
-			gdri_reduce_copy(r->code, c->scope, out, x, len / r->elem);
-		else
-			gdri_reduce_apply(r->code, c->scope, out, acc, x, len / r->elem);
+		out = i >= me || i == hi - 1 ? dst : gdri_chan_data(c, lo);
+		gdri_reduce_many(r->code, c->scope, out, i == lo + 1 ? first : acc, x, len);
 		acc = out;
 	}
 	for (i = lo; i < hi && !ret; i++)
@@ -92,7 +92,8 @@ GDRI_NOINLINE int gdri_reduce_two(const struct gdri_reduce *r, uint8_t *dst, con
 				  size_t len)
 {
 	const struct gdri_coll *c = &r->c;
-	const struct gdri_blocks b = {GDRI_SPLIT, len, r->elem, c->n};
+	/* where rows are: gdri_reduce_many */
+	const struct gdri_blocks b = {GDRI_SPLIT, len, c->team->mapped && !(len & 15) ? 16 : r->elem, c->n};
 	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->me), 1, 0};
 	uint8_t *piece = dst + gdri_block_at(c, &b, c->me);
 	int ret = gdri_reduce_flat(r, piece, src, &b);
@@ -240,6 +241,14 @@ GDR_DEVICE int gdri_reduce_algo(const struct gdri_reduce *r, int kind, size_t le
 	return algo == GDRI_A_WORDS && r->elem > 8 ? GDRI_A_FLAT : algo;
 }
 
+/* 1: blocks of len bytes are short, or one thread does not compute them by rows of 16 bytes. Else it takes slots, not
+ * words: less to store, and what is to be added up is loaded from its own memory, not from a peer's. */
+GDR_DEVICE int gdri_sum_suits(int scope, const void *dst, const void *src, size_t len, uint32_t code)
+{
+	return scope != GDRI_THREAD || len <= GDRI_ALONE_ADDED || !gdri_reduce_wide(code) ||
+	       (((uintptr_t)dst | (uintptr_t)src | len) & 15) != 0;
+}
+
 GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const void *src, size_t n,
 			      uint32_t code)
 {
@@ -253,7 +262,9 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	if (ret || !n)
 		return ret;
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
-	if (algo == GDRI_A_WORDS && !gdri_sum_suits(scope, len))
+	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, d, s, len, code))
+		algo = len * (size_t)(r.c.n - 1) > GDRI_ALONE_FLAT ? GDRI_A_TWO : GDRI_A_FLAT;
+	if (algo == GDRI_A_WORDS && scope == GDRI_WARP && len > GDRI_WARP_ADDED)
 		algo = GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
 		return gdri_reduce_words(&r, dst, src, len, 0, r.c.n);
@@ -282,7 +293,7 @@ GDR_DEVICE int gdri_reduce_as(int scope, gdr_team_t team, void *dst, const void 
 	size_t len = n << (code & 15u);
 	int ret = 1;
 
-	if (gdri_sum_suits(scope, len))
+	if (gdri_sum_suits(scope, dst, src, len, code) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED))
 		ret = gdri_quick_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, len, code, GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reduce_all(scope, team, dst, src, n, code);
 }

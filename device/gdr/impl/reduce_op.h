@@ -200,10 +200,80 @@ GDR_DEVICE void gdri_reduce_apply_as(uint32_t code, int scope, void *d, const vo
 	}
 }
 
+#define GDRI_WIDE_SUMS(X)                                                                          \
+	X(GDRI_REDUCE_CODE(float, GDRI_SUM))                                                       \
+	X(GDRI_REDUCE_CODE(double, GDRI_SUM))                                                      \
+	X(GDRI_REDUCE_CODE(uint32_t, GDRI_SUM))                                                    \
+	X(GDRI_REDUCE_CODE(uint64_t, GDRI_SUM))                                                    \
+	X(GDRI_CODE_half(GDRI_SUM))                                                                \
+	X(GDRI_CODE_bfloat16(GDRI_SUM))
+
+/* 1: most of what there is; one thread computes these by rows of 16 bytes. */
+GDR_DEVICE int gdri_reduce_wide(uint32_t code)
+{
+	code = gdri_reduce_fold(code);
+#define GDRI_CODE_IS(one) code == (one) ||
+	return GDRI_WIDE_SUMS(GDRI_CODE_IS) 0;
+#undef GDRI_CODE_IS
+}
+
+#ifdef __CUDACC__
+#define GDRI_WIDE_ROWS 4 /* of 16 bytes under way, of each of both: called by the ABI, it has all kernels' registers */
+
+/* One thread, rows of such sums: a load's latency for as many as are under way. */
+GDRI_NOINLINE void gdri_reduce_rows(uint32_t code, uint4 *d, const uint4 *a, const uint4 *b, int left)
+{
+	uint4 x[GDRI_WIDE_ROWS], y[GDRI_WIDE_ROWS];
+	int k;
+
+	code = gdri_reduce_fold(code);
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= GDRI_WIDE_ROWS) {
+		GDRI_UNROLLED
+		for (k = 0; k < GDRI_WIDE_ROWS; k++) {
+			x[k] = k < left ? a[k] : make_uint4(0, 0, 0, 0);
+			y[k] = k < left ? b[k] : make_uint4(0, 0, 0, 0);
+		}
+		switch (code) {
+#define GDRI_ROWS_CASE(one)                                                                        \
+	case one:                                                                                  \
+		GDRI_UNROLLED                                                                      \
+		for (k = 0; k < GDRI_WIDE_ROWS; k++)                                               \
+			gdri_reduce_apply_as(one, GDRI_THREAD, &x[k], &x[k], &y[k], (size_t)16 >> ((one) & 15u)); \
+		break;
+			GDRI_WIDE_SUMS(GDRI_ROWS_CASE)
+#undef GDRI_ROWS_CASE
+		default:
+			break;
+		}
+		GDRI_UNROLLED
+		for (k = 0; k < GDRI_WIDE_ROWS; k++)
+			if (k < left)
+				d[k] = x[k];
+		a += GDRI_WIDE_ROWS;
+		b += GDRI_WIDE_ROWS;
+		d += GDRI_WIDE_ROWS;
+	}
+}
+#endif
+
 GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const void *a,
 				     const void *b, size_t n)
 {
 	gdri_reduce_apply_as(code, scope, d, a, b, n);
+}
+
+/* The same of much. */
+GDR_DEVICE void gdri_reduce_many(uint32_t code, int scope, uint8_t *d, const uint8_t *a, const uint8_t *b, size_t len)
+{
+#ifdef __CUDACC__
+	if (scope == GDRI_THREAD && gdri_reduce_wide(code) &&
+	    !(((uintptr_t)d | (uintptr_t)a | (uintptr_t)b | len) & 15)) {
+		gdri_reduce_rows(code, (uint4 *)d, (const uint4 *)a, (const uint4 *)b, (int)(len / 16));
+		return;
+	}
+#endif
+	gdri_reduce_apply(code, scope, d, a, b, len >> (code & 15u));
 }
 
 /* In the same distribution. */

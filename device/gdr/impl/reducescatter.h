@@ -179,6 +179,8 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 		return ret;
 	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
+	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, dst, src, b.len, code))
+		algo = GDRI_A_FLAT;
 	if (algo == GDRI_A_WORDS)
 		return gdri_reduce_words(&r, dst, src, b.len, b.len, r.c.n);
 	if (algo == GDRI_A_GRID)
@@ -198,9 +200,11 @@ GDR_DEVICE int gdri_reducescatter_as(int scope, gdr_team_t team, void *dst, cons
 				     uint32_t code)
 {
 	size_t len = n << (code & 15u);
-	int ret = gdri_quick_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
-				 GDRI_ALL);
+	int ret = 1;
 
+	if (gdri_sum_suits(scope, dst, src, len, code))
+		ret = gdri_quick_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
+				     GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reducescatter_all(scope, team, dst, src, n, code);
 }
 
