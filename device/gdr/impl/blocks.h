@@ -7,16 +7,16 @@
 #include <gdr/impl/team.h>
 
 /* Up to so much a block leaves to its first warp: bytes for all other PEs of the job together, elements of a sum. */
-#define GDRI_FEW_MOVED 2048u
+#define GDRI_FEW_MOVED 512u
+#define GDRI_FEW_CAST 1024u
 #define GDRI_FEW_ADDED 64u
 
-/* len bytes for each member. */
-GDR_DEVICE int gdri_few_moved(size_t len)
+/* len bytes for each member, of which there may be `most` for all. */
+GDR_DEVICE int gdri_few_moved(size_t len, size_t most)
 {
 	const struct gdri_dev *dev = gdri_dev();
 
-	return len <= 64 || (len <= GDRI_FEW_MOVED && dev &&
-			     len * (size_t)(gdri_k(dev, n_pes) - 1) <= GDRI_FEW_MOVED);
+	return len <= 64 || (len <= most && dev && len * (size_t)(gdri_k(dev, n_pes) - 1) <= most);
 }
 
 /* One thread is quicker straight, and meets twice, than by words of 8 bytes beyond so much; a warp beyond more. A
@@ -30,6 +30,8 @@ GDR_DEVICE int gdri_few_moved(size_t len)
  * send more than this. */
 #define GDRI_ALONE_ADDED 512u
 #define GDRI_ALONE_FLAT 4096u
+/* What is more than one part of words is quicker straight, but for little. */
+#define GDRI_WORD_PARTS 16384u
 
 GDR_DEVICE int gdri_words_suit(int scope, size_t len)
 {
@@ -39,6 +41,11 @@ GDR_DEVICE int gdri_words_suit(int scope, size_t len)
 GDR_DEVICE int gdri_cast_suits(int scope, size_t len)
 {
 	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_CAST : GDRI_ALONE_CAST);
+}
+
+GDR_DEVICE int gdri_words_fit(const struct gdri_coll *c, size_t len)
+{
+	return len <= c->team->word_size || len <= GDRI_WORD_PARTS;
 }
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)

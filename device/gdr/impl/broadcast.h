@@ -169,11 +169,10 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 }
 
 #define GDRI_CAST_MOST 4096u /* longer ones are parts of words.h, as long as they are one */
-#define GDRI_CAST_PARTS 16384u /* and beyond are quicker straight than in several */
 
 GDR_DEVICE int gdri_cast_fits(const struct gdri_coll *c, size_t len)
 {
-	return gdri_cast_suits(c->scope, len) && (len <= c->team->word_size || len <= GDRI_CAST_PARTS);
+	return gdri_cast_suits(c->scope, len) && gdri_words_fit(c, len);
 }
 
 GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
@@ -212,7 +211,8 @@ GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const vo
 
 GDR_DEVICE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_broadcast_as(GDRI_WARP, team, dst, src, len, root));
+	GDRI_BY_WARP(scope, gdri_few_moved(len, GDRI_FEW_CAST),
+		     gdri_broadcast_as(GDRI_WARP, team, dst, src, len, root));
 	return gdri_broadcast_as(scope, team, dst, src, len, root);
 }
 

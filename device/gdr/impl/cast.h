@@ -227,7 +227,7 @@ GDR_DEVICE int gdri_cast_wide_as(int scope, gdr_team_t team, uint8_t *dst, const
 	int ret;
 
 	if (!gdri_quick_team(&q, scope, team, GDRI_BROADCAST) || root < 0 || root >= q.n ||
-	    !gdri_quick_begin(&q, GDRI_K_BROADCAST, len, 0))
+	    !gdri_quick_begin(&q, GDRI_K_BROADCAST, len, 1))
 		return 1;
 	data = q;
 	data.area += (uint32_t)root * (size_t)q.pitch;

@@ -290,10 +290,9 @@ GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const v
 	return gdri_coll_end(c, gdri_words_exchange(c, m));
 }
 
-/* More than two parts are slower than straight. */
-GDR_DEVICE int gdri_words_fit(const struct gdri_coll *c, size_t len)
+GDR_DEVICE int gdri_move_fits(const struct gdri_coll *c, size_t len)
 {
-	return gdri_words_suit(c->scope, len) && len <= 2 * (size_t)c->team->word_size;
+	return gdri_words_suit(c->scope, len) && gdri_words_fit(c, len);
 }
 
 GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -305,7 +304,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_fit(&c, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, 0);
@@ -324,7 +323,7 @@ GDR_DEVICE int gdri_fcollect_as(int scope, gdr_team_t team, void *dst, const voi
 
 GDR_DEVICE int gdri_fcollect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_fcollect_as(GDRI_WARP, team, dst, src, len));
+	GDRI_BY_WARP(scope, gdri_few_moved(len, GDRI_FEW_MOVED), gdri_fcollect_as(GDRI_WARP, team, dst, src, len));
 	return gdri_fcollect_as(scope, team, dst, src, len);
 }
 
@@ -337,7 +336,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_words_fit(&c, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
 	if (algo == GDRI_A_WORDS)
 		return gdri_exchange_words(&c, dst, src, len, len, len);
@@ -356,7 +355,7 @@ GDR_DEVICE int gdri_alltoall_as(int scope, gdr_team_t team, void *dst, const voi
 
 GDR_DEVICE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len), gdri_alltoall_as(GDRI_WARP, team, dst, src, len));
+	GDRI_BY_WARP(scope, gdri_few_moved(len, GDRI_FEW_MOVED), gdri_alltoall_as(GDRI_WARP, team, dst, src, len));
 	return gdri_alltoall_as(scope, team, dst, src, len);
 }
 

@@ -58,8 +58,8 @@ GDR_DEVICE int gdri_quick_team(struct gdri_quick *q, int scope, gdr_team_t team,
 	return 1;
 }
 
-/* 1: a call of len bytes of each member, (each) to each of the members, can be made so. */
-GDR_DEVICE int gdri_quick_begin(struct gdri_quick *q, int kind, size_t len, int each)
+/* 1: a call of so many blocks of len bytes of each member can be made so. */
+GDR_DEVICE int gdri_quick_begin(struct gdri_quick *q, int kind, size_t len, int blocks)
 {
 	struct gdri_team *t = q->team;
 	uint32_t most = t->quick[kind], err;
@@ -70,7 +70,7 @@ GDR_DEVICE int gdri_quick_begin(struct gdri_quick *q, int kind, size_t len, int 
 	/* pair with nothing: calls of a team are in the order of the program; both under way at once */
 	q->seq = gdri_ld_relaxed_gpu_u64(&t->word_seq) + 1;
 	err = gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
-	if (q->n < 2 || !len || len > 4 * (size_t)q->pitch || (each ? len * (uint32_t)q->n : len) > most)
+	if (q->n < 2 || !len || len > 4 * (size_t)q->pitch || len * (uint32_t)blocks > most)
 		return 0;
 	q->area += ((uint32_t)q->seq & 1) * (uint32_t)q->n * (size_t)q->pitch;
 	return gdri_likely(!err && (uint32_t)q->seq);
@@ -323,7 +323,7 @@ GDR_DEVICE int gdri_quick_move_as(int scope, gdr_team_t team, uint32_t op, int k
 	struct gdri_quick q;
 	int ret;
 
-	if (!gdri_quick_team(&q, scope, team, op) || !gdri_quick_begin(&q, kind, len, 1))
+	if (!gdri_quick_team(&q, scope, team, op) || !gdri_quick_begin(&q, kind, len, q.n))
 		return 1;
 	if (gdri_unlikely((((uintptr_t)dst | (uintptr_t)src | len) & 7) != 0)) {
 		const struct gdri_quick qo = q;

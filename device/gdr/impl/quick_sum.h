@@ -199,7 +199,7 @@ GDR_DEVICE int gdri_quick_sum_as(int scope, gdr_team_t team, uint32_t op, int ki
 	int ret;
 
 	if ((code & 15u) > 3 || !gdri_quick_team(&q, scope, team, op) ||
-	    !gdri_quick_begin(&q, kind, len, src_step != 0))
+	    !gdri_quick_begin(&q, kind, len, src_step ? q.n - 1 : 1))
 		return 1;
 	s.hi = whose == GDRI_ALL ? q.n : whose == GDRI_BELOW ? q.me : q.me + 1;
 	if (gdri_unlikely((((uintptr_t)dst | (uintptr_t)src | len) & 7) != 0)) {

@@ -264,7 +264,7 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
 	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, d, s, len, code))
 		algo = len * (size_t)(r.c.n - 1) > GDRI_ALONE_FLAT ? GDRI_A_TWO : GDRI_A_FLAT;
-	if (algo == GDRI_A_WORDS && scope == GDRI_WARP && len > GDRI_WARP_ADDED)
+	if (algo == GDRI_A_WORDS && !(gdri_words_fit(&r.c, len) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED)))
 		algo = GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
 		return gdri_reduce_words(&r, dst, src, len, 0, r.c.n);
