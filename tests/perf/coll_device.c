@@ -2,8 +2,8 @@
 // What collectives in device code cost, by a block, a warp, or one thread of each PE: lines
 // RESULT kind_<bytes>B_<scope> us us [least..most] of PE 0, medians of 5 launches after a warm-up.
 // usage: coll_device [MOST [SCOPE..]], MOST bytes that a PE brings (alltoall, reducescatter: for each PE), scopes:
-// thread warp block; default: all. Warps up to 1 MiB, threads up to 64 KiB. The same source measures NVSHMEM:
-// as_nvshmem.h.
+// thread warp block; default: all. Warps up to 1 MiB, threads up to 64 KiB. Up to 4 MiB fit into the default heap: then
+// it is that. The same source measures NVSHMEM: as_nvshmem.h.
 #define GDR_KERNEL_THREADS 512
 #ifdef AS_NVSHMEM
 #include "tests/perf/as_nvshmem.h"
@@ -21,6 +21,7 @@
 
 #define LAUNCHES 5
 #define KINDS 5
+#define IN_DEFAULT ((size_t)4 << 20)
 #ifdef __CUDACC__
 #define AREA ((size_t)256 << 20)
 #define THREADS 512
@@ -143,22 +144,25 @@ int main(int argc, char **argv)
 	static const size_t sizes[] = {8,     64,    256,    512,    1024,    2048,    4096,	  8192,
 				       16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20, 64 << 20};
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
-	size_t most = argc > 1 ? strtoul(argv[1], NULL, 0) : 64 << 20;
+	size_t most = argc > 1 ? strtoul(argv[1], NULL, 0) : 64 << 20, area = AREA;
 	struct work w;
 	unsigned i, s;
 
-	attr.heap_size = 2 * AREA + AREA / 2 + ((size_t)16 << 20); /* the library may keep an eighth */
+	if (most > IN_DEFAULT)
+		attr.heap_size = 2 * AREA + AREA / 2 + ((size_t)16 << 20); /* the library may keep an eighth */
 	must(gdr_init_attr(&attr), "init");
+	if (most * (size_t)gdr_host_n_pes() < area)
+		area = most * (size_t)gdr_host_n_pes();
 	memset(&w, 0, sizeof(w));
-	w.src = (float *)gdr_calloc(1, AREA);
-	w.dst = (float *)gdr_calloc(1, AREA);
+	w.src = (float *)gdr_calloc(1, area);
+	w.dst = (float *)gdr_calloc(1, area);
 	w.time = (uint64_t *)gdr_calloc(2, sizeof(uint64_t));
 	w.status = (int *)gdr_calloc(1, sizeof(int));
 	must(!w.src || !w.dst || !w.time || !w.status, "memory");
 	for (i = 0; i < 3; i++)
 		for (s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && wanted(argc, argv, scopes[i].name); s++)
 			for (w.kind = 0; w.kind < KINDS; w.kind++)
-				if (sizes[s] <= most && sizes[s] * (size_t)gdr_host_n_pes() <= AREA &&
+				if (sizes[s] <= most && sizes[s] * (size_t)gdr_host_n_pes() <= area &&
 				    sizes[s] <= scopes[i].most)
 					figure(&w, &scopes[i], sizes[s]);
 	must(gdr_barrier_all(), "barrier");
