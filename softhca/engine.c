@@ -467,7 +467,6 @@ static void *engine_main(void *arg)
 	bool yielding, due;
 
 	(void)arg;
-	last_work = dp_clock();
 	dma_keep();
 	prctl(PR_SET_NAME, "softhca");
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -529,6 +528,7 @@ int engine_start(void)
 		return ret;
 	inline_start();
 	trace_start();
+	last_work = dp_clock(); /* before the thread: a command may run rounds before it has the lock */
 	/* The program's signals are not for this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

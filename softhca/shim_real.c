@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of libc that ours stand in front of. Resolved one by one at
- * first use: interposers run before our constructor would. */
+/* The functions of libc that ours stand in front of. Resolved at first use, as
+ * interposers run before our constructor, which resolves the rest. */
 #include "softhca/shim.h"
 
 #include <dlfcn.h>
@@ -47,6 +47,24 @@ REAL(int, socket, int, int, int)
 REAL(FILE *, fopen, const char *, const char *)
 REAL(DIR *, opendir, const char *)
 REAL(char *, realpath, const char *, char *)
+
+/* dlsym allocates and frees. A sanitizer that is about to print what it found calls lstat from where the memory is
+ * its own: at that time it would not come back. */
+__attribute__((constructor)) static void find_all(void)
+{
+	open_ptr();
+	openat_ptr();
+	close_ptr();
+	ioctl_ptr();
+	fstat_ptr();
+	stat_ptr();
+	lstat_ptr();
+	access_ptr();
+	socket_ptr();
+	fopen_ptr();
+	opendir_ptr();
+	realpath_ptr();
+}
 
 int real_open(const char *path, int flags, mode_t mode)
 {
