@@ -28,6 +28,7 @@ struct poster {
 	unsigned posts, rng;
 	enum { STRAIGHT, DELAYS, QUIETS } how; /* DELAYS: random ones between the steps of a post; QUIETS: after each */
 	int failures;
+	int stop; /* for who posts until told to stop */
 };
 
 static uint64_t *word(struct fake *f, int thread, unsigned i)
@@ -423,6 +424,122 @@ static void test_room(void **state)
 	fake_stop(f);
 }
 
+static void *post_ones(void *arg)
+{
+	struct poster *p = arg;
+	struct gdri_qp *qp = &p->f->dev->qps[0];
+	uint64_t at;
+
+	while (!p->failures && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) { /* nothing is read behind it */
+		p->failures = gdri_sq_reserve(p->f->dev, qp, 1, &at);
+		if (p->failures)
+			break;
+		gdri_wqe_nop(qp, at, GDRI_CE_ALWAYS);
+		p->failures = gdri_sq_publish(p->f->dev, qp, at, 1, 0);
+	}
+	return NULL;
+}
+
+/* Who needs many blocks of a full ring gets them beside those who take one at a time. */
+static void test_many_beside_few(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .slow_us = 20, .timeout_ms = 20000};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	struct poster p[2 * THREADS] = {0};
+	unsigned i, k;
+	uint64_t at;
+
+	(void)state;
+	for (i = 0; i < 2 * THREADS; i++) {
+		p[i].f = f;
+		assert_int_equal(pthread_create(&p[i].thread, NULL, post_ones, &p[i]), 0);
+	}
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0);
+		for (k = 0; k < 32; k++)
+			gdri_wqe_nop(qp, at + k, GDRI_CE_ALWAYS);
+		assert_int_equal(gdri_sq_publish(f->dev, qp, at, 32, 0), 0);
+	}
+	for (i = 0; i < 2 * THREADS; i++) {
+		__atomic_store_n(&p[i].stop, 1, __ATOMIC_RELAXED); /* pairs with the load in post_ones */
+		pthread_join(p[i].thread, NULL);
+		assert_int_equal(p[i].failures, 0);
+	}
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(qp->room + qp->rsvd, qp->limit);
+	fake_stop(f);
+}
+
+static void *reserve_32(void *arg)
+{
+	struct poster *p = arg;
+	uint64_t at = 0;
+
+	p->failures = gdri_sq_reserve(p->f->dev, &p->f->dev->qps[0], 32, &at);
+	if (!p->failures)
+		p->posts = (unsigned)at;
+	return NULL;
+}
+
+/* Nobody takes what is there, or comes back, before one that has waited long for more. */
+static void test_claim(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 20000};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	struct poster p = {.f = f};
+	unsigned i;
+
+	(void)state;
+	fake_hold(f, 1);
+	for (i = 0; i < 100; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	assert_int_equal(qp->room, 27);
+	assert_int_equal(pthread_create(&p.thread, NULL, reserve_32, &p), 0);
+	for (i = 0; i < 10000 && (int64_t)gdri_ld_relaxed_gpu_u64(&qp->room) != 27 - 32; i++)
+		usleep(1000);
+	assert_int_equal(gdri_ld_relaxed_gpu_u64(&qp->room), 27 - 32);
+	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
+	assert_int_equal(gdri_sq_claim(qp, 1), 0); /* one at a time */
+	fake_hold(f, 0);
+	pthread_join(p.thread, NULL);
+	assert_int_equal(p.failures, 0);
+	assert_int_equal(p.posts, 100);
+	assert_int_equal(qp->claimed, 0);
+	for (i = 0; i < 32; i++)
+		gdri_wqe_nop(qp, 100 + i, GDRI_CE_ALWAYS);
+	assert_int_equal(gdri_sq_publish(f->dev, qp, 100, 32, 0), 0);
+	assert_int_equal(gdr_quiet(), 0);
+	fake_stop(f);
+}
+
+/* Who gives up waiting gives back what it has claimed. */
+static void test_claim_times_out(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 50};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	uint64_t at;
+	unsigned i;
+
+	(void)state;
+	fake_hold(f, 1);
+	for (i = 0; i < 100; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), -GDR_ETIMEOUT);
+	assert_int_equal(qp->room, 27);
+	assert_int_equal(qp->claimed, 0);
+	fake_hold(f, 0);
+	f->dev->timeout_ns = 20000000000ull;
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0);
+	for (i = 0; i < 32; i++)
+		gdri_wqe_nop(qp, at + i, GDRI_CE_ALWAYS);
+	assert_int_equal(gdri_sq_publish(f->dev, qp, at, 32, 0), 0);
+	assert_int_equal(gdr_quiet(), 0);
+	fake_stop(f);
+}
+
 /* A reserver that never publishes: the next one ends in time and the queue says so. */
 static void test_lost_reserver(void **state)
 {
@@ -565,6 +682,9 @@ int main(void)
 		cmocka_unit_test(test_hands_on_window),
 		cmocka_unit_test(test_hands_on_groups),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_many_beside_few),
+		cmocka_unit_test(test_claim),
+		cmocka_unit_test(test_claim_times_out),
 		cmocka_unit_test(test_unsignalled),
 		cmocka_unit_test(test_quiets),
 		cmocka_unit_test(test_wait_short),

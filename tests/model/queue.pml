@@ -10,6 +10,8 @@
  *  - who is handed on for by another one goes on, and nobody
  *    whose blocks are not all written is handed on for
  *  - an error reaches every waiter                     (invalid end state)
+ *  - who has claimed room gets it, and the claim is free
+ *    again                                            (invalid end state)
  *  - a doorbell at least every BATCH blocks, however
  *    many reserve meanwhile                            (assert in publish)
  *
@@ -83,6 +85,18 @@
 #define LAST_CQE(ci, nb) WRAP(ci)
 #endif
 
+/* Who waits for room may take its blocks off while no other one does; and waits until they are there. */
+#ifndef NO_ONE_CLAIM
+#define MAY_CLAIM !claimed
+#else
+#define MAY_CLAIM 1
+#endif
+#ifndef NO_CLAIM_LOOK
+#define CLAIM_THERE (room >= 0)
+#else
+#define CLAIM_THERE 1
+#endif
+
 byte rsvd = START;
 byte ready = START;
 bit last2 = 0;		/* kept in the same word as ready */
@@ -90,6 +104,7 @@ byte done = START;
 byte marks = 0;		/* written, and waiting for who publishes */
 byte limit = START;	/* done + N - 1, as it was when `room` was last raised */
 short room = 0;		/* blocks below limit that nobody has taken */
+bit claimed = 0;	/* somebody waits for room, and has taken it */
 bit err = 0;
 
 /* Memory of the ring. written[s]: index whose WQE the poster stored in block s;
@@ -188,7 +203,7 @@ proctype poster()
 {
 	byte base, n, posts, i, c, r, d, l;
 	byte end, m;
-	bit e, got, failed, first, marked, looks;
+	bit e, got, failed, first, marked, looks, mine;
 
 	posts = 0;
 	do
@@ -202,21 +217,43 @@ proctype poster()
 		got = 0;
 		do
 		:: got -> break
-		:: !got && err -> failed = 1; break
+		:: !got && err ->
+			failed = 1;
+			if
+			:: mine -> room = room + n; d_step { claimed = 0; mine = 0 }
+			:: else -> skip
+			fi;
+			break
 		:: !got && !err ->
-			d_step { e = (room >= n); room = room - n }; /* gdri_sq_take */
+			if
+			:: mine -> /* gdri_sq_look, of who has claimed */
+				if
+				:: CLAIM_THERE -> d_step { e = 1; claimed = 0; mine = 0 }
+				:: !CLAIM_THERE -> skip
+				fi
+			:: else -> d_step { e = (room >= n); room = room - n } /* gdri_sq_take */
+			fi;
 			if
 			:: !e ->
 #ifndef NO_GIVE_BACK
-				room = room + n;
+				if
+				:: !mine -> room = room + n
+				:: else -> skip
+				fi;
 #endif
 				poll();
 				if
 				:: err -> skip
 				:: else ->
 					look();
+					/* who has waited long claims, and when that is nobody knows */
+					if
+					:: atomic { !mine && room < n && MAY_CLAIM -> claimed = 1; mine = 1 };
+						room = room - n
+					:: skip
+					fi;
 					/* full: wait until something can have changed */
-					(db_new || NEWS || err || room >= n || done + N - 1 > l);
+					(db_new || NEWS || err || (mine && CLAIM_THERE) || (!mine && room >= n) || done + N - 1 > l);
 					l = 0
 				fi
 			:: else ->

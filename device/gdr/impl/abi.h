@@ -53,6 +53,8 @@ struct GDRI_ALIGNED gdri_qp {
 	 * and GDRI_ROOM_NONE (after an error) send reservations to the slow path, which looks at err and marks the
 	 * queue as used. */
 	uint64_t room;
+	/* (dev) 1: somebody that has waited long for room has taken its blocks off already: gdri_sq_claim. */
+	uint32_t claimed;
 
 	/* (dev) blocks published, and the baton of publication: whoever reserved
 	 * at `ready_index` may publish. index << 1 | last, where last says that the

@@ -29,7 +29,8 @@ GDR_DEVICE void gdri_sq_raise(struct gdri_qp *qp, uint64_t limit)
 	}
 }
 
-/* One look: 1 there is room for n blocks (limit raised), 0 not now, < 0 the queue's error. */
+/* One look: 1 `room` has n blocks at least (limit raised), 0 not now, < 0 the queue's error. The caller makes a fence
+ * behind a look that found what it claimed: pairs with that before gdri_sq_raise. */
 GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
 {
 	uint64_t limit;
@@ -42,33 +43,8 @@ GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
 	gdri_fence_nic(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
 	gdri_sq_raise(qp, limit);
-	return (int64_t)gdri_ld_relaxed_gpu_u64(&qp->room) >= (int64_t)n; /* as gdri_sq_enough */
+	return (int64_t)gdri_ld_fenced_u64(&qp->room) >= (int64_t)n; /* as gdri_sq_enough */
 }
-
-/* First use, full ring or error. The caller holds no blocks, so that whoever
- * does is never waiting for it. */
-GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
-{
-	struct gdri_waiter w;
-	int ret;
-
-	if (!qp->sq)
-		return -GDR_ESTATE;
-	gdri_qp_mark_used(dev, qp);
-	gdri_wait_begin(&w, GDRI_QUEUE_FULL, qp->peer, 0);
-	while (!(ret = gdri_sq_look(dev, qp, n))) {
-		ret = gdri_wait_step(dev, &w);
-		if (ret)
-			return ret;
-	}
-	if (gdri_likely(ret > 0))
-		gdri_wait_end(dev, &w);
-	else
-		gdri_wait_leave(dev, &w);
-	return ret < 0 ? ret : 0;
-}
-
-#define GDRI_NO_ROOM (~0ull) /* no index, `ready` counts to 2^63: nothing was reserved */
 
 /* Leave to reserve n blocks, one addition however many ask at once: what there was before, for gdri_sq_enough. Pairs
  * with the fence before gdri_sq_raise; the write of blocks depends on it. */
@@ -87,6 +63,81 @@ GDR_DEVICE void gdri_sq_give_back(struct gdri_qp *qp, uint32_t n)
 {
 	gdri_add_fenced_u64(&qp->room, n);
 }
+
+/* Who has waited long takes its n blocks off though there are too few: `room` is below 0, and nobody else gets any,
+ * until as many have come back. One at a time, so that a ring that runs empty has them: n <= depth / 4. */
+GDR_DEVICE_COLD uint32_t gdri_sq_claim(struct gdri_qp *qp, uint32_t n)
+{
+	uint32_t none = 0;
+
+	if (gdri_ld_relaxed_gpu_u32(&qp->claimed) || !gdri_cas_u32(&qp->claimed, &none, 1))
+		return 0;
+	gdri_sq_take(qp, n);
+	return 1;
+}
+
+/* The wait is over, the next one may claim. n: what is given back. The fence is that behind the look at `room`. */
+GDR_DEVICE_COLD void gdri_sq_unclaim(struct gdri_qp *qp, uint32_t n)
+{
+	gdri_fence_nic();
+	if (n)
+		gdri_sq_give_back(qp, n);
+	gdri_st_relaxed_gpu_u32(&qp->claimed, 0);
+}
+
+/* One look for who waits: 1 the caller has leave for n blocks, by what it claimed or by taking them now; else as
+ * gdri_sq_look. */
+GDR_DEVICE_COLD int gdri_sq_try(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint32_t claimed)
+{
+	int ret = gdri_sq_look(dev, qp, claimed ? 0 : n);
+
+	if (ret <= 0 || claimed)
+		return ret;
+	if (gdri_sq_enough(gdri_sq_take(qp, n), n))
+		return 1;
+	gdri_sq_give_back(qp, n);
+	return 0;
+}
+
+/* Until the caller has leave for n blocks (1), or an error. Who has waited long claims them. */
+GDR_DEVICE_COLD int gdri_sq_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, struct gdri_waiter *w)
+{
+	uint32_t claimed = 0;
+	int ret;
+
+	while (!(ret = gdri_sq_try(dev, qp, n, claimed))) {
+		ret = gdri_wait_step(dev, w);
+		if (ret)
+			break;
+		if (!claimed && gdri_wait_is_long(w))
+			claimed = gdri_sq_claim(qp, n);
+	}
+	if (claimed)
+		gdri_sq_unclaim(qp, ret < 0 ? n : 0);
+	return ret;
+}
+
+/* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
+ * never waiting for it. */
+GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	if (!qp->sq)
+		return -GDR_ESTATE;
+	gdri_qp_mark_used(dev, qp);
+	gdri_wait_begin(&w, GDRI_QUEUE_FULL, qp->peer, 0);
+	ret = gdri_sq_wait(dev, qp, n, &w);
+	if (gdri_unlikely(ret < 0)) {
+		gdri_wait_leave(dev, &w);
+		return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+#define GDRI_NO_ROOM (~0ull) /* no index, `ready` counts to 2^63: nothing was reserved */
 
 /* n blocks that the caller has leave for, so that rsvd never passes limit and rsvd - done < depth always holds. It only
  * counts, blocks are handed on by `ready`; but one of those that reserved up to here took its leave behind the
@@ -110,14 +161,14 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 {
 	int ret;
 
-	for (;;) {
-		*base = gdri_sq_reserve_now(qp, n);
-		if (gdri_likely(*base != GDRI_NO_ROOM))
-			return 0;
-		ret = gdri_sq_room(dev, qp, n);
-		if (ret)
-			return ret;
-	}
+	*base = gdri_sq_reserve_now(qp, n);
+	if (gdri_likely(*base != GDRI_NO_ROOM))
+		return 0;
+	ret = gdri_sq_room(dev, qp, n);
+	if (ret)
+		return ret;
+	*base = gdri_sq_next(qp, n);
+	return 0;
 }
 
 /* ---- fences ---- */

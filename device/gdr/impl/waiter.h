@@ -32,6 +32,8 @@
 #define GDRI_WATCH_ROUNDS 3u
 #endif
 
+#define GDRI_WATCH_FIRST_NS 1000000ull /* a wait this long is published */
+
 struct gdri_waiter {
 	uint64_t start_ns; /* 0: the clock was not read yet */
 	uint64_t next_ns;  /* next look at everything but the condition */
@@ -63,6 +65,12 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->rec = -1;
 	w->found = 0;
 	w->error = 0;
+}
+
+/* Whether gdri_wait_step has published the wait, or would have, had there been a record. */
+GDR_DEVICE int gdri_wait_is_long(const struct gdri_waiter *w)
+{
+	return w->start_ns && w->next_ns > w->start_ns + GDRI_WATCH_FIRST_NS;
 }
 
 /* The condition holds. */

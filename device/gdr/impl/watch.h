@@ -8,8 +8,7 @@
 #include <gdr/impl/chain.h>
 #include <gdr/impl/fault.h>
 
-#define GDRI_WATCH_FIRST_NS 1000000ull	/* a wait this long is published */
-#define GDRI_WATCH_EVERY_NS 4000000ull	/* then a look at queues and clock */
+#define GDRI_WATCH_EVERY_NS 4000000ull	/* a look at queues and clock, once the wait is published */
 /* The search for the culprit begins so long before the limit, or two thirds of the limit if that
  * is less, ... */
 #define GDRI_WATCH_ALL_NS 4000000000ull
