@@ -111,6 +111,13 @@ enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
 	HCA_QPS_ERR = 6,
 };
 
+enum hca_atomic_mode { /* the PRM's numbers; larger ones allow larger atomics, too */
+	HCA_ATOMIC_NONE = 0,
+	HCA_ATOMIC_IB_SPEC = 1,	  /* eight bytes, */
+	HCA_ATOMIC_ONLY_8B = 2,	  /* likewise */
+	HCA_ATOMIC_UP_TO_8B = 3,  /* four as well */
+};
+
 struct hca_srq {
 	uint32_t srqn, pdn;
 	uint8_t *buf;
@@ -168,7 +175,7 @@ struct hca_qp {
 	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 
-	uint8_t atomic_mode;
+	uint8_t atomic_mode; /* what atomics it executes: enum hca_atomic_mode */
 	bool dc_drained;    /* DCT: takes no new requester */
 	uint32_t dc_violations;
 	uint64_t dc_key;    /* DCT: what a requester has to know */

@@ -41,7 +41,8 @@ static void apply_optional(struct hca_qp *qp, const uint8_t *qpc, uint32_t mask)
 		set_bit(&qp->access, HCA_REMOTE_WRITE, prm_get(qpc, QPC_RWE));
 	if (mask & OPT_RAE) {
 		set_bit(&qp->access, HCA_REMOTE_ATOMIC, prm_get(qpc, QPC_RAE));
-		qp->atomic_mode = (uint8_t)prm_get(qpc, QPC_ATOMIC_MODE);
+		if (prm_get(qpc, QPC_ATOMIC_MODE) || qp->state == HCA_QPS_RST) /* else it stays */
+			qp->atomic_mode = (uint8_t)prm_get(qpc, QPC_ATOMIC_MODE);
 	}
 	if (mask & OPT_PKEY_INDEX)
 		qp->path.pkey_index = (uint16_t)prm_get(path, PATH_PKEY_INDEX);

@@ -340,8 +340,9 @@ static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct
 	rs->wr_va = p->va;
 	rs->wr_rkey = p->rkey;
 	rs->wr_left = rs->wr_total = p->dmalen;
-	/* The whole range is checked at the first packet; length 0 names no memory. */
-	if (p->dmalen && remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0) {
+	/* The whole range is checked at the first packet; length 0 names no memory, but is a WRITE. */
+	if (!(qp->access & HCA_REMOTE_WRITE) ||
+	    (p->dmalen && remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0)) {
 		refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
@@ -418,6 +419,26 @@ static struct rc_resp *start_read(struct hca_qp *qp, struct rc_responder *rs, co
 	return r;
 }
 
+static bool is_atomic(const struct packet *p)
+{
+	return packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED);
+}
+
+static bool takes_resources(const struct packet *p)
+{
+	return packet_op(p) == BTH_READ_REQ || is_atomic(p);
+}
+
+/* Does the QP answer such requests? A READ of nothing, too, which names no memory. Granting atomics is
+ * not all: it has to say which (PRM, "QPC.atomic_mode"). */
+static bool granted(const struct hca_qp *qp, const struct packet *p)
+{
+	if (packet_op(p) == BTH_READ_REQ)
+		return qp->access & HCA_REMOTE_READ;
+	return qp->access & HCA_REMOTE_ATOMIC &&
+	       qp->atomic_mode >= (p->atomic_size == 4 ? HCA_ATOMIC_UP_TO_8B : HCA_ATOMIC_IB_SPEC);
+}
+
 /* Requests whose answers have not left against what the QP grants (IBTA 9.7.7.2). */
 static bool too_many(const struct hca_qp *qp, const struct rc_responder *rs)
 {
@@ -486,7 +507,7 @@ static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		if (p->dmalen <= 1u << HCA_LOG_MAX_MSG && read_allowed(qp, p) &&
 		    psn_diff(psn_add(p->psn, n ? n : 1), rs->epsn) <= 0)
 			start_read(qp, rs, p)->again = true;
-	} else if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED)) {
+	} else if (is_atomic(p)) {
 		for (unsigned i = 1; i <= RC_ATOMIC_CACHE; i++) { /* newest first */
 			const struct rc_atomic_result *a =
 				&rs->atomic_cache[(rs->atomic_next - i) % RC_ATOMIC_CACHE];
@@ -548,18 +569,15 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
 	}
-	if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED) ||
-	    op == BTH_READ_REQ) {
-		if (too_many(qp, rs)) {
-			refuse(qp, rs, AETH_NAK_INVAL);
-			return;
-		}
+	if (takes_resources(p) && (!granted(qp, p) || too_many(qp, rs))) {
+		refuse(qp, rs, granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
+		return;
 	}
 	if (op == BTH_READ_REQ) {
 		read_request(qp, rs, p);
 		return;
 	}
-	if (packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED)) {
+	if (is_atomic(p)) {
 		do_atomic(qp, rs, p);
 		return;
 	}

@@ -209,12 +209,17 @@ void dq_rtr_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t remote_qpn)
 
 void dq_connect(struct dq *q, uint32_t remote_qpn)
 {
+	dq_connect_mode(q, remote_qpn, 3);
+}
+
+void dq_connect_mode(struct dq *q, uint32_t remote_qpn, unsigned atomic_mode)
+{
 	uint8_t in[MBOX] = {0};
 
 	put_bits(in, 0, 16, 0x502);
 	put_bits(in, 0x48, 24, q->qpn);
 	put_bits(in, PATH + 0x128, 8, 1); /* port */
-	put_bits(in, QPC + 0x48c, 4, 3);  /* atomic_mode */
+	put_bits(in, QPC + 0x48c, 4, atomic_mode);
 	put_bits(in, QPC + 0x490, 3, 7);  /* rre rwe rae */
 	assert_int_equal(dq_modify(q, in), 0);
 	dq_rtr_mailbox(q, in, remote_qpn);

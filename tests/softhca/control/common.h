@@ -57,6 +57,8 @@ void dq_destroy(struct dq *q);
 int dq_modify(struct dq *q, const uint8_t in[MBOX]);
 /* RST to RTS, connected to the given QPN on this port. */
 void dq_connect(struct dq *q, uint32_t remote_qpn);
+/* The same with another QPC.atomic_mode than 3. */
+void dq_connect_mode(struct dq *q, uint32_t remote_qpn, unsigned atomic_mode);
 void dq_rtr_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t remote_qpn);
 uint32_t dq_state(struct dq *q);
 /* Posts one 64-byte WQE at the index and rings. */

@@ -243,6 +243,62 @@ static void test_data_collapsed(void **state)
 	run_data(*state, 6, true);
 }
 
+/* FETCH_ADD of eight bytes, or a masked one of so many, opmod 8 or 9. */
+static void atomic_wqe(uint8_t wqe[64], const struct dq *q, unsigned masked, const struct ibv_mr *mr,
+		       const uint64_t *word)
+{
+	memset(wqe, 0, 64);
+	put_bits(wqe, 0, 8, masked ? masked == 4 ? 8 : 9 : 0);
+	put_bits(wqe, 24, 8, masked ? 0x15 : 0x12);
+	put_bits(wqe, 32, 24, q->qpn);
+	put_bits(wqe, 56, 8, 4); /* ds */
+	wqe[11] = 8;
+	put_bits(wqe, 128, 64, (uintptr_t)word);
+	put_bits(wqe, 192, 32, mr->rkey);
+	put_bits(wqe, 256, masked == 4 ? 32 : 64, 1);
+	put_bits(wqe, 384, 32, masked ? masked : 8);
+	put_bits(wqe, 416, 32, mr->lkey);
+	put_bits(wqe, 448, 64, (uintptr_t)(word + 1));
+}
+
+/* A responder executes the atomics that its atomic_mode names, whatever rae grants. */
+static void test_atomic_mode(void **state)
+{
+	static const struct {
+		unsigned mode, masked;
+		bool done;
+	} cases[] = { {0, 0, false}, {0, 4, false}, {0, 8, false}, {1, 0, true}, {1, 4, false},
+		      {2, 0, true},  {2, 4, false}, {3, 0, true},  {3, 4, true}, {3, 8, true} };
+	static uint64_t word[2] __attribute__((aligned(4096)));
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, word, sizeof(word),
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+
+	assert_non_null(mr);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint8_t *cqe;
+		struct dq a, b;
+		uint8_t wqe[64];
+
+		word[0] = 41;
+		dq_create(&a, ctx, pd_number(pd), 5, false);
+		dq_create(&b, ctx, pd_number(pd), 5, false);
+		dq_connect(&a, b.qpn);
+		dq_connect_mode(&b, a.qpn, cases[i].mode);
+		atomic_wqe(wqe, &a, cases[i].masked, mr, word);
+		dq_post(&a, 0, wqe);
+		assert_int_equal(poll_cqe(&a, 0, &cqe) >> 4, cases[i].done ? 0 : 13);
+		if (!cases[i].done)
+			assert_int_equal(cqe[55], 0x13);
+		assert_int_equal(word[0], cases[i].done ? 42 : 41);
+		dq_destroy(&a);
+		dq_destroy(&b);
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 static void test_query_cq(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -485,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_data_ring),    cmocka_unit_test(test_data_one_entry),
 		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),
 		cmocka_unit_test(test_rts2rts),	     cmocka_unit_test(test_dbr_less),
+		cmocka_unit_test(test_atomic_mode),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

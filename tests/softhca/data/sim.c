@@ -207,7 +207,8 @@ struct sim_qp *sim_qp_as(enum hca_qp_type type, unsigned log_sq, enum sim_cq_mod
 				 .rq_shift = RQ_SHIFT, .dbrec = q->dbrec, .mtu = 1024,
 				 .ack_timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
 				 .min_rnr_timer = 1, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
-				 .access = HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC };
+				 .access = HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC,
+				 .atomic_mode = HCA_ATOMIC_UP_TO_8B };
 	q->qp.sq = alloc((size_t)64 << log_sq);
 	q->qp.rq = alloc((size_t)1 << (RQ_LOG + RQ_SHIFT));
 	init_cq(&q->scq, 2 * next, q->dbrec + 2, mode);

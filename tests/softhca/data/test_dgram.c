@@ -143,14 +143,20 @@ static void test_uc_silence(void **state)
 	sim_ring(uc_a);
 	assert_true(fake_settle());
 	expect_sent(uc_a, 4);
+	sim_recv(uc_b, dst, 600, dkey);
+	sim_write_imm(uc_a, 0, 0, NULL, 0, 0, 7, 1); /* of nothing, but a WRITE */
+	sim_ring(uc_a);
+	assert_true(fake_settle());
+	expect_sent(uc_a, 1);
+	assert_false(sim_poll_recv(uc_b, &c, 0));
 	sim_write(uc_a, addr(dst), dkey, src, 300, skey, 1); /* not allowed by the QP */
 	sim_ring(uc_a);
 	assert_true(fake_settle());
 	expect_sent(uc_a, 1);
 	uc_b->qp.access = HCA_REMOTE_WRITE;
 	assert_int_equal(dst[0], 0);
-	assert_int_equal(fake_sent(), 3 + 3 + 1 + 1 + 2);
-	sim_recv(uc_b, dst, 600, dkey); /* and yet it works */
+	assert_int_equal(fake_sent(), 3 + 3 + 1 + 1 + 1 + 2);
+	/* And yet it works. */
 	sim_send(uc_a, src, 600, skey, 1);
 	sim_ring(uc_a);
 	assert_true(fake_settle());

@@ -437,6 +437,35 @@ static void test_bad_requests(void **state)
 	sim_mr_remove(huge);
 }
 
+/* What the QP does not grant, of length 0, too, and atomics without or beyond its mode. */
+static void test_not_granted(void **state)
+{
+	static const struct packet none[] = { { .opcode = BTH_READ_REQ }, { .opcode = BTH_WRITE_ONLY },
+					      { .opcode = BTH_WRITE_ONLY_IMM } };
+	struct packet atomic = { .opcode = BTH_FETCH_ADD, .va = addr(mem_b), .rkey = key_b,
+				 .atomic_size = 8 };
+
+	(void)state;
+	for (uint8_t resources = 0; resources <= 1; resources++) {
+		b->qp.max_dest_rd_atomic = resources;
+		b->qp.access = 0;
+		for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+			expect_nak(none[i], AETH_NAK_ACCESS);
+		expect_nak(atomic, AETH_NAK_ACCESS);
+		b->qp.access = HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC;
+		b->qp.atomic_mode = HCA_ATOMIC_NONE;
+		expect_nak(atomic, AETH_NAK_ACCESS);
+		b->qp.atomic_mode = HCA_ATOMIC_ONLY_8B;
+		atomic.opcode = BTH_MASKED_ATOMIC;
+		atomic.atomic_size = 4;
+		expect_nak(atomic, AETH_NAK_ACCESS);
+		b->qp.atomic_mode = HCA_ATOMIC_UP_TO_8B;
+		atomic.opcode = BTH_FETCH_ADD;
+		atomic.atomic_size = 8;
+	}
+	b->qp.max_dest_rd_atomic = 16;
+}
+
 /* One NAK for a gap, however much follows it; one more for the next gap. */
 static void test_nak_once(void **state)
 {
@@ -583,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_bad_requests),	     cmocka_unit_test(test_nak_once),
 		cmocka_unit_test(test_too_many_reads),	     cmocka_unit_test(test_ack_of_duplicate),
 		cmocka_unit_test(test_error_is_silent),	     cmocka_unit_test(test_reserved_nak),
+		cmocka_unit_test(test_not_granted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;
