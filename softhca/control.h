@@ -102,6 +102,7 @@ struct ctl_qp {
 	struct ib_uverbs_qp_cap cap;
 	uint32_t async_events;
 	uint8_t port;
+	uint8_t asked; /* access flags of ibv_modify_qp, see grant() */
 	bool is_global;
 	uint32_t flow_label;
 };

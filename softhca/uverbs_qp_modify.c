@@ -121,7 +121,7 @@ static int values_check(const struct ib_uverbs_modify_qp *c, uint32_t mask, unsi
 		return EINVAL;
 	if (!(mask & M_AV))
 		return 0;
-	if (c->dest.port_num != 1 && c->dest.port_num != 0)
+	if (c->dest.port_num != 1)
 		return EINVAL;
 	/* RoCE addresses are GIDs. */
 	if (!port_is_ib() && !c->dest.is_global)
@@ -152,6 +152,18 @@ static void apply_path(struct ctl_qp *qp, const struct ib_uverbs_qp_dest *d)
 	p->udp_sport = sport_of_flow_label(d->flow_label);
 }
 
+/* The kernel driver grants no READs and atomics while there are no responder resources for them:
+ * to_mlx5_access_flags(). A DCT has them all. */
+static void grant(struct ctl_qp *c)
+{
+	struct hca_qp *qp = &c->qp;
+
+	qp->access = c->asked & (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC);
+	if (!qp->max_dest_rd_atomic)
+		qp->access &= HCA_REMOTE_WRITE;
+	qp->atomic_mode = qp->access & HCA_REMOTE_ATOMIC ? HCA_ATOMIC_UP_TO_8B : HCA_ATOMIC_NONE;
+}
+
 static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_t mask)
 {
 	struct hca_qp *qp = &c->qp;
@@ -160,11 +172,8 @@ static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_
 		c->port = a->port_num;
 	if (mask & M_PKEY)
 		qp->path.pkey_index = a->pkey_index;
-	if (mask & M_ACCESS) {
-		qp->access = a->qp_access_flags &
-			     (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC);
-		qp->atomic_mode = a->qp_access_flags & HCA_REMOTE_ATOMIC ? 3 : 0;
-	}
+	if (mask & M_ACCESS)
+		c->asked = (uint8_t)a->qp_access_flags;
 	if (mask & M_AV)
 		apply_path(c, &a->dest);
 	if (mask & M_MTU)
@@ -189,6 +198,8 @@ static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_
 		qp->retry_cnt = a->retry_cnt;
 	if (mask & M_RNR_RETRY)
 		qp->rnr_retry = a->rnr_retry;
+	if (mask & (M_ACCESS | M_DEST_RD_ATOMIC))
+		grant(c);
 }
 
 static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cmd)

@@ -8,12 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote)
-{
-	connect_qp_reading(ctx, qp, remote, 4);
-}
-
-void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads)
+static void connect_with(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads,
+			 uint8_t resources)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1,
 				.qp_access_flags = FULL_ACCESS & 0xf};
@@ -24,7 +20,7 @@ void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t rem
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &gid), 0);
 	a = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = remote,
-		.rq_psn = 77, .max_dest_rd_atomic = 8, .min_rnr_timer = 1,
+		.rq_psn = 77, .max_dest_rd_atomic = resources, .min_rnr_timer = 1,
 		.ah_attr = {.port_num = 1, .dlid = 1, .is_global = !link_is_ib(ctx),
 			    .grh = {.dgid = gid, .hop_limit = 9, .flow_label = 0x12345,
 				    .traffic_class = 0x60}},
@@ -38,6 +34,21 @@ void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t rem
 	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 						       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 						       IBV_QP_MAX_QP_RD_ATOMIC), 0);
+}
+
+void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote)
+{
+	connect_with(ctx, qp, remote, 4, 8);
+}
+
+void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads)
+{
+	connect_with(ctx, qp, remote, reads, 8);
+}
+
+void connect_qp_read(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t resources)
+{
+	connect_with(ctx, qp, remote, 4, resources);
 }
 
 int pair_setup(void **state)

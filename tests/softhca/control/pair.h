@@ -28,6 +28,8 @@ int pair_teardown(void **state);
 void connect_qp(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote);
 /* The same with room for so many READs and atomics on their way, not four. */
 void connect_qp_reading(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t reads);
+/* The same with resources for so many of the peer's, not eight. */
+void connect_qp_read(struct ibv_context *ctx, struct ibv_qp *qp, uint32_t remote, uint8_t resources);
 /* The next completion; fails after some seconds. */
 struct ibv_wc wait_wc(struct ibv_cq *cq);
 /* By QP 0, from the front half of the buffer to the back half, unless said otherwise. */

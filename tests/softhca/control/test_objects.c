@@ -298,6 +298,64 @@ static void test_states(void **state)
 	}
 }
 
+static unsigned granted(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr ia;
+	struct ibv_qp_attr a;
+
+	assert_int_equal(ibv_query_qp(qp, &a, IBV_QP_ACCESS_FLAGS, &ia), 0);
+	return a.qp_access_flags;
+}
+
+/* As with the kernel driver: who has no resources for READs and atomics grants none. */
+static void test_no_resources(void **state)
+{
+	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						 IBV_WR_ATOMIC_FETCH_AND_ADD};
+	struct pair *p = *state;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+
+	assert_int_equal(granted(p->qp[1]), FULL_ACCESS & 0xe);
+	for (unsigned op = 0; op < 3; op++) {
+		for (int i = 0; i < 2; i++) {
+			a.qp_state = IBV_QPS_RESET;
+			assert_int_equal(ibv_modify_qp(p->qp[i], &a, IBV_QP_STATE), 0);
+		}
+		connect_qp(p->ctx, p->qp[0], p->qp[1]->qp_num);
+		connect_qp_read(p->ctx, p->qp[1], p->qp[0]->qp_num, 0);
+		assert_int_equal(granted(p->qp[1]), IBV_ACCESS_REMOTE_WRITE);
+		/* Nor does asking again help. */
+		a.qp_access_flags = FULL_ACCESS & 0xe;
+		assert_int_equal(ibv_modify_qp(p->qp[1], &a, IBV_QP_ACCESS_FLAGS), 0);
+		assert_int_equal(granted(p->qp[1]), IBV_ACCESS_REMOTE_WRITE);
+		pair_post(p, ops[op], 8, 0, p->mr->rkey, 1, 0);
+		assert_int_equal(wait_wc(p->cq[0]).status,
+				 op ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
+	}
+}
+
+/* The kernel wants the port in the address vector, too. */
+static void test_path_without_port(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET, .port_num = 1};
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, IBV_QP_STATE), 0);
+	a.qp_state = IBV_QPS_INIT;
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						       IBV_QP_ACCESS_FLAGS), 0);
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+				 .ah_attr = {.dlid = 1, .is_global = !link_is_ib(p->ctx)}};
+	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), EINVAL);
+	a.ah_attr.port_num = 2;
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), EINVAL);
+	a.ah_attr.port_num = 1;
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), 0);
+}
+
 /* Everything goes away while the engine works on it; what is left still works. */
 static void test_destroy_amid_traffic(void **state)
 {
@@ -397,7 +455,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_resize),	 T(test_resize_amid_traffic), T(test_resize_with_events),
 		T(test_overrun), T(test_rereg),		      T(test_states),
-		T(test_destroy_amid_traffic), T(test_fork),
+		T(test_destroy_amid_traffic), T(test_fork),   T(test_no_resources),
+		T(test_path_without_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
