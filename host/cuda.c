@@ -3,6 +3,7 @@
 
 #include "host/host.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_map.h"
 #include "runtime/cuda_queues.h"
 #include "runtime/cuda_state.h"
 #include "runtime/fault.h"
@@ -41,7 +42,7 @@ int gdri_cuda_put(void *dst, const void *src, size_t len, int pe)
 	if (to < 0)
 		return -GDR_EINVAL;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy(st->cuda, st->peers[pe].base + to, src, len, (int)st->opt.timeout_ms);
+		return gdri_cuda_copy_out(st->cuda, st->peers[pe].base + to, src, len, (int)st->opt.timeout_ms);
 	return gdri_hostq_put(st, (uint64_t)to, src, len, pe);
 }
 
@@ -53,7 +54,7 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 	if (from < 0)
 		return -GDR_EINVAL;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy(st->cuda, dst, st->peers[pe].base + from, len, (int)st->opt.timeout_ms);
+		return gdri_cuda_copy_in(st->cuda, dst, st->peers[pe].base + from, len, (int)st->opt.timeout_ms);
 	return gdri_hostq_get(st, dst, (uint64_t)from, len, pe);
 }
 

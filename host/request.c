@@ -2,7 +2,6 @@
 /* Requests of host threads: arguments checked, then to a stream, or performed at once. */
 #include <gdr/stream.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/host.h"
@@ -232,7 +231,7 @@ int gdri_request_fetch(const struct gdri_request *q, void *to)
 	if (ret)
 		return ret;
 	if (st->cuda && gdri_cuda_is_device(st->cuda, to))
-		return gdri_cuda_copy(st->cuda, to, answer.value, q->size, (int)st->opt.timeout_ms);
+		return gdri_cuda_poke(st->cuda, to, answer.value, q->size, (int)st->opt.timeout_ms);
 	memcpy(to, answer.value, q->size);
 	return 0;
 }
@@ -243,17 +242,12 @@ void gdri_value_failed(int status)
 		gdri_host_latch(gdri_state_get(), status);
 }
 
-/* A copy that expires may land later: in memory that is then left to it. */
 void gdri_value_get(void *value, const void *src, uint32_t size, int pe)
 {
-	void *at = calloc(1, 16);
-	int ret = at ? gdr_host_get(at, src, size, pe) : -GDR_ENOMEM;
+	int ret = gdr_host_get(value, src, size, pe);
 
+	if (!ret)
+		return;
 	memset(value, 0, size);
-	if (ret)
-		gdri_value_failed(ret);
-	else
-		memcpy(value, at, size);
-	if (ret != -GDR_ETIMEOUT)
-		free(at);
+	gdri_value_failed(ret);
 }

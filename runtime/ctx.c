@@ -8,6 +8,7 @@
 
 #include "runtime/cuda.h"
 #include "runtime/cuda_queues.h"
+#include "runtime/cuda_state.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
@@ -18,7 +19,7 @@ static int push(struct gdri_state *st, gdr_ctx_t ctx)
 	if (!st->cuda)
 		return 0;
 	copy.pes = gdri_team_pes_seen(st, copy.team);
-	return gdri_cuda_copy(st->cuda, st->ctxs.gpu + ctx, &copy, sizeof(copy), GDRI_COPY_MS);
+	return gdri_cuda_poke(st->cuda, st->ctxs.gpu + ctx, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
 }
 
 /* The team's record of the world comes later; all of it that counts is known. */
@@ -48,7 +49,7 @@ int gdri_up_ctxs(struct gdri_state *st)
 	}
 	set_default(st);
 	st->dev->ctxs = cs->list;
-	return st->cuda ? gdri_cuda_copy(st->cuda, cs->gpu, cs->list, bytes, GDRI_COPY_MS) : 0;
+	return st->cuda ? gdri_cuda_poke(st->cuda, cs->gpu, cs->list, bytes, GDRI_COPY_MS) : 0;
 }
 
 void gdri_down_ctxs(struct gdri_state *st)

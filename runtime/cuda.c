@@ -86,10 +86,26 @@ static int check_device(struct gdri_cuda *c)
 	return -GDR_ENOTSUP;
 }
 
+/* The stream of the copies, and what they go by: pinned, so that none of them keeps the caller in the driver. */
+static int open_copies(struct gdri_cuda *c)
+{
+	gdri_cu_result r;
+
+	gdri_cuda_enter(c);
+	r = c->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
+	gdri_cuda_leave(c);
+	if (r)
+		return gdri_cuda_refused(c, "creating a stream", r);
+	c->bounce[0] = gdri_cuda_alloc_host(c, 2 * GDRI_CUDA_BOUNCE);
+	if (!c->bounce[0])
+		return -GDR_ENOMEM;
+	c->bounce[1] = c->bounce[0] + GDRI_CUDA_BOUNCE;
+	return 0;
+}
+
 int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles)
 {
 	struct gdri_cuda *c = calloc(1, sizeof(*c));
-	gdri_cu_result r;
 	int ret;
 
 	*out = c;
@@ -107,12 +123,8 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles)
 		ret = check_device(c);
 	if (!ret)
 		ret = gdri_cuda_choose_handles(c, handles);
-	if (!ret) {
-		gdri_cuda_enter(c);
-		r = c->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
-		gdri_cuda_leave(c);
-		ret = r ? gdri_cuda_refused(c, "creating a stream", r) : 0;
-	}
+	if (!ret)
+		ret = open_copies(c);
 	if (ret) {
 		gdri_cuda_close(c);
 		*out = NULL;
@@ -145,6 +157,7 @@ static void put(struct gdri_cuda *c)
 		c->api.stream_destroy(c->stream);
 		gdri_cuda_leave(c);
 	}
+	gdri_cuda_free_host(c, c->bounce[0]);
 	if (c->primary)
 		release_primary(c);
 	pthread_mutex_destroy(&c->lock);

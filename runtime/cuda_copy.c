@@ -42,14 +42,18 @@ static void end(struct gdri_cuda *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Between the two, where the stream is free: a copy up to its end. src NULL: zeroes. */
-static gdri_cu_result carry(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
+/* Between the two, where the stream is free: a copy begins. src NULL: zeroes. */
+static gdri_cu_result send(struct gdri_cuda *c, void *dst, const void *src, size_t len)
 {
-	gdri_cu_result r = src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
-			       : c->api.set((uintptr_t)dst, 0, len, c->stream);
+	return src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
+		   : c->api.set((uintptr_t)dst, 0, len, c->stream);
+}
 
-	if (!r)
-		r = finish(c, timeout_ms);
+/* Up to its end. */
+static gdri_cu_result arrive(struct gdri_cuda *c, int timeout_ms)
+{
+	gdri_cu_result r = finish(c, timeout_ms);
+
 	c->stuck = r == GDRI_CU_NOT_READY;
 	return r;
 }
@@ -70,9 +74,13 @@ static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool
 static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
 		    int timeout_ms)
 {
+	gdri_cu_result r = GDRI_CU_NOT_READY;
 	bool began = begin(c);
-	gdri_cu_result r = began ? carry(c, dst, src, len, timeout_ms) : GDRI_CU_NOT_READY;
 
+	if (began) {
+		r = send(c, dst, src, len);
+		r = r ? r : arrive(c, timeout_ms);
+	}
 	end(c);
 	return carried(c, what, r, began, timeout_ms);
 }
@@ -82,14 +90,59 @@ int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, 
 	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
 }
 
-/* Both by words of the library's, which those that are still under way may write or read. */
+static size_t part_of(size_t left)
+{
+	return left < GDRI_CUDA_BOUNCE ? left : GDRI_CUDA_BOUNCE;
+}
+
+/* Each part is taken from one buffer while the next one comes to the other. */
+static gdri_cu_result take(struct gdri_cuda *c, uint8_t *to, const uint8_t *gpu, size_t len, int timeout_ms)
+{
+	size_t part = part_of(len), next;
+	gdri_cu_result r = send(c, c->bounce[0], gpu, part);
+	unsigned int at = 0;
+
+	for (; !r && part; at ^= 1, to += part, len -= part, part = next) {
+		r = arrive(c, timeout_ms);
+		gpu += part;
+		next = part_of(len - part);
+		if (!r && next)
+			r = send(c, c->bounce[at ^ 1], gpu, next);
+		if (!r)
+			memcpy(to, c->bounce[at], part);
+	}
+	return r;
+}
+
+/* The same the other way round. */
+static gdri_cu_result give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *from, size_t len, int timeout_ms)
+{
+	gdri_cu_result r = 0;
+	bool sent = false; /* the part before is on its way */
+	unsigned int at = 0;
+	size_t part;
+
+	for (; !r && len; at ^= 1, gpu += part, from += part, len -= part, sent = true) {
+		part = part_of(len);
+		memcpy(c->bounce[at], from, part);
+		if (sent)
+			r = arrive(c, timeout_ms);
+		if (!r)
+			r = send(c, gpu, c->bounce[at], part);
+	}
+	return r ? r : arrive(c, timeout_ms);
+}
+
 int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
 {
-	bool began = begin(c);
-	gdri_cu_result r = began ? carry(c, c->words, gpu, len, timeout_ms) : GDRI_CU_NOT_READY;
+	gdri_cu_result r = GDRI_CU_NOT_READY;
+	bool began;
 
-	if (!r)
-		memcpy(to, c->words, len);
+	if (!len)
+		return 0;
+	began = begin(c);
+	if (began)
+		r = take(c, to, gpu, len, timeout_ms);
 	end(c);
 	return carried(c, "a look at memory of the GPU", r, began, timeout_ms);
 }
@@ -97,12 +150,13 @@ int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, i
 int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
-	bool began = begin(c);
+	bool began;
 
-	if (began) {
-		memcpy(c->words, from, len);
-		r = carry(c, gpu, c->words, len, timeout_ms);
-	}
+	if (!len)
+		return 0;
+	began = begin(c);
+	if (began)
+		r = give(c, gpu, from, len, timeout_ms);
 	end(c);
 	return carried(c, "a change of memory of the GPU", r, began, timeout_ms);
 }

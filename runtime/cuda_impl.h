@@ -12,6 +12,8 @@
 #include "runtime/cuda_api.h"
 #include "runtime/log.h"
 
+#define GDRI_CUDA_BOUNCE ((size_t)256 << 10)
+
 struct gdri_cuda {
 	struct gdri_cuda_api api;
 	gdri_cu_device device;
@@ -24,7 +26,7 @@ struct gdri_cuda {
 	bool stages;	      /* copies from pageable memory have it read when they return */
 	bool early;	      /* kernels can be launched before the one in front has ended (sm_90) */
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
-	uint64_t words[GDRI_PEEK / 8]; /* guarded by lock: of gdri_cuda_peek and _poke, an overdue copy's, too */
+	uint8_t *bounce[2]; /* guarded by lock: of gdri_cuda_peek and _poke, an overdue copy's, too */
 	bool default_busy;    /* atomic: the default stream outlasted a wait, see gdri_cuda_default_stream */
 	uint64_t room;	      /* bytes of addresses behind each heap: cuda_view.h */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */

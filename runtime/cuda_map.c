@@ -82,7 +82,8 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 	return -1;
 }
 
-bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
+/* GDRI_CU_POINTER_..; 0: the driver does not know it. */
+static unsigned int kind_of(struct gdri_cuda *c, const void *p)
 {
 	unsigned int type = 0;
 	int what = GDRI_CU_POINTER_TYPE;
@@ -93,7 +94,24 @@ bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 	/* Not cuPointerGetAttribute, to which memory that CUDA does not know is an error, seen by tools. */
 	r = c->api.pointer_attributes(1, &what, &to, (uintptr_t)p);
 	gdri_cuda_leave(c);
-	return !r && type == GDRI_CU_POINTER_DEVICE;
+	return r ? 0 : type;
+}
+
+bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
+{
+	return kind_of(c, p) == GDRI_CU_POINTER_DEVICE;
+}
+
+int gdri_cuda_copy_in(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
+{
+	return kind_of(c, to) ? gdri_cuda_copy(c, to, gpu, len, timeout_ms)
+			      : gdri_cuda_peek(c, to, gpu, len, timeout_ms);
+}
+
+int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
+{
+	return kind_of(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
+				: gdri_cuda_poke(c, gpu, from, len, timeout_ms);
 }
 
 bool gdri_cuda_late_writes(const struct gdri_cuda *c)

@@ -26,6 +26,12 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 /* Is it memory of a GPU? */
 bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p);
 
+/* gdri_cuda_copy where one end is any memory of the program's: _in from memory of the GPU, _out to it. A copy that is
+ * overdue may yet land in memory that the driver knows, of a GPU or pinned, which waits for it when it is freed; other
+ * memory is touched no more. */
+int gdri_cuda_copy_in(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms);
+int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms);
+
 /* Whether what a NIC wrote to the GPU's memory may be seen later than what it wrote behind that. */
 bool gdri_cuda_late_writes(const struct gdri_cuda *c);
 

@@ -126,7 +126,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 	st->dev_gpu = (struct gdri_dev *)(void *)gpu;
 	if (gpu && p) {
 		fill(st, &b, p, gpu);
-		ret = gdri_cuda_copy(st->cuda, gpu, p, b.total, GDRI_COPY_MS);
+		ret = gdri_cuda_poke(st->cuda, gpu, p, b.total, GDRI_COPY_MS);
 	} else if (!p) {
 		gdri_error("out of memory");
 	}
@@ -151,8 +151,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 	st->dev_gpu = NULL;
 }
 
-/* No longer than the user's limit of a wait. */
-static int short_copy_ms(const struct gdri_state *st)
+int gdri_cuda_copy_ms(const struct gdri_state *st)
 {
 	return st->opt.timeout_ms < GDRI_COPY_MS ? (int)st->opt.timeout_ms : GDRI_COPY_MS;
 }
@@ -166,7 +165,7 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 			  "fields that are pulled");
 	if (!st->dev_gpu)
 		return 0;
-	ret = gdri_cuda_peek(st->cuda, word, &st->dev_gpu->latched, sizeof(word), short_copy_ms(st));
+	ret = gdri_cuda_peek(st->cuda, word, &st->dev_gpu->latched, sizeof(word), gdri_cuda_copy_ms(st));
 	if (ret)
 		return ret;
 	/* relaxed: other threads pull, too; a status carries no data with it */
@@ -184,5 +183,5 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 		return 0;
 	/* relaxed: one word, which other threads may pull or push */
 	word = __atomic_load_n((const uint32_t *)field, __ATOMIC_RELAXED);
-	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), short_copy_ms(st));
+	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), gdri_cuda_copy_ms(st));
 }

@@ -119,7 +119,7 @@ static bool tell_near(struct gdri_state *st, int but, uint64_t deadline)
 		pe = (st->pe + i) % st->n_pes;
 		base = st->peers[pe].base;
 		if (base && pe != but)
-			ret = gdri_cuda_copy(st->cuda, base + OFFSET, &st->fault_told, sizeof(st->fault_told),
+			ret = gdri_cuda_poke(st->cuda, base + OFFSET, &st->fault_told, sizeof(st->fault_told),
 					     gdri_left_ms(deadline) / 2);
 	}
 	return !ret;

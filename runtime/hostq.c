@@ -10,6 +10,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_map.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "runtime/window.h"
@@ -210,8 +211,10 @@ static int put_part(struct gdri_state *st, uint64_t offset, const void *src, siz
 {
 	int ret = settle(st, deadline);
 
-	if (!ret)
+	if (!ret && gdri_cuda_is_device(st->cuda, src))
 		ret = gdri_cuda_copy(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
+	else if (!ret)
+		memcpy(st->hostq->bounce, src, len);
 	return ret ? ret : move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
 }
 
@@ -222,7 +225,12 @@ static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t le
 
 	if (!ret)
 		ret = move(st, GDRI_OP_READ, offset, len, pe, deadline);
-	return ret ? ret : gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, gdri_left_ms(deadline));
+	if (ret)
+		return ret;
+	if (gdri_cuda_is_device(st->cuda, dst))
+		return gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, gdri_left_ms(deadline));
+	memcpy(dst, st->hostq->bounce, len);
+	return 0;
 }
 
 static int failed(const char *call, int pe, int status)

@@ -67,7 +67,7 @@ static int fill_cqs(struct gdri_nic *nic)
 
 	if (nothing) {
 		memset(nothing, NOTHING, len);
-		ret = gdri_cuda_copy(nic->cuda, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
+		ret = gdri_cuda_poke(nic->cuda, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
 	}
 	free(nothing);
 	return ret;

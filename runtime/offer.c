@@ -123,7 +123,7 @@ static void set_key(gdri_be32_t *at, uint32_t key)
 /* The others wait meanwhile: half of what is left of the time is theirs. */
 static int to_gpu(struct gdri_state *st, size_t at, const void *from, size_t len)
 {
-	return st->dev_gpu ? gdri_cuda_copy(st->cuda, (uint8_t *)st->dev_gpu + at, from, len,
+	return st->dev_gpu ? gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, from, len,
 					    gdri_left_ms(st->deadline_ns) / 2)
 			   : 0;
 }

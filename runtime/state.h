@@ -88,7 +88,7 @@ struct gdri_state {
 	struct gdri_monitor *monitor;
 	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
 	unsigned int fault_attempts;
-	uint64_t fault_told; /* copies to the GPU may read it late */
+	uint64_t fault_told;
 	/* The one collective at a time, and what host threads change together:
 	 * boot calls, alloc, regs. */
 	pthread_mutex_t lock;

@@ -9,6 +9,7 @@
 #include "runtime/agree.h"
 #include "runtime/coll.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_state.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
@@ -241,7 +242,7 @@ static int push_all(struct gdri_state *st)
 	for (i = 0; i < ts->n; i++)
 		all[i] = as_seen(st, (gdr_team_t)i);
 	memcpy(all + ts->n, ts->lists, lists);
-	ret = gdri_cuda_copy(st->cuda, ts->gpu, all, list + lists, GDRI_COPY_MS);
+	ret = gdri_cuda_poke(st->cuda, ts->gpu, all, list + lists, GDRI_COPY_MS);
 	free(all);
 	return ret;
 }
@@ -255,9 +256,9 @@ static int push(struct gdri_state *st, gdr_team_t id)
 	if (!st->cuda)
 		return 0;
 	copy = as_seen(st, id);
-	ret = gdri_cuda_copy(st->cuda, copy.pes, ts->list[id].pes,
-			     list_room(st) * sizeof(*copy.pes), GDRI_COPY_MS);
-	return ret ? ret : gdri_cuda_copy(st->cuda, ts->gpu + id, &copy, sizeof(copy), GDRI_COPY_MS);
+	ret = gdri_cuda_poke(st->cuda, copy.pes, ts->list[id].pes, list_room(st) * sizeof(*copy.pes),
+			     gdri_cuda_copy_ms(st));
+	return ret ? ret : gdri_cuda_poke(st->cuda, ts->gpu + id, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
 }
 
 /* Start and stride where the PEs have them. */

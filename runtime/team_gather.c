@@ -15,8 +15,6 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
-GDR_STATIC_ASSERT(sizeof(struct gdri_note) <= GDRI_PEEK, "goes at once");
-
 static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
 				 uint64_t seq, int member)
 {
@@ -25,7 +23,6 @@ static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_
 	return notes + (seq & 1) * (uint64_t)st->n_pes + member;
 }
 
-/* Notes and words are on stacks: a copy that is overdue must not land there. */
 static int look(struct gdri_state *st, void *to, const void *gpu, size_t len)
 {
 	return gdri_cuda_peek(st->cuda, to, gpu, len, (int)st->opt.timeout_ms);

@@ -20,7 +20,6 @@ struct gdri_join {
 	uint64_t step; /* 1 to 3 | status << 8 | mapped << 16 | own number << 32: one store */
 	uint64_t hash, free;
 };
-GDR_STATIC_ASSERT(sizeof(struct gdri_join) <= GDRI_PEEK, "read at once");
 GDR_STATIC_ASSERT(2 * sizeof(struct gdri_join) <= GDRI_TEAM_JOIN_BYTES, "own, and the latest one read");
 
 enum { COME = 1, KNOWN = 2, READY = 3 };

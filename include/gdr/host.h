@@ -152,7 +152,9 @@ GDR_API int gdr_buffer_register(void *addr, size_t len);
 GDR_API int gdr_buffer_unregister(void *addr);
 GDR_API int gdr_buffer_unregister_all(void);
 
-/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h ---- */
+/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h. Where kernels run on a GPU one that returned
+ * -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by CUDA, which it may yet
+ * read or write; what was put may yet arrive ---- */
 
 GDR_API int gdr_host_put(void *dst, const void *src, size_t len, int pe);
 GDR_API int gdr_host_get(void *dst, const void *src, size_t len, int pe);

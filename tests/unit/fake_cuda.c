@@ -176,8 +176,10 @@ gdri_cu_result fake_stream_query(gdri_cu_stream s)
 {
 	if (!s->busy)
 		return 0;
-	if (SEEN(hang_copy))
+	if (SEEN(hang_copy) && SEEN(good_copies) <= 0)
 		return GDRI_CU_NOT_READY;
+	if (SEEN(hang_copy))
+		ADD(good_copies, -1);
 	if (s->src)
 		memcpy(s->dst, s->src, s->len);
 	else

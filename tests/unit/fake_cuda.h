@@ -6,7 +6,8 @@
 
 struct fake_cuda {
 	int devices;	 /* that the driver counts; 1 at first */
-	int hang_copy;	 /* copies and memsets stay on their stream until it is 0 */
+	int hang_copy;	 /* copies and memsets stay on their stream until it is 0, */
+	int good_copies; /* but for so many, counted down */
 	int hang_sync;	 /* cuCtxSynchronize does not return until it is 0 */
 	int sync_result; /* what it then returns */
 	int no_fd, no_fabric; /* attributes of the device */

@@ -297,6 +297,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	set(&fake_cuda.hang_copy, 0);
+	set(&fake_cuda.good_copies, 0);
+	gdr_finalize(); /* where the test ended amid it */
 	gdri_unit_remove(&unit);
 	return 0;
 }
@@ -501,6 +504,62 @@ static void test_late_look(void **state)
 	nothing_left();
 }
 
+/* A transfer that was given up neither writes to the caller's memory later nor reads what is there by then. */
+static void test_late_transfers(void **state)
+{
+	uint64_t *p = start(), v = 5, w = 3;
+
+	(void)state;
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), 0);
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	assert_int_equal(gdr_host_status(), 0); /* looks at the stream */
+	assert_int_equal(w, 3);
+	v = 6;
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	v = 7;
+	assert_int_equal(gdr_host_status(), 0);
+	assert_int_equal(p[0], 6);
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
+/* More than goes at once, of memory that the driver does not know, and of memory that it does. */
+static void test_long_transfers(void **state)
+{
+	enum { LEN = 1500003 };
+	uint8_t *a = malloc(LEN), *b = malloc(LEN), *p;
+	size_t i;
+
+	(void)state;
+	start();
+	p = gdr_malloc(2 * LEN);
+	assert_true(a && b && p);
+	for (i = 0; i < LEN; i++)
+		a[i] = (uint8_t)(i * 7 + i / 251);
+	assert_int_equal(gdr_host_put(p, a, LEN, 0), 0);
+	assert_memory_equal(p, a, LEN);
+	assert_int_equal(gdr_host_put(p + LEN, p, LEN, 0), 0);
+	assert_int_equal(gdr_host_get(b, p + LEN, LEN, 0), 0);
+	assert_memory_equal(b, a, LEN);
+	assert_int_equal(gdr_host_get(b, p, 0, 0), 0);
+	set(&fake_cuda.good_copies, 2);
+	set(&fake_cuda.hang_copy, 1);
+	memset(b, 1, LEN);
+	assert_int_equal(gdr_host_get(b, p, LEN, 0), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	assert_int_equal(gdr_host_status(), 0);
+	assert_memory_equal(b, a, 1000);
+	assert_int_equal(b[LEN - 1], 1);
+	assert_int_equal(gdr_finalize(), 0);
+	free(a);
+	free(b);
+	nothing_left();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,6 +575,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_transfers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_transfers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
 	};

@@ -140,18 +140,22 @@ static void test_doorbell_refused(void **state)
 /* A copy to the bounce buffer that was given up lands before the buffer's next use, and not in it. */
 static void test_late_copy(void **state)
 {
-	uint64_t *p, v = 7, late = 9, w = 0;
+	uint64_t *p, v = 7, w = 0;
 
 	(void)state;
 	setenv("GDR_TIMEOUT", "400ms", 1);
 	assert_int_equal(gdr_init(), 0);
 	p = gdr_calloc(64, sizeof(*p));
 	assert_non_null(p);
-	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), 0);
+	p[2] = 9;
 	__atomic_store_n(&fake_cuda.hang_copy, 1, __ATOMIC_RELAXED);
-	assert_int_equal(gdr_host_put(p + 1, &late, sizeof(late), 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_host_put(p, &v, sizeof(v), 0), 0); /* no copy: the queue reads memory of the host */
+	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), 0);
+	assert_int_equal(w, 7);
+	assert_int_equal(gdr_host_put(p + 1, p + 2, sizeof(*p), 0), -GDR_ETIMEOUT);
 	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), -GDR_ETIMEOUT);
 	__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+	w = 0;
 	assert_int_equal(gdr_host_get(&w, p, sizeof(w), 0), 0);
 	assert_int_equal(w, 7);
 	assert_int_equal(p[1], 0);
