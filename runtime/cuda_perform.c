@@ -129,13 +129,12 @@ void gdri_perform_up(struct gdri_state *st)
 		gdri_cuda_leave(st->cuda);
 	}
 	ret = r ? 0 : gdri_module_add(st, p->module);
-	if (!r && !ret && st->constants && st->constants->direct) { /* else they are not launched, and know no queues */
+	if (!r && !ret && st->constants && st->constants->direct) /* else they are not launched, and know no queues */
 		ret = gdri_module_add(st, p->direct);
-		if (ret)
-			gdri_module_remove(st, p->module);
-	}
 	if (!r && !ret)
 		return;
+	gdri_module_drop(st, p->direct);
+	gdri_module_drop(st, p->module);
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
 		  r ? gdri_cuda_error_text(st->cuda, r) : gdr_strerror(ret));
 	gdri_perform_down(st);

@@ -8,6 +8,7 @@
 #include <gdr/status.h>
 
 #include "runtime/cuda.h"
+#include "runtime/cuda_state.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
@@ -25,7 +26,7 @@ static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *mo
 /* *found: the version, and what stands beside it, to be put back when the module is let go. */
 static int check_version(struct gdri_state *st, const void *constants, uint64_t *found)
 {
-	int ret = gdri_cuda_peek(st->cuda, found, constants, sizeof(*found), GDRI_COPY_MS);
+	int ret = gdri_cuda_peek(st->cuda, found, constants, sizeof(*found), gdri_cuda_copy_ms(st));
 	uint64_t abi = *found & ~GDRI_MODULE_NO_QUEUES;
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
@@ -69,8 +70,8 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 		*m = fresh;
 		st->modules.list = list;
 	}
-	ret = gdri_cuda_copy(st->cuda, m->constants, st->constants, sizeof(*st->constants), GDRI_COPY_MS);
-	if (ret && is_new) /* it was not given: its owner may unload it */
+	ret = gdri_cuda_poke(st->cuda, m->constants, st->constants, sizeof(*st->constants), gdri_cuda_copy_ms(st));
+	if (ret && is_new && ret != -GDR_ETIMEOUT) /* it was not given: its owner may unload it */
 		st->modules.n--;
 	return ret;
 }
@@ -79,7 +80,7 @@ static int hide(struct gdri_state *st, const struct gdri_module *m)
 {
 	const struct gdri_constants none = {.abi_version = m->version};
 
-	return gdri_cuda_copy(st->cuda, m->constants, &none, sizeof(none), GDRI_COPY_MS);
+	return gdri_cuda_poke(st->cuda, m->constants, &none, sizeof(none), gdri_cuda_copy_ms(st));
 }
 
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
@@ -92,8 +93,22 @@ int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 		return -GDR_EINVAL;
 	}
 	ret = hide(st, m);
-	*m = st->modules.list[--st->modules.n];
+	if (ret == -GDR_ETIMEOUT)
+		gdri_error("gdr_module_finalize: what hides the library from the module may yet be on its way: leave "
+			   "the module loaded, and call it again");
+	else
+		*m = st->modules.list[--st->modules.n];
 	return ret;
+}
+
+void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
+{
+	struct gdri_module *m = find(st, module);
+
+	if (!m)
+		return;
+	hide(st, m);
+	*m = st->modules.list[--st->modules.n];
 }
 
 void gdri_modules_forget(struct gdri_state *st)

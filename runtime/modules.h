@@ -20,8 +20,11 @@ struct gdri_modules {
 };
 
 /* Callers hold st->lock. */
+/* Of both -GDR_ETIMEOUT: it is in the list, and what is on its way to it may yet land there. */
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module);
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module);
+/* However that goes, if it is in the list. */
+void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module);
 /* Hides the library from all. */
 void gdri_modules_forget(struct gdri_state *st);
 

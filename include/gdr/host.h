@@ -85,7 +85,8 @@ GDR_API int gdr_host_n_pes(void);
  * the module's first kernel; for a program without other CUDA kernels GDR_DEVICE=cuda says that there
  * will be some. -GDR_EINVAL: there is no gdr device code in it; -GDR_EVERSION: of another version;
  * -GDR_ENOTSUP: kernels do not run on GPUs here. _finalize before the module is unloaded, if that
- * is before gdr_finalize. */
+ * is before gdr_finalize. -GDR_ETIMEOUT of either: the GPU did not take what was written to the module,
+ * which may yet land: leave it loaded, and call _finalize again until it returns something else. */
 struct CUmod_st;
 GDR_API int gdr_module_init(struct CUmod_st *module);
 GDR_API int gdr_module_finalize(struct CUmod_st *module);

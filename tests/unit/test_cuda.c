@@ -560,6 +560,40 @@ static void test_long_transfers(void **state)
 	nothing_left();
 }
 
+/* A module stays the library's until nothing can come to it any more. */
+static void test_late_module(void **state)
+{
+	static struct gdri_constants c, none;
+	struct CUmod_st *module = (struct CUmod_st *)&c;
+
+	(void)state;
+	none.abi_version = c.abi_version = GDR_ABI_VERSION;
+	fake_cuda.variable = &c;
+	fake_cuda.variable_size = sizeof(c);
+	start();
+	assert_int_equal(gdr_module_init(module), 0);
+	assert_ptr_equal(c.dev, device);
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdr_module_finalize(module), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_module_finalize(module), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	assert_false(lands_on_the_stack());
+	assert_memory_equal(&c, &none, sizeof(c));
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_int_equal(gdr_module_finalize(module), -GDR_EINVAL);
+
+	set(&fake_cuda.good_copies, 1); /* the look at its version */
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdr_module_init(module), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_module_finalize(module), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_memory_equal(&c, &none, sizeof(c));
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+	fake_cuda.variable = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,6 +611,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_transfers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_transfers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_module, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
 	};

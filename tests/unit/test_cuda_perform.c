@@ -55,12 +55,11 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 	return 0;
 }
 
-int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
+void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
 {
 	(void)st;
 	(void)module;
-	added--;
-	return 0;
+	added -= added > 0; /* of a module that is not there nothing goes */
 }
 
 static gdri_cu_result context(gdri_cu_ctx ctx)
