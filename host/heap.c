@@ -7,6 +7,8 @@
 #include "host/host.h"
 #include "runtime/agree.h"
 #include "runtime/clock.h"
+#include "runtime/cuda.h"
+#include "runtime/cuda_state.h"
 #include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
@@ -147,6 +149,10 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	if (gdri_suballoc_reserve(st->alloc)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
+	} else if (st->cuda && gdri_cuda_settle(st->cuda, 0)) {
+		gdri_error("symmetric heap: a copy that took too long is still under way, and may yet land where "
+			   "objects were freed: call again when the kernel that holds the GPU has ended");
+		st->pending = -GDR_ETIMEOUT;
 	} else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN) {
 		gdri_error("gdr_align: alignment %llu is not a power of two of at most %u",
 			   (unsigned long long)alignment, GDRI_HEAP_ALIGN);
@@ -180,7 +186,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	pthread_mutex_lock(&st->lock);
 	ret = allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
-		st->pending = gdri_heap_zero(&st->heap, p, size);
+		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and do the same */
 			gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)p - objects(st)));

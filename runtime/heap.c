@@ -329,10 +329,10 @@ void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 		release(own, base);
 }
 
-int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len)
+int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeout_ms)
 {
 	if (heap->cuda)
-		return gdri_cuda_zero(heap->cuda, at, len, GDRI_COPY_MS);
+		return gdri_cuda_zero(heap->cuda, at, len, timeout_ms);
 	memset(at, 0, len);
 	return 0;
 }

@@ -66,6 +66,6 @@ void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base);
 const struct gdri_heap_part *gdri_heap_part_at(const struct gdri_heap *heap, uint64_t offset);
 
 /* Zeroes bytes of this PE's heap from the host. */
-int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len);
+int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeout_ms);
 
 #endif

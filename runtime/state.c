@@ -112,7 +112,7 @@ static int up_heap(struct gdri_state *st)
 		return ret;
 	}
 	if (st->cuda) /* memory of the host comes zeroed */
-		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes);
+		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes, GDRI_COPY_MS);
 	if (ret)
 		return ret;
 	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes,

@@ -342,12 +342,12 @@ static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, b
 int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
 	const struct gdri_teams *ts = &st->teams;
-	int ret;
+	int limit = gdri_cuda_copy_ms(st) / 2, ret; /* the others wait meanwhile */
 
 	enter(st, id, n, pes, mapped);
-	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id));
+	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
 	if (!ret && ts->list[id].push_size)
-		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride);
+		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride, limit);
 	if (!ret)
 		ret = push(st, id);
 	if (ret)

@@ -560,6 +560,27 @@ static void test_long_transfers(void **state)
 	nothing_left();
 }
 
+/* Memory that is yet to be zeroed is nobody's. */
+static void test_late_zeroing(void **state)
+{
+	uint8_t *p;
+
+	(void)state;
+	start();
+	set(&fake_cuda.hang_copy, 1);
+	assert_null(gdr_calloc(1, 4096));
+	assert_null(gdr_malloc(4096));
+	set(&fake_cuda.hang_copy, 0);
+	p = gdr_malloc(4096);
+	assert_non_null(p);
+	memset(p, 7, 4096);
+	(void)gdr_host_status();
+	assert_int_equal(p[0], 7);
+	(void)gdr_host_quiet(); /* takes what was latched */
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
 /* A module stays the library's until nothing can come to it any more. */
 static void test_late_module(void **state)
 {
@@ -611,6 +632,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_transfers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_transfers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_zeroing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_module, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_kernel_in_finalize, setup, teardown),
