@@ -144,6 +144,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_arg(&t, e);
 	if (*advice)
 		add(&t, "; %s", advice);
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
+		add(&t, "; do all members make this call, in the same form and length?");
 }
 
 static uint32_t taken(const struct gdri_dev *dev)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of teams (gdr/team.h), on the device and, where that is the host device, from host
- * threads. All members of the team make the same calls in the same order, one at a time: one
- * thread of each calls gdr_X, or all threads of a warp or block gdr_X_warp, gdr_X_block, whichever
- * suits the member. Lengths, root and operation are the same on all members (collect: each its own
- * length).
+ * threads. All members of the team make the same calls in the same order, one at a time, and in the
+ * same form: one thread of each calls gdr_X, or all threads of a warp of each gdr_X_warp, of a block of
+ * each gdr_X_block. The form has a part in the choice of the algorithm; members that call different ones
+ * wait for each other until GDR_TIMEOUT. Syncs and barriers alone may be of any form on each. Which
+ * thread or warp of which block calls, and how large that is, is each member's own matter. Lengths, root
+ * and operation are the same on all members (collect: each its own length).
  *
  * dest and source are symmetric objects, the same on all members. On return dest of this PE is
  * there and source may be reused; dest of another member is not written before that one has entered

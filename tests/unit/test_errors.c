@@ -106,6 +106,10 @@ static void a_wait_names_both_ends(void **state)
 	e.peer = e.waited_for = -1;
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "PE -1"));
+	assert_null(strstr(out.text, "all members"));
+	e.op = GDRI_REDUCE; /* whose members may have called gdr_X and gdr_X_block, which do not meet */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
 }
 
 static void an_argument_names_the_line(void **state)
