@@ -11,7 +11,10 @@
 
 #ifndef __CUDACC_RTC__ /* programs count on them */
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef __has_include
 #if __has_include(<cuda_runtime.h>)
 #include <cuda.h>
@@ -26,6 +29,12 @@
 #define NVSHMEM_MAJOR_VERSION 1
 #define NVSHMEM_MINOR_VERSION 3
 #define NVSHMEM_VENDOR_STRING "gdr " GDR_VERSION_STRING
+/* The version whose names are here, for programs that choose by it; gdr's own stands in the string above. */
+#define NVSHMEM_VENDOR_MAJOR_VERSION 3
+#define NVSHMEM_VENDOR_MINOR_VERSION 4
+#define NVSHMEM_VENDOR_PATCH_VERSION 5
+#define NVSHMEM_VENDOR_VERSION                                                                     \
+	(NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 + NVSHMEM_VENDOR_PATCH_VERSION)
 #define NVSHMEM_MAX_NAME_LEN 256
 
 #define NVSHMEM_CMP_EQ GDR_CMP_EQ

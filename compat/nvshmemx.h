@@ -23,8 +23,15 @@
 	})
 #define nvshmemx_culibrary_init(library) GDRC_OF_LIBRARY(gdr_module_init, library)
 #define nvshmemx_culibrary_finalize(library) GDRC_OF_LIBRARY(gdr_module_finalize, library)
-#define NVSHMEM_STATUS_NOT_INITIALIZED 0
-#define NVSHMEM_STATUS_IS_INITIALIZED 2
+/* Of these only two are ever returned; programs name the others, too. PEs that share a GPU are not told apart. */
+typedef enum {
+	NVSHMEM_STATUS_NOT_INITIALIZED,
+	NVSHMEM_STATUS_IS_BOOTSTRAPPED,
+	NVSHMEM_STATUS_IS_INITIALIZED,
+	NVSHMEM_STATUS_LIMITED_MPG,
+	NVSHMEM_STATUS_FULL_MPG,
+	NVSHMEM_STATUS_INVALID = 0x7fffffff,
+} nvshmemx_init_status_t;
 
 static inline int nvshmemx_init_status(void)
 {
@@ -126,9 +133,9 @@ static inline int nvshmemx_buffer_unregister_symmetric(void *ptr, size_t size)
 
 static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
 {
-	*major = GDR_VERSION_MAJOR;
-	*minor = GDR_VERSION_MINOR;
-	*patch = GDR_VERSION_PATCH;
+	*major = NVSHMEM_VENDOR_MAJOR_VERSION;
+	*minor = NVSHMEM_VENDOR_MINOR_VERSION;
+	*patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 #endif
 

@@ -196,7 +196,7 @@ static void by_id(void)
 {
 	nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
 	nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER, *shared;
-	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), major, minor, patch;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes();
 
 	shared = (nvshmemx_uniqueid_t *)nvshmem_calloc(1, sizeof(*shared));
 	CHECK(shared);
@@ -214,8 +214,26 @@ static void by_id(void)
 	CHECK_EQ(nvshmem_my_pe(), n - 1 - me);
 	CHECK_EQ(nvshmem_n_pes(), n);
 	nvshmem_barrier_all();
+}
+
+/* Programs choose by the version of the headers, and compare the library's with it. */
+static void versions(void)
+{
+	int major, minor, patch;
+
 	nvshmemx_vendor_get_version_info(&major, &minor, &patch);
-	CHECK_EQ(gdr_version(), major * 10000 + minor * 100 + patch);
+	CHECK_EQ(NVSHMEM_VENDOR_VERSION, major * 10000 + minor * 100 + patch);
+#if NVSHMEM_VENDOR_MAJOR_VERSION < 3
+	CHECK(!"the names are those of NVSHMEM 3");
+#endif
+	switch ((nvshmemx_init_status_t)nvshmemx_init_status()) {
+	case NVSHMEM_STATUS_IS_INITIALIZED:
+	case NVSHMEM_STATUS_LIMITED_MPG:
+	case NVSHMEM_STATUS_FULL_MPG:
+		break;
+	default:
+		CHECK(!"it is initialized");
+	}
 }
 
 /* Static data as symmetric memory, where the heap lies in memory of the host. */
@@ -284,6 +302,7 @@ int main(void)
 	multi_shared_free(a.report);
 	CHECK_EQ(gdr_errors(NULL, 0), 0);
 	by_id();
+	versions();
 	own_memory();
 	CHECK_EQ(gdr_errors(NULL, 0), 0);
 	nvshmem_finalize();
