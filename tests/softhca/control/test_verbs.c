@@ -98,6 +98,91 @@ static void test_send_and_events(void **state)
 	assert_int_equal(wc.wr_id, 6);
 }
 
+/* Is there one within the time that one takes? */
+static bool event(struct pair *p, int ms)
+{
+	struct pollfd pf = {.fd = p->channel->fd, .events = POLLIN};
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&pf, 1, ms) != 1)
+		return false;
+	assert_int_equal(ibv_get_cq_event(p->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* Who asks for solicited completions alone hears of those, and of errors. */
+static void test_solicited(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+	for (int i = 0; i < 3; i++) {
+		bool last = i == 2;
+
+		receive(p, 5);
+		assert_int_equal(ibv_req_notify_cq(p->cq[1], 1), 0);
+		pair_post(p, IBV_WR_SEND, 8, last ? IBV_SEND_SOLICITED : 0, 0, 0, 0);
+		pair_ok(p);
+		assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_SUCCESS);
+		assert_int_equal(event(p, last ? 2000 : 50), last);
+	}
+	/* Asked for all: that there was one is told, whatever kind. */
+	receive(p, 5);
+	assert_int_equal(ibv_req_notify_cq(p->cq[1], 0), 0);
+	pair_post(p, IBV_WR_SEND, 8, 0, 0, 0, 0);
+	pair_ok(p);
+	assert_true(event(p, 2000));
+	assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_SUCCESS);
+	receive(p, 6);
+	assert_int_equal(ibv_req_notify_cq(p->cq[1], 1), 0);
+	assert_int_equal(ibv_modify_qp(p->qp[1], &a, IBV_QP_STATE), 0);
+	assert_true(event(p, 2000));
+	assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_WR_FLUSH_ERR);
+}
+
+/* What is built and given up is not posted, and no mistake to strict mode. */
+static void test_abort(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp_init_attr_ex ia = {
+		.qp_type = IBV_QPT_RC, .send_cq = p->cq[0], .recv_cq = p->cq[0],
+		.cap = {.max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .pd = p->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(p->ctx, &ia);
+	struct ibv_qp_ex *x;
+
+	assert_non_null(qp);
+	connect_qp(p->ctx, qp, qp->qp_num);
+	x = ibv_qp_to_qp_ex(qp);
+	x->wr_flags = IBV_SEND_SIGNALED;
+	for (int i = 0; i < 40; i++) {
+		bool posted = i % 3 == 0;
+
+		pair_scramble(p);
+		ibv_wr_start(x);
+		x->wr_id = 0xabc;
+		ibv_wr_rdma_write(x, p->mr->rkey, (uintptr_t)p->buf + BUF / 2);
+		ibv_wr_set_sge(x, p->mr->lkey, (uintptr_t)p->buf, 100);
+		if (!posted) {
+			ibv_wr_abort(x);
+			continue;
+		}
+		assert_int_equal(ibv_wr_complete(x), 0);
+		assert_int_equal(wait_wc(p->cq[0]).status, IBV_WC_SUCCESS);
+		assert_memory_equal(p->buf, p->buf + BUF / 2, 100);
+	}
+	ibv_wr_start(x);
+	ibv_wr_rdma_write(x, p->mr->rkey, (uintptr_t)p->buf + BUF / 2);
+	ibv_wr_set_sge(x, p->mr->lkey, (uintptr_t)p->buf, 100);
+	ibv_wr_abort(x);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_poll_cq(p->cq[0], 1, &(struct ibv_wc){0}), 0);
+}
+
 static void test_errors_and_flush(void **state)
 {
 	struct pair *p = *state;
@@ -295,7 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_write_read),	  T(test_atomics),	T(test_send_and_events),
 		T(test_errors_and_flush), T(test_query),	T(test_registration),
-		T(test_receives_that_fit),
+		T(test_receives_that_fit), T(test_solicited),	T(test_abort),
 		T(test_srq_ah_parent_domain),
 	};
 

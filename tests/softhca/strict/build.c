@@ -73,6 +73,8 @@ static void put_control(struct poster *p, uint8_t *s, uint8_t opcode, uint8_t op
 	s[11] = signalled ? 8 : 0;
 	if (makes(p, M_RESERVED_FLAGS))
 		s[11] = 1;
+	if (makes(p, M_FENCE_MODE))
+		s[11] |= 5 << 5;
 	if (p->mistake == M_RIGHT_GARBAGE) {
 		s[8] = (uint8_t)(0xa5 + index);
 		memset(s + 12, 0x5a, 4);

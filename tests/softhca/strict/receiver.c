@@ -287,6 +287,16 @@ static bool drain(struct receiver *r)
 	return false;
 }
 
+/* All entries are in use, and the device has seen that, when the record goes on. */
+static void fill(struct receiver *r)
+{
+	while (r->posted - r->consumed < r->entries)
+		post(r, true);
+	settle(r);
+	write_record(r, r->posted + 1);
+	settle(r);
+}
+
 static bool step(struct receiver *r)
 {
 	bool batch = r->mistake == M_RIGHT_BATCH || r->mistake == M_RIGHT_SRQ_BATCH;
@@ -297,6 +307,10 @@ static bool step(struct receiver *r)
 		/* Behind a shared queue libmlx5 may have as many entries in reserve. */
 		write_record(r, r->posted + r->entries * (1 + r->shared) + 1);
 		settle(r);
+		return false;
+	}
+	if (makes(r, M_OVERRUN_BY_ONE)) {
+		fill(r);
 		return false;
 	}
 	for (unsigned i = 0; i < n; i++)
