@@ -173,7 +173,7 @@ int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
 		return ENOMEM;
 	/* A number that comes back must not show its last owner's doorbells. */
 	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, HCA_UAR_PAGE);
-	/* Written by uar_clear only. */
+	/* Written by uar_clear() and guest_uar_take() only. */
 	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		 at) == MAP_FAILED) {
 		obj_free(&uar->obj);

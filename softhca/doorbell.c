@@ -166,10 +166,11 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	return 1;
 }
 
-/* A QP without a doorbell record has its page to itself: what lies there is its own. */
+/* A QP without a doorbell record has its page to itself: what lies there is its own. What was acted upon is
+ * taken away: 2^16 blocks later it would fit again, where the program has gone on in another register. */
 static bool look_at_page(struct hca_qp *qp)
 {
-	const uint8_t *page = hca_uar_page(qp->uar_page);
+	uint8_t *page = hca_uar_page(qp->uar_page);
 	bool found = false;
 
 	for (unsigned r = 0; page && r < 2 * UAR_PAIRS; r++) {
@@ -179,8 +180,11 @@ static bool look_at_page(struct hca_qp *qp)
 
 		memcpy(b, &v, 8);
 		hint = (uint16_t)(get_be32(b) >> 8);
-		if (get_be32(b + 4) >> 8 == qp->qpn)
-			found |= look_at(qp, &hint);
+		if (get_be32(b + 4) >> 8 != qp->qpn)
+			continue;
+		found |= look_at(qp, &hint);
+		if (qp->state == HCA_QPS_RTS && (uint16_t)(qp->sq_pi - hint) < 0x8000)
+			guest_uar_take(page + uar_reg[r / 2][r % 2], v);
 	}
 	return found;
 }

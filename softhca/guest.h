@@ -70,6 +70,14 @@ static inline uint64_t guest_uar(const uint8_t *reg)
 	return __atomic_load_n((const uint64_t *)(const void *)reg, __ATOMIC_ACQUIRE);
 }
 
+/* Takes a doorbell out of its register, unless another one has been rung meanwhile. Relaxed: it pairs
+ * with that store alone, and orders nothing; the register was read by guest_uar(). */
+static inline void guest_uar_take(uint8_t *reg, uint64_t v)
+{
+	__atomic_compare_exchange_n((uint64_t *)(void *)reg, &v, 0, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
