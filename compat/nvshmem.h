@@ -124,13 +124,19 @@ static inline size_t gdrc_heap_size(void)
 	return size;
 }
 
+/* Libraries of a program may each initialize it, as they may there: but for the first call that only counts. */
+static inline int gdrc_init(const struct gdr_init_attr *attr)
+{
+	return gdri_users(1) ? 0 : gdr_init_attr(attr);
+}
+
 /* gdr_init says what failed; the job ends, as NVSHMEM ends it. */
 static inline void nvshmem_init(void)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 
 	attr.heap_size = gdrc_heap_size();
-	if (gdr_init_attr(&attr))
+	if (gdrc_init(&attr))
 		gdr_global_exit(1);
 }
 
@@ -147,9 +153,13 @@ static inline void nvshmem_query_thread(int *provided)
 	*provided = NVSHMEM_THREAD_MULTIPLE;
 }
 
+/* The last of as many calls as initialized it ends it. */
 static inline void nvshmem_finalize(void)
 {
-	(void)gdr_finalize();
+	if (gdri_users(-1) > 0)
+		(void)gdr_barrier_all();
+	else
+		(void)gdr_finalize();
 }
 
 static inline void nvshmem_info_get_version(int *major, int *minor)

@@ -106,10 +106,10 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 		a.pe = attr->args.uid_args.myrank;
 		a.n_pes = attr->args.uid_args.nranks;
 	}
-	return gdr_init_attr(&a) ? NVSHMEMX_ERROR_INTERNAL : NVSHMEMX_SUCCESS;
+	return gdrc_init(&a) ? NVSHMEMX_ERROR_INTERNAL : NVSHMEMX_SUCCESS;
 }
 #define nvshmemx_hostlib_init_attr(flags, attr) nvshmemx_init_attr(flags, attr)
-#define nvshmemx_hostlib_finalize() ((void)gdr_finalize())
+#define nvshmemx_hostlib_finalize() nvshmem_finalize()
 
 /* flags has to be 0, as there. Memory of the host (docs/nvshmem.md). */
 static inline void *nvshmemx_buffer_register_symmetric(void *addr, size_t size, int flags)

@@ -32,6 +32,16 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 	return gdri_state_up(attr, abi_version);
 }
 
+int gdri_users(int add)
+{
+	struct gdri_state *st = gdri_state_get();
+
+	if (!st)
+		return 0;
+	st->more_users += add;
+	return 1 + st->more_users;
+}
+
 /* After an error peers may be gone or waiting elsewhere: they are not waited for. */
 static bool all_well(const struct gdri_state *st)
 {

@@ -81,6 +81,7 @@ struct gdri_state {
 	uint32_t *abort_word;
 	bool broken;	  /* a collective expired: the PEs are no longer in step */
 	uint64_t meetings; /* see meet.h */
+	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 
 	struct gdri_teams teams;

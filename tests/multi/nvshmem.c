@@ -265,6 +265,7 @@ int main(void)
 	CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_NOT_INITIALIZED);
 	CHECK_OK(nvshmem_init_thread(NVSHMEM_THREAD_MULTIPLE, &given));
 	CHECK_EQ(given, NVSHMEM_THREAD_MULTIPLE);
+	nvshmem_init(); /* as a library of the program does, which then goes again: see below */
 	CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_IS_INITIALIZED);
 	nvshmem_info_get_version(&major, &minor);
 	nvshmem_info_get_name(name);
@@ -282,7 +283,7 @@ int main(void)
 	for (int i = 0; i < 16; i++)
 		back[i] = 100 * multi_pe + i;
 	CHECK_OK(gdr_memcpy(a.back, back, sizeof(back)));
-	nvshmem_barrier_all();
+	nvshmem_finalize(); /* the library's: it waits for all */
 	RUN(moves, 1, 64, &a);
 	RUN(words, 1, 1, &a);
 	RUN(collectives, 1, 1, &a);
