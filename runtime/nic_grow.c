@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gdr/host.h>
 #include <gdr/status.h>
 
 #include "runtime/log.h"
@@ -55,7 +56,7 @@ static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint
 		if (p->leaves)
 			continue;
 		n += put_pieces(&at, NO_KEY, *len, p->offset - *len);
-		n += put_pieces(&at, region(nic, i, which)->lkey, p->offset, p->mr->length);
+		n += put_pieces(&at, region(nic, i, which)->lkey, p->from, p->mr->length);
 		*len = p->offset + p->mr->length;
 	}
 	return n;
@@ -132,20 +133,27 @@ static void part_destroy(struct gdri_nic *nic, int i)
 	memmove(p, p + 1, (size_t)(nic->n_parts - i) * sizeof(*p));
 }
 
+/* The kernel wants address and iova at the same place of a page. Memory of cudaMalloc may begin within one: its regions
+ * go by its own address, and the entry of the indirect key leads from the offset there. */
+static uint64_t part_begin(const uint8_t *addr, uint64_t offset)
+{
+	return ((uintptr_t)addr - offset) % GDR_SYMMETRIC_PAGE ? (uintptr_t)addr : offset;
+}
+
 static int register_part(struct gdri_nic *nic, uint8_t *addr, size_t len, uint64_t offset)
 {
-	struct gdri_nic_part p = {.offset = offset, .is_new = true};
+	struct gdri_nic_part p = {.offset = offset, .from = part_begin(addr, offset), .is_new = true};
 	int ret = 0, at;
 
 	if (nic->n_parts == GDRI_NIC_PARTS) {
 		gdri_error("%s: more than %d memory regions of a heap", nic->name, GDRI_NIC_PARTS);
 		return -GDR_ENOMEM;
 	}
-	p.mr = gdri_nic_mr_heap(nic, addr, len, offset, false, &ret);
+	p.mr = gdri_nic_mr_heap(nic, addr, len, p.from, false, &ret);
 	if (!p.mr)
 		return ret;
 	if (nic->relaxed) {
-		p.relaxed = gdri_nic_mr_heap(nic, addr, len, offset, true, &ret);
+		p.relaxed = gdri_nic_mr_heap(nic, addr, len, p.from, true, &ret);
 		if (!p.relaxed) {
 			ibv_dereg_mr(p.mr);
 			return ret;

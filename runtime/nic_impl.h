@@ -69,6 +69,7 @@ struct gdri_nic {
 	struct gdri_nic_part {
 		struct ibv_mr *mr, *relaxed; /* relaxed: NULL where the data key is strict too */
 		uint64_t offset;
+		uint64_t from; /* where its bytes begin by the addresses of the regions: offset, or see nic_grow.c */
 		bool is_new, leaves; /* of the change under way */
 	} parts[GDRI_NIC_PARTS];
 	int n_parts;
