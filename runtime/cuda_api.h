@@ -44,6 +44,12 @@ enum {
 	GDRI_CU_RANGE_DMA_BUF = 1,	 /* CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD */
 	GDRI_CU_POINTER_TYPE = 2,	 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
 	GDRI_CU_POINTER_DEVICE = 2,	 /* CU_MEMORYTYPE_DEVICE */
+	GDRI_CU_POINTER_ORDINAL = 9,	 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
+	GDRI_CU_POINTER_IPC = 10,	 /* CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE */
+	GDRI_CU_POINTER_BEGIN = 11,	 /* CU_POINTER_ATTRIBUTE_RANGE_START_ADDR */
+	GDRI_CU_POINTER_SIZE = 12,	 /* CU_POINTER_ATTRIBUTE_RANGE_SIZE */
+	GDRI_CU_POINTER_POOL = 17,	 /* CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE */
+	GDRI_CU_IPC_LAZY = 1,		 /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 	GDRI_CU_ATTR_RDMA = 116,	 /* ..._GPU_DIRECT_RDMA_SUPPORTED */
 	GDRI_CU_ATTR_RDMA_ORDER = 118,	 /* ..._GPU_DIRECT_RDMA_WRITES_ORDERING */
 	GDRI_CU_RDMA_ORDER_OWNER = 100,	 /* CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER */
@@ -69,6 +75,10 @@ struct gdri_cu_prop { /* CUmemAllocationProp */
 GDR_STATIC_ASSERT(sizeof(struct gdri_cu_prop) == 32, "CUmemAllocationProp");
 
 struct gdri_cu_fabric { /* CUmemFabricHandle */
+	unsigned char data[64];
+};
+
+struct gdri_cu_ipc { /* CUipcMemHandle */
 	unsigned char data[64];
 };
 
@@ -129,6 +139,9 @@ struct gdri_cu_launch { /* CUlaunchConfig */
 	X(host_pointer, "cuMemHostGetDevicePointer_v2", (gdri_cu_ptr *, void *, unsigned int))     \
 	X(pointer_attributes, "cuPointerGetAttributes",                                            \
 	  (unsigned int, int *, void **, gdri_cu_ptr))                                             \
+	X(ipc_get, "cuIpcGetMemHandle", (struct gdri_cu_ipc *, gdri_cu_ptr))                       \
+	X(ipc_open, "cuIpcOpenMemHandle_v2", (gdri_cu_ptr *, struct gdri_cu_ipc, unsigned int))    \
+	X(ipc_close, "cuIpcCloseMemHandle", (gdri_cu_ptr))                                         \
 	X(range_handle, "cuMemGetHandleForAddressRange",                                           \
 	  (void *, gdri_cu_ptr, size_t, int, unsigned long long))                                  \
 	X(module_global, "cuModuleGetGlobal_v2",                                                    \

@@ -28,6 +28,7 @@ struct gdri_cuda {
 	bool stuck;	      /* guarded by lock: a copy is overdue, nothing goes behind it */
 	uint8_t *bounce[2]; /* guarded by lock: of gdri_cuda_peek and _poke, an overdue copy's, too */
 	bool default_busy;    /* atomic: the default stream outlasted a wait, see gdri_cuda_default_stream */
+	struct gdri_cuda_opened *opened; /* cuda_ipc.c */
 	uint64_t room;	      /* bytes of addresses behind each heap: cuda_view.h */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];

@@ -13,11 +13,16 @@ struct fake_cuda {
 	int no_fd, no_fabric; /* attributes of the device */
 	int fabric_result; /* of making memory with handles of the fabric */
 	int no_memory; /* none that could be shared is left */
+	int ipc; /* what cuMemAlloc gives can be opened by other processes: a descriptor each */
+	int ipc_result; /* of opening it */
+	int pooled; /* cuMemAlloc gives memory of a pool */
 	int page_result; /* of mapping one page of the host: a doorbell page */
 	void *variable;	 /* that every module has, */
 	unsigned long variable_size;
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
 	int retained, streams, syncs, in_sync, memory, mapped;
+	int opened; /* allocations of other processes that are open here, */
+	int freed_open; /* and own ones that were freed while others had them open */
 	int letters; /* handles of the fabric that were given out */
 	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */
@@ -27,5 +32,10 @@ extern struct fake_cuda fake_cuda;
 /* What is "memory of the GPU", for fake_cuda_map.c. */
 int fake_range_add(unsigned long at, unsigned long size);
 void fake_range_remove(unsigned long at);
+
+/* fake_cuda_ipc.c: memory that other processes can open, at multiples of align; 0: there is none. */
+unsigned long fake_shared_alloc(unsigned long size, unsigned long align);
+/* 0: it is none of these. */
+int fake_shared_free(unsigned long at);
 
 #endif

@@ -19,6 +19,7 @@ GDRI_CUDA_FUNCTIONS(DECLARE)
 
 static struct range {
 	unsigned long at, size;
+	int plain, pooled; /* of cuMemAlloc; of a pool */
 } ranges[RANGES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,7 +31,7 @@ int fake_range_add(unsigned long at, unsigned long size)
 	for (i = 0; i < RANGES && ranges[i].size; i++)
 		;
 	if (i < RANGES) {
-		ranges[i] = (struct range){at, size};
+		ranges[i] = (struct range){at, size, 0, 0};
 		ret = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -62,11 +63,17 @@ void fake_range_remove(unsigned long at)
 gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
 {
 	size_t whole = (size + ALIGN - 1) & ~(ALIGN - 1);
-	void *at = aligned_alloc(ALIGN, whole);
+	unsigned long at = SEEN(ipc) ? fake_shared_alloc(whole, ALIGN) : (unsigned long)aligned_alloc(ALIGN, whole);
+	struct range *r;
 
-	if (!at || fake_range_add((uintptr_t)at, whole))
+	if (!at || fake_range_add(at, whole))
 		return NO_MEMORY;
-	*p = (uintptr_t)at;
+	pthread_mutex_lock(&lock);
+	r = find(at);
+	r->plain = 1;
+	r->pooled = SEEN(pooled);
+	pthread_mutex_unlock(&lock);
+	*p = at;
 	ADD(memory, 1);
 	return 0;
 }
@@ -78,7 +85,8 @@ gdri_cu_result fake_free(gdri_cu_ptr p)
 	if (!r || r->at != p)
 		return INVALID;
 	fake_range_remove(p);
-	free((void *)(uintptr_t)p);
+	if (!fake_shared_free(p))
+		free((void *)(uintptr_t)p);
 	ADD(memory, -1);
 	return 0;
 }
@@ -115,15 +123,38 @@ gdri_cu_result fake_host_pointer(gdri_cu_ptr *at, void *p, unsigned int flags)
 	return flags ? INVALID : 0;
 }
 
+/* As the driver: what an attribute is not known of has 0. */
 gdri_cu_result fake_pointer_attributes(unsigned int n, int *what, void **out, gdri_cu_ptr p)
 {
-	struct range *r;
+	struct range none = {0, 0, 0, 0}, r = none, *found;
 
 	pthread_mutex_lock(&lock);
-	r = find(p);
+	found = find(p);
+	if (found)
+		r = *found;
 	pthread_mutex_unlock(&lock);
-	if (n != 1 || *what != GDRI_CU_POINTER_TYPE)
+	if (n != 1)
 		return INVALID;
-	*(unsigned int *)*out = r ? GDRI_CU_POINTER_DEVICE : 0;
-	return 0;
+	switch (*what) {
+	case GDRI_CU_POINTER_TYPE:
+		*(unsigned int *)*out = r.size ? GDRI_CU_POINTER_DEVICE : 0;
+		return 0;
+	case GDRI_CU_POINTER_ORDINAL:
+		*(int *)*out = 0;
+		return 0;
+	case GDRI_CU_POINTER_IPC:
+		*(unsigned char *)*out = r.plain && !r.pooled;
+		return 0;
+	case GDRI_CU_POINTER_BEGIN:
+		*(uint64_t *)*out = r.at;
+		return 0;
+	case GDRI_CU_POINTER_SIZE:
+		*(uint64_t *)*out = r.size;
+		return 0;
+	case GDRI_CU_POINTER_POOL:
+		*(uint64_t *)*out = (uint64_t)r.pooled;
+		return 0;
+	default:
+		return INVALID;
+	}
 }
