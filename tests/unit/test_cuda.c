@@ -266,7 +266,7 @@ static int show(const struct gdri_constants *c)
 	return 0;
 }
 
-static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0};
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0, 1};
 
 static uint64_t *start(void)
 {

@@ -25,7 +25,7 @@ static int show(const struct gdri_constants *c)
 	return 0;
 }
 
-static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0};
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0, 1};
 
 int cuCtxSetCurrent(void *ctx); /* of the fake */
 

@@ -97,6 +97,26 @@ struct gdri_buffer {
 	uint32_t rsvd;
 };
 
+/* ---------------------------------- symmetric memory outside the heap's range */
+
+#define GDRI_MAX_OUTSIDE 32
+
+/* Memory of cudaMalloc (GDR_ANY_ADDRESS), which has one address here and another one, which the driver chose, for each
+ * peer that maps it. */
+struct gdri_outside {
+	uint64_t addr, len;
+	uint64_t offset; /* from the heap's begin: by what keys know it, on all PEs the same */
+	uint64_t rsvd;
+};
+
+/* (host) A table never changes: another one takes its place. Behind it [n][n_pes] int64_t: address at that PE minus
+ * own; what queues reach has none. */
+struct gdri_outside_table {
+	uint32_t n, n_pes;
+	uint64_t rsvd;
+	struct gdri_outside list[GDRI_MAX_OUTSIDE];
+};
+
 /* ------------------------------------------------------------------ errors */
 
 enum gdri_error_kind {
@@ -377,6 +397,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint32_t n_teams;
 	struct gdri_team *teams; /* [n_teams] */
 	struct gdri_ctx *ctxs;	 /* [GDRI_MAX_CTXS]; 0: the default one */
+	uint64_t outside; /* (host, any time) address of a struct gdri_outside_table; 0: there is no such memory */
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */

@@ -6,6 +6,7 @@
 
 #include <gdr/impl/abi.h>
 #include <gdr/impl/unit.h>
+#include <gdr/impl/outside.h>
 #include <gdr/simt.h>
 #include <gdr/status.h>
 
@@ -45,6 +46,10 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 {
 	uint8_t *p = (uint8_t *)ptr + gdri_constants_here.delta[pe];
 
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely((uint64_t)((const uint8_t *)ptr - gdri_constants_here.heap) >= gdri_constants_here.heap_size))
+		p = gdri_outside_at(gdri_constants_here.dev, ptr, pe, p);
+#endif
 	__builtin_assume(__isGlobal(p)); /* or accesses in C would look which memory it is */
 	return p;
 }
@@ -142,9 +147,29 @@ GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe, uint32
 	return &qps[gdri_queue_of(dev, pe) + q];
 }
 
+/* By what keys know it. At or behind heap_size: it is no symmetric object. */
 GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr)
 {
-	return (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
+	uint64_t offset = (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
+
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely(offset >= gdri_k(dev, heap_size)))
+		offset = gdri_outside_offset(dev, ptr, offset);
+#endif
+	return offset;
+}
+
+/* At a PE whose heap is mapped here at base. */
+GDR_DEVICE uint8_t *gdri_mapped_at(const struct gdri_dev *dev, uint8_t *base, const void *ptr, int pe)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
+
+	(void)pe;
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely(offset >= gdri_k(dev, heap_size)))
+		return gdri_outside_at(dev, ptr, pe, base + offset);
+#endif
+	return base + offset;
 }
 
 /* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */

@@ -17,6 +17,7 @@ struct gdri_unit {
 	struct gdri_unit *next;
 	int queues; /* its kernels can post: it was compiled without GDR_NO_QUEUES */
 	int direct; /* 1 + the device whose constants say so, or 0 */
+	int any_address; /* its kernels find symmetric memory outside the heap: compiled with GDR_ANY_ADDRESS */
 };
 
 GDR_EXTERN_C_BEGIN
@@ -28,7 +29,14 @@ GDR_EXTERN_C_END
 #endif
 
 #define GDRI_CONSTANTS_NAME "gdri_constants_here"
-#define GDRI_MODULE_NO_QUEUES (1ull << 32) /* beside the version: its kernels cannot post */
+#define GDRI_MODULE_NO_QUEUES (1ull << 32) /* beside the version: its kernels cannot post, */
+#define GDRI_MODULE_ANY_ADDRESS (1ull << 33) /* or find symmetric memory outside the heap */
+
+#ifdef GDR_ANY_ADDRESS
+#define GDRI_HAS_ANY_ADDRESS 1
+#else
+#define GDRI_HAS_ANY_ADDRESS 0
+#endif
 
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
@@ -36,9 +44,11 @@ extern "C" {
 #if defined(GDR_MODULE_PART) /* another unit of the module holds them */
 extern __constant__ struct gdri_constants gdri_constants_here;
 #elif defined(GDR_NO_QUEUES)
-__constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES};
+__constant__ struct gdri_constants gdri_constants_here = {
+	GDR_ABI_VERSION | GDRI_MODULE_NO_QUEUES | GDRI_HAS_ANY_ADDRESS * GDRI_MODULE_ANY_ADDRESS};
 #else
-__constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
+__constant__ struct gdri_constants gdri_constants_here = {
+	GDR_ABI_VERSION | GDRI_HAS_ANY_ADDRESS * GDRI_MODULE_ANY_ADDRESS};
 #endif
 }
 
@@ -50,9 +60,9 @@ static __constant__ struct gdri_constants gdri_constants_here __attribute__((unu
 static int gdri_unit_set(const struct gdri_constants *c);
 
 #ifdef GDR_NO_QUEUES
-static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 0, 0};
+static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 0, 0, GDRI_HAS_ANY_ADDRESS};
 #else
-static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 1, 0};
+static struct gdri_unit gdri_unit_here = {GDR_ABI_VERSION, gdri_unit_set, 0, 1, 0, GDRI_HAS_ANY_ADDRESS};
 #endif
 
 static int gdri_unit_set(const struct gdri_constants *c)

@@ -14,7 +14,7 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 {
 	uint8_t *base = gdri_peer_base(dev, pe);
 
-	return base ? base + gdri_heap_offset(dev, ptr) : 0;
+	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
 }
 
 /* Where one PE of the job is reached by queue, all atomics go that way: loads and
