@@ -23,14 +23,13 @@ bool gdri_host_cuda(void)
 static int64_t offset_of(const char *call, const void *ptr, size_t len, int pe)
 {
 	const struct gdri_state *st = gdri_state_get();
-	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
 
 	if (pe < 0 || pe >= st->n_pes)
 		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
 	else if (!gdri_window_has(st, ptr, len))
 		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, ptr, len);
 	else
-		return (int64_t)offset;
+		return (int64_t)gdri_window_offset(st, ptr);
 	return -1;
 }
 
@@ -42,7 +41,7 @@ int gdri_cuda_put(void *dst, const void *src, size_t len, int pe)
 	if (to < 0)
 		return -GDR_EINVAL;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy_out(st->cuda, st->peers[pe].base + to, src, len, (int)st->opt.timeout_ms);
+		return gdri_cuda_copy_out(st->cuda, gdri_window_at(st, dst, pe), src, len, (int)st->opt.timeout_ms);
 	return gdri_hostq_put(st, (uint64_t)to, src, len, pe);
 }
 
@@ -54,7 +53,7 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 	if (from < 0)
 		return -GDR_EINVAL;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy_in(st->cuda, dst, st->peers[pe].base + from, len, (int)st->opt.timeout_ms);
+		return gdri_cuda_copy_in(st->cuda, dst, gdri_window_at(st, src, pe), len, (int)st->opt.timeout_ms);
 	return gdri_hostq_get(st, dst, (uint64_t)from, len, pe);
 }
 

@@ -265,16 +265,12 @@ int gdr_free(void *ptr)
 void *gdr_host_ptr(const void *ptr, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	uint64_t offset;
 
 	if (!st || pe < 0 || pe >= st->n_pes)
 		return NULL;
-	offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
 	if (!gdri_window_has(st, ptr, 0))
 		return NULL;
-	if (pe == st->pe)
-		return st->heap.base + offset;
-	return st->peers[pe].base ? st->peers[pe].base + offset : NULL;
+	return pe == st->pe ? (void *)(uintptr_t)ptr : gdri_window_at(st, ptr, pe);
 }
 
 int gdr_heap_query(struct gdr_heap_info *info)

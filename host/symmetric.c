@@ -3,6 +3,7 @@
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
 #include "runtime/log.h"
+#include "runtime/outside.h"
 #include "runtime/window.h"
 
 /* Own trouble becomes st->pending, which the next agreement tells. */
@@ -23,13 +24,21 @@ static int leave(struct gdri_state *st, void *ptr)
 	pthread_mutex_lock(&st->symmetric_lock);
 	ret = gdri_symmetric_leave(st->symmetric, ptr);
 	pthread_mutex_unlock(&st->symmetric_lock);
+	if (!ret && st->heap.cuda)
+		gdri_outside_publish(st); /* where it cannot be, kernels still find what nobody may use any more */
 	return ret;
 }
 
 static void forget(struct gdri_state *st, void *ptr)
 {
+	const struct gdri_symmetric *s;
+	int outside;
+
 	pthread_mutex_lock(&st->symmetric_lock);
+	s = gdri_symmetric_find(st->symmetric, ptr);
+	outside = s && s->at && s->left;
 	gdri_symmetric_forget(&st->symmetric, ptr);
+	__atomic_sub_fetch(&st->outside.n, outside, __ATOMIC_RELAXED); /* as in window.c */
 	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
@@ -86,7 +95,7 @@ static int register_all(struct gdri_state *st, void *addr, size_t len, void **ou
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
 	if (ret && !st->broken) /* all PEs know, and do the same */
 		take_back(st, ptr);
-	*out = ret ? NULL : ptr;
+	*out = ret ? NULL : st->heap.cuda ? gdri_symmetric_name(gdri_symmetric_find(st->symmetric, ptr)) : ptr;
 	return ret;
 }
 
@@ -106,14 +115,16 @@ void *gdr_symmetric_register(void *addr, size_t len)
 	return ptr;
 }
 
-static int unregister_all(struct gdri_state *st, void *ptr)
+static int unregister_all(struct gdri_state *st, void *name)
 {
-	uint64_t offset = (uint64_t)((uint8_t *)ptr - st->heap.base);
+	const struct gdri_symmetric *s = gdri_symmetric_named(st->symmetric, name);
+	uint8_t *ptr = s ? s->ptr : name;
+	uint64_t offset = (uint64_t)(ptr - st->heap.base);
 	int ret;
 
 	gdri_log_clear_error();
-	if (!gdri_symmetric_find(st->symmetric, ptr)) {
-		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", ptr);
+	if (!s) {
+		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", name);
 		st->pending = -GDR_EINVAL;
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, offset, 0);

@@ -10,6 +10,7 @@
 #include "runtime/cuda_impl.h"
 #include "runtime/perform.h"
 #include "runtime/state.h"
+#include "runtime/window.h"
 
 #define CALLS 8	      /* host threads that wait at the same time */
 #define LAST_DEFAULT 2u /* CU_STREAM_PER_THREAD: streams with numbers for handles */
@@ -162,9 +163,18 @@ static int missing(void)
 /* Address of the peer's word, or 0: not mapped. */
 static gdri_cu_ptr mapped(const struct gdri_state *st, const void *ptr, int pe)
 {
-	const uint8_t *base = st->peers[pe].base;
+	return (uintptr_t)gdri_window_at(st, ptr, pe);
+}
 
-	return base ? (uintptr_t)base + ((uintptr_t)ptr - (uintptr_t)st->heap.base) : 0;
+/* The library's kernels know no address outside the heap's range, but to wait there. */
+static bool is_out_of_reach(const struct gdri_state *st, const struct gdri_request *q)
+{
+	if (q->what == GDRI_RQ_WAIT || !(gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
+					 gdri_window_is_outside(st, q->sig)))
+		return false;
+	gdri_error("this call needs kernels of the library, which do not reach memory of cudaMalloc: call from a "
+		   "kernel, or register memory of cuMemCreate");
+	return true;
 }
 
 static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
@@ -328,18 +338,21 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	gdri_cu_result r = 0;
-	bool can, entered;
+	bool can, out, entered;
 	enum way way;
 
 	entered = gdri_cuda_enter_another(st->cuda); /* before way_of: stream 0 is a stream of the context */
 	way = way_of(st, q, stream);
 	can = way != BY_KERNEL || st->performer;
-	if (can)
+	out = can && way == BY_KERNEL && is_out_of_reach(st, q);
+	if (can && !out)
 		r = way != BY_KERNEL ? drive(st, q, stream, way) : launch_early(st, q, stream);
 	if (entered)
 		gdri_cuda_leave(st->cuda);
 	if (!can)
 		return missing();
+	if (out)
+		return -GDR_ENOTSUP;
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
 }
 
@@ -415,6 +428,8 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 
 	if (!st->performer)
 		return missing();
+	if (is_out_of_reach(st, q))
+		return -GDR_ENOTSUP;
 	c = take(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
 	if (!c) {
 		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);

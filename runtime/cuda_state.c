@@ -9,6 +9,7 @@
 #include "runtime/log.h"
 #include "runtime/window.h"
 #include "runtime/modules.h"
+#include "runtime/outside.h"
 #include "runtime/perform.h"
 #include "runtime/units.h"
 
@@ -135,6 +136,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 		ret = set_constants(st);
 	if (!ret)
 		gdri_perform_up(st);
+	st->modules.library = st->modules.n;
 	return ret;
 }
 
@@ -145,6 +147,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 	set_units(st, NULL);
 	gdri_modules_forget(st);
 	gdri_perform_down(st);
+	gdri_outside_down(st);
 	free(st->constants);
 	st->constants = NULL;
 	gdri_cuda_free(st->cuda, st->dev_gpu);

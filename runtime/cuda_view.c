@@ -34,8 +34,8 @@ int gdri_cuda_view_export(struct gdri_cuda *c, void *addr, int *fd, char *why, s
 	gdri_cuda_enter(c);
 	r = c->api.mem_retain(&mem, addr);
 	if (r) {
-		snprintf(why, room, "%s has no handle for it (%s): it has to come from cuMemCreate; cudaMalloc's "
-			 "cannot be mapped at a second address", c->text, gdri_cuda_error_text(c, r));
+		snprintf(why, room, "%s has no handle for it (%s): it has to come from cuMemCreate or "
+			 "cudaMalloc", c->text, gdri_cuda_error_text(c, r));
 	} else {
 		r = gdri_cuda_export_foreign(c, mem, fd);
 		if (r)

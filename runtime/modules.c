@@ -27,12 +27,17 @@ static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *mo
 static int check_version(struct gdri_state *st, const void *constants, uint64_t *found)
 {
 	int ret = gdri_cuda_peek(st->cuda, found, constants, sizeof(*found), gdri_cuda_copy_ms(st));
-	uint64_t abi = *found & ~GDRI_MODULE_NO_QUEUES;
+	uint64_t abi = *found & ~(GDRI_MODULE_NO_QUEUES | GDRI_MODULE_ANY_ADDRESS);
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
-	if (!ret && abi == GDR_ABI_VERSION && abi != *found && st->dev->n_slots) {
+	if (!ret && abi == GDR_ABI_VERSION && *found & GDRI_MODULE_NO_QUEUES && st->dev->n_slots) {
 		gdri_error("gdr_module_init: the module was compiled with GDR_NO_QUEUES, and not all PEs are "
 			   "mapped: compile it without");
+		return -GDR_ENOTSUP;
+	}
+	if (!ret && abi == GDR_ABI_VERSION && !(*found & GDRI_MODULE_ANY_ADDRESS) && st->outside.n) {
+		gdri_error("gdr_module_init: memory of cudaMalloc is registered, and the module was compiled without "
+			   "GDR_ANY_ADDRESS: compile it with -DGDR_ANY_ADDRESS");
 		return -GDR_ENOTSUP;
 	}
 	if (!ret && abi != GDR_ABI_VERSION) {
@@ -76,6 +81,16 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 	return ret;
 }
 
+bool gdri_modules_have_any_address(const struct gdri_state *st)
+{
+	int i;
+
+	for (i = st->modules.library; i < st->modules.n; i++)
+		if (!(st->modules.list[i].version & GDRI_MODULE_ANY_ADDRESS))
+			return false;
+	return true;
+}
+
 static int hide(struct gdri_state *st, const struct gdri_module *m)
 {
 	const struct gdri_constants none = {.abi_version = m->version};
@@ -117,4 +132,5 @@ void gdri_modules_forget(struct gdri_state *st)
 		hide(st, &st->modules.list[--st->modules.n]);
 	free(st->modules.list);
 	st->modules.list = NULL;
+	st->modules.library = 0;
 }

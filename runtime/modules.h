@@ -3,6 +3,8 @@
 #ifndef GDRI_MODULES_H
 #define GDRI_MODULES_H
 
+#include <stdbool.h>
+
 #include <gdr/impl/abi.h>
 
 struct CUmod_st;
@@ -17,6 +19,7 @@ struct gdri_module {
 struct gdri_modules {
 	struct gdri_module *list;
 	int n;
+	int library; /* the first ones are its own */
 };
 
 /* Callers hold st->lock. */
@@ -25,6 +28,8 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module);
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module);
 /* However that goes, if it is in the list. */
 void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module);
+/* Do kernels of all, but the library's own, find symmetric memory outside the heap? */
+bool gdri_modules_have_any_address(const struct gdri_state *st);
 /* Hides the library from all. */
 void gdri_modules_forget(struct gdri_state *st);
 

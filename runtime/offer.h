@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/cuda_ipc.h"
 #include "runtime/nic.h"
+#include "runtime/outside.h"
 #include "runtime/share.h"
 
 struct gdri_state;
@@ -16,6 +18,8 @@ struct gdri_state;
  * host threads. Without a NIC there are no keys. */
 struct gdri_offer {
 	struct gdri_share_address address;
+	struct gdri_cuda_ipc ipc; /* memory of cudaMalloc: instead, and what is seen where it is mapped */
+	uint8_t mark[GDRI_OUTSIDE_MARK];
 	struct gdri_mr_keys keys, host;
 	uint32_t idle; /* nothing that the PE posted before the call is under way; not asked while old keys are few */
 };

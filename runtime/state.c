@@ -16,6 +16,7 @@
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
+#include "runtime/outside.h"
 #include "runtime/seer.h"
 
 static struct gdri_state *current;
@@ -366,8 +367,10 @@ static int part(struct gdri_state *st, int status)
 	}
 	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
 	ret = gdri_meet(st, "finalize", 0);
-	if (!ret)
+	if (!ret) {
+		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
 		gdri_agree(st, "finalize", NULL, NULL, 0);
+	}
 	return gdri_fault_heard_of(st);
 }
 

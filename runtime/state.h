@@ -22,6 +22,7 @@
 #include "runtime/monitor.h"
 #include "runtime/nic.h"
 #include "runtime/options.h"
+#include "runtime/outside.h"
 #include "runtime/share.h"
 #include "runtime/suballoc.h"
 #include "runtime/symmetric.h"
@@ -59,6 +60,7 @@ struct gdri_state {
 	struct gdri_symmetric *symmetric; /* what of it is the program's */
 	/* Of that list, with `lock` for who changes it: who looks an address up does not wait for other PEs. */
 	pthread_mutex_t symmetric_lock;
+	struct gdri_outsides outside;	  /* what of it is memory of cudaMalloc */
 	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */

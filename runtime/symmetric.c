@@ -103,6 +103,13 @@ int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)
 	return ret;
 }
 
+void gdri_symmetric_end(struct gdri_symmetric *s)
+{
+	free(s->views);
+	free(s->at);
+	free(s);
+}
+
 void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr)
 {
 	struct gdri_symmetric *s;
@@ -113,8 +120,7 @@ void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr)
 	if (!s || !s->left)
 		return;
 	*all = s->next;
-	free(s->views);
-	free(s);
+	gdri_symmetric_end(s);
 }
 
 /* Pages that cannot be given back keep the heap's memory, which nobody else gets any more. */
@@ -125,14 +131,25 @@ void gdri_symmetric_leave_all(struct gdri_symmetric **all)
 	while ((s = *all)) {
 		gdri_symmetric_leave(s, s->ptr);
 		*all = s->next;
-		free(s->views);
-		free(s);
+		gdri_symmetric_end(s);
 	}
 }
 
 const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr)
 {
 	while (all && all->ptr != ptr)
+		all = all->next;
+	return all;
+}
+
+void *gdri_symmetric_name(const struct gdri_symmetric *s)
+{
+	return s->at ? s->addr : s->ptr;
+}
+
+const struct gdri_symmetric *gdri_symmetric_named(const struct gdri_symmetric *all, const void *name)
+{
+	while (all && gdri_symmetric_name(all) != name)
 		all = all->next;
 	return all;
 }

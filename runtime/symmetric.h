@@ -14,12 +14,15 @@ struct gdri_heap;
 struct gdri_symmetric { /* one registration */
 	struct gdri_symmetric *next;
 	uint8_t *addr; /* the program's */
-	uint8_t *ptr;  /* in the heap */
+	uint8_t *ptr;  /* in the heap, or behind it */
 	size_t len;
 	bool left;     /* the pages are the program's again */
 	struct gdri_cuda *cuda; /* memory of a GPU (window.h), NULL: of the host; */
 	uint8_t **views;	/* where it is mapped, here and behind the peers' heaps */
 	int n_views;
+	/* Memory of cudaMalloc (outside.h), else NULL: [n_pes] where it is at each, NULL: by queue. ptr is a place
+	 * without memory then, and views are allocations of the peers. */
+	uint8_t **at;
 };
 
 /* NULL, or why the pages [addr, addr + len) cannot be part of this heap. */
@@ -37,5 +40,10 @@ void gdri_symmetric_forget(struct gdri_symmetric **all, void *ptr);
 void gdri_symmetric_leave_all(struct gdri_symmetric **all);
 
 const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr);
+/* By its symmetric address, which is ptr, or of memory of cudaMalloc its own. */
+const struct gdri_symmetric *gdri_symmetric_named(const struct gdri_symmetric *all, const void *name);
+void *gdri_symmetric_name(const struct gdri_symmetric *s);
+/* Of one that is in no list. */
+void gdri_symmetric_end(struct gdri_symmetric *s);
 
 #endif

@@ -54,6 +54,18 @@ bool gdri_units_have_queues(void)
 	return all;
 }
 
+bool gdri_units_have_any_address(void)
+{
+	bool all = true;
+	struct gdri_unit *u;
+
+	pthread_mutex_lock(&lock);
+	for (u = units; u; u = u->next)
+		all = all && u->any_address;
+	pthread_mutex_unlock(&lock);
+	return all;
+}
+
 int gdri_cuda_failed(const char *call, int code, const char *text)
 {
 	gdri_error("CUDA: %s: %s (%d)", call, text, code);

@@ -12,6 +12,8 @@
 bool gdri_units_exist(void);
 /* Can the kernels of all of them post to queues (no GDR_NO_QUEUES)? */
 bool gdri_units_have_queues(void);
+/* Do those of all find symmetric memory outside the heap (GDR_ANY_ADDRESS)? */
+bool gdri_units_have_any_address(void);
 /* Writes c into the constant memory of all units, on the current context's GPU (NULL: hides the
  * library from them). */
 int gdri_units_set(const struct gdri_constants *c);

@@ -9,6 +9,7 @@
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
+#include "runtime/cuda_ipc.h"
 #include "runtime/cuda_map.h"
 #include "runtime/cuda_view.h"
 #include "runtime/log.h"
@@ -24,30 +25,107 @@ uint64_t gdri_window_reach(const struct gdri_state *st)
 	return st->heap.max + (st->heap.cuda ? gdri_cuda_room(st->heap.cuda) : 0);
 }
 
+/* The registration that bytes outside the heap belong to, with symmetric_lock; NULL: none. */
+static const struct gdri_symmetric *entry_of(const struct gdri_state *st, const void *ptr, uint64_t len)
+{
+	const struct gdri_symmetric *s;
+	uint64_t from;
+
+	for (s = st->symmetric; s; s = s->next) {
+		from = (uint64_t)((uintptr_t)ptr - (uintptr_t)gdri_symmetric_name(s));
+		if (s->cuda && !s->left && from < s->len && len <= s->len - from)
+			break;
+	}
+	return s;
+}
+
+static pthread_mutex_t *lock_of(const struct gdri_state *st)
+{
+	return (pthread_mutex_t *)(uintptr_t)&st->symmetric_lock;
+}
+
+/* Within the heaps' range one distance leads to all. */
+static bool is_in_range(const struct gdri_state *st, const void *ptr)
+{
+	/* relaxed: who has such an address learnt of it behind the call that counted it */
+	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base) < gdri_window_reach(st) ||
+	       !__atomic_load_n(&st->outside.n, __ATOMIC_RELAXED);
+}
+
+bool gdri_window_is_outside(const struct gdri_state *st, const void *ptr)
+{
+	const struct gdri_symmetric *s;
+
+	if (is_in_range(st, ptr))
+		return false;
+	pthread_mutex_lock(lock_of(st));
+	s = entry_of(st, ptr, 0);
+	pthread_mutex_unlock(lock_of(st));
+	return s;
+}
+
+uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe)
+{
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	uint8_t *at = st->peers[pe].base ? (uint8_t *)((uintptr_t)st->peers[pe].base + offset) : NULL;
+	const struct gdri_symmetric *s;
+
+	if (is_in_range(st, ptr))
+		return at;
+	pthread_mutex_lock(lock_of(st));
+	s = entry_of(st, ptr, 0);
+	if (s)
+		at = s->at[pe] ? s->at[pe] + ((const uint8_t *)ptr - s->addr) : NULL;
+	pthread_mutex_unlock(lock_of(st));
+	return at;
+}
+
+uint64_t gdri_window_offset(const struct gdri_state *st, const void *ptr)
+{
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	const struct gdri_symmetric *s;
+
+	if (is_in_range(st, ptr))
+		return offset;
+	pthread_mutex_lock(lock_of(st));
+	s = entry_of(st, ptr, 0);
+	if (s)
+		offset = (uint64_t)(s->ptr - st->heap.base) + (uint64_t)((const uint8_t *)ptr - s->addr);
+	pthread_mutex_unlock(lock_of(st));
+	return offset;
+}
+
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
-	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), size = gdri_heap_size(&st->heap), from;
-	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&st->symmetric_lock;
+	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), size = gdri_heap_size(&st->heap);
 	const struct gdri_symmetric *s;
 
 	if (at < size)
 		return len <= size - at;
-	if (at >= gdri_window_reach(st))
+	if (at >= gdri_window_reach(st) && is_in_range(st, ptr)) /* nothing is outside */
 		return false;
-	pthread_mutex_lock(lock);
-	for (s = st->symmetric; s; s = s->next) {
-		from = (uint64_t)((uintptr_t)ptr - (uintptr_t)s->ptr);
-		if (s->cuda && !s->left && from < s->len && len <= s->len - from)
-			break;
-	}
-	pthread_mutex_unlock(lock);
+	pthread_mutex_lock(lock_of(st));
+	s = entry_of(st, ptr, len);
+	pthread_mutex_unlock(lock_of(st));
 	return s;
+}
+
+static const char *refuse_view(struct gdri_state *st, const void *addr, size_t len)
+{
+	uint64_t grain = gdri_cuda_grain(st->heap.cuda);
+
+	if (gdri_cuda_is_pooled(st->cuda, addr))
+		return "it is of a memory pool (cudaMallocAsync), whose memory the driver does not map for others by "
+		       "itself: take memory of cudaMalloc or cuMemCreate";
+	if (!grain || len % grain)
+		return "the length has to be a multiple of what the driver maps (2 MiB)";
+	return NULL;
 }
 
 const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t len)
 {
-	uint64_t grain = gdri_cuda_grain(st->heap.cuda);
 	const struct gdri_symmetric *s;
+	const char *why;
 
 	if (!gdri_cuda_room(st->heap.cuda))
 		return "the driver reserved no addresses for it behind the heap";
@@ -55,8 +133,9 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 		return "this is no memory";
 	if (!gdri_cuda_is_device(st->heap.cuda, addr))
 		return "it is not memory of a GPU, as the heap is; GDR_HEAP_KIND=host has another";
-	if (!grain || len % grain)
-		return "the length has to be a multiple of what the driver maps (2 MiB)";
+	why = gdri_cuda_is_plain(st->cuda, addr) ? gdri_outside_refuse(st, addr, len) : refuse_view(st, addr, len);
+	if (why)
+		return why;
 	if ((uintptr_t)addr - (uintptr_t)st->heap.base < gdri_window_reach(st))
 		return "it is in the symmetric heap already";
 	for (s = st->symmetric; s; s = s->next)
@@ -173,83 +252,120 @@ static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gd
 	return ret;
 }
 
+struct entering { /* a registration under way */
+	struct gdri_symmetric *s;
+	struct gdri_share share;
+	struct gdri_outside_kept kept;
+	int fd;
+	bool joined; /* there are keys that nobody has used yet */
+};
+
 static struct gdri_symmetric *new_entry(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
 	struct gdri_symmetric *s = calloc(1, sizeof(*s));
-	uint8_t **views = calloc((size_t)st->n_pes, sizeof(*views));
+	uint8_t **views = calloc((size_t)st->n_pes, sizeof(*views)), **at = NULL;
+	bool plain = gdri_cuda_is_plain(st->cuda, addr);
 
-	if (!s || !views) {
+	if (plain)
+		at = calloc((size_t)st->n_pes, sizeof(*at));
+	if (!s || !views || (plain && !at)) {
 		free(s);
 		free(views);
+		free(at);
 		gdri_error("out of memory");
 		return NULL;
 	}
 	*s = (struct gdri_symmetric){.next = st->symmetric, .addr = addr, .ptr = ptr, .len = len,
-				     .cuda = st->cuda, .views = views};
+				     .cuda = st->cuda, .views = views, .at = at};
 	return s;
 }
 
 static void drop(struct gdri_symmetric *s)
 {
 	gdri_window_leave(s);
-	free(s->views);
-	free(s);
+	gdri_symmetric_end(s);
 }
 
-static int prepare(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int *fd,
-		   struct gdri_offer *mine)
+static int prepare(struct gdri_state *st, struct entering *e, struct gdri_offer *mine)
 {
-	int ret = s ? gdri_share_open(share) : -GDR_ENOMEM;
+	struct gdri_symmetric *s = e->s;
+	int ret = s ? gdri_share_open(&e->share) : -GDR_ENOMEM;
 
 	if (!ret)
-		ret = view_own(st, s, fd);
+		ret = s->at ? gdri_outside_offer(st, s, mine, &e->kept) : view_own(st, s, &e->fd);
 	if (!ret)
-		ret = gdri_offer_join(st, s->ptr, s->len, (uint64_t)(s->ptr - st->heap.base), mine);
-	mine->address = share->address;
+		ret = gdri_offer_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap.base), mine);
+	mine->address = e->share.address;
 	return ret;
 }
 
-/* All have what they offer, and map that of the others. joined: nobody has used the own keys yet. */
-static int exchange(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int fd,
-		    const struct gdri_offer *all, bool *joined)
+/* Whether all have mapped it; what one cannot, none keeps. */
+static int agree_mapped(struct gdri_state *st, struct entering *e)
 {
-	int ret;
+	int ret = gdri_agree(st, "gdr_symmetric_register", NULL, NULL, 0);
 
-	st->pending = view_peers(st, s, share, fd, all);
-	if (!st->any_nic)
-		return 0; /* the caller's next agreement tells */
-	ret = gdri_agree(st, "gdr_symmetric_register", NULL, NULL, 0);
+	if (!e->s->at)
+		return ret;
+	gdri_outside_unmark(st, e->s, &e->kept); /* nobody looks for it any more, or writes yet */
+	if (ret)
+		gdri_outside_give_up(st, e->s);
+	return ret;
+}
+
+/* All have what they offer, and map that of the others. */
+static int exchange(struct gdri_state *st, struct entering *e, const struct gdri_offer *all)
+{
+	int ret = gdri_outside_alike(st, e->s, all);
+
 	if (ret)
 		return ret;
-	*joined = false;
+	st->pending = e->s->at ? gdri_outside_open(st, e->s, all) : view_peers(st, e->s, &e->share, e->fd, all);
+	if (!st->any_nic && !e->s->at)
+		return 0; /* the caller's next agreement tells */
+	ret = agree_mapped(st, e);
+	if (ret)
+		return ret;
+	e->joined = false;
 	return gdri_offer_use(st, "gdr_symmetric_register", all);
+}
+
+/* Also where some PEs use the keys already it stays: it goes when the library is left. */
+static void keep_or_drop(struct gdri_state *st, struct gdri_symmetric *s, bool keep)
+{
+	pthread_mutex_lock(&st->symmetric_lock);
+	if (keep) {
+		st->symmetric = s;
+		/* relaxed: see is_in_range */
+		__atomic_add_fetch(&st->outside.n, s->at != NULL, __ATOMIC_RELAXED);
+	} else {
+		drop(s);
+	}
+	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
 int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
 	struct gdri_offer mine = {0}, *all = calloc((size_t)st->n_pes, sizeof(*all));
-	struct gdri_symmetric *s = all ? new_entry(st, addr, ptr, len) : NULL;
-	struct gdri_share share = {.listener = -1};
-	int fd = -1, ret;
-	bool joined;
+	struct entering e = {.s = all ? new_entry(st, addr, ptr, len) : NULL, .share = {.listener = -1}, .fd = -1};
+	int ret;
 
 	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
-	st->pending = prepare(st, s, &share, &fd, &mine);
-	joined = !st->pending && st->any_nic;
+	st->pending = prepare(st, &e, &mine);
+	e.joined = !st->pending && st->any_nic;
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)
-		ret = exchange(st, s, &share, fd, all, &joined);
-	if (ret && joined && !st->broken)
+		ret = exchange(st, &e, all);
+	if (ret && e.joined && !st->broken)
 		gdri_offer_undo(st);
-	pthread_mutex_lock(&st->symmetric_lock);
-	if (s && (ret || st->pending) && !st->broken)
-		drop(s);
-	else if (s) /* also where some PEs use the keys already: it goes when the library is left */
-		st->symmetric = s;
-	pthread_mutex_unlock(&st->symmetric_lock);
-	gdri_share_close(&share);
-	if (fd >= 0)
-		close(fd);
+	if (e.s) {
+		gdri_outside_unmark(st, e.s, &e.kept);
+		keep_or_drop(st, e.s, (!ret && !st->pending) || st->broken);
+	}
+	if (!ret && !st->pending) /* else the next agreement tells */
+		st->pending = gdri_outside_publish(st);
+	gdri_share_close(&e.share);
+	if (e.fd >= 0)
+		close(e.fd);
 	free(all);
 	return ret;
 }
@@ -285,6 +401,13 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 
 void gdri_window_leave(struct gdri_symmetric *s)
 {
-	while (s->n_views)
-		gdri_cuda_view_unmap(s->cuda, s->views[--s->n_views], s->len);
+	uint8_t *view;
+
+	while (s->n_views) {
+		view = s->views[--s->n_views];
+		if (s->at)
+			gdri_cuda_ipc_close(s->cuda, view);
+		else
+			gdri_cuda_view_unmap(s->cuda, view, s->len);
+	}
 }

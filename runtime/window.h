@@ -30,6 +30,11 @@ int gdri_window_retire(struct gdri_state *st, void *ptr);
 
 /* Is it in the heap, or in what the program brought? Any thread. */
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len);
+/* Of what it has: where that is at a PE, NULL: by queue; and the offset by which queues know it. */
+uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe);
+uint64_t gdri_window_offset(const struct gdri_state *st, const void *ptr);
+/* Memory of cudaMalloc (outside.h). */
+bool gdri_window_is_outside(const struct gdri_state *st, const void *ptr);
 /* Bytes from the heap's begin to the end of what may be behind it. */
 uint64_t gdri_window_reach(const struct gdri_state *st);
 

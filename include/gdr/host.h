@@ -135,12 +135,15 @@ GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
  * and nobody may write to them during the call; a child that is forked later shares them. Device code
  * and transfers take the returned address. NULL on failure, on all PEs, gdr_host_status() says why. Where the
  * heap is a GPU's: memory that cuMemCreate gave, exportable as descriptor or as handle of the fabric, from its
- * begin; for PEs that are reached through queues GPUDirect-capable. */
+ * begin; for PEs that are reached through queues GPUDirect-capable. Or, where all device code was compiled with
+ * GDR_ANY_ADDRESS, memory of cudaMalloc, any part of an allocation at multiples of 16 bytes: then addr itself is
+ * returned, and is the symmetric address; what reaches it is in docs/cuda.md. */
 GDR_API void *gdr_symmetric_register(void *addr, size_t len);
 /* Collective: ptr is what gdr_symmetric_register returned; no operation on it may be outstanding. The
  * pages are the program's alone again, with what they hold; so they are after gdr_finalize. Implies a
  * barrier before and after. Where the system does not give a PE pages of its own, all get its error and
- * the memory stays registered: the call may be made again. */
+ * the memory stays registered: the call may be made again. Behind it no PE has memory of cudaMalloc open: it
+ * may be freed. */
 GDR_API int gdr_symmetric_unregister(void *ptr);
 /* A static array of whole pages: static GDR_SYMMETRIC(double, field, 1000); sizeof(field) fits
  * gdr_symmetric_register. The size of its type is a power of two. */

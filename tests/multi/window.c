@@ -106,7 +106,7 @@ int main(void)
 	CHECK(more == words + WORDS);
 	use(more, second);
 	CHECK(cudaMalloc(&plain, BYTES) == cudaSuccess);
-	CHECK(!gdr_symmetric_register(plain, BYTES)); /* the driver has no handle for it */
+	CHECK(!gdr_symmetric_register(plain, BYTES)); /* this file has no GDR_ANY_ADDRESS */
 	CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
 	(void)gdr_host_quiet();
 	CHECK_OK(gdr_symmetric_unregister(words));

@@ -401,7 +401,6 @@ static void test_memory_of_the_program(void **state)
 {
 	uint8_t *own, *other, *ptr, *second;
 	uint64_t v = 5, w = 0;
-	gdri_cu_ptr plain;
 
 	(void)state;
 	start();
@@ -427,9 +426,6 @@ static void test_memory_of_the_program(void **state)
 	assert_null(gdr_symmetric_register(other + BUFFER / 2, BUFFER / 2)); /* not the begin */
 	assert_null(gdr_symmetric_register(ptr, BUFFER));	      /* the heap's */
 	assert_null(gdr_symmetric_register(&w, BUFFER));	      /* the host's */
-	assert_int_equal(cuMemAlloc_v2(&plain, BUFFER), 0);
-	assert_null(gdr_symmetric_register((void *)(uintptr_t)plain, BUFFER)); /* no handle */
-	assert_int_equal(cuMemFree_v2(plain), 0);
 
 	second = gdr_symmetric_register(other, BUFFER);
 	assert_ptr_equal(second, ptr + BUFFER);
@@ -440,6 +436,107 @@ static void test_memory_of_the_program(void **state)
 	(void)gdr_host_quiet(); /* takes what was latched */
 	assert_int_equal(gdr_finalize(), 0); /* with both there */
 	assert_false(fake_buffer_end(own) || fake_buffer_end(other));
+	nothing_left();
+}
+
+static uint8_t *cuda_malloc(void)
+{
+	gdri_cu_ptr p;
+
+	assert_int_equal(cuMemAlloc_v2(&p, BUFFER), 0);
+	return (uint8_t *)(uintptr_t)p;
+}
+
+static void cuda_free(uint8_t *p)
+{
+	assert_int_equal(cuMemFree_v2((uintptr_t)p), 0);
+}
+
+static void refused(uint8_t *p, size_t len, int status)
+{
+	assert_null(gdr_symmetric_register(p, len));
+	assert_int_equal(gdr_host_quiet(), status);
+}
+
+/* Its address is the symmetric one; any part of an allocation. */
+static void test_memory_of_cuda_malloc(void **state)
+{
+	uint64_t v = 5, w = 0;
+	uint8_t *all, *own;
+	int i;
+
+	(void)state;
+	start();
+	set(&fake_cuda.ipc, 1);
+	all = cuda_malloc();
+	own = all + 48;
+	memset(all, 7, BUFFER);
+	assert_ptr_equal(gdr_symmetric_register(own, 4096), own);
+	for (i = 0; i < 4096; i++)
+		assert_int_equal(own[i], 7); /* the mark is gone */
+	assert_int_equal(gdr_host_put(own + 8, &v, sizeof(v), 0), 0);
+	assert_memory_equal(own + 8, &v, sizeof(v));
+	assert_int_equal(gdr_host_get(&w, own + 8, sizeof(w), 0), 0);
+	assert_int_equal(w, 5);
+	assert_int_equal(gdr_host_put(own + 4096 - 8, &v, 16, 0), -GDR_EINVAL); /* ends behind it */
+	assert_int_equal(gdr_host_put(own - 8, &v, 8, 0), -GDR_EINVAL);
+	assert_ptr_equal(gdr_host_ptr(own + 9, 0), own + 9);
+	assert_null(gdr_host_ptr(own + 4096, 0));
+	assert_true(device->outside != 0);
+
+	refused(own + 4080, 32, -GDR_ENOTSUP);
+	refused(own + 4096 + 8, 64, -GDR_ENOTSUP);
+	refused(own + 4096, 72, -GDR_ENOTSUP);
+	refused(all + BUFFER - 64, 128, -GDR_EINVAL);
+	for (i = 1; i < GDRI_MAX_OUTSIDE; i++)
+		assert_ptr_equal(gdr_symmetric_register(own + (i << 13), 16), own + (i << 13));
+	refused(own + (i << 13), 16, -GDR_ENOTSUP);
+	assert_int_equal(gdr_host_put(own + (1 << 13) + 8, &v, sizeof(v), 0), 0);
+	assert_memory_equal(own + (1 << 13) + 8, &v, sizeof(v));
+	for (i = 1; i < GDRI_MAX_OUTSIDE; i++)
+		assert_int_equal(gdr_symmetric_unregister(own + (i << 13)), 0);
+	assert_int_equal(gdr_symmetric_unregister(own), 0);
+	assert_int_equal(device->outside, 0);
+	assert_int_equal(gdr_host_put(own, &v, sizeof(v), 0), -GDR_EINVAL);
+	assert_int_equal(gdr_symmetric_unregister(own), -GDR_EINVAL);
+	assert_ptr_equal(gdr_symmetric_register(own, 4096), own);
+	(void)gdr_host_quiet(); /* takes what was latched */
+	assert_int_equal(gdr_finalize(), 0); /* with it there */
+	cuda_free(all);
+	set(&fake_cuda.ipc, 0);
+	nothing_left();
+}
+
+/* A module that the program loads by hand tells by itself whether its kernels find such memory. */
+static void test_module_and_cuda_malloc(void **state)
+{
+	static struct gdri_constants c;
+	struct CUmod_st *module = (struct CUmod_st *)&c;
+	uint8_t *own;
+
+	(void)state;
+	fake_cuda.variable = &c;
+	fake_cuda.variable_size = sizeof(c);
+	start();
+	set(&fake_cuda.ipc, 1);
+	own = cuda_malloc();
+	c.abi_version = GDR_ABI_VERSION;
+	assert_int_equal(gdr_module_init(module), 0);
+	refused(own, BUFFER, -GDR_ENOTSUP);
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_ptr_equal(gdr_symmetric_register(own, BUFFER), own);
+	assert_int_equal(gdr_module_init(module), -GDR_ENOTSUP);
+	assert_null(c.dev);
+	c.abi_version = GDR_ABI_VERSION | GDRI_MODULE_ANY_ADDRESS;
+	assert_int_equal(gdr_module_init(module), 0);
+	assert_int_equal(gdr_symmetric_unregister(own), 0);
+	assert_ptr_equal(gdr_symmetric_register(own, BUFFER), own);
+	assert_int_equal(gdr_module_finalize(module), 0);
+	assert_true(c.abi_version == (GDR_ABI_VERSION | GDRI_MODULE_ANY_ADDRESS));
+	assert_int_equal(gdr_finalize(), 0);
+	cuda_free(own);
+	set(&fake_cuda.ipc, 0);
+	fake_cuda.variable = NULL;
 	nothing_left();
 }
 
@@ -628,6 +725,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory_of_cuda_malloc, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_module_and_cuda_malloc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_transfers, setup, teardown),

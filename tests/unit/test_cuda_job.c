@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#define GDR_ANY_ADDRESS
 #include <gdr.h>
 #include <gdr/bootstrap.h>
 #include <gdr/impl/unit.h>
@@ -293,6 +295,219 @@ static int body_keys(int pe, int n)
 	return gdr_finalize();
 }
 
+gdri_cu_result cuMemAlloc_v2(gdri_cu_ptr *p, size_t size);
+gdri_cu_result cuMemFree_v2(gdri_cu_ptr p);
+
+#define PLAIN ((size_t)1 << 20)
+
+static uint8_t *cuda_malloc(int pe)
+{
+	gdri_cu_ptr p = 0;
+
+	fake_cuda.ipc = 1;
+	if (cuMemAlloc_v2(&p, PLAIN))
+		return NULL;
+	memset((void *)(uintptr_t)p, 0x40 + pe, PLAIN);
+	return (uint8_t *)(uintptr_t)p;
+}
+
+static bool is_p2p(void)
+{
+	return !strcmp(transports, "p2p");
+}
+
+/* As a kernel of PE `pe` would, with what is 64 words of each PE. */
+static int kernel_on(uint64_t *words, int pe, int n)
+{
+	int next = (pe + 1) % n, i;
+
+	gdri_dev_state = device;
+	JOB_CHECK(!gdr_uint64_p(words, 100u + (uint64_t)pe, next));
+	JOB_CHECK(!gdr_uint64_atomic_add(words + 1, 3, next));
+	for (i = 8; i < 64; i++)
+		words[i] = (uint64_t)(1000 * pe + i);
+	JOB_CHECK(!gdr_put_nbi(words + 64, words, 64 * sizeof(*words), next)); /* from there, too */
+	JOB_CHECK(!gdr_quiet());
+	JOB_CHECK(gdr_uint64_atomic_fetch_add(words + 1, 1, next) >= 3);
+	JOB_CHECK((gdr_ptr(words, next) != NULL) == is_p2p() && gdr_ptr(words, pe) == (is_p2p() ? words : NULL));
+	gdri_dev_state = NULL;
+	JOB_CHECK(!gdr_barrier_all());
+	JOB_CHECK(words[0] == 100u + (uint64_t)(pe + n - 1) % (uint64_t)n && words[1] == 4);
+	for (i = 8; i < 64; i++)
+		JOB_CHECK(words[64 + i] == (uint64_t)(1000 * ((pe + n - 1) % n) + i));
+	gdri_dev_state = device;
+	JOB_CHECK(!gdr_get(words + 128, words + 8, 56 * sizeof(*words), next) && !gdr_quiet());
+	gdri_dev_state = NULL;
+	JOB_CHECK(words[128] == (uint64_t)(1000 * next + 8) && words[128 + 55] == (uint64_t)(1000 * next + 63));
+	return 0;
+}
+
+static int refused(int pe, uint8_t *p, const char *text)
+{
+	JOB_CHECK(p && !gdr_symmetric_register(p, PLAIN) && gdr_host_quiet() == -GDR_ENOTSUP);
+	JOB_CHECK(strstr(job_stderr(), text));
+	JOB_CHECK(!cuMemFree_v2((uintptr_t)p));
+	return 0;
+}
+
+static int body_plain_refused(int pe, int n)
+{
+	gdri_cu_ptr p;
+
+	(void)n;
+	JOB_CHECK(!init());
+	JOB_CHECK(!cuMemAlloc_v2(&p, PLAIN) && !refused(pe, (uint8_t *)(uintptr_t)p, "cuIpcGetMemHandle"));
+	fake_cuda.pooled = 1;
+	JOB_CHECK(!refused(pe, cuda_malloc(pe), "memory pool (cudaMallocAsync)"));
+	fake_cuda.pooled = 0;
+	unit.any_address = pe != 1; /* on one is on all */
+	JOB_CHECK(!refused(pe, cuda_malloc(pe), "compiled with -DGDR_ANY_ADDRESS"));
+	return gdr_finalize();
+}
+
+/* Pieces of one allocation, that lie elsewhere in it at each PE; then it is freed, as soon as the calls return. */
+static int body_plain(int pe, int n)
+{
+	uint8_t *own, *a, *b;
+	uint64_t v = 70u + (uint64_t)pe, seen;
+	int i, round, opened;
+
+	setenv("GDR_TIMEOUT", "20s", 1);
+	JOB_CHECK(!init());
+	opened = is_p2p() ? n - 1 : 0;
+	for (round = 0; round < 3; round++) {
+		own = cuda_malloc(pe);
+		a = own + 16 + 4112 * pe;
+		b = own + (PLAIN / 2) + 4096 * pe;
+		JOB_CHECK(gdr_symmetric_register(a, 65536) == a && fake_cuda.opened == opened);
+		JOB_CHECK(gdr_symmetric_register(b, 8192) == b && fake_cuda.opened == opened); /* one mapping */
+		JOB_CHECK(a[0] == 0x40 + pe && a[65535] == 0x40 + pe && b[0] == 0x40 + pe);
+		memset(a, 0, 65536);
+		JOB_CHECK(!gdr_barrier_all());
+		for (i = 0; i < n; i++) {
+			JOB_CHECK(!gdr_host_put(a + 65536 - 64 + 8 * pe, &v, sizeof(v), i));
+			JOB_CHECK(!gdr_host_put(b + 8 * pe, &v, sizeof(v), i));
+			JOB_CHECK((gdr_host_ptr(a, i) != NULL) == (is_p2p() || i == pe));
+		}
+		JOB_CHECK(!gdr_barrier_all());
+		for (i = 0; i < n; i++) {
+			JOB_CHECK(!memcmp(b + 8 * i, a + 65536 - 64 + 8 * i, 8));
+			JOB_CHECK(!gdr_host_get(&seen, b + 8 * i, 8, (pe + 1) % n) && seen == 70u + (uint64_t)i);
+		}
+		JOB_CHECK(a[65535] == 0 && b[8 * n] == 0x40 + pe); /* no other byte */
+		JOB_CHECK(!kernel_on((uint64_t *)(void *)a, pe, n));
+		JOB_CHECK(!gdr_symmetric_unregister(a) && fake_cuda.opened == opened);
+		JOB_CHECK(!gdr_host_get(&seen, b + 8 * pe, 8, (pe + 1) % n) && seen == v);
+		if (round < 2) {
+			JOB_CHECK(!gdr_symmetric_unregister(b) && !fake_cuda.opened);
+			JOB_CHECK(!cuMemFree_v2((uintptr_t)own) && !fake_cuda.freed_open);
+		}
+	}
+	JOB_CHECK(!gdr_finalize()); /* with one left */
+	JOB_CHECK(!fake_cuda.opened && !cuMemFree_v2((uintptr_t)own) && !fake_cuda.freed_open);
+	return 0;
+}
+
+/* One PE cannot map that of another one: no PE has anything open when the call returns. */
+static int body_plain_fails(int pe, int n)
+{
+	uint8_t *own, *view;
+	int i;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "20s", 1);
+	JOB_CHECK(!init());
+	own = cuda_malloc(pe);
+	fake_cuda.ipc_result = pe == 1 ? 205 : 0;
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN) && gdr_host_quiet() == -GDR_ESYSTEM);
+	JOB_CHECK(strstr(job_stderr(), pe == 1 ? "the memory of PE 0: " : "PE 1 failed: "));
+	JOB_CHECK(strstr(job_stderr(), "cuIpcOpenMemHandle"));
+	fake_cuda.ipc_result = 0;
+	for (i = 0; i < (int)PLAIN; i++)
+		JOB_CHECK(own[i] == 0x40 + pe);
+	JOB_CHECK(!fake_cuda.opened && !cuMemFree_v2((uintptr_t)own) && !fake_cuda.freed_open);
+
+	own = cuda_malloc(pe);
+	view = fake_buffer();
+	JOB_CHECK(own && view && !gdr_symmetric_register(pe == 2 ? view : own, PLAIN)); /* too short for its kind */
+	JOB_CHECK(gdr_host_quiet() < 0 && !fake_cuda.opened);
+	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && !gdr_barrier_all()); /* and goes on */
+	return gdr_finalize();
+}
+
+/* Some bring this kind of memory, some the other one. */
+static int body_plain_mixed(int pe, int n)
+{
+	gdri_cu_ptr own = 0;
+	uint8_t *view;
+
+	(void)n;
+	JOB_CHECK(!init());
+	fake_cuda.ipc = 1;
+	view = fake_buffer();
+	JOB_CHECK(view && !cuMemAlloc_v2(&own, FAKE_BUFFER));
+	JOB_CHECK(!gdr_symmetric_register(pe == 1 ? view : (uint8_t *)(uintptr_t)own, FAKE_BUFFER));
+	JOB_CHECK(gdr_host_quiet() == -GDR_EMISMATCH && !fake_cuda.opened);
+	JOB_CHECK(strstr(job_stderr(), "PE 1 brings memory of cuMemCreate, PE 0 of cudaMalloc"));
+	JOB_CHECK(gdr_symmetric_register(view, FAKE_BUFFER) && !gdr_barrier_all()); /* and goes on */
+	return gdr_finalize();
+}
+
+static void hang_here(int call, void *send, size_t len)
+{
+	(void)call;
+	(void)send;
+	(void)len;
+	if (++late_at == 2) /* as in end_here */
+		__atomic_store_n(&fake_cuda.hang_copy, 1, __ATOMIC_RELAXED);
+}
+
+/* A GPU that does not take what its kernels are to find: no PE keeps the memory. */
+static int body_plain_hangs(int pe, int n)
+{
+	uint8_t *own;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "6s", 1);
+	JOB_CHECK(!init());
+	own = cuda_malloc(pe);
+	late_at = 0;
+	job_lie = pe == 1 ? hang_here : NULL;
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN) && !fake_cuda.opened);
+	JOB_CHECK(strstr(job_stderr(), pe == 1 ? "did not finish" : "PE 1"));
+	__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+	JOB_CHECK((gdr_host_quiet() < 0 || pe == 1) && !device->outside); /* PE 1's was not latched, either */
+	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && !gdr_barrier_all()); /* and goes on */
+	return gdr_finalize();
+}
+
+static void end_here(int call, void *send, size_t len)
+{
+	(void)call;
+	(void)send;
+	(void)len;
+	if (++late_at == 2) /* all have offered theirs, and mapped that of the others */
+		_exit(0);
+}
+
+/* A PE dies amid of it: the others have nothing open when they are gone from the library. */
+static int body_plain_dies(int pe, int n)
+{
+	uint8_t *own;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "2s", 1);
+	setenv("GDR_INIT_TIMEOUT", "10s", 1);
+	JOB_CHECK(!init());
+	own = cuda_malloc(pe);
+	late_at = 0;
+	job_lie = pe == 1 ? end_here : NULL;
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN));
+	gdr_finalize();
+	JOB_CHECK(!fake_cuda.opened);
+	return 0;
+}
+
 static int *heard; /* shared by all PEs */
 
 static void *in_put(void *arg)
@@ -482,6 +697,19 @@ static void test_keys(void **state)
 	run(3, body_keys);
 }
 
+static void test_plain(void **state)
+{
+	(void)state;
+	run(3, body_plain);
+	run(2, body_plain_refused);
+	run(2, body_plain_mixed);
+	if (!is_p2p())
+		return;
+	run(3, body_plain_fails);
+	run(3, body_plain_hangs);
+	run(3, body_plain_dies);
+}
+
 static void test_hung_copy(void **state)
 {
 	(void)state;
@@ -522,6 +750,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_half_shown),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_hung_copy),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),

@@ -14,6 +14,7 @@
 #include "runtime/cuda_impl.h"
 #include "runtime/perform.h"
 #include "runtime/state.h"
+#include "runtime/window.h"
 
 #define STREAMS 8 /* of the library */
 
@@ -43,6 +44,21 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 		q->member = member;
 		q->stride = 1;
 	}
+}
+
+uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe)
+{
+	uint8_t *base = st->peers[pe].base;
+
+	return base ? base + ((const uint8_t *)ptr - st->heap.base) : NULL;
+}
+
+static const void *outside; /* of cudaMalloc */
+
+bool gdri_window_is_outside(const struct gdri_state *st, const void *ptr)
+{
+	(void)st;
+	return ptr && ptr == outside;
 }
 
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
