@@ -145,9 +145,28 @@ static inline void guest_load_small(uint8_t *dst, const uint8_t *src, size_t n)
 	}
 }
 
+/* So many bytes in words, each as long as its address allows: a program may poll
+ * on any of them, and set it anew when it has come, while memmove may store a
+ * word twice. */
+#define GUEST_WORDS 256
+
+static inline void guest_copy_words(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	uint8_t word[8];
+	size_t t;
+
+	for (; n; dst += t, src += t, n -= t) {
+		for (t = 8; t > n || (uintptr_t)dst & (t - 1); t /= 2)
+			;
+		guest_load_small(word, src, t);
+		guest_store_small(dst, word, t);
+	}
+}
+
 /* Copies between registered memory. The bytes of the last aligned word go
  * last, so that a program which polls on the end of a message finds the rest
- * placed. Ranges may overlap (an operation looped back onto itself). */
+ * placed. Ranges may overlap (an operation looped back onto itself): words are
+ * copied from the front, which must not overtake itself. */
 static inline void guest_copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
 	uint8_t tail[8];
@@ -156,6 +175,10 @@ static inline void guest_copy(uint8_t *dst, const uint8_t *src, size_t n)
 	if (n <= 8) {
 		guest_load_small(tail, src, n);
 		guest_store_small(dst, tail, n);
+		return;
+	}
+	if (n <= GUEST_WORDS && (uintptr_t)dst - (uintptr_t)src >= n) {
+		guest_copy_words(dst, src, n);
 		return;
 	}
 	t = (uintptr_t)(dst + n) & 7;
