@@ -35,35 +35,27 @@ static void *find(_Atomic(void *) *cache, const char *name)
 		return u.function;                                                                 \
 	}
 
-REAL(int, open, const char *, int, ...)
-REAL(int, openat, int, const char *, int, ...)
-REAL(int, close, int)
-REAL(int, ioctl, int, unsigned long, ...)
-REAL(int, fstat, int, struct stat *)
-REAL(int, stat, const char *, struct stat *)
-REAL(int, lstat, const char *, struct stat *)
-REAL(int, access, const char *, int)
-REAL(int, socket, int, int, int)
-REAL(FILE *, fopen, const char *, const char *)
-REAL(DIR *, opendir, const char *)
-REAL(char *, realpath, const char *, char *)
+#define FUNCTIONS(X)                                                                               \
+	X(int, open, const char *, int, ...)                                                       \
+	X(int, openat, int, const char *, int, ...)                                                \
+	X(int, close, int)                                                                         \
+	X(int, ioctl, int, unsigned long, ...)                                                     \
+	X(int, fstat, int, struct stat *)                                                          \
+	X(int, stat, const char *, struct stat *)                                                  \
+	X(int, lstat, const char *, struct stat *)                                                 \
+	X(int, access, const char *, int)                                                          \
+	X(int, socket, int, int, int)                                                              \
+	X(FILE *, fopen, const char *, const char *)                                               \
+	X(DIR *, opendir, const char *)                                                            \
+	X(char *, realpath, const char *, char *)
+FUNCTIONS(REAL)
 
 /* dlsym allocates and frees. A sanitizer that is about to print what it found calls lstat from where the memory is
  * its own: at that time it would not come back. */
 __attribute__((constructor)) static void find_all(void)
 {
-	open_ptr();
-	openat_ptr();
-	close_ptr();
-	ioctl_ptr();
-	fstat_ptr();
-	stat_ptr();
-	lstat_ptr();
-	access_ptr();
-	socket_ptr();
-	fopen_ptr();
-	opendir_ptr();
-	realpath_ptr();
+#define FIND(ret, name, ...) name##_ptr();
+	FUNCTIONS(FIND)
 }
 
 int real_open(const char *path, int flags, mode_t mode)
