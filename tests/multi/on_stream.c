@@ -153,17 +153,22 @@ MORE_TYPES(TYPE_MOVES)
 	}
 MULTI_WAIT_TYPES(WAITS)
 
-/* What ends a wait comes late: the copy behind it would be of what was there before. */
-#define LATE_WAIT(...)                                                                          \
+/* What ends a wait for words [first, last) comes late, a word at a time: copies behind it would be of what was there
+ * before. */
+#define LATE_WAIT(first, last, ...)                                                                \
 	do {                                                                                       \
 		begin();                                                                           \
 		CHECK_OK(gdr_memcpy(from, v, sizeof(v)));                                          \
 		CHECK_OK(__VA_ARGS__);                                                             \
-		CHECK_OK(gdr_put_on_stream(dst + AREA, at, sizeof(v), multi_pe, stream));          \
+		for (int k = (first); k < (last); k++)                                             \
+			CHECK_OK(gdr_put_on_stream(at + AREA / sizeof(*at) + k, at + k, sizeof(*at), multi_pe, \
+						   stream));                                       \
 		multi_sleep_us(1000);                                                              \
-		CHECK_OK(gdr_host_put(at, from, sizeof(v), multi_pe));                             \
-		memcpy(image, v, sizeof(v));                                                       \
-		memcpy(image + AREA, v, sizeof(v));                                                \
+		for (int k = (first); k < (last); k++) {                                           \
+			CHECK_OK(gdr_host_put(at + k, from + k, sizeof(*at), multi_pe));           \
+			memcpy(image + (size_t)k * sizeof(*at), v + k, sizeof(*at));               \
+			memcpy(image + AREA + (size_t)k * sizeof(*at), v + k, sizeof(*at));        \
+		}                                                                                  \
 		end(what, 0);                                                                      \
 	} while (0)
 #define LATE_WAITS(name, T)                                                                        \
@@ -173,11 +178,11 @@ MULTI_WAIT_TYPES(WAITS)
 		T v[3] = {(T)-3, 4, 5};                                                            \
 		T *at = (T *)dst, *from = (T *)(src + AREA / 2);                                   \
                                                                                                    \
-		LATE_WAIT(gdr_##name##_wait_until_on_stream(at, GDR_CMP_EQ, (T)-3, stream)); \
-		LATE_WAIT(gdr_##name##_wait_until_all_on_stream(at + 2, 1, NULL, GDR_CMP_EQ, \
-								      5, stream));                 \
-		LATE_WAIT(gdr_##name##_wait_until_all_vector_on_stream(                      \
-				at, 3, NULL, GDR_CMP_EQ, from, stream));                           \
+		LATE_WAIT(0, 1, gdr_##name##_wait_until_on_stream(at, GDR_CMP_EQ, (T)-3, stream)); \
+		LATE_WAIT(2, 3, gdr_##name##_wait_until_all_on_stream(at + 2, 1, NULL, GDR_CMP_EQ, 5,  \
+								      stream));                    \
+		LATE_WAIT(0, 3, gdr_##name##_wait_until_all_vector_on_stream(at, 3, NULL, GDR_CMP_EQ, from, \
+									     stream));             \
 	}
 #ifndef __CUDACC__
 MULTI_WAIT_TYPES(LATE_WAITS)

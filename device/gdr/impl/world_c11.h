@@ -236,6 +236,53 @@ GDRI_INLINE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
+/* Up to GDRI_WORDS bytes are copied in words as long as their address in dst allows, each stored once and at once.
+ * memcpy does not promise that, and glibc's stores 8 bytes twice: who waits for a word may look meanwhile, and may set
+ * it anew when it has come. Relaxed: what they pair with is the caller's matter. */
+#define GDRI_WORDS 256u
+#define GDRI_MOVE_WORD(bits)                                                                       \
+	GDRI_INLINE void gdri_move_u##bits(void *dst, const void *src)                             \
+	{                                                                                          \
+		uint##bits##_t v;                                                                  \
+                                                                                                   \
+		if ((uintptr_t)src % sizeof(v))                                                    \
+			memcpy(&v, src, sizeof(v));                                                \
+		else                                                                               \
+			v = __atomic_load_n((const uint##bits##_t *)src, __ATOMIC_RELAXED);        \
+		__atomic_store_n((uint##bits##_t *)dst, v, __ATOMIC_RELAXED);                      \
+	}
+GDRI_MOVE_WORD(16)
+GDRI_MOVE_WORD(32)
+GDRI_MOVE_WORD(64)
+#undef GDRI_MOVE_WORD
+
+GDRI_NOINLINE void gdri_copy_words(uint8_t *d, const uint8_t *s, size_t len)
+{
+	size_t n;
+
+	for (; len; d += n, s += n, len -= n) {
+		for (n = 8; n > len || (uintptr_t)d & (n - 1); n /= 2)
+			;
+		if (n == 8)
+			gdri_move_u64(d, s);
+		else if (n == 4)
+			gdri_move_u32(d, s);
+		else if (n == 2)
+			gdri_move_u16(d, s);
+		else
+			*d = *s;
+	}
+}
+
+/* All of it, by one thread. */
+GDRI_INLINE void gdri_copy_thread(void *dst, const void *src, size_t len)
+{
+	if (len <= GDRI_WORDS)
+		gdri_copy_words((uint8_t *)dst, (const uint8_t *)src, len);
+	else
+		memcpy(dst, src, len);
+}
+
 /* A block's threads share one CPU thread: whole slices suit its cache. */
 GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
@@ -243,13 +290,7 @@ GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank
 	size_t at = slice * rank;
 
 	if (at < len)
-		memcpy((char *)dst + at, (const char *)src + at, len - at < slice ? len - at : slice);
-}
-
-/* All of it, by one thread. */
-GDRI_INLINE void gdri_copy_thread(void *dst, const void *src, size_t len)
-{
-	memcpy(dst, src, len);
+		gdri_copy_thread((char *)dst + at, (const char *)src + at, len - at < slice ? len - at : slice);
 }
 
 #define gdri_copy_thread_lean gdri_copy_thread /* of CUDA's compiler */
