@@ -96,18 +96,23 @@ static int look(struct joining *j, int pe, struct gdri_join *out)
 {
 	int ret = read_once(j->st, pe, out);
 
-	if (ret || out->id != j->mine.id)
-		return ret;
-	gdri_fence_sys(); /* pairs with the release in show_word */
-	ret = read_once(j->st, pe, out);
-	return ret ? ret : out->id == j->mine.id;
+	if (!ret && out->id == j->mine.id) {
+		gdri_fence_sys(); /* pairs with the release in show_word */
+		ret = read_once(j->st, pe, out);
+	}
+	if (!ret)
+		return out->id == j->mine.id;
+	gdri_error("%s: whether PE %d is in the team with id 0x%llx cannot be read there: %s", j->p->what, pe,
+		   (unsigned long long)j->mine.id, gdr_strerror(ret));
+	return ret;
 }
 
 /* ---- a step ---- */
 
 static int failed(const struct joining *j, int pe, int status)
 {
-	gdri_error("%s: PE %d failed: %s", j->p->what, pe, gdr_strerror(status));
+	gdri_error("%s: PE %d, a member of the team with id 0x%llx, failed: %s; its own message says of what; join "
+		   "with another id", j->p->what, pe, (unsigned long long)j->mine.id, gdr_strerror(status));
 	return status;
 }
 
@@ -179,12 +184,20 @@ static int late(const struct joining *j, int step, int n)
 	while (step == COME && i < j->p->n - 1 && j->pes[i] >= 0)
 		i++;
 	if (step == COME)
-		gdri_error("%s: of %d PEs with this id %d came within GDR_TIMEOUT; nobody came as number %d",
-			   j->p->what, j->p->n, n, i);
+		gdri_error("%s: of %d PEs with id 0x%llx %d came within GDR_TIMEOUT; nobody came as number %d",
+			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, i);
 	else
-		gdri_error("%s: of %d PEs with this id, which all came, %d went on within GDR_TIMEOUT; PE %d did not",
-			   j->p->what, j->p->n, n, j->behind);
+		gdri_error("%s: of %d PEs with id 0x%llx, which all came, %d went on within GDR_TIMEOUT; PE %d did not",
+			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, j->behind);
 	return -GDR_ETIMEOUT;
+}
+
+/* Something else ended the wait, with a message of its own. */
+static int stopped(const struct joining *j, int n, int status)
+{
+	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: %s", j->p->what, n, j->p->n,
+		   (unsigned long long)j->mine.id, gdr_strerror(status));
+	return status;
 }
 
 static int wait_for(struct joining *j, int step)
@@ -198,9 +211,9 @@ static int wait_for(struct joining *j, int step)
 			return n < 0 ? n : 0;
 		/* relaxed: neither flag carries anything */
 		if (__atomic_load_n(&j->st->dev->lost, __ATOMIC_RELAXED))
-			return -GDR_EPEERLOST;
+			return stopped(j, n, -GDR_EPEERLOST);
 		if (__atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED))
-			return -GDR_EABORTED;
+			return stopped(j, n, -GDR_EABORTED);
 		if (gdri_now_ns() > j->deadline)
 			return late(j, step, n);
 		gdr_pause(round);
@@ -269,6 +282,7 @@ int gdri_team_join(struct gdri_state *st, uint64_t id, int me, const struct gdri
 	j.pes = calloc((size_t)(p->n > 0 ? p->n : 1), sizeof(*j.pes));
 	if (!j.pes) {
 		gdri_error("%s: out of memory", p->what);
+		show_all(&j, -GDR_ENOMEM, me); /* or the others would wait for it */
 		return -GDR_ENOMEM;
 	}
 	for (i = 0; i < p->n; i++)

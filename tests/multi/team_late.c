@@ -2,6 +2,9 @@
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
  * status, not that of a time limit. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "tests/multi/multi.h"
 
 #define ID 0x7465616d
@@ -10,6 +13,29 @@ static void await(const uint64_t *turn, uint64_t value)
 {
 	while (multi_u64(turn) != value)
 		multi_sleep_us(1000);
+}
+
+static int real_stderr, texts;
+
+static void begin_listening(void)
+{
+	real_stderr = dup(2);
+	texts = memfd_create("texts", 0);
+	CHECK(real_stderr >= 0 && texts >= 0 && dup2(texts, 2) == 2);
+}
+
+/* What was said on stderr since. */
+static void expect_said(const char *what)
+{
+	char buf[4096] = "";
+
+	CHECK(dup2(real_stderr, 2) == 2);
+	CHECK(pread(texts, buf, sizeof(buf) - 1, 0) > 0);
+	fputs(buf, stderr);
+	close(texts);
+	close(real_stderr);
+	if (!strstr(buf, what))
+		multi_fail(__FILE__, __LINE__, "nothing says \"%s\"", what);
 }
 
 static int alone(void)
@@ -23,13 +49,17 @@ static int alone(void)
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == 0) {
 		CHECK_OK(gdr_abort_waits());
+		begin_listening();
 		CHECK_EQ(gdr_team_join(ID, 2, 0, NULL, 0, &team), -GDR_EABORTED);
+		expect_said("the team with id 0x7465616d");
 		multi_set_u64(turn, 1);
 		await(turn, 2); /* its record is looked at until then */
 	} else {
 		while (multi_u64(turn + 1) != 1)
 			CHECK_OK(gdr_host_get(turn + 1, turn, sizeof(*turn), 0));
+		begin_listening();
 		CHECK_EQ(gdr_team_join(ID, 2, 1, NULL, 0, &team), -GDR_EABORTED);
+		expect_said("PE 0, a member of the team with id 0x7465616d, failed");
 		CHECK_OK(gdr_host_put(turn, &two, sizeof(two), 0));
 		CHECK_OK(gdr_host_quiet());
 	}
