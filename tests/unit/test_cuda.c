@@ -541,16 +541,17 @@ static void test_module_and_cuda_malloc(void **state)
 }
 
 /* It may have been made with handles of the fabric alone, beside a heap that is shared by descriptors; and the other
- * way round. */
+ * way round; and where there are no descriptors. */
 static void test_fabric_memory_of_the_program(void **state)
 {
-	int handles[] = {GDRI_CU_HANDLE_FABRIC, GDRI_CU_HANDLE_FD}, i;
+	int handles[] = {GDRI_CU_HANDLE_FABRIC, GDRI_CU_HANDLE_FD, GDRI_CU_HANDLE_FABRIC}, i;
 	uint8_t *own, *ptr;
 	uint64_t v = 6;
 
 	(void)state;
-	for (i = 0; i < 2; i++) {
-		setenv("GDR_HEAP_HANDLE", i ? "fabric" : "fd", 1);
+	for (i = 0; i < 3; i++) {
+		set(&fake_cuda.no_fd, i == 2);
+		setenv("GDR_HEAP_HANDLE", i == 2 ? "auto" : i ? "fabric" : "fd", 1);
 		start();
 		own = fake_buffer_by(handles[i]);
 		assert_non_null(own);
@@ -563,6 +564,7 @@ static void test_fabric_memory_of_the_program(void **state)
 		assert_int_equal(fake_buffer_end(own), 0);
 		nothing_left();
 	}
+	set(&fake_cuda.no_fd, 0);
 	unsetenv("GDR_HEAP_HANDLE");
 }
 
