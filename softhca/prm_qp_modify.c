@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "softhca/prm.h"
+#include "softhca/strict.h"
 
 enum { /* opt_param_mask */
 	OPT_RRE = 1 << 1,
@@ -76,6 +77,16 @@ static void apply_path(struct ctl_qp *c, const uint8_t *path)
 	}
 }
 
+static void check_mac(struct hca_qp *qp, const uint8_t *path)
+{
+	uint8_t mac[6];
+
+	if (!strict_on || port_is_ib())
+		return;
+	gid_to_mac(path + PATH_RGID, mac);
+	strict_path(qp, mac);
+}
+
 static int to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 {
 	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT);
@@ -111,6 +122,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);
 	apply_optional(qp, qpc, mask);
 	apply_path(c, path);
+	check_mac(qp, path);
 	qp->mtu = 128u << mtu;
 	qp->dest_qpn = prm_get(qpc, QPC_REMOTE_QPN);
 	qp->rq_psn = prm_get(qpc, QPC_NEXT_RCV_PSN);

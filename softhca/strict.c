@@ -110,6 +110,18 @@ void strict_qp_modified(struct hca_qp *qp, int from)
 		strict_recv_ready(s);
 }
 
+/* Packets here go by the GID alone, and would arrive. */
+void strict_path(struct hca_qp *qp, const uint8_t mac[6])
+{
+	const uint8_t *m = qp->path.dmac;
+	struct strict_at at = {.qp = qp};
+
+	if (memcmp(m, mac, 6))
+		strict_report(RULE_PATH_MAC, &at,
+			      "the path's is %02x:%02x:%02x:%02x:%02x:%02x, the GID's %02x:%02x:%02x:%02x:%02x:%02x",
+			      m[0], m[1], m[2], m[3], m[4], m[5], mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
 void strict_qp_destroy(struct hca_qp *qp)
 {
 	struct strict_qp *s = qp->strict, **at = &strict_qps;

@@ -33,6 +33,8 @@ void strict_tick(uint64_t now);
 void strict_qp_create(struct hca_qp *qp);
 void strict_qp_modified(struct hca_qp *qp, int from);
 void strict_qp_destroy(struct hca_qp *qp);
+/* Its path was set by a mailbox; mac: what the GID's is. */
+void strict_path(struct hca_qp *qp, const uint8_t mac[6]);
 
 /* A register of this UAR page has changed. */
 void strict_doorbell(uint32_t page);

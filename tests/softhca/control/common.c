@@ -204,7 +204,8 @@ void dq_rtr_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t remote_qpn)
 	memcpy(in + PATH / 8 + 0x10, gid.raw, 16);
 	put_bits(in, PATH + 0x10a, 6, 42);     /* dscp */
 	put_bits(in, PATH + 0x110, 16, 0xc123); /* udp_sport */
-	put_bits(in, PATH + 0x130, 48, 0x525400112233ull); /* rmac */
+	put_bits(in, PATH + 0x130, 48, 0x525400000000ull | gid.raw[13] << 16 | gid.raw[14] << 8 |
+					       (gid.raw[15] ^ q->no_mac)); /* rmac */
 }
 
 void dq_connect(struct dq *q, uint32_t remote_qpn)

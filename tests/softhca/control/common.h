@@ -39,6 +39,7 @@ struct dq {
 	unsigned log_cq;
 	bool collapsed;
 	unsigned mtu; /* as the PRM counts; 0: 1024 */
+	bool no_mac;  /* its path leads to a MAC address that nobody has */
 };
 
 #define DQ_SQ  0u

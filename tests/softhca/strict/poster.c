@@ -315,6 +315,7 @@ static void connect(struct poster *p)
 		write_record(p, 3);
 	if (p->mistake != M_EARLY_REUSE)
 		dq_connect(&p->peer, p->q.qpn);
+	p->q.no_mac = p->mistake == M_PATH_MAC;
 	dq_connect(&p->q, p->peer.qpn);
 }
 
