@@ -69,6 +69,13 @@ static void test_resize(void **state)
 	assert_int_equal(ibv_resize_cq(p->cq[0], 10), EINVAL); /* 20 wait */
 	for (unsigned n = 0; n < 20; n++)
 		pair_ok(p);
+	writes(p, 8);
+	settle(p);
+	assert_int_equal(ibv_resize_cq(p->cq[0], 7), EINVAL); /* as many as it has, and one that says "resized" */
+	pair_ok(p);
+	assert_int_equal(ibv_resize_cq(p->cq[0], 7), 0);
+	for (unsigned n = 0; n < 7; n++)
+		pair_ok(p);
 	assert_int_equal(ibv_resize_cq(p->cq[0], 1 << 22), EINVAL);
 	writes(p, 1);
 	pair_ok(p);
@@ -334,26 +341,72 @@ static void test_no_resources(void **state)
 	}
 }
 
+#define TO_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define TO_RTR                                                                                     \
+	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define TO_RTS                                                                                     \
+	(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |     \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
+
+/* One of the bytes of a is one too many; then it is not. */
+static void limit(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, uint8_t *byte)
+{
+	(*byte)++;
+	assert_int_equal(ibv_modify_qp(qp, a, mask), EINVAL);
+	(*byte)--;
+}
+
+/* Values at their limits are taken, the next ones are not, and change nothing. */
+static void test_values(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp *qp = p->qp[0];
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET, .port_num = 1};
+
+	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE), 0);
+	a.qp_state = IBV_QPS_INIT;
+	limit(qp, &a, TO_INIT, &a.port_num);
+	a.pkey_index = 1;
+	assert_int_equal(ibv_modify_qp(qp, &a, TO_INIT), EINVAL);
+	a.pkey_index = 0;
+	assert_int_equal(ibv_modify_qp(qp, &a, TO_INIT), 0);
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_256,
+				 .max_dest_rd_atomic = 16, .min_rnr_timer = 31,
+				 .ah_attr = {.port_num = 1, .dlid = 1, .is_global = !link_is_ib(p->ctx)}};
+	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
+	limit(qp, &a, TO_RTR, &a.max_dest_rd_atomic);
+	limit(qp, &a, TO_RTR, &a.min_rnr_timer);
+	a.path_mtu = 0;
+	assert_int_equal(ibv_modify_qp(qp, &a, TO_RTR), EINVAL);
+	a.path_mtu = IBV_MTU_256;
+	assert_int_equal(ibv_modify_qp(qp, &a, TO_RTR), 0);
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 31, .retry_cnt = 7,
+				 .rnr_retry = 7, .max_rd_atomic = 16};
+	limit(qp, &a, TO_RTS, &a.timeout);
+	limit(qp, &a, TO_RTS, &a.retry_cnt);
+	limit(qp, &a, TO_RTS, &a.rnr_retry);
+	limit(qp, &a, TO_RTS, &a.max_rd_atomic);
+	assert_int_equal(ibv_modify_qp(qp, &a, TO_RTS), 0);
+}
+
 /* The kernel wants the port in the address vector, too. */
 static void test_path_without_port(void **state)
 {
 	struct pair *p = *state;
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET, .port_num = 1};
-	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
 	assert_int_equal(ibv_modify_qp(p->qp[0], &a, IBV_QP_STATE), 0);
 	a.qp_state = IBV_QPS_INIT;
-	assert_int_equal(ibv_modify_qp(p->qp[0], &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						       IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, TO_INIT), 0);
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 				 .ah_attr = {.dlid = 1, .is_global = !link_is_ib(p->ctx)}};
 	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
-	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), EINVAL);
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, TO_RTR), EINVAL);
 	a.ah_attr.port_num = 2;
-	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), EINVAL);
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, TO_RTR), EINVAL);
 	a.ah_attr.port_num = 1;
-	assert_int_equal(ibv_modify_qp(p->qp[0], &a, mask), 0);
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, TO_RTR), 0);
 }
 
 /* Everything goes away while the engine works on it; what is left still works. */
@@ -456,7 +509,7 @@ int main(void)
 		T(test_resize),	 T(test_resize_amid_traffic), T(test_resize_with_events),
 		T(test_overrun), T(test_rereg),		      T(test_states),
 		T(test_destroy_amid_traffic), T(test_fork),   T(test_no_resources),
-		T(test_path_without_port),
+		T(test_path_without_port),    T(test_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ static uint64_t addr(const void *p)
 
 static unsigned naks, rnrs;
 static uint8_t last_nak;
+static uint32_t last_msn;
 
 /* Counts what is refused; nothing arrives. */
 static struct fake_fate note(unsigned n, const struct packet *p)
@@ -37,6 +38,7 @@ static struct fake_fate note(unsigned n, const struct packet *p)
 	if (p->opcode == BTH_ACK && (p->syndrome & AETH_KIND) == AETH_KIND) {
 		naks++;
 		last_nak = p->syndrome;
+		last_msn = p->msn;
 	}
 	return (struct fake_fate){ FAKE_DROP, 0 };
 }
@@ -234,6 +236,24 @@ static void test_read_again_beyond(void **state)
 	assert_int_equal(b->qp.state, HCA_QPS_RTS);
 }
 
+/* What goes before it is read was not carried out: the NAK counts the requests before it (9.7.7). */
+static void test_read_of_what_went(void **state)
+{
+	uint32_t key = sim_mr(mem_b, BUF, 0xf, 1, addr(mem_b));
+	struct packet read = { .opcode = BTH_READ_REQ, .psn = 1, .pkey = 0xffff, .va = addr(mem_b),
+			       .rkey = key, .dmalen = 3 * MTU, .dqpn = b->qp.qpn };
+
+	(void)state;
+	start(0);
+	request((struct packet){ .opcode = BTH_WRITE_ONLY });
+	rc_receive(&b->qp, &nobody, &read, NULL, 0);
+	sim_mr_remove(key);
+	assert_true(fake_settle());
+	assert_int_equal(last_nak, AETH_NAK_ACCESS);
+	assert_int_equal(last_msn, 1);
+	assert_int_equal(fake_sent(), 1);
+}
+
 /* A WRITE that ends before, or goes on behind, the length it has announced. */
 static void test_write_of_other_length(void **state)
 {
@@ -405,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_sequence_retries),     cmocka_unit_test(test_not_ready_retries),
 		cmocka_unit_test(test_not_ready_once),	     cmocka_unit_test(test_answers_ahead),
 		cmocka_unit_test(test_answers_of_other_length),
+		cmocka_unit_test(test_read_of_what_went),
 		cmocka_unit_test(test_read_again_beyond),    cmocka_unit_test(test_write_of_other_length),
 		cmocka_unit_test(test_atomic_alignment),     cmocka_unit_test(test_receive_too_small),
 		cmocka_unit_test(test_half_posted),	     cmocka_unit_test(test_other_domain),

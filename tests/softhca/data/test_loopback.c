@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "sim.h"
-#include "softhca/packet.h"
+#include "softhca/rc.h"
+#include "softhca/wire.h"
 
 enum { BUF = 1 << 20, WAIT = 10000 };
 
@@ -462,6 +463,34 @@ static void test_errors(void **state)
 	check_error(post_zero_ds, SYND_LOCAL_QP_OP);
 }
 
+/* What is copied at once inside the process is judged as by packets. */
+static void test_at_once(void **state)
+{
+	struct sim_qp *a, *b;
+
+	(void)state;
+	pair(&a, &b);
+	hca_lock();
+	a->qp.sig_all = true;
+	hca_unlock();
+	memset(dst, 0, 64);
+	fill(src, 64, 9);
+	sim_write(a, addr(dst), rkey, src, 64, lkey, 0);
+	sim_ring(a);
+	expect_ok(a, WQE_WRITE);
+	assert_memory_equal(dst, src, 64);
+	hca_lock();
+	a->qp.sig_all = false;
+	b->qp.access = HCA_REMOTE_READ | HCA_REMOTE_ATOMIC;
+	hca_unlock();
+	memset(dst, 0, 64);
+	sim_write(a, addr(dst), rkey, src, 64, lkey, 1);
+	sim_ring(a);
+	expect_error(a, SYND_REMOTE_ACCESS, 1);
+	assert_int_equal(dst[0] | dst[63], 0);
+	unpair(a, b);
+}
+
 /* Address 0 of the region is what the key counts from. */
 static void test_iova_zero(void **state)
 {
@@ -500,6 +529,37 @@ static void test_no_peer(void **state)
 	assert_int_equal(c.vendor, 0x81);
 	/* Four transmissions wait 1, 1, 2, 2 times 4.2 ms. */
 	assert_in_range(t, 6 * 4194304, 6 * 4194304 + 1000000000);
+	sim_qp_free(a);
+}
+
+/* A connection hears its peer's address of other hosts, by its own, and nobody else. */
+static void test_other_host(void **state)
+{
+	struct wire_dest from = { .kind = WIRE_REMOTE, .sgid = 1, .gid = { .s6_addr = { 1, 2, 3 } } };
+	struct packet p = { .opcode = BTH_SEND_ONLY, .pkey = 0xffff };
+	struct sim_qp *a = sim_qp(4, SIM_CQ_RING);
+	uint64_t dropped;
+
+	(void)state;
+	sim_recv(a, dst, 64, rkey);
+	sim_connect(a, a->qp.qpn + 0x100);
+	hca_lock();
+	p.dqpn = a->qp.qpn;
+	p.psn = a->qp.rc->rs.epsn;
+	a->qp.rc->dest = from;
+	dropped = hca_stats.pkts_dropped;
+	from.gid.s6_addr[15] = 1;
+	wire_deliver(&from, &p, NULL, 0);
+	from = a->qp.rc->dest;
+	from.sgid = 0;
+	wire_deliver(&from, &p, NULL, 0);
+	from.kind = WIRE_HOST;
+	wire_deliver(&from, &p, NULL, 0);
+	assert_int_equal(hca_stats.pkts_dropped - dropped, 3);
+	assert_int_equal(a->qp.rc->rs.epsn, p.psn);
+	wire_deliver(&a->qp.rc->dest, &p, NULL, 0);
+	assert_int_equal(a->qp.rc->rs.epsn, psn_add(p.psn, 1));
+	hca_unlock();
 	sim_qp_free(a);
 }
 
@@ -629,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_wrap),	    cmocka_unit_test(test_sweep_finds),
 		cmocka_unit_test(test_send_recv),   cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_local_ops),
+		cmocka_unit_test(test_at_once),	    cmocka_unit_test(test_other_host),
 		cmocka_unit_test(test_many_local),
 		cmocka_unit_test(test_collapsed),   cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_iova_zero),   cmocka_unit_test(test_no_peer),
