@@ -265,6 +265,13 @@ static bool ends_in_wait(struct hca_rc *rc)
 	return rc->tail != rc->head && last->opcode == WQE_WAIT && !last->done;
 }
 
+/* PSNs have an order as long as those under way are less than half of all (9.7.2), and one request may take
+ * a quarter. */
+static bool psns_left(const struct hca_rc *rc)
+{
+	return psn_diff(rc->psn_pick, rc->psn_una) < (1 << 22);
+}
+
 /* Payload in memory of a GPU is asked for together. */
 static void pick_ahead(struct hca_qp *qp)
 {
@@ -272,7 +279,7 @@ static void pick_ahead(struct hca_qp *qp)
 
 	dma_fetch_begin();
 	while (qp->sq_ci != qp->sq_pi && !rc->stalled_by_error && !ends_in_wait(rc) &&
-	       rc->tail - rc->head != RC_MAX_REQS)
+	       rc->tail - rc->head != RC_MAX_REQS && psns_left(rc))
 		rc_pick_up(qp);
 	dma_fetch_end();
 }

@@ -333,6 +333,28 @@ static void test_half_posted(void **state)
 	assert_int_equal(fake_sent(), 0);
 }
 
+/* Where payload in memory of GPUs is asked for ahead of its turn, no more is picked up than PSNs can tell
+ * apart: half of them at most (9.7.2). */
+static void test_psn_range(void **state)
+{
+	uint32_t huge = sim_mr(mem_a, 1ull << 33, 0xf, 1, 0);
+
+	(void)state;
+	start(0xff0000);
+	a->qp.max_rd_atomic = 1;
+	for (unsigned i = 0; i < 8; i++)
+		sim_read(a, addr(mem_b), key_b, NULL, 1u << HCA_LOG_MAX_MSG, huge, 1);
+	sim_ring(a);
+	dma_on = true;
+	assert_true(fake_settle());
+	dma_on = false;
+	assert_int_equal(fake_sent(), 1);
+	assert_int_equal(a->qp.rc->tail, 1);
+	a->qp.max_rd_atomic = 16;
+	sim_reset(a);
+	sim_mr_remove(huge);
+}
+
 /* ---- keys ---- */
 
 static void test_other_domain(void **state)
@@ -428,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_read_of_what_went),
 		cmocka_unit_test(test_read_again_beyond),    cmocka_unit_test(test_write_of_other_length),
 		cmocka_unit_test(test_atomic_alignment),     cmocka_unit_test(test_receive_too_small),
+		cmocka_unit_test(test_psn_range),
 		cmocka_unit_test(test_half_posted),	     cmocka_unit_test(test_other_domain),
 		cmocka_unit_test(test_indirect_bounds),
 	};
