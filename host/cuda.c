@@ -8,7 +8,6 @@
 #include "runtime/cuda_state.h"
 #include "runtime/fault.h"
 #include "runtime/hostq.h"
-#include "runtime/log.h"
 #include "runtime/range.h"
 #include "runtime/window.h"
 
@@ -19,42 +18,27 @@ bool gdri_host_cuda(void)
 	return st && st->cuda;
 }
 
-/* Offset of bytes of a PE's heap; < 0, with the reason logged, when there are none. */
-static int64_t offset_of(const char *call, const void *ptr, size_t len, int pe)
-{
-	const struct gdri_state *st = gdri_state_get();
-
-	if (pe < 0 || pe >= st->n_pes)
-		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
-	else if (!gdri_window_has(st, ptr, len))
-		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, ptr, len);
-	else
-		return (int64_t)gdri_window_offset(st, ptr);
-	return -1;
-}
-
+/* The arguments are checked (rma.c). */
 int gdri_cuda_put(void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int64_t to = offset_of("gdr_host_put", dst, len, pe);
 
-	if (to < 0)
-		return -GDR_EINVAL;
+	if (!len)
+		return 0;
 	if (st->peers[pe].base)
 		return gdri_cuda_copy_out(st->cuda, gdri_window_at(st, dst, pe), src, len, (int)st->opt.timeout_ms);
-	return gdri_hostq_put(st, (uint64_t)to, src, len, pe);
+	return gdri_hostq_put(st, gdri_window_offset(st, dst), src, len, pe);
 }
 
 int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int64_t from = offset_of("gdr_host_get", src, len, pe);
 
-	if (from < 0)
-		return -GDR_EINVAL;
+	if (!len)
+		return 0;
 	if (st->peers[pe].base)
 		return gdri_cuda_copy_in(st->cuda, dst, gdri_window_at(st, src, pe), len, (int)st->opt.timeout_ms);
-	return gdri_hostq_get(st, dst, (uint64_t)from, len, pe);
+	return gdri_hostq_get(st, dst, gdri_window_offset(st, src), len, pe);
 }
 
 /* Copies are complete when they return: what remains is what kernels posted to n queues, and what was
@@ -93,10 +77,7 @@ int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
 		return gdri_cuda_quiet();
 	if (ctx == GDR_CTX_INVALID)
 		return 0;
-	if (!gdri_ctx_queues(st, ctx, &first, &n))
-		return quiet(st, first, n);
-	gdri_error("gdr_host_ctx_quiet: there is no context %d", ctx);
-	return -GDR_EINVAL;
+	return gdri_ctx_queues(st, ctx, &first, &n) ? -GDR_EINVAL : quiet(st, first, n);
 }
 
 /* Completes what kernels did that have ended; those that run are not waited for, but for a moment those of the

@@ -55,7 +55,7 @@ GDR_API int gdr_team_create_ctx(gdr_team_t team, long options, gdr_ctx_t *ctx);
  * contexts of the team. */
 GDR_API int gdr_ctx_destroy(gdr_ctx_t ctx);
 /** The host's transfers (gdr/host.h) on a context. Where kernels run on GPUs these complete before they return, and
- * gdr_host_ctx_quiet completes what kernels did on it. @{ */
+ * gdr_host_ctx_quiet completes what kernels did on it. A context that there is not gets -GDR_EINVAL. @{ */
 GDR_API int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe);
 GDR_API int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe);
 GDR_API int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe);

@@ -159,7 +159,8 @@ GDR_API int gdr_buffer_register(void *addr, size_t len);
 GDR_API int gdr_buffer_unregister(void *addr);
 GDR_API int gdr_buffer_unregister_all(void);
 
-/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h. Where kernels run on a GPU one that returned
+/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, and bytes that are
+ * not in the symmetric heap, get -GDR_EINVAL in every build. Where kernels run on a GPU one that returned
  * -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by CUDA, which it may yet
  * read or write; what was put may yet arrive ---- */
 

@@ -65,6 +65,39 @@ static void transfers(void)
 	CHECK_OK(gdr_free(word));
 }
 
+/* In any build: the library's own calls do not trust their arguments. A count of 0 does nothing. */
+static void refused(void)
+{
+	uint64_t v = 1, *word = (uint64_t *)gdr_calloc(1, sizeof(*word));
+	const gdr_ctx_t none[] = {GDR_CTX_INVALID, -2, 5, 1000000, INT32_MIN};
+	const int pes[] = {-1, multi_n, INT32_MIN, INT32_MAX};
+
+	for (size_t i = 0; i < sizeof(pes) / sizeof(pes[0]); i++) {
+		CHECK_EQ(gdr_host_put(word, &v, 8, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_put_nbi(word, &v, 8, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_get(&v, word, 8, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_get_nbi(&v, word, 8, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_ctx_put(GDR_CTX_DEFAULT, word, &v, 8, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_ctx_get_nbi(GDR_CTX_DEFAULT, &v, word, 8, pes[i]), -GDR_EINVAL);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		CHECK_EQ(gdr_host_ctx_put_nbi(none[i], word, &v, 8, 0), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_ctx_get(none[i], &v, word, 8, 0), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_ctx_fence(none[i]), i ? -GDR_EINVAL : 0);
+		CHECK_EQ(gdr_host_ctx_quiet(none[i]), i ? -GDR_EINVAL : 0);
+	}
+	CHECK_EQ(gdr_host_put(&v, &v, 8, 0), -GDR_EINVAL); /* not in the heap */
+	CHECK_EQ(gdr_host_get(&v, NULL, 8, multi_n - 1), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_put(word, &v, SIZE_MAX, multi_n - 1), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_ctx_get(GDR_CTX_DEFAULT, &v, word, SIZE_MAX, multi_n - 1), -GDR_EINVAL);
+	CHECK_OK(gdr_host_put(NULL, NULL, 0, multi_n - 1));
+	CHECK_OK(gdr_host_get_nbi(NULL, NULL, 0, 0));
+	CHECK_OK(gdr_host_quiet());
+	CHECK(!*word && v == 1);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_free(word));
+}
+
 struct meet {
 	uint64_t *counter;
 	struct multi_report *report;
@@ -113,6 +146,7 @@ int main(void)
 	outside();
 	multi_begin();
 	transfers();
+	refused();
 	together();
 	if (multi_end("host"))
 		return 1;
