@@ -73,7 +73,8 @@ GDR_API int gdri_users(int add);
  * -GDR_EPEERFAILED for one of another PE. Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 
-/* Asks the launcher to end the whole job with `code`; does not return while the
+/* Flushes what this process has written to its streams, as exit() does, but for no longer than 2 s, and runs
+ * no handlers of atexit(). Then asks the launcher to end the whole job with `code`; does not return while the
  * launcher can, else leaves the process with `code`. Of a job by unique id every process that is reached
  * leaves with `code`. */
 GDR_API void gdr_global_exit(int code);
