@@ -39,14 +39,14 @@ static int create(const char *what, gdr_team_t team, long options, gdr_ctx_t *ct
 			gdri_error("%s: no place for the new context", what);
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	if (gdri_team_find(st, team)) {
 		ret = gdri_ctx_make(st, team, mode ? mode : GDR_CTX_GPU, n ? n : 1, ctx);
 	} else {
 		gdri_error("%s: this PE is in no team %d", what, team);
 		ret = -GDR_EINVAL;
 	}
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
 
@@ -69,14 +69,14 @@ int gdr_ctx_destroy(gdr_ctx_t ctx)
 		return -GDR_ESTATE;
 	if (ctx == GDR_CTX_INVALID)
 		return 0;
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	if (ctx == GDR_CTX_DEFAULT || !gdri_ctx_find(st, ctx)) {
 		gdri_error("gdr_ctx_destroy: %d is %s", ctx, ctx ? "no context" : "the default context");
 		ret = -GDR_EINVAL;
 	} else {
 		ret = gdri_ctx_unmake(st, ctx);
 	}
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
 

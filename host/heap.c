@@ -120,6 +120,38 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	return ret;
 }
 
+/* ---- the ranges: they change under st->lock and st->local_lock, and who looks at them has one of the two ---- */
+
+static int reserve(struct gdri_state *st)
+{
+	int ret;
+
+	pthread_mutex_lock(&st->local_lock);
+	ret = gdri_suballoc_reserve(st->alloc);
+	pthread_mutex_unlock(&st->local_lock);
+	return ret;
+}
+
+static uint64_t take(struct gdri_state *st, uint64_t size, uint64_t alignment)
+{
+	uint64_t offset;
+
+	pthread_mutex_lock(&st->local_lock);
+	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+	pthread_mutex_unlock(&st->local_lock);
+	return offset;
+}
+
+static int give_back(struct gdri_state *st, uint64_t offset)
+{
+	int ret;
+
+	pthread_mutex_lock(&st->local_lock);
+	ret = gdri_suballoc_free(st->alloc, offset);
+	pthread_mutex_unlock(&st->local_lock);
+	return ret;
+}
+
 static int out_of_memory(const struct gdri_state *st, uint64_t size)
 {
 	struct gdri_suballoc_info info;
@@ -146,7 +178,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 
 	if (!st->pending)
 		gdri_log_clear_error();
-	if (gdri_suballoc_reserve(st->alloc)) {
+	if (reserve(st)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	} else if (st->cuda && gdri_cuda_settle(st->cuda, 0)) {
@@ -161,12 +193,12 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
 	if (ret || !size)
 		return ret;
-	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+	offset = take(st, size, alignment);
 	if (offset == GDRI_SUBALLOC_NONE && part >= size && gdri_grow_may(st, part)) {
 		ret = gdri_grow(st, part);
 		if (ret)
 			return ret;
-		offset = gdri_suballoc_alloc(st->alloc, size, alignment);
+		offset = take(st, size, alignment);
 	}
 	if (offset == GDRI_SUBALLOC_NONE)
 		return out_of_memory(st, size);
@@ -189,7 +221,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and do the same */
-			gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)p - objects(st)));
+			give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);
 	if (ret)
@@ -204,7 +236,7 @@ int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignmen
 
 int gdri_symmetric_free(struct gdri_state *st, void *ptr)
 {
-	return gdri_suballoc_free(st->alloc, (uint64_t)((uint8_t *)ptr - objects(st)));
+	return give_back(st, (uint64_t)((uint8_t *)ptr - objects(st)));
 }
 
 void *gdr_malloc(size_t size)
@@ -257,7 +289,7 @@ int gdr_free(void *ptr)
 	offset = object_offset(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
 	if (!ret && ptr)
-		ret = gdri_suballoc_free(st->alloc, offset);
+		ret = give_back(st, offset);
 	pthread_mutex_unlock(&st->lock);
 	return ret;
 }
@@ -284,9 +316,9 @@ int gdr_heap_query(struct gdr_heap_info *info)
 		gdri_error("gdr_heap_query: info is NULL");
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	gdri_suballoc_query(st->alloc, &i);
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	*info = (struct gdr_heap_info){i.size, i.used, i.largest_free, i.objects};
 	return 0;
 }
@@ -304,13 +336,13 @@ int gdr_heap_list(struct gdr_heap_object *out, int max)
 		gdri_error("gdr_heap_list: no room for %d objects at %p", max, (void *)out);
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	while ((size = gdri_suballoc_next(st->alloc, &offset))) {
 		if (n < max)
 			out[n] = (struct gdr_heap_object){objects(st) + offset, (size_t)size};
 		offset += size;
 		n++;
 	}
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return n;
 }

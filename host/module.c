@@ -20,9 +20,9 @@ static int change(const char *call, struct CUmod_st *module,
 		gdri_error("%s: module is NULL", call);
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	ret = how(st, module);
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
 

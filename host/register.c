@@ -16,7 +16,7 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i, room = GDRI_MAX_BUFFERS;
 
-	if (overlap(addr, len, (uintptr_t)st->heap.base, st->heap.size)) {
+	if (overlap(addr, len, (uintptr_t)st->heap.base, gdri_heap_size(&st->heap))) {
 		gdri_error("gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which "
 			   "needs no registration", (unsigned long long)addr, (unsigned long long)len);
 		return -GDR_EINVAL;
@@ -82,9 +82,9 @@ int gdr_buffer_register(void *addr, size_t len)
 		gdri_error("gdr_buffer_register: %p with %zu bytes is no buffer", addr, len);
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	ret = enter(st, addr, len);
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
 
@@ -117,9 +117,9 @@ int gdr_buffer_unregister(void *addr)
 
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	ret = leave(st, addr);
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
 
@@ -131,11 +131,11 @@ int gdr_buffer_unregister_all(void)
 
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		one = st->dev->buffers[i].len ? leave_slot(st, i) : 0;
 		ret = ret ? ret : one;
 	}
-	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }

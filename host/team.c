@@ -248,7 +248,9 @@ int gdr_team_destroy(gdr_team_t team)
 		return -GDR_EINVAL;
 	}
 	pthread_mutex_lock(&st->lock);
+	pthread_mutex_lock(&st->local_lock);
 	status = gdri_ctx_unmake_team(st, team);
+	pthread_mutex_unlock(&st->local_lock);
 	ret = gdri_team_unmake(st, team);
 	pthread_mutex_unlock(&st->lock);
 	return ret ? ret : status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Contexts between gdr_init and gdr_finalize: their records for device code, and which of the queues that are
- * kept for them each one has. All calls under st->lock, but for those that say otherwise. */
+ * kept for them each one has. All calls under st->local_lock, but for those that say
+ * otherwise. */
 #ifndef GDRI_CTX_STATE_H
 #define GDRI_CTX_STATE_H
 
@@ -19,8 +20,8 @@ struct gdri_ctxs {
 	struct gdri_ctx *list; /* [GDRI_MAX_CTXS]; on the host device what device code uses */
 	struct gdri_ctx *gpu;  /* the same in memory of the GPU */
 	uint8_t *slots;	       /* [opt.ctx_queues] enum gdri_ctx_slot: of the queues to each PE */
-	/* Of what stands in the list, with st->lock for who changes it: who looks a context up does not wait for other
-	 * PEs, nor for a GPU. */
+	/* Of what stands in the list, with st->local_lock for who changes it: who looks a context up does not wait for
+	 * a GPU. */
 	pthread_mutex_t lock;
 };
 
@@ -30,7 +31,7 @@ void gdri_down_ctxs(struct gdri_state *st);
 /* NULL: there is no such context. */
 struct gdri_ctx *gdri_ctx_find(const struct gdri_state *st, gdr_ctx_t ctx);
 
-/* Any thread, without st->lock. Number in the world of PE pe of the context's team; -1: there is none. */
+/* Any thread, without that. Number in the world of PE pe of the context's team; -1: there is none. */
 int gdri_ctx_world_pe(struct gdri_state *st, gdr_ctx_t ctx, int pe);
 /* The same: the first of its queues in all, and how many; -GDR_EINVAL: there is no such context. */
 int gdri_ctx_queues(struct gdri_state *st, gdr_ctx_t ctx, size_t *first, size_t *n);

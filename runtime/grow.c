@@ -137,7 +137,9 @@ static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bo
 	ret = gdri_offer_use(st, "heap growth", all);
 	if (ret)
 		return ret;
+	pthread_mutex_lock(&st->local_lock);
 	ret = gdri_suballoc_grow(st->alloc, size);
+	pthread_mutex_unlock(&st->local_lock);
 	st->broken |= ret != 0; /* the others have grown */
 	return ret;
 }

@@ -22,7 +22,7 @@ struct gdri_modules {
 	int library; /* the first ones are its own */
 };
 
-/* Callers hold st->lock. */
+/* Callers hold st->local_lock. */
 /* Of both -GDR_ETIMEOUT: it is in the list, and what is on its way to it may yet land there. */
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module);
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module);

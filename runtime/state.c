@@ -319,6 +319,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	}
 	st->share.listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
+	pthread_mutex_init(&st->local_lock, NULL);
 	pthread_mutex_init(&st->symmetric_lock, NULL);
 	pthread_mutex_init(&st->fault_lock, NULL);
 	take_options(st, attr);
@@ -399,6 +400,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 	}
 	undo(st);
 	pthread_mutex_destroy(&st->lock);
+	pthread_mutex_destroy(&st->local_lock);
 	pthread_mutex_destroy(&st->symmetric_lock);
 	pthread_mutex_destroy(&st->fault_lock);
 	gdri_coll_unload(&st->coll);

@@ -92,9 +92,12 @@ struct gdri_state {
 	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
 	unsigned int fault_attempts;
 	uint64_t fault_told;
-	/* The one collective at a time, and what host threads change together:
-	 * boot calls, alloc, regs. */
+	/* The one collective at a time, and what only it changes: boot calls, teams. Who holds it may wait for
+	 * other PEs. */
 	pthread_mutex_t lock;
+	/* What calls of this PE alone change or look at: regs, contexts, modules, and the ranges of alloc, which change
+	 * under both. Taken behind `lock`; who holds it waits for no PE, but for its own queues. */
+	pthread_mutex_t local_lock;
 };
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */

@@ -3,6 +3,8 @@
  * together, a job of one PE made by unique id. */
 #include "tests/multi/multi.h"
 
+#include <pthread.h>
+
 #define STATE(call) CHECK_EQ(call, -GDR_ESTATE)
 
 /* What a fence does in a job may not show: the machine may order what nobody asked it to order; nor a wait for
@@ -98,6 +100,54 @@ static void refused(void)
 	CHECK_OK(gdr_free(word));
 }
 
+static void *allocate(void *out)
+{
+	*(void **)out = gdr_malloc(64);
+	return NULL;
+}
+
+/* By a thread beside one that waits for the other PEs: all that is a PE's own matter. */
+static void do_alone(void)
+{
+	static char bytes[4096];
+	struct gdr_heap_object object;
+	struct gdr_heap_info info;
+	gdr_ctx_t ctx;
+	int ret = gdr_ctx_create(0, &ctx);
+
+	CHECK(!ret || ret == -GDR_ENOQUEUE); /* GDR_CTX_QUEUES keeps none */
+	CHECK_OK(gdr_ctx_destroy(ctx));
+	CHECK_OK(gdr_buffer_register(bytes, sizeof(bytes)));
+	CHECK_OK(gdr_buffer_unregister(bytes));
+	CHECK_OK(gdr_buffer_unregister_all());
+	CHECK_OK(gdr_heap_query(&info));
+	CHECK(gdr_heap_list(&object, 1) == (int)info.objects);
+}
+
+/* The others allocate when PE 0, where a thread waits for them in gdr_malloc, has told them to. */
+static void meanwhile(void)
+{
+	uint64_t *word = (uint64_t *)gdr_calloc(1, sizeof(*word));
+	void *made = NULL;
+	pthread_t thread;
+
+	CHECK(word);
+	if (multi_pe == 0) {
+		CHECK_EQ(pthread_create(&thread, NULL, allocate, &made), 0);
+		usleep(200000);
+		do_alone();
+		for (int pe = 1; pe < multi_n; pe++)
+			CHECK_OK(gdr_signal_set(word, 1, pe));
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+	} else {
+		CHECK_OK(gdr_signal_wait_until(word, GDR_CMP_EQ, 1));
+		allocate(&made);
+	}
+	CHECK(made);
+	CHECK_OK(gdr_free(made));
+	CHECK_OK(gdr_free(word));
+}
+
 struct meet {
 	uint64_t *counter;
 	struct multi_report *report;
@@ -147,6 +197,7 @@ int main(void)
 	multi_begin();
 	transfers();
 	refused();
+	meanwhile();
 	together();
 	if (multi_end("host"))
 		return 1;
