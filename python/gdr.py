@@ -152,20 +152,20 @@ class Array:
         first, last, step = part.indices(self.n)
         if step != 1:
             raise ValueError("parts have no steps")
-        return Array(self.ptr + first * self.itemsize, max(last - first, 0), self.dtype, False)
+        return Array((self.ptr or 0) + first * self.itemsize, max(last - first, 0), self.dtype, False)
 
     @property
     def memory(self):
         """memoryview of this PE's elements; on the host device alone"""
         if on_gpu():
             raise BufferError("memory of a GPU: __cuda_array_interface__, or get()")
-        return memoryview((ctypes.c_ubyte * self.nbytes).from_address(self.ptr)).cast("B").cast(self._format)
+        return memoryview((ctypes.c_ubyte * self.nbytes).from_address(self.ptr or 0)).cast("B").cast(self._format)
 
     @property
     def __cuda_array_interface__(self):
         if not on_gpu():
             raise AttributeError("not memory of a GPU")
-        return {"shape": (self.n,), "typestr": self._typestr, "data": (self.ptr, False), "version": 3}
+        return {"shape": (self.n,), "typestr": self._typestr, "data": (self.ptr or 0, False), "version": 3}
 
     def at(self, pe):
         """the address at which this PE sees those of pe, or None"""
@@ -179,15 +179,16 @@ class Array:
 
 
 def empty(n, dtype="float32"):
+    """n elements; of none there is no memory, but free() is collective as for others"""
     p = _lib.gdr_malloc(n * int(_TYPES[dtype][1][2:]))
-    if not p:
+    if not p and n:
         raise Error("empty", _lib.gdr_host_status())
     return Array(p, n, dtype, True)
 
 
 def zeros(n, dtype="float32"):
     p = _lib.gdr_calloc(n, int(_TYPES[dtype][1][2:]))
-    if not p:
+    if not p and n:
         raise Error("zeros", _lib.gdr_host_status())
     return Array(p, n, dtype, True)
 
@@ -206,8 +207,15 @@ def unregister(array):
 
 # ---- transfers: arrays, or addresses of local memory with the other one an array ----
 
+def _fits(array, nbytes):
+    """what is smaller would be left behind: there are other objects"""
+    if isinstance(array, Array) and array.nbytes < nbytes:
+        raise ValueError(f"an array of {array.nbytes} bytes, for {nbytes}")
+
+
 def put(dst, src, pe, stream=None):
-    """dst (an array) of pe becomes src; src has as many bytes"""
+    """dst (an array) of pe becomes src, which has as many bytes or more"""
+    _fits(src, dst.nbytes)
     if stream is None:
         _said("put", _lib.gdr_host_put(dst.ptr, _address(src), dst.nbytes, _checked(pe)))
     else:
@@ -215,7 +223,8 @@ def put(dst, src, pe, stream=None):
 
 
 def get(dst, src, pe, stream=None):
-    """dst becomes src (an array) of pe"""
+    """dst, which has as many bytes or more, becomes src (an array) of pe"""
+    _fits(dst, src.nbytes)
     if stream is None:
         _said("get", _lib.gdr_host_get(_address(dst), src.ptr, src.nbytes, _checked(pe)))
     else:
@@ -223,6 +232,7 @@ def get(dst, src, pe, stream=None):
 
 
 def put_signal(dst, src, sig, value, op, pe, stream=None):
+    _fits(src, dst.nbytes)
     _ask("put_signal", stream, _PUT_SIGNAL, dst=dst.ptr, src=_address(src), n=dst.nbytes, sig=sig.ptr, a=value,
          code=op, pe=pe)
 
@@ -285,7 +295,12 @@ class Team:
     def sync(self, stream=None):
         _ask("sync", stream, _SYNC, team=self.handle)
 
-    def _coll(self, call, what, dst, src, n, stream, **more):
+    def _coll(self, call, what, dst, src, n, stream, into=None, of=None, **more):
+        """n elements a PE: of `of` in src, to `into` in dst"""
+        if dst.itemsize != src.itemsize:
+            raise ValueError(f"{call}: {src.dtype} to {dst.dtype}")
+        _fits(dst, (n if into is None else into) * dst.itemsize)
+        _fits(src, (n if of is None else of) * src.itemsize)
         _ask(call, stream, what, team=self.handle, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize, dst_step=1,
              src_step=1, **more)
 
@@ -293,13 +308,16 @@ class Team:
         self._coll("broadcast", _BROADCAST, dst, src, src.n, stream, pe=root)
 
     def fcollect(self, dst, src, stream=None):
-        self._coll("fcollect", _FCOLLECT, dst, src, src.n, stream)
+        self._coll("fcollect", _FCOLLECT, dst, src, src.n, stream, into=src.n * self.n_pes())
 
     def collect(self, dst, src, stream=None):
         self._coll("collect", _COLLECT, dst, src, src.n, stream)
 
     def alltoall(self, dst, src, stream=None):
-        self._coll("alltoall", _ALLTOALL, dst, src, src.n // self.n_pes(), stream)
+        n, rest = divmod(src.n, self.n_pes())
+        if rest:
+            raise ValueError(f"alltoall: {src.n} elements are no equal parts for {self.n_pes()} PEs")
+        self._coll("alltoall", _ALLTOALL, dst, src, n, stream, into=src.n)
 
     def _code(self, array, op):
         return _OPS[op] << 8 | array._class << 4 | array.itemsize.bit_length() - 1
@@ -308,7 +326,8 @@ class Team:
         self._coll("reduce", _REDUCE, dst, src, src.n, stream, code=self._code(src, op))
 
     def reducescatter(self, dst, src, op="sum", stream=None):
-        self._coll("reducescatter", _REDUCESCATTER, dst, src, dst.n, stream, code=self._code(src, op))
+        self._coll("reducescatter", _REDUCESCATTER, dst, src, dst.n, stream, of=dst.n * self.n_pes(),
+                   code=self._code(src, op))
 
     def scan(self, dst, src, exclusive=False, stream=None):
         self._coll("scan", _EXSCAN if exclusive else _INSCAN, dst, src, src.n, stream, code=self._code(src, "sum"))

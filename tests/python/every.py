@@ -117,6 +117,41 @@ def collectives(me, n):
     src.free()
 
 
+def wrong_size(call, *args):
+    try:
+        call(*args)
+    except ValueError:
+        return
+    raise AssertionError(f"{call.__name__} takes {args}")
+
+
+def sizes(me, n):
+    """of nothing, and too small ones, behind which other objects are"""
+    for none in (gdr.zeros(0), gdr.empty(0, "int64")):
+        assert len(none) == none.nbytes == len(none[:]) == 0
+        if not gdr.on_gpu():
+            assert len(none.memory) == 0
+        gdr.put(none, none, me)
+        gdr.get(none, none, me)
+        gdr.world.reduce(none, none)
+        none.free()
+    a, longs, t = gdr.zeros(4 * n), gdr.zeros(4 * n, "int64"), gdr.world
+    wrong_size(gdr.put, a, a[1:], me)
+    wrong_size(gdr.get, a[1:], a, me)
+    wrong_size(gdr.put_signal, a, a[1:], longs[:1], 1, gdr.SET, me)
+    wrong_size(t.broadcast, a[1:], a, 0)
+    wrong_size(t.reduce, a[:3], a[:4])
+    wrong_size(t.scan, a[:3], a)
+    wrong_size(t.reduce, longs, a)
+    wrong_size(t.alltoall, a[1:], a)
+    wrong_size(t.fcollect, a[1:], a[:4])
+    wrong_size(t.reducescatter, a[:4], a[1:])
+    if n > 1:
+        wrong_size(t.alltoall, a, a[1:])
+    longs.free()
+    a.free()
+
+
 def errors(me, n):
     a = gdr.zeros(4)
     try:
@@ -146,6 +181,7 @@ bring_up()
 me, n = gdr.my_pe(), gdr.n_pes()
 transfers(me, n)
 collectives(me, n)
+sizes(me, n)
 errors(me, n)
 gdr.finalize()
 if me == 0:
