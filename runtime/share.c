@@ -119,15 +119,17 @@ static void visit(struct trade *t, int i)
 	struct link *l = &t->out[i];
 	struct sockaddr_un sa;
 	socklen_t len = unix_address(&sa, p->address.name);
+	bool failed;
 
 	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->fd >= 0 && connect(l->fd, (struct sockaddr *)&sa, len) && errno == EAGAIN) {
+	failed = l->fd < 0 || connect(l->fd, (struct sockaddr *)&sa, len);
+	if (failed && l->fd >= 0 && errno == EAGAIN) {
 		close(l->fd);
 		l->fd = -1;
 		return;
 	}
 	memcpy(req.token, p->address.token, sizeof(req.token));
-	if (l->fd < 0 || send(l->fd, &req, sizeof(req), MSG_NOSIGNAL) != (ssize_t)sizeof(req)) {
+	if (failed || send(l->fd, &req, sizeof(req), MSG_NOSIGNAL) != (ssize_t)sizeof(req)) {
 		snprintf(p->why, sizeof(p->why), "no connection to its socket: %s", strerror(errno));
 		close_link(l);
 	} else if (!same_user(l->fd, p->why, sizeof(p->why))) {
