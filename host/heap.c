@@ -114,7 +114,7 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	if (ret == GDRI_MEET_DIFFER)
 		return tell_all(st, &mine);
 	if (ret) {
-		st->broken = true;
+		gdri_break(st, ret);
 		st->pending = 0;
 	}
 	return ret;

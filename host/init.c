@@ -96,7 +96,7 @@ static int complete_all(struct gdri_state *st)
 int gdr_finalize(void)
 {
 	struct gdri_state *st = gdri_state_get();
-	int ret, told;
+	int ret, told, broken;
 
 	if (!st)
 		return 0;
@@ -105,8 +105,9 @@ int gdr_finalize(void)
 	if (ret)
 		say(st, ret);
 	gdri_fault_tell(st);
+	broken = st->broken; /* said when it was found */
 	told = gdri_state_down(st, ret ? ret : all_well(st) ? 0 : -GDR_ESTATE);
-	return ret ? ret : told;
+	return ret ? ret : told ? told : broken;
 }
 
 static void *flush_all(void *unused)

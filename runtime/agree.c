@@ -70,7 +70,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 	st->pending = 0;
 	if (!mine || !all) {
 		gdri_error("%s: no memory for %zu bytes from %d PEs", what, stride, st->n_pes);
-		st->broken = true; /* the others wait */
+		gdri_break(st, ret); /* the others wait */
 		goto out;
 	}
 	fill((struct verdict *)mine, own);
@@ -82,7 +82,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 	if (st->heap.base)
 		gdri_hd_release(st->heap.base);
 	ret = st->boot->allgather(st->boot, mine, all, stride, gdri_left_ms(st->deadline_ns));
-	st->broken |= ret != 0; /* not what a PE told: nobody knows how far the others came */
+	gdri_break(st, ret); /* not what a PE told: nobody knows how far the others came */
 	if (!ret && st->heap.base)
 		gdri_hd_acquire(st->heap.base);
 	if (!ret)

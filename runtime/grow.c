@@ -140,7 +140,7 @@ static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bo
 	pthread_mutex_lock(&st->local_lock);
 	ret = gdri_suballoc_grow(st->alloc, size);
 	pthread_mutex_unlock(&st->local_lock);
-	st->broken |= ret != 0; /* the others have grown */
+	gdri_break(st, ret); /* the others have grown */
 	return ret;
 }
 

@@ -164,7 +164,7 @@ int gdri_offer_use(struct gdri_state *st, const char *what, const struct gdri_of
 		return 0;
 	st->pending = set_keys(st, all);
 	ret = gdri_agree(st, what, NULL, NULL, 0);
-	st->broken |= ret != 0;
+	gdri_break(st, ret);
 	if (!ret)
 		drop_old(st, all);
 	return ret;

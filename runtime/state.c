@@ -360,7 +360,7 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms)
  * so, and is not waited for. */
 static int part(struct gdri_state *st, int status)
 {
-	int ret;
+	int ret, told;
 
 	if (status) {
 		gdri_meet_leave(st);
@@ -372,7 +372,8 @@ static int part(struct gdri_state *st, int status)
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 	}
-	return gdri_fault_heard_of(st);
+	told = gdri_fault_heard_of(st);
+	return told ? told : ret;
 }
 
 int gdri_state_down(struct gdri_state *st, int status)

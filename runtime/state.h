@@ -81,7 +81,7 @@ struct gdri_state {
 	struct gdri_heap page;
 	struct gdri_peer *page_peers; /* [n_pes] */
 	uint32_t *abort_word;
-	bool broken;	  /* a collective expired: the PEs are no longer in step */
+	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
 	uint64_t meetings; /* see meet.h */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
@@ -100,6 +100,13 @@ struct gdri_state {
 	pthread_mutex_t local_lock;
 };
 
+/* The first status counts; 0: all is well. */
+static inline void gdri_break(struct gdri_state *st, int status)
+{
+	if (!st->broken)
+		st->broken = status;
+}
+
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
 
@@ -113,7 +120,8 @@ static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)
 int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);
 /* Waits for the program's kernels on either kind of device. */
 int gdri_end_kernels(struct gdri_state *st, int limit_ms);
-/* status 0: waits for the peers; an error that one of them told is returned. Else it is what ended the job here. */
+/* status 0: waits for the peers; an error that one of them told is returned, or why one did not come. Else it is
+ * what ended the job here. */
 int gdri_state_down(struct gdri_state *st, int status);
 
 /* Steps of the table that live in files of their own. */

@@ -70,7 +70,8 @@ GDR_API int gdri_users(int add);
 /* Collective while all PEs live. Waits for kernels of the host device, completes
  * what is outstanding, frees everything. Bounded also after an error, then it
  * does not wait for peers, and returns the first error of an operation of this PE, or
- * -GDR_EPEERFAILED for one of another PE. Idempotent: 0 when not initialised. */
+ * -GDR_EPEERFAILED for one of another PE, or why a peer was not met, here or in an earlier collective call.
+ * Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 
 /* Flushes what this process has written to its streams, as exit() does, but for no longer than 2 s, and runs

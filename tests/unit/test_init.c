@@ -129,7 +129,7 @@ static int body_absent(int pe, int n)
 	/* or the other one was faster, and has told it */
 	JOB_CHECK(strstr(job_stderr(), "symmetric heap: waiting for PE 0: ") ||
 		  strstr(job_stderr(), "because of PE 0"));
-	gdr_finalize();
+	JOB_CHECK(gdr_finalize() < 0); /* not as if all were well */
 	JOB_CHECK(now() - begin < 7);
 	return 0;
 }
@@ -157,6 +157,7 @@ static int body_cheap(int pe, int n)
 static int one_leaves(int pe, int in_malloc)
 {
 	double begin;
+	int ret;
 
 	setenv("GDR_TIMEOUT", "60s", 1);
 	JOB_CHECK(!init());
@@ -168,7 +169,8 @@ static int one_leaves(int pe, int in_malloc)
 		JOB_CHECK(!gdr_malloc(8) && gdr_host_status() == -GDR_EPEERLOST);
 		JOB_CHECK(strstr(job_stderr(), "symmetric heap: PE 1 has left after an error"));
 	}
-	gdr_finalize();
+	ret = gdr_finalize();
+	JOB_CHECK(pe == 1 || ret == -GDR_EPEERLOST);
 	JOB_CHECK(now() - begin < 20);
 	JOB_CHECK(pe == 1 || in_malloc ||
 		  strstr(job_stderr(), "finalize: PE 1 has left after an error"));
