@@ -245,6 +245,8 @@ static uint32_t choose(struct job *j, uint32_t bytes)
 		j->r.how = bytes <= ONE_SHOT_MAX ? ONE_SHOT : TWO_SHOTS;
 	else if (j->how == AUTO)
 		j->r.how = bytes <= DIRECT_MAX || gdr_host_n_pes() == 1 ? DIRECT : RING;
+	if (j->r.how == RING && gdr_host_n_pes() == 1)
+		j->r.how = DIRECT; /* there is nobody to pass on to */
 	switch (j->r.how) {
 	case DIRECT:
 		return 1;
@@ -327,9 +329,9 @@ static int table(struct job *j, const struct options *o)
 
 	if (root)
 		printf("%10s %-7s %12s %12s %12s\n", "bytes", "by", "us", "MB/s", "bus MB/s");
-	for (uint32_t bytes = 4; !ret && bytes <= o->max_bytes; bytes *= 4) {
+	for (uint64_t bytes = 4; !ret && bytes <= o->max_bytes; bytes *= 4) {
 		/* an odd number of elements: chunks of unequal size */
-		uint32_t odd = bytes > 16 ? bytes + 4 : bytes;
+		uint32_t odd = (uint32_t)(bytes > 16 ? bytes + 4 : bytes);
 		double ns = 0;
 
 		ret = measure(j, odd, o->repeat, &ns);
@@ -355,6 +357,7 @@ static int set_up(struct job *j, const struct options *o)
 {
 	uint64_t n = (uint64_t)gdr_host_n_pes(), words;
 	uint64_t one = o->how == ONE_SHOT ? o->max_bytes + 4 : ONE_SHOT_MAX + 4;
+	uint64_t direct = 2 * n * (o->how == DIRECT ? o->max_bytes + 4 : DIRECT_MAX);
 	uint64_t ring = o->max_bytes + 4 + n * BLOCKS_MAX * 2 * sizeof(float);
 
 	memset(j, 0, sizeof(*j));
@@ -368,7 +371,7 @@ static int set_up(struct job *j, const struct options *o)
 	words = 2 * n * BLOCKS_MAX;
 	j->r.in = (float *)gdr_malloc(o->max_bytes + 4);
 	j->r.out = (float *)gdr_malloc(o->max_bytes + 4);
-	j->r.slots = (float *)gdr_malloc(ring + 2 * n * DIRECT_MAX);
+	j->r.slots = (float *)gdr_malloc(ring + direct);
 	j->r.arrived = (uint64_t *)gdr_calloc(words, sizeof(uint64_t));
 	j->r.status = (int *)gdr_calloc(BLOCKS_MAX, sizeof(int));
 	j->r.time_ns = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
