@@ -167,6 +167,9 @@ GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, const struct 
 	uint32_t tries = 0, tail, word;
 	uint64_t r;
 
+	/* the caller's look at the tail before rsvd, which else may be one of before the failed block was reserved;
+	 * pairs with F1 of who posted that, through the NIC */
+	gdri_fence_acquire_sys();
 	do { /* acquires: each load before the next; the tails pair with the NIC's order of a CQE */
 		r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
 		tail = gdri_ld_acquire_sys_u32(&cqe->tail);
