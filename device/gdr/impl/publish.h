@@ -109,7 +109,9 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
  * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
 #define GDRI_WINDOW 64u
 #define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
+#ifndef GDRI_RELAY_AHEAD /* a test makes it small */
 #define GDRI_RELAY_AHEAD 4u /* blocks; with no more in front the baton comes sooner from one to the next */
+#endif
 
 /* Those of n < GDRI_WINDOW blocks. */
 GDR_DEVICE uint64_t gdri_marks_of(uint64_t base, uint32_t n)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What device code needs of the library: threads are blocks of one, waits are loops. */
+#ifndef WEAK_LIBRARY_HPP
+#define WEAK_LIBRARY_HPP
+
+struct gdri_dev *gdri_dev_state = &weak_mem.dev;
+static const struct gdri_hd_thread weak_self = {0, 1, 0, 1, NULL, 0, 0};
+__thread const struct gdri_hd_thread *gdri_hd_self __attribute__((tls_model("initial-exec"))) = &weak_self;
+
+extern "C" {
+/* No rl::yield: who yielded sees no store that is older than what it saw before. */
+void gdri_hd_pause(unsigned)
+{
+}
+
+uint64_t gdri_hd_clock_ns(void)
+{
+	return 1;
+}
+
+void gdri_hd_sync_warp(uint32_t)
+{
+	abort();
+}
+
+void gdri_hd_sync_block(void)
+{
+	abort();
+}
+
+uint64_t gdri_hd_shfl(uint32_t, uint64_t, unsigned)
+{
+	abort();
+}
+
+uint32_t gdri_hd_ballot(uint32_t, int)
+{
+	abort();
+}
+
+uint32_t gdri_hd_group(uint64_t)
+{
+	abort();
+}
+}
+
+/* Time goes by steps: the second one is long. */
+int gdri_wait_step(struct gdri_dev *, struct gdri_waiter *w)
+{
+	w->start_ns = 1;
+	w->next_ns = ++w->round > 1 ? w->start_ns + GDRI_WATCH_FIRST_NS + 1 : 1;
+	return 0;
+}
+
+void gdri_wait_over(struct gdri_dev *, struct gdri_waiter *)
+{
+}
+
+void gdri_wait_leave(struct gdri_dev *, struct gdri_waiter *)
+{
+}
+
+void gdri_wait_lost(struct gdri_dev *, const struct gdri_waiter *, int32_t)
+{
+}
+
+#endif
