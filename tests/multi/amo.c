@@ -11,9 +11,11 @@ struct amo {
 	void *sum;   /* a float, a double */
 	void *fetch; /* [16] of 8 bytes: where _nbi forms bring old values */
 	uint8_t *seen; /* local: [n_pes * threads], which values fetch_add gave */
-	int pe, rounds;
+	int type, pe, rounds;
 	struct multi_report *report;
 };
+
+enum { MULTI_AMO_TYPES(MULTI_NUMBER) GDR_FLOAT_TYPES(MULTI_NUMBER) TYPES };
 
 /* The old values of _nbi forms are there after a quiet, each in its place. */
 #define NBI(name, T, call, old)                                                                    \
@@ -60,11 +62,11 @@ GDR_FLOAT_TYPES(DEFINE_NBI)
 
 /* Values that a double and a float hold exactly. */
 #define DEFINE_FLOAT(name, T)                                                                      \
-	GDR_KERNEL(kernel_##name, struct amo, a)                                                   \
+	MULTI_BODY void test_##name(const struct amo *a)                                           \
 	{                                                                                          \
-		T *w = (T *)a.word + 1;                                                            \
-		struct multi_report *r = a.report;                                                 \
-		int pe = a.pe;                                                                     \
+		T *w = (T *)a->word + 1;                                                           \
+		struct multi_report *r = a->report;                                                \
+		int pe = a->pe;                                                                    \
 		EXPECT_OK(r, gdr_##name##_atomic_set(w, (T)0.5, pe));                              \
 		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe) * 4, 2);                             \
 		EXPECT_OK(r, gdr_##name##_atomic_add(w, (T)-2.25, pe));                            \
@@ -75,7 +77,7 @@ GDR_FLOAT_TYPES(DEFINE_NBI)
 		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)8, (T)1, pe), -8);             \
 		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)-8, (T)1, pe), -8);            \
 		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), 1);                                 \
-		nbi_##name(&a);                                                                    \
+		nbi_##name(a);                                                                     \
 		EXPECT_EQ(r, multi_differ(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0); \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}
@@ -116,20 +118,29 @@ GDR_FLOAT_TYPES(DEFINE_FLOAT)
 		EXPECT_EQ(r, gdr_##name##_g(w + 1, pe), (T)-1);                                    \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}                                                                                          \
-	GDR_KERNEL(kernel_##name, struct amo, a)                                                   \
+	MULTI_BODY void test_##name(const struct amo *a)                                           \
 	{                                                                                          \
-		ops_##name(&a);                                                                    \
-		nbi_##name(&a);                                                                    \
-		nbi_bits_##name(&a);                                                               \
+		ops_##name(a);                                                                     \
+		nbi_##name(a);                                                                     \
+		nbi_bits_##name(a);                                                                \
 	}
 MULTI_AMO_TYPES(DEFINE)
+
+GDR_KERNEL(one_by_one, struct amo, a)
+{
+	switch (a.type) {
+		MULTI_AMO_TYPES(MULTI_CASE)
+		GDR_FLOAT_TYPES(MULTI_CASE)
+	}
+}
 
 #define RUN_ONE(name, T)                                                                           \
 	for (int shift = 0; shift < multi_n; shift++) {                                            \
 		a.pe = (multi_pe + shift) % multi_n;                                               \
-		multi_fill(a.word, 0xff, 64);                                                        \
+		multi_fill(a.word, 0xff, 64);                                                      \
 		CHECK_OK(gdr_barrier_all());                                                       \
-		RUN(kernel_##name, 1, 1, &a);                                                      \
+		a.type = TYPE_##name;                                                              \
+		RUN(one_by_one, 1, 1, &a);                                                         \
 		CHECK_OK(gdr_barrier_all());                                                       \
 	}
 

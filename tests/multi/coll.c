@@ -9,35 +9,90 @@
 
 enum { THREAD, WARP, BLOCK, SCOPES };
 
-/* Those that move data, also elements of a size alone. */
-#define MOVE_CASES(pre, z, scope, suffix)                                                          \
+/* Under CUDA, where nvcc would take minutes, programs of some kinds each. */
+#if !defined(COLL_GATHERS) && !defined(COLL_ALLTOALLS) && !defined(COLL_REDUCES) && !defined(COLL_SCATTERS)
+#define COLL_GATHERS
+#define COLL_ALLTOALLS
+#define COLL_REDUCES
+#define COLL_SCATTERS
+#endif
+
+static int has_kind(int kind)
+{
+#ifdef COLL_GATHERS
+	if (kind == BROADCAST || kind == COLLECT || kind == FCOLLECT)
+		return 1;
+#endif
+#ifdef COLL_ALLTOALLS
+	if (kind == ALLTOALL || kind == ALLTOALLS)
+		return 1;
+#endif
+#ifdef COLL_REDUCES
+	if (kind >= REDUCE && kind < REDUCESCATTER)
+		return 1;
+#endif
+#ifdef COLL_SCATTERS
+	if (kind == INSCAN || kind == EXSCAN || kind >= REDUCESCATTER)
+		return 1;
+#endif
+	return 0;
+}
+
+#ifdef COLL_GATHERS
+#define GATHER_CASES(pre, z, scope, suffix)                                                        \
 	case BROADCAST * SCOPES + (scope):                                                         \
 		return gdr_##pre##broadcast##z##suffix(a->team, d, s, a->n, a->root);              \
 	case COLLECT * SCOPES + (scope):                                                           \
 		return gdr_##pre##collect##z##suffix(a->team, d, s, a->n);                         \
 	case FCOLLECT * SCOPES + (scope):                                                          \
-		return gdr_##pre##fcollect##z##suffix(a->team, d, s, a->n);                        \
+		return gdr_##pre##fcollect##z##suffix(a->team, d, s, a->n);
+#else
+#define GATHER_CASES(pre, z, scope, suffix)
+#endif
+#ifdef COLL_ALLTOALLS
+#define ALLTOALL_CASES(pre, z, scope, suffix)                                                      \
 	case ALLTOALL * SCOPES + (scope):                                                          \
 		return gdr_##pre##alltoall##z##suffix(a->team, d, s, a->n);                        \
 	case ALLTOALLS * SCOPES + (scope):                                                         \
 		return gdr_##pre##alltoalls##z##suffix(a->team, d, s, a->dst_step, a->src_step,    \
 						       a->n);
+#else
+#define ALLTOALL_CASES(pre, z, scope, suffix)
+#endif
+/* Those that move data, also elements of a size alone. */
+#define MOVE_CASES(pre, z, scope, suffix)                                                          \
+	GATHER_CASES(pre, z, scope, suffix) ALLTOALL_CASES(pre, z, scope, suffix)
 
-#define CASES(name, scope, suffix)                                                                 \
-	MOVE_CASES(name##_, , scope, suffix)                                                       \
+#ifdef COLL_SCATTERS
+#define SCAN_CASES(name, scope, suffix)                                                            \
 	case INSCAN * SCOPES + (scope):                                                            \
 		return gdr_##name##_sum_inscan##suffix(a->team, d, s, a->n);                       \
 	case EXSCAN * SCOPES + (scope):                                                            \
-		return gdr_##name##_sum_exscan##suffix(a->team, d, s, a->n);                       \
+		return gdr_##name##_sum_exscan##suffix(a->team, d, s, a->n);
+#define SCATTER_CASE(name, scope, suffix, OP, op)                                                  \
+	case (REDUCESCATTER + OP) * SCOPES + (scope):                                              \
+		return gdr_##name##_##op##_reducescatter##suffix(a->team, d, s, a->n);
+#else
+#define SCAN_CASES(name, scope, suffix)
+#define SCATTER_CASE(name, scope, suffix, OP, op)
+#endif
+#ifdef COLL_REDUCES
+#define REDUCE_CASE(name, scope, suffix, OP, op)                                                   \
+	case (REDUCE + OP) * SCOPES + (scope):                                                     \
+		return gdr_##name##_##op##_reduce##suffix(a->team, d, s, a->n);
+#else
+#define REDUCE_CASE(name, scope, suffix, OP, op)
+#endif
+
+#define CASES(name, scope, suffix)                                                                 \
+	MOVE_CASES(name##_, , scope, suffix)                                                       \
+	SCAN_CASES(name, scope, suffix)                                                            \
 	OP_CASES(name, scope, suffix, SUM, sum)                                                    \
 	OP_CASES(name, scope, suffix, PROD, prod)                                                  \
 	OP_CASES(name, scope, suffix, MIN, min)                                                    \
 	OP_CASES(name, scope, suffix, MAX, max)
 #define OP_CASES(name, scope, suffix, OP, op)                                                      \
-	case (REDUCE + OP) * SCOPES + (scope):                                                     \
-		return gdr_##name##_##op##_reduce##suffix(a->team, d, s, a->n);                    \
-	case (REDUCESCATTER + OP) * SCOPES + (scope):                                              \
-		return gdr_##name##_##op##_reducescatter##suffix(a->team, d, s, a->n);
+	REDUCE_CASE(name, scope, suffix, OP, op) SCATTER_CASE(name, scope, suffix, OP, op)
 #define BIT_CASES(name, scope, suffix)                                                             \
 	OP_CASES(name, scope, suffix, AND, and)                                                    \
 	OP_CASES(name, scope, suffix, OR, or)                                                      \
@@ -54,7 +109,12 @@ enum { THREAD, WARP, BLOCK, SCOPES };
 			return -1;                                                                 \
 		}                                                                                  \
 	}
+#if defined(COLL_REDUCES) || defined(COLL_SCATTERS)
 MULTI_INTEGER_TYPES(BIT_CALLS)
+#define BITS(name, a, d, s) bits_##name(a, d, s)
+#else
+#define BITS(name, a, d, s) -1
+#endif
 #define bits_float(a, d, s) -1
 #define bits_double(a, d, s) -1
 
@@ -68,17 +128,16 @@ MULTI_INTEGER_TYPES(BIT_CALLS)
 			cases default : return else_;                                              \
 		}                                                                                  \
 	}                                                                                          \
-	GDR_KERNEL(kernel_##name, struct coll_args, a)                                             \
+	MULTI_BODY void test_##name(const struct coll_args *a)                                     \
 	{                                                                                          \
-		if (gdr_thread_id() < (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))    \
-			EXPECT_OK(a.report, call_##name(&a));                                      \
+		EXPECT_OK(a->report, call_##name(a));                                              \
 	}
 #define CALLS(name, T)                                                                             \
 	CALLS_OF(name, T, CASES(name, THREAD, ) CASES(name, WARP, _warp) CASES(name, BLOCK, _block), \
-		 bits_##name(a, d, s))
+		 BITS(name, a, d, s))
 MULTI_RMA_TYPES(CALLS)
 
-#if MULTI_FIRST_PART
+#if (defined(COLL_GATHERS) || defined(COLL_ALLTOALLS)) && MULTI_FIRST_PART
 #ifdef __CUDACC__ /* nvcc takes minutes for the others */
 #define MOVED(X) X(mem, , mem, void, 1)
 #else
@@ -95,13 +154,29 @@ MULTI_RMA_TYPES(CALLS)
 	X(size64, , 64, void, 8)                                                                   \
 	X(size128, , 128, void, 16)
 #endif
+#else
+#define MOVED(X)
+#endif
 #define MOVE_CALLS(name, pre, z, T, size)                                                          \
 	CALLS_OF(name, T,                                                                          \
 		 MOVE_CASES(pre, z, THREAD, ) MOVE_CASES(pre, z, WARP, _warp)                      \
 			 MOVE_CASES(pre, z, BLOCK, _block),                                        \
 		 -1)
 MOVED(MOVE_CALLS)
-#endif
+
+#define MOVE_NUMBER(name, pre, z, T, size) TYPE_##name,
+#define MOVE_CASE(name, pre, z, T, size) MULTI_CASE(name, T)
+enum { MULTI_RMA_TYPES(MULTI_NUMBER) MOVED(MOVE_NUMBER) TYPES };
+
+GDR_KERNEL(collective, struct coll_args, a)
+{
+	if (gdr_thread_id() >= (a.scope == THREAD ? 1u : a.scope == WARP ? 32u : 1024u))
+		return;
+	switch (a.type) {
+		MULTI_RMA_TYPES(MULTI_CASE)
+		MOVED(MOVE_CASE)
+	}
+}
 
 /* ---- a case: prepared, run, looked at ---- */
 
@@ -132,7 +207,8 @@ struct coll_type {
 		memcpy(&q, x, sizeof(q));                                                          \
 		p = COLL_OP(T, op, p, q);                                                          \
 		memcpy(acc, &p, sizeof(p));                                                        \
-	}
+	}                                                                                          \
+	static const struct coll_type type_##tname = {#tname, sizeof(T), (T)0.5 == (T)0, value_##tname, op_##tname};
 MULTI_RMA_TYPES(TYPE)
 
 /* What member `of` brings to a collect. */
@@ -272,7 +348,8 @@ static void one(const struct coll_type *t, runner *run, int kind, int scope)
 #define RUNNER(tname, T)                                                                           \
 	static int run_##tname(void)                                                               \
 	{                                                                                          \
-		RUN(kernel_##tname, 1, a.scope == THREAD ? 1 : 64, &a);                            \
+		a.type = TYPE_##tname;                                                             \
+		RUN(collective, 1, a.scope == THREAD ? 1 : 64, &a);                                \
 		return 0;                                                                          \
 	}
 MULTI_RMA_TYPES(RUNNER)
@@ -282,7 +359,7 @@ static void all_of(const struct coll_type *t, runner *run, int kinds)
 	for (int kind = 0; kind < kinds; kind++) {
 		int op = kind >= REDUCESCATTER ? kind - REDUCESCATTER : kind - REDUCE;
 
-		if (kind >= REDUCE && op >= AND && !t->bits)
+		if (!has_kind(kind) || (kind >= REDUCE && op >= AND && !t->bits))
 			continue;
 		for (int scope = 0; scope < SCOPES; scope++)
 			one(t, run, kind, scope);
@@ -291,13 +368,7 @@ static void all_of(const struct coll_type *t, runner *run, int kinds)
 
 static void every_type(void)
 {
-#define ALL_OF(tname, T)                                                                           \
-	{                                                                                          \
-		const struct coll_type t = {#tname, sizeof(T), (T)0.5 == (T)0, value_##tname,      \
-					    op_##tname};                                           \
-                                                                                                   \
-		all_of(&t, run_##tname, KINDS);                                                    \
-	}
+#define ALL_OF(tname, T) all_of(&type_##tname, run_##tname, KINDS);
 	MULTI_RMA_TYPES(ALL_OF)
 }
 
@@ -310,13 +381,12 @@ static void set_team(gdr_team_t team)
 		a.pes[i] = gdr_host_team_translate_pe(team, i, GDR_TEAM_WORLD);
 }
 
-#if MULTI_FIRST_PART
 #define MOVE_RUNNER(name, pre, z, T, size) RUNNER(name, T)
 MOVED(MOVE_RUNNER)
 
 static size_t moved_size; /* of what value_moved makes */
 
-static void value_moved(void *at, uint64_t seed, int pe, size_t k)
+__attribute__((unused)) static void value_moved(void *at, uint64_t seed, int pe, size_t k)
 {
 	for (size_t i = 0; i < moved_size; i++)
 		((uint8_t *)at)[i] = multi_byte(seed * 7919 + (uint64_t)pe * 1000003 + k, i);
@@ -336,37 +406,47 @@ static void untyped(void)
 
 /* ---- long and short ones of one type, over teams ---- */
 
-static void nothing(void)
+static void nothing(const struct coll_type *t, runner *run)
 {
-	const struct coll_type t = {"int", sizeof(int), 1, value_int, op_int};
-
 	for (a.kind = 0; a.kind < KINDS; a.kind++) {
+		if (!has_kind(a.kind))
+			continue;
 		a.scope = a.kind % SCOPES;
 		a.in_place = 0;
 		a.root = 0;
-		prepare(&t, 0);
+		prepare(t, 0);
 		a.n = 0;
 		memset(image, MULTI_POISON, COLL_AREA);
-		run_int();
-		look(&t, area[1], 0);
+		run();
+		look(t, area[1], 0);
 	}
 }
 
+static void no_elements(void)
+{
+#define NO_ELEMENTS(tname, T)                                                                      \
+	if (!strcmp(#tname, "int"))                                                                \
+		nothing(&type_##tname, run_##tname);
+	MULTI_RMA_TYPES(NO_ELEMENTS)
+}
+
+static int of_teams(const char *name, int bytes)
+{
+	return !strcmp(name, "long") || !strcmp(name, "float") || (bytes && !strcmp(name, "uint8"));
+}
+
+#define OVER_TEAM(tname, T)                                                                        \
+	if (of_teams(#tname, bytes))                                                               \
+		all_of(&type_##tname, run_##tname, KINDS);
 static void over_team(const int *list, int n, int bytes)
 {
-	const struct coll_type t = {"long", sizeof(long), 1, value_long, op_long};
-	const struct coll_type f = {"float", sizeof(float), 0, value_float, op_float};
-	const struct coll_type b = {"uint8", sizeof(uint8_t), 1, value_uint8, op_uint8};
 	uint64_t save = calls;
 	gdr_team_t team;
 
 	CHECK_OK(gdr_team_create(GDR_TEAM_WORLD, list, n, NULL, 0, &team));
 	if (team != GDR_TEAM_INVALID) {
 		set_team(team);
-		all_of(&t, run_long, KINDS);
-		all_of(&f, run_float, KINDS);
-		if (bytes)
-			all_of(&b, run_uint8, KINDS);
+		MULTI_RMA_TYPES(OVER_TEAM)
 		CHECK_OK(gdr_team_destroy(team));
 	}
 	calls = save + 1000; /* the same on all */
@@ -395,7 +475,7 @@ static void over_neighbours(void)
 static void rest(void)
 {
 	untyped();
-	nothing();
+	no_elements();
 	over_teams();
 }
 
@@ -406,10 +486,6 @@ static void shake(void)
 #endif
 	over_neighbours();
 }
-#else
-#define rest()
-#define shake()
-#endif
 
 int main(int argc, char **argv)
 {

@@ -28,7 +28,7 @@ enum {
 struct coll_args {
 	gdr_team_t team;
 	int me, members, pes[COLL_MAX_PES]; /* pes: in the world */
-	int kind, scope, root, in_place;
+	int type, kind, scope, root, in_place;
 	size_t n;
 	ptrdiff_t dst_step, src_step;
 	void *dst;

@@ -26,41 +26,33 @@
 #define MULTI_INTEGER_TYPES(X) GDR_INTEGER_TYPES(X)
 #else
 #define MULTI_AMO_TYPES(X) GDR_AMO_TYPES(X)
-#ifndef MULTI_PART
+#ifdef MULTI_PART /* nvcc takes minutes for all of them: programs of a quarter */
+#define MULTI_RMA_TYPES(X) MULTI_JOIN(MULTI_PART_, MULTI_PART)(X)
+#define MULTI_WAIT_TYPES(X) MULTI_JOIN(MULTI_WAIT_, MULTI_PART)(X)
+#define MULTI_INTEGER_TYPES(X) MULTI_JOIN(MULTI_INTEGER_, MULTI_PART)(X)
+#define MULTI_INTEGER_1(X) X(int, int) X(long, long) X(uint8, uint8_t) X(char, char)
+#define MULTI_INTEGER_2(X) MULTI_PART_2(X)
+#define MULTI_INTEGER_3(X) MULTI_PART_3(X)
+#define MULTI_INTEGER_4(X) MULTI_PART_4(X)
+#define MULTI_PART_1(X) X(float, float) X(double, double) MULTI_INTEGER_1(X)
+#define MULTI_PART_2(X) X(schar, signed char) X(short, short) X(longlong, long long)               \
+	X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned int)
+#define MULTI_PART_3(X) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t)   \
+	X(int16, int16_t) X(int32, int32_t) X(int64, int64_t)
+#define MULTI_PART_4(X) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t)                \
+	X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define MULTI_WAIT_1(X) X(int, int) X(long, long) X(longlong, long long) X(uint, unsigned int)
+#define MULTI_WAIT_2(X) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int32, int32_t) \
+	X(int64, int64_t)
+#define MULTI_WAIT_3(X) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
+#define MULTI_WAIT_4(X) X(ptrdiff, ptrdiff_t) X(short, short) X(ushort, unsigned short)
+#else
 #define MULTI_WAIT_TYPES(X) GDR_WAIT_TYPES(X)
 #define MULTI_RMA_TYPES(X) GDR_RMA_TYPES(X)
 #define MULTI_INTEGER_TYPES(X) GDR_INTEGER_TYPES(X)
-#else /* nvcc takes minutes for all of them: programs of a part each */
-#define MULTI_RMA_TYPES(X) MULTI_JOIN(MULTI_PART_, MULTI_PART)(X)
+#endif
 #define MULTI_JOIN(a, b) MULTI_JOIN_(a, b)
 #define MULTI_JOIN_(a, b) a##b
-#define MULTI_INTEGER_TYPES(X) MULTI_JOIN(MULTI_INTEGER_, MULTI_PART)(X)
-#define MULTI_INTEGER_1(X) X(int, int) X(long, long) X(uint8, uint8_t)
-#define MULTI_INTEGER_2(X) X(char, char) X(schar, signed char)
-#define MULTI_INTEGER_3(X) MULTI_PART_3(X)
-#define MULTI_INTEGER_4(X) MULTI_PART_4(X)
-#define MULTI_INTEGER_5(X) MULTI_PART_5(X)
-#define MULTI_INTEGER_6(X) MULTI_PART_6(X)
-#define MULTI_INTEGER_7(X) MULTI_PART_7(X)
-#define MULTI_INTEGER_8(X) MULTI_PART_8(X)
-#define MULTI_PART_1(X) X(float, float) MULTI_INTEGER_1(X)
-#define MULTI_PART_2(X) X(double, double) MULTI_INTEGER_2(X)
-#define MULTI_PART_3(X) X(short, short) X(longlong, long long) X(uchar, unsigned char)
-#define MULTI_PART_4(X) X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long)
-#define MULTI_PART_5(X) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t)
-#define MULTI_PART_6(X) X(int32, int32_t) X(int64, int64_t) X(uint16, uint16_t)
-#define MULTI_PART_7(X) X(uint32, uint32_t) X(uint64, uint64_t)
-#define MULTI_PART_8(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
-#define MULTI_WAIT_TYPES(X) MULTI_JOIN(MULTI_WAIT_, MULTI_PART)(X)
-#define MULTI_WAIT_1(X) X(int, int) X(long, long)
-#define MULTI_WAIT_2(X) X(longlong, long long) X(uint, unsigned int)
-#define MULTI_WAIT_3(X) X(ulong, unsigned long) X(ulonglong, unsigned long long)
-#define MULTI_WAIT_4(X) X(int32, int32_t) X(int64, int64_t)
-#define MULTI_WAIT_5(X) X(uint32, uint32_t) X(uint64, uint64_t)
-#define MULTI_WAIT_6(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
-#define MULTI_WAIT_7(X) X(short, short)
-#define MULTI_WAIT_8(X) X(ushort, unsigned short)
-#endif
 #endif
 #if defined(MULTI_PART) && MULTI_PART != 1
 #define MULTI_FIRST_PART 0
@@ -71,6 +63,20 @@
 #define MULTI_MORE_TYPES(X) GDR_RMA_TYPES_MORE(X)
 #define MULTI_SIZES(X) GDR_RMA_SIZES(X)
 #endif
+
+/* Under CUDA each kernel has a copy of its own of every function that it calls, with queues some ten thousand
+ * instructions: what a test does with many types is one kernel. There a body is inline in it, or the version of the
+ * kernel for mapped PEs alone would not be one; elsewhere it is a function, which gcc takes by itself. */
+#ifdef __CUDACC__
+#define MULTI_BODY GDR_DEVICE
+#else
+#define MULTI_BODY static __attribute__((noinline, unused))
+#endif
+#define MULTI_NUMBER(name, T) TYPE_##name,
+#define MULTI_CASE(name, T)                                                                        \
+	case TYPE_##name:                                                                          \
+		test_##name(&a);                                                                   \
+		break;
 
 #ifdef MULTI_ON_CTX
 #include "tests/multi/on_ctx.h"
@@ -172,7 +178,7 @@ struct multi_report {
 	long long got, want;
 };
 
-GDR_DEVICE void multi_note(struct multi_report *r, int line, long long got, long long want)
+GDR_DEVICE_COLD void multi_note(struct multi_report *r, int line, long long got, long long want)
 {
 	uint32_t none = 0;
 

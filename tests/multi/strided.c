@@ -15,10 +15,13 @@ enum { THREAD, WARP, BLOCK, SCOPES };
 
 struct strided {
 	uint8_t *dst, *src, *back;
-	int pe;
+	int type, pe;
 	uint64_t seed; /* of pe's src */
 	struct multi_report *report;
 };
+
+#define NUMBER_SIZE(bits, bytes) TYPE_size##bits,
+enum { MULTI_RMA_TYPES(MULTI_NUMBER) MULTI_MORE_TYPES(MULTI_NUMBER) MULTI_SIZES(NUMBER_SIZE) TYPE_LONG };
 
 /* What the calls move: blocks of elements from..., each step elements behind the one before. */
 struct shape {
@@ -104,15 +107,36 @@ GDR_DEVICE void all_forms(const struct strided *a, strided_call *call, size_t si
 			return 1;                                                                  \
 		}                                                                                  \
 	}                                                                                          \
-	GDR_KERNEL(kernel_##name, struct strided, a)                                               \
+	MULTI_BODY void test_##name(const struct strided *a)                                       \
 	{                                                                                          \
-		all_forms(&a, call_##name, size);                                                  \
+		all_forms(a, call_##name, size);                                                   \
 	}
 #define DEFINE(name, T) DEFINE_ANY(name, name##_, , sizeof(T), T)
 #define DEFINE_SIZE(bits, bytes) DEFINE_ANY(size##bits, , bits, bytes, void)
 MULTI_RMA_TYPES(DEFINE)
 MULTI_MORE_TYPES(DEFINE)
 MULTI_SIZES(DEFINE_SIZE)
+
+/* Blocks so long that the threads of a block share each; none at all. */
+MULTI_BODY void long_blocks(const struct strided *a)
+{
+	EXPECT_OK(a->report, gdr_ibput8_block(a->dst, a->src, 2000, 1500, 1501, 2, a->pe));
+	EXPECT_OK(a->report, gdr_ibget8_block(a->back, a->src, 1600, 1700, 1100, 3, a->pe));
+	EXPECT_OK(a->report, gdr_iput64_block(a->dst, a->src, 1, 1, 0, a->pe));
+	EXPECT_OK(a->report, gdr_ibget32_warp(a->dst, a->src, 1, 1, 0, 7, a->pe));
+}
+
+#define CASE_SIZE(bits, bytes) MULTI_CASE(size##bits, )
+GDR_KERNEL(forms, struct strided, a)
+{
+	switch (a.type) {
+		MULTI_RMA_TYPES(MULTI_CASE)
+		MULTI_MORE_TYPES(MULTI_CASE)
+		MULTI_SIZES(CASE_SIZE)
+	default:
+		long_blocks(&a);
+	}
+}
 
 /* The source element of each element of an area, or -1: poison. */
 static int origin[ELEMS];
@@ -171,21 +195,13 @@ static void conclude(const struct strided *a, int shift, size_t size, const char
 	CHECK_OK(gdr_barrier_all());
 }
 
-/* Blocks so long that the threads of a block share each; none at all. */
-GDR_KERNEL(long_blocks, struct strided, a)
-{
-	EXPECT_OK(a.report, gdr_ibput8_block(a.dst, a.src, 2000, 1500, 1501, 2, a.pe));
-	EXPECT_OK(a.report, gdr_ibget8_block(a.back, a.src, 1600, 1700, 1100, 3, a.pe));
-	EXPECT_OK(a.report, gdr_iput64_block(a.dst, a.src, 1, 1, 0, a.pe));
-	EXPECT_OK(a.report, gdr_ibget32_warp(a.dst, a.src, 1, 1, 0, 7, a.pe));
-}
-
 static void run_long(struct strided *a)
 {
 	uint8_t *dst, *back;
 
 	prepare(a, multi_n - 1);
-	RUN(long_blocks, 1, THREADS, a);
+	a->type = TYPE_LONG;
+	RUN(forms, 1, THREADS, a);
 	CHECK_OK(gdr_barrier_all());
 	dst = (uint8_t *)multi_copy(a->dst, 6000);
 	back = (uint8_t *)multi_copy(a->back, 6000);
@@ -207,7 +223,8 @@ static void run_long(struct strided *a)
 #define RUN_ANY(name, size)                                                                        \
 	shift = (shift + 1) % multi_n;                                                             \
 	prepare(&a, shift);                                                                        \
-	RUN(kernel_##name, 1, THREADS, &a);                                                        \
+	a.type = TYPE_##name;                                                                      \
+	RUN(forms, 1, THREADS, &a);                                                                \
 	conclude(&a, shift, size, #name);
 
 int main(void)

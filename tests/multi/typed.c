@@ -13,10 +13,12 @@
 
 struct typed {
 	uint8_t *dst, *src;
-	int pe, from;
+	int type, pe, from;
 	uint64_t seed;
 	struct multi_report *report;
 };
+
+enum { TYPES(MULTI_NUMBER) MULTI_MORE_TYPES(MULTI_NUMBER) TYPE_COUNT };
 
 /* Value i of the type at p, from the random stream. */
 #define VALUE(T, seed, i, out)                                                                     \
@@ -31,7 +33,7 @@ struct typed {
 
 /* Puts N values behind one word of poison, then one by p; reads them back. */
 #define DEFINE(name, T)                                                                            \
-	GDR_DEVICE void typed_##name(const struct typed *a)                                        \
+	MULTI_BODY void test_##name(const struct typed *a)                                         \
 	{                                                                                          \
 		T *dst = (T *)a->dst, *src = (T *)a->src, value, back[N + 3];                      \
 		T poison;                                                                          \
@@ -49,33 +51,38 @@ struct typed {
 				want = poison;                                                     \
 			else                                                                       \
 				VALUE(T, a->seed, i == N + 1 ? 99 : (uint64_t)(i - 1), want);      \
-			EXPECT_EQ(a->report, multi_differ(&got, &want, BYTES(T)), 0);                    \
+			EXPECT_EQ(a->report, multi_differ(&got, &want, BYTES(T)), 0);              \
 			memcpy(back + i, &want, sizeof(T));                                        \
 		}                                                                                  \
 		EXPECT_OK(a->report, gdr_##name##_get(src + N, dst, N + 3, a->pe));                \
 		for (int i = 0; i < N + 3; i++)                                                    \
-			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);          \
+			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);    \
 		memset(src + N, 0, sizeof(back));                                                  \
 		EXPECT_OK(a->report, gdr_##name##_get_nbi(src + N, dst, N + 3, a->pe));            \
 		EXPECT_OK(a->report, gdr_quiet());                                                 \
 		for (int i = 0; i < N + 3; i++)                                                    \
-			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);          \
+			EXPECT_EQ(a->report, multi_differ(src + N + i, back + i, BYTES(T)), 0);    \
 		EXPECT_OK(a->report, gdr_status());                                                \
-	}                                                                                          \
-	GDR_KERNEL(kernel_##name, struct typed, a)                                                 \
-	{                                                                                          \
-		typed_##name(&a);                                                                  \
 	}
 TYPES(DEFINE)
 MULTI_MORE_TYPES(DEFINE)
+
+GDR_KERNEL(one_by_one, struct typed, a)
+{
+	switch (a.type) {
+		TYPES(MULTI_CASE)
+		MULTI_MORE_TYPES(MULTI_CASE)
+	}
+}
 
 #define RUN_ONE(name, T)                                                                           \
 	for (int shift = 0; shift < multi_n; shift++) {                                            \
 		a.pe = (multi_pe + shift) % multi_n;                                               \
 		a.seed = multi_hash((uint64_t)(sizeof(T) * 4096 + (unsigned)multi_pe));            \
-		multi_fill(a.dst, MULTI_POISON, 256);                                                  \
+		multi_fill(a.dst, MULTI_POISON, 256);                                              \
 		CHECK_OK(gdr_barrier_all());                                                       \
-		RUN(kernel_##name, 1, 1, &a);                                                      \
+		a.type = TYPE_##name;                                                              \
+		RUN(one_by_one, 1, 1, &a);                                                         \
 		CHECK_OK(gdr_barrier_all());                                                       \
 	}
 

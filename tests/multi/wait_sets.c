@@ -8,8 +8,12 @@ enum { N = 7, LATE = 4 };
 
 struct sets {
 	void *words; /* [N] */
+	int type, what;
 	struct multi_report *report;
 };
+
+enum { MULTI_WAIT_TYPES(MULTI_NUMBER) TYPE_FAIR };
+enum { LOOKS, ENDED, LATE_BY_BLOCK, LATER_BY_BLOCK };
 
 #define NONE ((size_t)-1)
 #define SHORT_NS 1000u
@@ -26,16 +30,16 @@ GDR_DEVICE int one_of(size_t any, const size_t *where, size_t n)
 }
 
 /* A word that always holds does not hide the others. */
-GDR_KERNEL(fair_kernel, struct sets, a)
+MULTI_BODY void fair(const struct sets *a)
 {
-	const int *w = (const int *)a.words;
+	const int *w = (const int *)a->words;
 	unsigned seen = 0;
 
 	for (int i = 0; i < 100; i++) {
 		seen |= 1u << gdr_int_test_any(w, 3, NULL, GDR_CMP_EQ, 0);
 		seen |= 8u << gdr_int_wait_until_any(w, 3, NULL, GDR_CMP_EQ, 0);
 	}
-	EXPECT_EQ(a.report, seen, 63);
+	EXPECT_EQ(a->report, seen, 63);
 }
 
 /* All forms agree with the loop that found `holds` of `counted` words; those that would wait for ever
@@ -84,7 +88,7 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 				if (mask && mask[i])                                               \
 					continue;                                                  \
 				n_counted++;                                                       \
-				if (!MULTI_HOLDS(cmp, w[i], v))                                          \
+				if (!MULTI_HOLDS(cmp, w[i], v))                                    \
 					continue;                                                  \
 				where[n_holds++] = (size_t)i;                                      \
 			}                                                                          \
@@ -94,26 +98,25 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 				AGREE(name, , values[0]);                                          \
 		}                                                                                  \
 		EXPECT_EQ(r, gdr_##name##_wait_until_for(w, cmp, values[0], SHORT_NS),             \
-			  MULTI_HOLDS(cmp, w[0], values[0]) ? 0 : -GDR_ETIMEOUT);                        \
+			  MULTI_HOLDS(cmp, w[0], values[0]) ? 0 : -GDR_ETIMEOUT);                  \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}                                                                                          \
-	GDR_KERNEL(look_kernel_##name, struct sets, a)                                             \
+	MULTI_BODY void looks_##name(const struct sets *a)                                         \
 	{                                                                                          \
-		const int some[N] = {1, 0, 0, 7, 0, -1, 0}, nobody[N] = {1, 1, 1, 1, 1, 1, 1};     \
-		const int most[N] = {1, 1, 0, 1, 1, 1, 1};                                         \
+		const int masks[3][N] = {/* some, most, all */                                     \
+					 {1, 0, 0, 7, 0, -1, 0}, {1, 1, 0, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1}}; \
 		const T values[2][N] = {{3, (T)-3, 9, (T)-1, 0, 3, 4}, {(T)-1, 3, 3, 4, 9, 2, 4}}; \
 		for (int k = 0; k < 6 * 2; k++) {                                                  \
-			look_##name(&a, k % 6, NULL, values[k / 6]);                               \
-			look_##name(&a, k % 6, some, values[k / 6]);                               \
-			look_##name(&a, k % 6, most, values[k / 6]);                               \
-			look_##name(&a, k % 6, nobody, values[k / 6]);                             \
+			look_##name(a, k % 6, NULL, values[k / 6]);                                \
+			for (int m = 0; m < 3; m++)                                                \
+				look_##name(a, k % 6, masks[m], values[k / 6]);                    \
 		}                                                                                  \
 	}                                                                                          \
 	/* The waits begin before the previous PE's puts, and end with them. */                    \
-	GDR_KERNEL(wait_kernel_##name, struct sets, a)                                             \
+	MULTI_BODY void ended_##name(const struct sets *a)                                         \
 	{                                                                                          \
-		T *w = (T *)a.words, values[N];                                                    \
-		struct multi_report *r = a.report;                                                 \
+		T *w = (T *)a->words, values[N];                                                   \
+		struct multi_report *r = a->report;                                                \
 		int mask[N] = {0}, next = (gdr_my_pe() + 1) % gdr_n_pes();                         \
 		size_t at[N];                                                                      \
 		if (gdr_block_id()) {                                                              \
@@ -144,11 +147,11 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 		EXPECT_EQ(r, gdr_##name##_wait_until_some(w, N, at, NULL, GDR_CMP_EQ, 103), 1);    \
 	}                                                                                          \
 	/* What ends the waits comes from a thread of the same block, when they let it run. */     \
-	GDR_KERNEL(late_kernel_##name, struct sets, a)                                             \
+	MULTI_BODY void late_##name(const struct sets *a)                                          \
 	{                                                                                          \
-		T *w = (T *)a.words;                                                               \
+		T *w = (T *)a->words;                                                              \
 		const T values[2] = {8, 9};                                                        \
-		struct multi_report *r = a.report;                                                 \
+		struct multi_report *r = a->report;                                                \
 		int me = gdr_my_pe();                                                              \
 		if (gdr_thread_id()) {                                                             \
 			for (int i = 0; i < 4; i++)                                                \
@@ -159,10 +162,10 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 		EXPECT_OK(r, gdr_##name##_wait_until_all_vector(w + 2, 2, NULL, GDR_CMP_EQ, values)); \
 		EXPECT_EQ(r, w[3], 9);                                                             \
 	}                                                                                          \
-	GDR_KERNEL(later_kernel_##name, struct sets, a)                                            \
+	MULTI_BODY void later_##name(const struct sets *a)                                         \
 	{                                                                                          \
-		T *w = (T *)a.words;                                                               \
-		struct multi_report *r = a.report;                                                 \
+		T *w = (T *)a->words;                                                              \
+		struct multi_report *r = a->report;                                                \
 		if (gdr_thread_id()) {                                                             \
 			EXPECT_OK(r, gdr_##name##_p(w, 5, gdr_my_pe()));                           \
 			EXPECT_OK(r, gdr_quiet());                                                 \
@@ -170,20 +173,45 @@ GDR_KERNEL(fair_kernel, struct sets, a)
 		}                                                                                  \
 		EXPECT_OK(r, gdr_##name##_wait_until_all(w, 1, NULL, GDR_CMP_EQ, 5));              \
 		EXPECT_EQ(r, w[0], 5);                                                             \
+	}                                                                                          \
+	GDR_DEVICE void test_##name(const struct sets *a)                                          \
+	{                                                                                          \
+		if (a->what == LOOKS)                                                              \
+			looks_##name(a);                                                           \
+		else if (a->what == ENDED)                                                         \
+			ended_##name(a);                                                           \
+		else if (a->what == LATE_BY_BLOCK)                                                 \
+			late_##name(a);                                                            \
+		else                                                                               \
+			later_##name(a);                                                           \
 	}
 MULTI_WAIT_TYPES(DEFINE)
+
+GDR_KERNEL(sets, struct sets, a)
+{
+	switch (a.type) {
+		MULTI_WAIT_TYPES(MULTI_CASE)
+	default:
+		fair(&a);
+	}
+}
+
+#define RUN_WHAT(stage, grid, block)                                                               \
+	a.what = stage;                                                                            \
+	RUN(sets, grid, block, &a);
 
 #define RUN_ONE(name, T)                                                                           \
 	{                                                                                          \
 		const T words[N] = {3, (T)-3, 3, 4, 0, 3, (T)-1};                                  \
 		CHECK_OK(gdr_memcpy(a.words, words, sizeof(words)));                               \
-		RUN(look_kernel_##name, 1, 1, &a);                                                 \
+		a.type = TYPE_##name;                                                              \
+		RUN_WHAT(LOOKS, 1, 1)                                                              \
 		multi_fill(a.words, 0, sizeof(words));                                             \
 		CHECK_OK(gdr_barrier_all());                                                       \
-		RUN(wait_kernel_##name, 2, 1, &a);                                                 \
+		RUN_WHAT(ENDED, 2, 1)                                                              \
 		CHECK_OK(gdr_barrier_all());                                                       \
-		RUN(late_kernel_##name, 1, 2, &a);                                                 \
-		RUN(later_kernel_##name, 1, 2, &a);                                                \
+		RUN_WHAT(LATE_BY_BLOCK, 1, 2)                                                      \
+		RUN_WHAT(LATER_BY_BLOCK, 1, 2)                                                     \
 		CHECK_OK(gdr_barrier_all());                                                       \
 	}
 
@@ -197,7 +225,8 @@ int main(void)
 	CHECK(a.words);
 	MULTI_WAIT_TYPES(RUN_ONE)
 	multi_fill(a.words, 0, N * 8);
-	RUN(fair_kernel, 1, 1, &a);
+	a.type = TYPE_FAIR;
+	RUN(sets, 1, 1, &a);
 	multi_shared_free(a.report);
 	return multi_end("wait_sets");
 }

@@ -9,9 +9,11 @@ enum { CMPS = 6, WAITS = 2 * CMPS, BEFORE = 0, STILL = 1, GOOD = 2 };
 struct waits {
 	void *words; /* [WAITS] of the type */
 	void *one;
+	int type, later;
 	struct multi_report *report;
 };
 
+enum { MULTI_WAIT_TYPES(MULTI_NUMBER) TYPE_signal };
 
 /* The smallest and the largest value: top bit clear or set by the type's sign. */
 #define TOP(T) ((T)1 << (sizeof(T) * 8 - 2))
@@ -21,27 +23,28 @@ struct waits {
 
 /* What ends the wait comes from a thread of the same block, when the wait lets it run. */
 #define LATER(what, name, T, WAIT)                                                                 \
-	GDR_KERNEL(later_##what, struct waits, a)                                                  \
+	MULTI_BODY void later_##what(const struct waits *a)                                        \
 	{                                                                                          \
-		T *w = (T *)a.one;                                                                 \
+		T *w = (T *)a->one;                                                                \
 		if (gdr_thread_id()) {                                                             \
-			EXPECT_OK(a.report, gdr_##name##_p(w, 5, gdr_my_pe()));                    \
-			EXPECT_OK(a.report, gdr_quiet());                                          \
+			EXPECT_OK(a->report, gdr_##name##_p(w, 5, gdr_my_pe()));                   \
+			EXPECT_OK(a->report, gdr_quiet());                                         \
 			return;                                                                    \
 		}                                                                                  \
-		EXPECT_OK(a.report, WAIT(w, GDR_CMP_EQ, 5));                                       \
-		EXPECT_EQ(a.report, gdr_##name##_g(w, gdr_my_pe()), 5);                            \
+		EXPECT_OK(a->report, WAIT(w, GDR_CMP_EQ, 5));                                      \
+		EXPECT_EQ(a->report, gdr_##name##_g(w, gdr_my_pe()), 5);                           \
 	}
 LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 #define RUN_LATER(what)                                                                            \
 	multi_fill(a.one, 0, 8);                                                                   \
-	RUN(later_##what, 1, 2, &a);
+	a.type = TYPE_##what;                                                                      \
+	a.later = 1;                                                                               \
+	RUN(waits, 1, 2, &a);
 
 /* Wait i: far values for the first CMPS, neighbours for the others. The reference is negative, or
  * large where there is no sign. */
 #define REF(T) ((T)-5)
-#define DEFINE(name, T) DEFINE_SET(name, T, gdr_##name##_atomic_set)
-#define DEFINE_SET(name, T, SET)                                                                   \
+#define DEFINE(name, T)                                                                            \
 	GDRI_INLINE T value_##name(int i, int which)                                               \
 	{                                                                                          \
 		const T r = REF(T), below = (T)(r - 1), above = (T)(r + 1);                        \
@@ -59,7 +62,7 @@ LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 			EXPECT_OK(a->report, gdr_##name##_p(w, v[i], gdr_my_pe()));                \
 			EXPECT_OK(a->report, gdr_quiet());                                         \
 			for (int k = 0; k < 7 * CMPS; k++) {                                       \
-				int cmp = k % CMPS, holds = MULTI_HOLDS(cmp, v[i], v[k / CMPS]);         \
+				int cmp = k % CMPS, holds = MULTI_HOLDS(cmp, v[i], v[k / CMPS]);   \
 				EXPECT_EQ(a->report, gdr_##name##_test(w, cmp, v[k / CMPS]),       \
 					  holds);                                                  \
 				if (holds)                                                         \
@@ -76,44 +79,60 @@ LATER(signal, uint64, uint64_t, gdr_signal_wait_until)
 		EXPECT_OK(a->report, gdr_##name##_p(w, still, next));                              \
 		EXPECT_OK(a->report, gdr_fence());                                                 \
 		if (i & 1)                                                                         \
-			EXPECT_OK(a->report, SET(w, good, next));                                  \
+			EXPECT_OK(a->report, gdr_##name##_atomic_set(w, good, next));              \
 		else                                                                               \
 			EXPECT_OK(a->report, gdr_##name##_p(w, good, next));                       \
 	}                                                                                          \
-	GDR_KERNEL(kernel_##name, struct waits, a)                                                 \
+	MULTI_BODY void test_##name(const struct waits *a)                                         \
 	{                                                                                          \
-		table_##name(&a);                                                                  \
+		table_##name(a);                                                                   \
 		for (int i = 0; i < WAITS; i++) {                                                  \
-			T *w = (T *)a.words + i;                                                   \
+			T *w = (T *)a->words + i;                                                  \
 			if (gdr_my_pe() == 0)                                                      \
-				send_##name(&a, i);                                                \
-			EXPECT_OK(a.report, gdr_##name##_wait_until(w, i % CMPS, REF(T)));         \
-			EXPECT_EQ(a.report, gdr_##name##_g(w, gdr_my_pe()), value_##name(i, GOOD));\
+				send_##name(a, i);                                                 \
+			EXPECT_OK(a->report, gdr_##name##_wait_until(w, i % CMPS, REF(T)));        \
+			EXPECT_EQ(a->report, gdr_##name##_g(w, gdr_my_pe()), value_##name(i, GOOD));\
 			for (int cmp = 0; cmp < CMPS; cmp++)                                       \
-				EXPECT_EQ(a.report, gdr_##name##_test(w, cmp, REF(T)),             \
-					  MULTI_HOLDS(cmp, value_##name(i, GOOD), REF(T)));              \
+				EXPECT_EQ(a->report, gdr_##name##_test(w, cmp, REF(T)),            \
+					  MULTI_HOLDS(cmp, value_##name(i, GOOD), REF(T)));        \
 			if (gdr_my_pe() != 0)                                                      \
-				send_##name(&a, i);                                                \
+				send_##name(a, i);                                                 \
 		}                                                                                  \
-		EXPECT_OK(a.report, gdr_quiet());                                                  \
+		EXPECT_OK(a->report, gdr_quiet());                                                 \
 	}                                                                                          \
 	LATER(name, name, T, gdr_##name##_wait_until)
-MULTI_AMO_TYPES(DEFINE)
-DEFINE_SET(short, short, gdr_short_p)
-#ifndef MULTI_FEW_TYPES
-DEFINE_SET(ushort, unsigned short, gdr_ushort_p)
-#endif
+#define gdr_short_atomic_set gdr_short_p /* there is none */
+#define gdr_ushort_atomic_set gdr_ushort_p
+MULTI_WAIT_TYPES(DEFINE)
+
+#define TEST(name, T)                                                                              \
+	case TYPE_##name:                                                                          \
+		if (a.later)                                                                       \
+			later_##name(&a);                                                          \
+		else                                                                               \
+			test_##name(&a);                                                           \
+		break;
+GDR_KERNEL(waits, struct waits, a)
+{
+	switch (a.type) {
+		MULTI_WAIT_TYPES(TEST)
+	default:
+		later_signal(&a);
+	}
+}
 
 /* What stands before and what comes first must not fulfil the wait, or it proves nothing. */
 #define RUN_ONE(name, T)                                                                           \
 	for (int i = 0; i < WAITS; i++) {                                                          \
 		T before = value_##name(i, BEFORE);                                                \
 		CHECK_OK(gdr_memcpy((T *)a.words + i, &before, sizeof(before)));                   \
-		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                          \
-		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                           \
+		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, BEFORE), REF(T)));                    \
+		CHECK(!MULTI_HOLDS(i % CMPS, value_##name(i, STILL), REF(T)));                     \
 	}                                                                                          \
 	CHECK_OK(gdr_barrier_all());                                                               \
-	RUN(kernel_##name, 1, 1, &a);                                                              \
+	a.type = TYPE_##name;                                                                      \
+	a.later = 0;                                                                               \
+	RUN(waits, 1, 1, &a);                                                                      \
 	RUN_LATER(name)                                                                            \
 	CHECK_OK(gdr_barrier_all());
 
