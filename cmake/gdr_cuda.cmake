@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# gdr_add_cuda_object(name source.c) compiles a source that is C11 and CUDA C with nvcc, for sm_80, for
-# sm_90 and as PTX; warnings are errors. The objects are part of the default build; nothing links them.
+# gdr_add_cuda_object(name source.c) compiles a source that is C11 and CUDA C with nvcc, for each
+# architecture and as PTX; warnings are errors. The objects are part of the default build; nothing links them.
 # GDR_CUDA: OFF never, ON an error without nvcc, AUTO when nvcc is there.
+# GDR_CUDA_ARCH: what for. Empty: sm_80, sm_90 and PTX, tests for the GPU of this machine alone (sm_90 where
+# there is none). Or numbers, "90" or "90;100": for these alone, tests too, whatever this machine has.
 include_guard(GLOBAL)
 
 set(GDR_NVCC "")
@@ -20,6 +22,24 @@ if(NOT GDR_NVCC)
 		"the host device is not affected")
 endif()
 
+set(GDR_NVCC_ARCH -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90
+	-gencode arch=compute_90,code=compute_90)
+set(GDR_NVCC_ARCH_TEXT "sm_80, sm_90, PTX")
+set(GDR_NVCC_PTX_ARCH 80)
+set(GDR_NVCC_TEST_ARCH -arch=native)
+if(GDR_CUDA_ARCH)
+	set(GDR_NVCC_ARCH "")
+	foreach(arch IN LISTS GDR_CUDA_ARCH)
+		list(APPEND GDR_NVCC_ARCH -gencode arch=compute_${arch},code=sm_${arch})
+	endforeach()
+	list(JOIN GDR_CUDA_ARCH ", sm_" GDR_NVCC_ARCH_TEXT)
+	string(PREPEND GDR_NVCC_ARCH_TEXT "sm_")
+	list(GET GDR_CUDA_ARCH 0 GDR_NVCC_PTX_ARCH)
+	set(GDR_NVCC_TEST_ARCH ${GDR_NVCC_ARCH})
+elseif(NOT EXISTS /dev/nvidiactl)
+	set(GDR_NVCC_TEST_ARCH -arch=sm_90)
+endif()
+
 function(gdr_add_cuda_object name source)
 	if(NOT GDR_NVCC)
 		return()
@@ -29,20 +49,33 @@ function(gdr_add_cuda_object name source)
 	set(flags -std=c++17 -O2 -Werror all-warnings -Xcompiler -Wall -I${PROJECT_SOURCE_DIR}
 		-I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/device -fmad=false -x cu)
 	add_custom_command(OUTPUT ${object}
-		COMMAND ${GDR_NVCC} ${flags} -gencode arch=compute_80,code=sm_80
-			-gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90
+		COMMAND ${GDR_NVCC} ${flags} ${GDR_NVCC_ARCH} --threads 0
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		DEPENDS ${source} DEPFILE ${object}.d
-		COMMENT "CUDA ${name} (sm_80, sm_90)" VERBATIM)
+		COMMENT "CUDA ${name} (${GDR_NVCC_ARCH_TEXT})" VERBATIM)
 	add_custom_command(OUTPUT ${ptx}
-		COMMAND ${GDR_NVCC} ${flags} -arch=compute_80 -MD -MF ${ptx}.d -ptx ${source} -o ${ptx}
+		COMMAND ${GDR_NVCC} ${flags} -arch=compute_${GDR_NVCC_PTX_ARCH} -MD -MF ${ptx}.d -ptx ${source} -o ${ptx}
 		DEPENDS ${source} DEPFILE ${ptx}.d
 		COMMENT "CUDA ${name} (PTX)" VERBATIM)
 	add_custom_target(cuda_${name} ALL DEPENDS ${object} ${ptx})
 endfunction()
 
-# gdr_add_cuda_test(name source.c [library..]): the same for programs that only a machine with GPUs can
-# use: the target cuda_tests builds them, for the GPU of the machine; with GDR_WERROR warnings are errors.
+# gdr_add_cuda_link(program object [library..]): links it with libgdr, which it finds from where it lies: a
+# build directory can be moved.
+function(gdr_add_cuda_link program object)
+	cmake_path(GET program PARENT_PATH dir)
+	set(rpath $<PATH:RELATIVE_PATH,$<TARGET_FILE_DIR:gdr>,${dir}>)
+	add_custom_command(OUTPUT ${program}
+		# nvcc has a shell expand it once more
+		COMMAND ${CMAKE_COMMAND} -E env "ORIGIN=$ORIGIN" ${GDR_NVCC} -o ${program} ${object}
+			$<TARGET_LINKER_FILE:gdr> -Xlinker "-rpath,$ORIGIN/${rpath}" ${ARGN}
+		DEPENDS ${object} gdr
+		COMMENT "CUDA program ${program}" VERBATIM)
+endfunction()
+
+# gdr_add_cuda_test(name source.c [flag..] [-llibrary..]): a program that only a machine with GPUs can use. The
+# target cuda_tests builds them; with GDR_WERROR warnings are errors. Objects do not wait for libgdr, whose own
+# kernels take the compiler a while.
 function(gdr_add_cuda_test name source)
 	if(NOT GDR_NVCC)
 		return()
@@ -51,19 +84,26 @@ function(gdr_add_cuda_test name source)
 		add_custom_target(cuda_tests)
 	endif()
 	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+	set(object ${dir}/${name}.o)
 	set(strict "")
 	if(GDR_WERROR)
 		set(strict -Werror all-warnings)
 	endif()
+	set(libraries ${ARGN})
+	list(FILTER libraries INCLUDE REGEX "^-l")
+	set(flags ${ARGN})
+	list(FILTER flags EXCLUDE REGEX "^-l")
 	file(MAKE_DIRECTORY ${dir})
-	add_custom_command(OUTPUT ${dir}/${name}
+	add_custom_command(OUTPUT ${object}
 		COMMAND ${GDR_NVCC} ${strict} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
-			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE -arch=native -MD -MF ${dir}/${name}.d
-			-o ${dir}/${name} -x cu ${source} -Xlinker $<TARGET_LINKER_FILE:gdr>
-			-Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
-		DEPENDS ${source} gdr DEPFILE ${dir}/${name}.d
+			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE ${GDR_NVCC_TEST_ARCH} ${flags}
+			-MD -MF ${object}.d -c -o ${object} -x cu ${source}
+		DEPENDS ${source} DEPFILE ${object}.d
 		COMMENT "CUDA test ${name}" VERBATIM)
+	add_custom_target(cuda_object_${name} DEPENDS ${object})
+	gdr_add_cuda_link(${dir}/${name} ${object} ${libraries})
 	add_custom_target(cuda_test_${name} DEPENDS ${dir}/${name})
+	add_dependencies(cuda_test_${name} cuda_object_${name})
 	add_dependencies(cuda_tests cuda_test_${name})
 endfunction()
 
@@ -76,11 +116,7 @@ function(gdr_add_cuda_program name source)
 	gdr_add_cuda_object(${name} ${source})
 	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 	file(MAKE_DIRECTORY ${dir})
-	add_custom_command(OUTPUT ${dir}/${name}
-		COMMAND ${GDR_NVCC} -o ${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o
-			$<TARGET_LINKER_FILE:gdr> -Xlinker -rpath,$<TARGET_FILE_DIR:gdr> ${ARGN}
-		DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o gdr
-		COMMENT "CUDA program ${name}" VERBATIM)
+	gdr_add_cuda_link(${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o ${ARGN})
 	add_custom_target(cuda_program_${name} ALL DEPENDS ${dir}/${name})
 	add_dependencies(cuda_program_${name} cuda_${name})
 endfunction()
