@@ -124,10 +124,13 @@ static inline size_t gdrc_heap_size(void)
 	return size;
 }
 
-/* Libraries of a program may each initialize it, as they may there: but for the first call that only counts. */
+/* Libraries of a program may each initialize it, as they may there: but for the first call that
+ * only counts, and shows it to kernels that were loaded since. */
 static inline int gdrc_init(const struct gdr_init_attr *attr)
 {
-	return gdri_users(1) ? 0 : gdr_init_attr(attr);
+	int users = gdri_users(1);
+
+	return users ? (users < 0 ? users : 0) : gdr_init_attr(attr);
 }
 
 /* gdr_init says what failed; the job ends, as NVSHMEM ends it. */

@@ -41,9 +41,10 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 int gdri_users(int add)
 {
 	struct gdri_state *st = gdri_state_get();
+	int ret = st && add > 0 ? gdri_cuda_state_show(st) : 0;
 
-	if (!st)
-		return 0;
+	if (!st || ret)
+		return ret;
 	st->more_users += add;
 	return 1 + st->more_users;
 }

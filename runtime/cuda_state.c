@@ -140,6 +140,26 @@ int gdri_cuda_state_up(struct gdri_state *st)
 	return ret;
 }
 
+int gdri_cuda_state_show(struct gdri_state *st)
+{
+	int ret;
+
+	if (!st->cuda && !gdri_units_exist())
+		return 0;
+	if (!st->cuda) {
+		gdri_error("CUDA kernels were loaded after gdr_init, when there were none: set GDR_DEVICE=cuda");
+		return -GDR_ESTATE;
+	}
+	if (st->any_nic && !gdri_units_have_queues()) {
+		gdri_error("kernels compiled with GDR_NO_QUEUES were loaded, and not all PEs are mapped");
+		return -GDR_ENOTSUP;
+	}
+	gdri_cuda_enter(st->cuda); /* as in set_units */
+	ret = gdri_units_set_late(st->constants);
+	gdri_cuda_leave(st->cuda);
+	return ret;
+}
+
 void gdri_cuda_state_down(struct gdri_state *st)
 {
 	if (!st->dev_gpu)

@@ -16,6 +16,9 @@ void gdri_down_cuda(struct gdri_state *st);
 int gdri_cuda_state_up(struct gdri_state *st);
 void gdri_cuda_state_down(struct gdri_state *st);
 
+/* To device code that was loaded since, as that of a library which initialises again (gdri_users). */
+int gdri_cuda_state_show(struct gdri_state *st);
+
 /* For a copy of a call's: no longer than the user's limit of a wait. */
 int gdri_cuda_copy_ms(const struct gdri_state *st);
 

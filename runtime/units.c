@@ -11,6 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gdri_unit *units;
+static struct gdri_unit *shown; /* those from here on have what gdri_units_set wrote last; those before came later */
 
 void gdri_unit_add(struct gdri_unit *u)
 {
@@ -29,6 +30,8 @@ void gdri_unit_remove(struct gdri_unit *u)
 		;
 	if (*at)
 		*at = u->next;
+	if (shown == u)
+		shown = u->next;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -72,25 +75,53 @@ int gdri_cuda_failed(const char *call, int code, const char *text)
 	return -GDR_ESYSTEM;
 }
 
-int gdri_units_set(const struct gdri_constants *c)
+static int set(struct gdri_unit *u, const struct gdri_constants *c)
 {
 	static const struct gdri_constants none;
+
+	if (u->abi_version != GDR_ABI_VERSION) {
+		gdri_error("a translation unit was compiled with headers of ABI %d, the library has ABI %d: "
+			   "compile it again", u->abi_version, GDR_ABI_VERSION);
+		return -GDR_EVERSION;
+	}
+	if (!u->set(c ? c : &none))
+		return 0;
+	gdri_error("CUDA: the library's state cannot be written into a module of the program: was it compiled "
+		   "for this GPU?");
+	return -GDR_ESYSTEM;
+}
+
+/* Those before `end`. What is taken back (c NULL) is taken from all. */
+static int set_until(const struct gdri_unit *end, const struct gdri_constants *c)
+{
 	struct gdri_unit *u;
-	int ret = 0;
+	int ret = 0, one;
+
+	for (u = units; u != end && !(ret && c); u = u->next) {
+		one = set(u, c);
+		ret = one ? one : ret;
+	}
+	if (!ret)
+		shown = c ? units : NULL;
+	return ret;
+}
+
+int gdri_units_set(const struct gdri_constants *c)
+{
+	int ret;
 
 	pthread_mutex_lock(&lock);
-	for (u = units; u && !(ret && c); u = u->next) { /* what is taken back is taken from all */
-		if (u->abi_version != GDR_ABI_VERSION) {
-			gdri_error("a translation unit was compiled with headers of ABI %d, the "
-				   "library has ABI %d: compile it again", u->abi_version,
-				   GDR_ABI_VERSION);
-			ret = -GDR_EVERSION;
-		} else if (u->set(c ? c : &none)) {
-			gdri_error("CUDA: the library's state cannot be written into a module of the "
-				   "program: was it compiled for this GPU?");
-			ret = -GDR_ESYSTEM;
-		}
-	}
+	ret = set_until(NULL, c);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+int gdri_units_set_late(const struct gdri_constants *c)
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = set_until(shown, c);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }

@@ -62,7 +62,8 @@ GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);
 /* Device code is compiled into the program: programs tell for which layout. */
 GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version);
 /* For names that may be called by each of several libraries of a program (compat/): counts the users of the library,
- * of which gdr_init makes the first, `add` more or less. How many there are now; 0, too, when it is not initialised. */
+ * of which gdr_init makes the first, `add` more or less. More: device code that was loaded since finds it, too. How
+ * many there are now; 0, too, when it is not initialised; -GDR_E* of device code that cannot use it. */
 GDR_API int gdri_users(int add);
 #define gdr_init() gdri_init_abi(0, GDR_ABI_VERSION)
 #define gdr_init_attr(attr) gdri_init_abi((attr), GDR_ABI_VERSION)

@@ -304,6 +304,41 @@ static int teardown(void **state)
 	return 0;
 }
 
+static const struct gdri_dev *late_device;
+
+static int show_late(const struct gdri_constants *c)
+{
+	late_device = c ? c->dev : NULL;
+	return 0;
+}
+
+/* Kernels of a library that is loaded when the program has initialised, and then initialises, too. */
+static void test_late_unit(void **state)
+{
+	struct gdri_unit late = {GDR_ABI_VERSION, show_late, NULL, 1, 0, 1};
+	struct gdri_unit old = {GDR_ABI_VERSION - 1, show_late, NULL, 1, 0, 1};
+
+	(void)state;
+	assert_int_equal(gdri_users(1), 0);
+	start();
+	assert_int_equal(gdri_users(1), 2);
+	gdri_unit_add(&late);
+	assert_null(late_device);
+	device = NULL; /* what has it is not written to again */
+	assert_int_equal(gdri_users(1), 3);
+	assert_non_null(late_device);
+	assert_null(device);
+	gdri_unit_add(&old);
+	assert_int_equal(gdri_users(1), -GDR_EVERSION);
+	gdri_unit_remove(&old);
+	gdri_unit_remove(&late);
+	assert_int_equal(gdri_users(1), 4);
+	assert_null(device);
+	assert_int_equal(gdri_users(-3), 1);
+	assert_int_equal(gdr_finalize(), 0);
+	assert_int_equal(gdri_users(-1), 0);
+}
+
 static void test_well(void **state)
 {
 	uint64_t *p = start(), v = 5, w = 0;
@@ -725,6 +760,7 @@ int main(void)
 		cmocka_unit_test(test_wait_left_behind),
 		cmocka_unit_test(test_kernel_that_failed),
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_unit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_cuda_malloc, setup, teardown),

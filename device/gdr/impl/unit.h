@@ -22,7 +22,7 @@ struct gdri_unit {
 
 GDR_EXTERN_C_BEGIN
 /* Any thread, before main too; `u` stays until it is removed. A unit that comes after gdr_init is
- * served by the next one. */
+ * served by the next one, or by gdri_users. */
 GDR_API void gdri_unit_add(struct gdri_unit *u);
 GDR_API void gdri_unit_remove(struct gdri_unit *u);
 GDR_EXTERN_C_END
