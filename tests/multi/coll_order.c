@@ -153,7 +153,7 @@ GDR_KERNEL(late, struct storm, a)
 
 	if (!gdr_thread_id())
 		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, (uint32_t)-GDR_ETIMEOUT);
-	EXPECT_EQ(a.report, gdri_cast_any(GDRI_BLOCK, a.side[0].team, dst, src, 8, 0), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdri_cast(GDRI_BLOCK, a.side[0].team, dst, src, 8, 0, 1), -GDR_ETIMEOUT);
 	gdr_sync_block();
 	if (!gdr_thread_id())
 		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, 0);

@@ -189,7 +189,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_cast_fits(&c, len)))
 		return gdri_straight_broadcast(&c, dst, src, len, root);
 	if (algo == GDRI_A_WORDS && c.n > 1)
-		return gdri_coll_end(&c, gdri_cast_any(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
+		return gdri_coll_end(&c, gdri_cast_any(&c, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
 	if (c.n > 1)
 		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root, algo);
 	if (!ret && c.me == root)
@@ -203,7 +203,7 @@ GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const vo
 	int ret = 1;
 
 	if (len <= GDRI_CAST_MOST && gdri_cast_suits(scope, len))
-		ret = gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root);
+		ret = gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 0);
 	else if (gdri_cast_suits(scope, len))
 		ret = gdri_cast_wide(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root);
 	return gdri_likely(ret <= 0) ? ret : gdri_broadcast_all(scope, team, dst, src, len, root);

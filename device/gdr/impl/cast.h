@@ -119,15 +119,20 @@ GDR_DEVICE int gdri_cast_in(const struct gdri_quick *q, uint64_t *d, int left, i
 	uint64_t v[GDRI_ALONE_ROWS];
 
 	d += first;
+	left -= first;
 	GDRI_NOT_UNROLLED
-	for (left -= first; left > 0; left -= size) {
-		ret = gdri_quick_take(q, root, p, left, rows, apart, v);
-		if (gdri_unlikely(ret))
-			return ret;
+	while (left > 0) {
+		if (gdri_unlikely(!gdri_quick_look(q->seq, p, left, rows, apart, v))) {
+			ret = gdri_rows_wait(q->team, q->op, root, p, q->seq, left, apart, rows);
+			if (ret)
+				return ret;
+			continue;
+		}
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
 			if (k * apart < left)
 				d[k * apart] = v[k];
+		left -= size;
 		d += size;
 		p += 2 * size;
 	}
@@ -244,67 +249,58 @@ GDR_DEVICE int gdri_cast_wide_as(int scope, gdr_team_t team, uint8_t *dst, const
 GDRI_ALONE_OR_NOT(gdri_cast_wide, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root),
 		  team, dst, src, len, root)
 
-/* In parts that are places. any: of whatever length. 1: not so (any: never). */
-GDR_DEVICE int gdri_cast_parts(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
-			       int any)
+/* What fits into a place. any: however little the team's table has go so. 1: not so. */
+GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
+			    int any)
 {
 	struct gdri_quick q;
 	uint32_t most, err;
 	uint64_t known;
-	size_t part;
-	int ret = 0, late = 0; /* of this thread; of all */
+	int ret = 0; /* of this thread */
 
 	if (!gdri_quick_team(&q, scope, team, GDRI_BROADCAST))
 		return 1;
 	most = q.team->slot_size;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
 	/* pair with nothing, as in gdri_quick_begin */
-	q.seq = gdri_ld_relaxed_gpu_u64(&q.team->cast_seq);
+	q.seq = gdri_ld_relaxed_gpu_u64(&q.team->cast_seq) + 1;
 	known = gdri_ld_relaxed_gpu_u64(&q.team->cast_known);
 	err = gdri_ld_relaxed_gpu_u32((const uint32_t *)&q.team->err);
-	if (q.n < 2 || !len || root < 0 || root >= q.n || (!any && len > q.team->quick[GDRI_K_BROADCAST]))
+	if (q.n < 2 || !len || len > most || root < 0 || root >= q.n ||
+	    (!any && len > q.team->quick[GDRI_K_BROADCAST]))
 		return 1;
 	if (gdri_unlikely(err)) /* any: behind gdri_coll_begin, which saw none */
 		return any ? (int)err : 1;
-	for (;;) {
-		part = len < most ? len : most;
-		if (gdri_unlikely(!(uint32_t)++q.seq)) {
-			q.seq++;
-			if (!gdri_scope_any(scope, ret != 0))
-				ret = gdri_cast_clean(q.team, scope, GDRI_BROADCAST);
-		}
-		q.area = q.team->casts + (uint32_t)(q.seq % GDRI_CAST_DEPTH) * (size_t)(most / 4);
-		if (gdri_unlikely(q.me == root && known + GDRI_CAST_DEPTH < q.seq) && !late)
-			late = gdri_cast_room(&q, q.seq - GDRI_CAST_DEPTH, &known);
-		ret = late ? late : ret;
-		if (gdri_likely(!ret))
-			ret = gdri_cast_part(&q, dst, src, part, root);
-		len -= part;
-		if (!len)
-			break;
-		dst += part;
-		src += part;
-		/* all threads took theirs, or the root is not to go on */
-		if (!(q.seq % (GDRI_CAST_DEPTH / 2)) && !gdri_scope_any(scope, ret != 0))
-			gdri_cast_tell(&q, q.seq);
+	if (gdri_unlikely(!(uint32_t)q.seq)) {
+		q.seq++;
+		ret = gdri_cast_clean(q.team, scope, GDRI_BROADCAST);
 	}
+	q.area = q.team->casts + (uint32_t)(q.seq % GDRI_CAST_DEPTH) * (size_t)(most / 4);
+	if (gdri_unlikely(q.me == root && known + GDRI_CAST_DEPTH < q.seq) && !ret)
+		ret = gdri_cast_room(&q, q.seq - GDRI_CAST_DEPTH, &known);
+	if (gdri_likely(!ret))
+		ret = gdri_cast_part(&q, dst, src, len, root);
 	return gdri_cast_end(&q, known, root, ret);
 }
 
-GDR_DEVICE int gdri_cast_as(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root)
-{
-	return gdri_cast_parts(scope, team, dst, src, len, root, 0);
-}
-
 /* From src of the root to dst of all. 1: not so. */
-GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root),
-		  team, dst, src, len, root)
+GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root,
+			      int any),
+		  team, dst, src, len, root, any)
 
-/* The same for the general way, of any length: what that calls has few registers left. */
-GDRI_NOINLINE int gdri_cast_any(int scope, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len, int root)
+/* The same for the general way, of any length: part for part. */
+GDR_DEVICE int gdri_cast_any(const struct gdri_coll *c, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len,
+			     int root)
 {
-	GDRI_BY_ABI(gdri_cast_any);
-	return gdri_cast_parts(scope, team, dst, src, len, root, 1);
+	size_t at, part;
+	int ret = 0;
+
+	GDRI_NOT_UNROLLED
+	for (at = 0; at < len && !ret; at += part) {
+		part = gdri_coll_part(c, len - at);
+		ret = gdri_cast(c->scope, team, dst + at, src + at, part, root, 1);
+	}
+	return ret;
 }
 
 #endif

@@ -94,16 +94,15 @@ GDR_DEVICE int gdri_quick_after(const struct gdri_quick *q, int i)
 	return q->me + i < q->n ? q->me + i : q->me + i - q->n;
 }
 
-/* A thread's next rows of a member, whose first unit is at p. Each look gives all of them a value: what may keep an
- * older one lives in memory, and the looks wait for that. */
-GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint64_t *p, int left,
-			       int rows, int apart, uint64_t v[GDRI_ALONE_ROWS])
+/* A thread's next rows of a member, whose first unit is at p: 1, they are there. Each look gives all of them a value:
+ * what may keep an older one lives in memory, and the looks wait for that. */
+GDR_DEVICE int gdri_quick_look(uint64_t seq, const uint64_t *p, int left, int rows, int apart,
+			       uint64_t v[GDRI_ALONE_ROWS])
 {
-	int i, spins, all, ret;
-	uint64_t seq = q->seq;
+	int i, spins, all;
 
 	GDRI_NOT_UNROLLED
-	for (spins = 0;; spins++) {
+	for (spins = 0; spins <= GDRI_SPINS; spins++) {
 		all = 1;
 		GDRI_UNROLLED
 		for (i = 0; i < rows; i++) {
@@ -112,13 +111,23 @@ GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint6
 				all &= gdri_word_look(p + 2 * i * apart, seq, &v[i]);
 		}
 		if (gdri_likely(all))
-			return 0;
-		if (gdri_likely(spins < GDRI_SPINS))
-			continue;
-		ret = gdri_rows_wait(q->team, q->op, from, p, seq, left, apart, rows);
+			return 1;
+	}
+	return 0;
+}
+
+/* The same, however long it takes. */
+GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint64_t *p, int left,
+			       int rows, int apart, uint64_t v[GDRI_ALONE_ROWS])
+{
+	int ret;
+
+	while (gdri_unlikely(!gdri_quick_look(q->seq, p, left, rows, apart, v))) {
+		ret = gdri_rows_wait(q->team, q->op, from, p, q->seq, left, apart, rows);
 		if (ret)
 			return ret;
 	}
+	return 0;
 }
 
 /* All threads have what was theirs: the status of any of them. */
