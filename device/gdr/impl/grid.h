@@ -133,7 +133,7 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 
 #ifdef __CUDACC__
 #define GDRI_GRID_ROWS 4 /* accesses of a thread in flight */
-#define GDRI_GRID_ALONE 8 /* of one that is alone: a round trip for each so many */
+#define GDRI_GRID_ALONE 6 /* of one that is alone: a round trip for each so many; eight take 132 registers */
 #else
 #define GDRI_GRID_ROWS 64
 #endif

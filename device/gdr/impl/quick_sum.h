@@ -41,10 +41,12 @@ GDR_DEVICE void gdri_quick_sum_out(const struct gdri_quick *q, const struct gdri
 	}
 }
 
-/* acc = acc op v, `rows` (a constant) units, of which the first `some` count: one choice for all. */
+/* acc = acc op v, `rows` (a constant) units, of which the first `some` count: one choice for all. Across a call they
+ * lie in memory, not in registers, and so do the own ones (`mine`). */
 GDR_DEVICE void gdri_quick_ops(uint32_t code, uint64_t acc[GDRI_ALONE_ROWS], const uint64_t v[GDRI_ALONE_ROWS],
-			       int rows, int some)
+			       uint64_t mine[GDRI_ALONE_ROWS], int rows, int some)
 {
+	uint64_t x[3 * GDRI_ALONE_ROWS];
 	int k;
 
 #ifdef __CUDACC__
@@ -55,52 +57,84 @@ GDR_DEVICE void gdri_quick_ops(uint32_t code, uint64_t acc[GDRI_ALONE_ROWS], con
 		return;
 	}
 #endif
+	if (gdri_word_op_known(code)) {
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++)
+			acc[k] = gdri_word_op_here(code, acc[k], v[k]);
+		return;
+	}
 	GDRI_UNROLLED
-	for (k = 0; k < rows; k++)
-		if (k < some)
-			acc[k] = gdri_word_op(code, acc[k], v[k]);
+	for (k = 0; k < rows; k++) {
+		x[k] = acc[k];
+		x[rows + k] = v[k];
+		x[2 * rows + k] = mine[k];
+	}
+	gdri_word_each_any(code, x, x + rows, some < rows ? some : rows);
+	GDRI_UNROLLED
+	for (k = 0; k < rows; k++) {
+		acc[k] = x[k];
+		mine[k] = x[2 * rows + k];
+	}
 }
 
-/* dst may lie on a block of src: a thread has sent a unit before it writes that. */
-GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_word_sum *s, int rows, int apart)
+/* A thread's next rows of all members, added up; `area`: the first one's. Else 1 + the member whose rows are late. */
+GDR_DEVICE int gdri_quick_add(const struct gdri_quick *q, const struct gdri_word_sum *s, const uint64_t *area,
+			      const uint64_t *own, uint64_t acc[GDRI_ALONE_ROWS], int left, int rows, int apart)
 {
-	int k, m, ret, first = gdri_quick_first(q, rows), left = (int)(s->len / 8) - first, size = rows * q->size;
-	const uint64_t *area = q->area + 2 * first;
-	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + first;
-	uint64_t v[GDRI_ALONE_ROWS], mine[GDRI_ALONE_ROWS], acc[GDRI_ALONE_ROWS];
-	uint64_t *d = (uint64_t *)(void *)s->dst + first;
+	uint64_t v[GDRI_ALONE_ROWS], mine[GDRI_ALONE_ROWS], seq = q->seq;
+	int k, m;
 
+	GDRI_UNROLLED
+	for (k = 0; k < rows; k++) { /* under way with the first member's */
+		acc[k] = 0;
+		mine[k] = k * apart < left ? own[k * apart] : 0;
+	}
 	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= size) {
-		GDRI_UNROLLED
-		for (k = 0; k < rows; k++) { /* under way with the first member's */
-			acc[k] = 0;
-			mine[k] = k * apart < left ? own[k * apart] : 0;
-		}
-		GDRI_NOT_UNROLLED
-		for (m = 0; m < q->n; m++) {
-			if (m == q->me) {
-				GDRI_UNROLLED
-				for (k = 0; k < rows; k++)
-					v[k] = mine[k];
-			} else {
-				ret = gdri_quick_take(q, m, area + (uint32_t)m * (size_t)q->pitch, left, rows, apart,
-						      v);
-				if (gdri_unlikely(ret))
-					return ret;
-			}
-			if (m >= s->hi)
-				continue;
-			if (m)
-				gdri_quick_ops(s->code, acc, v, rows, (left + apart - 1) / apart);
+	for (m = 0; m < q->n; m++) {
+		if (m == q->me) {
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
-				acc[k] = m ? acc[k] : v[k];
+				v[k] = mine[k];
+		} else if (gdri_unlikely(!gdri_quick_look(seq, area + (uint32_t)m * (size_t)q->pitch, left, rows,
+							  apart, v))) {
+			return 1 + m;
+		}
+		if (m >= s->hi)
+			continue;
+		if (m)
+			gdri_quick_ops(s->code, acc, v, mine, rows, (left + apart - 1) / apart);
+		GDRI_UNROLLED
+		for (k = 0; k < rows; k++)
+			acc[k] = m ? acc[k] : v[k];
+	}
+	return 0;
+}
+
+/* dst may lie on a block of src: a thread has sent a unit before it writes that. For rows that are late it waits here,
+ * and begins them anew: a call amid the loop over the members would have all that is under way in registers of its
+ * own kind. */
+GDR_DEVICE int gdri_quick_fold(const struct gdri_quick *q, const struct gdri_word_sum *s, int rows, int apart)
+{
+	int k, late, ret, first = gdri_quick_first(q, rows), left = (int)(s->len / 8) - first, size = rows * q->size;
+	const uint64_t *area = q->area + 2 * first;
+	const uint64_t *own = (const uint64_t *)(const void *)(s->src + s->src_step * (uint32_t)q->me) + first;
+	uint64_t acc[GDRI_ALONE_ROWS], *d = (uint64_t *)(void *)s->dst + first;
+
+	GDRI_NOT_UNROLLED
+	while (left > 0) {
+		late = gdri_quick_add(q, s, area, own, acc, left, rows, apart);
+		if (gdri_unlikely(late)) {
+			ret = gdri_rows_wait(q->team, q->op, late - 1, area + (uint32_t)(late - 1) * (size_t)q->pitch,
+					     q->seq, left, apart, rows);
+			if (ret)
+				return ret;
+			continue;
 		}
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
 			if (k * apart < left)
 				d[k * apart] = acc[k];
+		left -= size;
 		own += size;
 		d += size;
 		area += 2 * size;

@@ -25,7 +25,19 @@ GDRI_NOINLINE uint64_t gdri_word_op_any(uint32_t code, uint64_t a, uint64_t b)
 }
 
 /* Sums of elements of 4 and 8 bytes make no call. */
-GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
+GDR_DEVICE int gdri_word_op_known(uint32_t code)
+{
+#ifdef __CUDACC__
+	code = gdri_reduce_fold(code);
+	return code == GDRI_REDUCE_CODE(float, GDRI_SUM) || code == GDRI_REDUCE_CODE(double, GDRI_SUM) ||
+	       code == GDRI_REDUCE_CODE(uint64_t, GDRI_SUM);
+#else
+	(void)code;
+	return 0;
+#endif
+}
+
+GDR_DEVICE uint64_t gdri_word_op_here(uint32_t code, uint64_t a, uint64_t b)
 {
 #ifdef __CUDACC__
 	uint32_t c = gdri_reduce_fold(code);
@@ -37,49 +49,99 @@ GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
 	if (c == GDRI_REDUCE_CODE(double, GDRI_SUM))
 		return (uint64_t)__double_as_longlong(__longlong_as_double((long long)a) +
 						      __longlong_as_double((long long)b));
-	if (c == GDRI_REDUCE_CODE(uint64_t, GDRI_SUM))
-		return a + b;
 #endif
-	return gdri_word_op_any(code, a, b);
+	(void)code;
+	return a + b;
+}
+
+GDR_DEVICE uint64_t gdri_word_op(uint32_t code, uint64_t a, uint64_t b)
+{
+	return gdri_word_op_known(code) ? gdri_word_op_here(code, a, b) : gdri_word_op_any(code, a, b);
+}
+
+/* Others, of n values one after the other: these lie in memory, not in registers across the calls. */
+GDRI_NOINLINE uint64_t gdri_word_chain_any(uint32_t code, uint64_t acc, const uint64_t *v, int n)
+{
+	int i;
+
+	GDRI_BY_ABI(gdri_word_chain_any);
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < n; i++)
+		acc = gdri_word_op_any(code, acc, v[i]);
+	return acc;
+}
+
+/* a[k] = a[k] op b[k], of n values each. */
+GDRI_NOINLINE void gdri_word_each_any(uint32_t code, uint64_t *a, const uint64_t *b, int n)
+{
+	int k;
+
+	GDRI_BY_ABI(gdri_word_each_any);
+	GDRI_NOT_UNROLLED
+	for (k = 0; k < n; k++)
+		a[k] = gdri_word_op_any(code, a[k], b[k]);
+}
+
+/* v of members first, first + 1.., of which those below hi count, added to what those before came to. */
+GDR_DEVICE uint64_t gdri_word_chain(const struct gdri_word_sum *s, int first, uint64_t acc,
+				    const uint64_t v[GDRI_WORD_ROWS])
+{
+	int i, n = s->hi - first < GDRI_WORD_ROWS ? s->hi - first : GDRI_WORD_ROWS;
+
+	if (n > 0 && !gdri_word_op_known(s->code)) {
+		uint64_t x[GDRI_WORD_ROWS];
+
+		GDRI_UNROLLED
+		for (i = 0; i < GDRI_WORD_ROWS; i++)
+			x[i] = v[i];
+		acc = first ? acc : v[0];
+		i = first ? 0 : 1;
+		return n > i ? gdri_word_chain_any(s->code, acc, x + i, n - i) : acc;
+	}
+	GDRI_UNROLLED
+	for (i = 0; i < GDRI_WORD_ROWS; i++)
+		if (i < n)
+			acc = first + i ? gdri_word_op_here(s->code, acc, v[i]) : v[i];
+	return acc;
 }
 
 /* Unit k of all, added up in the members' order; own: this member's. Loads of several are under way at once. */
 GDR_DEVICE int gdri_words_fold(struct gdri_team *t, uint32_t op, const struct gdri_words *w,
 			       const struct gdri_word_sum *s, uint32_t k, uint64_t own, uint64_t *out)
 {
-	uint64_t v[GDRI_WORD_ROWS], acc = 0, x;
+	uint64_t v[GDRI_WORD_ROWS], acc = 0;
 	const uint64_t *p = w->area + 2 * (size_t)k;
-	int first, i, m, spins, all, ret = 0;
+	int first = 0, i, spins, all, ret;
 
 	GDRI_NOT_UNROLLED
-	for (first = 0; first < w->n && !ret; first += GDRI_WORD_ROWS) {
+	while (first < w->n) {
 		GDRI_NOT_UNROLLED
 		for (all = spins = 0; !all && spins <= GDRI_SPINS; spins++) {
 			all = 1;
 			GDRI_UNROLLED
-			for (i = 0; i < GDRI_WORD_ROWS; i++)
+			for (i = 0; i < GDRI_WORD_ROWS; i++) {
+				v[i] = own;
 				if (first + i < w->n && first + i != w->me)
 					all &= gdri_word_look(p + (size_t)(uint32_t)(first + i) * w->pitch,
 							      w->seq, &v[i]);
+			}
+		}
+		if (gdri_likely(all)) {
+			acc = gdri_word_chain(s, first, acc, v);
+			first += GDRI_WORD_ROWS;
+			continue;
 		}
 		GDRI_NOT_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS && gdri_unlikely(!all) && !ret; i++)
-			if (first + i < w->n && first + i != w->me)
-				ret = gdri_rows_wait(t, op, first + i, p + (size_t)(uint32_t)(first + i) * w->pitch,
-						     w->seq, 1, 1, 1);
-		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++) {
-			m = first + i;
-			if (m >= s->hi)
-				continue;
-			if (gdri_unlikely(!all) && m != w->me)
-				gdri_word_look(p + (size_t)(uint32_t)m * w->pitch, w->seq, &v[i]);
-			x = m == w->me ? own : v[i];
-			acc = m ? gdri_word_op(s->code, acc, x) : x;
+		for (i = first; i < w->n && i < first + GDRI_WORD_ROWS; i++) {
+			ret = i == w->me ? 0
+					 : gdri_rows_wait(t, op, i, p + (size_t)(uint32_t)i * w->pitch, w->seq, 1,
+							  1, 1);
+			if (ret)
+				return ret;
 		}
 	}
 	*out = acc;
-	return ret;
+	return 0;
 }
 
 /* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src: a thread
