@@ -287,7 +287,7 @@ GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const v
 	const struct gdri_word_move m = {d,	s,   dst_step,	      src_step,	    len, len, len, 0,
 					 d + dst_step * me, s + src_step * me, len};
 
-	return gdri_coll_end(c, gdri_words_exchange(c, m));
+	return gdri_coll_end(c, gdri_words_exchange(c, &m));
 }
 
 GDR_DEVICE int gdri_move_fits(const struct gdri_coll *c, size_t len)
@@ -419,7 +419,7 @@ GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, co
 		m.most = one > m.most ? one : m.most;
 	}
 	m.own_dst += gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
-	return gdri_coll_end(c, gdri_words_exchange(c, m));
+	return gdri_coll_end(c, gdri_words_exchange(c, &m));
 }
 
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)

@@ -276,27 +276,24 @@ GDRI_NOINLINE int gdri_words_wait_rows(const struct gdri_coll *c, int from, cons
 	return ret;
 }
 
-/* A thread's next rows. */
-GDR_DEVICE int gdri_words_take_rows(const struct gdri_coll *c, int from, const uint64_t *p, uint64_t seq,
-				    int left, int n, uint64_t v[GDRI_WORD_ROWS])
+/* A thread's next rows: 1, they are there. */
+GDR_DEVICE int gdri_words_look_rows(const uint64_t *p, uint64_t seq, int left, int n, uint64_t v[GDRI_WORD_ROWS])
 {
-	int i, spins, all, ret;
+	int i, spins, all;
 
 	GDRI_NOT_UNROLLED
-	for (spins = 0;; spins++) {
+	for (spins = 0; spins <= GDRI_SPINS; spins++) {
 		all = 1;
 		GDRI_UNROLLED
-		for (i = 0; i < GDRI_WORD_ROWS; i++)
+		for (i = 0; i < GDRI_WORD_ROWS; i++) {
+			v[i] = 0;
 			if (i * n < left)
 				all &= gdri_word_look(p + 2 * (size_t)(uint32_t)(i * n), seq, &v[i]);
+		}
 		if (gdri_likely(all))
-			return 0;
-		if (gdri_likely(spins < GDRI_SPINS))
-			continue;
-		ret = gdri_words_wait_rows(c, from, p, seq, left, n);
-		if (ret)
-			return ret;
+			return 1;
 	}
+	return 0;
 }
 
 /* As gdri_words_out_rows. */
@@ -307,14 +304,18 @@ GDR_DEVICE int gdri_words_in_rows(const struct gdri_coll *c, int from, uint64_t 
 	int i, ret;
 
 	GDRI_NOT_UNROLLED
-	for (; left > 0; left -= GDRI_WORD_ROWS * n) {
-		ret = gdri_words_take_rows(c, from, p, seq, left, n, v);
-		if (gdri_unlikely(ret))
-			return ret;
+	while (left > 0) {
+		if (gdri_unlikely(!gdri_words_look_rows(p, seq, left, n, v))) {
+			ret = gdri_words_wait_rows(c, from, p, seq, left, n);
+			if (ret)
+				return ret;
+			continue;
+		}
 		GDRI_UNROLLED
 		for (i = 0; i < GDRI_WORD_ROWS; i++)
 			if (i * n < left)
 				d[i * n] = v[i];
+		left -= GDRI_WORD_ROWS * n;
 		d += GDRI_WORD_ROWS * n;
 		p += 2 * GDRI_WORD_ROWS * n;
 	}

@@ -145,43 +145,78 @@ GDR_DEVICE uint32_t gdri_words_groups(uint32_t size, int n, size_t units)
 	return s;
 }
 
-/* A block of each member to each. */
-GDRI_NOINLINE int gdri_words_exchange(const struct gdri_coll *coll, struct gdri_word_move m)
+/* `lanes` threads serve a member, this one as number `rank` every step-th member, from `first` on. */
+struct gdri_word_lanes {
+	uint32_t rank, lanes;
+	int first, step;
+};
+
+GDR_DEVICE struct gdri_word_lanes gdri_words_lanes(const struct gdri_coll *c, size_t most)
 {
-	const struct gdri_coll *c = coll;
-	uint32_t rank = gdri_scope_rank(c->scope), lanes = gdri_scope_size(c->scope), groups;
-	int first = 0, step, i, n = c->n, ret;
+	struct gdri_word_lanes l = {gdri_scope_rank(c->scope), gdri_scope_size(c->scope), 1, 1};
+	uint32_t groups = gdri_words_groups(l.lanes, c->n, most / 8);
+
+	if (groups) {
+		l.lanes >>= groups;
+		l.first = (int)(l.rank / l.lanes);
+		l.rank -= (uint32_t)l.first * l.lanes;
+		l.first++;
+		l.step = 1 << groups;
+	}
+	return l;
+}
+
+/* A part to all others, and from them: out of line, where each has no more in registers than it needs. */
+GDRI_NOINLINE void gdri_words_give(const struct gdri_coll *c, const struct gdri_words *words,
+				   const struct gdri_word_move *move, struct gdri_word_lanes l, size_t at)
+{
+	const struct gdri_words w = *words;
+	const struct gdri_word_move m = *move;
+	int i;
+
+	GDRI_NOT_UNROLLED
+	for (i = l.first; i < w.n; i += l.step)
+		gdri_words_out(c, &w, &m, gdri_coll_after(c, i), at, l.rank, l.lanes);
+	gdri_words_out_rest(c, &w, &m, at);
+}
+
+GDRI_NOINLINE int gdri_words_get(const struct gdri_coll *c, const struct gdri_words *words,
+				 const struct gdri_word_move *move, struct gdri_word_lanes l, size_t at)
+{
+	const struct gdri_words w = *words;
+	const struct gdri_word_move m = *move;
+	int i, ret = 0;
+
+	GDRI_NOT_UNROLLED
+	for (i = l.first; i < w.n && !ret; i += l.step)
+		ret = gdri_words_in(c, &w, &m, gdri_coll_before(c, i), at, l.rank, l.lanes);
+	return ret ? ret : gdri_words_in_rest(c, &w, &m, at);
+}
+
+/* A block of each member to each. By the ABI: what is one part goes by quick.h, but for collects, which come by the ABI
+ * in any case. */
+GDRI_NOINLINE int gdri_words_exchange(const struct gdri_coll *c, const struct gdri_word_move *m)
+{
+	const struct gdri_word_lanes l = gdri_words_lanes(c, m->most);
 	struct gdri_words w;
 	size_t at = 0;
+	int ret;
 
-	if (n == 1) {
-		gdri_coll_copy(c, m.own_dst, m.own_src, m.own);
+	GDRI_BY_ABI(gdri_words_exchange);
+	if (c->n == 1) {
+		gdri_coll_copy(c, m->own_dst, m->own_src, m->own);
 		gdri_scope_sync(c->scope);
 		return 0;
 	}
-	groups = gdri_words_groups(lanes, n, m.most / 8);
-	step = 1 << groups;
-	if (groups) {
-		lanes >>= groups;
-		first = (int)(rank / lanes);
-		rank -= (uint32_t)first * lanes;
-	}
 	ret = gdri_words_begin(c, &w);
 	while (!ret) {
-		GDRI_NOT_UNROLLED
-		for (i = first + 1; i < n; i += step)
-			gdri_words_out(c, &w, &m, gdri_coll_after(c, i), at, rank, lanes);
-		gdri_words_out_rest(c, &w, &m, at);
+		gdri_words_give(c, &w, m, l, at);
 		if (!at)
-			gdri_coll_copy(c, m.own_dst, m.own_src, m.own);
-		GDRI_NOT_UNROLLED
-		for (i = first + 1; i < n && !ret; i += step)
-			ret = gdri_words_in(c, &w, &m, gdri_coll_before(c, i), at, rank, lanes);
-		if (!ret)
-			ret = gdri_words_in_rest(c, &w, &m, at);
+			gdri_coll_copy(c, m->own_dst, m->own_src, m->own);
+		ret = gdri_words_get(c, &w, m, l, at);
 		at += w.most;
-		ret = gdri_words_next(c, &w, at < m.most, ret);
-		if (at >= m.most)
+		ret = gdri_words_next(c, &w, at < m->most, ret);
+		if (at >= m->most)
 			break;
 	}
 	return ret;
