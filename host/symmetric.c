@@ -2,6 +2,7 @@
 /* Collective registration of the program's own memory. A failure on one PE is one on all, and leaves
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
+#include "runtime/cuda_map.h"
 #include "runtime/log.h"
 #include "runtime/outside.h"
 #include "runtime/window.h"
@@ -72,10 +73,18 @@ static void take_back(struct gdri_state *st, void *ptr)
 		free_place(st, ptr);
 }
 
+static const char *refuse(struct gdri_state *st, const void *addr, size_t len)
+{
+	if (st->heap.cuda)
+		return gdri_window_refuse(st, addr, len);
+	if (st->cuda && gdri_cuda_is_device(st->cuda, addr)) /* which nobody may copy here */
+		return "it is memory of a GPU, and the heap is the host's: GDR_HEAP_KIND=gpu";
+	return gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
+}
+
 static int register_all(struct gdri_state *st, void *addr, size_t len, void **out)
 {
-	const char *why = st->heap.cuda ? gdri_window_refuse(st, addr, len)
-					: gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
+	const char *why = refuse(st, addr, len);
 	void *ptr = NULL;
 	int ret;
 

@@ -294,6 +294,23 @@ static void test_program_without_queues(void **state)
 	nothing_left();
 }
 
+/* Memory of a GPU is none of the host's heap: copying it there would end the program. */
+static void test_gpu_memory_and_host_heap(void **state)
+{
+	uint8_t *own = fake_buffer();
+
+	(void)state;
+	assert_non_null(own);
+	setenv("GDR_HEAP_KIND", "host", 1);
+	assert_int_equal(gdr_init(), 0);
+	assert_null(gdr_symmetric_register(own, FAKE_BUFFER));
+	assert_int_equal(gdr_host_quiet(), -GDR_EINVAL);
+	assert_int_equal(gdr_finalize(), 0);
+	unsetenv("GDR_HEAP_KIND");
+	assert_false(fake_buffer_end(own));
+	nothing_left();
+}
+
 /* A module that the program loads by hand tells by itself whether its kernels can post. */
 static void test_module_without_queues(void **state)
 {
@@ -332,6 +349,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_doorbell_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpu_memory_and_host_heap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
