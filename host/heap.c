@@ -7,7 +7,6 @@
 #include "host/host.h"
 #include "runtime/agree.h"
 #include "runtime/clock.h"
-#include "runtime/cuda.h"
 #include "runtime/cuda_state.h"
 #include "runtime/grow.h"
 #include "runtime/log.h"
@@ -181,9 +180,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	if (reserve(st)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
-	} else if (st->cuda && gdri_cuda_settle(st->cuda, 0)) {
-		gdri_error("symmetric heap: a copy that took too long is still under way, and may yet land where "
-			   "objects were freed: call again when the kernel that holds the GPU has ended");
+	} else if (st->cuda && gdri_window_settle(st, "symmetric heap")) {
 		st->pending = -GDR_ETIMEOUT;
 	} else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN) {
 		gdri_error("gdr_align: alignment %llu is not a power of two of at most %u",

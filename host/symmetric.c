@@ -73,7 +73,7 @@ static void take_back(struct gdri_state *st, void *ptr)
 		free_place(st, ptr);
 }
 
-static const char *refuse(struct gdri_state *st, const void *addr, size_t len)
+static const char *why_not(struct gdri_state *st, const void *addr, size_t len)
 {
 	if (st->heap.cuda)
 		return gdri_window_refuse(st, addr, len);
@@ -82,17 +82,24 @@ static const char *refuse(struct gdri_state *st, const void *addr, size_t len)
 	return gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
 }
 
+static int refuse(struct gdri_state *st, const void *addr, size_t len)
+{
+	int ret = st->heap.cuda ? gdri_window_settle(st, "gdr_symmetric_register") : 0;
+	const char *why = ret ? NULL : why_not(st, addr, len);
+
+	if (!why)
+		return ret;
+	gdri_error("gdr_symmetric_register: %p with %zu bytes: %s", addr, len, why);
+	return st->heap.cuda ? -GDR_ENOTSUP : -GDR_EINVAL;
+}
+
 static int register_all(struct gdri_state *st, void *addr, size_t len, void **out)
 {
-	const char *why = refuse(st, addr, len);
 	void *ptr = NULL;
 	int ret;
 
 	gdri_log_clear_error();
-	if (why) {
-		gdri_error("gdr_symmetric_register: %p with %zu bytes: %s", addr, len, why);
-		st->pending = st->heap.cuda ? -GDR_ENOTSUP : -GDR_EINVAL;
-	}
+	st->pending = refuse(st, addr, len);
 	ret = place(st, len, &ptr);
 	if (ret || !ptr)
 		return ret ? ret : -GDR_EINVAL;
@@ -135,6 +142,8 @@ static int unregister_all(struct gdri_state *st, void *name)
 	if (!s) {
 		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", name);
 		st->pending = -GDR_EINVAL;
+	} else if (st->heap.cuda) {
+		st->pending = gdri_window_settle(st, "gdr_symmetric_unregister");
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_HIDDEN, offset, 0);
 	if (ret)

@@ -137,7 +137,7 @@ void gdri_symmetric_leave_all(struct gdri_symmetric **all)
 
 const struct gdri_symmetric *gdri_symmetric_find(const struct gdri_symmetric *all, const void *ptr)
 {
-	while (all && all->ptr != ptr)
+	while (all && (all->ptr != ptr || all->late))
 		all = all->next;
 	return all;
 }
@@ -149,7 +149,7 @@ void *gdri_symmetric_name(const struct gdri_symmetric *s)
 
 const struct gdri_symmetric *gdri_symmetric_named(const struct gdri_symmetric *all, const void *name)
 {
-	while (all && gdri_symmetric_name(all) != name)
+	while (all && (gdri_symmetric_name(all) != name || all->late))
 		all = all->next;
 	return all;
 }

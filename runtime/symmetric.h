@@ -17,6 +17,7 @@ struct gdri_symmetric { /* one registration */
 	uint8_t *ptr;  /* in the heap, or behind it */
 	size_t len;
 	bool left;     /* the pages are the program's again */
+	bool late;     /* and there are views still, for a copy that may yet land in one */
 	struct gdri_cuda *cuda; /* memory of a GPU (window.h), NULL: of the host; */
 	uint8_t **views;	/* where it is mapped, here and behind the peers' heaps */
 	int n_views;

@@ -286,6 +286,44 @@ static void drop(struct gdri_symmetric *s)
 	gdri_symmetric_end(s);
 }
 
+/* A copy to its first bytes may yet land in a view of it: that stays mapped meanwhile. Under symmetric_lock. */
+static void drop_or_keep(struct gdri_state *st, struct gdri_symmetric *s)
+{
+	if (!s->n_views || !gdri_cuda_settle(st->cuda, 0)) {
+		drop(s);
+		return;
+	}
+	s->left = s->late = true;
+	st->symmetric = s;
+}
+
+static void sweep(struct gdri_state *st)
+{
+	struct gdri_symmetric **at = &st->symmetric, *s;
+
+	pthread_mutex_lock(&st->symmetric_lock);
+	while ((s = *at)) {
+		if (!s->late) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		drop(s);
+	}
+	pthread_mutex_unlock(&st->symmetric_lock);
+}
+
+int gdri_window_settle(struct gdri_state *st, const char *call)
+{
+	if (gdri_cuda_settle(st->cuda, 0)) {
+		gdri_error("%s: a copy that took too long is still under way, and may yet land there: call again when "
+			   "the kernel that holds the GPU has ended", call);
+		return -GDR_ETIMEOUT;
+	}
+	sweep(st);
+	return 0;
+}
+
 static int prepare(struct gdri_state *st, struct entering *e, struct gdri_offer *mine)
 {
 	struct gdri_symmetric *s = e->s;
@@ -338,7 +376,7 @@ static void keep_or_drop(struct gdri_state *st, struct gdri_symmetric *s, bool k
 		/* relaxed: see is_in_range */
 		__atomic_add_fetch(&st->outside.n, s->at != NULL, __ATOMIC_RELAXED);
 	} else {
-		drop(s);
+		drop_or_keep(st, s);
 	}
 	pthread_mutex_unlock(&st->symmetric_lock);
 }

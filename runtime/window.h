@@ -12,6 +12,9 @@
 struct gdri_state;
 struct gdri_symmetric;
 
+/* 0: no late copy of the library's can land in any of it. -GDR_ETIMEOUT, logged. */
+int gdri_window_settle(struct gdri_state *st, const char *call);
+
 /* NULL, or why [addr, addr + len) cannot be part of this heap. */
 const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t len);
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/unit/fake_cuda.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,11 +32,15 @@ static _Thread_local int depth;
 
 /* One operation at a time: what the library promises to keep to. */
 struct CUstream_st {
+	struct CUstream_st *next; /* of all that there are */
 	int busy;
 	void *dst;
 	const void *src; /* NULL: zeroes */
 	size_t len;
 };
+
+static gdri_cu_stream all_streams;
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define FAKE gdri_cu_result __attribute__((visibility("default")))
 /* The declarations that -Wmissing-prototypes wants, from the library's own table. */
@@ -169,7 +174,26 @@ gdri_cu_result fake_stream_create(gdri_cu_stream *s, unsigned int flags)
 	(void)flags;
 	*s = calloc(1, sizeof(**s));
 	ADD(streams, 1);
-	return *s ? 0 : NO_MEMORY;
+	if (!*s)
+		return NO_MEMORY;
+	pthread_mutex_lock(&all_lock);
+	(*s)->next = all_streams;
+	all_streams = *s;
+	pthread_mutex_unlock(&all_lock);
+	return 0;
+}
+
+/* Is a copy to or from it on its way? */
+static bool is_used(gdri_cu_ptr at, size_t size)
+{
+	gdri_cu_stream s;
+	bool used = false;
+
+	pthread_mutex_lock(&all_lock);
+	for (s = all_streams; s; s = s->next)
+		used |= s->busy && ((uintptr_t)s->dst - at < size || (uintptr_t)s->src - at < size);
+	pthread_mutex_unlock(&all_lock);
+	return used;
 }
 
 gdri_cu_result fake_stream_query(gdri_cu_stream s)
@@ -190,6 +214,13 @@ gdri_cu_result fake_stream_query(gdri_cu_stream s)
 
 gdri_cu_result fake_stream_destroy(gdri_cu_stream s)
 {
+	gdri_cu_stream *at = &all_streams;
+
+	pthread_mutex_lock(&all_lock);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	pthread_mutex_unlock(&all_lock);
 	free(s);
 	ADD(streams, -1);
 	return depth ? 0 : NO_CONTEXT;
@@ -199,7 +230,7 @@ static gdri_cu_result enqueue(gdri_cu_stream s, gdri_cu_ptr dst, gdri_cu_ptr src
 {
 	if (s->busy || !depth)
 		return INVALID;
-	*s = (struct CUstream_st){1, (void *)(uintptr_t)dst, (void *)(uintptr_t)src, len};
+	*s = (struct CUstream_st){s->next, 1, (void *)(uintptr_t)dst, (void *)(uintptr_t)src, len};
 	return 0;
 }
 
@@ -364,6 +395,8 @@ gdri_cu_result fake_unmap(gdri_cu_ptr at, size_t size)
 
 	if (i == 32 || views[i].at != at || views[i].size != size)
 		return INVALID;
+	if (is_used(at, size))
+		ADD(unmapped_under, 1);
 	close(views[i].fd);
 	views[i].size = 0;
 	fake_range_remove(at);

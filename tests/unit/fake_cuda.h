@@ -23,6 +23,7 @@ struct fake_cuda {
 	int retained, streams, syncs, in_sync, memory, mapped;
 	int opened; /* allocations of other processes that are open here, */
 	int freed_open; /* and own ones that were freed while others had them open */
+	int unmapped_under; /* memory with a copy to it or from it on its stream */
 	int letters; /* handles of the fabric that were given out */
 	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */

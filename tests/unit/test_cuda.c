@@ -618,6 +618,38 @@ static __attribute__((noinline)) bool lands_on_the_stack(void)
 	return false;
 }
 
+/* A view of it stays as long as a copy may land there, also where the registration failed. */
+static void test_late_view(void **state)
+{
+	uint8_t *own, *ptr;
+	int i;
+
+	(void)state;
+	start();
+	own = fake_buffer();
+	assert_non_null(own);
+	set(&fake_cuda.unmapped_under, 0);
+	for (i = 1; i < 4; i++) { /* copies by the view among them */
+		set(&fake_cuda.good_copies, i);
+		set(&fake_cuda.hang_copy, 1);
+		assert_null(gdr_symmetric_register(own, BUFFER));
+		assert_null(gdr_symmetric_register(own, BUFFER));
+		set(&fake_cuda.hang_copy, 0);
+	}
+	ptr = gdr_symmetric_register(own, BUFFER);
+	assert_non_null(ptr);
+	set(&fake_cuda.hang_copy, 1);
+	assert_int_equal(gdr_host_put(ptr, own + 4096, 64, 0), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_symmetric_unregister(ptr), -GDR_ETIMEOUT);
+	set(&fake_cuda.hang_copy, 0);
+	assert_int_equal(gdr_symmetric_unregister(ptr), 0);
+	assert_int_equal(fake_cuda.unmapped_under, 0);
+	(void)gdr_host_quiet(); /* takes what was latched */
+	assert_int_equal(gdr_finalize(), 0);
+	assert_int_equal(fake_buffer_end(own), 0);
+	nothing_left();
+}
+
 static void test_late_look(void **state)
 {
 	uint8_t *own;
@@ -767,6 +799,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_module_and_cuda_malloc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_view, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_transfers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_transfers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_zeroing, setup, teardown),
