@@ -120,6 +120,12 @@ void strict_cq_full(struct hca_cq *cq, uint32_t consumed)
 	(void)consumed;
 }
 
+void strict_path(struct hca_qp *qp, const uint8_t mac[6])
+{
+	(void)qp;
+	(void)mac;
+}
+
 void strict_srq_destroy(struct hca_srq *srq)
 {
 	(void)srq;
