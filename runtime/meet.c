@@ -129,18 +129,25 @@ static int all_complete(struct gdri_dev *dev)
 	return 1;
 }
 
+void gdri_meet_settle(struct gdri_state *st)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+	uint64_t deadline = gdri_deadline_ns(500);
+	uint32_t round = 0;
+
+	/* on GPUs kernels have ended, and what they posted is their own matter */
+	while (dev->n_slots && !all_complete(dev) && gdri_now_ns() < deadline)
+		gdr_pause(round++);
+}
+
 void gdri_meet_leave(struct gdri_state *st)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	/* who left before this PE is the one to be named; relaxed: as above */
 	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
-	uint64_t deadline = gdri_deadline_ns(500);
-	uint32_t round = 0;
 	int i;
 
 	for (i = 1; i < st->n_pes; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
-	/* on GPUs kernels have ended, and what they posted is their own matter */
-	while (dev->n_slots && !all_complete(dev) && gdri_now_ns() < deadline)
-		gdr_pause(round++);
+	gdri_meet_settle(st);
 }

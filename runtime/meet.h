@@ -16,6 +16,9 @@ struct gdri_state;
 #define GDRI_MEET_TROUBLE (~0ull)
 int gdri_meet(struct gdri_state *st, const char *what, uint64_t word);
 
+/* Until what this PE told is complete, or failed: a queue is not to go with an operation under way. 0.5 s at most. */
+void gdri_meet_settle(struct gdri_state *st);
+
 /* Tells the others that this PE goes without meeting them again; takes 0.5 s at most. */
 void gdri_meet_leave(struct gdri_state *st);
 

@@ -370,6 +370,7 @@ static int part(struct gdri_state *st, int status)
 	ret = gdri_meet(st, "finalize", 0);
 	if (!ret) {
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
+		gdri_meet_settle(st); /* while the others are there to answer */
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 	}
 	told = gdri_fault_heard_of(st);
