@@ -133,7 +133,8 @@ static gdri_cu_result give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *fro
 	return r ? r : arrive(c, timeout_ms);
 }
 
-int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
+/* By way of the buffers: from memory of the GPU (look), or to it. */
+static int bounced(struct gdri_cuda *c, bool look, void *dst, const void *src, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
 	bool began;
@@ -142,23 +143,19 @@ int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, i
 		return 0;
 	began = begin(c);
 	if (began)
-		r = take(c, to, gpu, len, timeout_ms);
+		r = look ? take(c, dst, src, len, timeout_ms) : give(c, dst, src, len, timeout_ms);
 	end(c);
-	return carried(c, "a look at memory of the GPU", r, began, timeout_ms);
+	return carried(c, look ? "a look at memory of the GPU" : "a change of memory of the GPU", r, began, timeout_ms);
+}
+
+int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
+{
+	return bounced(c, true, to, gpu, len, timeout_ms);
 }
 
 int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
-	gdri_cu_result r = GDRI_CU_NOT_READY;
-	bool began;
-
-	if (!len)
-		return 0;
-	began = begin(c);
-	if (began)
-		r = give(c, gpu, from, len, timeout_ms);
-	end(c);
-	return carried(c, "a change of memory of the GPU", r, began, timeout_ms);
+	return bounced(c, false, gpu, from, len, timeout_ms);
 }
 
 int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)

@@ -50,6 +50,9 @@ static inline int gdri_cuda_refused(const struct gdri_cuda *c, const char *what,
 	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM; /* 2: CUDA_ERROR_OUT_OF_MEMORY */
 }
 
+/* GDRI_CU_POINTER_.. of p; 0: the driver does not know it. cuda_map.c */
+uint64_t gdri_cuda_about(struct gdri_cuda *c, int what, const void *p);
+
 static inline void gdri_cuda_enter(struct gdri_cuda *c)
 {
 	c->api.ctx_push(c->ctx);

@@ -15,36 +15,23 @@ struct gdri_cuda_opened {
 	unsigned int refs;
 };
 
-/* One at a time: an attribute that the driver does not know must not take the others with it. */
-static uint64_t attribute(struct gdri_cuda *c, int what, const void *p)
-{
-	uint64_t value = 0; /* some are of 4 bytes */
-	void *to = &value;
-	gdri_cu_result r;
-
-	gdri_cuda_enter(c);
-	r = c->api.pointer_attributes(1, &what, &to, (uintptr_t)p);
-	gdri_cuda_leave(c);
-	return r ? 0 : value;
-}
-
 bool gdri_cuda_is_plain(struct gdri_cuda *c, const void *addr)
 {
-	return (attribute(c, GDRI_CU_POINTER_IPC, addr) & 0xff) != 0;
+	return (gdri_cuda_about(c, GDRI_CU_POINTER_IPC, addr) & 0xff) != 0;
 }
 
 bool gdri_cuda_is_pooled(struct gdri_cuda *c, const void *addr)
 {
-	return attribute(c, GDRI_CU_POINTER_POOL, addr) != 0;
+	return gdri_cuda_about(c, GDRI_CU_POINTER_POOL, addr) != 0;
 }
 
 static int check_range(struct gdri_cuda *c, const void *addr, size_t len, struct gdri_cuda_ipc *out, char *why,
 		       size_t room)
 {
-	uint64_t begin = attribute(c, GDRI_CU_POINTER_BEGIN, addr);
-	int device = (int)(uint32_t)attribute(c, GDRI_CU_POINTER_ORDINAL, addr);
+	uint64_t begin = gdri_cuda_about(c, GDRI_CU_POINTER_BEGIN, addr);
+	int device = (int)(uint32_t)gdri_cuda_about(c, GDRI_CU_POINTER_ORDINAL, addr);
 
-	out->size = attribute(c, GDRI_CU_POINTER_SIZE, addr);
+	out->size = gdri_cuda_about(c, GDRI_CU_POINTER_SIZE, addr);
 	out->offset = (uintptr_t)addr - begin;
 	if (device != c->device) {
 		snprintf(why, room, "it is memory of GPU %d, and this PE uses %d, %s", device, c->device, c->text);

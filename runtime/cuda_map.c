@@ -82,36 +82,40 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 	return -1;
 }
 
-/* GDRI_CU_POINTER_..; 0: the driver does not know it. */
-static unsigned int kind_of(struct gdri_cuda *c, const void *p)
+/* Not cuPointerGetAttribute, to which memory that CUDA does not know is an error, seen by tools. One at a time: an
+ * attribute that the driver does not know must not take the others with it. */
+uint64_t gdri_cuda_about(struct gdri_cuda *c, int what, const void *p)
 {
-	unsigned int type = 0;
-	int what = GDRI_CU_POINTER_TYPE;
-	void *to = &type;
+	uint64_t value = 0; /* some are of 4 bytes */
+	void *to = &value;
 	gdri_cu_result r;
 
 	gdri_cuda_enter(c);
-	/* Not cuPointerGetAttribute, to which memory that CUDA does not know is an error, seen by tools. */
 	r = c->api.pointer_attributes(1, &what, &to, (uintptr_t)p);
 	gdri_cuda_leave(c);
-	return r ? 0 : type;
+	return r ? 0 : value;
 }
 
 bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 {
-	return kind_of(c, p) == GDRI_CU_POINTER_DEVICE;
+	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) == GDRI_CU_POINTER_DEVICE;
+}
+
+static bool is_known(struct gdri_cuda *c, const void *p)
+{
+	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) != 0;
 }
 
 int gdri_cuda_copy_in(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
 {
-	return kind_of(c, to) ? gdri_cuda_copy(c, to, gpu, len, timeout_ms)
-			      : gdri_cuda_peek(c, to, gpu, len, timeout_ms);
+	return is_known(c, to) ? gdri_cuda_copy(c, to, gpu, len, timeout_ms)
+			       : gdri_cuda_peek(c, to, gpu, len, timeout_ms);
 }
 
 int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
-	return kind_of(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
-				: gdri_cuda_poke(c, gpu, from, len, timeout_ms);
+	return is_known(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
+				 : gdri_cuda_poke(c, gpu, from, len, timeout_ms);
 }
 
 bool gdri_cuda_late_writes(const struct gdri_cuda *c)

@@ -106,22 +106,22 @@ static int set_until(const struct gdri_unit *end, const struct gdri_constants *c
 	return ret;
 }
 
-int gdri_units_set(const struct gdri_constants *c)
+static int set_locked(const struct gdri_constants *c, bool late)
 {
 	int ret;
 
 	pthread_mutex_lock(&lock);
-	ret = set_until(NULL, c);
+	ret = set_until(late ? shown : NULL, c);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }
 
+int gdri_units_set(const struct gdri_constants *c)
+{
+	return set_locked(c, false);
+}
+
 int gdri_units_set_late(const struct gdri_constants *c)
 {
-	int ret;
-
-	pthread_mutex_lock(&lock);
-	ret = set_until(shown, c);
-	pthread_mutex_unlock(&lock);
-	return ret;
+	return set_locked(c, true);
 }

@@ -163,6 +163,17 @@ uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t 
 	return mr->key;
 }
 
+uint8_t *sim_memory(uint64_t len, uint32_t access, uint32_t *key)
+{
+	uint8_t *mem = aligned_alloc(4096, len);
+
+	if (!mem)
+		abort();
+	memset(mem, 0, len);
+	*key = sim_mr(mem, len, access, 1, (uint64_t)(uintptr_t)mem);
+	return mem;
+}
+
 uint32_t sim_window(enum hca_window type, uint32_t pdn)
 {
 	uint32_t key = sim_mr(NULL, 0, 0, pdn, 0);

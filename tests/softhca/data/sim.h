@@ -32,6 +32,8 @@ struct sim_cqe {
 void sim_init(void);	  /* with the engine's thread */
 void sim_init_idle(void); /* without: the test calls engine_round() */
 uint32_t sim_mr(void *va, uint64_t len, uint32_t access, uint32_t pdn, uint64_t iova);
+/* Zeroes at the begin of a page, registered at their address with these rights; ends the test when there are none. */
+uint8_t *sim_memory(uint64_t len, uint32_t access, uint32_t *key);
 void sim_mr_remove(uint32_t key);
 uint32_t sim_window(enum hca_window type, uint32_t pdn);
 struct sim_qp *sim_qp(unsigned log_sq, enum sim_cq_mode mode);

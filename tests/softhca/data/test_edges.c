@@ -426,14 +426,8 @@ static int setup(void **state)
 {
 	(void)state;
 	sim_init_idle();
-	mem_a = aligned_alloc(4096, BUF);
-	mem_b = aligned_alloc(4096, BUF);
-	if (!mem_a || !mem_b)
-		return -1;
-	memset(mem_a, 0, BUF);
-	memset(mem_b, 0, BUF);
-	key_a = sim_mr(mem_a, BUF, 0xf, 1, addr(mem_a));
-	key_b = sim_mr(mem_b, BUF, 0xf, 1, addr(mem_b));
+	mem_a = sim_memory(BUF, 0xf, &key_a);
+	mem_b = sim_memory(BUF, 0xf, &key_b);
 	a = sim_qp(6, SIM_CQ_RING);
 	b = sim_qp(6, SIM_CQ_RING);
 	/* Time passes when the test says so, however slow the machine. */

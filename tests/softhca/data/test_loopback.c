@@ -670,14 +670,8 @@ static int setup(void **state)
 {
 	(void)state;
 	sim_init();
-	src = aligned_alloc(4096, BUF);
-	dst = aligned_alloc(4096, BUF);
-	if (!src || !dst)
-		return -1;
-	memset(src, 0, BUF);
-	memset(dst, 0, BUF);
-	lkey = sim_mr(src, BUF, HCA_LOCAL_WRITE, 1, addr(src));
-	rkey = sim_mr(dst, BUF, 0xf, 1, addr(dst));
+	src = sim_memory(BUF, HCA_LOCAL_WRITE, &lkey);
+	dst = sim_memory(BUF, 0xf, &rkey);
 	return 0;
 }
 

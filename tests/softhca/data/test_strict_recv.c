@@ -130,10 +130,7 @@ static int setup(void **state)
 	(void)state;
 	sim_init_idle();
 	strict_on = true;
-	mem = aligned_alloc(4096, BUF);
-	if (!mem)
-		return -1;
-	key = sim_mr(mem, BUF, 0xf, 1, (uint64_t)(uintptr_t)mem);
+	mem = sim_memory(BUF, 0xf, &key);
 	a = sim_qp(6, SIM_CQ_RING);
 	b = sim_qp(6, SIM_CQ_RING);
 	return 0;
