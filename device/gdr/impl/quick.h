@@ -94,21 +94,21 @@ GDR_DEVICE int gdri_quick_after(const struct gdri_quick *q, int i)
 	return q->me + i < q->n ? q->me + i : q->me + i - q->n;
 }
 
-/* A thread's next rows of a member, whose first unit is at p: 1, they are there. Each look gives all of them a value:
- * what may keep an older one lives in memory, and the looks wait for that. */
+/* A thread's next rows of a member, whose first unit is at p: 1, they are there. Rows behind the end are the first one
+ * once more, not left out: each condition on its own would hold one of seven predicates, and loads wait for those; and
+ * what may keep an older value lives in memory. */
 GDR_DEVICE int gdri_quick_look(uint64_t seq, const uint64_t *p, int left, int rows, int apart,
 			       uint64_t v[GDRI_ALONE_ROWS])
 {
-	int i, spins, all;
+	int i, k, spins, all;
 
 	GDRI_NOT_UNROLLED
 	for (spins = 0; spins <= GDRI_SPINS; spins++) {
 		all = 1;
 		GDRI_UNROLLED
 		for (i = 0; i < rows; i++) {
-			v[i] = 0;
-			if (i * apart < left)
-				all &= gdri_word_look(p + 2 * i * apart, seq, &v[i]);
+			k = i * apart < left ? i * apart : 0;
+			all &= gdri_word_look(p + 2 * k, seq, &v[i]);
 		}
 		if (gdri_likely(all))
 			return 1;
