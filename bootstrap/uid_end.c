@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include "bootstrap/uid_link.h"
+#include "runtime/flush.h"
 #include "runtime/log.h"
 
 void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)
 {
 	gdri_error("PE %u ends the job with status %u: %s", pe, status & 0xff, text);
+	gdri_flush_streams(); /* the program may be anywhere, also in a stream */
 	_exit((int)(status & 0xff));
 }

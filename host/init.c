@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define _GNU_SOURCE /* pthread_clockjoin_np */
-#include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host/host.h"
 #include "runtime/cuda_state.h"
 #include "runtime/fault.h"
+#include "runtime/flush.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 #include "runtime/range.h"
-
-#define FLUSH_S 2
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)
@@ -111,31 +106,11 @@ int gdr_finalize(void)
 	return ret ? ret : told ? told : broken;
 }
 
-static void *flush_all(void *unused)
-{
-	fflush(NULL);
-	return unused;
-}
-
-/* What the program has written, as exit() would. A stream that another thread holds, or whose reader stands still,
- * is not waited for longer than FLUSH_S. */
-static void flush_streams(void)
-{
-	struct timespec end;
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, flush_all, NULL))
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += FLUSH_S;
-	pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end);
-}
-
 void gdr_global_exit(int code)
 {
 	struct gdri_state *st = gdri_state_get();
 
-	flush_streams();
+	gdri_flush_streams();
 	if (st && st->boot->abort) {
 		st->boot->abort(st->boot, code, "gdr_global_exit");
 		sleep(2); /* the launcher's signal is on its way */

@@ -9,7 +9,7 @@
  * Values received from peers are untrusted: the bootstrap checks their length,
  * its caller their content. A bootstrap never exits the process, except that
  * `abort` asks the launcher to end the job, and that by unique id, where there is
- * none, each PE's process ends itself (_exit) when any PE has called `abort`. */
+ * none, each PE's process ends itself (flush, _exit) when any PE has called `abort`. */
 #ifndef GDR_BOOTSTRAP_H
 #define GDR_BOOTSTRAP_H
 

@@ -78,7 +78,7 @@ GDR_API int gdr_finalize(void);
 /* Flushes what this process has written to its streams, as exit() does, but for no longer than 2 s, and runs
  * no handlers of atexit(). Then asks the launcher to end the whole job with `code`; does not return while the
  * launcher can, else leaves the process with `code`. Of a job by unique id every process that is reached
- * leaves with `code`. */
+ * flushes in the same way, whatever its threads are doing, and leaves with `code`. */
 GDR_API void gdr_global_exit(int code);
 
 /* Own number and number of PEs; -GDR_ESTATE outside init/finalize. In device code

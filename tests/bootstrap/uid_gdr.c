@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage: uid_gdr jobs | exit CODE | kill
+/* usage: uid_gdr jobs | exit CODE [held] | kill
  * One of several plain processes (tests/launch/plain) that become PEs by unique id. jobs: again and
- * again, with other numbers and of other sizes; what stays open does not grow. exit: PE 1 ends the job.
+ * again, with other numbers and of other sizes; what stays open does not grow. exit: PE 1 ends the job, where each has
+ * written and a thread of PE 0 waits for input; held: PE 2 holds its stream.
  * kill: PE 1 dies, the others hear it at once. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "tests/bootstrap/gdr_job.h"
@@ -98,15 +101,35 @@ static int jobs(void)
 	return 0;
 }
 
-static int end_by_exit(int code)
+static void *wait_for_input(void *unused)
+{
+	getchar();
+	return unused;
+}
+
+/* A flush of all streams waits for the lock that such a thread holds. */
+static void read_forever(void)
+{
+	pthread_t thread;
+	int ends[2];
+
+	CHECK(!pipe(ends) && dup2(ends[0], 0) == 0);
+	CHECK(!pthread_create(&thread, NULL, wait_for_input, NULL));
+	nap();
+}
+
+static int end_by_exit(int code, bool held)
 {
 	join(0, 0, rank, n_ranks);
+	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+	printf("last words\n"); /* of a stream that nobody flushed */
+	if (rank == 0)
+		read_forever();
+	if (rank == 2 && held)
+		flockfile(stdout);
 	exchange(100);
-	if (rank == 1) {
-		setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
-		printf("last words\n"); /* of a stream that nobody flushed */
+	if (rank == 1)
 		gdr_global_exit(code);
-	}
 	gdr_barrier_all();
 	return 1; /* PE 1 ends us there */
 }
@@ -138,6 +161,6 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "jobs"))
 		return jobs();
 	if (!strcmp(argv[1], "exit"))
-		return end_by_exit(atoi(argv[2]));
+		return end_by_exit(atoi(argv[2]), argc > 3);
 	return end_by_death();
 }
