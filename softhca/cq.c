@@ -206,7 +206,6 @@ bool dp_cq_resize(struct hca_cq *cq, uint8_t *buf, uint32_t log_size)
 	cq->buf = buf;
 	cq->alike = 0;
 	cq->log_size = log_size;
-	cq->consumed = cq->pi - used - 1;
 	return true;
 }
 

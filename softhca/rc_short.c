@@ -61,8 +61,7 @@ static bool decode(const struct hca_qp *qp, const struct hca_qp *peer, const uin
 	if (!w->len || w->len > SHORT_MAX)
 		return false;
 	if (w->inlined) {
-		if (ds > DS_INLINE || INLINE_AT + w->len > ds * 16 ||
-		    (INLINE_AT + w->len + 15) / 16 != ds)
+		if (ds > DS_INLINE || (INLINE_AT + w->len + 15) / 16 != ds)
 			return false;
 		w->src = b + INLINE_AT;
 	} else {

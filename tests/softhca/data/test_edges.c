@@ -35,10 +35,11 @@ static struct fake_fate note(unsigned n, const struct packet *p)
 	(void)n;
 	if (p->opcode == BTH_ACK && (p->syndrome & AETH_KIND) == AETH_RNR)
 		rnrs++;
+	if (p->opcode == BTH_ACK)
+		last_msn = p->msn;
 	if (p->opcode == BTH_ACK && (p->syndrome & AETH_KIND) == AETH_KIND) {
 		naks++;
 		last_nak = p->syndrome;
-		last_msn = p->msn;
 	}
 	return (struct fake_fate){ FAKE_DROP, 0 };
 }
@@ -273,6 +274,26 @@ static void test_write_of_other_length(void **state)
 	}
 }
 
+/* A message counts once, however many packets it has (9.7.7). */
+static void test_messages_counted(void **state)
+{
+	(void)state;
+	start(0);
+	request((struct packet){ .opcode = BTH_WRITE_FIRST, .va = addr(mem_b), .rkey = key_b,
+				 .dmalen = 2 * MTU + 4, .len = MTU, .ackreq = true });
+	assert_int_equal(last_msn, 0);
+	request((struct packet){ .opcode = BTH_WRITE_MIDDLE, .psn = 1, .len = MTU, .ackreq = true });
+	assert_int_equal(last_msn, 0);
+	request((struct packet){ .opcode = BTH_WRITE_LAST, .psn = 2, .len = 4, .ackreq = true });
+	assert_int_equal(last_msn, 1);
+	sim_recv(b, mem_b, 2 * MTU, key_b);
+	request((struct packet){ .opcode = BTH_SEND_FIRST, .psn = 3, .len = MTU, .ackreq = true });
+	assert_int_equal(last_msn, 1);
+	request((struct packet){ .opcode = BTH_SEND_LAST, .psn = 4, .len = 4, .ackreq = true });
+	assert_int_equal(last_msn, 2);
+	b->rcq_ci = b->rcq.pi;
+}
+
 /* Where the key says an aligned address and the memory is not. */
 static void test_atomic_alignment(void **state)
 {
@@ -317,7 +338,64 @@ static void test_receive_too_small(void **state)
 	assert_int_equal(c.syndrome, SYND_LOCAL_PROT);
 }
 
+/* The key that ends a list does so in a segment of no length; else it is a key as any other. */
+static void test_end_of_list(void **state)
+{
+	struct sim_cqe c;
+
+	(void)state;
+	start(0);
+	sim_recv(b, mem_b, 8, 0x100);
+	request((struct packet){ .opcode = BTH_SEND_ONLY, .len = 8 });
+	assert_int_equal(last_nak, AETH_NAK_OP);
+	assert_true(sim_poll_recv(b, &c, 0));
+	assert_int_equal(c.syndrome, SYND_LOCAL_PROT);
+	assert_int_equal(c.byte_cnt, 0);
+}
+
 /* ---- work requests ---- */
+
+/* What may not be written here is not asked for there: an atomic would have been carried out. */
+static void test_answer_not_allowed(void **state)
+{
+	uint32_t read_only = sim_mr(mem_a, BUF, HCA_REMOTE_READ, 1, addr(mem_a));
+
+	(void)state;
+	start(0);
+	sim_fetch_add(a, addr(mem_b), key_b, mem_a, read_only, 1, 1);
+	sim_ring(a);
+	assert_true(fake_settle());
+	expect_error(a, SYND_LOCAL_PROT);
+	assert_int_equal(fake_sent(), 0);
+	start(0);
+	sim_read(a, addr(mem_b), key_b, mem_a, 8, read_only, 1);
+	sim_ring(a);
+	assert_true(fake_settle());
+	expect_error(a, SYND_LOCAL_PROT);
+	assert_int_equal(fake_sent(), 0);
+	sim_mr_remove(read_only);
+}
+
+/* A completion counts the bytes that have come, of which a WRITE has none. */
+static void test_bytes_counted(void **state)
+{
+	struct sim_cqe c;
+
+	(void)state;
+	start(0);
+	sim_write(a, addr(mem_b), key_b, mem_a, 24, key_a, 1);
+	sim_read(a, addr(mem_b), key_b, mem_a, 16, key_a, 1);
+	sim_ring(a);
+	assert_true(fake_settle());
+	answer(BTH_ACK, 0, AETH_ACK, 0);
+	assert_true(sim_poll(a, &c, 0));
+	assert_int_equal(c.opcode, WQE_WRITE);
+	assert_int_equal(c.byte_cnt, 0);
+	answer(BTH_READ_RESP_ONLY, 1, AETH_ACK, 16);
+	assert_true(sim_poll(a, &c, 0));
+	assert_int_equal(c.opcode, WQE_READ);
+	assert_int_equal(c.byte_cnt, 16);
+}
 
 /* Two blocks, of which the doorbell covers one. */
 static void test_half_posted(void **state)
@@ -446,7 +524,9 @@ int main(void)
 		cmocka_unit_test(test_atomic_alignment),     cmocka_unit_test(test_receive_too_small),
 		cmocka_unit_test(test_psn_range),
 		cmocka_unit_test(test_half_posted),	     cmocka_unit_test(test_other_domain),
-		cmocka_unit_test(test_indirect_bounds),
+		cmocka_unit_test(test_indirect_bounds),	     cmocka_unit_test(test_messages_counted),
+		cmocka_unit_test(test_end_of_list),	     cmocka_unit_test(test_answer_not_allowed),
+		cmocka_unit_test(test_bytes_counted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) ? 1 : 0;
