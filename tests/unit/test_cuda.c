@@ -575,6 +575,33 @@ static void test_module_and_cuda_malloc(void **state)
 	nothing_left();
 }
 
+/* So do kernels of a library that comes later (gdri_users). */
+static void test_late_unit_and_cuda_malloc(void **state)
+{
+	static struct gdri_unit late = {GDR_ABI_VERSION, show_late, NULL, 1, 0, 0};
+	uint8_t *own;
+
+	(void)state;
+	start();
+	set(&fake_cuda.ipc, 1);
+	own = cuda_malloc();
+	assert_ptr_equal(gdr_symmetric_register(own, BUFFER), own);
+	late_device = NULL;
+	gdri_unit_add(&late);
+	assert_int_equal(gdri_users(1), -GDR_ENOTSUP);
+	assert_null(late_device);
+	assert_int_equal(gdr_symmetric_unregister(own), 0);
+	assert_int_equal(gdri_users(1), 2);
+	assert_non_null(late_device);
+	refused(own, BUFFER, -GDR_ENOTSUP);
+	assert_int_equal(gdri_users(-1), 1);
+	assert_int_equal(gdr_finalize(), 0);
+	gdri_unit_remove(&late);
+	cuda_free(own);
+	set(&fake_cuda.ipc, 0);
+	nothing_left();
+}
+
 /* It may have been made with handles of the fabric alone, beside a heap that is shared by descriptors; and the other
  * way round; and where there are no descriptors. */
 static void test_fabric_memory_of_the_program(void **state)
@@ -797,6 +824,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_cuda_malloc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_module_and_cuda_malloc, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_unit_and_cuda_malloc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fabric_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_view, setup, teardown),
