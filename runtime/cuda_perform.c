@@ -24,30 +24,50 @@ struct call {
 	bool late; /* given up, but its kernel may yet answer */
 };
 
-struct gdri_performer {
+struct kernels {
 	struct CUmod_st *module, *direct;
-	struct CUfunc_st *kernel, *flat, *push, *grid;
+	struct CUfunc_st *all, *grid;
+};
+
+struct gdri_performer {
+	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
+	bool shows_any;
+	struct CUfunc_st *flat, *push;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
 	pthread_cond_t free;
 };
 
-static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
+static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri_image all, enum gdri_image direct)
 {
 	const struct gdri_cuda_api *api = &c->api;
 	size_t size;
-	gdri_cu_result r = api->module_load(&p->module, gdri_perform_image(false, &size));
+	gdri_cu_result r = api->module_load(&k->module, gdri_perform_image(all, &size));
 
 	if (!r)
-		r = api->module_function(&p->kernel, p->module, "gdri_kernel_request");
+		r = api->module_function(&k->all, k->module, "gdri_kernel_request");
 	if (!r)
-		r = api->module_load(&p->direct, gdri_perform_image(true, &size));
+		r = api->module_load(&k->direct, gdri_perform_image(direct, &size));
+	return r ? r : api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
+}
+
+static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
+{
+	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
+
 	if (!r)
-		r = api->module_function(&p->push, p->direct, "gdri_kernel_push");
-	if (!r)
-		r = api->module_function(&p->grid, p->direct, "gdri_kernel_grid");
-	return r ? r : api->module_function(&p->flat, p->direct, "gdri_kernel_flat");
+		r = c->api.module_function(&p->push, p->plain.direct, "gdri_kernel_push");
+	return r ? r : c->api.module_function(&p->flat, p->plain.direct, "gdri_kernel_flat");
+}
+
+static void unload_two(struct gdri_cuda *c, struct kernels *k)
+{
+	if (k->module)
+		c->api.module_unload(k->module);
+	if (k->direct)
+		c->api.module_unload(k->direct);
+	*k = (struct kernels){0};
 }
 
 static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
@@ -81,7 +101,7 @@ struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 	struct gdri_performer *p;
 	size_t size;
 
-	gdri_perform_image(false, &size);
+	gdri_perform_image(GDRI_IMAGE_ALL, &size);
 	p = size ? calloc(1, sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
@@ -101,15 +121,21 @@ void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
 	gdri_cuda_enter(c);
 	for (i = 0; i < CALLS && p->calls[i].stream; i++)
 		c->api.stream_destroy(p->calls[i].stream);
-	if (p->module)
-		c->api.module_unload(p->module);
-	if (p->direct)
-		c->api.module_unload(p->direct);
+	unload_two(c, &p->any);
+	unload_two(c, &p->plain);
 	gdri_cuda_leave(c);
 	gdri_cuda_free_host(c, p->calls[0].answer);
 	pthread_cond_destroy(&p->free);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+/* Those that are not launched know no queues, and are not told of the library. */
+static int show(struct gdri_state *st, const struct kernels *k)
+{
+	int ret = gdri_module_add(st, k->module);
+
+	return ret || !st->constants || !st->constants->direct ? ret : gdri_module_add(st, k->direct);
 }
 
 void gdri_perform_up(struct gdri_state *st)
@@ -129,13 +155,11 @@ void gdri_perform_up(struct gdri_state *st)
 		r = open_calls(st, p);
 		gdri_cuda_leave(st->cuda);
 	}
-	ret = r ? 0 : gdri_module_add(st, p->module);
-	if (!r && !ret && st->constants && st->constants->direct) /* else they are not launched, and know no queues */
-		ret = gdri_module_add(st, p->direct);
+	ret = r ? 0 : show(st, &p->plain);
 	if (!r && !ret)
 		return;
-	gdri_module_drop(st, p->direct);
-	gdri_module_drop(st, p->module);
+	gdri_module_drop(st, p->plain.direct);
+	gdri_module_drop(st, p->plain.module);
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
 		  r ? gdri_cuda_error_text(st->cuda, r) : gdr_strerror(ret));
 	gdri_perform_down(st);
@@ -149,11 +173,34 @@ void gdri_perform_down(struct gdri_state *st)
 	gdri_perform_drop(st->cuda, p);
 }
 
+int gdri_perform_up_any(struct gdri_state *st)
+{
+	struct gdri_performer *p = st->performer;
+	gdri_cu_result r = 0;
+	int ret;
+
+	if (!p || p->shows_any)
+		return 0;
+	gdri_cuda_enter(st->cuda);
+	if (!p->any.grid)
+		r = load_two(st->cuda, &p->any, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY);
+	if (r)
+		unload_two(st->cuda, &p->any);
+	gdri_cuda_leave(st->cuda);
+	if (r)
+		return gdri_cuda_refused(st->cuda, "loading the kernels that reach memory of cudaMalloc", r);
+	pthread_mutex_lock(&st->local_lock);
+	ret = show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
+	pthread_mutex_unlock(&st->local_lock);
+	p->shows_any = !ret;
+	return ret;
+}
+
 static int missing(void)
 {
 	size_t size;
 
-	gdri_perform_image(false, &size);
+	gdri_perform_image(GDRI_IMAGE_ALL, &size);
 	gdri_error("this call needs kernels of the library: %s",
 		   size ? "they do not run on this GPU (GDR_LOG=info says why)"
 			: "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
@@ -166,15 +213,15 @@ static gdri_cu_ptr mapped(const struct gdri_state *st, const void *ptr, int pe)
 	return (uintptr_t)gdri_window_at(st, ptr, pe);
 }
 
-/* The library's kernels know no address outside the heap's range, but to wait there. */
-static bool is_out_of_reach(const struct gdri_state *st, const struct gdri_request *q)
+/* Kernels that know no address outside the heap's range do what they can: they are the faster ones. Waits are for own
+ * memory; pushes touch own memory and the library's, wherever dest and source are. */
+static const struct kernels *kernels_for(const struct gdri_state *st, const struct gdri_request *q)
 {
-	if (q->what == GDRI_RQ_WAIT || !(gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
-					 gdri_window_is_outside(st, q->sig)))
-		return false;
-	gdri_error("this call needs kernels of the library, which do not reach memory of cudaMalloc: call from a "
-		   "kernel, or register memory of cuMemCreate");
-	return true;
+	bool any = q->what != GDRI_RQ_WAIT && q->by != GDRI_BY_PUSH &&
+		   (gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
+		    gdri_window_is_outside(st, q->sig));
+
+	return any ? &st->performer->any : &st->performer->plain;
 }
 
 static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
@@ -240,12 +287,12 @@ static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q,
  * no lists of PEs. The same on all members, on whatever stream: they divide a call among the blocks in another way. */
 static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdri_request *q)
 {
-	const struct gdri_performer *p = st->performer;
+	const struct kernels *k = kernels_for(st, q);
 
 	if (!st->constants || !st->constants->direct || !q->stride ||
 	    (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID))
-		return p->kernel;
-	return q->by == GDRI_BY_PUSH ? p->push : p->grid;
+		return k->all;
+	return q->by == GDRI_BY_PUSH ? st->performer->push : k->grid;
 }
 
 /* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */
@@ -338,21 +385,18 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	gdri_cu_result r = 0;
-	bool can, out, entered;
+	bool can, entered;
 	enum way way;
 
 	entered = gdri_cuda_enter_another(st->cuda); /* before way_of: stream 0 is a stream of the context */
 	way = way_of(st, q, stream);
 	can = way != BY_KERNEL || st->performer;
-	out = can && way == BY_KERNEL && is_out_of_reach(st, q);
-	if (can && !out)
+	if (can)
 		r = way != BY_KERNEL ? drive(st, q, stream, way) : launch_early(st, q, stream);
 	if (entered)
 		gdri_cuda_leave(st->cuda);
 	if (!can)
 		return missing();
-	if (out)
-		return -GDR_ENOTSUP;
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
 }
 
@@ -428,8 +472,6 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 
 	if (!st->performer)
 		return missing();
-	if (is_out_of_reach(st, q))
-		return -GDR_ENOTSUP;
 	c = take(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
 	if (!c) {
 		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);

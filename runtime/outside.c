@@ -14,6 +14,7 @@
 #include "runtime/log.h"
 #include "runtime/modules.h"
 #include "runtime/offer.h"
+#include "runtime/perform.h"
 #include "runtime/state.h"
 #include "runtime/units.h"
 #include "runtime/window.h"
@@ -95,6 +96,9 @@ int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct g
 	char why[256] = "it cannot be read and written";
 	int ret;
 
+	ret = gdri_perform_up_any(st);
+	if (ret)
+		return ret;
 	gdri_cuda_default_stream(st->cuda, 1000000); /* a cudaMemset would write over the mark */
 	ret = gdri_cuda_ipc_export(st->cuda, s->addr, s->len, &mine->ipc, why, sizeof(why));
 	make_mark(st, mine->mark);

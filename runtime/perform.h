@@ -23,9 +23,10 @@ struct gdri_plan {
 };
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p);
 
-/* The same kernel for GPUs, or (direct) those for jobs whose PEs are all mapped; size 0: the library was built without
- * nvcc. */
-const void *gdri_perform_image(bool direct, size_t *size);
+/* The same kernel for GPUs, or those for jobs whose PEs are all mapped; of both once more what finds memory of
+ * cudaMalloc (outside.h). size 0: the library was built without nvcc. */
+enum gdri_image { GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY };
+const void *gdri_perform_image(enum gdri_image which, size_t *size);
 
 /* The kernels alone, for gdri_perform_up; NULL: there are none. _drop: NULL is a no-op. */
 struct gdri_cuda;
@@ -34,6 +35,9 @@ void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p);
 /* With st->constants there. A GPU for which there is no code is no error until a request comes. */
 void gdri_perform_up(struct gdri_state *st);
 void gdri_perform_down(struct gdri_state *st);
+/* Before memory of cudaMalloc is symmetric here: what finds it is loaded, once. -GDR_E*, logged. Where there are no
+ * kernels at all it is nothing: requests are refused then. */
+int gdri_perform_up_any(struct gdri_state *st);
 
 /* Puts a checked request on the stream. No allocation, no wait: streams that are captured too. */
 int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream);

@@ -24,9 +24,12 @@
 		if (!gdr_thread_id() && (ret || !gdr_block_id()))                                  \
 			gdri_perform_end(&q, ret, none);                                           \
 	}
+#ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_perform.c) */
 MANY_BLOCKS(gdri_kernel_push, 256, gdri_perform_push)
+#endif
 MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_near)
 
+#ifndef GDR_ANY_ADDRESS
 /* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */
 extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
 {
@@ -39,4 +42,5 @@ extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
 	if (gdri_unlikely(ret))
 		gdri_latch(gdri_dev(), ret);
 }
+#endif
 #endif

@@ -140,7 +140,7 @@ GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
  * heap is a GPU's: memory that cuMemCreate gave, exportable as descriptor or as handle of the fabric, from its
  * begin; for PEs that are reached through queues GPUDirect-capable. Or, where all device code was compiled with
  * GDR_ANY_ADDRESS, memory of cudaMalloc, any part of an allocation at multiples of 16 bytes: then addr itself is
- * returned, and is the symmetric address; what reaches it is in docs/cuda.md. */
+ * returned, and is the symmetric address; calls of host threads and streams take it, too (docs/cuda.md). */
 GDR_API void *gdr_symmetric_register(void *addr, size_t len);
 /* Collective: ptr is what gdr_symmetric_register returned; no operation on it may be outstanding. The
  * pages are the program's alone again, with what they hold; so they are after gdr_finalize. Implies a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of cudaMalloc as symmetric memory: pieces of an allocation, at another offset of it on each PE, that kernels,
  * streams and host threads reach at all PEs by the program's own address; collectives in a kernel; then it is freed.
- * What is refused: memory of a pool, of the host, and calls that need kernels of the library. CUDA only; without a GPU
- * it is tests/unit/test_cuda_job.c. */
+ * So do kernels of the library that host threads and streams ask for. What is refused: memory of a pool, of the host.
+ * CUDA only; without a GPU it is tests/unit/test_cuda_job.c and test_cuda_calls.c. */
 #define GDR_ANY_ADDRESS
 #include "tests/multi/multi.h"
 
@@ -80,10 +80,81 @@ static void use(uint64_t *words, uint64_t *other)
 		CHECK_OK(gdr_host_get(&got, words + 8192, sizeof(got), multi_pe));
 		CHECK_EQ(got, 7 + (prev + multi_n - 1) % multi_n);
 	}
-	/* a kernel of the library's */
-	CHECK_EQ(gdr_uint64_sum_reduce(GDR_TEAM_WORLD, words + 4096, words + 64, 1), -GDR_ENOTSUP);
 	CHECK_OK(gdr_barrier_all());
 	multi_shared_free(a.report);
+}
+
+#define MOST (WORDS / 4) /* of a vector */
+
+/* Sums of a member's `k` words: of 8 bytes, or floats in half of them. */
+static void sums(uint64_t *dst, uint64_t *src, size_t k, gdr_stream_t stream)
+{
+	static uint64_t words[MOST];
+	static float floats[2 * MOST];
+	size_t i;
+
+	for (i = 0; i < k; i++)
+		words[i] = 1000 * (uint64_t)multi_pe + i;
+	CHECK(cudaMemcpy(src, words, k * 8, cudaMemcpyHostToDevice) == cudaSuccess);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_uint64_sum_reduce_on_stream(GDR_TEAM_WORLD, dst, src, k, stream));
+	CHECK_OK(gdr_stream_sync(stream));
+	CHECK(cudaMemcpy(words, dst, k * 8, cudaMemcpyDeviceToHost) == cudaSuccess);
+	for (i = 0; i < k; i++)
+		CHECK_EQ(words[i], (uint64_t)multi_n * i + 500 * (uint64_t)(multi_n * (multi_n - 1)));
+	for (i = 0; i < 2 * k; i++)
+		floats[i] = (float)(multi_pe + (int)(i % 1000));
+	CHECK(cudaMemcpy(src, floats, k * 8, cudaMemcpyHostToDevice) == cudaSuccess);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_float_sum_reduce(GDR_TEAM_WORLD, (float *)dst, (float *)src, 2 * k));
+	CHECK(cudaMemcpy(floats, dst, k * 8, cudaMemcpyDeviceToHost) == cudaSuccess);
+	for (i = 0; i < 2 * k; i++)
+		CHECK_EQ((int)floats[i], multi_n * (multi_n - 1) / 2 + multi_n * (int)(i % 1000));
+}
+
+/* Kernels of the library: at once and on a stream, of few bytes and of many. dst and src: of MOST words. */
+static void called(uint64_t *dst, uint64_t *src)
+{
+	int next = (multi_pe + 1) % multi_n, prev = (multi_pe + multi_n - 1) % multi_n, root = multi_n - 1;
+	static const size_t lens[] = {1, 100, 1001, MOST};
+	uint64_t got[4] = {0, 0, 0, 0};
+	gdr_stream_t stream;
+	size_t i;
+
+	CHECK_OK(gdr_stream_create(&stream));
+	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		sums(dst, src, lens[i], stream);
+		fill(src);
+		CHECK_OK(gdr_uint64_broadcast_on_stream(GDR_TEAM_WORLD, dst, src, lens[i], root, stream));
+		CHECK_OK(gdr_uint64_fcollect_on_stream(GDR_TEAM_WORLD, dst + MOST, src, lens[i] / (size_t)multi_n,
+						       stream));
+		CHECK_OK(gdr_stream_sync(stream));
+		CHECK_OK(gdr_barrier_all());
+		CHECK_OK(gdr_host_get(got, dst, 8, next));
+		CHECK_EQ(got[0], 1000 * root);
+		if (lens[i] < (size_t)multi_n)
+			continue;
+		CHECK_OK(gdr_host_get(got, dst + MOST + lens[i] / (size_t)multi_n * (size_t)next, 8, prev));
+		CHECK_EQ(got[0], 1000 * next);
+	}
+	CHECK_OK(gdr_barrier_all());
+	CHECK(cudaMemset(dst, 0, 64) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_put_signal_on_stream(dst, src + 5, 8, dst + 1, 3, GDR_SIGNAL_ADD, next, stream));
+	CHECK_OK(gdr_signal_wait_until_on_stream(dst + 1, GDR_CMP_EQ, 3, stream));
+	CHECK_OK(gdr_uint64_iput_on_stream(dst + 2, src + 7, 1, 2, 2, next, stream));
+	CHECK_OK(gdr_barrier_all_on_stream(stream));
+	CHECK_OK(gdr_stream_sync(stream));
+	CHECK_OK(gdr_host_get(got, dst, sizeof(got), multi_pe));
+	CHECK_EQ(got[0], 1000 * prev + 5);
+	CHECK_EQ(got[1], 3);
+	CHECK_EQ(got[2], 1000 * prev + 7);
+	CHECK_EQ(got[3], 1000 * prev + 9);
+	CHECK_EQ(gdr_uint64_atomic_fetch_add(dst + 1, 4, next), 3);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(gdr_uint64_g(dst + 1, next), 7);
+	CHECK_OK(gdr_stream_destroy(stream));
+	CHECK_OK(gdr_barrier_all());
 }
 
 static void refuse(void)
@@ -114,6 +185,8 @@ int main(void)
 		CHECK(gdr_symmetric_register(words, WORDS * 8) == words);
 		CHECK(gdr_symmetric_register(other, WORDS * 8) == other);
 		use(words, other);
+		called(words, words + WORDS / 2);
+		called(other, words);
 		CHECK_OK(gdr_symmetric_unregister(words));
 		CHECK_EQ(gdr_host_put(words, &round, 4, multi_pe), -GDR_EINVAL);
 		if (round == 2)

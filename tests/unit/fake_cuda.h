@@ -19,6 +19,11 @@ struct fake_cuda {
 	int page_result; /* of mapping one page of the host: a doorbell page */
 	void *variable;	 /* that every module has, */
 	unsigned long variable_size;
+	/* Modules are numbered from 1 in the order in which they are loaded. NULL: none can be. */
+	void (*kernel)(int module, const char *name, unsigned int blocks, const void *arg);
+	void *(*constants)(int module); /* its variable, of variable_size too */
+	int load_result; /* of loading one */
+	int modules;	 /* that are loaded */
 	/* counted by the fake; all atomics, relaxed: the tests wait for values */
 	int retained, streams, syncs, in_sync, memory, mapped;
 	int opened; /* allocations of other processes that are open here, */
@@ -29,6 +34,10 @@ struct fake_cuda {
 	int disturbed; /* and that takes the program's signals */
 };
 extern struct fake_cuda fake_cuda;
+
+/* Of a module that fake_cuda_kernel.c loaded, else NULL. */
+struct CUmod_st;
+void *fake_module_variable(const struct CUmod_st *module);
 
 /* What is "memory of the GPU", for fake_cuda_map.c. */
 int fake_range_add(unsigned long at, unsigned long size);

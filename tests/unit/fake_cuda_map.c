@@ -93,9 +93,10 @@ gdri_cu_result fake_free(gdri_cu_ptr p)
 
 gdri_cu_result fake_module_global(gdri_cu_ptr *p, size_t *size, struct CUmod_st *module, const char *name)
 {
-	(void)module;
+	void *own = fake_module_variable(module);
+
 	(void)name;
-	*p = (uintptr_t)fake_cuda.variable;
+	*p = (uintptr_t)(own ? own : fake_cuda.variable);
 	*size = fake_cuda.variable_size;
 	return *p ? 0 : INVALID;
 }

@@ -20,12 +20,14 @@
 
 static gdri_cu_result answer_of_query, answer_of_load;
 static int streams, modules, add_fails, adds_good, added, pushed, member;
+static enum gdri_by planned; /* of broadcasts */
 
-const void *gdri_perform_image(bool direct, size_t *size)
+static const char images[4];
+
+const void *gdri_perform_image(enum gdri_image which, size_t *size)
 {
-	(void)direct;
 	*size = 1;
-	return "";
+	return &images[which];
 }
 
 struct gdri_performer *gdri_early_performer(struct gdri_state *st)
@@ -38,6 +40,10 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 {
 	(void)st;
 	*p = (struct gdri_plan){1, 32};
+	if (q->what == GDRI_RQ_BROADCAST) {
+		q->by = planned;
+		q->stride = 1;
+	}
 	if (q->what == GDRI_RQ_REDUCE) {
 		q->keep = 1;
 		q->members = 2;
@@ -78,6 +84,13 @@ void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
 	added -= added > 0; /* of a module that is not there nothing goes */
 }
 
+static gdri_cu_result error_string(gdri_cu_result r, const char **text)
+{
+	(void)r;
+	*text = "an error";
+	return 0;
+}
+
 static gdri_cu_result context(gdri_cu_ctx ctx)
 {
 	(void)ctx;
@@ -114,8 +127,7 @@ static gdri_cu_result query(gdri_cu_stream s)
 
 static gdri_cu_result load(struct CUmod_st **module, const void *image)
 {
-	(void)image;
-	*module = (struct CUmod_st *)&modules;
+	*module = answer_of_load ? NULL : (struct CUmod_st *)(uintptr_t)image;
 	modules += !answer_of_load;
 	return answer_of_load;
 }
@@ -129,8 +141,12 @@ static gdri_cu_result unload(struct CUmod_st *module)
 
 static gdri_cu_result function(struct CUfunc_st **f, struct CUmod_st *module, const char *name)
 {
-	(void)module;
-	*f = (struct CUfunc_st *)(uintptr_t)(strcmp(name, "gdri_kernel_flat") ? 1 : 2);
+	static const char *const names[] = {"request", "flat", "grid", "push"};
+	size_t i = 0, which = (size_t)((const char *)module - images);
+
+	while (strcmp(name + strlen("gdri_kernel_"), names[i]))
+		i++;
+	*f = (struct CUfunc_st *)(i + 1 + (which >= GDRI_IMAGE_ALL_ANY ? 10 : 0));
 	return 0;
 }
 
@@ -192,6 +208,8 @@ static gdri_cu_result copy_within(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, 
 	return note("copy_within", dst, len);
 }
 
+static struct CUfunc_st *kernel;
+
 static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
 {
 	(void)s;
@@ -203,13 +221,13 @@ static gdri_cu_result launch(struct CUfunc_st *f, unsigned int gx, unsigned int 
 			     unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			     gdri_cu_stream s, void **args, void **extra)
 {
-	(void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
+	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
 	(void)shared, (void)s, (void)args, (void)extra;
+	kernel = f;
 	return note("launch", 0, 0);
 }
 
 static unsigned int early;
-static struct CUfunc_st *kernel;
 
 static gdri_cu_result launch_ex(const struct gdri_cu_launch *how, struct CUfunc_st *f, void **args, void **extra)
 {
@@ -232,6 +250,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&st, 0, sizeof(st));
+	cuda.api.error_string = error_string;
 	cuda.api.ctx_push = context;
 	cuda.api.ctx_pop = pop;
 	cuda.api.stream_create = create;
@@ -255,7 +274,9 @@ static int setup(void **state)
 	st.cuda = &cuda;
 	st.opt.timeout_ms = -4980; /* beside what a kernel is given to end in: 20 ms */
 	answer_of_query = 0;
+	answer_of_load = 0;
 	add_fails = adds_good = added = 0;
+	outside = NULL;
 	return 0;
 }
 
@@ -491,6 +512,74 @@ static void test_copies(void **state)
 	assert_int_equal(pushed, 0);
 }
 
+/* What finds memory of cudaMalloc is loaded when there is some, and launched where an argument lies there. */
+static void test_outside(void **state)
+{
+	static uint64_t heap[8], own[8];
+	struct gdri_constants constants = {.direct = 1};
+	struct gdri_request q = {.what = GDRI_RQ_BROADCAST, .dst = heap, .src = heap};
+	struct gdri_answer a;
+	static const struct {
+		enum gdri_by by;
+		uintptr_t plain, any;
+	} seen[] = {{GDRI_BY_BLOCK, 1, 11}, {GDRI_BY_GRID, 3, 13}, {GDRI_BY_PUSH, 4, 4}};
+
+	(void)state;
+	st.constants = &constants;
+	gdri_perform_up(&st);
+	assert_int_equal(modules, 2);
+	outside = own;
+	assert_int_equal(gdri_perform_up_any(&st), 0);
+	assert_int_equal(modules, 4);
+	assert_int_equal(added, 4);
+	assert_int_equal(gdri_perform_up_any(&st), 0); /* once */
+	assert_int_equal(modules, 4);
+	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+		planned = seen[i].by;
+		q.dst = heap;
+		q.src = heap;
+		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_true((uintptr_t)kernel == seen[i].plain);
+		q.src = own;
+		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_true((uintptr_t)kernel == seen[i].any);
+		q.src = heap;
+		q.dst = own;
+		assert_int_equal(gdri_perform_now(&st, &q, &a), 0);
+		assert_true((uintptr_t)kernel == seen[i].any);
+	}
+	q = (struct gdri_request){.what = GDRI_RQ_WAIT, .dst = own};
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_true((uintptr_t)kernel == 1); /* own memory needs no looking up */
+	q = (struct gdri_request){.what = GDRI_RQ_IPUT, .dst = heap, .src = heap, .sig = own};
+	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_true((uintptr_t)kernel == 11);
+	st.constants = NULL;
+	gdri_perform_down(&st);
+	assert_int_equal(streams + modules, 0);
+}
+
+/* Refused: nothing of it stays. Late: it may yet land, and so stays for the next attempt. */
+static void test_outside_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(gdri_perform_up_any(&st), 0); /* there are no kernels at all */
+	gdri_perform_up(&st);
+	answer_of_load = 2;
+	assert_int_equal(gdri_perform_up_any(&st), -GDR_ENOMEM);
+	assert_int_equal(modules, 2);
+	answer_of_load = 0;
+	add_fails = -GDR_ETIMEOUT;
+	assert_int_equal(gdri_perform_up_any(&st), -GDR_ETIMEOUT);
+	assert_int_equal(modules, 4);
+	add_fails = 0;
+	assert_int_equal(gdri_perform_up_any(&st), 0);
+	assert_int_equal(modules, 4);
+	assert_int_equal(added, 2); /* not those for jobs whose PEs are all mapped */
+	gdri_perform_down(&st);
+	assert_int_equal(streams + modules, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +591,8 @@ int main(void)
 		cmocka_unit_test_setup(test_stores_by_driver, setup),
 		cmocka_unit_test_setup(test_barriers, setup),
 		cmocka_unit_test_setup(test_copies, setup),
+		cmocka_unit_test_setup(test_outside, setup),
+		cmocka_unit_test_setup(test_outside_refused, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,7 @@ GDRI_NOINLINE int gdri_near_in_place(const struct gdri_request *q, uint32_t op)
 	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
 	int err = 0, ret;
 
+	gdri_near_look(q);
 	if ((int)threadIdx.x < q->members) /* pairs with nothing, as in gdri_near_call */
 		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
 	if (!threadIdx.x)
@@ -234,6 +235,7 @@ GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
 	int err = 0, ret;
 
+	gdri_near_look(q);
 	if ((int)threadIdx.x < q->members) /* pairs with nothing: calls of a team are behind each other */
 		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
 	/* Another block of this call may set it amid the loads: the thread that returns it decides for the block. */

@@ -12,10 +12,46 @@
 
 #define GDRI_ANY_WORDS 8 /* of 8 bytes: what a thread has under way */
 
+#ifdef GDR_ANY_ADDRESS
+/* How far dest and source of each member are from the own ones: looked up once a call. An access that looks for itself
+ * loads four times, each behind the other, and a row has one for each member. */
+struct gdri_near_far {
+	uint64_t len; /* of dest */
+	int64_t dst[GDRI_FLAT_MAX], src[GDRI_FLAT_MAX];
+};
+static __shared__ struct gdri_near_far gdri_near_far;
+
+/* All threads; seen behind the next sync of the block. */
+GDR_DEVICE void gdri_near_look(const struct gdri_request *q)
+{
+	int i = (int)threadIdx.x, pe = q->start + i * q->stride;
+	uint64_t dst, src;
+
+	if (!i && gdri_request_extent(q, (uint64_t)q->members, &dst, &src))
+		gdri_near_far.len = dst;
+	if (i >= q->members)
+		return;
+	gdri_near_far.dst[i] = gdri_direct_at(q->dst, pe) - (uint8_t *)q->dst;
+	gdri_near_far.src[i] = gdri_direct_at(q->src, pe) - (const uint8_t *)q->src;
+}
+
+/* ptr: a place in dest or source, in which nothing but an access of no bytes begins at the end. */
+GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, int member)
+{
+	uint64_t at = (uint64_t)((const uint8_t *)ptr - (const uint8_t *)q->dst);
+	uint8_t *p = (uint8_t *)ptr + (at < gdri_near_far.len ? gdri_near_far.dst : gdri_near_far.src)[member];
+
+	__builtin_assume(__isGlobal(p)); /* as in gdri_direct_at */
+	return p;
+}
+#else
+#define gdri_near_look(q) ((void)0)
+
 GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, int member)
 {
 	return gdri_direct_at(ptr, q->start + member * q->stride);
 }
+#endif
 
 /* First thread: what was not over soon, or the team's status from before. */
 GDRI_NOINLINE int gdri_near_late(struct gdri_team *t, uint32_t op, const uint64_t *words, uint64_t epoch,
@@ -44,7 +80,7 @@ GDR_DEVICE int gdri_near_meet(const struct gdri_request *q, uint64_t *words, uin
 	if (i < q->members && i != q->member && !stop) {
 		gdri_fence_release_sys();
 		/* with the fence it pairs with the acquire below, at the member */
-		gdri_st_fenced_u64((uint64_t *)gdri_near_at(q, &words[q->member], i), epoch);
+		gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&words[q->member], q->start + i * q->stride), epoch);
 		late = !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch);
 		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
 	}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/unit/fake_kernel.h"
+
+#include <string.h>
+
+#include <gdr/impl/perform.h>
+
+static int perform(const struct gdri_request *q, uint64_t value[2])
+{
+	if (q->by == GDRI_BY_THREAD)
+		return gdri_perform_thread(q, value);
+	if (q->by == GDRI_BY_BLOCK)
+		return gdri_perform_block(q, GDRI_THREAD);
+	return q->by == GDRI_BY_GRID ? gdri_perform_grid(q) : gdri_perform_push(q);
+}
+
+/* A block after the other, each of one thread: they do not wait for each other, but for those of other PEs. */
+void fake_kernel(const char *name, unsigned int blocks, const void *arg)
+{
+	const struct gdri_hd_thread *was = gdri_hd_self;
+	const struct gdri_request *q = arg;
+	struct gdri_hd_thread here = {.block_size = 1, .grid_size = blocks};
+	uint64_t value[2] = {0, 0};
+	int ret;
+
+	if (!strcmp(name, "gdri_kernel_flat")) {
+		ret = *(const int *)arg ? gdri_thread_barrier_all() : gdr_sync_all();
+		if (ret)
+			gdri_latch(gdri_dev(), ret);
+		return;
+	}
+	gdri_hd_self = &here;
+	for (; here.block < blocks; here.block++) {
+		ret = perform(q, value);
+		if (ret || !here.block)
+			gdri_perform_end(q, ret, value);
+	}
+	gdri_hd_self = was;
+}
