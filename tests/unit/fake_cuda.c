@@ -183,8 +183,7 @@ gdri_cu_result fake_stream_create(gdri_cu_stream *s, unsigned int flags)
 	return 0;
 }
 
-/* Is a copy to or from it on its way? */
-static bool is_used(gdri_cu_ptr at, size_t size)
+int fake_is_used(unsigned long at, unsigned long size)
 {
 	gdri_cu_stream s;
 	bool used = false;
@@ -395,7 +394,7 @@ gdri_cu_result fake_unmap(gdri_cu_ptr at, size_t size)
 
 	if (i == 32 || views[i].at != at || views[i].size != size)
 		return INVALID;
-	if (is_used(at, size))
+	if (fake_is_used(at, size))
 		ADD(unmapped_under, 1);
 	close(views[i].fd);
 	views[i].size = 0;

@@ -42,6 +42,8 @@ void *fake_module_variable(const struct CUmod_st *module);
 /* What is "memory of the GPU", for fake_cuda_map.c. */
 int fake_range_add(unsigned long at, unsigned long size);
 void fake_range_remove(unsigned long at);
+/* Is a copy to or from it on its way? */
+int fake_is_used(unsigned long at, unsigned long size);
 
 /* fake_cuda_ipc.c: memory that other processes can open, at multiples of align; 0: there is none. */
 unsigned long fake_shared_alloc(unsigned long size, unsigned long align);

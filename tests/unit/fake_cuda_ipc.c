@@ -177,6 +177,8 @@ gdri_cu_result fake_ipc_close(gdri_cu_ptr at)
 	s = find(at);
 	known = at && s && s->refs;
 	if (known && !--s->refs) {
+		if (fake_is_used(s->at, s->letter.size))
+			ADD(unmapped_under, 1);
 		munmap((void *)s->at, s->letter.size);
 		fake_range_remove(s->at);
 		/* release: pairs with the load in fake_shared_free */

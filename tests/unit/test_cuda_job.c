@@ -481,6 +481,34 @@ static int body_plain_hangs(int pe, int n)
 	return gdr_finalize();
 }
 
+static void hang_at_once(int call, void *send, size_t len)
+{
+	late_at++; /* the call behind the first one hangs */
+	hang_here(call, send, len);
+}
+
+/* A look at the memory of PE 0 does not end: that stays open under it, which the others hear. */
+static int body_plain_late(int pe, int n)
+{
+	uint8_t *own;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "6s", 1);
+	JOB_CHECK(!init());
+	own = cuda_malloc(pe);
+	late_at = 0;
+	job_lie = pe == 1 ? hang_at_once : NULL;
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN) && gdr_host_quiet() < 0);
+	JOB_CHECK(!fake_cuda.unmapped_under && fake_cuda.opened == (pe == 1));
+	JOB_CHECK(strstr(job_stderr(), "memory of another PE stays mapped"));
+	job_lie = NULL;
+	__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && fake_cuda.opened == n - 1 && !gdr_barrier_all());
+	JOB_CHECK(!gdr_symmetric_unregister(own) && !fake_cuda.opened);
+	JOB_CHECK(!cuMemFree_v2((uintptr_t)own) && !fake_cuda.freed_open);
+	return gdr_finalize();
+}
+
 static void end_here(int call, void *send, size_t len)
 {
 	(void)call;
@@ -707,6 +735,7 @@ static void test_plain(void **state)
 		return;
 	run(3, body_plain_fails);
 	run(3, body_plain_hangs);
+	run(2, body_plain_late);
 	run(3, body_plain_dies);
 }
 
