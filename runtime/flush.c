@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pthread_clockjoin_np */
+#endif
 #include "runtime/flush.h"
 
 #include <stdio.h>
