@@ -159,17 +159,18 @@ GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr
 	return offset;
 }
 
-/* At a PE whose heap is mapped here at base. */
+/* At a PE whose heap is mapped here at base. By numbers: ptr of no bytes may be any address. */
 GDR_DEVICE uint8_t *gdri_mapped_at(const struct gdri_dev *dev, uint8_t *base, const void *ptr, int pe)
 {
-	uint64_t offset = (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
+	uint64_t offset = (uintptr_t)ptr - (uintptr_t)gdri_k(dev, heap);
+	uint8_t *plain = (uint8_t *)((uintptr_t)base + offset);
 
 	(void)pe;
 #ifdef GDR_ANY_ADDRESS
 	if (gdri_unlikely(offset >= gdri_k(dev, heap_size)))
-		return gdri_outside_at(dev, ptr, pe, base + offset);
+		return gdri_outside_at(dev, ptr, pe, plain);
 #endif
-	return base + offset;
+	return plain;
 }
 
 /* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */
