@@ -109,6 +109,30 @@ GDR_DEVICE uint64_t gdri_float_sum(uint64_t bits, uint64_t value, uint32_t size)
 	return gdri_bits(&f, 4);
 }
 
+#define GDRI_FLOAT_AWAY 10   /* doublings of the time away, */
+#define GDRI_FLOAT_LIMITS 64 /* which is at most such a part of the limit of every wait */
+
+/* Another one came between. Of many that try at once one succeeds, and all others make its way longer: a thread that
+ * lost stays away for a random part of a time that doubles, at first that of its quickest try. What it has seen is old
+ * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. */
+GDRI_NOINLINE int gdri_float_lost(struct gdri_dev *dev, struct gdri_waiter *w, uint32_t tries, uint64_t took_ns)
+{
+	uint64_t begin = gdr_clock_ns(), most = dev->timeout_ns / GDRI_FLOAT_LIMITS;
+	uint64_t who = (uint64_t)gdri_k(dev, pe) << 48 ^ (uint64_t)gdr_block_id() << 16 ^ gdr_thread_id();
+	uint64_t draw = ((begin ^ who) * 0x9e3779b97f4a7c15ull) >> 48, away;
+	int ret;
+
+	if (tries & 1)
+		return gdri_wait_step(dev, w);
+	tries /= 2;
+	away = took_ns << (tries < GDRI_FLOAT_AWAY ? tries : GDRI_FLOAT_AWAY);
+	away = (away < most ? away : most) * draw >> 16;
+	do
+		ret = gdri_wait_step(dev, w);
+	while (!ret && gdr_clock_ns() - begin < away);
+	return ret;
+}
+
 /* No NIC adds them, nor does C: compare-and-swap until nobody came between. Somebody's succeeds each
  * time; who never wins ends at the limit of every wait. */
 GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, int pe, uint32_t q,
@@ -116,7 +140,8 @@ GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, i
 {
 	struct gdri_dev *dev = gdri_dev();
 	struct gdri_waiter w;
-	uint64_t seen;
+	uint64_t seen, began, took = ~0ull >> 32;
+	uint32_t tries = 0;
 	int ret;
 
 	GDRI_BY_ABI(gdri_float_add_any);
@@ -124,12 +149,14 @@ GDRI_NOINLINE int gdri_float_add_any(uint32_t size, void *dst, uint64_t value, i
 		return -GDR_ESTATE;
 	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, q, &seen);
 	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
-	for (; !ret; ret = gdri_wait_step(dev, &w)) {
+	for (; !ret; ret = gdri_float_lost(dev, &w, tries++, took)) {
+		began = gdr_clock_ns();
 		*old = seen;
 		ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_CSWAP, size, dst,
 					     gdri_float_sum(*old, value, size), *old, pe, q, &seen);
 		if (ret || seen == *old)
 			break;
+		took = gdri_min_u64(took, gdr_clock_ns() - began);
 	}
 	if (ret)
 		gdri_wait_leave(dev, &w);
