@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define _GNU_SOURCE /* pthread_timedjoin_np */
+#define _GNU_SOURCE /* pthread_tryjoin_np */
 #include "runtime/cuda_impl.h"
 
 #include <dlfcn.h>
@@ -12,6 +12,7 @@
 
 #include <gdr/status.h>
 
+#include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/thread.h"
 
@@ -201,20 +202,27 @@ static void *synchronize(void *arg)
 	return (void *)(intptr_t)r;
 }
 
+/* Looks again and again: pthread_timedjoin_np takes the time of day, which is set, and ThreadSanitizer does not know
+ * pthread_clockjoin_np. */
+static bool joined(pthread_t t, void **result, int timeout_ms)
+{
+	const struct timespec nap = {0, 200000};
+	uint64_t deadline = gdri_deadline_ns(timeout_ms);
+
+	while (pthread_tryjoin_np(t, result)) {
+		if (!gdri_left_ms(deadline))
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
 /* The driver's wait has no limit: a thread waits in it, and is left behind when it takes too long. */
 int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 {
 	void *result = NULL;
-	struct timespec end;
 	pthread_t t;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += timeout_ms / 1000;
-	end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (end.tv_nsec >= 1000000000) {
-		end.tv_sec++;
-		end.tv_nsec -= 1000000000;
-	}
 	/* relaxed: the caller has a reference, and the new thread starts behind this */
 	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
 	if (gdri_thread_start(&t, synchronize, c)) {
@@ -222,7 +230,7 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
 		return -GDR_ETIMEOUT;
 	}
-	if (pthread_timedjoin_np(t, &result, &end)) {
+	if (!joined(t, &result, timeout_ms)) {
 		pthread_detach(t);
 		return -GDR_ETIMEOUT;
 	}

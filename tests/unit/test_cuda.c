@@ -2,6 +2,7 @@
 /* The GPU side of the library over a driver that hangs and fails on request:
  * every wait is bounded, nothing is used after it was given back, and what could not be
  * asked is not taken for an answer. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +31,21 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* The time of day, which is set back while the library waits. */
+static int set_back;
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+/* Visible: the linker takes it for the call of a sanitizer's library, too. */
+__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int ret = __real_clock_gettime(clock, ts);
+
+	if (clock == CLOCK_REALTIME && set_back)
+		ts->tv_sec -= 3600;
+	return ret;
 }
 
 static void set(int *word, int value)
@@ -239,6 +255,29 @@ static void test_wait_left_behind(void **state)
 	comes_to(&fake_cuda.in_sync, 1);
 	set(&fake_cuda.hang_sync, 0);
 	assert_int_equal(gdri_cuda_wait_kernels(c, LONG), 0);
+	gdri_cuda_close(c);
+	nothing_left();
+}
+
+static void *end_sync(void *unused)
+{
+	usleep(50000);
+	set(&fake_cuda.hang_sync, 0);
+	return unused;
+}
+
+static void test_time_is_set(void **state)
+{
+	struct gdri_cuda *c = open_one();
+	pthread_t t;
+
+	(void)state;
+	set_back = 1;
+	set(&fake_cuda.hang_sync, 1);
+	assert_int_equal(pthread_create(&t, NULL, end_sync, NULL), 0);
+	assert_int_equal(gdri_cuda_wait_kernels(c, LONG), 0);
+	set_back = 0;
+	assert_int_equal(pthread_join(t, NULL), 0);
 	gdri_cuda_close(c);
 	nothing_left();
 }
@@ -817,6 +856,7 @@ int main(void)
 		cmocka_unit_test(test_fabric),
 		cmocka_unit_test(test_overdue_copy),
 		cmocka_unit_test(test_wait_left_behind),
+		cmocka_unit_test(test_time_is_set),
 		cmocka_unit_test(test_kernel_that_failed),
 		cmocka_unit_test_setup_teardown(test_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_unit, setup, teardown),
