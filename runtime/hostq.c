@@ -212,7 +212,7 @@ static int put_part(struct gdri_state *st, uint64_t offset, const void *src, siz
 	int ret = settle(st, deadline);
 
 	if (!ret && gdri_cuda_is_device(st->cuda, src))
-		ret = gdri_cuda_copy(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
+		ret = gdri_cuda_peek(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
 	else if (!ret)
 		memcpy(st->hostq->bounce, src, len);
 	return ret ? ret : move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
@@ -228,7 +228,7 @@ static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t le
 	if (ret)
 		return ret;
 	if (gdri_cuda_is_device(st->cuda, dst))
-		return gdri_cuda_copy(st->cuda, dst, st->hostq->bounce, len, gdri_left_ms(deadline));
+		return gdri_cuda_poke(st->cuda, dst, st->hostq->bounce, len, gdri_left_ms(deadline));
 	memcpy(dst, st->hostq->bounce, len);
 	return 0;
 }

@@ -235,27 +235,13 @@ static gdri_cu_result enqueue(gdri_cu_stream s, gdri_cu_ptr dst, gdri_cu_ptr src
 
 gdri_cu_result fake_copy(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, gdri_cu_stream s)
 {
+	fake_note_copy(dst, src);
 	return src ? enqueue(s, dst, src, len) : INVALID;
 }
 
 gdri_cu_result fake_set(gdri_cu_ptr dst, unsigned char byte, size_t len, gdri_cu_stream s)
 {
 	return byte ? INVALID : enqueue(s, dst, 0, len);
-}
-
-gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
-{
-	(void)flags;
-	*p = aligned_alloc(256, (size + 255) / 256 * 256);
-	ADD(memory, 1);
-	return *p ? 0 : NO_MEMORY;
-}
-
-gdri_cu_result fake_host_free(void *p)
-{
-	free(p);
-	ADD(memory, -1);
-	return 0;
 }
 
 /* ---- memory that can be shared: a memfd, whose descriptor is the handle ---- */

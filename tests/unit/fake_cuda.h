@@ -32,6 +32,7 @@ struct fake_cuda {
 	int letters; /* handles of the fabric that were given out */
 	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */
+	int pageable; /* copies between the GPU and memory that the driver did not give or register: may wait for it */
 };
 extern struct fake_cuda fake_cuda;
 
@@ -42,6 +43,7 @@ void *fake_module_variable(const struct CUmod_st *module);
 /* What is "memory of the GPU", for fake_cuda_map.c. */
 int fake_range_add(unsigned long at, unsigned long size);
 void fake_range_remove(unsigned long at);
+void fake_note_copy(unsigned long dst, unsigned long src); /* for fake_cuda.pageable */
 /* Is a copy to or from it on its way? */
 int fake_is_used(unsigned long at, unsigned long size);
 

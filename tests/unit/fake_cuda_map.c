@@ -7,7 +7,7 @@
 #include "runtime/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
 
-enum { INVALID = 1, NO_MEMORY = 2, RANGES = 64 };
+enum { INVALID = 1, NO_MEMORY = 2, RANGES = 256 };
 #define ALIGN 0x10000ul
 
 #define ADD(field, n) __atomic_add_fetch(&fake_cuda.field, n, __ATOMIC_RELAXED)
@@ -21,42 +21,88 @@ static struct range {
 	unsigned long at, size;
 	int plain, pooled; /* of cuMemAlloc; of a pool */
 } ranges[RANGES];
+static struct range pinned[RANGES]; /* memory of the host that copies reach without the driver's help */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int fake_range_add(unsigned long at, unsigned long size)
+static int add(struct range *list, unsigned long at, unsigned long size)
 {
 	int i, ret = -1;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < RANGES && ranges[i].size; i++)
+	for (i = 0; i < RANGES && list[i].size; i++)
 		;
 	if (i < RANGES) {
-		ranges[i] = (struct range){at, size, 0, 0};
+		list[i] = (struct range){at, size, 0, 0};
 		ret = 0;
 	}
 	pthread_mutex_unlock(&lock);
 	return ret;
 }
 
-static struct range *find(unsigned long at)
+static struct range *find_in(struct range *list, unsigned long at)
 {
 	int i;
 
 	for (i = 0; i < RANGES; i++) {
-		if (at - ranges[i].at < ranges[i].size)
-			return &ranges[i];
+		if (at - list[i].at < list[i].size)
+			return &list[i];
 	}
 	return NULL;
 }
 
-void fake_range_remove(unsigned long at)
+static struct range *find(unsigned long at)
+{
+	return find_in(ranges, at);
+}
+
+static void take_out(struct range *list, unsigned long at)
 {
 	struct range *r;
 
 	pthread_mutex_lock(&lock);
-	r = find(at);
+	r = find_in(list, at);
 	if (r)
 		r->size = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+int fake_range_add(unsigned long at, unsigned long size)
+{
+	return add(ranges, at, size);
+}
+
+void fake_range_remove(unsigned long at)
+{
+	take_out(ranges, at);
+}
+
+gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
+{
+	(void)flags;
+	size = (size + 255) / 256 * 256;
+	*p = aligned_alloc(256, size);
+	if (!*p || add(pinned, (uintptr_t)*p, size))
+		return NO_MEMORY;
+	ADD(memory, 1);
+	return 0;
+}
+
+gdri_cu_result fake_host_free(void *p)
+{
+	take_out(pinned, (uintptr_t)p);
+	free(p);
+	ADD(memory, -1);
+	return 0;
+}
+
+void fake_note_copy(unsigned long dst, unsigned long src)
+{
+	unsigned long host;
+
+	pthread_mutex_lock(&lock);
+	host = find(dst) ? src : dst;
+	if ((find(dst) || find(src)) && !find(host) && !find_in(pinned, host))
+		ADD(pageable, 1);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -108,13 +154,15 @@ gdri_cu_result fake_host_register(void *p, size_t len, unsigned int flags)
 	(void)flags;
 	if (len == 4096 && SEEN(page_result))
 		return SEEN(page_result);
+	if (add(pinned, (uintptr_t)p, len))
+		return NO_MEMORY;
 	ADD(mapped, 1);
 	return 0;
 }
 
 gdri_cu_result fake_host_unregister(void *p)
 {
-	(void)p;
+	take_out(pinned, (uintptr_t)p);
 	return ADD(mapped, -1) < 0 ? INVALID : 0;
 }
 

@@ -105,6 +105,8 @@ static void use(const char *heap, const char *queues, const char *bell)
 	assert_int_equal(w, 7);
 	assert_int_equal(gdr_host_get(bytes + 1500000, bytes + 1, 1300000, 0), 0); /* more than one bounce */
 	assert_memory_equal(bytes + 1500000, bytes + 1, 1300000);
+	assert_int_equal(gdr_host_put(bytes + 1, bytes + 1500000, 100000, 0), 0);
+	assert_int_equal(fake_cuda.pageable, 0); /* such a copy would wait for kernels, without limit */
 	assert_int_equal(gdr_barrier_all(), 0);
 	assert_int_equal(gdr_finalize(), 0);
 	nothing_left();
