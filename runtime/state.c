@@ -391,8 +391,8 @@ int gdri_state_down(struct gdri_state *st, int status)
 			gdri_devstate_abort(st);
 		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
 	}
-	if (gdri_state_get() == st && !st->kernels_run)
-		told = part(st, status);
+	if (gdri_state_get() == st)
+		told = part(st, st->kernels_run ? -GDR_ETIMEOUT : status);
 	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
