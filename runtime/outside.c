@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/outside.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,6 @@ const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t 
 {
 	if (((uintptr_t)addr | len) % MARK)
 		return "address and length have to be multiples of 16 bytes";
-	if (!gdri_units_have_any_address() || !gdri_modules_have_any_address(st))
-		return "memory of cudaMalloc takes device code that was compiled with -DGDR_ANY_ADDRESS, all of it; "
-		       "or take memory of cuMemCreate";
 	if (st->outside.n == GDRI_MAX_OUTSIDE)
 		return "32 pieces of memory of cudaMalloc are registered already; register larger ones";
 	return NULL;
@@ -90,13 +88,32 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
 
 /* ---- what PEs offer, and take ---- */
 
+/* Counted before the look: kernels that come meanwhile are seen here, or their loader sees the number (modules.c,
+ * cuda_state.c). The numbers are relaxed, the locks of the lists of kernels order them. */
+static int count(struct gdri_state *st, const struct gdri_symmetric *s, struct gdri_outside_kept *kept)
+{
+	pthread_mutex_lock(&st->local_lock);
+	__atomic_add_fetch(&st->outside.n, 1, __ATOMIC_RELAXED);
+	kept->is_counted = gdri_units_have_any_address() && gdri_modules_have_any_address(st);
+	if (!kept->is_counted)
+		__atomic_sub_fetch(&st->outside.n, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&st->local_lock);
+	if (kept->is_counted)
+		return 0;
+	gdri_error("gdr_symmetric_register: %p with %zu bytes: memory of cudaMalloc takes device code that was "
+		   "compiled with -DGDR_ANY_ADDRESS, all of it; or take memory of cuMemCreate",
+		   (void *)s->addr, s->len);
+	return -GDR_ENOTSUP;
+}
+
 int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_offer *mine,
 		       struct gdri_outside_kept *kept)
 {
 	char why[256] = "it cannot be read and written";
-	int ret;
+	int ret = count(st, s, kept);
 
-	ret = gdri_perform_up_any(st);
+	if (!ret)
+		ret = gdri_perform_up_any(st);
 	if (ret)
 		return ret;
 	gdri_cuda_default_stream(st->cuda, 1000000); /* a cudaMemset would write over the mark */
@@ -235,8 +252,8 @@ int gdri_outside_publish(struct gdri_state *st)
 
 	if (!st->outside.gpu && !st->outside.n)
 		return 0;
-	if (!st->outside.gpu)
-		st->outside.gpu = gdri_cuda_alloc(st->cuda, TABLES * table_bytes(st));
+	if (!st->outside.gpu) /* a table is written whole, before anything leads to it */
+		st->outside.gpu = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st));
 	t = st->outside.gpu ? make_table(st) : NULL;
 	if (t)
 		ret = to_gpu(st, t);

@@ -19,19 +19,21 @@ struct gdri_symmetric;
 struct gdri_outsides {
 	uint8_t *gpu; /* tables, used in turn; NULL: there was never need of one */
 	unsigned int turn;
-	int n; /* atomic: registrations that the list has; 0: nobody has to look */
+	int n; /* atomic: registrations that the list has, or that are under way; 0: nobody has to look */
 };
 
 /* What was in the place of the mark by which peers see that their mapping leads here. */
 struct gdri_outside_kept {
 	uint8_t begin[GDRI_OUTSIDE_MARK], end[GDRI_OUTSIDE_MARK];
 	bool is_marked;
+	bool is_counted; /* in outside.n */
 };
 
 /* NULL, or why memory of cudaMalloc cannot be symmetric here. */
 const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t len);
 
-/* s->at is there. The handle, and a mark in the memory; -GDR_E*, logged. */
+/* s->at is there. The handle, and a mark in the memory; no kernel that would miss it comes from now on. -GDR_E*,
+ * logged. */
 int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_offer *mine,
 		       struct gdri_outside_kept *kept);
 /* After an exchange of offers, with the same result on all PEs: either all bring memory of cudaMalloc or none does. */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gdr/status.h>
+
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda.h"
@@ -173,30 +175,52 @@ int gdri_window_free(struct gdri_state *st, void *ptr)
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
-static bool look(struct gdri_state *st, uint8_t *to, const uint8_t *gpu)
+static int look(struct gdri_state *st, uint8_t *to, const uint8_t *gpu)
 {
-	return !gdri_cuda_peek(st->cuda, to, gpu, MARK, gdri_left_ms(st->deadline_ns) / 2);
+	return gdri_cuda_peek(st->cuda, to, gpu, MARK, gdri_left_ms(st->deadline_ns) / 2);
 }
 
-static bool store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
+static int store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
 {
-	return !gdri_cuda_poke(st->cuda, gpu, from, MARK, gdri_left_ms(st->deadline_ns) / 2);
+	return gdri_cuda_poke(st->cuda, gpu, from, MARK, gdri_left_ms(st->deadline_ns) / 2);
 }
 
-/* Do both addresses name one memory? The handle is that of a whole allocation, of which addr may not be the begin.
- * Its contents stay. */
-static bool is_same(struct gdri_state *st, uint8_t *addr, uint8_t *view)
+/* Both addresses have to name one memory, else -GDR_EINVAL: the handle is that of a whole allocation, of which addr may
+ * not be the begin. Its contents stay, or the log says that they may not. */
+static int check_same(struct gdri_state *st, uint8_t *addr, uint8_t *view)
 {
 	uint8_t mark[MARK], seen[MARK], keep[MARK]; /* keep: where they are two, it is the view's */
-	bool same;
-	int i;
+	int i, ret = look(st, mark, addr), back;
 
-	if (!look(st, mark, addr) || !look(st, keep, view))
-		return false;
+	if (!ret)
+		ret = look(st, keep, view);
+	if (ret)
+		return ret;
 	for (i = 0; i < MARK; i++)
 		mark[i] = (uint8_t)~mark[i];
-	same = store(st, view, mark) && look(st, seen, addr) && !memcmp(seen, mark, MARK);
-	return store(st, view, keep) && same;
+	ret = store(st, view, mark);
+	if (!ret)
+		ret = look(st, seen, addr);
+	if (!ret && memcmp(seen, mark, MARK))
+		ret = -GDR_EINVAL;
+	back = store(st, view, keep);
+	if (back)
+		gdri_error("gdr_symmetric_register: the %u bytes at %p may hold a mark of the library's now", MARK,
+			   (void *)addr);
+	return back ? back : ret;
+}
+
+static int check_view(struct gdri_state *st, const struct gdri_symmetric *s, char *why, size_t room)
+{
+	int ret = check_same(st, s->addr, s->ptr);
+
+	if (!ret)
+		ret = check_same(st, s->addr + s->len - MARK, s->ptr + s->len - MARK);
+	if (ret == -GDR_EINVAL)
+		snprintf(why, room, "it is not mapped there from the begin of its allocation on, in one piece");
+	else if (ret)
+		snprintf(why, room, "whether it is mapped there could not be seen: %s", gdr_strerror(ret));
+	return ret;
 }
 
 static int add_view(struct gdri_symmetric *s, uint8_t *at, int fd, char *why, size_t room)
@@ -213,14 +237,11 @@ static int view_own(struct gdri_state *st, struct gdri_symmetric *s, int *fd)
 	char why[256];
 	int ret = gdri_cuda_view_export(st->cuda, s->addr, fd, why, sizeof(why));
 
-	gdri_cuda_default_stream(st->cuda, SETTLE_US); /* a cudaMemset amid is_same would look like other memory */
+	gdri_cuda_default_stream(st->cuda, SETTLE_US); /* a cudaMemset amid check_view would look like other memory */
 	if (!ret)
 		ret = add_view(s, s->ptr, *fd, why, sizeof(why));
-	if (!ret && (!is_same(st, s->addr, s->ptr) ||
-		     !is_same(st, s->addr + s->len - MARK, s->ptr + s->len - MARK))) {
-		snprintf(why, sizeof(why), "it is not mapped there from the begin of its allocation on, in one piece");
-		ret = -GDR_EINVAL;
-	}
+	if (!ret)
+		ret = check_view(st, s, why, sizeof(why));
 	if (ret)
 		gdri_error("gdr_symmetric_register: %p with %zu bytes: %s", (void *)s->addr, s->len, why);
 	return ret;
@@ -368,16 +389,17 @@ static int exchange(struct gdri_state *st, struct entering *e, const struct gdri
 }
 
 /* Also where some PEs use the keys already it stays: it goes when the library is left. */
-static void keep_or_drop(struct gdri_state *st, struct gdri_symmetric *s, bool keep)
+static void keep_or_drop(struct gdri_state *st, const struct entering *e, bool keep)
 {
+	int listed = keep && e->s->at;
+
 	pthread_mutex_lock(&st->symmetric_lock);
-	if (keep) {
-		st->symmetric = s;
-		/* relaxed: see is_in_range */
-		__atomic_add_fetch(&st->outside.n, s->at != NULL, __ATOMIC_RELAXED);
-	} else {
-		drop_or_keep(st, s);
-	}
+	if (keep)
+		st->symmetric = e->s;
+	else
+		drop_or_keep(st, e->s);
+	/* relaxed: see is_in_range */
+	__atomic_add_fetch(&st->outside.n, listed - (int)e->kept.is_counted, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
@@ -397,7 +419,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 		gdri_offer_undo(st);
 	if (e.s) {
 		gdri_outside_unmark(st, e.s, &e.kept);
-		keep_or_drop(st, e.s, (!ret && !st->pending) || st->broken);
+		keep_or_drop(st, &e, (!ret && !st->pending) || st->broken);
 	}
 	if (!ret && !st->pending) /* else the next agreement tells */
 		st->pending = gdri_outside_publish(st);

@@ -265,6 +265,26 @@ static int body_window(int pe, int n)
 	return gdr_finalize();
 }
 
+/* A GPU that takes no more copies while its memory is looked at: that is told as what it is. */
+static int body_window_late(int pe, int n)
+{
+	uint8_t *own = fake_buffer();
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "6s", 1);
+	JOB_CHECK(own && !init());
+	__atomic_store_n(&fake_cuda.good_copies, 2, __ATOMIC_RELAXED);
+	__atomic_store_n(&fake_cuda.hang_copy, pe == 1, __ATOMIC_RELAXED);
+	JOB_CHECK(!gdr_symmetric_register(own, FAKE_BUFFER) && gdr_host_quiet() == -GDR_ETIMEOUT);
+	if (pe == 1)
+		JOB_CHECK(strstr(job_stderr(), "could not be seen") && strstr(job_stderr(), "may hold a mark"));
+	else
+		JOB_CHECK(strstr(job_stderr(), "PE 1"));
+	__atomic_store_n(&fake_cuda.hang_copy, 0, __ATOMIC_RELAXED);
+	JOB_CHECK(gdr_symmetric_register(own, FAKE_BUFFER) && !gdr_barrier_all()); /* and goes on */
+	return gdr_finalize();
+}
+
 /* Registered again and again, memory of the program leaves no keys behind. */
 static int body_keys(int pe, int n)
 {
@@ -518,6 +538,45 @@ static void end_here(int call, void *send, size_t len)
 		_exit(0);
 }
 
+static struct gdri_constants module = {.abi_version = GDR_ABI_VERSION};
+static int module_result;
+
+static void load_here(int call, void *send, size_t len)
+{
+	(void)call;
+	(void)send;
+	(void)len;
+	if (!late_at++)
+		module_result = gdr_module_init((struct CUmod_st *)(void *)&module);
+}
+
+/* A module that would miss the memory is loaded amid of it: refused, as behind it. Where the memory is refused, it may
+ * come. */
+static int body_plain_module(int pe, int n)
+{
+	uint8_t *own;
+
+	(void)n;
+	JOB_CHECK(!init());
+	own = cuda_malloc(pe);
+	fake_cuda.variable = &module;
+	fake_cuda.variable_size = sizeof(module);
+	late_at = 0;
+	job_lie = load_here;
+	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && module_result == -GDR_ENOTSUP);
+	JOB_CHECK(strstr(job_stderr(), "without GDR_ANY_ADDRESS"));
+	JOB_CHECK(!gdr_symmetric_unregister(own));
+	fake_cuda.ipc_result = pe == 1 ? 205 : 0;
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN));
+	fake_cuda.ipc_result = 0;
+	(void)gdr_host_quiet(); /* tells of it once */
+	JOB_CHECK(!gdr_module_init((struct CUmod_st *)(void *)&module));
+	JOB_CHECK(!gdr_symmetric_register(own, PLAIN) && gdr_host_quiet() == -GDR_ENOTSUP);
+	JOB_CHECK(!gdr_module_finalize((struct CUmod_st *)(void *)&module));
+	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && !gdr_barrier_all());
+	return gdr_finalize();
+}
+
 /* A PE dies amid of it: the others have nothing open when they are gone from the library. */
 static int body_plain_dies(int pe, int n)
 {
@@ -643,17 +702,17 @@ static int body_absent(int pe, int n)
 }
 
 /* PE 1 leaves because of an error of its GPU: nobody waits for it. */
-static int body_leaves(int pe, int n)
+static int leave(int pe, int kernel_runs)
 {
 	double begin;
 
-	(void)n;
 	setenv("GDR_TIMEOUT", "60s", 1);
 	JOB_CHECK(!init());
 	begin = now();
 	if (pe == 1) {
 		usleep(300000);
 		JOB_CHECK(!gdr_abort_waits());
+		__atomic_store_n(&fake_cuda.hang_sync, kernel_runs, __ATOMIC_RELAXED);
 	} else {
 		JOB_CHECK(gdr_barrier_all() == -GDR_EPEERLOST);
 		/* by queue the loss of its queues may be seen before its word */
@@ -663,7 +722,20 @@ static int body_leaves(int pe, int n)
 	}
 	gdr_finalize();
 	JOB_CHECK(now() - begin < 20);
+	__atomic_store_n(&fake_cuda.hang_sync, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static int body_leaves(int pe, int n)
+{
+	(void)n;
+	return leave(pe, 0);
+}
+
+static int body_leaves_busy(int pe, int n)
+{
+	(void)n;
+	return leave(pe, 1);
 }
 
 static void run(int n, int (*body)(int pe, int n))
@@ -717,6 +789,7 @@ static void test_window(void **state)
 {
 	(void)state;
 	run(3, body_window);
+	run(2, body_window_late);
 }
 
 static void test_keys(void **state)
@@ -736,6 +809,7 @@ static void test_plain(void **state)
 	run(3, body_plain_fails);
 	run(3, body_plain_hangs);
 	run(2, body_plain_late);
+	run(2, body_plain_module);
 	run(3, body_plain_dies);
 }
 
@@ -766,6 +840,7 @@ static void test_leaves(void **state)
 {
 	(void)state;
 	run(2, body_leaves);
+	run(2, body_leaves_busy);
 }
 
 int main(int argc, char **argv)
