@@ -15,7 +15,7 @@ struct amo {
 	struct multi_report *report;
 };
 
-enum { MULTI_AMO_TYPES(MULTI_NUMBER) GDR_FLOAT_TYPES(MULTI_NUMBER) TYPES };
+enum { MULTI_AMO_TYPES(MULTI_NUMBER) MULTI_FLOAT_TYPES(MULTI_NUMBER) TYPES };
 
 /* The old values of _nbi forms are there after a quiet, each in its place. */
 #define NBI(name, T, call, old)                                                                    \
@@ -58,7 +58,7 @@ enum { MULTI_AMO_TYPES(MULTI_NUMBER) GDR_FLOAT_TYPES(MULTI_NUMBER) TYPES };
 	}
 MULTI_AMO_TYPES(DEFINE_NBI)
 MULTI_AMO_TYPES(DEFINE_NBI_BITS)
-GDR_FLOAT_TYPES(DEFINE_NBI)
+MULTI_FLOAT_TYPES(DEFINE_NBI)
 
 /* Values that a double and a float hold exactly. */
 #define DEFINE_FLOAT(name, T)                                                                      \
@@ -81,7 +81,7 @@ GDR_FLOAT_TYPES(DEFINE_NBI)
 		EXPECT_EQ(r, multi_differ(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0); \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}
-GDR_FLOAT_TYPES(DEFINE_FLOAT)
+MULTI_FLOAT_TYPES(DEFINE_FLOAT)
 
 /* The words beside the operand must stay what they are: 4-byte operands are surrounded. */
 #define DEFINE(name, T)                                                                            \
@@ -130,7 +130,7 @@ GDR_KERNEL(one_by_one, struct amo, a)
 {
 	switch (a.type) {
 		MULTI_AMO_TYPES(MULTI_CASE)
-		GDR_FLOAT_TYPES(MULTI_CASE)
+		MULTI_FLOAT_TYPES(MULTI_CASE)
 	}
 }
 
@@ -144,6 +144,7 @@ GDR_KERNEL(one_by_one, struct amo, a)
 		CHECK_OK(gdr_barrier_all());                                                       \
 	}
 
+#if MULTI_FIRST_PART
 /* All threads of all PEs on words of PE a.pe. */
 GDR_KERNEL(concurrent, struct amo, a)
 {
@@ -231,9 +232,30 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 	free(other);
 }
 
-int main(void)
+static void race(struct amo *a)
 {
 	const char *block = getenv("AMO_BLOCK");
+
+	a->rounds = 20;
+	a->sums = multi_n > 4 ? 1 : 3; /* by queue one of all at a time: a trip each */
+	for (a->pe = 0; a->pe < multi_n; a->pe += multi_n > 1 ? multi_n - 1 : 1)
+		run_concurrent(a, 2, block ? (unsigned)atoi(block) : 64);
+	a->pe = multi_n - 1;
+	CHECK_OK(gdr_barrier_all());
+	RUN(locked, 1, 1, a);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == a->pe)
+		CHECK_EQ(multi_u64(a->spin + 1), multi_n * a->rounds);
+}
+#else
+static void race(struct amo *a)
+{
+	(void)a;
+}
+#endif
+
+int main(void)
+{
 	struct amo a;
 
 	multi_begin();
@@ -248,17 +270,8 @@ int main(void)
 	a.fetch = gdr_calloc(16, 8);
 	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin && a.sum && a.fetch);
 	MULTI_AMO_TYPES(RUN_ONE)
-	GDR_FLOAT_TYPES(RUN_ONE)
-	a.rounds = 20;
-	a.sums = multi_n > 4 ? 1 : 3; /* by queue one of all at a time: a trip each */
-	for (a.pe = 0; a.pe < multi_n; a.pe += multi_n > 1 ? multi_n - 1 : 1)
-		run_concurrent(&a, 2, block ? (unsigned)atoi(block) : 64);
-	a.pe = multi_n - 1;
-	CHECK_OK(gdr_barrier_all());
-	RUN(locked, 1, 1, &a);
-	CHECK_OK(gdr_barrier_all());
-	if (multi_pe == a.pe)
-		CHECK_EQ(multi_u64(a.spin + 1), multi_n * a.rounds);
+	MULTI_FLOAT_TYPES(RUN_ONE)
+	race(&a);
 	multi_shared_free(a.report);
 	return multi_end("amo");
 }

@@ -25,8 +25,8 @@
 #define MULTI_RMA_TYPES(X) MULTI_AMO_TYPES(X) X(float, float) X(int16, int16_t) X(uint8, uint8_t)
 #define MULTI_INTEGER_TYPES(X) GDR_INTEGER_TYPES(X)
 #else
-#define MULTI_AMO_TYPES(X) GDR_AMO_TYPES(X)
 #ifdef MULTI_PART /* nvcc takes minutes for all of them: programs of a quarter */
+#define MULTI_AMO_TYPES(X) MULTI_JOIN(MULTI_AMO_, MULTI_PART)(X)
 #define MULTI_RMA_TYPES(X) MULTI_JOIN(MULTI_PART_, MULTI_PART)(X)
 #define MULTI_WAIT_TYPES(X) MULTI_JOIN(MULTI_WAIT_, MULTI_PART)(X)
 #define MULTI_INTEGER_TYPES(X) MULTI_JOIN(MULTI_INTEGER_, MULTI_PART)(X)
@@ -41,12 +41,17 @@
 	X(int16, int16_t) X(int32, int32_t) X(int64, int64_t)
 #define MULTI_PART_4(X) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t)                \
 	X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define MULTI_AMO_1(X) X(int, int) X(long, long) X(longlong, long long)
+#define MULTI_AMO_2(X) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define MULTI_AMO_3(X) X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t)
+#define MULTI_AMO_4(X) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
 #define MULTI_WAIT_1(X) X(int, int) X(long, long) X(longlong, long long) X(uint, unsigned int)
 #define MULTI_WAIT_2(X) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int32, int32_t) \
 	X(int64, int64_t)
 #define MULTI_WAIT_3(X) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
 #define MULTI_WAIT_4(X) X(ptrdiff, ptrdiff_t) X(short, short) X(ushort, unsigned short)
 #else
+#define MULTI_AMO_TYPES(X) GDR_AMO_TYPES(X)
 #define MULTI_WAIT_TYPES(X) GDR_WAIT_TYPES(X)
 #define MULTI_RMA_TYPES(X) GDR_RMA_TYPES(X)
 #define MULTI_INTEGER_TYPES(X) GDR_INTEGER_TYPES(X)
@@ -56,10 +61,12 @@
 #endif
 #if defined(MULTI_PART) && MULTI_PART != 1
 #define MULTI_FIRST_PART 0
+#define MULTI_FLOAT_TYPES(X)
 #define MULTI_MORE_TYPES(X)
 #define MULTI_SIZES(X)
 #else
 #define MULTI_FIRST_PART 1
+#define MULTI_FLOAT_TYPES(X) GDR_FLOAT_TYPES(X)
 #define MULTI_MORE_TYPES(X) GDR_RMA_TYPES_MORE(X)
 #define MULTI_SIZES(X) GDR_RMA_SIZES(X)
 #endif
