@@ -150,6 +150,7 @@ static void called(uint64_t *dst, uint64_t *src)
 	CHECK_EQ(got[1], 3);
 	CHECK_EQ(got[2], 1000 * prev + 7);
 	CHECK_EQ(got[3], 1000 * prev + 9);
+	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(gdr_uint64_atomic_fetch_add(dst + 1, 4, next), 3);
 	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(gdr_uint64_g(dst + 1, next), 7);
