@@ -109,28 +109,27 @@ static int do_sizes(void)
 	return rc;
 }
 
-/* PE `late` enters ms later; nobody may leave earlier than it enters. */
+/* PE `late` enters ms later; nobody may leave earlier than it enters, by the clock of the machine that all of them,
+ * in whatever network namespace, run on. */
 static int do_late(int late, int ms)
 {
-	double entered, t[2], *all = malloc(sizeof(t) * (size_t)boot->n_pes);
+	double t[2], *all = malloc(sizeof(t) * (size_t)boot->n_pes);
 	int rc;
 
 	if (!all)
 		abort();
 	rc = boot->barrier(boot, limit_ms);
-	entered = now();
 	if (boot->pe == late)
 		nap(ms);
 	t[0] = now();
 	if (!rc)
 		rc = boot->barrier(boot, limit_ms);
 	t[1] = now();
-	if (!rc && late < boot->n_pes)
-		CHECK(t[1] - entered > ms / 1000.0 - 0.05,
-		      "left a barrier after %.3f s, PE %d entered after %d ms", t[1] - entered,
-		      late, ms);
 	if (!rc)
 		rc = boot->allgather(boot, t, all, sizeof(t), limit_ms);
+	if (!rc && late < boot->n_pes)
+		CHECK(t[1] >= all[2 * late], "left a barrier %.3f s before PE %d entered it",
+		      all[2 * late] - t[1], late);
 	free(all);
 	return rc;
 }
