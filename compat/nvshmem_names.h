@@ -3526,5 +3526,3 @@
 #define nvshmemx_qp_bfloat16_put_signal_nbi_warp(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_nbi_warp(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
 #define nvshmemx_qp_bfloat16_put_signal_block(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_block(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
 #define nvshmemx_qp_bfloat16_put_signal_nbi_block(dst, src, n, sig, value, op, pe, qp) gdrc_said(gdr_ctx_bfloat16_put_signal_nbi_block(gdrc_qp(qp), dst, src, n, sig, value, op, pe))
-/* A use does not compile. */
-#define nvshmemx_mc_ptr(...) gdr_has_no_nvshmemx_mc_ptr_it_needs_multicast_memory

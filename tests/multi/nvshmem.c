@@ -280,6 +280,7 @@ int main(void)
 	a.sig = (uint64_t *)nvshmem_calloc(8, sizeof(uint64_t));
 	CHECK(a.ints && a.back && a.sums && a.pairs && a.sig);
 	CHECK(nvshmem_ptr(a.ints, multi_pe) == a.ints);
+	CHECK(!nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, a.ints));
 	for (int i = 0; i < 16; i++)
 		back[i] = 100 * multi_pe + i;
 	CHECK_OK(gdr_memcpy(a.back, back, sizeof(back)));
