@@ -66,13 +66,10 @@ static int make(struct gdri_state *st, gdr_team_t parent, const struct call *cal
 }
 
 /* The parent's record; NULL after logging what is wrong. */
-static const struct gdri_team *parent_of(const char *what, gdr_team_t parent, gdr_team_t *out,
-					 struct gdri_state **st, int *status)
+static const struct gdri_team *parent_of(const char *what, gdr_team_t parent, struct gdri_state **st, int *status)
 {
 	const struct gdri_team *t;
 
-	if (out)
-		*out = GDR_TEAM_INVALID;
 	*st = gdri_need_state(what);
 	*status = -GDR_ESTATE;
 	if (!*st)
@@ -81,9 +78,20 @@ static const struct gdri_team *parent_of(const char *what, gdr_team_t parent, gd
 	t = gdri_team_find(*st, parent);
 	if (!t)
 		gdri_error("%s: this PE is in no team %d", what, parent);
-	if (!out)
+	return t;
+}
+
+/* A caller that has no place for the new team takes part all the same: the others are to hear of it. */
+static int place_for(const char *what, gdr_team_t **out, gdr_team_t *nowhere)
+{
+	int status = *out ? 0 : -GDR_EINVAL;
+
+	if (status) {
 		gdri_error("%s: no place for the new team", what);
-	return out ? t : NULL;
+		*out = nowhere;
+	}
+	**out = GDR_TEAM_INVALID;
+	return status;
 }
 
 int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
@@ -91,8 +99,9 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 {
 	struct call call = {"gdr_team_split_strided", 0, config, config_mask};
 	struct gdri_state *st;
-	int i, ret, status = 0, *members;
-	const struct gdri_team *t = parent_of(call.what, parent, new_team, &st, &ret);
+	gdr_team_t nowhere;
+	int i, ret, status = place_for(call.what, &new_team, &nowhere), *members;
+	const struct gdri_team *t = parent_of(call.what, parent, &st, &ret);
 
 	if (!t)
 		return ret;
@@ -122,8 +131,9 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 {
 	struct call call = {"gdr_team_create", gdri_mix(2, (uint64_t)n), config, config_mask};
 	struct gdri_state *st;
-	int i, ret, status = 0;
-	const struct gdri_team *t = parent_of(call.what, parent, new_team, &st, &ret);
+	gdr_team_t nowhere;
+	int i, ret, status = place_for(call.what, &new_team, &nowhere);
+	const struct gdri_team *t = parent_of(call.what, parent, &st, &ret);
 
 	if (!t)
 		return ret;
@@ -158,11 +168,13 @@ int gdr_team_new_id(uint64_t *id)
 int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, long config_mask,
 		  gdr_team_t *new_team)
 {
+	gdr_team_t nowhere;
 	struct gdri_team_plan p = {.what = "gdr_team_join", .n = n};
 	struct gdri_state *st;
 	int ret;
 
-	if (!parent_of(p.what, GDR_TEAM_WORLD, new_team, &st, &ret))
+	p.status = place_for(p.what, &new_team, &nowhere);
+	if (!parent_of(p.what, GDR_TEAM_WORLD, &st, &ret))
 		return ret;
 	if (!id) {
 		gdri_error("%s: 0 is no id", p.what);
@@ -205,20 +217,22 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 {
 	struct call x = {"gdr_team_split_2d", 0, xaxis_config, xaxis_mask}, y = x;
 	struct gdri_state *st;
-	int ret, rc, row, end;
-	const struct gdri_team *t = parent_of(x.what, parent, xaxis_team, &st, &ret);
+	gdr_team_t nowhere;
+	int ret, row, end, status = place_for(x.what, &xaxis_team, &nowhere) | place_for(x.what, &yaxis_team, &nowhere);
+	const struct gdri_team *t = parent_of(x.what, parent, &st, &ret);
 
-	t = parent_of(x.what, t ? parent : GDR_TEAM_INVALID, yaxis_team, &st, &rc);
 	if (!t)
-		return ret ? ret : rc;
+		return ret;
 	x.hash = gdri_mix(gdri_mix(3, 0), (uint64_t)xrange);
 	y.hash = gdri_mix(gdri_mix(3, 1), (uint64_t)xrange);
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
 	if (xrange < 1) {
 		gdri_error("%s: xrange is %d", x.what, xrange);
-		return make(st, parent, &x, NULL, 0, -GDR_EINVAL, xaxis_team);
+		status = -GDR_EINVAL;
 	}
+	if (status)
+		return make(st, parent, &x, NULL, 0, status, xaxis_team);
 	xrange = xrange < t->n ? xrange : t->n;
 	row = t->me / xrange;
 	end = (row + 1) * xrange < t->n ? (row + 1) * xrange : t->n;

@@ -252,6 +252,20 @@ static void refused(void)
 						&team), -GDR_EINVAL);
 }
 
+/* One that has no place for the result: all hear of it. */
+static void no_place(void)
+{
+	gdr_team_t team = GDR_TEAM_WORLD, other = GDR_TEAM_WORLD, *out = multi_pe == multi_n - 1 ? NULL : &team;
+	int one = 0;
+
+	CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_n, NULL, 0, out), -GDR_EINVAL);
+	CHECK_EQ(gdr_team_create(GDR_TEAM_WORLD, &one, 1, NULL, 0, out), -GDR_EINVAL);
+	CHECK_EQ(gdr_team_split_2d(GDR_TEAM_WORLD, 2, NULL, 0, out, NULL, 0, &other), -GDR_EINVAL);
+	CHECK_EQ(gdr_team_split_2d(GDR_TEAM_WORLD, 2, NULL, 0, &other, NULL, 0, out), -GDR_EINVAL);
+	CHECK_EQ(other, GDR_TEAM_INVALID);
+	CHECK(!out || team == GDR_TEAM_INVALID);
+}
+
 static void grid(int xrange)
 {
 	int pes[MAX_PES], n = 0, cols = xrange < multi_n ? xrange : multi_n;
@@ -386,6 +400,9 @@ static void not_joined(void)
 		CHECK_EQ(gdr_team_join(id + 3, multi_n, multi_pe, &config, GDR_TEAM_NUM_CONTEXTS, &team),
 			 -GDR_EMISMATCH);
 	next_round();
+	CHECK_EQ(gdr_team_join(id + 4, multi_n, multi_pe, NULL, 0, multi_pe == multi_n - 1 ? NULL : &team),
+		 -GDR_EINVAL);
+	next_round();
 }
 
 /* As many as there may be, then one more; then again. */
@@ -423,6 +440,7 @@ int main(void)
 	predefined();
 	all_strided();
 	refused();
+	no_place();
 	for (int xrange = 1; xrange <= multi_n + 1; xrange++)
 		grid(xrange);
 	for (uint64_t seed = 1; seed <= 12; seed++)
