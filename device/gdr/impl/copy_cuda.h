@@ -292,27 +292,13 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 	GDRI_COPY_ROW(uint4, 3, ))))
 }
 
-/* 8 bytes, mostly a word. It is under way before it is known that it is one: else the word that s lies in, which
- * can be read where s can, and is not used. Its address is one step from s; by pointers the compiler takes three. */
-GDR_DEVICE void gdri_copy_8(uint8_t *d, const uint8_t *s)
-{
-	uint64_t v = *(const uint64_t *)((uintptr_t)s & ~(uintptr_t)7), to = (uint64_t)d;
-
-	asm volatile("" : "+l"(v)); /* or the load would be moved behind the branch */
-	asm volatile("" : "+l"(to)); /* or the address would be found once more behind the branch */
-	if (gdri_likely(!((to | (uint64_t)s) & 7)))
-		*(uint64_t *)to = v;
-	else
-		gdri_copy_bytes(d, s, 8);
-}
-
 /* One access, or a few, cost no call. */
 GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 {
 	uint64_t at = (uint64_t)dst | (uint64_t)src;
 
-	if (len == 8)
-		gdri_copy_8((uint8_t *)dst, (const uint8_t *)src);
+	if (len == 8 && gdri_likely(!(at & 7)))
+		*(uint64_t *)dst = *(const uint64_t *)src;
 	else if (len == 4 && gdri_likely(!(at & 3)))
 		*(uint32_t *)dst = *(const uint32_t *)src;
 	else if (len <= 8)
@@ -325,6 +311,21 @@ GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 		gdri_copy_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
 		gdri_copy_long((uint8_t *)dst, (const uint8_t *)src, len);
+}
+
+/* 8 bytes are mostly a word, which is under way before that is known: of others the one that src lies in, which can be
+ * read where src can, and is not used. Takes two registers more. */
+GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
+{
+	uint64_t to = (uint64_t)dst, at = to | (uint64_t)src, word;
+	uint32_t not_8 = ((uint32_t)len ^ 8u) | (uint32_t)(len >> 32); /* one instruction, as is the test of it */
+
+	word = gdri_ld_word_if_0((const void *)((uint64_t)src & ~(uint64_t)7), not_8);
+	asm volatile("" : "+l"(to)); /* or the address would be found once more behind the branch */
+	if (gdri_likely(!(not_8 | ((uint32_t)at & 7u))))
+		*(uint64_t *)to = word;
+	else
+		gdri_copy_thread(dst, src, len);
 }
 
 /* ---- where registers count more than the last twentieth of the speed ----

@@ -25,7 +25,7 @@ enum gdri_amo {
 GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 {
 	if (scope == GDRI_THREAD) {
-		gdri_copy_thread(dst, src, len);
+		gdri_copy_word_first(dst, src, len);
 		return;
 	}
 	gdri_scope_sync(scope); /* what other threads wrote to src */

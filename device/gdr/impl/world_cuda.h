@@ -278,4 +278,17 @@ GDR_DEVICE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
+/* The word at src, any memory, where `other` is 0: by a predicate, so that it is under way before any branch. Behind
+ * what the thread stored before. */
+GDR_DEVICE uint64_t gdri_ld_word_if_0(const void *src, uint32_t other)
+{
+	uint64_t v;
+
+	asm volatile("{ .reg .pred p; setp.eq.u32 p, %2, 0; @p ld.b64 %0, [%1]; }"
+		     : "=l"(v)
+		     : "l"(src), "r"(other)
+		     : "memory");
+	return v;
+}
+
 #endif
