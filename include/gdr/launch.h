@@ -29,7 +29,7 @@ GDR_EXTERN_C_BEGIN
 typedef struct CUstream_st *gdr_stream_t;
 
 #define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
-#define GDR_MAX_SHARED (48u * 1024u)
+#define GDR_MAX_SHARED (227u * 1024u) /* of a block on sm_90; the host device's limit */
 
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
@@ -113,9 +113,14 @@ static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigne
 				   const void *arg)
 {
 	void *args[1] = {(void *)arg};
+	const void *version = gdri_version_of(kernel);
+	cudaError_t e = cudaSuccess;
 
-	return gdri_cuda_result(name, cudaLaunchKernel(gdri_version_of(kernel), dim3(grid), dim3(block), args,
-						       shared, stream));
+	if (shared > 48u * 1024) /* the most that no kernel has to ask for */
+		e = cudaFuncSetAttribute(version, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+	if (e == cudaSuccess)
+		e = cudaLaunchKernel(version, dim3(grid), dim3(block), args, shared, stream);
+	return gdri_cuda_result(name, e);
 }
 
 /* As many blocks as run at once. */
