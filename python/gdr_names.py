@@ -166,6 +166,18 @@ T_xor_reducescatter_block|int|gdr_team_t team, T *dest, const T *source, size_t 
 +putN_nbi_block|int|void *dst, const void *src, size_t n, int pe|b
 +getN_block|int|void *dst, const void *src, size_t n, int pe|b
 +getN_nbi_block|int|void *dst, const void *src, size_t n, int pe|b
++put_bulk|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++put_bulk_nbi|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++put_bulk_warp|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++put_bulk_nbi_warp|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++put_bulk_block|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++put_bulk_nbi_block|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk_nbi|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk_warp|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk_nbi_warp|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk_block|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
++get_bulk_nbi_block|int|void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe|
 +T_p|int|T *dst, T value, int pe|a
 +T_g|T|const T *src, int pe|a
 +T_iput|int|T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe|a

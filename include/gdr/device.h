@@ -73,6 +73,25 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_RMA_TYPE)
 GDR_RMA_SIZES(GDRI_DECLARE_RMA_SIZE)
 /** @} */
 
+#define GDRI_DECLARE_BULK(op, s)                                                                   \
+	GDRI_PROTOTYPES(int, op##_bulk##s,                                                         \
+		       (void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe))  \
+	GDRI_PROTOTYPES(int, op##_bulk_nbi##s,                                                     \
+		       (void *dst, const void *src, size_t n, void *stage, size_t bytes, int pe))
+/** put and get that may go through `bytes` of shared memory, `stage`, at any address, which belong to the call until
+ * it returns (_nbi too). Between memory of GPUs (sm_90 and later) that is mapped, the bulk copy engine moves what is
+ * long enough, driven by one thread; 128 KiB are of use, 512 bytes the least. A put to mapped memory whose source lies
+ * in shared memory needs no stage (NULL, 0). Where the engine cannot, or would be slower (short ones; source and
+ * destination that differ modulo 16; by the NIC; other hardware), they are gdr_put and gdr_get. On mapped memory _nbi
+ * completes as the blocking form. @{ */
+GDRI_DECLARE_BULK(put, )
+GDRI_DECLARE_BULK(put, _warp)
+GDRI_DECLARE_BULK(put, _block)
+GDRI_DECLARE_BULK(get, )
+GDRI_DECLARE_BULK(get, _warp)
+GDRI_DECLARE_BULK(get, _block)
+/** @} */
+
 #define GDRI_DECLARE_SCALAR(name, T)                                                               \
 	GDRI_PROTOTYPES(int, name##_p, (T * dst, T value, int pe))                                 \
 	GDRI_PROTOTYPES(T, name##_g, (const T *src, int pe))

@@ -91,6 +91,10 @@ EVERY_COLL_KERNEL(double, double)
 	sum += gdr_put_nbi##suffix(a.dst, a.src, a.n, a.pe);                                       \
 	sum += gdr_get##suffix(a.dst, a.src, a.n, a.pe);                                           \
 	sum += gdr_get_nbi##suffix(a.dst, a.src, a.n, a.pe);                                       \
+	sum += gdr_put_bulk##suffix(a.dst, a.src, a.n, a.dst, a.n, a.pe);                          \
+	sum += gdr_put_bulk_nbi##suffix(a.dst, a.src, a.n, a.dst, a.n, a.pe);                      \
+	sum += gdr_get_bulk##suffix(a.dst, a.src, a.n, a.dst, a.n, a.pe);                          \
+	sum += gdr_get_bulk_nbi##suffix(a.dst, a.src, a.n, a.dst, a.n, a.pe);                      \
 	sum += gdr_put_signal##suffix(a.dst, a.src, a.n, a.sig, 1, GDR_SIGNAL_SET, a.pe);          \
 	sum += gdr_put_signal_nbi##suffix(a.dst, a.src, a.n, a.sig, 1, GDR_SIGNAL_ADD, a.pe);      \
 	sum += gdr_barrier_all##suffix();                                                          \

@@ -180,6 +180,10 @@ GDR_AMO_TYPES(AMO_TYPE)
 	TOLD(gdr_put_nbi##suffix(d, d, 1, NOBODY));                                                \
 	TOLD(gdr_get##suffix(d, d, 1, NOBODY));                                                    \
 	TOLD(gdr_get_nbi##suffix(d, d, 1, NOBODY));                                                \
+	TOLD(gdr_put_bulk##suffix(d, d, 1, NULL, 0, NOBODY));                                      \
+	TOLD(gdr_put_bulk_nbi##suffix(d, d, 1, NULL, 0, NOBODY));                                  \
+	TOLD(gdr_get_bulk##suffix(d, d, 1, NULL, 0, NOBODY));                                      \
+	TOLD(gdr_get_bulk_nbi##suffix(d, d, 1, NULL, 0, NOBODY));                                  \
 	TOLD(gdr_put_signal##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));                       \
 	TOLD(gdr_put_signal_nbi##suffix(d, d, 1, d, 1, GDR_SIGNAL_SET, NOBODY));
 

@@ -7,6 +7,7 @@
 #include <gdr/impl/dev.h>
 #include <gdr/impl/scope.h>
 #ifdef __CUDACC__
+#include <gdr/impl/bulk_cuda.h>
 #include <gdr/impl/copy_cuda.h> /* gdri_copy of world.h; it reads the unit's constants */
 #endif
 
@@ -52,6 +53,24 @@ GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len
 	}
 #endif
 	gdri_p2p_copy(scope, dst, src, len);
+}
+
+/* By the bulk copy engine, by way of `stage`, shared memory of the scope, or as above: src is the peer's (get), or
+ * dst. Out of line: two ways are much code, what the engine takes takes longer than the call, and where src is a
+ * parameter of the kernel (__grid_constant__) nvcc 13.0 breaks off at the question whether it is shared memory. */
+GDRI_NOINLINE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
+{
+	GDRI_BY_ABI(gdri_p2p_bulk);
+#ifdef __CUDACC__
+	if (gdri_bulk(scope, get, dst, src, len, stage, bytes))
+		return;
+#else
+	(void)stage, (void)bytes;
+#endif
+	if (get)
+		gdri_p2p_fetch(scope, dst, src, len);
+	else
+		gdri_p2p_copy(scope, dst, src, len);
 }
 
 /* The same where it is one of several ways (GDRI_GENERAL). */

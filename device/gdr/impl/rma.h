@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put, get, p, g, iput, iget, ibput, ibget: bodies and rows (define.h). */
+/* put, get, by the bulk copy engine too, p, g, iput, iget, ibput, ibget: bodies and rows (define.h). */
 #ifndef GDRI_RMA_H
 #define GDRI_RMA_H
 
@@ -38,6 +38,46 @@ GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t l
 		return 0;
 	}
 	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe, q));
+}
+
+GDRI_GENERAL int gdri_put_bulk_any(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+				   size_t bytes, int pe, uint32_t q)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	GDRI_BY_ABI(gdri_put_bulk_any);
+	return gdri_likely(dev) ? gdri_xfer_write_bulk(dev, scope, nbi, dst, src, len, stage, bytes, pe, q)
+				: -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdri_put_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+			     size_t bytes, int pe, uint32_t q)
+{
+	if (gdri_direct()) {
+		gdri_p2p_bulk(scope, 0, gdri_direct_at(dst, pe), src, len, stage, bytes);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_put_bulk_any(scope, nbi, dst, src, len, stage, bytes, pe, q));
+}
+
+GDRI_GENERAL int gdri_get_bulk_any(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+				   size_t bytes, int pe, uint32_t q)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	GDRI_BY_ABI(gdri_get_bulk_any);
+	return gdri_likely(dev) ? gdri_xfer_read_bulk(dev, scope, nbi, dst, src, len, stage, bytes, pe, q)
+				: -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdri_get_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+			     size_t bytes, int pe, uint32_t q)
+{
+	if (gdri_direct()) {
+		gdri_p2p_bulk(scope, 1, dst, gdri_direct_at(src, pe), len, stage, bytes);
+		return 0;
+	}
+	return GDRI_ELSE(gdri_get_bulk_any(scope, nbi, dst, src, len, stage, bytes, pe, q));
 }
 
 GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
@@ -133,6 +173,18 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 		gdri_get(scope, 1, dst, src, n * (E), pe, q),                                      \
 		gdr_host_get_nbi(dst, src, n * (E), pe))
 
+/* op, OP: put or get; for kernels, whose shared memory it is. */
+#define GDRI_BULK_ROW(op, OP, pre, T, E, z, nb, s, scope, nbi)                                     \
+	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, op##_bulk, z, nb##s),                        \
+		(T * dst, const T *src, size_t n, void *stage, size_t bytes, int pe),              \
+		(GDRI_##OP, scope), gdri_check_##op(&at, dst, src, n, E, pe),                      \
+		gdri_##op##_bulk(scope, nbi, dst, src, n * (E), stage, bytes, pe, q), 0)
+#define GDRI_BULK_ROWS(pre, T, E, z, s, scope)                                                     \
+	GDRI_BULK_ROW(put, PUT, pre, T, E, z, , s, scope, 0)                                       \
+	GDRI_BULK_ROW(put, PUT, pre, T, E, z, _nbi, s, scope, 1)                                   \
+	GDRI_BULK_ROW(get, GET, pre, T, E, z, , s, scope, 0)                                       \
+	GDRI_BULK_ROW(get, GET, pre, T, E, z, _nbi, s, scope, 1)
+
 /* dst and sst: from one element, or block, to the next, in elements. */
 #define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
 	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, i##op, z, form##s),                                \
@@ -169,7 +221,9 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 #define GDRI_RMA_ALL(pre, T, E, z)                                                                 \
 	GDRI_SCOPES(GDRI_RMA_ROWS, pre, T, E, z)                                                   \
 	GDRI_SCOPES(GDRI_STRIDED_ROWS, pre, T, E, z)
+#define GDRI_BULK_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_BULK_ROWS, pre, T, E, z)
 GDRI_TEMPLATE(gdri_t_rma, GDRI_RMA_ALL)
+GDRI_TEMPLATE(gdri_t_bulk, GDRI_BULK_ALL)
 GDRI_TEMPLATE(gdri_t_scalar, GDRI_SCALAR_ROWS)
 
 #if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
@@ -187,6 +241,8 @@ GDR_RMA_TYPES_MORE(GDRI_RMA_TYPE)
 GDR_RMA_SIZES(GDRI_RMA_SIZE)
 GDRI_OF(gdri_t_rma, void, 1)
 GDRI_SCOPES(GDRI_RMA_ROWS, , void, 1, )
+GDRI_OF(gdri_t_bulk, void, 1)
+GDRI_BULK_ALL(, void, 1, )
 #endif
 
 #endif

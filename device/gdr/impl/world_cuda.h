@@ -291,4 +291,85 @@ GDR_DEVICE uint64_t gdri_ld_word_if_0(const void *src, uint32_t other)
 	return v;
 }
 
+/* ---- the bulk copy engine (TMA): PTX ISA, cp.async.bulk, mbarrier, async proxy ----
+ *
+ * Addresses of shared memory are 32 bits wide; sizes and addresses are multiples of 16. Loads count at a barrier in
+ * shared memory, stores as groups of the thread that issues them. */
+#define GDRI_HAS_BULK (__CUDA_ARCH__ >= 900)
+#if GDRI_HAS_BULK
+GDR_DEVICE int gdri_is_shared(const void *p)
+{
+	return __isShared(p) != 0;
+}
+
+/* Parameters of kernels pass for global memory, and are none. */
+GDR_DEVICE int gdri_is_global(const void *p)
+{
+	return __isGlobal(p) && !__isGridConstant(p);
+}
+
+GDR_DEVICE uint32_t gdri_shared_at(const void *p)
+{
+	return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* What threads accessed before, and the engine after: nothing else orders the two. */
+GDR_DEVICE void gdri_fence_engine(void)
+{
+	asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+/* Of one arrival a phase: that of the thread which says how many bytes will come. */
+GDR_DEVICE void gdri_mbar_init(uint32_t bar)
+{
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+}
+
+GDR_DEVICE void gdri_mbar_inval(uint32_t bar)
+{
+	asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
+}
+
+/* Has the phase ended? An acquire; waits for it a while. */
+GDR_DEVICE int gdri_mbar_try(uint32_t bar, uint32_t parity)
+{
+	uint32_t ended;
+
+	asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+		     : "=r"(ended)
+		     : "r"(bar), "r"(parity)
+		     : "memory");
+	return (int)ended;
+}
+
+GDR_DEVICE void gdri_bulk_load(uint32_t to, const void *from, uint32_t len, uint32_t bar)
+{
+	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n\t"
+		     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+		     :
+		     : "r"(to), GDRI_GLOBAL(from), "r"(len), "r"(bar)
+		     : "memory");
+}
+
+GDR_DEVICE void gdri_bulk_store(void *to, uint32_t from, uint32_t len)
+{
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
+		     "cp.async.bulk.commit_group;" ::GDRI_GLOBAL(to),
+		     "r"(from), "r"(len)
+		     : "memory");
+}
+
+/* All of the thread's stores but the latest have read shared memory. */
+GDR_DEVICE void gdri_bulk_wait_read(void)
+{
+	asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+}
+
+/* All of the thread's stores are done, as if it had made them itself before. */
+GDR_DEVICE void gdri_bulk_wait(void)
+{
+	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+#endif
+
 #endif

@@ -57,6 +57,18 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 	return 0;
 }
 
+/* By way of shared memory of the scope's, where the path can. */
+GDRI_NOINLINE int gdri_xfer_write_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
+				       void *stage, size_t bytes, int pe, uint32_t q)
+{
+	uint8_t *p = gdri_mapped(dev, dst, pe);
+
+	if (!p)
+		return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
+	gdri_p2p_bulk(scope, 0, p, src, len, stage, bytes);
+	return 0;
+}
+
 GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
 			       int pe, uint32_t q)
 {
@@ -97,6 +109,17 @@ GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *ds
 	if (!p)
 		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
 	gdri_p2p_copy_alone(dst, p, len);
+	return 0;
+}
+
+GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
+				      void *stage, size_t bytes, int pe, uint32_t q)
+{
+	uint8_t *p = gdri_mapped(dev, src, pe);
+
+	if (!p)
+		return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
+	gdri_p2p_bulk(scope, 1, dst, p, len, stage, bytes);
 	return 0;
 }
 
