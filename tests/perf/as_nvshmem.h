@@ -14,7 +14,9 @@
 #define GDR_KERNEL(name, type, arg)                                                                \
 	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type arg)
 #define gdr_launch(kernel, grid, block, shared, stream, argp)                                      \
-	(kernel<<<grid, block, shared, (cudaStream_t)stream>>>(*(argp)), (int)cudaGetLastError())
+	((void)((shared) > 48u * 1024 &&                                                           \
+		cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(shared))), \
+	 kernel<<<grid, block, shared, (cudaStream_t)stream>>>(*(argp)), (int)cudaGetLastError())
 #define gdr_stream_sync(stream) ((int)cudaStreamSynchronize((cudaStream_t)stream))
 #define gdr_memcpy(dst, src, len) ((int)cudaMemcpy(dst, src, len, cudaMemcpyDefault))
 #define gdr_strerror(status) cudaGetErrorString((cudaError_t)(status))
@@ -132,5 +134,21 @@ GDR_DEVICE uint64_t gdr_clock_ns(void)
 #define gdr_float_alltoall_block nvshmemx_float_alltoall_block
 #define gdr_float_sum_reduce_block nvshmemx_float_sum_reduce_block
 #define gdr_float_sum_reducescatter_block nvshmemx_float_sum_reducescatter_block
+
+/* From 3.7 on: by way of shared memory that the kernel gave. */
+#define HAS_BULK (NVSHMEM_VENDOR_MAJOR_VERSION > 3 || NVSHMEM_VENDOR_MINOR_VERSION >= 7)
+#define BULK_BEGIN nvshmemx_give_smem(gdr_shared(), w.stage)
+#define BULK_END nvshmemx_release_smem()
+#define gdr_put_bulk_nbi(dst, src, n, stage, bytes, pe) gdr_put_nbi(dst, src, n, pe)
+#define gdr_get_bulk(dst, src, n, stage, bytes, pe) gdr_get(dst, src, n, pe)
+#define gdr_put_bulk_nbi_block(dst, src, n, stage, bytes, pe) gdr_put_nbi_block(dst, src, n, pe)
+#define gdr_get_bulk_nbi_block(dst, src, n, stage, bytes, pe) gdr_get_nbi_block(dst, src, n, pe)
+
+GDR_DEVICE void *gdr_shared(void)
+{
+	extern __shared__ __align__(128) unsigned char shared_of_kernel[];
+
+	return shared_of_kernel;
+}
 
 #endif

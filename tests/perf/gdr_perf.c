@@ -2,7 +2,7 @@
 // What device operations between two PEs cost, over the path that the job has.
 //
 //	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all these
-//				many, one_mib, post: not by default
+//				bulk, many, one_mib, post: not by default
 //
 //	raw		CUDA alone, without a library: what the link allows
 //	put, get	GB/s of block operations back to back, then one quiet, by size and blocks
@@ -10,6 +10,8 @@
 //	signal		half of a ping-pong: signal, put_signal of 8 B by thread and by block
 //	rate		operations of one thread back to back
 //	barrier		barrier_all and sync_all of one thread
+//	bulk		put and get by way of shared memory, and without: of one thread, and GB/s by blocks of two
+//			warps. NVSHMEM: 3.7 and later, with NVSHMEM_TMA_POLICY=ENABLE
 //	many		millions of 8-byte puts a second by all threads of some blocks, to words that
 //			follow each other and to words 64 bytes apart
 //	one_mib		put with 1 MiB alone, shared by the blocks
@@ -56,6 +58,7 @@ struct work {
 	uint64_t *sig;	/* [SIGS] lines */
 	uint64_t *far;	/* raw: the peer's sig */
 	uint64_t base;	/* of the signal's values */
+	size_t stage;	/* bulk: bytes of shared memory */
 	uint64_t *time; /* [BLOCKS_MAX][2] begin and end of the loop */
 	uint64_t *cycles; /* [BLOCKS_MAX] of the loop */
 	int *status;	/* [BLOCKS_MAX] */
@@ -63,18 +66,22 @@ struct work {
 
 /* ---- bandwidth ---- */
 
-#define STREAM(name, call)                                                                         \
+/* The call comes last: it may be a macro whose words hold commas. */
+#define STREAM(name, ...) STREAM_OF(name, , , __VA_ARGS__)
+#define STREAM_OF(name, before, behind, ...)                                                       \
 	GDR_KERNEL(name, struct work, w)                                                           \
 	{                                                                                          \
+		before;                                                                            \
 		uint64_t start = gdr_thread_id() ? 0 : gdr_clock_ns();                             \
 		size_t first = w.size * gdr_block_id(), at = first, end = w.span * (size_t)w.turns;\
 		int i, ret = 0;                                                                    \
                                                                                                    \
 		for (i = 0; i < w.n && !ret; i++) {                                                \
-			ret = call;                                                                \
+			ret = __VA_ARGS__;                                                         \
 			at += w.span;                                                              \
 			at = at < end ? at : first;                                                \
 		}                                                                                  \
+		behind;                                                                            \
 		gdr_sync_block();                                                                  \
 		if (gdr_thread_id())                                                               \
 			return;                                                                    \
@@ -89,9 +96,11 @@ STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 
 /* ---- one thread; `at` walks through WORDS places; take: what becomes of the calls' own ---- */
 
-#define LOOP(name, take, call)                                                                     \
+#define LOOP(name, take, ...) LOOP_OF(name, , , take, __VA_ARGS__)
+#define LOOP_OF(name, before, behind, take, ...)                                                   \
 	GDR_KERNEL(name, struct work, w)                                                           \
 	{                                                                                          \
+		before;                                                                            \
 		__attribute__((unused)) uint64_t *src = (uint64_t *)w.src;                         \
 		__attribute__((unused)) uint64_t *dst = (uint64_t *)w.dst;                         \
 		uint64_t start = gdr_clock_ns(), at = 0, sum = 0;                                  \
@@ -99,14 +108,17 @@ STREAM(stream_get, gdr_get_nbi_block(w.dst + at, w.src + at, w.size, w.peer))
 		int i, ret = 0;                                                                    \
                                                                                                    \
 		for (i = 0; i < w.n; i++, at = (at + step) % WORDS)                                \
-			take call;                                                                 \
+			take __VA_ARGS__;                                                          \
 		w.time[0] = start;                                                                 \
 		w.time[1] = gdr_clock_ns();                                                        \
+		behind;                                                                            \
 		if (!ret)                                                                          \
 			ret = gdr_quiet();                                                         \
 		w.status[0] = sum ? -1 : ret; /* what is read is zero */                           \
 	}
-#define AND_QUIET(call) ((call), gdr_quiet())
+#define AND_QUIET(...) ((__VA_ARGS__), gdr_quiet())
+/* The source is zero; each address depends on the value before. */
+#define NEXT(value) (sum += (value), (int)((at += sum) & 0))
 LOOP(put_quiet, ret |=, AND_QUIET(gdr_put_nbi(dst + at, src + at, w.size, w.peer)))
 LOOP(p_quiet, ret |=, AND_QUIET(gdr_uint64_p(dst + at, at, w.peer)))
 LOOP(p_call, (void), gdr_uint64_p(dst + at, at, w.peer))
@@ -114,6 +126,24 @@ LOOP(put_call, (void), gdr_put_nbi(dst + at, src, 8, w.peer))
 LOOP(inc_call, (void), gdr_uint64_atomic_inc(dst + at, w.peer))
 LOOP(barrier_call, ret |=, gdr_barrier_all())
 LOOP(sync_call, ret |=, gdr_sync_all())
+
+/* ---- by way of shared memory, which NVSHMEM is given for a kernel, gdr for a call ---- */
+
+#ifndef BULK_BEGIN
+#define HAS_BULK 1
+#define BULK_BEGIN
+#define BULK_END
+#endif
+#if HAS_BULK
+STREAM_OF(bulk_put, BULK_BEGIN, BULK_END,
+	  gdr_put_bulk_nbi_block(w.dst + at, w.src + at, w.size, gdr_shared(), w.stage, w.peer))
+STREAM_OF(bulk_get, BULK_BEGIN, BULK_END,
+	  gdr_get_bulk_nbi_block(w.dst + at, w.src + at, w.size, gdr_shared(), w.stage, w.peer))
+LOOP_OF(bulk_put_quiet, BULK_BEGIN, BULK_END, ret |=,
+	AND_QUIET(gdr_put_bulk_nbi(dst + at, src + at, w.size, gdr_shared(), w.stage, w.peer)))
+LOOP_OF(bulk_get_one, BULK_BEGIN, BULK_END, ret |=,
+	(gdr_get_bulk(dst, FAR(src), w.size, gdr_shared(), w.stage, w.peer), NEXT(*dst)))
+#endif
 
 /* 8-byte puts of all threads, step words apart. */
 GDR_KERNEL(put_many, struct work, w)
@@ -136,8 +166,6 @@ GDR_KERNEL(put_many, struct work, w)
 	w.status[gdr_block_id()] = ret;
 }
 
-/* The source is zero; each address depends on the value before. */
-#define NEXT(value) (sum += (value), (int)((at += sum) & 0))
 LOOP(get_one, ret |=, (gdr_get_nbi(dst, FAR(src), w.size, w.peer), gdr_quiet(), NEXT(*dst)))
 LOOP(get_blocking, ret |=, (gdr_get(dst, FAR(src), w.size, w.peer), NEXT(*dst)))
 LOOP(g_one, ret |=, NEXT(gdr_uint64_g(FAR(src), w.peer)))
@@ -364,7 +392,7 @@ static double take(unsigned blocks)
 		for (r_ = 0; r_ <= REPEATS; r_++) {                                                \
 			must(gdr_barrier_all(), "barrier");                                        \
 			if (both || !((w)->me & 1)) {                                              \
-				must(gdr_launch(kernel, blocks, threads, 0, NULL, w), "launch");   \
+				must(gdr_launch(kernel, blocks, threads, (w)->stage, NULL, w), "launch"); \
 				must(gdr_stream_sync(NULL), "kernel");                             \
 			}                                                                          \
 			t_[r_] = both || !((w)->me & 1) ? take(blocks) : 0;                        \
@@ -445,7 +473,7 @@ static void run_mib_each(void)
 		struct work w_ = base;                                                             \
 		struct timing f_;                                                                  \
                                                                                                    \
-		w_.size = bytes;                                                                   \
+		w_.size = (bytes);                                                                 \
 		w_.step = words;                                                                   \
 		w_.n = rounds;                                                                     \
 		MEASURE(kernel, 1, threads, both, &w_, &f_);                                       \
@@ -454,6 +482,68 @@ static void run_mib_each(void)
 			       f_.median / (rounds) / (div), f_.least / (rounds) / (div),          \
 			       f_.most / (rounds) / (div));                                        \
 	} while (0)
+
+#if HAS_BULK
+/* Blocks of two warps, since the engine's work is that of one thread: by the engine, and without. */
+static void bulk_stream(int get, unsigned blocks, size_t size)
+{
+	struct work w = base;
+	struct timing t;
+	int plain;
+
+	w.span = size;
+	w.size = size / blocks & ~(size_t)127;
+	w.n = size >> 28 ? 4 : size >> 24 ? 40 : 400;
+	w.turns = size < ROUND ? (int)(ROUND / size) : 1;
+	for (plain = 0; plain < 2; plain++) {
+		double bytes = (double)w.size * blocks * w.n;
+
+		w.stage = plain ? 0 : 131072 + 4096;
+		if (plain && get)
+			MEASURE(stream_get, blocks, 64, 0, &w, &t);
+		else if (plain)
+			MEASURE(stream_put, blocks, 64, 0, &w, &t);
+		else if (get)
+			MEASURE(bulk_get, blocks, 64, 0, &w, &t);
+		else
+			MEASURE(bulk_put, blocks, 64, 0, &w, &t);
+		if (!w.me)
+			printf("RESULT %s%s_64_threads_%u_%zuKiB %.2f GB/s [%.2f..%.2f]\n", plain ? "" : "bulk_",
+			       get ? "get" : "put", blocks, size >> 10, bytes / t.median, bytes / t.most,
+			       bytes / t.least);
+	}
+}
+#endif
+
+static void run_bulk(int n)
+{
+#if HAS_BULK
+	static const unsigned blocks[] = {1, 8, 32, 132};
+	static const size_t sizes[] = {8192, 16384, 32768, 65536, 1 << 20, 16 << 20, 256 << 20};
+	static const size_t len[] = {256, 512, 1024, 2048, 4096, 16384};
+	unsigned b, s, get;
+	char name[64];
+
+	for (get = 0; get < 2; get++)
+		for (s = 0; s < 7 && sizes[s] <= AREA; s++)
+			for (b = 0; b < (s < 4 ? 1u : 4u); b++)
+				bulk_stream((int)get, blocks[b], sizes[s]);
+	base.stage = 32768;
+	for (s = 0; s < 6; s++) {
+		snprintf(name, sizeof(name), "bulk_put_quiet_%zuB_thread", len[s]);
+		FIGURE(name, bulk_put_quiet, len[s], 1, 0, 1, n);
+		snprintf(name, sizeof(name), "put_quiet_%zuB_thread", len[s]);
+		FIGURE(name, put_quiet, len[s], 1, 0, 1, n);
+		snprintf(name, sizeof(name), "bulk_get_%zuB_thread", len[s]);
+		FIGURE(name, bulk_get_one, len[s], 1, 0, 1, n);
+		snprintf(name, sizeof(name), "get_%zuB_thread", len[s]);
+		FIGURE(name, get_blocking, len[s], 1, 0, 1, n);
+	}
+	base.stage = 0;
+#else
+	(void)n;
+#endif
+}
 
 #ifdef __CUDACC__
 /* Median over the launches of the mean over the blocks. */
@@ -654,6 +744,8 @@ static void run(int argc, char **argv, int n)
 		bandwidth(0, 5);
 	if (wanted(argc, argv, "get"))
 		bandwidth(1, 5);
+	if (argc > 1 && wanted(argc, argv, "bulk"))
+		run_bulk(n);
 	if (argc > 1 && wanted(argc, argv, "many"))
 		run_many();
 	if (argc > 1 && wanted(argc, argv, "one_mib"))
