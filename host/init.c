@@ -111,9 +111,7 @@ void gdr_global_exit(int code)
 	struct gdri_state *st = gdri_state_get();
 
 	gdri_flush_streams();
-	if (st && st->boot->abort) {
-		st->boot->abort(st->boot, code, "gdr_global_exit");
+	if (st && st->boot->abort && st->boot->abort(st->boot, code, "gdr_global_exit") != -GDR_ENOTSUP)
 		sleep(2); /* the launcher's signal is on its way */
-	}
 	_exit(code);
 }
