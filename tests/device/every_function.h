@@ -22,24 +22,24 @@ struct every_args {
 	sum += gdr_##name##_get##suffix((T *)a.dst, (const T *)a.src, 3, a.pe);                    \
 	sum += gdr_##name##_get_nbi##suffix((T *)a.dst, (const T *)a.src, 3, a.pe);
 
-#define EVERY_RMA_KERNEL(name, T)                                                                  \
-	GDR_KERNEL(every_rma_##name, struct every_args, a)                                         \
-	{                                                                                          \
-		int sum = 0;                                                                       \
-		EVERY_RMA_SCOPE(name, T, )                                                         \
-		EVERY_RMA_SCOPE(name, T, _warp)                                                    \
-		EVERY_RMA_SCOPE(name, T, _block)                                                   \
-		sum += gdr_##name##_p((T *)a.dst, (T)a.n, a.pe);                                   \
-		sum += (int)gdr_##name##_g((const T *)a.src, a.pe);                                \
-		*a.out = sum;                                                                      \
-	}
-GDR_RMA_TYPES(EVERY_RMA_KERNEL)
+/* All types in one kernel: the compiler copies what is called out of line into each. */
+#define EVERY_RMA_TYPE(name, T)                                                                    \
+	EVERY_RMA_SCOPE(name, T, )                                                                 \
+	EVERY_RMA_SCOPE(name, T, _warp)                                                            \
+	EVERY_RMA_SCOPE(name, T, _block)                                                           \
+	sum += gdr_##name##_p((T *)a.dst, (T)a.n, a.pe);                                           \
+	sum += (int)gdr_##name##_g((const T *)a.src, a.pe);
+GDR_KERNEL(every_rma, struct every_args, a)
+{
+	int sum = 0;
 
-#define EVERY_AMO_KERNEL(name, T)                                                                  \
-	GDR_KERNEL(every_amo_##name, struct every_args, a)                                         \
+	GDR_RMA_TYPES(EVERY_RMA_TYPE)
+	*a.out = sum;
+}
+
+#define EVERY_AMO_TYPE(name, T)                                                                    \
 	{                                                                                          \
 		T *d = (T *)a.dst, v = (T)a.n;                                                     \
-		int sum = 0;                                                                       \
                                                                                                    \
 		sum += gdr_##name##_atomic_set(d, v, a.pe);                                        \
 		sum += gdr_##name##_atomic_inc(d, a.pe);                                           \
@@ -57,9 +57,14 @@ GDR_RMA_TYPES(EVERY_RMA_KERNEL)
 		sum += (int)gdr_##name##_atomic_compare_swap(d, v, v, a.pe);                       \
 		sum += gdr_##name##_wait_until(d, GDR_CMP_EQ, v);                                  \
 		sum += gdr_##name##_test(d, GDR_CMP_EQ, v);                                        \
-		*a.out = sum;                                                                      \
 	}
-GDR_AMO_TYPES(EVERY_AMO_KERNEL)
+GDR_KERNEL(every_amo, struct every_args, a)
+{
+	int sum = 0;
+
+	GDR_AMO_TYPES(EVERY_AMO_TYPE)
+	*a.out = sum;
+}
 
 /* One function for each kind of collective, scope and class of type. */
 #define EVERY_COLL(name, T, suffix)                                                                \
@@ -183,11 +188,9 @@ GDR_KERNEL(every_on_ctx, struct every_args, a)
 }
 
 /* Keeps the kernels, which are static, from being dropped unseen. */
-#define EVERY_RMA_ENTRY(name, T) (const void *)(uintptr_t)every_rma_##name,
-#define EVERY_AMO_ENTRY(name, T) (const void *)(uintptr_t)every_amo_##name,
 const void *const every_kernel[] = {
-	GDR_RMA_TYPES(EVERY_RMA_ENTRY) GDR_AMO_TYPES(EVERY_AMO_ENTRY)(
-		const void *)(uintptr_t)every_untyped,
+	(const void *)(uintptr_t)every_rma, (const void *)(uintptr_t)every_amo,
+	(const void *)(uintptr_t)every_untyped,
 	(const void *)(uintptr_t)every_coll_int, (const void *)(uintptr_t)every_coll_double,
 	(const void *)(uintptr_t)every_new, (const void *)(uintptr_t)every_on_ctx};
 
