@@ -292,4 +292,6 @@ GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 #define nvshmemx_team_sync_block(team) gdrc_said(gdr_team_sync_block(team))
 #define nvshmemx_signal_op(sig, value, op, pe) ((void)gdrc_said(gdr_signal_op(sig, value, op, pe)))
 
+#include "nvshmemx_later.h"
+
 #endif

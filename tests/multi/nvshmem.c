@@ -85,6 +85,35 @@ GDR_KERNEL(words, struct words, a)
 		EXPECT_EQ(r, nvshmem_uint64_test_some(count, 3, at, NULL, NVSHMEM_CMP_GE, 1), 3);
 	}
 	nvshmem_barrier_all();
+	if (me == last)
+		a.sums[5] = 0;
+	nvshmem_barrier_all();
+	nvshmemx_double_atomic_add(a.sums + 5, 0.5, last);
+	EXPECT_EQ(r, nvshmemx_double_atomic_fetch_add(a.sums + 5, 0.5, last) < n, 1);
+	nvshmemx_flush();
+	nvshmem_barrier_all();
+	EXPECT_EQ(r, nvshmem_double_g(a.sums + 5, last), n);
+}
+
+/* Of releases after 3.4.5. */
+GDR_KERNEL(later, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n, prev = (me + n - 1) % n;
+
+	nvshmemx_give_smem(gdr_shared(), 256);
+	if (gdr_thread_id() == 0)
+		a.back[8] = me + 5000;
+	gdr_sync_block();
+	nvshmemx_int_put_nbi_block(a.ints + 40, a.back + 8, 1, next);
+	nvshmemx_flush_block();
+	if (gdr_thread_id() == 0)
+		a.back[8] = 0; /* it may be reused */
+	if (gdr_thread_id() < 32)
+		nvshmemx_flush_warp();
+	nvshmemx_release_smem();
+	nvshmemx_barrier_all_block();
+	EXPECT_EQ(r, a.ints[40], prev + 5000);
 }
 
 GDR_KERNEL(collectives, struct words, a)
@@ -248,7 +277,8 @@ static void own_memory(void)
 		(void)gdr_host_quiet();
 		return;
 	}
-	CHECK(!nvshmemx_buffer_register_symmetric(field, sizeof(field), 1)); /* no such flag */
+	/* no such flag */
+	CHECK(!nvshmemx_buffer_register_symmetric_at_preferred_address(field, sizeof(field), field, 1));
 	nvshmem_int_p(ptr, 5, next);
 	nvshmem_barrier_all();
 	CHECK_EQ(field[0], 5);
@@ -288,6 +318,10 @@ int main(void)
 	RUN(moves, 1, 64, &a);
 	RUN(words, 1, 1, &a);
 	RUN(collectives, 1, 1, &a);
+	RUN(later, 1, 64, &a);
+	CHECK(nvshmemx_ask_smem(NVSHMEMX_SMEM_MINIMUM) <= nvshmemx_ask_smem(NVSHMEMX_SMEM_RECOMMENDED));
+	CHECK(!strcmp(nvshmemx_status_string(NVSHMEMX_ERROR_SYMMETRY), "NVSHMEMX_ERROR_SYMMETRY"));
+	CHECK(!strcmp(nvshmemx_status_string(-1), "NVSHMEMX_ERROR_<unknown>"));
 	RUN(greatest, 1, 64, &a);
 #ifdef __CUDACC__
 	RUN(warp_group, 1, 256, &a);
