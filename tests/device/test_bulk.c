@@ -231,8 +231,8 @@ static void test_sizes(void **state)
 	assert_int_equal(g.data, 1152);
 	g = gdri_stage_of(1040, 512, 4096);
 	assert_true(g.pieces >= 2);
-	assert_false(gdri_bulk_pays(1, 0, 1008) || gdri_bulk_pays(32, 1, 16368) || gdri_bulk_pays(64, 0, 131056));
-	assert_true(gdri_bulk_pays(1, 0, 1024) && gdri_bulk_pays(32, 1, 16384) && gdri_bulk_pays(64, 0, 131072));
+	assert_false(gdri_bulk_pays(1, 0, 1520) || gdri_bulk_pays(32, 1, 16368) || gdri_bulk_pays(64, 0, 131056));
+	assert_true(gdri_bulk_pays(1, 0, 1536) && gdri_bulk_pays(32, 1, 16384) && gdri_bulk_pays(64, 0, 131072));
 }
 
 int main(void)

@@ -46,10 +46,13 @@ GDR_DEVICE struct gdri_stage gdri_stage_of(uint32_t at, uint32_t bytes, size_t l
 GDR_DEVICE int gdri_bulk_pays(uint32_t n, int get, size_t len)
 {
 	if (n == 1)
-		return len >= (get ? 256 : 1024);
+		return len >= (get ? 256 : 1536);
 	return len >= (size_t)(get ? 512 : 2048) * n;
 }
 
+#ifndef GDRI_HAS_BULK
+#define GDRI_HAS_BULK 0 /* the host device has no engine */
+#endif
 #if GDRI_HAS_BULK
 GDR_DEVICE uint32_t gdri_bulk_piece(const struct gdri_stage *g, size_t left)
 {

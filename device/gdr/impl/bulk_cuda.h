@@ -43,7 +43,7 @@ GDR_DEVICE int gdri_bulk_can(const void *d, const void *s, const void *stage, si
 GDR_DEVICE int gdri_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
 {
 #if GDRI_HAS_BULK
-	if (!gdri_bulk_pays(gdri_scope_size(scope), get, len) || !gdri_bulk_can(dst, src, stage, bytes))
+	if (!gdri_bulk_can(dst, src, stage, bytes))
 		return 0;
 	if (scope != GDRI_THREAD) {
 		gdri_fence_engine(); /* each thread's accesses before, by way of the meeting */

@@ -4,6 +4,7 @@
 #ifndef GDRI_P2P_H
 #define GDRI_P2P_H
 
+#include <gdr/impl/bulk.h>
 #include <gdr/impl/dev.h>
 #include <gdr/impl/scope.h>
 #ifdef __CUDACC__
@@ -22,16 +23,21 @@ enum gdri_amo {
 	GDRI_AMO_XOR,
 };
 
-/* All threads of the scope; done for all of them when it returns. */
-GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
+/* A warp or a block. */
+GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)
 {
-	if (scope == GDRI_THREAD) {
-		gdri_copy_word_first(dst, src, len);
-		return;
-	}
 	gdri_scope_sync(scope); /* what other threads wrote to src */
 	gdri_copy(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
+}
+
+/* dst is the peer's. All threads of the scope; done for all of them when it returns. */
+GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
+{
+	if (scope == GDRI_THREAD)
+		gdri_copy_word_first(dst, src, len);
+	else
+		gdri_p2p_copy_group(scope, dst, src, len);
 }
 
 /* A word by a warp or block, which its first thread moves: nothing stands in the others' way to the meetings. */
@@ -52,21 +58,38 @@ GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len
 		return;
 	}
 #endif
-	gdri_p2p_copy(scope, dst, src, len);
+	if (scope == GDRI_THREAD)
+		gdri_copy_thread(dst, src, len);
+	else
+		gdri_p2p_copy_group(scope, dst, src, len);
 }
 
-/* By the bulk copy engine, by way of `stage`, shared memory of the scope, or as above: src is the peer's (get), or
- * dst. Out of line: two ways are much code, what the engine takes takes longer than the call, and where src is a
- * parameter of the kernel (__grid_constant__) nvcc 13.0 breaks off at the question whether it is shared memory. */
-GDRI_NOINLINE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
+/* Out of line: what the engine takes takes longer than the call, and where src is a parameter of the kernel
+ * (__grid_constant__) nvcc 13.0 breaks off at the question whether it is shared memory. */
+GDRI_NOINLINE int gdri_p2p_engine(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
 {
-	GDRI_BY_ABI(gdri_p2p_bulk);
+	GDRI_BY_ABI(gdri_p2p_engine);
 #ifdef __CUDACC__
-	if (gdri_bulk(scope, get, dst, src, len, stage, bytes))
-		return;
+	return gdri_bulk(scope, get, dst, src, len, stage, bytes);
 #else
-	(void)stage, (void)bytes;
+	(void)scope, (void)get, (void)dst, (void)src, (void)len, (void)stage, (void)bytes;
+	return 0;
 #endif
+}
+
+/* By the bulk copy engine, by way of `stage`, shared memory of the scope: src is the peer's (get), or dst. 0: it is not
+ * for the engine, nothing was done. */
+GDR_DEVICE int gdri_p2p_by_engine(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
+{
+	return gdri_bulk_pays(gdri_scope_size(scope), get, len) &&
+	       gdri_p2p_engine(scope, get, dst, src, len, stage, bytes);
+}
+
+/* The same, or as above. */
+GDR_DEVICE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
+{
+	if (gdri_p2p_by_engine(scope, get, dst, src, len, stage, bytes))
+		return;
 	if (get)
 		gdri_p2p_fetch(scope, dst, src, len);
 	else

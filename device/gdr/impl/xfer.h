@@ -63,10 +63,9 @@ GDRI_NOINLINE int gdri_xfer_write_bulk(struct gdri_dev *dev, int scope, int nbi,
 {
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 
-	if (!p)
-		return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
-	gdri_p2p_bulk(scope, 0, p, src, len, stage, bytes);
-	return 0;
+	if (p && gdri_p2p_by_engine(scope, 0, p, src, len, stage, bytes))
+		return 0;
+	return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
 }
 
 GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
@@ -117,10 +116,9 @@ GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, 
 {
 	uint8_t *p = gdri_mapped(dev, src, pe);
 
-	if (!p)
-		return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
-	gdri_p2p_bulk(scope, 1, dst, p, len, stage, bytes);
-	return 0;
+	if (p && gdri_p2p_by_engine(scope, 1, dst, p, len, stage, bytes))
+		return 0;
+	return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
 }
 
 GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe, uint32_t q,
