@@ -129,6 +129,12 @@ lose() {
 		guest "/bin/tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0"
 }
 
+# pingpong's client leaves with its last message: an acknowledgement that is lost then nobody repeats, and the server
+# waits in vain. One packet in a hundred: not three times.
+thrice() {
+	"$@" || "$@" || "$@"
+}
+
 full() {
 	local mtu size
 	refusals
@@ -151,7 +157,8 @@ full() {
 	for mtu in 256 1024 4096; do
 		both wire_peer -m $mtu -n 3 -s 70000
 		both wire_peer -m $mtu -n 3 -o mix,fetch_add,cmp_swap,late_receive
-		both ibv_rc_pingpong -c -n 20 -s 65536 -m $mtu
+		check "to the kernel:   pingpong, $mtu" thrice to_kernel ibv_rc_pingpong -c -n 20 -s 65536 -m $mtu
+		check "from the kernel: pingpong, $mtu" thrice from_kernel ibv_rc_pingpong -c -n 20 -s 65536 -m $mtu
 		perftest -m $mtu -s 65536
 		both ib_atomic_bw -m $mtu -n 50 -o 4
 	done
