@@ -53,7 +53,7 @@ GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void 
 	if (dst == src || !len)
 		return;
 	if (c->scope == GDRI_THREAD)
-		gdri_copy_thread(dst, src, len);
+		gdri_copy_thread_coll(dst, src, len);
 	else
 		gdri_copy(dst, src, len, gdri_scope_rank(c->scope), gdri_scope_size(c->scope));
 }

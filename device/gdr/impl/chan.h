@@ -177,7 +177,7 @@ GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, c
 		dst = gdri_chan_slot(c, c->team->me, seq);
 	p = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, member));
 	if (p && len)
-		gdri_p2p_copy(c->scope, p, src, len);
+		gdri_p2p_copy_coll(c->scope, p, src, len);
 	if (first) {
 		gdri_st_relaxed_gpu_u32(&ch->sent, seq);
 		ret = gdri_chan_post(c, member, dst, src, len);

@@ -140,15 +140,6 @@ GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank,
 
 /* ---- one thread ---- */
 
-GDRI_NOINLINE void gdri_copy_bytes(uint8_t *d, const uint8_t *s, size_t len)
-{
-	size_t i;
-
-	GDRI_NOT_UNROLLED
-	for (i = 0; i < len; i++)
-		d[i] = s[i];
-}
-
 /* Widest units that fit all; few registers. */
 GDR_DEVICE void gdri_copy_units(uint8_t *d, const uint8_t *s, size_t len)
 {
@@ -160,11 +151,6 @@ GDR_DEVICE void gdri_copy_units(uint8_t *d, const uint8_t *s, size_t len)
 		GDRI_COPY_ALONE(uint32_t, alone_4, d, s, len);
 	else
 		GDRI_COPY_ALONE(uint8_t, alone_1, d, s, len);
-}
-
-GDRI_NOINLINE void gdri_copy_short(uint8_t *d, const uint8_t *s, size_t len)
-{
-	gdri_copy_units(d, s, len);
 }
 
 /* The fewer than 16 bytes before and behind the part that is aligned to 16. All loads stand before
@@ -269,20 +255,6 @@ GDRI_NOINLINE void gdri_copy_far(uint4 *d, const uint4 *s, size_t count)
 	gdri_copy_alone_16(d, s, end, 0, 0, 1);
 }
 
-/* More than 64 bytes. */
-GDRI_NOINLINE void gdri_copy_long(uint8_t *d, const uint8_t *s, size_t len)
-{
-	uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;
-
-	if (((uint64_t)d ^ (uint64_t)s) & 15) {
-		gdri_copy_units(d, s, len);
-		return;
-	}
-	if (head | tail)
-		gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);
-	gdri_copy_near((uint4 *)(d + head), (const uint4 *)(s + head), (len - head) >> 4);
-}
-
 /* Up to four vectors. */
 GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 {
@@ -292,26 +264,56 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 	GDRI_COPY_ROW(uint4, 3, ))))
 }
 
-/* One access, or a few, cost no call. */
-GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
-{
-	uint64_t at = (uint64_t)dst | (uint64_t)src;
-
-	if (len == 8 && gdri_likely(!(at & 7)))
-		*(uint64_t *)dst = *(const uint64_t *)src;
-	else if (len == 4 && gdri_likely(!(at & 3)))
-		*(uint32_t *)dst = *(const uint32_t *)src;
-	else if (len <= 8)
-		gdri_copy_bytes((uint8_t *)dst, (const uint8_t *)src, len);
-	else if (!((at | len) & 15) && len <= 64)
-		gdri_copy_few((uint4 *)dst, (const uint4 *)src, (int)(len >> 4));
-	else if (!((at | len) & 15))
-		gdri_copy_near((uint4 *)dst, (const uint4 *)src, len >> 4);
-	else if (len <= 64)
-		gdri_copy_short((uint8_t *)dst, (const uint8_t *)src, len);
-	else
-		gdri_copy_long((uint8_t *)dst, (const uint8_t *)src, len);
-}
+/* One access, or a few, cost no call; these do. Made twice: what is called by the ABI at one place is so in the whole
+ * program (GDRI_BY_ABI), and those of put and get would have their callers keep less in registers wherever a collective
+ * is called, too. */
+#define GDRI_COPY_THREAD(name)                                                                     \
+	GDRI_NOINLINE void name##_bytes(uint8_t *d, const uint8_t *s, size_t len)                  \
+	{                                                                                          \
+		size_t i;                                                                          \
+                                                                                                   \
+		GDRI_NOT_UNROLLED                                                                  \
+		for (i = 0; i < len; i++)                                                          \
+			d[i] = s[i];                                                               \
+	}                                                                                          \
+	GDRI_NOINLINE void name##_short(uint8_t *d, const uint8_t *s, size_t len)                  \
+	{                                                                                          \
+		gdri_copy_units(d, s, len);                                                        \
+	}                                                                                          \
+	GDRI_NOINLINE void name##_long(uint8_t *d, const uint8_t *s, size_t len) /* more than 64 */ \
+	{                                                                                          \
+		uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;   \
+                                                                                                   \
+		if (((uint64_t)d ^ (uint64_t)s) & 15) {                                            \
+			gdri_copy_units(d, s, len);                                                \
+			return;                                                                    \
+		}                                                                                  \
+		if (head | tail)                                                                   \
+			gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);          \
+		gdri_copy_near((uint4 *)(d + head), (const uint4 *)(s + head), (len - head) >> 4); \
+	}                                                                                          \
+	GDR_DEVICE void name(void *dst, const void *src, size_t len)                               \
+	{                                                                                          \
+		uint64_t at = (uint64_t)dst | (uint64_t)src;                                       \
+                                                                                                   \
+		if (len == 8 && gdri_likely(!(at & 7)))                                            \
+			*(uint64_t *)dst = *(const uint64_t *)src;                                 \
+		else if (len == 4 && gdri_likely(!(at & 3)))                                       \
+			*(uint32_t *)dst = *(const uint32_t *)src;                                 \
+		else if (len <= 8)                                                                 \
+			name##_bytes((uint8_t *)dst, (const uint8_t *)src, len);                   \
+		else if (!((at | len) & 15) && len <= 64)                                          \
+			gdri_copy_few((uint4 *)dst, (const uint4 *)src, (int)(len >> 4));          \
+		else if (!((at | len) & 15))                                                       \
+			gdri_copy_near((uint4 *)dst, (const uint4 *)src, len >> 4);                \
+		else if (len <= 64)                                                                \
+			name##_short((uint8_t *)dst, (const uint8_t *)src, len);                   \
+		else                                                                               \
+			name##_long((uint8_t *)dst, (const uint8_t *)src, len);                    \
+	}
+GDRI_COPY_THREAD(gdri_copy_thread)
+GDRI_COPY_THREAD(gdri_copy_thread_coll)
+#undef GDRI_COPY_THREAD
 
 /* To a peer's memory. 8 bytes are mostly a word, which is under way before that is known: of others the one that src
  * lies in, which can be read where src can, and is not used. Takes two registers more. */

@@ -49,7 +49,16 @@ GDR_DEVICE void gdri_p2p_put_word(int scope, void *dst, const void *src, int pe)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
-/* The same where src is the peer's. */
+/* The same in a collective. */
+GDR_DEVICE void gdri_p2p_copy_coll(int scope, void *dst, const void *src, size_t len)
+{
+	if (scope == GDRI_THREAD)
+		gdri_copy_thread_coll(dst, src, len);
+	else
+		gdri_p2p_copy_group(scope, dst, src, len);
+}
+
+/* As gdri_p2p_copy where src is the peer's. */
 GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len)
 {
 #ifdef __CUDACC__

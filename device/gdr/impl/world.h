@@ -24,7 +24,8 @@
  *	void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
  *		rank's share of a copy that n threads do together
  *	void gdri_copy_thread(void *dst, const void *src, size_t len)	by one thread
- *	void gdri_copy_word_first(...)			the same, quickest where it is a word
+ *	void gdri_copy_word_first(...)			the same, to a peer, quickest where it is a word
+ *	void gdri_copy_thread_coll(...)			the same, of collectives
  *	void gdri_ld_bytes(void *dst, const void *src, size_t len), gdri_ld_bytes_8(uint64_t *dst, const void *src)
  *	uint32_t gdri_popc(uint32_t), gdri_ffs_u32(uint32_t), gdri_ffs_u64(uint64_t)	ffs: 0-based
  *	uint32_t gdri_bswap32(uint32_t), uint64_t gdri_bswap64(uint64_t)

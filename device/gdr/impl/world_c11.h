@@ -293,7 +293,9 @@ GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank
 		gdri_copy_thread((char *)dst + at, (const char *)src + at, len - at < slice ? len - at : slice);
 }
 
-#define gdri_copy_word_first gdri_copy_thread /* of CUDA's compiler */
+/* matters of CUDA's compiler */
+#define gdri_copy_word_first gdri_copy_thread
+#define gdri_copy_thread_coll gdri_copy_thread
 #define gdri_copy_thread_lean gdri_copy_thread
 #define gdri_copy_lean gdri_copy
 
