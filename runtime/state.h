@@ -85,6 +85,7 @@ struct gdri_state {
 	uint64_t meetings; /* see meet.h */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
+	struct gdri_state *left; /* then: the one that was left so before */
 
 	struct gdri_teams teams;
 	struct gdri_ctxs ctxs;
