@@ -49,7 +49,7 @@ GDR_DEVICE void gdri_p2p_put_word(int scope, void *dst, const void *src, int pe)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
-/* The same in a collective. */
+/* As gdri_p2p_copy, in a collective. */
 GDR_DEVICE void gdri_p2p_copy_coll(int scope, void *dst, const void *src, size_t len)
 {
 	if (scope == GDRI_THREAD)

@@ -9,7 +9,8 @@
 #define GDRI_UNROLLED _Pragma("unroll")
 /* In a function out of line: its address is taken, which makes the compiler call it, and what it calls, by the
  * ABI. Without, callers keep what they need across the call in memory, not in registers, also where the
- * call is not made. Nothing is stored. */
+ * call is not made. Nothing is stored. What it calls is called so in the whole program: nothing that put and get call
+ * (tests/device/quick_puts). */
 #define GDRI_BY_ABI(f)                                                                             \
 	do {                                                                                       \
 		if (gdri_unlikely(gdri_constants_here.zero))                                       \
