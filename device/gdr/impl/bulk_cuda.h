@@ -39,7 +39,8 @@ GDR_DEVICE int gdri_bulk_can(const void *d, const void *s, const void *stage, si
 }
 #endif
 
-/* All threads of the scope; done for all of them when it returns 1. 0: it is not for the engine, nothing was done. */
+/* All threads of the scope, and a length that pays; done for all of them when it returns 1. 0: it is not for the
+ * engine, nothing was done. */
 GDR_DEVICE int gdri_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
 {
 #if GDRI_HAS_BULK
