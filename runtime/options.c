@@ -123,10 +123,21 @@ static void accepted(const struct option *o, char *buf, size_t room)
 	default:
 		snprintf(buf, room, "a whole %s from %s to %s%s", kind_names[o->kind], o->min, o->max,
 			 o->kind == KIND_size	? " (bytes, or with suffix k, m, g, t)"
-			 : o->kind == KIND_time ? " (milliseconds, or with suffix ms, s, m, h, d)"
+			 : o->kind == KIND_time ? " with its unit: ms, s, m, h, d"
 						: "");
 		break;
 	}
+}
+
+/* Why the value was refused. A number alone has two readings, which are a factor of 1000 apart. */
+static void refused(const struct option *o, const char *value, char *buf, size_t room)
+{
+	uint64_t v;
+	int n = 0;
+
+	if (o->kind == KIND_time && gdri_parse_u64(value, &v))
+		n = snprintf(buf, room, "a unit: write %.20ss or %.20sms; ", value, value);
+	accepted(o, buf + n, room - (size_t)n);
 }
 
 static const struct option *find_option(const char *name, size_t len)
@@ -150,7 +161,7 @@ int gdri_option_set(struct gdri_options *opt, const char *name, const char *valu
 		return -GDR_EOPTION;
 	}
 	if (!set_value(o, opt, value)) {
-		accepted(o, why, room);
+		refused(o, value, why, room);
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -194,7 +205,7 @@ static int take_variable(struct gdri_options *opt, const char *var, bool warn)
 {
 	size_t len = strcspn(var, "=");
 	const struct option *o = find_option(var, len);
-	char why[160];
+	char why[240];
 
 	if (!o) {
 		if (warn)
@@ -203,7 +214,7 @@ static int take_variable(struct gdri_options *opt, const char *var, bool warn)
 	}
 	if (!var[len] || set_value(o, opt, var + len + 1))
 		return 0;
-	accepted(o, why, sizeof(why));
+	refused(o, var + len + 1, why, sizeof(why));
 	gdri_error("GDR_%s=%.100s is not accepted; it takes %s", o->name, var + len + 1, why);
 	return -GDR_EOPTION;
 }
@@ -290,8 +301,10 @@ static void print_value(FILE *f, const struct option *o, const void *field)
 		fprintf(f, "%u", *(const unsigned int *)field);
 		break;
 	case KIND_int:
-	case KIND_time:
 		fprintf(f, "%d", *(const int *)field);
+		break;
+	case KIND_time:
+		fprintf(f, "%dms", *(const int *)field);
 		break;
 	case KIND_bool:
 		fprintf(f, "%d", *(const bool *)field);
@@ -350,7 +363,7 @@ void gdri_options_markdown(FILE *f)
 	      "Environment variables, read once by `gdr_init` and then frozen. A value that is not "
 	      "wholly\nunderstood, or out of range, makes `gdr_init` fail on all PEs and name the "
 	      "variable; an unknown `GDR_` variable\nis warned about once. Sizes take the suffixes "
-	      "k, m, g, t (powers of 1024), times ms (the default), s, m, h, d.\nLists are "
+	      "k, m, g, t (powers of 1024), times a unit: ms, s, m, h, d.\nLists are "
 	      "comma-separated. `gdr_info -e` prints the values in force.\n\n"
 	      "| variable | default | values | meaning |\n|---|---|---|---|\n",
 	      f);

@@ -98,7 +98,7 @@ bool gdri_parse_size(const char *s, uint64_t *out)
 bool gdri_parse_time(const char *s, uint64_t *out)
 {
 	static const struct suffix suffixes[] = {
-		{"", 1},	{"ms", 1},	  {"s", 1000},
+		{"ms", 1},	  {"s", 1000},
 		{"m", 60 * 1000}, {"h", 3600 * 1000}, {"d", 86400 * 1000},
 		{NULL, 0},
 	};

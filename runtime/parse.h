@@ -11,7 +11,7 @@
 bool gdri_parse_u64(const char *s, uint64_t *out);  /* decimal or 0x hex */
 bool gdri_parse_i64(const char *s, int64_t *out);   /* the same with a leading '-' */
 bool gdri_parse_size(const char *s, uint64_t *out); /* bytes; suffix k m g t */
-bool gdri_parse_time(const char *s, uint64_t *out); /* milliseconds; suffix ms s m h d */
+bool gdri_parse_time(const char *s, uint64_t *out); /* milliseconds; unit ms s m h d, which has to be there */
 bool gdri_parse_bool(const char *s, bool *out);	    /* 0 1 n y no yes off on false true */
 /* Index of s in words, which are separated by '|'. */
 bool gdri_parse_word(const char *s, size_t len, const char *words, unsigned int *out);

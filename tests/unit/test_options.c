@@ -140,7 +140,7 @@ static void limits_are_exact(void **state)
 			 -GDR_EOPTION);
 	assert_int_equal(gdri_option_set(&o, "GID_INDEX", "-1", why, sizeof(why)), 0);
 	assert_int_equal(gdri_option_set(&o, "TIMEOUT", "10ms", why, sizeof(why)), 0);
-	assert_int_equal(gdri_option_set(&o, "TIMEOUT", "9", why, sizeof(why)), -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "TIMEOUT", "9ms", why, sizeof(why)), -GDR_EOPTION);
 	assert_int_equal(gdri_option_set(&o, "NO_SUCH", "1", why, sizeof(why)), -GDR_EOPTION);
 }
 
@@ -170,6 +170,34 @@ static void errors_name_variable_value_and_range(void **state)
 	assert_non_null(strstr(text, "GDR_CQ=both"));
 	assert_non_null(strstr(text, "one|ring"));
 	assert_int_equal(o.timeout_ms, 30000); /* the default stays in place */
+}
+
+/* 30 may be meant as 30 s and is no longer read as 30 ms. */
+static void times_need_a_unit(void **state)
+{
+	static const char *const names[] = {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
+#include "runtime/options.def"
+#undef GDRI_OPTION
+	};
+	char *env[] = {"GDR_TIMEOUT=30", NULL}, text[4096], name[64], why[200];
+	struct gdri_options o;
+	size_t i, times = 0;
+
+	(void)state;
+	assert_int_equal(read_caught(&o, env, text, sizeof(text)), -GDR_EOPTION);
+	assert_non_null(strstr(text, "GDR_TIMEOUT=30 is not accepted"));
+	assert_non_null(strstr(text, "write 30s or 30ms"));
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(names[i], "/"), names[i]);
+		if (strcmp(strchr(names[i], '/'), "/time"))
+			continue;
+		assert_int_equal(gdri_option_set(&o, name, "20000", why, sizeof(why)), -GDR_EOPTION);
+		assert_non_null(strstr(why, "20000s or 20000ms"));
+		assert_int_equal(gdri_option_set(&o, name, "20s", why, sizeof(why)), 0);
+		times++;
+	}
+	assert_true(times >= 2);
 }
 
 /* First in the program: the warning comes once per process. */
@@ -251,6 +279,7 @@ int main(void)
 		cmocka_unit_test(limits_are_exact),
 		cmocka_unit_test(ties_are_checked),
 		cmocka_unit_test(errors_name_variable_value_and_range),
+		cmocka_unit_test(times_need_a_unit),
 		cmocka_unit_test(printed_values_parse_back),
 		cmocka_unit_test(parsers),
 	};
