@@ -4,7 +4,8 @@
  * process (MPI) keep theirs; this file makes one at the first open and takes
  * it back when the process exits, not at finalize: once the last user has left,
  * servers count the process as gone for good, and a fence after a new PMIx_Init
- * ends with PARTIAL_SUCCESS (Open MPI 4.1 with PMIx 4.2.2). */
+ * ends with PARTIAL_SUCCESS (Open MPI 4.1 with PMIx 4.2.2). A finalize that comes
+ * while the process exits (a destructor of a static object, of a library) takes it back itself. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@
  * failed, PMIx 4.2.2 says that it is initialised and crashes in PMIx_Finalize. */
 static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { IDLE, OPEN, STUCK, FAILED } state; /* guarded by state_lock */
+static bool exiting; /* guarded by state_lock: leave_at_exit has run */
 
 /* The one initialisation of PMIx; written while the state is OPEN or STUCK. */
 static struct {
@@ -133,19 +135,26 @@ static void finalize_pmix(int timeout_ms)
 	gdri_call_put(&p->call);
 }
 
-/* A process that exits with its bootstrap open did not end well: without
- * PMIx_Finalize the launcher sees this and ends the job. */
+static void leave(void)
+{
+	if (held.owner != getpid())
+		return;
+	held.owner = 0;
+	finalize_pmix(EXIT_MS);
+}
+
+/* A process that exits with its bootstrap open, and does not finalize it in a handler that runs later,
+ * did not end well: without PMIx_Finalize the launcher sees this and ends the job. */
 static void leave_at_exit(void)
 {
 	int now;
 
 	pthread_mutex_lock(&state_lock);
 	now = state;
+	exiting = true;
 	pthread_mutex_unlock(&state_lock);
-	if (now != IDLE || held.owner != getpid())
-		return;
-	held.owner = 0;
-	finalize_pmix(EXIT_MS);
+	if (now == IDLE)
+		leave();
 }
 
 static int hold(const pmix_proc_t *me)
@@ -238,11 +247,17 @@ static int pmix_on_peer_lost(struct gdr_bootstrap *b, void (*fn)(void *arg, int 
 static void pmix_finalize(struct gdr_bootstrap *b, int timeout_ms)
 {
 	struct timespec deadline;
+	bool last;
 
 	gdri_deadline_in(&deadline, timeout_ms);
 	gdri_pmix_events_close(&deadline);
 	free(b);
-	set_state(IDLE);
+	pthread_mutex_lock(&state_lock);
+	state = IDLE;
+	last = exiting;
+	pthread_mutex_unlock(&state_lock);
+	if (last)
+		leave();
 }
 
 static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadline)
