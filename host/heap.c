@@ -88,7 +88,7 @@ static int tell_all(struct gdri_state *st, const struct request *mine)
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	}
-	st->deadline_ns = gdri_deadline_ns(st->opt.timeout_ms);
+	gdri_limit_begin(st, false);
 	ret = gdri_agree(st, what_of(mine->call), mine, all, sizeof(*mine));
 	if (!ret)
 		ret = compare(st, all);

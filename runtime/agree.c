@@ -9,6 +9,8 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 
+#define LATE_MS 100 /* what a PE gets that has no time left */
+
 struct verdict {
 	int32_t status;
 	char text[188];
@@ -61,11 +63,28 @@ static int judge(const struct gdri_state *st, const char *what, uint8_t *all, si
 	return ret;
 }
 
+/* What is left of the limit. With nothing left the PE still comes, so that the others hear why it fails. */
+static int time_left(const struct gdri_state *st, const char *what, int *own)
+{
+	int left = gdri_left_ms(st->deadline_ns);
+
+	if (left)
+		return left;
+	if (!*own) {
+		gdri_error("%s: this PE came here only after the limit %s=%dms; raise the option, or find out what "
+			   "keeps the PE (GDR_LOG=debug shows each step's time)", what,
+			   st->limit_is_init ? "GDR_INIT_TIMEOUT" : "GDR_TIMEOUT",
+			   st->limit_is_init ? st->opt.init_timeout_ms : st->opt.timeout_ms);
+		*own = -GDR_ETIMEOUT;
+	}
+	return LATE_MS;
+}
+
 int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *recv, size_t len)
 {
 	size_t stride = sizeof(struct verdict) + len;
 	uint8_t *mine = calloc(1, stride), *all = calloc((size_t)st->n_pes, stride);
-	int own = st->pending, ret = -GDR_ENOMEM, i;
+	int own = st->pending, ret = -GDR_ENOMEM, left = time_left(st, what, &own), i;
 
 	st->pending = 0;
 	if (!mine || !all) {
@@ -81,7 +100,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 	 * device in this process (softhca, mr_accessed). */
 	if (st->heap.base)
 		gdri_hd_release(st->heap.base);
-	ret = st->boot->allgather(st->boot, mine, all, stride, gdri_left_ms(st->deadline_ns));
+	ret = st->boot->allgather(st->boot, mine, all, stride, left);
 	gdri_break(st, ret); /* not what a PE told: nobody knows how far the others came */
 	if (!ret && st->heap.base)
 		gdri_hd_acquire(st->heap.base);

@@ -151,7 +151,7 @@ int gdri_grow(struct gdri_state *st, uint64_t bytes)
 	uint64_t size = part_size(st, bytes);
 	int ret;
 
-	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
+	gdri_limit_begin(st, false);
 	ret = all && mapped ? grow(st, size, all, mapped) : refuse(st);
 	gdri_share_close(&st->share);
 	free(all);

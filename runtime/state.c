@@ -281,7 +281,7 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	if (!ret)
 		ret = gdri_coll_load(&st->coll, st->opt.coll, st->opt.coll_table);
 	st->pending = ret;
-	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
+	gdri_limit_begin(st, true);
 }
 
 static void check_abi(struct gdri_state *st, int abi_version)
@@ -387,7 +387,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 	int limit, told = 0;
 
 	gdri_early_end(st);
-	st->deadline_ns = gdri_deadline_ns(st->opt.init_timeout_ms);
+	gdri_limit_begin(st, true);
 	if (status && st->dev)
 		gdri_devstate_abort(st);
 	limit = status ? 2000 : gdri_left_ms(st->deadline_ns);

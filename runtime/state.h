@@ -14,6 +14,7 @@
 #include <gdr/host.h>
 #include <gdr/impl/abi.h>
 
+#include "runtime/clock.h"
 #include "runtime/coll.h"
 #include "runtime/ctx.h"
 #include "runtime/early.h"
@@ -38,7 +39,8 @@ struct gdri_state {
 	const struct gdr_init_attr *attr; /* while init runs; NULL: none */
 	struct gdr_bootstrap *boot;
 	int pe, n_pes;
-	uint64_t deadline_ns; /* of the init or finalize under way */
+	uint64_t deadline_ns; /* of the init, finalize or collective call under way: gdri_limit_begin */
+	bool limit_is_init;   /* the deadline comes from GDR_INIT_TIMEOUT, else from GDR_TIMEOUT */
 	int pending;	      /* own failure that the next agreement will tell */
 
 	/* nodes: who shares this PE's */
@@ -115,6 +117,13 @@ struct gdri_state *gdri_state_get(void);
 static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)
 {
 	return st->seer ? st->seer : st->dev;
+}
+
+/* From now on: GDR_INIT_TIMEOUT for init and finalize, else GDR_TIMEOUT. */
+static inline void gdri_limit_begin(struct gdri_state *st, bool init)
+{
+	st->limit_is_init = init;
+	st->deadline_ns = gdri_deadline_ns(init ? st->opt.init_timeout_ms : st->opt.timeout_ms);
 }
 
 /* abi_version: that of the program's headers. */

@@ -409,7 +409,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	struct entering e = {.s = all ? new_entry(st, addr, ptr, len) : NULL, .share = {.listener = -1}, .fd = -1};
 	int ret;
 
-	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
+	gdri_limit_begin(st, false);
 	st->pending = prepare(st, &e, &mine);
 	e.joined = !st->pending && st->any_nic;
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
@@ -440,7 +440,7 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 	if (!st->any_nic)
 		return 0;
 	all = calloc((size_t)st->n_pes, sizeof(*all));
-	st->deadline_ns = gdri_deadline_ns((int)st->opt.timeout_ms);
+	gdri_limit_begin(st, false);
 	if (!all || !s) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;

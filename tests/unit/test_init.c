@@ -416,6 +416,25 @@ static int body_unreachable(int pe, int n)
 	return 0;
 }
 
+static void sleep_in_third(int call, void *send, size_t len)
+{
+	(void)send;
+	(void)len;
+	if (call == 2)
+		usleep(400000);
+}
+
+/* A step that took all the time: the next one says so, and names the option. */
+static int body_out_of_time(int pe, int n)
+{
+	(void)n;
+	setenv("GDR_INIT_TIMEOUT", "300ms", 1);
+	job_lie = sleep_in_third;
+	JOB_CHECK(init() == -GDR_ETIMEOUT);
+	JOB_CHECK(strstr(job_stderr(), "GDR_INIT_TIMEOUT=300ms"));
+	return 0;
+}
+
 /* What a program compiled with other headers calls. */
 static int body_abi(int pe, int n)
 {
@@ -486,6 +505,7 @@ JOB_TEST(cycles, 2, 120)
 JOB_TEST(forks, 2, 30)
 JOB_TEST(buffers, 2, 30)
 JOB_TEST(unreachable, 3, 30)
+JOB_TEST(out_of_time, 1, 30)
 JOB_TEST(attr, 2, 30)
 JOB_TEST(abi, 2, 30)
 
@@ -511,7 +531,8 @@ int main(void)
 		cmocka_unit_test(heap_sizes),	  cmocka_unit_test(version),
 		cmocka_unit_test(garbage),	  cmocka_unit_test(cycles),
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
-		cmocka_unit_test(unreachable),	  cmocka_unit_test(attr),
+		cmocka_unit_test(unreachable),	  cmocka_unit_test(out_of_time),
+		cmocka_unit_test(attr),
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
 		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
 		cmocka_unit_test(leaves),		  cmocka_unit_test(leaves_malloc),
