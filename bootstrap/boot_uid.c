@@ -2,420 +2,61 @@
 /* The bootstrap of processes that nobody launched together, but that have a unique id, their number and
  * how many they are: each connects to the hub in the process that made the id. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/call.h"
-#include "bootstrap/uid_link.h"
+#include "bootstrap/uid_join.h"
 #include "bootstrap/uid_net.h"
-#include "bootstrap/uid_serve.h"
 #include "runtime/log.h"
 
-#define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */
-#define ABORT_MS    2000
-
-struct uid_boot {
-	struct gdr_bootstrap pub; /* first: the library casts */
-	struct gdri_uid_link link;
-	unsigned char token[GDRI_UID_TOKEN];
-	pid_t owner;
-	uint64_t round;
-	bool broken; /* a collective failed here: the PEs may no longer be in step */
-	struct uid_boot *next; /* of those open */
+struct by_id {
+	struct gdri_uid_meeting meeting; /* first: connect casts */
+	struct gdri_uid id;
 };
 
-/* A forked child must not keep connections of its parent: they would hide the parent's death. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uid_boot *open_boots; /* under open_lock */
-
-static void before_fork(void)
+static int connect_error(const struct gdri_uid *id, bool again, int err)
 {
-	pthread_mutex_lock(&open_lock);
-}
+	char text[64];
 
-static void in_parent(void)
-{
-	pthread_mutex_unlock(&open_lock);
-}
-
-static void in_child(void)
-{
-	for (; open_boots; open_boots = open_boots->next)
-		close(open_boots->link.fd);
-	pthread_mutex_unlock(&open_lock);
-}
-
-static void once(void)
-{
-	if (pthread_atfork(before_fork, in_parent, in_child))
-		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
-}
-
-/* ---- waiting ---- */
-
-/* Under link.lock: has what the caller waits for come, or can it not come any more? */
-static bool settled(const struct gdri_uid_link *l)
-{
-	return l->ended || l->reason ||
-	       (l->round ? l->done || l->gone != GDRI_UID_NOBODY : l->welcome);
-}
-
-/* Under link.lock. False: not by the deadline. */
-static bool await(struct gdri_uid_link *l, const struct timespec *deadline)
-{
-	while (!settled(l)) {
-		if (pthread_cond_timedwait(&l->changed, &l->lock, deadline) == ETIMEDOUT)
-			return settled(l);
-	}
-	return true;
-}
-
-static void name_missing(const struct gdri_uid_link *l, char *text, size_t room)
-{
-	size_t at = 0;
-
-	*text = 0;
-	for (uint32_t i = 0; i < l->n_names && at < room; i++)
-		at += (size_t)snprintf(text + at, room - at, "%s%u", i ? ", " : "", l->names[i]);
-	if (!l->n_names)
-		snprintf(text, room, "none (all have: the network or the machines are slow)");
-	else if (l->n_names == GDRI_UID_NAMES && at < room)
-		snprintf(text + at, room - at, ", ...");
-}
-
-/* Who has not come, or not entered the round? Under link.lock, which it leaves meanwhile. */
-static void find_missing(struct uid_boot *b, const struct timespec *deadline, char *text, size_t room)
-{
-	struct gdri_uid_link *l = &b->link;
-	struct gdri_uid_head who = {GDRI_UID_WHO, l->pe, 0, 0};
-
-	l->answered = false;
-	pthread_mutex_unlock(&l->lock);
-	gdri_uid_link_send(l, &who, NULL, deadline);
-	pthread_mutex_lock(&l->lock);
-	while (!l->answered && !l->ended &&
-	       pthread_cond_timedwait(&l->changed, &l->lock, deadline) != ETIMEDOUT)
-		;
-	if (l->answered)
-		name_missing(l, text, room);
-	else if (l->home != GDRI_UID_NOBODY)
-		snprintf(text, room, "unknown, for PE %u, which made the unique id, does not answer "
-			 "either", l->home);
-	else
-		snprintf(text, room, "unknown, for the process that made the unique id does not answer "
-			 "either");
-}
-
-static void split_limit(int timeout_ms, struct timespec *limit, struct timespec *deadline)
-{
-	int reserve = timeout_ms / 4 < DIAGNOSE_MS ? timeout_ms / 4 : DIAGNOSE_MS;
-
-	gdri_deadline_in(deadline, timeout_ms);
-	gdri_deadline_in(limit, timeout_ms - reserve);
-}
-
-/* ---- a round ---- */
-
-static int gone_in_round(const struct gdri_uid_link *l)
-{
-	char text[200];
-
-	if (l->how == GDRI_UID_LEFT && l->n_names) {
-		name_missing(l, text, sizeof(text));
-		gdri_error("bootstrap: the collective cannot end: PE %u has given up and left; PEs that "
-			   "had not entered it: %s; check whether they are stopped, have exited or are in "
-			   "another call", l->gone, text);
-		return -GDR_ETIMEOUT;
-	}
-	if (l->gone == GDRI_UID_NOBODY)
-		gdri_error("bootstrap: the collective cannot end: the process that made the unique id has "
-			   "ended or is cut off; it must stay until all PEs have called gdr_finalize");
-	else
-		gdri_error("bootstrap: the collective cannot end: PE %u %s", l->gone,
-			   l->how == GDRI_UID_LEFT ? "has left the job"
-						   : "is dead or cut off; see that PE's output");
-	return -GDR_EPEERLOST;
-}
-
-static int round_expired(struct uid_boot *b, const struct timespec *deadline, int timeout_ms)
-{
-	char text[200];
-
-	find_missing(b, deadline, text, sizeof(text));
-	if (b->link.done)
-		return 0;
-	gdri_error("bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
-		   "entered it: %s; check whether they are stopped, have exited, are in another call, or "
-		   "are just slow (then raise the time limit)", b->pub.n_pes, timeout_ms, text);
-	return -GDR_ETIMEOUT;
-}
-
-/* Under link.lock. */
-static int judge(struct uid_boot *b, void *recv, size_t len)
-{
-	struct gdri_uid_link *l = &b->link;
-
-	if (!l->done)
-		return gone_in_round(l);
-	if (l->unequal != GDRI_UID_NOBODY) {
-		gdri_error("bootstrap: PE %u contributes another number of bytes to a collective than "
-			   "others (%zu here); check that all PEs run the same program and library",
-			   l->unequal, len);
-		return -GDR_EMISMATCH;
-	}
-	if (len)
-		memcpy(recv, l->result, len * l->n);
-	return 0;
-}
-
-static int run_round(struct uid_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
-{
-	struct gdri_uid_link *l = &b->link;
-	struct gdri_uid_head h = {GDRI_UID_GATHER, l->pe, (uint32_t)len, ++b->round};
-	struct timespec limit, deadline;
-	int rc;
-
-	split_limit(timeout_ms, &limit, &deadline);
-	pthread_mutex_lock(&l->lock);
-	l->round = b->round;
-	l->want = len * l->n;
-	l->done = false;
-	l->unequal = GDRI_UID_NOBODY;
-	l->n_names = 0;
-	pthread_mutex_unlock(&l->lock);
-	rc = gdri_uid_link_send(l, &h, send, &limit);
-	pthread_mutex_lock(&l->lock);
-	if (rc == -GDR_ETIMEOUT || (!rc && !await(l, &limit)))
-		rc = round_expired(b, &deadline, timeout_ms);
-	else
-		rc = 0; /* a connection that has ended shows below */
-	if (rc == 0 && !settled(l))
-		await(l, &deadline);
-	if (!rc)
-		rc = judge(b, recv, len);
-	l->round = 0;
-	free(l->result);
-	l->result = NULL;
-	pthread_mutex_unlock(&l->lock);
-	return rc;
-}
-
-static int uid_allgather(struct gdr_bootstrap *pub, const void *send, void *recv, size_t len,
-			 int timeout_ms)
-{
-	struct uid_boot *b = (struct uid_boot *)pub;
-	int rc = gdri_bootstrap_check(pub, send, recv, len, timeout_ms);
-
-	if (rc)
-		return rc;
-	if (b->broken || b->owner != getpid()) {
-		gdri_error("bootstrap: no more collectives %s", b->broken
-			   ? "after one that failed: the PEs are out of step; end the job"
-			   : "in a forked child of a PE");
-		return -GDR_ESTATE;
-	}
-	rc = run_round(b, send, recv, len, timeout_ms);
-	b->broken = rc != 0;
-	return rc;
-}
-
-static int uid_barrier(struct gdr_bootstrap *b, int timeout_ms)
-{
-	return uid_allgather(b, NULL, NULL, 0, timeout_ms);
-}
-
-/* ---- the rest of the contract ---- */
-
-/* Returns: the hub sends it back, which ends this process like the others, but where the hub is gone. */
-static int uid_abort(struct gdr_bootstrap *pub, int code, const char *text)
-{
-	struct uid_boot *b = (struct uid_boot *)pub;
-	unsigned char body[4 + GDRI_UID_TEXT];
-	struct gdri_uid_head h = {GDRI_UID_ABORT, b->link.pe, 4, 0};
-	struct timespec deadline;
-	size_t n = text ? strlen(text) : 0;
-
-	n = n < GDRI_UID_TEXT ? n : GDRI_UID_TEXT - 1;
-	gdri_uid_put32(body, (uint32_t)code);
-	if (n)
-		memcpy(body + 4, text, n);
-	h.len += (uint32_t)n;
-	gdri_error("abort of the job with status %d: %s", code, text ? text : "");
-	gdri_deadline_in(&deadline, ABORT_MS);
-	return b->owner == getpid() ? gdri_uid_link_send(&b->link, &h, body, &deadline) : -GDR_ESTATE;
-}
-
-static int uid_on_peer_lost(struct gdr_bootstrap *pub, void (*fn)(void *arg, int pe), void *arg)
-{
-	struct gdri_uid_link *l = &((struct uid_boot *)pub)->link;
-
-	pthread_mutex_lock(&l->telling);
-	l->lost = fn;
-	l->arg = arg;
-	pthread_mutex_unlock(&l->telling);
-	return 0;
-}
-
-static void forget(struct uid_boot *b)
-{
-	struct uid_boot **at = &open_boots;
-
-	pthread_mutex_lock(&open_lock);
-	while (*at && *at != b)
-		at = &(*at)->next;
-	if (*at)
-		*at = b->next;
-	pthread_mutex_unlock(&open_lock);
-}
-
-/* The hub's process waits for the others, which need it until they have left. */
-static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
-{
-	struct uid_boot *b = (struct uid_boot *)pub;
-	struct timespec deadline;
-
-	if (b->owner != getpid())
-		return; /* its threads are the parent's */
-	forget(b);
-	gdri_deadline_in(&deadline, timeout_ms);
-	gdri_uid_link_close(&b->link, &deadline);
-	if (gdri_uid_served_here(b->token) && !gdri_uid_await_end(b->token, &deadline))
-		gdri_warn("bootstrap: other PEs have not left the job within %d ms; they need this "
-			  "process, which made the unique id, until they have", timeout_ms);
-	free(b);
-}
-
-/* ---- opening ---- */
-
-static int refused(const struct uid_boot *b)
-{
-	const struct gdri_uid_link *l = &b->link;
-
-	switch (l->reason) {
-	case GDRI_UID_STRANGER:
-		gdri_error("bootstrap: the process at the address in the unique id does not know this id: "
-			   "it serves another job");
-		return -GDR_EBOOTSTRAP;
-	case GDRI_UID_N_PES:
-		gdri_error("bootstrap: this PE says that the job has %d PEs, another one says %u",
-			   b->pub.n_pes, l->number);
-		return -GDR_EMISMATCH;
-	case GDRI_UID_TWICE:
-		gdri_error("bootstrap: PE %u has come already: two processes have this number", l->number);
-		return -GDR_EINVAL;
-	case GDRI_UID_RUNNING:
-		gdri_error("bootstrap: the job of this unique id is complete and has begun: an id serves "
-			   "one job, and each PE comes once");
-		return -GDR_ESTATE;
-	default:
-		gdri_error("bootstrap: the process that made the unique id has no memory for %d PEs",
-			   b->pub.n_pes);
-		return -GDR_ENOMEM;
-	}
-}
-
-/* Under link.lock. */
-static int join_result(struct uid_boot *b, bool in_time, const struct timespec *deadline, int timeout_ms)
-{
-	struct gdri_uid_link *l = &b->link;
-	char text[200];
-
-	if (!in_time)
-		find_missing(b, deadline, text, sizeof(text));
-	if (l->reason)
-		return refused(b);
-	if (l->welcome)
-		return 0;
-	if (l->ended) {
-		name_missing(l, text, sizeof(text));
-		gdri_error("bootstrap: the process that made the unique id has ended before all PEs had "
-			   "come%s%s", l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
+	gdri_uid_address_text(id, text, sizeof(text));
+	if (err == ECONNREFUSED && again) {
+		gdri_error("bootstrap: the process that made the unique id (at %s) has ended before all PEs had come",
+			   text);
 		return -GDR_EPEERLOST;
 	}
-	gdri_error("bootstrap: not all of the %d PEs of the unique id came within %d ms; missing: PE %s; "
-		   "check that as many processes were started, each with a number of its own, and that "
-		   "they can reach the process that made the id", b->pub.n_pes, timeout_ms, text);
-	return -GDR_ETIMEOUT;
+	if (err == ECONNREFUSED)
+		gdri_error("bootstrap: nobody answers at %s, the address in the unique id: the process "
+			   "that made it has ended or its job is over (an id serves one job), or the "
+			   "address is another machine's (GDR_UID_INTERFACE chooses it)", text);
+	else
+		gdri_error("bootstrap: cannot connect to %s, the address in the unique id: %s; check "
+			   "that the machine of the process that made it can be reached there "
+			   "(GDR_UID_INTERFACE chooses the interface), and firewalls", text,
+			   gdri_errno_text(err));
+	return err == ETIMEDOUT ? -GDR_ETIMEOUT : -GDR_EBOOTSTRAP;
 }
 
-static int join(struct uid_boot *b, int left_ms, int timeout_ms)
+static int connect_by_id(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
 {
-	struct gdri_uid_link *l = &b->link;
-	struct gdri_uid_head h = {GDRI_UID_HELLO, l->pe, GDRI_UID_TOKEN + 8, 0};
-	unsigned char body[GDRI_UID_TOKEN + 8];
-	struct timespec limit, deadline;
-	int rc;
+	const struct gdri_uid *id = &((struct by_id *)m)->id;
+	int fd = gdri_uid_connect(id, deadline);
 
-	split_limit(left_ms, &limit, &deadline);
-	memcpy(body, b->token, GDRI_UID_TOKEN);
-	gdri_uid_put32(body + GDRI_UID_TOKEN, l->n);
-	gdri_uid_put32(body + GDRI_UID_TOKEN + 4, gdri_uid_served_here(b->token));
-	rc = gdri_uid_link_send(l, &h, body, &limit);
-	pthread_mutex_lock(&l->lock);
-	rc = join_result(b, !rc && await(l, &limit), &deadline, timeout_ms);
-	pthread_mutex_unlock(&l->lock);
-	return rc;
-}
-
-static struct uid_boot *new_boot(const struct gdri_uid *id, int pe, int n_pes)
-{
-	struct uid_boot *b = calloc(1, sizeof(*b));
-
-	if (!b) {
-		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
-		return NULL;
-	}
-	gdri_bootstrap_fill(&b->pub, "uniqueid");
-	b->pub.pe = pe;
-	b->pub.n_pes = n_pes;
-	b->pub.allgather = uid_allgather;
-	b->pub.barrier = uid_barrier;
-	b->pub.abort = uid_abort;
-	b->pub.on_peer_lost = uid_on_peer_lost;
-	b->pub.finalize = uid_finalize;
-	b->owner = getpid();
-	memcpy(b->token, id->token, GDRI_UID_TOKEN);
-	return b;
-}
-
-static int connect_and_join(struct uid_boot *b, const struct gdri_uid *id, int timeout_ms)
-{
-	struct timespec deadline;
-	int rc;
-
-	gdri_deadline_in(&deadline, timeout_ms);
-	rc = gdri_uid_connect(id, &deadline);
-	if (rc >= 0)
-		rc = gdri_uid_link_open(&b->link, rc, (uint32_t)b->pub.pe, (uint32_t)b->pub.n_pes);
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&open_lock);
-	b->next = open_boots;
-	open_boots = b;
-	pthread_mutex_unlock(&open_lock);
-	rc = join(b, gdri_ms_left(&deadline), timeout_ms);
-	if (!rc)
-		return 0;
-	forget(b);
-	gdri_uid_link_close(&b->link, &deadline);
-	return rc;
+	return fd >= 0 ? fd : connect_error(id, again, -fd);
 }
 
 int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_UID_BYTES], int pe,
 		       int n_pes, int timeout_ms)
 {
-	static pthread_once_t first = PTHREAD_ONCE_INIT;
-	struct uid_boot *b;
-	struct gdri_uid u;
-	const char *fault = gdri_uid_parse(id, &u);
-	int rc;
+	struct by_id by = {.meeting = {
+		.name = "uniqueid",
+		.hub = "the process that made the unique id",
+		.stranger = "the process at the address in the unique id does not know this id: it serves another job",
+		.connect = connect_by_id,
+	}};
+	const char *fault = gdri_uid_parse(id, &by.id);
 
-	pthread_once(&first, once);
 	if (fault) {
 		gdri_error("bootstrap: cannot use the unique id: %s; all PEs take the bytes that "
 			   "gdr_get_uniqueid gave to one of them", fault);
@@ -426,13 +67,6 @@ int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_U
 			   GDRI_UID_MAX_PES);
 		return -GDR_EINVAL;
 	}
-	b = new_boot(&u, pe, n_pes);
-	rc = b ? connect_and_join(b, &u, timeout_ms) : -GDR_ENOMEM;
-	if (rc) {
-		free(b);
-		return rc;
-	}
-	gdri_info("bootstrap: PE %d of %d on %s, by unique id", pe, n_pes, b->pub.hostname);
-	*out = &b->pub;
-	return 0;
+	memcpy(by.meeting.token, by.id.token, GDRI_UID_TOKEN);
+	return gdri_uid_join(out, &by.meeting, pe, n_pes, timeout_ms);
 }

@@ -154,6 +154,29 @@ static void begin(struct gdri_uid_hub *hub)
 	tell_all(hub, GDRI_UID_WELCOME, hub->home, NULL, 0);
 }
 
+static void unlink_conn(struct gdri_uid_hub *hub, const struct gdri_uid_conn *c)
+{
+	struct gdri_uid_conn **at = &hub->conns;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+}
+
+/* A stranger becomes a PE, and is before all strangers from now on. */
+static void know(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t pe)
+{
+	unlink_conn(hub, c);
+	c->next = hub->conns;
+	hub->conns = c;
+	hub->n_strangers--;
+	c->stranger = false;
+	c->pe = pe;
+	hub->of[pe] = c;
+	hub->came[pe] = true;
+	hub->n_here++;
+}
+
 static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	uint32_t pe = c->h.pe, n = gdri_uid_get32(c->body + GDRI_UID_TOKEN);
@@ -171,13 +194,10 @@ static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	} else if (hub->of[pe]) {
 		refuse(c, GDRI_UID_TWICE, pe);
 	} else {
-		hub->of[pe] = c;
-		hub->came[pe] = true;
-		c->pe = pe;
-		hub->n_strangers--;
+		know(hub, c, pe);
 		if (gdri_uid_get32(c->body + GDRI_UID_TOKEN + 4) & 1)
 			hub->home = pe;
-		if (++hub->n_here == hub->n)
+		if (hub->n_here == hub->n)
 			begin(hub);
 	}
 }
@@ -257,7 +277,6 @@ static void gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t lef
 	if (pe == GDRI_UID_NOBODY)
 		return;
 	c->pe = GDRI_UID_NOBODY;
-	hub->n_strangers++; /* until it is dropped */
 	hub->of[pe] = NULL;
 	hub->n_here--;
 	if (!hub->running) { /* it may come again */
@@ -374,33 +393,38 @@ void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_
 
 struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now)
 {
-	struct gdri_uid_conn *c;
+	struct gdri_uid_conn *c = calloc(1, sizeof(*c)), **end = &hub->conns;
 
-	if (hub->n_strangers >= GDRI_UID_STRANGERS)
-		return NULL;
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->fd = fd;
 	c->since = now;
 	c->pe = GDRI_UID_NOBODY;
+	c->stranger = true;
 	c->last = &c->first;
-	c->next = hub->conns;
-	hub->conns = c;
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
 	hub->n_strangers++;
+	return c;
+}
+
+struct gdri_uid_conn *gdri_uid_hub_oldest(const struct gdri_uid_hub *hub)
+{
+	struct gdri_uid_conn *c = hub->conns;
+
+	while (c && !c->stranger)
+		c = c->next;
 	return c;
 }
 
 void gdri_uid_hub_drop(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
-	struct gdri_uid_conn **at = &hub->conns;
 	struct gdri_uid_out *o;
 
 	gone(hub, c, 0);
-	hub->n_strangers--;
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	hub->n_strangers -= c->stranger;
+	unlink_conn(hub, c);
 	while ((o = c->first)) {
 		c->first = o->next;
 		put_blob(o->blob);

@@ -6,7 +6,7 @@
 
 #include "bootstrap/uid_wire.h"
 
-#define GDRI_UID_STRANGERS 64 /* connections that have not said who they are */
+#define GDRI_UID_STRANGERS 64 /* connections that have not said who they are: one more, and the oldest goes */
 
 struct gdri_uid_blob { /* bytes to send, the same to many */
 	int refs;
@@ -23,7 +23,8 @@ struct gdri_uid_conn {
 	struct gdri_uid_conn *next;
 	int fd;		 /* for the owner; the hub only keeps it */
 	uint64_t since;	 /* likewise: when it came, ns */
-	uint32_t pe;	 /* NOBODY: has not said */
+	uint32_t pe;	 /* NOBODY: has not said, or has left */
+	bool stranger;	 /* has not said */
 	bool bad;	 /* to be closed, when what is queued has been sent */
 	unsigned char head[GDRI_UID_HEAD];
 	size_t n_head;
@@ -36,7 +37,7 @@ struct gdri_uid_conn {
 
 struct gdri_uid_hub {
 	unsigned char token[GDRI_UID_TOKEN];
-	struct gdri_uid_conn *conns;
+	struct gdri_uid_conn *conns; /* those that have said who they are, then strangers, the oldest first */
 	uint32_t n_strangers;
 	uint32_t n, n_here, n_gone; /* n 0: nobody has come yet */
 	uint32_t home;		    /* PE of the hub's process, or NOBODY */
@@ -52,8 +53,10 @@ struct gdri_uid_hub {
 void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_UID_TOKEN]);
 void gdri_uid_hub_clear(struct gdri_uid_hub *hub);
 
-/* NULL: no memory, or too many that have not said who they are. */
+/* NULL: no memory. */
 struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now);
+/* The stranger that has waited longest, or NULL. */
+struct gdri_uid_conn *gdri_uid_hub_oldest(const struct gdri_uid_hub *hub);
 /* May mark any connection bad, and frees none. */
 void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const unsigned char *p,
 		       size_t n);

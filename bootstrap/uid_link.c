@@ -155,7 +155,11 @@ static bool read_frame(struct gdri_uid_link *l)
 	if (!read_all(l->fd, head, sizeof(head)))
 		return false;
 	if (!gdri_uid_head_parse(head, false, l->n, &h)) {
-		gdri_error("bootstrap: what comes from the address in the unique id is not gdr's");
+		gdri_error("bootstrap: what comes over the connection to the job's hub is not gdr's: another program "
+			   "has its port");
+		pthread_mutex_lock(&l->lock);
+		l->garbled = true;
+		pthread_mutex_unlock(&l->lock);
 		return false;
 	}
 	body = malloc(h.len + 1u);

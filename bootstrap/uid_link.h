@@ -20,6 +20,7 @@ struct gdri_uid_link {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	bool ended;	 /* the reader has: nothing more comes */
+	bool garbled;	 /* for what came was not a hub's */
 	bool leaving;	 /* the end is ours */
 	bool welcome;
 	uint32_t home;	 /* PE whose process has the hub, or NOBODY */

@@ -91,14 +91,14 @@ static void take_address(const struct ifaddrs *i, struct gdri_uid *id)
 		memcpy(id->addr, &a->v6.sin6_addr, 16);
 }
 
-static int choose_address(const char *interface, struct gdri_uid *id)
+int gdri_uid_choose_address(const char *interface, struct gdri_uid *id)
 {
 	struct ifaddrs *all, *i;
 	int best = 0, rank;
 
 	if (getifaddrs(&all)) {
-		gdri_error("bootstrap: cannot list the network interfaces: %m");
-		return -1;
+		gdri_error("bootstrap: cannot list the network interfaces: %s", gdri_errno_text(errno));
+		return -GDR_ESYSTEM;
 	}
 	for (i = all; i; i = i->ifa_next) {
 		rank = rank_of(i, interface);
@@ -116,27 +116,25 @@ static int choose_address(const char *interface, struct gdri_uid *id)
 	else
 		gdri_error("bootstrap: no network interface has an address, not even loopback (see "
 			   "`ip address`)");
-	return -1;
+	return -GDR_ESYSTEM;
 }
 
-int gdri_uid_listen(const char *interface, struct gdri_uid *id)
+int gdri_uid_listen(struct gdri_uid *id)
 {
+	static const int on = 1, off = 0;
 	union address a;
-	socklen_t len;
-	char text[64];
-	int fd;
+	socklen_t len = to_sockaddr(id, &a);
+	int err, fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	id->port = 0;
-	if (choose_address(interface, id))
-		return -1;
-	len = to_sockaddr(id, &a);
-	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, &a.any, len) || listen(fd, SOMAXCONN) || getsockname(fd, &a.any, &len)) {
-		gdri_uid_address_text(id, text, sizeof(text));
-		gdri_error("bootstrap: cannot listen at %s: %m", text);
-		if (fd >= 0)
-			close(fd);
-		return -1;
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* beside what is left of a job that ended */
+	if (id->family == 6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)); /* [::]: IPv4, too */
+	if (bind(fd, &a.any, len) || listen(fd, SOMAXCONN) || getsockname(fd, &a.any, &len)) {
+		err = errno;
+		close(fd);
+		return -err;
 	}
 	id->port = ntohs(id->family == 4 ? a.v4.sin_port : a.v6.sin6_port);
 	return fd;
@@ -177,32 +175,14 @@ static bool wait_writable(int fd, const struct timespec *deadline)
 	return false;
 }
 
-static int connect_error(const struct gdri_uid *id, int err)
-{
-	char text[64];
-
-	gdri_uid_address_text(id, text, sizeof(text));
-	if (err == ECONNREFUSED)
-		gdri_error("bootstrap: nobody answers at %s, the address in the unique id: the process "
-			   "that made it has ended or its job is over (an id serves one job), or the "
-			   "address is another machine's (GDR_UID_INTERFACE chooses it)", text);
-	else
-		gdri_error("bootstrap: cannot connect to %s, the address in the unique id: %s; check "
-			   "that the machine of the process that made it can be reached there "
-			   "(GDR_UID_INTERFACE chooses the interface), and firewalls", text, strerror(err));
-	return err == ETIMEDOUT ? -GDR_ETIMEOUT : -GDR_EBOOTSTRAP;
-}
-
 int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline)
 {
 	union address a;
 	socklen_t len = to_sockaddr(id, &a), size = sizeof(int);
 	int err = 0, fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0) {
-		gdri_error("bootstrap: cannot make a socket: %m");
-		return -GDR_ESYSTEM;
-	}
+	if (fd < 0)
+		return -errno;
 	if (connect(fd, &a.any, len) && errno != EINPROGRESS && errno != EINTR)
 		err = errno;
 	else if (!wait_writable(fd, deadline))
@@ -211,7 +191,7 @@ int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline)
 		err = errno;
 	if (err) {
 		close(fd);
-		return connect_error(id, err);
+		return -err;
 	}
 	gdri_uid_tune(fd);
 	return fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets of the bootstrap by unique id. Functions that fail have logged why. */
+/* Sockets of jobs that meet at a hub. */
 #ifndef GDRI_BOOTSTRAP_UID_NET_H
 #define GDRI_BOOTSTRAP_UID_NET_H
 
@@ -7,11 +7,13 @@
 
 #include "bootstrap/uid_wire.h"
 
-/* A listening socket that does not block, at an address of `interface` ("": of the first that others can
- * reach); fills family, addr and port. -1: failed. */
-int gdri_uid_listen(const char *interface, struct gdri_uid *id);
+/* Family and address of `interface`, "": of the first that others can reach. 0 or -GDR_E* (logged). */
+int gdri_uid_choose_address(const char *interface, struct gdri_uid *id);
 
-/* A connection that does not block, or -GDR_E*. */
+/* A listening socket that does not block, at the address and port (0: a free one, which is filled in), or -errno. */
+int gdri_uid_listen(struct gdri_uid *id);
+
+/* A connection that does not block, or -errno. */
 int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline);
 
 /* Both ends: small frames go at once, a machine that is gone is noticed within half a minute. */

@@ -20,7 +20,7 @@
 #include "runtime/log.h"
 
 #define MAX_HUBS   16
-#define HELLO_NS   5000000000u /* a connection that has not said who it is by then is closed */
+#define HELLO_NS   1000000000u /* a connection that has not said who it is by then is closed */
 #define FAREWELL_NS 2000000000u /* one that was refused, and does not read that */
 #define AGAIN_MS   100
 #define AGAIN_NS   100000000u
@@ -92,24 +92,6 @@ static uint64_t now_ns(void)
 
 /* ---- the thread ---- */
 
-/* A failure that lasts must not keep the thread busy. */
-static void take_newcomers(struct hub *h, uint64_t now)
-{
-	int fd;
-
-	while (h->core.n_strangers < GDRI_UID_STRANGERS) {
-		fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0) {
-			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-				h->deaf = now + AGAIN_NS;
-			return;
-		}
-		gdri_uid_tune(fd);
-		if (!gdri_uid_hub_accept(&h->core, fd, now))
-			close(fd);
-	}
-}
-
 /* False: the connection has ended. */
 static bool receive(struct hub *h, struct gdri_uid_conn *c, uint64_t now)
 {
@@ -146,7 +128,7 @@ static bool overdue(const struct gdri_uid_conn *c, uint64_t now)
 
 	if (c->bad)
 		return !gdri_uid_hub_out(c, &n) || now - c->since > FAREWELL_NS;
-	return c->pe == GDRI_UID_NOBODY && now - c->since > HELLO_NS;
+	return c->stranger && now - c->since > HELLO_NS;
 }
 
 /* Under hubs_lock. */
@@ -154,6 +136,55 @@ static void drop(struct hub *h, struct gdri_uid_conn *c)
 {
 	close(c->fd);
 	gdri_uid_hub_drop(&h->core, c);
+}
+
+/* A newcomer for whom there is no place or no descriptor takes that of the oldest stranger. False: there is none. */
+static bool make_way(struct hub *h)
+{
+	struct gdri_uid_conn *oldest = gdri_uid_hub_oldest(&h->core);
+
+	if (oldest)
+		drop(h, oldest);
+	return oldest;
+}
+
+/* A failure that lasts must not keep the thread busy. */
+static void cannot_accept(struct hub *h, uint64_t now, int err)
+{
+	static bool said; /* under hubs_lock */
+
+	h->deaf = now + AGAIN_NS;
+	if (!said)
+		gdri_warn("bootstrap: PEs wait to be let in, for this process cannot take their connections: %s",
+			  gdri_errno_text(err));
+	said = true;
+}
+
+/* A PE says who it is as soon as it is connected, and is no stranger then. */
+static void take_newcomers(struct hub *h, uint64_t now)
+{
+	struct gdri_uid_conn *c;
+	int fd;
+
+	for (int i = 0; i < GDRI_UID_STRANGERS; i++) { /* then those that are known have their turn */
+		fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+				return;
+			if (make_way(h))
+				continue;
+			cannot_accept(h, now, errno);
+			return;
+		}
+		gdri_uid_tune(fd);
+		if (h->core.n_strangers >= GDRI_UID_STRANGERS)
+			make_way(h);
+		c = gdri_uid_hub_accept(&h->core, fd, now);
+		if (!c)
+			close(fd);
+		else if (!receive(h, c, now))
+			drop(h, c);
+	}
 }
 
 /* The process of the home PE ends as soon as that reads ABORT, and the hub with it: the others first. */
@@ -202,7 +233,6 @@ static int fill_polls(struct hub *h, nfds_t *n)
 		h->polls = p;
 		h->room = 2 * want;
 	}
-	deaf |= h->core.n_strangers >= GDRI_UID_STRANGERS;
 	h->polls[0] = (struct pollfd){deaf ? -1 : h->listener, POLLIN, 0};
 	h->polls[1] = (struct pollfd){h->wake, POLLIN, 0};
 	*n = 2;
@@ -210,7 +240,7 @@ static int fill_polls(struct hub *h, nfds_t *n)
 		size_t left;
 		bool out = gdri_uid_hub_out(c, &left) && !(held && c == home);
 
-		fleeting |= c->bad || c->pe == GDRI_UID_NOBODY;
+		fleeting |= c->bad || c->stranger;
 		h->polls[(*n)++] = (struct pollfd){c->fd, (short)(POLLIN | (out ? POLLOUT : 0)), 0};
 	}
 	return fleeting ? AGAIN_MS : -1;
@@ -372,42 +402,37 @@ static int enter(struct hub *h)
 	return rc;
 }
 
-/* What the hub needs of the system; *u gets the address. */
-static int prepare(struct hub *h, struct gdri_uid *u, const char *interface)
+/* What the hub needs of the system; as gdri_uid_serve. */
+static int prepare(struct hub *h, struct gdri_uid *u, int *err)
 {
-	if (getrandom(u->token, sizeof(u->token), 0) != sizeof(u->token)) {
-		gdri_error("bootstrap: no random bytes: %m");
-		return -GDR_ESYSTEM;
-	}
 	h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->wake < 0) {
-		gdri_error("bootstrap: eventfd: %m");
+		gdri_error("bootstrap: eventfd: %s", gdri_errno_text(errno));
 		return -GDR_ESYSTEM;
 	}
-	h->listener = gdri_uid_listen(interface, u);
+	h->listener = gdri_uid_listen(u);
 	if (h->listener < 0) {
+		*err = -h->listener;
 		close(h->wake);
-		return -GDR_ESYSTEM;
+		return 1;
 	}
 	h->made = now_ns();
 	gdri_uid_hub_init(&h->core, u->token);
 	return 0;
 }
 
-int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
+int gdri_uid_serve(struct gdri_uid *u, int *err)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
-	struct gdri_uid u = {0};
 	struct hub *h = calloc(1, sizeof(*h));
 	int rc;
 
 	pthread_once(&first, once);
-	memset(id, 0, GDRI_UID_BYTES);
 	if (!h) {
 		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*h));
 		return -GDR_ENOMEM;
 	}
-	rc = prepare(h, &u, interface);
+	rc = prepare(h, u, err);
 	if (!rc) {
 		rc = enter(h);
 		if (rc) {
@@ -417,7 +442,30 @@ int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface
 	}
 	if (rc)
 		free(h);
-	else
+	return rc;
+}
+
+int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
+{
+	struct gdri_uid u = {0};
+	char text[64];
+	int rc, err;
+
+	memset(id, 0, GDRI_UID_BYTES);
+	rc = gdri_uid_choose_address(interface, &u);
+	if (rc)
+		return rc;
+	if (getrandom(u.token, sizeof(u.token), 0) != sizeof(u.token)) {
+		gdri_error("bootstrap: no random bytes: %m");
+		return -GDR_ESYSTEM;
+	}
+	rc = gdri_uid_serve(&u, &err);
+	if (rc > 0) {
+		gdri_uid_address_text(&u, text, sizeof(text));
+		gdri_error("bootstrap: cannot listen at %s: %s", text, gdri_errno_text(err));
+		rc = -GDR_ESYSTEM;
+	}
+	if (!rc)
 		gdri_uid_write(id, &u);
 	return rc;
 }

@@ -7,6 +7,10 @@
 
 #include "bootstrap/uid_wire.h"
 
+/* A hub at the address of *u, for those that know its token; fills the port where that is 0. 0 or -GDR_E* (logged);
+ * 1: the system's *err is why nobody can listen there (not logged). */
+int gdri_uid_serve(struct gdri_uid *u, int *err);
+
 /* Whether this process answers for the id. */
 bool gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN]);
 

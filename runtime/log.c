@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Written at init, read by any thread: plain ints that are only ever replaced
@@ -71,4 +73,20 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 		/* Nowhere left to say it. */
 	}
 	errno = saved;
+}
+
+const char *gdri_errno_text(int err)
+{
+	static _Thread_local char text[200];
+	struct rlimit r;
+
+	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
+		snprintf(text, sizeof(text), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
+			 (unsigned long long)r.rlim_cur);
+	else if (err == EFBIG && !getrlimit(RLIMIT_FSIZE, &r) && r.rlim_cur != RLIM_INFINITY)
+		snprintf(text, sizeof(text), "%s: this process may make files, which memory that PEs share counts as, "
+			 "of %llu bytes (raise it: ulimit -f)", strerror(err), (unsigned long long)r.rlim_cur);
+	else
+		snprintf(text, sizeof(text), "%s", strerror(err));
+	return text;
 }

@@ -26,6 +26,10 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 const char *gdri_log_last_error(void);
 void gdri_log_clear_error(void);
 
+/* strerror, and where the process has come to a limit of its own (files, size of files) the limit and how to raise
+ * it. The calling thread's until its next call. */
+const char *gdri_errno_text(int err);
+
 #define gdri_error(...) gdri_log(GDRI_LOG_ERROR, __VA_ARGS__)
 #define gdri_warn(...) gdri_log(GDRI_LOG_WARN, __VA_ARGS__)
 #define gdri_info(...) gdri_log(GDRI_LOG_INFO, __VA_ARGS__)

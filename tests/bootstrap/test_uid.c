@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -354,6 +355,77 @@ static void test_noise(void **state)
 		close(fd[i]);
 }
 
+/* Keeps `n` connections open that say nothing: one that the hub closes is replaced. */
+struct idlers {
+	pthread_t thread;
+	struct sockaddr_in to;
+	int fd[300], n;
+	bool stop; /* set by the test, read by the thread: pairs as relaxed, the join orders all else */
+};
+
+static void idle(struct idlers *x, int i)
+{
+	x->fd[i] = socket(AF_INET, SOCK_STREAM, 0);
+	if (x->fd[i] >= 0 && connect(x->fd[i], (struct sockaddr *)&x->to, sizeof(x->to))) {
+		close(x->fd[i]);
+		x->fd[i] = -1;
+	}
+}
+
+static void *idle_on(void *arg)
+{
+	struct idlers *x = arg;
+	char c;
+
+	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) { /* pairs with the store in test_idlers */
+		for (int i = 0; i < x->n; i++) {
+			if (x->fd[i] >= 0 && recv(x->fd[i], &c, 1, MSG_DONTWAIT) == 0) {
+				close(x->fd[i]);
+				idle(x, i);
+			}
+		}
+		nap(1);
+	}
+	return NULL;
+}
+
+/* They keep no PE out, as many as they are. */
+static void test_idlers(void **state)
+{
+	static struct idlers x = {.n = 300};
+	unsigned char id[GDRI_UID_BYTES];
+	struct gdri_uid u;
+	struct pe p[3];
+	int up = 0;
+
+	(void)state;
+	make(id);
+	gdri_uid_parse(id, &u);
+	x.to.sin_family = AF_INET;
+	x.to.sin_port = htons(u.port);
+	memcpy(&x.to.sin_addr, u.addr, 4);
+	for (int i = 0; i < x.n; i++) {
+		idle(&x, i);
+		up += x.fd[i] >= 0;
+	}
+	assert_true(up > 200);
+	assert_int_equal(pthread_create(&x.thread, NULL, idle_on, &x), 0);
+	for (int i = 0; i < 3; i++) {
+		start(&p[i], id, i, 3);
+		p[i].limit_ms = 5000; /* of which milliseconds are needed */
+		p[i].delay_ms = 100 * i;
+	}
+	run(p, 3);
+	__atomic_store_n(&x.stop, true, __ATOMIC_RELAXED); /* pairs with the load in idle_on */
+	pthread_join(x.thread, NULL);
+	for (int i = 0; i < x.n; i++) {
+		if (x.fd[i] >= 0)
+			close(x.fd[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(p[i].rc, 0);
+}
+
 /* A process that comes after the job has begun. */
 static void test_running(void **state)
 {
@@ -399,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_twice),	  cmocka_unit_test(test_sizes_differ),
 		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_idlers),
 		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_unused),	  cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
 	};

@@ -17,7 +17,7 @@ stop)
 	limit=12
 	"$plain" 3 "$test" rounds 3 timeout 2000 fate stop "$pe" barrier expect -20 >"$out" 2>&1
 	if [ "$pe" = 0 ]; then
-		text="unknown, for PE 0, which made the unique id, does not answer either"
+		text="unknown, for PE 0, whose process has the job's hub, does not answer either"
 	else
 		text="PEs that had not entered it: $pe;"
 	fi

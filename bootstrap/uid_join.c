@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* PEs that meet at a hub: each has a connection to it, for as long as the job lasts. */
+#include "bootstrap/uid_join.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/call.h"
+#include "bootstrap/uid_link.h"
+#include "bootstrap/uid_serve.h"
+#include "runtime/log.h"
+
+#define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */
+#define ABORT_MS    2000
+#define AGAIN_MS    50
+
+struct uid_boot {
+	struct gdr_bootstrap pub; /* first: the library casts */
+	struct gdri_uid_link link;
+	unsigned char token[GDRI_UID_TOKEN];
+	const char *hub; /* whose process it is in, for messages */
+	pid_t owner;
+	uint64_t round;
+	bool broken; /* a collective failed here: the PEs may no longer be in step */
+	struct uid_boot *next; /* of those open */
+};
+
+/* A forked child must not keep connections of its parent: they would hide the parent's death. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uid_boot *open_boots; /* under open_lock */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void in_child(void)
+{
+	for (; open_boots; open_boots = open_boots->next)
+		close(open_boots->link.fd);
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void once(void)
+{
+	if (pthread_atfork(before_fork, in_parent, in_child))
+		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
+}
+
+/* ---- waiting ---- */
+
+/* Under link.lock: has what the caller waits for come, or can it not come any more? */
+static bool settled(const struct gdri_uid_link *l)
+{
+	return l->ended || l->reason ||
+	       (l->round ? l->done || l->gone != GDRI_UID_NOBODY : l->welcome);
+}
+
+/* Under link.lock. False: not by the deadline. */
+static bool await(struct gdri_uid_link *l, const struct timespec *deadline)
+{
+	while (!settled(l)) {
+		if (pthread_cond_timedwait(&l->changed, &l->lock, deadline) == ETIMEDOUT)
+			return settled(l);
+	}
+	return true;
+}
+
+static void name_missing(const struct gdri_uid_link *l, char *text, size_t room)
+{
+	size_t at = 0;
+
+	*text = 0;
+	for (uint32_t i = 0; i < l->n_names && at < room; i++)
+		at += (size_t)snprintf(text + at, room - at, "%s%u", i ? ", " : "", l->names[i]);
+	if (!l->n_names)
+		snprintf(text, room, "none (all have: the network or the machines are slow)");
+	else if (l->n_names == GDRI_UID_NAMES && at < room)
+		snprintf(text + at, room - at, ", ...");
+}
+
+/* Who has not come, or not entered the round? Under link.lock, which it leaves meanwhile. */
+static void find_missing(struct uid_boot *b, const struct timespec *deadline, char *text, size_t room)
+{
+	struct gdri_uid_link *l = &b->link;
+	struct gdri_uid_head who = {GDRI_UID_WHO, l->pe, 0, 0};
+
+	l->answered = false;
+	pthread_mutex_unlock(&l->lock);
+	gdri_uid_link_send(l, &who, NULL, deadline);
+	pthread_mutex_lock(&l->lock);
+	while (!l->answered && !l->ended &&
+	       pthread_cond_timedwait(&l->changed, &l->lock, deadline) != ETIMEDOUT)
+		;
+	if (l->answered)
+		name_missing(l, text, room);
+	else if (l->home != GDRI_UID_NOBODY)
+		snprintf(text, room, "unknown, for PE %u, whose process has the job's hub, does not answer either",
+			 l->home);
+	else
+		snprintf(text, room, "unknown, for %s does not answer either", b->hub);
+}
+
+static void split_limit(int timeout_ms, struct timespec *limit, struct timespec *deadline)
+{
+	int reserve = timeout_ms / 4 < DIAGNOSE_MS ? timeout_ms / 4 : DIAGNOSE_MS;
+
+	gdri_deadline_in(deadline, timeout_ms);
+	gdri_deadline_in(limit, timeout_ms - reserve);
+}
+
+/* ---- a round ---- */
+
+static int gone_in_round(const struct uid_boot *b)
+{
+	const struct gdri_uid_link *l = &b->link;
+	char text[200];
+
+	if (l->how == GDRI_UID_LEFT && l->n_names) {
+		name_missing(l, text, sizeof(text));
+		gdri_error("bootstrap: the collective cannot end: PE %u has given up and left; PEs that "
+			   "had not entered it: %s; check whether they are stopped, have exited or are in "
+			   "another call", l->gone, text);
+		return -GDR_ETIMEOUT;
+	}
+	if (l->gone == GDRI_UID_NOBODY)
+		gdri_error("bootstrap: the collective cannot end: %s has ended or is cut off; it must stay until "
+			   "all PEs have called gdr_finalize", b->hub);
+	else
+		gdri_error("bootstrap: the collective cannot end: PE %u %s", l->gone,
+			   l->how == GDRI_UID_LEFT ? "has left the job"
+						   : "is dead or cut off; see that PE's output");
+	return -GDR_EPEERLOST;
+}
+
+static int round_expired(struct uid_boot *b, const struct timespec *deadline, int timeout_ms)
+{
+	char text[200];
+
+	find_missing(b, deadline, text, sizeof(text));
+	if (b->link.done)
+		return 0;
+	gdri_error("bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
+		   "entered it: %s; check whether they are stopped, have exited, are in another call, or "
+		   "are just slow (then raise the time limit)", b->pub.n_pes, timeout_ms, text);
+	return -GDR_ETIMEOUT;
+}
+
+/* Under link.lock. */
+static int judge(struct uid_boot *b, void *recv, size_t len)
+{
+	struct gdri_uid_link *l = &b->link;
+
+	if (!l->done)
+		return gone_in_round(b);
+	if (l->unequal != GDRI_UID_NOBODY) {
+		gdri_error("bootstrap: PE %u contributes another number of bytes to a collective than "
+			   "others (%zu here); check that all PEs run the same program and library",
+			   l->unequal, len);
+		return -GDR_EMISMATCH;
+	}
+	if (len)
+		memcpy(recv, l->result, len * l->n);
+	return 0;
+}
+
+static int run_round(struct uid_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
+{
+	struct gdri_uid_link *l = &b->link;
+	struct gdri_uid_head h = {GDRI_UID_GATHER, l->pe, (uint32_t)len, ++b->round};
+	struct timespec limit, deadline;
+	int rc;
+
+	split_limit(timeout_ms, &limit, &deadline);
+	pthread_mutex_lock(&l->lock);
+	l->round = b->round;
+	l->want = len * l->n;
+	l->done = false;
+	l->unequal = GDRI_UID_NOBODY;
+	l->n_names = 0;
+	pthread_mutex_unlock(&l->lock);
+	rc = gdri_uid_link_send(l, &h, send, &limit);
+	pthread_mutex_lock(&l->lock);
+	if (rc == -GDR_ETIMEOUT || (!rc && !await(l, &limit)))
+		rc = round_expired(b, &deadline, timeout_ms);
+	else
+		rc = 0; /* a connection that has ended shows below */
+	if (rc == 0 && !settled(l))
+		await(l, &deadline);
+	if (!rc)
+		rc = judge(b, recv, len);
+	l->round = 0;
+	free(l->result);
+	l->result = NULL;
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+static int uid_allgather(struct gdr_bootstrap *pub, const void *send, void *recv, size_t len,
+			 int timeout_ms)
+{
+	struct uid_boot *b = (struct uid_boot *)pub;
+	int rc = gdri_bootstrap_check(pub, send, recv, len, timeout_ms);
+
+	if (rc)
+		return rc;
+	if (b->broken || b->owner != getpid()) {
+		gdri_error("bootstrap: no more collectives %s", b->broken
+			   ? "after one that failed: the PEs are out of step; end the job"
+			   : "in a forked child of a PE");
+		return -GDR_ESTATE;
+	}
+	rc = run_round(b, send, recv, len, timeout_ms);
+	b->broken = rc != 0;
+	return rc;
+}
+
+static int uid_barrier(struct gdr_bootstrap *b, int timeout_ms)
+{
+	return uid_allgather(b, NULL, NULL, 0, timeout_ms);
+}
+
+/* ---- the rest of the contract ---- */
+
+/* Returns: the hub sends it back, which ends this process like the others, but where the hub is gone. */
+static int uid_abort(struct gdr_bootstrap *pub, int code, const char *text)
+{
+	struct uid_boot *b = (struct uid_boot *)pub;
+	unsigned char body[4 + GDRI_UID_TEXT];
+	struct gdri_uid_head h = {GDRI_UID_ABORT, b->link.pe, 4, 0};
+	struct timespec deadline;
+	size_t n = text ? strlen(text) : 0;
+
+	n = n < GDRI_UID_TEXT ? n : GDRI_UID_TEXT - 1;
+	gdri_uid_put32(body, (uint32_t)code);
+	if (n)
+		memcpy(body + 4, text, n);
+	h.len += (uint32_t)n;
+	gdri_error("abort of the job with status %d: %s", code, text ? text : "");
+	gdri_deadline_in(&deadline, ABORT_MS);
+	return b->owner == getpid() ? gdri_uid_link_send(&b->link, &h, body, &deadline) : -GDR_ESTATE;
+}
+
+static int uid_on_peer_lost(struct gdr_bootstrap *pub, void (*fn)(void *arg, int pe), void *arg)
+{
+	struct gdri_uid_link *l = &((struct uid_boot *)pub)->link;
+
+	pthread_mutex_lock(&l->telling);
+	l->lost = fn;
+	l->arg = arg;
+	pthread_mutex_unlock(&l->telling);
+	return 0;
+}
+
+static void forget(struct uid_boot *b)
+{
+	struct uid_boot **at = &open_boots;
+
+	pthread_mutex_lock(&open_lock);
+	while (*at && *at != b)
+		at = &(*at)->next;
+	if (*at)
+		*at = b->next;
+	pthread_mutex_unlock(&open_lock);
+}
+
+/* The hub's process waits for the others, which need it until they have left. */
+static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
+{
+	struct uid_boot *b = (struct uid_boot *)pub;
+	struct timespec deadline;
+
+	if (b->owner != getpid())
+		return; /* its threads are the parent's */
+	forget(b);
+	gdri_deadline_in(&deadline, timeout_ms);
+	gdri_uid_link_close(&b->link, &deadline);
+	if (gdri_uid_served_here(b->token) && !gdri_uid_await_end(b->token, &deadline))
+		gdri_warn("bootstrap: other PEs have not left the job within %d ms; they need this "
+			  "process, which has the job's hub, until they have", timeout_ms);
+	free(b);
+}
+
+/* ---- opening ---- */
+
+/* Of join(): the hub closed the connection without a word, or has another job to end first. */
+enum { COME_AGAIN = 1 };
+
+static int refused(const struct uid_boot *b, const struct gdri_uid_meeting *m)
+{
+	const struct gdri_uid_link *l = &b->link;
+
+	switch (l->reason) {
+	case GDRI_UID_STRANGER:
+		gdri_error("bootstrap: %s", m->stranger);
+		return -GDR_EBOOTSTRAP;
+	case GDRI_UID_N_PES:
+		gdri_error("bootstrap: this PE says that the job has %d PEs, another one says %u",
+			   b->pub.n_pes, l->number);
+		return -GDR_EMISMATCH;
+	case GDRI_UID_TWICE:
+		gdri_error("bootstrap: PE %u has come already: two processes have this number", l->number);
+		return -GDR_EINVAL;
+	case GDRI_UID_RUNNING:
+		gdri_error("bootstrap: PE %d comes to a job that is complete and has begun: each PE comes once%s",
+			   b->pub.pe, m->in_turn ? ", and the job before this one has to end" : ", and an id "
+			   "serves one job");
+		return -GDR_ESTATE;
+	default:
+		gdri_error("bootstrap: %s has no memory for %d PEs", b->hub, b->pub.n_pes);
+		return -GDR_ENOMEM;
+	}
+}
+
+/* Closed without a word: as one of too many that have not said who they are, or by the hub's end. */
+static bool unheard(const struct gdri_uid_link *l)
+{
+	return l->ended && !l->reason && !l->welcome && !l->n_names && !l->garbled;
+}
+
+/* Under link.lock. */
+static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, bool in_time,
+		       const struct timespec *deadline, int timeout_ms)
+{
+	struct gdri_uid_link *l = &b->link;
+	char text[200];
+
+	if (!in_time)
+		find_missing(b, deadline, text, sizeof(text));
+	if (gdri_ms_left(deadline) > AGAIN_MS && (unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
+		return COME_AGAIN;
+	if (l->reason)
+		return refused(b, m);
+	if (l->welcome)
+		return 0;
+	if (l->ended) {
+		name_missing(l, text, sizeof(text));
+		gdri_error("bootstrap: %s has ended before all PEs had come%s%s", b->hub,
+			   l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
+		return -GDR_EPEERLOST;
+	}
+	gdri_error("bootstrap: not all of the job's %d PEs came within %d ms; missing: PE %s; check that as many "
+		   "processes were started, each with a number of its own, and that they can reach %s",
+		   b->pub.n_pes, timeout_ms, text, b->hub);
+	return -GDR_ETIMEOUT;
+}
+
+static int join(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_ms, int timeout_ms)
+{
+	struct gdri_uid_link *l = &b->link;
+	struct gdri_uid_head h = {GDRI_UID_HELLO, l->pe, GDRI_UID_TOKEN + 8, 0};
+	unsigned char body[GDRI_UID_TOKEN + 8];
+	struct timespec limit, deadline;
+	int rc;
+
+	split_limit(left_ms, &limit, &deadline);
+	memcpy(body, b->token, GDRI_UID_TOKEN);
+	gdri_uid_put32(body + GDRI_UID_TOKEN, l->n);
+	gdri_uid_put32(body + GDRI_UID_TOKEN + 4, gdri_uid_served_here(b->token));
+	rc = gdri_uid_link_send(l, &h, body, &limit);
+	pthread_mutex_lock(&l->lock);
+	rc = join_result(b, m, rc != -GDR_ETIMEOUT && await(l, &limit), &deadline, timeout_ms);
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+static struct uid_boot *new_boot(const struct gdri_uid_meeting *m, int pe, int n_pes)
+{
+	struct uid_boot *b = calloc(1, sizeof(*b));
+
+	if (!b) {
+		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
+		return NULL;
+	}
+	gdri_bootstrap_fill(&b->pub, m->name);
+	b->pub.pe = pe;
+	b->pub.n_pes = n_pes;
+	b->pub.allgather = uid_allgather;
+	b->pub.barrier = uid_barrier;
+	b->pub.abort = uid_abort;
+	b->pub.on_peer_lost = uid_on_peer_lost;
+	b->pub.finalize = uid_finalize;
+	b->owner = getpid();
+	b->hub = m->hub;
+	memcpy(b->token, m->token, GDRI_UID_TOKEN);
+	return b;
+}
+
+static int connect_and_join(struct uid_boot *b, struct gdri_uid_meeting *m, bool again,
+			    const struct timespec *deadline, int timeout_ms)
+{
+	int rc = m->connect(m, again, deadline);
+
+	if (rc >= 0)
+		rc = gdri_uid_link_open(&b->link, rc, (uint32_t)b->pub.pe, (uint32_t)b->pub.n_pes);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&open_lock);
+	b->next = open_boots;
+	open_boots = b;
+	pthread_mutex_unlock(&open_lock);
+	rc = join(b, m, gdri_ms_left(deadline), timeout_ms);
+	if (!rc)
+		return 0;
+	forget(b);
+	gdri_uid_link_close(&b->link, deadline);
+	return rc;
+}
+
+int gdri_uid_join(struct gdr_bootstrap **out, struct gdri_uid_meeting *m, int pe, int n_pes, int timeout_ms)
+{
+	static pthread_once_t first = PTHREAD_ONCE_INIT;
+	static const struct timespec pause = {0, AGAIN_MS * 1000000L};
+	struct uid_boot *b = new_boot(m, pe, n_pes);
+	struct timespec deadline;
+	int rc = b ? COME_AGAIN : -GDR_ENOMEM;
+
+	pthread_once(&first, once);
+	gdri_deadline_in(&deadline, timeout_ms);
+	for (bool again = false; rc == COME_AGAIN; again = true) {
+		if (again)
+			nanosleep(&pause, NULL);
+		rc = connect_and_join(b, m, again, &deadline, timeout_ms);
+	}
+	if (rc) {
+		free(b);
+		return rc;
+	}
+	gdri_info("bootstrap: PE %d of %d on %s, by %s", pe, n_pes, b->pub.hostname, m->name);
+	*out = &b->pub;
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A job whose PEs meet at a hub, however they know where that is: by unique id, by environment. */
+#ifndef GDRI_BOOTSTRAP_UID_JOIN_H
+#define GDRI_BOOTSTRAP_UID_JOIN_H
+
+#include <time.h>
+
+#include "bootstrap/uid_wire.h"
+
+struct gdri_uid_meeting {
+	unsigned char token[GDRI_UID_TOKEN];
+	const char *name;     /* of the bootstrap */
+	const char *hub;      /* whose process the hub is in, for messages */
+	const char *stranger; /* what it means that the hub does not know the token */
+	bool in_turn;	      /* jobs follow each other at its address: the next waits until the last has ended */
+	/* A connection to the hub, or -GDR_E* (logged). `again`: an earlier one was closed before the PE was let in. */
+	int (*connect)(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline);
+};
+
+/* PE pe of n_pes comes to the hub. m is not kept. */
+int gdri_uid_join(struct gdr_bootstrap **out, struct gdri_uid_meeting *m, int pe, int n_pes, int timeout_ms);
+
+#endif
