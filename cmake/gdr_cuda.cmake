@@ -4,7 +4,8 @@
 # architecture and as PTX; warnings are errors. The objects are part of the default build; nothing links them.
 # GDR_CUDA: OFF never, ON an error without nvcc, AUTO when nvcc is there.
 # GDR_CUDA_ARCH: what for. Empty: sm_80, sm_90 and PTX, tests for the GPU of this machine alone (sm_90 where
-# there is none). Or numbers, "90" or "90;100": for these alone, tests too, whatever this machine has.
+# there is none). Or numbers, "90" or "90;100": for these alone, tests too, whatever this machine has. Or native: for
+# the GPUs of this machine.
 include_guard(GLOBAL)
 
 set(GDR_NVCC "")
@@ -22,22 +23,44 @@ if(NOT GDR_NVCC)
 		"the host device is not affected")
 endif()
 
+# The numbers that "native" stands for.
+function(gdr_native_arch out)
+	execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+		OUTPUT_VARIABLE numbers RESULT_VARIABLE failed ERROR_QUIET)
+	string(REGEX MATCHALL "[0-9]+\\.[0-9]+" numbers "${numbers}")
+	if(failed OR NOT numbers)
+		message(FATAL_ERROR "GDR_CUDA_ARCH=native, but nvidia-smi names no GPU of this machine: "
+			"write the number, as -DGDR_CUDA_ARCH=90, or leave the option away")
+	endif()
+	string(REPLACE "." "" numbers "${numbers}")
+	list(REMOVE_DUPLICATES numbers)
+	set(${out} ${numbers} PARENT_SCOPE)
+endfunction()
+
 set(GDR_NVCC_ARCH -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90
 	-gencode arch=compute_90,code=compute_90)
 set(GDR_NVCC_ARCH_TEXT "sm_80, sm_90, PTX")
 set(GDR_NVCC_PTX_ARCH 80)
 set(GDR_NVCC_TEST_ARCH -arch=native)
-if(GDR_CUDA_ARCH)
+if(GDR_NVCC AND GDR_CUDA_ARCH)
+	set(numbers ${GDR_CUDA_ARCH})
+	if(GDR_CUDA_ARCH STREQUAL native)
+		gdr_native_arch(numbers)
+	endif()
 	set(GDR_NVCC_ARCH "")
-	foreach(arch IN LISTS GDR_CUDA_ARCH)
+	foreach(arch IN LISTS numbers)
 		list(APPEND GDR_NVCC_ARCH -gencode arch=compute_${arch},code=sm_${arch})
 	endforeach()
-	list(JOIN GDR_CUDA_ARCH ", sm_" GDR_NVCC_ARCH_TEXT)
+	list(JOIN numbers ", sm_" GDR_NVCC_ARCH_TEXT)
 	string(PREPEND GDR_NVCC_ARCH_TEXT "sm_")
-	list(GET GDR_CUDA_ARCH 0 GDR_NVCC_PTX_ARCH)
+	list(GET numbers 0 GDR_NVCC_PTX_ARCH)
 	set(GDR_NVCC_TEST_ARCH ${GDR_NVCC_ARCH})
 elseif(NOT EXISTS /dev/nvidiactl)
 	set(GDR_NVCC_TEST_ARCH -arch=sm_90)
+endif()
+if(GDR_NVCC AND NOT GDR_CUDA_ARCH)
+	message(STATUS "CUDA objects: for ${GDR_NVCC_ARCH_TEXT}; each of the three costs about two minutes of one core "
+		"before libgdr is linked. -DGDR_CUDA_ARCH=native: for the GPUs of this machine alone, -DGDR_CUDA=OFF: none")
 endif()
 
 function(gdr_add_cuda_object name source)

@@ -384,6 +384,17 @@ static int set_up(struct job *j, const struct options *o)
 	return 0;
 }
 
+static int usage(FILE *f, const char *name, int status)
+{
+	fprintf(f,
+		"usage: %s [-m bytes] [-r repetitions] [-a algorithm]\n"
+		"  -m  largest vector, 4..1073741824 (4194304)\n"
+		"  -r  calls for each size, 1..1000000 (20)\n"
+		"  -a  direct, ring, one (shot), two (shots); default: what suits\n",
+		name);
+	return status;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	long max = 4 << 20, repeat = 20;
@@ -410,13 +421,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 	bad |= optind < argc || max < 4 || max > 1 << 30 || repeat < 1 || repeat > 1000000;
 	o->max_bytes = (uint32_t)max;
 	o->repeat = (uint32_t)repeat;
-	if (bad)
-		fprintf(stderr,
-			"usage: %s [-m bytes] [-r repetitions] [-a algorithm]\n"
-			"  -m  largest vector, 4..1073741824 (4194304)\n"
-			"  -r  calls for each size, 1..1000000 (20)\n"
-			"  -a  direct, ring, one (shot), two (shots); default: what suits\n",
-			argv[0]);
 	return bad ? -1 : 0;
 }
 
@@ -426,8 +430,10 @@ int main(int argc, char **argv)
 	struct job j;
 	int ret;
 
+	if (sample_asks_help(argc, argv))
+		return usage(stdout, argv[0], 0);
 	if (parse_options(argc, argv, &o))
-		return 2;
+		return usage(stderr, argv[0], 2);
 	ret = gdr_init();
 	if (ret) {
 		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));

@@ -182,6 +182,18 @@ static int parse_number(const char *text, int min, int max, int *out)
 	return *text && !*end && v >= min && v <= max ? 0 : -1;
 }
 
+static int usage(FILE *f, const char *name, int status)
+{
+	fprintf(f,
+		"usage: %s [-n cells] [-i iterations] [-o picture.png] [-q]\n"
+		"  -n  cells along an edge of the plate, 4..16384 (512)\n"
+		"  -i  iterations, 1..100000000 (2000)\n"
+		"  -o  where PE 0 writes the picture (halo.png); \"\": nowhere\n"
+		"  -q  no progress line\n",
+		name);
+	return status;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	int c, bad = 0;
@@ -207,14 +219,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 		default:
 			bad = 1;
 		}
-	if (bad || optind < argc)
-		fprintf(stderr,
-			"usage: %s [-n cells] [-i iterations] [-o picture.png] [-q]\n"
-			"  -n  cells along an edge of the plate, 4..16384 (512)\n"
-			"  -i  iterations, 1..100000000 (2000)\n"
-			"  -o  where PE 0 writes the picture (halo.png); \"\": nowhere\n"
-			"  -q  no progress line\n",
-			argv[0]);
 	return bad || optind < argc ? -1 : 0;
 }
 
@@ -404,8 +408,10 @@ int main(int argc, char **argv)
 	float *plate = NULL;
 	int ret, root;
 
+	if (sample_asks_help(argc, argv))
+		return usage(stdout, argv[0], 0);
 	if (parse_options(argc, argv, &o))
-		return 2;
+		return usage(stderr, argv[0], 2);
 	ret = gdr_init();
 	if (ret) {
 		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));

@@ -23,11 +23,16 @@ GDR_KERNEL(ring_put, struct ring, r)
 		*r.status = gdr_quiet(); /* what became of the put */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct ring r;
-	int from = -1, status = gdr_init();
+	int from = -1, status;
 
+	if (argc > 1) { /* also --help */
+		printf("usage: %s: each PE puts its number into the memory of the next one\n", argv[0]);
+		return 0;
+	}
+	status = gdr_init();
 	if (status)
 		return 1; /* the reason is on stderr */
 	r.from = (int *)gdr_malloc(sizeof(int));

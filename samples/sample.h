@@ -9,6 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+/* Whether the only argument asks for help: told before anything is started. */
+static inline int sample_asks_help(int argc, char **argv)
+{
+	return argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"));
+}
+
 /* Prints what failed, and the first error that device code recorded. Returns status. */
 static inline int sample_error(const char *what, int status)
 {

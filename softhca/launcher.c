@@ -271,6 +271,16 @@ static int check_options(void)
 	return 2;
 }
 
+/* Without libmlx5 a program sees no device and says no more than that. Another rdma-core than the system's has its
+ * own list of drivers. */
+static void look_for_driver(void)
+{
+	if (!getenv("LD_LIBRARY_PATH") && access("/etc/libibverbs.d/mlx5.driver", F_OK))
+		fputs("softhca: no /etc/libibverbs.d/mlx5.driver: libibverbs has no driver for mlx5 devices, and "
+		      "programs may see none. Install it (Debian: package ibverbs-providers)\n",
+		      stderr);
+}
+
 int main(int argc, char **argv)
 {
 	char library[PATH_MAX], command[PATH_MAX];
@@ -313,6 +323,7 @@ int main(int argc, char **argv)
 		return fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (self ? !find_ours(argv[i], command) : !resolve(argv[i], command))
 		return fail(argv[i], "command not found or not executable");
+	look_for_driver();
 	rc = set_preload(library, command);
 	if (rc)
 		return fail("LD_PRELOAD", strerror(rc));
