@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Chooses the bootstrap. The process environment is read here, for the
- * detection of the launcher only. */
+ * launcher's variables only. */
 #include "bootstrap/boot.h"
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 
 #include <gdr/status.h>
 
+#include "bootstrap/boot_env.h"
 #include "bootstrap/detect.h"
 #include "runtime/log.h"
 
@@ -50,13 +51,39 @@ int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const 
 static int refuse(const struct gdri_launcher *l)
 {
 	gdri_error("this process is one of several started by %s (%s), which gives it no PMIx "
-		   "server: it would run as a job of its own. What to do: %s",
+		   "server: it would run as a job of its own. What to do: %s; where one PE a process is meant, "
+		   "set GDR_BOOTSTRAP=single",
 		   l->name, l->evidence, l->advice);
 	return -GDR_EBOOTSTRAP;
 }
 
-int gdri_bootstrap_open(struct gdr_bootstrap **out, int timeout_ms)
+static int open_pmix(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
 {
+	(void)how;
+	(void)env;
+	return gdri_boot_pmix_open(out, timeout_ms);
+}
+
+static int open_single(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
+{
+	(void)how;
+	(void)env;
+	(void)timeout_ms;
+	return gdri_boot_single_open(out);
+}
+
+static const struct {
+	const char *name;
+	int (*open)(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms);
+} ways[] = {
+	[GDRI_BOOT_PMIX] = {"pmix", open_pmix},
+	[GDRI_BOOT_SINGLE] = {"single", open_single},
+	[GDRI_BOOT_ENV] = {"env", gdri_boot_env_open},
+};
+
+int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, int timeout_ms)
+{
+	unsigned int way = how->way;
 	struct gdri_launcher l;
 
 	if (!out || timeout_ms <= 0) {
@@ -67,15 +94,17 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, int timeout_ms)
 	}
 	*out = NULL;
 	gdri_launcher_detect(environ, &l);
-	switch (l.kind) {
-	case GDRI_LAUNCHER_PMIX:
-		gdri_info("bootstrap: pmix (%s)", l.evidence);
-		return gdri_boot_pmix_open(out, timeout_ms);
-	case GDRI_LAUNCHER_FOREIGN:
-		return refuse(&l);
-	case GDRI_LAUNCHER_NONE:
-		break;
+	if (way == GDRI_BOOT_PMIX && l.kind != GDRI_LAUNCHER_PMIX) {
+		gdri_error("bootstrap: GDR_BOOTSTRAP=pmix, but no launcher that speaks PMIx has started this process "
+			   "(it would set PMIX_NAMESPACE and PMIX_RANK): start it with mpirun of Open MPI, prterun, or "
+			   "`srun --mpi=pmix`");
+		return -GDR_EBOOTSTRAP;
 	}
-	gdri_info("bootstrap: single PE (no launcher found in the environment)");
-	return gdri_boot_single_open(out);
+	if (way == GDRI_BOOT_AUTO && l.kind == GDRI_LAUNCHER_FOREIGN)
+		return refuse(&l);
+	if (way == GDRI_BOOT_AUTO)
+		way = l.kind == GDRI_LAUNCHER_PMIX ? GDRI_BOOT_PMIX : GDRI_BOOT_SINGLE;
+	gdri_info("bootstrap: %s (%s)", ways[way].name,
+		  *l.evidence ? l.evidence : "no launcher found in the environment");
+	return ways[way].open(out, how, environ, timeout_ms);
 }

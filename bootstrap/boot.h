@@ -9,12 +9,21 @@
 /* The most that one PE may contribute to one allgather call. */
 #define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
 
-/* PMIx under a launcher that speaks it, one PE without a launcher. Under a
- * launcher that starts several processes without PMIx: -GDR_EBOOTSTRAP and a
- * message that says how to start the job. One bootstrap is open at a time. */
-int gdri_bootstrap_open(struct gdr_bootstrap **out, int timeout_ms);
+/* The words of GDR_BOOTSTRAP, in the order of runtime/options.def. */
+enum { GDRI_BOOT_AUTO, GDRI_BOOT_PMIX, GDRI_BOOT_SINGLE, GDRI_BOOT_ENV };
 
-/* The bootstraps behind it. */
+struct gdri_boot_how {
+	unsigned int way;
+	unsigned int env_port;	/* 0: the one behind MASTER_PORT */
+	const char *env_secret; /* "": the run's id */
+};
+
+/* Auto: PMIx under a launcher that speaks it, one PE without a launcher. Under a
+ * launcher that starts several processes without PMIx: -GDR_EBOOTSTRAP and a
+ * message that says how to start the job. One bootstrap by PMIx is open at a time. */
+int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, int timeout_ms);
+
+/* Some of those behind it. */
 int gdri_boot_single_open(struct gdr_bootstrap **out);
 int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms);
 

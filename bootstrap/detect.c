@@ -7,49 +7,57 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bootstrap/env_job.h"
+
 struct foreign {
-	const char *size_var; /* number of processes of the job */
-	const char *rank_var; /* must be there too; NULL: size alone proves it */
+	const char *size_var; /* number of processes of the job, or a list of its hosts */
+	const char *marks[2]; /* must be there, too; none: size alone proves it */
 	const char *name;
 	const char *advice;
 };
 
-/* SLURM_NTASKS is not here on purpose: an allocation sets it for the batch
- * script and for an interactive shell, which are single processes. */
+#define BY_ENV "or let the program pass a unique id (gdr_get_uniqueid)"
+
+/* WORLD_SIZE and RANK alone prove nothing: anybody sets such names. SLURM_NTASKS is
+ * not here on purpose: an allocation sets it for the batch script and for an
+ * interactive shell, which are single processes. SageMaker starts a process on each
+ * of its hosts, Kubeflow one in each pod (its older versions set no more than the
+ * row of the training operator has). */
 static const struct foreign foreigners[] = {
-	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun without PMIx",
+	{"SLURM_STEP_NUM_TASKS", {"SLURM_PROCID"}, "srun without PMIx",
 	 "start the job with `srun --mpi=pmix` (`srun --mpi=list` shows whether the cluster has "
 	 "it), "
 	 "or with mpirun of Open MPI inside the allocation"},
-	{"PMI_SIZE", NULL, "a PMI-1 or PMI-2 launcher (hydra, mpiexec of MPICH, srun --mpi=pmi2)",
+	{"PMI_SIZE", {NULL}, "a PMI-1 or PMI-2 launcher (hydra, mpiexec of MPICH, srun --mpi=pmi2)",
 	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
-	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun of Open MPI without PMIx",
+	{"OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_RANK"}, "mpirun of Open MPI without PMIx",
 	 "use an Open MPI built with PMIx (4.0 or later), and pass the PMIX_* variables on to the "
 	 "program"},
-	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "flux run without PMIx",
+	{"FLUX_JOB_SIZE", {"FLUX_TASK_RANK"}, "flux run without PMIx",
 	 "start the job with `flux run -o pmi=pmix` where flux-pmix is installed"},
-	{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun without PMIx",
+	{"JSM_NAMESPACE_SIZE", {"JSM_NAMESPACE_RANK"}, "jsrun without PMIx",
 	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
-	{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun_rsh",
+	{"MV2_COMM_WORLD_SIZE", {"MV2_COMM_WORLD_RANK"}, "mpirun_rsh",
 	 "start the job with mpirun of Open MPI, prterun, or `srun --mpi=pmix`"},
+	{"WORLD_SIZE", {"TORCHELASTIC_RUN_ID"}, "torchrun",
+	 "start the job with `GDR_BOOTSTRAP=env torchrun ...`, " BY_ENV},
+	{"PET_NNODES", {"PET_NODE_RANK"}, "Kubeflow's Trainer",
+	 "let the pods run `GDR_BOOTSTRAP=env torchrun ...`, or set GDR_BOOTSTRAP=env where RANK, WORLD_SIZE and "
+	 "MASTER_ADDR are set, " BY_ENV},
+	{"WORLD_SIZE", {"MASTER_ADDR", "KUBERNETES_SERVICE_HOST"}, "Kubeflow's training operator",
+	 "set GDR_BOOTSTRAP=env in the pods, " BY_ENV},
+	{"SM_HOSTS", {"SM_CURRENT_HOST"}, "SageMaker",
+	 "start the job with `GDR_BOOTSTRAP=env torchrun ...` or with mpirun of Open MPI (distribution=), " BY_ENV},
 };
 
 /* Variables that point a process at a PMI-1 or PMI-2 server without a size. */
 static const char *const pmi_server_vars[] = {"PMI_FD", "PMI_PORT"};
 
-static const char *lookup(char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; env && *env; env++)
-		if (!strncmp(*env, name, n) && (*env)[n] == '=')
-			return *env + n + 1;
-	return NULL;
-}
-
-/* Anything but a plain number counts as "several": a launcher set it. */
+/* Anything but a plain number, or a list of one, counts as "several": a launcher set it. */
 static bool is_one(const char *text)
 {
+	if (*text == '[')
+		return !strchr(text, ',');
 	while (*text == '0' && text[1])
 		text++;
 	return !strcmp(text, "1") || !strcmp(text, "0");
@@ -69,24 +77,27 @@ static void append_evidence(struct gdri_launcher *out, const char *name, const c
 
 static bool test_foreign(char *const *env, const struct foreign *f, struct gdri_launcher *out)
 {
-	const char *size = lookup(env, f->size_var);
-	const char *rank = f->rank_var ? lookup(env, f->rank_var) : NULL;
+	const char *size = gdri_env_get(env, f->size_var);
 
-	if (!size || (f->rank_var && !rank) || is_one(size))
+	if (!size || is_one(size))
 		return false;
+	for (int i = 0; i < 2 && f->marks[i]; i++) {
+		if (!gdri_env_get(env, f->marks[i]))
+			return false;
+	}
 	out->kind = GDRI_LAUNCHER_FOREIGN;
 	out->name = f->name;
 	out->advice = f->advice;
 	append_evidence(out, f->size_var, size);
-	if (rank)
-		append_evidence(out, f->rank_var, rank);
+	for (int i = 0; i < 2 && f->marks[i]; i++)
+		append_evidence(out, f->marks[i], gdri_env_get(env, f->marks[i]));
 	return true;
 }
 
 static bool test_pmix(char *const *env, struct gdri_launcher *out)
 {
-	const char *ns = lookup(env, "PMIX_NAMESPACE");
-	const char *rank = lookup(env, "PMIX_RANK");
+	const char *ns = gdri_env_get(env, "PMIX_NAMESPACE");
+	const char *rank = gdri_env_get(env, "PMIX_RANK");
 
 	if (!ns || !*ns || !rank || !*rank)
 		return false;
@@ -103,10 +114,10 @@ static bool test_pmi_server(char *const *env, struct gdri_launcher *out)
 	const char *value;
 	size_t i;
 
-	if (lookup(env, "PMI_SIZE"))
+	if (gdri_env_get(env, "PMI_SIZE"))
 		return false;
 	for (i = 0; i < sizeof(pmi_server_vars) / sizeof(pmi_server_vars[0]); i++) {
-		value = lookup(env, pmi_server_vars[i]);
+		value = gdri_env_get(env, pmi_server_vars[i]);
 		if (!value)
 			continue;
 		out->kind = GDRI_LAUNCHER_FOREIGN;

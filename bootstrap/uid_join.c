@@ -24,6 +24,7 @@ struct uid_boot {
 	struct gdri_uid_link link;
 	unsigned char token[GDRI_UID_TOKEN];
 	const char *hub; /* whose process it is in, for messages */
+	uint64_t served; /* the hub, where it is in this process */
 	pid_t owner;
 	uint64_t round;
 	bool broken; /* a collective failed here: the PEs may no longer be in step */
@@ -285,7 +286,7 @@ static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 	forget(b);
 	gdri_deadline_in(&deadline, timeout_ms);
 	gdri_uid_link_close(&b->link, &deadline);
-	if (gdri_uid_served_here(b->token) && !gdri_uid_await_end(b->token, &deadline))
+	if (b->served && !gdri_uid_await_end(b->served, &deadline))
 		gdri_warn("bootstrap: other PEs have not left the job within %d ms; they need this "
 			  "process, which has the job's hub, until they have", timeout_ms);
 	free(b);
@@ -366,7 +367,8 @@ static int join(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_m
 	split_limit(left_ms, &limit, &deadline);
 	memcpy(body, b->token, GDRI_UID_TOKEN);
 	gdri_uid_put32(body + GDRI_UID_TOKEN, l->n);
-	gdri_uid_put32(body + GDRI_UID_TOKEN + 4, gdri_uid_served_here(b->token));
+	b->served = gdri_uid_served_here(b->token);
+	gdri_uid_put32(body + GDRI_UID_TOKEN + 4, b->served != 0);
 	rc = gdri_uid_link_send(l, &h, body, &limit);
 	pthread_mutex_lock(&l->lock);
 	rc = join_result(b, m, rc != -GDR_ETIMEOUT && await(l, &limit), &deadline, timeout_ms);

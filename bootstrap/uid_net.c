@@ -175,6 +175,15 @@ static bool wait_writable(int fd, const struct timespec *deadline)
 	return false;
 }
 
+/* Where nobody listens at a port that the system may choose for us, we may meet ourselves. */
+static bool is_own_end(int fd)
+{
+	union address a = {0}, b = {0};
+	socklen_t la = sizeof(a), lb = sizeof(b);
+
+	return !getsockname(fd, &a.any, &la) && !getpeername(fd, &b.any, &lb) && la == lb && !memcmp(&a, &b, la);
+}
+
 int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline)
 {
 	union address a;
@@ -189,6 +198,8 @@ int gdri_uid_connect(const struct gdri_uid *id, const struct timespec *deadline)
 		err = ETIMEDOUT;
 	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size))
 		err = errno;
+	else if (!err && is_own_end(fd))
+		err = ECONNREFUSED;
 	if (err) {
 		close(fd);
 		return -err;

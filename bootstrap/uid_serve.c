@@ -30,6 +30,7 @@ struct hub {
 	struct gdri_uid_hub core; /* the thread's; the token does not change */
 	int listener;
 	int wake;	      /* eventfd: look at `evicted` */
+	uint64_t number;      /* of those that this process had, from 1 */
 	uint64_t made;	      /* ns */
 	bool evicted;	      /* under hubs_lock: another id wants the place, if no PE has come */
 	uint64_t deaf;	      /* ns: no more descriptors, the listener waits until then */
@@ -387,11 +388,13 @@ static int make_place(void)
 
 static int enter(struct hub *h)
 {
+	static uint64_t n_hubs; /* under hubs_lock */
 	int rc = -GDR_ENOMEM, i;
 
 	pthread_mutex_lock(&hubs_lock);
 	i = make_place();
 	if (i >= 0) {
+		h->number = ++n_hubs;
 		rc = start(h);
 		hubs[i] = rc ? NULL : h;
 	} else {
@@ -470,33 +473,35 @@ int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface
 	return rc;
 }
 
-/* Under hubs_lock. */
-static bool served(const unsigned char *token)
+uint64_t gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN])
 {
+	uint64_t found = 0;
+
+	pthread_mutex_lock(&hubs_lock);
 	for (int i = 0; i < MAX_HUBS; i++) {
 		if (hubs[i] && gdri_uid_same_token(hubs[i]->core.token, token))
+			found = hubs[i]->number;
+	}
+	pthread_mutex_unlock(&hubs_lock);
+	return found;
+}
+
+/* Under hubs_lock. */
+static bool lives(uint64_t number)
+{
+	for (int i = 0; i < MAX_HUBS; i++) {
+		if (hubs[i] && hubs[i]->number == number)
 			return true;
 	}
 	return false;
 }
 
-bool gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN])
+bool gdri_uid_await_end(uint64_t hub, const struct timespec *deadline)
 {
 	bool yes;
 
 	pthread_mutex_lock(&hubs_lock);
-	yes = served(token);
-	pthread_mutex_unlock(&hubs_lock);
-	return yes;
-}
-
-bool gdri_uid_await_end(const unsigned char token[GDRI_UID_TOKEN], const struct timespec *deadline)
-{
-	bool yes;
-
-	pthread_mutex_lock(&hubs_lock);
-	while ((yes = served(token)) &&
-	       pthread_cond_timedwait(&hubs_changed, &hubs_lock, deadline) != ETIMEDOUT)
+	while ((yes = lives(hub)) && pthread_cond_timedwait(&hubs_changed, &hubs_lock, deadline) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&hubs_lock);
 	return !yes;

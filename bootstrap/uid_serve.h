@@ -11,10 +11,10 @@
  * 1: the system's *err is why nobody can listen there (not logged). */
 int gdri_uid_serve(struct gdri_uid *u, int *err);
 
-/* Whether this process answers for the id. */
-bool gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN]);
+/* The hub of this process that knows the token, 0: there is none. */
+uint64_t gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN]);
 
-/* Waits until the id's job is over. False: not by the deadline. */
-bool gdri_uid_await_end(const unsigned char token[GDRI_UID_TOKEN], const struct timespec *deadline);
+/* Waits until that hub's job is over. False: not by the deadline. */
+bool gdri_uid_await_end(uint64_t hub, const struct timespec *deadline);
 
 #endif

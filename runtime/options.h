@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options: read once at init from GDR_* environment variables, by the strict
  * parser that also reads their defaults, then frozen. options.c is the only
- * file of the library that reads the environment (bootstrap/detect.c looks at
- * the launcher's variables). */
+ * file of the library that reads the environment (the bootstraps look at the
+ * launcher's variables). */
 #ifndef GDRI_OPTIONS_H
 #define GDRI_OPTIONS_H
 
@@ -29,7 +29,7 @@ struct gdri_options {
 #undef GDRI_OPTION
 };
 
-/* Words of the list and enum options, in the order of options.def. */
+/* Words of the list and enum options, in the order of options.def; BOOTSTRAP's are in bootstrap/boot.h. */
 enum { GDRI_TRANSPORT_P2P = 1, GDRI_TRANSPORT_NIC = 2 };
 enum { GDRI_CQ_ONE, GDRI_CQ_RING };
 enum { GDRI_DEVICE_AUTO, GDRI_DEVICE_CUDA };

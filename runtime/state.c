@@ -43,6 +43,7 @@ static void once(void)
 
 static int open_bootstrap(struct gdri_state *st)
 {
+	const struct gdri_boot_how how = {st->opt.bootstrap, st->opt.env_port, st->opt.env_secret};
 	const struct gdr_init_attr *attr = st->attr;
 	int left = gdri_left_ms(st->deadline_ns);
 
@@ -51,7 +52,7 @@ static int open_bootstrap(struct gdri_state *st)
 		return gdri_boot_uid_open(&st->boot, attr->uniqueid->bytes, attr->pe, attr->n_pes, left);
 	if (attr && attr->mpi_comm)
 		return gdri_boot_mpi_open(&st->boot, attr->mpi_comm, left);
-	return gdri_bootstrap_open(&st->boot, left);
+	return gdri_bootstrap_open(&st->boot, &how, left);
 }
 
 static int up_bootstrap(struct gdri_state *st)

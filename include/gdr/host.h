@@ -213,7 +213,7 @@ GDR_API int gdr_abort_waits(void);
  * valid until gdr_finalize. */
 struct gdr_job_info {
 	const char *device_kind; /* "host device" (CPU threads) or "cuda" */
-	const char *bootstrap;	 /* "pmix", "single", "uniqueid", "mpi" */
+	const char *bootstrap;	 /* "pmix", "single", "env", "uniqueid", "mpi" */
 	const char *nic;	 /* "mlx5_0", NULL: no NIC in use */
 	const char *nic_text;	 /* firmware, link layer, GID in words; NULL */
 	int n_p2p, n_nic;	 /* PEs (oneself included) by path */

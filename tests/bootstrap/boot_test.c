@@ -199,10 +199,21 @@ static int open_by_id(const char *file)
 	return gdri_boot_uid_open(&boot, id, pe, n, limit_ms);
 }
 
+static int open_by_option(void)
+{
+	static const char *const words[] = {"auto", "pmix", "single", "env"};
+	struct gdri_boot_how how = {GDRI_BOOT_AUTO, 0, ""};
+	const char *word = getenv("GDR_BOOTSTRAP");
+
+	while (word && strcmp(words[how.way], word))
+		how.way++;
+	return gdri_bootstrap_open(&boot, &how, limit_ms);
+}
+
 static int do_open(void)
 {
 	const char *file = getenv("ID_FILE");
-	int rc = file ? open_by_id(file) : gdri_bootstrap_open(&boot, limit_ms);
+	int rc = file ? open_by_id(file) : open_by_option();
 
 	if (rc) {
 		fprintf(stderr, "boot_test: open: %d\n", rc);

@@ -100,6 +100,51 @@ static void others_are_foreign(void **state)
 			 GDRI_LAUNCHER_FOREIGN);
 }
 
+static void torchrun_is_foreign(void **state)
+{
+	struct gdri_launcher l;
+
+	(void)state;
+	gdri_launcher_detect(ENV("RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "MASTER_ADDR=localhost", "MASTER_PORT=29500",
+				 "TORCHELASTIC_RUN_ID=none"), &l);
+	assert_int_equal(l.kind, GDRI_LAUNCHER_FOREIGN);
+	assert_string_equal(l.name, "torchrun");
+	assert_non_null(strstr(l.evidence, "WORLD_SIZE=2"));
+	assert_non_null(strstr(l.advice, "GDR_BOOTSTRAP=env torchrun"));
+	assert_int_equal(kind_of(ENV("RANK=0", "WORLD_SIZE=1", "TORCHELASTIC_RUN_ID=none")), GDRI_LAUNCHER_NONE);
+	/* Anybody's names. */
+	assert_int_equal(kind_of(ENV("RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=1")), GDRI_LAUNCHER_NONE);
+	assert_int_equal(kind_of(ENV("WORLD_SIZE=2")), GDRI_LAUNCHER_NONE);
+	assert_int_equal(kind_of(ENV("RANK=1")), GDRI_LAUNCHER_NONE);
+	assert_int_equal(kind_of(ENV("TORCHELASTIC_RUN_ID=7")), GDRI_LAUNCHER_NONE);
+}
+
+static void clouds_are_foreign(void **state)
+{
+	struct gdri_launcher l;
+
+	(void)state;
+	/* Kubeflow's Trainer; its training operator, without an elastic policy */
+	assert_int_equal(kind_of(ENV("PET_NNODES=2", "PET_NODE_RANK=1", "PET_NPROC_PER_NODE=auto")),
+			 GDRI_LAUNCHER_FOREIGN);
+	assert_int_equal(kind_of(ENV("PET_NNODES=1", "PET_NODE_RANK=0")), GDRI_LAUNCHER_NONE);
+	gdri_launcher_detect(ENV("KUBERNETES_SERVICE_HOST=10.0.0.1", "MASTER_ADDR=job-master-0", "MASTER_PORT=23456",
+				 "WORLD_SIZE=3", "RANK=2"), &l);
+	assert_int_equal(l.kind, GDRI_LAUNCHER_FOREIGN);
+	assert_non_null(strstr(l.advice, "GDR_BOOTSTRAP=env"));
+	assert_int_equal(kind_of(ENV("KUBERNETES_SERVICE_HOST=10.0.0.1", "WORLD_SIZE=3", "RANK=2")),
+			 GDRI_LAUNCHER_NONE);
+	assert_int_equal(kind_of(ENV("KUBERNETES_SERVICE_HOST=10.0.0.1")), GDRI_LAUNCHER_NONE);
+	/* SageMaker */
+	assert_int_equal(kind_of(ENV("SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2", "SM_NUM_GPUS=8")),
+			 GDRI_LAUNCHER_FOREIGN);
+	assert_int_equal(kind_of(ENV("SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-1", "SM_NUM_GPUS=8")),
+			 GDRI_LAUNCHER_NONE);
+	/* and with a launcher of PMIx inside */
+	assert_int_equal(kind_of(ENV("SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2", "PMIX_NAMESPACE=1",
+				     "PMIX_RANK=0")), GDRI_LAUNCHER_PMIX);
+}
+
 static void odd_values_are_refused_and_printable(void **state)
 {
 	static char huge[4096] = "PMI_SIZE=";
@@ -127,6 +172,8 @@ int main(void)
 		cmocka_unit_test(hydra_is_foreign),
 		cmocka_unit_test(srun_without_pmix_is_foreign),
 		cmocka_unit_test(others_are_foreign),
+		cmocka_unit_test(torchrun_is_foreign),
+		cmocka_unit_test(clouds_are_foreign),
 		cmocka_unit_test(odd_values_are_refused_and_printable),
 	};
 

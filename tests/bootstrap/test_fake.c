@@ -28,6 +28,7 @@
 #define SLACK_S	 4.0
 
 static int limit_ms = LONG_MS;
+static const struct gdri_boot_how automatic = {GDRI_BOOT_AUTO, 0, ""};
 
 #define REQUIRE(ok)                                                                           \
 	do {                                                                                  \
@@ -56,7 +57,7 @@ static struct gdr_bootstrap *open_ok(void)
 {
 	struct gdr_bootstrap *b = NULL;
 
-	REQUIRE(!gdri_bootstrap_open(&b, limit_ms));
+	REQUIRE(!gdri_bootstrap_open(&b, &automatic, limit_ms));
 	REQUIRE(b->pe == FAKE_ME && b->n_pes == FAKE_PES);
 	return b;
 }
@@ -184,7 +185,7 @@ static void run_row(const void *arg)
 
 	fake_plan = (struct fake_plan){r->site, r->how, r->status};
 	limit_ms = r->how == FAKE_NEVER ? SHORT_MS : LONG_MS;
-	rc = gdri_bootstrap_open(&b, limit_ms);
+	rc = gdri_bootstrap_open(&b, &automatic, limit_ms);
 	REQUIRE(rc == r->open);
 	REQUIRE(now() - begin < limit_ms / 1000.0 + SLACK_S);
 	REQUIRE(!rc == !!b);
@@ -203,11 +204,11 @@ static void bad_arguments(const void *arg)
 	char c = 0;
 
 	(void)arg;
-	REQUIRE(gdri_bootstrap_open(NULL, limit_ms) == -GDR_EINVAL);
-	REQUIRE(gdri_bootstrap_open(&b, 0) == -GDR_EINVAL);
-	REQUIRE(gdri_bootstrap_open(&b, -1) == -GDR_EINVAL);
+	REQUIRE(gdri_bootstrap_open(NULL, &automatic, limit_ms) == -GDR_EINVAL);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, 0) == -GDR_EINVAL);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, -1) == -GDR_EINVAL);
 	b = open_ok();
-	REQUIRE(gdri_bootstrap_open(&second, limit_ms) == -GDR_ESTATE && !second);
+	REQUIRE(gdri_bootstrap_open(&second, &automatic, limit_ms) == -GDR_ESTATE && !second);
 	REQUIRE(b->allgather(b, NULL, &c, 1, limit_ms) == -GDR_EINVAL);
 	REQUIRE(b->allgather(b, &c, NULL, 1, limit_ms) == -GDR_EINVAL);
 	REQUIRE(b->allgather(b, &c, &c, GDRI_ALLGATHER_MAX + 1, limit_ms) == -GDR_EINVAL);
@@ -223,8 +224,8 @@ static void stuck_init_is_kept(const void *arg)
 	(void)arg;
 	fake_plan = (struct fake_plan){FAKE_INIT, FAKE_NEVER, 0};
 	limit_ms = SHORT_MS;
-	REQUIRE(gdri_bootstrap_open(&b, limit_ms) == -GDR_ETIMEOUT);
-	REQUIRE(gdri_bootstrap_open(&b, limit_ms) == -GDR_ESTATE);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, limit_ms) == -GDR_ETIMEOUT);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, limit_ms) == -GDR_ESTATE);
 	fake_release();
 	limit_ms = LONG_MS;
 	nap_ms(500);
@@ -240,8 +241,8 @@ static void failed_init_is_final(const void *arg)
 
 	(void)arg;
 	fake_plan = (struct fake_plan){FAKE_INIT, FAKE_RETURN, PMIX_ERR_UNREACH};
-	REQUIRE(gdri_bootstrap_open(&b, limit_ms) == -GDR_EBOOTSTRAP);
-	REQUIRE(gdri_bootstrap_open(&b, limit_ms) == -GDR_ESTATE);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, limit_ms) == -GDR_EBOOTSTRAP);
+	REQUIRE(gdri_bootstrap_open(&b, &automatic, limit_ms) == -GDR_ESTATE);
 	REQUIRE(fake_inits == 1 && fake_finalizes == 0);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: uid_gdr jobs | exit CODE [held] | kill
- * One of several plain processes (tests/launch/plain) that become PEs by unique id. jobs: again and
- * again, with other numbers and of other sizes; what stays open does not grow. exit: PE 1 ends the job, where each has
- * written and a thread of PE 0 waits for input; held: PE 2 holds its stream.
+ * One of several plain processes (tests/launch/plain) that become PEs by unique id, or, without ID_FILE, by what
+ * GDR_BOOTSTRAP says. jobs: again and again, by unique id with other numbers and of other sizes; what stays open
+ * does not grow. exit: PE 1 ends the job, where each has written and a thread of PE 0 waits for input; held: PE 2
+ * holds its stream.
  * kill: PE 1 dies, the others hear it at once. */
 #include <pthread.h>
 #include <signal.h>
@@ -50,15 +51,18 @@ static void exchange_id(gdr_uniqueid_t *id, int job, int maker)
 static void join(int job, int maker, int pe, int n)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	bool by_id = getenv("ID_FILE");
 	gdr_uniqueid_t id;
 
-	exchange_id(&id, job, maker);
 	attr.heap_size = (size_t)(16 + 8 * (job & 1)) << 20;
-	attr.uniqueid = &id;
-	attr.pe = pe;
-	attr.n_pes = n;
+	if (by_id) {
+		exchange_id(&id, job, maker);
+		attr.uniqueid = &id;
+		attr.pe = pe;
+		attr.n_pes = n;
+	}
 	CHECK(!gdr_init_attr(&attr));
-	is_job("uniqueid", pe, n);
+	is_job(by_id ? "uniqueid" : n == 1 ? "single" : getenv("GDR_BOOTSTRAP"), pe, n);
 }
 
 /* Job by job: all in order, all reversed, without the first, the last alone. */
@@ -69,15 +73,15 @@ static int jobs(void)
 	for (job = 0; job < 12; job++) {
 		n = n_ranks;
 		first = 0;
-		if (job % 4 == 2)
+		if (job % 4 == 2 && getenv("ID_FILE"))
 			first = n_ranks > 1;
-		if (job % 4 == 3)
+		if (job % 4 == 3 && getenv("ID_FILE"))
 			first = n_ranks - 1;
 		n -= first;
 		if (rank < first)
 			continue;
 		pe = rank - first;
-		if (job % 4 == 1)
+		if (job % 4 == 1 && getenv("ID_FILE"))
 			pe = n - 1 - pe;
 		join(job, first, pe, n);
 		exchange(job * 100);
@@ -155,7 +159,7 @@ static int end_by_death(void)
 
 int main(int argc, char **argv)
 {
-	CHECK(argc > 1 && getenv("RANK") && getenv("WORLD_SIZE") && getenv("ID_FILE"));
+	CHECK(argc > 1 && getenv("RANK") && getenv("WORLD_SIZE"));
 	rank = atoi(getenv("RANK"));
 	n_ranks = atoi(getenv("WORLD_SIZE"));
 	if (!strcmp(argv[1], "jobs"))

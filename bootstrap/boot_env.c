@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The bootstrap of processes that a launcher gave their number, how many they are, and the machine of PE 0: the hub is
+ * in PE 0, at a port that all know. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "bootstrap/boot.h"
+#include "bootstrap/boot_env.h"
+#include "bootstrap/call.h"
+#include "bootstrap/uid_join.h"
+#include "bootstrap/uid_net.h"
+#include "bootstrap/uid_serve.h"
+#include "runtime/log.h"
+
+#define ADDRESSES  8	/* of one name, that are tried */
+#define AGAIN_MS   50	/* between two attempts to reach PE 0 */
+#define ADDRESS_MS 2000 /* for one address that does not answer, where there are others */
+
+struct by_env {
+	struct gdri_uid_meeting meeting; /* first: connect casts */
+	const struct gdri_env_job *job;
+	char last[200]; /* why an attempt failed */
+};
+
+/* ---- PE 0 ---- */
+
+/* All PEs of one machine: nobody else needs to reach it. */
+static bool is_loopback(const char *host)
+{
+	return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
+}
+
+static void set_address(struct gdri_uid *at, const char *text)
+{
+	at->family = strchr(text, ':') ? 6 : 4;
+	if (inet_pton(at->family == 6 ? AF_INET6 : AF_INET, text, at->addr) != 1)
+		inet_pton(AF_INET, "127.0.0.1", at->addr); /* "localhost" */
+}
+
+static int cannot_listen(const struct gdri_env_job *job, int err)
+{
+	if (err == EADDRINUSE)
+		gdri_error("bootstrap: PE 0 cannot listen at port %u: another program, or another job, has it; set "
+			   "GDR_ENV_PORT to a free one (the same for all PEs; default: MASTER_PORT + 1)", job->port);
+	else
+		gdri_error("bootstrap: PE 0 cannot listen at port %u (GDR_ENV_PORT, default: MASTER_PORT + 1): %s",
+			   job->port, gdri_errno_text(err));
+	return -GDR_EBOOTSTRAP;
+}
+
+/* At all addresses, as nobody here knows by which one the others come. Without IPv6, at those of IPv4. */
+static int serve(const struct by_env *e)
+{
+	static const char *const any[] = {"::", "0.0.0.0"};
+	bool here = is_loopback(e->job->host);
+	struct gdri_uid at;
+	int err = 0, rc = 1;
+
+	for (int i = 0; i < 2 && rc > 0 && err != EADDRINUSE; i++) {
+		at = (struct gdri_uid){.port = e->job->port};
+		memcpy(at.token, e->meeting.token, sizeof(at.token));
+		set_address(&at, here ? e->job->host : any[i]);
+		rc = gdri_uid_serve(&at, &err);
+	}
+	return rc > 0 ? cannot_listen(e->job, err) : rc;
+}
+
+/* ---- where PE 0 is ---- */
+
+/* getaddrinfo knows no limit of time: a helper thread's. */
+struct lookup {
+	struct gdri_call call; /* first: release and run cast */
+	char host[256];
+	int n;
+	struct gdri_uid at[ADDRESSES];
+};
+
+static void release_lookup(struct gdri_call *c)
+{
+	free((struct lookup *)c);
+}
+
+static int run_lookup(struct gdri_call *c)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct lookup *l = (struct lookup *)c;
+	struct addrinfo *all, *i;
+	int rc = getaddrinfo(l->host, NULL, &hints, &all);
+
+	if (rc)
+		return rc;
+	for (i = all; i && l->n < ADDRESSES; i = i->ai_next) {
+		struct gdri_uid *at = &l->at[l->n];
+
+		at->family = i->ai_family == AF_INET6 ? 6 : 4;
+		if (i->ai_family == AF_INET6)
+			memcpy(at->addr, &((const struct sockaddr_in6 *)(const void *)i->ai_addr)->sin6_addr, 16);
+		else if (i->ai_family == AF_INET)
+			memcpy(at->addr, &((const struct sockaddr_in *)(const void *)i->ai_addr)->sin_addr, 4);
+		else
+			continue;
+		l->n++;
+	}
+	freeaddrinfo(all);
+	return 0;
+}
+
+/* That the time is over says less than what was before. */
+static void failed(struct by_env *e, const char *text, bool expired)
+{
+	if (!expired || !*e->last)
+		snprintf(e->last, sizeof(e->last), "%s", text);
+}
+
+/* How many addresses the name has, or -GDR_E*; 0: e->last says why. */
+static int look_up(struct by_env *e, struct gdri_uid *at, const struct timespec *deadline)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l || gdri_call_init(&l->call, release_lookup)) {
+		free(l);
+		gdri_error("bootstrap: no memory to look up a name");
+		return -GDR_ENOMEM;
+	}
+	snprintf(l->host, sizeof(l->host), "%s", e->job->host);
+	l->call.run = run_lookup;
+	rc = gdri_call_run(&l->call, deadline);
+	if (rc == -GDR_ETIMEOUT) {
+		failed(e, "no server answers who that is", true);
+		rc = 0;
+	} else if (!rc && l->call.status) {
+		failed(e, gai_strerror(l->call.status), false);
+	} else if (!rc) {
+		rc = l->n;
+		memcpy(at, l->at, sizeof(l->at));
+	}
+	gdri_call_put(&l->call);
+	return rc;
+}
+
+/* One attempt at each address: a connection, or 0: none (e->last), or -GDR_E*. */
+static int reach(struct by_env *e, const struct timespec *deadline)
+{
+	struct gdri_uid at[ADDRESSES];
+	int n = look_up(e, at, deadline), fd;
+
+	for (int i = 0; i < n; i++) {
+		struct timespec until;
+
+		gdri_deadline_in(&until, i + 1 < n ? ADDRESS_MS : gdri_ms_left(deadline));
+		gdri_deadline_min(&until, deadline);
+		at[i].port = e->job->port;
+		fd = gdri_uid_connect(&at[i], &until);
+		if (fd >= 0)
+			return fd;
+		failed(e, gdri_errno_text(-fd), fd == -ETIMEDOUT);
+	}
+	return n < 0 ? n : 0;
+}
+
+/* PE 0 may come later, and its name may be known later. */
+static int connect_others(struct by_env *e, const struct timespec *deadline)
+{
+	static const struct timespec pause = {0, AGAIN_MS * 1000000L};
+	int begin = gdri_ms_left(deadline), fd;
+
+	while (!(fd = reach(e, deadline)) && gdri_ms_left(deadline) > AGAIN_MS)
+		nanosleep(&pause, NULL);
+	if (fd)
+		return fd;
+	gdri_error("bootstrap: PE 0 does not answer at %s, port %u, within %d ms: %s; check MASTER_ADDR, that PE 0 "
+		   "runs and has GDR_BOOTSTRAP=env, too, and that the port (GDR_ENV_PORT, default: MASTER_PORT + 1) is "
+		   "open between the machines", e->job->host, e->job->port, begin, e->last);
+	return -GDR_ETIMEOUT;
+}
+
+static int connect_by_env(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
+{
+	struct by_env *e = (struct by_env *)m;
+	struct gdri_uid own = {.port = e->job->port};
+	int rc;
+
+	(void)again;
+	if (e->job->pe)
+		return connect_others(e, deadline);
+	rc = gdri_uid_served_here(m->token) ? 0 : serve(e);
+	if (rc)
+		return rc;
+	set_address(&own, is_loopback(e->job->host) ? e->job->host : "127.0.0.1");
+	rc = gdri_uid_connect(&own, deadline);
+	return rc >= 0 ? rc : cannot_listen(e->job, -rc);
+}
+
+/* ---- opening ---- */
+
+/* FNV-1a of 128 bits: who reads the network has the token itself, so a stronger one would protect nothing. */
+static void make_token(unsigned char token[GDRI_UID_TOKEN], const char *secret)
+{
+	__extension__ typedef unsigned __int128 u128;
+	const u128 prime = (u128)1 << 88 | 0x13b;
+	u128 h = (u128)0x6c62272e07bb0142u << 64 | 0x62b821756295c58du;
+
+	for (; *secret; secret++)
+		h = (h ^ (unsigned char)*secret) * prime;
+	for (int i = 0; i < GDRI_UID_TOKEN; i++)
+		token[i] = (unsigned char)(h >> 8 * i);
+}
+
+int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *job, const char *secret, int timeout_ms)
+{
+	struct by_env e = {.job = job, .meeting = {
+		.name = "env",
+		.hub = "PE 0",
+		.stranger = "PE 0 has another secret than this PE: give all PEs of a job the same GDR_ENV_SECRET "
+			    "(without it TORCHELASTIC_RUN_ID counts), and each job of a machine a GDR_ENV_PORT of "
+			    "its own",
+		.in_turn = true,
+		.connect = connect_by_env,
+	}};
+
+	if (!*secret)
+		secret = job->run_id;
+	if (!*secret && !job->pe)
+		gdri_info("bootstrap: no GDR_ENV_SECRET and no TORCHELASTIC_RUN_ID: what reaches port %u can join the "
+			  "job", job->port);
+	make_token(e.meeting.token, secret);
+	return gdri_uid_join(out, &e.meeting, job->pe, job->n_pes, timeout_ms);
+}
+
+int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
+{
+	struct gdri_env_job job;
+	char why[200];
+
+	if (!gdri_env_parse(env, how->env_port, &job, why, sizeof(why))) {
+		gdri_error("bootstrap: GDR_BOOTSTRAP=env needs RANK, WORLD_SIZE, MASTER_ADDR, and MASTER_PORT or "
+			   "GDR_ENV_PORT, as torchrun sets them: %s", why);
+		return -GDR_EBOOTSTRAP;
+	}
+	if (job.n_pes == 1)
+		return gdri_boot_single_open(out);
+	return gdri_boot_env_join(out, &job, how->env_secret, timeout_ms);
+}

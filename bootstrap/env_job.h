@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A job as the environment describes it: torchrun's variables, which many other launchers set, too. Pure functions over
+ * an environment array. */
+#ifndef GDRI_BOOTSTRAP_ENV_JOB_H
+#define GDRI_BOOTSTRAP_ENV_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gdri_env_job {
+	int pe, n_pes;
+	const char *host; /* where PE 0 is; a part of the array, like run_id */
+	uint16_t port;	  /* where it listens */
+	const char *run_id; /* "": none */
+};
+
+/* The value of a variable, or NULL. `env` is a NULL-terminated array of "NAME=value". */
+const char *gdri_env_get(char *const *env, const char *name);
+
+/* `port`: of GDR_ENV_PORT, 0: the one behind MASTER_PORT. False: `why` says which variable is wrong. */
+bool gdri_env_parse(char *const *env, unsigned int port, struct gdri_env_job *job, char *why, size_t room);
+
+#endif
