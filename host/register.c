@@ -44,12 +44,13 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 {
 	struct gdri_dev *d = st->dev;
 	struct gdri_buffer *b;
+	bool read_only = false;
 	uint32_t lkey = 0;
 	unsigned int slot;
 	int ret = find_slot(st, (uintptr_t)addr, len, &slot);
 
 	if (!ret && st->nic)
-		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &st->regs[slot].handle);
+		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &read_only, &st->regs[slot].handle);
 	if (ret)
 		return ret;
 	b = &d->buffers[slot];
@@ -57,6 +58,7 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 	 * that is being unregistered, which the contract rules out */
 	__atomic_store_n(&b->addr, (uintptr_t)addr, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->lkey.be, gdri_to_be32(lkey).be, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->read_only, read_only, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire of len in the look-up */
 	__atomic_store_n(&b->len, len, __ATOMIC_RELEASE);
 	if (slot >= d->n_buffers) /* release: pairs with the acquire of n_buffers there */

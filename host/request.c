@@ -115,8 +115,8 @@ static uint64_t span(const struct gdri_state *st, const struct gdri_request *q, 
 
 static int check_transfer(const struct gdri_state *st, const struct gdri_request *q)
 {
-	const void *remote = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G
-				     ? q->src : q->dst;
+	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
+	const void *remote = remote_is_src ? q->src : q->dst;
 	uint64_t len = q->size;
 	int ret;
 
@@ -130,6 +130,11 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
+	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src)) {
+		gdri_error("%s: NULL with %llu elements of %u bytes", names[q->what],
+			   (unsigned long long)q->n, q->size);
+		ret = -GDR_EINVAL;
+	}
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
 	if (q->code != GDR_SIGNAL_SET && q->code != GDR_SIGNAL_ADD) {

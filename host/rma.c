@@ -8,62 +8,109 @@
 #include "host/host.h"
 #include "runtime/log.h"
 #include "runtime/range.h"
+#include "runtime/staging.h"
 #include "runtime/window.h"
 
-/* What device functions trust their caller with. Outside of a job the call itself says so. */
-static int wrong(const char *call, const void *ptr, size_t len, int pe)
+/* What device functions trust their caller with. Outside of a job the call itself says so. *world: the number in the
+ * world of PE pe of the context's team. */
+static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *local, size_t len, int pe, int *world)
 {
-	const struct gdri_state *st = gdri_state_get();
+	struct gdri_state *st = gdri_state_get();
 
+	*world = pe;
 	if (!st)
 		return 0;
-	if (pe < 0 || pe >= st->n_pes)
+	if (ctx != GDR_CTX_DEFAULT)
+		*world = gdri_ctx_world_pe(st, ctx, pe);
+	else if (pe < 0 || pe >= st->n_pes)
+		*world = -1;
+	if (*world < 0 && ctx == GDR_CTX_DEFAULT)
 		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
-	else if (len && !gdri_window_has(st, ptr, len))
-		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, ptr, len);
+	else if (*world < 0)
+		gdri_error("%s: context %d has no PE %d, or there is no such context", call, ctx, pe);
+	else if (len && !gdri_window_has(st, sym, len))
+		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, sym, len);
+	else if (len && (!local || (uintptr_t)local + len < (uintptr_t)local))
+		gdri_error("%s: %p with %zu bytes is no memory of this process", call, local, len);
 	else
 		return 0;
 	return -GDR_EINVAL;
 }
 
-int gdr_host_put(void *dst, const void *src, size_t len, int pe)
+static int put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
-	int ret = wrong("gdr_host_put", dst, len, pe);
+	struct gdri_state *st = gdri_state_get();
+	int world, ret = wrong(call, ctx, dst, src, len, pe, &world);
+	uint32_t q;
 
-	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_put");
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
 	if (ret)
 		return ret;
-	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, pe) : gdr_put(dst, src, len, pe);
+	if (gdri_host_cuda())
+		return gdri_cuda_put(dst, src, len, world);
+	if (st && gdri_staging_needed(st, src, len, world, true)) {
+		gdri_ctx_pe(ctx, pe, &q);
+		return gdri_staging_put(st, gdri_window_offset(st, dst), src, len, world, q);
+	}
+	return nbi ? gdr_ctx_put_nbi(ctx, dst, src, len, pe) : gdr_ctx_put(ctx, dst, src, len, pe);
+}
+
+static int get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
+{
+	struct gdri_state *st = gdri_state_get();
+	int world, ret = wrong(call, ctx, src, dst, len, pe, &world);
+	uint32_t q;
+
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
+	if (ret)
+		return ret;
+	if (gdri_host_cuda())
+		return gdri_cuda_get(dst, src, len, world);
+	if (st && gdri_staging_needed(st, dst, len, world, false)) {
+		gdri_ctx_pe(ctx, pe, &q);
+		return gdri_staging_get(st, dst, gdri_window_offset(st, src), len, world, q);
+	}
+	return nbi ? gdr_ctx_get_nbi(ctx, dst, src, len, pe) : gdr_ctx_get(ctx, dst, src, len, pe);
+}
+
+int gdr_host_put(void *dst, const void *src, size_t len, int pe)
+{
+	return put("gdr_host_put", GDR_CTX_DEFAULT, false, dst, src, len, pe);
 }
 
 int gdr_host_get(void *dst, const void *src, size_t len, int pe)
 {
-	int ret = wrong("gdr_host_get", src, len, pe);
-
-	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_get");
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, pe) : gdr_get(dst, src, len, pe);
+	return get("gdr_host_get", GDR_CTX_DEFAULT, false, dst, src, len, pe);
 }
 
 int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	int ret = wrong("gdr_host_put_nbi", dst, len, pe);
-
-	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_put_nbi");
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, pe) : gdr_put_nbi(dst, src, len, pe);
+	return put("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
 }
 
 int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	int ret = wrong("gdr_host_get_nbi", src, len, pe);
+	return get("gdr_host_get_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
+}
 
-	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_TRANSFER, "gdr_host_get_nbi");
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, pe) : gdr_get_nbi(dst, src, len, pe);
+int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return put("gdr_host_ctx_put", ctx, false, dst, src, len, pe);
+}
+
+int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return get("gdr_host_ctx_get", ctx, false, dst, src, len, pe);
+}
+
+int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return put("gdr_host_ctx_put_nbi", ctx, true, dst, src, len, pe);
+}
+
+int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
+{
+	return get("gdr_host_ctx_get_nbi", ctx, true, dst, src, len, pe);
 }
 
 int gdr_host_fence(void)
@@ -76,56 +123,6 @@ int gdr_host_quiet(void)
 	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_ORDER, "gdr_host_quiet");
 
 	return gdri_host_cuda() ? gdri_cuda_quiet() : gdr_quiet();
-}
-
-/* ---- on a context ---- */
-
-/* The same, and *world: the number in the world of PE pe of the context's team. */
-static int wrong_on(const char *call, gdr_ctx_t ctx, const void *ptr, size_t len, int pe, int *world)
-{
-	struct gdri_state *st = gdri_state_get();
-
-	*world = st ? gdri_ctx_world_pe(st, ctx, pe) : 0;
-	if (*world >= 0)
-		return wrong(call, ptr, len, *world);
-	gdri_error("%s: context %d has no PE %d, or there is no such context", call, ctx, pe);
-	return -GDR_EINVAL;
-}
-
-int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
-{
-	int world, ret = wrong_on("gdr_host_ctx_put", ctx, dst, len, pe, &world);
-
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, world) : gdr_ctx_put(ctx, dst, src, len, pe);
-}
-
-int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
-{
-	int world, ret = wrong_on("gdr_host_ctx_get", ctx, src, len, pe, &world);
-
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, world) : gdr_ctx_get(ctx, dst, src, len, pe);
-}
-
-int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
-{
-	int world, ret = wrong_on("gdr_host_ctx_put_nbi", ctx, dst, len, pe, &world);
-
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_put(dst, src, len, world) : gdr_ctx_put_nbi(ctx, dst, src, len, pe);
-}
-
-int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
-{
-	int world, ret = wrong_on("gdr_host_ctx_get_nbi", ctx, src, len, pe, &world);
-
-	if (ret)
-		return ret;
-	return gdri_host_cuda() ? gdri_cuda_get(dst, src, len, world) : gdr_ctx_get_nbi(ctx, dst, src, len, pe);
 }
 
 /* GDR_CTX_INVALID: nothing to order or to complete. */

@@ -89,9 +89,9 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 
 static void add_local(struct text *t, const struct gdri_error *e)
 {
-	add(t, ": %s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register; "
+	add(t, ": %s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register%s; "
 	    "%llu bytes", e->op == GDRI_GET ? "destination" : "source", (unsigned long long)e->addr,
-	    (unsigned long long)e->len);
+	    e->op == GDRI_GET ? " as memory that may be written" : "", (unsigned long long)e->len);
 	if (e->op != GDRI_GET)
 		add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
 }

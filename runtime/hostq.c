@@ -63,7 +63,7 @@ static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *nea
 	q->dev.lkey = gdri_to_be32(keys.lkey);
 	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
 	if (!ret)
-		ret = gdri_nic_register_buffer(q->nic, q->bounce, BOUNCE, &q->lkey, &q->handle);
+		ret = gdri_nic_register_buffer(q->nic, q->bounce, BOUNCE, &q->lkey, NULL, &q->handle);
 	return ret ? ret : gdri_nic_create_queues(q->nic, st->n_pes, q->qps);
 }
 

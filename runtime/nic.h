@@ -60,8 +60,9 @@ void gdri_nic_drop_left(struct gdri_nic *nic);
 /* All keys of such changes but the `kept` last ones go. */
 void gdri_nic_drop_keys(struct gdri_nic *nic, int kept);
 void gdri_nic_shrink_heap(struct gdri_nic *nic); /* takes the last change back: its keys must not have been used */
-/* Registers a local buffer (iova = address); *handle for the deregistration. */
-int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
+/* Registers a local buffer (iova = address); *handle for the deregistration. *read_only: the pages may not be written,
+ * it is a source alone; NULL: then it fails. */
+int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey, bool *read_only,
 			     void **handle);
 int gdri_nic_deregister(struct gdri_nic *nic, void *handle);
 

@@ -117,7 +117,25 @@ struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, ui
 			       ACCESS_HEAP | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0), ret);
 }
 
-int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey,
+/* Pages that may not be written are pinned for reading: constant data, a file's read-only mapping. */
+static struct ibv_mr *register_plain(struct gdri_nic *nic, void *addr, size_t len, bool *read_only, int *ret)
+{
+	const char *what = "registering a buffer";
+	uint64_t iova = (uint64_t)(uintptr_t)addr;
+	struct ibv_mr *mr;
+
+	if (!read_only || (nic->cuda && gdri_cuda_is_device(nic->cuda, addr)))
+		return register_memory(nic, what, addr, len, iova, IBV_ACCESS_LOCAL_WRITE, ret);
+	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, IBV_ACCESS_LOCAL_WRITE);
+	*read_only = !mr && errno == EFAULT;
+	if (*read_only)
+		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, 0);
+	if (!mr)
+		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
+	return mr;
+}
+
+int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey, bool *read_only,
 			     void **handle)
 {
 	int ret = check_size(nic, "a buffer", len);
@@ -128,8 +146,7 @@ int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint3
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return -GDR_ENOMEM;
-	b->mr = register_memory(nic, "registering a buffer", addr, len, (uint64_t)(uintptr_t)addr,
-				IBV_ACCESS_LOCAL_WRITE, &ret);
+	b->mr = register_plain(nic, addr, len, read_only, &ret);
 	if (!b->mr) {
 		free(b);
 		return ret;

@@ -11,6 +11,7 @@
 #include "runtime/hostq.h"
 #include "runtime/log.h"
 #include "runtime/seer.h"
+#include "runtime/staging.h"
 #include "runtime/state.h"
 #include "runtime/units.h"
 
@@ -224,6 +225,7 @@ void gdri_down_nic(struct gdri_state *st)
 	gdri_hostq_close(st);
 	gdri_nic_close(st->nic);
 	st->nic = NULL;
+	gdri_staging_close(st);
 	free(st->qps);
 	st->qps = NULL;
 }

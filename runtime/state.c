@@ -323,6 +323,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	pthread_mutex_init(&st->local_lock, NULL);
 	pthread_mutex_init(&st->symmetric_lock, NULL);
 	pthread_mutex_init(&st->fault_lock, NULL);
+	pthread_mutex_init(&st->staging_lock, NULL);
 	take_options(st, attr);
 	if (st->opt.nvtx > 1 && !gdri_range_built())
 		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
@@ -411,6 +412,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 	pthread_mutex_destroy(&st->local_lock);
 	pthread_mutex_destroy(&st->symmetric_lock);
 	pthread_mutex_destroy(&st->fault_lock);
+	pthread_mutex_destroy(&st->staging_lock);
 	gdri_coll_unload(&st->coll);
 	free(st);
 	return told;

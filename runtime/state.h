@@ -29,6 +29,8 @@
 #include "runtime/symmetric.h"
 #include "runtime/team.h"
 
+struct gdri_staging;
+
 struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
 	void *handle; /* of the NIC; NULL: no NIC in use */
 };
@@ -76,6 +78,8 @@ struct gdri_state {
 	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */
 	struct gdri_hostq *hostq; /* with a GPU: the host's own */
 	struct gdri_reg regs[GDRI_MAX_BUFFERS];
+	struct gdri_staging *staging; /* see staging.h; NULL: not needed so far */
+	pthread_mutex_t staging_lock;
 
 	/* device */
 	struct gdri_dev *dev;

@@ -155,17 +155,19 @@ GDR_API int gdr_symmetric_unregister(void *ptr);
 	type name[((count) * sizeof(type) + GDR_SYMMETRIC_PAGE - 1) / GDR_SYMMETRIC_PAGE *          \
 		  (GDR_SYMMETRIC_PAGE / sizeof(type))] __attribute__((aligned(GDR_SYMMETRIC_PAGE)))
 
-/* Local. Makes len bytes at addr usable as source of put and destination of
- * get. At most 64 buffers at a time, not overlapping. addr must stay allocated
+/* Local. Makes len bytes at addr usable as source of put and, where its pages may be written now, destination
+ * of get. At most 64 buffers at a time, not overlapping. addr must stay allocated
  * until gdr_buffer_unregister(addr); no operation on it may be outstanding then. */
 GDR_API int gdr_buffer_register(void *addr, size_t len);
 GDR_API int gdr_buffer_unregister(void *addr);
 GDR_API int gdr_buffer_unregister_all(void);
 
-/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, and bytes that are
- * not in the symmetric heap, get -GDR_EINVAL in every build. Where kernels run on a GPU one that returned
- * -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by CUDA, which it may yet
- * read or write; what was put may yet arrive ---- */
+/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, bytes that are
+ * not in the symmetric heap, and NULL with a length, get -GDR_EINVAL in every build. The local side is any memory of
+ * the process, on every path: what is neither in the heap nor registered goes through buffers of the library where the
+ * NIC has to read or write it, at the cost of a copy; the forms with _nbi wait for it then. Where kernels run on a GPU
+ * one that returned -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by
+ * CUDA, which it may yet read or write; what was put may yet arrive ---- */
 
 GDR_API int gdr_host_put(void *dst, const void *src, size_t len, int pe);
 GDR_API int gdr_host_get(void *dst, const void *src, size_t len, int pe);

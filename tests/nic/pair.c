@@ -50,7 +50,7 @@ static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options 
 	if (ret)
 		return ret;
 	p->failed = 4;
-	ret = gdri_nic_register_buffer(e->nic, e->buffer, 4096, &e->buffer_lkey, &e->buffer_handle);
+	ret = gdri_nic_register_buffer(e->nic, e->buffer, 4096, &e->buffer_lkey, NULL, &e->buffer_handle);
 	if (ret)
 		return ret;
 	p->failed = 5;

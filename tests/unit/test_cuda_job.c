@@ -152,6 +152,37 @@ static int body_no_keys(int pe, int n)
 	return 0;
 }
 
+/* Of the host, which CUDA does not know: constant data, of the heap of C, longer than what copies go by way of. */
+static int body_any_memory(int pe, int n)
+{
+	static const uint64_t constant[500] = {7, 8, [499] = 9};
+	size_t len = ((size_t)2 << 20) + 8, words = len / 8, i;
+	uint64_t *mine = malloc(len), *back = malloc(len), *object;
+	int to = (pe + 1) % n;
+
+	JOB_CHECK(!init());
+	object = gdr_malloc(len);
+	JOB_CHECK(object && mine && back);
+	for (i = 0; i < words; i++)
+		mine[i] = 1000u * (uint64_t)pe + i;
+	JOB_CHECK(!gdr_host_put(object, mine, len, to) && !gdr_host_quiet());
+	JOB_CHECK(!gdr_host_get(back, object, len, to) && !memcmp(back, mine, len));
+	JOB_CHECK(!gdr_host_put_nbi(object, constant, sizeof(constant), to) && !gdr_host_quiet());
+	JOB_CHECK(!gdr_host_get_nbi(back, object, sizeof(constant), to) && !gdr_host_quiet());
+	JOB_CHECK(!memcmp(back, constant, sizeof(constant)));
+	for (i = 1; i <= len; i *= 16) {
+		JOB_CHECK(gdr_host_put(object, NULL, i, to) == -GDR_EINVAL);
+		JOB_CHECK(gdr_host_get_nbi(NULL, object, i, to) == -GDR_EINVAL);
+		JOB_CHECK(gdr_host_ctx_put(GDR_CTX_DEFAULT, object, NULL, i, to) == -GDR_EINVAL);
+		JOB_CHECK(gdr_put_on_stream(object, NULL, i, to, NULL) == -GDR_EINVAL);
+	}
+	JOB_CHECK(gdr_host_put(object, mine, 8, n) == -GDR_EINVAL && gdr_host_get(back, object, 8, -1) == -GDR_EINVAL);
+	JOB_CHECK(!gdr_host_put(object, NULL, 0, to) && !gdr_barrier_all());
+	free(mine);
+	free(back);
+	return gdr_finalize();
+}
+
 static int late_at; /* of the calls of the launcher from now on */
 
 static void come_late(int call, void *send, size_t len)
@@ -824,6 +855,12 @@ static void test_hung_copy(void **state)
 	munmap(heard, sizeof(*heard));
 }
 
+static void test_any_memory(void **state)
+{
+	(void)state;
+	run(2, body_any_memory);
+}
+
 static void test_look_up(void **state)
 {
 	(void)state;
@@ -856,6 +893,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_hung_copy),
+		cmocka_unit_test(test_any_memory),
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),

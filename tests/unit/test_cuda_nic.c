@@ -190,6 +190,29 @@ static void test_one_record(void **state)
 	nothing_left();
 }
 
+/* Read-only memory is a source; none at all is refused. */
+static void test_any_memory(void **state)
+{
+	static const uint64_t constant[500] = {7, 8, [499] = 9};
+	uint64_t *p, back[500] = {0};
+
+	(void)state;
+	assert_int_equal(gdr_init(), 0);
+	p = gdr_calloc(500, sizeof(*p));
+	assert_non_null(p);
+	assert_int_equal(gdr_host_put(p, constant, sizeof(constant), 0), 0);
+	assert_int_equal(gdr_host_get(back, p, sizeof(back), 0), 0);
+	assert_memory_equal(back, constant, sizeof(back));
+	assert_int_equal(gdr_buffer_register((void *)(uintptr_t)constant, sizeof(constant)), 0);
+	assert_int_equal(gdr_buffer_unregister((void *)(uintptr_t)constant), 0);
+	assert_int_equal(gdr_host_put(p, NULL, 4, 0), -GDR_EINVAL);
+	assert_int_equal(gdr_host_get(NULL, p, 4000, 0), -GDR_EINVAL);
+	assert_int_equal(gdr_put_on_stream(p, NULL, 4, 0, NULL), -GDR_EINVAL);
+	assert_int_equal(gdr_host_put(p, constant, 8, 1), -GDR_EINVAL);
+	assert_int_equal(gdr_finalize(), 0);
+	nothing_left();
+}
+
 /* What host threads ask for in a CUDA program: a value that does not come is 0, and latched. */
 static void test_host_values(void **state)
 {
@@ -353,6 +376,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gpu_memory_and_host_heap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_of_the_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),

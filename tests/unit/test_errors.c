@@ -139,7 +139,8 @@ static void a_local_address_out_of_reach_has_its_reason(void **state)
 	e.op = GDRI_GET;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "destination 0xdead is neither in the symmetric heap nor "
-					 "registered with gdr_buffer_register; 29 bytes"));
+					 "registered with gdr_buffer_register as memory that may be written; "
+					 "29 bytes"));
 	assert_null(strstr(out.text, "inline"));
 	e.line = 4000000000u; /* the longest text keeps its end */
 	e.addr = ~0ull;

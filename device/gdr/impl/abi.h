@@ -94,7 +94,7 @@ struct gdri_buffer {
 	uint64_t addr;
 	uint64_t len;
 	gdri_be32_t lkey;
-	uint32_t rsvd;
+	uint32_t read_only; /* 1: source of puts alone */
 };
 
 /* ---------------------------------- symmetric memory outside the heap's range */

@@ -22,7 +22,7 @@ GDRI_NOINLINE int gdri_local_buffer(struct gdri_dev *dev, const void *ptr, uint6
 		const struct gdri_buffer *b = &dev->buffers[i];
 
 		size = gdri_ld_acquire_sys_u64(&b->len); /* pairs with the host's release */
-		if (!size || p - b->addr >= size || len > size - (p - b->addr))
+		if (!size || p - b->addr >= size || len > size - (p - b->addr) || (op == GDRI_GET && b->read_only))
 			continue;
 		l->addr = p;
 		l->lkey = b->lkey;
