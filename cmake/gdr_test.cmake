@@ -6,14 +6,18 @@
 #
 # Builds the program multi_<n> (UNCHECKED: multi_<n>_unchecked, without GDR_CHECKED) once and
 # registers, for each PE count and transport, the test
-# multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used,
-# around it a hard time limit. Exit status 0 passes, 77 skips, everything else fails.
+# multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used.
+# Exit status 0 passes, 77 skips, everything else fails.
 #
 # The quick profile runs what has no label `full`. With QUICK only the listed transport.pes are
 # quick; without it all are.
 #
 # gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL])
-# registers anything else under the same rules.
+# registers anything else under the same rules. COMMAND may begin with the name of a target.
+#
+# Every test is inside tests/launch/enclose, which bounds it in time and ends all that it started with it. TIMEOUT,
+# and GDR_TIMEOUT and GDR_INIT_TIMEOUT in ENV, are those of a quiet machine; enclose stretches them by how crowded
+# this one is, and scripts and programs multiply times of their own by TEST_SLOW (1 to 16), which it sets.
 #
 # gdr_test_runs(out labels) says whether tests of these labels can run in this build, and
 # gdr_test_uses(labels target..) that one of them needs these programs: GDR_TEST_PROFILE=quick, and the
@@ -30,9 +34,19 @@ find_program(GDR_MPIRUN mpirun)
 set(GDR_TEST_PROFILE full CACHE STRING "Build the programs of these tests: quick or full")
 set_property(CACHE GDR_TEST_PROFILE PROPERTY STRINGS quick full)
 
-# Environment of every test: what a sanitizer needs, time limits that suit a test, and strict mode:
-# what hardware would punish ends a process on softhca with this status.
-set(GDR_TEST_ENV GDR_TIMEOUT=20s GDR_INIT_TIMEOUT=40s SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
+add_executable(test_enclose)
+set_target_properties(test_enclose PROPERTIES OUTPUT_NAME enclose)
+target_sources(test_enclose PRIVATE ${PROJECT_SOURCE_DIR}/tests/launch/enclose.c
+	${PROJECT_SOURCE_DIR}/tests/launch/enclosure.c ${PROJECT_SOURCE_DIR}/tests/launch/slow.c)
+target_compile_definitions(test_enclose PRIVATE _GNU_SOURCE)
+target_compile_options(test_enclose PRIVATE -fno-sanitize=all)
+target_link_options(test_enclose PRIVATE -fno-sanitize=all)
+target_link_libraries(test_enclose PRIVATE gdri_build)
+
+# Environment of every test: what a sanitizer needs, and strict mode: what hardware would punish ends a
+# process on softhca with this status. Its times in seconds, where the test sets none.
+set(GDR_TEST_ENV SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
+set(GDR_TEST_TIMES GDR_TIMEOUT=20 GDR_INIT_TIMEOUT=40)
 if("address" IN_LIST GDR_SANITIZE)
 	list(APPEND GDR_TEST_ENV
 		"ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=0:exitcode=99"
@@ -42,14 +56,14 @@ endif()
 if("thread" IN_LIST GDR_SANITIZE)
 	# Several instrumented PEs on two cores: an engine may not run for more than the 0.5 s that the
 	# retries take by default, and of 8 PEs the last may reach a barrier after more than 20 s.
-	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17 GDR_TIMEOUT=100s GDR_INIT_TIMEOUT=100s
+	set(GDR_TEST_TIMES GDR_TIMEOUT=100 GDR_INIT_TIMEOUT=100)
+	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17
 		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 
-# The words before a program that run it as N PEs, bounded in time.
-function(gdr_launch_command out pes transport timeout)
-	set(cmd ${CMAKE_COMMAND} -E env LIMIT=${timeout}
-		${PROJECT_SOURCE_DIR}/tests/launch/mpirun_here ${pes})
+# The words before a program that run it as N PEs, bounded by the test's limit alone.
+function(gdr_launch_command out pes transport)
+	set(cmd env LIMIT=0 ${PROJECT_SOURCE_DIR}/tests/launch/mpirun_here ${pes})
 	if(transport MATCHES nic)
 		list(APPEND cmd $<TARGET_FILE:softhca_launcher>)
 	endif()
@@ -102,9 +116,6 @@ function(gdr_add_test)
 	if(NOT T_TRANSPORTS)
 		set(T_TRANSPORTS p2p nic)
 	endif()
-	if(GDR_SANITIZE)
-		math(EXPR T_TIMEOUT "${T_TIMEOUT} * 3")
-	endif()
 	set(target multi_${T_NAME})
 	if(T_UNCHECKED)
 		string(APPEND target _unchecked)
@@ -142,13 +153,10 @@ function(gdr_add_test)
 			endif()
 			gdr_test_uses("${labels}" ${target})
 			string(REPLACE "+" "," transports ${transport})
-			gdr_launch_command(cmd ${pes} ${transport} ${T_TIMEOUT})
-			add_test(NAME ${name} COMMAND ${cmd} $<TARGET_FILE:${target}> ${T_ARGS})
-			math(EXPR outer "${T_TIMEOUT} + 20")
-			set_tests_properties(${name} PROPERTIES
-				LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT ${outer}
-				RESOURCE_LOCK cores COST ${GDR_COST_ALONE}
-				ENVIRONMENT "${GDR_TEST_ENV};GDR_CQ=ring;GDR_TRANSPORTS=${transports};${T_ENV}")
+			gdr_launch_command(cmd ${pes} ${transport})
+			gdr_add_script_test(NAME ${name} SERIAL LABELS ${labels} TIMEOUT ${T_TIMEOUT}
+				COMMAND ${cmd} $<TARGET_FILE:${target}> ${T_ARGS}
+				ENV GDR_CQ=ring GDR_TRANSPORTS=${transports} ${T_ENV})
 		endforeach()
 	endforeach()
 endfunction()
@@ -161,8 +169,17 @@ function(gdr_add_script_test)
 	if(GDR_SANITIZE)
 		math(EXPR T_TIMEOUT "${T_TIMEOUT} * 3")
 	endif()
-	add_test(NAME ${T_NAME} COMMAND timeout -k 5 ${T_TIMEOUT} ${T_COMMAND})
-	math(EXPR outer "${T_TIMEOUT} + 20")
+	set(times ${T_ENV} ${GDR_TEST_TIMES}) # the first of a name is taken
+	list(FILTER times INCLUDE REGEX "^GDR_(INIT_)?TIMEOUT=[0-9]+s?$")
+	list(TRANSFORM times REPLACE "s$" "")
+	list(FILTER T_ENV EXCLUDE REGEX "^GDR_(INIT_)?TIMEOUT=[0-9]+s$")
+	list(POP_FRONT T_COMMAND program)
+	if(TARGET ${program})
+		set(program $<TARGET_FILE:${program}>)
+	endif()
+	add_test(NAME ${T_NAME}
+		COMMAND test_enclose ${T_TIMEOUT} ${times} ${program} ${T_COMMAND})
+	math(EXPR outer "${T_TIMEOUT} * 16 + 120") # should enclose itself be stuck
 	set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" SKIP_RETURN_CODE 77
 		TIMEOUT ${outer} ENVIRONMENT "${GDR_TEST_ENV};${T_ENV}")
 	if(T_SERIAL)

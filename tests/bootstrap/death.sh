@@ -9,6 +9,7 @@ how=$1
 n=$2
 shift 2
 out=$(mktemp) || exit 1
+slow=${TEST_SLOW:-1}
 launcher=
 # The launcher is one of ours or srun, and both take their job with them.
 end_launcher() {
@@ -16,7 +17,7 @@ end_launcher() {
 	kill -TERM "$launcher" 2>/dev/null
 	sleep 0.5
 	kill -TERM "$launcher" 2>/dev/null
-	(sleep 8 && kill -KILL "$launcher" 2>/dev/null) &
+	(sleep $((8 * slow)) && kill -KILL "$launcher" 2>/dev/null) &
 	wait "$launcher" 2>/dev/null
 	launcher=
 }
@@ -34,9 +35,9 @@ named() {
 }
 
 if [ "$how" = stop ]; then
-	"$@" timeout 3000 rounds 3 fate stop 1 barrier expect -20 >"$out" 2>&1 &
+	"$@" timeout $((3000 * slow)) rounds 3 fate stop 1 barrier expect -20 >"$out" 2>&1 &
 	launcher=$!
-	left=150
+	left=$((150 * slow))
 	while [ "$(named)" -lt $((n - 1)) ]; do
 		left=$((left - 1))
 		[ "$left" -gt 0 ] || bad "only $(named) of $((n - 1)) PEs named the stopped one"
@@ -48,12 +49,12 @@ fi
 
 begin=$(date +%s)
 # A code that no PE gets, so that none ends with success.
-"$@" timeout 25000 rounds 3 fate "$how" 1 barrier expect -99 >"$out" 2>&1
+"$@" timeout $((25000 * slow)) rounds 3 fate "$how" 1 barrier expect -99 >"$out" 2>&1
 status=$?
 took=$(($(date +%s) - begin))
 [ "$status" = 77 ] && cat "$out" && exit 77
 [ "$status" != 0 ] || bad "the launcher reports success"
-[ "$took" -le 10 ] || bad "the job ended only after $took s"
+[ "$took" -le $((10 * slow)) ] || bad "the job ended only after $took s"
 ! grep -q 'code 0, expected' "$out" || bad "a barrier passed without the dead PE"
 grep -q 'signal\|[Kk]illed\|exit' "$out" || bad "the launcher tells no cause"
 echo "death.sh: $how: ended after $took s with status $status"

@@ -9,6 +9,10 @@ out=$("$@" 2>&1)
 status=$?
 echo "$out"
 [ "$status" = 77 ] && exit 77
-[ "$status" = 1 ] || exit 1
-case $out in *"$text"*) ;; *) exit 1 ;; esac
-case $out in *"PE 0 of"*) exit 1 ;; esac
+bad() {
+	echo "refused.sh: $*"
+	exit 1
+}
+[ "$status" = 1 ] || bad "status $status, not 1"
+case $out in *"$text"*) ;; *) bad "it does not say '$text'" ;; esac
+case $out in *"PE 0 of"*) bad "a process ran as a PE" ;; esac

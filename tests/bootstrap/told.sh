@@ -6,14 +6,15 @@ set -u
 with=$1
 shift
 out=$(mktemp) || exit 1
+slow=${TEST_SLOW:-1}
 trap 'rm -f "$out"' EXIT
 begin=$(date +%s)
-env "$with" LIMIT=60 "$@" timeout 30000 rounds 3 fate kill 1 barrier expect -21 >"$out" 2>&1
+env "$with" LIMIT=60 "$@" timeout $((30000 * slow)) rounds 3 fate kill 1 barrier expect -21 >"$out" 2>&1
 status=$?
 [ "$status" = 77 ] && cat "$out" && exit 77
 took=$(($(date +%s) - begin))
 told=$(grep -c 'warning: bootstrap: the launcher reports PE 1 dead' "$out")
-if [ "$took" -gt 29 ] || [ "$told" -lt 1 ] || grep 'boot_test\[.*expected' "$out"; then
+if [ "$took" -gt $((29 * slow)) ] || [ "$told" -lt 1 ] || grep 'boot_test\[.*expected' "$out"; then
 	cat "$out"
 	echo "told.sh: $told were told, ended after $took s"
 	exit 1

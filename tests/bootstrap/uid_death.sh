@@ -9,13 +9,14 @@ pe=$2
 plain=$3
 test=$4
 out=$(mktemp) || exit 1
+slow=${TEST_SLOW:-1}
 trap 'rm -f "$out"' EXIT
 begin=$(date +%s)
 case $how in
 stop)
 	export LIMIT=8
-	limit=12
-	"$plain" 3 "$test" rounds 3 timeout 2000 fate stop "$pe" barrier expect -20 >"$out" 2>&1
+	limit=$((12 * slow))
+	"$plain" 3 "$test" rounds 3 timeout $((2000 * slow)) fate stop "$pe" barrier expect -20 >"$out" 2>&1
 	if [ "$pe" = 0 ]; then
 		text="unknown, for PE 0, whose process has the job's hub, does not answer either"
 	else
@@ -23,13 +24,13 @@ stop)
 	fi
 	;;
 missing)
-	limit=5
+	limit=$((5 * slow))
 	others=$(seq 0 2 | grep -v "$pe")
-	ONLY=$others "$plain" 3 "$test" open 1500 >"$out" 2>&1
+	ONLY=$others "$plain" 3 "$test" open $((1500 * slow)) >"$out" 2>&1
 	text="missing: PE $pe"
 	;;
 *)
-	limit=5
+	limit=$((5 * slow))
 	"$plain" 3 "$test" rounds 3 fate "$how" "$pe" barrier expect -21 >"$out" 2>&1
 	text="the collective cannot end: PE $pe is dead or cut off"
 	;;

@@ -12,7 +12,7 @@
 softhca=$1
 profile=${2:-full}
 filter=${3:-.}
-LIMIT=${LIMIT:-60}
+LIMIT=$((${LIMIT:-60} * ${TEST_SLOW:-1}))
 bad=0
 cases=0
 host=127.0.0.1
@@ -48,7 +48,7 @@ own_network() {
 			"$profile" "$filter"
 	done
 	export CLIENTS_NETWORK=shared
-	port=$((20000 + $$ % 20000))
+	port=$((20000 + RANDOM % 12000))
 }
 
 server=

@@ -25,7 +25,7 @@ for how in -n -rn; do
 	unshare $how ip link set lo up 2>/dev/null && network=(unshare $how) && break
 done
 # shellcheck disable=SC2016 # for the inner shell
-SOFTHCA_ERROR_EXITCODE=0 timeout -k 5 "${LIMIT:-280}" "${network[@]}" bash -c \
+SOFTHCA_ERROR_EXITCODE=0 timeout -k 5 $((${LIMIT:-280} * ${TEST_SLOW:-1})) "${network[@]}" bash -c \
 	'ip link set lo up 2>/dev/null; cd "$0" && exec "$@"' "$dir/tests" "$softhca" "$python" run_tests.py \
 	--dev mlx5_0 --gid 0 -v "$@" >"$dir/log" 2>&1 </dev/null
 

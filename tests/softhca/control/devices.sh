@@ -10,20 +10,21 @@ for link in eth ib; do
 	"$softhca" --link=$link "$program" || bad=1
 done
 command -v ibv_rc_pingpong >/dev/null || { echo "SKIP: no ibv_rc_pingpong here"; exit 77; }
-port=$((21000 + $$ % 20000))
+port=$((20000 + RANDOM % 12000))
+limit=$((30 * ${TEST_SLOW:-1}))
 on_server=() on_client=()
 
 # pingpong SERVER-DEVICE CLIENT-DEVICE ADDRESS
 pingpong() {
 	local server
-	timeout -k 5 30 "${on_server[@]}" "$softhca" ibv_rc_pingpong -d "$1" -g 0 -c -n 50 -p $port &
+	timeout -k 5 $limit "${on_server[@]}" "$softhca" ibv_rc_pingpong -d "$1" -g 0 -c -n 50 -p $port &
 	server=$!
 	for _ in $(seq 100); do
 		"${on_server[@]}" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
 			grep -q ":$(printf %04X $port) .* 0A " && break
 		sleep 0.1
 	done
-	timeout -k 5 30 "${on_client[@]}" "$softhca" ibv_rc_pingpong -d "$2" -g 0 -c -n 50 -p $port \
+	timeout -k 5 $limit "${on_client[@]}" "$softhca" ibv_rc_pingpong -d "$2" -g 0 -c -n 50 -p $port \
 		"$3" || bad=1
 	wait $server || bad=1
 }

@@ -28,7 +28,7 @@ kill_one() {
 	local port=18600 pids=() status
 	"$softhca" ib_send_bw -b -x 0 -D 60 -p $port >/dev/null 2>&1 &
 	pids+=($!)
-	for _ in $(seq 600); do
+	for _ in $(seq $((600 * ${TEST_SLOW:-1}))); do
 		grep -q ":$(printf %04X $port) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
 		sleep 0.05
 	done
@@ -36,7 +36,7 @@ kill_one() {
 	pids+=($!)
 	# Both have an engine; then some time for the connection.
 	for pid in "${pids[@]}"; do
-		for _ in $(seq 600); do
+		for _ in $(seq $((600 * ${TEST_SLOW:-1}))); do
 			grep -qsx softhca /proc/"$pid"/task/*/comm && break
 			sleep 0.05
 		done
@@ -45,7 +45,7 @@ kill_one() {
 	kill -0 "${pids[0]}" && kill -0 "${pids[1]}" || { echo "BAD  no traffic to begin with"; bad=1; }
 	kill -9 "${pids[$1]}"
 	wait "${pids[$1]}" 2>/dev/null
-	for _ in $(seq 800); do
+	for _ in $(seq $((800 * ${TEST_SLOW:-1}))); do
 		kill -0 "${pids[$((1 - $1))]}" 2>/dev/null || break
 		sleep 0.05
 	done

@@ -41,7 +41,7 @@ mtu() {
 on() {
 	local n=$1
 	shift
-	timeout 20 ip netns exec "$n" "$@"
+	timeout $((20 * ${TEST_SLOW:-1})) ip netns exec "$n" "$@"
 }
 
 on_plain() {

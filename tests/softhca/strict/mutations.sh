@@ -13,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 # One mistake: says what is wrong, in $dir/NUMBER.bad.
 check() { # NUMBER RULE TEXT
 	local n=$1 rule=$2 text=$3 status got
-	timeout -k 5 60 "$softhca" --strict=1 --error-exitcode=86 "$poster" "$n" >"$dir/$n" 2>&1
+	timeout -k 5 $((60 * ${TEST_SLOW:-1})) "$softhca" --strict=1 --error-exitcode=86 "$poster" "$n" >"$dir/$n" 2>&1
 	status=$?
 	got=$(sed -n 's/^softhca\[[0-9]*\]: strict: \([a-z-]*\): .*/\1/p' "$dir/$n" | head -n 1)
 	if [[ $rule == - ]]; then

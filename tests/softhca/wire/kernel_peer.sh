@@ -50,7 +50,7 @@ on_softhca() { # PROGRAM ARGUMENT...
 	local prog=$1
 	shift
 	[ "$prog" != wire_peer ] || prog=$peer
-	timeout -k 5 100 ip netns exec "$ns" "$softhca" "$prog" "$@" 7>&- 8>&- 9>&-
+	timeout -k 5 $((100 * slow)) ip netns exec "$ns" "$softhca" "$prog" "$@" 7>&- 8>&- 9>&-
 }
 
 # The server in the guest, the client on softhca.

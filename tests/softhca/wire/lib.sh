@@ -74,7 +74,7 @@ two_hosts() {
 plain=()
 without_raw=(setpriv --bounding-set -net_raw --inh-caps -net_raw)
 on() {
-	timeout 60 ip netns exec "$1" "${plain[@]}" "$softhca" "${@:2}"
+	timeout $((60 * slow)) ip netns exec "$1" "${plain[@]}" "$softhca" "${@:2}"
 }
 
 # across ARGUMENT...: wire_peer, the server at host x (on_x: further arguments), the client at y.
@@ -136,7 +136,7 @@ boot_guest() {
 		-device "virtio-net-pci,netdev=n,host_mtu=$mtu" \
 		</dev/null >"$dir/qemu" 2>&1 8<&- 9<&- &
 	guest_pid=$!
-	guest_answer 240 && return
+	guest_answer $((240 * slow)) && return
 	tail -n 20 "$dir/qemu" "$dir/console"
 	fail "the guest did not start"
 }
@@ -170,5 +170,5 @@ guest_answer() { # SECONDS
 # guest COMMAND: a line of shell, run in the guest.
 guest() {
 	printf '%s\n' "$*" >&8
-	guest_answer 100
+	guest_answer $((100 * slow))
 }
