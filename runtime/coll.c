@@ -171,10 +171,10 @@ static const char *read_text(const char *name, char text[TABLE_MAX + 2])
 	size_t n;
 
 	if (!f)
-		return strerror(errno);
+		return gdri_errno_text(errno);
 	n = fread(text, 1, TABLE_MAX + 1, f);
 	if (ferror(f))
-		why = strerror(errno);
+		why = gdri_errno_text(errno);
 	else if (n > TABLE_MAX)
 		why = "longer than 64 KiB";
 	else if (memchr(text, 0, n))

@@ -50,7 +50,7 @@ static int create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
 	return ret;
 }
 
-static int take(struct gdri_state *st, struct gdri_share_peer *p)
+static int take(struct gdri_state *st, struct gdri_share_peer *p, bool told)
 {
 	int ret = -GDR_ESYSTEM;
 
@@ -58,7 +58,7 @@ static int take(struct gdri_state *st, struct gdri_share_peer *p)
 		ret = gdri_heap_map_part(&st->heap, p->fd, st->peers[p->pe].base, p->why, sizeof(p->why));
 	if (p->fd >= 0)
 		close(p->fd);
-	if (ret)
+	if (ret && !told)
 		gdri_error("heap: the memory that PE %d added cannot be mapped: %s", p->pe, p->why);
 	return ret;
 }
@@ -80,11 +80,11 @@ static int trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapp
 		sp[n++].address = all[i].address;
 	}
 	if (n)
-		gdri_share_trade(&st->share, st->pe, st->heap.parts[st->heap.n - 1].fd, -1, sp, n,
-				 gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
-					 ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
+		ret = gdri_share_trade(&st->share, st->pe, st->heap.parts[st->heap.n - 1].fd, -1, sp, n,
+				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
+					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
 	for (i = 0; i < n; i++) {
-		rc = take(st, &sp[i]);
+		rc = take(st, &sp[i], ret != 0);
 		mapped[sp[i].pe] = !rc;
 		ret = ret ? ret : rc;
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,15 +63,26 @@ static void release(const struct gdri_heap *heap, uint8_t *base)
 
 /* ---- the own heap ---- */
 
+/* Where it may not, a signal would end the process. */
+static bool may_have(uint64_t size)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY || size <= r.rlim_cur)
+		return true;
+	errno = EFBIG;
+	return false;
+}
+
 static int create_memory(uint64_t size, uint8_t *at, int *out)
 {
 	int fd = memfd_create("gdr-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
 
 	*out = fd;
-	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+	if (fd < 0 || !may_have(size) || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
 		err = errno;
-		gdri_error("heap: cannot create %llu bytes of shared memory: %m",
-			   (unsigned long long)size);
+		gdri_error("heap: cannot create %llu bytes of shared memory: %s",
+			   (unsigned long long)size, gdri_errno_text(err));
 	} else if (map_host(fd, at, size)) {
 		return 0;
 	} else {

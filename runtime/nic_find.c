@@ -70,7 +70,7 @@ static bool usable_port(struct search *s, const char *name, struct ibv_context *
 	int err = ibv_query_port(ctx, number, attr);
 
 	if (err) {
-		pass_over(s, "; %s port %u: ibv_query_port: %s", name, number, strerror(err));
+		pass_over(s, "; %s port %u: ibv_query_port: %s", name, number, gdri_errno_text(err));
 		return false;
 	}
 	if (attr->state != IBV_PORT_ACTIVE) {
@@ -95,7 +95,7 @@ static int look_at_ports(struct search *s, const char *name, struct ibv_context 
 	unsigned i;
 
 	if (err) {
-		pass_over(s, "; %s: ibv_query_device: %s", name, strerror(err));
+		pass_over(s, "; %s: ibv_query_device: %s", name, gdri_errno_text(err));
 		return 0;
 	}
 	snprintf(link, sizeof(link), "/sys/class/infiniband/%s/device", name);
@@ -131,7 +131,7 @@ static void look_at_device(struct search *s, struct ibv_device *dev)
 		pass_over(s,
 			  "; %s: opening it with DEVX failed: %s (may this user open "
 			  "/dev/infiniband/uverbs*, and does the kernel support DEVX?)",
-			  name, strerror(errno));
+			  name, gdri_errno_text(errno));
 		return;
 	}
 	if (look_at_ports(s, name, ctx) == 0)
@@ -172,7 +172,7 @@ static int search_devices(struct search *s)
 	list = ibv_get_device_list(&n);
 	if (!list && errno != ENOSYS) {
 		gdri_error("ibv_get_device_list failed: %s; is the ib_uverbs module loaded?",
-			   strerror(errno));
+			   gdri_errno_text(errno));
 		return -GDR_ESYSTEM;
 	}
 	for (i = 0; list && i < n; i++)

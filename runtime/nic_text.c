@@ -51,7 +51,7 @@ static int code_of(int err)
 
 int gdri_nic_failed(const char *device, const char *what, int err, const char *check)
 {
-	gdri_error("%s: %s failed: %s (errno %d); %s", device, what, strerror(err), err, check);
+	gdri_error("%s: %s failed: %s (errno %d); %s", device, what, gdri_errno_text(err), err, check);
 	return code_of(err);
 }
 
@@ -77,7 +77,7 @@ int gdri_nic_memory_failed(const char *device, const char *what, size_t bytes, i
 	if (err == ENOMEM || err == EAGAIN || err == EPERM)
 		memlock_text(hint, sizeof(hint));
 	gdri_error("%s: %s of %zu bytes failed: %s (errno %d); %s", device, what, bytes,
-		   strerror(err), err, hint);
+		   gdri_errno_text(err), err, hint);
 	return err == EAGAIN || err == EPERM ? -GDR_ENOMEM : code_of(err);
 }
 

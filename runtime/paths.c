@@ -66,8 +66,8 @@ static void trade(struct gdri_state *st, const struct gdri_share_address *all)
 		sp[n++].address = all[i];
 	}
 	if (n)
-		gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd, st->cuda ? st->page.parts[0].fd : -1, sp, n,
-				 part_of_left(st));
+		st->pending = gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd,
+					       st->cuda ? st->page.parts[0].fd : -1, sp, n, part_of_left(st));
 	traded = gdri_now_ns();
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);
@@ -100,15 +100,14 @@ int gdri_up_p2p(struct gdri_state *st)
 	return ret;
 }
 
-/* Says for each PE without mapping how it is reached; counts them. */
-static int explain(struct gdri_state *st)
+/* Says for each PE without mapping how it is reached. */
+static void explain(struct gdri_state *st)
 {
-	int i, n = 0;
+	int i;
 
 	for (i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
 			continue;
-		n++;
 		if (*st->reason[i])
 			gdri_warn("PE %d shares the node but not its memory, the NIC is used: %s", i,
 				  st->reason[i]);
@@ -119,40 +118,63 @@ static int explain(struct gdri_state *st)
 				   : st->same_node[i] ? "out of memory"
 						      : "it is on another node");
 	}
-	return n;
 }
 
-static void refuse_without_nic(struct gdri_state *st)
+/* By the first PE that somebody cannot reach. */
+static int refuse_without_nic(struct gdri_state *st, const uint32_t *unmapped)
 {
 	int i;
 
-	for (i = 0; st->peers[i].base; i++)
+	for (i = 0; i < st->n_pes && st->peers[i].base; i++)
 		;
-	gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
-		   "nic", i, st->pe,
-		   *st->reason[i]     ? st->reason[i]
-		   : st->heap.seen_by ? "GDR_HEAP_KIND is host"
-		   : st->same_node[i] ? "its memory was not mapped"
-				      : "it is on another node");
-	st->pending = -GDR_ENOTSUP;
+	if (i < st->n_pes) {
+		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
+			   "nic", i, st->pe,
+			   *st->reason[i]     ? st->reason[i]
+			   : st->heap.seen_by ? "GDR_HEAP_KIND is host"
+			   : st->same_node[i] ? "its memory was not mapped"
+					      : "it is on another node");
+		return -GDR_ENOTSUP;
+	}
+	for (i = 0; !unmapped[i]; i++)
+		;
+	gdri_error("PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow nic: see its output", i,
+		   unmapped[i]);
+	return -GDR_ENOTSUP;
 }
 
-/* Whether the NIC is in use is decided for the whole job: atomics go one way everywhere. */
+static uint32_t count_unmapped(const struct gdri_state *st)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < st->n_pes; i++)
+		n += !st->peers[i].base;
+	return n;
+}
+
+/* Whether the NIC is in use is decided for the whole job: atomics go one way everywhere. A PE that could not share its
+ * memory with anybody has failed, and is told of before the ones that miss it. */
 int gdri_up_reach(struct gdri_state *st)
 {
-	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all));
-	uint32_t unmapped = (uint32_t)explain(st);
+	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all)), unmapped = count_unmapped(st);
+	bool any = false;
 	int i, ret;
 
-	if (unmapped && !(st->opt.transports & GDRI_TRANSPORT_NIC))
-		refuse_without_nic(st);
-	else if (!all)
+	if (!st->pending && !all) {
+		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
+	}
 	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
 	for (i = 0; !ret && i < st->n_pes; i++)
-		st->any_nic |= all[i] != 0;
+		any |= all[i] != 0;
+	if (!ret && any && !(st->opt.transports & GDRI_TRANSPORT_NIC))
+		ret = refuse_without_nic(st, all);
 	free(all);
-	return ret;
+	if (ret)
+		return ret;
+	st->any_nic = any;
+	explain(st);
+	return 0;
 }
 
 void gdri_down_p2p(struct gdri_state *st)

@@ -43,7 +43,17 @@ struct trade {
 	struct pollfd *pfds; /* [1 + n + n_in] */
 	int n, n_in, pe;
 	int own[2], n_own;
+	int full; /* errno: the process may have no more descriptors */
 };
+
+/* Whether err says that the process, or the machine, may have no more descriptors: notes it. */
+static bool is_full(struct trade *t, int err)
+{
+	if (err != EMFILE && err != ENFILE)
+		return false;
+	t->full = err;
+	return true;
+}
 
 static bool same_user(int fd, char *why, size_t room)
 {
@@ -89,7 +99,7 @@ int gdri_share_open(struct gdri_share *s)
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&sa, len) ||
 	    listen(s->listener, 1024)) {
-		gdri_error("share: cannot listen on a unix socket: %m");
+		gdri_error("share: cannot listen on a unix socket: %s", gdri_errno_text(errno));
 		gdri_share_close(s);
 		return -GDR_ESYSTEM;
 	}
@@ -130,14 +140,15 @@ static void visit(struct trade *t, int i)
 	}
 	memcpy(req.token, p->address.token, sizeof(req.token));
 	if (failed || send(l->fd, &req, sizeof(req), MSG_NOSIGNAL) != (ssize_t)sizeof(req)) {
-		snprintf(p->why, sizeof(p->why), "no connection to its socket: %s", strerror(errno));
+		is_full(t, errno);
+		snprintf(p->why, sizeof(p->why), "no connection to its socket: %s", gdri_errno_text(errno));
 		close_link(l);
 	} else if (!same_user(l->fd, p->why, sizeof(p->why))) {
 		close_link(l);
 	}
 }
 
-/* Takes the answer: one byte, and descriptors: of memory, and perhaps of a page. */
+/* Takes the answer: one byte, and descriptors: of memory, and perhaps of a page. -1: see errno; 0: it has closed. */
 static int take_fds(int sock, int *page)
 {
 	char room[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8)));
@@ -146,9 +157,10 @@ static int take_fds(int sock, int *page)
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
 			     .msg_controllen = sizeof(room)};
 	struct cmsghdr *c;
-	int fds[4], n = 0, i;
+	int fds[4], n = 0, keep, i;
+	ssize_t got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 
-	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) < 0)
+	if (got < 0)
 		return -1;
 	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || n)
@@ -157,9 +169,11 @@ static int take_fds(int sock, int *page)
 		n = n > 4 ? 4 : n;
 		memcpy(fds, CMSG_DATA(c), (size_t)n * sizeof(int));
 	}
-	for (i = 2; i < n; i++) /* more than agreed: not ours to keep */
+	keep = msg.msg_flags & MSG_CTRUNC ? 0 : 2; /* truncated: there was no room for all of them here */
+	for (i = keep; i < n; i++) /* more than agreed: not ours to keep */
 		close(fds[i]);
-	errno = EPROTO; /* for a message without a descriptor */
+	errno = !got ? 0 : keep ? EPROTO : EMFILE; /* for a message without a descriptor */
+	n = n < keep ? n : keep;
 	*page = n > 1 ? fds[1] : -1;
 	return n ? fds[0] : -1;
 }
@@ -169,9 +183,9 @@ static void collect(struct trade *t, int i)
 	struct gdri_share_peer *p = &t->peers[i];
 
 	p->fd = take_fds(t->out[i].fd, &p->page);
-	if (p->fd < 0)
+	if (p->fd < 0 && !is_full(t, errno))
 		snprintf(p->why, sizeof(p->why), "it did not hand over its memory: %s",
-			 strerror(errno));
+			 errno ? strerror(errno) : "see its own output");
 	close_link(&t->out[i]);
 }
 
@@ -236,8 +250,10 @@ static void accept_all(struct trade *t)
 
 	for (;;) {
 		fd = accept4(t->s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			is_full(t, errno);
 			return;
+		}
 		for (k = 0; k < t->n_in && t->in[k] >= 0; k++)
 			;
 		if (k == t->n_in || !same_user(fd, why, sizeof(why))) {
@@ -275,7 +291,10 @@ static void poll_once(struct trade *t, int wait_ms)
 	}
 	for (k = 0; k < t->n_in; k++)
 		t->pfds[1 + t->n + k] = (struct pollfd){.fd = t->in[k], .events = POLLIN};
-	if (poll(t->pfds, (nfds_t)(1 + t->n + t->n_in), retry && wait_ms > 2 ? 2 : wait_ms) <= 0)
+	i = poll(t->pfds, (nfds_t)(1 + t->n + t->n_in), retry && wait_ms > 2 ? 2 : wait_ms);
+	if (i < 0 && errno == EINVAL) /* more entries than there may be descriptors */
+		t->full = EMFILE;
+	if (i <= 0)
 		return;
 	for (i = 0; i < t->n; i++) {
 		if (t->out[i].fd >= 0 && t->pfds[1 + i].revents)
@@ -320,13 +339,25 @@ static void clean_up(struct trade *t)
 	free(t->pfds);
 }
 
-void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
-		      struct gdri_share_peer *peers, int n, int timeout_ms)
+/* Without descriptors for all peers the PE cannot go on. Those that still come here find nobody. */
+static int give_up(struct trade *t)
+{
+	gdri_share_close(t->s);
+	for (int i = 0; i < t->n; i++) {
+		if (t->peers[i].fd < 0)
+			snprintf(t->peers[i].why, sizeof(t->peers[i].why), "%s", gdri_errno_text(t->full));
+	}
+	gdri_error("sharing memory with %d PEs of this node: %s", t->n, gdri_errno_text(t->full));
+	return -GDR_ESYSTEM;
+}
+
+int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+		     struct gdri_share_peer *peers, int n, int timeout_ms)
 {
 	struct trade t = {.s = s, .peers = peers, .n = n, .n_in = n + STRANGERS, .pe = pe,
 			  .own = {own_fd, own_page}, .n_own = own_page < 0 ? 1 : 2};
 	uint64_t end = gdri_deadline_ns(timeout_ms);
-	int i, left;
+	int i, left, ret = 0;
 
 	for (i = 0; i < n; i++) {
 		peers[i].fd = -1;
@@ -337,8 +368,11 @@ void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
 		for (i = 0; i < n; i++)
 			snprintf(peers[i].why, sizeof(peers[i].why),
 				 "no answer from its socket within %d ms", timeout_ms);
-		while (!finished(&t) && (left = gdri_left_ms(end)) > 0)
+		while (!t.full && !finished(&t) && (left = gdri_left_ms(end)) > 0)
 			poll_once(&t, left);
 	}
+	if (t.full)
+		ret = give_up(&t);
 	clean_up(&t);
+	return ret;
 }

@@ -31,7 +31,7 @@ struct gdri_share_peer {
 	int pe;
 	struct gdri_share_address address;
 	int fd, page;
-	char why[96];
+	char why[160];
 };
 
 /* Listens. From the return on peers can connect. */
@@ -40,8 +40,9 @@ void gdri_share_close(struct gdri_share *s); /* also when not open */
 
 /* Trades descriptors with n peers: gives own_fd, and own_page if not -1, to each and takes theirs, until all are
  * done or timeout_ms is over. Peers that cannot be reached have fd -1 afterwards. All
- * peers must call it at about the same time, after all have called gdri_share_open. */
-void gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+ * peers must call it at about the same time, after all have called gdri_share_open. Not 0 where this process may not
+ * open as many files: logged; the peers see at once that nothing more comes from here. */
+int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
 		      struct gdri_share_peer *peers, int n, int timeout_ms);
 
 #endif

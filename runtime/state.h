@@ -68,7 +68,7 @@ struct gdri_state {
 	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
 	struct gdri_share share;
 	struct gdri_peer *peers; /* [n_pes] */
-	char (*reason)[96];	 /* [n_pes] why a peer of this node is not mapped */
+	char (*reason)[160];	 /* [n_pes] why a peer of this node is not mapped */
 
 	/* NIC: NULL when every PE reaches every PE otherwise */
 	bool any_nic; /* the same on all PEs */

@@ -257,15 +257,16 @@ static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gd
 		if (i != st->pe && st->peers[i].base)
 			sp[n++] = (struct gdri_share_peer){.pe = i, .address = all[i].address};
 	if (n)
-		gdri_share_trade(share, st->pe, fd, -1, sp, n, gdri_left_ms(st->deadline_ns) / 2);
+		ret = gdri_share_trade(share, st->pe, fd, -1, sp, n, gdri_left_ms(st->deadline_ns) / 2);
 	for (i = 0; i < n; i++) {
-		if (sp[i].fd < 0)
+		if (!ret) {
 			ret = -GDR_ESYSTEM;
-		else if (!ret)
-			ret = add_view(s, st->peers[sp[i].pe].base + (s->ptr - st->heap.base), sp[i].fd, sp[i].why,
-				       sizeof(sp[i].why));
-		if (ret)
-			gdri_error("gdr_symmetric_register: the memory of PE %d: %s", sp[i].pe, sp[i].why);
+			if (sp[i].fd >= 0)
+				ret = add_view(s, st->peers[sp[i].pe].base + (s->ptr - st->heap.base), sp[i].fd,
+					       sp[i].why, sizeof(sp[i].why));
+			if (ret)
+				gdri_error("gdr_symmetric_register: the memory of PE %d: %s", sp[i].pe, sp[i].why);
+		}
 		if (sp[i].fd >= 0)
 			close(sp[i].fd);
 	}

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/file_size.h"
 #include "softhca/log.h"
 #include "softhca/shim.h"
 
@@ -43,7 +44,7 @@ int device_open(unsigned device, int flags)
 		return -1;
 	}
 	fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-	if (fd < 0 || ftruncate(fd, (off_t)HCA_UAR_PAGES * HCA_UAR_PAGE) || real_fstat(fd, &st))
+	if (fd < 0 || hca_size_file(fd, (off_t)HCA_UAR_PAGES * HCA_UAR_PAGE) || real_fstat(fd, &st))
 		goto fail;
 	ctx->device = device;
 	ctx->dev = st.st_dev;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softhca/file_size.h"
+
 enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca105 };
 
 struct ring_shared {
@@ -52,7 +54,7 @@ int ring_create(struct ring *r, int *fd)
 	if (*fd < 0)
 		return -errno;
 	/* Sealed, so that neither side can make the other one fault. */
-	if (ftruncate(*fd, RING_OFFSET + RING_SIZE) ||
+	if (hca_size_file(*fd, RING_OFFSET + RING_SIZE) ||
 	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		ret = -errno;
 	else

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -416,6 +417,58 @@ static int body_unreachable(int pe, int n)
 	return 0;
 }
 
+/* With any number of files that it may open init works or says what the limit is, and waits for nothing in vain. */
+static int body_few_files(int pe, int n)
+{
+	rlim_t open_now = (rlim_t)entries("/proc/self/fd");
+	struct rlimit was, few;
+	double begin = now();
+	int ret = -1;
+
+	(void)n;
+	JOB_CHECK(!getrlimit(RLIMIT_NOFILE, &was));
+	few = was;
+	for (few.rlim_cur = open_now - 1; ret; few.rlim_cur++) {
+		size_t said = strlen(job_stderr());
+
+		JOB_CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+		ret = init();
+		JOB_CHECK(!setrlimit(RLIMIT_NOFILE, &was));
+		JOB_CHECK(!ret || (ret == -GDR_ESYSTEM && strstr(job_stderr() + said, "ulimit -n")));
+		JOB_CHECK(few.rlim_cur < open_now + 40);
+	}
+	JOB_CHECK(few.rlim_cur > open_now + 3);
+	JOB_CHECK(now() - begin < 20); /* an exchange that waits takes 20 s of GDR_INIT_TIMEOUT, half of it */
+	return gdr_finalize();
+}
+
+/* What PEs share counts as files, and a file beyond the limit would be a signal. */
+static int body_small_files(int pe, int n)
+{
+	struct rlimit was, few;
+	void *p;
+
+	(void)n;
+	JOB_CHECK(!getrlimit(RLIMIT_FSIZE, &was));
+	few = was;
+	few.rlim_cur = 2 << 20;
+	JOB_CHECK(!setrlimit(RLIMIT_FSIZE, &few));
+	JOB_CHECK(init() == -GDR_ESYSTEM);
+	JOB_CHECK(strstr(job_stderr(), "ulimit -f"));
+	few.rlim_cur = 4 << 20; /* enough for the heap as it begins, not for a part that it grows by */
+	JOB_CHECK(!setrlimit(RLIMIT_FSIZE, &few));
+	setenv("GDR_HEAP_MAX", "64m", 1);
+	setenv("GDR_HEAP_CHUNK", "8m", 1);
+	JOB_CHECK(!init());
+	JOB_CHECK(!gdr_malloc(6 << 20));
+	JOB_CHECK(strstr(job_stderr(), "cannot create 8388608 bytes of shared memory"));
+	JOB_CHECK(!setrlimit(RLIMIT_FSIZE, &was));
+	p = gdr_malloc(6 << 20);
+	JOB_CHECK(p);
+	JOB_CHECK(!gdr_free(p));
+	return gdr_finalize();
+}
+
 static void sleep_in_third(int call, void *send, size_t len)
 {
 	(void)send;
@@ -506,6 +559,8 @@ JOB_TEST(forks, 2, 30)
 JOB_TEST(buffers, 2, 30)
 JOB_TEST(unreachable, 3, 30)
 JOB_TEST(out_of_time, 1, 30)
+JOB_TEST(few_files, 4, 60)
+JOB_TEST(small_files, 2, 30)
 JOB_TEST(attr, 2, 30)
 JOB_TEST(abi, 2, 30)
 
@@ -532,6 +587,7 @@ int main(void)
 		cmocka_unit_test(garbage),	  cmocka_unit_test(cycles),
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
 		cmocka_unit_test(unreachable),	  cmocka_unit_test(out_of_time),
+		cmocka_unit_test(few_files),	  cmocka_unit_test(small_files),
 		cmocka_unit_test(attr),
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
 		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
