@@ -9,7 +9,9 @@ find_program(GDR_MPICC NAMES mpicc mpiicc mpicc.openmpi mpicc.mpich HINTS $ENV{M
 set(MPI_C_FOUND FALSE)
 foreach(compiler IN LISTS MPI_C_COMPILER GDR_MPICC CMAKE_C_COMPILER)
 	if(compiler)
-		execute_process(COMMAND ${compiler} -E -include mpi.h -x c /dev/null
+		# With the project's compiler below, which need not be the one that mpicc calls.
+		execute_process(COMMAND ${CMAKE_COMMAND} -E env OMPI_CC=${CMAKE_C_COMPILER}
+			MPICH_CC=${CMAKE_C_COMPILER} ${compiler} -E -include mpi.h -x c /dev/null
 			RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
 		if(refused EQUAL 0)
 			find_package(MPI COMPONENTS C)

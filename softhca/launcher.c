@@ -6,6 +6,7 @@
  * Sanitizer runtimes have to come first in the link order: where the command,
  * or libsofthca.so itself, is linked with libasan or libtsan, that library is
  * preloaded before ours. */
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -271,14 +272,18 @@ static int check_options(void)
 	return 2;
 }
 
-/* Without libmlx5 a program sees no device and says no more than that. Another rdma-core than the system's has its
- * own list of drivers. */
+/* Without libmlx5 a program sees no device and says no more than that. */
 static void look_for_driver(void)
 {
-	if (!getenv("LD_LIBRARY_PATH") && access("/etc/libibverbs.d/mlx5.driver", F_OK))
-		fputs("softhca: no /etc/libibverbs.d/mlx5.driver: libibverbs has no driver for mlx5 devices, and "
-		      "programs may see none. Install it (Debian: package ibverbs-providers)\n",
-		      stderr);
+	void *driver = dlopen("libmlx5.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (driver)
+		dlclose(driver);
+	else
+		fprintf(stderr,
+			"softhca: libibverbs has no driver for mlx5 devices, and programs may see none: %s. "
+			"Install it (Debian: package ibverbs-providers)\n",
+			dlerror());
 }
 
 int main(int argc, char **argv)
