@@ -8,6 +8,7 @@
 #include <gdr/device.h>
 
 #include "runtime/log.h"
+#include "runtime/place.h"
 #include "runtime/syndrome.h"
 
 struct text {
@@ -71,6 +72,8 @@ static void describe_told(struct text *t, const struct gdri_error *e)
 
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
+	char place[96];
+
 	add(t, "%s", gdri_op_name(e->op));
 	if (e->waited_for >= 0)
 		add(t, " waiting for PE %d", e->waited_for);
@@ -79,8 +82,12 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
 	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
 		add(t, "; the chain of waits ends at PE %d", e->peer);
-	if (e->addr)
-		add(t, "; heap offset 0x%llx", (unsigned long long)e->addr);
+	if (e->addr) {
+		gdri_place_text(e->addr, place, sizeof(place));
+		add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);
+	}
+	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
+		add(t, "; gdr_signal_wait_until_from would name who did not signal");
 	if (e->status != -GDR_EPEERFAILED)
 		return;
 	add(t, "; ");

@@ -6,7 +6,7 @@
 #include <gdr/host.h>
 #include <gdr/impl/abi.h>
 
-/* Pure: fills *out, with a sentence in out->text. */
+/* Fills *out, with a sentence in out->text. */
 void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out);
 
 /* Copies up to max complete records, oldest first; returns how many there are. */

@@ -2,7 +2,10 @@
 /* One sink for all messages of the library: stderr, one write() a line,
  * prefix "gdr[pe] level: ". The level comes from GDR_LOG. An error is logged
  * once, by the function that decides that it is one; its callers only pass
- * the code on. Never called from device code. */
+ * the code on. Never called from device code.
+ *
+ * An error or warning that was printed before is counted instead, and told with its count when another one comes, after
+ * some seconds, and at the end of the job. */
 #ifndef GDRI_LOG_H
 #define GDRI_LOG_H
 
@@ -20,6 +23,9 @@ void gdri_log_set_pe(int pe);
 int gdri_log_enabled(enum gdri_log_level level);
 void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Prints the counts of what came again, at least min_age_ms ago; forget: it is printed in full next time. */
+void gdri_log_counts(int min_age_ms, int forget);
 
 /* Text (without prefix) of the last error that the calling thread logged, or "".
  * For telling peers why a collective step failed here. */

@@ -15,6 +15,7 @@
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
+#define COUNTS_MS 5000 /* how late the log may say that an error came again */
 #define PERIOD_MS 100 /* how late an error may be logged; costs ten wake-ups a second */
 
 struct gdri_monitor {
@@ -41,6 +42,7 @@ static void look_at_errors(struct gdri_monitor *m)
 	if (m->st->seer)
 		gdri_errors_log(m->st->seer, &m->host_seen);
 	gdri_fault_tell(m->st);
+	gdri_log_counts(COUNTS_MS, 0);
 }
 
 static void *monitor_main(void *arg)

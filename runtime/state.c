@@ -273,6 +273,7 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	int ret, rc;
 
 	gdri_log_clear_error();
+	gdri_log_counts(0, 1);
 	ret = gdri_options_read(&st->opt, NULL);
 	gdri_log_set_level((enum gdri_log_level)st->opt.log);
 	rc = take_attr(st, attr);
@@ -405,9 +406,11 @@ int gdri_state_down(struct gdri_state *st, int status)
 	gdri_devstate_publish(NULL);
 	if (st->kernels_run) {
 		abandon(st);
+		gdri_log_counts(0, 1);
 		return told;
 	}
 	undo(st);
+	gdri_log_counts(0, 1);
 	pthread_mutex_destroy(&st->lock);
 	pthread_mutex_destroy(&st->local_lock);
 	pthread_mutex_destroy(&st->symmetric_lock);

@@ -190,8 +190,23 @@ static int retry(struct err *a)
 
 #endif
 
+/* What the text of a wait for this word says: the object as gdr_heap_list has it. */
+static void place_of(const void *word, char *buf, size_t room)
+{
+	struct gdr_heap_object o[64];
+	int n = gdr_heap_list(o, 64);
+
+	for (int i = 0; i < n && i < 64; i++) {
+		size_t at = (size_t)((const char *)word - (const char *)o[i].addr);
+
+		if (at < o[i].size)
+			snprintf(buf, room, " of PE %d: byte %zu of object %d (%zu bytes)", multi_pe, at, i, o[i].size);
+	}
+}
+
 static int timeout(struct err *a)
 {
+	char place[128] = "no object";
 	struct gdr_error e;
 
 	RUN(wait_for, 1, 1, a);
@@ -202,6 +217,9 @@ static int timeout(struct err *a)
 	CHECK_EQ(e.status, *a->got);
 	CHECK_EQ(e.waited_for, a->pe);
 	CHECK(e.waited_ns > 0);
+	place_of(a->word, place, sizeof(place));
+	if (!strstr(e.text, place))
+		multi_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.text, place);
 	return leave_usable(a);
 }
 

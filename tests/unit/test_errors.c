@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,7 @@
 
 #include "runtime/errors.h"
 #include "runtime/log.h"
+#include "runtime/state.h"
 #include "runtime/syndrome.h"
 
 static void codes_are_distinct_and_have_texts(void **state)
@@ -235,6 +237,94 @@ static void records_are_logged_in_order(void **state)
 	assert_int_equal(gdri_errors_copy(&dev, NULL, 0), 2);
 }
 
+/* ---- what comes again is counted ---- */
+
+/* What `body` writes to stderr. */
+static const char *caught(void (*body)(void))
+{
+	static char text[65536];
+	int saved = dup(2);
+	FILE *f = tmpfile();
+	ssize_t n;
+
+	assert_non_null(f);
+	gdri_log_counts(0, 1);
+	assert_true(dup2(fileno(f), 2) == 2);
+	body();
+	gdri_log_counts(0, 1);
+	dup2(saved, 2);
+	close(saved);
+	n = pread(fileno(f), text, sizeof(text) - 1, 0);
+	fclose(f);
+	assert_true(n >= 0);
+	text[n] = 0;
+	return text;
+}
+
+static void one_again(void)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		gdri_error("put: NULL with %d bytes", 4);
+	gdri_log_counts(3600 * 1000, 0); /* not yet */
+	for (i = 0; i < 20; i++) /* more than are kept */
+		gdri_error("another, number %d", i);
+	gdri_error("put: NULL with %d bytes", 4);
+	assert_string_equal(gdri_log_last_error(), "put: NULL with 4 bytes");
+}
+
+/* The time is no part of an error; of two in turn each is counted. */
+static void two_in_turn(void)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		gdri_error("barrier waiting for PE 1: time limit expired after 1.00%d s; look", i);
+		gdri_warn("barrier waiting for PE 2: time limit expired after 1.00%d s; look", i);
+	}
+	assert_string_equal(gdri_log_last_error(), "barrier waiting for PE 1: time limit expired after 1.003 s; look");
+	gdri_log_counts(0, 0);
+	gdri_log_counts(0, 0); /* told once */
+	gdri_error("barrier waiting for PE 1: time limit expired after 2.000 s; look");
+}
+
+static void what_comes_again_is_counted(void **state)
+{
+	const char *text = caught(one_again);
+	size_t n = 0;
+
+	(void)state;
+	assert_true(!strncmp(text, "gdr[?] error: put: NULL with 4 bytes\n"
+				   "gdr[?] error: put: NULL with 4 bytes (999 more times)\n"
+				   "gdr[?] error: another, number 0\n", 120));
+	for (; *text; text++)
+		n += *text == '\n';
+	assert_int_equal(n, 2 + 20 + 1);
+	assert_string_equal(caught(two_in_turn),
+			    "gdr[?] error: barrier waiting for PE 1: time limit expired after 1.000 s; look\n"
+			    "gdr[?] warning: barrier waiting for PE 2: time limit expired after 1.000 s; look\n"
+			    "gdr[?] error: barrier waiting for PE 1: time limit expired after 1.000 s; look (3 more "
+			    "times)\n"
+			    "gdr[?] warning: barrier waiting for PE 2: time limit expired after 1.000 s; look (3 more "
+			    "times)\n"
+			    "gdr[?] error: barrier waiting for PE 1: time limit expired after 1.000 s; look (1 more "
+			    "time)\n");
+}
+
+/* For place.c: no job, no heap. */
+struct gdri_state *gdri_state_get(void)
+{
+	return NULL;
+}
+
+uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
+{
+	(void)a;
+	(void)offset;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +338,7 @@ int main(void)
 		cmocka_unit_test(wild_records_are_harmless),
 		cmocka_unit_test(only_complete_records_are_copied),
 		cmocka_unit_test(records_are_logged_in_order),
+		cmocka_unit_test(what_comes_again_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,30 @@ static int body_exhaust(int pe, int n)
 	return gdr_finalize();
 }
 
+/* A mistake that is made again is told once, and then how often. */
+static int body_again(int pe, int n)
+{
+	const char *text, *first;
+	int i, *word;
+
+	(void)n;
+	JOB_CHECK(!init());
+	word = gdr_malloc(sizeof(*word));
+	JOB_CHECK(word);
+	for (i = 0; i < 100; i++)
+		JOB_CHECK(gdr_host_put(word, NULL, 4, pe) == -GDR_EINVAL);
+	first = strstr(job_stderr(), "gdr_host_put: (nil) with 4 bytes");
+	JOB_CHECK(first && !strstr(first + 1, "gdr_host_put:"));
+	JOB_CHECK(!gdr_finalize());
+	text = job_stderr();
+	JOB_CHECK(strstr(text, "gdr_host_put: (nil) with 4 bytes is no memory of this process (99 more times)\n"));
+	JOB_CHECK(!init());
+	JOB_CHECK(gdr_host_put(word, NULL, 4, pe) == -GDR_EINVAL);
+	first = strstr(strstr(job_stderr(), "more times)"), "gdr_host_put: (nil)"); /* a new job, told anew */
+	JOB_CHECK(first);
+	return gdr_finalize();
+}
+
 /* A PE that does not come: the others return within the limit. */
 static int body_absent(int pe, int n)
 {
@@ -546,6 +570,7 @@ JOB_TEST(disagree, 3, 30)
 JOB_TEST(exhaust, 2, 30)
 JOB_TEST(absent, 3, 30)
 JOB_TEST(cheap, 3, 60)
+JOB_TEST(again, 2, 30)
 JOB_TEST(leaves, 3, 60)
 JOB_TEST(leaves_malloc, 3, 60)
 JOB_TEST(recovers, 2, 60)
@@ -592,7 +617,7 @@ int main(void)
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
 		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
 		cmocka_unit_test(leaves),		  cmocka_unit_test(leaves_malloc),
-		cmocka_unit_test(recovers),
+		cmocka_unit_test(recovers),		  cmocka_unit_test(again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
