@@ -8,6 +8,7 @@
 #include "runtime/cuda_state.h"
 #include "runtime/fault.h"
 #include "runtime/hostq.h"
+#include "runtime/lost.h"
 #include "runtime/range.h"
 #include "runtime/window.h"
 
@@ -55,8 +56,8 @@ static int quiet(struct gdri_state *st, size_t first, size_t n)
 	else
 		status = gdri_fault_heard_of(st);
 	if (ret || !latched)
-		return ret ? ret : status;
-	__atomic_store_n(&st->dev->latched, 0, __ATOMIC_RELAXED); /* as above */
+		return ret ? ret : status ? status : gdri_lost_any(st);
+	__atomic_store_n(&st->dev->latched, gdri_lost_any(st), __ATOMIC_RELAXED); /* as above */
 	ret = gdri_cuda_state_push(st, &st->dev->latched);
 	return ret ? ret : status ? status : latched;
 }

@@ -4,18 +4,7 @@
 #include "runtime/cuda_state.h"
 #include "runtime/devstate.h"
 #include "runtime/log.h"
-
-void gdri_host_latch(struct gdri_state *st, int status)
-{
-	int32_t none = 0;
-	int pulled = gdri_cuda_state_pull(st);
-
-	/* relaxed: the status carries no data with it */
-	__atomic_compare_exchange_n(&st->dev->latched, &none, status, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-	if (!pulled) /* else the GPU's own stays, which nobody knows */
-		gdri_cuda_state_push(st, &st->dev->latched);
-}
+#include "runtime/lost.h"
 
 int gdr_host_status(void)
 {
@@ -25,8 +14,9 @@ int gdr_host_status(void)
 	if (!st)
 		return -GDR_ESTATE;
 	ret = gdri_cuda_state_pull(st);
-	/* relaxed: the status carries no data with it */
-	return ret ? ret : __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
+	if (!ret) /* relaxed: the status carries no data with it */
+		ret = __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
+	return ret ? ret : gdri_lost_any(st);
 }
 
 int gdr_errors(struct gdr_error *out, int max)

@@ -8,6 +8,7 @@
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda_state.h"
+#include "runtime/devstate.h"
 #include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
@@ -222,7 +223,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	}
 	pthread_mutex_unlock(&st->lock);
 	if (ret)
-		gdri_host_latch(st, ret);
+		gdri_devstate_latch(st, ret);
 	return ret ? NULL : p;
 }
 

@@ -9,9 +9,6 @@
  * gdr_finalize. */
 struct gdri_state *gdri_need_state(const char *call);
 
-/* Latches a status for gdr_host_status() unless an earlier one is there. */
-void gdri_host_latch(struct gdri_state *st, int status);
-
 /* ---- heap.c, under st->lock ---- */
 
 enum gdri_heap_call {

@@ -7,6 +7,7 @@
 #include "runtime/flush.h"
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
+#include "runtime/lost.h"
 #include "runtime/range.h"
 
 /* For callers that do not come through the header, as other languages do. */
@@ -65,7 +66,7 @@ static void say(const struct gdri_state *st, int status)
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
 }
 
-/* What ends the job here: an operation of this PE or of another one that failed. */
+/* What ends the job here: an operation of this PE or of another one that failed, a PE that is lost. */
 static int complete_all(struct gdri_state *st)
 {
 	struct gdr_error e;
@@ -86,7 +87,9 @@ static int complete_all(struct gdri_state *st)
 	}
 	if (!ret && gdri_fault_first(st, &e))
 		ret = e.status;
-	return ret ? ret : gdri_fault_heard_of(st);
+	if (!ret)
+		ret = gdri_fault_heard_of(st);
+	return ret ? ret : gdri_lost_any(st);
 }
 
 int gdr_finalize(void)

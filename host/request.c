@@ -7,7 +7,9 @@
 #include "host/host.h"
 #include "runtime/cuda.h"
 #include "runtime/cuda_map.h"
+#include "runtime/devstate.h"
 #include "runtime/log.h"
+#include "runtime/lost.h"
 #include "runtime/perform.h"
 #include "runtime/range.h"
 #include "runtime/team.h"
@@ -135,6 +137,8 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 			   (unsigned long long)q->n, q->size);
 		ret = -GDR_EINVAL;
 	}
+	if (!ret)
+		ret = gdri_lost_peer(st, q->pe);
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
 	if (q->code != GDR_SIGNAL_SET && q->code != GDR_SIGNAL_ADD) {
@@ -168,11 +172,11 @@ static int check(const struct gdri_state *st, const struct gdri_request *q)
 	return check_transfer(st, q);
 }
 
-/* Nothing to do on any PE that may be asked: not even a wait. */
+/* Nothing to do on any PE that may be asked: not even a wait. A quiet has a PE that is lost to tell of. */
 static int is_nothing(const struct gdri_state *st, const struct gdri_request *q)
 {
 	if (q->what == GDRI_RQ_QUIET) /* mapped memory: the end of what was on the stream before */
-		return st->cuda && !st->dev->n_slots;
+		return st->cuda && !st->dev->n_slots && !gdri_lost_any(st);
 	if (q->what == GDRI_RQ_PUT_SIGNAL || q->what == GDRI_RQ_COLLECT)
 		return 0;
 	return q->what >= GDRI_RQ_BY_BLOCK && !q->n;
@@ -244,7 +248,7 @@ int gdri_request_fetch(const struct gdri_request *q, void *to)
 void gdri_value_failed(int status)
 {
 	if (gdri_state_get())
-		gdri_host_latch(gdri_state_get(), status);
+		gdri_devstate_latch(gdri_state_get(), status);
 }
 
 void gdri_value_get(void *value, const void *src, uint32_t size, int pe)

@@ -7,12 +7,13 @@
 #include "host/cuda.h"
 #include "host/host.h"
 #include "runtime/log.h"
+#include "runtime/lost.h"
 #include "runtime/range.h"
 #include "runtime/staging.h"
 #include "runtime/window.h"
 
-/* What device functions trust their caller with. Outside of a job the call itself says so. *world: the number in the
- * world of PE pe of the context's team. */
+/* What device functions trust their caller with, and whether the peer is lost. Outside of a job the call itself says
+ * so. *world: the number in the world of PE pe of the context's team. */
 static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *local, size_t len, int pe, int *world)
 {
 	struct gdri_state *st = gdri_state_get();
@@ -33,7 +34,7 @@ static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *l
 	else if (len && (!local || (uintptr_t)local + len < (uintptr_t)local))
 		gdri_error("%s: %p with %zu bytes is no memory of this process", call, local, len);
 	else
-		return 0;
+		return len ? gdri_lost_peer(st, *world) : 0;
 	return -GDR_EINVAL;
 }
 
@@ -115,7 +116,8 @@ int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, 
 
 int gdr_host_fence(void)
 {
-	return gdri_host_cuda() ? 0 : gdr_fence(); /* copies complete before they return */
+	/* copies complete before they return */
+	return gdri_host_cuda() ? gdri_lost_any(gdri_state_get()) : gdr_fence();
 }
 
 int gdr_host_quiet(void)
@@ -143,7 +145,7 @@ int gdr_host_ctx_fence(gdr_ctx_t ctx)
 
 	if (ret)
 		return ret;
-	return gdri_host_cuda() ? 0 : gdr_ctx_fence(ctx);
+	return gdri_host_cuda() ? gdri_lost_any(gdri_state_get()) : gdr_ctx_fence(ctx);
 }
 
 int gdr_host_ctx_quiet(gdr_ctx_t ctx)

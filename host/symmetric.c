@@ -3,6 +3,7 @@
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
 #include "runtime/cuda_map.h"
+#include "runtime/devstate.h"
 #include "runtime/log.h"
 #include "runtime/outside.h"
 #include "runtime/window.h"
@@ -127,7 +128,7 @@ void *gdr_symmetric_register(void *addr, size_t len)
 	ret = register_all(st, addr, len, &ptr);
 	pthread_mutex_unlock(&st->lock);
 	if (ret)
-		gdri_host_latch(st, ret);
+		gdri_devstate_latch(st, ret);
 	return ptr;
 }
 

@@ -30,6 +30,18 @@ void gdri_devstate_abort(struct gdri_state *st)
 	__atomic_store_n(st->abort_word, 1, __ATOMIC_RELEASE);
 }
 
+void gdri_devstate_latch(struct gdri_state *st, int status)
+{
+	int32_t none = 0;
+	int pulled = gdri_cuda_state_pull(st);
+
+	/* relaxed: the status carries no data with it */
+	__atomic_compare_exchange_n(&st->dev->latched, &none, status, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	if (!pulled) /* else the GPU's own stays, which nobody knows */
+		gdri_cuda_state_push(st, &st->dev->latched);
+}
+
 static void *zeroed(size_t size)
 {
 	size_t whole = (size + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;

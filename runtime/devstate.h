@@ -10,6 +10,9 @@ struct gdri_state;
 /* Publishes st->dev to device code, or hides it (NULL). */
 void gdri_devstate_publish(struct gdri_dev *dev);
 
+/* Latches a status for gdr_host_status() and the next quiet, unless an earlier one is there. */
+void gdri_devstate_latch(struct gdri_state *st, int status);
+
 /* Ends every wait of the PE. */
 void gdri_devstate_abort(struct gdri_state *st);
 

@@ -70,6 +70,11 @@ static void describe_told(struct text *t, const struct gdri_error *e)
 	add_told(t, e->local);
 }
 
+static void describe_lost(struct text *t, const struct gdri_error *e)
+{
+	add(t, "PE %d is lost, says the launcher", e->peer);
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
@@ -147,6 +152,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_wait(&t, e);
 	else if (e->kind == GDRI_ERROR_TOLD)
 		describe_told(&t, e);
+	else if (e->kind == GDRI_ERROR_LOST)
+		describe_lost(&t, e);
 	else
 		describe_arg(&t, e);
 	if (*advice)
@@ -197,7 +204,7 @@ void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 	struct gdr_error e;
 
 	for (; *seen < n && ended(&dev->errors[*seen]); ++*seen) {
-		if (!complete(&dev->errors[*seen]))
+		if (!complete(&dev->errors[*seen]) || dev->errors[*seen].kind == GDRI_ERROR_LOST) /* said at once */
 			continue;
 		gdri_error_describe(&dev->errors[*seen], &e);
 		gdri_error("%s", e.text);

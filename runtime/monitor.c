@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "runtime/clock.h"
-#include "runtime/cuda_state.h"
 #include "runtime/errors.h"
 #include "runtime/fault.h"
 #include "runtime/log.h"
+#include "runtime/lost.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
@@ -65,7 +65,6 @@ static void *monitor_main(void *arg)
 static void on_lost(void *arg, int pe)
 {
 	struct gdri_monitor *m = arg;
-	int32_t none = 0;
 
 	if (pe < 0) {
 		gdri_error("the launcher is lost: this job cannot go on");
@@ -73,13 +72,7 @@ static void on_lost(void *arg, int pe)
 		__atomic_store_n(m->st->abort_word, 1, __ATOMIC_RELEASE);
 		return;
 	}
-	gdri_error("PE %d is lost, says the launcher", pe);
-	/* relaxed: device code and host threads read nothing else through it */
-	__atomic_compare_exchange_n(&m->st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-	if (m->st->seer)
-		__atomic_store_n(&m->st->seer->lost, m->st->dev->lost, __ATOMIC_RELAXED);
-	gdri_cuda_state_push(m->st, &m->st->dev->lost);
+	gdri_lost_note(m->st, pe);
 }
 
 int gdri_up_monitor(struct gdri_state *st)

@@ -12,7 +12,9 @@
  * Functions return 0 or -GDR_E* (gdr/status.h) as soon as they know; those that
  * return a value return 0 on failure and latch the status: gdr_status(), and the
  * next quiet. An error of a queue is reported by every later operation and quiet
- * that uses it. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
+ * that uses it. Once the launcher has reported a PE dead, each quiet, fence, barrier and wait returns
+ * -GDR_EPEERLOST and gdr_status() stays at it; accesses to mapped memory of that PE by a GPU's threads
+ * return 0, since they look at nothing. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
  * other PEs; below 3 s finding out who is to blame may take 2 s).
  *
  * Scopes: no suffix: the calling thread alone. _warp, _block: all threads of
@@ -301,7 +303,7 @@ GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
 GDR_DEVICE int gdr_fence(void);
 /** Completes all operations of this PE (every thread, kernel and queue of the default context) that are
  * ordered before the call; reports and clears the latched status.
- * -GDR_EPEERFAILED: an operation of another PE failed. */
+ * -GDR_EPEERFAILED: an operation of another PE failed. -GDR_EPEERLOST: a PE is lost, from then on always. */
 GDR_DEVICE int gdr_quiet(void);
 /** gdr_fence, gdr_quiet for the operations to PE pe. @{ */
 GDRI_PROTOTYPE(int, gdr_fence_pe, (int pe))
@@ -313,7 +315,7 @@ GDRI_PROTOTYPE(int, gdr_ctx_quiet, (gdr_ctx_t ctx))
 GDRI_PROTOTYPE(int, gdr_ctx_fence_pe, (gdr_ctx_t ctx, int pe))
 GDRI_PROTOTYPE(int, gdr_ctx_quiet_pe, (gdr_ctx_t ctx, int pe))
 /** @} */
-/** Latched status or 0; stays until a quiet reports it. */
+/** Latched status or 0; stays until a quiet reports it, -GDR_EPEERLOST for ever. */
 GDR_DEVICE int gdr_status(void);
 /** @} */
 

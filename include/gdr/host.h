@@ -167,7 +167,8 @@ GDR_API int gdr_buffer_unregister_all(void);
  * the process, on every path: what is neither in the heap nor registered goes through buffers of the library where the
  * NIC has to read or write it, at the cost of a copy; the forms with _nbi wait for it then. Where kernels run on a GPU
  * one that returned -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by
- * CUDA, which it may yet read or write; what was put may yet arrive ---- */
+ * CUDA, which it may yet read or write; what was put may yet arrive. To or from a PE that is lost: -GDR_EPEERLOST
+ * ---- */
 
 GDR_API int gdr_host_put(void *dst, const void *src, size_t len, int pe);
 GDR_API int gdr_host_get(void *dst, const void *src, size_t len, int pe);
@@ -185,7 +186,7 @@ GDR_API int gdr_barrier_all(void);
 /* Text of a status code (either sign); never NULL. */
 GDR_API const char *gdr_strerror(int status);
 
-/* First status that was latched since the last quiet, or 0. */
+/* First status that was latched since the last quiet, or 0; -GDR_EPEERLOST once a PE is lost. */
 GDR_API int gdr_host_status(void);
 
 struct gdr_error {

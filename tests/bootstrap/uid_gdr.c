@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "tests/bootstrap/gdr_job.h"
+#include "tests/by_uid.h"
 
 static double now(void)
 {
@@ -27,27 +28,6 @@ static void nap(void)
 	nanosleep(&t, NULL);
 }
 
-/* By a file, as any program has a way of its own. */
-static void exchange_id(gdr_uniqueid_t *id, int job, int maker)
-{
-	char name[300], fresh[300];
-	double end = now() + 20;
-	FILE *f = NULL;
-
-	snprintf(name, sizeof(name), "%.200s.%d", getenv("ID_FILE"), job);
-	snprintf(fresh, sizeof(fresh), "%.200s.%d.new", getenv("ID_FILE"), job);
-	if (rank == maker) {
-		CHECK(!gdr_get_uniqueid(id));
-		f = fopen(fresh, "w");
-		CHECK(f && fwrite(id, sizeof(*id), 1, f) == 1 && !fclose(f) && !rename(fresh, name));
-		return;
-	}
-	while (!(f = fopen(name, "r")) && now() < end)
-		nap();
-	CHECK(f && fread(id, sizeof(*id), 1, f) == 1);
-	fclose(f);
-}
-
 static void join(int job, int maker, int pe, int n)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
@@ -56,7 +36,7 @@ static void join(int job, int maker, int pe, int n)
 
 	attr.heap_size = (size_t)(16 + 8 * (job & 1)) << 20;
 	if (by_id) {
-		exchange_id(&id, job, maker);
+		CHECK(!by_uid_exchange(&id, job, rank, maker));
 		attr.uniqueid = &id;
 		attr.pe = pe;
 		attr.n_pes = n;

@@ -85,7 +85,8 @@ GDR_STATIC_ASSERT(offsetof(struct gdri_qp, done) == 3 * GDRI_LINE, "lines of gdr
 
 struct gdri_peer {
 	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
-	uint64_t rsvd;
+	uint32_t lost; /* (host, any time) 1: the launcher reports it dead; not in memory of a GPU */
+	uint32_t rsvd;
 };
 
 /* A registered buffer outside the heap. Published by writing `len` last
@@ -124,6 +125,7 @@ enum gdri_error_kind {
 	GDRI_ERROR_WAIT = 2, /* a wait expired or was ended */
 	GDRI_ERROR_ARG = 3,  /* an argument was refused */
 	GDRI_ERROR_TOLD = 4, /* another PE says that an operation of its own failed */
+	GDRI_ERROR_LOST = 5, /* the launcher says that a PE is dead */
 };
 
 enum gdri_op { /* what was under way: for messages and wait records */
@@ -401,7 +403,7 @@ struct GDRI_ALIGNED gdri_dev {
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
-	int32_t latched;	/* first status not yet reported by quiet */
+	int32_t latched;	/* first status not yet reported by quiet; -GDR_EPEERLOST stays */
 	int32_t failed;		/* 2 + culprit of the first wait given up; 0: none, or it is over */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */

@@ -35,9 +35,10 @@ GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, 
 	if (gdri_unlikely(!dev))
 		return 0;
 	ret = gdri_xfer_fetch_atomic(dev, kind, size, dst, a, b, pe, q, &old);
-	if (gdri_unlikely(ret))
-		gdri_latch(dev, ret);
-	return old;
+	if (gdri_likely(!ret))
+		return old;
+	gdri_latch(dev, ret);
+	return 0;
 }
 
 GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b,

@@ -31,6 +31,13 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *
 	return status;
 }
 
+/* Stores to mapped memory of a PE that is lost succeed: fence and quiet say that one is, without a cost. Read before a
+ * fence, whose time hides that of the load; alone, pairs with nothing. */
+GDR_DEVICE int gdri_fence_lost(const struct gdri_dev *dev)
+{
+	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) ? -GDR_EPEERLOST : 0;
+}
+
 /* Queues: a thread's operations to a PE use one, in order. What is left is that
  * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
  * overtake atomics (gdri_sq_fence_due). The number is one for all contexts and PEs: a fence orders at
@@ -38,24 +45,31 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *
 GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
+	int ret = 0, lost;
 
 	GDRI_BY_ABI(gdri_fence_any);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
+	lost = gdri_fence_lost(dev);
 	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
 	 * the number: pairs with the acquire of fence_seq. */
 	gdri_fence_nic();
 	if (!gdri_k(dev, n_slots))
-		return 0;
+		return lost;
 	gdri_add_u64(&dev->fence_seq, 1);
-	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED) ? gdri_fence_mixed(dev, c, pe) : 0;
+	if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED))
+		ret = gdri_fence_mixed(dev, c, pe);
+	return ret ? ret : lost;
 }
 
 GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
 {
+	int lost;
+
 	if (gdri_direct()) {
+		lost = gdri_fence_lost(gdri_dev());
 		gdri_fence_release_sys(); /* pairs with the acquire of their waits */
-		return 0;
+		return lost;
 	}
 	return GDRI_ELSE(gdri_fence_any(c, pe));
 }
@@ -65,11 +79,19 @@ GDR_DEVICE int gdr_fence(void)
 	return gdri_fence(0, -1);
 }
 
-/* The latched status, which is cleared. */
+/* The latched status, which is cleared, unless a PE is lost: from then on every quiet says so. */
 GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 {
+	uint32_t latched = gdri_exch_u32((uint32_t *)&dev->latched, 0), none = 0;
+
 	GDRI_BY_ABI(gdri_take_latched);
-	return (int)gdri_exch_u32((uint32_t *)&dev->latched, 0);
+	/* Pairs with the fence in runtime/lost.c between `lost` and `latched`: who is late with the one sees the
+	 * other. */
+	gdri_fence_sys();
+	if (gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost))
+		/* as gdri_latch, but no call: quiet keeps its registers and stack */
+		gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)-GDR_EPEERLOST);
+	return (int)latched;
 }
 
 GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)

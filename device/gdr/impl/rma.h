@@ -108,9 +108,10 @@ GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe, uint32_
 	if (gdri_unlikely(!dev))
 		return 0;
 	ret = gdri_xfer_load(dev, src, size, pe, q, &value);
-	if (gdri_unlikely(ret))
-		gdri_latch(dev, ret);
-	return value;
+	if (gdri_likely(!ret))
+		return value;
+	gdri_latch(dev, ret);
+	return 0;
 }
 
 GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe, uint32_t q)

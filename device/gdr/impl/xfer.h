@@ -24,6 +24,20 @@ GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *p
 	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
 }
 
+/* What an access to mapped memory returns, which itself cannot fail. A GPU's threads look at nothing: the next quiet,
+ * fence, barrier or wait says that a PE is lost. Host threads make the calls of the host device's kernels. */
+GDR_DEVICE int gdri_mapped_status(const struct gdri_dev *dev, int pe)
+{
+#ifdef __CUDACC__
+	(void)dev;
+	(void)pe;
+	return 0;
+#else
+	/* alone: pairs with nothing */
+	return gdri_unlikely(gdri_ld_relaxed_sys_u32(&dev->peers[pe].lost)) ? -GDR_EPEERLOST : 0;
+#endif
+}
+
 /* ---- write ---- */
 
 /* Warp or block: all copy, or the first thread posts. */
@@ -35,7 +49,7 @@ GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi
 
 	if (p) {
 		gdri_p2p_copy_any(scope, p, src, len);
-		return 0;
+		return gdri_mapped_status(dev, pe);
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
@@ -54,7 +68,7 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 	if (!p)
 		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
 	gdri_p2p_copy_alone(p, src, len);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 /* By way of shared memory of the scope's, where the path can. */
@@ -64,7 +78,7 @@ GDRI_NOINLINE int gdri_xfer_write_bulk(struct gdri_dev *dev, int scope, int nbi,
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 
 	if (p && gdri_p2p_by_engine(scope, 0, p, src, len, stage, bytes))
-		return 0;
+		return gdri_mapped_status(dev, pe);
 	return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
 }
 
@@ -76,7 +90,7 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 	if (!p)
 		return gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size, pe, q);
 	gdri_p2p_store(p, value, size);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 /* ---- read ---- */
@@ -89,7 +103,7 @@ GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi,
 
 	if (p) {
 		gdri_p2p_copy_any(scope, dst, p, len);
-		return 0;
+		return gdri_mapped_status(dev, pe);
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
@@ -108,7 +122,7 @@ GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *ds
 	if (!p)
 		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
 	gdri_p2p_copy_alone(dst, p, len);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
@@ -117,7 +131,7 @@ GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, 
 	uint8_t *p = gdri_mapped(dev, src, pe);
 
 	if (p && gdri_p2p_by_engine(scope, 1, dst, p, len, stage, bytes))
-		return 0;
+		return gdri_mapped_status(dev, pe);
 	return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
 }
 
@@ -129,7 +143,7 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t si
 	if (!p)
 		return gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q, value);
 	*value = gdri_p2p_load(p, size);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 /* ---- atomic ---- */
@@ -142,7 +156,7 @@ GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, v
 	if (!p)
 		return gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b, pe, q);
 	gdri_p2p_atomic(kind, size, p, a, b);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
@@ -154,7 +168,7 @@ GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t s
 		return gdri_post_fetch_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b,
 					      pe, q, old);
 	*old = gdri_p2p_atomic(kind, size, p, a, b);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 /* ---- signal ---- */
@@ -174,7 +188,7 @@ GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t
 	if (!p)
 		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
 	gdri_p2p_signal_op((uint64_t *)p, value, add);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 /* Behind the data that the caller, or its scope, wrote before. */
@@ -187,7 +201,7 @@ GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t va
 	if (!p)
 		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
 	gdri_p2p_signal((uint64_t *)p, value, add);
-	return 0;
+	return gdri_mapped_status(dev, pe);
 }
 
 GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
