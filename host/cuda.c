@@ -27,8 +27,9 @@ int gdri_cuda_put(void *dst, const void *src, size_t len, int pe)
 	if (!len)
 		return 0;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy_out(st->cuda, gdri_window_at(st, dst, pe), src, len, (int)st->opt.timeout_ms);
-	return gdri_hostq_put(st, gdri_window_offset(st, dst), src, len, pe);
+		return gdri_host_failed(st, gdri_cuda_copy_out(st->cuda, gdri_window_at(st, dst, pe), src, len,
+							       (int)st->opt.timeout_ms));
+	return gdri_host_failed(st, gdri_hostq_put(st, gdri_window_offset(st, dst), src, len, pe));
 }
 
 int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
@@ -38,8 +39,9 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 	if (!len)
 		return 0;
 	if (st->peers[pe].base)
-		return gdri_cuda_copy_in(st->cuda, dst, gdri_window_at(st, src, pe), len, (int)st->opt.timeout_ms);
-	return gdri_hostq_get(st, dst, gdri_window_offset(st, src), len, pe);
+		return gdri_host_failed(st, gdri_cuda_copy_in(st->cuda, dst, gdri_window_at(st, src, pe), len,
+							      (int)st->opt.timeout_ms));
+	return gdri_host_failed(st, gdri_hostq_get(st, dst, gdri_window_offset(st, src), len, pe));
 }
 
 /* Copies are complete when they return: what remains is what kernels posted to n queues, and what was
@@ -47,10 +49,11 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 static int quiet(struct gdri_state *st, size_t first, size_t n)
 {
 	int status = gdri_cuda_queues_quiet(st, first, n, (int)st->opt.timeout_ms);
-	int ret = gdri_cuda_state_pull(st);
+	int ret = gdri_host_failed(st, gdri_cuda_state_pull(st));
 	/* relaxed: the status carries no data with it, and other threads look, too */
 	int latched = __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
 
+	gdri_host_failed(st, status);
 	if (status)
 		gdri_fault_tell(st); /* before the caller meets the others */
 	else

@@ -16,7 +16,22 @@ int gdr_host_status(void)
 	ret = gdri_cuda_state_pull(st);
 	if (!ret) /* relaxed: the status carries no data with it */
 		ret = __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
+	if (!ret) /* relaxed: as above */
+		ret = __atomic_exchange_n(&st->refused, 0, __ATOMIC_RELAXED);
 	return ret ? ret : gdri_lost_any(st);
+}
+
+void gdri_host_refused(struct gdri_state *st, int status)
+{
+	/* relaxed: the status carries no data with it */
+	__atomic_store_n(&st->refused, status, __ATOMIC_RELAXED);
+}
+
+int gdri_host_failed(struct gdri_state *st, int status)
+{
+	if (status != -GDR_EINVAL && status != -GDR_ENOTSUP)
+		gdri_failed(st, status);
+	return status;
 }
 
 int gdr_errors(struct gdr_error *out, int max)

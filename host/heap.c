@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gdr/device.h>
+
 #include "host/host.h"
 #include "runtime/agree.h"
 #include "runtime/clock.h"
 #include "runtime/cuda_state.h"
-#include "runtime/devstate.h"
 #include "runtime/grow.h"
 #include "runtime/log.h"
 #include "runtime/meet.h"
@@ -105,10 +106,12 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
 	int ret;
 
+	gdri_break(st, gdri_broken(gdri_host_dev(st), GDRI_MEET));
 	if (st->broken) {
-		gdri_error("%s: an earlier collective call expired; finalize and start anew", what_of(call));
+		gdri_error("%s: an earlier collective call failed: %s; finalize and start anew", what_of(call),
+			   gdr_strerror(st->broken));
 		st->pending = 0;
-		return -GDR_ESTATE;
+		return st->broken;
 	}
 	ret = gdri_meet(st, what_of(call), st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
 	if (ret == GDRI_MEET_DIFFER)
@@ -222,8 +225,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 			give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);
-	if (ret)
-		gdri_devstate_latch(st, ret);
+	gdri_host_refused(st, ret);
 	return ret ? NULL : p;
 }
 

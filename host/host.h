@@ -9,6 +9,13 @@
  * gdr_finalize. */
 struct gdri_state *gdri_need_state(const char *call);
 
+/* Why a call that gives memory returned NULL, for gdr_host_status() to tell once; 0: it did not. */
+void gdri_host_refused(struct gdri_state *st, int status);
+
+/* The status of a call that does not go by device code of the host device, which notes its own: gdr_finalize returns
+ * the first one, but for what says that the arguments were refused. Returns it. */
+int gdri_host_failed(struct gdri_state *st, int status);
+
 /* ---- heap.c, under st->lock ---- */
 
 enum gdri_heap_call {

@@ -95,7 +95,7 @@ static int complete_all(struct gdri_state *st)
 int gdr_finalize(void)
 {
 	struct gdri_state *st = gdri_state_get();
-	int ret, told, broken;
+	int ret, first, told, broken;
 
 	if (!st)
 		return 0;
@@ -104,9 +104,10 @@ int gdr_finalize(void)
 	if (ret)
 		say(st, ret);
 	gdri_fault_tell(st);
-	broken = st->broken; /* said when it was found */
+	broken = st->broken; /* these two were said when they were found */
+	first = gdri_first_failure(st);
 	told = gdri_state_down(st, ret ? ret : all_well(st) ? 0 : -GDR_ESTATE);
-	return ret ? ret : told ? told : broken;
+	return first ? first : ret ? ret : told ? told : broken;
 }
 
 void gdr_global_exit(int code)

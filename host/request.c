@@ -201,7 +201,7 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 
 	if (ret || is_nothing(st, q))
 		return ret;
-	return st->cuda ? gdri_perform_on_stream(st, q, stream) : on_host_stream(st, q, stream);
+	return gdri_host_failed(st, st->cuda ? gdri_perform_on_stream(st, q, stream) : on_host_stream(st, q, stream));
 }
 
 int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
@@ -216,7 +216,8 @@ int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 	*answer = (struct gdri_answer){.status = ret};
 	if (ret || is_nothing(st, q))
 		return ret;
-	return st->cuda ? gdri_perform_now(st, q, answer) : (answer->status = gdri_perform_here(q, answer->value));
+	answer->status = st->cuda ? gdri_perform_now(st, q, answer) : gdri_perform_here(q, answer->value);
+	return gdri_host_failed(st, answer->status);
 }
 
 /* For calls that return the value. */

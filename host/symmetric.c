@@ -3,7 +3,6 @@
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
 #include "runtime/cuda_map.h"
-#include "runtime/devstate.h"
 #include "runtime/log.h"
 #include "runtime/outside.h"
 #include "runtime/window.h"
@@ -127,8 +126,7 @@ void *gdr_symmetric_register(void *addr, size_t len)
 	pthread_mutex_lock(&st->lock);
 	ret = register_all(st, addr, len, &ptr);
 	pthread_mutex_unlock(&st->lock);
-	if (ret)
-		gdri_devstate_latch(st, ret);
+	gdri_host_refused(st, ret);
 	return ptr;
 }
 

@@ -187,10 +187,11 @@ int gdri_cuda_copy_ms(const struct gdri_state *st)
 
 int gdri_cuda_state_pull(struct gdri_state *st)
 {
-	uint32_t word[2]; /* latched, failed */
+	uint32_t word[3]; /* latched, failed, first */
 	int ret;
 
-	GDR_STATIC_ASSERT(offsetof(struct gdri_dev, failed) == offsetof(struct gdri_dev, latched) + 4,
+	GDR_STATIC_ASSERT(offsetof(struct gdri_dev, failed) == offsetof(struct gdri_dev, latched) + 4 &&
+			  offsetof(struct gdri_dev, first) == offsetof(struct gdri_dev, latched) + 8,
 			  "fields that are pulled");
 	if (!st->dev_gpu)
 		return 0;
@@ -200,6 +201,7 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 	/* relaxed: other threads pull, too; a status carries no data with it */
 	__atomic_store_n(&st->dev->latched, (int32_t)word[0], __ATOMIC_RELAXED);
 	__atomic_store_n(&st->dev->failed, (int32_t)word[1], __ATOMIC_RELAXED);
+	__atomic_store_n(&st->dev->first, (int32_t)word[2], __ATOMIC_RELAXED);
 	return 0;
 }
 

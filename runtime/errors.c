@@ -75,6 +75,20 @@ static void describe_lost(struct text *t, const struct gdri_error *e)
 	add(t, "PE %d is lost, says the launcher", e->peer);
 }
 
+/* A collective of all PEs that another PE gave up. The word is that PE's to write. */
+static void describe_broken(struct text *t, const struct gdri_error *e)
+{
+	struct gdri_fault f;
+
+	if (!gdri_fault_read(e->local, GDRI_MAX_PES, &f))
+		return;
+	add(t, "%s: PE %d gave up a %s", gdri_op_name(e->op), f.pe, gdri_op_name(f.op));
+	if (f.peer != f.pe)
+		add_peer(t, " because of ", f.peer);
+	add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
+	    gdr_strerror(f.status));
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
@@ -154,6 +168,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_told(&t, e);
 	else if (e->kind == GDRI_ERROR_LOST)
 		describe_lost(&t, e);
+	else if (e->kind == GDRI_ERROR_BROKEN)
+		describe_broken(&t, e);
 	else
 		describe_arg(&t, e);
 	if (*advice)

@@ -165,3 +165,18 @@ int gdri_fault_heard_of(struct gdri_state *st)
 {
 	return st->dev->n_slots ? gdri_fault_told(gdri_host_dev(st)) : 0;
 }
+
+/* With a GPU a host thread keeps its own word: the GPU's is copied over that of st->dev. */
+void gdri_failed(struct gdri_state *st, int status)
+{
+	if (status && st->dev)
+		gdri_note_failure(gdri_host_dev(st), status);
+}
+
+int gdri_first_failure(const struct gdri_state *st)
+{
+	/* relaxed: a status carries no data with it */
+	int first = __atomic_load_n(&st->dev->first, __ATOMIC_RELAXED);
+
+	return first || !st->seer ? first : __atomic_load_n(&st->seer->first, __ATOMIC_RELAXED);
+}

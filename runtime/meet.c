@@ -76,8 +76,10 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	struct gdri_dev *dev = gdri_host_dev(st);
-	int n = st->n_pes, me = st->pe, step, ret;
+	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, GDRI_MEET);
 
+	if (ret)
+		return ret;
 	words = dev->ctl->meet[++st->meetings & 1];
 	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
 	gdri_hd_release(dev->heap);
@@ -86,8 +88,10 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 		ret = tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
 		if (!ret)
 			ret = hear(st, words, (me - step + n) % n, start, what, &heard);
-		if (ret)
+		if (ret) {
+			gdri_broken_set(dev, GDRI_MEET, ret, -1);
 			return ret;
+		}
 		if ((heard & DIFFER) != mine)
 			mine = DIFFER;
 	}

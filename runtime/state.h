@@ -88,6 +88,7 @@ struct gdri_state {
 	struct gdri_peer *page_peers; /* [n_pes] */
 	uint32_t *abort_word;
 	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
+	int refused;	  /* why the last call of the heap's returned NULL; 0: it was told, or did not */
 	uint64_t meetings; /* see meet.h */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
@@ -107,11 +108,17 @@ struct gdri_state {
 	pthread_mutex_t local_lock;
 };
 
+/* Something that a host thread did failed for good: as gdri_note_failure, which see. 0: nothing. */
+void gdri_failed(struct gdri_state *st, int status); /* fault.c */
+/* What gdr_finalize returns of the time before it; 0: nothing failed. */
+int gdri_first_failure(const struct gdri_state *st);
+
 /* The first status counts; 0: all is well. */
 static inline void gdri_break(struct gdri_state *st, int status)
 {
 	if (!st->broken)
 		st->broken = status;
+	gdri_failed(st, status);
 }
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */

@@ -70,8 +70,10 @@ GDR_API int gdri_users(int add);
 
 /* Collective while all PEs live. Waits for kernels of the host device, completes
  * what is outstanding, frees everything. Bounded also after an error, then it
- * does not wait for peers, and returns the first error of an operation of this PE, or
- * -GDR_EPEERFAILED for one of another PE, or why a peer was not met, here or in an earlier collective call.
+ * does not wait for peers. Returns the status of the first operation of this PE that failed since gdr_init (a transfer,
+ * quiet, wait, barrier, collective call), whatever has succeeded since; or -GDR_EPEERFAILED for one of another PE, or
+ * why a peer was not met, here or in an earlier collective call. No failures are: tests, waits that end at a limit of
+ * their own (..._for), what was refused on account of its arguments or for want of memory, and gdr_team_join.
  * Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 
@@ -104,7 +106,7 @@ GDR_API int gdr_version(void);
 
 /* Collective, same size (and alignment, a power of two, at most 2 MiB) on all PEs: PEs that
  * disagree get NULL on every PE. Contents are indeterminate (calloc: zero).
- * Returns NULL on failure, gdr_status() says why. Size 0 gives NULL and no error. Implies a barrier. */
+ * Returns NULL on failure, gdr_host_status() says why. Size 0 gives NULL and no error. Implies a barrier. */
 GDR_API void *gdr_malloc(size_t size);
 GDR_API void *gdr_calloc(size_t count, size_t size);
 GDR_API void *gdr_align(size_t alignment, size_t size);
@@ -178,7 +180,11 @@ GDR_API int gdr_host_fence(void);
 GDR_API int gdr_host_quiet(void);
 
 /* Collective. Completes all operations of the PE (host and device, all threads and
- * kernels that are ordered before the call), then waits for all PEs. */
+ * kernels that are ordered before the call), then waits for all PEs. Where a PE gives up waiting (-GDR_ETIMEOUT,
+ * -GDR_EPEERLOST, -GDR_EABORTED) barriers, syncs and collective calls of all PEs are over: on each PE they fail from
+ * there on, at once, with that status and the name of the PE to blame, until gdr_finalize. (A PE may yet
+ * succeed in the call that another one gave up, if all had come to it; no later one succeeds.) On GPUs those
+ * of kernels and streams and those of host threads break apart from each other. */
 GDR_API int gdr_barrier_all(void);
 
 /* ---- errors ---- */
@@ -186,7 +192,9 @@ GDR_API int gdr_barrier_all(void);
 /* Text of a status code (either sign); never NULL. */
 GDR_API const char *gdr_strerror(int status);
 
-/* First status that was latched since the last quiet, or 0; -GDR_EPEERLOST once a PE is lost. */
+/* First status that was latched since the last quiet, or 0; -GDR_EPEERLOST once a PE is lost. Where nothing was
+ * latched: why the last call that gives symmetric memory (gdr_malloc and its like, gdr_symmetric_register) returned
+ * NULL, once; no quiet or barrier tells that. */
 GDR_API int gdr_host_status(void);
 
 struct gdr_error {

@@ -164,11 +164,11 @@ static void refuse(void)
 
 	CHECK(cudaMallocAsync(&pooled, BYTES, 0) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
 	CHECK(!gdr_symmetric_register(pooled, BYTES));
-	CHECK_EQ(gdr_host_quiet(), -GDR_ENOTSUP);
+	CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
 	CHECK(cudaFreeAsync(pooled, 0) == cudaSuccess);
 	CHECK(cudaMallocHost(&host, BYTES) == cudaSuccess);
 	CHECK(!gdr_symmetric_register(host, BYTES));
-	CHECK_EQ(gdr_host_quiet(), -GDR_ENOTSUP);
+	CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
 	CHECK(cudaFreeHost(host) == cudaSuccess);
 }
 

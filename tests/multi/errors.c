@@ -77,10 +77,16 @@ static void setup(struct err *a)
 	CHECK_OK(gdr_barrier_all());
 }
 
-/* After an error the job cannot go on; leaving it is bounded and may say so. */
+/* After an error the job cannot go on; leaving it is bounded and says so, by the first one's status. */
 static int leave(struct err *a)
 {
-	gdr_finalize();
+	struct gdr_error e;
+	int n = gdr_errors(&e, 1), ret = gdr_finalize();
+
+	if (n > 0)
+		CHECK_EQ(ret, e.status);
+	else
+		CHECK(ret <= 0);
 	multi_shared_free(a->report);
 	multi_shared_free(a->got);
 	return 0;

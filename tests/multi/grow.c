@@ -148,7 +148,6 @@ int main(int argc, char **argv)
 		CHECK_EQ(multi_u64(first + i), 0);
 	CHECK(!gdr_malloc(33 * MIB)); /* says why, and goes on */
 	CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
-	gdr_host_quiet();
 	CHECK_OK(gdr_query(&job));
 	rest = (uint64_t *)gdr_malloc(40 * MIB - job.heap_size); /* all that is left */
 	CHECK(rest);

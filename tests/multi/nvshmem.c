@@ -274,7 +274,6 @@ static void own_memory(void)
 
 	if (!ptr) {
 		CHECK_EQ(gdr_host_status(), -GDR_ENOTSUP);
-		(void)gdr_host_quiet();
 		return;
 	}
 	/* no such flag */

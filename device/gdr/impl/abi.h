@@ -126,6 +126,7 @@ enum gdri_error_kind {
 	GDRI_ERROR_ARG = 3,  /* an argument was refused */
 	GDRI_ERROR_TOLD = 4, /* another PE says that an operation of its own failed */
 	GDRI_ERROR_LOST = 5, /* the launcher says that a PE is dead */
+	GDRI_ERROR_BROKEN = 6, /* another PE says that it gave up a collective of all PEs */
 };
 
 enum gdri_op { /* what was under way: for messages and wait records */
@@ -179,7 +180,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
 	uint32_t line;	  /* checked build: caller's source line */
 	uint64_t addr;	  /* remote offset, or the argument refused */
-	uint64_t local;	  /* local address; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault */
+	uint64_t local;	  /* local address; TOLD, WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
 	uint64_t waited_ns;
@@ -206,7 +207,7 @@ struct gdri_wait {
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_wait) == 32, "gdri_wait");
 
-/* What a PE tells all others when an operation of its own failed. */
+/* What a PE tells all others when an operation of its own failed, or when it gave up a collective of all PEs. */
 struct gdri_fault {
 	int32_t pe, peer; /* whose operation, and on whom */
 	int32_t status;	  /* -GDR_E* */
@@ -223,7 +224,9 @@ struct gdri_ctl {
 	uint64_t left;
 	/* (peer) an operation of another PE failed, see gdri_fault_word; 0: none */
 	uint64_t fault;
-	uint64_t rsvd1[4];
+	/* (peer) a PE gave up a collective of all PEs, see broken.h and gdri_fault_word; 0: all are in step */
+	uint64_t broken;
+	uint64_t rsvd1[3];
 	/* (peer) meetings of the host threads: two in turn, one word for each round */
 	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
 	uint64_t rsvd2[12];
@@ -405,7 +408,9 @@ struct GDRI_ALIGNED gdri_dev {
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
 	int32_t latched;	/* first status not yet reported by quiet; -GDR_EPEERLOST stays */
 	int32_t failed;		/* 2 + culprit of the first wait given up; 0: none, or it is over */
+	int32_t first;		/* status of the first operation that failed, for gdr_finalize; never cleared */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
+	uint32_t broken;	/* 1: gdri_ctl.broken was recorded and told */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
 	uint64_t fence_seq;	/* fences called; see gdri_put_rkey, gdri_sq_fence_due */
 	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */

@@ -115,8 +115,10 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 	const struct gdri_team *t = gdri_sync_nodes(dev);
 	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
 
-	if (ret)
+	if (ret) {
+		gdri_broken_set(dev, op, ret, -1); /* where a queue took no word; a wait has told */
 		return ret;
+	}
 	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
 	return gdri_k(dev, n_pes) > 1 ? gdri_wait_flush(dev, op) : 0;
 }
@@ -124,9 +126,11 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
+	int ret = gdri_broken(dev, GDRI_SYNC);
 
 	GDRI_BY_ABI(gdri_sync_all);
-
+	if (ret)
+		return ret;
 	/* the stores of the threads that this one speaks for; pairs with the acquire in gdri_sync_hear
 	 * of the PEs that are told */
 	gdri_fence_sys();
@@ -134,18 +138,26 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 }
 
 /* After an error of an operation the barrier still takes place, so that it does
- * not become everybody's; not when the wait itself was given up. */
+ * not become everybody's; not when the wait itself was given up. What was latched before says nothing of this one. */
 GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
-	int quiet = gdri_quiet(dev, 0, -1), ret;
+	int ret = gdri_broken(dev, GDRI_BARRIER), latched, quiet;
 
 	GDRI_BY_ABI(gdri_barrier_all);
-	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)
+	if (ret)
+		return ret;
+	latched = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* alone: pairs with nothing */
+	if (gdri_unlikely(latched))
+		latched = gdri_take_latched(dev);
+	quiet = gdri_quiet(dev, 0, -1);
+	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED) {
+		gdri_broken_set(dev, GDRI_BARRIER, quiet, -1);
 		return quiet;
+	}
 	gdri_fence_sys();
 	ret = gdri_sync_rounds(dev, epoch, GDRI_BARRIER);
-	return quiet ? quiet : ret;
+	return quiet ? quiet : ret ? ret : latched;
 }
 
 /* This PE's word at the one that stands `behind` places behind it in the circle. */
@@ -177,6 +189,38 @@ GDR_DEVICE int gdri_flat_spin(const uint64_t *flat, const uint64_t *from, int n,
 	return n > 2 ? gdri_spin_all(flat, 1, n, me, epoch) : gdri_spin(from, 8, 0, GDR_CMP_GE, epoch);
 }
 
+GDRI_NOINLINE int gdri_flat_hear(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, ret = 0;
+
+	GDRI_BY_ABI(gdri_flat_hear);
+	for (pe = 0; pe < n && !ret; pe++)
+		if (pe != me)
+			ret = gdri_sync_hear(dev, pe, &gdri_k(dev, ctl)->flat[pe], epoch, op);
+	return ret;
+}
+
+/* With something to look at before, or to say behind: a wait that was given up, a latched status. */
+GDRI_NOINLINE int gdri_flat_odd(struct gdri_dev *dev, int quiet)
+{
+	uint32_t op = quiet ? GDRI_BARRIER : GDRI_SYNC;
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), behind, ret = gdri_broken(dev, op);
+	uint64_t epoch;
+
+	GDRI_BY_ABI(gdri_flat_odd);
+	if (ret)
+		return ret;
+	epoch = gdri_sync_epoch(dev);
+	gdri_fence_sys(); /* as in gdri_barrier_flat */
+	for (behind = 1; behind < n; behind++)
+		gdri_st_fenced_u64(gdri_flat_word(n, me, behind), epoch);
+	ret = gdri_flat_hear(dev, epoch, op);
+	if (ret)
+		return ret;
+	gdri_watch_recovered(dev);
+	return quiet ? gdri_take_latched(dev) : 0;
+}
+
 /* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides theirs, and the
  * first address, since all between fence and flag is the call's time. Of two PEs there is one word each way; one
  * PE tells itself. */
@@ -185,29 +229,29 @@ GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 	uint32_t latched = quiet ? gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched) : 0;
 	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
-	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), next = me + 1 < n ? me + 1 : 0, pe, ret;
-	uint64_t *flat = gdri_k(dev, ctl)->flat, *to = gdri_flat_word(n, me, 1), *from = &flat[next];
+	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+	/* the half that is never 0: as in gdri_broken */
+	uint32_t broken = gdri_ld_relaxed_sys_u32((const uint32_t *)&ctl->broken);
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), next = me + 1 < n ? me + 1 : 0, ret;
+	uint64_t *to = gdri_flat_word(n, me, 1), *from = &ctl->flat[next];
 
 	GDRI_FOUND(to);
 	GDRI_FOUND(from);
 	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
 	gdri_fence_release_sys();
+	if (gdri_unlikely(failed | latched | broken))
+		return gdri_flat_odd(dev, quiet);
 	gdri_st_fenced_u64(to, epoch);
 	if (n > 2)
 		gdri_flat_tell(n, me, epoch);
 	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
-	if (gdri_unlikely(!gdri_flat_spin(flat, from, n, me, epoch))) {
-		for (pe = 0; pe < n; pe++) {
-			ret = pe == me ? 0
-				       : gdri_sync_hear(dev, pe, &flat[pe], epoch,
-							quiet ? GDRI_BARRIER : GDRI_SYNC);
-			if (gdri_unlikely(ret))
-				return ret;
-		}
+	if (gdri_unlikely(!gdri_flat_spin(ctl->flat, from, n, me, epoch))) {
+		ret = gdri_flat_hear(dev, epoch, quiet ? GDRI_BARRIER : GDRI_SYNC);
+		if (gdri_unlikely(ret))
+			return ret;
 	}
 	gdri_fence_acquire_sys();
-	gdri_sync_over(dev, failed);
-	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
+	return 0;
 }
 
 GDR_DEVICE int gdri_barrier_thread(struct gdri_dev *dev, int quiet)

@@ -181,4 +181,13 @@ GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
 	gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)status);
 }
 
+/* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was
+ * refused before a peer was touched, nor for a limit of the caller's own. Carries no data: pairs with nothing. */
+GDR_DEVICE_COLD void gdri_note_failure(struct gdri_dev *dev, int status)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&dev->first, &none, (uint32_t)status);
+}
+
 #endif

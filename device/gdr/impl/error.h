@@ -188,7 +188,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 {
 	struct gdri_cqe_error ce;
 	struct gdri_error *e;
-	uint32_t none = 0;
+	uint32_t none = 0, op = GDRI_NONE;
 
 	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
 		return;
@@ -205,9 +205,12 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 		e->vendor_syndrome = (uint8_t)ce.vendor;
 		e->is_cause = qp->cq_mask || ce.syndrome != GDRI_SYND_FLUSH;
 		gdri_error_wqe(qp, (uint32_t)ce.index, e);
+		op = e->op;
 		gdri_error_complete(e);
 		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
 	}
+	if (op != GDRI_BLAME) /* that of a wait, which says itself how it ended */
+		gdri_note_failure(dev, gdri_syndrome_status(ce.syndrome));
 	/* RC completes in order: all before the cause is done. Says nothing for a
 	 * flush that hides the cause. */
 	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {

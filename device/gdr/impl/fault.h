@@ -39,6 +39,7 @@ GDR_DEVICE_COLD int gdri_fault_record(struct gdri_dev *dev, uint64_t word, const
 	struct gdri_error *e;
 	uint32_t none = 0;
 
+	gdri_note_failure(dev, -GDR_EPEERFAILED);
 	/* chooses one thread; the record is published by its state */
 	if (!gdri_cas_u32(&dev->told, &none, 1))
 		return -GDR_EPEERFAILED;

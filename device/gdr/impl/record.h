@@ -51,15 +51,15 @@ GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_wait
 	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
 }
 
-GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, const struct gdri_waiter *w,
-					      int culprit)
+GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, uint32_t op, uint64_t since_ns,
+					      uint64_t addr, int culprit)
 {
 	struct gdri_wait *rec = &dev->ctl->waits[0];
 
 	gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)culprit);
-	gdri_st_relaxed_sys_u32(&rec->op, w->op);
-	gdri_st_relaxed_sys_u64(&rec->since_ns, w->start_ns);
-	gdri_st_relaxed_sys_u64(&rec->addr, w->addr);
+	gdri_st_relaxed_sys_u32(&rec->op, op);
+	gdri_st_relaxed_sys_u64(&rec->since_ns, since_ns);
+	gdri_st_relaxed_sys_u64(&rec->addr, addr);
 	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_FAILED);
 }

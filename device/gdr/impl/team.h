@@ -258,14 +258,19 @@ GDRI_NOINLINE int gdri_coll_sync(const struct gdri_coll *c)
 GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 {
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_TEAM_SYNC), failed = 0;
+	int ret = gdri_coll_begin(&c, scope, team, GDRI_TEAM_SYNC), failed = 0, latched = 0;
 
 	GDRI_BY_ABI(gdri_team_barrier);
 	if (ret)
 		return ret;
 	if (quiet) {
-		if (!gdri_scope_rank(scope))
+		if (!gdri_scope_rank(scope)) {
+			/* of before this call, and says nothing of it; pairs with nothing */
+			latched = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c.dev->latched);
+			if (gdri_unlikely(latched))
+				latched = gdri_take_latched(c.dev);
 			failed = gdri_quiet(c.dev, 0, -1);
+		}
 		failed = gdri_scope_bcast(scope, failed);
 		if (failed == -GDR_ETIMEOUT || failed == -GDR_EPEERLOST || failed == -GDR_EABORTED)
 			return gdri_coll_fail(&c, failed);
@@ -273,7 +278,8 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 	ret = gdri_coll_sync(&c);
 	if (ret)
 		gdri_coll_fail(&c, ret);
-	return failed ? failed : ret;
+	ret = failed ? failed : ret;
+	return quiet && !ret ? gdri_scope_bcast(scope, latched) : ret;
 }
 
 #define GDRI_TEAM_BARRIER(suffix, scope)                                                           \

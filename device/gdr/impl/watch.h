@@ -5,8 +5,7 @@
 #ifndef GDRI_WATCH_H
 #define GDRI_WATCH_H
 
-#include <gdr/impl/chain.h>
-#include <gdr/impl/fault.h>
+#include <gdr/impl/broken.h>
 
 #define GDRI_WATCH_EVERY_NS 4000000ull	/* a look at queues and clock, once the wait is published */
 /* The search for the culprit begins so long before the limit, or two thirds of the limit if that
@@ -17,32 +16,10 @@
 
 /* ---- notices ---- */
 
-/* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
-GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-					  uint64_t value)
+/* Of this PE's word in the others' control areas. */
+GDR_DEVICE_COLD uint64_t gdri_watch_notice_at(const struct gdri_dev *dev)
 {
-	uint32_t v[7] = {(uint32_t)value, (uint32_t)(value >> 32), 0, 0, 0, 0, 0};
-	uint64_t r;
-
-	gdri_qp_mark_used(dev, qp);
-	if (gdri_sq_look(dev, qp, 1) <= 0)
-		return 0;
-	r = gdri_sq_reserve_now(qp, 1);
-	if (r == GDRI_NO_ROOM)
-		return 0;
-	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
-	return !gdri_sq_publish_watch(dev, qp, r);
-}
-
-GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t value)
-{
-	uint64_t off = offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8;
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
-
-	if (dev->peers[pe].base)
-		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
-	else if (gdri_n_slots(dev) && qp->sq)
-		gdri_watch_tell_queue(dev, qp, off, value);
+	return offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8;
 }
 
 /* Tells everybody who is to blame. Waits a little for the notices to arrive: this PE may be
@@ -50,7 +27,7 @@ GDR_DEVICE_COLD void gdri_watch_tell_one(struct gdri_dev *dev, int pe, uint64_t 
 GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, const struct gdri_waiter *w,
 				     int32_t culprit)
 {
-	uint64_t deadline = gdr_clock_ns() + GDRI_WATCH_TELL_NS;
+	uint64_t deadline = gdr_clock_ns() + GDRI_WATCH_TELL_NS, off = gdri_watch_notice_at(dev);
 	struct gdri_qp *qp;
 	uint32_t round = 0;
 	int pe;
@@ -59,7 +36,7 @@ GDR_DEVICE_COLD void gdri_watch_tell(struct gdri_dev *dev, const struct gdri_wai
 		return;
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe && pe != culprit)
-			gdri_watch_tell_one(dev, pe, (uint64_t)culprit + 1);
+			gdri_watch_tell_word(dev, pe, off, (uint64_t)culprit + 1);
 	for (pe = 0; pe < dev->n_pes && gdri_n_slots(dev); pe++) {
 		qp = gdri_qp_to(dev, pe, 0);
 		if (pe == dev->pe || pe == culprit || !gdri_qp_is_used(dev, qp))
@@ -81,25 +58,26 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 2)))
 		return;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
-	gdri_wait_publish_failed(dev, w, culprit);
+	gdri_wait_publish_failed(dev, w->op, w->start_ns, w->addr, culprit);
 	gdri_watch_tell(dev, w, culprit);
 }
 
 /* What this PE gave up for has come after all: it takes back what it told, or whoever waits for
- * it later would be led past it. */
+ * it later would be led past it. Not behind a collective of all PEs that was given up: no other one comes. */
 GDR_DEVICE_COLD void gdri_watch_recovered(struct gdri_dev *dev)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 	int pe;
 
 	GDRI_BY_ABI(gdri_watch_recovered);
-	if (!failed || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
+	/* alone: pairs with nothing */
+	if (!failed || gdri_ld_relaxed_gpu_u32(&dev->broken) || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
 		return;
 	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe)
-			gdri_watch_tell_one(dev, pe, 0);
+			gdri_watch_tell_word(dev, pe, gdri_watch_notice_at(dev), 0);
 }
 
 /* ---- the end of a wait ---- */
@@ -134,6 +112,9 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	if (!e)
 		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	w->error = 0;
+	gdri_note_failure(dev, status);
+	if (gdri_waits_for_all(w->op)) /* before the notices, which wait to arrive */
+		gdri_broken_set(dev, w->op, status, culprit);
 	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
@@ -240,8 +221,8 @@ GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdr
 
 	if (lost < 0 || w->peer == dev->pe)
 		return -1;
-	if (w->peer < 0 || w->peer == lost || w->op == GDRI_BARRIER || w->op == GDRI_SYNC ||
-	    w->op == GDRI_MEET || gdri_watch_notice(dev, w->peer) == lost)
+	if (w->peer < 0 || w->peer == lost || gdri_waits_for_all(w->op) ||
+	    gdri_watch_notice(dev, w->peer) == lost)
 		return lost;
 	return -1;
 }
@@ -263,6 +244,11 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	lost = gdri_watch_lost(dev, w);
 	if (lost >= 0)
 		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
+	status = gdri_waits_for_all(w->op) ? gdri_broken(dev, w->op) : 0;
+	if (status) {
+		gdri_wait_leave(dev, w);
+		return status;
+	}
 	/* What a PE waits for may be what failed, or come behind it. */
 	if (gdri_waits_on_memory(w) && gdri_fault_heard(dev, &fault))
 		return gdri_wait_fail(dev, w, -GDR_EPEERFAILED, fault.pe);

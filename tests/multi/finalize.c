@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gdr_finalize returns the status of the first operation that failed, whatever has gone well since, and nothing of
+ * what was refused, tested or given a limit by the program.
+ *
+ *	finalize nothing	what is no failure
+ *	finalize refused	gdr_malloc of too much is told once
+ *	finalize device | host | stream		a wait that expires, and then succeeds, on every PE
+ *	finalize team		a sync of a team to which its last member does not come
+ *	finalize left		PE 0 does not come to a barrier, but leaves */
+#include "tests/multi/multi.h"
+
+struct fin {
+	uint64_t *word;
+	int *got;
+	int from;
+	struct multi_report *report;
+};
+
+GDR_KERNEL(wait_for_it, struct fin, a)
+{
+	*a.got = gdr_signal_wait_until_from(a.word, GDR_CMP_EQ, 77, a.from);
+}
+
+GDR_KERNEL(look_only, struct fin, a)
+{
+	const uint64_t values[2] = {77, 78};
+
+	EXPECT_EQ(a.report, gdr_uint64_test(a.word, GDR_CMP_EQ, 77), 0);
+	EXPECT_EQ(a.report, gdr_uint64_test_all(a.word, 2, 0, GDR_CMP_EQ, 77), 0);
+	EXPECT_EQ(a.report, gdr_uint64_wait_until_for(a.word, GDR_CMP_EQ, 77, 3000000), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdr_uint64_wait_until_all_for(a.word, 2, 0, GDR_CMP_EQ, 77, 3000000), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdr_uint64_wait_until_any_vector_for(a.word, 2, 0, GDR_CMP_EQ, values, 3000000),
+		  (size_t)-1);
+	EXPECT_OK(a.report, gdr_status());
+}
+
+GDR_KERNEL(sync_team, struct fin, a)
+{
+	*a.got = gdr_team_sync(GDR_TEAM_WORLD);
+}
+
+static int nothing(struct fin *a)
+{
+	static uint64_t elsewhere[8];
+
+	RUN(look_only, 1, 1, a);
+	CHECK_EQ(gdr_host_put(a->word, elsewhere, 8, multi_n), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_get(elsewhere, elsewhere, 8, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_team_sync_on_stream(33, NULL), -GDR_EINVAL);
+	CHECK_EQ(gdr_put64_on_stream(elsewhere, a->word, 1, 0, NULL), -GDR_EINVAL);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_finalize());
+	return 0;
+}
+
+static int refused(void)
+{
+	for (int asked = 0; asked < 2; asked++) {
+		CHECK(!gdr_malloc((size_t)1 << 50));
+		if (asked)
+			CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
+		CHECK_OK(gdr_barrier_all());
+		CHECK_OK(gdr_host_quiet());
+		if (!asked)
+			CHECK_EQ(gdr_host_status(), -GDR_ENOMEM); /* until somebody asks */
+		CHECK_OK(gdr_host_status());
+	}
+	CHECK(!gdr_malloc((size_t)1 << 50));
+	CHECK(gdr_malloc(8)); /* and no longer than it is of interest */
+	CHECK_OK(gdr_host_status());
+	CHECK_OK(gdr_finalize());
+	return 0;
+}
+
+static int wait_by(struct fin *a, const char *form)
+{
+	int latched;
+
+	if (!strcmp(form, "device")) {
+		RUN(wait_for_it, 1, 1, a);
+		return *a->got;
+	}
+	if (!strcmp(form, "host"))
+		return gdr_signal_wait_until_from(a->word, GDR_CMP_EQ, 77, a->from);
+	CHECK_OK(gdr_signal_wait_until_on_stream(a->word, GDR_CMP_EQ, 77, NULL));
+	CHECK_OK(gdr_stream_sync(NULL));
+	latched = gdr_host_status();
+	if (latched)
+		CHECK_EQ(gdr_host_quiet(), latched);
+	return latched;
+}
+
+/* All wait in vain for their neighbours, and then not: the job is in step and ends as one. */
+static int expires(struct fin *a, const char *form)
+{
+	uint64_t v = 77;
+	int ret = wait_by(a, form);
+
+	CHECK_EQ(ret, -GDR_ETIMEOUT);
+	for (int pe = 0; pe < multi_n; pe++)
+		CHECK_OK(gdr_host_put(a->word + 1 + multi_pe, &v, sizeof(v), pe));
+	for (int pe = 0; pe < multi_n; pe++)
+		while (!multi_u64(a->word + 1 + pe))
+			multi_sleep_us(1000);
+	CHECK_OK(gdr_host_put(a->word, &v, sizeof(v), (multi_pe + 1) % multi_n));
+	while (multi_u64(a->word) != v)
+		multi_sleep_us(1000);
+	CHECK_OK(wait_by(a, form));
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(gdr_finalize(), ret);
+	return 0;
+}
+
+static int team(struct fin *a)
+{
+	uint64_t yes = 1;
+
+	RUN(sync_team, 1, 1, a);
+	CHECK_OK(*a->got);
+	if (multi_pe == multi_n - 1) {
+		for (int pe = 0; pe < multi_n - 1; pe++)
+			while (!multi_u64(a->word + pe))
+				multi_sleep_us(1000);
+		CHECK(gdr_finalize() <= 0); /* the others have left, or are about to */
+		return 0;
+	}
+	RUN(sync_team, 1, 1, a);
+	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
+	CHECK_OK(gdr_host_put(a->word + multi_pe, &yes, sizeof(yes), multi_n - 1));
+	CHECK_EQ(gdr_finalize(), *a->got);
+	return 0;
+}
+
+/* The others' barrier fails while PE 0 waits in gdr_finalize, or when it has gone: it is told, too. */
+static int left(void)
+{
+	int ret;
+
+	if (multi_pe == 0) {
+		ret = gdr_finalize();
+		CHECK(ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST);
+		return 0;
+	}
+	ret = gdr_barrier_all();
+	CHECK(ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST);
+	CHECK_EQ(gdr_barrier_all(), ret);
+	CHECK_EQ(gdr_finalize(), ret);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	struct fin a = {0};
+
+	multi_begin();
+	a.report = multi_report_new();
+	a.got = (int *)multi_shared_new(sizeof(int));
+	a.word = (uint64_t *)gdr_calloc((size_t)multi_n + 2, sizeof(uint64_t));
+	a.from = (multi_pe + multi_n - 1) % multi_n;
+	CHECK(a.word);
+	CHECK_OK(gdr_barrier_all());
+	if (!strcmp(what, "nothing"))
+		return nothing(&a);
+	if (!strcmp(what, "refused"))
+		return refused();
+	if (!strcmp(what, "team"))
+		return team(&a);
+	if (!strcmp(what, "left"))
+		return left();
+	return expires(&a, what);
+}
