@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Promela model of a barrier of all PEs that one of them gives up (device/gdr/impl/barrier.h,
+ * broken.h): dissemination, or (FLAT) one round. PEs come when they come. At most one wait ends at its
+ * limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
+ * Checked by ./run for:
+ *
+ *  - who succeeds in a call knows that all have come to it
+ *                                             (assertion violated come[i]>=k)
+ *  - no PE succeeds in a call behind one that it, or another PE, gave up
+ *                                             (assertion violated k<=given)
+ *  - nobody else has to wait for its own limit
+ *                                             (invalid end state)
+ *
+ * The NO_* macros take a safeguard out. */
+
+#ifndef PES
+#define PES 3
+#endif
+#ifndef CALLS
+#define CALLS 3
+#endif
+
+#ifdef FLAT
+#define ROUNDS PES
+#else
+#define ROUNDS 2 /* of 3 or 4 PEs */
+#endif
+#define WORD(pe, round) word[(pe) * ROUNDS + (round)]
+
+byte word[PES * ROUNDS];	/* gdri_ctl.barrier of each PE; FLAT: gdri_ctl.flat */
+byte come[PES];			/* the call that a PE has come to */
+bit told[PES], broken[PES];	/* gdri_ctl.broken: on its way, there */
+byte given = 255;		/* the call that was given up */
+
+/* What was told arrives some time. */
+active proctype arrives()
+{
+	byte i;
+
+end:	do
+	:: atomic { told[0] && !broken[0] -> broken[0] = 1 }
+	:: atomic { told[1] && !broken[1] -> broken[1] = 1 }
+	:: atomic { told[2] && !broken[2] -> broken[2] = 1 }
+#if PES > 3
+	:: atomic { told[3] && !broken[3] -> broken[3] = 1 }
+#endif
+	od
+}
+
+/* The own word at once, the others' one after the other. */
+inline give_up()
+{
+	broken[me] = 1;
+#ifndef NO_TELL
+	i = 0;
+	do
+	:: i < PES -> told[i] = 1; i = i + 1
+	:: else -> break
+	od
+#endif
+}
+
+/* Until the word of the round is there. */
+inline hear(at)
+{
+	if
+	:: WORD(me, at) >= k -> skip
+#ifndef NO_LOOK_WAITING
+	:: broken[me] -> failed = 1
+#endif
+	:: atomic { given == 255 -> given = k } -> give_up(); failed = 1
+	fi
+}
+
+proctype pe(byte me)
+{
+	byte k = 0, round, step, i;
+	bit failed;
+
+	do
+	:: k == CALLS -> break
+	:: k < CALLS ->
+		atomic { k = k + 1; come[me] = k; failed = 0 }
+#ifndef NO_LOOK_ENTERING
+		if
+		:: broken[me] -> failed = 1
+		:: else -> skip
+		fi;
+#endif
+		round = 0;
+		step = 1;
+#ifdef FLAT
+		do
+		:: !failed && round < PES ->
+			WORD(round, me) = k;
+			round = round + 1
+		:: else -> break
+		od;
+		round = 0;
+#endif
+		do
+#ifdef FLAT
+		:: !failed && round < PES ->
+			hear(round);
+			round = round + 1
+#else
+#ifdef NO_SILENCE
+		:: step < PES ->
+#else
+		:: !failed && step < PES ->
+#endif
+			WORD((me + step) % PES, round) = k;
+			if
+			:: !failed -> hear(round)
+			:: else -> skip
+			fi;
+			round = round + 1;
+			step = step * 2
+#endif
+		:: else -> break
+		od;
+		if
+		:: !failed ->
+			atomic {
+				assert(k <= given);
+				i = 0;
+				do
+				:: i < PES -> assert(come[i] >= k); i = i + 1
+				:: else -> break
+				od
+			}
+		:: else -> skip
+		fi
+	od
+}
+
+init {
+	byte n = 0;
+
+	atomic {
+		do
+		:: n < PES -> run pe(n); n = n + 1
+		:: else -> break
+		od
+	}
+}
