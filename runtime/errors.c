@@ -101,6 +101,9 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
 	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
 		add(t, "; the chain of waits ends at PE %d", e->peer);
+	if (e->op == GDRI_QUEUE_FULL)
+		add(t, "; the queue was full, and the NIC completed %llu entries of it meanwhile",
+		    (unsigned long long)e->len);
 	if (e->addr) {
 		gdri_place_text(e->addr, place, sizeof(place));
 		add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);

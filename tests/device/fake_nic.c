@@ -371,6 +371,8 @@ static void step(struct fake *f, struct fake_qp *q, int pe)
 		memset(block_at(q->qp, q->next + i), 0xee, 64);
 	if (f->opt.slow_us && rand_r(&f->rng) % 4 == 0)
 		usleep((unsigned)rand_r(&f->rng) % f->opt.slow_us);
+	if (f->opt.each_us)
+		usleep(f->opt.each_us);
 	if (w.ce == 2 || syndrome)
 		complete(q, &w, q->next, syndrome, vendor);
 	q->next += w.blocks;

@@ -34,6 +34,7 @@ struct fake_options {
 	uint32_t flags;	  /* gdri_dev.flags */
 	uint64_t timeout_ms;
 	unsigned slow_us; /* random delay per WQE, up to */
+	unsigned each_us; /* delay of each WQE */
 	int buffer;	  /* register fake.buffer */
 	/* Atomics take effect after the WRITE behind them, unless that one has the fence bit: as
 	 * IBTA volume 1, 10.8.3.3 allows. */

@@ -482,40 +482,57 @@ static void *reserve_32(void *arg)
 	return NULL;
 }
 
-/* Nobody takes what is there, or comes back, before one that has waited long for more. */
-static void test_claim(void **state)
+static void wait_for_gate(struct gdri_qp *qp, uint32_t side, uint32_t count)
+{
+	unsigned i;
+
+	for (i = 0; i < 10000 && gdri_gate_count(gdri_ld_relaxed_gpu_u64(&qp->gate), side) != count; i++)
+		usleep(1000);
+	assert_int_equal(gdri_gate_count(gdri_ld_relaxed_gpu_u64(&qp->gate), side), count);
+}
+
+/* Who waits for room goes before who comes later, also who waits for more than there is. */
+static void test_turns(void **state)
 {
 	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 20000};
 	struct fake *f = fake_start(&opt);
 	struct gdri_qp *qp = &f->dev->qps[0];
-	struct poster p = {.f = f};
-	unsigned i;
+	struct poster p[3] = {{.f = f}, {.f = f}, {.f = f}};
+	uint32_t side = 1;
+	unsigned i, k;
 
 	(void)state;
 	fake_hold(f, 1);
 	for (i = 0; i < 100; i++)
 		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
 	assert_int_equal(qp->room, 27);
-	assert_int_equal(pthread_create(&p.thread, NULL, reserve_32, &p), 0);
-	for (i = 0; i < 10000 && (int64_t)gdri_ld_relaxed_gpu_u64(&qp->room) != 27 - 32; i++)
-		usleep(1000);
-	assert_int_equal(gdri_ld_relaxed_gpu_u64(&qp->room), 27 - 32);
+	for (i = 0; i < 3; i++) { /* the first one's turn comes at once */
+		assert_int_equal(pthread_create(&p[i].thread, NULL, reserve_32, &p[i]), 0);
+		wait_for_gate(qp, i ? !side : side, i ? i : 1);
+	}
+	assert_int_equal(gdri_sq_free(qp->room), 27);
 	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
-	assert_int_equal(gdri_sq_claim(qp, 1), 0); /* one at a time */
+	assert_int_equal(gdri_sq_reserve_beside(f->dev, qp), 100); /* a wait's own */
+	gdri_wqe_nop(qp, 100, GDRI_CE_ALWAYS);
+	assert_int_equal(gdri_sq_publish(f->dev, qp, 100, 1, 0), 0);
 	fake_hold(f, 0);
-	pthread_join(p.thread, NULL);
-	assert_int_equal(p.failures, 0);
-	assert_int_equal(p.posts, 100);
-	assert_int_equal(qp->claimed, 0);
-	for (i = 0; i < 32; i++)
-		gdri_wqe_nop(qp, 100 + i, GDRI_CE_ALWAYS);
-	assert_int_equal(gdri_sq_publish(f->dev, qp, 100, 32, 0), 0);
+	for (i = 0; i < 3; i++) {
+		pthread_join(p[i].thread, NULL);
+		assert_int_equal(p[i].failures, 0);
+		for (k = 0; k < 32; k++)
+			gdri_wqe_nop(qp, p[i].posts + k, GDRI_CE_ALWAYS);
+		if (!i)
+			assert_int_equal(p[i].posts, 101);
+	}
+	assert_int_equal(gdri_sq_publish(f->dev, qp, 101, 96, 0), 0);
+	assert_int_equal(gdri_gate_count(qp->gate, 0) + gdri_gate_count(qp->gate, 1), 0);
 	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(qp->room + qp->rsvd, qp->limit);
 	fake_stop(f);
 }
 
-/* Who gives up waiting gives back what it has claimed. */
-static void test_claim_times_out(void **state)
+/* Who gives up waiting is not waited for. */
+static void test_turn_times_out(void **state)
 {
 	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 50};
 	struct fake *f = fake_start(&opt);
@@ -529,7 +546,7 @@ static void test_claim_times_out(void **state)
 		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
 	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), -GDR_ETIMEOUT);
 	assert_int_equal(qp->room, 27);
-	assert_int_equal(qp->claimed, 0);
+	assert_int_equal(gdri_gate_count(qp->gate, 0) + gdri_gate_count(qp->gate, 1), 0);
 	fake_hold(f, 0);
 	f->dev->timeout_ns = 20000000000ull;
 	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0);
@@ -537,6 +554,50 @@ static void test_claim_times_out(void **state)
 		gdri_wqe_nop(qp, at + i, GDRI_CE_ALWAYS);
 	assert_int_equal(gdri_sq_publish(f->dev, qp, at, 32, 0), 0);
 	assert_int_equal(gdr_quiet(), 0);
+	fake_stop(f);
+}
+
+/* A thread whose turn it is and that does not run keeps the others waiting for a time, no longer. */
+static void test_turn_unused(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 20000};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	uint32_t late;
+	unsigned i;
+
+	(void)state;
+	late = gdri_gate_enter(qp);
+	assert_int_equal(gdri_gate_turn(qp, late, 0), 1);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	assert_int_equal(gdri_gate_count(qp->gate, late), 1);
+	gdri_gate_leave(qp, late);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(f->n_wqe, 3);
+	assert_int_equal(f->dev->n_errors, 0);
+	fake_stop(f);
+}
+
+/* The limit of a wait counts from the last block that the NIC completed: a slow one lasts longer than the limit. */
+static void test_slow_is_not_stuck(void **state)
+{
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 150, .each_us = 7000};
+	struct fake *f = fake_start(&opt);
+	struct gdri_qp *qp = &f->dev->qps[0];
+	unsigned i;
+	uint64_t at;
+
+	(void)state;
+	for (i = 0; i < 127; i++)
+		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0); /* 32 times 7 ms */
+	for (i = 0; i < 32; i++)
+		gdri_wqe_nop(qp, at + i, GDRI_CE_ALWAYS);
+	assert_int_equal(gdri_sq_publish(f->dev, qp, at, 32, 0), 0);
+	assert_int_equal(gdr_quiet(), 0); /* what is left of 127 times 7 ms, and 32 times */
+	assert_int_equal(f->n_wqe, at + 32);
+	assert_int_equal(f->dev->n_errors, 0);
 	fake_stop(f);
 }
 
@@ -683,8 +744,10 @@ int main(void)
 		cmocka_unit_test(test_hands_on_groups),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_many_beside_few),
-		cmocka_unit_test(test_claim),
-		cmocka_unit_test(test_claim_times_out),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_turn_times_out),
+		cmocka_unit_test(test_turn_unused),
+		cmocka_unit_test(test_slow_is_not_stuck),
 		cmocka_unit_test(test_unsignalled),
 		cmocka_unit_test(test_quiets),
 		cmocka_unit_test(test_wait_short),

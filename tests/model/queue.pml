@@ -10,8 +10,11 @@
  *  - who is handed on for by another one goes on, and nobody
  *    whose blocks are not all written is handed on for
  *  - an error reaches every waiter                     (invalid end state)
- *  - who has claimed room gets it, and the claim is free
- *    again                                            (invalid end state)
+ *  - who waits for room gets it, also beside others who give up
+ *    waiting (GIVES_UP), or never look again (LATE)    (invalid end state)
+ *  - nobody who waits is passed more than twice by each other
+ *    poster, and where there is room to spare (SPARE) once a
+ *    turn (FAIR)                                       (assert behind reserve)
  *  - a doorbell at least every BATCH blocks, however
  *    many reserve meanwhile                            (assert in publish)
  *
@@ -85,16 +88,65 @@
 #define LAST_CQE(ci, nb) WRAP(ci)
 #endif
 
-/* Who waits for room may take its blocks off while no other one does; and waits until they are there. */
-#ifndef NO_ONE_CLAIM
-#define MAY_CLAIM !claimed
+/* Nobody takes room in passing while others wait; who comes to wait goes behind those whose turn it is. */
+#ifndef NO_WAITERS_FIRST
+#define IN_PASSING !waits
 #else
-#define MAY_CLAIM 1
+#define IN_PASSING 1
 #endif
-#ifndef NO_CLAIM_LOOK
-#define CLAIM_THERE (room >= 0)
+#ifndef NO_TURNS
+#define ENTERS !turn
 #else
-#define CLAIM_THERE 1
+#define ENTERS turn
+#endif
+#define MY_TURN (side == turn)
+/* All others are through, or do not use their turn: room for any group is there, and who does not look again is not
+ * waited for, after a time. */
+#ifdef LATE
+#define ENDED (!gate[turn] || (room >= N / 2 && LONG))
+#else
+#define ENDED (!gate[turn])
+#endif
+#ifndef NO_PASSING_OVER
+#define LONG 1
+#else
+#define LONG 0
+#endif
+/* gdri_sq_take_spare: out of turn, what is left over once more. */
+#ifdef SPARE
+#define MAY_SPEND (room >= n + N / 2 && (!spent || UNLIMITED))
+#else
+#define MAY_SPEND 0
+#endif
+#ifndef NO_LIMIT_OUT_OF_TURN
+#define UNLIMITED 0
+#else
+#define UNLIMITED 1
+#endif
+#define MAY_TAKE (out || (in -> MY_TURN : IN_PASSING))
+
+/* Of each poster: whether it waits, and how often others got room as of right meanwhile. */
+#ifdef FAIR
+#ifdef SPARE
+#define ALL_OTHERS_TWICE (2 * (POSTERS - 1) + 2)
+#else
+#define ALL_OTHERS_TWICE (2 * (POSTERS - 1))
+#endif
+bit waiting[POSTERS];
+byte passed[POSTERS];
+#define WAITS(v) waiting[id] = v; passed[id] = 0
+#define PASSES								\
+	k = 0;								\
+	do								\
+	:: k < POSTERS && k != id && waiting[k] ->			\
+		passed[k]++; assert(passed[k] <= ALL_OTHERS_TWICE); k++	\
+	:: k < POSTERS && (k == id || !waiting[k]) -> k++		\
+	:: k == POSTERS -> break					\
+	od;								\
+	k = 0
+#else
+#define WAITS(v) skip
+#define PASSES skip
 #endif
 
 byte rsvd = START;
@@ -104,7 +156,10 @@ byte done = START;
 byte marks = 0;		/* written, and waiting for who publishes */
 byte limit = START;	/* done + N - 1, as it was when `room` was last raised */
 short room = 0;		/* blocks below limit that nobody has taken */
-bit claimed = 0;	/* somebody waits for room, and has taken it */
+byte waits = 0;		/* how many wait for them: kept in the same word as room */
+byte gate[2];		/* of these, whose turn it is, and who came later */
+bit turn = 0;		/* which is which */
+bit spent = 0;		/* somebody took room out of turn: kept in the word of gate and turn */
 bit err = 0;
 
 /* Memory of the ring. written[s]: index whose WQE the poster stored in block s;
@@ -199,11 +254,30 @@ inline look()
 	d_step { room = room + r; r = 0 }
 }
 
-proctype poster()
+/* gdri_gate_enter; and leave, in one step for who looks at gate alone */
+inline enter()
+{
+	side = ENTERS;
+	gate[side] = gate[side] + 1;
+	d_step { waits = waits + 1; in = 1; WAITS(1) }
+}
+
+inline leave()
+{
+#ifndef NO_LEAVE
+	gate[side] = gate[side] - 1;
+#endif
+	d_step { waits = waits - 1; in = 0; side = 0; WAITS(0) }
+}
+
+proctype poster(byte id)
 {
 	byte base, n, posts, i, c, r, d, l;
 	byte end, m;
-	bit e, got, failed, first, marked, looks, mine;
+	bit e, got, failed, gives_up, first, marked, looks, in, out, side;
+#ifdef FAIR
+	byte k;
+#endif
 
 	posts = 0;
 	do
@@ -216,50 +290,47 @@ proctype poster()
 #ifndef NO_CHECK_BEFORE_RESERVE
 		got = 0;
 		do
-		:: got -> break
-		:: !got && err ->
-			failed = 1;
+		:: got || gives_up -> break
+		:: !got && !gives_up && err -> failed = 1; break
+		:: !got && !gives_up && !err ->
 			if
-			:: mine -> room = room + n; d_step { claimed = 0; mine = 0 }
-			:: else -> skip
+			:: atomic { in && !MY_TURN && ENDED -> turn = side; spent = 0 } /* gdri_gate_turn */
+			:: atomic { MAY_SPEND -> spent = 1; out = 1 }
+			:: skip
 			fi;
-			break
-		:: !got && !err ->
-			if
-			:: mine -> /* gdri_sq_look, of who has claimed */
-				if
-				:: CLAIM_THERE -> d_step { e = 1; claimed = 0; mine = 0 }
-				:: !CLAIM_THERE -> skip
-				fi
-			:: else -> d_step { e = (room >= n); room = room - n } /* gdri_sq_take */
-			fi;
+			/* gdri_sq_take; who waits does not before its turn */
+			d_step { e = (room >= n && MAY_TAKE); room = room - n; out = 0 };
 			if
 			:: !e ->
 #ifndef NO_GIVE_BACK
-				if
-				:: !mine -> room = room + n
-				:: else -> skip
-				fi;
+				room = room + n;
 #endif
 				poll();
 				if
 				:: err -> skip
 				:: else ->
 					look();
-					/* who has waited long claims, and when that is nobody knows */
+					l = 0;
 					if
-					:: atomic { !mine && room < n && MAY_CLAIM -> claimed = 1; mine = 1 };
-						room = room - n
-					:: skip
+					:: !in -> enter()
+					:: in -> skip
+#ifdef GIVES_UP
+					:: in -> gives_up = 1
+#endif
+#ifdef LATE
+					:: atomic { in && !finished -> finished++; goto late }
+#endif
 					fi;
 					/* full: wait until something can have changed */
-					(db_new || NEWS || err || (mine && CLAIM_THERE) || (!mine && room >= n) || done + N - 1 > l);
-					l = 0
+					(gives_up || db_new || NEWS || err || (room >= n && MY_TURN) ||
+					 (!MY_TURN && (ENDED || MAY_SPEND)) || done + N - 1 > limit)
 				fi
 			:: else ->
 				atomic {
 					e = 0;
 					base = rsvd; rsvd = base + n; got = 1;
+					PASSES;
+					WAITS(0);
 					if
 					:: ready == base -> first = 1 /* rings without another look */
 					:: skip /* did not look before */
@@ -269,6 +340,15 @@ proctype poster()
 				}
 			fi
 		od;
+		if
+#ifdef NO_GIVER_LEAVES
+		:: in && (gives_up || failed) -> in = 0
+		:: in && !gives_up && !failed -> leave()
+#else
+		:: in -> leave()
+#endif
+		:: else -> skip
+		fi;
 #else
 		atomic { base = rsvd; rsvd = base + n };
 		do
@@ -281,7 +361,7 @@ proctype poster()
 		od;
 #endif
 		if
-		:: failed -> break
+		:: failed || gives_up -> break
 		:: else -> skip
 		fi;
 		/* write: into the store buffer */
@@ -390,6 +470,7 @@ proctype poster()
 	od;
 	skip;
 	d_step { base = 0; i = 0; finished++ }
+late:	skip
 }
 
 proctype nic()
@@ -458,7 +539,7 @@ init {
 			visible[k] = 255
 		}
 		for (k : 1 .. POSTERS) {
-			run poster()
+			run poster(k - 1)
 		}
 		run nic();
 		run memory()

@@ -15,7 +15,7 @@ static struct weak_memory {
 } weak_mem;
 
 enum weak_words {
-	W_RSVD, W_ROOM, W_CLAIMED, W_READY, W_MARKS, W_DONE, W_CQ_CI, W_ERR, W_ERR_REC, W_LIMIT, W_FENCED,
+	W_RSVD, W_ROOM, W_GATE, W_READY, W_MARKS, W_DONE, W_CQ_CI, W_ERR, W_ERR_REC, W_LIMIT, W_FENCED,
 	W_FENCE_SEQ, W_FENCE_DONE, W_DB, W_DBREC, W_STATE, W_TAIL, W_SYNDROME = W_TAIL + WEAK_CQES,
 	W_WORDS = W_SYNDROME + WEAK_CQES
 };
@@ -29,7 +29,7 @@ static void weak_map_word(const void *p, int word)
 static void weak_map_words(void)
 {
 	struct gdri_qp *qp = &weak_mem.qp;
-	const void *const at[] = {&qp->rsvd, &qp->room, &qp->claimed, &qp->ready, &qp->marks, &qp->done, &qp->cq_ci,
+	const void *const at[] = {&qp->rsvd, &qp->room, &qp->gate, &qp->ready, &qp->marks, &qp->done, &qp->cq_ci,
 				  &qp->err, &qp->err_rec, &qp->limit, &qp->fenced, &weak_mem.dev.fence_seq,
 				  &weak_mem.dev.fence_done, &weak_mem.db, &weak_mem.dbrec, &weak_mem.errors[0].state};
 	int i;

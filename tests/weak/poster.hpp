@@ -107,6 +107,8 @@ static void weak_poster(int thread)
 
 	for (i = 0; i < scen->posts; i++) {
 		ret = weak_post(thread, &target);
+		if (ret == -GDR_ETIMEOUT && scen->expires)
+			continue;
 		if (ret) {
 			weak_told_error(~0ull);
 			break;

@@ -28,9 +28,8 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_sq_publish_marked:acquire:ready", "window", "A1 before the look at marks"},
 	{"gdri_sq_wait_baton:acquire:ready", NULL, "A1. " WEAK_AGAIN},
 	/* reserve.h */
-	{"gdri_sq_look:fence_nic", "claim", "F4 before room is raised"},
+	{"gdri_sq_look:fence_nic", "turns", "F4 before room is raised"},
 	{"gdri_sq_look:acquire:err", "flush", "err before what its record says"},
-	{"gdri_sq_unclaim:fence_nic", "claim", "F4 behind the look at room of who has claimed"},
 	{"gdri_sq_fence_due:acquire:fenced", "fence", "the mark before the own reservation"},
 	{"gdri_sq_fence_due:fence_gpu", "fence", "fence_seq before the own reservation"},
 	{"gdri_sq_fenced:fence_gpu", "fence", "the reservation before the mark"},

@@ -30,7 +30,9 @@
 
 /* One RC queue pair to one peer. Indexes count 64-byte blocks, are 64 bits
  * wide, never wrap, and are masked where they are used. */
-#define GDRI_ROOM_NONE (0 - (1ull << 62)) /* whatever is yet put in or given back */
+#define GDRI_ROOM_BITS 40u			   /* of gdri_qp.room: blocks; above: less one for each that waits */
+#define GDRI_ROOM_WAITER (1ull << GDRI_ROOM_BITS)
+#define GDRI_ROOM_NONE (0 - (1ull << 62) - (1ull << 38)) /* both of it, whatever is yet put in or given back */
 struct GDRI_ALIGNED gdri_qp {
 	/* constants (host) */
 	uint8_t *sq;		 /* depth blocks */
@@ -49,12 +51,11 @@ struct GDRI_ALIGNED gdri_qp {
 	/* (dev) blocks reserved */
 	GDRI_ALIGNED uint64_t rsvd;
 	/* (dev) blocks below `limit` that nobody has taken: who takes some from here may reserve that many. A
-	 * signed number: below 0 while somebody found too few and has not given them back. 0 (initially)
-	 * and GDRI_ROOM_NONE (after an error) send reservations to the slow path, which looks at err and marks the
-	 * queue as used. */
+	 * signed number: below 0 while somebody found too few and has not given them back, and, by GDRI_ROOM_WAITER for
+	 * each, while somebody waits for room. 0 (initially) and GDRI_ROOM_NONE (after an error) send reservations to
+	 * the slow path, which looks at err and marks the queue as used. */
 	uint64_t room;
-	/* (dev) 1: somebody that has waited long for room has taken its blocks off already: gdri_sq_claim. */
-	uint32_t claimed;
+	uint64_t gate; /* (dev) who waits for room, and whose turn it is: gdri_gate_enter */
 
 	/* (dev) blocks published, and the baton of publication: whoever reserved
 	 * at `ready_index` may publish. index << 1 | last, where last says that the

@@ -12,11 +12,6 @@
 #define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
 #define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
 
-GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
 {
 	uint64_t i = (uint64_t)(qp - dev->qps);
@@ -51,26 +46,40 @@ GDR_DEVICE_COLD int gdri_watch_slot_free(struct gdri_dev *dev, uint32_t i)
 	return 1;
 }
 
+struct gdri_hop {
+	uint64_t done, end, deadline;
+};
+
+/* Each block that the NIC completes of the queue gives the READ behind it new time: 0 that is over. */
+GDR_DEVICE_COLD int gdri_watch_hop(struct gdri_dev *dev, const struct gdri_waiter *w, const struct gdri_qp *qp,
+				   uint32_t round, struct gdri_hop *h)
+{
+	uint64_t done = gdri_ld_relaxed_gpu_u64(&qp->done); /* says that it moves, no more */
+
+	if (!round || done != h->done)
+		h->end = gdri_min_u64(h->deadline, gdr_clock_ns() + GDRI_WATCH_HOP_NS);
+	h->done = done;
+	return gdri_watch_pause(dev, w, round, h->end);
+}
+
 /* READ of the records into scratch slot i, within the time limit; 0 or < 0. */
 GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
 				    uint32_t i, uint64_t deadline)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
+	struct gdri_hop hop = {0, 0, deadline};
 	uint64_t base;
-	uint32_t round = 0;
+	uint32_t round;
 	int ret;
 
 	if (!gdri_n_slots(dev) || !qp->sq)
 		return -GDR_EPEERLOST;
 	gdri_qp_mark_used(dev, qp);
-	for (;;) { /* reserve, but with a limit of its own */
-		ret = gdri_sq_look(dev, qp, 1);
-		if (ret < 0)
+	for (round = 0; (base = gdri_sq_reserve_beside(dev, qp)) == GDRI_NO_ROOM; round++) {
+		ret = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
+		if (ret)
 			return ret;
-		base = ret ? gdri_sq_reserve_now(qp, 1) : GDRI_NO_ROOM;
-		if (base != GDRI_NO_ROOM)
-			break;
-		if (!gdri_watch_pause(dev, w, round++, deadline))
+		if (!gdri_watch_hop(dev, w, qp, round, &hop))
 			return -GDR_ETIMEOUT;
 	}
 	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits),
@@ -83,7 +92,7 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		ret = gdri_qp_test(qp, base + 1);
 		if (ret)
 			return ret < 0 ? ret : 0;
-		if (!gdri_watch_pause(dev, w, round, deadline))
+		if (!gdri_watch_hop(dev, w, qp, round, &hop))
 			break;
 	}
 	dev->watch_late[i] = base + 1;
@@ -106,8 +115,7 @@ GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev,
 	for (i = 0; GDRI_QUEUES && i < GDRI_WATCH_SLOTS && !gdri_watch_slot_free(dev, i); i++)
 		;
 	if (!GDRI_QUEUES || i == GDRI_WATCH_SLOTS ||
-	    gdri_watch_read(dev, w, pe, i,
-			    gdri_min_u64(deadline, gdr_clock_ns() + GDRI_WATCH_HOP_NS)))
+	    gdri_watch_read(dev, w, pe, i, deadline))
 		return 0;
 	return (const struct gdri_wait *)dev->ctl->watch[i];
 }

@@ -130,7 +130,7 @@ GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	int ret;
 
 	GDRI_BY_ABI(gdri_qp_wait_long);
-	gdri_wait_begin(&w, op, qp->peer, 0);
+	gdri_wait_begin_queue(&w, op, qp);
 	for (;;) {
 		ret = gdri_qp_test(qp, target);
 		if (ret)
@@ -142,6 +142,7 @@ GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, ui
 		ret = gdri_wait_step(dev, &w);
 		if (ret)
 			return ret;
+		gdri_wait_moves(dev, &w, gdri_ld_relaxed_gpu_u64(&qp->done));
 	}
 	if (gdri_unlikely(ret < 0)) {
 		gdri_note_failure(dev, ret);

@@ -30,11 +30,13 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_waiter w;
+	uint64_t ready;
 	int ret = 0;
 
 	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
-	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 < base) {
+	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
+		gdri_wait_moves(dev, &w, ready);
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
 			ret = gdri_wait_step(dev, &w);

@@ -5,6 +5,7 @@
 #define GDRI_RESERVE_H
 
 #include <gdr/impl/complete.h>
+#include <gdr/impl/gate.h>
 
 GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_qp *qp)
 {
@@ -29,8 +30,13 @@ GDR_DEVICE void gdri_sq_raise(struct gdri_qp *qp, uint64_t limit)
 	}
 }
 
-/* One look: 1 `room` has n blocks at least (limit raised), 0 not now, < 0 the queue's error. The caller makes a fence
- * behind a look that found what it claimed: pairs with that before gdri_sq_raise. */
+/* The blocks that nobody has taken, in a value of `room`, whether others wait for them or not. */
+GDR_DEVICE int64_t gdri_sq_free(uint64_t room)
+{
+	return (int64_t)(room << (64 - GDRI_ROOM_BITS)) >> (64 - GDRI_ROOM_BITS);
+}
+
+/* One look: 1 n blocks at least are free (limit raised), 0 not now, < 0 the queue's error. */
 GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
 {
 	uint64_t limit;
@@ -43,7 +49,7 @@ GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
 	gdri_fence_nic(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
 	gdri_sq_raise(qp, limit);
-	return (int64_t)gdri_ld_fenced_u64(&qp->room) >= (int64_t)n; /* as gdri_sq_enough */
+	return gdri_sq_free(gdri_ld_relaxed_gpu_u64(&qp->room)) >= (int64_t)n;
 }
 
 /* Leave to reserve n blocks, one addition however many ask at once: what there was before, for gdri_sq_enough. Pairs
@@ -64,56 +70,85 @@ GDR_DEVICE void gdri_sq_give_back(struct gdri_qp *qp, uint32_t n)
 	gdri_add_fenced_u64(&qp->room, n);
 }
 
-/* Who has waited long takes its n blocks off though there are too few: `room` is below 0, and nobody else gets any,
- * until as many have come back. One at a time, so that a ring that runs empty has them: n <= depth / 4. */
-GDR_DEVICE_COLD uint32_t gdri_sq_claim(struct gdri_qp *qp, uint32_t n)
+/* n blocks, if there is room for them now, and nobody waits. 1: the caller has leave for them. */
+GDR_DEVICE int gdri_sq_take_now(struct gdri_qp *qp, uint32_t n)
 {
-	uint32_t none = 0;
-
-	if (gdri_ld_relaxed_gpu_u32(&qp->claimed) || !gdri_cas_u32(&qp->claimed, &none, 1))
-		return 0;
-	gdri_sq_take(qp, n);
-	return 1;
-}
-
-/* The wait is over, the next one may claim. n: what is given back. The fence is that behind the look at `room`. */
-GDR_DEVICE_COLD void gdri_sq_unclaim(struct gdri_qp *qp, uint32_t n)
-{
-	gdri_fence_nic();
-	if (n)
-		gdri_sq_give_back(qp, n);
-	gdri_st_relaxed_gpu_u32(&qp->claimed, 0);
-}
-
-/* One look for who waits: 1 the caller has leave for n blocks, by what it claimed or by taking them now; else as
- * gdri_sq_look. */
-GDR_DEVICE_COLD int gdri_sq_try(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint32_t claimed)
-{
-	int ret = gdri_sq_look(dev, qp, claimed ? 0 : n);
-
-	if (ret <= 0 || claimed)
-		return ret;
 	if (gdri_sq_enough(gdri_sq_take(qp, n), n))
 		return 1;
 	gdri_sq_give_back(qp, n);
 	return 0;
 }
 
-/* Until the caller has leave for n blocks (1), or an error. Who has waited long claims them. */
+/* n blocks of those that are free, whoever waits. 1: the caller has leave for them. */
+GDR_DEVICE_COLD int gdri_sq_take_free(struct gdri_qp *qp, uint32_t n)
+{
+	if (gdri_sq_free(gdri_sq_take(qp, n)) >= (int64_t)n)
+		return 1;
+	gdri_sq_give_back(qp, n);
+	return 0;
+}
+
+/* Out of turn: whoever runs uses what those whose turn it is, and who do not run, leave unused; else each post
+ * would wait until all of them have run. What anybody asks for (gdri_post_begin_any) stays there: each of them finds
+ * it at its next look. And as many times in a turn, no more, for threads that run do not do so equally. */
+GDR_DEVICE_COLD int gdri_sq_take_spare(struct gdri_qp *qp, uint32_t n)
+{
+	uint64_t gate = gdri_ld_relaxed_gpu_u64(&qp->gate);
+	uint32_t spare = qp->depth / 4;
+
+	if (gdri_sq_free(gdri_ld_relaxed_gpu_u64(&qp->room)) < (int64_t)n + spare)
+		return 0;
+	if (gdri_gate_spent(gate) >= spare || !gdri_cas_u64(&qp->gate, &gate, gate + GDRI_GATE_SPENT))
+		return 0;
+	return gdri_sq_take_free(qp, n);
+}
+
+/* A thread whose turn it is and that does not run is not waited for longer than this, by the clock as the wait looks at
+ * it, while there is room that it would take. */
+#define GDRI_TURN_NS 250000000ull
+
+struct gdri_turn {
+	uint32_t side;
+	uint64_t unused_ns; /* since when there is such room; 0: there is none */
+};
+
+GDR_DEVICE_COLD int gdri_turn_unused(const struct gdri_dev *dev, const struct gdri_waiter *w, int spare,
+				     struct gdri_turn *t)
+{
+	if (!spare || !w->start_ns)
+		t->unused_ns = 0;
+	else if (!t->unused_ns)
+		t->unused_ns = w->next_ns;
+	return t->unused_ns && w->next_ns - t->unused_ns > gdri_min_u64(GDRI_TURN_NS, dev->timeout_ns / 8);
+}
+
+/* One look for who waits: 1 the caller has leave for n blocks; else as gdri_sq_look. */
+GDR_DEVICE_COLD int gdri_sq_try(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, const struct gdri_waiter *w,
+				struct gdri_turn *t)
+{
+	int ret, turn = gdri_gate_turn(qp, t->side, 0);
+
+	ret = gdri_sq_look(dev, qp, turn ? n : qp->depth / 4);
+	if (ret < 0)
+		return ret;
+	if (!turn && gdri_turn_unused(dev, w, ret, t))
+		turn = gdri_gate_turn(qp, t->side, 1);
+	return ret && (turn ? gdri_sq_take_free(qp, n) : gdri_sq_take_spare(qp, n));
+}
+
+/* Until the caller has leave for n blocks (1), or an error. */
 GDR_DEVICE_COLD int gdri_sq_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, struct gdri_waiter *w)
 {
-	uint32_t claimed = 0;
+	struct gdri_turn t = {gdri_gate_enter(qp), 0};
 	int ret;
 
-	while (!(ret = gdri_sq_try(dev, qp, n, claimed))) {
+	while (!(ret = gdri_sq_try(dev, qp, n, w, &t))) {
 		ret = gdri_wait_step(dev, w);
 		if (ret)
 			break;
-		if (!claimed && gdri_wait_is_long(w))
-			claimed = gdri_sq_claim(qp, n);
+		gdri_wait_moves(dev, w, gdri_ld_relaxed_gpu_u64(&qp->done));
 	}
-	if (claimed)
-		gdri_sq_unclaim(qp, ret < 0 ? n : 0);
+	gdri_gate_leave(qp, t.side);
 	return ret;
 }
 
@@ -127,8 +162,12 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	if (!qp->sq)
 		return -GDR_ESTATE;
 	gdri_qp_mark_used(dev, qp);
-	gdri_wait_begin(&w, GDRI_QUEUE_FULL, qp->peer, 0);
-	ret = gdri_sq_wait(dev, qp, n, &w);
+	gdri_wait_begin_queue(&w, GDRI_QUEUE_FULL, qp);
+	ret = gdri_sq_look(dev, qp, n);
+	if (ret > 0)
+		ret = gdri_sq_take_now(qp, n) || gdri_sq_take_spare(qp, n);
+	if (!ret)
+		ret = gdri_sq_wait(dev, qp, n, &w);
 	if (gdri_unlikely(ret < 0)) {
 		gdri_wait_leave(dev, &w);
 		return ret;
@@ -150,10 +189,13 @@ GDR_DEVICE uint64_t gdri_sq_next(struct gdri_qp *qp, uint32_t n)
 /* n blocks (at most depth / 4), if there is room for them now. */
 GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n)
 {
-	if (gdri_sq_enough(gdri_sq_take(qp, n), n))
-		return gdri_sq_next(qp, n);
-	gdri_sq_give_back(qp, n);
-	return GDRI_NO_ROOM;
+	return gdri_likely(gdri_sq_take_now(qp, n)) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM;
+}
+
+/* A block for what a wait posts itself, which waits for nobody: beside those that wait for room, now or not at all. */
+GDR_DEVICE_COLD uint64_t gdri_sq_reserve_beside(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	return gdri_sq_look(dev, qp, 1) > 0 && gdri_sq_take_free(qp, 1) ? gdri_sq_next(qp, 1) : GDRI_NO_ROOM;
 }
 
 /* gdri_sq_reserve_now, waiting for room. */

@@ -13,9 +13,7 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 	uint64_t r;
 
 	gdri_qp_mark_used(dev, qp);
-	if (gdri_sq_look(dev, qp, 1) <= 0)
-		return 0;
-	r = gdri_sq_reserve_now(qp, 1);
+	r = gdri_sq_reserve_beside(dev, qp);
 	if (r == GDRI_NO_ROOM)
 		return 0;
 	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);

@@ -34,10 +34,17 @@
 
 #define GDRI_WATCH_FIRST_NS 1000000ull /* a wait this long is published */
 
+GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct gdri_waiter {
 	uint64_t start_ns; /* 0: the clock was not read yet */
+	uint64_t still_ns; /* from when on the limit counts */
 	uint64_t next_ns;  /* next look at everything but the condition */
 	uint64_t addr;	   /* heap offset waited on, or 0 */
+	uint64_t first, last; /* of a queue: what was complete when it began, and at the last look */
 	int32_t peer;	   /* -1: unknown; own PE: nobody else can help */
 	uint32_t op;
 	uint32_t round;
@@ -50,6 +57,8 @@ struct gdri_waiter {
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
 GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w);
 GDR_DEVICE_COLD void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w);
+/* The limit counts from now. */
+GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last);
 /* This PE gives up because of culprit: the others hear of it, before it may leave. */
 GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
 				    int32_t culprit);
@@ -59,6 +68,7 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->start_ns = 0;
 	w->next_ns = 0;
 	w->addr = addr;
+	w->first = w->last = 0;
 	w->peer = peer;
 	w->op = op;
 	w->round = 0;
@@ -67,10 +77,18 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->error = 0;
 }
 
-/* Whether gdri_wait_step has published the wait, or would have, had there been a record. */
-GDR_DEVICE int gdri_wait_is_long(const struct gdri_waiter *w)
+/* Of what a queue brings nearer: its limit counts from the last block that was completed. */
+GDR_DEVICE void gdri_wait_begin_queue(struct gdri_waiter *w, uint32_t op, const struct gdri_qp *qp)
 {
-	return w->start_ns && w->next_ns > w->start_ns + GDRI_WATCH_FIRST_NS;
+	gdri_wait_begin(w, op, qp->peer, 0);
+	w->first = w->last = gdri_ld_relaxed_gpu_u64(&qp->done);
+}
+
+/* What was completed is `last` now. */
+GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
+{
+	if (w->last != last)
+		gdri_wait_anew(dev, w, last);
 }
 
 /* The condition holds. */

@@ -104,6 +104,17 @@ GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_watch_recovered(dev);
 }
 
+/* By the clock as it was last looked at, or will be soon: to look at it each time costs more. */
+GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
+{
+	w->last = last;
+	w->still_ns = w->next_ns;
+	w->found = 0;
+	if (w->error)
+		gdri_error_void(dev, w->error);
+	w->error = 0;
+}
+
 GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
 				   int32_t culprit)
 {
@@ -125,6 +136,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	e->peer = culprit;
 	e->waited_for = w->peer;
 	e->addr = w->addr;
+	e->len = w->last - w->first;
 	e->local = status == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->start_ns ? e->time_ns - w->start_ns : 0;
@@ -133,6 +145,26 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 }
 
 /* ---- the limit ---- */
+
+/* Whether the connection to pe broke: then nothing will come from there. */
+GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
+{
+	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
+	uint32_t i, n = gdri_n_slots(dev);
+	int err;
+
+	for (i = 0; i < n; i++, qp++) {
+		if (!gdri_qp_is_used(dev, qp))
+			continue;
+		gdri_poll(dev, qp);
+		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
+		if (gdri_qp_lost_peer(qp, err))
+			return -GDR_EPEERLOST;
+		if (err == -GDR_EFLUSHED)
+			return err;
+	}
+	return 0;
+}
 
 /* One thread follows the chain at a time; the others take over its finding when it answers
  * their question. The wait's error record is taken before: what fails in the search stands
@@ -159,6 +191,10 @@ GDR_DEVICE_COLD void gdri_watch_search(struct gdri_dev *dev, struct gdri_waiter 
 	}
 	w->culprit = dev->watch_end;
 	w->found = dev->watch_status;
+	/* the look at the peer's records, too, found no room in a queue that works: says nothing of the peer */
+	if (w->op == GDRI_QUEUE_FULL && w->found == -GDR_EPEERLOST && w->culprit == w->peer &&
+	    !gdri_watch_queues(dev, w->peer))
+		w->found = -GDR_ETIMEOUT;
 	/* the finding before the lock: pairs with the acquire by its next holder */
 	gdri_st_release_gpu_u32(&dev->watch_lock, 0);
 }
@@ -166,7 +202,7 @@ GDR_DEVICE_COLD void gdri_watch_search(struct gdri_dev *dev, struct gdri_waiter 
 /* The culprit is looked for before the limit, so that the wait ends at the limit. */
 GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
 {
-	uint64_t limit = w->start_ns + dev->timeout_ns, begin, end;
+	uint64_t limit = w->still_ns + dev->timeout_ns, begin, end;
 	int alone = w->peer == dev->pe || dev->n_pes == 1;
 
 	begin = limit - gdri_min_u64(GDRI_WATCH_ALL_NS, dev->timeout_ns - dev->timeout_ns / 3);
@@ -192,26 +228,6 @@ GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
 	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_MEET;
 }
 
-/* Whether the connection to pe broke: then nothing will come from there. */
-GDR_DEVICE_COLD int gdri_watch_queues(struct gdri_dev *dev, int pe)
-{
-	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
-	uint32_t i, n = gdri_n_slots(dev);
-	int err;
-
-	for (i = 0; i < n; i++, qp++) {
-		if (!gdri_qp_is_used(dev, qp))
-			continue;
-		gdri_poll(dev, qp);
-		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
-		if (gdri_qp_lost_peer(qp, err))
-			return -GDR_EPEERLOST;
-		if (err == -GDR_EFLUSHED)
-			return err;
-	}
-	return 0;
-}
-
 /* Whether the PE that the launcher reported dead is one that this wait needs: the one
  * waited for, the one because of which that one gave up, anybody where that is unknown, and
  * all in a collective. */
@@ -234,7 +250,7 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	int status, lost;
 
 	if (!w->start_ns) {
-		w->start_ns = now;
+		w->start_ns = w->still_ns = now;
 		w->next_ns = now + gdri_min_u64(GDRI_WATCH_FIRST_NS, dev->timeout_ns);
 		return 0;
 	}
