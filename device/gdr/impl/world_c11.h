@@ -253,25 +253,53 @@ GDRI_INLINE void gdri_ld_bytes(void *dst, const void *src, size_t len)
 	}
 GDRI_MOVE_WORD(16)
 GDRI_MOVE_WORD(32)
-GDRI_MOVE_WORD(64)
 #undef GDRI_MOVE_WORD
+
+/* The 8-byte words of len; d is a multiple of 8, and s is where its words are (constant). */
+GDRI_INLINE void gdri_move_words(uint8_t *d, const uint8_t *s, size_t len, int aligned)
+{
+	const uint64_t *w = (const uint64_t *)s;
+	uint64_t *to = (uint64_t *)d, v;
+	size_t i;
+
+	for (i = 0; i < len / 8; i++) {
+		if (aligned)
+			v = __atomic_load_n(w + i, __ATOMIC_RELAXED);
+		else
+			memcpy(&v, s + 8 * i, sizeof(v));
+		__atomic_store_n(to + i, v, __ATOMIC_RELAXED);
+	}
+}
+
+/* Up to the next multiple of 8 in d, as far as len goes; returns how many bytes. */
+GDRI_INLINE size_t gdri_move_head(uint8_t *d, const uint8_t *s, size_t len)
+{
+	size_t at = 0;
+
+	if ((uintptr_t)d & 1 && len)
+		d[at] = s[at], at = 1;
+	if ((uintptr_t)(d + at) & 2 && len - at >= 2)
+		gdri_move_u16(d + at, s + at), at += 2;
+	if ((uintptr_t)(d + at) & 4 && len - at >= 4)
+		gdri_move_u32(d + at, s + at), at += 4;
+	return at;
+}
 
 GDRI_NOINLINE void gdri_copy_words(uint8_t *d, const uint8_t *s, size_t len)
 {
-	size_t n;
+	size_t at = (uintptr_t)d & 7 ? gdri_move_head(d, s, len) : 0, words = (len - at) & ~(size_t)7;
 
-	for (; len; d += n, s += n, len -= n) {
-		for (n = 8; n > len || (uintptr_t)d & (n - 1); n /= 2)
-			;
-		if (n == 8)
-			gdri_move_u64(d, s);
-		else if (n == 4)
-			gdri_move_u32(d, s);
-		else if (n == 2)
-			gdri_move_u16(d, s);
-		else
-			*d = *s;
-	}
+	if ((uintptr_t)(s + at) & 7)
+		gdri_move_words(d + at, s + at, words, 0);
+	else
+		gdri_move_words(d + at, s + at, words, 1);
+	at += words;
+	if ((len - at) & 4)
+		gdri_move_u32(d + at, s + at), at += 4;
+	if ((len - at) & 2)
+		gdri_move_u16(d + at, s + at), at += 2;
+	if ((len - at) & 1)
+		d[at] = s[at];
 }
 
 /* All of it, by one thread. */
