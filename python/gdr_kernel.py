@@ -356,10 +356,10 @@ class _OnGpu:
 class _OnHost:
     def __init__(self, text, name):
         tail = f"""
-GDR_API int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const void *a, size_t n);
-int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const void *a, size_t n)
+GDR_API int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const void *a);
+int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const void *a)
 {{
-	return gdri_hd_launch({name}, "{name}", b, t, shared, s, a, n);
+	return gdr_launch({name}, b, t, shared, s, a);
 }}
 """
         lib = gdr._lib._name
@@ -372,10 +372,10 @@ int gdrpy_launch(unsigned b, unsigned t, size_t shared, gdr_stream_t s, const vo
                 raise SyntaxError(r.stderr)
             self.f = ctypes.CDLL(out).gdrpy_launch
         u, p, z = ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t
-        self.f.argtypes = [u, u, z, p, p, z]
+        self.f.argtypes = [u, u, z, p, p]
 
     def launch(self, blocks, threads, shared, stream, args):
-        gdr._said("launch", self.f(blocks, threads, shared, stream, ctypes.addressof(args), ctypes.sizeof(args)))
+        gdr._said("launch", self.f(blocks, threads, shared, stream, ctypes.addressof(args)))
 
 
 class Kernel:

@@ -58,7 +58,9 @@ struct gdr_init_attr {
  * gdr_finalize. Not thread-safe against itself and gdr_finalize; programs may
  * call MPI_Init before or after. */
 GDR_API int gdr_init(void);
+GDRI_NAMESAKES_BEGIN
 GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);
+GDRI_NAMESAKES_END
 /* Device code is compiled into the program: programs tell for which layout. */
 GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version);
 /* For names that may be called by each of several libraries of a program (compat/): counts the users of the library,

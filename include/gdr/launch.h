@@ -15,6 +15,9 @@
  *	ret = gdr_launch(scale, blocks, threads, 0, stream, &a);
  *	ret = gdr_stream_sync(stream);
  *
+ * The last argument of a launch points to the kernel's own struct: the compiler refuses one of another type. It takes
+ * a void * as the program's word.
+ *
  * A CUDA program that has no wish for the host device uses <<<>>> as ever. */
 #ifndef GDR_LAUNCH_H
 #define GDR_LAUNCH_H
@@ -30,6 +33,27 @@ typedef struct CUstream_st *gdr_stream_t;
 
 #define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
 #define GDR_MAX_SHARED (227u * 1024u) /* of a block on sm_90; the host device's limit */
+
+#ifdef __cplusplus
+extern "C++" {
+/* May a kernel that takes an A be given a B *? */
+template <typename A, typename B> struct gdri_takes {
+	enum { yes = 0 };
+};
+template <typename A> struct gdri_takes<A, A> {
+	enum { yes = 1 };
+};
+template <typename A> struct gdri_takes<A, const A> {
+	enum { yes = 1 };
+};
+template <typename A> struct gdri_takes<A, void> {
+	enum { yes = 1 };
+};
+template <typename A> struct gdri_takes<A, const void> {
+	enum { yes = 1 };
+};
+}
+#endif
 
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
@@ -105,8 +129,22 @@ static inline const void *gdri_version_of(const void *kernel)
 	return kernel;
 }
 
+extern "C++" {
+/* The kernel, whose struct the argument points to. */
+template <typename A, typename B> static inline const void *gdri_kernel_for(void (*kernel)(A), B *)
+{
+	static_assert(gdri_takes<A, B>::yes, "the kernel takes another struct");
+	return (const void *)kernel;
+}
+
+static inline const void *gdri_kernel_for(const void *kernel, const void *)
+{
+	return kernel; /* the program hid its type */
+}
+}
+
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_cuda_launch((const void *)(name), #name, (grid), (block), (shared), (stream), (argp))
+	gdri_cuda_launch(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 
 static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
 				   unsigned block, size_t shared, gdr_stream_t stream,
@@ -163,7 +201,7 @@ static inline int gdri_collective_launch_one(const void *kernel, const char *nam
 
 /* As below, for the host device. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
-	gdri_collective_launch_one((const void *)(name), #name, (grid), (block), (shared), (stream), (argp))
+	gdri_collective_launch_one(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 #define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
 	gdri_collective_grid((const void *)(name), (int)(block), (shared), (gridp))
 
@@ -196,16 +234,45 @@ static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 #else
 
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
+/* What the kernel returns, which is nothing, says what it takes. */
 #define GDR_KERNEL(name, type, arg)                                                                \
 	static void gdri_body_##name(type arg);                                                    \
-	static void name(const void *gdri_arg)                                                     \
+	static type *name(type const *gdri_arg)                                                    \
 	{                                                                                          \
-		type gdri_copy = *(const type *)gdri_arg;                                          \
+		type gdri_copy = *gdri_arg;                                                        \
 		gdri_body_##name(gdri_copy);                                                       \
+		return 0;                                                                          \
 	}                                                                                          \
 	static void gdri_body_##name(type arg)
+#define GDRI_KERNEL_SIZE(name) sizeof(*(name)(0))
+#define GDRI_KERNEL_PLAIN(name) ((void (*)(const void *))(void (*)(void))(name))
+
+#ifdef __cplusplus
+extern "C++" {
+template <typename A, typename B> static inline size_t gdri_kernel_size(A *(*)(const A *), B *)
+{
+	static_assert(gdri_takes<A, B>::yes, "the kernel takes another struct");
+	return sizeof(A);
+}
+}
+#define GDRI_KERNEL_ARG(name, argp) (argp), gdri_kernel_size((name), (argp))
+#else
+#define GDRI_IS_A(p, T) __builtin_types_compatible_p(__typeof__(1 ? (p) : (p)), T)
+#define GDRI_KERNEL_TAKES(name, argp)                                                              \
+	(GDRI_IS_A(argp, __typeof__((name)(0))) || GDRI_IS_A(argp, const __typeof__(*(name)(0)) *) || \
+	 GDRI_IS_A(argp, void *) || GDRI_IS_A(argp, const void *))
+/* A field of less than no bits is an error of any compiler. */
+#define GDRI_KERNEL_ARG(name, argp)                                                                \
+	(argp), GDRI_KERNEL_SIZE(name) +                                                           \
+			0 * sizeof(struct {                                                        \
+				int the_kernel_takes_another_struct                                \
+					: GDRI_KERNEL_TAKES(name, argp) ? 1 : -1;                  \
+			})
+#endif
+
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_hd_launch((name), #name, (grid), (block), (shared), (stream), (argp), sizeof(*(argp)))
+	gdri_hd_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream),        \
+		       GDRI_KERNEL_ARG(name, argp))
 
 /* Asynchronous; the argument struct is copied. Kernels of one stream run in order, those of
  * different streams at the same time. Blocks are started in order of their numbers, all at
@@ -219,10 +286,10 @@ GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, un
  * or it is refused. grid 0: as many as fit. All PEs launch it. _query_gridsize: how many fit on this
  * PE; a program takes the least of all PEs' where they have to be equal. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
-	gdri_hd_collective_launch((name), #name, (grid), (block), (shared), (stream), (argp),      \
-				  sizeof(*(argp)))
+	gdri_hd_collective_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream), \
+				  GDRI_KERNEL_ARG(name, argp))
 #define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
-	gdri_hd_collective_grid((name), (block), (shared), (gridp))
+	gdri_hd_collective_grid(GDRI_KERNEL_PLAIN(name), (block), (shared), (gridp))
 GDR_API int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 				      unsigned block, size_t shared, gdr_stream_t stream,
 				      const void *arg, size_t arg_size);

@@ -62,6 +62,15 @@ typedef unsigned long uintptr_t;
 
 #define GDRI_OPEN(...) __VA_ARGS__
 
+/* Around functions that have the name of a struct: -Wshadow of g++ takes them for its constructor's. */
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define GDRI_NAMESAKES_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define GDRI_NAMESAKES_END _Pragma("GCC diagnostic pop")
+#else
+#define GDRI_NAMESAKES_BEGIN
+#define GDRI_NAMESAKES_END
+#endif
+
 /* For kernels, and under CUDA for host threads too. */
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(GDR_MODULE)
 #define GDR_BOTH static __host__ __device__ __forceinline__

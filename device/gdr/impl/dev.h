@@ -60,10 +60,12 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #else
 extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
 
+GDRI_NAMESAKES_BEGIN
 GDR_DEVICE struct gdri_dev *gdri_dev(void)
 {
 	return gdri_dev_state;
 }
+GDRI_NAMESAKES_END
 
 GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
 {

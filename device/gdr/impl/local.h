@@ -33,6 +33,7 @@ GDRI_NOINLINE int gdri_local_buffer(struct gdri_dev *dev, const void *ptr, uint6
 }
 
 /* A range that starts in the heap and leaves it is the NIC's to refuse. */
+GDRI_NAMESAKES_BEGIN
 GDR_DEVICE int gdri_local(struct gdri_dev *dev, const void *ptr, uint64_t len, struct gdri_local *l,
 			  uint32_t op, int pe)
 {
@@ -44,5 +45,6 @@ GDR_DEVICE int gdri_local(struct gdri_dev *dev, const void *ptr, uint64_t len, s
 	l->lkey = dev->lkey;
 	return 0;
 }
+GDRI_NAMESAKES_END
 
 #endif

@@ -298,10 +298,12 @@ GDR_DEVICE int gdri_reduce_as(int scope, gdr_team_t team, void *dst, const void 
 	return gdri_likely(ret <= 0) ? ret : gdri_reduce_all(scope, team, dst, src, n, code);
 }
 
+GDRI_NAMESAKES_BEGIN
 GDR_DEVICE int gdri_reduce(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code)
 {
 	GDRI_BY_WARP(scope, n <= GDRI_FEW_ADDED, gdri_reduce_as(GDRI_WARP, team, dst, src, n, code));
 	return gdri_reduce_as(scope, team, dst, src, n, code);
 }
+GDRI_NAMESAKES_END
 
 #endif

@@ -96,6 +96,7 @@ GDR_DEVICE void gdri_straight_copy(const struct gdri_coll *c, const struct gdri_
 
 /* Each member's block of src + src_step * its number to dst of that member; or all of it from one. Of the own one
  * so much is copied while the words of the first meeting are on their way, the rest while those of the second are. */
+GDRI_NAMESAKES_BEGIN
 GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_straight_move *m)
 {
 	int n = c->n, talks = (int)gdri_scope_rank(c->scope) < n, late = 0, copies, i, ret;
@@ -125,6 +126,7 @@ GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_str
 	}
 	return 0;
 }
+GDRI_NAMESAKES_END
 
 /* len bytes to dst of each member, from src + step * its number. */
 GDR_DEVICE int gdri_straight_spread(const struct gdri_coll *c, void *dst, const void *src, size_t step,

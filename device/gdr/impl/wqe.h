@@ -8,6 +8,8 @@
 
 #include <gdr/impl/abi.h>
 
+GDRI_NAMESAKES_BEGIN
+
 #ifndef GDRI_MSG_MAX /* a test makes it small */
 #define GDRI_MSG_MAX (1u << 30) /* the largest message of one WQE */
 #endif
@@ -163,5 +165,7 @@ GDR_DEVICE void gdri_wqe_masked_cs8(const struct gdri_qp *qp, uint64_t index, ui
 	gdri_st_2x64(w + 48, gdri_bswap64(m->swap_mask), gdri_bswap64(m->compare_mask));
 	gdri_wqe_data(gdri_sq_block(qp, index + 1), laddr, lkey, 8);
 }
+
+GDRI_NAMESAKES_END
 
 #endif
