@@ -82,6 +82,12 @@ collectN_block|int|gdr_team_t team, void *dest, const void *source, size_t nelem
 fcollectN_block|int|gdr_team_t team, void *dest, const void *source, size_t nelems|b
 alltoallN_block|int|gdr_team_t team, void *dest, const void *source, size_t nelems|b
 alltoallsN_block|int|gdr_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems|b
+barrier|int|gdr_team_t team|
+barrier_warp|int|gdr_team_t team|
+barrier_block|int|gdr_team_t team|
+team_sync|int|gdr_team_t team|
+team_sync_warp|int|gdr_team_t team|
+team_sync_block|int|gdr_team_t team|
 T_sum_reduce|int|gdr_team_t team, T *dest, const T *source, size_t nreduce|c
 T_sum_reducescatter|int|gdr_team_t team, T *dest, const T *source, size_t nreduce|c
 T_sum_reduce_warp|int|gdr_team_t team, T *dest, const T *source, size_t nreduce|c
@@ -302,9 +308,6 @@ clear_lock|int|long *lock|
 +quiet_pe|int|int pe|
 barrier_all_block|int||
 barrier_all_warp|int||
-barrier_block|int|gdr_team_t team|
-barrier_warp|int|gdr_team_t team|
-barrier|int|gdr_team_t team|
 +fence|int||
 my_pe|int||
 n_pes|int||
@@ -317,9 +320,6 @@ sync_all|int||
 team_my_pe|int|gdr_team_t team|
 team_n_pes|int|gdr_team_t team|
 team_ptr|void *|gdr_team_t team, const void *dest, int pe|
-team_sync_block|int|gdr_team_t team|
-team_sync_warp|int|gdr_team_t team|
-team_sync|int|gdr_team_t team|
 team_translate_pe|int|gdr_team_t src_team, int src_pe, gdr_team_t dest_team|
 barrier_all|int||
 """

@@ -111,8 +111,9 @@ static int set_constants(struct gdri_state *st)
 	c->n_slots = d->n_slots;
 	c->flags = d->flags;
 	c->direct = !d->n_slots;
-	for (i = 0; i < d->n_pes; i++)
-		c->delta[i] = st->peers[i].base ? st->peers[i].base - d->heap : GDRI_UNMAPPED;
+	c->none = GDRI_UNMAPPED;
+	for (i = 0; i < GDRI_MAX_PES; i++)
+		c->delta[i] = i < d->n_pes && st->peers[i].base ? st->peers[i].base - d->heap : GDRI_UNMAPPED;
 	st->constants = c;
 	return set_units(st, c);
 }

@@ -100,6 +100,7 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 	d->flags = flags_of(st);
 	d->heap = st->heap.base;
 	d->heap_size = st->heap.max; /* what may yet come is known to all kernels */
+	d->own_size = GDRI_CTL_SIZE + st->teams.bytes;
 	d->ctl = (struct gdri_ctl *)st->heap.base;
 	d->peers = st->peers;
 	d->qps = st->qps;

@@ -9,6 +9,7 @@
 
 #include "runtime/log.h"
 #include "runtime/place.h"
+#include "runtime/refusal.h"
 #include "runtime/syndrome.h"
 
 struct text {
@@ -48,6 +49,8 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 	add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
 	    e->wqe_index, gdri_opcode_name(e->wqe_opcode), e->wqe_opcode,
 	    (unsigned long long)e->len, (unsigned long long)e->addr);
+	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
+		add(t, "; the address of an atomic is a multiple of its size");
 	if (!e->is_cause)
 		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
 }
@@ -116,29 +119,15 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	add_told(t, e->local);
 }
 
-static void add_local(struct text *t, const struct gdri_error *e)
-{
-	add(t, ": %s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register%s; "
-	    "%llu bytes", e->op == GDRI_GET ? "destination" : "source", (unsigned long long)e->addr,
-	    e->op == GDRI_GET ? " as memory that may be written" : "", (unsigned long long)e->len);
-	if (e->op != GDRI_GET)
-		add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
-}
-
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
+	char why[240];
+
+	gdri_refusal_text(e, why, sizeof(why));
 	add(t, "%s", gdri_op_name(e->op));
-	if (e->peer >= 0)
+	if (e->peer >= 0 && (e->reason & 0xff) < GDRI_ARG_MATCH)
 		add(t, " to PE %d", e->peer);
-	add(t, " refused: %s", gdr_strerror(e->status));
-	if (e->reason == GDRI_ARG_LOCAL)
-		add_local(t, e);
-	else if (e->reason == GDRI_ARG_CTX)
-		add(t, ": there is no context %lld, or it is not shared with this thread",
-		    (long long)e->len);
-	else
-		add(t, " (0x%llx, %llu bytes)", (unsigned long long)e->addr,
-		    (unsigned long long)e->len);
+	add(t, " refused: %s: %s", gdr_strerror(e->status), why);
 	if (e->line)
 		add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
 }
@@ -153,8 +142,11 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	out->peer = e->peer;
 	out->waited_for = e->waited_for;
 	out->op = gdri_op_name(e->op);
-	out->qpn = e->qpn;
-	out->wqe_index = e->wqe_index;
+	if (e->kind != GDRI_ERROR_ARG) { /* whose fields say what was expected */
+		out->qpn = e->qpn;
+		out->wqe_index = e->wqe_index;
+		out->waited_ns = e->waited_ns;
+	}
 	out->opcode = e->wqe_opcode;
 	out->syndrome = e->syndrome;
 	out->vendor_syndrome = e->vendor_syndrome;
@@ -162,7 +154,6 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	out->addr = e->addr;
 	out->len = e->len;
 	out->time_ns = e->time_ns;
-	out->waited_ns = e->waited_ns;
 	if (e->kind == GDRI_ERROR_CQE)
 		describe_cqe(&t, e);
 	else if (e->kind == GDRI_ERROR_WAIT)

@@ -81,7 +81,9 @@ int gdri_up_p2p(struct gdri_state *st)
 	struct gdri_share_address *all = calloc((size_t)st->n_pes, sizeof(*all));
 	int ret;
 
-	st->peers = calloc((size_t)st->n_pes, sizeof(*st->peers));
+	/* Wrong numbers find an unmapped PE, which ends as gdri_no_pe says. */
+	st->peers = calloc(GDRI_MAX_PES + 2, sizeof(*st->peers));
+	st->peers += st->peers ? 1 : 0;
 	st->reason = calloc((size_t)st->n_pes, sizeof(*st->reason));
 	st->page_peers = calloc((size_t)st->n_pes, sizeof(*st->page_peers));
 	if (!st->pending && (!all || !st->peers || !st->reason || !st->page_peers)) {
@@ -188,7 +190,7 @@ void gdri_down_p2p(struct gdri_state *st)
 			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);
 	}
 	gdri_page_unmap(st);
-	free(st->peers);
+	free(st->peers ? st->peers - 1 : NULL);
 	free(st->reason);
 	st->peers = NULL;
 	st->reason = NULL;

@@ -37,5 +37,5 @@ int gdri_perform_here(const struct gdri_request *q, uint64_t value[2])
 					  : gdri_perform_block(q, GDRI_THREAD);
 }
 
-gdri_perform_fn *const gdri_perform_kernel = gdri_kernel_request;
+gdri_perform_fn *const gdri_perform_kernel = GDRI_KERNEL_PLAIN(gdri_kernel_request);
 #endif

@@ -25,6 +25,11 @@ static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
 }
 
+static uint64_t match_bytes(uint64_t n_pes)
+{
+	return n_pes * 2 * sizeof(struct gdri_match);
+}
+
 static uint64_t cast_bytes(const struct gdri_teams *ts)
 {
 	return ts->word_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
@@ -35,10 +40,10 @@ static uint32_t word_size(const struct gdri_teams *ts, uint32_t id)
 	return id < FIRST_TEAMS ? ts->word_size : ts->later_word_size;
 }
 
-/* And words of blocks, and of data. */
+/* And what the checked build tells, words of blocks, and of data. */
 static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
-	return chan_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
+	return chan_bytes(n_pes) + match_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
 	       n_pes * 2 * 2 * word_size(ts, id) + cast_bytes(ts);
 }
 
@@ -317,7 +322,8 @@ static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, b
 			t->me = i;
 	}
 	t->chan = (struct gdri_chan *)area(st, id);
-	t->grid = (uint64_t *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->match = (struct gdri_match *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->grid = (uint64_t *)(void *)((uint8_t *)t->match + match_bytes((uint64_t)st->n_pes));
 	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
 	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * word_size(ts, (uint32_t)id) / sizeof(uint64_t);
 	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);

@@ -14,6 +14,11 @@
  * reducescatter: dest may be source, or the own block of it; fcollect: source may be the own block
  * of dest. Length 0 does nothing (and does not wait).
  *
+ * With GDR_CHECKED the members first tell each other what they call, and wait for each other, whatever the length. A
+ * call that is not the same on all is refused by all with -GDR_EMISMATCH and a text that names what differs; one that
+ * a member refuses, with -GDR_EINVAL. None has begun it, and the next call finds them in step. All members' code is
+ * checked, or none's: else they wait until GDR_TIMEOUT.
+ *
  * Status: 0, -GDR_EINVAL for arguments, on all members alike; else an error of a wait or a queue,
  * after which the members are out of step: the team keeps the status, all its later calls return it.
  * A wait names the member that did not come.
@@ -104,6 +109,17 @@ GDR_RMA_SIZES(GDRI_DECLARE_COLL_SIZE)
 	GDRI_DECLARE_REDUCES(name, T, prod)                                                        \
 	GDRI_DECLARE_REDUCES(name, T, min)                                                         \
 	GDRI_DECLARE_REDUCES(name, T, max)
+/** gdr_quiet, then waits for all members. @{ */
+GDRI_PROTOTYPE(int, gdr_barrier, (gdr_team_t team))
+GDRI_PROTOTYPE(int, gdr_barrier_warp, (gdr_team_t team))
+GDRI_PROTOTYPE(int, gdr_barrier_block, (gdr_team_t team))
+/** @} */
+/** Waits for all members; completes nothing but own stores. @{ */
+GDRI_PROTOTYPE(int, gdr_team_sync, (gdr_team_t team))
+GDRI_PROTOTYPE(int, gdr_team_sync_warp, (gdr_team_t team))
+GDRI_PROTOTYPE(int, gdr_team_sync_block, (gdr_team_t team))
+/** @} */
+
 /** Reductions, their scattered form, and scans. @{ */
 GDR_RMA_TYPES(GDRI_DECLARE_REDUCE_TYPE)
 GDR_INTEGER_TYPES(GDRI_DECLARE_REDUCE_BITS)

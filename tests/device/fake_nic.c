@@ -463,8 +463,9 @@ static void set_up_dev(struct fake *f)
 	dev->flags = f->opt.flags;
 	dev->heap = f->heap[0];
 	dev->heap_size = FAKE_HEAP;
+	dev->own_size = FAKE_USER;
 	dev->ctl = (struct gdri_ctl *)f->heap[0];
-	dev->peers = xalloc(sizeof(*dev->peers) * (size_t)f->opt.n_pes);
+	dev->peers = (struct gdri_peer *)xalloc(sizeof(*dev->peers) * (GDRI_MAX_PES + 2)) + 1;
 	for (i = 0; f->opt.mapped && i < f->opt.n_pes; i++)
 		dev->peers[i].base = f->heap[i];
 	dev->qps = xalloc(sizeof(*dev->qps) * n);
@@ -528,7 +529,7 @@ void fake_stop(struct fake *f)
 	}
 	for (i = 0; i < (unsigned)f->opt.n_pes; i++)
 		free(f->heap[i]);
-	free(f->dev->peers);
+	free(f->dev->peers - 1);
 	free(f->dev->qps);
 	free(f->dev->used);
 	free(f->dev->errors);

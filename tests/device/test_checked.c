@@ -243,6 +243,90 @@ static void test_new_forms(void **state)
 	assert_int_equal(gdr_quiet(), 0);
 }
 
+/* Steps and blocks whose bytes wrap round to few, or to none. */
+static void test_strides_that_wrap(void **state)
+{
+	static const ptrdiff_t wild[] = {PTRDIFF_MAX, PTRDIFF_MIN, (ptrdiff_t)1 << 61, -((ptrdiff_t)1 << 61),
+					 ((ptrdiff_t)1 << 61) + 1};
+	uint64_t *d = fake_sym(f, 4096), before[2] = {d[-1], d[0]};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		TOLD(gdr_uint64_iput(d, d, wild[i], 1, 3, 1));
+		TOLD(gdr_uint64_iget(d, d, 1, wild[i], 3, 1));
+		TOLD(gdr_iput128(d, d, 1, wild[i], 3, 1));
+		TOLD(gdr_ibget64(d, d, wild[i], 1, 1, 2, 1));
+		TOLD(gdr_uint64_ibput(d, d, 1, 1, (size_t)wild[i], 2, 1));
+		assert_int_equal(gdr_uint64_iput(d + 8, d + 16, wild[i], wild[i], 1, 1), 0); /* one block has none */
+	}
+	TOLD(gdr_uint64_iput(d, d, 1, 1, (size_t)1 << 61, 1));
+	TOLD(gdr_uint64_wait_until_all(d, (size_t)1 << 61, NULL, GDR_CMP_EQ, 1));
+	assert_int_equal(gdr_quiet(), 0);
+	assert_true(d[-1] == before[0] && d[0] == before[1]);
+}
+
+/* All in front of the first object, not only the control area. */
+static void test_own_words(void **state)
+{
+	uint64_t *d = fake_sym(f, 4096), in[2] = {0, 0};
+
+	(void)state;
+	f->dev->own_size = FAKE_USER + 4096;
+	assert_int_equal(gdr_put(d, in, 8, 1), 0);
+	TOLD(gdr_put(d - 1, in, 8, 1));
+	TOLD(gdr_put((uint8_t *)d - 1, in, 8, 1));
+	TOLD(gdr_get(d, d - 8, 8, 1));
+	TOLD(gdr_get(d - 8, d, 8, 1));
+	TOLD(gdr_uint64_iput(d + 1, in, -2, 1, 2, 1));
+	TOLD(gdr_uint64_atomic_inc(d - 1, 1));
+	TOLD(gdr_signal_op(d - 1, 1, GDR_SIGNAL_SET, 1));
+	TOLD(gdr_uint64_wait_until(d - 1, GDR_CMP_EQ, 0));
+	assert_int_equal(gdr_quiet(), 0);
+}
+
+/* The record says which argument, why, its value and what it may be. */
+static void expect(uint32_t reason, uint64_t len, uint64_t low, uint64_t high)
+{
+	struct gdri_error *e = &f->dev->errors[f->dev->n_errors - 1];
+
+	assert_int_equal(e->reason, reason);
+	assert_int_equal(e->len, len);
+	assert_int_equal(e->local, low);
+	assert_int_equal(e->waited_ns, high);
+}
+
+static void test_reasons(void **state)
+{
+	uint64_t *d = fake_sym(f, 0), heap = (uintptr_t)f->heap[0], any[8] = {0};
+
+	(void)state;
+	REFUSED(gdr_put(d, d, 8, 99));
+	expect(GDRI_ARG_PE, 99, 0, 2);
+	REFUSED(gdr_put(d, d, 8, -1));
+	expect(GDRI_ARG_PE, (uint64_t)-1, 0, 2);
+	REFUSED(gdr_put(any, d, 8, 1));
+	expect(GDRI_DEST | GDRI_ARG_HEAP, 8, heap, heap + FAKE_HEAP);
+	REFUSED(gdr_put(f->heap[0], d, 16, 1));
+	expect(GDRI_DEST | GDRI_ARG_OWN, 16, heap, heap + FAKE_USER);
+	REFUSED(gdr_get(d, NULL, 8, 1));
+	expect(GDRI_SOURCE | GDRI_ARG_HEAP, 8, heap, heap + FAKE_HEAP);
+	REFUSED(gdr_put(d, NULL, 8, 1));
+	expect(GDRI_SOURCE | GDRI_ARG_NULL, 8, 0, 0);
+	REFUSED(gdr_get(any, d, 8, 1));
+	expect(GDRI_DEST | GDRI_ARG_LOCAL, 8, 0, 0);
+	REFUSED(gdr_uint64_atomic_inc((uint64_t *)(void *)((uint8_t *)d + 4), 1));
+	expect(GDRI_DEST | GDRI_ARG_ALIGN, 0, 0, 8);
+	REFUSED(gdr_signal_op(d, 1, 17, 1));
+	expect(GDRI_ARG_SIGNAL_OP, 17, 0, 0);
+	REFUSED(gdr_uint64_wait_until(d, 17, 1));
+	expect(GDRI_ARG_CMP, 17, 0, 0);
+	REFUSED(gdr_uint64_iput(d, d, 1 << 30, 1, 3, 1));
+	expect(GDRI_DEST | GDRI_ARG_STRIDE, 1 << 30, 3, FAKE_HEAP);
+	REFUSED(gdr_uint64_put(d, d, (size_t)1 << 61, 1));
+	expect(GDRI_DEST | GDRI_ARG_SIZE, (uint64_t)1 << 61, 8, FAKE_HEAP);
+}
+
 /* Every function that takes an argument refuses a wrong one, by name and line. */
 static void test_every_function(void **state)
 {
@@ -269,6 +353,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_new_forms, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_strides_that_wrap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_words, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_good_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pes_and_enums, setup, teardown),

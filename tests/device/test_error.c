@@ -207,6 +207,39 @@ static void test_real_errors(void **state)
 
 /* ---- arguments that are refused also without the checked build ---- */
 
+/* By queue a PE that there is none of is refused, and latched for who looks at no status. */
+static void test_no_such_pe(void **state)
+{
+	static const int wrong[] = {2, 99, GDRI_MAX_PES, -1};
+	struct fake *f = start(0);
+	uint64_t *d = fake_sym(f, 0);
+	struct gdri_error *e;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		e = &f->dev->errors[f->dev->n_errors];
+		assert_int_equal(gdr_put(d, d, 8, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(e->reason, GDRI_ARG_PE);
+		assert_int_equal((int64_t)e->len, wrong[i]);
+		assert_int_equal(e->waited_ns, 2);
+		assert_int_equal(gdr_status(), -GDR_EINVAL);
+		assert_int_equal(gdr_quiet(), -GDR_EINVAL);
+		assert_int_equal(gdr_quiet(), 0);
+		assert_int_equal(gdr_get(d, d, 8, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(gdr_uint64_p(d, 1, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(gdr_uint64_g(d, wrong[i]), 0);
+		assert_int_equal(gdr_uint64_atomic_inc(d, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(gdr_uint64_atomic_fetch_inc(d, wrong[i]), 0);
+		assert_int_equal(gdr_signal_op(d, 1, GDR_SIGNAL_SET, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(gdr_put_signal(d, d, 8, d, 1, GDR_SIGNAL_SET, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(gdr_uint64_iput(d, d, 1, 1, 2, wrong[i]), -GDR_EINVAL);
+		assert_int_equal(wrong[i] < 0 ? gdr_quiet() : gdr_quiet_pe(wrong[i]), -GDR_EINVAL);
+	}
+	assert_int_equal(f->n_wqe, 0);
+	fake_stop(f);
+}
+
 static void test_arguments(void **state)
 {
 	struct fake *f = start(0);
@@ -219,7 +252,7 @@ static void test_arguments(void **state)
 	assert_int_equal(e->state, 2);
 	assert_int_equal(e->op, GDRI_PUT);
 	assert_int_equal(e->peer, 1);
-	assert_int_equal(e->local, (uintptr_t)far);
+	assert_int_equal(e->addr, (uintptr_t)far);
 	assert_int_equal(e->len, 29);
 	assert_int_equal(e->reason, GDRI_ARG_LOCAL);
 	e++;
@@ -230,9 +263,12 @@ static void test_arguments(void **state)
 					GDR_SIGNAL_SET, 1), -GDR_EINVAL);
 	assert_int_equal(e->op, GDRI_PUT_SIGNAL);
 	assert_int_equal(e->reason, GDRI_ARG_LOCAL);
-	assert_int_equal(e[1].reason, GDRI_ARG_OTHER);
 	assert_int_equal(gdr_signal_op(fake_sym(f, 64), 1, 7, 1), -GDR_EINVAL);
-	assert_int_equal(gdr_int_wait_until(fake_sym(f, 64), 9, 1), -GDR_EINVAL);
+	assert_int_equal(e[1].reason, GDRI_ARG_SIGNAL_OP);
+	assert_int_equal(e[1].len, 7);
+	assert_int_equal(gdr_int_wait_until(fake_sym(f, 64), -9, 1), -GDR_EINVAL);
+	assert_int_equal(e[2].reason, GDRI_ARG_CMP);
+	assert_int_equal((int64_t)e[2].len, -9);
 	assert_int_equal(f->dev->n_errors, 5);
 	assert_int_equal(f->n_wqe, 0);
 	fake_stop(f);
@@ -283,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_syndromes),   cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_waiters),	    cmocka_unit_test(test_atomic_record),
 		cmocka_unit_test(test_real_errors), cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_no_such_pe),
 		cmocka_unit_test(test_many_errors), cmocka_unit_test(test_slots),
 	};
 

@@ -123,7 +123,7 @@ GDR_KERNEL(fenced, struct args, a)
 	note(&a, gdr_quiet());
 }
 
-static void run(const struct fake_options *opt, void (*kernel)(const void *), unsigned grid,
+static void run(const struct fake_options *opt, struct args *(*kernel)(const struct args *), unsigned grid,
 		unsigned block, int rounds, int check_pe)
 {
 	struct fake *f = fake_start(opt);

@@ -497,7 +497,7 @@ static void *write_late(void *arg)
 	while (!__atomic_load_n(&f->dev->n_errors, __ATOMIC_RELAXED))
 		usleep(100);
 	if (*(int *)arg) /* another error meanwhile */
-		gdri_error_arg(f->dev, GDRI_PUT, -GDR_EINVAL, 1, NULL, 0, GDRI_ARG_OTHER, NULL, 0);
+		gdri_error_arg(f->dev, GDRI_PUT, 1, NULL, 0, GDRI_ARG_OTHER);
 	usleep(20000);
 	__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
 	return NULL;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The header as programs use it, for every standard of C and C++ (standards). WRONG: what the compiler must refuse,
- * RIGHT: what it must take. */
+/* The header as programs use it, for every standard of C and C++ (standards). WRONG: what the compiler must
+ * refuse. */
+#ifndef WRONG
+#define WRONG 0
+#endif
 #include <gdr.h>
 
 struct args {
@@ -50,8 +53,10 @@ int main(void)
 	ret |= gdr_launch(of_other, 1, 1, 0, NULL, &o) | gdr_launch(of_number, 1, 1, 0, NULL, &one);
 	ret |= gdr_collective_launch(kernel, 1, 1, 0, NULL, &a) | gdr_collective_launch(kernel, 0, 1, 0, NULL, hidden);
 	ret |= gdr_collective_launch_query_gridsize(kernel, 1, 0, &grid) | gdr_stream_sync(NULL);
-#ifdef WRONG
-	ret |= WRONG;
+#if WRONG == 1
+	ret |= gdr_launch(kernel, 1, 1, 0, NULL, &one);
+#elif WRONG == 2
+	ret |= gdr_collective_launch(of_other, 1, 1, 0, NULL, &a);
 #endif
 	return ret | gdr_finalize();
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <gdr/status.h>
+#include <gdr/impl/request.h>
 
 #include "runtime/errors.h"
 #include "runtime/log.h"
@@ -123,7 +124,7 @@ static void an_argument_names_the_line(void **state)
 	(void)state;
 	memset(e.file, 'a', sizeof(e.file)); /* without an end */
 	gdri_error_describe(&e, &out);
-	assert_non_null(strstr(out.text, "get to PE 9 refused: invalid argument (0xdead, 8 bytes) at aaa"));
+	assert_non_null(strstr(out.text, "get to PE 9 refused: invalid argument: 0xdead, 8 bytes at aaa"));
 	assert_non_null(strstr(out.text, ":42"));
 }
 
@@ -151,6 +152,50 @@ static void a_local_address_out_of_reach_has_its_reason(void **state)
 	memset(e.file, 'a', sizeof(e.file));
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, ":4000000000; correct the call"));
+}
+
+static void says(struct gdri_error e, const char *text)
+{
+	struct gdr_error out;
+
+	e.kind = GDRI_ERROR_ARG;
+	e.status = -GDR_EINVAL;
+	e.peer = e.peer ? e.peer : -1;
+	gdri_error_describe(&e, &out);
+	if (!strstr(out.text, text))
+		fail_msg("not \"%s\": %s", text, out.text);
+}
+#define SAYS(text, ...) says((struct gdri_error){__VA_ARGS__}, text)
+
+/* Which one is wrong, its value, what it may be. */
+static void an_argument_has_its_reason(void **state)
+{
+	uint64_t call = GDRI_RQ_REDUCE | (uint64_t)0x0003 << 40, other = call | (uint64_t)3 << 48; /* max */
+
+	(void)state;
+	SAYS("wait_until refused: invalid argument: cmp is 17, and comparisons are GDR_CMP_EQ (0) to GDR_CMP_LE (5)",
+	     .op = GDRI_WAIT_UNTIL, .reason = GDRI_ARG_CMP, .len = 17);
+	SAYS("op is -3, and signal operations are GDR_SIGNAL_SET (0) and GDR_SIGNAL_ADD (1)",
+	     .reason = GDRI_ARG_SIGNAL_OP, .len = (uint64_t)-3);
+	SAYS("team is 5, which is no team that this PE is in", .reason = GDRI_ARG_TEAM, .len = 5);
+	SAYS("pe is -1, and there are PEs 0 to 3", .reason = GDRI_ARG_PE, .len = (uint64_t)-1, .waited_ns = 4);
+	SAYS("root is 7, which is no member's number, 0 to 2", .reason = GDRI_ARG_ROOT, .len = 7, .waited_ns = 3);
+	SAYS("dest 0x1004 is no multiple of 8", .reason = GDRI_DEST | GDRI_ARG_ALIGN, .addr = 0x1004, .waited_ns = 8);
+	SAYS("source is NULL, with 64 bytes", .reason = GDRI_SOURCE | GDRI_ARG_NULL, .len = 64);
+	SAYS("sig 0x10, 8 bytes, is not within the symmetric heap, 0x1000 to 0x2000",
+	     .reason = GDRI_SIG | GDRI_ARG_HEAP, .addr = 0x10, .len = 8, .local = 0x1000, .waited_ns = 0x2000);
+	SAYS("dest 0x1100, 8 bytes, lies over the library's own words, 0x1000 to 0x1800",
+	     .reason = GDRI_DEST | GDRI_ARG_OWN, .addr = 0x1100, .len = 8, .local = 0x1000, .waited_ns = 0x1800);
+	SAYS("9 elements of 8 bytes are more than the heap's 64 bytes", .reason = GDRI_ARG_SIZE, .len = 9, .local = 8,
+	     .waited_ns = 64);
+	SAYS("the stride of source is -5: 3 blocks of it are not within 64 bytes",
+	     .reason = GDRI_SOURCE | GDRI_ARG_STRIDE, .len = (uint64_t)-5, .local = 3, .waited_ns = 64);
+	SAYS("dest 0x10, 8 bytes, and source 0x14, 8 bytes, overlap", .reason = GDRI_ARG_OVERLAP, .addr = 0x10,
+	     .len = 8, .local = 0x14, .waited_ns = 8);
+	SAYS("call 9 of team 2, line 77 of PE 3, is not the same on all, max on PE 3 and sum on PE 1, "
+	     "16 bytes on PE 3 and 32 on PE 1", .op = GDRI_REDUCE, .reason = GDRI_ARG_MATCH, .peer = 3,
+	     .waited_for = 2, .wqe_index = 9 << 16 | 1, .qpn = 77, .addr = call, .local = other, .len = 32,
+	     .waited_ns = 16);
 }
 
 static void every_opcode_has_a_name(void **state)
@@ -334,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
+		cmocka_unit_test(an_argument_has_its_reason),
 		cmocka_unit_test(every_opcode_has_a_name),
 		cmocka_unit_test(wild_records_are_harmless),
 		cmocka_unit_test(only_complete_records_are_copied),

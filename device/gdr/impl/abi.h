@@ -161,10 +161,39 @@ enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_N_OPS,
 };
 
-enum gdri_arg_reason { /* why an argument was refused, where the operation does not say it */
+enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len where nothing is said */
 	GDRI_ARG_OTHER = 0,
-	GDRI_ARG_LOCAL = 1, /* local memory that the NIC cannot reach */
-	GDRI_ARG_CTX = 2,   /* no such context, or not for this thread: len is its number */
+	GDRI_ARG_LOCAL = 1,  /* local memory that the NIC cannot reach: addr, len bytes */
+	GDRI_ARG_CTX = 2,    /* no such context, or not for this thread */
+	GDRI_ARG_PE = 3,     /* out of 0 .. high - 1 */
+	GDRI_ARG_TEAM = 4,
+	GDRI_ARG_ROOT = 5,   /* out of 0 .. high - 1, where that is not 0 */
+	GDRI_ARG_CMP = 6,
+	GDRI_ARG_SIGNAL_OP = 7,
+	GDRI_ARG_ALIGN = 8,  /* addr is no multiple of high */
+	GDRI_ARG_NULL = 9,
+	GDRI_ARG_HEAP = 10,  /* addr, len bytes: not in low .. high */
+	GDRI_ARG_OWN = 11,   /* addr, len bytes: over the library's low .. high */
+	GDRI_ARG_SIZE = 12,  /* len elements of low bytes are more than high bytes */
+	GDRI_ARG_STRIDE = 13, /* over low blocks it leaves a heap of high bytes */
+	GDRI_ARG_OVERLAP = 14, /* addr, len bytes, and low */
+	GDRI_ARG_BLOCKS = 15, /* of a kernel of the library */
+	/* of a collective, see struct gdri_match: the peer's line in qpn, the number of the call and the own PE in the
+	 * halves of wqe_index, the team in waited_for */
+	GDRI_ARG_MATCH = 16, /* addr and low, len and high: call and len, here and at the peer */
+	GDRI_ARG_STEPS = 17, /* len and high: steps, here and there */
+	GDRI_ARG_PEER = 18,  /* the peer's own arguments were refused there */
+	GDRI_ARG_ELSEWHERE = 19, /* the peer is in another team's call: len */
+	GDRI_N_REASONS,
+};
+
+enum gdri_arg { /* which argument; in gdri_error.reason beside the reason */
+	GDRI_NO_ARG = 0,
+	GDRI_DEST = 1 << 8,
+	GDRI_SOURCE = 2 << 8,
+	GDRI_SIG = 3 << 8,
+	GDRI_FETCH_TO = 4 << 8,
+	GDRI_WORD = 5 << 8, /* of a wait, a test, a lock */
 };
 
 struct gdri_error { /* (dev) in memory that the host reads while kernels run */
@@ -181,11 +210,12 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
 	uint32_t line;	  /* checked build: caller's source line */
 	uint64_t addr;	  /* remote offset, or the argument refused */
-	uint64_t local;	  /* local address; TOLD, WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken */
+	/* local address; ARG: low; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken */
+	uint64_t local;
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
-	uint64_t waited_ns;
-	uint32_t reason; /* ARG: enum gdri_arg_reason */
+	uint64_t waited_ns; /* ARG: high */
+	uint32_t reason; /* ARG: enum gdri_arg_reason | enum gdri_arg */
 	char file[44]; /* checked build: tail of the caller's file name */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
@@ -271,6 +301,14 @@ struct gdri_chan {
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_chan) == 64, "gdri_chan");
 
+/* Checked build: what a member says of a call before it makes it. Two in turn. */
+struct gdri_match {
+	uint64_t call;	/* see gdri_match_call */
+	uint64_t len;	/* bytes that each brings, where all have to bring as many */
+	uint64_t steps; /* of alltoalls, low halves */
+	uint64_t tag;	/* number of the call << 32 | line of the caller */
+};
+
 /* What the host threads of a team's members tell each other: two in turn. */
 struct gdri_note {
 	uint64_t v[3];
@@ -348,6 +386,9 @@ struct GDRI_ALIGNED gdri_team {
 	uint64_t cast_known; /* up to which all others have taken them */
 	uint64_t epoch;	     /* syncs so far */
 	int32_t err;	     /* of a call that failed: the members are out of step */
+	/* Checked build */
+	uint64_t match_seq;	  /* calls so far */
+	struct gdri_match *match; /* (host) [2][n], in the heap: (peer) what member i says */
 };
 
 /* ---------------------------------------------------------------- contexts */
@@ -388,7 +429,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint8_t *heap;
 	uint64_t heap_size;
 	struct gdri_ctl *ctl;	   /* == heap */
-	struct gdri_peer *peers;   /* [n_pes] */
+	struct gdri_peer *peers;   /* [n_pes]; in host memory also from -1 to GDRI_MAX_PES, not mapped */
 	/* [n_queues]: n_pes * n_slots, peer by peer, then n_pes in each slot of those kept for contexts.
 	 * sq NULL: none to that peer */
 	struct gdri_qp *qps;
@@ -404,6 +445,7 @@ struct GDRI_ALIGNED gdri_dev {
 	struct gdri_team *teams; /* [n_teams] */
 	struct gdri_ctx *ctxs;	 /* [GDRI_MAX_CTXS]; 0: the default one */
 	uint64_t outside; /* (host, any time) address of a struct gdri_outside_table; 0: there is no such memory */
+	uint64_t own_size; /* bytes of the heap that are the library's, in front of the first object */
 
 	/* (dev) */
 	GDRI_ALIGNED uint32_t n_errors; /* records taken; may pass GDRI_MAX_ERRORS: the rest is lost but counted */
@@ -448,6 +490,7 @@ struct gdri_constants {
 	uint32_t n_slots, flags, n_teams, rsvd;
 	uint32_t direct; /* 1: all PEs are mapped, there are no queues */
 	uint32_t zero;	 /* 0: what the compiler does not know */
+	int64_t none; /* GDRI_UNMAPPED, as behind the last PE: of PE -1 */
 	int64_t delta[GDRI_MAX_PES]; /* gdri_peer.base - heap; GDRI_UNMAPPED */
 };
 #define GDRI_UNMAPPED 1 /* no distance of heaps, which start at pages */

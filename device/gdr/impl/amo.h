@@ -210,12 +210,12 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 /* what, kind, a, b: of the request of a host thread. */
 #define GDRI_AMO_FN(pre, op, T, params, result, what, kind, a)                                     \
 	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, atomic_##op, , ), params,                    \
-		     (GDRI_AMO, GDRI_THREAD), gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),  \
+		     (GDRI_AMO, GDRI_THREAD), gdri_check_sym(&at, GDRI_DEST, dst, sizeof(T), sizeof(T), pe),  \
 		     result, gdri_ask_amo(what, kind, sizeof(T), dst, a, 0, pe))
 #define GDRI_AMO_FETCH_FN(pre, op, T, params, bits, what, kind, a, b)                              \
 	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, atomic_##op, , ), params,                             \
 			   (GDRI_FETCH_AMO, GDRI_THREAD),                                          \
-			   gdri_check_sym(&at, dst, sizeof(T), sizeof(T), pe),                     \
+			   gdri_check_sym(&at, GDRI_DEST, dst, sizeof(T), sizeof(T), pe),                     \
 			   gdri_unbits(&out, bits, sizeof(T)),                                     \
 			   gdri_unbits(&out, gdri_ask_fetch(what, kind, sizeof(T), dst, a, b, pe), \
 				       sizeof(T)))

@@ -184,7 +184,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (ret || !len)
 		return ret;
 	if (gdri_unlikely(root < 0 || root >= c.n))
-		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root);
+		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root, GDRI_ARG_ROOT);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
 	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_cast_fits(&c, len)))
 		return gdri_straight_broadcast(&c, dst, src, len, root);

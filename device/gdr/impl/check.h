@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GDR_CHECKED: the checks that stand before every public function (define.h). Each returns 0, or
- * -GDR_EINVAL with an error record that names file and line of the call. */
+ * -GDR_EINVAL with an error record that says which argument is wrong, its value, what it may be, and file and
+ * line of the call. */
 #ifndef GDRI_CHECK_H
 #define GDRI_CHECK_H
 
@@ -16,107 +17,153 @@ struct gdri_site {
 	int scope; /* one thread of it records */
 };
 
-GDR_DEVICE_COLD int gdri_refuse_for(const struct gdri_site *at, int pe, const void *ptr,
-				    uint64_t len, uint32_t reason)
+/* The tail of the name, where it is longer than there is room. */
+GDR_DEVICE_COLD void gdri_error_at(struct gdri_error *e, const struct gdri_site *at)
 {
-	if (!gdri_scope_rank(at->scope))
-		gdri_error_arg(gdri_dev(), at->op, -GDR_EINVAL, pe, ptr, len, reason, at->file,
-			       at->line);
+	const char *file = at->file;
+	uint32_t i, n = 0;
+
+	e->line = at->line;
+	while (file[n])
+		n++;
+	if (n > sizeof(e->file) - 1)
+		file += n - (sizeof(e->file) - 1);
+	for (i = 0; file[i] && i < sizeof(e->file) - 1; i++)
+		e->file[i] = file[i];
+}
+
+/* reason: enum gdri_arg_reason, which says what ptr, len, low and high are, beside enum gdri_arg. */
+GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, uint32_t reason, const void *ptr, uint64_t len,
+				uint64_t low, uint64_t high)
+{
+	struct gdri_error *e;
+
+	if (gdri_scope_rank(at->scope))
+		return -GDR_EINVAL;
+	e = gdri_error_arg_take(gdri_dev(), at->op, pe, ptr, len, reason);
+	if (!e)
+		return -GDR_EINVAL;
+	e->local = low;
+	e->waited_ns = high;
+	gdri_error_at(e, at);
+	gdri_error_complete(e);
 	return -GDR_EINVAL;
 }
 
-GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, const void *ptr, uint64_t len)
+GDR_DEVICE_COLD int gdri_refuse_pe(const struct gdri_site *at, int pe, int n)
 {
-	return gdri_refuse_for(at, pe, ptr, len, GDRI_ARG_OTHER);
+	return gdri_refuse(at, -1, GDRI_ARG_PE, 0, (uint64_t)(int64_t)pe, 0, (uint64_t)n);
 }
 
 GDR_DEVICE int gdri_check_pe(const struct gdri_site *at, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 
-	return !dev || (pe >= 0 && pe < dev->n_pes) ? 0 : gdri_refuse(at, pe, 0, 0);
+	return !dev || (pe >= 0 && pe < dev->n_pes) ? 0 : gdri_refuse_pe(at, pe, dev->n_pes);
 }
 
 /* Elements of 16 bytes are two words. */
-GDR_DEVICE int gdri_unaligned(const void *ptr, uint64_t align)
+GDR_DEVICE int gdri_check_align(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t align, int pe)
 {
-	return ((uint64_t)(uintptr_t)ptr & ((align < 8 ? align : 8) - 1)) != 0;
+	align = align < 8 ? align : 8;
+	return (uint64_t)(uintptr_t)ptr & (align - 1) ? gdri_refuse(at, pe, arg | GDRI_ARG_ALIGN, ptr, 0, 0, align) : 0;
 }
 
-/* A whole symmetric object: in the heap, behind the control area, aligned. */
-GDRI_NOINLINE int gdri_check_sym(const struct gdri_site *at, const void *ptr, uint64_t len,
-				 uint64_t align, int pe)
+/* Memory of the heap that is the program's: not the library's own, in front of the first object. */
+GDR_DEVICE int gdri_check_heap(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len, int pe)
 {
-	struct gdri_dev *dev = gdri_dev();
-	uint64_t off;
+	const struct gdri_dev *dev = gdri_dev();
+	uint64_t off = gdri_heap_offset(dev, ptr), heap = (uint64_t)(uintptr_t)dev->heap;
 
-	if (!dev)
-		return 0; /* the function itself says so */
-	off = gdri_heap_offset(dev, ptr);
-	if (pe < 0 || pe >= dev->n_pes || gdri_unaligned(ptr, align))
-		return gdri_refuse(at, pe, ptr, len);
-	if (len && (off < GDRI_CTL_SIZE || off >= dev->heap_size || len > dev->heap_size - off))
-		return gdri_refuse(at, pe, ptr, len);
+	if (off >= dev->heap_size || len > dev->heap_size - off)
+		return gdri_refuse(at, pe, arg | GDRI_ARG_HEAP, ptr, len, heap, heap + dev->heap_size);
+	if (off < dev->own_size)
+		return gdri_refuse(at, pe, arg | GDRI_ARG_OWN, ptr, len, heap, heap + dev->own_size);
 	return 0;
 }
 
-/* Local memory that the path to pe can reach. */
-GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, const void *ptr, uint64_t len,
+/* A whole symmetric object. */
+GDRI_NOINLINE int gdri_check_sym(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len,
+				 uint64_t align, int pe)
+{
+	int ret;
+
+	if (!gdri_dev())
+		return 0; /* the function itself says so */
+	ret = gdri_check_pe(at, pe);
+	if (!ret)
+		ret = gdri_check_align(at, arg, ptr, align, pe);
+	return ret || !len ? ret : gdri_check_heap(at, arg, ptr, len, pe);
+}
+
+/* Local memory that the path to pe, which is one, can reach. */
+GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len,
 				   uint64_t align, int pe, int is_put)
 {
 	struct gdri_dev *dev = gdri_dev();
-	uint64_t p = (uint64_t)(uintptr_t)ptr, off;
+	uint64_t p = (uint64_t)(uintptr_t)ptr;
 	uint32_t i;
+	int ret;
 
 	if (!dev || !len)
 		return 0;
-	off = gdri_heap_offset(dev, ptr);
-	if (!ptr || p + len < p || gdri_unaligned(ptr, align))
-		return gdri_refuse(at, pe, ptr, len);
-	if (off < dev->heap_size)
-		return len <= dev->heap_size - off ? 0 : gdri_refuse(at, pe, ptr, len);
+	if (!ptr)
+		return gdri_refuse(at, pe, arg | GDRI_ARG_NULL, ptr, len, 0, 0);
+	if (p + len < p)
+		return gdri_refuse(at, pe, arg | GDRI_ARG_SIZE, ptr, len, 1, ~0ull - p);
+	ret = gdri_check_align(at, arg, ptr, align, pe);
+	if (ret || gdri_heap_offset(dev, ptr) < dev->heap_size)
+		return ret ? ret : gdri_check_heap(at, arg, ptr, len, pe);
 	if (dev->peers[pe].base || (is_put && len <= GDRI_INLINE_MAX))
 		return 0;
 	/* acquires: pair with the host's releases of n_buffers and len (host/register.c) */
 	for (i = 0; i < gdri_ld_acquire_sys_u32(&dev->n_buffers); i++) {
 		uint64_t size = gdri_ld_acquire_sys_u64(&dev->buffers[i].len);
 
-		if (size && p - dev->buffers[i].addr < size &&
+		if (size && (arg == GDRI_SOURCE || !dev->buffers[i].read_only) && p - dev->buffers[i].addr < size &&
 		    len <= size - (p - dev->buffers[i].addr))
 			return 0;
 	}
-	return gdri_refuse_for(at, pe, ptr, len, GDRI_ARG_LOCAL);
+	return gdri_refuse(at, pe, arg | GDRI_ARG_LOCAL, ptr, len, 0, 0);
+}
+
+/* n elements: a number of bytes that the heap could have. *len: how many these are. */
+GDR_DEVICE int gdri_check_size(const struct gdri_site *at, uint32_t arg, uint64_t n, uint64_t elem, int pe,
+			       uint64_t *len)
+{
+	*len = n * elem;
+	if (!gdri_dev() || n <= gdri_dev()->heap_size / elem)
+		return 0;
+	return gdri_refuse(at, pe, arg | GDRI_ARG_SIZE, 0, n, elem, gdri_dev()->heap_size);
 }
 
 GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, const void *src,
 				 size_t n, size_t elem, int pe)
 {
-	uint64_t len = (uint64_t)n * elem;
-	int ret;
+	uint64_t len;
+	int ret = gdri_check_size(at, GDRI_DEST, n, elem, pe, &len);
 
-	if (n > (size_t)-1 / elem)
-		return gdri_refuse(at, pe, dst, n);
-	ret = gdri_check_sym(at, dst, len, elem, pe);
-	return ret ? ret : gdri_check_local(at, src, len, elem, pe, 1);
+	if (!ret)
+		ret = gdri_check_sym(at, GDRI_DEST, dst, len, elem, pe);
+	return ret ? ret : gdri_check_local(at, GDRI_SOURCE, src, len, elem, pe, 1);
 }
 
 GDRI_NOINLINE int gdri_check_get(const struct gdri_site *at, const void *dst, const void *src,
 				 size_t n, size_t elem, int pe)
 {
-	uint64_t len = (uint64_t)n * elem;
-	int ret;
+	uint64_t len;
+	int ret = gdri_check_size(at, GDRI_SOURCE, n, elem, pe, &len);
 
-	if (n > (size_t)-1 / elem)
-		return gdri_refuse(at, pe, src, n);
-	ret = gdri_check_sym(at, src, len, elem, pe);
-	return ret ? ret : gdri_check_local(at, dst, len, elem, pe, 0);
+	if (!ret)
+		ret = gdri_check_sym(at, GDRI_SOURCE, src, len, elem, pe);
+	return ret ? ret : gdri_check_local(at, GDRI_DEST, dst, len, elem, pe, 0);
 }
 
 GDRI_NOINLINE int gdri_check_signal(const struct gdri_site *at, const uint64_t *sig, int op, int pe)
 {
-	if (op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD)
-		return gdri_refuse(at, pe, sig, (uint64_t)op);
-	return gdri_check_sym(at, sig, 8, 8, pe);
+	if (gdri_dev() && op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD)
+		return gdri_refuse(at, pe, GDRI_ARG_SIGNAL_OP, sig, (uint64_t)(int64_t)op, 0, 0);
+	return gdri_check_sym(at, GDRI_SIG, sig, 8, 8, pe);
 }
 
 GDRI_NOINLINE int gdri_check_put_signal(const struct gdri_site *at, const void *dst, const void *src,
@@ -127,85 +174,117 @@ GDRI_NOINLINE int gdri_check_put_signal(const struct gdri_site *at, const void *
 	return ret ? ret : gdri_check_signal(at, sig, op, pe);
 }
 
-GDRI_NOINLINE int gdri_check_wait(const struct gdri_site *at, const void *ptr, uint32_t size,
-				  int cmp)
+GDR_DEVICE int gdri_check_cmp(const struct gdri_site *at, const void *ptr, int cmp)
 {
-	if (gdri_dev() && !gdri_cmp_mask(cmp))
-		return gdri_refuse(at, -1, ptr, (uint64_t)cmp);
-	return gdri_check_sym(at, ptr, size, size, gdri_dev() ? gdri_dev()->pe : 0);
+	if (!gdri_dev() || gdri_cmp_mask(cmp))
+		return 0;
+	return gdri_refuse(at, -1, GDRI_ARG_CMP, ptr, (uint64_t)(int64_t)cmp, 0, 0);
 }
 
-/* n elements each step bytes behind the one before: the lowest address and the bytes from there. 0
- * when that is more than the heap could have. */
-GDR_DEVICE int gdri_check_span(const void **ptr, int64_t step, uint64_t len, uint64_t n,
-			       uint64_t limit, uint64_t *span)
+GDR_DEVICE int gdri_check_own(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len, uint64_t align)
+{
+	int ret = gdri_dev() ? gdri_check_align(at, arg, ptr, align, -1) : 0;
+
+	return ret || !len || !gdri_dev() ? ret : gdri_check_heap(at, arg, ptr, len, -1);
+}
+
+GDRI_NOINLINE int gdri_check_wait(const struct gdri_site *at, uint32_t arg, const void *ptr, uint32_t size,
+				  int cmp)
+{
+	int ret = gdri_check_cmp(at, ptr, cmp);
+
+	return ret ? ret : gdri_check_own(at, arg, ptr, size, size);
+}
+
+GDRI_NOINLINE int gdri_check_waits(const struct gdri_site *at, const void *ptrs, size_t n, uint32_t size,
+				   int cmp)
+{
+	uint64_t len;
+	int ret = gdri_check_cmp(at, ptrs, cmp);
+
+	if (!ret)
+		ret = gdri_check_size(at, GDRI_WORD, n, size, -1, &len);
+	return ret ? ret : gdri_check_own(at, GDRI_WORD, ptrs, len, size);
+}
+
+/* n blocks of len bytes, each `step` elements behind the one before: the lowest address, and the bytes from there.
+ * 0 when that is more than `most`. */
+GDR_DEVICE int gdri_check_span(const void **ptr, int64_t step, uint64_t elem, uint64_t len, uint64_t n,
+			       uint64_t most, uint64_t *span)
 {
 	uint64_t size = step < 0 ? -(uint64_t)step : (uint64_t)step;
 
-	if (n > 1 && (n > limit || len > limit || size > limit / (n - 1)))
+	*span = n ? len : 0;
+	if (n < 2)
+		return 1;
+	if (n > most || size > most / elem / (n - 1))
 		return 0;
-	*span = n ? size * (n - 1) + len : 0;
-	if (step < 0 && n)
-		*ptr = (const uint8_t *)*ptr - size * (n - 1);
-	return 1;
+	size *= elem * (n - 1);
+	*span += size;
+	if (step < 0)
+		*ptr = (const uint8_t *)*ptr - size;
+	return *span <= most;
 }
 
-/* n blocks of len bytes, of elements of `elem`; steps in bytes. */
-GDRI_NOINLINE int gdri_check_strided(const struct gdri_site *at, int put, const void *dst,
-				     const void *src, int64_t dstep, int64_t sstep, uint64_t len,
-				     uint64_t n, size_t elem, int pe)
+/* n blocks of bsize elements; steps in elements. */
+GDRI_NOINLINE int gdri_check_strided(const struct gdri_site *at, int put, const void *dest, const void *source,
+				     int64_t dst, int64_t sst, uint64_t bsize, uint64_t n, size_t elem, int pe)
 {
-	const void *to = dst, *from = src;
-	uint64_t d, s, heap, far = ~0ull >> 2; /* own memory may be larger than the heap */
+	uint32_t far_arg = put ? GDRI_DEST : GDRI_SOURCE;
+	uint64_t d, s, len, heap, far = ~0ull >> 2; /* own memory may be larger than the heap */
+	const void *to = dest, *from = source;
 	int ret;
 
 	if (!gdri_dev())
 		return 0;
 	heap = gdri_dev()->heap_size;
-	if (!gdri_check_span(&to, dstep, len, len ? n : 0, put ? heap : far, &d) ||
-	    !gdri_check_span(&from, sstep, len, len ? n : 0, put ? far : heap, &s))
-		return gdri_refuse(at, pe, put ? dst : src, n);
-	ret = gdri_check_sym(at, put ? to : from, put ? d : s, elem, pe);
+	ret = gdri_check_size(at, far_arg, bsize, elem, pe, &len);
 	if (ret)
 		return ret;
+	n = len ? n : 0;
+	if (!gdri_check_span(&to, dst, elem, len, n, put ? heap : far, &d))
+		return gdri_refuse(at, pe, GDRI_DEST | GDRI_ARG_STRIDE, dest, (uint64_t)dst, n, heap);
+	if (!gdri_check_span(&from, sst, elem, len, n, put ? far : heap, &s))
+		return gdri_refuse(at, pe, GDRI_SOURCE | GDRI_ARG_STRIDE, source, (uint64_t)sst, n, heap);
+	ret = gdri_check_sym(at, far_arg, put ? to : from, put ? d : s, elem, pe);
+	if (ret)
+		return ret;
+	if (!put)
+		return gdri_check_local(at, GDRI_DEST, to, d, elem, pe, 0);
 	/* through the NIC a put of small blocks takes them from anywhere, as a small put */
-	if (put && len <= GDRI_INLINE_MAX)
-		return s && (!src || gdri_unaligned(src, elem)) ? gdri_refuse(at, pe, src, s) : 0;
-	return gdri_check_local(at, put ? from : to, put ? s : d, elem, pe, 0);
+	if (len > GDRI_INLINE_MAX)
+		return gdri_check_local(at, GDRI_SOURCE, from, s, elem, pe, 0);
+	if (s && !source)
+		return gdri_refuse(at, pe, GDRI_SOURCE | GDRI_ARG_NULL, source, s, 0, 0);
+	return s ? gdri_check_align(at, GDRI_SOURCE, source, elem, pe) : 0;
 }
 
 /* Where the old value goes that a non-blocking atomic brings. */
 GDR_DEVICE int gdri_check_fetch(const struct gdri_site *at, const void *fetch, const void *dst,
 				size_t size, int pe)
 {
-	int ret = gdri_check_sym(at, dst, size, size, pe);
+	int ret = gdri_check_sym(at, GDRI_DEST, dst, size, size, pe);
 
-	return ret ? ret : gdri_check_local(at, fetch, size, size, pe, 0);
-}
-
-GDRI_NOINLINE int gdri_check_waits(const struct gdri_site *at, const void *ptrs, size_t n, uint32_t size,
-				   int cmp)
-{
-	if (gdri_dev() && (!gdri_cmp_mask(cmp) || n > gdri_dev()->heap_size))
-		return gdri_refuse(at, -1, ptrs, (uint64_t)cmp);
-	return gdri_check_sym(at, ptrs, n * size, size, gdri_dev() ? gdri_dev()->pe : 0);
+	return ret ? ret : gdri_check_local(at, GDRI_FETCH_TO, fetch, size, size, pe, 0);
 }
 
 GDR_DEVICE int gdri_refuse_ctx(const struct gdri_site *at, gdr_ctx_t ctx)
 {
-	return gdri_refuse_for(at, -1, 0, (uint64_t)ctx, GDRI_ARG_CTX);
+	return gdri_refuse(at, -1, GDRI_ARG_CTX, 0, (uint64_t)(int64_t)ctx, 0, 0);
 }
 
 /* There is such a context, with a PE of this number. */
 GDR_DEVICE int gdri_check_ctx(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
 {
 	const struct gdri_dev *dev = gdri_dev();
+	int n;
 
 	if (!dev)
 		return 0;
 	if (ctx < 0 || ctx >= GDRI_MAX_CTXS || !gdri_ctx_at(dev, ctx)->mode)
 		return gdri_refuse_ctx(at, ctx);
-	return pe >= 0 && pe < gdri_ctx_at(dev, ctx)->size ? 0 : gdri_refuse(at, pe, 0, 0);
+	n = gdri_ctx_at(dev, ctx)->size;
+	return pe >= 0 && pe < n ? 0 : gdri_refuse_pe(at, pe, n);
 }
 
 /* The caller is one of those who share it: until it is quiet, those are who the first one is. */

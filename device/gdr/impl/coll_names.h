@@ -16,8 +16,7 @@
  * elements of E bytes, root, steps, code. */
 #define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, what, n, E, root, dst, sst, code) \
 	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope),                  \
-		     gdri_check_coll(&at, what, team, dest, source, n, E, root, dst,               \
-				     sst),                                                         \
+		     gdri_check_coll(&at, what, team, dest, source, n, E, root, dst, sst, code),   \
 		     result,                                                                       \
 		     gdri_ask_coll(what, team, dest, source, n, E, root, dst, sst, code,           \
 				   GDRI_NOW))
@@ -79,6 +78,18 @@
 	GDRI_REDUCE_OP(pre, prod, T, GDRI_CODE_##name(GDRI_PROD), s, scope)                        \
 	GDRI_REDUCE_OP(pre, min, T, GDRI_CODE_##name(GDRI_MIN), s, scope)                          \
 	GDRI_REDUCE_OP(pre, max, T, GDRI_CODE_##name(GDRI_MAX), s, scope)
+
+GDRI_SINGLE
+#define GDRI_TEAM_ROWS(s, scope)                                                                   \
+	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(team_sync##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
+		     gdri_check_team(&at, GDRI_RQ_SYNC, team), gdri_team_barrier(scope, team, 0),  \
+		     gdri_ask_sync(GDRI_RQ_SYNC, team, GDRI_NOW))                                  \
+	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(barrier##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
+		     gdri_check_team(&at, GDRI_RQ_BARRIER, team), gdri_team_barrier(scope, team, 1), \
+		     gdri_ask_sync(GDRI_RQ_BARRIER, team, GDRI_NOW))
+GDRI_TEAM_ROWS(, GDRI_THREAD)
+GDRI_TEAM_ROWS(_warp, GDRI_WARP)
+GDRI_TEAM_ROWS(_block, GDRI_BLOCK)
 
 #define GDRI_COLL_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_COLL_ROWS, pre, T, E, z)
 #define GDRI_REDUCE_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_REDUCE_ROWS, pre, T, E, z)

@@ -41,31 +41,43 @@ GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
 		gdri_st_release_sys_u32(&e->state, 3); /* pairs as in gdri_error_complete */
 }
 
-/* An argument was refused. file: checked build only. Returns status. */
-GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int status, int pe,
-				   const void *ptr, uint64_t len, uint32_t reason,
-				   const char *file, uint32_t line)
+/* An argument was refused: what the record says of it. NULL as above. */
+GDR_DEVICE_COLD struct gdri_error *gdri_error_arg_take(struct gdri_dev *dev, uint32_t op, int pe,
+						       const void *ptr, uint64_t len, uint32_t reason)
 {
-	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_ARG, status);
-	uint32_t i, n = 0;
+	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_ARG, -GDR_EINVAL);
 
 	if (!e)
-		return status;
+		return 0;
 	e->op = op;
 	e->peer = pe;
 	e->addr = (uint64_t)ptr;
-	e->local = (uint64_t)ptr;
 	e->len = len;
 	e->reason = reason;
-	e->line = line;
-	while (file && file[n])
-		n++;
-	if (n > sizeof(e->file) - 1)
-		file += n - (sizeof(e->file) - 1);
-	for (i = 0; file && file[i] && i < sizeof(e->file) - 1; i++)
-		e->file[i] = file[i];
-	gdri_error_complete(e);
-	return status;
+	return e;
+}
+
+GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int pe, const void *ptr, uint64_t len,
+				   uint32_t reason)
+{
+	struct gdri_error *e = gdri_error_arg_take(dev, op, pe, ptr, len, reason);
+
+	if (e)
+		gdri_error_complete(e);
+	return -GDR_EINVAL;
+}
+
+/* There is no such PE, which only the path by queues asks. Latched too: a quiet finds no queue that could tell. */
+GDR_DEVICE_COLD int gdri_no_pe(struct gdri_dev *dev, uint32_t op, int pe)
+{
+	struct gdri_error *e = gdri_error_arg_take(dev, op, -1, 0, (uint64_t)(int64_t)pe, GDRI_ARG_PE);
+
+	if (e) {
+		e->waited_ns = (uint64_t)gdri_k(dev, n_pes);
+		gdri_error_complete(e);
+	}
+	gdri_latch(dev, -GDR_EINVAL);
+	return -GDR_EINVAL;
 }
 
 /* Syndromes of the PRM, "Completion With Error Syndrome". */

@@ -29,7 +29,7 @@ GDRI_NOINLINE int gdri_local_buffer(struct gdri_dev *dev, const void *ptr, uint6
 		gdri_fence_sys(); /* it need not be the GPU's memory: payload before F1, as GDRI_DEV_NEAR says */
 		return 0;
 	}
-	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, ptr, len, GDRI_ARG_LOCAL, 0, 0);
+	return gdri_error_arg(dev, op, pe, ptr, len, GDRI_ARG_LOCAL);
 }
 
 /* A range that starts in the heap and leaves it is the NIC's to refuse. */

@@ -179,10 +179,10 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 
 GDRI_SINGLE
 GDRI_FN(int, GDRI_PLAIN(set_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
-	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_set(lock))
+	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_set(lock))
 GDRI_FN(int, GDRI_PLAIN(test_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
-	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_test(lock))
+	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_test(lock))
 GDRI_FN(int, GDRI_PLAIN(clear_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
-	gdri_check_wait(&at, lock, 8, GDR_CMP_EQ), gdri_lock_clear(lock))
+	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_clear(lock))
 
 #endif

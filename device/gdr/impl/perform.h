@@ -42,9 +42,9 @@ GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t val
 	case GDRI_RQ_SYNC_ALL:
 		return gdr_sync_all();
 	case GDRI_RQ_BARRIER:
-		return gdr_barrier(q->team);
+		return gdri_team_barrier(GDRI_THREAD, q->team, 1);
 	case GDRI_RQ_SYNC:
-		return gdr_team_sync(q->team);
+		return gdri_team_barrier(GDRI_THREAD, q->team, 0);
 	case GDRI_RQ_QUIET:
 		return gdri_quiet(dev, 0, -1);
 	case GDRI_RQ_P:
@@ -133,7 +133,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 	if (ret || !q->n)
 		return ret;
 	if (gdri_unlikely(gdr_grid_size() > c.team->grid_blocks))
-		return gdri_coll_refuse(&c, q->dst, gdr_grid_size());
+		return gdri_coll_refuse(&c, q->dst, gdr_grid_size(), GDRI_ARG_BLOCKS);
 	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
 	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
 }

@@ -191,8 +191,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, i##op, z, form##s),                                \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
 		(GDRI_##put, scope),                                                               \
-		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
-				   sst * (E), E, n, E, pe),                                        \
+		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, 1, n, E, pe), \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
 			     sst * (ptrdiff_t)(E), E, n, pe, q),                                   \
 		gdri_ask_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
@@ -200,8 +199,8 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \
 		(GDRI_##put, scope),                                                               \
-		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst * (E),           \
-				   sst * (E), bsize * (E), nblocks, E, pe),                        \
+		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, bsize,     \
+				   nblocks, E, pe),                                                \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
 			     sst * (ptrdiff_t)(E), bsize * (E), nblocks, pe, q), 0)
 
@@ -213,10 +212,10 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 
 #define GDRI_SCALAR_ROWS(pre, T, E, z)                                                             \
 	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, p, z, ), (T * dst, T value, int pe),         \
-		     (GDRI_P, GDRI_THREAD), gdri_check_sym(&at, dst, E, E, pe),                    \
+		     (GDRI_P, GDRI_THREAD), gdri_check_sym(&at, GDRI_DEST, dst, E, E, pe),                    \
 		     gdri_p_of(dst, &value, E, pe, q), gdr_host_put(dst, &value, E, pe))           \
 	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, g, z, ), (const T *src, int pe),                      \
-			   (GDRI_G, GDRI_THREAD), gdri_check_sym(&at, src, E, E, pe),              \
+			   (GDRI_G, GDRI_THREAD), gdri_check_sym(&at, GDRI_SOURCE, src, E, E, pe),              \
 			   gdri_g_of(&out, src, E, pe, q), gdri_value_get(&out, src, E, pe))
 
 #define GDRI_RMA_ALL(pre, T, E, z)                                                                 \

@@ -10,8 +10,7 @@ GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, con
 					  int sig_op, int pe)
 {
 	GDRI_BY_ABI(gdri_signal_op_refuse);
-	return gdri_error_arg(dev, op, -GDR_EINVAL, pe, sig, (uint64_t)sig_op, GDRI_ARG_OTHER,
-			      0, 0);
+	return gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP);
 }
 
 GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *src, size_t len,
@@ -127,16 +126,16 @@ GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t
 	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe, q),
 	gdri_ask_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
 GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
-		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, sig, 8, GDR_CMP_EQ),
+		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, GDR_CMP_EQ),
 		   out = gdri_signal_fetch(sig),
 		   gdri_value_get(&out, sig, sizeof(out), gdr_host_my_pe()))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
-	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, sig, 8, cmp),
+	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
 	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
 	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
 	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
-	gdri_check_wait(&at, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
+	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
 	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
 	gdri_ask_wait_from(sig, cmp, value, pe, GDRI_NOW))
 

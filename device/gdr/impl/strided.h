@@ -82,8 +82,8 @@ GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const
 	}
 	gdri_scope_sync(scope);
 	if (GDRI_QUEUES && !gdri_scope_rank(scope))
-		ret = gdri_strided_post(dev, op, nbi, (uint8_t *)dst, (const uint8_t *)src, dstep,
-					sstep, len, n, pe, q);
+		ret = GDRI_BY_QUEUE(dev, op, pe, gdri_strided_post(dev, op, nbi, (uint8_t *)dst, (const uint8_t *)src,
+								   dstep, sstep, len, n, pe, q));
 	return gdri_scope_bcast(scope, ret);
 }
 

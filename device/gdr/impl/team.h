@@ -62,10 +62,11 @@ GDR_DEVICE void *gdr_team_ptr(gdr_team_t team, const void *dest, int pe)
 
 /* ---- a call, as each of its threads has it ---- */
 
-GDR_DEVICE_COLD int gdri_coll_refuse(const struct gdri_coll *c, const void *ptr, uint64_t len)
+GDR_DEVICE_COLD int gdri_coll_refuse(const struct gdri_coll *c, const void *ptr, uint64_t len,
+				     uint32_t reason)
 {
 	if (!gdri_scope_rank(c->scope) && c->dev)
-		gdri_error_arg(c->dev, c->op, -GDR_EINVAL, -1, ptr, len, GDRI_ARG_OTHER, 0, 0);
+		gdri_error_arg(c->dev, c->op, -1, ptr, len, reason);
 	return -GDR_EINVAL;
 }
 
@@ -78,7 +79,7 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 		return -GDR_ESTATE;
 	c->team = gdri_team_of(c->dev, team);
 	if (gdri_unlikely(!c->team))
-		return gdri_coll_refuse(c, 0, (uint64_t)(int64_t)team);
+		return gdri_coll_refuse(c, 0, (uint64_t)(int64_t)team, GDRI_ARG_TEAM);
 	c->view = GDRI_V_TEAM;
 	c->n = c->team->n;
 	c->me = c->team->me;
@@ -281,20 +282,5 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 	ret = failed ? failed : ret;
 	return quiet && !ret ? gdri_scope_bcast(scope, latched) : ret;
 }
-
-#define GDRI_TEAM_BARRIER(suffix, scope)                                                           \
-	GDRI_MEMBER_##scope int gdr_team_sync##suffix(gdr_team_t team)                             \
-	{                                                                                          \
-		return GDRI_PICK_##scope(gdri_team_barrier(scope, team, 0),                        \
-					 gdri_ask_sync(GDRI_RQ_SYNC, team, GDRI_NOW));             \
-	}                                                                                          \
-	GDRI_MEMBER_##scope int gdr_barrier##suffix(gdr_team_t team)                               \
-	{                                                                                          \
-		return GDRI_PICK_##scope(gdri_team_barrier(scope, team, 1),                        \
-					 gdri_ask_sync(GDRI_RQ_BARRIER, team, GDRI_NOW));          \
-	}
-GDRI_TEAM_BARRIER(, GDRI_THREAD)
-GDRI_TEAM_BARRIER(_warp, GDRI_WARP)
-GDRI_TEAM_BARRIER(_block, GDRI_BLOCK)
 
 #endif

@@ -93,8 +93,7 @@ GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int 
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(cmp)))
-		return gdri_error_arg(dev, op, -GDR_EINVAL, peer, p, (uint64_t)cmp, GDRI_ARG_OTHER,
-				      0, 0);
+		return gdri_error_arg(dev, op, peer, p, (uint64_t)(int64_t)cmp, GDRI_ARG_CMP);
 	if (GDRI_SPINS && gdri_wait_short(dev, p, size, is_signed, cmp, value))
 		return 0;
 	return gdri_wait_long(dev, p, size, is_signed, cmp, value, peer, op);
@@ -122,18 +121,18 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 #define GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
 	GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_NAME(pre, wait_until, , ),                             \
 		     (const T *ptr, int cmp, T value), (GDRI_WAIT_UNTIL, GDRI_THREAD),             \
-		     gdri_check_wait(&at, ptr, sizeof(T), cmp),                                    \
+		     gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),                                    \
 		     gdri_wait_until(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value, -1,     \
 				     GDRI_WAIT_UNTIL),                                             \
 		     gdri_ask_wait(ptr, 0, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,  \
 				   GDRI_NOW))                                                \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until, , _for),                                           \
 		(const T *ptr, int cmp, T value, uint64_t limit_ns),                               \
-		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),         \
+		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),         \
 		gdri_wait_all(ptr, 1, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,       \
 			      limit_ns))                                                           \
 	GDRI_FN_VALUE(int, GDRI_NAME(pre, test, , ), (const T *ptr, int cmp, T value),             \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, ptr, sizeof(T), cmp),   \
+		      (GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),   \
 		      out = gdri_test(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value))
 
 /* One value for all words, or one for each (V); with the limit of all waits, or one of the call. */

@@ -113,8 +113,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(s->cmp)))
-		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -GDR_EINVAL, -1, s->ptrs,
-				      (uint64_t)s->cmp, GDRI_ARG_OTHER, 0, 0);
+		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -1, s->ptrs, (uint64_t)(int64_t)s->cmp, GDRI_ARG_CMP);
 	if (gdri_set_is_empty(s))
 		return 0;
 	start = limit_ns == GDRI_NO_LIMIT ? 0 : gdr_clock_ns();

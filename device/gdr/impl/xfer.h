@@ -17,6 +17,10 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
 }
 
+/* By queue, whose time hides the question whether there is such a PE: its number found no mapped heap. */
+#define GDRI_BY_QUEUE(dev, op, pe, call)                                                           \
+	(gdri_likely((uint32_t)(pe) < (uint32_t)gdri_k(dev, n_pes)) ? (call) : gdri_no_pe(dev, op, pe))
+
 /* Where one PE of the job is reached by queue, all atomics go that way: loads and
  * stores of a processor are not atomic to those of a NIC. */
 GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
@@ -53,7 +57,8 @@ GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
+		ret = GDRI_BY_QUEUE(dev, GDRI_PUT, pe, gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src,
+								       len, pe, q));
 	return gdri_scope_bcast(scope, ret);
 }
 
@@ -66,7 +71,8 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 		return gdri_xfer_write_scope(dev, scope, nbi, dst, src, len, pe, q);
 	p = gdri_mapped(dev, dst, pe);
 	if (!p)
-		return gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src, len, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_PUT, pe, gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src,
+									len, pe, q));
 	gdri_p2p_copy_alone(p, src, len);
 	return gdri_mapped_status(dev, pe);
 }
@@ -88,7 +94,8 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 
 	if (!p)
-		return gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_P, pe, gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size,
+								      pe, q));
 	gdri_p2p_store(p, value, size);
 	return gdri_mapped_status(dev, pe);
 }
@@ -107,7 +114,8 @@ GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi,
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		ret = gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
+		ret = GDRI_BY_QUEUE(dev, GDRI_GET, pe, gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src),
+								      len, pe, q));
 	return gdri_scope_bcast(scope, ret);
 }
 
@@ -120,7 +128,8 @@ GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *ds
 		return gdri_xfer_read_scope(dev, scope, nbi, dst, src, len, pe, q);
 	p = gdri_mapped(dev, src, pe);
 	if (!p)
-		return gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src), len, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_GET, pe, gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src),
+								       len, pe, q));
 	gdri_p2p_copy_alone(dst, p, len);
 	return gdri_mapped_status(dev, pe);
 }
@@ -141,7 +150,8 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t si
 	uint8_t *p = gdri_mapped(dev, src, pe);
 
 	if (!p)
-		return gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q, value);
+		return GDRI_BY_QUEUE(dev, GDRI_G, pe, gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q,
+								     value));
 	*value = gdri_p2p_load(p, size);
 	return gdri_mapped_status(dev, pe);
 }
@@ -154,7 +164,8 @@ GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, v
 	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
 
 	if (!p)
-		return gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_AMO, pe, gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst),
+									 a, b, pe, q));
 	gdri_p2p_atomic(kind, size, p, a, b);
 	return gdri_mapped_status(dev, pe);
 }
@@ -165,8 +176,8 @@ GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t s
 	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
 
 	if (!p)
-		return gdri_post_fetch_atomic(dev, kind, size, gdri_heap_offset(dev, dst), a, b,
-					      pe, q, old);
+		return GDRI_BY_QUEUE(dev, GDRI_FETCH_AMO, pe, gdri_post_fetch_atomic(dev, kind, size,
+					      gdri_heap_offset(dev, dst), a, b, pe, q, old));
 	*old = gdri_p2p_atomic(kind, size, p, a, b);
 	return gdri_mapped_status(dev, pe);
 }
@@ -186,7 +197,8 @@ GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t
 	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
 
 	if (!p)
-		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
+									    add, pe, q));
 	gdri_p2p_signal_op((uint64_t *)p, value, add);
 	return gdri_mapped_status(dev, pe);
 }
@@ -199,7 +211,8 @@ GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t va
 
 	/* The doorbell's F1 puts earlier stores to mapped memory before it. */
 	if (!p)
-		return gdri_post_signal(dev, gdri_heap_offset(dev, sig), value, add, pe, q);
+		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
+									    add, pe, q));
 	gdri_p2p_signal((uint64_t *)p, value, add);
 	return gdri_mapped_status(dev, pe);
 }
@@ -219,8 +232,9 @@ GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nb
 		if (p)
 			ret = gdri_xfer_signal(dev, sig, value, add, pe, q);
 		else
-			ret = gdri_post_write_signal(dev, nbi, gdri_heap_offset(dev, dst), src, len,
-						     gdri_heap_offset(dev, sig), value, add, pe, q);
+			ret = GDRI_BY_QUEUE(dev, GDRI_PUT_SIGNAL, pe, gdri_post_write_signal(dev, nbi,
+						gdri_heap_offset(dev, dst), src, len,
+						gdri_heap_offset(dev, sig), value, add, pe, q));
 	}
 	return gdri_scope_bcast(scope, ret);
 }
@@ -279,7 +293,8 @@ GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	if (pe >= 0)
-		return gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots), gdri_k(dev, n_slots), op);
+		return GDRI_BY_QUEUE(dev, op, pe, gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots),
+								    gdri_k(dev, n_slots), op));
 	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
 }
 
