@@ -51,6 +51,8 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 	    (unsigned long long)e->len, (unsigned long long)e->addr);
 	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
 		add(t, "; the address of an atomic is a multiple of its size");
+	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
+		add(t, "; both ends are this PE's: the queue told the flush (0x05) alone");
 	if (!e->is_cause)
 		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
 }

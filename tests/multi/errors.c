@@ -138,7 +138,8 @@ static int remote(struct err *a, int form)
 		e = first_error();
 		CHECK_EQ(e.status, -GDR_EREMOTEACCESS);
 		CHECK_EQ(e.peer, a->pe);
-		CHECK_EQ(e.syndrome, 0x13);
+		/* to oneself: the other end of the queue flushes it before its answer is there */
+		CHECK(e.syndrome == 0x13 || (multi_n == 1 && e.syndrome == 0x05));
 		CHECK(e.qpn && e.is_cause);
 		CHECK_EQ(e.opcode, opcode[form]);
 		CHECK(!strncmp(e.op, op[form], strlen(op[form])));

@@ -165,6 +165,17 @@ GDR_DEVICE_COLD void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, st
 		e->local = gdri_ld_be64(data + 8);
 }
 
+/* A queue to oneself is flushed by its other end, which refuses, before the refusal has come back: the cause stands in
+ * the entry. */
+GDR_DEVICE_COLD int gdri_flush_cause(const struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_error *e)
+{
+	if (qp->peer != dev->pe || !qp->cq_mask || e->op == GDRI_NONE)
+		return -GDR_EFLUSHED;
+	if (e->op == GDRI_AMO && (e->addr & (e->len - 1)))
+		return -GDR_EREMOTEINV;
+	return e->addr <= dev->heap_size && e->len <= dev->heap_size - e->addr ? -GDR_EFLUSHED : -GDR_EREMOTEACCESS;
+}
+
 struct gdri_cqe_error {
 	uint64_t index; /* blocks below are complete when is_cause; low 16 bits are the CQE's */
 	uint32_t syndrome, vendor;
@@ -201,6 +212,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 	struct gdri_cqe_error ce;
 	struct gdri_error *e;
 	uint32_t none = 0, op = GDRI_NONE;
+	int status;
 
 	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
 		return;
@@ -208,7 +220,8 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 	/* chooses one thread; what it finds is published by err, below */
 	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
 		return;
-	e = gdri_error_take(dev, GDRI_ERROR_CQE, gdri_syndrome_status(ce.syndrome));
+	status = gdri_syndrome_status(ce.syndrome);
+	e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
 	if (e) {
 		e->peer = qp->peer;
 		e->qpn = qp->qpn;
@@ -218,11 +231,13 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 		e->is_cause = qp->cq_mask || ce.syndrome != GDRI_SYND_FLUSH;
 		gdri_error_wqe(qp, (uint32_t)ce.index, e);
 		op = e->op;
+		if (ce.syndrome == GDRI_SYND_FLUSH)
+			e->status = status = gdri_flush_cause(dev, qp, e);
 		gdri_error_complete(e);
 		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
 	}
 	if (op != GDRI_BLAME) /* that of a wait, which says itself how it ended */
-		gdri_note_failure(dev, gdri_syndrome_status(ce.syndrome));
+		gdri_note_failure(dev, status);
 	/* RC completes in order: all before the cause is done. Says nothing for a
 	 * flush that hides the cause. */
 	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {
@@ -230,7 +245,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 		gdri_max_u64(&qp->done, ce.index);
 	}
 	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
-	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)gdri_syndrome_status(ce.syndrome));
+	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)status);
 	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
 }
 
