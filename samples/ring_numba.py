@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ring_put.c as a kernel of Numba: each PE puts its number into the memory of the next one.
 GDR_DEVICE=cuda mpirun -n 2 python3 samples/ring_numba.py, with python/ in PYTHONPATH."""
+import sys
+
+if sys.argv[1:] in (["-h"], ["--help"]):  # before anything is imported that may not be there
+    sys.exit(print(__doc__))
+
 from numba import cuda
 
 import gdr

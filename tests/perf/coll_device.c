@@ -13,6 +13,7 @@
 #endif
 #include <gdr.h>
 #endif
+#include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
 #include <stdio.h>
@@ -148,6 +149,8 @@ int main(int argc, char **argv)
 	struct work w;
 	unsigned i, s;
 
+	help_if_asked(argc, argv, "coll_device [MOST [SCOPE..]]\n"
+				  "  MOST: bytes that a PE brings, 64 MiB; SCOPE: thread warp block, all");
 	if (most > IN_DEFAULT)
 		attr.heap_size = 2 * AREA + AREA / 2 + ((size_t)16 << 20); /* the library may keep an eighth */
 	must(gdr_init_attr(&attr), "init");

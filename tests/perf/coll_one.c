@@ -3,6 +3,7 @@
  * broadcast, fcollect, collect, alltoall, reduce, reducescatter, scan; BYTES of the result (broadcast, reduce, scan: of
  * the vector; reducescatter: of all blocks). PE 0 prints the median of the rounds, in microseconds a call. With 0
  * CALLS nothing is posted but by what is around. */
+#include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
 #include <gdr.h>
@@ -83,6 +84,9 @@ int main(int argc, char **argv)
 	int rounds = argc > 4 ? atoi(argv[4]) : 5, i, ret;
 	struct work w = {.calls = argc > 3 ? atoi(argv[3]) : 100, .status = &status};
 
+	help_if_asked(argc, argv, "coll_one KIND BYTES CALLS ROUNDS\n"
+				  "  KIND: barrier_all barrier sync broadcast fcollect collect alltoall reduce "
+				  "reducescatter scan");
 	while (w.kind < KINDS && (argc < 2 || strcmp(argv[1], names[w.kind])))
 		w.kind++;
 	if (w.kind == KINDS || rounds < 1 || rounds > MOST_ROUNDS || gdr_init())

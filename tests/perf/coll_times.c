@@ -2,6 +2,7 @@
 /* How long collectives on a stream take, one behind the other: a line "path" with that of the job, then
  * lines "kind bytes microseconds" of PE 0.
  * bytes are those of the table of algorithms (runtime/coll.def). usage: coll_times [CALLS [MOST_BYTES]] */
+#include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
 #include <gdr.h>
@@ -65,11 +66,12 @@ static int measure(int kind, size_t bytes, int calls, double *us)
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = {"sync", "broadcast", "collect", "alltoall", "reduce", "scan"};
-	int calls = argc > 1 ? atoi(argv[1]) : 20, kind, ret = gdr_init();
+	int calls = argc > 1 ? atoi(argv[1]) : 20, kind, ret = 0;
 	size_t most = argc > 2 ? strtoul(argv[2], NULL, 0) : 4u << 20, bytes;
 	double us = 0;
 
-	if (ret || calls < 1)
+	help_if_asked(argc, argv, "coll_times [CALLS [MOST_BYTES]]");
+	if (calls < 1 || gdr_init())
 		return 1;
 	dst = (uint32_t *)gdr_calloc(1, most + 4096);
 	src = (uint32_t *)gdr_calloc(1, most + 4096);

@@ -33,6 +33,8 @@
 #include <gdr.h>
 #endif
 
+#include "tests/perf/help.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -762,6 +764,9 @@ int main(int argc, char **argv)
 	struct gdr_job_info info;
 	int n = 2000;
 
+	help_if_asked(argc, argv, "gdr_perf [NAME..], on an even number of PEs\n"
+				  "  raw put get latency signal rate barrier: these by default\n"
+				  "  bulk many one_mib post count: only when named");
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is cut off keeps its lines */
 	attr.heap_size = 3 * AREA; /* the library's part is an eighth at most */
 	if (gdr_init_attr(&attr))

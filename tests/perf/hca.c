@@ -29,6 +29,8 @@
  * Waiting threads look 200 times and then give their core to another: there may
  * be fewer cores than posting threads and engines. */
 #define _GNU_SOURCE /* memfd_create, sched_setaffinity */
+#include "tests/perf/help.h"
+
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <sched.h>
@@ -616,6 +618,8 @@ int main(int argc, char **argv)
 	uint32_t size, span;
 	size_t m = 0;
 
+	help_if_asked(argc, argv, "hca rate PROCS QPS | flow QPS | lat QPS | bw QPS SIZE [SPAN] | bwfile QPS SIZE | "
+				  "loopbw QPS SIZE |\n  loop QPS [USED] | idle QPS | naps | hop | xcopy SIZE");
 	if (!strcmp(mode, "naps"))
 		return naps();
 	if (!strcmp(mode, "hop"))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What bring-up costs: time of gdr_init and memory per PE. PE 0 prints
  * "pes init_ms_max rss_kib_max queue_kib fds". */
+#include "tests/perf/help.h"
+
 #include <gdr.h>
 
 #include <dirent.h>
@@ -43,14 +45,18 @@ static long count_fds(void)
 	return n - 3; /* ".", ".." and the directory itself */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	long rss0 = rss_kib();
-	double t0 = now_ms(), worst = 0;
+	double t0, worst = 0;
+	long rss0;
 	struct gdr_job_info info;
 	double *all, mine[2];
-	int i, ret = gdr_init();
+	int i, ret;
 
+	help_if_asked(argc, argv, "init, as each PE of a job: prints pes init_ms_max rss_kib_max queue_kib fds");
+	rss0 = rss_kib();
+	t0 = now_ms();
+	ret = gdr_init();
 	mine[0] = now_ms() - t0;
 	if (ret)
 		return 1;

@@ -2,6 +2,8 @@
 /* Bring-up on GPUs: from a CUDA context that is there to the end of init, and to that of a first kernel. All PEs start
  * their clocks together (INIT_GPU_FILE: an empty file that they share; INIT_GPU_N PEs). Each prints
  * "init_ms kernel_ms finalize_ms". The same source measures NVSHMEM (-DAS_NVSHMEM). */
+#include "tests/perf/help.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,12 +56,13 @@ static int start_together(void)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
 	double t[4];
 	int *out, seen = -1, n = 0;
 
+	help_if_asked(argc, argv, "init_gpu, as each PE of a job: prints init_ms kernel_ms finalize_ms");
 	if (cudaGetDeviceCount(&n) || cudaSetDevice(rank ? atoi(rank) % n : 0) || cudaMalloc(&out, sizeof(*out)))
 		return 1;
 	if (start_together())

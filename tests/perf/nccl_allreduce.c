@@ -2,6 +2,7 @@
 // The peer of samples/allreduce: NCCL's sum of floats on N GPUs, one process each, calls back to back
 // in a stream. usage: nccl_allreduce N [symmetric]. Prints "bytes us" for each size; `symmetric`
 // registers the buffers as symmetric windows. Compiled by nvcc (-x cu) against an installed NCCL.
+#include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
 #include <stdint.h>
@@ -87,9 +88,10 @@ static int process(int rank, int n, int symmetric, struct meeting *m)
 int main(int argc, char **argv)
 {
 	int i, status, bad = 0, n = argc > 1 ? atoi(argv[1]) : 2;
-	struct meeting *m = (struct meeting *)mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
-						   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct meeting *m;
 
+	help_if_asked(argc, argv, "nccl_allreduce N [symmetric]");
+	m = (struct meeting *)mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < n; i++)
 		if (!fork())
 			_exit(process(i, n, argc > 2 && !strcmp(argv[2], "symmetric"), m));

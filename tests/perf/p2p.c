@@ -7,6 +7,8 @@
  *
  * As ib_write_lat and ib_write_bw measure. Prints one line
  * "size usec_median usec_min" or "size MBps Mmsgps" on PE 0. */
+#include "tests/perf/help.h"
+
 #include <gdr.h>
 
 #include <stdio.h>
@@ -111,9 +113,10 @@ static void print(const struct args *a, int latency)
 int main(int argc, char **argv)
 {
 	struct args a = {0};
-	int latency, status = 0, ret = gdr_init();
+	int latency, status = 0, ret = 0;
 
-	if (ret)
+	help_if_asked(argc, argv, "p2p lat|bw SIZE ITERATIONS, on two PEs");
+	if (gdr_init())
 		return 1;
 	if (argc != 4 || gdr_host_n_pes() != 2) {
 		fprintf(stderr, "usage: p2p lat|bw SIZE ITERATIONS, on two PEs\n");

@@ -9,6 +9,8 @@
  *
  * usage: posting gdr|verbs SIZE BATCHES	(one PE, GDR_TRANSPORTS=nic)
  * tests/perf/run posting starts it and divides. */
+#include "tests/perf/help.h"
+
 #include <gdr.h>
 #include <infiniband/verbs.h>
 
@@ -207,6 +209,7 @@ int main(int argc, char **argv)
 	size_t len;
 	int batches;
 
+	help_if_asked(argc, argv, "posting gdr|verbs SIZE BATCHES, one PE, GDR_TRANSPORTS=nic");
 	if (argc != 4) {
 		fprintf(stderr, "usage: posting gdr|verbs SIZE BATCHES\n");
 		return 2;

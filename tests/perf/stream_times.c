@@ -5,6 +5,7 @@
  * and odd lengths, only where named.
  * The same source measures NVSHMEM (-DAS_NVSHMEM, no ops) and NCCL (-DAS_NCCL, collectives only; by mpirun,
  * STREAM_TIMES_ID names a file for its unique id). */
+#include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
 #include <stdio.h>
@@ -321,8 +322,10 @@ static int wanted(int argc, char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
-	int ret = up() || !dst || !src;
+	int ret;
 
+	help_if_asked(argc, argv, "stream_times [puts] [coll] [sums] [heap] [ops]");
+	ret = up() || !dst || !src;
 #ifndef AS_NCCL
 	if (!ret && wanted(argc, argv, "puts"))
 		ret = puts_and_barriers();
