@@ -21,6 +21,7 @@
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
 #define LANES 16u /* queues that are tried at a time */
+#define TELL_MOST_NS 2000000000u
 
 static uint8_t pattern(int owner, unsigned int which, size_t i)
 {
@@ -84,6 +85,12 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	struct gdr_error e[GDRI_MAX_ERRORS];
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
 
+	if (l->failed == -GDR_ETIMEOUT) { /* of await() */
+		gdri_error("link check with PE %d: queue %u: %s: not complete within the limit GDR_INIT_TIMEOUT=%dms; "
+			   "raise the option where the machine is busy, else the NIC is stuck", l->qp->peer,
+			   l->qp->slot, what, st->opt.init_timeout_ms);
+		return -GDR_ELINK;
+	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
 		i--;
 	gdri_error("link check with PE %d: queue %u: %s: %s", l->qp->peer, l->qp->slot, what,
@@ -196,11 +203,10 @@ static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum 
 }
 
 /* Up to LANES queues from number `first` on, counted from the ones to oneself. */
-static int check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t limit)
+static int check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t deadline)
 {
 	unsigned int own = (unsigned int)st->pe * st->dev->n_slots, all = st->dev->n_queues, i;
 	struct lane *l = lanes_of(st);
-	uint64_t deadline = gdri_now_ns() + limit;
 	enum trial trial;
 	int ret = 0;
 
@@ -218,7 +224,7 @@ static int check_queues(struct gdri_state *st, unsigned int first, unsigned int 
 	return ret;
 }
 
-static int check_all(struct gdri_state *st, uint64_t end, uint64_t limit)
+static int check_all(struct gdri_state *st, uint64_t end)
 {
 	unsigned int i, all = st->dev->n_queues, n;
 	int pe, ret = 0, rc;
@@ -229,15 +235,18 @@ static int check_all(struct gdri_state *st, uint64_t end, uint64_t limit)
 	}
 	for (i = 0; i < all && gdri_now_ns() < end; i += n) {
 		n = all - i < LANES ? all - i : LANES;
-		rc = check_queues(st, i, n, limit);
+		rc = check_queues(st, i, n, end);
 		ret = ret ? ret : rc;
 	}
-	if (i < all && !ret) {
-		gdri_error("link check: no time left after %u of %u queues; raise GDR_INIT_TIMEOUT",
-			   i, all);
-		ret = -GDR_ETIMEOUT;
+	if (i == all)
+		return ret;
+	if (ret) {
+		gdri_info("link check: no time left to try the last %u of %u queues", all - i, all);
+		return ret;
 	}
-	return ret;
+	gdri_error("link check: the limit GDR_INIT_TIMEOUT=%dms ended it after %u of %u queues; raise the option",
+		   st->opt.init_timeout_ms, i, all);
+	return -GDR_ETIMEOUT;
 }
 
 /* The program finds the queues unused: those that it does not use cost it nothing. */
@@ -255,17 +264,18 @@ static void forget(struct gdri_state *st)
 	memset(lanes_of(st), 0, LANES * sizeof(struct lane));
 }
 
-/* Goes on behind a failure, so that all broken pairs are named, while there is time. */
+/* Goes on behind a failure, so that all broken pairs are named, while there is time. A slow NIC has all of it, but
+ * what the PEs need to tell each other how it ended. */
 int gdri_up_link_out(struct gdri_state *st)
 {
-	uint64_t half = (uint64_t)gdri_left_ms(st->deadline_ns) * 500000u, limit = half / 4;
+	uint64_t tell = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u / 8;
 	int ret;
 
 	if (st->cuda) /* mapped only; the mark of each heap was read through its mapping */
 		return 0;
-	if (limit > st->dev->timeout_ns)
-		limit = st->dev->timeout_ns;
-	ret = check_all(st, gdri_now_ns() + half, limit);
+	if (tell > TELL_MOST_NS)
+		tell = TELL_MOST_NS;
+	ret = check_all(st, st->deadline_ns - tell);
 	forget(st);
 	return ret;
 }

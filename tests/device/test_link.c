@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The link check of init: every queue of every pair is tried, the one that fails is
  * named with the trial that failed, and all of it ends in time. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -34,6 +36,7 @@ static void start(unsigned slots, int mapped)
 	st.heap.base = f->heap[0];
 	st.peers = f->dev->peers;
 	st.dev = f->dev;
+	st.opt.init_timeout_ms = 40000;
 	st.deadline_ns = gdri_deadline_ns(40000);
 	gdri_log_clear_error();
 }
@@ -120,7 +123,31 @@ static void test_wrong_data(void **state)
 	fake_stop(f);
 }
 
-/* Nobody answers: the check ends within half of the time that init has left. */
+/* A busy machine: nothing is answered for more than a fourth of the limit. What is in time is well. */
+static void *answer_late(void *arg)
+{
+	(void)arg;
+	nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+	fake_hold(f, 0);
+	return NULL;
+}
+
+static void test_late_answer(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	start(SLOTS, 0);
+	st.deadline_ns = gdri_deadline_ns(10000);
+	f->dev->timeout_ns = 1000000; /* GDR_TIMEOUT is not init's */
+	fake_hold(f, 1);
+	assert_int_equal(pthread_create(&t, NULL, answer_late, NULL), 0);
+	assert_int_equal(gdri_up_link_out(&st), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+	fake_stop(f);
+}
+
+/* Nobody answers: the check ends within the time that init has left, and names the option and its value. */
 static void test_no_answer(void **state)
 {
 	uint64_t t = gdri_now_ns();
@@ -131,7 +158,8 @@ static void test_no_answer(void **state)
 	fake_hold(f, 1);
 	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
 	assert_in_range(gdri_now_ns() - t, 100000000ull, 10000000000ull);
-	assert_non_null(strstr(gdri_log_last_error(), gdr_strerror(-GDR_ETIMEOUT)));
+	assert_non_null(strstr(gdri_log_last_error(), "link check with PE 3: queue 3: write: not complete within the "
+							   "limit GDR_INIT_TIMEOUT=40000ms"));
 	fake_hold(f, 0);
 	fake_stop(f);
 }
@@ -142,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_well),
 		cmocka_unit_test(test_each_queue_fails),
 		cmocka_unit_test(test_wrong_data),
+		cmocka_unit_test(test_late_answer),
 		cmocka_unit_test(test_no_answer),
 	};
 
