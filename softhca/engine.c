@@ -13,6 +13,7 @@
 
 #include "softhca/inline.h"
 #include "softhca/log.h"
+#include "softhca/probe.h"
 #include "softhca/rc.h"
 #include "softhca/strict.h"
 #include "softhca/trace.h"
@@ -531,6 +532,7 @@ int engine_start(void)
 	last_work = dp_clock(); /* before the thread: a command may run rounds before it has the lock */
 	/* The program's signals are not for this thread. */
 	sigfillset(&all);
+	probe_unblock(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&t, NULL, engine_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

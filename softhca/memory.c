@@ -2,6 +2,7 @@
 /* Registered memory as the data path sees it: key checks and copies. */
 #include "softhca/dp.h"
 #include "softhca/guest.h"
+#include "softhca/probe.h"
 
 uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access)
 {
@@ -12,6 +13,8 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 		return NULL;
 	off = addr - mr->iova;
 	if (addr < mr->iova || off > mr->len || len > mr->len - off)
+		return NULL;
+	if (!mr->device && !probe_mapped(mr->va + off, len))
 		return NULL;
 #ifdef __SANITIZE_THREAD__
 	__tsan_acquire(mr->va); /* see mr_accessed */

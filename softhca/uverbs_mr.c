@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "softhca/options.h"
+#include "softhca/probe.h"
 #include "softhca/uverbs.h"
 
 #define ACCESS_ON_DEMAND (1u << 6)
@@ -84,6 +85,7 @@ static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr
 	mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
 	if (!mr)
 		return ENOMEM;
+	probe_arm();
 	mr->mr = *what;
 	mr->mr.pdn = pd->pd.pdn;
 	rc = mr_number(mr);

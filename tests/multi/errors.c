@@ -4,6 +4,7 @@
  *
  *	errors remote_write | remote_read | remote_atomic	beyond the peer's heap
  *	errors local		a source that begins in the heap and ends behind it
+ *	errors unmapped		a source that was registered and is not mapped any more
  *	errors retry		puts and quiet to a PE that the fabric has lost
  *	errors timeout		nobody sends the signal
  *	errors abort		the host ends the waits
@@ -17,6 +18,7 @@
 #include "tests/multi/multi.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 
 struct err {
 	uint64_t *word, *local;
@@ -153,15 +155,8 @@ static int remote(struct err *a, int form)
 	return leave_soon(a);
 }
 
-static int local(struct err *a)
+static int local_prot(struct err *a)
 {
-	struct gdr_heap_info info;
-	char *rest;
-
-	CHECK_OK(gdr_heap_query(&info));
-	rest = gdr_malloc(info.largest_free); /* to the end of the heap */
-	CHECK(rest);
-	a->local = (uint64_t *)(rest + info.largest_free - 48);
 	if (multi_pe == 0) {
 		struct gdr_error e;
 
@@ -174,6 +169,30 @@ static int local(struct err *a)
 		CHECK(e.qpn && e.is_cause);
 	}
 	return leave_soon(a);
+}
+
+static int local(struct err *a)
+{
+	struct gdr_heap_info info;
+	char *rest;
+
+	CHECK_OK(gdr_heap_query(&info));
+	rest = gdr_malloc(info.largest_free); /* to the end of the heap */
+	CHECK(rest);
+	a->local = (uint64_t *)(rest + info.largest_free - 48);
+	return local_prot(a);
+}
+
+static int unmapped(struct err *a)
+{
+	const size_t size = 65536;
+
+	a->local = (uint64_t *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(a->local != MAP_FAILED);
+	CHECK_OK(gdr_buffer_register(a->local, size));
+	/* gone, and the place stays free of stacks of threads */
+	CHECK(mmap(a->local, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == a->local);
+	return local_prot(a);
 }
 
 /* PE 1 cannot be heard any more. The queue keeps its error. */
@@ -491,6 +510,8 @@ int main(int argc, char **argv)
 		return remote(&a, ATOMIC);
 	if (!strcmp(what, "local"))
 		return local(&a);
+	if (!strcmp(what, "unmapped"))
+		return unmapped(&a);
 	if (!strcmp(what, "retry"))
 		return retry(&a);
 	if (!strcmp(what, "running"))

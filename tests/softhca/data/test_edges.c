@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -415,9 +416,12 @@ static void test_half_posted(void **state)
  * apart: half of them at most (9.7.2). */
 static void test_psn_range(void **state)
 {
-	uint32_t huge = sim_mr(mem_a, 1ull << 33, 0xf, 1, 0);
+	const size_t size = 1ull << 33;
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint32_t huge = sim_mr(mem, size, 0xf, 1, 0);
 
 	(void)state;
+	assert_ptr_not_equal(mem, MAP_FAILED);
 	start(0xff0000);
 	a->qp.max_rd_atomic = 1;
 	for (unsigned i = 0; i < 8; i++)
@@ -431,6 +435,7 @@ static void test_psn_range(void **state)
 	a->qp.max_rd_atomic = 16;
 	sim_reset(a);
 	sim_mr_remove(huge);
+	munmap(mem, size);
 }
 
 /* ---- keys ---- */
