@@ -15,6 +15,7 @@
 
 #include "softhca/control.h"
 #include "softhca/file_size.h"
+#include "softhca/limits.h"
 #include "softhca/log.h"
 #include "softhca/shim.h"
 
@@ -62,6 +63,7 @@ int device_open(unsigned device, int flags)
 	return fd;
 fail:
 	rc = errno;
+	hca_warn("the device cannot be opened: %s", limits_text(rc));
 	if (fd >= 0)
 		real_close(fd);
 	free(ctx);

@@ -25,7 +25,8 @@
 
 static const char usage[] =
 	"usage: softhca [OPTION...] COMMAND [ARGUMENT...]\n"
-	"Runs COMMAND on an mlx5 RDMA device that exists in user space only.\n\n"
+	"Runs COMMAND on an mlx5 RDMA device that exists in user space only.\n"
+	"(--option=value or --option value)\n\n"
 	"  --link=eth|ib   link layer of the port (SOFTHCA_LINK)\n"
 	"  --devices=N     show N devices (SOFTHCA_DEVICES)\n"
 	"  --stats[=FILE]  counters at exit, on stderr or appended to FILE (SOFTHCA_STATS)\n"
@@ -205,6 +206,19 @@ static bool find_ours(const char *name, char *out)
 	return false;
 }
 
+/* The sysfs tree for so many devices; leaves its name. */
+static bool find_tree(char name[32])
+{
+	const char *devices = getenv("SOFTHCA_DEVICES");
+	char found[PATH_MAX];
+
+	if (devices && atoi(devices) > 1)
+		snprintf(name, 32, "sysfs-%d", atoi(devices));
+	else
+		snprintf(name, 32, "sysfs");
+	return find_ours(name, found);
+}
+
 /* ---- main ---- */
 
 static int set_preload(const char *library, const char *command)
@@ -230,33 +244,38 @@ static int set_preload(const char *library, const char *command)
 	return 0;
 }
 
-/* An option that only sets a variable; true if arg was one. */
-static bool option_variable(const char *arg)
+/* An option that only sets a variable: --option=value, or --option value where the value is not left out. The
+ * number of words used; 0: none of them, -1: it lacks its value. */
+static int option_variable(char *const *words)
 {
 	static const struct {
-		const char *option, *variable;
+		const char *option, *variable, *alone;
 	} table[] = {
-		{"--link=", "SOFTHCA_LINK"},
-		{"--devices=", "SOFTHCA_DEVICES"},
-		{"--stats=", "SOFTHCA_STATS"},
-		{"--faults=", "SOFTHCA_FAULTS"},
-		{"--strict=", "SOFTHCA_STRICT"},
-		{"--error-exitcode=", "SOFTHCA_ERROR_EXITCODE"},
-		{"--nodes=", "SOFTHCA_NODES"},
-		{"--debug=", "SOFTHCA_DEBUG"},
+		{"--link", "SOFTHCA_LINK", NULL},
+		{"--devices", "SOFTHCA_DEVICES", NULL},
+		{"--stats", "SOFTHCA_STATS", "1"},
+		{"--faults", "SOFTHCA_FAULTS", NULL},
+		{"--strict", "SOFTHCA_STRICT", "2"},
+		{"--error-exitcode", "SOFTHCA_ERROR_EXITCODE", NULL},
+		{"--nodes", "SOFTHCA_NODES", NULL},
+		{"--debug", "SOFTHCA_DEBUG", NULL},
+		{"--no-shm", "SOFTHCA_SHM", "0"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		size_t n = strlen(table[i].option);
+		const char *value = words[0] + n + 1;
+		int used = 1;
 
-		if (!strncmp(arg, table[i].option, n))
-			return setenv(table[i].variable, arg + n, 1) == 0;
+		if (strncmp(words[0], table[i].option, n) || (words[0][n] && words[0][n] != '='))
+			continue;
+		if (!words[0][n]) {
+			value = table[i].alone ? table[i].alone : words[1];
+			used = table[i].alone ? 1 : 2;
+		}
+		return value && !setenv(table[i].variable, value, 1) ? used : -1;
 	}
-	if (!strcmp(arg, "--no-shm"))
-		return setenv("SOFTHCA_SHM", "0", 1) == 0;
-	if (!strcmp(arg, "--strict"))
-		return setenv("SOFTHCA_STRICT", "2", 1) == 0;
-	return !strcmp(arg, "--stats") && setenv("SOFTHCA_STATS", "1", 1) == 0;
+	return 0;
 }
 
 /* What cannot be used is refused here, once, and not by each process. */
@@ -288,7 +307,7 @@ static void look_for_driver(void)
 
 int main(int argc, char **argv)
 {
-	char library[PATH_MAX], command[PATH_MAX];
+	char library[PATH_MAX], command[PATH_MAX], tree[32];
 	static char *selftest[] = {"softhca_selftest", NULL};
 	bool self = false;
 	int i = 1, rc;
@@ -310,10 +329,12 @@ int main(int argc, char **argv)
 			self = true;
 			continue;
 		}
-		if (!option_variable(argv[i])) {
-			fail(argv[i], "no such option; softhca --help lists them");
+		rc = option_variable(argv + i);
+		if (rc <= 0) {
+			fail(argv[i], rc ? "its value is missing" : "no such option; softhca --help lists them");
 			return 2;
 		}
+		i += rc - 1;
 	}
 	if (self) {
 		argv = selftest;
@@ -326,6 +347,9 @@ int main(int argc, char **argv)
 		return 2;
 	if (!find_ours("libsofthca.so", library))
 		return fail("libsofthca.so", "neither beside this program nor in its library directory");
+	if (!find_tree(tree))
+		return fail(tree, "this description of the device is not beside libsofthca.so: build "
+				  "or install it anew");
 	if (self ? !find_ours(argv[i], command) : !resolve(argv[i], command))
 		return fail(argv[i], "command not found or not executable");
 	look_for_driver();

@@ -63,4 +63,7 @@ int sysfs_open_dynamic(const char *path);
 /* The same for a name relative to a directory fd. */
 int sysfs_open_dynamic_at(int dirfd, const char *name);
 
+/* Says once that SOFTHCA_NODES does nothing here (shim_host.c). */
+void shim_host_check(void);
+
 #endif

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "softhca/control.h"
+#include "softhca/file_size.h"
+#include "softhca/limits.h"
+#include "softhca/log.h"
 #include "softhca/options.h"
 #include "softhca/shim.h"
 
@@ -109,13 +112,13 @@ static int memory_file(const char *text)
 	size_t len = strlen(text);
 	int fd = memfd_create("sysfs", MFD_CLOEXEC);
 
-	if (fd < 0)
-		return -1;
-	if (write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET) < 0) {
+	if (fd >= 0 && !hca_size_file(fd, (off_t)len) && write(fd, text, len) == (ssize_t)len &&
+	    lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	hca_warn("the device cannot be described: %s", limits_text(errno));
+	if (fd >= 0)
 		real_close(fd);
-		return -1;
-	}
-	return fd;
+	return -1;
 }
 
 /* Is this the file of that row, and which? */

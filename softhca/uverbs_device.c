@@ -10,7 +10,10 @@
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/guest.h"
+#include "softhca/limits.h"
+#include "softhca/log.h"
 #include "softhca/options.h"
+#include "softhca/shim.h"
 #include "softhca/uverbs.h"
 
 /* Where enum ib_device_cap_flags of the kernel meets what is modelled. */
@@ -49,8 +52,11 @@ int um_get_context(struct uverbs_call *call)
 	if (call->ctx->ready)
 		return EINVAL;
 	rc = engine_start();
-	if (rc)
+	if (rc) {
+		hca_warn("the device cannot start: %s", limits_text(rc < 0 ? -rc : rc));
 		return rc < 0 ? -rc : rc;
+	}
+	shim_host_check();
 	ua_out(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
 	ua_out(call, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &core_support, sizeof(core_support));
 	call->ctx->ready = true;

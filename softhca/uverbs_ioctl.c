@@ -11,6 +11,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
+#include "softhca/limits.h"
 #include "softhca/log.h"
 
 /* Attribute ids are 0.. for the core and 0x1000.. for the driver. */
@@ -233,6 +234,8 @@ int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
 	rc = call.ctx ? run(&call) : EIO;
 	hca_unlock();
 	dma_show_not(&call.gpu);
+	if (rc == EMFILE) /* which libibverbs does not pass on */
+		hca_warn("no descriptor for the device: %s", limits_text(rc));
 	hca_debug(1, "object 0x%x method 0x%x attributes %u: %s", hdr->object_id, hdr->method_id,
 		  hdr->num_attrs, rc ? strerror(rc) : "ok");
 	return rc;

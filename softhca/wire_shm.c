@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "softhca/limits.h"
 #include "softhca/log.h"
 #include "softhca/options.h"
 #include "softhca/share.h"
@@ -182,7 +183,7 @@ void wire_shm_start(void)
 	    !listen(shm_listener.fd, SLOT_COUNT) && !shm_watch(&shm_listener))
 		return;
 	hca_warn("no shared memory with other processes: socket \"@%s\": %s", a.sun_path + 1,
-		 strerror(errno));
+		 limits_text(errno));
 	if (shm_listener.fd >= 0)
 		close(shm_listener.fd);
 	if (shm_epoll >= 0)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "softhca/dma.h"
+#include "softhca/limits.h"
 #include "softhca/log.h"
 #include "softhca/message.h"
 #include "softhca/share.h"
@@ -48,9 +49,8 @@ static void cannot_accept(int err)
 	if (said)
 		return;
 	said = true;
-	hca_warn("another process cannot be let in, what it sends waits: %s; tried again each %u ms%s",
-		 strerror(err), CLOSED_NS / 1000000,
-		 err == EMFILE ? "; the limit is this process's (ulimit -n)" : "");
+	hca_warn("another process cannot be let in, what it sends waits: %s; tried again each %u ms",
+		 limits_text(err), CLOSED_NS / 1000000);
 }
 
 void shm_listen_again(void)

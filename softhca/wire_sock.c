@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "softhca/limits.h"
 #include "softhca/log.h"
 #include "softhca/trap.h"
 #include "softhca/wire.h"
@@ -148,7 +149,7 @@ static int take_slot(void)
 			break;
 	}
 	hca_warn("no UDP socket on 127.64.0.0/16 port %d: %s (is the loopback interface up?)",
-		 ROCE_PORT, strerror(-fd));
+		 ROCE_PORT, limits_text(-fd));
 	return fd;
 }
 

@@ -29,6 +29,8 @@ done
 check "version" grep -q '^softhca [0-9]' <("$softhca" --version)
 check "no command" status 2 "$softhca"
 check "unknown option" status 2 "$softhca" --no-such-option true
+check "an option's value as the next word" test "$("$softhca" --nodes 2 --link ib printenv SOFTHCA_NODES)" = 2
+check "a value that is missing" grep -q -- '--nodes: its value is missing' <("$softhca" --nodes 2>&1 </dev/null)
 check "unknown command" status 127 "$softhca" no-such-command-here
 check "exit status is the command's" status 42 "$softhca" sh -c 'exit 42'
 check "preload" test "$("$softhca" printenv LD_PRELOAD | sed 's/.*://')" = "$library"
@@ -59,6 +61,16 @@ if ! ldd "$library" | grep -q libtsan && gcc -fsanitize=address "$dir/a.c" -o "$
 	check "without the launcher's care it fails" bash -c \
 		"! LD_PRELOAD=$library $dir/a >/dev/null 2>&1 || ldd $library | grep -q asan"
 fi
+
+# Beside a launcher without the description of the device.
+cp "$softhca" "$library" "$dir"
+check "no sysfs tree" status 127 "$dir/softhca" true
+check "it is named" grep -q '^softhca: sysfs-2: .*not beside libsofthca.so' <("$dir/softhca" --devices=2 true 2>&1)
+# Limits of the process are named with their value.
+check "too few descriptors" grep -q '^softhca: .*Too many open files: this process may have 10 (raise it: ulimit -n)' \
+	<(ulimit -n 10; "$softhca" ibv_devinfo 2>&1)
+check "too small files" grep -q '^softhca: .*this process may make files of 65536 (raise it: ulimit -f)' \
+	<(ulimit -f 64; "$softhca" ibv_devinfo 2>&1)
 
 "$softhca" --stats="$dir/stats" ibv_devinfo >/dev/null
 check "counters in a file" grep -q '^pid [0-9]* wqes 0 ' "$dir/stats"

@@ -24,4 +24,8 @@ done
 expect "$name-node1" --nodes=2 PMIX_RANK=3
 expect "$name" --nodes=2 X=1
 expect "$name" --nodes=1 PMIX_RANK=1
+text='SOFTHCA_NODES=2 (--nodes) has no effect on this process'
+env -u PMIX_RANK -u PMI_RANK -u SLURM_LOCALID -u OMPI_COMM_WORLD_LOCAL_RANK "$softhca" --nodes 2 ibv_devinfo 2>&1 |
+	grep -qF "$text" || { echo "without a rank nothing says: $text"; bad=1; }
+PMIX_RANK=1 "$softhca" --nodes=2 ibv_devinfo 2>&1 | grep -F "$text" && bad=1
 exit $bad
