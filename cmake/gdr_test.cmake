@@ -34,14 +34,13 @@ find_program(GDR_MPIRUN mpirun)
 set(GDR_TEST_PROFILE full CACHE STRING "Build the programs of these tests: quick or full")
 set_property(CACHE GDR_TEST_PROFILE PROPERTY STRINGS quick full)
 
-add_executable(test_enclose)
-set_target_properties(test_enclose PROPERTIES OUTPUT_NAME enclose)
-target_sources(test_enclose PRIVATE ${PROJECT_SOURCE_DIR}/tests/launch/enclose.c
+add_executable(enclose)
+target_sources(enclose PRIVATE ${PROJECT_SOURCE_DIR}/tests/launch/enclose.c
 	${PROJECT_SOURCE_DIR}/tests/launch/enclosure.c ${PROJECT_SOURCE_DIR}/tests/launch/slow.c)
-target_compile_definitions(test_enclose PRIVATE _GNU_SOURCE)
-target_compile_options(test_enclose PRIVATE -fno-sanitize=all)
-target_link_options(test_enclose PRIVATE -fno-sanitize=all)
-target_link_libraries(test_enclose PRIVATE gdri_build)
+target_compile_definitions(enclose PRIVATE _GNU_SOURCE)
+target_compile_options(enclose PRIVATE -fno-sanitize=all)
+target_link_options(enclose PRIVATE -fno-sanitize=all)
+target_link_libraries(enclose PRIVATE gdri_build)
 
 # Environment of every test: what a sanitizer needs, and strict mode: what hardware would punish ends a
 # process on softhca with this status. Its times in seconds, where the test sets none.
@@ -178,7 +177,7 @@ function(gdr_add_script_test)
 		set(program $<TARGET_FILE:${program}>)
 	endif()
 	add_test(NAME ${T_NAME}
-		COMMAND test_enclose ${T_TIMEOUT} ${times} ${program} ${T_COMMAND})
+		COMMAND enclose ${T_TIMEOUT} ${times} ${program} ${T_COMMAND})
 	math(EXPR outer "${T_TIMEOUT} * 16 + 120") # should enclose itself be stuck
 	set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" SKIP_RETURN_CODE 77
 		TIMEOUT ${outer} ENVIRONMENT "${GDR_TEST_ENV};${T_ENV}")
