@@ -334,7 +334,7 @@ static int put_off(struct fake *f, struct fake_qp *q, int pe, const struct wqe *
 
 static void step(struct fake *f, struct fake_qp *q, int pe)
 {
-	unsigned syndrome = 0, vendor = 0;
+	unsigned syndrome = 0, vendor = 0, each_us;
 	struct wqe w;
 	unsigned i;
 
@@ -371,8 +371,9 @@ static void step(struct fake *f, struct fake_qp *q, int pe)
 		memset(block_at(q->qp, q->next + i), 0xee, 64);
 	if (f->opt.slow_us && rand_r(&f->rng) % 4 == 0)
 		usleep((unsigned)rand_r(&f->rng) % f->opt.slow_us);
-	if (f->opt.each_us)
-		usleep(f->opt.each_us);
+	each_us = __atomic_load_n(&f->opt.each_us, __ATOMIC_RELAXED); /* alone: pairs with nothing */
+	if (each_us)
+		usleep(each_us);
 	if (w.ce == 2 || syndrome)
 		complete(q, &w, q->next, syndrome, vendor);
 	q->next += w.blocks;

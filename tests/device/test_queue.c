@@ -491,7 +491,7 @@ static void wait_for_gate(struct gdri_qp *qp, uint32_t side, uint32_t count)
 	assert_int_equal(gdri_gate_count(gdri_ld_relaxed_gpu_u64(&qp->gate), side), count);
 }
 
-/* Who waits for room goes before who comes later, also who waits for more than there is. */
+/* Who waits for room, also for more than there is, goes before who does not; who comes later is on the other side. */
 static void test_turns(void **state)
 {
 	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 20000};
@@ -521,8 +521,6 @@ static void test_turns(void **state)
 		assert_int_equal(p[i].failures, 0);
 		for (k = 0; k < 32; k++)
 			gdri_wqe_nop(qp, p[i].posts + k, GDRI_CE_ALWAYS);
-		if (!i)
-			assert_int_equal(p[i].posts, 101);
 	}
 	assert_int_equal(gdri_sq_publish(f->dev, qp, 101, 96, 0), 0);
 	assert_int_equal(gdri_gate_count(qp->gate, 0) + gdri_gate_count(qp->gate, 1), 0);
@@ -582,7 +580,7 @@ static void test_turn_unused(void **state)
 /* The limit of a wait counts from the last block that the NIC completed: a slow one lasts longer than the limit. */
 static void test_slow_is_not_stuck(void **state)
 {
-	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 150, .each_us = 7000};
+	const struct fake_options opt = {.n_pes = 1, .n_slots = 1, .depth = 128, .timeout_ms = 1000, .each_us = 35000};
 	struct fake *f = fake_start(&opt);
 	struct gdri_qp *qp = &f->dev->qps[0];
 	unsigned i;
@@ -591,11 +589,12 @@ static void test_slow_is_not_stuck(void **state)
 	(void)state;
 	for (i = 0; i < 127; i++)
 		assert_int_equal(gdr_uint64_p(fake_sym(f, 0), i, 0), 0);
-	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0); /* 32 times 7 ms */
+	assert_int_equal(gdri_sq_reserve(f->dev, qp, 32, &at), 0); /* 32 times 35 ms */
+	__atomic_store_n(&f->opt.each_us, 0, __ATOMIC_RELAXED); /* alone: pairs with nothing */
 	for (i = 0; i < 32; i++)
 		gdri_wqe_nop(qp, at + i, GDRI_CE_ALWAYS);
 	assert_int_equal(gdri_sq_publish(f->dev, qp, at, 32, 0), 0);
-	assert_int_equal(gdr_quiet(), 0); /* what is left of 127 times 7 ms, and 32 times */
+	assert_int_equal(gdr_quiet(), 0);
 	assert_int_equal(f->n_wqe, at + 32);
 	assert_int_equal(f->dev->n_errors, 0);
 	fake_stop(f);
