@@ -471,6 +471,7 @@ static void *engine_main(void *arg)
 	dma_keep();
 	prctl(PR_SET_NAME, "softhca");
 	prctl(PR_SET_TIMERSLACK, 1);
+	yield_short_turns();
 	for (;;) {
 		unsigned rounds = 0, work;
 

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The engine's thread, once: to be woken amid the time slice of a thread that spins, where the kernel can. */
+void yield_short_turns(void);
+
 /* True while whoever shares the core gives it back quickly. The engine's thread only. */
 bool yield_pays(uint64_t now_ns);
 

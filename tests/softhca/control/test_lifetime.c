@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,10 +165,53 @@ static void test_killed(void **state)
 	assert_int_equal(litter("/tmp"), tmp);
 }
 
+static uint64_t slice_of(pid_t tid)
+{
+	uint64_t a[6] = { 0 }; /* sched_getattr(2); the fourth: what SCHED_OTHER has as slice, since Linux 6.12 */
+
+	return syscall(SYS_sched_getattr, tid, a, sizeof(a), 0) ? 0 : a[3];
+}
+
+static bool is_engine(const char *tid)
+{
+	char path[64], name[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", tid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = 0;
+	fclose(f);
+	return !strcmp(name, "softhca\n");
+}
+
+/* The engine's turns are short, so that they begin amid those of threads that spin; the program's are as they were. */
+static void test_short_turns(void **state)
+{
+	struct ibv_context *ctx = open_device();
+	DIR *dir = opendir("/proc/self/task");
+	uint64_t own = slice_of(getpid());
+	unsigned engines = 0;
+	struct dirent *e;
+
+	(void)state;
+	assert_non_null(dir);
+	for (int i = 0; i < 500 && !engines; i++, usleep(10000), rewinddir(dir)) /* it may not have begun */
+		while ((e = readdir(dir)))
+			engines += is_engine(e->d_name) && (!own || slice_of((pid_t)atoi(e->d_name)) == 100000);
+	closedir(dir);
+	assert_int_equal(engines, 1);
+	assert_true(!own || own > 100000);
+	assert_int_equal(ibv_close_device(ctx), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_close),
+		cmocka_unit_test(test_short_turns),
 		cmocka_unit_test(test_dup),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_killed),
