@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/log.h"
+
 /* Where a PE that has entered the round with no bytes points. */
 static unsigned char nothing[1];
 
@@ -15,10 +17,18 @@ static void put_blob(struct gdri_uid_blob *b)
 		free(b);
 }
 
-/* Without memory the connection ends: its PE sees the hub lost. */
+/* Then a connection ends, and its PE sees the hub lost: why, is said here. Returns what malloc did. */
+static void *some(void *p, size_t size)
+{
+	if (!p)
+		gdri_error("bootstrap: no memory for %zu bytes of the job's hub: a PE loses its connection to it",
+			   size);
+	return p;
+}
+
 static void queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
 {
-	struct gdri_uid_out *o = b ? malloc(sizeof(*o)) : NULL;
+	struct gdri_uid_out *o = b ? some(malloc(sizeof(*o)), sizeof(*o)) : NULL;
 
 	if (!o) {
 		c->bad = true;
@@ -34,7 +44,7 @@ static void queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
 static struct gdri_uid_blob *new_blob(uint32_t type, uint32_t pe, uint64_t round, size_t len)
 {
 	struct gdri_uid_head h = {type, pe, (uint32_t)len, round};
-	struct gdri_uid_blob *b = malloc(sizeof(*b) + GDRI_UID_HEAD + len);
+	struct gdri_uid_blob *b = some(malloc(sizeof(*b) + GDRI_UID_HEAD + len), GDRI_UID_HEAD + len);
 
 	if (!b)
 		return NULL;
@@ -130,6 +140,7 @@ static bool make_room(struct gdri_uid_hub *hub, uint32_t n)
 	hub->in = calloc(n, sizeof(*hub->in));
 	hub->came = calloc(n, sizeof(*hub->came));
 	if (!hub->of || !hub->in || !hub->came) {
+		some(NULL, n * sizeof(*hub->of));
 		empty(hub);
 		return false;
 	}
@@ -339,7 +350,7 @@ static bool take_head(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	    (c->pe == GDRI_UID_NOBODY && c->h.type != GDRI_UID_HELLO))
 		return false;
 	c->n_body = 0;
-	c->body = c->h.len ? malloc(c->h.len) : NULL;
+	c->body = c->h.len ? some(malloc(c->h.len), c->h.len) : NULL;
 	return c->body || !c->h.len;
 }
 
@@ -393,7 +404,7 @@ void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_
 
 struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now)
 {
-	struct gdri_uid_conn *c = calloc(1, sizeof(*c)), **end = &hub->conns;
+	struct gdri_uid_conn *c = some(calloc(1, sizeof(*c)), sizeof(*c)), **end = &hub->conns;
 
 	if (!c)
 		return NULL;

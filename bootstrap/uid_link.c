@@ -163,6 +163,8 @@ static bool read_frame(struct gdri_uid_link *l)
 		return false;
 	}
 	body = malloc(h.len + 1u);
+	if (!body)
+		gdri_error("bootstrap: no memory for %u bytes from the job's hub: this PE leaves it", h.len);
 	ok = body && read_all(l->fd, body, h.len) && gdri_uid_link_take(l, &h, &body);
 	free(body);
 	return ok;

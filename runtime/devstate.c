@@ -26,8 +26,9 @@ void gdri_devstate_publish(struct gdri_dev *dev)
 
 void gdri_devstate_abort(struct gdri_state *st)
 {
-	/* release: pairs with the acquire in every wait of device code. */
-	__atomic_store_n(st->abort_word, 1, __ATOMIC_RELEASE);
+	/* release: pairs with the acquire in every wait of device code. NULL: an init that ended before any. */
+	if (st->abort_word)
+		__atomic_store_n(st->abort_word, 1, __ATOMIC_RELEASE);
 }
 
 void gdri_devstate_latch(struct gdri_state *st, int status)

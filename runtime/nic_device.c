@@ -254,6 +254,7 @@ int gdri_nic_open_turn(const struct gdri_options *opt, const char *near, unsigne
 	nic = calloc(1, sizeof(*nic));
 	if (!nic) {
 		ibv_close_device(found.ctx);
+		gdri_error("out of memory for the state of the NIC");
 		return -GDR_ENOMEM;
 	}
 	nic->opt = *opt;

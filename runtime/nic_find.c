@@ -188,8 +188,10 @@ int gdri_nic_find(const char *wanted, const char *near, unsigned turn, struct gd
 	struct gdri_topo_place gpu;
 	int ret, at;
 
-	if (!s)
+	if (!s) {
+		gdri_error("out of memory for the search for a NIC");
 		return -GDR_ENOMEM;
+	}
 	s->wanted = wanted;
 	ret = search_devices(s);
 	if (!ret) {

@@ -145,7 +145,7 @@ int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint3
 		return ret;
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return -GDR_ENOMEM;
+		return gdri_nic_memory_failed(nic->name, "the record of a buffer", sizeof(*b), ENOMEM);
 	b->mr = register_plain(nic, addr, len, read_only, &ret);
 	if (!b->mr) {
 		free(b);
