@@ -63,7 +63,7 @@ int device_open(unsigned device, int flags)
 	return fd;
 fail:
 	rc = errno;
-	hca_warn("the device cannot be opened: %s", limits_text(rc));
+	hca_warn("the device cannot be opened: %s", limits_text(rc).s);
 	if (fd >= 0)
 		real_close(fd);
 	free(ctx);

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
-const char *limits_text(int err)
+struct limits_text limits_text(int err)
 {
-	static _Thread_local char text[160];
+	struct limits_text text;
 	struct rlimit r;
 
 	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
-		snprintf(text, sizeof(text), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
+		snprintf(text.s, sizeof(text.s), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
 			 (unsigned long long)r.rlim_cur);
 	else
-		snprintf(text, sizeof(text), "%s", strerror(err));
+		snprintf(text.s, sizeof(text.s), "%s", strerror(err));
 	return text;
 }

@@ -3,7 +3,12 @@
 #ifndef SOFTHCA_LIMITS_H
 #define SOFTHCA_LIMITS_H
 
-/* As strerror(); a limit of this process with its value and the command that raises it. */
-const char *limits_text(int err);
+struct limits_text {
+	char s[160];
+};
+
+/* As strerror(); a limit of this process with its value and the command that raises it. By value: softhca has no
+ * thread-local storage, of which libraries that are loaded late could run out. */
+struct limits_text limits_text(int err);
 
 #endif

@@ -115,7 +115,7 @@ static int memory_file(const char *text)
 	if (fd >= 0 && !hca_size_file(fd, (off_t)len) && write(fd, text, len) == (ssize_t)len &&
 	    lseek(fd, 0, SEEK_SET) == 0)
 		return fd;
-	hca_warn("the device cannot be described: %s", limits_text(errno));
+	hca_warn("the device cannot be described: %s", limits_text(errno).s);
 	if (fd >= 0)
 		real_close(fd);
 	return -1;

@@ -53,7 +53,7 @@ int um_get_context(struct uverbs_call *call)
 		return EINVAL;
 	rc = engine_start();
 	if (rc) {
-		hca_warn("the device cannot start: %s", limits_text(rc < 0 ? -rc : rc));
+		hca_warn("the device cannot start: %s", limits_text(rc < 0 ? -rc : rc).s);
 		return rc < 0 ? -rc : rc;
 	}
 	shim_host_check();

@@ -235,7 +235,7 @@ int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
 	hca_unlock();
 	dma_show_not(&call.gpu);
 	if (rc == EMFILE) /* which libibverbs does not pass on */
-		hca_warn("no descriptor for the device: %s", limits_text(rc));
+		hca_warn("no descriptor for the device: %s", limits_text(rc).s);
 	hca_debug(1, "object 0x%x method 0x%x attributes %u: %s", hdr->object_id, hdr->method_id,
 		  hdr->num_attrs, rc ? strerror(rc) : "ok");
 	return rc;

@@ -183,7 +183,7 @@ void wire_shm_start(void)
 	    !listen(shm_listener.fd, SLOT_COUNT) && !shm_watch(&shm_listener))
 		return;
 	hca_warn("no shared memory with other processes: socket \"@%s\": %s", a.sun_path + 1,
-		 limits_text(errno));
+		 limits_text(errno).s);
 	if (shm_listener.fd >= 0)
 		close(shm_listener.fd);
 	if (shm_epoll >= 0)

@@ -50,7 +50,7 @@ static void cannot_accept(int err)
 		return;
 	said = true;
 	hca_warn("another process cannot be let in, what it sends waits: %s; tried again each %u ms",
-		 limits_text(err), CLOSED_NS / 1000000);
+		 limits_text(err).s, CLOSED_NS / 1000000);
 }
 
 void shm_listen_again(void)

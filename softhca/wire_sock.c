@@ -149,7 +149,7 @@ static int take_slot(void)
 			break;
 	}
 	hca_warn("no UDP socket on 127.64.0.0/16 port %d: %s (is the loopback interface up?)",
-		 ROCE_PORT, limits_text(-fd));
+		 ROCE_PORT, limits_text(-fd).s);
 	return fd;
 }
 
