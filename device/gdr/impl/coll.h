@@ -504,7 +504,7 @@ GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const vo
 		return ret;
 	if (gdri_unlikely(dst_step < 1 || src_step < 1))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(dst_step < 1 ? dst_step : src_step),
-					(dst_step < 1 ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE);
+					(uint32_t)(dst_step < 1 ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE);
 	me = c.team->me;
 	i = gdri_coll_algo(&c, GDRI_K_ALLTOALL, n * elem * (size_t)c.n);
 	if (i == GDRI_A_GRID || i == GDRI_A_WORDS)
