@@ -184,11 +184,7 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_ARG_STEPS = 17, /* len and high: steps, here and there */
 	GDRI_ARG_PEER = 18,  /* the peer's own arguments were refused there */
 	GDRI_ARG_ELSEWHERE = 19, /* the peer is in another team's call: len */
-	GDRI_N_REASONS,
-};
-
-enum gdri_arg { /* which argument; in gdri_error.reason beside the reason */
-	GDRI_NO_ARG = 0,
+	/* and beside it which argument; of one type, since C++20 joins no two */
 	GDRI_DEST = 1 << 8,
 	GDRI_SOURCE = 2 << 8,
 	GDRI_SIG = 3 << 8,
@@ -215,7 +211,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
-	uint32_t reason; /* ARG: enum gdri_arg_reason | enum gdri_arg */
+	uint32_t reason; /* ARG: enum gdri_arg_reason, and which argument */
 	char file[44]; /* checked build: tail of the caller's file name */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");

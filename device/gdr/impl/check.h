@@ -32,7 +32,7 @@ GDR_DEVICE_COLD void gdri_error_at(struct gdri_error *e, const struct gdri_site 
 		e->file[i] = file[i];
 }
 
-/* reason: enum gdri_arg_reason, which says what ptr, len, low and high are, beside enum gdri_arg. */
+/* reason: enum gdri_arg_reason, which says what ptr, len, low and high are. */
 GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, uint32_t reason, const void *ptr, uint64_t len,
 				uint64_t low, uint64_t high)
 {

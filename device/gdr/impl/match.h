@@ -115,6 +115,7 @@ GDR_DEVICE_COLD void gdri_match_elsewhere(const struct gdri_coll *c, const struc
 			e = gdri_error_arg_take(c->dev, c->op, pe, 0, (uint64_t)id, GDRI_ARG_ELSEWHERE);
 			if (!e)
 				return;
+			e->status = -GDR_EMISMATCH;
 			e->waited_for = (int32_t)(c->team - gdri_k(c->dev, teams));
 			e->qpn = (uint32_t)tag;
 			e->local = m->call;
