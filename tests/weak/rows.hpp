@@ -51,7 +51,7 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_qp_quiet:acquire:ready", NULL,
 	 "who quiets has seen its own blocks published: one word is never seen older"},
 	/* error.h */
-	{"gdri_cqe_read_error:fence_acquire_sys", "error1", "the caller's look at the tail before rsvd"},
+	{"gdri_cqe_read_error:fence_acquire_sys", "last", "the caller's look at the tail before rsvd"},
 	{"gdri_cqe_read_error:acquire:rsvd", NULL, WEAK_WRAP},
 	{"gdri_cqe_read_error:acquire:tail", "flush", "the tail before the syndrome"},
 	{"gdri_cqe_read_error:acquire:52", NULL, "a flush for the cause: is told as a flush, which claims nothing"},
