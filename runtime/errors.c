@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/errors.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,50 +10,34 @@
 #include "runtime/place.h"
 #include "runtime/refusal.h"
 #include "runtime/syndrome.h"
-
-struct text {
-	char *buf;
-	size_t room, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->buf + t->len, t->room - t->len, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n < t->room - t->len ? (size_t)n : t->room - t->len - 1;
-}
+#include "runtime/text.h"
 
 static void add_peer(struct text *t, const char *before, int pe)
 {
 	if (pe >= 0)
-		add(t, "%sPE %d", before, pe);
+		text_add(t, "%sPE %d", before, pe);
 	else
-		add(t, "%san unknown PE", before);
+		text_add(t, "%san unknown PE", before);
 }
 
 static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
 
-	add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_op_name(e->op));
 	add_peer(t, " to ", e->peer);
-	add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
+	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)
-		add(t, " (%s)", vendor);
-	add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
+		text_add(t, " (%s)", vendor);
+	text_add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
 	    e->wqe_index, gdri_opcode_name(e->wqe_opcode), e->wqe_opcode,
 	    (unsigned long long)e->len, (unsigned long long)e->addr);
 	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
-		add(t, "; the address of an atomic is a multiple of its size");
+		text_add(t, "; the address of an atomic is a multiple of its size");
 	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
-		add(t, "; both ends are this PE's: the queue told the flush (0x05) alone");
+		text_add(t, "; both ends are this PE's: the queue told the flush (0x05) alone");
 	if (!e->is_cause)
-		add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
+		text_add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
 }
 
 /* What the PE that failed told, in words. The word is that PE's to write. */
@@ -64,20 +47,20 @@ static void add_told(struct text *t, uint64_t word)
 
 	if (!gdri_fault_read(word, GDRI_MAX_PES, &f))
 		return;
-	add(t, "PE %d says: %s", f.pe, gdri_op_name(f.op));
+	text_add(t, "PE %d says: %s", f.pe, gdri_op_name(f.op));
 	add_peer(t, " to ", f.peer);
-	add(t, " failed: %s, vendor 0x%02x", gdr_strerror(f.status), f.vendor);
+	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(f.status), f.vendor);
 }
 
 static void describe_told(struct text *t, const struct gdri_error *e)
 {
-	add(t, "%s: ", gdr_strerror(e->status));
+	text_add(t, "%s: ", gdr_strerror(e->status));
 	add_told(t, e->local);
 }
 
 static void describe_lost(struct text *t, const struct gdri_error *e)
 {
-	add(t, "PE %d is lost, says the launcher", e->peer);
+	text_add(t, "PE %d is lost, says the launcher", e->peer);
 }
 
 /* A collective of all PEs that another PE gave up. The word is that PE's to write. */
@@ -87,10 +70,10 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 
 	if (!gdri_fault_read(e->local, GDRI_MAX_PES, &f))
 		return;
-	add(t, "%s: PE %d gave up a %s", gdri_op_name(e->op), f.pe, gdri_op_name(f.op));
+	text_add(t, "%s: PE %d gave up a %s", gdri_op_name(e->op), f.pe, gdri_op_name(f.op));
 	if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
-	add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
+	text_add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
 	    gdr_strerror(f.status));
 }
 
@@ -98,26 +81,26 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
 
-	add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_op_name(e->op));
 	if (e->waited_for >= 0)
-		add(t, " waiting for PE %d", e->waited_for);
-	add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
+		text_add(t, " waiting for PE %d", e->waited_for);
+	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
 	    (unsigned long long)(e->waited_ns / 1000000000u),
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
 	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
-		add(t, "; the chain of waits ends at PE %d", e->peer);
+		text_add(t, "; the chain of waits ends at PE %d", e->peer);
 	if (e->op == GDRI_QUEUE_FULL)
-		add(t, "; the queue was full, and the NIC completed %llu entries of it meanwhile",
+		text_add(t, "; the queue was full, and the NIC completed %llu entries of it meanwhile",
 		    (unsigned long long)e->len);
 	if (e->addr) {
 		gdri_place_text(e->addr, place, sizeof(place));
-		add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);
+		text_add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
-		add(t, "; gdr_signal_wait_until_from would name who did not signal");
+		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
 	if (e->status != -GDR_EPEERFAILED)
 		return;
-	add(t, "; ");
+	text_add(t, "; ");
 	add_told(t, e->local);
 }
 
@@ -126,12 +109,12 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 	char why[240];
 
 	gdri_refusal_text(e, why, sizeof(why));
-	add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_op_name(e->op));
 	if (e->peer >= 0 && (e->reason & 0xff) < GDRI_ARG_MATCH)
-		add(t, " to PE %d", e->peer);
-	add(t, " refused: %s: %s", gdr_strerror(e->status), why);
+		text_add(t, " to PE %d", e->peer);
+	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);
 	if (e->line)
-		add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
+		text_add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
 }
 
 void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
@@ -169,9 +152,9 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	else
 		describe_arg(&t, e);
 	if (*advice)
-		add(&t, "; %s", advice);
+		text_add(&t, "; %s", advice);
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
-		add(&t, "; do all members make this call, in the same form and length?");
+		text_add(&t, "; do all members make this call, in the same form and length?");
 }
 
 static uint32_t taken(const struct gdri_dev *dev)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/refusal.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,25 +8,10 @@
 #include <gdr/device.h>
 #include <gdr/impl/request.h>
 
+#include "runtime/text.h"
+
 #define REASON(e) ((e)->reason & 0xffu)
 typedef unsigned long long ull; /* as printf has it */
-
-struct text {
-	char *buf;
-	size_t room, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->buf + t->len, t->room - t->len, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n < t->room - t->len ? (size_t)n : t->room - t->len - 1;
-}
 
 static const char *name_of(const char *const *names, size_t n, uint64_t i)
 {
@@ -92,21 +76,21 @@ static void add_calls(struct text *t, uint64_t mine, uint64_t other, int there, 
 	uint64_t differ = mine ^ other;
 
 	if (differ & 0xff) {
-		add(t, ", %s on PE %d and %s on PE %d", what_name(other), there, what_name(mine), here);
+		text_add(t, ", %s on PE %d and %s on PE %d", what_name(other), there, what_name(mine), here);
 		return;
 	}
 	if (reckons(mine) && differ >> 48 & 0x7f)
-		add(t, ", %s on PE %d and %s on PE %d", op_name(other), there, op_name(mine), here);
+		text_add(t, ", %s on PE %d and %s on PE %d", op_name(other), there, op_name(mine), here);
 	if (reckons(mine) && differ >> 40 & 0xff)
-		add(t, ", of %s on PE %d and of %s on PE %d", type_name(other), there, type_name(mine), here);
+		text_add(t, ", of %s on PE %d and of %s on PE %d", type_name(other), there, type_name(mine), here);
 	else if (differ >> 16 & 0xff)
-		add(t, ", elements of %u bytes on PE %d and of %u on PE %d", (unsigned)(other >> 16 & 0xff), there,
+		text_add(t, ", elements of %u bytes on PE %d and of %u on PE %d", (unsigned)(other >> 16 & 0xff), there,
 		    (unsigned)(mine >> 16 & 0xff), here);
 	if (differ >> 24 & 0xffff)
-		add(t, ", root %u on PE %d and %u on PE %d", (unsigned)(other >> 24 & 0xffff), there,
+		text_add(t, ", root %u on PE %d and %u on PE %d", (unsigned)(other >> 24 & 0xffff), there,
 		    (unsigned)(mine >> 24 & 0xffff), here);
 	if (differ >> 8 & 0xff)
-		add(t, ", by %s on PE %d and %s on PE %d", form_name(other), there, form_name(mine), here);
+		text_add(t, ", by %s on PE %d and %s on PE %d", form_name(other), there, form_name(mine), here);
 }
 
 static void add_match(struct text *t, const struct gdri_error *e)
@@ -115,36 +99,37 @@ static void add_match(struct text *t, const struct gdri_error *e)
 	int here = (int)(e->wqe_index & 0xffff);
 
 	if (REASON(e) == GDRI_ARG_ELSEWHERE) {
-		add(t, "PE %d has not come to this call of team %d: its line %u is in %s of team %llu, to which this "
-		    "PE has not come; all call them in one order", e->peer, e->waited_for, e->qpn,
-		    what_name(e->local), (ull)e->len);
+		text_add(t, "PE %d has not come to this call of team %d: its line %u is in %s of team %llu, to which "
+			 "this PE has not come; all call them in one order", e->peer, e->waited_for, e->qpn,
+			 what_name(e->local), (ull)e->len);
 		return;
 	}
 	if (REASON(e) == GDRI_ARG_PEER) {
-		add(t, "PE %d refused its own arguments of call %u of team %d, %s, in its line %u", e->peer, call,
+		text_add(t, "PE %d refused its own arguments of call %u of team %d, %s, in its line %u", e->peer, call,
 		    e->waited_for, what_name(e->local), e->qpn);
 		return;
 	}
-	add(t, "call %u of team %d, line %u of PE %d, is not the same on all", call, e->waited_for, e->qpn, e->peer);
+	text_add(t, "call %u of team %d, line %u of PE %d, is not the same on all", call, e->waited_for, e->qpn,
+		 e->peer);
 	if (REASON(e) == GDRI_ARG_STEPS) {
-		add(t, ", dst %d and sst %d on PE %d and %d and %d on PE %d", (int)(int32_t)(e->waited_ns >> 32),
+		text_add(t, ", dst %d and sst %d on PE %d and %d and %d on PE %d", (int)(int32_t)(e->waited_ns >> 32),
 		    (int)(int32_t)e->waited_ns, e->peer, (int)(int32_t)(e->len >> 32), (int)(int32_t)e->len, here);
 		return;
 	}
 	add_calls(t, e->addr, e->local, e->peer, here);
 	if (e->len != e->waited_ns && !((e->addr ^ e->local) & 0xff))
-		add(t, ", %llu bytes on PE %d and %llu on PE %d", (ull)e->waited_ns, e->peer, (ull)e->len, here);
+		text_add(t, ", %llu bytes on PE %d and %llu on PE %d", (ull)e->waited_ns, e->peer, (ull)e->len, here);
 }
 
 /* ---- one PE's arguments ---- */
 
 static void add_local(struct text *t, const struct gdri_error *e)
 {
-	add(t, "%s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register%s; %llu bytes",
+	text_add(t, "%s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register%s; %llu bytes",
 	    e->op == GDRI_GET ? "destination" : "source", (ull)e->addr,
 	    e->op == GDRI_GET ? " as memory that may be written" : "", (ull)e->len);
 	if (e->op != GDRI_GET)
-		add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
+		text_add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
 }
 
 static void add_number(struct text *t, const struct gdri_error *e)
@@ -153,36 +138,36 @@ static void add_number(struct text *t, const struct gdri_error *e)
 
 	switch (REASON(e)) {
 	case GDRI_ARG_CTX:
-		add(t, "there is no context %lld, or it is not shared with this thread", value);
+		text_add(t, "there is no context %lld, or it is not shared with this thread", value);
 		break;
 	case GDRI_ARG_PE:
-		add(t, "pe is %lld, and there are PEs 0 to %lld", value, (long long)e->waited_ns - 1);
+		text_add(t, "pe is %lld, and there are PEs 0 to %lld", value, (long long)e->waited_ns - 1);
 		break;
 	case GDRI_ARG_TEAM:
-		add(t, "team is %lld, which is no team that this PE is in", value);
+		text_add(t, "team is %lld, which is no team that this PE is in", value);
 		break;
 	case GDRI_ARG_ROOT:
-		add(t, "root is %lld, which is no member's number", value);
+		text_add(t, "root is %lld, which is no member's number", value);
 		if (e->waited_ns)
-			add(t, ", 0 to %lld", (long long)e->waited_ns - 1);
+			text_add(t, ", 0 to %lld", (long long)e->waited_ns - 1);
 		break;
 	case GDRI_ARG_CMP:
-		add(t, "cmp is %lld, and comparisons are GDR_CMP_EQ (%d) to GDR_CMP_LE (%d)", value, GDR_CMP_EQ,
+		text_add(t, "cmp is %lld, and comparisons are GDR_CMP_EQ (%d) to GDR_CMP_LE (%d)", value, GDR_CMP_EQ,
 		    GDR_CMP_LE);
 		break;
 	case GDRI_ARG_SIGNAL_OP:
-		add(t, "op is %lld, and signal operations are GDR_SIGNAL_SET (%d) and GDR_SIGNAL_ADD (%d)", value,
+		text_add(t, "op is %lld, and signal operations are GDR_SIGNAL_SET (%d) and GDR_SIGNAL_ADD (%d)", value,
 		    GDR_SIGNAL_SET, GDR_SIGNAL_ADD);
 		break;
 	case GDRI_ARG_STRIDE:
-		add(t, "the stride of %s is %lld", arg_name(e), value);
+		text_add(t, "the stride of %s is %lld", arg_name(e), value);
 		if (e->waited_ns)
-			add(t, ": %llu blocks of it are not within %llu bytes", (ull)e->local, (ull)e->waited_ns);
+			text_add(t, ": %llu blocks of it are not within %llu bytes", (ull)e->local, (ull)e->waited_ns);
 		else
-			add(t, ", and has to be 1 at least");
+			text_add(t, ", and has to be 1 at least");
 		break;
 	default:
-		add(t, "%llu blocks are more than the team has room for", (ull)e->len);
+		text_add(t, "%llu blocks are more than the team has room for", (ull)e->len);
 	}
 }
 
@@ -190,27 +175,27 @@ static void add_memory(struct text *t, const struct gdri_error *e)
 {
 	switch (REASON(e)) {
 	case GDRI_ARG_ALIGN:
-		add(t, "%s 0x%llx is no multiple of %llu, the size of its type", arg_name(e), (ull)e->addr,
+		text_add(t, "%s 0x%llx is no multiple of %llu, the size of its type", arg_name(e), (ull)e->addr,
 		    (ull)e->waited_ns);
 		break;
 	case GDRI_ARG_NULL:
-		add(t, "%s is NULL, with %llu bytes", arg_name(e), (ull)e->len);
+		text_add(t, "%s is NULL, with %llu bytes", arg_name(e), (ull)e->len);
 		break;
 	case GDRI_ARG_HEAP:
-		add(t, "%s 0x%llx, %llu bytes, is not within the symmetric heap, 0x%llx to 0x%llx", arg_name(e),
+		text_add(t, "%s 0x%llx, %llu bytes, is not within the symmetric heap, 0x%llx to 0x%llx", arg_name(e),
 		    (ull)e->addr, (ull)e->len, (ull)e->local, (ull)e->waited_ns);
 		break;
 	case GDRI_ARG_OWN:
-		add(t, "%s 0x%llx, %llu bytes, lies over the library's own words, 0x%llx to 0x%llx", arg_name(e),
+		text_add(t, "%s 0x%llx, %llu bytes, lies over the library's own words, 0x%llx to 0x%llx", arg_name(e),
 		    (ull)e->addr, (ull)e->len, (ull)e->local, (ull)e->waited_ns);
 		break;
 	case GDRI_ARG_SIZE:
-		add(t, "%llu elements of %llu bytes are more than the heap's %llu bytes", (ull)e->len,
+		text_add(t, "%llu elements of %llu bytes are more than the heap's %llu bytes", (ull)e->len,
 		    (ull)e->local, (ull)e->waited_ns);
 		break;
 	default:
-		add(t, "dest 0x%llx, %llu bytes, and source 0x%llx, %llu bytes, overlap", (ull)e->addr, (ull)e->len,
-		    (ull)e->local, (ull)e->waited_ns);
+		text_add(t, "dest 0x%llx, %llu bytes, and source 0x%llx, %llu bytes, overlap", (ull)e->addr,
+			 (ull)e->len, (ull)e->local, (ull)e->waited_ns);
 	}
 }
 
@@ -237,7 +222,7 @@ void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 		add_memory(&t, e);
 		break;
 	case GDRI_ARG_OTHER:
-		add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
+		text_add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
 		break;
 	default:
 		add_number(&t, e);
