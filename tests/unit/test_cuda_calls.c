@@ -352,7 +352,7 @@ static int body_no_room(int pe, int n)
 	JOB_CHECK(!init());
 	own = cuda_malloc();
 	fake_cuda.load_result = pe == 1 ? 2 : 0;
-	JOB_CHECK(own && !gdr_symmetric_register(own, PLAIN) && gdr_host_quiet() == -GDR_ENOMEM);
+	JOB_CHECK(own && !gdr_symmetric_register(own, PLAIN) && gdr_host_status() == -GDR_ENOMEM);
 	JOB_CHECK(strstr(job_stderr(), pe == 1 ? "loading the kernels that reach memory of cudaMalloc" :
 						 "PE 1 failed"));
 	JOB_CHECK(!fake_cuda.opened && fake_cuda.modules == (pe == 1 ? 2 : 4));
