@@ -186,14 +186,17 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 	GDRI_BULK_ROW(get, GET, pre, T, E, z, , s, scope, 0)                                       \
 	GDRI_BULK_ROW(get, GET, pre, T, E, z, _nbi, s, scope, 1)
 
+/* In bytes; it may wrap where there is one block, which has no next. */
+#define GDRI_STEP(step, E) ((ptrdiff_t)((size_t)(step) * (E)))
+
 /* dst and sst: from one element, or block, to the next, in elements. */
 #define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
 	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, i##op, z, form##s),                                \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
 		(GDRI_##put, scope),                                                               \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, 1, n, E, pe), \
-		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
-			     sst * (ptrdiff_t)(E), E, n, pe, q),                                   \
+		gdri_strided(GDRI_##put, scope, nbi, dest, source, GDRI_STEP(dst, E),              \
+			     GDRI_STEP(sst, E), E, n, pe, q),                                      \
 		gdri_ask_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
 	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, ib##op, z, form##s),                         \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
@@ -201,8 +204,8 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 		(GDRI_##put, scope),                                                               \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, bsize,     \
 				   nblocks, E, pe),                                                \
-		gdri_strided(GDRI_##put, scope, nbi, dest, source, dst * (ptrdiff_t)(E),           \
-			     sst * (ptrdiff_t)(E), bsize * (E), nblocks, pe, q), 0)
+		gdri_strided(GDRI_##put, scope, nbi, dest, source, GDRI_STEP(dst, E),              \
+			     GDRI_STEP(sst, E), bsize * (E), nblocks, pe, q), 0)
 
 #define GDRI_STRIDED_ROWS(pre, T, E, z, s, scope)                                                  \
 	GDRI_STRIDED_ROW(put, PUT, pre, T, E, z, , s, scope, 0)                                    \
