@@ -32,6 +32,6 @@ void gdri_lost_note(struct gdri_state *st, int pe)
 		__atomic_store_n(&st->seer->lost, st->dev->lost, __ATOMIC_RELAXED);
 	gdri_cuda_state_push(st, &st->dev->lost);
 	/* `lost` before `latched`: pairs with the fence in gdri_take_latched, where it is the other way round */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	gdri_fence_sys();
 	gdri_devstate_latch(st, -GDR_EPEERLOST);
 }
