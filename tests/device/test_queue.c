@@ -510,7 +510,7 @@ static void test_turns(void **state)
 		assert_int_equal(pthread_create(&p[i].thread, NULL, reserve_32, &p[i]), 0);
 		wait_for_gate(qp, i ? !side : side, i ? i : 1);
 	}
-	assert_int_equal(gdri_sq_free(qp->room), 27);
+	assert_int_equal(gdri_sq_free(gdri_ld_relaxed_gpu_u64(&qp->room)), 27);
 	assert_int_equal(gdri_sq_reserve_now(qp, 1), GDRI_NO_ROOM);
 	assert_int_equal(gdri_sq_reserve_beside(f->dev, qp), 100); /* a wait's own */
 	gdri_wqe_nop(qp, 100, GDRI_CE_ALWAYS);
