@@ -8,6 +8,7 @@
 #include "runtime/hostdev.h"
 #include "runtime/log.h"
 #include "runtime/lost.h"
+#include "runtime/monitor.h"
 #include "runtime/range.h"
 
 /* For callers that do not come through the header, as other languages do. */
@@ -114,6 +115,7 @@ void gdr_global_exit(int code)
 {
 	struct gdri_state *st = gdri_state_get();
 
+	gdri_monitor_say();
 	gdri_flush_streams();
 	if (st && st->boot->abort && st->boot->abort(st->boot, code, "gdr_global_exit") != -GDR_ENOTSUP)
 		sleep(2); /* the launcher's signal is on its way */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define _GNU_SOURCE /* pthread_setname_np */
+#define _GNU_SOURCE /* pthread_setname_np, pthread_mutex_clocklock */
 #include "runtime/monitor.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "runtime/clock.h"
 #include "runtime/errors.h"
@@ -15,12 +17,14 @@
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
+#define EXIT_S 1
 #define COUNTS_MS 5000 /* how late the log may say that an error came again */
 #define PERIOD_MS 100 /* how late an error may be logged; costs ten wake-ups a second */
 
 struct gdri_monitor {
 	struct gdri_state *st;
 	pthread_t thread;
+	pid_t owner; /* a forked child has no such thread */
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
 	bool stop;
@@ -36,11 +40,16 @@ static void sleep_a_while(struct gdri_monitor *m)
 		;
 }
 
-static void look_at_errors(struct gdri_monitor *m)
+static void log_errors(struct gdri_monitor *m)
 {
 	gdri_errors_log(m->st->dev, &m->seen);
 	if (m->st->seer)
 		gdri_errors_log(m->st->seer, &m->host_seen);
+}
+
+static void look_at_errors(struct gdri_monitor *m)
+{
+	log_errors(m);
 	gdri_fault_tell(m->st);
 	gdri_log_counts(COUNTS_MS, 0);
 }
@@ -60,6 +69,39 @@ static void *monitor_main(void *arg)
 	return NULL;
 }
 
+/* Another thread may be in gdr_finalize while this one ends the process. */
+static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gdri_monitor *current; /* under current_lock */
+
+static void set_current(struct gdri_monitor *m)
+{
+	pthread_mutex_lock(&current_lock);
+	current = m;
+	pthread_mutex_unlock(&current_lock);
+}
+
+void gdri_monitor_say(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += EXIT_S;
+	if (pthread_mutex_clocklock(&current_lock, CLOCK_MONOTONIC, &end))
+		return;
+	if (current && current->owner == getpid() &&
+	    !pthread_mutex_clocklock(&current->lock, CLOCK_MONOTONIC, &end)) {
+		log_errors(current);
+		pthread_mutex_unlock(&current->lock);
+	}
+	pthread_mutex_unlock(&current_lock);
+}
+
+/* Behind the driver's own handlers, so before them at exit: records of a GPU are in memory of the driver. */
+static void hook_exit(void)
+{
+	atexit(gdri_monitor_say);
+}
+
 /* From a thread of the bootstrap. The launcher knows it sooner than any time limit:
  * every wait that needs this PE ends (gdri_watch_lost). */
 static void on_lost(void *arg, int pe)
@@ -77,6 +119,7 @@ static void on_lost(void *arg, int pe)
 
 int gdri_up_monitor(struct gdri_state *st)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gdri_monitor *m = calloc(1, sizeof(*m));
 	pthread_condattr_t attr;
 	int rc;
@@ -86,6 +129,8 @@ int gdri_up_monitor(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	m->st = st;
+	m->owner = getpid();
+	pthread_once(&once, hook_exit);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -100,6 +145,7 @@ int gdri_up_monitor(struct gdri_state *st)
 		return -GDR_ESYSTEM;
 	}
 	st->monitor = m;
+	set_current(m);
 	if (st->boot->on_peer_lost)
 		st->boot->on_peer_lost(st->boot, on_lost, m);
 	return 0;
@@ -111,6 +157,7 @@ void gdri_down_monitor(struct gdri_state *st)
 
 	if (!m)
 		return;
+	set_current(NULL);
 	if (st->boot->on_peer_lost)
 		st->boot->on_peer_lost(st->boot, NULL, NULL);
 	pthread_mutex_lock(&m->lock);

@@ -10,4 +10,7 @@ struct gdri_state;
 int gdri_up_monitor(struct gdri_state *st);
 void gdri_down_monitor(struct gdri_state *st);
 
+/* Logs what has failed and is not logged yet, for a process that ends without gdr_finalize. Waits 1 s at most. */
+void gdri_monitor_say(void);
+
 #endif
