@@ -131,34 +131,34 @@ enum gdri_error_kind {
 };
 
 enum gdri_op { /* what was under way: for messages and wait records */
-	GDRI_NONE,
-	GDRI_PUT,
-	GDRI_GET,
-	GDRI_P,
-	GDRI_G,
-	GDRI_PUT_SIGNAL,
-	GDRI_SIGNAL,
-	GDRI_AMO,
-	GDRI_FETCH_AMO,
-	GDRI_QUIET,
-	GDRI_FENCE,
-	GDRI_BARRIER,
-	GDRI_SYNC,
-	GDRI_WAIT_UNTIL,
-	GDRI_SIGNAL_WAIT,
-	GDRI_BLAME,	 /* finding out who is to blame for a wait that expired */
-	GDRI_QUEUE_FULL, /* waiting for room in a send queue */
-	GDRI_PUBLISH,	 /* waiting for the publication of an earlier reserver */
-	GDRI_LOCK,
-	GDRI_MEET,	 /* a collective call of the host */
-	GDRI_TEAM_SYNC,	 /* from here on: collectives of a team */
-	GDRI_BROADCAST,
-	GDRI_COLLECT,
-	GDRI_ALLTOALL,
-	GDRI_REDUCE,
-	GDRI_REDUCESCATTER,
-	GDRI_SCAN,
-	GDRI_N_OPS,
+	GDRI_NONE = 0,
+	GDRI_PUT = 1,
+	GDRI_GET = 2,
+	GDRI_P = 3,
+	GDRI_G = 4,
+	GDRI_PUT_SIGNAL = 5,
+	GDRI_SIGNAL = 6,
+	GDRI_AMO = 7,
+	GDRI_FETCH_AMO = 8,
+	GDRI_QUIET = 9,
+	GDRI_FENCE = 10,
+	GDRI_BARRIER = 11,
+	GDRI_SYNC = 12,
+	GDRI_WAIT_UNTIL = 13,
+	GDRI_SIGNAL_WAIT = 14,
+	GDRI_BLAME = 15, /* finding out who is to blame for a wait that expired */
+	GDRI_QUEUE_FULL = 16, /* waiting for room in a send queue */
+	GDRI_PUBLISH = 17, /* waiting for the publication of an earlier reserver */
+	GDRI_LOCK = 18,
+	GDRI_MEET = 19, /* a collective call of the host */
+	GDRI_TEAM_SYNC = 20, /* from here on: collectives of a team */
+	GDRI_BROADCAST = 21,
+	GDRI_COLLECT = 22,
+	GDRI_ALLTOALL = 23,
+	GDRI_REDUCE = 24,
+	GDRI_REDUCESCATTER = 25,
+	GDRI_SCAN = 26,
+	GDRI_N_OPS = 27,
 };
 
 enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len where nothing is said */
@@ -312,29 +312,30 @@ struct gdri_note {
 };
 
 enum gdri_coll_kind { /* those with a choice of algorithms */
-	GDRI_K_SYNC,
-	GDRI_K_BROADCAST,
-	GDRI_K_COLLECT,
-	GDRI_K_ALLTOALL,
-	GDRI_K_REDUCE,
-	GDRI_K_SCAN,
-	GDRI_N_KINDS,
+	GDRI_K_SYNC = 0,
+	GDRI_K_BROADCAST = 1,
+	GDRI_K_COLLECT = 2,
+	GDRI_K_ALLTOALL = 3,
+	GDRI_K_REDUCE = 4,
+	GDRI_K_SCAN = 5,
+	GDRI_N_KINDS = 6,
 };
 
 enum gdri_algo {
-	GDRI_A_FLAT,   /* to all, through their slots */
-	GDRI_A_TREE,   /* binomial, through slots */
-	GDRI_A_RING,
-	GDRI_A_DIRECT, /* after a sync, to where it belongs */
-	GDRI_A_TWO,    /* pieces to all, then gathered */
-	GDRI_A_GRID,   /* straight through mapped memory; calls on streams: by many blocks */
+	GDRI_A_FLAT = 0, /* to all, through their slots */
+	GDRI_A_TREE = 1, /* binomial, through slots */
+	GDRI_A_RING = 2,
+	GDRI_A_DIRECT = 3, /* after a sync, to where it belongs */
+	GDRI_A_TWO = 4, /* pieces to all, then gathered */
+	GDRI_A_GRID = 5, /* straight through mapped memory; calls on streams: by many blocks */
 	/* both levels: within the nodes through mapped memory, between them */
-	GDRI_A_LEADER, /* by one member of each */
-	GDRI_A_LANES,  /* by as many as the smallest one has, a piece each */
-	GDRI_A_WORDS,  /* to all, each 4 bytes in one word with their number */
-	GDRI_A_PUSH,   /* calls on streams: the same by many blocks; others: GDRI_A_GRID */
-	GDRI_A_COPIES, /* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: that */
-	GDRI_N_ALGOS,
+	GDRI_A_LEADER = 6, /* by one member of each */
+	GDRI_A_LANES = 7, /* by as many as the smallest one has, a piece each */
+	GDRI_A_WORDS = 8, /* to all, each 4 bytes in one word with their number */
+	GDRI_A_PUSH = 9, /* calls on streams: the same by many blocks; others: GDRI_A_GRID */
+	/* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: that */
+	GDRI_A_COPIES = 10,
+	GDRI_N_ALGOS = 11,
 };
 #define GDRI_CHOICES 4
 #define GDRI_CAST_DEPTH 8u /* parts of broadcasts that the root may be ahead */

@@ -13,14 +13,14 @@
 #endif
 
 enum gdri_amo {
-	GDRI_AMO_SET,
-	GDRI_AMO_FETCH,
-	GDRI_AMO_ADD,
-	GDRI_AMO_SWAP,
-	GDRI_AMO_CSWAP,
-	GDRI_AMO_AND,
-	GDRI_AMO_OR,
-	GDRI_AMO_XOR,
+	GDRI_AMO_SET = 0,
+	GDRI_AMO_FETCH = 1,
+	GDRI_AMO_ADD = 2,
+	GDRI_AMO_SWAP = 3,
+	GDRI_AMO_CSWAP = 4,
+	GDRI_AMO_AND = 5,
+	GDRI_AMO_OR = 6,
+	GDRI_AMO_XOR = 7,
 };
 
 /* A warp or a block. */

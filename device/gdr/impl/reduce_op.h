@@ -6,12 +6,21 @@
 
 #include <gdr/impl/scope.h>
 
-enum gdri_op2 { GDRI_SUM, GDRI_PROD, GDRI_MIN, GDRI_MAX, GDRI_AND, GDRI_OR, GDRI_XOR, GDRI_MAXLOC };
+enum gdri_op2 {
+	GDRI_SUM = 0,
+	GDRI_PROD = 1,
+	GDRI_MIN = 2,
+	GDRI_MAX = 3,
+	GDRI_AND = 4,
+	GDRI_OR = 5,
+	GDRI_XOR = 6,
+	GDRI_MAXLOC = 7,
+};
 enum gdri_class {
-	GDRI_C_UNSIGNED,
-	GDRI_C_SIGNED,
-	GDRI_C_FLOAT,
-	GDRI_C_BFLOAT, /* the upper half of a float */
+	GDRI_C_UNSIGNED = 0,
+	GDRI_C_SIGNED = 1,
+	GDRI_C_FLOAT = 2,
+	GDRI_C_BFLOAT = 3, /* the upper half of a float */
 };
 
 /* What MAXLOC looks for the greatest of: the first of a pair, with the second as its place. */

@@ -8,41 +8,41 @@
 
 enum gdri_what {
 	/* by one thread */
-	GDRI_RQ_BARRIER_ALL,
-	GDRI_RQ_SYNC_ALL,
-	GDRI_RQ_BARRIER,
-	GDRI_RQ_SYNC,
-	GDRI_RQ_QUIET,
-	GDRI_RQ_P, /* a, b: the value */
-	GDRI_RQ_G,
-	GDRI_RQ_SIGNAL,
-	GDRI_RQ_WAIT, /* b: pe is who is waited for; else 0 */
-	GDRI_RQ_AMO, /* code: enum gdri_amo */
-	GDRI_RQ_FETCH_AMO,
-	GDRI_RQ_FLOAT_ADD,
-	GDRI_RQ_BY_BLOCK, /* those from here on: by a block, or many */
+	GDRI_RQ_BARRIER_ALL = 0,
+	GDRI_RQ_SYNC_ALL = 1,
+	GDRI_RQ_BARRIER = 2,
+	GDRI_RQ_SYNC = 3,
+	GDRI_RQ_QUIET = 4,
+	GDRI_RQ_P = 5, /* a, b: the value */
+	GDRI_RQ_G = 6,
+	GDRI_RQ_SIGNAL = 7,
+	GDRI_RQ_WAIT = 8, /* b: pe is who is waited for; else 0 */
+	GDRI_RQ_AMO = 9, /* code: enum gdri_amo */
+	GDRI_RQ_FETCH_AMO = 10,
+	GDRI_RQ_FLOAT_ADD = 11,
+	GDRI_RQ_BY_BLOCK = 12, /* those from here on: by a block, or many */
 	GDRI_RQ_PUT = GDRI_RQ_BY_BLOCK,
-	GDRI_RQ_GET,
-	GDRI_RQ_IPUT,
-	GDRI_RQ_IGET,
-	GDRI_RQ_PUT_SIGNAL,
-	GDRI_RQ_COLLECTIVE, /* those from here on: of a team */
+	GDRI_RQ_GET = 13,
+	GDRI_RQ_IPUT = 14,
+	GDRI_RQ_IGET = 15,
+	GDRI_RQ_PUT_SIGNAL = 16,
+	GDRI_RQ_COLLECTIVE = 17, /* those from here on: of a team */
 	GDRI_RQ_BROADCAST = GDRI_RQ_COLLECTIVE,
-	GDRI_RQ_COLLECT,
-	GDRI_RQ_FCOLLECT,
-	GDRI_RQ_ALLTOALL,
-	GDRI_RQ_ALLTOALLS,
-	GDRI_RQ_REDUCE,
-	GDRI_RQ_REDUCESCATTER,
-	GDRI_RQ_INSCAN,
-	GDRI_RQ_EXSCAN,
-	GDRI_RQ_END,
+	GDRI_RQ_COLLECT = 18,
+	GDRI_RQ_FCOLLECT = 19,
+	GDRI_RQ_ALLTOALL = 20,
+	GDRI_RQ_ALLTOALLS = 21,
+	GDRI_RQ_REDUCE = 22,
+	GDRI_RQ_REDUCESCATTER = 23,
+	GDRI_RQ_INSCAN = 24,
+	GDRI_RQ_EXSCAN = 25,
+	GDRI_RQ_END = 26,
 };
 
 /* code of a signal operation: GDR_SIGNAL_SET, for those who know no device.h */
 enum { GDRI_SIGNAL_SETS = 0 };
 
-enum gdri_by { GDRI_BY_THREAD, GDRI_BY_BLOCK, GDRI_BY_GRID, GDRI_BY_PUSH };
+enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_PUSH = 3 };
 
 /* What became of a call that is waited for; its caller's memory, also that of a GPU. */
 struct gdri_answer {

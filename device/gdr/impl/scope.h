@@ -6,7 +6,7 @@
 #include <gdr/impl/world.h>
 #include <gdr/simt.h>
 
-enum gdri_scope { GDRI_THREAD, GDRI_WARP, GDRI_BLOCK };
+enum gdri_scope { GDRI_THREAD = 0, GDRI_WARP = 1, GDRI_BLOCK = 2 };
 
 /* The last warp of a block may have fewer than 32 lanes. */
 GDR_DEVICE uint32_t gdri_warp_lanes(void)
