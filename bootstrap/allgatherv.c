@@ -9,7 +9,7 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 struct gatherv {
 	struct gdr_bootstrap *b;

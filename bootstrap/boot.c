@@ -12,7 +12,7 @@
 
 #include "bootstrap/boot_env.h"
 #include "bootstrap/detect.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 extern char **environ;
 

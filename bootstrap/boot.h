@@ -9,7 +9,7 @@
 /* The most that one PE may contribute to one allgather call. */
 #define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
 
-/* The words of GDR_BOOTSTRAP, in the order of runtime/options.def. */
+/* The words of GDR_BOOTSTRAP, in the order of runtime/core/options.def. */
 enum { GDRI_BOOT_AUTO, GDRI_BOOT_PMIX, GDRI_BOOT_SINGLE, GDRI_BOOT_ENV };
 
 struct gdri_boot_how {

@@ -17,7 +17,7 @@
 #include "bootstrap/uid_join.h"
 #include "bootstrap/uid_net.h"
 #include "bootstrap/uid_serve.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define ADDRESSES  8	/* of one name, that are tried */
 #define AGAIN_MS   50	/* between two attempts to reach PE 0 */

@@ -6,7 +6,7 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/mpi/module.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 static void say(int level, const char *text)
 {

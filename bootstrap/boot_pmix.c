@@ -20,7 +20,7 @@
 #include "bootstrap/pmix_event.h"
 #include "bootstrap/pmix_job.h"
 #include "bootstrap/pmix_text.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define ABORT_MS 10000
 #define EXIT_MS	 5000

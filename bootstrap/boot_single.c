@@ -6,7 +6,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 static int single_allgather(struct gdr_bootstrap *b, const void *send, void *recv, size_t len,
 			    int timeout_ms)

@@ -9,7 +9,7 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/uid_join.h"
 #include "bootstrap/uid_net.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 struct by_id {
 	struct gdri_uid_meeting meeting; /* first: connect casts */

@@ -8,7 +8,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define NS_PER_S 1000000000L
 #define POLL_MS	 50 /* how often a wait asks whether it was interrupted */

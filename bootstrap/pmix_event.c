@@ -10,7 +10,7 @@
 
 #include "bootstrap/call.h"
 #include "bootstrap/pmix_text.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define REGISTER_MS 2000 /* for all registrations together */
 #define NO_HANDLER  SIZE_MAX

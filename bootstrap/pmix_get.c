@@ -10,7 +10,7 @@
 #include "bootstrap/pmix_job.h"
 #include "bootstrap/pmix_text.h"
 #include "bootstrap/pmix_value.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define KEY_MAX 48
 

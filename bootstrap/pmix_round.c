@@ -16,7 +16,7 @@
 #include "bootstrap/pmix_job.h"
 #include "bootstrap/pmix_text.h"
 #include "bootstrap/pmix_value.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define KEY_MAX	    32
 #define DIAGNOSE_MS 500 /* kept back from the time limit to find out who is missing */

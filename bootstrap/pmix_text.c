@@ -3,7 +3,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 int gdri_pmix_code(pmix_status_t status)
 {

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "bootstrap/uid_link.h"
-#include "runtime/flush.h"
-#include "runtime/log.h"
+#include "runtime/core/flush.h"
+#include "runtime/core/log.h"
 
 void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)
 {

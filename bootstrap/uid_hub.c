@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 /* Where a PE that has entered the round with no bytes points. */
 static unsigned char nothing[1];

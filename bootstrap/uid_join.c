@@ -13,7 +13,7 @@
 #include "bootstrap/call.h"
 #include "bootstrap/uid_link.h"
 #include "bootstrap/uid_serve.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */
 #define ABORT_MS    2000

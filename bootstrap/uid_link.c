@@ -13,7 +13,7 @@
 
 #include "bootstrap/call.h"
 #include "bootstrap/uid_net.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define CLOSE_MS 1000
 

@@ -16,7 +16,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 union address {
 	struct sockaddr any;

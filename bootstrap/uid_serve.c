@@ -17,7 +17,7 @@
 #include "bootstrap/call.h"
 #include "bootstrap/uid_hub.h"
 #include "bootstrap/uid_net.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define MAX_HUBS   16
 #define HELLO_NS   1000000000u /* a connection that has not said who it is by then is closed */

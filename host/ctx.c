@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Contexts: the arguments of the public calls. */
 #include "host/host.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define QUEUES(options) ((uint32_t)((options) >> 8 & 0xff))
 #define MODES (GDR_CTX_GPU | GDR_CTX_BLOCK | GDR_CTX_THREAD)

@@ -2,15 +2,15 @@
 #include "host/cuda.h"
 
 #include "host/host.h"
-#include "runtime/cuda.h"
-#include "runtime/cuda_map.h"
-#include "runtime/cuda_queues.h"
-#include "runtime/cuda_state.h"
-#include "runtime/fault.h"
-#include "runtime/hostq.h"
-#include "runtime/lost.h"
-#include "runtime/range.h"
-#include "runtime/window.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/cuda/cuda_queues.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/path/fault.h"
+#include "runtime/path/hostq.h"
+#include "runtime/path/lost.h"
+#include "runtime/core/range.h"
+#include "runtime/mem/window.h"
 
 bool gdri_host_cuda(void)
 {

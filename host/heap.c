@@ -7,15 +7,15 @@
 #include <gdr/device.h>
 
 #include "host/host.h"
-#include "runtime/agree.h"
-#include "runtime/clock.h"
-#include "runtime/cuda_state.h"
-#include "runtime/grow.h"
-#include "runtime/log.h"
-#include "runtime/meet.h"
-#include "runtime/mix.h"
-#include "runtime/range.h"
-#include "runtime/window.h"
+#include "runtime/core/agree.h"
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/grow.h"
+#include "runtime/core/log.h"
+#include "runtime/core/meet.h"
+#include "runtime/core/mix.h"
+#include "runtime/core/range.h"
+#include "runtime/mem/window.h"
 
 struct request {
 	uint64_t call, size, alignment; /* FREE: size is the object's offset */

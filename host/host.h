@@ -3,7 +3,7 @@
 #ifndef GDRI_HOST_INTERNAL_H
 #define GDRI_HOST_INTERNAL_H
 
-#include "runtime/state.h"
+#include "runtime/core/state.h"
 
 /* The library's state, or NULL after logging that `call` came before gdr_init or after
  * gdr_finalize. */

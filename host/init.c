@@ -2,14 +2,14 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "runtime/cuda_state.h"
-#include "runtime/fault.h"
-#include "runtime/flush.h"
-#include "runtime/hostdev.h"
-#include "runtime/log.h"
-#include "runtime/lost.h"
-#include "runtime/monitor.h"
-#include "runtime/range.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/path/fault.h"
+#include "runtime/core/flush.h"
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/core/log.h"
+#include "runtime/path/lost.h"
+#include "runtime/core/monitor.h"
+#include "runtime/core/range.h"
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/host.h"
-#include "runtime/log.h"
-#include "runtime/modules.h"
+#include "runtime/core/log.h"
+#include "runtime/core/modules.h"
 
 static int change(const char *call, struct CUmod_st *module,
 		  int (*how)(struct gdri_state *st, struct CUmod_st *module))

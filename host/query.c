@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "host/host.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 struct gdri_state *gdri_need_state(const char *call)
 {

@@ -2,8 +2,8 @@
 /* Local buffers outside the heap: a table that device code searches while
  * entries come and go. */
 #include "host/host.h"
-#include "runtime/cuda_state.h"
-#include "runtime/log.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/core/log.h"
 
 /* First byte behind; ranges that wrap are refused before. */
 static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "host/host.h"
-#include "runtime/cuda.h"
-#include "runtime/cuda_map.h"
-#include "runtime/devstate.h"
-#include "runtime/log.h"
-#include "runtime/lost.h"
-#include "runtime/perform.h"
-#include "runtime/range.h"
-#include "runtime/team.h"
-#include "runtime/window.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/path/devstate.h"
+#include "runtime/core/log.h"
+#include "runtime/path/lost.h"
+#include "runtime/exec/perform.h"
+#include "runtime/core/range.h"
+#include "runtime/team/team.h"
+#include "runtime/mem/window.h"
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 

@@ -2,10 +2,10 @@
 /* Collective registration of the program's own memory. A failure on one PE is one on all, and leaves
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
-#include "runtime/cuda_map.h"
-#include "runtime/log.h"
-#include "runtime/outside.h"
-#include "runtime/window.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/core/log.h"
+#include "runtime/mem/outside.h"
+#include "runtime/mem/window.h"
 
 /* Own trouble becomes st->pending, which the next agreement tells. */
 static int enter(struct gdri_state *st, void *addr, void *ptr, size_t len)

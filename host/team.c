@@ -5,9 +5,9 @@
 #include <sys/random.h>
 
 #include "host/host.h"
-#include "runtime/log.h"
-#include "runtime/mix.h"
-#include "runtime/team.h"
+#include "runtime/core/log.h"
+#include "runtime/core/mix.h"
+#include "runtime/team/team.h"
 
 static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
 {

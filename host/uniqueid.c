@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/host.h"
-#include "runtime/log.h"
-#include "runtime/uniqueid.h"
+#include "runtime/core/log.h"
+#include "runtime/path/uniqueid.h"
 
 int gdr_get_uniqueid(gdr_uniqueid_t *id)
 {

@@ -12,12 +12,12 @@
 
 #include <gdr/host.h>
 
-#include "runtime/cuda_impl.h"
-#include "runtime/cuda_map.h"
-#include "runtime/nic_address.h"
-#include "runtime/nic_gid.h"
-#include "runtime/nic_impl.h"
-#include "runtime/options.h"
+#include "runtime/cuda/cuda_impl.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/nic/address.h"
+#include "runtime/nic/gid.h"
+#include "runtime/nic/impl.h"
+#include "runtime/core/options.h"
 
 #define TRY ((size_t)2 << 20) /* bytes that are registered */
 

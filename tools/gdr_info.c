@@ -7,8 +7,8 @@
 
 #include <gdr/host.h>
 
-#include "runtime/coll.h"
-#include "runtime/options.h"
+#include "runtime/team/coll.h"
+#include "runtime/core/options.h"
 #include "tools/check.h"
 
 static int usage(FILE *f)

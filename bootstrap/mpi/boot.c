@@ -21,7 +21,7 @@
 #define MAX_BYTES ((size_t)1 << 20)
 #define NS_PER_MS 1000000u
 
-enum level { SAY_ERROR, SAY_WARN, SAY_INFO }; /* the first of runtime/log.h */
+enum level { SAY_ERROR, SAY_WARN, SAY_INFO }; /* the first of runtime/core/log.h */
 
 struct head {
 	uint64_t round, len;

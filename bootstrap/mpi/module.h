@@ -9,7 +9,7 @@
 #define GDRI_MPI_MODULE	 "libgdr_mpi.so.0"
 #define GDRI_MPI_OPEN	 "gdri_mpi_open_1" /* its number changes with what is below */
 
-/* Messages go through libgdr's log: level of runtime/log.h, text without a newline. */
+/* Messages go through libgdr's log: level of runtime/core/log.h, text without a newline. */
 typedef void gdri_mpi_say(int level, const char *text);
 
 /* comm: of an MPI_Comm, whose ranks are the PEs. Collective over it. */

@@ -23,7 +23,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 static struct gdr_bootstrap *boot;
 static int limit_ms = 20000;

@@ -9,7 +9,7 @@
 #include <mpi.h>
 
 #include "bootstrap/boot.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define LIMIT_MS 20000
 

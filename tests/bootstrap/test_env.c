@@ -20,7 +20,7 @@
 #include "bootstrap/boot_env.h"
 #include "bootstrap/call.h"
 #include "bootstrap/uid_net.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 #define LIMIT_MS 20000
 #define ENV(...) ((char *const[]){__VA_ARGS__, NULL})

@@ -19,7 +19,7 @@
 
 #include "bootstrap/boot.h"
 #include "fake_pmix.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 /* The tests must hold on a machine with ten times as many runnable threads as
  * cores: a long limit where success is expected, a short one to let expire. */

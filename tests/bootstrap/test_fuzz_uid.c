@@ -8,7 +8,7 @@
 
 #include "bootstrap/uid_wire.h"
 #include "fuzz_uid.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 enum { MAX_INPUT = 3000, HANG_S = 20 };
 

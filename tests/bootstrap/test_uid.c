@@ -23,7 +23,7 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/uid_net.h"
 #include "bootstrap/uid_wire.h"
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 #include "tests/entries.h"
 
 #define LIMIT_MS 20000

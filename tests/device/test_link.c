@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "runtime/clock.h"
-#include "runtime/link_check.h"
-#include "runtime/log.h"
-#include "runtime/place.h"
-#include "runtime/state.h"
+#include "runtime/core/clock.h"
+#include "runtime/path/link_check.h"
+#include "runtime/core/log.h"
+#include "runtime/mem/place.h"
+#include "runtime/core/state.h"
 #include "tests/device/fake_nic.h"
 
 #define N_PES 5

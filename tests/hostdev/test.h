@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "runtime/hostdev.h"
-#include "runtime/hostdev_fiber.h" /* GDRI_HD_TSAN */
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/hostdev/hostdev_fiber.h" /* GDRI_HD_TSAN */
 #include "tests/hostdev/kernels.h"
 
 #define MAX_BLOCKS 256

@@ -13,7 +13,7 @@
 #include <gdr/status.h>
 #include <gdr/version.h>
 
-#include "runtime/nic_address.h"
+#include "runtime/nic/address.h"
 
 #define PES   3
 #define SLOTS 2

@@ -10,7 +10,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/nic_gid.h"
+#include "runtime/nic/gid.h"
 
 #define V1 GDRI_GID_ROCE_V1
 #define V2 GDRI_GID_ROCE_V2

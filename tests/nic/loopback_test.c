@@ -14,7 +14,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 #include "tests/nic/pair.h"
 
 #define SRC    0x1000u /* offsets in the heap */

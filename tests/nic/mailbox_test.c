@@ -15,10 +15,10 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
-#include "runtime/nic_address.h"
-#include "runtime/nic_impl.h"
-#include "runtime/prm.h"
+#include "runtime/core/log.h"
+#include "runtime/nic/address.h"
+#include "runtime/nic/impl.h"
+#include "runtime/nic/prm.h"
 
 static struct {
 	uint8_t in[512];

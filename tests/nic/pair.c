@@ -10,7 +10,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 
 void pair_options(struct gdri_options *opt, const char *const *settings)
 {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "runtime/nic.h"
+#include "runtime/nic/nic.h"
 
 #define PAIR_PES  2
 #define PAIR_HEAP (1u << 20)

@@ -21,7 +21,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-#include "runtime/log.h"
+#include "runtime/core/log.h"
 #include "tests/entries.h"
 #include "tests/nic/pair.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/topo.h"
+#include "runtime/path/topo.h"
 
 #define MAX_NICS 16
 

@@ -14,9 +14,9 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
-#include "runtime/nic_find.h"
-#include "runtime/nic_impl.h"
+#include "runtime/core/log.h"
+#include "runtime/nic/find.h"
+#include "runtime/nic/impl.h"
 
 #define PAGE	  4096
 #define MANY	  40

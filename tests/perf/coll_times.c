@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How long collectives on a stream take, one behind the other: a line "path" with that of the job, then
  * lines "kind bytes microseconds" of PE 0.
- * bytes are those of the table of algorithms (runtime/coll.def). usage: coll_times [CALLS [MOST_BYTES]] */
+ * bytes are those of the table of algorithms (runtime/team/coll.def). usage: coll_times [CALLS [MOST_BYTES]] */
 #include "tests/perf/help.h"
 #include "tests/perf/times.h"
 

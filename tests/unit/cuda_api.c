@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Holds runtime/cuda_api.h to NVIDIA's header: compiled only, where that is installed. */
+/* Holds runtime/cuda/cuda_api.h to NVIDIA's header: compiled only, where that is installed. */
 #include <cuda.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 
 #define SAME(ours, theirs) GDR_STATIC_ASSERT((int)(ours) == (int)(theirs), #theirs)
 #define SAME_FIELD(ours, field, theirs, their_field)                                               \

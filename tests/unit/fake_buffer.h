@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 
 gdri_cu_result cuMemCreate(gdri_cu_mem *mem, size_t size, const struct gdri_cu_prop *prop, unsigned long long flags);
 gdri_cu_result cuMemAddressReserve(gdri_cu_ptr *at, size_t size, size_t align, gdri_cu_ptr hint,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A libcuda.so.1 of host memory: enough of the driver for runtime/cuda.c, with a
+/* A libcuda.so.1 of host memory: enough of the driver for runtime/cuda/cuda.c, with a
  * GPU that hangs or fails when the test says so. */
 #ifndef TESTS_FAKE_CUDA_H
 #define TESTS_FAKE_CUDA_H

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
 
 enum { INVALID = 1, INVALID_CONTEXT = 201, MAP_FAILED_HERE = 205, INVALID_HANDLE = 400, NOT_SUPPORTED = 801 };

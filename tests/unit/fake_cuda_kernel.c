@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
 
 enum { INVALID = 1, NOT_SUPPORTED = 801, MOST = 8 };

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
 
 enum { INVALID = 1, NO_MEMORY = 2, RANGES = 256 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Functions of the table that fake_cuda.c does not define: not supported. */
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 
 #define NOT_SUPPORTED 801
 

@@ -13,8 +13,8 @@
 
 #include <gdr/status.h>
 
-#include "runtime/coll.h"
-#include "runtime/log.h"
+#include "runtime/team/coll.h"
+#include "runtime/core/log.h"
 
 static char name[] = "/tmp/gdr-coll-XXXXXX";
 

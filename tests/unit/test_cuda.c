@@ -17,9 +17,9 @@
 #include <gdr.h>
 #include <gdr/impl/unit.h>
 
-#include "runtime/cuda.h"
-#include "runtime/log.h"
-#include "runtime/options.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/core/log.h"
+#include "runtime/core/options.h"
 #include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 

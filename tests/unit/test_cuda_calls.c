@@ -18,7 +18,7 @@
 #include <gdr/impl/perform.h>
 #include <gdr/impl/unit.h>
 
-#include "runtime/cuda_api.h"
+#include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/job.h"

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "runtime/clock.h"
-#include "runtime/cuda_impl.h"
-#include "runtime/perform.h"
-#include "runtime/state.h"
-#include "runtime/window.h"
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda_impl.h"
+#include "runtime/exec/perform.h"
+#include "runtime/core/state.h"
+#include "runtime/mem/window.h"
 
 #define STREAMS 8 /* of the library */
 

@@ -13,10 +13,10 @@
 #include <gdr/status.h>
 #include <gdr/impl/request.h>
 
-#include "runtime/errors.h"
-#include "runtime/log.h"
-#include "runtime/state.h"
-#include "runtime/syndrome.h"
+#include "runtime/core/errors.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+#include "runtime/core/syndrome.h"
 
 static void codes_are_distinct_and_have_texts(void **state)
 {

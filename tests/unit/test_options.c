@@ -12,9 +12,9 @@
 
 #include <gdr/status.h>
 
-#include "runtime/log.h"
-#include "runtime/options.h"
-#include "runtime/parse.h"
+#include "runtime/core/log.h"
+#include "runtime/core/options.h"
+#include "runtime/core/parse.h"
 
 /* Runs the parser with stderr caught in `text`. */
 static int read_caught(struct gdri_options *opt, char *const *env, char *text, size_t room)
@@ -75,7 +75,7 @@ static void nonsense_is_refused_by_every_option(void **state)
 {
 	static const char *const names[] = {
 #define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
-#include "runtime/options.def"
+#include "runtime/core/options.def"
 #undef GDRI_OPTION
 	};
 	static const char *const values[] = {"",	"abc",	 "-2",
@@ -177,7 +177,7 @@ static void times_need_a_unit(void **state)
 {
 	static const char *const names[] = {
 #define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
-#include "runtime/options.def"
+#include "runtime/core/options.def"
 #undef GDRI_OPTION
 	};
 	char *env[] = {"GDR_TIMEOUT=30", NULL}, text[4096], name[64], why[200];

@@ -19,8 +19,8 @@
 
 #include <gdr/status.h>
 
-#include "runtime/clock.h"
-#include "runtime/share.h"
+#include "runtime/core/clock.h"
+#include "runtime/mem/share.h"
 
 #define N 8
 #define SIZE (1u << 20)

@@ -11,7 +11,7 @@
 
 #include <gdr/status.h>
 
-#include "runtime/suballoc.h"
+#include "runtime/mem/suballoc.h"
 
 #define G GDRI_SUBALLOC_GRAIN
 

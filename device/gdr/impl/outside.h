@@ -10,7 +10,7 @@
 #ifdef GDR_ANY_ADDRESS
 
 /* Relaxed, the table itself plain: who may use what is new learns so behind the collective call that told of it, and
- * an older table stays whole (runtime/outside.c). */
+ * an older table stays whole (runtime/mem/outside.c). */
 GDR_DEVICE const struct gdri_outside_table *gdri_outside_table(const struct gdri_dev *dev)
 {
 	return (const struct gdri_outside_table *)(uintptr_t)gdri_ld_relaxed_gpu_u64(&dev->outside);

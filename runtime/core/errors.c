@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/core/errors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <gdr/device.h>
+
+#include "runtime/core/log.h"
+#include "runtime/mem/place.h"
+#include "runtime/core/refusal.h"
+#include "runtime/core/syndrome.h"
+#include "runtime/core/text.h"
+
+static void add_peer(struct text *t, const char *before, int pe)
+{
+	if (pe >= 0)
+		text_add(t, "%sPE %d", before, pe);
+	else
+		text_add(t, "%san unknown PE", before);
+}
+
+static void describe_cqe(struct text *t, const struct gdri_error *e)
+{
+	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
+
+	text_add(t, "%s", gdri_op_name(e->op));
+	add_peer(t, " to ", e->peer);
+	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
+	if (*vendor)
+		text_add(t, " (%s)", vendor);
+	text_add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
+	    e->wqe_index, gdri_opcode_name(e->wqe_opcode), e->wqe_opcode,
+	    (unsigned long long)e->len, (unsigned long long)e->addr);
+	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
+		text_add(t, "; the address of an atomic is a multiple of its size");
+	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
+		text_add(t, "; both ends are this PE's: the queue told the flush (0x05) alone");
+	if (!e->is_cause)
+		text_add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
+}
+
+/* What the PE that failed told, in words. The word is that PE's to write. */
+static void add_told(struct text *t, uint64_t word)
+{
+	struct gdri_fault f;
+
+	if (!gdri_fault_read(word, GDRI_MAX_PES, &f))
+		return;
+	text_add(t, "PE %d says: %s", f.pe, gdri_op_name(f.op));
+	add_peer(t, " to ", f.peer);
+	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(f.status), f.vendor);
+}
+
+static void describe_told(struct text *t, const struct gdri_error *e)
+{
+	text_add(t, "%s: ", gdr_strerror(e->status));
+	add_told(t, e->local);
+}
+
+static void describe_lost(struct text *t, const struct gdri_error *e)
+{
+	text_add(t, "PE %d is lost, says the launcher", e->peer);
+}
+
+/* A collective of all PEs that another PE gave up. The word is that PE's to write. */
+static void describe_broken(struct text *t, const struct gdri_error *e)
+{
+	struct gdri_fault f;
+
+	if (!gdri_fault_read(e->local, GDRI_MAX_PES, &f))
+		return;
+	text_add(t, "%s: PE %d gave up a %s", gdri_op_name(e->op), f.pe, gdri_op_name(f.op));
+	if (f.peer != f.pe)
+		add_peer(t, " because of ", f.peer);
+	text_add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
+	    gdr_strerror(f.status));
+}
+
+static void describe_wait(struct text *t, const struct gdri_error *e)
+{
+	char place[96];
+
+	text_add(t, "%s", gdri_op_name(e->op));
+	if (e->waited_for >= 0)
+		text_add(t, " waiting for PE %d", e->waited_for);
+	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
+	    (unsigned long long)(e->waited_ns / 1000000000u),
+	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
+	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
+		text_add(t, "; the chain of waits ends at PE %d", e->peer);
+	if (e->op == GDRI_QUEUE_FULL)
+		text_add(t, "; the queue was full, and the NIC completed %llu entries of it meanwhile",
+		    (unsigned long long)e->len);
+	if (e->addr) {
+		gdri_place_text(e->addr, place, sizeof(place));
+		text_add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);
+	}
+	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
+		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
+	if (e->status != -GDR_EPEERFAILED)
+		return;
+	text_add(t, "; ");
+	add_told(t, e->local);
+}
+
+static void describe_arg(struct text *t, const struct gdri_error *e)
+{
+	char why[240];
+
+	gdri_refusal_text(e, why, sizeof(why));
+	text_add(t, "%s", gdri_op_name(e->op));
+	if (e->peer >= 0 && (e->reason & 0xff) < GDRI_ARG_MATCH)
+		text_add(t, " to PE %d", e->peer);
+	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);
+	if (e->line)
+		text_add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
+}
+
+void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
+{
+	struct text t = {out->text, sizeof(out->text), 0};
+	const char *advice = gdri_status_advice(e->status);
+
+	memset(out, 0, sizeof(*out));
+	out->status = e->status;
+	out->peer = e->peer;
+	out->waited_for = e->waited_for;
+	out->op = gdri_op_name(e->op);
+	if (e->kind != GDRI_ERROR_ARG) { /* whose fields say what was expected */
+		out->qpn = e->qpn;
+		out->wqe_index = e->wqe_index;
+		out->waited_ns = e->waited_ns;
+	}
+	out->opcode = e->wqe_opcode;
+	out->syndrome = e->syndrome;
+	out->vendor_syndrome = e->vendor_syndrome;
+	out->is_cause = e->is_cause;
+	out->addr = e->addr;
+	out->len = e->len;
+	out->time_ns = e->time_ns;
+	if (e->kind == GDRI_ERROR_CQE)
+		describe_cqe(&t, e);
+	else if (e->kind == GDRI_ERROR_WAIT)
+		describe_wait(&t, e);
+	else if (e->kind == GDRI_ERROR_TOLD)
+		describe_told(&t, e);
+	else if (e->kind == GDRI_ERROR_LOST)
+		describe_lost(&t, e);
+	else if (e->kind == GDRI_ERROR_BROKEN)
+		describe_broken(&t, e);
+	else
+		describe_arg(&t, e);
+	if (*advice)
+		text_add(&t, "; %s", advice);
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
+		text_add(&t, "; do all members make this call, in the same form and length?");
+}
+
+static uint32_t taken(const struct gdri_dev *dev)
+{
+	/* relaxed: each record has an acquire of its own */
+	uint32_t n = __atomic_load_n(&dev->n_errors, __ATOMIC_RELAXED);
+
+	return n < GDRI_MAX_ERRORS ? n : GDRI_MAX_ERRORS;
+}
+
+static int complete(const struct gdri_error *e)
+{
+	/* acquire: pairs with the release of the device code that filled the record */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == 2;
+}
+
+/* Or it turned out not to be needed (3). */
+static int ended(const struct gdri_error *e)
+{
+	/* acquire: as above */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= 2;
+}
+
+int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
+{
+	uint32_t i, n = taken(dev);
+	int found = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!complete(&dev->errors[i]))
+			continue;
+		if (found < max)
+			gdri_error_describe(&dev->errors[i], &out[found]);
+		found++;
+	}
+	return found;
+}
+
+void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
+{
+	uint32_t n = taken(dev);
+	struct gdr_error e;
+
+	for (; *seen < n && ended(&dev->errors[*seen]); ++*seen) {
+		if (!complete(&dev->errors[*seen]) || dev->errors[*seen].kind == GDRI_ERROR_LOST) /* said at once */
+			continue;
+		gdri_error_describe(&dev->errors[*seen], &e);
+		gdri_error("%s", e.text);
+		if (*seen == GDRI_MAX_ERRORS - 1)
+			gdri_error("further errors are counted but not recorded");
+	}
+}

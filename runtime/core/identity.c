@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Who the PEs are: first versions, in a record that never changes, then what
+ * must be equal on all PEs and what tells which of them share a node. */
+#define _GNU_SOURCE /* gethostname under C11 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/core/agree.h"
+#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/core/log.h"
+#include "runtime/core/parse.h"
+#include "runtime/core/state.h"
+#include "runtime/core/units.h"
+
+#define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
+
+#define HELLO_MAGIC 0x4f4c4c4548524447ull /* "GDRHELLO" */
+
+/* The same in every version there will ever be, and exchanged before anything else. */
+struct hello {
+	uint64_t magic;
+	uint32_t abi, version;
+	uint64_t rsvd[2];
+};
+GDR_STATIC_ASSERT(sizeof(struct hello) == 32, "hello");
+
+struct identity {
+	char launcher_host[GDR_HOSTNAME_MAX];
+	char own_host[64];
+	char boot_id[40];
+	uint64_t heap_size, heap_max, heap_chunk;
+	uint32_t transports, qps_per_pe, max_pes, cuda, ctx_queues, rsvd;
+	uint64_t coll_slot, coll_blocks, coll; /* coll: a hash */
+	uint32_t teams, heap_kind;
+	uint64_t cores; /* which ones the PE may use */
+};
+
+static int differing_version(const struct gdri_state *st, const struct hello *all)
+{
+	int i;
+
+	for (i = 1; i < st->n_pes; i++) {
+		if (all[i].magic == all[0].magic && all[i].abi == all[0].abi &&
+		    all[i].version == all[0].version)
+			continue;
+		gdri_error("PE 0 has gdr %u.%u.%u (ABI %u), PE %d has %u.%u.%u (ABI %u): start all PEs "
+			   "with the same library",
+			   all[0].version / 10000, all[0].version / 100 % 100, all[0].version % 100,
+			   all[0].abi, i, all[i].version / 10000, all[i].version / 100 % 100,
+			   all[i].version % 100, all[i].abi);
+		return -GDR_EVERSION;
+	}
+	return 0;
+}
+
+int gdri_up_version(struct gdri_state *st)
+{
+	char bytes[GDRI_SIZE_TEXT];
+	struct hello mine = {.magic = HELLO_MAGIC, .abi = GDR_ABI_VERSION, .version = OWN_VERSION};
+	struct hello *all;
+	int ret;
+
+	if (st->n_pes > (int)GDRI_MAX_PES) {
+		gdri_size_text(gdri_nic_queue_bytes(&st->opt, st->n_pes), bytes);
+		gdri_error("the job has %d PEs, gdr supports %u: queues to all of them would take %s of "
+			   "locked memory on every PE", st->n_pes, GDRI_MAX_PES, bytes);
+		return -GDR_ENOTSUP;
+	}
+	all = calloc((size_t)st->n_pes, sizeof(*all));
+	if (!all) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
+	if (!ret)
+		ret = differing_version(st, all);
+	free(all);
+	return ret;
+}
+
+static void read_boot_id(char *buf, size_t room)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+
+	memset(buf, 0, room);
+	if (fd >= 0) {
+		n = read(fd, buf, room - 1);
+		close(fd);
+	}
+	if (n <= 0) /* equal on all that cannot read it: the names decide then */
+		memset(buf, 0, room);
+}
+
+static void fill_identity(const struct gdri_state *st, struct identity *id)
+{
+	memset(id, 0, sizeof(*id));
+	snprintf(id->launcher_host, sizeof(id->launcher_host), "%s", st->boot->hostname);
+	if (gethostname(id->own_host, sizeof(id->own_host) - 1))
+		id->own_host[0] = 0;
+	read_boot_id(id->boot_id, sizeof(id->boot_id));
+	id->heap_size = st->opt.heap_size;
+	id->heap_max = st->opt.heap_max;
+	id->heap_chunk = st->opt.heap_chunk;
+	id->transports = st->opt.transports;
+	id->qps_per_pe = st->opt.qps_per_pe;
+	id->ctx_queues = st->opt.ctx_queues;
+	id->max_pes = st->opt.max_pes;
+	id->heap_kind = st->opt.heap_kind == GDRI_MEMORY_HOST;
+	id->cuda = gdri_units_exist();
+	id->teams = st->opt.teams;
+	id->coll_slot = st->opt.coll_slot;
+	id->coll_blocks = st->opt.coll_blocks;
+	id->coll = gdri_coll_hash(&st->coll);
+	id->cores = gdri_hd_backoff_cores();
+}
+
+static int differs(const char *what, uint64_t a, uint64_t b, int pe)
+{
+	if (a == b)
+		return 0;
+	gdri_error("GDR_%s is %llu on PE 0 and %llu on PE %d: set it equally on all PEs", what,
+		   (unsigned long long)a, (unsigned long long)b, pe);
+	return -GDR_EMISMATCH;
+}
+
+static int check_equal(const struct gdri_state *st, const struct identity *all)
+{
+	int i, ret = 0;
+
+	for (i = 1; i < st->n_pes && !ret; i++) {
+		if (all[i].cuda != all[0].cuda) {
+			gdri_error("PE %d has CUDA kernels, PE %d has not: the PEs of a job use the same "
+				   "kind of device", all[0].cuda ? 0 : i, all[0].cuda ? i : 0);
+			return -GDR_EMISMATCH;
+		}
+		if (all[i].heap_kind != all[0].heap_kind) {
+			gdri_error("GDR_HEAP_KIND is host on PE %d but not on PE %d: set it equally on all PEs",
+				   all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
+			return -GDR_EMISMATCH;
+		}
+		ret = differs("HEAP_SIZE", all[0].heap_size, all[i].heap_size, i);
+		if (!ret)
+			ret = differs("HEAP_MAX", all[0].heap_max, all[i].heap_max, i);
+		if (!ret)
+			ret = differs("HEAP_CHUNK", all[0].heap_chunk, all[i].heap_chunk, i);
+		if (!ret)
+			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);
+		if (!ret)
+			ret = differs("QPS_PER_PE", all[0].qps_per_pe, all[i].qps_per_pe, i);
+		if (!ret)
+			ret = differs("CTX_QUEUES", all[0].ctx_queues, all[i].ctx_queues, i);
+		if (!ret)
+			ret = differs("MAX_PES", all[0].max_pes, all[i].max_pes, i);
+		if (!ret)
+			ret = differs("TEAMS", all[0].teams, all[i].teams, i);
+		if (!ret)
+			ret = differs("COLL_SLOT", all[0].coll_slot, all[i].coll_slot, i);
+		if (!ret)
+			ret = differs("COLL_BLOCKS", all[0].coll_blocks, all[i].coll_blocks, i);
+		if (!ret)
+			ret = differs("COLL or GDR_COLL_TABLE (by a hash)", all[0].coll, all[i].coll, i);
+	}
+	return ret;
+}
+
+static bool same_node(const struct identity *a, const struct identity *b)
+{
+	return !memcmp(a->launcher_host, b->launcher_host, sizeof(a->launcher_host)) &&
+	       !memcmp(a->own_host, b->own_host, sizeof(a->own_host)) &&
+	       !memcmp(a->boot_id, b->boot_id, sizeof(a->boot_id));
+}
+
+static void map_nodes(struct gdri_state *st, const struct identity *all)
+{
+	int i, j, here = 0;
+
+	for (i = 0; i < st->n_pes; i++) {
+		st->same_node[i] = same_node(&all[i], &all[st->pe]);
+		for (j = 0; j < i && !same_node(&all[i], &all[j]); j++)
+			;
+		st->node[i] = j;
+		st->n_nodes += j == i; /* the first of its node */
+		here += st->same_node[i] && all[i].cores == all[st->pe].cores;
+	}
+	gdri_hd_backoff_pes(here);
+}
+
+int gdri_up_identity(struct gdri_state *st)
+{
+	struct identity mine, *all = calloc((size_t)st->n_pes, sizeof(*all));
+	int ret;
+
+	st->same_node = calloc((size_t)st->n_pes, sizeof(*st->same_node));
+	st->node = calloc((size_t)st->n_pes, sizeof(*st->node));
+	if (!all || !st->same_node || !st->node) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	fill_identity(st, &mine);
+	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
+	if (!ret)
+		ret = check_equal(st, all);
+	if (!ret)
+		map_nodes(st, all);
+	free(all);
+	return ret;
+}
+
+void gdri_down_identity(struct gdri_state *st)
+{
+	free(st->same_node);
+	free(st->node);
+	st->same_node = NULL;
+	st->node = NULL;
+	gdri_hd_backoff_pes(1);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Dissemination, as in the device's barrier: in round k a PE tells the one 2^k above
+ * it and hears of the one 2^k below. What is told is the word that the teller and
+ * all it has heard of agree on, or that they differ, above 8 bits that count the
+ * meetings. Two meetings alternate between two sets of words: a PE writes those
+ * of the next but one when all have come to the next, and so have read them. */
+#include "runtime/core/meet.h"
+
+#include <gdr/device.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/hostdev/hostdev_fiber.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+
+#define COUNT 0xffull
+#define DIFFER (~COUNT)
+
+static int tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
+{
+	int ret = gdri_xfer_signal(gdri_host_dev(st), word, value, 0, pe, 0);
+
+	if (ret)
+		gdri_error("%s: no way to PE %d: %s", what, pe, gdr_strerror(ret));
+	return ret;
+}
+
+static int somebody_left(const struct gdri_state *st, const char *what)
+{
+	const struct gdri_dev *dev = gdri_host_dev(st);
+	/* relaxed: nothing else is read through it; a peer's to write */
+	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
+	int pe, culprit;
+
+	if (!left || left > (uint64_t)st->n_pes)
+		return 0;
+	pe = (int)left - 1;
+	culprit = gdri_watch_notice(dev, pe);
+	if (culprit < 0)
+		gdri_error("%s: PE %d has left after an error", what, pe);
+	else
+		gdri_error("%s: PE %d has left: it gave up because of PE %d", what, pe, culprit);
+	return -GDR_EPEERLOST;
+}
+
+static int hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
+		const char *what, uint64_t *value)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, GDRI_MEET, pe, gdri_heap_offset(dev, word));
+	w.start_ns = w.still_ns = start; /* the limit is one for all rounds */
+	for (;;) {
+		/* acquire: pairs with the partner's release, or the NIC's order */
+		*value = gdri_ld_acquire_sys_u64(word);
+		if ((*value & COUNT) == (st->meetings & COUNT))
+			break;
+		ret = somebody_left(st, what);
+		if (ret) {
+			gdri_wait_leave(dev, &w);
+			return ret;
+		}
+		ret = gdri_wait_step(dev, &w);
+		if (!ret)
+			continue;
+		gdri_error("%s: waiting for PE %d: %s", what, pe, gdr_strerror(ret));
+		return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
+{
+	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
+	struct gdri_dev *dev = gdri_host_dev(st);
+	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, GDRI_MEET);
+
+	if (ret)
+		return ret;
+	words = dev->ctl->meet[++st->meetings & 1];
+	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
+	gdri_hd_release(dev->heap);
+	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
+	for (step = 1; step < n; step *= 2, words++) {
+		ret = tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
+		if (!ret)
+			ret = hear(st, words, (me - step + n) % n, start, what, &heard);
+		if (ret) {
+			gdri_broken_set(dev, GDRI_MEET, ret, -1);
+			return ret;
+		}
+		if ((heard & DIFFER) != mine)
+			mine = DIFFER;
+	}
+	gdri_hd_acquire(dev->heap);
+	return mine == DIFFER ? GDRI_MEET_DIFFER : 0;
+}
+
+/* By any queue that still works, if it has room. */
+static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
+{
+	uint64_t off = offsetof(struct gdri_ctl, left);
+	struct gdri_dev *dev = gdri_host_dev(st);
+	struct gdri_qp *qp;
+	uint32_t i;
+
+	if (dev->peers[pe].base) {
+		gdri_p2p_store(dev->peers[pe].base + off, value, 8);
+		return;
+	}
+	for (i = 0; i < dev->n_slots; i++) {
+		qp = &dev->qps[(uint32_t)pe * dev->n_slots + i];
+		if (qp->sq && gdri_watch_tell_queue(dev, qp, off, value))
+			return;
+	}
+}
+
+static int all_complete(struct gdri_dev *dev)
+{
+	uint32_t i, n = dev->n_queues;
+	struct gdri_qp *qp = dev->qps;
+
+	for (i = 0; i < n; i++, qp++) {
+		if (!gdri_qp_is_used(dev, qp))
+			continue;
+		gdri_poll(dev, qp);
+		if (!gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->ready) >> 1))
+			return 0;
+	}
+	return 1;
+}
+
+void gdri_meet_settle(struct gdri_state *st)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+	uint64_t deadline = gdri_deadline_ns(500);
+	uint32_t round = 0;
+
+	/* on GPUs kernels have ended, and what they posted is their own matter */
+	while (dev->n_slots && !all_complete(dev) && gdri_now_ns() < deadline)
+		gdr_pause(round++);
+}
+
+void gdri_meet_leave(struct gdri_state *st)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+	/* who left before this PE is the one to be named; relaxed: as above */
+	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
+	int i;
+
+	for (i = 1; i < st->n_pes; i++)
+		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
+	gdri_meet_settle(st);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* environ */
+#include "runtime/core/options.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "runtime/team/coll.h"
+#include "runtime/core/log.h"
+#include "runtime/core/parse.h"
+
+enum kind { KIND_size, KIND_uint, KIND_int, KIND_bool, KIND_string, KIND_list, KIND_enum, KIND_time };
+
+struct option {
+	const char *name, *def, *min, *max, *unit, *text;
+	enum kind kind;
+	size_t offset;
+};
+
+static const struct option options[] = {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text)                                  \
+	{#NAME, def, min, max, unit, text, KIND_##kind, offsetof(struct gdri_options, field)},
+#include "runtime/core/options.def"
+#undef GDRI_OPTION
+};
+#define N_OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static const char *const kind_names[] = {"size",   "number", "number", "boolean",
+					 "string", "list",   "word",   "time"};
+
+/* The value of every numeric kind as one signed number: their ranges fit. */
+static bool parse_number(enum kind kind, const char *s, int64_t *out)
+{
+	uint64_t v;
+	bool ok;
+
+	switch (kind) {
+	case KIND_int:
+		return gdri_parse_i64(s, out);
+	case KIND_size:
+		ok = gdri_parse_size(s, &v);
+		break;
+	case KIND_time:
+		ok = gdri_parse_time(s, &v);
+		break;
+	default:
+		ok = gdri_parse_u64(s, &v);
+		break;
+	}
+	if (!ok || v > (uint64_t)INT64_MAX)
+		return false;
+	*out = (int64_t)v;
+	return true;
+}
+
+static bool set_number(const struct option *o, void *field, const char *value)
+{
+	int64_t v, min, max;
+
+	if (!parse_number(o->kind, value, &v) || !parse_number(o->kind, o->min, &min) ||
+	    !parse_number(o->kind, o->max, &max) || v < min || v > max)
+		return false;
+	if (o->kind == KIND_size)
+		*(uint64_t *)field = (uint64_t)v;
+	else if (o->kind == KIND_uint)
+		*(unsigned int *)field = (unsigned int)v;
+	else
+		*(int *)field = (int)v;
+	return true;
+}
+
+static bool set_string(char *field, const char *value)
+{
+	size_t n = strlen(value), i;
+
+	if (n >= GDRI_OPTION_TEXT_MAX)
+		return false;
+	for (i = 0; i < n; i++) {
+		if (value[i] < ' ' || value[i] > '~')
+			return false;
+	}
+	memcpy(field, value, n + 1);
+	return true;
+}
+
+static bool set_value(const struct option *o, struct gdri_options *opt, const char *value)
+{
+	void *field = (char *)opt + o->offset;
+
+	switch (o->kind) {
+	case KIND_bool:
+		return gdri_parse_bool(value, field);
+	case KIND_string:
+		return set_string(field, value);
+	case KIND_list:
+		return gdri_parse_list(value, o->min, field);
+	case KIND_enum:
+		return gdri_parse_word(value, strlen(value), o->min, field);
+	default:
+		return set_number(o, field, value);
+	}
+}
+
+static void accepted(const struct option *o, char *buf, size_t room)
+{
+	switch (o->kind) {
+	case KIND_bool:
+		snprintf(buf, room, "one of 0, 1, n, y, no, yes, off, on, false, true");
+		break;
+	case KIND_string:
+		snprintf(buf, room, "fewer than %d printable characters", GDRI_OPTION_TEXT_MAX);
+		break;
+	case KIND_list:
+		snprintf(buf, room, "a comma-separated list of %s, each at most once", o->min);
+		break;
+	case KIND_enum:
+		snprintf(buf, room, "one of %s", o->min);
+		break;
+	default:
+		snprintf(buf, room, "a whole %s from %s to %s%s", kind_names[o->kind], o->min, o->max,
+			 o->kind == KIND_size	? " (bytes, or with suffix k, m, g, t)"
+			 : o->kind == KIND_time ? " with its unit: ms, s, m, h, d"
+						: "");
+		break;
+	}
+}
+
+/* Why the value was refused. A number alone has two readings, which are a factor of 1000 apart. */
+static void refused(const struct option *o, const char *value, char *buf, size_t room)
+{
+	uint64_t v;
+	int n = 0;
+
+	if (o->kind == KIND_time && gdri_parse_u64(value, &v))
+		n = snprintf(buf, room, "a unit: write %.20ss or %.20sms; ", value, value);
+	accepted(o, buf + n, room - (size_t)n);
+}
+
+static const struct option *find_option(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < N_OPTIONS; i++) {
+		if (strlen(options[i].name) == len && !memcmp(options[i].name, name, len))
+			return &options[i];
+	}
+	return NULL;
+}
+
+int gdri_option_set(struct gdri_options *opt, const char *name, const char *value, char *why,
+		    size_t room)
+{
+	const struct option *o = find_option(name, strlen(name));
+
+	if (!o) {
+		snprintf(why, room, "no option of this name");
+		return -GDR_EOPTION;
+	}
+	if (!set_value(o, opt, value)) {
+		refused(o, value, why, room);
+		return -GDR_EOPTION;
+	}
+	return 0;
+}
+
+static const char *nearest(const char *name, size_t len)
+{
+	unsigned int best = 4, d; /* farther names are no help */
+	const char *found = NULL;
+	char buf[64];
+	size_t i;
+
+	if (len >= sizeof(buf))
+		return NULL;
+	memcpy(buf, name, len);
+	buf[len] = 0;
+	for (i = 0; i < N_OPTIONS; i++) {
+		d = gdri_edit_distance(buf, options[i].name);
+		if (d < best) {
+			best = d;
+			found = options[i].name;
+		}
+	}
+	return found;
+}
+
+static void warn_unknown(const char *name, size_t len)
+{
+	const char *near = nearest(name, len);
+
+	if (near)
+		gdri_warn("GDR_%.*s is not an option; did you mean GDR_%s?", (int)(len < 64 ? len : 64),
+			  name, near);
+	else
+		gdri_warn("GDR_%.*s is not an option; gdr_info -e lists them",
+			  (int)(len < 64 ? len : 64), name);
+}
+
+/* One variable of the environment, behind its GDR_. */
+static int take_variable(struct gdri_options *opt, const char *var, bool warn)
+{
+	size_t len = strcspn(var, "=");
+	const struct option *o = find_option(var, len);
+	char why[240];
+
+	if (!o) {
+		if (warn)
+			warn_unknown(var, len);
+		return 0;
+	}
+	if (!var[len] || set_value(o, opt, var + len + 1))
+		return 0;
+	refused(o, var + len + 1, why, sizeof(why));
+	gdri_error("GDR_%s=%.100s is not accepted; it takes %s", o->name, var + len + 1, why);
+	return -GDR_EOPTION;
+}
+
+static void set_defaults(struct gdri_options *opt)
+{
+	size_t i;
+
+	memset(opt, 0, sizeof(*opt));
+	for (i = 0; i < N_OPTIONS; i++) {
+		if (!set_value(&options[i], opt, options[i].def))
+			gdri_error("default %s of GDR_%s is out of its own range", options[i].def,
+				   options[i].name);
+	}
+}
+
+int gdri_options_read(struct gdri_options *opt, char *const *env)
+{
+	static bool warned; /* set once; a second warning by a racing init does no harm */
+	bool warn = !__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED);
+	int ret = 0;
+
+	set_defaults(opt);
+	for (env = env ? env : environ; env && *env; env++) {
+		if (!strncmp(*env, "GDR_", 4) && take_variable(opt, *env + 4, warn))
+			ret = -GDR_EOPTION;
+	}
+	return ret;
+}
+
+int gdri_options_check(const struct gdri_options *opt)
+{
+	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
+	char why[256];
+	size_t i;
+
+	if (opt->qp_depth & (opt->qp_depth - 1)) {
+		gdri_error("GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
+		return -GDR_EOPTION;
+	}
+	if (opt->heap_chunk % ((uint64_t)2 << 20)) {
+		gdri_error("GDR_HEAP_CHUNK=%llu is not a multiple of 2m", (unsigned long long)opt->heap_chunk);
+		return -GDR_EOPTION;
+	}
+	if (opt->coll_slot & (opt->coll_slot - 1)) {
+		gdri_error("GDR_COLL_SLOT=%llu is not a power of two", (unsigned long long)opt->coll_slot);
+		return -GDR_EOPTION;
+	}
+	if (gdri_coll_check(opt->coll, why, sizeof(why))) {
+		gdri_error("GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
+		return -GDR_EOPTION;
+	}
+	for (i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+		if (opt->mtu == mtus[i])
+			return 0;
+	}
+	gdri_error("GDR_MTU=%u is not one of 0, 256, 512, 1024, 2048, 4096", opt->mtu);
+	return -GDR_EOPTION;
+}
+
+static void print_words(FILE *f, const char *words, unsigned int set)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	for (i = 0; *words; i++) {
+		size_t n = strcspn(words, "|");
+
+		if (set & (1u << i)) {
+			fprintf(f, "%s%.*s", comma, (int)n, words);
+			comma = ",";
+		}
+		words += n + (words[n] == '|');
+	}
+}
+
+static void print_value(FILE *f, const struct option *o, const void *field)
+{
+	switch (o->kind) {
+	case KIND_size:
+		fprintf(f, "%" PRIu64, *(const uint64_t *)field);
+		break;
+	case KIND_uint:
+		fprintf(f, "%u", *(const unsigned int *)field);
+		break;
+	case KIND_int:
+		fprintf(f, "%d", *(const int *)field);
+		break;
+	case KIND_time:
+		fprintf(f, "%dms", *(const int *)field);
+		break;
+	case KIND_bool:
+		fprintf(f, "%d", *(const bool *)field);
+		break;
+	case KIND_string:
+		fprintf(f, "%s", (const char *)field);
+		break;
+	case KIND_list:
+		print_words(f, o->min, *(const unsigned int *)field);
+		break;
+	case KIND_enum:
+		print_words(f, o->min, 1u << *(const unsigned int *)field);
+		break;
+	}
+}
+
+void gdri_options_print(FILE *f, const struct gdri_options *opt)
+{
+	size_t i;
+
+	for (i = 0; i < N_OPTIONS; i++) {
+		fprintf(f, "GDR_%s=", options[i].name);
+		print_value(f, &options[i], (const char *)opt + options[i].offset);
+		fprintf(f, "\n");
+	}
+}
+
+static void markdown_values(FILE *f, const struct option *o)
+{
+	const char *p;
+
+	switch (o->kind) {
+	case KIND_list:
+	case KIND_enum:
+		for (p = o->min; *p; p++)
+			fputs(*p == '|' ? ", " : (const char[]){*p, 0}, f);
+		break;
+	case KIND_string:
+		fputs("text", f);
+		break;
+	case KIND_bool:
+		fputs("yes, no", f);
+		break;
+	default:
+		fprintf(f, "%s to %s%s%s", o->min, o->max, *o->unit ? " " : "", o->unit);
+		break;
+	}
+}
+
+void gdri_options_markdown(FILE *f)
+{
+	size_t i;
+
+	fputs("# Options\n\n"
+	      "Generated by `gdr_info --markdown` from `runtime/core/options.def`; do not edit.\n\n"
+	      "Environment variables, read once by `gdr_init` and then frozen. A value that is not "
+	      "wholly\nunderstood, or out of range, makes `gdr_init` fail on all PEs and name the "
+	      "variable; an unknown `GDR_` variable\nis warned about once. Sizes take the suffixes "
+	      "k, m, g, t (powers of 1024), times a unit: ms, s, m, h, d.\nLists are "
+	      "comma-separated. `gdr_info -e` prints the values in force.\n\n"
+	      "| variable | default | values | meaning |\n|---|---|---|---|\n",
+	      f);
+	for (i = 0; i < N_OPTIONS; i++) {
+		const struct option *o = &options[i];
+
+		fprintf(f, "| `GDR_%s` | %s%s%s | ", o->name, *o->def ? "`" : "", *o->def ? o->def : "empty",
+			*o->def ? "`" : "");
+		markdown_values(f, o);
+		fprintf(f, " | %s |\n", o->text);
+	}
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options: read once at init from GDR_* environment variables, by the strict
+ * parser that also reads their defaults, then frozen. options.c is the only
+ * file of the library that reads the environment (the bootstraps look at the
+ * launcher's variables). */
+#ifndef GDRI_OPTIONS_H
+#define GDRI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define GDRI_OPTION_TEXT_MAX 512 /* longest value of a string option, with its end */
+
+/* The C type of each kind. list: bit i is set for word i; enum: index of the word. */
+typedef uint64_t gdri_option_size;
+typedef unsigned int gdri_option_uint;
+typedef int gdri_option_int;
+typedef bool gdri_option_bool;
+typedef char gdri_option_string[GDRI_OPTION_TEXT_MAX];
+typedef unsigned int gdri_option_list;
+typedef unsigned int gdri_option_enum;
+typedef int gdri_option_time; /* milliseconds */
+
+struct gdri_options {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) gdri_option_##kind field;
+#include "runtime/core/options.def"
+#undef GDRI_OPTION
+};
+
+/* Words of the list and enum options, in the order of options.def; BOOTSTRAP's are in bootstrap/boot.h. */
+enum { GDRI_TRANSPORT_P2P = 1, GDRI_TRANSPORT_NIC = 2 };
+enum { GDRI_CQ_ONE, GDRI_CQ_RING };
+enum { GDRI_DEVICE_AUTO, GDRI_DEVICE_CUDA };
+enum { GDRI_HANDLE_AUTO, GDRI_HANDLE_FD, GDRI_HANDLE_FABRIC }; /* HEAP_HANDLE */
+enum { GDRI_MEMORY_AUTO, GDRI_MEMORY_GPU, GDRI_MEMORY_HOST }; /* HEAP_KIND, QUEUE_MEM */
+enum { GDRI_RANGE_INIT = 2, GDRI_RANGE_HEAP = 4, GDRI_RANGE_TRANSFER = 8, GDRI_RANGE_ORDER = 16 };
+enum { GDRI_RANGE_STREAM = 32 };
+enum { GDRI_DOORBELL_AUTO, GDRI_DOORBELL_GPU, GDRI_DOORBELL_CPU };
+
+/* Fills *opt from env (NULL: the process environment), warns once for each
+ * unknown GDR_ variable. On -GDR_EOPTION every wrong value has been logged and
+ * *opt has the default in its place. */
+int gdri_options_read(struct gdri_options *opt, char *const *env);
+
+/* Parses one value for the option NAME (without GDR_); on failure *opt is
+ * untouched, -GDR_EOPTION, and `why` says what is accepted. */
+int gdri_option_set(struct gdri_options *opt, const char *name, const char *value, char *why,
+		    size_t room);
+
+/* Rules that tie options to each other or go beyond a range. */
+int gdri_options_check(const struct gdri_options *opt);
+
+void gdri_options_print(FILE *f, const struct gdri_options *opt);
+void gdri_options_markdown(FILE *f);
+
+#endif

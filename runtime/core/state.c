@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/core/state.h"
+#include "runtime/core/range.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/boot.h"
+#include "runtime/core/agree.h"
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/path/devstate.h"
+#include "runtime/path/fault.h"
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/core/log.h"
+#include "runtime/core/meet.h"
+#include "runtime/mem/outside.h"
+#include "runtime/mem/seer.h"
+
+static struct gdri_state *current;
+
+struct gdri_state *gdri_state_get(void)
+{
+	/* acquire: pairs with the release in gdri_state_up */
+	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+/* A forked child has none of our threads and must not touch queues or peers: to it the
+ * library is not initialised. What it inherited goes when it ends or calls exec. */
+static void in_child(void)
+{
+	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED); /* a child has one thread */
+	gdri_devstate_publish(NULL);
+}
+
+static void once(void)
+{
+	if (pthread_atfork(NULL, NULL, in_child))
+		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
+}
+
+static int open_bootstrap(struct gdri_state *st)
+{
+	const struct gdri_boot_how how = {st->opt.bootstrap, st->opt.env_port, st->opt.env_secret};
+	const struct gdr_init_attr *attr = st->attr;
+	int left = gdri_left_ms(st->deadline_ns);
+
+	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the same id");
+	if (attr && attr->uniqueid)
+		return gdri_boot_uid_open(&st->boot, attr->uniqueid->bytes, attr->pe, attr->n_pes, left);
+	if (attr && attr->mpi_comm)
+		return gdri_boot_mpi_open(&st->boot, attr->mpi_comm, left);
+	return gdri_bootstrap_open(&st->boot, &how, left);
+}
+
+static int up_bootstrap(struct gdri_state *st)
+{
+	int ret = st->boot ? 0 : open_bootstrap(st);
+
+	if (ret)
+		return ret;
+	if (st->boot->version != GDR_BOOTSTRAP_VERSION || st->boot->size < sizeof(*st->boot) ||
+	    st->boot->n_pes < 1 || st->boot->pe < 0 || st->boot->pe >= st->boot->n_pes) {
+		gdri_error("bootstrap: version %u, %u bytes, PE %d of %d: not one that this library "
+			   "can use (version %u)", st->boot->version, st->boot->size, st->boot->pe,
+			   st->boot->n_pes, GDR_BOOTSTRAP_VERSION);
+		return -GDR_EVERSION;
+	}
+	st->pe = st->boot->pe;
+	st->n_pes = st->boot->n_pes;
+	gdri_log_set_pe(st->pe);
+	return 0;
+}
+
+static void down_bootstrap(struct gdri_state *st)
+{
+	int left = gdri_left_ms(st->deadline_ns);
+
+	if (st->boot && st->boot->finalize)
+		st->boot->finalize(st->boot, left > 1000 ? left : 1000);
+	st->boot = NULL;
+	gdri_log_set_pe(-1);
+}
+
+static int up_host_device(struct gdri_state *st)
+{
+	struct gdri_hd_params p = {st->opt.host_device_blocks, st->opt.host_device_stack};
+	int ret = gdri_hd_init(&p);
+
+	if (ret)
+		gdri_error("host device: %u blocks with stacks of %zu bytes: %s", p.max_blocks,
+			   p.stack_size, gdr_strerror(ret));
+	return ret;
+}
+
+static int up_heap(struct gdri_state *st)
+{
+	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
+	int ret = gdri_early_heap(st) ? 0 : gdri_heap_make(&st->heap, st->cuda, in_host, st->opt.heap_size,
+							    st->opt.heap_max);
+
+	if (!ret)
+		ret = gdri_heap_mark(&st->heap, st->pe);
+	if (!ret && st->cuda)
+		ret = gdri_page_open(st);
+	if (ret)
+		return ret;
+	ret = gdri_teams_plan(st, st->heap.size);
+	if (ret) {
+		gdri_error("heap: %llu bytes are too few for the teams of %d PEs; raise GDR_HEAP_SIZE",
+			   (unsigned long long)st->heap.size, st->n_pes);
+		return ret;
+	}
+	if (st->cuda) /* memory of the host comes zeroed */
+		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes, GDRI_COPY_MS);
+	if (ret)
+		return ret;
+	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes,
+					 GDRI_CTL_SIZE + st->teams.bytes);
+	if (!st->alloc) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	return 0;
+}
+
+static void down_heap(struct gdri_state *st)
+{
+	gdri_symmetric_leave_all(&st->symmetric);
+	gdri_suballoc_destroy(st->window);
+	st->window = NULL;
+	gdri_suballoc_destroy(st->alloc);
+	st->alloc = NULL;
+	gdri_page_close(st);
+	gdri_heap_close(&st->heap);
+}
+
+static int up_share(struct gdri_state *st)
+{
+	return gdri_share_open(&st->share);
+}
+
+static void down_share(struct gdri_state *st)
+{
+	gdri_share_close(&st->share);
+}
+
+static int up_all_checked(struct gdri_state *st)
+{
+	return gdri_agree(st, "link check", NULL, NULL, 0);
+}
+
+static int up_all_ready(struct gdri_state *st)
+{
+	return gdri_agree(st, "init", NULL, NULL, 0);
+}
+
+enum kind {
+	LOCAL,	    /* may fail here only: skipped after a failure, told by the next collective */
+	COLLECTIVE, /* same verdict on all PEs; runs after a local failure too */
+};
+
+struct step {
+	const char *name;
+	enum kind kind;
+	int (*up)(struct gdri_state *st);
+	void (*down)(struct gdri_state *st); /* accepts what `up` left half-built or never began */
+};
+
+static const struct step steps[] = {
+	{"early", LOCAL, gdri_early_begin, NULL}, /* gdri_state_down ends it first */
+	{"bootstrap", COLLECTIVE, up_bootstrap, down_bootstrap},
+	{"version", COLLECTIVE, gdri_up_version, NULL},
+	{"identity", COLLECTIVE, gdri_up_identity, gdri_down_identity},
+	{"host device", LOCAL, up_host_device, NULL}, /* gdri_state_down stops it first */
+	{"CUDA", LOCAL, gdri_up_cuda, gdri_down_cuda},
+	{"heap", LOCAL, up_heap, down_heap},
+	{"share", LOCAL, up_share, down_share},
+	{"p2p", COLLECTIVE, gdri_up_p2p, gdri_down_p2p},
+	{"reach", COLLECTIVE, gdri_up_reach, NULL},
+	{"NIC", LOCAL, gdri_up_nic, gdri_down_nic},
+	{"NIC ready", COLLECTIVE, gdri_up_nic_ready, NULL},
+	{"connect", COLLECTIVE, gdri_up_connect, NULL},
+	{"device", LOCAL, gdri_up_device, gdri_down_device},
+	{"all connected", COLLECTIVE, gdri_up_world, NULL},
+	{"link check out", LOCAL, gdri_up_link_out, NULL},
+	{"all checked", COLLECTIVE, up_all_checked, NULL},
+	{"link check in", LOCAL, gdri_up_link_in, NULL},
+	{"monitor", LOCAL, gdri_up_monitor, gdri_down_monitor},
+	{"all ready", COLLECTIVE, up_all_ready, NULL},
+};
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static void undo(struct gdri_state *st)
+{
+	size_t i;
+
+	for (i = N_STEPS; i-- > 0;) {
+		if (steps[i].down)
+			steps[i].down(st);
+	}
+}
+
+static int execute(struct gdri_state *st)
+{
+	uint64_t begin = gdri_now_ns();
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < N_STEPS && !ret; i++) {
+		if (steps[i].kind == COLLECTIVE)
+			ret = steps[i].up(st);
+		else if (!st->pending)
+			st->pending = steps[i].up(st);
+		gdri_debug("init: %s: %s, %llu us", steps[i].name,
+			   ret || st->pending ? gdr_strerror(ret ? ret : st->pending) : "done",
+			   (unsigned long long)((gdri_now_ns() - begin) / 1000));
+	}
+	return ret;
+}
+
+/* In the range of the option: beyond it, there is no room for what the library keeps in a heap. */
+static int take_heap_size(struct gdri_state *st, size_t size)
+{
+	char text[24], why[160];
+
+	snprintf(text, sizeof(text), "%zu", size);
+	if (!gdri_option_set(&st->opt, "HEAP_SIZE", text, why, sizeof(why)))
+		return 0;
+	gdri_error("gdr_init_attr: heap_size %s is not accepted; it takes %s", text, why);
+	return -GDR_EOPTION;
+}
+
+static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
+{
+	char why[160];
+
+	if (!attr)
+		return 0;
+	if (attr->size != sizeof(*attr)) {
+		gdri_error("gdr_init_attr: size is %zu, this library knows %zu", attr->size,
+			   sizeof(*attr));
+		return -GDR_EINVAL;
+	}
+	st->boot = attr->bootstrap;
+	st->attr = attr;
+	if (!!attr->bootstrap + !!attr->uniqueid + !!attr->mpi_comm > 1) {
+		gdri_error("gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
+		return -GDR_EINVAL;
+	}
+	if (attr->heap_size && take_heap_size(st, attr->heap_size))
+		return -GDR_EOPTION;
+	if (attr->ctx_queues > 255) {
+		gdri_error("gdr_init_attr: %u queues to each PE for contexts; at most 255", attr->ctx_queues);
+		return -GDR_EINVAL;
+	}
+	if (attr->ctx_queues)
+		st->opt.ctx_queues = attr->ctx_queues;
+	if (attr->transports &&
+	    gdri_option_set(&st->opt, "TRANSPORTS", attr->transports, why, sizeof(why))) {
+		gdri_error("gdr_init_attr: transports \"%.60s\" is not accepted; it takes %s",
+			   attr->transports, why);
+		return -GDR_EOPTION;
+	}
+	return 0;
+}
+
+/* Own failure so far does not end it: the others must hear of it. */
+static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr)
+{
+	int ret, rc;
+
+	gdri_log_clear_error();
+	gdri_log_counts(0, 1);
+	ret = gdri_options_read(&st->opt, NULL);
+	gdri_log_set_level((enum gdri_log_level)st->opt.log);
+	rc = take_attr(st, attr);
+	ret = ret ? ret : rc;
+	if (!ret)
+		ret = gdri_options_check(&st->opt);
+	if (!ret)
+		ret = gdri_coll_load(&st->coll, st->opt.coll, st->opt.coll_table);
+	st->pending = ret;
+	gdri_limit_begin(st, true);
+}
+
+static void check_abi(struct gdri_state *st, int abi_version)
+{
+	if (abi_version == GDR_ABI_VERSION)
+		return;
+	gdri_error("the program was compiled with headers of ABI %d, the library has ABI %d (gdr %s): "
+		   "compile it again", abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
+	st->pending = -GDR_EVERSION;
+}
+
+static void announce(const struct gdri_state *st)
+{
+	int i, mapped = 0;
+
+	for (i = 0; i < st->n_pes; i++)
+		mapped += st->peers[i].base != NULL;
+	gdri_info("gdr %s: PE %d of %d on %d node%s, heap %llu bytes, %d by p2p, %d by %s%s%s",
+		  GDR_VERSION_STRING, st->pe, st->n_pes, st->n_nodes, st->n_nodes == 1 ? "" : "s",
+		  (unsigned long long)st->heap.size, mapped, st->n_pes - mapped,
+		  st->nic ? gdri_nic_name(st->nic) : "nic", st->nic ? ", " : "",
+		  st->nic ? gdri_nic_text(st->nic) : "");
+}
+
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
+{
+	static pthread_once_t first = PTHREAD_ONCE_INIT;
+	struct gdri_state *st = calloc(1, sizeof(*st));
+	int ret;
+
+	pthread_once(&first, once);
+	if (!st) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	st->share.listener = -1;
+	pthread_mutex_init(&st->lock, NULL);
+	pthread_mutex_init(&st->local_lock, NULL);
+	pthread_mutex_init(&st->symmetric_lock, NULL);
+	pthread_mutex_init(&st->fault_lock, NULL);
+	pthread_mutex_init(&st->staging_lock, NULL);
+	take_options(st, attr);
+	if (st->opt.nvtx > 1 && !gdri_range_built())
+		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
+	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_init");
+	check_abi(st, abi_version);
+	ret = execute(st);
+	st->attr = NULL;
+	if (ret) {
+		gdri_state_down(st, ret);
+		return ret;
+	}
+	announce(st);
+	/* release: pairs with the acquire in gdri_state_get */
+	__atomic_store_n(&current, st, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Kernels that do not end although every wait was told to: their memory must outlive us. A debugger finds it here, and
+ * leak checkers that nothing is lost. */
+static void abandon(struct gdri_state *st)
+{
+	static struct gdri_state *left;
+
+	gdri_error("kernels still run: heap and queues of this PE are left to them");
+	st->left = left;
+	left = st;
+	gdri_down_monitor(st);
+	down_bootstrap(st);
+}
+
+int gdri_end_kernels(struct gdri_state *st, int limit_ms)
+{
+	int ret = gdri_hd_shutdown((unsigned int)limit_ms);
+
+	if (!ret && st->cuda)
+		ret = gdri_cuda_wait_kernels(st->cuda, limit_ms);
+	return ret;
+}
+
+/* Peers may still read and write here until all have come. One that leaves after an error says
+ * so, and is not waited for. */
+static int part(struct gdri_state *st, int status)
+{
+	int ret, told;
+
+	if (status) {
+		gdri_meet_leave(st);
+		return 0;
+	}
+	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
+	ret = gdri_meet(st, "finalize", 0);
+	if (!ret) {
+		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
+		gdri_meet_settle(st); /* while the others are there to answer */
+		gdri_agree(st, "finalize", NULL, NULL, 0);
+	}
+	told = gdri_fault_heard_of(st);
+	return told ? told : ret;
+}
+
+int gdri_state_down(struct gdri_state *st, int status)
+{
+	int limit, told = 0;
+
+	gdri_early_end(st);
+	gdri_limit_begin(st, true);
+	if (status && st->dev)
+		gdri_devstate_abort(st);
+	limit = status ? 2000 : gdri_left_ms(st->deadline_ns);
+	if (gdri_end_kernels(st, limit) == -GDR_ETIMEOUT) {
+		if (st->dev)
+			gdri_devstate_abort(st);
+		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
+	}
+	if (gdri_state_get() == st)
+		told = part(st, st->kernels_run ? -GDR_ETIMEOUT : status);
+	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
+	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
+	gdri_devstate_publish(NULL);
+	if (st->kernels_run) {
+		abandon(st);
+		gdri_log_counts(0, 1);
+		return told;
+	}
+	undo(st);
+	gdri_log_counts(0, 1);
+	pthread_mutex_destroy(&st->lock);
+	pthread_mutex_destroy(&st->local_lock);
+	pthread_mutex_destroy(&st->symmetric_lock);
+	pthread_mutex_destroy(&st->fault_lock);
+	pthread_mutex_destroy(&st->staging_lock);
+	gdri_coll_unload(&st->coll);
+	free(st);
+	return told;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything that exists between gdr_init and gdr_finalize, and how it comes up:
+ * a table of steps, executed in order and undone in reverse. A step that can go
+ * differently on different PEs only notes its failure (`pending`); the next
+ * collective step tells everybody, so that init fails on all PEs or on none. */
+#ifndef GDRI_STATE_H
+#define GDRI_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gdr/bootstrap.h>
+#include <gdr/host.h>
+#include <gdr/impl/abi.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/team/coll.h"
+#include "runtime/path/ctx.h"
+#include "runtime/cuda/early.h"
+#include "runtime/mem/heap.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/monitor.h"
+#include "runtime/nic/nic.h"
+#include "runtime/core/options.h"
+#include "runtime/mem/outside.h"
+#include "runtime/mem/share.h"
+#include "runtime/mem/suballoc.h"
+#include "runtime/mem/symmetric.h"
+#include "runtime/team/team.h"
+
+struct gdri_staging;
+
+struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
+	void *handle; /* of the NIC; NULL: no NIC in use */
+};
+
+struct gdri_state {
+	struct gdri_options opt;
+	struct gdri_coll_rules coll; /* opt.coll and opt.coll_table */
+	const struct gdr_init_attr *attr; /* while init runs; NULL: none */
+	struct gdr_bootstrap *boot;
+	int pe, n_pes;
+	uint64_t deadline_ns; /* of the init, finalize or collective call under way: gdri_limit_begin */
+	bool limit_is_init;   /* the deadline comes from GDR_INIT_TIMEOUT, else from GDR_TIMEOUT */
+	int pending;	      /* own failure that the next agreement will tell */
+
+	/* nodes: who shares this PE's */
+	bool *same_node; /* [n_pes] */
+	int *node;	 /* [n_pes] first PE of each one's node, or itself where it does not share memory */
+	int n_nodes;
+
+	/* GPU: NULL on the host device */
+	struct gdri_cuda *cuda;
+	struct gdri_early early;
+	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
+	struct gdri_constants *constants; /* what all modules have */
+	struct gdri_modules modules;	  /* those loaded by hand */
+	struct gdri_performer *performer; /* NULL: the library has no kernels for it */
+
+	/* heap */
+	struct gdri_heap heap;
+	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
+	struct gdri_symmetric *symmetric; /* what of it is the program's */
+	/* Of that list, with `lock` for who changes it: who looks an address up does not wait for other PEs. */
+	pthread_mutex_t symmetric_lock;
+	struct gdri_outsides outside;	  /* what of it is memory of cudaMalloc */
+	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
+	struct gdri_share share;
+	struct gdri_peer *peers; /* [n_pes] */
+	char (*reason)[160];	 /* [n_pes] why a peer of this node is not mapped */
+
+	/* NIC: NULL when every PE reaches every PE otherwise */
+	bool any_nic; /* the same on all PEs */
+	int key_sets; /* of a heap that changed: those in use and old ones; the same too */
+	struct gdri_nic *nic;
+	struct gdri_mr_keys keys;
+	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */
+	struct gdri_hostq *hostq; /* with a GPU: the host's own */
+	struct gdri_reg regs[GDRI_MAX_BUFFERS];
+	struct gdri_staging *staging; /* see staging.h; NULL: not needed so far */
+	pthread_mutex_t staging_lock;
+
+	/* device */
+	struct gdri_dev *dev;
+	struct gdri_dev *seer; /* under CUDA, else NULL: see seer.h */
+	struct gdri_heap page;
+	struct gdri_peer *page_peers; /* [n_pes] */
+	uint32_t *abort_word;
+	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
+	int refused;	  /* why the last call of the heap's returned NULL; 0: it was told, or did not */
+	uint64_t meetings; /* see meet.h */
+	int more_users;	  /* than the one that gdr_init made: gdri_users */
+	bool kernels_run; /* the host device could not be stopped: memory must stay */
+	struct gdri_state *left; /* then: the one that was left so before */
+
+	struct gdri_teams teams;
+	struct gdri_ctxs ctxs;
+	struct gdri_monitor *monitor;
+	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
+	unsigned int fault_attempts;
+	uint64_t fault_told;
+	/* The one collective at a time, and what only it changes: boot calls, teams. Who holds it may wait for
+	 * other PEs. */
+	pthread_mutex_t lock;
+	/* What calls of this PE alone change or look at: regs, contexts, modules, and the ranges of alloc, which change
+	 * under both. Taken behind `lock`; who holds it waits for no PE, but for its own queues. */
+	pthread_mutex_t local_lock;
+};
+
+/* Something that a host thread did failed for good: as gdri_note_failure, which see. 0: nothing. */
+void gdri_failed(struct gdri_state *st, int status); /* fault.c */
+/* What gdr_finalize returns of the time before it; 0: nothing failed. */
+int gdri_first_failure(const struct gdri_state *st);
+
+/* The first status counts; 0: all is well. */
+static inline void gdri_break(struct gdri_state *st, int status)
+{
+	if (!st->broken)
+		st->broken = status;
+	gdri_failed(st, status);
+}
+
+/* The initialised library, or NULL: before init, after finalize, in a forked child. */
+struct gdri_state *gdri_state_get(void);
+
+/* With what host threads wait for and tell each other. */
+static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)
+{
+	return st->seer ? st->seer : st->dev;
+}
+
+/* From now on: GDR_INIT_TIMEOUT for init and finalize, else GDR_TIMEOUT. */
+static inline void gdri_limit_begin(struct gdri_state *st, bool init)
+{
+	st->limit_is_init = init;
+	st->deadline_ns = gdri_deadline_ns(init ? st->opt.init_timeout_ms : st->opt.timeout_ms);
+}
+
+/* abi_version: that of the program's headers. */
+int gdri_state_up(const struct gdr_init_attr *attr, int abi_version);
+/* Waits for the program's kernels on either kind of device. */
+int gdri_end_kernels(struct gdri_state *st, int limit_ms);
+/* status 0: waits for the peers; an error that one of them told is returned, or why one did not come. Else it is
+ * what ended the job here. */
+int gdri_state_down(struct gdri_state *st, int status);
+
+/* Steps of the table that live in files of their own. */
+int gdri_up_version(struct gdri_state *st);  /* identity.c */
+int gdri_up_identity(struct gdri_state *st);
+void gdri_down_identity(struct gdri_state *st);
+int gdri_up_p2p(struct gdri_state *st); /* paths.c */
+/* Which of the PEs of its node this one is. */
+unsigned gdri_local_rank(const struct gdri_state *st);
+int gdri_up_reach(struct gdri_state *st);
+void gdri_down_p2p(struct gdri_state *st);
+int gdri_up_nic(struct gdri_state *st);
+int gdri_up_nic_ready(struct gdri_state *st);
+void gdri_down_nic(struct gdri_state *st);
+int gdri_up_connect(struct gdri_state *st);
+int gdri_up_device(struct gdri_state *st); /* devstate.c */
+void gdri_down_device(struct gdri_state *st);
+int gdri_up_link_out(struct gdri_state *st); /* link_check.c */
+int gdri_up_link_in(struct gdri_state *st);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/core/syndrome.h"
+
+#include <stddef.h>
+
+#include <gdr/impl/abi.h>
+#include <gdr/status.h>
+
+const char *gdri_op_name(unsigned int op)
+{
+	static const char *const names[] = {
+		[GDRI_NONE] = "operation",
+		[GDRI_PUT] = "put",
+		[GDRI_GET] = "get",
+		[GDRI_P] = "p",
+		[GDRI_G] = "g",
+		[GDRI_PUT_SIGNAL] = "put_signal",
+		[GDRI_SIGNAL] = "signal_op",
+		[GDRI_AMO] = "atomic",
+		[GDRI_FETCH_AMO] = "fetching atomic",
+		[GDRI_QUIET] = "quiet",
+		[GDRI_FENCE] = "fence",
+		[GDRI_BARRIER] = "barrier",
+		[GDRI_SYNC] = "sync",
+		[GDRI_WAIT_UNTIL] = "wait_until",
+		[GDRI_SIGNAL_WAIT] = "signal_wait_until",
+		[GDRI_BLAME] = "get of the diagnosis",
+		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
+		[GDRI_PUBLISH] = "wait for an earlier post",
+		[GDRI_LOCK] = "lock",
+		[GDRI_MEET] = "collective call",
+		[GDRI_TEAM_SYNC] = "sync of a team",
+		[GDRI_BROADCAST] = "broadcast",
+		[GDRI_COLLECT] = "collect",
+		[GDRI_ALLTOALL] = "alltoall",
+		[GDRI_REDUCE] = "reduce",
+		[GDRI_REDUCESCATTER] = "reducescatter",
+		[GDRI_SCAN] = "scan",
+	};
+
+	if (op >= sizeof(names) / sizeof(names[0]) || !names[op])
+		return "unknown operation";
+	return names[op];
+}
+
+struct words {
+	int code;
+	const char *text;
+};
+
+static const char *find(const struct words *w, int code)
+{
+	for (; w->text; w++) {
+		if (w->code == code)
+			return w->text;
+	}
+	return "";
+}
+
+const char *gdri_opcode_name(unsigned int opcode)
+{
+	static const struct words names[] = {
+		{GDRI_OP_NOP, "NOP"},
+		{GDRI_OP_WRITE, "RDMA_WRITE"},
+		{GDRI_OP_READ, "RDMA_READ"},
+		{GDRI_OP_ATOMIC_CS, "ATOMIC_CS"},
+		{GDRI_OP_ATOMIC_FA, "ATOMIC_FA"},
+		{GDRI_OP_MASKED_CS, "ATOMIC_MASKED_CS"},
+		{GDRI_OP_MASKED_FA, "ATOMIC_MASKED_FA"},
+		{GDRI_OP_DUMP, "DUMP"},
+		{0, NULL},
+	};
+	const char *name = find(names, (int)opcode);
+
+	return *name ? name : "unknown";
+}
+
+const char *gdri_status_advice(int status)
+{
+	static const struct words advice[] = {
+		{GDR_EINVAL, "correct the call"},
+		{GDR_ETIMEOUT, "look at that PE, or raise GDR_TIMEOUT"},
+		{GDR_EPEERLOST, "look at that PE and its node"},
+		{GDR_EPEERFAILED, "look at that PE's log"},
+		{GDR_ELOCALLEN, "compare GDR_MTU and the ports' MTU"},
+		{GDR_ELOCALQP, "the NIC refused the work request"},
+		{GDR_ELOCALPROT, "gdr_buffer_register the local buffer, or use the heap"},
+		{GDR_EFLUSHED, "look for the first error of this queue"},
+		{GDR_ELOCALACCESS, "the local memory does not allow it"},
+		{GDR_EREMOTEINV, "the peer's NIC does not allow this operation"},
+		{GDR_EREMOTEACCESS, "check the symmetric address and length"},
+		{GDR_EREMOTEOP, "look at the peer's log"},
+		{GDR_ERETRY, "is the peer alive and the link up? else raise GDR_ACK_TIMEOUT"},
+		{0, NULL},
+	};
+
+	return find(advice, status < 0 ? -status : status);
+}
+
+/* Firmware's own codes are not in the public manual; these are the ones that drivers
+ * and users report together with the standard syndrome they come with. */
+const char *gdri_vendor_words(unsigned int vendor_syndrome)
+{
+	static const struct words vendor[] = {
+		{0x51, "the local key, range or access was refused"},
+		{0x52, "the local key, range or access was refused"},
+		{0x81, "no acknowledgement after all retries"},
+		{0x88, "the responder refused the key, range or access"},
+		{0x89, "the responder failed while it executed"},
+		{0x8a, "the responder refused the request"},
+		{0xf9, "queue left in error state"},
+		{0, NULL},
+	};
+
+	return find(vendor, (int)vendor_syndrome);
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Requests to the kernel of the library on a GPU. */
+#include <stdlib.h>
+#include <time.h>
+
+#include <gdr/device.h>
+#include <gdr/impl/near.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda_impl.h"
+#include "runtime/exec/perform.h"
+#include "runtime/core/state.h"
+#include "runtime/mem/window.h"
+
+#define CALLS 8	      /* host threads that wait at the same time */
+#define LAST_DEFAULT 2u /* CU_STREAM_PER_THREAD: streams with numbers for handles */
+#define LOOK_MS 10    /* between looks at calls that were given up */
+#define SLACK_MS 5000 /* kernels end by themselves: this is for a GPU that does not run them */
+
+struct call {
+	gdri_cu_stream stream;
+	struct gdri_answer *answer; /* the GPU sees it */
+	bool busy;
+	bool late; /* given up, but its kernel may yet answer */
+};
+
+struct kernels {
+	struct CUmod_st *module, *direct;
+	struct CUfunc_st *all, *grid;
+};
+
+struct gdri_performer {
+	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
+	bool shows_any;
+	struct CUfunc_st *flat, *push;
+	gdri_cu_result loaded; /* or why not */
+	struct call calls[CALLS];
+	pthread_mutex_t lock; /* of busy and late */
+	pthread_cond_t free;
+};
+
+static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri_image all, enum gdri_image direct)
+{
+	const struct gdri_cuda_api *api = &c->api;
+	size_t size;
+	gdri_cu_result r = api->module_load(&k->module, gdri_perform_image(all, &size));
+
+	if (!r)
+		r = api->module_function(&k->all, k->module, "gdri_kernel_request");
+	if (!r)
+		r = api->module_load(&k->direct, gdri_perform_image(direct, &size));
+	return r ? r : api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
+}
+
+static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
+{
+	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
+
+	if (!r)
+		r = c->api.module_function(&p->push, p->plain.direct, "gdri_kernel_push");
+	return r ? r : c->api.module_function(&p->flat, p->plain.direct, "gdri_kernel_flat");
+}
+
+static void unload_two(struct gdri_cuda *c, struct kernels *k)
+{
+	if (k->module)
+		c->api.module_unload(k->module);
+	if (k->direct)
+		c->api.module_unload(k->direct);
+	*k = (struct kernels){0};
+}
+
+static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
+{
+	gdri_cu_result r = 0;
+	int i;
+
+	p->calls[0].answer = gdri_cuda_alloc_host(st->cuda, CALLS * sizeof(struct gdri_answer));
+	if (!p->calls[0].answer)
+		return 2; /* CUDA_ERROR_OUT_OF_MEMORY; logged */
+	for (i = 0; i < CALLS && !r; i++) {
+		p->calls[i].answer = p->calls[0].answer + i;
+		r = st->cuda->api.stream_create(&p->calls[i].stream, GDRI_CU_STREAM_NON_BLOCKING);
+	}
+	return r;
+}
+
+static void init_lock(struct gdri_performer *p)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->free, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
+{
+	struct gdri_performer *p;
+	size_t size;
+
+	gdri_perform_image(GDRI_IMAGE_ALL, &size);
+	p = size ? calloc(1, sizeof(*p)) : NULL;
+	if (!p)
+		return NULL;
+	init_lock(p);
+	gdri_cuda_enter(c);
+	p->loaded = load(c, p);
+	gdri_cuda_leave(c);
+	return p;
+}
+
+void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
+{
+	int i;
+
+	if (!p)
+		return;
+	gdri_cuda_enter(c);
+	for (i = 0; i < CALLS && p->calls[i].stream; i++)
+		c->api.stream_destroy(p->calls[i].stream);
+	unload_two(c, &p->any);
+	unload_two(c, &p->plain);
+	gdri_cuda_leave(c);
+	gdri_cuda_free_host(c, p->calls[0].answer);
+	pthread_cond_destroy(&p->free);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* Those that are not launched know no queues, and are not told of the library. */
+static int show(struct gdri_state *st, const struct kernels *k)
+{
+	int ret = gdri_module_add(st, k->module);
+
+	return ret || !st->constants || !st->constants->direct ? ret : gdri_module_add(st, k->direct);
+}
+
+void gdri_perform_up(struct gdri_state *st)
+{
+	struct gdri_performer *p = gdri_early_performer(st);
+	gdri_cu_result r;
+	int ret;
+
+	if (!p)
+		p = gdri_perform_load(st->cuda);
+	if (!p)
+		return;
+	st->performer = p;
+	r = p->loaded;
+	if (!r) {
+		gdri_cuda_enter(st->cuda);
+		r = open_calls(st, p);
+		gdri_cuda_leave(st->cuda);
+	}
+	ret = r ? 0 : show(st, &p->plain);
+	if (!r && !ret)
+		return;
+	gdri_module_drop(st, p->plain.direct);
+	gdri_module_drop(st, p->plain.module);
+	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
+		  r ? gdri_cuda_error_text(st->cuda, r) : gdr_strerror(ret));
+	gdri_perform_down(st);
+}
+
+void gdri_perform_down(struct gdri_state *st)
+{
+	struct gdri_performer *p = st->performer;
+
+	st->performer = NULL;
+	gdri_perform_drop(st->cuda, p);
+}
+
+int gdri_perform_up_any(struct gdri_state *st)
+{
+	struct gdri_performer *p = st->performer;
+	gdri_cu_result r = 0;
+	int ret;
+
+	if (!p || p->shows_any)
+		return 0;
+	gdri_cuda_enter(st->cuda);
+	if (!p->any.grid)
+		r = load_two(st->cuda, &p->any, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY);
+	if (r)
+		unload_two(st->cuda, &p->any);
+	gdri_cuda_leave(st->cuda);
+	if (r)
+		return gdri_cuda_refused(st->cuda, "loading the kernels that reach memory of cudaMalloc", r);
+	pthread_mutex_lock(&st->local_lock);
+	ret = show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
+	pthread_mutex_unlock(&st->local_lock);
+	p->shows_any = !ret;
+	return ret;
+}
+
+static int missing(void)
+{
+	size_t size;
+
+	gdri_perform_image(GDRI_IMAGE_ALL, &size);
+	gdri_error("this call needs kernels of the library: %s",
+		   size ? "they do not run on this GPU (GDR_LOG=info says why)"
+			: "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
+	return -GDR_ENOTSUP;
+}
+
+/* Address of the peer's word, or 0: not mapped. */
+static gdri_cu_ptr mapped(const struct gdri_state *st, const void *ptr, int pe)
+{
+	return (uintptr_t)gdri_window_at(st, ptr, pe);
+}
+
+/* Kernels that know no address outside the heap's range do what they can: they are the faster ones. Waits are for own
+ * memory; pushes touch own memory and the library's, wherever dest and source are. */
+static const struct kernels *kernels_for(const struct gdri_state *st, const struct gdri_request *q)
+{
+	bool any = q->what != GDRI_RQ_WAIT && q->by != GDRI_BY_PUSH &&
+		   (gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
+		    gdri_window_is_outside(st, q->sig));
+
+	return any ? &st->performer->any : &st->performer->plain;
+}
+
+static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
+{
+	int capturing = 0;
+
+	return st->cuda->api.stream_capturing(stream, &capturing) || capturing;
+}
+
+enum way { BY_KERNEL, BY_COPY, BY_VALUE, BY_WRITE };
+
+/* Mapped memory needs no kernel: the driver's copy, and what it stores by itself, for less than what a launch
+ * costs. The stream orders them like kernels. A value is copied from pageable memory: a GPU that cannot read that
+ * has the driver take it into a buffer of its own first (CUDA Driver API, "API synchronization behavior";
+ * docs/performance.md has what was seen), one that can might read it later, and is not given it so. What a graph
+ * is made of would be read at each replay; and a signal needs the order that a stream's write has. */
+static enum way way_of(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	bool sets = q->what == GDRI_RQ_SIGNAL && q->code == GDRI_SIGNAL_SETS;
+
+	if (!sets && q->what != GDRI_RQ_P && q->what != GDRI_RQ_PUT && q->what != GDRI_RQ_GET)
+		return BY_KERNEL;
+	if (!st->peers[q->pe].base)
+		return BY_KERNEL;
+	if (q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET)
+		return BY_COPY;
+	if (q->what == GDRI_RQ_P && st->cuda->stages && !is_captured(st, stream))
+		return BY_VALUE;
+	return q->size == 8 && st->cuda->writes64 ? BY_WRITE : BY_KERNEL;
+}
+
+/* Of what is known to be memory of GPUs the driver need not find out what it is. */
+static gdri_cu_result copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
+			   const void *remote, size_t len, gdr_stream_t stream)
+{
+	const struct gdri_heap *h = &st->heap;
+	uint64_t size = gdri_heap_size(h);
+	bool gpu = h->cuda && (uintptr_t)own - (uintptr_t)h->base < size &&
+		   (uintptr_t)remote - (uintptr_t)h->base < size;
+
+	return gpu ? st->cuda->api.copy_within(to, from, len, stream) : st->cuda->api.copy(to, from, len, stream);
+}
+
+static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
+			    enum way way)
+{
+	const struct gdri_cuda_api *api = &st->cuda->api;
+	size_t len = q->n * q->size;
+
+	switch (way) {
+	case BY_COPY:
+		if (q->what == GDRI_RQ_PUT)
+			return copy(st, mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len, stream);
+		return copy(st, (uintptr_t)q->dst, mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
+	case BY_VALUE:
+		return api->copy_in(mapped(st, q->dst, q->pe), &q->a, q->size, stream);
+	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
+		return api->write64(stream, mapped(st, q->dst, q->pe), q->a, 0);
+	}
+}
+
+/* Collectives by many blocks have kernels of their own where all PEs are mapped: smaller, they begin sooner. They know
+ * no lists of PEs. The same on all members, on whatever stream: they divide a call among the blocks in another way. */
+static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdri_request *q)
+{
+	const struct kernels *k = kernels_for(st, q);
+
+	if (!st->constants || !st->constants->direct || !q->stride ||
+	    (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID))
+		return k->all;
+	return q->by == GDRI_BY_PUSH ? st->performer->push : k->grid;
+}
+
+/* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */
+static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	uint32_t rows = (uint32_t)(q->n * q->size / 16), n = (uint32_t)q->members, me = (uint32_t)q->member, i;
+	uint32_t each = gdri_near_each(rows, n), first = each * me;
+	const uint8_t *from = (const uint8_t *)q->dst + (size_t)first * 16;
+	size_t len = first >= rows ? 0 : (size_t)(rows - first < each ? rows - first : each) * 16;
+	gdri_cu_result r = 0;
+	int pe;
+
+	for (i = 1; i < n && len && !r; i++) { /* all to others at the same time */
+		pe = q->start + (int)((me + i) % n) * q->stride;
+		r = st->cuda->api.copy(mapped(st, from, pe), (uintptr_t)from, len, stream);
+	}
+	return r;
+}
+
+/* Behind those copies: all have arrived. */
+static struct gdri_request meeting(const struct gdri_request *q)
+{
+	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .team = q->team, .answer = q->answer};
+
+	if (q->team == GDR_TEAM_WORLD)
+		m.what = GDRI_RQ_BARRIER_ALL;
+	return m;
+}
+
+static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_request arg = *q;
+	void *args[] = {&arg};
+	gdri_cu_result r;
+	struct gdri_plan p;
+
+	gdri_perform_plan(st, &arg, &p);
+	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
+	if (r || !arg.keep)
+		return r;
+	r = copy_to_all(st, &arg, stream);
+	arg = meeting(q);
+	return r ? r : launch(st, &arg, stream);
+}
+
+/* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
+static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
+				void **args, struct gdri_plan *p)
+{
+	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
+	bool direct = st->constants && st->constants->direct;
+
+	if (all && direct && st->n_pes <= GDRI_FLAT_MAX) {
+		*quiet = arg->what == GDRI_RQ_BARRIER_ALL;
+		*args = quiet;
+		*p = (struct gdri_plan){1, 1};
+		return st->performer->flat;
+	}
+	gdri_perform_plan(st, arg, p);
+	*args = arg;
+	return by_blocks(st, arg);
+}
+
+/* The GPU may load the kernel while what stands before it on the stream ends: it waits for that end itself. Not
+ * where a graph is made, whose edges would be of that kind too; nor on the default streams, which others wait for. */
+static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	struct gdri_cu_launch_attribute early = {.id = GDRI_CU_LAUNCH_EARLY, .value = {.on = 1}};
+	struct gdri_request arg = *q;
+	struct gdri_cu_launch how = {.stream = stream, .attributes = &early};
+	struct CUfunc_st *kernel;
+	struct gdri_plan p;
+	gdri_cu_result r;
+	void *args[1];
+	int quiet;
+
+	how.n_attributes = st->cuda->early && (uintptr_t)stream > LAST_DEFAULT && !is_captured(st, stream);
+	kernel = choose(st, &arg, &quiet, args, &p);
+	how.grid[0] = p.grid;
+	how.block[0] = p.block;
+	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
+	r = st->cuda->api.launch_ex(&how, kernel, args, NULL);
+	if (r || !arg.keep)
+		return r;
+	r = copy_to_all(st, &arg, stream);
+	arg = meeting(q);
+	return r ? r : launch_early(st, &arg, stream);
+}
+
+int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+{
+	gdri_cu_result r = 0;
+	bool can, entered;
+	enum way way;
+
+	entered = gdri_cuda_enter_another(st->cuda); /* before way_of: stream 0 is a stream of the context */
+	way = way_of(st, q, stream);
+	can = way != BY_KERNEL || st->performer;
+	if (can)
+		r = way != BY_KERNEL ? drive(st, q, stream, way) : launch_early(st, q, stream);
+	if (entered)
+		gdri_cuda_leave(st->cuda);
+	if (!can)
+		return missing();
+	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
+}
+
+/* ---- calls that wait ---- */
+
+/* Under the lock. A late call's place is free when its kernel has ended, however it did. */
+static struct call *find_free(struct gdri_state *st)
+{
+	struct call *c = st->performer->calls, *end = c + CALLS;
+
+	for (; c < end; c++) {
+		if (c->late && st->cuda->api.stream_query(c->stream) != GDRI_CU_NOT_READY)
+			c->busy = c->late = false;
+		if (!c->busy)
+			return c;
+	}
+	return NULL;
+}
+
+/* NULL: the deadline has passed. Nobody tells of a late call's end, so the wait is in short steps. */
+static struct call *take(struct gdri_state *st, uint64_t deadline)
+{
+	struct gdri_performer *p = st->performer;
+	struct timespec ts;
+	struct call *c;
+	uint64_t at;
+
+	pthread_mutex_lock(&p->lock);
+	gdri_cuda_enter(st->cuda);
+	while (!(c = find_free(st)) && gdri_left_ms(deadline) > 0) {
+		at = gdri_deadline_ns(LOOK_MS);
+		ts = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+		pthread_cond_timedwait(&p->free, &p->lock, &ts);
+	}
+	gdri_cuda_leave(st->cuda);
+	if (c)
+		c->busy = true;
+	pthread_mutex_unlock(&p->lock);
+	return c;
+}
+
+static void give(struct gdri_performer *p, struct call *c, bool late)
+{
+	pthread_mutex_lock(&p->lock);
+	c->busy = c->late = late;
+	pthread_cond_signal(&p->free);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Polls: a sleep of the driver could not be bounded. */
+static gdri_cu_result finish(struct gdri_state *st, gdri_cu_stream stream)
+{
+	uint64_t end = gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS);
+	struct timespec nap = {0, 20000};
+	gdri_cu_result r;
+	unsigned int i;
+
+	for (i = 0; (r = st->cuda->api.stream_query(stream)) == GDRI_CU_NOT_READY; i++) {
+		if (gdri_left_ms(end) <= 0)
+			break;
+		if (i > 1000)
+			nanosleep(&nap, NULL);
+	}
+	return r;
+}
+
+int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
+		     struct gdri_answer *answer)
+{
+	struct gdri_request mine = *q;
+	struct call *c;
+	gdri_cu_result r;
+
+	if (!st->performer)
+		return missing();
+	c = take(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
+	if (!c) {
+		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);
+		return -GDR_ETIMEOUT;
+	}
+	mine.answer = c->answer;
+	*c->answer = (struct gdri_answer){0};
+	gdri_cuda_enter(st->cuda);
+	r = launch(st, &mine, c->stream);
+	if (!r)
+		r = finish(st, c->stream);
+	gdri_cuda_leave(st->cuda);
+	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken until then */
+		give(st->performer, c, true);
+		gdri_error("CUDA: a kernel of the library does not end: the GPU hangs, or kernels hold it");
+		return -GDR_ETIMEOUT;
+	}
+	*answer = *c->answer;
+	give(st->performer, c, false);
+	return r ? gdri_cuda_refused(st->cuda, "a call from the host", r) : answer->status;
+}

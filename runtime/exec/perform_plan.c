@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/exec/perform.h"
+
+#include <gdr/device.h>
+#include <gdr/impl/near.h>
+
+#include "runtime/team/coll.h"
+#include "runtime/core/state.h"
+#include "runtime/team/team.h"
+
+#define BLOCK 512u	/* threads; what the image is compiled for (CMakeLists.txt) */
+#define SHARE 8192u	/* bytes of the call for each block at least */
+#define PUSH_BLOCK 256u	/* threads of a push, each with a unit or more */
+
+/* -1: never by many blocks. What the members of a team decide must not depend on the member. */
+static int kind_of(const struct gdri_request *q)
+{
+	switch (q->what) {
+	case GDRI_RQ_BROADCAST:
+		return GDRI_K_BROADCAST;
+	case GDRI_RQ_FCOLLECT:
+		return GDRI_K_COLLECT;
+	case GDRI_RQ_ALLTOALL:
+	case GDRI_RQ_ALLTOALLS:
+		return GDRI_K_ALLTOALL;
+	case GDRI_RQ_REDUCE:
+	case GDRI_RQ_REDUCESCATTER:
+		return GDRI_K_REDUCE;
+	case GDRI_RQ_INSCAN:
+	case GDRI_RQ_EXSCAN:
+		return GDRI_K_SCAN;
+	default:
+		return -1;
+	}
+}
+
+/* Units that have a thread in a push: of all members where data is moved, else one for those of all. */
+static uint64_t push_units(const struct gdri_request *q, const struct gdri_team *t)
+{
+	uint64_t each = (q->n * q->size + 7) / 8;
+
+	return kind_of(q) == GDRI_K_REDUCE || kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
+}
+
+/* Pairs of MAXLOC are longer than the units that are reckoned with; what is only moved may be of any size. */
+static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
+{
+	bool unit = q->size <= 8 || (kind_of(q) != GDRI_K_REDUCE && kind_of(q) != GDRI_K_SCAN);
+
+	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
+		return false;
+	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS;
+}
+
+static uint32_t bounded(uint64_t n, uint64_t most)
+{
+	return (uint32_t)(n < 1 ? 1 : n > most ? most : n);
+}
+
+static void push(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
+		 struct gdri_plan *p)
+{
+	uint64_t units = push_units(q, t);
+
+	q->by = GDRI_BY_PUSH;
+	q->words = t->push;
+	if (st->cuda)
+		p->block = bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
+	p->grid = bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
+}
+
+/* By many blocks, where the table says so. */
+static void spread(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
+{
+	const struct gdri_team *t = gdri_team_find(st, q->team);
+	uint64_t d, s, bytes, most = t->grid_blocks;
+	int kind = kind_of(q), algo;
+
+	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
+		return;
+	q->members = t->n;
+	q->member = t->me;
+	q->start = t->start;
+	q->stride = t->stride;
+	q->part = t->push_size;
+	q->words = t->grid;
+	bytes = d > s ? d : s;
+	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
+	if (by_push(q, t, algo)) {
+		push(st, t, q, p);
+		return;
+	}
+	if (algo != GDRI_A_GRID && !gdri_coll_streams_only(algo))
+		return;
+	if (!st->cuda && most > HOST_BLOCKS)
+		most = HOST_BLOCKS;
+	q->by = GDRI_BY_GRID;
+	q->keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
+		  st->constants->direct && q->stride && gdri_near_fits(q);
+	p->grid = bounded(bytes / SHARE, most);
+}
+
+void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
+{
+	uint64_t len = q->n * q->size;
+
+	p->grid = 1;
+	p->block = 1;
+	q->by = GDRI_BY_THREAD;
+	q->keep = 0; /* whatever the caller left there */
+	if (q->what < GDRI_RQ_BY_BLOCK)
+		return;
+	q->by = GDRI_BY_BLOCK;
+	/* on the host device one CPU thread is a block: more threads of it are only slower */
+	if (st->cuda)
+		p->block = len <= 256 ? 128 : BLOCK;
+	if (q->what >= GDRI_RQ_COLLECTIVE)
+		spread(st, q, p);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches, start and end of the host device, and what fork() leaves of it. */
+#include "runtime/hostdev/hostdev_launch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/core/log.h"
+
+#define MAX_ARG 4096u /* as under CUDA */
+
+static struct gdri_hd hd;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init_locks(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&hd.lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&hd.work, &attr);
+	pthread_cond_init(&hd.done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&hd.lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&hd.lock);
+}
+
+/* The child has the forking thread only: kernels of the parent end there, and the child
+ * may launch its own. */
+static void after_fork_child(void)
+{
+	init_locks();
+	gdri_hd_workers_forget(&hd);
+	gdri_hd_streams_forget(&hd);
+}
+
+static void init_once(void)
+{
+	init_locks();
+	hd.max_blocks = GDRI_HD_DEFAULT_BLOCKS;
+	hd.stack_size = GDRI_HD_DEFAULT_STACK;
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+struct gdri_hd *gdri_hd_lock(void)
+{
+	pthread_once(&once, init_once);
+	pthread_mutex_lock(&hd.lock);
+	return &hd;
+}
+
+void gdri_hd_unlock(struct gdri_hd *h)
+{
+	pthread_mutex_unlock(&h->lock);
+}
+
+void gdri_hd_deadline(struct timespec *ts, unsigned ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, ts);
+	ts->tv_sec += ms / 1000;
+	ts->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (ts->tv_nsec >= 1000000000) {
+		ts->tv_sec++;
+		ts->tv_nsec -= 1000000000;
+	}
+}
+
+/* ---------------------------------------------------------- start and end */
+
+int gdri_hd_init(const struct gdri_hd_params *params)
+{
+	static const struct gdri_hd_params defaults = {GDRI_HD_DEFAULT_BLOCKS,
+						       GDRI_HD_DEFAULT_STACK};
+	const struct gdri_hd_params *p = params ? params : &defaults;
+	struct gdri_hd *h;
+
+	if (p->max_blocks < 1 || p->max_blocks > GDRI_HD_MAX_BLOCKS ||
+	    p->stack_size < GDRI_HD_MIN_STACK) {
+		gdri_error("host device: %u blocks at a time with stacks of %zu bytes: allowed are "
+			   "1 to %u blocks and at least %u bytes",
+			   p->max_blocks, p->stack_size, GDRI_HD_MAX_BLOCKS, GDRI_HD_MIN_STACK);
+		return -GDR_EINVAL;
+	}
+	h = gdri_hd_lock();
+	h->max_blocks = p->max_blocks;
+	h->stack_size = p->stack_size;
+	(void)gdri_hd_workers_wake(h); /* the limit may have been raised */
+	gdri_hd_unlock(h);
+	return GDR_OK;
+}
+
+/* Name of one that runs; there is one. */
+static const char *some_kernel(const struct gdri_hd *h)
+{
+	gdr_stream_t s = h->streams;
+
+	if (h->default_stream.head)
+		return h->default_stream.head->k.name;
+	while (s && !s->head)
+		s = s->next;
+	return s ? s->head->k.name : "?";
+}
+
+int gdri_hd_shutdown(unsigned timeout_ms)
+{
+	struct gdri_hd *h = gdri_hd_lock();
+	struct timespec end;
+	int ret = 0;
+
+	gdri_hd_deadline(&end, timeout_ms);
+	while (h->runs && ret != ETIMEDOUT)
+		ret = pthread_cond_timedwait(&h->done, &h->lock, &end);
+	if (h->runs) {
+		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is "
+			   "%s); their memory is kept",
+			   (unsigned long long)h->runs, timeout_ms, some_kernel(h));
+		gdri_hd_unlock(h);
+		return -GDR_ETIMEOUT;
+	}
+	gdri_hd_workers_stop(h);
+	h->max_blocks = GDRI_HD_DEFAULT_BLOCKS;
+	h->stack_size = GDRI_HD_DEFAULT_STACK;
+	gdri_hd_unlock(h);
+	return GDR_OK;
+}
+
+/* ----------------------------------------------------------------- launches */
+
+static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
+{
+	if (gdri_hd_self->in_kernel) {
+		gdri_error("launch of %s from inside a kernel is not supported", k->name);
+		return -GDR_ENOTSUP;
+	}
+	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
+	    k->shared <= GDR_MAX_SHARED && k->arg && arg_size <= MAX_ARG)
+		return GDR_OK;
+	gdri_error("launch of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu "
+		   "of arguments: allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
+		   k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size,
+		   GDR_MAX_BLOCK, GDR_MAX_SHARED, MAX_ARG);
+	return -GDR_EINVAL;
+}
+
+static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_size)
+{
+	size_t size = (sizeof(struct gdri_hd_run) + arg_size + 63) & ~(size_t)63;
+	struct gdri_hd_run *run = aligned_alloc(64, size);
+
+	if (!run) {
+		gdri_error("launch of %s: no memory for %zu bytes", k->name, size);
+		return NULL;
+	}
+	memset(run, 0, sizeof(*run));
+	run->k = *k;
+	memcpy(run->arg, k->arg, arg_size);
+	run->k.arg = run->arg;
+	return run;
+}
+
+int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+		   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
+		   size_t arg_size)
+{
+	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0};
+	struct gdri_hd_run *run;
+	struct gdri_hd *h;
+	int ret;
+
+	ret = check_launch(&k, arg_size);
+	if (ret)
+		return ret;
+	run = make_run(&k, arg_size);
+	if (!run)
+		return -GDR_ENOMEM;
+	h = gdri_hd_lock();
+	stream = gdri_hd_stream_find(h, stream);
+	if (stream)
+		ret = gdri_hd_stream_push(h, stream, run);
+	gdri_hd_unlock(h);
+	if (!stream) {
+		gdri_error("launch of %s: no such stream", name);
+		ret = -GDR_EINVAL;
+	}
+	if (ret)
+		free(run);
+	return ret;
+}
+
+/* ---- all blocks at once ---- */
+
+int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, size_t shared, int *grid)
+{
+	struct gdri_hd *h;
+
+	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED || !grid) {
+		gdri_error("gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of "
+			   "shared memory: at most %u and %u", block, shared, GDR_MAX_BLOCK, GDR_MAX_SHARED);
+		return -GDR_EINVAL;
+	}
+	h = gdri_hd_lock();
+	*grid = (int)h->max_blocks;
+	gdri_hd_unlock(h);
+	return GDR_OK;
+}
+
+int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
+			      size_t arg_size)
+{
+	int most, ret = gdri_hd_collective_grid(kernel, block, shared, &most);
+
+	if (ret)
+		return ret;
+	if (grid > (unsigned)most) {
+		gdri_error("collective launch of %s: %u blocks do not run at once, %d do "
+			   "(GDR_HOST_DEVICE_BLOCKS)", name, grid, most);
+		return -GDR_EINVAL;
+	}
+	return gdri_hd_launch(kernel, name, grid ? grid : (unsigned)most, block, shared, stream, arg,
+			      arg_size);
+}

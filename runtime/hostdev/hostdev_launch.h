@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* State of the host device that CPU threads share: launches, streams, workers.
+ * One lock; it is taken once a block and once a launch, never by a running
+ * kernel. */
+#ifndef GDRI_HOSTDEV_LAUNCH_H
+#define GDRI_HOSTDEV_LAUNCH_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "runtime/hostdev/hostdev_block.h"
+
+struct gdri_hd_run { /* a kernel that was launched */
+	struct gdri_hd_kernel k;
+	gdr_stream_t stream;
+	unsigned next_block, ended_blocks;
+	struct gdri_hd_run *next_in_stream;
+	struct gdri_hd_run *next_ready;
+	_Alignas(64) unsigned char arg[]; /* the copy that k.arg points to */
+};
+
+struct CUstream_st { /* gdr_stream_t */
+	struct gdri_hd_run *head, *tail; /* head: running */
+	uint64_t launched, ended;	 /* kernels */
+	int status;			 /* first error since the last sync */
+	gdr_stream_t next;
+};
+
+struct gdri_hd_worker;
+
+struct gdri_hd {
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* a block may be started, or stop */
+	pthread_cond_t done; /* a kernel ended */
+	unsigned max_blocks;
+	size_t stack_size;
+
+	struct CUstream_st default_stream;
+	gdr_stream_t streams; /* the others */
+
+	struct gdri_hd_run *ready_head, *ready_tail; /* with blocks that were not started */
+	uint64_t unstarted;			     /* blocks of those */
+	unsigned running;			     /* blocks */
+	uint64_t runs;				     /* kernels queued or running */
+
+	struct gdri_hd_worker *workers;
+	unsigned n_workers, n_idle;
+	int stop;
+};
+
+/* hostdev_launch.c. The lock is initialised at the first call. */
+struct gdri_hd *gdri_hd_lock(void);
+void gdri_hd_unlock(struct gdri_hd *hd);
+/* Makes a clock-monotonic deadline. */
+struct timespec;
+void gdri_hd_deadline(struct timespec *ts, unsigned ms);
+
+/* hostdev_worker.c; all with the lock held. */
+int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */
+void gdri_hd_workers_stop(struct gdri_hd *hd); /* none may be running a block */
+void gdri_hd_workers_forget(struct gdri_hd *hd); /* in a forked child: frees their memory */
+
+/* hostdev_stream.c; with the lock held. */
+int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *run);
+void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run); /* frees it */
+/* NULL: the default one; NULL when there is no such stream. */
+gdr_stream_t gdri_hd_stream_find(struct gdri_hd *hd, gdr_stream_t s);
+void gdri_hd_streams_forget(struct gdri_hd *hd); /* in a forked child */
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams of the host device: queues of kernels that run in order. Only the
+ * head of each is handed to the workers. */
+#include "runtime/hostdev/hostdev_launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/core/log.h"
+
+gdr_stream_t gdri_hd_stream_find(struct gdri_hd *hd, gdr_stream_t s)
+{
+	gdr_stream_t i;
+
+	if (!s)
+		return &hd->default_stream;
+	for (i = hd->streams; i && i != s; i = i->next)
+		;
+	return i;
+}
+
+/* Hands the head of the stream to the workers. */
+static int activate(struct gdri_hd *hd, struct gdri_hd_run *run)
+{
+	if (hd->ready_tail)
+		hd->ready_tail->next_ready = run;
+	else
+		hd->ready_head = run;
+	hd->ready_tail = run;
+	hd->unstarted += run->k.grid;
+	return gdri_hd_workers_wake(hd);
+}
+
+int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *run)
+{
+	int ret;
+
+	run->stream = s;
+	if (!s->head && !hd->n_workers) { /* the only case in which nobody would run it */
+		hd->unstarted++;
+		ret = gdri_hd_workers_wake(hd);
+		hd->unstarted--;
+		if (ret)
+			return ret;
+	}
+	s->launched++;
+	hd->runs++;
+	if (s->tail)
+		s->tail->next_in_stream = run;
+	else
+		s->head = run;
+	s->tail = run;
+	if (s->head == run)
+		(void)activate(hd, run); /* fewer workers than wanted: slower only */
+	return GDR_OK;
+}
+
+void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
+{
+	gdr_stream_t s = run->stream;
+
+	s->head = run->next_in_stream;
+	if (!s->head)
+		s->tail = NULL;
+	s->ended++;
+	hd->runs--;
+	if (run->k.status && !s->status)
+		s->status = run->k.status;
+	free(run);
+	if (s->head)
+		(void)activate(hd, s->head);
+	pthread_cond_broadcast(&hd->done);
+}
+
+void gdri_hd_streams_forget(struct gdri_hd *hd)
+{
+	struct gdri_hd_run *run;
+	gdr_stream_t s;
+
+	for (s = &hd->default_stream; s; s = s == &hd->default_stream ? hd->streams : s->next) {
+		while ((run = s->head)) {
+			s->status = -GDR_ESTATE; /* its kernels run in the parent only */
+			s->head = run->next_in_stream;
+			free(run);
+		}
+		s->tail = NULL;
+		s->ended = s->launched;
+	}
+	hd->ready_head = hd->ready_tail = NULL;
+	hd->unstarted = 0;
+	hd->running = 0;
+	hd->runs = 0;
+}
+
+/* --------------------------------------------------------------- public API */
+
+int gdr_stream_create(gdr_stream_t *stream)
+{
+	struct gdri_hd *hd;
+	gdr_stream_t s;
+
+	if (!stream) {
+		gdri_error("gdr_stream_create: the argument is NULL");
+		return -GDR_EINVAL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		gdri_error("gdr_stream_create: no memory");
+		return -GDR_ENOMEM;
+	}
+	hd = gdri_hd_lock();
+	s->next = hd->streams;
+	hd->streams = s;
+	gdri_hd_unlock(hd);
+	*stream = s;
+	return GDR_OK;
+}
+
+/* Waits for what was launched before; the stream as found, or NULL with *ret set. */
+static gdr_stream_t drain(struct gdri_hd *hd, gdr_stream_t stream, const char *who, int *ret)
+{
+	gdr_stream_t s = gdri_hd_stream_find(hd, stream);
+	uint64_t target;
+
+	*ret = gdri_hd_self->in_kernel ? -GDR_ENOTSUP : s ? GDR_OK : -GDR_EINVAL;
+	if (*ret) {
+		gdri_error("%s: %s", who,
+			   s ? "not possible inside a kernel" : "no such stream");
+		return NULL;
+	}
+	target = s->launched;
+	while (s->ended < target)
+		pthread_cond_wait(&hd->done, &hd->lock);
+	return s;
+}
+
+int gdr_stream_sync(gdr_stream_t stream)
+{
+	struct gdri_hd *hd = gdri_hd_lock();
+	gdr_stream_t s;
+	int ret;
+
+	s = drain(hd, stream, "gdr_stream_sync", &ret);
+	if (s) {
+		ret = s->status;
+		s->status = GDR_OK;
+	}
+	gdri_hd_unlock(hd);
+	return ret;
+}
+
+int gdr_stream_destroy(gdr_stream_t stream)
+{
+	struct gdri_hd *hd;
+	gdr_stream_t *link;
+	int ret;
+
+	if (!stream) {
+		gdri_error("gdr_stream_destroy: the default stream cannot be destroyed");
+		return -GDR_EINVAL;
+	}
+	hd = gdri_hd_lock();
+	if (drain(hd, stream, "gdr_stream_destroy", &ret)) {
+		ret = stream->status;
+		for (link = &hd->streams; *link && *link != stream; link = &(*link)->next)
+			;
+		if (*link) {
+			*link = stream->next;
+			free(stream);
+		}
+	}
+	gdri_hd_unlock(hd);
+	return ret;
+}
+
+int gdr_memcpy(void *dst, const void *src, size_t len)
+{
+	struct gdri_hd *hd;
+	int ret;
+
+	if (len && (!dst || !src)) {
+		gdri_error("gdr_memcpy: %zu bytes from %p to %p", len, src, dst);
+		return -GDR_EINVAL;
+	}
+	hd = gdri_hd_lock();
+	(void)drain(hd, NULL, "gdr_memcpy", &ret);
+	gdri_hd_unlock(hd);
+	if (!ret && len)
+		memcpy(dst, src, len);
+	return ret;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CPU threads that run blocks, one block each at a time. They are made when
+ * there are blocks for them, up to the limit, and wait for more. */
+#define _GNU_SOURCE
+#include "runtime/hostdev/hostdev_launch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/core/log.h"
+
+#define TRIM_AFTER_MS 1000u /* idle this long: stacks of large blocks are given back */
+#define TRIM_STACKS 64u
+
+struct gdri_hd_worker {
+	pthread_t thread;
+	struct gdri_hd *hd;
+	struct gdri_hd_worker *next;
+	struct gdri_hd_block block;
+};
+
+/* Takes the next block, first launched first; NULL when there is none or the limit is
+ * reached. */
+static struct gdri_hd_run *take_block(struct gdri_hd *hd, unsigned *index)
+{
+	struct gdri_hd_run *run = hd->ready_head;
+
+	if (!run || hd->running >= hd->max_blocks)
+		return NULL;
+	*index = run->next_block++;
+	if (run->next_block == run->k.grid) {
+		hd->ready_head = run->next_ready;
+		if (!hd->ready_head)
+			hd->ready_tail = NULL;
+	}
+	hd->unstarted--;
+	hd->running++;
+	return run;
+}
+
+static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned index)
+{
+	struct gdri_hd *hd = w->hd;
+	size_t stack_size = hd->stack_size;
+
+	/* Relaxed: after an error the other blocks need not be started. */
+	if (!__atomic_load_n(&run->k.status, __ATOMIC_RELAXED)) {
+		pthread_mutex_unlock(&hd->lock);
+		gdri_hd_backoff_blocks(1);
+		gdri_hd_block_run(&w->block, &run->k, index, stack_size);
+		gdri_hd_backoff_blocks(-1);
+		pthread_mutex_lock(&hd->lock);
+	}
+	hd->running--;
+	if (++run->ended_blocks == run->k.grid)
+		gdri_hd_run_ended(hd, run);
+}
+
+static void wait_for_work(struct gdri_hd_worker *w)
+{
+	struct gdri_hd *hd = w->hd;
+	struct timespec end;
+	int ret = 0;
+
+	hd->n_idle++;
+	if (w->block.stacks.count > TRIM_STACKS) {
+		gdri_hd_deadline(&end, TRIM_AFTER_MS);
+		ret = pthread_cond_timedwait(&hd->work, &hd->lock, &end);
+	} else {
+		pthread_cond_wait(&hd->work, &hd->lock);
+	}
+	hd->n_idle--;
+	if (ret == ETIMEDOUT)
+		gdri_hd_block_free(&w->block);
+}
+
+static void *worker_main(void *arg)
+{
+	struct gdri_hd_worker *w = arg;
+	struct gdri_hd *hd = w->hd;
+	struct gdri_hd_run *run;
+	unsigned index;
+
+	gdri_hd_backoff_own_thread();
+	pthread_mutex_lock(&hd->lock);
+	hd->n_idle--; /* counted idle from its creation on */
+	while (!hd->stop) {
+		run = take_block(hd, &index);
+		if (run)
+			run_one(w, run, index);
+		else
+			wait_for_work(w);
+	}
+	pthread_mutex_unlock(&hd->lock);
+	gdri_hd_block_free(&w->block);
+	return NULL;
+}
+
+/* The program's signal handlers must not run on a fiber's stack: only what a thread raises
+ * itself gets through. */
+static int create_thread(struct gdri_hd_worker *w)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t blocked, old;
+	int ret;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&blocked, own[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &old);
+	ret = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!ret)
+		(void)pthread_setname_np(w->thread, "gdr-block");
+	return ret;
+}
+
+static int add_worker(struct gdri_hd *hd)
+{
+	struct gdri_hd_worker *w = calloc(1, sizeof(*w));
+	int ret = w ? 0 : ENOMEM;
+
+	if (w) {
+		w->hd = hd;
+		ret = create_thread(w);
+	}
+	if (ret) {
+		free(w);
+		if (hd->n_workers) {
+			gdri_warn("host device: CPU thread %u cannot be started (%s): blocks of "
+				  "kernels that wait for each other may not fit",
+				  hd->n_workers + 1, strerror(ret));
+			return GDR_OK;
+		}
+		gdri_error("host device: no CPU thread can be started (%s); see ulimit -u and the "
+			   "pids limit of the control group",
+			   strerror(ret));
+		return -GDR_ESYSTEM;
+	}
+	w->next = hd->workers;
+	hd->workers = w;
+	hd->n_workers++;
+	hd->n_idle++;
+	return GDR_OK;
+}
+
+int gdri_hd_workers_wake(struct gdri_hd *hd)
+{
+	uint64_t room = hd->max_blocks > hd->running ? hd->max_blocks - hd->running : 0;
+	uint64_t want = hd->unstarted < room ? hd->unstarted : room;
+	unsigned before;
+	int ret;
+
+	for (uint64_t i = 0; i < want && i < hd->n_idle; i++)
+		pthread_cond_signal(&hd->work);
+	/* n_idle counts workers that were signalled but have not taken their block yet; so does
+	 * unstarted. */
+	while (hd->n_idle < want) {
+		before = hd->n_workers;
+		ret = add_worker(hd);
+		if (ret || hd->n_workers == before)
+			return ret;
+	}
+	return GDR_OK;
+}
+
+void gdri_hd_workers_stop(struct gdri_hd *hd)
+{
+	struct gdri_hd_worker *w, *list = hd->workers;
+
+	if (!list)
+		return;
+	hd->workers = NULL;
+	hd->stop = 1;
+	pthread_cond_broadcast(&hd->work);
+	pthread_mutex_unlock(&hd->lock);
+	for (w = list; w; w = w->next)
+		pthread_join(w->thread, NULL);
+	pthread_mutex_lock(&hd->lock);
+	while ((w = list)) {
+		list = w->next;
+		free(w);
+	}
+	hd->stop = 0;
+	hd->n_workers = 0;
+	hd->n_idle = 0;
+}
+
+void gdri_hd_workers_forget(struct gdri_hd *hd)
+{
+	struct gdri_hd_worker *w;
+
+	while ((w = hd->workers)) {
+		hd->workers = w->next;
+#ifndef GDRI_HD_TSAN /* to it the fibers still run */
+		free(w->block.shared);
+		gdri_hd_block_free(&w->block);
+		free(w);
+#endif
+	}
+	hd->n_workers = 0;
+	hd->n_idle = 0;
+	hd->stop = 0;
+}

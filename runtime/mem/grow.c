@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/mem/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/agree.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/mem/offer.h"
+#include "runtime/core/state.h"
+
+#define TRADE_MS 10000
+
+static uint64_t left(const struct gdri_state *st)
+{
+	return st->heap.n < GDRI_HEAP_PARTS ? st->heap.max - st->heap.size : 0;
+}
+
+/* Whole chunks, and an eighth of what there is: few parts. At the end, what is left. */
+static uint64_t part_size(const struct gdri_state *st, uint64_t bytes)
+{
+	uint64_t chunk = st->opt.heap_chunk, most = left(st), size = st->heap.size / 8;
+
+	size = size > bytes ? size : bytes;
+	size = size > most ? most : size;
+	size = (size + chunk - 1) / chunk * chunk;
+	return size > most ? most : size;
+}
+
+bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
+{
+	return bytes <= left(st);
+}
+
+/* The part of this PE. */
+static int create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
+{
+	const struct gdri_heap_part *p = &st->heap.parts[st->heap.n];
+	int ret = gdri_heap_grow(&st->heap, size);
+
+	if (ret)
+		return ret;
+	ret = gdri_offer_join(st, st->heap.base + p->offset, p->size, p->offset, o);
+	if (ret)
+		gdri_heap_shrink(&st->heap);
+	return ret;
+}
+
+static int take(struct gdri_state *st, struct gdri_share_peer *p, bool told)
+{
+	int ret = -GDR_ESYSTEM;
+
+	if (p->fd >= 0)
+		ret = gdri_heap_map_part(&st->heap, p->fd, st->peers[p->pe].base, p->why, sizeof(p->why));
+	if (p->fd >= 0)
+		close(p->fd);
+	if (ret && !told)
+		gdri_error("heap: the memory that PE %d added cannot be mapped: %s", p->pe, p->why);
+	return ret;
+}
+
+/* mapped[i]: the new part of PE i is. */
+static int trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapped)
+{
+	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
+	int i, n = 0, rc, ret = 0;
+
+	if (!sp) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	for (i = 0; i < st->n_pes; i++) {
+		if (i == st->pe || !st->peers[i].base)
+			continue;
+		sp[n].pe = i;
+		sp[n++].address = all[i].address;
+	}
+	if (n)
+		ret = gdri_share_trade(&st->share, st->pe, st->heap.parts[st->heap.n - 1].fd, -1, sp, n,
+				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
+					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
+	for (i = 0; i < n; i++) {
+		rc = take(st, &sp[i], ret != 0);
+		mapped[sp[i].pe] = !rc;
+		ret = ret ? ret : rc;
+	}
+	free(sp);
+	return ret;
+}
+
+static void undo(struct gdri_state *st, const bool *mapped)
+{
+	int i;
+
+	for (i = 0; i < st->n_pes; i++) {
+		if (mapped[i])
+			gdri_heap_unmap_part(&st->heap, st->peers[i].base);
+	}
+	gdri_offer_undo(st);
+	gdri_heap_shrink(&st->heap);
+}
+
+/* The others are told of a PE that has no memory for what it would hear. */
+static int refuse(struct gdri_state *st)
+{
+	struct gdri_offer none = {0};
+
+	gdri_error("out of memory");
+	st->pending = -GDR_ENOMEM;
+	return gdri_agree(st, "heap growth", &none, NULL, sizeof(none));
+}
+
+static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bool *mapped)
+{
+	int before = st->heap.n, ret;
+	struct gdri_offer mine;
+
+	memset(&mine, 0, sizeof(mine));
+	st->pending = create(st, size, &mine);
+	if (!st->pending)
+		st->pending = gdri_share_open(&st->share);
+	mine.address = st->share.address;
+	ret = gdri_agree(st, "heap growth", &mine, all, sizeof(*all));
+	if (!ret) {
+		st->pending = trade(st, all, mapped);
+		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
+	}
+	if (ret) { /* out of step: some PEs may use the keys already, and it goes when the library is left */
+		if (st->heap.n > before && !st->broken)
+			undo(st, mapped);
+		return ret;
+	}
+	ret = gdri_offer_use(st, "heap growth", all);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&st->local_lock);
+	ret = gdri_suballoc_grow(st->alloc, size);
+	pthread_mutex_unlock(&st->local_lock);
+	gdri_break(st, ret); /* the others have grown */
+	return ret;
+}
+
+int gdri_grow(struct gdri_state *st, uint64_t bytes)
+{
+	struct gdri_offer *all = calloc((size_t)st->n_pes, sizeof(*all));
+	bool *mapped = calloc((size_t)st->n_pes, sizeof(*mapped));
+	uint64_t size = part_size(st, bytes);
+	int ret;
+
+	gdri_limit_begin(st, false);
+	ret = all && mapped ? grow(st, size, all, mapped) : refuse(st);
+	gdri_share_close(&st->share);
+	free(all);
+	free(mapped);
+	if (!ret)
+		gdri_info("heap: %llu bytes more, %llu in %d parts", (unsigned long long)size,
+			  (unsigned long long)st->heap.size, st->heap.n);
+	return ret;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/mem/place.h"
+
+#include <stdio.h>
+
+#include "runtime/core/state.h"
+
+static void name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
+{
+	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes, at = 0, size;
+	int n;
+
+	if (offset < begin) {
+		snprintf(buf, room, " of PE %d, a word of the library", st->pe);
+		return;
+	}
+	for (n = 0; (size = gdri_suballoc_next(st->alloc, &at)) && at <= offset - begin; n++, at += size) {
+		if (offset - begin - at < size) {
+			snprintf(buf, room, " of PE %d: byte %llu of object %d (%llu bytes)", st->pe,
+				 (unsigned long long)(offset - begin - at), n, (unsigned long long)size);
+			return;
+		}
+	}
+}
+
+void gdri_place_text(uint64_t offset, char *buf, size_t room)
+{
+	struct gdri_state *st = gdri_state_get();
+
+	*buf = 0;
+	/* not waited for: who holds it may wait for queues, and messages are told meanwhile */
+	if (!st || pthread_mutex_trylock(&st->local_lock))
+		return;
+	name(st, offset, buf, room);
+	pthread_mutex_unlock(&st->local_lock);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/mem/seer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/path/hostq.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+
+#define PAGE_SIZE (2 * GDRI_CTL_SIZE) /* the least that a heap has */
+
+int gdri_page_open(struct gdri_state *st)
+{
+	return gdri_heap_open(&st->page, NULL, false, PAGE_SIZE, 0, st->pe);
+}
+
+void gdri_page_close(struct gdri_state *st)
+{
+	gdri_heap_close(&st->page);
+}
+
+int gdri_page_map(struct gdri_state *st, int pe, int fd, char *why, size_t room)
+{
+	return gdri_heap_map_peer(&st->page, fd, pe, &st->page_peers[pe].base, why, room);
+}
+
+void gdri_page_unmap(struct gdri_state *st)
+{
+	int i;
+
+	for (i = 0; st->page_peers && i < st->n_pes; i++) {
+		if (i != st->pe)
+			gdri_heap_unmap_peer(&st->page, st->page_peers[i].base);
+	}
+	free(st->page_peers);
+	st->page_peers = NULL;
+}
+
+static struct gdri_dev *create(void)
+{
+	struct gdri_dev *d = aligned_alloc(GDRI_LINE, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	memset(d, 0, sizeof(*d));
+	d->errors = calloc(GDRI_MAX_ERRORS, sizeof(*d->errors));
+	if (d->errors)
+		return d;
+	free(d);
+	return NULL;
+}
+
+int gdri_seer_up(struct gdri_state *st)
+{
+	struct gdri_dev *d = create();
+
+	st->seer = d;
+	if (!d) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	d->abi_version = GDR_ABI_VERSION;
+	d->struct_size = sizeof(*d);
+	d->pe = st->pe;
+	d->n_pes = st->n_pes;
+	d->heap = st->page.base;
+	d->heap_size = st->page.size;
+	d->ctl = (struct gdri_ctl *)st->page.base;
+	d->peers = st->page_peers;
+	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
+	d->abort = st->abort_word;
+	if (st->hostq)
+		gdri_hostq_show(st->hostq, d);
+	return 0;
+}
+
+void gdri_seer_down(struct gdri_state *st)
+{
+	if (st->seer)
+		free(st->seer->errors);
+	free(st->seer);
+	st->seer = NULL;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/mem/suballoc.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+/* The heap is cut into ranges without gaps, in an array ordered by offset: found
+ * by bisection, walked by the allocator, shifted by insertions. Symmetric objects
+ * are few and long-lived: tens of thousands still take microseconds. */
+struct range {
+	uint64_t offset;
+	bool used;
+	bool first; /* what was added begins here: never merged with what is before */
+};
+
+struct gdri_suballoc {
+	struct range *ranges; /* n of them, then an end mark at [n].offset == size */
+	size_t n, room;
+	uint64_t size, phase, used, history;
+	size_t objects;
+};
+
+static uint64_t length(const struct range *r)
+{
+	return r[1].offset - r->offset;
+}
+
+struct gdri_suballoc *gdri_suballoc_create(uint64_t size, uint64_t phase)
+{
+	struct gdri_suballoc *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->size = size - size % GDRI_SUBALLOC_GRAIN;
+	a->phase = phase;
+	a->room = 64;
+	a->ranges = calloc(a->room, sizeof(*a->ranges));
+	if (!a->ranges) {
+		free(a);
+		return NULL;
+	}
+	a->n = 1;
+	a->ranges[1].offset = a->size;
+	return a;
+}
+
+int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size)
+{
+	if (gdri_suballoc_reserve(a))
+		return -GDR_ENOMEM;
+	a->ranges[a->n] = (struct range){a->size, false, true};
+	a->size += size - size % GDRI_SUBALLOC_GRAIN;
+	a->ranges[++a->n] = (struct range){a->size, false, false};
+	return 0;
+}
+
+void gdri_suballoc_destroy(struct gdri_suballoc *a)
+{
+	if (!a)
+		return;
+	free(a->ranges);
+	free(a);
+}
+
+int gdri_suballoc_reserve(struct gdri_suballoc *a)
+{
+	struct range *r;
+
+	if (a->n + 3 <= a->room) /* one alloc adds at most two ranges; and the end mark */
+		return 0;
+	r = realloc(a->ranges, 2 * a->room * sizeof(*r));
+	if (!r)
+		return -GDR_ENOMEM;
+	a->ranges = r;
+	a->room *= 2;
+	return 0;
+}
+
+/* FNV-1a over the words of each call. */
+static void note(struct gdri_suballoc *a, uint64_t word)
+{
+	a->history = (a->history ^ word) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
+}
+
+static void insert(struct gdri_suballoc *a, size_t at, uint64_t offset, bool used)
+{
+	memmove(&a->ranges[at + 1], &a->ranges[at], (a->n + 1 - at) * sizeof(*a->ranges));
+	a->ranges[at] = (struct range){offset, used, false};
+	a->n++;
+}
+
+static void erase(struct gdri_suballoc *a, size_t at)
+{
+	memmove(&a->ranges[at], &a->ranges[at + 1], (a->n - at) * sizeof(*a->ranges));
+	a->n--;
+}
+
+/* Cuts [start, start + len) out of the free range i. */
+static void carve(struct gdri_suballoc *a, size_t i, uint64_t start, uint64_t len)
+{
+	uint64_t end = a->ranges[i + 1].offset;
+
+	if (start > a->ranges[i].offset)
+		insert(a, ++i, start, false);
+	a->ranges[i].used = true;
+	if (start + len < end)
+		insert(a, i + 1, start + len, false);
+	a->used += len;
+	a->objects++;
+}
+
+uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment)
+{
+	uint64_t start, skip;
+	size_t i;
+
+	if (!len || len > a->size || alignment & (alignment - 1) || gdri_suballoc_reserve(a))
+		return GDRI_SUBALLOC_NONE;
+	if (alignment < GDRI_SUBALLOC_GRAIN)
+		alignment = GDRI_SUBALLOC_GRAIN;
+	len = (len + GDRI_SUBALLOC_GRAIN - 1) / GDRI_SUBALLOC_GRAIN * GDRI_SUBALLOC_GRAIN;
+	for (i = 0; i < a->n; i++) {
+		if (a->ranges[i].used)
+			continue;
+		start = a->ranges[i].offset;
+		skip = -(a->phase + start) & (alignment - 1);
+		if (skip > length(&a->ranges[i]) || length(&a->ranges[i]) - skip < len)
+			continue;
+		start += skip;
+		carve(a, i, start, len);
+		note(a, start);
+		note(a, len);
+		return start;
+	}
+	return GDRI_SUBALLOC_NONE;
+}
+
+/* Index of the first range at or behind offset, or n. */
+static size_t bisect(const struct gdri_suballoc *a, uint64_t offset)
+{
+	size_t low = 0, high = a->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (a->ranges[mid].offset < offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Index of the object that starts at offset, or n. */
+static size_t find(const struct gdri_suballoc *a, uint64_t offset)
+{
+	size_t i = bisect(a, offset);
+
+	return i < a->n && a->ranges[i].offset == offset && a->ranges[i].used ? i : a->n;
+}
+
+int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
+{
+	size_t i = find(a, offset);
+
+	if (i == a->n)
+		return -GDR_EINVAL;
+	a->used -= length(&a->ranges[i]);
+	a->objects--;
+	a->ranges[i].used = false;
+	if (i + 1 < a->n && !a->ranges[i + 1].used && !a->ranges[i + 1].first)
+		erase(a, i + 1);
+	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
+		erase(a, i);
+	note(a, ~offset);
+	return 0;
+}
+
+uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset)
+{
+	size_t i = find(a, offset);
+
+	return i == a->n ? 0 : length(&a->ranges[i]);
+}
+
+uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
+{
+	size_t i = bisect(a, *offset);
+
+	while (i < a->n && !a->ranges[i].used)
+		i++;
+	if (i == a->n)
+		return 0;
+	*offset = a->ranges[i].offset;
+	return length(&a->ranges[i]);
+}
+
+void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info)
+{
+	size_t i;
+
+	*info = (struct gdri_suballoc_info){.size = a->size, .used = a->used, .objects = a->objects};
+	for (i = 0; i < a->n; i++) {
+		if (!a->ranges[i].used && length(&a->ranges[i]) > info->largest_free)
+			info->largest_free = length(&a->ranges[i]);
+	}
+}
+
+uint64_t gdri_suballoc_history(const struct gdri_suballoc *a)
+{
+	return a->history;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Addresses out, addresses in, and the connection of the mesh. PE i's queue
+ * pair (j, slot) and PE j's queue pair (i, slot) are the two ends of one
+ * connection; the one to oneself is connected to itself. */
+#include "runtime/nic/impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+#include "runtime/nic/address.h"
+
+size_t gdri_nic_address_size(const struct gdri_nic *nic)
+{
+	return sizeof(struct gdri_nic_address) + nic->layout.n * sizeof(uint32_t);
+}
+
+void gdri_nic_get_address(const struct gdri_nic *nic, void *buf)
+{
+	struct gdri_nic_address *a = buf;
+	size_t i;
+
+	memset(a, 0, gdri_nic_address_size(nic));
+	a->magic = GDRI_NIC_ADDRESS_MAGIC;
+	a->abi = GDR_ABI_VERSION;
+	a->bytes = (uint32_t)gdri_nic_address_size(nic);
+	a->n_pes = (uint32_t)nic->n_pes;
+	a->n_slots = (uint32_t)nic->n_slots;
+	a->psn = nic->psn;
+	a->rkey_data = nic->keys.rkey_data;
+	a->rkey_sync = nic->keys.rkey_sync;
+	a->lid = nic->lid;
+	a->pkey = nic->pkey;
+	a->link_layer = nic->link_layer;
+	a->mtu = nic->mtu;
+	a->log_responder = (uint8_t)nic->caps.log_responder;
+	memcpy(a->gid, nic->gid, sizeof(a->gid));
+	snprintf(a->device, sizeof(a->device), "%.15s", nic->name);
+	for (i = 0; i < nic->layout.n; i++)
+		a->qpn[i] = nic->qps[i].qpn;
+}
+
+/* Lets the kernel resolve the peer's MAC address (ARP, neighbour discovery, routing): an address
+ * handle is the only way to ask for it. */
+static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *route)
+{
+	struct ibv_ah_attr attr = {0};
+	struct mlx5dv_obj obj = {0};
+	struct mlx5dv_ah dv = {0};
+	char what[64];
+	int err = 0;
+
+	snprintf(what, sizeof(what), "resolving the MAC address of PE %d", peer);
+	attr.is_global = 1;
+	attr.port_num = nic->port;
+	attr.sl = (uint8_t)nic->opt.service_level;
+	memcpy(attr.grh.dgid.raw, route->remote->gid, 16);
+	attr.grh.sgid_index = nic->gid_index;
+	attr.grh.hop_limit = 64;
+	attr.grh.traffic_class = (uint8_t)nic->opt.traffic_class;
+	obj.ah.in = ibv_create_ah(nic->pd, &attr);
+	if (!obj.ah.in)
+		return gdri_nic_failed(nic->name, what, errno,
+				       "is there a route to its address, and "
+				       "does the network interface answer ARP? (ping it)");
+	obj.ah.out = &dv;
+	err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH);
+	if (!err)
+		memcpy(route->mac, dv.av->rmac, sizeof(route->mac));
+	ibv_destroy_ah(obj.ah.in);
+	return err ? gdri_nic_failed(nic->name, what, err, "report it") : 0;
+}
+
+static int connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *remote, int pe,
+			int peer)
+{
+	struct gdri_nic_route route = {remote, {0}, 0};
+	int slot, ret = 0;
+
+	route.mtu = remote->mtu < nic->mtu ? remote->mtu : nic->mtu;
+	if (nic->link_layer == GDRI_LINK_ETHERNET)
+		ret = resolve_mac(nic, peer, &route);
+	for (slot = 0; slot < nic->n_slots && !ret; slot++)
+		ret = gdri_nic_qp_to_rts(nic, gdri_nic_index(nic, peer, slot), &route,
+					 remote->qpn[gdri_nic_index(nic, pe, slot)]);
+	if (!ret)
+		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->n_slots,
+			   peer, 128u << route.mtu);
+	return ret;
+}
+
+static void set_keys(const struct gdri_nic *nic, const struct gdri_nic_address *remote, int peer,
+		     struct gdri_qp *qps)
+{
+	int slot;
+
+	for (slot = 0; slot < nic->n_slots; slot++) {
+		struct gdri_qp *q = &qps[gdri_nic_index(nic, peer, slot)];
+		/* no quiet tells gdri_put_rkey what of a context is behind a fence */
+		bool kept = slot >= (int)nic->opt.qps_per_pe;
+
+		q->rkey_data = gdri_to_be32(kept ? remote->rkey_sync : remote->rkey_data);
+		q->rkey_sync = gdri_to_be32(remote->rkey_sync);
+	}
+}
+
+static int check_addresses(const struct gdri_nic *nic, const void *addresses, int pe)
+{
+	size_t bytes = gdri_nic_address_size(nic);
+	struct gdri_nic_address *own = malloc(bytes);
+	char why[320];
+	int ret;
+
+	if (!own)
+		return gdri_nic_memory_failed(nic->name, "the address block", bytes, ENOMEM);
+	gdri_nic_get_address(nic, own);
+	ret = gdri_nic_address_check(addresses, own, pe, why, sizeof(why));
+	if (ret)
+		gdri_error("%s", why);
+	free(own);
+	return ret;
+}
+
+int gdri_nic_connect(struct gdri_nic *nic, const void *addresses, int pe, int n_pes,
+		     struct gdri_qp *qps)
+{
+	const struct gdri_nic_address *remote;
+	int i, peer, ret;
+
+	if (!nic->qps || n_pes != nic->n_pes || pe < 0 || pe >= n_pes)
+		return -GDR_EINVAL;
+	ret = check_addresses(nic, addresses, pe);
+	/* Every PE starts at another peer: address resolution is spread. */
+	for (i = 0; i < n_pes && !ret; i++) {
+		peer = (pe + i) % n_pes;
+		remote = gdri_nic_address_of(addresses, gdri_nic_address_size(nic), peer);
+		ret = connect_peer(nic, remote, pe, peer);
+		if (!ret)
+			set_keys(nic, remote, peer, qps);
+	}
+	return ret;
+}

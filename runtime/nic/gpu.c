@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Makes memory of a GPU known to the device: as a dma-buf of the GPU's driver, else through the kernel module
+ * nvidia-peermem, which finds out by itself whose memory an address is. Data (memory regions) and control
+ * buffers (umems) are tried each for itself: kernels know one and not the other. */
+#include "runtime/nic/impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gdr/status.h>
+
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/core/log.h"
+
+#define PAGE 4096ull
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case EOPNOTSUPP:
+	case EPROTONOSUPPORT:
+	case ENOSYS:
+	case 524: /* ENOTSUPP, which the kernel should not show */
+		return "the kernel's mlx5_ib does not know how: Linux 5.12 (memory regions) and 6.1 (umems), or "
+		       "MLNX_OFED 5.5, does";
+	case EFAULT:
+	case EINVAL:
+		return "modprobe nvidia-peermem";
+	case ENOMEM:
+	case EAGAIN:
+	case EPERM:
+		return "raise ulimit -l; the GPU's BAR1 may be too small (nvidia-smi -q -d MEMORY)";
+	default:
+		return "see the kernel log (dmesg)";
+	}
+}
+
+static void note(char *to, size_t room, const char *call, int err)
+{
+	snprintf(to, room, "%s: %s (errno %d); %s", call, strerror(err), err, advice(err));
+}
+
+static const char *const ways[] = {"dma-buf", "nvidia-peermem"};
+
+struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
+			      uint64_t iova, unsigned access, char *why, size_t room)
+{
+	uint64_t begin = (uintptr_t)addr & ~(PAGE - 1), offset = (uintptr_t)addr - begin;
+	size_t whole = (size_t)((offset + len + PAGE - 1) & ~(PAGE - 1));
+	struct ibv_mr *mr;
+	int fd;
+
+	if (way == GDRI_NIC_PEERMEM) {
+		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
+		if (!mr)
+			note(why, room, "ibv_reg_mr", errno);
+		return mr;
+	}
+	fd = gdri_cuda_dma_buf(nic->cuda, (void *)(uintptr_t)begin, whole, why, room);
+	if (fd < 0)
+		return NULL;
+	mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, iova, fd, (int)access);
+	if (!mr)
+		note(why, room, "ibv_reg_dmabuf_mr", errno);
+	close(fd); /* the region holds the memory */
+	return mr;
+}
+
+struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr,
+					  size_t len, char *why, size_t room)
+{
+	struct mlx5dv_devx_umem_in in = {
+		.size = len,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+		.pgsz_bitmap = UINT64_MAX & ~(PAGE - 1),
+		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+	};
+	struct mlx5dv_devx_umem *umem;
+
+	if (way == GDRI_NIC_PEERMEM) {
+		umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
+		if (!umem)
+			note(why, room, "mlx5dv_devx_umem_reg", errno);
+		return umem;
+	}
+	in.dmabuf_fd = gdri_cuda_dma_buf(nic->cuda, addr, len, why, room);
+	if (in.dmabuf_fd < 0)
+		return NULL;
+	umem = mlx5dv_devx_umem_reg_ex(nic->ctx, &in);
+	if (!umem)
+		note(why, room, "mlx5dv_devx_umem_reg_ex", errno);
+	close(in.dmabuf_fd); /* the umem holds the memory */
+	return umem;
+}
+
+struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
+			       uint64_t iova, unsigned access, int *ret)
+{
+	char why[2][224];
+	struct ibv_mr *mr;
+	int way;
+
+	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+		mr = gdri_nic_mr_by(nic, (enum gdri_nic_way)way, addr, len, iova, access, why[way],
+				    sizeof(why[way]));
+		nic->data_way = ways[way];
+		if (mr)
+			return mr;
+	}
+	gdri_error("%s: %s of %zu bytes of GPU memory failed. By dma-buf: %s. By nvidia-peermem: %s. Without "
+		   "either: GDR_HEAP_KIND=host, and buffers in host memory", nic->name, what, len,
+		   why[GDRI_NIC_DMA_BUF], why[GDRI_NIC_PEERMEM]);
+	*ret = -GDR_ENOTSUP;
+	return NULL;
+}
+
+struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
+					   size_t room)
+{
+	struct mlx5dv_devx_umem *umem;
+	char said[2][224];
+	int way;
+
+	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+		umem = gdri_nic_umem_by(nic, (enum gdri_nic_way)way, addr, len, said[way], sizeof(said[way]));
+		nic->control_way = ways[way];
+		if (umem)
+			return umem;
+	}
+	snprintf(why, room, "by dma-buf: %s; by nvidia-peermem: %s", said[GDRI_NIC_DMA_BUF],
+		 said[GDRI_NIC_PEERMEM]);
+	return NULL;
+}

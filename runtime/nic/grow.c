@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A heap of several memory regions: indirect keys (PRM, "Memory Key", access mode KLM) over all of them, whose
+ * addresses are offsets in the heap as those of the regions are. An access may lie in two of them. There are two keys,
+ * one over strict regions and one over relaxed ones: each region stands there twice, like the first. */
+#include "runtime/nic/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/host.h>
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+#include "runtime/nic/prm.h"
+
+#define PIECE ((uint64_t)1 << 30) /* a length has 32 bits, and 0 has a meaning of its own */
+#define NO_KEY 0x100u /* no region ever has it: PRM, the key that ends a scatter list */
+
+enum { STRICT, RELAXED };
+
+static struct ibv_mr *region(const struct gdri_nic *nic, int i, int which)
+{
+	if (i < 0)
+		return which == RELAXED ? nic->heap_data : nic->heap_first;
+	return which == RELAXED ? nic->parts[i].relaxed : nic->parts[i].mr;
+}
+
+/* Entries for len bytes from `from` on; at NULL: only counted. */
+static uint32_t put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64_t len)
+{
+	uint64_t done, piece;
+	uint32_t n = 0;
+
+	for (done = 0; done < len; done += piece, n++) {
+		piece = len - done < PIECE ? len - done : PIECE;
+		if (!*at)
+			continue;
+		gdri_prm_set(*at, PRM_KLM_COUNT, piece);
+		gdri_prm_set(*at, PRM_KLM_KEY, key);
+		gdri_prm_set(*at, PRM_KLM_ADDRESS, from + done);
+		*at += PRM_KLM_BYTES;
+	}
+	return n;
+}
+
+/* The first region's, then the parts' as their offsets grow; where there is nothing, entries that nobody may use. */
+static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint64_t *len)
+{
+	uint32_t n = put_pieces(&at, region(nic, -1, which)->lkey, 0, nic->heap_first->length);
+	const struct gdri_nic_part *p;
+	int i;
+
+	*len = nic->heap_first->length;
+	for (i = 0; i < nic->n_parts; i++) {
+		p = &nic->parts[i];
+		if (p->leaves)
+			continue;
+		n += put_pieces(&at, NO_KEY, *len, p->offset - *len);
+		n += put_pieces(&at, region(nic, i, which)->lkey, p->from, p->mr->length);
+		*len = p->offset + p->mr->length;
+	}
+	return n;
+}
+
+static void fill(const struct gdri_nic *nic, int which, uint8_t *in, uint32_t n)
+{
+	void *mkc = gdri_prm_at(in, PRM_CREATE_MKEY_MKC);
+	uint64_t len;
+
+	put_all(nic, which, in + PRM_CREATE_MKEY_IN_BYTES, &len);
+	gdri_prm_set(in, PRM_IN_OPCODE, PRM_OP_CREATE_MKEY);
+	gdri_prm_set(in, PRM_CREATE_MKEY_ACTUAL, n);
+	gdri_prm_set(mkc, PRM_MKC_MODE, PRM_MKC_KLM);
+	gdri_prm_set(mkc, PRM_MKC_RELAXED, which == RELAXED);
+	gdri_prm_set(mkc, PRM_MKC_A, 1);
+	gdri_prm_set(mkc, PRM_MKC_RW, 1);
+	gdri_prm_set(mkc, PRM_MKC_RR, 1);
+	gdri_prm_set(mkc, PRM_MKC_LW, 1);
+	gdri_prm_set(mkc, PRM_MKC_LR, 1);
+	gdri_prm_set(mkc, PRM_MKC_QPN, 0xffffff); /* of no queue in particular */
+	gdri_prm_set(mkc, PRM_MKC_PD, nic->pdn);
+	gdri_prm_set(mkc, PRM_MKC_LEN, len);
+	gdri_prm_set(mkc, PRM_MKC_OCTOWORDS, n);
+}
+
+/* Over all that is registered, but for what leaves. */
+static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **mkey, uint32_t *key)
+{
+	uint8_t out[PRM_CREATE_MKEY_OUT_BYTES], *in;
+	uint64_t len;
+	uint32_t n = (put_all(nic, which, NULL, &len) + 3) & ~3u; /* those without length fill the last 64 bytes */
+	int ret;
+
+	in = calloc(1, PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES);
+	if (!in) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	fill(nic, which, in, n);
+	ret = gdri_nic_obj_create(nic, "CREATE_MKEY (a heap of several parts)", in,
+				  PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES, out, sizeof(out), mkey);
+	*key = (uint32_t)gdri_prm_get(out, PRM_CREATE_MKEY_OUT_INDEX) << 8;
+	free(in);
+	return ret;
+}
+
+static int join(struct gdri_nic *nic, struct gdri_mr_keys *keys)
+{
+	struct gdri_nic_joint *j = calloc(1, sizeof(*j));
+	int ret;
+
+	if (!j) {
+		gdri_error("out of memory");
+		return -GDR_ENOMEM;
+	}
+	j->next = nic->joints;
+	nic->joints = j;
+	ret = create_key(nic, STRICT, &j->mkey[STRICT], &keys->lkey);
+	keys->rkey_data = keys->rkey_sync = keys->lkey;
+	if (!ret && nic->relaxed)
+		ret = create_key(nic, RELAXED, &j->mkey[RELAXED], &keys->rkey_data);
+	return ret;
+}
+
+static void part_destroy(struct gdri_nic *nic, int i)
+{
+	struct gdri_nic_part *p = &nic->parts[i];
+
+	if (p->relaxed)
+		ibv_dereg_mr(p->relaxed);
+	ibv_dereg_mr(p->mr);
+	nic->n_parts--;
+	memmove(p, p + 1, (size_t)(nic->n_parts - i) * sizeof(*p));
+}
+
+/* The kernel wants address and iova at the same place of a page. Memory of cudaMalloc may begin within one: its regions
+ * go by its own address, and the entry of the indirect key leads from the offset there. */
+static uint64_t part_begin(const uint8_t *addr, uint64_t offset)
+{
+	return ((uintptr_t)addr - offset) % GDR_SYMMETRIC_PAGE ? (uintptr_t)addr : offset;
+}
+
+static int register_part(struct gdri_nic *nic, uint8_t *addr, size_t len, uint64_t offset)
+{
+	struct gdri_nic_part p = {.offset = offset, .from = part_begin(addr, offset), .is_new = true};
+	int ret = 0, at;
+
+	if (nic->n_parts == GDRI_NIC_PARTS) {
+		gdri_error("%s: more than %d memory regions of a heap", nic->name, GDRI_NIC_PARTS);
+		return -GDR_ENOMEM;
+	}
+	p.mr = gdri_nic_mr_heap(nic, addr, len, p.from, false, &ret);
+	if (!p.mr)
+		return ret;
+	if (nic->relaxed) {
+		p.relaxed = gdri_nic_mr_heap(nic, addr, len, p.from, true, &ret);
+		if (!p.relaxed) {
+			ibv_dereg_mr(p.mr);
+			return ret;
+		}
+	}
+	for (at = nic->n_parts; at && nic->parts[at - 1].offset > offset; at--)
+		nic->parts[at] = nic->parts[at - 1];
+	nic->parts[at] = p;
+	nic->n_parts++;
+	return 0;
+}
+
+int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys)
+{
+	struct gdri_nic_joint *before = nic->joints;
+	uint8_t *at = addr;
+	size_t slice;
+	int i, ret = 0;
+
+	for (i = 0; i < nic->n_parts; i++)
+		nic->parts[i].is_new = false;
+	for (; len && !ret; len -= slice, at += slice, offset += slice) {
+		slice = gdri_nic_mr_slice(nic, len);
+		ret = register_part(nic, at, slice, offset);
+	}
+	if (!ret)
+		ret = join(nic, keys);
+	if (ret && nic->joints == before) /* there is none to take back */
+		gdri_nic_forget_new(nic);
+	else if (ret)
+		gdri_nic_shrink_heap(nic);
+	return ret;
+}
+
+void gdri_nic_forget_new(struct gdri_nic *nic)
+{
+	int i;
+
+	for (i = nic->n_parts; i-- > 0;) {
+		if (nic->parts[i].is_new)
+			part_destroy(nic, i);
+		else
+			nic->parts[i].leaves = false;
+	}
+}
+
+/* The keys first, then what they hold. */
+void gdri_nic_shrink_heap(struct gdri_nic *nic)
+{
+	gdri_nic_joint_destroy(nic);
+	gdri_nic_forget_new(nic);
+}
+
+static void unlink_joint(struct gdri_nic_joint **at)
+{
+	struct gdri_nic_joint *j = *at;
+	int i;
+
+	*at = j->next;
+	for (i = 0; i < 2; i++) {
+		if (j->mkey[i])
+			mlx5dv_devx_obj_destroy(j->mkey[i]);
+	}
+	free(j);
+}
+
+void gdri_nic_joint_destroy(struct gdri_nic *nic)
+{
+	unlink_joint(&nic->joints);
+}
+
+void gdri_nic_drop_keys(struct gdri_nic *nic, int kept)
+{
+	struct gdri_nic_joint **at = &nic->joints;
+
+	while (*at && kept--)
+		at = &(*at)->next;
+	while (*at)
+		unlink_joint(at);
+}
+
+int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struct gdri_mr_keys *keys)
+{
+	struct gdri_nic_joint *before = nic->joints;
+	int i, ret;
+
+	for (i = 0; i < nic->n_parts; i++) {
+		nic->parts[i].is_new = false;
+		nic->parts[i].leaves = nic->parts[i].offset - offset < len;
+	}
+	ret = join(nic, keys);
+	if (ret && nic->joints == before)
+		gdri_nic_forget_new(nic);
+	else if (ret)
+		gdri_nic_shrink_heap(nic);
+	return ret;
+}
+
+void gdri_nic_drop_left(struct gdri_nic *nic)
+{
+	int i;
+
+	for (i = nic->n_parts; i-- > 0;) {
+		if (nic->parts[i].leaves)
+			part_destroy(nic, i);
+	}
+}
+
+void gdri_nic_grow_destroy(struct gdri_nic *nic)
+{
+	while (nic->joints)
+		gdri_nic_joint_destroy(nic);
+	while (nic->n_parts)
+		part_destroy(nic, nic->n_parts - 1);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of struct gdri_nic, shared by the nic_*.c files and nobody else.
+ * Every object is made by the one file named beside it, and destroyed by
+ * that file's gdri_nic_*_destroy in the reverse order, from any state. */
+#ifndef GDRI_NIC_IMPL_H
+#define GDRI_NIC_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include "runtime/nic/nic.h"
+#include "runtime/nic/caps.h"
+
+#define GDRI_NIC_PARTS 256 /* regions beside the first */
+
+struct gdri_nic_mr { /* a registered buffer */
+	struct gdri_nic_mr *next;
+	struct ibv_mr *mr;
+};
+
+struct gdri_nic_qp {
+	struct mlx5dv_devx_uar *uar;
+	uint8_t *db; /* doorbell register in it */
+	struct mlx5dv_devx_obj *cq, *qp;
+	uint32_t cqn, qpn;
+};
+
+/* Offsets in the allocation of all queues (nic/layout.c). */
+struct gdri_nic_layout {
+	size_t n; /* queue pairs */
+	size_t sq, sq_stride;
+	size_t cq, cq_stride, cq_bytes;
+	size_t dbrec, dbrec_stride; /* queue pair's record, then the CQ's */
+	size_t total;		    /* whole pages */
+};
+
+struct gdri_nic {
+	struct gdri_options opt;
+	struct gdri_cuda *cuda; /* the GPU whose threads post; NULL: those of the host device */
+
+	/* nic/device.c */
+	char name[64], firmware[32], text[384];
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	uint32_t pdn;
+	uint8_t port;
+	uint8_t link_layer; /* GDRI_LINK_ */
+	uint8_t mtu;	    /* code 1..5 */
+	bool grh_required;
+	uint16_t lid, pkey, pkey_index;
+	uint8_t gid_index, gid[16];
+	uint64_t max_mr_size;
+	struct gdri_nic_caps caps;
+	uint32_t psn;
+
+	/* nic/mr.c */
+	char heap_text[64];
+	struct ibv_mr *heap_data, *heap_sync;
+	struct gdri_mr_keys keys; /* what other PEs are told */
+	struct ibv_mr *heap_first; /* one of the two: strict, of the heap as it began */
+	bool relaxed; /* heap_data is of the same memory, relaxed */
+	pthread_mutex_t mr_lock; /* of buffers: several host threads may register */
+	struct gdri_nic_mr *buffers;
+
+	/* nic/grow.c: further regions of the heap, by their offsets, and the keys over all, the newest first */
+	struct gdri_nic_part {
+		struct ibv_mr *mr, *relaxed; /* relaxed: NULL where the data key is strict too */
+		uint64_t offset;
+		uint64_t from; /* where its bytes begin by the addresses of the regions: offset, or see nic/grow.c */
+		bool is_new, leaves; /* of the change under way */
+	} parts[GDRI_NIC_PARTS];
+	int n_parts;
+	struct gdri_nic_joint {
+		struct gdri_nic_joint *next;
+		struct mlx5dv_devx_obj *mkey[2];
+	} *joints; /* old ones stay for a time: operations that use them may be under way (offer.c) */
+
+	/* nic/gpu.c */
+	const char *data_way, *control_way; /* how the device knows memory of the GPU */
+
+	/* nic/ring.c */
+	uint8_t *ring;	    /* memory of the host; or NULL, and */
+	void *ring_gpu;	    /* of the GPU */
+	uint8_t *ring_seen; /* where device code finds it */
+	bool ring_mapped;   /* ring, for the GPU */
+	struct mlx5dv_devx_umem *umem;
+	char ring_text[768];
+
+	/* nic/bell.c */
+	struct gdri_nic_bell *bell;
+	char bell_text[640];
+
+	/* nic/queue.c */
+	int n_pes, n_slots;
+	struct gdri_nic_layout layout;
+	uint32_t eqn;
+	struct gdri_nic_qp *qps; /* [n_pes * n_slots], in the order of gdri_nic_index */
+};
+
+/* Queue pair `slot` to the peer. Those of the default context stand PE by PE; the slots above, which are kept for
+ * contexts, one by one, so that all queues of a context are one range. */
+static inline int gdri_nic_index(const struct gdri_nic *nic, int peer, int slot)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return slot < own ? peer * own + slot : slot * nic->n_pes + peer;
+}
+
+static inline int gdri_nic_peer(const struct gdri_nic *nic, int i)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return i < nic->n_pes * own ? i / own : i % nic->n_pes;
+}
+
+static inline int gdri_nic_slot(const struct gdri_nic *nic, int i)
+{
+	int own = (int)nic->opt.qps_per_pe;
+
+	return i < nic->n_pes * own ? i % own : i / nic->n_pes;
+}
+
+/* nic/layout.c */
+void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);
+
+/* nic/gpu.c: one way or the other; NULL: `why` */
+enum gdri_nic_way { GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM };
+struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
+			      uint64_t iova, unsigned access, char *why, size_t room);
+struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr,
+					  size_t len, char *why, size_t room);
+/* Either; NULL when neither dma-buf nor nvidia-peermem does it: _mr has logged why, _umem says it in `why` */
+struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *addr, size_t len,
+			       uint64_t iova, unsigned access, int *ret);
+struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
+					   size_t room);
+
+/* nic/ring.c */
+int gdri_nic_ring_create(struct gdri_nic *nic);
+void gdri_nic_ring_destroy(struct gdri_nic *nic);
+
+/* nic/bell.c: where device code rings for the i-th queue pair */
+int gdri_nic_bell_create(struct gdri_nic *nic);
+uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
+bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
+void gdri_nic_bell_destroy(struct gdri_nic *nic);
+
+/* What of so many bytes one region may have. */
+size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len);
+/* nic/mr.c: for this and other PEs; NULL: *ret, logged */
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret);
+
+/* nic/grow.c */
+void gdri_nic_forget_new(struct gdri_nic *nic); /* regions of the change under way: as if it had not begun */
+void gdri_nic_joint_destroy(struct gdri_nic *nic); /* the newest */
+void gdri_nic_grow_destroy(struct gdri_nic *nic);
+
+/* nic/mr.c, nic/queue.c */
+void gdri_nic_mr_destroy(struct gdri_nic *nic);
+void gdri_nic_queue_destroy(struct gdri_nic *nic);
+
+/* nic/uar.c: a doorbell register for each of n queue pairs */
+int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n);
+void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n);
+
+/* nic/qp.c: firmware objects of the i-th queue pair, and its name for messages */
+int gdri_nic_cq_create(struct gdri_nic *nic, int i);
+int gdri_nic_qp_create(struct gdri_nic *nic, int i);
+#define GDRI_NIC_QP_NAME 96
+const char *gdri_nic_qp_name(const struct gdri_nic *nic, const char *command, int i, char *buf);
+
+/* nic/modify.c: RESET to RTS. `remote` is checked. */
+struct gdri_nic_address;
+struct gdri_nic_route { /* how packets reach one PE */
+	const struct gdri_nic_address *remote;
+	uint8_t mac[6]; /* RoCE */
+	uint8_t mtu;	/* code: the smaller of both ends */
+};
+int gdri_nic_qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
+		       uint32_t remote_qpn);
+
+/* nic/cmd.c: firmware commands, failures logged with status and syndrome */
+int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
+			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj);
+int gdri_nic_obj_modify(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj,
+			const void *in, size_t in_bytes);
+
+/* nic/text.c */
+int gdri_nic_failed(const char *device, const char *what, int err, const char *check);
+int gdri_nic_memory_failed(const char *device, const char *what, size_t bytes, int err);
+int gdri_nic_command_failed(const char *device, const char *what, int err, const void *out);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Memory registration. The heap is registered twice with the same pages and
+ * iova 0 (addresses in work requests are offsets): a relaxed-ordering key for
+ * data, whose writes may overtake each other on PCIe, and a strict key for
+ * signals, atomics and whatever says that data is there. */
+#include "runtime/nic/impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <gdr/status.h>
+
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/core/log.h"
+
+#define ACCESS_HEAP                                                                  \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
+{
+	if (len <= nic->max_mr_size)
+		return 0;
+	gdri_error("%s: %s of %zu bytes is more than the device registers at once (max_mr_size "
+		   "%" PRIu64 " bytes): register less",
+		   nic->name, what, len, nic->max_mr_size);
+	return -GDR_ENOTSUP;
+}
+
+static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
+				      size_t len, uint64_t iova, unsigned access, int *ret)
+{
+	struct ibv_mr *mr;
+
+	if (nic->cuda && gdri_cuda_is_device(nic->cuda, addr))
+		return gdri_nic_gpu_mr(nic, what, addr, len, iova, access, ret);
+	/* iova2: drops optional flags (relaxed ordering) on kernels without them */
+	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
+	if (!mr)
+		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
+	return mr;
+}
+
+size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len)
+{
+	uint64_t most = nic->max_mr_size - nic->max_mr_size % ((uint64_t)2 << 20);
+
+	most = most ? most : nic->max_mr_size;
+	return len < most ? len : (size_t)most;
+}
+
+/* What one region cannot hold, behind its first bytes. */
+static int register_rest(struct gdri_nic *nic, uint8_t *data, size_t first, size_t len, struct gdri_mr_keys *keys)
+{
+	struct gdri_mr_keys whole;
+	int ret = gdri_nic_grow_heap(nic, data + first, len - first, first, &whole);
+
+	if (ret)
+		return ret;
+	if (nic->heap_first == nic->heap_sync)
+		*keys = whole;
+	else
+		keys->rkey_data = whole.rkey_data;
+	return 0;
+}
+
+/* Two keys: of the same memory, or of two. */
+static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void *data, size_t len,
+			unsigned data_access, struct gdri_mr_keys *keys)
+{
+	size_t first = gdri_nic_mr_slice(nic, len);
+	int ret = nic->heap_sync ? -GDR_ESTATE : 0;
+
+	if (ret)
+		return ret;
+	nic->heap_sync = register_memory(nic, "registering the heap (strict ordering)", sync,
+					 sync == data ? first : sync_len, 0, ACCESS_HEAP, &ret);
+	if (!nic->heap_sync)
+		return ret;
+	nic->heap_data = register_memory(nic, "registering the heap (relaxed ordering)", data, first,
+					 0, data_access, &ret);
+	if (!nic->heap_data) {
+		ibv_dereg_mr(nic->heap_sync);
+		nic->heap_sync = NULL;
+		return ret;
+	}
+	if (nic->data_way)
+		snprintf(nic->heap_text, sizeof(nic->heap_text), "GPU memory (%s)", nic->data_way);
+	else
+		snprintf(nic->heap_text, sizeof(nic->heap_text), "host memory");
+	nic->heap_first = sync == data ? nic->heap_sync : nic->heap_data;
+	nic->relaxed = sync == data && nic->caps.relaxed;
+	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
+	keys->rkey_data = nic->heap_data->rkey;
+	keys->rkey_sync = nic->heap_sync->rkey;
+	ret = first < len ? register_rest(nic, data, first, len, keys) : 0;
+	nic->keys = *keys;
+	return ret;
+}
+
+int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
+{
+	return register_two(nic, addr, len, addr, len, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, keys);
+}
+
+int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
+			   struct gdri_mr_keys *keys)
+{
+	return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
+}
+
+struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret)
+{
+	return register_memory(nic, "registering a part of the heap", addr, len, iova,
+			       ACCESS_HEAP | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0), ret);
+}
+
+/* Pages that may not be written are pinned for reading: constant data, a file's read-only mapping. */
+static struct ibv_mr *register_plain(struct gdri_nic *nic, void *addr, size_t len, bool *read_only, int *ret)
+{
+	const char *what = "registering a buffer";
+	uint64_t iova = (uint64_t)(uintptr_t)addr;
+	struct ibv_mr *mr;
+
+	if (!read_only || (nic->cuda && gdri_cuda_is_device(nic->cuda, addr)))
+		return register_memory(nic, what, addr, len, iova, IBV_ACCESS_LOCAL_WRITE, ret);
+	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, IBV_ACCESS_LOCAL_WRITE);
+	*read_only = !mr && errno == EFAULT;
+	if (*read_only)
+		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, 0);
+	if (!mr)
+		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
+	return mr;
+}
+
+int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey, bool *read_only,
+			     void **handle)
+{
+	int ret = check_size(nic, "a buffer", len);
+	struct gdri_nic_mr *b;
+
+	if (ret)
+		return ret;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return gdri_nic_memory_failed(nic->name, "the record of a buffer", sizeof(*b), ENOMEM);
+	b->mr = register_plain(nic, addr, len, read_only, &ret);
+	if (!b->mr) {
+		free(b);
+		return ret;
+	}
+	pthread_mutex_lock(&nic->mr_lock);
+	b->next = nic->buffers;
+	nic->buffers = b;
+	pthread_mutex_unlock(&nic->mr_lock);
+	*lkey = b->mr->lkey;
+	*handle = b;
+	return 0;
+}
+
+int gdri_nic_deregister(struct gdri_nic *nic, void *handle)
+{
+	struct gdri_nic_mr **at, *b = NULL;
+	int err;
+
+	pthread_mutex_lock(&nic->mr_lock);
+	for (at = &nic->buffers; *at; at = &(*at)->next) {
+		if (*at == handle) {
+			b = *at;
+			*at = b->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&nic->mr_lock);
+	if (!b) {
+		gdri_error("%s: not a registered buffer: %p", nic->name, handle);
+		return -GDR_EINVAL;
+	}
+	err = ibv_dereg_mr(b->mr);
+	free(b);
+	return err ? gdri_nic_failed(nic->name, "deregistering a buffer", err,
+				     "see the kernel log (dmesg)")
+		   : 0;
+}
+
+void gdri_nic_mr_destroy(struct gdri_nic *nic)
+{
+	struct gdri_nic_mr *b;
+
+	while ((b = nic->buffers) != NULL) {
+		nic->buffers = b->next;
+		ibv_dereg_mr(b->mr);
+		free(b);
+	}
+	gdri_nic_grow_destroy(nic);
+	if (nic->heap_data)
+		ibv_dereg_mr(nic->heap_data);
+	if (nic->heap_sync)
+		ibv_dereg_mr(nic->heap_sync);
+	nic->heap_data = NULL;
+	nic->heap_sync = NULL;
+}

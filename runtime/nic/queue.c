@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The full mesh of queue pairs: n_pes * slots of them, in the memory of nic/ring.c. */
+#include "runtime/nic/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+#include "runtime/core/parse.h"
+
+/* Indexes of blocks are 16 bits wide in WQEs and CQEs; half of that keeps them apart. */
+#define DEPTH_MIN 128u
+#define DEPTH_MAX 32768u
+
+static int check_limits(const struct gdri_nic *nic, int n_pes)
+{
+	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
+	unsigned slots = gdri_nic_slots(&nic->opt), depth = nic->opt.qp_depth;
+	char bytes[GDRI_SIZE_TEXT];
+
+	if (n_pes < 1 || !nic->opt.qps_per_pe)
+		return -GDR_EINVAL;
+	if (depth < DEPTH_MIN || depth > DEPTH_MAX || (depth & (depth - 1))) {
+		gdri_error("GDR_QP_DEPTH=%u: must be a power of two from %u to %u", depth,
+			   DEPTH_MIN, DEPTH_MAX);
+		return -GDR_EOPTION;
+	}
+	if ((unsigned)n_pes > limit) {
+		gdri_size_text(gdri_nic_queue_bytes(&nic->opt, n_pes), bytes);
+		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
+			   "would take %s of locked memory on every PE, and the limit is "
+			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH, "
+			   "GDR_QPS_PER_PE and GDR_CTX_QUEUES too",
+			   n_pes, slots, depth, bytes, limit, GDRI_MAX_PES);
+		return -GDR_ENOTSUP;
+	}
+	return 0;
+}
+
+static void describe(const struct gdri_nic *nic, int i, struct gdri_qp *q)
+{
+	const struct gdri_nic_layout *l = &nic->layout;
+	size_t at = (size_t)i;
+
+	q->sq = nic->ring_seen + l->sq + at * l->sq_stride;
+	q->cq = (struct gdri_cqe *)(void *)(nic->ring_seen + l->cq + at * l->cq_stride);
+	/* PRM: dword 0 counts receives, dword 1 sends */
+	q->dbrec = (uint32_t *)(void *)(nic->ring_seen + l->dbrec + at * l->dbrec_stride) + 1;
+	q->db = gdri_nic_bell_of(nic, i);
+	q->qpn = nic->qps[i].qpn;
+	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
+	q->depth = nic->opt.qp_depth;
+	q->cq_mask = nic->opt.cq == GDRI_CQ_RING ? q->depth - 1 : 0;
+	q->peer = gdri_nic_peer(nic, i);
+	q->slot = (uint32_t)gdri_nic_slot(nic, i);
+}
+
+static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
+{
+	int i, ret, n = nic->n_pes * nic->n_slots;
+
+	ret = gdri_nic_ring_create(nic);
+	if (ret)
+		return ret;
+	ret = mlx5dv_devx_query_eqn(nic->ctx, 0, &nic->eqn);
+	if (ret)
+		return gdri_nic_failed(nic->name, "mlx5dv_devx_query_eqn", ret,
+				       "see the kernel log (dmesg)");
+	ret = gdri_nic_uar_create(nic, nic->qps, n);
+	if (!ret)
+		ret = gdri_nic_bell_create(nic);
+	for (i = 0; i < n && !ret; i++) {
+		ret = gdri_nic_cq_create(nic, i);
+		if (!ret)
+			ret = gdri_nic_qp_create(nic, i);
+		if (!ret)
+			describe(nic, i, &qps[i]);
+	}
+	return ret;
+}
+
+int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
+{
+	int ret = check_limits(nic, n_pes);
+
+	if (ret)
+		return ret;
+	if (nic->qps)
+		return -GDR_ESTATE;
+	gdri_nic_layout(&nic->opt, n_pes, &nic->layout);
+	nic->n_pes = n_pes;
+	nic->n_slots = (int)gdri_nic_slots(&nic->opt);
+	nic->qps = calloc(nic->layout.n, sizeof(*nic->qps));
+	if (!nic->qps)
+		return gdri_nic_memory_failed(nic->name, "the list of queue pairs",
+					      nic->layout.n * sizeof(*nic->qps), ENOMEM);
+	ret = create_objects(nic, qps);
+	if (ret) {
+		gdri_nic_queue_destroy(nic);
+		return ret;
+	}
+	gdri_info("%s: %zu queue pairs of %u blocks, %s, %zu KiB of %s", nic->name, nic->layout.n,
+		  nic->opt.qp_depth, nic->opt.cq == GDRI_CQ_RING ? "ring CQs" : "one-entry CQs",
+		  nic->layout.total >> 10, nic->ring_text);
+	return 0;
+}
+
+void gdri_nic_queue_destroy(struct gdri_nic *nic)
+{
+	int i, n = nic->n_pes * nic->n_slots;
+
+	gdri_nic_bell_destroy(nic); /* what was posted last is rung before its queue goes */
+	for (i = 0; nic->qps && i < n; i++) {
+		if (nic->qps[i].qp)
+			mlx5dv_devx_obj_destroy(nic->qps[i].qp);
+		if (nic->qps[i].cq)
+			mlx5dv_devx_obj_destroy(nic->qps[i].cq);
+	}
+	if (nic->qps)
+		gdri_nic_uar_destroy(nic->qps, n);
+	free(nic->qps);
+	nic->qps = NULL;
+	gdri_nic_ring_destroy(nic);
+	nic->n_pes = 0;
+}

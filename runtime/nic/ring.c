@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The memory of all queues of a PE, and the umem by which the device knows it: memory of the host, or of
+ * the GPU whose threads post. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "runtime/nic/impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <gdr/host.h>
+
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/core/log.h"
+
+#define GPU_PAGE  (64u << 10) /* what nvidia-peermem pins */
+
+/* Opcode 15 (invalid), owner bit 1, index 0xffff: "nothing completed" in both kinds of CQ. */
+#define NOTHING 0xff
+
+static int create_in_host(struct gdri_nic *nic)
+{
+	const struct gdri_nic_layout *l = &nic->layout;
+	void *p = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char why[384];
+	int ret;
+
+	if (p == MAP_FAILED)
+		return gdri_nic_memory_failed(nic->name, "mmap of the queues", l->total, errno);
+	nic->ring = p;
+	nic->ring_seen = p;
+	/* A child would turn the pages that the NIC reads and writes into copies on the parent's
+	 * next store. */
+	if (madvise(p, l->total, MADV_DONTFORK))
+		gdri_warn("madvise(MADV_DONTFORK) failed: %s; do not fork while gdr is in use",
+			  strerror(errno));
+	memset(nic->ring + l->cq, NOTHING, l->n * l->cq_stride);
+	nic->umem = mlx5dv_devx_umem_reg(nic->ctx, p, l->total, IBV_ACCESS_LOCAL_WRITE);
+	if (!nic->umem)
+		return gdri_nic_memory_failed(nic->name, "registering the queues (umem)", l->total,
+					      errno);
+	if (!nic->cuda)
+		return 0;
+	ret = gdri_cuda_map(nic->cuda, p, l->total, GDRI_CUDA_MAP_MEMORY, (void **)&nic->ring_seen, why,
+			    sizeof(why));
+	nic->ring_mapped = !ret;
+	if (ret)
+		gdri_error("%s: the queues: %s", nic->name, why);
+	/* one pointer to each queue serves the GPU's threads and the host's */
+	if (!ret && nic->ring_seen != nic->ring) {
+		gdri_error("%s: the queues: the GPU has host memory at another address than the host",
+			   nic->name);
+		ret = -GDR_ENOTSUP;
+	}
+	return ret;
+}
+
+static int fill_cqs(struct gdri_nic *nic)
+{
+	const struct gdri_nic_layout *l = &nic->layout;
+	size_t len = l->n * l->cq_stride;
+	uint8_t *nothing = malloc(len);
+	int ret = -GDR_ENOMEM;
+
+	if (nothing) {
+		memset(nothing, NOTHING, len);
+		ret = gdri_cuda_poke(nic->cuda, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
+	}
+	free(nothing);
+	return ret;
+}
+
+static int create_in_gpu(struct gdri_nic *nic, char *why, size_t room)
+{
+	size_t len = nic->layout.total;
+	int ret;
+
+	nic->ring_gpu = gdri_cuda_alloc(nic->cuda, len + GPU_PAGE);
+	if (!nic->ring_gpu) {
+		snprintf(why, room, "out of memory of the GPU");
+		return -GDR_ENOMEM;
+	}
+	nic->ring_seen = (uint8_t *)(((uintptr_t)nic->ring_gpu + GPU_PAGE - 1) & ~(uintptr_t)(GPU_PAGE - 1));
+	ret = fill_cqs(nic);
+	if (!ret)
+		nic->umem = gdri_nic_gpu_umem(nic, nic->ring_seen, len, why, room);
+	else
+		snprintf(why, room, "%s", gdr_strerror(ret));
+	if (nic->umem)
+		return 0;
+	gdri_cuda_free(nic->cuda, nic->ring_gpu);
+	nic->ring_gpu = NULL;
+	return -GDR_ENOTSUP;
+}
+
+int gdri_nic_ring_create(struct gdri_nic *nic)
+{
+	char why[640];
+	int ret;
+
+	snprintf(nic->ring_text, sizeof(nic->ring_text), "host memory");
+	if (!nic->cuda || nic->opt.queue_mem == GDRI_MEMORY_HOST)
+		return create_in_host(nic);
+	ret = create_in_gpu(nic, why, sizeof(why));
+	if (!ret) {
+		snprintf(nic->ring_text, sizeof(nic->ring_text), "GPU memory (%s)", nic->control_way);
+		return 0;
+	}
+	if (nic->opt.queue_mem == GDRI_MEMORY_GPU) {
+		gdri_error("%s: GDR_QUEUE_MEM=gpu: queues in memory of the GPU cannot be registered: %s",
+			   nic->name, why);
+		return ret;
+	}
+	gdri_info("%s: queues in host memory, as those of the GPU cannot be registered: %s", nic->name, why);
+	snprintf(nic->ring_text, sizeof(nic->ring_text), "host memory (of the GPU: %s)", why);
+	return create_in_host(nic);
+}
+
+/* The NIC may write to it until the last queue is gone. */
+void gdri_nic_ring_destroy(struct gdri_nic *nic)
+{
+	if (nic->umem)
+		mlx5dv_devx_umem_dereg(nic->umem);
+	nic->umem = NULL;
+	if (nic->ring_mapped)
+		gdri_cuda_unmap(nic->cuda, nic->ring);
+	nic->ring_mapped = false;
+	if (nic->ring)
+		munmap(nic->ring, nic->layout.total);
+	nic->ring = NULL;
+	if (nic->ring_gpu)
+		gdri_cuda_free(nic->cuda, nic->ring_gpu);
+	nic->ring_gpu = NULL;
+	nic->ring_seen = NULL;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* How each peer is reached: heaps of the node are mapped, the NIC takes the rest. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/core/agree.h"
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/path/hostq.h"
+#include "runtime/core/log.h"
+#include "runtime/mem/seer.h"
+#include "runtime/exec/staging.h"
+#include "runtime/core/state.h"
+#include "runtime/core/units.h"
+
+static bool sharing(const struct gdri_state *st)
+{
+	return st->opt.transports & GDRI_TRANSPORT_P2P;
+}
+
+/* Not where GPUs use memory of the host: their atomics there are not atomic to each other's. */
+static bool p2p_on(const struct gdri_state *st)
+{
+	return sharing(st) && !st->heap.seen_by;
+}
+
+/* Part of the time that is left: a step that waits for a peer must leave the others
+ * time to say so. */
+static int part_of_left(const struct gdri_state *st)
+{
+	int half = gdri_left_ms(st->deadline_ns) / 2;
+
+	return half < 10000 ? half : 10000;
+}
+
+/* The page first: a PE whose heap is mapped is one that meets there. */
+static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
+{
+	int ret = p->fd < 0;
+
+	if (!ret && st->cuda)
+		ret = gdri_page_map(st, p->pe, p->page, p->why, sizeof(p->why));
+	if (!ret && p2p_on(st))
+		gdri_heap_map_peer(&st->heap, p->fd, p->pe, &st->peers[p->pe].base, p->why,
+				   sizeof(p->why));
+	if (p->fd >= 0)
+		close(p->fd);
+	if (p->page >= 0)
+		close(p->page);
+	if (p2p_on(st) && !st->peers[p->pe].base)
+		memcpy(st->reason[p->pe], p->why, sizeof(p->why));
+}
+
+static void trade(struct gdri_state *st, const struct gdri_share_address *all)
+{
+	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
+	uint64_t begin = gdri_now_ns(), traded;
+	int i, n = 0;
+
+	for (i = 0; sp && i < st->n_pes; i++) {
+		if (i == st->pe || !st->same_node[i])
+			continue;
+		sp[n].pe = i;
+		sp[n++].address = all[i];
+	}
+	if (n)
+		st->pending = gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd,
+					       st->cuda ? st->page.parts[0].fd : -1, sp, n, part_of_left(st));
+	traded = gdri_now_ns();
+	for (i = 0; i < n; i++)
+		map_peer(st, &sp[i]);
+	gdri_debug("init: descriptors of %d peers %llu us, mapping them %llu us", n,
+		   (unsigned long long)(traded - begin) / 1000, (unsigned long long)(gdri_now_ns() - traded) / 1000);
+	free(sp);
+}
+
+int gdri_up_p2p(struct gdri_state *st)
+{
+	struct gdri_share_address *all = calloc((size_t)st->n_pes, sizeof(*all));
+	int ret;
+
+	/* Wrong numbers find an unmapped PE, which ends as gdri_no_pe says. */
+	st->peers = calloc(GDRI_MAX_PES + 2, sizeof(*st->peers));
+	st->peers += st->peers ? 1 : 0;
+	st->reason = calloc((size_t)st->n_pes, sizeof(*st->reason));
+	st->page_peers = calloc((size_t)st->n_pes, sizeof(*st->page_peers));
+	if (!st->pending && (!all || !st->peers || !st->reason || !st->page_peers)) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &st->share.address, all, sizeof(*all));
+	if (!ret && p2p_on(st))
+		st->peers[st->pe].base = st->heap.base;
+	if (!ret && sharing(st) && (st->cuda || p2p_on(st))) {
+		st->page_peers[st->pe].base = st->page.base;
+		trade(st, all);
+	}
+	gdri_share_close(&st->share);
+	free(all);
+	return ret;
+}
+
+/* Says for each PE without mapping how it is reached. */
+static void explain(struct gdri_state *st)
+{
+	int i;
+
+	for (i = 0; i < st->n_pes; i++) {
+		if (st->peers[i].base)
+			continue;
+		if (*st->reason[i])
+			gdri_warn("PE %d shares the node but not its memory, the NIC is used: %s", i,
+				  st->reason[i]);
+		else
+			gdri_debug("PE %d is reached through the NIC: %s", i,
+				   st->heap.seen_by  ? "GDR_HEAP_KIND is host"
+				   : !p2p_on(st)     ? "p2p is not in GDR_TRANSPORTS"
+				   : st->same_node[i] ? "out of memory"
+						      : "it is on another node");
+	}
+}
+
+/* By the first PE that somebody cannot reach. */
+static int refuse_without_nic(struct gdri_state *st, const uint32_t *unmapped)
+{
+	int i;
+
+	for (i = 0; i < st->n_pes && st->peers[i].base; i++)
+		;
+	if (i < st->n_pes) {
+		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
+			   "nic", i, st->pe,
+			   *st->reason[i]     ? st->reason[i]
+			   : st->heap.seen_by ? "GDR_HEAP_KIND is host"
+			   : st->same_node[i] ? "its memory was not mapped"
+					      : "it is on another node");
+		return -GDR_ENOTSUP;
+	}
+	for (i = 0; !unmapped[i]; i++)
+		;
+	gdri_error("PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow nic: see its output", i,
+		   unmapped[i]);
+	return -GDR_ENOTSUP;
+}
+
+static uint32_t count_unmapped(const struct gdri_state *st)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < st->n_pes; i++)
+		n += !st->peers[i].base;
+	return n;
+}
+
+/* Whether the NIC is in use is decided for the whole job: atomics go one way everywhere. A PE that could not share its
+ * memory with anybody has failed, and is told of before the ones that miss it. */
+int gdri_up_reach(struct gdri_state *st)
+{
+	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all)), unmapped = count_unmapped(st);
+	bool any = false;
+	int i, ret;
+
+	if (!st->pending && !all) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
+	for (i = 0; !ret && i < st->n_pes; i++)
+		any |= all[i] != 0;
+	if (!ret && any && !(st->opt.transports & GDRI_TRANSPORT_NIC))
+		ret = refuse_without_nic(st, all);
+	free(all);
+	if (ret)
+		return ret;
+	st->any_nic = any;
+	explain(st);
+	return 0;
+}
+
+void gdri_down_p2p(struct gdri_state *st)
+{
+	int i;
+
+	if (st->heap.cuda) /* what is mapped behind the peers' heaps goes before them */
+		gdri_symmetric_leave_all(&st->symmetric);
+	for (i = 0; st->peers && i < st->n_pes; i++) {
+		if (i != st->pe)
+			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);
+	}
+	gdri_page_unmap(st);
+	free(st->peers ? st->peers - 1 : NULL);
+	free(st->reason);
+	st->peers = NULL;
+	st->reason = NULL;
+}
+
+/* Equally near NICs, and GPUs, are taken in turn. */
+unsigned gdri_local_rank(const struct gdri_state *st)
+{
+	unsigned rank = 0;
+	int i;
+
+	for (i = 0; i < st->pe; i++)
+		rank += st->same_node[i];
+	return rank;
+}
+
+int gdri_up_nic(struct gdri_state *st)
+{
+	size_t n = (size_t)st->n_pes * gdri_nic_slots(&st->opt);
+	char near[64];
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	if (!gdri_units_have_queues()) {
+		gdri_error("the program was compiled with GDR_NO_QUEUES, and not all PEs are mapped: compile it "
+			   "without, or put all PEs on one node with p2p in GDR_TRANSPORTS");
+		return -GDR_ENOTSUP;
+	}
+	ret = gdri_nic_open_turn(&st->opt, st->cuda ? gdri_cuda_sysfs(st->cuda, near, sizeof(near)) : NULL,
+				 gdri_local_rank(st), &st->nic);
+	if (ret)
+		return ret;
+	gdri_nic_use_gpu(st->nic, st->cuda);
+	ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
+	if (ret)
+		return ret;
+	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));
+	if (!st->qps) {
+		gdri_error("out of memory for %zu queue pairs", n);
+		return -GDR_ENOMEM;
+	}
+	memset(st->qps, 0, n * sizeof(*st->qps));
+	ret = gdri_nic_create_queues(st->nic, st->n_pes, st->qps);
+	return ret || !st->cuda ? ret : gdri_hostq_open(st, near);
+}
+
+/* Only those that have a NIC know how long its address is: ask first. */
+int gdri_up_nic_ready(struct gdri_state *st)
+{
+	return st->any_nic ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
+}
+
+void gdri_down_nic(struct gdri_state *st)
+{
+	gdri_hostq_close(st);
+	gdri_nic_close(st->nic);
+	st->nic = NULL;
+	gdri_staging_close(st);
+	free(st->qps);
+	st->qps = NULL;
+}
+
+static int connect_all(struct gdri_state *st, struct gdri_nic *nic, struct gdri_qp *qps)
+{
+	size_t len = gdri_nic_address_size(nic);
+	uint8_t *mine = calloc(1, len), *all = calloc((size_t)st->n_pes, len);
+	int ret;
+
+	if (mine && all) {
+		gdri_nic_get_address(nic, mine);
+	} else {
+		gdri_error("out of memory for the addresses of %d PEs", st->n_pes);
+		st->pending = -GDR_ENOMEM;
+		len = 0; /* then the others' lengths do not match and the bootstrap says so */
+	}
+	ret = gdri_agree(st, "NIC addresses", mine, all, len);
+	if (!ret)
+		st->pending = gdri_nic_connect(nic, all, st->pe, st->n_pes, qps);
+	free(mine);
+	free(all);
+	return ret;
+}
+
+int gdri_up_connect(struct gdri_state *st)
+{
+	int ret;
+
+	if (!st->any_nic)
+		return 0;
+	ret = connect_all(st, st->nic, st->qps);
+	if (ret || !st->cuda)
+		return ret;
+	return connect_all(st, gdri_hostq_nic(st->hostq), gdri_hostq_qps(st->hostq));
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/team/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/device.h>
+
+#include "runtime/core/agree.h"
+#include "runtime/team/coll.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+
+/* The predefined teams and the first ones made: what these take at a time by words is long, and they have memory for
+ * words of many blocks. Where there is less room than for parts of PUSH_LEAST in all of them, it is fewer teams'. */
+#define FIRST_TEAMS 8u
+#define PUSH_TEAMS_LEAST 4u
+#define PUSH_LEAST 2048u
+#define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
+
+static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
+{
+	return n_pes * (sizeof(struct gdri_chan) + 2 * sizeof(struct gdri_note));
+}
+
+static uint64_t match_bytes(uint64_t n_pes)
+{
+	return n_pes * 2 * sizeof(struct gdri_match);
+}
+
+static uint64_t cast_bytes(const struct gdri_teams *ts)
+{
+	return ts->word_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
+}
+
+static uint32_t word_size(const struct gdri_teams *ts, uint32_t id)
+{
+	return id < FIRST_TEAMS ? ts->word_size : ts->later_word_size;
+}
+
+/* And what the checked build tells, words of blocks, and of data. */
+static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
+{
+	return chan_bytes(n_pes) + match_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
+	       n_pes * 2 * 2 * word_size(ts, id) + cast_bytes(ts);
+}
+
+static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
+{
+	return ts->push_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->push_size);
+}
+
+static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
+{
+	uint64_t bytes = head_bytes(ts, n_pes, id) + n_pes * GDRI_CHAN_DEPTH * ts->slot_size;
+
+	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+}
+
+/* Of all teams below this one. */
+static uint64_t teams_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
+{
+	uint32_t first = id < FIRST_TEAMS ? id : FIRST_TEAMS;
+
+	return first * team_bytes(ts, n_pes, 0) + (id - first) * team_bytes(ts, n_pes, FIRST_TEAMS);
+}
+
+/* Parts for so many teams: as long as there is room for, `least` at least; false: there is not. */
+static bool fit_pushes(struct gdri_teams *ts, uint64_t n_pes, uint64_t room, uint32_t teams, uint32_t least)
+{
+	ts->push_teams = teams;
+	ts->push_size = ts->slot_size;
+	while (teams * push_bytes(ts, n_pes) > room && ts->push_size / 2 >= least)
+		ts->push_size /= 2;
+	return teams * push_bytes(ts, n_pes) <= room;
+}
+
+/* What is left of that eighth, and the default needs. On the host device few blocks work on a call. */
+static void plan_pushes(struct gdri_state *st, uint64_t room)
+{
+	struct gdri_teams *ts = &st->teams;
+	uint64_t n_pes = (uint64_t)st->n_pes;
+
+	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
+	if (n_pes > GDRI_FLAT_MAX || (!fit_pushes(ts, n_pes, room, FIRST_TEAMS, PUSH_LEAST) &&
+				      !fit_pushes(ts, n_pes, room, PUSH_TEAMS_LEAST, GDRI_CHAN_MIN)))
+		ts->push_teams = ts->push_size = 0;
+	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
+}
+
+/* Parts of words: as long as that is no more than a sixteenth of the heap, or two messages; of the first teams above
+ * all. Where even these are more than an eighth, shorter ones, behind fewer blocks. */
+static void plan_words(struct gdri_teams *ts, uint64_t n_pes, uint64_t heap_size)
+{
+	uint32_t least = 2 * ts->slot_size;
+
+	ts->word_size = ts->later_word_size = n_pes <= GDRI_FLAT_MAX ? GDRI_WORD_SLOTS * ts->slot_size : 0;
+	while (ts->later_word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->later_word_size /= 2;
+	while (ts->word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->word_size /= 2;
+	while (ts->grid_blocks > 1 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->grid_blocks /= 2;
+	while (ts->word_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->word_size = ts->later_word_size = ts->word_size / 2;
+}
+
+/* At most an eighth of the heap: shorter parts first, then fewer blocks, smaller messages, fewer teams. */
+int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
+{
+	struct gdri_teams *ts = &st->teams;
+	uint64_t n_pes = (uint64_t)st->n_pes, all;
+
+	ts->n = st->opt.teams;
+	ts->slot_size = (uint32_t)st->opt.coll_slot;
+	ts->grid_blocks = st->opt.coll_blocks;
+	plan_words(ts, n_pes, heap_size);
+	while (ts->slot_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->slot_size /= 2;
+	while (ts->n > 4 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->n--;
+	all = teams_bytes(ts, n_pes, ts->n);
+	plan_pushes(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
+	all += ts->push_teams * ts->push_stride;
+	ts->join = GDRI_CTL_SIZE + all;
+	all += GDRI_TEAM_JOIN_BYTES;
+	/* whole control areas: what is behind keeps its alignment */
+	ts->bytes = (all + GDRI_CTL_SIZE - 1) / GDRI_CTL_SIZE * GDRI_CTL_SIZE;
+	if (ts->bytes > heap_size / 2)
+		return -GDR_EINVAL;
+	if (ts->n < st->opt.teams || ts->slot_size < st->opt.coll_slot)
+		gdri_info("a heap of %llu bytes has room for %u teams, with messages of %u bytes",
+			  (unsigned long long)heap_size, ts->n, ts->slot_size);
+	return 0;
+}
+
+/* Words of the lists of a team: of its PEs, and of gdri_team.levels. */
+static size_t list_room(const struct gdri_state *st)
+{
+	return 5 * (size_t)st->n_pes + 1;
+}
+
+int gdri_up_teams(struct gdri_state *st)
+{
+	struct gdri_teams *ts = &st->teams;
+	size_t lists = (size_t)ts->n * list_room(st) * sizeof(*ts->lists);
+	size_t list = ts->n * sizeof(*ts->list);
+	uint8_t *gpu = NULL;
+
+	ts->list = aligned_alloc(GDRI_LINE, list);
+	ts->lists = calloc(1, lists);
+	ts->config = calloc(ts->n, sizeof(*ts->config));
+	ts->notes = calloc(ts->n, sizeof(*ts->notes));
+	if (st->cuda)
+		gpu = gdri_cuda_alloc_bare(st->cuda, list + lists); /* filled by predefine() */
+	ts->gpu = (struct gdri_team *)gpu;
+	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu)) {
+		gdri_error("out of memory for %u teams", ts->n);
+		return -GDR_ENOMEM;
+	}
+	memset(ts->list, 0, list);
+	st->dev->n_teams = ts->n;
+	st->dev->teams = ts->list;
+	return 0;
+}
+
+void gdri_down_teams(struct gdri_state *st)
+{
+	struct gdri_teams *ts = &st->teams;
+
+	free(ts->list);
+	free(ts->lists);
+	free(ts->config);
+	free(ts->notes);
+	if (ts->gpu)
+		gdri_cuda_free(st->cuda, ts->gpu);
+	*ts = (struct gdri_teams){.bytes = ts->bytes};
+}
+
+/* ---- records ---- */
+
+struct gdri_team *gdri_team_find(const struct gdri_state *st, gdr_team_t team)
+{
+	if (team < 0 || (uint32_t)team >= st->teams.n || !st->teams.list[team].n)
+		return NULL;
+	return &st->teams.list[team];
+}
+
+int gdri_team_member(const struct gdri_team *t, int i)
+{
+	return gdri_team_pe(t, i);
+}
+
+int gdri_team_number(const struct gdri_team *t, int pe)
+{
+	return gdri_team_index(t, pe);
+}
+
+static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
+{
+	return st->heap.base + GDRI_CTL_SIZE + teams_bytes(&st->teams, (uint64_t)st->n_pes, (uint32_t)id);
+}
+
+static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
+{
+	return area(st, (gdr_team_t)st->teams.n) + (uint64_t)id * st->teams.push_stride;
+}
+
+static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
+{
+	return (int16_t *)(st->teams.gpu + st->teams.n) + (size_t)id * list_room(st);
+}
+
+const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team)
+{
+	return st->cuda ? lists_of_gpu(st, team) : st->teams.list[team].pes;
+}
+
+/* On the GPU everything is as here but for where the lists are. */
+static struct gdri_team as_seen(const struct gdri_state *st, gdr_team_t id)
+{
+	struct gdri_team copy = st->teams.list[id];
+
+	copy.pes = lists_of_gpu(st, id);
+	copy.levels = copy.pes + st->n_pes;
+	return copy;
+}
+
+/* All of them, in one copy. */
+static int push_all(struct gdri_state *st)
+{
+	struct gdri_teams *ts = &st->teams;
+	size_t list = ts->n * sizeof(*ts->list), lists = ts->n * list_room(st) * sizeof(*ts->lists);
+	size_t whole = (list + lists + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+	struct gdri_team *all = st->cuda ? aligned_alloc(GDRI_LINE, whole) : NULL;
+	uint32_t i;
+	int ret;
+
+	if (!st->cuda)
+		return 0;
+	if (!all) {
+		gdri_error("out of memory for %u teams", ts->n);
+		return -GDR_ENOMEM;
+	}
+	for (i = 0; i < ts->n; i++)
+		all[i] = as_seen(st, (gdr_team_t)i);
+	memcpy(all + ts->n, ts->lists, lists);
+	ret = gdri_cuda_poke(st->cuda, ts->gpu, all, list + lists, GDRI_COPY_MS);
+	free(all);
+	return ret;
+}
+
+static int push(struct gdri_state *st, gdr_team_t id)
+{
+	struct gdri_teams *ts = &st->teams;
+	struct gdri_team copy;
+	int ret;
+
+	if (!st->cuda)
+		return 0;
+	copy = as_seen(st, id);
+	ret = gdri_cuda_poke(st->cuda, copy.pes, ts->list[id].pes, list_room(st) * sizeof(*copy.pes),
+			     gdri_cuda_copy_ms(st));
+	return ret ? ret : gdri_cuda_poke(st->cuda, ts->gpu + id, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
+}
+
+/* Start and stride where the PEs have them. */
+static void find_stride(struct gdri_team *t)
+{
+	int i, stride = t->n > 1 ? t->pes[1] - t->pes[0] : 1;
+
+	t->start = t->pes[0];
+	for (i = 2; i < t->n && t->pes[i] - t->pes[i - 1] == stride; i++)
+		;
+	t->stride = i < t->n ? 0 : stride;
+}
+
+/* Who shares memory with whom: nodes in the order of their first members. The same on all members. */
+static void find_levels(const struct gdri_state *st, struct gdri_team *t, int16_t *levels)
+{
+	int16_t *order = levels, *of = order + t->n, *local = of + t->n, *first = local + t->n;
+	int i, j, nodes = 0, at = 0;
+
+	t->levels = levels;
+	for (i = 0; i < t->n; i++) {
+		for (j = 0; st->node[t->pes[j]] != st->node[t->pes[i]]; j++)
+			;
+		of[i] = j < i ? of[j] : (int16_t)nodes++;
+	}
+	t->lanes = t->n;
+	for (i = 0; i < nodes; i++) {
+		first[i] = (int16_t)at;
+		for (j = 0; j < t->n; j++) {
+			if (of[j] != i)
+				continue;
+			local[j] = (int16_t)(at - first[i]);
+			order[at++] = (int16_t)j;
+		}
+		t->lanes = t->lanes < at - first[i] ? t->lanes : at - first[i];
+		t->most = t->most > at - first[i] ? t->most : at - first[i];
+	}
+	first[nodes] = (int16_t)at;
+	t->node = of[t->me];
+	t->local = local[t->me];
+	t->nodes = nodes > 1 && t->most > 1 ? nodes : 0;
+}
+
+/* The record of a team that this PE is in; it was unused. */
+static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+{
+	struct gdri_teams *ts = &st->teams;
+	struct gdri_team *t = &ts->list[id];
+	int i;
+
+	memset(t, 0, sizeof(*t));
+	t->pes = ts->lists + (size_t)id * list_room(st);
+	for (i = 0; i < n; i++) {
+		t->pes[i] = (int16_t)pes[i];
+		if (pes[i] == st->pe)
+			t->me = i;
+	}
+	t->chan = (struct gdri_chan *)area(st, id);
+	t->match = (struct gdri_match *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->grid = (uint64_t *)(void *)((uint8_t *)t->match + match_bytes((uint64_t)st->n_pes));
+	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
+	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * word_size(ts, (uint32_t)id) / sizeof(uint64_t);
+	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
+	t->slot_size = ts->slot_size;
+	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
+	t->mapped = mapped;
+	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
+	t->word_size = mapped && n <= GDRI_FLAT_MAX ? word_size(ts, (uint32_t)id) : 0;
+	if ((uint32_t)id < ts->push_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
+		t->push = (uint64_t *)(void *)push_area(st, id);
+		t->push_blocks = ts->push_blocks;
+		t->push_size = ts->push_size;
+	}
+	t->n = n;
+	find_stride(t);
+	find_levels(st, t, t->pes + st->n_pes);
+	gdri_coll_choose(t, &st->coll);
+	ts->notes[id] = 0;
+}
+
+/* The same on the GPU too. Nobody writes to its areas yet. */
+int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+{
+	const struct gdri_teams *ts = &st->teams;
+	int limit = gdri_cuda_copy_ms(st) / 2, ret; /* the others wait meanwhile */
+
+	enter(st, id, n, pes, mapped);
+	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
+	if (!ret && ts->list[id].push_size)
+		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride, limit);
+	if (!ret)
+		ret = push(st, id);
+	if (ret)
+		st->teams.list[id].n = 0;
+	return ret;
+}
+
+void gdri_team_clear(struct gdri_state *st, gdr_team_t id)
+{
+	st->teams.list[id].n = 0;
+	push(st, id);
+}
+
+uint64_t gdri_team_free_map(const struct gdri_state *st)
+{
+	uint64_t map = 0;
+	uint32_t i;
+
+	for (i = 0; i < st->teams.n; i++) {
+		if (!st->teams.list[i].n)
+			map |= 1ull << i;
+	}
+	return map;
+}
+
+/* ---- the predefined ones ---- */
+
+bool gdri_team_maps(const struct gdri_state *st, int n, const int *pes)
+{
+	int i;
+
+	for (i = 0; i < n && st->peers[pes[i]].base; i++)
+		;
+	return i == n;
+}
+
+/* The PEs of a node of which one does not map all others are nodes of their own. */
+static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
+{
+	int i, j, node;
+
+	for (i = 0; i < st->n_pes; i++) {
+		node = st->node[i];
+		for (j = 0; j < st->n_pes && !mapped[i]; j++)
+			st->node[j] = st->node[j] == node ? j : st->node[j];
+	}
+}
+
+/* Their areas are zeroes from the beginning. */
+static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
+{
+	bool all = true;
+	int i, n;
+
+	part_nodes(st, mapped);
+	for (i = 0; i < st->n_pes; i++)
+		pes[i] = i;
+	enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
+	for (i = n = 0; i < st->n_pes; i++) {
+		if (!st->same_node[i])
+			continue;
+		pes[n++] = i;
+		all &= mapped[i];
+	}
+	enter(st, GDR_TEAM_NODE, n, pes, all);
+	if (!all) { /* some of the node do not map each other: nobody shares anything */
+		pes[0] = st->pe;
+		n = 1;
+	}
+	enter(st, GDR_TEAM_SHARED, n, pes, gdri_team_maps(st, n, pes));
+	return push_all(st);
+}
+
+/* What every PE says: whether it maps all PEs of its node. */
+int gdri_up_world(struct gdri_state *st)
+{
+	uint8_t *all = calloc((size_t)st->n_pes, 1), mine = 1;
+	int *pes = calloc((size_t)st->n_pes, sizeof(*pes)), i, ret;
+
+	for (i = 0; i < st->n_pes && st->same_node && st->peers; i++)
+		mine &= !st->same_node[i] || st->peers[i].base;
+	if (!st->pending && (!all || !pes)) {
+		gdri_error("out of memory");
+		st->pending = -GDR_ENOMEM;
+	}
+	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
+	if (!ret)
+		st->pending = predefine(st, all, pes); /* told by the next agreement */
+	free(all);
+	free(pes);
+	return ret;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* How the host threads of a team's members tell each other a few words: each puts them into every
+ * member's area, and behind them the number of the exchange. Two areas in turn: whoever begins
+ * exchange k + 2 has heard of all in k + 1, who had read what k brought. */
+#include "runtime/team/team.h"
+
+#include <string.h>
+
+#include <gdr/device.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/hostdev/hostdev_fiber.h"
+#include "runtime/path/hostq.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+
+static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
+				 uint64_t seq, int member)
+{
+	struct gdri_note *notes = (struct gdri_note *)(t->chan + st->n_pes);
+
+	return notes + (seq & 1) * (uint64_t)st->n_pes + member;
+}
+
+static int look(struct gdri_state *st, void *to, const void *gpu, size_t len)
+{
+	return gdri_cuda_peek(st->cuda, to, gpu, len, (int)st->opt.timeout_ms);
+}
+
+static int store(struct gdri_state *st, void *gpu, const void *from, size_t len)
+{
+	return gdri_cuda_poke(st->cuda, gpu, from, len, (int)st->opt.timeout_ms);
+}
+
+/* Complete when it returns. The member's heap is a GPU's. */
+static int put_cuda(struct gdri_state *st, int pe, const void *dst, const void *src, size_t len)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap.base);
+	uint8_t *base = st->peers[pe].base;
+
+	return base ? store(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
+}
+
+static int tell(struct gdri_state *st, const struct gdri_coll *c, int to, const uint64_t v[3],
+		uint64_t seq)
+{
+	struct gdri_note *note = note_of(st, c->team, seq, c->team->me);
+	uint64_t *word = &c->team->chan[c->team->me].note;
+	int pe = gdri_team_pe(c->team, to), ret;
+	uint8_t *base = st->peers[pe].base;
+
+	if (st->cuda) {
+		ret = put_cuda(st, pe, note, v, sizeof(note->v));
+		return ret ? ret : put_cuda(st, pe, word, &seq, sizeof(seq));
+	}
+	if (!base)
+		return gdri_post_write_signal_on(st->dev, gdri_chan_queue(c, pe), 1,
+						 gdri_heap_offset(st->dev, note), v, sizeof(note->v),
+						 gdri_heap_offset(st->dev, word), seq, 0);
+	memcpy(base + ((uint8_t *)note - st->heap.base), v, sizeof(note->v));
+	return gdri_chan_signal(c, to, word, seq); /* a release: pairs with the acquire in hear */
+}
+
+/* From the GPU's memory, by copies. */
+static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
+		     uint64_t deadline)
+{
+	const uint64_t *word = &c->team->chan[from].note;
+	uint64_t value = 0;
+	uint32_t round;
+	int ret;
+
+	for (round = 0;; round++) {
+		ret = look(st, &value, word, sizeof(value));
+		if (ret || value >= seq)
+			return ret;
+		/* relaxed: the monitor's flag carries nothing with it */
+		if (__atomic_load_n(&st->dev->lost, __ATOMIC_RELAXED))
+			return -GDR_EPEERLOST;
+		/* relaxed: the flag carries nothing */
+		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+			return -GDR_EABORTED;
+		if (gdri_now_ns() > deadline)
+			return -GDR_ETIMEOUT;
+		gdr_pause(round);
+	}
+}
+
+static int hear(const struct gdri_coll *c, int from, uint64_t seq)
+{
+	const uint64_t *word = &c->team->chan[from].note;
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, word));
+	/* acquire: pairs with the member's release, or the NIC's order */
+	while (gdri_ld_acquire_sys_u64(word) < seq) {
+		ret = gdri_wait_step(c->dev, &w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(c->dev, &w);
+	return gdri_wait_flush(c->dev, c->op);
+}
+
+static int take(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
+		uint64_t *v)
+{
+	const struct gdri_note *note = note_of(st, c->team, seq, from);
+
+	if (st->cuda)
+		return look(st, v, note->v, sizeof(note->v));
+	memcpy(v, note->v, sizeof(note->v));
+	return 0;
+}
+
+static int failed(struct gdri_state *st, struct gdri_team *t, const char *what, int peer, int ret)
+{
+	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
+	t->err = ret; /* the members are out of step */
+	if (st->cuda)
+		store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
+	return ret;
+}
+
+int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
+		     const uint64_t mine[3], uint64_t (*all)[3])
+{
+	struct gdri_team *t = &st->teams.list[team];
+	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_MEET};
+	uint64_t seq = ++st->teams.notes[team], v[3];
+	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
+	int i, ret = t->err;
+
+	if (ret) {
+		gdri_error("%s: an earlier call on the team failed: %s", what, gdr_strerror(ret));
+		return ret;
+	}
+	/* As in gdri_meet: what comes before on any PE is behind this for ThreadSanitizer. */
+	if (!st->cuda)
+		gdri_hd_release(st->heap.base);
+	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in hear */
+	for (i = 1; i < t->n; i++) {
+		ret = tell(st, &c, (t->me + i) % t->n, mine, seq);
+		if (ret)
+			return failed(st, t, what, (t->me + i) % t->n, ret);
+	}
+	for (i = 0; i < t->n; i++) {
+		memcpy(v, mine, sizeof(v));
+		if (i != t->me) {
+			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : hear(&c, i, seq);
+			if (!ret)
+				ret = take(st, &c, i, seq, v);
+		}
+		if (ret)
+			return failed(st, t, what, i, ret);
+		if (all)
+			memcpy(all[i], v, sizeof(v));
+	}
+	if (!st->cuda)
+		gdri_hd_acquire(st->heap.base);
+	return 0;
+}

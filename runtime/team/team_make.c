@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Teams made of a parent, whose members agree by notes (team_gather.c), and unmade. */
+#include "runtime/team/team.h"
+
+#include <stdlib.h>
+
+#include <gdr/device.h>
+
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
+
+/* What the members of the parent tell each other first. */
+enum { HASH, FREE, STATE };
+#define MAPPED 0x100u /* beside the status: this PE maps all PEs of the team to be */
+
+static int first_status(const struct gdri_team *t, const struct gdri_team_plan *p,
+			uint64_t (*all)[3])
+{
+	int i, status;
+
+	for (i = 0; i < t->n; i++) {
+		status = -(int)(all[i][STATE] & 0xff); /* a peer's to write: some error, in any case */
+		if (!status)
+			continue;
+		if (i != t->me)
+			gdri_error("%s: PE %d failed: %s", p->what, gdri_team_pe(t, i),
+				   gdr_strerror(status));
+		return status;
+	}
+	return 0;
+}
+
+static int agree_on(const struct gdri_team *t, const struct gdri_team_plan *p, uint64_t (*all)[3],
+		    gdr_team_t *id, bool *mapped)
+{
+	uint64_t free_map = ~0ull;
+	int i, ret = first_status(t, p, all);
+
+	if (ret)
+		return ret;
+	*mapped = true;
+	for (i = 0; i < t->n; i++) {
+		if (all[i][HASH] != all[0][HASH]) {
+			gdri_error("%s: PE %d and PE %d make different calls: all members of a team "
+				   "make the same", p->what, gdri_team_pe(t, 0), gdri_team_pe(t, i));
+			return -GDR_EMISMATCH;
+		}
+		free_map &= all[i][FREE];
+	}
+	for (i = 0; i < p->n; i++)
+		*mapped &= (all[gdri_team_index(t, p->pes[i])][STATE] & MAPPED) != 0;
+	if (!free_map) {
+		gdri_error("%s: all teams are in use on some PE; raise GDR_TEAMS", p->what);
+		return -GDR_ENOMEM;
+	}
+	*id = (gdr_team_t)gdri_ffs_u64(free_map);
+	return 0;
+}
+
+static uint64_t state_word(int status)
+{
+	return (uint64_t)-status & 0xff;
+}
+
+int gdri_team_make(struct gdri_state *st, gdr_team_t parent, const struct gdri_team_plan *p,
+		   gdr_team_t *out)
+{
+	struct gdri_team *t = gdri_team_find(st, parent);
+	uint64_t mine[3] = {p->hash, gdri_team_free_map(st), state_word(p->status)}, (*all)[3];
+	int i, in = 0, ret, status;
+	bool mapped = false;
+	gdr_team_t id;
+
+	all = calloc((size_t)t->n, sizeof(*all));
+	if (!all && !p->status) {
+		gdri_error("%s: out of memory", p->what);
+		mine[STATE] = GDR_ENOMEM;
+	}
+	if (!p->status && gdri_team_maps(st, p->n, p->pes))
+		mine[STATE] |= MAPPED;
+	for (i = 0; i < p->n && !p->status; i++)
+		in |= p->pes[i] == st->pe;
+	ret = gdri_team_gather(st, parent, p->what, mine, all);
+	if (!all)
+		ret = -GDR_ENOMEM;
+	if (!ret)
+		ret = agree_on(t, p, all, &id, &mapped);
+	if (ret)
+		goto out;
+	status = in ? gdri_team_install(st, id, p->n, p->pes, mapped) : 0;
+	mine[STATE] = state_word(status);
+	ret = gdri_team_gather(st, parent, p->what, mine, all);
+	if (!ret)
+		ret = first_status(t, p, all);
+	if (ret && in)
+		gdri_team_clear(st, id);
+	if (!ret && in) {
+		st->teams.config[id] = p->config;
+		*out = id;
+	}
+out:
+	free(all);
+	return ret;
+}
+
+/* All messages to this PE are there when all have come: a member's own ones are before its note, on
+ * one queue. */
+int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
+{
+	struct gdri_team *t = gdri_team_find(st, team);
+	uint64_t mine[3] = {0, 0, 0}, (*all)[3] = calloc((size_t)t->n, sizeof(*all));
+	int ret;
+
+	if (!all)
+		gdri_error("gdr_team_destroy: out of memory");
+	ret = gdri_team_gather(st, team, "gdr_team_destroy", mine, all);
+	if (!all)
+		ret = -GDR_ENOMEM;
+	free(all);
+	gdri_team_clear(st, team);
+	return ret;
+}
