@@ -22,7 +22,7 @@ class Error(RuntimeError):
         self.status = status
 
 
-# ---- the library: host.h, team.h, and requests (gdr/impl/request.h), which belong to its version ----
+# ---- the library: host.h, team.h, and requests (gdr/impl/request/request.h), which belong to its version ----
 
 class _Attr(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("heap_size", ctypes.c_size_t), ("transports", ctypes.c_char_p),

@@ -334,16 +334,16 @@ GDR_DEVICE int gdr_sync_all_block(void);
 /** @} */
 /** @} */
 
-#include <gdr/impl/amo.h>
-#include <gdr/impl/barrier.h>
-#include <gdr/impl/coll_names.h>
-#include <gdr/impl/lock.h>
-#include <gdr/impl/order.h>
-#include <gdr/impl/rma.h>
-#include <gdr/impl/signal.h>
-#include <gdr/impl/wait.h>
+#include <gdr/impl/api/amo.h>
+#include <gdr/impl/api/barrier.h>
+#include <gdr/impl/api/coll_names.h>
+#include <gdr/impl/api/lock.h>
+#include <gdr/impl/api/order.h>
+#include <gdr/impl/api/rma.h>
+#include <gdr/impl/api/signal.h>
+#include <gdr/impl/api/wait.h>
 #if defined(__CUDACC__) || defined(GDR_CHECKED)
-#include <gdr/impl/names.h>
+#include <gdr/impl/api/names.h>
 #endif
 
 #endif

@@ -66,7 +66,7 @@ template <typename A> struct gdri_takes<A, const void> {
 
 #elif defined(__CUDACC__)
 
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 
 /* Logs a CUDA error. Returns -GDR_ESYSTEM. */
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);

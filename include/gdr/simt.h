@@ -24,9 +24,9 @@
 
 #include <gdr/macros.h>
 #ifdef __CUDACC__
-#include <gdr/impl/simt_cuda.h>
+#include <gdr/impl/arch/simt_cuda.h>
 #else
-#include <gdr/impl/simt_c11.h>
+#include <gdr/impl/arch/simt_c11.h>
 #endif
 
 #endif

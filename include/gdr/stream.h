@@ -153,9 +153,9 @@ GDRI_PROTOTYPE(int, gdr_team_sync_on_stream, (gdr_team_t team, gdr_stream_t stre
 /** @} */
 /** @} */
 
-#include <gdr/impl/stream_names.h>
+#include <gdr/impl/api/stream_names.h>
 #if defined(__CUDACC__) || defined(GDR_CHECKED)
-#include <gdr/impl/names.h>
+#include <gdr/impl/api/names.h>
 #endif
 
 #endif

@@ -9,7 +9,7 @@
 #define GDR_VERSION_STRING "0.1.0"
 
 /* Layout of everything that host library, device code and peers share
- * (device/gdr/impl/abi.h). Raised by any change to it; gdr_init refuses
+ * (device/gdr/impl/arch/abi.h). Raised by any change to it; gdr_init refuses
  * device code and peers that differ. */
 #define GDR_ABI_VERSION 15
 

@@ -4,7 +4,7 @@
 #define GDRI_ERRORS_H
 
 #include <gdr/host.h>
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 /* Fills *out, with a sentence in out->text. */
 void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 #include <gdr/status.h>
 
 #include "runtime/cuda/cuda.h"

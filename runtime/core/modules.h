@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 struct CUmod_st;
 struct gdri_state;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include <gdr/device.h>
-#include <gdr/impl/request.h>
+#include <gdr/impl/request/request.h>
 
 #include "runtime/core/text.h"
 

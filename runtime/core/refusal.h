@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 /* Of a record of kind GDRI_ERROR_ARG: what is wrong, its value, what it may be. */
 void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room);

@@ -12,7 +12,7 @@
 
 #include <gdr/bootstrap.h>
 #include <gdr/host.h>
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 #include "runtime/core/clock.h"
 #include "runtime/team/coll.h"

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 
 const char *gdri_op_name(unsigned int op)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Translation units with CUDA kernels. Each has constants of its own, by which its
- * device code finds the library (gdr/impl/dev.h), and announces itself before main. */
+ * device code finds the library (gdr/impl/arch/dev.h), and announces itself before main. */
 #ifndef GDRI_UNITS_H
 #define GDRI_UNITS_H
 
 #include <stdbool.h>
 
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 
 /* Does the program have CUDA kernels? */
 bool gdri_units_exist(void);

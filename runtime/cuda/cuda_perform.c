@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include <gdr/device.h>
-#include <gdr/impl/near.h>
+#include <gdr/impl/coll/direct/near.h>
 
 #include "runtime/core/clock.h"
 #include "runtime/cuda/cuda_impl.h"

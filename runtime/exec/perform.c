@@ -3,7 +3,7 @@
  * and by nvcc into an image that is part of the library (perform_image.c). It is one for all requests: the compiler
  * makes a copy of all that any kernel calls by its address for each. Those that begin sooner (perform_direct.c) have an
  * image of their own, without most of that. */
-#include <gdr/impl/perform.h>
+#include <gdr/impl/request/perform.h>
 #include <gdr/launch.h>
 
 #include "runtime/exec/perform_begin.h"

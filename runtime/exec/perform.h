@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of host threads (device/gdr/impl/request.h) to the kernels of the library. */
+/* Requests of host threads (device/gdr/impl/request/request.h) to the kernels of the library. */
 #ifndef GDRI_RUNTIME_PERFORM_H
 #define GDRI_RUNTIME_PERFORM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <gdr/impl/request.h>
+#include <gdr/impl/request/request.h>
 #include <gdr/launch.h>
 
 struct gdri_state;

@@ -2,7 +2,7 @@
 /* Kernels of the library for GPUs of which all PEs are mapped: small, without code for queues, so that they are loaded
  * and begin sooner. An image of their own (perform_image.c), to which only what they need belongs. */
 #ifdef __CUDACC__
-#include <gdr/impl/perform.h>
+#include <gdr/impl/request/perform.h>
 #include <gdr/launch.h>
 #endif
 

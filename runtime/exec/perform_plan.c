@@ -2,7 +2,7 @@
 #include "runtime/exec/perform.h"
 
 #include <gdr/device.h>
-#include <gdr/impl/near.h>
+#include <gdr/impl/coll/direct/near.h>
 
 #include "runtime/team/coll.h"
 #include "runtime/core/state.h"

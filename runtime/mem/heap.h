@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 struct gdri_cuda;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 
 #include "runtime/core/agree.h"

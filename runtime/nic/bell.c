@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <gdr/impl/world.h>
+#include <gdr/impl/arch/world.h>
 #include <gdr/status.h>
 
 #include "runtime/cuda/cuda.h"

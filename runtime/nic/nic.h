@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 #include "runtime/core/options.h"
 
 struct gdri_nic;

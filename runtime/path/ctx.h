@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include <gdr/ctx.h>
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 struct gdri_state;
 

@@ -3,7 +3,7 @@
 #ifndef GDRI_DEVSTATE_H
 #define GDRI_DEVSTATE_H
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 struct gdri_state;
 

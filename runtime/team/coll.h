@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 
 struct gdri_coll_rule {
 	int kind, path, max_pes;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <gdr/impl/abi.h>
+#include <gdr/impl/arch/abi.h>
 #include <gdr/team.h>
 
 struct gdri_state;

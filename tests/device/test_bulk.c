@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <gdr/impl/world.h>
+#include <gdr/impl/arch/world.h>
 
 #define SHARED (256u * 1024)
 #define FEW 16 /* requests under way at most */
@@ -179,7 +179,7 @@ static void gdri_bulk_wait(void)
 }
 
 #define GDRI_HAS_BULK 1
-#include <gdr/impl/bulk.h>
+#include <gdr/impl/path/bulk.h>
 
 #define MOST (1u << 20)
 static _Alignas(16) uint8_t src[MOST], dst[MOST + 32];

@@ -3,7 +3,7 @@
 #ifndef GOLDEN_BUILD_H
 #define GOLDEN_BUILD_H
 
-#include <gdr/impl/wqe.h>
+#include <gdr/impl/queue/wqe.h>
 
 #include <stdio.h>
 #include <string.h>

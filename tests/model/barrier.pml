@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promela model of a barrier of all PEs that one of them gives up (device/gdr/impl/barrier.h,
+/* Promela model of a barrier of all PEs that one of them gives up (device/gdr/impl/api/barrier.h,
  * broken.h): dissemination, or (FLAT) one round. PEs come when they come. At most one wait ends at its
  * limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
  * Checked by ./run for:

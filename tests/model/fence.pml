@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Promela model of the fence bit (gdri_sq_fence_due, gdri_sq_fenced in
- * device/gdr/impl/reserve.h): threads that share a queue each post an atomic, fence,
+ * device/gdr/impl/queue/reserve.h): threads that share a queue each post an atomic, fence,
  * and post a write. One block with the bit serves all fences that it is behind.
  * Checked by ./run for:
  *

@@ -32,7 +32,7 @@ def layout(name, c):
     return "".join(f'_Static_assert({s}, "{name}");\n' for s in same)
 
 
-said = compiles("#include <gdr.h>\n#include <gdr/impl/request.h>\n#include <stddef.h>\n" +
+said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
                 layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr))
 assert not said, said[:2000]
 functions = gdr_device.functions()

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <gdr/impl/perform.h>
+#include <gdr/impl/request/perform.h>
 
 static int perform(const struct gdri_request *q, uint64_t value[2])
 {

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include <gdr.h>
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 
 #include "runtime/cuda/cuda.h"
 #include "runtime/core/log.h"

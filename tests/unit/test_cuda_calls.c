@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include <gdr.h>
-#include <gdr/impl/ask.h>
-#include <gdr/impl/perform.h>
-#include <gdr/impl/unit.h>
+#include <gdr/impl/request/ask.h>
+#include <gdr/impl/request/perform.h>
+#include <gdr/impl/arch/unit.h>
 
 #include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"

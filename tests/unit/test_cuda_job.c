@@ -19,7 +19,7 @@
 #define GDR_ANY_ADDRESS
 #include <gdr.h>
 #include <gdr/bootstrap.h>
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 
 #include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"

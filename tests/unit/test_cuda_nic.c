@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include <gdr.h>
-#include <gdr/impl/unit.h>
+#include <gdr/impl/arch/unit.h>
 
 #include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"

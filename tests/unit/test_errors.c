@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <gdr/status.h>
-#include <gdr/impl/request.h>
+#include <gdr/impl/request/request.h>
 
 #include "runtime/core/errors.h"
 #include "runtime/core/log.h"

@@ -41,12 +41,12 @@ static uint32_t weak_relay;
 #define GDRI_RELAY_AHEAD weak_relay
 #define GDRI_WATCH_H /* waits are below */
 
-#include <gdr/impl/dev.h>
+#include <gdr/impl/arch/dev.h>
 /* From here on each use is a site of its own. */
 #define gdri_fence_nic() WEAK_FENCE("fence_nic", rl::mo_acq_rel)
 #define gdri_fence_release_nic() WEAK_FENCE("fence_release_nic", rl::mo_release)
-#include <gdr/impl/chain.h>
-#include <gdr/impl/order.h>
+#include <gdr/impl/wait/chain.h>
+#include <gdr/impl/api/order.h>
 
 #define WEAK_POSTERS 5
 #define WEAK_NIC WEAK_POSTERS

@@ -7,7 +7,7 @@
 #ifndef WEAK_WORLD_RELACY_HPP
 #define WEAK_WORLD_RELACY_HPP
 
-#include <gdr/impl/world_c11.h>
+#include <gdr/impl/arch/world_c11.h>
 
 struct weak_site {
 	const char *func, *kind, *word;

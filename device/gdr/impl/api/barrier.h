@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bodies of barrier_all and sync_all. Where there are no queues and few PEs each
+ * tells all the others and hears of all (gdri_ctl.flat): one round. Else
+ * dissemination over the words gdri_ctl.barrier: in round k a PE tells the one 2^k
+ * above it and hears of the one 2^k below; after ceil(log2 n) rounds it has heard of
+ * all. Epochs only grow, so a partner that is one barrier ahead does no harm. Where nodes have
+ * several PEs, the first of each does that, when its node's have told it (gdri_ctl.flat), and tells them. */
+#ifndef GDRI_BARRIER_H
+#define GDRI_BARRIER_H
+
+#include <gdr/impl/coll/levels.h>
+#include <gdr/impl/api/order.h>
+#include <gdr/impl/api/wait.h>
+
+GDRI_NOINLINE int gdri_sync_hear(struct gdri_dev *dev, int pe, const uint64_t *word, uint64_t epoch,
+				 uint32_t op)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	GDRI_BY_ABI(gdri_sync_hear);
+	gdri_wait_begin(&w, op, pe, gdri_heap_offset(dev, word));
+	/* acquire: pairs with the partner's release, or the NIC's order */
+	while (gdri_ld_acquire_sys_u64(word) < epoch) {
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+/* Every call has an epoch of its own, whatever becomes of it: were one that failed early not
+ * counted, this PE would take the others' arrival at it for that at its next one. */
+GDR_DEVICE uint64_t gdri_sync_epoch(struct gdri_dev *dev)
+{
+	/* pairs with nothing: one caller at a time, each ordered behind the one before by the program */
+	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
+
+	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
+	return epoch;
+}
+
+/* All PEs go on: what one of them was blamed for is over. */
+GDR_DEVICE void gdri_sync_over(struct gdri_dev *dev, uint32_t failed)
+{
+	if (gdri_unlikely(failed))
+		gdri_watch_recovered(dev);
+}
+
+/* A release store, or a WRITE. Always on the same queue, whichever block calls: an epoch that came
+ * later than its successor would take that one away again. */
+GDR_DEVICE int gdri_sync_tell(struct gdri_dev *dev, int pe, uint64_t *word, uint64_t epoch)
+{
+	uint8_t *p = GDRI_QUEUES ? gdri_mapped_signal(dev, word, 0, pe) : gdri_direct_at(word, pe);
+
+	if (!p)
+		return gdri_post_signal_on(dev, &dev->qps[pe * (int)gdri_k(dev, n_slots)],
+					   gdri_heap_offset(dev, word), epoch, 0);
+	gdri_p2p_signal((uint64_t *)p, epoch, 0);
+	return 0;
+}
+
+/* The PEs of the world's nodes, if they are to be told apart here. */
+GDR_DEVICE const struct gdri_team *gdri_sync_nodes(const struct gdri_dev *dev)
+{
+	const struct gdri_team *t = dev->n_teams ? dev->teams : 0; /* GDR_TEAM_WORLD is 0 */
+
+	return t && t->nodes && t->most <= (int)GDRI_FLAT_MAX &&
+			       t->algo[GDRI_K_SYNC][0] == GDRI_A_LEADER ? t : 0;
+}
+
+/* Dissemination among all PEs, or (t) the first ones of the nodes. */
+GDRI_NOINLINE int gdri_sync_round(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
+				  uint32_t op)
+{
+	int n = t ? t->nodes : gdri_k(dev, n_pes), me = t ? t->node : gdri_k(dev, pe);
+	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+	int round, step, to, from, ret = 0;
+
+	for (round = 0, step = 1; step < n && !ret; round++, step *= 2) {
+		to = me + step < n ? me + step : me + step - n;
+		from = me >= step ? me - step : me - step + n;
+		ret = gdri_sync_tell(dev, t ? gdri_node_member(t, to, 0) : to,
+				     &ctl->barrier[round], epoch);
+		if (!ret)
+			ret = gdri_sync_hear(dev, t ? gdri_node_member(t, from, 0) : from,
+					     &ctl->barrier[round], epoch, op);
+	}
+	return ret;
+}
+
+GDRI_NOINLINE int gdri_sync_levels(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
+				   uint32_t op)
+{
+	int n = gdri_node_size(t, t->node), first = gdri_node_member(t, t->node, 0), i, ret = 0;
+	uint64_t *flat = gdri_k(dev, ctl)->flat;
+
+	if (t->local) {
+		ret = gdri_sync_tell(dev, first, &flat[t->local], epoch);
+		return ret ? ret : gdri_sync_hear(dev, first, &flat[0], epoch, op);
+	}
+	for (i = 1; i < n && !ret; i++)
+		ret = gdri_sync_hear(dev, gdri_node_member(t, t->node, i), &flat[i], epoch, op);
+	if (!ret)
+		ret = gdri_sync_round(dev, t, epoch, op);
+	for (i = 1; i < n && !ret; i++)
+		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, i), &flat[0], epoch);
+	return ret;
+}
+
+/* Behind a fence of the caller's: its stores pair with the acquire of who hears. */
+GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
+	const struct gdri_team *t = gdri_sync_nodes(dev);
+	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
+
+	if (ret) {
+		gdri_broken_set(dev, op, ret, -1); /* where a queue took no word; a wait has told */
+		return ret;
+	}
+	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
+	return gdri_k(dev, n_pes) > 1 ? gdri_wait_flush(dev, op) : 0;
+}
+
+GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
+{
+	uint64_t epoch = gdri_sync_epoch(dev);
+	int ret = gdri_broken(dev, GDRI_SYNC);
+
+	GDRI_BY_ABI(gdri_sync_all);
+	if (ret)
+		return ret;
+	/* the stores of the threads that this one speaks for; pairs with the acquire in gdri_sync_hear
+	 * of the PEs that are told */
+	gdri_fence_sys();
+	return gdri_sync_rounds(dev, epoch, GDRI_SYNC);
+}
+
+/* After an error of an operation the barrier still takes place, so that it does
+ * not become everybody's; not when the wait itself was given up. What was latched before says nothing of this one. */
+GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
+{
+	uint64_t epoch = gdri_sync_epoch(dev);
+	int ret = gdri_broken(dev, GDRI_BARRIER), latched, quiet;
+
+	GDRI_BY_ABI(gdri_barrier_all);
+	if (ret)
+		return ret;
+	latched = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* alone: pairs with nothing */
+	if (gdri_unlikely(latched))
+		latched = gdri_take_latched(dev);
+	quiet = gdri_quiet(dev, 0, -1);
+	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED) {
+		gdri_broken_set(dev, GDRI_BARRIER, quiet, -1);
+		return quiet;
+	}
+	gdri_fence_sys();
+	ret = gdri_sync_rounds(dev, epoch, GDRI_BARRIER);
+	return quiet ? quiet : ret ? ret : latched;
+}
+
+/* This PE's word at the one that stands `behind` places behind it in the circle. */
+GDR_DEVICE uint64_t *gdri_flat_word(int n, int me, int behind)
+{
+	int pe = me + behind;
+
+	return (uint64_t *)gdri_direct_at(&gdri_k(gdri_dev(), ctl)->flat[me], pe < n ? pe : pe - n);
+}
+
+/* Tells all but the next PE. Of one or two the addresses are found at once: a loop looks at the constants for each.
+ * Behind a fence of the caller's, with which the stores pair with the acquire fence of who hears. */
+GDR_DEVICE void gdri_flat_tell(int n, int me, uint64_t epoch)
+{
+	uint64_t *second = gdri_flat_word(n, me, 2), *third = gdri_flat_word(n, me, 3);
+	int i;
+
+	gdri_st_fenced_u64(second, epoch);
+	if (n > 3)
+		gdri_st_fenced_u64(third, epoch);
+	GDRI_NOT_UNROLLED
+	for (i = 4; i < n; i++)
+		gdri_st_fenced_u64(gdri_flat_word(n, me, i), epoch);
+}
+
+/* Looks for a while whether all have told; the caller's fence makes that acquires. */
+GDR_DEVICE int gdri_flat_spin(const uint64_t *flat, const uint64_t *from, int n, int me, uint64_t epoch)
+{
+	return n > 2 ? gdri_spin_all(flat, 1, n, me, epoch) : gdri_spin(from, 8, 0, GDR_CMP_GE, epoch);
+}
+
+GDRI_NOINLINE int gdri_flat_hear(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), pe, ret = 0;
+
+	GDRI_BY_ABI(gdri_flat_hear);
+	for (pe = 0; pe < n && !ret; pe++)
+		if (pe != me)
+			ret = gdri_sync_hear(dev, pe, &gdri_k(dev, ctl)->flat[pe], epoch, op);
+	return ret;
+}
+
+/* With something to look at before, or to say behind: a wait that was given up, a latched status. */
+GDRI_NOINLINE int gdri_flat_odd(struct gdri_dev *dev, int quiet)
+{
+	uint32_t op = quiet ? GDRI_BARRIER : GDRI_SYNC;
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), behind, ret = gdri_broken(dev, op);
+	uint64_t epoch;
+
+	GDRI_BY_ABI(gdri_flat_odd);
+	if (ret)
+		return ret;
+	epoch = gdri_sync_epoch(dev);
+	gdri_fence_sys(); /* as in gdri_barrier_flat */
+	for (behind = 1; behind < n; behind++)
+		gdri_st_fenced_u64(gdri_flat_word(n, me, behind), epoch);
+	ret = gdri_flat_hear(dev, epoch, op);
+	if (ret)
+		return ret;
+	gdri_watch_recovered(dev);
+	return quiet ? gdri_take_latched(dev) : 0;
+}
+
+/* All mapped, and few: each tells all, one round. The loads stand before the fence, whose time hides theirs, and the
+ * first address, since all between fence and flag is the call's time. Of two PEs there is one word each way; one
+ * PE tells itself. */
+GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
+{
+	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+	uint32_t latched = quiet ? gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched) : 0;
+	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&dev->barrier_epoch) + 1;
+	struct gdri_ctl *ctl = gdri_k(dev, ctl);
+	/* the half that is never 0: as in gdri_broken */
+	uint32_t broken = gdri_ld_relaxed_sys_u32((const uint32_t *)&ctl->broken);
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), next = me + 1 < n ? me + 1 : 0, ret;
+	uint64_t *to = gdri_flat_word(n, me, 1), *from = &ctl->flat[next];
+
+	GDRI_FOUND(to);
+	GDRI_FOUND(from);
+	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
+	gdri_fence_release_sys();
+	if (gdri_unlikely(failed | latched | broken))
+		return gdri_flat_odd(dev, quiet);
+	gdri_st_fenced_u64(to, epoch);
+	if (n > 2)
+		gdri_flat_tell(n, me, epoch);
+	gdri_st_relaxed_gpu_u64(&dev->barrier_epoch, epoch);
+	if (gdri_unlikely(!gdri_flat_spin(ctl->flat, from, n, me, epoch))) {
+		ret = gdri_flat_hear(dev, epoch, quiet ? GDRI_BARRIER : GDRI_SYNC);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_fence_acquire_sys();
+	return 0;
+}
+
+GDR_DEVICE int gdri_barrier_thread(struct gdri_dev *dev, int quiet)
+{
+	if (gdri_direct() && gdri_k(dev, n_pes) <= GDRI_FLAT_MAX)
+		return gdri_barrier_flat(dev, quiet);
+	return quiet ? gdri_barrier_all(dev) : gdri_sync_all(dev);
+}
+
+GDR_DEVICE int gdri_barrier_scope(int scope, int quiet)
+{
+	struct gdri_dev *dev = gdri_dev();
+	int ret = 0;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	gdri_scope_sync(scope);
+	if (!gdri_scope_rank(scope))
+		ret = gdri_barrier_thread(dev, quiet);
+	return gdri_scope_bcast(scope, ret);
+}
+
+GDR_DEVICE int gdri_thread_barrier_all(void)
+{
+	return gdri_barrier_scope(GDRI_THREAD, 1);
+}
+
+GDR_DEVICE int gdr_barrier_all_warp(void)
+{
+	return gdri_barrier_scope(GDRI_WARP, 1);
+}
+
+GDR_DEVICE int gdr_barrier_all_block(void)
+{
+	return gdri_barrier_scope(GDRI_BLOCK, 1);
+}
+
+GDRI_MEMBER_GDRI_THREAD int gdr_sync_all(void)
+{
+	return GDRI_PICK_GDRI_THREAD(gdri_barrier_scope(GDRI_THREAD, 0),
+				     gdri_ask_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW));
+}
+
+GDR_DEVICE int gdr_sync_all_warp(void)
+{
+	return gdri_barrier_scope(GDRI_WARP, 0);
+}
+
+GDR_DEVICE int gdr_sync_all_block(void)
+{
+	return gdri_barrier_scope(GDRI_BLOCK, 0);
+}
+
+/* The library has a host function of this name. On the host device that one is
+ * called by kernels too; it is gdri_thread_barrier_all. Under CUDA: */
+#ifdef __CUDACC_RTC__
+#define gdr_barrier_all() gdri_thread_barrier_all()
+#elif defined(__CUDACC__)
+static __host__ __device__ __forceinline__ int gdri_any_barrier_all(void)
+{
+#ifdef __CUDA_ARCH__
+	return gdri_thread_barrier_all();
+#else
+	return gdr_barrier_all();
+#endif
+}
+#define gdr_barrier_all() gdri_any_barrier_all()
+#endif
+
+#endif

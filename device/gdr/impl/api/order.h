@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bodies of fence, quiet and status. */
+#ifndef GDRI_ORDER_H
+#define GDRI_ORDER_H
+
+#include <gdr/impl/api/define.h>
+#include <gdr/impl/wait/fault.h>
+#include <gdr/impl/path/xfer.h>
+
+/* The calling block's queue to pe on the context; c NULL: on the default one. */
+GDR_DEVICE struct gdri_qp *gdri_order_queue(const struct gdri_dev *dev, const struct gdri_ctx *c,
+					    int pe)
+{
+	return c ? &dev->qps[gdri_ctx_queue(dev, c, pe)] : gdri_qp_to(dev, pe, 0);
+}
+
+/* Queues of PEs that are also mapped, or of one of them: a store could overtake what was posted. */
+GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int only)
+{
+	struct gdri_qp *qp;
+	int pe, ret, status = 0;
+
+	for (pe = only < 0 ? 0 : only; pe < (only < 0 ? dev->n_pes : only + 1); pe++) {
+		qp = gdri_order_queue(dev, c, pe);
+		if (!dev->peers[pe].base || !gdri_qp_is_used(dev, qp))
+			continue;
+		ret = gdri_qp_quiet(dev, qp, GDRI_FENCE);
+		if (ret && !status)
+			status = ret;
+	}
+	return status;
+}
+
+/* Stores to mapped memory of a PE that is lost succeed: fence and quiet say that one is, without a cost. Read before a
+ * fence, whose time hides that of the load; alone, pairs with nothing. */
+GDR_DEVICE int gdri_fence_lost(const struct gdri_dev *dev)
+{
+	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) ? -GDR_EPEERLOST : 0;
+}
+
+/* Queues: a thread's operations to a PE use one, in order. What is left is that
+ * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
+ * overtake atomics (gdri_sq_fence_due). The number is one for all contexts and PEs: a fence orders at
+ * least what it promises. */
+GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+	int ret = 0, lost;
+
+	GDRI_BY_ABI(gdri_fence_any);
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	lost = gdri_fence_lost(dev);
+	/* Stores to mapped peers: pairs with the acquire of their waits. Own reservations before
+	 * the number: pairs with the acquire of fence_seq. */
+	gdri_fence_nic();
+	if (!gdri_k(dev, n_slots))
+		return lost;
+	gdri_add_u64(&dev->fence_seq, 1);
+	if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED))
+		ret = gdri_fence_mixed(dev, c, pe);
+	return ret ? ret : lost;
+}
+
+GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
+{
+	int lost;
+
+	if (gdri_direct()) {
+		lost = gdri_fence_lost(gdri_dev());
+		gdri_fence_release_sys(); /* pairs with the acquire of their waits */
+		return lost;
+	}
+	return GDRI_ELSE(gdri_fence_any(c, pe));
+}
+
+GDR_DEVICE int gdr_fence(void)
+{
+	return gdri_fence(0, -1);
+}
+
+/* The latched status, which is cleared, unless a PE is lost: from then on every quiet says so. */
+GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
+{
+	uint32_t latched = gdri_exch_u32((uint32_t *)&dev->latched, 0), none = 0;
+
+	GDRI_BY_ABI(gdri_take_latched);
+	/* Pairs with the fence in runtime/path/lost.c between `lost` and `latched`: who is late with the one sees the
+	 * other. */
+	gdri_fence_sys();
+	if (gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost))
+		/* as gdri_latch, but no call: quiet keeps its registers and stack */
+		gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)-GDR_EPEERLOST);
+	return (int)latched;
+}
+
+GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
+{
+	/* before the fence, whose time hides that of the load */
+	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
+
+	gdri_fence_release_sys();
+	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
+}
+
+/* c NULL: the default context. Only a quiet of all its queues tells gdri_put_rkey: those of other
+ * contexts have one key. */
+GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
+{
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
+	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
+	uint32_t buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers), latched;
+	const struct gdri_ctl *ctl = dev->ctl;
+	uint64_t fault, fence_done;
+	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
+		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
+
+	GDRI_BY_ABI(gdri_quiet_queued);
+	latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* all three at once */
+	fault = gdri_ld_relaxed_sys_u64(&ctl->fault); /* as in gdri_fault_heard */
+	fence_done = gdri_ld_relaxed_gpu_u64(&dev->fence_done);
+	if (gdri_unlikely(buffers)) /* gets into one may have gone to the host, beyond the scope of F4 */
+		gdri_fence_sys();
+	if (!ret && gdri_unlikely(fault))
+		ret = gdri_fault_told(dev);
+	if (!c && pe < 0 && !ret && fences != fence_done)
+		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
+	if (gdri_unlikely(latched))
+		latched = (uint32_t)gdri_take_latched(dev);
+	return ret ? ret : (int)latched;
+}
+
+GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
+{
+	return gdri_direct() ? gdri_quiet_mapped(dev) : GDRI_ELSE(gdri_quiet_queued(dev, c, pe));
+}
+
+GDR_DEVICE int gdr_quiet(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? gdri_quiet(dev, 0, -1) : -GDR_ESTATE;
+}
+
+/* ---- of a PE, of a context ---- */
+
+/* The context, or NULL where it uses the queues of the default one. */
+GDR_DEVICE const struct gdri_ctx *gdri_ctx_own(const struct gdri_dev *dev, gdr_ctx_t ctx)
+{
+	const struct gdri_ctx *c = gdri_ctx_at(dev, ctx);
+
+	return c->n ? c : 0;
+}
+
+/* pe: of the context's team; -1: all. */
+GDR_DEVICE int gdri_ctx_fence(gdr_ctx_t ctx, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (ctx == GDR_CTX_INVALID)
+		return 0;
+	return gdri_fence(gdri_ctx_own(dev, ctx),
+			  pe < 0 ? -1 : gdri_ctx_member(gdri_ctx_at(dev, ctx), pe));
+}
+
+GDR_DEVICE int gdri_ctx_quiet(gdr_ctx_t ctx, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+	int ret;
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (ctx == GDR_CTX_INVALID)
+		return 0;
+	ret = gdri_quiet(dev, gdri_ctx_own(dev, ctx),
+			 pe < 0 ? -1 : gdri_ctx_member(gdri_ctx_at(dev, ctx), pe));
+#ifdef GDR_CHECKED
+	if (pe < 0) /* the next one may use it; carries no data */
+		gdri_st_relaxed_gpu_u64(&gdri_ctx_at(dev, ctx)->owner, 0);
+#endif
+	return ret;
+}
+
+GDRI_SINGLE
+GDRI_FN(int, GDRI_PLAIN(fence_pe), (int pe), (GDRI_FENCE, GDRI_THREAD), gdri_check_pe(&at, pe),
+	gdri_fence(0, pe))
+GDRI_FN(int, GDRI_PLAIN(quiet_pe), (int pe), (GDRI_QUIET, GDRI_THREAD), gdri_check_pe(&at, pe),
+	gdri_likely(gdri_dev()) ? gdri_quiet(gdri_dev(), 0, pe) : -GDR_ESTATE)
+GDRI_FN(int, GDRI_PLAIN(ctx_fence), (gdr_ctx_t ctx), (GDRI_FENCE, GDRI_THREAD),
+	gdri_check_fence(&at, ctx, 0), gdri_ctx_fence(ctx, -1))
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet), (gdr_ctx_t ctx), (GDRI_QUIET, GDRI_THREAD),
+	gdri_check_quiet(&at, ctx, 0), gdri_ctx_quiet(ctx, -1))
+GDRI_FN(int, GDRI_PLAIN(ctx_fence_pe), (gdr_ctx_t ctx, int pe), (GDRI_FENCE, GDRI_THREAD),
+	gdri_check_fence(&at, ctx, pe), gdri_ctx_fence(ctx, pe))
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet_pe), (gdr_ctx_t ctx, int pe), (GDRI_QUIET, GDRI_THREAD),
+	gdri_check_quiet(&at, ctx, pe), gdri_ctx_quiet(ctx, pe))
+
+GDR_DEVICE int gdr_status(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched)
+				: -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_my_pe(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? gdri_k(dev, pe) : -GDR_ESTATE;
+}
+
+GDR_DEVICE int gdr_n_pes(void)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	return gdri_likely(dev) ? gdri_k(dev, n_pes) : -GDR_ESTATE;
+}
+
+GDR_DEVICE void *gdr_ptr(const void *ptr, int pe)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (!dev || pe < 0 || pe >= gdri_k(dev, n_pes) ||
+	    gdri_heap_offset(dev, ptr) >= gdri_k(dev, heap_size))
+		return 0;
+	return gdri_mapped(dev, ptr, pe);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* put_signal and the operations on signal words: bodies and rows (define.h). */
+#ifndef GDRI_SIGNAL_H
+#define GDRI_SIGNAL_H
+
+#include <gdr/impl/api/wait.h>
+#include <gdr/impl/path/xfer.h>
+
+GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, const uint64_t *sig,
+					  int sig_op, int pe)
+{
+	GDRI_BY_ABI(gdri_signal_op_refuse);
+	return gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP);
+}
+
+GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *src, size_t len,
+				     uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	GDRI_BY_ABI(gdri_put_signal_any);
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
+		return gdri_signal_op_refuse(dev, GDRI_PUT_SIGNAL, sig, op, pe);
+	return gdri_xfer_write_signal(dev, scope, nbi, dst, src, len, sig, value,
+				      op == GDR_SIGNAL_ADD, pe, q);
+}
+
+GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,
+			       uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
+{
+	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
+		if (scope != GDRI_THREAD && len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7))
+			gdri_p2p_put_word(scope, dst, src, pe);
+		else
+			gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
+		if (!gdri_scope_rank(scope))
+			gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value,
+					op == GDR_SIGNAL_ADD);
+		return 0;
+	}
+	if (gdri_direct())
+		return gdri_signal_op_refuse(gdri_dev(), GDRI_PUT_SIGNAL, sig, op, pe);
+	return GDRI_ELSE(
+		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe, q));
+}
+
+GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	GDRI_BY_ABI(gdri_signal_op_any);
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
+		return gdri_signal_op_refuse(dev, GDRI_SIGNAL, sig, op, pe);
+	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe, q);
+}
+
+/* The acquire pairs with the release of the signal. */
+GDR_DEVICE uint64_t gdri_signal_fetch(const uint64_t *sig)
+{
+	struct gdri_dev *dev = gdri_dev();
+	uint64_t v = gdri_ld_acquire_sys_u64(sig);
+	int ret = gdri_likely(dev) ? gdri_wait_flush(dev, GDRI_SIGNAL) : 0;
+
+	if (gdri_unlikely(ret))
+		gdri_latch(dev, ret);
+	return v;
+}
+
+GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
+{
+	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
+		gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value,
+				   op == GDR_SIGNAL_ADD);
+		return 0;
+	}
+	if (gdri_direct())
+		return gdri_signal_op_refuse(gdri_dev(), GDRI_SIGNAL, sig, op, pe);
+	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe, q));
+}
+
+/* ---- rows ---- */
+
+#define GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, nbi)                                           \
+	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, put, z, _signal##s),                               \
+		(T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe),  \
+		(GDRI_PUT_SIGNAL, scope),                                                          \
+		gdri_check_put_signal(&at, dst, src, n, E, sig, op, pe),                           \
+		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe, q),             \
+		gdri_ask_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_NOW))
+#define GDRI_PUT_SIGNAL_ROWS(pre, T, E, z, s, scope)                                               \
+	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, 0)                                             \
+	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, _nbi##s, scope, 1)
+#define GDRI_PUT_SIGNAL_ALL(pre, T, E, z) GDRI_SCOPES(GDRI_PUT_SIGNAL_ROWS, pre, T, E, z)
+
+GDRI_TEMPLATE(gdri_t_signal, GDRI_PUT_SIGNAL_ALL)
+
+#if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)
+#define GDRI_PUT_SIGNAL_TYPE(name, T)                                                              \
+	GDRI_OF(gdri_t_signal, T, sizeof(T))                                                       \
+	GDRI_PUT_SIGNAL_ALL(name##_, T, sizeof(T), )
+GDR_RMA_TYPES(GDRI_PUT_SIGNAL_TYPE)
+GDR_RMA_TYPES_MORE(GDRI_PUT_SIGNAL_TYPE)
+
+#define GDRI_PUT_SIGNAL_SIZE(bits, bytes)                                                          \
+	GDRI_OF(gdri_t_signal, void, bytes)                                                        \
+	GDRI_PUT_SIGNAL_ALL(, void, bytes, bits)
+GDR_RMA_SIZES(GDRI_PUT_SIGNAL_SIZE)
+GDRI_OF(gdri_t_signal, void, 1)
+GDRI_PUT_SIGNAL_ALL(, void, 1, )
+#endif
+
+GDRI_SINGLE
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
+	gdri_signal_op(sig, value, op, pe, q), gdri_ask_signal_op(sig, value, op, pe, GDRI_NOW))
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_set), (uint64_t * sig, uint64_t value, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe, q),
+	gdri_ask_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
+GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t value, int pe),
+	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
+	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe, q),
+	gdri_ask_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
+GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
+		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, GDR_CMP_EQ),
+		   out = gdri_signal_fetch(sig),
+		   gdri_value_get(&out, sig, sizeof(out), gdr_host_my_pe()))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
+	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
+	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
+	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
+GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
+	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
+	gdri_ask_wait_from(sig, cmp, value, pe, GDRI_NOW))
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits for all, any or some of several words, and tests of them; also the waits whose caller
+ * brings a limit of its own. */
+#ifndef GDRI_WAITS_H
+#define GDRI_WAITS_H
+
+#include <gdr/impl/api/cmp.h>
+#include <gdr/impl/path/xfer.h>
+
+/* After a word that a NIC wrote was seen: what it wrote before may still be on
+ * its way on some machines. */
+GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
+{
+	int me = gdri_k(dev, pe);
+
+	GDRI_BY_ABI(gdri_wait_flush_any);
+	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me, 0)->sq)
+		return 0;
+	return gdri_read_flush(dev, gdri_qp_to(dev, me, 0), op);
+}
+
+GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)
+{
+	if (!GDRI_QUEUES || gdri_likely(!(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH)))
+		return 0;
+	return gdri_wait_flush_any(dev, op);
+}
+
+#define GDRI_NO_LIMIT (~0ull)
+#define GDRI_NONE_HOLDS ((size_t)-1) /* no index */
+
+enum gdri_set_mode { GDRI_SET_ALL, GDRI_SET_ANY, GDRI_SET_SOME };
+
+struct gdri_set {
+	const uint8_t *ptrs;
+	size_t n;
+	const int *status;     /* not 0: that word does not count; NULL: all do */
+	const uint8_t *values; /* one for each word, or NULL: */
+	uint64_t value;
+	uint32_t size; /* bytes of a word */
+	int is_signed, cmp;
+	size_t *indices; /* SOME: of the words that hold */
+	size_t first;	 /* ANY: looked at first */
+	size_t at;	 /* ALL: those before it held; ANY: which holds */
+};
+
+GDR_DEVICE int gdri_set_counts(const struct gdri_set *s, size_t i)
+{
+	return !s->status || !s->status[i];
+}
+
+/* The value to compare word i with, extended as the words are. */
+GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
+{
+	uint64_t v = 0;
+
+	if (!s->values)
+		return s->value;
+	memcpy(&v, s->values + i * s->size, s->size);
+	if (s->is_signed && s->size == 4)
+		v = (uint64_t)(int64_t)(int32_t)v;
+	if (s->is_signed && s->size == 2)
+		v = (uint64_t)(int64_t)(int16_t)v;
+	return v;
+}
+
+/* Looks once: how many hold; ALL: 1 when all did, each at some time. */
+GDR_DEVICE size_t gdri_set_look(struct gdri_set *s, int mode)
+{
+	size_t i, k, n = 0;
+
+	for (k = mode == GDRI_SET_ALL ? s->at : 0; k < s->n; k++) {
+		i = k < s->n - s->first ? k + s->first : k - (s->n - s->first);
+		if (!gdri_set_counts(s, i))
+			continue;
+		if (gdri_cmp_u64(s->ptrs + i * s->size, s->size, s->is_signed, s->cmp,
+				 gdri_set_value(s, i)) != (mode != GDRI_SET_ALL))
+			continue;
+		s->at = i;
+		if (mode == GDRI_SET_ALL)
+			return 0;
+		if (mode == GDRI_SET_SOME)
+			s->indices[n] = i;
+		n++;
+		if (mode == GDRI_SET_ANY)
+			break;
+	}
+	return mode == GDRI_SET_ALL ? 1 : n;
+}
+
+GDR_DEVICE int gdri_set_is_empty(const struct gdri_set *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (gdri_set_counts(s, i))
+			return 0;
+	return 1;
+}
+
+#define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
+
+/* *n: as gdri_set_look; 0 of an empty set. Returns a status, or GDRI_AT_LIMIT. */
+GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
+{
+	struct gdri_dev *dev = gdri_dev();
+	struct gdri_waiter w;
+	uint64_t start;
+	int ret;
+
+	GDRI_BY_ABI(gdri_set_wait);
+	*n = 0;
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (gdri_unlikely(!gdri_cmp_mask(s->cmp)))
+		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -1, s->ptrs, (uint64_t)(int64_t)s->cmp, GDRI_ARG_CMP);
+	if (gdri_set_is_empty(s))
+		return 0;
+	start = limit_ns == GDRI_NO_LIMIT ? 0 : gdr_clock_ns();
+	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
+	while (!(*n = gdri_set_look(s, mode))) {
+		if (limit_ns != GDRI_NO_LIMIT && gdr_clock_ns() - start >= limit_ns) {
+			gdri_wait_leave(dev, &w);
+			return GDRI_AT_LIMIT;
+		}
+		ret = gdri_wait_step(dev, &w);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return gdri_wait_flush(dev, GDRI_WAIT_UNTIL);
+}
+
+/* As gdri_set_wait without waiting; a failure is latched. */
+GDRI_NOINLINE size_t gdri_set_test(struct gdri_set *s, int mode)
+{
+	struct gdri_dev *dev = gdri_dev();
+	size_t n;
+	int ret;
+
+	GDRI_BY_ABI(gdri_set_test);
+	if (gdri_unlikely(!dev))
+		return 0;
+	n = gdri_set_look(s, mode);
+	ret = n ? gdri_wait_flush(dev, GDRI_WAIT_UNTIL) : 0;
+	if (gdri_unlikely(ret))
+		gdri_latch(dev, ret);
+	return n;
+}
+
+/* For those that return no status. */
+GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t limit_ns)
+{
+	size_t n;
+	int ret = gdri_set_wait(s, mode, limit_ns, &n);
+
+	GDRI_BY_ABI(gdri_set_wait_value);
+	if (gdri_unlikely(ret < 0) && gdri_dev())
+		gdri_latch(gdri_dev(), ret);
+	return ret ? 0 : n;
+}
+
+#define GDRI_SET_PARAMS                                                                            \
+	const int *status, const void *values, uint64_t value, uint32_t size, int is_signed, int cmp
+#define GDRI_SET_OF(indices)                                                                       \
+	struct gdri_set s = {(const uint8_t *)ptrs, n,	       status, (const uint8_t *)values,    \
+			     value,		    size,      is_signed, cmp, indices, 0, 0}
+
+/* ANY begins elsewhere in each call, or a word that always holds would hide those behind it for
+ * ever. Hashed, so that any subsequence of the calls sees all beginnings. */
+GDR_DEVICE size_t gdri_set_first(size_t n)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (!dev || n < 2)
+		return 0;
+	return (size_t)(gdri_add_u32(&dev->any_turn, 1) * 0x9e3779b1u * (uint64_t)(uint32_t)n >> 32) % n;
+}
+
+GDR_DEVICE int gdri_wait_all(const void *ptrs, size_t n, GDRI_SET_PARAMS, uint64_t limit_ns)
+{
+	GDRI_SET_OF(0);
+	size_t all;
+	int ret = gdri_set_wait(&s, GDRI_SET_ALL, limit_ns, &all);
+
+	return ret == GDRI_AT_LIMIT ? -GDR_ETIMEOUT : ret;
+}
+
+GDR_DEVICE size_t gdri_wait_any(const void *ptrs, size_t n, GDRI_SET_PARAMS, uint64_t limit_ns)
+{
+	GDRI_SET_OF(0);
+
+	s.first = gdri_set_first(n);
+	return gdri_set_wait_value(&s, GDRI_SET_ANY, limit_ns) ? s.at : GDRI_NONE_HOLDS;
+}
+
+GDR_DEVICE size_t gdri_wait_some(const void *ptrs, size_t n, size_t *indices, GDRI_SET_PARAMS,
+				 uint64_t limit_ns)
+{
+	GDRI_SET_OF(indices);
+
+	return gdri_set_wait_value(&s, GDRI_SET_SOME, limit_ns);
+}
+
+GDR_DEVICE int gdri_test_all(const void *ptrs, size_t n, GDRI_SET_PARAMS)
+{
+	GDRI_SET_OF(0);
+
+	return gdri_set_test(&s, GDRI_SET_ALL) != 0;
+}
+
+GDR_DEVICE size_t gdri_test_any(const void *ptrs, size_t n, GDRI_SET_PARAMS)
+{
+	GDRI_SET_OF(0);
+
+	s.first = gdri_set_first(n);
+	return gdri_set_test(&s, GDRI_SET_ANY) ? s.at : GDRI_NONE_HOLDS;
+}
+
+GDR_DEVICE size_t gdri_test_some(const void *ptrs, size_t n, size_t *indices, GDRI_SET_PARAMS)
+{
+	GDRI_SET_OF(indices);
+
+	return gdri_set_test(&s, GDRI_SET_SOME);
+}
+
+#endif

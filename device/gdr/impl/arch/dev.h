@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where device code finds its state, which queue a thread uses to a PE, and
+ * the status that value-returning operations leave behind. */
+#ifndef GDRI_DEV_H
+#define GDRI_DEV_H
+
+#include <gdr/impl/arch/abi.h>
+#include <gdr/impl/arch/unit.h>
+#include <gdr/impl/arch/outside.h>
+#include <gdr/simt.h>
+#include <gdr/status.h>
+
+/* Whether PEs may be reached by queue. A CUDA program whose PEs are all mapped may leave out the code that
+ * posts; gdr_init refuses it where queues are needed (unit.h). */
+#if defined(__CUDACC__) && defined(GDR_NO_QUEUES)
+#define GDRI_QUEUES 0
+#else
+#define GDRI_QUEUES 1
+#endif
+#define gdri_n_slots(dev) (GDRI_QUEUES ? gdri_k(dev, n_slots) : 0u)
+/* What is done where gdri_direct() is not true: without queues the library is not there. */
+#define GDRI_ELSE(call) (GDRI_QUEUES ? (call) : -GDR_ESTATE)
+#define GDRI_ELSE_VALUE(call) (GDRI_QUEUES ? (call) : 0)
+
+/* gdri_dev(): NULL when not initialised. gdri_k(dev, field): a field of struct gdri_constants. */
+#ifdef __CUDACC__
+GDR_DEVICE struct gdri_dev *gdri_dev(void)
+{
+	return gdri_constants_here.dev;
+}
+
+/* The PE's heap mapped here, or NULL: by queue. */
+GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
+{
+	int64_t delta = gdri_constants_here.delta[pe];
+
+	(void)dev;
+	return delta == GDRI_UNMAPPED ? 0 : gdri_constants_here.heap + delta;
+}
+
+/* The library is there and all PEs are mapped: an operation is an access at gdri_direct_at(). What is
+ * to be done else (GDRI_GENERAL) is one function out of line, so that it takes no registers. */
+#define gdri_direct() gdri_likely(gdri_constants_here.direct)
+
+GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
+{
+	uint8_t *p = (uint8_t *)ptr + gdri_constants_here.delta[pe];
+
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely((uint64_t)((const uint8_t *)ptr - gdri_constants_here.heap) >= gdri_constants_here.heap_size))
+		p = gdri_outside_at(gdri_constants_here.dev, ptr, pe, p);
+#endif
+	__builtin_assume(__isGlobal(p)); /* or accesses in C would look which memory it is */
+	return p;
+}
+
+#define GDRI_GENERAL GDRI_NOINLINE
+
+#define gdri_k(dev, field) ((void)(dev), gdri_constants_here.field)
+#else
+extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
+
+GDRI_NAMESAKES_BEGIN
+GDR_DEVICE struct gdri_dev *gdri_dev(void)
+{
+	return gdri_dev_state;
+}
+GDRI_NAMESAKES_END
+
+GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
+{
+	return dev->peers[pe].base;
+}
+
+#define gdri_direct() 0
+
+GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
+{
+	(void)pe;
+	return (uint8_t *)(uintptr_t)ptr;
+}
+
+#define GDRI_GENERAL GDR_DEVICE
+
+#define gdri_k(dev, field) ((dev)->field)
+#endif
+
+/* GDRI_DEV_NEAR: all that the GPU's threads and the NIC both touch lies in memory of this GPU, whose second-level
+ * cache also NICs read and write by. */
+GDR_DEVICE int gdri_near(void)
+{
+#ifdef __CUDACC__
+	return gdri_likely(gdri_constants_here.flags & GDRI_DEV_NEAR);
+#else
+	return 0;
+#endif
+}
+
+/* Between the GPU's threads and a NIC: fences F1 to F4. In general of system scope; near, the scope of the
+ * GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
+GDR_DEVICE void gdri_fence_nic(void)
+{
+	if (gdri_near())
+		gdri_fence_gpu();
+	else
+		gdri_fence_sys();
+}
+
+/* F2 needs no more: what the thread loads next may be in its first-level cache. */
+GDR_DEVICE void gdri_fence_release_nic(void)
+{
+	if (gdri_near())
+		gdri_fence_release_gpu();
+	else
+		gdri_fence_release_sys();
+}
+
+/* A fixed function of the block: all operations of a thread to one PE use one
+ * queue, which executes them in order. Golden-ratio hash: even over runs of
+ * block numbers for any n, without a division. */
+GDR_DEVICE uint32_t gdri_slot_of(uint32_t n)
+{
+	uint32_t h = (uint32_t)gdr_block_id() * 0x9e3779b1u;
+
+	return (uint32_t)((uint64_t)h * n >> 32);
+}
+
+GDR_DEVICE uint32_t gdri_slot(const struct gdri_dev *dev)
+{
+	return gdri_slot_of(gdri_k(dev, n_slots));
+}
+
+/* Number of the default context's queue to pe. */
+GDR_DEVICE uint32_t gdri_queue_of(const struct gdri_dev *dev, int pe)
+{
+	return (uint32_t)pe * gdri_k(dev, n_slots) + gdri_slot(dev);
+}
+
+/* q: how far behind that one (modulo 2^32) the queue of the operation's context stands (ctx.h). It is
+ * 0, known to the compiler, in the forms without a context. */
+GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe, uint32_t q)
+{
+#ifdef __CUDACC__
+	struct gdri_qp *qps = (struct gdri_qp *)(void *)((uint8_t *)gdri_constants_here.dev + GDRI_QPS_AT);
+#else
+	struct gdri_qp *qps = dev->qps;
+#endif
+
+	return &qps[gdri_queue_of(dev, pe) + q];
+}
+
+/* By what keys know it. At or behind heap_size: it is no symmetric object. */
+GDR_DEVICE uint64_t gdri_heap_offset(const struct gdri_dev *dev, const void *ptr)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)ptr - gdri_k(dev, heap));
+
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely(offset >= gdri_k(dev, heap_size)))
+		offset = gdri_outside_offset(dev, ptr, offset);
+#endif
+	return offset;
+}
+
+/* At a PE whose heap is mapped here at base. By numbers: ptr of no bytes may be any address. */
+GDR_DEVICE uint8_t *gdri_mapped_at(const struct gdri_dev *dev, uint8_t *base, const void *ptr, int pe)
+{
+	uint64_t offset = (uintptr_t)ptr - (uintptr_t)gdri_k(dev, heap);
+	uint8_t *plain = (uint8_t *)((uintptr_t)base + offset);
+
+	(void)pe;
+#ifdef GDR_ANY_ADDRESS
+	if (gdri_unlikely(offset >= gdri_k(dev, heap_size)))
+		return gdri_outside_at(dev, ptr, pe, plain);
+#endif
+	return plain;
+}
+
+/* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */
+GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)status);
+}
+
+/* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was
+ * refused before a peer was touched, nor for a limit of the caller's own. Carries no data: pairs with nothing. */
+GDR_DEVICE_COLD void gdri_note_failure(struct gdri_dev *dev, int status)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&dev->first, &none, (uint32_t)status);
+}
+
+#endif

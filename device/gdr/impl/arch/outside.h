@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a symmetric object is at a PE. In the heap's range one distance leads there from any address. What lies outside
+ * is looked up, in code that was compiled with GDR_ANY_ADDRESS; in all other code that question does not exist. */
+#ifndef GDRI_OUTSIDE_H
+#define GDRI_OUTSIDE_H
+
+#include <gdr/impl/arch/abi.h>
+#include <gdr/impl/arch/world.h>
+
+#ifdef GDR_ANY_ADDRESS
+
+/* Relaxed, the table itself plain: who may use what is new learns so behind the collective call that told of it, and
+ * an older table stays whole (runtime/mem/outside.c). */
+GDR_DEVICE const struct gdri_outside_table *gdri_outside_table(const struct gdri_dev *dev)
+{
+	return (const struct gdri_outside_table *)(uintptr_t)gdri_ld_relaxed_gpu_u64(&dev->outside);
+}
+
+/* Number of the entry that ptr is in, or -1. */
+GDR_DEVICE int gdri_outside_find(const struct gdri_outside_table *t, const void *ptr)
+{
+	int i = t ? (int)t->n : 0;
+
+	while (--i >= 0)
+		if ((uint64_t)(uintptr_t)ptr - t->list[i].addr < t->list[i].len)
+			break;
+	return i;
+}
+
+/* plain: the same by the heap's distance, for what is no symmetric object at all. */
+GDRI_NOINLINE uint64_t gdri_outside_offset(const struct gdri_dev *dev, const void *ptr, uint64_t plain)
+{
+	const struct gdri_outside_table *t = gdri_outside_table(dev);
+	int i = gdri_outside_find(t, ptr);
+
+	return i < 0 ? plain : t->list[i].offset + ((uint64_t)(uintptr_t)ptr - t->list[i].addr);
+}
+
+GDRI_NOINLINE uint8_t *gdri_outside_at(const struct gdri_dev *dev, const void *ptr, int pe, uint8_t *plain)
+{
+	const struct gdri_outside_table *t = gdri_outside_table(dev);
+	int i = gdri_outside_find(t, ptr);
+	const int64_t *delta;
+
+	if (i < 0)
+		return plain;
+	delta = (const int64_t *)(const void *)(t + 1) + (uint64_t)i * t->n_pes;
+	return (uint8_t *)(uintptr_t)ptr + delta[pe];
+}
+
+#endif
+
+#endif

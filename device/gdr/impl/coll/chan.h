@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Channels between the members of a team: each pair has one in each direction, with room for
+ * GDRI_CHAN_DEPTH messages in the receiver's slots. A message is data, to a slot or to where it
+ * belongs, and behind it one word (gdri_chan.word) that counts the messages sent and, in its other
+ * half, those taken of the other direction. So a collective that follows another needs no barrier in
+ * between: a slot is written again when its message was taken. All messages of a team to a member
+ * take one queue, whichever block sends them, so that a word never overtakes a later one.
+ *
+ * Everything here is called by all threads of the scope; its first thread waits and tells. Members are
+ * named by their numbers in the view of the call (struct gdri_coll), but where it is said. */
+#ifndef GDRI_CHAN_H
+#define GDRI_CHAN_H
+
+#include <gdr/impl/coll/levels.h>
+#include <gdr/impl/api/wait.h>
+#include <gdr/impl/path/xfer.h>
+
+/* Which members take part in a step of a call. */
+enum gdri_view {
+	GDRI_V_TEAM, /* all */
+	GDRI_V_NODE, /* those of the own node */
+	GDRI_V_LANE, /* number `lane` of each node, but `root` of its own */
+};
+
+struct gdri_coll {
+	struct gdri_dev *dev;
+	struct gdri_team *team;
+	int scope;
+	uint32_t op; /* for messages */
+	int view, n, me; /* who takes part, how many, own number among them */
+	int lane, root;
+	uint64_t seq; /* gdri_team.word_seq */
+};
+
+/* Number in the team. */
+GDR_DEVICE int gdri_coll_member(const struct gdri_coll *c, int i)
+{
+	if (c->view == GDRI_V_TEAM)
+		return i;
+	if (c->view == GDRI_V_NODE)
+		return gdri_node_member(c->team, c->team->node, i);
+	if (c->root >= 0 && gdri_node_of(c->team, c->root) == i)
+		return c->root;
+	return gdri_node_member(c->team, i, c->lane);
+}
+
+GDR_DEVICE struct gdri_coll gdri_coll_node(const struct gdri_coll *c)
+{
+	struct gdri_coll v = *c;
+
+	v.view = GDRI_V_NODE;
+	v.n = gdri_node_size(c->team, c->team->node);
+	v.me = c->team->local;
+	return v;
+}
+
+GDR_DEVICE struct gdri_coll gdri_coll_lane(const struct gdri_coll *c, int lane, int root)
+{
+	struct gdri_coll v = *c;
+
+	v.view = GDRI_V_LANE;
+	v.n = c->team->nodes;
+	v.me = c->team->node;
+	v.lane = lane;
+	v.root = root;
+	return v;
+}
+
+/* Number in the world of member i. */
+GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)
+{
+	return t->stride ? t->start + i * t->stride : t->pes[i];
+}
+
+GDR_DEVICE struct gdri_qp *gdri_chan_queue(const struct gdri_coll *c, int pe)
+{
+	return &c->dev->qps[(uint32_t)pe * gdri_k(c->dev, n_slots) + c->team->queue];
+}
+
+/* Mapped address of the symmetric object, or NULL: by queue. */
+GDR_DEVICE uint8_t *gdri_chan_mapped(const struct gdri_coll *c, const void *ptr, int pe)
+{
+	return GDRI_QUEUES ? gdri_mapped(c->dev, ptr, pe) : gdri_direct_at(ptr, pe);
+}
+
+/* First thread. An 8-byte word of member `to` of the team, behind what the scope wrote before. */
+GDR_DEVICE int gdri_chan_signal(const struct gdri_coll *c, int to, uint64_t *word, uint64_t value)
+{
+	int pe = gdri_team_pe(c->team, to);
+	uint8_t *p = gdri_chan_mapped(c, word, pe);
+
+	if (GDRI_QUEUES && !p)
+		return gdri_post_signal_on(c->dev, gdri_chan_queue(c, pe),
+					   gdri_heap_offset(c->dev, word), value, 0);
+	gdri_p2p_signal((uint64_t *)p, value, 0); /* pairs with the acquire in gdri_chan_wait */
+	return 0;
+}
+
+/* First thread. Until the count in the half of the team's member's word that begins at `shift` is at least
+ * `least`. */
+GDRI_NOINLINE int gdri_chan_wait(const struct gdri_coll *c, int peer, uint32_t shift,
+				 uint32_t least)
+{
+	const uint64_t *word = &c->team->chan[peer].word;
+	struct gdri_waiter w;
+	int ret;
+
+	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, peer), gdri_heap_offset(c->dev, word));
+	/* acquire: pairs with the release in gdri_chan_signal, or the NIC's order */
+	while ((int32_t)((uint32_t)(gdri_ld_acquire_sys_u64(word) >> shift) - least) < 0) {
+		ret = gdri_wait_step(c->dev, &w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(c->dev, &w);
+	return 0;
+}
+
+/* Counts of this PE's own: written by the first thread behind a sync of the scope, read by all
+ * behind the next one. */
+GDR_DEVICE uint32_t gdri_chan_count(const uint32_t *p)
+{
+	return gdri_ld_relaxed_gpu_u32(p);
+}
+
+GDR_DEVICE uint8_t *gdri_chan_slot(const struct gdri_coll *c, int of, uint32_t seq)
+{
+	uint32_t i = (uint32_t)of * GDRI_CHAN_DEPTH + seq % GDRI_CHAN_DEPTH;
+
+	return c->team->slots + (uint64_t)i * c->team->slot_size;
+}
+
+/* First thread. The word for member `to` of the team, behind len bytes from src to dst, which were stored already
+ * where the member is mapped. */
+GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, const void *src,
+				 size_t len)
+{
+	struct gdri_chan *ch = &c->team->chan[to];
+	uint64_t *word = &c->team->chan[c->team->me].word;
+	uint32_t got = gdri_chan_count(&ch->got);
+	uint64_t value = (uint64_t)got << 32 | gdri_chan_count(&ch->sent);
+	int pe = gdri_team_pe(c->team, to);
+
+	gdri_st_relaxed_gpu_u32(&ch->told, got);
+	if (!GDRI_QUEUES || gdri_peer_base(c->dev, pe))
+		return gdri_chan_signal(c, to, word, value);
+	return gdri_post_write_signal_on(c->dev, gdri_chan_queue(c, pe), 1,
+					 gdri_heap_offset(c->dev, dst), src, len,
+					 gdri_heap_offset(c->dev, word), value, 0);
+}
+
+/* Until a slot of member `to` of the team is free. */
+GDR_DEVICE int gdri_chan_room(const struct gdri_coll *c, int to)
+{
+	int ret = 0;
+
+	if (!gdri_scope_rank(c->scope))
+		ret = gdri_chan_wait(c, to, 32,
+				     gdri_chan_count(&c->team->chan[to].sent) + 1 - GDRI_CHAN_DEPTH);
+	return gdri_scope_bcast(c->scope, ret);
+}
+
+/* len bytes to dst of the member (NULL: to the slot, at most slot_size). src belongs to the operation
+ * until gdri_coll_flush, or until the member's answer shows that it has them. */
+GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, const void *src,
+				 size_t len)
+{
+	int member = gdri_coll_member(c, to), first = !gdri_scope_rank(c->scope), ret;
+	struct gdri_chan *ch = &c->team->chan[member];
+	uint32_t seq = gdri_chan_count(&ch->sent) + 1;
+	uint8_t *p;
+
+	ret = gdri_chan_room(c, member);
+	if (ret)
+		return ret;
+	if (!dst)
+		dst = gdri_chan_slot(c, c->team->me, seq);
+	p = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, member));
+	if (p && len)
+		gdri_p2p_copy_coll(c->scope, p, src, len);
+	if (first) {
+		gdri_st_relaxed_gpu_u32(&ch->sent, seq);
+		ret = gdri_chan_post(c, member, dst, src, len);
+	}
+	return gdri_scope_bcast(c->scope, ret);
+}
+
+/* Waits for the member's next message. */
+GDRI_NOINLINE int gdri_chan_recv(const struct gdri_coll *c, int from)
+{
+	int member = gdri_coll_member(c, from), ret = 0;
+
+	if (!gdri_scope_rank(c->scope)) {
+		ret = gdri_chan_wait(c, member, 0,
+				     gdri_chan_count(&c->team->chan[member].got) + 1);
+		if (!ret)
+			ret = gdri_wait_flush(c->dev, c->op);
+	}
+	return gdri_scope_bcast(c->scope, ret);
+}
+
+/* Where the message is that was waited for. */
+GDR_DEVICE uint8_t *gdri_chan_data(const struct gdri_coll *c, int from)
+{
+	int member = gdri_coll_member(c, from);
+
+	return gdri_chan_slot(c, member, gdri_chan_count(&c->team->chan[member].got) + 1);
+}
+
+/* The scope is done with the message. The member is told when half of its room is used up; else the
+ * next message to it says so. */
+GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
+{
+	int member = gdri_coll_member(c, from), ret = 0;
+	struct gdri_chan *ch = &c->team->chan[member];
+	uint32_t got;
+
+	gdri_scope_sync(c->scope); /* all have read it: before the release that tells so */
+	if (!gdri_scope_rank(c->scope)) {
+		got = gdri_chan_count(&ch->got) + 1;
+		gdri_st_relaxed_gpu_u32(&ch->got, got);
+		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2)
+			ret = gdri_chan_post(c, member, 0, 0, 0);
+	}
+	return gdri_scope_bcast(c->scope, ret);
+}
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The queue protocol, completion: what of a queue is complete, by its CQ, and waiting for it. Proofs for indexes that
+ * wrap: docs/memory-model.md, "Wrap". */
+#ifndef GDRI_COMPLETE_H
+#define GDRI_COMPLETE_H
+
+#include <gdr/impl/wait/error.h>
+#include <gdr/impl/wait/waiter.h>
+
+/* The largest index <= r whose low bits (mask: 0xffff) are those of low; below 0 (as
+ * a signed number) when there is none. */
+GDR_DEVICE uint64_t gdri_index_below(uint64_t r, uint64_t low, uint64_t mask)
+{
+	return r - ((r - low) & mask);
+}
+
+/* What a CQE's tail says: every block below is complete. A CQE carries the index of its
+ * WQE's first block. r: rsvd, read at a time that the caller vouches for. */
+GDR_DEVICE uint64_t gdri_tail_done(uint64_t r, uint32_t tail)
+{
+	return gdri_index_below(r, gdri_bswap16((uint16_t)tail) + 1u, 0xffffu);
+}
+
+/* One entry, overwritten by each completion. rsvd is read FIRST: then the result
+ * is a lower bound however long this thread is delayed (memory-model, "Wrap"). */
+GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done; /* acquire: before the tail */
+	uint32_t tail = gdri_ld_fenced_u32(&qp->cq->tail);
+	uint32_t opcode = tail >> 28;
+
+	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR)) {
+		if (opcode != GDRI_CQE_INVALID)
+			gdri_cqe_latch(dev, qp, qp->cq);
+		return;
+	}
+	done = gdri_tail_done(r, tail);
+	/* signed: after a long delay within the first 65536 blocks it is below 0 */
+	if ((int64_t)done <= (int64_t)gdri_ld_relaxed_gpu_u64(&qp->done))
+		return;
+	gdri_fence_nic(); /* tail and data before it; pairs with the NIC's order of data and CQE */
+	gdri_max_u64(&qp->done, done);
+}
+
+/* tail, if it is that of CQE number i and not of the lap before; else one that is invalid. */
+GDR_DEVICE uint32_t gdri_tail_of(const struct gdri_qp *qp, uint64_t i, uint32_t tail)
+{
+	uint32_t lap = (i & ((uint64_t)qp->cq_mask + 1)) != 0;
+
+	return (tail >> 24 & 1u) == lap ? tail : (uint32_t)GDRI_CQE_INVALID << 28;
+}
+
+GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
+{
+	/* acquire: before rsvd */
+	return gdri_tail_of(qp, i, gdri_ld_acquire_sys_u32(&qp->cq[i & qp->cq_mask].tail));
+}
+
+/* Ring: the entry whose turn it is, and with it those behind it, as far as looks at a distance that doubles
+ * each time find good ones: entries come in order, and no good one behind an error. rsvd is read AFTER the
+ * entries, and cq_ci again after that: unchanged, it was their turn all the while, so that they
+ * cannot have been a later lap's. cq_ci before done: until done is raised, no later lap's can
+ * be posted. Where nothing more is posted none is looked for, nor again behind one that was just seen
+ * not to be there: a look is a way to the host where the entries are there. Returns 1 when there may be
+ * more. */
+GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), n = 1, r;
+	uint32_t tail = gdri_ring_tail(qp, ci), next = (uint32_t)GDRI_CQE_INVALID << 28;
+
+	if (tail >> 28 == GDRI_CQE_INVALID)
+		return 0;
+	r = gdri_ld_relaxed_gpu_u64(&qp->rsvd); /* a guess, which saves a look */
+	while (gdri_tail_done(r, tail) != r && tail >> 28 < GDRI_CQE_REQ_ERR && 2 * n <= qp->cq_mask) {
+		next = gdri_ring_tail(qp, ci + 2 * n - 1);
+		if (next >> 28 >= GDRI_CQE_REQ_ERR)
+			break;
+		tail = next;
+		n *= 2;
+	}
+	r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
+	if (gdri_ld_relaxed_gpu_u64(&qp->cq_ci) != ci)
+		return 1; /* somebody else consumed them: there may be more */
+	if (gdri_unlikely(tail >> 28 >= GDRI_CQE_REQ_ERR)) {
+		gdri_cqe_latch(dev, qp, &qp->cq[ci & qp->cq_mask]); /* and stays: nobody advances past it */
+		return 0;
+	}
+	if (!gdri_cas_u64(&qp->cq_ci, &ci, ci + n))
+		return 1;
+	gdri_fence_nic(); /* as in gdri_poll_one */
+	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
+	return n > 1 || next >> 28 != GDRI_CQE_INVALID;
+}
+
+GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	uint32_t i;
+
+	if (!qp->cq_mask)
+		gdri_poll_one(dev, qp);
+	else
+		for (i = 0; i < qp->depth && gdri_poll_ring_step(dev, qp); i++)
+			;
+}
+
+/* 1: every block below target is complete. 0: not yet. < 0: never, the queue's error. */
+GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
+{
+	/* err first: the completions before an error are counted before err is set */
+	int err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err);
+
+	if (gdri_ld_fenced_u64(&qp->done) >= target) {
+		gdri_fence_nic(); /* pairs with the fence before done was raised */
+		return 1;
+	}
+	return err;
+}
+
+/* Whether err says that the peer no longer answers. A queue whose one CQ entry holds a flush has
+ * lost the cause; nothing arrives over it any more, and that is what a wait needs to know. */
+GDR_DEVICE_COLD int gdri_qp_lost_peer(const struct gdri_qp *qp, int err)
+{
+	return err == -GDR_ERETRY || err == -GDR_ERNR || (err == -GDR_EFLUSHED && !qp->cq_mask);
+}
+
+GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+				    uint32_t op)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	GDRI_BY_ABI(gdri_qp_wait_long);
+	gdri_wait_begin_queue(&w, op, qp);
+	for (;;) {
+		ret = gdri_qp_test(qp, target);
+		if (ret)
+			break;
+		gdri_poll(dev, qp);
+		ret = gdri_qp_test(qp, target);
+		if (ret)
+			break;
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+		gdri_wait_moves(dev, &w, gdri_ld_relaxed_gpu_u64(&qp->done));
+	}
+	if (gdri_unlikely(ret < 0)) {
+		gdri_note_failure(dev, ret);
+		if (gdri_qp_lost_peer(qp, ret))
+			gdri_wait_lost(dev, &w, qp->peer);
+		gdri_wait_leave(dev, &w);
+		return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+/* Looks at a queue, a few times as long as an operation takes, before a wait gets a frame. */
+#define GDRI_CQ_LOOKS (4 * GDRI_SPINS + 1)
+
+/* The smallest index > d whose low bits (mask: 0xffff) are those of low. */
+GDR_DEVICE uint64_t gdri_index_above(uint64_t d, uint64_t low, uint64_t mask)
+{
+	return d + 1 + ((low - d - 1) & mask);
+}
+
+/* What the tail of the CQE whose turn it is says, where `done` was read between its turn and its consumption: every
+ * block below is complete (memory-model, "Wrap"). */
+GDR_DEVICE uint64_t gdri_tail_next(uint64_t done, uint32_t tail)
+{
+	return gdri_index_above(done, gdri_bswap16((uint16_t)tail) + 1u, 0xffffu);
+}
+
+/* Waits for the next entry of a ring, whose tail it is, or (invalid) until somebody else has consumed what is waited
+ * for, *all, or it did not come. Both are asked for at once. */
+GDR_DEVICE uint32_t gdri_ring_next(const struct gdri_qp *qp, uint64_t ci, uint64_t target, int *looks, int *all)
+{
+	uint32_t tail;
+
+	GDRI_NOT_UNROLLED
+	for (;;) {
+		*all = gdri_ld_fenced_u64(&qp->done) >= target; /* acquires by the caller's fence */
+		tail = gdri_ring_tail(qp, ci); /* acquire: before the caller moves cq_ci */
+		if (*all || tail >> 28 != GDRI_CQE_INVALID || ++*looks >= GDRI_CQ_LOOKS)
+			return tail;
+		gdr_pause((unsigned)*looks);
+	}
+}
+
+/* A wait as short as it can be: behind the entry there is one step of the counter, under way together with the one
+ * fence. 1: every block below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
+GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
+{
+	uint64_t ci, done;
+	uint32_t tail;
+	int looks, all, mine;
+
+	for (looks = 0; looks < GDRI_CQ_LOOKS; looks++) {
+		ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci);  /* before done */
+		done = gdri_ld_acquire_gpu_u64(&qp->done); /* before cq_ci is moved */
+		tail = gdri_ring_next(qp, ci, target, &looks, &all);
+		if (!all && tail >> 28 >= GDRI_CQE_REQ_ERR)
+			return 0;
+		done = gdri_tail_next(done, tail);
+		if (!all && done < target) { /* one of many */
+			gdri_poll(dev, qp);
+			continue;
+		}
+		mine = !all && gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);
+		gdri_fence_nic(); /* as in gdri_poll_one and gdri_qp_test */
+		if (mine)
+			gdri_max_u64(&qp->done, done);
+		if (mine || all)
+			return 1;
+	}
+	return 0;
+}
+
+GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+			       uint32_t op)
+{
+	/* read before, when its time does not count, as in gdri_wait_short */
+	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+
+	if (gdri_likely(qp->cq_mask && !failed) && gdri_qp_wait_short(dev, qp, target))
+		return 0;
+	return gdri_qp_wait_long(dev, qp, target, op);
+}
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The queue protocol, publication: blocks that are written are handed to the NIC in the order of their reservation,
+ * with one doorbell for many. Arguments: docs/memory-model.md, under the names used here. */
+#ifndef GDRI_PUBLISH_H
+#define GDRI_PUBLISH_H
+
+#include <gdr/impl/queue/reserve.h>
+
+/* A doorbell at least every so many blocks, though later reservers are about to
+ * publish. With groups of at most depth / 4 it never leaves the blocks that
+ * somebody waits for un-rung: a batch and a group fit into the smallest ring. */
+#define GDRI_BATCH 64u
+GDR_STATIC_ASSERT(GDRI_BATCH + GDRI_DEPTH_MIN / 4 <= GDRI_DEPTH_MIN, "who waits for room has it rung for");
+
+/* Looks for the baton before the wait gets a record and sleeps between them: each of those before, which may be as many
+ * as a GPU has blocks, takes half a look's time to hand it on. */
+#define GDRI_BATON_SPINS (GDRI_SPINS * 8)
+
+/* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. */
+GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)status);
+	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
+}
+
+/* Waits for the publication of earlier reservers, or of the caller by one of them. They do bounded work; one that was
+ * killed in between leaves the queue unusable, which is its error from then on. */
+GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
+{
+	struct gdri_waiter w;
+	uint64_t ready;
+	int ret = 0;
+
+	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
+	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
+	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
+		gdri_wait_moves(dev, &w, ready);
+		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
+		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
+			ret = gdri_wait_step(dev, &w);
+		if (!ret)
+			continue;
+		gdri_sq_break(qp, ret);
+		gdri_wait_leave(dev, &w);
+		return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+/* What publishing reads, asked for at once: behind a fence each would be a round trip. */
+struct gdri_bell {
+	uint64_t rsvd, *db;
+	uint32_t *dbrec, qpn_shifted;
+};
+
+GDR_DEVICE struct gdri_bell gdri_sq_bell(const struct gdri_qp *qp)
+{
+	struct gdri_bell b;
+
+	b.db = qp->db; /* before rsvd, or the compiler would ask for them where they are needed */
+	b.dbrec = qp->dbrec;
+	b.qpn_shifted = qp->qpn_shifted;
+	b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+	return b;
+}
+
+/* Nobody behind end, or a batch ends: the caller is to ring. Once it is not it stays so: rsvd only grows. It may have
+ * been read before who lies below end reserved. */
+GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
+{
+	return gdri_likely(rsvd <= end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
+}
+
+/* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
+ * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches; ordered: it was made,
+ * with the scope that a NIC needs. */
+GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
+				uint64_t base, uint32_t n, uint32_t last2, int ordered)
+{
+	uint64_t end = base + n;
+	uint32_t pi;
+
+	if (gdri_sq_must_ring(b.rsvd, base, end)) {
+		pi = gdri_bswap32((uint32_t)end & 0xffffu);
+		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
+		 * payload before the index, which makes the NIC read them. */
+		if (!ordered)
+			gdri_fence_nic();
+		gdri_st_fenced_u32(b.dbrec, pi);
+		/* F2: record before doorbell: the doorbell only says "look". */
+		gdri_fence_release_nic();
+		gdri_st_mmio_u64(b.db, (uint64_t)b.qpn_shifted << 32 | pi >> 8);
+		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
+		 * this store before the next poster's, through the baton (R1, A1). */
+		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
+			gdri_fence_gpu();
+	} else if (!ordered) {
+		gdri_fence_gpu();
+	}
+	/* R1, by the last fence: hands over the baton. A register's doorbell, which is behind that fence, need
+	 * not be on its way before the next one's: the NIC sees both, and the record tells which is younger. */
+	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
+}
+
+/* Marks: from one who waits to the next would be a chain through all of them, of which each link is a way to the
+ * second-level cache. So who waits says in qp->marks that its blocks are written, and who has the baton hands on all
+ * that follow. A bit says which block is meant only as long as that lies in the window from `ready` on, where each
+ * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
+#define GDRI_WINDOW 64u
+#define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
+#ifndef GDRI_RELAY_AHEAD /* a test makes it small */
+#define GDRI_RELAY_AHEAD 4u /* blocks; with no more in front the baton comes sooner from one to the next */
+#endif
+
+/* Those of n < GDRI_WINDOW blocks. */
+GDR_DEVICE uint64_t gdri_marks_of(uint64_t base, uint32_t n)
+{
+	uint64_t bits = (1ull << n) - 1;
+	uint32_t at = (uint32_t)base & (GDRI_WINDOW - 1);
+
+	return bits << at | (at ? bits >> (GDRI_WINDOW - at) : 0);
+}
+
+/* How many follow each other from `from` on, at most `most`. Groups are marked as a whole: a gap is between two. */
+GDR_DEVICE uint32_t gdri_marks_run(uint64_t marks, uint64_t from, uint32_t most)
+{
+	uint32_t at = (uint32_t)from & (GDRI_WINDOW - 1), run;
+	uint64_t gaps = ~(marks >> at | (at ? marks << (GDRI_WINDOW - at) : 0));
+
+	run = gaps ? gdri_ffs_u64(gaps) : GDRI_WINDOW;
+	return run < most ? run : most;
+}
+
+/* How many blocks were to be published before base, by `ready` as it was read, which only grows; or many. */
+GDR_DEVICE uint32_t gdri_sq_ahead(uint64_t ready, uint64_t base)
+{
+	uint64_t ahead = base - (ready >> 1);
+
+	return ahead < GDRI_WINDOW ? (uint32_t)ahead : GDRI_WINDOW;
+}
+
+/* All of the caller's blocks by one step, behind its fence: M1. 1: marked; 0: not as near yet. */
+GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t ahead)
+{
+	if (ahead + n > GDRI_WINDOW)
+		return 0;
+	gdri_red_or_u64(&qp->marks, gdri_marks_of(base, n));
+	return 1;
+}
+
+/* The caller has acquired the baton: what it reads of the marks is without those of blocks before. It hands on its n
+ * blocks and those of all whose marks follow; the fence in gdri_sq_pass_on acquires them by M1, and stands between
+ * clearing and R1. rsvd may be older than the marks, see gdri_sq_must_ring. */
+GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				uint32_t marked)
+{
+	uint64_t marks = gdri_ld_fenced_u64(&qp->marks), clear = marked ? gdri_marks_of(base, n) : 0;
+	struct gdri_bell b = gdri_sq_bell(qp);
+	uint32_t run = gdri_marks_run(marks, base + n, GDRI_WINDOW - n);
+
+	clear |= run ? gdri_marks_of(base + n, run) : 0;
+	if (clear)
+		gdri_red_and_u64(&qp->marks, ~clear);
+	gdri_sq_pass_on(dev, qp, b, base, n + run, 0, 0);
+}
+
+/* Who can mark waits for the baton, or until another one has handed on its blocks. It looks at nothing else meanwhile:
+ * all who wait look at once. */
+GDR_DEVICE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				      uint32_t ahead)
+{
+	uint32_t marked = gdri_sq_mark(qp, base, n, ahead);
+	uint64_t ready;
+	int looks = 0, ret;
+
+	GDRI_NOT_UNROLLED
+	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) { /* A1, and before the look at marks */
+		if (!marked)
+			marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
+		if (looks++ < GDRI_BATON_SPINS)
+			continue;
+		ret = gdri_sq_wait_baton(dev, qp, base);
+		if (ret)
+			return ret;
+	}
+	if (ready >> 1 == base) /* else another one did it */
+		gdri_sq_hand_on(dev, qp, base, n, marked);
+	return 0;
+}
+
+/* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
+ * read-modify-write continues the R1 of those before (A1 of the next one acquires from all of them), so that
+ * nothing stands between but the fence behind the own blocks, which the caller has made already. 1: handed on. */
+GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base, uint64_t end, uint32_t last2)
+{
+	uint64_t seen = *ready >> 1 == base ? *ready : base << 1; /* the guess: no WQE of two blocks before */
+
+	*ready = seen;
+	return gdri_cas_u64(&qp->ready, ready, end << 1 | last2);
+}
+
+/* Who does not mark: who cannot, with many blocks or a last WQE of two, or has few in front. */
+GDR_DEVICE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					uint32_t last2)
+{
+	uint64_t ready = 0, end = base + n;
+	struct gdri_bell b = gdri_sq_bell(qp);
+	int i, ret;
+
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < GDRI_BATON_SPINS; i++) {
+		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
+			if (gdri_sq_relay(qp, &ready, base, end, last2))
+				return 0;
+			continue;
+		}
+		ready = gdri_ld_fenced_u64(&qp->ready); /* A1, by the fence in gdri_sq_pass_on */
+		b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
+		if (ready >> 1 == base) {
+			gdri_sq_pass_on(dev, qp, b, base, n, last2, 0);
+			return 0;
+		}
+	}
+	ret = gdri_sq_wait_baton(dev, qp, base);
+	if (!ret)
+		gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
+	return ret;
+}
+
+/* The caller wrote its n blocks from base on, and does not know that it has the baton. last2: its last WQE has two
+ * blocks. ahead: gdri_sq_ahead of what it has read. */
+GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
+					uint32_t n, uint32_t last2, uint32_t ahead)
+{
+	GDRI_BY_ABI(gdri_sq_publish_later);
+	gdri_fence_release_gpu(); /* own blocks before M1, and R1 in gdri_sq_relay; while one waits it costs nothing */
+	if (last2 || n > GDRI_MARK_MAX || (GDRI_SPINS && ahead <= GDRI_RELAY_AHEAD))
+		return gdri_sq_publish_unmarked(dev, qp, base, n, last2);
+	return gdri_sq_publish_marked(dev, qp, base, n, ahead);
+}
+
+/* The same for who has read nothing. */
+GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+			       uint32_t last2)
+{
+	uint64_t ready = gdri_ld_fenced_u64(&qp->ready); /* A1, by the fence in gdri_sq_pass_on */
+
+	if (gdri_unlikely(ready >> 1 != base))
+		return gdri_sq_publish_later(dev, qp, base, n, last2, gdri_sq_ahead(ready, base));
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
+	return 0;
+}
+
+/* The same for who saw that ready was base before the blocks were reserved: it still is. */
+GDR_DEVICE void gdri_sq_publish_first(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+				      uint32_t last2)
+{
+	struct gdri_bell b;
+
+	b.db = qp->db; /* they arrive while the fence waits */
+	b.dbrec = qp->dbrec;
+	b.qpn_shifted = qp->qpn_shifted;
+	b.rsvd = base + n; /* as it was when they were reserved; to look again would be a round trip */
+	gdri_fence_nic();  /* F1 */
+	gdri_sq_pass_on(dev, qp, b, base, n, last2, 1);
+}
+
+/* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
+ * each other, and nobody could tell how deep the stack of a GPU's thread has to be. */
+GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
+{
+	uint64_t end = gdr_clock_ns() + dev->timeout_ns;
+	uint32_t round = 0;
+	int ret;
+
+	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
+	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
+		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
+		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
+			ret = gdri_ld_relaxed_sys_u32(dev->abort) ? -GDR_EABORTED
+			      : gdr_clock_ns() > end		  ? -GDR_ETIMEOUT
+								  : 0;
+		if (ret) {
+			gdri_sq_break(qp, ret);
+			return ret;
+		}
+		gdr_pause(round++);
+	}
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, 1, 0, 0);
+	return 0;
+}
+
+#endif

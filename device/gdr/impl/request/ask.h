@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a host thread asks the library for an operation: on a stream, or now. Not in code that is loaded by
+ * hand, which is device code alone. */
+#ifndef GDRI_ASK_H
+#define GDRI_ASK_H
+
+#include <gdr/impl/request/request.h>
+#include <gdr/launch.h>
+#include <gdr/team.h>
+
+#if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
+#define GDRI_HAS_HOST 0
+#else
+#define GDRI_HAS_HOST 1
+#include <string.h>
+
+GDR_EXTERN_C_BEGIN
+GDR_API int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream);
+/* Waits; answer may be NULL. */
+GDR_API int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer);
+/* The value that the request brings; nothing, with the status latched, when it fails. */
+GDR_API void gdri_request_value(const struct gdri_request *q, void *value);
+/* As gdri_request_now, with the value in `to`: memory of the host or of the GPU. */
+GDR_API int gdri_request_fetch(const struct gdri_request *q, void *to);
+/* For calls that return a value and could not bring it: latches the status. */
+GDR_API void gdri_value_failed(int status);
+/* As gdri_request_value, by a transfer: 0 when it fails. At most 16 bytes. */
+GDR_API void gdri_value_get(void *value, const void *src, uint32_t size, int pe);
+GDR_EXTERN_C_END
+
+/* Instead of a stream: performed at once, and waited for. */
+#define GDRI_NOW ((gdr_stream_t)~(uintptr_t)0)
+
+static inline int gdri_ask(const struct gdri_request *q, gdr_stream_t stream)
+{
+	return stream == GDRI_NOW ? gdri_request_now(q, 0) : gdri_request_on_stream(q, stream);
+}
+
+static inline struct gdri_request gdri_rq(uint32_t what, void *dst, const void *src, uint64_t n,
+					  uint32_t size, int pe)
+{
+	struct gdri_request q;
+
+	memset(&q, 0, sizeof(q));
+	q.what = what;
+	q.dst = dst;
+	q.src = src;
+	q.n = n;
+	q.size = size;
+	q.pe = pe;
+	return q;
+}
+
+static inline int gdri_ask_rma(uint32_t what, int nbi, void *dst, const void *src, uint64_t n,
+				     uint32_t size, int pe, gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
+
+	q.is_signed = (uint32_t)nbi;
+	return gdri_ask(&q, stream);
+}
+
+static inline int gdri_ask_signal(int nbi, void *dst, const void *src, uint64_t n,
+					uint32_t size, void *sig, uint64_t value, int op, int pe,
+					gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_PUT_SIGNAL, dst, src, n, size, pe);
+
+	q.is_signed = (uint32_t)nbi;
+	q.sig = sig;
+	q.a = value;
+	q.code = (uint32_t)op;
+	return gdri_ask(&q, stream);
+}
+
+static inline int gdri_ask_strided(uint32_t what, void *dst, const void *src, int64_t dst_step,
+					 int64_t src_step, uint64_t n, uint32_t size, int pe,
+					 gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
+
+	q.dst_step = dst_step;
+	q.src_step = src_step;
+	return gdri_ask(&q, stream);
+}
+
+static inline int gdri_ask_p(void *dst, const void *value, uint32_t size, int pe,
+				   gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_P, dst, 0, 1, size, pe);
+
+	memcpy(&q.a, value, size < 16 ? size : 16);
+	return gdri_ask(&q, stream);
+}
+
+static inline void gdri_ask_g(void *value, const void *src, uint32_t size, int pe,
+				    gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_G, 0, src, 1, size, pe);
+
+	int ret = stream == GDRI_NOW ? 0 : gdr_stream_sync(stream);
+
+	memset(value, 0, size);
+	if (ret)
+		gdri_value_failed(ret);
+	else
+		gdri_request_value(&q, value);
+}
+
+static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *status,
+				      const void *values, uint64_t value, uint32_t size,
+				      int is_signed, int cmp, gdr_stream_t stream)
+{
+	struct gdri_request q =
+		gdri_rq(GDRI_RQ_WAIT, (void *)(uintptr_t)ptrs, status, n, size, 0);
+
+	q.sig = (void *)(uintptr_t)values;
+	q.a = value;
+	q.is_signed = (uint32_t)is_signed;
+	q.code = (uint32_t)cmp;
+	return gdri_ask(&q, stream);
+}
+
+/* pe: who is to signal. */
+static inline int gdri_ask_wait_from(const uint64_t *sig, int cmp, uint64_t value, int pe,
+				     gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, (void *)(uintptr_t)sig, 0, 0, 8, pe);
+
+	q.a = value;
+	q.b = 1;
+	q.code = (uint32_t)cmp;
+	return gdri_ask(&q, stream);
+}
+
+static inline int gdri_ask_signal_op(uint64_t *sig, uint64_t value, int op, int pe,
+					   gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_SIGNAL, sig, 0, 1, 8, pe);
+
+	q.a = value;
+	q.code = (uint32_t)op;
+	return gdri_ask(&q, stream);
+}
+
+static inline int gdri_ask_sync(uint32_t what, gdr_team_t team, gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(what, 0, 0, 0, 1, 0);
+
+	q.team = team;
+	return gdri_ask(&q, stream);
+}
+
+/* root: of a broadcast; steps: of alltoalls; code: of a reduction. */
+static inline int gdri_ask_coll(uint32_t what, gdr_team_t team, void *dst, const void *src,
+				      uint64_t n, uint32_t size, int root, int64_t dst_step,
+				      int64_t src_step, uint32_t code, gdr_stream_t stream)
+{
+	struct gdri_request q = gdri_rq(what, dst, src, n, size, root);
+
+	q.team = team;
+	q.dst_step = dst_step;
+	q.src_step = src_step;
+	q.code = code;
+	return gdri_ask(&q, stream);
+}
+
+/* what: AMO, FETCH_AMO or FLOAT_ADD; a, b: bits of the operands. */
+static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t size, const void *dst,
+					      uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq(what, (void *)(uintptr_t)dst, 0, 1, size, pe);
+
+	q.code = (uint32_t)kind;
+	q.a = a;
+	q.b = b;
+	return q;
+}
+
+static inline int gdri_ask_amo(uint32_t what, int kind, uint32_t size, const void *dst, uint64_t a,
+			       uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
+
+	return gdri_request_now(&q, 0);
+}
+
+/* The old value's bits; 0 on failure, with the status latched. */
+static inline uint64_t gdri_ask_fetch(uint32_t what, int kind, uint32_t size, const void *dst,
+				      uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
+	uint64_t old = 0;
+
+	gdri_request_value(&q, &old);
+	return old;
+}
+
+static inline int gdri_ask_fetch_to(uint32_t what, int kind, uint32_t size, void *fetch, const void *dst,
+				    uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
+
+	return gdri_request_fetch(&q, fetch);
+}
+
+#endif
+
+#endif

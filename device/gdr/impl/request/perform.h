@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A request (request.h) performed by device code: by one thread, or by all of a block. */
+#ifndef GDRI_PERFORM_H
+#define GDRI_PERFORM_H
+
+#include <gdr/device.h>
+#include <gdr/impl/coll/direct/near.h>
+#include <gdr/impl/coll/ll/push.h>
+#include <gdr/impl/request/request.h>
+
+GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (q->what == GDRI_RQ_FLOAT_ADD)
+		return gdri_float_add(q->size, q->dst, q->a, q->pe, 0, old);
+	if (q->what == GDRI_RQ_FETCH_AMO)
+		return gdri_atomic_of((int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0, old);
+	return gdri_xfer_atomic(dev, (int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0);
+}
+
+GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
+{
+	if (!q->n) /* one word */
+		return gdri_wait_until(q->dst, q->size, (int)q->is_signed, (int)q->code, q->a,
+				       q->b ? q->pe : -1,
+				       q->b ? GDRI_SIGNAL_WAIT : GDRI_WAIT_UNTIL);
+	return gdri_wait_all(q->dst, q->n, (const int *)q->src, q->sig, q->a, q->size,
+			     (int)q->is_signed, (int)q->code, GDRI_NO_LIMIT);
+}
+
+/* One thread. */
+GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t value[2])
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (!dev)
+		return -GDR_ESTATE;
+	switch (q->what) {
+	case GDRI_RQ_BARRIER_ALL:
+		return gdri_thread_barrier_all();
+	case GDRI_RQ_SYNC_ALL:
+		return gdr_sync_all();
+	case GDRI_RQ_BARRIER:
+		return gdri_team_barrier(GDRI_THREAD, q->team, 1);
+	case GDRI_RQ_SYNC:
+		return gdri_team_barrier(GDRI_THREAD, q->team, 0);
+	case GDRI_RQ_QUIET:
+		return gdri_quiet(dev, 0, -1);
+	case GDRI_RQ_P:
+		return q->size > 8 ? gdri_put(GDRI_THREAD, 0, q->dst, &q->a, 16, q->pe, 0)
+				   : gdri_p(q->dst, q->a, q->size, q->pe, 0);
+	case GDRI_RQ_G:
+		gdri_g_of(value, q->src, q->size, q->pe, 0);
+		return 0;
+	case GDRI_RQ_SIGNAL:
+		return gdri_signal_op((uint64_t *)q->dst, q->a, (int)q->code, q->pe, 0);
+	case GDRI_RQ_WAIT:
+		return gdri_perform_wait(q);
+	default:
+		return gdri_perform_amo(q, value);
+	}
+}
+
+/* All threads of the scope. */
+GDRI_NOINLINE int gdri_perform_team(const struct gdri_request *q, int scope)
+{
+	size_t len = q->n * q->size;
+
+	switch (q->what) {
+	case GDRI_RQ_BROADCAST:
+		return gdri_broadcast(scope, q->team, q->dst, q->src, len, q->pe);
+	case GDRI_RQ_COLLECT:
+		return gdri_collect(scope, q->team, q->dst, q->src, len);
+	case GDRI_RQ_FCOLLECT:
+		return gdri_fcollect(scope, q->team, q->dst, q->src, len);
+	case GDRI_RQ_ALLTOALL:
+		return gdri_alltoall(scope, q->team, q->dst, q->src, len);
+	case GDRI_RQ_ALLTOALLS:
+		return gdri_alltoalls(scope, q->team, q->dst, q->src, q->dst_step, q->src_step,
+				      q->n, q->size);
+	case GDRI_RQ_REDUCE:
+		return gdri_reduce(scope, q->team, q->dst, q->src, q->n, q->code);
+	case GDRI_RQ_REDUCESCATTER:
+		return gdri_reducescatter(scope, q->team, q->dst, q->src, q->n, q->code);
+	default:
+		return gdri_scan(scope, q->team, q->dst, q->src, q->n, q->code,
+				 q->what == GDRI_RQ_EXSCAN);
+	}
+}
+
+GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
+{
+	size_t len = q->n * q->size;
+	int nbi = (int)q->is_signed;
+
+	switch (q->what) {
+	case GDRI_RQ_PUT:
+		return gdri_put(scope, nbi, q->dst, q->src, len, q->pe, 0);
+	case GDRI_RQ_GET:
+		return gdri_get(scope, nbi, q->dst, q->src, len, q->pe, 0);
+	case GDRI_RQ_IPUT:
+	case GDRI_RQ_IGET:
+		return gdri_strided(q->what == GDRI_RQ_IPUT ? GDRI_PUT : GDRI_GET, scope, 0,
+				    q->dst, q->src, q->dst_step * (int64_t)q->size,
+				    q->src_step * (int64_t)q->size, q->size, q->n, q->pe, 0);
+	case GDRI_RQ_PUT_SIGNAL:
+		return gdri_put_signal(scope, nbi, q->dst, q->src, len, (uint64_t *)q->sig,
+				       q->a, (int)q->code, q->pe, 0);
+	default:
+		return gdri_perform_team(q, scope);
+	}
+}
+
+/* For messages. */
+GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
+{
+	return what == GDRI_RQ_BROADCAST	? GDRI_BROADCAST
+	       : what == GDRI_RQ_FCOLLECT	? GDRI_COLLECT
+	       : what == GDRI_RQ_REDUCE		? GDRI_REDUCE
+	       : what == GDRI_RQ_REDUCESCATTER	? GDRI_REDUCESCATTER
+	       : what >= GDRI_RQ_INSCAN		? GDRI_SCAN
+						: GDRI_ALLTOALL;
+}
+
+/* All threads of one of the blocks. */
+GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
+{
+	struct gdri_grid g;
+	struct gdri_coll c;
+	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
+
+	if (ret || !q->n)
+		return ret;
+	if (gdri_unlikely(gdr_grid_size() > c.team->grid_blocks))
+		return gdri_coll_refuse(&c, q->dst, gdr_grid_size(), GDRI_ARG_BLOCKS);
+	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
+	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
+}
+
+/* The same by words, each block by itself. */
+GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
+{
+	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->team];
+	struct gdri_push p;
+
+	gdri_push_begin(&p, q, t, gdri_grid_op(q->what));
+	return q->n ? gdri_push_call(&p, q) : p.err;
+}
+
+#ifdef __CUDACC__
+/* What gdri_perform_grid does, where all PEs are mapped. */
+GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
+{
+	uint32_t op = gdri_grid_op(q->what);
+
+	if (gdri_grid_between(q, q->members))
+		return gdri_any_fits(q) ? gdri_near_in_place(q, op) : gdri_perform_grid(q);
+	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, op) : gdri_perform_grid(q);
+}
+#endif
+
+/* One thread: tells who asked. */
+GDR_DEVICE void gdri_perform_end(const struct gdri_request *q, int status, const uint64_t value[2])
+{
+	if (q->answer) { /* zeroed before, read behind the end of the kernel, which orders */
+		q->answer->value[0] = value[0];
+		q->answer->value[1] = value[1];
+		if (status)
+			q->answer->status = status;
+	} else if (gdri_unlikely(status) && gdri_dev()) {
+		gdri_latch(gdri_dev(), status);
+	}
+}
+
+#endif

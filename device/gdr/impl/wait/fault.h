@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a PE hears of an operation that failed on another one: one word in its control area, which
+ * that PE's library writes (runtime/path/fault.c). Waits for others end with it, quiet and barrier return it. */
+#ifndef GDRI_FAULT_H
+#define GDRI_FAULT_H
+
+#include <gdr/impl/wait/error.h>
+
+GDR_DEVICE_COLD uint64_t gdri_fault_word(const struct gdri_fault *f)
+{
+	return ((uint64_t)(uint16_t)(f->pe + 1)) | (uint64_t)(uint16_t)(f->peer + 1) << 16 |
+	       (uint64_t)(uint8_t)-f->status << 32 | (uint64_t)(uint8_t)f->op << 40 |
+	       (uint64_t)(uint8_t)f->syndrome << 48 | (uint64_t)(uint8_t)f->vendor << 56;
+}
+
+/* The word is a peer's to write: 1 when it says something that can be. */
+GDR_DEVICE_COLD int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault *f)
+{
+	f->pe = (int32_t)(word & 0xffffu) - 1;
+	f->peer = (int32_t)(word >> 16 & 0xffffu) - 1;
+	f->status = -(int32_t)(word >> 32 & 0xffu);
+	f->op = (uint32_t)(word >> 40) & 0xffu;
+	f->syndrome = (uint32_t)(word >> 48) & 0xffu;
+	f->vendor = (uint32_t)(word >> 56);
+	return f->pe >= 0 && f->pe < n_pes && f->peer < n_pes && f->status < 0;
+}
+
+/* What another PE told; 0: nothing. */
+GDR_DEVICE_COLD uint64_t gdri_fault_heard(const struct gdri_dev *dev, struct gdri_fault *f)
+{
+	uint64_t word = gdri_ld_relaxed_sys_u64(&dev->ctl->fault); /* alone: pairs with nothing */
+
+	return word && gdri_fault_read(word, dev->n_pes, f) && f->pe != dev->pe ? word : 0;
+}
+
+/* One record says it, however many ask. */
+GDR_DEVICE_COLD int gdri_fault_record(struct gdri_dev *dev, uint64_t word, const struct gdri_fault *f)
+{
+	struct gdri_error *e;
+	uint32_t none = 0;
+
+	gdri_note_failure(dev, -GDR_EPEERFAILED);
+	/* chooses one thread; the record is published by its state */
+	if (!gdri_cas_u32(&dev->told, &none, 1))
+		return -GDR_EPEERFAILED;
+	e = gdri_error_take(dev, GDRI_ERROR_TOLD, -GDR_EPEERFAILED);
+	if (!e)
+		return -GDR_EPEERFAILED;
+	e->peer = f->pe;
+	e->op = f->op;
+	e->local = word;
+	gdri_error_complete(e);
+	return -GDR_EPEERFAILED;
+}
+
+/* 0, or what quiet returns because of another PE's operation. */
+GDRI_NOINLINE int gdri_fault_told(struct gdri_dev *dev)
+{
+	struct gdri_fault f;
+	uint64_t word = gdri_fault_heard(dev, &f);
+
+	GDRI_BY_ABI(gdri_fault_told);
+	return word ? gdri_fault_record(dev, word, &f) : 0;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What this PE publishes in its control area about its waits (struct gdri_wait), for
+ * other PEs to read. */
+#ifndef GDRI_RECORD_H
+#define GDRI_RECORD_H
+
+#include <gdr/impl/queue/nic.h>
+
+/* Record 0 is for FAILED. With all taken the wait stays unpublished: another
+ * thread of the PE speaks for it. */
+GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	struct gdri_wait *rec;
+	uint32_t idle;
+	int i;
+
+	for (i = 1; i < GDRI_WAIT_RECORDS; i++) {
+		rec = &dev->ctl->waits[i];
+		idle = GDRI_WAIT_IDLE;
+		/* a state that who looks ignores, while it is being filled */
+		if (gdri_ld_relaxed_sys_u32(&rec->state) != GDRI_WAIT_IDLE ||
+		    !gdri_cas_u32(&rec->state, &idle, GDRI_WAIT_FILLING))
+			continue;
+		gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)w->peer);
+		gdri_st_relaxed_sys_u32(&rec->op, w->op);
+		gdri_st_relaxed_sys_u64(&rec->since_ns, w->start_ns);
+		gdri_st_relaxed_sys_u64(&rec->addr, w->addr);
+		/* pairs with the acquire of state by who looks */
+		gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_WAITING);
+		w->rec = i;
+		return;
+	}
+}
+
+GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	/* pairs with the compare-and-swap of the record's next owner and with who looks */
+	gdri_st_release_sys_u32(&dev->ctl->waits[w->rec].state, GDRI_WAIT_IDLE);
+	w->rec = -1;
+}
+
+/* A PE that stands still is named by those that wait for it: whoever does anything in a wait
+ * moves the beat. */
+GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	uint32_t *beat;
+
+	if (w->rec < 0)
+		return;
+	beat = &dev->ctl->waits[w->rec].beat; /* has one writer */
+	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
+}
+
+GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, uint32_t op, uint64_t since_ns,
+					      uint64_t addr, int culprit)
+{
+	struct gdri_wait *rec = &dev->ctl->waits[0];
+
+	gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)culprit);
+	gdri_st_relaxed_sys_u32(&rec->op, op);
+	gdri_st_relaxed_sys_u64(&rec->since_ns, since_ns);
+	gdri_st_relaxed_sys_u64(&rec->addr, addr);
+	/* pairs with the acquire of state by who looks */
+	gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_FAILED);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Words for other PEs' control areas that wait for nothing: who gives up tells by them why. */
+#ifndef GDRI_TELL_H
+#define GDRI_TELL_H
+
+#include <gdr/impl/wait/chain.h>
+
+/* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
+GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+					  uint64_t value)
+{
+	uint32_t v[7] = {(uint32_t)value, (uint32_t)(value >> 32), 0, 0, 0, 0, 0};
+	uint64_t r;
+
+	gdri_qp_mark_used(dev, qp);
+	r = gdri_sq_reserve_beside(dev, qp);
+	if (r == GDRI_NO_ROOM)
+		return 0;
+	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
+	return !gdri_sq_publish_watch(dev, qp, r);
+}
+
+/* The word of pe's control area at `off`. */
+GDR_DEVICE_COLD void gdri_watch_tell_word(struct gdri_dev *dev, int pe, uint64_t off, uint64_t value)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
+
+	if (dev->peers[pe].base) /* carries no data: pairs with nothing */
+		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
+	else if (gdri_n_slots(dev) && qp->sq)
+		gdri_watch_tell_queue(dev, qp, off, value);
+}
+
+#endif
