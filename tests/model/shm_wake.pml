@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Promela model of the sleeping reader of a ring between two processes
- * (ring_publish, ring_sleep, ring_awake in softhca/wire_ring.c). Each side has a
+ * (ring_publish, ring_sleep, ring_awake in softhca/wire/wire_ring.c). Each side has a
  * store buffer, as x86 has: a store reaches memory at any later moment, in
  * order, a fence waits for that, an exchange too. Checked by ./run for:
  *

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "softhca/dma_impl.h"
-#include "softhca/log.h"
-#include "softhca/trace.h"
+#include "softhca/gpu/dma_impl.h"
+#include "softhca/tools/log.h"
+#include "softhca/engine/trace.h"
 
 enum { CQE = 64, AREA = 1 << 20, EDGE = AREA / 2, OTHER = 1 << 24, CQS = 64 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { QUEUE = 8192, ROUNDS = 100000 };
 

@@ -6,7 +6,7 @@
 #define SOFTHCA_TEST_FAKEWIRE_H
 
 #include "sim.h"
-#include "softhca/packet.h"
+#include "softhca/transport/packet.h"
 
 enum fake_kind { FAKE_PASS, FAKE_DROP, FAKE_DUP, FAKE_LATE };
 

@@ -4,7 +4,7 @@
 #define SOFTHCA_TEST_FINISH_H
 
 #include "fakewire.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 static inline bool fake_at_work(const struct sim_qp *q)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca/faults_plan.h"
-#include "softhca/rc.h"
+#include "softhca/faults/faults_plan.h"
+#include "softhca/transport/rc.h"
 
 enum { QPS = 3, STEPS = 12 };
 

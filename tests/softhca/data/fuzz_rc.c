@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fakewire.h"
-#include "softhca/guest.h"
-#include "softhca/rc.h"
+#include "softhca/memory/guest.h"
+#include "softhca/transport/rc.h"
 #include "tests/fuzz_input.h"
 
 enum { SEG = 16, BUF = 1 << 14, N_QP = 10, DCI = 8, DCT = 9 }; /* 4 RC, 2 UC, 2 UD, 2 DC */

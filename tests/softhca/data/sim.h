@@ -4,8 +4,8 @@
 #ifndef SIM_H
 #define SIM_H
 
-#include "softhca/hca.h"
-#include "softhca/wqe.h"
+#include "softhca/engine/hca.h"
+#include "softhca/transport/wqe.h"
 
 enum sim_cq_mode { SIM_CQ_RING, SIM_CQ_COLLAPSED, SIM_CQ_ONE };
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "softhca/dp.h"
-#include "softhca/guest.h"
-#include "softhca/wqe.h"
+#include "softhca/engine/dp.h"
+#include "softhca/memory/guest.h"
+#include "softhca/transport/wqe.h"
 
 static unsigned seed = 42;
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "finish.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { BUF = 1 << 16, MTU = 256, WORDS = 60000, DCIS = 2, DCTS = 3 };
 

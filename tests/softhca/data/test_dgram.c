@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { BUF = 1 << 15, MTU = 256, GRH = 40 };
 

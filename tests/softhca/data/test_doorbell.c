@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "sim.h"
-#include "softhca/dp.h"
+#include "softhca/engine/dp.h"
 
 enum { BUF = 4096 };
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "softhca/faults_plan.h"
-#include "softhca/rc.h"
+#include "softhca/faults/faults_plan.h"
+#include "softhca/transport/rc.h"
 
 #define T0 1000000000ull
 #define MS 1000000ull

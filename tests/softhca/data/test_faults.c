@@ -9,7 +9,7 @@
 #include <endian.h>
 
 #include "sim.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { WAIT = 20000, POSTS = 8 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "softhca/file_map.h"
+#include "softhca/memory/file_map.h"
 
 enum { PAGE = 4096, HUGE = 2 << 20 };
 

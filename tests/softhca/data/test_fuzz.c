@@ -10,7 +10,7 @@
 
 #include "fuzz_rc.h"
 #include "sim.h"
-#include "softhca/dp.h"
+#include "softhca/engine/dp.h"
 
 enum { MAX_INPUT = 2048, MAX_FILES = 256, HANG_S = 20 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "sim.h"
-#include "softhca/inline.h"
+#include "softhca/engine/inline.h"
 
 enum { THREADS = 3, WRITES = 3000, AREA = 8192, WAIT = 20000, POLLS = 1000 };
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "sim.h"
-#include "softhca/rc.h"
-#include "softhca/wire.h"
+#include "softhca/transport/rc.h"
+#include "softhca/wire/wire.h"
 
 enum { BUF = 1 << 20, WAIT = 10000 };
 

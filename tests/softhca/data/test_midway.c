@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { BUF = 1 << 15, MTU = 256 };
 

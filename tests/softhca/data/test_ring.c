@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "softhca/wire_ring.h"
+#include "softhca/wire/wire_ring.h"
 
 enum { SIZE = 1 << 20, WAKES = 20000 };
 

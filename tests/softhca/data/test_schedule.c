@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "softhca/faults_plan.h"
+#include "softhca/faults/faults_plan.h"
 
 static struct fault_plan plan;
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/guest.h"
-#include "softhca/rc.h"
+#include "softhca/memory/guest.h"
+#include "softhca/transport/rc.h"
 
 enum {
 	QPS = 4, OPS = 60, SIZE = 20000, MTU = 256, BUF = 1 << 16,

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/rc.h"
-#include "softhca/strict_impl.h"
+#include "softhca/transport/rc.h"
+#include "softhca/strict/strict_impl.h"
 
 enum { BUF = 4096, RING = 64, MESSAGES = 400, WAITS = 100000 };
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/rc.h"
+#include "softhca/transport/rc.h"
 
 enum { TIMEOUT = 12, RETRIES = 7, BUF = 4096, ROUNDS = 10 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "softhca/prm.h"
+#include "softhca/firmware/prm.h"
 
 enum { MEMORY = 65536, OBJECTS = 16, MAX_BOX = 0x200, MAX_COMMANDS = 96 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the mailbox fuzzer's control half calls a data half: objects exist, nothing
  * moves. */
-#include "softhca/control.h"
-#include "softhca/dma.h"
-#include "softhca/dp.h"
-#include "softhca/faults.h"
-#include "softhca/inline.h"
-#include "softhca/strict.h"
-#include "softhca/trap.h"
+#include "softhca/driver/control.h"
+#include "softhca/gpu/dma.h"
+#include "softhca/engine/dp.h"
+#include "softhca/faults/faults.h"
+#include "softhca/engine/inline.h"
+#include "softhca/strict/strict.h"
+#include "softhca/engine/trap.h"
 
 struct hca_stats hca_stats;
 bool strict_on;

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens of the device file and their UAR pages.
+ *
+ * The file that the program gets is a sparse memfd: page i of it is UAR page i,
+ * so that libmlx5's own mmap() maps ordinary shared memory. Page numbers are
+ * unique in the process although each open has a file of its own. The engine's
+ * view of all pages is one reserved range, in which a page that is not handed
+ * out reads as zeros: the engine never faults, whatever it looks at. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "softhca/driver/control.h"
+#include "softhca/tools/file_size.h"
+#include "softhca/tools/limits.h"
+#include "softhca/tools/log.h"
+#include "softhca/driver/shim.h"
+
+static struct hca_ctx *contexts;
+static uint8_t *uar_base;
+static bool uar_taken[HCA_UAR_PAGES];
+static uint32_t uar_used; /* 1 + highest page handed out so far */
+static uint32_t uar_next = 1;
+
+/* ---- contexts ---- */
+
+int device_open(unsigned device, int flags)
+{
+	struct hca_ctx *ctx;
+	struct stat st;
+	int fd, rc;
+
+	if (shim_is_forked_child()) {
+		hca_warn("the device cannot be opened in a child of fork whose parent has opened "
+			 "it: exec first");
+		errno = ENODEV;
+		return -1;
+	}
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	if (fd < 0 || hca_size_file(fd, (off_t)HCA_UAR_PAGES * HCA_UAR_PAGE) || real_fstat(fd, &st))
+		goto fail;
+	ctx->device = device;
+	ctx->dev = st.st_dev;
+	ctx->ino = st.st_ino;
+	rc = shim_file_add(SHIM_DEVICE, device, st.st_dev, st.st_ino);
+	if (rc) {
+		errno = rc;
+		goto fail;
+	}
+	fork_prepare();
+	hca_lock();
+	ctx->next = contexts;
+	contexts = ctx;
+	hca_unlock();
+	return fd;
+fail:
+	rc = errno;
+	hca_warn("the device cannot be opened: %s", limits_text(rc).s);
+	if (fd >= 0)
+		real_close(fd);
+	free(ctx);
+	errno = rc;
+	return -1;
+}
+
+struct hca_ctx *device_contexts(void)
+{
+	return contexts;
+}
+
+struct hca_ctx *device_find(dev_t dev, ino_t ino)
+{
+	struct hca_ctx *ctx = contexts;
+
+	while (ctx && (ctx->dev != dev || ctx->ino != ino))
+		ctx = ctx->next;
+	return ctx;
+}
+
+static void context_free(struct hca_ctx *ctx)
+{
+	struct hca_ctx **at = &contexts;
+
+	while (*at != ctx)
+		at = &(*at)->next;
+	*at = ctx->next;
+	obj_destroy_all(ctx);
+	while (ctx->channels)
+		event_channel_close(ctx->channels);
+	if (ctx->async)
+		event_channel_close(ctx->async);
+	shim_file_remove(ctx->dev, ctx->ino);
+	free(ctx);
+}
+
+/* A channel's file may be any context's. */
+static struct hca_comp_channel *channel_by_inode(dev_t dev, ino_t ino)
+{
+	for (struct hca_ctx *ctx = contexts; ctx; ctx = ctx->next) {
+		if (ctx->async && ctx->async->dev == dev && ctx->async->ino == ino)
+			return ctx->async;
+		for (struct hca_comp_channel *ch = ctx->channels; ch; ch = ch->next)
+			if (ch->dev == dev && ch->ino == ino)
+				return ch;
+	}
+	return NULL;
+}
+
+void device_closing(dev_t dev, ino_t ino)
+{
+	struct hca_comp_channel *ch;
+	struct hca_ctx *ctx;
+	int saved = errno;
+
+	hca_lock();
+	ctx = device_find(dev, ino);
+	ch = ctx ? NULL : channel_by_inode(dev, ino);
+	if (ctx)
+		context_free(ctx);
+	else if (ch)
+		event_channel_close(ch);
+	hca_unlock();
+	errno = saved;
+}
+
+/* ---- UAR pages ---- */
+
+static int uar_reserve(void)
+{
+	void *base;
+
+	if (uar_base)
+		return 0;
+	base = mmap(NULL, (size_t)HCA_UAR_PAGES * HCA_UAR_PAGE, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return ENOMEM;
+	uar_base = base;
+	return 0;
+}
+
+/* Page 0 is never handed out: a forgotten uar_page field must not work. */
+static uint32_t uar_pick(void)
+{
+	for (uint32_t i = 0; i < HCA_UAR_PAGES; i++, uar_next++) {
+		if (uar_next >= HCA_UAR_PAGES)
+			uar_next = 1;
+		if (!uar_taken[uar_next])
+			return uar_next++;
+	}
+	return 0;
+}
+
+int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
+{
+	struct ctl_uar *uar;
+	uint32_t page;
+	off_t at;
+
+	if (uar_reserve())
+		return ENOMEM;
+	page = uar_pick();
+	if (!page)
+		return ENOSPC;
+	at = (off_t)page * HCA_UAR_PAGE;
+	uar = obj_new(ctx, OBJ_UAR, sizeof(*uar));
+	if (!uar)
+		return ENOMEM;
+	/* A number that comes back must not show its last owner's doorbells. */
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, HCA_UAR_PAGE);
+	/* Written by uar_clear() and guest_uar_take() only. */
+	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 at) == MAP_FAILED) {
+		obj_free(&uar->obj);
+		return ENOMEM;
+	}
+	uar->page = page;
+	uar_taken[page] = true;
+	if (page >= uar_used)
+		uar_used = page + 1;
+	*out = uar;
+	return 0;
+}
+
+int uar_destroy(struct ctl_uar *uar)
+{
+	size_t at = (size_t)uar->page * HCA_UAR_PAGE;
+
+	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		hca_debug(1, "UAR page %u stays mapped", uar->page);
+	uar_taken[uar->page] = false;
+	return 0;
+}
+
+bool uar_is_taken(uint32_t page)
+{
+	return page < HCA_UAR_PAGES && uar_taken[page];
+}
+
+bool uar_admits(const struct ctl_uar *uar, bool dbr_less)
+{
+	return !uar->dbr_less && !(dbr_less && uar->qps);
+}
+
+void uar_qp_added(struct ctl_uar *uar, bool dbr_less)
+{
+	uar->qps++;
+	uar->dbr_less = dbr_less;
+	if (dbr_less)
+		uar_clear(uar);
+}
+
+void uar_qp_removed(struct ctl_uar *uar)
+{
+	uar->qps--;
+	uar->dbr_less = false;
+}
+
+/* A QP that starts again may write the very value that lies there: the engine would see no change. */
+void uar_clear(struct ctl_uar *uar)
+{
+	uint8_t *page = uar_base + (size_t)uar->page * HCA_UAR_PAGE;
+
+	/* Relaxed: there is nothing to order, and the QP is not ready to send. */
+	for (size_t i = 0; i < HCA_UAR_PAGE; i += 8)
+		__atomic_store_n((uint64_t *)(void *)(page + i), 0, __ATOMIC_RELAXED);
+}
+
+struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page)
+{
+	for (uint32_t h = 1; h < ctx->n_handles; h++) {
+		struct ctl_uar *uar = obj_get(ctx, h, OBJ_UAR);
+
+		if (uar && uar->page == page)
+			return uar;
+	}
+	return NULL;
+}
+
+uint8_t *hca_uar_page(uint32_t page)
+{
+	return page < uar_used ? uar_base + (size_t)page * HCA_UAR_PAGE : NULL;
+}
+
+uint32_t hca_uar_pages_used(void)
+{
+	return uar_used;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The interposed functions of libc, and nothing else: each hands what is ours
+ * to softhca and everything else to libc. Defined without symbol versions, so
+ * that they answer references to any version. None calls another of them: the
+ * call could end in a sanitizer's function of that name, which calls ours. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "softhca/driver/control.h"
+#include "softhca/engine/inline.h"
+#include "softhca/driver/shim.h"
+#include "softhca/engine/trap.h"
+#include "softhca/driver/uverbs.h"
+
+/* The headers' fortified inlines and redirections must not rename these. */
+SHIM_EXPORT int open(const char *path, int flags, ...);
+SHIM_EXPORT int open64(const char *path, int flags, ...);
+SHIM_EXPORT int openat(int dirfd, const char *path, int flags, ...);
+SHIM_EXPORT int openat64(int dirfd, const char *path, int flags, ...);
+SHIM_EXPORT int __open_2(const char *path, int flags);
+SHIM_EXPORT int __open64_2(const char *path, int flags);
+SHIM_EXPORT int __openat_2(int dirfd, const char *path, int flags);
+SHIM_EXPORT int __openat64_2(int dirfd, const char *path, int flags);
+SHIM_EXPORT FILE *fopen(const char *path, const char *mode);
+SHIM_EXPORT FILE *fopen64(const char *path, const char *mode);
+SHIM_EXPORT DIR *opendir(const char *path);
+SHIM_EXPORT int access(const char *path, int mode);
+SHIM_EXPORT char *realpath(const char *path, char *resolved);
+SHIM_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t len);
+SHIM_EXPORT int stat(const char *path, struct stat *st);
+SHIM_EXPORT int stat64(const char *path, struct stat64 *st);
+SHIM_EXPORT int lstat(const char *path, struct stat *st);
+SHIM_EXPORT int lstat64(const char *path, struct stat64 *st);
+SHIM_EXPORT int fstat(int fd, struct stat *st);
+SHIM_EXPORT int fstat64(int fd, struct stat64 *st);
+SHIM_EXPORT int __xstat(int ver, const char *path, struct stat *st);
+SHIM_EXPORT int __xstat64(int ver, const char *path, struct stat64 *st);
+SHIM_EXPORT int __lxstat(int ver, const char *path, struct stat *st);
+SHIM_EXPORT int __lxstat64(int ver, const char *path, struct stat64 *st);
+SHIM_EXPORT int __fxstat(int ver, int fd, struct stat *st);
+SHIM_EXPORT int __fxstat64(int ver, int fd, struct stat64 *st);
+SHIM_EXPORT int socket(int domain, int type, int protocol);
+SHIM_EXPORT int close(int fd);
+SHIM_EXPORT int ioctl(int fd, unsigned long request, ...);
+
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
+
+/* ---- open ---- */
+
+/* A GPU's stores meet no page protection, and what concerns it is done by one thread. */
+static void forbid_for_gpu(void)
+{
+	trap_forbid();
+	inline_forbid();
+}
+
+static int open_at(int dirfd, const char *path, int flags, mode_t mode)
+{
+	char buf[PATH_MAX];
+	int device = path_device(path);
+	const char *real;
+	int fd;
+
+	if (device >= 0)
+		return device_open((unsigned)device, flags);
+	if (path_is_gpu(path))
+		forbid_for_gpu();
+	real = path_rewrite(path, buf);
+	if (real != path)
+		fd = (flags & O_ACCMODE) == O_RDONLY ? sysfs_open_dynamic(real) : -1;
+	else
+		fd = sysfs_open_dynamic_at(dirfd, path);
+	if (fd >= 0)
+		return fd;
+	return dirfd == AT_FDCWD ? real_open(real, flags, mode)
+				 : real_openat(dirfd, real, flags, mode);
+}
+
+#define OPEN_MODE(flags, mode)                                                                     \
+	do {                                                                                       \
+		if ((flags) & (O_CREAT | O_TMPFILE)) {                                             \
+			va_list ap;                                                                \
+			va_start(ap, flags);                                                       \
+			mode = va_arg(ap, mode_t);                                                 \
+			va_end(ap);                                                                \
+		}                                                                                  \
+	} while (0)
+
+int open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	OPEN_MODE(flags, mode);
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	OPEN_MODE(flags, mode);
+	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+}
+
+int openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	OPEN_MODE(flags, mode);
+	return open_at(dirfd, path, flags, mode);
+}
+
+int openat64(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	OPEN_MODE(flags, mode);
+	return open_at(dirfd, path, flags | O_LARGEFILE, mode);
+}
+
+int __open_2(const char *path, int flags)
+{
+	return open_at(AT_FDCWD, path, flags, 0);
+}
+
+int __open64_2(const char *path, int flags)
+{
+	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+}
+
+int __openat_2(int dirfd, const char *path, int flags)
+{
+	return open_at(dirfd, path, flags, 0);
+}
+
+int __openat64_2(int dirfd, const char *path, int flags)
+{
+	return open_at(dirfd, path, flags | O_LARGEFILE, 0);
+}
+
+static FILE *do_fopen(const char *path, const char *mode)
+{
+	char buf[PATH_MAX];
+	const char *real = path_rewrite(path, buf);
+
+	if (real != path && mode && mode[0] == 'r' && !strchr(mode, '+')) {
+		int fd = sysfs_open_dynamic(real);
+		FILE *f;
+
+		if (fd >= 0) {
+			f = fdopen(fd, mode);
+			if (!f)
+				real_close(fd);
+			return f;
+		}
+	}
+	return real_fopen(real, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	return do_fopen(path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+	return do_fopen(path, mode);
+}
+
+DIR *opendir(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return real_opendir(path_rewrite(path, buf));
+}
+
+/* ---- names ---- */
+
+int access(const char *path, int mode)
+{
+	char buf[PATH_MAX];
+
+	if (path_device(path) >= 0) {
+		if (!(mode & X_OK))
+			return 0;
+		errno = EACCES;
+		return -1;
+	}
+	if (mode == F_OK && path_is_peermem(path))
+		return 0;
+	return real_access(path_rewrite(path, buf), mode);
+}
+
+static char *do_realpath(const char *path, char *resolved)
+{
+	char buf[PATH_MAX];
+	const char *real = path_rewrite(path, buf);
+	char *out = real_realpath(real, resolved);
+
+	if (out && real != path)
+		path_restore(out);
+	return out;
+}
+
+char *realpath(const char *path, char *resolved)
+{
+	return do_realpath(path, resolved);
+}
+
+char *__realpath_chk(const char *path, char *resolved, size_t len)
+{
+	if (resolved && len < PATH_MAX)
+		abort(); /* as glibc's own check: the caller would be overrun */
+	return do_realpath(path, resolved);
+}
+
+/* ---- stat ---- */
+
+static int do_stat(const char *path, struct stat *st)
+{
+	int device = path_device(path);
+	char buf[PATH_MAX];
+
+	if (device >= 0) {
+		device_stat((unsigned)device, st);
+		return 0;
+	}
+	return real_stat(path_rewrite(path, buf), st);
+}
+
+static int do_lstat(const char *path, struct stat *st)
+{
+	int device = path_device(path);
+	char buf[PATH_MAX];
+
+	if (device >= 0) {
+		device_stat((unsigned)device, st);
+		return 0;
+	}
+	return real_lstat(path_rewrite(path, buf), st);
+}
+
+static int do_fstat(int fd, struct stat *st)
+{
+	int rc = real_fstat(fd, st);
+
+	/* libibverbs wants a character device with the number that sysfs names.
+	 * Of all our files only device files are regular ones. */
+	if (!rc && S_ISREG(st->st_mode) && shim_file_kind(st->st_dev, st->st_ino) != SHIM_NONE)
+		device_stat(shim_file_device(st->st_dev, st->st_ino), st);
+	return rc;
+}
+
+int stat(const char *path, struct stat *st)
+{
+	return do_stat(path, st);
+}
+
+int lstat(const char *path, struct stat *st)
+{
+	return do_lstat(path, st);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return do_fstat(fd, st);
+}
+
+int stat64(const char *path, struct stat64 *st)
+{
+	return do_stat(path, (struct stat *)st);
+}
+
+int lstat64(const char *path, struct stat64 *st)
+{
+	return do_lstat(path, (struct stat *)st);
+}
+
+int fstat64(int fd, struct stat64 *st)
+{
+	return do_fstat(fd, (struct stat *)st);
+}
+
+/* What programs linked against glibc before 2.33 call. */
+int __xstat(int ver, const char *path, struct stat *st)
+{
+	(void)ver;
+	return do_stat(path, st);
+}
+
+int __xstat64(int ver, const char *path, struct stat64 *st)
+{
+	(void)ver;
+	return do_stat(path, (struct stat *)st);
+}
+
+int __lxstat(int ver, const char *path, struct stat *st)
+{
+	(void)ver;
+	return do_lstat(path, st);
+}
+
+int __lxstat64(int ver, const char *path, struct stat64 *st)
+{
+	(void)ver;
+	return do_lstat(path, (struct stat *)st);
+}
+
+int __fxstat(int ver, int fd, struct stat *st)
+{
+	(void)ver;
+	return do_fstat(fd, st);
+}
+
+int __fxstat64(int ver, int fd, struct stat64 *st)
+{
+	(void)ver;
+	return do_fstat(fd, (struct stat *)st);
+}
+
+/* ---- descriptors ---- */
+
+int socket(int domain, int type, int protocol)
+{
+	/* Where the kernel has RDMA support this would succeed and list no
+	 * device, and libibverbs would not look into sysfs any more. */
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return real_socket(domain, type, protocol);
+}
+
+/* The context lives until its last descriptor goes, as an open file does. */
+static bool last_reference(int fd, dev_t dev, ino_t ino)
+{
+	DIR *dir = real_opendir("/proc/self/fd");
+	struct dirent *e;
+	struct stat st;
+	bool last = true;
+
+	if (!dir)
+		return true;
+	while (last && (e = readdir(dir))) {
+		int other = atoi(e->d_name);
+
+		if (e->d_name[0] == '.' || other == fd || real_fstat(other, &st))
+			continue;
+		last = st.st_dev != dev || st.st_ino != ino;
+	}
+	closedir(dir);
+	return last;
+}
+
+int close(int fd)
+{
+	struct stat st;
+	enum shim_kind kind = SHIM_NONE;
+	int saved = errno;
+
+	if (shim_files_any() && !real_fstat(fd, &st))
+		kind = shim_file_kind(st.st_dev, st.st_ino);
+	errno = saved;
+	if (kind == SHIM_CHANNEL)
+		device_closing(st.st_dev, st.st_ino);
+	else if (kind == SHIM_DEVICE && last_reference(fd, st.st_dev, st.st_ino))
+		device_closing(st.st_dev, st.st_ino);
+	return real_close(fd);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct stat st;
+	enum shim_kind kind;
+	va_list ap;
+	void *arg;
+	int rc;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (request != RDMA_VERBS_IOCTL || !shim_files_any() || real_fstat(fd, &st))
+		return real_ioctl(fd, request, arg);
+	kind = shim_file_kind(st.st_dev, st.st_ino);
+	if (kind != SHIM_DEVICE && kind != SHIM_INHERITED)
+		return real_ioctl(fd, request, arg);
+	/* The memfd's own ENOTTY would make libibverbs write() into it. */
+	rc = kind == SHIM_DEVICE ? uverbs_ioctl(fd, st.st_dev, st.st_ino, arg) : EIO;
+	if (!rc)
+		return 0;
+	errno = rc;
+	return -1;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions of libc that ours stand in front of. Resolved at first use, as
+ * interposers run before our constructor, which resolves the rest. */
+#include "softhca/driver/shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void *find(_Atomic(void *) *cache, const char *name)
+{
+	/* Relaxed: the pointer is the same whoever stores it. */
+	void *fn = atomic_load_explicit(cache, memory_order_relaxed);
+
+	if (!fn) {
+		fn = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(cache, fn, memory_order_relaxed);
+	}
+	return fn;
+}
+
+/* ISO C has no conversion from object to function pointer; POSIX's dlsym needs it. */
+#define REAL(ret, name, ...)                                                                       \
+	static _Atomic(void *) name##_cache;                                                       \
+	typedef ret (*name##_fn)(__VA_ARGS__);                                                     \
+	static name##_fn name##_ptr(void)                                                          \
+	{                                                                                          \
+		union {                                                                            \
+			void *object;                                                              \
+			name##_fn function;                                                        \
+		} u = {.object = find(&name##_cache, #name)};                                      \
+		return u.function;                                                                 \
+	}
+
+#define FUNCTIONS(X)                                                                               \
+	X(int, open, const char *, int, ...)                                                       \
+	X(int, openat, int, const char *, int, ...)                                                \
+	X(int, close, int)                                                                         \
+	X(int, ioctl, int, unsigned long, ...)                                                     \
+	X(int, fstat, int, struct stat *)                                                          \
+	X(int, stat, const char *, struct stat *)                                                  \
+	X(int, lstat, const char *, struct stat *)                                                 \
+	X(int, access, const char *, int)                                                          \
+	X(int, socket, int, int, int)                                                              \
+	X(FILE *, fopen, const char *, const char *)                                               \
+	X(DIR *, opendir, const char *)                                                            \
+	X(char *, realpath, const char *, char *)
+FUNCTIONS(REAL)
+
+/* dlsym allocates and frees. A sanitizer that is about to print what it found calls lstat from where the memory is
+ * its own: at that time it would not come back. */
+__attribute__((constructor)) static void find_all(void)
+{
+#define FIND(ret, name, ...) name##_ptr();
+	FUNCTIONS(FIND)
+}
+
+int real_open(const char *path, int flags, mode_t mode)
+{
+	return open_ptr()(path, flags, mode);
+}
+
+int real_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return openat_ptr()(dirfd, path, flags, mode);
+}
+
+int real_close(int fd)
+{
+	return close_ptr()(fd);
+}
+
+int real_ioctl(int fd, unsigned long request, void *arg)
+{
+	return ioctl_ptr()(fd, request, arg);
+}
+
+/* glibc before 2.33 has no stat functions to find; the system call is the same. */
+int real_fstat(int fd, struct stat *st)
+{
+	return fstat_ptr() ? fstat_ptr()(fd, st) : (int)syscall(SYS_fstat, fd, st);
+}
+
+int real_stat(const char *path, struct stat *st)
+{
+	return stat_ptr() ? stat_ptr()(path, st)
+			  : (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int real_lstat(const char *path, struct stat *st)
+{
+	return lstat_ptr() ? lstat_ptr()(path, st)
+			   : (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int real_access(const char *path, int mode)
+{
+	return access_ptr()(path, mode);
+}
+
+int real_socket(int domain, int type, int protocol)
+{
+	return socket_ptr()(domain, type, protocol);
+}
+
+FILE *real_fopen(const char *path, const char *mode)
+{
+	return fopen_ptr()(path, mode);
+}
+
+DIR *real_opendir(const char *path)
+{
+	return opendir_ptr()(path);
+}
+
+char *real_realpath(const char *path, char *resolved)
+{
+	return realpath_ptr()(path, resolved);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes an ioctl apart and finds the method; rules as in the kernel's
+ * drivers/infiniband/core/uverbs_ioctl.c: an unknown method, or an unknown
+ * attribute that the caller marks mandatory, is EPROTONOSUPPORT; a missing one
+ * is EINVAL. */
+#include "softhca/driver/uverbs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "softhca/tools/limits.h"
+#include "softhca/tools/log.h"
+
+/* Attribute ids are 0.. for the core and 0x1000.. for the driver. */
+#define DRIVER	   UVERBS_UDATA_DRIVER_DATA_FLAG
+#define MAX_ATTRS  32
+#define A(id)	   (1u << (id))
+#define D(id)	   (1u << ((id) & ~(unsigned)UVERBS_ID_NS_MASK))
+#define UHW	   (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+#define BITS(n)	   ((1u << (n)) - 1)
+
+static const struct method {
+	uint16_t object, method;
+	uverbs_fn fn;
+	uint32_t core, driver;		 /* attributes that are understood */
+	uint32_t need_core, need_driver; /* and those that have to be there */
+} methods[] = {
+	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, um_invoke_write, BITS(3), UHW,
+	 A(UVERBS_ATTR_WRITE_CMD), 0},
+	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, um_get_context, BITS(2), UHW, 0, UHW},
+	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, um_query_port, BITS(2), 0, BITS(2), 0},
+	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, um_query_gid_table, BITS(4), 0,
+	 BITS(4), 0},
+	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, um_query_gid_entry, BITS(4), 0,
+	 BITS(4), 0},
+	{UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, um_pd_destroy, BITS(1), 0, BITS(1), 0},
+	{UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, um_pd_query, 0, BITS(2), 0, BITS(2)},
+	{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, um_cq_create, BITS(8), UHW,
+	 A(UVERBS_ATTR_CREATE_CQ_HANDLE) | A(UVERBS_ATTR_CREATE_CQ_CQE), UHW},
+	{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, um_cq_destroy, BITS(2), 0, BITS(2), 0},
+	{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, um_qp_create, BITS(15), UHW,
+	 A(UVERBS_ATTR_CREATE_QP_HANDLE) | A(UVERBS_ATTR_CREATE_QP_TYPE) |
+		 A(UVERBS_ATTR_CREATE_QP_CAP),
+	 UHW},
+	{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, um_qp_destroy, BITS(2), 0, BITS(2), 0},
+	{UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, um_srq_destroy, BITS(2), 0, BITS(2), 0},
+	{UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, um_ah_destroy, BITS(1), 0, BITS(1), 0},
+	{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, um_mr_destroy, BITS(1), 0, BITS(1), 0},
+	{UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, um_mw_destroy, BITS(1), 0, BITS(1), 0},
+	{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, um_mr_query, BITS(5), 0, BITS(1), 0},
+	{UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, um_mr_advise, BITS(4), 0, BITS(4), 0},
+	{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, um_mr_reg_dmabuf, BITS(9), 0, BITS(9), 0},
+	{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, um_async_alloc, BITS(1), 0,
+	 BITS(1), 0},
+	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, um_devx_other, 0, BITS(2), 0, BITS(2)},
+	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR, um_devx_query_uar, 0, BITS(2), 0,
+	 BITS(2)},
+	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, um_devx_query_eqn, 0, BITS(2), 0,
+	 BITS(2)},
+	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, um_devx_obj_create, 0, BITS(3),
+	 0, BITS(3)},
+	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, um_devx_obj_destroy, 0, BITS(1),
+	 0, BITS(1)},
+	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, um_devx_obj_modify, 0, BITS(3),
+	 0, BITS(3)},
+	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, um_devx_obj_query, 0, BITS(3), 0,
+	 BITS(3)},
+	{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG, um_umem_reg, 0, BITS(7), 0,
+	 BITS(5)},
+	{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, um_umem_dereg, 0, BITS(1), 0,
+	 BITS(1)},
+	{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, um_uar_alloc, 0, BITS(5), 0, BITS(5)},
+	{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, um_uar_destroy, 0, BITS(1), 0,
+	 BITS(1)},
+};
+
+/* ---- attributes ---- */
+
+struct ib_uverbs_attr *ua_find(struct uverbs_call *call, unsigned id)
+{
+	for (unsigned i = 0; i < call->hdr->num_attrs; i++)
+		if (call->hdr->attrs[i].attr_id == id)
+			return &call->hdr->attrs[i];
+	return NULL;
+}
+
+bool ua_has(struct uverbs_call *call, unsigned id)
+{
+	return ua_find(call, id) != NULL;
+}
+
+/* Up to eight bytes travel in the attribute itself. */
+static const void *in_data(const struct ib_uverbs_attr *a)
+{
+	return a->len <= sizeof(a->data) ? (const void *)&a->data
+					 : (const void *)(uintptr_t)a->data;
+}
+
+bool ua_in(struct uverbs_call *call, unsigned id, void *dst, size_t size)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+	size_t n;
+
+	memset(dst, 0, size);
+	if (!a || !in_data(a))
+		return false;
+	n = a->len < size ? a->len : size;
+	memcpy(dst, in_data(a), n);
+	return true;
+}
+
+uint64_t ua_in_u64(struct uverbs_call *call, unsigned id)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+	uint64_t v = 0;
+
+	if (!a)
+		return 0;
+	/* Handles and fds carry no length. */
+	if (!a->len || a->len > sizeof(v))
+		return a->len ? 0 : a->data;
+	memcpy(&v, &a->data, a->len);
+	return v;
+}
+
+size_t ua_len(struct uverbs_call *call, unsigned id)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+
+	return a ? a->len : 0;
+}
+
+int ua_out(struct uverbs_call *call, unsigned id, const void *src, size_t size)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+	uint8_t *dst;
+	size_t n;
+
+	if (!a || !a->len)
+		return 0;
+	dst = (uint8_t *)(uintptr_t)a->data;
+	if (!dst)
+		return EFAULT;
+	n = a->len < size ? a->len : size;
+	memcpy(dst, src, n);
+	memset(dst + n, 0, a->len - n);
+	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+	return 0;
+}
+
+void ua_out_handle(struct uverbs_call *call, unsigned id, uint64_t value)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+
+	if (a)
+		a->data = value;
+}
+
+void *ua_obj(struct uverbs_call *call, unsigned id, enum obj_type type)
+{
+	struct ib_uverbs_attr *a = ua_find(call, id);
+
+	return a ? obj_get(call->ctx, a->data, type) : NULL;
+}
+
+/* ---- dispatch ---- */
+
+static int check_attrs(const struct method *m, const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	uint32_t core = 0, driver = 0;
+
+	for (unsigned i = 0; i < hdr->num_attrs; i++) {
+		const struct ib_uverbs_attr *a = &hdr->attrs[i];
+		unsigned n = a->attr_id & ~(unsigned)UVERBS_ID_NS_MASK;
+		uint32_t bit = n < MAX_ATTRS ? 1u << n : 0;
+		bool is_core = (a->attr_id & UVERBS_ID_NS_MASK) == 0;
+		bool is_driver = (a->attr_id & UVERBS_ID_NS_MASK) == DRIVER;
+
+		if (a->attr_data.reserved)
+			return EINVAL;
+		if ((is_core && (m->core & bit)) || (is_driver && (m->driver & bit))) {
+			if (((is_core ? core : driver) & bit) != 0)
+				return EINVAL; /* twice */
+			if (is_core)
+				core |= bit;
+			else
+				driver |= bit;
+		} else if (a->flags & UVERBS_ATTR_F_MANDATORY) {
+			return EPROTONOSUPPORT;
+		}
+	}
+	if ((m->need_core & ~core) || (m->need_driver & ~driver))
+		return EINVAL;
+	return 0;
+}
+
+static int run(struct uverbs_call *call)
+{
+	const struct ib_uverbs_ioctl_hdr *hdr = call->hdr;
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		const struct method *m = &methods[i];
+		int rc;
+
+		if (m->object != hdr->object_id || m->method != hdr->method_id)
+			continue;
+		/* Only the probe of libibverbs comes before GET_CONTEXT. */
+		if (!call->ctx->ready && m->fn != um_get_context && m->fn != um_invoke_write)
+			return EINVAL;
+		rc = check_attrs(m, hdr);
+		return rc ? rc : m->fn(call);
+	}
+	return EPROTONOSUPPORT;
+}
+
+int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct uverbs_call call = {.fd = fd, .hdr = hdr};
+	int rc;
+
+	if (!hdr)
+		return EFAULT;
+	if (hdr->length != sizeof(*hdr) + hdr->num_attrs * sizeof(hdr->attrs[0]) ||
+	    hdr->length > 4096)
+		return EINVAL;
+	if (hdr->reserved1 || hdr->reserved2)
+		return EPROTONOSUPPORT;
+	um_ask_gpu(&call);
+	hca_lock();
+	call.ctx = device_find(dev, ino);
+	rc = call.ctx ? run(&call) : EIO;
+	hca_unlock();
+	dma_show_not(&call.gpu);
+	if (rc == EMFILE) /* which libibverbs does not pass on */
+		hca_warn("no descriptor for the device: %s", limits_text(rc).s);
+	hca_debug(1, "object 0x%x method 0x%x attributes %u: %s", hdr->object_id, hdr->method_id,
+		  hdr->num_attrs, rc ? strerror(rc) : "ok");
+	return rc;
+}

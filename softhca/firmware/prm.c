@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the firmware command of a mailbox and checks lengths. Which opcodes
+ * each DEVX method takes, and that the object named in the mailbox has to be
+ * the one of the handle, is the kernel's rule (mlx5 devx.c). */
+#include "softhca/firmware/prm.h"
+
+#include <errno.h>
+
+#include "softhca/tools/log.h"
+
+static const struct command {
+	uint16_t opcode;
+	enum prm_kind kind;
+	enum obj_type type; /* of the object, for modify and query */
+	uint16_t min_in, min_out;
+	int (*fn)(struct prm_cmd *cmd);
+} commands[] = {
+	{OP_QUERY_HCA_CAP, PRM_GENERAL, 0, 0x10, 0x10, prm_query_hca_cap},
+	{OP_QUERY_ROCE_ADDRESS, PRM_GENERAL, 0, 0x10, 0x30, prm_query_roce_address},
+	{OP_CREATE_MKEY, PRM_CREATE, OBJ_MW, CREATE_MKEY_IN_LEN, 0x10, prm_create_mkey},
+	{OP_CREATE_CQ, PRM_CREATE, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_create_cq},
+	{OP_QUERY_CQ, PRM_QUERY, OBJ_CQ, 0x10, QUERY_CQ_OUT_LEN, prm_query_cq},
+	{OP_MODIFY_CQ, PRM_MODIFY, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_modify_cq},
+	{OP_CREATE_QP, PRM_CREATE, OBJ_QP, QP_CMD_LEN, 0x10, prm_create_qp},
+	{OP_RST2INIT, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_INIT2RTR, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_RTR2RTS, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_RTS2RTS, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_INIT2INIT, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_SQERR2RTS, PRM_MODIFY, OBJ_QP, QP_CMD_LEN, 0x10, prm_modify_qp},
+	{OP_2ERR, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_modify_qp},
+	{OP_2RST, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_modify_qp},
+	{OP_QUERY_QP, PRM_QUERY, OBJ_QP, 0x10, QP_CMD_LEN, prm_query_qp},
+	{OP_CREATE_DCT, PRM_CREATE, OBJ_QP, DCT_CMD_LEN, 0x10, prm_create_dct},
+	{OP_DRAIN_DCT, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_drain_dct},
+	{OP_QUERY_DCT, PRM_QUERY, OBJ_QP, 0x10, DCT_CMD_LEN, prm_query_dct},
+};
+
+int prm_fail(struct prm_cmd *cmd, enum prm_status status, enum prm_syndrome syndrome)
+{
+	hca_debug(1, "command 0x%x: status 0x%x syndrome 0x%x", prm_get(cmd->in, CMD_OPCODE),
+		  (unsigned)status, (unsigned)syndrome);
+	cmd->out[0] = (uint8_t)status;
+	put_be32(cmd->out + 4, syndrome);
+	return EREMOTEIO;
+}
+
+/* Commands of queue pairs are not for DC targets, nor the other way round. */
+static bool names_qp(const struct ctl_qp *c, uint32_t number, uint32_t opcode)
+{
+	bool dct = opcode == OP_DRAIN_DCT || opcode == OP_QUERY_DCT;
+
+	return c->qp.qpn == number && (c->qp.type == HCA_QP_DCT) == dct;
+}
+
+static bool names_object(struct prm_cmd *cmd, enum obj_type type)
+{
+	uint32_t number = prm_get(cmd->in, CMD_OBJ_NUM);
+
+	if (!cmd->obj || cmd->obj->type != type)
+		return false;
+	if (type == OBJ_CQ)
+		return ((struct ctl_cq *)cmd->obj)->cq.cqn == number;
+	return names_qp((struct ctl_qp *)cmd->obj, number, prm_get(cmd->in, CMD_OPCODE));
+}
+
+int prm_run(struct prm_cmd *cmd)
+{
+	uint32_t opcode = prm_get(cmd->in, CMD_OPCODE);
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const struct command *c = &commands[i];
+
+		if (c->opcode != opcode || c->kind != cmd->kind)
+			continue;
+		if ((c->kind == PRM_MODIFY || c->kind == PRM_QUERY) && !names_object(cmd, c->type))
+			return EINVAL;
+		if (cmd->in_len < c->min_in)
+			return prm_fail(cmd, PRM_BAD_INPUT_LEN, SYN_LENGTH);
+		if (cmd->out_len < c->min_out)
+			return prm_fail(cmd, PRM_BAD_OUTPUT_LEN, SYN_LENGTH);
+		return c->fn(cmd);
+	}
+	return prm_fail(cmd, PRM_BAD_OP, SYN_OPCODE);
+}
+
+uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len)
+{
+	if (offset > umem->umem.len || len > umem->umem.len - offset)
+		return NULL;
+	return umem->umem.va + offset;
+}

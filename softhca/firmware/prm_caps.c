@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* QUERY_HCA_CAP and QUERY_ROCE_ADDRESS: what the device says it can do. A
+ * capability is advertised only if it is modelled. */
+#include <string.h>
+
+#include "softhca/firmware/prm.h"
+
+enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
+
+#define CAP_AT 0x10u /* in the output mailbox */
+
+struct cap {
+	unsigned word, shift, width;
+	uint32_t value;
+};
+
+/* General device capabilities, 0x100 bytes. */
+static const struct cap general[] = {
+	{0x04, 31, 1, 1},   /* hca_cap_2 */
+	{0x10, 24, 8, 15},  /* log_max_srq_sz */
+	{0x10, 16, 8, HCA_LOG_MAX_WQEBB}, /* log_max_qp_sz */
+	{0x10, 0, 5, 18},   /* log_max_qp */
+	{0x14, 16, 5, 23},  /* log_max_srq */
+	{0x18, 16, 8, HCA_LOG_MAX_CQ}, /* log_max_cq_sz */
+	{0x18, 0, 5, 24},   /* log_max_cq */
+	{0x1c, 23, 1, 1},   /* relaxed_ordering_write */
+	{0x1c, 16, 6, 24},  /* log_max_mkey */
+	{0x24, 16, 6, 4},   /* log_max_ra_req_dc */
+	{0x24, 0, 6, 4},    /* log_max_ra_res_dc */
+	{0x28, 16, 6, 4},   /* log_max_ra_req_qp */
+	{0x28, 0, 6, 4},    /* log_max_ra_res_qp */
+	{0x2c, 21, 1, 1},   /* rts2rts_qp_dscp */
+	{0x2c, 0, 16, 1},   /* gid_table_size: 16 entries */
+	{0x30, 0, 16, 0},   /* pkey_table_size: 128 entries */
+	{0x34, 0, 8, 1},    /* num_ports */
+	{0x38, 24, 5, 30},  /* log_max_msg */
+	{0x3c, 0, 4, 1},    /* cqe_version */
+	{0x40, 31, 1, 1},   /* compact_address_vector */
+	{0x40, 5, 1, 1},    /* dct */
+	{0x40, 1, 1, 1},    /* atomic */
+	{0x44, 31, 1, 1},   /* cq_oi */
+	{0x44, 30, 1, 1},   /* cq_resize */
+	{0x44, 14, 1, 1},   /* imaicl: memory windows */
+	{0x44, 0, 3, 7},    /* rc, uc, ud */
+	{0x48, 31, 1, 1},   /* uar_4k */
+	{0x4c, 31, 1, 1},   /* bf */
+	{0x4c, 16, 5, 9},   /* log_bf_reg_size */
+	{0x50, 0, 16, 1024}, /* max_wqe_sz_sq */
+	{0x54, 0, 16, 512}, /* max_wqe_sz_rq */
+	{0x58, 0, 16, 1024}, /* max_wqe_sz_sq_dc */
+	{0x64, 16, 5, 24},  /* log_max_pd */
+};
+
+/* Sizes are a bit mask of powers of two: 4 and 8 bytes. Mode 1 gives the result
+ * of an 8-byte atomic in host order. */
+static const struct cap atomic[] = {
+	{0x08, 30, 2, 1},   /* atomic_req_8B_endianness_mode */
+	{0x08, 25, 1, 1},   /* supported_atomic_req_8B_endianness_mode_1 */
+	{0x10, 0, 16, 0xf}, /* operations: CS, FA, masked CS, masked FA */
+	{0x14, 0, 16, 0xc}, /* size_qp */
+	{0x18, 0, 16, 0xc}, /* size_dc */
+};
+
+static const struct cap roce[] = {
+	{0x10, 16, 4, 3},	/* l3_type: IPv4 and IPv6 */
+	{0x10, 0, 8, 4},	/* roce_version: 2 */
+	{0x14, 0, 16, 4791},	/* r_roce_dest_udp_port */
+	{0x18, 16, 16, 0xffff}, /* r_roce_max_src_udp_port */
+	{0x18, 0, 16, 0xc000},	/* r_roce_min_src_udp_port */
+	{0x1c, 0, 16, HCA_GIDS}, /* roce_address_table_size */
+};
+
+/* The second page of general capabilities. */
+static const struct cap general_2[] = {
+	{0x5c, 30, 1, 1},  /* send_dbr_mode_no_dbr_ext */
+	{0x5c, 24, 5, 11}, /* log_max_send_dbr_less_qp_sq: as many as there are UAR pages */
+};
+
+static void fill(struct prm_cmd *cmd, const struct cap *caps, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (CAP_AT + caps[i].word + 4 <= cmd->out_len)
+			prm_set(cmd->out + CAP_AT, caps[i].word, caps[i].shift, caps[i].width,
+				caps[i].value);
+}
+
+static void fill_link(struct prm_cmd *cmd)
+{
+	const struct cap link[] = {
+		{0x34, 8, 2, port_is_ib() ? 0 : 1}, /* port_type */
+		{0x40, 2, 1, port_is_ib() ? 0 : 1}, /* roce */
+	};
+
+	fill(cmd, link, sizeof(link) / sizeof(link[0]));
+}
+
+/* Maximum and current values (op_mod bit 0) are the same; types that are not
+ * listed have no capability set. */
+int prm_query_hca_cap(struct prm_cmd *cmd)
+{
+	switch (prm_get(cmd->in, CMD_OP_MOD) >> 1) {
+	case CAP_GENERAL:
+		fill(cmd, general, sizeof(general) / sizeof(general[0]));
+		fill_link(cmd);
+		break;
+	case CAP_ATOMIC:
+		fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
+		break;
+	case CAP_GENERAL_2:
+		fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
+		break;
+	case CAP_ROCE:
+		if (!port_is_ib())
+			fill(cmd, roce, sizeof(roce) / sizeof(roce[0]));
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int prm_query_roce_address(struct prm_cmd *cmd)
+{
+	uint32_t index = prm_get(cmd->in, 0x08, 16, 16);
+	uint8_t *layout = cmd->out + 0x10;
+	uint8_t mac[6];
+	bool v4;
+
+	if (port_is_ib())
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PORT);
+	if (!port_gid(cmd->ctx->device, index, layout))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
+	v4 = !memcmp(layout, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+	gid_to_mac(layout, mac);
+	memcpy(layout + 0x12, mac, sizeof(mac));
+	layout[0x1a] = v4 ? 0 : 1; /* roce_l3_type */
+	layout[0x1b] = 2;	   /* roce_version: RoCEv2 */
+	return 0;
+}

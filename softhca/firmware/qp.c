@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of a queue pair, common to verbs and DEVX. */
+#include <errno.h>
+
+#include "softhca/driver/control.h"
+
+int qp_activate(struct ctl_qp *qp)
+{
+	int rc;
+
+	qp->qp.pdn = qp->pd->pd.pdn;
+	qp->qp.device = qp->obj.ctx->device;
+	qp->qp.state = HCA_QPS_RST;
+	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
+	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu(qp->qp.device) : 256;
+	rc = qp_number(qp);
+	if (rc)
+		return rc;
+	/* From here on obj_destroy undoes everything. */
+	qp->pd->obj.refs++;
+	if (qp->umem)
+		qp->umem->obj.refs++;
+	if (qp->dbr_umem)
+		qp->dbr_umem->obj.refs++;
+	if (qp->uar) {
+		qp->uar->obj.refs++;
+		uar_qp_added(qp->uar, qp->dbr_less);
+	}
+	if (qp->qp.scq)
+		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs++;
+	if (qp->qp.rcq)
+		ctl_of(qp->qp.rcq, struct ctl_cq, cq)->obj.refs++;
+	if (qp->qp.srq)
+		ctl_of(qp->qp.srq, struct ctl_srq, srq)->obj.refs++;
+	rc = dp_qp_create(&qp->qp);
+	return rc < 0 ? -rc : rc;
+}
+
+void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to)
+{
+	enum hca_qp_state from = qp->qp.state;
+
+	qp->qp.state = to;
+	if (to == HCA_QPS_RST && qp->dbr_less)
+		uar_clear(qp->uar);
+	dp_qp_modified(&qp->qp, from);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program may unmap memory that it has registered. Hardware never sees that, for the kernel keeps the pages; the
+ * engine, which reads and writes by the program's own addresses, would end the process. So each page is read once
+ * before it is used. The one instruction that does so may fault: the handler of the signal goes on behind it, at no
+ * cost where the memory is there. */
+#include "softhca/memory/probe.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum { PAGE = 4096, MOST = 64 /* pages */ };
+
+/* In this file alone; the first instruction is the one that may fault. */
+bool probe_byte(const uint8_t *at);
+void probe_nothing(void);
+
+__asm__(".pushsection .text\n"
+	".hidden probe_byte\n.globl probe_byte\n.type probe_byte,@function\n"
+	"probe_byte:\n"
+	"	movb	(%rdi), %al\n"
+	"	movl	$1, %eax\n"
+	"	ret\n"
+	".hidden probe_nothing\n.globl probe_nothing\n"
+	"probe_nothing:\n"
+	"	xorl	%eax, %eax\n"
+	"	ret\n"
+	".size probe_byte,.-probe_byte\n"
+	".popsection\n");
+
+static struct sigaction before_segv, before_bus;
+
+static void pass_on(const struct sigaction *before, int sig, siginfo_t *info, void *context)
+{
+	if (before->sa_flags & SA_SIGINFO) {
+		before->sa_sigaction(sig, info, context);
+	} else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN) {
+		signal(sig, SIG_DFL); /* the instruction faults once more */
+		if (info->si_code <= 0) /* of kill(2): nothing does */
+			raise(sig);
+	} else {
+		before->sa_handler(sig);
+	}
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+
+	if (*at == (greg_t)(uintptr_t)probe_byte)
+		*at = (greg_t)(uintptr_t)probe_nothing;
+	else
+		pass_on(sig == SIGSEGV ? &before_segv : &before_bus, sig, info, context);
+}
+
+static void take(int sig, struct sigaction *before)
+{
+	struct sigaction now, mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	if (sigaction(sig, NULL, &now) || (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault))
+		return;
+	*before = now;
+	sigaction(sig, &mine, NULL);
+}
+
+void probe_arm(void)
+{
+	take(SIGSEGV, &before_segv);
+	take(SIGBUS, &before_bus);
+}
+
+void probe_unblock(sigset_t *set)
+{
+	sigdelset(set, SIGSEGV);
+	sigdelset(set, SIGBUS);
+}
+
+bool probe_mapped(const uint8_t *va, uint64_t len)
+{
+	const uint8_t *last = va + len - 1, *at = va;
+
+	if (!len)
+		return true;
+	for (unsigned i = 0; i < MOST && at < last; i++) {
+		if (!probe_byte(at))
+			return false;
+		at = (const uint8_t *)((uintptr_t)at | (PAGE - 1)) + 1;
+	}
+	return probe_byte(last);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reports of strict mode, in the manner of valgrind: the first mistakes of a
+ * kind in full when they are made, the others counted, the counts at the end. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softhca/tools/options.h"
+#include "softhca/strict/strict_impl.h"
+
+enum { FULL_REPORTS = 3 }; /* of a kind */
+
+static const struct {
+	const char *name, *text, *see;
+} rules[RULE_COUNT] = {
+#define RULE(id, name, text, see) [RULE_##id] = {name, text, see},
+#include "softhca/strict/strict_rules.def"
+#undef RULE
+};
+
+static unsigned long counts[RULE_COUNT], wqes;
+
+struct text {
+	char buf[4096];
+	size_t n;
+};
+
+static void add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void vadd(struct text *t, const char *fmt, va_list ap)
+{
+	int n = vsnprintf(t->buf + t->n, sizeof(t->buf) - t->n, fmt, ap);
+
+	if (n > 0)
+		t->n += (size_t)n;
+	if (t->n >= sizeof(t->buf))
+		t->n = sizeof(t->buf) - 1;
+}
+
+static void add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vadd(t, fmt, ap);
+	va_end(ap);
+}
+
+static void line(struct text *t)
+{
+	add(t, "softhca[%d]: ", (int)getpid());
+}
+
+/* One write, so that reports of several processes do not mix. */
+static void emit(const struct text *t)
+{
+	if (write(STDERR_FILENO, t->buf, t->n) < 0) {
+		/* stderr is closed: the exit status still says it */
+	}
+}
+
+static void add_place(struct text *t, const struct strict_at *at)
+{
+	if (at->cq)
+		add(t, "CQ 0x%x", at->cq->cqn);
+	if (at->cq && at->qp)
+		add(t, ", ");
+	if (at->qp)
+		add(t, "QP 0x%x", at->qp->qpn);
+	if (at->qp && at->has_index && at->qp->sq)
+		add(t, ", WQE index %u (block %u of a ring of %u)", at->index,
+		    at->index & (strict_ring_blocks(at->qp) - 1), strict_ring_blocks(at->qp));
+	if (at->srq)
+		add(t, "SRQ 0x%x", at->srq->srqn);
+	if (at->is_recv)
+		add(t, ", receive entry %u of %u", at->entry, at->entries);
+	if (at->cq || at->qp || at->srq)
+		add(t, ": ");
+}
+
+static void add_bytes(struct text *t, const struct strict_at *at)
+{
+	size_t n = at->n < STRICT_DUMP_MAX ? at->n : STRICT_DUMP_MAX;
+
+	for (size_t off = 0; off < n; off += 16) {
+		line(t);
+		add(t, " %c +%02zx ", at->mark / 16 == off / 16 ? '>' : ' ', off);
+		for (size_t i = off; i < off + 16 && i < n; i++)
+			add(t, "%s%02x", i % 4 ? "" : " ", at->bytes[i]);
+		add(t, "\n");
+	}
+}
+
+void strict_report(enum strict_rule rule, const struct strict_at *at, const char *fmt, ...)
+{
+	struct text t = {.n = 0};
+	va_list ap;
+
+	if (++counts[rule] > FULL_REPORTS)
+		return;
+	line(&t);
+	add(&t, "strict: %s: %s\n", rules[rule].name, rules[rule].text);
+	line(&t);
+	add(&t, "   ");
+	add_place(&t, at);
+	va_start(ap, fmt);
+	vadd(&t, fmt, ap);
+	va_end(ap);
+	add(&t, "\n");
+	add_bytes(&t, at);
+	line(&t);
+	add(&t, "   see %s\n", rules[rule].see);
+	if (counts[rule] == FULL_REPORTS) {
+		line(&t);
+		add(&t, "   (more of this kind are only counted)\n");
+	}
+	emit(&t);
+}
+
+void strict_count_wqe(void)
+{
+	wqes++;
+}
+
+unsigned long strict_summary(void)
+{
+	unsigned long errors = 0;
+	unsigned kinds = 0;
+	struct text t = {.n = 0};
+
+	for (unsigned i = 0; i < RULE_COUNT; i++) {
+		errors += counts[i];
+		kinds += counts[i] != 0;
+	}
+	if (!errors && hca_options()->strict < 2)
+		return 0;
+	line(&t);
+	add(&t, "strict: %lu error%s of %u kind%s in %lu WQEs\n", errors, errors == 1 ? "" : "s",
+	    kinds, kinds == 1 ? "" : "s", wqes);
+	for (unsigned i = 0; i < RULE_COUNT; i++) {
+		if (!counts[i])
+			continue;
+		line(&t);
+		add(&t, "%8lu  %-16s %s\n", counts[i], rules[i].name, rules[i].text);
+	}
+	emit(&t);
+	return errors;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages on stderr (log.h). */
+#include "softhca/tools/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softhca/tools/options.h"
+
+ssize_t hca_write(int fd, const void *bytes, size_t n)
+{
+	ssize_t ret;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ret = write(fd, bytes, n);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
+/* One write, so that lines of several processes do not mix. */
+static void emit(const char *prefix, const char *fmt, va_list ap)
+{
+	char line[512];
+	int saved = errno;
+	int n = snprintf(line, sizeof(line), "%s", prefix);
+
+	n += vsnprintf(line + n, sizeof(line) - 1 - (size_t)n, fmt, ap);
+	if ((size_t)n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	if (hca_write(STDERR_FILENO, line, (size_t)n) < 0) {
+		/* stderr is closed: nowhere left to say so */
+	}
+	errno = saved;
+}
+
+void hca_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit("softhca: ", fmt, ap);
+	va_end(ap);
+}
+
+void hca_log_debug(const char *fmt, ...)
+{
+	char prefix[48];
+	va_list ap;
+
+	snprintf(prefix, sizeof(prefix), "softhca[%d]: ", (int)getpid());
+	va_start(ap, fmt);
+	emit(prefix, fmt, ap);
+	va_end(ap);
+}
+
+unsigned hca_debug_level(void)
+{
+	return hca_options()->debug;
+}

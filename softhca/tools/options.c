@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads and checks the SOFTHCA_* variables (options.h has the table). */
+#include "softhca/tools/options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softhca/tools/log.h"
+
+extern char **environ;
+
+static struct hca_options options;
+
+static bool parse_LINK(const char *text, enum hca_link *out)
+{
+	if (strcmp(text, "eth") && strcmp(text, "ib"))
+		return false;
+	*out = strcmp(text, "ib") ? HCA_LINK_ETH : HCA_LINK_IB;
+	return true;
+}
+
+static bool parse_BOOL(const char *text, bool *out)
+{
+	*out = !strcmp(text, "1");
+	return *out || !strcmp(text, "0");
+}
+
+static bool parse_UINT(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long long v;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || *end || v > UINT32_MAX)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool parse_MTU(const char *text, uint32_t *out)
+{
+	uint32_t v;
+
+	if (!*text) {
+		*out = 0;
+		return true;
+	}
+	if (!parse_UINT(text, &v) || v < 256 || v > 4096 || (v & (v - 1)))
+		return false;
+	*out = v;
+	return true;
+}
+
+static bool parse_DEVICES(const char *text, uint32_t *out)
+{
+	uint32_t v;
+
+	if (!parse_UINT(text, &v) || v < 1 || v > HCA_MAX_DEVICES)
+		return false;
+	*out = v;
+	return true;
+}
+
+static bool parse_STR(const char *text, const char **out)
+{
+	/* A copy: programs may change their environment later. */
+	*out = *text ? strdup(text) : NULL;
+	return true;
+}
+
+static bool known(const char *entry)
+{
+#define MATCH(field, name, type, def, help)                                                        \
+	if (!strncmp(entry, name "=", sizeof(name)))                                               \
+		return true;
+	HCA_OPTIONS(MATCH)
+#undef MATCH
+	return false;
+}
+
+static void warn_unknown(void)
+{
+	for (char **e = environ; e && *e; e++) {
+		if (strncmp(*e, "SOFTHCA_", 8) || known(*e))
+			continue;
+		hca_warn("%.*s is not a variable of softhca and has no effect; "
+			 "`softhca --help` lists them",
+			 (int)strcspn(*e, "="), *e);
+	}
+}
+
+/* An empty variable counts as unset, as in `SOFTHCA_X= command`. */
+static const char *value_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static void read_all(void)
+{
+	const char *text;
+
+#define READ(field, name, type, def, help)                                                         \
+	text = value_of(name);                                                                     \
+	if (!text || !parse_##type(text, &options.field)) {                                        \
+		if (text)                                                                          \
+			hca_warn("%s=%s cannot be used, taking the default \"%s\" (%s)", name,     \
+				 text, def, help);                                                 \
+		parse_##type(def, &options.field);                                                 \
+	}
+	HCA_OPTIONS(READ)
+#undef READ
+	warn_unknown();
+}
+
+int hca_options_check(char *err, size_t n)
+{
+	static struct hca_options scratch; /* keeps the copies that the parser makes */
+	const char *text;
+
+#define CHECK(field, name, type, def, help)                                                        \
+	text = value_of(name);                                                                     \
+	if (text && !parse_##type(text, &scratch.field)) {                                         \
+		snprintf(err, n, "%s=%s cannot be used: %s", name, text, help);                    \
+		return -EINVAL;                                                                    \
+	}
+	HCA_OPTIONS(CHECK)
+#undef CHECK
+	return 0;
+}
+
+const struct hca_options *hca_options(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_all);
+	return &options;
+}
