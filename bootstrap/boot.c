@@ -10,7 +10,7 @@
 
 #include <gdr/status.h>
 
-#include "bootstrap/boot_env.h"
+#include "bootstrap/env/boot.h"
 #include "bootstrap/detect.h"
 #include "runtime/core/log.h"
 

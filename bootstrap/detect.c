@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bootstrap/env_job.h"
+#include "bootstrap/env/job.h"
 
 struct foreign {
 	const char *size_var; /* number of processes of the job, or a list of its hosts */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/pmix_value.h"
+#include "bootstrap/pmix/value.h"
 
 struct fake_plan fake_plan;
 int fake_inits, fake_finalizes, fake_aborts, fake_notifies, fake_handlers;

@@ -17,9 +17,9 @@
 
 #include <gdr/status.h>
 
-#include "bootstrap/boot_env.h"
+#include "bootstrap/env/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/uid_net.h"
+#include "bootstrap/uid/net.h"
 #include "runtime/core/log.h"
 
 #define LIMIT_MS 20000

@@ -21,8 +21,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/uid_net.h"
-#include "bootstrap/uid_wire.h"
+#include "bootstrap/uid/net.h"
+#include "bootstrap/uid/wire.h"
 #include "runtime/core/log.h"
 #include "tests/entries.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "bootstrap/pmix_value.h"
+#include "bootstrap/pmix/value.h"
 
 static const struct gdri_blob_id expected = {.round = 0x1122334455667788u, .pe = 3, .len = 5};
 

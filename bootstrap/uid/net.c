@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid_net.h"
+#include "bootstrap/uid/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid_wire.h"
+#include "bootstrap/uid/wire.h"
 
 #include <string.h>
 

@@ -12,11 +12,11 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/boot_env.h"
+#include "bootstrap/env/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/uid_join.h"
-#include "bootstrap/uid_net.h"
-#include "bootstrap/uid_serve.h"
+#include "bootstrap/uid/join.h"
+#include "bootstrap/uid/net.h"
+#include "bootstrap/uid/serve.h"
 #include "runtime/core/log.h"
 
 #define ADDRESSES  8	/* of one name, that are tried */

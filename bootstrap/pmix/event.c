@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmix_event.h"
+#include "bootstrap/pmix/event.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/pmix_text.h"
+#include "bootstrap/pmix/text.h"
 #include "runtime/core/log.h"
 
 #define REGISTER_MS 2000 /* for all registrations together */

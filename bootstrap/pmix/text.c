@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmix_text.h"
+#include "bootstrap/pmix/text.h"
 
 #include <gdr/status.h>
 

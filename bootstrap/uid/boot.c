@@ -7,8 +7,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/uid_join.h"
-#include "bootstrap/uid_net.h"
+#include "bootstrap/uid/join.h"
+#include "bootstrap/uid/net.h"
 #include "runtime/core/log.h"
 
 struct by_id {

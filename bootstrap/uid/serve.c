@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid_serve.h"
+#include "bootstrap/uid/serve.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/uid_hub.h"
-#include "bootstrap/uid_net.h"
+#include "bootstrap/uid/hub.h"
+#include "bootstrap/uid/net.h"
 #include "runtime/core/log.h"
 
 #define MAX_HUBS   16

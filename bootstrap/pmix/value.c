@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmix_value.h"
+#include "bootstrap/pmix/value.h"
 
 #include <ctype.h>
 #include <stdbool.h>

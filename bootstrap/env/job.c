@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/env_job.h"
+#include "bootstrap/env/job.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/uid_wire.h"
+#include "bootstrap/uid/wire.h"
 
 #define MAX_HOST 253 /* a name of the DNS */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid_hub.h"
+#include "bootstrap/uid/hub.h"
 
 #include <stdlib.h>
 #include <string.h>

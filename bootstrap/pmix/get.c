@@ -7,9 +7,9 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/pmix_job.h"
-#include "bootstrap/pmix_text.h"
-#include "bootstrap/pmix_value.h"
+#include "bootstrap/pmix/job.h"
+#include "bootstrap/pmix/text.h"
+#include "bootstrap/pmix/value.h"
 #include "runtime/core/log.h"
 
 #define KEY_MAX 48

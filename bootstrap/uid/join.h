@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "bootstrap/uid_wire.h"
+#include "bootstrap/uid/wire.h"
 
 struct gdri_uid_meeting {
 	unsigned char token[GDRI_UID_TOKEN];

@@ -12,10 +12,10 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/pmix_event.h"
-#include "bootstrap/pmix_job.h"
-#include "bootstrap/pmix_text.h"
-#include "bootstrap/pmix_value.h"
+#include "bootstrap/pmix/event.h"
+#include "bootstrap/pmix/job.h"
+#include "bootstrap/pmix/text.h"
+#include "bootstrap/pmix/value.h"
 #include "runtime/core/log.h"
 
 #define KEY_MAX	    32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* PEs that meet at a hub: each has a connection to it, for as long as the job lasts. */
-#include "bootstrap/uid_join.h"
+#include "bootstrap/uid/join.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/uid_link.h"
-#include "bootstrap/uid_serve.h"
+#include "bootstrap/uid/link.h"
+#include "bootstrap/uid/serve.h"
 #include "runtime/core/log.h"
 
 #define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */

@@ -17,9 +17,9 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/pmix_event.h"
-#include "bootstrap/pmix_job.h"
-#include "bootstrap/pmix_text.h"
+#include "bootstrap/pmix/event.h"
+#include "bootstrap/pmix/job.h"
+#include "bootstrap/pmix/text.h"
 #include "runtime/core/log.h"
 
 #define ABORT_MS 10000
