@@ -81,6 +81,27 @@ static const struct {
 	[GDRI_BOOT_ENV] = {"env", gdri_boot_env_open},
 };
 
+static _Thread_local struct {
+	const char *option; /* NULL: none was named */
+	int ms;
+} limit;
+
+void gdri_boot_limit(const char *option, int ms)
+{
+	limit.option = option;
+	limit.ms = ms;
+}
+
+const char *gdri_boot_waited(int timeout_ms, int left_ms)
+{
+	static _Thread_local char text[100];
+	int ms = timeout_ms - (left_ms > 1 ? left_ms : 0); /* gdri_ms_left has no 0 */
+
+	snprintf(text, sizeof(text), "%d.%03d s (limit: %s%s%dms)", ms / 1000, ms % 1000,
+		 limit.option ? limit.option : "", limit.option ? "=" : "", limit.option ? limit.ms : timeout_ms);
+	return text;
+}
+
 int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, int timeout_ms)
 {
 	unsigned int way = how->way;

@@ -12,6 +12,12 @@
 /* The words of GDR_BOOTSTRAP, in the order of runtime/core/options.def. */
 enum { GDRI_BOOT_AUTO, GDRI_BOOT_PMIX, GDRI_BOOT_SINGLE, GDRI_BOOT_ENV };
 
+/* The limit that the calling thread's next calls are under, for their messages. */
+void gdri_boot_limit(const char *option, int ms);
+/* "4.000 s (limit: GDR_INIT_TIMEOUT=5000ms)": what was waited of timeout_ms, of which left_ms remain. The calling
+ * thread's until its next call. */
+const char *gdri_boot_waited(int timeout_ms, int left_ms);
+
 struct gdri_boot_how {
 	unsigned int way;
 	unsigned int env_port;	/* 0: the one behind MASTER_PORT */

@@ -176,9 +176,10 @@ static int connect_others(struct by_env *e, const struct timespec *deadline)
 		nanosleep(&pause, NULL);
 	if (fd)
 		return fd;
-	gdri_error("bootstrap: PE 0 does not answer at %s, port %u, within %d ms: %s; check MASTER_ADDR, that PE 0 "
+	gdri_error("bootstrap: PE 0 does not answer at %s, port %u, within %s: %s; check MASTER_ADDR, that PE 0 "
 		   "runs and has GDR_BOOTSTRAP=env, too, and that the port (GDR_ENV_PORT, default: MASTER_PORT + 1) is "
-		   "open between the machines", e->job->host, e->job->port, begin, e->last);
+		   "open between the machines", e->job->host, e->job->port,
+		   gdri_boot_waited(begin, gdri_ms_left(deadline)), e->last);
 	return -GDR_ETIMEOUT;
 }
 
@@ -218,6 +219,8 @@ int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *jo
 {
 	struct by_env e = {.job = job, .meeting = {
 		.name = "env",
+		.number = "a RANK",
+		.size = "WORLD_SIZE",
 		.hub = "PE 0",
 		.stranger = "PE 0 has another secret than this PE: give all PEs of a job the same GDR_ENV_SECRET "
 			    "(without it TORCHELASTIC_RUN_ID counts), and each job of a machine a GDR_ENV_PORT of "

@@ -315,13 +315,14 @@ static int lost_in_round(int rc)
 static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 			 const struct timespec *deadline, int timeout_ms)
 {
+	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
 	char text[160];
 
 	find_missing(b, round, len, deadline, text, sizeof(text));
-	gdri_error("bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had "
+	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had "
 		   "not entered it: %s; check whether they are stopped, have exited, are in "
 		   "another call, or are just slow (then raise the time limit)",
-		   b->pub.n_pes, timeout_ms, text);
+		   b->pub.n_pes, waited, text);
 	return -GDR_ETIMEOUT;
 }
 
@@ -391,10 +392,10 @@ static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t 
 		rc = judge(g);
 	} else if (rc == -GDR_ETIMEOUT) {
 		name_missing(g, text, sizeof(text));
-		gdri_error("bootstrap: no answer within %d ms to the question for the contribution "
+		gdri_error("bootstrap: no answer within %s to the question for the contribution "
 			   "of PE %s, though the launcher calls the collective complete; check "
 			   "whether these PEs and the launcher's daemons on their nodes still run",
-			   timeout_ms, text);
+			   gdri_boot_waited(timeout_ms, 0), text);
 	} else {
 		rc = lost_in_round(rc);
 	}

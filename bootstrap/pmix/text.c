@@ -3,6 +3,7 @@
 
 #include <gdr/status.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/log.h"
 
 int gdri_pmix_code(pmix_status_t status)
@@ -80,9 +81,9 @@ int gdri_pmix_failed(const char *call, pmix_status_t status)
 int gdri_pmix_expired(const char *call, int timeout_ms)
 {
 	gdri_error(
-		"bootstrap: %s did not return within %d ms: the launcher's daemon on this node "
+		"bootstrap: %s did not return within %s: the launcher's daemon on this node "
 		"is stopped, overloaded or cut off; check that mpirun, prted, orted or slurmstepd "
 		"runs here",
-		call, timeout_ms);
+		call, gdri_boot_waited(timeout_ms, 0));
 	return -GDR_ETIMEOUT;
 }

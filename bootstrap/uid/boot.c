@@ -51,6 +51,8 @@ int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_U
 {
 	struct by_id by = {.meeting = {
 		.name = "uniqueid",
+		.number = "a number",
+		.size = "number of PEs",
 		.hub = "the process that made the unique id",
 		.stranger = "the process at the address in the unique id does not know this id: it serves another job",
 		.connect = connect_by_id,

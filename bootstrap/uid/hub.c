@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bootstrap/uid/net.h"
 #include "runtime/core/log.h"
 
 /* Where a PE that has entered the round with no bytes points. */
@@ -188,6 +189,18 @@ static void know(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t pe)
 	hub->n_here++;
 }
 
+/* The job goes on with the first; which of the two is wrong, only the user knows: the hub says it, too. */
+static void refuse_twice(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t pe)
+{
+	char first[80], second[80];
+
+	gdri_uid_peer_text(hub->of[pe]->fd, first, sizeof(first));
+	gdri_uid_peer_text(c->fd, second, sizeof(second));
+	gdri_warn("bootstrap: two processes have the number %u (RANK=%u where GDR_BOOTSTRAP=env): the one at %s is in "
+		  "the job, the one at %s is refused", pe, pe, first, second);
+	refuse(c, GDRI_UID_TWICE, pe);
+}
+
 static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	uint32_t pe = c->h.pe, n = gdri_uid_get32(c->body + GDRI_UID_TOKEN);
@@ -203,7 +216,7 @@ static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	} else if (n != hub->n) {
 		refuse_size(hub, c, n);
 	} else if (hub->of[pe]) {
-		refuse(c, GDRI_UID_TWICE, pe);
+		refuse_twice(hub, c, pe);
 	} else {
 		know(hub, c, pe);
 		if (gdri_uid_get32(c->body + GDRI_UID_TOKEN + 4) & 1)

@@ -10,6 +10,7 @@
 
 #include <gdr/status.h>
 
+#include "bootstrap/boot.h"
 #include "bootstrap/call.h"
 #include "bootstrap/uid/link.h"
 #include "bootstrap/uid/serve.h"
@@ -148,12 +149,14 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 {
 	char text[200];
 
+	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
+
 	find_missing(b, deadline, text, sizeof(text));
 	if (b->link.done)
 		return 0;
-	gdri_error("bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
+	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had not "
 		   "entered it: %s; check whether they are stopped, have exited, are in another call, or "
-		   "are just slow (then raise the time limit)", b->pub.n_pes, timeout_ms, text);
+		   "are just slow (then raise the time limit)", b->pub.n_pes, waited, text);
 	return -GDR_ETIMEOUT;
 }
 
@@ -306,11 +309,12 @@ static int refused(const struct uid_boot *b, const struct gdri_uid_meeting *m)
 		gdri_error("bootstrap: %s", m->stranger);
 		return -GDR_EBOOTSTRAP;
 	case GDRI_UID_N_PES:
-		gdri_error("bootstrap: this PE says that the job has %d PEs, another one says %u",
-			   b->pub.n_pes, l->number);
+		gdri_error("bootstrap: this PE says that the job has %d PEs, another one says %u: give all the same %s",
+			   b->pub.n_pes, l->number, m->size);
 		return -GDR_EMISMATCH;
 	case GDRI_UID_TWICE:
-		gdri_error("bootstrap: PE %u has come already: two processes have this number", l->number);
+		gdri_error("bootstrap: PE %u has come already: two processes have this number; give each %s of its own",
+			   l->number, m->number);
 		return -GDR_EINVAL;
 	case GDRI_UID_RUNNING:
 		gdri_error("bootstrap: PE %d comes to a job that is complete and has begun: each PE comes once%s",
@@ -333,6 +337,7 @@ static bool unheard(const struct gdri_uid_link *l)
 static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, bool in_time,
 		       const struct timespec *deadline, int timeout_ms)
 {
+	const char *waited = gdri_boot_waited(timeout_ms, in_time ? 0 : gdri_ms_left(deadline));
 	struct gdri_uid_link *l = &b->link;
 	char text[200];
 
@@ -350,9 +355,9 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 			   l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
 		return -GDR_EPEERLOST;
 	}
-	gdri_error("bootstrap: not all of the job's %d PEs came within %d ms; missing: PE %s; check that as many "
-		   "processes were started, each with a number of its own, and that they can reach %s",
-		   b->pub.n_pes, timeout_ms, text, b->hub);
+	gdri_error("bootstrap: not all of the job's %d PEs came within %s; missing: PE %s; check that as many "
+		   "processes were started, each with %s of its own, and that they can reach %s",
+		   b->pub.n_pes, waited, text, m->number, b->hub);
 	return -GDR_ETIMEOUT;
 }
 

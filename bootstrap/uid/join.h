@@ -10,6 +10,8 @@
 struct gdri_uid_meeting {
 	unsigned char token[GDRI_UID_TOKEN];
 	const char *name;     /* of the bootstrap */
+	const char *number;   /* what gives a PE its number, with its article; what gives the job its size */
+	const char *size;
 	const char *hub;      /* whose process the hub is in, for messages */
 	const char *stranger; /* what it means that the hub does not know the token */
 	bool in_turn;	      /* jobs follow each other at its address: the next waits until the last has ended */

@@ -47,6 +47,26 @@ void gdri_uid_address_text(const struct gdri_uid *id, char *out, size_t room)
 	snprintf(out, room, id->family == 4 ? "%s:%u" : "[%s]:%u", text, id->port);
 }
 
+void gdri_uid_peer_text(int fd, char *out, size_t room)
+{
+	union address a = {0};
+	socklen_t len = sizeof(a);
+	struct gdri_uid at = {.family = 4};
+
+	snprintf(out, room, "an unknown address");
+	if (getpeername(fd, &a.any, &len) || (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
+		return;
+	if (a.any.sa_family == AF_INET) {
+		memcpy(at.addr, &a.v4.sin_addr, 4);
+		at.port = ntohs(a.v4.sin_port);
+	} else {
+		at.family = 6;
+		memcpy(at.addr, &a.v6.sin6_addr, 16);
+		at.port = ntohs(a.v6.sin6_port);
+	}
+	gdri_uid_address_text(&at, out, room);
+}
+
 /* ---- which address ---- */
 
 /* Those of one machine that others of the same name, on other machines, have too. */

@@ -22,6 +22,8 @@ void gdri_uid_tune(int fd);
 /* All of it: 0, -GDR_ETIMEOUT, or -GDR_EPEERLOST (the connection has ended). Does not log. */
 int gdri_uid_send(int fd, const void *p, size_t n, const struct timespec *deadline);
 
+/* Where the other end of a connection is, or "an unknown address". */
+void gdri_uid_peer_text(int fd, char *out, size_t room);
 void gdri_uid_address_text(const struct gdri_uid *id, char *out, size_t room);
 
 #endif

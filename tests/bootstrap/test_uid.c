@@ -198,6 +198,9 @@ static void test_missing(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(p[i].rc, -GDR_ETIMEOUT);
 		assert_non_null(strstr(p[i].error, "missing: PE 1, 3;"));
+		/* what was waited, which is less: some of it is for asking who is missing */
+		assert_non_null(strstr(p[i].error, "within 0."));
+		assert_non_null(strstr(p[i].error, "s (limit: 600ms)"));
 	}
 	assert_true(now() - begin < 3);
 	job(id, 4);
@@ -225,10 +228,34 @@ static void test_stranger(void **state)
 	assert_non_null(strstr(p[1].error, "does not know this id"));
 }
 
+static int caught = -1; /* what was stderr */
+
+static FILE *catch_stderr(void)
+{
+	FILE *f = tmpfile();
+
+	assert_non_null(f);
+	caught = dup(2);
+	assert_true(caught >= 0 && dup2(fileno(f), 2) == 2);
+	return f;
+}
+
+static void release_stderr(FILE *f, char *text, size_t room)
+{
+	assert_int_equal(dup2(caught, 2), 2);
+	close(caught);
+	rewind(f);
+	text[fread(text, 1, room - 1, f)] = 0;
+	fclose(f);
+}
+
+/* Who came second hears it, and the hub says it, with where both are. */
 static void test_twice(void **state)
 {
 	unsigned char id[GDRI_UID_BYTES];
+	char text[4096], *said;
 	struct pe p[3];
+	FILE *f = catch_stderr();
 
 	(void)state;
 	make(id);
@@ -242,6 +269,12 @@ static void test_twice(void **state)
 	assert_int_equal(p[1].rc, -GDR_EINVAL);
 	assert_non_null(strstr(p[1].error, "PE 0 has come already"));
 	assert_int_equal(p[2].rc, 0);
+	release_stderr(f, text, sizeof(text));
+	said = strstr(text, "warning: bootstrap: two processes have the number 0 (RANK=0");
+	assert_non_null(said);
+	said = strstr(said, "the one at 127.0.0.1:");
+	assert_non_null(said);
+	assert_non_null(strstr(said + 1, "the one at 127.0.0.1:"));
 }
 
 /* Both hear it, and a job that agrees can follow. */
