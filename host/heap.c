@@ -9,12 +9,13 @@
 #include "host/host.h"
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda_state.h"
-#include "runtime/mem/grow.h"
 #include "runtime/core/log.h"
 #include "runtime/core/meet.h"
 #include "runtime/core/mix.h"
 #include "runtime/core/range.h"
+#include "runtime/core/text.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/grow.h"
 #include "runtime/mem/window.h"
 
 struct request {
@@ -28,17 +29,40 @@ static uint8_t *objects(const struct gdri_state *st)
 	return st->heap.base + GDRI_CTL_SIZE + st->teams.bytes;
 }
 
-static const char *name_of(uint64_t call)
+/* What a PE sent. Of those that name an object, size is its offset: below the heap it wraps. */
+static void add_request(struct text *t, const struct request *r, int pe, bool aligned)
 {
 	static const char *const names[] = {
-		[GDRI_CALL_MALLOC] = "allocates",  [GDRI_CALL_FREE] = "frees the object at offset",
-		[GDRI_CALL_ZEROED] = "zeroes",	   [GDRI_CALL_SHOWN] = "registers",
-		[GDRI_CALL_HIDDEN] = "unregisters the memory at offset",
-		[GDRI_CALL_GIVEN_BACK] = "gives back the memory at offset",
-		[GDRI_CALL_BARRIER] = "is in a barrier with",
+		[GDRI_CALL_MALLOC] = "allocates", [GDRI_CALL_FREE] = "frees", [GDRI_CALL_ZEROED] = "zeroes",
+		[GDRI_CALL_SHOWN] = "registers", [GDRI_CALL_HIDDEN] = "unregisters",
+		[GDRI_CALL_GIVEN_BACK] = "gives back", [GDRI_CALL_BARRIER] = "is in a barrier",
 	};
+	unsigned long long n = r->size;
 
-	return call && call < sizeof(names) / sizeof(names[0]) ? names[call] : "does something else with";
+	text_add(t, "PE %d %s", pe, r->call && r->call < sizeof(names) / sizeof(names[0]) ? names[r->call]
+											   : "does something else");
+	if (r->call == GDRI_CALL_MALLOC || r->call == GDRI_CALL_ZEROED || r->call == GDRI_CALL_SHOWN)
+		text_add(t, " %llu bytes", n);
+	else if (r->call == GDRI_CALL_FREE && r->size == GDRI_SUBALLOC_NONE)
+		text_add(t, " NULL");
+	else if (r->call != GDRI_CALL_BARRIER && (int64_t)r->size < 0)
+		text_add(t, " what is %llu bytes below the heap", -n);
+	else if (r->call != GDRI_CALL_BARRIER)
+		text_add(t, " the object at offset %llu", n);
+	if (aligned && r->call != GDRI_CALL_SHOWN && r->alignment)
+		text_add(t, " (alignment %llu)", (unsigned long long)r->alignment);
+}
+
+static void say_differ(const struct request *all, int pe)
+{
+	bool aligned = all[0].alignment != all[pe].alignment;
+	char text[256];
+	struct text t = {text, sizeof(text), 0};
+
+	add_request(&t, &all[0], 0, aligned);
+	text_add(&t, ", ");
+	add_request(&t, &all[pe], pe, aligned);
+	gdri_error("symmetric heap: %s: all PEs must make the same calls", text);
 }
 
 static int compare(const struct gdri_state *st, const struct request *all)
@@ -52,12 +76,7 @@ static int compare(const struct gdri_state *st, const struct request *all)
 		    all[i].alignment == all[0].alignment)
 			gdri_error("symmetric heap: PE 0 and PE %d have made different calls before", i);
 		else
-			gdri_error("symmetric heap: PE 0 %s %llu (alignment %llu), PE %d %s %llu "
-				   "(alignment %llu): all PEs must make the same calls",
-				   name_of(all[0].call), (unsigned long long)all[0].size,
-				   (unsigned long long)all[0].alignment, i, name_of(all[i].call),
-				   (unsigned long long)all[i].size,
-				   (unsigned long long)all[i].alignment);
+			say_differ(all, i);
 		return -GDR_EMISMATCH;
 	}
 	return 0;

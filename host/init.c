@@ -2,14 +2,15 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "runtime/cuda/cuda_state.h"
-#include "runtime/path/fault.h"
+#include "runtime/core/errors.h"
 #include "runtime/core/flush.h"
-#include "runtime/hostdev/hostdev.h"
 #include "runtime/core/log.h"
-#include "runtime/path/lost.h"
 #include "runtime/core/monitor.h"
 #include "runtime/core/range.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/path/fault.h"
+#include "runtime/path/lost.h"
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)
@@ -56,14 +57,11 @@ static bool all_well(const struct gdri_state *st)
 	       !gdri_fault_first(st, NULL) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
 }
 
-/* In the words of the record that tells of it. */
+/* A record of it, which says more, has been printed or is now. */
 static void say(const struct gdri_state *st, int status)
 {
-	struct gdr_error e;
-
-	if (gdri_fault_first(st, &e) && e.status == status)
-		gdri_error("gdr_finalize: outstanding operations failed: %s", e.text);
-	else
+	gdri_monitor_say();
+	if (!gdri_errors_have(st->dev, status) && !(st->seer && gdri_errors_have(st->seer, status)))
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
 }
 

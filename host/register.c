@@ -2,8 +2,10 @@
 /* Local buffers outside the heap: a table that device code searches while
  * entries come and go. */
 #include "host/host.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/mapped.h"
 
 /* First byte behind; ranges that wrap are refused before. */
 static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
@@ -40,19 +42,36 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	return 0;
 }
 
+/* What no path can read: the NIC would refuse it, a copy end the process. Memory of a GPU is the driver's to judge. */
+static int check_mapped(const struct gdri_state *st, const void *addr, size_t len, bool *read_only)
+{
+	bool writable = true;
+	uintptr_t hole = st->cuda && gdri_cuda_is_device(st->cuda, addr) ? 0 : gdri_mapped_hole(addr, len, &writable);
+
+	*read_only = !writable;
+	if (!hole)
+		return 0;
+	gdri_error("gdr_buffer_register: %p with %zu bytes: at 0x%llx there is no memory of this process that can be "
+		   "read; register memory that is mapped", addr, len, (unsigned long long)hole);
+	return -GDR_EINVAL;
+}
+
 static int enter(struct gdri_state *st, void *addr, size_t len)
 {
 	struct gdri_dev *d = st->dev;
 	struct gdri_buffer *b;
-	bool read_only = false;
+	bool read_only = false, nic_only_reads = false;
 	uint32_t lkey = 0;
 	unsigned int slot;
 	int ret = find_slot(st, (uintptr_t)addr, len, &slot);
 
+	if (!ret)
+		ret = check_mapped(st, addr, len, &read_only);
 	if (!ret && st->nic)
-		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &read_only, &st->regs[slot].handle);
+		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &nic_only_reads, &st->regs[slot].handle);
 	if (ret)
 		return ret;
+	read_only |= nic_only_reads;
 	b = &d->buffers[slot];
 	/* relaxed: a look-up that still sees the entry's former life is a use of a buffer
 	 * that is being unregistered, which the contract rules out */

@@ -14,8 +14,10 @@
 
 /* What device functions trust their caller with, and whether the peer is lost. Outside of a job the call itself says
  * so. *world: the number in the world of PE pe of the context's team. */
-static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *local, size_t len, int pe, int *world)
+static int wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, const void *local, size_t len, int pe,
+		 int *world)
 {
+	const char *far = is_put ? "dst" : "src", *near = is_put ? "src" : "dst", *to = is_put ? "to" : "from";
 	struct gdri_state *st = gdri_state_get();
 
 	*world = pe;
@@ -30,9 +32,11 @@ static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *l
 	else if (*world < 0)
 		gdri_error("%s: context %d has no PE %d, or there is no such context", call, ctx, pe);
 	else if (len && !gdri_window_has(st, sym, len))
-		gdri_error("%s: %p with %zu bytes is not in the symmetric heap", call, sym, len);
-	else if (len && (!local || (uintptr_t)local + len < (uintptr_t)local))
-		gdri_error("%s: %p with %zu bytes is no memory of this process", call, local, len);
+		gdri_error("%s: %s %p, %zu bytes %s PE %d, is not in the symmetric heap", call, far, sym, len, to, pe);
+	else if (len && !local)
+		gdri_error("%s: %s is NULL, with %zu bytes %s PE %d", call, near, len, to, pe);
+	else if (len && (uintptr_t)local + len < (uintptr_t)local)
+		gdri_error("%s: %s %p, %zu bytes %s PE %d, wraps round", call, near, local, len, to, pe);
 	else
 		return len ? gdri_lost_peer(st, *world) : 0;
 	return -GDR_EINVAL;
@@ -41,7 +45,7 @@ static int wrong(const char *call, gdr_ctx_t ctx, const void *sym, const void *l
 static int put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int world, ret = wrong(call, ctx, dst, src, len, pe, &world);
+	int world, ret = wrong(call, ctx, true, dst, src, len, pe, &world);
 	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
@@ -59,7 +63,7 @@ static int put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void 
 static int get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int world, ret = wrong(call, ctx, src, dst, len, pe, &world);
+	int world, ret = wrong(call, ctx, false, src, dst, len, pe, &world);
 	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/clock.h"
-#include "runtime/hostdev/hostdev_fiber.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/hostdev/hostdev_fiber.h"
 
 #define LATE_MS 100 /* what a PE gets that has no time left */
 
@@ -66,15 +67,16 @@ static int judge(const struct gdri_state *st, const char *what, uint8_t *all, si
 /* What is left of the limit. With nothing left the PE still comes, so that the others hear why it fails. */
 static int time_left(const struct gdri_state *st, const char *what, int *own)
 {
+	const char *option = st->limit_is_init ? "GDR_INIT_TIMEOUT" : "GDR_TIMEOUT";
+	int limit = st->limit_is_init ? st->opt.init_timeout_ms : st->opt.timeout_ms;
 	int left = gdri_left_ms(st->deadline_ns);
 
+	gdri_boot_limit(option, limit);
 	if (left)
 		return left;
 	if (!*own) {
 		gdri_error("%s: this PE came here only after the limit %s=%dms; raise the option, or find out what "
-			   "keeps the PE (GDR_LOG=debug shows each step's time)", what,
-			   st->limit_is_init ? "GDR_INIT_TIMEOUT" : "GDR_TIMEOUT",
-			   st->limit_is_init ? st->opt.init_timeout_ms : st->opt.timeout_ms);
+			   "keeps the PE (GDR_LOG=debug shows each step's time)", what, option, limit);
 		*own = -GDR_ETIMEOUT;
 	}
 	return LATE_MS;

@@ -20,6 +20,15 @@ static void add_peer(struct text *t, const char *before, int pe)
 		text_add(t, "%san unknown PE", before);
 }
 
+/* In front of the heap an offset wraps. */
+static void add_offset(struct text *t, uint64_t offset)
+{
+	if ((int64_t)offset < 0)
+		text_add(t, "%llu bytes below the heap", -(unsigned long long)offset);
+	else
+		text_add(t, "heap offset 0x%llx", (unsigned long long)offset);
+}
+
 static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
@@ -29,9 +38,9 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)
 		text_add(t, " (%s)", vendor);
-	text_add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at heap offset 0x%llx", e->qpn,
-	    e->wqe_index, gdri_opcode_name(e->wqe_opcode), e->wqe_opcode,
-	    (unsigned long long)e->len, (unsigned long long)e->addr);
+	text_add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at ", e->qpn, e->wqe_index,
+		 gdri_opcode_name(e->wqe_opcode), e->wqe_opcode, (unsigned long long)e->len);
+	add_offset(t, e->addr);
 	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
 		text_add(t, "; the address of an atomic is a multiple of its size");
 	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
@@ -60,7 +69,10 @@ static void describe_told(struct text *t, const struct gdri_error *e)
 
 static void describe_lost(struct text *t, const struct gdri_error *e)
 {
-	text_add(t, "PE %d is lost, says the launcher", e->peer);
+	char text[160];
+
+	gdri_place_lost(e->peer, text, sizeof(text));
+	text_add(t, "%s", text);
 }
 
 /* A collective of all PEs that another PE gave up. The word is that PE's to write. */
@@ -94,7 +106,9 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 		    (unsigned long long)e->len);
 	if (e->addr) {
 		gdri_place_text(e->addr, place, sizeof(place));
-		text_add(t, "; heap offset 0x%llx%s", (unsigned long long)e->addr, place);
+		text_add(t, "; ");
+		add_offset(t, e->addr);
+		text_add(t, "%s", place);
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
@@ -191,6 +205,16 @@ int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 		found++;
 	}
 	return found;
+}
+
+bool gdri_errors_have(const struct gdri_dev *dev, int status)
+{
+	uint32_t i, n = taken(dev);
+
+	for (i = 0; i < n; i++)
+		if (complete(&dev->errors[i]) && dev->errors[i].status == status)
+			return true;
+	return false;
 }
 
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)

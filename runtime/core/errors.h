@@ -3,6 +3,8 @@
 #ifndef GDRI_ERRORS_H
 #define GDRI_ERRORS_H
 
+#include <stdbool.h>
+
 #include <gdr/host.h>
 #include <gdr/impl/arch/abi.h>
 
@@ -11,6 +13,9 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out);
 
 /* Copies up to max complete records, oldest first; returns how many there are. */
 int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max);
+
+/* A complete record with that status is there. */
+bool gdri_errors_have(const struct gdri_dev *dev, int status);
 
 /* Logs the records from *seen on that are complete and moves *seen behind them. */
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen);

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "runtime/core/agree.h"
-#include "runtime/hostdev/hostdev_backoff.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 #include "runtime/core/parse.h"
 #include "runtime/core/state.h"
 #include "runtime/core/units.h"
+#include "runtime/hostdev/hostdev_backoff.h"
 
 #define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
 
@@ -33,8 +34,8 @@ struct identity {
 	char boot_id[40];
 	uint64_t heap_size, heap_max, heap_chunk;
 	uint32_t transports, qps_per_pe, max_pes, cuda, ctx_queues, rsvd;
-	uint64_t coll_slot, coll_blocks, coll; /* coll: a hash */
-	uint32_t teams, heap_kind;
+	uint64_t coll_slot, coll; /* coll: a hash */
+	uint32_t teams, heap_kind, coll_blocks, rsvd2;
 	uint64_t cores; /* which ones the PE may use */
 };
 
@@ -118,12 +119,39 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->cores = gdri_hd_backoff_cores();
 }
 
-static int differs(const char *what, uint64_t a, uint64_t b, int pe)
+/* What all PEs set alike, by the name of the option. */
+static const struct {
+	const char *option;
+	size_t at, len;
+} alike[] = {
+#define ALIKE(NAME, field) {#NAME, offsetof(struct identity, field), sizeof(((struct identity *)0)->field)}
+	ALIKE(HEAP_SIZE, heap_size),	 ALIKE(HEAP_MAX, heap_max),	  ALIKE(HEAP_CHUNK, heap_chunk),
+	ALIKE(TRANSPORTS, transports),	 ALIKE(QPS_PER_PE, qps_per_pe),	  ALIKE(CTX_QUEUES, ctx_queues),
+	ALIKE(MAX_PES, max_pes),	 ALIKE(TEAMS, teams),		  ALIKE(COLL_SLOT, coll_slot),
+	ALIKE(COLL_BLOCKS, coll_blocks),
+#undef ALIKE
+};
+
+static int check_options(const struct identity *first, const struct identity *other, int pe)
 {
-	if (a == b)
+	char values[2][40];
+	size_t i;
+
+	for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
+		const char *a = (const char *)first + alike[i].at, *b = (const char *)other + alike[i].at;
+
+		if (!memcmp(a, b, alike[i].len))
+			continue;
+		gdri_option_text(alike[i].option, a, values[0], sizeof(values[0]));
+		gdri_option_text(alike[i].option, b, values[1], sizeof(values[1]));
+		gdri_error("GDR_%s is %s on PE 0 and %s on PE %d: set it equally on all PEs", alike[i].option,
+			   values[0], values[1], pe);
+		return -GDR_EMISMATCH;
+	}
+	if (first->coll == other->coll)
 		return 0;
-	gdri_error("GDR_%s is %llu on PE 0 and %llu on PE %d: set it equally on all PEs", what,
-		   (unsigned long long)a, (unsigned long long)b, pe);
+	gdri_error("PE 0 and PE %d choose other algorithms for collectives: set GDR_COLL equally on all PEs, and give "
+		   "them one GDR_COLL_TABLE", pe);
 	return -GDR_EMISMATCH;
 }
 
@@ -142,27 +170,7 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 				   all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
 			return -GDR_EMISMATCH;
 		}
-		ret = differs("HEAP_SIZE", all[0].heap_size, all[i].heap_size, i);
-		if (!ret)
-			ret = differs("HEAP_MAX", all[0].heap_max, all[i].heap_max, i);
-		if (!ret)
-			ret = differs("HEAP_CHUNK", all[0].heap_chunk, all[i].heap_chunk, i);
-		if (!ret)
-			ret = differs("TRANSPORTS", all[0].transports, all[i].transports, i);
-		if (!ret)
-			ret = differs("QPS_PER_PE", all[0].qps_per_pe, all[i].qps_per_pe, i);
-		if (!ret)
-			ret = differs("CTX_QUEUES", all[0].ctx_queues, all[i].ctx_queues, i);
-		if (!ret)
-			ret = differs("MAX_PES", all[0].max_pes, all[i].max_pes, i);
-		if (!ret)
-			ret = differs("TEAMS", all[0].teams, all[i].teams, i);
-		if (!ret)
-			ret = differs("COLL_SLOT", all[0].coll_slot, all[i].coll_slot, i);
-		if (!ret)
-			ret = differs("COLL_BLOCKS", all[0].coll_blocks, all[i].coll_blocks, i);
-		if (!ret)
-			ret = differs("COLL or GDR_COLL_TABLE (by a hash)", all[0].coll, all[i].coll, i);
+		ret = check_options(&all[0], &all[i], i);
 	}
 	return ret;
 }

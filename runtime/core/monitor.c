@@ -109,7 +109,9 @@ static void on_lost(void *arg, int pe)
 	struct gdri_monitor *m = arg;
 
 	if (pe < 0) {
-		gdri_error("the launcher is lost: this job cannot go on");
+		gdri_error("%s is lost: this job cannot go on",
+			   strcmp(m->st->boot->name, "pmix") ? "the hub by which the PEs of the job know of each other"
+							     : "the launcher");
 		/* release: pairs with the acquire in every wait of device code */
 		__atomic_store_n(m->st->abort_word, 1, __ATOMIC_RELEASE);
 		return;

@@ -9,9 +9,10 @@
 
 #include <gdr/status.h>
 
-#include "runtime/team/coll.h"
 #include "runtime/core/log.h"
 #include "runtime/core/parse.h"
+#include "runtime/core/text.h"
+#include "runtime/team/coll.h"
 
 enum kind { KIND_size, KIND_uint, KIND_int, KIND_bool, KIND_string, KIND_list, KIND_enum, KIND_time };
 
@@ -167,9 +168,10 @@ int gdri_option_set(struct gdri_options *opt, const char *name, const char *valu
 	return 0;
 }
 
+/* The one that a third of the letters at most turns into, and no more than three: farther names are no help. */
 static const char *nearest(const char *name, size_t len)
 {
-	unsigned int best = 4, d; /* farther names are no help */
+	unsigned int best = len / 3 < 3 ? (unsigned int)len / 3 + 1 : 4, d;
 	const char *found = NULL;
 	char buf[64];
 	size_t i;
@@ -275,7 +277,7 @@ int gdri_options_check(const struct gdri_options *opt)
 	return -GDR_EOPTION;
 }
 
-static void print_words(FILE *f, const char *words, unsigned int set)
+static void add_words(struct text *t, const char *words, uint64_t set)
 {
 	const char *comma = "";
 	unsigned int i;
@@ -283,52 +285,62 @@ static void print_words(FILE *f, const char *words, unsigned int set)
 	for (i = 0; *words; i++) {
 		size_t n = strcspn(words, "|");
 
-		if (set & (1u << i)) {
-			fprintf(f, "%s%.*s", comma, (int)n, words);
+		if (set & (1ull << i)) {
+			text_add(t, "%s%.*s", comma, (int)n, words);
 			comma = ",";
 		}
 		words += n + (words[n] == '|');
 	}
 }
 
-static void print_value(FILE *f, const struct option *o, const void *field)
+static void add_value(struct text *t, const struct option *o, const void *field)
 {
 	switch (o->kind) {
 	case KIND_size:
-		fprintf(f, "%" PRIu64, *(const uint64_t *)field);
+		text_add(t, "%" PRIu64, *(const uint64_t *)field);
 		break;
 	case KIND_uint:
-		fprintf(f, "%u", *(const unsigned int *)field);
+		text_add(t, "%u", *(const unsigned int *)field);
 		break;
 	case KIND_int:
-		fprintf(f, "%d", *(const int *)field);
+		text_add(t, "%d", *(const int *)field);
 		break;
 	case KIND_time:
-		fprintf(f, "%dms", *(const int *)field);
+		text_add(t, "%dms", *(const int *)field);
 		break;
 	case KIND_bool:
-		fprintf(f, "%d", *(const bool *)field);
+		text_add(t, "%d", *(const bool *)field);
 		break;
 	case KIND_string:
-		fprintf(f, "%s", (const char *)field);
+		text_add(t, "%s", (const char *)field);
 		break;
 	case KIND_list:
-		print_words(f, o->min, *(const unsigned int *)field);
+		add_words(t, o->min, *(const unsigned int *)field);
 		break;
 	case KIND_enum:
-		print_words(f, o->min, 1u << *(const unsigned int *)field);
+		add_words(t, o->min, 1ull << *(const unsigned int *)field);
 		break;
 	}
 }
 
+void gdri_option_text(const char *name, const void *field, char *buf, size_t room)
+{
+	const struct option *o = find_option(name, strlen(name));
+	struct text t = {buf, room, 0};
+
+	*buf = 0;
+	if (o)
+		add_value(&t, o, field);
+}
+
 void gdri_options_print(FILE *f, const struct gdri_options *opt)
 {
+	char value[GDRI_OPTION_TEXT_MAX];
 	size_t i;
 
 	for (i = 0; i < N_OPTIONS; i++) {
-		fprintf(f, "GDR_%s=", options[i].name);
-		print_value(f, &options[i], (const char *)opt + options[i].offset);
-		fprintf(f, "\n");
+		gdri_option_text(options[i].name, (const char *)opt + options[i].offset, value, sizeof(value));
+		fprintf(f, "GDR_%s=%s\n", options[i].name, value);
 	}
 }
 

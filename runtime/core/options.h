@@ -52,6 +52,8 @@ int gdri_option_set(struct gdri_options *opt, const char *name, const char *valu
 /* Rules that tie options to each other or go beyond a range. */
 int gdri_options_check(const struct gdri_options *opt);
 
+/* The value in field, of the C type of option NAME, as the environment would have it: lists and enums in words. */
+void gdri_option_text(const char *name, const void *field, char *buf, size_t room);
 void gdri_options_print(FILE *f, const struct gdri_options *opt);
 void gdri_options_markdown(FILE *f);
 

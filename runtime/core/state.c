@@ -47,6 +47,7 @@ static int open_bootstrap(struct gdri_state *st)
 	const struct gdr_init_attr *attr = st->attr;
 	int left = gdri_left_ms(st->deadline_ns);
 
+	gdri_boot_limit("GDR_INIT_TIMEOUT", st->opt.init_timeout_ms);
 	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the same id");
 	if (attr && attr->uniqueid)
 		return gdri_boot_uid_open(&st->boot, attr->uniqueid->bytes, attr->pe, attr->n_pes, left);

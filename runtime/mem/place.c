@@ -2,6 +2,7 @@
 #include "runtime/mem/place.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/core/state.h"
 
@@ -33,4 +34,18 @@ void gdri_place_text(uint64_t offset, char *buf, size_t room)
 		return;
 	name(st, offset, buf, room);
 	pthread_mutex_unlock(&st->local_lock);
+}
+
+void gdri_place_lost(int pe, char *buf, size_t room)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const char *by = st ? st->boot->name : "";
+
+	if (!strcmp(by, "pmix"))
+		snprintf(buf, room, "PE %d is lost, says the launcher", pe);
+	else if (!strcmp(by, "env"))
+		snprintf(buf, room, "PE %d is lost: the process with RANK=%d ended before gdr_finalize, or is cut off",
+			 pe, pe);
+	else
+		snprintf(buf, room, "PE %d is lost: its process ended before gdr_finalize, or is cut off", pe);
 }

@@ -9,8 +9,9 @@
 
 #include <gdr/status.h>
 
-#include "runtime/mem/heap.h"
 #include "runtime/core/log.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/mapped.h"
 #include "runtime/mem/window.h"
 
 static bool meet(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
@@ -22,6 +23,7 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 				  size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	bool writable;
 
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
 		return "this is no memory";
@@ -33,7 +35,9 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 		if (meet(addr, len, all->addr, all->len))
 			return "a part of it is registered already";
 	}
-	return NULL;
+	if (gdri_mapped_hole(addr, len, &writable))
+		return "a part of it is no memory of this process that can be read";
+	return writable ? NULL : "a part of it cannot be written";
 }
 
 /* Mapped elsewhere and moved into place: a mapping that fails in place may have taken the old pages. */

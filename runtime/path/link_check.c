@@ -13,11 +13,12 @@
 
 #include <gdr/device.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/errors.h"
-#include "runtime/path/link_check.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/path/link_check.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
 #define LANES 16u /* queues that are tried at a time */
@@ -79,6 +80,12 @@ static unsigned int steps(const struct gdri_state *st)
 	return st->dev->n_queues ? st->dev->n_queues / (unsigned int)st->n_pes : 1;
 }
 
+/* Since init began. Some of the limit is kept back (gdri_up_link_out). */
+static const char *waited(const struct gdri_state *st)
+{
+	return gdri_boot_waited(st->opt.init_timeout_ms, gdri_left_ms(st->deadline_ns));
+}
+
 /* The record that device code left about the queue, if it did, has more than the status. */
 static int say_failed(const struct gdri_state *st, const struct lane *l, const char *what)
 {
@@ -86,9 +93,9 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
 
 	if (l->failed == -GDR_ETIMEOUT) { /* of await() */
-		gdri_error("link check with PE %d: queue %u: %s: not complete within the limit GDR_INIT_TIMEOUT=%dms; "
+		gdri_error("link check with PE %d: queue %u: %s: not complete within %s; "
 			   "raise the option where the machine is busy, else the NIC is stuck", l->qp->peer,
-			   l->qp->slot, what, st->opt.init_timeout_ms);
+			   l->qp->slot, what, waited(st));
 		return -GDR_ELINK;
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
@@ -244,8 +251,7 @@ static int check_all(struct gdri_state *st, uint64_t end)
 		gdri_info("link check: no time left to try the last %u of %u queues", all - i, all);
 		return ret;
 	}
-	gdri_error("link check: the limit GDR_INIT_TIMEOUT=%dms ended it after %u of %u queues; raise the option",
-		   st->opt.init_timeout_ms, i, all);
+	gdri_error("link check: ended after %u of %u queues and %s; raise the option", i, all, waited(st));
 	return -GDR_ETIMEOUT;
 }
 

@@ -3,9 +3,10 @@
 
 #include <gdr/device.h>
 
-#include "runtime/cuda/cuda_state.h"
-#include "runtime/path/devstate.h"
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/place.h"
+#include "runtime/path/devstate.h"
 
 /* For gdr_errors. The monitor passes it over: it is said here. */
 static void record(struct gdri_state *st, int pe)
@@ -20,9 +21,11 @@ static void record(struct gdri_state *st, int pe)
 
 void gdri_lost_note(struct gdri_state *st, int pe)
 {
+	char text[160];
 	int32_t none = 0;
 
-	gdri_error("PE %d is lost, says the launcher", pe);
+	gdri_place_lost(pe, text, sizeof(text));
+	gdri_error("%s", text);
 	record(st, pe);
 	/* relaxed: device code and host threads read nothing else through them */
 	__atomic_store_n(&st->peers[pe].lost, 1, __ATOMIC_RELAXED);

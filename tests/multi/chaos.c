@@ -317,7 +317,7 @@ static int is_reported(void)
 	int i, n = gdr_errors(e, 16);
 
 	for (i = 0; i < n && i < 16; i++)
-		if (e[i].status == -GDR_EPEERLOST && strstr(e[i].text, "says the launcher"))
+		if (e[i].status == -GDR_EPEERLOST && !strncmp(e[i].text, "PE ", 3) && strstr(e[i].text, " is lost"))
 			return 1;
 	return 0;
 }

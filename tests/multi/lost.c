@@ -127,7 +127,7 @@ static void check_record(const struct lost *a)
 
 	for (i = 0; i < n && i < 8; i++)
 		named += e[i].status == -GDR_EPEERLOST && e[i].peer == a->dead &&
-			 strstr(e[i].text, "says the launcher") != NULL;
+			 !strncmp(e[i].text, "PE ", 3) && strstr(e[i].text, " is lost") != NULL;
 	CHECK_EQ(named, 1);
 }
 

@@ -93,6 +93,10 @@ static void a_completion_is_told_in_full(void **state)
 	e.is_cause = 0;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "may be earlier"));
+	assert_null(strstr(out.text, "below"));
+	e.addr = -(uint64_t)72;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "4096 bytes at 72 bytes below the heap"));
 }
 
 static void a_wait_names_both_ends(void **state)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -84,6 +85,10 @@ static int body_disagree(int pe, int n)
 	q = gdr_malloc(100);
 	JOB_CHECK(p && q);
 	JOB_CHECK(gdr_free(pe ? p : q) == -GDR_EMISMATCH);
+	JOB_CHECK(!strstr(job_stderr(), "alignment 0") && !strstr(job_stderr(), "alignment 1)"));
+	JOB_CHECK(gdr_free(pe == 1 ? (void *)((char *)p - 4096) : p) == -GDR_EINVAL);
+	JOB_CHECK(gdr_free(pe == 1 ? NULL : p) == -GDR_EMISMATCH);
+	JOB_CHECK(strstr(job_stderr(), "PE 1 frees NULL") && !strstr(job_stderr(), "18446744"));
 	JOB_CHECK(pe ? gdr_free(p) == -GDR_EMISMATCH : !gdr_malloc(100));
 	JOB_CHECK(gdr_free((char *)p + 8) == -GDR_EINVAL);
 	JOB_CHECK(gdr_free(pe == 1 ? (void *)&p : p) == -GDR_EINVAL); /* one PE's mistake is everybody's */
@@ -112,6 +117,7 @@ static int body_exhaust(int pe, int n)
 static int body_again(int pe, int n)
 {
 	const char *text, *first;
+	char again[100];
 	int i, *word;
 
 	(void)n;
@@ -120,14 +126,15 @@ static int body_again(int pe, int n)
 	JOB_CHECK(word);
 	for (i = 0; i < 100; i++)
 		JOB_CHECK(gdr_host_put(word, NULL, 4, pe) == -GDR_EINVAL);
-	first = strstr(job_stderr(), "gdr_host_put: (nil) with 4 bytes");
+	first = strstr(job_stderr(), "gdr_host_put: src is NULL, with 4 bytes to PE");
 	JOB_CHECK(first && !strstr(first + 1, "gdr_host_put:"));
 	JOB_CHECK(!gdr_finalize());
 	text = job_stderr();
-	JOB_CHECK(strstr(text, "gdr_host_put: (nil) with 4 bytes is no memory of this process (99 more times)\n"));
+	snprintf(again, sizeof(again), "gdr_host_put: src is NULL, with 4 bytes to PE %d (99 more times)\n", pe);
+	JOB_CHECK(strstr(text, again));
 	JOB_CHECK(!init());
 	JOB_CHECK(gdr_host_put(word, NULL, 4, pe) == -GDR_EINVAL);
-	first = strstr(strstr(job_stderr(), "more times)"), "gdr_host_put: (nil)"); /* a new job, told anew */
+	first = strstr(strstr(job_stderr(), "more times)"), "gdr_host_put: src is NULL"); /* a new job, told anew */
 	JOB_CHECK(first);
 	return gdr_finalize();
 }
@@ -192,7 +199,8 @@ static int one_leaves(int pe, int in_malloc)
 		JOB_CHECK(!gdr_abort_waits());
 	} else if (in_malloc) {
 		JOB_CHECK(!gdr_malloc(8) && gdr_host_status() == -GDR_EPEERLOST);
-		JOB_CHECK(strstr(job_stderr(), "symmetric heap: PE 1 has left after an error"));
+		JOB_CHECK(strstr(job_stderr(), "symmetric heap: PE 1 has left after an error") ||
+			  strstr(job_stderr(), "symmetric heap: waiting for PE 1: a peer is lost")); /* as below */
 	}
 	ret = gdr_finalize();
 	JOB_CHECK(pe == 1 || ret == -GDR_EPEERLOST);
@@ -273,6 +281,42 @@ static int body_heap_sizes(int pe, int n)
 	attr.bootstrap = job_bootstrap();
 	JOB_CHECK(gdr_init_attr(&attr) == -GDR_EMISMATCH);
 	JOB_CHECK(strstr(job_stderr(), "GDR_HEAP_SIZE is 4194304 on PE 0 and 8388608 on PE 2"));
+	return 0;
+}
+
+/* Every option that all PEs set alike: who differs is told in the option's own words. */
+static int body_options(int pe, int n)
+{
+	static const struct {
+		const char *name, *first, *other, *text;
+	} rows[] = {
+		{"HEAP_SIZE", "4m", "8m", "GDR_HEAP_SIZE is 4194304 on PE 0 and 8388608 on PE 1"},
+		{"HEAP_MAX", "0", "512m", "GDR_HEAP_MAX is 0 on PE 0 and 536870912 on PE 1"},
+		{"HEAP_CHUNK", "2m", "4m", "GDR_HEAP_CHUNK is 2097152 on PE 0 and 4194304 on PE 1"},
+		{"HEAP_KIND", "auto", "host", "GDR_HEAP_KIND is host on PE 1 but not on PE 0"},
+		{"TRANSPORTS", "p2p", "nic", "GDR_TRANSPORTS is p2p on PE 0 and nic on PE 1"},
+		{"TRANSPORTS", "nic,p2p", "p2p", "GDR_TRANSPORTS is p2p,nic on PE 0 and p2p on PE 1"},
+		{"QPS_PER_PE", "2", "3", "GDR_QPS_PER_PE is 2 on PE 0 and 3 on PE 1"},
+		{"CTX_QUEUES", "2", "3", "GDR_CTX_QUEUES is 2 on PE 0 and 3 on PE 1"},
+		{"MAX_PES", "2", "3", "GDR_MAX_PES is 2 on PE 0 and 3 on PE 1"},
+		{"TEAMS", "4", "5", "GDR_TEAMS is 4 on PE 0 and 5 on PE 1"},
+		{"COLL_SLOT", "64", "128", "GDR_COLL_SLOT is 64 on PE 0 and 128 on PE 1"},
+		{"COLL_BLOCKS", "2", "3", "GDR_COLL_BLOCKS is 2 on PE 0 and 3 on PE 1"},
+		{"COLL", "reduce:ring", "", "PE 0 and PE 1 choose other algorithms for collectives: set GDR_COLL"},
+	};
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+	char name[40];
+	size_t i;
+
+	(void)n;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(name, sizeof(name), "GDR_%s", rows[i].name);
+		setenv(name, pe ? rows[i].other : rows[i].first, 1);
+		attr.bootstrap = job_bootstrap();
+		JOB_CHECK(gdr_init_attr(&attr) == -GDR_EMISMATCH);
+		JOB_CHECK(strstr(job_stderr(), rows[i].text));
+		unsetenv(name);
+	}
 	return 0;
 }
 
@@ -405,12 +449,22 @@ static int body_forks(int pe, int n)
 
 static int body_buffers(int pe, int n)
 {
+	char *page = mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static char buf[70][64];
 	int i;
 
+	JOB_CHECK(page != MAP_FAILED && !mprotect(page + 4096, 4096, PROT_NONE));
 	(void)n;
 	JOB_CHECK(gdr_buffer_register(buf, 64) == -GDR_ESTATE);
 	JOB_CHECK(!init());
+	JOB_CHECK(!strstr(job_stderr(), "there is no memory"));
+	JOB_CHECK(gdr_buffer_register((void *)4096, 4096) == -GDR_EINVAL);
+	JOB_CHECK(strstr(job_stderr(), "at 0x1000 there is no memory of this process"));
+	JOB_CHECK(gdr_buffer_register(page, 12288) == -GDR_EINVAL); /* its second page cannot be read */
+	JOB_CHECK(!gdr_buffer_register(page, 4096) && !gdr_buffer_unregister(page));
+	JOB_CHECK(!gdr_symmetric_register((void *)4096, 4096) && !gdr_symmetric_register(page, 12288));
+	JOB_CHECK(strstr(job_stderr(), "a part of it is no memory of this process"));
+	munmap(page, 12288);
 	for (i = 0; i < 64; i++)
 		JOB_CHECK(!gdr_buffer_register(buf[i], 64));
 	JOB_CHECK(gdr_buffer_register(buf[64], 64) == -GDR_ENOMEM);
@@ -576,6 +630,7 @@ JOB_TEST(leaves_malloc, 3, 60)
 JOB_TEST(recovers, 2, 60)
 JOB_TEST(one_bad_option, 3, 90)
 JOB_TEST(heap_sizes, 3, 30)
+JOB_TEST(options, 2, 60)
 JOB_TEST(version, 3, 30)
 JOB_TEST(abi_of_peer, 3, 30)
 JOB_TEST(crowd, 1, 30)
@@ -608,7 +663,8 @@ int main(void)
 		cmocka_unit_test(single),	  cmocka_unit_test(heap),
 		cmocka_unit_test(disagree),	  cmocka_unit_test(exhaust),
 		cmocka_unit_test(absent),	  cmocka_unit_test(one_bad_option),
-		cmocka_unit_test(heap_sizes),	  cmocka_unit_test(version),
+		cmocka_unit_test(heap_sizes),	  cmocka_unit_test(options),
+		cmocka_unit_test(version),
 		cmocka_unit_test(garbage),	  cmocka_unit_test(cycles),
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
 		cmocka_unit_test(unreachable),	  cmocka_unit_test(out_of_time),

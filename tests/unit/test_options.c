@@ -203,12 +203,14 @@ static void times_need_a_unit(void **state)
 /* First in the program: the warning comes once per process. */
 static void unknown_names_are_warned_about_once(void **state)
 {
-	char *env[] = {"GDR_HEAPSIZE=1m", "GDR_ZZZZZZZZZZZZ=1", "GDR_", NULL}, text[4096];
+	char *env[] = {"GDR_HEAPSIZE=1m", "GDR_ZZZZZZZZZZZZ=1", "GDR_FOO=1", "GDR_NIK=1", "GDR_", NULL}, text[4096];
 	struct gdri_options o;
 
 	(void)state;
 	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "did you mean GDR_HEAP_SIZE?"));
+	assert_non_null(strstr(text, "GDR_FOO is not an option; gdr_info -e"));
+	assert_non_null(strstr(text, "GDR_NIK is not an option; did you mean GDR_NIC?"));
 	assert_non_null(strstr(text, "GDR_ZZZZZZZZZZZZ is not an option; gdr_info -e"));
 	assert_int_equal(read_caught(&o, env, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
