@@ -35,8 +35,8 @@ set(GDR_TEST_PROFILE full CACHE STRING "Build the programs of these tests: quick
 set_property(CACHE GDR_TEST_PROFILE PROPERTY STRINGS quick full)
 
 add_executable(enclose)
-target_sources(enclose PRIVATE ${PROJECT_SOURCE_DIR}/tests/launch/enclose.c
-	${PROJECT_SOURCE_DIR}/tests/launch/enclosure.c ${PROJECT_SOURCE_DIR}/tests/launch/slow.c)
+target_sources(enclose PRIVATE ${GDR_ROOT}/tests/launch/enclose.c
+	${GDR_ROOT}/tests/launch/enclosure.c ${GDR_ROOT}/tests/launch/slow.c)
 target_compile_definitions(enclose PRIVATE _GNU_SOURCE)
 target_compile_options(enclose PRIVATE -fno-sanitize=all)
 target_link_options(enclose PRIVATE -fno-sanitize=all)
@@ -49,7 +49,7 @@ set(GDR_TEST_TIMES GDR_TIMEOUT=20 GDR_INIT_TIMEOUT=40)
 if("address" IN_LIST GDR_SANITIZE)
 	list(APPEND GDR_TEST_ENV
 		"ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=0:exitcode=99"
-		"LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
+		"LSAN_OPTIONS=suppressions=${GDR_ROOT}/tests/lsan.supp:print_suppressions=0"
 		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99")
 endif()
 if("thread" IN_LIST GDR_SANITIZE)
@@ -57,12 +57,12 @@ if("thread" IN_LIST GDR_SANITIZE)
 	# retries take by default, and of 8 PEs the last may reach a barrier after more than 20 s.
 	set(GDR_TEST_TIMES GDR_TIMEOUT=100 GDR_INIT_TIMEOUT=100)
 	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17
-		"TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:exitcode=99:halt_on_error=0")
+		"TSAN_OPTIONS=suppressions=${GDR_ROOT}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 
 # The words before a program that run it as N PEs, bounded by the test's limit alone.
 function(gdr_launch_command out pes transport)
-	set(cmd env LIMIT=0 ${PROJECT_SOURCE_DIR}/tests/launch/mpirun_here ${pes})
+	set(cmd env LIMIT=0 ${GDR_ROOT}/tests/launch/mpirun_here ${pes})
 	if(transport MATCHES nic)
 		list(APPEND cmd $<TARGET_FILE:softhca_launcher>)
 	endif()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A PE with a GPU that reaches itself by queue: a fake driver above, softhca below. The test is the kernel: the
  * GPU's memory is the process's own, so device code of the host device may use the GPU's state. A dma-buf of such
- * memory there is not: by tests/multi/on_gpus and tests/softhca/cuda. */
+ * memory there is not: by tests/multi/on_gpus and softhca/tests/cuda. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
