@@ -71,23 +71,23 @@ static int in_heap(const struct gdri_state *st, const struct gdri_request *q, co
 
 static int check_collective(const struct gdri_state *st, const struct gdri_request *q)
 {
-	const struct gdri_team *t = gdri_team_find(st, q->team);
+	const struct gdri_team *t = gdri_team_find(st, q->coll.team);
 	uint64_t d, s;
 	int ret;
 
 	if (!t) {
-		gdri_error("%s: this PE is in no team %d", names[q->what], q->team);
+		gdri_error("%s: this PE is in no team %d", names[q->what], q->coll.team);
 		return -GDR_EINVAL;
 	}
 	if (q->what < GDRI_RQ_COLLECTIVE)
 		return 0;
-	if (q->what == GDRI_RQ_BROADCAST && (q->pe < 0 || q->pe >= t->n)) {
-		gdri_error("broadcast: root %d of a team of %d", q->pe, t->n);
+	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n)) {
+		gdri_error("broadcast: root %d of a team of %d", q->coll.root, t->n);
 		return -GDR_EINVAL;
 	}
 	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s)) {
 		gdri_error("%s: %llu elements, steps %lld and %lld", names[q->what],
-			   (unsigned long long)q->n, (long long)q->dst_step, (long long)q->src_step);
+			   (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
 		return -GDR_EINVAL;
 	}
 	ret = in_heap(st, q, q->dst, d);
@@ -118,7 +118,7 @@ static uint64_t span(const struct gdri_state *st, const struct gdri_request *q, 
 static int check_transfer(const struct gdri_state *st, const struct gdri_request *q)
 {
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
-	const void *remote = remote_is_src ? q->src : q->dst;
+	const void *remote = q->what == GDRI_RQ_SIGNAL ? q->signal.word : remote_is_src ? q->src : q->dst;
 	uint64_t len = q->size;
 	int ret;
 
@@ -128,7 +128,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	}
 	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
 		len = q->n ? span(st, q, &remote,
-				  q->what == GDRI_RQ_IPUT ? q->dst_step : q->src_step) : 0;
+				  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
@@ -141,24 +141,26 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		ret = gdri_lost_peer(st, q->pe);
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
-	if (q->code != GDR_SIGNAL_SET && q->code != GDR_SIGNAL_ADD) {
-		gdri_error("%s: there is no signal operation %u", names[q->what], q->code);
+	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD) {
+		gdri_error("%s: there is no signal operation %u", names[q->what], q->signal.op);
 		return -GDR_EINVAL;
 	}
-	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, q->sig, sizeof(uint64_t));
+	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, q->signal.word, sizeof(uint64_t));
 }
 
 static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
 {
-	if (q->code > GDR_CMP_LE) {
-		gdri_error("wait_until: there is no comparison %u", q->code);
+	const struct gdri_rq_wait *w = &q->wait;
+
+	if (w->cmp > GDR_CMP_LE) {
+		gdri_error("wait_until: there is no comparison %u", w->cmp);
 		return -GDR_EINVAL;
 	}
-	if (q->b && (q->pe < 0 || q->pe >= st->n_pes)) {
+	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes)) {
 		gdri_error("wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
 		return -GDR_EINVAL;
 	}
-	return in_heap(st, q, q->dst, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
+	return in_heap(st, q, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
 static int check(const struct gdri_state *st, const struct gdri_request *q)

@@ -30,17 +30,34 @@ class _Attr(ctypes.Structure):
                 ("n_pes", ctypes.c_int), ("mpi_comm", ctypes.c_void_p), ("ctx_queues", ctypes.c_uint)]
 
 
+class _Signal(ctypes.Structure):
+    _fields_ = [("word", ctypes.c_void_p), ("value", ctypes.c_uint64), ("op", ctypes.c_uint32), ("nbi", ctypes.c_uint32)]
+
+
+class _Wait(ctypes.Structure):
+    _fields_ = [("words", ctypes.c_void_p), ("skip", ctypes.c_void_p), ("values", ctypes.c_void_p),
+                ("value", ctypes.c_uint64), ("cmp", ctypes.c_uint32), ("is_signed", ctypes.c_uint32),
+                ("from_pe", ctypes.c_uint32)]
+
+
+class _Coll(ctypes.Structure):
+    _fields_ = [("team", ctypes.c_int32), ("root", ctypes.c_int32), ("code", ctypes.c_uint32), ("keep", ctypes.c_uint32),
+                ("dst_step", ctypes.c_int64), ("src_step", ctypes.c_int64), ("members", ctypes.c_int32),
+                ("member", ctypes.c_int32), ("start", ctypes.c_int32), ("stride", ctypes.c_int32),
+                ("words", ctypes.c_void_p), ("push_size", ctypes.c_uint32)]
+
+
+class _OfKind(ctypes.Union):
+    """those that are asked for here; _Coll is the largest of all"""
+    _fields_ = [("signal", _Signal), ("wait", _Wait), ("coll", _Coll)]
+
+
 class _Request(ctypes.Structure):
     """all of struct gdri_request: the library copies it whole; tests/python/functions.py compares the two"""
-    _fields_ = [("what", ctypes.c_uint32), ("team", ctypes.c_int32), ("pe", ctypes.c_int32), ("code", ctypes.c_uint32),
-                ("size", ctypes.c_uint32), ("is_signed", ctypes.c_uint32), ("dst", ctypes.c_void_p),
-                ("src", ctypes.c_void_p), ("n", ctypes.c_uint64), ("dst_step", ctypes.c_int64),
-                ("src_step", ctypes.c_int64), ("sig", ctypes.c_void_p), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64),
-                ("answer", ctypes.c_void_p),
-                # set by the library
-                ("by", ctypes.c_uint32), ("part", ctypes.c_uint32), ("members", ctypes.c_int32),
-                ("member", ctypes.c_int32), ("start", ctypes.c_int32), ("stride", ctypes.c_int32),
-                ("words", ctypes.c_void_p), ("keep", ctypes.c_uint32)]
+    _anonymous_ = ("of_kind",)
+    _fields_ = [("what", ctypes.c_uint32), ("by", ctypes.c_uint32), ("size", ctypes.c_uint32), ("pe", ctypes.c_int32),
+                ("dst", ctypes.c_void_p), ("src", ctypes.c_void_p), ("n", ctypes.c_uint64), ("answer", ctypes.c_void_p),
+                ("of_kind", _OfKind)]
 
 
 (_BARRIER_ALL, _SYNC_ALL, _BARRIER, _SYNC, _QUIET, _P, _G, _SIGNAL, _WAIT, _AMO, _FETCH_AMO, _FLOAT_ADD, _PUT, _GET,
@@ -233,16 +250,16 @@ def get(dst, src, pe, stream=None):
 
 def put_signal(dst, src, sig, value, op, pe, stream=None):
     _fits(src, dst.nbytes)
-    _ask("put_signal", stream, _PUT_SIGNAL, dst=dst.ptr, src=_address(src), n=dst.nbytes, sig=sig.ptr, a=value,
-         code=op, pe=pe)
+    _ask("put_signal", stream, _PUT_SIGNAL, dst=dst.ptr, src=_address(src), n=dst.nbytes, pe=pe,
+         signal=_Signal(sig.ptr, value, op))
 
 
 def signal(sig, value, op, pe, stream=None):
-    _ask("signal", stream, _SIGNAL, dst=sig.ptr, n=1, size=8, a=value, code=op, pe=pe)
+    _ask("signal", stream, _SIGNAL, size=8, pe=pe, signal=_Signal(sig.ptr, value, op))
 
 
 def signal_wait(sig, cmp, value, stream=None):
-    _ask("signal_wait", stream, _WAIT, dst=sig.ptr, size=8, a=value, code=cmp)
+    _ask("signal_wait", stream, _WAIT, size=8, wait=_Wait(words=sig.ptr, value=value, cmp=cmp))
 
 
 def quiet(stream=None):
@@ -290,10 +307,10 @@ class Team:
         _said("destroy", _lib.gdr_team_destroy(self.handle))
 
     def barrier(self, stream=None):
-        _ask("barrier", stream, _BARRIER, team=self.handle)
+        _ask("barrier", stream, _BARRIER, coll=_Coll(self.handle))
 
     def sync(self, stream=None):
-        _ask("sync", stream, _SYNC, team=self.handle)
+        _ask("sync", stream, _SYNC, coll=_Coll(self.handle))
 
     def _coll(self, call, what, dst, src, n, stream, into=None, of=None, **more):
         """n elements a PE: of `of` in src, to `into` in dst"""
@@ -301,11 +318,11 @@ class Team:
             raise ValueError(f"{call}: {src.dtype} to {dst.dtype}")
         _fits(dst, (n if into is None else into) * dst.itemsize)
         _fits(src, (n if of is None else of) * src.itemsize)
-        _ask(call, stream, what, team=self.handle, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize, dst_step=1,
-             src_step=1, **more)
+        _ask(call, stream, what, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize,
+             coll=_Coll(team=self.handle, dst_step=1, src_step=1, **more))
 
     def broadcast(self, dst, src, root, stream=None):
-        self._coll("broadcast", _BROADCAST, dst, src, src.n, stream, pe=root)
+        self._coll("broadcast", _BROADCAST, dst, src, src.n, stream, root=root)
 
     def fcollect(self, dst, src, stream=None):
         self._coll("fcollect", _FCOLLECT, dst, src, src.n, stream, into=src.n * self.n_pes())

@@ -217,9 +217,10 @@ static gdri_cu_ptr mapped(const struct gdri_state *st, const void *ptr, int pe)
  * memory; pushes touch own memory and the library's, wherever dest and source are. */
 static const struct kernels *kernels_for(const struct gdri_state *st, const struct gdri_request *q)
 {
+	bool signals = q->what == GDRI_RQ_SIGNAL || q->what == GDRI_RQ_PUT_SIGNAL;
 	bool any = q->what != GDRI_RQ_WAIT && q->by != GDRI_BY_PUSH &&
 		   (gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
-		    gdri_window_is_outside(st, q->sig));
+		    (signals && gdri_window_is_outside(st, q->signal.word)));
 
 	return any ? &st->performer->any : &st->performer->plain;
 }
@@ -240,7 +241,7 @@ enum way { BY_KERNEL, BY_COPY, BY_VALUE, BY_WRITE };
  * is made of would be read at each replay; and a signal needs the order that a stream's write has. */
 static enum way way_of(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
-	bool sets = q->what == GDRI_RQ_SIGNAL && q->code == GDRI_SIGNAL_SETS;
+	bool sets = q->what == GDRI_RQ_SIGNAL && q->signal.op == GDRI_SIGNAL_SETS;
 
 	if (!sets && q->what != GDRI_RQ_P && q->what != GDRI_RQ_PUT && q->what != GDRI_RQ_GET)
 		return BY_KERNEL;
@@ -277,9 +278,11 @@ static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q,
 			return copy(st, mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len, stream);
 		return copy(st, (uintptr_t)q->dst, mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
 	case BY_VALUE:
-		return api->copy_in(mapped(st, q->dst, q->pe), &q->a, q->size, stream);
+		return api->copy_in(mapped(st, q->dst, q->pe), q->value, q->size, stream);
 	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
-		return api->write64(stream, mapped(st, q->dst, q->pe), q->a, 0);
+		if (q->what == GDRI_RQ_SIGNAL)
+			return api->write64(stream, mapped(st, q->signal.word, q->pe), q->signal.value, 0);
+		return api->write64(stream, mapped(st, q->dst, q->pe), q->value[0], 0);
 	}
 }
 
@@ -289,8 +292,8 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 {
 	const struct kernels *k = kernels_for(st, q);
 
-	if (!st->constants || !st->constants->direct || !q->stride ||
-	    (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID))
+	if (!st->constants || !st->constants->direct || (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID) ||
+	    !q->coll.stride)
 		return k->all;
 	return q->by == GDRI_BY_PUSH ? st->performer->push : k->grid;
 }
@@ -298,15 +301,15 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 /* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */
 static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
-	uint32_t rows = (uint32_t)(q->n * q->size / 16), n = (uint32_t)q->members, me = (uint32_t)q->member, i;
-	uint32_t each = gdri_near_each(rows, n), first = each * me;
+	uint32_t rows = (uint32_t)(q->n * q->size / 16), n = (uint32_t)q->coll.members, i;
+	uint32_t me = (uint32_t)q->coll.member, each = gdri_near_each(rows, n), first = each * me;
 	const uint8_t *from = (const uint8_t *)q->dst + (size_t)first * 16;
 	size_t len = first >= rows ? 0 : (size_t)(rows - first < each ? rows - first : each) * 16;
 	gdri_cu_result r = 0;
 	int pe;
 
 	for (i = 1; i < n && len && !r; i++) { /* all to others at the same time */
-		pe = q->start + (int)((me + i) % n) * q->stride;
+		pe = q->coll.start + (int)((me + i) % n) * q->coll.stride;
 		r = st->cuda->api.copy(mapped(st, from, pe), (uintptr_t)from, len, stream);
 	}
 	return r;
@@ -315,9 +318,9 @@ static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_reque
 /* Behind those copies: all have arrived. */
 static struct gdri_request meeting(const struct gdri_request *q)
 {
-	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .team = q->team, .answer = q->answer};
+	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .answer = q->answer, .coll = {.team = q->coll.team}};
 
-	if (q->team == GDR_TEAM_WORLD)
+	if (q->coll.team == GDR_TEAM_WORLD)
 		m.what = GDRI_RQ_BARRIER_ALL;
 	return m;
 }
@@ -331,7 +334,7 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 
 	gdri_perform_plan(st, &arg, &p);
 	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
-	if (r || !arg.keep)
+	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
 	arg = meeting(q);
@@ -375,7 +378,7 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
 	r = st->cuda->api.launch_ex(&how, kernel, args, NULL);
-	if (r || !arg.keep)
+	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
 	arg = meeting(q);

@@ -63,7 +63,7 @@ static void push(const struct gdri_state *st, const struct gdri_team *t, struct 
 	uint64_t units = push_units(q, t);
 
 	q->by = GDRI_BY_PUSH;
-	q->words = t->push;
+	q->coll.words = t->push;
 	if (st->cuda)
 		p->block = bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
 	p->grid = bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
@@ -72,18 +72,18 @@ static void push(const struct gdri_state *st, const struct gdri_team *t, struct 
 /* By many blocks, where the table says so. */
 static void spread(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
-	const struct gdri_team *t = gdri_team_find(st, q->team);
+	const struct gdri_team *t = gdri_team_find(st, q->coll.team);
 	uint64_t d, s, bytes, most = t->grid_blocks;
 	int kind = kind_of(q), algo;
 
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return;
-	q->members = t->n;
-	q->member = t->me;
-	q->start = t->start;
-	q->stride = t->stride;
-	q->part = t->push_size;
-	q->words = t->grid;
+	q->coll.members = t->n;
+	q->coll.member = t->me;
+	q->coll.start = t->start;
+	q->coll.stride = t->stride;
+	q->coll.push_size = t->push_size;
+	q->coll.words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
 	if (by_push(q, t, algo)) {
@@ -95,8 +95,8 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	if (!st->cuda && most > HOST_BLOCKS)
 		most = HOST_BLOCKS;
 	q->by = GDRI_BY_GRID;
-	q->keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
-		  st->constants->direct && q->stride && gdri_near_fits(q);
+	q->coll.keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
+		  st->constants->direct && q->coll.stride && gdri_near_fits(q);
 	p->grid = bounded(bytes / SHARE, most);
 }
 
@@ -107,13 +107,14 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 	p->grid = 1;
 	p->block = 1;
 	q->by = GDRI_BY_THREAD;
-	q->keep = 0; /* whatever the caller left there */
 	if (q->what < GDRI_RQ_BY_BLOCK)
 		return;
 	q->by = GDRI_BY_BLOCK;
 	/* on the host device one CPU thread is a block: more threads of it are only slower */
 	if (st->cuda)
 		p->block = len <= 256 ? 128 : BLOCK;
-	if (q->what >= GDRI_RQ_COLLECTIVE)
+	if (q->what >= GDRI_RQ_COLLECTIVE) {
+		q->coll.keep = 0; /* whatever the caller left there */
 		spread(st, q, p);
+	}
 }

@@ -28,12 +28,22 @@ def refused(name, text):
 def layout(name, c):
     """the struct of C is the one of Python: the library reads all of it"""
     same = [f"sizeof(struct {name}) == {ctypes.sizeof(c)}"]
-    same += [f"offsetof(struct {name}, {f}) == {getattr(c, f).offset}" for f, _ in c._fields_]
+    same += [f"offsetof(struct {name}, {f}) == {getattr(c, f).offset}" for f, _ in c._fields_ if f != "of_kind"]
     return "".join(f'_Static_assert({s}, "{name}");\n' for s in same)
 
 
+def numbers():
+    """what the requests are called, and where what is of a kind begins"""
+    same = [f"GDRI_RQ{n} == {v}" for n, v in vars(gdr).items() if n[0] == "_" and n.isupper() and isinstance(v, int)]
+    assert len(same) == 26, same
+    same += [f"offsetof(struct gdri_request, coll) == {gdr._Request.of_kind.offset}"]
+    return "".join(f'_Static_assert({s}, "gdri_request");\n' for s in same)
+
+
 said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
-                layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr))
+                layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr) +
+                layout("gdri_rq_signal", gdr._Signal) + layout("gdri_rq_wait", gdr._Wait) +
+                layout("gdri_rq_coll", gdr._Coll) + numbers())
 assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)

@@ -42,13 +42,13 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 	*p = (struct gdri_plan){1, 32};
 	if (q->what == GDRI_RQ_BROADCAST) {
 		q->by = planned;
-		q->stride = 1;
+		q->coll.stride = 1;
 	}
 	if (q->what == GDRI_RQ_REDUCE) {
-		q->keep = 1;
-		q->members = 2;
-		q->member = member;
-		q->stride = 1;
+		q->coll.keep = 1;
+		q->coll.members = 2;
+		q->coll.member = member;
+		q->coll.stride = 1;
 	}
 }
 
@@ -351,7 +351,7 @@ static void test_stores_by_driver(void **state)
 {
 	static uint8_t heap[64], peer[64];
 	struct gdri_peer peers[2] = {{.base = heap}, {.base = peer}};
-	struct gdri_request q = {.what = GDRI_RQ_P, .pe = 1, .dst = heap + 16, .a = 0x1122334455667788};
+	struct gdri_request q = {.what = GDRI_RQ_P, .pe = 1, .dst = heap + 16, .value = {0x1122334455667788}};
 	static const uint32_t sizes[] = {1, 2, 4, 16, 8};
 
 	(void)state;
@@ -373,21 +373,21 @@ static void test_stores_by_driver(void **state)
 		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
 		cuda.stages = true;
 	}
-	q.what = GDRI_RQ_SIGNAL;
-	q.size = 8;
-	q.code = GDRI_SIGNAL_SETS;
+	q = (struct gdri_request){.what = GDRI_RQ_SIGNAL, .pe = 1, .size = 8,
+				  .signal = {(uint64_t *)(void *)(heap + 24), 7, GDRI_SIGNAL_SETS, 0}};
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "write64");
-	q.code = GDRI_SIGNAL_SETS + 1;
+	assert_int_equal(called_with, 7);
+	assert_true(called_at == (uintptr_t)peer + 24);
+	q.signal.op = GDRI_SIGNAL_SETS + 1;
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
-	q.code = GDRI_SIGNAL_SETS;
+	q.signal.op = GDRI_SIGNAL_SETS;
 	cuda.writes64 = false;
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
 	peers[1].base = NULL;
-	q.what = GDRI_RQ_P;
-	q.size = 4;
+	q = (struct gdri_request){.what = GDRI_RQ_P, .pe = 1, .size = 4, .dst = heap + 16};
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
 	st.peers = NULL;
@@ -499,7 +499,7 @@ static void test_copies(void **state)
 	assert_ptr_equal(kernel, (void *)2); /* the barrier of all */
 	peers[0].base = (uint8_t *)peer;
 	member = 1;
-	q.team = 5;
+	q.coll.team = 5;
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_int_equal(copies, 2);
 	assert_true(copied_to == (uintptr_t)peer + 24 * 16);
@@ -548,10 +548,10 @@ static void test_outside(void **state)
 		assert_int_equal(gdri_perform_now(&st, &q, &a), 0);
 		assert_true((uintptr_t)kernel == seen[i].any);
 	}
-	q = (struct gdri_request){.what = GDRI_RQ_WAIT, .dst = own};
+	q = (struct gdri_request){.what = GDRI_RQ_WAIT, .wait = {.words = own}};
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_true((uintptr_t)kernel == 1); /* own memory needs no looking up */
-	q = (struct gdri_request){.what = GDRI_RQ_IPUT, .dst = heap, .src = heap, .sig = own};
+	q = (struct gdri_request){.what = GDRI_RQ_PUT_SIGNAL, .dst = heap, .src = heap, .signal = {.word = own}};
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
 	assert_true((uintptr_t)kernel == 11);
 	st.constants = NULL;

@@ -11,17 +11,18 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 				       const struct gdri_team *t)
 {
 	uint64_t dst, src, heap = gdri_dev()->heap_size;
-	int ret, pe = gdri_dev()->pe, short_step = q->dst_step < 1 || q->dst_step > q->src_step;
+	int ret, pe = gdri_dev()->pe, short_step = q->coll.dst_step < 1 || q->coll.dst_step > q->coll.src_step;
 
-	if (q->what == GDRI_RQ_BROADCAST && (q->pe < 0 || q->pe >= t->n))
-		return gdri_refuse(at, -1, GDRI_ARG_ROOT, 0, (uint64_t)(int64_t)q->pe, 0, (uint64_t)t->n);
+	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n))
+		return gdri_refuse(at, -1, GDRI_ARG_ROOT, 0, (uint64_t)(int64_t)q->coll.root, 0, (uint64_t)t->n);
 	if (q->n > heap / q->size)
 		return gdri_refuse(at, -1, GDRI_ARG_SIZE, 0, q->n, q->size, heap);
 	if (!gdri_request_extent(q, (uint64_t)t->n, &dst, &src)) {
 		if (q->what != GDRI_RQ_ALLTOALLS)
 			return gdri_refuse(at, -1, GDRI_ARG_SIZE, 0, q->n, q->size, heap);
 		return gdri_refuse(at, -1, (short_step ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE, 0,
-				   (uint64_t)(short_step ? q->dst_step : q->src_step), q->n * (uint64_t)t->n, heap);
+				   (uint64_t)(short_step ? q->coll.dst_step : q->coll.src_step),
+				   q->n * (uint64_t)t->n, heap);
 	}
 	ret = gdri_check_sym(at, GDRI_DEST, q->dst, dst, q->size, pe);
 	if (!ret)
@@ -33,12 +34,12 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 
 GDRI_NOINLINE int gdri_check_coll_of(const struct gdri_site *at, const struct gdri_request *q)
 {
-	const struct gdri_team *t = gdri_team_of(gdri_dev(), q->team);
+	const struct gdri_team *t = gdri_team_of(gdri_dev(), q->coll.team);
 
 	if (!gdri_dev())
 		return 0; /* the function itself says so */
 	if (!t)
-		return gdri_refuse(at, -1, GDRI_ARG_TEAM, 0, (uint64_t)(int64_t)q->team, 0, 0);
+		return gdri_refuse(at, -1, GDRI_ARG_TEAM, 0, (uint64_t)(int64_t)q->coll.team, 0, 0);
 	return gdri_check_match(at, q, q->what < GDRI_RQ_COLLECTIVE ? 0 : gdri_check_coll_args(at, q, t));
 }
 
@@ -50,15 +51,15 @@ GDR_DEVICE int gdri_check_coll(const struct gdri_site *at, uint32_t what, int32_
 
 	gdri_zero(&q, sizeof(q));
 	q.what = what;
-	q.team = team;
+	q.coll.team = team;
 	q.dst = dst;
 	q.src = src;
 	q.n = n;
 	q.size = (uint32_t)size;
-	q.pe = root;
-	q.dst_step = dst_step;
-	q.src_step = src_step;
-	q.code = code;
+	q.coll.root = root;
+	q.coll.dst_step = dst_step;
+	q.coll.src_step = src_step;
+	q.coll.code = code;
 	return gdri_check_coll_of(at, &q);
 }
 

@@ -19,14 +19,14 @@
 GDRI_NOINLINE void gdri_match_say(struct gdri_match *m, const struct gdri_site *at, const struct gdri_request *q,
 				  int bad)
 {
-	int steps = q->what == GDRI_RQ_ALLTOALLS, by_size = steps || q->code;
+	int steps = q->what == GDRI_RQ_ALLTOALLS, by_size = steps || q->coll.code;
 	int scope = q->what < GDRI_RQ_COLLECTIVE ? 0 : at->scope; /* barriers are of any form on each */
 
 	m->call = q->what | (uint64_t)scope << 8 | (uint64_t)(by_size ? q->size : 0) << 16 |
-		  (uint64_t)(uint16_t)q->pe << 24 | (uint64_t)(q->code & 0x7fff) << 40 |
+		  (uint64_t)(uint16_t)q->coll.root << 24 | (uint64_t)(q->coll.code & 0x7fff) << 40 |
 		  (bad ? GDRI_MATCH_REFUSED : 0);
 	m->len = q->what == GDRI_RQ_COLLECT ? 0 : q->n * q->size;
-	m->steps = steps ? (uint64_t)q->dst_step << 32 | (uint32_t)q->src_step : 0;
+	m->steps = steps ? (uint64_t)q->coll.dst_step << 32 | (uint32_t)q->coll.src_step : 0;
 }
 
 GDRI_NOINLINE int gdri_match_tell(const struct gdri_coll *c, int to, struct gdri_match *at,
@@ -163,7 +163,7 @@ GDRI_NOINLINE int gdri_check_match(const struct gdri_site *at, const struct gdri
 	struct gdri_coll c;
 	int ret = 0;
 
-	if (gdri_coll_begin(&c, at->scope, q->team, at->op) || c.n < 2)
+	if (gdri_coll_begin(&c, at->scope, q->coll.team, at->op) || c.n < 2)
 		return bad; /* the call itself says what became of the team */
 	if (!gdri_scope_rank(at->scope)) {
 		gdri_match_say(&mine, at, q, bad);

@@ -483,8 +483,8 @@ GDRI_NOINLINE int gdri_alltoalls_grid(const struct gdri_coll *c, void *dst, cons
 	q.dst = dst;
 	q.src = src;
 	q.n = n;
-	q.dst_step = dst_step;
-	q.src_step = src_step;
+	q.coll.dst_step = dst_step;
+	q.coll.src_step = src_step;
 	return gdri_grid_alone(c, &q);
 }
 

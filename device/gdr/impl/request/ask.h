@@ -56,7 +56,7 @@ static inline int gdri_ask_rma(uint32_t what, int nbi, void *dst, const void *sr
 {
 	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
 
-	q.is_signed = (uint32_t)nbi;
+	q.transfer.nbi = (uint32_t)nbi;
 	return gdri_ask(&q, stream);
 }
 
@@ -66,10 +66,10 @@ static inline int gdri_ask_signal(int nbi, void *dst, const void *src, uint64_t 
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_PUT_SIGNAL, dst, src, n, size, pe);
 
-	q.is_signed = (uint32_t)nbi;
-	q.sig = sig;
-	q.a = value;
-	q.code = (uint32_t)op;
+	q.signal.word = (uint64_t *)sig;
+	q.signal.value = value;
+	q.signal.op = (uint32_t)op;
+	q.signal.nbi = (uint32_t)nbi;
 	return gdri_ask(&q, stream);
 }
 
@@ -79,8 +79,8 @@ static inline int gdri_ask_strided(uint32_t what, void *dst, const void *src, in
 {
 	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
 
-	q.dst_step = dst_step;
-	q.src_step = src_step;
+	q.strided.dst_step = dst_step;
+	q.strided.src_step = src_step;
 	return gdri_ask(&q, stream);
 }
 
@@ -89,7 +89,7 @@ static inline int gdri_ask_p(void *dst, const void *value, uint32_t size, int pe
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_P, dst, 0, 1, size, pe);
 
-	memcpy(&q.a, value, size < 16 ? size : 16);
+	memcpy(q.value, value, size < 16 ? size : 16);
 	return gdri_ask(&q, stream);
 }
 
@@ -107,17 +107,18 @@ static inline void gdri_ask_g(void *value, const void *src, uint32_t size, int p
 		gdri_request_value(&q, value);
 }
 
-static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *status,
+static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *skip,
 				      const void *values, uint64_t value, uint32_t size,
 				      int is_signed, int cmp, gdr_stream_t stream)
 {
-	struct gdri_request q =
-		gdri_rq(GDRI_RQ_WAIT, (void *)(uintptr_t)ptrs, status, n, size, 0);
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, n, size, 0);
 
-	q.sig = (void *)(uintptr_t)values;
-	q.a = value;
-	q.is_signed = (uint32_t)is_signed;
-	q.code = (uint32_t)cmp;
+	q.wait.words = ptrs;
+	q.wait.skip = skip;
+	q.wait.values = values;
+	q.wait.value = value;
+	q.wait.is_signed = (uint32_t)is_signed;
+	q.wait.cmp = (uint32_t)cmp;
 	return gdri_ask(&q, stream);
 }
 
@@ -125,21 +126,23 @@ static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *status,
 static inline int gdri_ask_wait_from(const uint64_t *sig, int cmp, uint64_t value, int pe,
 				     gdr_stream_t stream)
 {
-	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, (void *)(uintptr_t)sig, 0, 0, 8, pe);
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, 0, 8, pe);
 
-	q.a = value;
-	q.b = 1;
-	q.code = (uint32_t)cmp;
+	q.wait.words = sig;
+	q.wait.value = value;
+	q.wait.cmp = (uint32_t)cmp;
+	q.wait.from_pe = 1;
 	return gdri_ask(&q, stream);
 }
 
 static inline int gdri_ask_signal_op(uint64_t *sig, uint64_t value, int op, int pe,
 					   gdr_stream_t stream)
 {
-	struct gdri_request q = gdri_rq(GDRI_RQ_SIGNAL, sig, 0, 1, 8, pe);
+	struct gdri_request q = gdri_rq(GDRI_RQ_SIGNAL, 0, 0, 0, 8, pe);
 
-	q.a = value;
-	q.code = (uint32_t)op;
+	q.signal.word = sig;
+	q.signal.value = value;
+	q.signal.op = (uint32_t)op;
 	return gdri_ask(&q, stream);
 }
 
@@ -147,7 +150,7 @@ static inline int gdri_ask_sync(uint32_t what, gdr_team_t team, gdr_stream_t str
 {
 	struct gdri_request q = gdri_rq(what, 0, 0, 0, 1, 0);
 
-	q.team = team;
+	q.coll.team = team;
 	return gdri_ask(&q, stream);
 }
 
@@ -156,12 +159,13 @@ static inline int gdri_ask_coll(uint32_t what, gdr_team_t team, void *dst, const
 				      uint64_t n, uint32_t size, int root, int64_t dst_step,
 				      int64_t src_step, uint32_t code, gdr_stream_t stream)
 {
-	struct gdri_request q = gdri_rq(what, dst, src, n, size, root);
+	struct gdri_request q = gdri_rq(what, dst, src, n, size, 0);
 
-	q.team = team;
-	q.dst_step = dst_step;
-	q.src_step = src_step;
-	q.code = code;
+	q.coll.team = team;
+	q.coll.root = root;
+	q.coll.dst_step = dst_step;
+	q.coll.src_step = src_step;
+	q.coll.code = code;
 	return gdri_ask(&q, stream);
 }
 
@@ -171,9 +175,9 @@ static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t 
 {
 	struct gdri_request q = gdri_rq(what, (void *)(uintptr_t)dst, 0, 1, size, pe);
 
-	q.code = (uint32_t)kind;
-	q.a = a;
-	q.b = b;
+	q.atomic.kind = (uint32_t)kind;
+	q.atomic.operand = a;
+	q.atomic.compare = b;
 	return q;
 }
 

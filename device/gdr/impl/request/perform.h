@@ -10,23 +10,26 @@
 
 GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
 {
+	const struct gdri_rq_atomic *a = &q->atomic;
 	struct gdri_dev *dev = gdri_dev();
 
 	if (q->what == GDRI_RQ_FLOAT_ADD)
-		return gdri_float_add(q->size, q->dst, q->a, q->pe, 0, old);
+		return gdri_float_add(q->size, q->dst, a->operand, q->pe, 0, old);
 	if (q->what == GDRI_RQ_FETCH_AMO)
-		return gdri_atomic_of((int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0, old);
-	return gdri_xfer_atomic(dev, (int)q->code, q->size, q->dst, q->a, q->b, q->pe, 0);
+		return gdri_atomic_of((int)a->kind, q->size, q->dst, a->operand, a->compare, q->pe, 0, old);
+	return gdri_xfer_atomic(dev, (int)a->kind, q->size, q->dst, a->operand, a->compare, q->pe, 0);
 }
 
 GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
 {
+	const struct gdri_rq_wait *w = &q->wait;
+
 	if (!q->n) /* one word */
-		return gdri_wait_until(q->dst, q->size, (int)q->is_signed, (int)q->code, q->a,
-				       q->b ? q->pe : -1,
-				       q->b ? GDRI_SIGNAL_WAIT : GDRI_WAIT_UNTIL);
-	return gdri_wait_all(q->dst, q->n, (const int *)q->src, q->sig, q->a, q->size,
-			     (int)q->is_signed, (int)q->code, GDRI_NO_LIMIT);
+		return gdri_wait_until(w->words, q->size, (int)w->is_signed, (int)w->cmp, w->value,
+				       w->from_pe ? q->pe : -1,
+				       w->from_pe ? GDRI_SIGNAL_WAIT : GDRI_WAIT_UNTIL);
+	return gdri_wait_all(w->words, q->n, w->skip, w->values, w->value, q->size, (int)w->is_signed,
+			     (int)w->cmp, GDRI_NO_LIMIT);
 }
 
 /* One thread. */
@@ -42,19 +45,19 @@ GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t val
 	case GDRI_RQ_SYNC_ALL:
 		return gdr_sync_all();
 	case GDRI_RQ_BARRIER:
-		return gdri_team_barrier(GDRI_THREAD, q->team, 1);
+		return gdri_team_barrier(GDRI_THREAD, q->coll.team, 1);
 	case GDRI_RQ_SYNC:
-		return gdri_team_barrier(GDRI_THREAD, q->team, 0);
+		return gdri_team_barrier(GDRI_THREAD, q->coll.team, 0);
 	case GDRI_RQ_QUIET:
 		return gdri_quiet(dev, 0, -1);
 	case GDRI_RQ_P:
-		return q->size > 8 ? gdri_put(GDRI_THREAD, 0, q->dst, &q->a, 16, q->pe, 0)
-				   : gdri_p(q->dst, q->a, q->size, q->pe, 0);
+		return q->size > 8 ? gdri_put(GDRI_THREAD, 0, q->dst, q->value, 16, q->pe, 0)
+				   : gdri_p(q->dst, q->value[0], q->size, q->pe, 0);
 	case GDRI_RQ_G:
 		gdri_g_of(value, q->src, q->size, q->pe, 0);
 		return 0;
 	case GDRI_RQ_SIGNAL:
-		return gdri_signal_op((uint64_t *)q->dst, q->a, (int)q->code, q->pe, 0);
+		return gdri_signal_op(q->signal.word, q->signal.value, (int)q->signal.op, q->pe, 0);
 	case GDRI_RQ_WAIT:
 		return gdri_perform_wait(q);
 	default:
@@ -65,26 +68,27 @@ GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t val
 /* All threads of the scope. */
 GDRI_NOINLINE int gdri_perform_team(const struct gdri_request *q, int scope)
 {
+	const struct gdri_rq_coll *c = &q->coll;
 	size_t len = q->n * q->size;
 
 	switch (q->what) {
 	case GDRI_RQ_BROADCAST:
-		return gdri_broadcast(scope, q->team, q->dst, q->src, len, q->pe);
+		return gdri_broadcast(scope, c->team, q->dst, q->src, len, c->root);
 	case GDRI_RQ_COLLECT:
-		return gdri_collect(scope, q->team, q->dst, q->src, len);
+		return gdri_collect(scope, c->team, q->dst, q->src, len);
 	case GDRI_RQ_FCOLLECT:
-		return gdri_fcollect(scope, q->team, q->dst, q->src, len);
+		return gdri_fcollect(scope, c->team, q->dst, q->src, len);
 	case GDRI_RQ_ALLTOALL:
-		return gdri_alltoall(scope, q->team, q->dst, q->src, len);
+		return gdri_alltoall(scope, c->team, q->dst, q->src, len);
 	case GDRI_RQ_ALLTOALLS:
-		return gdri_alltoalls(scope, q->team, q->dst, q->src, q->dst_step, q->src_step,
+		return gdri_alltoalls(scope, c->team, q->dst, q->src, c->dst_step, c->src_step,
 				      q->n, q->size);
 	case GDRI_RQ_REDUCE:
-		return gdri_reduce(scope, q->team, q->dst, q->src, q->n, q->code);
+		return gdri_reduce(scope, c->team, q->dst, q->src, q->n, c->code);
 	case GDRI_RQ_REDUCESCATTER:
-		return gdri_reducescatter(scope, q->team, q->dst, q->src, q->n, q->code);
+		return gdri_reducescatter(scope, c->team, q->dst, q->src, q->n, c->code);
 	default:
-		return gdri_scan(scope, q->team, q->dst, q->src, q->n, q->code,
+		return gdri_scan(scope, c->team, q->dst, q->src, q->n, c->code,
 				 q->what == GDRI_RQ_EXSCAN);
 	}
 }
@@ -92,21 +96,20 @@ GDRI_NOINLINE int gdri_perform_team(const struct gdri_request *q, int scope)
 GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
 {
 	size_t len = q->n * q->size;
-	int nbi = (int)q->is_signed;
 
 	switch (q->what) {
 	case GDRI_RQ_PUT:
-		return gdri_put(scope, nbi, q->dst, q->src, len, q->pe, 0);
+		return gdri_put(scope, (int)q->transfer.nbi, q->dst, q->src, len, q->pe, 0);
 	case GDRI_RQ_GET:
-		return gdri_get(scope, nbi, q->dst, q->src, len, q->pe, 0);
+		return gdri_get(scope, (int)q->transfer.nbi, q->dst, q->src, len, q->pe, 0);
 	case GDRI_RQ_IPUT:
 	case GDRI_RQ_IGET:
 		return gdri_strided(q->what == GDRI_RQ_IPUT ? GDRI_PUT : GDRI_GET, scope, 0,
-				    q->dst, q->src, q->dst_step * (int64_t)q->size,
-				    q->src_step * (int64_t)q->size, q->size, q->n, q->pe, 0);
+				    q->dst, q->src, q->strided.dst_step * (int64_t)q->size,
+				    q->strided.src_step * (int64_t)q->size, q->size, q->n, q->pe, 0);
 	case GDRI_RQ_PUT_SIGNAL:
-		return gdri_put_signal(scope, nbi, q->dst, q->src, len, (uint64_t *)q->sig,
-				       q->a, (int)q->code, q->pe, 0);
+		return gdri_put_signal(scope, (int)q->signal.nbi, q->dst, q->src, len, q->signal.word,
+				       q->signal.value, (int)q->signal.op, q->pe, 0);
 	default:
 		return gdri_perform_team(q, scope);
 	}
@@ -128,7 +131,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 {
 	struct gdri_grid g;
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->team, gdri_grid_op(q->what));
+	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->coll.team, gdri_grid_op(q->what));
 
 	if (ret || !q->n)
 		return ret;
@@ -141,7 +144,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 /* The same by words, each block by itself. */
 GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
 {
-	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->team];
+	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->coll.team];
 	struct gdri_push p;
 
 	gdri_push_begin(&p, q, t, gdri_grid_op(q->what));
@@ -154,7 +157,7 @@ GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
 {
 	uint32_t op = gdri_grid_op(q->what);
 
-	if (gdri_grid_between(q, q->members))
+	if (gdri_grid_between(q, q->coll.members))
 		return gdri_any_fits(q) ? gdri_near_in_place(q, op) : gdri_perform_grid(q);
 	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, op) : gdri_perform_grid(q);
 }

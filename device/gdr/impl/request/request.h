@@ -13,11 +13,11 @@ enum gdri_what {
 	GDRI_RQ_BARRIER = 2,
 	GDRI_RQ_SYNC = 3,
 	GDRI_RQ_QUIET = 4,
-	GDRI_RQ_P = 5, /* a, b: the value */
+	GDRI_RQ_P = 5,
 	GDRI_RQ_G = 6,
 	GDRI_RQ_SIGNAL = 7,
-	GDRI_RQ_WAIT = 8, /* b: pe is who is waited for; else 0 */
-	GDRI_RQ_AMO = 9, /* code: enum gdri_amo */
+	GDRI_RQ_WAIT = 8,
+	GDRI_RQ_AMO = 9,
 	GDRI_RQ_FETCH_AMO = 10,
 	GDRI_RQ_FLOAT_ADD = 11,
 	GDRI_RQ_BY_BLOCK = 12, /* those from here on: by a block, or many */
@@ -39,7 +39,7 @@ enum gdri_what {
 	GDRI_RQ_END = 26,
 };
 
-/* code of a signal operation: GDR_SIGNAL_SET, for those who know no device.h */
+/* op of a signal: GDR_SIGNAL_SET, for those who know no device.h */
 enum { GDRI_SIGNAL_SETS = 0 };
 
 enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_PUSH = 3 };
@@ -50,27 +50,73 @@ struct gdri_answer {
 	uint64_t value[2];
 };
 
-struct gdri_request {
-	uint32_t what;
+/* PUT, GET */
+struct gdri_rq_transfer {
+	uint32_t nbi; /* it need not be waited for */
+};
+
+/* SIGNAL; PUT_SIGNAL: after the data of dst and src */
+struct gdri_rq_signal {
+	uint64_t *word;
+	uint64_t value;
+	uint32_t op;  /* enum gdr_signal */
+	uint32_t nbi; /* PUT_SIGNAL: it need not be waited for */
+};
+
+/* IPUT, IGET: elements from one to the next */
+struct gdri_rq_strided {
+	int64_t dst_step, src_step;
+};
+
+/* AMO, FETCH_AMO, FLOAT_ADD: on dst */
+struct gdri_rq_atomic {
+	uint64_t operand, compare; /* bits */
+	uint32_t kind; /* enum gdri_amo; FLOAT_ADD: none */
+};
+
+/* WAIT: of n words, or of one where n is 0 */
+struct gdri_rq_wait {
+	const void *words;
+	const int *skip;    /* [n] not 0: that word is not waited for; NULL: all are */
+	const void *values; /* [n] to compare with; NULL: all with value */
+	uint64_t value;
+	uint32_t cmp; /* enum gdr_cmp */
+	uint32_t is_signed;
+	uint32_t from_pe; /* pe is who writes it; 0: any PE may */
+};
+
+/* BARRIER, SYNC: the team alone; and collectives */
+struct gdri_rq_coll {
 	int32_t team;
-	int32_t pe;	   /* PE, or the root's number in the team */
-	uint32_t code;	   /* of a reduction, comparison, signal or atomic operation */
-	uint32_t size;	   /* bytes of an element */
-	uint32_t is_signed; /* of a comparison; PUT, GET, PUT_SIGNAL: need not be waited for */
-	void *dst;
-	const void *src;
-	uint64_t n;		     /* elements */
-	int64_t dst_step, src_step; /* elements */
-	void *sig;		     /* signal word; WAIT: values to compare with, or NULL */
-	uint64_t a, b;		     /* value; value to compare with */
-	struct gdri_answer *answer; /* NULL: an error is latched */
+	int32_t root;  /* BROADCAST: its number in the team */
+	uint32_t code; /* GDRI_REDUCE_CODE of reductions and scans */
 	/* set by the library */
-	uint32_t by; /* enum gdri_by */
-	/* GRID, PUSH: as in gdri_team */
-	uint32_t part; /* push_size */
+	uint32_t keep; /* GRID, REDUCE: each member has the results of its piece alone; copies follow */
+	int64_t dst_step, src_step; /* ALLTOALLS: elements from one to the next */
+	/* set by the library; GRID, PUSH: as in gdri_team */
 	int32_t members, member, start, stride;
 	uint64_t *words; /* grid, push */
-	uint32_t keep;	 /* GRID, REDUCE: each member has the results of its piece alone; copies follow */
+	uint32_t push_size;
+};
+
+struct gdri_request {
+	uint32_t what; /* enum gdri_what, which says what of the union there is */
+	uint32_t by;   /* enum gdri_by: set by the library */
+	uint32_t size; /* bytes of an element */
+	int32_t pe;    /* that is addressed, or waited for; a call of a team has none */
+	void *dst;
+	const void *src;
+	uint64_t n;		    /* elements */
+	struct gdri_answer *answer; /* NULL: an error is latched */
+	union {
+		uint64_t value[2]; /* P: its bits */
+		struct gdri_rq_transfer transfer;
+		struct gdri_rq_signal signal;
+		struct gdri_rq_strided strided;
+		struct gdri_rq_atomic atomic;
+		struct gdri_rq_wait wait;
+		struct gdri_rq_coll coll;
+	};
 };
 
 /* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than
@@ -91,11 +137,11 @@ GDRI_INLINE int gdri_request_extent(const struct gdri_request *q, uint64_t membe
 	if (q->what == GDRI_RQ_ALLTOALL || q->what == GDRI_RQ_REDUCESCATTER)
 		*src = len * members;
 	if (q->what == GDRI_RQ_ALLTOALLS) {
-		step = (uint64_t)(q->dst_step > q->src_step ? q->dst_step : q->src_step);
-		if (q->dst_step < 1 || q->src_step < 1 || step > most / q->size / (q->n * members))
+		step = (uint64_t)(q->coll.dst_step > q->coll.src_step ? q->coll.dst_step : q->coll.src_step);
+		if (q->coll.dst_step < 1 || q->coll.src_step < 1 || step > most / q->size / (q->n * members))
 			return 0;
-		*dst = ((q->n * members - 1) * (uint64_t)q->dst_step + 1) * q->size;
-		*src = ((q->n * members - 1) * (uint64_t)q->src_step + 1) * q->size;
+		*dst = ((q->n * members - 1) * (uint64_t)q->coll.dst_step + 1) * q->size;
+		*src = ((q->n * members - 1) * (uint64_t)q->coll.src_step + 1) * q->size;
 	}
 	return 1;
 }

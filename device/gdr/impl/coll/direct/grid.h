@@ -113,7 +113,7 @@ GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const 
 GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_request *q)
 {
 	const struct gdri_team *t = g->c.team;
-	int64_t ds = q->dst_step * (int64_t)q->size, ss = q->src_step * (int64_t)q->size;
+	int64_t ds = q->coll.dst_step * (int64_t)q->size, ss = q->coll.src_step * (int64_t)q->size;
 	size_t each = (q->n + g->blocks - 1) / g->blocks, first = each * g->block;
 	size_t count = first >= q->n ? 0 : q->n - first < each ? q->n - first : each;
 	int i, to;
@@ -309,20 +309,21 @@ GDR_DEVICE void gdri_grid_reduce(const struct gdri_grid *g, const struct gdri_gr
 GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_request *q)
 {
 	/* a sum of one member's, of elements as wide as the objects' places allow */
-	struct gdri_grid_sum s = {GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->pe, q->pe + 1, 1, q->pe};
+	struct gdri_grid_sum s = {
+		GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->coll.root, q->coll.root + 1, 1, q->coll.root};
 	size_t slice, len = gdri_slice(g->block, g->blocks, q->n * q->size, &slice), at, part, each;
 	uint8_t *dst = (uint8_t *)q->dst + slice;
 	const uint8_t *src = (const uint8_t *)q->src + slice;
 	int me = g->c.me, n = g->c.n;
 
-	if (g->blocks <= GDRI_GRID_PULLS || me == q->pe || n == 2) {
-		gdri_grid_copy(g, dst, gdri_grid_at(g, src, q->pe), len);
+	if (g->blocks <= GDRI_GRID_PULLS || me == q->coll.root || n == 2) {
+		gdri_grid_copy(g, dst, gdri_grid_at(g, src, q->coll.root), len);
 		return;
 	}
 	while (s.elem < 8 && !(((uintptr_t)dst | (uintptr_t)src | len) & (2 * s.elem - 1)))
 		s.elem *= 2;
 	each = (len / (size_t)(n - 1) + 16) / 16 * 16;
-	at = each * (size_t)(me < q->pe ? me : me - 1);
+	at = each * (size_t)(me < q->coll.root ? me : me - 1);
 	part = at >= len ? 0 : len - at < each ? len - at : each;
 	gdri_grid_reduce(g, &s, dst + at, src + at, part);
 }
@@ -330,7 +331,7 @@ GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri
 GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_request *q)
 {
 	const struct gdri_team *t = g->c.team;
-	struct gdri_grid_sum s = {q->code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE, -1};
+	struct gdri_grid_sum s = {q->coll.code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE, -1};
 	size_t len = q->n * q->size, first = 0, at;
 	const uint8_t *src = (const uint8_t *)q->src;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -411,8 +412,8 @@ GDR_DEVICE int gdri_grid_do(const struct gdri_coll *c, uint32_t what, void *dst,
 	struct gdri_request q;
 
 	q.what = what;
-	q.pe = root;
-	q.code = code;
+	q.coll.root = root;
+	q.coll.code = code;
 	q.size = (uint32_t)size;
 	q.dst = dst;
 	q.src = src;
@@ -439,7 +440,7 @@ GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_requ
 	const struct gdri_team *t = g->c.team;
 	int scatter = q->what == GDRI_RQ_REDUCESCATTER, ret;
 	const struct gdri_grid_sum s = {
-		q->code, q->size, 0, scatter ? t->n : t->me + (q->what == GDRI_RQ_INSCAN), 0, -1};
+		q->coll.code, q->size, 0, scatter ? t->n : t->me + (q->what == GDRI_RQ_INSCAN), 0, -1};
 	size_t len = q->n * q->size, w = ((uintptr_t)q->dst | (uintptr_t)q->src | len) & 15 ? q->size : 16;
 	size_t apart = gdri_scope_size(g->c.scope) * w, first, begin, at, rows;
 	const uint8_t *src = (const uint8_t *)q->src + (scatter ? len * (uint32_t)t->me : 0);

@@ -26,7 +26,7 @@ GDR_DEVICE int gdri_near_fits(const struct gdri_request *q)
 	if (((uintptr_t)q->dst | (uintptr_t)q->src | len) & 15 || len >> 34)
 		return 0;
 	return q->what == GDRI_RQ_REDUCE || q->what == GDRI_RQ_REDUCESCATTER
-		       ? gdri_near_sums(q->code)
+		       ? gdri_near_sums(q->coll.code)
 		       : q->what == GDRI_RQ_BROADCAST || q->what == GDRI_RQ_FCOLLECT || q->what == GDRI_RQ_ALLTOALL;
 }
 
@@ -82,12 +82,12 @@ GDR_DEVICE void gdri_near_copy(struct gdri_near g, uint8_t *dst, const uint8_t *
 /* Of len bytes a block: to each from src + step * its number; to oneself last. */
 GDR_DEVICE void gdri_near_spread(const struct gdri_request *q, struct gdri_near g, size_t len, size_t step)
 {
-	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->member;
+	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->coll.member;
 	int i, to;
 
 	GDRI_NOT_UNROLLED
-	for (i = 1; i <= q->members; i++) {
-		to = q->member + i < q->members ? q->member + i : q->member + i - q->members;
+	for (i = 1; i <= q->coll.members; i++) {
+		to = q->coll.member + i < q->coll.members ? q->coll.member + i : q->coll.member + i - q->coll.members;
 		gdri_near_copy(g, gdri_near_at(q, dst, to), (const uint8_t *)q->src + step * (uint32_t)to);
 	}
 }
@@ -106,8 +106,8 @@ GDR_DEVICE uint32_t gdri_near_piece(struct gdri_near *g, uint32_t pieces, uint32
 GDR_DEVICE void gdri_near_broadcast(const struct gdri_request *q, struct gdri_near g)
 {
 	uint8_t *dst = (uint8_t *)q->dst;
-	const uint8_t *src = gdri_near_at(q, q->src, q->pe);
-	int me = q->member, n = q->members, root = q->pe, i, to;
+	const uint8_t *src = gdri_near_at(q, q->src, q->coll.root);
+	int me = q->coll.member, n = q->coll.members, root = q->coll.root, i, to;
 	uint4 v[GDRI_NEAR_ROWS];
 	uint32_t at;
 
@@ -138,7 +138,7 @@ GDR_DEVICE void gdri_near_add(const struct gdri_request *q, struct gdri_near g, 
 {
 	size_t elems = (size_t)16 >> (code & 15u);
 	uint4 acc[GDRI_NEAR_ROWS], x[GDRI_NEAR_ROWS];
-	int i, to, n = q->members;
+	int i, to, n = q->coll.members;
 	uint32_t at, k;
 
 	GDRI_NOT_UNROLLED
@@ -152,8 +152,8 @@ GDR_DEVICE void gdri_near_add(const struct gdri_request *q, struct gdri_near g, 
 				gdri_reduce_apply_as(code, GDRI_THREAD, &acc[k], &acc[k], &x[k], elems);
 		}
 		GDRI_NOT_UNROLLED
-		for (i = to_all && !q->keep ? 1 : n; i <= n; i++) {
-			to = q->member + i < n ? q->member + i : q->member + i - n;
+		for (i = to_all && !q->coll.keep ? 1 : n; i <= n; i++) {
+			to = q->coll.member + i < n ? q->coll.member + i : q->coll.member + i - n;
 			gdri_near_store(g, gdri_near_at(q, dst, to), at, acc);
 		}
 	}
@@ -173,12 +173,12 @@ GDRI_NEAR_SUM(bfloat16, GDRI_CODE_bfloat16(GDRI_SUM))
 
 GDR_DEVICE void gdri_near_reduce(const struct gdri_request *q, struct gdri_near g, size_t len)
 {
-	uint32_t code = gdri_reduce_fold(q->code);
+	uint32_t code = gdri_reduce_fold(q->coll.code);
 	int to_all = q->what == GDRI_RQ_REDUCE;
 	/* a piece of the vector is this member's; or the block of its number */
-	size_t at = to_all ? (size_t)gdri_near_piece(&g, (uint32_t)q->members, (uint32_t)q->member) * 16 : 0;
+	size_t at = to_all ? (size_t)gdri_near_piece(&g, (uint32_t)q->coll.members, (uint32_t)q->coll.member) * 16 : 0;
 	uint8_t *dst = (uint8_t *)q->dst + at;
-	const uint8_t *src = (const uint8_t *)q->src + (to_all ? at : len * (uint32_t)q->member);
+	const uint8_t *src = (const uint8_t *)q->src + (to_all ? at : len * (uint32_t)q->coll.member);
 
 	if (code == GDRI_REDUCE_CODE(float, GDRI_SUM))
 		gdri_near_float(q, g, dst, src, to_all);
@@ -213,34 +213,34 @@ GDR_DEVICE void gdri_near_work(const struct gdri_request *q)
  * between its loads and its stores; behind the last one nobody reads any more. */
 GDRI_NOINLINE int gdri_near_in_place(const struct gdri_request *q, uint32_t op)
 {
-	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
+	uint64_t *words = q->coll.words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
 	int err = 0, ret;
 
 	gdri_near_look(q);
-	if ((int)threadIdx.x < q->members) /* pairs with nothing, as in gdri_near_call */
-		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
+	if ((int)threadIdx.x < q->coll.members) /* pairs with nothing, as in gdri_near_call */
+		epoch = gdri_ld_relaxed_gpu_u64(&words[q->coll.member]);
 	if (!threadIdx.x)
-		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->team].err);
+		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->coll.team].err);
 	ret = gdri_near_meet(q, words, ++epoch, err, op);
 	if (!ret)
 		ret = gdri_any_sum(q, q->n * q->size, &epoch);
 	if (!ret && !threadIdx.x) /* read by the next call */
-		gdri_st_relaxed_gpu_u64(&words[q->member], epoch);
+		gdri_st_relaxed_gpu_u64(&words[q->coll.member], epoch);
 	return ret;
 }
 
 /* All threads of one of the blocks, with a request that fits here or in near_any.h. */
 GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 {
-	uint64_t *words = q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
+	uint64_t *words = q->coll.words + (size_t)blockIdx.x * GDRI_FLAT_MAX, epoch = 0;
 	int err = 0, ret;
 
 	gdri_near_look(q);
-	if ((int)threadIdx.x < q->members) /* pairs with nothing: calls of a team are behind each other */
-		epoch = gdri_ld_relaxed_gpu_u64(&words[q->member]);
+	if ((int)threadIdx.x < q->coll.members) /* pairs with nothing: calls of a team are behind each other */
+		epoch = gdri_ld_relaxed_gpu_u64(&words[q->coll.member]);
 	/* Another block of this call may set it amid the loads: the thread that returns it decides for the block. */
 	if (!threadIdx.x)
-		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->team].err);
+		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->coll.team].err);
 	ret = gdri_near_meet(q, words, epoch + 1, err, op);
 	if (gdri_unlikely(ret))
 		return ret;
@@ -250,7 +250,7 @@ GDR_DEVICE int gdri_near_call(const struct gdri_request *q, uint32_t op)
 		gdri_any_work(q);
 	ret = gdri_near_meet(q, words, epoch + 2, 0, op);
 	if (!ret && !threadIdx.x) /* read by the next call */
-		gdri_st_relaxed_gpu_u64(&words[q->member], epoch + 2);
+		gdri_st_relaxed_gpu_u64(&words[q->coll.member], epoch + 2);
 	return ret;
 }
 

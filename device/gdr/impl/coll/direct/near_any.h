@@ -24,12 +24,12 @@ static __shared__ struct gdri_near_far gdri_near_far;
 /* All threads; seen behind the next sync of the block. */
 GDR_DEVICE void gdri_near_look(const struct gdri_request *q)
 {
-	int i = (int)threadIdx.x, pe = q->start + i * q->stride;
+	int i = (int)threadIdx.x, pe = q->coll.start + i * q->coll.stride;
 	uint64_t dst, src;
 
-	if (!i && gdri_request_extent(q, (uint64_t)q->members, &dst, &src))
+	if (!i && gdri_request_extent(q, (uint64_t)q->coll.members, &dst, &src))
 		gdri_near_far.len = dst;
-	if (i >= q->members)
+	if (i >= q->coll.members)
 		return;
 	gdri_near_far.dst[i] = gdri_direct_at(q->dst, pe) - (uint8_t *)q->dst;
 	gdri_near_far.src[i] = gdri_direct_at(q->src, pe) - (const uint8_t *)q->src;
@@ -49,7 +49,7 @@ GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, 
 
 GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, int member)
 {
-	return gdri_direct_at(ptr, q->start + member * q->stride);
+	return gdri_direct_at(ptr, q->coll.start + member * q->coll.stride);
 }
 #endif
 
@@ -77,17 +77,18 @@ GDR_DEVICE int gdri_near_meet(const struct gdri_request *q, uint64_t *words, uin
 	 * member that heard of a call that has ended would go on to store here. */
 	int stop = __syncthreads_or(err);
 
-	if (i < q->members && i != q->member && !stop) {
+	if (i < q->coll.members && i != q->coll.member && !stop) {
 		gdri_fence_release_sys();
 		/* with the fence it pairs with the acquire below, at the member */
-		gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&words[q->member], q->start + i * q->stride), epoch);
+		gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&words[q->coll.member],
+							      q->coll.start + i * q->coll.stride), epoch);
 		late = !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch);
 		gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
 	}
 	if (gdri_likely(!__syncthreads_or(late)))
 		return 0;
 	if (!i)
-		late = gdri_near_late(gdri_constants_here.teams + q->team, op, words, epoch, err);
+		late = gdri_near_late(gdri_constants_here.teams + q->coll.team, op, words, epoch, err);
 	return gdri_block_bcast(late);
 }
 
@@ -188,7 +189,7 @@ GDRI_NOINLINE int gdri_any_move(const struct gdri_request *q, struct gdri_any a,
 {
 	uint64_t acc[GDRI_ANY_WORDS] = {0}, x[GDRI_ANY_WORDS];
 	uint32_t at, all = how.epoch ? a.first : 0; /* who meets makes all rounds, if with nothing in the last one */
-	int i, to, ret, n = q->members;
+	int i, to, ret, n = q->coll.members;
 
 	GDRI_NOT_UNROLLED
 	for (at = a.first; at - all < a.end; at += a.rows * a.apart) {
@@ -200,14 +201,14 @@ GDRI_NOINLINE int gdri_any_move(const struct gdri_request *q, struct gdri_any a,
 			gdri_reduce_words(how.code, acc, x);
 		}
 		if (how.epoch) {
-			ret = gdri_near_meet(q, q->words + (size_t)blockIdx.x * GDRI_FLAT_MAX, ++*how.epoch, 0,
+			ret = gdri_near_meet(q, q->coll.words + (size_t)blockIdx.x * GDRI_FLAT_MAX, ++*how.epoch, 0,
 					     q->what == GDRI_RQ_REDUCESCATTER ? GDRI_REDUCESCATTER : GDRI_SCAN);
 			if (gdri_unlikely(ret))
 				return ret;
 		}
 		GDRI_NOT_UNROLLED
 		for (i = how.to_all ? 1 : n; i <= n; i++) {
-			to = q->member + i < n ? q->member + i : q->member + i - n;
+			to = q->coll.member + i < n ? q->coll.member + i : q->coll.member + i - n;
 			if (to != how.but)
 				gdri_any_store(a, gdri_near_at(q, dst, to), at, acc);
 		}
@@ -238,7 +239,7 @@ GDR_DEVICE int gdri_any_tail(const struct gdri_request *q, struct gdri_any_how h
 
 GDR_DEVICE void gdri_any_broadcast(const struct gdri_request *q, size_t len)
 {
-	int me = q->member, n = q->members, root = q->pe;
+	int me = q->coll.member, n = q->coll.members, root = q->coll.root;
 	struct gdri_any a = gdri_any_of((uint64_t)q->dst | (uint64_t)q->src, len);
 	struct gdri_any_how how = {0, root, root + 1, 0, -1, 0};
 
@@ -257,14 +258,14 @@ GDR_DEVICE void gdri_any_broadcast(const struct gdri_request *q, size_t len)
 /* A block of len bytes to each, from src + step * its number; to oneself last. */
 GDR_DEVICE void gdri_any_spread(const struct gdri_request *q, size_t len, size_t step)
 {
-	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->member, *src;
+	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->coll.member, *src;
 	struct gdri_any a = gdri_any_of((uint64_t)dst | (uint64_t)q->src | len, len);
-	struct gdri_any_how own = {0, q->member, q->member + 1, 0, -1, 0};
+	struct gdri_any_how own = {0, q->coll.member, q->coll.member + 1, 0, -1, 0};
 	int i, to;
 
 	GDRI_NOT_UNROLLED
-	for (i = 1; i <= q->members; i++) {
-		to = q->member + i < q->members ? q->member + i : q->member + i - q->members;
+	for (i = 1; i <= q->coll.members; i++) {
+		to = q->coll.member + i < q->coll.members ? q->coll.member + i : q->coll.member + i - q->coll.members;
 		src = (const uint8_t *)q->src + step * (uint32_t)to;
 		if (gdri_near_at(q, dst, to) != src)
 			gdri_any_move(q, a, own, gdri_near_at(q, dst, to), src);
@@ -274,10 +275,10 @@ GDR_DEVICE void gdri_any_spread(const struct gdri_request *q, size_t len, size_t
 /* epoch: as in gdri_any_how. */
 GDR_DEVICE int gdri_any_sum(const struct gdri_request *q, size_t len, uint64_t *epoch)
 {
-	int me = q->member, n = q->members, to_all = q->what == GDRI_RQ_REDUCE;
+	int me = q->coll.member, n = q->coll.members, to_all = q->what == GDRI_RQ_REDUCE;
 	size_t blocks = q->what == GDRI_RQ_REDUCESCATTER ? len : 0, block = blocks * (uint32_t)me, at = 0;
 	struct gdri_any a = gdri_any_of((uint64_t)q->dst | (uint64_t)q->src | blocks, len);
-	struct gdri_any_how how = {q->code, 0, q->what == GDRI_RQ_EXSCAN  ? me
+	struct gdri_any_how how = {q->coll.code, 0, q->what == GDRI_RQ_EXSCAN  ? me
 					       : q->what == GDRI_RQ_INSCAN ? me + 1
 									   : n, to_all, -1, epoch};
 	int ret = 0;

@@ -34,16 +34,16 @@ GDR_DEVICE void gdri_push_begin(struct gdri_push *p, const struct gdri_request *
 				uint32_t op)
 {
 	p->team = t;
-	p->start = q->start;
-	p->stride = q->stride;
+	p->start = q->coll.start;
+	p->stride = q->coll.stride;
 	p->op = op;
 	p->block = gdr_block_id();
 	p->blocks = gdr_grid_size();
-	p->w.n = q->members;
-	p->w.me = q->member;
-	p->w.most = q->part;
-	p->w.pitch = q->part / 4;
-	p->count = q->words + (GDRI_PUSH_HEAD + 2 * (size_t)(uint32_t)p->w.n * p->w.pitch) * p->block;
+	p->w.n = q->coll.members;
+	p->w.me = q->coll.member;
+	p->w.most = q->coll.push_size;
+	p->w.pitch = q->coll.push_size / 4;
+	p->count = q->coll.words + (GDRI_PUSH_HEAD + 2 * (size_t)(uint32_t)p->w.n * p->w.pitch) * p->block;
 	/* pair with nothing: calls of a team are behind each other; both under way at once */
 	p->w.seq = gdri_ld_relaxed_gpu_u64(p->count) + 1;
 	p->err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
@@ -302,12 +302,13 @@ GDR_DEVICE int gdri_push_call(struct gdri_push *p, const struct gdri_request *q)
 
 	if (root || q->what == GDRI_RQ_FCOLLECT || q->what == GDRI_RQ_ALLTOALL) {
 		const struct gdri_push_blocks b = {
-			dst, src, root ? 0 : len, q->what == GDRI_RQ_ALLTOALL ? len : 0, part, root ? q->pe : -1};
+			dst, src, root ? 0 : len, q->what == GDRI_RQ_ALLTOALL ? len : 0, part,
+			root ? q->coll.root : -1};
 
 		return gdri_push_move(p, &b);
 	} else {
 		const struct gdri_word_sum s = {
-			dst, src, part, q->what == GDRI_RQ_REDUCESCATTER ? len : 0, q->code,
+			dst, src, part, q->what == GDRI_RQ_REDUCESCATTER ? len : 0, q->coll.code,
 			q->what == GDRI_RQ_EXSCAN ? me : q->what == GDRI_RQ_INSCAN ? me + 1 : p->w.n};
 
 		return gdri_push_sum(p, &s);
