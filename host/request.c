@@ -17,33 +17,34 @@
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
+/* TYPE, OP: any of the family. */
 static const char *const names[GDRI_RQ_END] = {
-	[GDRI_RQ_BARRIER_ALL] = "barrier_all",
-	[GDRI_RQ_SYNC_ALL] = "sync_all",
-	[GDRI_RQ_BARRIER] = "barrier",
-	[GDRI_RQ_SYNC] = "team_sync",
-	[GDRI_RQ_QUIET] = "quiet",
-	[GDRI_RQ_P] = "p",
-	[GDRI_RQ_G] = "g",
-	[GDRI_RQ_SIGNAL] = "signal_op",
-	[GDRI_RQ_WAIT] = "wait_until",
-	[GDRI_RQ_AMO] = "atomic",
-	[GDRI_RQ_FETCH_AMO] = "fetching atomic",
-	[GDRI_RQ_FLOAT_ADD] = "atomic_add",
-	[GDRI_RQ_PUT] = "put",
-	[GDRI_RQ_GET] = "get",
-	[GDRI_RQ_IPUT] = "iput",
-	[GDRI_RQ_IGET] = "iget",
-	[GDRI_RQ_PUT_SIGNAL] = "put_signal",
-	[GDRI_RQ_BROADCAST] = "broadcast",
-	[GDRI_RQ_COLLECT] = "collect",
-	[GDRI_RQ_FCOLLECT] = "fcollect",
-	[GDRI_RQ_ALLTOALL] = "alltoall",
-	[GDRI_RQ_ALLTOALLS] = "alltoalls",
-	[GDRI_RQ_REDUCE] = "reduce",
-	[GDRI_RQ_REDUCESCATTER] = "reducescatter",
-	[GDRI_RQ_INSCAN] = "inscan",
-	[GDRI_RQ_EXSCAN] = "exscan",
+	[GDRI_RQ_BARRIER_ALL] = "gdr_barrier_all",
+	[GDRI_RQ_SYNC_ALL] = "gdr_sync_all",
+	[GDRI_RQ_BARRIER] = "gdr_barrier",
+	[GDRI_RQ_SYNC] = "gdr_team_sync",
+	[GDRI_RQ_QUIET] = "gdr_quiet",
+	[GDRI_RQ_P] = "gdr_TYPE_p",
+	[GDRI_RQ_G] = "gdr_TYPE_g",
+	[GDRI_RQ_SIGNAL] = "gdr_signal_op",
+	[GDRI_RQ_WAIT] = "gdr_TYPE_wait_until",
+	[GDRI_RQ_AMO] = "gdr_TYPE_atomic_OP",
+	[GDRI_RQ_FETCH_AMO] = "gdr_TYPE_atomic_fetch_OP",
+	[GDRI_RQ_FLOAT_ADD] = "gdr_TYPE_atomic_add",
+	[GDRI_RQ_PUT] = "gdr_put",
+	[GDRI_RQ_GET] = "gdr_get",
+	[GDRI_RQ_IPUT] = "gdr_TYPE_iput",
+	[GDRI_RQ_IGET] = "gdr_TYPE_iget",
+	[GDRI_RQ_PUT_SIGNAL] = "gdr_put_signal",
+	[GDRI_RQ_BROADCAST] = "gdr_TYPE_broadcast",
+	[GDRI_RQ_COLLECT] = "gdr_TYPE_collect",
+	[GDRI_RQ_FCOLLECT] = "gdr_TYPE_fcollect",
+	[GDRI_RQ_ALLTOALL] = "gdr_TYPE_alltoall",
+	[GDRI_RQ_ALLTOALLS] = "gdr_TYPE_alltoalls",
+	[GDRI_RQ_REDUCE] = "gdr_TYPE_OP_reduce",
+	[GDRI_RQ_REDUCESCATTER] = "gdr_TYPE_OP_reducescatter",
+	[GDRI_RQ_INSCAN] = "gdr_TYPE_OP_inscan",
+	[GDRI_RQ_EXSCAN] = "gdr_TYPE_OP_exscan",
 };
 
 /* The bytes are in the heap, behind what the library keeps there, and the object is aligned. */
@@ -133,8 +134,9 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
 	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src)) {
-		gdri_error("%s: NULL with %llu elements of %u bytes", names[q->what],
-			   (unsigned long long)q->n, q->size);
+		gdri_error("%s: %s is NULL, with %llu elements of %u bytes %s PE %d", names[q->what],
+			   remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
+			   remote_is_src ? "from" : "to", q->pe);
 		ret = -GDR_EINVAL;
 	}
 	if (!ret)

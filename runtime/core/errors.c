@@ -33,7 +33,7 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
 
-	text_add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_call_name(e->op));
 	add_peer(t, " to ", e->peer);
 	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)
@@ -56,7 +56,7 @@ static void add_told(struct text *t, uint64_t word)
 
 	if (!gdri_fault_read(word, GDRI_MAX_PES, &f))
 		return;
-	text_add(t, "PE %d says: %s", f.pe, gdri_op_name(f.op));
+	text_add(t, "PE %d says: %s", f.pe, gdri_call_name(f.op));
 	add_peer(t, " to ", f.peer);
 	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(f.status), f.vendor);
 }
@@ -82,7 +82,7 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 
 	if (!gdri_fault_read(e->local, GDRI_MAX_PES, &f))
 		return;
-	text_add(t, "%s: PE %d gave up a %s", gdri_op_name(e->op), f.pe, gdri_op_name(f.op));
+	text_add(t, "%s: PE %d gave up a %s", gdri_call_name(e->op), f.pe, gdri_call_name(f.op));
 	if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
 	text_add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
@@ -93,7 +93,7 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
 
-	text_add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_call_name(e->op));
 	if (e->waited_for >= 0)
 		text_add(t, " waiting for PE %d", e->waited_for);
 	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
@@ -123,7 +123,7 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 	char why[240];
 
 	gdri_refusal_text(e, why, sizeof(why));
-	text_add(t, "%s", gdri_op_name(e->op));
+	text_add(t, "%s", gdri_call_name(e->op));
 	if (e->peer >= 0 && (e->reason & 0xff) < GDRI_ARG_MATCH)
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);

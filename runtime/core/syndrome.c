@@ -6,41 +6,48 @@
 #include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 
+/* What a record calls the operation, and what its text does: the function, where there is one. TYPE, OP: any of the
+ * family. */
+static const struct {
+	const char *op, *call;
+} ops[] = {
+	[GDRI_NONE] = {"operation", NULL},
+	[GDRI_PUT] = {"put", "gdr_put"},
+	[GDRI_GET] = {"get", "gdr_get"},
+	[GDRI_P] = {"p", "gdr_TYPE_p"},
+	[GDRI_G] = {"g", "gdr_TYPE_g"},
+	[GDRI_PUT_SIGNAL] = {"put_signal", "gdr_put_signal"},
+	[GDRI_SIGNAL] = {"signal_op", "gdr_signal_op"},
+	[GDRI_AMO] = {"atomic", "gdr_TYPE_atomic_OP"},
+	[GDRI_FETCH_AMO] = {"fetching atomic", "gdr_TYPE_atomic_fetch_OP"},
+	[GDRI_QUIET] = {"quiet", "gdr_quiet"},
+	[GDRI_FENCE] = {"fence", "gdr_fence"},
+	[GDRI_BARRIER] = {"barrier", "gdr_barrier_all"},
+	[GDRI_SYNC] = {"sync", "gdr_sync_all"},
+	[GDRI_WAIT_UNTIL] = {"wait_until", "gdr_TYPE_wait_until"},
+	[GDRI_SIGNAL_WAIT] = {"signal_wait_until", "gdr_signal_wait_until"},
+	[GDRI_BLAME] = {"get of the diagnosis", NULL},
+	[GDRI_QUEUE_FULL] = {"wait for room in a send queue", NULL},
+	[GDRI_PUBLISH] = {"wait for an earlier post", NULL},
+	[GDRI_LOCK] = {"lock", "gdr_set_lock"},
+	[GDRI_MEET] = {"collective call", NULL},
+	[GDRI_TEAM_SYNC] = {"sync of a team", "gdr_team_sync or gdr_barrier"},
+	[GDRI_BROADCAST] = {"broadcast", "gdr_TYPE_broadcast"},
+	[GDRI_COLLECT] = {"collect", "gdr_TYPE_collect"},
+	[GDRI_ALLTOALL] = {"alltoall", "gdr_TYPE_alltoall"},
+	[GDRI_REDUCE] = {"reduce", "gdr_TYPE_OP_reduce"},
+	[GDRI_REDUCESCATTER] = {"reducescatter", "gdr_TYPE_OP_reducescatter"},
+	[GDRI_SCAN] = {"scan", "gdr_TYPE_OP_inscan or exscan"},
+};
+
 const char *gdri_op_name(unsigned int op)
 {
-	static const char *const names[] = {
-		[GDRI_NONE] = "operation",
-		[GDRI_PUT] = "put",
-		[GDRI_GET] = "get",
-		[GDRI_P] = "p",
-		[GDRI_G] = "g",
-		[GDRI_PUT_SIGNAL] = "put_signal",
-		[GDRI_SIGNAL] = "signal_op",
-		[GDRI_AMO] = "atomic",
-		[GDRI_FETCH_AMO] = "fetching atomic",
-		[GDRI_QUIET] = "quiet",
-		[GDRI_FENCE] = "fence",
-		[GDRI_BARRIER] = "barrier",
-		[GDRI_SYNC] = "sync",
-		[GDRI_WAIT_UNTIL] = "wait_until",
-		[GDRI_SIGNAL_WAIT] = "signal_wait_until",
-		[GDRI_BLAME] = "get of the diagnosis",
-		[GDRI_QUEUE_FULL] = "wait for room in a send queue",
-		[GDRI_PUBLISH] = "wait for an earlier post",
-		[GDRI_LOCK] = "lock",
-		[GDRI_MEET] = "collective call",
-		[GDRI_TEAM_SYNC] = "sync of a team",
-		[GDRI_BROADCAST] = "broadcast",
-		[GDRI_COLLECT] = "collect",
-		[GDRI_ALLTOALL] = "alltoall",
-		[GDRI_REDUCE] = "reduce",
-		[GDRI_REDUCESCATTER] = "reducescatter",
-		[GDRI_SCAN] = "scan",
-	};
+	return op < sizeof(ops) / sizeof(ops[0]) && ops[op].op ? ops[op].op : "unknown operation";
+}
 
-	if (op >= sizeof(names) / sizeof(names[0]) || !names[op])
-		return "unknown operation";
-	return names[op];
+const char *gdri_call_name(unsigned int op)
+{
+	return op < sizeof(ops) / sizeof(ops[0]) && ops[op].call ? ops[op].call : gdri_op_name(op);
 }
 
 struct words {

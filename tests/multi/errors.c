@@ -475,7 +475,7 @@ static int told(struct err *a, int code, int waits)
 		e = first_error();
 		CHECK_EQ(e.status, -GDR_EPEERFAILED);
 		CHECK_EQ(e.peer, 0);
-		CHECK(strstr(e.text, "PE 0 says: put to PE 1 failed") && strstr(e.text, gdr_strerror(code)));
+		CHECK(strstr(e.text, "PE 0 says: gdr_put to PE 1 failed") && strstr(e.text, gdr_strerror(code)));
 		RUN(quiet_only, 1, 1, a);
 		CHECK_EQ(*a->got, -GDR_EPEERFAILED);
 	}

@@ -58,8 +58,8 @@ static int is_right(int way, const char *text)
 	const char *first = strstr(text, "error: ");
 
 	if (way != FINALIZE)
-		return strstr(text, "put refused") && strstr(text, "99");
-	return first && strstr(first, "put to PE 0 failed") == first + 7 && strstr(first, "bytes below the heap") &&
+		return strstr(text, "gdr_put refused") && strstr(text, "99");
+	return first && strstr(first, "gdr_put to PE 0 failed") == first + 7 && strstr(first, "bytes below the heap") &&
 	       !strstr(first + 7, "error: ");
 }
 

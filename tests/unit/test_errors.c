@@ -51,6 +51,7 @@ static void every_operation_has_a_name(void **state)
 	(void)state;
 	for (op = GDRI_NONE; op < GDRI_N_OPS; op++)
 		assert_string_not_equal(gdri_op_name(op), "unknown operation");
+	assert_string_equal(gdri_call_name(GDRI_SIGNAL), "gdr_signal_op");
 	assert_string_equal(gdri_op_name(GDRI_N_OPS), "unknown operation");
 	assert_string_equal(gdri_op_name(~0u), "unknown operation");
 }
@@ -84,7 +85,7 @@ static void a_completion_is_told_in_full(void **state)
 	assert_int_equal(out.len, 4096);
 	assert_int_equal(out.time_ns, 5);
 	assert_string_equal(out.op, "put");
-	assert_non_null(strstr(out.text, "put to PE 3"));
+	assert_non_null(strstr(out.text, "gdr_put to PE 3"));
 	assert_non_null(strstr(out.text, "remote access error (syndrome 0x13)"));
 	assert_non_null(strstr(out.text, "vendor 0x88 (the responder refused"));
 	assert_non_null(strstr(out.text, "QP 0x12a WQE 17 (RDMA_WRITE, opcode 0x08)"));
@@ -107,7 +108,7 @@ static void a_wait_names_both_ends(void **state)
 
 	(void)state;
 	gdri_error_describe(&e, &out);
-	assert_non_null(strstr(out.text, "barrier waiting for PE 1: time limit expired after 2.005 s"));
+	assert_non_null(strstr(out.text, "gdr_barrier_all waiting for PE 1: time limit expired after 2.005 s"));
 	assert_non_null(strstr(out.text, "ends at PE 7"));
 	assert_non_null(strstr(out.text, "GDR_TIMEOUT"));
 	e.peer = e.waited_for = -1;
@@ -128,7 +129,7 @@ static void an_argument_names_the_line(void **state)
 	(void)state;
 	memset(e.file, 'a', sizeof(e.file)); /* without an end */
 	gdri_error_describe(&e, &out);
-	assert_non_null(strstr(out.text, "get to PE 9 refused: invalid argument: 0xdead, 8 bytes at aaa"));
+	assert_non_null(strstr(out.text, "gdr_get to PE 9 refused: invalid argument: 0xdead, 8 bytes at aaa"));
 	assert_non_null(strstr(out.text, ":42"));
 }
 
@@ -140,7 +141,7 @@ static void a_local_address_out_of_reach_has_its_reason(void **state)
 
 	(void)state;
 	gdri_error_describe(&e, &out);
-	assert_non_null(strstr(out.text, "put to PE 1 refused: invalid argument: source 0xdead is neither in "
+	assert_non_null(strstr(out.text, "gdr_put to PE 1 refused: invalid argument: source 0xdead is neither in "
 					 "the symmetric heap nor registered with gdr_buffer_register; "
 					 "29 bytes, and more than 28 cannot go inline"));
 	e.op = GDRI_GET;
@@ -177,7 +178,8 @@ static void an_argument_has_its_reason(void **state)
 	uint64_t call = GDRI_RQ_REDUCE | (uint64_t)0x0003 << 40, other = call | (uint64_t)3 << 48; /* max */
 
 	(void)state;
-	SAYS("wait_until refused: invalid argument: cmp is 17, and comparisons are GDR_CMP_EQ (0) to GDR_CMP_LE (5)",
+	SAYS("gdr_TYPE_wait_until refused: invalid argument: cmp is 17, and comparisons are GDR_CMP_EQ (0) to "
+	     "GDR_CMP_LE (5)",
 	     .op = GDRI_WAIT_UNTIL, .reason = GDRI_ARG_CMP, .len = 17);
 	SAYS("op is -3, and signal operations are GDR_SIGNAL_SET (0) and GDR_SIGNAL_ADD (1)",
 	     .reason = GDRI_ARG_SIGNAL_OP, .len = (uint64_t)-3);
