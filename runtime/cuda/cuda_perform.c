@@ -237,7 +237,7 @@ enum way { BY_KERNEL, BY_COPY, BY_VALUE, BY_WRITE };
 /* Mapped memory needs no kernel: the driver's copy, and what it stores by itself, for less than what a launch
  * costs. The stream orders them like kernels. A value is copied from pageable memory: a GPU that cannot read that
  * has the driver take it into a buffer of its own first (CUDA Driver API, "API synchronization behavior";
- * docs/performance.md has what was seen), one that can might read it later, and is not given it so. What a graph
+ * docs/perf/streams.md has what was seen), one that can might read it later, and is not given it so. What a graph
  * is made of would be read at each replay; and a signal needs the order that a stream's write has. */
 static enum way way_of(const struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
