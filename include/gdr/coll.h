@@ -20,8 +20,10 @@
  * checked, or none's: else they wait until GDR_TIMEOUT.
  *
  * Status: 0, -GDR_EINVAL for arguments, on all members alike; else an error of a wait or a queue,
- * after which the members are out of step: the team keeps the status, all its later calls return it.
- * A wait names the member that did not come.
+ * after which the members are out of step: who gave up tells the others, so that none of them waits for a limit of its
+ * own; the team keeps the status, all its later calls return it on all members. A wait names the member that did not
+ * come. (A member may succeed in the call that another one gave up, if all had come to it; in no later one. On
+ * GPUs host threads that make or destroy teams hear of it by their own limits.)
  *
  *	gdr_team_sync(team)		waits for all members
  *	gdr_barrier(team)		gdr_quiet, then that

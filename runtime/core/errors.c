@@ -75,7 +75,7 @@ static void describe_lost(struct text *t, const struct gdri_error *e)
 	text_add(t, "%s", text);
 }
 
-/* A collective of all PEs that another PE gave up. The word is that PE's to write. */
+/* A collective that another PE gave up. The word is that PE's to write. */
 static void describe_broken(struct text *t, const struct gdri_error *e)
 {
 	struct gdri_fault f;
@@ -85,8 +85,11 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 	text_add(t, "%s: PE %d gave up a %s", gdri_call_name(e->op), f.pe, gdri_call_name(f.op));
 	if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
-	text_add(t, ": %s; barriers, syncs and collective calls of all PEs end with this until gdr_finalize",
-	    gdr_strerror(f.status));
+	text_add(t, ": %s; ", gdr_strerror(f.status));
+	if (e->reason)
+		text_add(t, "all calls of team %u end with this until it is destroyed", e->reason - 1);
+	else
+		text_add(t, "barriers, syncs and collective calls of all PEs end with this until gdr_finalize");
 }
 
 static void describe_wait(struct text *t, const struct gdri_error *e)

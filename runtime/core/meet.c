@@ -76,7 +76,7 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	struct gdri_dev *dev = gdri_host_dev(st);
-	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, GDRI_MEET);
+	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, -1, GDRI_MEET);
 
 	if (ret)
 		return ret;
@@ -89,7 +89,7 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 		if (!ret)
 			ret = hear(st, words, (me - step + n) % n, start, what, &heard);
 		if (ret) {
-			gdri_broken_set(dev, GDRI_MEET, ret, -1);
+			gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
 			return ret;
 		}
 		if ((heard & DIFFER) != mine)

@@ -352,6 +352,8 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 
 	enter(st, id, n, pes, mapped);
 	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
+	if (!ret) /* what an earlier team of this number was told */
+		ret = gdri_heap_zero(&st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
 	if (!ret && ts->list[id].push_size)
 		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride, limit);
 	if (!ret)

@@ -93,7 +93,7 @@ static int hear(const struct gdri_coll *c, int from, uint64_t seq)
 	struct gdri_waiter w;
 	int ret;
 
-	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, word));
+	gdri_coll_wait_begin(c, &w, from, word);
 	/* acquire: pairs with the member's release, or the NIC's order */
 	while (gdri_ld_acquire_sys_u64(word) < seq) {
 		ret = gdri_wait_step(c->dev, &w);
@@ -115,12 +115,16 @@ static int take(struct gdri_state *st, const struct gdri_coll *c, int from, uint
 	return 0;
 }
 
-static int failed(struct gdri_state *st, struct gdri_team *t, const char *what, int peer, int ret)
+static int failed(struct gdri_state *st, const struct gdri_coll *c, const char *what, int peer, int ret)
 {
+	struct gdri_team *t = c->team;
+
 	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
 		store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
+	else
+		gdri_coll_give_up(c, ret);
 	return ret;
 }
 
@@ -133,6 +137,8 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	int i, ret = t->err;
 
+	if (!ret && !st->cuda)
+		ret = t->err = gdri_broken(st->dev, team, GDRI_MEET);
 	if (ret) {
 		gdri_error("%s: an earlier call on the team failed: %s", what, gdr_strerror(ret));
 		return ret;
@@ -144,7 +150,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	for (i = 1; i < t->n; i++) {
 		ret = tell(st, &c, (t->me + i) % t->n, mine, seq);
 		if (ret)
-			return failed(st, t, what, (t->me + i) % t->n, ret);
+			return failed(st, &c, what, (t->me + i) % t->n, ret);
 	}
 	for (i = 0; i < t->n; i++) {
 		memcpy(v, mine, sizeof(v));
@@ -154,7 +160,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 				ret = take(st, &c, i, seq, v);
 		}
 		if (ret)
-			return failed(st, t, what, i, ret);
+			return failed(st, &c, what, i, ret);
 		if (all)
 			memcpy(all[i], v, sizeof(v));
 	}

@@ -7,6 +7,7 @@
 #include <gdr/device.h>
 
 #include "runtime/core/log.h"
+#include "runtime/core/meet.h"
 #include "runtime/core/state.h"
 
 /* What the members of the parent tell each other first. */
@@ -104,7 +105,7 @@ out:
 }
 
 /* All messages to this PE are there when all have come: a member's own ones are before its note, on
- * one queue. */
+ * one queue. What this PE told when it gave the team up has arrived before its number can be another team's. */
 int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
 {
 	struct gdri_team *t = gdri_team_find(st, team);
@@ -114,6 +115,8 @@ int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
 	if (!all)
 		gdri_error("gdr_team_destroy: out of memory");
 	ret = gdri_team_gather(st, team, "gdr_team_destroy", mine, all);
+	if (ret)
+		gdri_meet_settle(st);
 	if (!all)
 		ret = -GDR_ENOMEM;
 	free(all);

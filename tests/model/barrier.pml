@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promela model of a barrier of all PEs that one of them gives up (device/gdr/impl/api/barrier.h,
- * broken.h): dissemination, or (FLAT) one round. PEs come when they come. At most one wait ends at its
- * limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
+/* Promela model of a barrier of all PEs, or of a team's, that one of them gives up (device/gdr/impl/api/barrier.h,
+ * coll/team.h, wait/broken.h): dissemination, or (FLAT) one round. LOOK_OWN: a collective of a team that moves data; who
+ * enters looks at what it found itself, in a wait, not at what it was told. PEs come when they come. At most one wait
+ * ends at its limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
  * Checked by ./run for:
  *
  *  - who succeeds in a call knows that all have come to it
@@ -66,16 +67,16 @@ inline hear(at)
 	if
 	:: WORD(me, at) >= k -> skip
 #ifndef NO_LOOK_WAITING
-	:: broken[me] -> failed = 1
+	:: broken[me] -> failed = 1; knows = 1
 #endif
-	:: atomic { given == 255 -> given = k } -> give_up(); failed = 1
+	:: atomic { given == 255 -> given = k } -> give_up(); failed = 1; knows = 1
 	fi
 }
 
 proctype pe(byte me)
 {
 	byte k = 0, round, step, i;
-	bit failed;
+	bit failed, knows = 0;
 
 	do
 	:: k == CALLS -> break
@@ -83,7 +84,11 @@ proctype pe(byte me)
 		atomic { k = k + 1; come[me] = k; failed = 0 }
 #ifndef NO_LOOK_ENTERING
 		if
+#ifdef LOOK_OWN
+		:: knows -> failed = 1
+#else
 		:: broken[me] -> failed = 1
+#endif
 		:: else -> skip
 		fi;
 #endif

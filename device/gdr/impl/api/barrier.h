@@ -116,7 +116,7 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
 
 	if (ret) {
-		gdri_broken_set(dev, op, ret, -1); /* where a queue took no word; a wait has told */
+		gdri_broken_set(dev, -1, op, ret, -1); /* where a queue took no word; a wait has told */
 		return ret;
 	}
 	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
@@ -126,7 +126,7 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
-	int ret = gdri_broken(dev, GDRI_SYNC);
+	int ret = gdri_broken(dev, -1, GDRI_SYNC);
 
 	GDRI_BY_ABI(gdri_sync_all);
 	if (ret)
@@ -142,7 +142,7 @@ GDRI_NOINLINE int gdri_sync_all(struct gdri_dev *dev)
 GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 {
 	uint64_t epoch = gdri_sync_epoch(dev);
-	int ret = gdri_broken(dev, GDRI_BARRIER), latched, quiet;
+	int ret = gdri_broken(dev, -1, GDRI_BARRIER), latched, quiet;
 
 	GDRI_BY_ABI(gdri_barrier_all);
 	if (ret)
@@ -152,7 +152,7 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 		latched = gdri_take_latched(dev);
 	quiet = gdri_quiet(dev, 0, -1);
 	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED) {
-		gdri_broken_set(dev, GDRI_BARRIER, quiet, -1);
+		gdri_broken_set(dev, -1, GDRI_BARRIER, quiet, -1);
 		return quiet;
 	}
 	gdri_fence_sys();
@@ -204,7 +204,7 @@ GDRI_NOINLINE int gdri_flat_hear(struct gdri_dev *dev, uint64_t epoch, uint32_t 
 GDRI_NOINLINE int gdri_flat_odd(struct gdri_dev *dev, int quiet)
 {
 	uint32_t op = quiet ? GDRI_BARRIER : GDRI_SYNC;
-	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), behind, ret = gdri_broken(dev, op);
+	int n = gdri_k(dev, n_pes), me = gdri_k(dev, pe), behind, ret = gdri_broken(dev, -1, op);
 	uint64_t epoch;
 
 	GDRI_BY_ABI(gdri_flat_odd);

@@ -52,7 +52,7 @@ GDRI_NOINLINE int gdri_match_hear(const struct gdri_coll *c, int from, const str
 	struct gdri_waiter w;
 	int ret;
 
-	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, &m->tag));
+	gdri_coll_wait_begin(c, &w, from, &m->tag);
 	/* acquire: pairs with the release in gdri_match_tell, or the NIC's order */
 	while ((uint32_t)(gdri_ld_acquire_sys_u64(&m->tag) >> 32) != seq) {
 		ret = gdri_wait_step(c->dev, &w);
@@ -84,15 +84,6 @@ GDR_DEVICE_COLD int gdri_match_refuse(const struct gdri_coll *c, const struct gd
 	e->waited_ns = steps ? other->steps : other->len;
 	gdri_error_at(e, at);
 	gdri_error_complete(e);
-	return status;
-}
-
-/* By one thread: the others learn it from the team, or from what this one says. */
-GDR_DEVICE_COLD int gdri_match_lost(const struct gdri_coll *c, int status)
-{
-	uint32_t none = 0;
-
-	gdri_cas_u32((uint32_t *)&c->team->err, &none, (uint32_t)status); /* carries no data: pairs with nothing */
 	return status;
 }
 
@@ -149,8 +140,10 @@ GDRI_NOINLINE int gdri_match_all(const struct gdri_coll *c, const struct gdri_si
 	}
 	if (ret == -GDR_ETIMEOUT)
 		gdri_match_elsewhere(c, at, from);
-	if (ret)
-		return gdri_match_lost(c, ret);
+	if (ret) { /* the other threads learn it from the team, or from what this one says */
+		gdri_coll_give_up(c, ret);
+		return ret;
+	}
 	if (differs < 0 || mine->call & GDRI_MATCH_REFUSED)
 		return 0; /* alike, or this PE has said what is wrong */
 	return gdri_match_refuse(c, at, differs, mine, &said[differs]);

@@ -206,12 +206,13 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
 	uint32_t line;	  /* checked build: caller's source line */
 	uint64_t addr;	  /* remote offset, or the argument refused */
-	/* local address; ARG: low; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken */
+	/* local address; ARG: low; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken,
+	 * or team_broken */
 	uint64_t local;
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdri_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
-	uint32_t reason; /* ARG: enum gdri_arg_reason, and which argument */
+	uint32_t reason; /* ARG: enum gdri_arg_reason, and which argument; BROKEN: team + 1, 0: all PEs */
 	char file[44]; /* checked build: tail of the caller's file name */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
@@ -234,12 +235,15 @@ struct gdri_wait {
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_wait) == 32, "gdri_wait");
 
-/* What a PE tells all others when an operation of its own failed, or when it gave up a collective of all PEs. */
+/* What a PE tells all others when an operation of its own failed, or those that it was in a collective with when it
+ * gave that up. */
 struct gdri_fault {
 	int32_t pe, peer; /* whose operation, and on whom */
 	int32_t status;	  /* -GDR_E* */
 	uint32_t op, syndrome, vendor;
 };
+
+#define GDRI_MAX_TEAMS 64
 
 struct gdri_ctl {
 	uint64_t magic; /* (host) GDRI_CTL_MAGIC: link check and mapping check */
@@ -257,6 +261,8 @@ struct gdri_ctl {
 	/* (peer) meetings of the host threads: two in turn, one word for each round */
 	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
 	uint64_t rsvd2[12];
+	/* (peer) as broken, of the collectives of each team */
+	uint64_t team_broken[GDRI_MAX_TEAMS];
 	/* (peer) barrier in one round: epoch of PE i */
 	GDRI_ALIGNED uint64_t flat[GDRI_FLAT_MAX];
 	struct gdri_wait waits[GDRI_WAIT_RECORDS];
@@ -278,7 +284,6 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_ctl) <= GDRI_CTL_SIZE, "control area");
 
 /* ------------------------------------------------------------------- teams */
 
-#define GDRI_MAX_TEAMS 64
 #define GDRI_CHAN_DEPTH 4u  /* messages to a member that it has not taken yet */
 #define GDRI_CHAN_MIN 64u   /* bytes of a message: any element fits */
 
@@ -383,6 +388,7 @@ struct GDRI_ALIGNED gdri_team {
 	uint64_t cast_known; /* up to which all others have taken them */
 	uint64_t epoch;	     /* syncs so far */
 	int32_t err;	     /* of a call that failed: the members are out of step */
+	uint32_t broken;     /* 1: gdri_ctl.team_broken of the team was recorded and told */
 	/* Checked build */
 	uint64_t match_seq;	  /* calls so far */
 	struct gdri_match *match; /* (host) [2][n], in the heap: (peer) what member i says */

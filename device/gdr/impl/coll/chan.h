@@ -66,10 +66,17 @@ GDR_DEVICE struct gdri_coll gdri_coll_lane(const struct gdri_coll *c, int lane, 
 	return v;
 }
 
-/* Number in the world of member i. */
-GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)
+/* Its number. */
+GDR_DEVICE int gdri_coll_team(const struct gdri_coll *c)
 {
-	return t->stride ? t->start + i * t->stride : t->pes[i];
+	return (int)(c->team - gdri_k(c->dev, teams));
+}
+
+/* For a word of the team's member `from`: ends, too, when another one gives up (broken.h). */
+GDR_DEVICE void gdri_coll_wait_begin(const struct gdri_coll *c, struct gdri_waiter *w, int from, const void *word)
+{
+	gdri_wait_begin(w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, word));
+	w->team = (int16_t)gdri_coll_team(c);
 }
 
 GDR_DEVICE struct gdri_qp *gdri_chan_queue(const struct gdri_coll *c, int pe)
@@ -105,7 +112,7 @@ GDRI_NOINLINE int gdri_chan_wait(const struct gdri_coll *c, int peer, uint32_t s
 	struct gdri_waiter w;
 	int ret;
 
-	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, peer), gdri_heap_offset(c->dev, word));
+	gdri_coll_wait_begin(c, &w, peer, word);
 	/* acquire: pairs with the release in gdri_chan_signal, or the NIC's order */
 	while ((int32_t)((uint32_t)(gdri_ld_acquire_sys_u64(word) >> shift) - least) < 0) {
 		ret = gdri_wait_step(c->dev, &w);

@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two levels of a team that spans several nodes: which members share one. */
+/* Who a team's members are, and the two levels of one that spans several nodes: which of them share one. */
 #ifndef GDRI_LEVELS_H
 #define GDRI_LEVELS_H
 
 #include <gdr/impl/arch/abi.h>
 #include <gdr/impl/arch/world.h>
+
+/* Number in the world of member i. */
+GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)
+{
+	return t->stride ? t->start + i * t->stride : t->pes[i];
+}
+
+/* Number in the team of PE pe of the world; -1: none. */
+GDRI_NOINLINE int gdri_team_index(const struct gdri_team *t, int pe)
+{
+	int i;
+
+	for (i = 0; i < t->n; i++)
+		if (gdri_team_pe(t, i) == pe)
+			return i;
+	return -1;
+}
 
 GDR_DEVICE int gdri_node_of(const struct gdri_team *t, int member)
 {

@@ -18,17 +18,6 @@ GDR_DEVICE struct gdri_team *gdri_team_of(const struct gdri_dev *dev, gdr_team_t
 	return t->n ? t : 0;
 }
 
-/* Number in the team of PE pe of the world; -1: none. */
-GDRI_NOINLINE int gdri_team_index(const struct gdri_team *t, int pe)
-{
-	int i;
-
-	for (i = 0; i < t->n; i++)
-		if (gdri_team_pe(t, i) == pe)
-			return i;
-	return -1;
-}
-
 GDR_DEVICE int gdr_team_my_pe(gdr_team_t team)
 {
 	const struct gdri_team *t = gdri_team_of(gdri_dev(), team);
@@ -89,13 +78,20 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c->team->err);
 }
 
-/* The members are no longer in step: the team keeps the status. */
-GDR_DEVICE_COLD int gdri_coll_fail(const struct gdri_coll *c, int status)
+/* One thread: the members are no longer in step. The team keeps the status, and they hear of it where no wait has told
+ * them. */
+GDR_DEVICE_COLD void gdri_coll_give_up(const struct gdri_coll *c, int status)
 {
 	uint32_t none = 0;
 
-	if (!gdri_scope_rank(c->scope)) /* carries no data: pairs with nothing */
-		gdri_cas_u32((uint32_t *)&c->team->err, &none, (uint32_t)status);
+	gdri_cas_u32((uint32_t *)&c->team->err, &none, (uint32_t)status); /* carries no data: pairs with nothing */
+	gdri_broken_set(c->dev, gdri_coll_team(c), c->op, status, -1);
+}
+
+GDR_DEVICE_COLD int gdri_coll_fail(const struct gdri_coll *c, int status)
+{
+	if (!gdri_scope_rank(c->scope))
+		gdri_coll_give_up(c, status);
 	gdri_scope_sync(c->scope); /* or some threads would begin the next call without it */
 	return status;
 }
@@ -144,7 +140,7 @@ GDRI_NOINLINE int gdri_team_hear(const struct gdri_coll *c, int from, const uint
 	struct gdri_waiter w;
 	int ret;
 
-	gdri_wait_begin(&w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, word));
+	gdri_coll_wait_begin(c, &w, from, word);
 	/* acquire: pairs with the member's release, or the NIC's order */
 	while (gdri_ld_acquire_sys_u64(word) < epoch) {
 		ret = gdri_wait_step(c->dev, &w);
@@ -229,11 +225,17 @@ GDRI_NOINLINE int gdri_team_sync(const struct gdri_coll *c)
 	struct gdri_team *t = c->team;
 	/* pairs with nothing: one caller at a time, each behind the one before by the program */
 	uint64_t epoch = gdri_ld_relaxed_gpu_u64(&t->epoch) + 1;
-	int algo = gdri_coll_algo(c, GDRI_K_SYNC, 0), ret;
+	int algo = gdri_coll_algo(c, GDRI_K_SYNC, 0), id = gdri_coll_team(c), ret = 0;
+	/* the half that is never 0: as in gdri_broken */
+	uint32_t broken = gdri_ld_relaxed_sys_u32((const uint32_t *)&gdri_k(c->dev, ctl)->team_broken[id]);
 
 	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
 	/* the stores of the threads that this one speaks for; pairs with the acquire in hear */
 	gdri_fence_release_sys();
+	if (gdri_unlikely(broken))
+		ret = gdri_broken(c->dev, id, c->op);
+	if (ret)
+		return ret;
 	if (algo == GDRI_A_FLAT && t->mapped)
 		ret = gdri_team_sync_mapped(c, epoch);
 	else

@@ -1,27 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of all PEs (barriers, syncs, meetings of host threads) are broken on all of them as soon as one PE
- * gave one up: that PE tells none of its words any more, so nobody can succeed without it, and writes who is to blame
- * into every PE's control area (gdri_ctl.broken). Whoever enters such a call looks there, and whoever waits in one;
- * from then on all its calls have that status. Argument: docs/memory-model.md, "Barriers that break". */
+/* Collectives of a team, and those of all PEs (barriers, syncs, meetings of host threads), are broken on all of its
+ * members as soon as one gave one up: that PE tells none of its words any more, so nobody can succeed without it, and
+ * writes who is to blame into every member's control area (gdri_ctl.team_broken, gdri_ctl.broken). Whoever waits in
+ * such a call looks there, and whoever enters a barrier or sync; from then on all its calls have that status.
+ * team: -1, of all PEs. Argument: docs/memory-model.md, "Barriers that break". */
 #ifndef GDRI_BROKEN_H
 #define GDRI_BROKEN_H
 
+#include <gdr/impl/coll/levels.h>
 #include <gdr/impl/wait/fault.h>
 #include <gdr/impl/wait/tell.h>
 
-GDR_DEVICE int gdri_waits_for_all(uint32_t op)
+GDR_DEVICE int gdri_waits_together(const struct gdri_waiter *w)
 {
-	return op == GDRI_BARRIER || op == GDRI_SYNC || op == GDRI_MEET;
+	return w->team >= 0 || w->op == GDRI_BARRIER || w->op == GDRI_SYNC || w->op == GDRI_MEET;
 }
 
-/* This PE gives up a collective of all PEs; culprit -1: that of the wait that it gave up before. The first word
- * stays. */
-GDR_DEVICE_COLD void gdri_broken_set(struct gdri_dev *dev, uint32_t op, int status, int32_t culprit)
+GDR_DEVICE_COLD int gdri_broken_concerns(const struct gdri_dev *dev, int team, int pe)
+{
+	return team < 0 || gdri_team_index(&dev->teams[team], pe) >= 0;
+}
+
+/* Place of the word in a control area. */
+GDR_DEVICE uint64_t gdri_broken_at(int team)
+{
+	return team < 0 ? offsetof(struct gdri_ctl, broken)
+			: offsetof(struct gdri_ctl, team_broken) + (uint64_t)(uint32_t)team * sizeof(uint64_t);
+}
+
+GDR_DEVICE uint64_t *gdri_broken_word(struct gdri_dev *dev, int team)
+{
+	return (uint64_t *)(void *)((uint8_t *)dev->ctl + gdri_broken_at(team));
+}
+
+/* Chooses one thread, pairs with nothing. */
+GDR_DEVICE_COLD int gdri_broken_first(struct gdri_dev *dev, int team)
+{
+	uint32_t unset = 0;
+
+	return gdri_cas_u32(team < 0 ? &dev->broken : &dev->teams[team].broken, &unset, 1);
+}
+
+GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t word)
+{
+	int i, pe, n = team < 0 ? dev->n_pes : dev->teams[team].n;
+
+	for (i = 0; i < n; i++) {
+		pe = team < 0 ? i : gdri_team_pe(&dev->teams[team], i);
+		if (pe != dev->pe)
+			gdri_watch_tell_word(dev, pe, gdri_broken_at(team), word);
+	}
+}
+
+/* This PE gives up a collective; culprit -1: that of the wait that it gave up before. The first word stays. */
+GDR_DEVICE_COLD void gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
 {
 	struct gdri_fault f = {dev->pe, culprit, status, op, 0, 0};
 	uint64_t none = 0, word;
-	uint32_t unset = 0;
-	int pe;
 
 	gdri_note_failure(dev, status);
 	if (culprit < 0)
@@ -30,23 +65,21 @@ GDR_DEVICE_COLD void gdri_broken_set(struct gdri_dev *dev, uint32_t op, int stat
 		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) - 1;
 	if (f.peer < 0)
 		f.peer = dev->pe;
-	if (!gdri_cas_u32(&dev->broken, &unset, 1)) /* chooses one thread, pairs with nothing */
+	if (!gdri_broken_first(dev, team))
 		return;
 	word = gdri_fault_word(&f);
-	gdri_cas_u64(&dev->ctl->broken, &none, word); /* what a peer stores over it says no less */
-	for (pe = 0; pe < dev->n_pes; pe++)
-		if (pe != dev->pe)
-			gdri_watch_tell_word(dev, pe, offsetof(struct gdri_ctl, broken), word);
+	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
+	gdri_broken_tell(dev, team, word);
 }
 
 /* What another PE told. */
-GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, uint64_t word, const struct gdri_fault *f,
+GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t word, const struct gdri_fault *f,
 					uint32_t op)
 {
-	uint32_t unset = 0, well = 0;
+	uint32_t well = 0;
 	struct gdri_error *e;
 
-	if (!gdri_cas_u32(&dev->broken, &unset, 1)) /* chooses one thread, pairs with nothing */
+	if (!gdri_broken_first(dev, team))
 		return;
 	gdri_note_failure(dev, f->status);
 	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(f->peer + 2)))
@@ -56,20 +89,22 @@ GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, uint64_t word, con
 		e->op = op;
 		e->peer = f->peer;
 		e->local = word;
+		e->reason = (uint32_t)(team + 1);
 		gdri_error_complete(e);
 	}
 }
 
-/* The status of collectives of all PEs; 0: they are in step. The word is a peer's to write. */
-GDRI_NOINLINE int gdri_broken(struct gdri_dev *dev, uint32_t op)
+/* The status of the collectives; 0: their PEs are in step. The word is a peer's to write. */
+GDRI_NOINLINE int gdri_broken(struct gdri_dev *dev, int team, uint32_t op)
 {
-	uint64_t word = gdri_ld_relaxed_sys_u64(&dev->ctl->broken); /* alone: pairs with nothing */
+	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, team)); /* alone: pairs with nothing */
 	struct gdri_fault f;
 
 	GDRI_BY_ABI(gdri_broken);
-	if (gdri_likely(!word) || !gdri_fault_read(word, dev->n_pes, &f) || f.peer < 0)
+	if (gdri_likely(!word) || !gdri_fault_read(word, dev->n_pes, &f) || f.peer < 0 ||
+	    !gdri_broken_concerns(dev, team, f.pe))
 		return 0;
-	gdri_broken_record(dev, word, &f, op);
+	gdri_broken_record(dev, team, word, &f, op);
 	return f.status;
 }
 

@@ -46,7 +46,8 @@ struct gdri_waiter {
 	uint64_t addr;	   /* heap offset waited on, or 0 */
 	uint64_t first, last; /* of a queue: what was complete when it began, and at the last look */
 	int32_t peer;	   /* -1: unknown; own PE: nobody else can help */
-	uint32_t op;
+	uint16_t op;	   /* enum gdri_op */
+	int16_t team;	   /* whose collective it is part of; -1: no team's */
 	uint32_t round;
 	int32_t rec; /* published record, -1: none */
 	int32_t found;	 /* < 0: the status that the wait will end with at its limit, */
@@ -70,7 +71,8 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->addr = addr;
 	w->first = w->last = 0;
 	w->peer = peer;
-	w->op = op;
+	w->op = (uint16_t)op;
+	w->team = -1;
 	w->round = 0;
 	w->rec = -1;
 	w->found = 0;

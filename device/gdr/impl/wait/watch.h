@@ -124,8 +124,8 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	w->error = 0;
 	gdri_note_failure(dev, status);
-	if (gdri_waits_for_all(w->op)) /* before the notices, which wait to arrive */
-		gdri_broken_set(dev, w->op, status, culprit);
+	if (gdri_waits_together(w)) /* before the notices, which wait to arrive */
+		gdri_broken_set(dev, w->team, w->op, status, culprit);
 	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
@@ -237,8 +237,8 @@ GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdr
 
 	if (lost < 0 || w->peer == dev->pe)
 		return -1;
-	if (w->peer < 0 || w->peer == lost || gdri_waits_for_all(w->op) ||
-	    gdri_watch_notice(dev, w->peer) == lost)
+	if (w->peer < 0 || w->peer == lost || gdri_watch_notice(dev, w->peer) == lost ||
+	    (gdri_waits_together(w) && gdri_broken_concerns(dev, w->team, lost)))
 		return lost;
 	return -1;
 }
@@ -260,7 +260,7 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	lost = gdri_watch_lost(dev, w);
 	if (lost >= 0)
 		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
-	status = gdri_waits_for_all(w->op) ? gdri_broken(dev, w->op) : 0;
+	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
 	if (status) {
 		gdri_wait_leave(dev, w);
 		return status;

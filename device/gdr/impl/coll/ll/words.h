@@ -200,7 +200,7 @@ GDRI_NOINLINE int gdri_word_wait(const struct gdri_coll *c, int from, const uint
 	int ret;
 
 	GDRI_BY_ABI(gdri_word_wait);
-	gdri_wait_begin(&x, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, p));
+	gdri_coll_wait_begin(c, &x, from, p);
 	while (!gdri_word_look(p, seq, &v)) {
 		ret = gdri_wait_step(c->dev, &x);
 		if (ret)
