@@ -70,15 +70,15 @@ function(gdr_add_cuda_object name source)
 	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o)
 	set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx)
 	set(flags -std=c++17 -O2 -Werror all-warnings -Xcompiler -Wall -I${PROJECT_SOURCE_DIR}
-		-I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/device -fmad=false -x cu)
+		-I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/device -I${GDR_GENERATED} -fmad=false -x cu)
 	add_custom_command(OUTPUT ${object}
 		COMMAND ${GDR_NVCC} ${flags} ${GDR_NVCC_ARCH} --threads 0
 			-MD -MF ${object}.d -c ${source} -o ${object}
-		DEPENDS ${source} DEPFILE ${object}.d
+		DEPENDS ${source} gdr_generated DEPFILE ${object}.d
 		COMMENT "CUDA ${name} (${GDR_NVCC_ARCH_TEXT})" VERBATIM)
 	add_custom_command(OUTPUT ${ptx}
 		COMMAND ${GDR_NVCC} ${flags} -arch=compute_${GDR_NVCC_PTX_ARCH} -MD -MF ${ptx}.d -ptx ${source} -o ${ptx}
-		DEPENDS ${source} DEPFILE ${ptx}.d
+		DEPENDS ${source} gdr_generated DEPFILE ${ptx}.d
 		COMMENT "CUDA ${name} (PTX)" VERBATIM)
 	add_custom_target(cuda_${name} ALL DEPENDS ${object} ${ptx})
 endfunction()
@@ -119,9 +119,9 @@ function(gdr_add_cuda_test name source)
 	file(MAKE_DIRECTORY ${dir})
 	add_custom_command(OUTPUT ${object}
 		COMMAND ${GDR_NVCC} ${strict} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
-			-I${PROJECT_SOURCE_DIR}/device -D_GNU_SOURCE ${GDR_NVCC_TEST_ARCH} ${flags}
+			-I${PROJECT_SOURCE_DIR}/device -I${GDR_GENERATED} -D_GNU_SOURCE ${GDR_NVCC_TEST_ARCH} ${flags}
 			-MD -MF ${object}.d -c -o ${object} -x cu ${source}
-		DEPENDS ${source} DEPFILE ${object}.d
+		DEPENDS ${source} gdr_generated DEPFILE ${object}.d
 		COMMENT "CUDA test ${name}" VERBATIM)
 	add_custom_target(cuda_object_${name} DEPENDS ${object})
 	gdr_add_cuda_link(${dir}/${name} ${object} ${libraries})

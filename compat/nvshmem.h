@@ -391,6 +391,6 @@ template <typename T, unsigned E> struct gdrc_scalar {
 		gdrc_v;                                                                            \
 	})
 #endif
-#include "nvshmem_names.h"
+#include <gdr/compat/nvshmem_names.h>
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ring_put.c as a kernel of Numba: each PE puts its number into the memory of the next one.
-GDR_DEVICE=cuda mpirun -n 2 python3 samples/ring_numba.py, with python/ in PYTHONPATH."""
+GDR_DEVICE=cuda mpirun -n 2 python3 samples/ring_numba.py, with python/ and the python/ of the build in PYTHONPATH."""
 import sys
 
 if sys.argv[1:] in (["-h"], ["--help"]):  # before anything is imported that may not be there

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A ring as a kernel of Triton: each PE's program makes 1024 numbers and puts them, with a signal, into the memory of the
-next one. GDR_DEVICE=cuda mpirun -n 2 python3 samples/ring_triton.py, with python/ in PYTHONPATH."""
+next one. GDR_DEVICE=cuda mpirun -n 2 python3 samples/ring_triton.py, with python/ and the python/ of the build in PYTHONPATH."""
 import sys
 
 if sys.argv[1:] in (["-h"], ["--help"]):  # before anything is imported that may not be there
