@@ -128,6 +128,14 @@ static void crashed(int sig)
 
 /* ---- calls ---- */
 
+/* Of a call that gives memory; the status of one that gave none is told once. */
+static int why_none(const void *p)
+{
+	int ret = p ? 0 : gdr_host_status();
+
+	return p || ret ? ret : 1;
+}
+
 static void note(const char *what, int ret)
 {
 	if (!ret || failed)
@@ -221,7 +229,7 @@ static void stage_malloc(void)
 		size = 8 + (size_t)(multi_hash(seed + i) % 60000);
 		k = enter();
 		p = (uint64_t *)gdr_malloc(size);
-		left("malloc", k, p ? 0 : gdr_host_status() ? gdr_host_status() : 1);
+		left("malloc", k, why_none(p));
 		if (!p) {
 			if (failed == 1)
 				wrong("malloc returned NULL, the status is 0");
@@ -329,7 +337,8 @@ static void afterwards(void)
 	uint64_t v = 1, k;
 	void *p;
 
-	(void)gdr_host_put(words + WORDS, &v, 8, plan.victim);
+	/* not where the victim, if it goes on, looks for what was put before */
+	(void)gdr_host_put(sums + 64, &v, 8, plan.victim);
 	ret = gdr_host_quiet();
 	if (lost && !ret)
 		wrong("quiet returned 0 after a PE was reported dead");
@@ -352,7 +361,7 @@ static void work(void)
 	uint64_t k = enter();
 
 	area = (uint64_t *)gdr_calloc(4 * WORDS, 8);
-	left("calloc", k, area ? 0 : gdr_host_status() ? gdr_host_status() : 1);
+	left("calloc", k, why_none(area));
 	if (failed)
 		return;
 	words = area;
