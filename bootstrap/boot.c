@@ -10,7 +10,6 @@
 
 #include <gdr/status.h>
 
-#include "bootstrap/env/boot.h"
 #include "bootstrap/detect.h"
 #include "runtime/core/log.h"
 
@@ -57,29 +56,19 @@ static int refuse(const struct gdri_launcher *l)
 	return -GDR_EBOOTSTRAP;
 }
 
-static int open_pmix(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
-{
-	(void)how;
-	(void)env;
-	return gdri_boot_pmix_open(out, timeout_ms);
-}
-
-static int open_single(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
-{
-	(void)how;
-	(void)env;
-	(void)timeout_ms;
-	return gdri_boot_single_open(out);
-}
-
-static const struct {
+static const struct bootstrap {
 	const char *name;
-	int (*open)(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms);
-} ways[] = {
-	[GDRI_BOOT_PMIX] = {"pmix", open_pmix},
-	[GDRI_BOOT_SINGLE] = {"single", open_single},
-	[GDRI_BOOT_ENV] = {"env", gdri_boot_env_open},
+	bool (*detect)(const struct gdri_boot_how *how, const struct gdri_launcher *launcher);
+	int (*open)(struct gdr_bootstrap **out, const struct gdri_boot_how *how, const struct gdri_launcher *launcher,
+		    int timeout_ms);
+} bootstraps[] = {
+#define ROW(name) {#name, gdri_boot_##name##_detect, gdri_boot_##name##_open},
+	GDRI_BOOT_PASSED(ROW) GDRI_BOOT_NAMED(ROW)
+#undef ROW
 };
+#define ONE(name) +1
+enum { N_PASSED = 0 GDRI_BOOT_PASSED(ONE), N_ALL = N_PASSED GDRI_BOOT_NAMED(ONE) };
+#undef ONE
 
 static _Thread_local struct {
 	const char *option; /* NULL: none was named */
@@ -102,9 +91,18 @@ const char *gdri_boot_waited(int timeout_ms, int left_ms)
 	return text;
 }
 
+static const struct bootstrap *first_detected(const struct bootstrap *row, int n, const struct gdri_boot_how *how,
+					      const struct gdri_launcher *l)
+{
+	for (; n; row++, n--)
+		if (row->detect(how, l))
+			return row;
+	return NULL;
+}
+
 int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, int timeout_ms)
 {
-	unsigned int way = how->way;
+	const struct bootstrap *b;
 	struct gdri_launcher l;
 
 	if (!out || timeout_ms <= 0) {
@@ -115,17 +113,15 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	}
 	*out = NULL;
 	gdri_launcher_detect(environ, &l);
-	if (way == GDRI_BOOT_PMIX && l.kind != GDRI_LAUNCHER_PMIX) {
-		gdri_error("bootstrap: GDR_BOOTSTRAP=pmix, but no launcher that speaks PMIx has started this process "
-			   "(it would set PMIX_NAMESPACE and PMIX_RANK): start it with mpirun of Open MPI, prterun, or "
-			   "`srun --mpi=pmix`");
-		return -GDR_EBOOTSTRAP;
-	}
-	if (way == GDRI_BOOT_AUTO && l.kind == GDRI_LAUNCHER_FOREIGN)
+	b = first_detected(bootstraps, N_PASSED, how, &l);
+	if (b)
+		return b->open(out, how, &l, timeout_ms);
+	if (how->word == GDRI_BOOT_AUTO)
+		b = first_detected(bootstraps + N_PASSED, N_ALL - N_PASSED, how, &l);
+	else
+		b = &bootstraps[N_PASSED + how->word - 1];
+	if (!b)
 		return refuse(&l);
-	if (way == GDRI_BOOT_AUTO)
-		way = l.kind == GDRI_LAUNCHER_PMIX ? GDRI_BOOT_PMIX : GDRI_BOOT_SINGLE;
-	gdri_info("bootstrap: %s (%s)", ways[way].name,
-		  *l.evidence ? l.evidence : "no launcher found in the environment");
-	return ways[way].open(out, how, environ, timeout_ms);
+	gdri_info("bootstrap: %s (%s)", b->name, *l.evidence ? l.evidence : "no launcher found in the environment");
+	return b->open(out, how, &l, timeout_ms);
 }

@@ -4,13 +4,22 @@
 #ifndef GDRI_BOOTSTRAP_BOOT_H
 #define GDRI_BOOTSTRAP_BOOT_H
 
+#include <stdbool.h>
+
 #include <gdr/bootstrap.h>
 
 /* The most that one PE may contribute to one allgather call. */
 #define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
 
-/* The words of GDR_BOOTSTRAP, in the order of runtime/core/options.def. */
-enum { GDRI_BOOT_AUTO, GDRI_BOOT_PMIX, GDRI_BOOT_SINGLE, GDRI_BOOT_ENV };
+/* A row for each bootstrap: bootstrap/<name>/boot.c defines gdri_boot_<name>_detect and gdri_boot_<name>_open. One that
+ * the program passes an argument for is opened before all others; GDR_BOOTSTRAP names one of the others, or auto takes
+ * the first that detects itself. */
+#define GDRI_BOOT_PASSED(row) row(uid) row(mpi)
+#define GDRI_BOOT_NAMED(row)  row(pmix) row(single) row(env)
+
+#define GDRI_BOOT_WORD(name) "|" #name
+#define GDRI_BOOT_WORDS	     "auto" GDRI_BOOT_NAMED(GDRI_BOOT_WORD) /* of GDR_BOOTSTRAP */
+enum { GDRI_BOOT_AUTO };						/* the first of them */
 
 /* The limit that the calling thread's next calls are under, for their messages. */
 void gdri_boot_limit(const char *option, int ms);
@@ -18,10 +27,15 @@ void gdri_boot_limit(const char *option, int ms);
  * thread's until its next call. */
 const char *gdri_boot_waited(int timeout_ms, int left_ms);
 
+#define GDRI_UID_BYTES 128
+
 struct gdri_boot_how {
-	unsigned int way;
-	unsigned int env_port;	/* 0: the one behind MASTER_PORT */
-	const char *env_secret; /* "": the run's id */
+	unsigned int word;	       /* of GDR_BOOTSTRAP */
+	unsigned int env_port;	       /* 0: the one behind MASTER_PORT */
+	const char *env_secret;	       /* "": the run's id */
+	const unsigned char *uniqueid; /* GDRI_UID_BYTES that the program passes, with pe and n_pes; NULL: none */
+	int pe, n_pes;
+	const void *mpi_comm; /* of an MPI_Comm that the program passes; NULL: none */
 };
 
 /* Auto: PMIx under a launcher that speaks it, one PE without a launcher. Under a
@@ -29,17 +43,19 @@ struct gdri_boot_how {
  * message that says how to start the job. One bootstrap by PMIx is open at a time. */
 int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, int timeout_ms);
 
-/* Some of those behind it. */
-int gdri_boot_single_open(struct gdr_bootstrap **out);
-int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms);
+/* detect: the program passes what this bootstrap needs, or auto may choose it under this launcher. */
+struct gdri_launcher;
+#define GDRI_BOOT_DECLARE(name)                                                                                \
+	bool gdri_boot_##name##_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher); \
+	int gdri_boot_##name##_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,               \
+				    const struct gdri_launcher *launcher, int timeout_ms);
+GDRI_BOOT_PASSED(GDRI_BOOT_DECLARE)
+GDRI_BOOT_NAMED(GDRI_BOOT_DECLARE)
 
-/* By unique id over TCP. Create: this process answers those that come with the id, until all of one job
- * have left; `interface` is the one whose address goes into the id, "": chosen. Open: every one of the
- * job's n_pes processes comes with the id and its own number. An id serves one job. */
-#define GDRI_UID_BYTES 128
+/* By unique id over TCP: every one of the job's n_pes processes comes with the id and its own number. An id serves
+ * one job. Create: this process answers those that come with the id, until all of one job have left; `interface` is
+ * the one whose address goes into the id, "": chosen. */
 int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface);
-int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_UID_BYTES], int pe,
-		       int n_pes, int timeout_ms);
 
 /* Fills the fields that all bootstraps have, hostname by gethostname(). */
 void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);
@@ -47,10 +63,6 @@ void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);
 /* The checks of arguments that all bootstraps share: 0 or -GDR_EINVAL. */
 int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const void *recv,
 			 size_t len, int timeout_ms);
-
-/* Over an MPI communicator (comm: of an MPI_Comm), whose ranks are the PEs; collective over it. Needs
- * libgdr_mpi, the only part that needs MPI. */
-int gdri_boot_mpi_open(struct gdr_bootstrap **out, const void *comm, int timeout_ms);
 
 struct gdri_gathered {
 	size_t *offset; /* n_pes + 1 offsets into data: PE i has [offset[i], offset[i + 1]) */

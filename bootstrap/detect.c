@@ -135,6 +135,7 @@ void gdri_launcher_detect(char *const *env, struct gdri_launcher *out)
 	size_t i;
 
 	memset(out, 0, sizeof(*out));
+	out->env = env;
 	out->kind = GDRI_LAUNCHER_NONE;
 	out->name = "none";
 	out->advice = "";

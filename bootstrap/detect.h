@@ -12,6 +12,7 @@ enum gdri_launcher_kind {
 };
 
 struct gdri_launcher {
+	char *const *env; /* told from it */
 	enum gdri_launcher_kind kind;
 	const char *name;   /* of a foreign launcher; static */
 	const char *advice; /* how to start the job instead; static */

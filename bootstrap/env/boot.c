@@ -14,6 +14,7 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/env/boot.h"
 #include "bootstrap/call.h"
+#include "bootstrap/detect.h"
 #include "bootstrap/uid/join.h"
 #include "bootstrap/uid/net.h"
 #include "bootstrap/uid/serve.h"
@@ -238,17 +239,26 @@ int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *jo
 	return gdri_uid_join(out, &e.meeting, job->pe, job->n_pes, timeout_ms);
 }
 
-int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms)
+/* By name alone: RANK and WORLD_SIZE prove nothing, anybody sets such names. */
+bool gdri_boot_env_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
+{
+	(void)how;
+	(void)launcher;
+	return false;
+}
+
+int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+		       const struct gdri_launcher *launcher, int timeout_ms)
 {
 	struct gdri_env_job job;
 	char why[200];
 
-	if (!gdri_env_parse(env, how->env_port, &job, why, sizeof(why))) {
+	if (!gdri_env_parse(launcher->env, how->env_port, &job, why, sizeof(why))) {
 		gdri_error("bootstrap: GDR_BOOTSTRAP=env needs RANK, WORLD_SIZE, MASTER_ADDR, and MASTER_PORT or "
 			   "GDR_ENV_PORT, as torchrun sets them: %s", why);
 		return -GDR_EBOOTSTRAP;
 	}
 	if (job.n_pes == 1)
-		return gdri_boot_single_open(out);
+		return gdri_boot_single_open(out, how, launcher, timeout_ms);
 	return gdri_boot_env_join(out, &job, how->env_secret, timeout_ms);
 }

@@ -8,6 +8,4 @@
 /* secret "": the run's id. */
 int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *job, const char *secret, int timeout_ms);
 
-int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how, char *const *env, int timeout_ms);
-
 #endif

@@ -13,12 +13,20 @@ static void say(int level, const char *text)
 	gdri_log((enum gdri_log_level)level, "%s", text);
 }
 
+bool gdri_boot_mpi_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
+{
+	(void)launcher;
+	return how->mpi_comm;
+}
+
 /* Never closed: its bootstraps may be in use. */
-int gdri_boot_mpi_open(struct gdr_bootstrap **out, const void *comm, int timeout_ms)
+int gdri_boot_mpi_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+		       const struct gdri_launcher *launcher, int timeout_ms)
 {
 	void *module = dlopen(GDRI_MPI_MODULE, RTLD_NOW | RTLD_LOCAL);
 	gdri_mpi_open_fn *open_fn = NULL;
 
+	(void)launcher;
 	if (module)
 		*(void **)&open_fn = dlsym(module, GDRI_MPI_OPEN);
 	if (!open_fn) {
@@ -27,5 +35,5 @@ int gdri_boot_mpi_open(struct gdr_bootstrap **out, const void *comm, int timeout
 			   dlerror());
 		return -GDR_ENOTSUP;
 	}
-	return open_fn(out, comm, timeout_ms, say);
+	return open_fn(out, how->mpi_comm, timeout_ms, say);
 }

@@ -16,6 +16,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
+#include "bootstrap/detect.h"
 #include "bootstrap/call.h"
 #include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
@@ -338,12 +339,27 @@ static void unclaim(void)
 	pthread_mutex_unlock(&state_lock);
 }
 
-int gdri_boot_pmix_open(struct gdr_bootstrap **out, int timeout_ms)
+bool gdri_boot_pmix_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
+{
+	(void)how;
+	return launcher->kind == GDRI_LAUNCHER_PMIX;
+}
+
+int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+			const struct gdri_launcher *launcher, int timeout_ms)
 {
 	struct gdri_pmix_boot *b;
 	struct timespec deadline;
-	int rc = claim();
+	int rc;
 
+	(void)how;
+	if (launcher->kind != GDRI_LAUNCHER_PMIX) {
+		gdri_error("bootstrap: GDR_BOOTSTRAP=pmix, but no launcher that speaks PMIx has started this process "
+			   "(it would set PMIX_NAMESPACE and PMIX_RANK): start it with mpirun of Open MPI, prterun, or "
+			   "`srun --mpi=pmix`");
+		return -GDR_EBOOTSTRAP;
+	}
+	rc = claim();
 	if (rc)
 		return rc;
 	gdri_deadline_in(&deadline, timeout_ms);

@@ -6,6 +6,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
+#include "bootstrap/detect.h"
 #include "runtime/core/log.h"
 
 static int single_allgather(struct gdr_bootstrap *b, const void *send, void *recv, size_t len,
@@ -46,10 +47,20 @@ static void single_finalize(struct gdr_bootstrap *b, int timeout_ms)
 	free(b);
 }
 
-int gdri_boot_single_open(struct gdr_bootstrap **out)
+bool gdri_boot_single_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
+{
+	(void)how;
+	return launcher->kind == GDRI_LAUNCHER_NONE;
+}
+
+int gdri_boot_single_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+			  const struct gdri_launcher *launcher, int timeout_ms)
 {
 	struct gdr_bootstrap *b = calloc(1, sizeof(*b));
 
+	(void)how;
+	(void)launcher;
+	(void)timeout_ms;
 	if (!b) {
 		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
 		return -GDR_ENOMEM;

@@ -46,9 +46,16 @@ static int connect_by_id(struct gdri_uid_meeting *m, bool again, const struct ti
 	return fd >= 0 ? fd : connect_error(id, again, -fd);
 }
 
-int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_UID_BYTES], int pe,
-		       int n_pes, int timeout_ms)
+bool gdri_boot_uid_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
 {
+	(void)launcher;
+	return how->uniqueid;
+}
+
+int gdri_boot_uid_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+		       const struct gdri_launcher *launcher, int timeout_ms)
+{
+	const int pe = how->pe, n_pes = how->n_pes;
 	struct by_id by = {.meeting = {
 		.name = "uniqueid",
 		.number = "a number",
@@ -57,8 +64,9 @@ int gdri_boot_uid_open(struct gdr_bootstrap **out, const unsigned char id[GDRI_U
 		.stranger = "the process at the address in the unique id does not know this id: it serves another job",
 		.connect = connect_by_id,
 	}};
-	const char *fault = gdri_uid_parse(id, &by.id);
+	const char *fault = gdri_uid_parse(how->uniqueid, &by.id);
 
+	(void)launcher;
 	if (fault) {
 		gdri_error("bootstrap: cannot use the unique id: %s; all PEs take the bytes that "
 			   "gdr_get_uniqueid gave to one of them", fault);

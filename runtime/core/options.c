@@ -9,6 +9,7 @@
 
 #include <gdr/status.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/log.h"
 #include "runtime/core/parse.h"
 #include "runtime/core/text.h"

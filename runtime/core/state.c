@@ -43,16 +43,22 @@ static void once(void)
 
 static int open_bootstrap(struct gdri_state *st)
 {
-	const struct gdri_boot_how how = {st->opt.bootstrap, st->opt.env_port, st->opt.env_secret};
+	struct gdri_boot_how how = {
+		.word = st->opt.bootstrap,
+		.env_port = st->opt.env_port,
+		.env_secret = st->opt.env_secret,
+	};
 	const struct gdr_init_attr *attr = st->attr;
 	int left = gdri_left_ms(st->deadline_ns);
 
 	gdri_boot_limit("GDR_INIT_TIMEOUT", st->opt.init_timeout_ms);
 	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the same id");
-	if (attr && attr->uniqueid)
-		return gdri_boot_uid_open(&st->boot, attr->uniqueid->bytes, attr->pe, attr->n_pes, left);
-	if (attr && attr->mpi_comm)
-		return gdri_boot_mpi_open(&st->boot, attr->mpi_comm, left);
+	if (attr) {
+		how.uniqueid = attr->uniqueid ? attr->uniqueid->bytes : NULL;
+		how.pe = attr->pe;
+		how.n_pes = attr->n_pes;
+		how.mpi_comm = attr->mpi_comm;
+	}
 	return gdri_bootstrap_open(&st->boot, &how, left);
 }
 

@@ -196,17 +196,19 @@ static int open_by_id(const char *file)
 			return -GDR_ETIMEOUT;
 		fclose(f);
 	}
-	return gdri_boot_uid_open(&boot, id, pe, n, limit_ms);
+	return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){.uniqueid = id, .pe = pe, .n_pes = n}, limit_ms);
 }
 
 static int open_by_option(void)
 {
-	static const char *const words[] = {"auto", "pmix", "single", "env"};
-	struct gdri_boot_how how = {GDRI_BOOT_AUTO, 0, ""};
+#define WORD(name) #name,
+	static const char *const words[] = {"auto", GDRI_BOOT_NAMED(WORD)};
+#undef WORD
+	struct gdri_boot_how how = {.word = GDRI_BOOT_AUTO, .env_secret = ""};
 	const char *word = getenv("GDR_BOOTSTRAP");
 
-	while (word && strcmp(words[how.way], word))
-		how.way++;
+	while (word && strcmp(words[how.word], word))
+		how.word++;
 	return gdri_bootstrap_open(&boot, &how, limit_ms);
 }
 

@@ -47,7 +47,7 @@ static int step(char c)
 	case 'X':
 		return reduce();
 	case 'o':
-		return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){GDRI_BOOT_AUTO, 0, ""}, LIMIT_MS);
+		return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){.env_secret = ""}, LIMIT_MS);
 	case 'x':
 		return exchange();
 	case 'c':

@@ -28,7 +28,7 @@
 #define SLACK_S	 4.0
 
 static int limit_ms = LONG_MS;
-static const struct gdri_boot_how automatic = {GDRI_BOOT_AUTO, 0, ""};
+static const struct gdri_boot_how automatic = {.word = GDRI_BOOT_AUTO, .env_secret = ""};
 
 #define REQUIRE(ok)                                                                           \
 	do {                                                                                  \

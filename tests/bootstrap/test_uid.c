@@ -63,6 +63,11 @@ static int one_round(struct gdr_bootstrap *b, int x)
 	return rc;
 }
 
+static int open_by_id(struct gdr_bootstrap **b, const unsigned char *id, int pe, int n, int limit_ms)
+{
+	return gdri_bootstrap_open(b, &(struct gdri_boot_how){.uniqueid = id, .pe = pe, .n_pes = n}, limit_ms);
+}
+
 static void *pe_main(void *arg)
 {
 	struct pe *p = arg;
@@ -71,7 +76,7 @@ static void *pe_main(void *arg)
 
 	gdri_log_clear_error();
 	nap(p->delay_ms);
-	p->rc = gdri_boot_uid_open(&b, p->id, p->pe, p->n, p->limit_ms);
+	p->rc = open_by_id(&b, p->id, p->pe, p->n, p->limit_ms);
 	for (x = 0; !p->rc && x < p->rounds; x++)
 		p->rc = one_round(b, x);
 	if (!p->rc)
@@ -155,13 +160,13 @@ static void test_arguments(void **state)
 	struct gdr_bootstrap *b = NULL;
 
 	(void)state;
-	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, 0, 1, 1000), -GDR_EINVAL);
 	assert_int_equal(gdri_boot_uid_create(id, "no_such_if"), -GDR_ESYSTEM);
 	make(id);
-	assert_int_equal(gdri_boot_uid_open(&b, id, 2, 2, 1000), -GDR_EINVAL);
-	assert_int_equal(gdri_boot_uid_open(&b, id, -1, 2, 1000), -GDR_EINVAL);
-	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 0, 1000), -GDR_EINVAL);
-	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1 << 20, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, 2, 2, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, -1, 2, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, 0, 0, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, 0, 1 << 20, 1000), -GDR_EINVAL);
 	job(id, 1);
 }
 
@@ -468,7 +473,7 @@ static void test_running(void **state)
 
 	(void)state;
 	make(id);
-	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), 0);
+	assert_int_equal(open_by_id(&b, id, 0, 1, 1000), 0);
 	start(&p, id, 0, 1);
 	run(&p, 1);
 	assert_int_equal(p.rc, -GDR_ESTATE);
@@ -486,7 +491,7 @@ static void test_fork(void **state)
 	(void)state;
 	files = entries("/proc/self/fd");
 	make(id);
-	assert_int_equal(gdri_boot_uid_open(&b, id, 0, 1, 1000), 0);
+	assert_int_equal(open_by_id(&b, id, 0, 1, 1000), 0);
 	child = fork();
 	if (!child)
 		_exit(entries("/proc/self/fd") == files && b->barrier(b, 1000) == -GDR_ESTATE ? 0 : 1);
