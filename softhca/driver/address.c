@@ -33,7 +33,7 @@ static struct table {
 	uint32_t mtu;
 } tables[HCA_MAX_DEVICES];
 
-static struct in6_addr mapped(uint32_t v4)
+static struct in6_addr address_from_v4(uint32_t v4)
 {
 	struct in6_addr a = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 
@@ -76,10 +76,10 @@ static uint32_t mtu_of(const char *name)
 	return m;
 }
 
-static bool get(const struct ifaddrs *i, struct in6_addr *a)
+static bool address_of_interface(const struct ifaddrs *i, struct in6_addr *a)
 {
 	if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
-		*a = mapped(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr);
+		*a = address_from_v4(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr);
 	else if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET6)
 		*a = ((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
 	else
@@ -106,7 +106,7 @@ static const char *choose_interface(const struct ifaddrs *list, const struct in6
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		bool usable = (i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK);
 
-		if (!get(i, &a))
+		if (!address_of_interface(i, &a))
 			continue;
 		if (asked_for && IN6_ARE_ADDR_EQUAL(asked_for, &a))
 			return i->ifa_name;
@@ -133,7 +133,7 @@ static void fill_table(struct table *t, const struct ifaddrs *list, const char *
 	struct in6_addr a;
 
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
-		if (same_interface(i->ifa_name, name) && get(i, &a) &&
+		if (same_interface(i->ifa_name, name) && address_of_interface(i, &a) &&
 		    (t == tables || !IN6_IS_ADDR_LINKLOCAL(&a)))
 			add_gid(t, &a);
 	if (t->n && n < sizeof(t->interface)) {
@@ -158,7 +158,7 @@ static void fill_other_tables(const struct ifaddrs *list)
 
 	for (int v4 = 1; v4 >= 0; v4--) {
 		for (const struct ifaddrs *i = list; i && d < HCA_MAX_DEVICES; i = i->ifa_next) {
-			if (!(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK || !get(i, &a) ||
+			if (!(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK || !address_of_interface(i, &a) ||
 			    (v4 && !address_is_v4(&a)) || is_taken(i->ifa_name))
 				continue;
 			fill_table(&tables[d], list, i->ifa_name);
@@ -167,21 +167,21 @@ static void fill_other_tables(const struct ifaddrs *list)
 	}
 }
 
-static bool parse(const char *text, struct in6_addr *a)
+static bool address_parse(const char *text, struct in6_addr *a)
 {
 	struct in_addr v4;
 
 	if (inet_pton(AF_INET, text, &v4) != 1)
 		return inet_pton(AF_INET6, text, a) == 1;
-	*a = mapped(v4.s_addr);
+	*a = address_from_v4(v4.s_addr);
 	return true;
 }
 
-static void choose(void)
+static void address_choose(void)
 {
 	const char *text = hca_options()->addr, *name;
 	struct in6_addr wanted;
-	bool asked_for = text && parse(text, &wanted), alone;
+	bool asked_for = text && address_parse(text, &wanted), alone;
 	struct ifaddrs *list = NULL, *i;
 
 	if (text && !asked_for)
@@ -191,7 +191,7 @@ static void choose(void)
 	if (getifaddrs(&list))
 		list = NULL;
 	for (i = list; i; i = i->ifa_next)
-		if (n_own < MAX_OWN && get(i, &own[n_own]))
+		if (n_own < MAX_OWN && address_of_interface(i, &own[n_own]))
 			n_own++;
 	name = choose_interface(list, asked_for ? &wanted : NULL);
 	alone = asked_for && address_is_loopback(&wanted);
@@ -202,7 +202,7 @@ static void choose(void)
 	if (list)
 		freeifaddrs(list);
 	for (uint32_t d = 0; d < HCA_MAX_DEVICES; d++) {
-		struct in6_addr lo = mapped(htonl(INADDR_LOOPBACK + d));
+		struct in6_addr lo = address_from_v4(htonl(INADDR_LOOPBACK + d));
 
 		if (!tables[d].mtu)
 			tables[d].mtu = PKT_MAX_MTU;
@@ -215,7 +215,7 @@ static void choose_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, choose);
+	pthread_once(&once, address_choose);
 }
 
 uint32_t address_scope(void)

@@ -105,7 +105,7 @@ struct hca_comp_channel *event_channel_find(struct hca_ctx *ctx, int fd)
 }
 
 /* Both kinds of event start with the object's 64-bit name. */
-static uint32_t take_back(struct hca_comp_channel *ch, size_t size, uint64_t element)
+static uint32_t events_take_back(struct hca_comp_channel *ch, size_t size, uint64_t element)
 {
 	uint32_t dropped = 0;
 	int waiting = 0;
@@ -129,14 +129,14 @@ static uint32_t take_back(struct hca_comp_channel *ch, size_t size, uint64_t ele
 
 uint32_t event_drop_comp(struct hca_comp_channel *ch, uint64_t user_handle)
 {
-	return take_back(ch, sizeof(struct ib_uverbs_comp_event_desc), user_handle);
+	return events_take_back(ch, sizeof(struct ib_uverbs_comp_event_desc), user_handle);
 }
 
 uint32_t event_drop_async(struct hca_ctx *ctx, uint64_t element)
 {
 	if (!ctx->async)
 		return 0;
-	return take_back(ctx->async, sizeof(struct ib_uverbs_async_event_desc), element);
+	return events_take_back(ctx->async, sizeof(struct ib_uverbs_async_event_desc), element);
 }
 
 void hca_comp_event(struct hca_cq *cq)

@@ -51,7 +51,7 @@ static void forget_gpu(void)
 /* Only system calls and what needs no lock: other threads may have held any at
  * the fork. Replacing a mapping while the file is read skips and doubles nothing
  * that is ours: no mapping grows. */
-static void in_child(void)
+static void fork_in_child(void)
 {
 	static char buf[8192];
 	size_t have = 0;
@@ -81,7 +81,7 @@ static void in_child(void)
 
 static void install(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, fork_in_child);
 }
 
 void fork_prepare(void)

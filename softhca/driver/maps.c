@@ -11,7 +11,7 @@
 #include "softhca/driver/shim.h"
 
 /* "start-end perms offset major:minor inode   path" */
-static bool parse(char *line, struct maps_line *m)
+static bool maps_parse_line(char *line, struct maps_line *m)
 {
 	unsigned maj, min;
 	char *p;
@@ -53,7 +53,7 @@ bool maps_each(bool (*fn)(void *arg, const struct maps_line *m), void *arg)
 			struct maps_line m;
 
 			*nl = '\0';
-			if (parse(line, &m))
+			if (maps_parse_line(line, &m))
 				more = fn(arg, &m);
 		}
 		have -= (size_t)(line - buf);

@@ -307,7 +307,7 @@ static int handle_add(struct hca_ctx *ctx, struct ctl_obj *obj)
 }
 
 /* Does the fault schedule refuse an object of this type? */
-static bool refused(enum obj_type type)
+static bool object_refused(enum obj_type type)
 {
 	static const uint8_t what[] = { /* plus one: other types are never refused */
 		[OBJ_PD] = 1 + FAULT_PD,   [OBJ_MR] = 1 + FAULT_MR,	[OBJ_CQ] = 1 + FAULT_CQ,
@@ -319,7 +319,7 @@ static bool refused(enum obj_type type)
 	       faults_refuse((enum fault_object)(what[type] - 1));
 }
 
-static void give_back(struct ctl_obj *obj)
+static void object_give_back(struct ctl_obj *obj)
 {
 	if (obj->type == OBJ_QP)
 		dense_put(obj, sizeof(struct ctl_qp));
@@ -331,7 +331,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 {
 	struct ctl_obj *obj;
 
-	if (refused(type))
+	if (object_refused(type))
 		return NULL;
 	obj = type == OBJ_QP ? dense_get(size) : calloc(1, size);
 	if (!obj)
@@ -339,7 +339,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 	obj->type = type;
 	obj->ctx = ctx;
 	if (handle_add(ctx, obj)) {
-		give_back(obj);
+		object_give_back(obj);
 		return NULL;
 	}
 	return obj;
@@ -348,7 +348,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 void obj_free(struct ctl_obj *obj)
 {
 	obj->ctx->handles[obj->handle] = NULL;
-	give_back(obj);
+	object_give_back(obj);
 }
 
 struct ctl_obj *obj_any(struct hca_ctx *ctx, uint64_t handle)

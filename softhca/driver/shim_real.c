@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void *find(_Atomic(void *) *cache, const char *name)
+static void *shim_find_real(_Atomic(void *) *cache, const char *name)
 {
 	/* Relaxed: the pointer is the same whoever stores it. */
 	void *fn = atomic_load_explicit(cache, memory_order_relaxed);
@@ -31,7 +31,7 @@ static void *find(_Atomic(void *) *cache, const char *name)
 		union {                                                                            \
 			void *object;                                                              \
 			name##_fn function;                                                        \
-		} u = {.object = find(&name##_cache, #name)};                                      \
+		} u = {.object = shim_find_real(&name##_cache, #name)};                            \
 		return u.function;                                                                 \
 	}
 

@@ -21,7 +21,7 @@ static bool is_foreign(const char *path)
 	       path_is_gpu(path);
 }
 
-static bool look(void *arg, const struct maps_line *m)
+static bool uar_look_at_map(void *arg, const struct maps_line *m)
 {
 	const uint8_t *own = hca_uar_page(0);
 	struct search *s = arg;
@@ -48,7 +48,7 @@ bool hca_uar_mappings(bool (*fn)(void *arg, uint64_t start, uint64_t end), void 
 	static struct search s;
 
 	s = (struct search){ .fn = fn, .arg = arg, .ok = true };
-	if (!maps_each(look, &s) || !s.ok)
+	if (!maps_each(uar_look_at_map, &s) || !s.ok)
 		return false;
 	for (uint32_t page = 0; page < hca_uar_pages_used(); page++)
 		if (uar_is_taken(page) && !s.seen[page])

@@ -23,7 +23,7 @@ static int log2_ceil(uint32_t n)
 	return log;
 }
 
-static int cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd, uint32_t cqe)
+static int uverbs_cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd, uint32_t cqe)
 {
 	struct hca_cq *c = &cq->cq;
 	int rc;
@@ -80,7 +80,7 @@ int um_cq_create(struct uverbs_call *call)
 	cq = obj_new(call->ctx, OBJ_CQ, sizeof(*cq));
 	if (!cq)
 		return ENOMEM;
-	rc = cq_fill(cq, &cmd, cqe);
+	rc = uverbs_cq_fill(cq, &cmd, cqe);
 	if (!rc)
 		rc = cq_number(cq);
 	if (rc) {

@@ -99,7 +99,7 @@ static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr
 	return 0;
 }
 
-static void show(const struct hca_mr *mr)
+static void mr_show(const struct hca_mr *mr)
 {
 	uint64_t offset = 0;
 	int fd = range_file((uintptr_t)mr->va, mr->len, &offset);
@@ -145,7 +145,7 @@ int uw_reg_mr(struct uverbs_call *call)
 	if (what.device)
 		dp_mr_registered_gpu(&mr->mr, &call->gpu);
 	else
-		show(&mr->mr);
+		mr_show(&mr->mr);
 	resp.mr_handle = mr->obj.handle;
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
@@ -210,7 +210,7 @@ int uw_rereg_mr(struct uverbs_call *call)
 	mr->pd = pd;
 	mr->mr = to;
 	dp_mr_gone(&mr->mr);
-	show(&mr->mr);
+	mr_show(&mr->mr);
 	resp.lkey = resp.rkey = mr->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }

@@ -136,7 +136,7 @@ static uint16_t sport_of_flow_label(uint32_t label)
 	return label ? (uint16_t)(((label ^ label >> 14) & 0x3fff) | 0xc000) : 0;
 }
 
-static void apply_path(struct ctl_qp *qp, const struct ib_uverbs_qp_dest *d)
+static void uverbs_qp_apply_path(struct ctl_qp *qp, const struct ib_uverbs_qp_dest *d)
 {
 	struct hca_path *p = &qp->qp.path;
 
@@ -164,7 +164,7 @@ static void grant(struct ctl_qp *c)
 	qp->atomic_mode = qp->access & HCA_REMOTE_ATOMIC ? HCA_ATOMIC_UP_TO_8B : HCA_ATOMIC_NONE;
 }
 
-static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_t mask)
+static void uverbs_qp_apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_t mask)
 {
 	struct hca_qp *qp = &c->qp;
 
@@ -175,7 +175,7 @@ static void apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *a, uint32_
 	if (mask & M_ACCESS)
 		c->asked = (uint8_t)a->qp_access_flags;
 	if (mask & M_AV)
-		apply_path(c, &a->dest);
+		uverbs_qp_apply_path(c, &a->dest);
 	if (mask & M_MTU)
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M_DEST_QPN)
@@ -223,7 +223,7 @@ static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cm
 		rc = values_check(cmd, mask, call->ctx->device);
 	if (rc)
 		return rc;
-	apply(qp, cmd, mask);
+	uverbs_qp_apply(qp, cmd, mask);
 	qp_set_state(qp, (enum hca_qp_state)to);
 	return 0;
 }

@@ -355,7 +355,7 @@ unsigned doorbell_look(const struct hca_qp *qp)
 	return i < n_watches && watches[i].qp == qp ? look_closely(&watches[i]) : 0;
 }
 
-static unsigned sweep(unsigned qps)
+static unsigned doorbell_sweep(unsigned qps)
 {
 	unsigned n = 0;
 
@@ -387,10 +387,10 @@ unsigned doorbell_poll(void)
 		return n;
 	alone = 0;
 	n += poll_cold();
-	found = sweep(SWEEP_QPS);
+	found = doorbell_sweep(SWEEP_QPS);
 	/* Where doorbells overwrite each other one lost seldom comes alone. */
 	if (found)
-		found += sweep(SWEEP_MORE);
+		found += doorbell_sweep(SWEEP_MORE);
 	return n + found;
 }
 
@@ -413,5 +413,5 @@ unsigned doorbell_sweep_all(void)
 
 	for (uint32_t i = 0; i < pairs; i++)
 		n += poll_pair(base, i);
-	return n + sweep(n_watches);
+	return n + doorbell_sweep(n_watches);
 }

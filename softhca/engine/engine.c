@@ -84,7 +84,7 @@ void engine_deadline(uint64_t ns)
 
 /* ---- QPs ---- */
 
-static inline struct by_index *index_of(uint32_t qpn)
+static inline struct by_index *engine_index_of(uint32_t qpn)
 {
 	uint32_t i = qpn - first_qpn;
 
@@ -93,7 +93,7 @@ static inline struct by_index *index_of(uint32_t qpn)
 
 struct hca_qp *engine_find_qp(uint32_t qpn)
 {
-	struct by_index *p = index_of(qpn);
+	struct by_index *p = engine_index_of(qpn);
 
 	return p ? p->qp : NULL;
 }
@@ -101,7 +101,7 @@ struct hca_qp *engine_find_qp(uint32_t qpn)
 /* One after the other, each line leading to the next, they take longer than all the rest. */
 struct hca_qp *engine_call_up(uint32_t qpn)
 {
-	const struct by_index *p = index_of(qpn);
+	const struct by_index *p = engine_index_of(qpn);
 
 	if (!p || !p->qp)
 		return NULL;
@@ -115,7 +115,7 @@ struct hca_qp *engine_call_up(uint32_t qpn)
  * address that is none, or is something else in another release, does no harm. */
 void engine_call_up_user(uint32_t qpn)
 {
-	const struct by_index *p = index_of(qpn);
+	const struct by_index *p = engine_index_of(qpn);
 
 	if (!p || !p->user)
 		return;
@@ -129,7 +129,7 @@ int engine_add_qp(struct hca_qp *qp)
 	struct by_index *slot;
 
 	first_qpn = dp_first_qpn();
-	slot = index_of(qp->qpn);
+	slot = engine_index_of(qp->qpn);
 	if (!slot || slot->qp)
 		return -EINVAL;
 	if (n_live == cap_live) {
@@ -152,7 +152,7 @@ int engine_add_qp(struct hca_qp *qp)
 
 void engine_remove_qp(struct hca_qp *qp)
 {
-	struct by_index *slot = index_of(qp->qpn);
+	struct by_index *slot = engine_index_of(qp->qpn);
 	struct hca_qp **p, *last = NULL;
 
 	if (!slot || slot->qp != qp)

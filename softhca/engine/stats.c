@@ -25,7 +25,7 @@
 	X(dma_batches) X(dma_reads) X(dma_bytes_between) X(dma_merged) X(dma_kernel_items) X(dma_kernel_launches)
 
 /* Relaxed: the engine may still count; each value is right by itself. */
-static unsigned long long value(const uint64_t *counter)
+static unsigned long long stats_value(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -37,14 +37,14 @@ static size_t format(char *out, size_t size, const char *before, const char *aft
 #define ONE(name)                                                                                  \
 	if (n < size)                                                                              \
 		n += (size_t)snprintf(out + n, size - n, "%s" #name " %llu%s", before,             \
-				      value(&hca_stats.name), after);
+				      stats_value(&hca_stats.name), after);
 	COUNTERS(ONE)
 #undef ONE
 	for (unsigned op = 0; op < 256; op++)
-		if (n < size && value(&hca_stats.wqes_by_opcode[op]))
+		if (n < size && stats_value(&hca_stats.wqes_by_opcode[op]))
 			n += (size_t)snprintf(out + n, size - n, "%swqes_opcode_0x%02x %llu%s",
 					      before, op,
-					      value(&hca_stats.wqes_by_opcode[op]), after);
+					      stats_value(&hca_stats.wqes_by_opcode[op]), after);
 	return n < size ? n : size - 1;
 }
 

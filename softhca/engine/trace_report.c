@@ -13,7 +13,7 @@
 
 enum { LINE = 96, BUFFER = 1 << 16 };
 
-static int line(char *out, size_t room, const struct trace_mark *m)
+static int trace_line(char *out, size_t room, const struct trace_mark *m)
 {
 	static const char *const names[] = {
 #define NAME(name) #name,
@@ -25,7 +25,7 @@ static int line(char *out, size_t room, const struct trace_mark *m)
 			names[m->stage], m->qpn, m->value);
 }
 
-static bool put(int fd, const char *text, size_t n)
+static bool trace_report_put(int fd, const char *text, size_t n)
 {
 	return write(fd, text, n) == (ssize_t)n;
 }
@@ -48,13 +48,13 @@ __attribute__((destructor)) static void report(void)
 		return;
 	}
 	for (uint64_t i = from; ok && i != trace_count; i++) {
-		n += (size_t)line(text + n, sizeof(text) - n, &trace_marks[i % TRACE_KEPT]);
+		n += (size_t)trace_line(text + n, sizeof(text) - n, &trace_marks[i % TRACE_KEPT]);
 		if (n + LINE > sizeof(text)) {
-			ok = put(fd, text, n);
+			ok = trace_report_put(fd, text, n);
 			n = 0;
 		}
 	}
 	if (ok && n)
-		put(fd, text, n);
+		trace_report_put(fd, text, n);
 	real_close(fd);
 }

@@ -68,7 +68,7 @@ int faults_start(uint64_t now, char *err, size_t n)
 	return text ? faults_start_with(text, have_rank ? &rank : NULL, now, err, n) : 0;
 }
 
-static void forget(void)
+static void faults_forget(void)
 {
 	while (n_known) {
 		free(by_index[known[--n_known]]);
@@ -82,7 +82,7 @@ static void forget(void)
 
 int faults_start_with(const char *text, const uint32_t *rank, uint64_t now, char *err, size_t n)
 {
-	forget();
+	faults_forget();
 	if (faults_parse(text, rank, plan, err, n))
 		return -EINVAL;
 	if (!no_qp)
@@ -107,15 +107,15 @@ void faults_wire_ready(uint32_t slot)
 
 /* ---- QPs ---- */
 
-static uint32_t index_of(const struct hca_qp *qp)
+static uint32_t faults_index_of(const struct hca_qp *qp)
 {
 	return (qp->qpn - dp_first_qpn()) % MAX_QPS;
 }
 
 /* Out of memory all such QPs share one state: faults, only less exact. */
-static struct fault_qp *state_of(const struct hca_qp *qp)
+static struct fault_qp *faults_state_of(const struct hca_qp *qp)
 {
-	uint32_t i = index_of(qp);
+	uint32_t i = faults_index_of(qp);
 	struct fault_qp *f = by_index[i];
 
 	if (f)
@@ -131,7 +131,7 @@ static struct fault_qp *state_of(const struct hca_qp *qp)
 
 void faults_qp_ready(const struct hca_qp *qp)
 {
-	struct fault_qp *f = state_of(qp);
+	struct fault_qp *f = faults_state_of(qp);
 	uint64_t draws = f->draws;
 
 	memset(f, 0, sizeof(*f));
@@ -184,8 +184,8 @@ uint64_t faults_begins(unsigned clause)
 }
 
 /* The last clause that selects the QP now and names the setting. */
-static const struct fault_clause *setting(enum fault_setting what, const struct hca_qp *qp,
-					  const struct fault_qp *f, uint64_t now)
+static const struct fault_clause *faults_setting_of(enum fault_setting what, const struct hca_qp *qp,
+						    const struct fault_qp *f, uint64_t now)
 {
 	for (unsigned i = plan->n; i--;) {
 		const struct fault_clause *c = &plan->clause[i];
@@ -197,10 +197,10 @@ static const struct fault_clause *setting(enum fault_setting what, const struct 
 	return NULL;
 }
 
-static uint64_t value(enum fault_setting what, const struct hca_qp *qp, const struct fault_qp *f,
-		      uint64_t now)
+static uint64_t faults_value_of(enum fault_setting what, const struct hca_qp *qp, const struct fault_qp *f,
+				uint64_t now)
 {
-	const struct fault_clause *c = setting(what, qp, f, now);
+	const struct fault_clause *c = faults_setting_of(what, qp, f, now);
 
 	return c ? c->value[what] : 0;
 }
@@ -210,7 +210,7 @@ static uint64_t value(enum fault_setting what, const struct hca_qp *qp, const st
 /* splitmix64 (public domain algorithm), of 53 bits. */
 static uint64_t draw(const struct hca_qp *qp, struct fault_qp *f)
 {
-	uint64_t z = seed + (uint64_t)(index_of(qp) + 1) * 0xd1342543de82ef95ull +
+	uint64_t z = seed + (uint64_t)(faults_index_of(qp) + 1) * 0xd1342543de82ef95ull +
 		     ++f->draws * 0x9e3779b97f4a7c15ull;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -221,7 +221,7 @@ static uint64_t draw(const struct hca_qp *qp, struct fault_qp *f)
 static bool chance(enum fault_setting what, const struct hca_qp *qp, struct fault_qp *f,
 		   uint64_t now)
 {
-	uint64_t p = value(what, qp, f, now);
+	uint64_t p = faults_value_of(what, qp, f, now);
 
 	return p && draw(qp, f) < p;
 }
@@ -242,7 +242,7 @@ static bool cut_off(const struct hca_qp *qp, const struct fault_qp *f, uint64_t 
 
 void faults_tx(const struct hca_qp *qp, uint64_t now, struct fault_fate *fate)
 {
-	struct fault_qp *f = state_of(qp);
+	struct fault_qp *f = faults_state_of(qp);
 	uint64_t delay, depth;
 
 	memset(fate, 0, sizeof(*fate));
@@ -255,8 +255,8 @@ void faults_tx(const struct hca_qp *qp, uint64_t now, struct fault_fate *fate)
 		return;
 	}
 	fate->dup = chance(SET_DUP, qp, f, now);
-	delay = value(SET_DELAY, qp, f, now);
-	depth = value(SET_REORDER_DEPTH, qp, f, now);
+	delay = faults_value_of(SET_DELAY, qp, f, now);
+	depth = faults_value_of(SET_REORDER_DEPTH, qp, f, now);
 	if (depth)
 		fate->after = (uint32_t)(draw(qp, f) % depth);
 	if (fate->after || chance(SET_REORDER, qp, f, now))
@@ -266,7 +266,7 @@ void faults_tx(const struct hca_qp *qp, uint64_t now, struct fault_fate *fate)
 
 bool faults_rx_drop(const struct hca_qp *qp, uint64_t now)
 {
-	return cut_off(qp, state_of(qp), now);
+	return cut_off(qp, faults_state_of(qp), now);
 }
 
 /* ---- waiting ---- */
@@ -325,8 +325,8 @@ void faults_timer(uint64_t now)
 
 bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi)
 {
-	struct fault_qp *f = state_of(qp);
-	uint64_t delay = value(SET_DOORBELL, qp, f, now);
+	struct fault_qp *f = faults_state_of(qp);
+	uint64_t delay = faults_value_of(SET_DOORBELL, qp, f, now);
 
 	if (f->doorbell_at && now >= f->doorbell_at) {
 		f->doorbell_at = 0;
@@ -344,7 +344,7 @@ bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi)
 
 bool faults_may_pick(const struct hca_qp *qp, uint64_t now)
 {
-	struct fault_qp *f = state_of(qp);
+	struct fault_qp *f = faults_state_of(qp);
 	uint64_t busy = nic_busy > f->busy_until ? nic_busy : f->busy_until;
 
 	return now >= busy || later(f, busy);
@@ -360,20 +360,20 @@ static void charge(const struct fault_clause *c, uint64_t cost, struct fault_qp 
 
 static void take_time(const struct hca_qp *qp, struct fault_qp *f, uint64_t bytes, uint64_t now)
 {
-	const struct fault_clause *c = setting(SET_SLOW, qp, f, now);
+	const struct fault_clause *c = faults_setting_of(SET_SLOW, qp, f, now);
 
 	if (c)
 		charge(c, c->value[SET_SLOW], f, now);
-	c = setting(SET_RATE, qp, f, now);
+	c = faults_setting_of(SET_RATE, qp, f, now);
 	if (c)
 		charge(c, (uint64_t)((double)bytes * 1e9 / (double)c->value[SET_RATE]), f, now);
 	for (unsigned i = 0; i < n_known; i++)
-		if (known[i] == index_of(qp))
+		if (known[i] == faults_index_of(qp))
 			last_picked = i;
 }
 
 /* Clauses that begin with this WQE. */
-static void begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t now)
+static void faults_begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t now)
 {
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct fault_clause *c = &plan->clause[i];
@@ -394,12 +394,12 @@ static void begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t now)
 bool faults_wqe(const struct hca_qp *qp, uint64_t now, unsigned blocks, uint64_t bytes,
 		uint8_t *syndrome, uint8_t *vendor)
 {
-	struct fault_qp *f = state_of(qp);
+	struct fault_qp *f = faults_state_of(qp);
 	uint64_t first = f->picked;
 
 	f->picked += blocks;
 	picked_all += blocks;
-	begin(qp, f, now);
+	faults_begin(qp, f, now);
 	take_time(qp, f, bytes, now);
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct fault_clause *c = &plan->clause[i];
@@ -417,8 +417,8 @@ bool faults_wqe(const struct hca_qp *qp, uint64_t now, unsigned blocks, uint64_t
 /* Several at a time, so that a queue is late without being slow. */
 bool faults_may_complete(const struct hca_qp *qp, uint64_t now)
 {
-	struct fault_qp *f = state_of(qp);
-	uint64_t most = value(SET_CQE, qp, f, now);
+	struct fault_qp *f = faults_state_of(qp);
+	uint64_t most = faults_value_of(SET_CQE, qp, f, now);
 
 	if (!most)
 		return true;

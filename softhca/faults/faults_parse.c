@@ -95,7 +95,7 @@ static int reorder(struct lexer *l, struct fault_clause *c)
 	return 0;
 }
 
-static int value(struct lexer *l, unsigned i, struct fault_clause *c)
+static int parse_value(struct lexer *l, unsigned i, struct fault_clause *c)
 {
 	uint64_t *out = &c->value[settings[i].what];
 
@@ -199,7 +199,7 @@ static int scopes(struct parser *p, struct fault_clause *c)
 	}
 }
 
-static int whole(struct lexer *l, const struct fault_clause *c, const char *at)
+static int parse_whole(struct lexer *l, const struct fault_clause *c, const char *at)
 {
 	if (c->of_qp || c->of_peer)
 		return lex_fail_at(l, at, "concerns the whole process, so neither qp nor peer may "
@@ -231,7 +231,7 @@ static int window(struct lexer *l, struct fault_clause *c)
 	return 0;
 }
 
-static int setting(struct lexer *l, struct fault_clause *c, unsigned *rules)
+static int parse_setting(struct lexer *l, struct fault_clause *c, unsigned *rules)
 {
 	const char *at = lex_place(l);
 
@@ -240,11 +240,11 @@ static int setting(struct lexer *l, struct fault_clause *c, unsigned *rules)
 			continue;
 		if (c->set & 1u << settings[i].what)
 			return lex_fail_at(l, at, "given twice in one clause");
-		if ((settings[i].rules & WHOLE) && whole(l, c, at))
+		if ((settings[i].rules & WHOLE) && parse_whole(l, c, at))
 			return -EINVAL;
 		c->set |= 1u << settings[i].what;
 		*rules |= settings[i].rules;
-		return lex_expect(l, '=') ? -EINVAL : value(l, i, c);
+		return lex_expect(l, '=') ? -EINVAL : parse_value(l, i, c);
 	}
 	return lex_fail(l, expected_clause);
 }
@@ -256,7 +256,7 @@ static int settings_clause(struct lexer *l, struct fault_clause *c)
 
 	c->kind = FAULT_SETTINGS;
 	do {
-		if (setting(l, c, &rules))
+		if (parse_setting(l, c, &rules))
 			return -EINVAL;
 	} while (lex_symbol(l, ','));
 	at = lex_place(l);
@@ -324,10 +324,10 @@ static int body(struct lexer *l, struct fault_clause *c)
 		return wqe_clause(l, c);
 	}
 	if (lex_word(l, "refuse"))
-		return whole(l, c, at) ? -EINVAL : refuse_clause(l, c);
+		return parse_whole(l, c, at) ? -EINVAL : refuse_clause(l, c);
 	if (lex_word(l, "link")) {
 		c->kind = FAULT_LINK;
-		if (whole(l, c, at) || lex_expect_word(l, "down"))
+		if (parse_whole(l, c, at) || lex_expect_word(l, "down"))
 			return -EINVAL;
 		return window(l, c);
 	}

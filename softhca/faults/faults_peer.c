@@ -19,7 +19,7 @@
 static int name_fd = -1;
 
 /* A forked child is no peer, and must not keep the name. */
-static void close_in_child(void)
+static void faults_close_in_child(void)
 {
 	if (name_fd >= 0)
 		close(name_fd);
@@ -36,10 +36,10 @@ void faults_peer_publish(uint32_t slot, uint32_t rank)
 	if (name_fd < 0 || bind(name_fd, (struct sockaddr *)&a, len)) {
 		hca_warn("cannot say that this is rank %u: %s; \"peer %u\" means nobody", rank,
 			 strerror(errno), rank);
-		close_in_child();
+		faults_close_in_child();
 		return;
 	}
-	pthread_atfork(NULL, NULL, close_in_child);
+	pthread_atfork(NULL, NULL, faults_close_in_child);
 }
 
 int64_t faults_peer_rank(uint32_t slot)

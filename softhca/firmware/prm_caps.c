@@ -76,7 +76,7 @@ static const struct cap general_2[] = {
 	{0x5c, 24, 5, 11}, /* log_max_send_dbr_less_qp_sq: as many as there are UAR pages */
 };
 
-static void fill(struct prm_cmd *cmd, const struct cap *caps, size_t n)
+static void prm_caps_fill(struct prm_cmd *cmd, const struct cap *caps, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (CAP_AT + caps[i].word + 4 <= cmd->out_len)
@@ -91,7 +91,7 @@ static void fill_link(struct prm_cmd *cmd)
 		{0x40, 2, 1, port_is_ib() ? 0 : 1}, /* roce */
 	};
 
-	fill(cmd, link, sizeof(link) / sizeof(link[0]));
+	prm_caps_fill(cmd, link, sizeof(link) / sizeof(link[0]));
 }
 
 /* Maximum and current values (op_mod bit 0) are the same; types that are not
@@ -100,18 +100,18 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 {
 	switch (prm_get(cmd->in, CMD_OP_MOD) >> 1) {
 	case CAP_GENERAL:
-		fill(cmd, general, sizeof(general) / sizeof(general[0]));
+		prm_caps_fill(cmd, general, sizeof(general) / sizeof(general[0]));
 		fill_link(cmd);
 		break;
 	case CAP_ATOMIC:
-		fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
+		prm_caps_fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
 		break;
 	case CAP_GENERAL_2:
-		fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
+		prm_caps_fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
 		break;
 	case CAP_ROCE:
 		if (!port_is_ib())
-			fill(cmd, roce, sizeof(roce) / sizeof(roce[0]));
+			prm_caps_fill(cmd, roce, sizeof(roce) / sizeof(roce[0]));
 		break;
 	default:
 		break;

@@ -44,7 +44,7 @@ static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
 	return 0;
 }
 
-static int cq_fill(struct prm_cmd *cmd, struct ctl_cq *cq)
+static int prm_cq_fill(struct prm_cmd *cmd, struct ctl_cq *cq)
 {
 	const uint8_t *cqc = cmd->in + CREATE_CQ_CQC;
 	uint32_t cqe_sz = prm_get(cqc, CQC_CQE_SZ);
@@ -75,7 +75,7 @@ int prm_create_cq(struct prm_cmd *cmd)
 
 	if (!cq)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
-	rc = cq_fill(cmd, cq);
+	rc = prm_cq_fill(cmd, cq);
 	if (!rc && cq_number(cq))
 		rc = prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	if (rc) {

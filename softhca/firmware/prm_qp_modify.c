@@ -53,7 +53,7 @@ static void apply_optional(struct hca_qp *qp, const uint8_t *qpc, uint32_t mask)
 		qp->min_rnr_timer = (uint8_t)prm_get(qpc, QPC_MIN_RNR_NAK);
 }
 
-static void apply_path(struct ctl_qp *c, const uint8_t *path)
+static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path)
 {
 	struct hca_path *p = &c->qp.path;
 	uint32_t hi = prm_get(path, PATH_RMAC_HI), lo = prm_get(path, PATH_RMAC_LO);
@@ -87,7 +87,7 @@ static void check_mac(struct hca_qp *qp, const uint8_t *path)
 	strict_path(qp, mac);
 }
 
-static int to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
+static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 {
 	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT);
 
@@ -98,7 +98,7 @@ static int to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 	return 0;
 }
 
-static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uint32_t mask)
+static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uint32_t mask)
 {
 	struct hca_qp *qp = &c->qp;
 	const uint8_t *path = qpc + QPC_PATH;
@@ -121,7 +121,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);
 	apply_optional(qp, qpc, mask);
-	apply_path(c, path);
+	prm_qp_apply_path(c, path);
 	check_mac(qp, path);
 	qp->mtu = 128u << mtu;
 	qp->dest_qpn = prm_get(qpc, QPC_REMOTE_QPN);
@@ -131,7 +131,7 @@ static int to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	return 0;
 }
 
-static int to_rts(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uint32_t mask)
+static int prm_qp_to_rts(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uint32_t mask)
 {
 	struct hca_qp *qp = &c->qp;
 
@@ -146,7 +146,7 @@ static int to_rts(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uin
 	return 0;
 }
 
-static int apply(struct prm_cmd *cmd, struct ctl_qp *c, uint16_t opcode)
+static int prm_qp_apply(struct prm_cmd *cmd, struct ctl_qp *c, uint16_t opcode)
 {
 	const uint8_t *qpc = cmd->in + QP_CMD_QPC;
 	uint32_t mask = prm_get(cmd->in, QP_CMD_OPT_MASK);
@@ -157,11 +157,11 @@ static int apply(struct prm_cmd *cmd, struct ctl_qp *c, uint16_t opcode)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PKEY_INDEX);
 	switch (opcode) {
 	case OP_RST2INIT:
-		return to_init(cmd, c, qpc);
+		return prm_qp_to_init(cmd, c, qpc);
 	case OP_INIT2RTR:
-		return to_rtr(cmd, c, qpc, mask);
+		return prm_qp_to_rtr(cmd, c, qpc, mask);
 	case OP_RTR2RTS:
-		return to_rts(cmd, c, qpc, mask);
+		return prm_qp_to_rts(cmd, c, qpc, mask);
 	default:
 		apply_optional(&c->qp, qpc, mask);
 		return 0;
@@ -181,7 +181,7 @@ int prm_modify_qp(struct prm_cmd *cmd)
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
 		if (transitions[i].opcode != opcode || transitions[i].from != c->qp.state)
 			continue;
-		rc = apply(cmd, c, opcode);
+		rc = prm_qp_apply(cmd, c, opcode);
 		if (!rc)
 			qp_set_state(c, transitions[i].to);
 		return rc;

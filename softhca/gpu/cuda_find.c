@@ -21,30 +21,30 @@ bool cuda_loaded(void)
 }
 
 /* ISO C has no conversion from object to function pointer; POSIX's dlsym needs it. */
-static bool find(void *lib, const char *symbol, void *to)
+static bool cuda_find_symbol(void *lib, const char *symbol, void *to)
 {
 	*(void **)to = cuda_real_symbol(lib, symbol);
 	return *(void **)to != NULL;
 }
 
-static bool fill(void *lib)
+static bool cuda_fill_api(void *lib)
 {
 	bool all = true;
 
 #define FIND(name, symbol, args)                                                                   \
-	if (!find(lib, symbol, &api.name)) {                                                       \
+	if (!cuda_find_symbol(lib, symbol, &api.name)) {                                           \
 		hca_warn("libcuda.so.1 has no %s: no memory of GPUs", symbol);                     \
 		all = false;                                                                       \
 	}
 	HCA_CUDA_FUNCTIONS(FIND)
 #undef FIND
-	if (!find(lib, "cuMemcpyBatchAsync_v2", &api.batch))
-		find(lib, "cuMemcpyBatchAsync", &api.batch_1);
-	find(lib, "cuStreamBatchMemOp_v2", &api.mem_ops);
-	find(lib, "cuModuleLoadData", &api.module_load);
-	find(lib, "cuModuleGetFunction", &api.module_function);
-	find(lib, "cuLaunchKernel", &api.launch);
-	find(lib, "cuThreadExchangeStreamCaptureMode", &api.capture_mode);
+	if (!cuda_find_symbol(lib, "cuMemcpyBatchAsync_v2", &api.batch))
+		cuda_find_symbol(lib, "cuMemcpyBatchAsync", &api.batch_1);
+	cuda_find_symbol(lib, "cuStreamBatchMemOp_v2", &api.mem_ops);
+	cuda_find_symbol(lib, "cuModuleLoadData", &api.module_load);
+	cuda_find_symbol(lib, "cuModuleGetFunction", &api.module_function);
+	cuda_find_symbol(lib, "cuLaunchKernel", &api.launch);
+	cuda_find_symbol(lib, "cuThreadExchangeStreamCaptureMode", &api.capture_mode);
 	return all;
 }
 
@@ -64,7 +64,7 @@ const struct cuda_api *cuda_driver(void)
 	if (state == UNKNOWN) {
 		lib = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
 		if (lib) /* else perhaps later; release: pairs with cuda_started() */
-			__atomic_store_n(&state, fill(lib) ? GOOD : BAD, __ATOMIC_RELEASE);
+			__atomic_store_n(&state, cuda_fill_api(lib) ? GOOD : BAD, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return cuda_started();

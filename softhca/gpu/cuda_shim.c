@@ -59,7 +59,7 @@ static struct cuda_stand_in table[FUNCTIONS] = {
 };
 
 /* NULL: not ours. */
-static struct cuda_stand_in *find(const char *name)
+static struct cuda_stand_in *cuda_find_stand_in(const char *name)
 {
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		if (!strcmp(name, table[i].name))
@@ -126,9 +126,9 @@ hca_dlsym_ours(void *handle, const char *name)
 		__atomic_store_n((void **)(void *)&hca_real_dlsym, real, __ATOMIC_RELAXED);
 	}
 	/* RTLD_NEXT has a meaning at its caller alone, who finds ours there if it is behind. */
-	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || !find(name))
+	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || !cuda_find_stand_in(name))
 		return NULL;
-	return take_place(find(name), hca_real_dlsym(handle, name));
+	return take_place(cuda_find_stand_in(name), hca_real_dlsym(handle, name));
 }
 
 /* Ends in a jump, so that the real one sees its caller: RTLD_NEXT means what it meant. */
@@ -167,18 +167,18 @@ static struct cuda_stand_in *find_proc(const char *symbol, int version, uint64_t
 
 	if (flags & CU_PROC_PER_THREAD) {
 		snprintf(name, sizeof(name), "%s_v2_ptsz", symbol);
-		s = find(name);
+		s = cuda_find_stand_in(name);
 		snprintf(name, sizeof(name), "%s_ptsz", symbol);
-		s = s ? s : find(name);
+		s = s ? s : cuda_find_stand_in(name);
 		if (s)
 			return s;
 	}
 	if (version >= 12000 || strcmp(symbol, "cuGetProcAddress")) {
 		snprintf(name, sizeof(name), "%s_v2", symbol);
-		s = find(name);
+		s = cuda_find_stand_in(name);
 	}
 	if (!s)
-		s = find(symbol);
+		s = cuda_find_stand_in(symbol);
 	if (flags & CU_PROC_PER_THREAD && s && s >= cuda_waiting && s < cuda_waiting + n_cuda_waiting)
 		return NULL;
 	return s;
@@ -218,7 +218,7 @@ struct place {
 	bool ours;
 };
 
-static bool look(void *arg, const struct maps_line *m)
+static bool cuda_look_at_map(void *arg, const struct maps_line *m)
 {
 	struct place *p = arg;
 
@@ -232,7 +232,7 @@ static bool is_uar(const void *p)
 {
 	struct place place = { .page = (uintptr_t)p & ~(uint64_t)(HCA_UAR_PAGE - 1) };
 
-	return shim_files_any() && maps_each(look, &place) && place.ours;
+	return shim_files_any() && maps_each(cuda_look_at_map, &place) && place.ours;
 }
 
 static cu_result uar_register(register_fn real, uint8_t *page, unsigned flags)

@@ -156,7 +156,7 @@ static cu_result begun(cu_result rc)
 }
 
 /* With most errors the capture has ended, too. */
-static cu_result ended(cu_result rc)
+static cu_result cuda_capture_ended(cu_result rc)
 {
 	if (rc != CU_INVALID && rc != CU_INVALID_HANDLE && rc != CU_ILLEGAL_STATE &&
 	    rc != CU_CAPTURE_WRONG_THREAD)
@@ -177,8 +177,8 @@ STAND_IN_CAPTURE(cuStreamBeginCapture_v2, BEGIN, begun)
 STAND_IN_CAPTURE(cuStreamBeginCapture_v2_ptsz, BEGIN_PTSZ, begun)
 STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph, BEGIN_GRAPH, begun)
 STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, BEGIN_GRAPH_PTSZ, begun)
-STAND_IN_CAPTURE(cuStreamEndCapture, END, ended)
-STAND_IN_CAPTURE(cuStreamEndCapture_ptsz, END_PTSZ, ended)
+STAND_IN_CAPTURE(cuStreamEndCapture, END, cuda_capture_ended)
+STAND_IN_CAPTURE(cuStreamEndCapture_ptsz, END_PTSZ, cuda_capture_ended)
 
 struct cuda_stand_in cuda_waiting[] = {
 #define ROW(number, function) [number] = { #function, (void *)function, NULL }

@@ -173,7 +173,7 @@ void dma_keep(void)
 	__atomic_store_n(&keeper, pthread_self(), __ATOMIC_RELAXED); /* see there */
 }
 
-static int pinned(const struct cuda_api *api)
+static int dma_pin_memory(const struct cuda_api *api)
 {
 	void *p;
 
@@ -197,7 +197,7 @@ static bool can_store(const struct cuda_api *api)
 }
 
 /* Streams and pinned memory, in the context that is current. */
-static int prepare(const struct cuda_api *api)
+static int dma_prepare(const struct cuda_api *api)
 {
 	int least = 0, greatest = 0, ret;
 
@@ -206,7 +206,7 @@ static int prepare(const struct cuda_api *api)
 		     "cuStreamCreateWithPriority") &&
 			      dma_ok(api->stream_create(&dma_gpu.reads, CU_STREAM_IS_NON_BLOCKING,
 							greatest), "cuStreamCreateWithPriority")
-		      ? pinned(api)
+		      ? dma_pin_memory(api)
 		      : -ENODEV;
 	if (!ret)
 		dma_gpu.stores = can_store(api);
@@ -219,7 +219,7 @@ static int prepare(const struct cuda_api *api)
 
 /* In the program's thread, and before kernels of it can be waiting for what they are about to ask
  * of the device. Nobody else looks at these things before dma_register(). */
-static int start(const struct cuda_api *api, uint64_t addr)
+static int dma_start(const struct cuda_api *api, uint64_t addr)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool started;
@@ -234,7 +234,7 @@ static int start(const struct cuda_api *api, uint64_t addr)
 		if (!ret) {
 			api->ctx_get(&before);
 			api->ctx_set(dma_gpu.ctx);
-			ret = prepare(api);
+			ret = dma_prepare(api);
 			api->ctx_set(before);
 		}
 		started = !ret;
@@ -272,7 +272,7 @@ void dma_ask(struct dma_answer *a, uint64_t addr, uint64_t len)
 	a->device = device_of(api, addr);
 	if (device_of(api, addr + len - 1) != a->device)
 		a->device = -1;
-	a->is = is_device(api, addr + len - 1) ? start(api, addr) : -EFAULT;
+	a->is = is_device(api, addr + len - 1) ? dma_start(api, addr) : -EFAULT;
 	if (!a->is)
 		a->is = 1;
 }

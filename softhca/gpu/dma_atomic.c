@@ -14,7 +14,7 @@ static struct recent {
 	unsigned size; /* 0: nothing */
 } recent[RECENT];
 
-static struct recent *slot_of(uint64_t addr)
+static struct recent *dma_atomic_slot_of(uint64_t addr)
 {
 	return &recent[(addr >> 3) % RECENT];
 }
@@ -28,14 +28,14 @@ void dma_atomic_forget(uint64_t addr, size_t n)
 		return;
 	}
 	for (uint64_t i = first; i <= last; i++)
-		slot_of(i << 3)->size = 0;
+		dma_atomic_slot_of(i << 3)->size = 0;
 }
 
 uint64_t dma_atomic(uint8_t *mem, unsigned size, uint64_t (*next)(uint64_t old, const void *arg),
 		    const void *arg)
 {
 	uint64_t addr = (uintptr_t)mem, old = 0, new;
-	struct recent *r = slot_of(addr);
+	struct recent *r = dma_atomic_slot_of(addr);
 
 	if (r->addr == addr && r->size == size && !dma_done(r->number))
 		old = r->value;

@@ -135,7 +135,7 @@ static bool came_back(void)
 	return false;
 }
 
-static bool launch(uint64_t life)
+static bool dma_kernel_launch(uint64_t life)
 {
 	uint64_t at = (uintptr_t)mail, idle = IDLE_NS;
 	void *args[] = { &at, &next, &idle, &life };
@@ -180,7 +180,7 @@ void dma_kernel_start(const struct cuda_api *api)
 	memset(p, 0, sizeof(*mail));
 	mail = p;
 	dma_gpu.api = api;
-	if (launch(0)) /* what is loaded at the first launch is loaded now */
+	if (dma_kernel_launch(0)) /* what is loaded at the first launch is loaded now */
 		api->stream_wait(stream);
 	else
 		mail = NULL;
@@ -206,7 +206,7 @@ static void want(void)
 	uint64_t now = dp_clock();
 
 	/* While an item of the last one is not settled, none of the next one's numbers may be seen as done. */
-	if (state == ENDED && !out && now - wanted_at < WANT_NS && (!launch(LIFE_NS) || !came_back()))
+	if (state == ENDED && !out && now - wanted_at < WANT_NS && (!dma_kernel_launch(LIFE_NS) || !came_back()))
 		mail = NULL;
 	wanted_at = now;
 }
@@ -218,7 +218,7 @@ static bool room(unsigned n)
 	return out + n <= OUT;
 }
 
-static uint64_t put(uint64_t addr, uint64_t info, uint64_t to, const uint64_t *words, unsigned n)
+static uint64_t dma_kernel_put(uint64_t addr, uint64_t info, uint64_t to, const uint64_t *words, unsigned n)
 {
 	uint64_t item[HALVES / 2] = { [ADDR] = addr, [INFO] = info, [TO] = to };
 	struct slot *s = &mail->slot[next % SLOTS];
@@ -266,10 +266,10 @@ uint64_t dma_kernel_read(void *to, cu_ptr from, size_t n)
 		want();
 		return 0;
 	}
-	return put(from, READ | n / 8, (uintptr_t)to, NULL, 0);
+	return dma_kernel_put(from, READ | n / 8, (uintptr_t)to, NULL, 0);
 }
 
-static bool fits(const struct dma_queue *q, unsigned i)
+static bool dma_kernel_fits(const struct dma_queue *q, unsigned i)
 {
 	size_t n = q->len[i];
 
@@ -278,7 +278,7 @@ static bool fits(const struct dma_queue *q, unsigned i)
 	       dma_all_on(device, q->dst[i], n);
 }
 
-static void store(const struct dma_queue *q, unsigned i)
+static void dma_kernel_store(const struct dma_queue *q, unsigned i)
 {
 	size_t from = q->end_only[i] ? q->len[i] - 8 : 0, n = q->len[i] - from;
 	uint64_t words[WORDS] = { 0 };
@@ -289,7 +289,7 @@ static void store(const struct dma_queue *q, unsigned i)
 	writes.src[k] = q->src[i];
 	writes.len[k] = q->len[i];
 	writes.end_only[k] = q->end_only[i];
-	writes.number[k] = put(q->dst[i] + from, n / 8, 0, words, n < 8 ? 1 : (unsigned)(n / 8));
+	writes.number[k] = dma_kernel_put(q->dst[i] + from, n / 8, 0, words, n < 8 ? 1 : (unsigned)(n / 8));
 }
 
 /* A submission, nothing else being under way. False: it goes by the stream. */
@@ -298,7 +298,7 @@ bool dma_kernel_takes(const struct dma_queue *q)
 	if (!mail || q->n > WRITES)
 		return false;
 	for (unsigned i = 0; i < q->n; i++)
-		if (!fits(q, i))
+		if (!dma_kernel_fits(q, i))
 			return false;
 	if (!runs() || !room(q->n)) {
 		want();
@@ -306,7 +306,7 @@ bool dma_kernel_takes(const struct dma_queue *q)
 	}
 	writes.n = 0;
 	for (unsigned i = 0; i < q->n; i++)
-		store(q, i);
+		dma_kernel_store(q, i);
 	return true;
 }
 

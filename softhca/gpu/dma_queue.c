@@ -41,13 +41,13 @@ static bool renew_void; /* what arrives is older than what the record means now 
 
 /* ---- doorbell records ---- */
 
-static int index_of(const uint32_t *copy)
+static int dma_queue_index_of(const uint32_t *copy)
 {
 	return copies && copy >= copies[0] && copy < copies[RECORDS]
 		       ? (int)((copy - copies[0]) / 2) : -1;
 }
 
-static void *pinned(size_t n)
+static void *dma_queue_pinned(size_t n)
 {
 	cu_ctx before = dma_enter();
 	void *p = NULL;
@@ -67,7 +67,7 @@ uint32_t *dma_record(uint32_t *record)
 	if (!dma_device(record))
 		return record;
 	if (!copies) {
-		copies = pinned(RECORDS * sizeof(*copies) + 64);
+		copies = dma_queue_pinned(RECORDS * sizeof(*copies) + 64);
 		if (!copies)
 			return NULL;
 		fresh = copies[RECORDS];
@@ -86,7 +86,7 @@ uint32_t *dma_record(uint32_t *record)
 
 void dma_record_drop(uint32_t *copy)
 {
-	int i = index_of(copy);
+	int i = dma_queue_index_of(copy);
 
 	if (i < 0)
 		return;
@@ -94,7 +94,7 @@ void dma_record_drop(uint32_t *copy)
 	renew_void |= (unsigned)i == renew_at;
 }
 
-static void take(unsigned i, const uint32_t now[2])
+static void dma_queue_take(unsigned i, const uint32_t now[2])
 {
 	/* Release: pairs with guest_dbrec(), which reads these words as it would the record. */
 	__atomic_store_n(&copies[i][0], now[0], __ATOMIC_RELEASE);
@@ -103,13 +103,13 @@ static void take(unsigned i, const uint32_t now[2])
 
 void dma_record_refresh(uint32_t *copy)
 {
-	int i = index_of(copy);
+	int i = dma_queue_index_of(copy);
 	uint32_t now[2];
 
 	if (i < 0 || !records[i].device)
 		return;
 	dma_read(now, records[i].device, sizeof(now), false);
-	take((unsigned)i, now);
+	dma_queue_take((unsigned)i, now);
 }
 
 /* One after the other, so that all together cost little. */
@@ -120,7 +120,7 @@ void dma_queue_poll(uint64_t now)
 			return;
 		renewing = 0;
 		if (records[renew_at].device && !renew_void)
-			take(renew_at, fresh);
+			dma_queue_take(renew_at, fresh);
 	}
 	if (!n_records || now - renewed < RENEW_NS)
 		return;
@@ -145,7 +145,7 @@ static int attach_ring(struct hca_qp *qp)
 	if (ring && copy)
 		memcpy(&spare[qp->log_sq_size % 16], copy, sizeof(void *));
 	else if (ring)
-		copy = pinned((size_t)WQE_BLOCK << qp->log_sq_size);
+		copy = dma_queue_pinned((size_t)WQE_BLOCK << qp->log_sq_size);
 	if (!ring || !copy) {
 		free(ring);
 		return -ENOMEM;
@@ -172,19 +172,19 @@ int dma_qp_attach(struct hca_qp *qp)
 	record = dma_record(qp->dbrec);
 	if (!record)
 		return -ENOMEM;
-	if (index_of(record) >= 0)
-		records[index_of(record)].renew = true;
+	if (dma_queue_index_of(record) >= 0)
+		records[dma_queue_index_of(record)].renew = true;
 	qp->dbrec = record;
 	return 0;
 }
 
 bool dma_qp_hidden(const struct hca_qp *qp)
 {
-	return qp->rc->ring || index_of(qp->dbrec) >= 0;
+	return qp->rc->ring || dma_queue_index_of(qp->dbrec) >= 0;
 }
 
 /* Waits for what is on its way, so that it does not meet what comes next at its place. */
-static void drop(struct dma_ring *ring)
+static void dma_queue_drop(struct dma_ring *ring)
 {
 	ring->dropped = true;
 	for (uint64_t start = dp_clock(); ring->busy && dp_clock() - start < DMA_LIMIT_NS;)
@@ -200,7 +200,7 @@ void dma_qp_detach(struct hca_qp *qp)
 		dma_record_drop(qp->dbrec);
 	if (!ring)
 		return;
-	drop(ring);
+	dma_queue_drop(ring);
 	memcpy(qp->sq, &spare[qp->log_sq_size % 16], sizeof(void *));
 	spare[qp->log_sq_size % 16] = qp->sq;
 	qp->sq = NULL;
@@ -211,7 +211,7 @@ void dma_qp_detach(struct hca_qp *qp)
 void dma_qp_reset(struct hca_qp *qp)
 {
 	struct dma_ring *ring = qp->rc->ring;
-	int i = dma_on ? index_of(qp->dbrec) : -1;
+	int i = dma_on ? dma_queue_index_of(qp->dbrec) : -1;
 
 	/* What the copy says, or is about to, is of the QP's life before. */
 	if (i >= 0) {
@@ -220,7 +220,7 @@ void dma_qp_reset(struct hca_qp *qp)
 	}
 	if (!ring)
 		return;
-	drop(ring);
+	dma_queue_drop(ring);
 	ring->posted = qp->sq_pi;
 }
 
@@ -236,7 +236,7 @@ static uint64_t fetch_blocks(struct hca_qp *qp, struct dma_ring *ring, uint32_t 
 
 /* All that is posted. A WQE may go on at the ring's beginning: both parts are here when the second
  * one is, which is fetched behind the first. */
-static void ask(struct hca_qp *qp, struct dma_ring *ring)
+static void dma_queue_ask(struct hca_qp *qp, struct dma_ring *ring)
 {
 	size_t blocks = (size_t)1 << qp->log_sq_size, at = qp->sq_pi & (blocks - 1);
 	size_t n = (uint16_t)(ring->posted - qp->sq_pi);
@@ -258,7 +258,7 @@ void dma_qp_posted(struct hca_qp *qp, uint16_t index)
 
 	ring->posted = index;
 	if (!ring->busy)
-		ask(qp, ring);
+		dma_queue_ask(qp, ring);
 }
 
 void dma_queue_arrived(uint32_t qpn)
@@ -275,5 +275,5 @@ void dma_queue_arrived(uint32_t qpn)
 	qp->sq_pi = ring->asked;
 	engine_activate(qp);
 	if (ring->posted != qp->sq_pi)
-		ask(qp, ring);
+		dma_queue_ask(qp, ring);
 }

@@ -112,7 +112,7 @@ static bool stream_idle(cu_stream s)
 
 /* ---- reads that wait ---- */
 
-static bool late(uint64_t start, cu_stream s)
+static bool dma_read_late(uint64_t start, cu_stream s)
 {
 	uint64_t waited = dp_clock() - start;
 
@@ -130,7 +130,7 @@ static void wait_words(uint64_t *words, size_t n, uint64_t m, cu_stream s)
 
 	for (unsigned i = 1; (seen = arrived(words, n, seen, m)) < n; i++) {
 		__builtin_ia32_pause();
-		if (i % 64 == 0 && late(start, s))
+		if (i % 64 == 0 && dma_read_late(start, s))
 			return;
 	}
 }
@@ -142,7 +142,7 @@ static void wait_flag(uint32_t want, cu_stream s)
 	/* Acquire: pairs with the store of the stream behind its copies. */
 	for (unsigned i = 1; __atomic_load_n(&dma_gpu.flag[16], __ATOMIC_ACQUIRE) != want; i++) {
 		__builtin_ia32_pause();
-		if (i % 1024 == 0 && late(start, s))
+		if (i % 1024 == 0 && dma_read_late(start, s))
 			return;
 	}
 }
@@ -191,7 +191,7 @@ void dma_read(void *dst, const void *src, size_t n, bool ordered)
 
 /* ---- reads under way ---- */
 
-static bool give(struct fetch *f, bool kernel)
+static bool dma_read_give(struct fetch *f, bool kernel)
 {
 	bool ok = true;
 
@@ -227,7 +227,7 @@ static void give_batch(void)
 	else
 		DMA_DO(batch_1, "cuMemcpyBatchAsync", dst, src, len, n, &attr, &index, 1, &fail,
 		       dma_gpu.reads);
-	now = dp_clock(); /* as in give() */
+	now = dp_clock(); /* as in dma_read_give() */
 	for (; first != fetch_given; first++)
 		fetches[first % FETCHES].since = now;
 	STAT_INC(dma_batches);
@@ -245,7 +245,7 @@ static void give_all(void)
 	    !dma_kernel_ready(fetch_tail - fetch_given))
 		give_batch();
 	for (; fetch_given != fetch_tail; fetch_given++)
-		give(&fetches[fetch_given % FETCHES], true);
+		dma_read_give(&fetches[fetch_given % FETCHES], true);
 	dma_leave(before);
 }
 
@@ -300,7 +300,7 @@ static bool here_by_kernel(struct fetch *f)
 	if (end > 0 || dma_gpu.dead)
 		return true;
 	before = dma_enter();
-	give(f, false);
+	dma_read_give(f, false);
 	dma_leave(before);
 	return false;
 }
@@ -310,7 +310,7 @@ static bool here(struct fetch *f)
 	f->seen = arrived(f->words, f->n, f->seen, f->mark);
 	if (f->item)
 		return here_by_kernel(f);
-	return f->seen == f->n || late(f->since, dma_gpu.reads);
+	return f->seen == f->n || dma_read_late(f->since, dma_gpu.reads);
 }
 
 void dma_read_settle(void)

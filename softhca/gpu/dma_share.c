@@ -50,7 +50,7 @@ void dma_show_not(struct dma_answer *a)
 
 /* ---- the other side ---- */
 
-static cu_result map(cu_mem mem, size_t size, cu_ptr *at)
+static cu_result dma_share_map(cu_mem mem, size_t size, cu_ptr *at)
 {
 	struct cu_access access = { { CU_LOCATION_DEVICE, 0 }, CU_ACCESS_READWRITE };
 	cu_result rc = DMA_CALL(ctx_device, "cuCtxGetDevice", &access.location.id);
@@ -79,7 +79,7 @@ static cu_result import(const struct dma_shown *x, cu_ptr *at)
 		      (void *)(intptr_t)x->fd, CU_HANDLE_FD);
 	if (rc)
 		return rc;
-	rc = map(mem, x->len, at);
+	rc = dma_share_map(mem, x->len, at);
 	DMA_CALL(mem_release, "cuMemRelease", mem); /* the mapping keeps it */
 	return rc;
 }

@@ -19,7 +19,7 @@ static struct {
 	unsigned n;
 } ops;
 
-static bool flush(void)
+static bool dma_submit_flush(void)
 {
 	unsigned n = ops.n;
 
@@ -27,13 +27,13 @@ static bool flush(void)
 	return !n || DMA_DO(mem_ops, "cuStreamBatchMemOp", dma_gpu.writes, n, ops.op, 0);
 }
 
-static bool store(uint64_t addr, uint64_t value, unsigned bytes)
+static bool dma_submit_store(uint64_t addr, uint64_t value, unsigned bytes)
 {
 	ops.op[ops.n++] = (struct cu_mem_op){
 		.operation = bytes == 8 ? CU_WRITE_VALUE_64 : CU_WRITE_VALUE_32,
 		.address = addr, .value = value,
 	};
-	return ops.n < OPS || flush();
+	return ops.n < OPS || dma_submit_flush();
 }
 
 /* Words whose order within the write is that of their addresses. */
@@ -61,7 +61,7 @@ static bool store_words(const struct dma_queue *q, unsigned i)
 		uint64_t value = 0;
 
 		memcpy(&value, from + at, n);
-		if (!store(q->dst[i] + at, value, n))
+		if (!dma_submit_store(q->dst[i] + at, value, n))
 			return false;
 		at += n;
 	}
@@ -164,7 +164,7 @@ bool dma_hand_over(struct dma_queue *q, uint32_t number)
 			for (unsigned k = from; k < i; k++)
 				if (!store_words(q, k))
 					return false;
-		} else if (!flush() || !copy_batch(q, from, i - from)) {
+		} else if (!dma_submit_flush() || !copy_batch(q, from, i - from)) {
 			return false;
 		}
 		from = i;
@@ -172,5 +172,5 @@ bool dma_hand_over(struct dma_queue *q, uint32_t number)
 	if (!dma_gpu.stores)
 		return DMA_DO(write32, "cuStreamWriteValue32", dma_gpu.writes,
 			      (uintptr_t)&dma_gpu.flag[0], number, 0);
-	return store((uintptr_t)&dma_gpu.flag[0], number, 4) && flush();
+	return dma_submit_store((uintptr_t)&dma_gpu.flag[0], number, 4) && dma_submit_flush();
 }

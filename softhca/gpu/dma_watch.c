@@ -19,7 +19,7 @@ enum {
 struct dma_call dma_call;
 
 /* The QP is read beside the call: it may be that of the next one, which does no harm. */
-static void tell(const char *symbol, unsigned long ms, bool back)
+static void dma_watch_tell(const char *symbol, unsigned long ms, bool back)
 {
 	uint32_t qpn = __atomic_load_n(&dma_call.qpn, __ATOMIC_RELAXED);
 	char whom[32] = "no QP";
@@ -48,14 +48,14 @@ static void *watch(void *arg)
 
 		if (now != last) {
 			if (seen >= LOOKS)
-				tell(symbol, ms, true);
+				dma_watch_tell(symbol, ms, true);
 			seen = 0;
 			ms = 0;
 		}
 		last = now;
 		if (now & 1 && ++seen == LOOKS) {
 			symbol = __atomic_load_n(&dma_call.symbol, __ATOMIC_RELAXED);
-			tell(symbol, ms, false);
+			dma_watch_tell(symbol, ms, false);
 		}
 		nanosleep(&nap, NULL);
 		ms += LOOK_NS / 1000000;

@@ -64,7 +64,7 @@ void dma_relax(bool relaxed)
 /* ---- progress ---- */
 
 /* Takes note of what the stream has stored. */
-static bool look(void)
+static bool dma_write_look(void)
 {
 	/* Acquire: pairs with the store of the stream behind its copies. */
 	uint32_t seen = __atomic_load_n(&dma_gpu.flag[0], __ATOMIC_ACQUIRE);
@@ -89,7 +89,7 @@ static bool look(void)
 }
 
 /* Nothing has come for long: asks the driver whether it has an error to tell. */
-static void doubt(uint64_t now)
+static void dma_write_doubt(uint64_t now)
 {
 	/* last_news may be younger than the round's clock. */
 	if (now < last_news + DMA_LIMIT_NS / 100)
@@ -105,15 +105,15 @@ static void doubt(uint64_t now)
 	}
 }
 
-static void wait_for(uint64_t number)
+static void dma_write_wait_for(uint64_t number)
 {
 	while (completed < number && !dma_gpu.dead) {
-		if (!look()) {
+		if (!dma_write_look()) {
 			__builtin_ia32_pause();
-			doubt(dp_clock());
+			dma_write_doubt(dp_clock());
 		}
 	}
-	look();
+	dma_write_look();
 }
 
 void dma_push(void)
@@ -123,9 +123,9 @@ void dma_push(void)
 	if (!queue.n)
 		return;
 	if (dma_kernel_writes())
-		wait_for(submitted);
+		dma_write_wait_for(submitted);
 	if (flight_tail - flight_head == FLIGHTS)
-		wait_for(flights[flight_head % FLIGHTS].number);
+		dma_write_wait_for(flights[flight_head % FLIGHTS].number);
 	before = dma_enter();
 	TRACE(push, 0, queue.n);
 	if (!dma_gpu.dead && (submitted != completed || !dma_kernel_takes(&queue)))
@@ -154,7 +154,7 @@ void dma_push_settle(void)
 {
 	dma_push();
 	if (dma_kernel_writes())
-		wait_for(submitted);
+		dma_write_wait_for(submitted);
 }
 
 void dma_settle(void)
@@ -162,15 +162,15 @@ void dma_settle(void)
 	if (!dma_gpu.api)
 		return;
 	dma_push();
-	wait_for(submitted);
+	dma_write_wait_for(submitted);
 }
 
 unsigned dma_write_poll(void)
 {
-	bool news = submitted != completed && look();
+	bool news = submitted != completed && dma_write_look();
 
 	if (submitted != completed && !news)
-		doubt(dp_now());
+		dma_write_doubt(dp_now());
 	dma_submit();
 	return news;
 }
@@ -191,7 +191,7 @@ static uint8_t *stage(size_t n)
 		stage_end += DMA_STAGE - at;
 	while (stage_end + n - stage_begin > DMA_STAGE) {
 		dma_push();
-		wait_for(flight_head != flight_tail ? flights[flight_head % FLIGHTS].number
+		dma_write_wait_for(flight_head != flight_tail ? flights[flight_head % FLIGHTS].number
 						    : submitted);
 		if (flight_head == flight_tail) /* all is free, also when copies fail */
 			stage_begin = stage_end;
@@ -201,7 +201,7 @@ static uint8_t *stage(size_t n)
 	return dma_gpu.stage + at;
 }
 
-static void add(uint64_t dst, uint64_t src, size_t n, bool relaxed, bool device)
+static void dma_write_add(uint64_t dst, uint64_t src, size_t n, bool relaxed, bool device)
 {
 	unsigned i;
 
@@ -304,7 +304,7 @@ static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
 		dma_push(); /* ahead of stage(): a submission gives back all that is staged by then */
 	s = stage((n + 63) & ~(size_t)63);
 	memcpy(s, src, n);
-	add(dst, (uintptr_t)s, n, relaxed, false);
+	dma_write_add(dst, (uintptr_t)s, n, relaxed, false);
 }
 
 /* Bytes of the last aligned word of a strict write, which goes behind the rest: a kernel that
@@ -347,9 +347,9 @@ void dma_post_copy(void *to, const void *from, size_t n, bool relaxed)
 	dma_atomic_forget(dst, n);
 	STAT_ADD(dma_bytes_between, n);
 	if (!relaxed || !extend_copy(dst, src, n))
-		add(dst, src, n - tail, relaxed, true);
+		dma_write_add(dst, src, n - tail, relaxed, true);
 	if (tail)
-		add(dst + n - tail, src + n - tail, tail, false, true);
+		dma_write_add(dst + n - tail, src + n - tail, tail, false, true);
 }
 
 /* ---- CQEs ---- */
@@ -396,7 +396,7 @@ void dma_post_cqe(void *to, const void *src, bool end_only)
 		dma_push(); /* as in post_piece() */
 	s = stage(CQES);
 	memcpy(s, src, CQE);
-	add(dst, (uintptr_t)s, CQE, beside, false);
+	dma_write_add(dst, (uintptr_t)s, CQE, beside, false);
 	queue.relaxed[queue.n - 1] = false;
 	queue.cqes[queue.n - 1] = true;
 	queue.end_only[queue.n - 1] = end_only;

@@ -122,7 +122,7 @@ static inline void compose(const struct hca_cq *cq, const struct cqe *c, uint64_
 }
 
 /* In memory of the host. */
-static inline void place(struct hca_cq *cq, uint8_t *slot, const struct cqe *c, const uint64_t w[8])
+static inline void cq_place_host(struct hca_cq *cq, uint8_t *slot, const struct cqe *c, const uint64_t w[8])
 {
 	if (cq->cqe_size == 128) {
 		if (c->inl_len) /* published with the upper half */
@@ -137,7 +137,7 @@ static inline void place(struct hca_cq *cq, uint8_t *slot, const struct cqe *c, 
 	guest_publish64(slot + CQE_TAIL, w[7]);
 }
 
-static inline uint8_t *slot_of(const struct hca_cq *cq, uint32_t pi)
+static inline uint8_t *cq_slot_of(const struct hca_cq *cq, uint32_t pi)
 {
 	uint32_t mask = (1u << cq->log_size) - 1;
 
@@ -146,7 +146,7 @@ static inline uint8_t *slot_of(const struct hca_cq *cq, uint32_t pi)
 
 void cq_write(struct hca_cq *cq, const struct cqe *c)
 {
-	uint8_t *slot = slot_of(cq, cq->pi);
+	uint8_t *slot = cq_slot_of(cq, cq->pi);
 	uint64_t w[8];
 
 	if (overrun(cq)) {
@@ -157,7 +157,7 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	if (dma_device(slot))
 		place_on_gpu(cq, slot, c, w);
 	else
-		place(cq, slot, c, w);
+		cq_place_host(cq, slot, c, w);
 	TRACE(cqe, c->qpn, cq->pi);
 	cq->pi++;
 	if (__builtin_expect(cq->waited, 0))
@@ -173,13 +173,13 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 {
 	const struct cqe c = { .type = CQE_REQ, .opcode = opcode, .wqe_counter = wqe_counter,
 			       .qpn = qp->qpn, .user_index = qp->user_index };
-	uint64_t *w = (void *)(slot_of(cq, cq->pi) + cq->cqe_size - 64);
+	uint64_t *w = (void *)(cq_slot_of(cq, cq->pi) + cq->cqe_size - 64);
 
 	if (cq->channel || cq->waited || __builtin_expect(dma_on, 0) || overrun(cq)) {
 		cq_write(cq, &c);
 		return;
 	}
-	/* As place(). */
+	/* As cq_place_host(). */
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < CQE_TAIL / 8; i++)
 		__atomic_store_n(w + i, i == 4 ? htobe64((uint64_t)c.user_index << 32) : 0,
@@ -188,7 +188,7 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 	cq->pi++;
 	STAT_INC(cqes);
 	/* The next one will be asked for soon, and was not used for a whole turn of the ring. */
-	__builtin_prefetch(slot_of(cq, cq->pi), 1);
+	__builtin_prefetch(cq_slot_of(cq, cq->pi), 1);
 }
 
 /* The reader moves what is not consumed to the new ring, one place on: the entry that

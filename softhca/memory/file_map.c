@@ -15,7 +15,7 @@ static uint64_t page_size(void)
 }
 
 /* A mapping of this file begins at a multiple of this. */
-static uint64_t page_of(int fd)
+static uint64_t file_map_page_size(int fd)
 {
 	struct statfs s;
 
@@ -26,7 +26,7 @@ static uint64_t page_of(int fd)
 
 uint8_t *file_map(int fd, uint64_t offset, uint64_t len, int prot, int flags)
 {
-	uint64_t skip = offset % page_of(fd);
+	uint64_t skip = offset % file_map_page_size(fd);
 	uint8_t *base = MAP_FAILED;
 
 	errno = EINVAL;

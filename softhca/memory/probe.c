@@ -53,7 +53,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		pass_on(sig == SIGSEGV ? &before_segv : &before_bus, sig, info, context);
 }
 
-static void take(int sig, struct sigaction *before)
+static void probe_take_signal(int sig, struct sigaction *before)
 {
 	struct sigaction now, mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
@@ -65,8 +65,8 @@ static void take(int sig, struct sigaction *before)
 
 void probe_arm(void)
 {
-	take(SIGSEGV, &before_segv);
-	take(SIGBUS, &before_bus);
+	probe_take_signal(SIGSEGV, &before_segv);
+	probe_take_signal(SIGBUS, &before_bus);
 }
 
 void probe_unblock(sigset_t *set)

@@ -18,7 +18,7 @@ struct cover {
 	bool bad;
 };
 
-static bool one_mapping(void *arg, const struct maps_line *m)
+static bool range_in_one_mapping(void *arg, const struct maps_line *m)
 {
 	struct cover *c = arg;
 
@@ -40,7 +40,7 @@ int range_check(uint64_t addr, uint64_t len, bool write)
 		return 0;
 	if (!addr || addr + len < addr)
 		return EFAULT;
-	if (!maps_each(one_mapping, &c))
+	if (!maps_each(range_in_one_mapping, &c))
 		return 0; /* no /proc: as if all were well */
 	return c.bad || c.at < c.end ? EFAULT : 0;
 }

@@ -21,7 +21,7 @@ struct backing {
 	bool found, bad;
 };
 
-static bool one_mapping(void *arg, const struct maps_line *m)
+static bool range_file_in_one_mapping(void *arg, const struct maps_line *m)
 {
 	struct backing *b = arg;
 	uint64_t offset = m->offset + (b->at - m->start);
@@ -89,7 +89,7 @@ int range_file(uint64_t addr, uint64_t len, uint64_t *offset)
 	struct backing b = { .at = addr, .end = addr + len };
 	int fd;
 
-	if (!maps_each(one_mapping, &b) || b.bad || b.at < b.end)
+	if (!maps_each(range_file_in_one_mapping, &b) || b.bad || b.at < b.end)
 		return -1;
 	*offset = b.offset - (b.at - addr);
 	fd = among_open_files(&b);

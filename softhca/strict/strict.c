@@ -66,7 +66,7 @@ static bool record_readable(const struct hca_qp *qp)
 }
 
 /* What can be said when the queue posts no more. */
-static bool end_of(struct strict_qp *s, bool dry)
+static bool strict_end_of(struct strict_qp *s, bool dry)
 {
 	struct hca_qp *qp = s->qp;
 	bool bad;
@@ -92,7 +92,7 @@ void strict_qp_modified(struct hca_qp *qp, int from)
 	/* Doorbells rung before the transition belong to the state before it. */
 	qp->state = (enum hca_qp_state)from;
 	if (from == HCA_QPS_RTS)
-		end_of(s, false);
+		strict_end_of(s, false);
 	else
 		strict_bell_poll(qp->uar_page);
 	qp->state = to;
@@ -128,7 +128,7 @@ void strict_qp_destroy(struct hca_qp *qp)
 
 	if (!s)
 		return;
-	end_of(s, false);
+	strict_end_of(s, false);
 	while (*at && *at != s)
 		at = &(*at)->next;
 	if (*at)
@@ -176,6 +176,6 @@ bool strict_finish(bool last)
 	bool bad = false;
 
 	for (struct strict_qp *s = strict_qps; s; s = s->next)
-		bad |= end_of(s, !last);
+		bad |= strict_end_of(s, !last);
 	return bad;
 }

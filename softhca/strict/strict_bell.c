@@ -21,7 +21,7 @@ static struct page {
 	bool shared;	 /* by several, at some time since it had none */
 } *pages[PAGES];
 
-static struct page *page_of(uint32_t n)
+static struct page *strict_page_of(uint32_t n)
 {
 	if (n >= PAGES)
 		return NULL;
@@ -32,7 +32,7 @@ static struct page *page_of(uint32_t n)
 
 void strict_bell_create(struct strict_qp *s)
 {
-	struct page *p = page_of(s->qp->uar_page);
+	struct page *p = strict_page_of(s->qp->uar_page);
 
 	if (p && ++p->users > 1)
 		p->shared = true;
@@ -40,7 +40,7 @@ void strict_bell_create(struct strict_qp *s)
 
 void strict_bell_destroy(struct strict_qp *s)
 {
-	struct page *p = page_of(s->qp->uar_page);
+	struct page *p = strict_page_of(s->qp->uar_page);
 
 	if (p && p->users && !--p->users)
 		p->shared = false;
@@ -138,7 +138,7 @@ static void check_register(uint32_t page, uint16_t reg, uint64_t v)
 void strict_bell_poll(uint32_t page)
 {
 	const uint8_t *uar = hca_uar_page(page);
-	struct page *p = page_of(page);
+	struct page *p = strict_page_of(page);
 
 	for (unsigned r = 0; uar && p && r < REGS; r++) {
 		uint64_t v = guest_uar(uar + reg_offset[r]);
@@ -184,7 +184,7 @@ void strict_look(struct hca_qp *qp)
 	if (!s || !s->slot || !qp->dbrec || qp->state != HCA_QPS_RTS)
 		return;
 	strict_total(s);
-	p = page_of(qp->uar_page);
+	p = strict_page_of(qp->uar_page);
 	word = guest_dbrec(&qp->dbrec[1]);
 	if (word != s->rec) {
 		s->rec = word;
@@ -239,7 +239,7 @@ static bool stands_in_register(const struct strict_qp *s, const struct page *p)
 }
 
 /* RULE_COUNT: they fit, or nothing can be said. */
-static enum strict_rule judge(struct strict_qp *s, const struct page *p)
+static enum strict_rule strict_judge_bell(struct strict_qp *s, const struct page *p)
 {
 	int64_t rec = strict_unwrap(s, (uint16_t)s->rec), done = (int64_t)s->total;
 
@@ -261,7 +261,7 @@ static enum strict_rule judge(struct strict_qp *s, const struct page *p)
 
 bool strict_bell_judge(struct strict_qp *s, bool dry)
 {
-	struct page *p = page_of(s->qp->uar_page);
+	struct page *p = strict_page_of(s->qp->uar_page);
 	struct strict_at at = {.qp = s->qp};
 	uint32_t rec = s->rec & 0xffff;
 	enum strict_rule rule;
@@ -269,7 +269,7 @@ bool strict_bell_judge(struct strict_qp *s, bool dry)
 	if (!p || !s->slot || !s->qp->dbrec || !s->qp->uar_page || s->strange_page ||
 	    s->qp->state != HCA_QPS_RTS || s->qp->sq_ci != s->qp->sq_pi || s->told_overrun)
 		return false;
-	rule = judge(s, p);
+	rule = strict_judge_bell(s, p);
 	if (rule == RULE_COUNT || dry)
 		return rule != RULE_COUNT;
 	if (rule == RULE_NO_DOORBELL && !s->bell_seen)

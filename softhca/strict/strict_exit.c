@@ -16,7 +16,7 @@ enum { LOCK_SECONDS = 2, LOOKS = 10 };
 
 /* Threads of the program may still run, between two stores, and the engine may be
  * behind: what looks wrong is looked at again. */
-static unsigned long finish(void)
+static unsigned long strict_exit_finish(void)
 {
 	struct timespec settle = {.tv_nsec = 20000000};
 	unsigned long errors = 0;
@@ -46,7 +46,7 @@ __attribute__((destructor(101))) static void at_exit(void)
 	if (!strict_on || !shim_device_opened() || shim_is_forked_child())
 		return;
 	code = hca_options()->error_exitcode;
-	if (!finish() || !code)
+	if (!strict_exit_finish() || !code)
 		return;
 	fflush(NULL);
 	_exit((int)(code & 0xff));

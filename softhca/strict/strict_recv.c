@@ -30,8 +30,8 @@ struct strict_recv {
 
 /* ---- life ---- */
 
-static struct strict_recv *create(const uint8_t *ring, uint32_t count, uint32_t log_stride,
-				  uint32_t head)
+static struct strict_recv *strict_recv_create(const uint8_t *ring, uint32_t count, uint32_t log_stride,
+					      uint32_t head)
 {
 	struct strict_recv *r = log_stride > 11 ? NULL : calloc(1, sizeof(*r));
 
@@ -59,20 +59,20 @@ void strict_recv_free(struct strict_recv *r)
 }
 
 /* Made at the first look; NULL: nothing to judge, or no memory. */
-static struct strict_recv *state_of(const struct hca_qp *qp)
+static struct strict_recv *strict_recv_state_of(const struct hca_qp *qp)
 {
 	struct hca_srq *srq = qp->srq;
 	struct strict_qp *s = qp->strict;
 
 	if (srq) {
 		if (!srq->strict && srq->buf && srq->dbrec)
-			srq->strict = create(srq->buf, srq->wqe_cnt, srq->wqe_shift, SEG);
+			srq->strict = strict_recv_create(srq->buf, srq->wqe_cnt, srq->wqe_shift, SEG);
 		return srq->strict;
 	}
 	if (!s || !qp->rq || !qp->rq_cnt || !qp->dbrec)
 		return NULL;
 	if (!s->recv)
-		s->recv = create(qp->rq, qp->rq_cnt, qp->rq_shift, 0);
+		s->recv = strict_recv_create(qp->rq, qp->rq_cnt, qp->rq_shift, 0);
 	return s->recv;
 }
 
@@ -111,8 +111,8 @@ void strict_recv_ready(struct strict_qp *s)
 
 /* ---- reports ---- */
 
-static struct strict_at place(const struct hca_qp *qp, const struct strict_recv *r, uint32_t entry,
-			      const uint8_t *bytes)
+static struct strict_at strict_recv_place(const struct hca_qp *qp, const struct strict_recv *r, uint32_t entry,
+					  const uint8_t *bytes)
 {
 	return (struct strict_at){
 		.qp = qp->srq ? NULL : qp,
@@ -128,7 +128,7 @@ static struct strict_at place(const struct hca_qp *qp, const struct strict_recv 
 
 /* ---- an entry when the record covers it ---- */
 
-static bool all_zero(const uint8_t *p, size_t n)
+static bool strict_recv_all_zero(const uint8_t *p, size_t n)
 {
 	while (n && !*p)
 		p++, n--;
@@ -140,7 +140,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 static bool follow(const struct hca_qp *qp, struct strict_recv *r, uint32_t entry)
 {
 	const uint8_t *e = r->shadow + (size_t)entry * r->stride;
-	struct strict_at at = place(qp, r, entry, e);
+	struct strict_at at = strict_recv_place(qp, r, entry, e);
 	uint16_t next = get_be16(e + 2);
 
 	at.mark = 0;
@@ -162,7 +162,7 @@ static void cover_one(const struct hca_qp *qp, struct strict_recv *r)
 	uint32_t entry = r->next;
 	uint8_t *was = r->shadow + (size_t)entry * r->stride;
 	const uint8_t *now = r->ring + (size_t)entry * r->stride;
-	struct strict_at at = place(qp, r, entry, was);
+	struct strict_at at = strict_recv_place(qp, r, entry, was);
 	bool same;
 
 	guest_dma_begin();
@@ -171,7 +171,7 @@ static void cover_one(const struct hca_qp *qp, struct strict_recv *r)
 	guest_dma_end();
 	r->mark[entry] = (uint8_t)(SEEN | POSTED | (same ? STALE : 0));
 	r->posted++;
-	if (all_zero(was + r->head, SEG))
+	if (strict_recv_all_zero(was + r->head, SEG))
 		strict_report(RULE_RECV_UNWRITTEN, &at, "nothing has been written in this entry");
 	if (!r->head)
 		r->next = (uint16_t)((entry + 1) % r->count);
@@ -181,7 +181,7 @@ static void cover_one(const struct hca_qp *qp, struct strict_recv *r)
 
 /* ---- the record ---- */
 
-static void doubt(const struct hca_qp *qp, const struct strict_recv *r, uint32_t word)
+static void strict_recv_doubt(const struct hca_qp *qp, const struct strict_recv *r, uint32_t word)
 {
 	uint16_t swapped = (uint16_t)__builtin_bswap32(word);
 	uint32_t room = r->count - r->posted;
@@ -206,7 +206,7 @@ static void doubt(const struct hca_qp *qp, const struct strict_recv *r, uint32_t
 
 void strict_recv_look(struct hca_qp *qp)
 {
-	struct strict_recv *r = qp->state == HCA_QPS_RST ? NULL : state_of(qp);
+	struct strict_recv *r = qp->state == HCA_QPS_RST ? NULL : strict_recv_state_of(qp);
 	uint32_t word;
 
 	if (!r || r->broken)
@@ -216,7 +216,7 @@ void strict_recv_look(struct hca_qp *qp)
 		return;
 	if (word >> 16 || (uint16_t)(word - r->covered) > r->count - r->posted) {
 		if (word != r->word)
-			doubt(qp, r, word);
+			strict_recv_doubt(qp, r, word);
 		r->word = word;
 		r->doubtful = true;
 		return;
@@ -230,11 +230,11 @@ void strict_recv_look(struct hca_qp *qp)
 /* ---- an entry in use ---- */
 
 /* Is it still as the record covered it? If not, says so once. */
-static void compare(const struct hca_qp *qp, struct strict_recv *r, uint32_t entry)
+static void strict_recv_compare(const struct hca_qp *qp, struct strict_recv *r, uint32_t entry)
 {
 	const uint8_t *ring = r->ring + (size_t)entry * r->stride;
 	uint8_t *was = r->shadow + (size_t)entry * r->stride;
-	struct strict_at at = place(qp, r, entry, was);
+	struct strict_at at = strict_recv_place(qp, r, entry, was);
 	bool stale = r->mark[entry] & STALE;
 	uint8_t now[STRIDE_MAX];
 
@@ -259,7 +259,7 @@ static void check_segments(const struct hca_qp *qp, const struct strict_recv *r,
 {
 	const uint8_t *e = r->shadow + (size_t)entry * r->stride;
 	uint32_t pdn = qp->srq ? qp->srq->pdn : qp->pdn;
-	struct strict_at at = place(qp, r, entry, e);
+	struct strict_at at = strict_recv_place(qp, r, entry, e);
 
 	for (size_t off = r->head; off + SEG <= r->stride; off += SEG) {
 		uint32_t len = get_be32(e + off), key = get_be32(e + off + 4);
@@ -278,25 +278,25 @@ static void check_segments(const struct hca_qp *qp, const struct strict_recv *r,
 
 void strict_recv_taken(struct hca_qp *qp, uint16_t index)
 {
-	struct strict_recv *r = state_of(qp);
+	struct strict_recv *r = strict_recv_state_of(qp);
 	uint32_t entry = r ? index % r->count : 0;
 
 	if (!r || !(r->mark[entry] & POSTED))
 		return;
-	compare(qp, r, entry);
+	strict_recv_compare(qp, r, entry);
 	/* Said when the record covered it. */
-	if (!all_zero(r->shadow + (size_t)entry * r->stride + r->head, SEG))
+	if (!strict_recv_all_zero(r->shadow + (size_t)entry * r->stride + r->head, SEG))
 		check_segments(qp, r, entry);
 }
 
 void strict_recv_completed(struct hca_qp *qp, uint16_t index)
 {
-	struct strict_recv *r = state_of(qp);
+	struct strict_recv *r = strict_recv_state_of(qp);
 	uint32_t entry = r ? index % r->count : 0;
 
 	if (!r || !(r->mark[entry] & POSTED))
 		return;
-	compare(qp, r, entry);
+	strict_recv_compare(qp, r, entry);
 	r->mark[entry] = SEEN;
 	r->posted--;
 }

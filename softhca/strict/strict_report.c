@@ -26,7 +26,7 @@ struct text {
 	size_t n;
 };
 
-static void add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void report_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void vadd(struct text *t, const char *fmt, va_list ap)
 {
@@ -38,7 +38,7 @@ static void vadd(struct text *t, const char *fmt, va_list ap)
 		t->n = sizeof(t->buf) - 1;
 }
 
-static void add(struct text *t, const char *fmt, ...)
+static void report_add(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -47,13 +47,13 @@ static void add(struct text *t, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void line(struct text *t)
+static void report_line(struct text *t)
 {
-	add(t, "softhca[%d]: ", (int)getpid());
+	report_add(t, "softhca[%d]: ", (int)getpid());
 }
 
 /* One write, so that reports of several processes do not mix. */
-static void emit(const struct text *t)
+static void report_emit(const struct text *t)
 {
 	if (write(STDERR_FILENO, t->buf, t->n) < 0) {
 		/* stderr is closed: the exit status still says it */
@@ -63,20 +63,20 @@ static void emit(const struct text *t)
 static void add_place(struct text *t, const struct strict_at *at)
 {
 	if (at->cq)
-		add(t, "CQ 0x%x", at->cq->cqn);
+		report_add(t, "CQ 0x%x", at->cq->cqn);
 	if (at->cq && at->qp)
-		add(t, ", ");
+		report_add(t, ", ");
 	if (at->qp)
-		add(t, "QP 0x%x", at->qp->qpn);
+		report_add(t, "QP 0x%x", at->qp->qpn);
 	if (at->qp && at->has_index && at->qp->sq)
-		add(t, ", WQE index %u (block %u of a ring of %u)", at->index,
-		    at->index & (strict_ring_blocks(at->qp) - 1), strict_ring_blocks(at->qp));
+		report_add(t, ", WQE index %u (block %u of a ring of %u)", at->index,
+			   at->index & (strict_ring_blocks(at->qp) - 1), strict_ring_blocks(at->qp));
 	if (at->srq)
-		add(t, "SRQ 0x%x", at->srq->srqn);
+		report_add(t, "SRQ 0x%x", at->srq->srqn);
 	if (at->is_recv)
-		add(t, ", receive entry %u of %u", at->entry, at->entries);
+		report_add(t, ", receive entry %u of %u", at->entry, at->entries);
 	if (at->cq || at->qp || at->srq)
-		add(t, ": ");
+		report_add(t, ": ");
 }
 
 static void add_bytes(struct text *t, const struct strict_at *at)
@@ -84,11 +84,11 @@ static void add_bytes(struct text *t, const struct strict_at *at)
 	size_t n = at->n < STRICT_DUMP_MAX ? at->n : STRICT_DUMP_MAX;
 
 	for (size_t off = 0; off < n; off += 16) {
-		line(t);
-		add(t, " %c +%02zx ", at->mark / 16 == off / 16 ? '>' : ' ', off);
+		report_line(t);
+		report_add(t, " %c +%02zx ", at->mark / 16 == off / 16 ? '>' : ' ', off);
 		for (size_t i = off; i < off + 16 && i < n; i++)
-			add(t, "%s%02x", i % 4 ? "" : " ", at->bytes[i]);
-		add(t, "\n");
+			report_add(t, "%s%02x", i % 4 ? "" : " ", at->bytes[i]);
+		report_add(t, "\n");
 	}
 }
 
@@ -99,23 +99,23 @@ void strict_report(enum strict_rule rule, const struct strict_at *at, const char
 
 	if (++counts[rule] > FULL_REPORTS)
 		return;
-	line(&t);
-	add(&t, "strict: %s: %s\n", rules[rule].name, rules[rule].text);
-	line(&t);
-	add(&t, "   ");
+	report_line(&t);
+	report_add(&t, "strict: %s: %s\n", rules[rule].name, rules[rule].text);
+	report_line(&t);
+	report_add(&t, "   ");
 	add_place(&t, at);
 	va_start(ap, fmt);
 	vadd(&t, fmt, ap);
 	va_end(ap);
-	add(&t, "\n");
+	report_add(&t, "\n");
 	add_bytes(&t, at);
-	line(&t);
-	add(&t, "   see %s\n", rules[rule].see);
+	report_line(&t);
+	report_add(&t, "   see %s\n", rules[rule].see);
 	if (counts[rule] == FULL_REPORTS) {
-		line(&t);
-		add(&t, "   (more of this kind are only counted)\n");
+		report_line(&t);
+		report_add(&t, "   (more of this kind are only counted)\n");
 	}
-	emit(&t);
+	report_emit(&t);
 }
 
 void strict_count_wqe(void)
@@ -135,15 +135,15 @@ unsigned long strict_summary(void)
 	}
 	if (!errors && hca_options()->strict < 2)
 		return 0;
-	line(&t);
-	add(&t, "strict: %lu error%s of %u kind%s in %lu WQEs\n", errors, errors == 1 ? "" : "s",
-	    kinds, kinds == 1 ? "" : "s", wqes);
+	report_line(&t);
+	report_add(&t, "strict: %lu error%s of %u kind%s in %lu WQEs\n", errors, errors == 1 ? "" : "s",
+		   kinds, kinds == 1 ? "" : "s", wqes);
 	for (unsigned i = 0; i < RULE_COUNT; i++) {
 		if (!counts[i])
 			continue;
-		line(&t);
-		add(&t, "%8lu  %-16s %s\n", counts[i], rules[i].name, rules[i].text);
+		report_line(&t);
+		report_add(&t, "%8lu  %-16s %s\n", counts[i], rules[i].name, rules[i].text);
 	}
-	emit(&t);
+	report_emit(&t);
 	return errors;
 }

@@ -38,7 +38,7 @@ void strict_ring_destroy(struct strict_qp *s)
 	free(s->slot);
 }
 
-static uint32_t slot_of(const struct strict_qp *s, uint16_t index)
+static uint32_t strict_ring_slot_of(const struct strict_qp *s, uint16_t index)
 {
 	return index & (strict_ring_blocks(s->qp) - 1);
 }
@@ -71,7 +71,7 @@ static void remember(struct strict_qp *s, const uint8_t *buf, size_t n, const st
 
 	for (uint32_t i = 0; i < left; i++) {
 		uint16_t index = (uint16_t)(s->qp->sq_ci + i);
-		uint32_t at = slot_of(s, index);
+		uint32_t at = strict_ring_slot_of(s, index);
 
 		memcpy(s->shadow + (size_t)at * WQE_BLOCK, buf + (size_t)i * WQE_BLOCK, WQE_BLOCK);
 		s->slot[at] = (struct strict_slot){
@@ -89,7 +89,7 @@ static void remember(struct strict_qp *s, const uint8_t *buf, size_t n, const st
  * index, in us; -1: not within the wait. */
 static long late_by(const struct strict_qp *s)
 {
-	const uint8_t *b = block(s, slot_of(s, s->qp->sq_ci));
+	const uint8_t *b = block(s, strict_ring_slot_of(s, s->qp->sq_ci));
 	uint64_t from = dp_clock(), now;
 	uint32_t op;
 
@@ -113,7 +113,7 @@ static bool unwritten(const uint8_t *buf)
 
 static bool stands_as_before(const struct strict_qp *s, uint16_t index, const uint8_t *buf)
 {
-	uint32_t slot = slot_of(s, index);
+	uint32_t slot = strict_ring_slot_of(s, index);
 
 	return s->slot[slot].seen &&
 	       !memcmp(s->shadow + (size_t)slot * WQE_BLOCK, buf, WQE_BLOCK);
@@ -175,7 +175,7 @@ static bool check_qpn(struct strict_qp *s, const struct strict_at *at, const uin
 }
 
 /* Where it ends for the program: behind inline data the rest of a segment may stay as it was. */
-static size_t end_of(const struct wqe *w, const struct wqe *decoded)
+static size_t strict_ring_end_of(const struct wqe *w, const struct wqe *decoded)
 {
 	const struct wqe_sge *last = decoded && decoded->nsge ? &decoded->sge[decoded->nsge - 1] : NULL;
 
@@ -190,14 +190,14 @@ static bool check_tail(struct strict_qp *s, const struct strict_at *at, const ui
 	for (uint32_t i = 1; i < w->blocks && i * WQE_BLOCK + TAIL_TELLS <= end &&
 			     (i + 1) * WQE_BLOCK <= n; i++) {
 		uint16_t index = (uint16_t)(s->qp->sq_ci + i);
-		uint32_t slot = slot_of(s, index);
+		uint32_t slot = strict_ring_slot_of(s, index);
 		struct strict_at a = *at;
 
 		/* A continuation may be the same lap after lap; a control segment not. */
 		if (!s->slot[slot].blocks || !stands_as_before(s, index, buf + i * WQE_BLOCK))
 			continue;
 		a.mark = i * WQE_BLOCK;
-		strict_report(slot < slot_of(s, s->qp->sq_ci) ? RULE_WQE_WRAP : RULE_STALE_WQE, &a,
+		strict_report(slot < strict_ring_slot_of(s, s->qp->sq_ci) ? RULE_WQE_WRAP : RULE_STALE_WQE, &a,
 			      "its block %u, in ring block %u, still holds the WQE of index %u", i,
 			      slot, s->slot[slot].index);
 		return true;
@@ -232,7 +232,8 @@ void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struc
 	strict_count_wqe();
 	if (check_index(s, &at, buf, &w) || check_qpn(s, &at, buf, &w)) {
 		/* the rest means nothing */
-	} else if (!check_covered(s, &at, &w) && !check_tail(s, &at, buf, n, &w, end_of(&w, why ? NULL : decoded)) &&
+	} else if (!check_covered(s, &at, &w) &&
+		   !check_tail(s, &at, buf, n, &w, strict_ring_end_of(&w, why ? NULL : decoded)) &&
 		   !strict_check_wqe(qp, &at, buf, n) && why) {
 		at.mark = STRICT_NO_MARK;
 		strict_report(RULE_WQE_FORM, &at, "%s", why);
@@ -247,7 +248,7 @@ void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struc
 static void report_changed(struct strict_qp *s, uint16_t index, const uint8_t *now, size_t n,
 			   const char *when)
 {
-	const uint8_t *was = s->shadow + (size_t)slot_of(s, index) * WQE_BLOCK;
+	const uint8_t *was = s->shadow + (size_t)strict_ring_slot_of(s, index) * WQE_BLOCK;
 	struct strict_at at = {.qp = s->qp, .has_index = true, .index = index, .bytes = now, .n = n};
 	uint32_t w[4];
 
@@ -261,9 +262,9 @@ static void report_changed(struct strict_qp *s, uint16_t index, const uint8_t *n
 		      when, at.mark, w[0], w[1], w[2], w[3]);
 }
 
-static void compare(struct strict_qp *s, uint16_t index)
+static void strict_ring_compare(struct strict_qp *s, uint16_t index)
 {
-	uint32_t slot = slot_of(s, index);
+	uint32_t slot = strict_ring_slot_of(s, index);
 	uint8_t now[WQE_BLOCK];
 
 	if (!s->slot[slot].seen || s->slot[slot].index != index || s->slot[slot].done)
@@ -285,7 +286,7 @@ void strict_completed(struct hca_qp *qp, uint16_t index, unsigned blocks, bool c
 	if (!s || !s->slot)
 		return;
 	for (unsigned i = 0; i < blocks; i++)
-		compare(s, (uint16_t)(index + i));
+		strict_ring_compare(s, (uint16_t)(index + i));
 	if (cqe) {
 		s->freed = (uint16_t)(index + blocks);
 		s->told_overrun = false;
@@ -326,7 +327,7 @@ static bool read_ring(const struct strict_qp *s, uint8_t *copy, size_t n)
 static bool same_lap(const struct strict_qp *s, const uint8_t *ring, uint32_t slot)
 {
 	uint16_t index = (uint16_t)(s->slot[slot].index - s->slot[slot].off);
-	uint32_t start = slot_of(s, index);
+	uint32_t start = strict_ring_slot_of(s, index);
 
 	return s->slot[slot].seen && s->slot[start].blocks && s->slot[start].index == index &&
 	       (uint16_t)(get_be32(ring + (size_t)start * WQE_BLOCK) >> 8) == index;
@@ -350,7 +351,7 @@ static void check_late_changes(struct strict_qp *s, const uint8_t *ring)
 static void check_unposted(const struct strict_qp *s, const uint8_t *ring)
 {
 	uint16_t index = s->qp->sq_ci;
-	const uint8_t *b = ring + (size_t)slot_of(s, index) * WQE_BLOCK;
+	const uint8_t *b = ring + (size_t)strict_ring_slot_of(s, index) * WQE_BLOCK;
 	struct strict_at at = {.qp = s->qp, .has_index = true, .index = index, .bytes = b,
 			       .n = WQE_BLOCK, .mark = STRICT_NO_MARK};
 

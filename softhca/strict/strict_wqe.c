@@ -75,7 +75,7 @@ static size_t av_segments(const struct hca_qp *qp, const uint8_t *buf, size_t n)
 	return n >= 2 * SEG && get_be32(buf + SEG + 8) >> 31 ? 3 : 1;
 }
 
-static bool tell(enum strict_rule rule, const struct strict_at *at, size_t mark, const char *text)
+static bool strict_wqe_tell(enum strict_rule rule, const struct strict_at *at, size_t mark, const char *text)
 {
 	struct strict_at a = *at;
 
@@ -127,8 +127,8 @@ static bool in_region(const struct hca_mr *mr, uint64_t addr, uint64_t len)
 	return addr >= mr->iova && addr - mr->iova <= mr->len && len <= mr->len - (addr - mr->iova);
 }
 
-static bool check_range(const struct strict_at *a, const struct hca_mr *mr, uint64_t addr,
-			uint32_t len)
+static bool strict_wqe_check_range(const struct strict_at *a, const struct hca_mr *mr, uint64_t addr,
+				   uint32_t len)
 {
 	if (in_region(mr, addr, len))
 		return false;
@@ -193,7 +193,7 @@ bool strict_check_segment(uint32_t pdn, const struct strict_at *at, const uint8_
 	}
 	if (check_key(pdn, &a, key, into, &mr))
 		return true;
-	return check_range(&a, mr, get_be64(seg + 8), len);
+	return strict_wqe_check_range(&a, mr, get_be64(seg + 8), len);
 }
 
 /* Other segments may follow inline data, at the next multiple of 16. */
@@ -234,7 +234,7 @@ static bool check_data(const struct hca_qp *qp, const struct strict_at *at, cons
 	}
 	if (bad || total <= 1u << HCA_LOG_MAX_MSG)
 		return bad;
-	return tell(RULE_TOO_LONG, at, STRICT_NO_MARK, "the segments are longer in all");
+	return strict_wqe_tell(RULE_TOO_LONG, at, STRICT_NO_MARK, "the segments are longer in all");
 }
 
 /* ---- the whole ---- */
@@ -311,12 +311,12 @@ bool strict_check_wqe(struct hca_qp *qp, const struct strict_at *at, const uint8
 	if (opcode == WQE_NOP || opcode == WQE_UMR || opcode == WQE_WAIT)
 		return bad;
 	if (sh.into && !qp->max_rd_atomic)
-		bad |= tell(RULE_NO_READ_DEPTH, at, STRICT_NO_MARK,
-			    "the queue may have no READ or atomic outstanding");
+		bad |= strict_wqe_tell(RULE_NO_READ_DEPTH, at, STRICT_NO_MARK,
+				       "the queue may have no READ or atomic outstanding");
 	if (sh.remote)
 		bad |= check_atomic(at, buf + (1 + av) * SEG, (1 + av) * SEG, sh.atomic);
 	if (ds == before && data_left_out(qp, buf, before * SEG, n))
-		return tell(RULE_WQE_DS, at, before * SEG,
-			    "ds leaves out a data segment that was written for it");
+		return strict_wqe_tell(RULE_WQE_DS, at, before * SEG,
+				       "ds leaves out a data segment that was written for it");
 	return check_data(qp, at, buf, before * SEG, ds * SEG, &sh) || bad;
 }

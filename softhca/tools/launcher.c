@@ -279,7 +279,7 @@ static int option_variable(char *const *words)
 }
 
 /* What cannot be used is refused here, once, and not by each process. */
-static int check_options(void)
+static int launcher_check_options(void)
 {
 	const char *faults = getenv("SOFTHCA_FAULTS");
 	char err[400];
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 		fail("no command", "softhca --help shows how to call");
 		return 2;
 	}
-	if (check_options())
+	if (launcher_check_options())
 		return 2;
 	if (!find_ours("libsofthca.so", library))
 		return fail("libsofthca.so", "neither beside this program nor in its library directory");

@@ -23,7 +23,7 @@ ssize_t hca_write(int fd, const void *bytes, size_t n)
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void emit(const char *prefix, const char *fmt, va_list ap)
+static void log_emit(const char *prefix, const char *fmt, va_list ap)
 {
 	char line[512];
 	int saved = errno;
@@ -44,7 +44,7 @@ void hca_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	emit("softhca: ", fmt, ap);
+	log_emit("softhca: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -55,7 +55,7 @@ void hca_log_debug(const char *fmt, ...)
 
 	snprintf(prefix, sizeof(prefix), "softhca[%d]: ", (int)getpid());
 	va_start(ap, fmt);
-	emit(prefix, fmt, ap);
+	log_emit(prefix, fmt, ap);
 	va_end(ap);
 }
 

@@ -75,7 +75,7 @@ static bool parse_STR(const char *text, const char **out)
 	return true;
 }
 
-static bool known(const char *entry)
+static bool option_is_known(const char *entry)
 {
 #define MATCH(field, name, type, def, help)                                                        \
 	if (!strncmp(entry, name "=", sizeof(name)))                                               \
@@ -85,10 +85,10 @@ static bool known(const char *entry)
 	return false;
 }
 
-static void warn_unknown(void)
+static void options_warn_unknown(void)
 {
 	for (char **e = environ; e && *e; e++) {
-		if (strncmp(*e, "SOFTHCA_", 8) || known(*e))
+		if (strncmp(*e, "SOFTHCA_", 8) || option_is_known(*e))
 			continue;
 		hca_warn("%.*s is not a variable of softhca and has no effect; "
 			 "`softhca --help` lists them",
@@ -104,7 +104,7 @@ static const char *value_of(const char *name)
 	return text && *text ? text : NULL;
 }
 
-static void read_all(void)
+static void options_read_all(void)
 {
 	const char *text;
 
@@ -118,7 +118,7 @@ static void read_all(void)
 	}
 	HCA_OPTIONS(READ)
 #undef READ
-	warn_unknown();
+	options_warn_unknown();
 }
 
 int hca_options_check(char *err, size_t n)
@@ -141,6 +141,6 @@ const struct hca_options *hca_options(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, read_all);
+	pthread_once(&once, options_read_all);
 	return &options;
 }

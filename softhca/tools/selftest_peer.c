@@ -17,27 +17,27 @@ enum { PATIENCE_MS = 20000 };
 static pid_t peer = -1;
 static int channel = -1;
 
-static bool get(int fd, void *p, size_t n)
+static bool selftest_get(int fd, void *p, size_t n)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
 
 	return poll(&wait, 1, PATIENCE_MS) == 1 && recv(fd, p, n, MSG_WAITALL) == (ssize_t)n;
 }
 
-static bool put(int fd, const void *p, size_t n)
+static bool selftest_put(int fd, const void *p, size_t n)
 {
 	return send(fd, p, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
 /* Addresses are exchanged, both sides connect, and each tells the other so. */
-static bool join(struct st_end *e, int fd, struct st_address *other)
+static bool selftest_join(struct st_end *e, int fd, struct st_address *other)
 {
 	struct st_address self;
 	char ready = 1;
 
-	return st_address(e, &self) && put(fd, &self, sizeof(self)) &&
-	       get(fd, other, sizeof(*other)) && st_connect(e, &self, other) &&
-	       put(fd, &ready, 1) && get(fd, &ready, 1);
+	return st_address(e, &self) && selftest_put(fd, &self, sizeof(self)) &&
+	       selftest_get(fd, other, sizeof(*other)) && st_connect(e, &self, other) &&
+	       selftest_put(fd, &ready, 1) && selftest_get(fd, &ready, 1);
 }
 
 /* The peer's exit status says how far it came. */
@@ -54,9 +54,9 @@ static int run_peer(int fd)
 	if (!pd || !st_open(&e, ctx, pd, &what))
 		return 2;
 	strcpy((char *)e.mem + ST_HALF, "of the peer");
-	if (!join(&e, fd, &other))
+	if (!selftest_join(&e, fd, &other))
 		return 3;
-	return get(fd, &over, 1) && !strcmp((char *)e.mem + ST_HALF, "of the first") ? 0 : 4;
+	return selftest_get(fd, &over, 1) && !strcmp((char *)e.mem + ST_HALF, "of the first") ? 0 : 4;
 }
 
 bool st_peer_start(void)
@@ -81,7 +81,7 @@ void st_peer_test(struct st_end *e)
 	struct st_address other;
 	int status;
 
-	if (!join(e, channel, &other)) {
+	if (!selftest_join(e, channel, &other)) {
 		st_report(false, "second process", "it did not connect");
 		return;
 	}
@@ -91,7 +91,7 @@ void st_peer_test(struct st_end *e)
 	strcpy((char *)e->mem, "of the first");
 	status = st_do(e, IBV_WR_RDMA_WRITE, 64, &other, 0, 0);
 	st_report(!status, "second process", "write: %s", st_status(status));
-	put(channel, "", 1);
+	selftest_put(channel, "", 1);
 }
 
 int st_peer_stop(void)

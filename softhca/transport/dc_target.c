@@ -86,7 +86,7 @@ static bool same_host(const struct wire_dest *a, const struct wire_dest *b)
 	       (a->sgid == b->sgid && IN6_ARE_ADDR_EQUAL(&a->gid, &b->gid));
 }
 
-static struct requester *find(struct dc_target *t, const struct wire_dest *from, uint32_t dci)
+static struct requester *dc_find_requester(struct dc_target *t, const struct wire_dest *from, uint32_t dci)
 {
 	struct requester *r = *bucket_of(t, dci);
 
@@ -160,7 +160,7 @@ static bool is_old(const struct requester *r, const struct packet *p)
 	       dp_now() - r->heard_at < FORGET_NS;
 }
 
-static bool start(struct hca_qp *qp, struct requester *r, const struct packet *p)
+static bool dc_start_requester(struct hca_qp *qp, struct requester *r, const struct packet *p)
 {
 	if (!way_back(qp, r))
 		return false;
@@ -181,7 +181,7 @@ static bool start(struct hca_qp *qp, struct requester *r, const struct packet *p
 static struct requester *connection(struct hca_qp *qp, const struct wire_dest *from,
 				    const struct packet *p)
 {
-	struct requester *r = find(qp->rc->target, from, p->sqpn);
+	struct requester *r = dc_find_requester(qp->rc->target, from, p->sqpn);
 
 	if (r && r->heard_at && r->life == p->life && r->first == p->first_psn &&
 	    r->key == p->dc_key)
@@ -190,7 +190,7 @@ static struct requester *connection(struct hca_qp *qp, const struct wire_dest *f
 		return NULL;
 	if (!r)
 		r = admit(qp, from, p->sqpn);
-	return r && start(qp, r, p) ? r : NULL;
+	return r && dc_start_requester(qp, r, p) ? r : NULL;
 }
 
 /* ---- work ---- */

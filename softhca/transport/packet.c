@@ -142,7 +142,7 @@ static size_t header_len(unsigned h)
 	return n;
 }
 
-static void decode_atomic(const uint8_t *b, unsigned h, struct packet *p)
+static void packet_decode_atomic(const uint8_t *b, unsigned h, struct packet *p)
 {
 	p->va = get_be64(b);
 	p->rkey = get_be32(b + 8);
@@ -208,7 +208,7 @@ int packet_decode(const uint8_t *buf, size_t n, struct packet *p)
 		b += RETH_LEN;
 	}
 	if (h & (PKT_HAS_ATOMIC | PKT_HAS_MASKED)) {
-		decode_atomic(b, h, p);
+		packet_decode_atomic(b, h, p);
 		b += h & PKT_HAS_ATOMIC ? ATOMIC_LEN : MASKED_LEN;
 	}
 	if (h & PKT_HAS_AETH) {

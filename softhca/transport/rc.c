@@ -206,7 +206,7 @@ uint16_t rc_sport(uint32_t qpn, uint32_t dqpn)
 	return (uint16_t)(0xc000 | ((v ^ (v >> 14 & 0x3f)) & 0x3fff));
 }
 
-static void connect_peer(struct hca_qp *qp)
+static void rc_connect_peer(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
@@ -259,7 +259,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	case HCA_QPS_RTR:
 		if (from != HCA_QPS_RTR)
 			rc_resp_reset(&rc->rs, first_psn(qp->rq_psn));
-		connect_peer(qp);
+		rc_connect_peer(qp);
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_SQER) {
@@ -272,7 +272,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc->dc.life++;
 			dma_qp_reset(qp);
 		}
-		connect_peer(qp);
+		rc_connect_peer(qp);
 		if (faults_active() && from != HCA_QPS_RTS)
 			faults_qp_ready(qp);
 		engine_activate(qp);

@@ -46,7 +46,7 @@ static void go_back(struct hca_qp *qp)
 
 /* Retries are exhausted. For how long tells a dead peer from one that had no
  * core: the host's processes share few of them. */
-static void give_up(struct hca_qp *qp, const char *why)
+static void rc_give_up(struct hca_qp *qp, const char *why)
 {
 	struct hca_rc *rc = qp->rc;
 
@@ -166,7 +166,7 @@ static void nak(struct hca_qp *qp, const struct packet *p)
 		if (rc->rnr_until)
 			break;
 		if (rc->retries++ >= qp->retry_cnt)
-			give_up(qp, "a gap");
+			rc_give_up(qp, "a gap");
 		else
 			go_back(qp);
 		break;
@@ -362,7 +362,7 @@ void rc_timer(struct hca_qp *qp, uint64_t now)
 	}
 	if (rc->retries++ >= qp->retry_cnt) {
 		rc->deadline = 0;
-		give_up(qp, "silence");
+		rc_give_up(qp, "silence");
 		return;
 	}
 	STAT_INC(ack_timeouts);

@@ -38,7 +38,7 @@ void rc_req_reset(struct hca_qp *qp)
 	rc->stalled_by_error = rc->flushing = rc->implied_nak = rc->probing = rc->waits = false;
 }
 
-static void complete(struct hca_qp *qp, const struct rc_req *r, uint8_t syndrome, uint8_t vendor)
+static void rc_complete_request(struct hca_qp *qp, const struct rc_req *r, uint8_t syndrome, uint8_t vendor)
 {
 	struct cqe c = {
 		.type = syndrome ? CQE_REQ_ERR : CQE_REQ,
@@ -69,7 +69,7 @@ static void pop(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 	struct hca_rc *rc = qp->rc;
 	struct rc_req *r = req_at(rc, rc->head);
 
-	complete(qp, r, syndrome, vendor);
+	rc_complete_request(qp, r, syndrome, vendor);
 	req_free(r);
 	if (rc->cur == rc->head) {
 		rc->cur++;
@@ -154,7 +154,7 @@ void rc_req_flush(struct hca_qp *qp)
 		r.opcode = w.opcode;
 		r.wqe_index = qp->sq_ci;
 		r.blocks = w.blocks;
-		complete(qp, &r, SYND_FLUSH, VEND_FLUSH);
+		rc_complete_request(qp, &r, SYND_FLUSH, VEND_FLUSH);
 		qp->sq_ci = (uint16_t)(qp->sq_ci + (w.blocks < left ? w.blocks : left));
 	}
 }

@@ -44,7 +44,7 @@ static uint8_t check_sges(const struct hca_qp *qp, const struct wqe *w, uint32_t
 	return 0;
 }
 
-static enum rc_req_kind kind_of(uint8_t opcode)
+static enum rc_req_kind rc_kind_of(uint8_t opcode)
 {
 	switch (opcode) {
 	case WQE_WRITE:
@@ -149,9 +149,9 @@ static uint32_t packets(const struct hca_qp *qp, const struct rc_req *r)
 static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe *w,
 			  const uint8_t *buf)
 {
-	bool into = w->opcode == WQE_READ || kind_of(w->opcode) == REQ_ATOMIC;
+	bool into = w->opcode == WQE_READ || rc_kind_of(w->opcode) == REQ_ATOMIC;
 
-	r->kind = kind_of(w->opcode);
+	r->kind = rc_kind_of(w->opcode);
 	r->signalled = w->ce >= 2 || qp->sig_all;
 	r->solicited = w->solicited;
 	r->has_imm = w->opcode == WQE_WRITE_IMM || w->opcode == WQE_SEND_IMM;

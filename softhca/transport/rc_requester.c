@@ -64,7 +64,7 @@ static void send_packet(struct hca_qp *qp, struct packet *p, const struct iovec 
 }
 
 /* How many packets of the request at the cursor the next one may stand for. */
-static uint32_t bulk(const struct hca_qp *qp, const struct rc_req *r, unsigned budget)
+static uint32_t rc_request_bulk(const struct hca_qp *qp, const struct rc_req *r, unsigned budget)
 {
 	const struct hca_rc *rc = qp->rc;
 	uint32_t left = r->npkts - rc->cur_off, n;
@@ -233,7 +233,7 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 	} else {
 		bool ackreq;
 
-		pkts = cost = bulk(qp, r, budget);
+		pkts = cost = rc_request_bulk(qp, r, budget);
 		ackreq = rc_acked(qp) && wants_ack(rc, r, pkts);
 		if (ackreq)
 			rc->since_ackreq = 0;

@@ -88,7 +88,7 @@ static void end_requester(struct hca_qp *qp, struct rc_responder *rs, uint8_t sy
 
 /* A request that cannot be executed: NAK, QP to the error state, event. The
  * answers queued are sent first; rc_resp_run() goes on in the error state. */
-static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
+static void rc_refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 {
 	if (qp->type == HCA_QP_UC) {
 		uc_drop(rs);
@@ -106,8 +106,8 @@ static void refuse(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndrome)
 }
 
 /* How many of the answer's packets the next one stands for. */
-static uint32_t bulk(const struct hca_qp *qp, const struct rc_responder *rs,
-		     const struct rc_resp *r, unsigned budget)
+static uint32_t rc_answer_bulk(const struct hca_qp *qp, const struct rc_responder *rs,
+			       const struct rc_resp *r, unsigned budget)
 {
 	uint32_t n = r->npkts - r->sent, max;
 
@@ -126,7 +126,7 @@ static void refuse_read(struct hca_qp *qp, struct rc_responder *rs, const struct
 	rs->msn = r->again ? r->msn : psn_add(r->msn, PSN_MASK); /* 24 bits, too: one less */
 	rs->epsn = psn_add(r->psn, r->sent);
 	rs->resp_tail = rs->resp_head;
-	refuse(qp, rs, AETH_NAK_ACCESS);
+	rc_refuse(qp, rs, AETH_NAK_ACCESS);
 }
 
 /* True when it was the last one. */
@@ -190,7 +190,7 @@ bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 		if (rc_placing(qp, r->placed)) /* what is acknowledged has arrived */
 			return false;
 		if (r->kind == RESP_READ) {
-			uint32_t pkts = bulk(qp, rs, r, *budget);
+			uint32_t pkts = rc_answer_bulk(qp, rs, r, *budget);
 
 			*budget -= pkts;
 			if (!send_read_packet(qp, rs, r, pkts))
@@ -273,7 +273,7 @@ static bool length_ok(const struct hca_qp *qp, const struct packet *p, bool firs
 }
 
 /* A receive WQE for a message that begins, or ends with an immediate. */
-static bool take(struct hca_qp *qp, struct rc_responder *rs)
+static bool rc_take_receive(struct hca_qp *qp, struct rc_responder *rs)
 {
 	if (!rs->rx_held)
 		return recv_take(qp, &rs->rx);
@@ -298,10 +298,10 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	uint8_t bad;
 
 	if (first == rs->in_send || !length_ok(qp, p, first, last)) {
-		refuse(qp, rs, AETH_NAK_INVAL);
+		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	if (first && !take(qp, rs))
+	if (first && !rc_take_receive(qp, rs))
 		return rnr(qp, rs);
 	rs->in_send = true;
 	bad = first && last && !p->peer && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
@@ -343,7 +343,7 @@ static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct
 	/* The whole range is checked at the first packet; length 0 names no memory, but is a WRITE. */
 	if (!(qp->access & HCA_REMOTE_WRITE) ||
 	    (p->dmalen && remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0)) {
-		refuse(qp, rs, AETH_NAK_ACCESS);
+		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
 	rs->in_write = !last;
@@ -363,22 +363,22 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	if (first == rs->in_write || !length_ok(qp, p, first, last) ||
 	    (first && (last ? p->len != p->dmalen : p->len >= p->dmalen)) ||
 	    (first && p->dmalen > 1u << HCA_LOG_MAX_MSG)) {
-		refuse(qp, rs, AETH_NAK_INVAL);
+		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
 	if (first && !write_start(qp, rs, p, last))
 		return false;
 	if (p->len > rs->wr_left || (last && p->len != rs->wr_left)) {
-		refuse(qp, rs, AETH_NAK_INVAL);
+		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
 	if (p->len)
 		n = remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE, iov, PKT_MAX_IOV);
 	if (n < 0) {
-		refuse(qp, rs, AETH_NAK_ACCESS);
+		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
-	if (imm && !take(qp, rs)) {
+	if (imm && !rc_take_receive(qp, rs)) {
 		rs->in_write = !first; /* this packet comes again */
 		return rnr(qp, rs);
 	}
@@ -469,16 +469,16 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		p.compare_mask = UINT64_MAX;
 	}
 	if ((p.atomic_size != 4 && p.atomic_size != 8) || (p.va & (p.atomic_size - 1u))) {
-		refuse(qp, rs, AETH_NAK_INVAL);
+		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
 	if (remote(qp, p.rkey, p.va, p.atomic_size, HCA_REMOTE_ATOMIC, &iov, 1) != 1) {
-		refuse(qp, rs, AETH_NAK_ACCESS);
+		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
 	mem = iov.iov_base;
 	if ((uintptr_t)mem & (p.atomic_size - 1u)) { /* iova aligned, memory not */
-		refuse(qp, rs, AETH_NAK_INVAL);
+		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
 	slot->valid = true;
@@ -496,7 +496,7 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 }
 
 /* A request that was executed before: its answer was lost. */
-static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
+static void rc_answer_duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
 {
 	struct rc_resp *r;
 
@@ -527,8 +527,8 @@ static void duplicate(struct hca_qp *qp, struct rc_responder *rs, const struct p
 static void read_request(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p)
 {
 	if (p->dmalen > 1u << HCA_LOG_MAX_MSG || !read_allowed(qp, p)) {
-		refuse(qp, rs,
-		       p->dmalen > 1u << HCA_LOG_MAX_MSG ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
+		rc_refuse(qp, rs,
+			  p->dmalen > 1u << HCA_LOG_MAX_MSG ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
 		return;
 	}
 	rs->msn++;
@@ -549,7 +549,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	if (!resp_room(rs))
 		return; /* as if lost: the requester sends it again */
 	if (d < 0 && !overlap) {
-		duplicate(qp, rs, p);
+		rc_answer_duplicate(qp, rs, p);
 		return;
 	}
 	if (rs->refused) {
@@ -566,11 +566,11 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	rs->nak_sent = false;
 	if ((rs->in_send && !is_send(op)) ||
 	    (rs->in_write && (op < BTH_WRITE_MIDDLE || op > BTH_WRITE_LAST_IMM))) {
-		refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
+		rc_refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
 	}
 	if (takes_resources(p) && (!granted(qp, p) || too_many(qp, rs))) {
-		refuse(qp, rs, granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
+		rc_refuse(qp, rs, granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
 		return;
 	}
 	if (op == BTH_READ_REQ) {

@@ -77,7 +77,7 @@ static bool decode(const struct hca_qp *qp, const struct hca_qp *peer, const uin
 	return w->src && w->dst && !dma_device(w->src) && !dma_device(w->dst);
 }
 
-static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_write *w)
+static void rc_short_execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_write *w)
 {
 	struct hca_rc *rc = qp->rc;
 	struct rc_responder *rs = &peer->rc->rs;
@@ -98,7 +98,7 @@ static void execute(struct hca_qp *qp, struct hca_qp *peer, const struct short_w
 	STAT_INC(wqes_by_opcode[WQE_WRITE]);
 }
 
-static void complete(struct hca_qp *qp, const struct short_write *w, uint16_t index)
+static void rc_short_complete(struct hca_qp *qp, const struct short_write *w, uint16_t index)
 {
 	if (strict_on)
 		strict_completed(qp, index, 1, w->signalled && qp->scq);
@@ -123,9 +123,9 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 			return;
 		if (strict_on)
 			strict_pick_up(qp, b, WQE_BLOCK, NULL, NULL);
-		execute(qp, peer, &w);
+		rc_short_execute(qp, peer, &w);
 		qp->sq_ci++;
-		complete(qp, &w, index);
+		rc_short_complete(qp, &w, index);
 		*budget -= w.npkts < *budget ? w.npkts : *budget;
 	}
 }

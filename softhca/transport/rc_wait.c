@@ -3,7 +3,7 @@
  * channel"). A device that polls for that would keep the engine awake: who waits is called. */
 #include "softhca/transport/rc_req.h"
 
-static struct hca_cq *find(uint32_t cqn)
+static struct hca_cq *rc_find_cq(uint32_t cqn)
 {
 	struct hca_qp *qp;
 
@@ -18,7 +18,7 @@ static struct hca_cq *find(uint32_t cqn)
 
 bool rc_wait_known(const struct wqe_wait *w)
 {
-	return find(w->cqn);
+	return rc_find_cq(w->cqn);
 }
 
 /* A CQ that has gone meanwhile has no CQE any more. An answer may still be on its way into memory of a
@@ -28,7 +28,7 @@ bool rc_wait_over(struct hca_qp *qp, struct wqe_wait *w)
 	struct hca_cq *cq;
 
 	if (!w->came) {
-		cq = find(w->cqn);
+		cq = rc_find_cq(w->cqn);
 		w->came = cq && (int32_t)(cq->pi - w->index) > 0;
 		w->posted = w->came && dma_on ? dma_posted() : 0;
 		if (cq && !w->came)

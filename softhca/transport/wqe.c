@@ -114,8 +114,8 @@ static uint8_t decode_masked(const uint8_t *seg, size_t room, struct wqe *w, con
 }
 
 /* off: of the segment behind the remote address. */
-static uint8_t decode_atomic(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
-			     const char **why)
+static uint8_t wqe_decode_atomic(const uint8_t *buf, size_t off, size_t n, struct wqe *w,
+				 const char **why)
 {
 	struct wqe_atomic *a = &w->atomic;
 	uint8_t ret;
@@ -163,7 +163,7 @@ static uint8_t decode_rdma(const uint8_t *buf, size_t off, size_t n, struct wqe 
 	w->rkey = get_be32(buf + off + 8);
 	off += SEG;
 	if (w->opcode != WQE_WRITE && w->opcode != WQE_WRITE_IMM && w->opcode != WQE_READ)
-		return decode_atomic(buf, off, n, w, why);
+		return wqe_decode_atomic(buf, off, n, w, why);
 	ret = decode_data(buf, off, n, w, why);
 	if (!ret && w->opcode == WQE_READ && w->has_inline)
 		return bad(why, SYND_LOCAL_QP_OP, "READ into inline data");

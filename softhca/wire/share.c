@@ -73,7 +73,7 @@ static bool inside(uint64_t at, uint64_t len, uint64_t range, uint64_t range_len
 
 /* ---- the owner's side ---- */
 
-static void take_back(unsigned i)
+static void share_take_back(unsigned i)
 {
 	struct share_msg m = own[i].msg;
 
@@ -100,7 +100,7 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 	for (unsigned i = n_own; i-- > 0;) /* it lay there before, and something else does now */
 		if (own[i].msg.at < at + mr->len && at < own[i].msg.at + own[i].msg.len &&
 		    !agrees(&own[i], fd, at, offset))
-			take_back(i);
+			share_take_back(i);
 	if (fd < 0)
 		return;
 	if (mr->len < SHARE_MIN || n_own == SHARE_MAX || !wire_shm_on() || !may_keep_fd()) {
@@ -127,7 +127,7 @@ static void take_back_freed(const struct dma_shown *x)
 	for (unsigned i = n_own; i-- > 0;)
 		if (own[i].msg.kind == SHARE_GPU && own[i].fd < 0 && own[i].msg.at < x->at + x->len &&
 		    x->at < own[i].msg.at + own[i].msg.len && !same_allocation(&own[i].msg, x))
-			take_back(i);
+			share_take_back(i);
 }
 
 static bool is_shown(const struct dma_shown *x)
@@ -162,7 +162,7 @@ void dp_mr_gone(const struct hca_mr *mr)
 {
 	for (unsigned i = n_own; i-- > 0;)
 		if (own[i].msg.key == mr->key)
-			take_back(i);
+			share_take_back(i);
 }
 
 void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *arg)
@@ -203,7 +203,7 @@ static struct dma_shown shown(const struct share *h)
 	return (struct dma_shown){ h->at, h->len, h->ipc, h->fd };
 }
 
-static void unmap(struct share *h)
+static void share_unmap(struct share *h)
 {
 	struct dma_shown x = shown(h);
 
@@ -214,9 +214,9 @@ static void unmap(struct share *h)
 	close_fd(h->fd);
 }
 
-static void forget(struct shares *s, unsigned i)
+static void share_forget(struct shares *s, unsigned i)
 {
-	unmap(&s->s[i]);
+	share_unmap(&s->s[i]);
 	for (s->n--; i < s->n; i++)
 		s->s[i] = s->s[i + 1];
 }
@@ -229,7 +229,7 @@ static bool file_has(int fd, uint64_t end)
 }
 
 /* Of the seal here, the length is good for ever when it is good behind it. */
-static bool add(struct shares *s, const struct share_msg *m, int fd)
+static bool share_add(struct shares *s, const struct share_msg *m, int fd)
 {
 	uint64_t end = m->offset + m->len;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -294,20 +294,20 @@ void shares_take(struct shares **p, const struct share_msg *m, int fd)
 	if ((m->kind == SHARE_SHOW && fd >= 0) || m->kind == SHARE_GPU) {
 		if (!s)
 			s = *p = calloc(1, sizeof(*s));
-		if (s && (m->kind == SHARE_GPU ? add_gpu(s, m, fd) : add(s, m, fd)))
+		if (s && (m->kind == SHARE_GPU ? add_gpu(s, m, fd) : share_add(s, m, fd)))
 			return;
 	}
 	if (fd >= 0)
 		close(fd);
 	for (unsigned i = s && m->kind == SHARE_TAKE_BACK ? s->n : 0; i-- > 0;)
 		if (s->s[i].key == m->key)
-			forget(s, i);
+			share_forget(s, i);
 }
 
 void shares_drop(struct shares **p)
 {
 	while (*p && (*p)->n)
-		forget(*p, (*p)->n - 1);
+		share_forget(*p, (*p)->n - 1);
 	free(*p);
 	*p = NULL;
 }
@@ -318,7 +318,7 @@ void shares_forked(const struct shares *s)
 		close_fd(s->s[i].fd);
 }
 
-static const struct share *find(const struct shares *s, const struct iovec *v)
+static const struct share *share_find(const struct shares *s, const struct iovec *v)
 {
 	uint64_t at = (uintptr_t)v->iov_base;
 
@@ -331,7 +331,7 @@ static const struct share *find(const struct shares *s, const struct iovec *v)
 
 bool shares_in_gpu(const struct shares *s, const struct iovec *v)
 {
-	const struct share *h = s ? find(s, v) : NULL;
+	const struct share *h = s ? share_find(s, v) : NULL;
 
 	return h && h->gpu;
 }
@@ -341,7 +341,7 @@ bool shares_translate(const struct shares *s, struct iovec *iov, int niov)
 	const struct share *last = NULL, *h;
 
 	for (int i = 0; i < niov; i++) {
-		h = s ? find(s, &iov[i]) : NULL;
+		h = s ? share_find(s, &iov[i]) : NULL;
 		if (!h || !h->map)
 			return false;
 		/* The owner may have cut the file: beyond its end there is SIGBUS. */
@@ -350,7 +350,7 @@ bool shares_translate(const struct shares *s, struct iovec *iov, int niov)
 		last = h;
 	}
 	for (int i = 0; i < niov; i++) {
-		h = find(s, &iov[i]);
+		h = share_find(s, &iov[i]);
 		iov[i].iov_base = h->map + ((uintptr_t)iov[i].iov_base - h->at);
 	}
 	return true;

@@ -29,7 +29,7 @@ size_t frame_space(uint32_t len, int niov, bool reach)
 	return space(PKT_MAX_HDR, payload_space(len, (size_t)niov, reach));
 }
 
-static void put_pieces(uint8_t *to, const struct iovec *iov, int niov)
+static void frame_put_pieces(uint8_t *to, const struct iovec *iov, int niov)
 {
 	for (int i = 0; i < niov; i++) {
 		struct frame_piece r = { (uintptr_t)iov[i].iov_base, iov[i].iov_len };
@@ -47,7 +47,7 @@ size_t frame_put(uint8_t *b, struct packet *p, const struct iovec *iov, int niov
 	b[sizeof(head) + 1] &= (uint8_t)~0x30; /* no pad */
 	memcpy(b, &head, sizeof(head));
 	if (reach)
-		put_pieces(b + payload_at(head.hdr_len), iov, niov);
+		frame_put_pieces(b + payload_at(head.hdr_len), iov, niov);
 	else
 		guest_gather(b + payload_at(head.hdr_len), iov, niov);
 	return space(head.hdr_len, payload_space(p->len, (size_t)niov, reach));

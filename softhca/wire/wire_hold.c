@@ -52,7 +52,7 @@ void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const
 }
 
 /* The bytes have to stay until they are flushed or drained. */
-static void release(struct held **at)
+static void hold_release(struct held **at)
 {
 	struct held *h = *at;
 	struct packet p;
@@ -79,7 +79,7 @@ void wire_hold_overtaken(uint32_t sqpn)
 
 		/* The packet that has just been put there overtook none. */
 		if (h->sqpn == sqpn && h->after && !h->fresh && --h->after == 0) {
-			release(at);
+			hold_release(at);
 			engine_deadline(dp_now());
 			continue;
 		}
@@ -95,7 +95,7 @@ void wire_release_held(void)
 
 	while (*at && (*at)->until <= now) {
 		if (wire_room_to(&(*at)->dest, PKT_MAX_MTU, 1)) {
-			release(at);
+			hold_release(at);
 			continue;
 		}
 		engine_deadline(now + FULL_NS);

@@ -27,7 +27,7 @@ static void take_line(const char *line)
 		unread[slot] = queued != 0;
 }
 
-static void look(void)
+static void wire_queue_look(void)
 {
 	/* Not by open(), which is ours in a program on softhca. */
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/net/udp", O_RDONLY | O_CLOEXEC);
@@ -49,7 +49,7 @@ bool wire_queue_unread(uint32_t slot)
 
 	if (!looked_at || dp_now() - looked_at >= LOOK_NS) {
 		looked_at = dp_now();
-		look();
+		wire_queue_look();
 	}
 	return slot < SLOT_COUNT && unread[slot];
 }

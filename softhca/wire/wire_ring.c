@@ -26,7 +26,7 @@ struct ring_shared {
 
 _Static_assert(sizeof(struct ring_shared) == 320, "layout in wire_ring.h");
 
-static int map(struct ring *r, int fd)
+static int wire_ring_map(struct ring *r, int fd)
 {
 	size_t all = RING_OFFSET + 2 * (size_t)RING_SIZE;
 	int rw = PROT_READ | PROT_WRITE;
@@ -58,7 +58,7 @@ int ring_create(struct ring *r, int *fd)
 	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		ret = -errno;
 	else
-		ret = map(r, *fd);
+		ret = wire_ring_map(r, *fd);
 	if (ret) {
 		close(*fd);
 		return ret;
@@ -76,7 +76,7 @@ int ring_open(struct ring *r, int fd)
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
 	    st.st_size != RING_OFFSET + RING_SIZE)
 		return -EPROTO;
-	ret = map(r, fd);
+	ret = wire_ring_map(r, fd);
 	if (ret)
 		return ret;
 	if (r->s->magic != RING_MAGIC || r->s->size != RING_SIZE) {

@@ -38,7 +38,7 @@ static void listen_for(uint32_t events)
 }
 
 /* Who asks stays in the queue, and would wake the engine for ever. */
-static void cannot_accept(int err)
+static void shm_cannot_accept(int err)
 {
 	static bool said;
 
@@ -88,7 +88,7 @@ void shm_accept(void)
 		int err = errno;
 
 		release_spare(&l);
-		cannot_accept(err);
+		shm_cannot_accept(err);
 		return;
 	}
 	while (i < SLOT_COUNT && shm_in[i].state != LINK_FREE)
@@ -180,7 +180,7 @@ static bool have_mapped(struct shm_link *l, struct frame *f)
 }
 
 /* How many packets it was; 0: none. */
-static unsigned handle(struct shm_link *l, const uint8_t *b, size_t have, size_t *space)
+static unsigned shm_handle(struct shm_link *l, const uint8_t *b, size_t have, size_t *space)
 {
 	struct wire_dest from = { .kind = WIRE_HOST };
 	struct frame f;
@@ -210,7 +210,7 @@ unsigned shm_receive_from(struct shm_link *l)
 	if (__builtin_expect(dma_on, 0) && !l->gpu_tried)
 		map_again(l);
 	for (; n < RX_BUDGET && (have = ring_readable(&l->ring, &b)) != 0; n += got) {
-		got = have < 0 ? 0 : handle(l, b, (size_t)have, &space);
+		got = have < 0 ? 0 : shm_handle(l, b, (size_t)have, &space);
 		if (!got) {
 			hca_warn("process of slot %u: broken packet in shared memory", l->slot);
 			shm_close_link(l);

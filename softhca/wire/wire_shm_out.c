@@ -50,7 +50,7 @@ static bool say_hello(int fd, int ring_fd)
 }
 
 /* What cannot be shown is read in another way; what cannot be taken back takes back all. */
-static void tell(void *link, const struct share_msg *m, int fd)
+static void shm_tell(void *link, const struct share_msg *m, int fd)
 {
 	struct shm_link *l = link;
 
@@ -64,7 +64,7 @@ void wire_shm_tell(const struct share_msg *m, int fd)
 {
 	for (unsigned i = 0; shm_epoll >= 0 && i < SLOT_COUNT; i++)
 		if (shm_out[i].state == LINK_OPEN)
-			tell(&shm_out[i], m, fd);
+			shm_tell(&shm_out[i], m, fd);
 }
 
 static bool hung_up(int fd)
@@ -103,11 +103,11 @@ void wire_shm_connect(uint32_t slot)
 	if (!say_hello(l->fd, ring_fd) || shm_watch(l))
 		shm_close_link(l);
 	else
-		share_each(tell, l);
+		share_each(shm_tell, l);
 	close(ring_fd);
 }
 
-static void publish(struct shm_link *l)
+static void shm_publish(struct shm_link *l)
 {
 	if (l->state == LINK_OPEN && ring_publish(&l->ring)) {
 		STAT_INC(shm_wakes);
@@ -166,7 +166,7 @@ bool wire_shm_send(uint32_t slot, struct packet *p, const struct iovec *iov, int
 	ring_push(&l->ring, frame_put(ring_at_tail(&l->ring), p, iov, niov, reach));
 	STAT_ADD(pkts_shm, 1 + p->more);
 	if (reach || l->ring.tail - l->ring.published >= PUBLISH_BYTES) {
-		publish(l);
+		shm_publish(l);
 	} else if (!l->dirty) {
 		l->dirty = true;
 		dirty[n_dirty++] = l;
@@ -180,7 +180,7 @@ void wire_shm_flush(void)
 		struct shm_link *l = dirty[--n_dirty];
 
 		l->dirty = false;
-		publish(l);
+		shm_publish(l);
 	}
 }
 

@@ -119,7 +119,7 @@ static struct in6_addr slot_gid(uint32_t s)
 	return a;
 }
 
-static void close_in_child(void)
+static void sock_close_in_child(void)
 {
 	/* A forked child has no engine; were it to keep the sockets, the slot
 	 * would outlive the process and packets would go to nobody. */
@@ -160,7 +160,7 @@ int wire_sock_start(void)
 	if (ret)
 		return ret;
 	wire_port_start();
-	pthread_atfork(NULL, NULL, close_in_child);
+	pthread_atfork(NULL, NULL, sock_close_in_child);
 	return 0;
 }
 

@@ -104,7 +104,7 @@ static int socket_of(const struct wire_dest *d, bool *raw)
 	return d->kind == WIRE_HOST ? wire_host.fd : *raw ? p->raw : p->fd;
 }
 
-static void flush(struct tx_queue *q)
+static void udp_flush(struct tx_queue *q)
 {
 	unsigned done = 0;
 
@@ -127,9 +127,9 @@ static void flush(struct tx_queue *q)
 void wire_udp_flush(void)
 {
 	if (to_host.n)
-		flush(&to_host);
+		udp_flush(&to_host);
 	if (to_port.n)
-		flush(&to_port);
+		udp_flush(&to_port);
 }
 
 /* Type of service or traffic class, for this datagram alone. */
@@ -168,7 +168,7 @@ void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iov
 	size_t n;
 
 	if (q->n == TX_BATCH || (q->n && q->fd != fd))
-		flush(q);
+		udp_flush(q);
 	q->fd = fd;
 	t = &q->tx[q->n];
 	m = &q->msg[q->n++].msg_hdr;
@@ -263,8 +263,8 @@ static uint8_t tos_of(struct msghdr *m)
 }
 
 /* exact: all that the ICRC covers is known. */
-static void handle(struct wire_dest from, const struct packet_addr *a, uint8_t *buf, size_t n,
-		   bool exact)
+static void udp_handle(struct wire_dest from, const struct packet_addr *a, uint8_t *buf, size_t n,
+		       bool exact)
 {
 	bool shared = from.kind == WIRE_REMOTE && wire_ports[from.sgid].raw < 0;
 	struct packet p;
@@ -317,7 +317,7 @@ static void from_host(unsigned i, size_t n)
 					.tclass = tos_of(&rx_msg[i].msg_hdr),
 					.slot = wire_addr_slot(a.saddr) };
 
-	handle(from, &a, rx_buf[i], n, true);
+	udp_handle(from, &a, rx_buf[i], n, true);
 }
 
 /* A raw socket gives the UDP header too, and for IPv4 the one before it. */
@@ -349,7 +349,7 @@ static void from_port(unsigned i, size_t n, unsigned sgid)
 		ok = v4 ? wire_raw_parse(rx_buf[i], n, &a, &off, &n)
 			: wire_raw_parse_udp(rx_buf[i], n, &a, &off, &n);
 	if (ok)
-		handle(from, &a, rx_buf[i] + off, n, !v4 || port->raw >= 0);
+		udp_handle(from, &a, rx_buf[i] + off, n, !v4 || port->raw >= 0);
 	else
 		STAT_INC(pkts_dropped);
 }
