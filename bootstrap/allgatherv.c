@@ -63,7 +63,7 @@ static int exchange_lengths(struct gatherv *v, uint64_t max)
 	return rc;
 }
 
-static size_t part_of(size_t len, size_t at, size_t chunk)
+static size_t allgatherv_part(size_t len, size_t at, size_t chunk)
 {
 	if (at >= len)
 		return 0;
@@ -73,7 +73,7 @@ static size_t part_of(size_t len, size_t at, size_t chunk)
 static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 {
 	const size_t *off = v->out->offset;
-	size_t part = part_of(v->len, at, chunk);
+	size_t part = allgatherv_part(v->len, at, chunk);
 	int rc, i;
 
 	memset(v->padded, 0, chunk);
@@ -83,7 +83,7 @@ static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 	if (rc)
 		return rc;
 	for (i = 0; i < v->b->n_pes; i++) {
-		part = part_of(off[i + 1] - off[i], at, chunk);
+		part = allgatherv_part(off[i + 1] - off[i], at, chunk);
 		if (part)
 			memcpy(v->out->data + off[i] + at, v->round + (size_t)i * chunk, part);
 	}

@@ -47,7 +47,7 @@ int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const 
 	return 0;
 }
 
-static int refuse(const struct gdri_launcher *l)
+static int boot_refuse_launcher(const struct gdri_launcher *l)
 {
 	gdri_error("this process is one of several started by %s (%s), which gives it no PMIx "
 		   "server: it would run as a job of its own. What to do: %s; where one PE a process is meant, "
@@ -121,7 +121,7 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	else
 		b = &bootstraps[N_PASSED + how->word - 1];
 	if (!b)
-		return refuse(&l);
+		return boot_refuse_launcher(&l);
 	gdri_info("bootstrap: %s (%s)", b->name, *l.evidence ? l.evidence : "no launcher found in the environment");
 	return b->open(out, how, &l, timeout_ms);
 }

@@ -57,7 +57,7 @@ static int cannot_listen(const struct gdri_env_job *job, int err)
 }
 
 /* At all addresses, as nobody here knows by which one the others come. Without IPv6, at those of IPv4. */
-static int serve(const struct by_env *e)
+static int env_serve(const struct by_env *e)
 {
 	static const char *const any[] = {"::", "0.0.0.0"};
 	bool here = is_loopback(e->job->host);
@@ -114,7 +114,7 @@ static int run_lookup(struct gdri_call *c)
 }
 
 /* That the time is over says less than what was before. */
-static void failed(struct by_env *e, const char *text, bool expired)
+static void env_note_failure(struct by_env *e, const char *text, bool expired)
 {
 	if (!expired || !*e->last)
 		snprintf(e->last, sizeof(e->last), "%s", text);
@@ -135,10 +135,10 @@ static int look_up(struct by_env *e, struct gdri_uid *at, const struct timespec 
 	l->call.run = run_lookup;
 	rc = gdri_call_run(&l->call, deadline);
 	if (rc == -GDR_ETIMEOUT) {
-		failed(e, "no server answers who that is", true);
+		env_note_failure(e, "no server answers who that is", true);
 		rc = 0;
 	} else if (!rc && l->call.status) {
-		failed(e, gai_strerror(l->call.status), false);
+		env_note_failure(e, gai_strerror(l->call.status), false);
 	} else if (!rc) {
 		rc = l->n;
 		memcpy(at, l->at, sizeof(l->at));
@@ -162,7 +162,7 @@ static int reach(struct by_env *e, const struct timespec *deadline)
 		fd = gdri_uid_connect(&at[i], &until);
 		if (fd >= 0)
 			return fd;
-		failed(e, gdri_errno_text(-fd), fd == -ETIMEDOUT);
+		env_note_failure(e, gdri_errno_text(-fd), fd == -ETIMEDOUT);
 	}
 	return n < 0 ? n : 0;
 }
@@ -193,7 +193,7 @@ static int connect_by_env(struct gdri_uid_meeting *m, bool again, const struct t
 	(void)again;
 	if (e->job->pe)
 		return connect_others(e, deadline);
-	rc = gdri_uid_served_here(m->token) ? 0 : serve(e);
+	rc = gdri_uid_served_here(m->token) ? 0 : env_serve(e);
 	if (rc)
 		return rc;
 	set_address(&own, is_loopback(e->job->host) ? e->job->host : "127.0.0.1");

@@ -35,10 +35,10 @@ struct mpi_boot {
 	bool broken; /* a round failed here: messages may be under way */
 };
 
-static void say(const struct mpi_boot *b, enum level level, const char *fmt, ...)
+static void mpi_say(const struct mpi_boot *b, enum level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void say(const struct mpi_boot *b, enum level level, const char *fmt, ...)
+static void mpi_say(const struct mpi_boot *b, enum level level, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -49,7 +49,7 @@ static void say(const struct mpi_boot *b, enum level level, const char *fmt, ...
 	b->say((int)level, text);
 }
 
-static uint64_t now_ns(void)
+static uint64_t mpi_now_ns(void)
 {
 	struct timespec t;
 
@@ -59,16 +59,16 @@ static uint64_t now_ns(void)
 
 static uint64_t deadline_in(int ms)
 {
-	return now_ns() + (uint64_t)ms * NS_PER_MS;
+	return mpi_now_ns() + (uint64_t)ms * NS_PER_MS;
 }
 
-static int failed(const struct mpi_boot *b, const char *call, int err)
+static int mpi_call_failed(const struct mpi_boot *b, const char *call, int err)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int n;
 
 	MPI_Error_string(err, text, &n);
-	say(b, SAY_ERROR, "bootstrap: %s failed: %.300s", call, text);
+	mpi_say(b, SAY_ERROR, "bootstrap: %s failed: %.300s", call, text);
 	return -GDR_EBOOTSTRAP;
 }
 
@@ -81,7 +81,7 @@ static bool pause_until(uint64_t deadline, unsigned *spins)
 		sched_yield();
 	else
 		nanosleep(&t, NULL);
-	return now_ns() < deadline;
+	return mpi_now_ns() < deadline;
 }
 
 static bool usable(const struct mpi_boot *b)
@@ -93,9 +93,9 @@ static bool usable(const struct mpi_boot *b)
 		MPI_Finalized(&down);
 	if (up && !down)
 		return true;
-	say(b, SAY_ERROR, "bootstrap: MPI is %s: the job by communicator needs MPI from before gdr_init to "
-	    "behind gdr_finalize%s", up ? "finalized" : "not initialised",
-	    up ? "" : " (or the program uses another MPI than the one that libgdr_mpi was built with)");
+	mpi_say(b, SAY_ERROR, "bootstrap: MPI is %s: the job by communicator needs MPI from before gdr_init to "
+		"behind gdr_finalize%s", up ? "finalized" : "not initialised",
+		up ? "" : " (or the program uses another MPI than the one that libgdr_mpi was built with)");
 	return false;
 }
 
@@ -149,7 +149,7 @@ static struct exchange *new_exchange(const struct mpi_boot *b, size_t len)
 	return NULL;
 }
 
-static int post(const struct mpi_boot *b, struct exchange *x, const void *send)
+static int mpi_post(const struct mpi_boot *b, struct exchange *x, const void *send)
 {
 	const struct head h = {b->round, x->len};
 	int i, err = MPI_SUCCESS, bytes = (int)x->stride;
@@ -168,11 +168,11 @@ static int post(const struct mpi_boot *b, struct exchange *x, const void *send)
 	}
 	memcpy(x->in + (size_t)b->pub.pe * x->stride, x->out, x->stride);
 	x->here[b->pub.pe] = true;
-	return err ? failed(b, "MPI_Irecv or MPI_Isend", err) : 0;
+	return err ? mpi_call_failed(b, "MPI_Irecv or MPI_Isend", err) : 0;
 }
 
 /* What PE `pe` sent. */
-static int judge(const struct mpi_boot *b, const struct exchange *x, int pe, const MPI_Status *s, bool status_set)
+static int mpi_judge(const struct mpi_boot *b, const struct exchange *x, int pe, const MPI_Status *s, bool status_set)
 {
 	struct head h = {0, 0};
 	int bytes = 0, class = MPI_SUCCESS;
@@ -180,20 +180,20 @@ static int judge(const struct mpi_boot *b, const struct exchange *x, int pe, con
 	if (status_set && s->MPI_ERROR != MPI_SUCCESS) {
 		MPI_Error_class(s->MPI_ERROR, &class);
 		if (class != MPI_ERR_TRUNCATE)
-			return failed(b, "a receive", s->MPI_ERROR);
+			return mpi_call_failed(b, "a receive", s->MPI_ERROR);
 	}
 	MPI_Get_count(s, MPI_BYTE, &bytes);
 	if (class == MPI_SUCCESS && bytes >= (int)sizeof(h))
 		memcpy(&h, x->in + (size_t)pe * x->stride, sizeof(h));
 	if (class == MPI_SUCCESS && bytes == (int)x->stride && h.round == b->round && h.len == x->len)
 		return 0;
-	say(b, SAY_ERROR, "bootstrap: PE %d contributes %s to a collective than this PE (%zu); check that all "
-	    "PEs run the same program and library and make the same calls", pe,
-	    class || bytes != (int)x->stride ? "another number of bytes" : "to another round", x->len);
+	mpi_say(b, SAY_ERROR, "bootstrap: PE %d contributes %s to a collective than this PE (%zu); check that all "
+		"PEs run the same program and library and make the same calls", pe,
+		class || bytes != (int)x->stride ? "another number of bytes" : "to another round", x->len);
 	return -GDR_EMISMATCH;
 }
 
-static int expired(const struct mpi_boot *b, const struct exchange *x, int timeout_ms)
+static int mpi_expired(const struct mpi_boot *b, const struct exchange *x, int timeout_ms)
 {
 	char text[200] = "";
 	size_t at = 0;
@@ -203,9 +203,9 @@ static int expired(const struct mpi_boot *b, const struct exchange *x, int timeo
 		if (!x->here[i])
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", at ? ", " : "", i);
 	}
-	say(b, SAY_ERROR, "bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
-	    "entered it: %s; check whether they are stopped, have exited, are in another call, or are just "
-	    "slow (then raise the time limit)", x->n, timeout_ms, at ? text : "none (they do not receive)");
+	mpi_say(b, SAY_ERROR, "bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
+		"entered it: %s; check whether they are stopped, have exited, are in another call, or are just "
+		"slow (then raise the time limit)", x->n, timeout_ms, at ? text : "none (they do not receive)");
 	return -GDR_ETIMEOUT;
 }
 
@@ -215,16 +215,16 @@ static int take_some(const struct mpi_boot *b, struct exchange *x, int *left)
 
 	err = MPI_Testsome(x->n, x->recvs, &got, x->which, x->status);
 	if (err != MPI_SUCCESS && got <= 0)
-		return failed(b, "MPI_Testsome", err);
+		return mpi_call_failed(b, "MPI_Testsome", err);
 	for (int i = 0; i < got && !rc; i++) {
-		rc = judge(b, x, x->which[i], &x->status[i], err != MPI_SUCCESS);
+		rc = mpi_judge(b, x, x->which[i], &x->status[i], err != MPI_SUCCESS);
 		x->here[x->which[i]] = true;
 		--*left;
 	}
 	return rc;
 }
 
-static int await_all(const struct mpi_boot *b, struct exchange *x, int timeout_ms)
+static int mpi_await_all(const struct mpi_boot *b, struct exchange *x, int timeout_ms)
 {
 	uint64_t deadline = deadline_in(timeout_ms);
 	int left = x->n - 1, sent = 0, rc = 0, err;
@@ -235,28 +235,28 @@ static int await_all(const struct mpi_boot *b, struct exchange *x, int timeout_m
 			rc = take_some(b, x, &left);
 		err = MPI_Testall(x->n, x->sends, &sent, MPI_STATUSES_IGNORE);
 		if (err != MPI_SUCCESS && !rc)
-			rc = failed(b, "a send", err);
+			rc = mpi_call_failed(b, "a send", err);
 		if (rc || (!left && sent))
 			return rc;
 		if (!pause_until(deadline, &spins))
-			return expired(b, x, timeout_ms);
+			return mpi_expired(b, x, timeout_ms);
 	}
 	return rc;
 }
 
-static int run_round(struct mpi_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
+static int mpi_run_round(struct mpi_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
 {
 	struct exchange *x = new_exchange(b, len);
 	int rc;
 
 	if (!x) {
-		say(b, SAY_ERROR, "bootstrap: no memory to gather %zu bytes of %d PEs", len, b->pub.n_pes);
+		mpi_say(b, SAY_ERROR, "bootstrap: no memory to gather %zu bytes of %d PEs", len, b->pub.n_pes);
 		return -GDR_ENOMEM;
 	}
 	b->round++;
-	rc = post(b, x, send);
+	rc = mpi_post(b, x, send);
 	if (!rc)
-		rc = await_all(b, x, timeout_ms);
+		rc = mpi_await_all(b, x, timeout_ms);
 	if (rc)
 		return rc; /* MPI still has the buffers */
 	for (int i = 0; i < x->n && len; i++)
@@ -274,16 +274,16 @@ static int mpi_allgather(struct gdr_bootstrap *pub, const void *send, void *recv
 	int rc;
 
 	if (timeout_ms <= 0 || len > MAX_BYTES || (len && (!send || !recv))) {
-		say(b, SAY_ERROR, "bootstrap: allgather of %zu bytes within %d ms is not possible", len,
-		    timeout_ms);
+		mpi_say(b, SAY_ERROR, "bootstrap: allgather of %zu bytes within %d ms is not possible", len,
+			timeout_ms);
 		return -GDR_EINVAL;
 	}
 	if (b->broken) {
-		say(b, SAY_ERROR, "bootstrap: no more collectives after one that failed: the PEs are out of "
-		    "step; end the job");
+		mpi_say(b, SAY_ERROR, "bootstrap: no more collectives after one that failed: the PEs are out of "
+			"step; end the job");
 		return -GDR_ESTATE;
 	}
-	rc = usable(b) ? run_round(b, send, recv, len, timeout_ms) : -GDR_ESTATE;
+	rc = usable(b) ? mpi_run_round(b, send, recv, len, timeout_ms) : -GDR_ESTATE;
 	b->broken = rc != 0;
 	return rc;
 }
@@ -297,7 +297,7 @@ static int mpi_abort(struct gdr_bootstrap *pub, int code, const char *text)
 {
 	struct mpi_boot *b = (struct mpi_boot *)pub;
 
-	say(b, SAY_ERROR, "abort of the job with status %d: %s", code, text ? text : "");
+	mpi_say(b, SAY_ERROR, "abort of the job with status %d: %s", code, text ? text : "");
 	if (!usable(b))
 		return -GDR_ESTATE;
 	return MPI_Abort(b->comm, code) ? -GDR_EBOOTSTRAP : 0;
@@ -325,7 +325,7 @@ static void mpi_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 
 /* ---- opening ---- */
 
-static int duplicate(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
+static int mpi_duplicate(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
 {
 	uint64_t deadline = deadline_in(timeout_ms);
 	MPI_Request *request = malloc(sizeof(*request)); /* outlives us when it is late */
@@ -338,14 +338,14 @@ static int duplicate(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
 	while (!err && !done) {
 		err = MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (!err && !done && !pause_until(deadline, &spins)) {
-			say(b, SAY_ERROR, "bootstrap: MPI_Comm_idup of the communicator did not end within %d ms: "
-			    "not all of its ranks call gdr_init with it", timeout_ms);
+			mpi_say(b, SAY_ERROR, "bootstrap: MPI_Comm_idup of the communicator did not end within %d ms: "
+				"not all of its ranks call gdr_init with it", timeout_ms);
 			return -GDR_ETIMEOUT;
 		}
 	}
 	free(request);
 	if (err)
-		return failed(b, "MPI_Comm_idup", err);
+		return mpi_call_failed(b, "MPI_Comm_idup", err);
 	MPI_Comm_set_errhandler(b->comm, MPI_ERRORS_RETURN);
 	return 0;
 }
@@ -358,23 +358,23 @@ static int duplicate_quietly(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
 
 	MPI_Comm_get_errhandler(comm, &theirs);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	rc = duplicate(b, comm, timeout_ms);
+	rc = mpi_duplicate(b, comm, timeout_ms);
 	MPI_Comm_set_errhandler(comm, theirs);
 	MPI_Errhandler_free(&theirs);
 	return rc;
 }
 
-static int describe(struct mpi_boot *b, MPI_Comm comm)
+static int mpi_describe(struct mpi_boot *b, MPI_Comm comm)
 {
 	int inter = 0;
 
 	if (comm == MPI_COMM_NULL) {
-		say(b, SAY_ERROR, "bootstrap: the communicator is MPI_COMM_NULL");
+		mpi_say(b, SAY_ERROR, "bootstrap: the communicator is MPI_COMM_NULL");
 		return -GDR_EINVAL;
 	}
 	MPI_Comm_test_inter(comm, &inter);
 	if (inter) {
-		say(b, SAY_ERROR, "bootstrap: an intercommunicator has no ranks that could be PEs");
+		mpi_say(b, SAY_ERROR, "bootstrap: an intercommunicator has no ranks that could be PEs");
 		return -GDR_EINVAL;
 	}
 	MPI_Comm_rank(comm, &b->pub.pe);
@@ -382,7 +382,7 @@ static int describe(struct mpi_boot *b, MPI_Comm comm)
 	return 0;
 }
 
-static void fill(struct mpi_boot *b)
+static void mpi_fill(struct mpi_boot *b)
 {
 	b->pub.version = GDR_BOOTSTRAP_VERSION;
 	b->pub.size = sizeof(b->pub);
@@ -409,9 +409,9 @@ int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms
 	if (!b)
 		return -GDR_ENOMEM;
 	b->say = to;
-	fill(b);
+	mpi_fill(b);
 	memcpy(&c, comm, sizeof(c));
-	rc = usable(b) ? describe(b, c) : -GDR_ESTATE;
+	rc = usable(b) ? mpi_describe(b, c) : -GDR_ESTATE;
 	if (!rc)
 		rc = duplicate_quietly(b, c, timeout_ms);
 	if (rc == -GDR_ETIMEOUT)
@@ -420,8 +420,8 @@ int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms
 		free(b);
 		return rc;
 	}
-	say(b, SAY_INFO, "bootstrap: PE %d of %d on %s, by MPI communicator", b->pub.pe, b->pub.n_pes,
-	    b->pub.hostname);
+	mpi_say(b, SAY_INFO, "bootstrap: PE %d of %d on %s, by MPI communicator", b->pub.pe, b->pub.n_pes,
+		b->pub.hostname);
 	*out = &b->pub;
 	return 0;
 }

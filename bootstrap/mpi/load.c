@@ -8,7 +8,7 @@
 #include "bootstrap/mpi/module.h"
 #include "runtime/core/log.h"
 
-static void say(int level, const char *text)
+static void mpi_module_say(int level, const char *text)
 {
 	gdri_log((enum gdri_log_level)level, "%s", text);
 }
@@ -35,5 +35,5 @@ int gdri_boot_mpi_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 			   dlerror());
 		return -GDR_ENOTSUP;
 	}
-	return open_fn(out, how->mpi_comm, timeout_ms, say);
+	return open_fn(out, how->mpi_comm, timeout_ms, mpi_module_say);
 }

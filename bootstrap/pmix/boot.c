@@ -136,7 +136,7 @@ static void finalize_pmix(int timeout_ms)
 	gdri_call_put(&p->call);
 }
 
-static void leave(void)
+static void pmix_leave(void)
 {
 	if (held.owner != getpid())
 		return;
@@ -155,7 +155,7 @@ static void leave_at_exit(void)
 	exiting = true;
 	pthread_mutex_unlock(&state_lock);
 	if (now == IDLE)
-		leave();
+		pmix_leave();
 }
 
 static int hold(const pmix_proc_t *me)
@@ -258,7 +258,7 @@ static void pmix_finalize(struct gdr_bootstrap *b, int timeout_ms)
 	last = exiting;
 	pthread_mutex_unlock(&state_lock);
 	if (last)
-		leave();
+		pmix_leave();
 }
 
 static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadline)
@@ -286,7 +286,7 @@ static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	return 0;
 }
 
-static struct gdri_pmix_boot *new_boot(void)
+static struct gdri_pmix_boot *pmix_new_boot(void)
 {
 	struct gdri_pmix_boot *b = calloc(1, sizeof(*b));
 
@@ -363,7 +363,7 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	if (rc)
 		return rc;
 	gdri_deadline_in(&deadline, timeout_ms);
-	b = new_boot();
+	b = pmix_new_boot();
 	rc = b ? open_claimed(b, &deadline) : -GDR_ENOMEM;
 	if (rc) {
 		free(b);

@@ -108,14 +108,14 @@ static int classify(pmix_status_t status, const pmix_proc_t *who)
 	return in_job(who) && who->rank != ev.me.rank ? (int)who->rank : LOST_LAUNCHER;
 }
 
-static size_t slot_of(int who)
+static size_t pmix_event_slot(int who)
 {
 	return who == LOST_LAUNCHER ? (size_t)ev.n_pes : (size_t)who;
 }
 
-static void tell(int who)
+static void pmix_tell_event(int who)
 {
-	size_t slot = slot_of(who);
+	size_t slot = pmix_event_slot(who);
 
 	if (!ev.fn || ev.told[slot])
 		return;
@@ -123,11 +123,11 @@ static void tell(int who)
 	ev.fn(ev.arg, who);
 }
 
-static void note(int who)
+static void pmix_note_event(int who)
 {
 	int none = LOST_NONE;
 
-	ev.lost[slot_of(who)] = 1;
+	ev.lost[pmix_event_slot(who)] = 1;
 	/* Relaxed: see first_lost. */
 	__atomic_compare_exchange_n(&first_lost, &none, who, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
@@ -135,7 +135,7 @@ static void note(int who)
 		gdri_warn("bootstrap: the connection to the launcher's daemon is lost");
 	else
 		gdri_warn("bootstrap: the launcher reports PE %d dead", who);
-	tell(who);
+	pmix_tell_event(who);
 }
 
 void gdri_pmix_event_handler(size_t id, pmix_status_t status, const pmix_proc_t *source,
@@ -151,8 +151,8 @@ void gdri_pmix_event_handler(size_t id, pmix_status_t status, const pmix_proc_t 
 	pthread_mutex_lock(&ev.lock);
 	if (ev.open) {
 		who = classify(status, affected(source, info, ninfo));
-		if (who != LOST_NONE && !ev.lost[slot_of(who)])
-			note(who);
+		if (who != LOST_NONE && !ev.lost[pmix_event_slot(who)])
+			pmix_note_event(who);
 	}
 	pthread_mutex_unlock(&ev.lock);
 	/* Success lets the handlers of others (MPI) have the event too. */
@@ -315,9 +315,9 @@ static int deliver(struct gdri_call *c)
 	pthread_mutex_lock(&ev.lock);
 	for (i = 0; ev.open && i < ev.n_pes; i++)
 		if (ev.lost[i])
-			tell(i);
+			pmix_tell_event(i);
 	if (ev.open && ev.lost[ev.n_pes])
-		tell(LOST_LAUNCHER);
+		pmix_tell_event(LOST_LAUNCHER);
 	pthread_mutex_unlock(&ev.lock);
 	return 0;
 }

@@ -31,7 +31,7 @@ static void release_get(struct gdri_call *c)
 }
 
 /* The value belongs to PMIx and is gone after the callback. */
-static void got(pmix_status_t status, pmix_value_t *kv, void *cbdata)
+static void pmix_got_value(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 {
 	struct get *g = cbdata;
 
@@ -67,7 +67,7 @@ static void start_get(struct get *g)
 	pmix_status_t st;
 
 	gdri_call_get(&g->call); /* the callback's */
-	st = PMIx_Get_nb(&g->proc, g->key, NULL, 0, got, g);
+	st = PMIx_Get_nb(&g->proc, g->key, NULL, 0, pmix_got_value, g);
 	if (st == PMIX_SUCCESS)
 		return;
 	/* No callback will come, and "operation succeeded" brings no value. */
@@ -75,7 +75,7 @@ static void start_get(struct get *g)
 	gdri_call_put(&g->call);
 }
 
-static int judge(struct get *g, bool must, int ms)
+static int pmix_judge_get(struct get *g, bool must, int ms)
 {
 	char call[64];
 
@@ -94,7 +94,7 @@ static int judge(struct get *g, bool must, int ms)
 }
 
 /* On success the caller reads the result and puts the call. */
-static int ask(struct get *g, bool must, const struct timespec *deadline)
+static int pmix_ask(struct get *g, bool must, const struct timespec *deadline)
 {
 	int ms = gdri_ms_left(deadline);
 	int rc;
@@ -102,7 +102,7 @@ static int ask(struct get *g, bool must, const struct timespec *deadline)
 	start_get(g);
 	gdri_call_wait(&g->call, deadline, NULL);
 	pthread_mutex_lock(&g->call.lock);
-	rc = judge(g, must, ms);
+	rc = pmix_judge_get(g, must, ms);
 	pthread_mutex_unlock(&g->call.lock);
 	return rc;
 }
@@ -115,7 +115,7 @@ int gdri_pmix_get_uint(const pmix_proc_t *me, pmix_rank_t rank, const char *key,
 
 	if (!g)
 		return -GDR_ENOMEM;
-	rc = ask(g, must, deadline);
+	rc = pmix_ask(g, must, deadline);
 	if (!rc)
 		*out = g->number;
 	gdri_call_put(&g->call);
@@ -130,7 +130,7 @@ int gdri_pmix_get_string(const pmix_proc_t *me, pmix_rank_t rank, const char *ke
 
 	if (!g)
 		return -GDR_ENOMEM;
-	rc = ask(g, false, deadline);
+	rc = pmix_ask(g, false, deadline);
 	if (!rc)
 		snprintf(out, room, "%s", g->string);
 	gdri_call_put(&g->call);

@@ -112,8 +112,8 @@ static int run_put(struct gdri_call *c)
 	return st == PMIX_SUCCESS ? PMIx_Commit() : st;
 }
 
-static int publish(struct gdri_pmix_boot *b, uint64_t round, const void *send, size_t len,
-		   const struct timespec *deadline)
+static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *send, size_t len,
+			const struct timespec *deadline)
 {
 	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
 	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len, release_put);
@@ -195,7 +195,7 @@ static void ask_next(struct gather *g, const struct slot *s)
 		start_slot(g, &g->slots[i]);
 }
 
-static void got(pmix_status_t status, pmix_value_t *kv, void *cbdata)
+static void pmix_got_bytes(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 {
 	struct slot *s = cbdata;
 	struct gather *g = s->g;
@@ -223,11 +223,11 @@ static void start_slot(struct gather *g, struct slot *s)
 	pthread_mutex_lock(&g->call.lock);
 	s->asked = true;
 	pthread_mutex_unlock(&g->call.lock);
-	st = PMIx_Get_nb(&s->proc, g->key, NULL, 0, got, s);
+	st = PMIx_Get_nb(&s->proc, g->key, NULL, 0, pmix_got_bytes, s);
 	if (st == PMIX_SUCCESS)
 		return;
 	/* No callback will come, and "operation succeeded" brings no value. */
-	got(st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st, NULL, s);
+	pmix_got_bytes(st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st, NULL, s);
 }
 
 /* in_turn: in a round that the fence has ended, where nobody is expected to be missing. */
@@ -263,7 +263,7 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 
 /* "1, 4, 5 and 12 more": the PEs without an answer, or those with a bad one
  * where `answered`. Returns how many. Under the call's lock, or abandoned. */
-static int name_missing(const struct gather *g, char *text, size_t room)
+static int pmix_name_missing(const struct gather *g, char *text, size_t room)
 {
 	size_t at = 0;
 	int i, n = 0;
@@ -283,8 +283,8 @@ static int name_missing(const struct gather *g, char *text, size_t room)
 }
 
 /* After a fence that did not end: who has not published this round's bytes? */
-static void find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
-			 const struct timespec *deadline, char *text, size_t room)
+static void pmix_find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
+			      const struct timespec *deadline, char *text, size_t room)
 {
 	struct gather *g = start_gather(b, round, NULL, len, false);
 
@@ -293,7 +293,7 @@ static void find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 		return;
 	gdri_call_wait(&g->call, deadline, NULL);
 	pthread_mutex_lock(&g->call.lock);
-	if (!name_missing(g, text, room))
+	if (!pmix_name_missing(g, text, room))
 		snprintf(text, room, "none (all had entered: the launcher is slow or stuck)");
 	pthread_mutex_unlock(&g->call.lock);
 	gdri_call_put(&g->call);
@@ -318,7 +318,7 @@ static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
 	char text[160];
 
-	find_missing(b, round, len, deadline, text, sizeof(text));
+	pmix_find_missing(b, round, len, deadline, text, sizeof(text));
 	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had "
 		   "not entered it: %s; check whether they are stopped, have exited, are in "
 		   "another call, or are just slow (then raise the time limit)",
@@ -368,7 +368,7 @@ static int judge_slot(const struct gather *g, const struct slot *s)
 }
 
 /* The first fault decides: one line tells enough. */
-static int judge(const struct gather *g)
+static int pmix_judge_round(const struct gather *g)
 {
 	int i, rc = 0;
 
@@ -377,8 +377,8 @@ static int judge(const struct gather *g)
 	return rc;
 }
 
-static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
-		   const struct timespec *deadline, int timeout_ms)
+static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
+			const struct timespec *deadline, int timeout_ms)
 {
 	struct gather *g = start_gather(b, round, recv, len, b->pub.n_pes <= IN_TURN_MAX);
 	char text[160];
@@ -389,9 +389,9 @@ static int collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t 
 	rc = gdri_call_wait(&g->call, deadline, gdri_pmix_events_lost);
 	pthread_mutex_lock(&g->call.lock);
 	if (!rc) {
-		rc = judge(g);
+		rc = pmix_judge_round(g);
 	} else if (rc == -GDR_ETIMEOUT) {
-		name_missing(g, text, sizeof(text));
+		pmix_name_missing(g, text, sizeof(text));
 		gdri_error("bootstrap: no answer within %s to the question for the contribution "
 			   "of PE %s, though the launcher calls the collective complete; check "
 			   "whether these PEs and the launcher's daemons on their nodes still run",
@@ -412,13 +412,13 @@ static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, s
 	int rc;
 
 	gdri_deadline_in(&deadline, timeout_ms);
-	rc = publish(b, round, send, len, &deadline);
+	rc = pmix_publish(b, round, send, len, &deadline);
 	published = gdri_now_us();
 	if (!rc)
 		rc = fence(b, round, len, &deadline, timeout_ms);
 	met = gdri_now_us();
 	if (!rc)
-		rc = collect(b, round, recv, len, &deadline, timeout_ms);
+		rc = pmix_collect(b, round, recv, len, &deadline, timeout_ms);
 	gdri_debug("bootstrap: round %llu: put %llu us, fence %llu us, get %llu us", (unsigned long long)round,
 		   (unsigned long long)(published - begin), (unsigned long long)(met - published),
 		   (unsigned long long)(gdri_now_us() - met));

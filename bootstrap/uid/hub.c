@@ -65,7 +65,7 @@ static struct gdri_uid_blob *new_words(uint32_t type, uint32_t pe, uint64_t roun
 	return b;
 }
 
-static void tell(struct gdri_uid_conn *c, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
+static void hub_tell(struct gdri_uid_conn *c, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
 {
 	struct gdri_uid_blob *b = new_words(type, pe, 0, words, n);
 
@@ -82,11 +82,11 @@ static void queue_all(struct gdri_uid_hub *hub, struct gdri_uid_blob *b)
 	put_blob(b);
 }
 
-static void tell_all(struct gdri_uid_hub *hub, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
+static void hub_tell_all(struct gdri_uid_hub *hub, uint32_t type, uint32_t pe, const uint32_t *words, size_t n)
 {
 	for (uint32_t i = 0; i < hub->n; i++) {
 		if (hub->of[i])
-			tell(hub->of[i], type, pe, words, n);
+			hub_tell(hub->of[i], type, pe, words, n);
 	}
 }
 
@@ -113,9 +113,9 @@ void gdri_uid_hub_sent(struct gdri_uid_conn *c, size_t n)
 
 /* ---- coming ---- */
 
-static void refuse(struct gdri_uid_conn *c, uint32_t reason, uint32_t number)
+static void hub_refuse(struct gdri_uid_conn *c, uint32_t reason, uint32_t number)
 {
-	tell(c, GDRI_UID_REFUSED, GDRI_UID_NOBODY, (uint32_t[]){reason, number}, 2);
+	hub_tell(c, GDRI_UID_REFUSED, GDRI_UID_NOBODY, (uint32_t[]){reason, number}, 2);
 	c->bad = true;
 }
 
@@ -152,18 +152,18 @@ static bool make_room(struct gdri_uid_hub *hub, uint32_t n)
 /* PEs that disagree on the job's size never become one: all that are here hear it. */
 static void refuse_size(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t n)
 {
-	refuse(c, GDRI_UID_N_PES, hub->n);
+	hub_refuse(c, GDRI_UID_N_PES, hub->n);
 	for (uint32_t i = 0; i < hub->n; i++) {
 		if (hub->of[i])
-			refuse(hub->of[i], GDRI_UID_N_PES, n);
+			hub_refuse(hub->of[i], GDRI_UID_N_PES, n);
 	}
 }
 
-static void begin(struct gdri_uid_hub *hub)
+static void hub_begin_round(struct gdri_uid_hub *hub)
 {
 	hub->running = true;
 	hub->round = 1;
-	tell_all(hub, GDRI_UID_WELCOME, hub->home, NULL, 0);
+	hub_tell_all(hub, GDRI_UID_WELCOME, hub->home, NULL, 0);
 }
 
 static void unlink_conn(struct gdri_uid_hub *hub, const struct gdri_uid_conn *c)
@@ -198,7 +198,7 @@ static void refuse_twice(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint
 	gdri_uid_peer_text(c->fd, second, sizeof(second));
 	gdri_warn("bootstrap: two processes have the number %u (RANK=%u where GDR_BOOTSTRAP=env): the one at %s is in "
 		  "the job, the one at %s is refused", pe, pe, first, second);
-	refuse(c, GDRI_UID_TWICE, pe);
+	hub_refuse(c, GDRI_UID_TWICE, pe);
 }
 
 static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
@@ -206,13 +206,13 @@ static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	uint32_t pe = c->h.pe, n = gdri_uid_get32(c->body + GDRI_UID_TOKEN);
 
 	if (!gdri_uid_same_token(c->body, hub->token)) {
-		refuse(c, GDRI_UID_STRANGER, 0);
+		hub_refuse(c, GDRI_UID_STRANGER, 0);
 	} else if (hub->running) {
-		refuse(c, GDRI_UID_RUNNING, 0);
+		hub_refuse(c, GDRI_UID_RUNNING, 0);
 	} else if (!n || n > GDRI_UID_MAX_PES || pe >= n) {
 		c->bad = true; /* the library checks this before it comes */
 	} else if (!make_room(hub, n)) {
-		refuse(c, GDRI_UID_FULL, 0);
+		hub_refuse(c, GDRI_UID_FULL, 0);
 	} else if (n != hub->n) {
 		refuse_size(hub, c, n);
 	} else if (hub->of[pe]) {
@@ -222,7 +222,7 @@ static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 		if (gdri_uid_get32(c->body + GDRI_UID_TOKEN + 4) & 1)
 			hub->home = pe;
 		if (hub->n_here == hub->n)
-			begin(hub);
+			hub_begin_round(hub);
 	}
 }
 
@@ -309,7 +309,7 @@ static void gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t lef
 		return;
 	}
 	hub->n_gone++;
-	tell_all(hub, GDRI_UID_GONE, pe, &left, 1);
+	hub_tell_all(hub, GDRI_UID_GONE, pe, &left, 1);
 }
 
 static void end_all(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
@@ -367,7 +367,7 @@ static bool take_head(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	return c->body || !c->h.len;
 }
 
-static size_t take(unsigned char *to, size_t *have, size_t want, const unsigned char *p, size_t n)
+static size_t hub_take_bytes(unsigned char *to, size_t *have, size_t want, const unsigned char *p, size_t n)
 {
 	size_t part = want - *have < n ? want - *have : n;
 
@@ -384,7 +384,7 @@ void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const 
 
 	while (n && !c->bad) {
 		if (c->n_head < GDRI_UID_HEAD) {
-			part = take(c->head, &c->n_head, GDRI_UID_HEAD, p, n);
+			part = hub_take_bytes(c->head, &c->n_head, GDRI_UID_HEAD, p, n);
 			p += part;
 			n -= part;
 			if (c->n_head < GDRI_UID_HEAD)
@@ -394,7 +394,7 @@ void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const 
 				return;
 			}
 		}
-		part = take(c->body, &c->n_body, c->h.len, p, n);
+		part = hub_take_bytes(c->body, &c->n_body, c->h.len, p, n);
 		p += part;
 		n -= part;
 		if (c->n_body < c->h.len)

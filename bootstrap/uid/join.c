@@ -36,26 +36,26 @@ struct uid_boot {
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uid_boot *open_boots; /* under open_lock */
 
-static void before_fork(void)
+static void join_before_fork(void)
 {
 	pthread_mutex_lock(&open_lock);
 }
 
-static void in_parent(void)
+static void join_in_parent(void)
 {
 	pthread_mutex_unlock(&open_lock);
 }
 
-static void in_child(void)
+static void join_in_child(void)
 {
 	for (; open_boots; open_boots = open_boots->next)
 		close(open_boots->link.fd);
 	pthread_mutex_unlock(&open_lock);
 }
 
-static void once(void)
+static void join_register_fork(void)
 {
-	if (pthread_atfork(before_fork, in_parent, in_child))
+	if (pthread_atfork(join_before_fork, join_in_parent, join_in_child))
 		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
 }
 
@@ -69,7 +69,7 @@ static bool settled(const struct gdri_uid_link *l)
 }
 
 /* Under link.lock. False: not by the deadline. */
-static bool await(struct gdri_uid_link *l, const struct timespec *deadline)
+static bool join_await(struct gdri_uid_link *l, const struct timespec *deadline)
 {
 	while (!settled(l)) {
 		if (pthread_cond_timedwait(&l->changed, &l->lock, deadline) == ETIMEDOUT)
@@ -78,7 +78,7 @@ static bool await(struct gdri_uid_link *l, const struct timespec *deadline)
 	return true;
 }
 
-static void name_missing(const struct gdri_uid_link *l, char *text, size_t room)
+static void join_name_missing(const struct gdri_uid_link *l, char *text, size_t room)
 {
 	size_t at = 0;
 
@@ -92,7 +92,7 @@ static void name_missing(const struct gdri_uid_link *l, char *text, size_t room)
 }
 
 /* Who has not come, or not entered the round? Under link.lock, which it leaves meanwhile. */
-static void find_missing(struct uid_boot *b, const struct timespec *deadline, char *text, size_t room)
+static void join_find_missing(struct uid_boot *b, const struct timespec *deadline, char *text, size_t room)
 {
 	struct gdri_uid_link *l = &b->link;
 	struct gdri_uid_head who = {GDRI_UID_WHO, l->pe, 0, 0};
@@ -105,7 +105,7 @@ static void find_missing(struct uid_boot *b, const struct timespec *deadline, ch
 	       pthread_cond_timedwait(&l->changed, &l->lock, deadline) != ETIMEDOUT)
 		;
 	if (l->answered)
-		name_missing(l, text, room);
+		join_name_missing(l, text, room);
 	else if (l->home != GDRI_UID_NOBODY)
 		snprintf(text, room, "unknown, for PE %u, whose process has the job's hub, does not answer either",
 			 l->home);
@@ -129,7 +129,7 @@ static int gone_in_round(const struct uid_boot *b)
 	char text[200];
 
 	if (l->how == GDRI_UID_LEFT && l->n_names) {
-		name_missing(l, text, sizeof(text));
+		join_name_missing(l, text, sizeof(text));
 		gdri_error("bootstrap: the collective cannot end: PE %u has given up and left; PEs that "
 			   "had not entered it: %s; check whether they are stopped, have exited or are in "
 			   "another call", l->gone, text);
@@ -151,7 +151,7 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 
 	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
 
-	find_missing(b, deadline, text, sizeof(text));
+	join_find_missing(b, deadline, text, sizeof(text));
 	if (b->link.done)
 		return 0;
 	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had not "
@@ -161,7 +161,7 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 }
 
 /* Under link.lock. */
-static int judge(struct uid_boot *b, void *recv, size_t len)
+static int join_judge(struct uid_boot *b, void *recv, size_t len)
 {
 	struct gdri_uid_link *l = &b->link;
 
@@ -178,7 +178,7 @@ static int judge(struct uid_boot *b, void *recv, size_t len)
 	return 0;
 }
 
-static int run_round(struct uid_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
+static int join_run_round(struct uid_boot *b, const void *send, void *recv, size_t len, int timeout_ms)
 {
 	struct gdri_uid_link *l = &b->link;
 	struct gdri_uid_head h = {GDRI_UID_GATHER, l->pe, (uint32_t)len, ++b->round};
@@ -195,14 +195,14 @@ static int run_round(struct uid_boot *b, const void *send, void *recv, size_t le
 	pthread_mutex_unlock(&l->lock);
 	rc = gdri_uid_link_send(l, &h, send, &limit);
 	pthread_mutex_lock(&l->lock);
-	if (rc == -GDR_ETIMEOUT || (!rc && !await(l, &limit)))
+	if (rc == -GDR_ETIMEOUT || (!rc && !join_await(l, &limit)))
 		rc = round_expired(b, &deadline, timeout_ms);
 	else
 		rc = 0; /* a connection that has ended shows below */
 	if (rc == 0 && !settled(l))
-		await(l, &deadline);
+		join_await(l, &deadline);
 	if (!rc)
-		rc = judge(b, recv, len);
+		rc = join_judge(b, recv, len);
 	l->round = 0;
 	free(l->result);
 	l->result = NULL;
@@ -224,7 +224,7 @@ static int uid_allgather(struct gdr_bootstrap *pub, const void *send, void *recv
 			   : "in a forked child of a PE");
 		return -GDR_ESTATE;
 	}
-	rc = run_round(b, send, recv, len, timeout_ms);
+	rc = join_run_round(b, send, recv, len, timeout_ms);
 	b->broken = rc != 0;
 	return rc;
 }
@@ -266,7 +266,7 @@ static int uid_on_peer_lost(struct gdr_bootstrap *pub, void (*fn)(void *arg, int
 	return 0;
 }
 
-static void forget(struct uid_boot *b)
+static void join_forget(struct uid_boot *b)
 {
 	struct uid_boot **at = &open_boots;
 
@@ -286,7 +286,7 @@ static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 
 	if (b->owner != getpid())
 		return; /* its threads are the parent's */
-	forget(b);
+	join_forget(b);
 	gdri_deadline_in(&deadline, timeout_ms);
 	gdri_uid_link_close(&b->link, &deadline);
 	if (b->served && !gdri_uid_await_end(b->served, &deadline))
@@ -297,10 +297,10 @@ static void uid_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 
 /* ---- opening ---- */
 
-/* Of join(): the hub closed the connection without a word, or has another job to end first. */
+/* Of join_hub(): the hub closed the connection without a word, or has another job to end first. */
 enum { COME_AGAIN = 1 };
 
-static int refused(const struct uid_boot *b, const struct gdri_uid_meeting *m)
+static int join_refused(const struct uid_boot *b, const struct gdri_uid_meeting *m)
 {
 	const struct gdri_uid_link *l = &b->link;
 
@@ -342,15 +342,15 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 	char text[200];
 
 	if (!in_time)
-		find_missing(b, deadline, text, sizeof(text));
+		join_find_missing(b, deadline, text, sizeof(text));
 	if (gdri_ms_left(deadline) > AGAIN_MS && (unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
 		return COME_AGAIN;
 	if (l->reason)
-		return refused(b, m);
+		return join_refused(b, m);
 	if (l->welcome)
 		return 0;
 	if (l->ended) {
-		name_missing(l, text, sizeof(text));
+		join_name_missing(l, text, sizeof(text));
 		gdri_error("bootstrap: %s has ended before all PEs had come%s%s", b->hub,
 			   l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
 		return -GDR_EPEERLOST;
@@ -361,7 +361,7 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 	return -GDR_ETIMEOUT;
 }
 
-static int join(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_ms, int timeout_ms)
+static int join_hub(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_ms, int timeout_ms)
 {
 	struct gdri_uid_link *l = &b->link;
 	struct gdri_uid_head h = {GDRI_UID_HELLO, l->pe, GDRI_UID_TOKEN + 8, 0};
@@ -376,12 +376,12 @@ static int join(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_m
 	gdri_uid_put32(body + GDRI_UID_TOKEN + 4, b->served != 0);
 	rc = gdri_uid_link_send(l, &h, body, &limit);
 	pthread_mutex_lock(&l->lock);
-	rc = join_result(b, m, rc != -GDR_ETIMEOUT && await(l, &limit), &deadline, timeout_ms);
+	rc = join_result(b, m, rc != -GDR_ETIMEOUT && join_await(l, &limit), &deadline, timeout_ms);
 	pthread_mutex_unlock(&l->lock);
 	return rc;
 }
 
-static struct uid_boot *new_boot(const struct gdri_uid_meeting *m, int pe, int n_pes)
+static struct uid_boot *join_new_boot(const struct gdri_uid_meeting *m, int pe, int n_pes)
 {
 	struct uid_boot *b = calloc(1, sizeof(*b));
 
@@ -416,10 +416,10 @@ static int connect_and_join(struct uid_boot *b, struct gdri_uid_meeting *m, bool
 	b->next = open_boots;
 	open_boots = b;
 	pthread_mutex_unlock(&open_lock);
-	rc = join(b, m, gdri_ms_left(deadline), timeout_ms);
+	rc = join_hub(b, m, gdri_ms_left(deadline), timeout_ms);
 	if (!rc)
 		return 0;
-	forget(b);
+	join_forget(b);
 	gdri_uid_link_close(&b->link, deadline);
 	return rc;
 }
@@ -428,11 +428,11 @@ int gdri_uid_join(struct gdr_bootstrap **out, struct gdri_uid_meeting *m, int pe
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
 	static const struct timespec pause = {0, AGAIN_MS * 1000000L};
-	struct uid_boot *b = new_boot(m, pe, n_pes);
+	struct uid_boot *b = join_new_boot(m, pe, n_pes);
 	struct timespec deadline;
 	int rc = b ? COME_AGAIN : -GDR_ENOMEM;
 
-	pthread_once(&first, once);
+	pthread_once(&first, join_register_fork);
 	gdri_deadline_in(&deadline, timeout_ms);
 	for (bool again = false; rc == COME_AGAIN; again = true) {
 		if (again)

@@ -126,7 +126,7 @@ bool gdri_uid_link_take(struct gdri_uid_link *l, const struct gdri_uid_head *h, 
 /* ---- the thread ---- */
 
 /* False: the connection has ended. Waits as long as it lasts: shutdown ends it. */
-static bool read_all(int fd, unsigned char *p, size_t n)
+static bool link_read_all(int fd, unsigned char *p, size_t n)
 {
 	struct pollfd wait = {fd, POLLIN, 0};
 	ssize_t got;
@@ -152,7 +152,7 @@ static bool read_frame(struct gdri_uid_link *l)
 	struct gdri_uid_head h;
 	bool ok;
 
-	if (!read_all(l->fd, head, sizeof(head)))
+	if (!link_read_all(l->fd, head, sizeof(head)))
 		return false;
 	if (!gdri_uid_head_parse(head, false, l->n, &h)) {
 		gdri_error("bootstrap: what comes over the connection to the job's hub is not gdr's: another program "
@@ -165,7 +165,7 @@ static bool read_frame(struct gdri_uid_link *l)
 	body = malloc(h.len + 1u);
 	if (!body)
 		gdri_error("bootstrap: no memory for %u bytes from the job's hub: this PE leaves it", h.len);
-	ok = body && read_all(l->fd, body, h.len) && gdri_uid_link_take(l, &h, &body);
+	ok = body && link_read_all(l->fd, body, h.len) && gdri_uid_link_take(l, &h, &body);
 	free(body);
 	return ok;
 }

@@ -82,7 +82,7 @@ static bool only_here(const char *name)
 }
 
 /* The better, the higher; 0: cannot be used. An interface that was asked for may be any. */
-static int rank_of(const struct ifaddrs *i, const char *interface)
+static int net_rank_of(const struct ifaddrs *i, const char *interface)
 {
 	const union address *a = (const union address *)(const void *)i->ifa_addr;
 	int v4;
@@ -121,7 +121,7 @@ int gdri_uid_choose_address(const char *interface, struct gdri_uid *id)
 		return -GDR_ESYSTEM;
 	}
 	for (i = all; i; i = i->ifa_next) {
-		rank = rank_of(i, interface);
+		rank = net_rank_of(i, interface);
 		if (rank <= best)
 			continue;
 		best = rank;
@@ -174,7 +174,7 @@ void gdri_uid_tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
 }
 
-static bool expired(const struct timespec *deadline)
+static bool net_expired(const struct timespec *deadline)
 {
 	struct timespec now;
 
@@ -188,7 +188,7 @@ static bool wait_writable(int fd, const struct timespec *deadline)
 {
 	struct pollfd p = {fd, POLLOUT, 0};
 
-	while (!expired(deadline)) {
+	while (!net_expired(deadline)) {
 		if (poll(&p, 1, gdri_ms_left(deadline)) > 0)
 			return true;
 	}

@@ -45,17 +45,17 @@ static struct hub *hubs[MAX_HUBS]; /* under hubs_lock */
 
 /* The threads stay behind in the parent, and so must the connections: a child that holds them hides the
  * parent's death from the PEs. Under the lock, taken before the fork: no connection comes or goes. */
-static void before_fork(void)
+static void serve_before_fork(void)
 {
 	pthread_mutex_lock(&hubs_lock);
 }
 
-static void in_parent(void)
+static void serve_in_parent(void)
 {
 	pthread_mutex_unlock(&hubs_lock);
 }
 
-static void in_child(void)
+static void serve_in_child(void)
 {
 	struct gdri_uid_conn *c;
 
@@ -71,7 +71,7 @@ static void in_child(void)
 	pthread_mutex_unlock(&hubs_lock);
 }
 
-static void once(void)
+static void serve_register_fork(void)
 {
 	pthread_condattr_t attr;
 
@@ -79,11 +79,11 @@ static void once(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&hubs_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (pthread_atfork(before_fork, in_parent, in_child))
+	if (pthread_atfork(serve_before_fork, serve_in_parent, serve_in_child))
 		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
 }
 
-static uint64_t now_ns(void)
+static uint64_t serve_now_ns(void)
 {
 	struct timespec t;
 
@@ -133,7 +133,7 @@ static bool overdue(const struct gdri_uid_conn *c, uint64_t now)
 }
 
 /* Under hubs_lock. */
-static void drop(struct hub *h, struct gdri_uid_conn *c)
+static void serve_drop(struct hub *h, struct gdri_uid_conn *c)
 {
 	close(c->fd);
 	gdri_uid_hub_drop(&h->core, c);
@@ -145,12 +145,12 @@ static bool make_way(struct hub *h)
 	struct gdri_uid_conn *oldest = gdri_uid_hub_oldest(&h->core);
 
 	if (oldest)
-		drop(h, oldest);
+		serve_drop(h, oldest);
 	return oldest;
 }
 
 /* A failure that lasts must not keep the thread busy. */
-static void cannot_accept(struct hub *h, uint64_t now, int err)
+static void serve_cannot_accept(struct hub *h, uint64_t now, int err)
 {
 	static bool said; /* under hubs_lock */
 
@@ -174,7 +174,7 @@ static void take_newcomers(struct hub *h, uint64_t now)
 				return;
 			if (make_way(h))
 				continue;
-			cannot_accept(h, now, errno);
+			serve_cannot_accept(h, now, errno);
 			return;
 		}
 		gdri_uid_tune(fd);
@@ -184,7 +184,7 @@ static void take_newcomers(struct hub *h, uint64_t now)
 		if (!c)
 			close(fd);
 		else if (!receive(h, c, now))
-			drop(h, c);
+			serve_drop(h, c);
 	}
 }
 
@@ -210,10 +210,10 @@ static void send_all(struct hub *h, uint64_t now)
 	for (c = h->core.conns; c; c = next) {
 		next = c->next;
 		if (c != home && (!transmit(c) || overdue(c, now)))
-			drop(h, c);
+			serve_drop(h, c);
 	}
 	if (home && !held_back(h, home, now) && (!transmit(home) || overdue(home, now)))
-		drop(h, home);
+		serve_drop(h, home);
 }
 
 static int fill_polls(struct hub *h, nfds_t *n)
@@ -222,7 +222,7 @@ static int fill_polls(struct hub *h, nfds_t *n)
 	struct pollfd *p;
 	const struct gdri_uid_conn *home = gdri_uid_hub_home(&h->core);
 	size_t want = 2;
-	uint64_t now = now_ns();
+	uint64_t now = serve_now_ns();
 	bool held = held_back(h, home, now), deaf = now < h->deaf, fleeting = held || deaf;
 
 	for (c = h->core.conns; c; c = c->next)
@@ -256,7 +256,7 @@ static void receive_all(struct hub *h, uint64_t now)
 	for (c = h->core.conns; c; c = next, i++) {
 		next = c->next; /* dropping c touches no other */
 		if ((h->polls[i].revents & (POLLIN | POLLHUP | POLLERR)) && !receive(h, c, now))
-			drop(h, c);
+			serve_drop(h, c);
 	}
 }
 
@@ -285,7 +285,7 @@ static bool serve_once(struct hub *h)
 	}
 	poll(h->polls, n, ms);
 	pthread_mutex_lock(&hubs_lock);
-	now = now_ns();
+	now = serve_now_ns();
 	receive_all(h, now);
 	if (h->core.ending && !h->ending)
 		h->ending = now;
@@ -297,7 +297,7 @@ static bool serve_once(struct hub *h)
 	return more;
 }
 
-static void *serve(void *arg)
+static void *serve_main(void *arg)
 {
 	struct hub *h = arg;
 
@@ -305,7 +305,7 @@ static void *serve(void *arg)
 		;
 	pthread_mutex_lock(&hubs_lock);
 	while (h->core.conns)
-		drop(h, h->core.conns);
+		serve_drop(h, h->core.conns);
 	for (int i = 0; i < MAX_HUBS; i++) {
 		if (hubs[i] == h)
 			hubs[i] = NULL;
@@ -322,7 +322,7 @@ static void *serve(void *arg)
 
 /* ---- from outside ---- */
 
-static int start(struct hub *h)
+static int serve_start(struct hub *h)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -333,7 +333,7 @@ static int start(struct hub *h)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals of the program are for its own threads */
-	rc = pthread_create(&thread, &attr, serve, h);
+	rc = pthread_create(&thread, &attr, serve_main, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc)
@@ -342,7 +342,7 @@ static int start(struct hub *h)
 }
 
 /* -1: none. Under hubs_lock. */
-static int free_place(void)
+static int serve_free_place(void)
 {
 	for (int i = 0; i < MAX_HUBS; i++) {
 		if (!hubs[i])
@@ -378,15 +378,15 @@ static int make_place(void)
 	int i;
 
 	gdri_deadline_in(&deadline, EVICT_MS);
-	while ((i = free_place()) < 0) {
+	while ((i = serve_free_place()) < 0) {
 		if (!evict_one() ||
 		    pthread_cond_timedwait(&hubs_changed, &hubs_lock, &deadline) == ETIMEDOUT)
-			return free_place();
+			return serve_free_place();
 	}
 	return i;
 }
 
-static int enter(struct hub *h)
+static int serve_enter(struct hub *h)
 {
 	static uint64_t n_hubs; /* under hubs_lock */
 	int rc = -GDR_ENOMEM, i;
@@ -395,7 +395,7 @@ static int enter(struct hub *h)
 	i = make_place();
 	if (i >= 0) {
 		h->number = ++n_hubs;
-		rc = start(h);
+		rc = serve_start(h);
 		hubs[i] = rc ? NULL : h;
 	} else {
 		gdri_error("bootstrap: %d unique ids of this process are in use: finalize their jobs "
@@ -406,7 +406,7 @@ static int enter(struct hub *h)
 }
 
 /* What the hub needs of the system; as gdri_uid_serve. */
-static int prepare(struct hub *h, struct gdri_uid *u, int *err)
+static int serve_prepare(struct hub *h, struct gdri_uid *u, int *err)
 {
 	h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->wake < 0) {
@@ -419,7 +419,7 @@ static int prepare(struct hub *h, struct gdri_uid *u, int *err)
 		close(h->wake);
 		return 1;
 	}
-	h->made = now_ns();
+	h->made = serve_now_ns();
 	gdri_uid_hub_init(&h->core, u->token);
 	return 0;
 }
@@ -430,14 +430,14 @@ int gdri_uid_serve(struct gdri_uid *u, int *err)
 	struct hub *h = calloc(1, sizeof(*h));
 	int rc;
 
-	pthread_once(&first, once);
+	pthread_once(&first, serve_register_fork);
 	if (!h) {
 		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*h));
 		return -GDR_ENOMEM;
 	}
-	rc = prepare(h, u, err);
+	rc = serve_prepare(h, u, err);
 	if (!rc) {
-		rc = enter(h);
+		rc = serve_enter(h);
 		if (rc) {
 			close(h->listener);
 			close(h->wake);

@@ -12,13 +12,13 @@
 enum { AT_MAGIC = 0, AT_VERSION = 4, AT_FAMILY = 8, AT_PORT = 10, AT_ADDR = 12, AT_TOKEN = 28,
        AT_ZERO = 44, AT_SUM = GDRI_UID_BYTES - 8 };
 
-static void put(unsigned char *p, uint64_t v, int bytes)
+static void wire_put(unsigned char *p, uint64_t v, int bytes)
 {
 	for (int i = 0; i < bytes; i++)
 		p[i] = (unsigned char)(v >> (8 * i));
 }
 
-static uint64_t get(const unsigned char *p, int bytes)
+static uint64_t wire_get(const unsigned char *p, int bytes)
 {
 	uint64_t v = 0;
 
@@ -29,12 +29,12 @@ static uint64_t get(const unsigned char *p, int bytes)
 
 void gdri_uid_put32(unsigned char *p, uint32_t v)
 {
-	put(p, v, 4);
+	wire_put(p, v, 4);
 }
 
 uint32_t gdri_uid_get32(const unsigned char *p)
 {
-	return (uint32_t)get(p, 4);
+	return (uint32_t)wire_get(p, 4);
 }
 
 /* FNV-1a: against ids that were cut or changed on their way, not against malice. */
@@ -50,16 +50,16 @@ static uint64_t sum_of(const unsigned char *p)
 void gdri_uid_write(unsigned char out[GDRI_UID_BYTES], const struct gdri_uid *id)
 {
 	memset(out, 0, GDRI_UID_BYTES);
-	put(out + AT_MAGIC, ID_MAGIC, 4);
-	put(out + AT_VERSION, ID_VERSION, 4);
-	put(out + AT_FAMILY, id->family, 2);
-	put(out + AT_PORT, id->port, 2);
+	wire_put(out + AT_MAGIC, ID_MAGIC, 4);
+	wire_put(out + AT_VERSION, ID_VERSION, 4);
+	wire_put(out + AT_FAMILY, id->family, 2);
+	wire_put(out + AT_PORT, id->port, 2);
 	memcpy(out + AT_ADDR, id->addr, id->family == 4 ? 4 : 16);
 	memcpy(out + AT_TOKEN, id->token, GDRI_UID_TOKEN);
-	put(out + AT_SUM, sum_of(out), 8);
+	wire_put(out + AT_SUM, sum_of(out), 8);
 }
 
-static bool all_zero(const unsigned char *p, size_t n)
+static bool wire_all_zero(const unsigned char *p, size_t n)
 {
 	while (n && !*p) {
 		p++;
@@ -71,33 +71,33 @@ static bool all_zero(const unsigned char *p, size_t n)
 const char *gdri_uid_parse(const unsigned char in[GDRI_UID_BYTES], struct gdri_uid *id)
 {
 	memset(id, 0, sizeof(*id));
-	if (all_zero(in, GDRI_UID_BYTES))
+	if (wire_all_zero(in, GDRI_UID_BYTES))
 		return "it was never filled";
-	if (get(in + AT_MAGIC, 4) != ID_MAGIC)
+	if (wire_get(in + AT_MAGIC, 4) != ID_MAGIC)
 		return "gdr_get_uniqueid did not make it";
-	if (get(in + AT_VERSION, 4) != ID_VERSION)
+	if (wire_get(in + AT_VERSION, 4) != ID_VERSION)
 		return "another version of gdr made it";
-	if (get(in + AT_SUM, 8) != sum_of(in))
+	if (wire_get(in + AT_SUM, 8) != sum_of(in))
 		return "it was changed or cut on its way";
-	id->family = (uint16_t)get(in + AT_FAMILY, 2);
-	id->port = (uint16_t)get(in + AT_PORT, 2);
+	id->family = (uint16_t)wire_get(in + AT_FAMILY, 2);
+	id->port = (uint16_t)wire_get(in + AT_PORT, 2);
 	memcpy(id->addr, in + AT_ADDR, sizeof(id->addr));
 	memcpy(id->token, in + AT_TOKEN, GDRI_UID_TOKEN);
 	if ((id->family != 4 && id->family != 6) || !id->port ||
-	    (id->family == 4 && !all_zero(id->addr + 4, 12)) ||
-	    !all_zero(in + AT_ZERO, AT_SUM - AT_ZERO))
+	    (id->family == 4 && !wire_all_zero(id->addr + 4, 12)) ||
+	    !wire_all_zero(in + AT_ZERO, AT_SUM - AT_ZERO))
 		return "its fields contradict each other";
 	return NULL;
 }
 
 void gdri_uid_head_write(unsigned char out[GDRI_UID_HEAD], const struct gdri_uid_head *h)
 {
-	put(out, FRAME_MAGIC, 4);
-	put(out + 4, h->type, 2);
-	put(out + 6, FRAME_VERSION, 2);
-	put(out + 8, h->pe, 4);
-	put(out + 12, h->len, 4);
-	put(out + 16, h->round, 8);
+	wire_put(out, FRAME_MAGIC, 4);
+	wire_put(out + 4, h->type, 2);
+	wire_put(out + 6, FRAME_VERSION, 2);
+	wire_put(out + 8, h->pe, 4);
+	wire_put(out + 12, h->len, 4);
+	wire_put(out + 16, h->round, 8);
 }
 
 static bool to_hub_fits(const struct gdri_uid_head *h)
@@ -142,11 +142,11 @@ static bool from_hub_fits(const struct gdri_uid_head *h, uint32_t n_pes)
 bool gdri_uid_head_parse(const unsigned char in[GDRI_UID_HEAD], bool to_hub, uint32_t n_pes,
 			 struct gdri_uid_head *h)
 {
-	h->type = (uint32_t)get(in + 4, 2);
+	h->type = (uint32_t)wire_get(in + 4, 2);
 	h->pe = gdri_uid_get32(in + 8);
 	h->len = gdri_uid_get32(in + 12);
-	h->round = get(in + 16, 8);
-	if (get(in, 4) != FRAME_MAGIC || get(in + 6, 2) != FRAME_VERSION)
+	h->round = wire_get(in + 16, 8);
+	if (wire_get(in, 4) != FRAME_MAGIC || wire_get(in + 6, 2) != FRAME_VERSION)
 		return false;
 	return to_hub ? to_hub_fits(h) : from_hub_fits(h, n_pes);
 }
