@@ -23,7 +23,7 @@ static int wrong_options(const char *what, long options)
 	return 0;
 }
 
-static int create(const char *what, gdr_team_t team, long options, gdr_ctx_t *ctx)
+static int ctx_create(const char *what, gdr_team_t team, long options, gdr_ctx_t *ctx)
 {
 	struct gdri_state *st = gdri_need_state(what);
 	uint32_t mode = (uint32_t)(options & MODES), n = QUEUES(options);
@@ -52,12 +52,12 @@ static int create(const char *what, gdr_team_t team, long options, gdr_ctx_t *ct
 
 int gdr_ctx_create(long options, gdr_ctx_t *ctx)
 {
-	return create("gdr_ctx_create", GDR_TEAM_WORLD, options, ctx);
+	return ctx_create("gdr_ctx_create", GDR_TEAM_WORLD, options, ctx);
 }
 
 int gdr_team_create_ctx(gdr_team_t team, long options, gdr_ctx_t *ctx)
 {
-	return create("gdr_team_create_ctx", team, options, ctx);
+	return ctx_create("gdr_team_create_ctx", team, options, ctx);
 }
 
 int gdr_ctx_destroy(gdr_ctx_t ctx)

@@ -46,7 +46,7 @@ int gdri_cuda_get(void *dst, const void *src, size_t len, int pe)
 
 /* Copies are complete when they return: what remains is what kernels posted to n queues, and what was
  * latched. */
-static int quiet(struct gdri_state *st, size_t first, size_t n)
+static int cuda_quiet(struct gdri_state *st, size_t first, size_t n)
 {
 	int status = gdri_cuda_queues_quiet(st, first, n, (int)st->opt.timeout_ms);
 	int ret = gdri_host_failed(st, gdri_cuda_state_pull(st));
@@ -69,7 +69,7 @@ int gdri_cuda_quiet(void)
 {
 	struct gdri_state *st = gdri_state_get();
 
-	return quiet(st, 0, (size_t)st->n_pes * st->dev->n_slots);
+	return cuda_quiet(st, 0, (size_t)st->n_pes * st->dev->n_slots);
 }
 
 int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
@@ -81,7 +81,7 @@ int gdri_cuda_ctx_quiet(gdr_ctx_t ctx)
 		return gdri_cuda_quiet();
 	if (ctx == GDR_CTX_INVALID)
 		return 0;
-	return gdri_ctx_queues(st, ctx, &first, &n) ? -GDR_EINVAL : quiet(st, first, n);
+	return gdri_ctx_queues(st, ctx, &first, &n) ? -GDR_EINVAL : cuda_quiet(st, first, n);
 }
 
 /* Completes what kernels did that have ended; those that run are not waited for, but for a moment those of the

@@ -65,7 +65,7 @@ static void say_differ(const struct request *all, int pe)
 	gdri_error("symmetric heap: %s: all PEs must make the same calls", text);
 }
 
-static int compare(const struct gdri_state *st, const struct request *all)
+static int heap_compare(const struct gdri_state *st, const struct request *all)
 {
 	int i;
 
@@ -100,7 +100,7 @@ static const char *what_of(uint64_t call)
 }
 
 /* With the whole requests, to say what differs. */
-static int tell_all(struct gdri_state *st, const struct request *mine)
+static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 {
 	struct request *all = calloc((size_t)st->n_pes, sizeof(*all));
 	int ret;
@@ -112,7 +112,7 @@ static int tell_all(struct gdri_state *st, const struct request *mine)
 	gdri_limit_begin(st, false);
 	ret = gdri_agree(st, what_of(mine->call), mine, all, sizeof(*mine));
 	if (!ret)
-		ret = compare(st, all);
+		ret = heap_compare(st, all);
 	free(all);
 	return ret;
 }
@@ -134,7 +134,7 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	}
 	ret = gdri_meet(st, what_of(call), st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
 	if (ret == GDRI_MEET_DIFFER)
-		return tell_all(st, &mine);
+		return heap_tell_all(st, &mine);
 	if (ret) {
 		gdri_break(st, ret);
 		st->pending = 0;
@@ -144,7 +144,7 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 
 /* ---- the ranges: they change under st->lock and st->local_lock, and who looks at them has one of the two ---- */
 
-static int reserve(struct gdri_state *st)
+static int heap_reserve(struct gdri_state *st)
 {
 	int ret;
 
@@ -154,7 +154,7 @@ static int reserve(struct gdri_state *st)
 	return ret;
 }
 
-static uint64_t take(struct gdri_state *st, uint64_t size, uint64_t alignment)
+static uint64_t heap_take(struct gdri_state *st, uint64_t size, uint64_t alignment)
 {
 	uint64_t offset;
 
@@ -164,7 +164,7 @@ static uint64_t take(struct gdri_state *st, uint64_t size, uint64_t alignment)
 	return offset;
 }
 
-static int give_back(struct gdri_state *st, uint64_t offset)
+static int heap_give_back(struct gdri_state *st, uint64_t offset)
 {
 	int ret;
 
@@ -174,7 +174,7 @@ static int give_back(struct gdri_state *st, uint64_t offset)
 	return ret;
 }
 
-static int out_of_memory(const struct gdri_state *st, uint64_t size)
+static int heap_out_of_memory(const struct gdri_state *st, uint64_t size)
 {
 	struct gdri_suballoc_info info;
 
@@ -200,7 +200,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 
 	if (!st->pending)
 		gdri_log_clear_error();
-	if (reserve(st)) {
+	if (heap_reserve(st)) {
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	} else if (st->cuda && gdri_window_settle(st, "symmetric heap")) {
@@ -213,15 +213,15 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
 	if (ret || !size)
 		return ret;
-	offset = take(st, size, alignment);
+	offset = heap_take(st, size, alignment);
 	if (offset == GDRI_SUBALLOC_NONE && part >= size && gdri_grow_may(st, part)) {
 		ret = gdri_grow(st, part);
 		if (ret)
 			return ret;
-		offset = take(st, size, alignment);
+		offset = heap_take(st, size, alignment);
 	}
 	if (offset == GDRI_SUBALLOC_NONE)
-		return out_of_memory(st, size);
+		return heap_out_of_memory(st, size);
 	*out = objects(st) + offset;
 	return 0;
 }
@@ -241,7 +241,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and do the same */
-			give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
+			heap_give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);
 	gdri_host_refused(st, ret);
@@ -255,7 +255,7 @@ int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignmen
 
 int gdri_symmetric_free(struct gdri_state *st, void *ptr)
 {
-	return give_back(st, (uint64_t)((uint8_t *)ptr - objects(st)));
+	return heap_give_back(st, (uint64_t)((uint8_t *)ptr - objects(st)));
 }
 
 void *gdr_malloc(size_t size)
@@ -308,7 +308,7 @@ int gdr_free(void *ptr)
 	offset = object_offset(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
 	if (!ret && ptr)
-		ret = give_back(st, offset);
+		ret = heap_give_back(st, offset);
 	pthread_mutex_unlock(&st->lock);
 	return ret;
 }

@@ -58,7 +58,7 @@ static bool all_well(const struct gdri_state *st)
 }
 
 /* A record of it, which says more, has been printed or is now. */
-static void say(const struct gdri_state *st, int status)
+static void init_say(const struct gdri_state *st, int status)
 {
 	gdri_monitor_say();
 	if (!gdri_errors_have(st->dev, status) && !(st->seer && gdri_errors_have(st->seer, status)))
@@ -101,7 +101,7 @@ int gdr_finalize(void)
 	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_finalize");
 	ret = complete_all(st);
 	if (ret)
-		say(st, ret);
+		init_say(st, ret);
 	gdri_fault_tell(st);
 	broken = st->broken; /* these two were said when they were found */
 	first = gdri_first_failure(st);

@@ -43,7 +43,7 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 }
 
 /* What no path can read: the NIC would refuse it, a copy end the process. Memory of a GPU is the driver's to judge. */
-static int check_mapped(const struct gdri_state *st, const void *addr, size_t len, bool *read_only)
+static int register_check_mapped(const struct gdri_state *st, const void *addr, size_t len, bool *read_only)
 {
 	bool writable = true;
 	uintptr_t hole = st->cuda && gdri_cuda_is_device(st->cuda, addr) ? 0 : gdri_mapped_hole(addr, len, &writable);
@@ -56,7 +56,7 @@ static int check_mapped(const struct gdri_state *st, const void *addr, size_t le
 	return -GDR_EINVAL;
 }
 
-static int enter(struct gdri_state *st, void *addr, size_t len)
+static int register_enter(struct gdri_state *st, void *addr, size_t len)
 {
 	struct gdri_dev *d = st->dev;
 	struct gdri_buffer *b;
@@ -66,7 +66,7 @@ static int enter(struct gdri_state *st, void *addr, size_t len)
 	int ret = find_slot(st, (uintptr_t)addr, len, &slot);
 
 	if (!ret)
-		ret = check_mapped(st, addr, len, &read_only);
+		ret = register_check_mapped(st, addr, len, &read_only);
 	if (!ret && st->nic)
 		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &nic_only_reads, &st->regs[slot].handle);
 	if (ret)
@@ -104,7 +104,7 @@ int gdr_buffer_register(void *addr, size_t len)
 		return -GDR_EINVAL;
 	}
 	pthread_mutex_lock(&st->local_lock);
-	ret = enter(st, addr, len);
+	ret = register_enter(st, addr, len);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }
@@ -118,7 +118,7 @@ static int leave_slot(struct gdri_state *st, unsigned int i)
 	return handle ? gdri_nic_deregister(st->nic, handle) : 0;
 }
 
-static int leave(struct gdri_state *st, const void *addr)
+static int register_leave(struct gdri_state *st, const void *addr)
 {
 	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i;
@@ -139,7 +139,7 @@ int gdr_buffer_unregister(void *addr)
 	if (!st)
 		return -GDR_ESTATE;
 	pthread_mutex_lock(&st->local_lock);
-	ret = leave(st, addr);
+	ret = register_leave(st, addr);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
 }

@@ -42,7 +42,7 @@ static int wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, 
 	return -GDR_EINVAL;
 }
 
-static int put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
+static int rma_put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
 	int world, ret = wrong(call, ctx, true, dst, src, len, pe, &world);
@@ -60,7 +60,7 @@ static int put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void 
 	return nbi ? gdr_ctx_put_nbi(ctx, dst, src, len, pe) : gdr_ctx_put(ctx, dst, src, len, pe);
 }
 
-static int get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
+static int rma_get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
 	int world, ret = wrong(call, ctx, false, src, dst, len, pe, &world);
@@ -80,42 +80,42 @@ static int get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void 
 
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
-	return put("gdr_host_put", GDR_CTX_DEFAULT, false, dst, src, len, pe);
+	return rma_put("gdr_host_put", GDR_CTX_DEFAULT, false, dst, src, len, pe);
 }
 
 int gdr_host_get(void *dst, const void *src, size_t len, int pe)
 {
-	return get("gdr_host_get", GDR_CTX_DEFAULT, false, dst, src, len, pe);
+	return rma_get("gdr_host_get", GDR_CTX_DEFAULT, false, dst, src, len, pe);
 }
 
 int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return put("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
+	return rma_put("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
 }
 
 int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return get("gdr_host_get_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
+	return rma_get("gdr_host_get_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return put("gdr_host_ctx_put", ctx, false, dst, src, len, pe);
+	return rma_put("gdr_host_ctx_put", ctx, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return get("gdr_host_ctx_get", ctx, false, dst, src, len, pe);
+	return rma_get("gdr_host_ctx_get", ctx, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return put("gdr_host_ctx_put_nbi", ctx, true, dst, src, len, pe);
+	return rma_put("gdr_host_ctx_put_nbi", ctx, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return get("gdr_host_ctx_get_nbi", ctx, true, dst, src, len, pe);
+	return rma_get("gdr_host_ctx_get_nbi", ctx, true, dst, src, len, pe);
 }
 
 int gdr_host_fence(void)

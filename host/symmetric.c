@@ -8,7 +8,7 @@
 #include "runtime/mem/window.h"
 
 /* Own trouble becomes st->pending, which the next agreement tells. */
-static int enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
+static int symmetric_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
 	if (st->heap.cuda)
 		return gdri_window_enter(st, addr, ptr, len);
@@ -18,7 +18,7 @@ static int enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	return 0;
 }
 
-static int leave(struct gdri_state *st, void *ptr)
+static int symmetric_leave(struct gdri_state *st, void *ptr)
 {
 	int ret;
 
@@ -30,7 +30,7 @@ static int leave(struct gdri_state *st, void *ptr)
 	return ret;
 }
 
-static void forget(struct gdri_state *st, void *ptr)
+static void symmetric_forget(struct gdri_state *st, void *ptr)
 {
 	const struct gdri_symmetric *s;
 	int outside;
@@ -43,7 +43,7 @@ static void forget(struct gdri_state *st, void *ptr)
 	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
-static int place(struct gdri_state *st, size_t len, void **ptr)
+static int symmetric_place(struct gdri_state *st, size_t len, void **ptr)
 {
 	int ret;
 
@@ -55,22 +55,22 @@ static int place(struct gdri_state *st, size_t len, void **ptr)
 	return ret ? ret : gdri_window_alloc(st, len, ptr);
 }
 
-static int free_place(struct gdri_state *st, void *ptr)
+static int symmetric_free_place(struct gdri_state *st, void *ptr)
 {
 	return st->heap.cuda ? gdri_window_free(st, ptr) : gdri_symmetric_free(st, ptr);
 }
 
 /* Pages that a PE still maps must not be allocated anew on any: all tell. The failure is told already. */
-static void take_back(struct gdri_state *st, void *ptr)
+static void symmetric_take_back(struct gdri_state *st, void *ptr)
 {
 	bool in = gdri_symmetric_find(st->symmetric, ptr);
 
 	if (st->heap.cuda && gdri_window_retire(st, ptr))
 		return; /* registered still, on all PEs */
-	st->pending = in ? leave(st, ptr) : 0;
-	forget(st, ptr);
+	st->pending = in ? symmetric_leave(st, ptr) : 0;
+	symmetric_forget(st, ptr);
 	if (!gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, (uint64_t)((uint8_t *)ptr - st->heap.base), 0))
-		free_place(st, ptr);
+		symmetric_free_place(st, ptr);
 }
 
 static const char *why_not(struct gdri_state *st, const void *addr, size_t len)
@@ -82,7 +82,7 @@ static const char *why_not(struct gdri_state *st, const void *addr, size_t len)
 	return gdri_symmetric_refuse(&st->heap, st->symmetric, addr, len);
 }
 
-static int refuse(struct gdri_state *st, const void *addr, size_t len)
+static int symmetric_refuse(struct gdri_state *st, const void *addr, size_t len)
 {
 	int ret = st->heap.cuda ? gdri_window_settle(st, "gdr_symmetric_register") : 0;
 	const char *why = ret ? NULL : why_not(st, addr, len);
@@ -99,18 +99,18 @@ static int register_all(struct gdri_state *st, void *addr, size_t len, void **ou
 	int ret;
 
 	gdri_log_clear_error();
-	st->pending = refuse(st, addr, len);
-	ret = place(st, len, &ptr);
+	st->pending = symmetric_refuse(st, addr, len);
+	ret = symmetric_place(st, len, &ptr);
 	if (ret || !ptr)
 		return ret ? ret : -GDR_EINVAL;
-	ret = enter(st, addr, ptr, len);
+	ret = symmetric_enter(st, addr, ptr, len);
 	if (ret) { /* on all PEs */
-		free_place(st, ptr);
+		symmetric_free_place(st, ptr);
 		return ret;
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
 	if (ret && !st->broken) /* all PEs know, and do the same */
-		take_back(st, ptr);
+		symmetric_take_back(st, ptr);
 	*out = ret ? NULL : st->heap.cuda ? gdri_symmetric_name(gdri_symmetric_find(st->symmetric, ptr)) : ptr;
 	return ret;
 }
@@ -150,12 +150,12 @@ static int unregister_all(struct gdri_state *st, void *name)
 	ret = st->heap.cuda ? gdri_window_retire(st, ptr) : 0;
 	if (ret)
 		return ret; /* registered still, on all PEs */
-	st->pending = leave(st, ptr);
+	st->pending = symmetric_leave(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_GIVEN_BACK, offset, 0);
 	if (ret)
 		return ret; /* registered still, on all PEs */
-	forget(st, ptr);
-	return free_place(st, ptr);
+	symmetric_forget(st, ptr);
+	return symmetric_free_place(st, ptr);
 }
 
 int gdr_symmetric_unregister(void *ptr)

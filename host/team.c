@@ -37,8 +37,8 @@ struct call {
 };
 
 /* members: numbers in the parent. status: what is wrong with the arguments; the others hear of it. */
-static int make(struct gdri_state *st, gdr_team_t parent, const struct call *call,
-		const int *members, int n, int status, gdr_team_t *out)
+static int team_make(struct gdri_state *st, gdr_team_t parent, const struct call *call,
+		     const int *members, int n, int status, gdr_team_t *out)
 {
 	const struct gdri_team *t = gdri_team_find(st, parent);
 	struct gdri_team_plan p = {.what = call->what, .n = n, .status = status};
@@ -121,7 +121,7 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 
 		members[i] = at < 0 || at >= t->n ? -1 : (int)at; /* refused with the others */
 	}
-	ret = make(st, parent, &call, members, status ? 0 : size, status, new_team);
+	ret = team_make(st, parent, &call, members, status ? 0 : size, status, new_team);
 	free(members);
 	return ret;
 }
@@ -144,7 +144,7 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 	}
 	for (i = 0; i < n; i++)
 		call.hash = gdri_mix(call.hash, (uint64_t)pes[i]);
-	return make(st, parent, &call, pes, n, status, new_team);
+	return team_make(st, parent, &call, pes, n, status, new_team);
 }
 
 int gdr_team_new_id(uint64_t *id)
@@ -205,7 +205,7 @@ static int split_axis(struct gdri_state *st, gdr_team_t parent, const struct cal
 		members[i] = first + i * step;
 	if (!members)
 		gdri_error("%s: out of memory", call->what);
-	ret = make(st, parent, call, members, members ? n : 0, members ? 0 : -GDR_ENOMEM, out);
+	ret = team_make(st, parent, call, members, members ? n : 0, members ? 0 : -GDR_ENOMEM, out);
 	free(members);
 	return ret;
 }
@@ -232,7 +232,7 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 		status = -GDR_EINVAL;
 	}
 	if (status)
-		return make(st, parent, &x, NULL, 0, status, xaxis_team);
+		return team_make(st, parent, &x, NULL, 0, status, xaxis_team);
 	xrange = xrange < t->n ? xrange : t->n;
 	row = t->me / xrange;
 	end = (row + 1) * xrange < t->n ? (row + 1) * xrange : t->n;
