@@ -17,7 +17,7 @@ struct verdict {
 	char text[188];
 };
 
-static void fill(struct verdict *v, int status)
+static void agree_fill(struct verdict *v, int status)
 {
 	memset(v, 0, sizeof(*v));
 	v->status = status;
@@ -39,7 +39,7 @@ static void clean(struct verdict *v)
 		v->status = -GDR_EBOOTSTRAP;
 }
 
-static int judge(const struct gdri_state *st, const char *what, uint8_t *all, size_t stride, int own)
+static int agree_judge(const struct gdri_state *st, const char *what, uint8_t *all, size_t stride, int own)
 {
 	struct verdict v;
 	int i, failed = 0, first = -1, ret = 0;
@@ -94,7 +94,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 		gdri_break(st, ret); /* the others wait */
 		goto out;
 	}
-	fill((struct verdict *)mine, own);
+	agree_fill((struct verdict *)mine, own);
 	if (len)
 		memcpy(mine + sizeof(struct verdict), send, len);
 	/* What peers do to the heap through the NIC before their arrival comes before our return, what
@@ -107,7 +107,7 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 	if (!ret && st->heap.base)
 		gdri_hd_acquire(st->heap.base);
 	if (!ret)
-		ret = judge(st, what, all, stride, own);
+		ret = agree_judge(st, what, all, stride, own);
 	for (i = 0; !ret && len && i < st->n_pes; i++)
 		memcpy((uint8_t *)recv + (size_t)i * len,
 		       all + (size_t)i * stride + sizeof(struct verdict), len);

@@ -182,14 +182,14 @@ static uint32_t taken(const struct gdri_dev *dev)
 	return n < GDRI_MAX_ERRORS ? n : GDRI_MAX_ERRORS;
 }
 
-static int complete(const struct gdri_error *e)
+static int error_is_complete(const struct gdri_error *e)
 {
 	/* acquire: pairs with the release of the device code that filled the record */
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == 2;
 }
 
 /* Or it turned out not to be needed (3). */
-static int ended(const struct gdri_error *e)
+static int error_has_ended(const struct gdri_error *e)
 {
 	/* acquire: as above */
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= 2;
@@ -201,7 +201,7 @@ int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 	int found = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!complete(&dev->errors[i]))
+		if (!error_is_complete(&dev->errors[i]))
 			continue;
 		if (found < max)
 			gdri_error_describe(&dev->errors[i], &out[found]);
@@ -215,7 +215,7 @@ bool gdri_errors_have(const struct gdri_dev *dev, int status)
 	uint32_t i, n = taken(dev);
 
 	for (i = 0; i < n; i++)
-		if (complete(&dev->errors[i]) && dev->errors[i].status == status)
+		if (error_is_complete(&dev->errors[i]) && dev->errors[i].status == status)
 			return true;
 	return false;
 }
@@ -225,8 +225,9 @@ void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 	uint32_t n = taken(dev);
 	struct gdr_error e;
 
-	for (; *seen < n && ended(&dev->errors[*seen]); ++*seen) {
-		if (!complete(&dev->errors[*seen]) || dev->errors[*seen].kind == GDRI_ERROR_LOST) /* said at once */
+	for (; *seen < n && error_has_ended(&dev->errors[*seen]); ++*seen) {
+		if (!error_is_complete(&dev->errors[*seen]) ||
+		    dev->errors[*seen].kind == GDRI_ERROR_LOST) /* said at once */
 			continue;
 		gdri_error_describe(&dev->errors[*seen], &e);
 		gdri_error("%s", e.text);

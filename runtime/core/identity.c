@@ -132,7 +132,7 @@ static const struct {
 #undef ALIKE
 };
 
-static int check_options(const struct identity *first, const struct identity *other, int pe)
+static int identity_check_options(const struct identity *first, const struct identity *other, int pe)
 {
 	char values[2][40];
 	size_t i;
@@ -170,7 +170,7 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 				   all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
 			return -GDR_EMISMATCH;
 		}
-		ret = check_options(&all[0], &all[i], i);
+		ret = identity_check_options(&all[0], &all[i], i);
 	}
 	return ret;
 }

@@ -60,7 +60,7 @@ static struct {
 	struct repeat list[REPEATS];
 } repeats;
 
-static uint64_t now_ns(void)
+static uint64_t log_now_ns(void)
 {
 	struct timespec ts;
 
@@ -102,7 +102,7 @@ static void put_line(const char *line, const char *end)
 	}
 }
 
-static void tell(struct repeat *r, uint64_t now)
+static void log_tell_repeats(struct repeat *r, uint64_t now)
 {
 	char end[48];
 
@@ -114,12 +114,12 @@ static void tell(struct repeat *r, uint64_t now)
 
 static void tell_older(uint64_t age_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = log_now_ns();
 	unsigned int i;
 
 	for (i = 0; i < REPEATS; i++)
 		if (repeats.list[i].more && now - repeats.list[i].told_ns >= age_ns)
-			tell(&repeats.list[i], now);
+			log_tell_repeats(&repeats.list[i], now);
 }
 
 /* One error has one text but for how long it was waited for. */
@@ -137,7 +137,7 @@ static bool is_same(const char *a, const char *b)
 	}
 }
 
-static bool count(const char *line)
+static bool log_count(const char *line)
 {
 	unsigned int i;
 
@@ -159,12 +159,12 @@ static void print(const char *line)
 		put_line(line, "");
 		return;
 	}
-	if (!count(line)) {
+	if (!log_count(line)) {
 		tell_older(0);
 		put_line(line, "");
 		r = &repeats.list[repeats.next++ % REPEATS];
 		snprintf(r->line, sizeof(r->line), "%s", line);
-		r->told_ns = now_ns();
+		r->told_ns = log_now_ns();
 	}
 	unlock();
 }

@@ -16,7 +16,7 @@
 #define COUNT 0xffull
 #define DIFFER (~COUNT)
 
-static int tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
+static int meet_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
 {
 	int ret = gdri_xfer_signal(gdri_host_dev(st), word, value, 0, pe, 0);
 
@@ -43,8 +43,8 @@ static int somebody_left(const struct gdri_state *st, const char *what)
 	return -GDR_EPEERLOST;
 }
 
-static int hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
-		const char *what, uint64_t *value)
+static int meet_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
+		     const char *what, uint64_t *value)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_waiter w;
@@ -85,9 +85,9 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 	gdri_hd_release(dev->heap);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
 	for (step = 1; step < n; step *= 2, words++) {
-		ret = tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
+		ret = meet_tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
 		if (!ret)
-			ret = hear(st, words, (me - step + n) % n, start, what, &heard);
+			ret = meet_hear(st, words, (me - step + n) % n, start, what, &heard);
 		if (ret) {
 			gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
 			return ret;

@@ -12,7 +12,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 
-static struct gdri_module *find(struct gdri_state *st, const struct CUmod_st *module)
+static struct gdri_module *module_find(struct gdri_state *st, const struct CUmod_st *module)
 {
 	int i;
 
@@ -52,7 +52,7 @@ static int check_version(struct gdri_state *st, const void *constants, uint64_t 
 
 int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 {
-	struct gdri_module *list, *m = find(st, module), fresh = {module, NULL, 0};
+	struct gdri_module *list, *m = module_find(st, module), fresh = {module, NULL, 0};
 	bool is_new = !m;
 	int ret;
 
@@ -101,7 +101,7 @@ static int hide(struct gdri_state *st, const struct gdri_module *m)
 
 int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 {
-	struct gdri_module *m = find(st, module);
+	struct gdri_module *m = module_find(st, module);
 	int ret;
 
 	if (!m) {
@@ -119,7 +119,7 @@ int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 
 void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
 {
-	struct gdri_module *m = find(st, module);
+	struct gdri_module *m = module_find(st, module);
 
 	if (!m)
 		return;

@@ -132,7 +132,7 @@ static void accepted(const struct option *o, char *buf, size_t room)
 }
 
 /* Why the value was refused. A number alone has two readings, which are a factor of 1000 apart. */
-static void refused(const struct option *o, const char *value, char *buf, size_t room)
+static void option_why_refused(const struct option *o, const char *value, char *buf, size_t room)
 {
 	uint64_t v;
 	int n = 0;
@@ -163,7 +163,7 @@ int gdri_option_set(struct gdri_options *opt, const char *name, const char *valu
 		return -GDR_EOPTION;
 	}
 	if (!set_value(o, opt, value)) {
-		refused(o, value, why, room);
+		option_why_refused(o, value, why, room);
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -191,7 +191,7 @@ static const char *nearest(const char *name, size_t len)
 	return found;
 }
 
-static void warn_unknown(const char *name, size_t len)
+static void option_warn_unknown(const char *name, size_t len)
 {
 	const char *near = nearest(name, len);
 
@@ -212,12 +212,12 @@ static int take_variable(struct gdri_options *opt, const char *var, bool warn)
 
 	if (!o) {
 		if (warn)
-			warn_unknown(var, len);
+			option_warn_unknown(var, len);
 		return 0;
 	}
 	if (!var[len] || set_value(o, opt, var + len + 1))
 		return 0;
-	refused(o, var + len + 1, why, sizeof(why));
+	option_why_refused(o, var + len + 1, why, sizeof(why));
 	gdri_error("GDR_%s=%.100s is not accepted; it takes %s", o->name, var + len + 1, why);
 	return -GDR_EOPTION;
 }

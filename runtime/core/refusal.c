@@ -41,7 +41,7 @@ static const char *what_name(uint64_t call)
 	return NAME(names, call & 0xff);
 }
 
-static const char *op_name(uint64_t call)
+static const char *refusal_op_name(uint64_t call)
 {
 	static const char *const names[] = {"sum", "prod", "min", "max", "and", "or", "xor", "maxloc"};
 
@@ -80,7 +80,8 @@ static void add_calls(struct text *t, uint64_t mine, uint64_t other, int there, 
 		return;
 	}
 	if (reckons(mine) && differ >> 48 & 0x7f)
-		text_add(t, ", %s on PE %d and %s on PE %d", op_name(other), there, op_name(mine), here);
+		text_add(t, ", %s on PE %d and %s on PE %d", refusal_op_name(other), there, refusal_op_name(mine),
+			 here);
 	if (reckons(mine) && differ >> 40 & 0xff)
 		text_add(t, ", of %s on PE %d and of %s on PE %d", type_name(other), there, type_name(mine), here);
 	else if (differ >> 16 & 0xff)

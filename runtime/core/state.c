@@ -29,15 +29,15 @@ struct gdri_state *gdri_state_get(void)
 
 /* A forked child has none of our threads and must not touch queues or peers: to it the
  * library is not initialised. What it inherited goes when it ends or calls exec. */
-static void in_child(void)
+static void state_in_child(void)
 {
 	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED); /* a child has one thread */
 	gdri_devstate_publish(NULL);
 }
 
-static void once(void)
+static void state_register_fork(void)
 {
-	if (pthread_atfork(NULL, NULL, in_child))
+	if (pthread_atfork(NULL, NULL, state_in_child))
 		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
 }
 
@@ -200,7 +200,7 @@ static const struct step steps[] = {
 };
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]))
 
-static void undo(struct gdri_state *st)
+static void state_undo(struct gdri_state *st)
 {
 	size_t i;
 
@@ -210,7 +210,7 @@ static void undo(struct gdri_state *st)
 	}
 }
 
-static int execute(struct gdri_state *st)
+static int state_execute(struct gdri_state *st)
 {
 	uint64_t begin = gdri_now_ns();
 	int ret = 0;
@@ -321,7 +321,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	struct gdri_state *st = calloc(1, sizeof(*st));
 	int ret;
 
-	pthread_once(&first, once);
+	pthread_once(&first, state_register_fork);
 	if (!st) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
@@ -337,7 +337,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
 	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_init");
 	check_abi(st, abi_version);
-	ret = execute(st);
+	ret = state_execute(st);
 	st->attr = NULL;
 	if (ret) {
 		gdri_state_down(st, ret);
@@ -416,7 +416,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 		gdri_log_counts(0, 1);
 		return told;
 	}
-	undo(st);
+	state_undo(st);
 	gdri_log_counts(0, 1);
 	pthread_mutex_destroy(&st->lock);
 	pthread_mutex_destroy(&st->local_lock);

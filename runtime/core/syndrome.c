@@ -55,7 +55,7 @@ struct words {
 	const char *text;
 };
 
-static const char *find(const struct words *w, int code)
+static const char *syndrome_find(const struct words *w, int code)
 {
 	for (; w->text; w++) {
 		if (w->code == code)
@@ -77,7 +77,7 @@ const char *gdri_opcode_name(unsigned int opcode)
 		{GDRI_OP_DUMP, "DUMP"},
 		{0, NULL},
 	};
-	const char *name = find(names, (int)opcode);
+	const char *name = syndrome_find(names, (int)opcode);
 
 	return *name ? name : "unknown";
 }
@@ -101,7 +101,7 @@ const char *gdri_status_advice(int status)
 		{0, NULL},
 	};
 
-	return find(advice, status < 0 ? -status : status);
+	return syndrome_find(advice, status < 0 ? -status : status);
 }
 
 /* Firmware's own codes are not in the public manual; these are the ones that drivers
@@ -119,5 +119,5 @@ const char *gdri_vendor_words(unsigned int vendor_syndrome)
 		{0, NULL},
 	};
 
-	return find(vendor, (int)vendor_syndrome);
+	return syndrome_find(vendor, (int)vendor_syndrome);
 }

@@ -18,7 +18,7 @@
 
 #define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
 
-static int load(struct gdri_cuda *c)
+static int cuda_load(struct gdri_cuda *c)
 {
 	/* Stays loaded: the driver has threads of its own. */
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -117,7 +117,7 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles)
 	pthread_mutex_init(&c->lock, NULL);
 	c->refs = 1;
 	c->room = ROOM;
-	ret = load(c);
+	ret = cuda_load(c);
 	if (!ret)
 		ret = choose_context(c, local_rank);
 	if (!ret)
@@ -148,7 +148,7 @@ static void release_primary(struct gdri_cuda *c)
 }
 
 /* A thread that was left behind in the driver may be the last one. */
-static void put(struct gdri_cuda *c)
+static void cuda_put(struct gdri_cuda *c)
 {
 	/* release and acquire: pairs with the other puts, whose use of it comes before its end */
 	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
@@ -168,7 +168,7 @@ static void put(struct gdri_cuda *c)
 void gdri_cuda_close(struct gdri_cuda *c)
 {
 	if (c)
-		put(c);
+		cuda_put(c);
 }
 
 const char *gdri_cuda_text(const struct gdri_cuda *c)
@@ -198,7 +198,7 @@ static void *synchronize(void *arg)
 	gdri_cuda_enter(c);
 	r = c->api.ctx_sync();
 	gdri_cuda_leave(c);
-	put(c);
+	cuda_put(c);
 	return (void *)(intptr_t)r;
 }
 
@@ -226,7 +226,7 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 	/* relaxed: the caller has a reference, and the new thread starts behind this */
 	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
 	if (gdri_thread_start(&t, synchronize, c)) {
-		put(c);
+		cuda_put(c);
 		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
 		return -GDR_ETIMEOUT;
 	}

@@ -9,7 +9,7 @@
 #define BUSY_US 1000 /* see gdri_cuda_default_stream */
 
 /* Polls: a sleep of the driver could not be bounded. */
-static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
+static gdri_cu_result copy_finish(struct gdri_cuda *c, int timeout_ms)
 {
 	uint64_t end = gdri_deadline_ns(timeout_ms);
 	struct timespec nap = {0, 20000};
@@ -27,7 +27,7 @@ static gdri_cu_result finish(struct gdri_cuda *c, int timeout_ms)
 
 /* Takes the stream and the context. False: an earlier copy, which took too long, is still on the stream, and what is
  * put behind it would wait for it. */
-static bool begin(struct gdri_cuda *c)
+static bool copy_begin(struct gdri_cuda *c)
 {
 	pthread_mutex_lock(&c->lock);
 	gdri_cuda_enter(c);
@@ -52,7 +52,7 @@ static gdri_cu_result send(struct gdri_cuda *c, void *dst, const void *src, size
 /* Up to its end. */
 static gdri_cu_result arrive(struct gdri_cuda *c, int timeout_ms)
 {
-	gdri_cu_result r = finish(c, timeout_ms);
+	gdri_cu_result r = copy_finish(c, timeout_ms);
 
 	c->stuck = r == GDRI_CU_NOT_READY;
 	return r;
@@ -75,7 +75,7 @@ static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void
 		    int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
-	bool began = begin(c);
+	bool began = copy_begin(c);
 
 	if (began) {
 		r = send(c, dst, src, len);
@@ -90,22 +90,22 @@ int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, 
 	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
 }
 
-static size_t part_of(size_t left)
+static size_t copy_part(size_t left)
 {
 	return left < GDRI_CUDA_BOUNCE ? left : GDRI_CUDA_BOUNCE;
 }
 
 /* Each part is taken from one buffer while the next one comes to the other. */
-static gdri_cu_result take(struct gdri_cuda *c, uint8_t *to, const uint8_t *gpu, size_t len, int timeout_ms)
+static gdri_cu_result copy_take(struct gdri_cuda *c, uint8_t *to, const uint8_t *gpu, size_t len, int timeout_ms)
 {
-	size_t part = part_of(len), next;
+	size_t part = copy_part(len), next;
 	gdri_cu_result r = send(c, c->bounce[0], gpu, part);
 	unsigned int at = 0;
 
 	for (; !r && part; at ^= 1, to += part, len -= part, part = next) {
 		r = arrive(c, timeout_ms);
 		gpu += part;
-		next = part_of(len - part);
+		next = copy_part(len - part);
 		if (!r && next)
 			r = send(c, c->bounce[at ^ 1], gpu, next);
 		if (!r)
@@ -115,7 +115,7 @@ static gdri_cu_result take(struct gdri_cuda *c, uint8_t *to, const uint8_t *gpu,
 }
 
 /* The same the other way round. */
-static gdri_cu_result give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *from, size_t len, int timeout_ms)
+static gdri_cu_result copy_give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *from, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = 0;
 	bool sent = false; /* the part before is on its way */
@@ -123,7 +123,7 @@ static gdri_cu_result give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *fro
 	size_t part;
 
 	for (; !r && len; at ^= 1, gpu += part, from += part, len -= part, sent = true) {
-		part = part_of(len);
+		part = copy_part(len);
 		memcpy(c->bounce[at], from, part);
 		if (sent)
 			r = arrive(c, timeout_ms);
@@ -141,9 +141,9 @@ static int bounced(struct gdri_cuda *c, bool look, void *dst, const void *src, s
 
 	if (!len)
 		return 0;
-	began = begin(c);
+	began = copy_begin(c);
 	if (began)
-		r = look ? take(c, dst, src, len, timeout_ms) : give(c, dst, src, len, timeout_ms);
+		r = look ? copy_take(c, dst, src, len, timeout_ms) : copy_give(c, dst, src, len, timeout_ms);
 	end(c);
 	return carried(c, look ? "a look at memory of the GPU" : "a change of memory of the GPU", r, began, timeout_ms);
 }
@@ -165,7 +165,7 @@ int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
 	pthread_mutex_lock(&c->lock);
 	if (c->stuck) {
 		gdri_cuda_enter(c);
-		c->stuck = finish(c, timeout_ms) == GDRI_CU_NOT_READY;
+		c->stuck = copy_finish(c, timeout_ms) == GDRI_CU_NOT_READY;
 		gdri_cuda_leave(c);
 		ret = c->stuck ? -GDR_ETIMEOUT : 0;
 	}

@@ -25,8 +25,8 @@ bool gdri_cuda_is_pooled(struct gdri_cuda *c, const void *addr)
 	return gdri_cuda_about(c, GDRI_CU_POINTER_POOL, addr) != 0;
 }
 
-static int check_range(struct gdri_cuda *c, const void *addr, size_t len, struct gdri_cuda_ipc *out, char *why,
-		       size_t room)
+static int ipc_check_range(struct gdri_cuda *c, const void *addr, size_t len, struct gdri_cuda_ipc *out, char *why,
+			   size_t room)
 {
 	uint64_t begin = gdri_cuda_about(c, GDRI_CU_POINTER_BEGIN, addr);
 	int device = (int)(uint32_t)gdri_cuda_about(c, GDRI_CU_POINTER_ORDINAL, addr);
@@ -49,7 +49,7 @@ int gdri_cuda_ipc_export(struct gdri_cuda *c, const void *addr, size_t len, stru
 {
 	struct gdri_cu_ipc handle;
 	gdri_cu_result r;
-	int ret = check_range(c, addr, len, out, why, room);
+	int ret = ipc_check_range(c, addr, len, out, why, room);
 
 	if (ret) {
 		out->size = 0;
@@ -67,7 +67,7 @@ int gdri_cuda_ipc_export(struct gdri_cuda *c, const void *addr, size_t len, stru
 	return -GDR_ENOTSUP;
 }
 
-static struct gdri_cuda_opened *find(struct gdri_cuda *c, const struct gdri_cuda_ipc *of)
+static struct gdri_cuda_opened *ipc_find(struct gdri_cuda *c, const struct gdri_cuda_ipc *of)
 {
 	struct gdri_cuda_opened *o = c->opened;
 
@@ -93,7 +93,7 @@ static gdri_cu_result open_new(struct gdri_cuda *c, const struct gdri_cuda_ipc *
 
 int gdri_cuda_ipc_open(struct gdri_cuda *c, const struct gdri_cuda_ipc *of, uint8_t **base, char *why, size_t room)
 {
-	struct gdri_cuda_opened *o = find(c, of);
+	struct gdri_cuda_opened *o = ipc_find(c, of);
 	gdri_cu_result r = 0;
 
 	if (!o) {

@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/cuda_impl.h"
 
-static gdri_cu_result map(struct gdri_cuda *c, void *p, size_t len, unsigned int flags, void **at)
+static gdri_cu_result cuda_map_host(struct gdri_cuda *c, void *p, size_t len, unsigned int flags, void **at)
 {
 	gdri_cu_ptr device = 0;
 	gdri_cu_result r;
@@ -30,16 +30,16 @@ int gdri_cuda_map(struct gdri_cuda *c, void *p, size_t len, enum gdri_cuda_map k
 	gdri_cu_result r, plain;
 
 	if (kind == GDRI_CUDA_MAP_MEMORY) {
-		r = map(c, p, len, flags, at);
+		r = cuda_map_host(c, p, len, flags, at);
 		if (!r)
 			return 0;
 		snprintf(why, room, "%s cannot map %zu bytes of host memory: %s (%d); see ulimit -l and free "
 			 "memory", c->text, len, gdri_cuda_error_text(c, r), r);
 		return -GDR_ESYSTEM;
 	}
-	r = map(c, p, len, flags | GDRI_CU_HOST_IO, at);
+	r = cuda_map_host(c, p, len, flags | GDRI_CU_HOST_IO, at);
 	/* invalid argument: no memory of a device at all. An emulated NIC has its page in memory. */
-	plain = r == GDRI_CU_INVALID ? map(c, p, len, flags, at) : r;
+	plain = r == GDRI_CU_INVALID ? cuda_map_host(c, p, len, flags, at) : r;
 	if (!plain)
 		return 0;
 	snprintf(why, room, "%s cannot map the doorbell page: %s (%d); set NVreg_RegistryDwords="
@@ -101,20 +101,20 @@ bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) == GDRI_CU_POINTER_DEVICE;
 }
 
-static bool is_known(struct gdri_cuda *c, const void *p)
+static bool cuda_map_is_known(struct gdri_cuda *c, const void *p)
 {
 	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) != 0;
 }
 
 int gdri_cuda_copy_in(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
 {
-	return is_known(c, to) ? gdri_cuda_copy(c, to, gpu, len, timeout_ms)
+	return cuda_map_is_known(c, to) ? gdri_cuda_copy(c, to, gpu, len, timeout_ms)
 			       : gdri_cuda_peek(c, to, gpu, len, timeout_ms);
 }
 
 int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
-	return is_known(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
+	return cuda_map_is_known(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
 				 : gdri_cuda_poke(c, gpu, from, len, timeout_ms);
 }
 

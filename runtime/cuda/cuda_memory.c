@@ -23,7 +23,7 @@ static struct gdri_cu_prop property(const struct gdri_cuda *c)
 }
 
 /* Readable and writable by this PE's GPU. */
-static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint8_t *at, uint64_t size)
+static gdri_cu_result cuda_map_memory(struct gdri_cuda *c, gdri_cu_mem mem, uint8_t *at, uint64_t size)
 {
 	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device},
 					GDRI_CU_ACCESS_READWRITE};
@@ -37,7 +37,7 @@ static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_mem mem, uint8_t *at, uin
 	return r;
 }
 
-static uint64_t whole(uint64_t size, uint64_t grain)
+static uint64_t cuda_whole_grains(uint64_t size, uint64_t grain)
 {
 	return (size + grain - 1) / grain * grain;
 }
@@ -52,8 +52,8 @@ int gdri_cuda_heap_reserve(struct gdri_cuda *c, bool own, uint64_t *size, uint64
 	gdri_cuda_enter(c);
 	r = c->api.granularity(&grain, &prop, GDRI_CU_GRANULARITY_BEST);
 	if (!r) {
-		*size = whole(*size, grain);
-		*max = whole(*max, grain);
+		*size = cuda_whole_grains(*size, grain);
+		*max = cuda_whole_grains(*max, grain);
 		r = c->api.reserve(&at, *max + c->room, 0, 0, 0);
 		if (r && own && c->room) { /* the heap goes before what may come to it */
 			c->room = 0;
@@ -82,7 +82,7 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *
 	gdri_cuda_enter(c);
 	r = c->api.mem_create(&mem, size, &prop, 0);
 	if (!r) {
-		r = map(c, mem, at, size);
+		r = cuda_map_memory(c, mem, at, size);
 		if (!r) { /* not before: under compute-sanitizer's initcheck memsets of it would fail */
 			r = gdri_cuda_export(c, mem, fd);
 			if (r)
@@ -108,7 +108,7 @@ int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t siz
 	gdri_cuda_enter(c);
 	r = gdri_cuda_import(c, fd, &mem);
 	if (!r) {
-		r = map(c, mem, at, size);
+		r = cuda_map_memory(c, mem, at, size);
 		c->api.mem_release(mem);
 	}
 	gdri_cuda_leave(c);

@@ -52,7 +52,7 @@ static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri
 	return r ? r : api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
 }
 
-static gdri_cu_result load(struct gdri_cuda *c, struct gdri_performer *p)
+static gdri_cu_result perform_load(struct gdri_cuda *c, struct gdri_performer *p)
 {
 	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
 
@@ -107,7 +107,7 @@ struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 		return NULL;
 	init_lock(p);
 	gdri_cuda_enter(c);
-	p->loaded = load(c, p);
+	p->loaded = perform_load(c, p);
 	gdri_cuda_leave(c);
 	return p;
 }
@@ -131,7 +131,7 @@ void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
 }
 
 /* Those that are not launched know no queues, and are not told of the library. */
-static int show(struct gdri_state *st, const struct kernels *k)
+static int perform_show(struct gdri_state *st, const struct kernels *k)
 {
 	int ret = gdri_module_add(st, k->module);
 
@@ -155,7 +155,7 @@ void gdri_perform_up(struct gdri_state *st)
 		r = open_calls(st, p);
 		gdri_cuda_leave(st->cuda);
 	}
-	ret = r ? 0 : show(st, &p->plain);
+	ret = r ? 0 : perform_show(st, &p->plain);
 	if (!r && !ret)
 		return;
 	gdri_module_drop(st, p->plain.direct);
@@ -190,7 +190,7 @@ int gdri_perform_up_any(struct gdri_state *st)
 	if (r)
 		return gdri_cuda_refused(st->cuda, "loading the kernels that reach memory of cudaMalloc", r);
 	pthread_mutex_lock(&st->local_lock);
-	ret = show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
+	ret = perform_show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
 	pthread_mutex_unlock(&st->local_lock);
 	p->shows_any = !ret;
 	return ret;
@@ -208,7 +208,7 @@ static int missing(void)
 }
 
 /* Address of the peer's word, or 0: not mapped. */
-static gdri_cu_ptr mapped(const struct gdri_state *st, const void *ptr, int pe)
+static gdri_cu_ptr perform_mapped(const struct gdri_state *st, const void *ptr, int pe)
 {
 	return (uintptr_t)gdri_window_at(st, ptr, pe);
 }
@@ -275,14 +275,15 @@ static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q,
 	switch (way) {
 	case BY_COPY:
 		if (q->what == GDRI_RQ_PUT)
-			return copy(st, mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len, stream);
-		return copy(st, (uintptr_t)q->dst, mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
+			return copy(st, perform_mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len,
+				    stream);
+		return copy(st, (uintptr_t)q->dst, perform_mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
 	case BY_VALUE:
-		return api->copy_in(mapped(st, q->dst, q->pe), q->value, q->size, stream);
+		return api->copy_in(perform_mapped(st, q->dst, q->pe), q->value, q->size, stream);
 	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
 		if (q->what == GDRI_RQ_SIGNAL)
-			return api->write64(stream, mapped(st, q->signal.word, q->pe), q->signal.value, 0);
-		return api->write64(stream, mapped(st, q->dst, q->pe), q->value[0], 0);
+			return api->write64(stream, perform_mapped(st, q->signal.word, q->pe), q->signal.value, 0);
+		return api->write64(stream, perform_mapped(st, q->dst, q->pe), q->value[0], 0);
 	}
 }
 
@@ -310,7 +311,7 @@ static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_reque
 
 	for (i = 1; i < n && len && !r; i++) { /* all to others at the same time */
 		pe = q->coll.start + (int)((me + i) % n) * q->coll.stride;
-		r = st->cuda->api.copy(mapped(st, from, pe), (uintptr_t)from, len, stream);
+		r = st->cuda->api.copy(perform_mapped(st, from, pe), (uintptr_t)from, len, stream);
 	}
 	return r;
 }
@@ -325,7 +326,7 @@ static struct gdri_request meeting(const struct gdri_request *q)
 	return m;
 }
 
-static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+static gdri_cu_result perform_launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
 	void *args[] = {&arg};
@@ -338,12 +339,12 @@ static gdri_cu_result launch(struct gdri_state *st, const struct gdri_request *q
 		return r;
 	r = copy_to_all(st, &arg, stream);
 	arg = meeting(q);
-	return r ? r : launch(st, &arg, stream);
+	return r ? r : perform_launch(st, &arg, stream);
 }
 
 /* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
-static struct CUfunc_st *choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
-				void **args, struct gdri_plan *p)
+static struct CUfunc_st *perform_choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
+					void **args, struct gdri_plan *p)
 {
 	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
 	bool direct = st->constants && st->constants->direct;
@@ -373,7 +374,7 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	int quiet;
 
 	how.n_attributes = st->cuda->early && (uintptr_t)stream > LAST_DEFAULT && !is_captured(st, stream);
-	kernel = choose(st, &arg, &quiet, args, &p);
+	kernel = perform_choose(st, &arg, &quiet, args, &p);
 	how.grid[0] = p.grid;
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
@@ -420,7 +421,7 @@ static struct call *find_free(struct gdri_state *st)
 }
 
 /* NULL: the deadline has passed. Nobody tells of a late call's end, so the wait is in short steps. */
-static struct call *take(struct gdri_state *st, uint64_t deadline)
+static struct call *perform_take_call(struct gdri_state *st, uint64_t deadline)
 {
 	struct gdri_performer *p = st->performer;
 	struct timespec ts;
@@ -441,7 +442,7 @@ static struct call *take(struct gdri_state *st, uint64_t deadline)
 	return c;
 }
 
-static void give(struct gdri_performer *p, struct call *c, bool late)
+static void perform_give_call(struct gdri_performer *p, struct call *c, bool late)
 {
 	pthread_mutex_lock(&p->lock);
 	c->busy = c->late = late;
@@ -450,7 +451,7 @@ static void give(struct gdri_performer *p, struct call *c, bool late)
 }
 
 /* Polls: a sleep of the driver could not be bounded. */
-static gdri_cu_result finish(struct gdri_state *st, gdri_cu_stream stream)
+static gdri_cu_result perform_finish(struct gdri_state *st, gdri_cu_stream stream)
 {
 	uint64_t end = gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS);
 	struct timespec nap = {0, 20000};
@@ -475,7 +476,7 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 
 	if (!st->performer)
 		return missing();
-	c = take(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
+	c = perform_take_call(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
 	if (!c) {
 		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);
 		return -GDR_ETIMEOUT;
@@ -483,16 +484,16 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 	mine.answer = c->answer;
 	*c->answer = (struct gdri_answer){0};
 	gdri_cuda_enter(st->cuda);
-	r = launch(st, &mine, c->stream);
+	r = perform_launch(st, &mine, c->stream);
 	if (!r)
-		r = finish(st, c->stream);
+		r = perform_finish(st, c->stream);
 	gdri_cuda_leave(st->cuda);
 	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken until then */
-		give(st->performer, c, true);
+		perform_give_call(st->performer, c, true);
 		gdri_error("CUDA: a kernel of the library does not end: the GPU hangs, or kernels hold it");
 		return -GDR_ETIMEOUT;
 	}
 	*answer = *c->answer;
-	give(st->performer, c, false);
+	perform_give_call(st->performer, c, false);
 	return r ? gdri_cuda_refused(st->cuda, "a call from the host", r) : answer->status;
 }

@@ -81,7 +81,7 @@ static bool recall(const struct gdri_qp *there, struct gdri_qp *qp)
 	return true;
 }
 
-static bool known(struct gdri_state *st, const struct gdri_qp *there, struct gdri_qp *qp)
+static bool cuda_queue_known(struct gdri_state *st, const struct gdri_qp *there, struct gdri_qp *qp)
 {
 	bool found;
 
@@ -91,7 +91,7 @@ static bool known(struct gdri_state *st, const struct gdri_qp *there, struct gdr
 	return found;
 }
 
-static void record(struct gdri_state *st, struct gdri_qp *there, struct gdri_qp *qp)
+static void cuda_queue_record(struct gdri_state *st, struct gdri_qp *there, struct gdri_qp *qp)
 {
 	pthread_mutex_lock(&st->fault_lock);
 	if (!recall(there, qp)) {
@@ -103,7 +103,7 @@ static void record(struct gdri_state *st, struct gdri_qp *there, struct gdri_qp 
 }
 
 /* 1: all below the target is complete; 0: not yet; < 0: the queue's error, of which there is a record. */
-static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target)
+static int cuda_queue_look(struct gdri_state *st, struct view *v, size_t i, uint64_t target)
 {
 	struct gdri_qp *there = &st->qps[v->first + i];
 	struct gdri_qp *qp = &v->qps[i];
@@ -111,7 +111,7 @@ static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target
 
 	if (done)
 		return done;
-	if (known(st, there, qp))
+	if (cuda_queue_known(st, there, qp))
 		return gdri_qp_test(qp, target);
 	if (v->cqs) {
 		ret = gdri_cuda_peek(st->cuda, v->cqs, there->cq, v->cq_bytes, GDRI_COPY_MS);
@@ -125,12 +125,12 @@ static int look(struct gdri_state *st, struct view *v, size_t i, uint64_t target
 	}
 	if (ret)
 		return ret;
-	record(st, there, qp);
+	cuda_queue_record(st, there, qp);
 	return gdri_qp_test(qp, target);
 }
 
 /* Takes what is published in the first look as the target. */
-static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint64_t deadline)
+static int cuda_queues_quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint64_t deadline)
 {
 	struct timespec nap = {0, 20000};
 	size_t i, pending;
@@ -143,7 +143,7 @@ static int quiet(struct gdri_state *st, struct view *v, uint64_t *targets, uint6
 				targets[i] = (v->qps[i].ready >> 1) - (v->qps[i].ready & 1u);
 			if (!targets[i])
 				continue;
-			ret = look(st, v, i, targets[i]);
+			ret = cuda_queue_look(st, v, i, targets[i]);
 			pending += !ret;
 			if (ret < 0 && !status)
 				status = ret;
@@ -179,7 +179,7 @@ int gdri_cuda_queues_test(struct gdri_state *st, size_t first, size_t n, int tim
 		ret = -GDR_ENOMEM;
 	}
 	if (!ret)
-		ret = quiet(st, &v, targets, gdri_deadline_ns(timeout_ms));
+		ret = cuda_queues_quiet(st, &v, targets, gdri_deadline_ns(timeout_ms));
 	free(targets);
 	view_close(&v);
 	return ret;

@@ -59,7 +59,7 @@ size_t gdri_cuda_state_qps(const struct gdri_state *st)
 }
 
 /* The block as it begins, for the GPU at address `at`. */
-static void fill(const struct gdri_state *st, const struct block *b, uint8_t *p, uint8_t *at)
+static void cuda_state_fill(const struct gdri_state *st, const struct block *b, uint8_t *p, uint8_t *at)
 {
 	struct gdri_dev *d = (struct gdri_dev *)(void *)p;
 
@@ -127,7 +127,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 	st->dev->n_errors = GDRI_MAX_ERRORS; /* to the host: it looks at each record's state */
 	st->dev_gpu = (struct gdri_dev *)(void *)gpu;
 	if (gpu && p) {
-		fill(st, &b, p, gpu);
+		cuda_state_fill(st, &b, p, gpu);
 		ret = gdri_cuda_poke(st->cuda, gpu, p, b.total, GDRI_COPY_MS);
 	} else if (!p) {
 		gdri_error("out of memory");

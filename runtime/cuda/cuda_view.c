@@ -47,7 +47,7 @@ int gdri_cuda_view_export(struct gdri_cuda *c, void *addr, int *fd, char *why, s
 	return r ? -GDR_ENOTSUP : 0;
 }
 
-static gdri_cu_result map(struct gdri_cuda *c, gdri_cu_ptr at, uint64_t len, int fd)
+static gdri_cu_result cuda_view_map(struct gdri_cuda *c, gdri_cu_ptr at, uint64_t len, int fd)
 {
 	struct gdri_cu_access access = {{GDRI_CU_LOCATION_DEVICE, c->device}, GDRI_CU_ACCESS_READWRITE};
 	gdri_cu_mem mem = 0;
@@ -70,7 +70,7 @@ int gdri_cuda_view_map(struct gdri_cuda *c, uint8_t *at, uint64_t len, int fd, c
 	gdri_cu_result r;
 
 	gdri_cuda_enter(c);
-	r = map(c, (uintptr_t)at, len, fd);
+	r = cuda_view_map(c, (uintptr_t)at, len, fd);
 	gdri_cuda_leave(c);
 	if (r)
 		snprintf(why, room, "%s cannot map %llu bytes of it: %s", c->text, (unsigned long long)len,

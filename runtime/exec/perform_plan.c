@@ -13,7 +13,7 @@
 #define PUSH_BLOCK 256u	/* threads of a push, each with a unit or more */
 
 /* -1: never by many blocks. What the members of a team decide must not depend on the member. */
-static int kind_of(const struct gdri_request *q)
+static int plan_kind_of(const struct gdri_request *q)
 {
 	switch (q->what) {
 	case GDRI_RQ_BROADCAST:
@@ -39,13 +39,13 @@ static uint64_t push_units(const struct gdri_request *q, const struct gdri_team 
 {
 	uint64_t each = (q->n * q->size + 7) / 8;
 
-	return kind_of(q) == GDRI_K_REDUCE || kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
+	return plan_kind_of(q) == GDRI_K_REDUCE || plan_kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
 }
 
 /* Pairs of MAXLOC are longer than the units that are reckoned with; what is only moved may be of any size. */
 static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
 {
-	bool unit = q->size <= 8 || (kind_of(q) != GDRI_K_REDUCE && kind_of(q) != GDRI_K_SCAN);
+	bool unit = q->size <= 8 || (plan_kind_of(q) != GDRI_K_REDUCE && plan_kind_of(q) != GDRI_K_SCAN);
 
 	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
@@ -57,8 +57,8 @@ static uint32_t bounded(uint64_t n, uint64_t most)
 	return (uint32_t)(n < 1 ? 1 : n > most ? most : n);
 }
 
-static void push(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
-		 struct gdri_plan *p)
+static void plan_push(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
+		      struct gdri_plan *p)
 {
 	uint64_t units = push_units(q, t);
 
@@ -74,7 +74,7 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 {
 	const struct gdri_team *t = gdri_team_find(st, q->coll.team);
 	uint64_t d, s, bytes, most = t->grid_blocks;
-	int kind = kind_of(q), algo;
+	int kind = plan_kind_of(q), algo;
 
 	if (kind < 0 || !gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return;
@@ -87,7 +87,7 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
 	if (by_push(q, t, algo)) {
-		push(st, t, q, p);
+		plan_push(st, t, q, p);
 		return;
 	}
 	if (algo != GDRI_A_GRID && !gdri_coll_streams_only(algo))

@@ -24,7 +24,7 @@ struct gdri_staging {
 };
 
 /* Memory of a put or get that the NIC finds by itself. */
-static bool is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe)
+static bool staging_is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe)
 {
 	uint64_t p = (uint64_t)(uintptr_t)ptr, off = gdri_heap_offset(dev, ptr), size;
 	uint32_t i, n = gdri_ld_acquire_sys_u32(&dev->n_buffers); /* pairs as in gdri_local_buffer */
@@ -45,7 +45,7 @@ bool gdri_staging_needed(const struct gdri_state *st, const void *local, size_t 
 {
 	if (!len || st->cuda || st->peers[pe].base || (to_pe && len <= GDRI_INLINE_MAX))
 		return false;
-	return !is_known(st->dev, local, len, to_pe);
+	return !staging_is_known(st->dev, local, len, to_pe);
 }
 
 static int open_staging(struct gdri_state *st)
@@ -84,7 +84,7 @@ void gdri_staging_close(struct gdri_state *st)
 }
 
 /* What became of the transfer that uses this half. One that did not end keeps it. */
-static int await(struct gdri_dev *dev, struct half *h, uint32_t op)
+static int staging_await(struct gdri_dev *dev, struct half *h, uint32_t op)
 {
 	int ret;
 
@@ -97,19 +97,20 @@ static int await(struct gdri_dev *dev, struct half *h, uint32_t op)
 }
 
 /* Both are free: what was given up before may still be under way. Its error was told to who asked for it. */
-static int settle(struct gdri_dev *dev, struct gdri_staging *s)
+static int staging_settle(struct gdri_dev *dev, struct gdri_staging *s)
 {
 	int i, ret;
 
 	for (i = 0; i < 2; i++) {
-		ret = await(dev, &s->half[i], GDRI_PUT);
+		ret = staging_await(dev, &s->half[i], GDRI_PUT);
 		if (s->half[i].qp)
 			return ret;
 	}
 	return 0;
 }
 
-static int post(struct gdri_state *st, struct half *h, uint32_t opcode, uint64_t offset, size_t len, struct gdri_qp *qp)
+static int staging_post(struct gdri_state *st, struct half *h, uint32_t opcode, uint64_t offset, size_t len,
+			struct gdri_qp *qp)
 {
 	struct gdri_local l = {(uintptr_t)h->at, st->staging->lkey};
 	gdri_be32_t rkey = opcode == GDRI_OP_READ ? qp->rkey_data : gdri_put_rkey(st->dev, qp);
@@ -121,49 +122,49 @@ static int post(struct gdri_state *st, struct half *h, uint32_t opcode, uint64_t
 }
 
 /* Of both, the first error counts. */
-static int await_all(struct gdri_dev *dev, struct half *first, struct half *second, uint32_t op)
+static int staging_await_both(struct gdri_dev *dev, struct half *first, struct half *second, uint32_t op)
 {
-	int ret = await(dev, first, op), other = await(dev, second, op);
+	int ret = staging_await(dev, first, op), other = staging_await(dev, second, op);
 
 	return ret ? ret : other;
 }
 
-static size_t part_of(size_t left)
+static size_t staging_part(size_t left)
 {
 	return left < PART ? left : PART;
 }
 
-static int put(struct gdri_state *st, uint64_t offset, const uint8_t *src, size_t len, struct gdri_qp *qp)
+static int staging_put(struct gdri_state *st, uint64_t offset, const uint8_t *src, size_t len, struct gdri_qp *qp)
 {
 	struct half *half = st->staging->half;
 	size_t part;
 	int i, ret = 0;
 
 	for (i = 0; len && !ret; i ^= 1, src += part, offset += part, len -= part) {
-		part = part_of(len);
-		ret = await(st->dev, &half[i], GDRI_PUT);
+		part = staging_part(len);
+		ret = staging_await(st->dev, &half[i], GDRI_PUT);
 		if (ret)
 			break;
 		memcpy(half[i].at, src, part);
-		ret = post(st, &half[i], GDRI_OP_WRITE, offset, part, qp);
+		ret = staging_post(st, &half[i], GDRI_OP_WRITE, offset, part, qp);
 	}
-	return ret ? ret : await_all(st->dev, &half[i], &half[i ^ 1], GDRI_PUT);
+	return ret ? ret : staging_await_both(st->dev, &half[i], &half[i ^ 1], GDRI_PUT);
 }
 
 /* The read of each part is under way while the one before is copied. */
-static int get(struct gdri_state *st, uint8_t *dst, uint64_t offset, size_t len, struct gdri_qp *qp)
+static int staging_get(struct gdri_state *st, uint8_t *dst, uint64_t offset, size_t len, struct gdri_qp *qp)
 {
 	struct half *half = st->staging->half;
-	size_t part = part_of(len), next;
-	int i, ret = post(st, &half[0], GDRI_OP_READ, offset, part, qp);
+	size_t part = staging_part(len), next;
+	int i, ret = staging_post(st, &half[0], GDRI_OP_READ, offset, part, qp);
 
 	for (i = 0; !ret && part; i ^= 1, dst += part, len -= part, part = next) {
-		next = part_of(len - part);
+		next = staging_part(len - part);
 		offset += part;
 		if (next)
-			ret = post(st, &half[i ^ 1], GDRI_OP_READ, offset, next, qp);
+			ret = staging_post(st, &half[i ^ 1], GDRI_OP_READ, offset, next, qp);
 		if (!ret)
-			ret = await(st->dev, &half[i], GDRI_GET);
+			ret = staging_await(st->dev, &half[i], GDRI_GET);
 		if (!ret)
 			memcpy(dst, half[i].at, part);
 	}
@@ -171,12 +172,12 @@ static int get(struct gdri_state *st, uint8_t *dst, uint64_t offset, size_t len,
 }
 
 /* The lock is held, and returned so, where 0 is. */
-static int begin(struct gdri_state *st)
+static int staging_begin(struct gdri_state *st)
 {
 	int ret;
 
 	pthread_mutex_lock(&st->staging_lock);
-	ret = st->staging ? settle(st->dev, st->staging) : open_staging(st);
+	ret = st->staging ? staging_settle(st->dev, st->staging) : open_staging(st);
 	if (ret)
 		pthread_mutex_unlock(&st->staging_lock);
 	return ret;
@@ -184,22 +185,22 @@ static int begin(struct gdri_state *st)
 
 int gdri_staging_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe, uint32_t q)
 {
-	int ret = begin(st);
+	int ret = staging_begin(st);
 
 	if (ret)
 		return ret;
-	ret = put(st, offset, src, len, gdri_qp_to(st->dev, pe, q));
+	ret = staging_put(st, offset, src, len, gdri_qp_to(st->dev, pe, q));
 	pthread_mutex_unlock(&st->staging_lock);
 	return ret;
 }
 
 int gdri_staging_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe, uint32_t q)
 {
-	int ret = begin(st);
+	int ret = staging_begin(st);
 
 	if (ret)
 		return ret;
-	ret = get(st, dst, offset, len, gdri_qp_to(st->dev, pe, q));
+	ret = staging_get(st, dst, offset, len, gdri_qp_to(st->dev, pe, q));
 	pthread_mutex_unlock(&st->staging_lock);
 	return ret;
 }

@@ -27,7 +27,7 @@ static void init_locks(void)
 	pthread_condattr_destroy(&attr);
 }
 
-static void before_fork(void)
+static void hostdev_before_fork(void)
 {
 	pthread_mutex_lock(&hd.lock);
 }
@@ -51,7 +51,7 @@ static void init_once(void)
 	init_locks();
 	hd.max_blocks = GDRI_HD_DEFAULT_BLOCKS;
 	hd.stack_size = GDRI_HD_DEFAULT_STACK;
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(hostdev_before_fork, after_fork_parent, after_fork_child);
 }
 
 struct gdri_hd *gdri_hd_lock(void)

@@ -7,7 +7,7 @@
 
 #include "runtime/core/log.h"
 
-static const char *op_name(enum gdri_hd_op op)
+static const char *hostdev_op_name(enum gdri_hd_op op)
 {
 	switch (op) {
 	case GDRI_HD_SYNC_BLOCK:
@@ -50,11 +50,11 @@ static int describe_op(const struct gdri_hd_block *b, enum gdri_hd_op op, char *
 	if (!n)
 		return 0;
 	if (op == GDRI_HD_SYNC_BLOCK)
-		out = snprintf(buf, len, "; %u in %s (first: thread %u)", n, op_name(op),
+		out = snprintf(buf, len, "; %u in %s (first: thread %u)", n, hostdev_op_name(op),
 			       first->self.thread);
 	else
 		out = snprintf(buf, len, "; %u in %s (first: thread %u, lanes 0x%08x)", n,
-			       op_name(op), first->self.thread, first->mask);
+			       hostdev_op_name(op), first->self.thread, first->mask);
 	return out > 0 && (size_t)out < len ? out : 0;
 }
 
@@ -82,5 +82,5 @@ void gdri_hd_report(const struct gdri_hd_block *b)
 		gdri_error("host device: kernel %s, block %u: thread %u (lane %u) called %s with "
 			   "lanes 0x%08x, which lack its own; the kernel was ended",
 			   b->kernel->name, b->index, b->failed_thread,
-			   b->failed_thread % GDRI_HD_WARP, op_name(f->op), f->mask);
+			   b->failed_thread % GDRI_HD_WARP, hostdev_op_name(f->op), f->mask);
 }

@@ -37,7 +37,7 @@ bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
 }
 
 /* The part of this PE. */
-static int create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
+static int grow_create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
 {
 	const struct gdri_heap_part *p = &st->heap.parts[st->heap.n];
 	int ret = gdri_heap_grow(&st->heap, size);
@@ -50,7 +50,7 @@ static int create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
 	return ret;
 }
 
-static int take(struct gdri_state *st, struct gdri_share_peer *p, bool told)
+static int grow_take(struct gdri_state *st, struct gdri_share_peer *p, bool told)
 {
 	int ret = -GDR_ESYSTEM;
 
@@ -64,7 +64,7 @@ static int take(struct gdri_state *st, struct gdri_share_peer *p, bool told)
 }
 
 /* mapped[i]: the new part of PE i is. */
-static int trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapped)
+static int grow_trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapped)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, rc, ret = 0;
@@ -84,7 +84,7 @@ static int trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapp
 				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
 					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
 	for (i = 0; i < n; i++) {
-		rc = take(st, &sp[i], ret != 0);
+		rc = grow_take(st, &sp[i], ret != 0);
 		mapped[sp[i].pe] = !rc;
 		ret = ret ? ret : rc;
 	}
@@ -92,7 +92,7 @@ static int trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapp
 	return ret;
 }
 
-static void undo(struct gdri_state *st, const bool *mapped)
+static void grow_undo(struct gdri_state *st, const bool *mapped)
 {
 	int i;
 
@@ -105,7 +105,7 @@ static void undo(struct gdri_state *st, const bool *mapped)
 }
 
 /* The others are told of a PE that has no memory for what it would hear. */
-static int refuse(struct gdri_state *st)
+static int grow_refuse(struct gdri_state *st)
 {
 	struct gdri_offer none = {0};
 
@@ -120,18 +120,18 @@ static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bo
 	struct gdri_offer mine;
 
 	memset(&mine, 0, sizeof(mine));
-	st->pending = create(st, size, &mine);
+	st->pending = grow_create(st, size, &mine);
 	if (!st->pending)
 		st->pending = gdri_share_open(&st->share);
 	mine.address = st->share.address;
 	ret = gdri_agree(st, "heap growth", &mine, all, sizeof(*all));
 	if (!ret) {
-		st->pending = trade(st, all, mapped);
+		st->pending = grow_trade(st, all, mapped);
 		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
 	}
 	if (ret) { /* out of step: some PEs may use the keys already, and it goes when the library is left */
 		if (st->heap.n > before && !st->broken)
-			undo(st, mapped);
+			grow_undo(st, mapped);
 		return ret;
 	}
 	ret = gdri_offer_use(st, "heap growth", all);
@@ -152,7 +152,7 @@ int gdri_grow(struct gdri_state *st, uint64_t bytes)
 	int ret;
 
 	gdri_limit_begin(st, false);
-	ret = all && mapped ? grow(st, size, all, mapped) : refuse(st);
+	ret = all && mapped ? grow(st, size, all, mapped) : grow_refuse(st);
 	gdri_share_close(&st->share);
 	free(all);
 	free(mapped);

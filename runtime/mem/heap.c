@@ -44,7 +44,7 @@ static bool map_host(int fd, uint8_t *at, uint64_t size)
 	       MAP_FAILED;
 }
 
-static void unmap(const struct gdri_heap *heap, uint8_t *base, const struct gdri_heap_part *p)
+static void heap_unmap_part(const struct gdri_heap *heap, uint8_t *base, const struct gdri_heap_part *p)
 {
 	if (heap->cuda)
 		gdri_cuda_heap_unmap(heap->cuda, base + p->offset, p->size);
@@ -53,7 +53,7 @@ static void unmap(const struct gdri_heap *heap, uint8_t *base, const struct gdri
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-static void release(const struct gdri_heap *heap, uint8_t *base)
+static void heap_release(const struct gdri_heap *heap, uint8_t *base)
 {
 	if (heap->cuda)
 		gdri_cuda_heap_release(heap->cuda, base, heap->max);
@@ -139,7 +139,7 @@ int gdri_heap_grow(struct gdri_heap *heap, uint64_t size)
 	if (heap->seen_by)
 		ret = show_to_gpu(heap->seen_by, at, size);
 	if (ret) {
-		unmap(heap, heap->base, p);
+		heap_unmap_part(heap, heap->base, p);
 		close(p->fd);
 		return ret;
 	}
@@ -155,11 +155,11 @@ void gdri_heap_shrink(struct gdri_heap *heap)
 	set_size(heap, p->offset);
 	if (heap->seen_by)
 		gdri_cuda_unmap(heap->seen_by, heap->base + p->offset);
-	unmap(heap, heap->base, p);
+	heap_unmap_part(heap, heap->base, p);
 	close(p->fd);
 }
 
-static int reserve(struct gdri_heap *heap, uint64_t *size, uint64_t max)
+static int heap_reserve_range(struct gdri_heap *heap, uint64_t *size, uint64_t max)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int ret;
@@ -206,7 +206,7 @@ int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host,
 		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)max);
 		return -GDR_EINVAL;
 	}
-	ret = reserve(heap, &size, max);
+	ret = heap_reserve_range(heap, &size, max);
 	if (!ret)
 		ret = gdri_heap_grow(heap, size);
 	if (ret)
@@ -232,7 +232,7 @@ void gdri_heap_close(struct gdri_heap *heap)
 	while (heap->n)
 		gdri_heap_shrink(heap);
 	if (heap->base)
-		release(heap, heap->base);
+		heap_release(heap, heap->base);
 	*heap = (struct gdri_heap){0};
 }
 
@@ -285,7 +285,7 @@ int gdri_heap_map_part(const struct gdri_heap *own, int fd, uint8_t *base, char 
 
 void gdri_heap_unmap_part(const struct gdri_heap *own, uint8_t *base)
 {
-	unmap(own, base, &own->parts[own->n - 1]);
+	heap_unmap_part(own, base, &own->parts[own->n - 1]);
 }
 
 static int check_mark(const struct gdri_heap *own, const uint8_t *base, int pe, char *why, size_t room)
@@ -322,10 +322,10 @@ int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **ou
 	if (!ret) {
 		ret = check_mark(own, base, pe, why, room);
 		if (ret)
-			unmap(own, base, &own->parts[0]);
+			heap_unmap_part(own, base, &own->parts[0]);
 	}
 	if (ret)
-		release(own, base);
+		heap_release(own, base);
 	else
 		*out = base;
 	return ret;
@@ -336,9 +336,9 @@ void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 	int i;
 
 	for (i = 0; base && i < own->n; i++)
-		unmap(own, base, &own->parts[i]);
+		heap_unmap_part(own, base, &own->parts[i]);
 	if (base)
-		release(own, base);
+		heap_release(own, base);
 }
 
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeout_ms)

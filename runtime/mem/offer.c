@@ -121,14 +121,14 @@ static void set_key(gdri_be32_t *at, uint32_t key)
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
-static int to_gpu(struct gdri_state *st, size_t at, const void *from, size_t len)
+static int offer_to_gpu(struct gdri_state *st, size_t at, const void *from, size_t len)
 {
 	return st->dev_gpu ? gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, from, len,
 					    gdri_left_ms(st->deadline_ns) / 2)
 			   : 0;
 }
 
-static int set_keys(struct gdri_state *st, const struct gdri_offer *all)
+static int offer_set_keys(struct gdri_state *st, const struct gdri_offer *all)
 {
 	const size_t at = offsetof(struct gdri_qp, rkey_data), len = 8;
 	size_t gpu = st->dev_gpu ? gdri_cuda_state_qps(st) : 0;
@@ -146,11 +146,11 @@ static int set_keys(struct gdri_state *st, const struct gdri_offer *all)
 		set_key(&qp->rkey_data, i < plain ? all[qp->peer].keys.rkey_data : all[qp->peer].keys.rkey_sync);
 		set_key(&qp->rkey_sync, all[qp->peer].keys.rkey_sync);
 		if (!ret)
-			ret = to_gpu(st, gpu + i * sizeof(*qp) + at, (uint8_t *)qp + at, len);
+			ret = offer_to_gpu(st, gpu + i * sizeof(*qp) + at, (uint8_t *)qp + at, len);
 	}
 	set_key(&st->dev->lkey, all[st->pe].keys.lkey);
 	if (!ret)
-		ret = to_gpu(st, offsetof(struct gdri_dev, lkey), &st->dev->lkey, sizeof(st->dev->lkey));
+		ret = offer_to_gpu(st, offsetof(struct gdri_dev, lkey), &st->dev->lkey, sizeof(st->dev->lkey));
 	for (i = 0; st->hostq && i < (uint32_t)st->n_pes; i++)
 		set_key(&gdri_hostq_qps(st->hostq)[i].rkey_data, all[i].host.rkey_data);
 	return ret;
@@ -162,7 +162,7 @@ int gdri_offer_use(struct gdri_state *st, const char *what, const struct gdri_of
 
 	if (!st->any_nic)
 		return 0;
-	st->pending = set_keys(st, all);
+	st->pending = offer_set_keys(st, all);
 	ret = gdri_agree(st, what, NULL, NULL, 0);
 	gdri_break(st, ret);
 	if (!ret)

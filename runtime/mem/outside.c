@@ -50,7 +50,7 @@ static void make_mark(const struct gdri_state *st, uint8_t mark[MARK])
 	memcpy(mark, words, sizeof(words));
 }
 
-static uint8_t *end_of(const struct gdri_symmetric *s, uint8_t *begin)
+static uint8_t *outside_end_of(const struct gdri_symmetric *s, uint8_t *begin)
 {
 	return begin + s->len - MARK; /* where there are 16 bytes, they are the begin, too */
 }
@@ -61,11 +61,11 @@ static int put_mark(struct gdri_state *st, const struct gdri_symmetric *s, const
 	int ret = gdri_cuda_peek(st->cuda, kept->begin, s->addr, MARK, copy_ms(st));
 
 	if (!ret)
-		ret = gdri_cuda_peek(st->cuda, kept->end, end_of(s, s->addr), MARK, copy_ms(st));
+		ret = gdri_cuda_peek(st->cuda, kept->end, outside_end_of(s, s->addr), MARK, copy_ms(st));
 	kept->is_marked = !ret;
 	if (!ret)
 		ret = gdri_cuda_poke(st->cuda, s->addr, mark, MARK, copy_ms(st));
-	return ret ? ret : gdri_cuda_poke(st->cuda, end_of(s, s->addr), mark, MARK, copy_ms(st));
+	return ret ? ret : gdri_cuda_poke(st->cuda, outside_end_of(s, s->addr), mark, MARK, copy_ms(st));
 }
 
 static bool has_mark(struct gdri_state *st, const uint8_t *at, const uint8_t *mark)
@@ -80,7 +80,7 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
 	if (!kept->is_marked)
 		return;
 	kept->is_marked = false;
-	if (gdri_cuda_poke(st->cuda, end_of(s, s->addr), kept->end, MARK, copy_ms(st)) ||
+	if (gdri_cuda_poke(st->cuda, outside_end_of(s, s->addr), kept->end, MARK, copy_ms(st)) ||
 	    gdri_cuda_poke(st->cuda, s->addr, kept->begin, MARK, copy_ms(st)))
 		gdri_error("gdr_symmetric_register: %p with %zu bytes: the first and the last 16 hold a mark of the "
 			   "library's now", (void *)s->addr, s->len);
@@ -90,7 +90,7 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
 
 /* Counted before the look: kernels that come meanwhile are seen here, or their loader sees the number (modules.c,
  * cuda_state.c). The numbers are relaxed, the locks of the lists of kernels order them. */
-static int count(struct gdri_state *st, const struct gdri_symmetric *s, struct gdri_outside_kept *kept)
+static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, struct gdri_outside_kept *kept)
 {
 	pthread_mutex_lock(&st->local_lock);
 	__atomic_add_fetch(&st->outside.n, 1, __ATOMIC_RELAXED);
@@ -110,7 +110,7 @@ int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct g
 		       struct gdri_outside_kept *kept)
 {
 	char why[256] = "it cannot be read and written";
-	int ret = count(st, s, kept);
+	int ret = outside_count(st, s, kept);
 
 	if (!ret)
 		ret = gdri_perform_up_any(st);
@@ -126,7 +126,7 @@ int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct g
 	return ret;
 }
 
-static const char *kind_of(const struct gdri_offer *o)
+static const char *outside_kind_of(const struct gdri_offer *o)
 {
 	return o->ipc.size ? "cudaMalloc" : "cuMemCreate";
 }
@@ -139,7 +139,8 @@ int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric 
 		if (!!all[i].ipc.size == !!all[0].ipc.size)
 			continue;
 		gdri_error("gdr_symmetric_register: %p with %zu bytes: PE %d brings memory of %s, PE 0 of %s: all have "
-			   "to bring the same kind", (void *)s->addr, s->len, i, kind_of(&all[i]), kind_of(&all[0]));
+			   "to bring the same kind", (void *)s->addr, s->len, i, outside_kind_of(&all[i]),
+			   outside_kind_of(&all[0]));
 		return -GDR_EMISMATCH;
 	}
 	return 0;
@@ -158,7 +159,7 @@ static int open_peer(struct gdri_state *st, struct gdri_symmetric *s, int pe, co
 	if (!ret) {
 		s->views[s->n_views++] = base;
 		s->at[pe] = base + o->ipc.offset;
-		if (!has_mark(st, s->at[pe], o->mark) || !has_mark(st, end_of(s, s->at[pe]), o->mark))
+		if (!has_mark(st, s->at[pe], o->mark) || !has_mark(st, outside_end_of(s, s->at[pe]), o->mark))
 			ret = -GDR_ESYSTEM;
 	}
 	if (ret)
@@ -208,7 +209,7 @@ static size_t table_bytes(const struct gdri_state *st)
 	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
-static void add(const struct gdri_state *st, struct gdri_outside_table *t, const struct gdri_symmetric *s)
+static void outside_add(const struct gdri_state *st, struct gdri_outside_table *t, const struct gdri_symmetric *s)
 {
 	int64_t *delta = (int64_t *)(void *)(t + 1) + (size_t)t->n * (size_t)st->n_pes;
 	int i;
@@ -231,12 +232,12 @@ static struct gdri_outside_table *make_table(struct gdri_state *st)
 	t->n_pes = (uint32_t)st->n_pes;
 	for (s = st->symmetric; s; s = s->next)
 		if (s->at && !s->left)
-			add(st, t, s);
+			outside_add(st, t, s);
 	return t;
 }
 
 /* The table, then the word that leads to it: a thread finds all of the one or all of the other. */
-static int to_gpu(struct gdri_state *st, const struct gdri_outside_table *t)
+static int outside_to_gpu(struct gdri_state *st, const struct gdri_outside_table *t)
 {
 	uint8_t *at = st->outside.gpu + st->outside.turn++ % TABLES * table_bytes(st);
 	uint64_t word = t->n ? (uintptr_t)at : 0;
@@ -256,7 +257,7 @@ int gdri_outside_publish(struct gdri_state *st)
 		st->outside.gpu = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st));
 	t = st->outside.gpu ? make_table(st) : NULL;
 	if (t)
-		ret = to_gpu(st, t);
+		ret = outside_to_gpu(st, t);
 	free(t);
 	return ret;
 }

@@ -37,7 +37,7 @@ void gdri_page_unmap(struct gdri_state *st)
 	st->page_peers = NULL;
 }
 
-static struct gdri_dev *create(void)
+static struct gdri_dev *seer_create(void)
 {
 	struct gdri_dev *d = aligned_alloc(GDRI_LINE, sizeof(*d));
 
@@ -53,7 +53,7 @@ static struct gdri_dev *create(void)
 
 int gdri_seer_up(struct gdri_state *st)
 {
-	struct gdri_dev *d = create();
+	struct gdri_dev *d = seer_create();
 
 	st->seer = d;
 	if (!d) {

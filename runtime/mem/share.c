@@ -178,7 +178,7 @@ static int take_fds(int sock, int *page)
 	return n ? fds[0] : -1;
 }
 
-static void collect(struct trade *t, int i)
+static void share_collect(struct trade *t, int i)
 {
 	struct gdri_share_peer *p = &t->peers[i];
 
@@ -225,7 +225,7 @@ static int visitor(const struct trade *t, const struct request *req, ssize_t n)
 }
 
 /* Answers the accepted connection k, once: strangers are dropped without a word. */
-static void serve(struct trade *t, int k)
+static void share_serve(struct trade *t, int k)
 {
 	struct request req;
 	ssize_t n = recv(t->in[k], &req, sizeof(req), MSG_TRUNC);
@@ -298,17 +298,17 @@ static void poll_once(struct trade *t, int wait_ms)
 		return;
 	for (i = 0; i < t->n; i++) {
 		if (t->out[i].fd >= 0 && t->pfds[1 + i].revents)
-			collect(t, i);
+			share_collect(t, i);
 	}
 	for (k = 0; k < t->n_in; k++) {
 		if (t->in[k] >= 0 && t->pfds[1 + t->n + k].revents)
-			serve(t, k);
+			share_serve(t, k);
 	}
 	if (t->pfds[0].revents)
 		accept_all(t);
 }
 
-static bool prepare(struct trade *t)
+static bool share_prepare(struct trade *t)
 {
 	int i;
 
@@ -340,7 +340,7 @@ static void clean_up(struct trade *t)
 }
 
 /* Without descriptors for all peers the PE cannot go on. Those that still come here find nobody. */
-static int give_up(struct trade *t)
+static int share_give_up(struct trade *t)
 {
 	gdri_share_close(t->s);
 	for (int i = 0; i < t->n; i++) {
@@ -364,7 +364,7 @@ int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
 		peers[i].page = -1;
 		snprintf(peers[i].why, sizeof(peers[i].why), "out of memory");
 	}
-	if (n && prepare(&t)) {
+	if (n && share_prepare(&t)) {
 		for (i = 0; i < n; i++)
 			snprintf(peers[i].why, sizeof(peers[i].why),
 				 "no answer from its socket within %d ms", timeout_ms);
@@ -372,7 +372,7 @@ int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
 			poll_once(&t, left);
 	}
 	if (t.full)
-		ret = give_up(&t);
+		ret = share_give_up(&t);
 	clean_up(&t);
 	return ret;
 }

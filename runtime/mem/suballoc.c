@@ -80,7 +80,7 @@ int gdri_suballoc_reserve(struct gdri_suballoc *a)
 }
 
 /* FNV-1a over the words of each call. */
-static void note(struct gdri_suballoc *a, uint64_t word)
+static void suballoc_note(struct gdri_suballoc *a, uint64_t word)
 {
 	a->history = (a->history ^ word) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
 }
@@ -131,8 +131,8 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 			continue;
 		start += skip;
 		carve(a, i, start, len);
-		note(a, start);
-		note(a, len);
+		suballoc_note(a, start);
+		suballoc_note(a, len);
 		return start;
 	}
 	return GDRI_SUBALLOC_NONE;
@@ -155,7 +155,7 @@ static size_t bisect(const struct gdri_suballoc *a, uint64_t offset)
 }
 
 /* Index of the object that starts at offset, or n. */
-static size_t find(const struct gdri_suballoc *a, uint64_t offset)
+static size_t suballoc_find(const struct gdri_suballoc *a, uint64_t offset)
 {
 	size_t i = bisect(a, offset);
 
@@ -164,7 +164,7 @@ static size_t find(const struct gdri_suballoc *a, uint64_t offset)
 
 int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 {
-	size_t i = find(a, offset);
+	size_t i = suballoc_find(a, offset);
 
 	if (i == a->n)
 		return -GDR_EINVAL;
@@ -175,13 +175,13 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 		erase(a, i + 1);
 	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
 		erase(a, i);
-	note(a, ~offset);
+	suballoc_note(a, ~offset);
 	return 0;
 }
 
 uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset)
 {
-	size_t i = find(a, offset);
+	size_t i = suballoc_find(a, offset);
 
 	return i == a->n ? 0 : length(&a->ranges[i]);
 }

@@ -78,7 +78,7 @@ int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **a
 }
 
 /* Filled elsewhere and moved into place at once: no thread sees it half done. */
-static int give_back(const struct gdri_symmetric *s)
+static int symmetric_give_back(const struct gdri_symmetric *s)
 {
 	void *own = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -102,7 +102,7 @@ int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)
 		return -GDR_EINVAL;
 	if (all->cuda)
 		gdri_window_leave(all);
-	ret = all->left || all->cuda ? 0 : give_back(all);
+	ret = all->left || all->cuda ? 0 : symmetric_give_back(all);
 	all->left = !ret;
 	return ret;
 }

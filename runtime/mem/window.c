@@ -175,12 +175,12 @@ int gdri_window_free(struct gdri_state *st, void *ptr)
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
-static int look(struct gdri_state *st, uint8_t *to, const uint8_t *gpu)
+static int window_look(struct gdri_state *st, uint8_t *to, const uint8_t *gpu)
 {
 	return gdri_cuda_peek(st->cuda, to, gpu, MARK, gdri_left_ms(st->deadline_ns) / 2);
 }
 
-static int store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
+static int window_store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
 {
 	return gdri_cuda_poke(st->cuda, gpu, from, MARK, gdri_left_ms(st->deadline_ns) / 2);
 }
@@ -190,20 +190,20 @@ static int store(struct gdri_state *st, uint8_t *gpu, const uint8_t *from)
 static int check_same(struct gdri_state *st, uint8_t *addr, uint8_t *view)
 {
 	uint8_t mark[MARK], seen[MARK], keep[MARK]; /* keep: where they are two, it is the view's */
-	int i, ret = look(st, mark, addr), back;
+	int i, ret = window_look(st, mark, addr), back;
 
 	if (!ret)
-		ret = look(st, keep, view);
+		ret = window_look(st, keep, view);
 	if (ret)
 		return ret;
 	for (i = 0; i < MARK; i++)
 		mark[i] = (uint8_t)~mark[i];
-	ret = store(st, view, mark);
+	ret = window_store(st, view, mark);
 	if (!ret)
-		ret = look(st, seen, addr);
+		ret = window_look(st, seen, addr);
 	if (!ret && memcmp(seen, mark, MARK))
 		ret = -GDR_EINVAL;
-	back = store(st, view, keep);
+	back = window_store(st, view, keep);
 	if (back)
 		gdri_error("gdr_symmetric_register: the %u bytes at %p may hold a mark of the library's now", MARK,
 			   (void *)addr);
@@ -302,7 +302,7 @@ static struct gdri_symmetric *new_entry(struct gdri_state *st, void *addr, void 
 	return s;
 }
 
-static void drop(struct gdri_symmetric *s)
+static void window_drop(struct gdri_symmetric *s)
 {
 	gdri_window_leave(s);
 	gdri_symmetric_end(s);
@@ -312,14 +312,14 @@ static void drop(struct gdri_symmetric *s)
 static void drop_or_keep(struct gdri_state *st, struct gdri_symmetric *s)
 {
 	if (!s->n_views || !gdri_cuda_settle(st->cuda, 0)) {
-		drop(s);
+		window_drop(s);
 		return;
 	}
 	s->left = s->late = true;
 	st->symmetric = s;
 }
 
-static void sweep(struct gdri_state *st)
+static void window_sweep(struct gdri_state *st)
 {
 	struct gdri_symmetric **at = &st->symmetric, *s;
 
@@ -330,7 +330,7 @@ static void sweep(struct gdri_state *st)
 			continue;
 		}
 		*at = s->next;
-		drop(s);
+		window_drop(s);
 	}
 	pthread_mutex_unlock(&st->symmetric_lock);
 }
@@ -342,11 +342,11 @@ int gdri_window_settle(struct gdri_state *st, const char *call)
 			   "the kernel that holds the GPU has ended", call);
 		return -GDR_ETIMEOUT;
 	}
-	sweep(st);
+	window_sweep(st);
 	return 0;
 }
 
-static int prepare(struct gdri_state *st, struct entering *e, struct gdri_offer *mine)
+static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri_offer *mine)
 {
 	struct gdri_symmetric *s = e->s;
 	int ret = s ? gdri_share_open(&e->share) : -GDR_ENOMEM;
@@ -411,7 +411,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	int ret;
 
 	gdri_limit_begin(st, false);
-	st->pending = prepare(st, &e, &mine);
+	st->pending = window_prepare(st, &e, &mine);
 	e.joined = !st->pending && st->any_nic;
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)

@@ -81,7 +81,7 @@ static int check_port(const struct gdri_nic_address *a, const struct gdri_nic_ad
 	return 0;
 }
 
-static int check_queues(const struct gdri_nic_address *a, const struct report *r)
+static int address_check_queues(const struct gdri_nic_address *a, const struct report *r)
 {
 	size_t i, n = (size_t)a->n_pes * a->n_slots;
 
@@ -114,7 +114,7 @@ int gdri_nic_address_check(const void *blocks, const struct gdri_nic_address *ow
 		if (!ret)
 			ret = check_port(a, own, &r);
 		if (!ret)
-			ret = check_queues(a, &r);
+			ret = address_check_queues(a, &r);
 		if (ret)
 			return ret;
 	}

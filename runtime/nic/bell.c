@@ -84,7 +84,7 @@ static void *bell_main(void *arg)
 	return NULL;
 }
 
-static int start(struct gdri_nic_bell *b)
+static int bell_start(struct gdri_nic_bell *b)
 {
 	int rc = gdri_thread_start(&b->thread, bell_main, b);
 
@@ -106,7 +106,7 @@ static int use_thread(struct gdri_nic_bell *b)
 	if (!b->rung || !b->words)
 		return gdri_nic_memory_failed(b->nic->name, "the doorbell words", bytes, ENOMEM);
 	memset(b->words, 0, bytes);
-	return start(b);
+	return bell_start(b);
 }
 
 /* ---- registers for the GPU ---- */
@@ -122,7 +122,7 @@ static const struct page *find_page(const struct gdri_nic_bell *b, const uint8_t
 	return NULL;
 }
 
-static uint8_t *page_of(const uint8_t *reg)
+static uint8_t *bell_page_of(const uint8_t *reg)
 {
 	return (uint8_t *)((uintptr_t)reg & ~(uintptr_t)(PAGE - 1));
 }
@@ -147,7 +147,7 @@ static int map_pages(struct gdri_nic_bell *b, char *why, size_t room)
 	}
 	for (i = 0; i < b->n && !ret; i++) {
 		p = &b->pages[b->n_pages];
-		p->here = page_of(b->nic->qps[i].db);
+		p->here = bell_page_of(b->nic->qps[i].db);
 		if (find_page(b, p->here))
 			continue;
 		ret = gdri_cuda_map(b->nic->cuda, p->here, PAGE, GDRI_CUDA_MAP_IO, (void **)&p->seen, why,
@@ -161,7 +161,7 @@ static int map_pages(struct gdri_nic_bell *b, char *why, size_t room)
 
 /* ---- the choice ---- */
 
-static int choose(struct gdri_nic *nic, struct gdri_nic_bell *b)
+static int bell_choose(struct gdri_nic *nic, struct gdri_nic_bell *b)
 {
 	char why[512] = "asked for by GDR_DOORBELL=cpu";
 	int ret = 0;
@@ -194,7 +194,7 @@ int gdri_nic_bell_create(struct gdri_nic *nic)
 	b->nic = nic;
 	b->n = nic->n_pes * nic->n_slots;
 	nic->bell = b;
-	ret = choose(nic, b);
+	ret = bell_choose(nic, b);
 	if (!ret)
 		gdri_info("%s: doorbells: %s", nic->name, nic->bell_text);
 	return ret;
@@ -208,7 +208,7 @@ uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i)
 	if (b->words)
 		return &b->words[i];
 	if (b->n_pages)
-		reg = find_page(b, page_of(reg))->seen + (reg - page_of(reg));
+		reg = find_page(b, bell_page_of(reg))->seen + (reg - bell_page_of(reg));
 	return (uint64_t *)(void *)reg;
 }
 

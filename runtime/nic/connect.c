@@ -75,8 +75,8 @@ static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *ro
 	return err ? gdri_nic_failed(nic->name, what, err, "report it") : 0;
 }
 
-static int connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *remote, int pe,
-			int peer)
+static int nic_connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *remote, int pe,
+			    int peer)
 {
 	struct gdri_nic_route route = {remote, {0}, 0};
 	int slot, ret = 0;
@@ -93,8 +93,8 @@ static int connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *rem
 	return ret;
 }
 
-static void set_keys(const struct gdri_nic *nic, const struct gdri_nic_address *remote, int peer,
-		     struct gdri_qp *qps)
+static void nic_set_keys(const struct gdri_nic *nic, const struct gdri_nic_address *remote, int peer,
+			 struct gdri_qp *qps)
 {
 	int slot;
 
@@ -138,9 +138,9 @@ int gdri_nic_connect(struct gdri_nic *nic, const void *addresses, int pe, int n_
 	for (i = 0; i < n_pes && !ret; i++) {
 		peer = (pe + i) % n_pes;
 		remote = gdri_nic_address_of(addresses, gdri_nic_address_size(nic), peer);
-		ret = connect_peer(nic, remote, pe, peer);
+		ret = nic_connect_peer(nic, remote, pe, peer);
 		if (!ret)
-			set_keys(nic, remote, peer, qps);
+			nic_set_keys(nic, remote, peer, qps);
 	}
 	return ret;
 }

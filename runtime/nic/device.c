@@ -192,7 +192,7 @@ static int draw_psn(struct gdri_nic *nic)
 	return 0;
 }
 
-static void describe(struct gdri_nic *nic, const struct gdri_nic_found *f)
+static void nic_describe_device(struct gdri_nic *nic, const struct gdri_nic_found *f)
 {
 	char gid[64], where[96], far[64] = "";
 
@@ -236,7 +236,7 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 	if (!ret)
 		ret = draw_psn(nic);
 	if (!ret)
-		describe(nic, f);
+		nic_describe_device(nic, f);
 	return ret;
 }
 

@@ -33,7 +33,7 @@ static int is_zero(const uint8_t raw[16])
 	return !memcmp(raw, zero, sizeof(zero));
 }
 
-static enum rank rank_of(const struct gdri_gid *gid)
+static enum rank gid_rank_of(const struct gdri_gid *gid)
 {
 	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	const uint8_t *r = gid->raw;
@@ -87,8 +87,8 @@ int gdri_gid_choose(const struct gdri_gid *gids, int n, int wanted, char *why, s
 	if (wanted >= 0)
 		return check_wanted(gids, n, wanted, why, room);
 	for (i = 0; i < n; i++) {
-		if (rank_of(&gids[i]) < best) {
-			best = rank_of(&gids[i]);
+		if (gid_rank_of(&gids[i]) < best) {
+			best = gid_rank_of(&gids[i]);
 			at = i;
 		}
 	}

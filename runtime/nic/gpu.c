@@ -37,7 +37,7 @@ static const char *advice(int err)
 	}
 }
 
-static void note(char *to, size_t room, const char *call, int err)
+static void nic_note_gpu(char *to, size_t room, const char *call, int err)
 {
 	snprintf(to, room, "%s: %s (errno %d); %s", call, strerror(err), err, advice(err));
 }
@@ -55,7 +55,7 @@ struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void 
 	if (way == GDRI_NIC_PEERMEM) {
 		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
 		if (!mr)
-			note(why, room, "ibv_reg_mr", errno);
+			nic_note_gpu(why, room, "ibv_reg_mr", errno);
 		return mr;
 	}
 	fd = gdri_cuda_dma_buf(nic->cuda, (void *)(uintptr_t)begin, whole, why, room);
@@ -63,7 +63,7 @@ struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void 
 		return NULL;
 	mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, iova, fd, (int)access);
 	if (!mr)
-		note(why, room, "ibv_reg_dmabuf_mr", errno);
+		nic_note_gpu(why, room, "ibv_reg_dmabuf_mr", errno);
 	close(fd); /* the region holds the memory */
 	return mr;
 }
@@ -82,7 +82,7 @@ struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_wa
 	if (way == GDRI_NIC_PEERMEM) {
 		umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
 		if (!umem)
-			note(why, room, "mlx5dv_devx_umem_reg", errno);
+			nic_note_gpu(why, room, "mlx5dv_devx_umem_reg", errno);
 		return umem;
 	}
 	in.dmabuf_fd = gdri_cuda_dma_buf(nic->cuda, addr, len, why, room);
@@ -90,7 +90,7 @@ struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_wa
 		return NULL;
 	umem = mlx5dv_devx_umem_reg_ex(nic->ctx, &in);
 	if (!umem)
-		note(why, room, "mlx5dv_devx_umem_reg_ex", errno);
+		nic_note_gpu(why, room, "mlx5dv_devx_umem_reg_ex", errno);
 	close(in.dmabuf_fd); /* the umem holds the memory */
 	return umem;
 }

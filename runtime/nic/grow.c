@@ -26,7 +26,7 @@ static struct ibv_mr *region(const struct gdri_nic *nic, int i, int which)
 }
 
 /* Entries for len bytes from `from` on; at NULL: only counted. */
-static uint32_t put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64_t len)
+static uint32_t nic_put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64_t len)
 {
 	uint64_t done, piece;
 	uint32_t n = 0;
@@ -46,7 +46,7 @@ static uint32_t put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64_t l
 /* The first region's, then the parts' as their offsets grow; where there is nothing, entries that nobody may use. */
 static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint64_t *len)
 {
-	uint32_t n = put_pieces(&at, region(nic, -1, which)->lkey, 0, nic->heap_first->length);
+	uint32_t n = nic_put_pieces(&at, region(nic, -1, which)->lkey, 0, nic->heap_first->length);
 	const struct gdri_nic_part *p;
 	int i;
 
@@ -55,14 +55,14 @@ static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint
 		p = &nic->parts[i];
 		if (p->leaves)
 			continue;
-		n += put_pieces(&at, NO_KEY, *len, p->offset - *len);
-		n += put_pieces(&at, region(nic, i, which)->lkey, p->from, p->mr->length);
+		n += nic_put_pieces(&at, NO_KEY, *len, p->offset - *len);
+		n += nic_put_pieces(&at, region(nic, i, which)->lkey, p->from, p->mr->length);
 		*len = p->offset + p->mr->length;
 	}
 	return n;
 }
 
-static void fill(const struct gdri_nic *nic, int which, uint8_t *in, uint32_t n)
+static void nic_fill_key(const struct gdri_nic *nic, int which, uint8_t *in, uint32_t n)
 {
 	void *mkc = gdri_prm_at(in, PRM_CREATE_MKEY_MKC);
 	uint64_t len;
@@ -96,7 +96,7 @@ static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
 	}
-	fill(nic, which, in, n);
+	nic_fill_key(nic, which, in, n);
 	ret = gdri_nic_obj_create(nic, "CREATE_MKEY (a heap of several parts)", in,
 				  PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES, out, sizeof(out), mkey);
 	*key = (uint32_t)gdri_prm_get(out, PRM_CREATE_MKEY_OUT_INDEX) << 8;
@@ -104,7 +104,7 @@ static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **
 	return ret;
 }
 
-static int join(struct gdri_nic *nic, struct gdri_mr_keys *keys)
+static int nic_join_keys(struct gdri_nic *nic, struct gdri_mr_keys *keys)
 {
 	struct gdri_nic_joint *j = calloc(1, sizeof(*j));
 	int ret;
@@ -180,7 +180,7 @@ int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t of
 		ret = register_part(nic, at, slice, offset);
 	}
 	if (!ret)
-		ret = join(nic, keys);
+		ret = nic_join_keys(nic, keys);
 	if (ret && nic->joints == before) /* there is none to take back */
 		gdri_nic_forget_new(nic);
 	else if (ret)
@@ -244,7 +244,7 @@ int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struc
 		nic->parts[i].is_new = false;
 		nic->parts[i].leaves = nic->parts[i].offset - offset < len;
 	}
-	ret = join(nic, keys);
+	ret = nic_join_keys(nic, keys);
 	if (ret && nic->joints == before)
 		gdri_nic_forget_new(nic);
 	else if (ret)

@@ -16,20 +16,20 @@
 #define SPORT_MIN	     0xc000 /* RoCE v2 annex (IBTA A17.5.1): the dynamic port range */
 #define SPORT_MAX	     0xffff
 
-static void begin(uint8_t in[PRM_MODIFY_QP_IN_BYTES], int opcode, uint32_t qpn)
+static void qp_modify_begin(uint8_t in[PRM_MODIFY_QP_IN_BYTES], int opcode, uint32_t qpn)
 {
 	memset(in, 0, PRM_MODIFY_QP_IN_BYTES);
 	gdri_prm_set(in, PRM_IN_OPCODE, (uint64_t)opcode);
 	gdri_prm_set(in, PRM_MODIFY_QP_QPN, qpn);
 }
 
-static int to_init(struct gdri_nic *nic, int i)
+static int qp_to_init(struct gdri_nic *nic, int i)
 {
 	uint8_t in[PRM_MODIFY_QP_IN_BYTES];
 	void *qpc = gdri_prm_at(in, PRM_QP_IN_QPC), *ads = gdri_prm_at(qpc, PRM_QPC_ADS);
 	char name[GDRI_NIC_QP_NAME];
 
-	begin(in, PRM_OP_RST2INIT_QP, nic->qps[i].qpn);
+	qp_modify_begin(in, PRM_OP_RST2INIT_QP, nic->qps[i].qpn);
 	gdri_prm_set(qpc, PRM_QPC_PM_STATE, PRM_QP_PM_MIGRATED);
 	gdri_prm_set(qpc, PRM_QPC_RRE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RWE, 1);
@@ -87,14 +87,14 @@ static void set_path(const struct gdri_nic *nic, void *ads, const struct gdri_ni
 		     (uint64_t)m[2] << 24 | (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5]);
 }
 
-static int to_rtr(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
-		  uint32_t remote_qpn)
+static int qp_to_rtr(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
+		     uint32_t remote_qpn)
 {
 	uint8_t in[PRM_MODIFY_QP_IN_BYTES];
 	void *qpc = gdri_prm_at(in, PRM_QP_IN_QPC), *ads = gdri_prm_at(qpc, PRM_QPC_ADS);
 	char name[GDRI_NIC_QP_NAME];
 
-	begin(in, PRM_OP_INIT2RTR_QP, nic->qps[i].qpn);
+	qp_modify_begin(in, PRM_OP_INIT2RTR_QP, nic->qps[i].qpn);
 	gdri_prm_set(qpc, PRM_QPC_MTU, route->mtu);
 	gdri_prm_set(qpc, PRM_QPC_LOG_MSG_MAX, nic->caps.log_max_msg);
 	gdri_prm_set(qpc, PRM_QPC_REMOTE_QPN, remote_qpn);
@@ -110,14 +110,14 @@ static int to_rtr(struct gdri_nic *nic, int i, const struct gdri_nic_route *rout
 				   nic->qps[i].qp, in, sizeof(in));
 }
 
-static int to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route)
+static int qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route)
 {
 	unsigned theirs = route->remote->log_responder, ours = nic->caps.log_initiator;
 	uint8_t in[PRM_MODIFY_QP_IN_BYTES];
 	void *qpc = gdri_prm_at(in, PRM_QP_IN_QPC), *ads = gdri_prm_at(qpc, PRM_QPC_ADS);
 	char name[GDRI_NIC_QP_NAME];
 
-	begin(in, PRM_OP_RTR2RTS_QP, nic->qps[i].qpn);
+	qp_modify_begin(in, PRM_OP_RTR2RTS_QP, nic->qps[i].qpn);
 	gdri_prm_set(qpc, PRM_QPC_LOG_ACK_REQ_FREQ, LOG_ACK_REQ_FREQ);
 	/* No more than the peer's responder can hold. */
 	gdri_prm_set(qpc, PRM_QPC_LOG_SRA_MAX, ours < theirs ? ours : theirs);
@@ -133,11 +133,11 @@ static int to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *rout
 int gdri_nic_qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
 		       uint32_t remote_qpn)
 {
-	int ret = to_init(nic, i);
+	int ret = qp_to_init(nic, i);
 
 	if (!ret)
-		ret = to_rtr(nic, i, route, remote_qpn);
+		ret = qp_to_rtr(nic, i, route, remote_qpn);
 	if (!ret)
-		ret = to_rts(nic, i, route);
+		ret = qp_to_rts(nic, i, route);
 	return ret;
 }

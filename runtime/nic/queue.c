@@ -39,7 +39,7 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 	return 0;
 }
 
-static void describe(const struct gdri_nic *nic, int i, struct gdri_qp *q)
+static void nic_describe_queue(const struct gdri_nic *nic, int i, struct gdri_qp *q)
 {
 	const struct gdri_nic_layout *l = &nic->layout;
 	size_t at = (size_t)i;
@@ -76,7 +76,7 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 		if (!ret)
 			ret = gdri_nic_qp_create(nic, i);
 		if (!ret)
-			describe(nic, i, &qps[i]);
+			nic_describe_queue(nic, i, &qps[i]);
 	}
 	return ret;
 }

@@ -12,7 +12,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 
-static int push(struct gdri_state *st, gdr_ctx_t ctx)
+static int ctx_push_record(struct gdri_state *st, gdr_ctx_t ctx)
 {
 	struct gdri_ctx copy = st->ctxs.list[ctx];
 
@@ -105,14 +105,14 @@ static void set_mode(struct gdri_state *st, struct gdri_ctx *c, uint32_t mode)
 
 /* ---- queues ---- */
 
-static uint32_t slot_of(const struct gdri_state *st, const struct gdri_ctx *c)
+static uint32_t ctx_slot_of(const struct gdri_state *st, const struct gdri_ctx *c)
 {
 	return c->first / (uint32_t)st->n_pes - st->opt.qps_per_pe;
 }
 
 static void mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_ctx_slot as)
 {
-	memset(st->ctxs.slots + slot_of(st, c), as, c->n);
+	memset(st->ctxs.slots + ctx_slot_of(st, c), as, c->n);
 }
 
 /* The first n slots in a row that are free. */
@@ -134,7 +134,7 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 }
 
 /* Of n queues from `first` on. */
-static int quiet(struct gdri_state *st, uint32_t first, uint32_t n)
+static int ctx_quiet_queues(struct gdri_state *st, uint32_t first, uint32_t n)
 {
 	gdri_fence_sys(); /* stores to mapped peers */
 	if (!n)
@@ -148,7 +148,7 @@ int gdri_ctxs_quiet(struct gdri_state *st)
 {
 	uint32_t first = (uint32_t)st->n_pes * st->dev->n_slots;
 
-	return quiet(st, first, st->dev->n_queues - first);
+	return ctx_quiet_queues(st, first, st->dev->n_queues - first);
 }
 
 /* ---- making and unmaking ---- */
@@ -180,7 +180,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 	c->pes = t->pes;
 	c->team = team;
 	set_mode(st, c, mode);
-	ret = push(st, i);
+	ret = ctx_push_record(st, i);
 	if (!ret) {
 		*ctx = i;
 		return 0;
@@ -194,7 +194,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx)
 {
 	struct gdri_ctx *c = &st->ctxs.list[ctx];
-	int status = quiet(st, c->first, c->n * (uint32_t)st->n_pes), ret;
+	int status = ctx_quiet_queues(st, c->first, c->n * (uint32_t)st->n_pes), ret;
 
 	/* What is still under way would be the next one's, and so would an error. */
 	if (c->n)
@@ -203,7 +203,7 @@ int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx)
 		gdri_error("context %d: %s; its queues are not used again", ctx, gdr_strerror(status));
 	set_mode(st, c, 0);
 	c->owner = 0;
-	ret = push(st, ctx);
+	ret = ctx_push_record(st, ctx);
 	return status ? status : ret;
 }
 

@@ -91,7 +91,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 	return flags;
 }
 
-static void fill(struct gdri_state *st, struct gdri_dev *d)
+static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 {
 	d->abi_version = GDR_ABI_VERSION;
 	d->struct_size = sizeof(*d);
@@ -111,7 +111,7 @@ static void fill(struct gdri_state *st, struct gdri_dev *d)
 	d->abort = st->abort_word;
 }
 
-static int out_of_memory(const struct gdri_state *st)
+static int devstate_out_of_memory(const struct gdri_state *st)
 {
 	gdri_error("out of memory for the device state of %d PEs", st->n_pes);
 	return -GDR_ENOMEM;
@@ -130,8 +130,8 @@ int gdri_up_device(struct gdri_state *st)
 		d->used = zeroed(((size_t)st->n_pes * gdri_nic_slots(&st->opt) + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
-		return out_of_memory(st);
-	fill(st, d);
+		return devstate_out_of_memory(st);
+	devstate_fill(st, d);
 	ret = st->cuda ? gdri_seer_up(st) : 0;
 	if (!ret)
 		ret = gdri_up_teams(st);

@@ -15,7 +15,7 @@
 #define ATTEMPTS 50 /* of the monitor: queues without room */
 
 /* Every record, those of queues that the host looked at (CUDA) last. */
-static const struct gdri_error *record(const struct gdri_state *st, unsigned int i)
+static const struct gdri_error *fault_record(const struct gdri_state *st, unsigned int i)
 {
 	if (i < GDRI_MAX_ERRORS)
 		return &st->dev->errors[i];
@@ -34,7 +34,7 @@ bool gdri_fault_first(const struct gdri_state *st, struct gdr_error *e)
 	const struct gdri_error *r;
 	unsigned int i;
 
-	for (i = 0; (r = record(st, i)); i++) {
+	for (i = 0; (r = fault_record(st, i)); i++) {
 		if (!is_completion(r))
 			continue;
 		if (e)
@@ -51,7 +51,7 @@ static uint64_t own_word(const struct gdri_state *st)
 	struct gdri_fault f;
 	unsigned int i;
 
-	for (i = 0; (r = record(st, i)); i++) {
+	for (i = 0; (r = fault_record(st, i)); i++) {
 		if (!is_completion(r) || !r->is_cause || r->status == -GDR_ERETRY ||
 		    r->status == -GDR_ERNR || r->status == -GDR_EFLUSHED)
 			continue;
@@ -134,7 +134,7 @@ static bool tell_gpus(struct gdri_state *st, int but)
 }
 
 /* All others but `but`. */
-static bool tell_all(struct gdri_state *st, int but)
+static bool fault_tell_all(struct gdri_state *st, int but)
 {
 	bool hosts = tell_hosts(st, but);
 
@@ -156,7 +156,7 @@ void gdri_fault_tell(struct gdri_state *st)
 	pthread_mutex_lock(&st->fault_lock);
 	if (st->fault_attempts < ATTEMPTS) {
 		st->fault_told = word;
-		st->fault_attempts = tell_all(st, f.pe) ? ATTEMPTS : st->fault_attempts + 1;
+		st->fault_attempts = fault_tell_all(st, f.pe) ? ATTEMPTS : st->fault_attempts + 1;
 	}
 	pthread_mutex_unlock(&st->fault_lock);
 }

@@ -67,7 +67,7 @@ static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *nea
 	return ret ? ret : gdri_nic_create_queues(q->nic, st->n_pes, q->qps);
 }
 
-static void fill(const struct gdri_state *st, struct gdri_hostq *q)
+static void hostq_fill(const struct gdri_state *st, struct gdri_hostq *q)
 {
 	struct gdri_dev *d = &q->dev;
 
@@ -104,7 +104,7 @@ int gdri_hostq_open(struct gdri_state *st, const char *near)
 	}
 	memset(q->qps, 0, n * sizeof(*q->qps));
 	memset(q->bounce, 0, BOUNCE);
-	fill(st, q);
+	hostq_fill(st, q);
 	return open_nic(st, q, near);
 }
 
@@ -147,8 +147,8 @@ void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer)
 
 /* *done: the NIC has let go of the buffer: all is complete, or the queue had an error, which
  * says so here, too: nothing is posted to it any more. */
-static int await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uint64_t deadline,
-		 bool *done)
+static int hostq_await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uint64_t deadline,
+		       bool *done)
 {
 	uint32_t round;
 	int ret;
@@ -169,7 +169,7 @@ static int await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uin
 }
 
 /* Waits for a copy and a transfer that were given up: the buffer is still theirs. */
-static int settle(struct gdri_state *st, uint64_t deadline)
+static int hostq_settle(struct gdri_state *st, uint64_t deadline)
 {
 	struct gdri_hostq *q = st->hostq;
 	int ret = gdri_cuda_settle(st->cuda, gdri_left_ms(deadline));
@@ -178,7 +178,7 @@ static int settle(struct gdri_state *st, uint64_t deadline)
 	if (ret)
 		return ret;
 	if (q->late)
-		ret = await(st, q->late, q->late_target, deadline, &done);
+		ret = hostq_await(st, q->late, q->late_target, deadline, &done);
 	if (!done)
 		return ret;
 	q->late = NULL;
@@ -198,7 +198,7 @@ static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t 
 
 	if (ret)
 		return ret;
-	ret = await(st, qp, target, deadline, &done);
+	ret = hostq_await(st, qp, target, deadline, &done);
 	if (!done) {
 		q->late = qp;
 		q->late_target = target;
@@ -209,7 +209,7 @@ static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t 
 static int put_part(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe,
 		    uint64_t deadline)
 {
-	int ret = settle(st, deadline);
+	int ret = hostq_settle(st, deadline);
 
 	if (!ret && gdri_cuda_is_device(st->cuda, src))
 		ret = gdri_cuda_peek(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
@@ -221,7 +221,7 @@ static int put_part(struct gdri_state *st, uint64_t offset, const void *src, siz
 static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
 {
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
-	int ret = settle(st, deadline);
+	int ret = hostq_settle(st, deadline);
 
 	if (!ret)
 		ret = move(st, GDRI_OP_READ, offset, len, pe, deadline);
@@ -233,7 +233,7 @@ static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t le
 	return 0;
 }
 
-static int failed(const char *call, int pe, int status)
+static int hostq_failed(const char *call, int pe, int status)
 {
 	gdri_error("%s: PE %d: %s", call, pe, gdr_strerror(status));
 	return status;
@@ -253,7 +253,7 @@ int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size
 			       gdri_deadline_ns((int)st->opt.timeout_ms));
 	}
 	pthread_mutex_unlock(&q->lock);
-	return ret ? failed("gdr_host_put", pe, ret) : 0;
+	return ret ? hostq_failed("gdr_host_put", pe, ret) : 0;
 }
 
 int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
@@ -269,7 +269,7 @@ int gdri_hostq_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len
 		ret = get_part(st, to, offset, part, pe);
 	}
 	pthread_mutex_unlock(&q->lock);
-	return ret ? failed("gdr_host_get", pe, ret) : 0;
+	return ret ? hostq_failed("gdr_host_get", pe, ret) : 0;
 }
 
 /* Not under the lock: who holds it may wait for a GPU that is stuck. */
@@ -287,5 +287,5 @@ int gdri_hostq_told(struct gdri_state *st, int pe, uint64_t deadline)
 	uint64_t ready = __atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE);
 	bool done;
 
-	return await(st, qp, (ready >> 1) - (ready & 1u), deadline, &done);
+	return hostq_await(st, qp, (ready >> 1) - (ready & 1u), deadline, &done);
 }

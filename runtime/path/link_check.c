@@ -29,7 +29,7 @@ static uint8_t pattern(int owner, unsigned int which, size_t i)
 	return (uint8_t)((i * 31u) ^ (i >> 8) ^ ((unsigned int)owner * 7u + which * 101u + 1u));
 }
 
-static void fill(uint8_t *data, int owner, unsigned int which)
+static void link_fill(uint8_t *data, int owner, unsigned int which)
 {
 	size_t i;
 
@@ -39,7 +39,7 @@ static void fill(uint8_t *data, int owner, unsigned int which)
 
 void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
 {
-	fill(ctl->link_data[0], pe, 0);
+	link_fill(ctl->link_data[0], pe, 0);
 	memset(ctl->link_data[1], 0, LEN);
 }
 
@@ -92,7 +92,7 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	struct gdr_error e[GDRI_MAX_ERRORS];
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
 
-	if (l->failed == -GDR_ETIMEOUT) { /* of await() */
+	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
 		gdri_error("link check with PE %d: queue %u: %s: not complete within %s; "
 			   "raise the option where the machine is busy, else the NIC is stuck", l->qp->peer,
 			   l->qp->slot, what, waited(st));
@@ -115,12 +115,12 @@ static int read_is_right(int pe, const uint8_t *in)
 }
 
 /* Loads, stores and, where no atomic goes through a NIC, the processor's atomics. */
-static int check_mapped(struct gdri_state *st, int pe)
+static int link_check_mapped(struct gdri_state *st, int pe)
 {
 	struct gdri_ctl *ctl = st->dev->ctl;
 	struct lane *l = lanes_of(st);
 
-	fill(l->out, pe, 1);
+	link_fill(l->out, pe, 1);
 	memset(l->in, 0, LEN);
 	if (gdr_put(ctl->link_data[1], l->out, LEN, pe) ||
 	    gdr_get(l->in, ctl->link_data[0], LEN, pe))
@@ -134,7 +134,7 @@ enum trial { WRITE, READ, ATOMIC, DONE };
 static const char *const names[] = {"write", "read", "atomic"};
 
 /* One queue entry: where a CQ has one entry, the error of a second one would hide the first's. */
-static int post(struct gdri_state *st, struct lane *l, enum trial trial)
+static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 {
 	struct gdri_dev *dev = st->dev;
 	struct gdri_local out = {gdri_heap_offset(dev, l->out), dev->lkey};
@@ -143,7 +143,7 @@ static int post(struct gdri_state *st, struct lane *l, enum trial trial)
 	uint64_t word = offsetof(struct gdri_ctl, link) + (uint64_t)st->pe * 8;
 
 	if (trial == WRITE) {
-		fill(l->out, l->qp->peer, 1);
+		link_fill(l->out, l->qp->peer, 1);
 		return gdri_post_rdma(dev, l->qp, GDRI_OP_WRITE,
 				      offsetof(struct gdri_ctl, link_data[1]), l->qp->rkey_data,
 				      out, LEN, &l->target);
@@ -158,7 +158,7 @@ static int post(struct gdri_state *st, struct lane *l, enum trial trial)
 }
 
 /* Until what the lane posted is complete. */
-static int await(struct gdri_state *st, struct lane *l, uint64_t deadline)
+static int link_await(struct gdri_state *st, struct lane *l, uint64_t deadline)
 {
 	uint32_t round;
 	int done;
@@ -197,20 +197,20 @@ static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum 
 
 	for (i = 0; i < n; i++) {
 		if (!l[i].status)
-			l[i].failed = post(st, &l[i], trial);
+			l[i].failed = link_post(st, &l[i], trial);
 	}
 	for (i = 0; i < n; i++) {
 		if (l[i].status)
 			continue;
 		if (!l[i].failed)
-			l[i].failed = await(st, &l[i], deadline);
+			l[i].failed = link_await(st, &l[i], deadline);
 		if (l[i].failed)
 			l[i].status = say_failed(st, &l[i], names[trial]);
 	}
 }
 
 /* Up to LANES queues from number `first` on, counted from the ones to oneself. */
-static int check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t deadline)
+static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t deadline)
 {
 	unsigned int own = (unsigned int)st->pe * st->dev->n_slots, all = st->dev->n_queues, i;
 	struct lane *l = lanes_of(st);
@@ -237,12 +237,12 @@ static int check_all(struct gdri_state *st, uint64_t end)
 	int pe, ret = 0, rc;
 
 	for (pe = 0; pe < st->n_pes; pe++) {
-		rc = st->peers[pe].base ? check_mapped(st, pe) : 0;
+		rc = st->peers[pe].base ? link_check_mapped(st, pe) : 0;
 		ret = ret ? ret : rc;
 	}
 	for (i = 0; i < all && gdri_now_ns() < end; i += n) {
 		n = all - i < LANES ? all - i : LANES;
-		rc = check_queues(st, i, n, end);
+		rc = link_check_queues(st, i, n, end);
 		ret = ret ? ret : rc;
 	}
 	if (i == all)
@@ -256,7 +256,7 @@ static int check_all(struct gdri_state *st, uint64_t end)
 }
 
 /* The program finds the queues unused: those that it does not use cost it nothing. */
-static void forget(struct gdri_state *st)
+static void link_forget(struct gdri_state *st)
 {
 	struct gdri_dev *dev = st->dev;
 	uint32_t i;
@@ -282,7 +282,7 @@ int gdri_up_link_out(struct gdri_state *st)
 	if (tell > TELL_MOST_NS)
 		tell = TELL_MOST_NS;
 	ret = check_all(st, st->deadline_ns - tell);
-	forget(st);
+	link_forget(st);
 	return ret;
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/path/devstate.h"
 
 /* For gdr_errors. The monitor passes it over: it is said here. */
-static void record(struct gdri_state *st, int pe)
+static void lost_record(struct gdri_state *st, int pe)
 {
 	struct gdri_error *e = gdri_error_take(gdri_host_dev(st), GDRI_ERROR_LOST, -GDR_EPEERLOST);
 
@@ -26,7 +26,7 @@ void gdri_lost_note(struct gdri_state *st, int pe)
 
 	gdri_place_lost(pe, text, sizeof(text));
 	gdri_error("%s", text);
-	record(st, pe);
+	lost_record(st, pe);
 	/* relaxed: device code and host threads read nothing else through them */
 	__atomic_store_n(&st->peers[pe].lost, 1, __ATOMIC_RELAXED);
 	__atomic_compare_exchange_n(&st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,

@@ -53,7 +53,7 @@ static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 		memcpy(st->reason[p->pe], p->why, sizeof(p->why));
 }
 
-static void trade(struct gdri_state *st, const struct gdri_share_address *all)
+static void paths_trade(struct gdri_state *st, const struct gdri_share_address *all)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	uint64_t begin = gdri_now_ns(), traded;
@@ -95,7 +95,7 @@ int gdri_up_p2p(struct gdri_state *st)
 		st->peers[st->pe].base = st->heap.base;
 	if (!ret && sharing(st) && (st->cuda || p2p_on(st))) {
 		st->page_peers[st->pe].base = st->page.base;
-		trade(st, all);
+		paths_trade(st, all);
 	}
 	gdri_share_close(&st->share);
 	free(all);

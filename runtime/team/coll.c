@@ -47,7 +47,7 @@ static bool exists(int kind, int algo)
 	return have[kind] >> algo & 1u;
 }
 
-static int find(const char *const *names, int n, const char *word, size_t len)
+static int coll_find_word(const char *const *names, int n, const char *word, size_t len)
 {
 	while (n-- > 0 && (strlen(names[n]) != len || strncmp(names[n], word, len)))
 		;
@@ -55,7 +55,7 @@ static int find(const char *const *names, int n, const char *word, size_t len)
 }
 
 /* One rule of GDR_COLL, up to the comma or the end; the next one, or NULL when it is wrong. */
-static const char *parse(const char *s, struct gdri_coll_rule *r)
+static const char *coll_parse_rule(const char *s, struct gdri_coll_rule *r)
 {
 	size_t whole = strcspn(s, ","), a = strcspn(s, ":,"), b;
 	char number[32];
@@ -63,11 +63,11 @@ static const char *parse(const char *s, struct gdri_coll_rule *r)
 	r->path = ANY;
 	r->max_pes = 0;
 	r->max_bytes = 0;
-	r->kind = find(kinds, GDRI_N_KINDS, s, a);
+	r->kind = coll_find_word(kinds, GDRI_N_KINDS, s, a);
 	if (r->kind < 0 || s[a] != ':')
 		return NULL;
 	b = strcspn(s + a + 1, ":,");
-	r->algo = find(algos, GDRI_N_ALGOS, s + a + 1, b);
+	r->algo = coll_find_word(algos, GDRI_N_ALGOS, s + a + 1, b);
 	if (r->algo < 0 || !exists(r->kind, r->algo))
 		return NULL;
 	b += a + 1;
@@ -87,7 +87,7 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 	struct gdri_coll_rule r;
 
 	while (*rules) {
-		rules = parse(rules, &r);
+		rules = coll_parse_rule(rules, &r);
 		if (rules)
 			continue;
 		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
@@ -131,9 +131,9 @@ static bool parse_line(char *line, struct gdri_coll_rule *r)
 	}
 	if (i != 5)
 		return false;
-	r->kind = find(kinds, GDRI_N_KINDS, word[0], strlen(word[0]));
-	r->path = find(paths, N_PATHS, word[1], strlen(word[1]));
-	r->algo = find(algos, GDRI_N_ALGOS, word[4], strlen(word[4]));
+	r->kind = coll_find_word(kinds, GDRI_N_KINDS, word[0], strlen(word[0]));
+	r->path = coll_find_word(paths, N_PATHS, word[1], strlen(word[1]));
+	r->algo = coll_find_word(algos, GDRI_N_ALGOS, word[4], strlen(word[4]));
 	if (r->kind < 0 || r->path < 0 || r->algo < 0 || !exists(r->kind, r->algo) ||
 	    !gdri_parse_u64(word[2], &pes) || pes > GDRI_MAX_PES)
 		return false;
@@ -211,7 +211,7 @@ int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *f
 
 	memset(out, 0, sizeof(*out));
 	while (!ret && *first) {
-		first = parse(first, &r);
+		first = coll_parse_rule(first, &r);
 		if (!first)
 			return -GDR_EOPTION; /* gdri_coll_check says so */
 		ret = append(out, &r);
@@ -273,7 +273,7 @@ static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
 
-static bool fits(const struct gdri_coll_rule *r, int kind, const struct gdri_team *t)
+static bool coll_rule_fits(const struct gdri_coll_rule *r, int kind, const struct gdri_team *t)
 {
 	return r->kind == kind && on_path(r, t) && (!r->max_pes || t->n <= r->max_pes);
 }
@@ -286,11 +286,11 @@ struct filling {
 };
 
 /* Device code knows no pushes and their like: what is for others comes behind them. */
-static void add(struct filling *f, const struct gdri_coll_rule *r)
+static void coll_add_rule(struct filling *f, const struct gdri_coll_rule *r)
 {
 	uint8_t algo = (uint8_t)r->algo;
 
-	if (gdri_coll_streams_only(r->algo) || f->done || !fits(r, f->kind, f->t) ||
+	if (gdri_coll_streams_only(r->algo) || f->done || !coll_rule_fits(r, f->kind, f->t) ||
 	    (r->max_bytes && r->max_bytes <= f->covered))
 		return;
 	if (f->n && f->t->algo[f->kind][f->n - 1] == algo)
@@ -318,7 +318,7 @@ void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 		size_t i;
 
 		for (i = 0; i < rules->n; i++)
-			add(&f, &rules->rule[i]);
+			coll_add_rule(&f, &rules->rule[i]);
 		t->quick[kind] = quick_most(t, kind);
 	}
 }
@@ -331,7 +331,7 @@ int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
 
 	for (i = 0; i < rules->n; i++) {
 		r = &rules->rule[i];
-		if (fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
+		if (coll_rule_fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
 			return r->algo;
 	}
 	return GDRI_A_FLAT;

@@ -252,7 +252,7 @@ static int push_all(struct gdri_state *st)
 	return ret;
 }
 
-static int push(struct gdri_state *st, gdr_team_t id)
+static int team_push(struct gdri_state *st, gdr_team_t id)
 {
 	struct gdri_teams *ts = &st->teams;
 	struct gdri_team copy;
@@ -308,7 +308,7 @@ static void find_levels(const struct gdri_state *st, struct gdri_team *t, int16_
 }
 
 /* The record of a team that this PE is in; it was unused. */
-static void enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
+static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
 	struct gdri_teams *ts = &st->teams;
 	struct gdri_team *t = &ts->list[id];
@@ -350,14 +350,14 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 	const struct gdri_teams *ts = &st->teams;
 	int limit = gdri_cuda_copy_ms(st) / 2, ret; /* the others wait meanwhile */
 
-	enter(st, id, n, pes, mapped);
+	team_enter(st, id, n, pes, mapped);
 	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
 	if (!ret) /* what an earlier team of this number was told */
 		ret = gdri_heap_zero(&st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
 	if (!ret && ts->list[id].push_size)
 		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride, limit);
 	if (!ret)
-		ret = push(st, id);
+		ret = team_push(st, id);
 	if (ret)
 		st->teams.list[id].n = 0;
 	return ret;
@@ -366,7 +366,7 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 void gdri_team_clear(struct gdri_state *st, gdr_team_t id)
 {
 	st->teams.list[id].n = 0;
-	push(st, id);
+	team_push(st, id);
 }
 
 uint64_t gdri_team_free_map(const struct gdri_state *st)
@@ -413,19 +413,19 @@ static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
 	part_nodes(st, mapped);
 	for (i = 0; i < st->n_pes; i++)
 		pes[i] = i;
-	enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
+	team_enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
 	for (i = n = 0; i < st->n_pes; i++) {
 		if (!st->same_node[i])
 			continue;
 		pes[n++] = i;
 		all &= mapped[i];
 	}
-	enter(st, GDR_TEAM_NODE, n, pes, all);
+	team_enter(st, GDR_TEAM_NODE, n, pes, all);
 	if (!all) { /* some of the node do not map each other: nobody shares anything */
 		pes[0] = st->pe;
 		n = 1;
 	}
-	enter(st, GDR_TEAM_SHARED, n, pes, gdri_team_maps(st, n, pes));
+	team_enter(st, GDR_TEAM_SHARED, n, pes, gdri_team_maps(st, n, pes));
 	return push_all(st);
 }
 

@@ -23,12 +23,12 @@ static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_
 	return notes + (seq & 1) * (uint64_t)st->n_pes + member;
 }
 
-static int look(struct gdri_state *st, void *to, const void *gpu, size_t len)
+static int gather_look(struct gdri_state *st, void *to, const void *gpu, size_t len)
 {
 	return gdri_cuda_peek(st->cuda, to, gpu, len, (int)st->opt.timeout_ms);
 }
 
-static int store(struct gdri_state *st, void *gpu, const void *from, size_t len)
+static int gather_store(struct gdri_state *st, void *gpu, const void *from, size_t len)
 {
 	return gdri_cuda_poke(st->cuda, gpu, from, len, (int)st->opt.timeout_ms);
 }
@@ -39,11 +39,11 @@ static int put_cuda(struct gdri_state *st, int pe, const void *dst, const void *
 	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap.base);
 	uint8_t *base = st->peers[pe].base;
 
-	return base ? store(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
+	return base ? gather_store(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
 }
 
-static int tell(struct gdri_state *st, const struct gdri_coll *c, int to, const uint64_t v[3],
-		uint64_t seq)
+static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to, const uint64_t v[3],
+		       uint64_t seq)
 {
 	struct gdri_note *note = note_of(st, c->team, seq, c->team->me);
 	uint64_t *word = &c->team->chan[c->team->me].note;
@@ -72,7 +72,7 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 	int ret;
 
 	for (round = 0;; round++) {
-		ret = look(st, &value, word, sizeof(value));
+		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
 		/* relaxed: the monitor's flag carries nothing with it */
@@ -87,7 +87,7 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 	}
 }
 
-static int hear(const struct gdri_coll *c, int from, uint64_t seq)
+static int gather_hear(const struct gdri_coll *c, int from, uint64_t seq)
 {
 	const uint64_t *word = &c->team->chan[from].note;
 	struct gdri_waiter w;
@@ -104,25 +104,25 @@ static int hear(const struct gdri_coll *c, int from, uint64_t seq)
 	return gdri_wait_flush(c->dev, c->op);
 }
 
-static int take(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
-		uint64_t *v)
+static int gather_take(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
+		       uint64_t *v)
 {
 	const struct gdri_note *note = note_of(st, c->team, seq, from);
 
 	if (st->cuda)
-		return look(st, v, note->v, sizeof(note->v));
+		return gather_look(st, v, note->v, sizeof(note->v));
 	memcpy(v, note->v, sizeof(note->v));
 	return 0;
 }
 
-static int failed(struct gdri_state *st, const struct gdri_coll *c, const char *what, int peer, int ret)
+static int gather_failed(struct gdri_state *st, const struct gdri_coll *c, const char *what, int peer, int ret)
 {
 	struct gdri_team *t = c->team;
 
 	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
-		store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
+		gather_store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
 	else
 		gdri_coll_give_up(c, ret);
 	return ret;
@@ -148,19 +148,19 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		gdri_hd_release(st->heap.base);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in hear */
 	for (i = 1; i < t->n; i++) {
-		ret = tell(st, &c, (t->me + i) % t->n, mine, seq);
+		ret = gather_tell(st, &c, (t->me + i) % t->n, mine, seq);
 		if (ret)
-			return failed(st, &c, what, (t->me + i) % t->n, ret);
+			return gather_failed(st, &c, what, (t->me + i) % t->n, ret);
 	}
 	for (i = 0; i < t->n; i++) {
 		memcpy(v, mine, sizeof(v));
 		if (i != t->me) {
-			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : hear(&c, i, seq);
+			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : gather_hear(&c, i, seq);
 			if (!ret)
-				ret = take(st, &c, i, seq, v);
+				ret = gather_take(st, &c, i, seq, v);
 		}
 		if (ret)
-			return failed(st, &c, what, i, ret);
+			return gather_failed(st, &c, what, i, ret);
 		if (all)
 			memcpy(all[i], v, sizeof(v));
 	}

@@ -38,7 +38,7 @@ struct joining {
 	bool mapped;
 };
 
-static struct gdri_join *record(const struct gdri_state *st)
+static struct gdri_join *join_record(const struct gdri_state *st)
 {
 	return (struct gdri_join *)(void *)(st->heap.base + st->teams.join);
 }
@@ -49,7 +49,7 @@ static int show_word(struct gdri_state *st, uint64_t *at, uint64_t value)
 {
 	if (st->cuda)
 		return gdri_cuda_poke(st->cuda, at, &value, sizeof(value), (int)st->opt.timeout_ms);
-	/* release: pairs with the fence of look() between its two reads; a NIC reads what is visible */
+	/* release: pairs with the fence of join_look() between its two reads; a NIC reads what is visible */
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -58,13 +58,13 @@ static int show_step(struct joining *j, int step, int status, bool mapped, int m
 {
 	j->mine.step = (uint64_t)step | (uint64_t)(-status & 0xff) << 8 | (uint64_t)mapped << 16 |
 		       (uint64_t)(uint32_t)me << 32;
-	return show_word(j->st, &record(j->st)->step, j->mine.step);
+	return show_word(j->st, &join_record(j->st)->step, j->mine.step);
 }
 
 /* The first step's, with all that it brings. */
 static int show_all(struct joining *j, int status, int me)
 {
-	struct gdri_join *r = record(j->st);
+	struct gdri_join *r = join_record(j->st);
 	int ret = show_word(j->st, &r->id, 0); /* that of an earlier team */
 
 	ret = ret ? ret : show_step(j, COME, status, false, me);
@@ -75,7 +75,7 @@ static int show_all(struct joining *j, int status, int me)
 
 static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 {
-	struct gdri_join *r = record(st);
+	struct gdri_join *r = join_record(st);
 	uint8_t *base = st->peers[pe].base;
 	int ret = 0;
 
@@ -92,7 +92,7 @@ static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 }
 
 /* What is read beside the id may be older than that: read again, it is not. 1: the PE is in the team. */
-static int look(struct joining *j, int pe, struct gdri_join *out)
+static int join_look(struct joining *j, int pe, struct gdri_join *out)
 {
 	int ret = read_once(j->st, pe, out);
 
@@ -109,7 +109,7 @@ static int look(struct joining *j, int pe, struct gdri_join *out)
 
 /* ---- a step ---- */
 
-static int failed(const struct joining *j, int pe, int status)
+static int join_failed(const struct joining *j, int pe, int status)
 {
 	gdri_error("%s: PE %d, a member of the team with id 0x%llx, failed: %s; its own message says of what; join "
 		   "with another id", j->p->what, pe, (unsigned long long)j->mine.id, gdr_strerror(status));
@@ -117,12 +117,12 @@ static int failed(const struct joining *j, int pe, int status)
 }
 
 /* The first look at a member. */
-static int enter(struct joining *j, int pe, const struct gdri_join *r)
+static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 {
 	int i = NUMBER(r);
 
 	if (STATUS(r))
-		return failed(j, pe, STATUS(r));
+		return join_failed(j, pe, STATUS(r));
 	if (r->hash != j->mine.hash) {
 		gdri_error("%s: PE %d makes a different call with this id", j->p->what, pe);
 		return -GDR_EMISMATCH;
@@ -138,15 +138,15 @@ static int enter(struct joining *j, int pe, const struct gdri_join *r)
 }
 
 /* Who has come so far; < 0: an error. */
-static int count(struct joining *j)
+static int join_count(struct joining *j)
 {
 	struct gdri_join r;
 	int pe, ret, n = 0;
 
 	for (pe = 0; pe < j->st->n_pes; pe++) {
-		ret = look(j, pe, &r);
+		ret = join_look(j, pe, &r);
 		if (ret > 0)
-			ret = enter(j, pe, &r);
+			ret = join_enter(j, pe, &r);
 		if (ret < 0)
 			return ret;
 		n += ret;
@@ -162,11 +162,11 @@ static int count_at(struct joining *j, uint64_t step)
 
 	j->mapped = true;
 	for (i = 0; i < j->p->n; i++) {
-		ret = look(j, j->pes[i], &r);
+		ret = join_look(j, j->pes[i], &r);
 		if (ret < 0)
 			return ret;
 		if (ret && STATUS(&r))
-			return failed(j, j->pes[i], STATUS(&r));
+			return join_failed(j, j->pes[i], STATUS(&r));
 		if (!ret || STEP(&r) < step) {
 			j->behind = j->pes[i];
 			continue;
@@ -177,7 +177,7 @@ static int count_at(struct joining *j, uint64_t step)
 	return n;
 }
 
-static int late(const struct joining *j, int step, int n)
+static int join_late(const struct joining *j, int step, int n)
 {
 	int i = 0;
 
@@ -200,13 +200,13 @@ static int stopped(const struct joining *j, int n, int status)
 	return status;
 }
 
-static int wait_for(struct joining *j, int step)
+static int join_wait_for(struct joining *j, int step)
 {
 	uint32_t round;
 	int n;
 
 	for (round = 0;; round++) {
-		n = step == COME ? count(j) : count_at(j, (uint64_t)step);
+		n = step == COME ? join_count(j) : count_at(j, (uint64_t)step);
 		if (n < 0 || n == j->p->n)
 			return n < 0 ? n : 0;
 		/* relaxed: neither flag carries anything */
@@ -215,7 +215,7 @@ static int wait_for(struct joining *j, int step)
 		if (__atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED))
 			return stopped(j, n, -GDR_EABORTED);
 		if (gdri_now_ns() > j->deadline)
-			return late(j, step, n);
+			return join_late(j, step, n);
 		gdr_pause(round);
 	}
 }
@@ -224,24 +224,24 @@ static int wait_for(struct joining *j, int step)
 
 /* Shows the own word and waits for all. Who cannot go on, for what reason ever, says so in it: the others hear it at
  * once, and not by their time limit. */
-static int take(struct joining *j, int step, int status, bool mapped, int me)
+static int join_take(struct joining *j, int step, int status, bool mapped, int me)
 {
 	int ret = step == COME ? show_all(j, status, me) : show_step(j, step, status, mapped, me);
 
 	if (status)
 		return status;
-	ret = ret ? ret : wait_for(j, step);
+	ret = ret ? ret : join_wait_for(j, step);
 	if (ret)
 		show_step(j, step, ret, mapped, me);
 	return ret;
 }
 
-static int make(struct joining *j, int me, gdr_team_t *out)
+static int join_make(struct joining *j, int me, gdr_team_t *out)
 {
 	const uint64_t nothing[3] = {0, 0, 0};
 	struct gdri_state *st = j->st;
 	gdr_team_t id;
-	int ret = take(j, COME, j->p->status, false, me), status;
+	int ret = join_take(j, COME, j->p->status, false, me), status;
 
 	if (ret)
 		return ret;
@@ -250,15 +250,15 @@ static int make(struct joining *j, int me, gdr_team_t *out)
 		return -GDR_ENOMEM; /* on all */
 	}
 	id = (gdr_team_t)gdri_ffs_u64(j->free_map);
-	ret = take(j, KNOWN, 0, gdri_team_maps(st, j->p->n, j->pes), me);
+	ret = join_take(j, KNOWN, 0, gdri_team_maps(st, j->p->n, j->pes), me);
 	if (ret)
 		return ret;
 	status = gdri_team_install(st, id, j->p->n, j->pes, j->mapped);
-	ret = take(j, READY, status, MAPPED(&j->mine), me);
+	ret = join_take(j, READY, status, MAPPED(&j->mine), me);
 	if (!ret) /* behind it nobody looks at this PE's record any more */
 		ret = gdri_team_gather(st, id, j->p->what, nothing, NULL);
 	if (!ret)
-		ret = show_word(st, &record(st)->id, 0);
+		ret = show_word(st, &join_record(st)->id, 0);
 	if (ret && !status)
 		gdri_team_clear(st, id);
 	if (ret)
@@ -287,7 +287,7 @@ int gdri_team_join(struct gdri_state *st, uint64_t id, int me, const struct gdri
 	}
 	for (i = 0; i < p->n; i++)
 		j.pes[i] = -1;
-	ret = make(&j, me, out);
+	ret = join_make(&j, me, out);
 	free(j.pes);
 	return ret;
 }
