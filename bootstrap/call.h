@@ -42,7 +42,7 @@ void gdri_call_complete(struct gdri_call *c, int status);
 
 /* Waits until done; then 0. At the deadline the call becomes abandoned and
  * -GDR_ETIMEOUT is returned. `interrupted`, when given, is asked now and then;
- * nonzero ends the wait in the same way with that value. */
+ * nonzero ends the wait, abandons the call and is returned. */
 int gdri_call_wait(struct gdri_call *c, const struct timespec *deadline, int (*interrupted)(void));
 
 /* Runs c->run(c) in a helper thread and waits for it: 0 with c->status set,

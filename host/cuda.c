@@ -60,7 +60,7 @@ static int cuda_quiet(struct gdri_state *st, size_t first, size_t n)
 		status = gdri_fault_heard_of(st);
 	if (ret || !latched)
 		return ret ? ret : status ? status : gdri_lost_any(st);
-	__atomic_store_n(&st->dev->latched, gdri_lost_any(st), __ATOMIC_RELAXED); /* as above */
+	__atomic_store_n(&st->dev->latched, gdri_lost_any(st), __ATOMIC_RELAXED); /* carries no data with it */
 	ret = gdri_cuda_state_push(st, &st->dev->latched);
 	return ret ? ret : status ? status : latched;
 }

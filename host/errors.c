@@ -16,7 +16,7 @@ int gdr_host_status(void)
 	ret = gdri_cuda_state_pull(st);
 	if (!ret) /* relaxed: the status carries no data with it */
 		ret = __atomic_load_n(&st->dev->latched, __ATOMIC_RELAXED);
-	if (!ret) /* relaxed: as above */
+	if (!ret) /* relaxed: it carries no data either */
 		ret = __atomic_exchange_n(&st->refused, 0, __ATOMIC_RELAXED);
 	return ret ? ret : gdri_lost_any(st);
 }

@@ -240,7 +240,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	if (!ret && p && zero) {
 		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
-		if (ret && !st->broken) /* all PEs know, and do the same */
+		if (ret && !st->broken) /* all PEs know, and give it back */
 			heap_give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);

@@ -85,7 +85,7 @@ static int register_enter(struct gdri_state *st, void *addr, size_t len)
 	ret = gdri_cuda_state_push(st, &d->n_buffers);
 	if (!ret)
 		return 0;
-	__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* kernels would not find it; pairs as above */
+	__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* kernels would not find it; pairs with the look-up */
 	if (st->regs[slot].handle)
 		gdri_nic_deregister(st->nic, st->regs[slot].handle);
 	st->regs[slot].handle = NULL;

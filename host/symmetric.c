@@ -109,7 +109,7 @@ static int register_all(struct gdri_state *st, void *addr, size_t len, void **ou
 		return ret;
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_SHOWN, len, GDR_SYMMETRIC_PAGE);
-	if (ret && !st->broken) /* all PEs know, and do the same */
+	if (ret && !st->broken) /* all PEs know, and take it back */
 		symmetric_take_back(st, ptr);
 	*out = ret ? NULL : st->heap.cuda ? gdri_symmetric_name(gdri_symmetric_find(st->symmetric, ptr)) : ptr;
 	return ret;

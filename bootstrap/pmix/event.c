@@ -42,7 +42,7 @@ static struct {
 	pmix_proc_t me;
 	int n_pes;
 	unsigned char *told; /* n_pes + 1 flags, the last one for the launcher */
-	unsigned char *lost; /* the same, reported by the launcher */
+	unsigned char *lost; /* n_pes + 1 flags: the launcher has reported the loss */
 	void (*fn)(void *arg, int pe);
 	void *arg;
 	size_t refs[N_SETS];

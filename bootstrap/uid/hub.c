@@ -119,7 +119,7 @@ static void hub_refuse(struct gdri_uid_conn *c, uint32_t reason, uint32_t number
 	c->bad = true;
 }
 
-/* As before the first one came: the next may name another number of PEs. */
+/* No PE has come any more: the next may name another number of PEs. */
 static void empty(struct gdri_uid_hub *hub)
 {
 	free(hub->of);

@@ -22,7 +22,7 @@ struct gdri_uid_out {
 struct gdri_uid_conn {
 	struct gdri_uid_conn *next;
 	int fd;		 /* for the owner; the hub only keeps it */
-	uint64_t since;	 /* likewise: when it came, ns */
+	uint64_t since;	 /* for the owner, too: when it came, ns */
 	uint32_t pe;	 /* NOBODY: has not said, or has left */
 	bool stranger;	 /* has not said */
 	bool bad;	 /* to be closed, when what is queued has been sent */

@@ -191,7 +191,7 @@ static int error_is_complete(const struct gdri_error *e)
 /* Or it turned out not to be needed (3). */
 static int error_has_ended(const struct gdri_error *e)
 {
-	/* acquire: as above */
+	/* acquire: pairs with the release of the device code that gave the record up */
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= 2;
 }
 

@@ -20,7 +20,7 @@
 
 #define HELLO_MAGIC 0x4f4c4c4548524447ull /* "GDRHELLO" */
 
-/* The same in every version there will ever be, and exchanged before anything else. */
+/* Never changes its layout, in whatever version, and is exchanged before anything else. */
 struct hello {
 	uint64_t magic;
 	uint32_t abi, version;

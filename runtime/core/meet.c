@@ -147,7 +147,7 @@ void gdri_meet_settle(struct gdri_state *st)
 void gdri_meet_leave(struct gdri_state *st)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
-	/* who left before this PE is the one to be named; relaxed: as above */
+	/* who left before this PE is the one to be named; relaxed: no data comes with `left` */
 	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
 	int i;
 

@@ -36,7 +36,7 @@ static int check_version(struct gdri_state *st, const void *constants, uint64_t 
 		return -GDR_ENOTSUP;
 	}
 	if (!ret && abi == GDR_ABI_VERSION && !(*found & GDRI_MODULE_ANY_ADDRESS) &&
-	    __atomic_load_n(&st->outside.n, __ATOMIC_RELAXED)) { /* with local_lock: see count() in outside.c */
+	    __atomic_load_n(&st->outside.n, __ATOMIC_RELAXED)) { /* with local_lock: pairs with outside_count() */
 		gdri_error("gdr_module_init: memory of cudaMalloc is registered, and the module was compiled without "
 			   "GDR_ANY_ADDRESS: compile it with -DGDR_ANY_ADDRESS");
 		return -GDR_ENOTSUP;

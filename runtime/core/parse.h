@@ -9,7 +9,7 @@
 
 /* All return true and set *out only when all of `s` is one value that fits. */
 bool gdri_parse_u64(const char *s, uint64_t *out);  /* decimal or 0x hex */
-bool gdri_parse_i64(const char *s, int64_t *out);   /* the same with a leading '-' */
+bool gdri_parse_i64(const char *s, int64_t *out);   /* decimal or 0x hex, also with a leading '-' */
 bool gdri_parse_size(const char *s, uint64_t *out); /* bytes; suffix k m g t */
 bool gdri_parse_time(const char *s, uint64_t *out); /* milliseconds; unit ms s m h d, which has to be there */
 bool gdri_parse_bool(const char *s, bool *out);	    /* 0 1 n y no yes off on false true */

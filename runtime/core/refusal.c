@@ -70,7 +70,7 @@ static bool reckons(uint64_t call)
 	return (call & 0xff) >= GDRI_RQ_REDUCE && (call & 0xff) < GDRI_RQ_END;
 }
 
-/* What is the same is not spoken of. there, here: the PEs. */
+/* Speaks only of what differs. there, here: the PEs. */
 static void add_calls(struct text *t, uint64_t mine, uint64_t other, int there, int here)
 {
 	uint64_t differ = mine ^ other;

@@ -52,7 +52,7 @@ static int open_bootstrap(struct gdri_state *st)
 	int left = gdri_left_ms(st->deadline_ns);
 
 	gdri_boot_limit("GDR_INIT_TIMEOUT", st->opt.init_timeout_ms);
-	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the same id");
+	GDR_STATIC_ASSERT(sizeof(attr->uniqueid->bytes) == GDRI_UID_BYTES, "the id of bootstrap/boot.h");
 	if (attr) {
 		how.uniqueid = attr->uniqueid ? attr->uniqueid->bytes : NULL;
 		how.pe = attr->pe;

@@ -71,8 +71,8 @@ struct gdri_state {
 	char (*reason)[160];	 /* [n_pes] why a peer of this node is not mapped */
 
 	/* NIC: NULL when every PE reaches every PE otherwise */
-	bool any_nic; /* the same on all PEs */
-	int key_sets; /* of a heap that changed: those in use and old ones; the same too */
+	bool any_nic; /* equal on all PEs */
+	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
 	struct gdri_nic *nic;
 	struct gdri_mr_keys keys;
 	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */

@@ -17,7 +17,7 @@ bool gdri_units_have_any_address(void);
 /* Writes c into the constant memory of all units, on the current context's GPU (NULL: hides the
  * library from them). */
 int gdri_units_set(const struct gdri_constants *c);
-/* The same for those that were added since. */
+/* gdri_units_set for the units that were added since. */
 int gdri_units_set_late(const struct gdri_constants *c);
 
 #endif

@@ -48,7 +48,7 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p);
  * timeout_ms: the copy is still on its way and may yet land; until it has, all others fail so at
  * once. */
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms);
-/* The same from memory of the GPU and to it, where the other end is the host's: by memory of the library's own, in
+/* Copies from memory of the GPU and to it, where the other end is the host's: by memory of the library's own, in
  * parts, each of which may take timeout_ms. One that is overdue neither writes to the caller's memory nor reads it. */
 int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms);
 int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms);

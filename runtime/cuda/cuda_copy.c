@@ -114,7 +114,7 @@ static gdri_cu_result copy_take(struct gdri_cuda *c, uint8_t *to, const uint8_t 
 	return r;
 }
 
-/* The same the other way round. */
+/* Each part goes to one buffer while the one before leaves the other. */
 static gdri_cu_result copy_give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t *from, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = 0;

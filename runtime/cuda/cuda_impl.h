@@ -58,7 +58,7 @@ static inline void gdri_cuda_enter(struct gdri_cuda *c)
 	c->api.ctx_push(c->ctx);
 }
 
-/* The same for who is called often, mostly where it is current already: false, nothing to leave. */
+/* gdri_cuda_enter for who is called often, mostly where the context is current: false, nothing to leave. */
 static inline bool gdri_cuda_enter_another(struct gdri_cuda *c)
 {
 	gdri_cu_ctx now = NULL;

@@ -21,7 +21,7 @@ struct view {
 	size_t first, n;      /* of the PE's queues */
 	struct gdri_qp *qps;  /* [n] */
 	struct gdri_cqe *cqs; /* of one queue; NULL: the host reads where the NIC writes */
-	uint8_t *sq;	      /* of a queue with an error; NULL: not yet, or as above */
+	uint8_t *sq;	      /* of a queue with an error; NULL: not yet, or the host reads it in place */
 	size_t cq_bytes, sq_bytes;
 };
 

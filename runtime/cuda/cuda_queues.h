@@ -10,7 +10,7 @@ struct gdri_state;
 /* Until everything that was published before the call on n queues, from number `first` on, is complete. 0, the
  * first error of a queue, or -GDR_ETIMEOUT. */
 int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int timeout_ms);
-/* The same without a message where it takes too long. */
+/* gdri_cuda_queues_quiet without a message where it takes too long. */
 int gdri_cuda_queues_test(struct gdri_state *st, size_t first, size_t n, int timeout_ms);
 
 #endif

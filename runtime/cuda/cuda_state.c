@@ -155,13 +155,13 @@ int gdri_cuda_state_show(struct gdri_state *st)
 		gdri_error("kernels compiled with GDR_NO_QUEUES were loaded, and not all PEs are mapped");
 		return -GDR_ENOTSUP;
 	}
-	/* relaxed: as in window.c */
+	/* relaxed: pairs with outside_count(), which counts before it looks at the units */
 	if (__atomic_load_n(&st->outside.n, __ATOMIC_RELAXED) && !gdri_units_have_any_address()) {
 		gdri_error("kernels compiled without GDR_ANY_ADDRESS were loaded, and memory of cudaMalloc is "
 			   "registered: compile them with -DGDR_ANY_ADDRESS");
 		return -GDR_ENOTSUP;
 	}
-	gdri_cuda_enter(st->cuda); /* as in set_units */
+	gdri_cuda_enter(st->cuda); /* the units write through the context that is current */
 	ret = gdri_units_set_late(st->constants);
 	gdri_cuda_leave(st->cuda);
 	return ret;

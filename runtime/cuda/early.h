@@ -17,14 +17,14 @@ struct gdri_early {
 	pthread_t heap, kernels;
 	bool heap_runs, kernels_run;
 	struct gdri_heap made; /* nobody's yet; base NULL: none */
-	struct gdri_performer *performer; /* the same */
+	struct gdri_performer *performer; /* nobody's yet; NULL: none */
 };
 
 /* Opens the GPU. 0 also where nothing can begin yet. */
 int gdri_early_begin(struct gdri_state *st);
-/* Waits for it. True: st->heap is there, but for its mark; if not, it may be tried again. */
+/* Waits for the heap. True: st->heap is there, but for its mark; if not, it may be tried again. */
 bool gdri_early_heap(struct gdri_state *st);
-/* The same; NULL: it may be tried again. The caller's then. */
+/* Waits for the kernels, which are the caller's then. NULL: it may be tried again. */
 struct gdri_performer *gdri_early_performer(struct gdri_state *st);
 /* Waits for both; what nobody took goes. */
 void gdri_early_end(struct gdri_state *st);

@@ -23,8 +23,8 @@ struct gdri_plan {
 };
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p);
 
-/* The same kernel for GPUs, or those for jobs whose PEs are all mapped; of both once more what finds memory of
- * cudaMalloc (outside.h). size 0: the library was built without nvcc. */
+/* The kernels as a module for GPUs: all of them, or those for jobs whose PEs are all mapped (_DIRECT); _ANY also finds
+ * memory of cudaMalloc (outside.h). size 0: the library was built without nvcc. */
 enum gdri_image { GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY };
 const void *gdri_perform_image(enum gdri_image which, size_t *size);
 

@@ -6,7 +6,7 @@
 #include <gdr/macros.h>
 
 /* Launched while what stands before it on the stream still runs (cuda_perform.c): from here on that has ended, and is
- * seen. What is launched so behind this one may be loaded then, and waits in the same way: were it let in before the
+ * seen. What is launched so behind this one may be loaded then, and waits here, too: were it let in before the
  * wait, all that stands on a stream behind a long one could fill the GPU. Both are nothing for kernels launched
  * as usual. */
 #ifdef __CUDACC__

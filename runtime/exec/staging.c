@@ -27,14 +27,14 @@ struct gdri_staging {
 static bool staging_is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe)
 {
 	uint64_t p = (uint64_t)(uintptr_t)ptr, off = gdri_heap_offset(dev, ptr), size;
-	uint32_t i, n = gdri_ld_acquire_sys_u32(&dev->n_buffers); /* pairs as in gdri_local_buffer */
+	uint32_t i, n = gdri_ld_acquire_sys_u32(&dev->n_buffers); /* pairs with host/register.c's release */
 
 	if (off < dev->heap_size && len <= dev->heap_size - off)
 		return true;
 	for (i = 0; i < n; i++) {
 		const struct gdri_buffer *b = &dev->buffers[i];
 
-		size = gdri_ld_acquire_sys_u64(&b->len); /* as above */
+		size = gdri_ld_acquire_sys_u64(&b->len); /* pairs with host/register.c's release */
 		if (size && p - b->addr < size && len <= size - (p - b->addr))
 			return to_pe || !b->read_only;
 	}

@@ -82,7 +82,7 @@ void gdri_hd_ctx_settle(struct gdri_hd_ctx *main, struct gdri_hd_ctx *ctx);
 
 /* Returns when somebody switches back to `from`. */
 void gdri_hd_ctx_switch(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to);
-/* As above, for a fiber whose entry is done: `from` must be made anew. */
+/* Leaves a fiber whose entry is done: `from` must be made anew. */
 _Noreturn void gdri_hd_ctx_exit(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to);
 /* First thing on a new fiber; `main` is the CPU thread's context. */
 void gdri_hd_ctx_arrive(struct gdri_hd_ctx *main);

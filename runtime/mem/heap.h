@@ -57,7 +57,7 @@ void gdri_heap_shrink(struct gdri_heap *heap);
  * untrusted: checks size, seals and the mark of PE `pe` in the control area. On failure `why` says what. */
 int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **base, char *why,
 		       size_t room);
-/* The same for the last part of a heap that is mapped at base. */
+/* Maps the last part of a peer's heap, whose others are mapped at base. */
 int gdri_heap_map_part(const struct gdri_heap *own, int fd, uint8_t *base, char *why, size_t room);
 void gdri_heap_unmap_part(const struct gdri_heap *own, uint8_t *base);
 void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base);

@@ -182,7 +182,7 @@ void gdri_outside_give_up(struct gdri_state *st, struct gdri_symmetric *s)
 {
 	if (!gdri_cuda_settle(st->cuda, 0)) {
 		gdri_window_leave(s);
-	} else if (s->n_views) { /* drop_or_keep does the same */
+	} else if (s->n_views) { /* drop_or_keep gives these views up, too */
 		gdri_error("gdr_symmetric_register: memory of another PE stays mapped until a look at it, which takes "
 			   "too long, ends: do not free it before the next such call has returned");
 		st->pending = -GDR_ETIMEOUT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of cudaMalloc as symmetric memory. The driver chose its address, and chooses where peers map it, so it has no
  * place behind the heaps: its own address is the symmetric one. Host threads find the way in the list of
- * registrations, kernels that were compiled with GDR_ANY_ADDRESS in a table of the same. By queue it is reached as all
+ * registrations, kernels that were compiled with GDR_ANY_ADDRESS in a table of them. By queue it is reached as all
  * that the program brings (window.h): at an offset behind the heap, which is the same on all PEs. */
 #ifndef GDRI_OUTSIDE_RUNTIME_H
 #define GDRI_OUTSIDE_RUNTIME_H

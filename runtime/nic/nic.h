@@ -19,7 +19,7 @@ struct gdri_nic;
  * GPU, or NULL on the host device) among the active ports that GDR_NIC allows;
  * chooses port, GID, MTU; checks the capabilities that the device code needs. */
 int gdri_nic_open(const struct gdri_options *opt, const char *near, struct gdri_nic **out);
-/* The same; among equally near ports takes the turn-th modulo their number (the PE's number: PEs
+/* gdri_nic_open, which among equally near ports takes the turn-th modulo their number (the PE's number: PEs
  * of a node share the NICs evenly). gdri_nic_open is turn 0. */
 int gdri_nic_open_turn(const struct gdri_options *opt, const char *near, unsigned turn,
 		       struct gdri_nic **out);
@@ -46,7 +46,7 @@ struct gdri_mr_keys {
 };
 /* Registers the heap: remote addresses are offsets (iova 0), two keys. */
 int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys);
-/* The same for queues of host threads: the data key is that of the heap, strict, the other remote one and the
+/* Registers for queues of host threads: the data key is that of the heap, strict, the other remote one and the
  * local one are those of the page in which they meet. */
 int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
 			   struct gdri_mr_keys *keys);

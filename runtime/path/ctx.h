@@ -18,7 +18,7 @@ enum gdri_ctx_slot { GDRI_CTX_FREE, GDRI_CTX_TAKEN, GDRI_CTX_BROKEN };
 
 struct gdri_ctxs {
 	struct gdri_ctx *list; /* [GDRI_MAX_CTXS]; on the host device what device code uses */
-	struct gdri_ctx *gpu;  /* the same in memory of the GPU */
+	struct gdri_ctx *gpu;  /* list's copy in memory of the GPU */
 	uint8_t *slots;	       /* [opt.ctx_queues] enum gdri_ctx_slot: of the queues to each PE */
 	/* Of what stands in the list, with st->local_lock for who changes it: who looks a context up does not wait for
 	 * a GPU. */
@@ -31,9 +31,9 @@ void gdri_down_ctxs(struct gdri_state *st);
 /* NULL: there is no such context. */
 struct gdri_ctx *gdri_ctx_find(const struct gdri_state *st, gdr_ctx_t ctx);
 
-/* Any thread, without that. Number in the world of PE pe of the context's team; -1: there is none. */
+/* Any thread, without st->local_lock. Number in the world of PE pe of the context's team; -1: there is none. */
 int gdri_ctx_world_pe(struct gdri_state *st, gdr_ctx_t ctx, int pe);
-/* The same: the first of its queues in all, and how many; -GDR_EINVAL: there is no such context. */
+/* Any thread: the first of the context's queues in all, and how many; -GDR_EINVAL: there is no such context. */
 int gdri_ctx_queues(struct gdri_state *st, gdr_ctx_t ctx, size_t *first, size_t *n);
 
 /* A context of n queues to each PE; the team is one of this PE's. 0, or < 0 after logging why. */

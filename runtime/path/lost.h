@@ -19,7 +19,7 @@ static inline int gdri_lost_any(const struct gdri_state *st)
 /* What a transfer to pe or from there has to say of it: -GDR_EPEERLOST, or 0. */
 static inline int gdri_lost_peer(const struct gdri_state *st, int pe)
 {
-	/* relaxed: as above */
+	/* relaxed: nothing else is read through the peer's flag */
 	return __atomic_load_n(&st->peers[pe].lost, __ATOMIC_RELAXED) ? -GDR_EPEERLOST : 0;
 }
 

@@ -344,7 +344,7 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 	ts->notes[id] = 0;
 }
 
-/* The same on the GPU too. Nobody writes to its areas yet. */
+/* Enters a team here and on the GPU. Nobody writes to the team's areas yet. */
 int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
 	const struct gdri_teams *ts = &st->teams;

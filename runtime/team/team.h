@@ -22,7 +22,7 @@ struct gdri_teams {
 	uint64_t bytes, push_stride;
 	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
-	struct gdri_team *gpu;	 /* the same in memory of the GPU */
+	struct gdri_team *gpu;	 /* list's copy in memory of the GPU */
 	int16_t *lists;		 /* [n]: pes[n_pes], levels[4 * n_pes + 1] of each */
 	gdr_team_config_t *config; /* [n] */
 	uint64_t *notes;	 /* [n] exchanges of the host threads */

@@ -224,7 +224,7 @@ int range_file(uint64_t addr, uint64_t len, uint64_t *offset);
 /* Maps part of a dma-buf (or memfd); 0 or an errno. */
 int range_map_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va);
 void range_unmap(uint8_t *va, uint64_t len);
-/* The same of what may be memory of a GPU, too, which then is remembered. */
+/* range_check of what may be memory of a GPU, too, which then is remembered. */
 struct dma_answer;
 int range_take(const struct dma_answer *gpu, uint64_t addr, uint64_t len, bool write, bool *device);
 int range_take_fd(const struct dma_answer *gpu, int fd, uint64_t offset, uint64_t len, bool write,

@@ -60,7 +60,7 @@ bool path_is_peermem(const char *path);
 /* Files whose content is made on open (sysfs.c): fd, or -1 if path (below the
  * tree) is not one. */
 int sysfs_open_dynamic(const char *path);
-/* The same for a name relative to a directory fd. */
+/* sysfs_open_dynamic for a name relative to a directory fd. */
 int sysfs_open_dynamic_at(int dirfd, const char *name);
 
 /* Says once that SOFTHCA_NODES does nothing here (shim_host.c). */

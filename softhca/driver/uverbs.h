@@ -38,7 +38,7 @@ bool ua_has(struct uverbs_call *call, unsigned id);
 bool ua_in(struct uverbs_call *call, unsigned id, void *dst, size_t size);
 uint64_t ua_in_u64(struct uverbs_call *call, unsigned id); /* 0 if absent */
 size_t ua_len(struct uverbs_call *call, unsigned id);	   /* room or length; 0 if absent */
-/* The same towards the program; no harm if it did not ask for the attribute. */
+/* Towards the program: copies as much as both sides have; no harm if it did not ask for the attribute. */
 int ua_out(struct uverbs_call *call, unsigned id, const void *src, size_t size);
 void ua_out_handle(struct uverbs_call *call, unsigned id, uint64_t value);
 void *ua_obj(struct uverbs_call *call, unsigned id, enum obj_type type);

@@ -8,6 +8,6 @@
 
 /* Zeroed, at a cache line; NULL: no memory. hca_lock held, as for the other. */
 void *dense_get(size_t size);
-void dense_put(void *p, size_t size); /* the same size; p may be NULL */
+void dense_put(void *p, size_t size); /* size: as p was got with; p may be NULL */
 
 #endif

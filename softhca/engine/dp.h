@@ -22,7 +22,7 @@
 /* ---- engine.c ---- */
 
 uint64_t dp_now(void);			  /* monotonic ns, read once per engine round */
-uint64_t dp_clock(void);		  /* the same clock, read now */
+uint64_t dp_clock(void);		  /* dp_now's clock, read now */
 void engine_activate(struct hca_qp *qp);  /* the QP has something to do */
 void engine_deadline(uint64_t ns);	  /* wake no later than this */
 /* Ask for what its next post will touch. */
@@ -30,13 +30,13 @@ void engine_call_up_user(uint32_t qpn);
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
-/* The same, and asks for what a message of it will touch. */
+/* engine_find_qp, and asks for what a message of the QP will touch. */
 struct hca_qp *engine_call_up(uint32_t qpn);
 struct hca_qp *engine_qp(unsigned i); /* each of them; NULL behind the last */
 /* Looks at what is most likely to have something and at a share of the rest; how much
  * there was to do. */
 unsigned engine_round(void);
-/* The same by another thread than the engine's. */
+/* engine_round by another thread than the engine's. */
 unsigned engine_round_elsewhere(void);
 /* In a control call: begins what was posted to the QP before it. Not beside a GPU, whose driver is
  * the engine's thread's alone. */
@@ -115,14 +115,14 @@ unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu);
 /* How many of this many packets of this QP can be sent now; of long ones on a short way some
  * more. */
 unsigned wire_room(const struct hca_qp *qp, unsigned want);
-/* The same of packets so long that go there. */
+/* How many packets of this length can be sent to d now. */
 unsigned wire_room_to(const struct wire_dest *d, uint32_t mtu, unsigned want);
 /* Will the peer have a request's payload from here, in memory of a GPU, itself? */
 bool wire_in_place(const struct hca_qp *qp, void *at, size_t n);
 /* Does the process there have packets to take? For other hosts never. */
 bool wire_unread(const struct wire_dest *d);
 unsigned wire_receive(void);	 /* a batch from shared memory; packets handled */
-unsigned wire_receive_sockets(void); /* the same from the sockets: a system call */
+unsigned wire_receive_sockets(void); /* a batch from the sockets: a system call */
 void wire_release_held(void);	 /* delayed packets whose time has come */
 /* The engine's thread sleeps until a packet comes or ns have passed: begins (false: there is
  * something to do, and it does not), without hca_lock sleeps (false: nothing lies in a socket),
@@ -143,7 +143,7 @@ int wire_raw_open(const struct in6_addr *addr, uint32_t slot);
 /* Finds the packet in an IPv4 datagram: its offset and length, and what the ICRC
  * needs. False when the bytes are no whole, unfragmented UDP datagram. */
 bool wire_raw_parse(const uint8_t *ip, size_t n, struct packet_addr *a, size_t *off, size_t *len);
-/* The same from the UDP header on; addresses are not filled in. */
+/* wire_raw_parse from the UDP header on; addresses are not filled in. */
 bool wire_raw_parse_udp(const uint8_t *udp, size_t n, struct packet_addr *a, size_t *off,
 			size_t *len);
 
@@ -175,7 +175,7 @@ enum cqe_type {
 };
 
 void cq_write(struct hca_cq *cq, const struct cqe *c);
-/* The same of a request that is done, and has no answer. */
+/* cq_write for a request that is done, and has no answer. */
 void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, uint16_t wqe_counter);
 void cq_check_arm(struct hca_cq *cq);
 /* The CQ has had a CQE, and is waited for: rc_wait.c. */
@@ -186,10 +186,10 @@ void cq_waited(struct hca_cq *cq);
 /* Translates [addr, addr + len) of the key; NULL when the key is unknown, of
  * another PD, lacks one of the access bits or does not cover the range. */
 uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access);
-/* The same of a key that the peer of this QP named: windows, too (window.c). */
+/* mr_translate of a key that the peer of this QP named: windows, too (window.c). */
 uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
 			     uint32_t access);
-/* The same of any key, into pieces: see mkey_pieces(). */
+/* mr_translate_remote of any key, into pieces: see mkey_pieces(). */
 int mr_pieces_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,
 		     uint32_t access, struct iovec *iov, int room);
 /* ThreadSanitizer: requesters and the owner of the memory may pass it to each other by ways that

@@ -41,7 +41,7 @@ enum {
 #define SLEEP_MAX_NS  2000000u
 #define SLEEP_FRACTION 50	     /* of the idle time, so waking late costs 2 % of it */
 #define REST_NS	      1000000000u    /* idle so long, it has itself called by the first doorbell */
-#define REST_MAX_NS   20000000u	     /* and looks all the same so often */
+#define REST_MAX_NS   20000000u	     /* and looks by itself so often */
 #define LATE_NS	      (2 * SLEEP_MAX_NS)  /* a longer pause was not the engine's choice */
 #define NEVER	      UINT64_MAX
 
@@ -51,8 +51,8 @@ static struct hca_qp **live; /* all QPs, any order */
 static unsigned n_live, cap_live;
 static struct by_index {
 	struct hca_qp *qp;
-	const uint8_t *rc;   /* the same as qp->rc, */
-	const uint8_t *user; /* and as qp->user_handle */
+	const uint8_t *rc;   /* a copy of qp->rc, */
+	const uint8_t *user; /* and of qp->user_handle */
 } by_index[1 << 14];
 static uint32_t first_qpn; /* dp_first_qpn(), once there is a QP */
 static struct hca_qp *active_head, *active_tail;

@@ -114,7 +114,7 @@ enum hca_qp_state { /* the PRM's numbers, reported by QUERY_QP */
 enum hca_atomic_mode { /* the PRM's numbers; larger ones allow larger atomics, too */
 	HCA_ATOMIC_NONE = 0,
 	HCA_ATOMIC_IB_SPEC = 1,	  /* eight bytes, */
-	HCA_ATOMIC_ONLY_8B = 2,	  /* likewise */
+	HCA_ATOMIC_ONLY_8B = 2,	  /* eight bytes, */
 	HCA_ATOMIC_UP_TO_8B = 3,  /* four as well */
 };
 
@@ -201,7 +201,7 @@ struct hca_mr *hca_find_mr_by_index(uint32_t key); /* whatever the key's variant
 void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp));
 
 void hca_lock(void);	  /* control calls: announces itself, so that the engine gives way */
-bool hca_lock_within(unsigned seconds); /* the same; false: not got in this time */
+bool hca_lock_within(unsigned seconds); /* hca_lock; false: not got in this time */
 bool hca_trylock(void); /* a thread that polls: false where another has it, or wants it */
 void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
 void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
@@ -226,7 +226,7 @@ void dp_cq_destroy(struct hca_cq *cq);
 /* A region is as it says now: at offset of a file that other processes can map, whose descriptor
  * is the data half's from now on; fd -1: no such memory. */
 void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset);
-/* The same of memory of a GPU: takes what is shown of it from the answer. */
+/* dp_mr_registered of memory of a GPU: takes what is shown of it from the answer. */
 struct dma_answer;
 void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a);
 void dp_mr_gone(const struct hca_mr *mr);

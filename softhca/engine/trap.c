@@ -85,7 +85,7 @@ bool trap_set(void)
 	if (!is_set && dp_now() < again_at)
 		return false;
 	if (open_fds()) {
-		__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST); /* see above; behind wake_fd */
+		__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST); /* pairs with trap_forbid(); behind wake_fd */
 		if (!__atomic_load_n(&forbidden, __ATOMIC_SEQ_CST) && (is_set || protect_all()))
 			return true;
 	}
@@ -153,7 +153,7 @@ void trap_wake(void)
 	const uint64_t one = 1;
 	int saved;
 
-	/* Sequentially consistent: see asleep. One call is enough. */
+	/* Sequentially consistent: pairs with trap_set(). One call is enough. */
 	if (!__atomic_load_n(&asleep, __ATOMIC_SEQ_CST) ||
 	    !__atomic_exchange_n(&asleep, false, __ATOMIC_SEQ_CST))
 		return;
@@ -166,7 +166,7 @@ void trap_wake(void)
 
 void trap_forbid(void)
 {
-	__atomic_store_n(&forbidden, true, __ATOMIC_SEQ_CST); /* see forbidden */
+	__atomic_store_n(&forbidden, true, __ATOMIC_SEQ_CST); /* pairs with trap_set() */
 	trap_wake();
 }
 

@@ -51,7 +51,7 @@ bool faults_may_pick(const struct hca_qp *qp, uint64_t now);
 /* A WQE is picked up. True when it shall end in the given error instead of being executed. */
 bool faults_wqe(const struct hca_qp *qp, uint64_t now, unsigned blocks, uint64_t bytes,
 		uint8_t *syndrome, uint8_t *vendor);
-/* May the oldest WQE, which is done, be completed now? If not: as above. */
+/* May the oldest WQE, which is done, be completed now? If not the QP is activated when it may. */
 bool faults_may_complete(const struct hca_qp *qp, uint64_t now);
 /* The doorbell says that everything before block pi is posted. True: it is believed later. */
 bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi);

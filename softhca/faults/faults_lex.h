@@ -15,7 +15,7 @@ struct lexer {
 
 /* -EINVAL, and what is wrong at the present place in err. */
 int lex_fail(struct lexer *l, const char *what);
-/* The same for the place that was kept. */
+/* lex_fail for the place that was kept (lex_place). */
 int lex_fail_at(struct lexer *l, const char *at, const char *what);
 
 const char *lex_place(struct lexer *l); /* after white space */

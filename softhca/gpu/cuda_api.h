@@ -138,7 +138,7 @@ struct cuda_api {
 
 /* The driver that the program has loaded; NULL: none, or one too old. */
 const struct cuda_api *cuda_driver(void);
-/* The same once it has been found; without a lock. */
+/* cuda_driver() once it has been found; without a lock. */
 const struct cuda_api *cuda_started(void);
 /* Is there one? */
 bool cuda_loaded(void);

@@ -8,7 +8,7 @@
 struct cuda_stand_in {
 	const char *name;
 	void *ours;
-	void *behind; /* relaxed: whoever stores it, it is a function that does the same */
+	void *behind; /* relaxed: whatever thread stores it, it is the driver's function */
 };
 
 /* Those that wait for the device with the driver's lock held, and captures (cuda_wait.c). */

@@ -40,7 +40,7 @@ struct dma_answer {
 	struct dma_shown shown[DMA_SHOWN];
 };
 void dma_ask(struct dma_answer *a, uint64_t addr, uint64_t len);
-/* The same of the range that was asked about; what is memory of a GPU is remembered until
+/* The answer, of the range that was asked about; what is memory of a GPU is remembered until
  * dma_forget(). */
 int dma_register(const struct dma_answer *a, uint64_t addr, uint64_t len);
 void dma_forget(uint64_t addr, uint64_t len);

@@ -59,7 +59,7 @@ static inline void dma_call_begin(const char *symbol)
 
 static inline cu_result dma_call_end(cu_result rc)
 {
-	__atomic_store_n(&dma_call.number, dma_call.number + 1, __ATOMIC_RELEASE); /* as above */
+	__atomic_store_n(&dma_call.number, dma_call.number + 1, __ATOMIC_RELEASE); /* pairs with watch() */
 	return rc;
 }
 

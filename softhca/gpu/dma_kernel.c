@@ -142,7 +142,7 @@ static bool dma_kernel_launch(uint64_t life)
 
 	began = next;
 	__atomic_store_n(&mail->quit, 0, __ATOMIC_RELAXED); /* the launch comes behind it */
-	__atomic_store_n(&mail->alive, 0, __ATOMIC_RELAXED); /* the same */
+	__atomic_store_n(&mail->alive, 0, __ATOMIC_RELAXED); /* the launch comes behind it */
 	state = ASKED;
 	STAT_INC(dma_kernel_launches);
 	return !DMA_CALL(launch, "cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);

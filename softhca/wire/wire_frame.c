@@ -7,7 +7,7 @@
 enum { ALIGN = 64 };
 
 _Static_assert(sizeof(struct frame_head) == 16, "what both sides of a ring agree on");
-_Static_assert(sizeof(struct frame_piece) == 16, "the same");
+_Static_assert(sizeof(struct frame_piece) == 16, "what both sides of a ring agree on");
 
 static size_t payload_at(size_t hdr)
 {

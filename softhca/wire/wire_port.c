@@ -27,7 +27,7 @@ static void take_into_use(struct wire_port *p)
 	unsigned end = (unsigned)(p - wire_ports) + 1;
 
 	if (end > ports_end)
-		__atomic_store_n(&ports_end, end, __ATOMIC_RELAXED); /* as above */
+		__atomic_store_n(&ports_end, end, __ATOMIC_RELAXED); /* pairs with wire_ports_end() */
 	/* Release: pairs with wire_port_in_use(), which the engine asks without the
 	 * lock before it sleeps. Seen late it costs one sleep. */
 	__atomic_store_n(&p->in_use, true, __ATOMIC_RELEASE);

@@ -162,7 +162,7 @@ void ring_count_shown(struct ring *r)
 
 void ring_hide(struct ring *r)
 {
-	__atomic_store_n(&r->s->shown, RING_HIDDEN, __ATOMIC_RELAXED); /* the same */
+	__atomic_store_n(&r->s->shown, RING_HIDDEN, __ATOMIC_RELAXED); /* pairs with ring_shown() */
 }
 
 /* ---- reader ---- */

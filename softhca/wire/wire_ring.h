@@ -26,7 +26,7 @@
 enum { /* of reach */
 	RING_READS = 1, /* whatever there is */
 	RING_MAPS = 2,	/* what it was shown */
-	RING_GPU = 4,	/* the same, in memory of a GPU */
+	RING_GPU = 4,	/* what it was shown in memory of a GPU */
 };
 
 struct ring_shared;

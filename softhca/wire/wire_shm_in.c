@@ -195,7 +195,7 @@ static unsigned shm_handle(struct shm_link *l, const uint8_t *b, size_t have, si
 	wire_deliver(&from, &f.p, f.iov, f.niov);
 	if (f.p.peer == &l->nowhere) /* asked for again: then it comes here */
 		ring_set_reach(&l->ring, ring_reach(&l->ring) & ~(unsigned)RING_GPU);
-	else if (f.p.peer && !l->memory.readable) /* the same */
+	else if (f.p.peer && !l->memory.readable) /* asked for again, too */
 		ring_set_reach(&l->ring, ring_reach(&l->ring) & RING_READS ? RING_MAPS : 0);
 	return 1 + f.p.more;
 }
