@@ -113,7 +113,7 @@ static int leave_slot(struct gdri_state *st, unsigned int i)
 {
 	void *handle = st->regs[i].handle;
 
-	__atomic_store_n(&st->dev->buffers[i].len, 0, __ATOMIC_RELEASE); /* pairs as in enter */
+	__atomic_store_n(&st->dev->buffers[i].len, 0, __ATOMIC_RELEASE); /* pairs with the look-up */
 	st->regs[i].handle = NULL;
 	return handle ? gdri_nic_deregister(st->nic, handle) : 0;
 }

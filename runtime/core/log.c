@@ -76,7 +76,7 @@ static bool lock(void)
 	if (__atomic_load_n(&repeats.pid, __ATOMIC_RELAXED) != getpid()) { /* first call, or a child */
 		memset(repeats.list, 0, sizeof(repeats.list));
 		__atomic_store_n(&repeats.pid, getpid(), __ATOMIC_RELAXED);
-		__atomic_store_n(&repeats.busy, 0, __ATOMIC_RELEASE); /* pairs as in unlock */
+		__atomic_store_n(&repeats.busy, 0, __ATOMIC_RELEASE); /* pairs with the acquire of who locks */
 	}
 	for (tries = 0; tries < 1000; tries++) {
 		/* acquire: pairs with the release in unlock */

@@ -146,7 +146,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	/* As in gdri_meet: what comes before on any PE is behind this for ThreadSanitizer. */
 	if (!st->cuda)
 		gdri_hd_release(st->heap.base);
-	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in hear */
+	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in gather_hear */
 	for (i = 1; i < t->n; i++) {
 		ret = gather_tell(st, &c, (t->me + i) % t->n, mine, seq);
 		if (ret)

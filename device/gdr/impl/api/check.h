@@ -306,7 +306,7 @@ GDRI_NOINLINE int gdri_check_ctx_use(const struct gdri_site *at, gdr_ctx_t ctx, 
 	return gdri_cas_u64(&c->owner, &owner, who) || owner == who ? 0 : gdri_refuse_ctx(at, ctx);
 }
 
-/* The same, then gdri_ctx_pe. */
+/* gdri_check_ctx_use, then gdri_ctx_pe. */
 GDR_DEVICE int gdri_ctx_enter(const struct gdri_site *at, gdr_ctx_t ctx, int *pe, uint32_t *q)
 {
 	int ret = gdri_check_ctx_use(at, ctx, *pe);

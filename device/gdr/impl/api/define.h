@@ -11,7 +11,7 @@
  * `check` belongs to the checked build: 0, or a status for the call at `at`.
  *
  * GDRI_FN_BOTH(scope, ...), GDRI_FN_VALUE_BOTH: also for host threads under CUDA, who do `host`.
- * GDRI_FN_CTX, GDRI_FN_VALUE_CTX: the same, and gdr_ctx_<pre>put<z><s>, for kernels, whose first
+ * GDRI_FN_CTX, GDRI_FN_VALUE_CTX: these, and gdr_ctx_<pre>put<z><s>, for kernels, whose first
  * parameter is a context; with GDRI_NAMES in place of GDRI_NAME. What kernels do speaks of `pe, q`: the
  * PE's number in the world, and which queue (gdri_qp_to).
  *

@@ -101,7 +101,7 @@ GDR_DEVICE_COLD void gdri_match_elsewhere(const struct gdri_coll *c, const struc
 		i = t->n && t != c->team ? gdri_team_index(t, pe) : -1;
 		for (k = 0; i >= 0 && k < 2; k++) {
 			m = &t->match[k * t->n + i];
-			tag = gdri_ld_acquire_sys_u64(&m->tag); /* pairs as in gdri_match_hear */
+			tag = gdri_ld_acquire_sys_u64(&m->tag); /* pairs with the tag's release */
 			if (!tag || (int32_t)((uint32_t)(tag >> 32) - (uint32_t)t->match_seq) <= 0)
 				continue;
 			e = gdri_error_arg_take(c->dev, c->op, pe, 0, (uint64_t)id, GDRI_ARG_ELSEWHERE);

@@ -337,8 +337,8 @@ enum gdri_algo {
 	GDRI_A_LEADER = 6, /* by one member of each */
 	GDRI_A_LANES = 7, /* by as many as the smallest one has, a piece each */
 	GDRI_A_WORDS = 8, /* to all, each 4 bytes in one word with their number */
-	GDRI_A_PUSH = 9, /* calls on streams: the same by many blocks; others: GDRI_A_GRID */
-	/* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: that */
+	GDRI_A_PUSH = 9, /* calls on streams: GDRI_A_WORDS by many blocks; others: GDRI_A_GRID */
+	/* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: GDRI_A_GRID */
 	GDRI_A_COPIES = 10,
 	GDRI_N_ALGOS = 11,
 };

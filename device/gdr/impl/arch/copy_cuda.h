@@ -9,7 +9,7 @@
 #include <gdr/impl/arch/unit.h>
 
 #define GDRI_COPY_ROWS 8 /* accesses of a thread in flight */
-#define GDRI_COPY_NEAR_ROWS 4 /* the same of a thread that finds its source near */
+#define GDRI_COPY_NEAR_ROWS 4 /* accesses in flight of a thread that finds its source near */
 
 /* Row k of the rest: its load stands before all stores, those of the rows behind it inside. No value is
  * without a definition anywhere, which the compiler would keep in memory. */
@@ -226,7 +226,7 @@ GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
 	gdri_copy_alone_16(d, s, end, 0, 0, 1);
 }
 
-/* The same from a peer, where a second round trip would cost more than the call: by the ABI the function has registers
+/* A copy from a peer, where a second round trip would cost more than the call: by the ABI the function has registers
  * for all first loads at once. Inline, the compiler keeps some 22 under way, sums up, and asks for the rest. */
 GDRI_NOINLINE void gdri_copy_far(uint4 *d, const uint4 *s, size_t count)
 {

@@ -27,7 +27,7 @@ GDR_DEVICE int gdri_outside_find(const struct gdri_outside_table *t, const void 
 	return i;
 }
 
-/* plain: the same by the heap's distance, for what is no symmetric object at all. */
+/* Offset of ptr. plain: its offset by the heap's distance, for what is no symmetric object at all. */
 GDRI_NOINLINE uint64_t gdri_outside_offset(const struct gdri_dev *dev, const void *ptr, uint64_t plain)
 {
 	const struct gdri_outside_table *t = gdri_outside_table(dev);

@@ -86,7 +86,7 @@ GDR_DEVICE int gdri_block_bcast(int v)
 
 GDR_DEVICE int gdri_block_any(int pred)
 {
-	static __thread int any; /* as above */
+	static __thread int any; /* a block's fibers share one CPU thread */
 	int r;
 
 	if (!gdr_thread_id())

@@ -19,13 +19,13 @@
  *	T gdri_{add,exch}_{u32,u64}(T *p, T v)		return the old value
  *	uint64_t gdri_{or,and}_u64, void gdri_max_u64(uint64_t *p, uint64_t v)	fenced both ways
  *	T gdri_amo_{add,and,or,xor,exch}_{u32,u64}(T *p, T v)	system scope: the user's atomics
- *	void gdri_red_{add,and,or,xor}_{u32,u64}(T *p, T v)	the same without result
+ *	void gdri_red_{add,and,or,xor}_{u32,u64}(T *p, T v)	such atomics without result
  *	T gdri_amo_cas_{u32,u64}(T *p, T expected, T v)		return the old value
  *	void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
  *		rank's share of a copy that n threads do together
  *	void gdri_copy_thread(void *dst, const void *src, size_t len)	by one thread
- *	void gdri_copy_word_first(...)			the same, to a peer, quickest where it is a word
- *	void gdri_copy_thread_coll(...)			the same, of collectives
+ *	void gdri_copy_word_first(...)			by one thread, to a peer, quickest where it is a word
+ *	void gdri_copy_thread_coll(...)			by one thread, of collectives
  *	void gdri_ld_bytes(void *dst, const void *src, size_t len), gdri_ld_bytes_8(uint64_t *dst, const void *src)
  *	uint32_t gdri_popc(uint32_t), gdri_ffs_u32(uint32_t), gdri_ffs_u64(uint64_t)	ffs: 0-based
  *	uint32_t gdri_bswap32(uint32_t), uint64_t gdri_bswap64(uint64_t)

@@ -245,7 +245,7 @@ GDRI_NOINLINE int gdri_coll_lanes(const struct gdri_coll *c, uint8_t *dst,
 	return ret;
 }
 
-/* The own block is `src` where each gives all the same (sb WHOLE). */
+/* The own block is `src` where each gives one block to all (sb WHOLE). */
 GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_t *dst,
 				     const struct gdri_blocks *db, const uint8_t *src,
 				     const struct gdri_blocks *sb)

@@ -272,7 +272,7 @@ GDRI_NOINLINE void gdri_reduce_apply(uint32_t code, int scope, void *d, const vo
 	gdri_reduce_apply_as(code, scope, d, a, b, n);
 }
 
-/* The same of much. */
+/* gdri_reduce_apply of much. */
 GDR_DEVICE void gdri_reduce_many(uint32_t code, int scope, uint8_t *d, const uint8_t *a, const uint8_t *b, size_t len)
 {
 #ifdef __CUDACC__
@@ -285,7 +285,7 @@ GDR_DEVICE void gdri_reduce_many(uint32_t code, int scope, uint8_t *d, const uin
 	gdri_reduce_apply(code, scope, d, a, b, len >> (code & 15u));
 }
 
-/* In the same distribution. */
+/* Each thread copies the elements that gdri_reduce_apply gives it. */
 GDR_DEVICE void gdri_reduce_copy(uint32_t code, int scope, void *d, const void *a, size_t n)
 {
 	size_t k, rank = gdri_scope_rank(scope), step = gdri_scope_size(scope);

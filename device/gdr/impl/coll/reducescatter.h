@@ -109,7 +109,7 @@ GDRI_NOINLINE int gdri_scatter_dealt(const struct gdri_reduce *v, const struct g
 	return ret;
 }
 
-/* LANES: the same of one node. */
+/* LANES: takes what one node has sent. */
 GDRI_NOINLINE int gdri_scatter_sent(const struct gdri_reduce *v, const struct gdri_parcels *y, int far)
 {
 	const struct gdri_team *t = y->c.team;

@@ -94,7 +94,7 @@ GDR_DEVICE int gdri_p2p_by_engine(int scope, int get, void *dst, const void *src
 	       gdri_p2p_engine(scope, get, dst, src, len, stage, bytes);
 }
 
-/* The same, or as above. */
+/* By the engine, or by the threads of the scope. */
 GDR_DEVICE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, size_t len, void *stage, size_t bytes)
 {
 	if (gdri_p2p_by_engine(scope, get, dst, src, len, stage, bytes))
@@ -105,7 +105,7 @@ GDR_DEVICE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, si
 		gdri_p2p_copy(scope, dst, src, len);
 }
 
-/* The same where it is one of several ways (GDRI_GENERAL). */
+/* gdri_p2p_copy where it is one of several ways (GDRI_GENERAL). */
 GDRI_GENERAL void gdri_p2p_copy_alone(void *dst, const void *src, size_t len)
 {
 	gdri_copy_thread_lean(dst, src, len);
@@ -117,7 +117,7 @@ GDRI_GENERAL void gdri_p2p_copy_any(int scope, void *dst, const void *src, size_
 		gdri_p2p_copy_alone(dst, src, len);
 		return;
 	}
-	gdri_scope_sync(scope); /* as above */
+	gdri_scope_sync(scope); /* what other threads wrote to src */
 	gdri_copy_lean(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 	gdri_scope_sync(scope);
 }

@@ -298,7 +298,7 @@ GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
 }
 
-/* The same on a context that has queues of its own. */
+/* gdri_xfer_complete on a context that has queues of its own. */
 GDR_DEVICE int gdri_xfer_complete_ctx(struct gdri_dev *dev, const struct gdri_ctx *c, int pe,
 				      uint32_t op)
 {

@@ -247,7 +247,7 @@ GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp
 	int ret;
 
 #ifdef __CUDACC__
-	dev = gdri_dev(); /* the same; a constant takes no registers across calls */
+	dev = gdri_dev(); /* its own value; a constant takes no registers across calls */
 #endif
 	if (!len)
 		return gdri_post_signal_on(dev, qp, sig_off, value, add);

@@ -242,7 +242,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	return gdri_sq_publish_marked(dev, qp, base, n, ahead);
 }
 
-/* The same for who has read nothing. */
+/* gdri_sq_publish_later for who has read nothing. */
 GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 			       uint32_t last2)
 {
@@ -254,7 +254,7 @@ GDR_DEVICE int gdri_sq_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	return 0;
 }
 
-/* The same for who saw that ready was base before the blocks were reserved: it still is. */
+/* gdri_sq_publish for who saw that ready was base before the blocks were reserved: it still is. */
 GDR_DEVICE void gdri_sq_publish_first(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 				      uint32_t last2)
 {
@@ -268,7 +268,7 @@ GDR_DEVICE void gdri_sq_publish_first(struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_sq_pass_on(dev, qp, b, base, n, last2, 1);
 }
 
-/* The same for what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
+/* gdri_sq_publish of what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
  * each other, and nobody could tell how deep the stack of a GPU's thread has to be. */
 GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {

@@ -78,7 +78,7 @@ GDR_DEVICE void gdri_wqe_write_inline_12(const struct gdri_qp *qp, uint64_t inde
 	gdri_st_v4(w + 32, gdri_bswap32(len | GDRI_INLINE_BIT), v[0], v[1], v[2]);
 }
 
-/* len <= 12 as above, <= 28: two. */
+/* len <= 12: one data segment, <= 28: two. */
 GDR_DEVICE void gdri_wqe_write_inline(const struct gdri_qp *qp, uint64_t index, uint32_t ce,
 				      uint64_t off, gdri_be32_t rkey, const uint32_t *v,
 				      uint32_t len)

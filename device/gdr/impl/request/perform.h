@@ -141,7 +141,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
 }
 
-/* The same by words, each block by itself. */
+/* A collective by LL words, each block by itself. */
 GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
 {
 	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->coll.team];

@@ -38,10 +38,10 @@ GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
 	uint32_t i = (uint32_t)(e - dev->errors), next = i + 1;
 
 	if (!gdri_cas_u32(&dev->n_errors, &next, i))
-		gdri_st_release_sys_u32(&e->state, 3); /* pairs as in gdri_error_complete */
+		gdri_st_release_sys_u32(&e->state, 3); /* pairs with the host's acquire of state */
 }
 
-/* An argument was refused: what the record says of it. NULL as above. */
+/* An argument was refused: what the record says of it. NULL: no record is free. */
 GDR_DEVICE_COLD struct gdri_error *gdri_error_arg_take(struct gdri_dev *dev, uint32_t op, int pe,
 						       const void *ptr, uint64_t len, uint32_t reason)
 {

@@ -96,7 +96,7 @@ GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w)
 	const struct gdri_wait *rec = &dev->ctl->waits[0];
 
 	gdri_wait_leave(dev, w);
-	/* the same wait, again: whatever else succeeds does not say that the culprit goes on */
+	/* the wait of the record, again: whatever else succeeds does not say that the culprit goes on */
 	if (gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) &&
 	    gdri_ld_relaxed_sys_u32(&rec->op) == w->op &&
 	    gdri_ld_relaxed_sys_u64(&rec->addr) == w->addr &&

@@ -228,8 +228,8 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 }
 
 #ifdef __CUDACC__
-/* The same in accesses of 16 bytes, `most` (a constant) at a time, with an operation that the compiler knows: all that
- * is under way is in registers, but for rows behind the end, which are computed and not stored. */
+/* gdri_grid_fold in accesses of 16 bytes, `most` (a constant) at a time, with an operation that the compiler knows: all
+ * that is under way is in registers, but for rows behind the end, which are computed and not stored. */
 GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
 				  const uint8_t *src, size_t len, uint32_t code, size_t most)
 {
@@ -396,7 +396,7 @@ GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request 
 	return gdri_unlikely(ret) ? gdri_coll_fail(&g->c, ret) : 0;
 }
 
-/* The same by the one scope that calls. */
+/* gdri_grid_call by the one scope that calls. */
 GDR_DEVICE int gdri_grid_alone(const struct gdri_coll *c, const struct gdri_request *q)
 {
 	struct gdri_grid g;

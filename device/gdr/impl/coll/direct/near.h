@@ -18,7 +18,7 @@ GDR_DEVICE int gdri_near_sums(uint32_t code)
 	       code == GDRI_CODE_bfloat16(GDRI_SUM);
 }
 
-/* The same on all members. */
+/* Decides alike on all members. */
 GDR_DEVICE int gdri_near_fits(const struct gdri_request *q)
 {
 	size_t len = q->n * q->size;

@@ -292,7 +292,7 @@ GDR_DEVICE int gdri_any_sum(const struct gdri_request *q, size_t len, uint64_t *
 
 /* ---- */
 
-/* The same on all members. Pairs, whose elements are longer than a word, are reckoned with elsewhere. */
+/* Decides alike on all members. Pairs, whose elements are longer than a word, are reckoned with elsewhere. */
 GDR_DEVICE int gdri_any_fits(const struct gdri_request *q)
 {
 	size_t len = q->n * q->size, low = (uint64_t)q->dst | (uint64_t)q->src | len | 16;

@@ -28,7 +28,7 @@ GDR_DEVICE void gdri_straight_tell(const struct gdri_coll *c, const struct gdri_
 		gdri_st_relaxed_gpu_u64(&s->words[c->me], s->epoch);
 }
 
-/* The same threads. 1: it takes longer. */
+/* The first n threads. 1: it takes longer. */
 GDR_DEVICE int gdri_straight_hear(const struct gdri_coll *c, const struct gdri_straight *s)
 {
 	int rank = (int)gdri_scope_rank(c->scope), size = (int)gdri_scope_size(c->scope), late = 0, i;

@@ -105,7 +105,7 @@ GDR_DEVICE void gdri_cast_out(const struct gdri_quick *q, uint64_t *d, const uin
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
 			if (k * apart < left)
-				d[k * apart] = v[k]; /* in place: the same */
+				d[k * apart] = v[k]; /* in place: no change */
 		s += size;
 		d += size;
 		area += 2 * size;
@@ -288,7 +288,7 @@ GDRI_ALONE_OR_NOT(gdri_cast, (int scope, gdr_team_t team, uint8_t *dst, const ui
 			      int any),
 		  team, dst, src, len, root, any)
 
-/* The same for the general way, of any length: part for part. */
+/* gdri_cast for the general way, of any length: part for part. */
 GDR_DEVICE int gdri_cast_any(const struct gdri_coll *c, gdr_team_t team, uint8_t *dst, const uint8_t *src, size_t len,
 			     int root)
 {

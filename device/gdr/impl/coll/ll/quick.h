@@ -116,7 +116,7 @@ GDR_DEVICE int gdri_quick_look(uint64_t seq, const uint64_t *p, int left, int ro
 	return 0;
 }
 
-/* The same, however long it takes. */
+/* gdri_quick_look, however long it takes. */
 GDR_DEVICE int gdri_quick_take(const struct gdri_quick *q, int from, const uint64_t *p, int left,
 			       int rows, int apart, uint64_t v[GDRI_ALONE_ROWS])
 {
@@ -144,7 +144,7 @@ GDR_DEVICE int gdri_quick_met(const struct gdri_quick *q, int ret)
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
 }
 
-/* The same; and the number of the part is the last one. */
+/* gdri_quick_met; and the number of the part is the last one. */
 GDR_DEVICE int gdri_quick_end(const struct gdri_quick *q, int ret)
 {
 	ret = gdri_quick_met(q, ret);
@@ -214,7 +214,7 @@ GDR_DEVICE void gdri_quick_out(const struct gdri_quick *q, const struct gdri_qui
 		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
 			if (k * apart < left)
-				d[k * apart] = v[k]; /* in place: the same */
+				d[k * apart] = v[k]; /* in place: no change */
 		s += size;
 		d += size;
 		mine += 2 * size;

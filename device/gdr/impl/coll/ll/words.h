@@ -76,7 +76,7 @@ GDR_DEVICE int gdri_words_met(const struct gdri_coll *c, int ret)
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
 }
 
-/* The same of the last part. The next call may be another thread's, with no sync between: a second one here,
+/* gdri_words_met of the last part. The next call may be another thread's, with no sync between: a second one here,
  * since the first thread may not write what others of this call have yet to read. */
 GDR_DEVICE int gdri_words_end(const struct gdri_coll *c, uint64_t seq, int ret)
 {
