@@ -13,7 +13,7 @@
 #define NS_PER_S 1000000000L
 #define POLL_MS	 50 /* how often a wait asks whether it was interrupted */
 
-static bool before(const struct timespec *a, const struct timespec *b)
+static bool call_is_before(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
@@ -41,7 +41,7 @@ void gdri_deadline_in(struct timespec *deadline, int timeout_ms)
 
 void gdri_deadline_min(struct timespec *deadline, const struct timespec *other)
 {
-	if (before(other, deadline))
+	if (call_is_before(other, deadline))
 		*deadline = *other;
 }
 
@@ -135,7 +135,7 @@ static bool sleep_slice(struct gdri_call *c, const struct timespec *deadline, bo
 	if (pthread_cond_timedwait(&c->changed, &c->lock, &until) != ETIMEDOUT)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return !before(&now, deadline);
+	return !call_is_before(&now, deadline);
 }
 
 static int wait_locked(struct gdri_call *c, const struct timespec *deadline,

@@ -148,7 +148,7 @@ static int look_up(struct by_env *e, struct gdri_uid *at, const struct timespec 
 }
 
 /* One attempt at each address: a connection, or 0: none (e->last), or -GDR_E*. */
-static int reach(struct by_env *e, const struct timespec *deadline)
+static int env_reach(struct by_env *e, const struct timespec *deadline)
 {
 	struct gdri_uid at[ADDRESSES];
 	int n = look_up(e, at, deadline), fd;
@@ -173,7 +173,7 @@ static int connect_others(struct by_env *e, const struct timespec *deadline)
 	static const struct timespec pause = {0, AGAIN_MS * 1000000L};
 	int begin = gdri_ms_left(deadline), fd;
 
-	while (!(fd = reach(e, deadline)) && gdri_ms_left(deadline) > AGAIN_MS)
+	while (!(fd = env_reach(e, deadline)) && gdri_ms_left(deadline) > AGAIN_MS)
 		nanosleep(&pause, NULL);
 	if (fd)
 		return fd;

@@ -84,7 +84,7 @@ static bool pause_until(uint64_t deadline, unsigned *spins)
 	return mpi_now_ns() < deadline;
 }
 
-static bool usable(const struct mpi_boot *b)
+static bool mpi_is_usable(const struct mpi_boot *b)
 {
 	int up = 0, down = 0;
 
@@ -283,7 +283,7 @@ static int mpi_allgather(struct gdr_bootstrap *pub, const void *send, void *recv
 			"step; end the job");
 		return -GDR_ESTATE;
 	}
-	rc = usable(b) ? mpi_run_round(b, send, recv, len, timeout_ms) : -GDR_ESTATE;
+	rc = mpi_is_usable(b) ? mpi_run_round(b, send, recv, len, timeout_ms) : -GDR_ESTATE;
 	b->broken = rc != 0;
 	return rc;
 }
@@ -298,7 +298,7 @@ static int mpi_abort(struct gdr_bootstrap *pub, int code, const char *text)
 	struct mpi_boot *b = (struct mpi_boot *)pub;
 
 	mpi_say(b, SAY_ERROR, "abort of the job with status %d: %s", code, text ? text : "");
-	if (!usable(b))
+	if (!mpi_is_usable(b))
 		return -GDR_ESTATE;
 	return MPI_Abort(b->comm, code) ? -GDR_EBOOTSTRAP : 0;
 }
@@ -318,7 +318,7 @@ static void mpi_finalize(struct gdr_bootstrap *pub, int timeout_ms)
 	struct mpi_boot *b = (struct mpi_boot *)pub;
 
 	(void)timeout_ms;
-	if (!b->broken && usable(b))
+	if (!b->broken && mpi_is_usable(b))
 		MPI_Comm_free(&b->comm);
 	free(b);
 }
@@ -411,7 +411,7 @@ int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms
 	b->say = to;
 	mpi_fill(b);
 	memcpy(&c, comm, sizeof(c));
-	rc = usable(b) ? mpi_describe(b, c) : -GDR_ESTATE;
+	rc = mpi_is_usable(b) ? mpi_describe(b, c) : -GDR_ESTATE;
 	if (!rc)
 		rc = duplicate_quietly(b, c, timeout_ms);
 	if (rc == -GDR_ETIMEOUT)

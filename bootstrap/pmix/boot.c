@@ -47,7 +47,7 @@ static void set_state(int to)
 	pthread_mutex_unlock(&state_lock);
 }
 
-static int claim(void)
+static int pmix_claim(void)
 {
 	static const char *const why[] = {
 		[OPEN] = "it is open already in this process",
@@ -158,7 +158,7 @@ static void leave_at_exit(void)
 		pmix_leave();
 }
 
-static int hold(const pmix_proc_t *me)
+static int pmix_hold(const pmix_proc_t *me)
 {
 	held.me = *me;
 	held.owner = getpid();
@@ -178,7 +178,7 @@ static void late_init(struct gdri_call *c)
 	bool ok = c->status == PMIX_SUCCESS;
 
 	if (ok)
-		hold(&((struct process_call *)c)->me);
+		pmix_hold(&((struct process_call *)c)->me);
 	set_state(ok ? IDLE : FAILED);
 }
 
@@ -199,7 +199,7 @@ static int init_pmix(const struct timespec *deadline)
 	if (!rc && p->call.status != PMIX_SUCCESS)
 		rc = gdri_pmix_failed("PMIx_Init", p->call.status);
 	if (!rc)
-		rc = hold(&p->me);
+		rc = pmix_hold(&p->me);
 	gdri_call_put(&p->call);
 	return rc;
 }
@@ -331,7 +331,7 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 }
 
 /* Back to IDLE, unless a PMIx_Init is still under way or failed. */
-static void unclaim(void)
+static void pmix_unclaim(void)
 {
 	pthread_mutex_lock(&state_lock);
 	if (state == OPEN)
@@ -359,7 +359,7 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 			   "`srun --mpi=pmix`");
 		return -GDR_EBOOTSTRAP;
 	}
-	rc = claim();
+	rc = pmix_claim();
 	if (rc)
 		return rc;
 	gdri_deadline_in(&deadline, timeout_ms);
@@ -367,7 +367,7 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	rc = b ? open_claimed(b, &deadline) : -GDR_ENOMEM;
 	if (rc) {
 		free(b);
-		unclaim();
+		pmix_unclaim();
 		return rc;
 	}
 	gdri_info("bootstrap: PE %d of %d on %s (node %d)", b->pub.pe, b->pub.n_pes,

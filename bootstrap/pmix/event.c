@@ -76,7 +76,7 @@ static bool in_job(const pmix_proc_t *p)
 
 /* The process that an event is about: the launcher names it in the info, or
  * as the source. */
-static const pmix_proc_t *affected(const pmix_proc_t *source, const pmix_info_t *info, size_t ninfo)
+static const pmix_proc_t *event_affected(const pmix_proc_t *source, const pmix_info_t *info, size_t ninfo)
 {
 	size_t i;
 
@@ -97,7 +97,7 @@ static bool is_death(pmix_status_t status)
 	return false;
 }
 
-static int classify(pmix_status_t status, const pmix_proc_t *who)
+static int event_classify(pmix_status_t status, const pmix_proc_t *who)
 {
 	if (is_death(status))
 		return in_job(who) && who->rank != ev.me.rank ? (int)who->rank : LOST_NONE;
@@ -150,7 +150,7 @@ void gdri_pmix_event_handler(size_t id, pmix_status_t status, const pmix_proc_t 
 	(void)nresults;
 	pthread_mutex_lock(&ev.lock);
 	if (ev.open) {
-		who = classify(status, affected(source, info, ninfo));
+		who = event_classify(status, event_affected(source, info, ninfo));
 		if (who != LOST_NONE && !ev.lost[pmix_event_slot(who)])
 			pmix_note_event(who);
 	}
@@ -170,7 +170,7 @@ static void release_registration(struct gdri_call *c)
 	free((struct registration *)c);
 }
 
-static void registered(pmix_status_t status, size_t ref, void *cbdata)
+static void event_registered(pmix_status_t status, size_t ref, void *cbdata)
 {
 	struct registration *r = cbdata;
 
@@ -204,7 +204,7 @@ static size_t register_set(size_t i, const struct timespec *deadline)
 		return NO_HANDLER;
 	gdri_call_get(&r->call); /* the callback's */
 	st = PMIx_Register_event_handler(sets[i].codes, sets[i].n, NULL, 0, gdri_pmix_event_handler,
-					 registered, r);
+					 event_registered, r);
 	if (st != PMIX_SUCCESS) { /* no callback will come */
 		gdri_call_complete(&r->call, st);
 		gdri_call_put(&r->call);
@@ -220,7 +220,7 @@ static size_t register_set(size_t i, const struct timespec *deadline)
 	return ref;
 }
 
-static void deregistered(pmix_status_t status, void *cbdata)
+static void event_deregistered(pmix_status_t status, void *cbdata)
 {
 	struct registration *r = cbdata;
 
@@ -229,21 +229,21 @@ static void deregistered(pmix_status_t status, void *cbdata)
 }
 
 /* A handler that stays behind finds the state closed and does nothing. */
-static void deregister(size_t ref, const struct timespec *deadline)
+static void event_deregister(size_t ref, const struct timespec *deadline)
 {
 	struct registration *r = new_registration();
 
 	if (!r)
 		return;
 	gdri_call_get(&r->call); /* the callback's */
-	if (PMIx_Deregister_event_handler(ref, deregistered, r) != PMIX_SUCCESS)
-		deregistered(PMIX_SUCCESS, r); /* no callback will come */
+	if (PMIx_Deregister_event_handler(ref, event_deregistered, r) != PMIX_SUCCESS)
+		event_deregistered(PMIX_SUCCESS, r); /* no callback will come */
 	if (gdri_call_wait(&r->call, deadline, NULL))
 		gdri_debug("bootstrap: no answer to the removal of event handler %zu", ref);
 	gdri_call_put(&r->call);
 }
 
-static int reset(const pmix_proc_t *me, int n_pes)
+static int event_reset(const pmix_proc_t *me, int n_pes)
 {
 	unsigned char *flags = calloc(2, (size_t)n_pes + 1);
 
@@ -269,7 +269,7 @@ int gdri_pmix_events_open(const pmix_proc_t *me, int n_pes, const struct timespe
 {
 	struct timespec limit;
 	size_t i, ref;
-	int rc = reset(me, n_pes);
+	int rc = event_reset(me, n_pes);
 
 	if (rc)
 		return rc;
@@ -298,7 +298,7 @@ void gdri_pmix_events_close(const struct timespec *deadline)
 	pthread_mutex_unlock(&ev.lock);
 	for (i = 0; i < N_SETS; i++)
 		if (refs[i] != NO_HANDLER)
-			deregister(refs[i], deadline);
+			event_deregister(refs[i], deadline);
 }
 
 static void release_delivery(struct gdri_call *c)
@@ -307,7 +307,7 @@ static void release_delivery(struct gdri_call *c)
 }
 
 /* Deaths that were reported before anybody asked. */
-static int deliver(struct gdri_call *c)
+static int event_deliver(struct gdri_call *c)
 {
 	int i;
 
@@ -332,7 +332,7 @@ static int deliver_pending(void)
 		free(d);
 		return -GDR_ENOMEM;
 	}
-	d->run = deliver;
+	d->run = event_deliver;
 	gdri_deadline_in(&deadline, REGISTER_MS);
 	rc = gdri_call_run(d, &deadline);
 	gdri_call_put(d);

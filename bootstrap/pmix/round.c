@@ -137,7 +137,7 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 	return rc;
 }
 
-static void fenced(pmix_status_t status, void *cbdata)
+static void pmix_fenced(pmix_status_t status, void *cbdata)
 {
 	struct gdri_call *f = cbdata;
 
@@ -153,9 +153,9 @@ static struct gdri_call *start_fence(void)
 	if (!f)
 		return NULL;
 	gdri_call_get(f); /* the callback's */
-	st = PMIx_Fence_nb(NULL, 0, collect_data, 1, fenced, f);
+	st = PMIx_Fence_nb(NULL, 0, collect_data, 1, pmix_fenced, f);
 	if (st != PMIX_SUCCESS) /* no callback will come */
-		fenced(st, f);
+		pmix_fenced(st, f);
 	return f;
 }
 
@@ -326,8 +326,8 @@ static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 	return -GDR_ETIMEOUT;
 }
 
-static int fence(struct gdri_pmix_boot *b, uint64_t round, size_t len,
-		 const struct timespec *deadline, int timeout_ms)
+static int pmix_fence(struct gdri_pmix_boot *b, uint64_t round, size_t len,
+		      const struct timespec *deadline, int timeout_ms)
 {
 	struct timespec limit;
 	struct gdri_call *f;
@@ -415,7 +415,7 @@ static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, s
 	rc = pmix_publish(b, round, send, len, &deadline);
 	published = gdri_now_us();
 	if (!rc)
-		rc = fence(b, round, len, &deadline, timeout_ms);
+		rc = pmix_fence(b, round, len, &deadline, timeout_ms);
 	met = gdri_now_us();
 	if (!rc)
 		rc = pmix_collect(b, round, recv, len, &deadline, timeout_ms);

@@ -107,7 +107,7 @@ const char *gdri_blob_fault_text(enum gdri_blob_fault fault)
 	return "unknown fault";
 }
 
-static bool sane(int64_t v, uint64_t *out)
+static bool value_is_sane(int64_t v, uint64_t *out)
 {
 	*out = (uint64_t)v;
 	return v >= 0;
@@ -143,15 +143,15 @@ static bool take_integer(const pmix_value_t *v, uint64_t *out)
 		*out = v->data.rank;
 		return true;
 	case PMIX_INT:
-		return sane(v->data.integer, out);
+		return value_is_sane(v->data.integer, out);
 	case PMIX_INT8:
-		return sane(v->data.int8, out);
+		return value_is_sane(v->data.int8, out);
 	case PMIX_INT16:
-		return sane(v->data.int16, out);
+		return value_is_sane(v->data.int16, out);
 	case PMIX_INT32:
-		return sane(v->data.int32, out);
+		return value_is_sane(v->data.int32, out);
 	case PMIX_INT64:
-		return sane(v->data.int64, out);
+		return value_is_sane(v->data.int64, out);
 	default:
 		return false;
 	}

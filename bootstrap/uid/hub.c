@@ -19,7 +19,7 @@ static void put_blob(struct gdri_uid_blob *b)
 }
 
 /* Then a connection ends, and its PE sees the hub lost: why, is said here. Returns what malloc did. */
-static void *some(void *p, size_t size)
+static void *hub_need_memory(void *p, size_t size)
 {
 	if (!p)
 		gdri_error("bootstrap: no memory for %zu bytes of the job's hub: a PE loses its connection to it",
@@ -27,9 +27,9 @@ static void *some(void *p, size_t size)
 	return p;
 }
 
-static void queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
+static void hub_queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
 {
-	struct gdri_uid_out *o = b ? some(malloc(sizeof(*o)), sizeof(*o)) : NULL;
+	struct gdri_uid_out *o = b ? hub_need_memory(malloc(sizeof(*o)), sizeof(*o)) : NULL;
 
 	if (!o) {
 		c->bad = true;
@@ -45,7 +45,7 @@ static void queue(struct gdri_uid_conn *c, struct gdri_uid_blob *b)
 static struct gdri_uid_blob *new_blob(uint32_t type, uint32_t pe, uint64_t round, size_t len)
 {
 	struct gdri_uid_head h = {type, pe, (uint32_t)len, round};
-	struct gdri_uid_blob *b = some(malloc(sizeof(*b) + GDRI_UID_HEAD + len), GDRI_UID_HEAD + len);
+	struct gdri_uid_blob *b = hub_need_memory(malloc(sizeof(*b) + GDRI_UID_HEAD + len), GDRI_UID_HEAD + len);
 
 	if (!b)
 		return NULL;
@@ -69,7 +69,7 @@ static void hub_tell(struct gdri_uid_conn *c, uint32_t type, uint32_t pe, const 
 {
 	struct gdri_uid_blob *b = new_words(type, pe, 0, words, n);
 
-	queue(c, b);
+	hub_queue(c, b);
 	put_blob(b);
 }
 
@@ -77,7 +77,7 @@ static void queue_all(struct gdri_uid_hub *hub, struct gdri_uid_blob *b)
 {
 	for (uint32_t i = 0; i < hub->n; i++) {
 		if (hub->of[i])
-			queue(hub->of[i], b);
+			hub_queue(hub->of[i], b);
 	}
 	put_blob(b);
 }
@@ -120,7 +120,7 @@ static void hub_refuse(struct gdri_uid_conn *c, uint32_t reason, uint32_t number
 }
 
 /* No PE has come any more: the next may name another number of PEs. */
-static void empty(struct gdri_uid_hub *hub)
+static void hub_empty(struct gdri_uid_hub *hub)
 {
 	free(hub->of);
 	free(hub->in);
@@ -141,8 +141,8 @@ static bool make_room(struct gdri_uid_hub *hub, uint32_t n)
 	hub->in = calloc(n, sizeof(*hub->in));
 	hub->came = calloc(n, sizeof(*hub->came));
 	if (!hub->of || !hub->in || !hub->came) {
-		some(NULL, n * sizeof(*hub->of));
-		empty(hub);
+		hub_need_memory(NULL, n * sizeof(*hub->of));
+		hub_empty(hub);
 		return false;
 	}
 	hub->n = n;
@@ -176,7 +176,7 @@ static void unlink_conn(struct gdri_uid_hub *hub, const struct gdri_uid_conn *c)
 }
 
 /* A stranger becomes a PE, and is before all strangers from now on. */
-static void know(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t pe)
+static void hub_know_pe(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t pe)
 {
 	unlink_conn(hub, c);
 	c->next = hub->conns;
@@ -201,7 +201,7 @@ static void refuse_twice(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint
 	hub_refuse(c, GDRI_UID_TWICE, pe);
 }
 
-static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+static void hub_hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	uint32_t pe = c->h.pe, n = gdri_uid_get32(c->body + GDRI_UID_TOKEN);
 
@@ -218,7 +218,7 @@ static void hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	} else if (hub->of[pe]) {
 		refuse_twice(hub, c, pe);
 	} else {
-		know(hub, c, pe);
+		hub_know_pe(hub, c, pe);
 		if (gdri_uid_get32(c->body + GDRI_UID_TOKEN + 4) & 1)
 			hub->home = pe;
 		if (hub->n_here == hub->n)
@@ -255,7 +255,7 @@ static void end_round(struct gdri_uid_hub *hub)
 }
 
 /* A round that a PE has left or was lost from never ends: GONE has told all. */
-static void gather(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+static void hub_gather(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	if (!hub->running || c->h.round != hub->round || hub->in[c->pe]) {
 		c->bad = true;
@@ -275,7 +275,7 @@ static void gather(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 }
 
 /* All that wait hear it: the next thing may be that the asker, or the hub's process, gives up. */
-static void who(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+static void hub_answer_who(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	uint32_t names[GDRI_UID_NAMES], n = 0, i;
 	struct gdri_uid_blob *b;
@@ -287,14 +287,14 @@ static void who(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	b = new_words(GDRI_UID_MISSING, c->pe, hub->running ? hub->round : 0, names, n);
 	for (i = 0; i < hub->n; i++) {
 		if (hub->of[i] && (!hub->running || hub->in[i] || i == c->pe))
-			queue(hub->of[i], b);
+			hub_queue(hub->of[i], b);
 	}
 	put_blob(b);
 }
 
 /* ---- going ---- */
 
-static void gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t left)
+static void hub_pe_gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t left)
 {
 	uint32_t pe = c->pe;
 
@@ -305,7 +305,7 @@ static void gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t lef
 	hub->n_here--;
 	if (!hub->running) { /* it may come again */
 		if (!hub->n_here)
-			empty(hub);
+			hub_empty(hub);
 		return;
 	}
 	hub->n_gone++;
@@ -325,7 +325,7 @@ static void end_all(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 
 /* ---- receiving ---- */
 
-static void frame(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
+static void hub_frame(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	/* Strangers say hello, and PEs do not. */
 	if ((c->h.type == GDRI_UID_HELLO) != (c->pe == GDRI_UID_NOBODY) ||
@@ -335,16 +335,16 @@ static void frame(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	}
 	switch (c->h.type) {
 	case GDRI_UID_HELLO:
-		hello(hub, c);
+		hub_hello(hub, c);
 		break;
 	case GDRI_UID_GATHER:
-		gather(hub, c);
+		hub_gather(hub, c);
 		break;
 	case GDRI_UID_WHO:
-		who(hub, c);
+		hub_answer_who(hub, c);
 		break;
 	case GDRI_UID_LEAVE:
-		gone(hub, c, 1);
+		hub_pe_gone(hub, c, 1);
 		c->bad = true;
 		break;
 	case GDRI_UID_ABORT:
@@ -363,7 +363,7 @@ static bool take_head(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 	    (c->pe == GDRI_UID_NOBODY && c->h.type != GDRI_UID_HELLO))
 		return false;
 	c->n_body = 0;
-	c->body = c->h.len ? some(malloc(c->h.len), c->h.len) : NULL;
+	c->body = c->h.len ? hub_need_memory(malloc(c->h.len), c->h.len) : NULL;
 	return c->body || !c->h.len;
 }
 
@@ -399,7 +399,7 @@ void gdri_uid_hub_feed(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, const 
 		n -= part;
 		if (c->n_body < c->h.len)
 			return;
-		frame(hub, c);
+		hub_frame(hub, c);
 		free(c->body);
 		c->body = NULL;
 		c->n_head = 0;
@@ -417,7 +417,7 @@ void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_
 
 struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now)
 {
-	struct gdri_uid_conn *c = some(calloc(1, sizeof(*c)), sizeof(*c)), **end = &hub->conns;
+	struct gdri_uid_conn *c = hub_need_memory(calloc(1, sizeof(*c)), sizeof(*c)), **end = &hub->conns;
 
 	if (!c)
 		return NULL;
@@ -446,7 +446,7 @@ void gdri_uid_hub_drop(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 {
 	struct gdri_uid_out *o;
 
-	gone(hub, c, 0);
+	hub_pe_gone(hub, c, 0);
 	hub->n_strangers -= c->stranger;
 	unlink_conn(hub, c);
 	while ((o = c->first)) {
@@ -466,7 +466,7 @@ void gdri_uid_hub_clear(struct gdri_uid_hub *hub)
 		if (hub->in[i] != nothing)
 			free(hub->in[i]);
 	}
-	empty(hub);
+	hub_empty(hub);
 	memset(hub, 0, sizeof(*hub));
 }
 

@@ -62,7 +62,7 @@ static void join_register_fork(void)
 /* ---- waiting ---- */
 
 /* Under link.lock: has what the caller waits for come, or can it not come any more? */
-static bool settled(const struct gdri_uid_link *l)
+static bool join_settled(const struct gdri_uid_link *l)
 {
 	return l->ended || l->reason ||
 	       (l->round ? l->done || l->gone != GDRI_UID_NOBODY : l->welcome);
@@ -71,9 +71,9 @@ static bool settled(const struct gdri_uid_link *l)
 /* Under link.lock. False: not by the deadline. */
 static bool join_await(struct gdri_uid_link *l, const struct timespec *deadline)
 {
-	while (!settled(l)) {
+	while (!join_settled(l)) {
 		if (pthread_cond_timedwait(&l->changed, &l->lock, deadline) == ETIMEDOUT)
-			return settled(l);
+			return join_settled(l);
 	}
 	return true;
 }
@@ -199,7 +199,7 @@ static int join_run_round(struct uid_boot *b, const void *send, void *recv, size
 		rc = round_expired(b, &deadline, timeout_ms);
 	else
 		rc = 0; /* a connection that has ended shows below */
-	if (rc == 0 && !settled(l))
+	if (rc == 0 && !join_settled(l))
 		join_await(l, &deadline);
 	if (!rc)
 		rc = join_judge(b, recv, len);
@@ -328,7 +328,7 @@ static int join_refused(const struct uid_boot *b, const struct gdri_uid_meeting 
 }
 
 /* Closed without a word: as one of too many that have not said who they are, or by the hub's end. */
-static bool unheard(const struct gdri_uid_link *l)
+static bool join_unheard(const struct gdri_uid_link *l)
 {
 	return l->ended && !l->reason && !l->welcome && !l->n_names && !l->garbled;
 }
@@ -343,7 +343,7 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 
 	if (!in_time)
 		join_find_missing(b, deadline, text, sizeof(text));
-	if (gdri_ms_left(deadline) > AGAIN_MS && (unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
+	if (gdri_ms_left(deadline) > AGAIN_MS && (join_unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
 		return COME_AGAIN;
 	if (l->reason)
 		return join_refused(b, m);

@@ -219,7 +219,7 @@ static void init_sync(struct gdri_uid_link *l)
 	pthread_condattr_destroy(&attr);
 }
 
-static void destroy(struct gdri_uid_link *l)
+static void link_destroy(struct gdri_uid_link *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
@@ -244,7 +244,7 @@ int gdri_uid_link_open(struct gdri_uid_link *l, int fd, uint32_t pe, uint32_t n)
 	if (!rc)
 		return 0;
 	gdri_error("bootstrap: cannot start a thread: %s", strerror(rc));
-	destroy(l);
+	link_destroy(l);
 	return -GDR_ESYSTEM;
 }
 
@@ -283,5 +283,5 @@ void gdri_uid_link_close(struct gdri_uid_link *l, const struct timespec *limit)
 	pthread_mutex_unlock(&l->lock);
 	shutdown(l->fd, SHUT_RDWR);
 	pthread_join(l->reader, NULL);
-	destroy(l);
+	link_destroy(l);
 }

@@ -94,7 +94,7 @@ static uint64_t serve_now_ns(void)
 /* ---- the thread ---- */
 
 /* False: the connection has ended. */
-static bool receive(struct hub *h, struct gdri_uid_conn *c, uint64_t now)
+static bool serve_receive(struct hub *h, struct gdri_uid_conn *c, uint64_t now)
 {
 	unsigned char bytes[16384];
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -108,7 +108,7 @@ static bool receive(struct hub *h, struct gdri_uid_conn *c, uint64_t now)
 	return n > 0;
 }
 
-static bool transmit(struct gdri_uid_conn *c)
+static bool serve_transmit(struct gdri_uid_conn *c)
 {
 	const unsigned char *p;
 	ssize_t done;
@@ -123,7 +123,7 @@ static bool transmit(struct gdri_uid_conn *c)
 	return true;
 }
 
-static bool overdue(const struct gdri_uid_conn *c, uint64_t now)
+static bool serve_overdue(const struct gdri_uid_conn *c, uint64_t now)
 {
 	size_t n;
 
@@ -183,7 +183,7 @@ static void take_newcomers(struct hub *h, uint64_t now)
 		c = gdri_uid_hub_accept(&h->core, fd, now);
 		if (!c)
 			close(fd);
-		else if (!receive(h, c, now))
+		else if (!serve_receive(h, c, now))
 			serve_drop(h, c);
 	}
 }
@@ -209,10 +209,10 @@ static void send_all(struct hub *h, uint64_t now)
 
 	for (c = h->core.conns; c; c = next) {
 		next = c->next;
-		if (c != home && (!transmit(c) || overdue(c, now)))
+		if (c != home && (!serve_transmit(c) || serve_overdue(c, now)))
 			serve_drop(h, c);
 	}
-	if (home && !held_back(h, home, now) && (!transmit(home) || overdue(home, now)))
+	if (home && !held_back(h, home, now) && (!serve_transmit(home) || serve_overdue(home, now)))
 		serve_drop(h, home);
 }
 
@@ -255,7 +255,7 @@ static void receive_all(struct hub *h, uint64_t now)
 
 	for (c = h->core.conns; c; c = next, i++) {
 		next = c->next; /* dropping c touches no other */
-		if ((h->polls[i].revents & (POLLIN | POLLHUP | POLLERR)) && !receive(h, c, now))
+		if ((h->polls[i].revents & (POLLIN | POLLHUP | POLLERR)) && !serve_receive(h, c, now))
 			serve_drop(h, c);
 	}
 }
@@ -487,7 +487,7 @@ uint64_t gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN])
 }
 
 /* Under hubs_lock. */
-static bool lives(uint64_t number)
+static bool serve_lives(uint64_t number)
 {
 	for (int i = 0; i < MAX_HUBS; i++) {
 		if (hubs[i] && hubs[i]->number == number)
@@ -501,7 +501,7 @@ bool gdri_uid_await_end(uint64_t hub, const struct timespec *deadline)
 	bool yes;
 
 	pthread_mutex_lock(&hubs_lock);
-	while ((yes = lives(hub)) && pthread_cond_timedwait(&hubs_changed, &hubs_lock, deadline) != ETIMEDOUT)
+	while ((yes = serve_lives(hub)) && pthread_cond_timedwait(&hubs_changed, &hubs_lock, deadline) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&hubs_lock);
 	return !yes;
