@@ -24,7 +24,7 @@ struct request {
 };
 
 /* Where the allocator's range begins. */
-static uint8_t *objects(const struct gdri_state *st)
+static uint8_t *heap_objects(const struct gdri_state *st)
 {
 	return st->heap.base + GDRI_CTL_SIZE + st->teams.bytes;
 }
@@ -193,7 +193,7 @@ static uint64_t part_for(uint64_t size, uint64_t alignment)
 	return alignment > GDRI_SUBALLOC_GRAIN ? size + alignment : size;
 }
 
-static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
+static int heap_allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
 {
 	uint64_t offset, part = part_for(size, alignment);
 	int ret;
@@ -222,7 +222,7 @@ static int allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, vo
 	}
 	if (offset == GDRI_SUBALLOC_NONE)
 		return heap_out_of_memory(st, size);
-	*out = objects(st) + offset;
+	*out = heap_objects(st) + offset;
 	return 0;
 }
 
@@ -236,12 +236,12 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 		return NULL;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, call);
 	pthread_mutex_lock(&st->lock);
-	ret = allocate(st, size, alignment, &p);
+	ret = heap_allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
 		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and give it back */
-			heap_give_back(st, (uint64_t)((uint8_t *)p - objects(st)));
+			heap_give_back(st, (uint64_t)((uint8_t *)p - heap_objects(st)));
 	}
 	pthread_mutex_unlock(&st->lock);
 	gdri_host_refused(st, ret);
@@ -250,12 +250,12 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 
 int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
 {
-	return allocate(st, size, alignment, out);
+	return heap_allocate(st, size, alignment, out);
 }
 
 int gdri_symmetric_free(struct gdri_state *st, void *ptr)
 {
-	return heap_give_back(st, (uint64_t)((uint8_t *)ptr - objects(st)));
+	return heap_give_back(st, (uint64_t)((uint8_t *)ptr - heap_objects(st)));
 }
 
 void *gdr_malloc(size_t size)
@@ -280,7 +280,7 @@ void *gdr_align(size_t alignment, size_t size)
 /* Offset in the allocator's range of an object that can be freed. */
 static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)objects(st));
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)heap_objects(st));
 
 	if (!ptr)
 		return GDRI_SUBALLOC_NONE;
@@ -358,7 +358,7 @@ int gdr_heap_list(struct gdr_heap_object *out, int max)
 	pthread_mutex_lock(&st->local_lock);
 	while ((size = gdri_suballoc_next(st->alloc, &offset))) {
 		if (n < max)
-			out[n] = (struct gdr_heap_object){objects(st) + offset, (size_t)size};
+			out[n] = (struct gdr_heap_object){heap_objects(st) + offset, (size_t)size};
 		offset += size;
 		n++;
 	}

@@ -3,8 +3,8 @@
 #include "runtime/core/log.h"
 #include "runtime/core/modules.h"
 
-static int change(const char *call, struct CUmod_st *module,
-		  int (*how)(struct gdri_state *st, struct CUmod_st *module))
+static int module_change(const char *call, struct CUmod_st *module,
+			 int (*how)(struct gdri_state *st, struct CUmod_st *module))
 {
 	struct gdri_state *st = gdri_need_state(call);
 	int ret;
@@ -28,10 +28,10 @@ static int change(const char *call, struct CUmod_st *module,
 
 int gdr_module_init(struct CUmod_st *module)
 {
-	return change("gdr_module_init", module, gdri_module_add);
+	return module_change("gdr_module_init", module, gdri_module_add);
 }
 
 int gdr_module_finalize(struct CUmod_st *module)
 {
-	return change("gdr_module_finalize", module, gdri_module_remove);
+	return module_change("gdr_module_finalize", module, gdri_module_remove);
 }

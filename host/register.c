@@ -8,7 +8,7 @@
 #include "runtime/mem/mapped.h"
 
 /* First byte behind; ranges that wrap are refused before. */
-static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+static bool register_overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 {
 	return a < b + b_len && b < a + a_len;
 }
@@ -18,7 +18,7 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i, room = GDRI_MAX_BUFFERS;
 
-	if (overlap(addr, len, (uintptr_t)st->heap.base, gdri_heap_size(&st->heap))) {
+	if (register_overlap(addr, len, (uintptr_t)st->heap.base, gdri_heap_size(&st->heap))) {
 		gdri_error("gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which "
 			   "needs no registration", (unsigned long long)addr, (unsigned long long)len);
 		return -GDR_EINVAL;
@@ -26,7 +26,7 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (!b[i].len) {
 			room = i < room ? i : room;
-		} else if (overlap(addr, len, b[i].addr, b[i].len)) {
+		} else if (register_overlap(addr, len, b[i].addr, b[i].len)) {
 			gdri_error("gdr_buffer_register: 0x%llx with %llu bytes overlaps the buffer at "
 				   "0x%llx with %llu", (unsigned long long)addr,
 				   (unsigned long long)len, (unsigned long long)b[i].addr,

@@ -103,8 +103,8 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 
 /* n elements `step` apart: the lowest address and the bytes from there, 0 bytes when that is more
  * than the heap could have. */
-static uint64_t span(const struct gdri_state *st, const struct gdri_request *q, const void **ptr,
-		     int64_t step)
+static uint64_t request_span(const struct gdri_state *st, const struct gdri_request *q, const void **ptr,
+			     int64_t step)
 {
 	uint64_t apart = (step < 0 ? -(uint64_t)step : (uint64_t)step), gaps = q->n - 1;
 	uint64_t most = gdri_window_reach(st);
@@ -128,8 +128,8 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		return -GDR_EINVAL;
 	}
 	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
-		len = q->n ? span(st, q, &remote,
-				  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
+		len = q->n ? request_span(st, q, &remote,
+					  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
@@ -165,7 +165,7 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
 	return in_heap(st, q, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
-static int check(const struct gdri_state *st, const struct gdri_request *q)
+static int request_check(const struct gdri_state *st, const struct gdri_request *q)
 {
 	if (q->what >= GDRI_RQ_COLLECTIVE || q->what == GDRI_RQ_BARRIER || q->what == GDRI_RQ_SYNC)
 		return check_collective(st, q);
@@ -200,7 +200,7 @@ static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, g
 int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_state *st = gdri_need_state(names[q->what]);
-	int ret = st ? check(st, q) : -GDR_ESTATE;
+	int ret = st ? request_check(st, q) : -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_STREAM, names[q->what]);
 
 	if (ret || is_nothing(st, q))
@@ -212,7 +212,7 @@ int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 {
 	struct gdri_state *st = gdri_need_state(names[q->what]);
 	struct gdri_answer own;
-	int ret = st ? check(st, q) : -GDR_ESTATE;
+	int ret = st ? request_check(st, q) : -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, names[q->what]);
 
 	if (!answer)

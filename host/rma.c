@@ -14,8 +14,8 @@
 
 /* What device functions trust their caller with, and whether the peer is lost. Outside of a job the call itself says
  * so. *world: the number in the world of PE pe of the context's team. */
-static int wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, const void *local, size_t len, int pe,
-		 int *world)
+static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, const void *local,
+		     size_t len, int pe, int *world)
 {
 	const char *far = is_put ? "dst" : "src", *near = is_put ? "src" : "dst", *to = is_put ? "to" : "from";
 	struct gdri_state *st = gdri_state_get();
@@ -45,7 +45,7 @@ static int wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, 
 static int rma_put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int world, ret = wrong(call, ctx, true, dst, src, len, pe, &world);
+	int world, ret = rma_wrong(call, ctx, true, dst, src, len, pe, &world);
 	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
@@ -63,7 +63,7 @@ static int rma_put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const v
 static int rma_get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
 {
 	struct gdri_state *st = gdri_state_get();
-	int world, ret = wrong(call, ctx, false, src, dst, len, pe, &world);
+	int world, ret = rma_wrong(call, ctx, false, src, dst, len, pe, &world);
 	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
