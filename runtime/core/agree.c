@@ -26,7 +26,7 @@ static void agree_fill(struct verdict *v, int status)
 }
 
 /* What a peer sent is untrusted: ends, and only holds what a terminal takes. */
-static void clean(struct verdict *v)
+static void agree_clean(struct verdict *v)
 {
 	char *p;
 
@@ -49,7 +49,7 @@ static int agree_judge(const struct gdri_state *st, const char *what, uint8_t *a
 		if (!v.status)
 			continue;
 		failed++;
-		clean(&v);
+		agree_clean(&v);
 		if (first >= 0)
 			continue;
 		first = i;

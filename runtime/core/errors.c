@@ -174,7 +174,7 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		text_add(&t, "; do all members make this call, in the same form and length?");
 }
 
-static uint32_t taken(const struct gdri_dev *dev)
+static uint32_t errors_taken(const struct gdri_dev *dev)
 {
 	/* relaxed: each record has an acquire of its own */
 	uint32_t n = __atomic_load_n(&dev->n_errors, __ATOMIC_RELAXED);
@@ -197,7 +197,7 @@ static int error_has_ended(const struct gdri_error *e)
 
 int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 {
-	uint32_t i, n = taken(dev);
+	uint32_t i, n = errors_taken(dev);
 	int found = 0;
 
 	for (i = 0; i < n; i++) {
@@ -212,7 +212,7 @@ int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 
 bool gdri_errors_have(const struct gdri_dev *dev, int status)
 {
-	uint32_t i, n = taken(dev);
+	uint32_t i, n = errors_taken(dev);
 
 	for (i = 0; i < n; i++)
 		if (error_is_complete(&dev->errors[i]) && dev->errors[i].status == status)
@@ -222,7 +222,7 @@ bool gdri_errors_have(const struct gdri_dev *dev, int status)
 
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 {
-	uint32_t n = taken(dev);
+	uint32_t n = errors_taken(dev);
 	struct gdr_error e;
 
 	for (; *seen < n && error_has_ended(&dev->errors[*seen]); ++*seen) {

@@ -69,7 +69,7 @@ static uint64_t log_now_ns(void)
 }
 
 /* False: somebody has had it for long, or a signal's handler interrupted who has it. */
-static bool lock(void)
+static bool log_lock(void)
 {
 	int tries;
 
@@ -87,7 +87,7 @@ static bool lock(void)
 	return false;
 }
 
-static void unlock(void)
+static void log_unlock(void)
 {
 	__atomic_store_n(&repeats.busy, 0, __ATOMIC_RELEASE); /* pairs with the acquire in lock */
 }
@@ -151,11 +151,11 @@ static bool log_count(const char *line)
 }
 
 /* The line is printed, or it is one that was: then it is counted. */
-static void print(const char *line)
+static void log_print(const char *line)
 {
 	struct repeat *r;
 
-	if (!lock()) {
+	if (!log_lock()) {
 		put_line(line, "");
 		return;
 	}
@@ -166,20 +166,20 @@ static void print(const char *line)
 		snprintf(r->line, sizeof(r->line), "%s", line);
 		r->told_ns = log_now_ns();
 	}
-	unlock();
+	log_unlock();
 }
 
 void gdri_log_counts(int min_age_ms, int forget)
 {
-	if (!lock())
+	if (!log_lock())
 		return;
 	tell_older((uint64_t)min_age_ms * 1000000u);
 	if (forget)
 		memset(repeats.list, 0, sizeof(repeats.list));
-	unlock();
+	log_unlock();
 }
 
-static int prefix(char *buf, size_t room, enum gdri_log_level level)
+static int log_prefix(char *buf, size_t room, enum gdri_log_level level)
 {
 	static const char *const names[] = {"error", "warning", "info", "debug", "trace"};
 	int pe = __atomic_load_n(&log_pe, __ATOMIC_RELAXED);
@@ -199,7 +199,7 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 
 	if (!gdri_log_enabled(level)) /* errors always are */
 		return;
-	n = (size_t)prefix(line, room, level);
+	n = (size_t)log_prefix(line, room, level);
 	va_start(ap, fmt);
 	errno = saved;
 	r = vsnprintf(line + n, room - n, fmt, ap);
@@ -210,7 +210,7 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 		n += (size_t)r < room - n ? (size_t)r : room - n - 1;
 	line[n] = 0;
 	if (level <= GDRI_LOG_WARN)
-		print(line);
+		log_print(line);
 	else
 		put_line(line, "");
 	errno = saved;

@@ -92,7 +92,7 @@ bool gdri_modules_have_any_address(const struct gdri_state *st)
 	return true;
 }
 
-static int hide(struct gdri_state *st, const struct gdri_module *m)
+static int module_hide(struct gdri_state *st, const struct gdri_module *m)
 {
 	const struct gdri_constants none = {.abi_version = m->version};
 
@@ -108,7 +108,7 @@ int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 		gdri_error("gdr_module_finalize: not a module that gdr_module_init was given");
 		return -GDR_EINVAL;
 	}
-	ret = hide(st, m);
+	ret = module_hide(st, m);
 	if (ret == -GDR_ETIMEOUT)
 		gdri_error("gdr_module_finalize: what hides the library from the module may yet be on its way: leave "
 			   "the module loaded, and call it again");
@@ -123,14 +123,14 @@ void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
 
 	if (!m)
 		return;
-	hide(st, m);
+	module_hide(st, m);
 	*m = st->modules.list[--st->modules.n];
 }
 
 void gdri_modules_forget(struct gdri_state *st)
 {
 	while (st->modules.n)
-		hide(st, &st->modules.list[--st->modules.n]);
+		module_hide(st, &st->modules.list[--st->modules.n]);
 	free(st->modules.list);
 	st->modules.list = NULL;
 	st->modules.library = 0;

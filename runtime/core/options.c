@@ -107,7 +107,7 @@ static bool set_value(const struct option *o, struct gdri_options *opt, const ch
 	}
 }
 
-static void accepted(const struct option *o, char *buf, size_t room)
+static void option_accepted(const struct option *o, char *buf, size_t room)
 {
 	switch (o->kind) {
 	case KIND_bool:
@@ -139,7 +139,7 @@ static void option_why_refused(const struct option *o, const char *value, char *
 
 	if (o->kind == KIND_time && gdri_parse_u64(value, &v))
 		n = snprintf(buf, room, "a unit: write %.20ss or %.20sms; ", value, value);
-	accepted(o, buf + n, room - (size_t)n);
+	option_accepted(o, buf + n, room - (size_t)n);
 }
 
 static const struct option *find_option(const char *name, size_t len)
@@ -170,7 +170,7 @@ int gdri_option_set(struct gdri_options *opt, const char *name, const char *valu
 }
 
 /* The one that a third of the letters at most turns into, and no more than three: farther names are no help. */
-static const char *nearest(const char *name, size_t len)
+static const char *option_nearest(const char *name, size_t len)
 {
 	unsigned int best = len / 3 < 3 ? (unsigned int)len / 3 + 1 : 4, d;
 	const char *found = NULL;
@@ -193,7 +193,7 @@ static const char *nearest(const char *name, size_t len)
 
 static void option_warn_unknown(const char *name, size_t len)
 {
-	const char *near = nearest(name, len);
+	const char *near = option_nearest(name, len);
 
 	if (near)
 		gdri_warn("GDR_%.*s is not an option; did you mean GDR_%s?", (int)(len < 64 ? len : 64),

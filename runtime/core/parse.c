@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int digit(char c, unsigned int base)
+static int parse_digit(char c, unsigned int base)
 {
 	int v = -1;
 
@@ -28,11 +28,11 @@ static bool take_number(const char **s, uint64_t *out)
 		base = 16;
 		p += 2;
 	}
-	if (digit(*p, base) < 0)
+	if (parse_digit(*p, base) < 0)
 		return false;
-	for (; digit(*p, base) >= 0; p++) {
+	for (; parse_digit(*p, base) >= 0; p++) {
 		if (__builtin_mul_overflow(v, (uint64_t)base, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)digit(*p, base), &v))
+		    __builtin_add_overflow(v, (uint64_t)parse_digit(*p, base), &v))
 			return false;
 	}
 	*s = p;
@@ -151,7 +151,7 @@ bool gdri_parse_list(const char *s, const char *words, unsigned int *out)
 	return true;
 }
 
-static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
+static unsigned int parse_min3(unsigned int a, unsigned int b, unsigned int c)
 {
 	unsigned int m = a < b ? a : b;
 
@@ -174,7 +174,7 @@ unsigned int gdri_edit_distance(const char *a, const char *b)
 		for (j = 1; j <= nb; j++) {
 			unsigned int up = row[j];
 
-			row[j] = min3(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+			row[j] = parse_min3(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
 			diagonal = up;
 		}
 	}

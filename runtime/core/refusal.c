@@ -65,7 +65,7 @@ static const char *form_name(uint64_t call)
 	return NAME(names, call >> 8 & 0xff);
 }
 
-static bool reckons(uint64_t call)
+static bool call_reckons(uint64_t call)
 {
 	return (call & 0xff) >= GDRI_RQ_REDUCE && (call & 0xff) < GDRI_RQ_END;
 }
@@ -79,10 +79,10 @@ static void add_calls(struct text *t, uint64_t mine, uint64_t other, int there, 
 		text_add(t, ", %s on PE %d and %s on PE %d", what_name(other), there, what_name(mine), here);
 		return;
 	}
-	if (reckons(mine) && differ >> 48 & 0x7f)
+	if (call_reckons(mine) && differ >> 48 & 0x7f)
 		text_add(t, ", %s on PE %d and %s on PE %d", refusal_op_name(other), there, refusal_op_name(mine),
 			 here);
-	if (reckons(mine) && differ >> 40 & 0xff)
+	if (call_reckons(mine) && differ >> 40 & 0xff)
 		text_add(t, ", of %s on PE %d and of %s on PE %d", type_name(other), there, type_name(mine), here);
 	else if (differ >> 16 & 0xff)
 		text_add(t, ", elements of %u bytes on PE %d and of %u on PE %d", (unsigned)(other >> 16 & 0xff), there,

@@ -302,7 +302,7 @@ static void check_abi(struct gdri_state *st, int abi_version)
 	st->pending = -GDR_EVERSION;
 }
 
-static void announce(const struct gdri_state *st)
+static void state_announce(const struct gdri_state *st)
 {
 	int i, mapped = 0;
 
@@ -343,7 +343,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 		gdri_state_down(st, ret);
 		return ret;
 	}
-	announce(st);
+	state_announce(st);
 	/* release: pairs with the acquire in gdri_state_get */
 	__atomic_store_n(&current, st, __ATOMIC_RELEASE);
 	return 0;
@@ -351,7 +351,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 
 /* Kernels that do not end although every wait was told to: their memory must outlive us. A debugger finds it here, and
  * leak checkers that nothing is lost. */
-static void abandon(struct gdri_state *st)
+static void state_abandon(struct gdri_state *st)
 {
 	static struct gdri_state *left;
 
@@ -373,7 +373,7 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms)
 
 /* Peers may still read and write here until all have come. One that leaves after an error says
  * so, and is not waited for. */
-static int part(struct gdri_state *st, int status)
+static int state_part(struct gdri_state *st, int status)
 {
 	int ret, told;
 
@@ -407,12 +407,12 @@ int gdri_state_down(struct gdri_state *st, int status)
 		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
 	}
 	if (gdri_state_get() == st)
-		told = part(st, st->kernels_run ? -GDR_ETIMEOUT : status);
+		told = state_part(st, st->kernels_run ? -GDR_ETIMEOUT : status);
 	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
 	if (st->kernels_run) {
-		abandon(st);
+		state_abandon(st);
 		gdri_log_counts(0, 1);
 		return told;
 	}

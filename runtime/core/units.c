@@ -75,7 +75,7 @@ int gdri_cuda_failed(const char *call, int code, const char *text)
 	return -GDR_ESYSTEM;
 }
 
-static int set(struct gdri_unit *u, const struct gdri_constants *c)
+static int units_set(struct gdri_unit *u, const struct gdri_constants *c)
 {
 	static const struct gdri_constants none;
 
@@ -98,7 +98,7 @@ static int set_until(const struct gdri_unit *end, const struct gdri_constants *c
 	int ret = 0, one;
 
 	for (u = units; u != end && !(ret && c); u = u->next) {
-		one = set(u, c);
+		one = units_set(u, c);
 		ret = one ? one : ret;
 	}
 	if (!ret)

@@ -190,7 +190,7 @@ void *gdri_cuda_variable(struct gdri_cuda *c, struct CUmod_st *module, const cha
 
 /* ---- kernels ---- */
 
-static void *synchronize(void *arg)
+static void *cuda_synchronize(void *arg)
 {
 	struct gdri_cuda *c = arg;
 	gdri_cu_result r;
@@ -204,7 +204,7 @@ static void *synchronize(void *arg)
 
 /* Looks again and again: pthread_timedjoin_np takes the time of day, which is set, and ThreadSanitizer does not know
  * pthread_clockjoin_np. */
-static bool joined(pthread_t t, void **result, int timeout_ms)
+static bool cuda_joined(pthread_t t, void **result, int timeout_ms)
 {
 	const struct timespec nap = {0, 200000};
 	uint64_t deadline = gdri_deadline_ns(timeout_ms);
@@ -225,12 +225,12 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 
 	/* relaxed: the caller has a reference, and the new thread starts behind this */
 	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
-	if (gdri_thread_start(&t, synchronize, c)) {
+	if (gdri_thread_start(&t, cuda_synchronize, c)) {
 		cuda_put(c);
 		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
 		return -GDR_ETIMEOUT;
 	}
-	if (!joined(t, &result, timeout_ms)) {
+	if (!cuda_joined(t, &result, timeout_ms)) {
 		pthread_detach(t);
 		return -GDR_ETIMEOUT;
 	}

@@ -36,21 +36,21 @@ static bool copy_begin(struct gdri_cuda *c)
 	return !c->stuck;
 }
 
-static void end(struct gdri_cuda *c)
+static void copy_end(struct gdri_cuda *c)
 {
 	gdri_cuda_leave(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
 /* Between the two, where the stream is free: a copy begins. src NULL: zeroes. */
-static gdri_cu_result send(struct gdri_cuda *c, void *dst, const void *src, size_t len)
+static gdri_cu_result copy_send(struct gdri_cuda *c, void *dst, const void *src, size_t len)
 {
 	return src ? c->api.copy((uintptr_t)dst, (uintptr_t)src, len, c->stream)
 		   : c->api.set((uintptr_t)dst, 0, len, c->stream);
 }
 
 /* Up to its end. */
-static gdri_cu_result arrive(struct gdri_cuda *c, int timeout_ms)
+static gdri_cu_result copy_arrive(struct gdri_cuda *c, int timeout_ms)
 {
 	gdri_cu_result r = copy_finish(c, timeout_ms);
 
@@ -59,7 +59,7 @@ static gdri_cu_result arrive(struct gdri_cuda *c, int timeout_ms)
 }
 
 /* What became of it. Not begun: as if not finished. */
-static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool began, int timeout_ms)
+static int copy_carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool began, int timeout_ms)
 {
 	if (!r)
 		return 0;
@@ -71,23 +71,23 @@ static int carried(struct gdri_cuda *c, const char *what, gdri_cu_result r, bool
 	return -GDR_ETIMEOUT;
 }
 
-static int transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
-		    int timeout_ms)
+static int copy_transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,
+			 int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
 	bool began = copy_begin(c);
 
 	if (began) {
-		r = send(c, dst, src, len);
-		r = r ? r : arrive(c, timeout_ms);
+		r = copy_send(c, dst, src, len);
+		r = r ? r : copy_arrive(c, timeout_ms);
 	}
-	end(c);
-	return carried(c, what, r, began, timeout_ms);
+	copy_end(c);
+	return copy_carried(c, what, r, began, timeout_ms);
 }
 
 int gdri_cuda_copy(struct gdri_cuda *c, void *dst, const void *src, size_t len, int timeout_ms)
 {
-	return len ? transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
+	return len ? copy_transfer(c, "a copy", dst, src, len, timeout_ms) : 0;
 }
 
 static size_t copy_part(size_t left)
@@ -99,15 +99,15 @@ static size_t copy_part(size_t left)
 static gdri_cu_result copy_take(struct gdri_cuda *c, uint8_t *to, const uint8_t *gpu, size_t len, int timeout_ms)
 {
 	size_t part = copy_part(len), next;
-	gdri_cu_result r = send(c, c->bounce[0], gpu, part);
+	gdri_cu_result r = copy_send(c, c->bounce[0], gpu, part);
 	unsigned int at = 0;
 
 	for (; !r && part; at ^= 1, to += part, len -= part, part = next) {
-		r = arrive(c, timeout_ms);
+		r = copy_arrive(c, timeout_ms);
 		gpu += part;
 		next = copy_part(len - part);
 		if (!r && next)
-			r = send(c, c->bounce[at ^ 1], gpu, next);
+			r = copy_send(c, c->bounce[at ^ 1], gpu, next);
 		if (!r)
 			memcpy(to, c->bounce[at], part);
 	}
@@ -126,15 +126,15 @@ static gdri_cu_result copy_give(struct gdri_cuda *c, uint8_t *gpu, const uint8_t
 		part = copy_part(len);
 		memcpy(c->bounce[at], from, part);
 		if (sent)
-			r = arrive(c, timeout_ms);
+			r = copy_arrive(c, timeout_ms);
 		if (!r)
-			r = send(c, gpu, c->bounce[at], part);
+			r = copy_send(c, gpu, c->bounce[at], part);
 	}
-	return r ? r : arrive(c, timeout_ms);
+	return r ? r : copy_arrive(c, timeout_ms);
 }
 
 /* By way of the buffers: from memory of the GPU (look), or to it. */
-static int bounced(struct gdri_cuda *c, bool look, void *dst, const void *src, size_t len, int timeout_ms)
+static int copy_bounced(struct gdri_cuda *c, bool look, void *dst, const void *src, size_t len, int timeout_ms)
 {
 	gdri_cu_result r = GDRI_CU_NOT_READY;
 	bool began;
@@ -144,18 +144,19 @@ static int bounced(struct gdri_cuda *c, bool look, void *dst, const void *src, s
 	began = copy_begin(c);
 	if (began)
 		r = look ? copy_take(c, dst, src, len, timeout_ms) : copy_give(c, dst, src, len, timeout_ms);
-	end(c);
-	return carried(c, look ? "a look at memory of the GPU" : "a change of memory of the GPU", r, began, timeout_ms);
+	copy_end(c);
+	return copy_carried(c, look ? "a look at memory of the GPU" : "a change of memory of the GPU", r, began,
+			    timeout_ms);
 }
 
 int gdri_cuda_peek(struct gdri_cuda *c, void *to, const void *gpu, size_t len, int timeout_ms)
 {
-	return bounced(c, true, to, gpu, len, timeout_ms);
+	return copy_bounced(c, true, to, gpu, len, timeout_ms);
 }
 
 int gdri_cuda_poke(struct gdri_cuda *c, void *gpu, const void *from, size_t len, int timeout_ms)
 {
-	return bounced(c, false, gpu, from, len, timeout_ms);
+	return copy_bounced(c, false, gpu, from, len, timeout_ms);
 }
 
 int gdri_cuda_settle(struct gdri_cuda *c, int timeout_ms)
@@ -196,5 +197,5 @@ void gdri_cuda_default_stream(struct gdri_cuda *c, int limit_us)
 
 int gdri_cuda_zero(struct gdri_cuda *c, void *dst, size_t len, int timeout_ms)
 {
-	return transfer(c, "zeroing memory", dst, NULL, len, timeout_ms);
+	return copy_transfer(c, "zeroing memory", dst, NULL, len, timeout_ms);
 }

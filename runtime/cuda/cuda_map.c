@@ -55,7 +55,7 @@ void gdri_cuda_unmap(struct gdri_cuda *c, void *p)
 	gdri_cuda_leave(c);
 }
 
-static int attribute(const struct gdri_cuda *c, int what)
+static int cuda_map_attribute(const struct gdri_cuda *c, int what)
 {
 	int value = 0;
 
@@ -67,7 +67,7 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 	gdri_cu_result r;
 	int fd = -1;
 
-	if (!attribute(c, GDRI_CU_ATTR_DMA_BUF)) {
+	if (!cuda_map_attribute(c, GDRI_CU_ATTR_DMA_BUF)) {
 		snprintf(why, room, "the driver has no dma-buf for %s: it takes the open kernel modules of "
 			 "version 515 or later and Linux 5.12 or later", c->text);
 		return -1;
@@ -120,7 +120,7 @@ int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t 
 
 bool gdri_cuda_late_writes(const struct gdri_cuda *c)
 {
-	return attribute(c, GDRI_CU_ATTR_RDMA_ORDER) < GDRI_CU_RDMA_ORDER_OWNER;
+	return cuda_map_attribute(c, GDRI_CU_ATTR_RDMA_ORDER) < GDRI_CU_RDMA_ORDER_OWNER;
 }
 
 const char *gdri_cuda_sysfs(const struct gdri_cuda *c, char *buf, size_t room)

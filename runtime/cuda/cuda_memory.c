@@ -8,7 +8,7 @@
 
 /* ---- memory that can be shared ---- */
 
-static struct gdri_cu_prop property(const struct gdri_cuda *c)
+static struct gdri_cu_prop memory_property(const struct gdri_cuda *c)
 {
 	struct gdri_cu_prop p = {
 		.type = GDRI_CU_MEM_PINNED,
@@ -44,7 +44,7 @@ static uint64_t cuda_whole_grains(uint64_t size, uint64_t grain)
 
 int gdri_cuda_heap_reserve(struct gdri_cuda *c, bool own, uint64_t *size, uint64_t *max, uint8_t **base)
 {
-	struct gdri_cu_prop prop = property(c);
+	struct gdri_cu_prop prop = memory_property(c);
 	gdri_cu_ptr at = 0;
 	gdri_cu_result r;
 	size_t grain = 0;
@@ -74,7 +74,7 @@ void gdri_cuda_heap_release(struct gdri_cuda *c, uint8_t *base, uint64_t max)
 
 int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *fd)
 {
-	struct gdri_cu_prop prop = property(c);
+	struct gdri_cu_prop prop = memory_property(c);
 	gdri_cu_mem mem = 0;
 	gdri_cu_result r;
 

@@ -196,7 +196,7 @@ int gdri_perform_up_any(struct gdri_state *st)
 	return ret;
 }
 
-static int missing(void)
+static int perform_missing(void)
 {
 	size_t size;
 
@@ -255,8 +255,8 @@ static enum way way_of(const struct gdri_state *st, const struct gdri_request *q
 }
 
 /* Of what is known to be memory of GPUs the driver need not find out what it is. */
-static gdri_cu_result copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
-			   const void *remote, size_t len, gdr_stream_t stream)
+static gdri_cu_result perform_copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
+				   const void *remote, size_t len, gdr_stream_t stream)
 {
 	const struct gdri_heap *h = &st->heap;
 	uint64_t size = gdri_heap_size(h);
@@ -266,8 +266,8 @@ static gdri_cu_result copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_
 	return gpu ? st->cuda->api.copy_within(to, from, len, stream) : st->cuda->api.copy(to, from, len, stream);
 }
 
-static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
-			    enum way way)
+static gdri_cu_result perform_drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
+				    enum way way)
 {
 	const struct gdri_cuda_api *api = &st->cuda->api;
 	size_t len = q->n * q->size;
@@ -275,9 +275,10 @@ static gdri_cu_result drive(struct gdri_state *st, const struct gdri_request *q,
 	switch (way) {
 	case BY_COPY:
 		if (q->what == GDRI_RQ_PUT)
-			return copy(st, perform_mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst, len,
+			return perform_copy(st, perform_mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst,
+					    len, stream);
+		return perform_copy(st, (uintptr_t)q->dst, perform_mapped(st, q->src, q->pe), q->dst, q->src, len,
 				    stream);
-		return copy(st, (uintptr_t)q->dst, perform_mapped(st, q->src, q->pe), q->dst, q->src, len, stream);
 	case BY_VALUE:
 		return api->copy_in(perform_mapped(st, q->dst, q->pe), q->value, q->size, stream);
 	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
@@ -317,7 +318,7 @@ static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_reque
 }
 
 /* Behind those copies: all have arrived. */
-static struct gdri_request meeting(const struct gdri_request *q)
+static struct gdri_request perform_meeting(const struct gdri_request *q)
 {
 	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .answer = q->answer, .coll = {.team = q->coll.team}};
 
@@ -338,7 +339,7 @@ static gdri_cu_result perform_launch(struct gdri_state *st, const struct gdri_re
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
-	arg = meeting(q);
+	arg = perform_meeting(q);
 	return r ? r : perform_launch(st, &arg, stream);
 }
 
@@ -382,7 +383,7 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
-	arg = meeting(q);
+	arg = perform_meeting(q);
 	return r ? r : launch_early(st, &arg, stream);
 }
 
@@ -396,11 +397,11 @@ int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, 
 	way = way_of(st, q, stream);
 	can = way != BY_KERNEL || st->performer;
 	if (can)
-		r = way != BY_KERNEL ? drive(st, q, stream, way) : launch_early(st, q, stream);
+		r = way != BY_KERNEL ? perform_drive(st, q, stream, way) : launch_early(st, q, stream);
 	if (entered)
 		gdri_cuda_leave(st->cuda);
 	if (!can)
-		return missing();
+		return perform_missing();
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
 }
 
@@ -475,7 +476,7 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 	gdri_cu_result r;
 
 	if (!st->performer)
-		return missing();
+		return perform_missing();
 	c = perform_take_call(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
 	if (!c) {
 		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);

@@ -71,7 +71,7 @@ static bool has_error(struct gdri_qp *qp)
 
 /* What the host found out of a queue stays in `there`, its own copy of it: one record of a failure.
  * Under fault_lock. */
-static bool recall(const struct gdri_qp *there, struct gdri_qp *qp)
+static bool cuda_queue_recall(const struct gdri_qp *there, struct gdri_qp *qp)
 {
 	if (!there->err)
 		return false;
@@ -86,7 +86,7 @@ static bool cuda_queue_known(struct gdri_state *st, const struct gdri_qp *there,
 	bool found;
 
 	pthread_mutex_lock(&st->fault_lock);
-	found = recall(there, qp);
+	found = cuda_queue_recall(there, qp);
 	pthread_mutex_unlock(&st->fault_lock);
 	return found;
 }
@@ -94,7 +94,7 @@ static bool cuda_queue_known(struct gdri_state *st, const struct gdri_qp *there,
 static void cuda_queue_record(struct gdri_state *st, struct gdri_qp *there, struct gdri_qp *qp)
 {
 	pthread_mutex_lock(&st->fault_lock);
-	if (!recall(there, qp)) {
+	if (!cuda_queue_recall(there, qp)) {
 		gdri_poll(st->seer, qp); /* changes the copy only */
 		there->done = qp->done;
 		there->err = qp->err;

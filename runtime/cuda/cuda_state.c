@@ -36,26 +36,26 @@ struct block {
 	size_t qps, used, peers, total;
 };
 
-static size_t lines(size_t n)
+static size_t cuda_state_lines(size_t n)
 {
 	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
-static struct block layout(const struct gdri_state *st)
+static struct block cuda_state_layout(const struct gdri_state *st)
 {
 	size_t n = st->dev->n_queues;
 	struct block b;
 
 	b.qps = GDRI_QPS_AT;
 	b.used = b.qps + n * sizeof(struct gdri_qp);
-	b.peers = b.used + lines((n + 63) / 64 * sizeof(uint64_t));
-	b.total = b.peers + lines((size_t)st->n_pes * sizeof(struct gdri_peer));
+	b.peers = b.used + cuda_state_lines((n + 63) / 64 * sizeof(uint64_t));
+	b.total = b.peers + cuda_state_lines((size_t)st->n_pes * sizeof(struct gdri_peer));
 	return b;
 }
 
 size_t gdri_cuda_state_qps(const struct gdri_state *st)
 {
-	return layout(st).qps;
+	return cuda_state_layout(st).qps;
 }
 
 /* The block as it begins, for the GPU at address `at`. */
@@ -120,7 +120,7 @@ static int set_constants(struct gdri_state *st)
 
 int gdri_cuda_state_up(struct gdri_state *st)
 {
-	struct block b = layout(st);
+	struct block b = cuda_state_layout(st);
 	uint8_t *gpu = gdri_cuda_alloc_bare(st->cuda, b.total), *p = aligned_alloc(GDRI_LINE, b.total);
 	int ret = -GDR_ENOMEM;
 

@@ -52,7 +52,7 @@ static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int
 	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS;
 }
 
-static uint32_t bounded(uint64_t n, uint64_t most)
+static uint32_t plan_bounded(uint64_t n, uint64_t most)
 {
 	return (uint32_t)(n < 1 ? 1 : n > most ? most : n);
 }
@@ -65,12 +65,12 @@ static void plan_push(const struct gdri_state *st, const struct gdri_team *t, st
 	q->by = GDRI_BY_PUSH;
 	q->coll.words = t->push;
 	if (st->cuda)
-		p->block = bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
-	p->grid = bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
+		p->block = plan_bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
+	p->grid = plan_bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
 }
 
 /* By many blocks, where the table says so. */
-static void spread(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
+static void plan_spread(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	const struct gdri_team *t = gdri_team_find(st, q->coll.team);
 	uint64_t d, s, bytes, most = t->grid_blocks;
@@ -97,7 +97,7 @@ static void spread(const struct gdri_state *st, struct gdri_request *q, struct g
 	q->by = GDRI_BY_GRID;
 	q->coll.keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
 		  st->constants->direct && q->coll.stride && gdri_near_fits(q);
-	p->grid = bounded(bytes / SHARE, most);
+	p->grid = plan_bounded(bytes / SHARE, most);
 }
 
 void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
@@ -115,6 +115,6 @@ void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, stru
 		p->block = len <= 256 ? 128 : BLOCK;
 	if (q->what >= GDRI_RQ_COLLECTIVE) {
 		q->coll.keep = 0; /* whatever the caller left there */
-		spread(st, q, p);
+		plan_spread(st, q, p);
 	}
 }

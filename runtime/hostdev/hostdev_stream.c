@@ -20,7 +20,7 @@ gdr_stream_t gdri_hd_stream_find(struct gdri_hd *hd, gdr_stream_t s)
 }
 
 /* Hands the head of the stream to the workers. */
-static int activate(struct gdri_hd *hd, struct gdri_hd_run *run)
+static int stream_activate(struct gdri_hd *hd, struct gdri_hd_run *run)
 {
 	if (hd->ready_tail)
 		hd->ready_tail->next_ready = run;
@@ -51,7 +51,7 @@ int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *
 		s->head = run;
 	s->tail = run;
 	if (s->head == run)
-		(void)activate(hd, run); /* fewer workers than wanted: slower only */
+		(void)stream_activate(hd, run); /* fewer workers than wanted: slower only */
 	return GDR_OK;
 }
 
@@ -68,7 +68,7 @@ void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
 		s->status = run->k.status;
 	free(run);
 	if (s->head)
-		(void)activate(hd, s->head);
+		(void)stream_activate(hd, s->head);
 	pthread_cond_broadcast(&hd->done);
 }
 
@@ -117,7 +117,7 @@ int gdr_stream_create(gdr_stream_t *stream)
 }
 
 /* Waits for what was launched before; the stream as found, or NULL with *ret set. */
-static gdr_stream_t drain(struct gdri_hd *hd, gdr_stream_t stream, const char *who, int *ret)
+static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const char *who, int *ret)
 {
 	gdr_stream_t s = gdri_hd_stream_find(hd, stream);
 	uint64_t target;
@@ -140,7 +140,7 @@ int gdr_stream_sync(gdr_stream_t stream)
 	gdr_stream_t s;
 	int ret;
 
-	s = drain(hd, stream, "gdr_stream_sync", &ret);
+	s = stream_drain(hd, stream, "gdr_stream_sync", &ret);
 	if (s) {
 		ret = s->status;
 		s->status = GDR_OK;
@@ -160,7 +160,7 @@ int gdr_stream_destroy(gdr_stream_t stream)
 		return -GDR_EINVAL;
 	}
 	hd = gdri_hd_lock();
-	if (drain(hd, stream, "gdr_stream_destroy", &ret)) {
+	if (stream_drain(hd, stream, "gdr_stream_destroy", &ret)) {
 		ret = stream->status;
 		for (link = &hd->streams; *link && *link != stream; link = &(*link)->next)
 			;
@@ -183,7 +183,7 @@ int gdr_memcpy(void *dst, const void *src, size_t len)
 		return -GDR_EINVAL;
 	}
 	hd = gdri_hd_lock();
-	(void)drain(hd, NULL, "gdr_memcpy", &ret);
+	(void)stream_drain(hd, NULL, "gdr_memcpy", &ret);
 	gdri_hd_unlock(hd);
 	if (!ret && len)
 		memcpy(dst, src, len);

@@ -15,7 +15,7 @@
 
 #define TRADE_MS 10000
 
-static uint64_t left(const struct gdri_state *st)
+static uint64_t grow_left(const struct gdri_state *st)
 {
 	return st->heap.n < GDRI_HEAP_PARTS ? st->heap.max - st->heap.size : 0;
 }
@@ -23,7 +23,7 @@ static uint64_t left(const struct gdri_state *st)
 /* Whole chunks, and an eighth of what there is: few parts. At the end, what is left. */
 static uint64_t part_size(const struct gdri_state *st, uint64_t bytes)
 {
-	uint64_t chunk = st->opt.heap_chunk, most = left(st), size = st->heap.size / 8;
+	uint64_t chunk = st->opt.heap_chunk, most = grow_left(st), size = st->heap.size / 8;
 
 	size = size > bytes ? size : bytes;
 	size = size > most ? most : size;
@@ -33,7 +33,7 @@ static uint64_t part_size(const struct gdri_state *st, uint64_t bytes)
 
 bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
 {
-	return bytes <= left(st);
+	return bytes <= grow_left(st);
 }
 
 /* The part of this PE. */
@@ -114,7 +114,7 @@ static int grow_refuse(struct gdri_state *st)
 	return gdri_agree(st, "heap growth", &none, NULL, sizeof(none));
 }
 
-static int grow(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bool *mapped)
+static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bool *mapped)
 {
 	int before = st->heap.n, ret;
 	struct gdri_offer mine;
@@ -152,7 +152,7 @@ int gdri_grow(struct gdri_state *st, uint64_t bytes)
 	int ret;
 
 	gdri_limit_begin(st, false);
-	ret = all && mapped ? grow(st, size, all, mapped) : grow_refuse(st);
+	ret = all && mapped ? grow_heap(st, size, all, mapped) : grow_refuse(st);
 	gdri_share_close(&st->share);
 	free(all);
 	free(mapped);

@@ -6,7 +6,7 @@
 
 #include "runtime/core/state.h"
 
-static void name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
+static void place_name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
 {
 	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes, at = 0, size;
 	int n;
@@ -32,7 +32,7 @@ void gdri_place_text(uint64_t offset, char *buf, size_t room)
 	/* not waited for: who holds it may wait for queues, and messages are told meanwhile */
 	if (!st || pthread_mutex_trylock(&st->local_lock))
 		return;
-	name(st, offset, buf, room);
+	place_name(st, offset, buf, room);
 	pthread_mutex_unlock(&st->local_lock);
 }
 

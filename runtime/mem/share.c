@@ -122,7 +122,7 @@ static void close_link(struct link *l)
 }
 
 /* Connects to peer i and asks. A full backlog (EAGAIN) is tried again later. */
-static void visit(struct trade *t, int i)
+static void share_visit(struct trade *t, int i)
 {
 	struct gdri_share_peer *p = &t->peers[i];
 	struct request req = {.magic = SHARE_MAGIC, .pe = t->pe};
@@ -206,7 +206,7 @@ static bool give_fds(int sock, const int *fds, int n)
 }
 
 /* Index of the peer that a request proves to come from, -1: nobody's. */
-static int visitor(const struct trade *t, const struct request *req, ssize_t n)
+static int share_visitor(const struct trade *t, const struct request *req, ssize_t n)
 {
 	uint8_t differ = 0;
 	int i;
@@ -234,7 +234,7 @@ static void share_serve(struct trade *t, int k)
 
 	if (n < 0 && errno == EAGAIN)
 		return;
-	i = visitor(t, &req, n);
+	i = share_visitor(t, &req, n);
 	if (i >= 0 && same_user(t->in[k], why, sizeof(why)) && give_fds(t->in[k], t->own, t->n_own))
 		t->served[i] = true;
 	else
@@ -265,7 +265,7 @@ static void accept_all(struct trade *t)
 }
 
 /* A peer that refuses us will not come either: only those that may come are waited for. */
-static bool finished(const struct trade *t)
+static bool share_finished(const struct trade *t)
 {
 	int i;
 
@@ -284,7 +284,7 @@ static void poll_once(struct trade *t, int wait_ms)
 	t->pfds[0] = (struct pollfd){.fd = t->s->listener, .events = POLLIN};
 	for (i = 0; i < t->n; i++) {
 		if (!t->out[i].done && t->out[i].fd < 0)
-			visit(t, i);
+			share_visit(t, i);
 		if (!t->out[i].done && t->out[i].fd < 0)
 			retry = true;
 		t->pfds[1 + i] = (struct pollfd){.fd = t->out[i].fd, .events = POLLIN};
@@ -368,7 +368,7 @@ int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
 		for (i = 0; i < n; i++)
 			snprintf(peers[i].why, sizeof(peers[i].why),
 				 "no answer from its socket within %d ms", timeout_ms);
-		while (!t.full && !finished(&t) && (left = gdri_left_ms(end)) > 0)
+		while (!t.full && !share_finished(&t) && (left = gdri_left_ms(end)) > 0)
 			poll_once(&t, left);
 	}
 	if (t.full)

@@ -23,7 +23,7 @@ struct gdri_suballoc {
 	size_t objects;
 };
 
-static uint64_t length(const struct range *r)
+static uint64_t suballoc_length(const struct range *r)
 {
 	return r[1].offset - r->offset;
 }
@@ -85,29 +85,29 @@ static void suballoc_note(struct gdri_suballoc *a, uint64_t word)
 	a->history = (a->history ^ word) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
 }
 
-static void insert(struct gdri_suballoc *a, size_t at, uint64_t offset, bool used)
+static void suballoc_insert(struct gdri_suballoc *a, size_t at, uint64_t offset, bool used)
 {
 	memmove(&a->ranges[at + 1], &a->ranges[at], (a->n + 1 - at) * sizeof(*a->ranges));
 	a->ranges[at] = (struct range){offset, used, false};
 	a->n++;
 }
 
-static void erase(struct gdri_suballoc *a, size_t at)
+static void suballoc_erase(struct gdri_suballoc *a, size_t at)
 {
 	memmove(&a->ranges[at], &a->ranges[at + 1], (a->n - at) * sizeof(*a->ranges));
 	a->n--;
 }
 
 /* Cuts [start, start + len) out of the free range i. */
-static void carve(struct gdri_suballoc *a, size_t i, uint64_t start, uint64_t len)
+static void suballoc_carve(struct gdri_suballoc *a, size_t i, uint64_t start, uint64_t len)
 {
 	uint64_t end = a->ranges[i + 1].offset;
 
 	if (start > a->ranges[i].offset)
-		insert(a, ++i, start, false);
+		suballoc_insert(a, ++i, start, false);
 	a->ranges[i].used = true;
 	if (start + len < end)
-		insert(a, i + 1, start + len, false);
+		suballoc_insert(a, i + 1, start + len, false);
 	a->used += len;
 	a->objects++;
 }
@@ -127,10 +127,10 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 			continue;
 		start = a->ranges[i].offset;
 		skip = -(a->phase + start) & (alignment - 1);
-		if (skip > length(&a->ranges[i]) || length(&a->ranges[i]) - skip < len)
+		if (skip > suballoc_length(&a->ranges[i]) || suballoc_length(&a->ranges[i]) - skip < len)
 			continue;
 		start += skip;
-		carve(a, i, start, len);
+		suballoc_carve(a, i, start, len);
 		suballoc_note(a, start);
 		suballoc_note(a, len);
 		return start;
@@ -139,7 +139,7 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 }
 
 /* Index of the first range at or behind offset, or n. */
-static size_t bisect(const struct gdri_suballoc *a, uint64_t offset)
+static size_t suballoc_bisect(const struct gdri_suballoc *a, uint64_t offset)
 {
 	size_t low = 0, high = a->n;
 
@@ -157,7 +157,7 @@ static size_t bisect(const struct gdri_suballoc *a, uint64_t offset)
 /* Index of the object that starts at offset, or n. */
 static size_t suballoc_find(const struct gdri_suballoc *a, uint64_t offset)
 {
-	size_t i = bisect(a, offset);
+	size_t i = suballoc_bisect(a, offset);
 
 	return i < a->n && a->ranges[i].offset == offset && a->ranges[i].used ? i : a->n;
 }
@@ -168,13 +168,13 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 
 	if (i == a->n)
 		return -GDR_EINVAL;
-	a->used -= length(&a->ranges[i]);
+	a->used -= suballoc_length(&a->ranges[i]);
 	a->objects--;
 	a->ranges[i].used = false;
 	if (i + 1 < a->n && !a->ranges[i + 1].used && !a->ranges[i + 1].first)
-		erase(a, i + 1);
+		suballoc_erase(a, i + 1);
 	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
-		erase(a, i);
+		suballoc_erase(a, i);
 	suballoc_note(a, ~offset);
 	return 0;
 }
@@ -183,19 +183,19 @@ uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset)
 {
 	size_t i = suballoc_find(a, offset);
 
-	return i == a->n ? 0 : length(&a->ranges[i]);
+	return i == a->n ? 0 : suballoc_length(&a->ranges[i]);
 }
 
 uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
 {
-	size_t i = bisect(a, *offset);
+	size_t i = suballoc_bisect(a, *offset);
 
 	while (i < a->n && !a->ranges[i].used)
 		i++;
 	if (i == a->n)
 		return 0;
 	*offset = a->ranges[i].offset;
-	return length(&a->ranges[i]);
+	return suballoc_length(&a->ranges[i]);
 }
 
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info)
@@ -204,8 +204,8 @@ void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_inf
 
 	*info = (struct gdri_suballoc_info){.size = a->size, .used = a->used, .objects = a->objects};
 	for (i = 0; i < a->n; i++) {
-		if (!a->ranges[i].used && length(&a->ranges[i]) > info->largest_free)
-			info->largest_free = length(&a->ranges[i]);
+		if (!a->ranges[i].used && suballoc_length(&a->ranges[i]) > info->largest_free)
+			info->largest_free = suballoc_length(&a->ranges[i]);
 	}
 }
 

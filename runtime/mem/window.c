@@ -373,7 +373,7 @@ static int agree_mapped(struct gdri_state *st, struct entering *e)
 }
 
 /* All have what they offer, and map that of the others. */
-static int exchange(struct gdri_state *st, struct entering *e, const struct gdri_offer *all)
+static int window_exchange(struct gdri_state *st, struct entering *e, const struct gdri_offer *all)
 {
 	int ret = gdri_outside_alike(st, e->s, all);
 
@@ -415,7 +415,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	e.joined = !st->pending && st->any_nic;
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)
-		ret = exchange(st, &e, all);
+		ret = window_exchange(st, &e, all);
 	if (ret && e.joined && !st->broken)
 		gdri_offer_undo(st);
 	if (e.s) {

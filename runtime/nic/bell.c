@@ -40,7 +40,7 @@ struct gdri_nic_bell {
 
 /* ---- the thread ---- */
 
-static bool carry(struct gdri_nic_bell *b)
+static bool bell_carry(struct gdri_nic_bell *b)
 {
 	bool any = false;
 	uint64_t v;
@@ -58,7 +58,7 @@ static bool carry(struct gdri_nic_bell *b)
 	return any;
 }
 
-static void rest(unsigned int round)
+static void bell_rest(unsigned int round)
 {
 	struct timespec nap = {0, 50000};
 
@@ -77,10 +77,10 @@ static void *bell_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "gdr-doorbell");
 	while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
-		round = carry(b) ? 0 : round + 1;
-		rest(round);
+		round = bell_carry(b) ? 0 : round + 1;
+		bell_rest(round);
 	}
-	carry(b);
+	bell_carry(b);
 	return NULL;
 }
 

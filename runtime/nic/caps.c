@@ -22,7 +22,7 @@ unsigned gdri_log2_floor(unsigned n)
 	return n ? 31u - (unsigned)__builtin_clz(n) : 0;
 }
 
-static unsigned field(const void *out, unsigned off, unsigned width)
+static unsigned caps_field(const void *out, unsigned off, unsigned width)
 {
 	return (unsigned)gdri_prm_get((const uint8_t *)out + PRM_QUERY_HCA_CAP_OUT_CAP / 8, off,
 				      width);
@@ -31,21 +31,21 @@ static unsigned field(const void *out, unsigned off, unsigned width)
 void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const void *atomic,
 			 const void *roce)
 {
-	caps->log_max_qp_sz = field(general, PRM_GENERAL_LOG_MAX_QP_SZ);
-	caps->log_max_cq_sz = field(general, PRM_GENERAL_LOG_MAX_CQ_SZ);
-	caps->log_max_msg = field(general, PRM_GENERAL_LOG_MAX_MSG);
-	caps->cqe_version = field(general, PRM_GENERAL_CQE_VERSION);
-	caps->max_wqe_sz_sq = field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
-	caps->relaxed = field(general, PRM_GENERAL_RELAXED);
-	caps->atomic = field(general, PRM_GENERAL_ATOMIC);
-	caps->operations = field(atomic, PRM_ATOMIC_OPERATIONS);
-	caps->size_qp = field(atomic, PRM_ATOMIC_SIZE_QP);
-	caps->endian_8b = field(atomic, PRM_ATOMIC_8B_ENDIANNESS);
+	caps->log_max_qp_sz = caps_field(general, PRM_GENERAL_LOG_MAX_QP_SZ);
+	caps->log_max_cq_sz = caps_field(general, PRM_GENERAL_LOG_MAX_CQ_SZ);
+	caps->log_max_msg = caps_field(general, PRM_GENERAL_LOG_MAX_MSG);
+	caps->cqe_version = caps_field(general, PRM_GENERAL_CQE_VERSION);
+	caps->max_wqe_sz_sq = caps_field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
+	caps->relaxed = caps_field(general, PRM_GENERAL_RELAXED);
+	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);
+	caps->operations = caps_field(atomic, PRM_ATOMIC_OPERATIONS);
+	caps->size_qp = caps_field(atomic, PRM_ATOMIC_SIZE_QP);
+	caps->endian_8b = caps_field(atomic, PRM_ATOMIC_8B_ENDIANNESS);
 	if (!roce)
 		return;
-	caps->qp_ts_format = field(roce, PRM_ROCE_QP_TS_FORMAT);
-	caps->sport_min = field(roce, PRM_ROCE_MIN_SRC_UDP_PORT);
-	caps->sport_max = field(roce, PRM_ROCE_MAX_SRC_UDP_PORT);
+	caps->qp_ts_format = caps_field(roce, PRM_ROCE_QP_TS_FORMAT);
+	caps->sport_min = caps_field(roce, PRM_ROCE_MIN_SRC_UDP_PORT);
+	caps->sport_max = caps_field(roce, PRM_ROCE_MAX_SRC_UDP_PORT);
 }
 
 int gdri_nic_caps_check(const struct gdri_nic_caps *c, unsigned log_depth, char *why, size_t room)

@@ -16,7 +16,7 @@
 
 #define PAGE 4096ull
 
-static const char *advice(int err)
+static const char *nic_gpu_advice(int err)
 {
 	switch (err) {
 	case EOPNOTSUPP:
@@ -39,7 +39,7 @@ static const char *advice(int err)
 
 static void nic_note_gpu(char *to, size_t room, const char *call, int err)
 {
-	snprintf(to, room, "%s: %s (errno %d); %s", call, strerror(err), err, advice(err));
+	snprintf(to, room, "%s: %s (errno %d); %s", call, strerror(err), err, nic_gpu_advice(err));
 }
 
 static const char *const ways[] = {"dma-buf", "nvidia-peermem"};

@@ -18,7 +18,7 @@
 
 enum { STRICT, RELAXED };
 
-static struct ibv_mr *region(const struct gdri_nic *nic, int i, int which)
+static struct ibv_mr *nic_grow_region(const struct gdri_nic *nic, int i, int which)
 {
 	if (i < 0)
 		return which == RELAXED ? nic->heap_data : nic->heap_first;
@@ -46,7 +46,7 @@ static uint32_t nic_put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64
 /* The first region's, then the parts' as their offsets grow; where there is nothing, entries that nobody may use. */
 static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint64_t *len)
 {
-	uint32_t n = nic_put_pieces(&at, region(nic, -1, which)->lkey, 0, nic->heap_first->length);
+	uint32_t n = nic_put_pieces(&at, nic_grow_region(nic, -1, which)->lkey, 0, nic->heap_first->length);
 	const struct gdri_nic_part *p;
 	int i;
 
@@ -56,7 +56,7 @@ static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint
 		if (p->leaves)
 			continue;
 		n += nic_put_pieces(&at, NO_KEY, *len, p->offset - *len);
-		n += nic_put_pieces(&at, region(nic, i, which)->lkey, p->from, p->mr->length);
+		n += nic_put_pieces(&at, nic_grow_region(nic, i, which)->lkey, p->from, p->mr->length);
 		*len = p->offset + p->mr->length;
 	}
 	return n;

@@ -110,7 +110,7 @@ static uint32_t ctx_slot_of(const struct gdri_state *st, const struct gdri_ctx *
 	return c->first / (uint32_t)st->n_pes - st->opt.qps_per_pe;
 }
 
-static void mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_ctx_slot as)
+static void ctx_mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_ctx_slot as)
 {
 	memset(st->ctxs.slots + ctx_slot_of(st, c), as, c->n);
 }
@@ -129,7 +129,7 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 	}
 	c->first = (st->opt.qps_per_pe + i - n) * (uint32_t)st->n_pes;
 	c->n = n;
-	mark(st, c, GDRI_CTX_TAKEN);
+	ctx_mark(st, c, GDRI_CTX_TAKEN);
 	return 0;
 }
 
@@ -186,7 +186,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 		return 0;
 	}
 	if (c->n)
-		mark(st, c, GDRI_CTX_FREE);
+		ctx_mark(st, c, GDRI_CTX_FREE);
 	set_mode(st, c, 0);
 	return ret;
 }
@@ -198,7 +198,7 @@ int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx)
 
 	/* What is still under way would be the next one's, and so would an error. */
 	if (c->n)
-		mark(st, c, status ? GDRI_CTX_BROKEN : GDRI_CTX_FREE);
+		ctx_mark(st, c, status ? GDRI_CTX_BROKEN : GDRI_CTX_FREE);
 	if (status)
 		gdri_error("context %d: %s; its queues are not used again", ctx, gdr_strerror(status));
 	set_mode(st, c, 0);

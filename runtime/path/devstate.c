@@ -43,7 +43,7 @@ void gdri_devstate_latch(struct gdri_state *st, int status)
 		gdri_cuda_state_push(st, &st->dev->latched);
 }
 
-static void *zeroed(size_t size)
+static void *devstate_zeroed(size_t size)
 {
 	size_t whole = (size + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 	void *p = aligned_alloc(GDRI_LINE, whole ? whole : GDRI_LINE);
@@ -54,12 +54,12 @@ static void *zeroed(size_t size)
 }
 
 /* Memory that device code and host both use. */
-static void *shared(struct gdri_state *st, size_t size)
+static void *devstate_shared(struct gdri_state *st, size_t size)
 {
-	return st->cuda ? gdri_cuda_alloc_host(st->cuda, size) : zeroed(size);
+	return st->cuda ? gdri_cuda_alloc_host(st->cuda, size) : devstate_zeroed(size);
 }
 
-static void unshare(struct gdri_state *st, void *p)
+static void devstate_unshare(struct gdri_state *st, void *p)
 {
 	if (st->cuda)
 		gdri_cuda_free_host(st->cuda, p);
@@ -119,15 +119,15 @@ static int devstate_out_of_memory(const struct gdri_state *st)
 
 int gdri_up_device(struct gdri_state *st)
 {
-	struct gdri_dev *d = zeroed(sizeof(*d));
+	struct gdri_dev *d = devstate_zeroed(sizeof(*d));
 	int ret;
 
 	st->dev = d;
-	st->abort_word = shared(st, sizeof(*st->abort_word));
+	st->abort_word = devstate_shared(st, sizeof(*st->abort_word));
 	if (d) {
-		d->errors = shared(st, GDRI_MAX_ERRORS * sizeof(*d->errors));
-		d->buffers = shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
-		d->used = zeroed(((size_t)st->n_pes * gdri_nic_slots(&st->opt) + 63) / 64 * 8);
+		d->errors = devstate_shared(st, GDRI_MAX_ERRORS * sizeof(*d->errors));
+		d->buffers = devstate_shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
+		d->used = devstate_zeroed(((size_t)st->n_pes * gdri_nic_slots(&st->opt) + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
 		return devstate_out_of_memory(st);
@@ -160,13 +160,13 @@ void gdri_down_device(struct gdri_state *st)
 		st->regs[i].handle = NULL;
 	}
 	if (st->dev) {
-		unshare(st, st->dev->errors);
-		unshare(st, st->dev->buffers);
+		devstate_unshare(st, st->dev->errors);
+		devstate_unshare(st, st->dev->buffers);
 		free(st->dev->used);
 	}
 	free(st->dev);
 	gdri_seer_down(st);
-	unshare(st, st->abort_word);
+	devstate_unshare(st, st->abort_word);
 	st->dev = NULL;
 	st->abort_word = NULL;
 }

@@ -185,8 +185,8 @@ static int hostq_settle(struct gdri_state *st, uint64_t deadline)
 	return 0; /* an error is that queue's */
 }
 
-static int move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t len, int pe,
-		uint64_t deadline)
+static int hostq_move(struct gdri_state *st, uint32_t opcode, uint64_t offset, size_t len, int pe,
+		      uint64_t deadline)
 {
 	struct gdri_hostq *q = st->hostq;
 	struct gdri_local l = {(uintptr_t)q->bounce, gdri_to_be32(q->lkey)};
@@ -215,7 +215,7 @@ static int put_part(struct gdri_state *st, uint64_t offset, const void *src, siz
 		ret = gdri_cuda_peek(st->cuda, st->hostq->bounce, src, len, gdri_left_ms(deadline));
 	else if (!ret)
 		memcpy(st->hostq->bounce, src, len);
-	return ret ? ret : move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
+	return ret ? ret : hostq_move(st, GDRI_OP_WRITE, offset, len, pe, deadline);
 }
 
 static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe)
@@ -224,7 +224,7 @@ static int get_part(struct gdri_state *st, void *dst, uint64_t offset, size_t le
 	int ret = hostq_settle(st, deadline);
 
 	if (!ret)
-		ret = move(st, GDRI_OP_READ, offset, len, pe, deadline);
+		ret = hostq_move(st, GDRI_OP_READ, offset, len, pe, deadline);
 	if (ret)
 		return ret;
 	if (gdri_cuda_is_device(st->cuda, dst))

@@ -24,7 +24,7 @@
 #define LANES 16u /* queues that are tried at a time */
 #define TELL_MOST_NS 2000000000u
 
-static uint8_t pattern(int owner, unsigned int which, size_t i)
+static uint8_t link_pattern(int owner, unsigned int which, size_t i)
 {
 	return (uint8_t)((i * 31u) ^ (i >> 8) ^ ((unsigned int)owner * 7u + which * 101u + 1u));
 }
@@ -34,7 +34,7 @@ static void link_fill(uint8_t *data, int owner, unsigned int which)
 	size_t i;
 
 	for (i = 0; i < LEN; i++)
-		data[i] = pattern(owner, which, i);
+		data[i] = link_pattern(owner, which, i);
 }
 
 void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
@@ -44,12 +44,12 @@ void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
 }
 
 /* First byte of data that is not the pattern, -1: all are. */
-static long differs(const uint8_t *data, int owner, unsigned int which)
+static long link_differs(const uint8_t *data, int owner, unsigned int which)
 {
 	size_t i;
 
 	for (i = 0; i < LEN; i++) {
-		if (data[i] != pattern(owner, which, i))
+		if (data[i] != link_pattern(owner, which, i))
 			return (long)i;
 	}
 	return -1;
@@ -70,18 +70,18 @@ static struct lane *lanes_of(const struct gdri_state *st)
 }
 
 /* What PE pe adds to link[pe], for each queue, or once where there are none. */
-static uint64_t step(int pe)
+static uint64_t link_step(int pe)
 {
 	return 0x1000u + (unsigned int)pe;
 }
 
-static unsigned int steps(const struct gdri_state *st)
+static unsigned int link_steps(const struct gdri_state *st)
 {
 	return st->dev->n_queues ? st->dev->n_queues / (unsigned int)st->n_pes : 1;
 }
 
 /* Since init began. Some of the limit is kept back (gdri_up_link_out). */
-static const char *waited(const struct gdri_state *st)
+static const char *link_waited(const struct gdri_state *st)
 {
 	return gdri_boot_waited(st->opt.init_timeout_ms, gdri_left_ms(st->deadline_ns));
 }
@@ -95,7 +95,7 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
 		gdri_error("link check with PE %d: queue %u: %s: not complete within %s; "
 			   "raise the option where the machine is busy, else the NIC is stuck", l->qp->peer,
-			   l->qp->slot, what, waited(st));
+			   l->qp->slot, what, link_waited(st));
 		return -GDR_ELINK;
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
@@ -107,7 +107,7 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 
 static int read_is_right(int pe, const uint8_t *in)
 {
-	long at = differs(in, pe, 0);
+	long at = link_differs(in, pe, 0);
 
 	if (at >= 0)
 		gdri_error("link check with PE %d: read: byte %ld is wrong", pe, at);
@@ -126,7 +126,7 @@ static int link_check_mapped(struct gdri_state *st, int pe)
 	    gdr_get(l->in, ctl->link_data[0], LEN, pe))
 		return -GDR_ELINK;
 	if (!st->dev->n_slots)
-		gdr_uint64_atomic_add(&ctl->link[st->pe], step(st->pe), pe);
+		gdr_uint64_atomic_add(&ctl->link[st->pe], link_step(st->pe), pe);
 	return read_is_right(pe, l->in) ? 0 : -GDR_ELINK;
 }
 
@@ -154,7 +154,7 @@ static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 				      offsetof(struct gdri_ctl, link_data[0]), l->qp->rkey_sync, in,
 				      LEN, &l->target);
 	}
-	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, step(st->pe), 0, old, &l->target);
+	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, link_step(st->pe), 0, old, &l->target);
 }
 
 /* Until what the lane posted is complete. */
@@ -175,16 +175,16 @@ static int link_await(struct gdri_state *st, struct lane *l, uint64_t deadline)
 }
 
 /* The queues of a PE add at the same time: any multiple of the step may have been there. */
-static int verify(const struct gdri_state *st, const struct lane *l)
+static int link_verify(const struct gdri_state *st, const struct lane *l)
 {
-	uint64_t one = step(st->pe);
+	uint64_t one = link_step(st->pe);
 
 	if (!read_is_right(l->qp->peer, l->in))
 		return -GDR_ELINK;
-	if (l->old % one == 0 && l->old / one < steps(st))
+	if (l->old % one == 0 && l->old / one < link_steps(st))
 		return 0;
 	gdri_error("link check with PE %d: queue %u: fetch_add gave 0x%llx, expected less than %u "
-		   "times 0x%llx", l->qp->peer, l->qp->slot, (unsigned long long)l->old, steps(st),
+		   "times 0x%llx", l->qp->peer, l->qp->slot, (unsigned long long)l->old, link_steps(st),
 		   (unsigned long long)one);
 	return -GDR_ELINK;
 }
@@ -225,7 +225,7 @@ static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned
 		try_all(st, l, n, trial, deadline);
 	for (i = 0; i < n; i++) {
 		if (!l[i].status)
-			l[i].status = verify(st, &l[i]);
+			l[i].status = link_verify(st, &l[i]);
 		ret = ret ? ret : l[i].status;
 	}
 	return ret;
@@ -251,7 +251,7 @@ static int check_all(struct gdri_state *st, uint64_t end)
 		gdri_info("link check: no time left to try the last %u of %u queues", all - i, all);
 		return ret;
 	}
-	gdri_error("link check: ended after %u of %u queues and %s; raise the option", i, all, waited(st));
+	gdri_error("link check: ended after %u of %u queues and %s; raise the option", i, all, link_waited(st));
 	return -GDR_ETIMEOUT;
 }
 
@@ -300,14 +300,14 @@ int gdri_up_link_in(struct gdri_state *st)
 	for (i = 0; i < st->n_pes; i++) {
 		/* acquire: pairs with the peer's atomic, or the NIC's order */
 		word = __atomic_load_n(&ctl->link[i], __ATOMIC_ACQUIRE);
-		expected = step(i) * steps(st);
+		expected = link_step(i) * link_steps(st);
 		if (word == expected)
 			continue;
 		gdri_error("link check: PE %d left 0x%llx here, expected 0x%llx", i,
 			   (unsigned long long)word, (unsigned long long)expected);
 		return -GDR_ELINK;
 	}
-	at = differs(ctl->link_data[1], st->pe, 1);
+	at = link_differs(ctl->link_data[1], st->pe, 1);
 	if (at >= 0) {
 		gdri_error("link check: byte %ld of what the PEs wrote here is wrong", at);
 		return -GDR_ELINK;

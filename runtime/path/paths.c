@@ -15,7 +15,7 @@
 #include "runtime/core/state.h"
 #include "runtime/core/units.h"
 
-static bool sharing(const struct gdri_state *st)
+static bool paths_sharing(const struct gdri_state *st)
 {
 	return st->opt.transports & GDRI_TRANSPORT_P2P;
 }
@@ -23,7 +23,7 @@ static bool sharing(const struct gdri_state *st)
 /* Not where GPUs use memory of the host: their atomics there are not atomic to each other's. */
 static bool p2p_on(const struct gdri_state *st)
 {
-	return sharing(st) && !st->heap.seen_by;
+	return paths_sharing(st) && !st->heap.seen_by;
 }
 
 /* Part of the time that is left: a step that waits for a peer must leave the others
@@ -93,7 +93,7 @@ int gdri_up_p2p(struct gdri_state *st)
 	ret = gdri_agree(st, "init", &st->share.address, all, sizeof(*all));
 	if (!ret && p2p_on(st))
 		st->peers[st->pe].base = st->heap.base;
-	if (!ret && sharing(st) && (st->cuda || p2p_on(st))) {
+	if (!ret && paths_sharing(st) && (st->cuda || p2p_on(st))) {
 		st->page_peers[st->pe].base = st->page.base;
 		paths_trade(st, all);
 	}
@@ -103,7 +103,7 @@ int gdri_up_p2p(struct gdri_state *st)
 }
 
 /* Says for each PE without mapping how it is reached. */
-static void explain(struct gdri_state *st)
+static void paths_explain(struct gdri_state *st)
 {
 	int i;
 
@@ -175,7 +175,7 @@ int gdri_up_reach(struct gdri_state *st)
 	if (ret)
 		return ret;
 	st->any_nic = any;
-	explain(st);
+	paths_explain(st);
 	return 0;
 }
 

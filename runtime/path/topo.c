@@ -62,7 +62,7 @@ void gdri_topo_locate(const char *root, const char *link, struct gdri_topo_place
 	memcpy(out->path, pci, strlen(pci) + 1);
 }
 
-static int components(const char *path)
+static int topo_components(const char *path)
 {
 	int n = path[0] != '\0';
 
@@ -102,8 +102,8 @@ enum gdri_topo_distance gdri_topo_between(const struct gdri_topo_place *a,
 		return between_host_bridges(a->numa, b->numa);
 	if (shared == 1)
 		return GDRI_TOPO_PHB;
-	rest_a = components(a->path) - shared;
-	rest_b = components(b->path) - shared;
+	rest_a = topo_components(a->path) - shared;
+	rest_b = topo_components(b->path) - shared;
 	return rest_a <= 2 && rest_b <= 2 ? GDRI_TOPO_PIX : GDRI_TOPO_PXB;
 }
 

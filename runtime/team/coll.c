@@ -27,7 +27,7 @@ static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct"
 static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
-static bool exists(int kind, int algo)
+static bool coll_exists(int kind, int algo)
 {
 #define A(name) (1u << GDRI_A_##name)
 	static const unsigned int have[GDRI_N_KINDS] = {
@@ -68,7 +68,7 @@ static const char *coll_parse_rule(const char *s, struct gdri_coll_rule *r)
 		return NULL;
 	b = strcspn(s + a + 1, ":,");
 	r->algo = coll_find_word(algos, GDRI_N_ALGOS, s + a + 1, b);
-	if (r->algo < 0 || !exists(r->kind, r->algo))
+	if (r->algo < 0 || !coll_exists(r->kind, r->algo))
 		return NULL;
 	b += a + 1;
 	if (b < whole) {
@@ -101,7 +101,7 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 
 /* ---- all rules, in their order ---- */
 
-static int append(struct gdri_coll_rules *out, const struct gdri_coll_rule *r)
+static int coll_append(struct gdri_coll_rules *out, const struct gdri_coll_rule *r)
 {
 	struct gdri_coll_rule *more;
 
@@ -134,7 +134,7 @@ static bool parse_line(char *line, struct gdri_coll_rule *r)
 	r->kind = coll_find_word(kinds, GDRI_N_KINDS, word[0], strlen(word[0]));
 	r->path = coll_find_word(paths, N_PATHS, word[1], strlen(word[1]));
 	r->algo = coll_find_word(algos, GDRI_N_ALGOS, word[4], strlen(word[4]));
-	if (r->kind < 0 || r->path < 0 || r->algo < 0 || !exists(r->kind, r->algo) ||
+	if (r->kind < 0 || r->path < 0 || r->algo < 0 || !coll_exists(r->kind, r->algo) ||
 	    !gdri_parse_u64(word[2], &pes) || pes > GDRI_MAX_PES)
 		return false;
 	r->max_pes = (int)pes;
@@ -157,7 +157,7 @@ static int load_line(struct gdri_coll_rules *out, char *line, const char *name, 
 	if (!line[strspn(line, " \t\r")])
 		return 0;
 	if (parse_line(line, &r))
-		return append(out, &r);
+		return coll_append(out, &r);
 	gdri_error("GDR_COLL_TABLE=%s: line %d is not a rule: collective, path, PEs, bytes, algorithm, as "
 		   "gdr_info --coll prints them", name, number);
 	return -GDR_EOPTION;
@@ -214,13 +214,13 @@ int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *f
 		first = coll_parse_rule(first, &r);
 		if (!first)
 			return -GDR_EOPTION; /* gdri_coll_check says so */
-		ret = append(out, &r);
+		ret = coll_append(out, &r);
 	}
 	if (!ret && *file)
 		ret = load_file(out, file);
 	out->shown = out->n;
 	for (i = 0; i < N_BUILTIN && !ret; i++)
-		ret = append(out, &builtin[i]);
+		ret = coll_append(out, &builtin[i]);
 	if (!*file)
 		out->shown = out->n;
 	return ret;

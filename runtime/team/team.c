@@ -154,7 +154,7 @@ int gdri_up_teams(struct gdri_state *st)
 	ts->config = calloc(ts->n, sizeof(*ts->config));
 	ts->notes = calloc(ts->n, sizeof(*ts->notes));
 	if (st->cuda)
-		gpu = gdri_cuda_alloc_bare(st->cuda, list + lists); /* filled by predefine() */
+		gpu = gdri_cuda_alloc_bare(st->cuda, list + lists); /* filled by team_predefine() */
 	ts->gpu = (struct gdri_team *)gpu;
 	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu)) {
 		gdri_error("out of memory for %u teams", ts->n);
@@ -198,14 +198,14 @@ int gdri_team_number(const struct gdri_team *t, int pe)
 	return gdri_team_index(t, pe);
 }
 
-static uint8_t *area(const struct gdri_state *st, gdr_team_t id)
+static uint8_t *team_area(const struct gdri_state *st, gdr_team_t id)
 {
 	return st->heap.base + GDRI_CTL_SIZE + teams_bytes(&st->teams, (uint64_t)st->n_pes, (uint32_t)id);
 }
 
 static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
 {
-	return area(st, (gdr_team_t)st->teams.n) + (uint64_t)id * st->teams.push_stride;
+	return team_area(st, (gdr_team_t)st->teams.n) + (uint64_t)id * st->teams.push_stride;
 }
 
 static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
@@ -321,12 +321,12 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 		if (pes[i] == st->pe)
 			t->me = i;
 	}
-	t->chan = (struct gdri_chan *)area(st, id);
-	t->match = (struct gdri_match *)(void *)(area(st, id) + chan_bytes((uint64_t)st->n_pes));
+	t->chan = (struct gdri_chan *)team_area(st, id);
+	t->match = (struct gdri_match *)(void *)(team_area(st, id) + chan_bytes((uint64_t)st->n_pes));
 	t->grid = (uint64_t *)(void *)((uint8_t *)t->match + match_bytes((uint64_t)st->n_pes));
 	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
 	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * word_size(ts, (uint32_t)id) / sizeof(uint64_t);
-	t->slots = area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
+	t->slots = team_area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
@@ -351,7 +351,7 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 	int limit = gdri_cuda_copy_ms(st) / 2, ret; /* the others wait meanwhile */
 
 	team_enter(st, id, n, pes, mapped);
-	ret = gdri_heap_zero(&st->heap, area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
+	ret = gdri_heap_zero(&st->heap, team_area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
 	if (!ret) /* what an earlier team of this number was told */
 		ret = gdri_heap_zero(&st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
 	if (!ret && ts->list[id].push_size)
@@ -405,7 +405,7 @@ static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
 }
 
 /* Their areas are zeroes from the beginning. */
-static int predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
+static int team_predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
 {
 	bool all = true;
 	int i, n;
@@ -443,7 +443,7 @@ int gdri_up_world(struct gdri_state *st)
 	}
 	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
 	if (!ret)
-		st->pending = predefine(st, all, pes); /* told by the next agreement */
+		st->pending = team_predefine(st, all, pes); /* told by the next agreement */
 	free(all);
 	free(pes);
 	return ret;

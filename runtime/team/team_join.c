@@ -193,7 +193,7 @@ static int join_late(const struct joining *j, int step, int n)
 }
 
 /* Something else ended the wait, with a message of its own. */
-static int stopped(const struct joining *j, int n, int status)
+static int join_stopped(const struct joining *j, int n, int status)
 {
 	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: %s", j->p->what, n, j->p->n,
 		   (unsigned long long)j->mine.id, gdr_strerror(status));
@@ -211,9 +211,9 @@ static int join_wait_for(struct joining *j, int step)
 			return n < 0 ? n : 0;
 		/* relaxed: neither flag carries anything */
 		if (__atomic_load_n(&j->st->dev->lost, __ATOMIC_RELAXED))
-			return stopped(j, n, -GDR_EPEERLOST);
+			return join_stopped(j, n, -GDR_EPEERLOST);
 		if (__atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED))
-			return stopped(j, n, -GDR_EABORTED);
+			return join_stopped(j, n, -GDR_EABORTED);
 		if (gdri_now_ns() > j->deadline)
 			return join_late(j, step, n);
 		gdr_pause(round);
