@@ -79,7 +79,7 @@ static void fork_in_child(void)
 	real_close(fd);
 }
 
-static void install(void)
+static void fork_install(void)
 {
 	pthread_atfork(NULL, NULL, fork_in_child);
 }
@@ -88,5 +88,5 @@ void fork_prepare(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, install);
+	pthread_once(&once, fork_install);
 }

@@ -253,7 +253,7 @@ void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp))
 }
 
 /* A number of another context of the process names nothing here. */
-static void *own(struct hca_ctx *ctx, void *found)
+static void *object_own(struct hca_ctx *ctx, void *found)
 {
 	struct ctl_obj *obj = found;
 
@@ -262,22 +262,22 @@ static void *own(struct hca_ctx *ctx, void *found)
 
 struct ctl_pd *pd_find(struct hca_ctx *ctx, uint32_t pdn)
 {
-	return own(ctx, numbers_get(&pds, pdn));
+	return object_own(ctx, numbers_get(&pds, pdn));
 }
 
 struct ctl_cq *cq_find(struct hca_ctx *ctx, uint32_t cqn)
 {
-	return own(ctx, numbers_get(&cqs, cqn));
+	return object_own(ctx, numbers_get(&cqs, cqn));
 }
 
 struct ctl_srq *srq_find(struct hca_ctx *ctx, uint32_t srqn)
 {
-	return own(ctx, numbers_get(&srqs, srqn));
+	return object_own(ctx, numbers_get(&srqs, srqn));
 }
 
 struct ctl_umem *umem_find(struct hca_ctx *ctx, uint32_t id)
 {
-	return own(ctx, numbers_get(&umems, id));
+	return object_own(ctx, numbers_get(&umems, id));
 }
 
 /* ---- handles ---- */

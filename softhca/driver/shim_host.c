@@ -14,7 +14,7 @@
 
 SHIM_EXPORT int gethostname(char *name, size_t len);
 
-static long number(const char *const *names)
+static long host_number(const char *const *names)
 {
 	for (; *names; names++) {
 		const char *text = getenv(*names);
@@ -29,11 +29,11 @@ static const char *const rank[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANK
 				    "PMI_RANK", NULL };
 
 /* -1: one host, as it is. */
-static long node(void)
+static long host_node(void)
 {
 	static const char *const size[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
 					    "PMI_SIZE", NULL };
-	long nodes = hca_options()->nodes, r = number(rank), n = number(size);
+	long nodes = hca_options()->nodes, r = host_number(rank), n = host_number(size);
 
 	if (nodes < 2 || r < 0)
 		return -1;
@@ -45,7 +45,7 @@ void shim_host_check(void)
 {
 	static bool said;
 
-	if (said || hca_options()->nodes < 2 || number(rank) >= 0)
+	if (said || hca_options()->nodes < 2 || host_number(rank) >= 0)
 		return;
 	said = true;
 	hca_warn("SOFTHCA_NODES=%u (--nodes) has no effect on this process: none of a launcher's ranks is set "
@@ -57,7 +57,7 @@ int gethostname(char *name, size_t len)
 {
 	struct utsname u;
 	char full[sizeof(u.nodename) + 32];
-	long at = node();
+	long at = host_node();
 
 	if (uname(&u))
 		return -1;

@@ -122,7 +122,7 @@ static int memory_file(const char *text)
 }
 
 /* Is this the file of that row, and which? */
-static bool named(const char *name, const char *row, unsigned *index)
+static bool sysfs_named(const char *name, const char *row, unsigned *index)
 {
 	size_t n = strlen(row);
 	char *end;
@@ -157,7 +157,7 @@ int sysfs_open_dynamic(const char *path)
 	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++) {
 		unsigned index;
 
-		if (!named(name, dynamic[i].name, &index))
+		if (!sysfs_named(name, dynamic[i].name, &index))
 			continue;
 		if (dynamic[i].text(device, index, text, sizeof(text)))
 			return memory_file(text);

@@ -197,7 +197,7 @@ static int check_attrs(const struct method *m, const struct ib_uverbs_ioctl_hdr 
 	return 0;
 }
 
-static int run(struct uverbs_call *call)
+static int uverbs_run(struct uverbs_call *call)
 {
 	const struct ib_uverbs_ioctl_hdr *hdr = call->hdr;
 
@@ -231,7 +231,7 @@ int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
 	um_ask_gpu(&call);
 	hca_lock();
 	call.ctx = device_find(dev, ino);
-	rc = call.ctx ? run(&call) : EIO;
+	rc = call.ctx ? uverbs_run(&call) : EIO;
 	hca_unlock();
 	dma_show_not(&call.gpu);
 	if (rc == EMFILE) /* which libibverbs does not pass on */

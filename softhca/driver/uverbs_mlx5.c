@@ -65,8 +65,8 @@ int um_devx_query_eqn(struct uverbs_call *call)
 
 /* Runs one mailbox command. Both mailboxes are private copies: the program may
  * write to its own while the command runs. */
-static int mailbox(struct uverbs_call *call, unsigned in_attr, unsigned out_attr,
-		   enum prm_kind kind, struct ctl_obj **obj)
+static int uverbs_mailbox(struct uverbs_call *call, unsigned in_attr, unsigned out_attr,
+			  enum prm_kind kind, struct ctl_obj **obj)
 {
 	struct prm_cmd cmd = {.ctx = call->ctx, .kind = kind, .obj = obj ? *obj : NULL};
 	int rc;
@@ -99,15 +99,15 @@ out:
 
 int um_devx_other(struct uverbs_call *call)
 {
-	return mailbox(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT,
-		       PRM_GENERAL, NULL);
+	return uverbs_mailbox(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT,
+			      PRM_GENERAL, NULL);
 }
 
 int um_devx_obj_create(struct uverbs_call *call)
 {
 	struct ctl_obj *obj = NULL;
-	int rc = mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN,
-			 MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, PRM_CREATE, &obj);
+	int rc = uverbs_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN,
+				MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, PRM_CREATE, &obj);
 
 	if (!rc)
 		ua_out_handle(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, obj->handle);
@@ -133,8 +133,8 @@ int um_devx_obj_modify(struct uverbs_call *call)
 
 	if (!obj)
 		return ENOENT;
-	return mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
-		       MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, PRM_MODIFY, &obj);
+	return uverbs_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
+			      MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, PRM_MODIFY, &obj);
 }
 
 int um_devx_obj_query(struct uverbs_call *call)
@@ -144,6 +144,6 @@ int um_devx_obj_query(struct uverbs_call *call)
 
 	if (!obj)
 		return ENOENT;
-	return mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
-		       MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, PRM_QUERY, &obj);
+	return uverbs_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+			      MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, PRM_QUERY, &obj);
 }

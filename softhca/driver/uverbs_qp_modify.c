@@ -154,7 +154,7 @@ static void uverbs_qp_apply_path(struct ctl_qp *qp, const struct ib_uverbs_qp_de
 
 /* The kernel driver grants no READs and atomics while there are no responder resources for them:
  * to_mlx5_access_flags(). A DCT has them all. */
-static void grant(struct ctl_qp *c)
+static void uverbs_qp_grant(struct ctl_qp *c)
 {
 	struct hca_qp *qp = &c->qp;
 
@@ -199,10 +199,10 @@ static void uverbs_qp_apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *
 	if (mask & M_RNR_RETRY)
 		qp->rnr_retry = a->rnr_retry;
 	if (mask & (M_ACCESS | M_DEST_RD_ATOMIC))
-		grant(c);
+		uverbs_qp_grant(c);
 }
 
-static int modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cmd)
+static int uverbs_qp_modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cmd)
 {
 	struct ctl_qp *qp = obj_get(call->ctx, cmd->qp_handle, OBJ_QP);
 	uint32_t mask = cmd->attr_mask;
@@ -241,7 +241,7 @@ int uw_modify_qp(struct uverbs_call *call)
 	struct ib_uverbs_modify_qp cmd;
 
 	ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd));
-	return modify(call, &cmd);
+	return uverbs_qp_modify(call, &cmd);
 }
 
 int uw_ex_modify_qp(struct uverbs_call *call)
@@ -254,7 +254,7 @@ int uw_ex_modify_qp(struct uverbs_call *call)
 	ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd));
 	if (cmd.base.attr_mask & ~((1u << 21) - 1))
 		return EOPNOTSUPP; /* rate limits */
-	rc = modify(call, &cmd.base);
+	rc = uverbs_qp_modify(call, &cmd.base);
 	if (rc)
 		return rc;
 	uhw.dctn = dct_number(call, cmd.base.qp_handle);

@@ -28,7 +28,7 @@ static struct {
 static uint8_t *at, *end; /* of the last chunk, what is left */
 
 /* An odd number of lines: the first ones of all pieces are of all cache sets. */
-static size_t stride(size_t size)
+static size_t dense_stride(size_t size)
 {
 	return ((size + LINE - 1) / LINE | 1) * LINE;
 }
@@ -74,7 +74,7 @@ static int next_chunk(void)
 
 void *dense_get(size_t size)
 {
-	size_t n = stride(size);
+	size_t n = dense_stride(size);
 	struct piece **list = free_of(n), *p = list ? *list : NULL;
 
 	if (p) {
@@ -90,7 +90,7 @@ void *dense_get(size_t size)
 
 void dense_put(void *piece, size_t size)
 {
-	struct piece **list = free_of(stride(size)), *p = piece;
+	struct piece **list = free_of(dense_stride(size)), *p = piece;
 
 	if (!p || !list)
 		return;

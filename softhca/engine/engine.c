@@ -207,7 +207,7 @@ static struct hca_qp *pop_active(void)
 
 /* ---- rounds ---- */
 
-static void timers(void)
+static void engine_timers(void)
 {
 	if (now_ns < next_deadline)
 		return;
@@ -300,7 +300,7 @@ unsigned engine_round(void)
 		work += dma_poll();
 	work += wire_receive();
 	work += receive_sockets();
-	timers();
+	engine_timers();
 	work += run_active();
 	wire_flush();
 	if (__builtin_expect(dma_on, 0))

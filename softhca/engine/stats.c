@@ -30,7 +30,7 @@ static unsigned long long stats_value(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-static size_t format(char *out, size_t size, const char *before, const char *after)
+static size_t stats_format(char *out, size_t size, const char *before, const char *after)
 {
 	size_t n = 0;
 
@@ -59,7 +59,7 @@ static void to_file(const char *path)
 		hca_warn("SOFTHCA_STATS=%s: %s", path, strerror(errno));
 		return;
 	}
-	n += format(line + n, sizeof(line) - n - 1, "", " ");
+	n += stats_format(line + n, sizeof(line) - n - 1, "", " ");
 	line[n - 1] = '\n';
 	if (write(fd, line, n) != (ssize_t)n)
 		hca_warn("SOFTHCA_STATS=%s: short write", path);
@@ -81,7 +81,7 @@ __attribute__((destructor)) static void report(void)
 		to_file(where);
 		return;
 	}
-	if (write(STDERR_FILENO, text, format(text, sizeof(text), "softhca: ", "\n")) < 0) {
+	if (write(STDERR_FILENO, text, stats_format(text, sizeof(text), "softhca: ", "\n")) < 0) {
 		/* stderr is closed */
 	}
 }

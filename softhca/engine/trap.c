@@ -58,7 +58,7 @@ static bool open_fds(void)
 	return false;
 }
 
-static bool protect(void *arg, uint64_t start, uint64_t end)
+static bool trap_protect(void *arg, uint64_t start, uint64_t end)
 {
 	struct uffdio_register reg = { .range = { start, end - start },
 				       .mode = UFFDIO_REGISTER_MODE_WP };
@@ -77,7 +77,7 @@ static bool protect_all(void)
 {
 	is_set = true;
 	n_ranges = n_pages = 0;
-	return hca_uar_mappings(protect, NULL) && n_ranges;
+	return hca_uar_mappings(trap_protect, NULL) && n_ranges;
 }
 
 bool trap_set(void)
@@ -101,7 +101,7 @@ bool trap_is_set(void)
 
 /* Page by page: the program may have unmapped some of a range. Those who wait for a page that
  * is gone are woken, too. */
-static void unprotect(const struct page_range *r)
+static void trap_unprotect(const struct page_range *r)
 {
 	struct uffdio_range all = { r->start, r->end - r->start };
 
@@ -132,7 +132,7 @@ void trap_release(void)
 		return;
 	count_trapped();
 	for (unsigned i = 0; i < n_ranges; i++)
-		unprotect(&ranges[i]);
+		trap_unprotect(&ranges[i]);
 	is_set = false;
 	if (read(wake_fd, &n, sizeof(n)) < 0) {
 		/* nobody called */

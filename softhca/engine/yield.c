@@ -56,7 +56,7 @@ bool yield_due(uint64_t now_ns)
 	return now_ns >= next_at;
 }
 
-static void ban(uint64_t now_ns)
+static void yield_ban(uint64_t now_ns)
 {
 	banned_until = now_ns + ban_ns;
 	ban_ns = ban_ns * 2 < BAN_MAX_NS ? ban_ns * 2 : BAN_MAX_NS;
@@ -85,7 +85,7 @@ void yield_core(void)
 	next_at = was_alone(ns) ? end + NEXT_NS : 0;
 	mean_ns += ns / 8 - mean_ns / 8;
 	if (ns > LOST_NS || mean_ns > SLOW_NS)
-		ban(end);
+		yield_ban(end);
 	else if (++quick == FORGET)
 		ban_ns = BAN_NS;
 }

@@ -141,7 +141,7 @@ void faults_qp_ready(const struct hca_qp *qp)
 		f->peer = faults_peer_rank(qp->dest_qpn / dp_qpn_count());
 }
 
-static bool selects(const struct fault_clause *c, const struct hca_qp *qp, const struct fault_qp *f)
+static bool faults_selects(const struct fault_clause *c, const struct hca_qp *qp, const struct fault_qp *f)
 {
 	if (c->of_qp && c->qpn != FAULT_ANY_QP && c->qpn != qp->qpn)
 		return false;
@@ -157,7 +157,7 @@ static bool selects(const struct fault_clause *c, const struct hca_qp *qp, const
 }
 
 /* When the clause begins, or began; 0: not known yet. */
-static uint64_t begins(unsigned i, const struct fault_qp *f)
+static uint64_t faults_clause_begins(unsigned i, const struct fault_qp *f)
 {
 	const struct fault_clause *c = &plan->clause[i];
 
@@ -168,7 +168,7 @@ static uint64_t begins(unsigned i, const struct fault_qp *f)
 
 static bool in_force(unsigned i, const struct fault_qp *f, uint64_t now)
 {
-	uint64_t from = begins(i, f), lasts = plan->clause[i].lasts;
+	uint64_t from = faults_clause_begins(i, f), lasts = plan->clause[i].lasts;
 
 	return from && now >= from && (!lasts || now - from < lasts);
 }
@@ -180,7 +180,7 @@ bool faults_in_force(unsigned clause, uint64_t now)
 
 uint64_t faults_begins(unsigned clause)
 {
-	return begins(clause, no_qp);
+	return faults_clause_begins(clause, no_qp);
 }
 
 /* The last clause that selects the QP now and names the setting. */
@@ -190,7 +190,7 @@ static const struct fault_clause *faults_setting_of(enum fault_setting what, con
 	for (unsigned i = plan->n; i--;) {
 		const struct fault_clause *c = &plan->clause[i];
 
-		if (c->kind == FAULT_SETTINGS && c->set & 1u << what && selects(c, qp, f) &&
+		if (c->kind == FAULT_SETTINGS && c->set & 1u << what && faults_selects(c, qp, f) &&
 		    in_force(i, f, now))
 			return c;
 	}
@@ -208,7 +208,7 @@ static uint64_t faults_value_of(enum fault_setting what, const struct hca_qp *qp
 /* ---- chance ---- */
 
 /* splitmix64 (public domain algorithm), of 53 bits. */
-static uint64_t draw(const struct hca_qp *qp, struct fault_qp *f)
+static uint64_t faults_draw(const struct hca_qp *qp, struct fault_qp *f)
 {
 	uint64_t z = seed + (uint64_t)(faults_index_of(qp) + 1) * 0xd1342543de82ef95ull +
 		     ++f->draws * 0x9e3779b97f4a7c15ull;
@@ -218,12 +218,12 @@ static uint64_t draw(const struct hca_qp *qp, struct fault_qp *f)
 	return (z ^ z >> 31) >> 11;
 }
 
-static bool chance(enum fault_setting what, const struct hca_qp *qp, struct fault_qp *f,
-		   uint64_t now)
+static bool faults_chance(enum fault_setting what, const struct hca_qp *qp, struct fault_qp *f,
+			  uint64_t now)
 {
 	uint64_t p = faults_value_of(what, qp, f, now);
 
-	return p && draw(qp, f) < p;
+	return p && faults_draw(qp, f) < p;
 }
 
 /* ---- packets ---- */
@@ -233,7 +233,7 @@ static bool cut_off(const struct hca_qp *qp, const struct fault_qp *f, uint64_t 
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct fault_clause *c = &plan->clause[i];
 
-		if ((c->kind == FAULT_MUTE || c->kind == FAULT_LINK) && selects(c, qp, f) &&
+		if ((c->kind == FAULT_MUTE || c->kind == FAULT_LINK) && faults_selects(c, qp, f) &&
 		    in_force(i, f, now))
 			return true;
 	}
@@ -246,20 +246,20 @@ void faults_tx(const struct hca_qp *qp, uint64_t now, struct fault_fate *fate)
 	uint64_t delay, depth;
 
 	memset(fate, 0, sizeof(*fate));
-	fate->drop = cut_off(qp, f, now) || chance(SET_DROP, qp, f, now);
+	fate->drop = cut_off(qp, f, now) || faults_chance(SET_DROP, qp, f, now);
 	if (fate->drop)
 		return;
-	fate->corrupt = chance(SET_CORRUPT, qp, f, now);
+	fate->corrupt = faults_chance(SET_CORRUPT, qp, f, now);
 	if (fate->corrupt) {
-		fate->bit = (uint32_t)draw(qp, f);
+		fate->bit = (uint32_t)faults_draw(qp, f);
 		return;
 	}
-	fate->dup = chance(SET_DUP, qp, f, now);
+	fate->dup = faults_chance(SET_DUP, qp, f, now);
 	delay = faults_value_of(SET_DELAY, qp, f, now);
 	depth = faults_value_of(SET_REORDER_DEPTH, qp, f, now);
 	if (depth)
-		fate->after = (uint32_t)(draw(qp, f) % depth);
-	if (fate->after || chance(SET_REORDER, qp, f, now))
+		fate->after = (uint32_t)(faults_draw(qp, f) % depth);
+	if (fate->after || faults_chance(SET_REORDER, qp, f, now))
 		delay += REORDER_NS;
 	fate->until = delay ? now + delay : 0;
 }
@@ -272,7 +272,7 @@ bool faults_rx_drop(const struct hca_qp *qp, uint64_t now)
 /* ---- waiting ---- */
 
 /* The QP is activated at that time. */
-static bool later(struct fault_qp *f, uint64_t when)
+static bool faults_later(struct fault_qp *f, uint64_t when)
 {
 	if (!f->wake || when < f->wake)
 		f->wake = when;
@@ -291,7 +291,7 @@ static void believe_doorbell(struct hca_qp *qp, struct fault_qp *f)
 		qp->sq_pi = f->doorbell_pi;
 }
 
-static void wake(uint32_t index, uint64_t now)
+static void faults_wake(uint32_t index, uint64_t now)
 {
 	struct fault_qp *f = by_index[index];
 	struct hca_qp *qp;
@@ -309,7 +309,7 @@ static void wake(uint32_t index, uint64_t now)
 	if (f->doorbell_at && now >= f->doorbell_at)
 		believe_doorbell(qp, f);
 	else if (f->doorbell_at)
-		later(f, f->doorbell_at);
+		faults_later(f, f->doorbell_at);
 	engine_activate(qp);
 }
 
@@ -317,7 +317,7 @@ void faults_timer(uint64_t now)
 {
 	/* Who had the NIC last comes last. */
 	for (unsigned i = 0; i < n_known; i++)
-		wake(known[(last_picked + 1 + i) % n_known], now);
+		faults_wake(known[(last_picked + 1 + i) % n_known], now);
 	faults_link_timer(now);
 }
 
@@ -336,7 +336,7 @@ bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi)
 		if (!delay)
 			return false;
 		f->doorbell_at = now + delay;
-		later(f, f->doorbell_at);
+		faults_later(f, f->doorbell_at);
 	}
 	f->doorbell_pi = pi;
 	return true;
@@ -347,11 +347,11 @@ bool faults_may_pick(const struct hca_qp *qp, uint64_t now)
 	struct fault_qp *f = faults_state_of(qp);
 	uint64_t busy = nic_busy > f->busy_until ? nic_busy : f->busy_until;
 
-	return now >= busy || later(f, busy);
+	return now >= busy || faults_later(f, busy);
 }
 
 /* The time that a WQE takes, of its QP or of the NIC, as the clause selects. */
-static void charge(const struct fault_clause *c, uint64_t cost, struct fault_qp *f, uint64_t now)
+static void faults_charge(const struct fault_clause *c, uint64_t cost, struct fault_qp *f, uint64_t now)
 {
 	uint64_t *busy = c->of_qp || c->of_peer ? &f->busy_until : &nic_busy;
 
@@ -363,10 +363,10 @@ static void take_time(const struct hca_qp *qp, struct fault_qp *f, uint64_t byte
 	const struct fault_clause *c = faults_setting_of(SET_SLOW, qp, f, now);
 
 	if (c)
-		charge(c, c->value[SET_SLOW], f, now);
+		faults_charge(c, c->value[SET_SLOW], f, now);
 	c = faults_setting_of(SET_RATE, qp, f, now);
 	if (c)
-		charge(c, (uint64_t)((double)bytes * 1e9 / (double)c->value[SET_RATE]), f, now);
+		faults_charge(c, (uint64_t)((double)bytes * 1e9 / (double)c->value[SET_RATE]), f, now);
 	for (unsigned i = 0; i < n_known; i++)
 		if (known[i] == faults_index_of(qp))
 			last_picked = i;
@@ -382,7 +382,7 @@ static void faults_begin(const struct hca_qp *qp, struct fault_qp *f, uint64_t n
 		if (!c->at_wqe)
 			continue;
 		at = c->of_qp ? &f->begun[i] : &begun[i];
-		if (*at || !selects(c, qp, f) || c->at >= (c->of_qp ? f->picked : picked_all))
+		if (*at || !faults_selects(c, qp, f) || c->at >= (c->of_qp ? f->picked : picked_all))
 			continue;
 		*at = now;
 		engine_deadline(now); /* the link */
@@ -405,7 +405,7 @@ bool faults_wqe(const struct hca_qp *qp, uint64_t now, unsigned blocks, uint64_t
 		const struct fault_clause *c = &plan->clause[i];
 
 		if (c->kind != FAULT_ERROR || c->wqe < first || c->wqe >= f->picked ||
-		    !selects(c, qp, f))
+		    !faults_selects(c, qp, f))
 			continue;
 		*syndrome = c->syndrome;
 		*vendor = c->vendor;
@@ -427,11 +427,11 @@ bool faults_may_complete(const struct hca_qp *qp, uint64_t now)
 		return true;
 	}
 	if (!f->complete_at)
-		f->complete_at = now + draw(qp, f) % (most + 1);
+		f->complete_at = now + faults_draw(qp, f) % (most + 1);
 	if (now < f->complete_at)
-		return later(f, f->complete_at);
+		return faults_later(f, f->complete_at);
 	f->complete_at = 0;
-	f->may_complete = (unsigned)(draw(qp, f) % CQE_BURST);
+	f->may_complete = (unsigned)(faults_draw(qp, f) % CQE_BURST);
 	return true;
 }
 

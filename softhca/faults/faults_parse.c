@@ -65,7 +65,7 @@ struct parser {
 
 /* ---- values ---- */
 
-static int probability(struct lexer *l, uint64_t *out)
+static int parse_probability(struct lexer *l, uint64_t *out)
 {
 	const char *at = lex_place(l);
 	double v;
@@ -79,7 +79,7 @@ static int probability(struct lexer *l, uint64_t *out)
 }
 
 /* A probability, or the depth of a window in which packets change places. */
-static int reorder(struct lexer *l, struct fault_clause *c)
+static int parse_reorder(struct lexer *l, struct fault_clause *c)
 {
 	const char *at = lex_place(l);
 	double v;
@@ -101,9 +101,9 @@ static int parse_value(struct lexer *l, unsigned i, struct fault_clause *c)
 
 	switch (settings[i].type) {
 	case PROBABILITY:
-		return probability(l, out);
+		return parse_probability(l, out);
 	case REORDER:
-		return reorder(l, c);
+		return parse_reorder(l, c);
 	case TIME:
 		return lex_time(l, out);
 	case RATE:
@@ -131,7 +131,7 @@ static int qp_scope(struct lexer *l, struct fault_clause *c)
 }
 
 /* An IPv4 address as it is written, an IPv6 one in brackets. */
-static bool address(struct lexer *l, struct in6_addr *out)
+static bool parse_address(struct lexer *l, struct in6_addr *out)
 {
 	const char *at = lex_place(l);
 	bool six = *at == '[';
@@ -156,7 +156,7 @@ static int peer_scope(struct lexer *l, struct fault_clause *c)
 
 	if (c->of_peer)
 		return lex_fail(l, "a second peer in one clause");
-	if (address(l, &c->addr)) {
+	if (parse_address(l, &c->addr)) {
 		c->of_peer = PEER_ADDRESS;
 	} else {
 		if (lex_number(l, 0, INT32_MAX, &v))
@@ -181,7 +181,7 @@ static int pe_scope(struct parser *p)
 	return 0;
 }
 
-static int scopes(struct parser *p, struct fault_clause *c)
+static int parse_scopes(struct parser *p, struct fault_clause *c)
 {
 	for (;;) {
 		if (lex_word(&p->l, "pe")) {
@@ -209,7 +209,7 @@ static int parse_whole(struct lexer *l, const struct fault_clause *c, const char
 
 /* ---- what happens ---- */
 
-static int window(struct lexer *l, struct fault_clause *c)
+static int parse_window(struct lexer *l, struct fault_clause *c)
 {
 	if (lex_word(l, "at")) {
 		if (lex_word(l, "wqe")) {
@@ -260,7 +260,7 @@ static int settings_clause(struct lexer *l, struct fault_clause *c)
 			return -EINVAL;
 	} while (lex_symbol(l, ','));
 	at = lex_place(l);
-	if (window(l, c))
+	if (parse_window(l, c))
 		return -EINVAL;
 	if ((rules & FIXED) && (c->at_time || c->at_wqe || c->lasts))
 		return lex_fail_at(l, at, "seed and first_* hold at all times: no at, no for");
@@ -314,7 +314,7 @@ static bool drop_all(struct lexer *l)
 	return false;
 }
 
-static int body(struct lexer *l, struct fault_clause *c)
+static int parse_body(struct lexer *l, struct fault_clause *c)
 {
 	const char *at = lex_place(l);
 
@@ -329,23 +329,23 @@ static int body(struct lexer *l, struct fault_clause *c)
 		c->kind = FAULT_LINK;
 		if (parse_whole(l, c, at) || lex_expect_word(l, "down"))
 			return -EINVAL;
-		return window(l, c);
+		return parse_window(l, c);
 	}
 	if (drop_all(l) || lex_word(l, "mute")) {
 		c->kind = FAULT_MUTE;
-		return window(l, c);
+		return parse_window(l, c);
 	}
 	return settings_clause(l, c);
 }
 
-static int clause(struct parser *p)
+static int parse_clause(struct parser *p)
 {
 	struct fault_clause c = {0};
 	const char *at = lex_place(&p->l);
 
 	p->mine = true;
 	p->have_pe = false;
-	if (scopes(p, &c) || body(&p->l, &c))
+	if (parse_scopes(p, &c) || parse_body(&p->l, &c))
 		return -EINVAL;
 	if (!p->mine)
 		return 0;
@@ -368,7 +368,7 @@ int faults_parse(const char *text, const uint32_t *rank, struct fault_plan *out,
 	do {
 		if (!*lex_place(&p.l)) /* nothing, or a ';' at the end */
 			return 0;
-		if (clause(&p))
+		if (parse_clause(&p))
 			return -EINVAL;
 	} while (lex_symbol(&p.l, ';'));
 	return *lex_place(&p.l) ? lex_fail(&p.l, "expected ';', ',', at or for") : 0;

@@ -27,7 +27,7 @@ enum {
 
 /* ---- waiting ---- */
 
-static const struct cuda_api *driver(void)
+static const struct cuda_api *cuda_wait_driver(void)
 {
 	/* Relaxed: who registers memory and then copies it is one thread, or passes it on. */
 	return __atomic_load_n(&dma_on, __ATOMIC_RELAXED) ? cuda_started() : NULL;
@@ -36,7 +36,7 @@ static const struct cuda_api *driver(void)
 /* A stream that is being captured must not be waited for. */
 static void wait_stream(cu_stream s)
 {
-	const struct cuda_api *api = driver();
+	const struct cuda_api *api = cuda_wait_driver();
 	int capturing = 0;
 
 	if (api && !api->capturing(s, &capturing) && !capturing)
@@ -63,7 +63,7 @@ static bool is_registered(cu_ptr p)
  * has exported: the driver's attribute does not tell, but what was exported is registered here. */
 static void wait_if_synchronous(cu_ptr p)
 {
-	const struct cuda_api *api = driver();
+	const struct cuda_api *api = cuda_wait_driver();
 	unsigned sync = 0;
 
 	if (api && ((!api->pointer(&sync, CU_ATTR_SYNC_MEMOPS, p) && sync) || is_registered(p)))
@@ -79,7 +79,7 @@ static bool in_device(const struct cuda_api *api, cu_ptr p)
 
 static void wait_copy(cu_ptr dst, cu_ptr src)
 {
-	const struct cuda_api *api = driver();
+	const struct cuda_api *api = cuda_wait_driver();
 
 	if (!api)
 		return;
@@ -94,7 +94,7 @@ static void wait_copy(cu_ptr dst, cu_ptr src)
 /* A copy to memory that the driver does not know ends before the function does. */
 static void wait_pageable(cu_ptr dst, cu_stream s)
 {
-	const struct cuda_api *api = driver();
+	const struct cuda_api *api = cuda_wait_driver();
 	unsigned type;
 
 	if (api && api->pointer(&type, CU_ATTR_MEMORY_TYPE, dst))
@@ -107,7 +107,7 @@ static int captures;
 
 static void wait_free(word p)
 {
-	const struct cuda_api *api = p ? driver() : NULL;
+	const struct cuda_api *api = p ? cuda_wait_driver() : NULL;
 	int capturing = 0;
 
 	/* To wait for the context would end captures, of which the default stream does not tell when
@@ -148,7 +148,7 @@ STAND_IN(cuMemFreeHost, FREE_HOST, wait_free(a))
 
 /* ---- captures ---- */
 
-static cu_result begun(cu_result rc)
+static cu_result cuda_capture_begun(cu_result rc)
 {
 	if (!rc)
 		__atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED); /* see there */
@@ -173,10 +173,10 @@ static cu_result cuda_capture_ended(cu_result rc)
 		return real ? count(real(a, b, c, d, e, f)) : CU_NOT_SUPPORTED;                    \
 	}
 
-STAND_IN_CAPTURE(cuStreamBeginCapture_v2, BEGIN, begun)
-STAND_IN_CAPTURE(cuStreamBeginCapture_v2_ptsz, BEGIN_PTSZ, begun)
-STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph, BEGIN_GRAPH, begun)
-STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, BEGIN_GRAPH_PTSZ, begun)
+STAND_IN_CAPTURE(cuStreamBeginCapture_v2, BEGIN, cuda_capture_begun)
+STAND_IN_CAPTURE(cuStreamBeginCapture_v2_ptsz, BEGIN_PTSZ, cuda_capture_begun)
+STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph, BEGIN_GRAPH, cuda_capture_begun)
+STAND_IN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, BEGIN_GRAPH_PTSZ, cuda_capture_begun)
 STAND_IN_CAPTURE(cuStreamEndCapture, END, cuda_capture_ended)
 STAND_IN_CAPTURE(cuStreamEndCapture_ptsz, END_PTSZ, cuda_capture_ended)
 

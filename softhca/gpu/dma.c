@@ -32,7 +32,7 @@ static unsigned n_waiters, cap_waiters;
 /* ---- ranges ---- */
 
 /* Index of the first range that starts behind addr. */
-static unsigned behind(uint64_t addr)
+static unsigned dma_range_behind(uint64_t addr)
 {
 	unsigned lo = 0, hi = n_ranges;
 
@@ -50,21 +50,21 @@ static unsigned behind(uint64_t addr)
 bool dma_lookup(const void *p)
 {
 	uint64_t addr = (uintptr_t)p;
-	unsigned i = behind(addr);
+	unsigned i = dma_range_behind(addr);
 
 	return i && ranges[i - 1].end_max > addr;
 }
 
 bool dma_goes_on(uint64_t addr)
 {
-	unsigned i = behind(addr - 1);
+	unsigned i = dma_range_behind(addr - 1);
 
 	return i && ranges[i - 1].end_max > addr;
 }
 
 bool dma_all_on(int device, uint64_t addr, size_t n)
 {
-	for (unsigned i = behind(addr); i-- > 0 && ranges[i].end_max > addr;)
+	for (unsigned i = dma_range_behind(addr); i-- > 0 && ranges[i].end_max > addr;)
 		if (n <= ranges[i].end - ranges[i].start && addr - ranges[i].start <= ranges[i].end -
 								ranges[i].start - n)
 			return ranges[i].device == device;
@@ -90,7 +90,7 @@ static void renew_ends(unsigned from)
 
 int dma_add_range(uint64_t start, uint64_t end, int device)
 {
-	unsigned at = behind(start);
+	unsigned at = dma_range_behind(start);
 
 	if (n_ranges == cap_ranges) {
 		unsigned cap = cap_ranges ? cap_ranges * 2 : 64;
@@ -110,7 +110,7 @@ int dma_add_range(uint64_t start, uint64_t end, int device)
 
 void dma_forget(uint64_t addr, uint64_t len)
 {
-	unsigned i = behind(addr);
+	unsigned i = dma_range_behind(addr);
 
 	/* What is under way goes there, or comes from there, while it is the program's. */
 	dma_settle();

@@ -127,7 +127,7 @@ static struct { /* the submission under way */
  * variable that the program has set later) each would keep the engine for IDLE_NS. */
 static bool came_back(void)
 {
-	/* Acquire: as in runs(). */
+	/* Acquire: as in dma_kernel_runs(). */
 	blocked = __atomic_load_n(&mail->quit, __ATOMIC_ACQUIRE) ? blocked + 1 : 0;
 	if (blocked < BLOCKED)
 		return true;
@@ -187,7 +187,7 @@ void dma_kernel_start(const struct cuda_api *api)
 	state = ENDED;
 }
 
-static bool runs(void)
+static bool dma_kernel_runs(void)
 {
 	if (!mail || state == ENDED)
 		return false;
@@ -201,7 +201,7 @@ static bool runs(void)
 }
 
 /* There was something for it. */
-static void want(void)
+static void dma_kernel_want(void)
 {
 	uint64_t now = dp_clock();
 
@@ -213,7 +213,7 @@ static void want(void)
 
 /* ---- items ---- */
 
-static bool room(unsigned n)
+static bool dma_kernel_room(unsigned n)
 {
 	return out + n <= OUT;
 }
@@ -240,7 +240,7 @@ int dma_kernel_item(uint64_t number)
 {
 	uint64_t done;
 
-	runs();
+	dma_kernel_runs();
 	/* Acquire: pairs with the kernel's fence. Behind quit, which tells that it is the last one. */
 	done = __atomic_load_n(&mail->done, __ATOMIC_ACQUIRE);
 	return done >= number ? 1 : state == ENDED ? -1 : 0;
@@ -254,7 +254,7 @@ void dma_kernel_read_over(void)
 
 bool dma_kernel_ready(uint64_t reads)
 {
-	return reads <= READS && runs() && room(READS);
+	return reads <= READS && dma_kernel_runs() && dma_kernel_room(READS);
 }
 
 /* A read; its number for dma_kernel_item(), 0: it goes by a stream. */
@@ -262,8 +262,8 @@ uint64_t dma_kernel_read(void *to, cu_ptr from, size_t n)
 {
 	if (!mail || n > READ_WORDS * 8 || n % 8 || from % 8 || !dma_all_on(device, from, n))
 		return 0;
-	if (!runs() || !room(1)) {
-		want();
+	if (!dma_kernel_runs() || !dma_kernel_room(1)) {
+		dma_kernel_want();
 		return 0;
 	}
 	return dma_kernel_put(from, READ | n / 8, (uintptr_t)to, NULL, 0);
@@ -300,8 +300,8 @@ bool dma_kernel_takes(const struct dma_queue *q)
 	for (unsigned i = 0; i < q->n; i++)
 		if (!dma_kernel_fits(q, i))
 			return false;
-	if (!runs() || !room(q->n)) {
-		want();
+	if (!dma_kernel_runs() || !dma_kernel_room(q->n)) {
+		dma_kernel_want();
 		return false;
 	}
 	writes.n = 0;

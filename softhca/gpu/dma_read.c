@@ -94,7 +94,7 @@ static uint64_t set_marks(uint64_t *words, size_t n)
 }
 
 /* How many words from seen on are there: all in front of the result. */
-static size_t arrived(const uint64_t *words, size_t n, size_t seen, uint64_t m)
+static size_t dma_read_arrived(const uint64_t *words, size_t n, size_t seen, uint64_t m)
 {
 	/* Acquire: pairs with the copy, which writes words whole. */
 	while (seen < n && __atomic_load_n(&words[seen], __ATOMIC_ACQUIRE) != m)
@@ -128,7 +128,7 @@ static void wait_words(uint64_t *words, size_t n, uint64_t m, cu_stream s)
 	uint64_t start = dp_clock();
 	size_t seen = 0;
 
-	for (unsigned i = 1; (seen = arrived(words, n, seen, m)) < n; i++) {
+	for (unsigned i = 1; (seen = dma_read_arrived(words, n, seen, m)) < n; i++) {
 		__builtin_ia32_pause();
 		if (i % 64 == 0 && dma_read_late(start, s))
 			return;
@@ -305,9 +305,9 @@ static bool here_by_kernel(struct fetch *f)
 	return false;
 }
 
-static bool here(struct fetch *f)
+static bool dma_read_here(struct fetch *f)
 {
-	f->seen = arrived(f->words, f->n, f->seen, f->mark);
+	f->seen = dma_read_arrived(f->words, f->n, f->seen, f->mark);
 	if (f->item)
 		return here_by_kernel(f);
 	return f->seen == f->n || dma_read_late(f->since, dma_gpu.reads);
@@ -334,7 +334,7 @@ unsigned dma_read_poll(void)
 	bool any = false;
 
 	give_all();
-	while (fetch_head != fetch_given && here(&fetches[fetch_head % FETCHES])) {
+	while (fetch_head != fetch_given && dma_read_here(&fetches[fetch_head % FETCHES])) {
 		uint32_t qpn = fetches[fetch_head++ % FETCHES].qpn;
 
 		any = true;

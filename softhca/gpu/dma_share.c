@@ -68,7 +68,7 @@ static cu_result dma_share_map(cu_mem mem, size_t size, cu_ptr *at)
 	return rc;
 }
 
-static cu_result import(const struct dma_shown *x, cu_ptr *at)
+static cu_result dma_share_import(const struct dma_shown *x, cu_ptr *at)
 {
 	cu_mem mem = 0;
 	cu_result rc;
@@ -93,7 +93,7 @@ uint8_t *dma_import(const struct dma_shown *x)
 	if (!dma_on || dma_gpu.dead)
 		return NULL;
 	before = dma_enter();
-	rc = import(x, &at);
+	rc = dma_share_import(x, &at);
 	dma_leave(before);
 	hca_debug(1, "another process's memory of a GPU, %llu bytes: %d", (unsigned long long)x->len,
 		  rc);

@@ -33,7 +33,7 @@ static void dma_watch_tell(const char *symbol, unsigned long ms, bool back)
 			 "driver, and all queue pairs stand until it lets go", symbol, whom);
 }
 
-static void *watch(void *arg)
+static void *dma_watch_main(void *arg)
 {
 	const struct timespec nap = { 0, LOOK_NS };
 	unsigned long last = 0, ms = 0;
@@ -71,7 +71,7 @@ int dma_watch_start(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&t, NULL, watch, NULL);
+	ret = -pthread_create(&t, NULL, dma_watch_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!ret)
 		pthread_detach(t);

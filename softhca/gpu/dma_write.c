@@ -183,7 +183,7 @@ bool dma_writing(void)
 /* ---- posting ---- */
 
 /* n bytes of staging memory in one piece. */
-static uint8_t *stage(size_t n)
+static uint8_t *dma_write_stage(size_t n)
 {
 	size_t at = stage_end % DMA_STAGE;
 
@@ -259,7 +259,7 @@ static bool extend_last(uint64_t dst, const void *src, size_t n)
 	return true;
 }
 
-static bool follows(uint64_t dst, uint64_t src, size_t n, uint64_t next_dst, uint64_t next_src)
+static bool dma_write_follows(uint64_t dst, uint64_t src, size_t n, uint64_t next_dst, uint64_t next_src)
 {
 	return dst + n == next_dst && src + n == next_src && dma_goes_on(next_dst) &&
 	       dma_goes_on(next_src);
@@ -276,8 +276,8 @@ static bool extend_copy(uint64_t dst, uint64_t src, size_t n)
 
 		i--;
 		same = queue.device[i] && queue.relaxed[i];
-		if (same && (follows(queue.dst[i], queue.src[i], queue.len[i], dst, src) ||
-			     follows(dst, src, n, queue.dst[i], queue.src[i]))) {
+		if (same && (dma_write_follows(queue.dst[i], queue.src[i], queue.len[i], dst, src) ||
+			     dma_write_follows(dst, src, n, queue.dst[i], queue.src[i]))) {
 			if (dst < queue.dst[i]) {
 				queue.dst[i] = dst;
 				queue.src[i] = src;
@@ -301,8 +301,8 @@ static void post_piece(uint64_t dst, const uint8_t *src, size_t n, bool relaxed)
 	if (relaxed && extend_last(dst, src, n))
 		return;
 	if (queue.n == DMA_QUEUE)
-		dma_push(); /* ahead of stage(): a submission gives back all that is staged by then */
-	s = stage((n + 63) & ~(size_t)63);
+		dma_push(); /* ahead of dma_write_stage(): a submission gives back all that is staged by then */
+	s = dma_write_stage((n + 63) & ~(size_t)63);
 	memcpy(s, src, n);
 	dma_write_add(dst, (uintptr_t)s, n, relaxed, false);
 }
@@ -394,7 +394,7 @@ void dma_post_cqe(void *to, const void *src, bool end_only)
 		return;
 	if (queue.n == DMA_QUEUE)
 		dma_push(); /* as in post_piece() */
-	s = stage(CQES);
+	s = dma_write_stage(CQES);
 	memcpy(s, src, CQE);
 	dma_write_add(dst, (uintptr_t)s, CQE, beside, false);
 	queue.relaxed[queue.n - 1] = false;

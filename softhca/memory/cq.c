@@ -25,7 +25,7 @@ static int32_t ci_diff(uint32_t a, uint32_t b)
 }
 
 /* True when the ring is full. A collapsed CQ has no ring to overrun. */
-static bool overrun(struct hca_cq *cq)
+static bool cq_overrun(struct hca_cq *cq)
 {
 	uint32_t used;
 
@@ -105,7 +105,7 @@ static inline uint64_t tail_word(const struct hca_cq *cq, const struct cqe *c)
 		       (uint64_t)c->wqe_counter << 16 | own);
 }
 
-static inline void compose(const struct hca_cq *cq, const struct cqe *c, uint64_t w[8])
+static inline void cq_compose(const struct hca_cq *cq, const struct cqe *c, uint64_t w[8])
 {
 	memset(w, 0, CQE_TAIL);
 	w[2] = htobe64(c->slid); /* bytes 22 and 23 */
@@ -149,11 +149,11 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	uint8_t *slot = cq_slot_of(cq, cq->pi);
 	uint64_t w[8];
 
-	if (overrun(cq)) {
+	if (cq_overrun(cq)) {
 		completion_lost(c->qpn);
 		return;
 	}
-	compose(cq, c, w);
+	cq_compose(cq, c, w);
 	if (dma_device(slot))
 		place_on_gpu(cq, slot, c, w);
 	else
@@ -175,7 +175,7 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 			       .qpn = qp->qpn, .user_index = qp->user_index };
 	uint64_t *w = (void *)(cq_slot_of(cq, cq->pi) + cq->cqe_size - 64);
 
-	if (cq->channel || cq->waited || __builtin_expect(dma_on, 0) || overrun(cq)) {
+	if (cq->channel || cq->waited || __builtin_expect(dma_on, 0) || cq_overrun(cq)) {
 		cq_write(cq, &c);
 		return;
 	}

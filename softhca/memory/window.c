@@ -55,8 +55,8 @@ static const char *bind_fault(const struct hca_qp *qp, const struct hca_mr *w,
 	return NULL;
 }
 
-static const char *update(const struct hca_qp *qp, const struct wqe_umr *u,
-			  const struct wqe_sge *pieces, unsigned n)
+static const char *window_update_key(const struct hca_qp *qp, const struct wqe_umr *u,
+				     const struct wqe_sge *pieces, unsigned n)
 {
 	struct hca_mr *w = hca_find_mr_by_index(u->key);
 	const char *fault;
@@ -93,7 +93,7 @@ static const char *update(const struct hca_qp *qp, const struct wqe_umr *u,
 bool window_update(const struct hca_qp *qp, const struct wqe_umr *u, const struct wqe_sge *pieces,
 		   unsigned n)
 {
-	const char *fault = update(qp, u, pieces, n);
+	const char *fault = window_update_key(qp, u, pieces, n);
 
 	if (fault)
 		hca_debug(1, "QP 0x%x: window 0x%x cannot be changed: %s", qp->qpn, u->key, fault);

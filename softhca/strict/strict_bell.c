@@ -57,14 +57,14 @@ void strict_bell_reset(struct strict_qp *s)
 
 /* ---- registers ---- */
 
-static void changed(struct strict_qp *s)
+static void bell_changed(struct strict_qp *s)
 {
 	s->rec_at = strict_clock();
 	s->judged = false;
 }
 
 /* Is the first word of a doorbell one that this queue may have now? */
-static bool plausible(const struct hca_qp *qp, uint32_t word)
+static bool bell_plausible(const struct hca_qp *qp, uint32_t word)
 {
 	uint32_t size = strict_ring_blocks(qp);
 
@@ -79,7 +79,7 @@ static void unknown_qpn(const uint8_t b[8], uint32_t page, uint16_t reg)
 	const struct hca_qp *low = engine_find_qp(second & 0xffffff);
 
 	/* 00 00 80 00 may be either: then the index tells. */
-	if (swapped && !(low && plausible(low, first)))
+	if (swapped && !(low && bell_plausible(low, first)))
 		strict_report(RULE_ENDIAN, &at,
 			      "doorbell at UAR page %u + 0x%x: the second word names QP 0x%x with its "
 			      "bytes swapped", page, reg, __builtin_bswap32(second) >> 8);
@@ -95,7 +95,7 @@ static void unknown_qpn(const uint8_t b[8], uint32_t page, uint16_t reg)
 			      reg, second >> 8);
 }
 
-static void rung(struct strict_qp *s, uint16_t index)
+static void bell_rung(struct strict_qp *s, uint16_t index)
 {
 	int64_t at = strict_unwrap(s, index);
 
@@ -103,7 +103,7 @@ static void rung(struct strict_qp *s, uint16_t index)
 	if (!s->bell_seen || at > s->bell)
 		s->bell = at;
 	s->bell_seen = true;
-	changed(s);
+	bell_changed(s);
 	strict_ring_producer(s, index, "doorbell");
 }
 
@@ -130,7 +130,7 @@ static void check_register(uint32_t page, uint16_t reg, uint64_t v)
 		qp->strict->strange_page = true;
 	}
 	if (qp->state == HCA_QPS_RTS)
-		rung(qp->strict, (uint16_t)(get_be32(b) >> 8));
+		bell_rung(qp->strict, (uint16_t)(get_be32(b) >> 8));
 	else if (qp->state < HCA_QPS_RTS)
 		strict_report(RULE_DB_STATE, &at, "a doorbell in state %u", qp->state);
 }
@@ -189,7 +189,7 @@ void strict_look(struct hca_qp *qp)
 	if (word != s->rec) {
 		s->rec = word;
 		s->seq_before = s->seq_look;
-		changed(s);
+		bell_changed(s);
 		check_word(s, word);
 		strict_ring_producer(s, (uint16_t)word, "doorbell record");
 	} else if (!s->judged && strict_clock() - s->rec_at > STRICT_SETTLE_NS &&

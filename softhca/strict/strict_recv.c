@@ -137,7 +137,7 @@ static bool strict_recv_all_zero(const uint8_t *p, size_t n)
 
 /* The link of an SRQ's entry; false: the chain ends here. What stands around it is nobody's: UCX keeps
  * notes of its own there. */
-static bool follow(const struct hca_qp *qp, struct strict_recv *r, uint32_t entry)
+static bool strict_recv_follow(const struct hca_qp *qp, struct strict_recv *r, uint32_t entry)
 {
 	const uint8_t *e = r->shadow + (size_t)entry * r->stride;
 	struct strict_at at = strict_recv_place(qp, r, entry, e);
@@ -176,7 +176,7 @@ static void cover_one(const struct hca_qp *qp, struct strict_recv *r)
 	if (!r->head)
 		r->next = (uint16_t)((entry + 1) % r->count);
 	else
-		r->broken = !follow(qp, r, entry);
+		r->broken = !strict_recv_follow(qp, r, entry);
 }
 
 /* ---- the record ---- */

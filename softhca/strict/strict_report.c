@@ -28,7 +28,7 @@ struct text {
 
 static void report_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void vadd(struct text *t, const char *fmt, va_list ap)
+static void report_vadd(struct text *t, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(t->buf + t->n, sizeof(t->buf) - t->n, fmt, ap);
 
@@ -43,7 +43,7 @@ static void report_add(struct text *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vadd(t, fmt, ap);
+	report_vadd(t, fmt, ap);
 	va_end(ap);
 }
 
@@ -105,7 +105,7 @@ void strict_report(enum strict_rule rule, const struct strict_at *at, const char
 	report_add(&t, "   ");
 	add_place(&t, at);
 	va_start(ap, fmt);
-	vadd(&t, fmt, ap);
+	report_vadd(&t, fmt, ap);
 	va_end(ap);
 	report_add(&t, "\n");
 	add_bytes(&t, at);

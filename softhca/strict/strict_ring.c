@@ -43,7 +43,7 @@ static uint32_t strict_ring_slot_of(const struct strict_qp *s, uint16_t index)
 	return index & (strict_ring_blocks(s->qp) - 1);
 }
 
-static const uint8_t *block(const struct strict_qp *s, uint32_t slot)
+static const uint8_t *strict_ring_block(const struct strict_qp *s, uint32_t slot)
 {
 	return s->qp->sq + (size_t)slot * WQE_BLOCK;
 }
@@ -65,7 +65,7 @@ static void check_signalled(struct strict_qp *s, const struct strict_at *at, con
 			      s->unsignalled);
 }
 
-static void remember(struct strict_qp *s, const uint8_t *buf, size_t n, const struct wqe *w)
+static void strict_ring_remember(struct strict_qp *s, const uint8_t *buf, size_t n, const struct wqe *w)
 {
 	uint32_t left = n / WQE_BLOCK < w->blocks ? (uint32_t)(n / WQE_BLOCK) : w->blocks;
 
@@ -89,7 +89,7 @@ static void remember(struct strict_qp *s, const uint8_t *buf, size_t n, const st
  * index, in us; -1: not within the wait. */
 static long late_by(const struct strict_qp *s)
 {
-	const uint8_t *b = block(s, strict_ring_slot_of(s, s->qp->sq_ci));
+	const uint8_t *b = strict_ring_block(s, strict_ring_slot_of(s, s->qp->sq_ci));
 	uint64_t from = dp_clock(), now;
 	uint32_t op;
 
@@ -103,7 +103,7 @@ static long late_by(const struct strict_qp *s)
 	return -1;
 }
 
-static bool unwritten(const uint8_t *buf)
+static bool strict_ring_unwritten(const uint8_t *buf)
 {
 	uint64_t v;
 
@@ -138,11 +138,11 @@ static bool check_index(struct strict_qp *s, const struct strict_at *at, const u
 	bool before;
 	long us;
 
-	if (w->index == index && !unwritten(buf))
+	if (w->index == index && !strict_ring_unwritten(buf))
 		return false;
 	before = stands_as_before(s, index, buf);
 	us = late_by(s);
-	if (unwritten(buf))
+	if (strict_ring_unwritten(buf))
 		strict_report(RULE_WQE_UNWRITTEN, at, "nothing has been written in this block%s",
 			      us >= 0 && w->index != index ? " until after the doorbell" : "");
 	else if (before || us >= 0)
@@ -240,7 +240,7 @@ void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struc
 	}
 	at.mark = 0;
 	check_signalled(s, &at, &w);
-	remember(s, buf, n, &w);
+	strict_ring_remember(s, buf, n, &w);
 }
 
 /* ---- completion ---- */
@@ -270,7 +270,7 @@ static void strict_ring_compare(struct strict_qp *s, uint16_t index)
 	if (!s->slot[slot].seen || s->slot[slot].index != index || s->slot[slot].done)
 		return;
 	guest_dma_begin();
-	memcpy(now, block(s, slot), WQE_BLOCK);
+	memcpy(now, strict_ring_block(s, slot), WQE_BLOCK);
 	guest_dma_end();
 	s->slot[slot].done = true;
 	if (!memcmp(now, s->shadow + (size_t)slot * WQE_BLOCK, WQE_BLOCK))

@@ -41,7 +41,7 @@ static const char usage[] =
 	"  --version       version\n\n"
 	"Environment:\n";
 
-static int fail(const char *what, const char *why)
+static int launcher_fail(const char *what, const char *why)
 {
 	fprintf(stderr, "softhca: %s: %s\n", what, why);
 	return 127;
@@ -62,23 +62,23 @@ struct elf_file {
 	size_t size;
 };
 
-static const void *at(const struct elf_file *f, uint64_t offset, uint64_t len)
+static const void *launcher_at(const struct elf_file *f, uint64_t offset, uint64_t len)
 {
 	if (offset > f->size || len > f->size - offset)
 		return NULL;
 	return f->data + offset;
 }
 
-static const Elf64_Phdr *segment(const struct elf_file *f, const Elf64_Ehdr *eh, unsigned i)
+static const Elf64_Phdr *launcher_segment(const struct elf_file *f, const Elf64_Ehdr *eh, unsigned i)
 {
-	return at(f, eh->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+	return launcher_at(f, eh->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
 /* File offset of a virtual address. */
 static uint64_t offset_of(const struct elf_file *f, const Elf64_Ehdr *eh, uint64_t addr)
 {
 	for (unsigned i = 0; i < eh->e_phnum; i++) {
-		const Elf64_Phdr *ph = segment(f, eh, i);
+		const Elf64_Phdr *ph = launcher_segment(f, eh, i);
 
 		if (ph && ph->p_type == PT_LOAD && addr >= ph->p_vaddr &&
 		    addr - ph->p_vaddr < ph->p_filesz)
@@ -90,7 +90,7 @@ static uint64_t offset_of(const struct elf_file *f, const Elf64_Ehdr *eh, uint64
 /* NUL-terminated string inside the file. */
 static const char *string_at(const struct elf_file *f, uint64_t offset)
 {
-	const char *s = at(f, offset, 1);
+	const char *s = launcher_at(f, offset, 1);
 
 	return s && memchr(s, '\0', f->size - offset) ? s : NULL;
 }
@@ -104,7 +104,7 @@ static const char *search_dynamic(const struct elf_file *f, const Elf64_Ehdr *eh
 				  const Elf64_Phdr *ph)
 {
 	uint64_t n = ph->p_filesz / sizeof(Elf64_Dyn), strtab = UINT64_MAX;
-	const Elf64_Dyn *d = at(f, ph->p_offset, n * sizeof(*d));
+	const Elf64_Dyn *d = launcher_at(f, ph->p_offset, n * sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -145,7 +145,7 @@ static char *sanitizer_of(const char *path)
 	eh = map;
 	if (!memcmp(eh->e_ident, ELFMAG, SELFMAG) && eh->e_ident[EI_CLASS] == ELFCLASS64) {
 		for (unsigned i = 0; i < eh->e_phnum && !found; i++) {
-			const Elf64_Phdr *ph = segment(&f, eh, i);
+			const Elf64_Phdr *ph = launcher_segment(&f, eh, i);
 			const char *name = NULL;
 
 			if (ph && ph->p_type == PT_DYNAMIC)
@@ -164,7 +164,7 @@ out:
 /* ---- finding files ---- */
 
 /* Where execvp() will find the command; false if nowhere. */
-static bool resolve(const char *command, char *out)
+static bool launcher_resolve(const char *command, char *out)
 {
 	const char *path = getenv("PATH");
 	const char *end;
@@ -331,7 +331,8 @@ int main(int argc, char **argv)
 		}
 		rc = option_variable(argv + i);
 		if (rc <= 0) {
-			fail(argv[i], rc ? "its value is missing" : "no such option; softhca --help lists them");
+			launcher_fail(argv[i],
+				      rc ? "its value is missing" : "no such option; softhca --help lists them");
 			return 2;
 		}
 		i += rc - 1;
@@ -340,22 +341,22 @@ int main(int argc, char **argv)
 		argv = selftest;
 		i = 0;
 	} else if (i >= argc) {
-		fail("no command", "softhca --help shows how to call");
+		launcher_fail("no command", "softhca --help shows how to call");
 		return 2;
 	}
 	if (launcher_check_options())
 		return 2;
 	if (!find_ours("libsofthca.so", library))
-		return fail("libsofthca.so", "neither beside this program nor in its library directory");
+		return launcher_fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (!find_tree(tree))
-		return fail(tree, "this description of the device is not beside libsofthca.so: build "
+		return launcher_fail(tree, "this description of the device is not beside libsofthca.so: build "
 				  "or install it anew");
-	if (self ? !find_ours(argv[i], command) : !resolve(argv[i], command))
-		return fail(argv[i], "command not found or not executable");
+	if (self ? !find_ours(argv[i], command) : !launcher_resolve(argv[i], command))
+		return launcher_fail(argv[i], "command not found or not executable");
 	look_for_driver();
 	rc = set_preload(library, command);
 	if (rc)
-		return fail("LD_PRELOAD", strerror(rc));
+		return launcher_fail("LD_PRELOAD", strerror(rc));
 	execv(command, argv + i);
-	return fail(argv[i], strerror(errno));
+	return launcher_fail(argv[i], strerror(errno));
 }

@@ -21,7 +21,7 @@ static unsigned failed;
 
 /* ---- report ---- */
 
-static void row(const char *mark, const char *what, const char *fmt, va_list ap)
+static void selftest_row(const char *mark, const char *what, const char *fmt, va_list ap)
 {
 	printf("  %-7s%-22s", mark, what);
 	vprintf(fmt, ap);
@@ -34,7 +34,7 @@ void st_report(bool ok, const char *what, const char *fmt, ...)
 
 	failed += !ok;
 	va_start(ap, fmt);
-	row(ok ? "ok" : "FAILED", what, fmt, ap);
+	selftest_row(ok ? "ok" : "FAILED", what, fmt, ap);
 	va_end(ap);
 }
 
@@ -43,7 +43,7 @@ void st_note(const char *what, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	row("", what, fmt, ap);
+	selftest_row("", what, fmt, ap);
 	va_end(ap);
 }
 
@@ -158,7 +158,7 @@ int st_do(struct st_end *e, enum ibv_wr_opcode op, uint32_t len, const struct st
 
 /* ---- in this process ---- */
 
-static double seconds(void)
+static double selftest_seconds(void)
 {
 	struct timespec t;
 
@@ -198,12 +198,12 @@ static void test_atomics(struct st_end *a, struct st_end *b, const struct st_add
 
 static void test_speed(struct st_end *a, const struct st_address *to)
 {
-	double from = seconds();
+	double from = selftest_seconds();
 	int status = 0;
 
 	for (int i = 0; i < ROUNDS && !status; i++)
 		status = st_do(a, IBV_WR_RDMA_WRITE, 8, to, 0, 0);
-	st_report(!status, "8 bytes and back", "%.1f us on average", (seconds() - from) * 1e6 / ROUNDS);
+	st_report(!status, "8 bytes and back", "%.1f us on average", (selftest_seconds() - from) * 1e6 / ROUNDS);
 }
 
 static void test_refusal(struct st_end *a, const struct st_address *to)

@@ -12,14 +12,14 @@
 
 static uint32_t table[8][256];
 
-static uint32_t bytewise(uint32_t c, const uint8_t *p, size_t n)
+static uint32_t crc32_bytewise(uint32_t c, const uint8_t *p, size_t n)
 {
 	while (n--)
 		c = table[0][(c ^ *p++) & 0xff] ^ c >> 8;
 	return c;
 }
 
-static uint32_t sliced(uint32_t c, const uint8_t *p, size_t n)
+static uint32_t crc32_sliced(uint32_t c, const uint8_t *p, size_t n)
 {
 	for (; n >= 8; n -= 8, p += 8) {
 		uint64_t v;
@@ -30,7 +30,7 @@ static uint32_t sliced(uint32_t c, const uint8_t *p, size_t n)
 		    table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
 		    table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
 	}
-	return bytewise(c, p, n);
+	return crc32_bytewise(c, p, n);
 }
 
 #ifdef __x86_64__
@@ -46,8 +46,8 @@ __attribute__((target("pclmul,sse4.1"))) static inline __m128i fold(__m128i x, _
 }
 
 /* n is at least 64; returns how much was consumed, *c the register after it. */
-__attribute__((target("pclmul,sse4.1"))) static size_t folded(uint32_t *c, const uint8_t *p,
-							      size_t n)
+__attribute__((target("pclmul,sse4.1"))) static size_t crc32_folded(uint32_t *c, const uint8_t *p,
+								    size_t n)
 {
 	const __m128i by64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
 	const __m128i by16 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
@@ -68,20 +68,20 @@ __attribute__((target("pclmul,sse4.1"))) static size_t folded(uint32_t *c, const
 		x[0] = fold(x[0], by16, x[i]);
 	/* What 16 bytes are left stand for all before them. */
 	_mm_storeu_si128((__m128i *)(void *)rest, x[0]);
-	*c = sliced(0, rest, sizeof(rest));
+	*c = crc32_sliced(0, rest, sizeof(rest));
 	return done;
 }
 
 static bool can_fold;
 
-static void detect(void)
+static void crc32_detect(void)
 {
 	can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 #else
 static const bool can_fold = false;
 
-static size_t folded(uint32_t *c, const uint8_t *p, size_t n)
+static size_t crc32_folded(uint32_t *c, const uint8_t *p, size_t n)
 {
 	(void)c;
 	(void)p;
@@ -89,12 +89,12 @@ static size_t folded(uint32_t *c, const uint8_t *p, size_t n)
 	return 0;
 }
 
-static void detect(void)
+static void crc32_detect(void)
 {
 }
 #endif
 
-static void init(void)
+static void crc32_init(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t c = i;
@@ -106,7 +106,7 @@ static void init(void)
 	for (uint32_t i = 0; i < 256; i++)
 		for (int k = 1; k < 8; k++)
 			table[k][i] = table[0][table[k - 1][i] & 0xff] ^ table[k - 1][i] >> 8;
-	detect();
+	crc32_detect();
 }
 
 uint32_t crc32_ieee(uint32_t crc, const void *buf, size_t n)
@@ -115,12 +115,12 @@ uint32_t crc32_ieee(uint32_t crc, const void *buf, size_t n)
 	const uint8_t *p = buf;
 	uint32_t c = ~crc;
 
-	pthread_once(&once, init);
+	pthread_once(&once, crc32_init);
 	if (can_fold && n >= 64) {
-		size_t done = folded(&c, p, n);
+		size_t done = crc32_folded(&c, p, n);
 
 		p += done;
 		n -= done;
 	}
-	return ~sliced(c, p, n);
+	return ~crc32_sliced(c, p, n);
 }

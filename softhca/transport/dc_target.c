@@ -115,7 +115,7 @@ static void forget_one(struct hca_qp *qp)
 	}
 }
 
-static struct requester *admit(struct hca_qp *qp, const struct wire_dest *from, uint32_t dci)
+static struct requester *dc_admit(struct hca_qp *qp, const struct wire_dest *from, uint32_t dci)
 {
 	struct dc_target *t = qp->rc->target;
 	struct requester *r;
@@ -178,8 +178,8 @@ static bool dc_start_requester(struct hca_qp *qp, struct requester *r, const str
 }
 
 /* The requester whose connection the packet belongs to, or begins. */
-static struct requester *connection(struct hca_qp *qp, const struct wire_dest *from,
-				    const struct packet *p)
+static struct requester *dc_connection(struct hca_qp *qp, const struct wire_dest *from,
+				       const struct packet *p)
 {
 	struct requester *r = dc_find_requester(qp->rc->target, from, p->sqpn);
 
@@ -189,7 +189,7 @@ static struct requester *connection(struct hca_qp *qp, const struct wire_dest *f
 	if (qp->dc_drained || (r && is_old(r, p)))
 		return NULL;
 	if (!r)
-		r = admit(qp, from, p->sqpn);
+		r = dc_admit(qp, from, p->sqpn);
 	return r && dc_start_requester(qp, r, p) ? r : NULL;
 }
 
@@ -211,7 +211,7 @@ static void make_ready(struct dc_target *t, struct requester *r)
 void dc_target_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		       const struct iovec *pl, int npl)
 {
-	struct requester *r = connection(qp, from, p);
+	struct requester *r = dc_connection(qp, from, p);
 
 	if (!r) {
 		STAT_INC(pkts_dropped);

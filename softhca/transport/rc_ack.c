@@ -59,7 +59,7 @@ static void rc_give_up(struct hca_qp *qp, const char *why)
 	rc_req_fail(qp, SYND_RETRY_EXC, VEND_RETRY);
 }
 
-static void progress(struct hca_qp *qp, uint32_t una)
+static void rc_progress(struct hca_qp *qp, uint32_t una)
 {
 	struct hca_rc *rc = qp->rc;
 	uint32_t n = (una - rc->psn_una) & PSN_MASK;
@@ -114,7 +114,7 @@ static bool ack_before(struct hca_qp *qp, uint32_t psn)
 		}
 	}
 	if (psn_diff(una, rc->psn_una) > 0)
-		progress(qp, una);
+		rc_progress(qp, una);
 	return ok;
 }
 
@@ -139,7 +139,7 @@ static bool another_way(struct hca_qp *qp)
 	return true;
 }
 
-static void nak(struct hca_qp *qp, const struct packet *p)
+static void rc_take_nak(struct hca_qp *qp, const struct packet *p)
 {
 	struct hca_rc *rc = qp->rc;
 	uint8_t code = p->syndrome;
@@ -249,7 +249,7 @@ static void read_response(struct hca_qp *qp, struct rc_req *r, const struct pack
 		return;
 	}
 	if (rc_place(&qp->rc->placed, r->nsge ? r->sge[0].lkey : 0, p, iov, cnt, pl, npl))
-		progress(qp, psn_add(p->psn, pkts));
+		rc_progress(qp, psn_add(p->psn, pkts));
 	else if (another_way(qp))
 		qp->rc->implied_nak = true; /* what else is on its way does not ask again */
 	else
@@ -277,7 +277,7 @@ static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct pa
 	if (dma_on)
 		qp->rc->placed = dma_posted();
 	r->done = true;
-	progress(qp, psn_add(p->psn, 1));
+	rc_progress(qp, psn_add(p->psn, 1));
 }
 
 /* READ data or an atomic's result: acknowledges all before it as well. */
@@ -324,7 +324,7 @@ void rc_req_response(struct hca_qp *qp, const struct packet *p, const struct iov
 	} else if ((p->syndrome & AETH_KIND) == AETH_RNR) {
 		rnr_nak(qp, p);
 	} else {
-		nak(qp, p);
+		rc_take_nak(qp, p);
 	}
 	if (qp->state == HCA_QPS_RTS)
 		rc_retire(qp);

@@ -64,7 +64,7 @@ static void rc_complete_request(struct hca_qp *qp, const struct rc_req *r, uint8
 		cq_write(qp->scq, &c);
 }
 
-static void pop(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
+static void rc_pop(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 {
 	struct hca_rc *rc = qp->rc;
 	struct rc_req *r = req_at(rc, rc->head);
@@ -98,12 +98,12 @@ void rc_req_fail(struct hca_qp *qp, uint8_t syndrome, uint8_t vendor)
 		dma_settle();
 	/* Done, and only held back: the error is not theirs. */
 	while (rc->head != rc->tail && head_done(rc, req_at(rc, rc->head)))
-		pop(qp, 0, 0);
+		rc_pop(qp, 0, 0);
 	/* The state first: who sees an error CQE may query it. Where no peer
 	 * waits for this queue, it alone stops (IBTA 10.3.1, SQE). */
 	qp->state = rc_acked(qp) ? HCA_QPS_ERR : HCA_QPS_SQER;
 	if (rc->head != rc->tail)
-		pop(qp, syndrome, vendor);
+		rc_pop(qp, syndrome, vendor);
 	if (rc_acked(qp)) {
 		rc_to_error(qp);
 		return;
@@ -132,7 +132,7 @@ void rc_retire(struct hca_qp *qp)
 		 * the order of the writes sees to it. */
 		if (qp->scq && !dma_device(qp->scq->buf) && rc_placing(qp, rc->placed))
 			return;
-		pop(qp, 0, 0);
+		rc_pop(qp, 0, 0);
 	}
 }
 
@@ -142,7 +142,7 @@ void rc_req_flush(struct hca_qp *qp)
 
 	rc->deadline = rc->rnr_until = 0;
 	while (rc->head != rc->tail)
-		pop(qp, SYND_FLUSH, VEND_FLUSH);
+		rc_pop(qp, SYND_FLUSH, VEND_FLUSH);
 	while (qp->sq && qp->sq_ci != qp->sq_pi) {
 		struct rc_req r = { 0 };
 		uint8_t buf[WQE_BLOCK];

@@ -136,7 +136,7 @@ static bool keep_data(struct rc_req *r, const struct wqe *w, const uint8_t *buf)
 }
 
 /* Packets that the request takes. */
-static uint32_t packets(const struct hca_qp *qp, const struct rc_req *r)
+static uint32_t rc_packets(const struct hca_qp *qp, const struct rc_req *r)
 {
 	if (r->kind == REQ_LOCAL)
 		return 0;
@@ -184,7 +184,7 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		fetch_payload(qp, r, w);
 	r->to_cqe = into && r->signalled && r->len <= qp->cqe_req &&
 		    rc_by_address(qp->pdn, w->sge, w->nsge);
-	r->npkts = packets(qp, r);
+	r->npkts = rc_packets(qp, r);
 	return 0;
 }
 

@@ -241,7 +241,7 @@ static bool recv_fail(struct hca_qp *qp, struct rc_responder *rs, uint8_t syndro
 	return false;
 }
 
-static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
+static bool rc_answer_rnr(struct hca_qp *qp, struct rc_responder *rs)
 {
 	if (qp->type == HCA_QP_UC) {
 		uc_drop(rs);
@@ -254,7 +254,7 @@ static bool rnr(struct hca_qp *qp, struct rc_responder *rs)
 
 /* The payload of a bulk packet could not be read where it lies: asked for again, it comes in another
  * way. No other host is told so: only what came out of a ring leaves its payload elsewhere. */
-static bool unread(struct hca_qp *qp, struct rc_responder *rs)
+static bool rc_unread(struct hca_qp *qp, struct rc_responder *rs)
 {
 	queue_nak(qp, rs, AETH_NAK_UNREAD);
 	rs->nak_sent = true;
@@ -302,7 +302,7 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 		return false;
 	}
 	if (first && !rc_take_receive(qp, rs))
-		return rnr(qp, rs);
+		return rc_answer_rnr(qp, rs);
 	rs->in_send = true;
 	bad = first && last && !p->peer && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
 		      ? 0
@@ -310,7 +310,7 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	if (bad == RECV_UNREAD) {
 		rs->rx_held = first; /* this packet comes again */
 		rs->in_send = !first;
-		return unread(qp, rs);
+		return rc_unread(qp, rs);
 	}
 	if (bad)
 		return recv_fail(qp, rs, bad);
@@ -328,8 +328,8 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 }
 
 /* Into how many pieces, at most room; < 0: not allowed. iov NULL: all that there are. */
-static int remote(struct hca_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
-		  struct iovec *iov, int room)
+static int rc_remote(struct hca_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
+		     struct iovec *iov, int room)
 {
 	return qp->access & access ? mr_pieces_remote(qp, rkey, va, len, access, iov, room) : -1;
 }
@@ -342,7 +342,7 @@ static bool write_start(struct hca_qp *qp, struct rc_responder *rs, const struct
 	rs->wr_left = rs->wr_total = p->dmalen;
 	/* The whole range is checked at the first packet; length 0 names no memory, but is a WRITE. */
 	if (!(qp->access & HCA_REMOTE_WRITE) ||
-	    (p->dmalen && remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0)) {
+	    (p->dmalen && rc_remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_WRITE, NULL, 0) < 0)) {
 		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
@@ -373,20 +373,20 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return false;
 	}
 	if (p->len)
-		n = remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE, iov, PKT_MAX_IOV);
+		n = rc_remote(qp, rs->wr_rkey, rs->wr_va, p->len, HCA_REMOTE_WRITE, iov, PKT_MAX_IOV);
 	if (n < 0) {
 		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
 	if (imm && !rc_take_receive(qp, rs)) {
 		rs->in_write = !first; /* this packet comes again */
-		return rnr(qp, rs);
+		return rc_answer_rnr(qp, rs);
 	}
 	if (p->len) {
 		if (!rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl)) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
-			return unread(qp, rs);
+			return rc_unread(qp, rs);
 		}
 		mr_accessed(rs->wr_rkey);
 	}
@@ -431,7 +431,7 @@ static bool takes_resources(const struct packet *p)
 
 /* Does the QP answer such requests? A READ of nothing, too, which names no memory. Granting atomics is
  * not all: it has to say which (PRM, "QPC.atomic_mode"). */
-static bool granted(const struct hca_qp *qp, const struct packet *p)
+static bool rc_granted(const struct hca_qp *qp, const struct packet *p)
 {
 	if (packet_op(p) == BTH_READ_REQ)
 		return qp->access & HCA_REMOTE_READ;
@@ -454,7 +454,7 @@ static bool too_many(const struct hca_qp *qp, const struct rc_responder *rs)
 
 static bool read_allowed(struct hca_qp *qp, const struct packet *p)
 {
-	return !p->dmalen || remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_READ, NULL, 0) >= 0;
+	return !p->dmalen || rc_remote(qp, p->rkey, p->va, p->dmalen, HCA_REMOTE_READ, NULL, 0) >= 0;
 }
 
 static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct packet *in)
@@ -472,7 +472,7 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
-	if (remote(qp, p.rkey, p.va, p.atomic_size, HCA_REMOTE_ATOMIC, &iov, 1) != 1) {
+	if (rc_remote(qp, p.rkey, p.va, p.atomic_size, HCA_REMOTE_ATOMIC, &iov, 1) != 1) {
 		rc_refuse(qp, rs, AETH_NAK_ACCESS);
 		return false;
 	}
@@ -569,8 +569,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		rc_refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
 	}
-	if (takes_resources(p) && (!granted(qp, p) || too_many(qp, rs))) {
-		rc_refuse(qp, rs, granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
+	if (takes_resources(p) && (!rc_granted(qp, p) || too_many(qp, rs))) {
+		rc_refuse(qp, rs, rc_granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
 		return;
 	}
 	if (op == BTH_READ_REQ) {

@@ -47,8 +47,8 @@ static struct hca_qp *idle_peer(const struct hca_qp *qp)
 }
 
 /* b: a copy of the block at sq_ci. */
-static bool decode(const struct hca_qp *qp, const struct hca_qp *peer, const uint8_t *b,
-		   struct short_write *w)
+static bool rc_short_decode(const struct hca_qp *qp, const struct hca_qp *peer, const uint8_t *b,
+			    struct short_write *w)
 {
 	uint32_t ds = get_be32(b + 4) & 0xff, len = get_be32(b + 32);
 
@@ -119,7 +119,7 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 		uint16_t index = qp->sq_ci;
 
 		memcpy(b, qp->sq + (size_t)(index & mask) * WQE_BLOCK, WQE_BLOCK);
-		if (!decode(qp, peer, b, &w))
+		if (!rc_short_decode(qp, peer, b, &w))
 			return;
 		if (strict_on)
 			strict_pick_up(qp, b, WQE_BLOCK, NULL, NULL);

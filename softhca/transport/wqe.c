@@ -33,7 +33,7 @@ bool wqe_decode_ctrl(const uint8_t *buf, struct wqe *w)
 	return w->ds != 0;
 }
 
-static uint8_t bad(const char **why, uint8_t syndrome, const char *text)
+static uint8_t wqe_bad(const char **why, uint8_t syndrome, const char *text)
 {
 	*why = text;
 	return syndrome;
@@ -46,7 +46,7 @@ static uint8_t decode_inline(const uint8_t *buf, size_t *off, size_t n, struct w
 	uint32_t len = get_be32(buf + *off) & 0x7fffffff;
 
 	if (len > n - *off - 4)
-		return bad(why, SYND_LOCAL_QP_OP, "inline data runs past the end of the WQE");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "inline data runs past the end of the WQE");
 	w->has_inline = true;
 	w->len += len;
 	if (len)
@@ -80,7 +80,7 @@ static uint8_t decode_data(const uint8_t *buf, size_t off, size_t n, struct wqe 
 		off += SEG;
 	}
 	if (w->len > SGE_2GIB)
-		return bad(why, SYND_LOCAL_LENGTH, "message longer than 2 GiB");
+		return wqe_bad(why, SYND_LOCAL_LENGTH, "message longer than 2 GiB");
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static uint8_t decode_masked(const uint8_t *seg, size_t room, struct wqe *w, con
 		return 0;
 	}
 	if (room < 2 * SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "masked 8-byte compare-and-swap without masks");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "masked 8-byte compare-and-swap without masks");
 	a->compare = get_be64(seg + 8);
 	a->operand_mask = get_be64(seg + SEG);
 	a->compare_mask = get_be64(seg + SEG + 8);
@@ -121,18 +121,18 @@ static uint8_t wqe_decode_atomic(const uint8_t *buf, size_t off, size_t n, struc
 	uint8_t ret;
 
 	if (n < off + 2 * SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "ds too small for an atomic");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for an atomic");
 	a->add = w->opcode == WQE_FETCH_ADD || w->opcode == WQE_MASKED_FETCH_ADD;
 	a->size = 8;
 	if (w->opcode == WQE_CMP_SWAP || w->opcode == WQE_FETCH_ADD) {
 		if (w->opmod)
-			return bad(why, SYND_LOCAL_QP_OP, "opmod of a plain atomic is not 0");
+			return wqe_bad(why, SYND_LOCAL_QP_OP, "opmod of a plain atomic is not 0");
 		a->operand = get_be64(buf + off);
 		a->compare = get_be64(buf + off + 8);
 		off += SEG;
 	} else {
 		if (w->opmod != 8 && w->opmod != 9)
-			return bad(why, SYND_LOCAL_QP_OP, "opmod of a masked atomic is not 8 or 9");
+			return wqe_bad(why, SYND_LOCAL_QP_OP, "opmod of a masked atomic is not 8 or 9");
 		a->size = w->opmod == 8 ? 4 : 8;
 		ret = decode_masked(buf + off, n - off, w, why);
 		if (ret)
@@ -140,14 +140,14 @@ static uint8_t wqe_decode_atomic(const uint8_t *buf, size_t off, size_t n, struc
 		off += !a->add && a->size == 8 ? 2 * SEG : SEG;
 	}
 	if (off >= n)
-		return bad(why, SYND_LOCAL_QP_OP, "atomic without a data segment");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "atomic without a data segment");
 	ret = decode_data(buf, off, n, w, why);
 	if (ret)
 		return ret;
 	if (w->has_inline)
-		return bad(why, SYND_LOCAL_QP_OP, "atomic result cannot be inline");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "atomic result cannot be inline");
 	if (w->len < a->size)
-		return bad(why, SYND_LOCAL_LENGTH, "result buffer smaller than the operand");
+		return wqe_bad(why, SYND_LOCAL_LENGTH, "result buffer smaller than the operand");
 	w->len = a->size;
 	return 0;
 }
@@ -158,7 +158,7 @@ static uint8_t decode_rdma(const uint8_t *buf, size_t off, size_t n, struct wqe 
 	uint8_t ret;
 
 	if (n < off + SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a remote address segment");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for a remote address segment");
 	w->raddr = get_be64(buf + off);
 	w->rkey = get_be32(buf + off + 8);
 	off += SEG;
@@ -166,7 +166,7 @@ static uint8_t decode_rdma(const uint8_t *buf, size_t off, size_t n, struct wqe 
 		return wqe_decode_atomic(buf, off, n, w, why);
 	ret = decode_data(buf, off, n, w, why);
 	if (!ret && w->opcode == WQE_READ && w->has_inline)
-		return bad(why, SYND_LOCAL_QP_OP, "READ into inline data");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "READ into inline data");
 	return ret;
 }
 
@@ -179,7 +179,7 @@ static uint8_t decode_av(const uint8_t *buf, size_t n, struct wqe *w, size_t *of
 	const uint8_t *s = buf + SEG;
 
 	if (n < 2 * SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "ds too small for an address vector");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for an address vector");
 	av->key = get_be64(s);
 	av->dqpn = get_be32(s + 8) & 0xffffff;
 	av->has_grh = s[8] >> 7;
@@ -189,7 +189,7 @@ static uint8_t decode_av(const uint8_t *buf, size_t n, struct wqe *w, size_t *of
 	if (!av->has_grh)
 		return 0;
 	if (n < 4 * SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a long address vector");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for a long address vector");
 	av->sgid_index = (uint8_t)(get_be32(s + 28) >> 20);
 	av->tclass = s[26];
 	av->hop_limit = s[27];
@@ -255,11 +255,11 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 	uint64_t mask;
 
 	if (n < UMR_DATA_SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "ds too small for a UMR");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for a UMR");
 	mask = get_be64(buf + SEG + 8);
 	u->free = mkey[0] & MKEY_FREE;
 	if (!(buf[SEG] & UMR_INLINE) || mask & ~UMR_MASK_KNOWN || w->opmod)
-		return bad(why, SYND_LOCAL_QP_OP, "a UMR of other fields than windows and lists have");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "a UMR of other fields than windows and lists have");
 	u->by_qpn = mask & UMR_MASK_QPN;
 	u->new_access = mask & UMR_MASK_ACCESS;
 	u->new_start = mask & UMR_MASK_START;
@@ -270,7 +270,7 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 	u->len = get_be64(mkey + 24);
 	n -= UMR_DATA_SEG;
 	if (n % (4 * SEG) || (u->free && n) || (n && !decode_pieces(buf + UMR_DATA_SEG, n, w)))
-		return bad(why, SYND_LOCAL_QP_OP, "a UMR whose entries do not fit");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "a UMR whose entries do not fit");
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 static uint8_t decode_wait(const uint8_t *buf, struct wqe *w, const char **why)
 {
 	if (w->ds != 2 || w->opmod)
-		return bad(why, SYND_LOCAL_QP_OP, "a WAIT is for a CQ's index and has two segments");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "a WAIT is for a CQ's index and has two segments");
 	w->wait.index = get_be32(buf + SEG + 8);
 	w->wait.cqn = get_be32(buf + SEG + 12) & 0xffffff;
 	return 0;
@@ -323,19 +323,19 @@ uint8_t wqe_decode_as(enum wqe_service service, const uint8_t *buf, size_t n, st
 
 	memset(w, 0, offsetof(struct wqe, sge));
 	if (n < SEG)
-		return bad(why, SYND_LOCAL_QP_OP, "no control segment");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "no control segment");
 	if (!wqe_decode_ctrl(buf, w))
-		return bad(why, SYND_LOCAL_QP_OP, "ds is 0");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds is 0");
 	if ((size_t)w->ds * SEG > n)
-		return bad(why, SYND_LOCAL_QP_OP, "ds runs past the ring");
+		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds runs past the ring");
 	n = (size_t)w->ds * SEG;
 	if (!opcode_of(service, w->opcode))
-		return bad(why, SYND_LOCAL_QP_OP, unsupported[service]);
+		return wqe_bad(why, SYND_LOCAL_QP_OP, unsupported[service]);
 	if (w->opcode == WQE_NOP)
 		return 0;
 	if (w->opcode == WQE_DUMP) {
 		if (w->ds != 2)
-			return bad(why, SYND_LOCAL_QP_OP, "DUMP takes one data segment");
+			return wqe_bad(why, SYND_LOCAL_QP_OP, "DUMP takes one data segment");
 		return decode_data(buf, SEG, n, w, why);
 	}
 	if (w->opcode == WQE_UMR)

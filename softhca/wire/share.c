@@ -66,7 +66,7 @@ static void close_fd(int fd)
 	n_fds--;
 }
 
-static bool inside(uint64_t at, uint64_t len, uint64_t range, uint64_t range_len)
+static bool share_inside(uint64_t at, uint64_t len, uint64_t range, uint64_t range_len)
 {
 	return at - range < range_len && len <= range_len - (at - range);
 }
@@ -85,7 +85,7 @@ static void share_take_back(unsigned i)
 }
 
 /* Is what lies at at, this part of that file, what was shown? */
-static bool agrees(const struct own *o, int fd, uint64_t at, uint64_t offset)
+static bool share_agrees(const struct own *o, int fd, uint64_t at, uint64_t offset)
 {
 	struct stat now, then;
 
@@ -99,7 +99,7 @@ void dp_mr_registered(const struct hca_mr *mr, int fd, uint64_t offset)
 
 	for (unsigned i = n_own; i-- > 0;) /* it lay there before, and something else does now */
 		if (own[i].msg.at < at + mr->len && at < own[i].msg.at + own[i].msg.len &&
-		    !agrees(&own[i], fd, at, offset))
+		    !share_agrees(&own[i], fd, at, offset))
 			share_take_back(i);
 	if (fd < 0)
 		return;
@@ -171,12 +171,12 @@ void share_each(void (*fn)(void *arg, const struct share_msg *m, int fd), void *
 		fn(arg, &own[i].msg, own[i].fd);
 }
 
-static bool covered(const struct iovec *v)
+static bool share_covered(const struct iovec *v)
 {
 	uint64_t at = (uintptr_t)v->iov_base;
 
 	for (unsigned i = n_own; i-- > 0;)
-		if (inside(at, v->iov_len, own[i].msg.at, own[i].msg.len))
+		if (share_inside(at, v->iov_len, own[i].msg.at, own[i].msg.len))
 			return true;
 	return false;
 }
@@ -184,7 +184,7 @@ static bool covered(const struct iovec *v)
 bool share_covers(const struct iovec *iov, int niov)
 {
 	for (int i = 0; i < niov; i++)
-		if (!covered(&iov[i]))
+		if (!share_covered(&iov[i]))
 			return false;
 	return true;
 }
@@ -198,14 +198,14 @@ void share_forked(void)
 
 /* ---- the reader's side ---- */
 
-static struct dma_shown shown(const struct share *h)
+static struct dma_shown share_shown(const struct share *h)
 {
 	return (struct dma_shown){ h->at, h->len, h->ipc, h->fd };
 }
 
 static void share_unmap(struct share *h)
 {
-	struct dma_shown x = shown(h);
+	struct dma_shown x = share_shown(h);
 
 	if (!h->gpu)
 		file_unmap(h->map, h->len);
@@ -254,7 +254,7 @@ static bool share_add(struct shares *s, const struct share_msg *m, int fd)
 /* Not possible where there is no memory of a GPU here yet: shares_map_gpu(). */
 static bool map_gpu(struct share *h)
 {
-	struct dma_shown x = shown(h);
+	struct dma_shown x = share_shown(h);
 
 	if (!h->map)
 		h->map = dma_import(&x);
@@ -323,7 +323,7 @@ static const struct share *share_find(const struct shares *s, const struct iovec
 	uint64_t at = (uintptr_t)v->iov_base;
 
 	for (unsigned i = s->n; i-- > 0;) {
-		if (inside(at, v->iov_len, s->s[i].at, s->s[i].len))
+		if (share_inside(at, v->iov_len, s->s[i].at, s->s[i].len))
 			return &s->s[i];
 	}
 	return NULL;

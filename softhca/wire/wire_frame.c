@@ -14,7 +14,7 @@ static size_t payload_at(size_t hdr)
 	return (sizeof(struct frame_head) + hdr + 7) & ~(size_t)7;
 }
 
-static size_t space(size_t hdr, size_t payload)
+static size_t frame_space_for(size_t hdr, size_t payload)
 {
 	return (payload_at(hdr) + payload + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
@@ -26,7 +26,7 @@ static size_t payload_space(uint32_t len, size_t niov, bool reach)
 
 size_t frame_space(uint32_t len, int niov, bool reach)
 {
-	return space(PKT_MAX_HDR, payload_space(len, (size_t)niov, reach));
+	return frame_space_for(PKT_MAX_HDR, payload_space(len, (size_t)niov, reach));
 }
 
 static void frame_put_pieces(uint8_t *to, const struct iovec *iov, int niov)
@@ -50,7 +50,7 @@ size_t frame_put(uint8_t *b, struct packet *p, const struct iovec *iov, int niov
 		frame_put_pieces(b + payload_at(head.hdr_len), iov, niov);
 	else
 		guest_gather(b + payload_at(head.hdr_len), iov, niov);
-	return space(head.hdr_len, payload_space(p->len, (size_t)niov, reach));
+	return frame_space_for(head.hdr_len, payload_space(p->len, (size_t)niov, reach));
 }
 
 static bool head_ok(const struct frame_head *h)
@@ -90,7 +90,7 @@ bool frame_get(struct frame *f, const uint8_t *b, size_t have)
 	if (!head_ok(&head))
 		return false;
 	f->reach = head.pieces != 0;
-	f->space = space(head.hdr_len, payload_space(head.len, head.pieces, f->reach));
+	f->space = frame_space_for(head.hdr_len, payload_space(head.len, head.pieces, f->reach));
 	if (f->space > have)
 		return false;
 	memcpy(hdr, b + sizeof(head), head.hdr_len);

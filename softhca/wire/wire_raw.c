@@ -13,7 +13,7 @@
 
 enum { UDP_LEN = 8, RAW_BUFFER = 32 << 20 };
 
-static int attach(int fd, bool v4, uint32_t slot)
+static int raw_attach(int fd, bool v4, uint32_t slot)
 {
 	struct sock_filter code[] = {
 		/* X: where UDP begins; behind the IPv4 header, at once with IPv6 */
@@ -45,7 +45,7 @@ int wire_raw_open(const struct in6_addr *addr, uint32_t slot)
 	if (fd < 0)
 		return -errno;
 	/* The filter first: nothing of other programs gets into the buffer. */
-	ret = attach(fd, v4, slot);
+	ret = raw_attach(fd, v4, slot);
 	if (!ret && bind(fd, &a.any, len))
 		ret = -errno;
 	if (ret) {

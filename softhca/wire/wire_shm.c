@@ -83,7 +83,7 @@ bool wire_shm_on(void)
 	return shm_epoll >= 0;
 }
 
-static void event(struct shm_link *l)
+static void shm_event(struct shm_link *l)
 {
 	if (l == &shm_listener) {
 		shm_accept();
@@ -115,7 +115,7 @@ void wire_shm_events(void)
 		return;
 	n = epoll_wait(shm_epoll, e, EVENTS, 0);
 	for (int i = 0; i < n; i++)
-		event(e[i].data.ptr);
+		shm_event(e[i].data.ptr);
 	shm_events_due = n == EVENTS;
 	events_at = dp_now();
 }

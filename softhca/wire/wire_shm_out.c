@@ -27,7 +27,7 @@ enum {
 static struct shm_link *dirty[SLOT_COUNT];
 static unsigned n_dirty;
 
-static int dial(uint32_t slot)
+static int shm_dial(uint32_t slot)
 {
 	struct sockaddr_un a;
 	socklen_t n = shm_slot_name(slot, &a);
@@ -89,7 +89,7 @@ void wire_shm_connect(uint32_t slot)
 		return;
 	if (l->state == LINK_OPEN) /* the slot has a new owner */
 		shm_close_link(l);
-	l->fd = dial(slot);
+	l->fd = shm_dial(slot);
 	if (l->fd < 0)
 		return;
 	l->slot = slot;

@@ -230,7 +230,7 @@ static bool icrc_good(const struct packet_addr *a, uint8_t *buf, size_t n, bool 
 
 /* For another process of this host, which alone sees its loopback address. The
  * header says who sent it, and to which of our GIDs. */
-static void forward(uint8_t *buf, size_t n, uint32_t to_slot, const struct wire_dest *from)
+static void udp_forward(uint8_t *buf, size_t n, uint32_t to_slot, const struct wire_dest *from)
 {
 	const struct wire_dest to = { .kind = WIRE_HOST, .addr = wire_slot_addr(to_slot) };
 	uint8_t hdr[FORWARD_LEN] = { FORWARD_MARK, from->sgid };
@@ -294,7 +294,7 @@ static void udp_handle(struct wire_dest from, const struct packet_addr *a, uint8
 	}
 	if (p.dqpn >> SLOT_SHIFT != wire_slot()) {
 		if (shared)
-			forward(buf, n, p.dqpn >> SLOT_SHIFT, &from);
+			udp_forward(buf, n, p.dqpn >> SLOT_SHIFT, &from);
 		else
 			STAT_INC(pkts_dropped);
 		return;
