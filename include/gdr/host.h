@@ -121,7 +121,7 @@ GDR_API int gdr_free(void *ptr);
  * plain loads and stores, or NULL when it is reached through the NIC only, when
  * ptr is not in the heap, or pe is out of range. */
 GDR_API void *gdr_host_ptr(const void *ptr, int pe);
-
+/* How full the own heap is. Local. */
 struct gdr_heap_info {
 	size_t size, used, largest_free; /* bytes */
 	size_t objects;

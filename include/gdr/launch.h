@@ -234,7 +234,7 @@ static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 #else
 
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
-/* What the kernel returns, which is nothing, says what it takes. */
+/* Begins kernel `name`, which takes a `type`, in its body `arg`; its return type, of nothing, says what it takes. */
 #define GDR_KERNEL(name, type, arg)                                                                \
 	static void gdri_body_##name(type arg);                                                    \
 	static type *name(type const *gdri_arg)                                                    \
@@ -270,15 +270,15 @@ template <typename A, typename B> static inline size_t gdri_kernel_size(A *(*)(c
 			})
 #endif
 
-#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_hd_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream),        \
-		       GDRI_KERNEL_ARG(name, argp))
-
 /* Asynchronous; the argument struct is copied. Kernels of one stream run in order, those of
  * different streams at the same time. Blocks are started in order of their numbers, all at
  * once up to GDR_HOST_DEVICE_BLOCKS of the process, the others as earlier ones end: as on a
  * GPU, a kernel whose blocks wait for each other must fit. Any host thread, before gdr_init
  * too; not from a kernel. -GDR_EINVAL for sizes out of range, -GDR_ENOMEM, -GDR_ESYSTEM. */
+#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
+	gdri_hd_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream),        \
+		       GDRI_KERNEL_ARG(name, argp))
+
 GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 			   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			   size_t arg_size);

@@ -7,7 +7,7 @@
 
 #include <gdr/macros.h>
 #include <gdr/status.h>
-
+/* Names a team of this PE. */
 typedef int32_t gdr_team_t;
 
 enum {
