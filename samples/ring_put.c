@@ -26,7 +26,7 @@ GDR_KERNEL(ring_put, struct ring, r)
 int main(int argc, char **argv)
 {
 	struct ring r;
-	int from = -1, status;
+	int from = -1, status, failed = 0;
 
 	if (argc > 1) { /* also --help */
 		printf("usage: %s: each PE puts its number into the memory of the next one\n", argv[0]);
@@ -44,9 +44,10 @@ int main(int argc, char **argv)
 	if (!status)
 		status = gdr_stream_sync(NULL);
 	if (!status)
-		status = gdr_memcpy(&status, r.status, sizeof(status));
+		status = gdr_memcpy(&failed, r.status, sizeof(failed));
 	if (!status)
 		status = gdr_memcpy(&from, r.from, sizeof(from));
+	status = status ? status : failed; /* of the kernel */
 	printf("PE %d of %d: got %d (%s)\n", gdr_host_my_pe(), gdr_host_n_pes(), from,
 	       gdr_strerror(status));
 	return gdr_finalize() || status;
