@@ -2,6 +2,8 @@
 /* Contexts: the arguments of the public calls. */
 #include "host/host.h"
 #include "runtime/core/log.h"
+#include "runtime/path/ctx.h"
+#include "runtime/team/team.h"
 
 #define QUEUES(options) ((uint32_t)((options) >> 8 & 0xff))
 #define MODES (GDR_CTX_GPU | GDR_CTX_BLOCK | GDR_CTX_THREAD)
@@ -89,11 +91,11 @@ int gdr_ctx_get_team(gdr_ctx_t ctx, gdr_team_t *team)
 		*team = GDR_TEAM_INVALID;
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->ctxs.lock);
+	pthread_mutex_lock(&st->ctxs->lock);
 	c = gdri_ctx_find(st, ctx);
 	if (c && team)
 		*team = c->team;
-	pthread_mutex_unlock(&st->ctxs.lock);
+	pthread_mutex_unlock(&st->ctxs->lock);
 	if (c && team)
 		return 0;
 	gdri_error("gdr_ctx_get_team: %s", team ? "there is no such context" : "no place for the team");

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "host/cuda.h"
 
+#include "host/cuda.h"
 #include "host/host.h"
+#include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/window.h"
+#include "runtime/path/ctx.h"
 #include "runtime/path/fault.h"
 #include "runtime/path/hostq.h"
 #include "runtime/path/lost.h"
-#include "runtime/core/range.h"
-#include "runtime/mem/window.h"
 
 bool gdri_host_cuda(void)
 {

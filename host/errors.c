@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/errors.h"
 #include "host/host.h"
+#include "runtime/core/errors.h"
+#include "runtime/core/log.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/path/devstate.h"
-#include "runtime/core/log.h"
 #include "runtime/path/lost.h"
 
 int gdr_host_status(void)

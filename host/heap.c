@@ -16,7 +16,11 @@
 #include "runtime/core/text.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/grow.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/suballoc.h"
+#include "runtime/mem/symmetric.h"
 #include "runtime/mem/window.h"
+#include "runtime/team/team.h"
 
 struct request {
 	uint64_t call, size, alignment; /* FREE: size is the object's offset */
@@ -26,7 +30,7 @@ struct request {
 /* Where the allocator's range begins. */
 static uint8_t *heap_objects(const struct gdri_state *st)
 {
-	return st->heap.base + GDRI_CTL_SIZE + st->teams.bytes;
+	return st->heap->base + GDRI_CTL_SIZE + st->teams->bytes;
 }
 
 /* What a PE sent. Of those that name an object, size is its offset: below the heap it wraps. */
@@ -238,7 +242,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	pthread_mutex_lock(&st->lock);
 	ret = heap_allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
-		st->pending = gdri_heap_zero(&st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
+		st->pending = gdri_heap_zero(st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
 		ret = gdri_heap_agree(st, GDRI_CALL_ZEROED, size, alignment); /* no PE puts before all have zeroed */
 		if (ret && !st->broken) /* all PEs know, and give it back */
 			heap_give_back(st, (uint64_t)((uint8_t *)p - heap_objects(st)));

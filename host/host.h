@@ -4,6 +4,8 @@
 #define GDRI_HOST_INTERNAL_H
 
 #include "runtime/core/state.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/symmetric.h"
 
 /* The library's state, or NULL after logging that `call` came before gdr_init or after
  * gdr_finalize. */

@@ -9,6 +9,7 @@
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/hostdev/hostdev.h"
+#include "runtime/path/ctx.h"
 #include "runtime/path/fault.h"
 #include "runtime/path/lost.h"
 

@@ -3,6 +3,8 @@
 
 #include "host/host.h"
 #include "runtime/core/log.h"
+#include "runtime/mem/heap.h"
+#include "runtime/nic/nic.h"
 
 struct gdri_state *gdri_need_state(const char *call)
 {
@@ -53,7 +55,7 @@ int gdr_query(struct gdr_job_info *info)
 			info->n_nic++;
 	}
 	info->n_nodes = st->n_nodes;
-	info->heap_size = gdri_heap_size(&st->heap);
+	info->heap_size = gdri_heap_size(st->heap);
 	if (st->nic) {
 		info->nic = gdri_nic_name(st->nic);
 		info->nic_text = gdri_nic_text(st->nic);

@@ -5,7 +5,9 @@
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/mapped.h"
+#include "runtime/nic/nic.h"
 
 /* First byte behind; ranges that wrap are refused before. */
 static bool register_overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
@@ -18,7 +20,7 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i, room = GDRI_MAX_BUFFERS;
 
-	if (register_overlap(addr, len, (uintptr_t)st->heap.base, gdri_heap_size(&st->heap))) {
+	if (register_overlap(addr, len, (uintptr_t)st->heap->base, gdri_heap_size(st->heap))) {
 		gdri_error("gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which "
 			   "needs no registration", (unsigned long long)addr, (unsigned long long)len);
 		return -GDR_EINVAL;

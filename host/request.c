@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "runtime/core/log.h"
+#include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/path/devstate.h"
-#include "runtime/core/log.h"
-#include "runtime/path/lost.h"
 #include "runtime/exec/perform.h"
-#include "runtime/core/range.h"
-#include "runtime/team/team.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
+#include "runtime/path/devstate.h"
+#include "runtime/path/lost.h"
+#include "runtime/team/team.h"
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
@@ -51,8 +52,8 @@ static const char *const names[GDRI_RQ_END] = {
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const void *ptr,
 		   uint64_t len)
 {
-	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes;
-	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes;
+	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base);
 	uint64_t align = q->size < 8 ? q->size : 8;
 
 	if (!len)

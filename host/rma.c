@@ -7,10 +7,11 @@
 #include "host/cuda.h"
 #include "host/host.h"
 #include "runtime/core/log.h"
-#include "runtime/path/lost.h"
 #include "runtime/core/range.h"
 #include "runtime/exec/staging.h"
 #include "runtime/mem/window.h"
+#include "runtime/path/ctx.h"
+#include "runtime/path/lost.h"
 
 /* What device functions trust their caller with, and whether the peer is lost. Outside of a job the call itself says
  * so. *world: the number in the world of PE pe of the context's team. */

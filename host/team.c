@@ -7,6 +7,7 @@
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/core/mix.h"
+#include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
 
 static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
@@ -282,7 +283,7 @@ int gdr_team_get_config(gdr_team_t team, long config_mask, gdr_team_config_t *co
 		return -GDR_EINVAL;
 	}
 	if (config_mask & GDR_TEAM_NUM_CONTEXTS)
-		config->num_contexts = st->teams.config[team].num_contexts;
+		config->num_contexts = st->teams->config[team].num_contexts;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/hostdev/hostdev_fiber.h"
+#include "runtime/mem/heap.h"
 
 #define LATE_MS 100 /* what a PE gets that has no time left */
 
@@ -100,12 +101,12 @@ int gdri_agree(struct gdri_state *st, const char *what, const void *send, void *
 	/* What peers do to the heap through the NIC before their arrival comes before our return, what
 	 * they do after theirs behind our arrival. ThreadSanitizer does not see it: pairs with a
 	 * device in this process (softhca, mr_accessed). */
-	if (st->heap.base)
-		gdri_hd_release(st->heap.base);
+	if (st->heap->base)
+		gdri_hd_release(st->heap->base);
 	ret = st->boot->allgather(st->boot, mine, all, stride, left);
 	gdri_break(st, ret); /* not what a PE told: nobody knows how far the others came */
-	if (!ret && st->heap.base)
-		gdri_hd_acquire(st->heap.base);
+	if (!ret && st->heap->base)
+		gdri_hd_acquire(st->heap->base);
 	if (!ret)
 		ret = agree_judge(st, what, all, stride, own);
 	for (i = 0; !ret && len && i < st->n_pes; i++)

@@ -7,10 +7,10 @@
 #include <gdr/device.h>
 
 #include "runtime/core/log.h"
-#include "runtime/mem/place.h"
 #include "runtime/core/refusal.h"
 #include "runtime/core/syndrome.h"
 #include "runtime/core/text.h"
+#include "runtime/mem/place.h"
 
 static void add_peer(struct text *t, const char *before, int pe)
 {

@@ -15,6 +15,8 @@
 #include "runtime/core/state.h"
 #include "runtime/core/units.h"
 #include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/nic/nic.h"
+#include "runtime/team/coll.h"
 
 #define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
 
@@ -115,7 +117,7 @@ static void fill_identity(const struct gdri_state *st, struct identity *id)
 	id->teams = st->opt.teams;
 	id->coll_slot = st->opt.coll_slot;
 	id->coll_blocks = st->opt.coll_blocks;
-	id->coll = gdri_coll_hash(&st->coll);
+	id->coll = gdri_coll_hash(st->coll);
 	id->cores = gdri_hd_backoff_cores();
 }
 

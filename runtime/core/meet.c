@@ -9,9 +9,10 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/hostdev/hostdev_fiber.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/hostdev/hostdev_fiber.h"
+#include "runtime/nic/nic.h"
 
 #define COUNT 0xffull
 #define DIFFER (~COUNT)

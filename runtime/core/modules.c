@@ -7,18 +7,19 @@
 #include <gdr/impl/arch/unit.h>
 #include <gdr/status.h>
 
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/outside.h"
 
 static struct gdri_module *module_find(struct gdri_state *st, const struct CUmod_st *module)
 {
 	int i;
 
-	for (i = 0; i < st->modules.n; i++) {
-		if (st->modules.list[i].module == module)
-			return &st->modules.list[i];
+	for (i = 0; i < st->modules->n; i++) {
+		if (st->modules->list[i].module == module)
+			return &st->modules->list[i];
 	}
 	return NULL;
 }
@@ -36,7 +37,7 @@ static int check_version(struct gdri_state *st, const void *constants, uint64_t 
 		return -GDR_ENOTSUP;
 	}
 	if (!ret && abi == GDR_ABI_VERSION && !(*found & GDRI_MODULE_ANY_ADDRESS) &&
-	    __atomic_load_n(&st->outside.n, __ATOMIC_RELAXED)) { /* with local_lock: pairs with outside_count() */
+	    __atomic_load_n(&st->outside->n, __ATOMIC_RELAXED)) { /* with local_lock: pairs with outside_count() */
 		gdri_error("gdr_module_init: memory of cudaMalloc is registered, and the module was compiled without "
 			   "GDR_ANY_ADDRESS: compile it with -DGDR_ANY_ADDRESS");
 		return -GDR_ENOTSUP;
@@ -67,18 +68,18 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 		ret = check_version(st, fresh.constants, &fresh.version);
 		if (ret)
 			return ret;
-		list = realloc(st->modules.list, (size_t)(st->modules.n + 1) * sizeof(*list));
+		list = realloc(st->modules->list, (size_t)(st->modules->n + 1) * sizeof(*list));
 		if (!list) {
 			gdri_error("out of memory");
 			return -GDR_ENOMEM;
 		}
-		m = &list[st->modules.n++];
+		m = &list[st->modules->n++];
 		*m = fresh;
-		st->modules.list = list;
+		st->modules->list = list;
 	}
 	ret = gdri_cuda_poke(st->cuda, m->constants, st->constants, sizeof(*st->constants), gdri_cuda_copy_ms(st));
 	if (ret && is_new && ret != -GDR_ETIMEOUT) /* it was not given: its owner may unload it */
-		st->modules.n--;
+		st->modules->n--;
 	return ret;
 }
 
@@ -86,8 +87,8 @@ bool gdri_modules_have_any_address(const struct gdri_state *st)
 {
 	int i;
 
-	for (i = st->modules.library; i < st->modules.n; i++)
-		if (!(st->modules.list[i].version & GDRI_MODULE_ANY_ADDRESS))
+	for (i = st->modules->library; i < st->modules->n; i++)
+		if (!(st->modules->list[i].version & GDRI_MODULE_ANY_ADDRESS))
 			return false;
 	return true;
 }
@@ -113,7 +114,7 @@ int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 		gdri_error("gdr_module_finalize: what hides the library from the module may yet be on its way: leave "
 			   "the module loaded, and call it again");
 	else
-		*m = st->modules.list[--st->modules.n];
+		*m = st->modules->list[--st->modules->n];
 	return ret;
 }
 
@@ -124,14 +125,14 @@ void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module)
 	if (!m)
 		return;
 	module_hide(st, m);
-	*m = st->modules.list[--st->modules.n];
+	*m = st->modules->list[--st->modules->n];
 }
 
 void gdri_modules_forget(struct gdri_state *st)
 {
-	while (st->modules.n)
-		module_hide(st, &st->modules.list[--st->modules.n]);
-	free(st->modules.list);
-	st->modules.list = NULL;
-	st->modules.library = 0;
+	while (st->modules->n)
+		module_hide(st, &st->modules->list[--st->modules->n]);
+	free(st->modules->list);
+	st->modules->list = NULL;
+	st->modules->library = 0;
 }

@@ -11,11 +11,11 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/core/errors.h"
-#include "runtime/path/fault.h"
 #include "runtime/core/log.h"
-#include "runtime/path/lost.h"
 #include "runtime/core/state.h"
 #include "runtime/core/thread.h"
+#include "runtime/path/fault.h"
+#include "runtime/path/lost.h"
 
 #define EXIT_S 1
 #define COUNTS_MS 5000 /* how late the log may say that an error came again */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/core/state.h"
-#include "runtime/core/range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +8,27 @@
 #include "bootstrap/boot.h"
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_state.h"
-#include "runtime/path/devstate.h"
-#include "runtime/path/fault.h"
-#include "runtime/hostdev/hostdev.h"
 #include "runtime/core/log.h"
 #include "runtime/core/meet.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/monitor.h"
+#include "runtime/core/range.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/cuda/early.h"
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/seer.h"
+#include "runtime/mem/share.h"
+#include "runtime/mem/suballoc.h"
+#include "runtime/mem/symmetric.h"
+#include "runtime/nic/nic.h"
+#include "runtime/path/ctx.h"
+#include "runtime/path/devstate.h"
+#include "runtime/path/fault.h"
+#include "runtime/team/coll.h"
+#include "runtime/team/team.h"
 
 static struct gdri_state *current;
 
@@ -105,27 +116,27 @@ static int up_host_device(struct gdri_state *st)
 static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
-	int ret = gdri_early_heap(st) ? 0 : gdri_heap_make(&st->heap, st->cuda, in_host, st->opt.heap_size,
+	int ret = gdri_early_heap(st) ? 0 : gdri_heap_make(st->heap, st->cuda, in_host, st->opt.heap_size,
 							    st->opt.heap_max);
 
 	if (!ret)
-		ret = gdri_heap_mark(&st->heap, st->pe);
+		ret = gdri_heap_mark(st->heap, st->pe);
 	if (!ret && st->cuda)
 		ret = gdri_page_open(st);
 	if (ret)
 		return ret;
-	ret = gdri_teams_plan(st, st->heap.size);
+	ret = gdri_teams_plan(st, st->heap->size);
 	if (ret) {
 		gdri_error("heap: %llu bytes are too few for the teams of %d PEs; raise GDR_HEAP_SIZE",
-			   (unsigned long long)st->heap.size, st->n_pes);
+			   (unsigned long long)st->heap->size, st->n_pes);
 		return ret;
 	}
 	if (st->cuda) /* memory of the host comes zeroed */
-		ret = gdri_heap_zero(&st->heap, st->heap.base + GDRI_CTL_SIZE, st->teams.bytes, GDRI_COPY_MS);
+		ret = gdri_heap_zero(st->heap, st->heap->base + GDRI_CTL_SIZE, st->teams->bytes, GDRI_COPY_MS);
 	if (ret)
 		return ret;
-	st->alloc = gdri_suballoc_create(st->heap.size - GDRI_CTL_SIZE - st->teams.bytes,
-					 GDRI_CTL_SIZE + st->teams.bytes);
+	st->alloc = gdri_suballoc_create(st->heap->size - GDRI_CTL_SIZE - st->teams->bytes,
+					 GDRI_CTL_SIZE + st->teams->bytes);
 	if (!st->alloc) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
@@ -141,17 +152,17 @@ static void down_heap(struct gdri_state *st)
 	gdri_suballoc_destroy(st->alloc);
 	st->alloc = NULL;
 	gdri_page_close(st);
-	gdri_heap_close(&st->heap);
+	gdri_heap_close(st->heap);
 }
 
 static int up_share(struct gdri_state *st)
 {
-	return gdri_share_open(&st->share);
+	return gdri_share_open(st->share);
 }
 
 static void down_share(struct gdri_state *st)
 {
-	gdri_share_close(&st->share);
+	gdri_share_close(st->share);
 }
 
 static int up_all_checked(struct gdri_state *st)
@@ -288,7 +299,7 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	if (!ret)
 		ret = gdri_options_check(&st->opt);
 	if (!ret)
-		ret = gdri_coll_load(&st->coll, st->opt.coll, st->opt.coll_table);
+		ret = gdri_coll_load(st->coll, st->opt.coll, st->opt.coll_table);
 	st->pending = ret;
 	gdri_limit_begin(st, true);
 }
@@ -310,15 +321,46 @@ static void state_announce(const struct gdri_state *st)
 		mapped += st->peers[i].base != NULL;
 	gdri_info("gdr %s: PE %d of %d on %d node%s, heap %llu bytes, %d by p2p, %d by %s%s%s",
 		  GDR_VERSION_STRING, st->pe, st->n_pes, st->n_nodes, st->n_nodes == 1 ? "" : "s",
-		  (unsigned long long)st->heap.size, mapped, st->n_pes - mapped,
+		  (unsigned long long)st->heap->size, mapped, st->n_pes - mapped,
 		  st->nic ? gdri_nic_name(st->nic) : "nic", st->nic ? ", " : "",
 		  st->nic ? gdri_nic_text(st->nic) : "");
+}
+
+/* The state and what it points to that lives as long: one allocation, which begins with the state. */
+static struct gdri_state *make_state(void)
+{
+	struct {
+		struct gdri_state st;
+		struct gdri_coll_rules coll;
+		struct gdri_ctxs ctxs;
+		struct gdri_early early;
+		struct gdri_heap heap, page;
+		struct gdri_modules modules;
+		struct gdri_mr_keys keys;
+		struct gdri_outsides outside;
+		struct gdri_share share;
+		struct gdri_teams teams;
+	} *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->st.coll = &all->coll;
+	all->st.ctxs = &all->ctxs;
+	all->st.early = &all->early;
+	all->st.heap = &all->heap;
+	all->st.page = &all->page;
+	all->st.modules = &all->modules;
+	all->st.keys = &all->keys;
+	all->st.outside = &all->outside;
+	all->st.share = &all->share;
+	all->st.teams = &all->teams;
+	return &all->st;
 }
 
 int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 {
 	static pthread_once_t first = PTHREAD_ONCE_INIT;
-	struct gdri_state *st = calloc(1, sizeof(*st));
+	struct gdri_state *st = make_state();
 	int ret;
 
 	pthread_once(&first, state_register_fork);
@@ -326,7 +368,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
 	}
-	st->share.listener = -1;
+	st->share->listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_init(&st->local_lock, NULL);
 	pthread_mutex_init(&st->symmetric_lock, NULL);
@@ -423,7 +465,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 	pthread_mutex_destroy(&st->symmetric_lock);
 	pthread_mutex_destroy(&st->fault_lock);
 	pthread_mutex_destroy(&st->staging_lock);
-	gdri_coll_unload(&st->coll);
+	gdri_coll_unload(st->coll);
 	free(st);
 	return told;
 }

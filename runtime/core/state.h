@@ -15,21 +15,30 @@
 #include <gdr/impl/arch/abi.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/team/coll.h"
-#include "runtime/path/ctx.h"
-#include "runtime/cuda/early.h"
-#include "runtime/mem/heap.h"
-#include "runtime/core/modules.h"
-#include "runtime/core/monitor.h"
-#include "runtime/nic/nic.h"
 #include "runtime/core/options.h"
-#include "runtime/mem/outside.h"
-#include "runtime/mem/share.h"
-#include "runtime/mem/suballoc.h"
-#include "runtime/mem/symmetric.h"
-#include "runtime/team/team.h"
 
+/* Each subsystem's own: its header says what is in it. Pointers, so that who needs one need not read the others. */
+struct gdri_coll_rules;
+struct gdri_constants;
+struct gdri_ctxs;
+struct gdri_cuda;
+struct gdri_dev;
+struct gdri_early;
+struct gdri_heap;
+struct gdri_hostq;
+struct gdri_modules;
+struct gdri_monitor;
+struct gdri_mr_keys;
+struct gdri_nic;
+struct gdri_outsides;
+struct gdri_peer;
+struct gdri_performer;
+struct gdri_qp;
+struct gdri_share;
 struct gdri_staging;
+struct gdri_suballoc;
+struct gdri_symmetric;
+struct gdri_teams;
 
 struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers */
 	void *handle; /* of the NIC; NULL: no NIC in use */
@@ -37,7 +46,7 @@ struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers *
 
 struct gdri_state {
 	struct gdri_options opt;
-	struct gdri_coll_rules coll; /* opt.coll and opt.coll_table */
+	struct gdri_coll_rules *coll; /* opt.coll and opt.coll_table */
 	const struct gdr_init_attr *attr; /* while init runs; NULL: none */
 	struct gdr_bootstrap *boot;
 	int pe, n_pes;
@@ -52,21 +61,21 @@ struct gdri_state {
 
 	/* GPU: NULL on the host device */
 	struct gdri_cuda *cuda;
-	struct gdri_early early;
+	struct gdri_early *early;
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
 	struct gdri_constants *constants; /* what all modules have */
-	struct gdri_modules modules;	  /* those loaded by hand */
+	struct gdri_modules *modules;	  /* those loaded by hand */
 	struct gdri_performer *performer; /* NULL: the library has no kernels for it */
 
 	/* heap */
-	struct gdri_heap heap;
+	struct gdri_heap *heap;
 	struct gdri_suballoc *alloc; /* of [GDRI_CTL_SIZE + teams.bytes, heap.size) */
 	struct gdri_symmetric *symmetric; /* what of it is the program's */
 	/* Of that list, with `lock` for who changes it: who looks an address up does not wait for other PEs. */
 	pthread_mutex_t symmetric_lock;
-	struct gdri_outsides outside;	  /* what of it is memory of cudaMalloc */
+	struct gdri_outsides *outside;	  /* what of it is memory of cudaMalloc */
 	struct gdri_suballoc *window; /* of the addresses behind it; NULL: nothing was ever there */
-	struct gdri_share share;
+	struct gdri_share *share;
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[160];	 /* [n_pes] why a peer of this node is not mapped */
 
@@ -74,7 +83,7 @@ struct gdri_state {
 	bool any_nic; /* equal on all PEs */
 	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
 	struct gdri_nic *nic;
-	struct gdri_mr_keys keys;
+	struct gdri_mr_keys *keys;
 	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */
 	struct gdri_hostq *hostq; /* with a GPU: the host's own */
 	struct gdri_reg regs[GDRI_MAX_BUFFERS];
@@ -84,7 +93,7 @@ struct gdri_state {
 	/* device */
 	struct gdri_dev *dev;
 	struct gdri_dev *seer; /* under CUDA, else NULL: see seer.h */
-	struct gdri_heap page;
+	struct gdri_heap *page;
 	struct gdri_peer *page_peers; /* [n_pes] */
 	uint32_t *abort_word;
 	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
@@ -94,8 +103,8 @@ struct gdri_state {
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 	struct gdri_state *left; /* then: the one that was left so before */
 
-	struct gdri_teams teams;
-	struct gdri_ctxs ctxs;
+	struct gdri_teams *teams;
+	struct gdri_ctxs *ctxs;
 	struct gdri_monitor *monitor;
 	pthread_mutex_t fault_lock; /* of all here; held for no call of the program's */
 	unsigned int fault_attempts;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define _GNU_SOURCE /* pthread_tryjoin_np */
-#include "runtime/cuda/cuda_impl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/thread.h"
+#include "runtime/cuda/cuda_impl.h"
 
 #define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
 

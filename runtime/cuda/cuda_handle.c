@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/cuda/cuda_impl.h"
 #include "runtime/core/options.h"
+#include "runtime/cuda/cuda_impl.h"
 
 #define MAGIC 0x3143524246524447ull
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)

@@ -8,9 +8,9 @@
 
 #include <gdr/status.h>
 
+#include "runtime/core/log.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_api.h"
-#include "runtime/core/log.h"
 
 #define GDRI_CUDA_BOUNCE ((size_t)256 << 10)
 

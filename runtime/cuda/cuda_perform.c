@@ -7,9 +7,12 @@
 #include <gdr/impl/coll/direct/near.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda_impl.h"
-#include "runtime/exec/perform.h"
+#include "runtime/core/modules.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda_impl.h"
+#include "runtime/cuda/early.h"
+#include "runtime/exec/perform.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 
 #define CALLS 8	      /* host threads that wait at the same time */
@@ -258,7 +261,7 @@ static enum way way_of(const struct gdri_state *st, const struct gdri_request *q
 static gdri_cu_result perform_copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
 				   const void *remote, size_t len, gdr_stream_t stream)
 {
-	const struct gdri_heap *h = &st->heap;
+	const struct gdri_heap *h = st->heap;
 	uint64_t size = gdri_heap_size(h);
 	bool gpu = h->cuda && (uintptr_t)own - (uintptr_t)h->base < size &&
 		   (uintptr_t)remote - (uintptr_t)h->base < size;

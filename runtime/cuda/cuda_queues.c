@@ -12,10 +12,11 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/nic/nic.h"
 
 struct view {
 	size_t first, n;      /* of the PE's queues */

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cuda/cuda_impl.h"
 #include "runtime/core/log.h"
-#include "runtime/mem/window.h"
 #include "runtime/core/modules.h"
-#include "runtime/mem/outside.h"
-#include "runtime/exec/perform.h"
 #include "runtime/core/units.h"
+#include "runtime/cuda/cuda_impl.h"
+#include "runtime/exec/perform.h"
+#include "runtime/mem/outside.h"
+#include "runtime/mem/window.h"
+#include "runtime/nic/nic.h"
+#include "runtime/path/ctx.h"
+#include "runtime/team/team.h"
 
 int gdri_up_cuda(struct gdri_state *st)
 {
@@ -70,8 +73,8 @@ static void cuda_state_fill(const struct gdri_state *st, const struct block *b, 
 	d->qps = (struct gdri_qp *)(void *)(at + b->qps);
 	d->used = (uint64_t *)(void *)(at + b->used);
 	d->peers = (struct gdri_peer *)(void *)(at + b->peers);
-	d->teams = st->teams.gpu;
-	d->ctxs = st->ctxs.gpu;
+	d->teams = st->teams->gpu;
+	d->ctxs = st->ctxs->gpu;
 	if (b->used > b->qps)
 		memcpy(p + b->qps, st->qps, b->used - b->qps);
 	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
@@ -103,9 +106,9 @@ static int set_constants(struct gdri_state *st)
 	c->heap = d->heap;
 	c->heap_size = gdri_window_reach(st);
 	c->ctl = d->ctl;
-	c->ctxs = st->ctxs.gpu;
-	c->teams = st->teams.gpu;
-	c->n_teams = st->teams.n;
+	c->ctxs = st->ctxs->gpu;
+	c->teams = st->teams->gpu;
+	c->n_teams = st->teams->n;
 	c->pe = d->pe;
 	c->n_pes = d->n_pes;
 	c->n_slots = d->n_slots;
@@ -137,7 +140,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 		ret = set_constants(st);
 	if (!ret)
 		gdri_perform_up(st);
-	st->modules.library = st->modules.n;
+	st->modules->library = st->modules->n;
 	return ret;
 }
 
@@ -156,7 +159,7 @@ int gdri_cuda_state_show(struct gdri_state *st)
 		return -GDR_ENOTSUP;
 	}
 	/* relaxed: pairs with outside_count(), which counts before it looks at the units */
-	if (__atomic_load_n(&st->outside.n, __ATOMIC_RELAXED) && !gdri_units_have_any_address()) {
+	if (__atomic_load_n(&st->outside->n, __ATOMIC_RELAXED) && !gdri_units_have_any_address()) {
 		gdri_error("kernels compiled without GDR_ANY_ADDRESS were loaded, and memory of cudaMalloc is "
 			   "registered: compile them with -DGDR_ANY_ADDRESS");
 		return -GDR_ENOTSUP;

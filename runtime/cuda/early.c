@@ -3,17 +3,18 @@
 
 #include <gdr/status.h>
 
-#include "runtime/cuda/cuda.h"
-#include "runtime/exec/perform.h"
 #include "runtime/core/state.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/units.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/exec/perform.h"
+#include "runtime/mem/heap.h"
 
 static void *make_heap(void *arg)
 {
 	struct gdri_state *st = arg;
 
-	gdri_heap_make(&st->early.made, st->cuda, false, st->opt.heap_size, st->opt.heap_max);
+	gdri_heap_make(&st->early->made, st->cuda, false, st->opt.heap_size, st->opt.heap_max);
 	return NULL;
 }
 
@@ -21,13 +22,13 @@ static void *load_kernels(void *arg)
 {
 	struct gdri_state *st = arg;
 
-	st->early.performer = gdri_perform_load(st->cuda);
+	st->early->performer = gdri_perform_load(st->cuda);
 	return NULL;
 }
 
 int gdri_early_begin(struct gdri_state *st)
 {
-	struct gdri_early *e = &st->early;
+	struct gdri_early *e = st->early;
 	int ret;
 
 	if (st->pending || !gdri_units_exist())
@@ -50,19 +51,19 @@ static void wait_for_heap(struct gdri_early *e)
 
 bool gdri_early_heap(struct gdri_state *st)
 {
-	struct gdri_early *e = &st->early;
+	struct gdri_early *e = st->early;
 
 	wait_for_heap(e);
 	if (!e->made.base)
 		return false;
-	st->heap = e->made;
+	*st->heap = e->made;
 	e->made = (struct gdri_heap){0};
 	return true;
 }
 
 struct gdri_performer *gdri_early_performer(struct gdri_state *st)
 {
-	struct gdri_early *e = &st->early;
+	struct gdri_early *e = st->early;
 	struct gdri_performer *p;
 
 	if (e->kernels_run)
@@ -75,8 +76,8 @@ struct gdri_performer *gdri_early_performer(struct gdri_state *st)
 
 void gdri_early_end(struct gdri_state *st)
 {
-	wait_for_heap(&st->early);
-	if (st->early.made.base)
-		gdri_heap_close(&st->early.made);
+	wait_for_heap(st->early);
+	if (st->early->made.base)
+		gdri_heap_close(&st->early->made);
 	gdri_perform_drop(st->cuda, gdri_early_performer(st));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/exec/perform.h"
 
 #include <gdr/device.h>
 #include <gdr/impl/coll/direct/near.h>
 
-#include "runtime/team/coll.h"
 #include "runtime/core/state.h"
+#include "runtime/exec/perform.h"
+#include "runtime/team/coll.h"
 #include "runtime/team/team.h"
 
 #define BLOCK 512u	/* threads; what the image is compiled for (CMakeLists.txt) */
@@ -85,7 +85,7 @@ static void plan_spread(const struct gdri_state *st, struct gdri_request *q, str
 	q->coll.push_size = t->push_size;
 	q->coll.words = t->grid;
 	bytes = d > s ? d : s;
-	algo = gdri_coll_on_stream(t, kind, bytes, &st->coll);
+	algo = gdri_coll_on_stream(t, kind, bytes, st->coll);
 	if (by_push(q, t, algo)) {
 		plan_push(st, t, q, p);
 		return;

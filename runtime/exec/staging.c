@@ -8,6 +8,7 @@
 
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/nic/nic.h"
 
 #define PART ((size_t)256 << 10)
 

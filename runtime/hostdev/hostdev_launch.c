@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/hostdev/hostdev.h"
 #include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev.h"
 
 #define MAX_ARG 4096u /* as under CUDA */
 

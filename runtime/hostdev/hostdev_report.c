@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a block was ended, in words. Runs on the CPU thread's own stack after
  * the fibers were left. */
-#include "runtime/hostdev/hostdev_block.h"
 
 #include <stdio.h>
 
 #include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev_block.h"
 
 static const char *hostdev_op_name(enum gdri_hd_op op)
 {

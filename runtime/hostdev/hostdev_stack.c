@@ -5,7 +5,6 @@
  * (Linux 6.13: costs no mapping), else mprotect, else, where the limit is
  * reached, missing, with one warning. */
 #define _GNU_SOURCE
-#include "runtime/hostdev/hostdev_fiber.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include <gdr/status.h>
 #include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev_fiber.h"
 
 #if defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of the host device: queues of kernels that run in order. Only the
  * head of each is handed to the workers. */
-#include "runtime/hostdev/hostdev_launch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev_launch.h"
 
 gdr_stream_t gdri_hd_stream_find(struct gdri_hd *hd, gdr_stream_t s)
 {

@@ -2,7 +2,6 @@
 /* CPU threads that run blocks, one block each at a time. They are made when
  * there are blocks for them, up to the limit, and wait for more. */
 #define _GNU_SOURCE
-#include "runtime/hostdev/hostdev_launch.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,8 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/hostdev/hostdev_backoff.h"
 #include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/hostdev/hostdev_launch.h"
 
 #define TRIM_AFTER_MS 1000u /* idle this long: stacks of large blocks are given back */
 #define TRIM_STACKS 64u

@@ -10,20 +10,23 @@
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
-#include "runtime/mem/offer.h"
 #include "runtime/core/state.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/offer.h"
+#include "runtime/mem/share.h"
+#include "runtime/mem/suballoc.h"
 
 #define TRADE_MS 10000
 
 static uint64_t grow_left(const struct gdri_state *st)
 {
-	return st->heap.n < GDRI_HEAP_PARTS ? st->heap.max - st->heap.size : 0;
+	return st->heap->n < GDRI_HEAP_PARTS ? st->heap->max - st->heap->size : 0;
 }
 
 /* Whole chunks, and an eighth of what there is: few parts. At the end, what is left. */
 static uint64_t part_size(const struct gdri_state *st, uint64_t bytes)
 {
-	uint64_t chunk = st->opt.heap_chunk, most = grow_left(st), size = st->heap.size / 8;
+	uint64_t chunk = st->opt.heap_chunk, most = grow_left(st), size = st->heap->size / 8;
 
 	size = size > bytes ? size : bytes;
 	size = size > most ? most : size;
@@ -39,14 +42,14 @@ bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
 /* The part of this PE. */
 static int grow_create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
 {
-	const struct gdri_heap_part *p = &st->heap.parts[st->heap.n];
-	int ret = gdri_heap_grow(&st->heap, size);
+	const struct gdri_heap_part *p = &st->heap->parts[st->heap->n];
+	int ret = gdri_heap_grow(st->heap, size);
 
 	if (ret)
 		return ret;
-	ret = gdri_offer_join(st, st->heap.base + p->offset, p->size, p->offset, o);
+	ret = gdri_offer_join(st, st->heap->base + p->offset, p->size, p->offset, o);
 	if (ret)
-		gdri_heap_shrink(&st->heap);
+		gdri_heap_shrink(st->heap);
 	return ret;
 }
 
@@ -55,7 +58,7 @@ static int grow_take(struct gdri_state *st, struct gdri_share_peer *p, bool told
 	int ret = -GDR_ESYSTEM;
 
 	if (p->fd >= 0)
-		ret = gdri_heap_map_part(&st->heap, p->fd, st->peers[p->pe].base, p->why, sizeof(p->why));
+		ret = gdri_heap_map_part(st->heap, p->fd, st->peers[p->pe].base, p->why, sizeof(p->why));
 	if (p->fd >= 0)
 		close(p->fd);
 	if (ret && !told)
@@ -80,7 +83,7 @@ static int grow_trade(struct gdri_state *st, const struct gdri_offer *all, bool 
 		sp[n++].address = all[i].address;
 	}
 	if (n)
-		ret = gdri_share_trade(&st->share, st->pe, st->heap.parts[st->heap.n - 1].fd, -1, sp, n,
+		ret = gdri_share_trade(st->share, st->pe, st->heap->parts[st->heap->n - 1].fd, -1, sp, n,
 				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
 					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
 	for (i = 0; i < n; i++) {
@@ -98,10 +101,10 @@ static void grow_undo(struct gdri_state *st, const bool *mapped)
 
 	for (i = 0; i < st->n_pes; i++) {
 		if (mapped[i])
-			gdri_heap_unmap_part(&st->heap, st->peers[i].base);
+			gdri_heap_unmap_part(st->heap, st->peers[i].base);
 	}
 	gdri_offer_undo(st);
-	gdri_heap_shrink(&st->heap);
+	gdri_heap_shrink(st->heap);
 }
 
 /* The others are told of a PE that has no memory for what it would hear. */
@@ -116,21 +119,21 @@ static int grow_refuse(struct gdri_state *st)
 
 static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bool *mapped)
 {
-	int before = st->heap.n, ret;
+	int before = st->heap->n, ret;
 	struct gdri_offer mine;
 
 	memset(&mine, 0, sizeof(mine));
 	st->pending = grow_create(st, size, &mine);
 	if (!st->pending)
-		st->pending = gdri_share_open(&st->share);
-	mine.address = st->share.address;
+		st->pending = gdri_share_open(st->share);
+	mine.address = st->share->address;
 	ret = gdri_agree(st, "heap growth", &mine, all, sizeof(*all));
 	if (!ret) {
 		st->pending = grow_trade(st, all, mapped);
 		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
 	}
 	if (ret) { /* out of step: some PEs may use the keys already, and it goes when the library is left */
-		if (st->heap.n > before && !st->broken)
+		if (st->heap->n > before && !st->broken)
 			grow_undo(st, mapped);
 		return ret;
 	}
@@ -153,11 +156,11 @@ int gdri_grow(struct gdri_state *st, uint64_t bytes)
 
 	gdri_limit_begin(st, false);
 	ret = all && mapped ? grow_heap(st, size, all, mapped) : grow_refuse(st);
-	gdri_share_close(&st->share);
+	gdri_share_close(st->share);
 	free(all);
 	free(mapped);
 	if (!ret)
 		gdri_info("heap: %llu bytes more, %llu in %d parts", (unsigned long long)size,
-			  (unsigned long long)st->heap.size, st->heap.n);
+			  (unsigned long long)st->heap->size, st->heap->n);
 	return ret;
 }

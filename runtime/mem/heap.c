@@ -13,9 +13,9 @@
 
 #include <gdr/status.h>
 
+#include "runtime/core/log.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/core/log.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 

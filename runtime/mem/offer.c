@@ -7,12 +7,13 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/nic/nic.h"
 #include "runtime/path/hostq.h"
-#include "runtime/core/log.h"
-#include "runtime/core/state.h"
 
 /* Sets of keys: so many stay in any case, since a thread may have read a key long before it posts; beyond so many,
  * those go by which nothing is under way. */

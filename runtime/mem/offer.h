@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "runtime/cuda/cuda_ipc.h"
-#include "runtime/nic/nic.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/share.h"
+#include "runtime/nic/nic.h"
 
 struct gdri_state;
 

@@ -10,14 +10,16 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/core/log.h"
 #include "runtime/core/modules.h"
-#include "runtime/mem/offer.h"
-#include "runtime/exec/perform.h"
 #include "runtime/core/state.h"
 #include "runtime/core/units.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/exec/perform.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/offer.h"
+#include "runtime/mem/symmetric.h"
 #include "runtime/mem/window.h"
 
 /* A thread that looks an address up while the table changes has the old one: it stays for as many changes, each a
@@ -29,7 +31,7 @@ const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t 
 {
 	if (((uintptr_t)addr | len) % MARK)
 		return "address and length have to be multiples of 16 bytes";
-	if (st->outside.n == GDRI_MAX_OUTSIDE)
+	if (st->outside->n == GDRI_MAX_OUTSIDE)
 		return "32 pieces of memory of cudaMalloc are registered already; register larger ones";
 	return NULL;
 }
@@ -93,10 +95,10 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
 static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, struct gdri_outside_kept *kept)
 {
 	pthread_mutex_lock(&st->local_lock);
-	__atomic_add_fetch(&st->outside.n, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&st->outside->n, 1, __ATOMIC_RELAXED);
 	kept->is_counted = gdri_units_have_any_address() && gdri_modules_have_any_address(st);
 	if (!kept->is_counted)
-		__atomic_sub_fetch(&st->outside.n, 1, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&st->outside->n, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&st->local_lock);
 	if (kept->is_counted)
 		return 0;
@@ -215,7 +217,7 @@ static void outside_add(const struct gdri_state *st, struct gdri_outside_table *
 	int i;
 
 	t->list[t->n++] = (struct gdri_outside){.addr = (uintptr_t)s->addr, .len = s->len,
-						.offset = (uint64_t)(s->ptr - st->heap.base)};
+						.offset = (uint64_t)(s->ptr - st->heap->base)};
 	for (i = 0; i < st->n_pes; i++)
 		delta[i] = s->at[i] ? (int64_t)((uintptr_t)s->at[i] - (uintptr_t)s->addr) : 0;
 }
@@ -239,7 +241,7 @@ static struct gdri_outside_table *make_table(struct gdri_state *st)
 /* The table, then the word that leads to it: a thread finds all of the one or all of the other. */
 static int outside_to_gpu(struct gdri_state *st, const struct gdri_outside_table *t)
 {
-	uint8_t *at = st->outside.gpu + st->outside.turn++ % TABLES * table_bytes(st);
+	uint8_t *at = st->outside->gpu + st->outside->turn++ % TABLES * table_bytes(st);
 	uint64_t word = t->n ? (uintptr_t)at : 0;
 	int ms = gdri_cuda_copy_ms(st) / 2, ret = gdri_cuda_poke(st->cuda, at, t, table_bytes(st), ms);
 
@@ -251,11 +253,11 @@ int gdri_outside_publish(struct gdri_state *st)
 	struct gdri_outside_table *t;
 	int ret = -GDR_ENOMEM;
 
-	if (!st->outside.gpu && !st->outside.n)
+	if (!st->outside->gpu && !st->outside->n)
 		return 0;
-	if (!st->outside.gpu) /* a table is written whole, before anything leads to it */
-		st->outside.gpu = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st));
-	t = st->outside.gpu ? make_table(st) : NULL;
+	if (!st->outside->gpu) /* a table is written whole, before anything leads to it */
+		st->outside->gpu = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st));
+	t = st->outside->gpu ? make_table(st) : NULL;
 	if (t)
 		ret = outside_to_gpu(st, t);
 	free(t);
@@ -264,6 +266,6 @@ int gdri_outside_publish(struct gdri_state *st)
 
 void gdri_outside_down(struct gdri_state *st)
 {
-	gdri_cuda_free(st->cuda, st->outside.gpu);
-	st->outside.gpu = NULL;
+	gdri_cuda_free(st->cuda, st->outside->gpu);
+	st->outside->gpu = NULL;
 }

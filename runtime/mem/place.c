@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "runtime/core/state.h"
+#include "runtime/mem/suballoc.h"
+#include "runtime/team/team.h"
 
 static void place_name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
 {
-	uint64_t begin = GDRI_CTL_SIZE + st->teams.bytes, at = 0, size;
+	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes, at = 0, size;
 	int n;
 
 	if (offset < begin) {

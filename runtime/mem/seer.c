@@ -4,25 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/path/hostq.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/mem/heap.h"
+#include "runtime/path/hostq.h"
 
 #define PAGE_SIZE (2 * GDRI_CTL_SIZE) /* the least that a heap has */
 
 int gdri_page_open(struct gdri_state *st)
 {
-	return gdri_heap_open(&st->page, NULL, false, PAGE_SIZE, 0, st->pe);
+	return gdri_heap_open(st->page, NULL, false, PAGE_SIZE, 0, st->pe);
 }
 
 void gdri_page_close(struct gdri_state *st)
 {
-	gdri_heap_close(&st->page);
+	gdri_heap_close(st->page);
 }
 
 int gdri_page_map(struct gdri_state *st, int pe, int fd, char *why, size_t room)
 {
-	return gdri_heap_map_peer(&st->page, fd, pe, &st->page_peers[pe].base, why, room);
+	return gdri_heap_map_peer(st->page, fd, pe, &st->page_peers[pe].base, why, room);
 }
 
 void gdri_page_unmap(struct gdri_state *st)
@@ -31,7 +32,7 @@ void gdri_page_unmap(struct gdri_state *st)
 
 	for (i = 0; st->page_peers && i < st->n_pes; i++) {
 		if (i != st->pe)
-			gdri_heap_unmap_peer(&st->page, st->page_peers[i].base);
+			gdri_heap_unmap_peer(st->page, st->page_peers[i].base);
 	}
 	free(st->page_peers);
 	st->page_peers = NULL;
@@ -64,9 +65,9 @@ int gdri_seer_up(struct gdri_state *st)
 	d->struct_size = sizeof(*d);
 	d->pe = st->pe;
 	d->n_pes = st->n_pes;
-	d->heap = st->page.base;
-	d->heap_size = st->page.size;
-	d->ctl = (struct gdri_ctl *)st->page.base;
+	d->heap = st->page->base;
+	d->heap_size = st->page->size;
+	d->ctl = (struct gdri_ctl *)st->page->base;
 	d->peers = st->page_peers;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = st->abort_word;

@@ -10,13 +10,18 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_ipc.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_view.h"
-#include "runtime/core/log.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/offer.h"
-#include "runtime/core/state.h"
+#include "runtime/mem/outside.h"
+#include "runtime/mem/share.h"
+#include "runtime/mem/suballoc.h"
+#include "runtime/mem/symmetric.h"
 
 #define PLACE ((uint64_t)2 << 20) /* places begin at multiples */
 #define SETTLE_US 1000000
@@ -24,7 +29,7 @@
 
 uint64_t gdri_window_reach(const struct gdri_state *st)
 {
-	return st->heap.max + (st->heap.cuda ? gdri_cuda_room(st->heap.cuda) : 0);
+	return st->heap->max + (st->heap->cuda ? gdri_cuda_room(st->heap->cuda) : 0);
 }
 
 /* The registration that bytes outside the heap belong to, with symmetric_lock; NULL: none. */
@@ -50,8 +55,8 @@ static pthread_mutex_t *lock_of(const struct gdri_state *st)
 static bool is_in_range(const struct gdri_state *st, const void *ptr)
 {
 	/* relaxed: who has such an address learnt of it behind the call that counted it */
-	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base) < gdri_window_reach(st) ||
-	       !__atomic_load_n(&st->outside.n, __ATOMIC_RELAXED);
+	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base) < gdri_window_reach(st) ||
+	       !__atomic_load_n(&st->outside->n, __ATOMIC_RELAXED);
 }
 
 bool gdri_window_is_outside(const struct gdri_state *st, const void *ptr)
@@ -68,7 +73,7 @@ bool gdri_window_is_outside(const struct gdri_state *st, const void *ptr)
 
 uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base);
 	uint8_t *at = st->peers[pe].base ? (uint8_t *)((uintptr_t)st->peers[pe].base + offset) : NULL;
 	const struct gdri_symmetric *s;
 
@@ -84,7 +89,7 @@ uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe)
 
 uint64_t gdri_window_offset(const struct gdri_state *st, const void *ptr)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base);
+	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base);
 	const struct gdri_symmetric *s;
 
 	if (is_in_range(st, ptr))
@@ -92,14 +97,14 @@ uint64_t gdri_window_offset(const struct gdri_state *st, const void *ptr)
 	pthread_mutex_lock(lock_of(st));
 	s = entry_of(st, ptr, 0);
 	if (s)
-		offset = (uint64_t)(s->ptr - st->heap.base) + (uint64_t)((const uint8_t *)ptr - s->addr);
+		offset = (uint64_t)(s->ptr - st->heap->base) + (uint64_t)((const uint8_t *)ptr - s->addr);
 	pthread_mutex_unlock(lock_of(st));
 	return offset;
 }
 
 bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
-	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap.base), size = gdri_heap_size(&st->heap);
+	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base), size = gdri_heap_size(st->heap);
 	const struct gdri_symmetric *s;
 
 	if (at < size)
@@ -114,7 +119,7 @@ bool gdri_window_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 
 static const char *refuse_view(struct gdri_state *st, const void *addr, size_t len)
 {
-	uint64_t grain = gdri_cuda_grain(st->heap.cuda);
+	uint64_t grain = gdri_cuda_grain(st->heap->cuda);
 
 	if (gdri_cuda_is_pooled(st->cuda, addr))
 		return "it is of a memory pool (cudaMallocAsync), whose memory the driver does not map for others by "
@@ -129,16 +134,16 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 	const struct gdri_symmetric *s;
 	const char *why;
 
-	if (!gdri_cuda_room(st->heap.cuda))
+	if (!gdri_cuda_room(st->heap->cuda))
 		return "the driver reserved no addresses for it behind the heap";
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
 		return "this is no memory";
-	if (!gdri_cuda_is_device(st->heap.cuda, addr))
+	if (!gdri_cuda_is_device(st->heap->cuda, addr))
 		return "it is not memory of a GPU, as the heap is; GDR_HEAP_KIND=host has another";
 	why = gdri_cuda_is_plain(st->cuda, addr) ? gdri_outside_refuse(st, addr, len) : refuse_view(st, addr, len);
 	if (why)
 		return why;
-	if ((uintptr_t)addr - (uintptr_t)st->heap.base < gdri_window_reach(st))
+	if ((uintptr_t)addr - (uintptr_t)st->heap->base < gdri_window_reach(st))
 		return "it is in the symmetric heap already";
 	for (s = st->symmetric; s; s = s->next)
 		if ((uintptr_t)addr < (uintptr_t)s->addr + s->len && (uintptr_t)s->addr < (uintptr_t)addr + len)
@@ -149,7 +154,7 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 int gdri_window_prepare(struct gdri_state *st)
 {
 	if (!st->window)
-		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap.cuda), 0);
+		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap->cuda), 0);
 	if (st->window && !gdri_suballoc_reserve(st->window))
 		return 0;
 	gdri_error("out of memory");
@@ -162,16 +167,16 @@ int gdri_window_alloc(struct gdri_state *st, size_t len, void **out)
 
 	if (at == GDRI_SUBALLOC_NONE) {
 		gdri_error("gdr_symmetric_register: no room for %zu bytes: %llu are reserved in all", len,
-			   (unsigned long long)gdri_cuda_room(st->heap.cuda));
+			   (unsigned long long)gdri_cuda_room(st->heap->cuda));
 		return -GDR_ENOMEM;
 	}
-	*out = st->heap.base + st->heap.max + at;
+	*out = st->heap->base + st->heap->max + at;
 	return 0;
 }
 
 int gdri_window_free(struct gdri_state *st, void *ptr)
 {
-	return gdri_suballoc_free(st->window, (uint64_t)((uint8_t *)ptr - st->heap.base) - st->heap.max);
+	return gdri_suballoc_free(st->window, (uint64_t)((uint8_t *)ptr - st->heap->base) - st->heap->max);
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
@@ -262,7 +267,7 @@ static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gd
 		if (!ret) {
 			ret = -GDR_ESYSTEM;
 			if (sp[i].fd >= 0)
-				ret = add_view(s, st->peers[sp[i].pe].base + (s->ptr - st->heap.base), sp[i].fd,
+				ret = add_view(s, st->peers[sp[i].pe].base + (s->ptr - st->heap->base), sp[i].fd,
 					       sp[i].why, sizeof(sp[i].why));
 			if (ret)
 				gdri_error("gdr_symmetric_register: the memory of PE %d: %s", sp[i].pe, sp[i].why);
@@ -354,7 +359,7 @@ static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri
 	if (!ret)
 		ret = s->at ? gdri_outside_offer(st, s, mine, &e->kept) : view_own(st, s, &e->fd);
 	if (!ret)
-		ret = gdri_offer_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap.base), mine);
+		ret = gdri_offer_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap->base), mine);
 	mine->address = e->share.address;
 	return ret;
 }
@@ -400,7 +405,7 @@ static void keep_or_drop(struct gdri_state *st, const struct entering *e, bool k
 	else
 		drop_or_keep(st, e->s);
 	/* relaxed: see is_in_range */
-	__atomic_add_fetch(&st->outside.n, listed - (int)e->kept.is_counted, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&st->outside->n, listed - (int)e->kept.is_counted, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&st->symmetric_lock);
 }
 
@@ -446,7 +451,7 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	} else {
-		st->pending = gdri_offer_leave(st, (uint64_t)(s->ptr - st->heap.base), s->len, &mine);
+		st->pending = gdri_offer_leave(st, (uint64_t)(s->ptr - st->heap->base), s->len, &mine);
 		joined = !st->pending;
 	}
 	ret = gdri_agree(st, "gdr_symmetric_unregister", &mine, all, sizeof(*all));

@@ -3,7 +3,6 @@
  * to be mapped for the GPU, or it stores the same 8 bytes to a word in host memory, and a thread here carries
  * them to the register: slower, but without any privilege. */
 #define _GNU_SOURCE /* pthread_setname_np */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,10 +15,11 @@
 #include <gdr/impl/arch/world.h>
 #include <gdr/status.h>
 
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_map.h"
 #include "runtime/core/log.h"
 #include "runtime/core/thread.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/nic/impl.h"
 
 #define PAGE 4096u
 

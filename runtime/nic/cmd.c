@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Firmware commands through mlx5dv DEVX. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,

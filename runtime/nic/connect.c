@@ -2,7 +2,6 @@
 /* Addresses out, addresses in, and the connection of the mesh. PE i's queue
  * pair (j, slot) and PE j's queue pair (i, slot) are the two ends of one
  * connection; the one to oneself is connected to itself. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "runtime/core/log.h"
 #include "runtime/nic/address.h"
+#include "runtime/nic/impl.h"
 
 size_t gdri_nic_address_size(const struct gdri_nic *nic)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Opening: port, GID, P_Key, MTU, protection domain, capabilities. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "runtime/nic/address.h"
 #include "runtime/nic/find.h"
 #include "runtime/nic/gid.h"
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 #define MAX_GIDS  256 /* the index is 8 bits wide in the queue pair's address path */

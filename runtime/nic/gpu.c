@@ -2,7 +2,6 @@
 /* Makes memory of a GPU known to the device: as a dma-buf of the GPU's driver, else through the kernel module
  * nvidia-peermem, which finds out by itself whose memory an address is. Data (memory regions) and control
  * buffers (umems) are tried each for itself: kernels know one and not the other. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +10,9 @@
 
 #include <gdr/status.h>
 
-#include "runtime/cuda/cuda_map.h"
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/nic/impl.h"
 
 #define PAGE 4096ull
 

@@ -2,7 +2,6 @@
 /* A heap of several memory regions: indirect keys (PRM, "Memory Key", access mode KLM) over all of them, whose
  * addresses are offsets in the heap as those of the regions are. An access may lie in two of them. There are two keys,
  * one over strict regions and one over relaxed ones: each region stands there twice, like the first. */
-#include "runtime/nic/impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 #define PIECE ((uint64_t)1 << 30) /* a length has 32 bits, and 0 has a meaning of its own */

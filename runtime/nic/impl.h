@@ -11,8 +11,8 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
-#include "runtime/nic/nic.h"
 #include "runtime/nic/caps.h"
+#include "runtime/nic/nic.h"
 
 #define GDRI_NIC_PARTS 256 /* regions beside the first */
 

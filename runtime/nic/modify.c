@@ -2,11 +2,11 @@
 /* The three modify commands that connect a queue pair: RST2INIT, INIT2RTR,
  * RTR2RTS (PRM, "Command Reference"; attributes by transition: IBTA 11.2.5.2).
  * Every attribute is set here, none is left to a default of the firmware. */
-#include "runtime/nic/impl.h"
 
 #include <string.h>
 
 #include "runtime/nic/address.h"
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 #define HOP_LIMIT	     64 /* as Linux sends IP packets */

@@ -3,7 +3,6 @@
  * iova 0 (addresses in work requests are offsets): a relaxed-ordering key for
  * data, whose writes may overtake each other on PCIe, and a strict key for
  * signals, atomics and whatever says that data is there. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +11,9 @@
 
 #include <gdr/status.h>
 
-#include "runtime/cuda/cuda_map.h"
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/nic/impl.h"
 
 #define ACCESS_HEAP                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \

@@ -2,10 +2,10 @@
 /* Creation of the firmware objects of one queue pair: CREATE_CQ and CREATE_QP
  * (PRM, "Command Reference"), with buffers and doorbell records at offsets in
  * the one umem. */
-#include "runtime/nic/impl.h"
 
 #include <stdio.h>
 
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 /* PRM: the page size of a buffer is 2^(12 + log_page_size); 0 here, as all buffers of queue

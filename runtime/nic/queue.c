@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The full mesh of queue pairs: n_pes * slots of them, in the memory of nic/ring.c. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "runtime/core/log.h"
 #include "runtime/core/parse.h"
+#include "runtime/nic/impl.h"
 
 /* Indexes of blocks are 16 bits wide in WQEs and CQEs; half of that keeps them apart. */
 #define DEPTH_MIN 128u

@@ -2,7 +2,6 @@
 /* The memory of all queues of a PE, and the umem by which the device knows it: memory of the host, or of
  * the GPU whose threads post. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +11,10 @@
 
 #include <gdr/host.h>
 
+#include "runtime/core/log.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/core/log.h"
+#include "runtime/nic/impl.h"
 
 #define GPU_PAGE  (64u << 10) /* what nvidia-peermem pins */
 

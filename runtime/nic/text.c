@@ -2,7 +2,6 @@
 /* What to say when the kernel or the firmware refuses: the object, errno, the
  * mailbox's status and syndrome, and what to check. Each logs one line and
  * returns the code for the caller to pass on. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
 /* Status byte of a mailbox: PRM, "Command interface, status codes". */

@@ -12,7 +12,6 @@
  * So: dedicated; else the NC page while four are enough; else BF; else the NC
  * page with registers shared, which is correct (the store is one 8-byte MMIO
  * write) but not quick. */
-#include "runtime/nic/impl.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/nic/impl.h"
 
 #define UAR_BF		 0u
 #define UAR_NC		 1u

@@ -6,26 +6,27 @@
 
 #include <gdr/device.h>
 
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/core/log.h"
-#include "runtime/core/state.h"
+#include "runtime/team/team.h"
 
 static int ctx_push_record(struct gdri_state *st, gdr_ctx_t ctx)
 {
-	struct gdri_ctx copy = st->ctxs.list[ctx];
+	struct gdri_ctx copy = st->ctxs->list[ctx];
 
 	if (!st->cuda)
 		return 0;
 	copy.pes = gdri_team_pes_seen(st, copy.team);
-	return gdri_cuda_poke(st->cuda, st->ctxs.gpu + ctx, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
+	return gdri_cuda_poke(st->cuda, st->ctxs->gpu + ctx, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
 }
 
 /* The team's record of the world comes later; all of it that counts is known. */
 static void set_default(struct gdri_state *st)
 {
-	struct gdri_ctx *c = &st->ctxs.list[GDR_CTX_DEFAULT];
+	struct gdri_ctx *c = &st->ctxs->list[GDR_CTX_DEFAULT];
 
 	c->mode = GDR_CTX_GPU;
 	c->size = st->n_pes;
@@ -35,7 +36,7 @@ static void set_default(struct gdri_state *st)
 
 int gdri_up_ctxs(struct gdri_state *st)
 {
-	struct gdri_ctxs *cs = &st->ctxs;
+	struct gdri_ctxs *cs = st->ctxs;
 	size_t bytes = GDRI_MAX_CTXS * sizeof(*cs->list);
 
 	pthread_mutex_init(&cs->lock, NULL);
@@ -54,7 +55,7 @@ int gdri_up_ctxs(struct gdri_state *st)
 
 void gdri_down_ctxs(struct gdri_state *st)
 {
-	struct gdri_ctxs *cs = &st->ctxs;
+	struct gdri_ctxs *cs = st->ctxs;
 
 	free(cs->list);
 	free(cs->slots);
@@ -65,9 +66,9 @@ void gdri_down_ctxs(struct gdri_state *st)
 
 struct gdri_ctx *gdri_ctx_find(const struct gdri_state *st, gdr_ctx_t ctx)
 {
-	if (ctx < 0 || ctx >= GDRI_MAX_CTXS || !st->ctxs.list[ctx].mode)
+	if (ctx < 0 || ctx >= GDRI_MAX_CTXS || !st->ctxs->list[ctx].mode)
 		return NULL;
-	return &st->ctxs.list[ctx];
+	return &st->ctxs->list[ctx];
 }
 
 int gdri_ctx_world_pe(struct gdri_state *st, gdr_ctx_t ctx, int pe)
@@ -75,11 +76,11 @@ int gdri_ctx_world_pe(struct gdri_state *st, gdr_ctx_t ctx, int pe)
 	const struct gdri_ctx *c;
 	int found = -1;
 
-	pthread_mutex_lock(&st->ctxs.lock);
+	pthread_mutex_lock(&st->ctxs->lock);
 	c = gdri_ctx_find(st, ctx);
 	if (c && pe >= 0 && pe < c->size)
 		found = c->stride ? c->start + pe * c->stride : c->pes[pe];
-	pthread_mutex_unlock(&st->ctxs.lock);
+	pthread_mutex_unlock(&st->ctxs->lock);
 	return found;
 }
 
@@ -87,20 +88,20 @@ int gdri_ctx_queues(struct gdri_state *st, gdr_ctx_t ctx, size_t *first, size_t 
 {
 	const struct gdri_ctx *c;
 
-	pthread_mutex_lock(&st->ctxs.lock);
+	pthread_mutex_lock(&st->ctxs->lock);
 	c = gdri_ctx_find(st, ctx);
 	*first = c ? c->first : 0;
 	*n = c ? (size_t)c->n * (size_t)st->n_pes : 0;
-	pthread_mutex_unlock(&st->ctxs.lock);
+	pthread_mutex_unlock(&st->ctxs->lock);
 	return c ? 0 : -GDR_EINVAL;
 }
 
 /* From now on it is found, or no more. */
 static void set_mode(struct gdri_state *st, struct gdri_ctx *c, uint32_t mode)
 {
-	pthread_mutex_lock(&st->ctxs.lock);
+	pthread_mutex_lock(&st->ctxs->lock);
 	c->mode = mode;
-	pthread_mutex_unlock(&st->ctxs.lock);
+	pthread_mutex_unlock(&st->ctxs->lock);
 }
 
 /* ---- queues ---- */
@@ -112,7 +113,7 @@ static uint32_t ctx_slot_of(const struct gdri_state *st, const struct gdri_ctx *
 
 static void ctx_mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_ctx_slot as)
 {
-	memset(st->ctxs.slots + ctx_slot_of(st, c), as, c->n);
+	memset(st->ctxs->slots + ctx_slot_of(st, c), as, c->n);
 }
 
 /* The first n slots in a row that are free. */
@@ -121,7 +122,7 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 	uint32_t i, run, all = st->opt.ctx_queues;
 
 	for (i = run = 0; i < all && run < n; i++)
-		run = st->ctxs.slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
+		run = st->ctxs->slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
 	if (run < n) {
 		gdri_error("no %u of the %u queues to each PE that are kept for contexts are left: raise "
 			   "GDR_CTX_QUEUES", n, all);
@@ -160,16 +161,16 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 	gdr_ctx_t i;
 	int ret = 0;
 
-	for (i = 0; i < GDRI_MAX_CTXS && st->ctxs.list[i].mode; i++)
+	for (i = 0; i < GDRI_MAX_CTXS && st->ctxs->list[i].mode; i++)
 		;
 	if (i == GDRI_MAX_CTXS) {
 		gdri_error("all %d contexts of a PE are in use", GDRI_MAX_CTXS - 1);
 		return -GDR_ENOQUEUE;
 	}
-	c = &st->ctxs.list[i];
-	pthread_mutex_lock(&st->ctxs.lock);
+	c = &st->ctxs->list[i];
+	pthread_mutex_lock(&st->ctxs->lock);
 	memset(c, 0, sizeof(*c));
-	pthread_mutex_unlock(&st->ctxs.lock);
+	pthread_mutex_unlock(&st->ctxs->lock);
 	if (st->dev->n_slots) /* else all PEs are mapped */
 		ret = take_queues(st, c, n);
 	if (ret)
@@ -193,7 +194,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 
 int gdri_ctx_unmake(struct gdri_state *st, gdr_ctx_t ctx)
 {
-	struct gdri_ctx *c = &st->ctxs.list[ctx];
+	struct gdri_ctx *c = &st->ctxs->list[ctx];
 	int status = ctx_quiet_queues(st, c->first, c->n * (uint32_t)st->n_pes), ret;
 
 	/* What is still under way would be the next one's, and so would an error. */
@@ -213,7 +214,7 @@ int gdri_ctx_unmake_team(struct gdri_state *st, gdr_team_t team)
 	gdr_ctx_t i;
 
 	for (i = GDR_CTX_DEFAULT + 1; i < GDRI_MAX_CTXS; i++) {
-		if (!st->ctxs.list[i].mode || st->ctxs.list[i].team != team)
+		if (!st->ctxs->list[i].mode || st->ctxs->list[i].team != team)
 			continue;
 		ret = gdri_ctx_unmake(st, i);
 		status = status ? status : ret;

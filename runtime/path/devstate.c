@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/core/log.h"
+#include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/path/link_check.h"
-#include "runtime/core/log.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/seer.h"
-#include "runtime/core/state.h"
+#include "runtime/nic/nic.h"
+#include "runtime/path/ctx.h"
+#include "runtime/path/link_check.h"
+#include "runtime/team/team.h"
 
 /* Device code of the host device finds the library here. Programs may hold a copy
  * relocation of it: libgdr itself must go through its GOT (no -Bsymbolic for data). */
@@ -75,7 +79,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 
 	if (!st->any_nic)
 		return 0;
-	alone = st->heap.cuda && gdri_nic_ring_near(st->nic);
+	alone = st->heap->cuda && gdri_nic_ring_near(st->nic);
 	flags |= GDRI_DEV_NIC_ATOMICS;
 	for (i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
@@ -86,7 +90,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 		flags |= GDRI_DEV_NEAR;
 	if (gdri_nic_host_rings(st->nic))
 		flags |= GDRI_DEV_HOST_RINGS;
-	if (st->heap.cuda && gdri_cuda_late_writes(st->heap.cuda))
+	if (st->heap->cuda && gdri_cuda_late_writes(st->heap->cuda))
 		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;
 }
@@ -99,13 +103,13 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 	d->n_pes = st->n_pes;
 	d->n_slots = st->any_nic ? st->opt.qps_per_pe : 0;
 	d->flags = flags_of(st);
-	d->heap = st->heap.base;
-	d->heap_size = st->heap.max; /* what may yet come is known to all kernels */
-	d->own_size = GDRI_CTL_SIZE + st->teams.bytes;
-	d->ctl = (struct gdri_ctl *)st->heap.base;
+	d->heap = st->heap->base;
+	d->heap_size = st->heap->max; /* what may yet come is known to all kernels */
+	d->own_size = GDRI_CTL_SIZE + st->teams->bytes;
+	d->ctl = (struct gdri_ctl *)st->heap->base;
 	d->peers = st->peers;
 	d->qps = st->qps;
-	d->lkey = gdri_to_be32(st->keys.lkey);
+	d->lkey = gdri_to_be32(st->keys->lkey);
 	d->n_queues = st->any_nic ? gdri_nic_slots(&st->opt) * (uint32_t)st->n_pes : 0;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = st->abort_word;

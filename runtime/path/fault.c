@@ -4,11 +4,12 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
 #include "runtime/core/errors.h"
-#include "runtime/path/hostq.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/nic/nic.h"
+#include "runtime/path/hostq.h"
 
 #define OFFSET offsetof(struct gdri_ctl, fault)
 #define TELL_MS 1000 /* all others, in one attempt */

@@ -9,11 +9,13 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_map.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
+#include "runtime/nic/nic.h"
 
 #define BOUNCE ((size_t)1 << 20)
 
@@ -58,7 +60,7 @@ static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *nea
 	if (ret)
 		return ret;
 	gdri_nic_use_gpu(q->nic, st->cuda);
-	ret = gdri_nic_register_page(q->nic, st->heap.base, st->heap.size, st->page.base, st->page.size,
+	ret = gdri_nic_register_page(q->nic, st->heap->base, st->heap->size, st->page->base, st->page->size,
 				     &keys);
 	q->dev.lkey = gdri_to_be32(keys.lkey);
 	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
@@ -76,7 +78,7 @@ static void hostq_fill(const struct gdri_state *st, struct gdri_hostq *q)
 	d->n_slots = 1;
 	d->n_queues = (uint32_t)st->n_pes;
 	d->heap_size = gdri_window_reach(st);
-	d->ctl = (struct gdri_ctl *)st->page.base; /* the heap's is not the host's to write */
+	d->ctl = (struct gdri_ctl *)st->page->base; /* the heap's is not the host's to write */
 	d->qps = q->qps;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = &q->no_abort;

@@ -13,12 +13,15 @@
 
 #include <gdr/device.h>
 
+#include "runtime/path/link_check.h"
 #include "bootstrap/boot.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
-#include "runtime/path/link_check.h"
+#include "runtime/mem/heap.h"
+#include "runtime/nic/nic.h"
+#include "runtime/team/team.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
 #define LANES 16u /* queues that are tried at a time */
@@ -66,7 +69,7 @@ struct lane { /* in the heap: behind control area and teams, before anything is 
 
 static struct lane *lanes_of(const struct gdri_state *st)
 {
-	return (struct lane *)(st->heap.base + GDRI_CTL_SIZE + st->teams.bytes);
+	return (struct lane *)(st->heap->base + GDRI_CTL_SIZE + st->teams->bytes);
 }
 
 /* What PE pe adds to link[pe], for each queue, or once where there are none. */

@@ -7,13 +7,17 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda_map.h"
-#include "runtime/path/hostq.h"
 #include "runtime/core/log.h"
-#include "runtime/mem/seer.h"
-#include "runtime/exec/staging.h"
 #include "runtime/core/state.h"
 #include "runtime/core/units.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/exec/staging.h"
+#include "runtime/mem/heap.h"
+#include "runtime/mem/seer.h"
+#include "runtime/mem/share.h"
+#include "runtime/mem/symmetric.h"
+#include "runtime/nic/nic.h"
+#include "runtime/path/hostq.h"
 
 static bool paths_sharing(const struct gdri_state *st)
 {
@@ -23,7 +27,7 @@ static bool paths_sharing(const struct gdri_state *st)
 /* Not where GPUs use memory of the host: their atomics there are not atomic to each other's. */
 static bool p2p_on(const struct gdri_state *st)
 {
-	return paths_sharing(st) && !st->heap.seen_by;
+	return paths_sharing(st) && !st->heap->seen_by;
 }
 
 /* Part of the time that is left: a step that waits for a peer must leave the others
@@ -43,7 +47,7 @@ static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 	if (!ret && st->cuda)
 		ret = gdri_page_map(st, p->pe, p->page, p->why, sizeof(p->why));
 	if (!ret && p2p_on(st))
-		gdri_heap_map_peer(&st->heap, p->fd, p->pe, &st->peers[p->pe].base, p->why,
+		gdri_heap_map_peer(st->heap, p->fd, p->pe, &st->peers[p->pe].base, p->why,
 				   sizeof(p->why));
 	if (p->fd >= 0)
 		close(p->fd);
@@ -66,8 +70,8 @@ static void paths_trade(struct gdri_state *st, const struct gdri_share_address *
 		sp[n++].address = all[i];
 	}
 	if (n)
-		st->pending = gdri_share_trade(&st->share, st->pe, st->heap.parts[0].fd,
-					       st->cuda ? st->page.parts[0].fd : -1, sp, n, part_of_left(st));
+		st->pending = gdri_share_trade(st->share, st->pe, st->heap->parts[0].fd,
+					       st->cuda ? st->page->parts[0].fd : -1, sp, n, part_of_left(st));
 	traded = gdri_now_ns();
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);
@@ -90,14 +94,14 @@ int gdri_up_p2p(struct gdri_state *st)
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	}
-	ret = gdri_agree(st, "init", &st->share.address, all, sizeof(*all));
+	ret = gdri_agree(st, "init", &st->share->address, all, sizeof(*all));
 	if (!ret && p2p_on(st))
-		st->peers[st->pe].base = st->heap.base;
+		st->peers[st->pe].base = st->heap->base;
 	if (!ret && paths_sharing(st) && (st->cuda || p2p_on(st))) {
-		st->page_peers[st->pe].base = st->page.base;
+		st->page_peers[st->pe].base = st->page->base;
 		paths_trade(st, all);
 	}
-	gdri_share_close(&st->share);
+	gdri_share_close(st->share);
 	free(all);
 	return ret;
 }
@@ -115,7 +119,7 @@ static void paths_explain(struct gdri_state *st)
 				  st->reason[i]);
 		else
 			gdri_debug("PE %d is reached through the NIC: %s", i,
-				   st->heap.seen_by  ? "GDR_HEAP_KIND is host"
+				   st->heap->seen_by  ? "GDR_HEAP_KIND is host"
 				   : !p2p_on(st)     ? "p2p is not in GDR_TRANSPORTS"
 				   : st->same_node[i] ? "out of memory"
 						      : "it is on another node");
@@ -133,7 +137,7 @@ static int refuse_without_nic(struct gdri_state *st, const uint32_t *unmapped)
 		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
 			   "nic", i, st->pe,
 			   *st->reason[i]     ? st->reason[i]
-			   : st->heap.seen_by ? "GDR_HEAP_KIND is host"
+			   : st->heap->seen_by ? "GDR_HEAP_KIND is host"
 			   : st->same_node[i] ? "its memory was not mapped"
 					      : "it is on another node");
 		return -GDR_ENOTSUP;
@@ -183,11 +187,11 @@ void gdri_down_p2p(struct gdri_state *st)
 {
 	int i;
 
-	if (st->heap.cuda) /* what is mapped behind the peers' heaps goes before them */
+	if (st->heap->cuda) /* what is mapped behind the peers' heaps goes before them */
 		gdri_symmetric_leave_all(&st->symmetric);
 	for (i = 0; st->peers && i < st->n_pes; i++) {
 		if (i != st->pe)
-			gdri_heap_unmap_peer(&st->heap, st->peers[i].base);
+			gdri_heap_unmap_peer(st->heap, st->peers[i].base);
 	}
 	gdri_page_unmap(st);
 	free(st->peers ? st->peers - 1 : NULL);
@@ -225,7 +229,7 @@ int gdri_up_nic(struct gdri_state *st)
 	if (ret)
 		return ret;
 	gdri_nic_use_gpu(st->nic, st->cuda);
-	ret = gdri_nic_register_heap(st->nic, st->heap.base, st->heap.size, &st->keys);
+	ret = gdri_nic_register_heap(st->nic, st->heap->base, st->heap->size, st->keys);
 	if (ret)
 		return ret;
 	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));

@@ -7,11 +7,12 @@
 #include <gdr/device.h>
 
 #include "runtime/core/agree.h"
-#include "runtime/team/coll.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_state.h"
+#include "runtime/mem/heap.h"
+#include "runtime/team/coll.h"
 
 /* The predefined teams and the first ones made: what these take at a time by words is long, and they have memory for
  * words of many blocks. Where there is less room than for parts of PUSH_LEAST in all of them, it is fewer teams'. */
@@ -80,7 +81,7 @@ static bool fit_pushes(struct gdri_teams *ts, uint64_t n_pes, uint64_t room, uin
 /* What is left of that eighth, and the default needs. On the host device few blocks work on a call. */
 static void plan_pushes(struct gdri_state *st, uint64_t room)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	uint64_t n_pes = (uint64_t)st->n_pes;
 
 	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
@@ -110,7 +111,7 @@ static void plan_words(struct gdri_teams *ts, uint64_t n_pes, uint64_t heap_size
 /* At most an eighth of the heap: shorter parts first, then fewer blocks, smaller messages, fewer teams. */
 int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	uint64_t n_pes = (uint64_t)st->n_pes, all;
 
 	ts->n = st->opt.teams;
@@ -144,7 +145,7 @@ static size_t list_room(const struct gdri_state *st)
 
 int gdri_up_teams(struct gdri_state *st)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	size_t lists = (size_t)ts->n * list_room(st) * sizeof(*ts->lists);
 	size_t list = ts->n * sizeof(*ts->list);
 	uint8_t *gpu = NULL;
@@ -168,7 +169,7 @@ int gdri_up_teams(struct gdri_state *st)
 
 void gdri_down_teams(struct gdri_state *st)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 
 	free(ts->list);
 	free(ts->lists);
@@ -183,9 +184,9 @@ void gdri_down_teams(struct gdri_state *st)
 
 struct gdri_team *gdri_team_find(const struct gdri_state *st, gdr_team_t team)
 {
-	if (team < 0 || (uint32_t)team >= st->teams.n || !st->teams.list[team].n)
+	if (team < 0 || (uint32_t)team >= st->teams->n || !st->teams->list[team].n)
 		return NULL;
-	return &st->teams.list[team];
+	return &st->teams->list[team];
 }
 
 int gdri_team_member(const struct gdri_team *t, int i)
@@ -200,28 +201,28 @@ int gdri_team_number(const struct gdri_team *t, int pe)
 
 static uint8_t *team_area(const struct gdri_state *st, gdr_team_t id)
 {
-	return st->heap.base + GDRI_CTL_SIZE + teams_bytes(&st->teams, (uint64_t)st->n_pes, (uint32_t)id);
+	return st->heap->base + GDRI_CTL_SIZE + teams_bytes(st->teams, (uint64_t)st->n_pes, (uint32_t)id);
 }
 
 static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
 {
-	return team_area(st, (gdr_team_t)st->teams.n) + (uint64_t)id * st->teams.push_stride;
+	return team_area(st, (gdr_team_t)st->teams->n) + (uint64_t)id * st->teams->push_stride;
 }
 
 static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
 {
-	return (int16_t *)(st->teams.gpu + st->teams.n) + (size_t)id * list_room(st);
+	return (int16_t *)(st->teams->gpu + st->teams->n) + (size_t)id * list_room(st);
 }
 
 const int16_t *gdri_team_pes_seen(const struct gdri_state *st, gdr_team_t team)
 {
-	return st->cuda ? lists_of_gpu(st, team) : st->teams.list[team].pes;
+	return st->cuda ? lists_of_gpu(st, team) : st->teams->list[team].pes;
 }
 
 /* On the GPU everything is as here but for where the lists are. */
 static struct gdri_team as_seen(const struct gdri_state *st, gdr_team_t id)
 {
-	struct gdri_team copy = st->teams.list[id];
+	struct gdri_team copy = st->teams->list[id];
 
 	copy.pes = lists_of_gpu(st, id);
 	copy.levels = copy.pes + st->n_pes;
@@ -231,7 +232,7 @@ static struct gdri_team as_seen(const struct gdri_state *st, gdr_team_t id)
 /* All of them, in one copy. */
 static int push_all(struct gdri_state *st)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	size_t list = ts->n * sizeof(*ts->list), lists = ts->n * list_room(st) * sizeof(*ts->lists);
 	size_t whole = (list + lists + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 	struct gdri_team *all = st->cuda ? aligned_alloc(GDRI_LINE, whole) : NULL;
@@ -254,7 +255,7 @@ static int push_all(struct gdri_state *st)
 
 static int team_push(struct gdri_state *st, gdr_team_t id)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	struct gdri_team copy;
 	int ret;
 
@@ -310,7 +311,7 @@ static void find_levels(const struct gdri_state *st, struct gdri_team *t, int16_
 /* The record of a team that this PE is in; it was unused. */
 static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
-	struct gdri_teams *ts = &st->teams;
+	struct gdri_teams *ts = st->teams;
 	struct gdri_team *t = &ts->list[id];
 	int i;
 
@@ -340,32 +341,32 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 	t->n = n;
 	find_stride(t);
 	find_levels(st, t, t->pes + st->n_pes);
-	gdri_coll_choose(t, &st->coll);
+	gdri_coll_choose(t, st->coll);
 	ts->notes[id] = 0;
 }
 
 /* Enters a team here and on the GPU. Nobody writes to the team's areas yet. */
 int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pes, bool mapped)
 {
-	const struct gdri_teams *ts = &st->teams;
+	const struct gdri_teams *ts = st->teams;
 	int limit = gdri_cuda_copy_ms(st) / 2, ret; /* the others wait meanwhile */
 
 	team_enter(st, id, n, pes, mapped);
-	ret = gdri_heap_zero(&st->heap, team_area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
+	ret = gdri_heap_zero(st->heap, team_area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
 	if (!ret) /* what an earlier team of this number was told */
-		ret = gdri_heap_zero(&st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
+		ret = gdri_heap_zero(st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
 	if (!ret && ts->list[id].push_size)
-		ret = gdri_heap_zero(&st->heap, push_area(st, id), ts->push_stride, limit);
+		ret = gdri_heap_zero(st->heap, push_area(st, id), ts->push_stride, limit);
 	if (!ret)
 		ret = team_push(st, id);
 	if (ret)
-		st->teams.list[id].n = 0;
+		st->teams->list[id].n = 0;
 	return ret;
 }
 
 void gdri_team_clear(struct gdri_state *st, gdr_team_t id)
 {
-	st->teams.list[id].n = 0;
+	st->teams->list[id].n = 0;
 	team_push(st, id);
 }
 
@@ -374,8 +375,8 @@ uint64_t gdri_team_free_map(const struct gdri_state *st)
 	uint64_t map = 0;
 	uint32_t i;
 
-	for (i = 0; i < st->teams.n; i++) {
-		if (!st->teams.list[i].n)
+	for (i = 0; i < st->teams->n; i++) {
+		if (!st->teams->list[i].n)
 			map |= 1ull << i;
 	}
 	return map;

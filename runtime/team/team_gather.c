@@ -2,18 +2,20 @@
 /* How the host threads of a team's members tell each other a few words: each puts them into every
  * member's area, and behind them the number of the exchange. Two areas in turn: whoever begins
  * exchange k + 2 has heard of all in k + 1, who had read what k brought. */
-#include "runtime/team/team.h"
 
 #include <string.h>
 
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/hostdev/hostdev_fiber.h"
-#include "runtime/path/hostq.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/hostdev/hostdev_fiber.h"
+#include "runtime/mem/heap.h"
+#include "runtime/path/hostq.h"
+#include "runtime/team/coll.h"
+#include "runtime/team/team.h"
 
 static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
 				 uint64_t seq, int member)
@@ -36,7 +38,7 @@ static int gather_store(struct gdri_state *st, void *gpu, const void *from, size
 /* Complete when it returns. The member's heap is a GPU's. */
 static int put_cuda(struct gdri_state *st, int pe, const void *dst, const void *src, size_t len)
 {
-	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap.base);
+	uint64_t offset = (uint64_t)((const uint8_t *)dst - st->heap->base);
 	uint8_t *base = st->peers[pe].base;
 
 	return base ? gather_store(st, base + offset, src, len) : gdri_hostq_put(st, offset, src, len, pe);
@@ -58,7 +60,7 @@ static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to,
 		return gdri_post_write_signal_on(st->dev, gdri_chan_queue(c, pe), 1,
 						 gdri_heap_offset(st->dev, note), v, sizeof(note->v),
 						 gdri_heap_offset(st->dev, word), seq, 0);
-	memcpy(base + ((uint8_t *)note - st->heap.base), v, sizeof(note->v));
+	memcpy(base + ((uint8_t *)note - st->heap->base), v, sizeof(note->v));
 	return gdri_chan_signal(c, to, word, seq); /* a release: pairs with the acquire in hear */
 }
 
@@ -122,7 +124,7 @@ static int gather_failed(struct gdri_state *st, const struct gdri_coll *c, const
 	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
-		gather_store(st, &st->teams.gpu[t - st->teams.list].err, &t->err, sizeof(t->err));
+		gather_store(st, &st->teams->gpu[t - st->teams->list].err, &t->err, sizeof(t->err));
 	else
 		gdri_coll_give_up(c, ret);
 	return ret;
@@ -131,9 +133,9 @@ static int gather_failed(struct gdri_state *st, const struct gdri_coll *c, const
 int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		     const uint64_t mine[3], uint64_t (*all)[3])
 {
-	struct gdri_team *t = &st->teams.list[team];
+	struct gdri_team *t = &st->teams->list[team];
 	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_MEET};
-	uint64_t seq = ++st->teams.notes[team], v[3];
+	uint64_t seq = ++st->teams->notes[team], v[3];
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	int i, ret = t->err;
 
@@ -145,7 +147,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	}
 	/* As in gdri_meet: what comes before on any PE is behind this for ThreadSanitizer. */
 	if (!st->cuda)
-		gdri_hd_release(st->heap.base);
+		gdri_hd_release(st->heap->base);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in gather_hear */
 	for (i = 1; i < t->n; i++) {
 		ret = gather_tell(st, &c, (t->me + i) % t->n, mine, seq);
@@ -165,6 +167,6 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 			memcpy(all[i], v, sizeof(v));
 	}
 	if (!st->cuda)
-		gdri_hd_acquire(st->heap.base);
+		gdri_hd_acquire(st->heap->base);
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* A team of PEs that know of each other nothing but an id: each shows a record in its heap and looks at those of all
  * PEs, until it has seen the id as often as the team has members. No other PE takes part. Three steps, each over when
  * all have come to it: who is there, who maps whom, who has the team's record; a sync of the new team ends it. */
-#include "runtime/team/team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,12 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/path/hostq.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/mem/heap.h"
+#include "runtime/path/hostq.h"
+#include "runtime/team/team.h"
 
 struct gdri_join {
 	uint64_t id;   /* written last: the others hold for it; 0: none */
@@ -40,7 +41,7 @@ struct joining {
 
 static struct gdri_join *join_record(const struct gdri_state *st)
 {
-	return (struct gdri_join *)(void *)(st->heap.base + st->teams.join);
+	return (struct gdri_join *)(void *)(st->heap->base + st->teams->join);
 }
 
 /* ---- own record, and others' ---- */
@@ -80,14 +81,14 @@ static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 	int ret = 0;
 
 	if (st->cuda)
-		return base ? gdri_cuda_peek(st->cuda, out, base + st->teams.join, sizeof(*out),
+		return base ? gdri_cuda_peek(st->cuda, out, base + st->teams->join, sizeof(*out),
 					     (int)st->opt.timeout_ms)
-			    : gdri_hostq_get(st, out, st->teams.join, sizeof(*out), pe);
+			    : gdri_hostq_get(st, out, st->teams->join, sizeof(*out), pe);
 	if (!base) { /* into memory that the NIC knows */
 		ret = gdr_get(r + 1, r, sizeof(*out), pe);
-		base = st->heap.base + sizeof(*out);
+		base = st->heap->base + sizeof(*out);
 	}
-	memcpy(out, base + st->teams.join, sizeof(*out));
+	memcpy(out, base + st->teams->join, sizeof(*out));
 	return ret;
 }
 
@@ -263,7 +264,7 @@ static int join_make(struct joining *j, int me, gdr_team_t *out)
 		gdri_team_clear(st, id);
 	if (ret)
 		return ret;
-	st->teams.config[id] = j->p->config;
+	st->teams->config[id] = j->p->config;
 	*out = id;
 	return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Teams made of a parent, whose members agree by notes (team_gather.c), and unmade. */
-#include "runtime/team/team.h"
 
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/meet.h"
 #include "runtime/core/state.h"
+#include "runtime/team/team.h"
 
 /* What the members of the parent tell each other first. */
 enum { HASH, FREE, STATE };
@@ -96,7 +96,7 @@ int gdri_team_make(struct gdri_state *st, gdr_team_t parent, const struct gdri_t
 	if (ret && in)
 		gdri_team_clear(st, id);
 	if (!ret && in) {
-		st->teams.config[id] = p->config;
+		st->teams->config[id] = p->config;
 		*out = id;
 	}
 out:

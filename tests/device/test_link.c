@@ -15,8 +15,10 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/mem/heap.h"
 #include "runtime/mem/place.h"
 #include "runtime/path/link_check.h"
+#include "runtime/team/team.h"
 #include "tests/device/fake_nic.h"
 
 #define N_PES 5
@@ -46,6 +48,8 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 
 static struct fake *f;
 static struct gdri_state st;
+static struct gdri_heap its_heap;
+static struct gdri_teams its_teams;
 
 static void start(unsigned slots, int mapped)
 {
@@ -57,8 +61,10 @@ static void start(unsigned slots, int mapped)
 	for (pe = 0; pe < N_PES; pe++)
 		gdri_link_prepare((struct gdri_ctl *)f->heap[pe], pe);
 	memset(&st, 0, sizeof(st));
+	st.heap = &its_heap;
+	st.teams = &its_teams;
 	st.n_pes = N_PES;
-	st.heap.base = f->heap[0];
+	st.heap->base = f->heap[0];
 	st.peers = f->dev->peers;
 	st.dev = f->dev;
 	st.opt.init_timeout_ms = 40000;

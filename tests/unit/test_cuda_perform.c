@@ -15,6 +15,9 @@
 #include "runtime/exec/perform.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/window.h"
+#include "runtime/cuda/early.h"
+#include "runtime/mem/heap.h"
+#include "runtime/core/modules.h"
 
 #define STREAMS 8 /* of the library */
 
@@ -56,7 +59,7 @@ uint8_t *gdri_window_at(const struct gdri_state *st, const void *ptr, int pe)
 {
 	uint8_t *base = st->peers[pe].base;
 
-	return base ? base + ((const uint8_t *)ptr - st->heap.base) : NULL;
+	return base ? base + ((const uint8_t *)ptr - st->heap->base) : NULL;
 }
 
 static const void *outside; /* of cudaMalloc */
@@ -245,11 +248,13 @@ static gdri_cu_result current(gdri_cu_ctx *ctx)
 
 static struct gdri_cuda cuda;
 static struct gdri_state st;
+static struct gdri_heap its_heap;
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(&st, 0, sizeof(st));
+	st.heap = &its_heap;
 	cuda.api.error_string = error_string;
 	cuda.api.ctx_push = context;
 	cuda.api.ctx_pop = pop;
@@ -356,7 +361,7 @@ static void test_stores_by_driver(void **state)
 
 	(void)state;
 	gdri_perform_up(&st);
-	st.heap.base = heap;
+	st.heap->base = heap;
 	st.peers = peers;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		q.size = sizes[i];
@@ -405,12 +410,12 @@ static void test_copies_by_driver(void **state)
 
 	(void)state;
 	gdri_perform_up(&st);
-	st.heap.base = heap;
-	st.heap.size = 32;
+	st.heap->base = heap;
+	st.heap->size = 32;
 	st.peers = peers;
 	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0); /* of the host: a heap there */
 	assert_string_equal(called, "copy");
-	st.heap.cuda = &cuda;
+	st.heap->cuda = &cuda;
 	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
 	assert_string_equal(called, "copy_within");
 	assert_true(called_at == (uintptr_t)peer + 16);
@@ -426,8 +431,8 @@ static void test_copies_by_driver(void **state)
 	put.dst = heap + 40; /* a registered buffer may be memory of the host */
 	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
 	assert_string_equal(called, "copy");
-	st.heap.cuda = NULL;
-	st.heap.size = 0;
+	st.heap->cuda = NULL;
+	st.heap->size = 0;
 	st.peers = NULL;
 	gdri_perform_down(&st);
 	assert_int_equal(pushed, 0);
@@ -488,7 +493,7 @@ static void test_copies(void **state)
 	st.constants = &constants;
 	st.n_pes = 2;
 	st.peers = peers;
-	st.heap.base = (uint8_t *)own;
+	st.heap->base = (uint8_t *)own;
 	kernel = NULL;
 	copies = member = 0; /* 40 rows: 24 and 16 */
 	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);

@@ -17,6 +17,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/core/syndrome.h"
+#include "runtime/mem/suballoc.h"
 
 static void codes_are_distinct_and_have_texts(void **state)
 {
