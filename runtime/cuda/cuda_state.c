@@ -220,3 +220,15 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 	word = __atomic_load_n((const uint32_t *)field, __ATOMIC_RELAXED);
 	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), gdri_cuda_copy_ms(st));
 }
+
+int gdri_cuda_state_push_lost(struct gdri_state *st, int pe)
+{
+	static const uint32_t lost = 1;
+
+	struct gdri_peer *peers;
+
+	if (!st->dev_gpu)
+		return 0;
+	peers = (struct gdri_peer *)((uint8_t *)st->dev_gpu + cuda_state_layout(st).peers);
+	return gdri_cuda_poke(st->cuda, &peers[pe].lost, &lost, sizeof(lost), gdri_cuda_copy_ms(st));
+}

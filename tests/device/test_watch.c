@@ -434,6 +434,15 @@ static void test_abort(void **state)
 	finish();
 }
 
+/* As runtime/path/lost.c. */
+static void report(int pe)
+{
+	int32_t none = 0;
+
+	__atomic_store_n(&f->dev->peers[pe].lost, 1, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&f->dev->lost, &none, pe + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /* The launcher reported PE 2 dead: waits that need it end at once, others do not. */
 static void test_launcher_reports(void **state)
 {
@@ -442,13 +451,13 @@ static void test_launcher_reports(void **state)
 	(void)state;
 	start(1);
 	says(3, 1, GDRI_WAIT_IDLE, -1, 1);
-	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	report(2);
 	expect(wait_from(3), -GDR_ETIMEOUT, 3, 3);
 	finish();
 
 	start(1);
 	f->dev->timeout_ns = 20000000000ull;
-	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	report(2);
 	t = gdr_clock_ns();
 	expect(wait_from(2), -GDR_EPEERLOST, 2, 2);
 	finish();
@@ -456,12 +465,26 @@ static void test_launcher_reports(void **state)
 	start(1);
 	f->dev->timeout_ns = 20000000000ull;
 	f->dev->ctl->notice[3] = 2 + 1;
-	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	report(2);
+	expect(wait_from(3), -GDR_EPEERLOST, 2, 3);
+	finish();
+	/* not the first one that was reported: a wait for it, and one for a PE that gave up because of it */
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	report(1);
+	report(2);
+	expect(wait_from(2), -GDR_EPEERLOST, 2, 2);
+	finish();
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	f->dev->ctl->notice[3] = 2 + 1;
+	report(1);
+	report(2);
 	expect(wait_from(3), -GDR_EPEERLOST, 2, 3);
 	finish();
 	start(1);
 	f->dev->timeout_ns = 20000000000ull;
-	__atomic_store_n(&f->dev->lost, 2 + 1, __ATOMIC_RELAXED);
+	report(2);
 	assert_int_equal(gdr_barrier_all(), -GDR_EPEERLOST);
 	assert_true(gdr_clock_ns() - t < 10000000000ull);
 	finish();

@@ -86,7 +86,7 @@ GDR_STATIC_ASSERT(offsetof(struct gdri_qp, done) == 3 * GDRI_LINE, "lines of gdr
 
 struct gdri_peer {
 	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
-	uint32_t lost; /* (host, any time) 1: the launcher reports it dead; not in memory of a GPU */
+	uint32_t lost; /* (host, any time) 1: the launcher reports it dead */
 	uint32_t rsvd;
 };
 

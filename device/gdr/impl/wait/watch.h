@@ -228,19 +228,41 @@ GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
 	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_MEET;
 }
 
-/* Whether the PE that the launcher reported dead is one that this wait needs: the one
- * waited for, the one because of which that one gave up, anybody where that is unknown, and
- * all in a collective. */
+/* Whether the launcher reported pe dead. Alone: pairs with nothing; what is not seen yet the next look sees. */
+GDR_DEVICE_COLD int gdri_watch_is_lost(const struct gdri_dev *dev, int pe)
+{
+	return pe >= 0 && gdri_ld_relaxed_sys_u32(&dev->peers[pe].lost);
+}
+
+/* A PE of the collective that is lost; -1: none. */
+GDR_DEVICE_COLD int gdri_watch_lost_of(const struct gdri_dev *dev, int team, int first)
+{
+	int i, pe;
+
+	for (i = 0; team >= 0 && i < dev->teams[team].n; i++) {
+		pe = gdri_team_pe(&dev->teams[team], i);
+		if (gdri_watch_is_lost(dev, pe))
+			return pe;
+	}
+	return team < 0 ? first : -1;
+}
+
+/* A PE that the launcher reported dead and that this wait needs: the one waited for, the one because of which that one
+ * gave up, anybody where that is unknown, and all in a collective; -1: none. */
 GDR_DEVICE_COLD int gdri_watch_lost(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	int lost = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1;
+	int first = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1, notice;
 
-	if (lost < 0 || w->peer == dev->pe)
+	if (first < 0 || w->peer == dev->pe)
 		return -1;
-	if (w->peer < 0 || w->peer == lost || gdri_watch_notice(dev, w->peer) == lost ||
-	    (gdri_waits_together(w) && gdri_broken_concerns(dev, w->team, lost)))
-		return lost;
-	return -1;
+	if (w->peer < 0)
+		return first;
+	if (gdri_watch_is_lost(dev, w->peer))
+		return w->peer;
+	notice = gdri_watch_notice(dev, w->peer);
+	if (gdri_watch_is_lost(dev, notice))
+		return notice;
+	return gdri_waits_together(w) ? gdri_watch_lost_of(dev, w->team, first) : -1;
 }
 
 GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
