@@ -91,11 +91,13 @@ static void host_form(struct lost *a)
 	CHECK_LOST(a, gdr_host_ctx_quiet(GDR_CTX_DEFAULT));
 	CHECK_EQ(gdr_uint64_atomic_fetch_add(a->word, 1, a->dead), 0);
 	CHECK_EQ(gdr_uint64_g(a->word, a->dead), 0);
-	if (!a->queues) { /* else they are posted, and quiet says it */
-		CHECK_EQ(gdr_uint64_p(a->word, 1, a->dead), -GDR_EPEERLOST);
-		CHECK_EQ(gdr_uint64_put(a->word, mine, 4, a->dead), -GDR_EPEERLOST);
-		CHECK_EQ(gdr_uint64_iput(a->word, mine, 1, 1, 4, a->dead), -GDR_EPEERLOST);
-	}
+	CHECK_EQ(gdr_uint64_p(a->word, 1, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_uint64_put(a->word, mine, 4, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_uint64_iput(a->word, mine, 1, 1, 4, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_uint64_atomic_inc(a->word, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_uint64_atomic_add(a->word, 1, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_signal_op(a->sig, 1, GDR_SIGNAL_SET, a->dead), -GDR_EPEERLOST);
+	CHECK_EQ(gdr_put_signal(a->word, mine, 8, a->sig, 1, GDR_SIGNAL_SET, a->dead), -GDR_EPEERLOST);
 	CHECK_EQ(gdr_host_put(a->word + 1, &v, 8, a->live), 0);
 	CHECK_EQ(gdr_host_get(mine + 2, a->word + 1, 8, a->live), 0);
 	CHECK_EQ(multi_u64(a->word + 2), 8);

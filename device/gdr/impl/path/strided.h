@@ -78,7 +78,7 @@ GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const
 	if (p) {
 		gdri_strided_copy(scope, op == GDRI_PUT ? p : (uint8_t *)dst,
 				  op == GDRI_PUT ? (const uint8_t *)src : p, dstep, sstep, len, n);
-		return gdri_mapped_status(dev, pe);
+		return gdri_peer_status(dev, pe);
 	}
 	gdri_scope_sync(scope);
 	if (GDRI_QUEUES && !gdri_scope_rank(scope))

@@ -17,20 +17,9 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
 }
 
-/* By queue, whose time hides the question whether there is such a PE: its number found no mapped heap. */
-#define GDRI_BY_QUEUE(dev, op, pe, call)                                                           \
-	(gdri_likely((uint32_t)(pe) < (uint32_t)gdri_k(dev, n_pes)) ? (call) : gdri_no_pe(dev, op, pe))
-
-/* Where one PE of the job is reached by queue, all atomics go that way: loads and
- * stores of a processor are not atomic to those of a NIC. */
-GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
-{
-	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
-}
-
-/* What an access to mapped memory returns, which itself cannot fail. A GPU's threads look at nothing: the next quiet,
- * fence, barrier or wait says that a PE is lost. Host threads make the calls of the host device's kernels. */
-GDR_DEVICE int gdri_mapped_status(const struct gdri_dev *dev, int pe)
+/* What an operation on pe says of it beside its own success. A GPU's threads look at nothing: the next quiet, fence,
+ * barrier or wait says that a PE is lost. Host threads make the calls of the host device's kernels. */
+GDR_DEVICE int gdri_peer_status(const struct gdri_dev *dev, int pe)
 {
 #ifdef __CUDACC__
 	(void)dev;
@@ -40,6 +29,21 @@ GDR_DEVICE int gdri_mapped_status(const struct gdri_dev *dev, int pe)
 	/* alone: pairs with nothing */
 	return gdri_unlikely(gdri_ld_relaxed_sys_u32(&dev->peers[pe].lost)) ? -GDR_EPEERLOST : 0;
 #endif
+}
+
+/* By queue, whose time hides the question whether there is such a PE: its number found no mapped heap. */
+#define GDRI_OF_PE(dev, op, pe, call)                                                              \
+	(gdri_likely((uint32_t)(pe) < (uint32_t)gdri_k(dev, n_pes)) ? (call) : gdri_no_pe(dev, op, pe))
+
+/* An operation; none for a PE that is lost: it would fail when a whole time-out of the NIC has passed. */
+#define GDRI_BY_QUEUE(dev, op, pe, call)                                                           \
+	GDRI_OF_PE(dev, op, pe, gdri_peer_status(dev, pe) ? -GDR_EPEERLOST : (call))
+
+/* Where one PE of the job is reached by queue, all atomics go that way: loads and
+ * stores of a processor are not atomic to those of a NIC. */
+GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
 }
 
 /* ---- write ---- */
@@ -53,7 +57,7 @@ GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi
 
 	if (p) {
 		gdri_p2p_copy_any(scope, p, src, len);
-		return gdri_mapped_status(dev, pe);
+		return gdri_peer_status(dev, pe);
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
@@ -74,7 +78,7 @@ GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *d
 		return GDRI_BY_QUEUE(dev, GDRI_PUT, pe, gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src,
 									len, pe, q));
 	gdri_p2p_copy_alone(p, src, len);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 /* By way of shared memory of the scope's, where the path can. */
@@ -84,7 +88,7 @@ GDRI_NOINLINE int gdri_xfer_write_bulk(struct gdri_dev *dev, int scope, int nbi,
 	uint8_t *p = gdri_mapped(dev, dst, pe);
 
 	if (p && gdri_p2p_by_engine(scope, 0, p, src, len, stage, bytes))
-		return gdri_mapped_status(dev, pe);
+		return gdri_peer_status(dev, pe);
 	return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
 }
 
@@ -97,7 +101,7 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, 
 		return GDRI_BY_QUEUE(dev, GDRI_P, pe, gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size,
 								      pe, q));
 	gdri_p2p_store(p, value, size);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 /* ---- read ---- */
@@ -110,7 +114,7 @@ GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi,
 
 	if (p) {
 		gdri_p2p_copy_any(scope, dst, p, len);
-		return gdri_mapped_status(dev, pe);
+		return gdri_peer_status(dev, pe);
 	}
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
@@ -131,7 +135,7 @@ GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *ds
 		return GDRI_BY_QUEUE(dev, GDRI_GET, pe, gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src),
 								       len, pe, q));
 	gdri_p2p_copy_alone(dst, p, len);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
@@ -140,7 +144,7 @@ GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, 
 	uint8_t *p = gdri_mapped(dev, src, pe);
 
 	if (p && gdri_p2p_by_engine(scope, 1, dst, p, len, stage, bytes))
-		return gdri_mapped_status(dev, pe);
+		return gdri_peer_status(dev, pe);
 	return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
 }
 
@@ -153,7 +157,7 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t si
 		return GDRI_BY_QUEUE(dev, GDRI_G, pe, gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q,
 								     value));
 	*value = gdri_p2p_load(p, size);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 /* ---- atomic ---- */
@@ -167,7 +171,7 @@ GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, v
 		return GDRI_BY_QUEUE(dev, GDRI_AMO, pe, gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst),
 									 a, b, pe, q));
 	gdri_p2p_atomic(kind, size, p, a, b);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
@@ -179,7 +183,7 @@ GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t s
 		return GDRI_BY_QUEUE(dev, GDRI_FETCH_AMO, pe, gdri_post_fetch_atomic(dev, kind, size,
 					      gdri_heap_offset(dev, dst), a, b, pe, q, old));
 	*old = gdri_p2p_atomic(kind, size, p, a, b);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 /* ---- signal ---- */
@@ -200,7 +204,7 @@ GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t
 		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
 									    add, pe, q));
 	gdri_p2p_signal_op((uint64_t *)p, value, add);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 /* Behind the data that the caller, or its scope, wrote before. */
@@ -214,7 +218,7 @@ GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t va
 		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
 									    add, pe, q));
 	gdri_p2p_signal((uint64_t *)p, value, add);
-	return gdri_mapped_status(dev, pe);
+	return gdri_peer_status(dev, pe);
 }
 
 GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
@@ -293,8 +297,8 @@ GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	if (pe >= 0)
-		return GDRI_BY_QUEUE(dev, op, pe, gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots),
-								    gdri_k(dev, n_slots), op));
+		return GDRI_OF_PE(dev, op, pe, gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots),
+							 gdri_k(dev, n_slots), op));
 	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
 }
 
