@@ -4,8 +4,11 @@
 #include <gdr/host.h>
 
 #include "host/cuda.h"
+#include "host/host.h"
 
 int gdr_barrier_all(void)
 {
+	if (!gdri_need_state("gdr_barrier_all"))
+		return -GDR_ESTATE;
 	return gdri_host_cuda() ? gdri_cuda_barrier_all() : gdri_thread_barrier_all();
 }

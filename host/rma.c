@@ -13,17 +13,17 @@
 #include "runtime/path/ctx.h"
 #include "runtime/path/lost.h"
 
-/* What device functions trust their caller with, and whether the peer is lost. Outside of a job the call itself says
- * so. *world: the number in the world of PE pe of the context's team. */
+/* What device functions trust their caller with, and whether the peer is lost. *world: the number in the world of PE pe
+ * of the context's team. */
 static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *sym, const void *local,
 		     size_t len, int pe, int *world)
 {
 	const char *far = is_put ? "dst" : "src", *near = is_put ? "src" : "dst", *to = is_put ? "to" : "from";
-	struct gdri_state *st = gdri_state_get();
+	struct gdri_state *st = gdri_need_state(call);
 
 	*world = pe;
 	if (!st)
-		return 0;
+		return -GDR_ESTATE;
 	if (ctx != GDR_CTX_DEFAULT)
 		*world = gdri_ctx_world_pe(st, ctx, pe);
 	else if (pe < 0 || pe >= st->n_pes)
@@ -121,24 +121,31 @@ int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, 
 
 int gdr_host_fence(void)
 {
+	if (!gdri_need_state("gdr_host_fence"))
+		return -GDR_ESTATE;
 	/* copies complete before they return */
 	return gdri_host_cuda() ? gdri_lost_any(gdri_state_get()) : gdr_fence();
 }
 
 int gdr_host_quiet(void)
 {
-	GDRI_RANGE(gdri_state_get(), GDRI_RANGE_ORDER, "gdr_host_quiet");
+	struct gdri_state *st = gdri_need_state("gdr_host_quiet");
 
+	if (!st)
+		return -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_ORDER, "gdr_host_quiet");
 	return gdri_host_cuda() ? gdri_cuda_quiet() : gdr_quiet();
 }
 
 /* GDR_CTX_INVALID: nothing to order or to complete. */
 static int no_ctx(const char *call, gdr_ctx_t ctx)
 {
-	struct gdri_state *st = gdri_state_get();
+	struct gdri_state *st = gdri_need_state(call);
 	size_t first, n;
 
-	if (!st || ctx == GDR_CTX_INVALID || !gdri_ctx_queues(st, ctx, &first, &n))
+	if (!st)
+		return -GDR_ESTATE;
+	if (ctx == GDR_CTX_INVALID || !gdri_ctx_queues(st, ctx, &first, &n))
 		return 0;
 	gdri_error("%s: there is no context %d", call, ctx);
 	return -GDR_EINVAL;

@@ -4,6 +4,32 @@
 #include "tests/multi/multi.h"
 #include "tests/entries.h"
 
+#include <sys/mman.h>
+
+/* A line on stderr names each call. */
+static void named(void)
+{
+	static const char *const calls[] = {"gdr_barrier_all", "gdr_host_put", "gdr_host_get", "gdr_host_fence",
+					    "gdr_host_quiet", "gdr_host_ctx_fence", "gdr_host_ctx_quiet"};
+	int real = dup(2), texts = memfd_create("texts", 0);
+	char said[4096] = "", byte = 0;
+
+	CHECK(real >= 0 && texts >= 0 && dup2(texts, 2) == 2);
+	CHECK_EQ(gdr_barrier_all(), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_put(&byte, &byte, 1, 0), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_get(&byte, &byte, 1, 0), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_fence(), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_quiet(), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_ctx_fence(GDR_CTX_DEFAULT), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_ctx_quiet(GDR_CTX_DEFAULT), -GDR_ESTATE);
+	CHECK(dup2(real, 2) == 2 && pread(texts, said, sizeof(said) - 1, 0) >= 0);
+	close(real);
+	close(texts);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strstr(said, calls[i]))
+			multi_fail(__FILE__, __LINE__, "nothing names %s: %s", calls[i], said);
+}
+
 static void outside(void)
 {
 	char byte = 0;
@@ -11,8 +37,7 @@ static void outside(void)
 	CHECK_EQ(gdr_host_my_pe(), -GDR_ESTATE);
 	CHECK_EQ(gdr_host_n_pes(), -GDR_ESTATE);
 	CHECK(!gdr_malloc(8));
-	CHECK_EQ(gdr_barrier_all(), -GDR_ESTATE);
-	CHECK_EQ(gdr_host_put(&byte, &byte, 1, 0), -GDR_ESTATE);
+	named();
 	CHECK_EQ(gdr_buffer_register(&byte, 1), -GDR_ESTATE);
 	CHECK_OK(gdr_finalize());
 }
