@@ -81,6 +81,7 @@ static const struct weak_scenario weak_scenarios[] = {
 	{"wait", 2, 3, WEAK_ONE | WEAK_TWO, 8, 0, 1, 4, 1, 0, -1, 0, 0, 0, 0},
 	{"ring", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 0, -1, 0, 0, 0, 0},
 	{"reuse", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 1, -1, 0, 0, 0, 0},
+	{"laps", 5, 8, WEAK_ONE, 4, 1, 0, 4, 1, 0, -1, 0, 0, 0, 0}, /* entries as of two laps before */
 	{"turns", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0},
 	{"groups", 4, 3, WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0},
 	{"expires", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 1},

@@ -85,9 +85,9 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 		gdri_cqe_latch(dev, qp, &qp->cq[ci & qp->cq_mask]); /* and stays: nobody advances past it */
 		return 0;
 	}
+	gdri_fence_nic(); /* as in gdri_poll_one; the entries before cq_ci, too: pairs with its acquire */
 	if (!gdri_cas_u64(&qp->cq_ci, &ci, ci + n))
 		return 1;
-	gdri_fence_nic(); /* as in gdri_poll_one */
 	gdri_max_u64(&qp->done, gdri_tail_done(r, tail));
 	return n > 1 || next >> 28 != GDRI_CQE_INVALID;
 }
@@ -187,8 +187,8 @@ GDR_DEVICE uint32_t gdri_ring_next(const struct gdri_qp *qp, uint64_t ci, uint64
 	}
 }
 
-/* A wait as short as it can be: behind the entry there is one step of the counter, under way together with the one
- * fence. 1: every block below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
+/* A wait as short as it can be: behind the entry there is the one fence, then one step of the counter. 1: every block
+ * below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
 GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
 {
 	uint64_t ci, done;
@@ -206,8 +206,8 @@ GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint
 			gdri_poll(dev, qp);
 			continue;
 		}
+		gdri_fence_nic(); /* as in gdri_poll_ring_step and gdri_qp_test */
 		mine = !all && gdri_cas_u64(&qp->cq_ci, &ci, ci + 1);
-		gdri_fence_nic(); /* as in gdri_poll_one and gdri_qp_test */
 		if (mine)
 			gdri_max_u64(&qp->done, done);
 		if (mine || all)
