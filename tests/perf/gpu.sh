@@ -26,7 +26,7 @@ for mode in host gpu; do
 	gpu_pes $mode mib_each
 done
 if [ -n "$nvshmem" ]; then
-	"$here/../softhca/nvshmem" "$nvshmem" "$softhca" defaults host_rings >"$out/gpu.nvshmem"
+	"$here/../../softhca/tests/nvshmem" "$nvshmem" "$softhca" defaults host_rings >"$out/gpu.nvshmem"
 	awk '/^(defaults|host_rings):/ { mode = $1 }
 	     /\[0\] time/ { sub(/.*time /, ""); print "nvshmem", mode, $0 }' "$out/gpu.nvshmem"
 fi
