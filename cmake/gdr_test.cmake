@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# gdr_add_test(NAME n SOURCES s.c.. [PES 2 4] [TRANSPORTS p2p nic] [QUICK nic.2 p2p.3]
+# gdr_add_test(NAME n [SOURCES s.c..] [PES 2 4] [TRANSPORTS p2p nic] [QUICK nic.2 p2p.3]
 #              [SUFFIX x] [LABELS l..] [ENV A=B..] [ARGS a..] [TIMEOUT seconds] [LIBS t..]
 #              [UNCHECKED])
 #
-# Builds the program multi_<n> (UNCHECKED: multi_<n>_unchecked, without GDR_CHECKED) once and
-# registers, for each PE count and transport, the test
+# Builds the program multi_<n> once, of <n>.c in a folder of the caller's or of SOURCES (UNCHECKED:
+# multi_<n>_unchecked, without GDR_CHECKED), and registers, for each PE count and transport, the test
 # multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used.
 # Exit status 0 passes, 77 skips, everything else fails.
 #
@@ -103,6 +103,16 @@ function(gdr_test_uses labels)
 	endforeach()
 endfunction()
 
+# gdr_test_source(out file): where it is, in a folder of the caller's.
+function(gdr_test_source out file)
+	file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/${file})
+	list(LENGTH found n)
+	if(NOT n EQUAL 1)
+		message(FATAL_ERROR "${file}: ${n} files of that name below ${CMAKE_CURRENT_SOURCE_DIR}")
+	endif()
+	set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
 function(gdr_add_test)
 	cmake_parse_arguments(T "UNCHECKED" "NAME;TIMEOUT;SUFFIX"
 		"SOURCES;PES;TRANSPORTS;QUICK;LABELS;ENV;ARGS;LIBS" ${ARGN})
@@ -120,6 +130,9 @@ function(gdr_add_test)
 		string(APPEND target _unchecked)
 	endif()
 	if(NOT TARGET ${target})
+		if(NOT T_SOURCES)
+			gdr_test_source(T_SOURCES ${T_NAME}.c)
+		endif()
 		add_executable(${target} ${T_SOURCES})
 		if(T_UNCHECKED)
 			gdr_test_program(${target} OFF)

@@ -86,7 +86,7 @@
 		break;
 
 #ifdef MULTI_ON_CTX
-#include "tests/multi/on_ctx.h"
+#include "tests/multi/queue/on_ctx.h"
 #endif
 
 static int multi_pe, multi_n;

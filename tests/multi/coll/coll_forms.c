@@ -2,7 +2,7 @@
 /* Members make a call in the same form (gdr/coll.h), but each as it is launched: blocks of other sizes, which are no
  * whole warps, another thread or another warp, also the last one, of fewer lanes. Lengths are those around which lone
  * threads and warps go another way, objects of bytes lie anywhere. Between the calls all meet in whatever form. */
-#include "tests/multi/coll.h"
+#include "tests/multi/coll/coll.h"
 
 #define MOST 9000u /* bytes of a member's part */
 

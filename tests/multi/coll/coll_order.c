@@ -5,7 +5,7 @@
  * the world, or two teams that share members. Behind each call one of its threads makes another one alone.
  * usage: coll_order [wrap]: the numbers in the words of short calls (words.h) begin anew on the way, with what
  * the last time left there. */
-#include "tests/multi/coll.h"
+#include "tests/multi/coll/coll.h"
 
 #define MOST 600u /* elements of a call */
 #define BUF (MOST * COLL_MAX_PES)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PE that ends or stops at any time. One number decides everything (tests/multi/chaos is the driver):
+/* A PE that ends or stops at any time. One number decides everything (tests/multi/errors/chaos is the driver):
  *
  *	chaos_pe plan NUMBER		prints launcher, path, PEs, stage, how, victim and delay of the run
  *	chaos_pe run NUMBER FILE	one PE of it; FILE is a page that all PEs and the driver share

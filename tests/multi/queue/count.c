@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posts a known number of operations: count N. What the device executed is then
- * compared from outside (tests/multi/wqe_count). */
+ * compared from outside (tests/multi/queue/wqe_count). */
 #include "tests/multi/multi.h"
 
 struct count {

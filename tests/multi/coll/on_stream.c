@@ -6,7 +6,7 @@
 #include <cuda_fp16.h>
 #endif
 
-#include "tests/multi/coll.h"
+#include "tests/multi/coll/coll.h"
 
 #define AREA 4096u
 #define AREAS 10u

@@ -3,7 +3,7 @@
  * against what a PE can work out for itself. No barrier stands between the calls: dest is filled before
  * and looked at behind, source is overwritten as soon as a call returns.
  * usage: coll [shake]: over teams of neighbours alone, the threads of a kernel in random order. */
-#include "tests/multi/coll.h"
+#include "tests/multi/coll/coll.h"
 
 /* ---- one call of each form, in a kernel ---- */
 
