@@ -7,12 +7,12 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/diag/fault.h"
+#include "runtime/diag/lost.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/ctx.h"
-#include "runtime/path/fault.h"
 #include "runtime/path/hostq.h"
-#include "runtime/path/lost.h"
 
 bool gdri_host_cuda(void)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/host.h"
-#include "runtime/core/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/diag/errors.h"
+#include "runtime/diag/lost.h"
 #include "runtime/path/devstate.h"
-#include "runtime/path/lost.h"
 
 int gdr_host_status(void)
 {

@@ -2,16 +2,16 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "runtime/core/errors.h"
 #include "runtime/core/flush.h"
 #include "runtime/core/log.h"
-#include "runtime/core/monitor.h"
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/diag/errors.h"
+#include "runtime/diag/fault.h"
+#include "runtime/diag/lost.h"
+#include "runtime/diag/monitor.h"
 #include "runtime/hostdev/hostdev.h"
 #include "runtime/path/ctx.h"
-#include "runtime/path/fault.h"
-#include "runtime/path/lost.h"
 
 /* For callers that do not come through the header, as other languages do. */
 int(gdr_init)(void)

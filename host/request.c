@@ -9,11 +9,11 @@
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
+#include "runtime/diag/lost.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/devstate.h"
-#include "runtime/path/lost.h"
 #include "runtime/team/team.h"
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");

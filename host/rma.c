@@ -8,10 +8,10 @@
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/core/range.h"
+#include "runtime/diag/lost.h"
 #include "runtime/exec/staging.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/ctx.h"
-#include "runtime/path/lost.h"
 
 /* What device functions trust their caller with, and whether the peer is lost. *world: the number in the world of PE pe
  * of the context's team. */

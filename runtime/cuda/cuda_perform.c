@@ -7,10 +7,10 @@
 #include <gdr/impl/coll/direct/near.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/core/modules.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda_impl.h"
 #include "runtime/cuda/early.h"
+#include "runtime/cuda/modules.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "runtime/core/log.h"
-#include "runtime/core/modules.h"
-#include "runtime/core/units.h"
 #include "runtime/cuda/cuda_impl.h"
+#include "runtime/cuda/modules.h"
+#include "runtime/cuda/units.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/window.h"

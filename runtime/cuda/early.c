@@ -5,8 +5,8 @@
 
 #include "runtime/core/state.h"
 #include "runtime/core/thread.h"
-#include "runtime/core/units.h"
 #include "runtime/cuda/cuda.h"
+#include "runtime/cuda/units.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
 

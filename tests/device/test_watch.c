@@ -434,7 +434,7 @@ static void test_abort(void **state)
 	finish();
 }
 
-/* As runtime/path/lost.c. */
+/* As runtime/diag/lost.c. */
 static void report(int pe)
 {
 	int32_t none = 0;

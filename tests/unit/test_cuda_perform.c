@@ -17,7 +17,7 @@
 #include "runtime/mem/window.h"
 #include "runtime/cuda/early.h"
 #include "runtime/mem/heap.h"
-#include "runtime/core/modules.h"
+#include "runtime/cuda/modules.h"
 
 #define STREAMS 8 /* of the library */
 

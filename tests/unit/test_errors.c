@@ -13,10 +13,10 @@
 #include <gdr/status.h>
 #include <gdr/impl/request/request.h>
 
-#include "runtime/core/errors.h"
+#include "runtime/diag/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
-#include "runtime/core/syndrome.h"
+#include "runtime/diag/syndrome.h"
 #include "runtime/mem/suballoc.h"
 
 static void codes_are_distinct_and_have_texts(void **state)

@@ -47,7 +47,7 @@ struct weak_nic {
 		complete(ci, GDRI_CQE_REQ_ERR);
 	}
 
-	/* The host: as in runtime/core/errors.c */
+	/* The host: as in runtime/diag/errors.c */
 	void look_at_records()
 	{
 		if (obj->word[W_STATE].load(rl::mo_acquire, $) == 2)

@@ -15,7 +15,7 @@
 #define GDRI_MATCH_REFUSED (1ull << 63) /* its own arguments are wrong */
 
 /* Bytes, from the lowest: what, scope, size of an element; root in two; code in two.
- * runtime/core/refusal.c reads it. */
+ * runtime/diag/refusal.c reads it. */
 GDRI_NOINLINE void gdri_match_say(struct gdri_match *m, const struct gdri_site *at, const struct gdri_request *q,
 				  int bad)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a PE hears of an operation that failed on another one: one word in its control area, which
- * that PE's library writes (runtime/path/fault.c). Waits for others end with it, quiet and barrier return it. */
+ * that PE's library writes (runtime/diag/fault.c). Waits for others end with it, quiet and barrier return it. */
 #ifndef GDRI_FAULT_H
 #define GDRI_FAULT_H
 

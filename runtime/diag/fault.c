@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/path/fault.h"
+#include "runtime/diag/fault.h"
 
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/core/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
+#include "runtime/diag/errors.h"
 #include "runtime/nic/nic.h"
 #include "runtime/path/hostq.h"
 

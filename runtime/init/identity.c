@@ -13,7 +13,7 @@
 #include "runtime/core/options.h"
 #include "runtime/core/parse.h"
 #include "runtime/core/state.h"
-#include "runtime/core/units.h"
+#include "runtime/cuda/units.h"
 #include "runtime/hostdev/hostdev_backoff.h"
 #include "runtime/nic/nic.h"
 #include "runtime/team/coll.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/modules.h"
+#include "runtime/cuda/modules.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/errors.h"
+#include "runtime/diag/errors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include <gdr/device.h>
 
 #include "runtime/core/log.h"
-#include "runtime/core/refusal.h"
-#include "runtime/core/syndrome.h"
 #include "runtime/core/text.h"
-#include "runtime/mem/place.h"
+#include "runtime/diag/place.h"
+#include "runtime/diag/refusal.h"
+#include "runtime/diag/syndrome.h"
 
 static void add_peer(struct text *t, const char *before, int pe)
 {

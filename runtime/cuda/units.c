@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/units.h"
+#include "runtime/cuda/units.h"
 
 #include <pthread.h>
 

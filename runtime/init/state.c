@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +9,14 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/meet.h"
-#include "runtime/core/modules.h"
-#include "runtime/core/monitor.h"
 #include "runtime/core/range.h"
+#include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/cuda/early.h"
+#include "runtime/cuda/modules.h"
+#include "runtime/diag/fault.h"
+#include "runtime/diag/monitor.h"
 #include "runtime/hostdev/hostdev.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/outside.h"
@@ -26,7 +27,6 @@
 #include "runtime/nic/nic.h"
 #include "runtime/path/ctx.h"
 #include "runtime/path/devstate.h"
-#include "runtime/path/fault.h"
 #include "runtime/team/coll.h"
 #include "runtime/team/team.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/syndrome.h"
+#include "runtime/diag/syndrome.h"
 
 #include <stddef.h>
 

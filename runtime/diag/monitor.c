@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define _GNU_SOURCE /* pthread_setname_np */
-#include "runtime/core/monitor.h"
+#include "runtime/diag/monitor.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "runtime/core/clock.h"
-#include "runtime/core/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/core/thread.h"
-#include "runtime/path/fault.h"
-#include "runtime/path/lost.h"
+#include "runtime/diag/errors.h"
+#include "runtime/diag/fault.h"
+#include "runtime/diag/lost.h"
 
 #define EXIT_S 1
 #define COUNTS_MS 5000 /* how late the log may say that an error came again */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/core/refusal.h"
+#include "runtime/diag/refusal.h"
 
 #include <stdbool.h>
 #include <stdio.h>

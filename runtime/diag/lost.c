@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/path/lost.h"
+#include "runtime/diag/lost.h"
 
 #include <gdr/device.h>
 
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/mem/place.h"
+#include "runtime/diag/place.h"
 #include "runtime/path/devstate.h"
 
 /* For gdr_errors. The monitor passes it over: it is said here. */
