@@ -44,7 +44,7 @@ target_link_libraries(enclose PRIVATE gdri_build)
 
 # Environment of every test: what a sanitizer needs, and strict mode: what hardware would punish ends a
 # process on softhca with this status. Its times in seconds, where the test sets none.
-set(GDR_TEST_ENV GDR_GENERATED=${GDR_GENERATED} SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
+set(GDR_TEST_ENV TEST_GENERATED=${GDR_GENERATED} SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
 set(GDR_TEST_TIMES GDR_TIMEOUT=20 GDR_INIT_TIMEOUT=40)
 if("address" IN_LIST GDR_SANITIZE)
 	list(APPEND GDR_TEST_ENV
