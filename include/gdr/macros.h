@@ -62,6 +62,13 @@ typedef unsigned long uintptr_t;
 
 #define GDRI_OPEN(...) __VA_ARGS__
 
+/* Before a union without a name. */
+#ifdef __cplusplus /* has unions without a name, and nvrtc no __extension__ before one */
+#define GDRI_UNNAMED
+#else /* C99 has none */
+#define GDRI_UNNAMED __extension__
+#endif
+
 /* Around functions that have the name of a struct: -Wshadow of g++ takes them for its constructor's. */
 #if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define GDRI_NAMESAKES_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")

@@ -261,13 +261,13 @@ GDRI_MOVE_WORD(64)
  * of all 16 bytes); a load of another multiple of 8 comes apart between two words, if at all. ThreadSanitizer
  * takes no vector for an atomic access. */
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GDRI_TSAN)
-typedef uint64_t gdri_pair __attribute__((vector_size(16), may_alias));
-typedef gdri_pair gdri_pair_any __attribute__((aligned(1)));
+typedef uint64_t gdri_two_words __attribute__((vector_size(16), may_alias));
+typedef gdri_two_words gdri_two_words_any __attribute__((aligned(1)));
 
 GDRI_INLINE void gdri_move_pair(void *dst, const void *src)
 {
 	/* volatile: once, in one piece, as relaxed accesses */
-	*(volatile gdri_pair *)dst = *(const volatile gdri_pair_any *)src;
+	*(volatile gdri_two_words *)dst = *(const volatile gdri_two_words_any *)src;
 }
 #else
 GDRI_INLINE void gdri_move_pair(void *dst, const void *src)

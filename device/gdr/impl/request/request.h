@@ -108,7 +108,7 @@ struct gdri_request {
 	const void *src;
 	uint64_t n;		    /* elements */
 	struct gdri_answer *answer; /* NULL: an error is latched */
-	__extension__ union { /* C99 has none without a name */
+	GDRI_UNNAMED union {
 		uint64_t value[2]; /* P: its bits */
 		struct gdri_rq_transfer transfer;
 		struct gdri_rq_signal signal;
