@@ -46,8 +46,8 @@ int gdr_errors(struct gdr_error *out, int max)
 		return -GDR_EINVAL;
 	}
 	n = gdri_errors_copy(st->dev, out, max);
-	if (st->seer)
-		n += gdri_errors_copy(st->seer, out ? out + (n < max ? n : max) : NULL, n < max ? max - n : 0);
+	if (st->host_view)
+		n += gdri_errors_copy(st->host_view, out ? out + (n < max ? n : max) : NULL, n < max ? max - n : 0);
 	return n;
 }
 

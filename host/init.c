@@ -62,7 +62,7 @@ static bool all_well(const struct gdri_state *st)
 static void init_say(const struct gdri_state *st, int status)
 {
 	gdri_monitor_say();
-	if (!gdri_errors_have(st->dev, status) && !(st->seer && gdri_errors_have(st->seer, status)))
+	if (!gdri_errors_have(st->dev, status) && !(st->host_view && gdri_errors_have(st->host_view, status)))
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All PEs meet over the heap's control area, on GPUs over that of a page of host memory (seer.h), by the paths that
- * device code uses: cheaper than an exchange through the launcher. They compare one word. */
+/* All PEs meet over the heap's control area, on GPUs over that of a page of host memory (host_view.h), by
+ * the paths that device code uses: cheaper than an exchange through the launcher. They compare one word. */
 #ifndef GDRI_MEET_H
 #define GDRI_MEET_H
 

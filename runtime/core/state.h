@@ -92,7 +92,7 @@ struct gdri_state {
 
 	/* device */
 	struct gdri_dev *dev;
-	struct gdri_dev *seer; /* under CUDA, else NULL: see seer.h */
+	struct gdri_dev *host_view; /* under CUDA, else NULL: see host_view.h */
 	struct gdri_heap *page;
 	struct gdri_peer *page_peers; /* [n_pes] */
 	uint32_t *abort_word;
@@ -136,7 +136,7 @@ struct gdri_state *gdri_state_get(void);
 /* With what host threads wait for and tell each other. */
 static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)
 {
-	return st->seer ? st->seer : st->dev;
+	return st->host_view ? st->host_view : st->dev;
 }
 
 /* From now on: GDR_INIT_TIMEOUT for init and finalize, else GDR_TIMEOUT. */

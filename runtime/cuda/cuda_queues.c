@@ -96,7 +96,7 @@ static void cuda_queue_record(struct gdri_state *st, struct gdri_qp *there, stru
 {
 	pthread_mutex_lock(&st->fault_lock);
 	if (!cuda_queue_recall(there, qp)) {
-		gdri_poll(st->seer, qp); /* changes the copy only */
+		gdri_poll(st->host_view, qp); /* changes the copy only */
 		there->done = qp->done;
 		there->err = qp->err;
 	}

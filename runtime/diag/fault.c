@@ -21,7 +21,7 @@ static const struct gdri_error *fault_record(const struct gdri_state *st, unsign
 	if (i < GDRI_MAX_ERRORS)
 		return &st->dev->errors[i];
 	i -= GDRI_MAX_ERRORS;
-	return st->seer && i < GDRI_MAX_ERRORS ? &st->seer->errors[i] : NULL;
+	return st->host_view && i < GDRI_MAX_ERRORS ? &st->host_view->errors[i] : NULL;
 }
 
 static bool is_completion(const struct gdri_error *e)
@@ -179,5 +179,5 @@ int gdri_first_failure(const struct gdri_state *st)
 	/* relaxed: a status carries no data with it */
 	int first = __atomic_load_n(&st->dev->first, __ATOMIC_RELAXED);
 
-	return first || !st->seer ? first : __atomic_load_n(&st->seer->first, __ATOMIC_RELAXED);
+	return first || !st->host_view ? first : __atomic_load_n(&st->host_view->first, __ATOMIC_RELAXED);
 }

@@ -32,9 +32,9 @@ void gdri_lost_note(struct gdri_state *st, int pe)
 	gdri_cuda_state_push_lost(st, pe);
 	__atomic_compare_exchange_n(&st->dev->lost, &none, pe + 1, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	if (st->seer) {
+	if (st->host_view) {
 		__atomic_store_n(&st->page_peers[pe].lost, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&st->seer->lost, st->dev->lost, __ATOMIC_RELAXED);
+		__atomic_store_n(&st->host_view->lost, st->dev->lost, __ATOMIC_RELAXED);
 	}
 	gdri_cuda_state_push(st, &st->dev->lost);
 	/* `lost` before `latched`: pairs with the fence in gdri_take_latched, where it is the other way round */

@@ -43,8 +43,8 @@ static void sleep_a_while(struct gdri_monitor *m)
 static void log_errors(struct gdri_monitor *m)
 {
 	gdri_errors_log(m->st->dev, &m->seen);
-	if (m->st->seer)
-		gdri_errors_log(m->st->seer, &m->host_seen);
+	if (m->st->host_view)
+		gdri_errors_log(m->st->host_view, &m->host_seen);
 }
 
 static void look_at_errors(struct gdri_monitor *m)

@@ -10,7 +10,7 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/seer.h"
+#include "runtime/mem/host_view.h"
 #include "runtime/nic/nic.h"
 #include "runtime/path/ctx.h"
 #include "runtime/path/link_check.h"
@@ -136,7 +136,7 @@ int gdri_up_device(struct gdri_state *st)
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
 		return devstate_out_of_memory(st);
 	devstate_fill(st, d);
-	ret = st->cuda ? gdri_seer_up(st) : 0;
+	ret = st->cuda ? gdri_host_view_up(st) : 0;
 	if (!ret)
 		ret = gdri_up_teams(st);
 	if (!ret)
@@ -169,7 +169,7 @@ void gdri_down_device(struct gdri_state *st)
 		free(st->dev->used);
 	}
 	free(st->dev);
-	gdri_seer_down(st);
+	gdri_host_view_down(st);
 	devstate_unshare(st, st->abort_word);
 	st->dev = NULL;
 	st->abort_word = NULL;

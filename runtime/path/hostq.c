@@ -138,13 +138,13 @@ int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, si
 	return ret;
 }
 
-void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer)
+void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view)
 {
-	seer->qps = q->dev.qps;
-	seer->used = q->dev.used;
-	seer->n_slots = q->dev.n_slots;
-	seer->n_queues = q->dev.n_queues;
-	seer->lkey = q->dev.lkey;
+	host_view->qps = q->dev.qps;
+	host_view->used = q->dev.used;
+	host_view->n_slots = q->dev.n_slots;
+	host_view->n_queues = q->dev.n_queues;
+	host_view->lkey = q->dev.lkey;
 }
 
 /* *done: the NIC has let go of the buffer: all is complete, or the queue had an error, which

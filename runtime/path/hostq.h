@@ -19,9 +19,9 @@ struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);
 bool gdri_hostq_is_late(const struct gdri_hostq *q); /* a transfer that ran out of time may be under way */
 void gdri_hostq_close(struct gdri_state *st);
 
-/* What posts to the page of another PE (see seer.h) needs of them. */
+/* What posts to the page of another PE (see host_view.h) needs of them. */
 struct gdri_dev;
-void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *seer);
+void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view);
 
 /* A part of the heap (nic.h, gdri_nic_grow_heap). */
 struct gdri_cuda;

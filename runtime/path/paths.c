@@ -13,7 +13,7 @@
 #include "runtime/cuda/units.h"
 #include "runtime/exec/staging.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/seer.h"
+#include "runtime/mem/host_view.h"
 #include "runtime/mem/share.h"
 #include "runtime/mem/symmetric.h"
 #include "runtime/nic/nic.h"

@@ -3,8 +3,8 @@
  * threads have a control area of their own, a page in memory of the host, which the PEs of a node map and
  * the others write by the host's queues. The struct gdri_dev over it takes what the host finds out itself, and lets
  * host threads wait as device code does: published, bounded, with the one who is to blame named. */
-#ifndef GDRI_SEER_H
-#define GDRI_SEER_H
+#ifndef GDRI_HOST_VIEW_H
+#define GDRI_HOST_VIEW_H
 
 #include <stddef.h>
 
@@ -19,7 +19,7 @@ int gdri_page_map(struct gdri_state *st, int pe, int fd, char *why, size_t room)
 void gdri_page_unmap(struct gdri_state *st);
 
 /* The view, part of the step "device". */
-int gdri_seer_up(struct gdri_state *st);
-void gdri_seer_down(struct gdri_state *st);
+int gdri_host_view_up(struct gdri_state *st);
+void gdri_host_view_down(struct gdri_state *st);
 
 #endif

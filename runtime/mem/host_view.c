@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/mem/seer.h"
+#include "runtime/mem/host_view.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void gdri_page_unmap(struct gdri_state *st)
 	st->page_peers = NULL;
 }
 
-static struct gdri_dev *seer_create(void)
+static struct gdri_dev *host_view_create(void)
 {
 	struct gdri_dev *d = aligned_alloc(GDRI_LINE, sizeof(*d));
 
@@ -52,11 +52,11 @@ static struct gdri_dev *seer_create(void)
 	return NULL;
 }
 
-int gdri_seer_up(struct gdri_state *st)
+int gdri_host_view_up(struct gdri_state *st)
 {
-	struct gdri_dev *d = seer_create();
+	struct gdri_dev *d = host_view_create();
 
-	st->seer = d;
+	st->host_view = d;
 	if (!d) {
 		gdri_error("out of memory");
 		return -GDR_ENOMEM;
@@ -76,10 +76,10 @@ int gdri_seer_up(struct gdri_state *st)
 	return 0;
 }
 
-void gdri_seer_down(struct gdri_state *st)
+void gdri_host_view_down(struct gdri_state *st)
 {
-	if (st->seer)
-		free(st->seer->errors);
-	free(st->seer);
-	st->seer = NULL;
+	if (st->host_view)
+		free(st->host_view->errors);
+	free(st->host_view);
+	st->host_view = NULL;
 }
