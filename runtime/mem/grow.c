@@ -12,7 +12,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/offer.h"
+#include "runtime/mem/rkeys.h"
 #include "runtime/mem/share.h"
 #include "runtime/mem/suballoc.h"
 
@@ -40,14 +40,14 @@ bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes)
 }
 
 /* The part of this PE. */
-static int grow_create(struct gdri_state *st, uint64_t size, struct gdri_offer *o)
+static int grow_create(struct gdri_state *st, uint64_t size, struct gdri_rkeys *o)
 {
 	const struct gdri_heap_part *p = &st->heap->parts[st->heap->n];
 	int ret = gdri_heap_grow(st->heap, size);
 
 	if (ret)
 		return ret;
-	ret = gdri_offer_join(st, st->heap->base + p->offset, p->size, p->offset, o);
+	ret = gdri_rkeys_join(st, st->heap->base + p->offset, p->size, p->offset, o);
 	if (ret)
 		gdri_heap_shrink(st->heap);
 	return ret;
@@ -67,7 +67,7 @@ static int grow_take(struct gdri_state *st, struct gdri_share_peer *p, bool told
 }
 
 /* mapped[i]: the new part of PE i is. */
-static int grow_trade(struct gdri_state *st, const struct gdri_offer *all, bool *mapped)
+static int grow_trade(struct gdri_state *st, const struct gdri_rkeys *all, bool *mapped)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, rc, ret = 0;
@@ -103,24 +103,24 @@ static void grow_undo(struct gdri_state *st, const bool *mapped)
 		if (mapped[i])
 			gdri_heap_unmap_part(st->heap, st->peers[i].base);
 	}
-	gdri_offer_undo(st);
+	gdri_rkeys_undo(st);
 	gdri_heap_shrink(st->heap);
 }
 
 /* The others are told of a PE that has no memory for what it would hear. */
 static int grow_refuse(struct gdri_state *st)
 {
-	struct gdri_offer none = {0};
+	struct gdri_rkeys none = {0};
 
 	gdri_error("out of memory");
 	st->pending = -GDR_ENOMEM;
 	return gdri_agree(st, "heap growth", &none, NULL, sizeof(none));
 }
 
-static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_offer *all, bool *mapped)
+static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_rkeys *all, bool *mapped)
 {
 	int before = st->heap->n, ret;
-	struct gdri_offer mine;
+	struct gdri_rkeys mine;
 
 	memset(&mine, 0, sizeof(mine));
 	st->pending = grow_create(st, size, &mine);
@@ -137,7 +137,7 @@ static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_offer *al
 			grow_undo(st, mapped);
 		return ret;
 	}
-	ret = gdri_offer_use(st, "heap growth", all);
+	ret = gdri_rkeys_use(st, "heap growth", all);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&st->local_lock);
@@ -149,7 +149,7 @@ static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_offer *al
 
 int gdri_grow(struct gdri_state *st, uint64_t bytes)
 {
-	struct gdri_offer *all = calloc((size_t)st->n_pes, sizeof(*all));
+	struct gdri_rkeys *all = calloc((size_t)st->n_pes, sizeof(*all));
 	bool *mapped = calloc((size_t)st->n_pes, sizeof(*mapped));
 	uint64_t size = part_size(st, bytes);
 	int ret;

@@ -18,7 +18,7 @@
 #include "runtime/cuda/units.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/offer.h"
+#include "runtime/mem/rkeys.h"
 #include "runtime/mem/symmetric.h"
 #include "runtime/mem/window.h"
 
@@ -108,7 +108,7 @@ static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, 
 	return -GDR_ENOTSUP;
 }
 
-int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_offer *mine,
+int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
 		       struct gdri_outside_kept *kept)
 {
 	char why[256] = "it cannot be read and written";
@@ -128,12 +128,12 @@ int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct g
 	return ret;
 }
 
-static const char *outside_kind_of(const struct gdri_offer *o)
+static const char *outside_kind_of(const struct gdri_rkeys *o)
 {
 	return o->ipc.size ? "cudaMalloc" : "cuMemCreate";
 }
 
-int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric *s, const struct gdri_offer *all)
+int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric *s, const struct gdri_rkeys *all)
 {
 	int i;
 
@@ -148,7 +148,7 @@ int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric 
 	return 0;
 }
 
-static int open_peer(struct gdri_state *st, struct gdri_symmetric *s, int pe, const struct gdri_offer *o)
+static int open_peer(struct gdri_state *st, struct gdri_symmetric *s, int pe, const struct gdri_rkeys *o)
 {
 	char why[256] = "what is mapped is not its memory";
 	uint8_t *base;
@@ -169,7 +169,7 @@ static int open_peer(struct gdri_state *st, struct gdri_symmetric *s, int pe, co
 	return ret;
 }
 
-int gdri_outside_open(struct gdri_state *st, struct gdri_symmetric *s, const struct gdri_offer *all)
+int gdri_outside_open(struct gdri_state *st, struct gdri_symmetric *s, const struct gdri_rkeys *all)
 {
 	int i, ret = 0;
 

@@ -17,8 +17,8 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_view.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/offer.h"
 #include "runtime/mem/outside.h"
+#include "runtime/mem/rkeys.h"
 #include "runtime/mem/share.h"
 #include "runtime/mem/suballoc.h"
 #include "runtime/mem/symmetric.h"
@@ -253,7 +253,7 @@ static int view_own(struct gdri_state *st, struct gdri_symmetric *s, int *fd)
 }
 
 static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_share *share, int fd,
-		      const struct gdri_offer *all)
+		      const struct gdri_rkeys *all)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, ret = sp ? 0 : -GDR_ENOMEM;
@@ -351,7 +351,7 @@ int gdri_window_settle(struct gdri_state *st, const char *call)
 	return 0;
 }
 
-static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri_offer *mine)
+static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri_rkeys *mine)
 {
 	struct gdri_symmetric *s = e->s;
 	int ret = s ? gdri_share_open(&e->share) : -GDR_ENOMEM;
@@ -359,7 +359,7 @@ static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri
 	if (!ret)
 		ret = s->at ? gdri_outside_offer(st, s, mine, &e->kept) : view_own(st, s, &e->fd);
 	if (!ret)
-		ret = gdri_offer_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap->base), mine);
+		ret = gdri_rkeys_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap->base), mine);
 	mine->address = e->share.address;
 	return ret;
 }
@@ -378,7 +378,7 @@ static int agree_mapped(struct gdri_state *st, struct entering *e)
 }
 
 /* All have what they offer, and map that of the others. */
-static int window_exchange(struct gdri_state *st, struct entering *e, const struct gdri_offer *all)
+static int window_exchange(struct gdri_state *st, struct entering *e, const struct gdri_rkeys *all)
 {
 	int ret = gdri_outside_alike(st, e->s, all);
 
@@ -391,7 +391,7 @@ static int window_exchange(struct gdri_state *st, struct entering *e, const stru
 	if (ret)
 		return ret;
 	e->joined = false;
-	return gdri_offer_use(st, "gdr_symmetric_register", all);
+	return gdri_rkeys_use(st, "gdr_symmetric_register", all);
 }
 
 /* Also where some PEs use the keys already it stays: it goes when the library is left. */
@@ -411,7 +411,7 @@ static void keep_or_drop(struct gdri_state *st, const struct entering *e, bool k
 
 int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 {
-	struct gdri_offer mine = {0}, *all = calloc((size_t)st->n_pes, sizeof(*all));
+	struct gdri_rkeys mine = {0}, *all = calloc((size_t)st->n_pes, sizeof(*all));
 	struct entering e = {.s = all ? new_entry(st, addr, ptr, len) : NULL, .share = {.listener = -1}, .fd = -1};
 	int ret;
 
@@ -422,7 +422,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 	if (!ret)
 		ret = window_exchange(st, &e, all);
 	if (ret && e.joined && !st->broken)
-		gdri_offer_undo(st);
+		gdri_rkeys_undo(st);
 	if (e.s) {
 		gdri_outside_unmark(st, e.s, &e.kept);
 		keep_or_drop(st, &e, (!ret && !st->pending) || st->broken);
@@ -439,7 +439,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 int gdri_window_retire(struct gdri_state *st, void *ptr)
 {
 	const struct gdri_symmetric *s = gdri_symmetric_find(st->symmetric, ptr);
-	struct gdri_offer mine = {0}, *all;
+	struct gdri_rkeys mine = {0}, *all;
 	bool joined = false;
 	int ret;
 
@@ -451,16 +451,16 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 		gdri_error("out of memory");
 		st->pending = -GDR_ENOMEM;
 	} else {
-		st->pending = gdri_offer_leave(st, (uint64_t)(s->ptr - st->heap->base), s->len, &mine);
+		st->pending = gdri_rkeys_leave(st, (uint64_t)(s->ptr - st->heap->base), s->len, &mine);
 		joined = !st->pending;
 	}
 	ret = gdri_agree(st, "gdr_symmetric_unregister", &mine, all, sizeof(*all));
 	if (ret && joined && !st->broken) /* else some PEs may use the keys already */
-		gdri_offer_undo(st);
+		gdri_rkeys_undo(st);
 	if (!ret)
-		ret = gdri_offer_use(st, "gdr_symmetric_unregister", all);
+		ret = gdri_rkeys_use(st, "gdr_symmetric_unregister", all);
 	if (!ret)
-		gdri_offer_drop(st);
+		gdri_rkeys_drop(st);
 	free(all);
 	return ret;
 }

@@ -76,7 +76,7 @@ struct gdri_nic {
 	struct gdri_nic_joint {
 		struct gdri_nic_joint *next;
 		struct mlx5dv_devx_obj *mkey[2];
-	} *joints; /* old ones stay for a time: operations that use them may be under way (offer.c) */
+	} *joints; /* old ones stay for a time: operations that use them may be under way (rkeys.c) */
 
 	/* nic/gpu.c */
 	const char *data_way, *control_way; /* how the device knows memory of the GPU */

@@ -320,7 +320,7 @@ int peer_client(struct peer *p, const char *list, uint32_t max, unsigned rounds)
 /* ---- server ---- */
 
 /* A window bound to this QP, for the other side to take back. */
-static int offer_window(struct peer *p, struct peer_step *s)
+static int rkeys_window(struct peer *p, struct peer_step *s)
 {
 	struct ibv_send_wr *no, wr = { .opcode = IBV_WR_BIND_MW };
 
@@ -352,7 +352,7 @@ static int prepare(struct peer *p, const struct op *o, struct peer_step *s)
 		return 0;
 	}
 	clear(p->buf, at, o->kind == ATOMIC ? 8 : s->size);
-	if (o->opcode == IBV_WR_SEND_WITH_INV && offer_window(p, s))
+	if (o->opcode == IBV_WR_SEND_WITH_INV && rkeys_window(p, s))
 		return -1;
 	if (o->kind == FETCHED)
 		fill(p->buf + at, s->size, s->seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/mem/offer.h"
+#include "runtime/mem/rkeys.h"
 
 #include <time.h>
 
@@ -55,7 +55,7 @@ static bool is_idle(struct gdri_state *st)
 
 /* All PEs have new keys, and are past the call before, in which the others did. What goes by older ones was
  * posted before. A PE that is late, with operations that hang, keeps everybody's for another call. */
-static void drop_old(struct gdri_state *st, const struct gdri_offer *all)
+static void drop_old(struct gdri_state *st, const struct gdri_rkeys *all)
 {
 	int i;
 
@@ -72,7 +72,7 @@ static void drop_old(struct gdri_state *st, const struct gdri_offer *all)
 	st->key_sets = KEPT_SETS;
 }
 
-int gdri_offer_join(struct gdri_state *st, void *at, size_t len, uint64_t offset, struct gdri_offer *o)
+int gdri_rkeys_join(struct gdri_state *st, void *at, size_t len, uint64_t offset, struct gdri_rkeys *o)
 {
 	int ret = st->nic ? gdri_nic_grow_heap(st->nic, at, len, offset, &o->keys) : 0;
 
@@ -85,7 +85,7 @@ int gdri_offer_join(struct gdri_state *st, void *at, size_t len, uint64_t offset
 	return ret;
 }
 
-int gdri_offer_leave(struct gdri_state *st, uint64_t offset, size_t len, struct gdri_offer *o)
+int gdri_rkeys_leave(struct gdri_state *st, uint64_t offset, size_t len, struct gdri_rkeys *o)
 {
 	int ret = st->nic ? gdri_nic_leave_heap(st->nic, offset, len, &o->keys) : 0;
 
@@ -98,7 +98,7 @@ int gdri_offer_leave(struct gdri_state *st, uint64_t offset, size_t len, struct 
 	return ret;
 }
 
-void gdri_offer_undo(struct gdri_state *st)
+void gdri_rkeys_undo(struct gdri_state *st)
 {
 	if (st->nic)
 		gdri_nic_shrink_heap(st->nic);
@@ -106,7 +106,7 @@ void gdri_offer_undo(struct gdri_state *st)
 		gdri_nic_shrink_heap(gdri_hostq_nic(st->hostq));
 }
 
-void gdri_offer_drop(struct gdri_state *st)
+void gdri_rkeys_drop(struct gdri_state *st)
 {
 	if (st->nic)
 		gdri_nic_drop_left(st->nic);
@@ -129,7 +129,7 @@ static int offer_to_gpu(struct gdri_state *st, size_t at, const void *from, size
 			   : 0;
 }
 
-static int offer_set_keys(struct gdri_state *st, const struct gdri_offer *all)
+static int rkeys_set(struct gdri_state *st, const struct gdri_rkeys *all)
 {
 	const size_t at = offsetof(struct gdri_qp, rkey_data), len = 8;
 	size_t gpu = st->dev_gpu ? gdri_cuda_state_qps(st) : 0;
@@ -157,13 +157,13 @@ static int offer_set_keys(struct gdri_state *st, const struct gdri_offer *all)
 	return ret;
 }
 
-int gdri_offer_use(struct gdri_state *st, const char *what, const struct gdri_offer *all)
+int gdri_rkeys_use(struct gdri_state *st, const char *what, const struct gdri_rkeys *all)
 {
 	int ret;
 
 	if (!st->any_nic)
 		return 0;
-	st->pending = offer_set_keys(st, all);
+	st->pending = rkeys_set(st, all);
 	ret = gdri_agree(st, what, NULL, NULL, 0);
 	gdri_break(st, ret);
 	if (!ret)
