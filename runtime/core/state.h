@@ -23,7 +23,7 @@ struct gdri_constants;
 struct gdri_ctxs;
 struct gdri_cuda;
 struct gdri_dev;
-struct gdri_early;
+struct gdri_prefetch;
 struct gdri_heap;
 struct gdri_hostq;
 struct gdri_modules;
@@ -61,7 +61,7 @@ struct gdri_state {
 
 	/* GPU: NULL on the host device */
 	struct gdri_cuda *cuda;
-	struct gdri_early *early;
+	struct gdri_prefetch *prefetch;
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
 	struct gdri_constants *constants; /* what all modules have */
 	struct gdri_modules *modules;	  /* those loaded by hand */

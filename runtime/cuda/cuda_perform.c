@@ -9,8 +9,8 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda_impl.h"
-#include "runtime/cuda/early.h"
 #include "runtime/cuda/modules.h"
+#include "runtime/cuda/prefetch.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
@@ -143,7 +143,7 @@ static int perform_show(struct gdri_state *st, const struct kernels *k)
 
 void gdri_perform_up(struct gdri_state *st)
 {
-	struct gdri_performer *p = gdri_early_performer(st);
+	struct gdri_performer *p = gdri_prefetch_performer(st);
 	gdri_cu_result r;
 	int ret;
 

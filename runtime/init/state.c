@@ -13,8 +13,8 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/cuda/early.h"
 #include "runtime/cuda/modules.h"
+#include "runtime/cuda/prefetch.h"
 #include "runtime/diag/fault.h"
 #include "runtime/diag/monitor.h"
 #include "runtime/hostdev/hostdev.h"
@@ -116,7 +116,7 @@ static int up_host_device(struct gdri_state *st)
 static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
-	int ret = gdri_early_heap(st) ? 0 : gdri_heap_make(st->heap, st->cuda, in_host, st->opt.heap_size,
+	int ret = gdri_prefetch_heap(st) ? 0 : gdri_heap_make(st->heap, st->cuda, in_host, st->opt.heap_size,
 							    st->opt.heap_max);
 
 	if (!ret)
@@ -188,7 +188,7 @@ struct step {
 };
 
 static const struct step steps[] = {
-	{"early", LOCAL, gdri_early_begin, NULL}, /* gdri_state_down ends it first */
+	{"prefetch", LOCAL, gdri_prefetch_begin, NULL}, /* gdri_state_down ends it first */
 	{"bootstrap", COLLECTIVE, up_bootstrap, down_bootstrap},
 	{"version", COLLECTIVE, gdri_up_version, NULL},
 	{"identity", COLLECTIVE, gdri_up_identity, gdri_down_identity},
@@ -333,7 +333,7 @@ static struct gdri_state *make_state(void)
 		struct gdri_state st;
 		struct gdri_coll_rules coll;
 		struct gdri_ctxs ctxs;
-		struct gdri_early early;
+		struct gdri_prefetch prefetch;
 		struct gdri_heap heap, page;
 		struct gdri_modules modules;
 		struct gdri_mr_keys keys;
@@ -346,7 +346,7 @@ static struct gdri_state *make_state(void)
 		return NULL;
 	all->st.coll = &all->coll;
 	all->st.ctxs = &all->ctxs;
-	all->st.early = &all->early;
+	all->st.prefetch = &all->prefetch;
 	all->st.heap = &all->heap;
 	all->st.page = &all->page;
 	all->st.modules = &all->modules;
@@ -438,7 +438,7 @@ int gdri_state_down(struct gdri_state *st, int status)
 {
 	int limit, told = 0;
 
-	gdri_early_end(st);
+	gdri_prefetch_end(st);
 	gdri_limit_begin(st, true);
 	if (status && st->dev)
 		gdri_devstate_abort(st);

@@ -15,7 +15,7 @@
 #include "runtime/exec/perform.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/window.h"
-#include "runtime/cuda/early.h"
+#include "runtime/cuda/prefetch.h"
 #include "runtime/mem/heap.h"
 #include "runtime/cuda/modules.h"
 
@@ -33,7 +33,7 @@ const void *gdri_perform_image(enum gdri_image which, size_t *size)
 	return &images[which];
 }
 
-struct gdri_performer *gdri_early_performer(struct gdri_state *st)
+struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st)
 {
 	(void)st;
 	return NULL;

@@ -2,8 +2,8 @@
 /* What bring-up on a GPU needs no other PE for, begun before the launcher is asked, which takes as long: memory for the
  * heap and the library's kernels, each in a thread of its own. Only where a CUDA context is current in the thread that
  * calls gdr_init: else the GPU is chosen by the PE's place on its node. */
-#ifndef GDRI_EARLY_H
-#define GDRI_EARLY_H
+#ifndef GDRI_PREFETCH_H
+#define GDRI_PREFETCH_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 struct gdri_state;
 struct gdri_performer;
 
-struct gdri_early {
+struct gdri_prefetch {
 	pthread_t heap, kernels;
 	bool heap_runs, kernels_run;
 	struct gdri_heap made; /* nobody's yet; base NULL: none */
@@ -21,12 +21,12 @@ struct gdri_early {
 };
 
 /* Opens the GPU. 0 also where nothing can begin yet. */
-int gdri_early_begin(struct gdri_state *st);
+int gdri_prefetch_begin(struct gdri_state *st);
 /* Waits for the heap. True: st->heap is there, but for its mark; if not, it may be tried again. */
-bool gdri_early_heap(struct gdri_state *st);
+bool gdri_prefetch_heap(struct gdri_state *st);
 /* Waits for the kernels, which are the caller's then. NULL: it may be tried again. */
-struct gdri_performer *gdri_early_performer(struct gdri_state *st);
+struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st);
 /* Waits for both; what nobody took goes. */
-void gdri_early_end(struct gdri_state *st);
+void gdri_prefetch_end(struct gdri_state *st);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/cuda/early.h"
+#include "runtime/cuda/prefetch.h"
 
 #include <gdr/status.h>
 
@@ -14,7 +14,7 @@ static void *make_heap(void *arg)
 {
 	struct gdri_state *st = arg;
 
-	gdri_heap_make(&st->early->made, st->cuda, false, st->opt.heap_size, st->opt.heap_max);
+	gdri_heap_make(&st->prefetch->made, st->cuda, false, st->opt.heap_size, st->opt.heap_max);
 	return NULL;
 }
 
@@ -22,13 +22,13 @@ static void *load_kernels(void *arg)
 {
 	struct gdri_state *st = arg;
 
-	st->early->performer = gdri_perform_load(st->cuda);
+	st->prefetch->performer = gdri_perform_load(st->cuda);
 	return NULL;
 }
 
-int gdri_early_begin(struct gdri_state *st)
+int gdri_prefetch_begin(struct gdri_state *st)
 {
-	struct gdri_early *e = st->early;
+	struct gdri_prefetch *e = st->prefetch;
 	int ret;
 
 	if (st->pending || !gdri_units_exist())
@@ -42,16 +42,16 @@ int gdri_early_begin(struct gdri_state *st)
 	return 0;
 }
 
-static void wait_for_heap(struct gdri_early *e)
+static void wait_for_heap(struct gdri_prefetch *e)
 {
 	if (e->heap_runs)
 		pthread_join(e->heap, NULL);
 	e->heap_runs = false;
 }
 
-bool gdri_early_heap(struct gdri_state *st)
+bool gdri_prefetch_heap(struct gdri_state *st)
 {
-	struct gdri_early *e = st->early;
+	struct gdri_prefetch *e = st->prefetch;
 
 	wait_for_heap(e);
 	if (!e->made.base)
@@ -61,9 +61,9 @@ bool gdri_early_heap(struct gdri_state *st)
 	return true;
 }
 
-struct gdri_performer *gdri_early_performer(struct gdri_state *st)
+struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st)
 {
-	struct gdri_early *e = st->early;
+	struct gdri_prefetch *e = st->prefetch;
 	struct gdri_performer *p;
 
 	if (e->kernels_run)
@@ -74,10 +74,10 @@ struct gdri_performer *gdri_early_performer(struct gdri_state *st)
 	return p;
 }
 
-void gdri_early_end(struct gdri_state *st)
+void gdri_prefetch_end(struct gdri_state *st)
 {
-	wait_for_heap(st->early);
-	if (st->early->made.base)
-		gdri_heap_close(&st->early->made);
-	gdri_perform_drop(st->cuda, gdri_early_performer(st));
+	wait_for_heap(st->prefetch);
+	if (st->prefetch->made.base)
+		gdri_heap_close(&st->prefetch->made);
+	gdri_perform_drop(st->cuda, gdri_prefetch_performer(st));
 }
