@@ -9,9 +9,9 @@
 #include "host/host.h"
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/hash.h"
 #include "runtime/core/log.h"
 #include "runtime/core/meet.h"
-#include "runtime/core/mix.h"
 #include "runtime/core/range.h"
 #include "runtime/core/text.h"
 #include "runtime/cuda/cuda_state.h"
@@ -94,7 +94,7 @@ static uint64_t word_of(const struct request *r)
 	size_t i;
 
 	for (i = 0; i < sizeof(in) / sizeof(in[0]); i++)
-		h = gdri_mix(h, in[i]);
+		h = gdri_hash(h, in[i]);
 	return h;
 }
 

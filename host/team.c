@@ -5,8 +5,8 @@
 #include <sys/random.h>
 
 #include "host/host.h"
+#include "runtime/core/hash.h"
 #include "runtime/core/log.h"
-#include "runtime/core/mix.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
 
@@ -47,7 +47,7 @@ static int team_make(struct gdri_state *st, gdr_team_t parent, const struct call
 
 	if (call->config && call->mask & GDR_TEAM_NUM_CONTEXTS)
 		p.config.num_contexts = call->config->num_contexts;
-	p.hash = gdri_mix(gdri_mix(call->hash, (uint64_t)call->mask), (uint64_t)p.config.num_contexts);
+	p.hash = gdri_hash(gdri_hash(call->hash, (uint64_t)call->mask), (uint64_t)p.config.num_contexts);
 	if (!p.status)
 		p.status = wrong_list(t, call->what, members, n);
 	if (!p.status && !pes) {
@@ -106,7 +106,7 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 
 	if (!t)
 		return ret;
-	call.hash = gdri_mix(gdri_mix(gdri_mix(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
+	call.hash = gdri_hash(gdri_hash(gdri_hash(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
 	if (size < 1 || size > t->n || (!stride && size > 1)) {
 		gdri_error("%s: %d PEs with stride %d of a team of %d", call.what, size, stride, t->n);
 		status = -GDR_EINVAL;
@@ -130,7 +130,7 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_config_t *config,
 		    long config_mask, gdr_team_t *new_team)
 {
-	struct call call = {"gdr_team_create", gdri_mix(2, (uint64_t)n), config, config_mask};
+	struct call call = {"gdr_team_create", gdri_hash(2, (uint64_t)n), config, config_mask};
 	struct gdri_state *st;
 	gdr_team_t nowhere;
 	int i, ret, status = place_for(call.what, &new_team, &nowhere);
@@ -144,7 +144,7 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 		n = 0;
 	}
 	for (i = 0; i < n; i++)
-		call.hash = gdri_mix(call.hash, (uint64_t)pes[i]);
+		call.hash = gdri_hash(call.hash, (uint64_t)pes[i]);
 	return team_make(st, parent, &call, pes, n, status, new_team);
 }
 
@@ -183,7 +183,8 @@ int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, l
 	}
 	if (config && config_mask & GDR_TEAM_NUM_CONTEXTS)
 		p.config.num_contexts = config->num_contexts;
-	p.hash = gdri_mix(gdri_mix(gdri_mix(4, (uint64_t)n), (uint64_t)config_mask), (uint64_t)p.config.num_contexts);
+	p.hash = gdri_hash(gdri_hash(gdri_hash(4, (uint64_t)n), (uint64_t)config_mask),
+			   (uint64_t)p.config.num_contexts);
 	if (n < 1 || n > st->n_pes || me < 0 || me >= n) {
 		gdri_error("%s: number %d of %d PEs, of a job of %d", p.what, me, n, st->n_pes);
 		p.status = -GDR_EINVAL;
@@ -224,8 +225,8 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 
 	if (!t)
 		return ret;
-	x.hash = gdri_mix(gdri_mix(3, 0), (uint64_t)xrange);
-	y.hash = gdri_mix(gdri_mix(3, 1), (uint64_t)xrange);
+	x.hash = gdri_hash(gdri_hash(3, 0), (uint64_t)xrange);
+	y.hash = gdri_hash(gdri_hash(3, 1), (uint64_t)xrange);
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
 	if (xrange < 1) {
