@@ -26,7 +26,7 @@
 #ifdef __CUDACC__
 #include <gdr/impl/arch/simt_cuda.h>
 #else
-#include <gdr/impl/arch/simt_c11.h>
+#include <gdr/impl/arch/simt_host.h>
 #endif
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 #define SHARED (256u * 1024)
 #define FEW 16 /* requests under way at most */

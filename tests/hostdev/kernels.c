@@ -3,7 +3,7 @@
  * leave its test. */
 #include "tests/hostdev/kernels.h"
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 #define FULL 0xffffffffu
 

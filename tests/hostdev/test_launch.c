@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches, streams, limits, and start and end of the host device. */
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 #include "tests/hostdev/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world.h for the check under a weak memory model: the words of the queue are rl::atomic objects, found by address,
+/* arch.h for the check under a weak memory model: the words of the queue are rl::atomic objects, found by address,
  * everything else is memory. Orders are those of CUDA: what is "fenced" is relaxed, and the fences are fences.
  *
  * Each acquire, release and fence is a site: function, kind and word name it, and one of them at a time can be
@@ -7,7 +7,7 @@
 #ifndef WEAK_WORLD_RELACY_HPP
 #define WEAK_WORLD_RELACY_HPP
 
-#include <gdr/impl/arch/world_c11.h>
+#include <gdr/impl/arch/arch_host.h>
 
 struct weak_site {
 	const char *func, *kind, *word;

@@ -3,7 +3,7 @@
 #ifndef GDRI_CMP_H
 #define GDRI_CMP_H
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 /* a - b in the order of the type, as -1, 0, 1; compared with a mask per operator:
  * bit 0 less, bit 1 equal, bit 2 greater. Unknown operators never hold. */

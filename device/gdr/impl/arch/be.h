@@ -5,7 +5,7 @@
 #ifndef GDRI_BE_H
 #define GDRI_BE_H
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 typedef struct {
 	uint16_t be;

@@ -5,7 +5,7 @@
 #define GDRI_OUTSIDE_H
 
 #include <gdr/impl/arch/abi.h>
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 #ifdef GDR_ANY_ADDRESS
 

@@ -3,7 +3,7 @@
 #ifndef GDRI_SCOPE_H
 #define GDRI_SCOPE_H
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 #include <gdr/simt.h>
 
 enum gdri_scope { GDRI_THREAD = 0, GDRI_WARP = 1, GDRI_BLOCK = 2 };

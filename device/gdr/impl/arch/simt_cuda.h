@@ -3,7 +3,7 @@
 #ifndef GDRI_SIMT_CUDA_H
 #define GDRI_SIMT_CUDA_H
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 GDR_DEVICE unsigned gdr_thread_id(void)
 {

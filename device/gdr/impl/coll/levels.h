@@ -4,7 +4,7 @@
 #define GDRI_LEVELS_H
 
 #include <gdr/impl/arch/abi.h>
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 /* Number in the world of member i. */
 GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)

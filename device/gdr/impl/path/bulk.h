@@ -2,11 +2,11 @@
 /* A copy by the bulk copy engine, by way of shared memory: one thread has the engine fill pieces of it from the source
  * and empty them into the destination. What the engine does is another proxy than what threads do:
  * docs/memory-model.md, The bulk copy engine. Its words (gdri_mbar_*, gdri_bulk_*, gdri_fence_engine) are those of
- * world_cuda.h; tests/device has an engine of its own. Addresses of shared memory are numbers of 32 bits. */
+ * arch_cuda.h; tests/device has an engine of its own. Addresses of shared memory are numbers of 32 bits. */
 #ifndef GDRI_BULK_H
 #define GDRI_BULK_H
 
-#include <gdr/impl/arch/world.h>
+#include <gdr/impl/arch/arch.h>
 
 #define GDRI_BULK_PIECES 4u /* on their way */
 #define GDRI_BULK_PIECE_MAX 32768u

@@ -9,7 +9,7 @@
 #include <gdr/impl/arch/scope.h>
 #ifdef __CUDACC__
 #include <gdr/impl/arch/bulk_cuda.h>
-#include <gdr/impl/arch/copy_cuda.h> /* gdri_copy of world.h; it reads the unit's constants */
+#include <gdr/impl/arch/copy_cuda.h> /* gdri_copy of arch.h; it reads the unit's constants */
 #endif
 
 enum gdri_amo {

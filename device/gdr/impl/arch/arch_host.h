@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world.h for gcc and clang: __atomic builtins on plain objects.
+/* arch.h for gcc and clang: __atomic builtins on plain objects.
  *
  * ThreadSanitizer does not model fences: an access that a fence makes acquire
  * or release ("fenced") is made so itself in its builds, and the fences are
  * then compiler barriers. The unordered accesses stay relaxed there too, so a
  * publication that relies on one still shows as a race. */
-#ifndef GDRI_WORLD_C11_H
-#define GDRI_WORLD_C11_H
+#ifndef GDRI_ARCH_HOST_H
+#define GDRI_ARCH_HOST_H
 
 #include <string.h>
 

@@ -31,17 +31,17 @@
  *	uint32_t gdri_bswap32(uint32_t), uint64_t gdri_bswap64(uint64_t)
  *
  * Read-modify-write operations are relaxed and of gpu scope unless said otherwise. */
-#ifndef GDRI_WORLD_H
-#define GDRI_WORLD_H
+#ifndef GDRI_ARCH_H
+#define GDRI_ARCH_H
 
 #include <gdr/macros.h>
 
 #ifdef __CUDACC__
-#include <gdr/impl/arch/world_cuda.h>
+#include <gdr/impl/arch/arch_cuda.h>
 #elif defined(GDRI_WORLD) /* of a test: tests/weak */
 #include GDRI_WORLD
 #else
-#include <gdr/impl/arch/world_c11.h>
+#include <gdr/impl/arch/arch_host.h>
 #endif
 
 #endif

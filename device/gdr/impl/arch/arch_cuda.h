@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world.h for nvcc, sm_80 and later: the only file with inline PTX. Byte swaps
+/* arch.h for nvcc, sm_80 and later: the only file with inline PTX. Byte swaps
  * and bit counts also compile for the host half of a CUDA file. */
-#ifndef GDRI_WORLD_CUDA_H
-#define GDRI_WORLD_CUDA_H
+#ifndef GDRI_ARCH_CUDA_H
+#define GDRI_ARCH_CUDA_H
 
 #define GDRI_NOINLINE GDR_DEVICE_COLD
 #define GDRI_NOT_UNROLLED _Pragma("unroll 1")

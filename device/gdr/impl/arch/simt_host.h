@@ -7,8 +7,8 @@
  * A block of one never enters the library for a collective. Fibers never move
  * to another CPU thread, so the address of the pointer may be kept; its value
  * changes at every call that can switch. */
-#ifndef GDRI_SIMT_C11_H
-#define GDRI_SIMT_C11_H
+#ifndef GDRI_SIMT_HOST_H
+#define GDRI_SIMT_HOST_H
 
 #include <gdr/macros.h>
 
