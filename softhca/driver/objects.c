@@ -3,7 +3,7 @@
  * Numbers (QPN, CQN, ...) are the device's and unique in the process; handles
  * are the kernel driver's and belong to one context. */
 #include "softhca/driver/control.h"
-#include "softhca/engine/dense.h"
+#include "softhca/engine/id_table.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"
 #include "softhca/strict/strict.h"
@@ -322,7 +322,7 @@ static bool object_refused(enum obj_type type)
 static void object_give_back(struct ctl_obj *obj)
 {
 	if (obj->type == OBJ_QP)
-		dense_put(obj, sizeof(struct ctl_qp));
+		id_table_put(obj, sizeof(struct ctl_qp));
 	else
 		free(obj);
 }
@@ -333,7 +333,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 
 	if (object_refused(type))
 		return NULL;
-	obj = type == OBJ_QP ? dense_get(size) : calloc(1, size);
+	obj = type == OBJ_QP ? id_table_get(size) : calloc(1, size);
 	if (!obj)
 		return NULL;
 	obj->type = type;

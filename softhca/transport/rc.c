@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca/engine/dense.h"
+#include "softhca/engine/id_table.h"
 #include "softhca/tools/log.h"
 #include "softhca/strict/strict.h"
 #include "softhca/transport/rc.h"
@@ -141,7 +141,7 @@ void rc_to_error(struct hca_qp *qp)
 
 static int rc_create(struct hca_qp *qp)
 {
-	struct hca_rc *rc = dense_get(sizeof(*rc));
+	struct hca_rc *rc = id_table_get(sizeof(*rc));
 
 	if (!rc)
 		return -ENOMEM;
@@ -192,7 +192,7 @@ void dp_qp_destroy(struct hca_qp *qp)
 		rc_req_reset(qp);
 	dc_target_destroy(qp);
 	free(rc->reqs);
-	dense_put(rc, sizeof(*rc));
+	id_table_put(rc, sizeof(*rc));
 	qp->rc = NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See dense.h. Few sizes, and what was given back is used again for the same one. Sanitizers get to
+/* See id_table.h. Few sizes, and what was given back is used again for the same one. Sanitizers get to
  * see each piece by itself. */
-#include "softhca/engine/dense.h"
+#include "softhca/engine/id_table.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static int next_chunk(void)
 	return 0;
 }
 
-void *dense_get(size_t size)
+void *id_table_get(size_t size)
 {
 	size_t n = dense_stride(size);
 	struct piece **list = free_of(n), *p = list ? *list : NULL;
@@ -88,7 +88,7 @@ void *dense_get(size_t size)
 	return memset(p, 0, size);
 }
 
-void dense_put(void *piece, size_t size)
+void id_table_put(void *piece, size_t size)
 {
 	struct piece **list = free_of(dense_stride(size)), *p = piece;
 
@@ -100,7 +100,7 @@ void dense_put(void *piece, size_t size)
 
 #else
 
-void *dense_get(size_t size)
+void *id_table_get(size_t size)
 {
 	size_t n = (size + LINE - 1) / LINE * LINE;
 	void *p = aligned_alloc(LINE, n);
@@ -108,7 +108,7 @@ void *dense_get(size_t size)
 	return p ? memset(p, 0, n) : NULL;
 }
 
-void dense_put(void *piece, size_t size)
+void id_table_put(void *piece, size_t size)
 {
 	(void)size;
 	free(piece);
