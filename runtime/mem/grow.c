@@ -67,7 +67,7 @@ static int grow_take(struct gdri_state *st, struct gdri_share_peer *p, bool told
 }
 
 /* mapped[i]: the new part of PE i is. */
-static int grow_trade(struct gdri_state *st, const struct gdri_rkeys *all, bool *mapped)
+static int grow_exchange(struct gdri_state *st, const struct gdri_rkeys *all, bool *mapped)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, rc, ret = 0;
@@ -83,7 +83,7 @@ static int grow_trade(struct gdri_state *st, const struct gdri_rkeys *all, bool 
 		sp[n++].address = all[i].address;
 	}
 	if (n)
-		ret = gdri_share_trade(st->share, st->pe, st->heap->parts[st->heap->n - 1].fd, -1, sp, n,
+		ret = gdri_share_exchange(st->share, st->pe, st->heap->parts[st->heap->n - 1].fd, -1, sp, n,
 				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
 					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
 	for (i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_rkeys *al
 	mine.address = st->share->address;
 	ret = gdri_agree(st, "heap growth", &mine, all, sizeof(*all));
 	if (!ret) {
-		st->pending = grow_trade(st, all, mapped);
+		st->pending = grow_exchange(st, all, mapped);
 		ret = gdri_agree(st, "heap growth", NULL, NULL, 0);
 	}
 	if (ret) { /* out of step: some PEs may use the keys already, and it goes when the library is left */

@@ -34,7 +34,7 @@ struct link {
 	bool done; /* outgoing: the answer is here, or will not come */
 };
 
-struct trade {
+struct exchange {
 	struct gdri_share *s;
 	struct gdri_share_peer *peers;
 	struct link *out;    /* [n] own visits, in the order of peers */
@@ -47,7 +47,7 @@ struct trade {
 };
 
 /* Whether err says that the process, or the machine, may have no more descriptors: notes it. */
-static bool is_full(struct trade *t, int err)
+static bool is_full(struct exchange *t, int err)
 {
 	if (err != EMFILE && err != ENFILE)
 		return false;
@@ -122,7 +122,7 @@ static void close_link(struct link *l)
 }
 
 /* Connects to peer i and asks. A full backlog (EAGAIN) is tried again later. */
-static void share_visit(struct trade *t, int i)
+static void share_visit(struct exchange *t, int i)
 {
 	struct gdri_share_peer *p = &t->peers[i];
 	struct request req = {.magic = SHARE_MAGIC, .pe = t->pe};
@@ -178,7 +178,7 @@ static int take_fds(int sock, int *page)
 	return n ? fds[0] : -1;
 }
 
-static void share_collect(struct trade *t, int i)
+static void share_collect(struct exchange *t, int i)
 {
 	struct gdri_share_peer *p = &t->peers[i];
 
@@ -206,7 +206,7 @@ static bool give_fds(int sock, const int *fds, int n)
 }
 
 /* Index of the peer that a request proves to come from, -1: nobody's. */
-static int share_visitor(const struct trade *t, const struct request *req, ssize_t n)
+static int share_visitor(const struct exchange *t, const struct request *req, ssize_t n)
 {
 	uint8_t differ = 0;
 	int i;
@@ -225,7 +225,7 @@ static int share_visitor(const struct trade *t, const struct request *req, ssize
 }
 
 /* Answers the accepted connection k, once: strangers are dropped without a word. */
-static void share_serve(struct trade *t, int k)
+static void share_serve(struct exchange *t, int k)
 {
 	struct request req;
 	ssize_t n = recv(t->in[k], &req, sizeof(req), MSG_TRUNC);
@@ -243,7 +243,7 @@ static void share_serve(struct trade *t, int k)
 	t->in[k] = -1;
 }
 
-static void accept_all(struct trade *t)
+static void accept_all(struct exchange *t)
 {
 	char why[96];
 	int k, fd;
@@ -265,7 +265,7 @@ static void accept_all(struct trade *t)
 }
 
 /* A peer that refuses us will not come either: only those that may come are waited for. */
-static bool share_finished(const struct trade *t)
+static bool share_finished(const struct exchange *t)
 {
 	int i;
 
@@ -276,7 +276,7 @@ static bool share_finished(const struct trade *t)
 	return true;
 }
 
-static void poll_once(struct trade *t, int wait_ms)
+static void poll_once(struct exchange *t, int wait_ms)
 {
 	bool retry = false;
 	int i, k;
@@ -308,7 +308,7 @@ static void poll_once(struct trade *t, int wait_ms)
 		accept_all(t);
 }
 
-static bool share_prepare(struct trade *t)
+static bool share_prepare(struct exchange *t)
 {
 	int i;
 
@@ -323,7 +323,7 @@ static bool share_prepare(struct trade *t)
 	return t->out && t->served && t->in && t->pfds;
 }
 
-static void clean_up(struct trade *t)
+static void clean_up(struct exchange *t)
 {
 	int i;
 
@@ -340,7 +340,7 @@ static void clean_up(struct trade *t)
 }
 
 /* Without descriptors for all peers the PE cannot go on. Those that still come here find nobody. */
-static int share_give_up(struct trade *t)
+static int share_give_up(struct exchange *t)
 {
 	gdri_share_close(t->s);
 	for (int i = 0; i < t->n; i++) {
@@ -351,10 +351,10 @@ static int share_give_up(struct trade *t)
 	return -GDR_ESYSTEM;
 }
 
-int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+int gdri_share_exchange(struct gdri_share *s, int pe, int own_fd, int own_page,
 		     struct gdri_share_peer *peers, int n, int timeout_ms)
 {
-	struct trade t = {.s = s, .peers = peers, .n = n, .n_in = n + STRANGERS, .pe = pe,
+	struct exchange t = {.s = s, .peers = peers, .n = n, .n_in = n + STRANGERS, .pe = pe,
 			  .own = {own_fd, own_page}, .n_own = own_page < 0 ? 1 : 2};
 	uint64_t end = gdri_deadline_ns(timeout_ms);
 	int i, left, ret = 0;

@@ -42,7 +42,7 @@ void gdri_share_close(struct gdri_share *s); /* also when not open */
  * done or timeout_ms is over. Peers that cannot be reached have fd -1 afterwards. All
  * peers must call it at about the same time, after all have called gdri_share_open. Not 0 where this process may not
  * open as many files: logged; the peers see at once that nothing more comes from here. */
-int gdri_share_trade(struct gdri_share *s, int pe, int own_fd, int own_page,
+int gdri_share_exchange(struct gdri_share *s, int pe, int own_fd, int own_page,
 		      struct gdri_share_peer *peers, int n, int timeout_ms);
 
 #endif

@@ -262,7 +262,7 @@ static int view_peers(struct gdri_state *st, struct gdri_symmetric *s, struct gd
 		if (i != st->pe && st->peers[i].base)
 			sp[n++] = (struct gdri_share_peer){.pe = i, .address = all[i].address};
 	if (n)
-		ret = gdri_share_trade(share, st->pe, fd, -1, sp, n, gdri_left_ms(st->deadline_ns) / 2);
+		ret = gdri_share_exchange(share, st->pe, fd, -1, sp, n, gdri_left_ms(st->deadline_ns) / 2);
 	for (i = 0; i < n; i++) {
 		if (!ret) {
 			ret = -GDR_ESYSTEM;

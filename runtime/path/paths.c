@@ -57,10 +57,10 @@ static void map_peer(struct gdri_state *st, struct gdri_share_peer *p)
 		memcpy(st->reason[p->pe], p->why, sizeof(p->why));
 }
 
-static void paths_trade(struct gdri_state *st, const struct gdri_share_address *all)
+static void paths_exchange(struct gdri_state *st, const struct gdri_share_address *all)
 {
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
-	uint64_t begin = gdri_now_ns(), traded;
+	uint64_t begin = gdri_now_ns(), exchanged;
 	int i, n = 0;
 
 	for (i = 0; sp && i < st->n_pes; i++) {
@@ -70,13 +70,14 @@ static void paths_trade(struct gdri_state *st, const struct gdri_share_address *
 		sp[n++].address = all[i];
 	}
 	if (n)
-		st->pending = gdri_share_trade(st->share, st->pe, st->heap->parts[0].fd,
-					       st->cuda ? st->page->parts[0].fd : -1, sp, n, part_of_left(st));
-	traded = gdri_now_ns();
+		st->pending = gdri_share_exchange(st->share, st->pe, st->heap->parts[0].fd,
+						  st->cuda ? st->page->parts[0].fd : -1, sp, n, part_of_left(st));
+	exchanged = gdri_now_ns();
 	for (i = 0; i < n; i++)
 		map_peer(st, &sp[i]);
 	gdri_debug("init: descriptors of %d peers %llu us, mapping them %llu us", n,
-		   (unsigned long long)(traded - begin) / 1000, (unsigned long long)(gdri_now_ns() - traded) / 1000);
+		   (unsigned long long)(exchanged - begin) / 1000,
+		   (unsigned long long)(gdri_now_ns() - exchanged) / 1000);
 	free(sp);
 }
 
@@ -99,7 +100,7 @@ int gdri_up_p2p(struct gdri_state *st)
 		st->peers[st->pe].base = st->heap->base;
 	if (!ret && paths_sharing(st) && (st->cuda || p2p_on(st))) {
 		st->page_peers[st->pe].base = st->page->base;
-		paths_trade(st, all);
+		paths_exchange(st, all);
 	}
 	gdri_share_close(st->share);
 	free(all);

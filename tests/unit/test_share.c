@@ -56,7 +56,7 @@ static void *trade(void *arg)
 		p->peers[n].pe = i;
 		p->peers[n++].address = pes[i].share.address;
 	}
-	gdri_share_trade(&p->share, p->pe, p->heap.parts[0].fd, p->pe % 2 ? p->heap.parts[0].fd : -1,
+	gdri_share_exchange(&p->share, p->pe, p->heap.parts[0].fd, p->pe % 2 ? p->heap.parts[0].fd : -1,
 			 p->peers, n, p->timeout_ms);
 	p->took_ns = gdri_now_ns() - begin;
 	return NULL;
@@ -96,7 +96,7 @@ static int close_all(void **state)
 }
 
 /* Runs the trade of all PEs but `absent` at once. */
-static void trade_all(int absent)
+static void exchange_all(int absent)
 {
 	pthread_t threads[N];
 	int i;
@@ -118,7 +118,7 @@ static void everybody_gets_everybodys(void **state)
 	int i, j;
 
 	(void)state;
-	trade_all(-1);
+	exchange_all(-1);
 	for (i = 0; i < N; i++) {
 		for (j = 0; j < N - 1; j++) {
 			const struct gdri_share_peer *p = &pes[i].peers[j];
@@ -140,7 +140,7 @@ static void a_peer_that_is_gone_costs_no_time(void **state)
 
 	(void)state;
 	gdri_share_close(&pes[3].share); /* refused at once */
-	trade_all(3);
+	exchange_all(3);
 	for (i = 0; i < N; i++) {
 		if (i == 3)
 			continue;
@@ -159,7 +159,7 @@ static void a_peer_that_is_silent_is_given_up(void **state)
 	(void)state;
 	for (i = 0; i < N; i++)
 		pes[i].timeout_ms = 300;
-	trade_all(5); /* listens, but never serves */
+	exchange_all(5); /* listens, but never serves */
 	for (i = 0; i < N; i++) {
 		if (i == 5)
 			continue;
@@ -203,7 +203,7 @@ static void strangers_get_nothing(void **state)
 	memcpy(req.token, pes[0].share.address.token, 16);
 	req.token[15] ^= 1;
 	assert_int_equal(send(bad, &req, sizeof(req), 0), sizeof(req));
-	trade_all(-1);
+	exchange_all(-1);
 	for (i = 0; i < N; i++) {
 		for (j = 0; j < N - 1; j++)
 			assert_true(pes[i].peers[j].fd >= 0);
@@ -234,7 +234,7 @@ static int other_user(const struct gdri_share_address *host, int ready)
 	memcpy(req.token, host->token, sizeof(req.token));
 	if (send(fd, &req, sizeof(req), 0) != (ssize_t)sizeof(req))
 		return 3;
-	gdri_share_trade(&share, 1, memfd_create("x", MFD_CLOEXEC), -1, &peer, 1, 2000);
+	gdri_share_exchange(&share, 1, memfd_create("x", MFD_CLOEXEC), -1, &peer, 1, 2000);
 	if (peer.fd >= 0 || !strstr(peer.why, "it runs as user 0, this PE as 65534"))
 		return 4;
 	if (write(ready, &share.address, sizeof(share.address)) != (ssize_t)sizeof(share.address))
@@ -261,7 +261,7 @@ static void another_user_is_refused(void **state)
 		_exit(other_user(&pes[0].share.address, ready[1]));
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &peer.address, sizeof(peer.address)), sizeof(peer.address));
-	gdri_share_trade(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, &peer, 1, 2000);
+	gdri_share_exchange(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, &peer, 1, 2000);
 	assert_int_equal(peer.fd, -1);
 	assert_non_null(strstr(peer.why, "it runs as user 65534, this PE as 0"));
 	assert_int_equal(waitpid(child, &status, 0), child);
