@@ -134,7 +134,7 @@ static int team(struct fin *a)
 /* The others' barrier fails while PE 0 waits in gdr_finalize, or when it has gone: it is told, too. */
 static int left(void)
 {
-	int ret;
+	int ret, again;
 
 	if (multi_pe == 0) {
 		ret = gdr_finalize();
@@ -143,7 +143,8 @@ static int left(void)
 	}
 	ret = gdr_barrier_all();
 	CHECK(ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST);
-	CHECK_EQ(gdr_barrier_all(), ret);
+	again = gdr_barrier_all();
+	CHECK(again == ret || again == -GDR_EPEERLOST); /* by then another one may have left, too */
 	CHECK_EQ(gdr_finalize(), ret);
 	return 0;
 }
