@@ -2,6 +2,7 @@
 # Beside threads that spin: a put and quiet, and half of a ping-pong of signals, of two PEs by mapped memory and by
 # queues, without and with SPINNERS (two for each core) threads that want the cores for good. Medians of gdr_perf.
 
+LIMIT=${LIMIT:-600} # beside four spinners by queues two minutes were too short
 spinners=${SPINNERS:-$(($(nproc) * 2))}
 echo "spinners,transport,what,us" >"$out/beside.csv"
 printf '%9s %10s %28s %12s\n' spinners transport "what" us
@@ -18,6 +19,7 @@ for n in 0 "$spinners"; do
 			echo "$n,$transport,$what,$us" >>"$out/beside.csv"
 			result "beside_${n}_${transport}_$what $us us"
 		done
+		[ "${PIPESTATUS[0]}" = 0 ] || echo "beside $n spinners by $transport: gdr_perf did not end well, see $out/gdr.log"
 	done
 	[ "$n" = 0 ] || kill "${pids[@]}"
 	wait
