@@ -140,7 +140,7 @@ struct hca_ctx {
 	dev_t dev; /* of the memfd that is the open device file */
 	ino_t ino;
 	bool ready; /* GET_CONTEXT has been answered */
-	bool adopted; /* inline_adopt() has seen it */
+	bool adopted; /* poll_adopt() has seen it */
 	struct ctl_obj **handles;
 	uint32_t n_handles;
 	struct hca_comp_channel *channels; /* completion channels */

@@ -14,7 +14,7 @@
 
 #include "softhca/driver/control.h"
 #include "softhca/gpu/dma.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/driver/shim.h"
 
 /* "start-end perms offset major:minor inode path" */
@@ -59,7 +59,7 @@ static void fork_in_child(void)
 	int fd = real_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 
 	forget_gpu();
-	inline_forbid();
+	poll_forbid();
 	if (fd < 0)
 		return;
 	while ((n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {

@@ -16,7 +16,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/driver/shim.h"
 #include "softhca/engine/trap.h"
 #include "softhca/driver/uverbs.h"
@@ -60,7 +60,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 static void forbid_for_gpu(void)
 {
 	trap_forbid();
-	inline_forbid();
+	poll_forbid();
 }
 
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)

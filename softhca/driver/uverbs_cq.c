@@ -8,7 +8,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/memory/guest.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/driver/uverbs.h"
 
 /* No arm word is this: its command bits do not exist. */
@@ -97,7 +97,7 @@ int um_cq_create(struct uverbs_call *call)
 		uar->obj.refs++;
 	cqe = (1u << cq->cq.log_size) - 1;
 	uhw.cqn = cq->cq.cqn;
-	inline_adopt(call->ctx, cq->cq.user_handle);
+	poll_adopt(call->ctx, cq->cq.user_handle);
 	ua_out_handle(call, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->obj.handle);
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));

@@ -150,19 +150,19 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 	if (strict_on)
 		strict_doorbell(page);
 	memcpy(b, &v, 8);
-	qp = engine_call_up(get_be32(b + 4) >> 8);
+	qp = engine_prefetch(get_be32(b + 4) >> 8);
 	if (!qp)
 		return 0;
 	/* The program has written them on another core: they come while the record does. */
 	if (qp->sq)
 		__builtin_prefetch(next_wqe(qp));
 	if (qp->dest_qpn != qp->qpn && qp->rc->dest.kind == WIRE_LOCAL)
-		engine_call_up(qp->dest_qpn);
+		engine_prefetch(qp->dest_qpn);
 	hint = (uint16_t)(get_be32(b) >> 8);
 	if (!look_at(qp, &hint))
 		return 0;
 	STAT_INC(doorbells_uar);
-	ahead_rung(qp->qpn);
+	prefetch_rung(qp->qpn);
 	return 1;
 }
 
@@ -305,7 +305,7 @@ unsigned doorbell_poll_first(void)
 	}
 	alone--;
 	hot_quiet = true;
-	ahead_call_up_peer();
+	prefetch_peer();
 	return 0;
 }
 

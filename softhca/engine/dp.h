@@ -26,12 +26,12 @@ uint64_t dp_clock(void);		  /* dp_now's clock, read now */
 void engine_activate(struct hca_qp *qp);  /* the QP has something to do */
 void engine_deadline(uint64_t ns);	  /* wake no later than this */
 /* Ask for what its next post will touch. */
-void engine_call_up_user(uint32_t qpn);
+void engine_prefetch_user(uint32_t qpn);
 int engine_add_qp(struct hca_qp *qp);
 void engine_remove_qp(struct hca_qp *qp); /* unknown QPs are ignored */
 struct hca_qp *engine_find_qp(uint32_t qpn); /* QPs with data-half state only */
 /* engine_find_qp, and asks for what a message of the QP will touch. */
-struct hca_qp *engine_call_up(uint32_t qpn);
+struct hca_qp *engine_prefetch(uint32_t qpn);
 struct hca_qp *engine_qp(unsigned i); /* each of them; NULL behind the last */
 /* Looks at what is most likely to have something and at a share of the rest; how much
  * there was to do. */
@@ -59,13 +59,13 @@ unsigned doorbell_poll_first(void);
 unsigned doorbell_poll_cold(void); /* the registers that this leaves out, if they are few */
 unsigned doorbell_sweep_all(void); /* every register and record */
 
-/* ---- ahead.c ---- */
+/* ---- prefetch.c ---- */
 
-void ahead_rung(uint32_t qpn);
+void prefetch_rung(uint32_t qpn);
 /* Asks for what the doorbell that follows will need, if that was the same one the last times. elsewhere: not in
  * the engine's thread but in one that posts. */
-void ahead_call_up(bool elsewhere);
-void ahead_call_up_peer(void); /* a while later */
+void prefetch_next(bool elsewhere);
+void prefetch_peer(void); /* a while later */
 
 /* ---- address.c ---- */
 

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/tools/log.h"
 #include "softhca/memory/probe.h"
 #include "softhca/transport/rc.h"
@@ -99,7 +99,7 @@ struct hca_qp *engine_find_qp(uint32_t qpn)
 }
 
 /* One after the other, each line leading to the next, they take longer than all the rest. */
-struct hca_qp *engine_call_up(uint32_t qpn)
+struct hca_qp *engine_prefetch(uint32_t qpn)
 {
 	const struct by_index *p = engine_index_of(qpn);
 
@@ -113,7 +113,7 @@ struct hca_qp *engine_call_up(uint32_t qpn)
 
 /* In the thread that posts to it: of libmlx5's structure, too, which nobody else writes. Asking for an
  * address that is none, or is something else in another release, does no harm. */
-void engine_call_up_user(uint32_t qpn)
+void engine_prefetch_user(uint32_t qpn)
 {
 	const struct by_index *p = engine_index_of(qpn);
 
@@ -388,7 +388,7 @@ static void leave_rounds(void)
 {
 	uint64_t ns;
 
-	while ((ns = inline_leave()) != 0) {
+	while ((ns = poll_leave()) != 0) {
 		struct timespec t = { .tv_nsec = (long)ns };
 
 		end_rest(); /* they may wait for their stores */
@@ -428,7 +428,7 @@ static bool round_short(bool elsewhere)
 		return false;
 	pop_active();
 	if (n_live >= MANY_QPS)
-		ahead_call_up(elsewhere);
+		prefetch_next(elsewhere);
 	return true;
 }
 
@@ -458,7 +458,7 @@ static unsigned watched_round(void)
 
 	if (trapped)
 		STAT_ADD(doorbells_missed, hca_stats.doorbells_uar != doorbells);
-	inline_found(work);
+	poll_found(work);
 	return work;
 }
 
@@ -495,7 +495,7 @@ static void *engine_main(void *arg)
 			if (!work && !nap && !due)
 				__builtin_ia32_pause();
 		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted() &&
-			 !inline_wanted());
+			 !poll_wanted());
 		slept.begun = nap != 0;
 		if (nap && !wire_sleep_begin())
 			nap = 0;
@@ -528,7 +528,7 @@ int engine_start(void)
 	ret = wire_start();
 	if (ret)
 		return ret;
-	inline_start();
+	poll_start();
 	trace_start();
 	last_work = dp_clock(); /* before the thread: a command may run rounds before it has the lock */
 	/* The program's signals are not for this thread. */

@@ -274,7 +274,7 @@ struct hca_stats { /* printed at exit as one line each with SOFTHCA_STATS=1 */
 	uint64_t cqes, error_cqes;
 	uint64_t engine_sleeps, engine_rests; /* of them long ones, with trapped pages */
 	uint64_t doorbells_trapped, doorbells_missed; /* that ended such a rest, or should have */
-	uint64_t inline_rounds, inline_takeovers; /* by threads that poll; ended by the engine */
+	uint64_t poll_rounds, poll_takeovers; /* by threads that poll; ended by the engine */
 	uint64_t dma_writes, dma_submissions, dma_batches; /* to memory of GPUs */
 	uint64_t dma_reads, dma_bytes_between, dma_merged; /* writes that became part of others */
 	uint64_t dma_kernel_items, dma_kernel_launches; /* of reads and writes; of the kernel */

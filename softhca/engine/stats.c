@@ -20,7 +20,7 @@
 	X(msg_parts_dropped) X(qkey_violations) X(pkey_violations) X(ecn_marked)                   \
 	X(doorbells_uar) X(doorbells_sweep)                                                        \
 	X(cqes) X(error_cqes) X(engine_sleeps) X(engine_rests)                                     \
-	X(inline_rounds) X(inline_takeovers)                                                       \
+	X(poll_rounds) X(poll_takeovers)                                                       \
 	X(doorbells_trapped) X(doorbells_missed) X(dma_writes) X(dma_submissions)                   \
 	X(dma_batches) X(dma_reads) X(dma_bytes_between) X(dma_merged) X(dma_kernel_items) X(dma_kernel_launches)
 

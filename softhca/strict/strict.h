@@ -42,7 +42,7 @@ void strict_doorbell(uint32_t page);
 void strict_look(struct hca_qp *qp);
 /* The WQE at sq_ci, n bytes at buf as fetched; why: the device refuses it, else NULL. decoded may be
  * NULL for one of a single block. */
-void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
+void strict_fetch(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
 		    const char *why);
 /* Before the CQE, if there is one, of the WQE at this index. */
 void strict_completed(struct hca_qp *qp, uint16_t index, unsigned blocks, bool cqe);

@@ -216,7 +216,7 @@ static bool check_covered(struct strict_qp *s, const struct strict_at *at, const
 	return true;
 }
 
-void strict_pick_up(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
+void strict_fetch(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct wqe *decoded,
 		    const char *why)
 {
 	struct strict_qp *s = qp->strict;

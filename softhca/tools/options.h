@@ -39,7 +39,7 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	X(null, "SOFTHCA_NULL", UINT, "0",                                                         \
 	  "for benchmarks of posting: complete WRITEs without moving data; 1: not inline, 2: all")  \
 	X(max_mr, "SOFTHCA_MAX_MR", UINT, "0", "bytes of the largest memory region; 0: no limit")     \
-	X(inline_rounds, "SOFTHCA_INLINE", BOOL, "0",                                              \
+	X(poll_rounds, "SOFTHCA_INLINE", BOOL, "0",                                              \
 	  "1: threads that poll an empty completion queue do the device's work themselves")        \
 	X(gpu_kernel, "SOFTHCA_GPU_KERNEL", BOOL, "0",                                             \
 	  "1: a kernel of one warp moves single words of a GPU's memory, while there are some")     \

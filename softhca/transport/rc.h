@@ -20,7 +20,7 @@ enum {
 	RC_RESP_QUEUE = 64,	/* responses not yet sent, power of two */
 	RC_ATOMIC_CACHE = 64,	/* results kept for duplicates, power of two */
 	RC_INLINE_KEEP = 64,
-	RC_PUT_OFF = 4,		/* times that a repetition waits for a peer without a core */
+	RC_BACKOFFS = 4,		/* times that a repetition waits for a peer without a core */
 	RC_UNREAD = 4,		/* ways that payload may go before one that is not read counts as lost */
 	RC_SGE_KEEP = 2,
 };
@@ -107,7 +107,7 @@ struct rc_responder {
 
 /* What every message touches comes first, in three cache lines, what a write inside the process
  * touches in the first and the third: with many queue pairs none of
- * them is in a near cache, and they are asked for at once (engine_call_up()). */
+ * them is in a near cache, and they are asked for at once (engine_prefetch()). */
 struct hca_rc {
 	/* requester: reqs[head..tail) in WQE order, [head..cur) sent at least in part */
 	_Alignas(64) uint32_t head;
@@ -131,7 +131,7 @@ struct hca_rc {
 	uint32_t since_ackreq;
 	uint32_t rd_head, rd_tail; /* of rd_end */
 	uint8_t retries, rnr_retries;
-	uint8_t put_off;	/* times since the last repetition, or progress */
+	uint8_t backoffs;	/* times since the last repetition, or progress */
 	uint8_t unread;		/* times since the last progress that payload was not read in place */
 	bool implied_nak;	/* went back for a missing answer, no progress since */
 	bool dma_waits;		/* in dma.c's list */

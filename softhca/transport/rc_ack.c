@@ -76,7 +76,7 @@ static void rc_progress(struct hca_qp *qp, uint32_t una)
 	while (rc->rd_head != rc->rd_tail &&
 	       psn_diff(una, rc->rd_end[rc->rd_head % RC_MAX_READS]) > 0)
 		rc->rd_head++;
-	rc->retries = rc->rnr_retries = rc->put_off = rc->unread = 0;
+	rc->retries = rc->rnr_retries = rc->backoffs = rc->unread = 0;
 	rc->implied_nak = rc->probing = false;
 	rc->acked_in_window += n;
 	if (!rc->lost) /* doubles each round trip until the first loss */
@@ -340,11 +340,11 @@ void rc_was_late(struct hca_qp *qp, uint64_t ns)
  * have answered for it. A process that takes nothing for good is lost all the same. */
 static bool peer_waits(struct hca_rc *rc)
 {
-	if (rc->put_off == RC_PUT_OFF || !wire_unread(&rc->dest)) {
-		rc->put_off = 0;
+	if (rc->backoffs == RC_BACKOFFS || !wire_unread(&rc->dest)) {
+		rc->backoffs = 0;
 		return false;
 	}
-	rc->put_off++;
+	rc->backoffs++;
 	return true;
 }
 

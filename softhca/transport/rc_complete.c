@@ -34,7 +34,7 @@ void rc_req_reset(struct hca_qp *qp)
 	rc->lost = false;
 	rc->rd_head = rc->rd_tail = 0;
 	rc->deadline = rc->rnr_until = 0;
-	rc->retries = rc->rnr_retries = rc->put_off = rc->unread = 0;
+	rc->retries = rc->rnr_retries = rc->backoffs = rc->unread = 0;
 	rc->stalled_by_error = rc->flushing = rc->implied_nak = rc->probing = rc->waits = false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the RC requester share: rc_pickup.c, rc_requester.c
+/* What the files of the RC requester share: rc_fetch.c, rc_requester.c
  * (sending), rc_ack.c, rc_complete.c. */
 #ifndef SOFTHCA_RC_REQ_H
 #define SOFTHCA_RC_REQ_H
@@ -20,7 +20,7 @@ static inline bool rc_acked(const struct hca_qp *qp)
 /* Copies a WQE out of the ring; segments wrap at its end. */
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf);
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */
-void rc_pick_up(struct hca_qp *qp);
+void rc_fetch_next(struct hca_qp *qp);
 /* Carries out what needs no packets: rc_short.c. */
 void rc_short_run(struct hca_qp *qp, unsigned *budget);
 /* The request will end in this error when its turn comes; returns syndrome. */

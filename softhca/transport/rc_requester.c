@@ -273,14 +273,14 @@ static bool psns_left(const struct hca_rc *rc)
 }
 
 /* Payload in memory of a GPU is asked for together. */
-static void pick_ahead(struct hca_qp *qp)
+static void fetch_next(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 
 	dma_fetch_begin();
 	while (qp->sq_ci != qp->sq_pi && !rc->stalled_by_error && !ends_in_wait(rc) &&
 	       rc->tail - rc->head != RC_MAX_REQS && psns_left(rc))
-		rc_pick_up(qp);
+		rc_fetch_next(qp);
 	dma_fetch_end();
 }
 
@@ -310,7 +310,7 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 	}
 	rc_short_run(qp, budget);
 	if (__builtin_expect(dma_on, 0) && !faults_active())
-		pick_ahead(qp);
+		fetch_next(qp);
 	while (*budget) {
 		struct rc_req *r;
 		unsigned cost;
@@ -321,7 +321,7 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 				break;
 			if (faults_active() && !faults_may_pick(qp, dp_now()))
 				break;
-			rc_pick_up(qp);
+			rc_fetch_next(qp);
 		}
 		r = req_at(rc, rc->cur);
 		if (r->fetch && !dma_fetched(r->fetch)) {

@@ -3,7 +3,7 @@
  * pick-up, and leaves both ends as requester and responder would after the packets and
  * their acknowledgement. Taken only where nothing else is under way between the two and
  * where the work request is of the plain kind and faultless; everything else, errors
- * above all, is left untouched to rc_pickup.c and its followers. */
+ * above all, is left untouched to rc_fetch.c and its followers. */
 #include <string.h>
 
 #include "softhca/memory/guest.h"
@@ -122,7 +122,7 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 		if (!rc_short_decode(qp, peer, b, &w))
 			return;
 		if (strict_on)
-			strict_pick_up(qp, b, WQE_BLOCK, NULL, NULL);
+			strict_fetch(qp, b, WQE_BLOCK, NULL, NULL);
 		rc_short_execute(qp, peer, &w);
 		qp->sq_ci++;
 		rc_short_complete(qp, &w, index);

@@ -121,14 +121,14 @@ static void send_faulty(struct hca_qp *qp, const struct wire_dest *d, struct pac
 	if (fate.drop)
 		STAT_INC(pkts_dropped);
 	else if (fate.corrupt)
-		wire_hold_corrupt(d, p, iov, niov, fate.bit);
+		wire_delay_corrupt(d, p, iov, niov, fate.bit);
 	for (int i = 0; i < (fate.drop || fate.corrupt ? 0 : 1 + fate.dup); i++) {
 		if (fate.until)
-			wire_hold(d, qp->qpn, p, iov, niov, &fate);
+			wire_delay(d, qp->qpn, p, iov, niov, &fate);
 		else
 			wire_send_now(d, qp->qpn, p, iov, niov);
 	}
-	wire_hold_overtaken(qp->qpn);
+	wire_delay_overtaken(qp->qpn);
 }
 
 void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,

@@ -103,16 +103,16 @@ bool wire_shm_sleep(void);
 void wire_shm_awake(bool events);
 int wire_shm_fd(void);
 
-/* ---- wire_hold.c ---- */
+/* ---- wire_delay.c ---- */
 
 /* Keeps a copy of the packet until its time, or until fate->after later packets
  * of the QP have gone. */
-void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
+void wire_delay(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
 	       int niov, const struct fault_fate *fate);
 /* A packet of the QP has gone: counts for those held back. */
-void wire_hold_overtaken(uint32_t sqpn);
+void wire_delay_overtaken(uint32_t sqpn);
 /* Sends the packet with one bit changed behind its ICRC's back. */
-void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
+void wire_delay_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
 		       int niov, uint32_t bit);
 
 /* ---- wire.c ---- */

@@ -14,7 +14,7 @@ for inline in 1 0; do
 		echo "BAD  SOFTHCA_INLINE=$inline: status $?"
 		bad=1
 	}
-	rounds=$(sed -n 's/.* inline_rounds \([0-9]*\) .*/\1/p' "$stats")
+	rounds=$(sed -n 's/.* poll_rounds \([0-9]*\) .*/\1/p' "$stats")
 	echo "SOFTHCA_INLINE=$inline: ${rounds:=-1} rounds by threads that poll"
 	[ "$((rounds > 0))" = $inline ] || bad=1
 done

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "sim.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 
 enum { THREADS = 3, WRITES = 3000, AREA = 8192, WAIT = 20000, POLLS = 1000 };
 
@@ -25,7 +25,7 @@ static struct worker {
 
 static uint64_t rounds(void)
 {
-	return __atomic_load_n(&hca_stats.inline_rounds, __ATOMIC_RELAXED);
+	return __atomic_load_n(&hca_stats.poll_rounds, __ATOMIC_RELAXED);
 }
 
 static void worker_init(struct worker *w, unsigned seed)
@@ -55,7 +55,7 @@ static void worker_end(struct worker *w)
 /* As ibv_poll_cq with the hook. */
 static bool poll(struct worker *w, struct sim_cqe *c)
 {
-	return sim_look(w->a, c) || (inline_round() && sim_look(w->a, c));
+	return sim_look(w->a, c) || (poll_round() && sim_look(w->a, c));
 }
 
 static bool poll_until(struct worker *w)
@@ -230,11 +230,11 @@ static void test_forbidden(void **state)
 		assert_true(sim_now() < end);
 	hca_lock();
 	usleep(20000); /* the engine wants it, too */
-	assert_false(inline_round());
-	inline_forbid();
+	assert_false(poll_round());
+	poll_forbid();
 	hca_unlock();
 	assert_int_equal(poll_for(w, 300000), 0);
-	assert_false(inline_wanted());
+	assert_false(poll_wanted());
 	write_unpolled(w);
 	worker_end(w);
 }

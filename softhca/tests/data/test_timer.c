@@ -117,8 +117,8 @@ static void test_peer_without_core(void **state)
 	assert_int_equal(n, 16 * UNITS);
 	assert_in_range(fake_sent(), 1, RETRIES / 2 + 1);
 	n += steps(STEP, 10000);
-	assert_in_range(n, 16 * UNITS * (RC_PUT_OFF + 1),
-			(16 * UNITS + RETRIES + 1) * (RC_PUT_OFF + 1));
+	assert_in_range(n, 16 * UNITS * (RC_BACKOFFS + 1),
+			(16 * UNITS + RETRIES + 1) * (RC_BACKOFFS + 1));
 	assert_int_equal(fake_sent(), 1 + RETRIES);
 	expect_error();
 }
@@ -136,7 +136,7 @@ static void test_peer_comes_back(void **state)
 	assert_int_equal(steps(STEP, 16 * 8), 16 * 8);
 	assert_true(sim_poll(a, &c, 0));
 	assert_int_equal(c.type, 0);
-	assert_int_equal(a->qp.rc->put_off, 0);
+	assert_int_equal(a->qp.rc->backoffs, 0);
 }
 
 static int setup(void **state)

@@ -5,7 +5,7 @@
 #include "softhca/gpu/dma.h"
 #include "softhca/engine/dp.h"
 #include "softhca/faults/faults.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/strict/strict.h"
 #include "softhca/engine/trap.h"
 
@@ -131,7 +131,7 @@ void strict_srq_destroy(struct hca_srq *srq)
 	(void)srq;
 }
 
-void inline_forbid(void)
+void poll_forbid(void)
 {
 }
 

@@ -7,7 +7,7 @@
  * tells, as with yielding (yield.c): where the engine finds work that nobody has done, the
  * program waits in another way than by polling, or has other things to do. A few such findings
  * and all is as without this, for a while, and for longer each time. */
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -73,14 +73,14 @@ static unsigned whole_round(int *cancel)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
 	if (__builtin_expect(dma_on, 0)) /* the driver's context is the engine's thread's */
-		inline_forbid();
+		poll_forbid();
 	else
 		work = engine_round_elsewhere();
 	errno = saved;
 	return work;
 }
 
-bool inline_round(void)
+bool poll_round(void)
 {
 	enum { UNTOUCHED = -1 };
 	int cancel = UNTOUCHED;
@@ -90,7 +90,7 @@ bool inline_round(void)
 		return false;
 	work = engine_round_short() || whole_round(&cancel);
 	__atomic_store_n(&polls.rounds, polls.rounds + 1, __ATOMIC_RELAXED);
-	STAT_INC(inline_rounds);
+	STAT_INC(poll_rounds);
 	hca_unlock();
 	if (work)
 		trap_wake(); /* there may be times to keep now */
@@ -99,16 +99,16 @@ bool inline_round(void)
 	return work;
 }
 
-void inline_forbid(void)
+void poll_forbid(void)
 {
 	__atomic_store_n(&may.forbidden, true, __ATOMIC_RELAXED); /* see there */
 }
 
 /* ---- the engine's thread ---- */
 
-void inline_start(void)
+void poll_start(void)
 {
-	own.enabled = hca_options()->inline_rounds;
+	own.enabled = hca_options()->poll_rounds;
 	__atomic_store_n(&may.open, own.enabled, __ATOMIC_RELAXED); /* see there */
 }
 
@@ -138,14 +138,14 @@ static void good_nap(void)
 		own.ban_ns = BAN_NS;
 }
 
-uint64_t inline_leave(void)
+uint64_t poll_leave(void)
 {
 	uint64_t came;
 	bool wanted;
 
 	if (!own.enabled)
 		return 0;
-	/* Relaxed: see polls. Also where nobody may: inline_wanted() would stay true. */
+	/* Relaxed: see polls. Also where nobody may: poll_wanted() would stay true. */
 	wanted = __atomic_load_n(&polls.wanted, __ATOMIC_RELAXED);
 	if (wanted)
 		__atomic_store_n(&polls.wanted, false, __ATOMIC_RELAXED);
@@ -167,17 +167,17 @@ uint64_t inline_leave(void)
 	return own.nap_ns;
 }
 
-bool inline_wanted(void)
+bool poll_wanted(void)
 {
 	return __atomic_load_n(&polls.wanted, __ATOMIC_RELAXED); /* see there */
 }
 
-void inline_found(unsigned work)
+void poll_found(unsigned work)
 {
 	if (!own.took_over)
 		return;
 	own.took_over = false;
-	STAT_INC(inline_takeovers);
+	STAT_INC(poll_takeovers);
 	if (!work || ++own.strikes < STRIKES)
 		return;
 	set_open(false);

@@ -197,7 +197,7 @@ static enum wqe_service service_of(enum hca_qp_type type)
 }
 
 /* The WQE at sq_ci into the next free request; the error, if any, is in it. */
-void rc_pick_up(struct hca_qp *qp)
+void rc_fetch_next(struct hca_qp *qp)
 {
 	struct hca_rc *rc = qp->rc;
 	struct rc_req *r = req_at(rc, rc->tail);
@@ -236,7 +236,7 @@ void rc_pick_up(struct hca_qp *qp)
 		w.blocks = r->blocks = 1;
 	}
 	if (strict_on)
-		strict_pick_up(qp, buf, len, &w, syndrome ? why : NULL);
+		strict_fetch(qp, buf, len, &w, syndrome ? why : NULL);
 	if (faults_active() &&
 	    faults_wqe(qp, dp_now(), w.blocks, syndrome ? 0 : w.len, &r->syndrome, &r->vendor))
 		goto out;

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/engine/inline.h"
+#include "softhca/engine/poll_round.h"
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"
@@ -35,11 +35,11 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	int got;
 
 	if (__atomic_load_n(&round_first, __ATOMIC_RELAXED)) { /* see there */
-		expect_round(inline_round());
+		expect_round(poll_round());
 		return real_poll(cq, n, wc);
 	}
 	got = real_poll(cq, n, wc);
-	if (got || !inline_round())
+	if (got || !poll_round())
 		return got;
 	got = real_poll(cq, n, wc);
 	expect_round(got > 0);
@@ -59,7 +59,7 @@ static inline int start_poll(start_fn real, struct ibv_cq_ex *cq, struct ibv_pol
 {
 	int ret = real(cq, attr);
 
-	return ret != ENOENT || !inline_round() ? ret : real(cq, attr);
+	return ret != ENOENT || !poll_round() ? ret : real(cq, attr);
 }
 
 #define START(n)                                                                                   \
@@ -124,11 +124,11 @@ static void adopt_context(struct ibv_context *c)
 	__atomic_store_n(&c->ops.poll_cq, poll_cq, __ATOMIC_RELEASE);
 }
 
-void inline_adopt(struct hca_ctx *ctx, uint64_t handle)
+void poll_adopt(struct hca_ctx *ctx, uint64_t handle)
 {
 	struct ibv_context *c;
 
-	if (!hca_options()->inline_rounds)
+	if (!hca_options()->poll_rounds)
 		return;
 	c = context_of(ctx, handle);
 	if (!ctx->adopted)

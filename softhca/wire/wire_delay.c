@@ -31,7 +31,7 @@ static size_t to_bytes(struct packet *p, const struct iovec *iov, int niov, uint
 }
 
 /* In order of time, equal times in order sent. */
-void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
+void wire_delay(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const struct iovec *iov,
 	       int niov, const struct fault_fate *fate)
 {
 	struct held **at = &list, *h = malloc(sizeof(*h) + PKT_MAX);
@@ -52,7 +52,7 @@ void wire_hold(const struct wire_dest *d, uint32_t sqpn, struct packet *p, const
 }
 
 /* The bytes have to stay until they are flushed or drained. */
-static void hold_release(struct held **at)
+static void delay_release(struct held **at)
 {
 	struct held *h = *at;
 	struct packet p;
@@ -70,7 +70,7 @@ static void hold_release(struct held **at)
 }
 
 /* Called in the middle of a QP's turn: nothing may be delivered from here. */
-void wire_hold_overtaken(uint32_t sqpn)
+void wire_delay_overtaken(uint32_t sqpn)
 {
 	struct held **at = &list;
 
@@ -79,7 +79,7 @@ void wire_hold_overtaken(uint32_t sqpn)
 
 		/* The packet that has just been put there overtook none. */
 		if (h->sqpn == sqpn && h->after && !h->fresh && --h->after == 0) {
-			hold_release(at);
+			delay_release(at);
 			engine_deadline(dp_now());
 			continue;
 		}
@@ -95,7 +95,7 @@ void wire_release_held(void)
 
 	while (*at && (*at)->until <= now) {
 		if (wire_room_to(&(*at)->dest, PKT_MAX_MTU, 1)) {
-			hold_release(at);
+			delay_release(at);
 			continue;
 		}
 		engine_deadline(now + FULL_NS);
@@ -116,7 +116,7 @@ void wire_release_held(void)
 }
 
 /* By a socket in any case: there it meets the check that it is made for. */
-void wire_hold_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
+void wire_delay_corrupt(const struct wire_dest *d, struct packet *p, const struct iovec *iov,
 		       int niov, uint32_t bit)
 {
 	uint8_t bytes[PKT_MAX];

@@ -13,7 +13,7 @@ static uint16_t follower[PLACES]; /* by place: the place of the one that was run
 static uint32_t last, called; /* QPNs; called: the peer's turn has not come yet; 0: none */
 static unsigned right;
 
-void ahead_rung(uint32_t qpn)
+void prefetch_rung(uint32_t qpn)
 {
 	uint16_t *f = &follower[last % PLACES];
 
@@ -26,22 +26,22 @@ void ahead_rung(uint32_t qpn)
 	last = qpn;
 }
 
-void ahead_call_up(bool elsewhere)
+void prefetch_next(bool elsewhere)
 {
 	uint32_t qpn = last - last % PLACES + follower[last % PLACES];
 
-	if (right < SURE || qpn == last || !engine_call_up(qpn))
+	if (right < SURE || qpn == last || !engine_prefetch(qpn))
 		return;
 	called = qpn;
 	if (elsewhere)
-		engine_call_up_user(qpn);
+		engine_prefetch_user(qpn);
 }
 
-void ahead_call_up_peer(void)
+void prefetch_peer(void)
 {
 	const struct hca_qp *qp = called ? engine_find_qp(called) : NULL;
 
 	called = 0;
 	if (qp && qp->dest_qpn != qp->qpn)
-		engine_call_up(qp->dest_qpn);
+		engine_prefetch(qp->dest_qpn);
 }
