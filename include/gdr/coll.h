@@ -29,11 +29,11 @@
  *	gdr_barrier(team)		gdr_quiet, then that
  *	gdr_<T>_broadcast(team, dest, source, nelems, root)	to all, root's dest too
  *	gdr_<T>_fcollect(team, dest, source, nelems)	everybody's nelems, in order of the members
- *	gdr_<T>_collect(team, dest, source, nelems)	the same, with own nelems for each member
+ *	gdr_<T>_collect(team, dest, source, nelems)	fcollect with own nelems for each member
  *	gdr_<T>_alltoall(team, dest, source, nelems)	block i of source to block `me` of member i
- *	gdr_<T>_alltoalls(team, dest, source, dst, sst, nelems)	the same; element k of block i stands
+ *	gdr_<T>_alltoalls(team, dest, source, dst, sst, nelems)	alltoall with steps: element k of block i stands
  *					at (i * nelems + k) * dst of dest, * sst of source; both > 0
- *	gdr_broadcastmem, ...		the same on bytes
+ *	gdr_broadcastmem, ...		a name with mem: elements are bytes
  *	gdr_<T>_<op>_reduce(team, dest, source, nreduce)	op: and or xor (integer types), min max sum prod
  *					(half and bfloat16 too)
  *	gdr_<T>_<op>_reducescatter(team, dest, source, nreduce)	block i of n * nreduce elements to member i

@@ -235,7 +235,7 @@ struct gdr_job_info {
 	uint32_t n_queues, queue_depth; /* queue pairs of this PE */
 	/* In words; where it is not the fastest way there is, why, and what to change. NULL: no queues. */
 	const char *heap_memory;  /* "GPU memory (dma-buf)", "host memory" */
-	const char *queue_memory; /* the same of the queues */
+	const char *queue_memory; /* where the queues are: as heap_memory says it of the heap */
 	const char *doorbell;	  /* who rings */
 };
 GDR_API int gdr_query(struct gdr_job_info *info);
