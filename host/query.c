@@ -4,7 +4,7 @@
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/mem/heap.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 struct gdri_state *gdri_need_state(const char *call)
 {
@@ -56,14 +56,14 @@ int gdr_query(struct gdr_job_info *info)
 	}
 	info->n_nodes = st->n_nodes;
 	info->heap_size = gdri_heap_size(st->heap);
-	if (st->nic) {
-		info->nic = gdri_nic_name(st->nic);
-		info->nic_text = gdri_nic_text(st->nic);
+	if (st->net) {
+		info->nic = st->net->name;
+		info->nic_text = st->net->text;
 		info->n_queues = st->dev->n_queues;
 		info->queue_depth = st->opt.qp_depth;
-		info->heap_memory = gdri_nic_heap_text(st->nic);
-		info->queue_memory = gdri_nic_ring_text(st->nic);
-		info->doorbell = gdri_nic_bell_text(st->nic);
+		info->heap_memory = st->net->heap_text;
+		info->queue_memory = st->net->queue_text;
+		info->doorbell = st->net->bell_text;
 	}
 	return 0;
 }

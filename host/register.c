@@ -7,7 +7,7 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/mapped.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 /* First byte behind; ranges that wrap are refused before. */
 static bool register_overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
@@ -69,8 +69,9 @@ static int register_enter(struct gdri_state *st, void *addr, size_t len)
 
 	if (!ret)
 		ret = register_check_mapped(st, addr, len, &read_only);
-	if (!ret && st->nic)
-		ret = gdri_nic_register_buffer(st->nic, addr, len, &lkey, &nic_only_reads, &st->regs[slot].handle);
+	if (!ret && st->net)
+		ret = st->net->ops->register_buffer(st->net, addr, len, &lkey, &nic_only_reads,
+						     &st->regs[slot].handle);
 	if (ret)
 		return ret;
 	read_only |= nic_only_reads;
@@ -89,7 +90,7 @@ static int register_enter(struct gdri_state *st, void *addr, size_t len)
 		return 0;
 	__atomic_store_n(&b->len, 0, __ATOMIC_RELEASE); /* kernels would not find it; pairs with the look-up */
 	if (st->regs[slot].handle)
-		gdri_nic_deregister(st->nic, st->regs[slot].handle);
+		st->net->ops->deregister(st->net, st->regs[slot].handle);
 	st->regs[slot].handle = NULL;
 	return ret;
 }
@@ -117,7 +118,7 @@ static int leave_slot(struct gdri_state *st, unsigned int i)
 
 	__atomic_store_n(&st->dev->buffers[i].len, 0, __ATOMIC_RELEASE); /* pairs with the look-up */
 	st->regs[i].handle = NULL;
-	return handle ? gdri_nic_deregister(st->nic, handle) : 0;
+	return handle ? st->net->ops->deregister(st->net, handle) : 0;
 }
 
 static int register_leave(struct gdri_state *st, const void *addr)

@@ -85,7 +85,7 @@ static int file_has(const char *path, const char *text)
 
 static void check_memlock(struct checks *c)
 {
-	size_t need = (size_t)c->opt.heap_size + gdri_nic_queue_bytes(&c->opt, 2);
+	size_t need = (size_t)c->opt.heap_size + gdri_net_queue_bytes(&c->opt, 2);
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || r.rlim_cur == RLIM_INFINITY)
@@ -115,18 +115,20 @@ static void check_gid(struct checks *c)
 
 static void check_nic(struct checks *c)
 {
+	struct gdri_net_how how = {.opt = &c->opt, .cuda = c->cuda};
+	struct gdri_net *net = NULL;
 	char near[64];
 	int old = hush(), ret;
 
-	ret = gdri_nic_open(&c->opt, c->cuda ? gdri_cuda_sysfs(c->cuda, near, sizeof(near)) : NULL,
-			    &c->nic);
+	how.near = c->cuda ? gdri_cuda_sysfs(c->cuda, near, sizeof(near)) : NULL;
+	ret = gdri_nic_open(&how, &net);
+	c->nic = gdri_nic_of(net);
 	unhush(old);
 	if (ret) {
 		say(c, BAD, "NIC", "%s", gdri_log_last_error());
 		return;
 	}
-	gdri_nic_use_gpu(c->nic, c->cuda);
-	say(c, GOOD, "NIC", "%s", gdri_nic_text(c->nic));
+	say(c, GOOD, "NIC", "%s", c->nic->text);
 	check_gid(c);
 	/* without all of them it would not have been opened */
 	say(c, GOOD, "atomics",
@@ -138,7 +140,7 @@ static void check_host_memory(struct checks *c)
 {
 	void *p = aligned_alloc(4096, TRY);
 	struct gdri_mr_keys keys;
-	int old = hush(), ret = p ? gdri_nic_register_heap(c->nic, p, TRY, &keys) : -GDR_ENOMEM;
+	int old = hush(), ret = p ? gdri_nic_register_heap(&c->nic->net, p, TRY, NULL, 0, &keys) : -GDR_ENOMEM;
 
 	unhush(old);
 	if (ret)
@@ -152,22 +154,22 @@ static void check_host_memory(struct checks *c)
 /* Queues to one PE: also where they lie and who rings. */
 static void check_queues(struct checks *c)
 {
-	size_t n = gdri_nic_slots(&c->opt);
+	size_t n = gdri_net_slots(&c->opt);
 	struct gdri_qp *qps = aligned_alloc(GDRI_LINE, n * sizeof(*qps));
 	int old = hush(), ret = -GDR_ENOMEM;
 
 	if (qps) {
 		memset(qps, 0, n * sizeof(*qps));
-		ret = gdri_nic_create_queues(c->nic, 1, qps);
+		ret = gdri_nic_create_queues(&c->nic->net, 1, qps);
 	}
 	unhush(old);
 	if (ret) {
 		say(c, BAD, "queues", "%s", gdri_log_last_error());
 	} else {
-		say(c, strncmp(gdri_nic_ring_text(c->nic), "host", 4) || !c->cuda ? GOOD : NOTE, "queues",
-		    "in %s", gdri_nic_ring_text(c->nic));
-		say(c, strstr(gdri_nic_bell_text(c->nic), "host thread") ? NOTE : GOOD, "doorbells", "%s",
-		    gdri_nic_bell_text(c->nic));
+		say(c, strncmp(c->nic->ring_text, "host", 4) || !c->cuda ? GOOD : NOTE, "queues",
+		    "in %s", c->nic->ring_text);
+		say(c, strstr(c->nic->bell_text, "host thread") ? NOTE : GOOD, "doorbells", "%s",
+		    c->nic->bell_text);
 	}
 	free(qps);
 }
@@ -283,7 +285,8 @@ int check_machine(void)
 			check_gpu_memory(&c);
 		check_queues(&c);
 	}
-	gdri_nic_close(c.nic);
+	if (c.nic)
+		gdri_nic_close(&c.nic->net);
 	gdri_cuda_close(c.cuda);
 	printf("%s\n", c.bad ? "something is in the way: see FAIL" : "nothing is in the way");
 	return c.bad ? 1 : 0;

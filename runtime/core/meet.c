@@ -12,7 +12,6 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/hostdev/hostdev_fiber.h"
-#include "runtime/nic/nic.h"
 
 #define COUNT 0xffull
 #define DIFFER (~COUNT)

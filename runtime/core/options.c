@@ -13,6 +13,7 @@
 #include "runtime/core/log.h"
 #include "runtime/core/parse.h"
 #include "runtime/core/text.h"
+#include "runtime/net/net.h"
 #include "runtime/team/coll.h"
 
 enum kind { KIND_size, KIND_uint, KIND_int, KIND_bool, KIND_string, KIND_list, KIND_enum, KIND_time };

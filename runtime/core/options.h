@@ -29,8 +29,9 @@ struct gdri_options {
 #undef GDRI_OPTION
 };
 
-/* Words of the list and enum options, in the order of options.def; BOOTSTRAP's are in bootstrap/boot.h. */
-enum { GDRI_TRANSPORT_P2P = 1, GDRI_TRANSPORT_NIC = 2 };
+/* Words of the list and enum options, in the order of options.def; BOOTSTRAP's are in bootstrap/boot.h, TRANSPORTS' in
+ * runtime/net/net.h. */
+enum { GDRI_TRANSPORT_P2P = 1 }; /* the others: runtime/net/net.h */
 enum { GDRI_CQ_ONE, GDRI_CQ_RING };
 enum { GDRI_DEVICE_AUTO, GDRI_DEVICE_CUDA };
 enum { GDRI_HANDLE_AUTO, GDRI_HANDLE_FD, GDRI_HANDLE_FABRIC }; /* HEAP_HANDLE */

@@ -29,7 +29,7 @@ struct gdri_hostq;
 struct gdri_modules;
 struct gdri_monitor;
 struct gdri_mr_keys;
-struct gdri_nic;
+struct gdri_net;
 struct gdri_outsides;
 struct gdri_peer;
 struct gdri_performer;
@@ -82,9 +82,9 @@ struct gdri_state {
 	/* NIC: NULL when every PE reaches every PE otherwise */
 	bool any_nic; /* equal on all PEs */
 	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
-	struct gdri_nic *nic;
+	struct gdri_net *net;
 	struct gdri_mr_keys *keys;
-	struct gdri_qp *qps; /* [n_pes * gdri_nic_slots(&opt)] */
+	struct gdri_qp *qps; /* [n_pes * gdri_net_slots(&opt)] */
 	struct gdri_hostq *hostq; /* with a GPU: the host's own */
 	struct gdri_reg regs[GDRI_MAX_BUFFERS];
 	struct gdri_staging *staging; /* see staging.h; NULL: not needed so far */
@@ -163,9 +163,9 @@ int gdri_up_p2p(struct gdri_state *st); /* paths.c */
 unsigned gdri_local_rank(const struct gdri_state *st);
 int gdri_up_reach(struct gdri_state *st);
 void gdri_down_p2p(struct gdri_state *st);
-int gdri_up_nic(struct gdri_state *st);
-int gdri_up_nic_ready(struct gdri_state *st);
-void gdri_down_nic(struct gdri_state *st);
+int gdri_up_net(struct gdri_state *st);
+int gdri_up_net_ready(struct gdri_state *st);
+void gdri_down_net(struct gdri_state *st);
 int gdri_up_connect(struct gdri_state *st);
 int gdri_up_device(struct gdri_state *st); /* devstate.c */
 void gdri_down_device(struct gdri_state *st);

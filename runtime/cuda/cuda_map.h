@@ -35,7 +35,7 @@ int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t 
 /* Whether what a NIC wrote to the GPU's memory may be seen later than what it wrote behind that. */
 bool gdri_cuda_late_writes(const struct gdri_cuda *c);
 
-/* Where the GPU is in sysfs, for gdri_nic_open. */
+/* Where the GPU is in sysfs, for struct gdri_net_how. */
 const char *gdri_cuda_sysfs(const struct gdri_cuda *c, char *buf, size_t room);
 
 #endif

@@ -16,7 +16,7 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 struct view {
 	size_t first, n;      /* of the PE's queues */
@@ -31,11 +31,11 @@ static int view_open(struct gdri_state *st, struct view *v)
 	v->qps = aligned_alloc(GDRI_LINE, v->n * sizeof(*v->qps));
 	v->cq_bytes = (st->qps[0].cq_mask + 1) * sizeof(struct gdri_cqe);
 	v->sq_bytes = (size_t)st->qps[0].depth * 64;
-	if (!gdri_nic_ring_here(st->nic)) {
+	if (!st->net->queues_here) {
 		v->cqs = aligned_alloc(64, v->cq_bytes);
 		v->sq = aligned_alloc(64, v->sq_bytes);
 	}
-	if (v->qps && ((v->cqs && v->sq) || gdri_nic_ring_here(st->nic)))
+	if (v->qps && ((v->cqs && v->sq) || st->net->queues_here))
 		return 0;
 	gdri_error("out of memory");
 	return -GDR_ENOMEM;

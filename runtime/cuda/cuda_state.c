@@ -12,7 +12,6 @@
 #include "runtime/exec/perform.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/window.h"
-#include "runtime/nic/nic.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
 

@@ -8,7 +8,6 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/diag/errors.h"
-#include "runtime/nic/nic.h"
 #include "runtime/path/hostq.h"
 
 #define OFFSET offsetof(struct gdri_ctl, fault)

@@ -8,7 +8,7 @@
 
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 #define PART ((size_t)256 << 10)
 
@@ -62,7 +62,7 @@ static int open_staging(struct gdri_state *st)
 		gdri_error("out of memory for %zu bytes, by way of which host transfers go that are neither of the "
 			   "heap nor of a registered buffer", 2 * PART);
 	else
-		ret = gdri_nic_register_buffer(st->nic, s->memory, 2 * PART, &lkey, NULL, &handle);
+		ret = st->net->ops->register_buffer(st->net, s->memory, 2 * PART, &lkey, NULL, &handle);
 	if (ret) {
 		free(s ? s->memory : NULL);
 		free(s);

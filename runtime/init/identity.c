@@ -15,7 +15,7 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/units.h"
 #include "runtime/hostdev/hostdev_backoff.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/queues.h"
 #include "runtime/team/coll.h"
 
 #define OWN_VERSION (GDR_VERSION_MAJOR * 10000 + GDR_VERSION_MINOR * 100 + GDR_VERSION_PATCH)
@@ -67,7 +67,7 @@ int gdri_up_version(struct gdri_state *st)
 	int ret;
 
 	if (st->n_pes > (int)GDRI_MAX_PES) {
-		gdri_size_text(gdri_nic_queue_bytes(&st->opt, st->n_pes), bytes);
+		gdri_size_text(gdri_net_queue_bytes(&st->opt, st->n_pes), bytes);
 		gdri_error("the job has %d PEs, gdr supports %u: queues to all of them would take %s of "
 			   "locked memory on every PE", st->n_pes, GDRI_MAX_PES, bytes);
 		return -GDR_ENOTSUP;

@@ -12,7 +12,7 @@
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 #include "runtime/path/hostq.h"
 
 /* Sets of keys: so many stay in any case, since a thread may have read a key long before it posts; beyond so many,
@@ -20,6 +20,14 @@
 #define KEPT_SETS 8
 #define MOST_SETS 16
 #define IDLE_MS 100
+
+/* Who has keys: the queues of kernels, and with a GPU those of host threads. NULL behind the last one. */
+enum { N_NETS = 2 };
+static void rkeys_nets(const struct gdri_state *st, struct gdri_net *nets[N_NETS])
+{
+	nets[0] = st->net;
+	nets[1] = st->hostq ? gdri_hostq_net(st->hostq) : NULL;
+}
 
 /* 1: what was posted on the queue before now is complete. 0: not by then. < 0: its error. */
 static int wait_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t end)
@@ -43,7 +51,7 @@ static bool is_idle(struct gdri_state *st)
 
 	if (st->hostq && gdri_hostq_is_late(st->hostq))
 		return false;
-	if (!st->nic)
+	if (!st->net)
 		return true;
 	if (st->dev_gpu)
 		return !gdri_cuda_queues_test(st, 0, st->dev->n_queues, IDLE_MS);
@@ -57,6 +65,7 @@ static bool is_idle(struct gdri_state *st)
  * posted before. A PE that is late, with operations that hang, keeps everybody's for another call. */
 static void drop_old(struct gdri_state *st, const struct gdri_rkeys *all)
 {
+	struct gdri_net *nets[N_NETS];
 	int i;
 
 	if (++st->key_sets <= MOST_SETS)
@@ -64,54 +73,58 @@ static void drop_old(struct gdri_state *st, const struct gdri_rkeys *all)
 	for (i = 0; i < st->n_pes; i++)
 		if (!all[i].idle)
 			return;
-	if (st->nic)
-		gdri_nic_drop_keys(st->nic, KEPT_SETS);
-	if (st->hostq)
-		gdri_nic_drop_keys(gdri_hostq_nic(st->hostq), KEPT_SETS);
+	rkeys_nets(st, nets);
+	for (i = 0; i < N_NETS && nets[i]; i++)
+		nets[i]->ops->drop_keys(nets[i], KEPT_SETS);
 	gdri_info("heap: %d sets of old keys are gone", st->key_sets - KEPT_SETS);
 	st->key_sets = KEPT_SETS;
 }
 
+/* at NULL: the memory leaves. Where one cannot, none has. */
+static int rkeys_change(struct gdri_state *st, void *at, size_t len, uint64_t offset, struct gdri_rkeys *o)
+{
+	struct gdri_mr_keys *keys[N_NETS] = {&o->keys, &o->host};
+	struct gdri_net *nets[N_NETS];
+	int i, ret = 0;
+
+	rkeys_nets(st, nets);
+	o->idle = st->key_sets >= MOST_SETS && is_idle(st);
+	for (i = 0; i < N_NETS && nets[i] && !ret; i++)
+		ret = at ? nets[i]->ops->grow(nets[i], at, len, offset, keys[i])
+			 : nets[i]->ops->leave(nets[i], offset, len, keys[i]);
+	for (i -= 2; ret && i >= 0; i--) /* those before the one that failed */
+		nets[i]->ops->undo(nets[i]);
+	return ret;
+}
+
 int gdri_rkeys_join(struct gdri_state *st, void *at, size_t len, uint64_t offset, struct gdri_rkeys *o)
 {
-	int ret = st->nic ? gdri_nic_grow_heap(st->nic, at, len, offset, &o->keys) : 0;
-
-	o->idle = st->key_sets >= MOST_SETS && is_idle(st);
-	if (ret || !st->hostq)
-		return ret;
-	ret = gdri_hostq_grow(st->hostq, st->cuda, at, len, offset, &o->host);
-	if (ret)
-		gdri_nic_shrink_heap(st->nic);
-	return ret;
+	return rkeys_change(st, at, len, offset, o);
 }
 
 int gdri_rkeys_leave(struct gdri_state *st, uint64_t offset, size_t len, struct gdri_rkeys *o)
 {
-	int ret = st->nic ? gdri_nic_leave_heap(st->nic, offset, len, &o->keys) : 0;
-
-	o->idle = st->key_sets >= MOST_SETS && is_idle(st);
-	if (ret || !st->hostq)
-		return ret;
-	ret = gdri_nic_leave_heap(gdri_hostq_nic(st->hostq), offset, len, &o->host);
-	if (ret)
-		gdri_nic_shrink_heap(st->nic);
-	return ret;
+	return rkeys_change(st, NULL, len, offset, o);
 }
 
 void gdri_rkeys_undo(struct gdri_state *st)
 {
-	if (st->nic)
-		gdri_nic_shrink_heap(st->nic);
-	if (st->hostq)
-		gdri_nic_shrink_heap(gdri_hostq_nic(st->hostq));
+	struct gdri_net *nets[N_NETS];
+	int i;
+
+	rkeys_nets(st, nets);
+	for (i = 0; i < N_NETS && nets[i]; i++)
+		nets[i]->ops->undo(nets[i]);
 }
 
 void gdri_rkeys_drop(struct gdri_state *st)
 {
-	if (st->nic)
-		gdri_nic_drop_left(st->nic);
-	if (st->hostq)
-		gdri_nic_drop_left(gdri_hostq_nic(st->hostq));
+	struct gdri_net *nets[N_NETS];
+	int i;
+
+	rkeys_nets(st, nets);
+	for (i = 0; i < N_NETS && nets[i]; i++)
+		nets[i]->ops->drop_left(nets[i]);
 }
 
 /* What is under way goes on by the old keys. Device code reads each word as it is or was: both reach what it knows. */

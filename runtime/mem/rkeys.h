@@ -10,7 +10,7 @@
 #include "runtime/cuda/cuda_ipc.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/share.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 struct gdri_state;
 

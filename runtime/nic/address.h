@@ -30,7 +30,7 @@ struct gdri_nic_address {
 	uint8_t rsvd;
 	uint8_t gid[16];
 	char device[16]; /* name of the RDMA device, for messages; ends in 0 */
-	uint32_t qpn[];	 /* [n_pes * n_slots], in the order of gdri_nic_index */
+	uint32_t qpn[];	 /* [n_pes * n_slots], in the order of gdri_net_index */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_nic_address) == 72, "no padding in the address block");
 GDR_STATIC_ASSERT(offsetof(struct gdri_nic_address, qpn) == 72, "qpn follows at once");

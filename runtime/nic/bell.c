@@ -99,8 +99,8 @@ static int use_thread(struct gdri_nic_bell *b)
 	size_t bytes = ((size_t)b->n * sizeof(*b->words) + 127) / 128 * 128;
 
 	b->rung = calloc((size_t)b->n, sizeof(*b->rung));
-	if (b->nic->cuda)
-		b->words = gdri_cuda_alloc_host(b->nic->cuda, bytes);
+	if (b->nic->poster)
+		b->words = gdri_cuda_alloc_host(b->nic->poster, bytes);
 	else
 		b->words = aligned_alloc(128, bytes);
 	if (!b->rung || !b->words)
@@ -130,7 +130,7 @@ static uint8_t *bell_page_of(const uint8_t *reg)
 static void unmap_pages(struct gdri_nic_bell *b)
 {
 	while (b->n_pages)
-		gdri_cuda_unmap(b->nic->cuda, b->pages[--b->n_pages].here);
+		gdri_cuda_unmap(b->nic->poster, b->pages[--b->n_pages].here);
 	free(b->pages);
 	b->pages = NULL;
 }
@@ -150,7 +150,7 @@ static int map_pages(struct gdri_nic_bell *b, char *why, size_t room)
 		p->here = bell_page_of(b->nic->qps[i].db);
 		if (find_page(b, p->here))
 			continue;
-		ret = gdri_cuda_map(b->nic->cuda, p->here, PAGE, GDRI_CUDA_MAP_IO, (void **)&p->seen, why,
+		ret = gdri_cuda_map(b->nic->poster, p->here, PAGE, GDRI_CUDA_MAP_IO, (void **)&p->seen, why,
 				    room);
 		b->n_pages += !ret;
 	}
@@ -168,7 +168,7 @@ static int bell_choose(struct gdri_nic *nic, struct gdri_nic_bell *b)
 
 	if (nic->opt.doorbell != GDRI_DOORBELL_CPU) {
 		snprintf(nic->bell_text, sizeof(nic->bell_text), "rung by the threads that post");
-		if (!nic->cuda)
+		if (!nic->poster)
 			return 0;
 		ret = map_pages(b, why, sizeof(why));
 		if (!ret)
@@ -192,9 +192,11 @@ int gdri_nic_bell_create(struct gdri_nic *nic)
 	if (!b)
 		return gdri_nic_memory_failed(nic->name, "the doorbells", sizeof(*b), ENOMEM);
 	b->nic = nic;
-	b->n = nic->n_pes * nic->n_slots;
+	b->n = (int)nic->layout.n;
 	nic->bell = b;
 	ret = bell_choose(nic, b);
+	nic->net.host_rings = b->words;
+	nic->net.queues_near = nic->ring_gpu && b->n_pages;
 	if (!ret)
 		gdri_info("%s: doorbells: %s", nic->name, nic->bell_text);
 	return ret;
@@ -212,16 +214,6 @@ uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i)
 	return (uint64_t *)(void *)reg;
 }
 
-bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic)
-{
-	return nic->bell && nic->bell->n_pages && !nic->bell->words;
-}
-
-bool gdri_nic_host_rings(const struct gdri_nic *nic)
-{
-	return nic->bell && nic->bell->words;
-}
-
 void gdri_nic_bell_destroy(struct gdri_nic *nic)
 {
 	struct gdri_nic_bell *b = nic->bell;
@@ -233,8 +225,8 @@ void gdri_nic_bell_destroy(struct gdri_nic *nic)
 		pthread_join(b->thread, NULL);
 	}
 	unmap_pages(b);
-	if (nic->cuda)
-		gdri_cuda_free_host(nic->cuda, b->words);
+	if (nic->poster)
+		gdri_cuda_free_host(nic->poster, b->words);
 	else
 		free(b->words);
 	free(b->rung);

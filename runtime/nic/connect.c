@@ -14,22 +14,18 @@
 #include "runtime/nic/address.h"
 #include "runtime/nic/impl.h"
 
-size_t gdri_nic_address_size(const struct gdri_nic *nic)
+void gdri_nic_address(struct gdri_net *net, void *buf)
 {
-	return sizeof(struct gdri_nic_address) + nic->layout.n * sizeof(uint32_t);
-}
-
-void gdri_nic_get_address(const struct gdri_nic *nic, void *buf)
-{
+	const struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_address *a = buf;
 	size_t i;
 
-	memset(a, 0, gdri_nic_address_size(nic));
+	memset(a, 0, net->address_bytes);
 	a->magic = GDRI_NIC_ADDRESS_MAGIC;
 	a->abi = GDR_ABI_VERSION;
-	a->bytes = (uint32_t)gdri_nic_address_size(nic);
-	a->n_pes = (uint32_t)nic->n_pes;
-	a->n_slots = (uint32_t)nic->n_slots;
+	a->bytes = (uint32_t)net->address_bytes;
+	a->n_pes = (uint32_t)nic->layout.n_pes;
+	a->n_slots = (uint32_t)nic->layout.n_slots;
 	a->psn = nic->psn;
 	a->rkey_data = nic->keys.rkey_data;
 	a->rkey_sync = nic->keys.rkey_sync;
@@ -84,40 +80,25 @@ static int nic_connect_peer(struct gdri_nic *nic, const struct gdri_nic_address 
 	route.mtu = remote->mtu < nic->mtu ? remote->mtu : nic->mtu;
 	if (nic->link_layer == GDRI_LINK_ETHERNET)
 		ret = resolve_mac(nic, peer, &route);
-	for (slot = 0; slot < nic->n_slots && !ret; slot++)
-		ret = gdri_nic_qp_to_rts(nic, gdri_nic_index(nic, peer, slot), &route,
-					 remote->qpn[gdri_nic_index(nic, pe, slot)]);
+	for (slot = 0; slot < nic->layout.n_slots && !ret; slot++)
+		ret = gdri_nic_qp_to_rts(nic, gdri_net_index(&nic->layout, peer, slot), &route,
+					 remote->qpn[gdri_net_index(&nic->layout, pe, slot)]);
 	if (!ret)
-		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->n_slots,
+		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->layout.n_slots,
 			   peer, 128u << route.mtu);
 	return ret;
 }
 
-static void nic_set_keys(const struct gdri_nic *nic, const struct gdri_nic_address *remote, int peer,
-			 struct gdri_qp *qps)
+static int check_addresses(struct gdri_nic *nic, const void *addresses, int pe)
 {
-	int slot;
-
-	for (slot = 0; slot < nic->n_slots; slot++) {
-		struct gdri_qp *q = &qps[gdri_nic_index(nic, peer, slot)];
-		/* no quiet tells gdri_put_rkey what of a context is behind a fence */
-		bool kept = slot >= (int)nic->opt.qps_per_pe;
-
-		q->rkey_data = gdri_to_be32(kept ? remote->rkey_sync : remote->rkey_data);
-		q->rkey_sync = gdri_to_be32(remote->rkey_sync);
-	}
-}
-
-static int check_addresses(const struct gdri_nic *nic, const void *addresses, int pe)
-{
-	size_t bytes = gdri_nic_address_size(nic);
+	size_t bytes = nic->net.address_bytes;
 	struct gdri_nic_address *own = malloc(bytes);
 	char why[320];
 	int ret;
 
 	if (!own)
 		return gdri_nic_memory_failed(nic->name, "the address block", bytes, ENOMEM);
-	gdri_nic_get_address(nic, own);
+	gdri_nic_address(&nic->net, own);
 	ret = gdri_nic_address_check(addresses, own, pe, why, sizeof(why));
 	if (ret)
 		gdri_error("%s", why);
@@ -125,22 +106,25 @@ static int check_addresses(const struct gdri_nic *nic, const void *addresses, in
 	return ret;
 }
 
-int gdri_nic_connect(struct gdri_nic *nic, const void *addresses, int pe, int n_pes,
-		     struct gdri_qp *qps)
+int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	const struct gdri_nic_address *remote;
+	struct gdri_mr_keys keys = {0};
 	int i, peer, ret;
 
-	if (!nic->qps || n_pes != nic->n_pes || pe < 0 || pe >= n_pes)
+	if (!nic->qps || n_pes != nic->layout.n_pes || pe < 0 || pe >= n_pes)
 		return -GDR_EINVAL;
 	ret = check_addresses(nic, addresses, pe);
 	/* Every PE starts at another peer: address resolution is spread. */
 	for (i = 0; i < n_pes && !ret; i++) {
 		peer = (pe + i) % n_pes;
-		remote = gdri_nic_address_of(addresses, gdri_nic_address_size(nic), peer);
+		remote = gdri_nic_address_of(addresses, net->address_bytes, peer);
 		ret = nic_connect_peer(nic, remote, pe, peer);
+		keys.rkey_data = remote->rkey_data;
+		keys.rkey_sync = remote->rkey_sync;
 		if (!ret)
-			nic_set_keys(nic, remote, peer, qps);
+			gdri_net_set_keys(&nic->layout, peer, &keys, qps);
 	}
 	return ret;
 }

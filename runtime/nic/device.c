@@ -240,42 +240,68 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 	return ret;
 }
 
-int gdri_nic_open_turn(const struct gdri_options *opt, const char *near, unsigned turn,
-		       struct gdri_nic **out)
+const struct gdri_net_ops gdri_nic_ops = {
+	.open = gdri_nic_open,
+	.close = gdri_nic_close,
+	.register_heap = gdri_nic_register_heap,
+	.register_buffer = gdri_nic_register_buffer,
+	.deregister = gdri_nic_deregister,
+	.grow = gdri_nic_grow,
+	.leave = gdri_nic_leave,
+	.undo = gdri_nic_undo,
+	.drop_left = gdri_nic_drop_left,
+	.drop_keys = gdri_nic_drop_keys,
+	.create_queues = gdri_nic_create_queues,
+	.address = gdri_nic_address,
+	.connect = gdri_nic_connect,
+};
+
+static struct gdri_nic *nic_make(const struct gdri_net_how *how)
+{
+	struct gdri_nic *nic = calloc(1, sizeof(*nic));
+
+	if (!nic)
+		return NULL;
+	nic->net = (struct gdri_net){.ops = &gdri_nic_ops, .name = nic->name, .text = nic->text,
+				     .heap_text = nic->heap_text, .queue_text = nic->ring_text,
+				     .bell_text = nic->bell_text};
+	nic->opt = *how->opt;
+	nic->cuda = how->cuda;
+	nic->poster = how->host_posts ? NULL : how->cuda;
+	pthread_mutex_init(&nic->mr_lock, NULL);
+	return nic;
+}
+
+int gdri_nic_open(const struct gdri_net_how *how, struct gdri_net **out)
 {
 	struct gdri_nic_found found;
 	struct gdri_nic *nic;
 	int ret;
 
 	*out = NULL;
-	ret = gdri_nic_find(opt->nic, near, turn, &found);
+	ret = gdri_nic_find(how->opt->nic, how->near, how->turn, &found);
 	if (ret)
 		return ret;
-	nic = calloc(1, sizeof(*nic));
+	nic = nic_make(how);
 	if (!nic) {
 		ibv_close_device(found.ctx);
 		gdri_error("out of memory for the state of the NIC");
 		return -GDR_ENOMEM;
 	}
-	nic->opt = *opt;
-	pthread_mutex_init(&nic->mr_lock, NULL);
 	ret = set_up(nic, &found);
 	if (ret) {
-		gdri_nic_close(nic);
+		gdri_nic_close(&nic->net);
 		return ret;
 	}
-	*out = nic;
+	*out = &nic->net;
 	return 0;
 }
 
-int gdri_nic_open(const struct gdri_options *opt, const char *near, struct gdri_nic **out)
-{
-	return gdri_nic_open_turn(opt, near, 0, out);
-}
-
 /* Queues first: they use the memory regions' keys and the domain. */
-void gdri_nic_close(struct gdri_nic *nic)
+void gdri_nic_close(struct gdri_net *net)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
+
 	if (!nic)
 		return;
 	gdri_nic_queue_destroy(nic);
@@ -286,44 +312,4 @@ void gdri_nic_close(struct gdri_nic *nic)
 		ibv_close_device(nic->ctx);
 	pthread_mutex_destroy(&nic->mr_lock);
 	free(nic);
-}
-
-const char *gdri_nic_name(const struct gdri_nic *nic)
-{
-	return nic->name;
-}
-
-const char *gdri_nic_text(const struct gdri_nic *nic)
-{
-	return nic->text;
-}
-
-void gdri_nic_use_gpu(struct gdri_nic *nic, struct gdri_cuda *cuda)
-{
-	nic->cuda = cuda;
-}
-
-const char *gdri_nic_ring_text(const struct gdri_nic *nic)
-{
-	return nic->ring_text;
-}
-
-const char *gdri_nic_bell_text(const struct gdri_nic *nic)
-{
-	return nic->bell_text;
-}
-
-const char *gdri_nic_heap_text(const struct gdri_nic *nic)
-{
-	return nic->heap_text;
-}
-
-bool gdri_nic_ring_near(const struct gdri_nic *nic)
-{
-	return nic->ring_gpu && gdri_nic_bell_by_gpu(nic);
-}
-
-bool gdri_nic_ring_here(const struct gdri_nic *nic)
-{
-	return nic->ring != NULL;
 }

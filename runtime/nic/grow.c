@@ -166,8 +166,9 @@ static int register_part(struct gdri_nic *nic, uint8_t *addr, size_t len, uint64
 	return 0;
 }
 
-int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys)
+int gdri_nic_grow(struct gdri_net *net, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_joint *before = nic->joints;
 	uint8_t *at = addr;
 	size_t slice;
@@ -184,7 +185,7 @@ int gdri_nic_grow_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t of
 	if (ret && nic->joints == before) /* there is none to take back */
 		gdri_nic_forget_new(nic);
 	else if (ret)
-		gdri_nic_shrink_heap(nic);
+		gdri_nic_undo(net);
 	return ret;
 }
 
@@ -201,8 +202,10 @@ void gdri_nic_forget_new(struct gdri_nic *nic)
 }
 
 /* The keys first, then what they hold. */
-void gdri_nic_shrink_heap(struct gdri_nic *nic)
+void gdri_nic_undo(struct gdri_net *net)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
+
 	gdri_nic_joint_destroy(nic);
 	gdri_nic_forget_new(nic);
 }
@@ -225,9 +228,9 @@ void gdri_nic_joint_destroy(struct gdri_nic *nic)
 	unlink_joint(&nic->joints);
 }
 
-void gdri_nic_drop_keys(struct gdri_nic *nic, int kept)
+void gdri_nic_drop_keys(struct gdri_net *net, int kept)
 {
-	struct gdri_nic_joint **at = &nic->joints;
+	struct gdri_nic_joint **at = &gdri_nic_of(net)->joints;
 
 	while (*at && kept--)
 		at = &(*at)->next;
@@ -235,8 +238,9 @@ void gdri_nic_drop_keys(struct gdri_nic *nic, int kept)
 		unlink_joint(at);
 }
 
-int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struct gdri_mr_keys *keys)
+int gdri_nic_leave(struct gdri_net *net, uint64_t offset, size_t len, struct gdri_mr_keys *keys)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_joint *before = nic->joints;
 	int i, ret;
 
@@ -248,12 +252,13 @@ int gdri_nic_leave_heap(struct gdri_nic *nic, uint64_t offset, size_t len, struc
 	if (ret && nic->joints == before)
 		gdri_nic_forget_new(nic);
 	else if (ret)
-		gdri_nic_shrink_heap(nic);
+		gdri_nic_undo(net);
 	return ret;
 }
 
-void gdri_nic_drop_left(struct gdri_nic *nic)
+void gdri_nic_drop_left(struct gdri_net *net)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	int i;
 
 	for (i = nic->n_parts; i-- > 0;) {

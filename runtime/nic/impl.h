@@ -11,8 +11,10 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "runtime/core/options.h"
+#include "runtime/net/net.h"
+#include "runtime/net/queues.h"
 #include "runtime/nic/caps.h"
-#include "runtime/nic/nic.h"
 
 #define GDRI_NIC_PARTS 256 /* regions beside the first */
 
@@ -28,18 +30,11 @@ struct gdri_nic_qp {
 	uint32_t cqn, qpn;
 };
 
-/* Offsets in the allocation of all queues (nic/layout.c). */
-struct gdri_nic_layout {
-	size_t n; /* queue pairs */
-	size_t sq, sq_stride;
-	size_t cq, cq_stride, cq_bytes;
-	size_t dbrec, dbrec_stride; /* queue pair's record, then the CQ's */
-	size_t total;		    /* whole pages */
-};
-
 struct gdri_nic {
+	struct gdri_net net;
 	struct gdri_options opt;
-	struct gdri_cuda *cuda; /* the GPU whose threads post; NULL: those of the host device */
+	struct gdri_cuda *cuda; /* whose memory may be registered; NULL: none */
+	struct gdri_cuda *poster; /* the GPU whose threads post; NULL: threads of the host do */
 
 	/* nic/device.c */
 	char name[64], firmware[32], text[384];
@@ -94,37 +89,35 @@ struct gdri_nic {
 	char bell_text[640];
 
 	/* nic/queue.c */
-	int n_pes, n_slots;
-	struct gdri_nic_layout layout;
+	struct gdri_net_layout layout; /* n 0: there are no queues */
 	uint32_t eqn;
-	struct gdri_nic_qp *qps; /* [n_pes * n_slots], in the order of gdri_nic_index */
+	struct gdri_nic_qp *qps; /* [layout.n], in the order of gdri_net_index */
 };
 
-/* Queue pair `slot` to the peer. Those of the default context stand PE by PE; the slots above, which are kept for
- * contexts, one by one, so that all queues of a context are one range. */
-static inline int gdri_nic_index(const struct gdri_nic *nic, int peer, int slot)
+static inline struct gdri_nic *gdri_nic_of(struct gdri_net *net)
 {
-	int own = (int)nic->opt.qps_per_pe;
-
-	return slot < own ? peer * own + slot : slot * nic->n_pes + peer;
+	return (struct gdri_nic *)(void *)net; /* its first member */
 }
 
-static inline int gdri_nic_peer(const struct gdri_nic *nic, int i)
-{
-	int own = (int)nic->opt.qps_per_pe;
-
-	return i < nic->n_pes * own ? i / own : i % nic->n_pes;
-}
-
-static inline int gdri_nic_slot(const struct gdri_nic *nic, int i)
-{
-	int own = (int)nic->opt.qps_per_pe;
-
-	return i < nic->n_pes * own ? i % own : i / nic->n_pes;
-}
-
-/* nic/layout.c */
-void gdri_nic_layout(const struct gdri_options *opt, int n_pes, struct gdri_nic_layout *out);
+/* The row's functions (runtime/net/net.h): nic/device.c */
+int gdri_nic_open(const struct gdri_net_how *how, struct gdri_net **out);
+void gdri_nic_close(struct gdri_net *net);
+/* nic/mr.c */
+int gdri_nic_register_heap(struct gdri_net *net, void *heap, size_t len, void *page, size_t page_len,
+			   struct gdri_mr_keys *keys);
+int gdri_nic_register_buffer(struct gdri_net *net, void *addr, size_t len, uint32_t *lkey, bool *read_only,
+			     void **handle);
+int gdri_nic_deregister(struct gdri_net *net, void *handle);
+/* nic/grow.c */
+int gdri_nic_grow(struct gdri_net *net, void *addr, size_t len, uint64_t offset, struct gdri_mr_keys *keys);
+int gdri_nic_leave(struct gdri_net *net, uint64_t offset, size_t len, struct gdri_mr_keys *keys);
+void gdri_nic_undo(struct gdri_net *net);
+void gdri_nic_drop_left(struct gdri_net *net);
+void gdri_nic_drop_keys(struct gdri_net *net, int kept);
+/* nic/queue.c, nic/connect.c */
+int gdri_nic_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps);
+void gdri_nic_address(struct gdri_net *net, void *buf);
+int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
 
 /* nic/gpu.c: one way or the other; NULL: `why` */
 enum gdri_nic_way { GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM };
@@ -145,7 +138,6 @@ void gdri_nic_ring_destroy(struct gdri_nic *nic);
 /* nic/bell.c: where device code rings for the i-th queue pair */
 int gdri_nic_bell_create(struct gdri_nic *nic);
 uint64_t *gdri_nic_bell_of(const struct gdri_nic *nic, int i);
-bool gdri_nic_bell_by_gpu(const struct gdri_nic *nic);
 void gdri_nic_bell_destroy(struct gdri_nic *nic);
 
 /* What of so many bytes one region may have. */

@@ -55,7 +55,7 @@ size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len)
 static int register_rest(struct gdri_nic *nic, uint8_t *data, size_t first, size_t len, struct gdri_mr_keys *keys)
 {
 	struct gdri_mr_keys whole;
-	int ret = gdri_nic_grow_heap(nic, data + first, len - first, first, &whole);
+	int ret = gdri_nic_grow(&nic->net, data + first, len - first, first, &whole);
 
 	if (ret)
 		return ret;
@@ -100,15 +100,14 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 	return ret;
 }
 
-int gdri_nic_register_heap(struct gdri_nic *nic, void *addr, size_t len, struct gdri_mr_keys *keys)
-{
-	return register_two(nic, addr, len, addr, len, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, keys);
-}
-
-int gdri_nic_register_page(struct gdri_nic *nic, void *heap, size_t len, void *page, size_t page_len,
+int gdri_nic_register_heap(struct gdri_net *net, void *heap, size_t len, void *page, size_t page_len,
 			   struct gdri_mr_keys *keys)
 {
-	return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
+	struct gdri_nic *nic = gdri_nic_of(net);
+
+	if (page)
+		return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
+	return register_two(nic, heap, len, heap, len, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, keys);
 }
 
 struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret)
@@ -135,9 +134,10 @@ static struct ibv_mr *register_plain(struct gdri_nic *nic, void *addr, size_t le
 	return mr;
 }
 
-int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint32_t *lkey, bool *read_only,
+int gdri_nic_register_buffer(struct gdri_net *net, void *addr, size_t len, uint32_t *lkey, bool *read_only,
 			     void **handle)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	int ret = check_size(nic, "a buffer", len);
 	struct gdri_nic_mr *b;
 
@@ -160,8 +160,9 @@ int gdri_nic_register_buffer(struct gdri_nic *nic, void *addr, size_t len, uint3
 	return 0;
 }
 
-int gdri_nic_deregister(struct gdri_nic *nic, void *handle)
+int gdri_nic_deregister(struct gdri_net *net, void *handle)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_mr **at, *b = NULL;
 	int err;
 

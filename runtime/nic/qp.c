@@ -14,7 +14,7 @@
 const char *gdri_nic_qp_name(const struct gdri_nic *nic, const char *command, int i, char *buf)
 {
 	snprintf(buf, GDRI_NIC_QP_NAME, "%s (queue pair %d to PE %d)", command,
-		 gdri_nic_slot(nic, i), gdri_nic_peer(nic, i));
+		 gdri_net_slot(&nic->layout, i), gdri_net_peer(&nic->layout, i));
 	return buf;
 }
 
@@ -25,7 +25,7 @@ static size_t dbrec_offset(const struct gdri_nic *nic, int i)
 
 int gdri_nic_cq_create(struct gdri_nic *nic, int i)
 {
-	const struct gdri_nic_layout *l = &nic->layout;
+	const struct gdri_net_layout *l = &nic->layout;
 	uint8_t in[PRM_CREATE_CQ_IN_BYTES] = {0}, out[PRM_CREATE_CQ_OUT_BYTES];
 	void *cqc = gdri_prm_at(in, PRM_CREATE_CQ_CQC);
 	struct gdri_nic_qp *q = &nic->qps[i];
@@ -55,7 +55,7 @@ int gdri_nic_cq_create(struct gdri_nic *nic, int i)
 
 int gdri_nic_qp_create(struct gdri_nic *nic, int i)
 {
-	const struct gdri_nic_layout *l = &nic->layout;
+	const struct gdri_net_layout *l = &nic->layout;
 	uint8_t in[PRM_CREATE_QP_IN_BYTES] = {0}, out[PRM_CREATE_QP_OUT_BYTES];
 	void *qpc = gdri_prm_at(in, PRM_QP_IN_QPC);
 	struct gdri_nic_qp *q = &nic->qps[i];

@@ -8,6 +8,7 @@
 
 #include "runtime/core/log.h"
 #include "runtime/core/parse.h"
+#include "runtime/nic/address.h"
 #include "runtime/nic/impl.h"
 
 /* Indexes of blocks are 16 bits wide in WQEs and CQEs; half of that keeps them apart. */
@@ -17,7 +18,7 @@
 static int check_limits(const struct gdri_nic *nic, int n_pes)
 {
 	unsigned limit = nic->opt.max_pes < GDRI_MAX_PES ? nic->opt.max_pes : GDRI_MAX_PES;
-	unsigned slots = gdri_nic_slots(&nic->opt), depth = nic->opt.qp_depth;
+	unsigned slots = gdri_net_slots(&nic->opt), depth = nic->opt.qp_depth;
 	char bytes[GDRI_SIZE_TEXT];
 
 	if (n_pes < 1 || !nic->opt.qps_per_pe)
@@ -28,7 +29,7 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 		return -GDR_EOPTION;
 	}
 	if ((unsigned)n_pes > limit) {
-		gdri_size_text(gdri_nic_queue_bytes(&nic->opt, n_pes), bytes);
+		gdri_size_text(gdri_net_queue_bytes(&nic->opt, n_pes), bytes);
 		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
 			   "would take %s of locked memory on every PE, and the limit is "
 			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH, "
@@ -41,25 +42,15 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 
 static void nic_describe_queue(const struct gdri_nic *nic, int i, struct gdri_qp *q)
 {
-	const struct gdri_nic_layout *l = &nic->layout;
-	size_t at = (size_t)i;
-
-	q->sq = nic->ring_seen + l->sq + at * l->sq_stride;
-	q->cq = (struct gdri_cqe *)(void *)(nic->ring_seen + l->cq + at * l->cq_stride);
-	/* PRM: dword 0 counts receives, dword 1 sends */
-	q->dbrec = (uint32_t *)(void *)(nic->ring_seen + l->dbrec + at * l->dbrec_stride) + 1;
+	gdri_net_describe(&nic->layout, i, nic->ring_seen, q);
 	q->db = gdri_nic_bell_of(nic, i);
 	q->qpn = nic->qps[i].qpn;
 	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
-	q->depth = nic->opt.qp_depth;
-	q->cq_mask = nic->opt.cq == GDRI_CQ_RING ? q->depth - 1 : 0;
-	q->peer = gdri_nic_peer(nic, i);
-	q->slot = (uint32_t)gdri_nic_slot(nic, i);
 }
 
 static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 {
-	int i, ret, n = nic->n_pes * nic->n_slots;
+	int i, ret, n = (int)nic->layout.n;
 
 	ret = gdri_nic_ring_create(nic);
 	if (ret)
@@ -81,17 +72,17 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 	return ret;
 }
 
-int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
+int gdri_nic_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps)
 {
+	struct gdri_nic *nic = gdri_nic_of(net);
 	int ret = check_limits(nic, n_pes);
 
 	if (ret)
 		return ret;
 	if (nic->qps)
 		return -GDR_ESTATE;
-	gdri_nic_layout(&nic->opt, n_pes, &nic->layout);
-	nic->n_pes = n_pes;
-	nic->n_slots = (int)gdri_nic_slots(&nic->opt);
+	gdri_net_layout(&nic->opt, n_pes, &nic->layout);
+	net->address_bytes = sizeof(struct gdri_nic_address) + nic->layout.n * sizeof(uint32_t);
 	nic->qps = calloc(nic->layout.n, sizeof(*nic->qps));
 	if (!nic->qps)
 		return gdri_nic_memory_failed(nic->name, "the list of queue pairs",
@@ -109,7 +100,7 @@ int gdri_nic_create_queues(struct gdri_nic *nic, int n_pes, struct gdri_qp *qps)
 
 void gdri_nic_queue_destroy(struct gdri_nic *nic)
 {
-	int i, n = nic->n_pes * nic->n_slots;
+	int i, n = (int)nic->layout.n;
 
 	gdri_nic_bell_destroy(nic); /* what was posted last is rung before its queue goes */
 	for (i = 0; nic->qps && i < n; i++) {
@@ -123,5 +114,5 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic)
 	free(nic->qps);
 	nic->qps = NULL;
 	gdri_nic_ring_destroy(nic);
-	nic->n_pes = 0;
+	nic->layout.n = 0;
 }

@@ -18,12 +18,9 @@
 
 #define GPU_PAGE  (64u << 10) /* what nvidia-peermem pins */
 
-/* Opcode 15 (invalid), owner bit 1, index 0xffff: "nothing completed" in both kinds of CQ. */
-#define NOTHING 0xff
-
 static int create_in_host(struct gdri_nic *nic)
 {
-	const struct gdri_nic_layout *l = &nic->layout;
+	const struct gdri_net_layout *l = &nic->layout;
 	void *p = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char why[384];
 	int ret;
@@ -31,20 +28,21 @@ static int create_in_host(struct gdri_nic *nic)
 	if (p == MAP_FAILED)
 		return gdri_nic_memory_failed(nic->name, "mmap of the queues", l->total, errno);
 	nic->ring = p;
+	nic->net.queues_here = true;
 	nic->ring_seen = p;
 	/* A child would turn the pages that the NIC reads and writes into copies on the parent's
 	 * next store. */
 	if (madvise(p, l->total, MADV_DONTFORK))
 		gdri_warn("madvise(MADV_DONTFORK) failed: %s; do not fork while gdr is in use",
 			  strerror(errno));
-	memset(nic->ring + l->cq, NOTHING, l->n * l->cq_stride);
+	memset(nic->ring + l->cq, GDRI_NET_CQ_NOTHING, l->n * l->cq_stride);
 	nic->umem = mlx5dv_devx_umem_reg(nic->ctx, p, l->total, IBV_ACCESS_LOCAL_WRITE);
 	if (!nic->umem)
 		return gdri_nic_memory_failed(nic->name, "registering the queues (umem)", l->total,
 					      errno);
-	if (!nic->cuda)
+	if (!nic->poster)
 		return 0;
-	ret = gdri_cuda_map(nic->cuda, p, l->total, GDRI_CUDA_MAP_MEMORY, (void **)&nic->ring_seen, why,
+	ret = gdri_cuda_map(nic->poster, p, l->total, GDRI_CUDA_MAP_MEMORY, (void **)&nic->ring_seen, why,
 			    sizeof(why));
 	nic->ring_mapped = !ret;
 	if (ret)
@@ -60,14 +58,14 @@ static int create_in_host(struct gdri_nic *nic)
 
 static int fill_cqs(struct gdri_nic *nic)
 {
-	const struct gdri_nic_layout *l = &nic->layout;
+	const struct gdri_net_layout *l = &nic->layout;
 	size_t len = l->n * l->cq_stride;
 	uint8_t *nothing = malloc(len);
 	int ret = -GDR_ENOMEM;
 
 	if (nothing) {
-		memset(nothing, NOTHING, len);
-		ret = gdri_cuda_poke(nic->cuda, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
+		memset(nothing, GDRI_NET_CQ_NOTHING, len);
+		ret = gdri_cuda_poke(nic->poster, nic->ring_seen + l->cq, nothing, len, GDRI_COPY_MS);
 	}
 	free(nothing);
 	return ret;
@@ -78,7 +76,7 @@ static int create_in_gpu(struct gdri_nic *nic, char *why, size_t room)
 	size_t len = nic->layout.total;
 	int ret;
 
-	nic->ring_gpu = gdri_cuda_alloc(nic->cuda, len + GPU_PAGE);
+	nic->ring_gpu = gdri_cuda_alloc(nic->poster, len + GPU_PAGE);
 	if (!nic->ring_gpu) {
 		snprintf(why, room, "out of memory of the GPU");
 		return -GDR_ENOMEM;
@@ -91,7 +89,7 @@ static int create_in_gpu(struct gdri_nic *nic, char *why, size_t room)
 		snprintf(why, room, "%s", gdr_strerror(ret));
 	if (nic->umem)
 		return 0;
-	gdri_cuda_free(nic->cuda, nic->ring_gpu);
+	gdri_cuda_free(nic->poster, nic->ring_gpu);
 	nic->ring_gpu = NULL;
 	return -GDR_ENOTSUP;
 }
@@ -102,7 +100,7 @@ int gdri_nic_ring_create(struct gdri_nic *nic)
 	int ret;
 
 	snprintf(nic->ring_text, sizeof(nic->ring_text), "host memory");
-	if (!nic->cuda || nic->opt.queue_mem == GDRI_MEMORY_HOST)
+	if (!nic->poster || nic->opt.queue_mem == GDRI_MEMORY_HOST)
 		return create_in_host(nic);
 	ret = create_in_gpu(nic, why, sizeof(why));
 	if (!ret) {
@@ -126,13 +124,13 @@ void gdri_nic_ring_destroy(struct gdri_nic *nic)
 		mlx5dv_devx_umem_dereg(nic->umem);
 	nic->umem = NULL;
 	if (nic->ring_mapped)
-		gdri_cuda_unmap(nic->cuda, nic->ring);
+		gdri_cuda_unmap(nic->poster, nic->ring);
 	nic->ring_mapped = false;
 	if (nic->ring)
 		munmap(nic->ring, nic->layout.total);
 	nic->ring = NULL;
 	if (nic->ring_gpu)
-		gdri_cuda_free(nic->cuda, nic->ring_gpu);
+		gdri_cuda_free(nic->poster, nic->ring_gpu);
 	nic->ring_gpu = NULL;
 	nic->ring_seen = NULL;
 }

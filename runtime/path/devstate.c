@@ -11,7 +11,8 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/host_view.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
+#include "runtime/net/queues.h"
 #include "runtime/path/ctx.h"
 #include "runtime/path/link_check.h"
 #include "runtime/team/team.h"
@@ -79,7 +80,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 
 	if (!st->any_nic)
 		return 0;
-	alone = st->heap->cuda && gdri_nic_ring_near(st->nic);
+	alone = st->heap->cuda && st->net->queues_near;
 	flags |= GDRI_DEV_NIC_ATOMICS;
 	for (i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
@@ -88,7 +89,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 	}
 	if (alone)
 		flags |= GDRI_DEV_NEAR;
-	if (gdri_nic_host_rings(st->nic))
+	if (st->net->host_rings)
 		flags |= GDRI_DEV_HOST_RINGS;
 	if (st->heap->cuda && gdri_cuda_late_writes(st->heap->cuda))
 		flags |= GDRI_DEV_READ_FLUSH;
@@ -110,7 +111,7 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 	d->peers = st->peers;
 	d->qps = st->qps;
 	d->lkey = gdri_to_be32(st->keys->lkey);
-	d->n_queues = st->any_nic ? gdri_nic_slots(&st->opt) * (uint32_t)st->n_pes : 0;
+	d->n_queues = st->any_nic ? gdri_net_slots(&st->opt) * (uint32_t)st->n_pes : 0;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = st->abort_word;
 }
@@ -131,7 +132,7 @@ int gdri_up_device(struct gdri_state *st)
 	if (d) {
 		d->errors = devstate_shared(st, GDRI_MAX_ERRORS * sizeof(*d->errors));
 		d->buffers = devstate_shared(st, GDRI_MAX_BUFFERS * sizeof(*d->buffers));
-		d->used = devstate_zeroed(((size_t)st->n_pes * gdri_nic_slots(&st->opt) + 63) / 64 * 8);
+		d->used = devstate_zeroed(((size_t)st->n_pes * gdri_net_slots(&st->opt) + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
 		return devstate_out_of_memory(st);
@@ -160,7 +161,7 @@ void gdri_down_device(struct gdri_state *st)
 	gdri_down_teams(st);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)
-			gdri_nic_deregister(st->nic, st->regs[i].handle);
+			st->net->ops->deregister(st->net, st->regs[i].handle);
 		st->regs[i].handle = NULL;
 	}
 	if (st->dev) {

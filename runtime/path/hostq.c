@@ -15,12 +15,12 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
 
 #define BOUNCE ((size_t)1 << 20)
 
 struct gdri_hostq {
-	struct gdri_nic *nic;
+	struct gdri_net *net;
 	struct gdri_qp *qps; /* [n_pes] */
 	struct gdri_dev dev; /* what the posting code looks at */
 	uint32_t no_abort;
@@ -32,9 +32,9 @@ struct gdri_hostq {
 	uint64_t late_target;
 };
 
-struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q)
+struct gdri_net *gdri_hostq_net(const struct gdri_hostq *q)
 {
-	return q->nic;
+	return q->net;
 }
 
 bool gdri_hostq_is_late(const struct gdri_hostq *q)
@@ -47,26 +47,25 @@ struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q)
 	return q->qps;
 }
 
-static int open_nic(struct gdri_state *st, struct gdri_hostq *q, const char *near)
+static int hostq_open_net(struct gdri_state *st, struct gdri_hostq *q, const char *near)
 {
 	struct gdri_options opt = st->opt;
+	const struct gdri_net_how how = {
+		.opt = &opt, .near = near, .turn = gdri_local_rank(st), .cuda = st->cuda, .host_posts = true};
 	struct gdri_mr_keys keys = {0};
 	int ret;
 
 	opt.qps_per_pe = 1;
 	opt.ctx_queues = 0;
 	opt.doorbell = GDRI_DOORBELL_GPU;
-	ret = gdri_nic_open_turn(&opt, near, gdri_local_rank(st), &q->nic);
+	ret = gdri_net_chosen(&opt)->open(&how, &q->net);
 	if (ret)
 		return ret;
-	gdri_nic_use_gpu(q->nic, st->cuda);
-	ret = gdri_nic_register_page(q->nic, st->heap->base, st->heap->size, st->page->base, st->page->size,
-				     &keys);
+	ret = q->net->ops->register_heap(q->net, st->heap->base, st->heap->size, st->page->base, st->page->size, &keys);
 	q->dev.lkey = gdri_to_be32(keys.lkey);
-	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
 	if (!ret)
-		ret = gdri_nic_register_buffer(q->nic, q->bounce, BOUNCE, &q->lkey, NULL, &q->handle);
-	return ret ? ret : gdri_nic_create_queues(q->nic, st->n_pes, q->qps);
+		ret = q->net->ops->register_buffer(q->net, q->bounce, BOUNCE, &q->lkey, NULL, &q->handle);
+	return ret ? ret : q->net->ops->create_queues(q->net, st->n_pes, q->qps);
 }
 
 static void hostq_fill(const struct gdri_state *st, struct gdri_hostq *q)
@@ -107,7 +106,7 @@ int gdri_hostq_open(struct gdri_state *st, const char *near)
 	memset(q->qps, 0, n * sizeof(*q->qps));
 	memset(q->bounce, 0, BOUNCE);
 	hostq_fill(st, q);
-	return open_nic(st, q, near);
+	return hostq_open_net(st, q, near);
 }
 
 void gdri_hostq_close(struct gdri_state *st)
@@ -117,25 +116,15 @@ void gdri_hostq_close(struct gdri_state *st)
 	if (!q)
 		return;
 	if (q->handle)
-		gdri_nic_deregister(q->nic, q->handle);
-	gdri_nic_close(q->nic);
+		q->net->ops->deregister(q->net, q->handle);
+	if (q->net)
+		q->net->ops->close(q->net);
 	pthread_mutex_destroy(&q->lock);
 	free(q->qps);
 	free(q->dev.used);
 	free(q->bounce);
 	free(q);
 	st->hostq = NULL;
-}
-
-int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, size_t len, uint64_t offset,
-		    struct gdri_mr_keys *keys)
-{
-	int ret;
-
-	gdri_nic_use_gpu(q->nic, cuda);
-	ret = gdri_nic_grow_heap(q->nic, addr, len, offset, keys);
-	gdri_nic_use_gpu(q->nic, NULL); /* the queues are the host's */
-	return ret;
 }
 
 void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view)

@@ -14,7 +14,7 @@ struct gdri_hostq;
 
 /* Parts of the steps "NIC" and "connect": before and behind the exchange of addresses. */
 int gdri_hostq_open(struct gdri_state *st, const char *near);
-struct gdri_nic *gdri_hostq_nic(const struct gdri_hostq *q);
+struct gdri_net *gdri_hostq_net(const struct gdri_hostq *q);
 struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);
 bool gdri_hostq_is_late(const struct gdri_hostq *q); /* a transfer that ran out of time may be under way */
 void gdri_hostq_close(struct gdri_state *st);
@@ -22,12 +22,6 @@ void gdri_hostq_close(struct gdri_state *st);
 /* What posts to the page of another PE (see host_view.h) needs of them. */
 struct gdri_dev;
 void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view);
-
-/* A part of the heap (nic.h, gdri_nic_grow_heap). */
-struct gdri_cuda;
-struct gdri_mr_keys;
-int gdri_hostq_grow(struct gdri_hostq *q, struct gdri_cuda *cuda, void *addr, size_t len, uint64_t offset,
-		    struct gdri_mr_keys *keys);
 
 /* Complete when they return. */
 int gdri_hostq_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe);

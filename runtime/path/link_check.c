@@ -20,7 +20,6 @@
 #include "runtime/core/state.h"
 #include "runtime/diag/errors.h"
 #include "runtime/mem/heap.h"
-#include "runtime/nic/nic.h"
 #include "runtime/team/team.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */

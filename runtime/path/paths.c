@@ -16,7 +16,8 @@
 #include "runtime/mem/host_view.h"
 #include "runtime/mem/share.h"
 #include "runtime/mem/symmetric.h"
-#include "runtime/nic/nic.h"
+#include "runtime/net/net.h"
+#include "runtime/net/queues.h"
 #include "runtime/path/hostq.h"
 
 static bool paths_sharing(const struct gdri_state *st)
@@ -174,7 +175,7 @@ int gdri_up_reach(struct gdri_state *st)
 	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
 	for (i = 0; !ret && i < st->n_pes; i++)
 		any |= all[i] != 0;
-	if (!ret && any && !(st->opt.transports & GDRI_TRANSPORT_NIC))
+	if (!ret && any && !gdri_net_chosen(&st->opt))
 		ret = refuse_without_nic(st, all);
 	free(all);
 	if (ret)
@@ -212,10 +213,20 @@ unsigned gdri_local_rank(const struct gdri_state *st)
 	return rank;
 }
 
-int gdri_up_nic(struct gdri_state *st)
+static int paths_open_net(struct gdri_state *st, const char *near)
 {
-	size_t n = (size_t)st->n_pes * gdri_nic_slots(&st->opt);
-	char near[64];
+	const struct gdri_net_how how = {
+		.opt = &st->opt, .near = near, .turn = gdri_local_rank(st), .cuda = st->cuda};
+	int ret = gdri_net_chosen(&st->opt)->open(&how, &st->net);
+
+	return ret ? ret : st->net->ops->register_heap(st->net, st->heap->base, st->heap->size, NULL, 0, st->keys);
+}
+
+int gdri_up_net(struct gdri_state *st)
+{
+	size_t n = (size_t)st->n_pes * gdri_net_slots(&st->opt);
+	const char *near;
+	char path[64];
 	int ret;
 
 	if (!st->any_nic)
@@ -225,12 +236,8 @@ int gdri_up_nic(struct gdri_state *st)
 			   "without, or put all PEs on one node with p2p in GDR_TRANSPORTS");
 		return -GDR_ENOTSUP;
 	}
-	ret = gdri_nic_open_turn(&st->opt, st->cuda ? gdri_cuda_sysfs(st->cuda, near, sizeof(near)) : NULL,
-				 gdri_local_rank(st), &st->nic);
-	if (ret)
-		return ret;
-	gdri_nic_use_gpu(st->nic, st->cuda);
-	ret = gdri_nic_register_heap(st->nic, st->heap->base, st->heap->size, st->keys);
+	near = st->cuda ? gdri_cuda_sysfs(st->cuda, path, sizeof(path)) : NULL;
+	ret = paths_open_net(st, near);
 	if (ret)
 		return ret;
 	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));
@@ -239,34 +246,35 @@ int gdri_up_nic(struct gdri_state *st)
 		return -GDR_ENOMEM;
 	}
 	memset(st->qps, 0, n * sizeof(*st->qps));
-	ret = gdri_nic_create_queues(st->nic, st->n_pes, st->qps);
+	ret = st->net->ops->create_queues(st->net, st->n_pes, st->qps);
 	return ret || !st->cuda ? ret : gdri_hostq_open(st, near);
 }
 
 /* Only those that have a NIC know how long its address is: ask first. */
-int gdri_up_nic_ready(struct gdri_state *st)
+int gdri_up_net_ready(struct gdri_state *st)
 {
 	return st->any_nic ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
 }
 
-void gdri_down_nic(struct gdri_state *st)
+void gdri_down_net(struct gdri_state *st)
 {
 	gdri_hostq_close(st);
-	gdri_nic_close(st->nic);
-	st->nic = NULL;
+	if (st->net)
+		st->net->ops->close(st->net);
+	st->net = NULL;
 	gdri_staging_close(st);
 	free(st->qps);
 	st->qps = NULL;
 }
 
-static int connect_all(struct gdri_state *st, struct gdri_nic *nic, struct gdri_qp *qps)
+static int connect_all(struct gdri_state *st, struct gdri_net *net, struct gdri_qp *qps)
 {
-	size_t len = gdri_nic_address_size(nic);
+	size_t len = net->address_bytes;
 	uint8_t *mine = calloc(1, len), *all = calloc((size_t)st->n_pes, len);
 	int ret;
 
 	if (mine && all) {
-		gdri_nic_get_address(nic, mine);
+		net->ops->address(net, mine);
 	} else {
 		gdri_error("out of memory for the addresses of %d PEs", st->n_pes);
 		st->pending = -GDR_ENOMEM;
@@ -274,7 +282,7 @@ static int connect_all(struct gdri_state *st, struct gdri_nic *nic, struct gdri_
 	}
 	ret = gdri_agree(st, "NIC addresses", mine, all, len);
 	if (!ret)
-		st->pending = gdri_nic_connect(nic, all, st->pe, st->n_pes, qps);
+		st->pending = net->ops->connect(net, all, st->pe, st->n_pes, qps);
 	free(mine);
 	free(all);
 	return ret;
@@ -286,8 +294,8 @@ int gdri_up_connect(struct gdri_state *st)
 
 	if (!st->any_nic)
 		return 0;
-	ret = connect_all(st, st->nic, st->qps);
+	ret = connect_all(st, st->net, st->qps);
 	if (ret || !st->cuda)
 		return ret;
-	return connect_all(st, gdri_hostq_nic(st->hostq), gdri_hostq_qps(st->hostq));
+	return connect_all(st, gdri_hostq_net(st->hostq), gdri_hostq_qps(st->hostq));
 }

@@ -315,8 +315,9 @@ static void test_misuse(void **state)
 {
 	static const char *const settings[] = {"MAX_PES=2", NULL};
 	struct gdri_options opt;
+	struct gdri_net_how how = {.opt = &opt};
 	struct gdri_qp *qps;
-	struct gdri_nic *nic;
+	struct gdri_net *nic;
 	int other;
 
 	(void)state;
@@ -324,42 +325,42 @@ static void test_misuse(void **state)
 	qps = aligned_alloc(GDRI_LINE, 2 * opt.qps_per_pe * sizeof(*qps));
 	assert_non_null(qps);
 	memset(qps, 0, 2 * opt.qps_per_pe * sizeof(*qps));
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
-	assert_int_equal(gdri_nic_create_queues(nic, 3, qps), -GDR_ENOTSUP);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), 0);
+	assert_int_equal(gdri_nic_ops.create_queues(nic, 3, qps), -GDR_ENOTSUP);
 	/* 3 * 2 * (2 * 64 * 1024 + 128) bytes, in whole pages */
 	assert_non_null(strstr(gdri_log_last_error(), "3 PEs"));
 	assert_non_null(strstr(gdri_log_last_error(), " 772 KiB "));
 	assert_non_null(strstr(gdri_log_last_error(), "GDR_MAX_PES=2"));
-	assert_int_equal(gdri_nic_create_queues(nic, 0, qps), -GDR_EINVAL);
-	assert_int_equal(gdri_nic_connect(nic, &other, 0, 1, qps), -GDR_EINVAL);
-	assert_int_equal(gdri_nic_deregister(nic, &other), -GDR_EINVAL);
-	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), 0);
-	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), -GDR_ESTATE);
-	gdri_nic_close(nic);
-	gdri_nic_close(NULL);
+	assert_int_equal(gdri_nic_ops.create_queues(nic, 0, qps), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_ops.connect(nic, &other, 0, 1, qps), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_ops.deregister(nic, &other), -GDR_EINVAL);
+	assert_int_equal(gdri_nic_ops.create_queues(nic, 2, qps), 0);
+	assert_int_equal(gdri_nic_ops.create_queues(nic, 2, qps), -GDR_ESTATE);
+	gdri_nic_ops.close(nic);
+	gdri_nic_ops.close(NULL);
 	free(qps);
 
 	snprintf(opt.nic, sizeof(opt.nic), "no_such_device");
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_ENODEV);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), -GDR_ENODEV);
 	assert_null(nic);
 	pair_options(&opt, settings);
 	opt.mtu = 1000;
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), -GDR_EOPTION);
 	pair_options(&opt, settings);
 	opt.gid_index = 200;
-	other = gdri_nic_open(&opt, NULL, &nic); /* an InfiniBand port ignores the option */
+	other = gdri_nic_ops.open(&how, &nic); /* an InfiniBand port ignores the option */
 	assert_true(other == -GDR_EOPTION || other == 0);
-	gdri_nic_close(nic);
+	gdri_nic_ops.close(nic);
 	pair_options(&opt, settings);
 	opt.qp_depth = 1000;
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), 0);
 	qps = aligned_alloc(GDRI_LINE, 2 * opt.qps_per_pe * sizeof(*qps));
-	assert_int_equal(gdri_nic_create_queues(nic, 2, qps), -GDR_EOPTION);
+	assert_int_equal(gdri_nic_ops.create_queues(nic, 2, qps), -GDR_EOPTION);
 	free(qps);
-	gdri_nic_close(nic);
+	gdri_nic_ops.close(nic);
 	opt.qp_depth = 1024;
 	opt.pkey = 0x1234;
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), -GDR_EOPTION);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), -GDR_EOPTION);
 }
 
 /* RoCE has the three bits of a VLAN priority, InfiniBand four. */
@@ -367,20 +368,21 @@ static void test_service_level(void **state)
 {
 	static const char *const settings[] = {"SERVICE_LEVEL=8", NULL};
 	struct gdri_options opt;
-	struct gdri_nic *nic;
+	struct gdri_net_how how = {.opt = &opt};
+	struct gdri_net *nic;
 	bool roce;
 
 	(void)state;
 	pair_options(&opt, settings);
 	opt.service_level = 7;
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), 0);
-	roce = strstr(gdri_nic_text(nic), "RoCE") != NULL;
-	gdri_nic_close(nic);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), 0);
+	roce = strstr(nic->text, "RoCE") != NULL;
+	gdri_nic_ops.close(nic);
 	opt.service_level = 8;
-	assert_int_equal(gdri_nic_open(&opt, NULL, &nic), roce ? -GDR_EOPTION : 0);
+	assert_int_equal(gdri_nic_ops.open(&how, &nic), roce ? -GDR_EOPTION : 0);
 	if (roce)
 		assert_non_null(strstr(gdri_log_last_error(), "GDR_SERVICE_LEVEL=8"));
-	gdri_nic_close(nic);
+	gdri_nic_ops.close(nic);
 }
 
 #define CONFIG(cq, depth, slots)                                               \

@@ -101,8 +101,6 @@ static void set_up_nic(unsigned depth, unsigned cq)
 	nic.pdn = 0x654321;
 	nic.psn = 0xfedcba;
 	nic.eqn = 0x5a;
-	nic.n_pes = 3;
-	nic.n_slots = 2;
 	nic.caps.log_max_msg = 30;
 	nic.caps.log_initiator = 4;
 	nic.caps.log_responder = 5;
@@ -113,7 +111,7 @@ static void set_up_nic(unsigned depth, unsigned cq)
 	nic.umem = &umem;
 	nic.qps = qps;
 	qps[4].uar = &uar;
-	gdri_nic_layout(&nic.opt, nic.n_pes, &nic.layout);
+	gdri_net_layout(&nic.opt, 3, &nic.layout);
 }
 
 static void check_cq(unsigned cq, unsigned log_size, unsigned collapsed, uint64_t offset,
@@ -388,7 +386,7 @@ static void test_log2(void **state)
 /* Nothing overlaps, everything is aligned and inside. */
 static void test_layout(void **state)
 {
-	struct gdri_nic_layout l;
+	struct gdri_net_layout l;
 	struct gdri_options opt;
 	unsigned depth, slots, cq;
 
@@ -400,7 +398,7 @@ static void test_layout(void **state)
 				opt.qp_depth = depth;
 				opt.qps_per_pe = slots;
 				opt.cq = cq;
-				gdri_nic_layout(&opt, 5, &l);
+				gdri_net_layout(&opt, 5, &l);
 				assert_int_equal(l.n, 5 * slots);
 				assert_int_equal(l.sq, 0);
 				assert_int_equal(l.sq_stride, depth * 64);
@@ -411,7 +409,7 @@ static void test_layout(void **state)
 				assert_true(l.dbrec % 128 == 0 && l.dbrec_stride == 128);
 				assert_true(l.total >= l.dbrec + l.n * l.dbrec_stride);
 				assert_int_equal(l.total % 4096, 0);
-				assert_int_equal(gdri_nic_queue_bytes(&opt, 5), l.total);
+				assert_int_equal(gdri_net_queue_bytes(&opt, 5), l.total);
 			}
 		}
 	}

@@ -42,24 +42,24 @@ static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options 
 		return -GDR_ENOMEM;
 	memset(e->qps, 0, n * sizeof(*e->qps));
 	p->failed = 2;
-	ret = gdri_nic_open(opt, NULL, &e->nic);
+	ret = gdri_nic_ops.open(&(struct gdri_net_how){.opt = opt}, &e->nic);
 	if (ret)
 		return ret;
 	p->failed = 3;
-	ret = gdri_nic_register_heap(e->nic, e->heap, PAIR_HEAP, &e->keys);
+	ret = e->nic->ops->register_heap(e->nic, e->heap, PAIR_HEAP, NULL, 0, &e->keys);
 	if (ret)
 		return ret;
 	p->failed = 4;
-	ret = gdri_nic_register_buffer(e->nic, e->buffer, 4096, &e->buffer_lkey, NULL, &e->buffer_handle);
+	ret = e->nic->ops->register_buffer(e->nic, e->buffer, 4096, &e->buffer_lkey, NULL, &e->buffer_handle);
 	if (ret)
 		return ret;
 	p->failed = 5;
-	return gdri_nic_create_queues(e->nic, PAIR_PES, e->qps);
+	return e->nic->ops->create_queues(e->nic, PAIR_PES, e->qps);
 }
 
 static int connect_all(struct pair *p)
 {
-	size_t len = gdri_nic_address_size(p->pe[0].nic);
+	size_t len = p->pe[0].nic->address_bytes;
 	uint8_t *all = malloc(PAIR_PES * len);
 	int i, ret = 0;
 
@@ -67,9 +67,9 @@ static int connect_all(struct pair *p)
 	if (!all)
 		return -GDR_ENOMEM;
 	for (i = 0; i < PAIR_PES; i++)
-		gdri_nic_get_address(p->pe[i].nic, all + (size_t)i * len);
+		p->pe[i].nic->ops->address(p->pe[i].nic, all + (size_t)i * len);
 	for (i = 0; i < PAIR_PES && !ret; i++)
-		ret = gdri_nic_connect(p->pe[i].nic, all, i, PAIR_PES, p->pe[i].qps);
+		ret = p->pe[i].nic->ops->connect(p->pe[i].nic, all, i, PAIR_PES, p->pe[i].qps);
 	free(all);
 	return ret;
 }
@@ -96,7 +96,7 @@ void pair_down(struct pair *p)
 	for (i = 0; i < PAIR_PES; i++) {
 		struct pair_end *e = &p->pe[i];
 
-		gdri_nic_close(e->nic);
+		gdri_nic_ops.close(e->nic);
 		if (e->heap && e->heap != MAP_FAILED)
 			munmap(e->heap, PAIR_HEAP);
 		free(e->buffer);

@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
-#include "runtime/nic/nic.h"
+#include "runtime/core/options.h"
+#include "runtime/net/net.h"
 
 #define PAIR_PES  2
 #define PAIR_HEAP (1u << 20)
 
 struct pair_end {
-	struct gdri_nic *nic;
+	struct gdri_net *nic;
 	uint8_t *heap;
 	struct gdri_mr_keys keys;
 	struct gdri_qp *qps; /* [PAIR_PES * slots] */
