@@ -18,35 +18,8 @@
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
-/* TYPE, OP: any of the family. */
-static const char *const names[GDRI_RQ_END] = {
-	[GDRI_RQ_BARRIER_ALL] = "gdr_barrier_all",
-	[GDRI_RQ_SYNC_ALL] = "gdr_sync_all",
-	[GDRI_RQ_BARRIER] = "gdr_barrier",
-	[GDRI_RQ_SYNC] = "gdr_team_sync",
-	[GDRI_RQ_QUIET] = "gdr_quiet",
-	[GDRI_RQ_P] = "gdr_TYPE_p",
-	[GDRI_RQ_G] = "gdr_TYPE_g",
-	[GDRI_RQ_SIGNAL] = "gdr_signal_op",
-	[GDRI_RQ_WAIT] = "gdr_TYPE_wait_until",
-	[GDRI_RQ_AMO] = "gdr_TYPE_atomic_OP",
-	[GDRI_RQ_FETCH_AMO] = "gdr_TYPE_atomic_fetch_OP",
-	[GDRI_RQ_FLOAT_ADD] = "gdr_TYPE_atomic_add",
-	[GDRI_RQ_PUT] = "gdr_put",
-	[GDRI_RQ_GET] = "gdr_get",
-	[GDRI_RQ_IPUT] = "gdr_TYPE_iput",
-	[GDRI_RQ_IGET] = "gdr_TYPE_iget",
-	[GDRI_RQ_PUT_SIGNAL] = "gdr_put_signal",
-	[GDRI_RQ_BROADCAST] = "gdr_TYPE_broadcast",
-	[GDRI_RQ_COLLECT] = "gdr_TYPE_collect",
-	[GDRI_RQ_FCOLLECT] = "gdr_TYPE_fcollect",
-	[GDRI_RQ_ALLTOALL] = "gdr_TYPE_alltoall",
-	[GDRI_RQ_ALLTOALLS] = "gdr_TYPE_alltoalls",
-	[GDRI_RQ_REDUCE] = "gdr_TYPE_OP_reduce",
-	[GDRI_RQ_REDUCESCATTER] = "gdr_TYPE_OP_reducescatter",
-	[GDRI_RQ_INSCAN] = "gdr_TYPE_OP_inscan",
-	[GDRI_RQ_EXSCAN] = "gdr_TYPE_OP_exscan",
-};
+#define REQUEST_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = prefix rest,
+static const char *const names[GDRI_RQ_END] = {GDRI_REQUESTS(REQUEST_NAME)};
 
 /* The bytes are in the heap, behind what the library keeps there, and the object is aligned. */
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const void *ptr,

@@ -28,6 +28,7 @@
 #include <gdr/coll.h>
 #include <gdr/ctx.h>
 #include <gdr/host.h>
+#include <gdr/impl/arch/ops.h>
 #include <gdr/macros.h>
 #include <gdr/simt.h>
 #include <gdr/status.h>
@@ -210,7 +211,7 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 #define GDRI_DECLARE_FETCH(name, T, op, params, nbi_params)                                        \
 	GDRI_PROTOTYPES(T, name##_atomic_##op, params)                                             \
 	GDRI_PROTOTYPES(int, name##_atomic_##op##_nbi, nbi_params)
-#define GDRI_DECLARE_AMO_BOTH(name, T, op)                                                         \
+#define GDRI_DECLARE_AMO_OP(op, kind, name, T)                                                     \
 	GDRI_PROTOTYPES(int, name##_atomic_##op, (T * dst, T value, int pe))                       \
 	GDRI_DECLARE_FETCH(name, T, fetch_##op, (T * dst, T value, int pe),                        \
 			   (T * fetch, T * dst, T value, int pe))
@@ -224,12 +225,10 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 			   (T * fetch, T * dst, T cond, T value, int pe))                          \
 	GDRI_PROTOTYPES(int, name##_atomic_inc, (T * dst, int pe))                                 \
 	GDRI_DECLARE_FETCH(name, T, fetch_inc, (T * dst, int pe), (T * fetch, T * dst, int pe))    \
-	GDRI_DECLARE_AMO_BOTH(name, T, add)
+	GDRI_AMO_NUMBER_OPS(GDRI_DECLARE_AMO_OP, name, T)
 #define GDRI_DECLARE_AMO(name, T)                                                                  \
 	GDRI_DECLARE_AMO_FLOAT(name, T)                                                            \
-	GDRI_DECLARE_AMO_BOTH(name, T, and)                                                        \
-	GDRI_DECLARE_AMO_BOTH(name, T, or)                                                         \
-	GDRI_DECLARE_AMO_BOTH(name, T, xor)
+	GDRI_AMO_BIT_OPS(GDRI_DECLARE_AMO_OP, name, T)
 /** Integers: gdr_T_atomic_{set,fetch,inc,add,and,or,xor,swap,compare_swap,
  * fetch_{inc,add,and,or,xor}}; those with result also _nbi. @{ */
 GDR_AMO_TYPES(GDRI_DECLARE_AMO)

@@ -30,13 +30,8 @@ static const char *arg_name(const struct gdri_error *e)
 
 static const char *what_name(uint64_t call)
 {
-	static const char *const names[] = {
-		[GDRI_RQ_BARRIER] = "barrier", [GDRI_RQ_SYNC] = "team_sync", [GDRI_RQ_BROADCAST] = "broadcast",
-		[GDRI_RQ_COLLECT] = "collect", [GDRI_RQ_FCOLLECT] = "fcollect", [GDRI_RQ_ALLTOALL] = "alltoall",
-		[GDRI_RQ_ALLTOALLS] = "alltoalls", [GDRI_RQ_REDUCE] = "reduce",
-		[GDRI_RQ_REDUCESCATTER] = "reducescatter", [GDRI_RQ_INSCAN] = "inscan",
-		[GDRI_RQ_EXSCAN] = "exscan",
-	};
+#define REQUEST_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = rest,
+	static const char *const names[] = {GDRI_REQUESTS(REQUEST_NAME)};
 
 	return NAME(names, call & 0xff);
 }

@@ -6,39 +6,10 @@
 #include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 
-/* What a record calls the operation, and what its text does: the function, where there is one. TYPE, OP: any of the
- * family. */
+#define OPERATION_NAMES(operation, number, name, call) [GDRI_##operation] = {name, call},
 static const struct {
-	const char *op, *call;
-} ops[] = {
-	[GDRI_NONE] = {"operation", NULL},
-	[GDRI_PUT] = {"put", "gdr_put"},
-	[GDRI_GET] = {"get", "gdr_get"},
-	[GDRI_P] = {"p", "gdr_TYPE_p"},
-	[GDRI_G] = {"g", "gdr_TYPE_g"},
-	[GDRI_PUT_SIGNAL] = {"put_signal", "gdr_put_signal"},
-	[GDRI_SIGNAL] = {"signal_op", "gdr_signal_op"},
-	[GDRI_AMO] = {"atomic", "gdr_TYPE_atomic_OP"},
-	[GDRI_FETCH_AMO] = {"fetching atomic", "gdr_TYPE_atomic_fetch_OP"},
-	[GDRI_QUIET] = {"quiet", "gdr_quiet"},
-	[GDRI_FENCE] = {"fence", "gdr_fence"},
-	[GDRI_BARRIER] = {"barrier", "gdr_barrier_all"},
-	[GDRI_SYNC] = {"sync", "gdr_sync_all"},
-	[GDRI_WAIT_UNTIL] = {"wait_until", "gdr_TYPE_wait_until"},
-	[GDRI_SIGNAL_WAIT] = {"signal_wait_until", "gdr_signal_wait_until"},
-	[GDRI_BLAME] = {"get of the diagnosis", NULL},
-	[GDRI_QUEUE_FULL] = {"wait for room in a send queue", NULL},
-	[GDRI_PUBLISH] = {"wait for an earlier post", NULL},
-	[GDRI_LOCK] = {"lock", "gdr_set_lock"},
-	[GDRI_MEET] = {"collective call", NULL},
-	[GDRI_TEAM_SYNC] = {"sync of a team", "gdr_team_sync or gdr_barrier"},
-	[GDRI_BROADCAST] = {"broadcast", "gdr_TYPE_broadcast"},
-	[GDRI_COLLECT] = {"collect", "gdr_TYPE_collect"},
-	[GDRI_ALLTOALL] = {"alltoall", "gdr_TYPE_alltoall"},
-	[GDRI_REDUCE] = {"reduce", "gdr_TYPE_OP_reduce"},
-	[GDRI_REDUCESCATTER] = {"reducescatter", "gdr_TYPE_OP_reducescatter"},
-	[GDRI_SCAN] = {"scan", "gdr_TYPE_OP_inscan or exscan"},
-};
+	const char *op, *call; /* NULL: there is no function */
+} ops[] = {GDRI_OPERATIONS(OPERATION_NAMES)};
 
 const char *gdri_op_name(unsigned int op)
 {

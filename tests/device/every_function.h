@@ -37,24 +37,21 @@ GDR_KERNEL(every_rma, struct every_args, a)
 	*a.out = sum;
 }
 
+#define EVERY_AMO_OP(op, kind, name)                                                               \
+	sum += gdr_##name##_atomic_##op(d, v, a.pe);                                               \
+	sum += (int)gdr_##name##_atomic_fetch_##op(d, v, a.pe);
 #define EVERY_AMO_TYPE(name, T)                                                                    \
 	{                                                                                          \
 		T *d = (T *)a.dst, v = (T)a.n;                                                     \
                                                                                                    \
 		sum += gdr_##name##_atomic_set(d, v, a.pe);                                        \
 		sum += gdr_##name##_atomic_inc(d, a.pe);                                           \
-		sum += gdr_##name##_atomic_add(d, v, a.pe);                                        \
-		sum += gdr_##name##_atomic_and(d, v, a.pe);                                        \
-		sum += gdr_##name##_atomic_or(d, v, a.pe);                                         \
-		sum += gdr_##name##_atomic_xor(d, v, a.pe);                                        \
 		sum += (int)gdr_##name##_atomic_fetch(d, a.pe);                                    \
 		sum += (int)gdr_##name##_atomic_fetch_inc(d, a.pe);                                \
-		sum += (int)gdr_##name##_atomic_fetch_add(d, v, a.pe);                             \
-		sum += (int)gdr_##name##_atomic_fetch_and(d, v, a.pe);                             \
-		sum += (int)gdr_##name##_atomic_fetch_or(d, v, a.pe);                              \
-		sum += (int)gdr_##name##_atomic_fetch_xor(d, v, a.pe);                             \
 		sum += (int)gdr_##name##_atomic_swap(d, v, a.pe);                                  \
 		sum += (int)gdr_##name##_atomic_compare_swap(d, v, v, a.pe);                       \
+		GDRI_AMO_NUMBER_OPS(EVERY_AMO_OP, name)                                            \
+		GDRI_AMO_BIT_OPS(EVERY_AMO_OP, name)                                               \
 		sum += gdr_##name##_wait_until(d, GDR_CMP_EQ, v);                                  \
 		sum += gdr_##name##_test(d, GDR_CMP_EQ, v);                                        \
 	}

@@ -252,12 +252,12 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 		      (T * fetch, T * dst, T cond, T value, int pe), GDRI_AMO_CSWAP,               \
 		      GDRI_AMO_VALUE, gdri_bits(&cond, sizeof(T)))
 
-#define GDRI_AMO_INTEGER(pre, op, T, kind)                                                         \
+#define GDRI_AMO_INTEGER(op, kind, pre, T)                                                         \
 	GDRI_AMO_FN(pre, op, T, (T * dst, T value, int pe),                                        \
-		    gdri_atomic(kind, sizeof(T), dst, GDRI_AMO_VALUE, pe, q), GDRI_RQ_AMO, kind,   \
-		    GDRI_AMO_VALUE)                                                                \
+		    gdri_atomic(GDRI_AMO_##kind, sizeof(T), dst, GDRI_AMO_VALUE, pe, q),           \
+		    GDRI_RQ_AMO, GDRI_AMO_##kind, GDRI_AMO_VALUE)                                  \
 	GDRI_AMO_PAIR(pre, fetch_##op, T, (T * dst, T value, int pe),                              \
-		      (T * fetch, T * dst, T value, int pe), kind, GDRI_AMO_VALUE, 0)
+		      (T * fetch, T * dst, T value, int pe), GDRI_AMO_##kind, GDRI_AMO_VALUE, 0)
 
 #define GDRI_AMO_ROWS(pre, T, E, z)                                                                \
 	GDRI_AMO_COMMON(pre, T, E, z)                                                              \
@@ -265,10 +265,8 @@ GDR_DEVICE int gdri_float_add_nbi(uint32_t size, void *fetch, void *dst, uint64_
 		    gdri_atomic(GDRI_AMO_ADD, sizeof(T), dst, 1, pe, q), GDRI_RQ_AMO, GDRI_AMO_ADD, 1) \
 	GDRI_AMO_PAIR(pre, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe),          \
 		      GDRI_AMO_ADD, 1, 0)                                                          \
-	GDRI_AMO_INTEGER(pre, add, T, GDRI_AMO_ADD)                                                \
-	GDRI_AMO_INTEGER(pre, and, T, GDRI_AMO_AND)                                                \
-	GDRI_AMO_INTEGER(pre, or, T, GDRI_AMO_OR)                                                  \
-	GDRI_AMO_INTEGER(pre, xor, T, GDRI_AMO_XOR)
+	GDRI_AMO_NUMBER_OPS(GDRI_AMO_INTEGER, pre, T)                                              \
+	GDRI_AMO_BIT_OPS(GDRI_AMO_INTEGER, pre, T)
 
 #define GDRI_AMO_FLOAT(pre, op, fetch_op, T, params, nbi_params, a)                                \
 	GDRI_AMO_FN(pre, op, T, params, gdri_float_add_only(sizeof(T), dst, a, pe, q),             \

@@ -8,6 +8,7 @@
 #ifndef GDRI_ABI_H
 #define GDRI_ABI_H
 
+#include <gdr/impl/arch/ops.h>
 #include <gdr/impl/queue/mlx5_hw.h>
 #include <gdr/version.h>
 
@@ -130,34 +131,9 @@ enum gdri_error_kind {
 	GDRI_ERROR_BROKEN = 6, /* another PE says that it gave up a collective of all PEs */
 };
 
+#define GDRI_OPERATION_NUMBER(operation, number, name, call) GDRI_##operation = number,
 enum gdri_op { /* what was under way: for messages and wait records */
-	GDRI_NONE = 0,
-	GDRI_PUT = 1,
-	GDRI_GET = 2,
-	GDRI_P = 3,
-	GDRI_G = 4,
-	GDRI_PUT_SIGNAL = 5,
-	GDRI_SIGNAL = 6,
-	GDRI_AMO = 7,
-	GDRI_FETCH_AMO = 8,
-	GDRI_QUIET = 9,
-	GDRI_FENCE = 10,
-	GDRI_BARRIER = 11,
-	GDRI_SYNC = 12,
-	GDRI_WAIT_UNTIL = 13,
-	GDRI_SIGNAL_WAIT = 14,
-	GDRI_BLAME = 15, /* finding out who is to blame for a wait that expired */
-	GDRI_QUEUE_FULL = 16, /* waiting for room in a send queue */
-	GDRI_PUBLISH = 17, /* waiting for the publication of an earlier reserver */
-	GDRI_LOCK = 18,
-	GDRI_MEET = 19, /* a collective call of the host */
-	GDRI_TEAM_SYNC = 20, /* from here on: collectives of a team */
-	GDRI_BROADCAST = 21,
-	GDRI_COLLECT = 22,
-	GDRI_ALLTOALL = 23,
-	GDRI_REDUCE = 24,
-	GDRI_REDUCESCATTER = 25,
-	GDRI_SCAN = 26,
+	GDRI_OPERATIONS(GDRI_OPERATION_NUMBER)
 	GDRI_N_OPS = 27,
 };
 

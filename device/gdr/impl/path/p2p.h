@@ -6,22 +6,15 @@
 
 #include <gdr/impl/path/bulk.h>
 #include <gdr/impl/arch/dev.h>
+#include <gdr/impl/arch/ops.h>
 #include <gdr/impl/arch/scope.h>
 #ifdef __CUDACC__
 #include <gdr/impl/arch/bulk_cuda.h>
 #include <gdr/impl/arch/copy_cuda.h> /* gdri_copy of arch.h; it reads the unit's constants */
 #endif
 
-enum gdri_amo {
-	GDRI_AMO_SET = 0,
-	GDRI_AMO_FETCH = 1,
-	GDRI_AMO_ADD = 2,
-	GDRI_AMO_SWAP = 3,
-	GDRI_AMO_CSWAP = 4,
-	GDRI_AMO_AND = 5,
-	GDRI_AMO_OR = 6,
-	GDRI_AMO_XOR = 7,
-};
+#define GDRI_AMO_NUMBER(kind, number) GDRI_AMO_##kind = number,
+enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
 
 /* A warp or a block. */
 GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)

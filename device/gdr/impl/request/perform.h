@@ -115,15 +115,18 @@ GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
 	}
 }
 
-/* For messages. */
+/* Which operation of a team: for messages. */
 GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
 {
-	return what == GDRI_RQ_BROADCAST	? GDRI_BROADCAST
-	       : what == GDRI_RQ_FCOLLECT	? GDRI_COLLECT
-	       : what == GDRI_RQ_REDUCE		? GDRI_REDUCE
-	       : what == GDRI_RQ_REDUCESCATTER	? GDRI_REDUCESCATTER
-	       : what >= GDRI_RQ_INSCAN		? GDRI_SCAN
-						: GDRI_ALLTOALL;
+#define GDRI_REQUEST_OP(request, number, prefix, rest, operation)                                  \
+	case GDRI_RQ_##request:                                                                    \
+		return GDRI_##operation;
+	switch (what) {
+		GDRI_REQUESTS_TEAM(GDRI_REQUEST_OP)
+	default:
+		return GDRI_NONE;
+	}
+#undef GDRI_REQUEST_OP
 }
 
 /* All threads of one of the blocks. */

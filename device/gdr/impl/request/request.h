@@ -4,38 +4,16 @@
 #ifndef GDRI_REQUEST_H
 #define GDRI_REQUEST_H
 
+#include <gdr/impl/arch/ops.h>
 #include <gdr/macros.h>
 
+#define GDRI_REQUEST_NUMBER(request, number, prefix, rest, operation) GDRI_RQ_##request = number,
 enum gdri_what {
-	/* by one thread */
-	GDRI_RQ_BARRIER_ALL = 0,
-	GDRI_RQ_SYNC_ALL = 1,
-	GDRI_RQ_BARRIER = 2,
-	GDRI_RQ_SYNC = 3,
-	GDRI_RQ_QUIET = 4,
-	GDRI_RQ_P = 5,
-	GDRI_RQ_G = 6,
-	GDRI_RQ_SIGNAL = 7,
-	GDRI_RQ_WAIT = 8,
-	GDRI_RQ_AMO = 9,
-	GDRI_RQ_FETCH_AMO = 10,
-	GDRI_RQ_FLOAT_ADD = 11,
+	GDRI_REQUESTS_THREAD(GDRI_REQUEST_NUMBER)
 	GDRI_RQ_BY_BLOCK = 12, /* those from here on: by a block, or many */
-	GDRI_RQ_PUT = GDRI_RQ_BY_BLOCK,
-	GDRI_RQ_GET = 13,
-	GDRI_RQ_IPUT = 14,
-	GDRI_RQ_IGET = 15,
-	GDRI_RQ_PUT_SIGNAL = 16,
+	GDRI_REQUESTS_BLOCK(GDRI_REQUEST_NUMBER)
 	GDRI_RQ_COLLECTIVE = 17, /* those from here on: of a team */
-	GDRI_RQ_BROADCAST = GDRI_RQ_COLLECTIVE,
-	GDRI_RQ_COLLECT = 18,
-	GDRI_RQ_FCOLLECT = 19,
-	GDRI_RQ_ALLTOALL = 20,
-	GDRI_RQ_ALLTOALLS = 21,
-	GDRI_RQ_REDUCE = 22,
-	GDRI_RQ_REDUCESCATTER = 23,
-	GDRI_RQ_INSCAN = 24,
-	GDRI_RQ_EXSCAN = 25,
+	GDRI_REQUESTS_TEAM(GDRI_REQUEST_NUMBER)
 	GDRI_RQ_END = 26,
 };
 

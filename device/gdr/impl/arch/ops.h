@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of operations, of which enumerations, prototypes, bodies, names in messages and lists in tests are made. A
+ * number never changes: programs have it compiled in. A new number raises GDR_ABI_VERSION. TYPE, OP: any of the
+ * family. */
+#ifndef GDRI_OPS_H
+#define GDRI_OPS_H
+
+/* What is under way, of messages and wait records (enum gdri_op).
+ * X(operation, number, its name in a record, the function or 0) */
+#define GDRI_OPERATIONS(X)                                                                         \
+	X(NONE, 0, "operation", 0)                                                                 \
+	X(PUT, 1, "put", "gdr_put")                                                                \
+	X(GET, 2, "get", "gdr_get")                                                                \
+	X(P, 3, "p", "gdr_TYPE_p")                                                                 \
+	X(G, 4, "g", "gdr_TYPE_g")                                                                 \
+	X(PUT_SIGNAL, 5, "put_signal", "gdr_put_signal")                                           \
+	X(SIGNAL, 6, "signal_op", "gdr_signal_op")                                                 \
+	X(AMO, 7, "atomic", "gdr_TYPE_atomic_OP")                                                  \
+	X(FETCH_AMO, 8, "fetching atomic", "gdr_TYPE_atomic_fetch_OP")                             \
+	X(QUIET, 9, "quiet", "gdr_quiet")                                                          \
+	X(FENCE, 10, "fence", "gdr_fence")                                                         \
+	X(BARRIER, 11, "barrier", "gdr_barrier_all")                                               \
+	X(SYNC, 12, "sync", "gdr_sync_all")                                                        \
+	X(WAIT_UNTIL, 13, "wait_until", "gdr_TYPE_wait_until")                                     \
+	X(SIGNAL_WAIT, 14, "signal_wait_until", "gdr_signal_wait_until")                           \
+	X(BLAME, 15, "get of the diagnosis", 0) /* who is to blame for a wait that expired */      \
+	X(QUEUE_FULL, 16, "wait for room in a send queue", 0)                                      \
+	X(PUBLISH, 17, "wait for an earlier post", 0) /* of an earlier reserver */                 \
+	X(LOCK, 18, "lock", "gdr_set_lock")                                                        \
+	X(MEET, 19, "collective call", 0) /* of the host */                                        \
+	/* from here on: collectives of a team */                                                  \
+	X(TEAM_SYNC, 20, "sync of a team", "gdr_team_sync or gdr_barrier")                         \
+	X(BROADCAST, 21, "broadcast", "gdr_TYPE_broadcast")                                        \
+	X(COLLECT, 22, "collect", "gdr_TYPE_collect")                                              \
+	X(ALLTOALL, 23, "alltoall", "gdr_TYPE_alltoall")                                           \
+	X(REDUCE, 24, "reduce", "gdr_TYPE_OP_reduce")                                              \
+	X(REDUCESCATTER, 25, "reducescatter", "gdr_TYPE_OP_reducescatter")                         \
+	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan")
+
+/* What a host thread asks the library for (enum gdri_what): performed by a thread, by a block, and for a team by a
+ * block or many. X(request, number, prefix and rest of the function's name, operation) */
+#define GDRI_REQUESTS_THREAD(X)                                                                    \
+	X(BARRIER_ALL, 0, "gdr_", "barrier_all", BARRIER)                                          \
+	X(SYNC_ALL, 1, "gdr_", "sync_all", SYNC)                                                   \
+	X(BARRIER, 2, "gdr_", "barrier", TEAM_SYNC)                                                \
+	X(SYNC, 3, "gdr_", "team_sync", TEAM_SYNC)                                                 \
+	X(QUIET, 4, "gdr_", "quiet", QUIET)                                                        \
+	X(P, 5, "gdr_TYPE_", "p", P)                                                               \
+	X(G, 6, "gdr_TYPE_", "g", G)                                                               \
+	X(SIGNAL, 7, "gdr_", "signal_op", SIGNAL)                                                  \
+	X(WAIT, 8, "gdr_TYPE_", "wait_until", WAIT_UNTIL)                                          \
+	X(AMO, 9, "gdr_TYPE_", "atomic_OP", AMO)                                                   \
+	X(FETCH_AMO, 10, "gdr_TYPE_", "atomic_fetch_OP", FETCH_AMO)                                \
+	X(FLOAT_ADD, 11, "gdr_TYPE_", "atomic_add", FETCH_AMO)
+#define GDRI_REQUESTS_BLOCK(X)                                                                     \
+	X(PUT, GDRI_RQ_BY_BLOCK, "gdr_", "put", PUT)                                               \
+	X(GET, 13, "gdr_", "get", GET)                                                             \
+	X(IPUT, 14, "gdr_TYPE_", "iput", PUT)                                                      \
+	X(IGET, 15, "gdr_TYPE_", "iget", GET)                                                      \
+	X(PUT_SIGNAL, 16, "gdr_", "put_signal", PUT_SIGNAL)
+#define GDRI_REQUESTS_TEAM(X)                                                                      \
+	X(BROADCAST, GDRI_RQ_COLLECTIVE, "gdr_TYPE_", "broadcast", BROADCAST)                      \
+	X(COLLECT, 18, "gdr_TYPE_", "collect", COLLECT)                                            \
+	X(FCOLLECT, 19, "gdr_TYPE_", "fcollect", COLLECT)                                          \
+	X(ALLTOALL, 20, "gdr_TYPE_", "alltoall", ALLTOALL)                                         \
+	X(ALLTOALLS, 21, "gdr_TYPE_", "alltoalls", ALLTOALL)                                       \
+	X(REDUCE, 22, "gdr_TYPE_OP_", "reduce", REDUCE)                                            \
+	X(REDUCESCATTER, 23, "gdr_TYPE_OP_", "reducescatter", REDUCESCATTER)                       \
+	X(INSCAN, 24, "gdr_TYPE_OP_", "inscan", SCAN)                                              \
+	X(EXSCAN, 25, "gdr_TYPE_OP_", "exscan", SCAN)
+#define GDRI_REQUESTS(X)                                                                           \
+	GDRI_REQUESTS_THREAD(X)                                                                    \
+	GDRI_REQUESTS_BLOCK(X)                                                                     \
+	GDRI_REQUESTS_TEAM(X)
+
+/* What an atomic does to its word (enum gdri_amo). X(kind, number) */
+#define GDRI_AMO_KINDS(X)                                                                          \
+	X(SET, 0)                                                                                  \
+	X(FETCH, 1)                                                                                \
+	X(ADD, 2)                                                                                  \
+	X(SWAP, 3)                                                                                 \
+	X(CSWAP, 4)                                                                                \
+	X(AND, 5)                                                                                  \
+	X(OR, 6)                                                                                   \
+	X(XOR, 7)
+
+/* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. X(OP, kind, ...), where
+ * ... is what stands behind X in the list's use. Those of numbers have all types, those of bits the integers. */
+#define GDRI_AMO_NUMBER_OPS(X, ...) X(add, ADD, __VA_ARGS__)
+#define GDRI_AMO_BIT_OPS(X, ...)                                                                   \
+	X(and, AND, __VA_ARGS__)                                                                   \
+	X(or, OR, __VA_ARGS__)                                                                     \
+	X(xor, XOR, __VA_ARGS__)
+
+#endif
