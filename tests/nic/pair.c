@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Two PEs in one process, and posting by hand. */
+#define _GNU_SOURCE /* memfd_create */
 #include "tests/nic/pair.h"
 
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gdr/status.h>
 
@@ -35,14 +37,17 @@ static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options 
 	int ret;
 
 	p->failed = 1;
-	e->heap = mmap(NULL, PAIR_HEAP, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	e->fd = memfd_create("pair", MFD_CLOEXEC);
+	e->heap = MAP_FAILED;
+	if (e->fd >= 0 && !ftruncate(e->fd, PAIR_HEAP))
+		e->heap = mmap(NULL, PAIR_HEAP, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
 	e->buffer = aligned_alloc(4096, 4096);
 	e->qps = aligned_alloc(GDRI_LINE, n * sizeof(*e->qps));
 	if (e->heap == MAP_FAILED || !e->buffer || !e->qps)
 		return -GDR_ENOMEM;
 	memset(e->qps, 0, n * sizeof(*e->qps));
 	p->failed = 2;
-	ret = gdri_nic_ops.open(&(struct gdri_net_how){.opt = opt}, &e->nic);
+	ret = PAIR_OPS.open(&(struct gdri_net_how){.opt = opt}, &e->nic);
 	if (ret)
 		return ret;
 	p->failed = 3;
@@ -96,9 +101,11 @@ void pair_down(struct pair *p)
 	for (i = 0; i < PAIR_PES; i++) {
 		struct pair_end *e = &p->pe[i];
 
-		gdri_nic_ops.close(e->nic);
+		PAIR_OPS.close(e->nic);
 		if (e->heap && e->heap != MAP_FAILED)
 			munmap(e->heap, PAIR_HEAP);
+		if (e->heap && e->fd >= 0) /* heap NULL: never begun */
+			close(e->fd);
 		free(e->buffer);
 		free(e->qps);
 	}

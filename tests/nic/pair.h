@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two PEs in one process: each opens the device, registers a heap, creates its
+/* Two PEs in one process: each opens the transport PAIR_OPS, registers a heap, creates its
  * queues; addresses are exchanged by memcpy. Work requests are put together
  * here by hand from the layout structs, without the device headers' code. */
 #ifndef TESTS_NIC_PAIR_H
@@ -10,11 +10,16 @@
 #include "runtime/core/options.h"
 #include "runtime/net/net.h"
 
+#ifndef PAIR_OPS /* another transport */
+#define PAIR_OPS gdri_nic_ops
+#define PAIR_IS_NIC
+#endif
 #define PAIR_PES  2
 #define PAIR_HEAP (1u << 20)
 
 struct pair_end {
 	struct gdri_net *nic;
+	int fd; /* of the heap */
 	uint8_t *heap;
 	struct gdri_mr_keys keys;
 	struct gdri_qp *qps; /* [PAIR_PES * slots] */
