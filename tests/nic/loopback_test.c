@@ -3,6 +3,7 @@
  * there is, or another transport: both kinds of completion queue, two depths, one and four slots.
  * Every operation that device code uses is posted by hand on every queue pair
  * and its effect checked in memory. */
+#define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <gdr/status.h>
 
@@ -321,6 +324,90 @@ static void test_refused(void **state)
 #endif
 }
 
+/* ---- a heap that changes ---- */
+
+#define PART 0x10000u
+
+/* Memory that the heap of PE 1 gets behind its other bytes. */
+static uint8_t *part_map(int *fd)
+{
+	uint8_t *p;
+
+	*fd = memfd_create("part", MFD_CLOEXEC);
+	assert_true(*fd >= 0 && !ftruncate(*fd, 2 * PART));
+	p = mmap(NULL, 2 * PART, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+static void expect_written(const struct link *l, uint32_t rkey, uint64_t raddr, uint64_t value)
+{
+	struct pair_request r = request(l, GDRI_OP_WRITE, raddr, 0, 8);
+
+	r.rkey = rkey;
+	r.inline_data = &value;
+	expect_done(l->qp, &r);
+}
+
+static void expect_refused(const struct link *l, uint32_t rkey, uint64_t raddr)
+{
+	struct pair_request r = request(l, GDRI_OP_WRITE, raddr, SRC, 8);
+	const struct gdri_cqe *cqe = NULL;
+
+	r.rkey = rkey;
+	assert_int_equal(pair_do(l->qp, &r, &cqe), GDRI_CQE_REQ_ERR);
+	assert_int_equal(cqe->syndrome, 0x13);
+}
+
+/* New keys cover what was added, also where an access lies in two parts, and not what was taken back or has left; old
+ * ones go on covering what they did. */
+static void check_change(const struct link *l, uint8_t *part)
+{
+	struct gdri_net *net = l->there->nic;
+	struct gdri_mr_keys grown, more, left;
+
+	assert_int_equal(net->ops->grow(net, part, PART, PAIR_HEAP, &grown), 0);
+	expect_written(l, grown.rkey_data, PAIR_HEAP + 8, 21);
+	expect_written(l, grown.rkey_sync, PAIR_HEAP + PART - 8, 22);
+	assert_true(load64(part + 8) == 21 && load64(part + PART - 8) == 22);
+	expect_written(l, grown.rkey_data, PAIR_HEAP - 4, 0x0000000500000006);
+	assert_true(load64(l->there->heap + PAIR_HEAP - 8) == 0x0000000600000000 && load64(part) == 5);
+	expect_written(l, gdri_from_be32(l->qp->rkey_data), DST, 23);
+
+	assert_int_equal(net->ops->grow(net, part + PART, PART, PAIR_HEAP + PART, &more), 0);
+	net->ops->undo(net);
+	assert_int_equal(net->ops->leave(net, PAIR_HEAP, PART, &left), 0);
+	net->ops->undo(net);
+	expect_written(l, grown.rkey_data, PAIR_HEAP + 8, 24);
+	assert_int_equal(net->ops->leave(net, PAIR_HEAP, PART, &left), 0);
+	expect_written(l, grown.rkey_data, PAIR_HEAP + 8, 25);
+	expect_written(l, left.rkey_data, DST, 26);
+	assert_true(load64(part + 8) == 25 && load64(l->there->heap + DST) == 26);
+	net->ops->drop_left(net);
+	net->ops->drop_keys(net, 1);
+	expect_written(l, left.rkey_sync, DST, 27);
+	assert_true(load64(l->there->heap + DST) == 27);
+	expect_refused(l, left.rkey_data, PAIR_HEAP + 8);
+	assert_true(load64(part + 8) == 25 && load64(part + PART) == 0);
+}
+
+static void test_change(void **state)
+{
+	const struct config *c = *state;
+	struct gdri_options opt;
+	struct pair p;
+	uint8_t *part;
+	int fd;
+
+	pair_options(&opt, c->settings);
+	assert_int_equal(pair_up(&p, &opt, NULL), 0);
+	part = part_map(&fd);
+	check_change(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
+	pair_down(&p);
+	munmap(part, 2 * PART);
+	close(fd);
+}
+
 #ifdef PAIR_IS_NIC
 /* Wrong use is refused and leaves the object usable. */
 static void test_misuse(void **state)
@@ -429,6 +516,8 @@ int main(void)
 		TEST(test_config, 7),
 		TEST(test_refused, 0),
 		TEST(test_refused, 4),
+		TEST(test_change, 0),
+		TEST(test_change, 4),
 		cmocka_unit_test(test_two_mtus),
 #ifdef PAIR_IS_NIC
 		cmocka_unit_test(test_misuse),
