@@ -79,8 +79,8 @@ struct gdri_state {
 	struct gdri_peer *peers; /* [n_pes] */
 	char (*reason)[160];	 /* [n_pes] why a peer of this node is not mapped */
 
-	/* NIC: NULL when every PE reaches every PE otherwise */
-	bool any_nic; /* equal on all PEs */
+	/* transport (runtime/net): NULL when every PE reaches every PE otherwise */
+	bool any_net; /* equal on all PEs */
 	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
 	struct gdri_net *net;
 	struct gdri_mr_keys *keys;

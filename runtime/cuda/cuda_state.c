@@ -153,7 +153,7 @@ int gdri_cuda_state_show(struct gdri_state *st)
 		gdri_error("CUDA kernels were loaded after gdr_init, when there were none: set GDR_DEVICE=cuda");
 		return -GDR_ESTATE;
 	}
-	if (st->any_nic && !gdri_units_have_queues()) {
+	if (st->any_net && !gdri_units_have_queues()) {
 		gdri_error("kernels compiled with GDR_NO_QUEUES were loaded, and not all PEs are mapped");
 		return -GDR_ENOTSUP;
 	}

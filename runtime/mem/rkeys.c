@@ -174,7 +174,7 @@ int gdri_rkeys_use(struct gdri_state *st, const char *what, const struct gdri_rk
 {
 	int ret;
 
-	if (!st->any_nic)
+	if (!st->any_net)
 		return 0;
 	st->pending = rkeys_set(st, all);
 	ret = gdri_agree(st, what, NULL, NULL, 0);

@@ -385,7 +385,7 @@ static int window_exchange(struct gdri_state *st, struct entering *e, const stru
 	if (ret)
 		return ret;
 	st->pending = e->s->at ? gdri_outside_open(st, e->s, all) : view_peers(st, e->s, &e->share, e->fd, all);
-	if (!st->any_nic && !e->s->at)
+	if (!st->any_net && !e->s->at)
 		return 0; /* the caller's next agreement tells */
 	ret = agree_mapped(st, e);
 	if (ret)
@@ -417,7 +417,7 @@ int gdri_window_enter(struct gdri_state *st, void *addr, void *ptr, size_t len)
 
 	gdri_limit_begin(st, false);
 	st->pending = window_prepare(st, &e, &mine);
-	e.joined = !st->pending && st->any_nic;
+	e.joined = !st->pending && st->any_net;
 	ret = gdri_agree(st, "gdr_symmetric_register", &mine, all, sizeof(*all));
 	if (!ret)
 		ret = window_exchange(st, &e, all);
@@ -443,7 +443,7 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 	bool joined = false;
 	int ret;
 
-	if (!st->any_nic)
+	if (!st->any_net)
 		return 0;
 	all = calloc((size_t)st->n_pes, sizeof(*all));
 	gdri_limit_begin(st, false);

@@ -78,7 +78,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 	bool alone;
 	int i;
 
-	if (!st->any_nic)
+	if (!st->any_net)
 		return 0;
 	alone = st->heap->cuda && st->net->queues_near;
 	flags |= GDRI_DEV_NIC_ATOMICS;
@@ -102,7 +102,7 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 	d->struct_size = sizeof(*d);
 	d->pe = st->pe;
 	d->n_pes = st->n_pes;
-	d->n_slots = st->any_nic ? st->opt.qps_per_pe : 0;
+	d->n_slots = st->any_net ? st->opt.qps_per_pe : 0;
 	d->flags = flags_of(st);
 	d->heap = st->heap->base;
 	d->heap_size = st->heap->max; /* what may yet come is known to all kernels */
@@ -111,7 +111,7 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 	d->peers = st->peers;
 	d->qps = st->qps;
 	d->lkey = gdri_to_be32(st->keys->lkey);
-	d->n_queues = st->any_nic ? gdri_net_slots(&st->opt) * (uint32_t)st->n_pes : 0;
+	d->n_queues = st->any_net ? gdri_net_slots(&st->opt) * (uint32_t)st->n_pes : 0;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = st->abort_word;
 }

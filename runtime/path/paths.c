@@ -180,7 +180,7 @@ int gdri_up_reach(struct gdri_state *st)
 	free(all);
 	if (ret)
 		return ret;
-	st->any_nic = any;
+	st->any_net = any;
 	paths_explain(st);
 	return 0;
 }
@@ -229,7 +229,7 @@ int gdri_up_net(struct gdri_state *st)
 	char path[64];
 	int ret;
 
-	if (!st->any_nic)
+	if (!st->any_net)
 		return 0;
 	if (!gdri_units_have_queues()) {
 		gdri_error("the program was compiled with GDR_NO_QUEUES, and not all PEs are mapped: compile it "
@@ -253,7 +253,7 @@ int gdri_up_net(struct gdri_state *st)
 /* Only those that have a NIC know how long its address is: ask first. */
 int gdri_up_net_ready(struct gdri_state *st)
 {
-	return st->any_nic ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
+	return st->any_net ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
 }
 
 void gdri_down_net(struct gdri_state *st)
@@ -292,7 +292,7 @@ int gdri_up_connect(struct gdri_state *st)
 {
 	int ret;
 
-	if (!st->any_nic)
+	if (!st->any_net)
 		return 0;
 	ret = connect_all(st, st->net, st->qps);
 	if (ret || !st->cuda)

@@ -414,7 +414,7 @@ static int team_predefine(struct gdri_state *st, const uint8_t *mapped, int *pes
 	part_nodes(st, mapped);
 	for (i = 0; i < st->n_pes; i++)
 		pes[i] = i;
-	team_enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_nic);
+	team_enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_net);
 	for (i = n = 0; i < st->n_pes; i++) {
 		if (!st->same_node[i])
 			continue;
