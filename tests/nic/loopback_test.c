@@ -363,6 +363,7 @@ static void expect_refused(const struct link *l, uint32_t rkey, uint64_t raddr)
  * ones go on covering what they did. */
 static void check_change(const struct link *l, uint8_t *part)
 {
+	struct link next = {l->qp + 1, l->here, l->there, l->seed};
 	struct gdri_net *net = l->there->nic;
 	struct gdri_mr_keys grown, more, left;
 
@@ -388,6 +389,7 @@ static void check_change(const struct link *l, uint8_t *part)
 	expect_written(l, left.rkey_sync, DST, 27);
 	assert_true(load64(l->there->heap + DST) == 27);
 	expect_refused(l, left.rkey_data, PAIR_HEAP + 8);
+	expect_refused(&next, left.rkey_data, PAIR_HEAP + PART + 8);
 	assert_true(load64(part + 8) == 25 && load64(part + PART) == 0);
 }
 
@@ -516,8 +518,8 @@ int main(void)
 		TEST(test_config, 7),
 		TEST(test_refused, 0),
 		TEST(test_refused, 4),
-		TEST(test_change, 0),
-		TEST(test_change, 4),
+		TEST(test_change, 1),
+		TEST(test_change, 5),
 		cmocka_unit_test(test_two_mtus),
 #ifdef PAIR_IS_NIC
 		cmocka_unit_test(test_misuse),
