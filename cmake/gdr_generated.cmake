@@ -10,6 +10,7 @@ add_custom_command(OUTPUT ${stamp}
 	COMMAND ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} ${PROJECT_SOURCE_DIR}/tools/generate ${PROJECT_BINARY_DIR}
 	COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
 	BYPRODUCTS ${GDR_GENERATED}/gdr/impl/api/names.h ${GDR_GENERATED}/gdr/compat/nvshmem_names.h
+		${GDR_GENERATED}/gdr/compat/nvshmem_checked.h
 	DEPENDS ${rows} ${PROJECT_SOURCE_DIR}/tools/families ${PROJECT_SOURCE_DIR}/tools/generate ${PROJECT_SOURCE_DIR}/tools/gen_names
 		${PROJECT_SOURCE_DIR}/tools/gen_nvshmem ${PROJECT_SOURCE_DIR}/tools/gen_python
 	COMMENT "Names of the typed functions" VERBATIM)

@@ -3,9 +3,12 @@
  * path and libgdr instead of NVSHMEM. docs/nvshmem.md says what there is and what there is not; a name that
  * cannot be had does not compile, and says why.
  *
+ * Names are functions, as there: what a program does with a function it may do with them. This file brings the
+ * extensions too (nvshmemx.h), and under CUDA cooperative_groups.h, which programs count on.
+ *
  * Under CUDA calls of one thread are for host and device alike, as there, but for tests and for waits for
  * several words. On the host device everything is for both. Errors, which these functions do not return, are latched:
- * gdr_status(), gdr_host_status(). */
+ * gdr_status(), gdr_host_status(); and told as GDR_NVSHMEM_ERRORS says. */
 #ifndef GDR_COMPAT_NVSHMEM_H
 #define GDR_COMPAT_NVSHMEM_H
 
@@ -22,6 +25,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #endif
+#endif
+#ifdef __CUDACC__
+#include <cooperative_groups.h>
 #endif
 #endif
 #include <gdr.h>
@@ -68,6 +74,8 @@ typedef struct { /* 64 bytes, as there */
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE gdr_has_no_NVSHMEMX_TEAM_SAME_MYPE_NODE_split_one
 #define NVSHMEM_TEAM_NUM_CONTEXTS GDR_TEAM_NUM_CONTEXTS
 
+GDR_EXTERN_C_BEGIN
+
 /* For host and device under CUDA: what runs on each. */
 #ifdef __CUDACC__
 #define GDRC_FN static __host__ __device__ __forceinline__
@@ -83,7 +91,38 @@ typedef struct { /* 64 bytes, as there */
 #define GDRC_EITHER(device, host) (gdri_dev() ? (device) : (host))
 #endif
 
-/* A status that the program does not see is latched; quiet and barrier, which take it, put it back. The
+/* A status that the program does not see is latched, counted and told (GDR_NVSHMEM_ERRORS). */
+GDR_DEVICE_COLD void gdrc_failed(struct gdri_dev *dev, int status)
+{
+	struct gdri_error *e, *last;
+	uint32_t n = gdri_ld_relaxed_gpu_u32(&dev->n_errors); /* a hint: pairs with nothing */
+
+	gdri_latch(dev, status);
+	if (gdri_add_u32(&dev->unseen, 1)) /* a number: pairs with nothing */
+		return;
+	e = gdri_error_take(dev, GDRI_ERROR_UNSEEN, status);
+	if (!e)
+		return;
+	last = n && n <= GDRI_MAX_ERRORS ? &dev->errors[n - 1] : 0;
+	if (last && last->status == status) { /* that of the operation, which says more */
+		e->op = last->op;
+		e->peer = last->peer;
+		e->reason = last->reason;
+		e->len = last->len;
+	}
+	gdri_error_complete(e);
+}
+
+GDRC_FN int gdrc_unseen(int ret)
+{
+#if !defined(__CUDACC__) || defined(__CUDA_ARCH__)
+	if (gdri_unlikely(ret < 0) && gdri_dev())
+		gdrc_failed(gdri_dev(), ret);
+#endif
+	return ret;
+}
+
+/* A status that the program may see; latched, too: quiet and barrier, which take it, put it back. The
  * library says on stderr what it refuses a host thread. */
 GDRC_FN int gdrc_said(int ret)
 {
@@ -94,43 +133,42 @@ GDRC_FN int gdrc_said(int ret)
 	return ret;
 }
 
+/* What a host thread does in a call that returns nothing: the library is told of a failure, with call and PE. */
+#ifdef __CUDACC_RTC__
+#define GDRC_TOLD(name, pe, ...) (__VA_ARGS__)
+#else
+static inline int gdrc_told(const char *name, int pe, int ret)
+{
+	if (ret < 0)
+		gdri_unseen(name, pe, ret);
+	return ret;
+}
+#define GDRC_TOLD(name, pe, ...) gdrc_told(#name, pe, __VA_ARGS__) /* commas of templates */
+#endif
+
+/* Bodies of functions by what they return: nothing; a status. In C a host thread of a job whose kernels run on GPUs
+ * has its own call, `host`; under CUDA the call of gdr is for both. */
+#if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
+#define GDRC_VOID(name, pe, call, host) (void)GDRC_TOLD(name, pe, call)
+#define GDRC_STATUS(call, host) return call
+#elif defined(__CUDACC__)
+#define GDRC_VOID(name, pe, call, host) (void)gdrc_unseen(call)
+#define GDRC_STATUS(call, host) return gdrc_said(call)
+#else
+#define GDRC_VOID(name, pe, call, host) (void)(gdri_dev() ? gdrc_unseen(call) : GDRC_TOLD(name, pe, host))
+#define GDRC_STATUS(call, host) return gdri_dev() ? gdrc_said(call) : (host)
+#endif
+
 /* ---- bring-up, memory: host ---- */
 
 #ifndef __CUDACC_RTC__
-/* Bytes of the heap: GDR_HEAP_SIZE if there is one (0), or NVSHMEM_SYMMETRIC_SIZE and what the library needs
- * of it. In memory of a GPU 2 GiB at least: there programs count on a heap that grows. */
-static inline size_t gdrc_heap_size(void)
-{
-	static const char units[] = "kmgt";
-	const char *own = getenv("GDR_HEAP_SIZE"), *text = getenv("NVSHMEM_SYMMETRIC_SIZE");
-	size_t size = 0, k = 0;
-	double n = 0;
-	char *end;
-
-	if (own && *own)
-		return 0;
-	if (text && *text) {
-		n = strtod(text, &end);
-		while (units[k] && units[k] != (*end | 32))
-			k++;
-		if (units[k])
-			n *= (double)((size_t)1024 << 10 * k);
-	}
-	if (n > 0)
-		size = (size_t)n + ((size_t)64 << 20);
-#ifdef __CUDACC__
-	size = size > (size_t)2 << 30 ? size : (size_t)2 << 30;
-#endif
-	return size;
-}
-
 /* Libraries of a program may each initialize it, as they may there: but for the first call that
- * only counts, and shows it to kernels that were loaded since. */
+ * only counts, and shows it to kernels that were loaded since. The library chooses the size of the heap. */
 static inline int gdrc_init(const struct gdr_init_attr *attr)
 {
 	int users = gdri_users(1);
 
-	return users ? (users < 0 ? users : 0) : gdr_init_attr(attr);
+	return users ? (users < 0 ? users : 0) : gdri_init_abi(attr, GDR_ABI_VERSION | GDRI_INIT_NVSHMEM);
 }
 
 /* gdr_init says what failed; the job ends, as NVSHMEM ends it. */
@@ -138,7 +176,6 @@ static inline void nvshmem_init(void)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 
-	attr.heap_size = gdrc_heap_size();
 	if (gdrc_init(&attr))
 		gdr_global_exit(1);
 }
@@ -162,7 +199,7 @@ static inline void nvshmem_finalize(void)
 	if (gdri_users(-1) > 0)
 		(void)gdr_barrier_all();
 	else
-		(void)gdr_finalize();
+		(void)gdr_finalize(); /* tells how many calls failed */
 }
 
 static inline void nvshmem_info_get_version(int *major, int *minor)
@@ -180,11 +217,30 @@ static inline void nvshmem_info_get_name(char *name)
 		name[i] = text[i];
 }
 
-#define nvshmem_global_exit(code) gdr_global_exit(code)
-#define nvshmem_malloc(size) gdr_malloc(size)
-#define nvshmem_calloc(count, size) gdr_calloc(count, size)
-#define nvshmem_align(alignment, size) gdr_align(alignment, size)
-#define nvshmem_free(ptr) ((void)gdr_free(ptr))
+static inline void nvshmem_global_exit(int code)
+{
+	gdr_global_exit(code);
+}
+
+static inline void *nvshmem_malloc(size_t size)
+{
+	return gdr_malloc(size);
+}
+
+static inline void *nvshmem_calloc(size_t count, size_t size)
+{
+	return gdr_calloc(count, size);
+}
+
+static inline void *nvshmem_align(size_t alignment, size_t size)
+{
+	return gdr_align(alignment, size);
+}
+
+static inline void nvshmem_free(void *ptr)
+{
+	(void)GDRC_TOLD(nvshmem_free, -1, gdr_free(ptr));
+}
 
 /* NULL, or what of it counts for gdr. */
 static inline const gdr_team_config_t *gdrc_config(const nvshmem_team_config_t *config, gdr_team_config_t *own)
@@ -247,7 +303,10 @@ static inline int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t
 			     mask & GDR_TEAM_NUM_CONTEXTS, team);
 }
 
-#define nvshmem_team_destroy(team) ((void)gdr_team_destroy(team))
+static inline void nvshmem_team_destroy(nvshmem_team_t team)
+{
+	(void)GDRC_TOLD(nvshmem_team_destroy, -1, gdr_team_destroy(team));
+}
 #endif
 
 /* ---- host and device ---- */
@@ -262,12 +321,19 @@ GDRC_FN int nvshmem_n_pes(void)
 	return GDRC_EITHER(gdr_n_pes(), gdr_host_n_pes());
 }
 
-/* One's own objects can always be accessed. */
+/* Of oneself also where there are queues alone: NULL is outside the heap. */
+GDR_DEVICE void *gdrc_ptr(const void *ptr, int pe)
+{
+	const struct gdri_dev *dev = gdri_dev();
+
+	if (dev && pe == gdri_k(dev, pe))
+		return gdri_heap_offset(dev, ptr) < gdri_k(dev, heap_size) ? (void *)(uintptr_t)ptr : 0;
+	return gdr_ptr(ptr, pe);
+}
+
 GDRC_FN void *nvshmem_ptr(const void *ptr, int pe)
 {
-	if (pe == nvshmem_my_pe())
-		return (void *)(uintptr_t)ptr;
-	return GDRC_EITHER(gdr_ptr(ptr, pe), gdr_host_ptr(ptr, pe));
+	return GDRC_EITHER(gdrc_ptr(ptr, pe), gdr_host_ptr(ptr, pe));
 }
 
 GDRC_FN int nvshmem_team_my_pe(nvshmem_team_t team)
@@ -288,109 +354,58 @@ GDRC_FN int nvshmem_team_translate_pe(nvshmem_team_t from, int pe, nvshmem_team_
 
 GDRC_FN void nvshmem_fence(void)
 {
-	(void)GDRC_EITHER(gdrc_said(gdr_fence()), gdr_host_fence());
+	(void)GDRC_EITHER(gdrc_unseen(gdr_fence()), GDRC_TOLD(nvshmem_fence, -1, gdr_host_fence()));
 }
 
 GDRC_FN void nvshmem_quiet(void)
 {
-	(void)GDRC_EITHER(gdrc_said(gdr_quiet()), gdr_host_quiet());
+	(void)GDRC_EITHER(gdrc_unseen(gdr_quiet()), GDRC_TOLD(nvshmem_quiet, -1, gdr_host_quiet()));
 }
 
 GDRC_FN void nvshmem_barrier_all(void)
 {
-	(void)GDRC_EITHER(gdrc_said(gdr_barrier_all()), gdr_barrier_all());
+	(void)GDRC_EITHER(gdrc_unseen(gdr_barrier_all()), GDRC_TOLD(nvshmem_barrier_all, -1, gdr_barrier_all()));
 }
 
 /* Under CUDA the host has a barrier, which is more than asked for. */
 GDRC_FN void nvshmem_sync_all(void)
 {
-	(void)GDRC_EITHER(gdrc_said(gdr_sync_all()), gdr_barrier_all());
+	(void)GDRC_EITHER(gdrc_unseen(gdr_sync_all()), GDRC_TOLD(nvshmem_sync_all, -1, gdr_barrier_all()));
 }
 
-/* ---- device ---- */
-
-#define nvshmem_barrier(team) gdrc_said(gdr_barrier(team))
-#define nvshmem_team_sync(team) gdrc_said(gdr_team_sync(team))
-#define nvshmem_signal_fetch(sig) gdr_signal_fetch(sig)
-
-GDRC_FN uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
+GDR_BOTH int nvshmem_barrier(nvshmem_team_t team)
 {
-	(void)gdrc_said(gdr_signal_wait_until(sig, cmp, value));
-	return gdr_signal_fetch(sig);
+	GDRC_STATUS(gdr_barrier(team), gdr_barrier_on_stream(team, GDRI_NOW));
 }
 
-/* ---- typed names ---- */
+GDR_BOTH int nvshmem_team_sync(nvshmem_team_t team)
+{
+	GDRC_STATUS(gdr_team_sync(team), gdr_team_sync_on_stream(team, GDRI_NOW));
+}
 
+GDR_BOTH uint64_t nvshmem_signal_fetch(uint64_t *sig)
+{
 #ifdef __CUDACC__
-/* The forms of one thread that NVSHMEM has for the host, too. */
-template <typename T, unsigned E> struct gdrc_rma {
-	GDRC_FN void put(T *dst, const T *src, size_t n, int pe)
-	{
-		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::put(GDRI_HERE dst, src, n, pe))),
-				  gdr_host_put(dst, src, n * E, pe));
-	}
-	GDRC_FN void put_nbi(T *dst, const T *src, size_t n, int pe)
-	{
-		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::put_nbi(GDRI_HERE dst, src, n, pe))),
-				  gdr_host_put_nbi(dst, src, n * E, pe));
-	}
-	GDRC_FN void get(T *dst, const T *src, size_t n, int pe)
-	{
-		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::get(GDRI_HERE dst, src, n, pe))),
-				  gdr_host_get(dst, src, n * E, pe));
-	}
-	GDRC_FN void get_nbi(T *dst, const T *src, size_t n, int pe)
-	{
-		(void)GDRC_EITHER((gdrc_said(gdri_t_rma<T, E>::get_nbi(GDRI_HERE dst, src, n, pe))),
-				  gdr_host_get_nbi(dst, src, n * E, pe));
-	}
-};
-template <typename T, unsigned E> struct gdrc_scalar {
-	GDRC_FN void p(T *dst, T value, int pe)
-	{
-		(void)GDRC_EITHER((gdrc_said(gdri_t_scalar<T, E>::p(GDRI_HERE dst, value, pe))),
-				  gdr_host_put(dst, &value, E, pe));
-	}
-	GDRC_FN T g(const T *src, int pe)
-	{
-#ifdef __CUDA_ARCH__
-		return gdri_t_scalar<T, E>::g(GDRI_HERE src, pe);
+	return gdr_signal_fetch(sig);
 #else
-		T value;
+	uint64_t value = 0;
 
-		(void)gdr_host_get(&value, src, E, pe);
-		return value;
+	if (gdri_dev())
+		return gdr_signal_fetch(sig);
+	gdri_value_get(&value, sig, sizeof(value), gdr_host_my_pe());
+	return value;
 #endif
-	}
-};
-#define GDRC_BOTH(name, family, T, E, member, ...) family<T, E>::member(__VA_ARGS__)
-#else
-/* In C both are the same function, but in a job whose kernels run on GPUs: there the host has no device
- * state, and its own calls. */
-#define GDRC_BOTH(name, family, T, E, member, ...) GDRC_##member(name, T, E, __VA_ARGS__)
-#define GDRC_put(name, T, E, dst, src, n, pe)                                                      \
-	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_put(dst, src, (n) * (E), pe))
-#define GDRC_put_nbi(name, T, E, dst, src, n, pe)                                                  \
-	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_put_nbi(dst, src, (n) * (E), pe))
-#define GDRC_get(name, T, E, dst, src, n, pe)                                                      \
-	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_get(dst, src, (n) * (E), pe))
-#define GDRC_get_nbi(name, T, E, dst, src, n, pe)                                                  \
-	(gdri_dev() ? gdrc_said(name(dst, src, n, pe)) : gdr_host_get_nbi(dst, src, (n) * (E), pe))
-#define GDRC_p(name, T, E, dst, value, pe)                                                         \
-	__extension__({                                                                            \
-		T gdrc_v = (value);                                                                \
-		gdri_dev() ? gdrc_said(name(dst, gdrc_v, pe)) : gdr_host_put(dst, &gdrc_v, E, pe); \
-	})
-#define GDRC_g(name, T, E, src, pe)                                                                \
-	__extension__({                                                                            \
-		T gdrc_v = {0};                                                                    \
-		if (gdri_dev())                                                                    \
-			gdrc_v = name(src, pe);                                                    \
-		else                                                                               \
-			(void)gdr_host_get(&gdrc_v, src, E, pe);                                   \
-		gdrc_v;                                                                            \
-	})
-#endif
-#include <gdr/compat/nvshmem_names.h>
+}
+
+GDR_BOTH uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
+{
+	GDRC_VOID(nvshmem_signal_wait_until, -1, gdr_signal_wait_until(sig, cmp, value),
+		  gdr_uint64_wait_until_on_stream(sig, cmp, value, GDRI_NOW));
+	return nvshmem_signal_fetch(sig);
+}
+
+GDR_EXTERN_C_END
+
+#include "nvshmemx.h"
 
 #endif

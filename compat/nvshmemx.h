@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #endif
 
+GDR_EXTERN_C_BEGIN
+
 /* No multicast memory: as where NVSHMEM finds none. */
 GDRC_FN void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 {
@@ -17,20 +19,28 @@ GDRC_FN void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 }
 
 #ifndef __CUDACC_RTC__
-#define nvshmemx_buffer_register(addr, len) gdr_buffer_register(addr, len)
-#define nvshmemx_buffer_unregister(addr) gdr_buffer_unregister(addr)
-#define nvshmemx_cumodule_init(module) gdr_module_init(module)
-#define nvshmemx_cumodule_finalize(module) gdr_module_finalize(module)
-/* Of CUlibrary, whose module in the current context is meant; for programs that include cuda.h and link libcuda. */
-#define GDRC_OF_LIBRARY(what, library)                                                             \
-	__extension__({                                                                            \
-		CUmodule gdrc_module;                                                              \
-		cuLibraryGetModule(&gdrc_module, library) ? NVSHMEMX_ERROR_INVALID_VALUE           \
-							  : what(gdrc_module);                     \
-	})
-#define nvshmemx_culibrary_init(library) GDRC_OF_LIBRARY(gdr_module_init, library)
-#define nvshmemx_culibrary_finalize(library) GDRC_OF_LIBRARY(gdr_module_finalize, library)
-/* Of these only two are ever returned; programs name the others, too. PEs that share a GPU are not told apart. */
+static inline int nvshmemx_buffer_register(void *addr, size_t len)
+{
+	return gdr_buffer_register(addr, len);
+}
+
+static inline int nvshmemx_buffer_unregister(void *addr)
+{
+	return gdr_buffer_unregister(addr);
+}
+
+static inline int nvshmemx_cumodule_init(struct CUmod_st *module)
+{
+	return gdr_module_init(module);
+}
+
+static inline int nvshmemx_cumodule_finalize(struct CUmod_st *module)
+{
+	return gdr_module_finalize(module);
+}
+
+/* PEs that share a GPU are not told apart: of initialized ones the third is returned, and the two of LIMITED_MPG and
+ * FULL_MPG, which mean initialized too, never. */
 typedef enum {
 	NVSHMEM_STATUS_NOT_INITIALIZED,
 	NVSHMEM_STATUS_IS_BOOTSTRAPPED,
@@ -56,6 +66,23 @@ enum nvshmemx_status {
 	NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED,
 	NVSHMEMX_ERROR_INTERNAL,
 };
+
+#ifdef CUDA_VERSION
+/* Of CUlibrary, whose module in the current context is meant; for programs that link libcuda. */
+static inline int nvshmemx_culibrary_init(CUlibrary library)
+{
+	CUmodule module;
+
+	return cuLibraryGetModule(&module, library) ? NVSHMEMX_ERROR_INVALID_VALUE : gdr_module_init(module);
+}
+
+static inline int nvshmemx_culibrary_finalize(CUlibrary library)
+{
+	CUmodule module;
+
+	return cuLibraryGetModule(&module, library) ? NVSHMEMX_ERROR_INVALID_VALUE : gdr_module_finalize(module);
+}
+#endif
 
 /* As there: PEs and GPUs need not be the same number; MPI's ranks or those of OpenSHMEM are the PEs. */
 enum {
@@ -105,7 +132,6 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 {
 	struct gdr_init_attr a = GDR_INIT_ATTR_INITIALIZER;
 
-	a.heap_size = gdrc_heap_size();
 	if (attr && (flags & NVSHMEMX_INIT_WITH_MPI_COMM))
 		a.mpi_comm = attr->mpi_comm;
 	if (attr && (flags & NVSHMEMX_INIT_WITH_UNIQUEID)) {
@@ -115,8 +141,16 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
 	}
 	return gdrc_init(&a) ? NVSHMEMX_ERROR_INTERNAL : NVSHMEMX_SUCCESS;
 }
-#define nvshmemx_hostlib_init_attr(flags, attr) nvshmemx_init_attr(flags, attr)
-#define nvshmemx_hostlib_finalize() nvshmem_finalize()
+
+static inline int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
+{
+	return nvshmemx_init_attr(flags, attr);
+}
+
+static inline void nvshmemx_hostlib_finalize(void)
+{
+	nvshmem_finalize();
+}
 
 /* flags has to be 0, as there. Memory of the host (docs/nvshmem.md). */
 static inline void *nvshmemx_buffer_register_symmetric(void *addr, size_t size, int flags)
@@ -129,7 +163,11 @@ static inline int nvshmemx_buffer_unregister_symmetric(void *ptr, size_t size)
 	(void)size;
 	return gdr_symmetric_unregister(ptr) ? NVSHMEMX_ERROR_INVALID_VALUE : NVSHMEMX_SUCCESS;
 }
-#define nvshmemx_buffer_unregister_all() ((void)gdr_buffer_unregister_all())
+
+static inline void nvshmemx_buffer_unregister_all(void)
+{
+	(void)GDRC_TOLD(nvshmemx_buffer_unregister_all, -1, gdr_buffer_unregister_all());
+}
 
 /* Not of its interface, but of its perftests. */
 #define NVSHMEMI_ERROR_PRINT(...)                                                                  \
@@ -167,16 +205,42 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *kernel, 
 	gdr_has_no_nvshmemx_collective_launch_query_gridsize_in_C
 #endif
 
-#ifndef __CUDACC_RTC__
-#define nvshmemx_barrier_all_on_stream(stream) ((void)gdr_barrier_all_on_stream(stream))
-#define nvshmemx_sync_all_on_stream(stream) ((void)gdr_sync_all_on_stream(stream))
-#define nvshmemx_barrier_on_stream(team, stream) gdr_barrier_on_stream(team, stream)
-#define nvshmemx_team_sync_on_stream(team, stream) gdr_team_sync_on_stream(team, stream)
-#define nvshmemx_quiet_on_stream(stream) ((void)gdr_quiet_on_stream(stream))
-#define nvshmemx_signal_op_on_stream(sig, value, op, pe, stream)                                   \
-	((void)gdr_signal_op_on_stream(sig, value, op, pe, stream))
-#define nvshmemx_signal_wait_until_on_stream(sig, cmp, value, stream)                              \
-	((void)gdr_signal_wait_until_on_stream(sig, cmp, value, stream))
+#if GDRI_HAS_HOST
+static inline void nvshmemx_barrier_all_on_stream(gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_barrier_all_on_stream, -1, gdr_barrier_all_on_stream(stream));
+}
+
+static inline void nvshmemx_sync_all_on_stream(gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_sync_all_on_stream, -1, gdr_sync_all_on_stream(stream));
+}
+
+static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, gdr_stream_t stream)
+{
+	return gdr_barrier_on_stream(team, stream);
+}
+
+static inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, gdr_stream_t stream)
+{
+	return gdr_team_sync_on_stream(team, stream);
+}
+
+static inline void nvshmemx_quiet_on_stream(gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_quiet_on_stream, -1, gdr_quiet_on_stream(stream));
+}
+
+static inline void nvshmemx_signal_op_on_stream(uint64_t *sig, uint64_t value, int op, int pe, gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_signal_op_on_stream, pe, gdr_signal_op_on_stream(sig, value, op, pe, stream));
+}
+
+static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig, int cmp, uint64_t value, gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_signal_wait_until_on_stream, -1,
+			gdr_signal_wait_until_on_stream(sig, cmp, value, stream));
+}
 #endif
 
 /* The greatest first number of a pair, and the second that belongs to it. Of equal ones that with the lowest
@@ -203,8 +267,10 @@ GDR_DEVICE gdr_ctx_t gdrc_qp(nvshmemx_qp_handle_t qp)
 	return qp == NVSHMEMX_QP_ANY ? GDR_CTX_DEFAULT : qp;
 }
 
-#define nvshmemx_qp_signal_op(sig, value, op, pe, qp)                                              \
-	((void)gdrc_said(gdr_ctx_signal_op(gdrc_qp(qp), sig, value, op, pe)))
+GDR_DEVICE void nvshmemx_qp_signal_op(uint64_t *sig, uint64_t value, int op, int pe, nvshmemx_qp_handle_t qp)
+{
+	(void)gdrc_unseen(gdr_ctx_signal_op(gdrc_qp(qp), sig, value, op, pe));
+}
 
 GDR_DEVICE int gdrc_qp_one(int quiet, int pe, gdr_ctx_t ctx)
 {
@@ -233,16 +299,39 @@ GDR_DEVICE void gdrc_qp_order(int scope, int quiet, int pe, const nvshmemx_qp_ha
 
 	gdri_scope_sync(scope);
 	for (i = 0; i < n && !gdri_scope_rank(scope); i++)
-		gdrc_said(gdrc_qp_each(quiet, pe, qps[i]));
+		(void)gdrc_unseen(gdrc_qp_each(quiet, pe, qps[i]));
 	gdri_scope_sync(scope);
 }
 
-#define nvshmemx_qp_quiet(pe, qps, n) gdrc_qp_order(GDRI_THREAD, 1, pe, qps, n)
-#define nvshmemx_qp_quiet_warp(pe, qps, n) gdrc_qp_order(GDRI_WARP, 1, pe, qps, n)
-#define nvshmemx_qp_quiet_block(pe, qps, n) gdrc_qp_order(GDRI_BLOCK, 1, pe, qps, n)
-#define nvshmemx_qp_fence(pe, qps, n) gdrc_qp_order(GDRI_THREAD, 0, pe, qps, n)
-#define nvshmemx_qp_fence_warp(pe, qps, n) gdrc_qp_order(GDRI_WARP, 0, pe, qps, n)
-#define nvshmemx_qp_fence_block(pe, qps, n) gdrc_qp_order(GDRI_BLOCK, 0, pe, qps, n)
+GDR_DEVICE void nvshmemx_qp_quiet(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_THREAD, 1, pe, qps, n);
+}
+
+GDR_DEVICE void nvshmemx_qp_quiet_warp(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_WARP, 1, pe, qps, n);
+}
+
+GDR_DEVICE void nvshmemx_qp_quiet_block(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_BLOCK, 1, pe, qps, n);
+}
+
+GDR_DEVICE void nvshmemx_qp_fence(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_THREAD, 0, pe, qps, n);
+}
+
+GDR_DEVICE void nvshmemx_qp_fence_warp(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_WARP, 0, pe, qps, n);
+}
+
+GDR_DEVICE void nvshmemx_qp_fence_block(int pe, nvshmemx_qp_handle_t *qps, int n)
+{
+	gdrc_qp_order(GDRI_BLOCK, 0, pe, qps, n);
+}
 
 #ifndef __CUDACC_RTC__
 /* The program frees the list. */
@@ -266,12 +355,46 @@ static inline int nvshmemx_qp_create(int n, nvshmemx_qp_handle_t **out)
 }
 #endif
 
-#define nvshmemx_barrier_all_warp() ((void)gdrc_said(gdr_barrier_all_warp()))
-#define nvshmemx_barrier_all_block() ((void)gdrc_said(gdr_barrier_all_block()))
-#define nvshmemx_sync_all_warp() ((void)gdrc_said(gdr_sync_all_warp()))
-#define nvshmemx_sync_all_block() ((void)gdrc_said(gdr_sync_all_block()))
-#define nvshmemx_barrier_warp(team) gdrc_said(gdr_barrier_warp(team))
-#define nvshmemx_barrier_block(team) gdrc_said(gdr_barrier_block(team))
+GDR_DEVICE void nvshmemx_barrier_all_warp(void)
+{
+	(void)gdrc_unseen(gdr_barrier_all_warp());
+}
+
+GDR_DEVICE void nvshmemx_sync_all_warp(void)
+{
+	(void)gdrc_unseen(gdr_sync_all_warp());
+}
+
+GDR_DEVICE void nvshmemx_barrier_all_block(void)
+{
+	(void)gdrc_unseen(gdr_barrier_all_block());
+}
+
+GDR_DEVICE void nvshmemx_sync_all_block(void)
+{
+	(void)gdrc_unseen(gdr_sync_all_block());
+}
+
+GDR_DEVICE int nvshmemx_barrier_warp(nvshmem_team_t team)
+{
+	return gdrc_said(gdr_barrier_warp(team));
+}
+
+GDR_DEVICE int nvshmemx_team_sync_warp(nvshmem_team_t team)
+{
+	return gdrc_said(gdr_team_sync_warp(team));
+}
+
+GDR_DEVICE int nvshmemx_barrier_block(nvshmem_team_t team)
+{
+	return gdrc_said(gdr_barrier_block(team));
+}
+
+GDR_DEVICE int nvshmemx_team_sync_block(nvshmem_team_t team)
+{
+	return gdrc_said(gdr_team_sync_block(team));
+}
+
 #ifdef __CUDACC__
 /* All threads of a warp group: 128 in a row. Takes the named barriers 8 to 15 of the block, one for each group. */
 GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
@@ -288,10 +411,50 @@ GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 #else
 #define nvshmemx_barrier_warpgroup(...) gdr_has_no_nvshmemx_barrier_warpgroup_without_CUDA
 #endif
-#define nvshmemx_team_sync_warp(team) gdrc_said(gdr_team_sync_warp(team))
-#define nvshmemx_team_sync_block(team) gdrc_said(gdr_team_sync_block(team))
-#define nvshmemx_signal_op(sig, value, op, pe) ((void)gdrc_said(gdr_signal_op(sig, value, op, pe)))
+
+GDR_BOTH void nvshmemx_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
+{
+	GDRC_VOID(nvshmemx_signal_op, pe, gdr_signal_op(sig, value, op, pe),
+		  gdr_signal_op_on_stream(sig, value, op, pe, GDRI_NOW));
+}
+
+/* Its name before 2.3. */
+GDR_BOTH void nvshmemx_uint64_signal(uint64_t *sig, uint64_t value, int op, int pe)
+{
+	nvshmemx_signal_op(sig, value, op, pe);
+}
 
 #include "nvshmemx_later.h"
+
+#ifdef __CUDACC__
+#define GDRC_G(T, bytes, call) return call
+#else
+#define GDRC_G(T, bytes, call)                                                                     \
+	T out;                                                                                     \
+                                                                                                   \
+	if (gdri_dev())                                                                            \
+		return call;                                                                       \
+	gdri_value_get(&out, src, bytes, pe);                                                      \
+	return out
+#endif
+
+/* The typed names. In the checked build they are functions that take file and line, behind macros of the names. */
+#ifdef GDR_CHECKED
+#define GDRC_AT(name) gdrc_at_##name
+#define GDRC_PARAMS(...) (const char *file, uint32_t line, __VA_ARGS__)
+#undef GDRI_HERE
+#define GDRI_HERE file, line,
+#else
+#define GDRC_AT(name) name
+#define GDRC_PARAMS(...) (__VA_ARGS__)
+#endif
+#include <gdr/compat/nvshmem_names.h>
+#ifdef GDR_CHECKED
+#undef GDRI_HERE
+#define GDRI_HERE __FILE__, __LINE__,
+#include <gdr/compat/nvshmem_checked.h>
+#endif
+
+GDR_EXTERN_C_END
 
 #endif

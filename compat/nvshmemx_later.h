@@ -14,13 +14,25 @@ GDR_DEVICE void gdrc_flush(int scope)
 {
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
-		(void)gdrc_said(gdr_quiet());
+		(void)gdrc_unseen(gdr_quiet());
 	gdri_scope_sync(scope);
 }
-#define nvshmemx_flush_warp() gdrc_flush(GDRI_WARP)
-#define nvshmemx_flush_block() gdrc_flush(GDRI_BLOCK)
-#ifndef __CUDACC_RTC__
-#define nvshmemx_flush_on_stream(stream) ((void)gdr_quiet_on_stream(stream))
+
+GDR_DEVICE void nvshmemx_flush_warp(void)
+{
+	gdrc_flush(GDRI_WARP);
+}
+
+GDR_DEVICE void nvshmemx_flush_block(void)
+{
+	gdrc_flush(GDRI_BLOCK);
+}
+
+#if GDRI_HAS_HOST
+static inline void nvshmemx_flush_on_stream(gdr_stream_t stream)
+{
+	(void)GDRC_TOLD(nvshmemx_flush_on_stream, -1, gdr_quiet_on_stream(stream));
+}
 #endif
 
 /* Shared memory for the bulk copy engine: a block gives it, and puts may use it. Here they do not, as there by default
@@ -47,10 +59,25 @@ GDR_DEVICE void nvshmemx_release_smem(void)
 }
 
 /* Sums of floating-point numbers in memory. */
-#define nvshmemx_float_atomic_add(...) ((void)gdrc_said(gdr_float_atomic_add(__VA_ARGS__)))
-#define nvshmemx_float_atomic_fetch_add(...) gdr_float_atomic_fetch_add(__VA_ARGS__)
-#define nvshmemx_double_atomic_add(...) ((void)gdrc_said(gdr_double_atomic_add(__VA_ARGS__)))
-#define nvshmemx_double_atomic_fetch_add(...) gdr_double_atomic_fetch_add(__VA_ARGS__)
+GDR_BOTH void nvshmemx_float_atomic_add(float *dst, float value, int pe)
+{
+	GDRC_VOID(nvshmemx_float_atomic_add, pe, gdr_float_atomic_add(dst, value, pe), -GDR_ESTATE);
+}
+
+GDR_BOTH float nvshmemx_float_atomic_fetch_add(float *dst, float value, int pe)
+{
+	return gdr_float_atomic_fetch_add(dst, value, pe);
+}
+
+GDR_BOTH void nvshmemx_double_atomic_add(double *dst, double value, int pe)
+{
+	GDRC_VOID(nvshmemx_double_atomic_add, pe, gdr_double_atomic_add(dst, value, pe), -GDR_ESTATE);
+}
+
+GDR_BOTH double nvshmemx_double_atomic_fetch_add(double *dst, double value, int pe)
+{
+	return gdr_double_atomic_fetch_add(dst, value, pe);
+}
 
 #ifndef __CUDACC_RTC__
 /* Where it is mapped is the library's to say: a preference is none. */

@@ -18,6 +18,9 @@ void gdri_host_refused(struct gdri_state *st, int status);
  * the first one, but for what says that the arguments were refused. Returns it. */
 int gdri_host_failed(struct gdri_state *st, int status);
 
+/* At the end: how many calls by NVSHMEM's names failed that return nothing. */
+void gdri_unseen_tell(struct gdri_state *st);
+
 /* ---- heap.c, under st->lock ---- */
 
 enum gdri_heap_call {

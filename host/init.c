@@ -103,6 +103,7 @@ int gdr_finalize(void)
 	ret = complete_all(st);
 	if (ret)
 		init_say(st, ret);
+	gdri_unseen_tell(st);
 	gdri_fault_tell(st);
 	broken = st->broken; /* these two were said when they were found */
 	first = gdri_first_failure(st);

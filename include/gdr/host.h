@@ -63,6 +63,10 @@ GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);
 GDRI_NAMESAKES_END
 /* Device code is compiled into the program: programs tell for which layout. */
 GDR_API int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version);
+#define GDRI_INIT_NVSHMEM 0x10000 /* in abi_version, by compat/: a heap of the size that its programs count on */
+/* For names of compat/ that return nothing: `call`, of a host thread and for PE pe (-1: no single one), failed.
+ * Latched, counted and told as GDR_NVSHMEM_ERRORS says. */
+GDR_API void gdri_unseen(const char *call, int pe, int status);
 /* For names that may be called by each of several libraries of a program (compat/): counts the users of the library,
  * of which gdr_init makes the first, `add` more or less. More: device code that was loaded since finds it, too. How
  * many there are now; 0, too, when it is not initialised; -GDR_E* of device code that cannot use it. */

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -247,6 +248,38 @@ int gdri_options_read(struct gdri_options *opt, char *const *env)
 			ret = -GDR_EOPTION;
 	}
 	return ret;
+}
+
+/* "1.5G", "2e9", "64m": as NVSHMEM reads it. 0: none, or not a size. */
+static uint64_t options_symmetric_size(void)
+{
+	static const char units[] = "kmgt";
+	const char *text = getenv("NVSHMEM_SYMMETRIC_SIZE"), *unit;
+	char *end;
+	double n;
+
+	if (!text || !*text)
+		return 0;
+	n = strtod(text, &end);
+	unit = *end ? strchr(units, *end | 32) : NULL;
+	if (unit)
+		n *= (double)((uint64_t)1024 << 10 * (unit - units));
+	if (n > 0 && n < (double)(1ull << 62) && (unit ? !end[1] || (end[1] | 32) == 'b' : !*end))
+		return (uint64_t)n;
+	gdri_warn("NVSHMEM_SYMMETRIC_SIZE=%.60s is not a size (1.5G, 512M, bytes): not used", text);
+	return 0;
+}
+
+uint64_t gdri_options_nvshmem_heap(bool on_gpu)
+{
+	const uint64_t least = on_gpu ? 2ull << 30 : 0, own = 64ull << 20;
+	const char *set = getenv("GDR_HEAP_SIZE");
+	uint64_t size = set && *set ? 0 : options_symmetric_size();
+
+	if (set && *set)
+		return 0;
+	size = size ? size + own : 0;
+	return size > least ? size : least;
 }
 
 int gdri_options_check(const struct gdri_options *opt)

@@ -38,6 +38,7 @@ enum { GDRI_HANDLE_AUTO, GDRI_HANDLE_FD, GDRI_HANDLE_FABRIC }; /* HEAP_HANDLE */
 enum { GDRI_MEMORY_AUTO, GDRI_MEMORY_GPU, GDRI_MEMORY_HOST }; /* HEAP_KIND, QUEUE_MEM */
 enum { GDRI_RANGE_INIT = 2, GDRI_RANGE_HEAP = 4, GDRI_RANGE_TRANSFER = 8, GDRI_RANGE_ORDER = 16 };
 enum { GDRI_RANGE_STREAM = 32 };
+enum { GDRI_UNSEEN_REPORT, GDRI_UNSEEN_ABORT }; /* NVSHMEM_ERRORS */
 enum { GDRI_DOORBELL_AUTO, GDRI_DOORBELL_GPU, GDRI_DOORBELL_CPU };
 
 /* Fills *opt from env (NULL: the process environment), warns once for each
@@ -49,6 +50,11 @@ int gdri_options_read(struct gdri_options *opt, char *const *env);
  * untouched, -GDR_EOPTION, and `why` says what is accepted. */
 int gdri_option_set(struct gdri_options *opt, const char *name, const char *value, char *why,
 		    size_t room);
+
+/* Bytes of the heap of a program that was written for NVSHMEM, whose heap is memory of a GPU or not: of
+ * NVSHMEM_SYMMETRIC_SIZE, and what the library needs of it; on a GPU 2 GiB at least, for there programs count on a heap
+ * that grows. 0: that of GDR_HEAP_SIZE. */
+uint64_t gdri_options_nvshmem_heap(bool on_gpu);
 
 /* Rules that tie options to each other or go beyond a range. */
 int gdri_options_check(const struct gdri_options *opt);

@@ -121,6 +121,20 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	add_told(t, e->local);
 }
 
+/* The record of the operation, if there was one, says more. */
+static void describe_unseen(struct text *t, const struct gdri_error *e)
+{
+	text_add(t, "a call by a name of NVSHMEM that returns nothing failed: ");
+	if (e->op != GDRI_NONE)
+		text_add(t, "%s", gdri_call_name(e->op));
+	if (e->peer >= 0)
+		text_add(t, " to PE %d", e->peer);
+	else if ((e->reason & 0xffu) == GDRI_ARG_PE)
+		text_add(t, " to PE %lld", (long long)e->len);
+	text_add(t, "%s%s", e->op != GDRI_NONE || e->peer >= 0 ? ": " : "", gdr_strerror(e->status));
+	text_add(t, "; nvshmem_finalize says how many did, GDR_NVSHMEM_ERRORS=abort ends the job at the first");
+}
+
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
 	char why[240];
@@ -166,6 +180,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_lost(&t, e);
 	else if (e->kind == GDRI_ERROR_BROKEN)
 		describe_broken(&t, e);
+	else if (e->kind == GDRI_ERROR_UNSEEN)
+		describe_unseen(&t, e);
 	else
 		describe_arg(&t, e);
 	if (*advice)
@@ -216,6 +232,16 @@ bool gdri_errors_have(const struct gdri_dev *dev, int status)
 
 	for (i = 0; i < n; i++)
 		if (error_is_complete(&dev->errors[i]) && dev->errors[i].status == status)
+			return true;
+	return false;
+}
+
+bool gdri_errors_unseen(const struct gdri_dev *dev)
+{
+	uint32_t i, n = errors_taken(dev);
+
+	for (i = 0; i < n; i++)
+		if (error_is_complete(&dev->errors[i]) && dev->errors[i].kind == GDRI_ERROR_UNSEEN)
 			return true;
 	return false;
 }

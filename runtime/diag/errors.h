@@ -17,6 +17,9 @@ int gdri_errors_copy(const struct gdri_dev *dev, struct gdr_error *out, int max)
 /* A complete record with that status is there. */
 bool gdri_errors_have(const struct gdri_dev *dev, int status);
 
+/* A call by a name of NVSHMEM that returns nothing has failed (GDRI_ERROR_UNSEEN). */
+bool gdri_errors_unseen(const struct gdri_dev *dev);
+
 /* Logs the records from *seen on that are complete and moves *seen behind them. */
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen);
 

@@ -54,6 +54,12 @@ static void look_at_errors(struct gdri_monitor *m)
 	gdri_log_counts(COUNTS_MS, 0);
 }
 
+/* Kernels may never end: the job does, from here. */
+static bool must_end(const struct gdri_monitor *m)
+{
+	return m->st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT && gdri_errors_unseen(m->st->dev);
+}
+
 static void *monitor_main(void *arg)
 {
 	struct gdri_monitor *m = arg;
@@ -62,6 +68,10 @@ static void *monitor_main(void *arg)
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
 		look_at_errors(m);
+		if (must_end(m)) {
+			pthread_mutex_unlock(&m->lock); /* which gdr_global_exit takes */
+			gdr_global_exit(1);
+		}
 		sleep_a_while(m);
 	}
 	look_at_errors(m);

@@ -15,6 +15,7 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/cuda/modules.h"
 #include "runtime/cuda/prefetch.h"
+#include "runtime/cuda/units.h"
 #include "runtime/diag/fault.h"
 #include "runtime/diag/monitor.h"
 #include "runtime/hostdev/hostdev.h"
@@ -251,9 +252,15 @@ static int take_heap_size(struct gdri_state *st, size_t size)
 	return -GDR_EOPTION;
 }
 
+static bool heap_on_gpu(const struct gdri_state *st)
+{
+	return (gdri_units_exist() || st->opt.device == GDRI_DEVICE_CUDA) && st->opt.heap_kind != GDRI_MEMORY_HOST;
+}
+
 static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 {
 	char why[160];
+	size_t size;
 
 	if (!attr)
 		return 0;
@@ -268,7 +275,10 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 		gdri_error("gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
 		return -GDR_EINVAL;
 	}
-	if (attr->heap_size && take_heap_size(st, attr->heap_size))
+	size = attr->heap_size;
+	if (!size && st->nvshmem)
+		size = gdri_options_nvshmem_heap(heap_on_gpu(st));
+	if (size && take_heap_size(st, size))
 		return -GDR_EOPTION;
 	if (attr->ctx_queues > 255) {
 		gdri_error("gdr_init_attr: %u queues to each PE for contexts; at most 255", attr->ctx_queues);
@@ -373,11 +383,12 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	pthread_mutex_init(&st->symmetric_lock, NULL);
 	pthread_mutex_init(&st->fault_lock, NULL);
 	pthread_mutex_init(&st->staging_lock, NULL);
+	st->nvshmem = abi_version & GDRI_INIT_NVSHMEM;
 	take_options(st, attr);
 	if (st->opt.nvtx > 1 && !gdri_range_built())
 		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
 	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_init");
-	check_abi(st, abi_version);
+	check_abi(st, abi_version & ~GDRI_INIT_NVSHMEM);
 	ret = state_execute(st);
 	st->attr = NULL;
 	if (ret) {

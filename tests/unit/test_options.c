@@ -272,6 +272,36 @@ static void parsers(void **state)
 	assert_int_equal(gdri_edit_distance("kitten", "sitting"), 3);
 }
 
+/* A program for NVSHMEM: its size and the library's 64 MiB, on a GPU 2 GiB at least, unless GDR_HEAP_SIZE is set. */
+static void the_heap_of_nvshmem(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t size; /* 0: none, or not a size */
+	} sizes[] = {
+		{"", 0}, {"nonsense", 0}, {"5x", 0}, {"-1G", 0}, {"1Gx", 0}, {"1048576", 1 << 20}, {"512K", 512 << 10},
+		{"64m", 64 << 20}, {"1.5G", 3ull << 29}, {"3GB", 3ull << 30}, {"2e9", 2000000000}, {"1T", 1ull << 40},
+	};
+	const uint64_t own = 64 << 20, least = 2ull << 30;
+	uint64_t size;
+	size_t i;
+
+	(void)state;
+	unsetenv("GDR_HEAP_SIZE");
+	gdri_log_set_level(GDRI_LOG_ERROR);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		setenv("NVSHMEM_SYMMETRIC_SIZE", sizes[i].text, 1);
+		size = sizes[i].size ? sizes[i].size + own : 0;
+		assert_int_equal(gdri_options_nvshmem_heap(false), size);
+		assert_int_equal(gdri_options_nvshmem_heap(true), size > least ? size : least);
+	}
+	setenv("GDR_HEAP_SIZE", "1g", 1);
+	assert_int_equal(gdri_options_nvshmem_heap(true), 0);
+	unsetenv("GDR_HEAP_SIZE");
+	unsetenv("NVSHMEM_SYMMETRIC_SIZE");
+	assert_int_equal(gdri_options_nvshmem_heap(true), least);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +316,7 @@ int main(void)
 		cmocka_unit_test(times_need_a_unit),
 		cmocka_unit_test(printed_values_parse_back),
 		cmocka_unit_test(parsers),
+		cmocka_unit_test(the_heap_of_nvshmem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,7 @@ enum gdri_error_kind {
 	GDRI_ERROR_TOLD = 4, /* another PE says that an operation of its own failed */
 	GDRI_ERROR_LOST = 5, /* the launcher says that a PE is dead */
 	GDRI_ERROR_BROKEN = 6, /* another PE says that it gave up a collective of all PEs */
+	GDRI_ERROR_UNSEEN = 7, /* the first call that failed and returns nothing (compat/) */
 };
 
 #define GDRI_OPERATION_NUMBER(operation, number, name, call) GDRI_##operation = number,
@@ -447,6 +448,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
 	uint32_t any_turn; /* where the next look for any word of a set begins */
 	uint32_t told;	   /* 1: there is a record of gdri_ctl.fault */
+	uint32_t unseen;   /* calls that failed and return nothing (compat/) */
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 2 * GDRI_LINE, "lines of gdri_dev");
