@@ -57,7 +57,6 @@
 #define GDRI_NAME(pre, op, z, rest) gdr_##pre##op##z##rest | op##rest
 #define GDRI_CTX_NAME(pre, op, z, rest) gdr_ctx_##pre##op##z##rest | ctx_##op##rest
 #define GDRI_PLAIN(name) gdr_##name |
-#define GDRI_CTX_NAME(pre, op, z, rest) gdr_ctx_##pre##op##z##rest | ctx_##op##rest
 #define GDRI_FN_OF(member, ret, name, params, ...) GDRI_PRINTED | name | params;
 #define GDRI_FN_VALUE_OF(member, ret, name, params, ...) GDRI_PRINTED | name | params;
 #define GDRI_HOST_FN(ret, name, params, result) GDRI_PRINTED | name | params;

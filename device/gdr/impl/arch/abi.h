@@ -37,7 +37,7 @@
 struct GDRI_ALIGNED gdri_qp {
 	/* constants (host) */
 	uint8_t *sq;		 /* depth blocks */
-	uint64_t *db;		 /* doorbell register: one 8-byte store */
+	uint64_t *db;		 /* doorbell register, or a word that a thread polls: one 8-byte store */
 	uint32_t *dbrec;	 /* send doorbell record (the second dword), big-endian */
 	struct gdri_cqe *cq;	 /* cq_mask + 1 entries of 64 bytes */
 	uint32_t qpn_shifted;	 /* qpn << 8, big-endian as it stands in WQE and doorbell */
@@ -59,7 +59,7 @@ struct GDRI_ALIGNED gdri_qp {
 	uint64_t gate; /* (dev) who waits for room, and whose turn it is: gdri_gate_enter */
 
 	/* (dev) blocks published, and the baton of publication: whoever reserved
-	 * at `ready_index` may publish. index << 1 | last, where last says that the
+	 * at `ready >> 1` may publish. index << 1 | last, where last says that the
 	 * WQE before the index has two blocks: its CQE carries index - 2, so that
 	 * a waiter waits for done >= index - last. */
 	GDRI_ALIGNED uint64_t ready;
@@ -413,7 +413,7 @@ struct GDRI_ALIGNED gdri_dev {
 	/* [n_queues]: n_pes * n_slots, peer by peer, then n_pes in each slot of those kept for contexts.
 	 * sq NULL: none to that peer */
 	struct gdri_qp *qps;
-	uint64_t *used;		   /* (dev) bitmap of queues ever posted to; never cleared */
+	uint64_t *used;		   /* (dev) bitmap of queues posted to; the link check clears it behind itself */
 	gdri_be32_t lkey;	   /* own heap; addresses are heap offsets (iova 0) */
 	uint32_t n_queues;
 	uint64_t timeout_ns;	   /* of every wait */
