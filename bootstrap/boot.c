@@ -12,6 +12,7 @@
 
 #include "bootstrap/detect.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 extern char **environ;
 
@@ -116,10 +117,10 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	b = first_detected(bootstraps, N_PASSED, how, &l);
 	if (b)
 		return b->open(out, how, &l, timeout_ms);
-	if (how->word == GDRI_BOOT_AUTO)
+	if (how->opt->bootstrap == GDRI_BOOT_AUTO)
 		b = first_detected(bootstraps + N_PASSED, N_ALL - N_PASSED, how, &l);
 	else
-		b = &bootstraps[N_PASSED + how->word - 1];
+		b = &bootstraps[N_PASSED + how->opt->bootstrap - 1];
 	if (!b)
 		return boot_refuse_launcher(&l);
 	gdri_info("bootstrap: %s (%s)", b->name, *l.evidence ? l.evidence : "no launcher found in the environment");

@@ -29,10 +29,9 @@ const char *gdri_boot_waited(int timeout_ms, int left_ms);
 
 #define GDRI_UID_BYTES 128
 
+struct gdri_options;
 struct gdri_boot_how {
-	unsigned int word;	       /* of GDR_BOOTSTRAP */
-	unsigned int env_port;	       /* 0: the one behind MASTER_PORT */
-	const char *env_secret;	       /* "": the run's id */
+	const struct gdri_options *opt; /* runtime/core/options.h: the word of GDR_BOOTSTRAP, what a bootstrap has */
 	const unsigned char *uniqueid; /* GDRI_UID_BYTES that the program passes, with pe and n_pes; NULL: none */
 	int pe, n_pes;
 	const void *mpi_comm; /* of an MPI_Comm that the program passes; NULL: none */

@@ -19,6 +19,7 @@
 #include "bootstrap/uid/net.h"
 #include "bootstrap/uid/serve.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 #define ADDRESSES  8	/* of one name, that are tried */
 #define AGAIN_MS   50	/* between two attempts to reach PE 0 */
@@ -253,12 +254,12 @@ int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 	struct gdri_env_job job;
 	char why[200];
 
-	if (!gdri_env_parse(launcher->env, how->env_port, &job, why, sizeof(why))) {
+	if (!gdri_env_parse(launcher->env, how->opt->env_port, &job, why, sizeof(why))) {
 		gdri_error("bootstrap: GDR_BOOTSTRAP=env needs RANK, WORLD_SIZE, MASTER_ADDR, and MASTER_PORT or "
 			   "GDR_ENV_PORT, as torchrun sets them: %s", why);
 		return -GDR_EBOOTSTRAP;
 	}
 	if (job.n_pes == 1)
 		return gdri_boot_single_open(out, how, launcher, timeout_ms);
-	return gdri_boot_env_join(out, &job, how->env_secret, timeout_ms);
+	return gdri_boot_env_join(out, &job, how->opt->env_secret, timeout_ms);
 }

@@ -55,11 +55,7 @@ static void state_register_fork(void)
 
 static int open_bootstrap(struct gdri_state *st)
 {
-	struct gdri_boot_how how = {
-		.word = st->opt.bootstrap,
-		.env_port = st->opt.env_port,
-		.env_secret = st->opt.env_secret,
-	};
+	struct gdri_boot_how how = {.opt = &st->opt};
 	const struct gdr_init_attr *attr = st->attr;
 	int left = gdri_left_ms(st->deadline_ns);
 

@@ -24,8 +24,10 @@
 
 #include "bootstrap/boot.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 static struct gdr_bootstrap *boot;
+static struct gdri_options opt;
 static int limit_ms = 20000;
 static int failures;
 
@@ -174,7 +176,7 @@ static int do_mismatch(void)
 }
 
 /* Without a launcher: RANK, WORLD_SIZE and the file by which the id comes to all; for each open another. */
-static int open_by_id(const char *file)
+static int open_by_id(const char *file, struct gdri_boot_how *how)
 {
 	static int nth;
 	int pe = atoi(getenv("RANK")), n = atoi(getenv("WORLD_SIZE")), rc = 0, left = limit_ms / 10;
@@ -196,32 +198,38 @@ static int open_by_id(const char *file)
 			return -GDR_ETIMEOUT;
 		fclose(f);
 	}
-	return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){.uniqueid = id, .pe = pe, .n_pes = n}, limit_ms);
+	how->uniqueid = id;
+	how->pe = pe;
+	how->n_pes = n;
+	return gdri_bootstrap_open(&boot, how, limit_ms);
 }
 
-static int open_by_option(void)
+static bool is_in_table(const char *name)
 {
-#define WORD(name) #name,
-	static const char *const words[] = {"auto", GDRI_BOOT_NAMED(WORD)};
-#undef WORD
-	struct gdri_boot_how how = {.word = GDRI_BOOT_AUTO, .env_secret = ""};
-	const char *word = getenv("GDR_BOOTSTRAP");
+#define NAME(name) #name,
+	static const char *const names[] = {GDRI_BOOT_PASSED(NAME) GDRI_BOOT_NAMED(NAME) NULL};
+#undef NAME
+	int i;
 
-	while (word && strcmp(words[how.word], word))
-		how.word++;
-	return gdri_bootstrap_open(&boot, &how, limit_ms);
+	for (i = 0; names[i] && strcmp(names[i], name); i++)
+		;
+	return names[i];
 }
 
 static int do_open(void)
 {
 	const char *file = getenv("ID_FILE");
-	int rc = file ? open_by_id(file) : open_by_option();
+	struct gdri_boot_how how = {.opt = &opt};
+	int rc = gdri_options_read(&opt, NULL);
 
+	if (!rc)
+		rc = file ? open_by_id(file, &how) : gdri_bootstrap_open(&boot, &how, limit_ms);
 	if (rc) {
 		fprintf(stderr, "boot_test: open: %d\n", rc);
 		return rc;
 	}
 	gdri_log_set_pe(boot->pe);
+	CHECK(is_in_table(boot->name), "%s is no row of bootstrap/boot.h", boot->name);
 	CHECK(boot->version == GDR_BOOTSTRAP_VERSION && boot->size == sizeof(*boot), "version");
 	CHECK(boot->pe >= 0 && boot->pe < boot->n_pes && boot->hostname[0], "pe, n_pes, hostname");
 	return 0;

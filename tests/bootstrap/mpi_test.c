@@ -10,10 +10,12 @@
 
 #include "bootstrap/boot.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 #define LIMIT_MS 20000
 
 static struct gdr_bootstrap *boot;
+static struct gdri_options opt;
 
 static int exchange(void)
 {
@@ -47,7 +49,7 @@ static int step(char c)
 	case 'X':
 		return reduce();
 	case 'o':
-		return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){.env_secret = ""}, LIMIT_MS);
+		return gdri_bootstrap_open(&boot, &(struct gdri_boot_how){.opt = &opt}, LIMIT_MS);
 	case 'x':
 		return exchange();
 	case 'c':
@@ -64,6 +66,8 @@ int main(int argc, char **argv)
 	const char *p;
 	int rc;
 
+	if (gdri_options_read(&opt, NULL))
+		return 1;
 	for (p = argc > 1 ? argv[1] : "MoxXcF"; *p; p++) {
 		rc = step(*p);
 		if (rc) {

@@ -20,6 +20,7 @@
 #include "bootstrap/boot.h"
 #include "fake_pmix.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 /* The tests must hold on a machine with ten times as many runnable threads as
  * cores: a long limit where success is expected, a short one to let expire. */
@@ -28,7 +29,8 @@
 #define SLACK_S	 4.0
 
 static int limit_ms = LONG_MS;
-static const struct gdri_boot_how automatic = {.word = GDRI_BOOT_AUTO, .env_secret = ""};
+static struct gdri_options opt;
+static const struct gdri_boot_how automatic = {.opt = &opt};
 
 #define REQUIRE(ok)                                                                           \
 	do {                                                                                  \
@@ -473,6 +475,8 @@ int main(void)
 		cmocka_unit_test(case_lost_launcher_ends_a_wait),
 	};
 
+	if (gdri_options_read(&opt, NULL))
+		return 1;
 	/* The launcher's own variables, if there are any, are not wanted. */
 	setenv("PMIX_NAMESPACE", "fake@1", 1);
 	setenv("PMIX_RANK", "1", 1);

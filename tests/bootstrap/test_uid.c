@@ -24,9 +24,12 @@
 #include "bootstrap/uid/net.h"
 #include "bootstrap/uid/wire.h"
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 #include "tests/entries.h"
 
 #define LIMIT_MS 20000
+
+static struct gdri_options opt;
 
 static double now(void)
 {
@@ -65,7 +68,9 @@ static int one_round(struct gdr_bootstrap *b, int x)
 
 static int open_by_id(struct gdr_bootstrap **b, const unsigned char *id, int pe, int n, int limit_ms)
 {
-	return gdri_bootstrap_open(b, &(struct gdri_boot_how){.uniqueid = id, .pe = pe, .n_pes = n}, limit_ms);
+	struct gdri_boot_how how = {.opt = &opt, .uniqueid = id, .pe = pe, .n_pes = n};
+
+	return gdri_bootstrap_open(b, &how, limit_ms);
 }
 
 static void *pe_main(void *arg)
@@ -514,5 +519,7 @@ int main(void)
 		cmocka_unit_test(test_unused),	  cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
 	};
 
+	if (gdri_options_read(&opt, NULL))
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
