@@ -24,7 +24,7 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 	else if (q.by == GDRI_BY_GRID)
 		ret = gdri_perform_grid(&q);
 	else
-		ret = GDRI_HAS_ANY_ADDRESS ? -GDR_EINVAL /* never asked */ : gdri_perform_push(&q);
+		ret = GDRI_HAS_ANY_ADDRESS ? -GDR_EINVAL /* never asked */ : gdri_perform_ll(&q);
 	/* any of the blocks may fail: the team keeps the status */
 	if (!gdr_thread_id() && (ret || !gdr_block_id()))
 		gdri_perform_end(&q, ret, value);

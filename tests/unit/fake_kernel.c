@@ -11,7 +11,7 @@ static int perform(const struct gdri_request *q, uint64_t value[2])
 		return gdri_perform_thread(q, value);
 	if (q->by == GDRI_BY_BLOCK)
 		return gdri_perform_block(q, GDRI_THREAD);
-	return q->by == GDRI_BY_GRID ? gdri_perform_grid(q) : gdri_perform_push(q);
+	return q->by == GDRI_BY_GRID ? gdri_perform_grid(q) : gdri_perform_ll(q);
 }
 
 /* A block after the other, each of one thread: they do not wait for each other, but for those of other PEs. */

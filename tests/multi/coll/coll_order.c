@@ -3,7 +3,7 @@
  * objects: dest is refilled right before each call and looked at right after it, source overwritten
  * after it. At the same time the other block of the kernel does so over another team: two halves of
  * the world, or two teams that share members. Behind each call one of its threads makes another one alone.
- * usage: coll_order [wrap]: the numbers in the words of short calls (words.h) begin anew on the way, with what
+ * usage: coll_order [wrap]: the numbers in the words of short calls (ll.h) begin anew on the way, with what
  * the last time left there. */
 #include "tests/multi/coll/coll.h"
 
@@ -153,7 +153,7 @@ GDR_KERNEL(late, struct storm, a)
 
 	if (!gdr_thread_id())
 		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, (uint32_t)-GDR_ETIMEOUT);
-	EXPECT_EQ(a.report, gdri_cast(GDRI_BLOCK, a.side[0].team, dst, src, 8, 0, 1), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdri_ll_bcast(GDRI_BLOCK, a.side[0].team, dst, src, 8, 0, 1), -GDR_ETIMEOUT);
 	gdr_sync_block();
 	if (!gdr_thread_id())
 		gdri_st_relaxed_gpu_u32((uint32_t *)&t->err, 0);

@@ -270,7 +270,7 @@ struct gdri_chan {
 	uint64_t word; /* (peer) messages it sent here | messages it took from here << 32 */
 	uint64_t sync; /* (peer) the latest sync of the team that it told of */
 	uint64_t note; /* (peer) the latest note, see struct gdri_note */
-	uint64_t casts; /* (peer) parts of broadcasts (cast.h) up to this one that it is done with */
+	uint64_t casts; /* (peer) epochs of LL broadcasts up to this one that it is done with */
 	/* (dev) of this PE alone */
 	uint32_t sent, got; /* messages to the member, and taken from it */
 	uint32_t told;	    /* got, when the member was last told */
@@ -320,7 +320,7 @@ enum gdri_algo {
 	GDRI_N_ALGOS = 11,
 };
 #define GDRI_CHOICES 4
-#define GDRI_CAST_DEPTH 8u /* parts of broadcasts that the root may be ahead */
+#define GDRI_CAST_DEPTH 8u /* epochs of LL broadcasts that the root may be ahead */
 #define GDRI_PUSH_HEAD 16u /* words in front of what a block has of gdri_team.push */
 #define GDRI_GRID_MAX 64u /* blocks that work on one collective */
 
@@ -329,11 +329,11 @@ struct GDRI_ALIGNED gdri_team {
 	int32_t n;	       /* members; 0: no such team, or not with this PE */
 	int32_t me;	       /* own number in it */
 	int32_t start, stride; /* member i is PE start + i * stride; stride 0: pes[i] */
-	uint32_t word_size;   /* bytes of a part that goes by words.h; 0: as grid_blocks, or the job has more PEs */
+	uint32_t word_size;   /* bytes of an LL epoch (coll/ll); 0: as grid_blocks, or the job has more PEs */
 	uint32_t slot_size;    /* a power of two */
-	/* (peer) [2][n][word_size / 8][2], in the heap: parts of member i, in turn */
+	/* (peer) [2][n][word_size / 8][2], in the heap: LL epochs of member i, by parity */
 	uint64_t *words;
-	uint32_t quick[GDRI_N_KINDS]; /* up to so many bytes a call goes by words */
+	uint32_t quick[GDRI_N_KINDS]; /* up to so many bytes a call goes by LL */
 	int16_t *pes;	       /* [n] */
 	struct gdri_chan *chan; /* [n] */
 	uint8_t *slots;	       /* [n][GDRI_CHAN_DEPTH][slot_size]: messages of member i */
@@ -343,10 +343,10 @@ struct GDRI_ALIGNED gdri_team {
 	 * this PE's (dev) */
 	uint64_t *grid;
 	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
-	/* (peer) [GDRI_CAST_DEPTH][slot_size / 8][2], in the heap: parts of broadcasts (cast.h), whoever is the root */
+	/* (peer) [GDRI_CAST_DEPTH][slot_size / 8][2], in the heap: epochs of LL broadcasts, whoever is the root */
 	uint64_t *casts;
-	/* [push_blocks], in the heap: of each block its count of parts (dev), then such words of its own, of
-	 * push_size bytes (push.h) */
+	/* [push_blocks], in the heap: of each CTA its count of LL epochs (dev), then such words of its own, of
+	 * push_size bytes (ll/ctas.h) */
 	uint64_t *push;
 	uint32_t push_blocks, push_size; /* 0: none */
 	/* Two levels: nodes, whose members map each other. 0: just one, or one member on each. */
@@ -360,8 +360,8 @@ struct GDRI_ALIGNED gdri_team {
 	uint64_t max[GDRI_N_KINDS][GDRI_CHOICES];
 	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];
 	/* (dev) What calls write, apart from what does not change; one caller at a time */
-	uint64_t GDRI_ALIGNED word_seq; /* parts of words so far */
-	uint64_t cast_seq;   /* parts of broadcasts so far */
+	uint64_t GDRI_ALIGNED word_seq; /* LL epochs so far */
+	uint64_t cast_seq;   /* epochs of LL broadcasts so far */
 	uint64_t cast_known; /* up to which all others have taken them */
 	uint64_t epoch;	     /* syncs so far */
 	int32_t err;	     /* of a call that failed: the members are out of step */

@@ -19,8 +19,8 @@ GDR_DEVICE int gdri_few_moved(size_t len, size_t most)
 	return len <= 64 || (len <= most && dev && len * (size_t)(gdri_k(dev, n_pes) - 1) <= most);
 }
 
-/* One thread is quicker straight, and meets twice, than by words of 8 bytes beyond so much; a warp beyond more. A
- * broadcast by words meets nobody. */
+/* One thread is quicker directly, and meets twice, than by LL words of 8 bytes beyond so much; a warp beyond more. A
+ * broadcast by LL meets nobody. */
 #define GDRI_ALONE_MOVED 256u
 #define GDRI_WARP_MOVED 8192u
 #define GDRI_ALONE_CAST 512u
@@ -30,32 +30,37 @@ GDR_DEVICE int gdri_few_moved(size_t len, size_t most)
  * send more than this. */
 #define GDRI_ALONE_ADDED 512u
 #define GDRI_ALONE_FLAT 4096u
-/* What is more than one part of words is quicker straight, but for little. */
-#define GDRI_WORD_PARTS 16384u
+/* What is more than one epoch of LL is quicker directly, but for little. */
+#define GDRI_LL_STEPS 16384u
 
-GDR_DEVICE int gdri_words_suit(int scope, size_t len)
+GDR_DEVICE int gdri_ll_suits(int scope, size_t len)
 {
 	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_MOVED : GDRI_ALONE_MOVED);
 }
 
-GDR_DEVICE int gdri_cast_suits(int scope, size_t len)
+GDR_DEVICE int gdri_ll_bcast_suits(int scope, size_t len)
 {
 	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_CAST : GDRI_ALONE_CAST);
 }
 
-GDR_DEVICE int gdri_words_fit(const struct gdri_coll *c, size_t len)
+GDR_DEVICE int gdri_ll_fits(const struct gdri_coll *c, size_t len)
 {
-	return len <= c->team->word_size || len <= GDRI_WORD_PARTS;
+	return len <= c->team->word_size || len <= GDRI_LL_STEPS;
+}
+
+GDR_DEVICE void gdri_scope_copy(int scope, void *dst, const void *src, size_t len)
+{
+	if (dst == src || !len)
+		return;
+	if (scope == GDRI_THREAD)
+		gdri_copy_thread_coll(dst, src, len);
+	else
+		gdri_copy(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 }
 
 GDR_DEVICE void gdri_coll_copy(const struct gdri_coll *c, void *dst, const void *src, size_t len)
 {
-	if (dst == src || !len)
-		return;
-	if (c->scope == GDRI_THREAD)
-		gdri_copy_thread_coll(dst, src, len);
-	else
-		gdri_copy(dst, src, len, gdri_scope_rank(c->scope), gdri_scope_size(c->scope));
+	gdri_scope_copy(c->scope, dst, src, len);
 }
 
 /* The other members in turn, beginning behind the own one: i from 1 to n - 1. */

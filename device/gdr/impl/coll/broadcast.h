@@ -3,7 +3,7 @@
 #ifndef GDRI_BROADCAST_H
 #define GDRI_BROADCAST_H
 
-#include <gdr/impl/coll/ll/cast.h>
+#include <gdr/impl/coll/ll/broadcast.h>
 #include <gdr/impl/coll/coll.h>
 
 /* Members in the order of the root's tree: v 0 is the root. */
@@ -168,11 +168,11 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO);
 }
 
-#define GDRI_CAST_MOST 4096u /* longer ones are parts of words.h, as long as they are one */
+#define GDRI_LL_BCAST_MOST 4096u /* longer ones take step.h's areas, as long as they are one epoch */
 
-GDR_DEVICE int gdri_cast_fits(const struct gdri_coll *c, size_t len)
+GDR_DEVICE int gdri_ll_bcast_fits(const struct gdri_coll *c, size_t len)
 {
-	return gdri_cast_suits(c->scope, len) && gdri_words_fit(c, len);
+	return gdri_ll_bcast_suits(c->scope, len) && gdri_ll_fits(c, len);
 }
 
 GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
@@ -186,10 +186,10 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root, GDRI_ARG_ROOT);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_cast_fits(&c, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_ll_bcast_fits(&c, len)))
 		return gdri_straight_broadcast(&c, dst, src, len, root);
 	if (algo == GDRI_A_WORDS && c.n > 1)
-		return gdri_coll_end(&c, gdri_cast_any(&c, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
+		return gdri_coll_end(&c, gdri_ll_bcast_any(&c, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
 	if (c.n > 1)
 		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root, algo);
 	if (!ret && c.me == root)
@@ -202,10 +202,10 @@ GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const vo
 {
 	int ret = 1;
 
-	if (len <= GDRI_CAST_MOST && gdri_cast_suits(scope, len))
-		ret = gdri_cast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 0);
-	else if (gdri_cast_suits(scope, len))
-		ret = gdri_cast_wide(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root);
+	if (len <= GDRI_LL_BCAST_MOST && gdri_ll_bcast_suits(scope, len))
+		ret = gdri_ll_bcast(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root, 0);
+	else if (gdri_ll_bcast_suits(scope, len))
+		ret = gdri_ll_bcast_wide(scope, team, (uint8_t *)dst, (const uint8_t *)src, len, root);
 	return gdri_likely(ret <= 0) ? ret : gdri_broadcast_all(scope, team, dst, src, len, root);
 }
 

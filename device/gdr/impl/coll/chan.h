@@ -29,7 +29,6 @@ struct gdri_coll {
 	uint32_t op; /* for messages */
 	int view, n, me; /* who takes part, how many, own number among them */
 	int lane, root;
-	uint64_t seq; /* gdri_team.word_seq */
 };
 
 /* Number in the team. */

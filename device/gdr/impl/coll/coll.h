@@ -5,9 +5,10 @@
 #define GDRI_COLL_H
 
 #include <gdr/impl/coll/alltoall_levels.h>
-#include <gdr/impl/coll/ll/quick.h>
+#include <gdr/impl/coll/ll/step.h>
+#include <gdr/impl/coll/direct/grid.h>
 #include <gdr/impl/coll/direct/straight.h>
-#include <gdr/impl/coll/ll/words_move.h>
+#include <gdr/impl/coll/ll/epochs.h>
 
 /* ---- every member to every other one ---- */
 
@@ -277,22 +278,19 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 	return ret;
 }
 
-/* len bytes to each, from src + src_step * its number, by words. */
-GDR_DEVICE int gdri_exchange_words(const struct gdri_coll *c, void *dst, const void *src, size_t len,
-				   size_t dst_step, size_t src_step)
+/* len bytes to each, from src + src_step * its number, by LL. */
+GDR_DEVICE int gdri_exchange_ll(const struct gdri_coll *c, void *dst, const void *src, size_t len,
+				size_t dst_step, size_t src_step)
 {
-	size_t me = (size_t)(uint32_t)c->me;
-	uint8_t *d = (uint8_t *)dst;
-	const uint8_t *s = (const uint8_t *)src;
-	const struct gdri_word_move m = {d,	s,   dst_step,	      src_step,	    len, len, len, 0,
-					 d + dst_step * me, s + src_step * me, len};
+	const struct gdri_ll_moves m = {
+		{(uint8_t *)dst, (const uint8_t *)src, dst_step, src_step, len, 0, 0}, len, 0};
 
-	return gdri_coll_end(c, gdri_words_exchange(c, &m));
+	return gdri_coll_end(c, gdri_ll_move(c, &m));
 }
 
 GDR_DEVICE int gdri_move_fits(const struct gdri_coll *c, size_t len)
 {
-	return gdri_words_suit(c->scope, len) && gdri_words_fit(c, len);
+	return gdri_ll_suits(c->scope, len) && gdri_ll_fits(c, len);
 }
 
 GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -307,7 +305,7 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
 	if (algo == GDRI_A_WORDS)
-		return gdri_exchange_words(&c, dst, src, len, len, 0);
+		return gdri_exchange_ll(&c, dst, src, len, len, 0);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	return gdri_coll_end(&c, ret);
 }
@@ -316,8 +314,8 @@ GDR_DEVICE int gdri_fcollect_as(int scope, gdr_team_t team, void *dst, const voi
 {
 	int ret = 1;
 
-	if (gdri_words_suit(scope, len))
-		ret = gdri_quick_move(scope, team, GDRI_COLLECT, GDRI_K_COLLECT, dst, len, src, 0, len);
+	if (gdri_ll_suits(scope, len))
+		ret = gdri_ll_step_move(scope, team, GDRI_COLLECT, GDRI_K_COLLECT, dst, len, src, 0, len);
 	return gdri_likely(ret <= 0) ? ret : gdri_fcollect_all(scope, team, dst, src, len);
 }
 
@@ -339,7 +337,7 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
 		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
 	if (algo == GDRI_A_WORDS)
-		return gdri_exchange_words(&c, dst, src, len, len, len);
+		return gdri_exchange_ll(&c, dst, src, len, len, len);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &b, (const uint8_t *)src, &b);
 	return gdri_coll_end(&c, ret);
 }
@@ -348,8 +346,8 @@ GDR_DEVICE int gdri_alltoall_as(int scope, gdr_team_t team, void *dst, const voi
 {
 	int ret = 1;
 
-	if (gdri_words_suit(scope, len))
-		ret = gdri_quick_move(scope, team, GDRI_ALLTOALL, GDRI_K_ALLTOALL, dst, len, src, len, len);
+	if (gdri_ll_suits(scope, len))
+		ret = gdri_ll_step_move(scope, team, GDRI_ALLTOALL, GDRI_K_ALLTOALL, dst, len, src, len, len);
 	return gdri_likely(ret <= 0) ? ret : gdri_alltoall_all(scope, team, dst, src, len);
 }
 
@@ -374,13 +372,13 @@ GDRI_NOINLINE void gdri_collect_places(const struct gdri_coll *c)
 	}
 }
 
-GDR_DEVICE int gdri_collect_lengths_words(const struct gdri_coll *c, uint8_t *all, const uint8_t *own)
+GDR_DEVICE int gdri_collect_lengths_ll(const struct gdri_coll *c, uint8_t *all, const uint8_t *own)
 {
 	gdr_team_t team = (gdr_team_t)(c->team - gdri_k(c->dev, teams));
-	int ret = gdri_quick_move(c->scope, team, c->op, GDRI_K_COLLECT, all, sizeof(struct gdri_chan), own, 0,
+	int ret = gdri_ll_step_move(c->scope, team, c->op, GDRI_K_COLLECT, all, sizeof(struct gdri_chan), own, 0,
 				  sizeof(uint64_t));
 
-	return ret <= 0 ? ret : gdri_exchange_words(c, all, own, sizeof(uint64_t), sizeof(struct gdri_chan), 0);
+	return ret <= 0 ? ret : gdri_exchange_ll(c, all, own, sizeof(uint64_t), sizeof(struct gdri_chan), 0);
 }
 
 /* All lengths to all. */
@@ -394,9 +392,9 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 	if (first)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
-	/* jobs of many PEs have no words, their small teams none either */
+	/* jobs of many PEs have no LL memory, their small teams none either */
 	if (c->team->word_size && (algo == GDRI_A_WORDS || algo == GDRI_A_GRID))
-		ret = gdri_collect_lengths_words(c, all, all + gdri_block_at(c, &db, c->me));
+		ret = gdri_collect_lengths_ll(c, all, all + gdri_block_at(c, &db, c->me));
 	else
 		ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
 					 all + gdri_block_at(c, &db, c->me), &sb);
@@ -407,19 +405,18 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 }
 
 /* Behind the lengths. */
-GDRI_NOINLINE int gdri_collect_words(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
+GDRI_NOINLINE int gdri_collect_ll(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
 				     size_t len)
 {
-	struct gdri_word_move m = {dst, src, 0, 0, len, 0, 0, 1, dst, src, len};
+	struct gdri_ll_moves m = {{dst, src, 0, 0, len, 0, 0}, 0, 1};
 	uint64_t one;
 	int i;
 
 	for (i = 0; i < c->n; i++) {
 		one = gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
-		m.most = one > m.most ? one : m.most;
+		m.longest = one > m.longest ? one : m.longest;
 	}
-	m.own_dst += gdri_ld_relaxed_gpu_u64(&c->team->chan[c->me].at);
-	return gdri_coll_end(c, gdri_words_exchange(c, &m));
+	return gdri_coll_end(c, gdri_ll_move(c, &m));
 }
 
 GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void *src, size_t len)
@@ -434,7 +431,6 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 		return ret;
 	ret = gdri_collect_lengths(&c, len);
 	if (!ret) {
-		c.seq = gdri_ld_relaxed_gpu_u64(&c.team->word_seq); /* as at the beginning */
 		sum = gdri_block_at(&c, &db, c.n - 1) + gdri_block_len(&c, &db, c.n - 1);
 		algo = gdri_coll_algo(&c, GDRI_K_COLLECT, sum);
 		if (algo == GDRI_A_GRID)
@@ -442,7 +438,7 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 				&c, (uint8_t *)dst + gdri_ld_relaxed_gpu_u64(&c.team->chan[c.me].at), src, 0,
 				len);
 		if (algo == GDRI_A_WORDS)
-			return gdri_collect_words(&c, (uint8_t *)dst, (const uint8_t *)src, len);
+			return gdri_collect_ll(&c, (uint8_t *)dst, (const uint8_t *)src, len);
 		ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	}
 	return gdri_coll_end(&c, ret);

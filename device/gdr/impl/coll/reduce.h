@@ -6,7 +6,7 @@
 
 #include <gdr/impl/coll/broadcast.h>
 #include <gdr/impl/coll/reduce_op.h>
-#include <gdr/impl/coll/ll/quick_sum.h>
+#include <gdr/impl/coll/ll/epochs.h>
 
 struct gdri_reduce {
 	struct gdri_coll c;
@@ -222,13 +222,13 @@ GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, 
 	return ret ? ret : gdri_coll_straight(&v.c, dst, &b, piece, &mine);
 }
 
-/* By words, what is added up being no longer than a unit: the vectors of members below hi. */
-GDR_DEVICE int gdri_reduce_words(const struct gdri_reduce *r, void *dst, const void *src,
-				 size_t len, size_t src_step, int hi)
+/* By LL, what is added up being no longer than one of its elements: the vectors of members below hi. */
+GDR_DEVICE int gdri_reduce_ll(const struct gdri_reduce *r, void *dst, const void *src, size_t len, size_t src_step,
+			      int hi)
 {
-	const struct gdri_word_sum s = {(uint8_t *)dst, (const uint8_t *)src, len, src_step, r->code, hi};
+	const struct gdri_ll_call b = {(uint8_t *)dst, (const uint8_t *)src, 0, src_step, len, r->code, hi};
 
-	return gdri_coll_end(&r->c, gdri_words_sum(&r->c, s));
+	return gdri_coll_end(&r->c, gdri_ll_sum(&r->c, &b));
 }
 
 /* Of a reduction or scan of len bytes; what the team's table says is not for all elements and places. */
@@ -242,7 +242,7 @@ GDR_DEVICE int gdri_reduce_algo(const struct gdri_reduce *r, int kind, size_t le
 }
 
 /* 1: blocks of len bytes are short, or one thread does not compute them by rows of 16 bytes. Else it takes slots, not
- * words: less to store, and what is to be added up is loaded from its own memory, not from a peer's. */
+ * LL: less to store, and what is to be added up is loaded from its own memory, not from a peer's. */
 GDR_DEVICE int gdri_sum_suits(int scope, const void *dst, const void *src, size_t len, uint32_t code)
 {
 	return scope != GDRI_THREAD || len <= GDRI_ALONE_ADDED || !gdri_reduce_wide(code) ||
@@ -264,10 +264,10 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
 	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, d, s, len, code))
 		algo = len * (size_t)(r.c.n - 1) > GDRI_ALONE_FLAT ? GDRI_A_TWO : GDRI_A_FLAT;
-	if (algo == GDRI_A_WORDS && !(gdri_words_fit(&r.c, len) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED)))
+	if (algo == GDRI_A_WORDS && !(gdri_ll_fits(&r.c, len) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED)))
 		algo = GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, len, 0, r.c.n);
+		return gdri_reduce_ll(&r, dst, src, len, 0, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCE, dst, src, n, r.elem, 0, code);
 	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);
@@ -294,7 +294,7 @@ GDR_DEVICE int gdri_reduce_as(int scope, gdr_team_t team, void *dst, const void 
 	int ret = 1;
 
 	if (gdri_sum_suits(scope, dst, src, len, code) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED))
-		ret = gdri_quick_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, len, code, GDRI_ALL);
+		ret = gdri_ll_step_sum(scope, team, GDRI_REDUCE, GDRI_K_REDUCE, dst, src, 0, len, code, GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reduce_all(scope, team, dst, src, n, code);
 }
 

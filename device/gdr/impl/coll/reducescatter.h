@@ -181,10 +181,10 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
 	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, dst, src, b.len, code))
 		algo = GDRI_A_FLAT;
-	if (algo == GDRI_A_WORDS && !gdri_words_fit(&r.c, b.len))
+	if (algo == GDRI_A_WORDS && !gdri_ll_fits(&r.c, b.len))
 		algo = r.in_place ? GDRI_A_FLAT : GDRI_A_GRID;
 	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, b.len, b.len, r.c.n);
+		return gdri_reduce_ll(&r, dst, src, b.len, b.len, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
 	if (r.c.n == 1)
@@ -205,7 +205,7 @@ GDR_DEVICE int gdri_reducescatter_as(int scope, gdr_team_t team, void *dst, cons
 	int ret = 1;
 
 	if (gdri_sum_suits(scope, dst, src, len, code) && (scope != GDRI_WARP || len <= 2 * GDRI_WARP_ADDED))
-		ret = gdri_quick_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
+		ret = gdri_ll_step_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
 				     GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reducescatter_all(scope, team, dst, src, n, code);
 }

@@ -200,7 +200,7 @@ GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const voi
 	r.in_place = gdri_overlap(dst, len, src, len);
 	algo = gdri_reduce_algo(&r, GDRI_K_SCAN, len, r.in_place);
 	if (algo == GDRI_A_WORDS)
-		return gdri_reduce_words(&r, dst, src, len, 0, r.c.me + !exclusive);
+		return gdri_reduce_ll(&r, dst, src, len, 0, r.c.me + !exclusive);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, exclusive ? GDRI_RQ_EXSCAN : GDRI_RQ_INSCAN, dst, src, n,
 				    r.elem, 0, code);
@@ -217,7 +217,7 @@ GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const voi
 GDR_DEVICE int gdri_scan_as(int scope, gdr_team_t team, void *dst, const void *src, size_t n, uint32_t code,
 			    int exclusive)
 {
-	int ret = gdri_quick_sum(scope, team, GDRI_SCAN, GDRI_K_SCAN, dst, src, 0, n << (code & 15u), code,
+	int ret = gdri_ll_step_sum(scope, team, GDRI_SCAN, GDRI_K_SCAN, dst, src, 0, n << (code & 15u), code,
 				 exclusive ? GDRI_BELOW : GDRI_UP_TO);
 
 	return gdri_likely(ret <= 0) ? ret : gdri_scan_all(scope, team, dst, src, n, code, exclusive);

@@ -73,8 +73,7 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 	c->n = c->team->n;
 	c->me = c->team->me;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
-	/* pair with nothing: calls of a team are in the order of the program; both under way at once */
-	c->seq = gdri_ld_relaxed_gpu_u64(&c->team->word_seq);
+	/* pairs with nothing: calls of a team are in the order of the program */
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c->team->err);
 }
 

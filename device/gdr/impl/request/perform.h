@@ -5,7 +5,7 @@
 
 #include <gdr/device.h>
 #include <gdr/impl/coll/direct/near.h>
-#include <gdr/impl/coll/ll/push.h>
+#include <gdr/impl/coll/ll/ctas.h>
 #include <gdr/impl/request/request.h>
 
 GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
@@ -144,14 +144,14 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
 }
 
-/* A collective by LL words, each block by itself. */
-GDR_DEVICE int gdri_perform_push(const struct gdri_request *q)
+/* A collective by LL, each block by itself. */
+GDR_DEVICE int gdri_perform_ll(const struct gdri_request *q)
 {
 	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->coll.team];
-	struct gdri_push p;
+	struct gdri_ll_ctas p;
 
-	gdri_push_begin(&p, q, t, gdri_grid_op(q->what));
-	return q->n ? gdri_push_call(&p, q) : p.err;
+	gdri_ll_ctas_begin(&p, q, t, gdri_grid_op(q->what));
+	return q->n ? gdri_ll_ctas_call(&p, q) : p.err;
 }
 
 #ifdef __CUDACC__

@@ -10,7 +10,7 @@
 #ifndef GDRI_GRID_H
 #define GDRI_GRID_H
 
-#include <gdr/impl/coll/blocks.h>
+#include <gdr/impl/coll/direct/cta_barrier.h>
 #include <gdr/impl/coll/reduce_op.h>
 #include <gdr/impl/request/request.h>
 #include <gdr/impl/path/strided.h>
@@ -29,7 +29,7 @@ GDR_DEVICE void gdri_grid_begin(struct gdri_grid *g, const struct gdri_coll *c, 
 	g->c = *c;
 	g->block = block;
 	g->blocks = blocks;
-	g->words = c->team->grid + (size_t)block * GDRI_FLAT_MAX;
+	g->words = gdri_cta_words(c->team, block);
 	/* of this PE and block alone; written behind the next sync */
 	g->epoch = (int)gdri_scope_rank(c->scope) < c->n ? gdri_ld_relaxed_gpu_u64(&g->words[c->me]) : 0;
 }
@@ -42,52 +42,23 @@ GDR_DEVICE uint8_t *gdri_grid_at(const struct gdri_grid *g, const void *ptr, int
 			       : gdri_chan_mapped(&g->c, ptr, gdri_team_pe(t, member));
 }
 
-/* First thread, when it takes long. */
-GDRI_NOINLINE int gdri_grid_wait(const struct gdri_coll *c, const uint64_t *words, uint64_t epoch)
-{
-	int i, ret = 0;
-
-	GDRI_BY_ABI(gdri_grid_wait);
-	for (i = 0; i < c->n && !ret; i++)
-		if (i != c->me)
-			ret = gdri_team_hear(c, i, &words[i], epoch);
-	return ret;
-}
-
 /* One of the first n threads, with a member or more to tell and to hear. 1: it takes longer. */
 GDRI_NOINLINE int gdri_grid_greet(const struct gdri_grid *g)
 {
-	int rank = (int)gdri_scope_rank(g->c.scope), size = (int)gdri_scope_size(g->c.scope);
-	int n = g->c.n, me = g->c.me, late = 0, i;
-	uint64_t *words = g->words, epoch = g->epoch;
-
-	gdri_fence_release_sys();
-	for (i = rank; i < n; i += size)
-		if (i != me) /* with the fence it pairs with the acquire below, at the member */
-			gdri_st_fenced_u64((uint64_t *)gdri_grid_at(g, &words[me], i), epoch);
-	if (!rank)
-		gdri_st_relaxed_gpu_u64(&words[me], epoch);
-	for (i = rank; i < n; i += size)
-		if (i != me && !gdri_spin(&words[i], 8, 0, GDR_CMP_GE, epoch))
-			late = 1;
-	gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
-	return late;
+	gdri_cta_tell(&g->c, g->words, g->epoch);
+	return gdri_cta_hear(&g->c, g->words, g->epoch);
 }
 
-/* The blocks of this number of all members: a thread for each of them tells and hears. */
+/* The blocks of this number of all members. */
 GDR_DEVICE int gdri_grid_meet(struct gdri_grid *g)
 {
-	int scope = g->c.scope, late = 0, ret = 0;
+	int late = 0;
 
 	g->epoch++;
-	gdri_scope_sync(scope); /* what the block stored: before the release of who tells */
-	if ((int)gdri_scope_rank(scope) < g->c.n)
+	gdri_scope_sync(g->c.scope); /* what the block stored: before the release of who tells */
+	if ((int)gdri_scope_rank(g->c.scope) < g->c.n)
 		late = gdri_grid_greet(g);
-	if (gdri_likely(!gdri_scope_any(scope, late)))
-		return 0;
-	if (!gdri_scope_rank(scope))
-		ret = gdri_grid_wait(&g->c, g->words, g->epoch);
-	return gdri_scope_bcast(scope, ret);
+	return gdri_cta_end(&g->c, g->words, g->epoch, late);
 }
 
 GDR_DEVICE void gdri_grid_copy(const struct gdri_grid *g, uint8_t *dst, const uint8_t *src, size_t len)

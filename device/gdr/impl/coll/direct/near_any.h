@@ -57,12 +57,12 @@ GDR_DEVICE uint8_t *gdri_near_at(const struct gdri_request *q, const void *ptr, 
 GDRI_NOINLINE int gdri_near_late(struct gdri_team *t, uint32_t op, const uint64_t *words, uint64_t epoch,
 				 int err)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_BLOCK, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	struct gdri_coll c = {gdri_dev(), t, GDRI_BLOCK, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
 	uint32_t none = 0;
 
 	GDRI_BY_ABI(gdri_near_late);
 	if (!err)
-		err = gdri_grid_wait(&c, words, epoch);
+		err = gdri_cta_wait(&c, words, epoch);
 	if (err) /* carries no data: pairs with nothing */
 		gdri_cas_u32((uint32_t *)&t->err, &none, (uint32_t)err);
 	return err;

@@ -4,54 +4,7 @@
 #ifndef GDRI_STRAIGHT_H
 #define GDRI_STRAIGHT_H
 
-#include <gdr/impl/coll/direct/grid.h>
-
-/* A meeting of the first blocks, in two steps: told, then heard. */
-struct gdri_straight {
-	uint64_t *words;
-	uint64_t epoch; /* of the meeting under way; only those threads know it that tell and hear */
-};
-
-/* The first n threads. */
-GDR_DEVICE void gdri_straight_tell(const struct gdri_coll *c, const struct gdri_straight *s)
-{
-	int rank = (int)gdri_scope_rank(c->scope), size = (int)gdri_scope_size(c->scope), i;
-
-	gdri_fence_release_sys();
-	GDRI_NOT_UNROLLED
-	for (i = rank; i < c->n; i += size)
-		if (i != c->me) /* with the fence it pairs with the acquire in hear, at the member */
-			gdri_st_fenced_u64((uint64_t *)gdri_chan_mapped(c, &s->words[c->me],
-									gdri_team_pe(c->team, i)),
-					   s->epoch);
-	if (!rank)
-		gdri_st_relaxed_gpu_u64(&s->words[c->me], s->epoch);
-}
-
-/* The first n threads. 1: it takes longer. */
-GDR_DEVICE int gdri_straight_hear(const struct gdri_coll *c, const struct gdri_straight *s)
-{
-	int rank = (int)gdri_scope_rank(c->scope), size = (int)gdri_scope_size(c->scope), late = 0, i;
-
-	GDRI_NOT_UNROLLED
-	for (i = rank; i < c->n; i += size)
-		if (i != c->me && !gdri_spin(&s->words[i], 8, 0, GDR_CMP_GE, s->epoch))
-			late = 1;
-	gdri_fence_acquire_sys(); /* makes the loads acquires; the sync of the block passes that on */
-	return late;
-}
-
-/* All threads: all members are in the meeting. */
-GDR_DEVICE int gdri_straight_met(const struct gdri_coll *c, const struct gdri_straight *s, int late)
-{
-	int ret = 0;
-
-	if (gdri_likely(!gdri_scope_any(c->scope, late)))
-		return 0;
-	if (!gdri_scope_rank(c->scope))
-		ret = gdri_grid_wait(c, s->words, s->epoch);
-	return gdri_scope_bcast(c->scope, ret);
-}
+#include <gdr/impl/coll/direct/cta_barrier.h>
 
 /* Copy i of the call: 0 the own one, else to member number me + i, or (from) from that member. */
 struct gdri_straight_move {
@@ -101,26 +54,25 @@ GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_str
 {
 	int n = c->n, talks = (int)gdri_scope_rank(c->scope) < n, late = 0, copies, i, ret;
 	size_t first = gdri_straight_while(c, m->len);
-	struct gdri_straight s;
+	uint64_t *words = gdri_cta_words(c->team, 0), epoch;
 
-	s.words = c->team->grid;
 	/* of this PE alone; written behind the next sync */
-	s.epoch = talks ? gdri_ld_relaxed_gpu_u64(&s.words[c->me]) : 0;
+	epoch = talks ? gdri_ld_relaxed_gpu_u64(&words[c->me]) : 0;
 	copies = m->from == n ? 0 : m->from >= 0 ? 1 : n - 1;
 	GDRI_NOT_UNROLLED
 	for (i = 0; i <= copies + 1; i++) {
 		if (!i || i > copies) { /* what the block stored and loaded: before the release of who tells */
-			s.epoch++;
+			epoch++;
 			gdri_scope_sync(c->scope);
 			if (talks)
-				gdri_straight_tell(c, &s);
+				gdri_cta_tell(c, words, epoch);
 		}
 		gdri_straight_copy(c, m, i, copies, first);
 		if (i && i <= copies)
 			continue;
 		if (talks)
-			late = gdri_straight_hear(c, &s);
-		ret = gdri_straight_met(c, &s, late);
+			late = gdri_cta_hear(c, words, epoch);
+		ret = gdri_cta_end(c, words, epoch, late);
 		if (gdri_unlikely(ret))
 			return gdri_coll_fail(c, ret);
 	}
