@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bootstrap/env/job.h"
+#include "bootstrap/environ.h"
 
 struct foreign {
 	const char *size_var; /* number of processes of the job, or a list of its hosts */
@@ -77,12 +77,12 @@ static void append_evidence(struct gdri_launcher *out, const char *name, const c
 
 static bool test_foreign(char *const *env, const struct foreign *f, struct gdri_launcher *out)
 {
-	const char *size = gdri_env_get(env, f->size_var);
+	const char *size = gdri_environ_get(env, f->size_var);
 
 	if (!size || is_one(size))
 		return false;
 	for (int i = 0; i < 2 && f->marks[i]; i++) {
-		if (!gdri_env_get(env, f->marks[i]))
+		if (!gdri_environ_get(env, f->marks[i]))
 			return false;
 	}
 	out->kind = GDRI_LAUNCHER_FOREIGN;
@@ -90,14 +90,14 @@ static bool test_foreign(char *const *env, const struct foreign *f, struct gdri_
 	out->advice = f->advice;
 	append_evidence(out, f->size_var, size);
 	for (int i = 0; i < 2 && f->marks[i]; i++)
-		append_evidence(out, f->marks[i], gdri_env_get(env, f->marks[i]));
+		append_evidence(out, f->marks[i], gdri_environ_get(env, f->marks[i]));
 	return true;
 }
 
 static bool test_pmix(char *const *env, struct gdri_launcher *out)
 {
-	const char *ns = gdri_env_get(env, "PMIX_NAMESPACE");
-	const char *rank = gdri_env_get(env, "PMIX_RANK");
+	const char *ns = gdri_environ_get(env, "PMIX_NAMESPACE");
+	const char *rank = gdri_environ_get(env, "PMIX_RANK");
 
 	if (!ns || !*ns || !rank || !*rank)
 		return false;
@@ -114,10 +114,10 @@ static bool test_pmi_server(char *const *env, struct gdri_launcher *out)
 	const char *value;
 	size_t i;
 
-	if (gdri_env_get(env, "PMI_SIZE"))
+	if (gdri_environ_get(env, "PMI_SIZE"))
 		return false;
 	for (i = 0; i < sizeof(pmi_server_vars) / sizeof(pmi_server_vars[0]); i++) {
-		value = gdri_env_get(env, pmi_server_vars[i]);
+		value = gdri_environ_get(env, pmi_server_vars[i]);
 		if (!value)
 			continue;
 		out->kind = GDRI_LAUNCHER_FOREIGN;

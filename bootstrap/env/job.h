@@ -15,9 +15,6 @@ struct gdri_env_job {
 	const char *run_id; /* "": none */
 };
 
-/* The value of a variable, or NULL. `env` is a NULL-terminated array of "NAME=value". */
-const char *gdri_env_get(char *const *env, const char *name);
-
 /* `port`: of GDR_ENV_PORT, 0: the one behind MASTER_PORT. False: `why` says which variable is wrong. */
 bool gdri_env_parse(char *const *env, unsigned int port, struct gdri_env_job *job, char *why, size_t room);
 
