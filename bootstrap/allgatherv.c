@@ -56,7 +56,7 @@ static int exchange_lengths(struct gatherv *v, uint64_t max)
 		free(lens);
 		return -GDR_ENOMEM;
 	}
-	rc = v->b->allgather(v->b, &mine, lens, sizeof(mine), gdri_ms_left(&v->deadline));
+	rc = v->b->allgather(v->b, &mine, lens, sizeof(mine), gdri_limit_ms(&v->deadline));
 	if (!rc)
 		rc = take_lengths(v, lens, max);
 	free(lens);
@@ -79,7 +79,7 @@ static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 	memset(v->padded, 0, chunk);
 	if (part)
 		memcpy(v->padded, v->send + at, part);
-	rc = v->b->allgather(v->b, v->padded, v->round, chunk, gdri_ms_left(&v->deadline));
+	rc = v->b->allgather(v->b, v->padded, v->round, chunk, gdri_limit_ms(&v->deadline));
 	if (rc)
 		return rc;
 	for (i = 0; i < v->b->n_pes; i++) {

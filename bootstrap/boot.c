@@ -85,7 +85,7 @@ void gdri_boot_limit(const char *option, int ms)
 const char *gdri_boot_waited(int timeout_ms, int left_ms)
 {
 	static _Thread_local char text[100];
-	int ms = timeout_ms - (left_ms > 1 ? left_ms : 0); /* gdri_ms_left has no 0 */
+	int ms = timeout_ms - (left_ms > 1 ? left_ms : 0); /* gdri_limit_ms has no 0 */
 
 	snprintf(text, sizeof(text), "%d.%03d s (limit: %s%s%dms)", ms / 1000, ms % 1000,
 		 limit.option ? limit.option : "", limit.option ? "=" : "", limit.option ? limit.ms : timeout_ms);

@@ -45,7 +45,7 @@ void gdri_deadline_min(struct timespec *deadline, const struct timespec *other)
 		*deadline = *other;
 }
 
-int gdri_ms_left(const struct timespec *deadline)
+int gdri_limit_ms(const struct timespec *deadline)
 {
 	struct timespec now;
 	long long ms;

@@ -29,8 +29,8 @@ uint64_t gdri_now_us(void);
 void gdri_deadline_in(struct timespec *deadline, int timeout_ms);
 /* The earlier of the two. */
 void gdri_deadline_min(struct timespec *deadline, const struct timespec *other);
-/* At least 1, so that it can be passed on as a time limit. */
-int gdri_ms_left(const struct timespec *deadline);
+/* The time limit for a call that has to end by the deadline: milliseconds, at least 1, also when it has passed. */
+int gdri_limit_ms(const struct timespec *deadline);
 
 /* One reference, the caller's. 0 or -GDR_ESYSTEM. */
 int gdri_call_init(struct gdri_call *c, void (*release)(struct gdri_call *));

@@ -34,19 +34,19 @@ struct by_env {
 /* ---- PE 0 ---- */
 
 /* All PEs of one machine: nobody else needs to reach it. */
-static bool is_loopback(const char *host)
+static bool env_is_loopback(const char *host)
 {
 	return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
 }
 
-static void set_address(struct gdri_uid *at, const char *text)
+static void env_set_address(struct gdri_uid *at, const char *text)
 {
 	at->family = strchr(text, ':') ? 6 : 4;
 	if (inet_pton(at->family == 6 ? AF_INET6 : AF_INET, text, at->addr) != 1)
 		inet_pton(AF_INET, "127.0.0.1", at->addr); /* "localhost" */
 }
 
-static int cannot_listen(const struct gdri_env_job *job, int err)
+static int env_cannot_listen(const struct gdri_env_job *job, int err)
 {
 	if (err == EADDRINUSE)
 		gdri_error("bootstrap: PE 0 cannot listen at port %u: another program, or another job, has it; set "
@@ -61,17 +61,17 @@ static int cannot_listen(const struct gdri_env_job *job, int err)
 static int env_serve(const struct by_env *e)
 {
 	static const char *const any[] = {"::", "0.0.0.0"};
-	bool here = is_loopback(e->job->host);
+	bool here = env_is_loopback(e->job->host);
 	struct gdri_uid at;
 	int err = 0, rc = 1;
 
 	for (int i = 0; i < 2 && rc > 0 && err != EADDRINUSE; i++) {
 		at = (struct gdri_uid){.port = e->job->port};
 		memcpy(at.token, e->meeting.token, sizeof(at.token));
-		set_address(&at, here ? e->job->host : any[i]);
+		env_set_address(&at, here ? e->job->host : any[i]);
 		rc = gdri_uid_serve(&at, &err);
 	}
-	return rc > 0 ? cannot_listen(e->job, err) : rc;
+	return rc > 0 ? env_cannot_listen(e->job, err) : rc;
 }
 
 /* ---- where PE 0 is ---- */
@@ -84,12 +84,12 @@ struct lookup {
 	struct gdri_uid at[ADDRESSES];
 };
 
-static void release_lookup(struct gdri_call *c)
+static void lookup_release(struct gdri_call *c)
 {
 	free((struct lookup *)c);
 }
 
-static int run_lookup(struct gdri_call *c)
+static int lookup_run(struct gdri_call *c)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
 	struct lookup *l = (struct lookup *)c;
@@ -122,18 +122,18 @@ static void env_note_failure(struct by_env *e, const char *text, bool expired)
 }
 
 /* How many addresses the name has, or -GDR_E*; 0: e->last says why. */
-static int look_up(struct by_env *e, struct gdri_uid *at, const struct timespec *deadline)
+static int env_look_up(struct by_env *e, struct gdri_uid *at, const struct timespec *deadline)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 	int rc;
 
-	if (!l || gdri_call_init(&l->call, release_lookup)) {
+	if (!l || gdri_call_init(&l->call, lookup_release)) {
 		free(l);
 		gdri_error("bootstrap: no memory to look up a name");
 		return -GDR_ENOMEM;
 	}
 	snprintf(l->host, sizeof(l->host), "%s", e->job->host);
-	l->call.run = run_lookup;
+	l->call.run = lookup_run;
 	rc = gdri_call_run(&l->call, deadline);
 	if (rc == -GDR_ETIMEOUT) {
 		env_note_failure(e, "no server answers who that is", true);
@@ -152,12 +152,12 @@ static int look_up(struct by_env *e, struct gdri_uid *at, const struct timespec 
 static int env_reach(struct by_env *e, const struct timespec *deadline)
 {
 	struct gdri_uid at[ADDRESSES];
-	int n = look_up(e, at, deadline), fd;
+	int n = env_look_up(e, at, deadline), fd;
 
 	for (int i = 0; i < n; i++) {
 		struct timespec until;
 
-		gdri_deadline_in(&until, i + 1 < n ? ADDRESS_MS : gdri_ms_left(deadline));
+		gdri_deadline_in(&until, i + 1 < n ? ADDRESS_MS : gdri_limit_ms(deadline));
 		gdri_deadline_min(&until, deadline);
 		at[i].port = e->job->port;
 		fd = gdri_uid_connect(&at[i], &until);
@@ -169,23 +169,23 @@ static int env_reach(struct by_env *e, const struct timespec *deadline)
 }
 
 /* PE 0 may come later, and its name may be known later. */
-static int connect_others(struct by_env *e, const struct timespec *deadline)
+static int env_connect_others(struct by_env *e, const struct timespec *deadline)
 {
 	static const struct timespec pause = {0, AGAIN_MS * 1000000L};
-	int begin = gdri_ms_left(deadline), fd;
+	int begin = gdri_limit_ms(deadline), fd;
 
-	while (!(fd = env_reach(e, deadline)) && gdri_ms_left(deadline) > AGAIN_MS)
+	while (!(fd = env_reach(e, deadline)) && gdri_limit_ms(deadline) > AGAIN_MS)
 		nanosleep(&pause, NULL);
 	if (fd)
 		return fd;
 	gdri_error("bootstrap: PE 0 does not answer at %s, port %u, within %s: %s; check MASTER_ADDR, that PE 0 "
 		   "runs and has GDR_BOOTSTRAP=env, too, and that the port (GDR_ENV_PORT, default: MASTER_PORT + 1) is "
 		   "open between the machines", e->job->host, e->job->port,
-		   gdri_boot_waited(begin, gdri_ms_left(deadline)), e->last);
+		   gdri_boot_waited(begin, gdri_limit_ms(deadline)), e->last);
 	return -GDR_ETIMEOUT;
 }
 
-static int connect_by_env(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
+static int env_connect(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
 {
 	struct by_env *e = (struct by_env *)m;
 	struct gdri_uid own = {.port = e->job->port};
@@ -193,19 +193,19 @@ static int connect_by_env(struct gdri_uid_meeting *m, bool again, const struct t
 
 	(void)again;
 	if (e->job->pe)
-		return connect_others(e, deadline);
+		return env_connect_others(e, deadline);
 	rc = gdri_uid_served_here(m->token) ? 0 : env_serve(e);
 	if (rc)
 		return rc;
-	set_address(&own, is_loopback(e->job->host) ? e->job->host : "127.0.0.1");
+	env_set_address(&own, env_is_loopback(e->job->host) ? e->job->host : "127.0.0.1");
 	rc = gdri_uid_connect(&own, deadline);
-	return rc >= 0 ? rc : cannot_listen(e->job, -rc);
+	return rc >= 0 ? rc : env_cannot_listen(e->job, -rc);
 }
 
 /* ---- opening ---- */
 
 /* FNV-1a of 128 bits: who reads the network has the token itself, so a stronger one would protect nothing. */
-static void make_token(unsigned char token[GDRI_UID_TOKEN], const char *secret)
+static void env_make_token(unsigned char token[GDRI_UID_TOKEN], const char *secret)
 {
 	__extension__ typedef unsigned __int128 u128;
 	const u128 prime = (u128)1 << 88 | 0x13b;
@@ -228,7 +228,7 @@ int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *jo
 			    "(without it TORCHELASTIC_RUN_ID counts), and each job of a machine a GDR_ENV_PORT of "
 			    "its own",
 		.in_turn = true,
-		.connect = connect_by_env,
+		.connect = env_connect,
 	}};
 
 	if (!*secret)
@@ -236,7 +236,7 @@ int gdri_boot_env_join(struct gdr_bootstrap **out, const struct gdri_env_job *jo
 	if (!*secret && !job->pe)
 		gdri_info("bootstrap: no GDR_ENV_SECRET and no TORCHELASTIC_RUN_ID: what reaches port %u can join the "
 			  "job", job->port);
-	make_token(e.meeting.token, secret);
+	env_make_token(e.meeting.token, secret);
 	return gdri_uid_join(out, &e.meeting, job->pe, job->n_pes, timeout_ms);
 }
 

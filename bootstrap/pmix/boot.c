@@ -185,7 +185,7 @@ static void late_init(struct gdri_call *c)
 static int init_pmix(const struct timespec *deadline)
 {
 	struct process_call *p = new_process_call(run_init, late_init);
-	int ms = gdri_ms_left(deadline);
+	int ms = gdri_limit_ms(deadline);
 	int rc;
 
 	if (!p)

@@ -96,7 +96,7 @@ static int pmix_judge_get(struct get *g, bool must, int ms)
 /* On success the caller reads the result and puts the call. */
 static int pmix_ask(struct get *g, bool must, const struct timespec *deadline)
 {
-	int ms = gdri_ms_left(deadline);
+	int ms = gdri_limit_ms(deadline);
 	int rc;
 
 	start_get(g);

@@ -117,7 +117,7 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 {
 	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
 	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len, release_put);
-	int ms = gdri_ms_left(deadline);
+	int ms = gdri_limit_ms(deadline);
 	int rc;
 
 	if (!p)
@@ -315,7 +315,7 @@ static int lost_in_round(int rc)
 static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 			 const struct timespec *deadline, int timeout_ms)
 {
-	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
+	const char *waited = gdri_boot_waited(timeout_ms, gdri_limit_ms(deadline));
 	char text[160];
 
 	pmix_find_missing(b, round, len, deadline, text, sizeof(text));
@@ -331,7 +331,7 @@ static int pmix_fence(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 {
 	struct timespec limit;
 	struct gdri_call *f;
-	int rc, left = gdri_ms_left(deadline);
+	int rc, left = gdri_limit_ms(deadline);
 
 	gdri_deadline_in(&limit, left - (left / 4 < DIAGNOSE_MS ? left / 4 : DIAGNOSE_MS));
 	f = start_fence();

@@ -16,7 +16,7 @@ struct by_id {
 	struct gdri_uid id;
 };
 
-static int connect_error(const struct gdri_uid *id, bool again, int err)
+static int uid_connect_error(const struct gdri_uid *id, bool again, int err)
 {
 	char text[64];
 
@@ -38,12 +38,12 @@ static int connect_error(const struct gdri_uid *id, bool again, int err)
 	return err == ETIMEDOUT ? -GDR_ETIMEOUT : -GDR_EBOOTSTRAP;
 }
 
-static int connect_by_id(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
+static int uid_connect(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
 {
 	const struct gdri_uid *id = &((struct by_id *)m)->id;
 	int fd = gdri_uid_connect(id, deadline);
 
-	return fd >= 0 ? fd : connect_error(id, again, -fd);
+	return fd >= 0 ? fd : uid_connect_error(id, again, -fd);
 }
 
 bool gdri_boot_uid_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
@@ -62,7 +62,7 @@ int gdri_boot_uid_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 		.size = "number of PEs",
 		.hub = "the process that made the unique id",
 		.stranger = "the process at the address in the unique id does not know this id: it serves another job",
-		.connect = connect_by_id,
+		.connect = uid_connect,
 	}};
 	const char *fault = gdri_uid_parse(how->uniqueid, &by.id);
 

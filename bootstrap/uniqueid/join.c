@@ -149,7 +149,7 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 {
 	char text[200];
 
-	const char *waited = gdri_boot_waited(timeout_ms, gdri_ms_left(deadline));
+	const char *waited = gdri_boot_waited(timeout_ms, gdri_limit_ms(deadline));
 
 	join_find_missing(b, deadline, text, sizeof(text));
 	if (b->link.done)
@@ -337,13 +337,13 @@ static bool join_unheard(const struct gdri_uid_link *l)
 static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, bool in_time,
 		       const struct timespec *deadline, int timeout_ms)
 {
-	const char *waited = gdri_boot_waited(timeout_ms, in_time ? 0 : gdri_ms_left(deadline));
+	const char *waited = gdri_boot_waited(timeout_ms, in_time ? 0 : gdri_limit_ms(deadline));
 	struct gdri_uid_link *l = &b->link;
 	char text[200];
 
 	if (!in_time)
 		join_find_missing(b, deadline, text, sizeof(text));
-	if (gdri_ms_left(deadline) > AGAIN_MS && (join_unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
+	if (gdri_limit_ms(deadline) > AGAIN_MS && (join_unheard(l) || (m->in_turn && l->reason == GDRI_UID_RUNNING)))
 		return COME_AGAIN;
 	if (l->reason)
 		return join_refused(b, m);
@@ -416,7 +416,7 @@ static int connect_and_join(struct uid_boot *b, struct gdri_uid_meeting *m, bool
 	b->next = open_boots;
 	open_boots = b;
 	pthread_mutex_unlock(&open_lock);
-	rc = join_hub(b, m, gdri_ms_left(deadline), timeout_ms);
+	rc = join_hub(b, m, gdri_limit_ms(deadline), timeout_ms);
 	if (!rc)
 		return 0;
 	join_forget(b);

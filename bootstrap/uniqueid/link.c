@@ -269,7 +269,7 @@ void gdri_uid_link_close(struct gdri_uid_link *l, const struct timespec *limit)
 {
 	struct gdri_uid_head leave = {GDRI_UID_LEAVE, l->pe, 0, 0};
 	struct timespec deadline;
-	int ms = gdri_ms_left(limit);
+	int ms = gdri_limit_ms(limit);
 
 	gdri_deadline_in(&deadline, ms < CLOSE_MS ? ms : CLOSE_MS);
 	pthread_mutex_lock(&l->lock);

@@ -189,7 +189,7 @@ static bool wait_writable(int fd, const struct timespec *deadline)
 	struct pollfd p = {fd, POLLOUT, 0};
 
 	while (!net_expired(deadline)) {
-		if (poll(&p, 1, gdri_ms_left(deadline)) > 0)
+		if (poll(&p, 1, gdri_limit_ms(deadline)) > 0)
 			return true;
 	}
 	return false;
