@@ -11,10 +11,11 @@
 /* The most that one PE may contribute to one allgather call. */
 #define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
 
-/* A row for each bootstrap: bootstrap/<name>/boot.c defines gdri_boot_<name>_detect and gdri_boot_<name>_open. One that
- * the program passes an argument for is opened before all others; GDR_BOOTSTRAP names one of the others, or auto takes
- * the first that detects itself. */
-#define GDRI_BOOT_PASSED(row) row(uid) row(mpi)
+/* A row for each bootstrap: bootstrap/<name>/boot.c defines gdri_boot_<name>_detect and gdri_boot_<name>_open, and the
+ * name is what it reports (gdr_bootstrap.name). One that the program passes an argument for is opened before all
+ * others; GDR_BOOTSTRAP names one of the others, or auto takes the first that detects itself. uid, in the names of
+ * options, functions and tests, is short for uniqueid. */
+#define GDRI_BOOT_PASSED(row) row(uniqueid) row(mpi)
 #define GDRI_BOOT_NAMED(row)  row(pmix) row(single) row(env)
 
 #define GDRI_BOOT_WORD(name) "|" #name
@@ -54,7 +55,7 @@ GDRI_BOOT_NAMED(GDRI_BOOT_DECLARE)
 /* By unique id over TCP: every one of the job's n_pes processes comes with the id and its own number. An id serves
  * one job. Create: this process answers those that come with the id, until all of one job have left; `interface` is
  * the one whose address goes into the id, "": chosen. */
-int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface);
+int gdri_boot_uniqueid_create(unsigned char id[GDRI_UID_BYTES], const char *interface);
 
 /* Fills the fields that all bootstraps have, hostname by gethostname(). */
 void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);

@@ -15,9 +15,9 @@
 #include "bootstrap/env/boot.h"
 #include "bootstrap/call.h"
 #include "bootstrap/detect.h"
-#include "bootstrap/uid/join.h"
-#include "bootstrap/uid/net.h"
-#include "bootstrap/uid/serve.h"
+#include "bootstrap/uniqueid/join.h"
+#include "bootstrap/uniqueid/net.h"
+#include "bootstrap/uniqueid/serve.h"
 #include "runtime/core/log.h"
 #include "runtime/core/options.h"
 

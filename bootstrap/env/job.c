@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bootstrap/environ.h"
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 #define MAX_HOST 253 /* a name of the DNS */
 

@@ -7,8 +7,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/uid/join.h"
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/join.h"
+#include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
 
 struct by_id {
@@ -46,13 +46,13 @@ static int uid_connect(struct gdri_uid_meeting *m, bool again, const struct time
 	return fd >= 0 ? fd : uid_connect_error(id, again, -fd);
 }
 
-bool gdri_boot_uid_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
+bool gdri_boot_uniqueid_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
 {
 	(void)launcher;
 	return how->uniqueid;
 }
 
-int gdri_boot_uid_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
+int gdri_boot_uniqueid_open(struct gdr_bootstrap **out, const struct gdri_boot_how *how,
 		       const struct gdri_launcher *launcher, int timeout_ms)
 {
 	const int pe = how->pe, n_pes = how->n_pes;

@@ -3,7 +3,7 @@
  * send a signal, so the PEs do it to themselves. The one place of the bootstraps that ends a process. */
 #include <unistd.h>
 
-#include "bootstrap/uid/link.h"
+#include "bootstrap/uniqueid/link.h"
 #include "runtime/core/flush.h"
 #include "runtime/core/log.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid/hub.h"
+#include "bootstrap/uniqueid/hub.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
 
 /* Where a PE that has entered the round with no bytes points. */

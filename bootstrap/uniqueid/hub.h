@@ -4,7 +4,7 @@
 #ifndef GDRI_BOOTSTRAP_UID_HUB_H
 #define GDRI_BOOTSTRAP_UID_HUB_H
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 #define GDRI_UID_STRANGERS 64 /* connections that have not said who they are: one more, and the oldest goes */
 

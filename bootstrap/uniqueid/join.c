@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* PEs that meet at a hub: each has a connection to it, for as long as the job lasts. */
-#include "bootstrap/uid/join.h"
+#include "bootstrap/uniqueid/join.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/uid/link.h"
-#include "bootstrap/uid/serve.h"
+#include "bootstrap/uniqueid/link.h"
+#include "bootstrap/uniqueid/serve.h"
 #include "runtime/core/log.h"
 
 #define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 struct gdri_uid_meeting {
 	unsigned char token[GDRI_UID_TOKEN];

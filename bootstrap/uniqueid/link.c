@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid/link.h"
+#include "bootstrap/uniqueid/link.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
 
 #define CLOSE_MS 1000

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 enum gdri_uid_end { GDRI_UID_ALIVE, GDRI_UID_LOST, GDRI_UID_LEFT };
 

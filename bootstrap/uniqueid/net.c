@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

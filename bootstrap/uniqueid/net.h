@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 /* Family and address of `interface`, "": of the first that others can reach. 0 or -GDR_E* (logged). */
 int gdri_uid_choose_address(const char *interface, struct gdri_uid *id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid/serve.h"
+#include "bootstrap/uniqueid/serve.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/uid/hub.h"
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/hub.h"
+#include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
 
 #define MAX_HUBS   16
@@ -448,7 +448,7 @@ int gdri_uid_serve(struct gdri_uid *u, int *err)
 	return rc;
 }
 
-int gdri_boot_uid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
+int gdri_boot_uniqueid_create(unsigned char id[GDRI_UID_BYTES], const char *interface)
 {
 	struct gdri_uid u = {0};
 	char text[64];

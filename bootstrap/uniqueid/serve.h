@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 /* A hub at the address of *u, for those that know its token; fills the port where that is 0. 0 or -GDR_E* (logged);
  * 1: the system's *err is why nobody can listen there (not logged). */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 
 #include <string.h>
 

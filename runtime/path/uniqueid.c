@@ -13,5 +13,5 @@ int gdri_uniqueid_create(gdr_uniqueid_t *id)
 	if (ret)
 		return ret;
 	gdri_log_set_level((enum gdri_log_level)opt.log);
-	return gdri_boot_uid_create(id->bytes, opt.uid_interface);
+	return gdri_boot_uniqueid_create(id->bytes, opt.uid_interface);
 }

@@ -187,7 +187,7 @@ static int open_by_id(const char *file, struct gdri_boot_how *how)
 	snprintf(name[0], sizeof(name[0]), "%.300s.%d", file, nth);
 	snprintf(name[1], sizeof(name[1]), "%.300s.%d.new", file, nth++);
 	if (pe == atoi(getenv("ID_RANK") ? getenv("ID_RANK") : "0")) {
-		rc = gdri_boot_uid_create(id, "");
+		rc = gdri_boot_uniqueid_create(id, "");
 		f = rc ? NULL : fopen(name[1], "w");
 		if (!f || fwrite(id, sizeof(id), 1, f) != 1 || fclose(f) || rename(name[1], name[0]))
 			abort();

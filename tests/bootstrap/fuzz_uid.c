@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/uid/hub.h"
-#include "bootstrap/uid/link.h"
+#include "bootstrap/uniqueid/hub.h"
+#include "bootstrap/uniqueid/link.h"
 #include "tests/fuzz_input.h"
 
 enum { N = 4, CONNS = 8 };
@@ -16,7 +16,7 @@ static const unsigned char token[GDRI_UID_TOKEN] = "a secret of ours";
 
 struct fuzz_uid_stats fuzz_uid_stats;
 
-/* Instead of bootstrap/uid/end.c. */
+/* Instead of bootstrap/uniqueid/end.c. */
 void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)
 {
 	if (pe >= N || strlen(text) >= GDRI_UID_TEXT)

@@ -19,7 +19,7 @@
 
 #include "bootstrap/env/boot.h"
 #include "bootstrap/call.h"
-#include "bootstrap/uid/net.h"
+#include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
 
 #define LIMIT_MS 20000

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/wire.h"
 #include "fuzz_uid.h"
 #include "runtime/core/log.h"
 

@@ -21,8 +21,8 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/uid/net.h"
-#include "bootstrap/uid/wire.h"
+#include "bootstrap/uniqueid/net.h"
+#include "bootstrap/uniqueid/wire.h"
 #include "runtime/core/log.h"
 #include "runtime/core/options.h"
 #include "tests/entries.h"
@@ -118,7 +118,7 @@ static void job(unsigned char *id, int n)
 
 static void make(unsigned char *id)
 {
-	assert_int_equal(gdri_boot_uid_create(id, "lo"), 0);
+	assert_int_equal(gdri_boot_uniqueid_create(id, "lo"), 0);
 }
 
 /* ---- */
@@ -166,7 +166,7 @@ static void test_arguments(void **state)
 
 	(void)state;
 	assert_int_equal(open_by_id(&b, id, 0, 1, 1000), -GDR_EINVAL);
-	assert_int_equal(gdri_boot_uid_create(id, "no_such_if"), -GDR_ESYSTEM);
+	assert_int_equal(gdri_boot_uniqueid_create(id, "no_such_if"), -GDR_ESYSTEM);
 	make(id);
 	assert_int_equal(open_by_id(&b, id, 2, 2, 1000), -GDR_EINVAL);
 	assert_int_equal(open_by_id(&b, id, -1, 2, 1000), -GDR_EINVAL);
