@@ -123,6 +123,9 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 		b = &bootstraps[N_PASSED + how->opt->bootstrap - 1];
 	if (!b)
 		return boot_refuse_launcher(&l);
-	gdri_info("bootstrap: %s (%s)", b->name, *l.evidence ? l.evidence : "no launcher found in the environment");
+	gdri_info("bootstrap: %s (%s)", b->name,
+		  how->opt->bootstrap != GDRI_BOOT_AUTO ? "GDR_BOOTSTRAP names it"
+		  : *l.evidence				? l.evidence
+							: "no launcher found in the environment");
 	return b->open(out, how, &l, timeout_ms);
 }
