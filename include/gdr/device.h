@@ -211,7 +211,7 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 #define GDRI_DECLARE_FETCH(name, T, op, params, nbi_params)                                        \
 	GDRI_PROTOTYPES(T, name##_atomic_##op, params)                                             \
 	GDRI_PROTOTYPES(int, name##_atomic_##op##_nbi, nbi_params)
-#define GDRI_DECLARE_AMO_OP(op, kind, name, T)                                                     \
+#define GDRI_DECLARE_AMO_OP(op, kind, reduction, name, T)                                          \
 	GDRI_PROTOTYPES(int, name##_atomic_##op, (T * dst, T value, int pe))                       \
 	GDRI_DECLARE_FETCH(name, T, fetch_##op, (T * dst, T value, int pe),                        \
 			   (T * fetch, T * dst, T value, int pe))
@@ -229,12 +229,16 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 #define GDRI_DECLARE_AMO(name, T)                                                                  \
 	GDRI_DECLARE_AMO_FLOAT(name, T)                                                            \
 	GDRI_AMO_BIT_OPS(GDRI_DECLARE_AMO_OP, name, T)
-/** Integers: gdr_T_atomic_{set,fetch,inc,add,and,or,xor,swap,compare_swap,
- * fetch_{inc,add,and,or,xor}}; those with result also _nbi. @{ */
+/** Integers: gdr_T_atomic_{set,fetch,inc,add,max,min,and,or,xor,swap,compare_swap,
+ * fetch_{inc,add,max,min,and,or,xor}}; those with result also _nbi. max and min leave the greater or the lesser of
+ * the word and `value` in the word, by the order of T. GPUs have both in memory. Elsewhere, and through the NIC, they
+ * are a loop of compare-and-swap, complete when the call returns; it stores nothing where the word stays what it is.
+ * A thread that others overtake until the limit of every wait gets -GDR_ETIMEOUT. @{ */
 GDR_AMO_TYPES(GDRI_DECLARE_AMO)
 /** @} */
-/** float and double: set, fetch, swap, compare_swap (which compares bits), add, inc. GPUs add in
- * memory; elsewhere, and through the NIC, an addition is a loop of compare-and-swap. @{ */
+/** float and double: set, fetch, swap, compare_swap (which compares bits), add, inc, max, min. GPUs have the last four
+ * in memory; elsewhere, and through the NIC, each is such a loop. max and min of a NaN are unspecified, as those of
+ * reductions (gdr/coll.h), and so is which of 0 and -0 stays. @{ */
 GDR_FLOAT_TYPES(GDRI_DECLARE_AMO_FLOAT)
 /** @} */
 /** @} */

@@ -37,7 +37,7 @@ GDR_KERNEL(every_rma, struct every_args, a)
 	*a.out = sum;
 }
 
-#define EVERY_AMO_OP(op, kind, name)                                                               \
+#define EVERY_AMO_OP(op, kind, reduction, name)                                                    \
 	sum += gdr_##name##_atomic_##op(d, v, a.pe);                                               \
 	sum += (int)gdr_##name##_atomic_fetch_##op(d, v, a.pe);
 #define EVERY_AMO_TYPE(name, T)                                                                    \

@@ -254,10 +254,11 @@ static int fetches(const struct objects *o, int pe, int n)
 static int atomics(uint64_t *word, int pe, int n)
 {
 	int next = (pe + 1) % n;
-	double one = 1.5;
-	uint64_t bits;
+	double one = 1.5, most = 2.5;
+	uint64_t bits, higher;
 
 	memcpy(&bits, &one, sizeof(bits));
+	memcpy(&higher, &most, sizeof(higher));
 	word[0] = 40;
 	word[1] = word[2] = 0;
 	JOB_CHECK(!gdr_barrier_all());
@@ -265,9 +266,11 @@ static int atomics(uint64_t *word, int pe, int n)
 	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 8, word, 0, 0, next) == 42);
 	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_CSWAP, 8, word, 50, 42, next) == 42);
 	JOB_CHECK(!gdri_ask_amo(GDRI_RQ_AMO, GDRI_AMO_ADD, 8, word + 1, 9, 0, next));
-	JOB_CHECK(!gdri_ask_amo(GDRI_RQ_FLOAT_ADD, 0, 8, word + 2, bits, 0, next));
+	JOB_CHECK(!gdri_ask_amo(GDRI_RQ_AMO, GDRI_AMO_KIND(ADD, SUM, double), 8, word + 2, bits, 0, next));
+	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_KIND(COMBINE, MAX, double), 8, word + 2, higher, 0,
+				 next) == bits);
 	JOB_CHECK(!gdr_host_quiet() && !gdr_barrier_all());
-	JOB_CHECK(word[0] == 50 && word[1] == 9 && !memcmp(word + 2, &one, sizeof(one)));
+	JOB_CHECK(word[0] == 50 && word[1] == 9 && !memcmp(word + 2, &most, sizeof(most)));
 	return 0;
 }
 

@@ -9,6 +9,7 @@ struct amo {
 	uint64_t *count64, *bits, *spin;
 	uint32_t *count32;
 	void *sum;   /* a float, a double */
+	void *order; /* [3] of 8 bytes: a maximum, a minimum, a maximum of doubles */
 	void *fetch; /* [16] of 8 bytes: where _nbi forms bring old values */
 	uint8_t *seen; /* local: [n_pes * threads], which values fetch_add gave */
 	int type, pe, rounds, sums;
@@ -60,6 +61,53 @@ MULTI_AMO_TYPES(DEFINE_NBI)
 MULTI_AMO_TYPES(DEFINE_NBI_BITS)
 MULTI_FLOAT_TYPES(DEFINE_NBI)
 
+/* Maxima and minima by the type's order: to a type without sign -3 is more than all others here. */
+#define DEFINE_ORDER(name, T)                                                                      \
+	GDR_DEVICE void order_##name(const struct amo *a)                                          \
+	{                                                                                          \
+		T *w = (T *)a->word + 1, *f = (T *)a->fetch, five = (T)5, less = (T)-3, v = five;  \
+		struct multi_report *r = a->report;                                                \
+		int pe = a->pe;                                                                    \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, five, pe));                                \
+		EXPECT_OK(r, gdr_##name##_atomic_max(w, (T)6, pe));                                \
+		EXPECT_OK(r, gdr_##name##_atomic_max(w, less, pe));                                \
+		v = less > (T)6 ? less : (T)6;                                                     \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_max(w, (T)7, pe), v);                       \
+		v = v > (T)7 ? v : (T)7;                                                           \
+		EXPECT_OK(r, gdr_##name##_atomic_max(w, five, pe));                                \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_min(w, (T)6, pe), v);                       \
+		EXPECT_OK(r, gdr_##name##_atomic_min(w, (T)4, pe));                                \
+		EXPECT_OK(r, gdr_##name##_atomic_min(w, less, pe));                                \
+		v = less < (T)4 ? less : (T)4;                                                     \
+		EXPECT_OK(r, gdr_##name##_atomic_fetch_max_nbi(f, w, (T)9, pe));                   \
+		EXPECT_OK(r, gdr_##name##_atomic_fetch_min_nbi(f + 1, w, (T)2, pe));               \
+		EXPECT_OK(r, gdr_quiet());                                                         \
+		EXPECT_EQ(r, f[0], v);                                                             \
+		EXPECT_EQ(r, f[1], 9);                                                             \
+		EXPECT_EQ(r, gdr_##name##_g(w, pe), 2);                                            \
+	}
+MULTI_AMO_TYPES(DEFINE_ORDER)
+MULTI_FLOAT_TYPES(DEFINE_ORDER)
+
+/* Floats: of both signs, more and less than any number. */
+#define DEFINE_ORDER_FLOAT(name, T)                                                                \
+	GDR_DEVICE void order_more_##name(const struct amo *a)                                     \
+	{                                                                                          \
+		T *w = (T *)a->word + 1, big = (T)1e30;                                            \
+		struct multi_report *r = a->report;                                                \
+		int pe = a->pe;                                                                    \
+		EXPECT_OK(r, gdr_##name##_atomic_set(w, (T)-0.5, pe));                             \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_max(w, (T)-0.75, pe) * 4, -2);              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_max(w, (T)-0.25, pe) * 4, -2);              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_min(w, (T)0.25, pe) * 4, -1);               \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_min(w, -big * big, pe) * 4, -1);            \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_max(w, (T)-8, pe) < -big, 1);               \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_max(w, big * big, pe), -8);                 \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch_min(w, (T)0.75, pe) > big, 1);              \
+		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe) * 4, 3);                             \
+	}
+MULTI_FLOAT_TYPES(DEFINE_ORDER_FLOAT)
+
 /* Values that a double and a float hold exactly. */
 #define DEFINE_FLOAT(name, T)                                                                      \
 	MULTI_BODY void test_##name(const struct amo *a)                                           \
@@ -78,6 +126,8 @@ MULTI_FLOAT_TYPES(DEFINE_NBI)
 		EXPECT_EQ(r, gdr_##name##_atomic_compare_swap(w, (T)-8, (T)1, pe), -8);            \
 		EXPECT_EQ(r, gdr_##name##_atomic_fetch(w, pe), 1);                                 \
 		nbi_##name(a);                                                                     \
+		order_##name(a);                                                                   \
+		order_more_##name(a);                                                              \
 		EXPECT_EQ(r, multi_differ(w - 1, "\377\377\377\377\377\377\377\377", sizeof(T)), 0); \
 		EXPECT_OK(r, gdr_status());                                                        \
 	}
@@ -123,6 +173,9 @@ MULTI_FLOAT_TYPES(DEFINE_FLOAT)
 		ops_##name(a);                                                                     \
 		nbi_##name(a);                                                                     \
 		nbi_bits_##name(a);                                                                \
+		order_##name(a);                                                                   \
+		EXPECT_EQ(a->report, gdr_##name##_g((T *)a->word, a->pe), (T)-1);                  \
+		EXPECT_EQ(a->report, gdr_##name##_g((T *)a->word + 2, a->pe), (T)-1);              \
 	}
 MULTI_AMO_TYPES(DEFINE)
 
@@ -145,6 +198,33 @@ GDR_KERNEL(one_by_one, struct amo, a)
 	}
 
 #if MULTI_FIRST_PART
+/* Another one for each operand. */
+GDR_BOTH uint32_t order_key(uint64_t i)
+{
+	return (uint32_t)i * 2654435761u;
+}
+
+/* What a thread sees never falls, nor is it below what the thread itself brought. */
+GDR_DEVICE void order_all(const struct amo *a, unsigned t)
+{
+	uint64_t first = ((uint64_t)gdr_my_pe() * gdr_grid_size() * gdr_block_size() + t) * (unsigned)a->sums;
+	uint64_t seen, most = 0, *w = (uint64_t *)a->order;
+	double most_real = -1e30, seen_real;
+
+	for (int i = 0; i < a->sums; i++) {
+		uint32_t key = order_key(first + (unsigned)i);
+		double real = 0.5 * (int32_t)key;
+
+		seen = gdr_uint64_atomic_fetch_max(w, key, a->pe);
+		EXPECT_EQ(a->report, seen >= most, 1);
+		most = seen > key ? seen : key;
+		EXPECT_OK(a->report, gdr_int32_atomic_min((int32_t *)(w + 1), (int32_t)key, a->pe));
+		seen_real = gdr_double_atomic_fetch_max((double *)(w + 2), real, a->pe);
+		EXPECT_EQ(a->report, seen_real >= most_real, 1);
+		most_real = seen_real > real ? seen_real : real;
+	}
+}
+
 /* All threads of all PEs on words of PE a.pe. */
 GDR_KERNEL(concurrent, struct amo, a)
 {
@@ -163,6 +243,7 @@ GDR_KERNEL(concurrent, struct amo, a)
 		EXPECT_OK(a.report, gdr_double_atomic_add((double *)a.sum, 0.25, a.pe));
 		(void)gdr_float_atomic_fetch_add((float *)a.sum + 2, 2, a.pe);
 	}
+	order_all(&a, t);
 	EXPECT_OK(a.report, gdr_uint64_atomic_or(a.bits, 1ull << (t & 63), a.pe));
 	EXPECT_OK(a.report, gdr_uint64_atomic_xor(a.bits + 1, 1ull << (t & 63), a.pe));
 	(void)gdr_uint64_atomic_fetch_and(a.bits + 2, ~(1ull << (t & 63)), a.pe);
@@ -186,6 +267,26 @@ GDR_KERNEL(locked, struct amo, a)
 	}
 }
 
+/* On the PE where they are: of n operands. */
+static void check_order(const struct amo *a, uint64_t n)
+{
+	int32_t least = INT32_MAX, most_signed = INT32_MIN;
+	uint32_t most = 0;
+	double real;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t key = order_key(i);
+
+		most = key > most ? key : most;
+		least = (int32_t)key < least ? (int32_t)key : least;
+		most_signed = (int32_t)key > most_signed ? (int32_t)key : most_signed;
+	}
+	CHECK_EQ(multi_u64((uint64_t *)a->order), most);
+	CHECK_EQ((int32_t)multi_u32((uint32_t *)a->order + 2), least);
+	CHECK_OK(gdr_memcpy(&real, (double *)a->order + 2, sizeof(real)));
+	CHECK_EQ(real * 2, most_signed);
+}
+
 static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 {
 	uint64_t all = (uint64_t)multi_n * grid * block * (uint64_t)a->rounds;
@@ -198,6 +299,7 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 	CHECK(seen && other && threads % own == 0);
 	a->seen = seen;
 	multi_fill(a->sum, 0, 16);
+	multi_fill(a->order, 0, 24); /* the minimum is less, the double's maximum more */
 	multi_fill(a->count64, 0, 16);
 	multi_fill(a->count32, 0, 16);
 	multi_fill(a->bits, 0, 16);
@@ -210,6 +312,7 @@ static void run_concurrent(struct amo *a, unsigned grid, unsigned block)
 		CHECK_OK(gdr_memcpy(&sum32, (float *)a->sum + 2, 4));
 		CHECK_EQ(sum * 4, multi_n * (int)threads * a->sums);
 		CHECK_EQ(sum32, multi_n * (int)threads * 2 * a->sums);
+		check_order(a, (uint64_t)multi_n * threads * (unsigned)a->sums);
 		CHECK_EQ(multi_u64(a->count64), all);
 		CHECK_EQ(multi_u64(a->count64 + 1), all);
 		CHECK_EQ(multi_u32(a->count32), all * 3);
@@ -267,8 +370,9 @@ int main(void)
 	a.bits = (uint64_t *)gdr_calloc(3, 8);
 	a.spin = (uint64_t *)gdr_calloc(2, 8);
 	a.sum = gdr_calloc(2, 8);
+	a.order = gdr_calloc(3, 8);
 	a.fetch = gdr_calloc(16, 8);
-	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin && a.sum && a.fetch);
+	CHECK(a.word && a.count64 && a.count32 && a.bits && a.spin && a.sum && a.order && a.fetch);
 	MULTI_AMO_TYPES(RUN_ONE)
 	MULTI_FLOAT_TYPES(RUN_ONE)
 	race(&a);

@@ -19,6 +19,7 @@
  *	T gdri_{add,exch}_{u32,u64}(T *p, T v)		return the old value
  *	uint64_t gdri_{or,and}_u64, void gdri_max_u64(uint64_t *p, uint64_t v)	fenced both ways
  *	T gdri_amo_{add,and,or,xor,exch}_{u32,u64}(T *p, T v)	system scope: the user's atomics
+ *	T gdri_amo_{max,min}[_signed]_{u32,u64}(T *p, T v), uint64_t gdri_amo_float_add(size, p, bits)	CUDA alone
  *	void gdri_red_{add,and,or,xor}_{u32,u64}(T *p, T v)	such atomics without result
  *	T gdri_amo_cas_{u32,u64}(T *p, T expected, T v)		return the old value
  *	void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)

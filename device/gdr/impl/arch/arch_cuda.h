@@ -76,6 +76,10 @@
 	GDRI_WORLD_RMW(gdri_amo_or, "relaxed.sys.or.b", bits, reg)                                 \
 	GDRI_WORLD_RMW(gdri_amo_xor, "relaxed.sys.xor.b", bits, reg)                               \
 	GDRI_WORLD_RMW(gdri_amo_exch, "relaxed.sys.exch.b", bits, reg)                             \
+	GDRI_WORLD_RMW(gdri_amo_max, "relaxed.sys.max.u", bits, reg)                               \
+	GDRI_WORLD_RMW(gdri_amo_min, "relaxed.sys.min.u", bits, reg)                               \
+	GDRI_WORLD_RMW(gdri_amo_max_signed, "relaxed.sys.max.s", bits, reg)                        \
+	GDRI_WORLD_RMW(gdri_amo_min_signed, "relaxed.sys.min.s", bits, reg)                        \
 	GDRI_WORLD_RED(gdri_red_add, "relaxed.sys.add.u", bits, reg)                               \
 	GDRI_WORLD_RED(gdri_red_and, "relaxed.sys.and.b", bits, reg)                               \
 	GDRI_WORLD_RED(gdri_red_or, "relaxed.sys.or.b", bits, reg)                                 \

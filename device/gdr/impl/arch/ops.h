@@ -50,8 +50,7 @@
 	X(SIGNAL, 7, "gdr_", "signal_op", SIGNAL)                                                  \
 	X(WAIT, 8, "gdr_TYPE_", "wait_until", WAIT_UNTIL)                                          \
 	X(AMO, 9, "gdr_TYPE_", "atomic_OP", AMO)                                                   \
-	X(FETCH_AMO, 10, "gdr_TYPE_", "atomic_fetch_OP", FETCH_AMO)                                \
-	X(FLOAT_ADD, 11, "gdr_TYPE_", "atomic_add", FETCH_AMO)
+	X(FETCH_AMO, 10, "gdr_TYPE_", "atomic_fetch_OP", FETCH_AMO)
 #define GDRI_REQUESTS_BLOCK(X)                                                                     \
 	X(PUT, GDRI_RQ_BY_BLOCK, "gdr_", "put", PUT)                                               \
 	X(GET, 13, "gdr_", "get", GET)                                                             \
@@ -82,14 +81,19 @@
 	X(CSWAP, 4)                                                                                \
 	X(AND, 5)                                                                                  \
 	X(OR, 6)                                                                                   \
-	X(XOR, 7)
+	X(XOR, 7)                                                                                  \
+	X(COMBINE, 0x10000) /* and beside it a code of reduce_op.h: no NIC has it (amo_cas.h) */
 
-/* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. X(OP, kind, ...), where
- * ... is what stands behind X in the list's use. Those of numbers have all types, those of bits the integers. */
-#define GDRI_AMO_NUMBER_OPS(X, ...) X(add, ADD, __VA_ARGS__)
+/* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. Those of numbers have all
+ * types of atomics, those of bits the integers. X(OP, its kind with integers, the reduction that combines alike, ...),
+ * where ... is what stands behind X in the list's use. */
+#define GDRI_AMO_NUMBER_OPS(X, ...)                                                                \
+	X(add, ADD, SUM, __VA_ARGS__)                                                              \
+	X(max, COMBINE, MAX, __VA_ARGS__)                                                          \
+	X(min, COMBINE, MIN, __VA_ARGS__)
 #define GDRI_AMO_BIT_OPS(X, ...)                                                                   \
-	X(and, AND, __VA_ARGS__)                                                                   \
-	X(or, OR, __VA_ARGS__)                                                                     \
-	X(xor, XOR, __VA_ARGS__)
+	X(and, AND, AND, __VA_ARGS__)                                                              \
+	X(or, OR, OR, __VA_ARGS__)                                                                 \
+	X(xor, XOR, XOR, __VA_ARGS__)
 
 #endif

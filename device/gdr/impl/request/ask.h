@@ -169,7 +169,7 @@ static inline int gdri_ask_coll(uint32_t what, gdr_team_t team, void *dst, const
 	return gdri_ask(&q, stream);
 }
 
-/* what: AMO, FETCH_AMO or FLOAT_ADD; a, b: bits of the operands. */
+/* what: AMO or FETCH_AMO; a, b: bits of the operands. */
 static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t size, const void *dst,
 					      uint64_t a, uint64_t b, int pe)
 {

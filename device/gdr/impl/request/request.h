@@ -46,10 +46,10 @@ struct gdri_rq_strided {
 	int64_t dst_step, src_step;
 };
 
-/* AMO, FETCH_AMO, FLOAT_ADD: on dst */
+/* AMO, FETCH_AMO: on dst */
 struct gdri_rq_atomic {
 	uint64_t operand, compare; /* bits */
-	uint32_t kind; /* enum gdri_amo; FLOAT_ADD: none */
+	uint32_t kind; /* enum gdri_amo */
 };
 
 /* WAIT: of n words, or of one where n is 0 */

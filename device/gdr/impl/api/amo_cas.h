@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomics that combine the word and the operand as a reduction does (reduce_op.h): no NIC has them, nor C. GPUs have
+ * them on mapped memory; elsewhere they are a loop of compare-and-swap. */
+#ifndef GDRI_AMO_CAS_H
+#define GDRI_AMO_CAS_H
+
+#include <gdr/impl/coll/reduce_op.h>
+#include <gdr/impl/path/xfer.h>
+
+/* The kind of an atomic is GDRI_AMO_COMBINE and a code of reduce_op.h. */
+#define gdri_amo_combines(kind) (((uint32_t)(kind) & GDRI_AMO_COMBINE) != 0)
+#define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
+
+/* Bits of numbers of 4 and of 8 bytes. */
+GDR_DEVICE uint64_t gdri_amo_combine(uint32_t code, uint64_t word, uint64_t operand)
+{
+#define GDRI_AMO_CASE(op2, cls, bits, T, expr)                                                     \
+	case (uint32_t)(op2) << 8 | (uint32_t)(cls) << 4 | GDRI_LOG2(bits / 8): {                  \
+		uint##bits##_t a = (uint##bits##_t)word, b = (uint##bits##_t)operand;              \
+		T x, y;                                                                            \
+                                                                                                   \
+		memcpy(&x, &a, sizeof(x));                                                         \
+		memcpy(&y, &b, sizeof(y));                                                         \
+		x = (T)(expr);                                                                     \
+		memcpy(&a, &x, sizeof(a));                                                         \
+		return a;                                                                          \
+	}
+	switch (gdri_reduce_fold(code)) {
+		GDRI_OPS_BITS(GDRI_AMO_CASE, 32)
+		GDRI_OPS_BITS(GDRI_AMO_CASE, 64)
+		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 32, float)
+		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 64, double)
+	default:
+		return word;
+	}
+#undef GDRI_AMO_CASE
+}
+
+#ifdef __CUDACC__
+/* The order of floats is that of their bits as a signed number, and where the operand has the sign the other way round
+ * as an unsigned one: then a word without it is the least of all. */
+#define GDRI_AMO_ORDER(bits)                                                                       \
+	GDR_DEVICE uint##bits##_t gdri_amo_order_u##bits(uint32_t code, uint##bits##_t *p, uint##bits##_t v) \
+	{                                                                                          \
+		uint32_t cls = code >> 4 & 15u;                                                    \
+		int minus = cls == GDRI_C_FLOAT && v >> (bits - 1), max = (code >> 8 == GDRI_MAX) != minus; \
+                                                                                                   \
+		if (cls == GDRI_C_UNSIGNED || minus)                                               \
+			return max ? gdri_amo_max_u##bits(p, v) : gdri_amo_min_u##bits(p, v);      \
+		return max ? gdri_amo_max_signed_u##bits(p, v) : gdri_amo_min_signed_u##bits(p, v); \
+	}
+GDRI_AMO_ORDER(32)
+GDRI_AMO_ORDER(64)
+
+/* On mapped memory: sums of floats, maxima and minima. */
+GDR_DEVICE uint64_t gdri_amo_native(uint32_t code, uint8_t *p, uint64_t operand)
+{
+	uint32_t size = 1u << (code & 15u);
+
+	if (code >> 8 == GDRI_SUM)
+		return gdri_amo_float_add(size, p, operand);
+	if (size == 8)
+		return gdri_amo_order_u64(code, (uint64_t *)p, operand);
+	return gdri_amo_order_u32(code, (uint32_t *)p, (uint32_t)operand);
+}
+#endif
+
+#define GDRI_AMO_AWAY 10   /* doublings of the time away, */
+#define GDRI_AMO_LIMITS 64 /* which is at most such a part of the limit of every wait */
+
+/* Another one came between. Of many that try at once one succeeds, and all others make its way longer: a thread that
+ * lost stays away for a random part of a time that doubles, at first that of its quickest try. What it has seen is old
+ * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. */
+GDRI_NOINLINE int gdri_amo_lost(struct gdri_dev *dev, struct gdri_waiter *w, uint32_t tries, uint64_t took_ns)
+{
+	uint64_t begin = gdr_clock_ns(), most = dev->timeout_ns / GDRI_AMO_LIMITS;
+	uint64_t who = (uint64_t)gdri_k(dev, pe) << 48 ^ (uint64_t)gdr_block_id() << 16 ^ gdr_thread_id();
+	uint64_t draw = ((begin ^ who) * 0x9e3779b97f4a7c15ull) >> 48, away;
+	int ret;
+
+	if (tries & 1)
+		return gdri_wait_step(dev, w);
+	tries /= 2;
+	away = took_ns << (tries < GDRI_AMO_AWAY ? tries : GDRI_AMO_AWAY);
+	away = (away < most ? away : most) * draw >> 16;
+	do
+		ret = gdri_wait_step(dev, w);
+	while (!ret && gdr_clock_ns() - begin < away);
+	return ret;
+}
+
+/* Compare-and-swap until nobody came between: somebody's succeeds each time, and who never wins ends at the limit of
+ * every wait. A word that stays what it is was read atomically, which is all that is to be done to it. */
+GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q,
+				uint64_t *old)
+{
+	struct gdri_waiter w;
+	uint64_t seen, want, began, took = ~0ull >> 32;
+	uint32_t size = 1u << (code & 15u), tries = 0;
+	int ret;
+
+	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, q, &seen);
+	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
+	for (; !ret; ret = gdri_amo_lost(dev, &w, tries++, took)) {
+		began = gdr_clock_ns();
+		*old = seen;
+		want = gdri_amo_combine(code, seen, operand);
+		if (want == seen)
+			break;
+		ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_CSWAP, size, dst, want, *old, pe, q, &seen);
+		if (ret || seen == *old)
+			break;
+		took = gdri_min_u64(took, gdr_clock_ns() - began);
+	}
+	if (ret)
+		gdri_wait_leave(dev, &w);
+	else
+		gdri_wait_end(dev, &w);
+	return ret;
+}
+
+GDRI_GENERAL int gdri_amo_combine_any(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
+{
+	struct gdri_dev *dev = gdri_dev();
+#ifdef __CUDACC__
+	uint8_t *p;
+#endif
+
+	GDRI_BY_ABI(gdri_amo_combine_any);
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+#ifdef __CUDACC__
+	p = gdri_mapped_atomic(dev, dst, pe);
+	if (p) {
+		*old = gdri_amo_native(code, p, operand);
+		return gdri_peer_status(dev, pe);
+	}
+#endif
+	return gdri_amo_loop(dev, code, dst, operand, pe, q, old);
+}
+
+GDR_DEVICE int gdri_amo_fetch_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
+{
+#ifdef __CUDACC__
+	if (gdri_direct()) {
+		*old = gdri_amo_native(code, gdri_direct_at(dst, pe), operand);
+		return 0;
+	}
+#endif
+	return GDRI_ELSE(gdri_amo_combine_any(code, dst, operand, pe, q, old));
+}
+
+#endif
