@@ -3,5 +3,5 @@
 execute_process(COMMAND ${PROGRAM} --markdown OUTPUT_VARIABLE generated RESULT_VARIABLE rc)
 file(READ ${DOC} written)
 if(NOT rc EQUAL 0 OR NOT generated STREQUAL written)
-	message(FATAL_ERROR "${DOC} differs from the option table: gdr_info --markdown > docs/options.md")
+	message(FATAL_ERROR "${DOC} differs from the option table: tools/gen_options writes it")
 endif()
