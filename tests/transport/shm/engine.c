@@ -2,7 +2,7 @@
 /* The thread looks at the doorbells of all queues, and executes what is new behind one that was rung, in the order of
  * the queue: a fence has nothing to wait for. */
 #define _GNU_SOURCE /* pthread_setname_np */
-#include "tests/transport/thread.h"
+#include "tests/transport/shm/shm.h"
 
 #include <sched.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static void move_row(uint8_t *dst, const uint8_t *src, uint64_t len)
 }
 
 /* Both were found to be there. One that has left meanwhile takes nothing, and gives nothing. */
-static void move_bytes(struct thread_memory *m, struct thread_place dst, struct thread_place src, uint64_t len)
+static void move_bytes(struct shm_memory *m, struct shm_place dst, struct shm_place src, uint64_t len)
 {
 	uint64_t row, part;
 	uint8_t *to;
@@ -93,9 +93,9 @@ static void move_bytes(struct thread_memory *m, struct thread_place dst, struct 
 
 	for (; len; len -= part, dst.addr += part, src.addr += part) {
 		part = len;
-		to = thread_at(m, dst, &row);
+		to = shm_at(m, dst, &row);
 		part = row < part ? row : part;
-		from = thread_at(m, src, &row);
+		from = shm_at(m, src, &row);
 		part = row < part ? row : part;
 		if (!to || !from)
 			return;
@@ -105,14 +105,14 @@ static void move_bytes(struct thread_memory *m, struct thread_place dst, struct 
 
 /* ---- operations: 0, or the syndrome ---- */
 
-static uint32_t run_inline(struct thread_net *t, const struct thread_queue *q, const struct wqe *w, uint32_t len)
+static uint32_t run_inline(struct shm_net *t, const struct shm_queue *q, const struct wqe *w, uint32_t len)
 {
-	struct thread_place dst, src = {-1, 0};
+	struct shm_place dst, src = {-1, 0};
 	uint64_t data[WQE_MOST / 8]; /* aligned */
 
 	if (len > w->ds * 16 - 36)
 		return SYNDROME_LENGTH;
-	if (!thread_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), len, &dst))
+	if (!shm_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), len, &dst))
 		return SYNDROME_REMOTE;
 	memcpy(data, w->bytes + 36, len);
 	src.addr = (uintptr_t)data;
@@ -120,19 +120,19 @@ static uint32_t run_inline(struct thread_net *t, const struct thread_queue *q, c
 	return 0;
 }
 
-static uint32_t run_rdma(struct thread_net *t, const struct thread_queue *q, const struct wqe *w)
+static uint32_t run_rdma(struct shm_net *t, const struct shm_queue *q, const struct wqe *w)
 {
 	const uint8_t *data = w->bytes + 32;
 	uint32_t len = get32(data);
-	struct thread_place near, far;
+	struct shm_place near, far;
 
 	if (w->ds < 3)
 		return SYNDROME_REQUEST;
 	if (w->opcode == GDRI_OP_WRITE && len & GDRI_INLINE_BIT)
 		return run_inline(t, q, w, len & ~GDRI_INLINE_BIT);
-	if (!thread_local_end(&t->memory, get32(data + 4), get64(data + 8), len, &near))
+	if (!shm_local_end(&t->memory, get32(data + 4), get64(data + 8), len, &near))
 		return SYNDROME_LOCAL;
-	if (!thread_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), len, &far))
+	if (!shm_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), len, &far))
 		return SYNDROME_REMOTE;
 	if (w->opcode == GDRI_OP_WRITE)
 		move_bytes(&t->memory, far, near, len);
@@ -141,12 +141,12 @@ static uint32_t run_rdma(struct thread_net *t, const struct thread_queue *q, con
 	return 0;
 }
 
-static uint32_t run_dump(struct thread_net *t, const struct wqe *w)
+static uint32_t run_dump(struct shm_net *t, const struct wqe *w)
 {
 	const uint8_t *data = w->bytes + 16;
-	struct thread_place near;
+	struct shm_place near;
 
-	return thread_local_end(&t->memory, get32(data + 4), get64(data + 8), get32(data), &near) ? 0 : SYNDROME_LOCAL;
+	return shm_local_end(&t->memory, get32(data + 4), get64(data + 8), get32(data), &near) ? 0 : SYNDROME_LOCAL;
 }
 
 /* Every atomic as one of two forms. */
@@ -211,9 +211,9 @@ static uint32_t atomic_4(uint32_t *at, const struct atomic *a)
 	return old;
 }
 
-static uint32_t run_atomic(struct thread_net *t, const struct thread_queue *q, const struct wqe *w)
+static uint32_t run_atomic(struct shm_net *t, const struct shm_queue *q, const struct wqe *w)
 {
-	struct thread_place near, far, src = {-1, 0};
+	struct shm_place near, far, src = {-1, 0};
 	struct atomic a;
 	uint64_t old, row;
 	uint8_t *at;
@@ -222,11 +222,11 @@ static uint32_t run_atomic(struct thread_net *t, const struct thread_queue *q, c
 		return SYNDROME_REQUEST;
 	if (get32(a.result) != a.size)
 		return SYNDROME_LENGTH;
-	if (!thread_local_end(&t->memory, get32(a.result + 4), get64(a.result + 8), a.size, &near))
+	if (!shm_local_end(&t->memory, get32(a.result + 4), get64(a.result + 8), a.size, &near))
 		return SYNDROME_LOCAL;
-	if (!thread_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), a.size, &far))
+	if (!shm_remote(&t->memory, q->qp->peer, get32(w->bytes + 24), get64(w->bytes + 16), a.size, &far))
 		return SYNDROME_REMOTE;
-	at = thread_at(&t->memory, far, &row);
+	at = shm_at(&t->memory, far, &row);
 	if (!at || row < a.size || (uintptr_t)at % a.size)
 		return SYNDROME_INVALID;
 	if (a.size == 8)
@@ -238,7 +238,7 @@ static uint32_t run_atomic(struct thread_net *t, const struct thread_queue *q, c
 	return 0;
 }
 
-static uint32_t run_wqe(struct thread_net *t, const struct thread_queue *q, const struct wqe *w)
+static uint32_t run_wqe(struct shm_net *t, const struct shm_queue *q, const struct wqe *w)
 {
 	if (w->blocks > 2)
 		return SYNDROME_REQUEST;
@@ -262,7 +262,7 @@ static uint32_t run_wqe(struct thread_net *t, const struct thread_queue *q, cons
 
 /* ---- queues ---- */
 
-static void engine_fetch(const struct thread_queue *q, struct wqe *w)
+static void engine_fetch(const struct shm_queue *q, struct wqe *w)
 {
 	const struct gdri_qp *qp = q->qp;
 	uint32_t i;
@@ -279,7 +279,7 @@ static void engine_fetch(const struct thread_queue *q, struct wqe *w)
 		       qp->sq + (size_t)((w->index + i) & (qp->depth - 1)) * GDRI_WQE_BLOCK, GDRI_WQE_BLOCK);
 }
 
-static void engine_complete(struct thread_queue *q, const struct wqe *w, uint32_t syndrome)
+static void engine_complete(struct shm_queue *q, const struct wqe *w, uint32_t syndrome)
 {
 	const struct gdri_qp *qp = q->qp;
 	struct gdri_cqe *e = &qp->cq[q->cq_pi & qp->cq_mask];
@@ -295,7 +295,7 @@ static void engine_complete(struct thread_queue *q, const struct wqe *w, uint32_
 }
 
 /* Up to the block that the doorbell record names. */
-static void engine_run(struct thread_net *t, struct thread_queue *q)
+static void engine_run(struct shm_net *t, struct shm_queue *q)
 {
 	/* acquire: pairs with fence F1 of device code, blocks and payload before the record */
 	uint16_t end = (uint16_t)gdri_bswap32(__atomic_load_n(q->qp->dbrec, __ATOMIC_ACQUIRE));
@@ -314,7 +314,7 @@ static void engine_run(struct thread_net *t, struct thread_queue *q)
 	}
 }
 
-static bool engine_look(struct thread_net *t)
+static bool engine_look(struct shm_net *t)
 {
 	bool any = false;
 	uint64_t bell;
@@ -335,10 +335,10 @@ static bool engine_look(struct thread_net *t)
 static void *engine_main(void *arg)
 {
 	struct timespec nap = {0, 50000};
-	struct thread_net *t = arg;
+	struct shm_net *t = arg;
 	unsigned int round = 0;
 
-	pthread_setname_np(pthread_self(), "gdr-thread");
+	pthread_setname_np(pthread_self(), "gdr-shm");
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
 		round = engine_look(t) ? 0 : round + 1;
 		if (round > 1000)
@@ -350,17 +350,17 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
-int thread_engine_start(struct thread_net *t)
+int shm_engine_start(struct shm_net *t)
 {
 	int rc = gdri_thread_start(&t->thread, engine_main, t);
 
 	t->runs = !rc;
 	if (rc)
-		gdri_error("thread: cannot start: %s", strerror(rc));
+		gdri_error("shm: cannot start: %s", strerror(rc));
 	return rc ? -GDR_ESYSTEM : 0;
 }
 
-void thread_engine_stop(struct thread_net *t)
+void shm_engine_stop(struct shm_net *t)
 {
 	if (!t->runs)
 		return;

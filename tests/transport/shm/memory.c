@@ -2,7 +2,7 @@
 /* Which memory a request may reach: parts of heaps, which other PEs map by their descriptors, and own buffers. Ranges
  * are checked for each request; a part that left cannot be reached, whatever key names it. */
 #define _GNU_SOURCE /* memfd_create */
-#include "tests/transport/thread.h"
+#include "tests/transport/shm/shm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,38 +22,38 @@
 
 static int memory_failed(const char *what)
 {
-	gdri_error("thread: %s: %s", what, gdri_errno_text(errno));
+	gdri_error("shm: %s: %s", what, gdri_errno_text(errno));
 	return -GDR_ESYSTEM;
 }
 
-int thread_memory_open(struct thread_memory *m)
+int shm_memory_open(struct shm_memory *m)
 {
 	void *p = MAP_FAILED;
 
 	pthread_mutex_init(&m->lock, NULL);
-	m->share_fd = memfd_create("gdr-thread", MFD_CLOEXEC);
+	m->share_fd = memfd_create("gdr-shm", MFD_CLOEXEC);
 	if (m->share_fd >= 0 && !ftruncate(m->share_fd, sizeof(*m->share)))
 		p = mmap(NULL, sizeof(*m->share), PROT_READ | PROT_WRITE, MAP_SHARED, m->share_fd, 0);
 	if (p == MAP_FAILED)
 		return memory_failed("the list of the heap's parts");
 	m->share = p;
-	if (getrandom(m->share->token, THREAD_TOKEN, 0) != THREAD_TOKEN)
+	if (getrandom(m->share->token, SHM_TOKEN, 0) != SHM_TOKEN)
 		return memory_failed("getrandom");
 	return 0;
 }
 
-static void peer_close(struct thread_peer *p)
+static void peer_close(struct shm_peer *p)
 {
 	int i;
 
-	for (i = 0; p->share && i < THREAD_REGIONS; i++)
+	for (i = 0; p->share && i < SHM_REGIONS; i++)
 		if (p->mapped[i])
 			munmap(p->mapped[i], p->share->regions[i].len);
 	if (p->share)
 		munmap(p->share, sizeof(*p->share));
 }
 
-void thread_memory_close(struct thread_memory *m)
+void shm_memory_close(struct shm_memory *m)
 {
 	int i;
 
@@ -114,19 +114,19 @@ static int memory_descriptor(const struct file *file, uint64_t end)
 	return fd;
 }
 
-int thread_memory_add(struct thread_memory *m, uint8_t *addr, size_t len, uint64_t offset)
+int shm_memory_add(struct shm_memory *m, uint8_t *addr, size_t len, uint64_t offset)
 {
-	struct thread_region *r = &m->share->regions[m->n];
+	struct shm_region *r = &m->share->regions[m->n];
 	struct file file = {0};
 	uint64_t at;
 
-	if (m->n == THREAD_REGIONS) {
-		gdri_error("thread: more than %d parts of a heap", THREAD_REGIONS);
+	if (m->n == SHM_REGIONS) {
+		gdri_error("shm: more than %d parts of a heap", SHM_REGIONS);
 		return -GDR_ENOMEM;
 	}
 	r->fd = memory_file(addr, &file, &at) ? memory_descriptor(&file, at + len) : -1;
 	if (r->fd < 0) {
-		gdri_error("thread: %p with %zu bytes is not shared memory of an open descriptor", (void *)addr, len);
+		gdri_error("shm: %p with %zu bytes is not shared memory of an open descriptor", (void *)addr, len);
 		return -GDR_ENOTSUP;
 	}
 	r->offset = offset;
@@ -135,15 +135,15 @@ int thread_memory_add(struct thread_memory *m, uint8_t *addr, size_t len, uint64
 	r->own = addr;
 	/* release: pairs with the acquire in region_is_live */
 	__atomic_store_n(&r->live, 1, __ATOMIC_RELEASE);
-	m->change[m->n++] = THREAD_COMES;
+	m->change[m->n++] = SHM_COMES;
 	return 0;
 }
 
 /* ---- parts of all PEs ---- */
 
-int thread_memory_connect(struct thread_memory *m, int peer, pid_t pid, int fd, const uint8_t *token)
+int shm_memory_connect(struct shm_memory *m, int peer, pid_t pid, int fd, const uint8_t *token)
 {
-	struct thread_peer *p = &m->peers[peer];
+	struct shm_peer *p = &m->peers[peer];
 	char path[64];
 	void *at = MAP_FAILED;
 	int own;
@@ -156,23 +156,23 @@ int thread_memory_connect(struct thread_memory *m, int peer, pid_t pid, int fd, 
 	if (own >= 0)
 		close(own);
 	if (at == MAP_FAILED) {
-		gdri_error("thread: PE %d: %s: %s", peer, path, gdri_errno_text(errno));
+		gdri_error("shm: PE %d: %s: %s", peer, path, gdri_errno_text(errno));
 		return -GDR_ESYSTEM;
 	}
 	p->share = at;
-	if (!memcmp(p->share->token, token, THREAD_TOKEN))
+	if (!memcmp(p->share->token, token, SHM_TOKEN))
 		return 0;
-	gdri_error("thread: PE %d: process %d here is another one; all PEs have to be on one node", peer, (int)pid);
+	gdri_error("shm: PE %d: process %d here is another one; all PEs have to be on one node", peer, (int)pid);
 	return -GDR_ENOTSUP;
 }
 
-static bool region_is_live(const struct thread_region *r)
+static bool region_is_live(const struct shm_region *r)
 {
-	/* acquire: pairs with the release in thread_memory_add */
+	/* acquire: pairs with the release in shm_memory_add */
 	return __atomic_load_n(&r->live, __ATOMIC_ACQUIRE);
 }
 
-static uint8_t *region_map(const struct thread_peer *p, const struct thread_region *r)
+static uint8_t *region_map(const struct shm_peer *p, const struct shm_region *r)
 {
 	char path[64];
 	void *at = MAP_FAILED;
@@ -188,10 +188,10 @@ static uint8_t *region_map(const struct thread_peer *p, const struct thread_regi
 }
 
 /* Begin of part i of the peer's heap in this process; NULL: it may not be reached, or no more. */
-static uint8_t *region_here(struct thread_memory *m, int pe, int i)
+static uint8_t *region_here(struct shm_memory *m, int pe, int i)
 {
-	struct thread_peer *p = &m->peers[pe];
-	const struct thread_region *r = &p->share->regions[i];
+	struct shm_peer *p = &m->peers[pe];
+	const struct shm_region *r = &p->share->regions[i];
 	bool live = region_is_live(r);
 
 	if (pe == m->pe)
@@ -205,16 +205,16 @@ static uint8_t *region_here(struct thread_memory *m, int pe, int i)
 	return p->mapped[i];
 }
 
-uint8_t *thread_at(struct thread_memory *m, struct thread_place place, uint64_t *row)
+uint8_t *shm_at(struct shm_memory *m, struct shm_place place, uint64_t *row)
 {
-	const struct thread_region *r;
+	const struct shm_region *r;
 	uint8_t *here;
 	int i;
 
 	*row = UINT64_MAX;
 	if (place.pe < 0)
 		return (uint8_t *)(uintptr_t)place.addr;
-	for (i = 0; i < THREAD_REGIONS; i++) {
+	for (i = 0; i < SHM_REGIONS; i++) {
 		r = &m->peers[place.pe].share->regions[i];
 		if (place.addr - r->offset >= r->len)
 			continue;
@@ -226,12 +226,12 @@ uint8_t *thread_at(struct thread_memory *m, struct thread_place place, uint64_t 
 	return NULL;
 }
 
-static bool heap_has(struct thread_memory *m, struct thread_place place, uint64_t len)
+static bool heap_has(struct shm_memory *m, struct shm_place place, uint64_t len)
 {
 	uint64_t row;
 
 	for (;;) {
-		if (!thread_at(m, place, &row))
+		if (!shm_at(m, place, &row))
 			return false;
 		if (row >= len)
 			return true;
@@ -240,21 +240,21 @@ static bool heap_has(struct thread_memory *m, struct thread_place place, uint64_
 	}
 }
 
-bool thread_remote(struct thread_memory *m, int peer, uint32_t rkey, uint64_t addr, uint64_t len,
-		   struct thread_place *out)
+bool shm_remote(struct shm_memory *m, int peer, uint32_t rkey, uint64_t addr, uint64_t len,
+		   struct shm_place *out)
 {
-	*out = (struct thread_place){peer, addr};
-	return (rkey == THREAD_KEY_DATA || rkey == THREAD_KEY_SYNC) && heap_has(m, *out, len);
+	*out = (struct shm_place){peer, addr};
+	return (rkey == SHM_KEY_DATA || rkey == SHM_KEY_SYNC) && heap_has(m, *out, len);
 }
 
 /* ---- local ends ---- */
 
-static bool buffer_has(struct thread_memory *m, uint32_t i, uint64_t addr, uint64_t len)
+static bool buffer_has(struct shm_memory *m, uint32_t i, uint64_t addr, uint64_t len)
 {
-	const struct thread_buffer *b = &m->buffers[i];
+	const struct shm_buffer *b = &m->buffers[i];
 	bool has;
 
-	if (i >= THREAD_BUFFERS)
+	if (i >= SHM_BUFFERS)
 		return false;
 	pthread_mutex_lock(&m->lock);
 	has = addr - b->addr < b->len && len <= b->len - (addr - b->addr);
@@ -262,10 +262,10 @@ static bool buffer_has(struct thread_memory *m, uint32_t i, uint64_t addr, uint6
 	return has;
 }
 
-bool thread_local_end(struct thread_memory *m, uint32_t lkey, uint64_t addr, uint64_t len, struct thread_place *out)
+bool shm_local_end(struct shm_memory *m, uint32_t lkey, uint64_t addr, uint64_t len, struct shm_place *out)
 {
-	*out = (struct thread_place){lkey >= THREAD_KEY_BUFFER ? -1 : m->pe, addr};
+	*out = (struct shm_place){lkey >= SHM_KEY_BUFFER ? -1 : m->pe, addr};
 	if (out->pe < 0)
-		return buffer_has(m, lkey - THREAD_KEY_BUFFER, addr, len);
-	return lkey == THREAD_KEY_SYNC && heap_has(m, *out, len);
+		return buffer_has(m, lkey - SHM_KEY_BUFFER, addr, len);
+	return lkey == SHM_KEY_SYNC && heap_has(m, *out, len);
 }
