@@ -6,14 +6,15 @@
 #
 # Builds the program multi_<n> once, of <n>.c in a folder of the caller's or of SOURCES (UNCHECKED:
 # multi_<n>_unchecked, without GDR_CHECKED), and registers, for each PE count and transport, the test
-# multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where the NIC is used.
+# multi.<n>[.<x>].<transport>.<pes>: the program under mpirun, below it softhca where one of the words is nic.
 # Exit status 0 passes, 77 skips, everything else fails.
 #
 # The quick profile runs what has no label `full`. With QUICK only the listed transport.pes are
 # quick; without it all are.
 #
-# gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL])
-# registers anything else under the same rules. COMMAND may begin with the name of a target.
+# gdr_add_script_test(NAME area.n COMMAND c.. [LABELS l..] [ENV A=B..] [TIMEOUT seconds] [SERIAL] [REFUSED text])
+# registers anything else under the same rules. The first word of COMMAND may be the name of a target; behind it programs
+# are $<TARGET_FILE:name>. REFUSED: gdr_init of COMMAND must fail: it passes when COMMAND ends with status 1 and says text.
 #
 # Every test is inside tests/launch/enclose, which bounds it in time and ends all that it started with it. TIMEOUT,
 # and GDR_TIMEOUT and GDR_INIT_TIMEOUT in ENV, are those of a quiet machine; enclose stretches them by how crowded
@@ -63,7 +64,8 @@ endif()
 # The words before a program that run it as N PEs, bounded by the test's limit alone.
 function(gdr_launch_command out pes transport)
 	set(cmd env LIMIT=0 ${GDR_ROOT}/tests/launch/mpirun_here ${pes})
-	if(transport MATCHES nic)
+	string(REPLACE "+" ";" words "${transport}")
+	if("nic" IN_LIST words)
 		list(APPEND cmd $<TARGET_FILE:softhca_launcher>)
 	endif()
 	set(${out} ${cmd} PARENT_SCOPE)
@@ -174,7 +176,7 @@ function(gdr_add_test)
 endfunction()
 
 function(gdr_add_script_test)
-	cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "COMMAND;LABELS;ENV" ${ARGN})
+	cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT;REFUSED" "COMMAND;LABELS;ENV" ${ARGN})
 	if(NOT T_TIMEOUT)
 		set(T_TIMEOUT 120)
 	endif()
@@ -188,6 +190,9 @@ function(gdr_add_script_test)
 	list(POP_FRONT T_COMMAND program)
 	if(TARGET ${program})
 		set(program $<TARGET_FILE:${program}>)
+	endif()
+	if(T_REFUSED)
+		set(program ${GDR_ROOT}/tests/launch/refused ${T_REFUSED} ${program})
 	endif()
 	add_test(NAME ${T_NAME}
 		COMMAND enclose ${T_TIMEOUT} ${times} ${program} ${T_COMMAND})
