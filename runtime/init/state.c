@@ -195,8 +195,8 @@ static const struct step steps[] = {
 	{"share", LOCAL, up_share, down_share},
 	{"p2p", COLLECTIVE, gdri_up_p2p, gdri_down_p2p},
 	{"reach", COLLECTIVE, gdri_up_reach, NULL},
-	{"NIC", LOCAL, gdri_up_net, gdri_down_net},
-	{"NIC ready", COLLECTIVE, gdri_up_net_ready, NULL},
+	{"transport", LOCAL, gdri_up_net, gdri_down_net},
+	{"transport ready", COLLECTIVE, gdri_up_net_ready, NULL},
 	{"connect", COLLECTIVE, gdri_up_connect, NULL},
 	{"device", LOCAL, gdri_up_device, gdri_down_device},
 	{"all connected", COLLECTIVE, gdri_up_world, NULL},
@@ -328,7 +328,7 @@ static void state_announce(const struct gdri_state *st)
 	gdri_info("gdr %s: PE %d of %d on %d node%s, heap %llu bytes, %d by p2p, %d by %s%s%s",
 		  GDR_VERSION_STRING, st->pe, st->n_pes, st->n_nodes, st->n_nodes == 1 ? "" : "s",
 		  (unsigned long long)st->heap->size, mapped, st->n_pes - mapped,
-		  st->net ? st->net->name : "nic", st->net ? ", " : "", st->net ? st->net->text : "");
+		  st->net ? st->net->name : gdri_net_word(&st->opt), st->net ? ", " : "", st->net ? st->net->text : "");
 }
 
 /* The state and what it points to that lives as long: one allocation, which begins with the state. */

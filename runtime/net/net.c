@@ -5,18 +5,37 @@
 
 #include "runtime/core/options.h"
 
-static const struct gdri_net_ops *const transports[] = {
-#define ROW(name) &gdri_##name##_ops,
+static const struct {
+	const struct gdri_net_ops *ops;
+	const char *word;
+} transports[] = {
+#define ROW(name) {&gdri_##name##_ops, #name},
 	GDRI_NET_ROWS(ROW)
 #undef ROW
 };
 
-const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt)
+#define N_TRANSPORTS (sizeof(transports) / sizeof(transports[0]))
+
+/* N_TRANSPORTS: none. */
+static size_t net_row(const struct gdri_options *opt)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
-		if (opt->transports >> i & 2) /* the first word is p2p */
-			return transports[i];
-	return NULL;
+	for (i = 0; i < N_TRANSPORTS && !(opt->transports >> i & 2); i++) /* the first word is p2p */
+		;
+	return i;
+}
+
+const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt)
+{
+	size_t i = net_row(opt);
+
+	return i < N_TRANSPORTS ? transports[i].ops : NULL;
+}
+
+const char *gdri_net_word(const struct gdri_options *opt)
+{
+	size_t i = net_row(opt);
+
+	return i < N_TRANSPORTS ? transports[i].word : GDRI_NET_WORDS + sizeof("p2p");
 }

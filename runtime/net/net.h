@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Contract between the runtime and a transport: what carries operations to PEs whose memory is not mapped. Device code
  * posts to the queues of struct gdri_qp and polls their completions (device/gdr/impl/queue); a transport brings the
- * other end of them. It is a folder and a row below, and nothing outside its folder names it.
+ * other end of them. It is a folder and a row below, and nothing outside its folder includes what is in it. Where names
+ * say nic (gdr_job_info.n_nic, GDRI_DEV_NIC_ATOMICS, the NIC's fences) they mean whatever transport is in use.
  *
  * All functions return 0 or -GDR_E*, after logging why. One thread at a time calls, except register_buffer and
  * deregister, which any threads may call from open to close. Keys are in host order; addresses of the heap are offsets
@@ -41,9 +42,41 @@ struct gdri_net {
 	size_t address_bytes; /* equal on all PEs */
 	bool queues_here;     /* the host reads and writes the memory of the queues */
 	bool queues_near;     /* all of a queue is the GPU's: its memory, and its threads ring */
-	bool host_rings;      /* doorbells are words of host memory, which a thread polls: GDRI_DEV_HOST_RINGS */
+	/* Doorbells are words of memory, which a thread polls, and not registers: those of a transport in software, or
+	 * of a GPU that cannot map the device's. Device code then orders its stores to them: GDRI_DEV_HOST_RINGS. */
+	bool host_rings;
 };
 
+/* What the other end of the queues executes. The format is that of mlx5: device/gdr/impl/queue/wqe.h writes it,
+ * mlx5_hw.h has the fields, tests/transport/shm/engine.c is such an end. Numbers are big-endian.
+ *
+ * Posting: blocks of 64 bytes go into gdri_qp.sq, a ring of `depth`; then the low 16 bits of the index behind them
+ * into *dbrec, the doorbell record; then 8 bytes, queue number and index, into *db, the doorbell. The doorbell
+ * says that the record is new, and no more: one may stand for several, and the record may be ahead of it. Who sees
+ * the doorbell sees the record (fence F2); who sees the record sees the blocks and what they point to (F1).
+ *
+ * WQE: byte 0 is the opmod, bytes 1 and 2 the index, byte 3 the opcode (GDRI_OP_NOP, _WRITE, _READ, _DUMP,
+ * _ATOMIC_CS, _ATOMIC_FA, _MASKED_CS, _MASKED_FA). The low 6 bits of byte 7 count segments of 16 bytes; a WQE
+ * takes whole blocks, two at most, of which the second may be the ring's first. In byte 11 GDRI_CE_ALWAYS asks for
+ * a completion, which else comes of an error alone, and GDRI_FM_FENCE waits for the reads and atomics before.
+ * Bytes 16 to 27 are an offset in the peer's heap and its rkey (not of NOP and DUMP). Then come the operands of an
+ * atomic, then the local end: length, lkey, address, or, with GDRI_INLINE_BIT in the length of a WRITE, the bytes
+ * themselves. The old value of an atomic arrives in host order where it has 8 bytes, big-endian where it has 4.
+ * WQEs of a queue take effect in their order; but what follows a read or an atomic without the fence need not wait
+ * for it.
+ *
+ * CQE: device code reads tail (index of the WQE's first block, GDRI_CQE_REQ or GDRI_CQE_REQ_ERR, owner bit), and
+ * of errors wqe_opcode_qpn, syndrome and vendor_syndrome. tail is stored last, as a whole, with release. It says
+ * that all WQEs up to this one are complete. With cq_mask 0 the CQ has one entry, which each completion
+ * overwrites. Else completion i goes to entry i & cq_mask, and its owner bit is the lowest bit of its lap, i /
+ * (cq_mask + 1). At first all bytes are GDRI_NET_CQ_NOTHING.
+ *
+ * Errors: a WQE that fails gets a completion with its syndrome (PRM), whatever byte 11 says. From then on the
+ * queue executes nothing, and each WQE gets one with GDRI_SYND_FLUSH.
+ *
+ * The first that posts is gdr_init: on the host device its link check (runtime/path/link_check.c) has every queue,
+ * also those to the PE itself, carry a write of 4 KiB, a read and an atomic, and names the queue and the operation
+ * that fail. */
 struct gdri_net_ops {
 	int (*open)(const struct gdri_net_how *how, struct gdri_net **out);
 	void (*close)(struct gdri_net *net); /* also NULL, and after any failure; ends all that is under way */
@@ -79,7 +112,7 @@ struct gdri_net_ops {
 };
 
 /* A row for each transport, whose folder defines gdri_<name>_ops; the name is its word in GDR_TRANSPORTS. A library
- * that is built for tests may have more. */
+ * that is built for tests may have more, one or several: -D"GDRI_NET_MORE(row)=row(one) row(other)". */
 #ifndef GDRI_NET_MORE
 #define GDRI_NET_MORE(row)
 #endif
@@ -93,5 +126,7 @@ GDRI_NET_ROWS(GDRI_NET_DECLARE)
 
 /* The first row of those that GDR_TRANSPORTS allows, NULL: none. */
 const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt);
+/* Its word, for messages; where GDR_TRANSPORTS allows none those of all rows: "nic". */
+const char *gdri_net_word(const struct gdri_options *opt);
 
 #endif

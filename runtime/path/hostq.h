@@ -12,7 +12,7 @@
 struct gdri_state;
 struct gdri_hostq;
 
-/* Parts of the steps "NIC" and "connect": before and behind the exchange of addresses. */
+/* Parts of the steps "transport" and "connect": before and behind the exchange of addresses. */
 int gdri_hostq_open(struct gdri_state *st, const char *near);
 struct gdri_net *gdri_hostq_net(const struct gdri_hostq *q);
 struct gdri_qp *gdri_hostq_qps(const struct gdri_hostq *q);

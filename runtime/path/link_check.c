@@ -20,6 +20,7 @@
 #include "runtime/core/state.h"
 #include "runtime/diag/errors.h"
 #include "runtime/mem/heap.h"
+#include "runtime/net/net.h"
 #include "runtime/team/team.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
@@ -96,8 +97,8 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 
 	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
 		gdri_error("link check with PE %d: queue %u: %s: not complete within %s; "
-			   "raise the option where the machine is busy, else the NIC is stuck", l->qp->peer,
-			   l->qp->slot, what, link_waited(st));
+			   "raise the option where the machine is busy, else %s is stuck", l->qp->peer,
+			   l->qp->slot, what, link_waited(st), st->net->name);
 		return -GDR_ELINK;
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* How each peer is reached: heaps of the node are mapped, the NIC takes the rest. */
+/* How each peer is reached: heaps of the node are mapped, the transport takes the rest. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,10 +117,10 @@ static void paths_explain(struct gdri_state *st)
 		if (st->peers[i].base)
 			continue;
 		if (*st->reason[i])
-			gdri_warn("PE %d shares the node but not its memory, the NIC is used: %s", i,
-				  st->reason[i]);
+			gdri_warn("PE %d shares the node but not its memory, %s is used: %s", i,
+				  gdri_net_word(&st->opt), st->reason[i]);
 		else
-			gdri_debug("PE %d is reached through the NIC: %s", i,
+			gdri_debug("PE %d is reached by %s: %s", i, gdri_net_word(&st->opt),
 				   st->heap->seen_by  ? "GDR_HEAP_KIND is host"
 				   : !p2p_on(st)     ? "p2p is not in GDR_TRANSPORTS"
 				   : st->same_node[i] ? "out of memory"
@@ -129,25 +129,26 @@ static void paths_explain(struct gdri_state *st)
 }
 
 /* By the first PE that somebody cannot reach. */
-static int refuse_without_nic(struct gdri_state *st, const uint32_t *unmapped)
+static int refuse_without_net(struct gdri_state *st, const uint32_t *unmapped)
 {
 	int i;
 
 	for (i = 0; i < st->n_pes && st->peers[i].base; i++)
 		;
 	if (i < st->n_pes) {
-		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow "
-			   "nic", i, st->pe,
+		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow %s", i,
+			   st->pe,
 			   *st->reason[i]     ? st->reason[i]
 			   : st->heap->seen_by ? "GDR_HEAP_KIND is host"
 			   : st->same_node[i] ? "its memory was not mapped"
-					      : "it is on another node");
+					      : "it is on another node",
+			   gdri_net_word(&st->opt));
 		return -GDR_ENOTSUP;
 	}
 	for (i = 0; !unmapped[i]; i++)
 		;
-	gdri_error("PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow nic: see its output", i,
-		   unmapped[i]);
+	gdri_error("PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow %s: see its output", i,
+		   unmapped[i], gdri_net_word(&st->opt));
 	return -GDR_ENOTSUP;
 }
 
@@ -160,8 +161,8 @@ static uint32_t count_unmapped(const struct gdri_state *st)
 	return n;
 }
 
-/* Whether the NIC is in use is decided for the whole job: atomics go one way everywhere. A PE that could not share its
- * memory with anybody has failed, and is told of before the ones that miss it. */
+/* Whether the transport is in use is decided for the whole job: atomics go one way everywhere. A PE that could not
+ * share its memory with anybody has failed, and is told of before the ones that miss it. */
 int gdri_up_reach(struct gdri_state *st)
 {
 	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all)), unmapped = count_unmapped(st);
@@ -176,7 +177,7 @@ int gdri_up_reach(struct gdri_state *st)
 	for (i = 0; !ret && i < st->n_pes; i++)
 		any |= all[i] != 0;
 	if (!ret && any && !gdri_net_chosen(&st->opt))
-		ret = refuse_without_nic(st, all);
+		ret = refuse_without_net(st, all);
 	free(all);
 	if (ret)
 		return ret;
@@ -250,10 +251,10 @@ int gdri_up_net(struct gdri_state *st)
 	return ret || !st->cuda ? ret : gdri_hostq_open(st, near);
 }
 
-/* Only those that have a NIC know how long its address is: ask first. */
+/* Only those that opened it know how long its address is: ask first. */
 int gdri_up_net_ready(struct gdri_state *st)
 {
-	return st->any_net ? gdri_agree(st, "NIC", NULL, NULL, 0) : 0;
+	return st->any_net ? gdri_agree(st, "transport", NULL, NULL, 0) : 0;
 }
 
 void gdri_down_net(struct gdri_state *st)
@@ -280,7 +281,7 @@ static int connect_all(struct gdri_state *st, struct gdri_net *net, struct gdri_
 		st->pending = -GDR_ENOMEM;
 		len = 0; /* then the others' lengths do not match and the bootstrap says so */
 	}
-	ret = gdri_agree(st, "NIC addresses", mine, all, len);
+	ret = gdri_agree(st, "transport addresses", mine, all, len);
 	if (!ret)
 		st->pending = net->ops->connect(net, all, st->pe, st->n_pes, qps);
 	free(mine);

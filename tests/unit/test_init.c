@@ -492,6 +492,7 @@ static int body_unreachable(int pe, int n)
 	JOB_CHECK(gdr_init_attr(&attr) == -GDR_ENOTSUP);
 	JOB_CHECK(strstr(job_stderr(), "cannot be reached from PE"));
 	JOB_CHECK(strstr(job_stderr(), "it is on another node"));
+	JOB_CHECK(strstr(job_stderr(), "GDR_TRANSPORTS does not allow nic"));
 	return 0;
 }
 
