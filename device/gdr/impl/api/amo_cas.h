@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics that combine the word and the operand as a reduction does (reduce_op.h): no NIC has them, nor C. GPUs have
- * them on mapped memory; elsewhere they are a loop of compare-and-swap. */
+ * sums of floats, maxima and minima on mapped memory; all else is a loop of compare-and-swap. */
 #ifndef GDRI_AMO_CAS_H
 #define GDRI_AMO_CAS_H
 
@@ -52,13 +52,26 @@ GDR_DEVICE uint64_t gdri_amo_combine(uint32_t code, uint64_t word, uint64_t oper
 GDRI_AMO_ORDER(32)
 GDRI_AMO_ORDER(64)
 
-/* On mapped memory: sums of floats, maxima and minima. */
-GDR_DEVICE uint64_t gdri_amo_native(uint32_t code, uint8_t *p, uint64_t operand)
+/* In memory: what fails is another's success. */
+GDR_DEVICE uint64_t gdri_amo_retry(uint32_t code, uint32_t size, uint8_t *p, uint64_t operand)
 {
-	uint32_t size = 1u << (code & 15u);
+	uint64_t old, seen = gdri_p2p_atomic(GDRI_AMO_FETCH, size, p, 0, 0);
 
-	if (code >> 8 == GDRI_SUM)
+	do {
+		old = seen;
+		seen = gdri_p2p_atomic(GDRI_AMO_CSWAP, size, p, gdri_amo_combine(code, old, operand), old);
+	} while (seen != old);
+	return old;
+}
+
+GDR_DEVICE uint64_t gdri_amo_mapped(uint32_t code, uint8_t *p, uint64_t operand)
+{
+	uint32_t op2 = code >> 8, size = 1u << (code & 15u);
+
+	if (op2 == GDRI_SUM && (code >> 4 & 15u) == GDRI_C_FLOAT)
 		return gdri_amo_float_add(size, p, operand);
+	if (op2 != GDRI_MAX && op2 != GDRI_MIN)
+		return gdri_amo_retry(code, size, p, operand);
 	if (size == 8)
 		return gdri_amo_order_u64(code, (uint64_t *)p, operand);
 	return gdri_amo_order_u32(code, (uint32_t *)p, (uint32_t)operand);
@@ -132,7 +145,7 @@ GDRI_GENERAL int gdri_amo_combine_any(uint32_t code, void *dst, uint64_t operand
 #ifdef __CUDACC__
 	p = gdri_mapped_atomic(dev, dst, pe);
 	if (p) {
-		*old = gdri_amo_native(code, p, operand);
+		*old = gdri_amo_mapped(code, p, operand);
 		return gdri_peer_status(dev, pe);
 	}
 #endif
@@ -143,7 +156,7 @@ GDR_DEVICE int gdri_amo_fetch_combine(uint32_t code, void *dst, uint64_t operand
 {
 #ifdef __CUDACC__
 	if (gdri_direct()) {
-		*old = gdri_amo_native(code, gdri_direct_at(dst, pe), operand);
+		*old = gdri_amo_mapped(code, gdri_direct_at(dst, pe), operand);
 		return 0;
 	}
 #endif
