@@ -378,7 +378,7 @@ static void test_broken_queue_told(void **state)
 	}
 }
 
-/* While it waits a PE says so; when it is over it does not. */
+/* While it waits a PE says so, and its beat moves whenever the thread runs; when it is over it does not. */
 static void *answer(void *arg)
 {
 	struct gdri_wait *w = &f->dev->ctl->waits[1];
@@ -388,9 +388,10 @@ static void *answer(void *arg)
 	while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != GDRI_WAIT_WAITING)
 		usleep(100);
 	b = __atomic_load_n(&w->beat, __ATOMIC_RELAXED);
-	usleep(10000);
+	while (__atomic_load_n(&w->beat, __ATOMIC_RELAXED) == b && __atomic_load_n(&w->state, __ATOMIC_ACQUIRE))
+		usleep(100);
 	*seen = w->peer == 3 && w->op == GDRI_SIGNAL_WAIT && w->addr == FAKE_USER &&
-		__atomic_load_n(&w->beat, __ATOMIC_RELAXED) != b;
+		w->state == GDRI_WAIT_WAITING;
 	__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
 	return NULL;
 }

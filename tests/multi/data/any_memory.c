@@ -3,6 +3,7 @@
  * a length is refused. "late": what was given up does not touch the caller's memory any more. */
 #include "tests/multi/multi.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -271,12 +272,40 @@ static void check_all(const uint8_t *p, uint8_t want)
 		CHECK_EQ(p[i], want);
 }
 
+/* A signal only asks for it: each thread stops when it is next scheduled. */
+static void stop_all_threads(pid_t pid)
+{
+	char dir[64], name[400], line[256], *end;
+	struct dirent *d;
+	int running;
+	DIR *tasks;
+	FILE *f;
+
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	snprintf(dir, sizeof(dir), "/proc/%d/task", (int)pid);
+	do {
+		running = 0;
+		tasks = opendir(dir);
+		CHECK(tasks);
+		while ((d = readdir(tasks)) != NULL) {
+			snprintf(name, sizeof(name), "%s/%s/stat", dir, d->d_name);
+			f = d->d_name[0] == '.' ? NULL : fopen(name, "r");
+			if (!f)
+				continue;
+			end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+			running += !end || end[2] != 'T'; /* behind "pid (name) " */
+			fclose(f);
+		}
+		closedir(tasks);
+	} while (running);
+}
+
 /* PE 1 stands still: what PE 0 asked of it is given up, and may come to pass when PE 1 goes on; with the bytes that
  * were asked for, and not in memory that is the caller's again. */
 static void late(void)
 {
 	uint8_t *object = (uint8_t *)gdr_calloc(3, LATE), *mine = malloc(LATE), *other = malloc(LATE);
-	uint64_t *word = (uint64_t *)gdr_calloc(1, sizeof(*word)), pid = (uint64_t)getpid();
+	uint64_t *word = (uint64_t *)gdr_calloc(2, sizeof(*word)), pid = (uint64_t)getpid(), out = 0;
 	struct timespec nap = {0, 20000000};
 	int tries;
 
@@ -287,9 +316,14 @@ static void late(void)
 	if (multi_pe)
 		CHECK_OK(gdr_host_put(word, &pid, sizeof(pid), 0));
 	CHECK_OK(gdr_barrier_all());
+	/* not amid the barrier: its limit would go on while PE 1 stands still */
+	if (multi_pe)
+		__atomic_store_n(word + 1, 1, __ATOMIC_RELEASE); /* alone: PE 0 reads nothing else */
 	while (multi_pe)
 		pause();
-	CHECK_EQ(kill((pid_t)*word, SIGSTOP), 0);
+	while (!out)
+		CHECK_OK(gdr_host_get(&out, word + 1, sizeof(out), 1));
+	stop_all_threads((pid_t)*word);
 	CHECK(gdr_host_put(object, mine, LATE, 1) < 0);
 	CHECK(gdr_host_get(other, object + 2 * LATE, LATE, 1) < 0);
 	CHECK(gdr_host_put(object + LATE, other, LATE, 1) < 0);
