@@ -30,6 +30,7 @@ struct head {
 struct mpi_boot {
 	struct gdr_bootstrap pub; /* first: the library casts */
 	gdri_mpi_say *say;
+	gdri_mpi_waited *waited;
 	MPI_Comm comm;
 	uint64_t round;
 	bool broken; /* a round failed here: messages may be under way */
@@ -203,9 +204,10 @@ static int mpi_expired(const struct mpi_boot *b, const struct exchange *x, int t
 		if (!x->here[i])
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", at ? ", " : "", i);
 	}
-	mpi_say(b, SAY_ERROR, "bootstrap: a collective of %d PEs did not complete within %d ms; PEs that had not "
+	mpi_say(b, SAY_ERROR, "bootstrap: a collective of %d PEs did not complete within %s; PEs that had not "
 		"entered it: %s; check whether they are stopped, have exited, are in another call, or are just "
-		"slow (then raise the time limit)", x->n, timeout_ms, at ? text : "none (they do not receive)");
+		"slow (then raise the time limit)", x->n, b->waited(timeout_ms, 0),
+		at ? text : "none (they do not receive)");
 	return -GDR_ETIMEOUT;
 }
 
@@ -338,8 +340,8 @@ static int mpi_duplicate(struct mpi_boot *b, MPI_Comm comm, int timeout_ms)
 	while (!err && !done) {
 		err = MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (!err && !done && !pause_until(deadline, &spins)) {
-			mpi_say(b, SAY_ERROR, "bootstrap: MPI_Comm_idup of the communicator did not end within %d ms: "
-				"not all of its ranks call gdr_init with it", timeout_ms);
+			mpi_say(b, SAY_ERROR, "bootstrap: MPI_Comm_idup of the communicator did not end within %s: "
+				"not all of its ranks call gdr_init with it", b->waited(timeout_ms, 0));
 			return -GDR_ETIMEOUT;
 		}
 	}
@@ -398,9 +400,10 @@ static void mpi_fill(struct mpi_boot *b)
 	b->pub.finalize = mpi_finalize;
 }
 
-__attribute__((visibility("default"))) gdri_mpi_open_fn gdri_mpi_open_1;
+__attribute__((visibility("default"))) gdri_mpi_open_fn gdri_mpi_open_2;
 
-int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms, gdri_mpi_say *to)
+int gdri_mpi_open_2(struct gdr_bootstrap **out, const void *comm, int timeout_ms, gdri_mpi_say *say,
+		    gdri_mpi_waited *waited)
 {
 	struct mpi_boot *b = calloc(1, sizeof(*b));
 	MPI_Comm c;
@@ -408,7 +411,8 @@ int gdri_mpi_open_1(struct gdr_bootstrap **out, const void *comm, int timeout_ms
 
 	if (!b)
 		return -GDR_ENOMEM;
-	b->say = to;
+	b->say = say;
+	b->waited = waited;
 	mpi_fill(b);
 	memcpy(&c, comm, sizeof(c));
 	rc = mpi_is_usable(b) ? mpi_describe(b, c) : -GDR_ESTATE;

@@ -35,5 +35,5 @@ int gdri_boot_mpi_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 			   dlerror());
 		return -GDR_ENOTSUP;
 	}
-	return open_fn(out, how->mpi_comm, timeout_ms, mpi_module_say);
+	return open_fn(out, how->mpi_comm, timeout_ms, mpi_module_say, gdri_boot_waited);
 }

@@ -15,6 +15,7 @@
 
 #include <gdr/status.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 
@@ -367,7 +368,7 @@ int gdri_share_exchange(struct gdri_share *s, int pe, int own_fd, int own_page,
 	if (n && share_prepare(&t)) {
 		for (i = 0; i < n; i++)
 			snprintf(peers[i].why, sizeof(peers[i].why),
-				 "no answer from its socket within %d ms", timeout_ms);
+				 "no answer from its socket within %s", gdri_boot_waited(timeout_ms, 0));
 		while (!t.full && !share_finished(&t) && (left = gdri_left_ms(end)) > 0)
 			poll_once(&t, left);
 	}

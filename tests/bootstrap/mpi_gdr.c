@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage: mpi_gdr jobs | missing | late_mpi
+/* usage: mpi_gdr jobs | missing | silent | late_mpi
  * Jobs by MPI communicator: all ranks, all reversed, parts side by side, a part alone, by a unique id that
  * MPI carries, by the launcher, and again; what stays open does not grow. missing: a rank does not come
- * in time. late_mpi: MPI is not up. */
+ * in time; silent: it does, and then says nothing more. late_mpi: MPI is not up. */
 #include <mpi.h>
 
 #include "tests/bootstrap/gdr_job.h"
@@ -74,7 +74,8 @@ static void jobs(void)
 	}
 }
 
-static void missing(void)
+/* late_s: when rank 1 takes part in the duplication, and in nothing else. */
+static void missing(unsigned late_s)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	MPI_Comm comm = MPI_COMM_WORLD, late;
@@ -83,8 +84,8 @@ static void missing(void)
 	if (rank != 1) {
 		attr.mpi_comm = &comm;
 		CHECK(gdr_init_attr(&attr) == -GDR_ETIMEOUT);
-	} else { /* much later, so that MPI can end */
-		sleep(5);
+	} else { /* in the end, so that MPI can end */
+		sleep(late_s);
 		MPI_Comm_idup(comm, &late, &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
@@ -107,7 +108,9 @@ int main(int argc, char **argv)
 	attr.mpi_comm = &null;
 	CHECK(gdr_init_attr(&attr) == -GDR_EINVAL);
 	if (argc > 1 && !strcmp(argv[1], "missing"))
-		missing();
+		missing(5);
+	else if (argc > 1 && !strcmp(argv[1], "silent"))
+		missing(0);
 	else
 		jobs();
 	if (rank == 0)
