@@ -64,6 +64,19 @@ static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to,
 	return gdri_chan_signal(c, to, word, seq); /* a release: pairs with the acquire in hear */
 }
 
+/* Whether a member is lost: without it the call cannot end, whichever member this PE waits for. */
+static bool gather_lost(const struct gdri_state *st, const struct gdri_team *t)
+{
+	int i;
+
+	for (i = 0; i < t->n; i++) {
+		/* relaxed: the monitor's flag carries nothing with it */
+		if (__atomic_load_n(&st->peers[gdri_team_pe(t, i)].lost, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 /* From the GPU's memory, by copies. */
 static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
 		     uint64_t deadline)
@@ -77,8 +90,7 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
-		/* relaxed: the monitor's flag carries nothing with it */
-		if (__atomic_load_n(&st->dev->lost, __ATOMIC_RELAXED))
+		if (gather_lost(st, c->team))
 			return -GDR_EPEERLOST;
 		/* relaxed: the flag carries nothing */
 		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))

@@ -92,6 +92,13 @@ static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 	return ret;
 }
 
+/* Whether a read of pe's record failed because the PE is lost. */
+static bool join_is_gone(const struct joining *j, int pe, int status)
+{
+	/* relaxed: nothing else is read through the flag */
+	return status == -GDR_EPEERLOST || (status && __atomic_load_n(&j->st->peers[pe].lost, __ATOMIC_RELAXED));
+}
+
 /* What is read beside the id may be older than that: read again, it is not. 1: the PE is in the team. */
 static int join_look(struct joining *j, int pe, struct gdri_join *out)
 {
@@ -103,6 +110,8 @@ static int join_look(struct joining *j, int pe, struct gdri_join *out)
 	}
 	if (!ret)
 		return out->id == j->mine.id;
+	if (join_is_gone(j, pe, ret)) /* said when it was lost */
+		return ret;
 	gdri_error("%s: whether PE %d is in the team with id 0x%llx cannot be read there: %s", j->p->what, pe,
 		   (unsigned long long)j->mine.id, gdr_strerror(ret));
 	return ret;
@@ -138,7 +147,7 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 	return 1;
 }
 
-/* Who has come so far; < 0: an error. */
+/* Who has come so far; < 0: an error. A PE that cannot be read because it is lost need not be a member. */
 static int join_count(struct joining *j)
 {
 	struct gdri_join r;
@@ -146,6 +155,8 @@ static int join_count(struct joining *j)
 
 	for (pe = 0; pe < j->st->n_pes; pe++) {
 		ret = join_look(j, pe, &r);
+		if (ret < 0 && join_is_gone(j, pe, ret))
+			continue;
 		if (ret > 0)
 			ret = join_enter(j, pe, &r);
 		if (ret < 0)
@@ -193,6 +204,19 @@ static int join_late(const struct joining *j, int step, int n)
 	return -GDR_ETIMEOUT;
 }
 
+/* Whether a member that has come is lost. Nobody knows whether a PE that has not come is one: the limit ends that. */
+static bool join_lost(const struct joining *j)
+{
+	int i;
+
+	for (i = 0; i < j->p->n; i++) {
+		/* relaxed: nothing else is read through the flag */
+		if (j->pes[i] >= 0 && __atomic_load_n(&j->st->peers[j->pes[i]].lost, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 /* Something else ended the wait, with a message of its own. */
 static int join_stopped(const struct joining *j, int n, int status)
 {
@@ -210,9 +234,9 @@ static int join_wait_for(struct joining *j, int step)
 		n = step == COME ? join_count(j) : count_at(j, (uint64_t)step);
 		if (n < 0 || n == j->p->n)
 			return n < 0 ? n : 0;
-		/* relaxed: neither flag carries anything */
-		if (__atomic_load_n(&j->st->dev->lost, __ATOMIC_RELAXED))
+		if (join_lost(j))
 			return join_stopped(j, n, -GDR_EPEERLOST);
+		/* relaxed: the flag carries nothing */
 		if (__atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED))
 			return join_stopped(j, n, -GDR_EABORTED);
 		if (gdri_now_ns() > j->deadline)

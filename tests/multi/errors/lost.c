@@ -4,7 +4,8 @@
  *
  *	lost device	kernels: the next quiet, fence, wait and barrier
  *	lost host	host threads: every transfer to it, order, collective calls
- *	lost stream	operations on streams */
+ *	lost stream	operations on streams
+ *	lost join	a team of the others, who know of each other nothing but an id */
 #include "tests/by_uid.h"
 #include "tests/multi/multi.h"
 
@@ -121,6 +122,18 @@ static void stream_form(struct lost *a)
 	CHECK_EQ(gdr_host_status(), -GDR_EPEERLOST);
 }
 
+/* Who is no member ends nothing; the team does what teams do. */
+static void join_form(struct lost *a)
+{
+	gdr_team_t team;
+
+	CHECK_OK(gdr_team_join(4711, multi_n - 1, multi_pe, NULL, 0, &team));
+	CHECK_EQ(gdr_host_team_n_pes(team), multi_n - 1);
+	CHECK_EQ(gdr_host_team_translate_pe(team, multi_n - 2, GDR_TEAM_WORLD), multi_n - 2);
+	CHECK_EQ(gdr_host_status(), -GDR_EPEERLOST);
+	(void)a;
+}
+
 /* A record names it, for programs; what the launcher said is the first thing that is known. */
 static void check_record(const struct lost *a)
 {
@@ -173,6 +186,8 @@ int main(int argc, char **argv)
 		device_form(&a);
 	else if (!strcmp(what, "host"))
 		host_form(&a);
+	else if (!strcmp(what, "join"))
+		join_form(&a);
 	else
 		stream_form(&a);
 	ret = gdr_finalize();
