@@ -188,7 +188,8 @@ GDR_API int gdr_host_quiet(void);
 /* Collective. Completes all operations of the PE (host and device, all threads and
  * kernels that are ordered before the call), then waits for all PEs. Where a PE gives up waiting (-GDR_ETIMEOUT,
  * -GDR_EPEERLOST, -GDR_EABORTED) barriers, syncs and collective calls of all PEs are over: on each PE they fail from
- * there on, at once, with that status and the name of the PE to blame, until gdr_finalize. (A PE may yet
+ * there on, at once, with that status and the name of the PE to blame, until gdr_finalize. The status of a PE's first
+ * call that failed so is that of all its later ones, whatever other PEs give up for. (A PE may yet
  * succeed in the call that another one gave up, if all had come to it; no later one succeeds.) On GPUs those
  * of kernels and streams and those of host threads break apart from each other. */
 GDR_API int gdr_barrier_all(void);

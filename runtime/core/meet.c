@@ -88,10 +88,8 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 		ret = meet_tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
 		if (!ret)
 			ret = meet_hear(st, words, (me - step + n) % n, start, what, &heard);
-		if (ret) {
-			gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
-			return ret;
-		}
+		if (ret)
+			return gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
 		if ((heard & DIFFER) != mine)
 			mine = DIFFER;
 	}

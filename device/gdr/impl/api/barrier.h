@@ -115,10 +115,8 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 	const struct gdri_team *t = gdri_sync_nodes(dev);
 	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
 
-	if (ret) {
-		gdri_broken_set(dev, -1, op, ret, -1); /* where a queue took no word; a wait has told */
-		return ret;
-	}
+	if (ret) /* where a queue took no word; a wait has told */
+		return gdri_broken_set(dev, -1, op, ret, -1);
 	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
 	return gdri_k(dev, n_pes) > 1 ? gdri_wait_flush(dev, op) : 0;
 }
@@ -151,13 +149,11 @@ GDRI_NOINLINE int gdri_barrier_all(struct gdri_dev *dev)
 	if (gdri_unlikely(latched))
 		latched = gdri_take_latched(dev);
 	quiet = gdri_quiet(dev, 0, -1);
-	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED) {
-		gdri_broken_set(dev, -1, GDRI_BARRIER, quiet, -1);
-		return quiet;
-	}
+	if (quiet == -GDR_ETIMEOUT || quiet == -GDR_EPEERLOST || quiet == -GDR_EABORTED)
+		return gdri_broken_set(dev, -1, GDRI_BARRIER, quiet, -1);
 	gdri_fence_sys();
 	ret = gdri_sync_rounds(dev, epoch, GDRI_BARRIER);
-	return quiet ? quiet : ret ? ret : latched;
+	return ret ? ret : quiet ? quiet : latched; /* a broken one says from now on what it says here */
 }
 
 /* This PE's word at the one that stands `behind` places behind it in the circle. */

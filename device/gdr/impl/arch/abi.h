@@ -365,7 +365,7 @@ struct GDRI_ALIGNED gdri_team {
 	uint64_t cast_known; /* up to which all others have taken them */
 	uint64_t epoch;	     /* syncs so far */
 	int32_t err;	     /* of a call that failed: the members are out of step */
-	uint32_t broken;     /* 1: gdri_ctl.team_broken of the team was recorded and told */
+	uint32_t broken;     /* 0; or -status with which the calls of the team end, from the first that was given up */
 	/* Checked build */
 	uint64_t match_seq;	  /* calls so far */
 	struct gdri_match *match; /* (host) [2][n], in the heap: (peer) what member i says */
@@ -433,7 +433,7 @@ struct GDRI_ALIGNED gdri_dev {
 	int32_t failed;		/* 2 + culprit of the first wait given up; 0: none, or it is over */
 	int32_t first;		/* status of the first operation that failed, for gdr_finalize; never cleared */
 	uint32_t n_buffers;	/* (host) entries of buffers ever used; release */
-	uint32_t broken;	/* 1: gdri_ctl.broken was recorded and told */
+	uint32_t broken;	/* 0; or -status with which barriers end, from the first that was given up */
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
 	uint64_t fence_seq;	/* fences called; see gdri_put_rkey, gdri_sq_fence_due */
 	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */

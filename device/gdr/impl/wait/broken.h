@@ -2,7 +2,8 @@
 /* Collectives of a team, and those of all PEs (barriers, syncs, meetings of host threads), are broken on all of its
  * members as soon as one gave one up: that PE tells none of its words any more, so nobody can succeed without it, and
  * writes who is to blame into every member's control area (gdri_ctl.team_broken, gdri_ctl.broken). Whoever waits in
- * such a call looks there, and whoever enters a barrier or sync; from then on all its calls have that status.
+ * such a call looks there, and whoever enters a barrier or sync; from then on all its calls have the status that it met
+ * first.
  * team: -1, of all PEs. Argument: docs/memory-model.md, "Barriers that break". */
 #ifndef GDRI_BROKEN_H
 #define GDRI_BROKEN_H
@@ -33,12 +34,23 @@ GDR_DEVICE uint64_t *gdri_broken_word(struct gdri_dev *dev, int team)
 	return (uint64_t *)(void *)((uint8_t *)dev->ctl + gdri_broken_at(team));
 }
 
-/* Chooses one thread, pairs with nothing. */
-GDR_DEVICE_COLD int gdri_broken_first(struct gdri_dev *dev, int team)
+GDR_DEVICE_COLD uint32_t *gdri_broken_status(struct gdri_dev *dev, int team)
+{
+	return team < 0 ? &dev->broken : &dev->teams[team].broken;
+}
+
+/* Chooses one thread, whose status stands from then on; pairs with nothing. */
+GDR_DEVICE_COLD int gdri_broken_first(struct gdri_dev *dev, int team, int status)
 {
 	uint32_t unset = 0;
 
-	return gdri_cas_u32(team < 0 ? &dev->broken : &dev->teams[team].broken, &unset, 1);
+	return gdri_cas_u32(gdri_broken_status(dev, team), &unset, (uint32_t)-status);
+}
+
+/* Other PEs may give up, too, each for a reason of its own: all calls of this PE end with the first one that it met. */
+GDR_DEVICE_COLD int gdri_broken_first_status(struct gdri_dev *dev, int team)
+{
+	return -(int)gdri_ld_relaxed_gpu_u32(gdri_broken_status(dev, team)); /* alone: pairs with nothing */
 }
 
 GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t word)
@@ -52,24 +64,26 @@ GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t w
 	}
 }
 
-/* This PE gives up a collective; culprit -1: that of the wait that it gave up before. The first word stays. */
-GDR_DEVICE_COLD void gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
+/* This PE gives up a collective; culprit -1: that of the wait that it gave up before. Returns the status that all its
+ * calls have from then on. */
+GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
 {
 	struct gdri_fault f = {dev->pe, culprit, status, op, 0, 0};
 	uint64_t none = 0, word;
 
-	gdri_note_failure(dev, status);
 	if (culprit < 0)
 		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2;
 	if (f.peer < 0 && status == -GDR_EPEERLOST)
 		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) - 1;
 	if (f.peer < 0)
 		f.peer = dev->pe;
-	if (!gdri_broken_first(dev, team))
-		return;
+	if (!gdri_broken_first(dev, team, status))
+		return gdri_broken_first_status(dev, team);
+	gdri_note_failure(dev, status);
 	word = gdri_fault_word(&f);
 	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
 	gdri_broken_tell(dev, team, word);
+	return status;
 }
 
 /* What another PE told. */
@@ -79,7 +93,7 @@ GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t
 	uint32_t well = 0;
 	struct gdri_error *e;
 
-	if (!gdri_broken_first(dev, team))
+	if (!gdri_broken_first(dev, team, f->status))
 		return;
 	gdri_note_failure(dev, f->status);
 	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(f->peer + 2)))
@@ -105,7 +119,7 @@ GDRI_NOINLINE int gdri_broken(struct gdri_dev *dev, int team, uint32_t op)
 	    !gdri_broken_concerns(dev, team, f.pe))
 		return 0;
 	gdri_broken_record(dev, team, word, &f, op);
-	return f.status;
+	return gdri_broken_first_status(dev, team);
 }
 
 #endif

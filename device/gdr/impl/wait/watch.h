@@ -119,18 +119,19 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 				   int32_t culprit)
 {
 	struct gdri_error *e = w->error;
+	int stands = status;
 
 	if (!e)
 		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	w->error = 0;
-	gdri_note_failure(dev, status);
 	if (gdri_waits_together(w)) /* before the notices, which wait to arrive */
-		gdri_broken_set(dev, w->team, w->op, status, culprit);
+		stands = gdri_broken_set(dev, w->team, w->op, status, culprit);
+	gdri_note_failure(dev, stands);
 	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
 	if (!e)
-		return status;
+		return stands;
 	e->status = status;
 	e->op = w->op;
 	e->peer = culprit;
@@ -141,7 +142,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->start_ns ? e->time_ns - w->start_ns : 0;
 	gdri_error_complete(e);
-	return status;
+	return stands;
 }
 
 /* ---- the limit ---- */
