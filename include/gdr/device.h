@@ -11,9 +11,10 @@
  *
  * Functions return 0 or -GDR_E* (gdr/status.h) as soon as they know; those that
  * return a value return 0 on failure and latch the status: gdr_status(), and the
- * next quiet. An error of a queue is reported by every later operation and quiet
- * that uses it. Once the launcher has reported a PE dead, each quiet, fence, barrier and wait returns
- * -GDR_EPEERLOST and gdr_status() stays at it; accesses to mapped memory of that PE by a GPU's threads
+ * next quiet. An error of a queue is latched when this PE sees it, and reported by every later operation and quiet
+ * that uses the queue. Once a PE is lost (the launcher reported it dead, a queue to it had no answer, or a wait ended
+ * with -GDR_EPEERLOST), each quiet, fence, barrier and wait that needs it returns -GDR_EPEERLOST or the error of the
+ * queue, and gdr_status() stays at -GDR_EPEERLOST; accesses to mapped memory of that PE by a GPU's threads
  * return 0, since they look at nothing. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
  * other PEs; below 3 s finding out who is to blame may take 2 s).
  *
@@ -318,7 +319,7 @@ GDRI_PROTOTYPE(int, gdr_ctx_quiet, (gdr_ctx_t ctx))
 GDRI_PROTOTYPE(int, gdr_ctx_fence_pe, (gdr_ctx_t ctx, int pe))
 GDRI_PROTOTYPE(int, gdr_ctx_quiet_pe, (gdr_ctx_t ctx, int pe))
 /** @} */
-/** Latched status or 0; stays until a quiet reports it, -GDR_EPEERLOST for ever. */
+/** First status that was latched, or 0. A quiet reports it and takes it away; -GDR_EPEERLOST stays. */
 GDR_DEVICE int gdr_status(void);
 /** @} */
 

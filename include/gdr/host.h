@@ -199,9 +199,10 @@ GDR_API int gdr_barrier_all(void);
 /* Text of a status code (either sign); never NULL. */
 GDR_API const char *gdr_strerror(int status);
 
-/* First status that was latched since the last quiet, or 0; -GDR_EPEERLOST once a PE is lost. Where nothing was
- * latched: why the last call that gives symmetric memory (gdr_malloc and its like, gdr_symmetric_register) returned
- * NULL, once; no quiet or barrier tells that. */
+/* What gdr_status() says, also of host threads and streams: the first failure of an operation whose call could not
+ * return it, or of a queue, from when this PE sees it until a quiet reports it, or 0; -GDR_EPEERLOST from when a PE is
+ * lost until gdr_finalize, on every path. Where nothing was latched: why the last call that gives symmetric memory
+ * (gdr_malloc and its like, gdr_symmetric_register) returned NULL, once; no quiet or barrier tells that. */
 GDR_API int gdr_host_status(void);
 
 struct gdr_error {

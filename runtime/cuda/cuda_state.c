@@ -188,6 +188,18 @@ int gdri_cuda_copy_ms(const struct gdri_state *st)
 	return st->opt.timeout_ms < GDRI_COPY_MS ? (int)st->opt.timeout_ms : GDRI_COPY_MS;
 }
 
+/* A kernel, too, finds that a PE is lost: `latched` says that there may be something to look at. */
+static int cuda_state_pull_lost(struct gdri_state *st)
+{
+	int32_t lost, none = 0;
+	int ret = gdri_cuda_peek(st->cuda, &lost, &st->dev_gpu->lost, sizeof(lost), gdri_cuda_copy_ms(st));
+
+	/* relaxed: as below */
+	if (!ret && lost)
+		__atomic_compare_exchange_n(&st->dev->lost, &none, lost, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return ret;
+}
+
 int gdri_cuda_state_pull(struct gdri_state *st)
 {
 	uint32_t word[3]; /* latched, failed, first */
@@ -205,7 +217,7 @@ int gdri_cuda_state_pull(struct gdri_state *st)
 	__atomic_store_n(&st->dev->latched, (int32_t)word[0], __ATOMIC_RELAXED);
 	__atomic_store_n(&st->dev->failed, (int32_t)word[1], __ATOMIC_RELAXED);
 	__atomic_store_n(&st->dev->first, (int32_t)word[2], __ATOMIC_RELAXED);
-	return 0;
+	return word[0] ? cuda_state_pull_lost(st) : 0;
 }
 
 int gdri_cuda_state_push(struct gdri_state *st, const void *field)

@@ -31,7 +31,8 @@ static void expect_told(struct fake *f, int status, int culprit, int op)
 	struct gdri_fault told_of;
 	uint64_t word;
 
-	assert_int_equal(gdr_quiet(), 0); /* it is there */
+	/* it is there; a PE that was called lost stays so */
+	assert_int_equal(gdr_quiet(), status == -GDR_EPEERLOST ? status : 0);
 	word = __atomic_load_n(&other(f)->broken, __ATOMIC_ACQUIRE);
 	assert_int_equal(gdri_fault_read(word, 2, &told_of), 1);
 	assert_int_equal(told_of.pe, 0);
@@ -137,6 +138,7 @@ static void test_told(void **state)
 		assert_int_equal(told(f), amid ? 1 : 0);
 		expect_broken(f, -GDR_EPEERLOST);
 		assert_int_equal(other(f)->broken, 0); /* it knows */
+		assert_int_equal(gdr_status(), -GDR_EPEERLOST);
 		fake_stop(f);
 	}
 }

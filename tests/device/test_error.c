@@ -25,6 +25,7 @@ static void check_syndrome(uint8_t syndrome, int status, int ring)
 {
 	struct fake *f = start(ring);
 	struct gdri_error *e = &f->dev->errors[0];
+	int lost = 0;
 
 	f->qps[1].fail_at = 3;
 	f->qps[1].fail_syndrome = syndrome;
@@ -37,7 +38,12 @@ static void check_syndrome(uint8_t syndrome, int status, int ring)
 	fake_hold(f, 0);
 	assert_int_equal(gdr_quiet(), status);
 	assert_int_equal(gdr_quiet(), status); /* stays */
-	assert_int_equal(gdr_quiet_pe(0), 0);
+	if (status == -GDR_ERETRY || status == -GDR_ERNR)
+		lost = -GDR_EPEERLOST; /* from then on, by each quiet and fence */
+	assert_int_equal(gdr_status(), lost);
+	assert_int_equal(gdr_quiet_pe(0), lost);
+	assert_int_equal(gdr_fence(), lost);
+	assert_int_equal(gdr_status(), lost);
 	assert_int_equal(gdr_int_p(fake_sym(f, 0), 2, 1), status);
 	assert_int_equal(gdr_put(fake_sym(f, 0), fake_sym(f, 0), 1000, 1), status);
 	assert_int_equal(f->dev->n_errors, 1);
@@ -202,6 +208,9 @@ static void test_real_errors(void **state)
 	assert_int_equal(gdr_quiet(), -GDR_EREMOTEACCESS);
 	assert_int_equal(gdr_put(fake_sym(f, 0), f->heap[0] + FAKE_HEAP - 64, 128, 0),
 			 -GDR_ELOCALPROT);
+	assert_int_equal(gdr_status(), -GDR_ELOCALPROT); /* until a quiet tells it */
+	assert_int_equal(gdr_quiet(), -GDR_ELOCALPROT);
+	assert_int_equal(gdr_status(), 0);
 	fake_stop(f);
 }
 

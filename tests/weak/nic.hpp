@@ -68,7 +68,7 @@ struct weak_nic {
 			(*weak_block_object(ci + 1, 0))($).load();
 		truth.taken = ci + (uint64_t)blocks;
 		if (ci >= truth.failed) {
-			fail(ci == truth.failed ? 0x15 : GDRI_SYND_FLUSH);
+			fail(ci == truth.failed ? 0x13 : GDRI_SYND_FLUSH); /* the peer answers */
 			ci += (uint64_t)blocks;
 			return scen->flushes;
 		}

@@ -143,6 +143,11 @@ static int left(void)
 	}
 	ret = gdr_barrier_all();
 	CHECK(ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST);
+	if (ret == -GDR_EPEERLOST) { /* by whatever way it was found */
+		CHECK_EQ(gdr_host_status(), ret);
+		CHECK(gdr_host_quiet() < 0);
+		CHECK_EQ(gdr_host_status(), ret);
+	}
 	CHECK_EQ(gdr_barrier_all(), ret); /* whatever others that have left since gave up for */
 	CHECK_EQ(gdr_finalize(), ret);
 	return 0;

@@ -420,7 +420,7 @@ struct GDRI_ALIGNED gdri_dev {
 	struct gdri_error *errors; /* [GDRI_MAX_ERRORS] */
 	struct gdri_buffer *buffers; /* [GDRI_MAX_BUFFERS] */
 	uint32_t *abort;	   /* host sets it to end every wait with -GDR_EABORTED */
-	int32_t lost;		   /* (host, any time) 1 + first PE that the launcher reports dead */
+	int32_t lost;		   /* (any time) 1 + first PE that is lost: says the launcher, a queue, a wait */
 	uint32_t n_teams;
 	struct gdri_team *teams; /* [n_teams] */
 	struct gdri_ctx *ctxs;	 /* [GDRI_MAX_CTXS]; 0: the default one */

@@ -183,6 +183,17 @@ GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
 	gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)status);
 }
 
+/* A queue or a wait found that pe does not answer: from then on gdr_status() and each quiet, fence and barrier say so,
+ * as where the launcher reports it (runtime/diag/lost.c). The first one stays; carries no data. */
+GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
+{
+	uint32_t none = 0;
+
+	gdri_cas_u32((uint32_t *)&dev->lost, &none, (uint32_t)(pe + 1));
+	gdri_fence_sys(); /* `lost` before `latched`: pairs with the fence in gdri_take_latched */
+	gdri_latch(dev, -GDR_EPEERLOST);
+}
+
 /* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was
  * refused before a peer was touched, nor for a limit of the caller's own. Carries no data: pairs with nothing. */
 GDR_DEVICE_COLD void gdri_note_failure(struct gdri_dev *dev, int status)

@@ -236,8 +236,12 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
 		gdri_error_complete(e);
 		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
 	}
-	if (op != GDRI_BLAME) /* that of a wait, which says itself how it ended */
+	if (status == -GDR_ERETRY || status == -GDR_ERNR)
+		gdri_lost_found(dev, qp->peer);
+	if (op != GDRI_BLAME) { /* that of a wait, which says itself how it ended */
 		gdri_note_failure(dev, status);
+		gdri_latch(dev, status);
+	}
 	/* RC completes in order: all before the cause is done. Says nothing for a
 	 * flush that hides the cause. */
 	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {

@@ -127,6 +127,8 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	if (gdri_waits_together(w)) /* before the notices, which wait to arrive */
 		stands = gdri_broken_set(dev, w->team, w->op, status, culprit);
 	gdri_note_failure(dev, stands);
+	if (status == -GDR_EPEERLOST)
+		gdri_lost_found(dev, culprit);
 	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
