@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string.h>
 
+#include <gdr/device.h>
+
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/mem/heap.h"
@@ -13,6 +15,19 @@ struct gdri_state *gdri_need_state(const char *call)
 	if (!st)
 		gdri_error("%s: the library is not initialised, or already finalised", call);
 	return st;
+}
+
+/* Of host threads. In the checked build functions have names of their own. */
+int gdri_hd_no_library(const char *call)
+{
+	static const char checked[] = "gdri_at_";
+
+	if (!strncmp(call, checked, sizeof(checked) - 1))
+		call += sizeof(checked) - 1;
+	if (gdri_need_state(call))
+		gdri_error("%s: kernels of this job run on a GPU: compile the call with nvcc, or use gdr_host_put and "
+			   "gdr_host_get", call);
+	return -GDR_ESTATE;
 }
 
 int gdr_host_my_pe(void)

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <gdr/device.h>
+
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
@@ -60,10 +62,13 @@ static bool must_end(const struct gdri_monitor *m)
 	return m->st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT && gdri_errors_unseen(m->st->dev);
 }
 
+static _Thread_local bool monitor_is_here; /* the thread is a monitor */
+
 static void *monitor_main(void *arg)
 {
 	struct gdri_monitor *m = arg;
 
+	monitor_is_here = true;
 	pthread_setname_np(pthread_self(), "gdr-monitor");
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
@@ -104,6 +109,13 @@ void gdri_monitor_say(void)
 		pthread_mutex_unlock(&current->lock);
 	}
 	pthread_mutex_unlock(&current_lock);
+}
+
+/* The monitor itself may be in device code, with its lock: it says at its next look what that found. */
+void gdri_hd_say_errors(void)
+{
+	if (!monitor_is_here)
+		gdri_monitor_say();
 }
 
 /* Behind the driver's own handlers, so before them at exit: records of a GPU are in memory of the driver. */

@@ -18,6 +18,15 @@ uint64_t gdri_hd_clock_ns(void)
 	return 1;
 }
 
+void gdri_hd_say_errors()
+{
+}
+
+int gdri_hd_no_library(const char *)
+{
+	return -GDR_ESTATE;
+}
+
 void gdri_hd_sync_warp(uint32_t)
 {
 	abort();

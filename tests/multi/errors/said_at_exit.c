@@ -1,15 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PE that ends at once behind a call that failed still says why: by exit, from main, by gdr_global_exit. And
- * gdr_finalize behind an operation that failed says what failed once, and nothing in front of it. */
+/* A PE that ends at once behind a call that failed still says why: by exit, from main, by gdr_global_exit, and by _exit
+ * and abort, which run nothing of the library; also where a kernel made the call. Calls behind gdr_finalize say that
+ * the library is not there. And gdr_finalize behind an operation that failed says what failed once, and nothing in
+ * front of it. */
 #include <gdr.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT, GLOBAL_EXIT, RETURN, FINALIZE, WAYS };
+enum { EXIT, GLOBAL_EXIT, RETURN, AT_ONCE, ABORT, KERNEL, BEHIND, FINALIZE, WAYS };
+
+struct words {
+	uint64_t *w;
+};
+
+GDR_KERNEL(put_to_nobody, struct words, a)
+{
+	uint64_t v = 1;
+
+	(void)gdr_put(a.w, &v, 8, 99);
+}
+
+static int call_behind(uint64_t *w)
+{
+	uint64_t old = 1;
+
+	if (gdr_finalize() || gdr_uint64_p(w, 1, 0) != -GDR_ESTATE || gdr_uint64_g(w, 0) ||
+	    gdr_uint64_atomic_add(w, 1, 0) != -GDR_ESTATE || gdr_uint64_atomic_fetch_add(w, 1, 0) ||
+	    gdr_put(w, &old, 8, 0) != -GDR_ESTATE || gdr_uint64_get(&old, w, 1, 0) != -GDR_ESTATE)
+		return 6;
+	return 1;
+}
 
 static int fail_and_leave(int way)
 {
@@ -19,8 +44,21 @@ static int fail_and_leave(int way)
 		return 2;
 	if (way == FINALIZE) /* by queue: told by a completion that nobody waited for */
 		return gdr_put((char *)w - ((size_t)1 << 30), &v, 8, 0) || gdr_finalize() != -GDR_EREMOTEACCESS ? 4 : 1;
+	if (way == BEHIND)
+		return call_behind(w);
+	if (way == KERNEL) {
+		struct words a = {w};
+
+		if (gdr_launch(put_to_nobody, 1, 64, 0, NULL, &a) || gdr_stream_sync(NULL))
+			return 5;
+		_exit(1);
+	}
 	if (gdr_put(w, &v, 8, 99) != -GDR_EINVAL)
 		return 3;
+	if (way == AT_ONCE)
+		_exit(1);
+	if (way == ABORT)
+		abort();
 	if (way == EXIT)
 		exit(1);
 	if (way == GLOBAL_EXIT)
@@ -50,13 +88,31 @@ static int child(int way, char *text, size_t room)
 		at += (size_t)n;
 	text[at] = 0;
 	close(end[0]);
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : way == ABORT && WTERMSIG(status) == SIGABRT ? 1 : -1;
+}
+
+static int says_calls(const char *text)
+{
+	static const char *const calls[] = {"gdr_uint64_p", "gdr_uint64_g", "gdr_uint64_atomic_add",
+					    "gdr_uint64_atomic_fetch_add", "gdr_put", "gdr_uint64_get"};
+	char line[100];
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		snprintf(line, sizeof(line), "error: %s: the library is not initialised", calls[i]);
+		if (!strstr(text, line))
+			return 0;
+	}
+	return 1;
 }
 
 static int is_right(int way, const char *text)
 {
 	const char *first = strstr(text, "error: ");
 
+	if (way == BEHIND)
+		return says_calls(text);
 	if (way != FINALIZE)
 		return strstr(text, "gdr_put refused") && strstr(text, "99");
 	return first && strstr(first, "gdr_put to PE 0 failed") == first + 7 && strstr(first, "bytes below the heap") &&

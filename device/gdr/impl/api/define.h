@@ -116,6 +116,27 @@
 		return out;                                                                        \
 	}
 
+/* Without the library a call says so by the name that the program knows, and is refused. What asks again behind it
+ * costs nothing. Kernels of GPUs do not run then. */
+#ifdef __CUDACC__
+#define GDRI_NEED_LIBRARY(name)
+#define GDRI_NEED_LIBRARY_VALUE(name, bad, refuse)
+#else
+#define GDRI_NEED_LIBRARY(name) GDRI_NEED_LIBRARY_OF(name)
+#define GDRI_NEED_LIBRARY_OF(name)                                                                 \
+	if (gdri_unlikely(!gdri_dev()))                                                            \
+		return gdri_hd_no_library(#name);
+#define GDRI_NEED_LIBRARY_VALUE(name, bad, refuse) GDRI_NEED_LIBRARY_VALUE_OF(name, bad, refuse)
+#define GDRI_NEED_LIBRARY_VALUE_OF(name, bad, refuse)                                              \
+	if (gdri_unlikely(!gdri_dev())) {                                                          \
+		bad = gdri_hd_no_library(#name);                                                   \
+                                                                                                   \
+		gdri_zero(&out, sizeof(out));                                                      \
+		refuse;                                                                            \
+		return out;                                                                        \
+	}
+#endif
+
 /* begin: what stands before all; first: a status, before that of the check. */
 #ifdef GDR_CHECKED
 #define GDRI_CTX_BEGIN uint32_t q = 0;
@@ -127,6 +148,7 @@
 		begin int bad = first;                                                             \
                                                                                                    \
 		(void)at;                                                                          \
+		GDRI_NEED_LIBRARY(name)                                                            \
 		if (!bad)                                                                          \
 			bad = check;                                                               \
 		return bad ? bad : (result);                                                       \
@@ -139,6 +161,7 @@
 		ret out;                                                                           \
                                                                                                    \
 		(void)at;                                                                          \
+		GDRI_NEED_LIBRARY_VALUE(name, bad, refuse)                                         \
 		gdri_zero(&out, sizeof(out));                                                      \
 		if (!bad)                                                                          \
 			bad = check;                                                               \
@@ -154,16 +177,21 @@
                                                                                                    \
 	pe = gdri_ctx_pe(ctx, pe, &q);
 #define GDRI_CTX_FIRST
+#ifndef __CUDACC__
+#define gdri_latch_refusal(status) ((void)(status)) /* there is nowhere to: see GDRI_NEED_LIBRARY_VALUE */
+#endif
 #define GDRI_FN_OF(member, ret, name, params, begin, first, site, check, result)                   \
 	member ret name params                                                                     \
 	{                                                                                          \
-		begin return result;                                                               \
+		begin GDRI_NEED_LIBRARY(name)                                                      \
+		return result;                                                                     \
 	}
 #define GDRI_FN_VALUE_OF(member, ret, name, params, begin, first, site, check, refuse, statement)  \
 	member ret name params                                                                     \
 	{                                                                                          \
 		ret out;                                                                           \
-		begin statement;                                                                   \
+		begin GDRI_NEED_LIBRARY_VALUE(name, const int bad, refuse)                         \
+		statement;                                                                         \
 		return out;                                                                        \
 	}
 #endif

@@ -36,6 +36,10 @@ GDR_API uint32_t gdri_hd_group(uint64_t key);
 /* Any thread. */
 GDR_API void gdri_hd_pause(unsigned round);
 GDR_API uint64_t gdri_hd_clock_ns(void);
+/* Error records that are complete and that nobody has said yet: the program may end before the library looks. */
+GDR_API void gdri_hd_say_errors(void);
+/* `call` found no library, before gdr_init or behind gdr_finalize: says so. -GDR_ESTATE. */
+GDR_API int gdri_hd_no_library(const char *call) __attribute__((cold));
 
 /* For tests: from now on blocks that start run their threads in random order
  * and gdri_group returns random subsets of what it may; 0 ends that. */

@@ -25,10 +25,13 @@ GDR_DEVICE_COLD struct gdri_error *gdri_error_take(struct gdri_dev *dev, uint32_
 	return e;
 }
 
-/* Pairs with the host's acquire of state. */
+/* Pairs with the host's acquire of state. What a GPU's thread found the library says within 0.1 s. */
 GDR_DEVICE_COLD void gdri_error_complete(struct gdri_error *e)
 {
 	gdri_st_release_sys_u32(&e->state, 2);
+#ifndef __CUDACC__
+	gdri_hd_say_errors();
+#endif
 }
 
 /* The record was not needed after all: as if it had not been taken, or, when others were taken
