@@ -164,9 +164,13 @@ GDR_DEVICE void gdri_ll_out_rows(const struct gdri_ll *l, uint64_t *mine, const 
 		}
 		from = s + step * (uint32_t)l->me;
 		GDRI_UNROLLED
+		for (k = 0; k < rows; k++) /* all under way before the first one is stored, which may be any's source */
+			if (own && step && k * apart < left)
+				v[k] = from[k * apart];
+		GDRI_UNROLLED
 		for (k = 0; k < rows; k++)
 			if (own && k * apart < left)
-				d[k * apart] = step ? from[k * apart] : v[k]; /* in place: no change */
+				d[k * apart] = v[k]; /* in place: no change */
 		s += size;
 		d += size;
 		mine += 2 * size;
