@@ -285,7 +285,7 @@ uint64_t gdri_options_nvshmem_heap(bool on_gpu)
 int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
-	char why[256];
+	char why[512];
 	size_t i;
 
 	if (opt->qp_depth & (opt->qp_depth - 1)) {

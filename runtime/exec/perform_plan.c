@@ -49,7 +49,7 @@ static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int
 
 	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
-	return algo == GDRI_A_PUSH || algo == GDRI_A_WORDS;
+	return algo == GDRI_A_LL_CTAS || algo == GDRI_A_LL;
 }
 
 static uint32_t plan_bounded(uint64_t n, uint64_t most)

@@ -22,8 +22,11 @@ static const struct gdri_coll_rule builtin[] = {
 
 static const char *const kinds[GDRI_N_KINDS] = {"sync", "broadcast", "collect", "alltoall",
 						"reduce", "scan"};
-static const char *const algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct",
-						 "two", "grid", "leader", "lanes", "words", "push", "copies"};
+static const char *const algos[GDRI_N_ALGOS] = {"one-shot", "tree", "ring", "direct", "two-shot", "grid",
+						 "single-leader", "multi-rail", "ll", "ll-ctas", "copies"};
+/* Names of earlier versions, which are read still. */
+static const char *const old_algos[GDRI_N_ALGOS] = {"flat", "tree", "ring", "direct", "two", "grid",
+						     "leader", "lanes", "words", "push", "copies"};
 static const char *const paths[N_PATHS] = {"queue", "mapped", "nodes", "any"};
 
 /* What there is code for. */
@@ -31,16 +34,16 @@ static bool coll_exists(int kind, int algo)
 {
 #define A(name) (1u << GDRI_A_##name)
 	static const unsigned int have[GDRI_N_KINDS] = {
-		[GDRI_K_SYNC] = A(FLAT) | A(TREE) | A(LEADER),
-		[GDRI_K_BROADCAST] = A(FLAT) | A(TREE) | A(DIRECT) | A(TWO) | A(GRID) | A(LEADER) |
-				     A(LANES) | A(WORDS) | A(PUSH),
-		[GDRI_K_COLLECT] = A(FLAT) | A(RING) | A(DIRECT) | A(GRID) | A(LANES) | A(WORDS) |
-				   A(PUSH),
-		[GDRI_K_ALLTOALL] = A(FLAT) | A(DIRECT) | A(GRID) | A(LEADER) | A(LANES) | A(WORDS) |
-				    A(PUSH),
-		[GDRI_K_REDUCE] = A(FLAT) | A(TREE) | A(RING) | A(TWO) | A(GRID) | A(LEADER) |
-				  A(LANES) | A(WORDS) | A(PUSH) | A(COPIES),
-		[GDRI_K_SCAN] = A(FLAT) | A(RING) | A(GRID) | A(LEADER) | A(WORDS) | A(PUSH),
+		[GDRI_K_SYNC] = A(ONE_SHOT) | A(TREE) | A(SINGLE_LEADER),
+		[GDRI_K_BROADCAST] = A(ONE_SHOT) | A(TREE) | A(DIRECT) | A(TWO_SHOT) | A(GRID) | A(SINGLE_LEADER) |
+				     A(MULTI_RAIL) | A(LL) | A(LL_CTAS),
+		[GDRI_K_COLLECT] = A(ONE_SHOT) | A(RING) | A(DIRECT) | A(GRID) | A(MULTI_RAIL) | A(LL) |
+				   A(LL_CTAS),
+		[GDRI_K_ALLTOALL] = A(ONE_SHOT) | A(DIRECT) | A(GRID) | A(SINGLE_LEADER) | A(MULTI_RAIL) | A(LL) |
+				    A(LL_CTAS),
+		[GDRI_K_REDUCE] = A(ONE_SHOT) | A(TREE) | A(RING) | A(TWO_SHOT) | A(GRID) | A(SINGLE_LEADER) |
+				  A(MULTI_RAIL) | A(LL) | A(LL_CTAS) | A(COPIES),
+		[GDRI_K_SCAN] = A(ONE_SHOT) | A(RING) | A(GRID) | A(SINGLE_LEADER) | A(LL) | A(LL_CTAS),
 	};
 #undef A
 
@@ -52,6 +55,13 @@ static int coll_find_word(const char *const *names, int n, const char *word, siz
 	while (n-- > 0 && (strlen(names[n]) != len || strncmp(names[n], word, len)))
 		;
 	return n;
+}
+
+static int coll_find_algo(const char *word, size_t len)
+{
+	int algo = coll_find_word(algos, GDRI_N_ALGOS, word, len);
+
+	return algo < 0 ? coll_find_word(old_algos, GDRI_N_ALGOS, word, len) : algo;
 }
 
 /* One rule of GDR_COLL, up to the comma or the end; the next one, or NULL when it is wrong. */
@@ -67,7 +77,7 @@ static const char *coll_parse_rule(const char *s, struct gdri_coll_rule *r)
 	if (r->kind < 0 || s[a] != ':')
 		return NULL;
 	b = strcspn(s + a + 1, ":,");
-	r->algo = coll_find_word(algos, GDRI_N_ALGOS, s + a + 1, b);
+	r->algo = coll_find_algo(s + a + 1, b);
 	if (r->algo < 0 || !coll_exists(r->kind, r->algo))
 		return NULL;
 	b += a + 1;
@@ -90,10 +100,11 @@ int gdri_coll_check(const char *rules, char *why, size_t room)
 		rules = coll_parse_rule(rules, &r);
 		if (rules)
 			continue;
-		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: flat tree leader, broadcast: flat "
-			 "tree direct two leader lanes, collect: flat ring direct lanes, alltoall: flat "
-			 "direct leader lanes, reduce: flat tree ring two leader lanes copies, scan: flat ring "
-			 "leader; grid, words and push of all but sync");
+		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: one-shot tree single-leader, broadcast: "
+			 "one-shot tree direct two-shot single-leader multi-rail, collect: one-shot ring direct "
+			 "multi-rail, alltoall: one-shot direct single-leader multi-rail, reduce: one-shot tree ring "
+			 "two-shot single-leader multi-rail copies, scan: one-shot ring single-leader; grid, ll and "
+			 "ll-ctas of all but sync");
 		return -GDR_EOPTION;
 	}
 	return 0;
@@ -133,7 +144,7 @@ static bool parse_line(char *line, struct gdri_coll_rule *r)
 		return false;
 	r->kind = coll_find_word(kinds, GDRI_N_KINDS, word[0], strlen(word[0]));
 	r->path = coll_find_word(paths, N_PATHS, word[1], strlen(word[1]));
-	r->algo = coll_find_word(algos, GDRI_N_ALGOS, word[4], strlen(word[4]));
+	r->algo = coll_find_algo(word[4], strlen(word[4]));
 	if (r->kind < 0 || r->path < 0 || r->algo < 0 || !coll_exists(r->kind, r->algo) ||
 	    !gdri_parse_u64(word[2], &pes) || pes > GDRI_MAX_PES)
 		return false;
@@ -263,12 +274,12 @@ static bool in_order(const struct gdri_team *t)
 
 static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 {
-	if (r->kind == GDRI_K_SCAN && r->algo == GDRI_A_LEADER && t->nodes && !in_order(t))
+	if (r->kind == GDRI_K_SCAN && r->algo == GDRI_A_SINGLE_LEADER && t->nodes && !in_order(t))
 		return false;
-	if (r->path == NODES || r->algo == GDRI_A_LEADER || r->algo == GDRI_A_LANES)
+	if (r->path == NODES || r->algo == GDRI_A_SINGLE_LEADER || r->algo == GDRI_A_MULTI_RAIL)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
 	if (((r->algo == GDRI_A_GRID || r->algo == GDRI_A_COPIES) && !t->grid_blocks) ||
-	    (r->algo == GDRI_A_WORDS && !t->word_size) || (r->algo == GDRI_A_PUSH && !t->push_size))
+	    (r->algo == GDRI_A_LL && !t->word_size) || (r->algo == GDRI_A_LL_CTAS && !t->push_size))
 		return false;
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
@@ -285,7 +296,7 @@ struct filling {
 	bool done;
 };
 
-/* Device code knows no pushes and their like: what is for others comes behind them. */
+/* Device code knows no calls by many CTAs and their like: what is for others comes behind them. */
 static void coll_add_rule(struct filling *f, const struct gdri_coll_rule *r)
 {
 	uint8_t algo = (uint8_t)r->algo;
@@ -304,7 +315,7 @@ static void coll_add_rule(struct filling *f, const struct gdri_coll_rule *r)
 /* As long as words come first. */
 static uint32_t quick_most(const struct gdri_team *t, int kind)
 {
-	if (t->algo[kind][0] != GDRI_A_WORDS)
+	if (t->algo[kind][0] != GDRI_A_LL)
 		return 0;
 	return t->max[kind][0] < UINT32_MAX ? (uint32_t)t->max[kind][0] : UINT32_MAX;
 }
@@ -334,7 +345,7 @@ int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
 		if (coll_rule_fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
 			return r->algo;
 	}
-	return GDRI_A_FLAT;
+	return GDRI_A_ONE_SHOT;
 }
 
 void gdri_coll_print(FILE *f, const struct gdri_coll_rules *rules)

@@ -28,7 +28,7 @@ void gdri_coll_unload(struct gdri_coll_rules *r);
 /* Calls on streams know it, others pass over it. */
 static inline bool gdri_coll_streams_only(int algo)
 {
-	return algo == GDRI_A_PUSH || algo == GDRI_A_COPIES;
+	return algo == GDRI_A_LL_CTAS || algo == GDRI_A_COPIES;
 }
 
 /* Equal on all PEs that choose alike. */

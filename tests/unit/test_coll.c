@@ -91,23 +91,23 @@ static void paths_have_their_algorithms(void **state)
 	(void)state;
 	assert_int_equal(gdri_coll_load(&r, "", ""), 0);
 	t = team_of(4, 1, 0, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_FLAT);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_ONE_SHOT);
 	t = team_of(17, 1, 0, &r);
 	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_TREE);
 	t = team_of(4, 0, 0, &r);
 	for (kind = 0; kind < GDRI_N_KINDS; kind++) {
-		assert_int_not_equal(algo_of(&t, kind, 64), GDRI_A_LEADER);
-		assert_int_not_equal(algo_of(&t, kind, 1 << 24), GDRI_A_LANES);
+		assert_int_not_equal(algo_of(&t, kind, 64), GDRI_A_SINGLE_LEADER);
+		assert_int_not_equal(algo_of(&t, kind, 1 << 24), GDRI_A_MULTI_RAIL);
 	}
 	t = team_of(4, 0, 2, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_LEADER);
-	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 64), GDRI_A_LEADER);
-	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 24), GDRI_A_LANES);
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 64), GDRI_A_LEADER);
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 24), GDRI_A_LANES);
-	assert_int_equal(algo_of(&t, GDRI_K_COLLECT, 1 << 24), GDRI_A_LANES);
-	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_LEADER);
-	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 4096), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_SINGLE_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 64), GDRI_A_SINGLE_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 24), GDRI_A_MULTI_RAIL);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 64), GDRI_A_SINGLE_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 24), GDRI_A_MULTI_RAIL);
+	assert_int_equal(algo_of(&t, GDRI_K_COLLECT, 1 << 24), GDRI_A_MULTI_RAIL);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_SINGLE_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 4096), GDRI_A_MULTI_RAIL);
 	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 1 << 24), GDRI_A_DIRECT);
 	gdri_coll_unload(&r);
 }
@@ -121,15 +121,15 @@ static void scans_keep_the_order(void **state)
 	(void)state;
 	assert_int_equal(gdri_coll_load(&r, "", ""), 0);
 	t = dealt(8, 0, 2, false, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_SINGLE_LEADER);
 	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 1 << 20), GDRI_A_RING);
 	t = dealt(8, 0, 2, true, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_FLAT);
-	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_ONE_SHOT);
+	assert_int_equal(algo_of(&t, GDRI_K_ALLTOALL, 64), GDRI_A_SINGLE_LEADER);
 	gdri_coll_unload(&r);
 	assert_int_equal(gdri_coll_load(&r, "scan:leader", ""), 0);
 	t = dealt(8, 0, 2, true, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_FLAT);
+	assert_int_equal(algo_of(&t, GDRI_K_SCAN, 64), GDRI_A_ONE_SHOT);
 	gdri_coll_unload(&r);
 }
 
@@ -142,12 +142,12 @@ static void overrides_come_first(void **state)
 	(void)state;
 	assert_int_equal(gdri_coll_load(&r, own, ""), 0);
 	t = team_of(4, 0, 2, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_TWO);
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4097), GDRI_A_LANES);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_TWO_SHOT);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4097), GDRI_A_MULTI_RAIL);
 	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_TREE);
-	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 30), GDRI_A_FLAT);
+	assert_int_equal(algo_of(&t, GDRI_K_BROADCAST, 1 << 30), GDRI_A_ONE_SHOT);
 	t = team_of(4, 0, 0, &r); /* no levels: the rule for them is passed over */
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 20), GDRI_A_TWO);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 1 << 20), GDRI_A_TWO_SHOT);
 	gdri_coll_unload(&r);
 }
 
@@ -161,20 +161,20 @@ static void streams_have_their_own(void **state)
 	gdri_coll_choose(&t, &r);
 	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_GRID); /* one line: device code knows no pushes */
 	assert_true(t.max[GDRI_K_REDUCE][0] == UINT64_MAX);
-	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_PUSH);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_LL_CTAS);
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65537, &r), GDRI_A_GRID);
-	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_COLLECT, 64, &r), GDRI_A_WORDS);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_COLLECT, 64, &r), GDRI_A_LL);
 	t.push_size = 0;
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 64, &r), GDRI_A_GRID);
 	gdri_coll_unload(&r);
 	t.push_size = 4096;
 	assert_int_equal(gdri_coll_load(&r, "reduce:push:64k,reduce:copies,scan:flat", ""), 0);
 	gdri_coll_choose(&t, &r);
-	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_WORDS); /* of the table behind them */
-	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_PUSH);
+	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_LL); /* of the table behind them */
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_LL_CTAS);
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65537, &r), GDRI_A_COPIES);
 	t.grid_blocks = 0;
-	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 1 << 20, &r), GDRI_A_TWO);
+	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 1 << 20, &r), GDRI_A_TWO_SHOT);
 	gdri_coll_unload(&r);
 }
 
@@ -201,6 +201,26 @@ static void printed_tables_read_back(void **state)
 	free(second);
 }
 
+static void old_words_are_read(void **state)
+{
+	struct gdri_coll_rules a, b;
+
+	(void)state;
+	assert_int_equal(gdri_coll_load(&a, "reduce:flat:1k,reduce:two:4k,reduce:leader:8k,reduce:lanes:16k,"
+				  "reduce:words:32k,reduce:push", ""), 0);
+	assert_int_equal(gdri_coll_load(&b, "reduce:one-shot:1k,reduce:two-shot:4k,reduce:single-leader:8k,"
+				  "reduce:multi-rail:16k,reduce:ll:32k,reduce:ll-ctas", ""), 0);
+	assert_int_equal(b.rule[5].algo, GDRI_A_LL_CTAS);
+	assert_true(gdri_coll_hash(&a) == gdri_coll_hash(&b));
+	gdri_coll_unload(&a);
+	gdri_coll_unload(&b);
+	assert_int_equal(gdri_coll_load(&a, "", file_of("reduce any 0 4k words\nreduce any 0 0 two\n")), 0);
+	assert_int_equal(gdri_coll_load(&b, "", file_of("reduce any 0 4k ll\nreduce any 0 0 two-shot\n")), 0);
+	assert_true(gdri_coll_hash(&a) == gdri_coll_hash(&b));
+	gdri_coll_unload(&a);
+	gdri_coll_unload(&b);
+}
+
 static void a_file_takes_the_tables_place(void **state)
 {
 	struct gdri_coll_rules r;
@@ -211,10 +231,10 @@ static void a_file_takes_the_tables_place(void **state)
 	assert_int_equal(gdri_coll_load(&r, "", name), 0);
 	assert_int_equal(r.shown, 2);
 	t = team_of(8, 0, 2, &r);
-	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4096), GDRI_A_SINGLE_LEADER);
 	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 4097), GDRI_A_RING);
 	/* of what the file leaves open the built-in one has an opinion */
-	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_LEADER);
+	assert_int_equal(algo_of(&t, GDRI_K_SYNC, 0), GDRI_A_SINGLE_LEADER);
 	t = team_of(9, 0, 2, &r);
 	assert_int_equal(algo_of(&t, GDRI_K_REDUCE, 8), GDRI_A_RING);
 	gdri_coll_unload(&r);
@@ -260,6 +280,7 @@ int main(void)
 		cmocka_unit_test(overrides_come_first),
 		cmocka_unit_test(streams_have_their_own),
 		cmocka_unit_test(printed_tables_read_back),
+		cmocka_unit_test(old_words_are_read),
 		cmocka_unit_test(a_file_takes_the_tables_place),
 		cmocka_unit_test(nonsense_in_files_is_refused),
 	};

@@ -67,7 +67,7 @@ GDR_DEVICE const struct gdri_team *gdri_sync_nodes(const struct gdri_dev *dev)
 	const struct gdri_team *t = dev->n_teams ? dev->teams : 0; /* GDR_TEAM_WORLD is 0 */
 
 	return t && t->nodes && t->most <= (int)GDRI_FLAT_MAX &&
-			       t->algo[GDRI_K_SYNC][0] == GDRI_A_LEADER ? t : 0;
+			       t->algo[GDRI_K_SYNC][0] == GDRI_A_SINGLE_LEADER ? t : 0;
 }
 
 /* Dissemination among all PEs, or (t) the first ones of the nodes. */

@@ -304,17 +304,17 @@ enum gdri_coll_kind { /* those with a choice of algorithms */
 };
 
 enum gdri_algo {
-	GDRI_A_FLAT = 0, /* to all, through their slots */
+	GDRI_A_ONE_SHOT = 0, /* to all, through their slots */
 	GDRI_A_TREE = 1, /* binomial, through slots */
 	GDRI_A_RING = 2,
 	GDRI_A_DIRECT = 3, /* after a sync, to where it belongs */
-	GDRI_A_TWO = 4, /* pieces to all, then gathered */
+	GDRI_A_TWO_SHOT = 4, /* pieces to all, then gathered */
 	GDRI_A_GRID = 5, /* straight through mapped memory; calls on streams: by many blocks */
 	/* both levels: within the nodes through mapped memory, between them */
-	GDRI_A_LEADER = 6, /* by one member of each */
-	GDRI_A_LANES = 7, /* by as many as the smallest one has, a piece each */
-	GDRI_A_WORDS = 8, /* to all, each 4 bytes in one word with their number */
-	GDRI_A_PUSH = 9, /* calls on streams: GDRI_A_WORDS by many blocks; others: GDRI_A_GRID */
+	GDRI_A_SINGLE_LEADER = 6, /* by one member of each */
+	GDRI_A_MULTI_RAIL = 7, /* by as many as the smallest one has, a piece each */
+	GDRI_A_LL = 8, /* LL protocol: to all, each 4 bytes in one word with their number */
+	GDRI_A_LL_CTAS = 9, /* calls on streams: GDRI_A_LL by many blocks; others: GDRI_A_GRID */
 	/* calls on streams, GPUs: pieces as GDRI_A_GRID, which the driver copies to all; others: GDRI_A_GRID */
 	GDRI_A_COPIES = 10,
 	GDRI_N_ALGOS = 11,

@@ -116,7 +116,7 @@ GDRI_NOINLINE int gdri_coll_spread(const struct gdri_coll *c, uint8_t *dst, cons
 	return ret;
 }
 
-/* A piece to each member, which all then exchange (TWO), or all to everybody. */
+/* A piece to each member, which all then exchange (TWO_SHOT), or all to everybody. */
 GDRI_NOINLINE int gdri_broadcast_straight(const struct gdri_coll *c, uint8_t *dst,
 					  const uint8_t *src, size_t len, int root, int two)
 {
@@ -156,16 +156,16 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 	int ret;
 
 	GDRI_BY_ABI(gdri_broadcast_by);
-	if (algo == GDRI_A_FLAT || algo == GDRI_A_TREE)
-		return gdri_broadcast_slots(c, dst, src, len, root, algo == GDRI_A_FLAT);
-	if (algo == GDRI_A_LEADER)
+	if (algo == GDRI_A_ONE_SHOT || algo == GDRI_A_TREE)
+		return gdri_broadcast_slots(c, dst, src, len, root, algo == GDRI_A_ONE_SHOT);
+	if (algo == GDRI_A_SINGLE_LEADER)
 		return gdri_broadcast_leader(c, dst, src, len, root);
 	ret = gdri_coll_sync(c);
 	if (ret)
 		return ret;
-	return algo == GDRI_A_LANES
+	return algo == GDRI_A_MULTI_RAIL
 		       ? gdri_broadcast_lanes(c, dst, src, len, root)
-		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO);
+		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO_SHOT);
 }
 
 #define GDRI_LL_BCAST_MOST 4096u /* longer ones take step.h's areas, as long as they are one epoch */
@@ -186,9 +186,9 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root, GDRI_ARG_ROOT);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_ll_bcast_fits(&c, len)))
-		return gdri_straight_broadcast(&c, dst, src, len, root);
-	if (algo == GDRI_A_WORDS && c.n > 1)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_LL && !gdri_ll_bcast_fits(&c, len)))
+		return gdri_one_cta_broadcast(&c, dst, src, len, root);
+	if (algo == GDRI_A_LL && c.n > 1)
 		return gdri_coll_end(&c, gdri_ll_bcast_any(&c, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
 	if (c.n > 1)
 		ret = gdri_broadcast_by(&c, (uint8_t *)dst, (const uint8_t *)src, len, root, algo);

@@ -7,7 +7,7 @@
 #include <gdr/impl/coll/alltoall_levels.h>
 #include <gdr/impl/coll/ll/step.h>
 #include <gdr/impl/coll/direct/grid.h>
-#include <gdr/impl/coll/direct/straight.h>
+#include <gdr/impl/coll/direct/one_cta.h>
 #include <gdr/impl/coll/ll/epochs.h>
 
 /* ---- every member to every other one ---- */
@@ -251,21 +251,21 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 				     const struct gdri_blocks *db, const uint8_t *src,
 				     const struct gdri_blocks *sb)
 {
-	int me = c->me, leader = algo == GDRI_A_LEADER, parcels, ret = 0;
+	int me = c->me, leader = algo == GDRI_A_SINGLE_LEADER, packed, ret = 0;
 
 	GDRI_BY_ABI(gdri_coll_exchange);
-	parcels = leader || (algo == GDRI_A_LANES && sb->layout == GDRI_EQUAL);
-	if (parcels && !gdri_parcel_room(c, leader))
-		algo = GDRI_A_FLAT;
-	if (c->n > 1 && algo != GDRI_A_FLAT && algo != GDRI_A_LANES && !leader)
+	packed = leader || (algo == GDRI_A_MULTI_RAIL && sb->layout == GDRI_EQUAL);
+	if (packed && !gdri_packed_room(c, leader))
+		algo = GDRI_A_ONE_SHOT;
+	if (c->n > 1 && algo != GDRI_A_ONE_SHOT && algo != GDRI_A_MULTI_RAIL && !leader)
 		ret = gdri_coll_sync(c);
 	if (ret || c->n == 1)
 		;
-	else if (algo == GDRI_A_FLAT)
+	else if (algo == GDRI_A_ONE_SHOT)
 		ret = gdri_coll_flat(c, dst, db, src, sb);
-	else if (parcels)
+	else if (packed)
 		ret = gdri_alltoall_levels(c, leader, dst, src, db->len);
-	else if (algo == GDRI_A_LANES)
+	else if (algo == GDRI_A_MULTI_RAIL)
 		ret = gdri_coll_lanes(c, dst, db, src);
 	else if (algo == GDRI_A_RING)
 		ret = gdri_coll_ring(c, dst, db, src);
@@ -302,9 +302,9 @@ GDRI_NOINLINE int gdri_fcollect_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_COLLECT, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
-		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
-	if (algo == GDRI_A_WORDS)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_LL && !gdri_move_fits(&c, len)))
+		return gdri_one_cta_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, 0, len);
+	if (algo == GDRI_A_LL)
 		return gdri_exchange_ll(&c, dst, src, len, len, 0);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	return gdri_coll_end(&c, ret);
@@ -334,9 +334,9 @@ GDRI_NOINLINE int gdri_alltoall_all(int scope, gdr_team_t team, void *dst, const
 	if (ret || !len)
 		return ret;
 	algo = gdri_coll_algo(&c, GDRI_K_ALLTOALL, len * (size_t)c.n);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_WORDS && !gdri_move_fits(&c, len)))
-		return gdri_straight_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
-	if (algo == GDRI_A_WORDS)
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_LL && !gdri_move_fits(&c, len)))
+		return gdri_one_cta_spread(&c, (uint8_t *)dst + len * (size_t)(uint32_t)c.me, src, len, len);
+	if (algo == GDRI_A_LL)
 		return gdri_exchange_ll(&c, dst, src, len, len, len);
 	ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &b, (const uint8_t *)src, &b);
 	return gdri_coll_end(&c, ret);
@@ -393,10 +393,10 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
 	/* jobs of many PEs have no LL memory, their small teams none either */
-	if (c->team->word_size && (algo == GDRI_A_WORDS || algo == GDRI_A_GRID))
+	if (c->team->word_size && (algo == GDRI_A_LL || algo == GDRI_A_GRID))
 		ret = gdri_collect_lengths_ll(c, all, all + gdri_block_at(c, &db, c->me));
 	else
-		ret = gdri_coll_exchange(c, algo == GDRI_A_LANES ? algo : GDRI_A_FLAT, all, &db,
+		ret = gdri_coll_exchange(c, algo == GDRI_A_MULTI_RAIL ? algo : GDRI_A_ONE_SHOT, all, &db,
 					 all + gdri_block_at(c, &db, c->me), &sb);
 	if (!ret && first)
 		gdri_collect_places(c);
@@ -434,10 +434,10 @@ GDRI_NOINLINE int gdri_collect(int scope, gdr_team_t team, void *dst, const void
 		sum = gdri_block_at(&c, &db, c.n - 1) + gdri_block_len(&c, &db, c.n - 1);
 		algo = gdri_coll_algo(&c, GDRI_K_COLLECT, sum);
 		if (algo == GDRI_A_GRID)
-			return gdri_straight_spread(
+			return gdri_one_cta_spread(
 				&c, (uint8_t *)dst + gdri_ld_relaxed_gpu_u64(&c.team->chan[c.me].at), src, 0,
 				len);
-		if (algo == GDRI_A_WORDS)
+		if (algo == GDRI_A_LL)
 			return gdri_collect_ll(&c, (uint8_t *)dst, (const uint8_t *)src, len);
 		ret = gdri_coll_exchange(&c, algo, (uint8_t *)dst, &db, (const uint8_t *)src, &sb);
 	}
@@ -503,7 +503,7 @@ GDRI_NOINLINE int gdri_alltoalls(int scope, gdr_team_t team, void *dst, const vo
 					(uint32_t)(dst_step < 1 ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE);
 	me = c.team->me;
 	i = gdri_coll_algo(&c, GDRI_K_ALLTOALL, n * elem * (size_t)c.n);
-	if (i == GDRI_A_GRID || i == GDRI_A_WORDS)
+	if (i == GDRI_A_GRID || i == GDRI_A_LL)
 		return gdri_alltoalls_grid(&c, dst, src, dst_step, src_step, n, elem);
 	ret = gdri_coll_sync(&c);
 	for (i = 1; i < c.team->n && !ret; i++) {

@@ -237,8 +237,8 @@ GDR_DEVICE int gdri_reduce_algo(const struct gdri_reduce *r, int kind, size_t le
 	int algo = gdri_coll_algo(&r->c, kind, len);
 
 	if (r->c.n == 1 || (algo == GDRI_A_GRID && in_the_way))
-		return GDRI_A_FLAT;
-	return algo == GDRI_A_WORDS && r->elem > 8 ? GDRI_A_FLAT : algo;
+		return GDRI_A_ONE_SHOT;
+	return algo == GDRI_A_LL && r->elem > 8 ? GDRI_A_ONE_SHOT : algo;
 }
 
 /* 1: blocks of len bytes are short, or one thread does not compute them by rows of 16 bytes. Else it takes slots, not
@@ -262,25 +262,25 @@ GDRI_NOINLINE int gdri_reduce_all(int scope, gdr_team_t team, void *dst, const v
 	if (ret || !n)
 		return ret;
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len, 0);
-	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, d, s, len, code))
-		algo = len * (size_t)(r.c.n - 1) > GDRI_ALONE_FLAT ? GDRI_A_TWO : GDRI_A_FLAT;
-	if (algo == GDRI_A_WORDS && !(gdri_ll_fits(&r.c, len) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED)))
+	if ((algo == GDRI_A_LL || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, d, s, len, code))
+		algo = len * (size_t)(r.c.n - 1) > GDRI_ALONE_FLAT ? GDRI_A_TWO_SHOT : GDRI_A_ONE_SHOT;
+	if (algo == GDRI_A_LL && !(gdri_ll_fits(&r.c, len) && (scope != GDRI_WARP || len <= GDRI_WARP_ADDED)))
 		algo = GDRI_A_GRID;
-	if (algo == GDRI_A_WORDS)
+	if (algo == GDRI_A_LL)
 		return gdri_reduce_ll(&r, dst, src, len, 0, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCE, dst, src, n, r.elem, 0, code);
-	r.in_place = algo == GDRI_A_FLAT && gdri_overlap(d, len, s, len);
+	r.in_place = algo == GDRI_A_ONE_SHOT && gdri_overlap(d, len, s, len);
 	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, d, s, n);
 	else if (algo == GDRI_A_TREE)
 		ret = gdri_reduce_tree(&r, d, s, len);
 	else if (algo == GDRI_A_RING)
 		ret = gdri_reduce_ring(&r, d, s, len);
-	else if (algo == GDRI_A_LEADER || algo == GDRI_A_LANES)
+	else if (algo == GDRI_A_SINGLE_LEADER || algo == GDRI_A_MULTI_RAIL)
 		ret = gdri_reduce_levels(&r, d, s, len,
-					 algo == GDRI_A_LANES ? r.c.team->lanes : 1);
-	else if (algo == GDRI_A_TWO || algo == GDRI_A_DIRECT)
+					 algo == GDRI_A_MULTI_RAIL ? r.c.team->lanes : 1);
+	else if (algo == GDRI_A_TWO_SHOT)
 		ret = gdri_reduce_two(&r, d, s, len);
 	else
 		ret = gdri_reduce_flat(&r, d, s, &whole);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reducescatter: block i of every member, added up, to member i. By both levels what a node has for a member of
- * another one is added up first. LANES: by the member of its number (from beyond the own node's size on, as if that
- * went round), which sends it there. LEADER: what it has for all of a node by one member, in one message (a parcel)
- * to one of that node, which deals it out. Everything goes through slots. */
+ * another one is added up first. MULTI_RAIL: by the member of its number (from beyond the own node's size on, as if
+ * that went round), which sends it there. SINGLE_LEADER: what it has for all of a node by one member, in one message
+ * (a packed message) to one of that node, which deals it out. Everything goes through slots. */
 #ifndef GDRI_REDUCESCATTER_H
 #define GDRI_REDUCESCATTER_H
 
@@ -10,7 +10,7 @@
 
 /* What the own node has for its member number first + i of `node` is added up by its own number i; into out, if the
  * caller has one. v: of the node. */
-GDRI_NOINLINE int gdri_scatter_sum(const struct gdri_reduce *v, const struct gdri_parcels *y, int node,
+GDRI_NOINLINE int gdri_scatter_sum(const struct gdri_reduce *v, const struct gdri_packing *y, int node,
 				   int first, uint8_t *out)
 {
 	const struct gdri_team *t = y->c.team;
@@ -20,18 +20,18 @@ GDRI_NOINLINE int gdri_scatter_sum(const struct gdri_reduce *v, const struct gdr
 		to = gdri_coll_after(&v->c, i);
 		if (first + to < size)
 			ret = gdri_chan_send(&v->c, to, 0,
-					     y->src + gdri_parcel_at(y, gdri_node_member(t, node, first + to)),
+					     y->src + gdri_packed_at(y, gdri_node_member(t, node, first + to)),
 					     y->part);
 	}
 	if (ret || !out)
 		return ret;
 	return gdri_reduce_slots(v, out,
-				 y->src + gdri_parcel_at(y, gdri_node_member(t, node, first + t->local)),
+				 y->src + gdri_packed_at(y, gdri_node_member(t, node, first + t->local)),
 				 y->part, 0, v->c.n);
 }
 
-/* LANES: to the members of the node `far` ahead, in turns of as many as the own one has. */
-GDRI_NOINLINE int gdri_scatter_lanes(const struct gdri_reduce *v, struct gdri_parcels *y, int far)
+/* MULTI_RAIL: to the members of the node `far` ahead, in turns of as many as the own one has. */
+GDRI_NOINLINE int gdri_scatter_lanes(const struct gdri_reduce *v, struct gdri_packing *y, int far)
 {
 	const struct gdri_team *t = y->c.team;
 	int node = (t->node + far) % t->nodes, size = gdri_node_size(t, node), first, mine, ret = 0;
@@ -41,7 +41,7 @@ GDRI_NOINLINE int gdri_scatter_lanes(const struct gdri_reduce *v, struct gdri_pa
 		mine = first + t->local;
 		out = 0;
 		if (mine < size)
-			ret = gdri_parcel_paper(y, &out);
+			ret = gdri_packed_paper(y, &out);
 		if (!ret)
 			ret = gdri_scatter_sum(v, y, node, first, out);
 		gdri_scope_sync(v->c.scope);
@@ -51,8 +51,8 @@ GDRI_NOINLINE int gdri_scatter_lanes(const struct gdri_reduce *v, struct gdri_pa
 	return ret;
 }
 
-/* LEADER: to the n nodes from the one `far` ahead on, of which each has another leader. */
-GDRI_NOINLINE int gdri_scatter_leaders(const struct gdri_reduce *v, struct gdri_parcels *y, int far,
+/* SINGLE_LEADER: to the n nodes from the one `far` ahead on, of which each has another leader. */
+GDRI_NOINLINE int gdri_scatter_leaders(const struct gdri_reduce *v, struct gdri_packing *y, int far,
 				       int n)
 {
 	const struct gdri_team *t = y->c.team;
@@ -62,12 +62,12 @@ GDRI_NOINLINE int gdri_scatter_leaders(const struct gdri_reduce *v, struct gdri_
 
 	for (i = 0; i < n && !ret; i++)
 		if (i != me)
-			ret = gdri_parcel_give(y, i, (t->node + far + i) % t->nodes);
+			ret = gdri_packed_give(y, i, (t->node + far + i) % t->nodes);
 	if (!ret && me < n)
-		ret = gdri_parcel_paper(y, &out);
+		ret = gdri_packed_paper(y, &out);
 	if (ret || me >= n)
 		return ret;
-	gdri_parcel_fill(y, node, out, y->part);
+	gdri_packed_fill(y, node, out, y->part);
 	gdri_scope_sync(v->c.scope); /* filled byte by byte, read by elements */
 	ret = gdri_reduce_slots(v, out, out, len, 0, v->c.n);
 	gdri_scope_sync(v->c.scope);
@@ -86,8 +86,8 @@ GDRI_NOINLINE int gdri_scatter_take(const struct gdri_reduce *v, const struct gd
 	return gdri_chan_taken(c, from);
 }
 
-/* LEADER: what the n nodes from the one `far` behind on have for the own one. */
-GDRI_NOINLINE int gdri_scatter_dealt(const struct gdri_reduce *v, const struct gdri_parcels *y, int far,
+/* SINGLE_LEADER: what the n nodes from the one `far` behind on have for the own one. */
+GDRI_NOINLINE int gdri_scatter_dealt(const struct gdri_reduce *v, const struct gdri_packing *y, int far,
 				     int n)
 {
 	const struct gdri_team *t = y->c.team;
@@ -109,8 +109,8 @@ GDRI_NOINLINE int gdri_scatter_dealt(const struct gdri_reduce *v, const struct g
 	return ret;
 }
 
-/* LANES: takes what one node has sent. */
-GDRI_NOINLINE int gdri_scatter_sent(const struct gdri_reduce *v, const struct gdri_parcels *y, int far)
+/* MULTI_RAIL: takes what one node has sent. */
+GDRI_NOINLINE int gdri_scatter_sent(const struct gdri_reduce *v, const struct gdri_packing *y, int far)
 {
 	const struct gdri_team *t = y->c.team;
 	int node = (t->node + t->nodes - far) % t->nodes;
@@ -128,7 +128,7 @@ GDR_DEVICE int gdri_scatter_few(const struct gdri_team *t, int far, int step)
 /* One part. The own node comes between what is sent and what is taken: then all of src's part has been used, so that
  * dst, which may be there, is written. In each step a member sends another one at most one message, before it
  * takes any: whoever is furthest behind finds room and data. step: nodes at a time. */
-GDRI_NOINLINE int gdri_scatter_part(const struct gdri_reduce *v, struct gdri_parcels *y, int leader,
+GDRI_NOINLINE int gdri_scatter_part(const struct gdri_reduce *v, struct gdri_packing *y, int leader,
 				    int step)
 {
 	const struct gdri_team *t = y->c.team;
@@ -148,8 +148,8 @@ GDRI_NOINLINE int gdri_scatter_part(const struct gdri_reduce *v, struct gdri_par
 GDRI_NOINLINE int gdri_scatter_levels(const struct gdri_reduce *r, int leader, uint8_t *dst,
 				      const uint8_t *src, size_t len)
 {
-	struct gdri_parcels y = {r->c, gdri_coll_node(&r->c), dst, src, len, 0, 0, 0};
-	size_t room = gdri_parcel_room(&r->c, 0) / r->elem * r->elem;
+	struct gdri_packing y = {r->c, gdri_coll_node(&r->c), dst, src, len, 0, 0, 0};
+	size_t room = gdri_packed_room(&r->c, 0) / r->elem * r->elem;
 	struct gdri_reduce v = *r;
 	int ret = 0;
 
@@ -179,18 +179,18 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 		return ret;
 	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
 	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
-	if ((algo == GDRI_A_WORDS || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, dst, src, b.len, code))
-		algo = GDRI_A_FLAT;
-	if (algo == GDRI_A_WORDS && !gdri_ll_fits(&r.c, b.len))
-		algo = r.in_place ? GDRI_A_FLAT : GDRI_A_GRID;
-	if (algo == GDRI_A_WORDS)
+	if ((algo == GDRI_A_LL || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, dst, src, b.len, code))
+		algo = GDRI_A_ONE_SHOT;
+	if (algo == GDRI_A_LL && !gdri_ll_fits(&r.c, b.len))
+		algo = r.in_place ? GDRI_A_ONE_SHOT : GDRI_A_GRID;
+	if (algo == GDRI_A_LL)
 		return gdri_reduce_ll(&r, dst, src, b.len, b.len, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
 	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, dst, src, n);
-	else if (algo == GDRI_A_LEADER || algo == GDRI_A_LANES)
-		ret = gdri_scatter_levels(&r, algo == GDRI_A_LEADER, (uint8_t *)dst, (const uint8_t *)src,
+	else if (algo == GDRI_A_SINGLE_LEADER || algo == GDRI_A_MULTI_RAIL)
+		ret = gdri_scatter_levels(&r, algo == GDRI_A_SINGLE_LEADER, (uint8_t *)dst, (const uint8_t *)src,
 					  b.len);
 	else
 		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);

@@ -199,12 +199,12 @@ GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const voi
 		return ret;
 	r.in_place = gdri_overlap(dst, len, src, len);
 	algo = gdri_reduce_algo(&r, GDRI_K_SCAN, len, r.in_place);
-	if (algo == GDRI_A_WORDS)
+	if (algo == GDRI_A_LL)
 		return gdri_reduce_ll(&r, dst, src, len, 0, r.c.me + !exclusive);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, exclusive ? GDRI_RQ_EXSCAN : GDRI_RQ_INSCAN, dst, src, n,
 				    r.elem, 0, code);
-	if (algo == GDRI_A_LEADER)
+	if (algo == GDRI_A_SINGLE_LEADER)
 		ret = gdri_scan_levels(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);
 	else if (algo == GDRI_A_RING)
 		ret = gdri_scan_chain(&r, (uint8_t *)dst, (const uint8_t *)src, len, exclusive);

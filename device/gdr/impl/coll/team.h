@@ -235,11 +235,11 @@ GDRI_NOINLINE int gdri_team_sync(const struct gdri_coll *c)
 		ret = gdri_broken(c->dev, id, c->op);
 	if (ret)
 		return ret;
-	if (algo == GDRI_A_FLAT && t->mapped)
+	if (algo == GDRI_A_ONE_SHOT && t->mapped)
 		ret = gdri_team_sync_mapped(c, epoch);
 	else
-		ret = algo == GDRI_A_LEADER ? gdri_team_sync_levels(c, epoch)
-					    : gdri_team_sync_rounds(c, epoch, algo == GDRI_A_FLAT);
+		ret = algo == GDRI_A_SINGLE_LEADER ? gdri_team_sync_levels(c, epoch)
+					    : gdri_team_sync_rounds(c, epoch, algo == GDRI_A_ONE_SHOT);
 	return ret || t->n == 1 ? ret : gdri_wait_flush(c->dev, c->op);
 }
 

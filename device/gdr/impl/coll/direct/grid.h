@@ -199,8 +199,8 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 }
 
 #ifdef __CUDACC__
-/* gdri_grid_fold in accesses of 16 bytes, `most` (a constant) at a time, with an operation that the compiler knows: all
- * that is under way is in registers, but for rows behind the end, which are computed and not stored. */
+/* gdri_grid_fold in accesses of 16 bytes, `most` (a constant) at a time, with an operation that the compiler knows:
+ * all that is under way is in registers, but for rows behind the end, which are computed and not stored. */
 GDR_DEVICE void gdri_grid_fold_as(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
 				  const uint8_t *src, size_t len, uint32_t code, size_t most)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* grid.h once more for GPUs and for what is mostly asked: all PEs are mapped, objects lie at multiples of 16 bytes, and
- * sums are of one of a few types. A kernel that begins with cold caches takes as long as it has loads that wait
+/* grid.h once more for GPUs and for what is mostly asked: all PEs are mapped, objects lie at multiples of 16 bytes,
+ * and sums are of one of a few types. A kernel that begins with cold caches takes as long as it has loads that wait
  * for each other, and code: what is to be known of the team stands in the request, thus in constant memory; nothing
  * on the way is called out of line but the sum, and nothing points to a struct. */
 #ifndef GDRI_NEAR_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What moves data straight through memory that all members map, by the one scope that calls: as by one block of
  * a grid (grid.h), on its words, with the own block copied while the others' words are on their way. */
-#ifndef GDRI_STRAIGHT_H
-#define GDRI_STRAIGHT_H
+#ifndef GDRI_ONE_CTA_H
+#define GDRI_ONE_CTA_H
 
 #include <gdr/impl/coll/direct/cta_barrier.h>
 
 /* Copy i of the call: 0 the own one, else to member number me + i, or (from) from that member. */
-struct gdri_straight_move {
+struct gdri_one_cta_move {
 	uint8_t *dst;
 	const uint8_t *src;
 	size_t src_step, len;
@@ -16,7 +16,7 @@ struct gdri_straight_move {
 };
 
 /* What is copied in about the time that a word takes. */
-GDR_DEVICE size_t gdri_straight_while(const struct gdri_coll *c, size_t len)
+GDR_DEVICE size_t gdri_one_cta_while(const struct gdri_coll *c, size_t len)
 {
 	size_t most = c->scope == GDRI_THREAD ? 1024 : 128 * (size_t)gdri_scope_size(c->scope);
 
@@ -24,7 +24,7 @@ GDR_DEVICE size_t gdri_straight_while(const struct gdri_coll *c, size_t len)
 }
 
 /* Copy i of the call: 0 and the last one are of the own block, of which `first` bytes come first. */
-GDR_DEVICE void gdri_straight_copy(const struct gdri_coll *c, const struct gdri_straight_move *m, int i, int copies,
+GDR_DEVICE void gdri_one_cta_copy(const struct gdri_coll *c, const struct gdri_one_cta_move *m, int i, int copies,
 				   size_t first)
 {
 	const uint8_t *src = m->own;
@@ -50,10 +50,10 @@ GDR_DEVICE void gdri_straight_copy(const struct gdri_coll *c, const struct gdri_
 /* Each member's block of src + src_step * its number to dst of that member; or all of it from one. Of the own one
  * so much is copied while the words of the first meeting are on their way, the rest while those of the second are. */
 GDRI_NAMESAKES_BEGIN
-GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_straight_move *m)
+GDRI_NOINLINE int gdri_one_cta(const struct gdri_coll *c, const struct gdri_one_cta_move *m)
 {
 	int n = c->n, talks = (int)gdri_scope_rank(c->scope) < n, late = 0, copies, i, ret;
-	size_t first = gdri_straight_while(c, m->len);
+	size_t first = gdri_one_cta_while(c, m->len);
 	uint64_t *words = gdri_cta_words(c->team, 0), epoch;
 
 	/* of this PE alone; written behind the next sync */
@@ -67,7 +67,7 @@ GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_str
 			if (talks)
 				gdri_cta_tell(c, words, epoch);
 		}
-		gdri_straight_copy(c, m, i, copies, first);
+		gdri_one_cta_copy(c, m, i, copies, first);
 		if (i && i <= copies)
 			continue;
 		if (talks)
@@ -81,24 +81,24 @@ GDRI_NOINLINE int gdri_straight(const struct gdri_coll *c, const struct gdri_str
 GDRI_NAMESAKES_END
 
 /* len bytes to dst of each member, from src + step * its number. */
-GDR_DEVICE int gdri_straight_spread(const struct gdri_coll *c, void *dst, const void *src, size_t step,
+GDR_DEVICE int gdri_one_cta_spread(const struct gdri_coll *c, void *dst, const void *src, size_t step,
 				    size_t len)
 {
-	const struct gdri_straight_move m = {(uint8_t *)dst, (const uint8_t *)src, step, len,
+	const struct gdri_one_cta_move m = {(uint8_t *)dst, (const uint8_t *)src, step, len,
 					     (const uint8_t *)src + step * (size_t)(uint32_t)c->me, -1};
 
-	return gdri_straight(c, &m);
+	return gdri_one_cta(c, &m);
 }
 
 /* All from the root. */
-GDR_DEVICE int gdri_straight_broadcast(const struct gdri_coll *c, void *dst, const void *src, size_t len,
+GDR_DEVICE int gdri_one_cta_broadcast(const struct gdri_coll *c, void *dst, const void *src, size_t len,
 				       int root)
 {
-	const struct gdri_straight_move m = {(uint8_t *)dst, (const uint8_t *)src, 0, len,
+	const struct gdri_one_cta_move m = {(uint8_t *)dst, (const uint8_t *)src, 0, len,
 					     c->me == root ? (const uint8_t *)src : 0,
 					     c->me == root ? c->n : root};
 
-	return gdri_straight(c, &m);
+	return gdri_one_cta(c, &m);
 }
 
 #endif
