@@ -225,6 +225,10 @@ static void test_typed(void **state)
 		CHECK_FETCH(T, gdr_##name##_atomic_fetch_and(o, v, 1), b, ub & uv);                \
 		CHECK_FETCH(T, gdr_##name##_atomic_fetch_or(o, v, 1), b, ub | uv);                 \
 		CHECK_FETCH(T, gdr_##name##_atomic_fetch_xor(o, v, 1), b, ub ^ uv);                \
+		CHECK_PLAIN(T, gdr_##name##_atomic_max(o, v, 1), b, b > v ? b : v);                \
+		CHECK_PLAIN(T, gdr_##name##_atomic_min(o, v, 1), b, b < v ? b : v);                \
+		CHECK_FETCH(T, gdr_##name##_atomic_fetch_max(o, b, 1), v, b > v ? b : v);          \
+		CHECK_FETCH(T, gdr_##name##_atomic_fetch_min(o, b, 1), v, b < v ? b : v);          \
 		CHECK_FETCH(T, gdr_##name##_atomic_swap(o, v, 1), b, v);                           \
 		CHECK_FETCH(T, gdr_##name##_atomic_compare_swap(o, b, v, 1), b, v);                \
 		CHECK_FETCH(T, gdr_##name##_atomic_compare_swap(o, v, v, 1), b, b);                \
@@ -270,6 +274,30 @@ static void test_one_path(void **state)
 	fake_hold(f, 0);
 	assert_int_equal(gdr_fence(), 0);
 	assert_int_equal(*(uint64_t *)fake_at(f, 1, 0), 3);
+	fake_stop(f);
+}
+
+/* By compare-and-swap: a look, and a swap only where the word is to change. */
+static void test_maximum(void **state)
+{
+	const double word = -0.5, less = -2, more = 0.25;
+	uint64_t before;
+	double *w, *at;
+
+	(void)state;
+	f = fake_start(&configs[4]);
+	w = fake_sym(f, 0);
+	at = fake_at(f, 1, 0);
+	*at = word;
+	before = __atomic_load_n(&f->n_wqe, __ATOMIC_RELAXED); /* alone: pairs with nothing */
+	assert_true(gdr_double_atomic_fetch_max(w, less, 1) == word);
+	assert_int_equal(f->n_wqe - before, 1);
+	assert_true(gdr_double_atomic_fetch_max(w, more, 1) == word);
+	assert_int_equal(f->n_wqe - before, 3);
+	assert_true(*at == more);
+	assert_int_equal(gdr_double_atomic_min(w, less, 1), 0);
+	assert_int_equal(f->n_wqe - before, 5);
+	assert_true(*at == less);
 	fake_stop(f);
 }
 
@@ -389,7 +417,7 @@ int main(void)
 		cmocka_unit_test(test_outside),	    cmocka_unit_test(test_typed),
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_one_path),
 		cmocka_unit_test(test_waits),	    cmocka_unit_test(test_fence_keys),
-		cmocka_unit_test(test_barriers),
+		cmocka_unit_test(test_barriers),    cmocka_unit_test(test_maximum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
