@@ -18,7 +18,8 @@
 
 static int meet_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
 {
-	int ret = gdri_xfer_signal(gdri_host_dev(st), word, value, 0, pe, 0);
+	struct gdri_operation o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, 0);
+	int ret = gdri_xfer_signal_behind(gdri_host_dev(st), &o);
 
 	if (ret)
 		gdri_error("%s: no way to PE %d: %s", what, pe, gdr_strerror(ret));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <gdr/device.h>
+#include <gdr/impl/queue/named.h>
 
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"

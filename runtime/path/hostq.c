@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <gdr/device.h>
+#include <gdr/impl/queue/named.h>
 
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
@@ -268,7 +269,7 @@ int gdri_hostq_tell(struct gdri_state *st, uint64_t offset, uint64_t word, int p
 {
 	struct gdri_hostq *q = st->hostq;
 
-	return q ? gdri_post_value(&q->dev, &q->qps[pe], offset, GDRI_KEY_DATA, word, sizeof(word)) : -GDR_ESTATE;
+	return q ? gdri_post_value(&q->dev, &q->qps[pe], offset, word) : -GDR_ESTATE;
 }
 
 int gdri_hostq_told(struct gdri_state *st, int pe, uint64_t deadline)

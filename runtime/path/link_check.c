@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <gdr/device.h>
+#include <gdr/impl/queue/named.h>
 
 #include "runtime/path/link_check.h"
 #include "bootstrap/boot.h"
@@ -157,7 +158,7 @@ static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 				      offsetof(struct gdri_ctl, link_data[0]), l->qp->rkey_sync, in,
 				      LEN, &l->target);
 	}
-	return gdri_post_amo(dev, l->qp, GDRI_AMO_ADD, 8, word, link_step(st->pe), 0, old, &l->target);
+	return gdri_post_add(dev, l->qp, word, link_step(st->pe), old, &l->target);
 }
 
 /* Until what the lane posted is complete. */

@@ -57,9 +57,7 @@ static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to,
 		return ret ? ret : put_cuda(st, pe, word, &seq, sizeof(seq));
 	}
 	if (!base)
-		return gdri_post_write_signal_on(st->dev, gdri_chan_queue(c, pe), 1,
-						 gdri_heap_offset(st->dev, note), v, sizeof(note->v),
-						 gdri_heap_offset(st->dev, word), seq, 0);
+		return gdri_coll_post(st->dev, pe, c->team->queue, note, v, sizeof(note->v), word, seq);
 	memcpy(base + ((uint8_t *)note - st->heap->base), v, sizeof(note->v));
 	return gdri_chan_signal(c, to, word, seq); /* a release: pairs with the acquire in hear */
 }

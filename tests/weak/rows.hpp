@@ -33,7 +33,7 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_sq_fence_due:acquire:fenced", "fence", "the mark before the own reservation"},
 	{"gdri_sq_fence_due:fence_gpu", "fence", "fence_seq before the own reservation"},
 	{"gdri_sq_fenced:fence_gpu", "fence", "the reservation before the mark"},
-	{"gdri_fence_any:fence_nic", NULL,
+	{"gdri_slow_fence:fence_nic", NULL,
 	 "reservations before fence_seq: the fences of their own publication, before, order them too; stores to mapped "
 	 "peers are not here"},
 	/* complete.h, xfer.h */

@@ -5,14 +5,7 @@
 
 #include <gdr/impl/api/amo_cas.h>
 #include <gdr/impl/api/define.h>
-
-GDRI_GENERAL int gdri_atomic_any(int kind, uint32_t size, void *dst, uint64_t a, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_atomic_any);
-	return gdri_likely(dev) ? gdri_xfer_atomic(dev, kind, size, dst, a, 0, pe, q) : -GDR_ESTATE;
-}
+#include <gdr/impl/path/slow.h>
 
 /* kind and size are constants of the call, here and below. */
 GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe, uint32_t q)
@@ -21,29 +14,8 @@ GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int p
 
 	if (gdri_amo_combines(kind))
 		return gdri_amo_fetch_combine(gdri_amo_code(kind), dst, a, pe, q, &old);
-	if (gdri_direct()) {
-		gdri_p2p_red(kind, size, gdri_direct_at(dst, pe), a);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_atomic_any(kind, size, dst, a, pe, q));
-}
-
-/* Old value; 0 on failure, with the status latched. */
-GDRI_GENERAL uint64_t gdri_fetch_atomic_any(int kind, uint32_t size, void *dst, uint64_t a,
-					    uint64_t b, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-	uint64_t old = 0;
-	int ret;
-
-	GDRI_BY_ABI(gdri_fetch_atomic_any);
-	if (gdri_unlikely(!dev))
-		return 0;
-	ret = gdri_xfer_fetch_atomic(dev, kind, size, dst, a, b, pe, q, &old);
-	if (gdri_likely(!ret))
-		return old;
-	gdri_latch(dev, ret);
-	return 0;
+	return GDRI_DIRECT_OR((gdri_p2p_red(kind, size, gdri_direct_at(dst, pe), a), 0),
+			      gdri_slow_atomic(GDRI_FORM(GDRI_AMO, size, kind), dst, a, pe, q));
 }
 
 GDR_DEVICE uint64_t gdri_fetch_combine(uint32_t code, void *dst, uint64_t a, int pe, uint32_t q)
@@ -56,13 +28,17 @@ GDR_DEVICE uint64_t gdri_fetch_combine(uint32_t code, void *dst, uint64_t a, int
 	return ret ? 0 : old;
 }
 
+/* Old value; 0 on failure, with the status latched. b: what a compare-and-swap compares with. */
 GDR_DEVICE uint64_t gdri_fetch_atomic(int kind, uint32_t size, void *dst, uint64_t a, uint64_t b,
 				      int pe, uint32_t q)
 {
+	uint64_t old = 0;
+
 	if (gdri_amo_combines(kind))
 		return gdri_fetch_combine(gdri_amo_code(kind), dst, a, pe, q);
-	return gdri_direct() ? gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b)
-			     : GDRI_ELSE_VALUE(gdri_fetch_atomic_any(kind, size, dst, a, b, pe, q));
+	(void)GDRI_DIRECT_OR((old = gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b), 0),
+			     (old = gdri_slow_value(GDRI_FORM(GDRI_FETCH_AMO, size, kind), dst, a, b, pe, q), 0));
+	return old;
 }
 
 /* As gdri_fetch_atomic, with the status. */
@@ -71,44 +47,29 @@ GDR_DEVICE int gdri_atomic_of(int kind, uint32_t size, void *dst, uint64_t a, ui
 {
 	if (gdri_amo_combines(kind))
 		return gdri_amo_fetch_combine(gdri_amo_code(kind), dst, a, pe, q, old);
-	if (gdri_direct()) {
-		*old = gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_dev() ? gdri_xfer_fetch_atomic(gdri_dev(), kind, size, dst, a, b, pe, q,
-							     old)
-				    : -GDR_ESTATE);
+	return GDRI_DIRECT_OR((*old = gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b), 0),
+			      gdri_slow_fetch(GDRI_FORM(GDRI_FETCH_AMO, size, kind), dst, a, b, pe, q, old));
 }
 
-/* 8 bytes by queue, which the NIC writes to `fetch` itself. */
-GDRI_NOINLINE int gdri_fetch_post(struct gdri_dev *dev, int kind, void *fetch, void *dst, uint64_t a,
-				  uint64_t b, int pe, uint32_t q)
-{
-	struct gdri_local l;
-	uint64_t target;
-	int ret = gdri_local(dev, fetch, 8, &l, GDRI_FETCH_AMO, pe);
-
-	GDRI_BY_ABI(gdri_fetch_post);
-	return ret ? ret
-		   : gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, 8, gdri_heap_offset(dev, dst), a,
-				   b, l, &target);
-}
-
-/* The old value is in `fetch` by the next quiet. 4 bytes are waited for: what a NIC writes of them
- * stands the wrong way round; and so is what no NIC has. */
-GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, uint64_t a,
-			      uint64_t b, int pe, uint32_t q)
+GDR_DEVICE int gdri_fetch_combine_nbi(uint32_t code, uint32_t size, void *fetch, void *dst, uint64_t a, int pe,
+				      uint32_t q)
 {
 	uint64_t old = 0;
-	int ret;
+	int ret = gdri_amo_fetch_combine(code, dst, a, pe, q, &old);
 
-	if (GDRI_QUEUES && size == 8 && !gdri_amo_combines(kind) && gdri_dev() &&
-	    !gdri_mapped_atomic(gdri_dev(), dst, pe))
-		return gdri_fetch_post(gdri_dev(), kind, fetch, dst, a, b, pe, q);
-	ret = gdri_atomic_of(kind, size, dst, a, b, pe, q, &old);
 	if (!ret)
 		gdri_unbits(fetch, old, size);
 	return ret;
+}
+
+/* The old value is in `fetch` by the next quiet. What no NIC has is waited for. */
+GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, uint64_t a,
+			      uint64_t b, int pe, uint32_t q)
+{
+	if (gdri_amo_combines(kind))
+		return gdri_fetch_combine_nbi(gdri_amo_code(kind), size, fetch, dst, a, pe, q);
+	return GDRI_DIRECT_OR((gdri_unbits(fetch, gdri_p2p_atomic(kind, size, gdri_direct_at(dst, pe), a, b), size), 0),
+			      gdri_slow_fetch_nbi(GDRI_FORM(GDRI_FETCH_AMO, size, kind), fetch, dst, a, b, pe, q));
 }
 
 /* ---- rows ---- */

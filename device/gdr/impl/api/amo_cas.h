@@ -107,21 +107,25 @@ GDRI_NOINLINE int gdri_amo_lost(struct gdri_dev *dev, struct gdri_waiter *w, uin
 GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q,
 				uint64_t *old)
 {
+	uint64_t began, took = ~0ull >> 32;
+	struct gdri_operation o;
 	struct gdri_waiter w;
-	uint64_t seen, want, began, took = ~0ull >> 32;
-	uint32_t size = 1u << (code & 15u), tries = 0;
+	uint32_t tries = 0;
 	int ret;
 
-	ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_FETCH, size, dst, 0, 0, pe, q, &seen);
+	o = gdri_op_scalar(GDRI_FETCH_AMO, GDRI_AMO_FETCH, 1u << (code & 15u), dst, 0, pe, q);
+	o.compare = 0;
+	ret = gdri_xfer_atomic(dev, &o);
 	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
-	for (; !ret; ret = gdri_amo_lost(dev, &w, tries++, took)) {
+	for (o.kind = GDRI_AMO_CSWAP; !ret; ret = gdri_amo_lost(dev, &w, tries++, took)) {
 		began = gdr_clock_ns();
-		*old = seen;
-		want = gdri_amo_combine(code, seen, operand);
-		if (want == seen)
+		*old = o.result;
+		o.compare = o.result;
+		o.value = gdri_amo_combine(code, o.compare, operand);
+		if (o.value == o.compare)
 			break;
-		ret = gdri_xfer_fetch_atomic(dev, GDRI_AMO_CSWAP, size, dst, want, *old, pe, q, &seen);
-		if (ret || seen == *old)
+		ret = gdri_xfer_atomic(dev, &o);
+		if (ret || o.result == o.compare)
 			break;
 		took = gdri_min_u64(took, gdr_clock_ns() - began);
 	}
@@ -132,14 +136,14 @@ GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, 
 	return ret;
 }
 
-GDRI_GENERAL int gdri_amo_combine_any(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
+GDRI_SLOW int gdri_slow_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
 {
 	struct gdri_dev *dev = gdri_dev();
 #ifdef __CUDACC__
 	uint8_t *p;
 #endif
 
-	GDRI_BY_ABI(gdri_amo_combine_any);
+	GDRI_BY_ABI(gdri_slow_combine);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 #ifdef __CUDACC__
@@ -155,12 +159,11 @@ GDRI_GENERAL int gdri_amo_combine_any(uint32_t code, void *dst, uint64_t operand
 GDR_DEVICE int gdri_amo_fetch_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
 {
 #ifdef __CUDACC__
-	if (gdri_direct()) {
-		*old = gdri_amo_mapped(code, gdri_direct_at(dst, pe), operand);
-		return 0;
-	}
+	return GDRI_DIRECT_OR((*old = gdri_amo_mapped(code, gdri_direct_at(dst, pe), operand), 0),
+			      gdri_slow_combine(code, dst, operand, pe, q, old));
+#else
+	return gdri_slow_combine(code, dst, operand, pe, q, old);
 #endif
-	return GDRI_ELSE(gdri_amo_combine_any(code, dst, operand, pe, q, old));
 }
 
 #endif

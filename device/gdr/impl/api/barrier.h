@@ -48,17 +48,11 @@ GDR_DEVICE void gdri_sync_over(struct gdri_dev *dev, uint32_t failed)
 		gdri_watch_recovered(dev);
 }
 
-/* A release store, or a WRITE. Always on the same queue, whichever block calls: an epoch that came
- * later than its successor would take that one away again. */
+/* Always on the same queue, whichever block calls: an epoch that came later than its successor would take that one away
+ * again. */
 GDR_DEVICE int gdri_sync_tell(struct gdri_dev *dev, int pe, uint64_t *word, uint64_t epoch)
 {
-	uint8_t *p = GDRI_QUEUES ? gdri_mapped_signal(dev, word, 0, pe) : gdri_direct_at(word, pe);
-
-	if (!p)
-		return gdri_post_signal_on(dev, &dev->qps[pe * (int)gdri_k(dev, n_slots)],
-					   gdri_heap_offset(dev, word), epoch, 0);
-	gdri_p2p_signal((uint64_t *)p, epoch, 0);
-	return 0;
+	return gdri_coll_tell(dev, pe, 0, word, epoch);
 }
 
 /* The PEs of the world's nodes, if they are to be told apart here. */

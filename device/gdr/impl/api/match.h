@@ -36,9 +36,8 @@ GDRI_NOINLINE int gdri_match_tell(const struct gdri_coll *c, int to, struct gdri
 	struct gdri_match *p = (struct gdri_match *)(void *)gdri_chan_mapped(c, at, pe);
 
 	if (GDRI_QUEUES && !p)
-		return gdri_post_write_signal_on(c->dev, gdri_chan_queue(c, pe), 1, gdri_heap_offset(c->dev, at), mine,
-						 offsetof(struct gdri_match, tag),
-						 gdri_heap_offset(c->dev, &at->tag), mine->tag, 0);
+		return gdri_coll_post(c->dev, pe, c->team->queue, at, mine, offsetof(struct gdri_match, tag), &at->tag,
+				      mine->tag);
 	/* published by the tag, whose release pairs with the acquire in gdri_match_hear */
 	gdri_st_relaxed_sys_u64(&p->call, mine->call);
 	gdri_st_relaxed_sys_u64(&p->len, mine->len);

@@ -7,24 +7,13 @@
 #include <gdr/impl/wait/fault.h>
 #include <gdr/impl/path/xfer.h>
 
-/* The calling block's queue to pe on the context; c NULL: on the default one. */
-GDR_DEVICE struct gdri_qp *gdri_order_queue(const struct gdri_dev *dev, const struct gdri_ctx *c,
-					    int pe)
-{
-	return c ? &dev->qps[gdri_ctx_queue(dev, c, pe)] : gdri_qp_to(dev, pe, 0);
-}
-
-/* Queues of PEs that are also mapped, or of one of them: a store could overtake what was posted. */
+/* PEs that are also mapped, or one of them: a store could overtake what was posted. */
 GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int only)
 {
-	struct gdri_qp *qp;
 	int pe, ret, status = 0;
 
 	for (pe = only < 0 ? 0 : only; pe < (only < 0 ? dev->n_pes : only + 1); pe++) {
-		qp = gdri_order_queue(dev, c, pe);
-		if (!dev->peers[pe].base || !gdri_qp_is_used(dev, qp))
-			continue;
-		ret = gdri_qp_quiet(dev, qp, GDRI_FENCE);
+		ret = gdri_xfer_complete_mixed(dev, c, pe, GDRI_FENCE);
 		if (ret && !status)
 			status = ret;
 	}
@@ -42,12 +31,12 @@ GDR_DEVICE int gdri_fence_lost(const struct gdri_dev *dev)
  * from here on data may not overtake (gdri_put_rkey), and that what is posted next may not
  * overtake atomics (gdri_sq_fence_due). The number is one for all contexts and PEs: a fence orders at
  * least what it promises. */
-GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
+GDRI_SLOW int gdri_slow_fence(const struct gdri_ctx *c, int pe)
 {
 	struct gdri_dev *dev = gdri_dev();
 	int ret = 0, lost;
 
-	GDRI_BY_ABI(gdri_fence_any);
+	GDRI_BY_ABI(gdri_slow_fence);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	lost = gdri_fence_lost(dev);
@@ -62,16 +51,17 @@ GDRI_GENERAL int gdri_fence_any(const struct gdri_ctx *c, int pe)
 	return ret ? ret : lost;
 }
 
+GDR_DEVICE int gdri_direct_fence(void)
+{
+	int lost = gdri_fence_lost(gdri_dev());
+
+	gdri_fence_release_sys(); /* pairs with the acquire of their waits */
+	return lost;
+}
+
 GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
 {
-	int lost;
-
-	if (gdri_direct()) {
-		lost = gdri_fence_lost(gdri_dev());
-		gdri_fence_release_sys(); /* pairs with the acquire of their waits */
-		return lost;
-	}
-	return GDRI_ELSE(gdri_fence_any(c, pe));
+	return GDRI_DIRECT_OR(gdri_direct_fence(), gdri_slow_fence(c, pe));
 }
 
 GDR_DEVICE int gdr_fence(void)
@@ -94,7 +84,7 @@ GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 	return (int)latched;
 }
 
-GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
+GDR_DEVICE int gdri_direct_quiet(struct gdri_dev *dev)
 {
 	/* before the fence, whose time hides that of the load */
 	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
@@ -105,7 +95,7 @@ GDR_DEVICE int gdri_quiet_mapped(struct gdri_dev *dev)
 
 /* c NULL: the default context. Only a quiet of all its queues tells gdri_put_rkey: those of other
  * contexts have one key. */
-GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
+GDRI_NOINLINE int gdri_slow_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
 	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
@@ -115,7 +105,7 @@ GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx 
 	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
 		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
 
-	GDRI_BY_ABI(gdri_quiet_queued);
+	GDRI_BY_ABI(gdri_slow_quiet);
 	latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* all three at once */
 	fault = gdri_ld_relaxed_sys_u64(&ctl->fault); /* as in gdri_fault_heard */
 	fence_done = gdri_ld_relaxed_gpu_u64(&dev->fence_done);
@@ -132,7 +122,7 @@ GDRI_NOINLINE int gdri_quiet_queued(struct gdri_dev *dev, const struct gdri_ctx 
 
 GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
-	return gdri_direct() ? gdri_quiet_mapped(dev) : GDRI_ELSE(gdri_quiet_queued(dev, c, pe));
+	return GDRI_DIRECT_OR(gdri_direct_quiet(dev), gdri_slow_quiet(dev, c, pe));
 }
 
 GDR_DEVICE int gdr_quiet(void)

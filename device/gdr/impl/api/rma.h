@@ -4,120 +4,49 @@
 #define GDRI_RMA_H
 
 #include <gdr/impl/api/define.h>
+#include <gdr/impl/path/slow.h>
 #include <gdr/impl/path/strided.h>
-
-GDRI_GENERAL int gdri_put_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_put_any);
-	return gdri_likely(dev) ? gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
-}
 
 GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
-	if (gdri_direct()) {
-		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_put_any(scope, nbi, dst, src, len, pe, q));
-}
-
-GDRI_GENERAL int gdri_get_any(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_get_any);
-	return gdri_likely(dev) ? gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q) : -GDR_ESTATE;
+	return GDRI_DIRECT_OR((gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len), 0),
+			      gdri_slow_memory(GDRI_FORM(GDRI_PUT, scope, nbi), dst, src, len, pe, q));
 }
 
 GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
-	if (gdri_direct()) {
-		gdri_p2p_fetch(scope, dst, gdri_direct_at(src, pe), len);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_get_any(scope, nbi, dst, src, len, pe, q));
-}
-
-GDRI_GENERAL int gdri_put_bulk_any(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
-				   size_t bytes, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_put_bulk_any);
-	return gdri_likely(dev) ? gdri_xfer_write_bulk(dev, scope, nbi, dst, src, len, stage, bytes, pe, q)
-				: -GDR_ESTATE;
+	return GDRI_DIRECT_OR((gdri_p2p_fetch(scope, dst, gdri_direct_at(src, pe), len), 0),
+			      gdri_slow_memory(GDRI_FORM(GDRI_GET, scope, nbi), src, dst, len, pe, q));
 }
 
 GDR_DEVICE int gdri_put_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
 			     size_t bytes, int pe, uint32_t q)
 {
-	if (gdri_direct()) {
-		gdri_p2p_bulk(scope, 0, gdri_direct_at(dst, pe), src, len, stage, bytes);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_put_bulk_any(scope, nbi, dst, src, len, stage, bytes, pe, q));
-}
-
-GDRI_GENERAL int gdri_get_bulk_any(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
-				   size_t bytes, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_get_bulk_any);
-	return gdri_likely(dev) ? gdri_xfer_read_bulk(dev, scope, nbi, dst, src, len, stage, bytes, pe, q)
-				: -GDR_ESTATE;
+	return GDRI_DIRECT_OR((gdri_p2p_bulk(scope, 0, gdri_direct_at(dst, pe), src, len, stage, bytes), 0),
+			      gdri_slow_bulk(GDRI_FORM(GDRI_PUT, scope, nbi), dst, src, len, stage, bytes, pe, q));
 }
 
 GDR_DEVICE int gdri_get_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
 			     size_t bytes, int pe, uint32_t q)
 {
-	if (gdri_direct()) {
-		gdri_p2p_bulk(scope, 1, dst, gdri_direct_at(src, pe), len, stage, bytes);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_get_bulk_any(scope, nbi, dst, src, len, stage, bytes, pe, q));
-}
-
-GDRI_GENERAL int gdri_p_any(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_p_any);
-	return gdri_likely(dev) ? gdri_xfer_store(dev, dst, value, size, pe, q) : -GDR_ESTATE;
+	return GDRI_DIRECT_OR((gdri_p2p_bulk(scope, 1, dst, gdri_direct_at(src, pe), len, stage, bytes), 0),
+			      gdri_slow_bulk(GDRI_FORM(GDRI_GET, scope, nbi), src, dst, len, stage, bytes, pe, q));
 }
 
 GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
 {
-	if (gdri_direct()) {
-		gdri_p2p_store(gdri_direct_at(dst, pe), value, size);
-		return 0;
-	}
-	return GDRI_ELSE(gdri_p_any(dst, value, size, pe, q));
+	return GDRI_DIRECT_OR((gdri_p2p_store(gdri_direct_at(dst, pe), value, size), 0),
+			      gdri_slow_word(GDRI_FORM(GDRI_P, size, 0), dst, value, pe, q));
 }
 
 /* 0 on failure, with the status latched. */
-GDRI_GENERAL uint64_t gdri_g_any(const void *src, uint32_t size, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-	uint64_t value = 0;
-	int ret;
-
-	GDRI_BY_ABI(gdri_g_any);
-	if (gdri_unlikely(!dev))
-		return 0;
-	ret = gdri_xfer_load(dev, src, size, pe, q, &value);
-	if (gdri_likely(!ret))
-		return value;
-	gdri_latch(dev, ret);
-	return 0;
-}
-
 GDR_DEVICE uint64_t gdri_g(const void *src, uint32_t size, int pe, uint32_t q)
 {
-	return gdri_direct() ? gdri_p2p_load(gdri_direct_at(src, pe), size)
-			     : GDRI_ELSE_VALUE(gdri_g_any(src, size, pe, q));
+	uint64_t value = 0;
+
+	(void)GDRI_DIRECT_OR((value = gdri_p2p_load(gdri_direct_at(src, pe), size), 0),
+			     (value = gdri_slow_value(GDRI_FORM(GDRI_G, size, 0), src, 0, 0, pe, q), 0));
+	return value;
 }
 
 /* p and g of 16 bytes are a put, and two words: out of line, where no compiler takes them for those

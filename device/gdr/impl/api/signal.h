@@ -4,58 +4,45 @@
 #define GDRI_SIGNAL_H
 
 #include <gdr/impl/api/wait.h>
-#include <gdr/impl/path/xfer.h>
+#include <gdr/impl/path/slow.h>
 
 GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, const uint64_t *sig,
 					  int sig_op, int pe)
 {
 	GDRI_BY_ABI(gdri_signal_op_refuse);
-	return gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP);
+	return dev ? gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP) : -GDR_ESTATE;
 }
 
-GDRI_GENERAL int gdri_put_signal_any(int scope, int nbi, void *dst, const void *src, size_t len,
-				     uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
+GDR_DEVICE int gdri_signal_op_known(int op)
 {
-	struct gdri_dev *dev = gdri_dev();
+	return gdri_likely(op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD);
+}
 
-	GDRI_BY_ABI(gdri_put_signal_any);
-	if (gdri_unlikely(!dev))
-		return -GDR_ESTATE;
-	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
-		return gdri_signal_op_refuse(dev, GDRI_PUT_SIGNAL, sig, op, pe);
-	return gdri_xfer_write_signal(dev, scope, nbi, dst, src, len, sig, value,
-				      op == GDR_SIGNAL_ADD, pe, q);
+GDR_DEVICE int gdri_signal_kind(int op)
+{
+	return op == GDR_SIGNAL_ADD ? GDRI_AMO_ADD : GDRI_AMO_SET;
+}
+
+GDR_DEVICE int gdri_direct_put_signal(int scope, void *dst, const void *src, size_t len, uint64_t *sig, uint64_t value,
+				      int op, int pe)
+{
+	if (scope != GDRI_THREAD && len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7))
+		gdri_p2p_put_word(scope, dst, src, pe);
+	else
+		gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
+	if (!gdri_scope_rank(scope))
+		gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value, op == GDR_SIGNAL_ADD);
+	return 0;
 }
 
 GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len,
 			       uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
-	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
-		if (scope != GDRI_THREAD && len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7))
-			gdri_p2p_put_word(scope, dst, src, pe);
-		else
-			gdri_p2p_copy(scope, gdri_direct_at(dst, pe), src, len);
-		if (!gdri_scope_rank(scope))
-			gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value,
-					op == GDR_SIGNAL_ADD);
-		return 0;
-	}
-	if (gdri_direct())
+	if (!gdri_signal_op_known(op))
 		return gdri_signal_op_refuse(gdri_dev(), GDRI_PUT_SIGNAL, sig, op, pe);
-	return GDRI_ELSE(
-		gdri_put_signal_any(scope, nbi, dst, src, len, sig, value, op, pe, q));
-}
-
-GDRI_GENERAL int gdri_signal_op_any(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
-{
-	struct gdri_dev *dev = gdri_dev();
-
-	GDRI_BY_ABI(gdri_signal_op_any);
-	if (gdri_unlikely(!dev))
-		return -GDR_ESTATE;
-	if (gdri_unlikely(op != GDR_SIGNAL_SET && op != GDR_SIGNAL_ADD))
-		return gdri_signal_op_refuse(dev, GDRI_SIGNAL, sig, op, pe);
-	return gdri_xfer_signal_op(dev, sig, value, op == GDR_SIGNAL_ADD, pe, q);
+	return GDRI_DIRECT_OR(gdri_direct_put_signal(scope, dst, src, len, sig, value, op, pe),
+			      gdri_slow_put_signal(GDRI_FORM(GDRI_PUT, scope, nbi), dst, src, len, sig, value,
+						   gdri_signal_kind(op), pe, q));
 }
 
 /* The acquire pairs with the release of the signal. */
@@ -72,14 +59,10 @@ GDR_DEVICE uint64_t gdri_signal_fetch(const uint64_t *sig)
 
 GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe, uint32_t q)
 {
-	if (gdri_direct() && (op == GDR_SIGNAL_SET || op == GDR_SIGNAL_ADD)) {
-		gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value,
-				   op == GDR_SIGNAL_ADD);
-		return 0;
-	}
-	if (gdri_direct())
+	if (!gdri_signal_op_known(op))
 		return gdri_signal_op_refuse(gdri_dev(), GDRI_SIGNAL, sig, op, pe);
-	return GDRI_ELSE(gdri_signal_op_any(sig, value, op, pe, q));
+	return GDRI_DIRECT_OR((gdri_p2p_signal_op((uint64_t *)gdri_direct_at(sig, pe), value, op == GDR_SIGNAL_ADD), 0),
+			      gdri_slow_word(GDRI_FORM(GDRI_SIGNAL, 8, gdri_signal_kind(op)), sig, value, pe, q));
 }
 
 /* ---- rows ---- */

@@ -9,14 +9,10 @@
 
 /* After a word that a NIC wrote was seen: what it wrote before may still be on
  * its way on some machines. */
-GDRI_GENERAL int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
+GDRI_SLOW int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
 {
-	int me = gdri_k(dev, pe);
-
 	GDRI_BY_ABI(gdri_wait_flush_any);
-	if (!gdri_k(dev, n_slots) || !gdri_qp_to(dev, me, 0)->sq)
-		return 0;
-	return gdri_read_flush(dev, gdri_qp_to(dev, me, 0), op);
+	return gdri_xfer_flush(dev, op);
 }
 
 GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)

@@ -18,9 +18,9 @@
 #define GDRI_QUEUES 1
 #endif
 #define gdri_n_slots(dev) (GDRI_QUEUES ? gdri_k(dev, n_slots) : 0u)
-/* What is done where gdri_direct() is not true: without queues the library is not there. */
-#define GDRI_ELSE(call) (GDRI_QUEUES ? (call) : -GDR_ESTATE)
-#define GDRI_ELSE_VALUE(call) (GDRI_QUEUES ? (call) : 0)
+/* The status of an operation: that of `direct` where all PEs are mapped, else that of the slow path. Without queues
+ * there is none: then the library is not there. */
+#define GDRI_DIRECT_OR(direct, slow) (gdri_direct() ? (direct) : GDRI_QUEUES ? (slow) : -GDR_ESTATE)
 
 /* gdri_dev(): NULL when not initialised. gdri_k(dev, field): a field of struct gdri_constants. */
 #ifdef __CUDACC__
@@ -38,8 +38,8 @@ GDR_DEVICE uint8_t *gdri_peer_base(const struct gdri_dev *dev, int pe)
 	return delta == GDRI_UNMAPPED ? 0 : gdri_constants_here.heap + delta;
 }
 
-/* The library is there and all PEs are mapped: an operation is an access at gdri_direct_at(). What is
- * to be done else (GDRI_GENERAL) is one function out of line, so that it takes no registers. */
+/* The library is there and all PEs are mapped: an operation is an access at gdri_direct_at(). The slow path
+ * (GDRI_SLOW) is out of line, so that it takes no registers where it is not taken. */
 #define gdri_direct() gdri_likely(gdri_constants_here.direct)
 
 GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
@@ -54,7 +54,7 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 	return p;
 }
 
-#define GDRI_GENERAL GDRI_NOINLINE
+#define GDRI_SLOW GDRI_NOINLINE
 
 #define gdri_k(dev, field) ((void)(dev), gdri_constants_here.field)
 #else
@@ -80,7 +80,7 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 	return (uint8_t *)(uintptr_t)ptr;
 }
 
-#define GDRI_GENERAL GDR_DEVICE
+#define GDRI_SLOW GDR_DEVICE
 
 #define gdri_k(dev, field) ((dev)->field)
 #endif

@@ -78,28 +78,17 @@ GDR_DEVICE void gdri_coll_wait_begin(const struct gdri_coll *c, struct gdri_wait
 	w->team = (int16_t)gdri_coll_team(c);
 }
 
-GDR_DEVICE struct gdri_qp *gdri_chan_queue(const struct gdri_coll *c, int pe)
-{
-	return &c->dev->qps[(uint32_t)pe * gdri_k(c->dev, n_slots) + c->team->queue];
-}
-
 /* Mapped address of the symmetric object, or NULL: by queue. */
 GDR_DEVICE uint8_t *gdri_chan_mapped(const struct gdri_coll *c, const void *ptr, int pe)
 {
-	return GDRI_QUEUES ? gdri_mapped(c->dev, ptr, pe) : gdri_direct_at(ptr, pe);
+	return gdri_coll_mapped(c->dev, ptr, pe);
 }
 
-/* First thread. An 8-byte word of member `to` of the team, behind what the scope wrote before. */
+/* First thread. An 8-byte word of member `to` of the team, behind what the scope wrote before; pairs with the acquire
+ * in gdri_chan_wait. */
 GDR_DEVICE int gdri_chan_signal(const struct gdri_coll *c, int to, uint64_t *word, uint64_t value)
 {
-	int pe = gdri_team_pe(c->team, to);
-	uint8_t *p = gdri_chan_mapped(c, word, pe);
-
-	if (GDRI_QUEUES && !p)
-		return gdri_post_signal_on(c->dev, gdri_chan_queue(c, pe),
-					   gdri_heap_offset(c->dev, word), value, 0);
-	gdri_p2p_signal((uint64_t *)p, value, 0); /* pairs with the acquire in gdri_chan_wait */
-	return 0;
+	return gdri_coll_tell(c->dev, gdri_team_pe(c->team, to), c->team->queue, word, value);
 }
 
 /* First thread. Until the count in the half of the team's member's word that begins at `shift` is at least
@@ -150,9 +139,7 @@ GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, c
 	gdri_st_relaxed_gpu_u32(&ch->told, got);
 	if (!GDRI_QUEUES || gdri_peer_base(c->dev, pe))
 		return gdri_chan_signal(c, to, word, value);
-	return gdri_post_write_signal_on(c->dev, gdri_chan_queue(c, pe), 1,
-					 gdri_heap_offset(c->dev, dst), src, len,
-					 gdri_heap_offset(c->dev, word), value, 0);
+	return gdri_coll_post(c->dev, pe, c->team->queue, dst, src, len, word, value);
 }
 
 /* Until a slot of member `to` of the team is free. */

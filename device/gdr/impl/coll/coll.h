@@ -452,18 +452,15 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 {
 	int pe = gdri_team_pe(c->team, to), first = !gdri_scope_rank(c->scope), ret = 0;
 	uint8_t *p = gdri_chan_mapped(c, dst, pe);
-	struct gdri_qp *qp;
 	size_t k;
 
 	if (p) {
 		for (k = gdri_scope_rank(c->scope); k < n; k += gdri_scope_size(c->scope))
 			gdri_ld_bytes(p + k * dst_step, src + k * src_step, elem);
 	} else if (GDRI_QUEUES && first) {
-		qp = gdri_chan_queue(c, pe);
-		for (k = 0; k < n && !ret; k++) /* an element goes inline */
-			ret = gdri_post_inline_any(c->dev, qp,
-						   gdri_heap_offset(c->dev, dst + k * dst_step),
-						   GDRI_KEY_DATA, src + k * src_step, elem);
+		for (k = 0; k < n && !ret; k++)
+			ret = gdri_coll_post_element(c->dev, pe, c->team->queue, dst + k * dst_step, src + k * src_step,
+						     elem);
 	}
 	ret = gdri_scope_bcast(c->scope, ret);
 	return ret ? ret : gdri_chan_send(c, to, dst, 0, 0);

@@ -106,8 +106,8 @@ GDRI_NOINLINE int gdri_coll_flush(const struct gdri_coll *c)
 	if (!gdri_scope_rank(c->scope)) {
 		for (i = 0; i < c->team->n && !ret; i++) {
 			pe = gdri_team_pe(c->team, i);
-			if (i != c->team->me && !gdri_peer_base(c->dev, pe))
-				ret = gdri_qp_quiet(c->dev, gdri_chan_queue(c, pe), c->op);
+			if (i != c->team->me)
+				ret = gdri_coll_complete(c->dev, pe, c->team->queue, c->op);
 		}
 	}
 	return gdri_scope_bcast(c->scope, ret);

@@ -98,13 +98,13 @@ GDR_DEVICE void gdri_p2p_bulk(int scope, int get, void *dst, const void *src, si
 		gdri_p2p_copy(scope, dst, src, len);
 }
 
-/* gdri_p2p_copy where it is one of several ways (GDRI_GENERAL). */
-GDRI_GENERAL void gdri_p2p_copy_alone(void *dst, const void *src, size_t len)
+/* gdri_p2p_copy on the slow path. */
+GDRI_SLOW void gdri_p2p_copy_alone(void *dst, const void *src, size_t len)
 {
 	gdri_copy_thread_lean(dst, src, len);
 }
 
-GDRI_GENERAL void gdri_p2p_copy_any(int scope, void *dst, const void *src, size_t len)
+GDRI_SLOW void gdri_p2p_copy_any(int scope, void *dst, const void *src, size_t len)
 {
 	if (scope == GDRI_THREAD) {
 		gdri_p2p_copy_alone(dst, src, len);

@@ -26,7 +26,7 @@ GDR_DEVICE void gdri_copy_block(uint8_t *d, const uint8_t *s, size_t len)
 }
 
 /* All threads of the scope; done for all of them when it returns. Steps in bytes. */
-GDRI_GENERAL void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, int64_t dstep,
+GDRI_SLOW void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, int64_t dstep,
 				  int64_t sstep, size_t len, size_t n)
 {
 	uint32_t rank = gdri_scope_rank(scope), size = gdri_scope_size(scope);
@@ -45,46 +45,65 @@ GDRI_GENERAL void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src,
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
+/* n of them: the record is that of one. Steps in bytes, from one to the next. */
+struct gdri_strided {
+	struct gdri_operation o;
+	int64_t remote_step, local_step;
+	size_t n;
+};
+
 /* One queue executes them in order: the last one's completion is that of all. */
-GDRI_GENERAL int gdri_strided_post(struct gdri_dev *dev, uint32_t op, int nbi, uint8_t *dst,
-				 const uint8_t *src, int64_t dstep, int64_t sstep, size_t len,
-				 size_t n, int pe, uint32_t q)
+GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strided *s)
 {
-	int ret = 0, now;
+	struct gdri_operation o = s->o;
+	int ret = gdri_xfer_refused(dev, &o);
 	size_t i;
 
-	for (i = 0; i < n && len && !ret; i++, dst += dstep, src += sstep) {
-		now = nbi || i + 1 < n;
-		if (op == GDRI_PUT)
-			ret = gdri_post_write(dev, now, gdri_heap_offset(dev, dst), src, len, pe, q);
-		else
-			ret = gdri_post_read(dev, now, dst, gdri_heap_offset(dev, src), len, pe, q);
+	for (i = 0; i < s->n && o.len && !ret; i++) {
+		o.nbi = s->o.nbi || i + 1 < s->n;
+		ret = gdri_post_memory(dev, &o);
+		o.remote += s->remote_step;
+		o.local += s->local_step;
 	}
 	return ret;
 }
 
-/* op: GDRI_PUT or GDRI_GET; n blocks of len bytes. */
-GDRI_NOINLINE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const void *src,
-			       int64_t dstep, int64_t sstep, size_t len, size_t n, int pe, uint32_t q)
+GDRI_NOINLINE int gdri_strided_blocks(const struct gdri_strided *s)
 {
+	const struct gdri_operation *o = &s->o;
 	struct gdri_dev *dev = gdri_dev();
 	uint8_t *p;
 	int ret = 0;
 
-	GDRI_BY_ABI(gdri_strided);
+	GDRI_BY_ABI(gdri_strided_blocks);
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
-	p = gdri_mapped(dev, op == GDRI_PUT ? dst : src, pe);
+	p = gdri_mapped(dev, o->remote, o->pe);
 	if (p) {
-		gdri_strided_copy(scope, op == GDRI_PUT ? p : (uint8_t *)dst,
-				  op == GDRI_PUT ? (const uint8_t *)src : p, dstep, sstep, len, n);
-		return gdri_peer_status(dev, pe);
+		if (o->op == GDRI_PUT)
+			gdri_strided_copy(o->scope, p, o->local, s->remote_step, s->local_step, o->len, s->n);
+		else
+			gdri_strided_copy(o->scope, o->local, p, s->local_step, s->remote_step, o->len, s->n);
+		return gdri_peer_status(dev, o->pe);
 	}
-	gdri_scope_sync(scope);
-	if (GDRI_QUEUES && !gdri_scope_rank(scope))
-		ret = GDRI_BY_QUEUE(dev, op, pe, gdri_strided_post(dev, op, nbi, (uint8_t *)dst, (const uint8_t *)src,
-								   dstep, sstep, len, n, pe, q));
-	return gdri_scope_bcast(scope, ret);
+	gdri_scope_sync(o->scope);
+	if (GDRI_QUEUES && !gdri_scope_rank(o->scope))
+		ret = gdri_strided_post(dev, s);
+	return gdri_scope_bcast(o->scope, ret);
+}
+
+/* op: GDRI_PUT or GDRI_GET; n blocks of len bytes. */
+GDR_DEVICE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const void *src, int64_t dstep, int64_t sstep,
+			    size_t len, size_t n, int pe, uint32_t q)
+{
+	int put = op == GDRI_PUT;
+	struct gdri_strided s;
+
+	s.o = gdri_op_memory(op, scope, nbi, put ? dst : src, put ? src : dst, len, pe, q);
+	s.remote_step = put ? dstep : sstep;
+	s.local_step = put ? sstep : dstep;
+	s.n = n;
+	return gdri_strided_blocks(&s);
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place where the path to a PE is chosen: mapped heap (p2p.h) or queue
- * (post.h). Five primitives: write, read, atomic, signal, complete. */
+/* The one place where the path to a PE is chosen: mapped heap (p2p.h) or queue (post.h, fetch.h). Five primitives:
+ * write and read (of memory and of scalars), atomic, signal, complete. */
 #ifndef GDRI_XFER_H
 #define GDRI_XFER_H
 
 #include <gdr/impl/path/ctx.h>
 #include <gdr/impl/path/p2p.h>
-#include <gdr/impl/queue/post.h>
+#include <gdr/impl/queue/fetch.h>
 #include <gdr/impl/wait/watch.h>
 
 /* Mapped address of the symmetric object, or NULL: by queue. */
@@ -31,13 +31,14 @@ GDR_DEVICE int gdri_peer_status(const struct gdri_dev *dev, int pe)
 #endif
 }
 
-/* By queue, whose time hides the question whether there is such a PE: its number found no mapped heap. */
-#define GDRI_OF_PE(dev, op, pe, call)                                                              \
-	(gdri_likely((uint32_t)(pe) < (uint32_t)gdri_k(dev, n_pes)) ? (call) : gdri_no_pe(dev, op, pe))
-
-/* An operation; none for a PE that is lost: it would fail when a whole time-out of the NIC has passed. */
-#define GDRI_BY_QUEUE(dev, op, pe, call)                                                           \
-	GDRI_OF_PE(dev, op, pe, gdri_peer_status(dev, pe) ? -GDR_EPEERLOST : (call))
+/* By queue, whose time hides the question whether there is such a PE: its number found no mapped heap. Nothing is
+ * posted for a PE that is lost: it would fail when a whole time-out of the NIC has passed. */
+GDR_DEVICE int gdri_xfer_refused(struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	if (gdri_unlikely((uint32_t)o->pe >= (uint32_t)gdri_k(dev, n_pes)))
+		return gdri_no_pe(dev, o->op, o->pe);
+	return gdri_peer_status(dev, o->pe);
+}
 
 /* Where one PE of the job is reached by queue, all atomics go that way: loads and
  * stores of a processor are not atomic to those of a NIC. */
@@ -46,201 +47,228 @@ GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *p
 	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
 }
 
-/* ---- write ---- */
-
-/* Warp or block: all copy, or the first thread posts. */
-GDRI_NOINLINE int gdri_xfer_write_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
-					const void *src, size_t len, int pe, uint32_t q)
+/* ADD is an atomic; SET is a store, which needs no such care. */
+GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *sig, int kind, int pe)
 {
-	uint8_t *p = gdri_mapped(dev, dst, pe);
-	int ret = 0;
-
-	if (p) {
-		gdri_p2p_copy_any(scope, p, src, len);
-		return gdri_peer_status(dev, pe);
-	}
-	gdri_scope_sync(scope);
-	if (!gdri_scope_rank(scope))
-		ret = GDRI_BY_QUEUE(dev, GDRI_PUT, pe, gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src,
-								       len, pe, q));
-	return gdri_scope_bcast(scope, ret);
+	return kind == GDRI_AMO_ADD ? gdri_mapped_atomic(dev, sig, pe) : gdri_mapped(dev, sig, pe);
 }
 
-GDR_DEVICE int gdri_xfer_write(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			       size_t len, int pe, uint32_t q)
+/* ---- write, read: memory ---- */
+
+/* Behind the data that the caller, or its scope, wrote before; by queue the doorbell's F1 puts stores to mapped memory
+ * before it. */
+GDR_DEVICE int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	uint8_t *p = gdri_mapped_signal(dev, gdri_op_word(o), o->kind, o->pe);
+	int ret;
+
+	if (p) {
+		gdri_p2p_signal((uint64_t *)p, o->value, o->kind == GDRI_AMO_ADD);
+		return gdri_peer_status(dev, o->pe);
+	}
+	ret = gdri_xfer_refused(dev, o);
+	return ret ? ret : gdri_post_word(dev, o);
+}
+
+/* By all threads of the scope: all copy, or the first one posts. */
+GDRI_AWAY int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
+	int get = o->op == GDRI_GET, ret = 0;
+
+	if (p)
+		gdri_p2p_copy_any(o->scope, get ? o->local : p, get ? p : o->local, o->len);
+	else
+		gdri_scope_sync(o->scope);
+	if (p && o->op != GDRI_PUT_SIGNAL)
+		return gdri_peer_status(dev, o->pe);
+	if (!gdri_scope_rank(o->scope) && p) {
+		ret = gdri_xfer_signal_behind(dev, o);
+	} else if (!gdri_scope_rank(o->scope)) {
+		ret = gdri_xfer_refused(dev, o);
+		if (gdri_likely(!ret))
+			ret = gdri_post_memory(dev, o);
+	}
+	return gdri_scope_bcast(o->scope, ret);
+}
+
+/* Put, get, put with signal. */
+GDR_DEVICE int gdri_xfer_memory(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	uint8_t *p;
+	int ret;
 
-	if (scope != GDRI_THREAD)
-		return gdri_xfer_write_scope(dev, scope, nbi, dst, src, len, pe, q);
-	p = gdri_mapped(dev, dst, pe);
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_PUT, pe, gdri_post_write(dev, nbi, gdri_heap_offset(dev, dst), src,
-									len, pe, q));
-	gdri_p2p_copy_alone(p, src, len);
-	return gdri_peer_status(dev, pe);
+	if (!GDRI_SHORT_WAYS || o->scope != GDRI_THREAD || o->op == GDRI_PUT_SIGNAL)
+		return gdri_op_away_memory(gdri_xfer_by_scope, dev, o);
+	p = gdri_mapped(dev, o->remote, o->pe);
+	if (p && o->op == GDRI_GET) {
+		gdri_p2p_copy_alone(o->local, p, o->len);
+		return gdri_peer_status(dev, o->pe);
+	}
+	if (p) {
+		gdri_p2p_copy_alone(p, o->local, o->len);
+		return gdri_peer_status(dev, o->pe);
+	}
+	ret = gdri_xfer_refused(dev, o);
+	if (gdri_unlikely(ret))
+		return ret;
+	if (o->op == GDRI_PUT)
+		return gdri_post_write(dev, o);
+	return o->len ? gdri_op_away_memory(gdri_post_messages, dev, o) : 0;
 }
 
 /* By way of shared memory of the scope's, where the path can. */
-GDRI_NOINLINE int gdri_xfer_write_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
-				       void *stage, size_t bytes, int pe, uint32_t q)
+GDR_DEVICE int gdri_xfer_bulk(struct gdri_dev *dev, struct gdri_operation *o, void *stage, size_t bytes)
 {
-	uint8_t *p = gdri_mapped(dev, dst, pe);
+	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
+	int get = o->op == GDRI_GET;
 
-	if (p && gdri_p2p_by_engine(scope, 0, p, src, len, stage, bytes))
-		return gdri_peer_status(dev, pe);
-	return gdri_xfer_write(dev, scope, nbi, dst, src, len, pe, q);
+	if (p && gdri_p2p_by_engine(o->scope, get, get ? o->local : p, get ? p : o->local, o->len, stage, bytes))
+		return gdri_peer_status(dev, o->pe);
+	return gdri_xfer_memory(dev, o);
 }
 
-GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, void *dst, uint64_t value, uint32_t size,
-			       int pe, uint32_t q)
+/* ---- write, read: scalars ---- */
+
+GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint8_t *p = gdri_mapped(dev, dst, pe);
-
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_P, pe, gdri_post_store(dev, gdri_heap_offset(dev, dst), value, size,
-								      pe, q));
-	gdri_p2p_store(p, value, size);
-	return gdri_peer_status(dev, pe);
-}
-
-/* ---- read ---- */
-
-GDRI_NOINLINE int gdri_xfer_read_scope(struct gdri_dev *dev, int scope, int nbi, void *dst,
-				       const void *src, size_t len, int pe, uint32_t q)
-{
-	uint8_t *p = gdri_mapped(dev, src, pe);
-	int ret = 0;
+	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
+	int ret;
 
 	if (p) {
-		gdri_p2p_copy_any(scope, dst, p, len);
-		return gdri_peer_status(dev, pe);
+		gdri_p2p_store(p, o->value, o->size);
+		return gdri_peer_status(dev, o->pe);
 	}
-	gdri_scope_sync(scope);
-	if (!gdri_scope_rank(scope))
-		ret = GDRI_BY_QUEUE(dev, GDRI_GET, pe, gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src),
-								      len, pe, q));
-	return gdri_scope_bcast(scope, ret);
+	ret = gdri_xfer_refused(dev, o);
+	return gdri_unlikely(ret) ? ret : gdri_post_store(dev, o);
 }
 
-GDR_DEVICE int gdri_xfer_read(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src,
-			      size_t len, int pe, uint32_t q)
+/* To o->result. */
+GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint8_t *p;
+	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
+	int ret;
 
-	if (scope != GDRI_THREAD)
-		return gdri_xfer_read_scope(dev, scope, nbi, dst, src, len, pe, q);
-	p = gdri_mapped(dev, src, pe);
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_GET, pe, gdri_post_read(dev, nbi, dst, gdri_heap_offset(dev, src),
-								       len, pe, q));
-	gdri_p2p_copy_alone(dst, p, len);
-	return gdri_peer_status(dev, pe);
-}
-
-GDRI_NOINLINE int gdri_xfer_read_bulk(struct gdri_dev *dev, int scope, int nbi, void *dst, const void *src, size_t len,
-				      void *stage, size_t bytes, int pe, uint32_t q)
-{
-	uint8_t *p = gdri_mapped(dev, src, pe);
-
-	if (p && gdri_p2p_by_engine(scope, 1, dst, p, len, stage, bytes))
-		return gdri_peer_status(dev, pe);
-	return gdri_xfer_read(dev, scope, nbi, dst, src, len, pe, q);
-}
-
-GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, const void *src, uint32_t size, int pe, uint32_t q,
-			      uint64_t *value)
-{
-	uint8_t *p = gdri_mapped(dev, src, pe);
-
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_G, pe, gdri_post_load(dev, gdri_heap_offset(dev, src), size, pe, q,
-								     value));
-	*value = gdri_p2p_load(p, size);
-	return gdri_peer_status(dev, pe);
+	if (p) {
+		o->result = gdri_p2p_load(p, o->size);
+		return gdri_peer_status(dev, o->pe);
+	}
+	ret = gdri_xfer_refused(dev, o);
+	return gdri_unlikely(ret) ? ret : gdri_op_away_scalar(gdri_post_fetch, dev, o);
 }
 
 /* ---- atomic ---- */
 
-GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
-				uint64_t a, uint64_t b, int pe, uint32_t q)
+GDR_DEVICE void gdri_xfer_bring(const struct gdri_operation *o)
 {
-	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
+	uint32_t half = (uint32_t)o->result;
 
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_AMO, pe, gdri_post_atomic(dev, kind, size, gdri_heap_offset(dev, dst),
-									 a, b, pe, q));
-	gdri_p2p_atomic(kind, size, p, a, b);
-	return gdri_peer_status(dev, pe);
+	if (o->size == 8)
+		memcpy(o->local, &o->result, 8);
+	else
+		memcpy(o->local, &half, 4);
 }
 
-GDR_DEVICE int gdri_xfer_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size, void *dst,
-				      uint64_t a, uint64_t b, int pe, uint32_t q, uint64_t *old)
+/* A NIC brings 8 bytes to o->local itself. 4 bytes are waited for: what it writes of them stands the wrong way
+ * round. */
+GDR_DEVICE int gdri_xfer_post_atomic(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint8_t *p = gdri_mapped_atomic(dev, dst, pe);
+	int ret = gdri_xfer_refused(dev, o);
+
+	if (gdri_unlikely(ret))
+		return ret;
+	if (o->op == GDRI_AMO || (o->nbi && o->size == 8))
+		return gdri_op_away_scalar(gdri_post_atomic, dev, o);
+	ret = gdri_op_away_scalar(gdri_post_fetch, dev, o);
+	if (!ret && o->nbi)
+		gdri_xfer_bring(o);
+	return ret;
+}
+
+/* GDRI_FETCH_AMO: the old value is in o->result, or (o->nbi) in o->local by the next quiet. */
+GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	uint8_t *p = gdri_mapped_atomic(dev, o->remote, o->pe);
 
 	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_FETCH_AMO, pe, gdri_post_fetch_atomic(dev, kind, size,
-					      gdri_heap_offset(dev, dst), a, b, pe, q, old));
-	*old = gdri_p2p_atomic(kind, size, p, a, b);
-	return gdri_peer_status(dev, pe);
+		return gdri_xfer_post_atomic(dev, o);
+	o->result = gdri_p2p_atomic(o->kind, o->size, p, o->value, o->compare);
+	if (o->nbi)
+		gdri_xfer_bring(o);
+	return gdri_peer_status(dev, o->pe);
 }
 
 /* ---- signal ---- */
 
-/* ADD is an atomic; SET is a store, which needs no such care. */
-GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *sig, int add, int pe)
-{
-	return add ? gdri_mapped_atomic(dev, sig, pe) : gdri_mapped(dev, sig, pe);
-}
-
 /* Ordered as gdri_p2p_signal_op. */
-GDR_DEVICE int gdri_xfer_signal_op(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
-				   int pe, uint32_t q)
+GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
+	uint8_t *p = gdri_mapped_signal(dev, o->remote, o->kind, o->pe);
+	int ret;
 
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
-									    add, pe, q));
-	gdri_p2p_signal_op((uint64_t *)p, value, add);
-	return gdri_peer_status(dev, pe);
-}
-
-/* Behind the data that the caller, or its scope, wrote before. */
-GDR_DEVICE int gdri_xfer_signal(struct gdri_dev *dev, uint64_t *sig, uint64_t value, int add,
-				int pe, uint32_t q)
-{
-	uint8_t *p = gdri_mapped_signal(dev, sig, add, pe);
-
-	/* The doorbell's F1 puts earlier stores to mapped memory before it. */
-	if (!p)
-		return GDRI_BY_QUEUE(dev, GDRI_SIGNAL, pe, gdri_post_signal(dev, gdri_heap_offset(dev, sig), value,
-									    add, pe, q));
-	gdri_p2p_signal((uint64_t *)p, value, add);
-	return gdri_peer_status(dev, pe);
-}
-
-GDRI_NOINLINE int gdri_xfer_write_signal(struct gdri_dev *dev, int scope, int nbi, void *dst,
-				      const void *src, size_t len, uint64_t *sig, uint64_t value,
-				      int add, int pe, uint32_t q)
-{
-	uint8_t *p = gdri_mapped(dev, dst, pe);
-	int ret = 0;
-
-	if (p)
-		gdri_p2p_copy_any(scope, p, src, len);
-	else
-		gdri_scope_sync(scope);
-	if (!gdri_scope_rank(scope)) {
-		if (p)
-			ret = gdri_xfer_signal(dev, sig, value, add, pe, q);
-		else
-			ret = GDRI_BY_QUEUE(dev, GDRI_PUT_SIGNAL, pe, gdri_post_write_signal(dev, nbi,
-						gdri_heap_offset(dev, dst), src, len,
-						gdri_heap_offset(dev, sig), value, add, pe, q));
+	if (p) {
+		gdri_p2p_signal_op((uint64_t *)p, o->value, o->kind == GDRI_AMO_ADD);
+		return gdri_peer_status(dev, o->pe);
 	}
-	return gdri_scope_bcast(scope, ret);
+	ret = gdri_xfer_refused(dev, o);
+	return gdri_unlikely(ret) ? ret : gdri_op_away_scalar(gdri_post_word, dev, o);
+}
+
+/* ---- of barriers and collectives ---- */
+
+/* They name a slot, the same one whichever block calls, so that what they send is in order, and learn from their waits
+ * what became of a PE. One thread. */
+GDR_DEVICE uint32_t gdri_slot_queue(const struct gdri_dev *dev, uint32_t slot)
+{
+	return slot - gdri_slot(dev);
+}
+
+/* Mapped address of the symmetric object, or NULL: by queue. */
+GDR_DEVICE uint8_t *gdri_coll_mapped(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	return GDRI_QUEUES ? gdri_mapped(dev, ptr, pe) : gdri_direct_at(ptr, pe);
+}
+
+GDRI_NOINLINE int gdri_coll_post_word(struct gdri_dev *dev, int pe, uint32_t slot, uint64_t *word, uint64_t value)
+{
+	struct gdri_operation o;
+
+	o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, gdri_slot_queue(dev, slot));
+	return gdri_post_word(dev, &o);
+}
+
+/* Signal: a word behind what the caller, or its scope, wrote before. Pairs with the acquire of who waits for it. */
+GDR_DEVICE int gdri_coll_tell(struct gdri_dev *dev, int pe, uint32_t slot, uint64_t *word, uint64_t value)
+{
+	uint8_t *p = gdri_coll_mapped(dev, word, pe);
+
+	if (GDRI_QUEUES && !p)
+		return gdri_coll_post_word(dev, pe, slot, word, value);
+	gdri_p2p_signal((uint64_t *)p, value, 0);
+	return 0;
+}
+
+/* Write and signal, to a PE that is not mapped. */
+GDRI_NOINLINE int gdri_coll_post(struct gdri_dev *dev, int pe, uint32_t slot, void *dst, const void *src, size_t len,
+				 uint64_t *word, uint64_t value)
+{
+	struct gdri_operation o;
+
+	o = gdri_op_memory(GDRI_PUT_SIGNAL, GDRI_THREAD, 1, dst, src, len, pe, gdri_slot_queue(dev, slot));
+	o.sig = word;
+	o.value = value;
+	o.kind = GDRI_AMO_SET;
+	return gdri_post_memory(dev, &o);
+}
+
+/* Write, to a PE that is not mapped, of an element of up to GDRI_INLINE_MAX bytes. */
+GDR_DEVICE int gdri_coll_post_element(struct gdri_dev *dev, int pe, uint32_t slot, void *dst, const void *src,
+				      size_t len)
+{
+	struct gdri_operation o;
+
+	o = gdri_op_memory(GDRI_PUT, GDRI_THREAD, 1, dst, src, len, pe, gdri_slot_queue(dev, slot));
+	return gdri_post_memory(dev, &o);
 }
 
 /* ---- complete ---- */
@@ -296,9 +324,10 @@ GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
 	gdri_fence_nic(); /* stores to mapped peers */
 	if (!gdri_k(dev, n_slots))
 		return 0;
+	if (gdri_unlikely(pe >= gdri_k(dev, n_pes)))
+		return gdri_no_pe(dev, op, pe);
 	if (pe >= 0)
-		return GDRI_OF_PE(dev, op, pe, gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots),
-							 gdri_k(dev, n_slots), op));
+		return gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots), gdri_k(dev, n_slots), op);
 	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
 }
 
@@ -318,6 +347,34 @@ GDR_DEVICE int gdri_xfer_complete_ctx(struct gdri_dev *dev, const struct gdri_ct
 			status = ret;
 	}
 	return status;
+}
+
+/* The calling block's queue to pe on the context; c NULL: on the default one. */
+GDR_DEVICE struct gdri_qp *gdri_ctx_qp(const struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
+{
+	return c ? &dev->qps[gdri_ctx_queue(dev, c, pe)] : gdri_qp_to(dev, pe, 0);
+}
+
+/* That queue, where pe is also mapped: a store could overtake what was posted. */
+GDR_DEVICE int gdri_xfer_complete_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int pe, uint32_t op)
+{
+	struct gdri_qp *qp = gdri_ctx_qp(dev, c, pe);
+
+	return dev->peers[pe].base && gdri_qp_is_used(dev, qp) ? gdri_qp_quiet(dev, qp, op) : 0;
+}
+
+/* What a collective posted to a PE. */
+GDR_DEVICE int gdri_coll_complete(struct gdri_dev *dev, int pe, uint32_t slot, uint32_t op)
+{
+	return gdri_peer_base(dev, pe) ? 0 : gdri_qp_quiet(dev, gdri_qp_to(dev, pe, gdri_slot_queue(dev, slot)), op);
+}
+
+/* What NICs wrote before a word that was seen: it may still be on its way. */
+GDR_DEVICE int gdri_xfer_flush(struct gdri_dev *dev, uint32_t op)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, gdri_k(dev, pe), 0);
+
+	return gdri_k(dev, n_slots) && qp->sq ? gdri_read_flush(dev, qp, op) : 0;
 }
 
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The path through the NIC: each primitive as WQEs on the queue to the PE.
- * Called by one thread, or by several lanes at once, whose WQEs then go out
- * together (nic.h). `op` names the operation in messages. */
+/* The path through the NIC: each primitive as WQEs on the queue to the PE. Called by one thread, or by several lanes at
+ * once, whose WQEs then go out together (nic.h). Here: words, which are scalars and signals, and memory in both
+ * directions. What fetches: fetch.h.
+ *
+ * Each has one function out of line. The host device has a short way in front of those that programs call most
+ * (gdri_post_try), inline and without calls but in tail position. */
 #ifndef GDRI_POST_H
 #define GDRI_POST_H
 
 #include <gdr/impl/queue/local.h>
 #include <gdr/impl/queue/nic.h>
+#include <gdr/impl/path/op.h>
 #include <gdr/impl/path/p2p.h>
 
 /* Data may use the relaxed-ordering key as long as no fence has to be kept: after
@@ -20,291 +24,148 @@ GDR_DEVICE gdri_be32_t gdri_put_rkey(const struct gdri_dev *dev, const struct gd
 		       : qp->rkey_sync;
 }
 
+/* gdri_put_rkey, by what was read before the reservation. */
+GDR_DEVICE gdri_be32_t gdri_post_rkey(const struct gdri_post *p)
+{
+	return p->strict ? p->q.rkey_sync : p->q.rkey_data;
+}
+
 GDR_DEVICE uint64_t gdri_sink_offset(void)
 {
 	return offsetof(struct gdri_ctl, sink);
 }
 
-/* ---- put ---- */
+GDR_DEVICE struct gdri_qp *gdri_op_queue(const struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	return gdri_qp_to(dev, o->pe, o->queue);
+}
 
-/* Each post has a short way (gdri_post_try), inline and without calls but in tail
- * position, and a general one out of line. */
+/* ---- a post in steps ---- */
 
-enum gdri_key {
-	GDRI_KEY_DATA, /* as gdri_put_rkey says */
-	GDRI_KEY_SYNC, /* strict */
+/* Under CUDA reservation and publication are out of line, and what the steps share lies in memory, so that none of
+ * them keeps the others' values in registers. */
+#if !GDRI_SHORT_WAYS
+struct gdri_opened {
+	uint64_t index; /* the leader's is the group's first */
+	uint8_t *sq;
+	uint32_t mask, qpn_shifted, depth;
+	gdri_be32_t rkey_data, rkey_sync;
+	uint16_t n;
+	uint8_t ce, fm, leader, last2, strict, ahead;
 };
 
-GDR_DEVICE gdri_be32_t gdri_post_rkey(const struct gdri_post *p, enum gdri_key key)
+GDR_DEVICE void gdri_opened_set(struct gdri_opened *at, const struct gdri_post *p)
 {
-	return key == GDRI_KEY_DATA && !p->strict ? p->q.rkey_data : p->q.rkey_sync;
+	at->index = p->index;
+	at->sq = p->q.sq;
+	at->mask = p->mask;
+	at->qpn_shifted = p->q.qpn_shifted;
+	at->depth = p->q.depth;
+	at->rkey_data = p->q.rkey_data;
+	at->rkey_sync = p->q.rkey_sync;
+	at->n = (uint16_t)p->n;
+	at->ce = (uint8_t)p->ce;
+	at->fm = (uint8_t)p->fm;
+	at->leader = (uint8_t)p->leader;
+	at->last2 = (uint8_t)p->last2;
+	at->strict = (uint8_t)p->strict;
+	at->ahead = (uint8_t)p->ahead;
 }
 
-GDRI_NOINLINE int gdri_post_inline_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				       enum gdri_key key, const void *src, size_t len)
+/* For a step, which has room for it. */
+GDR_DEVICE const struct gdri_post *gdri_opened_post(const struct gdri_opened *at, struct gdri_post *p)
 {
-	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-
-	if (gdri_unlikely(ret))
-		return ret;
-	len = len < sizeof(v) ? len : sizeof(v); /* callers have no more; the compiler cannot know */
-	gdri_ld_bytes(v, src, len);
-	gdri_wqe_write_inline(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p, key), v,
-			      (uint32_t)len);
-	return gdri_post_end(dev, qp, &p);
+	p->index = at->index;
+	p->base = at->index;
+	p->q.sq = at->sq;
+	p->mask = at->mask;
+	p->q.qpn_shifted = at->qpn_shifted;
+	p->q.depth = at->depth;
+	p->q.rkey_data = at->rkey_data;
+	p->q.rkey_sync = at->rkey_sync;
+	p->n = at->n;
+	p->ce = at->ce;
+	p->fm = at->fm;
+	p->leader = at->leader;
+	p->last2 = at->last2;
+	p->strict = at->strict;
+	p->ahead = at->ahead;
+	return p;
 }
 
-/* A value of up to 8 bytes: no loop, no array, as a GPU's thread likes it. */
-GDRI_NOINLINE int gdri_post_value(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				  enum gdri_key key, uint64_t value, uint32_t size)
-{
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-	uint32_t v[3];
-
-	if (gdri_unlikely(ret))
-		return ret;
-	v[0] = (uint32_t)value;
-	v[1] = (uint32_t)(value >> 32);
-	v[2] = 0;
-	gdri_wqe_write_inline_12(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p, key), v, size);
-	return gdri_post_end(dev, qp, &p);
-}
-
-/* 8 bytes from anywhere; src may be reused at once. */
-GDR_DEVICE int gdri_post_inline_8(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off, const void *src)
-{
-	uint32_t v[3] = {0, 0, 0};
-	uint64_t index, value;
-
-	if (!gdri_post_try(dev, qp, &index)) {
-		gdri_ld_bytes_8(&value, src);
-		return gdri_post_value(dev, qp, off, GDRI_KEY_DATA, value, 8);
-	}
-	gdri_ld_bytes(v, src, 8); /* known length: the copy is a load */
-	gdri_wqe_write_inline_12(qp, index, GDRI_CE_ALWAYS, off, gdri_put_rkey(dev, qp), v, 8);
-	return gdri_sq_publish(dev, qp, index, 1, 0);
-}
-
-/* One WQE of RDMA, len <= GDRI_MSG_MAX; *target: what to wait for. */
-GDRI_GENERAL int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
-				uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint32_t len,
-			      uint64_t *target)
+GDRI_NOINLINE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+				 struct gdri_opened *at)
 {
 	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-
-	if (gdri_unlikely(ret))
-		return ret;
-	gdri_wqe_rdma(&p.q, p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
-	*target = p.index + 1;
-	return gdri_post_end(dev, qp, &p);
-}
-
-GDRI_NOINLINE int gdri_post_write_any(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				      struct gdri_local l, uint32_t len)
-{
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-
-	if (gdri_unlikely(ret))
-		return ret;
-	gdri_wqe_rdma(&p.q, p.index, GDRI_OP_WRITE, p.ce | p.fm, off, gdri_post_rkey(&p, GDRI_KEY_DATA),
-		      l.addr, l.lkey, len);
-	return gdri_post_end(dev, qp, &p);
-}
-
-/* Splits at GDRI_MSG_MAX. */
-GDR_DEVICE_COLD int gdri_post_big(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t opcode,
-				  uint64_t off, gdri_be32_t rkey, struct gdri_local l, uint64_t len,
-				  uint64_t *target)
-{
-	uint32_t part;
 	int ret;
 
-	for (; len; len -= part, off += part, l.addr += part) {
-		part = len < GDRI_MSG_MAX ? (uint32_t)len : GDRI_MSG_MAX;
-		ret = gdri_post_rdma(dev, qp, opcode, off, rkey, l, part, target);
-		if (ret)
-			return ret;
-	}
+	GDRI_BY_ABI(gdri_post_open);
+	dev = gdri_dev();
+	ret = gdri_post_begin(dev, qp, blocks, last2, &p);
+	gdri_opened_set(at, &p);
+	return ret;
+}
+
+GDRI_NOINLINE int gdri_post_close(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_opened *at)
+{
+	struct gdri_post p;
+
+	GDRI_BY_ABI(gdri_post_close);
+	(void)dev;
+	return gdri_post_end(gdri_dev(), qp, gdri_opened_post(at, &p));
+}
+#else
+#define gdri_opened gdri_post
+#define gdri_post_close gdri_post_end
+
+/* A lone thread has nobody to post together with. */
+GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+			      struct gdri_opened *p)
+{
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq;
+
+	if (!gdri_alone() || gdri_unlikely(gdri_sq_fence_due(dev, qp, &seq)))
+		return gdri_post_begin(dev, qp, blocks, last2, p);
+	p->index = gdri_sq_reserve_now(qp, blocks);
+	if (gdri_unlikely(p->index == GDRI_NO_ROOM))
+		return gdri_post_begin(dev, qp, blocks, last2, p);
+	p->base = p->index;
+	p->n = blocks;
+	p->mask = 1;
+	p->ce = GDRI_CE_ALWAYS;
+	p->fm = 0;
+	p->leader = 1;
+	p->last2 = last2;
+	p->strict = seq != fences;
+	p->ahead = GDRI_WINDOW;
+	gdri_qp_constants(&p->q, qp);
 	return 0;
 }
 
-/* A blocking put of what does not go inline, or any of a buffer or of more than
- * one message. */
-GDRI_NOINLINE int gdri_post_write_long(struct gdri_dev *dev, struct gdri_qp *qp, int nbi,
-				       uint64_t off, const void *src, size_t len, int pe)
+GDR_DEVICE const struct gdri_post *gdri_opened_post(const struct gdri_opened *at, struct gdri_post *p)
 {
-	struct gdri_local l;
-	uint64_t target = 0;
-	int ret = gdri_local(dev, src, len, &l, GDRI_PUT, pe);
-
-	if (!ret)
-		ret = gdri_post_big(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), l, len,
-				    &target);
-	if (nbi || ret)
-		return ret;
-	return gdri_qp_wait(dev, qp, target, GDRI_PUT);
+	(void)p;
+	return at;
 }
-
-/* From the heap, in one message. */
-GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				   uint64_t src_off, uint32_t len)
-{
-	struct gdri_local l;
-	uint64_t index;
-
-	l.addr = src_off;
-	l.lkey = dev->lkey;
-	if (!gdri_post_try(dev, qp, &index))
-		return gdri_post_write_any(dev, qp, off, l, len);
-	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, off, gdri_put_rkey(dev, qp), l.addr,
-		      l.lkey, len);
-	return gdri_sq_publish(dev, qp, index, 1, 0);
-}
-
-GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-			       size_t len, int pe, uint32_t q)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
-	uint64_t src_off = gdri_heap_offset(dev, src);
-
-	if (len == 8)
-		return gdri_post_inline_8(dev, qp, off, src);
-	if (len <= GDRI_INLINE_MAX)
-		return len ? gdri_post_inline_any(dev, qp, off, GDRI_KEY_DATA, src, len) : 0;
-	if (gdri_likely(nbi && src_off < dev->heap_size && len <= GDRI_MSG_MAX))
-		return gdri_post_write_nbi(dev, qp, off, src_off, (uint32_t)len);
-	return gdri_post_write_long(dev, qp, nbi, off, src, len, pe);
-}
-
-/* A scalar of 1, 2, 4 or 8 bytes, with the strict key: it may be a flag. */
-GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, uint64_t off, uint64_t value, uint32_t size,
-			       int pe, uint32_t q)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
-	uint32_t v[3];
-	uint64_t index;
-
-	if (!gdri_post_try(dev, qp, &index))
-		return gdri_post_value(dev, qp, off, GDRI_KEY_SYNC, value, size);
-	v[0] = (uint32_t)value;
-	v[1] = (uint32_t)(value >> 32);
-	v[2] = 0;
-	gdri_wqe_write_inline_12(qp, index, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, size);
-	return gdri_sq_publish(dev, qp, index, 1, 0);
-}
-
-/* ---- signals ---- */
-
-GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp *qp,
-				uint64_t index, uint32_t ce, uint64_t off, uint64_t value, int add)
-{
-	uint32_t v[3];
-
-	if (add) {
-		gdri_wqe_fa(qp, index, ce, off, qp->rkey_sync, gdri_sink_offset(), dev->lkey,
-			    value);
-		return;
-	}
-	v[0] = (uint32_t)value;
-	v[1] = (uint32_t)(value >> 32);
-	v[2] = 0;
-	gdri_wqe_write_inline_12(qp, index, ce, off, qp->rkey_sync, v, 8);
-}
-
-GDRI_NOINLINE int gdri_post_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
-				      uint64_t value, int add)
-{
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
-
-	if (gdri_unlikely(ret))
-		return ret;
-	gdri_wqe_signal(dev, &p.q, p.index, p.ce | p.fm, off, value, add);
-	return gdri_post_end(dev, qp, &p);
-}
-
-GDR_DEVICE int gdri_post_signal(struct gdri_dev *dev, uint64_t off, uint64_t value, int add, int pe, uint32_t q)
-{
-	return gdri_post_signal_on(dev, gdri_qp_to(dev, pe, q), off, value, add);
-}
-
-/* Data and signal on one queue, which executes them in order; one reservation,
- * one doorbell, one CQE. */
-GDRI_NOINLINE int gdri_post_write_signal_on(struct gdri_dev *dev, struct gdri_qp *qp, int nbi,
-					    uint64_t off, const void *src, size_t len,
-					    uint64_t sig_off, uint64_t value, int add)
-{
-	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
-	struct gdri_local l = {(uint64_t)(uintptr_t)src, {0}}; /* inline: the address itself */
-	struct gdri_post p;
-	uint64_t target;
-	uint32_t n;
-	int ret;
-
-#ifdef __CUDACC__
-	dev = gdri_dev(); /* its own value; a constant takes no registers across calls */
 #endif
-	if (!len)
-		return gdri_post_signal_on(dev, qp, sig_off, value, add);
-	if (len > GDRI_INLINE_MAX) {
-		ret = gdri_local(dev, src, len, &l, GDRI_PUT_SIGNAL, qp->peer);
-		if (gdri_unlikely(ret))
-			return ret;
-	}
-	if (gdri_unlikely(len > GDRI_MSG_MAX)) {
-		ret = gdri_post_big(dev, qp, GDRI_OP_WRITE, off, gdri_put_rkey(dev, qp), l,
-				    len - GDRI_MSG_MAX, &target);
-		if (ret)
-			return ret;
-		off += len - GDRI_MSG_MAX;
-		l.addr += len - GDRI_MSG_MAX;
-		len = GDRI_MSG_MAX;
-	}
-	n = (uint32_t)len;
-	ret = gdri_post_begin(dev, qp, 2, 0, &p);
-	if (gdri_unlikely(ret))
-		return ret;
-	if (n <= GDRI_INLINE_MAX) {
-		gdri_ld_bytes(v, (const void *)(uintptr_t)l.addr, n);
-		gdri_wqe_write_inline(&p.q, p.index, GDRI_CE_ERROR_ONLY | p.fm, off,
-				      gdri_post_rkey(&p, GDRI_KEY_DATA), v, n);
-	} else {
-		gdri_wqe_rdma(&p.q, p.index, GDRI_OP_WRITE, GDRI_CE_ERROR_ONLY | p.fm, off,
-			      gdri_post_rkey(&p, GDRI_KEY_DATA), l.addr, l.lkey, n);
-	}
-	gdri_wqe_signal(dev, &p.q, p.index + 1, p.ce, sig_off, value, add);
-	ret = gdri_post_end(dev, qp, &p);
-	if (nbi || ret || n <= GDRI_INLINE_MAX)
-		return ret;
-	return gdri_qp_wait(dev, qp, p.index + 2, GDRI_PUT_SIGNAL);
-}
 
-GDR_DEVICE int gdri_post_write_signal(struct gdri_dev *dev, int nbi, uint64_t off, const void *src,
-				      size_t len, uint64_t sig_off, uint64_t value, int add, int pe, uint32_t q)
-{
-	return gdri_post_write_signal_on(dev, gdri_qp_to(dev, pe, q), nbi, off, src, len, sig_off,
-					 value, add);
-}
-
-/* ---- reads ---- */
+/* ---- reads: their completion ---- */
 
 /* Where the NIC's writes may still be on their way when the CQE is seen: a DUMP
  * behind the reads flushes them. */
 GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
 {
-	struct gdri_post p;
-	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
+	struct gdri_opened opened;
+	struct gdri_post own;
+	const struct gdri_post *p;
+	int ret = gdri_post_open(dev, qp, 1, 0, &opened);
 
 	if (ret)
 		return ret;
-	gdri_wqe_dump(&p.q, p.index, p.ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
-	ret = gdri_post_end(dev, qp, &p);
-	return ret ? ret : gdri_qp_wait(dev, qp, p.index + 1, op);
+	p = gdri_opened_post(&opened, &own);
+	gdri_wqe_dump(&p->q, p->index, p->ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
+	ret = gdri_post_close(dev, qp, &opened);
+	return ret ? ret : gdri_qp_wait(dev, qp, opened.index + 1, op);
 }
 
 /* Waits for a read and makes its data visible. */
@@ -318,220 +179,225 @@ GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t
 	return ret;
 }
 
-GDRI_NOINLINE int gdri_post_read(struct gdri_dev *dev, int nbi, void *dst, uint64_t off, size_t len,
-				 int pe, uint32_t q)
+/* ---- words ---- */
+
+GDR_DEVICE void gdri_wqe_word(const struct gdri_qp *q, uint64_t index, uint32_t ce, uint64_t off, gdri_be32_t rkey,
+			      uint64_t value, uint32_t size)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
-	struct gdri_local l;
-	uint64_t target = 0;
+	uint32_t v[3];
+
+	v[0] = (uint32_t)value;
+	v[1] = (uint32_t)(value >> 32);
+	v[2] = 0;
+	gdri_wqe_write_inline_12(q, index, ce, off, rkey, v, size);
+}
+
+GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp *q, uint64_t index, uint32_t ce,
+				uint64_t off, uint64_t value, int kind)
+{
+	if (kind == GDRI_AMO_ADD)
+		gdri_wqe_fa(q, index, ce, off, q->rkey_sync, gdri_sink_offset(), dev->lkey, value);
+	else
+		gdri_wqe_word(q, index, ce, off, q->rkey_sync, value, 8);
+}
+
+/* A scalar, with the strict key, for it may be a flag; a put of 8 bytes; the signal of an operation. No loop, no
+ * array, as a GPU's thread likes it. */
+GDRI_NOINLINE int gdri_post_word(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	const struct gdri_post *p;
+	struct gdri_opened opened;
+	struct gdri_post own;
+	uint64_t value = 0, off;
 	int ret;
 
-	if (!len)
-		return 0;
-	ret = gdri_local(dev, dst, len, &l, GDRI_GET, pe);
+	if (o->op == GDRI_PUT)
+		gdri_ld_bytes_8(&value, o->local);
+	ret = gdri_post_open(dev, qp, 1, 0, &opened);
 	if (gdri_unlikely(ret))
 		return ret;
-	ret = gdri_post_big(dev, qp, GDRI_OP_READ, off, qp->rkey_data, l, len, &target);
-	if (nbi || ret)
+	off = gdri_heap_offset(dev, gdri_op_word(o));
+	p = gdri_opened_post(&opened, &own);
+	if (o->op == GDRI_PUT)
+		gdri_wqe_word(&p->q, p->index, p->ce | p->fm, off, gdri_post_rkey(p), value, 8);
+	else if (o->op == GDRI_P)
+		gdri_wqe_word(&p->q, p->index, p->ce | p->fm, off, p->q.rkey_sync, o->value, o->size);
+	else
+		gdri_wqe_signal(dev, &p->q, p->index, p->ce | p->fm, off, o->value, o->kind);
+	return gdri_post_close(dev, qp, &opened);
+}
+
+/* 1, 2, 4 or 8 bytes. */
+GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	uint64_t index;
+
+	if (!GDRI_SHORT_WAYS || !gdri_post_try(dev, qp, &index))
+		return gdri_op_away_scalar(gdri_post_word, dev, o);
+	gdri_wqe_word(qp, index, GDRI_CE_ALWAYS, gdri_heap_offset(dev, o->remote), qp->rkey_sync, o->value, o->size);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
+}
+
+/* 8 bytes from anywhere; the source may be reused at once. */
+GDR_DEVICE int gdri_post_write_8(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	uint64_t index, value;
+
+	if (!GDRI_SHORT_WAYS || !gdri_post_try(dev, qp, &index))
+		return gdri_op_away_memory(gdri_post_word, dev, o);
+	gdri_ld_bytes_8(&value, o->local);
+	gdri_wqe_word(qp, index, GDRI_CE_ALWAYS, gdri_heap_offset(dev, o->remote), gdri_put_rkey(dev, qp), value, 8);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
+}
+
+/* ---- memory ---- */
+
+/* What one message carries of an operation. */
+struct gdri_message {
+	uint64_t at; /* of its first byte */
+	uint32_t n;
+	uint8_t in_entry; /* data stands in the WQE: a write of at most GDRI_INLINE_MAX bytes, whose source may be
+			   * reused at once */
+	uint8_t signal;	  /* behind the data */
+	struct gdri_local l;
+};
+
+GDR_DEVICE void gdri_message_at(struct gdri_message *m, const struct gdri_operation *o, uint64_t at)
+{
+	uint64_t left = o->len - at;
+
+	m->at = at;
+	m->n = left < GDRI_MSG_MAX ? (uint32_t)left : GDRI_MSG_MAX;
+	m->signal = o->op == GDRI_PUT_SIGNAL && left <= GDRI_MSG_MAX;
+}
+
+GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_opened *opened,
+				   const struct gdri_operation *o, uint32_t ce)
+{
+	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
+	/* callers have no more; the compiler cannot know */
+	uint32_t len = o->len < sizeof(v) ? (uint32_t)o->len : (uint32_t)sizeof(v);
+	const struct gdri_post *p;
+	struct gdri_post own;
+
+	gdri_ld_bytes(v, o->local, len);
+	p = gdri_opened_post(opened, &own);
+	gdri_wqe_write_inline(&p->q, p->index, ce, gdri_heap_offset(dev, o->remote), gdri_post_rkey(p), v, len);
+}
+
+GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_opened *opened,
+				 const struct gdri_operation *o, const struct gdri_message *m, uint32_t ce)
+{
+	struct gdri_post own;
+	const struct gdri_post *p = gdri_opened_post(opened, &own);
+	int get = o->op == GDRI_GET;
+
+	gdri_wqe_rdma(&p->q, p->index, get ? GDRI_OP_READ : GDRI_OP_WRITE, ce,
+		      gdri_heap_offset(dev, o->remote) + m->at, get ? p->q.rkey_data : gdri_post_rkey(p),
+		      m->l.addr + m->at, m->l.lkey, m->n);
+}
+
+GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_opened *opened,
+				   const struct gdri_operation *o)
+{
+	struct gdri_post own;
+	const struct gdri_post *p = gdri_opened_post(opened, &own);
+
+	gdri_wqe_signal(dev, &p->q, p->index + 1, p->ce, gdri_heap_offset(dev, o->sig), o->value, o->kind);
+}
+
+/* Data and signal on one queue, which executes them in order: one reservation, one doorbell, one CQE. *target: what to
+ * wait for. */
+GDR_DEVICE int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m,
+				 uint64_t *target)
+{
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	struct gdri_opened opened;
+	uint32_t ce;
+	int ret = gdri_post_open(dev, qp, 1 + m->signal, 0, &opened);
+
+	if (gdri_unlikely(ret))
 		return ret;
-	ret = gdri_read_wait(dev, qp, target, GDRI_GET);
-	if (gdri_unlikely(l.lkey.be != dev->lkey.be)) /* a buffer, which may be the host's, beyond the scope of F4 */
+	ce = (m->signal ? GDRI_CE_ERROR_ONLY : opened.ce) | opened.fm;
+	if (m->in_entry)
+		gdri_message_inline(dev, &opened, o, ce);
+	else
+		gdri_message_rdma(dev, &opened, o, m, ce);
+	if (m->signal)
+		gdri_message_signal(dev, &opened, o);
+	*target = opened.index + 1 + m->signal;
+	return gdri_post_close(dev, qp, &opened);
+}
+
+/* Until what was read is here and visible, or the source of what was written may be reused. */
+GDR_DEVICE int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m,
+			       uint64_t target)
+{
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	int ret;
+
+	if (o->op != GDRI_GET)
+		return gdri_qp_wait(dev, qp, target, o->op);
+	ret = gdri_read_wait(dev, qp, target, o->op);
+	if (gdri_unlikely(m->l.lkey.be != dev->lkey.be)) /* a buffer, perhaps the host's, beyond the scope of F4 */
 		gdri_fence_sys();
 	return ret;
 }
 
-/* ---- fetch slots: 16 bytes of the control area for one result ---- */
-
-GDRI_NOINLINE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+/* Put, get and put with signal, of any length but 0. */
+GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint32_t words = GDRI_FETCH_SLOTS / 64, i, word;
-	struct gdri_waiter w;
-	uint64_t map, bit;
-	int ret;
+	uint64_t target = 0, at;
+	struct gdri_message m;
+	int ret = 0;
 
-	word = ((uint32_t)gdr_block_id() * 16 + (uint32_t)gdr_thread_id() / 32) % words;
-	gdri_wait_begin(&w, op, pe, 0);
-	for (;;) {
-		for (i = 0; i < words; i++, word = (word + 1) % words) {
-			map = ~gdri_ld_relaxed_gpu_u64(&dev->fetch_map[word]);
-			if (!map)
-				continue;
-			bit = map & (~map + 1);
-			/* acquire; pairs with the release in gdri_slot_give */
-			if (gdri_or_u64(&dev->fetch_map[word], bit) & bit)
-				continue;
-			*slot = word * 64 + gdri_ffs_u64(bit);
-			gdri_wait_end(dev, &w);
-			return 0;
-		}
-		ret = gdri_wait_step(dev, &w);
-		if (ret)
-			return ret;
+	m.in_entry = o->op != GDRI_GET && o->len <= GDRI_INLINE_MAX;
+	if (!m.in_entry)
+		ret = gdri_local(dev, o->local, o->len, &m.l, o->op, o->pe);
+	GDRI_NOT_UNROLLED
+	for (at = 0; !ret && at < o->len; at += m.n) {
+		gdri_message_at(&m, o, at);
+		ret = gdri_post_message(dev, o, &m, &target);
 	}
+	return ret || o->nbi || m.in_entry ? ret : gdri_post_await(dev, o, &m, target);
 }
 
-/* Only when nothing can still be written to it: not after a timeout or an error. */
-GDR_DEVICE void gdri_slot_give(struct gdri_dev *dev, uint32_t slot)
+/* ... and of none. */
+GDR_DEVICE int gdri_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	gdri_fence_gpu(); /* the result was read before */
-	gdri_and_u64(&dev->fetch_map[slot / 64], ~(1ull << (slot & 63u)));
+	if (!o->len && o->op != GDRI_PUT_SIGNAL)
+		return 0;
+	if (!o->len || (o->len == 8 && o->op == GDRI_PUT))
+		return gdri_post_word(dev, o);
+	return gdri_post_messages(dev, o);
 }
 
-GDR_DEVICE uint64_t gdri_slot_offset(uint32_t slot)
+/* From the heap, in one message, which is not waited for. */
+GDR_DEVICE int gdri_post_write_nbi(struct gdri_dev *dev, struct gdri_operation *o, uint64_t src_off)
 {
-	return offsetof(struct gdri_ctl, fetch) + (uint64_t)slot * GDRI_FETCH_SLOT_SIZE;
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	uint64_t index;
+
+	if (!GDRI_SHORT_WAYS || !gdri_post_try(dev, qp, &index))
+		return gdri_op_away_memory(gdri_post_messages, dev, o);
+	gdri_wqe_rdma(qp, index, GDRI_OP_WRITE, GDRI_CE_ALWAYS, gdri_heap_offset(dev, o->remote),
+		      gdri_put_rkey(dev, qp), src_off, dev->lkey, (uint32_t)o->len);
+	return gdri_sq_publish(dev, qp, index, 1, 0);
 }
 
-GDR_DEVICE uint64_t gdri_slot_value(const struct gdri_dev *dev, uint32_t slot)
+/* gdri_post_memory of a put, with its short ways. */
+GDR_DEVICE int gdri_post_write(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	return gdri_ld_relaxed_sys_u64((const uint64_t *)(dev->heap + gdri_slot_offset(slot)));
-}
+	uint64_t src_off = gdri_heap_offset(dev, o->local);
 
-/* What was posted into the slot (ret: of the post) arrives; the slot is free again. */
-GDR_DEVICE int gdri_slot_await(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t slot, int ret,
-			       uint64_t target, uint32_t op, uint64_t *value)
-{
-	if (!ret) {
-		ret = gdri_read_wait(dev, qp, target, op);
-		if (ret)
-			return ret; /* it may still be written to */
-		*value = gdri_slot_value(dev, slot);
-	}
-	gdri_slot_give(dev, slot);
-	return ret;
-}
-
-/* A scalar of size bytes, zero-extended. */
-GDRI_NOINLINE int gdri_post_load(struct gdri_dev *dev, uint64_t off, uint32_t size, int pe, uint32_t q,
-				 uint64_t *value)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
-	struct gdri_local l;
-	uint64_t target;
-	uint32_t slot;
-	int ret = gdri_slot_take(dev, &slot, GDRI_G, pe);
-
-	if (ret)
-		return ret;
-	l.addr = gdri_slot_offset(slot);
-	l.lkey = dev->lkey;
-	ret = gdri_post_rdma(dev, qp, GDRI_OP_READ, off, qp->rkey_sync, l, size, &target);
-	ret = gdri_slot_await(dev, qp, slot, ret, target, GDRI_G, value);
-	if (!ret)
-		*value &= ~0ull >> (64 - 8 * size);
-	return ret;
-}
-
-/* ---- atomics ---- */
-
-/* AND, OR, SET and SWAP as masked compare-and-swap that always matches. */
-GDR_DEVICE void gdri_amo_masks(int kind, uint64_t a, uint64_t b, struct gdri_masked_cs *m)
-{
-	m->compare = 0;
-	m->compare_mask = 0;
-	m->swap = a;
-	m->swap_mask = ~0ull;
-	if (kind == GDRI_AMO_AND) { /* clear the bits that are not in a */
-		m->swap = 0;
-		m->swap_mask = ~a;
-	} else if (kind == GDRI_AMO_OR) {
-		m->swap_mask = a;
-	} else if (kind == GDRI_AMO_CSWAP) {
-		m->compare = b;
-		m->compare_mask = ~0ull;
-	}
-}
-
-GDR_DEVICE int gdri_amo_is_fa(int kind)
-{
-	return kind == GDRI_AMO_ADD || kind == GDRI_AMO_FETCH || kind == GDRI_AMO_XOR;
-}
-
-GDR_DEVICE void gdri_wqe_amo4(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
-			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
-{
-	uint32_t ce = p->ce | p->fm;
-	struct gdri_masked_cs m;
-
-	if (gdri_amo_is_fa(kind)) {
-		gdri_wqe_masked_fa4(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey,
-				    (uint32_t)a, kind == GDRI_AMO_XOR ? ~0u : 0);
-		return;
-	}
-	gdri_amo_masks(kind, a, b, &m);
-	gdri_wqe_masked_cs4(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
-}
-
-GDR_DEVICE void gdri_wqe_amo8(const struct gdri_qp *qp, const struct gdri_post *p, int kind,
-			      uint64_t off, uint64_t a, uint64_t b, const struct gdri_local *l)
-{
-	uint32_t ce = p->ce | p->fm;
-	struct gdri_masked_cs m;
-
-	if (kind == GDRI_AMO_XOR) { /* addition without any carry */
-		gdri_wqe_masked_fa8(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a,
-				    ~0ull);
-	} else if (gdri_amo_is_fa(kind)) {
-		gdri_wqe_fa(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a);
-	} else if (kind == GDRI_AMO_CSWAP) {
-		gdri_wqe_cs(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, a, b);
-	} else {
-		gdri_amo_masks(kind, a, b, &m);
-		gdri_wqe_masked_cs8(qp, p->index, ce, off, qp->rkey_sync, l->addr, l->lkey, &m);
-	}
-}
-
-/* The old value goes to l. */
-GDRI_GENERAL int gdri_post_amo(struct gdri_dev *dev, struct gdri_qp *qp, int kind, uint32_t size,
-			       uint64_t off, uint64_t a, uint64_t b, struct gdri_local l,
-			       uint64_t *target)
-{
-	int two = size == 8 && !gdri_amo_is_fa(kind) && kind != GDRI_AMO_CSWAP;
-	struct gdri_post p;
-	int ret;
-
-	if (kind == GDRI_AMO_FETCH)
-		a = 0;
-	ret = gdri_post_begin(dev, qp, two ? 2 : 1, two, &p);
-	if (gdri_unlikely(ret))
-		return ret;
-	if (size == 4)
-		gdri_wqe_amo4(&p.q, &p, kind, off, a, b, &l);
-	else
-		gdri_wqe_amo8(&p.q, &p, kind, off, a, b, &l);
-	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
-	return gdri_post_end(dev, qp, &p);
-}
-
-GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, int kind, uint32_t size, uint64_t off,
-				   uint64_t a, uint64_t b, int pe, uint32_t q)
-{
-	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
-	uint64_t target;
-
-	return gdri_post_amo(dev, gdri_qp_to(dev, pe, q), kind, size, off, a, b, l, &target);
-}
-
-GDRI_NOINLINE int gdri_post_fetch_atomic(struct gdri_dev *dev, int kind, uint32_t size,
-					 uint64_t off, uint64_t a, uint64_t b, int pe, uint32_t q,
-					 uint64_t *old)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, q);
-	struct gdri_local l;
-	uint64_t target;
-	uint32_t slot;
-	int ret = gdri_slot_take(dev, &slot, GDRI_FETCH_AMO, pe);
-
-	GDRI_BY_ABI(gdri_post_fetch_atomic);
-	if (ret)
-		return ret;
-	l.addr = gdri_slot_offset(slot);
-	l.lkey = dev->lkey;
-	ret = gdri_post_amo(dev, qp, kind, size, off, a, b, l, &target);
-	ret = gdri_slot_await(dev, qp, slot, ret, target, GDRI_FETCH_AMO, old);
-	if (!ret && size == 4) /* 4-byte results stand big-endian in memory, 8-byte ones do not */
-		*old = gdri_bswap32((uint32_t)*old);
-	return ret;
+	if (o->len == 8)
+		return gdri_post_write_8(dev, o);
+	if (gdri_likely(o->len > GDRI_INLINE_MAX && o->nbi && src_off < dev->heap_size && o->len <= GDRI_MSG_MAX))
+		return gdri_post_write_nbi(dev, o, src_off);
+	return o->len ? gdri_op_away_memory(gdri_post_messages, dev, o) : 0;
 }
 
 #endif

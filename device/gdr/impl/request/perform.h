@@ -11,13 +11,12 @@
 GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
 {
 	const struct gdri_rq_atomic *a = &q->atomic;
-	struct gdri_dev *dev = gdri_dev();
 
 	if (gdri_amo_combines(a->kind))
 		return gdri_amo_fetch_combine(gdri_amo_code(a->kind), q->dst, a->operand, q->pe, 0, old);
 	if (q->what == GDRI_RQ_FETCH_AMO)
 		return gdri_atomic_of((int)a->kind, q->size, q->dst, a->operand, a->compare, q->pe, 0, old);
-	return gdri_xfer_atomic(dev, (int)a->kind, q->size, q->dst, a->operand, a->compare, q->pe, 0);
+	return gdri_slow_atomic(GDRI_FORM(GDRI_AMO, q->size, a->kind), q->dst, a->operand, q->pe, 0);
 }
 
 GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)

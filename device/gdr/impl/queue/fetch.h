@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What brings a value back, and atomics, by queue: loads of scalars, atomics with and without the old value. */
+#ifndef GDRI_FETCH_H
+#define GDRI_FETCH_H
+
+#include <gdr/impl/queue/post.h>
+
+/* ---- fetch slots: 16 bytes of the control area for one result ---- */
+
+GDRI_NOINLINE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+{
+	uint32_t words = GDRI_FETCH_SLOTS / 64, i, word;
+	struct gdri_waiter w;
+	uint64_t map, bit;
+	int ret;
+
+	word = ((uint32_t)gdr_block_id() * 16 + (uint32_t)gdr_thread_id() / 32) % words;
+	gdri_wait_begin(&w, op, pe, 0);
+	for (;;) {
+		for (i = 0; i < words; i++, word = (word + 1) % words) {
+			map = ~gdri_ld_relaxed_gpu_u64(&dev->fetch_map[word]);
+			if (!map)
+				continue;
+			bit = map & (~map + 1);
+			/* acquire; pairs with the release in gdri_slot_give */
+			if (gdri_or_u64(&dev->fetch_map[word], bit) & bit)
+				continue;
+			*slot = word * 64 + gdri_ffs_u64(bit);
+			gdri_wait_end(dev, &w);
+			return 0;
+		}
+		ret = gdri_wait_step(dev, &w);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Only when nothing can still be written to it: not after a timeout or an error. */
+GDR_DEVICE void gdri_slot_give(struct gdri_dev *dev, uint32_t slot)
+{
+	gdri_fence_gpu(); /* the result was read before */
+	gdri_and_u64(&dev->fetch_map[slot / 64], ~(1ull << (slot & 63u)));
+}
+
+GDR_DEVICE uint64_t gdri_slot_offset(uint32_t slot)
+{
+	return offsetof(struct gdri_ctl, fetch) + (uint64_t)slot * GDRI_FETCH_SLOT_SIZE;
+}
+
+GDR_DEVICE uint64_t gdri_slot_value(const struct gdri_dev *dev, uint32_t slot)
+{
+	return gdri_ld_relaxed_sys_u64((const uint64_t *)(dev->heap + gdri_slot_offset(slot)));
+}
+
+/* What was posted into the slot (ret: of the post) arrives; the slot is free again. */
+GDR_DEVICE int gdri_slot_await(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t slot, int ret,
+			       uint64_t target, uint32_t op, uint64_t *value)
+{
+	if (!ret) {
+		ret = gdri_read_wait(dev, qp, target, op);
+		if (ret)
+			return ret; /* it may still be written to */
+		*value = gdri_slot_value(dev, slot);
+	}
+	gdri_slot_give(dev, slot);
+	return ret;
+}
+
+/* ---- atomics ---- */
+
+/* AND, OR, SET and SWAP as masked compare-and-swap that always matches. */
+GDR_DEVICE void gdri_amo_masks(int kind, uint64_t a, uint64_t b, struct gdri_masked_cs *m)
+{
+	m->compare = 0;
+	m->compare_mask = 0;
+	m->swap = a;
+	m->swap_mask = ~0ull;
+	if (kind == GDRI_AMO_AND) { /* clear the bits that are not in a */
+		m->swap = 0;
+		m->swap_mask = ~a;
+	} else if (kind == GDRI_AMO_OR) {
+		m->swap_mask = a;
+	} else if (kind == GDRI_AMO_CSWAP) {
+		m->compare = b;
+		m->compare_mask = ~0ull;
+	}
+}
+
+GDR_DEVICE int gdri_amo_is_fa(int kind)
+{
+	return kind == GDRI_AMO_ADD || kind == GDRI_AMO_FETCH || kind == GDRI_AMO_XOR;
+}
+
+/* A fetch adds nothing. */
+GDR_DEVICE uint64_t gdri_amo_operand(const struct gdri_operation *o)
+{
+	return o->kind == GDRI_AMO_FETCH ? 0 : o->value;
+}
+
+GDR_DEVICE void gdri_wqe_amo4(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+			      const struct gdri_local *l)
+{
+	uint32_t ce = p->ce | p->fm;
+	struct gdri_masked_cs m;
+
+	if (gdri_amo_is_fa(o->kind)) {
+		gdri_wqe_masked_fa4(&p->q, p->index, ce, off, p->q.rkey_sync, l->addr, l->lkey,
+				    (uint32_t)gdri_amo_operand(o), o->kind == GDRI_AMO_XOR ? ~0u : 0);
+		return;
+	}
+	gdri_amo_masks(o->kind, o->value, o->compare, &m);
+	gdri_wqe_masked_cs4(&p->q, p->index, ce, off, p->q.rkey_sync, l->addr, l->lkey, &m);
+}
+
+GDR_DEVICE void gdri_wqe_amo8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+			      const struct gdri_local *l)
+{
+	const struct gdri_qp *q = &p->q;
+	uint32_t ce = p->ce | p->fm;
+	struct gdri_masked_cs m;
+
+	if (o->kind == GDRI_AMO_XOR) { /* addition without any carry */
+		gdri_wqe_masked_fa8(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, o->value, ~0ull);
+	} else if (gdri_amo_is_fa(o->kind)) {
+		gdri_wqe_fa(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, gdri_amo_operand(o));
+	} else if (o->kind == GDRI_AMO_CSWAP) {
+		gdri_wqe_cs(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, o->value, o->compare);
+	} else {
+		gdri_amo_masks(o->kind, o->value, o->compare, &m);
+		gdri_wqe_masked_cs8(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, &m);
+	}
+}
+
+/* A load or an atomic; what it brings goes to l. *target: what to wait for. */
+GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_local *l,
+				     uint64_t *target)
+{
+	int two = o->op != GDRI_G && o->size == 8 && !gdri_amo_is_fa(o->kind) && o->kind != GDRI_AMO_CSWAP, ret;
+	struct gdri_qp *qp = gdri_op_queue(dev, o);
+	const struct gdri_post *p;
+	struct gdri_opened opened;
+	struct gdri_post own;
+
+	ret = gdri_post_open(dev, qp, two ? 2 : 1, two, &opened);
+	if (gdri_unlikely(ret))
+		return ret;
+	p = gdri_opened_post(&opened, &own);
+	if (o->op == GDRI_G)
+		gdri_wqe_rdma(&p->q, p->index, GDRI_OP_READ, p->ce | p->fm, gdri_heap_offset(dev, o->remote),
+			      p->q.rkey_sync, l->addr, l->lkey, o->size);
+	else if (o->size == 4)
+		gdri_wqe_amo4(p, o, gdri_heap_offset(dev, o->remote), l);
+	else
+		gdri_wqe_amo8(p, o, gdri_heap_offset(dev, o->remote), l);
+	*target = opened.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
+	return gdri_post_close(dev, qp, &opened);
+}
+
+/* Atomics whose old value nobody wants, or 8 bytes of it in memory of the caller's by the next quiet. */
+GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
+	uint64_t target;
+	int ret = o->op == GDRI_AMO ? 0 : gdri_local(dev, o->local, 8, &l, o->op, o->pe);
+
+	return ret ? ret : gdri_post_fetching(dev, o, &l, &target);
+}
+
+/* 4-byte results of atomics stand big-endian in memory, 8-byte ones do not. What is loaded is zero-extended. */
+GDR_DEVICE uint64_t gdri_fetched(const struct gdri_operation *o, uint64_t value)
+{
+	if (o->op != GDRI_G)
+		return o->size == 4 ? gdri_bswap32((uint32_t)value) : value;
+	return value & ~0ull >> (64 - 8 * o->size);
+}
+
+/* Loads, and atomics whose old value is waited for: o->result. */
+GDRI_NOINLINE int gdri_post_fetch(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	struct gdri_local l;
+	uint64_t target;
+	uint32_t slot;
+	int ret = gdri_slot_take(dev, &slot, o->op, o->pe);
+
+	GDRI_BY_ABI(gdri_post_fetch);
+	if (ret)
+		return ret;
+	l.addr = gdri_slot_offset(slot);
+	l.lkey = dev->lkey;
+	ret = gdri_post_fetching(dev, o, &l, &target);
+	ret = gdri_slot_await(dev, gdri_op_queue(dev, o), slot, ret, target, o->op, &o->result);
+	if (!ret)
+		o->result = gdri_fetched(o, o->result);
+	return ret;
+}
+
+#endif
