@@ -17,6 +17,7 @@
 #include "runtime/core/state.h"
 #include "runtime/diag/place.h"
 #include "runtime/mem/heap.h"
+#include "runtime/net/net.h"
 #include "runtime/path/link_check.h"
 #include "runtime/team/team.h"
 #include "tests/device/fake_nic.h"
@@ -50,6 +51,7 @@ static struct fake *f;
 static struct gdri_state st;
 static struct gdri_heap its_heap;
 static struct gdri_teams its_teams;
+static struct gdri_net its_net = {.name = "fake0"};
 
 static void start(unsigned slots, int mapped)
 {
@@ -63,6 +65,7 @@ static void start(unsigned slots, int mapped)
 	memset(&st, 0, sizeof(st));
 	st.heap = &its_heap;
 	st.teams = &its_teams;
+	st.net = &its_net;
 	st.n_pes = N_PES;
 	st.heap->base = f->heap[0];
 	st.peers = f->dev->peers;
@@ -191,6 +194,7 @@ static void test_no_answer(void **state)
 	assert_in_range(gdri_now_ns() - t, 100000000ull, 10000000000ull);
 	assert_non_null(strstr(gdri_log_last_error(), "link check with PE 3: queue 3: write: not complete within 39."));
 	assert_non_null(strstr(gdri_log_last_error(), " s (limit: GDR_INIT_TIMEOUT=40000ms)"));
+	assert_non_null(strstr(gdri_log_last_error(), "else fake0 is stuck"));
 	fake_hold(f, 0);
 	fake_stop(f);
 }
