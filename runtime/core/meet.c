@@ -52,7 +52,7 @@ static int meet_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64
 	int ret;
 
 	gdri_wait_begin(&w, GDRI_MEET, pe, gdri_heap_offset(dev, word));
-	w.start_ns = w.still_ns = start; /* the limit is one for all rounds */
+	w.limit.start_ns = w.limit.still_ns = start; /* the limit is one for all rounds */
 	for (;;) {
 		/* acquire: pairs with the partner's release, or the NIC's order */
 		*value = gdri_ld_acquire_sys_u64(word);

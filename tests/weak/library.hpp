@@ -56,17 +56,12 @@ uint32_t gdri_hd_group(uint64_t)
 /* Time goes by steps, and the second one is long enough for anything. */
 int gdri_wait_step(struct gdri_dev *, struct gdri_waiter *w)
 {
-	w->start_ns = 1;
-	w->next_ns = ++w->round > 1 ? w->next_ns + 2 * GDRI_TURN_NS : 1;
+	w->limit.start_ns = 1;
+	w->limit.next_ns = ++w->round > 1 ? w->limit.next_ns + 2 * GDRI_TURN_NS : 1;
 	return w->op == GDRI_QUEUE_FULL && scen->expires && !rl::rand(4) ? -GDR_ETIMEOUT : 0;
 }
 
-void gdri_wait_anew(struct gdri_dev *, struct gdri_waiter *w, uint64_t last)
-{
-	w->last = last;
-}
-
-void gdri_wait_over(struct gdri_dev *, struct gdri_waiter *)
+void gdri_wait_end(struct gdri_dev *, struct gdri_waiter *)
 {
 }
 

@@ -39,13 +39,17 @@ static int weak_spins;
 static uint32_t weak_relay;
 #define GDRI_SPINS weak_spins
 #define GDRI_RELAY_AHEAD weak_relay
-#define GDRI_WATCH_H /* waits are below */
+#define GDRI_TIMEOUT_H /* the waits that other PEs may be to blame for are below */
 
 #include <gdr/impl/arch/dev.h>
 /* From here on each use is a site of its own. */
 #define gdri_fence_nic() WEAK_FENCE("fence_nic", rl::mo_acq_rel)
 #define gdri_fence_release_nic() WEAK_FENCE("fence_release_nic", rl::mo_release)
-#include <gdr/impl/wait/chain.h>
+#include <gdr/impl/queue/publish.h>
+int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
+void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w);
+void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w);
+void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit);
 #include <gdr/impl/api/order.h>
 
 #define WEAK_POSTERS 5
@@ -119,6 +123,7 @@ struct weak_queue : rl::test_suite<weak_queue, WEAK_THREADS> {
 		weak_mem.dev.used = &weak_mem.used;
 		weak_mem.dev.errors = weak_mem.errors;
 		weak_mem.dev.abort = &weak_mem.abort;
+		weak_mem.dev.timeout_ns = 8 * GDRI_TURN_NS; /* its clock stands still */
 		weak_mem.dev.n_pes = 1;
 		weak_mem.dev.n_slots = 1;
 		weak_mem.dev.flags = scen->flags;

@@ -7,7 +7,6 @@
 #include <gdr/impl/path/ctx.h>
 #include <gdr/impl/path/p2p.h>
 #include <gdr/impl/queue/fetch.h>
-#include <gdr/impl/wait/watch.h>
 
 /* Mapped address of the symmetric object, or NULL: by queue. */
 GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int pe)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The queue protocol, completion: what of a queue is complete, by its CQ, and waiting for it. Proofs for indexes that
- * wrap: docs/memory-model.md, "Wrap". */
+/* The queue protocol, completion: what of a queue is complete, by its CQ, and a short wait for it. Proofs for indexes
+ * that wrap: docs/memory-model.md, "Wrap". */
 #ifndef GDRI_COMPLETE_H
 #define GDRI_COMPLETE_H
 
-#include <gdr/impl/wait/error.h>
+#include <gdr/impl/queue/error.h>
 #include <gdr/impl/wait/waiter.h>
 
 /* The largest index <= r whose low bits (mask: 0xffff) are those of low; below 0 (as
@@ -123,38 +123,6 @@ GDR_DEVICE_COLD int gdri_qp_lost_peer(const struct gdri_qp *qp, int err)
 	return err == -GDR_ERETRY || err == -GDR_ERNR || (err == -GDR_EFLUSHED && !qp->cq_mask);
 }
 
-GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
-				    uint32_t op)
-{
-	struct gdri_waiter w;
-	int ret;
-
-	GDRI_BY_ABI(gdri_qp_wait_long);
-	gdri_wait_begin_queue(&w, op, qp);
-	for (;;) {
-		ret = gdri_qp_test(qp, target);
-		if (ret)
-			break;
-		gdri_poll(dev, qp);
-		ret = gdri_qp_test(qp, target);
-		if (ret)
-			break;
-		ret = gdri_wait_step(dev, &w);
-		if (ret)
-			return ret;
-		gdri_wait_moves(dev, &w, gdri_ld_relaxed_gpu_u64(&qp->done));
-	}
-	if (gdri_unlikely(ret < 0)) {
-		gdri_note_failure(dev, ret);
-		if (gdri_qp_lost_peer(qp, ret))
-			gdri_wait_lost(dev, &w, qp->peer);
-		gdri_wait_leave(dev, &w);
-		return ret;
-	}
-	gdri_wait_end(dev, &w);
-	return 0;
-}
-
 /* Looks at a queue, a few times as long as an operation takes, before a wait gets a frame. */
 #define GDRI_CQ_LOOKS (4 * GDRI_SPINS + 1)
 
@@ -214,17 +182,6 @@ GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint
 			return 1;
 	}
 	return 0;
-}
-
-GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
-			       uint32_t op)
-{
-	/* read before, when its time does not count, as in gdri_wait_short */
-	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
-
-	if (gdri_likely(qp->cq_mask && !failed) && gdri_qp_wait_short(dev, qp, target))
-		return 0;
-	return gdri_qp_wait_long(dev, qp, target, op);
 }
 
 #endif

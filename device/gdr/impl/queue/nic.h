@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The queue protocol: reserve blocks (reserve.h), publish them in order with one doorbell (publish.h),
- * learn of completions (complete.h); here: posting, by the lanes that happen to be together. The arguments why it
- * is right are in docs/memory-model.md, under the names used here. No locks: a thread that
+/* The queue protocol: reserve blocks (reserve.h), publish them in order with one doorbell (publish.h), learn of
+ * completions (complete.h), wait for others (wait.h); here: posting, by the lanes that happen to be together. The
+ * arguments why it is right are in docs/memory-model.md, under the names used here. No locks: a thread that
  * holds blocks does bounded work until they are published. */
 #ifndef GDRI_NIC_DEV_H
 #define GDRI_NIC_DEV_H
 
-#include <gdr/impl/queue/publish.h>
+#include <gdr/impl/queue/wait.h>
 
 struct gdri_post {
 	uint64_t index;	 /* caller's first block */

@@ -5,6 +5,7 @@
 #define GDRI_PUBLISH_H
 
 #include <gdr/impl/queue/reserve.h>
+#include <gdr/impl/wait/waiter.h>
 
 /* A doorbell at least every so many blocks, though later reservers are about to
  * publish. With groups of at most depth / 4 it never leaves the blocks that
@@ -25,28 +26,46 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
 }
 
-/* Waits for the publication of earlier reservers, or of the caller by one of them. They do bounded work; one that was
- * killed in between leaves the queue unusable, which is its error from then on. */
+/* A poster gives up waiting for the baton: earlier posters do bounded work, so one was killed in between. The queue is
+ * unusable, which is its error from then on. */
+GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t start_ns, int status)
+{
+	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
+
+	gdri_note_failure(dev, status);
+	gdri_sq_break(qp, status);
+	if (!e)
+		return status;
+	e->op = GDRI_PUBLISH;
+	e->peer = e->waited_for = dev->pe;
+	e->addr = e->len = e->local = 0;
+	e->waited_ns = start_ns ? e->time_ns - start_ns : 0;
+	gdri_error_complete(e);
+	return status;
+}
+
+/* Waits for the publication of earlier reservers, or of the caller by one of them. All of them are this PE's: no other
+ * one is asked who is to blame, so that who asks (diag/) can publish, too. */
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
-	struct gdri_waiter w;
-	uint64_t ready;
-	int ret = 0;
+	struct gdri_limit limit;
+	uint64_t ready, seen = 0;
+	uint32_t round = 0;
+	int ret;
 
-	gdri_wait_begin(&w, GDRI_PUBLISH, dev->pe, 0);
+	gdri_limit_start(&limit);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
-		gdri_wait_moves(dev, &w, ready);
+		if (ready != seen)
+			gdri_limit_anew(&limit);
+		seen = ready;
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
-		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
-			ret = gdri_wait_step(dev, &w);
-		if (!ret)
-			continue;
-		gdri_sq_break(qp, ret);
-		gdri_wait_leave(dev, &w);
-		return ret;
+		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another one gave up */
+			return ret;
+		ret = gdri_limit_step(dev, &limit, round++);
+		if (ret)
+			return gdri_sq_give_up(dev, qp, limit.start_ns, ret);
 	}
-	gdri_wait_end(dev, &w);
 	return 0;
 }
 
@@ -266,31 +285,6 @@ GDR_DEVICE void gdri_sq_publish_first(struct gdri_dev *dev, struct gdri_qp *qp, 
 	b.rsvd = base + n; /* as it was when they were reserved; to look again would be a round trip */
 	gdri_fence_nic();  /* F1 */
 	gdri_sq_pass_on(dev, qp, b, base, n, last2, 1);
-}
-
-/* gdri_sq_publish of what a wait itself posts (chain.h, watch.h). Were it to wait as others do, waits would call
- * each other, and nobody could tell how deep the stack of a GPU's thread has to be. */
-GDR_DEVICE_COLD int gdri_sq_publish_watch(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
-{
-	uint64_t end = gdr_clock_ns() + dev->timeout_ns;
-	uint32_t round = 0;
-	int ret;
-
-	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
-	while (gdri_ld_acquire_gpu_u64(&qp->ready) >> 1 != base) {
-		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
-		if (ret != -GDR_ETIMEOUT && ret != -GDR_EABORTED)
-			ret = gdri_ld_relaxed_sys_u32(dev->abort) ? -GDR_EABORTED
-			      : gdr_clock_ns() > end		  ? -GDR_ETIMEOUT
-								  : 0;
-		if (ret) {
-			gdri_sq_break(qp, ret);
-			return ret;
-		}
-		gdr_pause(round++);
-	}
-	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, 1, 0, 0);
-	return 0;
 }
 
 #endif

@@ -16,6 +16,13 @@ GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_q
 		gdri_or_u64(&dev->used[i >> 6], bit);
 }
 
+GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
+{
+	uint64_t i = (uint64_t)(qp - dev->qps);
+
+	return qp->sq && (gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) >> (i & 63u) & 1u);
+}
+
 /* Blocks up to the new limit may be taken. The caller's fence stands behind its look at done: pairs with gdri_sq_take.
  * Only who moved limit puts in what lies between. */
 GDR_DEVICE void gdri_sq_raise(struct gdri_qp *qp, uint64_t limit)
@@ -103,79 +110,6 @@ GDR_DEVICE_COLD int gdri_sq_take_spare(struct gdri_qp *qp, uint32_t n)
 	return gdri_sq_take_free(qp, n);
 }
 
-/* A thread whose turn it is and that does not run is not waited for longer than this, by the clock as the wait looks at
- * it, while there is room that it would take. */
-#define GDRI_TURN_NS 250000000ull
-
-struct gdri_turn {
-	uint32_t side;
-	uint64_t unused_ns; /* since when there is such room; 0: there is none */
-};
-
-GDR_DEVICE_COLD int gdri_turn_unused(const struct gdri_dev *dev, const struct gdri_waiter *w, int spare,
-				     struct gdri_turn *t)
-{
-	if (!spare || !w->start_ns)
-		t->unused_ns = 0;
-	else if (!t->unused_ns)
-		t->unused_ns = w->next_ns;
-	return t->unused_ns && w->next_ns - t->unused_ns > gdri_min_u64(GDRI_TURN_NS, dev->timeout_ns / 8);
-}
-
-/* One look for who waits: 1 the caller has leave for n blocks; else as gdri_sq_look. */
-GDR_DEVICE_COLD int gdri_sq_try(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, const struct gdri_waiter *w,
-				struct gdri_turn *t)
-{
-	int ret, turn = gdri_gate_turn(qp, t->side, 0);
-
-	ret = gdri_sq_look(dev, qp, turn ? n : qp->depth / 4);
-	if (ret < 0)
-		return ret;
-	if (!turn && gdri_turn_unused(dev, w, ret, t))
-		turn = gdri_gate_turn(qp, t->side, 1);
-	return ret && (turn ? gdri_sq_take_free(qp, n) : gdri_sq_take_spare(qp, n));
-}
-
-/* Until the caller has leave for n blocks (1), or an error. */
-GDR_DEVICE_COLD int gdri_sq_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, struct gdri_waiter *w)
-{
-	struct gdri_turn t = {gdri_gate_enter(qp), 0};
-	int ret;
-
-	while (!(ret = gdri_sq_try(dev, qp, n, w, &t))) {
-		ret = gdri_wait_step(dev, w);
-		if (ret)
-			break;
-		gdri_wait_moves(dev, w, gdri_ld_relaxed_gpu_u64(&qp->done));
-	}
-	gdri_gate_leave(qp, t.side);
-	return ret;
-}
-
-/* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
- * never waiting for it. */
-GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
-{
-	struct gdri_waiter w;
-	int ret;
-
-	if (!qp->sq)
-		return -GDR_ESTATE;
-	gdri_qp_mark_used(dev, qp);
-	gdri_wait_begin_queue(&w, GDRI_QUEUE_FULL, qp);
-	ret = gdri_sq_look(dev, qp, n);
-	if (ret > 0)
-		ret = gdri_sq_take_now(qp, n) || gdri_sq_take_spare(qp, n);
-	if (!ret)
-		ret = gdri_sq_wait(dev, qp, n, &w);
-	if (gdri_unlikely(ret < 0)) {
-		gdri_wait_leave(dev, &w);
-		return ret;
-	}
-	gdri_wait_end(dev, &w);
-	return 0;
-}
-
 #define GDRI_NO_ROOM (~0ull) /* no index, `ready` counts to 2^63: nothing was reserved */
 
 /* n blocks that the caller has leave for, so that rsvd never passes limit and rsvd - done < depth always holds. It only
@@ -196,21 +130,6 @@ GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n)
 GDR_DEVICE_COLD uint64_t gdri_sq_reserve_beside(struct gdri_dev *dev, struct gdri_qp *qp)
 {
 	return gdri_sq_look(dev, qp, 1) > 0 && gdri_sq_take_free(qp, 1) ? gdri_sq_next(qp, 1) : GDRI_NO_ROOM;
-}
-
-/* gdri_sq_reserve_now, waiting for room. */
-GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
-{
-	int ret;
-
-	*base = gdri_sq_reserve_now(qp, n);
-	if (gdri_likely(*base != GDRI_NO_ROOM))
-		return 0;
-	ret = gdri_sq_room(dev, qp, n);
-	if (ret)
-		return ret;
-	*base = gdri_sq_next(qp, n);
-	return 0;
 }
 
 /* ---- fences ---- */

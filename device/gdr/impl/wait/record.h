@@ -4,7 +4,7 @@
 #ifndef GDRI_RECORD_H
 #define GDRI_RECORD_H
 
-#include <gdr/impl/queue/nic.h>
+#include <gdr/impl/wait/waiter.h>
 
 /* Record 0 is for FAILED. With all taken the wait stays unpublished: another
  * thread of the PE speaks for it. */
@@ -23,7 +23,7 @@ GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter 
 			continue;
 		gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)w->peer);
 		gdri_st_relaxed_sys_u32(&rec->op, w->op);
-		gdri_st_relaxed_sys_u64(&rec->since_ns, w->start_ns);
+		gdri_st_relaxed_sys_u64(&rec->since_ns, w->limit.start_ns);
 		gdri_st_relaxed_sys_u64(&rec->addr, w->addr);
 		/* pairs with the acquire of state by who looks */
 		gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_WAITING);
@@ -37,18 +37,6 @@ GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w
 	/* pairs with the compare-and-swap of the record's next owner and with who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[w->rec].state, GDRI_WAIT_IDLE);
 	w->rec = -1;
-}
-
-/* A PE that stands still is named by those that wait for it: whoever does anything in a wait
- * moves the beat. */
-GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_waiter *w)
-{
-	uint32_t *beat;
-
-	if (w->rec < 0)
-		return;
-	beat = &dev->ctl->waits[w->rec].beat; /* has one writer */
-	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
 }
 
 GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, uint32_t op, uint64_t since_ns,

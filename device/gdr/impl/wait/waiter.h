@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The frame of every loop that waits: what is waited for, since when. The loop
+/* The core of waits: what is waited for, since when, the pause, the limit, the end of the job. It knows of no queue and
+ * blames nobody: that is diag/timeout.h's, in whose terms a loop
  *
  *	gdri_wait_begin(&w, GDRI_GET, pe, 0);
  *	while (!condition()) {
@@ -11,11 +12,11 @@
  *
  * is bounded by GDR_TIMEOUT, ends on abort and on the loss of the peer, and after
  * 1 ms tells the other PEs whom it waits for. A loop that ends otherwise than by its
- * condition or by gdri_wait_step calls gdri_wait_leave. Bodies: watch.h. */
+ * condition or by gdri_wait_step calls gdri_wait_leave. */
 #ifndef GDRI_WAITER_H
 #define GDRI_WAITER_H
 
-#include <gdr/impl/arch/dev.h>
+#include <gdr/impl/wait/error.h>
 
 /* Looks at a condition before the frame is set up: a GPU's cost nobody anything, while a fiber of the
  * host device that does not call gdr_pause keeps the others off its CPU thread. */
@@ -33,16 +34,22 @@
 #endif
 
 #define GDRI_WATCH_FIRST_NS 1000000ull /* a wait this long is published */
+#define GDRI_WATCH_EVERY_NS 4000000ull /* from then on between looks at all else than the condition */
 
 GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-struct gdri_waiter {
+/* When a wait looks at more than its condition, and when it ends. */
+struct gdri_limit {
 	uint64_t start_ns; /* 0: the clock was not read yet */
 	uint64_t still_ns; /* from when on the limit counts */
 	uint64_t next_ns;  /* next look at everything but the condition */
+};
+
+struct gdri_waiter {
+	struct gdri_limit limit;
 	uint64_t addr;	   /* heap offset waited on, or 0 */
 	uint64_t first, last; /* of a queue: what was complete when it began, and at the last look */
 	int32_t peer;	   /* -1: unknown; own PE: nobody else can help */
@@ -55,19 +62,57 @@ struct gdri_waiter {
 	struct gdri_error *error; /* taken for that, or 0 */
 };
 
-GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
-GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w);
-GDR_DEVICE_COLD void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w);
-/* The limit counts from now. */
-GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last);
-/* This PE gives up because of culprit: the others hear of it, before it may leave. */
-GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
-				    int32_t culprit);
+GDR_DEVICE void gdri_limit_start(struct gdri_limit *l)
+{
+	l->start_ns = 0;
+	l->still_ns = 0;
+	l->next_ns = 0;
+}
+
+/* It counts from now, by the clock as it was last looked at, or will be soon: to look at it each time costs more. */
+GDR_DEVICE void gdri_limit_anew(struct gdri_limit *l)
+{
+	l->still_ns = l->next_ns;
+}
+
+/* Pauses. 1: a look at all else is due, at *now; 0: not yet; < 0: -GDR_EABORTED. */
+GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round, uint64_t *now)
+{
+	gdr_pause(round);
+	if (round & GDRI_WATCH_ROUNDS)
+		return 0;
+	*now = gdr_clock_ns();
+	if (*now < l->next_ns)
+		return 0;
+	/* Host memory: thousands of threads of a GPU that begin to wait would queue up for PCIe. There
+	 * the first look is that of a wait that is long. */
+	if ((!GDRI_SPINS || l->start_ns) && gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
+		return -GDR_EABORTED;
+	if (l->start_ns) {
+		l->next_ns = *now + gdri_min_u64(GDRI_WATCH_EVERY_NS, dev->timeout_ns / 4);
+		return 1;
+	}
+	l->start_ns = l->still_ns = *now;
+	l->next_ns = *now + gdri_min_u64(GDRI_WATCH_FIRST_NS, dev->timeout_ns);
+	return 0;
+}
+
+/* Pauses where no other PE can be the reason: 0, or the status that the wait ends with. */
+GDR_DEVICE_COLD int gdri_limit_step(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round)
+{
+	uint64_t now;
+	int due = gdri_limit_pause(dev, l, round, &now);
+
+	if (due > 0)
+		return now >= l->still_ns + dev->timeout_ns ? -GDR_ETIMEOUT : 0;
+	return due;
+}
+
+/* ---- a wait for what is to be named ---- */
 
 GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, uint64_t addr)
 {
-	w->start_ns = 0;
-	w->next_ns = 0;
+	gdri_limit_start(&w->limit);
 	w->addr = addr;
 	w->first = w->last = 0;
 	w->peer = peer;
@@ -86,6 +131,16 @@ GDR_DEVICE void gdri_wait_begin_queue(struct gdri_waiter *w, uint32_t op, const 
 	w->first = w->last = gdri_ld_relaxed_gpu_u64(&qp->done);
 }
 
+GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
+{
+	w->last = last;
+	gdri_limit_anew(&w->limit);
+	w->found = 0;
+	if (w->error)
+		gdri_error_void(dev, w->error);
+	w->error = 0;
+}
+
 /* What was completed is `last` now. */
 GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
 {
@@ -93,12 +148,34 @@ GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uin
 		gdri_wait_anew(dev, w, last);
 }
 
-/* The condition holds. */
-GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
+/* A PE that stands still is named by those that wait for it: whoever does anything in a wait
+ * moves the beat. */
+GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	if (w->rec >= 0 || w->error ||
-	    gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed)))
-		gdri_wait_over(dev, w);
+	uint32_t *beat;
+
+	if (w->rec < 0)
+		return;
+	beat = &dev->ctl->waits[w->rec].beat; /* has one writer */
+	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
+}
+
+/* The record of a wait that ends with status, because of culprit. e: it was taken for that before; 0: none is free. */
+GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_waiter *w, struct gdri_error *e,
+				      int status, int32_t culprit)
+{
+	if (!e)
+		return;
+	e->status = status;
+	e->op = w->op;
+	e->peer = culprit;
+	e->waited_for = w->peer;
+	e->addr = w->addr;
+	e->len = w->last - w->first;
+	e->local = status == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
+	e->time_ns = gdr_clock_ns();
+	e->waited_ns = w->limit.start_ns ? e->time_ns - w->limit.start_ns : 0;
+	gdri_error_complete(e);
 }
 
 #endif

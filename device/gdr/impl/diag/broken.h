@@ -9,8 +9,8 @@
 #define GDRI_BROKEN_H
 
 #include <gdr/impl/coll/levels.h>
+#include <gdr/impl/diag/tell.h>
 #include <gdr/impl/wait/fault.h>
-#include <gdr/impl/wait/tell.h>
 
 GDR_DEVICE int gdri_waits_together(const struct gdri_waiter *w)
 {

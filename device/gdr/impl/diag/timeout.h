@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What happens in a wait beside the look at its condition: it is published, it hears of
  * errors and of PEs that are lost, and before its limit it finds out who is to blame
- * (chain.h). Everything here is bounded and off the fast path. */
-#ifndef GDRI_WATCH_H
-#define GDRI_WATCH_H
+ * (blame.h). Everything here is bounded and off the fast path. */
+#ifndef GDRI_TIMEOUT_H
+#define GDRI_TIMEOUT_H
 
-#include <gdr/impl/wait/broken.h>
+#include <gdr/impl/diag/broken.h>
 
-#define GDRI_WATCH_EVERY_NS 4000000ull	/* a look at queues and clock, once the wait is published */
 /* The search for the culprit begins so long before the limit, or two thirds of the limit if that
  * is less, ... */
 #define GDRI_WATCH_ALL_NS 4000000000ull
@@ -58,7 +57,7 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 2)))
 		return;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
-	gdri_wait_publish_failed(dev, w->op, w->start_ns, w->addr, culprit);
+	gdri_wait_publish_failed(dev, w->op, w->limit.start_ns, w->addr, culprit);
 	gdri_watch_tell(dev, w, culprit);
 }
 
@@ -104,15 +103,12 @@ GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_watch_recovered(dev);
 }
 
-/* By the clock as it was last looked at, or will be soon: to look at it each time costs more. */
-GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
+/* The condition holds. */
+GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	w->last = last;
-	w->still_ns = w->next_ns;
-	w->found = 0;
-	if (w->error)
-		gdri_error_void(dev, w->error);
-	w->error = 0;
+	if (w->rec >= 0 || w->error ||
+	    gdri_unlikely(gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed)))
+		gdri_wait_over(dev, w);
 }
 
 GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
@@ -132,18 +128,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
 		gdri_wait_lost(dev, w, culprit);
 	gdri_wait_leave(dev, w);
-	if (!e)
-		return stands;
-	e->status = status;
-	e->op = w->op;
-	e->peer = culprit;
-	e->waited_for = w->peer;
-	e->addr = w->addr;
-	e->len = w->last - w->first;
-	e->local = status == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
-	e->time_ns = gdr_clock_ns();
-	e->waited_ns = w->start_ns ? e->time_ns - w->start_ns : 0;
-	gdri_error_complete(e);
+	gdri_wait_record(dev, w, e, status, culprit);
 	return stands;
 }
 
@@ -205,7 +190,7 @@ GDR_DEVICE_COLD void gdri_watch_search(struct gdri_dev *dev, struct gdri_waiter 
 /* The culprit is looked for before the limit, so that the wait ends at the limit. */
 GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
 {
-	uint64_t limit = w->still_ns + dev->timeout_ns, begin, end;
+	uint64_t limit = w->limit.still_ns + dev->timeout_ns, begin, end;
 	int alone = w->peer == dev->pe || dev->n_pes == 1;
 
 	begin = limit - gdri_min_u64(GDRI_WATCH_ALL_NS, dev->timeout_ns - dev->timeout_ns / 3);
@@ -274,12 +259,6 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 	int32_t culprit = w->peer;
 	int status, lost;
 
-	if (!w->start_ns) {
-		w->start_ns = w->still_ns = now;
-		w->next_ns = now + gdri_min_u64(GDRI_WATCH_FIRST_NS, dev->timeout_ns);
-		return 0;
-	}
-	w->next_ns = now + gdri_min_u64(GDRI_WATCH_EVERY_NS, dev->timeout_ns / 4);
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
 	lost = gdri_watch_lost(dev, w);
@@ -308,21 +287,14 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w,
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	uint32_t round = w->round++;
 	uint64_t now;
+	int due;
 
-	gdr_pause(round);
 	gdri_wait_beat(dev, w);
-	if (round & GDRI_WATCH_ROUNDS)
+	due = gdri_limit_pause(dev, &w->limit, w->round++, &now);
+	if (gdri_likely(!due))
 		return 0;
-	now = gdr_clock_ns();
-	if (now < w->next_ns)
-		return 0;
-	/* Host memory: thousands of threads of a GPU that begin to wait would queue up for PCIe. There
-	 * the first look is that of a wait that is long. */
-	if ((!GDRI_SPINS || w->start_ns) && gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
-		return gdri_wait_fail(dev, w, -GDR_EABORTED, w->peer);
-	return gdri_wait_check(dev, w, now);
+	return due < 0 ? gdri_wait_fail(dev, w, due, w->peer) : gdri_wait_check(dev, w, now);
 }
 
 #endif

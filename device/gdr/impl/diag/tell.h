@@ -3,7 +3,7 @@
 #ifndef GDRI_TELL_H
 #define GDRI_TELL_H
 
-#include <gdr/impl/wait/chain.h>
+#include <gdr/impl/diag/blame.h>
 
 /* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
 GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
@@ -17,7 +17,7 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 	if (r == GDRI_NO_ROOM)
 		return 0;
 	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
-	return !gdri_sq_publish_watch(dev, qp, r);
+	return !gdri_sq_publish(dev, qp, r, 1, 0);
 }
 
 /* The word of pe's control area at `off`. */

@@ -2,22 +2,16 @@
 /* Who is to blame for a wait: follows what the PEs publish about theirs from one to the
  * next, to a PE that cannot be reached, that stands still, or that is not waiting for
  * anybody. Everything here ends at the deadline it is given. */
-#ifndef GDRI_CHAIN_H
-#define GDRI_CHAIN_H
+#ifndef GDRI_BLAME_H
+#define GDRI_BLAME_H
 
+#include <gdr/impl/queue/publish.h>
 #include <gdr/impl/wait/record.h>
 
 /* These do not shrink with GDR_TIMEOUT: on a crowded machine a PE that lives may not run for a
  * while. */
 #define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
 #define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
-
-GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
-{
-	uint64_t i = (uint64_t)(qp - dev->qps);
-
-	return qp->sq && (gdri_ld_relaxed_gpu_u64(&dev->used[i >> 6]) >> (i & 63u) & 1u);
-}
 
 /* ---- other PEs' records ---- */
 
@@ -86,7 +80,9 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		      qp->rkey_sync, offsetof(struct gdri_ctl, watch) +
 				     (uint64_t)i * sizeof(dev->ctl->watch[0]),
 		      dev->lkey, sizeof(dev->ctl->waits));
-	gdri_sq_publish_watch(dev, qp, base);
+	ret = gdri_sq_publish(dev, qp, base, 1, 0);
+	if (ret)
+		return ret;
 	for (round = 0;; round++) {
 		gdri_poll(dev, qp);
 		ret = gdri_qp_test(qp, base + 1);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an error completion becomes an error record, and the error of its queue. */
+#ifndef GDRI_QUEUE_ERROR_H
+#define GDRI_QUEUE_ERROR_H
+
+#include <gdr/impl/queue/wqe.h>
+#include <gdr/impl/wait/error.h>
+
+/* Syndromes of the PRM, "Completion With Error Syndrome". */
+GDR_DEVICE_COLD int gdri_syndrome_status(uint32_t syndrome)
+{
+	switch (syndrome) {
+	case 0x01:
+		return -GDR_ELOCALLEN;
+	case 0x02:
+		return -GDR_ELOCALQP;
+	case 0x04:
+		return -GDR_ELOCALPROT;
+	case 0x05:
+		return -GDR_EFLUSHED;
+	case 0x06:
+		return -GDR_EBIND;
+	case 0x10:
+		return -GDR_EBADRESP;
+	case 0x11:
+		return -GDR_ELOCALACCESS;
+	case 0x12:
+		return -GDR_EREMOTEINV;
+	case 0x13:
+		return -GDR_EREMOTEACCESS;
+	case 0x14:
+		return -GDR_EREMOTEOP;
+	case 0x15:
+		return -GDR_ERETRY;
+	case 0x16:
+		return -GDR_ERNR;
+	case 0x22:
+		return -GDR_EREMOTEABORT;
+	default:
+		return -GDR_ECQE;
+	}
+}
+
+GDR_DEVICE uint32_t gdri_ld_be32(const uint8_t *p)
+{
+	return gdri_bswap32(*(const uint32_t *)p);
+}
+
+GDR_DEVICE uint64_t gdri_ld_be64(const uint8_t *p)
+{
+	return gdri_bswap64(*(const uint64_t *)p);
+}
+
+GDR_DEVICE_COLD uint32_t gdri_opcode_op(uint32_t opcode)
+{
+	switch (opcode) {
+	case GDRI_OP_WRITE:
+		return GDRI_PUT;
+	case GDRI_OP_READ:
+		return GDRI_GET;
+	case GDRI_OP_ATOMIC_CS:
+	case GDRI_OP_ATOMIC_FA:
+	case GDRI_OP_MASKED_CS:
+	case GDRI_OP_MASKED_FA:
+		return GDRI_AMO;
+	default:
+		return GDRI_NONE;
+	}
+}
+
+/* What the WQE at `index` asked for. It still stands in the ring: blocks from the
+ * failed one on are never complete, so nobody may reserve them again. */
+GDR_DEVICE_COLD void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, struct gdri_error *e)
+{
+	const uint8_t *w = gdri_sq_block(qp, index), *data = w + 32;
+	uint32_t ds = w[7] & 0x3fu;
+
+	e->wqe_opcode = w[3];
+	e->op = gdri_opcode_op(w[3]);
+	if (e->wqe_opcode == GDRI_OP_NOP || e->wqe_opcode == GDRI_OP_DUMP)
+		return;
+	e->addr = gdri_ld_be64(w + 16);
+	if (e->op == GDRI_GET && e->addr == offsetof(struct gdri_ctl, waits))
+		e->op = GDRI_BLAME; /* the user reads no control area */
+	if (e->op == GDRI_AMO)
+		data = ds == 5 ? gdri_sq_block(qp, (uint64_t)index + 1) : w + 48;
+	e->len = gdri_ld_be32(data);
+	if (e->len & GDRI_INLINE_BIT)
+		e->len &= ~(uint64_t)GDRI_INLINE_BIT;
+	else
+		e->local = gdri_ld_be64(data + 8);
+}
+
+/* A queue to oneself is flushed by its other end, which refuses, before the refusal has come back: the cause stands in
+ * the entry. */
+GDR_DEVICE_COLD int gdri_flush_cause(const struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_error *e)
+{
+	if (qp->peer != dev->pe || !qp->cq_mask || e->op == GDRI_NONE)
+		return -GDR_EFLUSHED;
+	if (e->op == GDRI_AMO && (e->addr & (e->len - 1)))
+		return -GDR_EREMOTEINV;
+	return e->addr <= dev->heap_size && e->len <= dev->heap_size - e->addr ? -GDR_EFLUSHED : -GDR_EREMOTEACCESS;
+}
+
+struct gdri_cqe_error {
+	uint64_t index; /* blocks below are complete when is_cause; low 16 bits are the CQE's */
+	uint32_t syndrome, vendor;
+};
+
+/* Reads the fields of an error CQE that the NIC may be overwriting with a later
+ * flush: the tail before and behind must be the same. rsvd first, see
+ * gdri_poll_one. */
+GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, const struct gdri_cqe *cqe,
+					 struct gdri_cqe_error *e)
+{
+	uint32_t tries = 0, tail, word;
+	uint64_t r;
+
+	/* the caller's look at the tail before rsvd, which else may be one of before the failed block was reserved;
+	 * pairs with F1 of who posted that, through the NIC */
+	gdri_fence_acquire_sys();
+	do { /* acquires: each load before the next; the tails pair with the NIC's order of a CQE */
+		r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
+		tail = gdri_ld_acquire_sys_u32(&cqe->tail);
+		word = gdri_ld_acquire_sys_u32((const uint32_t *)((const uint8_t *)cqe + 52));
+	} while (gdri_ld_relaxed_sys_u32(&cqe->tail) != tail && ++tries < 8);
+	e->index = r - ((r - gdri_bswap16((uint16_t)tail)) & 0xffffu);
+	e->syndrome = word >> 24;
+	e->vendor = word >> 16 & 0xffu;
+}
+
+/* Latches the first error of a queue: record first, then err, so that whoever
+ * is told of the error finds the record. One thread wins err_rec; the others see
+ * err a moment later. */
+GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
+				    const struct gdri_cqe *cqe)
+{
+	struct gdri_cqe_error ce;
+	struct gdri_error *e;
+	uint32_t none = 0, op = GDRI_NONE;
+	int status;
+
+	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
+		return;
+	gdri_cqe_read_error(qp, cqe, &ce);
+	/* chooses one thread; what it finds is published by err, below */
+	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
+		return;
+	status = gdri_syndrome_status(ce.syndrome);
+	e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+	if (e) {
+		e->peer = qp->peer;
+		e->qpn = qp->qpn;
+		e->wqe_index = (uint32_t)ce.index & 0xffffu;
+		e->syndrome = (uint8_t)ce.syndrome;
+		e->vendor_syndrome = (uint8_t)ce.vendor;
+		e->is_cause = qp->cq_mask || ce.syndrome != GDRI_SYND_FLUSH;
+		gdri_error_wqe(qp, (uint32_t)ce.index, e);
+		op = e->op;
+		if (ce.syndrome == GDRI_SYND_FLUSH)
+			e->status = status = gdri_flush_cause(dev, qp, e);
+		gdri_error_complete(e);
+		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
+	}
+	if (status == -GDR_ERETRY || status == -GDR_ERNR)
+		gdri_lost_found(dev, qp->peer);
+	if (op != GDRI_BLAME) { /* that of a wait, which says itself how it ended */
+		gdri_note_failure(dev, status);
+		gdri_latch(dev, status);
+	}
+	/* RC completes in order: all before the cause is done. Says nothing for a
+	 * flush that hides the cause. */
+	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {
+		gdri_fence_sys();
+		gdri_max_u64(&qp->done, ce.index);
+	}
+	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
+	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)status);
+	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
+}
+
+#endif
