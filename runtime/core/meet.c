@@ -36,7 +36,7 @@ static int somebody_left(const struct gdri_state *st, const char *what)
 	if (!left || left > (uint64_t)st->n_pes)
 		return 0;
 	pe = (int)left - 1;
-	culprit = gdri_watch_notice(dev, pe);
+	culprit = gdri_blame_notice(dev, pe);
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else
@@ -112,7 +112,7 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 	}
 	for (i = 0; i < dev->n_slots; i++) {
 		qp = &dev->qps[(uint32_t)pe * dev->n_slots + i];
-		if (qp->sq && gdri_watch_tell_queue(dev, qp, off, value))
+		if (qp->sq && gdri_tell_queue(dev, qp, off, value))
 			return;
 	}
 }

@@ -69,7 +69,7 @@ static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
 	uint32_t i;
 
 	for (i = 0; i < dev->n_slots; i++, qp++) {
-		if (qp->sq && gdri_watch_tell_queue(dev, qp, OFFSET, word))
+		if (qp->sq && gdri_tell_queue(dev, qp, OFFSET, word))
 			told = true;
 	}
 	return told;

@@ -125,7 +125,7 @@ static void hook_exit(void)
 }
 
 /* From a thread of the bootstrap. The launcher knows it sooner than any time limit:
- * every wait that needs this PE ends (gdri_watch_lost). */
+ * every wait that needs this PE ends (gdri_timeout_lost). */
 static void on_lost(void *arg, int pe)
 {
 	struct gdri_monitor *m = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waits that expire: who is named at the end of the chain, over mapped heaps and
  * by queue. The other PEs' records are written by the test; those of PEs that
- * live have a thread that moves their beat. */
+ * live have a thread that moves their heartbeat. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static pthread_t beats;
 static int stop;
 static int alive[N_PES];
 
-static void *beat(void *arg)
+static void *heartbeat(void *arg)
 {
 	int pe;
 
@@ -26,7 +26,7 @@ static void *beat(void *arg)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		for (pe = 1; pe < N_PES; pe++)
 			if (__atomic_load_n(&alive[pe], __ATOMIC_RELAXED))
-				__atomic_fetch_add(&((struct gdri_ctl *)f->heap[pe])->waits[1].beat,
+				__atomic_fetch_add(&((struct gdri_ctl *)f->heap[pe])->waits[1].heartbeat,
 						   1, __ATOMIC_RELAXED);
 		usleep(500);
 	}
@@ -43,7 +43,7 @@ static void start(int mapped)
 	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	for (pe = 0; pe < N_PES; pe++)
 		__atomic_store_n(&alive[pe], 0, __ATOMIC_RELAXED);
-	assert_int_equal(pthread_create(&beats, NULL, beat, NULL), 0);
+	assert_int_equal(pthread_create(&beats, NULL, heartbeat, NULL), 0);
 }
 
 static void finish(void)
@@ -262,7 +262,7 @@ static void test_late_read(void **state)
 	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
 	fake_hold(f, 1);
 	expect(wait_from(1), -GDR_EPEERLOST, 1, 1);
-	assert_int_equal(f->dev->watch_bad, 1);
+	assert_int_equal(f->dev->blame_bad, 1);
 	fake_hold(f, 0);
 	t = gdr_clock_ns();
 	while (__atomic_load_n(&f->dev->qps[1].cq->tail, __ATOMIC_ACQUIRE) >> 24 == 0xff &&
@@ -270,11 +270,11 @@ static void test_late_read(void **state)
 		usleep(100);
 	f->dev->failed = 0;
 	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
-	assert_int_equal(f->dev->watch_bad, 0);
+	assert_int_equal(f->dev->blame_bad, 0);
 	finish();
 }
 
-/* A PE that follows the chain lives: its own beat goes on, or those that wait for it
+/* A PE that follows the chain lives: its own heartbeat goes on, or those that wait for it
  * would name it. */
 static void *watch_beat(void *arg)
 {
@@ -285,7 +285,7 @@ static void *watch_beat(void *arg)
 	while (__atomic_load_n(&f->dev->ctl->waits[0].state, __ATOMIC_ACQUIRE) !=
 	       GDRI_WAIT_FAILED) {
 		usleep(1000);
-		now = __atomic_load_n(&w->beat, __ATOMIC_RELAXED);
+		now = __atomic_load_n(&w->heartbeat, __ATOMIC_RELAXED);
 		rest = now == last ? rest + 1 : 0;
 		last = now;
 		if (rest > *longest)
@@ -378,7 +378,7 @@ static void test_broken_queue_told(void **state)
 	}
 }
 
-/* While it waits a PE says so, and its beat moves whenever the thread runs; when it is over it does not. */
+/* While it waits a PE says so, and its heartbeat moves whenever the thread runs; when it is over it does not. */
 static void *answer(void *arg)
 {
 	struct gdri_wait *w = &f->dev->ctl->waits[1];
@@ -387,8 +387,8 @@ static void *answer(void *arg)
 
 	while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != GDRI_WAIT_WAITING)
 		usleep(100);
-	b = __atomic_load_n(&w->beat, __ATOMIC_RELAXED);
-	while (__atomic_load_n(&w->beat, __ATOMIC_RELAXED) == b && __atomic_load_n(&w->state, __ATOMIC_ACQUIRE))
+	b = __atomic_load_n(&w->heartbeat, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&w->heartbeat, __ATOMIC_RELAXED) == b && __atomic_load_n(&w->state, __ATOMIC_ACQUIRE))
 		usleep(100);
 	*seen = w->peer == 3 && w->op == GDRI_SIGNAL_WAIT && w->addr == FAKE_USER &&
 		w->state == GDRI_WAIT_WAITING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Promela model of a barrier of all PEs, or of a team's, that one of them gives up (device/gdr/impl/api/barrier.h,
- * coll/team.h, wait/broken.h): dissemination, or (FLAT) one round. LOOK_OWN: a collective of a team that moves data; who
+ * coll/team.h, diag/broken.h): dissemination, or (FLAT) one round. LOOK_OWN: a collective of a team that moves data; who
  * enters looks at what it found itself, in a wait, not at what it was told. PEs come when they come. At most one wait
  * ends at its limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
  * Checked by ./run for:

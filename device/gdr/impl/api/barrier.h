@@ -45,7 +45,7 @@ GDR_DEVICE uint64_t gdri_sync_epoch(struct gdri_dev *dev)
 GDR_DEVICE void gdri_sync_over(struct gdri_dev *dev, uint32_t failed)
 {
 	if (gdri_unlikely(failed))
-		gdri_watch_recovered(dev);
+		gdri_tell_recovered(dev);
 }
 
 /* Always on the same queue, whichever block calls: an epoch that came later than its successor would take that one away
@@ -207,7 +207,7 @@ GDRI_NOINLINE int gdri_flat_odd(struct gdri_dev *dev, int quiet)
 	ret = gdri_flat_hear(dev, epoch, op);
 	if (ret)
 		return ret;
-	gdri_watch_recovered(dev);
+	gdri_tell_recovered(dev);
 	return quiet ? gdri_take_latched(dev) : 0;
 }
 

@@ -19,7 +19,7 @@
 #define GDRI_BARRIER_ROUNDS 10	/* 2^10 = GDRI_MAX_PES */
 #define GDRI_FLAT_MAX 16	/* PEs up to which a barrier through mapped memory takes one round */
 #define GDRI_WAIT_RECORDS 16
-#define GDRI_WATCH_SLOTS 16
+#define GDRI_BLAME_SLOTS 16
 #define GDRI_DEPTH_MIN 128u	/* blocks of the smallest send queue (GDR_QP_DEPTH) */
 #define GDRI_MAX_BUFFERS 64	/* registered local buffers outside the heap */
 #define GDRI_MAX_ERRORS 64
@@ -198,7 +198,7 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
 
 enum { GDRI_WAIT_IDLE = 0, GDRI_WAIT_WAITING = 1, GDRI_WAIT_FAILED = 2, GDRI_WAIT_FILLING = 3 };
 
-/* Whom this PE waits for (dev), read by peers that follow the chain. `beat`
+/* Whom this PE waits for (dev), read by peers that follow the chain. `heartbeat`
  * moves while the waiter polls: a stopped PE's stands still. FAILED stays until the
  * same wait, or a barrier, succeeds, with the culprit in `peer`, so that whoever
  * asks later is led past this PE: it is always record 0, which no waiter takes. */
@@ -206,7 +206,7 @@ struct gdri_wait {
 	uint32_t state;
 	int32_t peer; /* -1: unknown (a wait on memory that any PE may write) */
 	uint32_t op;
-	uint32_t beat;
+	uint32_t heartbeat;
 	uint64_t since_ns;
 	uint64_t addr; /* heap offset waited on, or 0 */
 };
@@ -253,7 +253,7 @@ struct gdri_ctl {
 	/* (peer) link check: one path-MTU message each way */
 	uint8_t link_data[2][4096];
 	/* (nic) other PEs' wait records, read when a wait of this PE expired */
-	uint8_t watch[GDRI_WATCH_SLOTS][GDRI_WAIT_RECORDS * 32];
+	uint8_t blame[GDRI_BLAME_SLOTS][GDRI_WAIT_RECORDS * 32];
 };
 #define GDRI_CTL_MAGIC 0x3152445f5244474cull
 #define GDRI_CTL_SIZE (128u * 1024u) /* the allocator starts here */
@@ -437,15 +437,15 @@ struct GDRI_ALIGNED gdri_dev {
 	uint64_t barrier_epoch; /* of the PE's barriers: one caller at a time */
 	uint64_t fence_seq;	/* fences called; see gdri_put_rkey, gdri_sq_fence_due */
 	uint64_t fence_done;	/* value of fence_seq that the latest finished quiet covers */
-	uint32_t watch_lock;	/* 1: a thread follows the chain of waits */
-	uint32_t watch_bad;	/* bitmap of gdri_ctl.watch: a late read may still land there, */
-	uint64_t watch_time;	/* when the latest finding was made, */
-	int32_t watch_from;	/* for a wait for this PE (-1: unknown), */
-	int32_t watch_end;	/* its culprit */
-	int32_t watch_status;	/* and status */
+	uint32_t blame_lock;	/* 1: a thread follows the chain of waits */
+	uint32_t blame_bad;	/* bitmap of gdri_ctl.blame: a late read may still land there, */
+	uint64_t blame_time;	/* when the latest finding was made, */
+	int32_t blame_from;	/* for a wait for this PE (-1: unknown), */
+	int32_t blame_end;	/* its culprit */
+	int32_t blame_status;	/* and status */
 	int32_t failed_for;	/* PE waited for directly by the wait that `failed` is about */
-	uint64_t watch_late[GDRI_WATCH_SLOTS];	/* until this block of */
-	uint32_t watch_late_qp[GDRI_WATCH_SLOTS]; /* this queue is complete */
+	uint64_t blame_late[GDRI_BLAME_SLOTS];	/* until this block of */
+	uint32_t blame_late_qp[GDRI_BLAME_SLOTS]; /* this queue is complete */
 	uint32_t any_turn; /* where the next look for any word of a set begins */
 	uint32_t told;	   /* 1: there is a record of gdri_ctl.fault */
 	uint32_t unseen;   /* calls that failed and return nothing (compat/) */

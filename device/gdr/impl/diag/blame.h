@@ -10,33 +10,33 @@
 
 /* These do not shrink with GDR_TIMEOUT: on a crowded machine a PE that lives may not run for a
  * while. */
-#define GDRI_WATCH_STILL_NS 500000000ull /* a beat that rests for so long stands still */
-#define GDRI_WATCH_HOP_NS 1000000000ull /* to read another PE's records */
+#define GDRI_BLAME_STILL_NS 500000000ull /* a heartbeat that rests for so long stands still */
+#define GDRI_BLAME_HOP_NS 1000000000ull /* to read another PE's records */
 
 /* ---- other PEs' records ---- */
 
-/* 0: the clock has passed the deadline. Else moves the beat and pauses. */
-GDR_DEVICE_COLD int gdri_watch_pause(struct gdri_dev *dev, const struct gdri_waiter *w,
+/* 0: the clock has passed the deadline. Else moves the heartbeat and pauses. */
+GDR_DEVICE_COLD int gdri_blame_pause(struct gdri_dev *dev, const struct gdri_waiter *w,
 				     uint32_t round, uint64_t deadline)
 {
 	if (gdr_clock_ns() > deadline)
 		return 0;
-	gdri_wait_beat(dev, w);
+	gdri_wait_heartbeat(dev, w);
 	gdr_pause(round);
 	return 1;
 }
 
 /* Whether scratch slot i may be read into: no read that was given up can still land there. */
-GDR_DEVICE_COLD int gdri_watch_slot_free(struct gdri_dev *dev, uint32_t i)
+GDR_DEVICE_COLD int gdri_blame_slot_free(struct gdri_dev *dev, uint32_t i)
 {
-	struct gdri_qp *qp = &dev->qps[dev->watch_late_qp[i]];
+	struct gdri_qp *qp = &dev->qps[dev->blame_late_qp[i]];
 
-	if (!(dev->watch_bad >> i & 1u))
+	if (!(dev->blame_bad >> i & 1u))
 		return 1;
 	gdri_poll(dev, qp);
-	if (!gdri_qp_test(qp, dev->watch_late[i]))
+	if (!gdri_qp_test(qp, dev->blame_late[i]))
 		return 0;
-	dev->watch_bad &= ~(1u << i); /* it has landed, or the queue failed and it never will */
+	dev->blame_bad &= ~(1u << i); /* it has landed, or the queue failed and it never will */
 	return 1;
 }
 
@@ -45,19 +45,19 @@ struct gdri_hop {
 };
 
 /* Each block that the NIC completes of the queue gives the READ behind it new time: 0 that is over. */
-GDR_DEVICE_COLD int gdri_watch_hop(struct gdri_dev *dev, const struct gdri_waiter *w, const struct gdri_qp *qp,
+GDR_DEVICE_COLD int gdri_blame_hop(struct gdri_dev *dev, const struct gdri_waiter *w, const struct gdri_qp *qp,
 				   uint32_t round, struct gdri_hop *h)
 {
 	uint64_t done = gdri_ld_relaxed_gpu_u64(&qp->done); /* says that it moves, no more */
 
 	if (!round || done != h->done)
-		h->end = gdri_min_u64(h->deadline, gdr_clock_ns() + GDRI_WATCH_HOP_NS);
+		h->end = gdri_min_u64(h->deadline, gdr_clock_ns() + GDRI_BLAME_HOP_NS);
 	h->done = done;
-	return gdri_watch_pause(dev, w, round, h->end);
+	return gdri_blame_pause(dev, w, round, h->end);
 }
 
 /* READ of the records into scratch slot i, within the time limit; 0 or < 0. */
-GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
+GDR_DEVICE_COLD int gdri_blame_read(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
 				    uint32_t i, uint64_t deadline)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
@@ -73,12 +73,12 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		ret = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 		if (ret)
 			return ret;
-		if (!gdri_watch_hop(dev, w, qp, round, &hop))
+		if (!gdri_blame_hop(dev, w, qp, round, &hop))
 			return -GDR_ETIMEOUT;
 	}
 	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits),
-		      qp->rkey_sync, offsetof(struct gdri_ctl, watch) +
-				     (uint64_t)i * sizeof(dev->ctl->watch[0]),
+		      qp->rkey_sync, offsetof(struct gdri_ctl, blame) +
+				     (uint64_t)i * sizeof(dev->ctl->blame[0]),
 		      dev->lkey, sizeof(dev->ctl->waits));
 	ret = gdri_sq_publish(dev, qp, base, 1, 0);
 	if (ret)
@@ -88,17 +88,17 @@ GDR_DEVICE_COLD int gdri_watch_read(struct gdri_dev *dev, const struct gdri_wait
 		ret = gdri_qp_test(qp, base + 1);
 		if (ret)
 			return ret < 0 ? ret : 0;
-		if (!gdri_watch_hop(dev, w, qp, round, &hop))
+		if (!gdri_blame_hop(dev, w, qp, round, &hop))
 			break;
 	}
-	dev->watch_late[i] = base + 1;
-	dev->watch_late_qp[i] = (uint32_t)(qp - dev->qps);
-	dev->watch_bad |= 1u << i;
+	dev->blame_late[i] = base + 1;
+	dev->blame_late_qp[i] = (uint32_t)(qp - dev->qps);
+	dev->blame_bad |= 1u << i;
 	return -GDR_ETIMEOUT;
 }
 
 /* The records of pe: mapped, or a copy; NULL when pe cannot be reached. */
-GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev,
+GDR_DEVICE_COLD const struct gdri_wait *gdri_blame_fetch(struct gdri_dev *dev,
 							 const struct gdri_waiter *w, int pe,
 							 uint64_t deadline)
 {
@@ -108,17 +108,17 @@ GDR_DEVICE_COLD const struct gdri_wait *gdri_watch_fetch(struct gdri_dev *dev,
 		return dev->ctl->waits;
 	if (dev->peers[pe].base)
 		return ((const struct gdri_ctl *)dev->peers[pe].base)->waits;
-	for (i = 0; GDRI_QUEUES && i < GDRI_WATCH_SLOTS && !gdri_watch_slot_free(dev, i); i++)
+	for (i = 0; GDRI_QUEUES && i < GDRI_BLAME_SLOTS && !gdri_blame_slot_free(dev, i); i++)
 		;
-	if (!GDRI_QUEUES || i == GDRI_WATCH_SLOTS ||
-	    gdri_watch_read(dev, w, pe, i, deadline))
+	if (!GDRI_QUEUES || i == GDRI_BLAME_SLOTS ||
+	    gdri_blame_read(dev, w, pe, i, deadline))
 		return 0;
-	return (const struct gdri_wait *)dev->ctl->watch[i];
+	return (const struct gdri_wait *)dev->ctl->blame[i];
 }
 
 /* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. The
  * word is a peer's to write. */
-GDR_DEVICE_COLD int32_t gdri_watch_notice(const struct gdri_dev *dev, int pe)
+GDR_DEVICE_COLD int32_t gdri_blame_notice(const struct gdri_dev *dev, int pe)
 {
 	uint64_t v = gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]) - 1;
 
@@ -126,14 +126,14 @@ GDR_DEVICE_COLD int32_t gdri_watch_notice(const struct gdri_dev *dev, int pe)
 }
 
 struct gdri_look {
-	uint64_t sum;	/* changes when any beat moves */
+	uint64_t sum;	/* changes when any heartbeat moves */
 	int waiting;	/* number of waits */
 	int32_t peer;	/* for whom the oldest of them waits */
 	int failed;	/* 1: a wait failed, */
 	int32_t culprit; /* because of this PE */
 };
 
-GDR_DEVICE_COLD void gdri_watch_look(const struct gdri_wait *rec, struct gdri_look *l)
+GDR_DEVICE_COLD void gdri_blame_look(const struct gdri_wait *rec, struct gdri_look *l)
 {
 	uint64_t oldest = ~0ull, since;
 	uint32_t state;
@@ -147,7 +147,7 @@ GDR_DEVICE_COLD void gdri_watch_look(const struct gdri_wait *rec, struct gdri_lo
 	for (i = 0; i < GDRI_WAIT_RECORDS; i++, rec++) {
 		/* pairs with the releases of state in record.h, or with the NIC's READ of it */
 		state = gdri_ld_acquire_sys_u32(&rec->state);
-		l->sum += gdri_ld_relaxed_sys_u32(&rec->beat) + (uint64_t)state * 0x100000000ull;
+		l->sum += gdri_ld_relaxed_sys_u32(&rec->heartbeat) + (uint64_t)state * 0x100000000ull;
 		if (state == GDRI_WAIT_FAILED) {
 			l->failed = 1;
 			l->culprit = (int32_t)gdri_ld_relaxed_sys_u32((const uint32_t *)&rec->peer);
@@ -165,7 +165,7 @@ GDR_DEVICE_COLD void gdri_watch_look(const struct gdri_wait *rec, struct gdri_lo
 
 /* ---- the chain ---- */
 
-enum gdri_watch_found {
+enum gdri_blame_found {
 	GDRI_FOUND_LOST,   /* cannot be reached */
 	GDRI_FOUND_STILL,  /* waits, but its threads do not move */
 	GDRI_FOUND_IDLE,   /* is not waiting for anybody */
@@ -174,36 +174,36 @@ enum gdri_watch_found {
 };
 
 /* The records of pe cannot be read, or not in time: what it last told us may lead past it. */
-GDR_DEVICE_COLD int gdri_watch_gone(const struct gdri_dev *dev, int pe, uint64_t deadline,
+GDR_DEVICE_COLD int gdri_blame_gone(const struct gdri_dev *dev, int pe, uint64_t deadline,
 				    int32_t *next)
 {
-	*next = gdri_watch_notice(dev, pe);
+	*next = gdri_blame_notice(dev, pe);
 	if (*next >= 0)
 		return GDRI_FOUND_FAILED;
 	return gdr_clock_ns() > deadline ? GDRI_FOUND_STILL : GDRI_FOUND_LOST;
 }
 
-/* What pe says it is doing. Looks again until a beat moves or has rested long enough: that
+/* What pe says it is doing. Looks again until a heartbeat moves or has rested long enough: that
  * time begins with the first look, which may have taken long to get. */
-GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
+GDR_DEVICE_COLD int gdri_blame_examine(struct gdri_dev *dev, const struct gdri_waiter *w, int pe,
 				       uint64_t deadline, int32_t *next)
 {
-	const struct gdri_wait *rec = gdri_watch_fetch(dev, w, pe, deadline);
-	uint64_t until = gdri_min_u64(gdr_clock_ns() + GDRI_WATCH_STILL_NS, deadline);
+	const struct gdri_wait *rec = gdri_blame_fetch(dev, w, pe, deadline);
+	uint64_t until = gdri_min_u64(gdr_clock_ns() + GDRI_BLAME_STILL_NS, deadline);
 	struct gdri_look first, now;
 	uint32_t round;
 
 	if (!rec)
-		return gdri_watch_gone(dev, pe, deadline, next);
-	gdri_watch_look(rec, &first);
+		return gdri_blame_gone(dev, pe, deadline, next);
+	gdri_blame_look(rec, &first);
 	now = first;
 	for (round = 64; now.waiting && now.sum == first.sum; round++) {
-		if (!gdri_watch_pause(dev, w, round, until))
+		if (!gdri_blame_pause(dev, w, round, until))
 			return GDRI_FOUND_STILL;
-		rec = gdri_watch_fetch(dev, w, pe, deadline);
+		rec = gdri_blame_fetch(dev, w, pe, deadline);
 		if (!rec)
-			return gdri_watch_gone(dev, pe, deadline, next);
-		gdri_watch_look(rec, &now);
+			return gdri_blame_gone(dev, pe, deadline, next);
+		gdri_blame_look(rec, &now);
 	}
 	*next = now.waiting ? now.peer : now.culprit;
 	if (now.waiting)
@@ -212,7 +212,7 @@ GDR_DEVICE_COLD int gdri_watch_examine(struct gdri_dev *dev, const struct gdri_w
 }
 
 /* Nobody knows who should have come: the worst of all PEs. */
-GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, const struct gdri_waiter *w,
+GDR_DEVICE_COLD int gdri_blame_scan(struct gdri_dev *dev, const struct gdri_waiter *w,
 				    uint64_t deadline, int32_t *end)
 {
 	int pe, found, idle = -1, failed = -1;
@@ -221,7 +221,7 @@ GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, const struct gdri_wait
 	for (pe = 0; pe < dev->n_pes && gdr_clock_ns() < deadline; pe++) {
 		if (pe == dev->pe)
 			continue;
-		found = gdri_watch_examine(dev, w, pe, deadline, &next);
+		found = gdri_blame_examine(dev, w, pe, deadline, &next);
 		if (found <= GDRI_FOUND_STILL) {
 			*end = pe;
 			return found == GDRI_FOUND_LOST ? -GDR_EPEERLOST : -GDR_ETIMEOUT;
@@ -236,7 +236,7 @@ GDR_DEVICE_COLD int gdri_watch_scan(struct gdri_dev *dev, const struct gdri_wait
 }
 
 /* Follows the chain from pe; *end names the culprit. Returns the status of the wait. */
-GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, const struct gdri_waiter *w,
+GDR_DEVICE_COLD int gdri_blame_follow(struct gdri_dev *dev, const struct gdri_waiter *w,
 				      uint64_t deadline, int32_t *end)
 {
 	int hops, found, pe = w->peer;
@@ -246,13 +246,13 @@ GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, const struct gdri_wa
 		*end = pe;
 		if (gdr_clock_ns() > deadline)
 			return -GDR_ETIMEOUT; /* this far the chain is known */
-		found = gdri_watch_examine(dev, w, pe, deadline, &next);
+		found = gdri_blame_examine(dev, w, pe, deadline, &next);
 		if (found == GDRI_FOUND_LOST)
 			return -GDR_EPEERLOST;
 		if (found == GDRI_FOUND_STILL || found == GDRI_FOUND_IDLE)
 			return -GDR_ETIMEOUT;
 		if (next < 0 || next >= dev->n_pes)
-			return gdri_watch_scan(dev, w, deadline, end);
+			return gdri_blame_scan(dev, w, deadline, end);
 		if (next == pe || (next == dev->pe && found == GDRI_FOUND_FAILED))
 			return -GDR_ETIMEOUT;
 		if (next == dev->pe)
@@ -260,7 +260,7 @@ GDR_DEVICE_COLD int gdri_watch_follow(struct gdri_dev *dev, const struct gdri_wa
 		pe = next;
 	}
 	/* a circle: somebody else than those in it may be the reason */
-	found = gdri_watch_scan(dev, w, deadline, &next);
+	found = gdri_blame_scan(dev, w, deadline, &next);
 	if (next >= 0)
 		*end = next;
 	return found;

@@ -60,7 +60,7 @@ GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t w
 	for (i = 0; i < n; i++) {
 		pe = team < 0 ? i : gdri_team_pe(&dev->teams[team], i);
 		if (pe != dev->pe)
-			gdri_watch_tell_word(dev, pe, gdri_broken_at(team), word);
+			gdri_tell_word(dev, pe, gdri_broken_at(team), word);
 	}
 }
 

@@ -6,7 +6,7 @@
 #include <gdr/impl/diag/blame.h>
 
 /* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
-GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
+GDR_DEVICE_COLD int gdri_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
 					  uint64_t value)
 {
 	uint32_t v[7] = {(uint32_t)value, (uint32_t)(value >> 32), 0, 0, 0, 0, 0};
@@ -21,14 +21,14 @@ GDR_DEVICE_COLD int gdri_watch_tell_queue(struct gdri_dev *dev, struct gdri_qp *
 }
 
 /* The word of pe's control area at `off`. */
-GDR_DEVICE_COLD void gdri_watch_tell_word(struct gdri_dev *dev, int pe, uint64_t off, uint64_t value)
+GDR_DEVICE_COLD void gdri_tell_word(struct gdri_dev *dev, int pe, uint64_t off, uint64_t value)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
 
 	if (dev->peers[pe].base) /* carries no data: pairs with nothing */
 		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
 	else if (gdri_n_slots(dev) && qp->sq)
-		gdri_watch_tell_queue(dev, qp, off, value);
+		gdri_tell_queue(dev, qp, off, value);
 }
 
 #endif

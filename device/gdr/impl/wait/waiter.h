@@ -28,13 +28,13 @@
 
 /* The clock is read once in so many steps, less one. A GPU has one, for which its threads queue up. */
 #ifdef __CUDACC__
-#define GDRI_WATCH_ROUNDS 63u
+#define GDRI_LIMIT_ROUNDS 63u
 #else
-#define GDRI_WATCH_ROUNDS 3u
+#define GDRI_LIMIT_ROUNDS 3u
 #endif
 
-#define GDRI_WATCH_FIRST_NS 1000000ull /* a wait this long is published */
-#define GDRI_WATCH_EVERY_NS 4000000ull /* from then on between looks at all else than the condition */
+#define GDRI_LIMIT_FIRST_NS 1000000ull /* a wait this long is published */
+#define GDRI_LIMIT_EVERY_NS 4000000ull /* from then on between looks at all else than the condition */
 
 GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
@@ -79,7 +79,7 @@ GDR_DEVICE void gdri_limit_anew(struct gdri_limit *l)
 GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round, uint64_t *now)
 {
 	gdr_pause(round);
-	if (round & GDRI_WATCH_ROUNDS)
+	if (round & GDRI_LIMIT_ROUNDS)
 		return 0;
 	*now = gdr_clock_ns();
 	if (*now < l->next_ns)
@@ -89,11 +89,11 @@ GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l
 	if ((!GDRI_SPINS || l->start_ns) && gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
 		return -GDR_EABORTED;
 	if (l->start_ns) {
-		l->next_ns = *now + gdri_min_u64(GDRI_WATCH_EVERY_NS, dev->timeout_ns / 4);
+		l->next_ns = *now + gdri_min_u64(GDRI_LIMIT_EVERY_NS, dev->timeout_ns / 4);
 		return 1;
 	}
 	l->start_ns = l->still_ns = *now;
-	l->next_ns = *now + gdri_min_u64(GDRI_WATCH_FIRST_NS, dev->timeout_ns);
+	l->next_ns = *now + gdri_min_u64(GDRI_LIMIT_FIRST_NS, dev->timeout_ns);
 	return 0;
 }
 
@@ -149,15 +149,15 @@ GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uin
 }
 
 /* A PE that stands still is named by those that wait for it: whoever does anything in a wait
- * moves the beat. */
-GDR_DEVICE_COLD void gdri_wait_beat(struct gdri_dev *dev, const struct gdri_waiter *w)
+ * moves the heartbeat. */
+GDR_DEVICE_COLD void gdri_wait_heartbeat(struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	uint32_t *beat;
+	uint32_t *heartbeat;
 
 	if (w->rec < 0)
 		return;
-	beat = &dev->ctl->waits[w->rec].beat; /* has one writer */
-	gdri_st_relaxed_sys_u32(beat, gdri_ld_relaxed_sys_u32(beat) + 1);
+	heartbeat = &dev->ctl->waits[w->rec].heartbeat; /* has one writer */
+	gdri_st_relaxed_sys_u32(heartbeat, gdri_ld_relaxed_sys_u32(heartbeat) + 1);
 }
 
 /* The record of a wait that ends with status, because of culprit. e: it was taken for that before; 0: none is free. */
