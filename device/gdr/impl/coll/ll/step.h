@@ -149,26 +149,23 @@ GDR_DEVICE void gdri_ll_out_rows(const struct gdri_ll *l, uint64_t *mine, const 
 		for (k = 0; k < rows; k++)
 			v[k] = !step && k * apart < left ? s[k * apart] : 0;
 		GDRI_NOT_UNROLLED
-		for (i = 1; i < n; i++) {
+		for (i = 1; i < n + own; i++) {
 			to = gdri_ll_after(l, i);
 			from = s + step * (uint32_t)to;
-			p = gdri_ll_peer(l, mine, to);
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
 				if (step && k * apart < left)
 					v[k] = from[k * apart];
+			if (own && i == n)
+				break;
+			p = gdri_ll_peer(l, mine, to);
 			GDRI_UNROLLED
 			for (k = 0; k < rows; k++)
 				if (k * apart < left)
 					gdri_ll_send(p, (uint32_t)(k * apart), seq, v[k]);
 		}
-		from = s + step * (uint32_t)l->me;
 		GDRI_UNROLLED
-		for (k = 0; k < rows; k++) /* all under way before the first one is stored, which may be any's source */
-			if (own && step && k * apart < left)
-				v[k] = from[k * apart];
-		GDRI_UNROLLED
-		for (k = 0; k < rows; k++)
+		for (k = 0; k < rows; k++) /* all were loaded before the first is stored, which may be any's source */
 			if (own && k * apart < left)
 				d[k * apart] = v[k]; /* in place: no change */
 		s += size;
