@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include <gdr/device.h>
-#include <gdr/impl/coll/direct/near.h>
+#include <gdr/impl/coll/direct/aligned.h>
 
 #include "runtime/core/clock.h"
 #include "runtime/core/state.h"
@@ -307,7 +307,7 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	uint32_t rows = (uint32_t)(q->n * q->size / 16), n = (uint32_t)q->coll.members, i;
-	uint32_t me = (uint32_t)q->coll.member, each = gdri_near_each(rows, n), first = each * me;
+	uint32_t me = (uint32_t)q->coll.member, each = gdri_aligned_each(rows, n), first = each * me;
 	const uint8_t *from = (const uint8_t *)q->dst + (size_t)first * 16;
 	size_t len = first >= rows ? 0 : (size_t)(rows - first < each ? rows - first : each) * 16;
 	gdri_cu_result r = 0;

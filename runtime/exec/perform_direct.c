@@ -27,7 +27,7 @@
 #ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_perform.c) */
 MANY_BLOCKS(gdri_kernel_push, 256, gdri_perform_ll)
 #endif
-MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_near)
+MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_aligned)
 
 #ifndef GDR_ANY_ADDRESS
 /* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include <gdr/device.h>
-#include <gdr/impl/coll/direct/near.h>
+#include <gdr/impl/coll/direct/aligned.h>
 
 #include "runtime/core/state.h"
 #include "runtime/exec/perform.h"
@@ -96,7 +96,7 @@ static void plan_spread(const struct gdri_state *st, struct gdri_request *q, str
 		most = HOST_BLOCKS;
 	q->by = GDRI_BY_GRID;
 	q->coll.keep = algo == GDRI_A_COPIES && q->what == GDRI_RQ_REDUCE && st->cuda && st->constants &&
-		  st->constants->direct && q->coll.stride && gdri_near_fits(q);
+		  st->constants->direct && q->coll.stride && gdri_aligned_fits(q);
 	p->grid = plan_bounded(bytes / SHARE, most);
 }
 

@@ -4,7 +4,7 @@
 #define GDRI_PERFORM_H
 
 #include <gdr/device.h>
-#include <gdr/impl/coll/direct/near.h>
+#include <gdr/impl/coll/direct/aligned.h>
 #include <gdr/impl/coll/ll/ctas.h>
 #include <gdr/impl/request/request.h>
 
@@ -155,13 +155,13 @@ GDR_DEVICE int gdri_perform_ll(const struct gdri_request *q)
 
 #ifdef __CUDACC__
 /* What gdri_perform_grid does, where all PEs are mapped. */
-GDR_DEVICE int gdri_perform_near(const struct gdri_request *q)
+GDR_DEVICE int gdri_perform_aligned(const struct gdri_request *q)
 {
 	uint32_t op = gdri_grid_op(q->what);
 
 	if (gdri_grid_between(q, q->coll.members))
-		return gdri_any_fits(q) ? gdri_near_in_place(q, op) : gdri_perform_grid(q);
-	return gdri_near_fits(q) || gdri_any_fits(q) ? gdri_near_call(q, op) : gdri_perform_grid(q);
+		return gdri_access_fits(q) ? gdri_aligned_in_place(q, op) : gdri_perform_grid(q);
+	return gdri_aligned_fits(q) || gdri_access_fits(q) ? gdri_aligned_call(q, op) : gdri_perform_grid(q);
 }
 #endif
 
