@@ -79,6 +79,7 @@ static void hostq_fill(const struct gdri_state *st, struct gdri_hostq *q)
 	d->n_queues = (uint32_t)st->n_pes;
 	d->heap_size = gdri_window_reach(st);
 	d->ctl = (struct gdri_ctl *)st->page->base; /* the heap's is not the host's to write */
+	d->peers = st->page_peers; /* whom a wait for room looks at */
 	d->qps = q->qps;
 	d->timeout_ns = (uint64_t)st->opt.timeout_ms * 1000000u;
 	d->abort = &q->no_abort;
