@@ -37,5 +37,5 @@ const char *gdri_net_word(const struct gdri_options *opt)
 {
 	size_t i = net_row(opt);
 
-	return i < N_TRANSPORTS ? transports[i].word : GDRI_NET_WORDS + sizeof("p2p");
+	return i < N_TRANSPORTS ? transports[i].word : &GDRI_NET_WORDS[sizeof("p2p")];
 }
