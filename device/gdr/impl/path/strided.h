@@ -46,14 +46,14 @@ GDRI_SLOW void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, in
 }
 
 /* n of them: the record is that of one. Steps in bytes, from one to the next. */
-struct gdri_strided {
+struct gdri_strides {
 	struct gdri_operation o;
 	int64_t remote_step, local_step;
 	size_t n;
 };
 
 /* One queue executes them in order: the last one's completion is that of all. */
-GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strided *s)
+GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strides *s)
 {
 	struct gdri_operation o = s->o;
 	int ret = gdri_xfer_refused(dev, &o);
@@ -68,7 +68,7 @@ GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strided 
 	return ret;
 }
 
-GDRI_NOINLINE int gdri_strided_blocks(const struct gdri_strided *s)
+GDRI_NOINLINE int gdri_strided_blocks(const struct gdri_strides *s)
 {
 	const struct gdri_operation *o = &s->o;
 	struct gdri_dev *dev = gdri_dev();
@@ -97,7 +97,7 @@ GDR_DEVICE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const vo
 			    size_t len, size_t n, int pe, uint32_t q)
 {
 	int put = op == GDRI_PUT;
-	struct gdri_strided s;
+	struct gdri_strides s;
 
 	s.o = gdri_op_memory(op, scope, nbi, put ? dst : src, put ? src : dst, len, pe, q);
 	s.remote_step = put ? dstep : sstep;
