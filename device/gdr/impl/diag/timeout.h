@@ -235,8 +235,9 @@ GDR_DEVICE_COLD int gdri_timeout_lost_of(const struct gdri_dev *dev, int team, i
 	return team < 0 ? first : -1;
 }
 
-/* A PE that the launcher reported dead and that this wait needs: the one waited for, the one because of which that one
- * gave up, anybody where that is unknown, and all in a collective; -1: none. */
+/* A PE that the launcher reported dead and that this wait needs: the one waited for, anybody where that is unknown, the
+ * one because of which the one waited for gave up what this wait needs of its threads, and all in a collective; -1:
+ * none. A wait for a queue needs the other side's NIC alone. */
 GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
 	int first = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1, notice;
@@ -247,6 +248,8 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 		return first;
 	if (gdri_timeout_is_lost(dev, w->peer))
 		return w->peer;
+	if (!gdri_waits_on_memory(w))
+		return -1;
 	notice = gdri_blame_notice(dev, w->peer);
 	if (gdri_timeout_is_lost(dev, notice))
 		return notice;
