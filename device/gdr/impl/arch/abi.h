@@ -187,7 +187,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	 * or team_broken */
 	uint64_t local;
 	uint64_t len;	  /* bytes */
-	uint64_t time_ns; /* gdri_clock_ns */
+	uint64_t time_ns; /* gdr_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
 	uint32_t reason; /* ARG: enum gdri_arg_reason, and which argument; BROKEN: team + 1, 0: all PEs */
 	char file[44]; /* checked build: tail of the caller's file name */
@@ -281,7 +281,7 @@ GDR_STATIC_ASSERT(sizeof(struct gdri_chan) == 64, "gdri_chan");
 
 /* Checked build: what a member says of a call before it makes it. Two in turn. */
 struct gdri_match {
-	uint64_t call;	/* see gdri_match_call */
+	uint64_t call;	/* bytes as gdri_match_say writes them */
 	uint64_t len;	/* bytes that each brings, where all have to bring as many */
 	uint64_t steps; /* of alltoalls, low halves */
 	uint64_t tag;	/* number of the call << 32 | line of the caller */

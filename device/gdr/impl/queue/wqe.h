@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Work queue entries from values: pure functions of their arguments that store
  * whole 16-byte segments into the ring, every byte defined. Who may write
- * which blocks is nic.h's business. Layout: mlx5_hw.h, tables of the PRM
+ * which blocks reserve.h decides. Layout: mlx5_hw.h, tables of the PRM
  * chapter "Work Queue Elements". */
 #ifndef GDRI_WQE_H
 #define GDRI_WQE_H
