@@ -269,31 +269,17 @@ GDR_DEVICE int gdri_thread_barrier_all(void)
 	return gdri_barrier_scope(GDRI_THREAD, 1);
 }
 
-GDR_DEVICE int gdr_barrier_all_warp(void)
-{
-	return gdri_barrier_scope(GDRI_WARP, 1);
-}
-
-GDR_DEVICE int gdr_barrier_all_block(void)
-{
-	return gdri_barrier_scope(GDRI_BLOCK, 1);
-}
-
-GDRI_MEMBER_GDRI_THREAD int gdr_sync_all(void)
-{
-	return GDRI_PICK_GDRI_THREAD(gdri_barrier_scope(GDRI_THREAD, 0),
-				     gdri_ask_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW));
-}
-
-GDR_DEVICE int gdr_sync_all_warp(void)
-{
-	return gdri_barrier_scope(GDRI_WARP, 0);
-}
-
-GDR_DEVICE int gdr_sync_all_block(void)
-{
-	return gdri_barrier_scope(GDRI_BLOCK, 0);
-}
+#define GDRI_BARRIER_FN(member, name, scope, quiet, host)                                          \
+	member int name(void)                                                                      \
+	{                                                                                          \
+		GDRI_NEED_LIBRARY(name)                                                            \
+		return GDRI_PICK_##scope(gdri_barrier_scope(scope, quiet), host);                  \
+	}
+GDRI_BARRIER_FN(GDR_DEVICE, gdr_barrier_all_warp, GDRI_WARP, 1, )
+GDRI_BARRIER_FN(GDR_DEVICE, gdr_barrier_all_block, GDRI_BLOCK, 1, )
+GDRI_BARRIER_FN(GDRI_MEMBER_GDRI_THREAD, gdr_sync_all, GDRI_THREAD, 0, gdri_ask_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW))
+GDRI_BARRIER_FN(GDR_DEVICE, gdr_sync_all_warp, GDRI_WARP, 0, )
+GDRI_BARRIER_FN(GDR_DEVICE, gdr_sync_all_block, GDRI_BLOCK, 0, )
 
 /* The library has a host function of this name. On the host device that one is
  * called by kernels too; it is gdri_thread_barrier_all. Under CUDA: */

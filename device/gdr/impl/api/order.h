@@ -66,6 +66,7 @@ GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
 
 GDR_DEVICE int gdr_fence(void)
 {
+	GDRI_NEED_LIBRARY(gdr_fence)
 	return gdri_fence(0, -1);
 }
 
@@ -129,6 +130,7 @@ GDR_DEVICE int gdr_quiet(void)
 {
 	struct gdri_dev *dev = gdri_dev();
 
+	GDRI_NEED_LIBRARY(gdr_quiet)
 	return gdri_likely(dev) ? gdri_quiet(dev, 0, -1) : -GDR_ESTATE;
 }
 
