@@ -21,7 +21,6 @@
 #include "softhca/memory/guest.h"
 #include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trace.h"
 
 enum {
 	UAR_MAX = 4096,
@@ -122,7 +121,6 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 		return false;
 	if (faults_active() && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
 		return false;
-	TRACE(doorbell, qp->qpn, (uint16_t)(qp->sq_ci + best));
 	if (__builtin_expect(qp->rc->ring != NULL, 0)) {
 		dma_qp_posted(qp, (uint16_t)(qp->sq_ci + best));
 		return true;

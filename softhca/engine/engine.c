@@ -16,7 +16,6 @@
 #include "softhca/memory/probe.h"
 #include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trace.h"
 #include "softhca/engine/trap.h"
 #include "softhca/engine/yield.h"
 
@@ -529,7 +528,6 @@ int engine_start(void)
 	if (ret)
 		return ret;
 	poll_start();
-	trace_start();
 	last_work = dp_clock(); /* before the thread: a command may run rounds before it has the lock */
 	/* The program's signals are not for this thread. */
 	sigfillset(&all);

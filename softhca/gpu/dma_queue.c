@@ -9,7 +9,6 @@
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/tools/log.h"
 #include "softhca/transport/rc.h"
-#include "softhca/engine/trace.h"
 #include "softhca/transport/wqe.h"
 
 enum {
@@ -271,7 +270,6 @@ void dma_queue_arrived(uint32_t qpn)
 	ring->busy = false;
 	if (ring->dropped)
 		return;
-	TRACE(fetched, qpn, ring->asked);
 	qp->sq_pi = ring->asked;
 	engine_activate(qp);
 	if (ring->posted != qp->sq_pi)

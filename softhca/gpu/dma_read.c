@@ -9,7 +9,6 @@
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
-#include "softhca/engine/trace.h"
 
 enum {
 	POLLED = 8192,	 /* bytes of a waiting read that are polled */
@@ -239,7 +238,6 @@ static void give_all(void)
 
 	if (fetch_given == fetch_tail || collecting)
 		return;
-	TRACE(fetch, 0, fetch_tail - fetch_given);
 	before = dma_enter();
 	if (fetch_tail - fetch_given > 1 && (dma_gpu.api->batch || dma_gpu.api->batch_1) &&
 	    !dma_kernel_ready(fetch_tail - fetch_given))

@@ -11,7 +11,6 @@
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
-#include "softhca/engine/trace.h"
 #include "softhca/wire/wire_frame.h"
 
 enum {
@@ -80,7 +79,6 @@ static bool dma_write_look(void)
 	if (now == completed || now > submitted)
 		return false;
 	completed = now;
-	TRACE(arrived, 0, now);
 	while (flight_head != flight_tail && flights[flight_head % FLIGHTS].number <= completed)
 		stage_begin = flights[flight_head++ % FLIGHTS].stage_end;
 	last_news = dp_now();
@@ -127,12 +125,10 @@ void dma_push(void)
 	if (flight_tail - flight_head == FLIGHTS)
 		dma_write_wait_for(flights[flight_head % FLIGHTS].number);
 	before = dma_enter();
-	TRACE(push, 0, queue.n);
 	if (!dma_gpu.dead && (submitted != completed || !dma_kernel_takes(&queue)))
 		dma_hand_over(&queue, (uint32_t)(submitted + 1));
 	dma_leave(before);
 	submitted++;
-	TRACE(pushed, 0, submitted);
 	flights[flight_tail % FLIGHTS].number = submitted;
 	flights[flight_tail++ % FLIGHTS].stage_end = stage_end;
 	STAT_ADD(dma_writes, queue.n);

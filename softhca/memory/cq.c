@@ -7,7 +7,6 @@
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trace.h"
 
 enum {
 	CQE_INLINE_32 = 4, /* in op_own */
@@ -158,7 +157,6 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 		place_on_gpu(cq, slot, c, w);
 	else
 		cq_place_host(cq, slot, c, w);
-	TRACE(cqe, c->qpn, cq->pi);
 	cq->pi++;
 	if (__builtin_expect(cq->waited, 0))
 		cq_waited(cq);

@@ -43,8 +43,6 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	  "1: threads that poll an empty completion queue do the device's work themselves")        \
 	X(gpu_kernel, "SOFTHCA_GPU_KERNEL", BOOL, "0",                                             \
 	  "1: a kernel of one warp moves single words of a GPU's memory, while there are some")     \
-	X(trace, "SOFTHCA_TRACE", STR, "",                                                         \
-	  "path of a file to which the times of the last stages of work requests are appended")    \
 	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link

@@ -8,7 +8,6 @@
 #include "softhca/tools/log.h"
 #include "softhca/transport/rc_req.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trace.h"
 
 /* Next packet to send becomes una. */
 static void rewind_to_una(struct hca_qp *qp)
@@ -65,7 +64,6 @@ static void rc_progress(struct hca_qp *qp, uint32_t una)
 	uint32_t n = (una - rc->psn_una) & PSN_MASK;
 	uint32_t max = wire_bulk(&rc->dest, qp->mtu) > 1 ? RC_WINDOW_BULK : RC_WINDOW_MAX;
 
-	TRACE(acked, qp->qpn, una);
 	rc->psn_una = una;
 	rc->progress_at = dp_now();
 	if (psn_diff(rc->psn_next, una) < 0) {

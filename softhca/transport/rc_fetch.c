@@ -8,7 +8,6 @@
 #include "softhca/tools/options.h"
 #include "softhca/transport/rc_req.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trace.h"
 
 /* Copies a WQE out of the ring; segments wrap at its end. */
 void rc_fetch(const struct hca_qp *qp, uint16_t index, size_t len, uint8_t *buf)
@@ -251,7 +250,6 @@ void rc_fetch_next(struct hca_qp *qp)
 	if (w.fence)
 		r->fence = true;
 out:
-	TRACE(picked, qp->qpn, qp->sq_ci);
 	rc->stalled_by_error = r->syndrome != 0;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + w.blocks);
 	rc->psn_pick = psn_add(rc->psn_pick, r->npkts);

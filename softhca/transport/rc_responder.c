@@ -8,7 +8,6 @@
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
 #include "softhca/transport/rc.h"
-#include "softhca/engine/trace.h"
 
 enum {
 	EVENT_QP_REQ_ERR = 2,	 /* IBV_EVENT_QP_REQ_ERR */
@@ -176,8 +175,6 @@ static void send_resp(struct hca_qp *qp, struct rc_responder *rs, const struct r
 		.msn = r->msn,
 		.orig = r->orig,
 	};
-
-	TRACE(answered, qp->qpn, r->psn);
 
 	wire_send_to(qp, &rs->dest, &p, NULL, 0);
 }
@@ -589,7 +586,6 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		rs->msn++;
 	if (dma_on && is_send(op))
 		rs->placed = dma_posted();
-	TRACE(received, qp->qpn, p->psn);
 	if (p->ackreq)
 		queue_ack(qp, rs);
 }

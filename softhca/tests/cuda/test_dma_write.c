@@ -10,7 +10,6 @@
 
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/tools/log.h"
-#include "softhca/engine/trace.h"
 
 enum { CQE = 64, AREA = 1 << 20, EDGE = AREA / 2, OTHER = 1 << 24, CQS = 64 };
 
@@ -23,7 +22,7 @@ static uint8_t *const area = (uint8_t *)(uintptr_t)0x7f0000000000; /* never touc
 struct hca_stats hca_stats;
 struct dma_gpu dma_gpu;
 struct dma_call dma_call;
-bool dma_on, trace_on;
+bool dma_on;
 
 bool dma_hand_over(struct dma_queue *q, uint32_t number)
 {
@@ -119,13 +118,6 @@ uint64_t dp_clock(void)
 uint64_t dp_now(void)
 {
 	return 1;
-}
-
-void trace_put(enum trace_stage stage, uint32_t qpn, uint32_t value)
-{
-	(void)stage;
-	(void)qpn;
-	(void)value;
 }
 
 /* ---- tests ---- */
