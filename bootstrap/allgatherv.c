@@ -28,12 +28,10 @@ static int take_lengths(struct gatherv *v, const uint64_t *lens, uint64_t max)
 	int i;
 
 	for (i = 0; i < v->b->n_pes; i++) {
-		if (lens[i] > max) {
-			gdri_error(
-				"bootstrap: PE %d contributes %llu bytes, at most %llu are allowed",
-				i, (unsigned long long)lens[i], (unsigned long long)max);
-			return -GDR_EINVAL;
-		}
+		if (lens[i] > max)
+			return gdri_fail(-GDR_EINVAL,
+					 "bootstrap: PE %d contributes %llu bytes, at most %llu are allowed", i,
+					 (unsigned long long)lens[i], (unsigned long long)max);
 		v->out->offset[i] = sum;
 		sum += (size_t)lens[i];
 		if (lens[i] > v->longest)
@@ -99,10 +97,8 @@ static int exchange_data(struct gatherv *v)
 	v->out->data = malloc(v->out->offset[v->b->n_pes] + 1);
 	v->padded = malloc(chunk + 1);
 	v->round = malloc(chunk * (size_t)v->b->n_pes + 1);
-	if (!v->out->data || !v->padded || !v->round) {
-		gdri_error("bootstrap: no memory to gather %zu bytes", v->out->offset[v->b->n_pes]);
-		rc = -GDR_ENOMEM;
-	}
+	if (!v->out->data || !v->padded || !v->round)
+		rc = gdri_fail(-GDR_ENOMEM, "bootstrap: no memory to gather %zu bytes", v->out->offset[v->b->n_pes]);
 	for (at = 0; !rc && at < v->longest; at += chunk) {
 		if (chunk > v->longest - at)
 			chunk = v->longest - at;
@@ -121,10 +117,8 @@ int gdri_bootstrap_allgatherv(struct gdr_bootstrap *b, const void *send, size_t 
 
 	memset(out, 0, sizeof(*out));
 	out->offset = calloc((size_t)b->n_pes + 1, sizeof(*out->offset));
-	if (!out->offset) {
-		gdri_error("bootstrap: no memory for the offsets of %d PEs", b->n_pes);
-		return -GDR_ENOMEM;
-	}
+	if (!out->offset)
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory for the offsets of %d PEs", b->n_pes);
 	gdri_deadline_in(&v.deadline, timeout_ms);
 	rc = exchange_lengths(&v, max);
 	if (!rc)

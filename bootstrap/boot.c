@@ -33,28 +33,24 @@ void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name)
 int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const void *recv,
 			 size_t len, int timeout_ms)
 {
-	if (!b || timeout_ms <= 0) {
-		gdri_error("bootstrap: a collective was called with %s",
-			   b ? "a time limit of 0 or less" : "no bootstrap");
-		return -GDR_EINVAL;
-	}
-	if (len > GDRI_ALLGATHER_MAX || (len && (!send || !recv))) {
-		gdri_error(
-			"bootstrap: allgather of %zu bytes a PE: at most %zu, and buffers to hold "
-			"them, are possible",
-			len, GDRI_ALLGATHER_MAX);
-		return -GDR_EINVAL;
-	}
+	if (!b || timeout_ms <= 0)
+		return gdri_fail(-GDR_EINVAL, "bootstrap: a collective was called with %s",
+				 b ? "a time limit of 0 or less" : "no bootstrap");
+	if (len > GDRI_ALLGATHER_MAX || (len && (!send || !recv)))
+		return gdri_fail(-GDR_EINVAL,
+				 "bootstrap: allgather of %zu bytes a PE: at most %zu, and buffers to hold them, are "
+				 "possible",
+				 len, GDRI_ALLGATHER_MAX);
 	return 0;
 }
 
 static int boot_refuse_launcher(const struct gdri_launcher *l)
 {
-	gdri_error("this process is one of several started by %s (%s), which gives it no PMIx "
-		   "server: it would run as a job of its own. What to do: %s; where one PE a process is meant, "
-		   "set GDR_BOOTSTRAP=single",
-		   l->name, l->evidence, l->advice);
-	return -GDR_EBOOTSTRAP;
+	return gdri_fail(-GDR_EBOOTSTRAP,
+			 "this process is one of several started by %s (%s), which gives it no PMIx server: it would "
+			 "run as a job of its own. What to do: %s; where one PE a process is meant, set "
+			 "GDR_BOOTSTRAP=single",
+			 l->name, l->evidence, l->advice);
 }
 
 static const struct bootstrap {
@@ -106,12 +102,10 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	const struct bootstrap *b;
 	struct gdri_launcher l;
 
-	if (!out || timeout_ms <= 0) {
-		gdri_error("bootstrap: open needs a place for the result and a time limit above 0 "
-			   "(%d ms given)",
-			   timeout_ms);
-		return -GDR_EINVAL;
-	}
+	if (!out || timeout_ms <= 0)
+		return gdri_fail(-GDR_EINVAL,
+				 "bootstrap: open needs a place for the result and a time limit above 0 (%d ms given)",
+				 timeout_ms);
 	*out = NULL;
 	gdri_launcher_detect(environ, &l);
 	b = first_detected(bootstraps, N_PASSED, how, &l);

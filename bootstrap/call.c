@@ -87,8 +87,7 @@ int gdri_call_init(struct gdri_call *c, void (*release)(struct gdri_call *))
 	}
 	if (!rc)
 		return 0;
-	gdri_error("bootstrap: cannot make a mutex or condition variable: %s", strerror(rc));
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot make a mutex or condition variable: %s", strerror(rc));
 }
 
 void gdri_call_get(struct gdri_call *c)
@@ -213,10 +212,10 @@ int gdri_call_run(struct gdri_call *c, const struct timespec *deadline)
 	rc = start_helper(c);
 	if (rc) {
 		gdri_call_put(c);
-		gdri_error("bootstrap: cannot start a helper thread: %s; check the limit on "
-			   "processes (ulimit -u)",
-			   strerror(rc));
-		return -GDR_ESYSTEM;
+		return gdri_fail(-GDR_ESYSTEM,
+				 "bootstrap: cannot start a helper thread: %s; check the limit on processes (ulimit "
+				 "-u)",
+				 strerror(rc));
 	}
 	return gdri_call_wait(c, deadline, NULL);
 }

@@ -13,15 +13,11 @@ static int wrong_options(const char *what, long options)
 {
 	long mode = options & MODES;
 
-	if (options & ~(MODES | GDR_CTX_N_QUEUES(255)) || mode & (mode - 1)) {
-		gdri_error("%s: options 0x%lx contradict each other, or are none", what, options);
-		return -GDR_EINVAL;
-	}
-	if (mode & (GDR_CTX_BLOCK | GDR_CTX_THREAD) && QUEUES(options) > 1) {
-		gdri_error("%s: one block, or thread, uses one queue to a PE, not %u", what,
-			   QUEUES(options));
-		return -GDR_EINVAL;
-	}
+	if (options & ~(MODES | GDR_CTX_N_QUEUES(255)) || mode & (mode - 1))
+		return gdri_fail(-GDR_EINVAL, "%s: options 0x%lx contradict each other, or are none", what, options);
+	if (mode & (GDR_CTX_BLOCK | GDR_CTX_THREAD) && QUEUES(options) > 1)
+		return gdri_fail(-GDR_EINVAL, "%s: one block, or thread, uses one queue to a PE, not %u", what,
+				 QUEUES(options));
 	return 0;
 }
 
@@ -45,8 +41,7 @@ static int ctx_create(const char *what, gdr_team_t team, long options, gdr_ctx_t
 	if (gdri_team_find(st, team)) {
 		ret = gdri_ctx_make(st, team, mode ? mode : GDR_CTX_GPU, n ? n : 1, ctx);
 	} else {
-		gdri_error("%s: this PE is in no team %d", what, team);
-		ret = -GDR_EINVAL;
+		ret = gdri_fail(-GDR_EINVAL, "%s: this PE is in no team %d", what, team);
 	}
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -73,8 +68,8 @@ int gdr_ctx_destroy(gdr_ctx_t ctx)
 		return 0;
 	pthread_mutex_lock(&st->local_lock);
 	if (ctx == GDR_CTX_DEFAULT || !gdri_ctx_find(st, ctx)) {
-		gdri_error("gdr_ctx_destroy: %d is %s", ctx, ctx ? "no context" : "the default context");
-		ret = -GDR_EINVAL;
+		ret = gdri_fail(-GDR_EINVAL, "gdr_ctx_destroy: %d is %s", ctx,
+				ctx ? "no context" : "the default context");
 	} else {
 		ret = gdri_ctx_unmake(st, ctx);
 	}
@@ -98,6 +93,6 @@ int gdr_ctx_get_team(gdr_ctx_t ctx, gdr_team_t *team)
 	pthread_mutex_unlock(&st->ctxs->lock);
 	if (c && team)
 		return 0;
-	gdri_error("gdr_ctx_get_team: %s", team ? "there is no such context" : "no place for the team");
-	return -GDR_EINVAL;
+	return gdri_fail(-GDR_EINVAL, "gdr_ctx_get_team: %s",
+			 team ? "there is no such context" : "no place for the team");
 }

@@ -41,10 +41,8 @@ int gdr_errors(struct gdr_error *out, int max)
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (max < 0 || (max && !out)) {
-		gdri_error("gdr_errors: room for %d records at %p", max, (void *)out);
-		return -GDR_EINVAL;
-	}
+	if (max < 0 || (max && !out))
+		return gdri_fail(-GDR_EINVAL, "gdr_errors: room for %d records at %p", max, (void *)out);
 	n = gdri_errors_copy(st->dev, out, max);
 	if (st->host_view)
 		n += gdri_errors_copy(st->host_view, out ? out + (n < max ? n : max) : NULL, n < max ? max - n : 0);

@@ -109,10 +109,8 @@ static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 	struct request *all = calloc((size_t)st->n_pes, sizeof(*all));
 	int ret;
 
-	if (!all && !st->pending) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
-	}
+	if (!all && !st->pending)
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	gdri_limit_begin(st, false);
 	ret = gdri_agree(st, what_of(mine->call), mine, all, sizeof(*mine));
 	if (!ret)
@@ -183,12 +181,12 @@ static int heap_out_of_memory(const struct gdri_state *st, uint64_t size)
 	struct gdri_suballoc_info info;
 
 	gdri_suballoc_query(st->alloc, &info);
-	gdri_error("symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has "
-		   "%llu; raise GDR_HEAP_SIZE (now %llu) or GDR_HEAP_MAX",
-		   (unsigned long long)size, (unsigned long long)(info.size - info.used),
-		   (unsigned long long)info.size, (unsigned long long)info.largest_free,
-		   (unsigned long long)st->opt.heap_size);
-	return -GDR_ENOMEM;
+	return gdri_fail(-GDR_ENOMEM,
+			 "symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has %llu; "
+			 "raise GDR_HEAP_SIZE (now %llu) or GDR_HEAP_MAX",
+			 (unsigned long long)size, (unsigned long long)(info.size - info.used),
+			 (unsigned long long)info.size, (unsigned long long)info.largest_free,
+			 (unsigned long long)st->opt.heap_size);
 }
 
 /* Bytes of a part that holds it; the allocator's own grain fits any part. */
@@ -205,14 +203,12 @@ static int heap_allocate(struct gdri_state *st, uint64_t size, uint64_t alignmen
 	if (!st->pending)
 		gdri_log_clear_error();
 	if (heap_reserve(st)) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	} else if (st->cuda && gdri_window_settle(st, "symmetric heap")) {
 		st->pending = -GDR_ETIMEOUT;
 	} else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN) {
-		gdri_error("gdr_align: alignment %llu is not a power of two of at most %u",
-			   (unsigned long long)alignment, GDRI_HEAP_ALIGN);
-		st->pending = -GDR_EINVAL;
+		st->pending = gdri_fail(-GDR_EINVAL, "gdr_align: alignment %llu is not a power of two of at most %u",
+					(unsigned long long)alignment, GDRI_HEAP_ALIGN);
 	}
 	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
 	if (ret || !size)
@@ -289,11 +285,12 @@ static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 	if (!ptr)
 		return GDRI_SUBALLOC_NONE;
 	if (gdri_symmetric_find(st->symmetric, ptr)) {
-		gdri_error("gdr_free: %p is registered memory of the program: gdr_symmetric_unregister", ptr);
-		st->pending = -GDR_EINVAL;
+		st->pending =
+			gdri_fail(-GDR_EINVAL,
+				  "gdr_free: %p is registered memory of the program: gdr_symmetric_unregister", ptr);
 	} else if (!gdri_suballoc_size(st->alloc, offset)) {
-		gdri_error("gdr_free: no object starts at %p: not from gdr_malloc, or already freed", ptr);
-		st->pending = -GDR_EINVAL;
+		st->pending = gdri_fail(-GDR_EINVAL,
+					"gdr_free: no object starts at %p: not from gdr_malloc, or already freed", ptr);
 	}
 	return offset;
 }
@@ -335,10 +332,8 @@ int gdr_heap_query(struct gdr_heap_info *info)
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!info) {
-		gdri_error("gdr_heap_query: info is NULL");
-		return -GDR_EINVAL;
-	}
+	if (!info)
+		return gdri_fail(-GDR_EINVAL, "gdr_heap_query: info is NULL");
 	pthread_mutex_lock(&st->local_lock);
 	gdri_suballoc_query(st->alloc, &i);
 	pthread_mutex_unlock(&st->local_lock);
@@ -355,10 +350,8 @@ int gdr_heap_list(struct gdr_heap_object *out, int max)
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (max < 0 || (max && !out)) {
-		gdri_error("gdr_heap_list: no room for %d objects at %p", max, (void *)out);
-		return -GDR_EINVAL;
-	}
+	if (max < 0 || (max && !out))
+		return gdri_fail(-GDR_EINVAL, "gdr_heap_list: no room for %d objects at %p", max, (void *)out);
 	pthread_mutex_lock(&st->local_lock);
 	while ((size = gdri_suballoc_next(st->alloc, &offset))) {
 		if (n < max)

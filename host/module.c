@@ -11,15 +11,12 @@ static int module_change(const char *call, struct CUmod_st *module,
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!st->cuda) {
-		gdri_error("%s: kernels run on the host device here; GDR_DEVICE=cuda makes gdr_init "
-			   "use a GPU", call);
-		return -GDR_ENOTSUP;
-	}
-	if (!module) {
-		gdri_error("%s: module is NULL", call);
-		return -GDR_EINVAL;
-	}
+	if (!st->cuda)
+		return gdri_fail(-GDR_ENOTSUP,
+				 "%s: kernels run on the host device here; GDR_DEVICE=cuda makes gdr_init use a GPU",
+				 call);
+	if (!module)
+		return gdri_fail(-GDR_EINVAL, "%s: module is NULL", call);
 	pthread_mutex_lock(&st->local_lock);
 	ret = how(st, module);
 	pthread_mutex_unlock(&st->local_lock);

@@ -56,10 +56,8 @@ int gdr_query(struct gdr_job_info *info)
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!info) {
-		gdri_error("gdr_query: info is NULL");
-		return -GDR_EINVAL;
-	}
+	if (!info)
+		return gdri_fail(-GDR_EINVAL, "gdr_query: info is NULL");
 	memset(info, 0, sizeof(*info));
 	info->device_kind = st->cuda ? "cuda" : "host device";
 	info->bootstrap = st->boot->name;

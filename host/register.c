@@ -20,26 +20,24 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 	const struct gdri_buffer *b = st->dev->buffers;
 	unsigned int i, room = GDRI_MAX_BUFFERS;
 
-	if (register_overlap(addr, len, (uintptr_t)st->heap->base, gdri_heap_size(st->heap))) {
-		gdri_error("gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which "
-			   "needs no registration", (unsigned long long)addr, (unsigned long long)len);
-		return -GDR_EINVAL;
-	}
+	if (register_overlap(addr, len, (uintptr_t)st->heap->base, gdri_heap_size(st->heap)))
+		return gdri_fail(-GDR_EINVAL,
+				 "gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which needs no "
+				 "registration",
+				 (unsigned long long)addr, (unsigned long long)len);
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (!b[i].len) {
 			room = i < room ? i : room;
 		} else if (register_overlap(addr, len, b[i].addr, b[i].len)) {
-			gdri_error("gdr_buffer_register: 0x%llx with %llu bytes overlaps the buffer at "
-				   "0x%llx with %llu", (unsigned long long)addr,
-				   (unsigned long long)len, (unsigned long long)b[i].addr,
-				   (unsigned long long)b[i].len);
-			return -GDR_EINVAL;
+			return gdri_fail(-GDR_EINVAL,
+					 "gdr_buffer_register: 0x%llx with %llu bytes overlaps the buffer at 0x%llx "
+					 "with %llu",
+					 (unsigned long long)addr, (unsigned long long)len,
+					 (unsigned long long)b[i].addr, (unsigned long long)b[i].len);
 		}
 	}
-	if (room == GDRI_MAX_BUFFERS) {
-		gdri_error("gdr_buffer_register: all %u entries are in use", GDRI_MAX_BUFFERS);
-		return -GDR_ENOMEM;
-	}
+	if (room == GDRI_MAX_BUFFERS)
+		return gdri_fail(-GDR_ENOMEM, "gdr_buffer_register: all %u entries are in use", GDRI_MAX_BUFFERS);
 	*slot = room;
 	return 0;
 }
@@ -53,9 +51,10 @@ static int register_check_mapped(const struct gdri_state *st, const void *addr, 
 	*read_only = !writable;
 	if (!hole)
 		return 0;
-	gdri_error("gdr_buffer_register: %p with %zu bytes: at 0x%llx there is no memory of this process that can be "
-		   "read; register memory that is mapped", addr, len, (unsigned long long)hole);
-	return -GDR_EINVAL;
+	return gdri_fail(-GDR_EINVAL,
+			 "gdr_buffer_register: %p with %zu bytes: at 0x%llx there is no memory of this process that "
+			 "can be read; register memory that is mapped",
+			 addr, len, (unsigned long long)hole);
 }
 
 static int register_enter(struct gdri_state *st, void *addr, size_t len)
@@ -102,10 +101,8 @@ int gdr_buffer_register(void *addr, size_t len)
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr) {
-		gdri_error("gdr_buffer_register: %p with %zu bytes is no buffer", addr, len);
-		return -GDR_EINVAL;
-	}
+	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
+		return gdri_fail(-GDR_EINVAL, "gdr_buffer_register: %p with %zu bytes is no buffer", addr, len);
 	pthread_mutex_lock(&st->local_lock);
 	ret = register_enter(st, addr, len);
 	pthread_mutex_unlock(&st->local_lock);
@@ -130,8 +127,7 @@ static int register_leave(struct gdri_state *st, const void *addr)
 		if (b[i].len && b[i].addr == (uintptr_t)addr)
 			return leave_slot(st, i);
 	}
-	gdri_error("gdr_buffer_unregister: no buffer was registered at %p", addr);
-	return -GDR_EINVAL;
+	return gdri_fail(-GDR_EINVAL, "gdr_buffer_unregister: no buffer was registered at %p", addr);
 }
 
 int gdr_buffer_unregister(void *addr)

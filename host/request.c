@@ -31,16 +31,12 @@ static int in_heap(const struct gdri_state *st, const struct gdri_request *q, co
 
 	if (!len)
 		return 0;
-	if (at < begin || !gdri_window_has(st, ptr, len)) {
-		gdri_error("%s: %p with %llu bytes is not in the symmetric heap", names[q->what], ptr,
-			   (unsigned long long)len);
-		return -GDR_EINVAL;
-	}
-	if ((uintptr_t)ptr % align) {
-		gdri_error("%s: %p is not aligned to %llu bytes", names[q->what], ptr,
-			   (unsigned long long)align);
-		return -GDR_EINVAL;
-	}
+	if (at < begin || !gdri_window_has(st, ptr, len))
+		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu bytes is not in the symmetric heap", names[q->what],
+				 ptr, (unsigned long long)len);
+	if ((uintptr_t)ptr % align)
+		return gdri_fail(-GDR_EINVAL, "%s: %p is not aligned to %llu bytes", names[q->what], ptr,
+				 (unsigned long long)align);
 	return 0;
 }
 
@@ -50,28 +46,20 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 	uint64_t d, s;
 	int ret;
 
-	if (!t) {
-		gdri_error("%s: this PE is in no team %d", names[q->what], q->coll.team);
-		return -GDR_EINVAL;
-	}
+	if (!t)
+		return gdri_fail(-GDR_EINVAL, "%s: this PE is in no team %d", names[q->what], q->coll.team);
 	if (q->what < GDRI_RQ_COLLECTIVE)
 		return 0;
-	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n)) {
-		gdri_error("broadcast: root %d of a team of %d", q->coll.root, t->n);
-		return -GDR_EINVAL;
-	}
-	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s)) {
-		gdri_error("%s: %llu elements, steps %lld and %lld", names[q->what],
-			   (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
-		return -GDR_EINVAL;
-	}
+	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n))
+		return gdri_fail(-GDR_EINVAL, "broadcast: root %d of a team of %d", q->coll.root, t->n);
+	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s))
+		return gdri_fail(-GDR_EINVAL, "%s: %llu elements, steps %lld and %lld", names[q->what],
+				 (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
 	ret = in_heap(st, q, q->dst, d);
 	if (!ret)
 		ret = in_heap(st, q, q->src, s);
-	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s)) {
-		gdri_error("%s: dest %p and source %p overlap", names[q->what], q->dst, q->src);
-		ret = -GDR_EINVAL;
-	}
+	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s))
+		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p overlap", names[q->what], q->dst, q->src);
 	return ret;
 }
 
@@ -97,30 +85,25 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	uint64_t len = q->size;
 	int ret;
 
-	if (q->pe < 0 || q->pe >= st->n_pes) {
-		gdri_error("%s: there is no PE %d, the job has %d", names[q->what], q->pe, st->n_pes);
-		return -GDR_EINVAL;
-	}
+	if (q->pe < 0 || q->pe >= st->n_pes)
+		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", names[q->what], q->pe,
+				 st->n_pes);
 	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
 		len = q->n ? request_span(st, q, &remote,
 					  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
 	ret = in_heap(st, q, remote, len);
-	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src)) {
-		gdri_error("%s: %s is NULL, with %llu elements of %u bytes %s PE %d", names[q->what],
-			   remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
-			   remote_is_src ? "from" : "to", q->pe);
-		ret = -GDR_EINVAL;
-	}
+	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src))
+		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", names[q->what],
+				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
+				remote_is_src ? "from" : "to", q->pe);
 	if (!ret)
 		ret = gdri_lost_peer(st, q->pe);
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
-	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD) {
-		gdri_error("%s: there is no signal operation %u", names[q->what], q->signal.op);
-		return -GDR_EINVAL;
-	}
+	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD)
+		return gdri_fail(-GDR_EINVAL, "%s: there is no signal operation %u", names[q->what], q->signal.op);
 	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, q->signal.word, sizeof(uint64_t));
 }
 
@@ -128,14 +111,10 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
 {
 	const struct gdri_rq_wait *w = &q->wait;
 
-	if (w->cmp > GDR_CMP_LE) {
-		gdri_error("wait_until: there is no comparison %u", w->cmp);
-		return -GDR_EINVAL;
-	}
-	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes)) {
-		gdri_error("wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
-		return -GDR_EINVAL;
-	}
+	if (w->cmp > GDR_CMP_LE)
+		return gdri_fail(-GDR_EINVAL, "wait_until: there is no comparison %u", w->cmp);
+	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes))
+		return gdri_fail(-GDR_EINVAL, "wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
 	return in_heap(st, q, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 

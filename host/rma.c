@@ -147,8 +147,7 @@ static int no_ctx(const char *call, gdr_ctx_t ctx)
 		return -GDR_ESTATE;
 	if (ctx == GDR_CTX_INVALID || !gdri_ctx_queues(st, ctx, &first, &n))
 		return 0;
-	gdri_error("%s: there is no context %d", call, ctx);
-	return -GDR_EINVAL;
+	return gdri_fail(-GDR_EINVAL, "%s: there is no context %d", call, ctx);
 }
 
 int gdr_host_ctx_fence(gdr_ctx_t ctx)

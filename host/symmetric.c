@@ -141,8 +141,9 @@ static int unregister_all(struct gdri_state *st, void *name)
 
 	gdri_log_clear_error();
 	if (!s) {
-		gdri_error("gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", name);
-		st->pending = -GDR_EINVAL;
+		st->pending =
+			gdri_fail(-GDR_EINVAL,
+				  "gdr_symmetric_unregister: %p is not what gdr_symmetric_register returned", name);
 	} else if (st->heap->cuda) {
 		st->pending = gdri_window_settle(st, "gdr_symmetric_unregister");
 	}

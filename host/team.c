@@ -15,17 +15,13 @@ static int wrong_list(const struct gdri_team *parent, const char *what, const in
 	int i, j;
 
 	for (i = 0; i < n; i++) {
-		if (members[i] < 0 || members[i] >= parent->n) {
-			gdri_error("%s: there is no PE %d in the team, it has %d", what, members[i],
-				   parent->n);
-			return -GDR_EINVAL;
-		}
+		if (members[i] < 0 || members[i] >= parent->n)
+			return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d in the team, it has %d", what, members[i],
+					 parent->n);
 		for (j = 0; j < i && members[j] != members[i]; j++)
 			;
-		if (j < i) {
-			gdri_error("%s: PE %d is named twice", what, members[i]);
-			return -GDR_EINVAL;
-		}
+		if (j < i)
+			return gdri_fail(-GDR_EINVAL, "%s: PE %d is named twice", what, members[i]);
 	}
 	return 0;
 }
@@ -108,15 +104,13 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 		return ret;
 	call.hash = gdri_hash(gdri_hash(gdri_hash(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
 	if (size < 1 || size > t->n || (!stride && size > 1)) {
-		gdri_error("%s: %d PEs with stride %d of a team of %d", call.what, size, stride, t->n);
-		status = -GDR_EINVAL;
+		status = gdri_fail(-GDR_EINVAL, "%s: %d PEs with stride %d of a team of %d", call.what, size, stride,
+				   t->n);
 		size = 0;
 	}
 	members = calloc((size_t)size + 1, sizeof(*members));
-	if (!members) {
-		gdri_error("%s: out of memory", call.what);
-		status = -GDR_ENOMEM;
-	}
+	if (!members)
+		status = gdri_fail(-GDR_ENOMEM, "%s: out of memory", call.what);
 	for (i = 0; i < size && !status; i++) {
 		int64_t at = start + (int64_t)i * stride;
 
@@ -139,8 +133,7 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 	if (!t)
 		return ret;
 	if (n < 1 || n > t->n || !pes) {
-		gdri_error("%s: a list of %d PEs of a team of %d", call.what, n, t->n);
-		status = -GDR_EINVAL;
+		status = gdri_fail(-GDR_EINVAL, "%s: a list of %d PEs of a team of %d", call.what, n, t->n);
 		n = 0;
 	}
 	for (i = 0; i < n; i++)
@@ -152,15 +145,11 @@ int gdr_team_new_id(uint64_t *id)
 {
 	if (!gdri_need_state("gdr_team_new_id"))
 		return -GDR_ESTATE;
-	if (!id) {
-		gdri_error("gdr_team_new_id: no place for the id");
-		return -GDR_EINVAL;
-	}
+	if (!id)
+		return gdri_fail(-GDR_EINVAL, "gdr_team_new_id: no place for the id");
 	do {
-		if (getrandom(id, sizeof(*id), 0) != (ssize_t)sizeof(*id)) {
-			gdri_error("gdr_team_new_id: getrandom: %m");
-			return -GDR_ESYSTEM;
-		}
+		if (getrandom(id, sizeof(*id), 0) != (ssize_t)sizeof(*id))
+			return gdri_fail(-GDR_ESYSTEM, "gdr_team_new_id: getrandom: %m");
 	} while (!*id || !~*id); /* the compat header's: none */
 	return 0;
 }
@@ -177,10 +166,8 @@ int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, l
 	p.status = place_for(p.what, &new_team, &nowhere);
 	if (!parent_of(p.what, GDR_TEAM_WORLD, &st, &ret))
 		return ret;
-	if (!id) {
-		gdri_error("%s: 0 is no id", p.what);
-		return -GDR_EINVAL;
-	}
+	if (!id)
+		return gdri_fail(-GDR_EINVAL, "%s: 0 is no id", p.what);
 	if (config && config_mask & GDR_TEAM_NUM_CONTEXTS)
 		p.config.num_contexts = config->num_contexts;
 	p.hash = gdri_hash(gdri_hash(gdri_hash(4, (uint64_t)n), (uint64_t)config_mask),
@@ -229,10 +216,8 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 	y.hash = gdri_hash(gdri_hash(3, 1), (uint64_t)xrange);
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
-	if (xrange < 1) {
-		gdri_error("%s: xrange is %d", x.what, xrange);
-		status = -GDR_EINVAL;
-	}
+	if (xrange < 1)
+		status = gdri_fail(-GDR_EINVAL, "%s: xrange is %d", x.what, xrange);
 	if (status)
 		return team_make(st, parent, &x, NULL, 0, status, xaxis_team);
 	xrange = xrange < t->n ? xrange : t->n;
@@ -258,11 +243,9 @@ int gdr_team_destroy(gdr_team_t team)
 		return -GDR_ESTATE;
 	if (team == GDR_TEAM_INVALID)
 		return 0;
-	if (team <= GDR_TEAM_NODE || !gdri_team_find(st, team)) {
-		gdri_error("gdr_team_destroy: %d is %s", team,
-			   team >= 0 && team <= GDR_TEAM_NODE ? "predefined" : "no team of this PE");
-		return -GDR_EINVAL;
-	}
+	if (team <= GDR_TEAM_NODE || !gdri_team_find(st, team))
+		return gdri_fail(-GDR_EINVAL, "gdr_team_destroy: %d is %s", team,
+				 team >= 0 && team <= GDR_TEAM_NODE ? "predefined" : "no team of this PE");
 	pthread_mutex_lock(&st->lock);
 	pthread_mutex_lock(&st->local_lock);
 	status = gdri_ctx_unmake_team(st, team);
@@ -278,11 +261,9 @@ int gdr_team_get_config(gdr_team_t team, long config_mask, gdr_team_config_t *co
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!gdri_team_find(st, team) || !config || config_mask & ~GDR_TEAM_NUM_CONTEXTS) {
-		gdri_error("gdr_team_get_config: team %d, mask 0x%lx, config %p", team, config_mask,
-			   (void *)config);
-		return -GDR_EINVAL;
-	}
+	if (!gdri_team_find(st, team) || !config || config_mask & ~GDR_TEAM_NUM_CONTEXTS)
+		return gdri_fail(-GDR_EINVAL, "gdr_team_get_config: team %d, mask 0x%lx, config %p", team, config_mask,
+				 (void *)config);
 	if (config_mask & GDR_TEAM_NUM_CONTEXTS)
 		config->num_contexts = st->teams->config[team].num_contexts;
 	return 0;

@@ -5,9 +5,7 @@
 
 int gdr_get_uniqueid(gdr_uniqueid_t *id)
 {
-	if (!id) {
-		gdri_error("gdr_get_uniqueid: id is NULL");
-		return -GDR_EINVAL;
-	}
+	if (!id)
+		return gdri_fail(-GDR_EINVAL, "gdr_get_uniqueid: id is NULL");
 	return gdri_uniqueid_create(id);
 }

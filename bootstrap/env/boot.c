@@ -129,8 +129,7 @@ static int env_look_up(struct by_env *e, struct gdri_uid *at, const struct times
 
 	if (!l || gdri_call_init(&l->call, lookup_release)) {
 		free(l);
-		gdri_error("bootstrap: no memory to look up a name");
-		return -GDR_ENOMEM;
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory to look up a name");
 	}
 	snprintf(l->host, sizeof(l->host), "%s", e->job->host);
 	l->call.run = lookup_run;
@@ -178,11 +177,11 @@ static int env_connect_others(struct by_env *e, const struct timespec *deadline)
 		nanosleep(&pause, NULL);
 	if (fd)
 		return fd;
-	gdri_error("bootstrap: PE 0 does not answer at %s, port %u, within %s: %s; check MASTER_ADDR, that PE 0 "
-		   "runs and has GDR_BOOTSTRAP=env, too, and that the port (GDR_ENV_PORT, default: MASTER_PORT + 1) is "
-		   "open between the machines", e->job->host, e->job->port,
-		   gdri_boot_waited(begin, gdri_limit_ms(deadline)), e->last);
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 "bootstrap: PE 0 does not answer at %s, port %u, within %s: %s; check MASTER_ADDR, that PE 0 "
+			 "runs and has GDR_BOOTSTRAP=env, too, and that the port (GDR_ENV_PORT, default: MASTER_PORT + "
+			 "1) is open between the machines",
+			 e->job->host, e->job->port, gdri_boot_waited(begin, gdri_limit_ms(deadline)), e->last);
 }
 
 static int env_connect(struct gdri_uid_meeting *m, bool again, const struct timespec *deadline)
@@ -254,11 +253,11 @@ int gdri_boot_env_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 	struct gdri_env_job job;
 	char why[200];
 
-	if (!gdri_env_parse(launcher->env, how->opt->env_port, &job, why, sizeof(why))) {
-		gdri_error("bootstrap: GDR_BOOTSTRAP=env needs RANK, WORLD_SIZE, MASTER_ADDR, and MASTER_PORT or "
-			   "GDR_ENV_PORT, as torchrun sets them: %s", why);
-		return -GDR_EBOOTSTRAP;
-	}
+	if (!gdri_env_parse(launcher->env, how->opt->env_port, &job, why, sizeof(why)))
+		return gdri_fail(-GDR_EBOOTSTRAP,
+				 "bootstrap: GDR_BOOTSTRAP=env needs RANK, WORLD_SIZE, MASTER_ADDR, and MASTER_PORT or "
+				 "GDR_ENV_PORT, as torchrun sets them: %s",
+				 why);
 	if (job.n_pes == 1)
 		return gdri_boot_single_open(out, how, launcher, timeout_ms);
 	return gdri_boot_env_join(out, &job, how->opt->env_secret, timeout_ms);

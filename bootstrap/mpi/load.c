@@ -29,11 +29,10 @@ int gdri_boot_mpi_open(struct gdr_bootstrap **out, const struct gdri_boot_how *h
 	(void)launcher;
 	if (module)
 		*(void **)&open_fn = dlsym(module, GDRI_MPI_OPEN);
-	if (!open_fn) {
-		gdri_error("bootstrap: an MPI communicator was passed, but %s cannot be used: %s; it is "
-			   "built where CMake finds MPI, and belongs beside libgdr", GDRI_MPI_MODULE,
-			   dlerror());
-		return -GDR_ENOTSUP;
-	}
+	if (!open_fn)
+		return gdri_fail(-GDR_ENOTSUP,
+				 "bootstrap: an MPI communicator was passed, but %s cannot be used: %s; it is built "
+				 "where CMake finds MPI, and belongs beside libgdr",
+				 GDRI_MPI_MODULE, dlerror());
 	return open_fn(out, how->mpi_comm, timeout_ms, mpi_module_say, gdri_boot_waited);
 }

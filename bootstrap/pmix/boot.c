@@ -65,8 +65,7 @@ static int pmix_claim(void)
 	pthread_mutex_unlock(&state_lock);
 	if (was == IDLE)
 		return 0;
-	gdri_error("bootstrap: cannot open PMIx: %s", why[was]);
-	return -GDR_ESTATE;
+	return gdri_fail(-GDR_ESTATE, "bootstrap: cannot open PMIx: %s", why[was]);
 }
 
 /* --- PMIx_Init, PMIx_Finalize and PMIx_Abort: helper threads --- */
@@ -90,8 +89,7 @@ static struct process_call *new_process_call(int (*run)(struct gdri_call *),
 
 	if (!p || gdri_call_init(&p->call, release_process_call)) {
 		free(p);
-		gdri_error("bootstrap: no memory for a call to PMIx");
-		return NULL;
+		return gdri_fail(NULL, "bootstrap: no memory for a call to PMIx");
 	}
 	p->call.run = run;
 	p->call.late = late;
@@ -164,10 +162,8 @@ static int pmix_hold(const pmix_proc_t *me)
 	held.owner = getpid();
 	if (held.at_exit)
 		return 0;
-	if (atexit(leave_at_exit)) {
-		gdri_error("bootstrap: atexit: no memory for a handler");
-		return -GDR_ENOMEM;
-	}
+	if (atexit(leave_at_exit))
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: atexit: no memory for a handler");
 	held.at_exit = true;
 	return 0;
 }
@@ -270,12 +266,11 @@ static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadlin
 				&n, deadline);
 	if (rc)
 		return rc;
-	if (!n || b->me.rank >= n) {
-		gdri_error("bootstrap: the launcher says that this is PE %u of %llu; check that "
-			   "launcher and program use matching PMIx versions",
-			   b->me.rank, (unsigned long long)n);
-		return -GDR_EBOOTSTRAP;
-	}
+	if (!n || b->me.rank >= n)
+		return gdri_fail(-GDR_EBOOTSTRAP,
+				 "bootstrap: the launcher says that this is PE %u of %llu; check that launcher and "
+				 "program use matching PMIx versions",
+				 b->me.rank, (unsigned long long)n);
 	b->pub.pe = (int)b->me.rank;
 	b->pub.n_pes = (int)n;
 	if (!gdri_pmix_get_uint(&b->me, b->me.rank, PMIX_NODEID, INT32_MAX, false, &node, deadline))
@@ -290,10 +285,8 @@ static struct gdri_pmix_boot *pmix_new_boot(void)
 {
 	struct gdri_pmix_boot *b = calloc(1, sizeof(*b));
 
-	if (!b) {
-		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
-		return NULL;
-	}
+	if (!b)
+		return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", sizeof(*b));
 	gdri_bootstrap_fill(&b->pub, "pmix");
 	b->pub.allgather = pmix_allgather;
 	b->pub.barrier = pmix_barrier;
@@ -308,12 +301,9 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	uint64_t begin = gdri_now_us(), up, asked;
 	int rc = 0;
 
-	if (held.owner && held.owner != getpid()) {
-		gdri_error(
-			"bootstrap: this process was forked from one that had opened PMIx, which "
-			"cannot be used across fork");
-		return -GDR_ESTATE;
-	}
+	if (held.owner && held.owner != getpid())
+		return gdri_fail(-GDR_ESTATE, "bootstrap: this process was forked from one that had opened PMIx, which "
+					      "cannot be used across fork");
 	if (!held.owner)
 		rc = init_pmix(deadline);
 	if (rc)
@@ -353,12 +343,10 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	int rc;
 
 	(void)how;
-	if (launcher->kind != GDRI_LAUNCHER_PMIX) {
-		gdri_error("bootstrap: GDR_BOOTSTRAP=pmix, but no launcher that speaks PMIx has started this process "
-			   "(it would set PMIX_NAMESPACE and PMIX_RANK): start it with mpirun of Open MPI, prterun, or "
-			   "`srun --mpi=pmix`");
-		return -GDR_EBOOTSTRAP;
-	}
+	if (launcher->kind != GDRI_LAUNCHER_PMIX)
+		return gdri_fail(-GDR_EBOOTSTRAP, "bootstrap: GDR_BOOTSTRAP=pmix, but no launcher that speaks PMIx has "
+						  "started this process (it would set PMIX_NAMESPACE and PMIX_RANK): "
+						  "start it with mpirun of Open MPI, prterun, or `srun --mpi=pmix`");
 	rc = pmix_claim();
 	if (rc)
 		return rc;

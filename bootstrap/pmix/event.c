@@ -247,10 +247,8 @@ static int event_reset(const pmix_proc_t *me, int n_pes)
 {
 	unsigned char *flags = calloc(2, (size_t)n_pes + 1);
 
-	if (!flags) {
-		gdri_error("bootstrap: no memory for the flags of %d PEs", n_pes);
-		return -GDR_ENOMEM;
-	}
+	if (!flags)
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory for the flags of %d PEs", n_pes);
 	pthread_mutex_lock(&ev.lock);
 	free(ev.told);
 	ev.told = flags;
@@ -344,10 +342,8 @@ int gdri_pmix_events_notify(void (*fn)(void *arg, int pe), void *arg)
 	bool pending;
 
 	/* The error-checking mutex tells a call from within fn. */
-	if (pthread_mutex_lock(&ev.lock)) {
-		gdri_error("bootstrap: on_peer_lost was called from its own callback");
-		return -GDR_ESTATE;
-	}
+	if (pthread_mutex_lock(&ev.lock))
+		return gdri_fail(-GDR_ESTATE, "bootstrap: on_peer_lost was called from its own callback");
 	ev.fn = fn;
 	ev.arg = arg;
 	pthread_mutex_unlock(&ev.lock);

@@ -52,8 +52,7 @@ static struct get *new_get(const pmix_proc_t *me, pmix_rank_t rank, const char *
 
 	if (!g || gdri_call_init(&g->call, release_get)) {
 		free(g);
-		gdri_error("bootstrap: no memory to ask for %s", key);
-		return NULL;
+		return gdri_fail(NULL, "bootstrap: no memory to ask for %s", key);
 	}
 	g->proc = *me;
 	g->proc.rank = rank;

@@ -88,8 +88,7 @@ static void *new_call(size_t size, void (*release)(struct gdri_call *))
 	if (c && !gdri_call_init(c, release))
 		return c;
 	free(c);
-	gdri_error("bootstrap: no memory for %zu bytes", size);
-	return NULL;
+	return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", size);
 }
 
 static void write_key(char key[KEY_MAX], uint64_t round)
@@ -319,11 +318,11 @@ static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 	char text[160];
 
 	pmix_find_missing(b, round, len, deadline, text, sizeof(text));
-	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had "
-		   "not entered it: %s; check whether they are stopped, have exited, are in "
-		   "another call, or are just slow (then raise the time limit)",
-		   b->pub.n_pes, waited, text);
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 "bootstrap: a collective of %d PEs did not complete within %s; PEs that had not entered it: "
+			 "%s; check whether they are stopped, have exited, are in another call, or are just slow (then "
+			 "raise the time limit)",
+			 b->pub.n_pes, waited, text);
 }
 
 static int pmix_fence(struct gdri_pmix_boot *b, uint64_t round, size_t len,
@@ -434,12 +433,9 @@ int gdri_pmix_round(struct gdri_pmix_boot *b, const void *send, void *recv, size
 
 	if (rc)
 		return rc;
-	if (b->broken) {
-		gdri_error(
-			"bootstrap: no more collectives after one that failed: the PEs are out of "
-			"step; end the job");
-		return -GDR_ESTATE;
-	}
+	if (b->broken)
+		return gdri_fail(-GDR_ESTATE, "bootstrap: no more collectives after one that failed: the PEs are out "
+					      "of step; end the job");
 	rc = round_steps(b, send, recv, len, timeout_ms);
 	if (rc)
 		b->broken = true;

@@ -80,10 +80,8 @@ int gdri_pmix_failed(const char *call, pmix_status_t status)
 
 int gdri_pmix_expired(const char *call, int timeout_ms)
 {
-	gdri_error(
-		"bootstrap: %s did not return within %s: the launcher's daemon on this node "
-		"is stopped, overloaded or cut off; check that mpirun, prted, orted or slurmstepd "
-		"runs here",
-		call, gdri_boot_waited(timeout_ms, 0));
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 "bootstrap: %s did not return within %s: the launcher's daemon on this node is stopped, "
+			 "overloaded or cut off; check that mpirun, prted, orted or slurmstepd runs here",
+			 call, gdri_boot_waited(timeout_ms, 0));
 }

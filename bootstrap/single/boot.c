@@ -27,9 +27,8 @@ static int single_barrier(struct gdr_bootstrap *b, int timeout_ms)
 static int single_abort(struct gdr_bootstrap *b, int code, const char *text)
 {
 	(void)b;
-	gdri_error("abort with status %d: %s (no launcher to ask: the caller must end the process)",
-		   code, text ? text : "");
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP, "abort with status %d: %s (no launcher to ask: the caller must end the process)",
+			 code, text ? text : "");
 }
 
 /* There is no other PE that could be lost. */
@@ -61,10 +60,8 @@ int gdri_boot_single_open(struct gdr_bootstrap **out, const struct gdri_boot_how
 	(void)how;
 	(void)launcher;
 	(void)timeout_ms;
-	if (!b) {
-		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
-		return -GDR_ENOMEM;
-	}
+	if (!b)
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory for %zu bytes", sizeof(*b));
 	gdri_bootstrap_fill(b, "single");
 	b->node = 0;
 	b->allgather = single_allgather;

@@ -21,11 +21,11 @@ static int uid_connect_error(const struct gdri_uid *id, bool again, int err)
 	char text[64];
 
 	gdri_uid_address_text(id, text, sizeof(text));
-	if (err == ECONNREFUSED && again) {
-		gdri_error("bootstrap: the process that made the unique id (at %s) has ended before all PEs had come",
-			   text);
-		return -GDR_EPEERLOST;
-	}
+	if (err == ECONNREFUSED && again)
+		return gdri_fail(-GDR_EPEERLOST,
+				 "bootstrap: the process that made the unique id (at %s) has ended before all PEs had "
+				 "come",
+				 text);
 	if (err == ECONNREFUSED)
 		gdri_error("bootstrap: nobody answers at %s, the address in the unique id: the process "
 			   "that made it has ended or its job is over (an id serves one job), or the "
@@ -67,16 +67,14 @@ int gdri_boot_uniqueid_open(struct gdr_bootstrap **out, const struct gdri_boot_h
 	const char *fault = gdri_uid_parse(how->uniqueid, &by.id);
 
 	(void)launcher;
-	if (fault) {
-		gdri_error("bootstrap: cannot use the unique id: %s; all PEs take the bytes that "
-			   "gdr_get_uniqueid gave to one of them", fault);
-		return -GDR_EINVAL;
-	}
-	if (n_pes < 1 || n_pes > (int)GDRI_UID_MAX_PES || pe < 0 || pe >= n_pes) {
-		gdri_error("bootstrap: PE %d of %d: there are 1 to %u PEs, numbered from 0", pe, n_pes,
-			   GDRI_UID_MAX_PES);
-		return -GDR_EINVAL;
-	}
+	if (fault)
+		return gdri_fail(-GDR_EINVAL,
+				 "bootstrap: cannot use the unique id: %s; all PEs take the bytes that "
+				 "gdr_get_uniqueid gave to one of them",
+				 fault);
+	if (n_pes < 1 || n_pes > (int)GDRI_UID_MAX_PES || pe < 0 || pe >= n_pes)
+		return gdri_fail(-GDR_EINVAL, "bootstrap: PE %d of %d: there are 1 to %u PEs, numbered from 0", pe,
+				 n_pes, GDRI_UID_MAX_PES);
 	memcpy(by.meeting.token, by.id.token, GDRI_UID_TOKEN);
 	return gdri_uid_join(out, &by.meeting, pe, n_pes, timeout_ms);
 }

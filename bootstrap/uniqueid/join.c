@@ -130,10 +130,10 @@ static int gone_in_round(const struct uid_boot *b)
 
 	if (l->how == GDRI_UID_LEFT && l->n_names) {
 		join_name_missing(l, text, sizeof(text));
-		gdri_error("bootstrap: the collective cannot end: PE %u has given up and left; PEs that "
-			   "had not entered it: %s; check whether they are stopped, have exited or are in "
-			   "another call", l->gone, text);
-		return -GDR_ETIMEOUT;
+		return gdri_fail(-GDR_ETIMEOUT,
+				 "bootstrap: the collective cannot end: PE %u has given up and left; PEs that had not "
+				 "entered it: %s; check whether they are stopped, have exited or are in another call",
+				 l->gone, text);
 	}
 	if (l->gone == GDRI_UID_NOBODY)
 		gdri_error("bootstrap: the collective cannot end: %s has ended or is cut off; it must stay until "
@@ -154,10 +154,11 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 	join_find_missing(b, deadline, text, sizeof(text));
 	if (b->link.done)
 		return 0;
-	gdri_error("bootstrap: a collective of %d PEs did not complete within %s; PEs that had not "
-		   "entered it: %s; check whether they are stopped, have exited, are in another call, or "
-		   "are just slow (then raise the time limit)", b->pub.n_pes, waited, text);
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 "bootstrap: a collective of %d PEs did not complete within %s; PEs that had not entered it: "
+			 "%s; check whether they are stopped, have exited, are in another call, or are just slow (then "
+			 "raise the time limit)",
+			 b->pub.n_pes, waited, text);
 }
 
 /* Under link.lock. */
@@ -167,12 +168,11 @@ static int join_judge(struct uid_boot *b, void *recv, size_t len)
 
 	if (!l->done)
 		return gone_in_round(b);
-	if (l->unequal != GDRI_UID_NOBODY) {
-		gdri_error("bootstrap: PE %u contributes another number of bytes to a collective than "
-			   "others (%zu here); check that all PEs run the same program and library",
-			   l->unequal, len);
-		return -GDR_EMISMATCH;
-	}
+	if (l->unequal != GDRI_UID_NOBODY)
+		return gdri_fail(-GDR_EMISMATCH,
+				 "bootstrap: PE %u contributes another number of bytes to a collective than others "
+				 "(%zu here); check that all PEs run the same program and library",
+				 l->unequal, len);
 	if (len)
 		memcpy(recv, l->result, len * l->n);
 	return 0;
@@ -218,12 +218,10 @@ static int uid_allgather(struct gdr_bootstrap *pub, const void *send, void *recv
 
 	if (rc)
 		return rc;
-	if (b->broken || b->owner != getpid()) {
-		gdri_error("bootstrap: no more collectives %s", b->broken
-			   ? "after one that failed: the PEs are out of step; end the job"
-			   : "in a forked child of a PE");
-		return -GDR_ESTATE;
-	}
+	if (b->broken || b->owner != getpid())
+		return gdri_fail(-GDR_ESTATE, "bootstrap: no more collectives %s",
+				 b->broken ? "after one that failed: the PEs are out of step; end the job"
+					   : "in a forked child of a PE");
 	rc = join_run_round(b, send, recv, len, timeout_ms);
 	b->broken = rc != 0;
 	return rc;
@@ -306,24 +304,25 @@ static int join_refused(const struct uid_boot *b, const struct gdri_uid_meeting 
 
 	switch (l->reason) {
 	case GDRI_UID_STRANGER:
-		gdri_error("bootstrap: %s", m->stranger);
-		return -GDR_EBOOTSTRAP;
+		return gdri_fail(-GDR_EBOOTSTRAP, "bootstrap: %s", m->stranger);
 	case GDRI_UID_N_PES:
-		gdri_error("bootstrap: this PE says that the job has %d PEs, another one says %u: give all the same %s",
-			   b->pub.n_pes, l->number, m->size);
-		return -GDR_EMISMATCH;
+		return gdri_fail(-GDR_EMISMATCH,
+				 "bootstrap: this PE says that the job has %d PEs, another one says %u: give all the "
+				 "same %s",
+				 b->pub.n_pes, l->number, m->size);
 	case GDRI_UID_TWICE:
-		gdri_error("bootstrap: PE %u has come already: two processes have this number; give each %s of its own",
-			   l->number, m->number);
-		return -GDR_EINVAL;
+		return gdri_fail(-GDR_EINVAL,
+				 "bootstrap: PE %u has come already: two processes have this number; give each %s of "
+				 "its own",
+				 l->number, m->number);
 	case GDRI_UID_RUNNING:
-		gdri_error("bootstrap: PE %d comes to a job that is complete and has begun: each PE comes once%s",
-			   b->pub.pe, m->in_turn ? ", and the job before this one has to end" : ", and an id "
-			   "serves one job");
-		return -GDR_ESTATE;
+		return gdri_fail(-GDR_ESTATE,
+				 "bootstrap: PE %d comes to a job that is complete and has begun: each PE comes once%s",
+				 b->pub.pe,
+				 m->in_turn ? ", and the job before this one has to end"
+					    : ", and an id serves one job");
 	default:
-		gdri_error("bootstrap: %s has no memory for %d PEs", b->hub, b->pub.n_pes);
-		return -GDR_ENOMEM;
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: %s has no memory for %d PEs", b->hub, b->pub.n_pes);
 	}
 }
 
@@ -351,14 +350,13 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 		return 0;
 	if (l->ended) {
 		join_name_missing(l, text, sizeof(text));
-		gdri_error("bootstrap: %s has ended before all PEs had come%s%s", b->hub,
-			   l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
-		return -GDR_EPEERLOST;
+		return gdri_fail(-GDR_EPEERLOST, "bootstrap: %s has ended before all PEs had come%s%s", b->hub,
+				 l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
 	}
-	gdri_error("bootstrap: not all of the job's %d PEs came within %s; missing: PE %s; check that as many "
-		   "processes were started, each with %s of its own, and that they can reach %s",
-		   b->pub.n_pes, waited, text, m->number, b->hub);
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 "bootstrap: not all of the job's %d PEs came within %s; missing: PE %s; check that as many "
+			 "processes were started, each with %s of its own, and that they can reach %s",
+			 b->pub.n_pes, waited, text, m->number, b->hub);
 }
 
 static int join_hub(struct uid_boot *b, const struct gdri_uid_meeting *m, int left_ms, int timeout_ms)
@@ -385,10 +383,8 @@ static struct uid_boot *join_new_boot(const struct gdri_uid_meeting *m, int pe, 
 {
 	struct uid_boot *b = calloc(1, sizeof(*b));
 
-	if (!b) {
-		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*b));
-		return NULL;
-	}
+	if (!b)
+		return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", sizeof(*b));
 	gdri_bootstrap_fill(&b->pub, m->name);
 	b->pub.pe = pe;
 	b->pub.n_pes = n_pes;

@@ -116,10 +116,9 @@ int gdri_uid_choose_address(const char *interface, struct gdri_uid *id)
 	struct ifaddrs *all, *i;
 	int best = 0, rank;
 
-	if (getifaddrs(&all)) {
-		gdri_error("bootstrap: cannot list the network interfaces: %s", gdri_errno_text(errno));
-		return -GDR_ESYSTEM;
-	}
+	if (getifaddrs(&all))
+		return gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot list the network interfaces: %s",
+				 gdri_errno_text(errno));
 	for (i = all; i; i = i->ifa_next) {
 		rank = net_rank_of(i, interface);
 		if (rank <= best)

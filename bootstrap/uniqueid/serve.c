@@ -409,10 +409,8 @@ static int serve_enter(struct hub *h)
 static int serve_prepare(struct hub *h, struct gdri_uid *u, int *err)
 {
 	h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->wake < 0) {
-		gdri_error("bootstrap: eventfd: %s", gdri_errno_text(errno));
-		return -GDR_ESYSTEM;
-	}
+	if (h->wake < 0)
+		return gdri_fail(-GDR_ESYSTEM, "bootstrap: eventfd: %s", gdri_errno_text(errno));
 	h->listener = gdri_uid_listen(u);
 	if (h->listener < 0) {
 		*err = -h->listener;
@@ -431,10 +429,8 @@ int gdri_uid_serve(struct gdri_uid *u, int *err)
 	int rc;
 
 	pthread_once(&first, serve_register_fork);
-	if (!h) {
-		gdri_error("bootstrap: no memory for %zu bytes", sizeof(*h));
-		return -GDR_ENOMEM;
-	}
+	if (!h)
+		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory for %zu bytes", sizeof(*h));
 	rc = serve_prepare(h, u, err);
 	if (!rc) {
 		rc = serve_enter(h);
@@ -458,15 +454,12 @@ int gdri_boot_uniqueid_create(unsigned char id[GDRI_UID_BYTES], const char *inte
 	rc = gdri_uid_choose_address(interface, &u);
 	if (rc)
 		return rc;
-	if (getrandom(u.token, sizeof(u.token), 0) != sizeof(u.token)) {
-		gdri_error("bootstrap: no random bytes: %m");
-		return -GDR_ESYSTEM;
-	}
+	if (getrandom(u.token, sizeof(u.token), 0) != sizeof(u.token))
+		return gdri_fail(-GDR_ESYSTEM, "bootstrap: no random bytes: %m");
 	rc = gdri_uid_serve(&u, &err);
 	if (rc > 0) {
 		gdri_uid_address_text(&u, text, sizeof(text));
-		gdri_error("bootstrap: cannot listen at %s: %s", text, gdri_errno_text(err));
-		rc = -GDR_ESYSTEM;
+		rc = gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot listen at %s: %s", text, gdri_errno_text(err));
 	}
 	if (!rc)
 		gdri_uid_write(id, &u);

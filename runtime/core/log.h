@@ -40,6 +40,7 @@ const char *gdri_errno_text(int err);
 #define gdri_warn(...) gdri_log(GDRI_LOG_WARN, __VA_ARGS__)
 #define gdri_info(...) gdri_log(GDRI_LOG_INFO, __VA_ARGS__)
 #define gdri_debug(...) gdri_log(GDRI_LOG_DEBUG, __VA_ARGS__)
-#define gdri_trace(...) gdri_log(GDRI_LOG_TRACE, __VA_ARGS__)
+/* The value, for who returns it, behind the error that it stands for. */
+#define gdri_fail(value, ...) (gdri_error(__VA_ARGS__), (value))
 
 #endif

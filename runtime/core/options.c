@@ -220,8 +220,7 @@ static int take_variable(struct gdri_options *opt, const char *var, bool warn)
 	if (!var[len] || set_value(o, opt, var + len + 1))
 		return 0;
 	option_why_refused(o, var + len + 1, why, sizeof(why));
-	gdri_error("GDR_%s=%.100s is not accepted; it takes %s", o->name, var + len + 1, why);
-	return -GDR_EOPTION;
+	return gdri_fail(-GDR_EOPTION, "GDR_%s=%.100s is not accepted; it takes %s", o->name, var + len + 1, why);
 }
 
 static void set_defaults(struct gdri_options *opt)
@@ -288,28 +287,21 @@ int gdri_options_check(const struct gdri_options *opt)
 	char why[512];
 	size_t i;
 
-	if (opt->qp_depth & (opt->qp_depth - 1)) {
-		gdri_error("GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
-		return -GDR_EOPTION;
-	}
-	if (opt->heap_chunk % ((uint64_t)2 << 20)) {
-		gdri_error("GDR_HEAP_CHUNK=%llu is not a multiple of 2m", (unsigned long long)opt->heap_chunk);
-		return -GDR_EOPTION;
-	}
-	if (opt->coll_slot & (opt->coll_slot - 1)) {
-		gdri_error("GDR_COLL_SLOT=%llu is not a power of two", (unsigned long long)opt->coll_slot);
-		return -GDR_EOPTION;
-	}
-	if (gdri_coll_check(opt->coll, why, sizeof(why))) {
-		gdri_error("GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
-		return -GDR_EOPTION;
-	}
+	if (opt->qp_depth & (opt->qp_depth - 1))
+		return gdri_fail(-GDR_EOPTION, "GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
+	if (opt->heap_chunk % ((uint64_t)2 << 20))
+		return gdri_fail(-GDR_EOPTION, "GDR_HEAP_CHUNK=%llu is not a multiple of 2m",
+				 (unsigned long long)opt->heap_chunk);
+	if (opt->coll_slot & (opt->coll_slot - 1))
+		return gdri_fail(-GDR_EOPTION, "GDR_COLL_SLOT=%llu is not a power of two",
+				 (unsigned long long)opt->coll_slot);
+	if (gdri_coll_check(opt->coll, why, sizeof(why)))
+		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
 	for (i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
 		if (opt->mtu == mtus[i])
 			return 0;
 	}
-	gdri_error("GDR_MTU=%u is not one of 0, 256, 512, 1024, 2048, 4096", opt->mtu);
-	return -GDR_EOPTION;
+	return gdri_fail(-GDR_EOPTION, "GDR_MTU=%u is not one of 0, 256, 512, 1024, 2048, 4096", opt->mtu);
 }
 
 static void add_words(struct text *t, const char *words, uint64_t set)

@@ -23,10 +23,8 @@ static int cuda_load(struct gdri_cuda *c)
 	/* Stays loaded: the driver has threads of its own. */
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	if (!lib) {
-		gdri_error("CUDA: the driver library cannot be opened: %s", dlerror());
-		return -GDR_ENOTSUP;
-	}
+	if (!lib)
+		return gdri_fail(-GDR_ENOTSUP, "CUDA: the driver library cannot be opened: %s", dlerror());
 #define GDRI_CUDA_LOAD(name, symbol, args)                                                         \
 	*(void **)&c->api.name = dlsym(lib, symbol);                                               \
 	if (!c->api.name) {                                                                        \
@@ -45,10 +43,9 @@ static int choose_context(struct gdri_cuda *c, unsigned local_rank)
 
 	if (!r)
 		r = c->api.device_count(&n);
-	if (r || !n) {
-		gdri_error("CUDA: no GPU: %s", r ? gdri_cuda_error_text(c, r) : "the driver counts none");
-		return -GDR_ENOTSUP;
-	}
+	if (r || !n)
+		return gdri_fail(-GDR_ENOTSUP, "CUDA: no GPU: %s",
+				 r ? gdri_cuda_error_text(c, r) : "the driver counts none");
 	r = c->api.ctx_get(&c->ctx);
 	if (!r && c->ctx) {
 		r = c->api.ctx_device(&c->device);
@@ -83,8 +80,8 @@ static int check_device(struct gdri_cuda *c)
 	c->early = major >= 9;
 	if (vmm)
 		return 0;
-	gdri_error("CUDA: %s has no virtual memory management: its memory cannot be shared", c->text);
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP, "CUDA: %s has no virtual memory management: its memory cannot be shared",
+			 c->text);
 }
 
 /* The stream of the copies, and what they go by: pinned, so that none of them keeps the caller in the driver. */
@@ -110,10 +107,8 @@ int gdri_cuda_open(struct gdri_cuda **out, unsigned local_rank, int handles)
 	int ret;
 
 	*out = c;
-	if (!c) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!c)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	pthread_mutex_init(&c->lock, NULL);
 	c->refs = 1;
 	c->room = ROOM;
@@ -227,8 +222,7 @@ int gdri_cuda_wait_kernels(struct gdri_cuda *c, int timeout_ms)
 	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
 	if (gdri_thread_start(&t, cuda_synchronize, c)) {
 		cuda_put(c);
-		gdri_error("CUDA: no thread to wait for kernels with: as if they still ran");
-		return -GDR_ETIMEOUT;
+		return gdri_fail(-GDR_ETIMEOUT, "CUDA: no thread to wait for kernels with: as if they still ran");
 	}
 	if (!cuda_joined(t, &result, timeout_ms)) {
 		pthread_detach(t);

@@ -65,10 +65,10 @@ static int copy_carried(struct gdri_cuda *c, const char *what, gdri_cu_result r,
 		return 0;
 	if (r != GDRI_CU_NOT_READY)
 		return gdri_cuda_refused(c, what, r);
-	gdri_error(began ? "CUDA: %s did not finish in %d ms: the GPU hangs, or a kernel holds it"
-			 : "CUDA: %s cannot begin: an earlier copy, which took too long, is still "
-			   "under way", what, timeout_ms);
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT,
+			 began ? "CUDA: %s did not finish in %d ms: the GPU hangs, or a kernel holds it"
+			       : "CUDA: %s cannot begin: an earlier copy, which took too long, is still under way",
+			 what, timeout_ms);
 }
 
 static int copy_transfer(struct gdri_cuda *c, const char *what, void *dst, const void *src, size_t len,

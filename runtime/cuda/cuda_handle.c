@@ -127,9 +127,10 @@ int gdri_cuda_choose_handles(struct gdri_cuda *c, int wanted)
 		if (fabric)
 			why = gdri_cuda_error_text(c, r);
 	}
-	gdri_error("CUDA: memory of %s cannot be shared: file descriptors %s, handles of the fabric: %s%s", c->text,
-		   fd ? "there are" : "there are none", wanted == GDRI_HANDLE_FD ? "not asked for" : why,
-		   fabric ? " (the nvidia-imex service has to run and this user to have a channel of it, see "
-			    "/dev/nvidia-caps-imex-channels)" : "");
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "CUDA: memory of %s cannot be shared: file descriptors %s, handles of the fabric: %s%s",
+			 c->text, fd ? "there are" : "there are none", wanted == GDRI_HANDLE_FD ? "not asked for" : why,
+			 fabric ? " (the nvidia-imex service has to run and this user to have a channel of it, see "
+				  "/dev/nvidia-caps-imex-channels)"
+				: "");
 }

@@ -204,10 +204,9 @@ static int perform_missing(void)
 	size_t size;
 
 	gdri_perform_image(GDRI_IMAGE_ALL, &size);
-	gdri_error("this call needs kernels of the library: %s",
-		   size ? "they do not run on this GPU (GDR_LOG=info says why)"
-			: "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP, "this call needs kernels of the library: %s",
+			 size ? "they do not run on this GPU (GDR_LOG=info says why)"
+			      : "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
 }
 
 /* Address of the peer's word, or 0: not mapped. */
@@ -481,10 +480,8 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 	if (!st->performer)
 		return perform_missing();
 	c = perform_take_call(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
-	if (!c) {
-		gdri_error("CUDA: %d calls from the host are under way, and none ends", CALLS);
-		return -GDR_ETIMEOUT;
-	}
+	if (!c)
+		return gdri_fail(-GDR_ETIMEOUT, "CUDA: %d calls from the host are under way, and none ends", CALLS);
 	mine.answer = c->answer;
 	*c->answer = (struct gdri_answer){0};
 	gdri_cuda_enter(st->cuda);
@@ -494,8 +491,8 @@ int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
 	gdri_cuda_leave(st->cuda);
 	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken until then */
 		perform_give_call(st->performer, c, true);
-		gdri_error("CUDA: a kernel of the library does not end: the GPU hangs, or kernels hold it");
-		return -GDR_ETIMEOUT;
+		return gdri_fail(-GDR_ETIMEOUT, "CUDA: a kernel of the library does not end: the GPU hangs, or kernels "
+						"hold it");
 	}
 	*answer = *c->answer;
 	perform_give_call(st->performer, c, false);

@@ -37,8 +37,7 @@ static int view_open(struct gdri_state *st, struct view *v)
 	}
 	if (v->qps && ((v->cqs && v->sq) || st->net->queues_here))
 		return 0;
-	gdri_error("out of memory");
-	return -GDR_ENOMEM;
+	return gdri_fail(-GDR_ENOMEM, "out of memory");
 }
 
 static void view_close(struct view *v)
@@ -175,10 +174,8 @@ int gdri_cuda_queues_test(struct gdri_state *st, size_t first, size_t n, int tim
 		return -GDR_ETIMEOUT;
 	ret = view_open(st, &v);
 	targets = calloc(v.n, sizeof(*targets));
-	if (!ret && !targets) {
-		gdri_error("out of memory");
-		ret = -GDR_ENOMEM;
-	}
+	if (!ret && !targets)
+		ret = gdri_fail(-GDR_ENOMEM, "out of memory");
 	if (!ret)
 		ret = cuda_queues_quiet(st, &v, targets, gdri_deadline_ns(timeout_ms));
 	free(targets);

@@ -96,10 +96,8 @@ static int set_constants(struct gdri_state *st)
 	const struct gdri_dev *d = st->dev;
 	int i;
 
-	if (!c) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!c)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	c->abi_version = GDR_ABI_VERSION;
 	c->dev = st->dev_gpu;
 	c->heap = d->heap;
@@ -149,20 +147,16 @@ int gdri_cuda_state_show(struct gdri_state *st)
 
 	if (!st->cuda && !gdri_units_exist())
 		return 0;
-	if (!st->cuda) {
-		gdri_error("CUDA kernels were loaded after gdr_init, when there were none: set GDR_DEVICE=cuda");
-		return -GDR_ESTATE;
-	}
-	if (st->any_net && !gdri_units_have_queues()) {
-		gdri_error("kernels compiled with GDR_NO_QUEUES were loaded, and not all PEs are mapped");
-		return -GDR_ENOTSUP;
-	}
+	if (!st->cuda)
+		return gdri_fail(-GDR_ESTATE, "CUDA kernels were loaded after gdr_init, when there were none: set "
+					      "GDR_DEVICE=cuda");
+	if (st->any_net && !gdri_units_have_queues())
+		return gdri_fail(-GDR_ENOTSUP, "kernels compiled with GDR_NO_QUEUES were loaded, and not all PEs are "
+					       "mapped");
 	/* relaxed: pairs with outside_count(), which counts before it looks at the units */
-	if (__atomic_load_n(&st->outside->n, __ATOMIC_RELAXED) && !gdri_units_have_any_address()) {
-		gdri_error("kernels compiled without GDR_ANY_ADDRESS were loaded, and memory of cudaMalloc is "
-			   "registered: compile them with -DGDR_ANY_ADDRESS");
-		return -GDR_ENOTSUP;
-	}
+	if (__atomic_load_n(&st->outside->n, __ATOMIC_RELAXED) && !gdri_units_have_any_address())
+		return gdri_fail(-GDR_ENOTSUP, "kernels compiled without GDR_ANY_ADDRESS were loaded, and memory of "
+					       "cudaMalloc is registered: compile them with -DGDR_ANY_ADDRESS");
 	gdri_cuda_enter(st->cuda); /* the units write through the context that is current */
 	ret = gdri_units_set_late(st->constants);
 	gdri_cuda_leave(st->cuda);

@@ -31,23 +31,20 @@ static int check_version(struct gdri_state *st, const void *constants, uint64_t 
 	uint64_t abi = *found & ~(GDRI_MODULE_NO_QUEUES | GDRI_MODULE_ANY_ADDRESS);
 
 	GDR_STATIC_ASSERT(offsetof(struct gdri_constants, abi_version) == 0, "what is read of it");
-	if (!ret && abi == GDR_ABI_VERSION && *found & GDRI_MODULE_NO_QUEUES && st->dev->n_slots) {
-		gdri_error("gdr_module_init: the module was compiled with GDR_NO_QUEUES, and not all PEs are "
-			   "mapped: compile it without");
-		return -GDR_ENOTSUP;
-	}
+	if (!ret && abi == GDR_ABI_VERSION && *found & GDRI_MODULE_NO_QUEUES && st->dev->n_slots)
+		return gdri_fail(-GDR_ENOTSUP, "gdr_module_init: the module was compiled with GDR_NO_QUEUES, and not "
+					       "all PEs are mapped: compile it without");
 	if (!ret && abi == GDR_ABI_VERSION && !(*found & GDRI_MODULE_ANY_ADDRESS) &&
 	    __atomic_load_n(&st->outside->n, __ATOMIC_RELAXED)) { /* with local_lock: pairs with outside_count() */
-		gdri_error("gdr_module_init: memory of cudaMalloc is registered, and the module was compiled without "
-			   "GDR_ANY_ADDRESS: compile it with -DGDR_ANY_ADDRESS");
-		return -GDR_ENOTSUP;
+		return gdri_fail(-GDR_ENOTSUP, "gdr_module_init: memory of cudaMalloc is registered, and the module "
+					       "was compiled without GDR_ANY_ADDRESS: compile it with "
+					       "-DGDR_ANY_ADDRESS");
 	}
-	if (!ret && abi != GDR_ABI_VERSION) {
-		gdri_error("gdr_module_init: the module was compiled with headers of ABI %llu, the "
-			   "library has ABI %d: compile it again", (unsigned long long)abi,
-			   GDR_ABI_VERSION);
-		ret = -GDR_EVERSION;
-	}
+	if (!ret && abi != GDR_ABI_VERSION)
+		ret = gdri_fail(-GDR_EVERSION,
+				"gdr_module_init: the module was compiled with headers of ABI %llu, the library has "
+				"ABI %d: compile it again",
+				(unsigned long long)abi, GDR_ABI_VERSION);
 	return ret;
 }
 
@@ -60,19 +57,16 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 	if (is_new) {
 		fresh.constants = gdri_cuda_variable(st->cuda, module, GDRI_CONSTANTS_NAME,
 						     sizeof(struct gdri_constants));
-		if (!fresh.constants) {
-			gdri_error("gdr_module_init: the module has no device code of gdr (of this "
-				   "version); was it compiled by NVRTC, or with GDR_MODULE defined?");
-			return -GDR_EINVAL;
-		}
+		if (!fresh.constants)
+			return gdri_fail(-GDR_EINVAL, "gdr_module_init: the module has no device code of gdr (of this "
+						      "version); was it compiled by NVRTC, or with GDR_MODULE "
+						      "defined?");
 		ret = check_version(st, fresh.constants, &fresh.version);
 		if (ret)
 			return ret;
 		list = realloc(st->modules->list, (size_t)(st->modules->n + 1) * sizeof(*list));
-		if (!list) {
-			gdri_error("out of memory");
-			return -GDR_ENOMEM;
-		}
+		if (!list)
+			return gdri_fail(-GDR_ENOMEM, "out of memory");
 		m = &list[st->modules->n++];
 		*m = fresh;
 		st->modules->list = list;
@@ -105,10 +99,8 @@ int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module)
 	struct gdri_module *m = module_find(st, module);
 	int ret;
 
-	if (!m) {
-		gdri_error("gdr_module_finalize: not a module that gdr_module_init was given");
-		return -GDR_EINVAL;
-	}
+	if (!m)
+		return gdri_fail(-GDR_EINVAL, "gdr_module_finalize: not a module that gdr_module_init was given");
 	ret = module_hide(st, m);
 	if (ret == -GDR_ETIMEOUT)
 		gdri_error("gdr_module_finalize: what hides the library from the module may yet be on its way: leave "

@@ -71,24 +71,22 @@ bool gdri_units_have_any_address(void)
 
 int gdri_cuda_failed(const char *call, int code, const char *text)
 {
-	gdri_error("CUDA: %s: %s (%d)", call, text, code);
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "CUDA: %s: %s (%d)", call, text, code);
 }
 
 static int units_set(struct gdri_unit *u, const struct gdri_constants *c)
 {
 	static const struct gdri_constants none;
 
-	if (u->abi_version != GDR_ABI_VERSION) {
-		gdri_error("a translation unit was compiled with headers of ABI %d, the library has ABI %d: "
-			   "compile it again", u->abi_version, GDR_ABI_VERSION);
-		return -GDR_EVERSION;
-	}
+	if (u->abi_version != GDR_ABI_VERSION)
+		return gdri_fail(-GDR_EVERSION,
+				 "a translation unit was compiled with headers of ABI %d, the library has ABI %d: "
+				 "compile it again",
+				 u->abi_version, GDR_ABI_VERSION);
 	if (!u->set(c ? c : &none))
 		return 0;
-	gdri_error("CUDA: the library's state cannot be written into a module of the program: was it compiled "
-		   "for this GPU?");
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "CUDA: the library's state cannot be written into a module of the program: was "
+				       "it compiled for this GPU?");
 }
 
 /* Those before `end`. What is taken back (c NULL) is taken from all. */

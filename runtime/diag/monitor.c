@@ -148,10 +148,8 @@ int gdri_up_monitor(struct gdri_state *st)
 	pthread_condattr_t attr;
 	int rc;
 
-	if (!m) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!m)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	m->st = st;
 	m->owner = getpid();
 	pthread_once(&once, hook_exit);

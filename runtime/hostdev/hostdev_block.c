@@ -321,11 +321,9 @@ void gdri_hd_block_run(struct gdri_hd_block *b, struct gdri_hd_kernel *k, unsign
 
 	b->shared = NULL;
 	/* Exactly as large as asked for and not cleared, so that tools see misuse. */
-	if (!ret && k->shared && posix_memalign(&b->shared, 128, k->shared)) {
-		gdri_error("host device: no memory for %zu bytes shared by block %u of kernel %s",
-			   k->shared, index, k->name);
-		ret = -GDR_ENOMEM;
-	}
+	if (!ret && k->shared && posix_memalign(&b->shared, 128, k->shared))
+		ret = gdri_fail(-GDR_ENOMEM, "host device: no memory for %zu bytes shared by block %u of kernel %s",
+				k->shared, index, k->name);
 	if (ret) {
 		set_status(k, ret);
 		return;

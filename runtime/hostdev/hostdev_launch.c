@@ -87,12 +87,11 @@ int gdri_hd_init(const struct gdri_hd_params *params)
 	struct gdri_hd *h;
 
 	if (p->max_blocks < 1 || p->max_blocks > GDRI_HD_MAX_BLOCKS ||
-	    p->stack_size < GDRI_HD_MIN_STACK) {
-		gdri_error("host device: %u blocks at a time with stacks of %zu bytes: allowed are "
-			   "1 to %u blocks and at least %u bytes",
-			   p->max_blocks, p->stack_size, GDRI_HD_MAX_BLOCKS, GDRI_HD_MIN_STACK);
-		return -GDR_EINVAL;
-	}
+	    p->stack_size < GDRI_HD_MIN_STACK)
+		return gdri_fail(-GDR_EINVAL,
+				 "host device: %u blocks at a time with stacks of %zu bytes: allowed are 1 to %u "
+				 "blocks and at least %u bytes",
+				 p->max_blocks, p->stack_size, GDRI_HD_MAX_BLOCKS, GDRI_HD_MIN_STACK);
 	h = gdri_hd_lock();
 	h->max_blocks = p->max_blocks;
 	h->stack_size = p->stack_size;
@@ -140,18 +139,16 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 
 static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
 {
-	if (gdri_hd_self->in_kernel) {
-		gdri_error("launch of %s from inside a kernel is not supported", k->name);
-		return -GDR_ENOTSUP;
-	}
+	if (gdri_hd_self->in_kernel)
+		return gdri_fail(-GDR_ENOTSUP, "launch of %s from inside a kernel is not supported", k->name);
 	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
 	    k->shared <= GDR_MAX_SHARED && k->arg && arg_size <= MAX_ARG)
 		return GDR_OK;
-	gdri_error("launch of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu "
-		   "of arguments: allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
-		   k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size,
-		   GDR_MAX_BLOCK, GDR_MAX_SHARED, MAX_ARG);
-	return -GDR_EINVAL;
+	return gdri_fail(-GDR_EINVAL,
+			 "launch of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
+			 "allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
+			 k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size, GDR_MAX_BLOCK,
+			 GDR_MAX_SHARED, MAX_ARG);
 }
 
 static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_size)
@@ -159,10 +156,8 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 	size_t size = (sizeof(struct gdri_hd_run) + arg_size + 63) & ~(size_t)63;
 	struct gdri_hd_run *run = aligned_alloc(64, size);
 
-	if (!run) {
-		gdri_error("launch of %s: no memory for %zu bytes", k->name, size);
-		return NULL;
-	}
+	if (!run)
+		return gdri_fail(NULL, "launch of %s: no memory for %zu bytes", k->name, size);
 	memset(run, 0, sizeof(*run));
 	run->k = *k;
 	memcpy(run->arg, k->arg, arg_size);
@@ -190,10 +185,8 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 	if (stream)
 		ret = gdri_hd_stream_push(h, stream, run);
 	gdri_hd_unlock(h);
-	if (!stream) {
-		gdri_error("launch of %s: no such stream", name);
-		ret = -GDR_EINVAL;
-	}
+	if (!stream)
+		ret = gdri_fail(-GDR_EINVAL, "launch of %s: no such stream", name);
 	if (ret)
 		free(run);
 	return ret;
@@ -205,11 +198,11 @@ int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, siz
 {
 	struct gdri_hd *h;
 
-	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED || !grid) {
-		gdri_error("gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of "
-			   "shared memory: at most %u and %u", block, shared, GDR_MAX_BLOCK, GDR_MAX_SHARED);
-		return -GDR_EINVAL;
-	}
+	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED || !grid)
+		return gdri_fail(-GDR_EINVAL,
+				 "gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of shared "
+				 "memory: at most %u and %u",
+				 block, shared, GDR_MAX_BLOCK, GDR_MAX_SHARED);
 	h = gdri_hd_lock();
 	*grid = (int)h->max_blocks;
 	gdri_hd_unlock(h);
@@ -224,11 +217,11 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 
 	if (ret)
 		return ret;
-	if (grid > (unsigned)most) {
-		gdri_error("collective launch of %s: %u blocks do not run at once, %d do "
-			   "(GDR_HOST_DEVICE_BLOCKS)", name, grid, most);
-		return -GDR_EINVAL;
-	}
+	if (grid > (unsigned)most)
+		return gdri_fail(-GDR_EINVAL,
+				 "collective launch of %s: %u blocks do not run at once, %d do "
+				 "(GDR_HOST_DEVICE_BLOCKS)",
+				 name, grid, most);
 	return gdri_hd_launch(kernel, name, grid ? grid : (unsigned)most, block, shared, stream, arg,
 			      arg_size);
 }

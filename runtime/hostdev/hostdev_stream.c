@@ -99,15 +99,11 @@ int gdr_stream_create(gdr_stream_t *stream)
 	struct gdri_hd *hd;
 	gdr_stream_t s;
 
-	if (!stream) {
-		gdri_error("gdr_stream_create: the argument is NULL");
-		return -GDR_EINVAL;
-	}
+	if (!stream)
+		return gdri_fail(-GDR_EINVAL, "gdr_stream_create: the argument is NULL");
 	s = calloc(1, sizeof(*s));
-	if (!s) {
-		gdri_error("gdr_stream_create: no memory");
-		return -GDR_ENOMEM;
-	}
+	if (!s)
+		return gdri_fail(-GDR_ENOMEM, "gdr_stream_create: no memory");
 	hd = gdri_hd_lock();
 	s->next = hd->streams;
 	hd->streams = s;
@@ -123,11 +119,8 @@ static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const 
 	uint64_t target;
 
 	*ret = gdri_hd_self->in_kernel ? -GDR_ENOTSUP : s ? GDR_OK : -GDR_EINVAL;
-	if (*ret) {
-		gdri_error("%s: %s", who,
-			   s ? "not possible inside a kernel" : "no such stream");
-		return NULL;
-	}
+	if (*ret)
+		return gdri_fail(NULL, "%s: %s", who, s ? "not possible inside a kernel" : "no such stream");
 	target = s->launched;
 	while (s->ended < target)
 		pthread_cond_wait(&hd->done, &hd->lock);
@@ -155,10 +148,8 @@ int gdr_stream_destroy(gdr_stream_t stream)
 	gdr_stream_t *link;
 	int ret;
 
-	if (!stream) {
-		gdri_error("gdr_stream_destroy: the default stream cannot be destroyed");
-		return -GDR_EINVAL;
-	}
+	if (!stream)
+		return gdri_fail(-GDR_EINVAL, "gdr_stream_destroy: the default stream cannot be destroyed");
 	hd = gdri_hd_lock();
 	if (stream_drain(hd, stream, "gdr_stream_destroy", &ret)) {
 		ret = stream->status;
@@ -178,10 +169,8 @@ int gdr_memcpy(void *dst, const void *src, size_t len)
 	struct gdri_hd *hd;
 	int ret;
 
-	if (len && (!dst || !src)) {
-		gdri_error("gdr_memcpy: %zu bytes from %p to %p", len, src, dst);
-		return -GDR_EINVAL;
-	}
+	if (len && (!dst || !src))
+		return gdri_fail(-GDR_EINVAL, "gdr_memcpy: %zu bytes from %p to %p", len, src, dst);
 	hd = gdri_hd_lock();
 	(void)stream_drain(hd, NULL, "gdr_memcpy", &ret);
 	gdri_hd_unlock(hd);

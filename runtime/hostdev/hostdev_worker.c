@@ -136,10 +136,10 @@ static int add_worker(struct gdri_hd *hd)
 				  hd->n_workers + 1, strerror(ret));
 			return GDR_OK;
 		}
-		gdri_error("host device: no CPU thread can be started (%s); see ulimit -u and the "
-			   "pids limit of the control group",
-			   strerror(ret));
-		return -GDR_ESYSTEM;
+		return gdri_fail(-GDR_ESYSTEM,
+				 "host device: no CPU thread can be started (%s); see ulimit -u and the pids limit of "
+				 "the control group",
+				 strerror(ret));
 	}
 	w->next = hd->workers;
 	hd->workers = w;

@@ -49,12 +49,12 @@ static int differing_version(const struct gdri_state *st, const struct hello *al
 		if (all[i].magic == all[0].magic && all[i].abi == all[0].abi &&
 		    all[i].version == all[0].version)
 			continue;
-		gdri_error("PE 0 has gdr %u.%u.%u (ABI %u), PE %d has %u.%u.%u (ABI %u): start all PEs "
-			   "with the same library",
-			   all[0].version / 10000, all[0].version / 100 % 100, all[0].version % 100,
-			   all[0].abi, i, all[i].version / 10000, all[i].version / 100 % 100,
-			   all[i].version % 100, all[i].abi);
-		return -GDR_EVERSION;
+		return gdri_fail(-GDR_EVERSION,
+				 "PE 0 has gdr %u.%u.%u (ABI %u), PE %d has %u.%u.%u (ABI %u): start all PEs with the "
+				 "same library",
+				 all[0].version / 10000, all[0].version / 100 % 100, all[0].version % 100, all[0].abi,
+				 i, all[i].version / 10000, all[i].version / 100 % 100, all[i].version % 100,
+				 all[i].abi);
 	}
 	return 0;
 }
@@ -68,15 +68,14 @@ int gdri_up_version(struct gdri_state *st)
 
 	if (st->n_pes > (int)GDRI_MAX_PES) {
 		gdri_size_text(gdri_net_queue_bytes(&st->opt, st->n_pes), bytes);
-		gdri_error("the job has %d PEs, gdr supports %u: queues to all of them would take %s of "
-			   "locked memory on every PE", st->n_pes, GDRI_MAX_PES, bytes);
-		return -GDR_ENOTSUP;
+		return gdri_fail(-GDR_ENOTSUP,
+				 "the job has %d PEs, gdr supports %u: queues to all of them would take %s of locked "
+				 "memory on every PE",
+				 st->n_pes, GDRI_MAX_PES, bytes);
 	}
 	all = calloc((size_t)st->n_pes, sizeof(*all));
-	if (!all) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!all)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
 	if (!ret)
 		ret = differing_version(st, all);
@@ -146,15 +145,15 @@ static int identity_check_options(const struct identity *first, const struct ide
 			continue;
 		gdri_option_text(alike[i].option, a, values[0], sizeof(values[0]));
 		gdri_option_text(alike[i].option, b, values[1], sizeof(values[1]));
-		gdri_error("GDR_%s is %s on PE 0 and %s on PE %d: set it equally on all PEs", alike[i].option,
-			   values[0], values[1], pe);
-		return -GDR_EMISMATCH;
+		return gdri_fail(-GDR_EMISMATCH, "GDR_%s is %s on PE 0 and %s on PE %d: set it equally on all PEs",
+				 alike[i].option, values[0], values[1], pe);
 	}
 	if (first->coll == other->coll)
 		return 0;
-	gdri_error("PE 0 and PE %d choose other algorithms for collectives: set GDR_COLL equally on all PEs, and give "
-		   "them one GDR_COLL_TABLE", pe);
-	return -GDR_EMISMATCH;
+	return gdri_fail(-GDR_EMISMATCH,
+			 "PE 0 and PE %d choose other algorithms for collectives: set GDR_COLL equally on all PEs, and "
+			 "give them one GDR_COLL_TABLE",
+			 pe);
 }
 
 static int check_equal(const struct gdri_state *st, const struct identity *all)
@@ -162,16 +161,15 @@ static int check_equal(const struct gdri_state *st, const struct identity *all)
 	int i, ret = 0;
 
 	for (i = 1; i < st->n_pes && !ret; i++) {
-		if (all[i].cuda != all[0].cuda) {
-			gdri_error("PE %d has CUDA kernels, PE %d has not: the PEs of a job use the same "
-				   "kind of device", all[0].cuda ? 0 : i, all[0].cuda ? i : 0);
-			return -GDR_EMISMATCH;
-		}
-		if (all[i].heap_kind != all[0].heap_kind) {
-			gdri_error("GDR_HEAP_KIND is host on PE %d but not on PE %d: set it equally on all PEs",
-				   all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
-			return -GDR_EMISMATCH;
-		}
+		if (all[i].cuda != all[0].cuda)
+			return gdri_fail(-GDR_EMISMATCH,
+					 "PE %d has CUDA kernels, PE %d has not: the PEs of a job use the same kind of "
+					 "device",
+					 all[0].cuda ? 0 : i, all[0].cuda ? i : 0);
+		if (all[i].heap_kind != all[0].heap_kind)
+			return gdri_fail(-GDR_EMISMATCH,
+					 "GDR_HEAP_KIND is host on PE %d but not on PE %d: set it equally on all PEs",
+					 all[0].heap_kind ? 0 : i, all[0].heap_kind ? i : 0);
 		ret = identity_check_options(&all[0], &all[i], i);
 	}
 	return ret;
@@ -206,10 +204,8 @@ int gdri_up_identity(struct gdri_state *st)
 
 	st->same_node = calloc((size_t)st->n_pes, sizeof(*st->same_node));
 	st->node = calloc((size_t)st->n_pes, sizeof(*st->node));
-	if (!all || !st->same_node || !st->node) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
-	}
+	if (!all || !st->same_node || !st->node)
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	fill_identity(st, &mine);
 	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
 	if (!ret)

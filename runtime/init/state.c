@@ -77,12 +77,12 @@ static int up_bootstrap(struct gdri_state *st)
 	if (ret)
 		return ret;
 	if (st->boot->version != GDR_BOOTSTRAP_VERSION || st->boot->size < sizeof(*st->boot) ||
-	    st->boot->n_pes < 1 || st->boot->pe < 0 || st->boot->pe >= st->boot->n_pes) {
-		gdri_error("bootstrap: version %u, %u bytes, PE %d of %d: not one that this library "
-			   "can use (version %u)", st->boot->version, st->boot->size, st->boot->pe,
-			   st->boot->n_pes, GDR_BOOTSTRAP_VERSION);
-		return -GDR_EVERSION;
-	}
+	    st->boot->n_pes < 1 || st->boot->pe < 0 || st->boot->pe >= st->boot->n_pes)
+		return gdri_fail(-GDR_EVERSION,
+				 "bootstrap: version %u, %u bytes, PE %d of %d: not one that this library can use "
+				 "(version %u)",
+				 st->boot->version, st->boot->size, st->boot->pe, st->boot->n_pes,
+				 GDR_BOOTSTRAP_VERSION);
 	st->pe = st->boot->pe;
 	st->n_pes = st->boot->n_pes;
 	gdri_log_set_pe(st->pe);
@@ -134,10 +134,8 @@ static int up_heap(struct gdri_state *st)
 		return ret;
 	st->alloc = gdri_suballoc_create(st->heap->size - GDRI_CTL_SIZE - st->teams->bytes,
 					 GDRI_CTL_SIZE + st->teams->bytes);
-	if (!st->alloc) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!st->alloc)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -244,8 +242,7 @@ static int take_heap_size(struct gdri_state *st, size_t size)
 	snprintf(text, sizeof(text), "%zu", size);
 	if (!gdri_option_set(&st->opt, "HEAP_SIZE", text, why, sizeof(why)))
 		return 0;
-	gdri_error("gdr_init_attr: heap_size %s is not accepted; it takes %s", text, why);
-	return -GDR_EOPTION;
+	return gdri_fail(-GDR_EOPTION, "gdr_init_attr: heap_size %s is not accepted; it takes %s", text, why);
 }
 
 static bool heap_on_gpu(const struct gdri_state *st)
@@ -260,34 +257,27 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 
 	if (!attr)
 		return 0;
-	if (attr->size != sizeof(*attr)) {
-		gdri_error("gdr_init_attr: size is %zu, this library knows %zu", attr->size,
-			   sizeof(*attr));
-		return -GDR_EINVAL;
-	}
+	if (attr->size != sizeof(*attr))
+		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: size is %zu, this library knows %zu", attr->size,
+				 sizeof(*attr));
 	st->boot = attr->bootstrap;
 	st->attr = attr;
-	if (!!attr->bootstrap + !!attr->uniqueid + !!attr->mpi_comm > 1) {
-		gdri_error("gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
-		return -GDR_EINVAL;
-	}
+	if (!!attr->bootstrap + !!attr->uniqueid + !!attr->mpi_comm > 1)
+		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
 	size = attr->heap_size;
 	if (!size && st->nvshmem)
 		size = gdri_options_nvshmem_heap(heap_on_gpu(st));
 	if (size && take_heap_size(st, size))
 		return -GDR_EOPTION;
-	if (attr->ctx_queues > 255) {
-		gdri_error("gdr_init_attr: %u queues to each PE for contexts; at most 255", attr->ctx_queues);
-		return -GDR_EINVAL;
-	}
+	if (attr->ctx_queues > 255)
+		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: %u queues to each PE for contexts; at most 255",
+				 attr->ctx_queues);
 	if (attr->ctx_queues)
 		st->opt.ctx_queues = attr->ctx_queues;
 	if (attr->transports &&
-	    gdri_option_set(&st->opt, "TRANSPORTS", attr->transports, why, sizeof(why))) {
-		gdri_error("gdr_init_attr: transports \"%.60s\" is not accepted; it takes %s",
-			   attr->transports, why);
-		return -GDR_EOPTION;
-	}
+	    gdri_option_set(&st->opt, "TRANSPORTS", attr->transports, why, sizeof(why)))
+		return gdri_fail(-GDR_EOPTION, "gdr_init_attr: transports \"%.60s\" is not accepted; it takes %s",
+				 attr->transports, why);
 	return 0;
 }
 
@@ -314,9 +304,10 @@ static void check_abi(struct gdri_state *st, int abi_version)
 {
 	if (abi_version == GDR_ABI_VERSION)
 		return;
-	gdri_error("the program was compiled with headers of ABI %d, the library has ABI %d (gdr %s): "
-		   "compile it again", abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
-	st->pending = -GDR_EVERSION;
+	st->pending = gdri_fail(-GDR_EVERSION,
+				"the program was compiled with headers of ABI %d, the library has ABI %d (gdr %s): "
+				"compile it again",
+				abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
 }
 
 static void state_announce(const struct gdri_state *st)
@@ -369,10 +360,8 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	int ret;
 
 	pthread_once(&first, state_register_fork);
-	if (!st) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!st)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	st->share->listener = -1;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_mutex_init(&st->local_lock, NULL);

@@ -72,10 +72,8 @@ static int grow_exchange(struct gdri_state *st, const struct gdri_rkeys *all, bo
 	struct gdri_share_peer *sp = calloc((size_t)st->n_pes, sizeof(*sp));
 	int i, n = 0, rc, ret = 0;
 
-	if (!sp) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!sp)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	for (i = 0; i < st->n_pes; i++) {
 		if (i == st->pe || !st->peers[i].base)
 			continue;
@@ -112,8 +110,7 @@ static int grow_refuse(struct gdri_state *st)
 {
 	struct gdri_rkeys none = {0};
 
-	gdri_error("out of memory");
-	st->pending = -GDR_ENOMEM;
+	st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	return gdri_agree(st, "heap growth", &none, NULL, sizeof(none));
 }
 

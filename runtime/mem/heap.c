@@ -108,9 +108,8 @@ static int show_to_gpu(struct gdri_cuda *cuda, uint8_t *p, uint64_t size)
 	if (at == p)
 		return 0;
 	gdri_cuda_unmap(cuda, p);
-	gdri_error("heap: the GPU sees host memory at other addresses than the host: GDR_HEAP_KIND=host cannot "
-		   "be used");
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP, "heap: the GPU sees host memory at other addresses than the host: "
+				       "GDR_HEAP_KIND=host cannot be used");
 }
 
 /* Other threads look addresses up meanwhile. */
@@ -125,12 +124,11 @@ int gdri_heap_grow(struct gdri_heap *heap, uint64_t size)
 	uint8_t *at = heap->base + heap->size;
 	int ret;
 
-	if (heap->n == GDRI_HEAP_PARTS || size > heap->max - heap->size) {
-		gdri_error("heap: %llu bytes more than %llu in %d parts: there is room for %llu in %d parts",
-			   (unsigned long long)size, (unsigned long long)heap->size, heap->n,
-			   (unsigned long long)heap->max, GDRI_HEAP_PARTS);
-		return -GDR_ENOMEM;
-	}
+	if (heap->n == GDRI_HEAP_PARTS || size > heap->max - heap->size)
+		return gdri_fail(-GDR_ENOMEM,
+				 "heap: %llu bytes more than %llu in %d parts: there is room for %llu in %d parts",
+				 (unsigned long long)size, (unsigned long long)heap->size, heap->n,
+				 (unsigned long long)heap->max, GDRI_HEAP_PARTS);
 	*p = (struct gdri_heap_part){heap->size, size, -1};
 	ret = heap->cuda ? gdri_cuda_heap_create(heap->cuda, at, size, &p->fd)
 			 : create_memory(size, at, &p->fd);
@@ -175,9 +173,10 @@ static int heap_reserve_range(struct gdri_heap *heap, uint64_t *size, uint64_t m
 	}
 	if (heap->base)
 		return 0;
-	gdri_error("heap: cannot reserve %llu bytes of addresses: %m; lower GDR_HEAP_SIZE or GDR_HEAP_MAX, or raise "
-		   "ulimit -v", (unsigned long long)heap->max);
-	return -GDR_ENOMEM;
+	return gdri_fail(-GDR_ENOMEM,
+			 "heap: cannot reserve %llu bytes of addresses: %m; lower GDR_HEAP_SIZE or GDR_HEAP_MAX, or "
+			 "raise ulimit -v",
+			 (unsigned long long)heap->max);
 }
 
 int gdri_heap_mark(struct gdri_heap *heap, int pe)
@@ -202,10 +201,8 @@ int gdri_heap_make(struct gdri_heap *heap, struct gdri_cuda *cuda, bool in_host,
 
 	*heap = (struct gdri_heap){.cuda = in_host ? NULL : cuda, .seen_by = in_host ? cuda : NULL};
 	max = max < size ? size : max;
-	if (size < 2 * GDRI_CTL_SIZE || max > INT64_MAX / 2) {
-		gdri_error("heap: a size of %llu bytes is out of range", (unsigned long long)max);
-		return -GDR_EINVAL;
-	}
+	if (size < 2 * GDRI_CTL_SIZE || max > INT64_MAX / 2)
+		return gdri_fail(-GDR_EINVAL, "heap: a size of %llu bytes is out of range", (unsigned long long)max);
 	ret = heap_reserve_range(heap, &size, max);
 	if (!ret)
 		ret = gdri_heap_grow(heap, size);

@@ -57,10 +57,8 @@ int gdri_host_view_up(struct gdri_state *st)
 	struct gdri_dev *d = host_view_create();
 
 	st->host_view = d;
-	if (!d) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!d)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	d->abi_version = GDR_ABI_VERSION;
 	d->struct_size = sizeof(*d);
 	d->pe = st->pe;

@@ -102,10 +102,10 @@ static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, 
 	pthread_mutex_unlock(&st->local_lock);
 	if (kept->is_counted)
 		return 0;
-	gdri_error("gdr_symmetric_register: %p with %zu bytes: memory of cudaMalloc takes device code that was "
-		   "compiled with -DGDR_ANY_ADDRESS, all of it; or take memory of cuMemCreate",
-		   (void *)s->addr, s->len);
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "gdr_symmetric_register: %p with %zu bytes: memory of cudaMalloc takes device code that was "
+			 "compiled with -DGDR_ANY_ADDRESS, all of it; or take memory of cuMemCreate",
+			 (void *)s->addr, s->len);
 }
 
 int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
@@ -140,10 +140,10 @@ int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric 
 	for (i = 0; i < st->n_pes; i++) {
 		if (!!all[i].ipc.size == !!all[0].ipc.size)
 			continue;
-		gdri_error("gdr_symmetric_register: %p with %zu bytes: PE %d brings memory of %s, PE 0 of %s: all have "
-			   "to bring the same kind", (void *)s->addr, s->len, i, outside_kind_of(&all[i]),
-			   outside_kind_of(&all[0]));
-		return -GDR_EMISMATCH;
+		return gdri_fail(-GDR_EMISMATCH,
+				 "gdr_symmetric_register: %p with %zu bytes: PE %d brings memory of %s, PE 0 of %s: "
+				 "all have to bring the same kind",
+				 (void *)s->addr, s->len, i, outside_kind_of(&all[i]), outside_kind_of(&all[0]));
 	}
 	return 0;
 }
@@ -185,9 +185,9 @@ void gdri_outside_give_up(struct gdri_state *st, struct gdri_symmetric *s)
 	if (!gdri_cuda_settle(st->cuda, 0)) {
 		gdri_window_leave(s);
 	} else if (s->n_views) { /* drop_or_keep gives these views up, too */
-		gdri_error("gdr_symmetric_register: memory of another PE stays mapped until a look at it, which takes "
-			   "too long, ends: do not free it before the next such call has returned");
-		st->pending = -GDR_ETIMEOUT;
+		st->pending = gdri_fail(-GDR_ETIMEOUT, "gdr_symmetric_register: memory of another PE stays mapped "
+						       "until a look at it, which takes too long, ends: do not free it "
+						       "before the next such call has returned");
 	}
 	if (!st->broken)
 		gdri_agree(st, "gdr_symmetric_register", NULL, NULL, 0);
@@ -227,10 +227,8 @@ static struct gdri_outside_table *make_table(struct gdri_state *st)
 	struct gdri_outside_table *t = calloc(1, table_bytes(st));
 	const struct gdri_symmetric *s;
 
-	if (!t) {
-		gdri_error("out of memory");
-		return NULL;
-	}
+	if (!t)
+		return gdri_fail(NULL, "out of memory");
 	t->n_pes = (uint32_t)st->n_pes;
 	for (s = st->symmetric; s; s = s->next)
 		if (s->at && !s->left)

@@ -92,10 +92,8 @@ int gdri_share_open(struct gdri_share *s)
 	socklen_t len;
 
 	s->listener = -1;
-	if (getrandom(&s->address, sizeof(s->address), 0) != (ssize_t)sizeof(s->address)) {
-		gdri_error("share: getrandom: %m");
-		return -GDR_ESYSTEM;
-	}
+	if (getrandom(&s->address, sizeof(s->address), 0) != (ssize_t)sizeof(s->address))
+		return gdri_fail(-GDR_ESYSTEM, "share: getrandom: %m");
 	len = unix_address(&sa, s->address.name);
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&sa, len) ||
@@ -348,8 +346,7 @@ static int share_give_up(struct exchange *t)
 		if (t->peers[i].fd < 0)
 			snprintf(t->peers[i].why, sizeof(t->peers[i].why), "%s", gdri_errno_text(t->full));
 	}
-	gdri_error("sharing memory with %d PEs of this node: %s", t->n, gdri_errno_text(t->full));
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "sharing memory with %d PEs of this node: %s", t->n, gdri_errno_text(t->full));
 }
 
 int gdri_share_exchange(struct gdri_share *s, int pe, int own_fd, int own_page,

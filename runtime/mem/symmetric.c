@@ -52,8 +52,7 @@ static int put_in_place(const struct gdri_heap *heap, void *addr, const uint8_t 
 			return 0;
 		munmap(view, len);
 	}
-	gdri_error("gdr_symmetric_register: %p with %zu bytes: %m", addr, len);
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_register: %p with %zu bytes: %m", addr, len);
 }
 
 int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
@@ -62,10 +61,8 @@ int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **a
 	struct gdri_symmetric *s = malloc(sizeof(*s));
 	int ret;
 
-	if (!s) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!s)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	memcpy(ptr, addr, len);
 	ret = put_in_place(heap, addr, ptr, len);
 	if (ret) {
@@ -88,8 +85,7 @@ static int symmetric_give_back(const struct gdri_symmetric *s)
 			return 0;
 		munmap(own, s->len);
 	}
-	gdri_error("gdr_symmetric_unregister: %p with %zu bytes: %m", (void *)s->addr, s->len);
-	return -GDR_ESYSTEM;
+	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_unregister: %p with %zu bytes: %m", (void *)s->addr, s->len);
 }
 
 int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)

@@ -157,19 +157,16 @@ int gdri_window_prepare(struct gdri_state *st)
 		st->window = gdri_suballoc_create(gdri_cuda_room(st->heap->cuda), 0);
 	if (st->window && !gdri_suballoc_reserve(st->window))
 		return 0;
-	gdri_error("out of memory");
-	return -GDR_ENOMEM;
+	return gdri_fail(-GDR_ENOMEM, "out of memory");
 }
 
 int gdri_window_alloc(struct gdri_state *st, size_t len, void **out)
 {
 	uint64_t at = gdri_suballoc_alloc(st->window, len, PLACE);
 
-	if (at == GDRI_SUBALLOC_NONE) {
-		gdri_error("gdr_symmetric_register: no room for %zu bytes: %llu are reserved in all", len,
-			   (unsigned long long)gdri_cuda_room(st->heap->cuda));
-		return -GDR_ENOMEM;
-	}
+	if (at == GDRI_SUBALLOC_NONE)
+		return gdri_fail(-GDR_ENOMEM, "gdr_symmetric_register: no room for %zu bytes: %llu are reserved in all",
+				 len, (unsigned long long)gdri_cuda_room(st->heap->cuda));
 	*out = st->heap->base + st->heap->max + at;
 	return 0;
 }
@@ -299,8 +296,7 @@ static struct gdri_symmetric *new_entry(struct gdri_state *st, void *addr, void 
 		free(s);
 		free(views);
 		free(at);
-		gdri_error("out of memory");
-		return NULL;
+		return gdri_fail(NULL, "out of memory");
 	}
 	*s = (struct gdri_symmetric){.next = st->symmetric, .addr = addr, .ptr = ptr, .len = len,
 				     .cuda = st->cuda, .views = views, .at = at};
@@ -342,11 +338,11 @@ static void window_sweep(struct gdri_state *st)
 
 int gdri_window_settle(struct gdri_state *st, const char *call)
 {
-	if (gdri_cuda_settle(st->cuda, 0)) {
-		gdri_error("%s: a copy that took too long is still under way, and may yet land there: call again when "
-			   "the kernel that holds the GPU has ended", call);
-		return -GDR_ETIMEOUT;
-	}
+	if (gdri_cuda_settle(st->cuda, 0))
+		return gdri_fail(-GDR_ETIMEOUT,
+				 "%s: a copy that took too long is still under way, and may yet land there: call again "
+				 "when the kernel that holds the GPU has ended",
+				 call);
 	window_sweep(st);
 	return 0;
 }
@@ -448,8 +444,7 @@ int gdri_window_retire(struct gdri_state *st, void *ptr)
 	all = calloc((size_t)st->n_pes, sizeof(*all));
 	gdri_limit_begin(st, false);
 	if (!all || !s) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	} else {
 		st->pending = gdri_rkeys_leave(st, (uint64_t)(s->ptr - st->heap->base), s->len, &mine);
 		joined = !st->pending;

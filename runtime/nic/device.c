@@ -92,16 +92,13 @@ static int choose_mtu(struct gdri_nic *nic, unsigned active)
 
 	if (active < 1 || active > 5)
 		active = 1;
-	if (wanted > 128u << active) {
-		gdri_error("%s port %u: GDR_MTU=%u, but the port's active MTU is %u (RoCE: raise "
-			   "the network interface's MTU)",
-			   nic->name, nic->port, wanted, 128u << active);
-		return -GDR_EOPTION;
-	}
-	if (wanted && (wanted < 256 || (wanted & (wanted - 1)))) {
-		gdri_error("GDR_MTU=%u: must be 256, 512, 1024, 2048 or 4096", wanted);
-		return -GDR_EOPTION;
-	}
+	if (wanted > 128u << active)
+		return gdri_fail(-GDR_EOPTION,
+				 "%s port %u: GDR_MTU=%u, but the port's active MTU is %u (RoCE: raise the network "
+				 "interface's MTU)",
+				 nic->name, nic->port, wanted, 128u << active);
+	if (wanted && (wanted < 256 || (wanted & (wanted - 1))))
+		return gdri_fail(-GDR_EOPTION, "GDR_MTU=%u: must be 256, 512, 1024, 2048 or 4096", wanted);
 	nic->mtu = (uint8_t)(wanted ? gdri_log2_floor(wanted) - 7 : active);
 	return 0;
 }
@@ -111,9 +108,8 @@ static int check_service_level(const struct gdri_nic *nic)
 {
 	if (nic->link_layer == GDRI_LINK_IB || nic->opt.service_level <= 7)
 		return 0;
-	gdri_error("%s port %u: GDR_SERVICE_LEVEL=%u, but RoCE takes a priority from 0 to 7", nic->name,
-		   nic->port, nic->opt.service_level);
-	return -GDR_EOPTION;
+	return gdri_fail(-GDR_EOPTION, "%s port %u: GDR_SERVICE_LEVEL=%u, but RoCE takes a priority from 0 to 7",
+			 nic->name, nic->port, nic->opt.service_level);
 }
 
 static int query_group(struct gdri_nic *nic, unsigned group, void *out)
@@ -285,8 +281,7 @@ int gdri_nic_open(const struct gdri_net_how *how, struct gdri_net **out)
 	nic = nic_make(how);
 	if (!nic) {
 		ibv_close_device(found.ctx);
-		gdri_error("out of memory for the state of the NIC");
-		return -GDR_ENOMEM;
+		return gdri_fail(-GDR_ENOMEM, "out of memory for the state of the NIC");
 	}
 	ret = set_up(nic, &found);
 	if (ret) {

@@ -170,11 +170,9 @@ static int search_devices(struct search *s)
 	int i, n = 0;
 
 	list = ibv_get_device_list(&n);
-	if (!list && errno != ENOSYS) {
-		gdri_error("ibv_get_device_list failed: %s; is the ib_uverbs module loaded?",
-			   gdri_errno_text(errno));
-		return -GDR_ESYSTEM;
-	}
+	if (!list && errno != ENOSYS)
+		return gdri_fail(-GDR_ESYSTEM, "ibv_get_device_list failed: %s; is the ib_uverbs module loaded?",
+				 gdri_errno_text(errno));
 	for (i = 0; list && i < n; i++)
 		look_at_device(s, list[i]);
 	if (list)
@@ -188,10 +186,8 @@ int gdri_nic_find(const char *wanted, const char *near, unsigned turn, struct gd
 	struct gdri_topo_place gpu;
 	int ret, at;
 
-	if (!s) {
-		gdri_error("out of memory for the search for a NIC");
-		return -GDR_ENOMEM;
-	}
+	if (!s)
+		return gdri_fail(-GDR_ENOMEM, "out of memory for the search for a NIC");
 	s->wanted = wanted;
 	ret = search_devices(s);
 	if (!ret) {

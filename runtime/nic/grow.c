@@ -92,10 +92,8 @@ static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **
 	int ret;
 
 	in = calloc(1, PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES);
-	if (!in) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!in)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	nic_fill_key(nic, which, in, n);
 	ret = gdri_nic_obj_create(nic, "CREATE_MKEY (a heap of several parts)", in,
 				  PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES, out, sizeof(out), mkey);
@@ -109,10 +107,8 @@ static int nic_join_keys(struct gdri_nic *nic, struct gdri_mr_keys *keys)
 	struct gdri_nic_joint *j = calloc(1, sizeof(*j));
 	int ret;
 
-	if (!j) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!j)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	j->next = nic->joints;
 	nic->joints = j;
 	ret = create_key(nic, STRICT, &j->mkey[STRICT], &keys->lkey);
@@ -145,10 +141,8 @@ static int register_part(struct gdri_nic *nic, uint8_t *addr, size_t len, uint64
 	struct gdri_nic_part p = {.offset = offset, .from = part_begin(addr, offset), .is_new = true};
 	int ret = 0, at;
 
-	if (nic->n_parts == GDRI_NIC_PARTS) {
-		gdri_error("%s: more than %d memory regions of a heap", nic->name, GDRI_NIC_PARTS);
-		return -GDR_ENOMEM;
-	}
+	if (nic->n_parts == GDRI_NIC_PARTS)
+		return gdri_fail(-GDR_ENOMEM, "%s: more than %d memory regions of a heap", nic->name, GDRI_NIC_PARTS);
 	p.mr = gdri_nic_mr_heap(nic, addr, len, p.from, false, &ret);
 	if (!p.mr)
 		return ret;

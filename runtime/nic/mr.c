@@ -23,10 +23,12 @@ static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 {
 	if (len <= nic->max_mr_size)
 		return 0;
-	gdri_error("%s: %s of %zu bytes is more than the device registers at once (max_mr_size "
-		   "%" PRIu64 " bytes): register less",
-		   nic->name, what, len, nic->max_mr_size);
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "%s: %s of %zu bytes is more than the device registers at once (max_mr_size %" PRIu64 " bytes)"
+													       ": "
+													       "registe"
+													       "r less",
+			 nic->name, what, len, nic->max_mr_size);
 }
 
 static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
@@ -175,10 +177,8 @@ int gdri_nic_deregister(struct gdri_net *net, void *handle)
 		}
 	}
 	pthread_mutex_unlock(&nic->mr_lock);
-	if (!b) {
-		gdri_error("%s: not a registered buffer: %p", nic->name, handle);
-		return -GDR_EINVAL;
-	}
+	if (!b)
+		return gdri_fail(-GDR_EINVAL, "%s: not a registered buffer: %p", nic->name, handle);
 	err = ibv_dereg_mr(b->mr);
 	free(b);
 	return err ? gdri_nic_failed(nic->name, "deregistering a buffer", err,

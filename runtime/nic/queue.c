@@ -23,19 +23,16 @@ static int check_limits(const struct gdri_nic *nic, int n_pes)
 
 	if (n_pes < 1 || !nic->opt.qps_per_pe)
 		return -GDR_EINVAL;
-	if (depth < DEPTH_MIN || depth > DEPTH_MAX || (depth & (depth - 1))) {
-		gdri_error("GDR_QP_DEPTH=%u: must be a power of two from %u to %u", depth,
-			   DEPTH_MIN, DEPTH_MAX);
-		return -GDR_EOPTION;
-	}
+	if (depth < DEPTH_MIN || depth > DEPTH_MAX || (depth & (depth - 1)))
+		return gdri_fail(-GDR_EOPTION, "GDR_QP_DEPTH=%u: must be a power of two from %u to %u", depth,
+				 DEPTH_MIN, DEPTH_MAX);
 	if ((unsigned)n_pes > limit) {
 		gdri_size_text(gdri_net_queue_bytes(&nic->opt, n_pes), bytes);
-		gdri_error("%d PEs: queues to all of them (%u queue pairs of %u blocks to each) "
-			   "would take %s of locked memory on every PE, and the limit is "
-			   "GDR_MAX_PES=%u: raise it (up to %u), or lower GDR_QP_DEPTH, "
-			   "GDR_QPS_PER_PE and GDR_CTX_QUEUES too",
-			   n_pes, slots, depth, bytes, limit, GDRI_MAX_PES);
-		return -GDR_ENOTSUP;
+		return gdri_fail(-GDR_ENOTSUP,
+				 "%d PEs: queues to all of them (%u queue pairs of %u blocks to each) would take %s of "
+				 "locked memory on every PE, and the limit is GDR_MAX_PES=%u: raise it (up to %u), or "
+				 "lower GDR_QP_DEPTH, GDR_QPS_PER_PE and GDR_CTX_QUEUES too",
+				 n_pes, slots, depth, bytes, limit, GDRI_MAX_PES);
 	}
 	return 0;
 }

@@ -48,11 +48,9 @@ static int create_in_host(struct gdri_nic *nic)
 	if (ret)
 		gdri_error("%s: the queues: %s", nic->name, why);
 	/* one pointer to each queue serves the GPU's threads and the host's */
-	if (!ret && nic->ring_seen != nic->ring) {
-		gdri_error("%s: the queues: the GPU has host memory at another address than the host",
-			   nic->name);
-		ret = -GDR_ENOTSUP;
-	}
+	if (!ret && nic->ring_seen != nic->ring)
+		ret = gdri_fail(-GDR_ENOTSUP,
+				"%s: the queues: the GPU has host memory at another address than the host", nic->name);
 	return ret;
 }
 

@@ -44,10 +44,8 @@ int gdri_up_ctxs(struct gdri_state *st)
 	cs->slots = calloc(st->opt.ctx_queues + 1u, sizeof(*cs->slots));
 	if (st->cuda)
 		cs->gpu = gdri_cuda_alloc_bare(st->cuda, bytes);
-	if (!cs->list || !cs->slots || (st->cuda && !cs->gpu)) {
-		gdri_error("out of memory for contexts");
-		return -GDR_ENOMEM;
-	}
+	if (!cs->list || !cs->slots || (st->cuda && !cs->gpu))
+		return gdri_fail(-GDR_ENOMEM, "out of memory for contexts");
 	set_default(st);
 	st->dev->ctxs = cs->list;
 	return st->cuda ? gdri_cuda_poke(st->cuda, cs->gpu, cs->list, bytes, GDRI_COPY_MS) : 0;
@@ -123,11 +121,11 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 
 	for (i = run = 0; i < all && run < n; i++)
 		run = st->ctxs->slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
-	if (run < n) {
-		gdri_error("no %u of the %u queues to each PE that are kept for contexts are left: raise "
-			   "GDR_CTX_QUEUES", n, all);
-		return -GDR_ENOQUEUE;
-	}
+	if (run < n)
+		return gdri_fail(-GDR_ENOQUEUE,
+				 "no %u of the %u queues to each PE that are kept for contexts are left: raise "
+				 "GDR_CTX_QUEUES",
+				 n, all);
 	c->first = (st->opt.qps_per_pe + i - n) * (uint32_t)st->n_pes;
 	c->n = n;
 	ctx_mark(st, c, GDRI_CTX_TAKEN);
@@ -163,10 +161,8 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 
 	for (i = 0; i < GDRI_MAX_CTXS && st->ctxs->list[i].mode; i++)
 		;
-	if (i == GDRI_MAX_CTXS) {
-		gdri_error("all %d contexts of a PE are in use", GDRI_MAX_CTXS - 1);
-		return -GDR_ENOQUEUE;
-	}
+	if (i == GDRI_MAX_CTXS)
+		return gdri_fail(-GDR_ENOQUEUE, "all %d contexts of a PE are in use", GDRI_MAX_CTXS - 1);
 	c = &st->ctxs->list[i];
 	pthread_mutex_lock(&st->ctxs->lock);
 	memset(c, 0, sizeof(*c));

@@ -118,8 +118,7 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 
 static int devstate_out_of_memory(const struct gdri_state *st)
 {
-	gdri_error("out of memory for the device state of %d PEs", st->n_pes);
-	return -GDR_ENOMEM;
+	return gdri_fail(-GDR_ENOMEM, "out of memory for the device state of %d PEs", st->n_pes);
 }
 
 int gdri_up_device(struct gdri_state *st)

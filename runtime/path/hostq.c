@@ -92,19 +92,15 @@ int gdri_hostq_open(struct gdri_state *st, const char *near)
 	struct gdri_hostq *q = aligned_alloc(GDRI_LINE, (sizeof(*q) + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE);
 
 	st->hostq = q;
-	if (!q) {
-		gdri_error("out of memory");
-		return -GDR_ENOMEM;
-	}
+	if (!q)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	memset(q, 0, sizeof(*q));
 	pthread_mutex_init(&q->lock, NULL);
 	q->qps = aligned_alloc(GDRI_LINE, n * sizeof(*q->qps));
 	q->dev.used = calloc(n / 64 + 1, sizeof(uint64_t));
 	q->bounce = aligned_alloc(4096, BOUNCE);
-	if (!q->qps || !q->dev.used || !q->bounce) {
-		gdri_error("out of memory for the queues of host threads");
-		return -GDR_ENOMEM;
-	}
+	if (!q->qps || !q->dev.used || !q->bounce)
+		return gdri_fail(-GDR_ENOMEM, "out of memory for the queues of host threads");
 	memset(q->qps, 0, n * sizeof(*q->qps));
 	memset(q->bounce, 0, BOUNCE);
 	hostq_fill(st, q);

@@ -97,16 +97,15 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
 
 	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
-		gdri_error("link check with PE %d: queue %u: %s: not complete within %s; "
-			   "raise the option where the machine is busy, else %s is stuck", l->qp->peer,
-			   l->qp->slot, what, link_waited(st), st->net->name);
-		return -GDR_ELINK;
+		return gdri_fail(-GDR_ELINK,
+				 "link check with PE %d: queue %u: %s: not complete within %s; raise the option where "
+				 "the machine is busy, else %s is stuck",
+				 l->qp->peer, l->qp->slot, what, link_waited(st), st->net->name);
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
 		i--;
-	gdri_error("link check with PE %d: queue %u: %s: %s", l->qp->peer, l->qp->slot, what,
-		   i > 0 ? e[i - 1].text : gdr_strerror(l->failed));
-	return -GDR_ELINK;
+	return gdri_fail(-GDR_ELINK, "link check with PE %d: queue %u: %s: %s", l->qp->peer, l->qp->slot, what,
+			 i > 0 ? e[i - 1].text : gdr_strerror(l->failed));
 }
 
 static int read_is_right(int pe, const uint8_t *in)
@@ -187,10 +186,9 @@ static int link_verify(const struct gdri_state *st, const struct lane *l)
 		return -GDR_ELINK;
 	if (l->old % one == 0 && l->old / one < link_steps(st))
 		return 0;
-	gdri_error("link check with PE %d: queue %u: fetch_add gave 0x%llx, expected less than %u "
-		   "times 0x%llx", l->qp->peer, l->qp->slot, (unsigned long long)l->old, link_steps(st),
-		   (unsigned long long)one);
-	return -GDR_ELINK;
+	return gdri_fail(-GDR_ELINK,
+			 "link check with PE %d: queue %u: fetch_add gave 0x%llx, expected less than %u times 0x%llx",
+			 l->qp->peer, l->qp->slot, (unsigned long long)l->old, link_steps(st), (unsigned long long)one);
 }
 
 /* Posts to all lanes, then waits for all; one that fails is left out from then on. */
@@ -255,8 +253,8 @@ static int check_all(struct gdri_state *st, uint64_t end)
 		gdri_info("link check: no time left to try the last %u of %u queues", all - i, all);
 		return ret;
 	}
-	gdri_error("link check: ended after %u of %u queues and %s; raise the option", i, all, link_waited(st));
-	return -GDR_ETIMEOUT;
+	return gdri_fail(-GDR_ETIMEOUT, "link check: ended after %u of %u queues and %s; raise the option", i, all,
+			 link_waited(st));
 }
 
 /* The program finds the queues unused: those that it does not use cost it nothing. */
@@ -307,14 +305,11 @@ int gdri_up_link_in(struct gdri_state *st)
 		expected = link_step(i) * link_steps(st);
 		if (word == expected)
 			continue;
-		gdri_error("link check: PE %d left 0x%llx here, expected 0x%llx", i,
-			   (unsigned long long)word, (unsigned long long)expected);
-		return -GDR_ELINK;
+		return gdri_fail(-GDR_ELINK, "link check: PE %d left 0x%llx here, expected 0x%llx", i,
+				 (unsigned long long)word, (unsigned long long)expected);
 	}
 	at = link_differs(ctl->link_data[1], st->pe, 1);
-	if (at >= 0) {
-		gdri_error("link check: byte %ld of what the PEs wrote here is wrong", at);
-		return -GDR_ELINK;
-	}
+	if (at >= 0)
+		return gdri_fail(-GDR_ELINK, "link check: byte %ld of what the PEs wrote here is wrong", at);
 	return 0;
 }

@@ -92,10 +92,8 @@ int gdri_up_p2p(struct gdri_state *st)
 	st->peers += st->peers ? 1 : 0;
 	st->reason = calloc((size_t)st->n_pes, sizeof(*st->reason));
 	st->page_peers = calloc((size_t)st->n_pes, sizeof(*st->page_peers));
-	if (!st->pending && (!all || !st->peers || !st->reason || !st->page_peers)) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
-	}
+	if (!st->pending && (!all || !st->peers || !st->reason || !st->page_peers))
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	ret = gdri_agree(st, "init", &st->share->address, all, sizeof(*all));
 	if (!ret && p2p_on(st))
 		st->peers[st->pe].base = st->heap->base;
@@ -135,21 +133,21 @@ static int refuse_without_net(struct gdri_state *st, const uint32_t *unmapped)
 
 	for (i = 0; i < st->n_pes && st->peers[i].base; i++)
 		;
-	if (i < st->n_pes) {
-		gdri_error("PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow %s", i,
-			   st->pe,
-			   *st->reason[i]     ? st->reason[i]
-			   : st->heap->seen_by ? "GDR_HEAP_KIND is host"
-			   : st->same_node[i] ? "its memory was not mapped"
-					      : "it is on another node",
-			   gdri_net_word(&st->opt));
-		return -GDR_ENOTSUP;
-	}
+	if (i < st->n_pes)
+		return gdri_fail(-GDR_ENOTSUP,
+				 "PE %d cannot be reached from PE %d by p2p (%s), and GDR_TRANSPORTS does not allow %s",
+				 i, st->pe,
+				 *st->reason[i]	     ? st->reason[i]
+				 : st->heap->seen_by ? "GDR_HEAP_KIND is host"
+				 : st->same_node[i]  ? "its memory was not mapped"
+						     : "it is on another node",
+				 gdri_net_word(&st->opt));
 	for (i = 0; !unmapped[i]; i++)
 		;
-	gdri_error("PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow %s: see its output", i,
-		   unmapped[i], gdri_net_word(&st->opt));
-	return -GDR_ENOTSUP;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "PE %d cannot reach %u of the PEs by p2p, and GDR_TRANSPORTS does not allow %s: see its "
+			 "output",
+			 i, unmapped[i], gdri_net_word(&st->opt));
 }
 
 static uint32_t count_unmapped(const struct gdri_state *st)
@@ -169,10 +167,8 @@ int gdri_up_reach(struct gdri_state *st)
 	bool any = false;
 	int i, ret;
 
-	if (!st->pending && !all) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
-	}
+	if (!st->pending && !all)
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
 	for (i = 0; !ret && i < st->n_pes; i++)
 		any |= all[i] != 0;
@@ -232,20 +228,17 @@ int gdri_up_net(struct gdri_state *st)
 
 	if (!st->any_net)
 		return 0;
-	if (!gdri_units_have_queues()) {
-		gdri_error("the program was compiled with GDR_NO_QUEUES, and not all PEs are mapped: compile it "
-			   "without, or put all PEs on one node with p2p in GDR_TRANSPORTS");
-		return -GDR_ENOTSUP;
-	}
+	if (!gdri_units_have_queues())
+		return gdri_fail(-GDR_ENOTSUP, "the program was compiled with GDR_NO_QUEUES, and not all PEs are "
+					       "mapped: compile it without, or put all PEs on one node with p2p in "
+					       "GDR_TRANSPORTS");
 	near = st->cuda ? gdri_cuda_sysfs(st->cuda, path, sizeof(path)) : NULL;
 	ret = paths_open_net(st, near);
 	if (ret)
 		return ret;
 	st->qps = aligned_alloc(GDRI_LINE, n * sizeof(*st->qps));
-	if (!st->qps) {
-		gdri_error("out of memory for %zu queue pairs", n);
-		return -GDR_ENOMEM;
-	}
+	if (!st->qps)
+		return gdri_fail(-GDR_ENOMEM, "out of memory for %zu queue pairs", n);
 	memset(st->qps, 0, n * sizeof(*st->qps));
 	ret = st->net->ops->create_queues(st->net, st->n_pes, st->qps);
 	return ret || !st->cuda ? ret : gdri_hostq_open(st, near);
@@ -277,8 +270,7 @@ static int connect_all(struct gdri_state *st, struct gdri_net *net, struct gdri_
 	if (mine && all) {
 		net->ops->address(net, mine);
 	} else {
-		gdri_error("out of memory for the addresses of %d PEs", st->n_pes);
-		st->pending = -GDR_ENOMEM;
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory for the addresses of %d PEs", st->n_pes);
 		len = 0; /* then the others' lengths do not match and the bootstrap says so */
 	}
 	ret = gdri_agree(st, "transport addresses", mine, all, len);

@@ -118,10 +118,8 @@ static int coll_append(struct gdri_coll_rules *out, const struct gdri_coll_rule 
 
 	if (!(out->n & (out->n - 1))) { /* room for the next power of two */
 		more = realloc(out->rule, (out->n ? 2 * out->n : 1) * sizeof(*more));
-		if (!more) {
-			gdri_error("out of memory for the algorithms of collectives");
-			return -GDR_ENOMEM;
-		}
+		if (!more)
+			return gdri_fail(-GDR_ENOMEM, "out of memory for the algorithms of collectives");
 		out->rule = more;
 	}
 	out->rule[out->n++] = *r;
@@ -160,18 +158,17 @@ static int load_line(struct gdri_coll_rules *out, char *line, const char *name, 
 {
 	struct gdri_coll_rule r;
 
-	if (strcspn(line, "\n") > LINE_LONGEST) {
-		gdri_error("GDR_COLL_TABLE=%s: line %d is too long", name, number);
-		return -GDR_EOPTION;
-	}
+	if (strcspn(line, "\n") > LINE_LONGEST)
+		return gdri_fail(-GDR_EOPTION, "GDR_COLL_TABLE=%s: line %d is too long", name, number);
 	line[strcspn(line, "#\n")] = 0;
 	if (!line[strspn(line, " \t\r")])
 		return 0;
 	if (parse_line(line, &r))
 		return coll_append(out, &r);
-	gdri_error("GDR_COLL_TABLE=%s: line %d is not a rule: collective, path, PEs, bytes, algorithm, as "
-		   "gdr_info --coll prints them", name, number);
-	return -GDR_EOPTION;
+	return gdri_fail(-GDR_EOPTION,
+			 "GDR_COLL_TABLE=%s: line %d is not a rule: collective, path, PEs, bytes, algorithm, as "
+			 "gdr_info --coll prints them",
+			 name, number);
 }
 
 /* Foreign text, whole: NULL, or what is wrong. A zero byte would hide the rest of its line. */

@@ -157,10 +157,8 @@ int gdri_up_teams(struct gdri_state *st)
 	if (st->cuda)
 		gpu = gdri_cuda_alloc_bare(st->cuda, list + lists); /* filled by team_predefine() */
 	ts->gpu = (struct gdri_team *)gpu;
-	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu)) {
-		gdri_error("out of memory for %u teams", ts->n);
-		return -GDR_ENOMEM;
-	}
+	if (!ts->list || !ts->lists || !ts->config || !ts->notes || (st->cuda && !gpu))
+		return gdri_fail(-GDR_ENOMEM, "out of memory for %u teams", ts->n);
 	memset(ts->list, 0, list);
 	st->dev->n_teams = ts->n;
 	st->dev->teams = ts->list;
@@ -241,10 +239,8 @@ static int push_all(struct gdri_state *st)
 
 	if (!st->cuda)
 		return 0;
-	if (!all) {
-		gdri_error("out of memory for %u teams", ts->n);
-		return -GDR_ENOMEM;
-	}
+	if (!all)
+		return gdri_fail(-GDR_ENOMEM, "out of memory for %u teams", ts->n);
 	for (i = 0; i < ts->n; i++)
 		all[i] = as_seen(st, (gdr_team_t)i);
 	memcpy(all + ts->n, ts->lists, lists);
@@ -438,10 +434,8 @@ int gdri_up_world(struct gdri_state *st)
 
 	for (i = 0; i < st->n_pes && st->same_node && st->peers; i++)
 		mine &= !st->same_node[i] || st->peers[i].base;
-	if (!st->pending && (!all || !pes)) {
-		gdri_error("out of memory");
-		st->pending = -GDR_ENOMEM;
-	}
+	if (!st->pending && (!all || !pes))
+		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	ret = gdri_agree(st, "init", &mine, all, sizeof(mine));
 	if (!ret)
 		st->pending = team_predefine(st, all, pes); /* told by the next agreement */

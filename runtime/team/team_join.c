@@ -133,15 +133,11 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 
 	if (STATUS(r))
 		return join_failed(j, pe, STATUS(r));
-	if (r->hash != j->mine.hash) {
-		gdri_error("%s: PE %d makes a different call with this id", j->p->what, pe);
-		return -GDR_EMISMATCH;
-	}
-	if (i < 0 || i >= j->p->n || (j->pes[i] >= 0 && j->pes[i] != pe)) {
-		gdri_error("%s: PE %d says that it is number %d, which %s", j->p->what, pe, i,
-			   i < 0 || i >= j->p->n ? "there is not" : "another one is");
-		return -GDR_EINVAL;
-	}
+	if (r->hash != j->mine.hash)
+		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d makes a different call with this id", j->p->what, pe);
+	if (i < 0 || i >= j->p->n || (j->pes[i] >= 0 && j->pes[i] != pe))
+		return gdri_fail(-GDR_EINVAL, "%s: PE %d says that it is number %d, which %s", j->p->what, pe, i,
+				 i < 0 || i >= j->p->n ? "there is not" : "another one is");
 	j->pes[i] = pe;
 	j->free_map &= r->free;
 	return 1;

@@ -41,19 +41,17 @@ static int agree_on(const struct gdri_team *t, const struct gdri_team_plan *p, u
 		return ret;
 	*mapped = true;
 	for (i = 0; i < t->n; i++) {
-		if (all[i][HASH] != all[0][HASH]) {
-			gdri_error("%s: PE %d and PE %d make different calls: all members of a team "
-				   "make the same", p->what, gdri_team_pe(t, 0), gdri_team_pe(t, i));
-			return -GDR_EMISMATCH;
-		}
+		if (all[i][HASH] != all[0][HASH])
+			return gdri_fail(-GDR_EMISMATCH,
+					 "%s: PE %d and PE %d make different calls: all members of a team make the "
+					 "same",
+					 p->what, gdri_team_pe(t, 0), gdri_team_pe(t, i));
 		free_map &= all[i][FREE];
 	}
 	for (i = 0; i < p->n; i++)
 		*mapped &= (all[gdri_team_index(t, p->pes[i])][STATE] & MAPPED) != 0;
-	if (!free_map) {
-		gdri_error("%s: all teams are in use on some PE; raise GDR_TEAMS", p->what);
-		return -GDR_ENOMEM;
-	}
+	if (!free_map)
+		return gdri_fail(-GDR_ENOMEM, "%s: all teams are in use on some PE; raise GDR_TEAMS", p->what);
 	*id = (gdr_team_t)gdri_ffs_u64(free_map);
 	return 0;
 }
