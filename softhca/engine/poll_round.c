@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs the rounds where the program's threads may: see inline.h. Exactly one thread at a
+/* Who runs the rounds where the program's threads may: see poll_round.h. Exactly one thread at a
  * time does, the one that has hca_lock. A thread that polls tries to get it and never waits.
  *
  * Where a program polls without pause the engine's thread has nothing to do: it naps, looks

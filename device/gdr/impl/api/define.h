@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the functions of a typed family come to be: from rows, written once for all types.
  *
- *	#define GDRI_X_ROWS(pre, T, E, z, s, scope)
+ *	#define GDRI_<FAMILY>_ROWS(pre, T, E, z, s, scope)
  *		GDRI_FN(int, GDRI_NAME(pre, put, z, s), (T *dst, ..., int pe),
  *			(GDRI_PUT, scope), check, expression)
  *
