@@ -88,24 +88,24 @@ static inline int gdri_cuda_result(const char *call, cudaError_t e)
 /* Twice: for any job, and for one whose PEs are all mapped, where the compiler drops the code that posts to queues
  * and so the registers and the stack that it takes. */
 #define GDR_KERNEL(name, type, arg)                                                                \
-	static __device__ __forceinline__ void gdri_body_##name(type arg);                         \
+	static __device__ __forceinline__ void gdri_kernel_body_##name(type arg);                  \
 	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) name(type gdri_arg)           \
 	{                                                                                          \
-		gdri_body_##name(gdri_arg);                                                        \
+		gdri_kernel_body_##name(gdri_arg);                                                 \
 	}                                                                                          \
-	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) gdri_direct_##name(type gdri_arg) \
+	static __global__ void __launch_bounds__(GDR_KERNEL_THREADS) gdri_kernel_direct_##name(type gdri_arg) \
 	{                                                                                          \
 		if (gdri_constants_here.direct)                                                    \
-			gdri_body_##name(gdri_arg);                                                \
+			gdri_kernel_body_##name(gdri_arg);                                         \
 	}                                                                                          \
-	static struct gdri_kernel gdri_kernel_##name = {(const void *)name,                        \
-							(const void *)gdri_direct_##name, 0};      \
-	__attribute__((constructor)) static void gdri_add_##name(void)                             \
+	static struct gdri_kernel gdri_kernel_entry_##name = {(const void *)name,                  \
+							(const void *)gdri_kernel_direct_##name, 0}; \
+	__attribute__((constructor)) static void gdri_kernel_add_##name(void)                      \
 	{                                                                                          \
-		gdri_kernel_##name.next = gdri_kernels_here;                                       \
-		gdri_kernels_here = &gdri_kernel_##name;                                           \
+		gdri_kernel_entry_##name.next = gdri_kernels_here;                                 \
+		gdri_kernels_here = &gdri_kernel_entry_##name;                                     \
 	}                                                                                          \
-	static __device__ __forceinline__ void gdri_body_##name(type arg)
+	static __device__ __forceinline__ void gdri_kernel_body_##name(type arg)
 #endif
 
 /* The versions of the kernels of this source. */
@@ -236,14 +236,14 @@ static inline int gdr_memcpy(void *dst, const void *src, size_t len)
 GDR_API int gdri_cuda_failed(const char *call, int code, const char *text);
 /* Begins kernel `name`, which takes a `type`, in its body `arg`; its return type, of nothing, says what it takes. */
 #define GDR_KERNEL(name, type, arg)                                                                \
-	static void gdri_body_##name(type arg);                                                    \
+	static void gdri_kernel_body_##name(type arg);                                             \
 	static type *name(type const *gdri_arg)                                                    \
 	{                                                                                          \
 		type gdri_copy = *gdri_arg;                                                        \
-		gdri_body_##name(gdri_copy);                                                       \
+		gdri_kernel_body_##name(gdri_copy);                                                \
 		return 0;                                                                          \
 	}                                                                                          \
-	static void gdri_body_##name(type arg)
+	static void gdri_kernel_body_##name(type arg)
 #define GDRI_KERNEL_SIZE(name) sizeof(*(name)(0))
 #define GDRI_KERNEL_PLAIN(name) ((void (*)(const void *))(void (*)(void))(name))
 

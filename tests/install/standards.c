@@ -16,7 +16,8 @@ struct other {
 	struct args a;
 };
 
-GDR_KERNEL(kernel, struct args, a)
+/* A kernel may be named as an operation. */
+GDR_KERNEL(put_signal, struct args, a)
 {
 	*a.status = gdr_put(a.word, a.word, 8, 0);
 	*a.status |= gdr_uint64_iput(a.word, a.word, 1, 1, 1, 0);
@@ -47,14 +48,15 @@ int main(void)
 	struct other o;
 
 	o.a = a;
-	ret |= gdr_launch(kernel, 1, 1, 0, NULL, &a) | gdr_launch(kernel, 1, 1, 0, NULL, &fixed);
-	ret |= gdr_launch(kernel, 1, 1, 0, NULL, hidden) | gdr_launch(kernel, 1, 1, 0, NULL, fixed_hidden);
-	ret |= gdr_launch(kernel, 1, 1, 0, NULL, three) | gdr_launch(kernel, 1, 1, 0, NULL, three + 1);
+	ret |= gdr_launch(put_signal, 1, 1, 0, NULL, &a) | gdr_launch(put_signal, 1, 1, 0, NULL, &fixed);
+	ret |= gdr_launch(put_signal, 1, 1, 0, NULL, hidden) | gdr_launch(put_signal, 1, 1, 0, NULL, fixed_hidden);
+	ret |= gdr_launch(put_signal, 1, 1, 0, NULL, three) | gdr_launch(put_signal, 1, 1, 0, NULL, three + 1);
 	ret |= gdr_launch(of_other, 1, 1, 0, NULL, &o) | gdr_launch(of_number, 1, 1, 0, NULL, &one);
-	ret |= gdr_collective_launch(kernel, 1, 1, 0, NULL, &a) | gdr_collective_launch(kernel, 0, 1, 0, NULL, hidden);
-	ret |= gdr_collective_launch_query_gridsize(kernel, 1, 0, &grid) | gdr_stream_sync(NULL);
+	ret |= gdr_collective_launch(put_signal, 1, 1, 0, NULL, &a);
+	ret |= gdr_collective_launch(put_signal, 0, 1, 0, NULL, hidden);
+	ret |= gdr_collective_launch_query_gridsize(put_signal, 1, 0, &grid) | gdr_stream_sync(NULL);
 #if WRONG == 1
-	ret |= gdr_launch(kernel, 1, 1, 0, NULL, &one);
+	ret |= gdr_launch(put_signal, 1, 1, 0, NULL, &one);
 #elif WRONG == 2
 	ret |= gdr_collective_launch(of_other, 1, 1, 0, NULL, &a);
 #endif
