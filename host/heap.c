@@ -11,7 +11,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/log.h"
-#include "runtime/core/meet.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/range.h"
 #include "runtime/core/text.h"
 #include "runtime/cuda/cuda_state.h"
@@ -134,8 +134,8 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 		st->pending = 0;
 		return st->broken;
 	}
-	ret = gdri_meet(st, what_of(call), st->pending ? GDRI_MEET_TROUBLE : word_of(&mine));
-	if (ret == GDRI_MEET_DIFFER)
+	ret = gdri_host_barrier(st, what_of(call), st->pending ? GDRI_HOST_BARRIER_TROUBLE : word_of(&mine));
+	if (ret == GDRI_HOST_BARRIER_DIFFER)
 		return heap_tell_all(st, &mine);
 	if (ret) {
 		gdri_break(st, ret);

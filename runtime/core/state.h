@@ -98,7 +98,7 @@ struct gdri_state {
 	uint32_t *abort_word;
 	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
 	int refused;	  /* why the last call of the heap's returned NULL; 0: it was told, or did not */
-	uint64_t meetings; /* see meet.h */
+	uint64_t host_barriers; /* see host_barrier.h */
 	bool nvshmem;	  /* init came by NVSHMEM's names */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */

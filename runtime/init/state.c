@@ -8,7 +8,7 @@
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
-#include "runtime/core/meet.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/range.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
@@ -415,14 +415,14 @@ static int state_part(struct gdri_state *st, int status)
 	int ret, told;
 
 	if (status) {
-		gdri_meet_leave(st);
+		gdri_host_barrier_leave(st);
 		return 0;
 	}
 	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
-	ret = gdri_meet(st, "finalize", 0);
+	ret = gdri_host_barrier(st, "finalize", 0);
 	if (!ret) {
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
-		gdri_meet_settle(st); /* while the others are there to answer */
+		gdri_host_barrier_settle(st); /* while the others are there to answer */
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 	}
 	told = gdri_fault_heard_of(st);

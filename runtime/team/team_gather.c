@@ -155,7 +155,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		gdri_error("%s: an earlier call on the team failed: %s", what, gdr_strerror(ret));
 		return ret;
 	}
-	/* As in gdri_meet: what comes before on any PE is behind this for ThreadSanitizer. */
+	/* As in gdri_host_barrier: what comes before on any PE is behind this for ThreadSanitizer. */
 	if (!st->cuda)
 		gdri_hd_release(st->heap->base);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for; pairs as in gather_hear */

@@ -6,7 +6,7 @@
 #include <gdr/device.h>
 
 #include "runtime/core/log.h"
-#include "runtime/core/meet.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/state.h"
 #include "runtime/team/team.h"
 
@@ -114,7 +114,7 @@ int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
 		gdri_error("gdr_team_destroy: out of memory");
 	ret = gdri_team_gather(st, team, "gdr_team_destroy", mine, all);
 	if (ret)
-		gdri_meet_settle(st);
+		gdri_host_barrier_settle(st);
 	if (!all)
 		ret = -GDR_ENOMEM;
 	free(all);

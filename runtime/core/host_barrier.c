@@ -2,9 +2,9 @@
 /* Dissemination, as in the device's barrier: in round k a PE tells the one 2^k above
  * it and hears of the one 2^k below. What is told is the word that the teller and
  * all it has heard of agree on, or that they differ, above 8 bits that count the
- * meetings. Two meetings alternate between two sets of words: a PE writes those
+ * barriers. Two barriers alternate between two sets of words: a PE writes those
  * of the next but one when all have come to the next, and so have read them. */
-#include "runtime/core/meet.h"
+#include "runtime/core/host_barrier.h"
 
 #include <gdr/device.h>
 
@@ -16,7 +16,7 @@
 #define COUNT 0xffull
 #define DIFFER (~COUNT)
 
-static int meet_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
+static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
 {
 	struct gdri_operation o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, 0);
 	int ret = gdri_xfer_signal_behind(gdri_host_dev(st), &o);
@@ -44,7 +44,7 @@ static int somebody_left(const struct gdri_state *st, const char *what)
 	return -GDR_EPEERLOST;
 }
 
-static int meet_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
+static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
 		     const char *what, uint64_t *value)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
@@ -56,7 +56,7 @@ static int meet_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64
 	for (;;) {
 		/* acquire: pairs with the partner's release, or the NIC's order */
 		*value = gdri_ld_acquire_sys_u64(word);
-		if ((*value & COUNT) == (st->meetings & COUNT))
+		if ((*value & COUNT) == (st->host_barriers & COUNT))
 			break;
 		ret = somebody_left(st, what);
 		if (ret) {
@@ -73,7 +73,7 @@ static int meet_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64
 	return 0;
 }
 
-int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
+int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	struct gdri_dev *dev = gdri_host_dev(st);
@@ -81,21 +81,21 @@ int gdri_meet(struct gdri_state *st, const char *what, uint64_t word)
 
 	if (ret)
 		return ret;
-	words = dev->ctl->meet[++st->meetings & 1];
+	words = dev->ctl->meet[++st->host_barriers & 1];
 	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
 	gdri_hd_release(dev->heap);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
 	for (step = 1; step < n; step *= 2, words++) {
-		ret = meet_tell(st, words, mine | (st->meetings & COUNT), (me + step) % n, what);
+		ret = host_barrier_tell(st, words, mine | (st->host_barriers & COUNT), (me + step) % n, what);
 		if (!ret)
-			ret = meet_hear(st, words, (me - step + n) % n, start, what, &heard);
+			ret = host_barrier_hear(st, words, (me - step + n) % n, start, what, &heard);
 		if (ret)
 			return gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
 		if ((heard & DIFFER) != mine)
 			mine = DIFFER;
 	}
 	gdri_hd_acquire(dev->heap);
-	return mine == DIFFER ? GDRI_MEET_DIFFER : 0;
+	return mine == DIFFER ? GDRI_HOST_BARRIER_DIFFER : 0;
 }
 
 /* By any queue that still works, if it has room. */
@@ -132,7 +132,7 @@ static int all_complete(struct gdri_dev *dev)
 	return 1;
 }
 
-void gdri_meet_settle(struct gdri_state *st)
+void gdri_host_barrier_settle(struct gdri_state *st)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t deadline = gdri_deadline_ns(500);
@@ -143,7 +143,7 @@ void gdri_meet_settle(struct gdri_state *st)
 		gdr_pause(round++);
 }
 
-void gdri_meet_leave(struct gdri_state *st)
+void gdri_host_barrier_leave(struct gdri_state *st)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	/* who left before this PE is the one to be named; relaxed: no data comes with `left` */
@@ -152,5 +152,5 @@ void gdri_meet_leave(struct gdri_state *st)
 
 	for (i = 1; i < st->n_pes; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
-	gdri_meet_settle(st);
+	gdri_host_barrier_settle(st);
 }

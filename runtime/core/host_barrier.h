@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A barrier of host threads over the heap's control area, on GPUs over that of a page of host memory (host_view.h), by
+ * the paths that device code uses: cheaper than an exchange through the launcher. It compares one word of each PE. */
+#ifndef GDRI_HOST_BARRIER_H
+#define GDRI_HOST_BARRIER_H
+
+#include <stdint.h>
+
+struct gdri_state;
+
+#define GDRI_HOST_BARRIER_DIFFER 1
+
+/* Collective, under st->lock. 0: all PEs came, with the same word. GDRI_HOST_BARRIER_DIFFER, on all PEs: not all
+ * with the same, or one with GDRI_HOST_BARRIER_TROUBLE. < 0: not all came within dev->timeout_ns, one has
+ * left after an error, or there is no way to one; logged with `what`. */
+#define GDRI_HOST_BARRIER_TROUBLE (~0ull)
+int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word);
+
+/* Until what this PE told is complete, or failed: a queue is not to go with an operation under way. 0.5 s at most. */
+void gdri_host_barrier_settle(struct gdri_state *st);
+
+/* Tells the others that this PE goes and comes to no barrier again; takes 0.5 s at most. */
+void gdri_host_barrier_leave(struct gdri_state *st);
+
+#endif
