@@ -35,7 +35,7 @@ struct kernels {
 struct gdri_performer {
 	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
 	bool shows_any;
-	struct CUfunc_st *flat, *push;
+	struct CUfunc_st *flat, *ctas;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
@@ -60,7 +60,7 @@ static gdri_cu_result perform_load(struct gdri_cuda *c, struct gdri_performer *p
 	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
 
 	if (!r)
-		r = c->api.module_function(&p->push, p->plain.direct, "gdri_kernel_push");
+		r = c->api.module_function(&p->ctas, p->plain.direct, "gdri_kernel_ctas");
 	return r ? r : c->api.module_function(&p->flat, p->plain.direct, "gdri_kernel_flat");
 }
 
@@ -216,7 +216,7 @@ static gdri_cu_ptr perform_mapped(const struct gdri_state *st, const void *ptr, 
 }
 
 /* Kernels that know no address outside the heap's range do what they can: they are the faster ones. Waits are for own
- * memory; pushes touch own memory and the library's, wherever dest and source are. */
+ * memory; LL by many CTAs touches own memory and the library's, wherever dest and source are. */
 static const struct kernels *kernels_for(const struct gdri_state *st, const struct gdri_request *q)
 {
 	bool signals = q->what == GDRI_RQ_SIGNAL || q->what == GDRI_RQ_PUT_SIGNAL;
@@ -299,7 +299,7 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 	if (!st->constants || !st->constants->direct || (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID) ||
 	    !q->coll.stride)
 		return k->all;
-	return q->by == GDRI_BY_PUSH ? st->performer->push : k->grid;
+	return q->by == GDRI_BY_PUSH ? st->performer->ctas : k->grid;
 }
 
 /* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */

@@ -25,7 +25,7 @@
 			gdri_perform_end(&q, ret, none);                                           \
 	}
 #ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_perform.c) */
-MANY_BLOCKS(gdri_kernel_push, 256, gdri_perform_ll)
+MANY_BLOCKS(gdri_kernel_ctas, 256, gdri_perform_ll)
 #endif
 MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_aligned)
 

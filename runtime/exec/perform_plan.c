@@ -10,7 +10,7 @@
 
 #define BLOCK 512u	/* threads; what the image is compiled for (CMakeLists.txt) */
 #define SHARE 8192u	/* bytes of the call for each block at least */
-#define PUSH_BLOCK 256u	/* threads of a push, each with a unit or more */
+#define CTA_THREADS 256u /* of LL by many CTAs, each thread with an element or more */
 
 /* -1: never by many blocks. What the members of a team decide must not depend on the member. */
 static int plan_kind_of(const struct gdri_request *q)
@@ -34,20 +34,20 @@ static int plan_kind_of(const struct gdri_request *q)
 	}
 }
 
-/* Units that have a thread in a push: of all members where data is moved, else one for those of all. */
-static uint64_t push_units(const struct gdri_request *q, const struct gdri_team *t)
+/* LL elements that have a thread in LL by many CTAs: of all members where data is moved, else one for those of all. */
+static uint64_t ctas_elements(const struct gdri_request *q, const struct gdri_team *t)
 {
 	uint64_t each = (q->n * q->size + 7) / 8;
 
 	return plan_kind_of(q) == GDRI_K_REDUCE || plan_kind_of(q) == GDRI_K_SCAN ? each : each * (uint64_t)(t->n - 1);
 }
 
-/* Pairs of MAXLOC are longer than the units that are reckoned with; what is only moved may be of any size. */
-static bool by_push(const struct gdri_request *q, const struct gdri_team *t, int algo)
+/* Pairs of MAXLOC are longer than the LL elements that are reckoned with; what is only moved may be of any size. */
+static bool by_ctas(const struct gdri_request *q, const struct gdri_team *t, int algo)
 {
-	bool unit = q->size <= 8 || (plan_kind_of(q) != GDRI_K_REDUCE && plan_kind_of(q) != GDRI_K_SCAN);
+	bool fits = q->size <= 8 || (plan_kind_of(q) != GDRI_K_REDUCE && plan_kind_of(q) != GDRI_K_SCAN);
 
-	if (!t->push_size || !unit || q->what == GDRI_RQ_ALLTOALLS)
+	if (!t->push_size || !fits || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
 	return algo == GDRI_A_LL_CTAS || algo == GDRI_A_LL;
 }
@@ -57,16 +57,16 @@ static uint32_t plan_bounded(uint64_t n, uint64_t most)
 	return (uint32_t)(n < 1 ? 1 : n > most ? most : n);
 }
 
-static void plan_push(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
-		      struct gdri_plan *p)
+static void plan_ll_ctas(const struct gdri_state *st, const struct gdri_team *t, struct gdri_request *q,
+			 struct gdri_plan *p)
 {
-	uint64_t units = push_units(q, t);
+	uint64_t elements = ctas_elements(q, t);
 
 	q->by = GDRI_BY_PUSH;
 	q->coll.words = t->push;
 	if (st->cuda)
-		p->block = plan_bounded((units + 31) / 32, PUSH_BLOCK / 32) * 32;
-	p->grid = plan_bounded((units + PUSH_BLOCK - 1) / PUSH_BLOCK, t->push_blocks);
+		p->block = plan_bounded((elements + 31) / 32, CTA_THREADS / 32) * 32;
+	p->grid = plan_bounded((elements + CTA_THREADS - 1) / CTA_THREADS, t->push_blocks);
 }
 
 /* By many blocks, where the table says so. */
@@ -86,8 +86,8 @@ static void plan_spread(const struct gdri_state *st, struct gdri_request *q, str
 	q->coll.words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, st->coll);
-	if (by_push(q, t, algo)) {
-		plan_push(st, t, q, p);
+	if (by_ctas(q, t, algo)) {
+		plan_ll_ctas(st, t, q, p);
 		return;
 	}
 	if (algo != GDRI_A_GRID && !gdri_coll_streams_only(algo))

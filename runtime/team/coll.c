@@ -309,8 +309,8 @@ static void coll_add_rule(struct filling *f, const struct gdri_coll_rule *r)
 	f->t->algo[f->kind][f->n++] = algo;
 }
 
-/* As long as words come first. */
-static uint32_t quick_most(const struct gdri_team *t, int kind)
+/* Bytes up to which a call is LL, whoever makes it. */
+static uint32_t ll_step_most(const struct gdri_team *t, int kind)
 {
 	if (t->algo[kind][0] != GDRI_A_LL)
 		return 0;
@@ -327,7 +327,7 @@ void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 
 		for (i = 0; i < rules->n; i++)
 			coll_add_rule(&f, &rules->rule[i]);
-		t->quick[kind] = quick_most(t, kind);
+		t->quick[kind] = ll_step_most(t, kind);
 	}
 }
 

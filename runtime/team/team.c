@@ -14,12 +14,12 @@
 #include "runtime/mem/heap.h"
 #include "runtime/team/coll.h"
 
-/* The predefined teams and the first ones made: what these take at a time by words is long, and they have memory for
- * words of many blocks. Where there is less room than for parts of PUSH_LEAST in all of them, it is fewer teams'. */
+/* The predefined teams and the first ones made: their LL epochs are long, and they have areas for LL by many CTAs.
+ * Where there is less room than for areas of CTAS_LEAST in all of them, fewer teams have such areas. */
 #define FIRST_TEAMS 8u
-#define PUSH_TEAMS_LEAST 4u
-#define PUSH_LEAST 2048u
-#define GDRI_WORD_SLOTS 16 /* a part of a collective by words, in messages */
+#define CTAS_TEAMS_LEAST 4u
+#define CTAS_LEAST 2048u
+#define LL_SLOTS 16 /* data of an LL epoch, in messages */
 
 static uint64_t chan_bytes(uint64_t n_pes) /* channels, notes */
 {
@@ -31,26 +31,26 @@ static uint64_t match_bytes(uint64_t n_pes)
 	return n_pes * 2 * sizeof(struct gdri_match);
 }
 
-static uint64_t cast_bytes(const struct gdri_teams *ts)
+static uint64_t bcast_bytes(const struct gdri_teams *ts)
 {
-	return ts->word_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
+	return ts->ll_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
 }
 
-static uint32_t word_size(const struct gdri_teams *ts, uint32_t id)
+static uint32_t ll_size(const struct gdri_teams *ts, uint32_t id)
 {
-	return id < FIRST_TEAMS ? ts->word_size : ts->later_word_size;
+	return id < FIRST_TEAMS ? ts->ll_size : ts->later_ll_size;
 }
 
-/* And what the checked build tells, words of blocks, and of data. */
+/* And what the checked build tells, the grid's words, LL areas. */
 static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
 	return chan_bytes(n_pes) + match_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
-	       n_pes * 2 * 2 * word_size(ts, id) + cast_bytes(ts);
+	       n_pes * 2 * 2 * ll_size(ts, id) + bcast_bytes(ts);
 }
 
-static uint64_t push_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
+static uint64_t ctas_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
 {
-	return ts->push_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->push_size);
+	return ts->ctas_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->ctas_size);
 }
 
 static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
@@ -68,44 +68,44 @@ static uint64_t teams_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_
 	return first * team_bytes(ts, n_pes, 0) + (id - first) * team_bytes(ts, n_pes, FIRST_TEAMS);
 }
 
-/* Parts for so many teams: as long as there is room for, `least` at least; false: there is not. */
-static bool fit_pushes(struct gdri_teams *ts, uint64_t n_pes, uint64_t room, uint32_t teams, uint32_t least)
+/* Areas of LL by many CTAs for so many teams: as long as there is room for, `least` at least; false: there is not. */
+static bool fit_ctas(struct gdri_teams *ts, uint64_t n_pes, uint64_t room, uint32_t teams, uint32_t least)
 {
-	ts->push_teams = teams;
-	ts->push_size = ts->slot_size;
-	while (teams * push_bytes(ts, n_pes) > room && ts->push_size / 2 >= least)
-		ts->push_size /= 2;
-	return teams * push_bytes(ts, n_pes) <= room;
+	ts->ctas_teams = teams;
+	ts->ctas_size = ts->slot_size;
+	while (teams * ctas_bytes(ts, n_pes) > room && ts->ctas_size / 2 >= least)
+		ts->ctas_size /= 2;
+	return teams * ctas_bytes(ts, n_pes) <= room;
 }
 
 /* What is left of that eighth, and the default needs. On the host device few blocks work on a call. */
-static void plan_pushes(struct gdri_state *st, uint64_t room)
+static void plan_ctas(struct gdri_state *st, uint64_t room)
 {
 	struct gdri_teams *ts = st->teams;
 	uint64_t n_pes = (uint64_t)st->n_pes;
 
-	ts->push_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
-	if (n_pes > GDRI_FLAT_MAX || (!fit_pushes(ts, n_pes, room, FIRST_TEAMS, PUSH_LEAST) &&
-				      !fit_pushes(ts, n_pes, room, PUSH_TEAMS_LEAST, GDRI_CHAN_MIN)))
-		ts->push_teams = ts->push_size = 0;
-	ts->push_stride = ts->push_size ? push_bytes(ts, n_pes) : 0;
+	ts->ctas_blocks = st->cuda || ts->grid_blocks < HOST_BLOCKS ? ts->grid_blocks : HOST_BLOCKS;
+	if (n_pes > GDRI_FLAT_MAX || (!fit_ctas(ts, n_pes, room, FIRST_TEAMS, CTAS_LEAST) &&
+				      !fit_ctas(ts, n_pes, room, CTAS_TEAMS_LEAST, GDRI_CHAN_MIN)))
+		ts->ctas_teams = ts->ctas_size = 0;
+	ts->ctas_stride = ts->ctas_size ? ctas_bytes(ts, n_pes) : 0;
 }
 
-/* Parts of words: as long as that is no more than a sixteenth of the heap, or two messages; of the first teams above
- * all. Where even these are more than an eighth, shorter ones, behind fewer blocks. */
-static void plan_words(struct gdri_teams *ts, uint64_t n_pes, uint64_t heap_size)
+/* LL areas: as long as all teams take no more than a sixteenth of the heap, or epochs have two messages; those of the
+ * first teams above all. Where even these are more than an eighth, shorter ones, behind fewer blocks. */
+static void plan_ll(struct gdri_teams *ts, uint64_t n_pes, uint64_t heap_size)
 {
 	uint32_t least = 2 * ts->slot_size;
 
-	ts->word_size = ts->later_word_size = n_pes <= GDRI_FLAT_MAX ? GDRI_WORD_SLOTS * ts->slot_size : 0;
-	while (ts->later_word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
-		ts->later_word_size /= 2;
-	while (ts->word_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
-		ts->word_size /= 2;
+	ts->ll_size = ts->later_ll_size = n_pes <= GDRI_FLAT_MAX ? LL_SLOTS * ts->slot_size : 0;
+	while (ts->later_ll_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->later_ll_size /= 2;
+	while (ts->ll_size > least && teams_bytes(ts, n_pes, ts->n) > heap_size / 16)
+		ts->ll_size /= 2;
 	while (ts->grid_blocks > 1 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
 		ts->grid_blocks /= 2;
-	while (ts->word_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
-		ts->word_size = ts->later_word_size = ts->word_size / 2;
+	while (ts->ll_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
+		ts->ll_size = ts->later_ll_size = ts->ll_size / 2;
 }
 
 /* At most an eighth of the heap: shorter parts first, then fewer blocks, smaller messages, fewer teams. */
@@ -117,14 +117,14 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	ts->n = st->opt.teams;
 	ts->slot_size = (uint32_t)st->opt.coll_slot;
 	ts->grid_blocks = st->opt.coll_blocks;
-	plan_words(ts, n_pes, heap_size);
+	plan_ll(ts, n_pes, heap_size);
 	while (ts->slot_size > GDRI_CHAN_MIN && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
 		ts->slot_size /= 2;
 	while (ts->n > 4 && teams_bytes(ts, n_pes, ts->n) > heap_size / 8)
 		ts->n--;
 	all = teams_bytes(ts, n_pes, ts->n);
-	plan_pushes(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
-	all += ts->push_teams * ts->push_stride;
+	plan_ctas(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
+	all += ts->ctas_teams * ts->ctas_stride;
 	ts->join = GDRI_CTL_SIZE + all;
 	all += GDRI_TEAM_JOIN_BYTES;
 	/* whole control areas: what is behind keeps its alignment */
@@ -202,9 +202,9 @@ static uint8_t *team_area(const struct gdri_state *st, gdr_team_t id)
 	return st->heap->base + GDRI_CTL_SIZE + teams_bytes(st->teams, (uint64_t)st->n_pes, (uint32_t)id);
 }
 
-static uint8_t *push_area(const struct gdri_state *st, gdr_team_t id)
+static uint8_t *ctas_area(const struct gdri_state *st, gdr_team_t id)
 {
-	return team_area(st, (gdr_team_t)st->teams->n) + (uint64_t)id * st->teams->push_stride;
+	return team_area(st, (gdr_team_t)st->teams->n) + (uint64_t)id * st->teams->ctas_stride;
 }
 
 static int16_t *lists_of_gpu(const struct gdri_state *st, gdr_team_t id)
@@ -249,7 +249,7 @@ static int push_all(struct gdri_state *st)
 	return ret;
 }
 
-static int team_push(struct gdri_state *st, gdr_team_t id)
+static int team_ctas(struct gdri_state *st, gdr_team_t id)
 {
 	struct gdri_teams *ts = st->teams;
 	struct gdri_team copy;
@@ -322,17 +322,17 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 	t->match = (struct gdri_match *)(void *)(team_area(st, id) + chan_bytes((uint64_t)st->n_pes));
 	t->grid = (uint64_t *)(void *)((uint8_t *)t->match + match_bytes((uint64_t)st->n_pes));
 	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
-	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * word_size(ts, (uint32_t)id) / sizeof(uint64_t);
+	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * ll_size(ts, (uint32_t)id) / sizeof(uint64_t);
 	t->slots = team_area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
-	t->word_size = mapped && n <= GDRI_FLAT_MAX ? word_size(ts, (uint32_t)id) : 0;
-	if ((uint32_t)id < ts->push_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
-		t->push = (uint64_t *)(void *)push_area(st, id);
-		t->push_blocks = ts->push_blocks;
-		t->push_size = ts->push_size;
+	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ll_size(ts, (uint32_t)id) : 0;
+	if ((uint32_t)id < ts->ctas_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
+		t->push = (uint64_t *)(void *)ctas_area(st, id);
+		t->push_blocks = ts->ctas_blocks;
+		t->push_size = ts->ctas_size;
 	}
 	t->n = n;
 	find_stride(t);
@@ -352,9 +352,9 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 	if (!ret) /* what an earlier team of this number was told */
 		ret = gdri_heap_zero(st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
 	if (!ret && ts->list[id].push_size)
-		ret = gdri_heap_zero(st->heap, push_area(st, id), ts->push_stride, limit);
+		ret = gdri_heap_zero(st->heap, ctas_area(st, id), ts->ctas_stride, limit);
 	if (!ret)
-		ret = team_push(st, id);
+		ret = team_ctas(st, id);
 	if (ret)
 		st->teams->list[id].n = 0;
 	return ret;
@@ -363,7 +363,7 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 void gdri_team_clear(struct gdri_state *st, gdr_team_t id)
 {
 	st->teams->list[id].n = 0;
-	team_push(st, id);
+	team_ctas(st, id);
 }
 
 uint64_t gdri_team_free_map(const struct gdri_state *st)

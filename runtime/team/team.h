@@ -16,10 +16,10 @@ struct gdri_state;
 #define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
 
 struct gdri_teams {
-	uint32_t n, slot_size, grid_blocks, push_blocks, push_size, push_teams;
-	uint32_t word_size, later_word_size; /* of the first teams, and of those behind them */
-	/* of the area behind gdri_ctl; behind those of all teams in it, of pushes of one of the first ones */
-	uint64_t bytes, push_stride;
+	uint32_t n, slot_size, grid_blocks, ctas_blocks, ctas_size, ctas_teams;
+	uint32_t ll_size, later_ll_size; /* data of an LL epoch: of the first teams, and of those behind them */
+	/* of the area behind gdri_ctl; behind those of all teams in it, of LL by many CTAs of one of the first ones */
+	uint64_t bytes, ctas_stride;
 	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* list's copy in memory of the GPU */

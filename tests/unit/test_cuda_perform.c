@@ -144,7 +144,7 @@ static gdri_cu_result unload(struct CUmod_st *module)
 
 static gdri_cu_result function(struct CUfunc_st **f, struct CUmod_st *module, const char *name)
 {
-	static const char *const names[] = {"request", "flat", "grid", "push"};
+	static const char *const names[] = {"request", "flat", "grid", "ctas"};
 	size_t i = 0, which = (size_t)((const char *)module - images);
 
 	while (strcmp(name + strlen("gdri_kernel_"), names[i]))
