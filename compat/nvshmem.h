@@ -30,6 +30,7 @@
 #include <cooperative_groups.h>
 #endif
 #endif
+#define GDRI_OWN_OUTSIDE /* to oneself memory need not be symmetric */
 #include <gdr.h>
 
 #define NVSHMEM_MAJOR_VERSION 1

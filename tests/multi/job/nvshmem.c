@@ -13,6 +13,7 @@ struct words {
 	double *sums;
 	gdr_complexd_t *pairs; /* value and place */
 	uint64_t *sig;
+	uint64_t *own; /* outside the heap */
 	struct multi_report *report;
 };
 
@@ -93,6 +94,29 @@ GDR_KERNEL(words, struct words, a)
 	nvshmemx_flush();
 	nvshmem_barrier_all();
 	EXPECT_EQ(r, nvshmem_double_g(a.sums + 5, last), n);
+}
+
+/* To oneself memory need not be symmetric. */
+GDR_KERNEL(to_oneself, struct words, a)
+{
+	struct multi_report *r = a.report;
+	int me = nvshmem_my_pe();
+
+	nvshmem_uint64_p(a.own, 3, me);
+	nvshmem_uint64_put(a.own + 1, a.own, 1, me);
+	nvshmemx_uint64_put_nbi_block(a.own + 2, a.own + 1, 1, me);
+	nvshmem_uint64_put_signal(a.own + 3, a.own, 1, a.own + 4, 7, NVSHMEM_SIGNAL_SET, me);
+	nvshmemx_signal_op(a.own + 4, 1, NVSHMEM_SIGNAL_ADD, me);
+	nvshmem_quiet();
+	EXPECT_EQ(r, nvshmem_uint64_atomic_fetch_add(a.own, 1, me), 3);
+	nvshmem_uint64_atomic_add(a.own, 1, me);
+	nvshmem_quiet();
+	EXPECT_EQ(r, nvshmem_uint64_g(a.own, me), 5);
+	nvshmem_uint64_get(a.own + 5, a.own + 2, 2, me);
+	EXPECT_EQ(r, a.own[5], 3);
+	EXPECT_EQ(r, a.own[6], 3);
+	EXPECT_EQ(r, a.own[4], 8);
+	EXPECT_OK(r, gdr_status());
 }
 
 /* Of releases after 3.4.5. */
@@ -307,6 +331,7 @@ int main(void)
 	a.sums = (double *)nvshmem_calloc(8, sizeof(double));
 	a.pairs = (gdr_complexd_t *)nvshmem_calloc(4, sizeof(*a.pairs));
 	a.sig = (uint64_t *)nvshmem_calloc(8, sizeof(uint64_t));
+	a.own = (uint64_t *)multi_shared_new(8 * sizeof(uint64_t));
 	CHECK(a.ints && a.back && a.sums && a.pairs && a.sig);
 	CHECK(nvshmem_ptr(a.ints, multi_pe) == a.ints);
 	CHECK(!nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, a.ints));
@@ -316,6 +341,7 @@ int main(void)
 	nvshmem_finalize(); /* the library's: it waits for all */
 	RUN(moves, 1, 64, &a);
 	RUN(words, 1, 1, &a);
+	RUN(to_oneself, 1, 1, &a);
 	RUN(collectives, 1, 1, &a);
 	RUN(later, 1, 64, &a);
 	CHECK(nvshmemx_ask_smem(NVSHMEMX_SMEM_MINIMUM) <= nvshmemx_ask_smem(NVSHMEMX_SMEM_RECOMMENDED));

@@ -82,6 +82,18 @@ GDR_DEVICE int gdri_check_heap(const struct gdri_site *at, uint32_t arg, const v
 	return 0;
 }
 
+/* Memory outside the heap that this PE may name as its own: none for programs of gdr, any for those of NVSHMEM. As the
+ * local side it may be out of the NIC's reach all the same, which posting says. */
+GDR_DEVICE int gdri_check_own_outside(const void *ptr, int pe)
+{
+#ifdef GDRI_OWN_OUTSIDE
+	return pe == gdri_dev()->pe && gdri_heap_offset(gdri_dev(), ptr) >= gdri_dev()->heap_size;
+#else
+	(void)ptr, (void)pe;
+	return 0;
+#endif
+}
+
 /* A whole symmetric object. */
 GDRI_NOINLINE int gdri_check_sym(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len,
 				 uint64_t align, int pe)
@@ -93,7 +105,7 @@ GDRI_NOINLINE int gdri_check_sym(const struct gdri_site *at, uint32_t arg, const
 	ret = gdri_check_pe(at, pe);
 	if (!ret)
 		ret = gdri_check_align(at, arg, ptr, align, pe);
-	return ret || !len ? ret : gdri_check_heap(at, arg, ptr, len, pe);
+	return ret || !len || gdri_check_own_outside(ptr, pe) ? ret : gdri_check_heap(at, arg, ptr, len, pe);
 }
 
 /* Local memory that the path to pe, which is one, can reach. */
@@ -114,7 +126,7 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, con
 	ret = gdri_check_align(at, arg, ptr, align, pe);
 	if (ret || gdri_heap_offset(dev, ptr) < dev->heap_size)
 		return ret ? ret : gdri_check_heap(at, arg, ptr, len, pe);
-	if (dev->peers[pe].base || (is_put && len <= GDRI_INLINE_MAX))
+	if (dev->peers[pe].base || (is_put && len <= GDRI_INLINE_MAX) || gdri_check_own_outside(ptr, pe))
 		return 0;
 	/* acquires: pair with the host's releases of n_buffers and len (host/register.c) */
 	for (i = 0; i < gdri_ld_acquire_sys_u32(&dev->n_buffers); i++) {

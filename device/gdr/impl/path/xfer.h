@@ -8,12 +8,20 @@
 #include <gdr/impl/path/p2p.h>
 #include <gdr/impl/queue/fetch.h>
 
+/* This PE's own memory outside the heap, which no key names: the address itself. NULL for all else. */
+GDR_DEVICE uint8_t *gdri_own_outside(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	if (gdri_likely(pe != gdri_k(dev, pe)) || gdri_heap_offset(dev, ptr) < gdri_k(dev, heap_size))
+		return 0;
+	return (uint8_t *)(uintptr_t)ptr;
+}
+
 /* Mapped address of the symmetric object, or NULL: by queue. */
 GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int pe)
 {
 	uint8_t *base = gdri_peer_base(dev, pe);
 
-	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
+	return base ? gdri_mapped_at(dev, base, ptr, pe) : gdri_own_outside(dev, ptr, pe);
 }
 
 /* What an operation on pe says of it beside its own success. A GPU's threads look at nothing: the next quiet, fence,
@@ -40,10 +48,12 @@ GDR_DEVICE int gdri_xfer_refused(struct gdri_dev *dev, const struct gdri_operati
 }
 
 /* Where one PE of the job is reached by queue, all atomics go that way: loads and
- * stores of a processor are not atomic to those of a NIC. */
+ * stores of a processor are not atomic to those of a NIC. No NIC reaches what is outside the heap. */
 GDR_DEVICE uint8_t *gdri_mapped_atomic(const struct gdri_dev *dev, const void *ptr, int pe)
 {
-	return gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS) ? 0 : gdri_mapped(dev, ptr, pe);
+	if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_NIC_ATOMICS))
+		return gdri_own_outside(dev, ptr, pe);
+	return gdri_mapped(dev, ptr, pe);
 }
 
 /* ADD is an atomic; SET is a store, which needs no such care. */
