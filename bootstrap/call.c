@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <gdr/status.h>
@@ -72,13 +73,12 @@ static int init_cond(pthread_cond_t *cond)
 	return rc;
 }
 
-int gdri_call_init(struct gdri_call *c, void (*release)(struct gdri_call *))
+int gdri_call_init(struct gdri_call *c)
 {
 	int rc;
 
 	memset(c, 0, sizeof(*c));
 	c->refs = 1;
-	c->release = release;
 	rc = pthread_mutex_init(&c->lock, NULL);
 	if (!rc) {
 		rc = init_cond(&c->changed);
@@ -108,7 +108,7 @@ void gdri_call_put(struct gdri_call *c)
 		return;
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->lock);
-	c->release(c);
+	free(c);
 }
 
 void gdri_call_complete(struct gdri_call *c, int status)

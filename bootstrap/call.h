@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that may outlive their caller's patience. A struct gdri_call heads an
  * object that holds every argument and result of one call into another
- * library. The caller and the other side (a callback or a helper thread) each
- * own a reference: when the time limit expires the caller marks the call
- * abandoned and drops its reference, and whatever comes late finds its
- * arguments alive and writes to nobody's memory. */
+ * library; free() gets its address with the last reference. The caller and the
+ * other side (a callback or a helper thread) each own one: when the time limit
+ * expires the caller marks the call abandoned and drops its reference, and
+ * whatever comes late finds its arguments alive and writes to nobody's memory. */
 #ifndef GDRI_BOOTSTRAP_CALL_H
 #define GDRI_BOOTSTRAP_CALL_H
 
@@ -20,7 +20,6 @@ struct gdri_call {
 	bool done;
 	bool abandoned; /* set once, by the waiter; results must not be delivered any more */
 	int status;	/* valid once done */
-	void (*release)(struct gdri_call *); /* frees the outer object, not the call's innards */
 	int (*run)(struct gdri_call *);	     /* helper thread: the blocking call */
 	void (*late)(struct gdri_call *);    /* helper thread: undo a call that came too late */
 };
@@ -33,7 +32,7 @@ void gdri_deadline_min(struct timespec *deadline, const struct timespec *other);
 int gdri_limit_ms(const struct timespec *deadline);
 
 /* One reference, the caller's. 0 or -GDR_ESYSTEM. */
-int gdri_call_init(struct gdri_call *c, void (*release)(struct gdri_call *));
+int gdri_call_init(struct gdri_call *c);
 void gdri_call_get(struct gdri_call *c);
 void gdri_call_put(struct gdri_call *c);
 

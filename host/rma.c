@@ -43,80 +43,67 @@ static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *s
 	return -GDR_EINVAL;
 }
 
-static int rma_put(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
+static int rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void *dst, const void *src, size_t len,
+		    int pe)
 {
+	const void *sym = is_put ? dst : src, *local = is_put ? src : dst;
 	struct gdri_state *st = gdri_state_get();
-	int world, ret = rma_wrong(call, ctx, true, dst, src, len, pe, &world);
+	int world, ret = rma_wrong(call, ctx, is_put, sym, local, len, pe, &world);
 	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
 	if (ret)
 		return ret;
 	if (gdri_host_cuda())
-		return gdri_cuda_put(dst, src, len, world);
-	if (st && gdri_staging_needed(st, src, len, world, true)) {
+		return is_put ? gdri_cuda_put(dst, src, len, world) : gdri_cuda_get(dst, src, len, world);
+	if (st && gdri_staging_needed(st, local, len, world, is_put)) {
 		gdri_ctx_pe(ctx, pe, &q);
-		return gdri_staging_put(st, gdri_window_offset(st, dst), src, len, world, q);
+		return is_put ? gdri_staging_put(st, gdri_window_offset(st, dst), src, len, world, q)
+			      : gdri_staging_get(st, dst, gdri_window_offset(st, src), len, world, q);
 	}
-	return nbi ? gdr_ctx_put_nbi(ctx, dst, src, len, pe) : gdr_ctx_put(ctx, dst, src, len, pe);
-}
-
-static int rma_get(const char *call, gdr_ctx_t ctx, bool nbi, void *dst, const void *src, size_t len, int pe)
-{
-	struct gdri_state *st = gdri_state_get();
-	int world, ret = rma_wrong(call, ctx, false, src, dst, len, pe, &world);
-	uint32_t q;
-
-	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
-	if (ret)
-		return ret;
-	if (gdri_host_cuda())
-		return gdri_cuda_get(dst, src, len, world);
-	if (st && gdri_staging_needed(st, dst, len, world, false)) {
-		gdri_ctx_pe(ctx, pe, &q);
-		return gdri_staging_get(st, dst, gdri_window_offset(st, src), len, world, q);
-	}
+	if (is_put)
+		return nbi ? gdr_ctx_put_nbi(ctx, dst, src, len, pe) : gdr_ctx_put(ctx, dst, src, len, pe);
 	return nbi ? gdr_ctx_get_nbi(ctx, dst, src, len, pe) : gdr_ctx_get(ctx, dst, src, len, pe);
 }
 
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_put("gdr_host_put", GDR_CTX_DEFAULT, false, dst, src, len, pe);
+	return rma_move("gdr_host_put", GDR_CTX_DEFAULT, true, false, dst, src, len, pe);
 }
 
 int gdr_host_get(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_get("gdr_host_get", GDR_CTX_DEFAULT, false, dst, src, len, pe);
+	return rma_move("gdr_host_get", GDR_CTX_DEFAULT, false, false, dst, src, len, pe);
 }
 
 int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_put("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
+	return rma_move("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, true, dst, src, len, pe);
 }
 
 int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_get("gdr_host_get_nbi", GDR_CTX_DEFAULT, true, dst, src, len, pe);
+	return rma_move("gdr_host_get_nbi", GDR_CTX_DEFAULT, false, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_put("gdr_host_ctx_put", ctx, false, dst, src, len, pe);
+	return rma_move("gdr_host_ctx_put", ctx, true, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_get("gdr_host_ctx_get", ctx, false, dst, src, len, pe);
+	return rma_move("gdr_host_ctx_get", ctx, false, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_put("gdr_host_ctx_put_nbi", ctx, true, dst, src, len, pe);
+	return rma_move("gdr_host_ctx_put_nbi", ctx, true, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_get("gdr_host_ctx_get_nbi", ctx, true, dst, src, len, pe);
+	return rma_move("gdr_host_ctx_get_nbi", ctx, false, true, dst, src, len, pe);
 }
 
 int gdr_host_fence(void)

@@ -78,16 +78,11 @@ static int env_serve(const struct by_env *e)
 
 /* getaddrinfo knows no limit of time: a helper thread's. */
 struct lookup {
-	struct gdri_call call; /* first: release and run cast */
+	struct gdri_call call; /* first: run casts, and free gets it */
 	char host[256];
 	int n;
 	struct gdri_uid at[ADDRESSES];
 };
-
-static void lookup_release(struct gdri_call *c)
-{
-	free((struct lookup *)c);
-}
 
 static int lookup_run(struct gdri_call *c)
 {
@@ -127,7 +122,7 @@ static int env_look_up(struct by_env *e, struct gdri_uid *at, const struct times
 	struct lookup *l = calloc(1, sizeof(*l));
 	int rc;
 
-	if (!l || gdri_call_init(&l->call, lookup_release)) {
+	if (!l || gdri_call_init(&l->call)) {
 		free(l);
 		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory to look up a name");
 	}

@@ -77,17 +77,12 @@ struct process_call {
 	char text[512];
 };
 
-static void release_process_call(struct gdri_call *c)
-{
-	free((struct process_call *)c);
-}
-
 static struct process_call *new_process_call(int (*run)(struct gdri_call *),
 					     void (*late)(struct gdri_call *))
 {
 	struct process_call *p = calloc(1, sizeof(*p));
 
-	if (!p || gdri_call_init(&p->call, release_process_call)) {
+	if (!p || gdri_call_init(&p->call)) {
 		free(p);
 		return gdri_fail(NULL, "bootstrap: no memory for a call to PMIx");
 	}

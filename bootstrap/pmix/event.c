@@ -165,11 +165,6 @@ struct registration {
 	size_t ref;
 };
 
-static void release_registration(struct gdri_call *c)
-{
-	free((struct registration *)c);
-}
-
 static void event_registered(pmix_status_t status, size_t ref, void *cbdata)
 {
 	struct registration *r = cbdata;
@@ -185,7 +180,7 @@ static struct registration *new_registration(void)
 {
 	struct registration *r = calloc(1, sizeof(*r));
 
-	if (r && !gdri_call_init(&r->call, release_registration)) {
+	if (r && !gdri_call_init(&r->call)) {
 		r->ref = NO_HANDLER;
 		return r;
 	}
@@ -299,11 +294,6 @@ void gdri_pmix_events_close(const struct timespec *deadline)
 			event_deregister(refs[i], deadline);
 }
 
-static void release_delivery(struct gdri_call *c)
-{
-	free(c);
-}
-
 /* Deaths that were reported before anybody asked. */
 static int event_deliver(struct gdri_call *c)
 {
@@ -326,7 +316,7 @@ static int deliver_pending(void)
 	struct timespec deadline;
 	int rc;
 
-	if (!d || gdri_call_init(d, release_delivery)) {
+	if (!d || gdri_call_init(d)) {
 		free(d);
 		return -GDR_ENOMEM;
 	}

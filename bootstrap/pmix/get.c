@@ -25,11 +25,6 @@ struct get {
 	char string[GDR_HOSTNAME_MAX];
 };
 
-static void release_get(struct gdri_call *c)
-{
-	free((struct get *)c);
-}
-
 /* The value belongs to PMIx and is gone after the callback. */
 static void pmix_got_value(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 {
@@ -50,7 +45,7 @@ static struct get *new_get(const pmix_proc_t *me, pmix_rank_t rank, const char *
 {
 	struct get *g = calloc(1, sizeof(*g));
 
-	if (!g || gdri_call_init(&g->call, release_get)) {
+	if (!g || gdri_call_init(&g->call)) {
 		free(g);
 		return gdri_fail(NULL, "bootstrap: no memory to ask for %s", key);
 	}

@@ -66,26 +66,11 @@ struct gather {
 	struct slot slots[];
 };
 
-static void release_put(struct gdri_call *c)
-{
-	free((struct put *)c);
-}
-
-static void release_fence(struct gdri_call *c)
-{
-	free(c);
-}
-
-static void release_gather(struct gdri_call *c)
-{
-	free((struct gather *)c);
-}
-
-static void *new_call(size_t size, void (*release)(struct gdri_call *))
+static void *new_call(size_t size)
 {
 	struct gdri_call *c = calloc(1, size);
 
-	if (c && !gdri_call_init(c, release))
+	if (c && !gdri_call_init(c))
 		return c;
 	free(c);
 	return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", size);
@@ -115,7 +100,7 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 			const struct timespec *deadline)
 {
 	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
-	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len, release_put);
+	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len);
 	int ms = gdri_limit_ms(deadline);
 	int rc;
 
@@ -146,7 +131,7 @@ static void pmix_fenced(pmix_status_t status, void *cbdata)
 
 static struct gdri_call *start_fence(void)
 {
-	struct gdri_call *f = new_call(sizeof(*f), release_fence);
+	struct gdri_call *f = new_call(sizeof(*f));
 	pmix_status_t st;
 
 	if (!f)
@@ -234,7 +219,7 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 				   bool in_turn)
 {
 	size_t n = (size_t)b->pub.n_pes;
-	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]), release_gather);
+	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]));
 	size_t i;
 
 	if (!g)

@@ -22,32 +22,12 @@
 #include "softhca/driver/uverbs.h"
 
 /* The headers' fortified inlines and redirections must not rename these. */
-SHIM_EXPORT int open(const char *path, int flags, ...);
-SHIM_EXPORT int open64(const char *path, int flags, ...);
-SHIM_EXPORT int openat(int dirfd, const char *path, int flags, ...);
-SHIM_EXPORT int openat64(int dirfd, const char *path, int flags, ...);
-SHIM_EXPORT int __open_2(const char *path, int flags);
-SHIM_EXPORT int __open64_2(const char *path, int flags);
-SHIM_EXPORT int __openat_2(int dirfd, const char *path, int flags);
-SHIM_EXPORT int __openat64_2(int dirfd, const char *path, int flags);
 SHIM_EXPORT FILE *fopen(const char *path, const char *mode);
 SHIM_EXPORT FILE *fopen64(const char *path, const char *mode);
 SHIM_EXPORT DIR *opendir(const char *path);
 SHIM_EXPORT int access(const char *path, int mode);
 SHIM_EXPORT char *realpath(const char *path, char *resolved);
 SHIM_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t len);
-SHIM_EXPORT int stat(const char *path, struct stat *st);
-SHIM_EXPORT int stat64(const char *path, struct stat64 *st);
-SHIM_EXPORT int lstat(const char *path, struct stat *st);
-SHIM_EXPORT int lstat64(const char *path, struct stat64 *st);
-SHIM_EXPORT int fstat(int fd, struct stat *st);
-SHIM_EXPORT int fstat64(int fd, struct stat64 *st);
-SHIM_EXPORT int __xstat(int ver, const char *path, struct stat *st);
-SHIM_EXPORT int __xstat64(int ver, const char *path, struct stat64 *st);
-SHIM_EXPORT int __lxstat(int ver, const char *path, struct stat *st);
-SHIM_EXPORT int __lxstat64(int ver, const char *path, struct stat64 *st);
-SHIM_EXPORT int __fxstat(int ver, int fd, struct stat *st);
-SHIM_EXPORT int __fxstat64(int ver, int fd, struct stat64 *st);
 SHIM_EXPORT int socket(int domain, int type, int protocol);
 SHIM_EXPORT int close(int fd);
 SHIM_EXPORT int ioctl(int fd, unsigned long request, ...);
@@ -85,67 +65,29 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 				 : real_openat(dirfd, real, flags, mode);
 }
 
-#define OPEN_MODE(flags, mode)                                                                     \
-	do {                                                                                       \
-		if ((flags) & (O_CREAT | O_TMPFILE)) {                                             \
-			va_list ap;                                                                \
-			va_start(ap, flags);                                                       \
+/* By its parameters in front of the mode, which is there where flags say so. */
+#define OPEN_CALLS(name, name_2, dir, large, ...)                                                  \
+	SHIM_EXPORT int name(__VA_ARGS__, ...);                                                    \
+	SHIM_EXPORT int name_2(__VA_ARGS__);                                                       \
+	int name(__VA_ARGS__, ...)                                                                 \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, flags);                                                               \
+		if (flags & (O_CREAT | O_TMPFILE))                                                 \
 			mode = va_arg(ap, mode_t);                                                 \
-			va_end(ap);                                                                \
-		}                                                                                  \
-	} while (0)
-
-int open(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	OPEN_MODE(flags, mode);
-	return open_at(AT_FDCWD, path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	OPEN_MODE(flags, mode);
-	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
-}
-
-int openat(int dirfd, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	OPEN_MODE(flags, mode);
-	return open_at(dirfd, path, flags, mode);
-}
-
-int openat64(int dirfd, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	OPEN_MODE(flags, mode);
-	return open_at(dirfd, path, flags | O_LARGEFILE, mode);
-}
-
-int __open_2(const char *path, int flags)
-{
-	return open_at(AT_FDCWD, path, flags, 0);
-}
-
-int __open64_2(const char *path, int flags)
-{
-	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, 0);
-}
-
-int __openat_2(int dirfd, const char *path, int flags)
-{
-	return open_at(dirfd, path, flags, 0);
-}
-
-int __openat64_2(int dirfd, const char *path, int flags)
-{
-	return open_at(dirfd, path, flags | O_LARGEFILE, 0);
-}
+		va_end(ap);                                                                        \
+		return open_at(dir, path, flags | (large), mode);                                  \
+	}                                                                                          \
+	int name_2(__VA_ARGS__)                                                                    \
+	{                                                                                          \
+		return open_at(dir, path, flags | (large), 0);                                     \
+	}
+OPEN_CALLS(open, __open_2, AT_FDCWD, 0, const char *path, int flags)
+OPEN_CALLS(open64, __open64_2, AT_FDCWD, O_LARGEFILE, const char *path, int flags)
+OPEN_CALLS(openat, __openat_2, dirfd, 0, int dirfd, const char *path, int flags)
+OPEN_CALLS(openat64, __openat64_2, dirfd, O_LARGEFILE, int dirfd, const char *path, int flags)
 
 static FILE *do_fopen(const char *path, const char *mode)
 {
@@ -225,7 +167,7 @@ char *__realpath_chk(const char *path, char *resolved, size_t len)
 
 /* ---- stat ---- */
 
-static int do_stat(const char *path, struct stat *st)
+static int stat_by(int (*real)(const char *, struct stat *), const char *path, struct stat *st)
 {
 	int device = path_device(path);
 	char buf[PATH_MAX];
@@ -234,19 +176,17 @@ static int do_stat(const char *path, struct stat *st)
 		device_stat((unsigned)device, st);
 		return 0;
 	}
-	return real_stat(path_rewrite(path, buf), st);
+	return real(path_rewrite(path, buf), st);
+}
+
+static int do_stat(const char *path, struct stat *st)
+{
+	return stat_by(real_stat, path, st);
 }
 
 static int do_lstat(const char *path, struct stat *st)
 {
-	int device = path_device(path);
-	char buf[PATH_MAX];
-
-	if (device >= 0) {
-		device_stat((unsigned)device, st);
-		return 0;
-	}
-	return real_lstat(path_rewrite(path, buf), st);
+	return stat_by(real_lstat, path, st);
 }
 
 static int do_fstat(int fd, struct stat *st)
@@ -260,72 +200,25 @@ static int do_fstat(int fd, struct stat *st)
 	return rc;
 }
 
-int stat(const char *path, struct stat *st)
-{
-	return do_stat(path, st);
-}
-
-int lstat(const char *path, struct stat *st)
-{
-	return do_lstat(path, st);
-}
-
-int fstat(int fd, struct stat *st)
-{
-	return do_fstat(fd, st);
-}
-
-int stat64(const char *path, struct stat64 *st)
-{
-	return do_stat(path, (struct stat *)st);
-}
-
-int lstat64(const char *path, struct stat64 *st)
-{
-	return do_lstat(path, (struct stat *)st);
-}
-
-int fstat64(int fd, struct stat64 *st)
-{
-	return do_fstat(fd, (struct stat *)st);
-}
-
-/* What programs linked against glibc before 2.33 call. */
-int __xstat(int ver, const char *path, struct stat *st)
-{
-	(void)ver;
-	return do_stat(path, st);
-}
-
-int __xstat64(int ver, const char *path, struct stat64 *st)
-{
-	(void)ver;
-	return do_stat(path, (struct stat *)st);
-}
-
-int __lxstat(int ver, const char *path, struct stat *st)
-{
-	(void)ver;
-	return do_lstat(path, st);
-}
-
-int __lxstat64(int ver, const char *path, struct stat64 *st)
-{
-	(void)ver;
-	return do_lstat(path, (struct stat *)st);
-}
-
-int __fxstat(int ver, int fd, struct stat *st)
-{
-	(void)ver;
-	return do_fstat(fd, st);
-}
-
-int __fxstat64(int ver, int fd, struct stat64 *st)
-{
-	(void)ver;
-	return do_fstat(fd, (struct stat *)st);
-}
+/* xname: what programs linked against glibc before 2.33 call. */
+#define STAT_CALLS(name, xname, shim, of, type)                                                    \
+	SHIM_EXPORT int name(of file, struct type *st);                                            \
+	SHIM_EXPORT int xname(int ver, of file, struct type *st);                                  \
+	int name(of file, struct type *st)                                                         \
+	{                                                                                          \
+		return shim(file, (struct stat *)st);                                              \
+	}                                                                                          \
+	int xname(int ver, of file, struct type *st)                                               \
+	{                                                                                          \
+		(void)ver;                                                                         \
+		return shim(file, (struct stat *)st);                                              \
+	}
+STAT_CALLS(stat, __xstat, do_stat, const char *, stat)
+STAT_CALLS(stat64, __xstat64, do_stat, const char *, stat64)
+STAT_CALLS(lstat, __lxstat, do_lstat, const char *, stat)
+STAT_CALLS(lstat64, __lxstat64, do_lstat, const char *, stat64)
+STAT_CALLS(fstat, __fxstat, do_fstat, int, stat)
+STAT_CALLS(fstat64, __fxstat64, do_fstat, int, stat64)
 
 /* ---- descriptors ---- */
 

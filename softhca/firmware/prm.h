@@ -274,6 +274,8 @@ int prm_query_cq(struct prm_cmd *cmd);
 int prm_modify_cq(struct prm_cmd *cmd);
 /* prm_qp.c */
 int prm_create_qp(struct prm_cmd *cmd);
+/* Behind its fields, whose status is given: a queue pair that works, or none, with the answer to the command. */
+int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);
 uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);
 /* prm_dct.c */
 int prm_create_dct(struct prm_cmd *cmd);

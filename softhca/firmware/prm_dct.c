@@ -67,18 +67,9 @@ int prm_create_dct(struct prm_cmd *cmd)
 	if (!c)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	c->obj.devx = true;
-	rc = dct_fill(cmd, dctc, c);
-	if (rc) {
-		obj_free(&c->obj);
+	rc = prm_activate_qp(cmd, c, dct_fill(cmd, dctc, c));
+	if (rc)
 		return rc;
-	}
-	if (qp_activate(c)) {
-		if (c->qp.qpn)
-			obj_destroy(&c->obj);
-		else
-			obj_free(&c->obj);
-		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
-	}
 	c->qp.mtu = 128u << prm_get(dctc, DCTC_MTU);
 	qp_set_state(c, HCA_QPS_RTR);
 	prm_set(cmd->out, CMD_OBJ_NUM, c->qp.qpn);

@@ -146,6 +146,17 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 	return rc;
 }
 
+int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status)
+{
+	if (!status && !qp_activate(c))
+		return 0;
+	if (c->qp.qpn)
+		obj_destroy(&c->obj);
+	else
+		obj_free(&c->obj);
+	return status ? status : prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
+}
+
 int prm_create_qp(struct prm_cmd *cmd)
 {
 	struct ctl_qp *c = obj_new(cmd->ctx, OBJ_QP, sizeof(*c));
@@ -154,18 +165,9 @@ int prm_create_qp(struct prm_cmd *cmd)
 	if (!c)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	c->obj.devx = true;
-	rc = qp_fill(cmd, c);
-	if (rc) {
-		obj_free(&c->obj);
+	rc = prm_activate_qp(cmd, c, qp_fill(cmd, c));
+	if (rc)
 		return rc;
-	}
-	if (qp_activate(c)) {
-		if (c->qp.qpn)
-			obj_destroy(&c->obj);
-		else
-			obj_free(&c->obj);
-		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
-	}
 	/* Programs that build WQEs themselves can learn where to begin: QUERY_QP. */
 	c->qp.sq_first = (uint16_t)(faults_active() ? faults_first_wqe() : 0);
 	c->qp.sq_ci = c->qp.sq_pi = c->qp.sq_first;

@@ -416,27 +416,7 @@ static void copy_piece(uint8_t *dst, const uint8_t *src, size_t n)
 
 void dma_iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
 {
-	size_t doff = 0, soff = 0;
-	int d = 0, s = 0;
-
-	while (d < ndst && s < nsrc) {
-		size_t dl = dst[d].iov_len - doff, sl = src[s].iov_len - soff;
-		size_t n = dl < sl ? dl : sl;
-
-		if (n)
-			copy_piece((uint8_t *)dst[d].iov_base + doff,
-				   (const uint8_t *)src[s].iov_base + soff, n);
-		doff += n;
-		soff += n;
-		if (doff == dst[d].iov_len) {
-			d++;
-			doff = 0;
-		}
-		if (soff == src[s].iov_len) {
-			s++;
-			soff = 0;
-		}
-	}
+	guest_iov_copy(dst, ndst, src, nsrc, copy_piece);
 }
 
 bool dma_peer_read(const struct packet *p, const struct iovec *dst, int ndst,

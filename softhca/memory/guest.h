@@ -232,4 +232,31 @@ static inline size_t guest_gather(uint8_t *dst, const struct iovec *iov, int n)
 	return len;
 }
 
+/* From piece to piece, in order, the shorter side's bytes. */
+static inline __attribute__((always_inline)) void
+guest_iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc,
+	       void (*copy)(uint8_t *, const uint8_t *, size_t))
+{
+	size_t doff = 0, soff = 0;
+	int d = 0, s = 0;
+
+	while (d < ndst && s < nsrc) {
+		size_t dl = dst[d].iov_len - doff, sl = src[s].iov_len - soff;
+		size_t n = dl < sl ? dl : sl;
+
+		if (n)
+			copy((uint8_t *)dst[d].iov_base + doff, (const uint8_t *)src[s].iov_base + soff, n);
+		doff += n;
+		soff += n;
+		if (doff == dst[d].iov_len) {
+			d++;
+			doff = 0;
+		}
+		if (soff == src[s].iov_len) {
+			s++;
+			soff = 0;
+		}
+	}
+}
+
 #endif

@@ -48,30 +48,8 @@ bool payload_copy(const struct packet *p, const struct iovec *dst, int ndst,
 
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc)
 {
-	size_t doff = 0, soff = 0;
-	int d = 0, s = 0;
-
-	if (__builtin_expect(dma_on, 0)) {
+	if (__builtin_expect(dma_on, 0))
 		dma_iov_copy(dst, ndst, src, nsrc);
-		return;
-	}
-	while (d < ndst && s < nsrc) {
-		size_t dl = dst[d].iov_len - doff;
-		size_t sl = src[s].iov_len - soff;
-		size_t n = dl < sl ? dl : sl;
-
-		if (n)
-			guest_copy((uint8_t *)dst[d].iov_base + doff,
-				   (const uint8_t *)src[s].iov_base + soff, n);
-		doff += n;
-		soff += n;
-		if (doff == dst[d].iov_len) {
-			d++;
-			doff = 0;
-		}
-		if (soff == src[s].iov_len) {
-			s++;
-			soff = 0;
-		}
-	}
+	else
+		guest_iov_copy(dst, ndst, src, nsrc, guest_copy);
 }

@@ -276,27 +276,35 @@ static void check_segments(const struct hca_qp *qp, const struct strict_recv *r,
 	}
 }
 
-void strict_recv_taken(struct hca_qp *qp, uint16_t index)
+/* The entry of a posted receive, compared with what was posted; NULL: it was not. */
+static struct strict_recv *strict_recv_posted(struct hca_qp *qp, uint16_t index, uint32_t *entry)
 {
 	struct strict_recv *r = strict_recv_state_of(qp);
-	uint32_t entry = r ? index % r->count : 0;
 
-	if (!r || !(r->mark[entry] & POSTED))
-		return;
-	strict_recv_compare(qp, r, entry);
+	*entry = r ? index % r->count : 0;
+	if (!r || !(r->mark[*entry] & POSTED))
+		return NULL;
+	strict_recv_compare(qp, r, *entry);
+	return r;
+}
+
+void strict_recv_taken(struct hca_qp *qp, uint16_t index)
+{
+	uint32_t entry;
+	struct strict_recv *r = strict_recv_posted(qp, index, &entry);
+
 	/* Said when the record covered it. */
-	if (!strict_recv_all_zero(r->shadow + (size_t)entry * r->stride + r->head, SEG))
+	if (r && !strict_recv_all_zero(r->shadow + (size_t)entry * r->stride + r->head, SEG))
 		check_segments(qp, r, entry);
 }
 
 void strict_recv_completed(struct hca_qp *qp, uint16_t index)
 {
-	struct strict_recv *r = strict_recv_state_of(qp);
-	uint32_t entry = r ? index % r->count : 0;
+	uint32_t entry;
+	struct strict_recv *r = strict_recv_posted(qp, index, &entry);
 
-	if (!r || !(r->mark[entry] & POSTED))
+	if (!r)
 		return;
-	strict_recv_compare(qp, r, entry);
 	r->mark[entry] = SEEN;
 	r->posted--;
 }
