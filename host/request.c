@@ -161,6 +161,19 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 	return gdri_host_failed(st, st->cuda ? gdri_perform_on_stream(st, q, stream) : on_host_stream(st, q, stream));
 }
 
+/* Beside a GPU a kernel makes the collective calls of host threads, but for the barrier and those of the symmetric
+ * heap. It would succeed where these are out of step. */
+static int hosts_broken(struct gdri_state *st, const struct gdri_request *q)
+{
+	int broken = gdri_host_broken(st);
+
+	if (!st->cuda || !broken || (q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_SYNC_ALL &&
+				     q->what != GDRI_RQ_BARRIER && q->what != GDRI_RQ_SYNC))
+		return 0;
+	return gdri_fail(broken, "%s: an earlier collective call failed: %s; finalize and start anew", names[q->what],
+			 gdr_strerror(broken));
+}
+
 int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 {
 	struct gdri_state *st = gdri_need_state(names[q->what]);
@@ -170,6 +183,8 @@ int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 
 	if (!answer)
 		answer = &own;
+	if (!ret)
+		ret = hosts_broken(st, q);
 	*answer = (struct gdri_answer){.status = ret};
 	if (ret || is_nothing(st, q))
 		return ret;

@@ -126,9 +126,15 @@ int gdri_first_failure(const struct gdri_state *st);
 /* The first status counts; 0: all is well. */
 static inline void gdri_break(struct gdri_state *st, int status)
 {
-	if (!st->broken)
-		st->broken = status;
+	if (!st->broken) /* under st->lock; the store pairs with who looks without */
+		__atomic_store_n(&st->broken, status, __ATOMIC_RELAXED);
 	gdri_failed(st, status);
+}
+
+/* Without st->lock: alone, orders nothing, pairs with gdri_break. */
+static inline int gdri_host_broken(const struct gdri_state *st)
+{
+	return __atomic_load_n(&st->broken, __ATOMIC_RELAXED);
 }
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */

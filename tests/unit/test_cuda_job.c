@@ -712,6 +712,7 @@ static int body_look_up(int pe, int n)
 /* A PE that does not come is named, within the limit. */
 static int body_absent(int pe, int n)
 {
+	const struct gdri_request sync = {.what = GDRI_RQ_SYNC_ALL, .size = 1};
 	double begin;
 	int ret;
 
@@ -727,6 +728,7 @@ static int body_absent(int pe, int n)
 	ret = gdr_barrier_all();
 	JOB_CHECK(ret < 0 && now() - begin < 9);
 	JOB_CHECK(gdr_barrier_all() == ret); /* out of step: says so at once */
+	JOB_CHECK(gdri_request_now(&sync, NULL) == ret); /* gdr_sync_all of a host thread */
 	/* or the other one was faster, and has told it */
 	JOB_CHECK(strstr(job_stderr(), "barrier: waiting for PE 0: ") ||
 		  strstr(job_stderr(), "because of PE 0"));
