@@ -96,8 +96,8 @@ function(gdr_add_cuda_link program object)
 		COMMENT "CUDA program ${program}" VERBATIM)
 endfunction()
 
-# gdr_add_cuda_test(name source.c [flag..] [-llibrary..]): a program that only a machine with GPUs can use. The
-# target cuda_tests builds them; with GDR_WERROR warnings are errors. Objects do not wait for libgdr, whose own
+# gdr_add_cuda_test(name source.c [LINKED] [flag..] [-llibrary..]): a program that only a machine with GPUs can use.
+# LINKED: as relocatable device code, with libgdr_device.a. The target cuda_tests builds them; with GDR_WERROR warnings are errors. Objects do not wait for libgdr, whose own
 # kernels take the compiler a while.
 function(gdr_add_cuda_test name source)
 	if(NOT GDR_NVCC)
@@ -115,7 +115,13 @@ function(gdr_add_cuda_test name source)
 	set(libraries ${ARGN})
 	list(FILTER libraries INCLUDE REGEX "^-l")
 	set(flags ${ARGN})
-	list(FILTER flags EXCLUDE REGEX "^-l")
+	list(FILTER flags EXCLUDE REGEX "^-l|^LINKED$")
+	set(archive)
+	if(LINKED IN_LIST ARGN)
+		list(APPEND flags -rdc=true -DGDR_DEVICE_LIBRARY)
+		set(archive ${GDR_DEVICE_ARCHIVE})
+		list(APPEND libraries ${archive} ${GDR_NVCC_TEST_ARCH})
+	endif()
 	file(MAKE_DIRECTORY ${dir})
 	add_custom_command(OUTPUT ${object}
 		COMMAND ${GDR_NVCC} ${strict} -std=c++17 -O2 -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include
@@ -127,6 +133,9 @@ function(gdr_add_cuda_test name source)
 	gdr_add_cuda_link(${dir}/${name} ${object} ${libraries})
 	add_custom_target(cuda_test_${name} DEPENDS ${dir}/${name})
 	add_dependencies(cuda_test_${name} cuda_object_${name})
+	if(archive)
+		add_dependencies(cuda_test_${name} gdr_device)
+	endif()
 	add_dependencies(cuda_tests cuda_test_${name})
 endfunction()
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* libnvshmem_device.a, which holds no device code: that is in the headers. */
+/* What libnvshmem_device.a holds beside the device library, and without nvcc alone. */
 #include <gdr/macros.h>
 
 GDR_API extern const char gdri_nvshmem_device[];

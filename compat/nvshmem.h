@@ -31,7 +31,14 @@
 #endif
 #endif
 #define GDRI_OWN_OUTSIDE /* to oneself memory need not be symmetric */
+#if defined(__CUDACC_RDC__) && defined(__has_include)
+#if __has_include(<gdr/compat/linked.h>) /* installed with libnvshmem_device.a, which such programs link */
+#undef GDR_DEVICE_LIBRARY
+#define GDR_DEVICE_LIBRARY
+#endif
+#endif
 #include <gdr.h>
+#include <gdr/impl/wait/unseen.h>
 
 #define NVSHMEM_MAJOR_VERSION 1
 #define NVSHMEM_MINOR_VERSION 3
@@ -93,32 +100,11 @@ GDR_EXTERN_C_BEGIN
 #endif
 
 /* A status that the program does not see is latched, counted and told (GDR_NVSHMEM_ERRORS). */
-GDR_DEVICE_COLD void gdrc_failed(struct gdri_dev *dev, int status)
-{
-	struct gdri_error *e, *last;
-	uint32_t n = gdri_ld_relaxed_gpu_u32(&dev->n_errors); /* a hint: pairs with nothing */
-
-	gdri_latch(dev, status);
-	if (gdri_add_u32(&dev->unseen, 1)) /* a number: pairs with nothing */
-		return;
-	e = gdri_error_take(dev, GDRI_ERROR_UNSEEN, status);
-	if (!e)
-		return;
-	last = n && n <= GDRI_MAX_ERRORS ? &dev->errors[n - 1] : 0;
-	if (last && last->status == status) { /* that of the operation, which says more */
-		e->op = last->op;
-		e->peer = last->peer;
-		e->reason = last->reason;
-		e->len = last->len;
-	}
-	gdri_error_complete(e);
-}
-
 GDRC_FN int gdrc_unseen(int ret)
 {
 #if !defined(__CUDACC__) || defined(__CUDA_ARCH__)
 	if (gdri_unlikely(ret < 0) && gdri_dev())
-		gdrc_failed(gdri_dev(), ret);
+		gdri_note_unseen(gdri_dev(), ret);
 #endif
 	return ret;
 }

@@ -3,9 +3,12 @@
 #ifndef GDRI_AMO_H
 #define GDRI_AMO_H
 
-#include <gdr/impl/api/amo_cas.h>
 #include <gdr/impl/api/define.h>
+#include <gdr/impl/coll/reduce_code.h>
 #include <gdr/impl/path/slow.h>
+#if !GDRI_LINKED
+#include <gdr/impl/api/amo_cas.h>
+#endif
 
 /* kind and size are constants of the call, here and below. */
 GDR_DEVICE int gdri_atomic(int kind, uint32_t size, void *dst, uint64_t a, int pe, uint32_t q)

@@ -7,10 +7,6 @@
 #include <gdr/impl/coll/reduce_op.h>
 #include <gdr/impl/path/xfer.h>
 
-/* The kind of an atomic is GDRI_AMO_COMBINE and a code of reduce_op.h. */
-#define gdri_amo_combines(kind) (((uint32_t)(kind) & GDRI_AMO_COMBINE) != 0)
-#define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
-
 /* Bits of numbers of 4 and of 8 bytes. */
 GDR_DEVICE uint64_t gdri_amo_combine(uint32_t code, uint64_t word, uint64_t operand)
 {

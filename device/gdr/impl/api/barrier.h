@@ -8,9 +8,10 @@
 #ifndef GDRI_BARRIER_H
 #define GDRI_BARRIER_H
 
-#include <gdr/impl/coll/levels.h>
 #include <gdr/impl/api/order.h>
 #include <gdr/impl/api/wait.h>
+#if !GDRI_LINKED /* else they are in the library */
+#include <gdr/impl/coll/levels.h>
 
 GDRI_NOINLINE int gdri_sync_hear(struct gdri_dev *dev, int pe, const uint64_t *word, uint64_t epoch,
 				 uint32_t op)
@@ -263,6 +264,7 @@ GDR_DEVICE int gdri_barrier_scope(int scope, int quiet)
 		ret = gdri_barrier_thread(dev, quiet);
 	return gdri_scope_bcast(scope, ret);
 }
+#endif
 
 GDR_DEVICE int gdri_thread_barrier_all(void)
 {

@@ -5,8 +5,12 @@
 
 #include <gdr/coll.h>
 #include <gdr/impl/api/define.h>
+#if GDRI_LINKED
+#include <gdr/impl/arch/library.h>
+#else
 #include <gdr/impl/coll/reducescatter.h>
 #include <gdr/impl/coll/scan.h>
+#endif
 
 #ifdef GDR_CHECKED
 #include <gdr/impl/api/check_coll.h>

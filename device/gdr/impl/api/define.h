@@ -25,6 +25,9 @@
 #include <gdr/impl/path/ctx.h>
 #include <gdr/impl/arch/scope.h>
 #include <gdr/types.h>
+#if GDRI_LINKED
+#include <gdr/impl/api/linked.h>
+#endif
 
 #ifdef GDR_CHECKED
 #include <gdr/impl/api/check.h>

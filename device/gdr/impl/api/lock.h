@@ -12,6 +12,7 @@
 #include <gdr/impl/api/amo.h>
 #include <gdr/impl/api/order.h>
 
+#if !GDRI_LINKED /* else they are in the library */
 #define GDRI_LOCK_NEXT 0xffffu /* 1 + the PE that queued behind this one */
 #define GDRI_LOCK_WAITS 0x10000u
 #define GDRI_LOCK_HELD 0x20000u
@@ -176,6 +177,7 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 				     (int)(seen & GDRI_LOCK_NEXT) - 1, 0, &old);
 	return ret ? ret : status;
 }
+#endif
 
 GDRI_SINGLE
 GDRI_FN(int, GDRI_PLAIN(set_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),

@@ -4,9 +4,19 @@
 #define GDRI_ORDER_H
 
 #include <gdr/impl/api/define.h>
+#include <gdr/impl/path/slow.h>
+#if !GDRI_LINKED
 #include <gdr/impl/wait/fault.h>
-#include <gdr/impl/path/xfer.h>
+#endif
 
+/* Stores to mapped memory of a PE that is lost succeed: fence and quiet say that one is, without a cost. Read before a
+ * fence, whose time hides that of the load; alone, pairs with nothing. */
+GDR_DEVICE int gdri_fence_lost(const struct gdri_dev *dev)
+{
+	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) ? -GDR_EPEERLOST : 0;
+}
+
+#if !GDRI_LINKED /* else they are in the library */
 /* PEs that are also mapped, or one of them: a store could overtake what was posted. */
 GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int only)
 {
@@ -18,13 +28,6 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *
 			status = ret;
 	}
 	return status;
-}
-
-/* Stores to mapped memory of a PE that is lost succeed: fence and quiet say that one is, without a cost. Read before a
- * fence, whose time hides that of the load; alone, pairs with nothing. */
-GDR_DEVICE int gdri_fence_lost(const struct gdri_dev *dev)
-{
-	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) ? -GDR_EPEERLOST : 0;
 }
 
 /* Queues: a thread's operations to a PE use one, in order. What is left is that
@@ -51,25 +54,6 @@ GDRI_SLOW int gdri_slow_fence(const struct gdri_ctx *c, int pe)
 	return ret ? ret : lost;
 }
 
-GDR_DEVICE int gdri_direct_fence(void)
-{
-	int lost = gdri_fence_lost(gdri_dev());
-
-	gdri_fence_release_sys(); /* pairs with the acquire of their waits */
-	return lost;
-}
-
-GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
-{
-	return GDRI_DIRECT_OR(gdri_direct_fence(), gdri_slow_fence(c, pe));
-}
-
-GDR_DEVICE int gdr_fence(void)
-{
-	GDRI_NEED_LIBRARY(gdr_fence)
-	return gdri_fence(0, -1);
-}
-
 /* The latched status, which is cleared, unless a PE is lost: from then on every quiet says so. */
 GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 {
@@ -83,15 +67,6 @@ GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 		/* as gdri_latch, but no call: quiet keeps its registers and stack */
 		gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)-GDR_EPEERLOST);
 	return (int)latched;
-}
-
-GDR_DEVICE int gdri_direct_quiet(struct gdri_dev *dev)
-{
-	/* before the fence, whose time hides that of the load */
-	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
-
-	gdri_fence_release_sys();
-	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
 }
 
 /* c NULL: the default context. Only a quiet of all its queues tells gdri_put_rkey: those of other
@@ -119,6 +94,35 @@ GDRI_NOINLINE int gdri_slow_quiet(struct gdri_dev *dev, const struct gdri_ctx *c
 	if (gdri_unlikely(latched))
 		latched = (uint32_t)gdri_take_latched(dev);
 	return ret ? ret : (int)latched;
+}
+#endif
+
+GDR_DEVICE int gdri_direct_fence(void)
+{
+	int lost = gdri_fence_lost(gdri_dev());
+
+	gdri_fence_release_sys(); /* pairs with the acquire of their waits */
+	return lost;
+}
+
+GDR_DEVICE int gdri_fence(const struct gdri_ctx *c, int pe)
+{
+	return GDRI_DIRECT_OR(gdri_direct_fence(), gdri_slow_fence(c, pe));
+}
+
+GDR_DEVICE int gdr_fence(void)
+{
+	GDRI_NEED_LIBRARY(gdr_fence)
+	return gdri_fence(0, -1);
+}
+
+GDR_DEVICE int gdri_direct_quiet(struct gdri_dev *dev)
+{
+	/* before the fence, whose time hides that of the load */
+	uint32_t latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched);
+
+	gdri_fence_release_sys();
+	return gdri_unlikely(latched) ? gdri_take_latched(dev) : 0;
 }
 
 GDR_DEVICE int gdri_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)

@@ -5,6 +5,7 @@
 
 #include <gdr/impl/api/define.h>
 #include <gdr/impl/path/slow.h>
+#if !GDRI_LINKED
 #include <gdr/impl/path/strided.h>
 
 GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
@@ -32,6 +33,8 @@ GDR_DEVICE int gdri_get_bulk(int scope, int nbi, void *dst, const void *src, siz
 	return GDRI_DIRECT_OR((gdri_p2p_bulk(scope, 1, dst, gdri_direct_at(src, pe), len, stage, bytes), 0),
 			      gdri_slow_bulk(GDRI_FORM(GDRI_GET, scope, nbi), src, dst, len, stage, bytes, pe, q));
 }
+
+#endif
 
 GDR_DEVICE int gdri_p(void *dst, uint64_t value, uint32_t size, int pe, uint32_t q)
 {

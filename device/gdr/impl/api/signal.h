@@ -6,12 +6,15 @@
 #include <gdr/impl/api/wait.h>
 #include <gdr/impl/path/slow.h>
 
+#if !GDRI_LINKED
 GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, const uint64_t *sig,
 					  int sig_op, int pe)
 {
 	GDRI_BY_ABI(gdri_signal_op_refuse);
 	return dev ? gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP) : -GDR_ESTATE;
 }
+
+#endif
 
 GDR_DEVICE int gdri_signal_op_known(int op)
 {
@@ -23,6 +26,7 @@ GDR_DEVICE int gdri_signal_kind(int op)
 	return op == GDR_SIGNAL_ADD ? GDRI_AMO_ADD : GDRI_AMO_SET;
 }
 
+#if !GDRI_LINKED
 GDR_DEVICE int gdri_direct_put_signal(int scope, void *dst, const void *src, size_t len, uint64_t *sig, uint64_t value,
 				      int op, int pe)
 {
@@ -44,6 +48,7 @@ GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, s
 			      gdri_slow_put_signal(GDRI_FORM(GDRI_PUT, scope, nbi), dst, src, len, sig, value,
 						   gdri_signal_kind(op), pe, q));
 }
+#endif
 
 /* The acquire pairs with the release of the signal. */
 GDR_DEVICE uint64_t gdri_signal_fetch(const uint64_t *sig)

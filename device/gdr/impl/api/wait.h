@@ -6,24 +6,7 @@
 #include <gdr/impl/api/cmp.h>
 #include <gdr/impl/api/define.h>
 #include <gdr/impl/api/waits.h>
-#include <gdr/impl/path/xfer.h>
-
-GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
-				 int cmp, uint64_t value, int peer, uint32_t op)
-{
-	struct gdri_waiter w;
-	int ret;
-
-	GDRI_BY_ABI(gdri_wait_long);
-	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
-	while (!gdri_cmp_u64(p, size, is_signed, cmp, value)) {
-		ret = gdri_wait_step(dev, &w);
-		if (gdri_unlikely(ret))
-			return ret;
-	}
-	gdri_wait_end(dev, &w);
-	return gdri_wait_flush(dev, op);
-}
+#include <gdr/impl/wait/waiter.h>
 
 /* Looks for a while without a frame; the caller's fence makes what was seen an acquire. Counts down: as a loop
  * upwards the compiler took 10 ns more to leave it. */
@@ -84,6 +67,24 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 	return !left;
 }
 
+#if !GDRI_LINKED
+GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
+				 int cmp, uint64_t value, int peer, uint32_t op)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	GDRI_BY_ABI(gdri_wait_long);
+	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
+	while (!gdri_cmp_u64(p, size, is_signed, cmp, value)) {
+		ret = gdri_wait_step(dev, &w);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	return gdri_wait_flush(dev, op);
+}
+
 /* peer: who will write it, -1 unknown. */
 GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value,
 			       int peer, uint32_t op)
@@ -98,6 +99,18 @@ GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int 
 		return 0;
 	return gdri_wait_long(dev, p, size, is_signed, cmp, value, peer, op);
 }
+#else
+/* No comparison that there is not holds: the library refuses it. */
+GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value,
+			       int peer, uint32_t op)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (gdri_likely(dev) && gdri_wait_short(dev, p, size, is_signed, cmp, value))
+		return 0;
+	return gdri_lib_wait(p, size, is_signed, cmp, value, peer, op);
+}
+#endif
 
 GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value)
 {

@@ -5,8 +5,9 @@
 #define GDRI_WAITS_H
 
 #include <gdr/impl/api/cmp.h>
-#include <gdr/impl/path/xfer.h>
+#include <gdr/impl/path/slow.h>
 
+#if !GDRI_LINKED
 /* After a word that a NIC wrote was seen: what it wrote before may still be on
  * its way on some machines. */
 GDRI_SLOW int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
@@ -14,6 +15,7 @@ GDRI_SLOW int gdri_wait_flush_any(struct gdri_dev *dev, uint32_t op)
 	GDRI_BY_ABI(gdri_wait_flush_any);
 	return gdri_xfer_flush(dev, op);
 }
+#endif
 
 GDR_DEVICE int gdri_wait_flush(struct gdri_dev *dev, uint32_t op)
 {
@@ -40,6 +42,9 @@ struct gdri_set {
 	size_t at;	 /* ALL: those before it held; ANY: which holds */
 };
 
+#define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
+
+#if !GDRI_LINKED /* else they are in the library */
 GDR_DEVICE int gdri_set_counts(const struct gdri_set *s, size_t i)
 {
 	return !s->status || !s->status[i];
@@ -93,8 +98,6 @@ GDR_DEVICE int gdri_set_is_empty(const struct gdri_set *s)
 			return 0;
 	return 1;
 }
-
-#define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
 
 /* *n: as gdri_set_look; 0 of an empty set. Returns a status, or GDRI_AT_LIMIT. */
 GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
@@ -155,6 +158,7 @@ GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t 
 		gdri_latch(gdri_dev(), ret);
 	return ret ? 0 : n;
 }
+#endif
 
 #define GDRI_SET_PARAMS                                                                            \
 	const int *status, const void *values, uint64_t value, uint32_t size, int is_signed, int cmp

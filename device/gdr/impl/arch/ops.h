@@ -82,7 +82,7 @@
 	X(AND, 5)                                                                                  \
 	X(OR, 6)                                                                                   \
 	X(XOR, 7)                                                                                  \
-	X(COMBINE, 0x10000) /* and beside it a code of reduce_op.h: no NIC has it (amo_cas.h) */
+	X(COMBINE, 0x10000) /* and beside it a code of coll/reduce_code.h: no NIC has it (amo_cas.h) */
 
 /* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. Those of numbers have all
  * types of atomics, those of bits the integers. X(OP, its kind with integers, the reduction that combines alike, ...),

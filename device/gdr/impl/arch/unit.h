@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a translation unit with CUDA kernels meets the library: no relocatable
- * device code, so each unit has constants of its own, which gdr_init sets
+/* How a translation unit with CUDA kernels meets the library: each has constants of its own, which gdr_init sets
  * through this entry. In code that is loaded by hand (compiled by NVRTC, or with
- * GDR_MODULE defined) gdr_module_init finds them by name. */
+ * GDR_MODULE defined) gdr_module_init finds them by name. Units of relocatable device code that are linked with
+ * libgdr_device.a share those of that library (docs/adr/0010-a-device-library-for-relocatable-code.md). */
 #ifndef GDRI_UNIT_H
 #define GDRI_UNIT_H
 
 #include <gdr/impl/arch/abi.h>
+#include <gdr/impl/arch/library.h>
 #include <gdr/macros.h>
 #include <gdr/version.h>
 
@@ -38,7 +39,15 @@ GDR_EXTERN_C_END
 #define GDRI_HAS_ANY_ADDRESS 0
 #endif
 
-#if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
+#if GDRI_LINKED || defined(GDRI_LIBRARY_PART)
+extern "C" {
+extern __constant__ struct gdri_constants gdri_constants_here;
+}
+#endif
+
+#if defined(GDRI_LIBRARY_PART) || (GDRI_LINKED && defined(GDR_MODULE))
+/* unit.cu sets them, or gdr_module_init. */
+#elif defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(GDR_MODULE))
 
 extern "C" {
 #if defined(GDR_MODULE_PART) /* another unit of the module holds them */
@@ -55,7 +64,13 @@ __constant__ struct gdri_constants gdri_constants_here = {
 #elif defined(__CUDACC__)
 
 /* Set by gdr_init. */
+#if defined(GDRI_LIBRARY_UNIT) /* unit.cu of libgdr_device.a; a module that is linked with it is known by its version */
+extern "C" {
+__constant__ struct gdri_constants gdri_constants_here = {GDR_ABI_VERSION};
+}
+#elif !GDRI_LINKED
 static __constant__ struct gdri_constants gdri_constants_here __attribute__((unused));
+#endif
 
 static int gdri_unit_set(const struct gdri_constants *c);
 
@@ -71,7 +86,11 @@ static int gdri_unit_set(const struct gdri_constants *c)
 
 	/* another device has constants of its own, which nobody sets */
 	gdri_unit_here.direct = c->direct && cudaGetDevice(&device) == cudaSuccess ? device + 1 : 0;
+#if GDRI_LINKED /* unit.cu's set them */
+	return 0;
+#else
 	return (int)cudaMemcpyToSymbol(gdri_constants_here, c, sizeof(*c));
+#endif
 }
 
 __attribute__((constructor)) static void gdri_unit_start(void)

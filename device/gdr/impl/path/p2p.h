@@ -4,18 +4,24 @@
 #ifndef GDRI_P2P_H
 #define GDRI_P2P_H
 
-#include <gdr/impl/path/bulk.h>
 #include <gdr/impl/arch/dev.h>
 #include <gdr/impl/arch/ops.h>
 #include <gdr/impl/arch/scope.h>
-#ifdef __CUDACC__
+#if !GDRI_LINKED
+#include <gdr/impl/path/bulk.h>
+#endif
+#if defined(__CUDACC__) && !GDRI_LINKED
 #include <gdr/impl/arch/bulk_cuda.h>
 #include <gdr/impl/arch/copy_cuda.h> /* gdri_copy of arch.h; it reads the unit's constants */
 #endif
 
 #define GDRI_AMO_NUMBER(kind, number) GDRI_AMO_##kind = number,
 enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
+/* Such a kind is GDRI_AMO_COMBINE and a code of coll/reduce_code.h. */
+#define gdri_amo_combines(kind) (((uint32_t)(kind) & GDRI_AMO_COMBINE) != 0)
+#define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
 
+#if !GDRI_LINKED
 /* A warp or a block. */
 GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)
 {
@@ -114,6 +120,7 @@ GDRI_SLOW void gdri_p2p_copy_any(int scope, void *dst, const void *src, size_t l
 	gdri_copy_lean(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 	gdri_scope_sync(scope);
 }
+#endif
 
 /* One store of the value's width: a flag never appears in halves. */
 GDR_DEVICE void gdri_p2p_store(void *p, uint64_t value, size_t size)

@@ -5,13 +5,18 @@
 #ifndef GDRI_SLOW_H
 #define GDRI_SLOW_H
 
-#include <gdr/impl/path/xfer.h>
+#include <gdr/impl/arch/unit.h>
 
 /* What callers know of an operation, in one register: a, b: scope and nbi, or size and kind. */
 #define GDRI_FORM(op, a, b) ((uint32_t)(op) | (uint32_t)(a) << 8 | (uint32_t)(b) << 16)
 #define GDRI_FORM_OP(form) ((form) & 0xffu)
 #define GDRI_FORM_A(form) ((form) >> 8 & 0xffu)
 #define GDRI_FORM_B(form) ((form) >> 16 & 0xffu)
+
+#if GDRI_LINKED
+#include <gdr/impl/arch/library.h>
+#else
+#include <gdr/impl/path/xfer.h>
 
 /* A word to a PE: p, signals. */
 GDRI_SLOW int gdri_slow_word(uint32_t form, void *remote, uint64_t value, int pe, uint32_t q)
@@ -135,5 +140,6 @@ GDRI_SLOW uint64_t gdri_slow_value(uint32_t form, const void *remote, uint64_t v
 		gdri_latch(gdri_dev(), ret);
 	return result;
 }
+#endif
 
 #endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations of programs that are linked with libgdr_device.a: what is quick on mapped memory, and calls. */
+#ifndef GDRI_LINKED_H
+#define GDRI_LINKED_H
+
+#include <gdr/impl/arch/library.h>
+#include <gdr/impl/coll/reduce_code.h>
+#include <gdr/impl/path/ctx.h>
+#include <gdr/impl/path/p2p.h>
+#include <gdr/impl/path/slow.h>
+
+GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int pe)
+{
+	uint8_t *base = gdri_peer_base(dev, pe);
+
+	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
+}
+
+/* A word to mapped memory, which is under way before it is known to be one, as in gdri_copy_word_first. */
+GDR_DEVICE int gdri_put_word(void *dst, const void *src, size_t len)
+{
+	uint64_t to = __cvta_generic_to_global(dst), at = (uint64_t)dst | (uint64_t)src, word;
+	uint32_t not_8 = ((uint32_t)len ^ 8u) | (uint32_t)(len >> 32);
+
+	word = gdri_ld_word_if_0((const void *)((uint64_t)src & ~(uint64_t)7), not_8);
+	asm volatile("" : "+l"(to));
+	if (gdri_unlikely(not_8 | ((uint32_t)at & 7u)))
+		return 0;
+	*(uint64_t *)__cvta_global_to_generic(to) = word;
+	return 1;
+}
+
+GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, void *local, size_t len, int pe,
+				 uint32_t q)
+{
+	return scope == GDRI_THREAD ? gdri_lib_memory(GDRI_FORM(op, scope, nbi), remote, local, len, pe, q)
+				    : gdri_lib_group_memory(GDRI_FORM(op, scope, nbi), remote, local, len, pe, q);
+}
+
+GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
+{
+	if (scope == GDRI_THREAD && gdri_direct() && gdri_put_word(gdri_direct_at(dst, pe), src, len))
+		return 0;
+	return gdri_lib_transfer(GDRI_PUT, scope, nbi, dst, (void *)(uintptr_t)src, len, pe, q);
+}
+
+GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
+{
+	return gdri_lib_transfer(GDRI_GET, scope, nbi, (void *)(uintptr_t)src, dst, len, pe, q);
+}
+
+GDR_DEVICE int gdri_put_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+			     size_t bytes, int pe, uint32_t q)
+{
+	return gdri_lib_bulk(GDRI_FORM(GDRI_PUT, scope, nbi), dst, (void *)(uintptr_t)src, len, stage, bytes, pe, q);
+}
+
+GDR_DEVICE int gdri_get_bulk(int scope, int nbi, void *dst, const void *src, size_t len, void *stage,
+			     size_t bytes, int pe, uint32_t q)
+{
+	return gdri_lib_bulk(GDRI_FORM(GDRI_GET, scope, nbi), (void *)(uintptr_t)src, dst, len, stage, bytes, pe, q);
+}
+
+GDR_DEVICE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const void *src, int64_t dstep, int64_t sstep,
+			    size_t len, size_t n, int pe, uint32_t q)
+{
+	return gdri_lib_strided(GDRI_FORM(op, scope, nbi), dst, src, dstep, sstep, len, n, pe, q);
+}
+
+GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len, uint64_t *sig,
+			       uint64_t value, int op, int pe, uint32_t q)
+{
+	uint32_t form = GDRI_FORM(GDRI_PUT_SIGNAL, scope, nbi);
+
+	return scope == GDRI_THREAD ? gdri_lib_put_signal(form, dst, src, len, sig, value, op, pe, q)
+				    : gdri_lib_group_put_signal(form, dst, src, len, sig, value, op, pe, q);
+}
+
+/* A sum of floats, which mapped memory has, is quick, too. */
+GDR_DEVICE int gdri_amo_fetch_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
+{
+	if (code >> 8 != GDRI_SUM || (code >> 4 & 15u) != GDRI_C_FLOAT || !gdri_direct())
+		return gdri_lib_combine(code, dst, operand, pe, q, old);
+	*old = gdri_amo_float_add(1u << (code & 15u), gdri_direct_at(dst, pe), operand);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Words, atomics, signals, and what orders and waits: of few registers (device/CMakeLists.txt). */
+#include "device/library/part.h"
+
+#include <gdr/impl/wait/unseen.h>
+
+__device__ int gdri_lib_word(uint32_t form, void *remote, uint64_t value, int pe, uint32_t q)
+{
+	return gdri_slow_word(form, remote, value, pe, q);
+}
+
+__device__ int gdri_lib_atomic(uint32_t form, void *remote, uint64_t value, int pe, uint32_t q)
+{
+	return gdri_slow_atomic(form, remote, value, pe, q);
+}
+
+__device__ int gdri_lib_fetch_nbi(uint32_t form, void *local, void *remote, uint64_t value, uint64_t compare, int pe,
+				  uint32_t q)
+{
+	return gdri_slow_fetch_nbi(form, local, remote, value, compare, pe, q);
+}
+
+__device__ int gdri_lib_fetch(uint32_t form, const void *remote, uint64_t value, uint64_t compare, int pe, uint32_t q,
+			      uint64_t *result)
+{
+	return gdri_slow_fetch(form, remote, value, compare, pe, q, result);
+}
+
+__device__ uint64_t gdri_lib_value(uint32_t form, const void *remote, uint64_t value, uint64_t compare, int pe,
+				   uint32_t q)
+{
+	return gdri_slow_value(form, remote, value, compare, pe, q);
+}
+
+__device__ int gdri_lib_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
+{
+	return gdri_amo_fetch_combine(code, dst, operand, pe, q, old);
+}
+
+__device__ int gdri_lib_signal_refuse(uint32_t op, const uint64_t *sig, int sig_op, int pe)
+{
+	return gdri_signal_op_refuse(gdri_dev(), op, sig, sig_op, pe);
+}
+
+__device__ int gdri_lib_fence(const struct gdri_ctx *c, int pe)
+{
+	return gdri_slow_fence(c, pe);
+}
+
+__device__ int gdri_lib_quiet(const struct gdri_ctx *c, int pe)
+{
+	return gdri_slow_quiet(gdri_dev(), c, pe);
+}
+
+__device__ int gdri_lib_take_latched(void)
+{
+	return gdri_take_latched(gdri_dev());
+}
+
+__device__ int gdri_lib_wait(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value, int peer,
+			     uint32_t op)
+{
+	return gdri_wait_until(p, size, is_signed, cmp, value, peer, op);
+}
+
+__device__ int gdri_lib_wait_flush(uint32_t op)
+{
+	return gdri_wait_flush_any(gdri_dev(), op);
+}
+
+__device__ int gdri_lib_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
+{
+	return gdri_set_wait(s, mode, limit_ns, n);
+}
+
+__device__ size_t gdri_lib_set_test(struct gdri_set *s, int mode)
+{
+	return gdri_set_test(s, mode);
+}
+
+__device__ size_t gdri_lib_set_wait_value(struct gdri_set *s, int mode, uint64_t limit_ns)
+{
+	return gdri_set_wait_value(s, mode, limit_ns);
+}
+
+__device__ int gdri_lib_lock_set(long *lock)
+{
+	return gdri_lock_set(lock);
+}
+
+__device__ int gdri_lib_lock_test(long *lock)
+{
+	return gdri_lock_test(lock);
+}
+
+__device__ int gdri_lib_lock_clear(long *lock)
+{
+	return gdri_lock_clear(lock);
+}
+
+__device__ void gdri_lib_note_unseen(int status)
+{
+	gdri_note_unseen(gdri_dev(), status);
+}
+
+__device__ int gdri_lib_barrier(int scope, int quiet)
+{
+	return gdri_barrier_scope(scope, quiet);
+}
+
+__device__ int gdri_lib_put_signal(uint32_t form, void *dst, const void *src, size_t len, uint64_t *sig, uint64_t value,
+				   int op, int pe, uint32_t q)
+{
+	return gdri_put_signal(GDRI_THREAD, (int)GDRI_FORM_B(form), dst, src, len, sig, value, op, pe, q);
+}
