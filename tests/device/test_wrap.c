@@ -72,10 +72,10 @@ static void test_delayed_poller(void **state)
 	qp->rsvd = 5; /* as if read long ago */
 	qp->done = 3;
 	qp->cq->tail = __builtin_bswap16(299);
-	gdri_poll_one(f->dev, qp);
+	gdri_poll_one(qp);
 	assert_int_equal(qp->done, 3);
 	qp->cq->tail = __builtin_bswap16(3);
-	gdri_poll_one(f->dev, qp);
+	gdri_poll_one(qp);
 	assert_int_equal(qp->done, 4);
 	fake_stop(f);
 }

@@ -49,7 +49,7 @@ static int weak_post_one(int thread, uint64_t *target)
 	if (ret)
 		return ret;
 	weak_posted(thread, p.index, 1, 1, p.fm != 0);
-	gdri_wqe_write_inline_12(&p.q, p.index, p.ce | p.fm, 0, qp->rkey_sync, v, 8);
+	gdri_wqe_write_inline_12(qp, p.index, p.ce | p.fm, 0, qp->rkey_sync, v, 8);
 	*target = p.index + 1;
 	return gdri_post_end(&weak_mem.dev, qp, &p);
 }
@@ -64,7 +64,7 @@ static int weak_post_two(int thread, uint64_t *target)
 	if (ret)
 		return ret;
 	weak_posted(thread, p.index, 2, 1, p.fm != 0);
-	gdri_wqe_masked_cs8(&p.q, p.index, p.ce | p.fm, 0, qp->rkey_sync, 0, qp->rkey_sync, &cs);
+	gdri_wqe_masked_cs8(qp, p.index, p.ce | p.fm, 0, qp->rkey_sync, 0, qp->rkey_sync, &cs);
 	*target = p.index + 1; /* its completion carries the first block */
 	return gdri_post_end(&weak_mem.dev, qp, &p);
 }

@@ -65,22 +65,35 @@ GDR_DEVICE const struct gdri_team *gdri_sync_nodes(const struct gdri_dev *dev)
 			       t->algo[GDRI_K_SYNC][0] == GDRI_A_SINGLE_LEADER ? t : 0;
 }
 
+/* How many take part in it. */
+GDR_DEVICE int gdri_sync_n(const struct gdri_dev *dev, const struct gdri_team *t)
+{
+	return t ? t->nodes : gdri_k(dev, n_pes);
+}
+
+/* The PE that stands so far above this one in the circle. */
+GDRI_NOINLINE int gdri_sync_partner(const struct gdri_dev *dev, const struct gdri_team *t, int above)
+{
+	int n = gdri_sync_n(dev, t), at = (t ? t->node : gdri_k(dev, pe)) + above;
+
+	at = at < 0 ? at + n : at < n ? at : at - n;
+	return t ? gdri_node_member(t, at, 0) : at;
+}
+
 /* Dissemination among all PEs, or (t) the first ones of the nodes. */
 GDRI_NOINLINE int gdri_sync_round(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
 				  uint32_t op)
 {
-	int n = t ? t->nodes : gdri_k(dev, n_pes), me = t ? t->node : gdri_k(dev, pe);
-	struct gdri_ctl *ctl = gdri_k(dev, ctl);
-	int round, step, to, from, ret = 0;
+	int round, ret = 0;
 
-	for (round = 0, step = 1; step < n && !ret; round++, step *= 2) {
-		to = me + step < n ? me + step : me + step - n;
-		from = me >= step ? me - step : me - step + n;
-		ret = gdri_sync_tell(dev, t ? gdri_node_member(t, to, 0) : to,
-				     &ctl->barrier[round], epoch);
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
+	for (round = 0; 1 << round < gdri_sync_n(dev, t) && !ret; round++) {
+		ret = gdri_sync_tell(dev, gdri_sync_partner(dev, t, 1 << round), &gdri_k(dev, ctl)->barrier[round],
+				     epoch);
 		if (!ret)
-			ret = gdri_sync_hear(dev, t ? gdri_node_member(t, from, 0) : from,
-					     &ctl->barrier[round], epoch, op);
+			ret = gdri_sync_hear(dev, gdri_sync_partner(dev, t, -(1 << round)),
+					     &gdri_k(dev, ctl)->barrier[round], epoch, op);
 	}
 	return ret;
 }
@@ -88,18 +101,21 @@ GDRI_NOINLINE int gdri_sync_round(struct gdri_dev *dev, const struct gdri_team *
 GDRI_NOINLINE int gdri_sync_levels(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
 				   uint32_t op)
 {
-	int n = gdri_node_size(t, t->node), first = gdri_node_member(t, t->node, 0), i, ret = 0;
 	uint64_t *flat = gdri_k(dev, ctl)->flat;
+	int i, ret = 0;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (t->local) {
-		ret = gdri_sync_tell(dev, first, &flat[t->local], epoch);
-		return ret ? ret : gdri_sync_hear(dev, first, &flat[0], epoch, op);
+		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, 0), &flat[t->local], epoch);
+		return ret ? ret : gdri_sync_hear(dev, gdri_node_member(t, t->node, 0), &flat[0], epoch, op);
 	}
-	for (i = 1; i < n && !ret; i++)
+	GDRI_NOT_UNROLLED
+	for (i = 1; i < gdri_node_size(t, t->node) && !ret; i++)
 		ret = gdri_sync_hear(dev, gdri_node_member(t, t->node, i), &flat[i], epoch, op);
 	if (!ret)
 		ret = gdri_sync_round(dev, t, epoch, op);
-	for (i = 1; i < n && !ret; i++)
+	GDRI_NOT_UNROLLED
+	for (i = 1; i < gdri_node_size(t, t->node) && !ret; i++)
 		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, i), &flat[0], epoch);
 	return ret;
 }
@@ -110,6 +126,7 @@ GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_
 	const struct gdri_team *t = gdri_sync_nodes(dev);
 	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
 
+	GDRI_DEV_CONSTANT(dev);
 	if (ret) /* where a queue took no word; a wait has told */
 		return gdri_broken_set(dev, -1, op, ret, -1);
 	gdri_sync_over(dev, gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed));
@@ -199,10 +216,12 @@ GDRI_NOINLINE int gdri_flat_odd(struct gdri_dev *dev, int quiet)
 	uint64_t epoch;
 
 	GDRI_BY_ABI(gdri_flat_odd);
+	GDRI_DEV_CONSTANT(dev);
 	if (ret)
 		return ret;
 	epoch = gdri_sync_epoch(dev);
 	gdri_fence_sys(); /* as in gdri_barrier_flat */
+	GDRI_NOT_UNROLLED
 	for (behind = 1; behind < n; behind++)
 		gdri_st_fenced_u64(gdri_flat_word(n, me, behind), epoch);
 	ret = gdri_flat_hear(dev, epoch, op);

@@ -22,6 +22,8 @@ GDRI_NOINLINE int gdri_fence_mixed(struct gdri_dev *dev, const struct gdri_ctx *
 {
 	int pe, ret, status = 0;
 
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
 	for (pe = only < 0 ? 0 : only; pe < (only < 0 ? dev->n_pes : only + 1); pe++) {
 		ret = gdri_xfer_complete_mixed(dev, c, pe, GDRI_FENCE);
 		if (ret && !status)
@@ -69,31 +71,38 @@ GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 	return (int)latched;
 }
 
+/* With something to say beside its own status: what another PE told, what is latched. */
+GDR_DEVICE_COLD int gdri_quiet_odd(struct gdri_dev *dev, int ret, uint32_t latched)
+{
+	if (!ret)
+		ret = gdri_fault_told(dev);
+	if (latched)
+		latched = (uint32_t)gdri_take_latched(dev);
+	return ret ? ret : (int)latched;
+}
+
 /* c NULL: the default context. Only a quiet of all its queues tells gdri_put_rkey: those of other
  * contexts have one key. */
 GDRI_NOINLINE int gdri_slow_quiet(struct gdri_dev *dev, const struct gdri_ctx *c, int pe)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_seq);
-	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
-	uint32_t buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers), latched;
-	const struct gdri_ctl *ctl = dev->ctl;
+	uint32_t latched, buffers;
 	uint64_t fault, fence_done;
-	int ret = c ? gdri_xfer_complete_ctx(dev, c, pe, GDRI_QUIET)
-		    : gdri_xfer_complete(dev, pe, GDRI_QUIET);
+	int all = !c && pe < 0, ret;
 
 	GDRI_BY_ABI(gdri_slow_quiet);
-	latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* all three at once */
-	fault = gdri_ld_relaxed_sys_u64(&ctl->fault); /* as in gdri_fault_heard */
+	GDRI_DEV_CONSTANT(dev);
+	ret = gdri_xfer_complete(dev, c, pe, GDRI_QUIET);
+	latched = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched); /* all four at once */
+	/* pairs with nothing: whoever posted a get to a buffer, before, has seen it */
+	buffers = gdri_ld_relaxed_gpu_u32(&dev->n_buffers);
+	fault = gdri_ld_relaxed_sys_u64(&gdri_k(dev, ctl)->fault); /* as in gdri_fault_heard */
 	fence_done = gdri_ld_relaxed_gpu_u64(&dev->fence_done);
 	if (gdri_unlikely(buffers)) /* gets into one may have gone to the host, beyond the scope of F4 */
 		gdri_fence_sys();
-	if (!ret && gdri_unlikely(fault))
-		ret = gdri_fault_told(dev);
-	if (!c && pe < 0 && !ret && fences != fence_done)
+	if (all && !ret && !fault && fences != fence_done)
 		gdri_max_u64(&dev->fence_done, fences); /* a hint to gdri_put_rkey, which may miss it */
-	if (gdri_unlikely(latched))
-		latched = (uint32_t)gdri_take_latched(dev);
-	return ret ? ret : (int)latched;
+	return gdri_unlikely(fault || latched) ? gdri_quiet_odd(dev, ret, latched) : ret;
 }
 #endif
 

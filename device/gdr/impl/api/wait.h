@@ -68,21 +68,29 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 }
 
 #if !GDRI_LINKED
+/* Out of line, and its operands in one register, so that the wait keeps few. */
+GDRI_SLOW int gdri_wait_look(const void *p, uint32_t form, uint64_t value)
+{
+	return gdri_cmp_u64(p, form & 0xffu, (int)(form >> 8 & 1u), (int)(form >> 16), value);
+}
+
 GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
 				 int cmp, uint64_t value, int peer, uint32_t op)
 {
+	uint32_t form = size | (uint32_t)!!is_signed << 8 | (uint32_t)cmp << 16;
 	struct gdri_waiter w;
 	int ret;
 
 	GDRI_BY_ABI(gdri_wait_long);
+	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
-	while (!gdri_cmp_u64(p, size, is_signed, cmp, value)) {
+	while (!gdri_wait_look(p, form, value)) {
 		ret = gdri_wait_step(dev, &w);
 		if (gdri_unlikely(ret))
 			return ret;
 	}
 	gdri_wait_end(dev, &w);
-	return gdri_wait_flush(dev, op);
+	return gdri_wait_flush(dev, w.op);
 }
 
 /* peer: who will write it, -1 unknown. */

@@ -57,6 +57,8 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #define GDRI_SLOW GDRI_NOINLINE
 
 #define gdri_k(dev, field) ((void)(dev), gdri_constants_here.field)
+/* At the head of a function out of line: as a parameter dev would be kept over each call. */
+#define GDRI_DEV_CONSTANT(dev) ((dev) = gdri_dev())
 #else
 extern GDR_API struct gdri_dev *gdri_dev_state; /* libgdr; NULL before init */
 
@@ -83,6 +85,7 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #define GDRI_SLOW GDR_DEVICE
 
 #define gdri_k(dev, field) ((dev)->field)
+#define GDRI_DEV_CONSTANT(dev) ((void)0) /* tests have several */
 #endif
 
 /* GDRI_DEV_NEAR: all that the GPU's threads and the NIC both touch lies in memory of this GPU, whose second-level

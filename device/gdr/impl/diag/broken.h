@@ -34,7 +34,7 @@ GDR_DEVICE uint64_t *gdri_broken_word(struct gdri_dev *dev, int team)
 	return (uint64_t *)(void *)((uint8_t *)dev->ctl + gdri_broken_at(team));
 }
 
-GDR_DEVICE_COLD uint32_t *gdri_broken_status(struct gdri_dev *dev, int team)
+GDR_DEVICE uint32_t *gdri_broken_status(struct gdri_dev *dev, int team)
 {
 	return team < 0 ? &dev->broken : &dev->teams[team].broken;
 }
@@ -48,20 +48,23 @@ GDR_DEVICE_COLD int gdri_broken_first(struct gdri_dev *dev, int team, int status
 }
 
 /* Other PEs may give up, too, each for a reason of its own: all calls of this PE end with the first one that it met. */
-GDR_DEVICE_COLD int gdri_broken_first_status(struct gdri_dev *dev, int team)
+GDR_DEVICE int gdri_broken_first_status(struct gdri_dev *dev, int team)
 {
 	return -(int)gdri_ld_relaxed_gpu_u32(gdri_broken_status(dev, team)); /* alone: pairs with nothing */
 }
 
-GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t word)
+/* PE number i of the collective's; 0: there are no more. */
+GDR_DEVICE_COLD int gdri_broken_tell_one(struct gdri_dev *dev, int team, int i, uint64_t word)
 {
-	int i, pe, n = team < 0 ? dev->n_pes : dev->teams[team].n;
+	int pe = i;
 
-	for (i = 0; i < n; i++) {
-		pe = team < 0 ? i : gdri_team_pe(&dev->teams[team], i);
-		if (pe != dev->pe)
-			gdri_tell_word(dev, pe, gdri_broken_at(team), word);
-	}
+	if (i >= (team < 0 ? dev->n_pes : dev->teams[team].n))
+		return 0;
+	if (team >= 0)
+		pe = gdri_team_pe(&dev->teams[team], i);
+	if (pe != dev->pe)
+		gdri_tell_word(dev, pe, gdri_broken_at(team), word);
+	return 1;
 }
 
 /* This PE gives up a collective; culprit -1: that of the wait that it gave up before. Returns the status that all its
@@ -70,7 +73,9 @@ GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op,
 {
 	struct gdri_fault f = {dev->pe, culprit, status, op, 0, 0};
 	uint64_t none = 0, word;
+	int i;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (culprit < 0)
 		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2;
 	if (f.peer < 0 && status == -GDR_EPEERLOST)
@@ -82,7 +87,9 @@ GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op,
 	gdri_note_failure(dev, status);
 	word = gdri_fault_word(&f);
 	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
-	gdri_broken_tell(dev, team, word);
+	GDRI_NOT_UNROLLED
+	for (i = 0; gdri_broken_tell_one(dev, team, i, word); i++)
+		;
 	return status;
 }
 

@@ -5,19 +5,26 @@
 
 #include <gdr/impl/diag/blame.h>
 
+/* By the block r. */
+GDR_DEVICE_COLD int gdri_tell_publish(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t r, uint64_t off,
+				      uint64_t value)
+{
+	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
+
+	gdri_wqe_write_inline_12(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
+	return gdri_sq_publish_later(dev, qp, r, 1, 0, GDRI_WINDOW);
+}
+
 /* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
 GDR_DEVICE_COLD int gdri_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off,
 					  uint64_t value)
 {
-	uint32_t v[7] = {(uint32_t)value, (uint32_t)(value >> 32), 0, 0, 0, 0, 0};
 	uint64_t r;
 
+	GDRI_DEV_CONSTANT(dev);
 	gdri_qp_mark_used(dev, qp);
 	r = gdri_sq_reserve_beside(dev, qp);
-	if (r == GDRI_NO_ROOM)
-		return 0;
-	gdri_wqe_write_inline(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
-	return !gdri_sq_publish(dev, qp, r, 1, 0);
+	return r != GDRI_NO_ROOM && !gdri_tell_publish(dev, qp, r, off, value);
 }
 
 /* The word of pe's control area at `off`. */

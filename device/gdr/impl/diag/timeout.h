@@ -16,34 +16,50 @@
 /* ---- notices ---- */
 
 /* Of this PE's word in the others' control areas. */
-GDR_DEVICE_COLD uint64_t gdri_tell_notice_at(const struct gdri_dev *dev)
+GDR_DEVICE uint64_t gdri_tell_notice_at(const struct gdri_dev *dev)
 {
 	return offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8;
 }
 
-/* Tells everybody who is to blame. Waits a little for the notices to arrive: this PE may be
- * about to leave, and its queues go with it. */
-GDR_DEVICE_COLD void gdri_tell_all(struct gdri_dev *dev, const struct gdri_waiter *w,
-				     int32_t culprit)
+/* Tells everybody who is to blame. */
+GDR_DEVICE_COLD void gdri_tell_all(struct gdri_dev *dev, int32_t culprit)
 {
-	uint64_t deadline = gdr_clock_ns() + GDRI_TELL_NS, off = gdri_tell_notice_at(dev);
-	struct gdri_qp *qp;
-	uint32_t round = 0;
 	int pe;
 
-	if (culprit < 0)
-		return;
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe && pe != culprit)
-			gdri_tell_word(dev, pe, off, (uint64_t)culprit + 1);
-	for (pe = 0; pe < dev->n_pes && gdri_n_slots(dev); pe++) {
-		qp = gdri_qp_to(dev, pe, 0);
-		if (pe == dev->pe || pe == culprit || !gdri_qp_is_used(dev, qp))
-			continue;
-		while (gdri_poll(dev, qp),
-		       !gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd)))
-			if (!gdri_blame_pause(dev, w, round++, deadline))
-				return;
+			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), (uint64_t)culprit + 1);
+}
+
+/* Whether what this PE told pe is there, or never will be. */
+GDR_DEVICE_COLD int gdri_tell_arrived(struct gdri_dev *dev, int pe)
+{
+	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
+
+	if (!gdri_qp_is_used(dev, qp))
+		return 1;
+	gdri_poll(dev, qp);
+	return gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd)) != 0;
+}
+
+/* Waits a little for the notices to arrive: this PE may be about to leave, and its queues go with it. */
+GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit)
+{
+	uint64_t deadline = gdr_clock_ns() + GDRI_TELL_NS;
+	uint32_t round = 0;
+	int pe = 0;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_n_slots(dev))
+		return;
+	GDRI_NOT_UNROLLED
+	while (pe < gdri_k(dev, n_pes)) {
+		if (pe == gdri_k(dev, pe) || pe == culprit || gdri_tell_arrived(dev, pe))
+			pe++;
+		else if (!gdri_blame_pause(dev, w, round++, deadline))
+			return;
 	}
 }
 
@@ -58,7 +74,10 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 		return;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
 	gdri_wait_publish_failed(dev, w->op, w->limit.start_ns, w->addr, culprit);
-	gdri_tell_all(dev, w, culprit);
+	if (culprit < 0)
+		return;
+	gdri_tell_all(dev, culprit);
+	gdri_tell_await(dev, w, culprit);
 }
 
 /* What this PE gave up for has come after all: it takes back what it told, or whoever waits for
@@ -68,12 +87,14 @@ GDR_DEVICE_COLD void gdri_tell_recovered(struct gdri_dev *dev)
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 	int pe;
 
+	GDRI_DEV_CONSTANT(dev);
 	GDRI_BY_ABI(gdri_tell_recovered);
 	/* alone: pairs with nothing */
 	if (!failed || gdri_ld_relaxed_gpu_u32(&dev->broken) || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
 		return;
 	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
+	GDRI_NOT_UNROLLED
 	for (pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe)
 			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), 0);
@@ -117,6 +138,7 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, 
 	struct gdri_error *e = w->error;
 	int stands = status;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (!e)
 		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	w->error = 0;
@@ -141,6 +163,8 @@ GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
 	uint32_t i, n = gdri_n_slots(dev);
 	int err;
 
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
 	for (i = 0; i < n; i++, qp++) {
 		if (!gdri_qp_is_used(dev, qp))
 			continue;
@@ -157,26 +181,25 @@ GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
 /* One thread follows the chain at a time; the others take over its finding when it answers
  * their question. The wait's error record is taken before: what fails in the search stands
  * behind it, and is not what the user is told first. */
-GDR_DEVICE_COLD void gdri_blame_search(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t begin,
-				       uint64_t end)
+GDR_DEVICE_COLD void gdri_blame_search(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t deadline)
 {
-	uint32_t unlocked = 0;
-	int32_t culprit = w->peer;
+	struct gdri_search s;
 
-	if (!gdri_cas_u32(&dev->blame_lock, &unlocked, 1))
-		return;
-	/* Pairs with the release of the lock: the CAS continues its release sequence. A load, and
-	 * not a fence, so that ThreadSanitizer sees it. */
-	(void)gdri_ld_acquire_gpu_u32(&dev->blame_lock);
-	if (dev->blame_time < begin || dev->blame_from != w->peer) {
-		if (!w->error)
-			w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, -GDR_ETIMEOUT);
-		dev->blame_status = w->peer < 0 ? gdri_blame_scan(dev, w, end, &culprit)
-						: gdri_blame_follow(dev, w, end, &culprit);
-		dev->blame_from = w->peer;
-		dev->blame_end = culprit;
-		dev->blame_time = gdr_clock_ns();
-	}
+	GDRI_DEV_CONSTANT(dev);
+	if (!w->error)
+		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, -GDR_ETIMEOUT);
+	s.w = w;
+	s.deadline = deadline;
+	s.pe = s.end = w->peer;
+	dev->blame_status = gdri_blame_find(dev, &s);
+	dev->blame_from = s.w->peer;
+	dev->blame_end = s.end;
+	dev->blame_time = gdr_clock_ns();
+}
+
+/* By who holds the lock. */
+GDR_DEVICE_COLD void gdri_blame_take_over(struct gdri_dev *dev, struct gdri_waiter *w)
+{
 	w->culprit = dev->blame_end;
 	w->found = dev->blame_status;
 	/* the look at the peer's records, too, found no room in a queue that works: says nothing of the peer */
@@ -187,37 +210,63 @@ GDR_DEVICE_COLD void gdri_blame_search(struct gdri_dev *dev, struct gdri_waiter 
 	gdri_st_release_gpu_u32(&dev->blame_lock, 0);
 }
 
-/* The culprit is looked for before the limit, so that the wait ends at the limit. */
-GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
+/* The search begins so long before the wait's limit. */
+GDR_DEVICE uint64_t gdri_blame_begin(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	uint64_t limit = w->limit.still_ns + dev->timeout_ns, begin, end;
-	int alone = w->peer == dev->pe || dev->n_pes == 1;
-
-	begin = limit - gdri_min_u64(GDRI_BLAME_ALL_NS, dev->timeout_ns - dev->timeout_ns / 3);
-	if (now < begin)
-		return 0;
-	end = begin + GDRI_BLAME_LEAST_NS;
-	if (end < limit)
-		end = limit;
-	if (!alone && !w->found) {
-		gdri_blame_search(dev, w, begin, end);
-		now = gdr_clock_ns();
-	}
-	/* without a finding another thread is at it, which may be what this one asks, too */
-	if (now < limit || (!alone && !w->found && now < end))
-		return 0;
-	return w->found ? gdri_wait_fail(dev, w, w->found, w->culprit)
-			: gdri_wait_fail(dev, w, -GDR_ETIMEOUT, w->peer);
+	return w->limit.still_ns + dev->timeout_ns -
+	       gdri_min_u64(GDRI_BLAME_ALL_NS, dev->timeout_ns - dev->timeout_ns / 3);
 }
 
-GDR_DEVICE_COLD int gdri_waits_on_memory(const struct gdri_waiter *w)
+GDR_DEVICE uint64_t gdri_blame_deadline(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	uint64_t end = gdri_blame_begin(dev, w) + GDRI_BLAME_LEAST_NS, limit = w->limit.still_ns + dev->timeout_ns;
+
+	return end < limit ? limit : end;
+}
+
+/* 1: the caller holds the lock, 2: and is to search. */
+GDR_DEVICE int gdri_blame_try(struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	uint32_t unlocked = 0;
+
+	if (!gdri_cas_u32(&dev->blame_lock, &unlocked, 1))
+		return 0;
+	/* Pairs with the release of the lock: the CAS continues its release sequence. A load, and
+	 * not a fence, so that ThreadSanitizer sees it. */
+	(void)gdri_ld_acquire_gpu_u32(&dev->blame_lock);
+	return 1 + (dev->blame_time < gdri_blame_begin(dev, w) || dev->blame_from != w->peer);
+}
+
+/* Nobody else can help. */
+GDR_DEVICE int gdri_blame_alone(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	return w->peer == dev->pe || dev->n_pes == 1;
+}
+
+/* The culprit is looked for before the limit, so that the wait ends at the limit. 0: no, or not yet. */
+GDR_DEVICE_COLD int gdri_blame_due(struct gdri_dev *dev, const struct gdri_waiter *w, uint64_t now)
+{
+	if (now < gdri_blame_begin(dev, w) || w->found || gdri_blame_alone(dev, w))
+		return 0;
+	return gdri_blame_try(dev, w);
+}
+
+/* Whether the wait ends now. Without a finding another thread is at it, which may be what this one asks, too. */
+GDR_DEVICE_COLD int gdri_wait_is_over(const struct gdri_dev *dev, const struct gdri_waiter *w, uint64_t now)
+{
+	if (now < w->limit.still_ns + dev->timeout_ns)
+		return 0;
+	return w->found || gdri_blame_alone(dev, w) || now >= gdri_blame_deadline(dev, w);
+}
+
+GDR_DEVICE int gdri_waits_on_memory(const struct gdri_waiter *w)
 {
 	return w->op == GDRI_WAIT_UNTIL || w->op == GDRI_SIGNAL_WAIT || w->op == GDRI_BARRIER ||
 	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_MEET;
 }
 
 /* Whether the launcher reported pe dead. Alone: pairs with nothing; what is not seen yet the next look sees. */
-GDR_DEVICE_COLD int gdri_timeout_is_lost(const struct gdri_dev *dev, int pe)
+GDR_DEVICE int gdri_timeout_is_lost(const struct gdri_dev *dev, int pe)
 {
 	return pe >= 0 && gdri_ld_relaxed_sys_u32(&dev->peers[pe].lost);
 }
@@ -227,6 +276,7 @@ GDR_DEVICE_COLD int gdri_timeout_lost_of(const struct gdri_dev *dev, int team, i
 {
 	int i, pe;
 
+	GDRI_NOT_UNROLLED
 	for (i = 0; team >= 0 && i < dev->teams[team].n; i++) {
 		pe = gdri_team_pe(&dev->teams[team], i);
 		if (gdri_timeout_is_lost(dev, pe))
@@ -256,36 +306,58 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 	return gdri_waits_together(w) ? gdri_timeout_lost_of(dev, w->team, first) : -1;
 }
 
-GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t now)
+/* What failed elsewhere and ends this wait: a status, with *culprit; 0: nothing. A wait for a queue sees that queue's
+ * error itself, and returns it. */
+GDR_DEVICE_COLD int gdri_timeout_failed(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t *culprit)
 {
 	struct gdri_fault fault;
-	int32_t culprit = w->peer;
-	int status, lost;
+	int status;
 
+	if (!gdri_waits_on_memory(w))
+		return 0;
+	/* What a PE waits for may be what failed, or come behind it. */
+	if (gdri_fault_heard(dev, &fault)) {
+		*culprit = fault.pe;
+		return -GDR_EPEERFAILED;
+	}
+	if (w->peer < 0 || w->peer == dev->pe)
+		return 0;
+	status = gdri_timeout_queues(dev, w->peer);
+	if (status)
+		*culprit = gdri_blame_notice(dev, w->peer);
+	if (status && *culprit < 0)
+		*culprit = w->peer;
+	return status;
+}
+
+/* A look at all else than the condition: one step behind the other, so that their frames do not stand on each other. */
+GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int32_t culprit;
+	int status, turn;
+
+	GDRI_DEV_CONSTANT(dev);
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
-	lost = gdri_timeout_lost(dev, w);
-	if (lost >= 0)
-		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, lost);
+	culprit = gdri_timeout_lost(dev, w);
+	if (culprit >= 0)
+		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, culprit);
 	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
 	if (status) {
 		gdri_wait_leave(dev, w);
 		return status;
 	}
-	/* What a PE waits for may be what failed, or come behind it. */
-	if (gdri_waits_on_memory(w) && gdri_fault_heard(dev, &fault))
-		return gdri_wait_fail(dev, w, -GDR_EPEERFAILED, fault.pe);
-	/* A wait for a queue sees that queue's error itself, and returns it. */
-	if (gdri_waits_on_memory(w) && w->peer >= 0 && w->peer != dev->pe) {
-		status = gdri_timeout_queues(dev, w->peer);
-		if (status) {
-			lost = gdri_blame_notice(dev, w->peer);
-			if (lost >= 0)
-				culprit = lost;
-			return gdri_wait_fail(dev, w, status, culprit);
-		}
-	}
-	return gdri_wait_limit(dev, w, now);
+	status = gdri_timeout_failed(dev, w, &culprit);
+	if (status)
+		return gdri_wait_fail(dev, w, status, culprit);
+	turn = gdri_blame_due(dev, w, gdr_clock_ns());
+	if (turn == 2)
+		gdri_blame_search(dev, w, gdri_blame_deadline(dev, w));
+	if (turn)
+		gdri_blame_take_over(dev, w);
+	if (!gdri_wait_is_over(dev, w, gdr_clock_ns()))
+		return 0;
+	return gdri_wait_fail(dev, w, w->found ? w->found : -GDR_ETIMEOUT, w->found ? w->culprit : w->peer);
 }
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
@@ -297,7 +369,7 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 	due = gdri_limit_pause(dev, &w->limit, w->round++, &now);
 	if (gdri_likely(!due))
 		return 0;
-	return due < 0 ? gdri_wait_fail(dev, w, due, w->peer) : gdri_wait_check(dev, w, now);
+	return due < 0 ? gdri_wait_fail(dev, w, due, w->peer) : gdri_wait_check(dev, w);
 }
 
 #endif

@@ -66,7 +66,7 @@ GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *s
 
 /* Behind the data that the caller, or its scope, wrote before; by queue the doorbell's F1 puts stores to mapped memory
  * before it. */
-GDR_DEVICE int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operation *o)
+GDRI_SLOW int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	uint8_t *p = gdri_mapped_signal(dev, gdri_op_word(o), o->kind, o->pe);
 	int ret;
@@ -79,12 +79,25 @@ GDR_DEVICE int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operati
 	return ret ? ret : gdri_post_word(dev, o);
 }
 
+GDRI_SLOW int gdri_xfer_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_refused(dev, o);
+
+	return gdri_unlikely(ret) ? ret : gdri_post_memory(dev, o);
+}
+
+GDRI_SLOW int gdri_xfer_bcast(int scope, int ret)
+{
+	return gdri_scope_bcast(scope, ret);
+}
+
 /* By all threads of the scope: all copy, or the first one posts. */
-GDRI_AWAY int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
+GDRI_NOINLINE int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
 	int get = o->op == GDRI_GET, ret = 0;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (p)
 		gdri_p2p_copy_any(o->scope, get ? o->local : p, get ? p : o->local, o->len);
 	else
@@ -94,11 +107,9 @@ GDRI_AWAY int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
 	if (!gdri_scope_rank(o->scope) && p) {
 		ret = gdri_xfer_signal_behind(dev, o);
 	} else if (!gdri_scope_rank(o->scope)) {
-		ret = gdri_xfer_refused(dev, o);
-		if (gdri_likely(!ret))
-			ret = gdri_post_memory(dev, o);
+		ret = gdri_xfer_post_memory(dev, o);
 	}
-	return gdri_scope_bcast(o->scope, ret);
+	return gdri_xfer_bcast(o->scope, ret);
 }
 
 /* Put, get, put with signal. */
@@ -194,6 +205,11 @@ GDR_DEVICE int gdri_xfer_post_atomic(struct gdri_dev *dev, struct gdri_operation
 	return ret;
 }
 
+GDRI_SLOW void gdri_xfer_atomic_mapped(struct gdri_operation *o, uint8_t *p)
+{
+	o->result = gdri_p2p_atomic(o->kind, o->size, p, o->value, o->compare);
+}
+
 /* GDRI_FETCH_AMO: the old value is in o->result, or (o->nbi) in o->local by the next quiet. */
 GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, struct gdri_operation *o)
 {
@@ -201,7 +217,7 @@ GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, struct gdri_operation *o)
 
 	if (!p)
 		return gdri_xfer_post_atomic(dev, o);
-	o->result = gdri_p2p_atomic(o->kind, o->size, p, o->value, o->compare);
+	gdri_xfer_atomic_mapped(o, p);
 	if (o->nbi)
 		gdri_xfer_bring(o);
 	return gdri_peer_status(dev, o->pe);
@@ -283,12 +299,13 @@ GDR_DEVICE int gdri_coll_post_element(struct gdri_dev *dev, int pe, uint32_t slo
 /* ---- complete ---- */
 
 /* All that was published on the queue before now. */
-GDR_DEVICE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+GDRI_NOINLINE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
 {
 	uint64_t ready = gdri_ld_acquire_gpu_u64(&qp->ready);
 	uint64_t target = (ready >> 1) - (ready & 1u);
 	int ret = gdri_qp_test(qp, target);
 
+	GDRI_DEV_CONSTANT(dev);
 	if (ret <= 0)
 		ret = gdri_qp_wait(dev, qp, target, op);
 	else
@@ -299,7 +316,7 @@ GDR_DEVICE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 }
 
 /* Those of the queues first..end-1 that were ever used, of 64 from `at` on. */
-GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint64_t at, uint64_t first, uint64_t end)
+GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint32_t at, uint32_t first, uint32_t end)
 {
 	uint64_t map = gdri_ld_relaxed_gpu_u64(&dev->used[at >> 6]);
 
@@ -310,12 +327,16 @@ GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint64_t at, uint64
 
 /* Queues first..first+n-1 that were ever used. Waits for all, returns the first error;
  * goes on after it unless every further wait would take its time too. */
-GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64_t n, uint32_t op)
+GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint32_t first, uint32_t n, uint32_t op)
 {
-	uint64_t at, end = first + n, map;
+	uint32_t at, end = first + n;
 	int ret, status = 0;
+	uint64_t map;
 
-	for (at = first & ~63ull; at < end; at += 64) {
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
+	for (at = first & ~63u; at < end; at += 64) {
+		GDRI_NOT_UNROLLED
 		for (map = gdri_used_of(dev, at, first, end); map; map &= map - 1) {
 			ret = gdri_qp_quiet(dev, &dev->qps[at + gdri_ffs_u64(map)], op);
 			if (ret && !status)
@@ -328,30 +349,32 @@ GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint64_t first, uint64
 }
 
 /* Everything that this PE's threads posted before: to one PE, or (pe -1) to all. */
-GDR_DEVICE int gdri_xfer_complete(struct gdri_dev *dev, int pe, uint32_t op)
+GDR_DEVICE int gdri_xfer_complete_all(struct gdri_dev *dev, int pe, uint32_t op)
 {
-	gdri_fence_nic(); /* stores to mapped peers */
 	if (!gdri_k(dev, n_slots))
 		return 0;
 	if (gdri_unlikely(pe >= gdri_k(dev, n_pes)))
 		return gdri_no_pe(dev, op, pe);
-	if (pe >= 0)
-		return gdri_quiet_queues(dev, (uint64_t)pe * gdri_k(dev, n_slots), gdri_k(dev, n_slots), op);
-	return gdri_quiet_queues(dev, 0, (uint64_t)gdri_k(dev, n_pes) * gdri_k(dev, n_slots), op);
+	return gdri_quiet_queues(dev, pe < 0 ? 0 : (uint32_t)pe * gdri_k(dev, n_slots),
+				 (pe < 0 ? (uint32_t)gdri_k(dev, n_pes) : 1u) * gdri_k(dev, n_slots), op);
 }
 
-/* gdri_xfer_complete on a context that has queues of its own. */
-GDR_DEVICE int gdri_xfer_complete_ctx(struct gdri_dev *dev, const struct gdri_ctx *c, int pe,
-				      uint32_t op)
+/* On a context that has queues of its own, or (c NULL) on all the others. */
+GDRI_NOINLINE int gdri_xfer_complete(struct gdri_dev *dev, const struct gdri_ctx *c, int pe,
+					 uint32_t op)
 {
-	uint64_t n_pes = (uint64_t)gdri_k(dev, n_pes), i;
+	uint32_t n_pes = (uint32_t)gdri_k(dev, n_pes), i;
 	int ret, status = 0;
 
+	GDRI_DEV_CONSTANT(dev);
 	gdri_fence_nic(); /* stores to mapped peers */
+	if (!c)
+		return gdri_xfer_complete_all(dev, pe, op);
 	if (pe < 0)
 		return gdri_quiet_queues(dev, c->first, c->n * n_pes, op);
+	GDRI_NOT_UNROLLED
 	for (i = 0; i < c->n; i++) {
-		ret = gdri_quiet_queues(dev, c->first + i * n_pes + (uint64_t)pe, 1, op);
+		ret = gdri_quiet_queues(dev, c->first + i * n_pes + (uint32_t)pe, 1, op);
 		if (ret && !status)
 			status = ret;
 	}
@@ -365,7 +388,7 @@ GDR_DEVICE struct gdri_qp *gdri_ctx_qp(const struct gdri_dev *dev, const struct 
 }
 
 /* That queue, where pe is also mapped: a store could overtake what was posted. */
-GDR_DEVICE int gdri_xfer_complete_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int pe, uint32_t op)
+GDRI_SLOW int gdri_xfer_complete_mixed(struct gdri_dev *dev, const struct gdri_ctx *c, int pe, uint32_t op)
 {
 	struct gdri_qp *qp = gdri_ctx_qp(dev, c, pe);
 

@@ -22,24 +22,22 @@ GDR_DEVICE uint64_t gdri_tail_done(uint64_t r, uint32_t tail)
 }
 
 /* One entry, overwritten by each completion. rsvd is read FIRST: then the result
- * is a lower bound however long this thread is delayed (memory-model, "Wrap"). */
-GDR_DEVICE void gdri_poll_one(struct gdri_dev *dev, struct gdri_qp *qp)
+ * is a lower bound however long this thread is delayed (memory-model, "Wrap"). 1: it is one of an error. */
+GDR_DEVICE int gdri_poll_one(struct gdri_qp *qp)
 {
 	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done; /* acquire: before the tail */
 	uint32_t tail = gdri_ld_fenced_u32(&qp->cq->tail);
 	uint32_t opcode = tail >> 28;
 
-	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR)) {
-		if (opcode != GDRI_CQE_INVALID)
-			gdri_cqe_latch(dev, qp, qp->cq);
-		return;
-	}
+	if (gdri_unlikely(opcode >= GDRI_CQE_REQ_ERR))
+		return opcode != GDRI_CQE_INVALID;
 	done = gdri_tail_done(r, tail);
 	/* signed: after a long delay within the first 65536 blocks it is below 0 */
 	if ((int64_t)done <= (int64_t)gdri_ld_relaxed_gpu_u64(&qp->done))
-		return;
+		return 0;
 	gdri_fence_nic(); /* tail and data before it; pairs with the NIC's order of data and CQE */
 	gdri_max_u64(&qp->done, done);
+	return 0;
 }
 
 /* tail, if it is that of CQE number i and not of the lap before; else one that is invalid. */
@@ -62,8 +60,8 @@ GDR_DEVICE uint32_t gdri_ring_tail(const struct gdri_qp *qp, uint64_t i)
  * cannot have been a later lap's. cq_ci before done: until done is raised, no later lap's can
  * be posted. Where nothing more is posted none is looked for, nor again behind one that was just seen
  * not to be there: a look is a way to the host where the entries are there. Returns 1 when there may be
- * more. */
-GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
+ * more, -1 where it is the turn of an entry of an error, which stays: nobody advances past it. */
+GDR_DEVICE int gdri_poll_ring_step(struct gdri_qp *qp)
 {
 	uint64_t ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci), n = 1, r;
 	uint32_t tail = gdri_ring_tail(qp, ci), next = (uint32_t)GDRI_CQE_INVALID << 28;
@@ -81,10 +79,8 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 	r = gdri_ld_acquire_gpu_u64(&qp->rsvd);
 	if (gdri_ld_relaxed_gpu_u64(&qp->cq_ci) != ci)
 		return 1; /* somebody else consumed them: there may be more */
-	if (gdri_unlikely(tail >> 28 >= GDRI_CQE_REQ_ERR)) {
-		gdri_cqe_latch(dev, qp, &qp->cq[ci & qp->cq_mask]); /* and stays: nobody advances past it */
-		return 0;
-	}
+	if (gdri_unlikely(tail >> 28 >= GDRI_CQE_REQ_ERR))
+		return -1;
 	gdri_fence_nic(); /* as in gdri_poll_one; the entries before cq_ci, too: pairs with its acquire */
 	if (!gdri_cas_u64(&qp->cq_ci, &ci, ci + n))
 		return 1;
@@ -92,15 +88,21 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_dev *dev, struct gdri_qp *qp)
 	return n > 1 || next >> 28 != GDRI_CQE_INVALID;
 }
 
-GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
+GDR_DEVICE int gdri_poll_ring(struct gdri_qp *qp)
 {
 	uint32_t i;
+	int more = 1;
 
-	if (!qp->cq_mask)
-		gdri_poll_one(dev, qp);
-	else
-		for (i = 0; i < qp->depth && gdri_poll_ring_step(dev, qp); i++)
-			;
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < qp->depth && more > 0; i++)
+		more = gdri_poll_ring_step(qp);
+	return more < 0;
+}
+
+GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	if (gdri_unlikely(qp->cq_mask ? gdri_poll_ring(qp) : gdri_poll_one(qp)))
+		gdri_cqe_latch(dev, qp);
 }
 
 /* 1: every block below target is complete. 0: not yet. < 0: never, the queue's error. */

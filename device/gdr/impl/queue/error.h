@@ -51,7 +51,7 @@ GDR_DEVICE uint64_t gdri_ld_be64(const uint8_t *p)
 	return gdri_bswap64(*(const uint64_t *)p);
 }
 
-GDR_DEVICE_COLD uint32_t gdri_opcode_op(uint32_t opcode)
+GDR_DEVICE uint32_t gdri_opcode_op(uint32_t opcode)
 {
 	switch (opcode) {
 	case GDRI_OP_WRITE:
@@ -70,7 +70,7 @@ GDR_DEVICE_COLD uint32_t gdri_opcode_op(uint32_t opcode)
 
 /* What the WQE at `index` asked for. It still stands in the ring: blocks from the
  * failed one on are never complete, so nobody may reserve them again. */
-GDR_DEVICE_COLD void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, struct gdri_error *e)
+GDR_DEVICE void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, struct gdri_error *e)
 {
 	const uint8_t *w = gdri_sq_block(qp, index), *data = w + 32;
 	uint32_t ds = w[7] & 0x3fu;
@@ -110,9 +110,10 @@ struct gdri_cqe_error {
 /* Reads the fields of an error CQE that the NIC may be overwriting with a later
  * flush: the tail before and behind must be the same. rsvd first, see
  * gdri_poll_one. */
-GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, const struct gdri_cqe *cqe,
-					 struct gdri_cqe_error *e)
+GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, struct gdri_cqe_error *e)
 {
+	/* alone: an entry of an error stays, cq_ci with it */
+	const struct gdri_cqe *cqe = &qp->cq[gdri_ld_relaxed_gpu_u64(&qp->cq_ci) & qp->cq_mask];
 	uint32_t tries = 0, tail, word;
 	uint64_t r;
 
@@ -129,45 +130,60 @@ GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, const struct 
 	e->vendor = word >> 16 & 0xffu;
 }
 
-/* Latches the first error of a queue: record first, then err, so that whoever
- * is told of the error finds the record. One thread wins err_rec; the others see
- * err a moment later. */
-GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp,
-				    const struct gdri_cqe *cqe)
+/* What the entry, and the WQE that it stands for, say. Returns the status. */
+GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp,
+				     const struct gdri_cqe_error *ce, struct gdri_error *e)
 {
-	struct gdri_cqe_error ce;
-	struct gdri_error *e;
-	uint32_t none = 0, op = GDRI_NONE;
-	int status;
+	e->peer = qp->peer;
+	e->qpn = qp->qpn;
+	e->wqe_index = (uint32_t)ce->index & 0xffffu;
+	e->syndrome = (uint8_t)ce->syndrome;
+	e->vendor_syndrome = (uint8_t)ce->vendor;
+	e->is_cause = qp->cq_mask || ce->syndrome != GDRI_SYND_FLUSH;
+	gdri_error_wqe(qp, (uint32_t)ce->index, e);
+	if (ce->syndrome == GDRI_SYND_FLUSH)
+		e->status = gdri_flush_cause(dev, qp, e);
+	return e->status;
+}
 
-	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
-		return;
-	gdri_cqe_read_error(qp, cqe, &ce);
-	/* chooses one thread; what it finds is published by err, below */
-	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
-		return;
-	status = gdri_syndrome_status(ce.syndrome);
-	e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+/* The record of an error, and the failure that the user is told of. Returns the queue's status. */
+GDR_DEVICE_COLD int gdri_cqe_record(struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_cqe_error *ce)
+{
+	int status = gdri_syndrome_status(ce->syndrome);
+	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+
+	GDRI_DEV_CONSTANT(dev);
 	if (e) {
-		e->peer = qp->peer;
-		e->qpn = qp->qpn;
-		e->wqe_index = (uint32_t)ce.index & 0xffffu;
-		e->syndrome = (uint8_t)ce.syndrome;
-		e->vendor_syndrome = (uint8_t)ce.vendor;
-		e->is_cause = qp->cq_mask || ce.syndrome != GDRI_SYND_FLUSH;
-		gdri_error_wqe(qp, (uint32_t)ce.index, e);
-		op = e->op;
-		if (ce.syndrome == GDRI_SYND_FLUSH)
-			e->status = status = gdri_flush_cause(dev, qp, e);
+		status = gdri_error_entry(dev, qp, ce, e);
 		gdri_error_complete(e);
-		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
+		gdri_st_relaxed_gpu_u32((uint32_t *)&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
 	}
-	if (status == -GDR_ERETRY || status == -GDR_ERNR)
-		gdri_lost_found(dev, qp->peer);
-	if (op != GDRI_BLAME) { /* that of a wait, which says itself how it ended */
+	if (!e || e->op != GDRI_BLAME) { /* that of a wait, which says itself how it ended */
 		gdri_note_failure(dev, status);
 		gdri_latch(dev, status);
 	}
+	return status;
+}
+
+/* Latches the first error of a queue: record first, then err, so that whoever
+ * is told of the error finds the record. One thread wins err_rec; the others see
+ * err a moment later. */
+GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	struct gdri_cqe_error ce;
+	uint32_t none = 0;
+	int status;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
+		return;
+	gdri_cqe_read_error(qp, &ce);
+	/* chooses one thread; what it finds is published by err, below */
+	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
+		return;
+	status = gdri_cqe_record(dev, qp, &ce);
+	if (status == -GDR_ERETRY || status == -GDR_ERNR)
+		gdri_lost_found(dev, qp->peer);
 	/* RC completes in order: all before the cause is done. Says nothing for a
 	 * flush that hides the cause. */
 	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {

@@ -7,32 +7,47 @@
 
 /* ---- fetch slots: 16 bytes of the control area for one result ---- */
 
-GDRI_NOINLINE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+/* One look at all of them. 1: *slot is the caller's. */
+GDRI_NOINLINE int gdri_slot_find(struct gdri_dev *dev, uint32_t *slot)
 {
 	uint32_t words = GDRI_FETCH_SLOTS / 64, i, word;
-	struct gdri_waiter w;
 	uint64_t map, bit;
-	int ret;
 
 	word = ((uint32_t)gdr_block_id() * 16 + (uint32_t)gdr_thread_id() / 32) % words;
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < words; i++, word = (word + 1) % words) {
+		map = ~gdri_ld_relaxed_gpu_u64(&dev->fetch_map[word]);
+		if (!map)
+			continue;
+		bit = map & (~map + 1);
+		/* acquire; pairs with the release in gdri_slot_give */
+		if (gdri_or_u64(&dev->fetch_map[word], bit) & bit)
+			continue;
+		*slot = word * 64 + gdri_ffs_u64(bit);
+		return 1;
+	}
+	return 0;
+}
+
+GDRI_NOINLINE int gdri_slot_wait(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_begin(&w, op, pe, 0);
-	for (;;) {
-		for (i = 0; i < words; i++, word = (word + 1) % words) {
-			map = ~gdri_ld_relaxed_gpu_u64(&dev->fetch_map[word]);
-			if (!map)
-				continue;
-			bit = map & (~map + 1);
-			/* acquire; pairs with the release in gdri_slot_give */
-			if (gdri_or_u64(&dev->fetch_map[word], bit) & bit)
-				continue;
-			*slot = word * 64 + gdri_ffs_u64(bit);
-			gdri_wait_end(dev, &w);
-			return 0;
-		}
+	do {
 		ret = gdri_wait_step(dev, &w);
 		if (ret)
 			return ret;
-	}
+	} while (!gdri_slot_find(dev, slot));
+	gdri_wait_end(dev, &w);
+	return 0;
+}
+
+GDR_DEVICE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
+{
+	return gdri_likely(gdri_slot_find(dev, slot)) ? 0 : gdri_slot_wait(dev, slot, op, pe);
 }
 
 /* Only when nothing can still be written to it: not after a timeout or an error. */
@@ -50,20 +65,6 @@ GDR_DEVICE uint64_t gdri_slot_offset(uint32_t slot)
 GDR_DEVICE uint64_t gdri_slot_value(const struct gdri_dev *dev, uint32_t slot)
 {
 	return gdri_ld_relaxed_sys_u64((const uint64_t *)(dev->heap + gdri_slot_offset(slot)));
-}
-
-/* What was posted into the slot (ret: of the post) arrives; the slot is free again. */
-GDR_DEVICE int gdri_slot_await(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t slot, int ret,
-			       uint64_t target, uint32_t op, uint64_t *value)
-{
-	if (!ret) {
-		ret = gdri_read_wait(dev, qp, target, op);
-		if (ret)
-			return ret; /* it may still be written to */
-		*value = gdri_slot_value(dev, slot);
-	}
-	gdri_slot_give(dev, slot);
-	return ret;
 }
 
 /* ---- atomics ---- */
@@ -97,27 +98,39 @@ GDR_DEVICE uint64_t gdri_amo_operand(const struct gdri_operation *o)
 	return o->kind == GDRI_AMO_FETCH ? 0 : o->value;
 }
 
-GDR_DEVICE void gdri_wqe_amo4(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+GDRI_SLOW void gdri_write_amo4(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
 			      const struct gdri_local *l)
 {
 	uint32_t ce = p->ce | p->fm;
 	struct gdri_masked_cs m;
+	struct gdri_qp own;
+	const struct gdri_qp *q = gdri_post_q(p, &own);
 
 	if (gdri_amo_is_fa(o->kind)) {
-		gdri_wqe_masked_fa4(&p->q, p->index, ce, off, p->q.rkey_sync, l->addr, l->lkey,
+		gdri_wqe_masked_fa4(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey,
 				    (uint32_t)gdri_amo_operand(o), o->kind == GDRI_AMO_XOR ? ~0u : 0);
 		return;
 	}
 	gdri_amo_masks(o->kind, o->value, o->compare, &m);
-	gdri_wqe_masked_cs4(&p->q, p->index, ce, off, p->q.rkey_sync, l->addr, l->lkey, &m);
+	gdri_wqe_masked_cs4(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, &m);
 }
 
-GDR_DEVICE void gdri_wqe_amo8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+GDRI_SLOW void gdri_write_masked8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+				  const struct gdri_local *l)
+{
+	struct gdri_masked_cs m;
+	struct gdri_qp q;
+
+	gdri_amo_masks(o->kind, o->value, o->compare, &m);
+	gdri_wqe_masked_cs8(gdri_post_q(p, &q), p->index, p->ce | p->fm, off, p->q.rkey_sync, l->addr, l->lkey, &m);
+}
+
+GDRI_SLOW void gdri_write_amo8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
 			      const struct gdri_local *l)
 {
-	const struct gdri_qp *q = &p->q;
 	uint32_t ce = p->ce | p->fm;
-	struct gdri_masked_cs m;
+	struct gdri_qp own;
+	const struct gdri_qp *q = gdri_post_q(p, &own);
 
 	if (o->kind == GDRI_AMO_XOR) { /* addition without any carry */
 		gdri_wqe_masked_fa8(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, o->value, ~0ull);
@@ -126,9 +139,17 @@ GDR_DEVICE void gdri_wqe_amo8(const struct gdri_post *p, const struct gdri_opera
 	} else if (o->kind == GDRI_AMO_CSWAP) {
 		gdri_wqe_cs(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, o->value, o->compare);
 	} else {
-		gdri_amo_masks(o->kind, o->value, o->compare, &m);
-		gdri_wqe_masked_cs8(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, &m);
+		gdri_write_masked8(p, o, off, l);
 	}
+}
+
+GDRI_SLOW void gdri_write_g(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
+			    const struct gdri_local *l)
+{
+	struct gdri_qp q;
+
+	gdri_wqe_rdma(gdri_post_q(p, &q), p->index, GDRI_OP_READ, p->ce | p->fm, off, p->q.rkey_sync, l->addr, l->lkey,
+		      o->size);
 }
 
 /* A load or an atomic; what it brings goes to l. *target: what to wait for. */
@@ -137,23 +158,20 @@ GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_ope
 {
 	int two = o->op != GDRI_G && o->size == 8 && !gdri_amo_is_fa(o->kind) && o->kind != GDRI_AMO_CSWAP, ret;
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
-	const struct gdri_post *p;
-	struct gdri_opened opened;
-	struct gdri_post own;
+	struct gdri_post p;
 
-	ret = gdri_post_open(dev, qp, two ? 2 : 1, two, &opened);
+	GDRI_DEV_CONSTANT(dev);
+	ret = gdri_post_open(dev, qp, two ? 2 : 1, two, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	p = gdri_opened_post(&opened, &own);
 	if (o->op == GDRI_G)
-		gdri_wqe_rdma(&p->q, p->index, GDRI_OP_READ, p->ce | p->fm, gdri_heap_offset(dev, o->remote),
-			      p->q.rkey_sync, l->addr, l->lkey, o->size);
+		gdri_write_g(&p, o, gdri_heap_offset(dev, o->remote), l);
 	else if (o->size == 4)
-		gdri_wqe_amo4(p, o, gdri_heap_offset(dev, o->remote), l);
+		gdri_write_amo4(&p, o, gdri_heap_offset(dev, o->remote), l);
 	else
-		gdri_wqe_amo8(p, o, gdri_heap_offset(dev, o->remote), l);
-	*target = opened.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
-	return gdri_post_close(dev, qp, &opened);
+		gdri_write_amo8(&p, o, gdri_heap_offset(dev, o->remote), l);
+	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
+	return gdri_post_close(dev, qp, &p);
 }
 
 /* Atomics whose old value nobody wants, or 8 bytes of it in memory of the caller's by the next quiet. */
@@ -174,23 +192,34 @@ GDR_DEVICE uint64_t gdri_fetched(const struct gdri_operation *o, uint64_t value)
 	return value & ~0ull >> (64 - 8 * o->size);
 }
 
+GDRI_SLOW void gdri_fetch_take(struct gdri_dev *dev, struct gdri_operation *o, uint32_t slot)
+{
+	o->result = gdri_fetched(o, gdri_slot_value(dev, slot));
+}
+
 /* Loads, and atomics whose old value is waited for: o->result. */
 GDRI_NOINLINE int gdri_post_fetch(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	struct gdri_local l;
 	uint64_t target;
 	uint32_t slot;
-	int ret = gdri_slot_take(dev, &slot, o->op, o->pe);
+	int ret;
 
 	GDRI_BY_ABI(gdri_post_fetch);
+	GDRI_DEV_CONSTANT(dev);
+	ret = gdri_slot_take(dev, &slot, o->op, o->pe);
 	if (ret)
 		return ret;
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
 	ret = gdri_post_fetching(dev, o, &l, &target);
-	ret = gdri_slot_await(dev, gdri_op_queue(dev, o), slot, ret, target, o->op, &o->result);
-	if (!ret)
-		o->result = gdri_fetched(o, o->result);
+	if (!ret) {
+		ret = gdri_read_wait(dev, gdri_op_queue(dev, o), target, o->op);
+		if (ret)
+			return ret; /* the slot may still be written to */
+		gdri_fetch_take(dev, o, slot);
+	}
+	gdri_slot_give(dev, slot);
 	return ret;
 }
 

@@ -29,7 +29,7 @@ GDR_DEVICE uint32_t gdri_gate_spent(uint64_t gate)
 }
 
 /* The caller's side, by a look that may be old: it may be the one whose turn has just come. */
-GDR_DEVICE_COLD uint32_t gdri_gate_enter(struct gdri_qp *qp)
+GDR_DEVICE uint32_t gdri_gate_enter(struct gdri_qp *qp)
 {
 	uint32_t side = !(gdri_ld_relaxed_gpu_u64(&qp->gate) & GDRI_GATE_TURN);
 
@@ -38,7 +38,7 @@ GDR_DEVICE_COLD uint32_t gdri_gate_enter(struct gdri_qp *qp)
 	return side;
 }
 
-GDR_DEVICE_COLD void gdri_gate_leave(struct gdri_qp *qp, uint32_t side)
+GDR_DEVICE void gdri_gate_leave(struct gdri_qp *qp, uint32_t side)
 {
 	gdri_add_u64(&qp->room, GDRI_ROOM_WAITER);
 	gdri_add_u64(&qp->gate, 0 - gdri_gate_one(side));

@@ -10,11 +10,12 @@ GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 			      struct gdri_local l, uint32_t len, uint64_t *target)
 {
 	struct gdri_post p;
+	struct gdri_qp q;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_rdma(&p.q, p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
+	gdri_wqe_rdma(gdri_post_q(&p, &q), p.index, opcode, p.ce | p.fm, off, rkey, l.addr, l.lkey, len);
 	*target = p.index + 1;
 	return gdri_post_end(dev, qp, &p);
 }
@@ -23,11 +24,12 @@ GDR_DEVICE int gdri_post_rdma(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 GDR_DEVICE int gdri_post_value(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t off, uint64_t value)
 {
 	struct gdri_post p;
+	struct gdri_qp q;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_word(&p.q, p.index, p.ce | p.fm, off, gdri_post_rkey(&p), value, 8);
+	gdri_wqe_word(gdri_post_q(&p, &q), p.index, p.ce | p.fm, off, gdri_post_rkey(&p), value, 8);
 	return gdri_post_end(dev, qp, &p);
 }
 
@@ -36,11 +38,12 @@ GDR_DEVICE int gdri_post_add(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t 
 			     uint64_t *target)
 {
 	struct gdri_post p;
+	struct gdri_qp q;
 	int ret = gdri_post_begin(dev, qp, 1, 0, &p);
 
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_wqe_fa(&p.q, p.index, p.ce | p.fm, off, p.q.rkey_sync, l.addr, l.lkey, add);
+	gdri_wqe_fa(gdri_post_q(&p, &q), p.index, p.ce | p.fm, off, p.q.rkey_sync, l.addr, l.lkey, add);
 	*target = p.index + 1;
 	return gdri_post_end(dev, qp, &p);
 }

@@ -6,20 +6,28 @@
 #ifndef GDRI_NIC_DEV_H
 #define GDRI_NIC_DEV_H
 
+#include <gdr/impl/path/op.h>
 #include <gdr/impl/queue/wait.h>
 
+/* Constants of the queue that entries need. */
+struct gdri_entries {
+	uint8_t *sq;
+	uint32_t qpn_shifted, depth;
+	gdri_be32_t rkey_data, rkey_sync;
+};
+
+/* Under CUDA its steps are out of line and share it in memory: none keeps the others' values in registers. */
 struct gdri_post {
-	uint64_t index;	 /* caller's first block */
-	uint64_t base;	 /* group's first block */
-	uint32_t n;	 /* group's blocks */
+	uint64_t index; /* caller's first block; the leader's is the group's first */
+	struct gdri_entries q;
 	uint32_t mask;	 /* lanes of the group */
-	uint32_t ce;	 /* completion mode of the caller's last WQE */
-	uint32_t fm;	 /* fence mode of the caller's first */
-	uint32_t leader; /* the caller publishes */
-	uint32_t last2;
-	uint32_t strict; /* there are fences to be kept: see gdri_put_rkey */
-	uint32_t ahead;	 /* of the leader, by what it read before it reserved; 0: see gdri_sq_publish_first */
-	struct gdri_qp q; /* constants of the queue that entries need, no more */
+	uint16_t n;	 /* group's blocks */
+	uint8_t ce;	 /* completion mode of the caller's last WQE */
+	uint8_t fm;	 /* fence mode of the caller's first */
+	uint8_t leader;	 /* the caller publishes */
+	uint8_t last2;
+	uint8_t strict; /* there are fences to be kept: see gdri_put_rkey */
+	uint8_t ahead;	/* of the leader, by what it read before it reserved; 0: see gdri_sq_publish_first */
 };
 
 /* Known at compile time under CUDA, where calls by lone threads are not worth a path. */
@@ -49,13 +57,28 @@ GDR_DEVICE int gdri_post_is_single(uint32_t mask)
 }
 
 /* A GPU's thread would ask for each of them when it needs it, behind a fence that has emptied its cache. */
-GDR_DEVICE void gdri_qp_constants(struct gdri_qp *q, const struct gdri_qp *qp)
+GDR_DEVICE void gdri_entries_set(struct gdri_entries *q, const struct gdri_qp *qp)
 {
-	q->sq = qp->sq;
-	q->qpn_shifted = qp->qpn_shifted;
-	q->depth = qp->depth;
-	q->rkey_data = qp->rkey_data;
-	q->rkey_sync = qp->rkey_sync;
+	uint8_t *sq = qp->sq; /* all before the first store, which might change them as the compiler sees it */
+	uint32_t qpn_shifted = qp->qpn_shifted, depth = qp->depth;
+	gdri_be32_t rkey_data = qp->rkey_data, rkey_sync = qp->rkey_sync;
+
+	q->sq = sq;
+	q->qpn_shifted = qpn_shifted;
+	q->depth = depth;
+	q->rkey_data = rkey_data;
+	q->rkey_sync = rkey_sync;
+}
+
+/* As wqe.h takes them; q has room for that. */
+GDR_DEVICE const struct gdri_qp *gdri_post_q(const struct gdri_post *p, struct gdri_qp *q)
+{
+	q->sq = p->q.sq;
+	q->qpn_shifted = p->q.qpn_shifted;
+	q->depth = p->q.depth;
+	q->rkey_data = p->q.rkey_data;
+	q->rkey_sync = p->q.rkey_sync;
+	return q;
 }
 
 /* Who posts together: the same queue, the same shape, the same way. way: 0 the short one, else 1 and whether a fence is
@@ -66,73 +89,92 @@ GDR_DEVICE uint64_t gdri_post_key(const struct gdri_qp *qp, uint32_t blocks, uin
 }
 
 /* What the leader found, for all of the group. */
-GDR_DEVICE void gdri_post_share(const struct gdri_post *p, uint64_t *base)
+GDR_DEVICE uint64_t gdri_post_share(uint32_t mask, uint64_t base)
 {
-	if (gdri_post_is_single(p->mask))
-		return;
-	*base = gdr_shfl_u64(p->mask, *base, gdri_ffs_u32(p->mask));
-	gdr_sync_warp(p->mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
+	if (gdri_post_is_single(mask))
+		return base;
+	base = gdr_shfl_u64(mask, base, gdri_ffs_u32(mask));
+	gdr_sync_warp(mask); /* a shuffle orders no memory: the leader's look at limit before our WQEs */
+	return base;
 }
 
 /* The caller's part of the group's blocks. */
-GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint64_t base, uint32_t blocks, uint32_t last2,
-				uint32_t due)
+GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint32_t mask, uint64_t base, uint32_t blocks, uint32_t last2,
+			       uint32_t due)
 {
-	uint32_t count = gdri_popc(p->mask), rank = gdri_popc(p->mask & gdri_lanes_below());
+	uint32_t count = gdri_popc(mask), rank = gdri_popc(mask & gdri_lanes_below());
 
-	p->base = base;
-	p->n = count * blocks;
+	p->mask = mask;
+	p->n = (uint16_t)(count * blocks);
 	p->index = base + (uint64_t)rank * blocks;
 	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
 	p->fm = due && !rank ? GDRI_FM_FENCE : 0; /* the leader's stands before all */
 	p->leader = !rank;
-	p->last2 = last2;
+	p->last2 = (uint8_t)last2;
+}
+
+/* Who posts together the long way, and whether a fence is due, which they keep. p->index, until they have blocks: what
+ * to mark the queue with. */
+GDRI_NOINLINE void gdri_post_group_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+				       struct gdri_post *p)
+{
+	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq;
+	uint32_t due = (uint32_t)gdri_sq_fence_due(dev, qp, &seq), most = qp->depth / 4, mask;
+
+	p->index = seq;
+	p->strict = seq != fences;
+	p->fm = due ? GDRI_FM_FENCE : 0;
+	p->last2 = (uint8_t)last2;
+	mask = gdri_group(gdri_post_key(qp, blocks, last2, 1 + due));
+	if (gdri_unlikely(gdri_popc(mask) * blocks > most))
+		mask = gdri_group_part(mask, most / blocks);
+	p->mask = mask;
+}
+
+/* base: what the leader found, blocks or a status. */
+GDRI_NOINLINE int gdri_post_take_any(struct gdri_post *p, uint64_t base, uint32_t blocks)
+{
+	base = gdri_post_share(p->mask, base);
+	gdri_post_take(p, p->mask, base, blocks, p->last2, p->fm);
+	p->ahead = GDRI_WINDOW; /* many */
+	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
 }
 
 /* What the short way below has no room for: a group that is larger than its share of the ring, a wait. Out of
- * line, and what it finds comes by memory: the short way is to keep no registers for it. */
-struct gdri_post_place { /* of a post, all but what is constant */
-	uint64_t index, base;
-	uint32_t n, mask, ce, fm, leader, strict;
-};
-
+ * line, and what it finds comes by memory: the short way is to keep no registers for it. Sets all but what is
+ * constant. */
 GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
-				      uint32_t last2, struct gdri_post_place *at)
+				      uint32_t last2, struct gdri_post *p)
 {
-	struct gdri_post here, *p = &here;
-	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = 0;
-	uint32_t due, count, rank;
+	uint64_t base = 0;
 	int ret;
 
 	GDRI_BY_ABI(gdri_post_begin_any);
-	p->q.depth = qp->depth;
-	due = gdri_sq_fence_due(dev, qp, &seq);
-	p->strict = seq != fences;
-	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 1 + due));
-	count = gdri_popc(p->mask);
-	if (gdri_unlikely(count * blocks > p->q.depth / 4)) {
-		p->mask = gdri_group_part(p->mask, p->q.depth / 4 / blocks);
-		count = gdri_popc(p->mask);
-	}
-	rank = gdri_popc(p->mask & gdri_lanes_below());
-	if (!rank) {
-		ret = gdri_sq_reserve(dev, qp, count * blocks, &base);
+	GDRI_DEV_CONSTANT(dev);
+	gdri_post_group_any(dev, qp, blocks, last2, p);
+	if (!(p->mask & gdri_lanes_below())) {
+		ret = gdri_sq_reserve(dev, qp, gdri_popc(p->mask) * blocks, &base);
 		if (gdri_unlikely(ret))
 			base = (uint64_t)(int64_t)ret;
-		else if (gdri_unlikely(due))
-			gdri_sq_fenced(qp, seq);
+		else if (gdri_unlikely(p->fm))
+			gdri_sq_fenced(qp, p->index);
 	}
-	gdri_post_share(p, &base);
-	gdri_post_take(p, base, blocks, last2, due);
-	at->index = p->index;
-	at->base = p->base;
-	at->n = p->n;
-	at->mask = p->mask;
-	at->ce = p->ce;
-	at->fm = p->fm;
-	at->leader = p->leader;
-	at->strict = p->strict;
-	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
+	return gdri_post_take_any(p, base, blocks);
+}
+
+/* On the host device p stays in registers as long as nobody is handed its address. */
+GDR_DEVICE int gdri_post_begin_away(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+				    struct gdri_post *p)
+{
+	struct gdri_post away;
+	int ret;
+
+	if (!GDRI_SHORT_WAYS)
+		return gdri_post_begin_any(dev, qp, blocks, last2, p);
+	ret = gdri_post_begin_any(dev, qp, blocks, last2, &away);
+	away.q = p->q;
+	*p = away;
+	return ret;
 }
 
 /* Reserves `blocks` (at most 8) for the caller, together with the lanes that are here with
@@ -142,59 +184,53 @@ GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, 
  * p->ce, and calls gdri_post_end.
  *
  * All that is asked before the reservation is asked for at once: leave to reserve, too, though a fence may be due. */
-GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
-			       uint32_t last2, struct gdri_post *p)
+GDR_DEVICE int gdri_post_now(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+			     struct gdri_post *p)
 {
 	/* A1, by F1 in gdri_sq_publish_first. If it is that far when the caller gets this block, nobody but the caller
 	 * will move it. */
 	uint64_t ready = gdri_ld_fenced_u64(&qp->ready);
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM, room = 0;
-	struct gdri_post_place any;
-	uint32_t due, n;
-	int ret, leads;
+	uint32_t due, n, depth, mask = gdri_group(gdri_post_key(qp, blocks, last2, 0));
+	int leads = !(mask & gdri_lanes_below());
 
-	p->mask = gdri_group(gdri_post_key(qp, blocks, last2, 0));
-	n = gdri_popc(p->mask) * blocks;
-	leads = !(p->mask & gdri_lanes_below());
+	n = gdri_popc(mask) * blocks;
 	if (leads)
 		room = gdri_sq_take(qp, n);
-	gdri_qp_constants(&p->q, qp);
+	depth = qp->depth;
 	due = gdri_sq_fence_due(dev, qp, &seq);
-	if (!gdri_post_is_single(p->mask))
-		due = gdr_ballot(p->mask, (int)due);
+	if (!gdri_post_is_single(mask))
+		due = gdr_ballot(mask, (int)due);
 	p->strict = seq != fences;
 	if (leads) {
-		if (gdri_likely(gdri_sq_enough(room, n) && !due && n <= p->q.depth / 4))
+		if (gdri_likely(gdri_sq_enough(room, n) && !due && n <= depth / 4))
 			base = gdri_sq_next(qp, n);
 		else
 			gdri_sq_give_back(qp, n);
 	}
-	p->ahead = gdri_sq_ahead(ready, base); /* many, where nothing was reserved */
-	gdri_post_share(p, &base);
-	if (gdri_unlikely(base == GDRI_NO_ROOM)) {
-		ret = gdri_post_begin_any(dev, qp, blocks, last2, &any);
-		p->index = any.index;
-		p->base = any.base;
-		p->n = any.n;
-		p->mask = any.mask;
-		p->ce = any.ce;
-		p->fm = any.fm;
-		p->leader = any.leader;
-		p->last2 = last2;
-		p->strict = any.strict;
-		return ret;
-	}
-	gdri_post_take(p, base, blocks, last2, 0);
-	return 0;
+	gdri_entries_set(&p->q, qp); /* while the reservation is under way */
+	p->ahead = (uint8_t)gdri_sq_ahead(ready, base); /* many, where nothing was reserved */
+	base = gdri_post_share(mask, base);
+	if (gdri_unlikely(base == GDRI_NO_ROOM))
+		return 0;
+	gdri_post_take(p, mask, base, blocks, last2, 0);
+	return 1;
+}
+
+GDR_DEVICE int gdri_post_begin(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
+			       uint32_t last2, struct gdri_post *p)
+{
+	return gdri_likely(gdri_post_now(dev, qp, blocks, last2, p)) ? 0
+								     : gdri_post_begin_away(dev, qp, blocks, last2, p);
 }
 
 GDR_DEVICE int gdri_post_publish(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
 	if (!GDRI_SPINS)
-		return gdri_sq_publish(dev, qp, p->base, p->n, p->last2);
+		return gdri_sq_publish(dev, qp, p->index, p->n, p->last2);
 	if (gdri_unlikely(p->ahead))
-		return gdri_sq_publish_later(dev, qp, p->base, p->n, p->last2, p->ahead);
-	gdri_sq_publish_first(dev, qp, p->base, p->n, p->last2);
+		return gdri_sq_publish_later(dev, qp, p->index, p->n, p->last2, p->ahead);
+	gdri_sq_publish_first(dev, qp, p->index, p->n, p->last2);
 	return 0;
 }
 

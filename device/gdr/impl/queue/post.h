@@ -42,85 +42,33 @@ GDR_DEVICE struct gdri_qp *gdri_op_queue(const struct gdri_dev *dev, const struc
 
 /* ---- a post in steps ---- */
 
-/* Under CUDA reservation and publication are out of line, and what the steps share lies in memory, so that none of
- * them keeps the others' values in registers. */
+/* Under CUDA reservation and publication are out of line. */
 #if !GDRI_SHORT_WAYS
-struct gdri_opened {
-	uint64_t index; /* the leader's is the group's first */
-	uint8_t *sq;
-	uint32_t mask, qpn_shifted, depth;
-	gdri_be32_t rkey_data, rkey_sync;
-	uint16_t n;
-	uint8_t ce, fm, leader, last2, strict, ahead;
-};
-
-GDR_DEVICE void gdri_opened_set(struct gdri_opened *at, const struct gdri_post *p)
+GDRI_NOINLINE int gdri_post_open_now(struct gdri_qp *qp, uint32_t blocks, uint32_t last2, struct gdri_post *p)
 {
-	at->index = p->index;
-	at->sq = p->q.sq;
-	at->mask = p->mask;
-	at->qpn_shifted = p->q.qpn_shifted;
-	at->depth = p->q.depth;
-	at->rkey_data = p->q.rkey_data;
-	at->rkey_sync = p->q.rkey_sync;
-	at->n = (uint16_t)p->n;
-	at->ce = (uint8_t)p->ce;
-	at->fm = (uint8_t)p->fm;
-	at->leader = (uint8_t)p->leader;
-	at->last2 = (uint8_t)p->last2;
-	at->strict = (uint8_t)p->strict;
-	at->ahead = (uint8_t)p->ahead;
+	GDRI_BY_ABI(gdri_post_open_now);
+	return gdri_post_now(gdri_dev(), qp, blocks, last2, p);
 }
 
-/* For a step, which has room for it. */
-GDR_DEVICE const struct gdri_post *gdri_opened_post(const struct gdri_opened *at, struct gdri_post *p)
+GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+			      struct gdri_post *p)
 {
-	p->index = at->index;
-	p->base = at->index;
-	p->q.sq = at->sq;
-	p->mask = at->mask;
-	p->q.qpn_shifted = at->qpn_shifted;
-	p->q.depth = at->depth;
-	p->q.rkey_data = at->rkey_data;
-	p->q.rkey_sync = at->rkey_sync;
-	p->n = at->n;
-	p->ce = at->ce;
-	p->fm = at->fm;
-	p->leader = at->leader;
-	p->last2 = at->last2;
-	p->strict = at->strict;
-	p->ahead = at->ahead;
-	return p;
+	return gdri_likely(gdri_post_open_now(qp, blocks, last2, p)) ? 0
+								     : gdri_post_begin_any(dev, qp, blocks, last2, p);
 }
 
-GDRI_NOINLINE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
-				 struct gdri_opened *at)
+GDRI_NOINLINE int gdri_post_close(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
-	struct gdri_post p;
-	int ret;
-
-	GDRI_BY_ABI(gdri_post_open);
-	dev = gdri_dev();
-	ret = gdri_post_begin(dev, qp, blocks, last2, &p);
-	gdri_opened_set(at, &p);
-	return ret;
-}
-
-GDRI_NOINLINE int gdri_post_close(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_opened *at)
-{
-	struct gdri_post p;
-
 	GDRI_BY_ABI(gdri_post_close);
-	(void)dev;
-	return gdri_post_end(gdri_dev(), qp, gdri_opened_post(at, &p));
+	(void)dev; /* a constant, which takes no register */
+	return gdri_post_end(gdri_dev(), qp, p);
 }
 #else
-#define gdri_opened gdri_post
 #define gdri_post_close gdri_post_end
 
 /* A lone thread has nobody to post together with. */
 GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
-			      struct gdri_opened *p)
+			      struct gdri_post *p)
 {
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq;
 
@@ -129,47 +77,46 @@ GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 	p->index = gdri_sq_reserve_now(qp, blocks);
 	if (gdri_unlikely(p->index == GDRI_NO_ROOM))
 		return gdri_post_begin(dev, qp, blocks, last2, p);
-	p->base = p->index;
-	p->n = blocks;
+	p->n = (uint16_t)blocks;
 	p->mask = 1;
 	p->ce = GDRI_CE_ALWAYS;
 	p->fm = 0;
 	p->leader = 1;
-	p->last2 = last2;
+	p->last2 = (uint8_t)last2;
 	p->strict = seq != fences;
 	p->ahead = GDRI_WINDOW;
-	gdri_qp_constants(&p->q, qp);
+	gdri_entries_set(&p->q, qp);
 	return 0;
-}
-
-GDR_DEVICE const struct gdri_post *gdri_opened_post(const struct gdri_opened *at, struct gdri_post *p)
-{
-	(void)p;
-	return at;
 }
 #endif
 
 /* ---- reads: their completion ---- */
 
+GDRI_SLOW void gdri_write_dump(const struct gdri_dev *dev, const struct gdri_post *p)
+{
+	struct gdri_qp q;
+
+	gdri_wqe_dump(gdri_post_q(p, &q), p->index, p->ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
+}
+
 /* Where the NIC's writes may still be on their way when the CQE is seen: a DUMP
  * behind the reads flushes them. */
 GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
 {
-	struct gdri_opened opened;
-	struct gdri_post own;
-	const struct gdri_post *p;
-	int ret = gdri_post_open(dev, qp, 1, 0, &opened);
+	struct gdri_post p;
+	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
+	ret = gdri_post_open(dev, qp, 1, 0, &p);
 	if (ret)
 		return ret;
-	p = gdri_opened_post(&opened, &own);
-	gdri_wqe_dump(&p->q, p->index, p->ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
-	ret = gdri_post_close(dev, qp, &opened);
-	return ret ? ret : gdri_qp_wait(dev, qp, opened.index + 1, op);
+	gdri_write_dump(dev, &p);
+	ret = gdri_post_close(dev, qp, &p);
+	return ret ? ret : gdri_qp_wait(dev, qp, p.index + 1, op);
 }
 
 /* Waits for a read and makes its data visible. */
-GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+GDRI_SLOW int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
 			      uint32_t op)
 {
 	int ret = gdri_qp_wait(dev, qp, target, op);
@@ -201,31 +148,36 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 		gdri_wqe_word(q, index, ce, off, q->rkey_sync, value, 8);
 }
 
-/* A scalar, with the strict key, for it may be a flag; a put of 8 bytes; the signal of an operation. No loop, no
- * array, as a GPU's thread likes it. */
+/* The strict key but for puts: a scalar may be a flag. No loop, no array, as a GPU's thread likes it. */
+GDRI_SLOW void gdri_write_word(const struct gdri_dev *dev, const struct gdri_post *p, const struct gdri_operation *o)
+{
+	uint64_t off = gdri_heap_offset(dev, gdri_op_word(o));
+	struct gdri_qp own;
+	const struct gdri_qp *q = gdri_post_q(p, &own);
+
+	if (o->op == GDRI_PUT)
+		gdri_wqe_word(q, p->index, p->ce | p->fm, off, gdri_post_rkey(p), o->value, 8);
+	else if (o->op == GDRI_P)
+		gdri_wqe_word(q, p->index, p->ce | p->fm, off, q->rkey_sync, o->value, o->size);
+	else
+		gdri_wqe_signal(dev, q, p->index, p->ce | p->fm, off, o->value, o->kind);
+}
+
+/* A scalar; a put of 8 bytes; the signal of an operation. */
 GDRI_NOINLINE int gdri_post_word(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
-	const struct gdri_post *p;
-	struct gdri_opened opened;
-	struct gdri_post own;
-	uint64_t value = 0, off;
+	struct gdri_post p;
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (o->op == GDRI_PUT)
-		gdri_ld_bytes_8(&value, o->local);
-	ret = gdri_post_open(dev, qp, 1, 0, &opened);
+		gdri_ld_bytes_8(&o->value, o->local);
+	ret = gdri_post_open(dev, qp, 1, 0, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	off = gdri_heap_offset(dev, gdri_op_word(o));
-	p = gdri_opened_post(&opened, &own);
-	if (o->op == GDRI_PUT)
-		gdri_wqe_word(&p->q, p->index, p->ce | p->fm, off, gdri_post_rkey(p), value, 8);
-	else if (o->op == GDRI_P)
-		gdri_wqe_word(&p->q, p->index, p->ce | p->fm, off, p->q.rkey_sync, o->value, o->size);
-	else
-		gdri_wqe_signal(dev, &p->q, p->index, p->ce | p->fm, off, o->value, o->kind);
-	return gdri_post_close(dev, qp, &opened);
+	gdri_write_word(dev, &p, o);
+	return gdri_post_close(dev, qp, &p);
 }
 
 /* 1, 2, 4 or 8 bytes. */
@@ -262,6 +214,7 @@ struct gdri_message {
 	uint8_t in_entry; /* data stands in the WQE: a write of at most GDRI_INLINE_MAX bytes, whose source may be
 			   * reused at once */
 	uint8_t signal;	  /* behind the data */
+	uint64_t target;  /* once it is posted: what to wait for */
 	struct gdri_local l;
 };
 
@@ -274,74 +227,75 @@ GDR_DEVICE void gdri_message_at(struct gdri_message *m, const struct gdri_operat
 	m->signal = o->op == GDRI_PUT_SIGNAL && left <= GDRI_MSG_MAX;
 }
 
-GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_opened *opened,
-				   const struct gdri_operation *o, uint32_t ce)
+/* Of the data: the CQE is that of the signal, if there is one. */
+GDR_DEVICE uint32_t gdri_message_ce(const struct gdri_post *p, const struct gdri_message *m)
+{
+	return (m->signal ? GDRI_CE_ERROR_ONLY : p->ce) | p->fm;
+}
+
+GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_post *p,
+				   const struct gdri_operation *o, const struct gdri_message *m)
 {
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	/* callers have no more; the compiler cannot know */
 	uint32_t len = o->len < sizeof(v) ? (uint32_t)o->len : (uint32_t)sizeof(v);
-	const struct gdri_post *p;
-	struct gdri_post own;
+	struct gdri_qp q;
 
 	gdri_ld_bytes(v, o->local, len);
-	p = gdri_opened_post(opened, &own);
-	gdri_wqe_write_inline(&p->q, p->index, ce, gdri_heap_offset(dev, o->remote), gdri_post_rkey(p), v, len);
+	gdri_wqe_write_inline(gdri_post_q(p, &q), p->index, gdri_message_ce(p, m), gdri_heap_offset(dev, o->remote),
+			      gdri_post_rkey(p), v, len);
 }
 
-GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_opened *opened,
-				 const struct gdri_operation *o, const struct gdri_message *m, uint32_t ce)
+GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_post *p,
+				 const struct gdri_operation *o, const struct gdri_message *m)
 {
-	struct gdri_post own;
-	const struct gdri_post *p = gdri_opened_post(opened, &own);
 	int get = o->op == GDRI_GET;
+	struct gdri_qp q;
 
-	gdri_wqe_rdma(&p->q, p->index, get ? GDRI_OP_READ : GDRI_OP_WRITE, ce,
+	gdri_wqe_rdma(gdri_post_q(p, &q), p->index, get ? GDRI_OP_READ : GDRI_OP_WRITE,
+		      gdri_message_ce(p, m),
 		      gdri_heap_offset(dev, o->remote) + m->at, get ? p->q.rkey_data : gdri_post_rkey(p),
 		      m->l.addr + m->at, m->l.lkey, m->n);
 }
 
-GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_opened *opened,
+GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_post *p,
 				   const struct gdri_operation *o)
 {
-	struct gdri_post own;
-	const struct gdri_post *p = gdri_opened_post(opened, &own);
+	struct gdri_qp q;
 
-	gdri_wqe_signal(dev, &p->q, p->index + 1, p->ce, gdri_heap_offset(dev, o->sig), o->value, o->kind);
+	gdri_wqe_signal(dev, gdri_post_q(p, &q), p->index + 1, p->ce, gdri_heap_offset(dev, o->sig), o->value, o->kind);
 }
 
-/* Data and signal on one queue, which executes them in order: one reservation, one doorbell, one CQE. *target: what to
- * wait for. */
-GDR_DEVICE int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m,
-				 uint64_t *target)
+/* Data and signal on one queue, which executes them in order: one reservation, one doorbell, one CQE. */
+GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
-	struct gdri_opened opened;
-	uint32_t ce;
-	int ret = gdri_post_open(dev, qp, 1 + m->signal, 0, &opened);
+	struct gdri_post p;
+	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
+	ret = gdri_post_open(dev, qp, 1 + m->signal, 0, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	ce = (m->signal ? GDRI_CE_ERROR_ONLY : opened.ce) | opened.fm;
 	if (m->in_entry)
-		gdri_message_inline(dev, &opened, o, ce);
+		gdri_message_inline(dev, &p, o, m);
 	else
-		gdri_message_rdma(dev, &opened, o, m, ce);
+		gdri_message_rdma(dev, &p, o, m);
 	if (m->signal)
-		gdri_message_signal(dev, &opened, o);
-	*target = opened.index + 1 + m->signal;
-	return gdri_post_close(dev, qp, &opened);
+		gdri_message_signal(dev, &p, o);
+	m->target = p.index + 1 + m->signal;
+	return gdri_post_close(dev, qp, &p);
 }
 
 /* Until what was read is here and visible, or the source of what was written may be reused. */
-GDR_DEVICE int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m,
-			       uint64_t target)
+GDRI_SLOW int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	int ret;
 
 	if (o->op != GDRI_GET)
-		return gdri_qp_wait(dev, qp, target, o->op);
-	ret = gdri_read_wait(dev, qp, target, o->op);
+		return gdri_qp_wait(dev, qp, m->target, o->op);
+	ret = gdri_read_wait(dev, qp, m->target, o->op);
 	if (gdri_unlikely(m->l.lkey.be != dev->lkey.be)) /* a buffer, perhaps the host's, beyond the scope of F4 */
 		gdri_fence_sys();
 	return ret;
@@ -350,19 +304,20 @@ GDR_DEVICE int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation
 /* Put, get and put with signal, of any length but 0. */
 GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation *o)
 {
-	uint64_t target = 0, at;
 	struct gdri_message m;
+	uint64_t at;
 	int ret = 0;
 
+	GDRI_DEV_CONSTANT(dev);
 	m.in_entry = o->op != GDRI_GET && o->len <= GDRI_INLINE_MAX;
 	if (!m.in_entry)
 		ret = gdri_local(dev, o->local, o->len, &m.l, o->op, o->pe);
 	GDRI_NOT_UNROLLED
 	for (at = 0; !ret && at < o->len; at += m.n) {
 		gdri_message_at(&m, o, at);
-		ret = gdri_post_message(dev, o, &m, &target);
+		ret = gdri_post_message(dev, o, &m);
 	}
-	return ret || o->nbi || m.in_entry ? ret : gdri_post_await(dev, o, &m, target);
+	return ret || o->nbi || m.in_entry ? ret : gdri_post_await(dev, o, &m);
 }
 
 /* ... and of none. */

@@ -49,16 +49,17 @@ GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, ui
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_limit limit;
-	uint64_t ready, seen = 0;
-	uint32_t round = 0;
+	uint64_t ready;
+	uint32_t round = 0, seen = 0; /* the end of the last one: whether it moves */
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
 	gdri_limit_start(&limit);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
-		if (ready != seen)
+		if ((uint32_t)ready != seen)
 			gdri_limit_anew(&limit);
-		seen = ready;
+		seen = (uint32_t)ready;
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another one gave up */
 			return ret;
@@ -186,28 +187,24 @@ GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_sq_pass_on(dev, qp, b, base, n + run, 0, 0);
 }
 
-/* Who can mark waits for the baton, or until another one has handed on its blocks. It looks at nothing else meanwhile:
- * all who wait look at once. */
-GDR_DEVICE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
-				      uint32_t ahead)
+/* Who can mark waits a while for the baton, or until another one has handed on its blocks. It looks at nothing else
+ * meanwhile: all who wait look at once. 1: they are handed on. */
+GDRI_NOINLINE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					 uint32_t *marked)
 {
-	uint32_t marked = gdri_sq_mark(qp, base, n, ahead);
 	uint64_t ready;
-	int looks = 0, ret;
+	int looks = 0;
 
 	GDRI_NOT_UNROLLED
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) { /* A1, and before the look at marks */
-		if (!marked)
-			marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
-		if (looks++ < GDRI_BATON_SPINS)
-			continue;
-		ret = gdri_sq_wait_baton(dev, qp, base);
-		if (ret)
-			return ret;
+		if (!*marked)
+			*marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
+		if (looks++ >= GDRI_BATON_SPINS)
+			return 0;
 	}
 	if (ready >> 1 == base) /* else another one did it */
-		gdri_sq_hand_on(dev, qp, base, n, marked);
-	return 0;
+		gdri_sq_hand_on(dev, qp, base, n, *marked);
+	return 1;
 }
 
 /* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
@@ -221,44 +218,65 @@ GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base,
 	return gdri_cas_u64(&qp->ready, ready, end << 1 | last2);
 }
 
-/* Who does not mark: who cannot, with many blocks or a last WQE of two, or has few in front. */
-GDR_DEVICE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
-					uint32_t last2)
+/* Who does not mark: who cannot, with many blocks or a last WQE of two, or has few in front. 1: handed on. */
+GDRI_NOINLINE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					   uint32_t last2)
 {
 	uint64_t ready = 0, end = base + n;
 	struct gdri_bell b = gdri_sq_bell(qp);
-	int i, ret;
+	int i;
 
 	GDRI_NOT_UNROLLED
 	for (i = 0; i < GDRI_BATON_SPINS; i++) {
 		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
 			if (gdri_sq_relay(qp, &ready, base, end, last2))
-				return 0;
+				return 1;
 			continue;
 		}
 		ready = gdri_ld_fenced_u64(&qp->ready); /* A1, by the fence in gdri_sq_pass_on */
 		b.rsvd = gdri_ld_relaxed_gpu_u64(&qp->rsvd);
 		if (ready >> 1 == base) {
 			gdri_sq_pass_on(dev, qp, b, base, n, last2, 0);
-			return 0;
+			return 1;
 		}
 	}
-	ret = gdri_sq_wait_baton(dev, qp, base);
-	if (!ret)
-		gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
-	return ret;
+	return 0;
+}
+
+/* Who has waited for the baton. */
+GDR_DEVICE_COLD void gdri_sq_publish_waited(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					    uint32_t last2)
+{
+	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
 }
 
 /* The caller wrote its n blocks from base on, and does not know that it has the baton. last2: its last WQE has two
- * blocks. ahead: gdri_sq_ahead of what it has read. */
+ * blocks. ahead: gdri_sq_ahead of what it has read; GDRI_WINDOW: nothing. */
 GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
 					uint32_t n, uint32_t last2, uint32_t ahead)
 {
+	uint32_t marked;
+	int ret;
+
+	GDRI_DEV_CONSTANT(dev);
 	GDRI_BY_ABI(gdri_sq_publish_later);
 	gdri_fence_release_gpu(); /* own blocks before M1, and R1 in gdri_sq_relay; while one waits it costs nothing */
-	if (last2 || n > GDRI_MARK_MAX || (GDRI_SPINS && ahead <= GDRI_RELAY_AHEAD))
-		return gdri_sq_publish_unmarked(dev, qp, base, n, last2);
-	return gdri_sq_publish_marked(dev, qp, base, n, ahead);
+	if (last2 || n > GDRI_MARK_MAX || (GDRI_SPINS && ahead <= GDRI_RELAY_AHEAD)) {
+		if (gdri_sq_publish_unmarked(dev, qp, base, n, last2))
+			return 0;
+		ret = gdri_sq_wait_baton(dev, qp, base);
+		if (!ret)
+			gdri_sq_publish_waited(dev, qp, base, n, last2);
+		return ret;
+	}
+	marked = gdri_sq_mark(qp, base, n, ahead);
+	GDRI_NOT_UNROLLED
+	while (!gdri_sq_publish_marked(dev, qp, base, n, &marked)) {
+		ret = gdri_sq_wait_baton(dev, qp, base);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* gdri_sq_publish_later for who has read nothing. */

@@ -16,7 +16,7 @@ GDR_DEVICE_COLD void gdri_qp_mark_used(struct gdri_dev *dev, const struct gdri_q
 		gdri_or_u64(&dev->used[i >> 6], bit);
 }
 
-GDR_DEVICE_COLD int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
+GDR_DEVICE int gdri_qp_is_used(const struct gdri_dev *dev, const struct gdri_qp *qp)
 {
 	uint64_t i = (uint64_t)(qp - dev->qps);
 

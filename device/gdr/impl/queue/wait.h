@@ -12,88 +12,96 @@
  * it, while there is room that it would take. */
 #define GDRI_TURN_NS 250000000ull
 
-struct gdri_turn {
+/* A wait for room: for its steps, which keep nothing else. */
+struct gdri_room {
+	struct gdri_waiter w;
+	struct gdri_qp *qp;
+	uint64_t unused_ns; /* since when there is room that those whose turn it is leave; 0: there is none */
+	uint32_t n;	    /* blocks */
 	uint32_t side;
-	uint64_t unused_ns; /* since when there is such room; 0: there is none */
 };
 
-GDR_DEVICE_COLD int gdri_turn_unused(const struct gdri_dev *dev, const struct gdri_waiter *w, int spare,
-				     struct gdri_turn *t)
+GDR_DEVICE int gdri_room_unused(const struct gdri_dev *dev, struct gdri_room *r, int spare)
 {
-	if (!spare || !w->limit.start_ns)
-		t->unused_ns = 0;
-	else if (!t->unused_ns)
-		t->unused_ns = w->limit.next_ns;
-	return t->unused_ns && w->limit.next_ns - t->unused_ns > gdri_min_u64(GDRI_TURN_NS, dev->timeout_ns / 8);
+	if (!spare || !r->w.limit.start_ns)
+		r->unused_ns = 0;
+	else if (!r->unused_ns)
+		r->unused_ns = r->w.limit.next_ns;
+	return r->unused_ns && r->w.limit.next_ns - r->unused_ns > gdri_min_u64(GDRI_TURN_NS, dev->timeout_ns / 8);
 }
 
-/* One look for who waits: 1 the caller has leave for n blocks; else as gdri_sq_look. */
-GDR_DEVICE_COLD int gdri_sq_try(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, const struct gdri_waiter *w,
-				struct gdri_turn *t)
+/* One look for who waits: 1 the caller has leave for the blocks; else as gdri_sq_look. */
+GDR_DEVICE_COLD int gdri_room_look(struct gdri_dev *dev, struct gdri_room *r)
 {
-	int ret, turn = gdri_gate_turn(qp, t->side, 0);
+	int turn = gdri_gate_turn(r->qp, r->side, 0);
+	int ret = gdri_sq_look(dev, r->qp, turn ? r->n : r->qp->depth / 4);
 
-	ret = gdri_sq_look(dev, qp, turn ? n : qp->depth / 4);
+	GDRI_DEV_CONSTANT(dev);
 	if (ret < 0)
 		return ret;
-	if (!turn && gdri_turn_unused(dev, w, ret, t))
-		turn = gdri_gate_turn(qp, t->side, 1);
-	return ret && (turn ? gdri_sq_take_free(qp, n) : gdri_sq_take_spare(qp, n));
+	if (!turn && gdri_room_unused(dev, r, ret))
+		turn = gdri_gate_turn(r->qp, r->side, 1);
+	return ret && (turn ? gdri_sq_take_free(r->qp, r->n) : gdri_sq_take_spare(r->qp, r->n));
 }
 
-/* Until the caller has leave for n blocks (1), or an error. */
-GDR_DEVICE_COLD int gdri_sq_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, struct gdri_waiter *w)
+/* Until the caller has leave for the blocks (1), or an error. */
+GDR_DEVICE int gdri_room_wait(struct gdri_dev *dev, struct gdri_room *r)
 {
-	struct gdri_turn t = {gdri_gate_enter(qp), 0};
 	int ret;
 
-	while (!(ret = gdri_sq_try(dev, qp, n, w, &t))) {
-		ret = gdri_wait_step(dev, w);
+	r->side = gdri_gate_enter(r->qp);
+	r->unused_ns = 0;
+	GDRI_NOT_UNROLLED
+	while (!(ret = gdri_room_look(dev, r))) {
+		ret = gdri_wait_step(dev, &r->w);
 		if (ret)
 			break;
-		gdri_wait_moves(dev, w, gdri_ld_relaxed_gpu_u64(&qp->done));
+		gdri_wait_moves(dev, &r->w, gdri_ld_relaxed_gpu_u64(&r->qp->done));
 	}
-	gdri_gate_leave(qp, t.side);
+	gdri_gate_leave(r->qp, r->side);
 	return ret;
+}
+
+/* The first look: as gdri_room_look, but that nobody is waited for. */
+GDR_DEVICE_COLD int gdri_room_try(struct gdri_dev *dev, struct gdri_room *r)
+{
+	int ret = gdri_sq_look(dev, r->qp, r->n);
+
+	return ret > 0 ? gdri_sq_take_now(r->qp, r->n) || gdri_sq_take_spare(r->qp, r->n) : ret;
 }
 
 /* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
  * never waiting for it. */
 GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
 {
-	struct gdri_waiter w;
+	struct gdri_room r;
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (!qp->sq)
 		return -GDR_ESTATE;
 	gdri_qp_mark_used(dev, qp);
-	gdri_wait_begin_queue(&w, GDRI_QUEUE_FULL, qp);
-	ret = gdri_sq_look(dev, qp, n);
-	if (ret > 0)
-		ret = gdri_sq_take_now(qp, n) || gdri_sq_take_spare(qp, n);
+	r.qp = qp;
+	r.n = n;
+	gdri_wait_begin_queue(&r.w, GDRI_QUEUE_FULL, qp);
+	ret = gdri_room_try(dev, &r);
 	if (!ret)
-		ret = gdri_sq_wait(dev, qp, n, &w);
+		ret = gdri_room_wait(dev, &r);
 	if (gdri_unlikely(ret < 0)) {
-		gdri_wait_leave(dev, &w);
+		gdri_wait_leave(dev, &r.w);
 		return ret;
 	}
-	gdri_wait_end(dev, &w);
+	gdri_wait_end(dev, &r.w);
 	return 0;
 }
 
 /* gdri_sq_reserve_now, waiting for room. */
 GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
 {
-	int ret;
+	int ret = gdri_likely(gdri_sq_take_now(qp, n)) ? 0 : gdri_sq_room(dev, qp, n);
 
-	*base = gdri_sq_reserve_now(qp, n);
-	if (gdri_likely(*base != GDRI_NO_ROOM))
-		return 0;
-	ret = gdri_sq_room(dev, qp, n);
-	if (ret)
-		return ret;
-	*base = gdri_sq_next(qp, n);
-	return 0;
+	*base = gdri_likely(!ret) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM;
+	return ret;
 }
 
 /* ---- completion ---- */
@@ -104,6 +112,7 @@ GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	struct gdri_waiter w;
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
 	GDRI_BY_ABI(gdri_qp_wait_long);
 	gdri_wait_begin_queue(&w, op, qp);
 	for (;;) {

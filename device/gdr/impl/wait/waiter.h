@@ -36,7 +36,7 @@
 #define GDRI_LIMIT_FIRST_NS 1000000ull /* a wait this long is published */
 #define GDRI_LIMIT_EVERY_NS 4000000ull /* from then on between looks at all else than the condition */
 
-GDR_DEVICE_COLD uint64_t gdri_min_u64(uint64_t a, uint64_t b)
+GDR_DEVICE uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -150,7 +150,7 @@ GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uin
 
 /* A PE that stands still is named by those that wait for it: whoever does anything in a wait
  * moves the heartbeat. */
-GDR_DEVICE_COLD void gdri_wait_heartbeat(struct gdri_dev *dev, const struct gdri_waiter *w)
+GDR_DEVICE void gdri_wait_heartbeat(struct gdri_dev *dev, const struct gdri_waiter *w)
 {
 	uint32_t *heartbeat;
 
