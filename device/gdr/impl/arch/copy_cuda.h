@@ -8,62 +8,92 @@
 
 #include <gdr/impl/arch/unit.h>
 
-#define GDRI_COPY_ROWS 8 /* accesses of a thread in flight */
-#define GDRI_COPY_NEAR_ROWS 4 /* accesses in flight of a thread that finds its source near */
+#define GDRI_COPY_GROUP_ROWS 8 /* accesses in flight of each thread of a warp or a block */
+#define GDRI_COPY_ODD_ROWS 7 /* of these, where they move the ends in bytes: a register less for a row */
+#define GDRI_COPY_ALONE_ROWS 6 /* of one thread alone */
+#define GDRI_COPY_LEAN_ROWS 4 /* of any on the slow path */
+#define GDRI_COPY_NEAR_ROWS 4 /* of a thread that finds its source near */
+#define GDRI_COPY_AHEAD 16 /* words that bring it near, */
+#define GDRI_COPY_AHEAD_FAR 32 /* from a peer, */
+#define GDRI_COPY_AHEAD_LEAN 16 /* on the slow path */
 
 /* Row k of the rest: its load stands before all stores, those of the rows behind it inside. No value is
- * without a definition anywhere, which the compiler would keep in memory. */
+ * without a definition anywhere, which the compiler would keep in memory. m is n: the distances of stores, which would
+ * be kept from those of loads. */
 #define GDRI_COPY_ROW(T, k, behind)                                                                \
 	if ((k) * (int)n < left) {                                                                 \
 		T v##k = s[(k) * n];                                                               \
-		behind d[(k) * n] = v##k;                                                          \
+		behind d[(k) * m] = v##k;                                                          \
 	}
+#define GDRI_COPY_REST_4(T)                                                                        \
+	GDRI_COPY_ROW(T, 0, GDRI_COPY_ROW(T, 1, GDRI_COPY_ROW(T, 2, GDRI_COPY_ROW(T, 3, ))))
+#define GDRI_COPY_REST_6(T)                                                                        \
+	GDRI_COPY_ROW(T, 0, GDRI_COPY_ROW(T, 1, GDRI_COPY_ROW(T, 2, GDRI_COPY_ROW(T, 3,            \
+	GDRI_COPY_ROW(T, 4, GDRI_COPY_ROW(T, 5, ))))))
+#define GDRI_COPY_REST_7(T)                                                                        \
+	GDRI_COPY_ROW(T, 0, GDRI_COPY_ROW(T, 1, GDRI_COPY_ROW(T, 2, GDRI_COPY_ROW(T, 3,            \
+	GDRI_COPY_ROW(T, 4, GDRI_COPY_ROW(T, 5, GDRI_COPY_ROW(T, 6, )))))))
+#define GDRI_COPY_REST_8(T)                                                                        \
+	GDRI_COPY_ROW(T, 0, GDRI_COPY_ROW(T, 1, GDRI_COPY_ROW(T, 2, GDRI_COPY_ROW(T, 3,            \
+	GDRI_COPY_ROW(T, 4, GDRI_COPY_ROW(T, 5, GDRI_COPY_ROW(T, 6, GDRI_COPY_ROW(T, 7, ))))))))
+#define GDRI_COPY_REST(T, rows) GDRI_COPY_REST_OF(T, rows)
+#define GDRI_COPY_REST_OF(T, rows) GDRI_COPY_REST_##rows(T)
 
-/* From s to d, as far as `end` of the source, by thread `rank` of n: first ROWS rows of each warp at a
- * time, whose distance is a constant (`apart`: 32, or 1 of one thread alone, which begins at `first`);
- * what is less than that for all goes round, so that no warp has much more than the others. */
-#define GDRI_COPY(T, name, apart)                                                                  \
-	GDR_DEVICE void gdri_copy_##name(T *d, const T *s, const T *end, uint32_t first,           \
-					 uint32_t rank, uint32_t n)                                \
+/* From s to d, as far as `end` of the source, by thread `rank` of n: first `rows` rows of each warp at a
+ * time, whose distance is a constant (`apart`: 32, or 1 of one thread alone);
+ * what is less than that for all goes round, so that no warp has much more than the others. What is hidden from the
+ * compiler would take registers beside those of the rows: it is found anew. */
+#define GDRI_COPY(T, name, apart, rows)                                                            \
+	GDR_DEVICE void gdri_copy_##name(T *d, const T *s, const T *end, uint32_t rank, uint32_t n) \
 	{                                                                                          \
-		size_t step = (size_t)n * GDRI_COPY_ROWS, rest = (size_t)(end - s);                \
+		int64_t rest = (end - s) - (int64_t)((size_t)n * (rows));                          \
+		uint32_t first = (rank & ~31u) * (rows) + (rank & 31u), m = n;                     \
 		int left;                                                                          \
                                                                                                    \
-		asm("" : "+r"(first)); /* or the compiler puts constants into it, not into addresses */ \
+		GDRI_COPY_HIDE(apart, "r", first); /* or constants would be put into it, not into addresses */ \
+		s += first;                                                                        \
+		d += first;                                                                        \
 		GDRI_NOT_UNROLLED                                                                  \
-		for (; rest >= step; rest -= step, s += step, d += step) {                         \
-			T v[GDRI_COPY_ROWS];                                                       \
+		for (; rest >= 0; rest -= m * (rows), s += m * (rows), d += m * (rows)) {          \
+			T v[rows];                                                                 \
                                                                                                    \
 			GDRI_UNROLLED                                                              \
-			for (int k = 0; k < GDRI_COPY_ROWS; k++)                                   \
-				v[k] = (s + first)[k * apart];                                     \
+			for (int k = 0; k < (rows); k++)                                           \
+				v[k] = s[k * apart];                                               \
 			GDRI_UNROLLED                                                              \
-			for (int k = 0; k < GDRI_COPY_ROWS; k++)                                   \
-				(d + first)[k * apart] = v[k];                                     \
+			for (int k = 0; k < (rows); k++)                                           \
+				d[k * apart] = v[k];                                               \
+			GDRI_COPY_HIDE(apart, "r", m);                                             \
 		}                                                                                  \
-		left = (int)rest - (int)rank;                                                      \
-		s += rank;                                                                         \
-		d += rank;                                                                         \
-		GDRI_COPY_ROW(T, 0, GDRI_COPY_ROW(T, 1, GDRI_COPY_ROW(T, 2, GDRI_COPY_ROW(T, 3,    \
-		GDRI_COPY_ROW(T, 4, GDRI_COPY_ROW(T, 5, GDRI_COPY_ROW(T, 6,                        \
-		GDRI_COPY_ROW(T, 7, ))))))))                                                       \
+		left = (int)rest + (int)n * (rows) - (int)rank;                                    \
+		s += (int)(rank - first);                                                          \
+		d += (int)(rank - first);                                                          \
+		GDRI_COPY_HIDE(apart, "l", d);                                                     \
+		GDRI_COPY_HIDE(apart, "r", m);                                                     \
+		GDRI_COPY_REST(T, rows)                                                            \
 	}
-GDRI_COPY(uint4, alone_16, 1)
-GDRI_COPY(uint64_t, alone_8, 1)
-GDRI_COPY(uint32_t, alone_4, 1)
-GDRI_COPY(uint8_t, alone_1, 1)
-GDRI_COPY(uint4, rows_16, 32)
-GDRI_COPY(uint64_t, rows_8, 32)
-GDRI_COPY(uint32_t, rows_4, 32)
-GDRI_COPY(uint8_t, rows_1, 32)
+#define GDRI_COPY_HIDE(apart, how, value)                                                          \
+	do {                                                                                       \
+		if ((apart) != 1)                                                                  \
+			asm("" : "+" how(value));                                                  \
+	} while (0)
+GDRI_COPY(uint4, alone_16, 1, GDRI_COPY_ALONE_ROWS)
+GDRI_COPY(uint4, lean_16, 1, GDRI_COPY_LEAN_ROWS)
+GDRI_COPY(uint64_t, alone_8, 1, GDRI_COPY_ALONE_ROWS)
+GDRI_COPY(uint32_t, alone_4, 1, GDRI_COPY_ALONE_ROWS)
+GDRI_COPY(uint8_t, alone_1, 1, GDRI_COPY_ALONE_ROWS)
+GDRI_COPY(uint4, rows_16, 32, GDRI_COPY_GROUP_ROWS)
+GDRI_COPY(uint4, odd_16, 32, GDRI_COPY_ODD_ROWS)
+GDRI_COPY(uint64_t, rows_8, 32, GDRI_COPY_GROUP_ROWS)
+GDRI_COPY(uint32_t, rows_4, 32, GDRI_COPY_GROUP_ROWS)
+GDRI_COPY(uint8_t, rows_1, 32, GDRI_COPY_GROUP_ROWS)
 #undef GDRI_COPY
 
 #define GDRI_COPY_ALONE(T, how, d, s, len)                                                         \
-	gdri_copy_##how((T *)(d), (const T *)(s), (const T *)((s) + (len)), 0, 0, 1)
+	gdri_copy_##how((T *)(d), (const T *)(s), (const T *)((s) + (len)), 0, 1)
 /* n: whole warps. */
 #define GDRI_COPY_BY(T, how, d, s, len, rank, n)                                                   \
-	gdri_copy_##how((T *)(d), (const T *)(s), (const T *)((s) + (len)),                        \
-			(rank & ~31u) * GDRI_COPY_ROWS + (rank & 31u), rank, n)
+	gdri_copy_##how((T *)(d), (const T *)(s), (const T *)((s) + (len)), rank, n)
 
 #define GDRI_COPY_STRIDE(T)                                                                        \
 	for (i = rank; i < len / sizeof(T); i += n)                                                \
@@ -108,7 +138,7 @@ GDRI_NOINLINE void gdri_copy_odd(uint8_t *d, const uint8_t *s, size_t len, uint3
 			d[rank] = s[rank];
 		if (rank < tail)
 			d[len - tail + rank] = s[len - tail + rank];
-		GDRI_COPY_BY(uint4, rows_16, d + head, s + head, len - head - tail, rank, n);
+		GDRI_COPY_BY(uint4, odd_16, d + head, s + head, len - head - tail, rank, n);
 		return;
 	}
 	differ |= (uint64_t)d | len;
@@ -197,90 +227,52 @@ GDR_DEVICE void gdri_copy_ends(uint8_t *d, const uint8_t *s, uint32_t head, uint
 		*(dt + (tail & 14)) = t1;
 }
 
-/* One thread alone would wait for each batch of its loads: it first loads a word of every 32 bytes of
- * the next KiB, then finds them near. The sum of the words moves nothing. */
-GDR_DEVICE void gdri_copy_near(uint4 *d, const uint4 *s, size_t count)
+/* One latency more. */
+GDR_DEVICE void gdri_copy_ends_lean(uint8_t *d, const uint8_t *s, uint32_t head, uint8_t *dt, const uint8_t *st,
+				    uint32_t tail)
 {
-	const uint4 *end = s + count, *from;
-
-	GDRI_NOT_UNROLLED
-	for (; s + 64 <= end; s += 64, d += 64) {
-		uint32_t sum = 0;
-
-		GDRI_UNROLLED
-		for (int k = 0; k < 32; k++)
-			sum += *(const uint32_t *)(s + 2 * k);
-		from = s + (sum & gdri_constants_here.zero);
-		GDRI_UNROLLED
-		for (int i = 0; i < 64; i += GDRI_COPY_NEAR_ROWS) {
-			uint4 v[GDRI_COPY_NEAR_ROWS];
-
-			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_NEAR_ROWS && i + k < 64; k++)
-				v[k] = from[i + k];
-			GDRI_UNROLLED
-			for (int k = 0; k < GDRI_COPY_NEAR_ROWS && i + k < 64; k++)
-				d[i + k] = v[k];
-		}
-	}
-	gdri_copy_alone_16(d, s, end, 0, 0, 1);
+	gdri_copy_ends(d, s, head, d, s, 0);
+	gdri_copy_ends(dt, st, 0, dt, st, tail);
 }
 
-/* A copy from a peer, where a second round trip would cost more than the call: by the ABI the function has registers
- * for all first loads at once. Inline, the compiler keeps some 22 under way, sums up, and asks for the rest. */
-GDRI_NOINLINE void gdri_copy_far(uint4 *d, const uint4 *s, size_t count)
-{
-	const uint4 *end = s + count, *from;
-
-	GDRI_BY_ABI(gdri_copy_far);
-	GDRI_NOT_UNROLLED
-	for (; s + 64 <= end; s += 64, d += 64) {
-		uint4 v[GDRI_COPY_NEAR_ROWS];
-		uint32_t sum = 0;
-
-		GDRI_UNROLLED
-		for (int k = 0; k < 32; k++)
-			sum += *(const uint32_t *)(s + 2 * k);
-		from = s + (sum & gdri_constants_here.zero);
-		GDRI_UNROLLED
-		for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
-			v[k] = from[k];
-		GDRI_UNROLLED
-		for (int k = 0; k < 64; k++) { /* each store makes room for a load some rows on */
-			d[k] = v[k % GDRI_COPY_NEAR_ROWS];
-			if (k + GDRI_COPY_NEAR_ROWS < 64)
-				v[k % GDRI_COPY_NEAR_ROWS] = from[k + GDRI_COPY_NEAR_ROWS];
-		}
-	}
-	gdri_copy_alone_16(d, s, end, 0, 0, 1);
-}
-
-/* Up to four vectors. */
-GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
-{
-	const uint32_t n = 1;
-
-	GDRI_COPY_ROW(uint4, 0, GDRI_COPY_ROW(uint4, 1, GDRI_COPY_ROW(uint4, 2,
-	GDRI_COPY_ROW(uint4, 3, ))))
-}
-
-/* One access, or a few, cost no call; these do. Made twice: what is called by the ABI at one place is so in the whole
- * program (GDRI_BY_ABI), and those of put and get would have their callers keep less in registers wherever a collective
- * is called, too. */
-#define GDRI_COPY_THREAD(name)                                                                     \
-	GDRI_NOINLINE void name##_bytes(uint8_t *d, const uint8_t *s, size_t len)                  \
+/* One thread alone would wait for each batch of its loads: it first loads a word of each of the next `ahead` pieces of
+ * 32 bytes, then finds them near. The sum of the words moves nothing, but what is loaded from here on waits for it. Not
+ * unrolled: the compiler would take registers anew for each row. The rest has `alone` rows. */
+#define GDRI_COPY_NEAR(name, ahead, rows, alone)                                                   \
+	GDR_DEVICE void gdri_copy_##name(uint4 *d, const uint4 *s, size_t n)                       \
 	{                                                                                          \
-		size_t i;                                                                          \
-                                                                                                   \
 		GDRI_NOT_UNROLLED                                                                  \
-		for (i = 0; i < len; i++)                                                          \
-			d[i] = s[i];                                                               \
-	}                                                                                          \
-	GDRI_NOINLINE void name##_short(uint8_t *d, const uint8_t *s, size_t len)                  \
-	{                                                                                          \
-		gdri_copy_units(d, s, len);                                                        \
-	}                                                                                          \
-	GDRI_NOINLINE void name##_long(uint8_t *d, const uint8_t *s, size_t len) /* more than 64 */ \
+		for (; n >= 2 * (ahead); n -= 2 * (ahead)) {                                       \
+			uint32_t sum = 0;                                                          \
+                                                                                                   \
+			GDRI_UNROLLED                                                              \
+			for (int k = 0; k < (ahead); k++)                                          \
+				sum += *(const uint32_t *)(s + 2 * k);                             \
+			s += sum & gdri_constants_here.zero;                                       \
+			GDRI_NOT_UNROLLED                                                          \
+			for (int i = 0; i < 2 * (ahead); i += (rows), s += (rows), d += (rows)) {  \
+				uint4 v[rows];                                                     \
+                                                                                                   \
+				GDRI_UNROLLED                                                      \
+				for (int k = 0; k < (rows); k++)                                   \
+					v[k] = s[k];                                               \
+				GDRI_UNROLLED                                                      \
+				for (int k = 0; k < (rows); k++)                                   \
+					d[k] = v[k];                                               \
+			}                                                                          \
+			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
+			GDRI_COPY_HIDE(0, "l", d);                                                 \
+		}                                                                                  \
+		gdri_copy_##alone(d, s, s + n, 0, 1);                                              \
+	}
+GDRI_COPY_NEAR(near, GDRI_COPY_AHEAD, GDRI_COPY_NEAR_ROWS, alone_16)
+GDRI_COPY_NEAR(far, GDRI_COPY_AHEAD_FAR, GDRI_COPY_NEAR_ROWS, alone_16) /* from a peer: a second round trip is dear */
+GDRI_COPY_NEAR(near_lean, GDRI_COPY_AHEAD_LEAN, GDRI_COPY_LEAN_ROWS, lean_16)
+#undef GDRI_COPY_NEAR
+
+/* More than 64 bytes. */
+#define GDRI_COPY_LONG(name, ends)                                                                 \
+	GDR_DEVICE void gdri_copy_long_##name(uint8_t *d, const uint8_t *s, size_t len)            \
 	{                                                                                          \
 		uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;   \
                                                                                                    \
@@ -289,31 +281,84 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
 			return;                                                                    \
 		}                                                                                  \
 		if (head | tail)                                                                   \
-			gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);          \
-		gdri_copy_near((uint4 *)(d + head), (const uint4 *)(s + head), (len - head) >> 4); \
-	}                                                                                          \
-	GDR_DEVICE void name(void *dst, const void *src, size_t len)                               \
-	{                                                                                          \
-		uint64_t at = (uint64_t)dst | (uint64_t)src;                                       \
-                                                                                                   \
-		if (len == 8 && gdri_likely(!(at & 7)))                                            \
-			*(uint64_t *)dst = *(const uint64_t *)src;                                 \
-		else if (len == 4 && gdri_likely(!(at & 3)))                                       \
-			*(uint32_t *)dst = *(const uint32_t *)src;                                 \
-		else if (len <= 8)                                                                 \
-			name##_bytes((uint8_t *)dst, (const uint8_t *)src, len);                   \
-		else if (!((at | len) & 15) && len <= 64)                                          \
-			gdri_copy_few((uint4 *)dst, (const uint4 *)src, (int)(len >> 4));          \
-		else if (!((at | len) & 15))                                                       \
-			gdri_copy_near((uint4 *)dst, (const uint4 *)src, len >> 4);                \
-		else if (len <= 64)                                                                \
-			name##_short((uint8_t *)dst, (const uint8_t *)src, len);                   \
-		else                                                                               \
-			name##_long((uint8_t *)dst, (const uint8_t *)src, len);                    \
+			ends(d, s, head, d + len - tail, s + len - tail, tail);                    \
+		gdri_copy_##name((uint4 *)(d + head), (const uint4 *)(s + head),           \
+				 (len - head) >> 4);                                       \
 	}
-GDRI_COPY_THREAD(gdri_copy_thread)
-GDRI_COPY_THREAD(gdri_copy_thread_coll)
-#undef GDRI_COPY_THREAD
+GDRI_COPY_LONG(far, gdri_copy_ends)
+GDRI_COPY_LONG(near, gdri_copy_ends_lean)
+GDRI_COPY_LONG(near_lean, gdri_copy_ends_lean)
+#undef GDRI_COPY_LONG
+
+/* Up to four vectors. */
+GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
+{
+	const uint32_t n = 1, m = 1;
+
+	GDRI_COPY_REST_4(uint4)
+}
+
+/* One access, or a few, cost no call; these do. Not by the ABI is that of a put of a word, whose callers keep less in
+ * registers then (tests/device/quick_puts): so nothing that is called by the ABI may call it. */
+GDRI_NOINLINE void gdri_copy_thread_bytes(uint8_t *d, const uint8_t *s, size_t len)
+{
+	size_t i;
+
+	GDRI_NOT_UNROLLED
+	for (i = 0; i < len; i++)
+		d[i] = s[i];
+}
+
+GDRI_NOINLINE void gdri_copy_thread_short(uint8_t *d, const uint8_t *s, size_t len)
+{
+	GDRI_BY_ABI(gdri_copy_thread_short);
+	gdri_copy_units(d, s, len);
+}
+
+GDRI_NOINLINE void gdri_copy_thread_far(uint8_t *d, const uint8_t *s, size_t len)
+{
+	GDRI_BY_ABI(gdri_copy_thread_far);
+	gdri_copy_long_far(d, s, len);
+}
+
+/* d is global memory: generic stores in a row take longer. */
+GDRI_NOINLINE void gdri_copy_thread_near(uint8_t *d, const uint8_t *s, size_t len)
+{
+	GDRI_BY_ABI(gdri_copy_thread_near);
+	__builtin_assume(__isGlobal(d));
+	gdri_copy_long_near(d, s, len);
+}
+
+typedef void (*gdri_copy_fn)(uint8_t *d, const uint8_t *s, size_t len);
+
+/* odd: up to 8 bytes that are no word; more: of more than 64. */
+GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, gdri_copy_fn more, void *dst, const void *src, size_t len)
+{
+	uint64_t at = (uint64_t)dst | (uint64_t)src;
+
+	if (len == 8 && gdri_likely(!(at & 7)))
+		*(uint64_t *)dst = *(const uint64_t *)src;
+	else if (len == 4 && gdri_likely(!(at & 3)))
+		*(uint32_t *)dst = *(const uint32_t *)src;
+	else if (len <= 8)
+		odd((uint8_t *)dst, (const uint8_t *)src, len);
+	else if (!((at | len) & 15) && len <= 64)
+		gdri_copy_few((uint4 *)dst, (const uint4 *)src, (int)(len >> 4));
+	else if (len <= 64)
+		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
+	else
+		more((uint8_t *)dst, (const uint8_t *)src, len);
+}
+
+GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
+{
+	gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_thread_far, dst, src, len);
+}
+
+GDR_DEVICE void gdri_copy_thread_coll(void *dst, const void *src, size_t len)
+{
+	gdri_copy_thread_by(gdri_copy_thread_short, gdri_copy_thread_far, dst, src, len);
+}
 
 /* To a peer's memory. 8 bytes are mostly a word, which is under way before that is known: of others the one that src
  * lies in, which can be read where src can, and is not used. Takes two registers more. */
@@ -327,7 +372,7 @@ GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 	if (gdri_likely(!(not_8 | ((uint32_t)at & 7u)))) /* generic stores in a row take half as long again */
 		*(uint64_t *)__cvta_global_to_generic(to) = word;
 	else
-		gdri_copy_thread(dst, src, len);
+		gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_thread_near, dst, src, len);
 }
 
 /* ---- where registers count more than the last twentieth of the speed ----
@@ -337,23 +382,68 @@ GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 
 GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
 {
-	uint8_t *d = (uint8_t *)dst;
-	const uint8_t *s = (const uint8_t *)src;
-	uint32_t head = (uint32_t)-(uint64_t)d & 15, tail;
-
-	if (len <= 32 || (((uint64_t)d ^ (uint64_t)s) & 15)) {
-		gdri_copy_units(d, s, len);
-		return;
-	}
-	tail = (uint32_t)(len - head) & 15;
-	gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);
-	GDRI_COPY_ALONE(uint4, alone_16, d + head, s + head, len - head - tail);
+	if (len <= 64)
+		gdri_copy_units((uint8_t *)dst, (const uint8_t *)src, len);
+	else
+		gdri_copy_long_near_lean((uint8_t *)dst, (const uint8_t *)src, len);
 }
 
+/* Rows one behind the other: no registers for distances. */
+#define GDRI_COPY_LEAN_ROW(T, k, behind)                                                           \
+	if (left > 0) {                                                                            \
+		T v##k = *s;                                                                       \
+		s += n;                                                                            \
+		d += n;                                                                            \
+		left -= n;                                                                         \
+		GDRI_COPY_HIDE(0, "l", s);                                                         \
+		GDRI_COPY_HIDE(0, "l", d);                                                         \
+		behind *d = v##k;                                                                  \
+		d -= n;                                                                            \
+		GDRI_COPY_HIDE(0, "l", d);                                                         \
+	}
+#define GDRI_COPY_GROUP_LEAN(T)                                                                    \
+	do {                                                                                       \
+		const T *s = (const T *)src + rank;                                                \
+		T *d = (T *)dst + rank - n;                                                        \
+		int64_t left = (int64_t)(len / sizeof(T)) - rank;                                  \
+                                                                                                   \
+		GDRI_NOT_UNROLLED                                                                  \
+		while (left > 0) {                                                                 \
+			GDRI_COPY_LEAN_ROW(T, 0, GDRI_COPY_LEAN_ROW(T, 1, GDRI_COPY_LEAN_ROW(T, 2, \
+			GDRI_COPY_LEAN_ROW(T, 3, ))))                                              \
+			d += (size_t)n * 4;                                                        \
+		}                                                                                  \
+	} while (0)
+
+/* Thread `rank` of n, of any number. */
 GDR_DEVICE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
-	if (rank < len)
-		gdri_copy_odd((uint8_t *)dst, (const uint8_t *)src, len, rank, n);
+	uint32_t i, head, tail;
+	uint64_t at;
+
+	if (rank >= len)
+		return;
+	if (len > 32 && !(((uint64_t)dst ^ (uint64_t)src) & 15)) {
+		head = (uint32_t)-(uint64_t)dst & 15;
+		tail = (uint32_t)(len - head) & 15;
+		for (i = rank; i < head; i += n)
+			((uint8_t *)dst)[i] = ((const uint8_t *)src)[i];
+		for (i = rank; i < tail; i += n)
+			((uint8_t *)dst)[len - tail + i] = ((const uint8_t *)src)[len - tail + i];
+		dst = (uint8_t *)dst + head;
+		src = (const uint8_t *)src + head;
+		len -= head + tail;
+	}
+	at = (uint64_t)dst | (uint64_t)src | len;
+	if (!(at & 15))
+		GDRI_COPY_GROUP_LEAN(uint4);
+	else if (!(at & 7))
+		GDRI_COPY_GROUP_LEAN(uint64_t);
+	else if (!(at & 3))
+		GDRI_COPY_GROUP_LEAN(uint32_t);
+	else
+		GDRI_COPY_GROUP_LEAN(uint8_t);
 }
+#undef GDRI_COPY_GROUP_LEAN
 
 #endif

@@ -22,11 +22,24 @@ enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
 #define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
 
 #if !GDRI_LINKED
+/* A whole warp is 32, known to the compiler. */
+GDR_DEVICE void gdri_copy_scope(int scope, void *dst, const void *src, size_t len)
+{
+	uint32_t n = gdri_scope_size(scope), rank = gdri_scope_rank(scope);
+
+	if (scope != GDRI_WARP)
+		gdri_copy(dst, src, len, rank, n);
+	else if (gdri_likely(n == 32))
+		gdri_copy(dst, src, len, rank, 32);
+	else
+		gdri_copy_lean(dst, src, len, rank, n);
+}
+
 /* A warp or a block. */
 GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)
 {
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	gdri_copy(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
+	gdri_copy_scope(scope, dst, src, len);
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
@@ -60,12 +73,6 @@ GDR_DEVICE void gdri_p2p_copy_coll(int scope, void *dst, const void *src, size_t
 /* As gdri_p2p_copy where src is the peer's. */
 GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len)
 {
-#ifdef __CUDACC__
-	if (scope == GDRI_THREAD && len > 64 && !(((uint64_t)dst | (uint64_t)src | len) & 15)) {
-		gdri_copy_far((uint4 *)dst, (const uint4 *)src, len >> 4);
-		return;
-	}
-#endif
 	if (scope == GDRI_THREAD)
 		gdri_copy_thread(dst, src, len);
 	else
