@@ -79,6 +79,7 @@ GDRI_NOINLINE int gdri_lock_own_turn(struct gdri_dev *dev, long *lock)
 	struct gdri_waiter w;
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_begin(&w, GDRI_LOCK, gdri_k(dev, pe), gdri_heap_offset(dev, node));
 	while (!(ret = gdri_lock_turn(dev, lock, GDRI_LOCK_WAITS))) {
 		ret = gdri_wait_step(dev, &w);

@@ -66,10 +66,11 @@ GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
 }
 
 /* Looks once: how many hold; ALL: 1 when all did, each at some time. */
-GDR_DEVICE size_t gdri_set_look(struct gdri_set *s, int mode)
+GDRI_SLOW size_t gdri_set_look(struct gdri_set *s, int mode)
 {
 	size_t i, k, n = 0;
 
+	GDRI_NOT_UNROLLED
 	for (k = mode == GDRI_SET_ALL ? s->at : 0; k < s->n; k++) {
 		i = k < s->n - s->first ? k + s->first : k - (s->n - s->first);
 		if (!gdri_set_counts(s, i))
@@ -89,10 +90,11 @@ GDR_DEVICE size_t gdri_set_look(struct gdri_set *s, int mode)
 	return mode == GDRI_SET_ALL ? 1 : n;
 }
 
-GDR_DEVICE int gdri_set_is_empty(const struct gdri_set *s)
+GDRI_SLOW int gdri_set_is_empty(const struct gdri_set *s)
 {
 	size_t i;
 
+	GDRI_NOT_UNROLLED
 	for (i = 0; i < s->n; i++)
 		if (gdri_set_counts(s, i))
 			return 0;
@@ -104,7 +106,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 {
 	struct gdri_dev *dev = gdri_dev();
 	struct gdri_waiter w;
-	uint64_t start;
+	uint64_t deadline = GDRI_NO_LIMIT;
 	int ret;
 
 	GDRI_BY_ABI(gdri_set_wait);
@@ -115,10 +117,11 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -1, s->ptrs, (uint64_t)(int64_t)s->cmp, GDRI_ARG_CMP);
 	if (gdri_set_is_empty(s))
 		return 0;
-	start = limit_ns == GDRI_NO_LIMIT ? 0 : gdr_clock_ns();
+	if (limit_ns != GDRI_NO_LIMIT)
+		deadline = gdr_clock_ns() + gdri_min_u64(limit_ns, GDRI_NO_LIMIT / 2);
 	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
 	while (!(*n = gdri_set_look(s, mode))) {
-		if (limit_ns != GDRI_NO_LIMIT && gdr_clock_ns() - start >= limit_ns) {
+		if (deadline != GDRI_NO_LIMIT && gdr_clock_ns() >= deadline) {
 			gdri_wait_leave(dev, &w);
 			return GDRI_AT_LIMIT;
 		}

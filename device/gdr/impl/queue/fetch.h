@@ -98,9 +98,10 @@ GDR_DEVICE uint64_t gdri_amo_operand(const struct gdri_operation *o)
 	return o->kind == GDRI_AMO_FETCH ? 0 : o->value;
 }
 
-GDRI_SLOW void gdri_write_amo4(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
-			      const struct gdri_local *l)
+GDRI_SLOW void gdri_write_amo4(const struct gdri_dev *dev, const struct gdri_post *p,
+			       const struct gdri_operation *o, const struct gdri_local *l)
 {
+	uint64_t off = gdri_heap_offset(dev, o->remote);
 	uint32_t ce = p->ce | p->fm;
 	struct gdri_masked_cs m;
 	struct gdri_qp own;
@@ -115,9 +116,10 @@ GDRI_SLOW void gdri_write_amo4(const struct gdri_post *p, const struct gdri_oper
 	gdri_wqe_masked_cs4(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, &m);
 }
 
-GDRI_SLOW void gdri_write_masked8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
-				  const struct gdri_local *l)
+GDRI_SLOW void gdri_write_masked8(const struct gdri_dev *dev, const struct gdri_post *p,
+				  const struct gdri_operation *o, const struct gdri_local *l)
 {
+	uint64_t off = gdri_heap_offset(dev, o->remote);
 	struct gdri_masked_cs m;
 	struct gdri_qp q;
 
@@ -125,9 +127,10 @@ GDRI_SLOW void gdri_write_masked8(const struct gdri_post *p, const struct gdri_o
 	gdri_wqe_masked_cs8(gdri_post_q(p, &q), p->index, p->ce | p->fm, off, p->q.rkey_sync, l->addr, l->lkey, &m);
 }
 
-GDRI_SLOW void gdri_write_amo8(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
-			      const struct gdri_local *l)
+GDRI_SLOW void gdri_write_amo8(const struct gdri_dev *dev, const struct gdri_post *p,
+			       const struct gdri_operation *o, const struct gdri_local *l)
 {
+	uint64_t off = gdri_heap_offset(dev, o->remote);
 	uint32_t ce = p->ce | p->fm;
 	struct gdri_qp own;
 	const struct gdri_qp *q = gdri_post_q(p, &own);
@@ -139,13 +142,14 @@ GDRI_SLOW void gdri_write_amo8(const struct gdri_post *p, const struct gdri_oper
 	} else if (o->kind == GDRI_AMO_CSWAP) {
 		gdri_wqe_cs(q, p->index, ce, off, q->rkey_sync, l->addr, l->lkey, o->value, o->compare);
 	} else {
-		gdri_write_masked8(p, o, off, l);
+		gdri_write_masked8(dev, p, o, l);
 	}
 }
 
-GDRI_SLOW void gdri_write_g(const struct gdri_post *p, const struct gdri_operation *o, uint64_t off,
-			    const struct gdri_local *l)
+GDRI_SLOW void gdri_write_g(const struct gdri_dev *dev, const struct gdri_post *p,
+			    const struct gdri_operation *o, const struct gdri_local *l)
 {
+	uint64_t off = gdri_heap_offset(dev, o->remote);
 	struct gdri_qp q;
 
 	gdri_wqe_rdma(gdri_post_q(p, &q), p->index, GDRI_OP_READ, p->ce | p->fm, off, p->q.rkey_sync, l->addr, l->lkey,
@@ -164,13 +168,13 @@ GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_ope
 	ret = gdri_post_open(dev, qp, two ? 2 : 1, two, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	if (o->op == GDRI_G)
-		gdri_write_g(&p, o, gdri_heap_offset(dev, o->remote), l);
-	else if (o->size == 4)
-		gdri_write_amo4(&p, o, gdri_heap_offset(dev, o->remote), l);
-	else
-		gdri_write_amo8(&p, o, gdri_heap_offset(dev, o->remote), l);
 	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
+	if (o->op == GDRI_G)
+		gdri_write_g(dev, &p, o, l);
+	else if (o->size == 4)
+		gdri_write_amo4(dev, &p, o, l);
+	else
+		gdri_write_amo8(dev, &p, o, l);
 	return gdri_post_close(dev, qp, &p);
 }
 
