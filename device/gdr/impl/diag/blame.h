@@ -132,10 +132,10 @@ GDR_DEVICE const struct gdri_wait *gdri_blame_fetch(struct gdri_dev *dev, struct
 		return dev->ctl->waits;
 	if (dev->peers[s->pe].base)
 		return ((const struct gdri_ctl *)dev->peers[s->pe].base)->waits;
-	if (!GDRI_QUEUES)
-		return 0;
+	/* without queues no slot: a loop behind a return nvcc takes for a mistake */
 	GDRI_NOT_UNROLLED
-	for (s->slot = 0; s->slot < GDRI_BLAME_SLOTS && !gdri_blame_slot_free(dev, s->slot); s->slot++)
+	for (s->slot = GDRI_QUEUES ? 0 : GDRI_BLAME_SLOTS;
+	     s->slot < GDRI_BLAME_SLOTS && !gdri_blame_slot_free(dev, s->slot); s->slot++)
 		;
 	if (s->slot == GDRI_BLAME_SLOTS || gdri_blame_post(dev, s) || gdri_blame_await(dev, s))
 		return 0;

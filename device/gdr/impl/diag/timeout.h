@@ -49,11 +49,10 @@ GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, const struct gdri_wai
 {
 	uint64_t deadline = gdr_clock_ns() + GDRI_TELL_NS;
 	uint32_t round = 0;
-	int pe = 0;
+	int pe;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (!gdri_n_slots(dev))
-		return;
+	pe = gdri_n_slots(dev) ? 0 : gdri_k(dev, n_pes);
 	GDRI_NOT_UNROLLED
 	while (pe < gdri_k(dev, n_pes)) {
 		if (pe == gdri_k(dev, pe) || pe == culprit || gdri_tell_arrived(dev, pe))
