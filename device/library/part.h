@@ -6,6 +6,7 @@
 
 #define GDR_MODULE /* device code alone */
 #define GDRI_LIBRARY_PART
+#define GDRI_OWN_OUTSIDE /* programs of NVSHMEM link it, too */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gdr/device.h>
