@@ -112,11 +112,10 @@ static bool test_pmix(char *const *env, struct gdri_launcher *out)
 static bool test_pmi_server(char *const *env, struct gdri_launcher *out)
 {
 	const char *value;
-	size_t i;
 
 	if (gdri_environ_get(env, "PMI_SIZE"))
 		return false;
-	for (i = 0; i < sizeof(pmi_server_vars) / sizeof(pmi_server_vars[0]); i++) {
+	for (size_t i = 0; i < sizeof(pmi_server_vars) / sizeof(pmi_server_vars[0]); i++) {
 		value = gdri_environ_get(env, pmi_server_vars[i]);
 		if (!value)
 			continue;
@@ -132,8 +131,6 @@ static bool test_pmi_server(char *const *env, struct gdri_launcher *out)
 
 void gdri_launcher_detect(char *const *env, struct gdri_launcher *out)
 {
-	size_t i;
-
 	memset(out, 0, sizeof(*out));
 	out->env = env;
 	out->kind = GDRI_LAUNCHER_NONE;
@@ -141,7 +138,7 @@ void gdri_launcher_detect(char *const *env, struct gdri_launcher *out)
 	out->advice = "";
 	if (test_pmix(env, out))
 		return;
-	for (i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++)
+	for (size_t i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++)
 		if (test_foreign(env, &foreigners[i], out))
 			return;
 	test_pmi_server(env, out);

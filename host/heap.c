@@ -71,9 +71,7 @@ static void say_differ(const struct request *all, int pe)
 
 static int heap_compare(const struct gdri_state *st, const struct request *all)
 {
-	int i;
-
-	for (i = 1; i < st->n_pes; i++) {
+	for (int i = 1; i < st->n_pes; i++) {
 		if (!memcmp(&all[i], &all[0], sizeof(all[0])))
 			continue;
 		if (all[i].call == all[0].call && all[i].size == all[0].size &&
@@ -91,9 +89,8 @@ static uint64_t word_of(const struct request *r)
 {
 	const uint64_t in[] = {r->call, r->size, r->alignment, r->history};
 	uint64_t h = 0;
-	size_t i;
 
-	for (i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
 		h = gdri_hash(h, in[i]);
 	return h;
 }

@@ -52,7 +52,6 @@ int gdr_version(void)
 int gdr_query(struct gdr_job_info *info)
 {
 	const struct gdri_state *st = gdri_need_state("gdr_query");
-	int i;
 
 	if (!st)
 		return -GDR_ESTATE;
@@ -61,7 +60,7 @@ int gdr_query(struct gdr_job_info *info)
 	memset(info, 0, sizeof(*info));
 	info->device_kind = st->cuda ? "cuda" : "host device";
 	info->bootstrap = st->boot->name;
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
 			info->n_p2p++;
 		else

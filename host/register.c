@@ -121,9 +121,8 @@ static int leave_slot(struct gdri_state *st, unsigned int i)
 static int register_leave(struct gdri_state *st, const void *addr)
 {
 	const struct gdri_buffer *b = st->dev->buffers;
-	unsigned int i;
 
-	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+	for (unsigned int i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (b[i].len && b[i].addr == (uintptr_t)addr)
 			return leave_slot(st, i);
 	}
@@ -147,12 +146,11 @@ int gdr_buffer_unregister_all(void)
 {
 	struct gdri_state *st = gdri_need_state("gdr_buffer_unregister_all");
 	int ret = 0, one;
-	unsigned int i;
 
 	if (!st)
 		return -GDR_ESTATE;
 	pthread_mutex_lock(&st->local_lock);
-	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+	for (unsigned int i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		one = st->dev->buffers[i].len ? leave_slot(st, i) : 0;
 		ret = ret ? ret : one;
 	}

@@ -198,9 +198,8 @@ static int mpi_expired(const struct mpi_boot *b, const struct exchange *x, int t
 {
 	char text[200] = "";
 	size_t at = 0;
-	int i;
 
-	for (i = 0; i < x->n && at < sizeof(text); i++) {
+	for (int i = 0; i < x->n && at < sizeof(text); i++) {
 		if (!x->here[i])
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", at ? ", " : "", i);
 	}

@@ -78,9 +78,7 @@ static bool in_job(const pmix_proc_t *p)
  * as the source. */
 static const pmix_proc_t *event_affected(const pmix_proc_t *source, const pmix_info_t *info, size_t ninfo)
 {
-	size_t i;
-
-	for (i = 0; info && i < ninfo; i++)
+	for (size_t i = 0; info && i < ninfo; i++)
 		if (!strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, sizeof(info[i].key)) &&
 		    info[i].value.type == PMIX_PROC && info[i].value.data.proc)
 			return info[i].value.data.proc;
@@ -89,9 +87,7 @@ static const pmix_proc_t *event_affected(const pmix_proc_t *source, const pmix_i
 
 static bool is_death(pmix_status_t status)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(death_codes) / sizeof(death_codes[0]); i++)
+	for (size_t i = 0; i < sizeof(death_codes) / sizeof(death_codes[0]); i++)
 		if (death_codes[i] == status)
 			return true;
 	return false;
@@ -297,11 +293,9 @@ void gdri_pmix_events_close(const struct timespec *deadline)
 /* Deaths that were reported before anybody asked. */
 static int event_deliver(struct gdri_call *c)
 {
-	int i;
-
 	(void)c;
 	pthread_mutex_lock(&ev.lock);
-	for (i = 0; ev.open && i < ev.n_pes; i++)
+	for (int i = 0; ev.open && i < ev.n_pes; i++)
 		if (ev.lost[i])
 			pmix_tell_event(i);
 	if (ev.open && ev.lost[ev.n_pes])

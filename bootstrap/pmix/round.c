@@ -220,7 +220,6 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 {
 	size_t n = (size_t)b->pub.n_pes;
 	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]));
-	size_t i;
 
 	if (!g)
 		return NULL;
@@ -232,13 +231,13 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 	g->me = b->pub.pe;
 	g->in_turn = in_turn;
 	g->pending = b->pub.n_pes; /* the own slot stands for the issuer */
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		g->slots[i].g = g;
 		g->slots[i].proc = b->me;
 		g->slots[i].proc.rank = (pmix_rank_t)i;
 	}
 	gdri_call_get(&g->call);
-	for (i = 1; i < n && (i == 1 || !in_turn); i++)
+	for (size_t i = 1; i < n && (i == 1 || !in_turn); i++)
 		start_slot(g, &g->slots[((size_t)g->me + i) % n]);
 	g->slots[b->pub.pe].done = true;
 	finish_one(g);

@@ -9,18 +9,15 @@
 
 static void put_le(unsigned char *p, uint64_t v, int bytes)
 {
-	int i;
-
-	for (i = 0; i < bytes; i++)
+	for (int i = 0; i < bytes; i++)
 		p[i] = (unsigned char)(v >> (8 * i));
 }
 
 static uint64_t get_le(const unsigned char *p, int bytes)
 {
 	uint64_t v = 0;
-	int i;
 
-	for (i = bytes - 1; i >= 0; i--)
+	for (int i = bytes - 1; i >= 0; i--)
 		v = v << 8 | p[i];
 	return v;
 }

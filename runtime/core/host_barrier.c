@@ -104,13 +104,12 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 	uint64_t off = offsetof(struct gdri_ctl, left);
 	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_qp *qp;
-	uint32_t i;
 
 	if (dev->peers[pe].base) {
 		gdri_p2p_store(dev->peers[pe].base + off, value, 8);
 		return;
 	}
-	for (i = 0; i < dev->n_slots; i++) {
+	for (uint32_t i = 0; i < dev->n_slots; i++) {
 		qp = &dev->qps[(uint32_t)pe * dev->n_slots + i];
 		if (qp->sq && gdri_tell_queue(dev, qp, off, value))
 			return;

@@ -115,9 +115,8 @@ static void log_tell_repeats(struct repeat *r, uint64_t now)
 static void tell_older(uint64_t age_ns)
 {
 	uint64_t now = log_now_ns();
-	unsigned int i;
 
-	for (i = 0; i < REPEATS; i++)
+	for (unsigned int i = 0; i < REPEATS; i++)
 		if (repeats.list[i].more && now - repeats.list[i].told_ns >= age_ns)
 			log_tell_repeats(&repeats.list[i], now);
 }
@@ -139,9 +138,7 @@ static bool is_same(const char *a, const char *b)
 
 static bool log_count(const char *line)
 {
-	unsigned int i;
-
-	for (i = 0; i < REPEATS; i++) {
+	for (unsigned int i = 0; i < REPEATS; i++) {
 		if (!is_same(repeats.list[i].line, line))
 			continue;
 		repeats.list[i].more++;

@@ -146,9 +146,7 @@ static void option_why_refused(const struct option *o, const char *value, char *
 
 static const struct option *find_option(const char *name, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < N_OPTIONS; i++) {
+	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (strlen(options[i].name) == len && !memcmp(options[i].name, name, len))
 			return &options[i];
 	}
@@ -177,13 +175,12 @@ static const char *option_nearest(const char *name, size_t len)
 	unsigned int best = len / 3 < 3 ? (unsigned int)len / 3 + 1 : 4, d;
 	const char *found = NULL;
 	char buf[64];
-	size_t i;
 
 	if (len >= sizeof(buf))
 		return NULL;
 	memcpy(buf, name, len);
 	buf[len] = 0;
-	for (i = 0; i < N_OPTIONS; i++) {
+	for (size_t i = 0; i < N_OPTIONS; i++) {
 		d = gdri_edit_distance(buf, options[i].name);
 		if (d < best) {
 			best = d;
@@ -225,10 +222,8 @@ static int take_variable(struct gdri_options *opt, const char *var, bool warn)
 
 static void set_defaults(struct gdri_options *opt)
 {
-	size_t i;
-
 	memset(opt, 0, sizeof(*opt));
-	for (i = 0; i < N_OPTIONS; i++) {
+	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (!set_value(&options[i], opt, options[i].def))
 			gdri_error("default %s of GDR_%s is out of its own range", options[i].def,
 				   options[i].name);
@@ -285,7 +280,6 @@ int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
 	char why[512];
-	size_t i;
 
 	if (opt->qp_depth & (opt->qp_depth - 1))
 		return gdri_fail(-GDR_EOPTION, "GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
@@ -297,7 +291,7 @@ int gdri_options_check(const struct gdri_options *opt)
 				 (unsigned long long)opt->coll_slot);
 	if (gdri_coll_check(opt->coll, why, sizeof(why)))
 		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
-	for (i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+	for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
 		if (opt->mtu == mtus[i])
 			return 0;
 	}
@@ -307,9 +301,8 @@ int gdri_options_check(const struct gdri_options *opt)
 static void add_words(struct text *t, const char *words, uint64_t set)
 {
 	const char *comma = "";
-	unsigned int i;
 
-	for (i = 0; *words; i++) {
+	for (unsigned int i = 0; *words; i++) {
 		size_t n = strcspn(words, "|");
 
 		if (set & (1ull << i)) {
@@ -363,9 +356,8 @@ void gdri_option_text(const char *name, const void *field, char *buf, size_t roo
 void gdri_options_print(FILE *f, const struct gdri_options *opt)
 {
 	char value[GDRI_OPTION_TEXT_MAX];
-	size_t i;
 
-	for (i = 0; i < N_OPTIONS; i++) {
+	for (size_t i = 0; i < N_OPTIONS; i++) {
 		gdri_option_text(options[i].name, (const char *)opt + options[i].offset, value, sizeof(value));
 		fprintf(f, "GDR_%s=%s\n", options[i].name, value);
 	}
@@ -395,8 +387,6 @@ static void markdown_values(FILE *f, const struct option *o)
 
 void gdri_options_markdown(FILE *f)
 {
-	size_t i;
-
 	fputs("# Options\n\n"
 	      "Written by `tools/gen_options` from `runtime/core/options.def`; do not edit.\n\n"
 	      "Environment variables, read once by `gdr_init` and then frozen. A value that is not "
@@ -406,7 +396,7 @@ void gdri_options_markdown(FILE *f)
 	      "comma-separated. `gdr_info -e` prints the values in force.\n\n"
 	      "| variable | default | values | meaning |\n|---|---|---|---|\n",
 	      f);
-	for (i = 0; i < N_OPTIONS; i++) {
+	for (size_t i = 0; i < N_OPTIONS; i++) {
 		const struct option *o = &options[i];
 
 		fprintf(f, "| `GDR_%s` | %s%s%s | ", o->name, *o->def ? "`" : "", *o->def ? o->def : "empty",

@@ -119,9 +119,7 @@ bool gdri_parse_bool(const char *s, bool *out)
 
 bool gdri_parse_word(const char *s, size_t len, const char *words, unsigned int *out)
 {
-	unsigned int i;
-
-	for (i = 0; *words; i++) {
+	for (unsigned int i = 0; *words; i++) {
 		size_t n = strcspn(words, "|");
 
 		if (n == len && !memcmp(s, words, n)) {

@@ -14,9 +14,8 @@ static gdri_cu_result copy_finish(struct gdri_cuda *c, int timeout_ms)
 	uint64_t end = gdri_deadline_ns(timeout_ms);
 	struct timespec nap = {0, 20000};
 	gdri_cu_result r;
-	unsigned i;
 
-	for (i = 0; (r = c->api.stream_query(c->stream)) == GDRI_CU_NOT_READY; i++) {
+	for (unsigned i = 0; (r = c->api.stream_query(c->stream)) == GDRI_CU_NOT_READY; i++) {
 		if (gdri_left_ms(end) <= 0)
 			break;
 		if (i > 1000)

@@ -76,12 +76,11 @@ static void unload_two(struct gdri_cuda *c, struct kernels *k)
 static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
 {
 	gdri_cu_result r = 0;
-	int i;
 
 	p->calls[0].answer = gdri_cuda_alloc_host(st->cuda, CALLS * sizeof(struct gdri_answer));
 	if (!p->calls[0].answer)
 		return 2; /* CUDA_ERROR_OUT_OF_MEMORY; logged */
-	for (i = 0; i < CALLS && !r; i++) {
+	for (int i = 0; i < CALLS && !r; i++) {
 		p->calls[i].answer = p->calls[0].answer + i;
 		r = st->cuda->api.stream_create(&p->calls[i].stream, GDRI_CU_STREAM_NON_BLOCKING);
 	}
@@ -117,12 +116,10 @@ struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 
 void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
 {
-	int i;
-
 	if (!p)
 		return;
 	gdri_cuda_enter(c);
-	for (i = 0; i < CALLS && p->calls[i].stream; i++)
+	for (int i = 0; i < CALLS && p->calls[i].stream; i++)
 		c->api.stream_destroy(p->calls[i].stream);
 	unload_two(c, &p->any);
 	unload_two(c, &p->plain);
@@ -459,9 +456,8 @@ static gdri_cu_result perform_finish(struct gdri_state *st, gdri_cu_stream strea
 	uint64_t end = gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS);
 	struct timespec nap = {0, 20000};
 	gdri_cu_result r;
-	unsigned int i;
 
-	for (i = 0; (r = st->cuda->api.stream_query(stream)) == GDRI_CU_NOT_READY; i++) {
+	for (unsigned int i = 0; (r = st->cuda->api.stream_query(stream)) == GDRI_CU_NOT_READY; i++) {
 		if (gdri_left_ms(end) <= 0)
 			break;
 		if (i > 1000)

@@ -94,7 +94,6 @@ static int set_constants(struct gdri_state *st)
 {
 	struct gdri_constants *c = calloc(1, sizeof(*c));
 	const struct gdri_dev *d = st->dev;
-	int i;
 
 	if (!c)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");
@@ -112,7 +111,7 @@ static int set_constants(struct gdri_state *st)
 	c->flags = d->flags;
 	c->direct = !d->n_slots;
 	c->none = GDRI_UNMAPPED;
-	for (i = 0; i < GDRI_MAX_PES; i++)
+	for (int i = 0; i < GDRI_MAX_PES; i++)
 		c->delta[i] = i < d->n_pes && st->peers[i].base ? st->peers[i].base - d->heap : GDRI_UNMAPPED;
 	st->constants = c;
 	return set_units(st, c);

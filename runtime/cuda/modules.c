@@ -15,9 +15,7 @@
 
 static struct gdri_module *module_find(struct gdri_state *st, const struct CUmod_st *module)
 {
-	int i;
-
-	for (i = 0; i < st->modules->n; i++) {
+	for (int i = 0; i < st->modules->n; i++) {
 		if (st->modules->list[i].module == module)
 			return &st->modules->list[i];
 	}
@@ -79,9 +77,7 @@ int gdri_module_add(struct gdri_state *st, struct CUmod_st *module)
 
 bool gdri_modules_have_any_address(const struct gdri_state *st)
 {
-	int i;
-
-	for (i = st->modules->library; i < st->modules->n; i++)
+	for (int i = st->modules->library; i < st->modules->n; i++)
 		if (!(st->modules->list[i].version & GDRI_MODULE_ANY_ADDRESS))
 			return false;
 	return true;

@@ -32,9 +32,8 @@ static bool is_completion(const struct gdri_error *e)
 bool gdri_fault_first(const struct gdri_state *st, struct gdr_error *e)
 {
 	const struct gdri_error *r;
-	unsigned int i;
 
-	for (i = 0; (r = fault_record(st, i)); i++) {
+	for (unsigned int i = 0; (r = fault_record(st, i)); i++) {
 		if (!is_completion(r))
 			continue;
 		if (e)
@@ -49,9 +48,8 @@ static uint64_t own_word(const struct gdri_state *st)
 {
 	const struct gdri_error *r;
 	struct gdri_fault f;
-	unsigned int i;
 
-	for (i = 0; (r = fault_record(st, i)); i++) {
+	for (unsigned int i = 0; (r = fault_record(st, i)); i++) {
 		if (!is_completion(r) || !r->is_cause || r->status == -GDR_ERETRY ||
 		    r->status == -GDR_ERNR || r->status == -GDR_EFLUSHED)
 			continue;
@@ -66,9 +64,8 @@ static bool tell_by_queues(struct gdri_dev *dev, int pe, uint64_t word)
 {
 	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
 	bool told = false;
-	uint32_t i;
 
-	for (i = 0; i < dev->n_slots; i++, qp++) {
+	for (uint32_t i = 0; i < dev->n_slots; i++, qp++) {
 		if (qp->sq && gdri_tell_queue(dev, qp, OFFSET, word))
 			told = true;
 	}

@@ -11,13 +11,12 @@
 static void place_name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
 {
 	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes, at = 0, size;
-	int n;
 
 	if (offset < begin) {
 		snprintf(buf, room, " of PE %d, a word of the library", st->pe);
 		return;
 	}
-	for (n = 0; (size = gdri_suballoc_next(st->alloc, &at)) && at <= offset - begin; n++, at += size) {
+	for (int n = 0; (size = gdri_suballoc_next(st->alloc, &at)) && at <= offset - begin; n++, at += size) {
 		if (offset - begin - at < size) {
 			snprintf(buf, room, " of PE %d: byte %llu of object %d (%llu bytes)", st->pe,
 				 (unsigned long long)(offset - begin - at), n, (unsigned long long)size);

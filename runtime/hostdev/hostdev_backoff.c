@@ -85,12 +85,11 @@ uint64_t gdri_hd_backoff_cores(void)
 {
 	uint64_t name = 0, words[sizeof(cpu_set_t) / 8];
 	cpu_set_t set;
-	size_t i;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return 0;
 	memcpy(words, &set, sizeof(words));
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		name = (name ^ words[i]) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
 	return name;
 }

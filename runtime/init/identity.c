@@ -43,9 +43,7 @@ struct identity {
 
 static int differing_version(const struct gdri_state *st, const struct hello *all)
 {
-	int i;
-
-	for (i = 1; i < st->n_pes; i++) {
+	for (int i = 1; i < st->n_pes; i++) {
 		if (all[i].magic == all[0].magic && all[i].abi == all[0].abi &&
 		    all[i].version == all[0].version)
 			continue;
@@ -136,9 +134,8 @@ static const struct {
 static int identity_check_options(const struct identity *first, const struct identity *other, int pe)
 {
 	char values[2][40];
-	size_t i;
 
-	for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
+	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
 		const char *a = (const char *)first + alike[i].at, *b = (const char *)other + alike[i].at;
 
 		if (!memcmp(a, b, alike[i].len))

@@ -208,9 +208,7 @@ static const struct step steps[] = {
 
 static void state_undo(struct gdri_state *st)
 {
-	size_t i;
-
-	for (i = N_STEPS; i-- > 0;) {
+	for (size_t i = N_STEPS; i-- > 0;) {
 		if (steps[i].down)
 			steps[i].down(st);
 	}
@@ -220,9 +218,8 @@ static int state_execute(struct gdri_state *st)
 {
 	uint64_t begin = gdri_now_ns();
 	int ret = 0;
-	size_t i;
 
-	for (i = 0; i < N_STEPS && !ret; i++) {
+	for (size_t i = 0; i < N_STEPS && !ret; i++) {
 		if (steps[i].kind == COLLECTIVE)
 			ret = steps[i].up(st);
 		else if (!st->pending)

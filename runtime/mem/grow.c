@@ -95,9 +95,7 @@ static int grow_exchange(struct gdri_state *st, const struct gdri_rkeys *all, bo
 
 static void grow_undo(struct gdri_state *st, const bool *mapped)
 {
-	int i;
-
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (mapped[i])
 			gdri_heap_unmap_part(st->heap, st->peers[i].base);
 	}

@@ -330,9 +330,7 @@ int gdri_heap_map_peer(const struct gdri_heap *own, int fd, int pe, uint8_t **ou
 
 void gdri_heap_unmap_peer(const struct gdri_heap *own, uint8_t *base)
 {
-	int i;
-
-	for (i = 0; base && i < own->n; i++)
+	for (int i = 0; base && i < own->n; i++)
 		heap_unmap_part(own, base, &own->parts[i]);
 	if (base)
 		heap_release(own, base);

@@ -28,9 +28,7 @@ int gdri_page_map(struct gdri_state *st, int pe, int fd, char *why, size_t room)
 
 void gdri_page_unmap(struct gdri_state *st)
 {
-	int i;
-
-	for (i = 0; st->page_peers && i < st->n_pes; i++) {
+	for (int i = 0; st->page_peers && i < st->n_pes; i++) {
 		if (i != st->pe)
 			gdri_heap_unmap_peer(st->page, st->page_peers[i].base);
 	}

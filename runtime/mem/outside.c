@@ -135,9 +135,7 @@ static const char *outside_kind_of(const struct gdri_rkeys *o)
 
 int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric *s, const struct gdri_rkeys *all)
 {
-	int i;
-
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (!!all[i].ipc.size == !!all[0].ipc.size)
 			continue;
 		return gdri_fail(-GDR_EMISMATCH,
@@ -214,11 +212,10 @@ static size_t table_bytes(const struct gdri_state *st)
 static void outside_add(const struct gdri_state *st, struct gdri_outside_table *t, const struct gdri_symmetric *s)
 {
 	int64_t *delta = (int64_t *)(void *)(t + 1) + (size_t)t->n * (size_t)st->n_pes;
-	int i;
 
 	t->list[t->n++] = (struct gdri_outside){.addr = (uintptr_t)s->addr, .len = s->len,
 						.offset = (uint64_t)(s->ptr - st->heap->base)};
-	for (i = 0; i < st->n_pes; i++)
+	for (int i = 0; i < st->n_pes; i++)
 		delta[i] = s->at[i] ? (int64_t)((uintptr_t)s->at[i] - (uintptr_t)s->addr) : 0;
 }
 

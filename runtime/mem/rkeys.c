@@ -47,7 +47,6 @@ static int wait_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t end)
 static bool is_idle(struct gdri_state *st)
 {
 	uint64_t end = gdri_deadline_ns(IDLE_MS);
-	uint32_t i;
 
 	if (st->hostq && gdri_hostq_is_late(st->hostq))
 		return false;
@@ -55,7 +54,7 @@ static bool is_idle(struct gdri_state *st)
 		return true;
 	if (st->dev_gpu)
 		return !gdri_cuda_queues_test(st, 0, st->dev->n_queues, IDLE_MS);
-	for (i = 0; i < st->dev->n_queues; i++)
+	for (uint32_t i = 0; i < st->dev->n_queues; i++)
 		if (st->qps[i].sq && wait_queue(st->dev, &st->qps[i], end) <= 0)
 			return false;
 	return true;
@@ -66,15 +65,14 @@ static bool is_idle(struct gdri_state *st)
 static void drop_old(struct gdri_state *st, const struct gdri_rkeys *all)
 {
 	struct gdri_net *nets[N_NETS];
-	int i;
 
 	if (++st->key_sets <= MOST_SETS)
 		return;
-	for (i = 0; i < st->n_pes; i++)
+	for (int i = 0; i < st->n_pes; i++)
 		if (!all[i].idle)
 			return;
 	rkeys_nets(st, nets);
-	for (i = 0; i < N_NETS && nets[i]; i++)
+	for (int i = 0; i < N_NETS && nets[i]; i++)
 		nets[i]->ops->drop_keys(nets[i], KEPT_SETS);
 	gdri_info("heap: %d sets of old keys are gone", st->key_sets - KEPT_SETS);
 	st->key_sets = KEPT_SETS;
@@ -110,20 +108,18 @@ int gdri_rkeys_leave(struct gdri_state *st, uint64_t offset, size_t len, struct 
 void gdri_rkeys_undo(struct gdri_state *st)
 {
 	struct gdri_net *nets[N_NETS];
-	int i;
 
 	rkeys_nets(st, nets);
-	for (i = 0; i < N_NETS && nets[i]; i++)
+	for (int i = 0; i < N_NETS && nets[i]; i++)
 		nets[i]->ops->undo(nets[i]);
 }
 
 void gdri_rkeys_drop(struct gdri_state *st)
 {
 	struct gdri_net *nets[N_NETS];
-	int i;
 
 	rkeys_nets(st, nets);
-	for (i = 0; i < N_NETS && nets[i]; i++)
+	for (int i = 0; i < N_NETS && nets[i]; i++)
 		nets[i]->ops->drop_left(nets[i]);
 }
 

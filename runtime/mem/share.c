@@ -76,12 +76,10 @@ static bool same_user(int fd, char *why, size_t room)
 /* The abstract name "\0gdr-" and 32 hex digits: no file that could be left behind. */
 static socklen_t unix_address(struct sockaddr_un *sa, const uint8_t *name)
 {
-	int i;
-
 	memset(sa, 0, sizeof(*sa));
 	sa->sun_family = AF_UNIX;
 	memcpy(sa->sun_path, "\0gdr-", 5);
-	for (i = 0; i < GDRI_SHARE_NAME; i++)
+	for (int i = 0; i < GDRI_SHARE_NAME; i++)
 		snprintf(sa->sun_path + 5 + 2 * i, 3, "%02x", name[i]);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 5 + 2 * GDRI_SHARE_NAME);
 }
@@ -208,15 +206,14 @@ static bool give_fds(int sock, const int *fds, int n)
 static int share_visitor(const struct exchange *t, const struct request *req, ssize_t n)
 {
 	uint8_t differ = 0;
-	int i;
 
 	if (n != (ssize_t)sizeof(*req) || req->magic != SHARE_MAGIC)
 		return -1;
-	for (i = 0; i < GDRI_SHARE_TOKEN; i++)
+	for (int i = 0; i < GDRI_SHARE_TOKEN; i++)
 		differ |= req->token[i] ^ t->s->address.token[i];
 	if (differ)
 		return -1;
-	for (i = 0; i < t->n; i++) {
+	for (int i = 0; i < t->n; i++) {
 		if (t->peers[i].pe == req->pe && !t->served[i])
 			return i;
 	}
@@ -266,9 +263,7 @@ static void accept_all(struct exchange *t)
 /* A peer that refuses us will not come either: only those that may come are waited for. */
 static bool share_finished(const struct exchange *t)
 {
-	int i;
-
-	for (i = 0; i < t->n; i++) {
+	for (int i = 0; i < t->n; i++) {
 		if (!t->out[i].done || (t->peers[i].fd >= 0 && !t->served[i]))
 			return false;
 	}
@@ -309,26 +304,22 @@ static void poll_once(struct exchange *t, int wait_ms)
 
 static bool share_prepare(struct exchange *t)
 {
-	int i;
-
 	t->out = calloc((size_t)t->n + 1, sizeof(*t->out));
 	t->served = calloc((size_t)t->n + 1, sizeof(*t->served));
 	t->in = calloc((size_t)t->n_in, sizeof(*t->in));
 	t->pfds = calloc((size_t)(1 + t->n + t->n_in), sizeof(*t->pfds));
-	for (i = 0; t->out && i < t->n; i++) /* 0 would be somebody's descriptor to clean_up() */
+	for (int i = 0; t->out && i < t->n; i++) /* 0 would be somebody's descriptor to clean_up() */
 		t->out[i].fd = -1;
-	for (i = 0; t->in && i < t->n_in; i++)
+	for (int i = 0; t->in && i < t->n_in; i++)
 		t->in[i] = -1;
 	return t->out && t->served && t->in && t->pfds;
 }
 
 static void clean_up(struct exchange *t)
 {
-	int i;
-
-	for (i = 0; t->out && i < t->n; i++)
+	for (int i = 0; t->out && i < t->n; i++)
 		close_link(&t->out[i]);
-	for (i = 0; t->in && i < t->n_in; i++) {
+	for (int i = 0; t->in && i < t->n_in; i++) {
 		if (t->in[i] >= 0)
 			close(t->in[i]);
 	}

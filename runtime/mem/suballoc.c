@@ -115,14 +115,13 @@ static void suballoc_carve(struct gdri_suballoc *a, size_t i, uint64_t start, ui
 uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment)
 {
 	uint64_t start, skip;
-	size_t i;
 
 	if (!len || len > a->size || alignment & (alignment - 1) || gdri_suballoc_reserve(a))
 		return GDRI_SUBALLOC_NONE;
 	if (alignment < GDRI_SUBALLOC_GRAIN)
 		alignment = GDRI_SUBALLOC_GRAIN;
 	len = (len + GDRI_SUBALLOC_GRAIN - 1) / GDRI_SUBALLOC_GRAIN * GDRI_SUBALLOC_GRAIN;
-	for (i = 0; i < a->n; i++) {
+	for (size_t i = 0; i < a->n; i++) {
 		if (a->ranges[i].used)
 			continue;
 		start = a->ranges[i].offset;
@@ -200,10 +199,8 @@ uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
 
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info)
 {
-	size_t i;
-
 	*info = (struct gdri_suballoc_info){.size = a->size, .used = a->used, .objects = a->objects};
-	for (i = 0; i < a->n; i++) {
+	for (size_t i = 0; i < a->n; i++) {
 		if (!a->ranges[i].used && suballoc_length(&a->ranges[i]) > info->largest_free)
 			info->largest_free = suballoc_length(&a->ranges[i]);
 	}

@@ -113,9 +113,7 @@ static int use_thread(struct gdri_nic_bell *b)
 
 static const struct page *find_page(const struct gdri_nic_bell *b, const uint8_t *here)
 {
-	int i;
-
-	for (i = 0; i < b->n_pages; i++) {
+	for (int i = 0; i < b->n_pages; i++) {
 		if (b->pages[i].here == here)
 			return &b->pages[i];
 	}

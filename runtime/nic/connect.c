@@ -18,7 +18,6 @@ void gdri_nic_address(struct gdri_net *net, void *buf)
 {
 	const struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_address *a = buf;
-	size_t i;
 
 	memset(a, 0, net->address_bytes);
 	a->magic = GDRI_NIC_ADDRESS_MAGIC;
@@ -36,7 +35,7 @@ void gdri_nic_address(struct gdri_net *net, void *buf)
 	a->log_responder = (uint8_t)nic->caps.log_responder;
 	memcpy(a->gid, nic->gid, sizeof(a->gid));
 	snprintf(a->device, sizeof(a->device), "%.15s", nic->name);
-	for (i = 0; i < nic->layout.n; i++)
+	for (size_t i = 0; i < nic->layout.n; i++)
 		a->qpn[i] = nic->qps[i].qpn;
 }
 

@@ -92,14 +92,13 @@ static int look_at_ports(struct search *s, const char *name, struct ibv_context 
 	char link[128];
 	struct ibv_device_attr dev;
 	int before = s->n, err = ibv_query_device(ctx, &dev);
-	unsigned i;
 
 	if (err) {
 		pass_over(s, "; %s: ibv_query_device: %s", name, gdri_errno_text(err));
 		return 0;
 	}
 	snprintf(link, sizeof(link), "/sys/class/infiniband/%s/device", name);
-	for (i = 1; i <= dev.phys_port_cnt && s->n < MAX_PORTS; i++) {
+	for (unsigned i = 1; i <= dev.phys_port_cnt && s->n < MAX_PORTS; i++) {
 		struct port *p = &s->ports[s->n];
 
 		if (!gdri_nic_wanted(s->wanted, name, i) ||
@@ -141,9 +140,7 @@ static void look_at_device(struct search *s, struct ibv_device *dev)
 /* Ports of one device stand together. */
 static void close_others(struct search *s, const struct ibv_context *keep)
 {
-	int i;
-
-	for (i = 0; i < s->n; i++) {
+	for (int i = 0; i < s->n; i++) {
 		if (s->ports[i].ctx != keep && (i == 0 || s->ports[i].ctx != s->ports[i - 1].ctx))
 			ibv_close_device(s->ports[i].ctx);
 	}

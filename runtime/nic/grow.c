@@ -48,10 +48,9 @@ static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint
 {
 	uint32_t n = nic_put_pieces(&at, nic_grow_region(nic, -1, which)->lkey, 0, nic->heap_first->length);
 	const struct gdri_nic_part *p;
-	int i;
 
 	*len = nic->heap_first->length;
-	for (i = 0; i < nic->n_parts; i++) {
+	for (int i = 0; i < nic->n_parts; i++) {
 		p = &nic->parts[i];
 		if (p->leaves)
 			continue;
@@ -185,9 +184,7 @@ int gdri_nic_grow(struct gdri_net *net, void *addr, size_t len, uint64_t offset,
 
 void gdri_nic_forget_new(struct gdri_nic *nic)
 {
-	int i;
-
-	for (i = nic->n_parts; i-- > 0;) {
+	for (int i = nic->n_parts; i-- > 0;) {
 		if (nic->parts[i].is_new)
 			part_destroy(nic, i);
 		else
@@ -207,10 +204,9 @@ void gdri_nic_undo(struct gdri_net *net)
 static void unlink_joint(struct gdri_nic_joint **at)
 {
 	struct gdri_nic_joint *j = *at;
-	int i;
 
 	*at = j->next;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		if (j->mkey[i])
 			mlx5dv_devx_obj_destroy(j->mkey[i]);
 	}
@@ -253,9 +249,8 @@ int gdri_nic_leave(struct gdri_net *net, uint64_t offset, size_t len, struct gdr
 void gdri_nic_drop_left(struct gdri_net *net)
 {
 	struct gdri_nic *nic = gdri_nic_of(net);
-	int i;
 
-	for (i = nic->n_parts; i-- > 0;) {
+	for (int i = nic->n_parts; i-- > 0;) {
 		if (nic->parts[i].leaves)
 			part_destroy(nic, i);
 	}

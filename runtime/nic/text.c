@@ -86,11 +86,10 @@ int gdri_nic_command_failed(const char *device, const char *what, int err, const
 	unsigned status = (unsigned)gdri_prm_get(out, PRM_OUT_STATUS);
 	unsigned syndrome = (unsigned)gdri_prm_get(out, PRM_OUT_SYNDROME);
 	const char *text = "unknown", *check = "see the vendor's description of the syndrome";
-	size_t i;
 
 	if (!status) /* refused before it reached the firmware */
 		return gdri_nic_failed(device, what, err, "see the kernel log (dmesg)");
-	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		if (statuses[i].status == status) {
 			text = statuses[i].text;
 			check = statuses[i].check;

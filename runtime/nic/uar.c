@@ -32,9 +32,7 @@
 
 void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n)
 {
-	int i;
-
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (qps[i].uar)
 			mlx5dv_devx_free_uar(qps[i].uar);
 		qps[i].uar = NULL;

@@ -76,13 +76,12 @@ static uint32_t flags_of(const struct gdri_state *st)
 {
 	uint32_t flags = 0;
 	bool alone;
-	int i;
 
 	if (!st->any_net)
 		return 0;
 	alone = st->heap->cuda && st->net->queues_near;
 	flags |= GDRI_DEV_NIC_ATOMICS;
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
 			flags |= GDRI_DEV_MIXED;
 		alone = alone && (!st->peers[i].base || i == st->pe);
@@ -152,13 +151,11 @@ int gdri_up_device(struct gdri_state *st)
 
 void gdri_down_device(struct gdri_state *st)
 {
-	size_t i;
-
 	gdri_devstate_publish(NULL);
 	gdri_cuda_state_down(st);
 	gdri_down_ctxs(st);
 	gdri_down_teams(st);
-	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
+	for (size_t i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (st->regs[i].handle)
 			st->net->ops->deregister(st->net, st->regs[i].handle);
 		st->regs[i].handle = NULL;

@@ -35,9 +35,7 @@ static uint8_t link_pattern(int owner, unsigned int which, size_t i)
 
 static void link_fill(uint8_t *data, int owner, unsigned int which)
 {
-	size_t i;
-
-	for (i = 0; i < LEN; i++)
+	for (size_t i = 0; i < LEN; i++)
 		data[i] = link_pattern(owner, which, i);
 }
 
@@ -50,9 +48,7 @@ void gdri_link_prepare(struct gdri_ctl *ctl, int pe)
 /* First byte of data that is not the pattern, -1: all are. */
 static long link_differs(const uint8_t *data, int owner, unsigned int which)
 {
-	size_t i;
-
-	for (i = 0; i < LEN; i++) {
+	for (size_t i = 0; i < LEN; i++) {
 		if (data[i] != link_pattern(owner, which, i))
 			return (long)i;
 	}
@@ -195,13 +191,11 @@ static int link_verify(const struct gdri_state *st, const struct lane *l)
 static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum trial trial,
 		    uint64_t deadline)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		if (!l[i].status)
 			l[i].failed = link_post(st, &l[i], trial);
 	}
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		if (l[i].status)
 			continue;
 		if (!l[i].failed)
@@ -261,10 +255,9 @@ static int check_all(struct gdri_state *st, uint64_t end)
 static void link_forget(struct gdri_state *st)
 {
 	struct gdri_dev *dev = st->dev;
-	uint32_t i;
 
 	memset(dev->used, 0, (dev->n_queues + 63) / 64 * sizeof(*dev->used));
-	for (i = 0; i < dev->n_queues; i++) { /* no room: sends the first post to where it is marked */
+	for (uint32_t i = 0; i < dev->n_queues; i++) { /* no room: sends the first post to where it is marked */
 		dev->qps[i].room = 0;
 		dev->qps[i].limit = dev->qps[i].rsvd;
 	}
@@ -295,11 +288,10 @@ int gdri_up_link_in(struct gdri_state *st)
 	struct gdri_ctl *ctl = st->dev->ctl;
 	uint64_t word, expected;
 	long at;
-	int i;
 
 	if (st->cuda)
 		return 0;
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		/* acquire: pairs with the peer's atomic, or the NIC's order */
 		word = __atomic_load_n(&ctl->link[i], __ATOMIC_ACQUIRE);
 		expected = link_step(i) * link_steps(st);

@@ -109,9 +109,7 @@ int gdri_up_p2p(struct gdri_state *st)
 /* Says for each PE without mapping how it is reached. */
 static void paths_explain(struct gdri_state *st)
 {
-	int i;
-
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
 			continue;
 		if (*st->reason[i])
@@ -184,11 +182,9 @@ int gdri_up_reach(struct gdri_state *st)
 
 void gdri_down_p2p(struct gdri_state *st)
 {
-	int i;
-
 	if (st->heap->cuda) /* what is mapped behind the peers' heaps goes before them */
 		gdri_symmetric_leave_all(&st->symmetric);
-	for (i = 0; st->peers && i < st->n_pes; i++) {
+	for (int i = 0; st->peers && i < st->n_pes; i++) {
 		if (i != st->pe)
 			gdri_heap_unmap_peer(st->heap, st->peers[i].base);
 	}
@@ -203,9 +199,8 @@ void gdri_down_p2p(struct gdri_state *st)
 unsigned gdri_local_rank(const struct gdri_state *st)
 {
 	unsigned rank = 0;
-	int i;
 
-	for (i = 0; i < st->pe; i++)
+	for (int i = 0; i < st->pe; i++)
 		rank += st->same_node[i];
 	return rank;
 }

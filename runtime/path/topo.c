@@ -112,9 +112,8 @@ int gdri_topo_choose(const struct gdri_topo_place *near, const struct gdri_topo_
 {
 	enum gdri_topo_distance d, best = GDRI_TOPO_UNKNOWN;
 	unsigned equals = 0, skip;
-	int i;
 
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		d = near ? gdri_topo_between(near, &ports[i]) : GDRI_TOPO_UNKNOWN;
 		if (d < best) {
 			best = d;
@@ -124,7 +123,7 @@ int gdri_topo_choose(const struct gdri_topo_place *near, const struct gdri_topo_
 	}
 	*distance = best;
 	skip = turn % equals;
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		d = near ? gdri_topo_between(near, &ports[i]) : GDRI_TOPO_UNKNOWN;
 		if (d == best && skip-- == 0)
 			return i;

@@ -215,7 +215,6 @@ int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *f
 {
 	struct gdri_coll_rule r;
 	int ret = 0;
-	size_t i;
 
 	memset(out, 0, sizeof(*out));
 	while (!ret && *first) {
@@ -227,7 +226,7 @@ int gdri_coll_load(struct gdri_coll_rules *out, const char *first, const char *f
 	if (!ret && *file)
 		ret = load_file(out, file);
 	out->shown = out->n;
-	for (i = 0; i < N_BUILTIN && !ret; i++)
+	for (size_t i = 0; i < N_BUILTIN && !ret; i++)
 		ret = coll_append(out, &builtin[i]);
 	if (!*file)
 		out->shown = out->n;
@@ -335,9 +334,8 @@ int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
 			const struct gdri_coll_rules *rules)
 {
 	const struct gdri_coll_rule *r;
-	size_t i;
 
-	for (i = 0; i < rules->n; i++) {
+	for (size_t i = 0; i < rules->n; i++) {
 		r = &rules->rule[i];
 		if (coll_rule_fits(r, kind, t) && (!r->max_bytes || bytes <= r->max_bytes))
 			return r->algo;
@@ -348,10 +346,9 @@ int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
 void gdri_coll_print(FILE *f, const struct gdri_coll_rules *rules)
 {
 	const struct gdri_coll_rule *r;
-	size_t i;
 
 	fprintf(f, "# %-8s %-7s %8s %12s  %s\n", "kind", "path", "PEs", "bytes", "algorithm");
-	for (i = 0; i < rules->shown; i++) {
+	for (size_t i = 0; i < rules->shown; i++) {
 		r = &rules->rule[i];
 		fprintf(f, "%-10s %-7s %8d %12llu  %s\n", kinds[r->kind], paths[r->path], r->max_pes,
 			(unsigned long long)r->max_bytes, algos[r->algo]);

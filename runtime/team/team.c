@@ -234,14 +234,13 @@ static int push_all(struct gdri_state *st)
 	size_t list = ts->n * sizeof(*ts->list), lists = ts->n * list_room(st) * sizeof(*ts->lists);
 	size_t whole = (list + lists + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 	struct gdri_team *all = st->cuda ? aligned_alloc(GDRI_LINE, whole) : NULL;
-	uint32_t i;
 	int ret;
 
 	if (!st->cuda)
 		return 0;
 	if (!all)
 		return gdri_fail(-GDR_ENOMEM, "out of memory for %u teams", ts->n);
-	for (i = 0; i < ts->n; i++)
+	for (uint32_t i = 0; i < ts->n; i++)
 		all[i] = as_seen(st, (gdr_team_t)i);
 	memcpy(all + ts->n, ts->lists, lists);
 	ret = gdri_cuda_poke(st->cuda, ts->gpu, all, list + lists, GDRI_COPY_MS);
@@ -309,11 +308,10 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 {
 	struct gdri_teams *ts = st->teams;
 	struct gdri_team *t = &ts->list[id];
-	int i;
 
 	memset(t, 0, sizeof(*t));
 	t->pes = ts->lists + (size_t)id * list_room(st);
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		t->pes[i] = (int16_t)pes[i];
 		if (pes[i] == st->pe)
 			t->me = i;
@@ -369,9 +367,8 @@ void gdri_team_clear(struct gdri_state *st, gdr_team_t id)
 uint64_t gdri_team_free_map(const struct gdri_state *st)
 {
 	uint64_t map = 0;
-	uint32_t i;
 
-	for (i = 0; i < st->teams->n; i++) {
+	for (uint32_t i = 0; i < st->teams->n; i++) {
 		if (!st->teams->list[i].n)
 			map |= 1ull << i;
 	}

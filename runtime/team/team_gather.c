@@ -65,9 +65,7 @@ static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to,
 /* Whether a member is lost: without it the call cannot end, whichever member this PE waits for. */
 static bool gather_lost(const struct gdri_state *st, const struct gdri_team *t)
 {
-	int i;
-
-	for (i = 0; i < t->n; i++) {
+	for (int i = 0; i < t->n; i++) {
 		/* relaxed: the monitor's flag carries nothing with it */
 		if (__atomic_load_n(&st->peers[gdri_team_pe(t, i)].lost, __ATOMIC_RELAXED))
 			return true;

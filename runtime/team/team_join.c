@@ -203,9 +203,7 @@ static int join_late(const struct joining *j, int step, int n)
 /* Whether a member that has come is lost. Nobody knows whether a PE that has not come is one: the limit ends that. */
 static bool join_lost(const struct joining *j)
 {
-	int i;
-
-	for (i = 0; i < j->p->n; i++) {
+	for (int i = 0; i < j->p->n; i++) {
 		/* relaxed: nothing else is read through the flag */
 		if (j->pes[i] >= 0 && __atomic_load_n(&j->st->peers[j->pes[i]].lost, __ATOMIC_RELAXED))
 			return true;
