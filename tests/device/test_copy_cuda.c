@@ -20,6 +20,7 @@
 #define GDRI_UNROLLED
 #define GDRI_BY_ABI(f) ((void)0)
 #define gdri_likely(x) (x)
+#define gdri_unlikely(x) (x)
 #define __builtin_assume(x) ((void)0)
 #define __cvta_generic_to_global(p) ((uint64_t)(uintptr_t)(p))
 #define __cvta_global_to_generic(p) ((void *)(uintptr_t)(p))

@@ -3,6 +3,7 @@
 #ifndef GDRI_LINKED_H
 #define GDRI_LINKED_H
 
+#include <gdr/impl/arch/copy_word_cuda.h>
 #include <gdr/impl/arch/library.h>
 #include <gdr/impl/coll/reduce_code.h>
 #include <gdr/impl/path/ctx.h>
@@ -16,20 +17,6 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
 }
 
-/* A word to mapped memory, which is under way before it is known to be one, as in gdri_copy_word_first. */
-GDR_DEVICE int gdri_put_word(void *dst, const void *src, size_t len)
-{
-	uint64_t to = __cvta_generic_to_global(dst), at = (uint64_t)dst | (uint64_t)src, word;
-	uint32_t not_8 = ((uint32_t)len ^ 8u) | (uint32_t)(len >> 32);
-
-	word = gdri_ld_word_if_0((const void *)((uint64_t)src & ~(uint64_t)7), not_8);
-	asm volatile("" : "+l"(to));
-	if (gdri_unlikely(not_8 | ((uint32_t)at & 7u)))
-		return 0;
-	*(uint64_t *)__cvta_global_to_generic(to) = word;
-	return 1;
-}
-
 GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, void *local, size_t len, int pe,
 				 uint32_t q)
 {
@@ -39,7 +26,7 @@ GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, 
 
 GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
-	if (scope == GDRI_THREAD && gdri_direct() && gdri_put_word(gdri_direct_at(dst, pe), src, len))
+	if (scope == GDRI_THREAD && gdri_direct() && gdri_copy_if_word(gdri_direct_at(dst, pe), src, len))
 		return 0;
 	return gdri_lib_transfer(GDRI_PUT, scope, nbi, dst, (void *)(uintptr_t)src, len, pe, q);
 }

@@ -6,6 +6,7 @@
 #ifndef GDRI_COPY_CUDA_H
 #define GDRI_COPY_CUDA_H
 
+#include <gdr/impl/arch/copy_word_cuda.h>
 #include <gdr/impl/arch/unit.h>
 
 #define GDRI_COPY_GROUP_ROWS 8 /* accesses in flight of each thread of a warp or a block */
@@ -360,18 +361,10 @@ GDR_DEVICE void gdri_copy_thread_coll(void *dst, const void *src, size_t len)
 	gdri_copy_thread_by(gdri_copy_thread_short, gdri_copy_thread_far, dst, src, len);
 }
 
-/* To a peer's memory. 8 bytes are mostly a word, which is under way before that is known: of others the one that src
- * lies in, which can be read where src can, and is not used. Takes two registers more. */
+/* To a peer's memory. */
 GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 {
-	uint64_t to = __cvta_generic_to_global(dst), at = (uint64_t)dst | (uint64_t)src, word;
-	uint32_t not_8 = ((uint32_t)len ^ 8u) | (uint32_t)(len >> 32); /* one instruction, as is the test of it */
-
-	word = gdri_ld_word_if_0((const void *)((uint64_t)src & ~(uint64_t)7), not_8);
-	asm volatile("" : "+l"(to)); /* or the address would be found once more behind the branch */
-	if (gdri_likely(!(not_8 | ((uint32_t)at & 7u)))) /* generic stores in a row take half as long again */
-		*(uint64_t *)__cvta_global_to_generic(to) = word;
-	else
+	if (gdri_unlikely(!gdri_copy_if_word(dst, src, len)))
 		gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_thread_near, dst, src, len);
 }
 

@@ -9,7 +9,7 @@
 #include <gdr/impl/queue/fetch.h>
 
 /* This PE's own memory outside the heap, which no key names: the address itself. NULL for all else, and in programs of
- * gdr, to which the NIC says that such an address is wrong. */
+ * gdr, to which the NIC says that such an address is wrong; libgdr_device.a, which both link, has it. */
 GDR_DEVICE uint8_t *gdri_own_outside(const struct gdri_dev *dev, const void *ptr, int pe)
 {
 #ifndef GDRI_OWN_OUTSIDE
