@@ -72,7 +72,7 @@ static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 {
 	const size_t *off = v->out->offset;
 	size_t part = allgatherv_part(v->len, at, chunk);
-	int rc, i;
+	int rc;
 
 	memset(v->padded, 0, chunk);
 	if (part)
@@ -80,7 +80,7 @@ static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 	rc = v->b->allgather(v->b, v->padded, v->round, chunk, gdri_limit_ms(&v->deadline));
 	if (rc)
 		return rc;
-	for (i = 0; i < v->b->n_pes; i++) {
+	for (int i = 0; i < v->b->n_pes; i++) {
 		part = allgatherv_part(off[i + 1] - off[i], at, chunk);
 		if (part)
 			memcpy(v->out->data + off[i] + at, v->round + (size_t)i * chunk, part);
@@ -91,7 +91,6 @@ static int exchange_chunk(struct gatherv *v, size_t at, size_t chunk)
 static int exchange_data(struct gatherv *v)
 {
 	size_t chunk = v->longest < GDRI_ALLGATHER_MAX ? v->longest : GDRI_ALLGATHER_MAX;
-	size_t at;
 	int rc = 0;
 
 	v->out->data = malloc(v->out->offset[v->b->n_pes] + 1);
@@ -99,7 +98,7 @@ static int exchange_data(struct gatherv *v)
 	v->round = malloc(chunk * (size_t)v->b->n_pes + 1);
 	if (!v->out->data || !v->padded || !v->round)
 		rc = gdri_fail(-GDR_ENOMEM, "bootstrap: no memory to gather %zu bytes", v->out->offset[v->b->n_pes]);
-	for (at = 0; !rc && at < v->longest; at += chunk) {
+	for (size_t at = 0; !rc && at < v->longest; at += chunk) {
 		if (chunk > v->longest - at)
 			chunk = v->longest - at;
 		rc = exchange_chunk(v, at, chunk);

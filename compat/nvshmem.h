@@ -198,9 +198,8 @@ static inline void nvshmem_info_get_version(int *major, int *minor)
 static inline void nvshmem_info_get_name(char *name)
 {
 	static const char text[] = NVSHMEM_VENDOR_STRING;
-	size_t i;
 
-	for (i = 0; i < sizeof(text); i++)
+	for (size_t i = 0; i < sizeof(text); i++)
 		name[i] = text[i];
 }
 

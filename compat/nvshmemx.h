@@ -295,10 +295,8 @@ GDR_DEVICE int gdrc_qp_each(int quiet, int pe, nvshmemx_qp_handle_t qp)
 /* The first thread of the scope, for what all of them did. */
 GDR_DEVICE void gdrc_qp_order(int scope, int quiet, int pe, const nvshmemx_qp_handle_t *qps, int n)
 {
-	int i;
-
 	gdri_scope_sync(scope);
-	for (i = 0; i < n && !gdri_scope_rank(scope); i++)
+	for (int i = 0; i < n && !gdri_scope_rank(scope); i++)
 		(void)gdrc_unseen(gdrc_qp_each(quiet, pe, qps[i]));
 	gdri_scope_sync(scope);
 }

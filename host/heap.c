@@ -8,7 +8,6 @@
 
 #include "host/host.h"
 #include "runtime/core/agree.h"
-#include "runtime/core/clock.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/log.h"
 #include "runtime/core/host_barrier.h"

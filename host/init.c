@@ -10,7 +10,6 @@
 #include "runtime/diag/fault.h"
 #include "runtime/diag/lost.h"
 #include "runtime/diag/monitor.h"
-#include "runtime/hostdev/hostdev.h"
 #include "runtime/path/ctx.h"
 
 /* For callers that do not come through the header, as other languages do. */

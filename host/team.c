@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Teams: the arguments of the public calls, turned into lists of PEs. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "host/host.h"
@@ -12,9 +11,9 @@
 
 static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
 {
-	int i, j;
+	int j;
 
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (members[i] < 0 || members[i] >= parent->n)
 			return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d in the team, it has %d", what, members[i],
 					 parent->n);

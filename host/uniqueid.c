@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/path/uniqueid.h"
 

@@ -9,7 +9,6 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
-#include "bootstrap/pmix/text.h"
 #include "runtime/core/log.h"
 
 #define REGISTER_MS 2000 /* for all registrations together */
@@ -257,14 +256,14 @@ static int event_reset(const pmix_proc_t *me, int n_pes)
 int gdri_pmix_events_open(const pmix_proc_t *me, int n_pes, const struct timespec *deadline)
 {
 	struct timespec limit;
-	size_t i, ref;
+	size_t ref;
 	int rc = event_reset(me, n_pes);
 
 	if (rc)
 		return rc;
 	gdri_deadline_in(&limit, REGISTER_MS);
 	gdri_deadline_min(&limit, deadline);
-	for (i = 0; i < N_SETS; i++) {
+	for (size_t i = 0; i < N_SETS; i++) {
 		ref = register_set(i, &limit);
 		pthread_mutex_lock(&ev.lock);
 		ev.refs[i] = ref;

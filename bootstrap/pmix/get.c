@@ -2,7 +2,6 @@
 /* Single values of the job's description. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <gdr/status.h>
 

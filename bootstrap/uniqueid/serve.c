@@ -57,14 +57,12 @@ static void serve_in_parent(void)
 
 static void serve_in_child(void)
 {
-	struct gdri_uid_conn *c;
-
 	for (int i = 0; i < MAX_HUBS; i++) {
 		if (!hubs[i])
 			continue;
 		close(hubs[i]->listener);
 		close(hubs[i]->wake);
-		for (c = hubs[i]->core.conns; c; c = c->next)
+		for (struct gdri_uid_conn *c = hubs[i]->core.conns; c; c = c->next)
 			close(c->fd);
 		hubs[i] = NULL;
 	}
@@ -191,12 +189,11 @@ static void take_newcomers(struct hub *h, uint64_t now)
 /* The process of the home PE ends as soon as that reads ABORT, and the hub with it: the others first. */
 static bool held_back(const struct hub *h, const struct gdri_uid_conn *home, uint64_t now)
 {
-	const struct gdri_uid_conn *c;
 	size_t n;
 
 	if (!home || !h->ending || now - h->ending > FAREWELL_NS)
 		return false;
-	for (c = h->core.conns; c; c = c->next) {
+	for (const struct gdri_uid_conn *c = h->core.conns; c; c = c->next) {
 		if (c != home && gdri_uid_hub_out(c, &n))
 			return true;
 	}
@@ -218,14 +215,13 @@ static void send_all(struct hub *h, uint64_t now)
 
 static int fill_polls(struct hub *h, nfds_t *n)
 {
-	struct gdri_uid_conn *c;
 	struct pollfd *p;
 	const struct gdri_uid_conn *home = gdri_uid_hub_home(&h->core);
 	size_t want = 2;
 	uint64_t now = serve_now_ns();
 	bool held = held_back(h, home, now), deaf = now < h->deaf, fleeting = held || deaf;
 
-	for (c = h->core.conns; c; c = c->next)
+	for (struct gdri_uid_conn *c = h->core.conns; c; c = c->next)
 		want++;
 	if (want > h->room) {
 		p = realloc(h->polls, 2 * want * sizeof(*p));
@@ -237,7 +233,7 @@ static int fill_polls(struct hub *h, nfds_t *n)
 	h->polls[0] = (struct pollfd){deaf ? -1 : h->listener, POLLIN, 0};
 	h->polls[1] = (struct pollfd){h->wake, POLLIN, 0};
 	*n = 2;
-	for (c = h->core.conns; c; c = c->next) {
+	for (struct gdri_uid_conn *c = h->core.conns; c; c = c->next) {
 		size_t left;
 		bool out = gdri_uid_hub_out(c, &left) && !(held && c == home);
 

@@ -117,13 +117,12 @@ static struct gdri_kernel *gdri_kernels_here __attribute__((unused));
 
 static inline const void *gdri_version_of(const void *kernel)
 {
-	const struct gdri_kernel *k;
 	int device;
 
 	if (!gdri_unit_here.direct || cudaGetDevice(&device) != cudaSuccess ||
 	    device + 1 != gdri_unit_here.direct)
 		return kernel;
-	for (k = gdri_kernels_here; k; k = k->next)
+	for (const struct gdri_kernel *k = gdri_kernels_here; k; k = k->next)
 		if (k->any == kernel)
 			return k->direct;
 	return kernel;

@@ -147,9 +147,8 @@ void gdri_host_barrier_leave(struct gdri_state *st)
 	struct gdri_dev *dev = gdri_host_dev(st);
 	/* who left before this PE is the one to be named; relaxed: no data comes with `left` */
 	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
-	int i;
 
-	for (i = 1; i < st->n_pes; i++)
+	for (int i = 1; i < st->n_pes; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
 	gdri_host_barrier_settle(st);
 }

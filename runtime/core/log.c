@@ -71,14 +71,12 @@ static uint64_t log_now_ns(void)
 /* False: somebody has had it for long, or a signal's handler interrupted who has it. */
 static bool log_lock(void)
 {
-	int tries;
-
 	if (__atomic_load_n(&repeats.pid, __ATOMIC_RELAXED) != getpid()) { /* first call, or a child */
 		memset(repeats.list, 0, sizeof(repeats.list));
 		__atomic_store_n(&repeats.pid, getpid(), __ATOMIC_RELAXED);
 		__atomic_store_n(&repeats.busy, 0, __ATOMIC_RELEASE); /* pairs with the acquire of who locks */
 	}
-	for (tries = 0; tries < 1000; tries++) {
+	for (int tries = 0; tries < 1000; tries++) {
 		/* acquire: pairs with the release in unlock */
 		if (!__atomic_exchange_n(&repeats.busy, 1, __ATOMIC_ACQUIRE))
 			return true;

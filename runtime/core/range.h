@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "runtime/core/options.h"
 #include "runtime/core/state.h"
 
 /* Whether there are ranges in this build. */

@@ -13,9 +13,8 @@ const char *gdr_strerror(int status)
 #undef TEXT
 	};
 	unsigned int want = status < 0 ? 0u - (unsigned int)status : (unsigned int)status;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if ((unsigned int)texts[i].number == want)
 			return texts[i].text;
 	}

@@ -48,10 +48,9 @@ bool gdri_units_exist(void)
 bool gdri_units_have_queues(void)
 {
 	bool all = true;
-	struct gdri_unit *u;
 
 	pthread_mutex_lock(&lock);
-	for (u = units; u; u = u->next)
+	for (struct gdri_unit *u = units; u; u = u->next)
 		all = all && u->queues;
 	pthread_mutex_unlock(&lock);
 	return all;
@@ -60,10 +59,9 @@ bool gdri_units_have_queues(void)
 bool gdri_units_have_any_address(void)
 {
 	bool all = true;
-	struct gdri_unit *u;
 
 	pthread_mutex_lock(&lock);
-	for (u = units; u; u = u->next)
+	for (struct gdri_unit *u = units; u; u = u->next)
 		all = all && u->any_address;
 	pthread_mutex_unlock(&lock);
 	return all;
@@ -92,10 +90,9 @@ static int units_set(struct gdri_unit *u, const struct gdri_constants *c)
 /* Those before `end`. What is taken back (c NULL) is taken from all. */
 static int set_until(const struct gdri_unit *end, const struct gdri_constants *c)
 {
-	struct gdri_unit *u;
 	int ret = 0, one;
 
-	for (u = units; u != end && !(ret && c); u = u->next) {
+	for (struct gdri_unit *u = units; u != end && !(ret && c); u = u->next) {
 		one = units_set(u, c);
 		ret = one ? one : ret;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/diag/errors.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <gdr/device.h>

@@ -77,9 +77,9 @@ static bool tell_hosts(struct gdri_state *st, int but)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	bool all = true;
-	int i, pe;
+	int pe;
 
-	for (i = 1; i < st->n_pes; i++) {
+	for (int i = 1; i < st->n_pes; i++) {
 		pe = (st->pe + i) % st->n_pes;
 		if (pe == but)
 			continue;
@@ -95,12 +95,11 @@ static bool tell_hosts(struct gdri_state *st, int but)
 static bool tell_far(struct gdri_state *st, int but, uint64_t deadline)
 {
 	bool all = true;
-	int pe;
 
-	for (pe = 0; pe < st->n_pes; pe++)
+	for (int pe = 0; pe < st->n_pes; pe++)
 		if (pe != st->pe && pe != but && !st->peers[pe].base)
 			all = !gdri_hostq_tell(st, OFFSET, st->fault_told, pe) && all;
-	for (pe = 0; pe < st->n_pes && st->hostq; pe++)
+	for (int pe = 0; pe < st->n_pes && st->hostq; pe++)
 		if (pe != st->pe && pe != but && !st->peers[pe].base)
 			all = !gdri_hostq_told(st, pe, deadline) && all;
 	return all;

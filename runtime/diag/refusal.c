@@ -2,8 +2,6 @@
 #include "runtime/diag/refusal.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <gdr/device.h>
 #include <gdr/impl/request/request.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/diag/syndrome.h"
 
-#include <stddef.h>
-
 #include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 

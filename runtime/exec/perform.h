@@ -3,7 +3,6 @@
 #ifndef GDRI_RUNTIME_PERFORM_H
 #define GDRI_RUNTIME_PERFORM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <gdr/impl/request/request.h>

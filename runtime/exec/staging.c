@@ -101,9 +101,9 @@ static int staging_await(struct gdri_dev *dev, struct half *h, uint32_t op)
 /* Both are free: what was given up before may still be under way. Its error was told to who asked for it. */
 static int staging_settle(struct gdri_dev *dev, struct gdri_staging *s)
 {
-	int i, ret;
+	int ret;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		ret = staging_await(dev, &s->half[i], GDRI_PUT);
 		if (s->half[i].qp)
 			return ret;

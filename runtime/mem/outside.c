@@ -193,9 +193,7 @@ void gdri_outside_give_up(struct gdri_state *st, struct gdri_symmetric *s)
 
 void gdri_outside_close(struct gdri_state *st)
 {
-	struct gdri_symmetric *s;
-
-	for (s = st->symmetric; s; s = s->next)
+	for (struct gdri_symmetric *s = st->symmetric; s; s = s->next)
 		if (s->at)
 			gdri_window_leave(s);
 }
@@ -222,12 +220,11 @@ static void outside_add(const struct gdri_state *st, struct gdri_outside_table *
 static struct gdri_outside_table *make_table(struct gdri_state *st)
 {
 	struct gdri_outside_table *t = calloc(1, table_bytes(st));
-	const struct gdri_symmetric *s;
 
 	if (!t)
 		return gdri_fail(NULL, "out of memory");
 	t->n_pes = (uint32_t)st->n_pes;
-	for (s = st->symmetric; s; s = s->next)
+	for (const struct gdri_symmetric *s = st->symmetric; s; s = s->next)
 		if (s->at && !s->left)
 			outside_add(st, t, s);
 	return t;

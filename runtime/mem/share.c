@@ -153,13 +153,12 @@ static int take_fds(int sock, int *page)
 	struct iovec iov = {&byte, 1};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
 			     .msg_controllen = sizeof(room)};
-	struct cmsghdr *c;
 	int fds[4], n = 0, keep, i;
 	ssize_t got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 
 	if (got < 0)
 		return -1;
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || n)
 			continue;
 		n = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
@@ -273,7 +272,7 @@ static bool share_finished(const struct exchange *t)
 static void poll_once(struct exchange *t, int wait_ms)
 {
 	bool retry = false;
-	int i, k;
+	int i;
 
 	t->pfds[0] = (struct pollfd){.fd = t->s->listener, .events = POLLIN};
 	for (i = 0; i < t->n; i++) {
@@ -283,7 +282,7 @@ static void poll_once(struct exchange *t, int wait_ms)
 			retry = true;
 		t->pfds[1 + i] = (struct pollfd){.fd = t->out[i].fd, .events = POLLIN};
 	}
-	for (k = 0; k < t->n_in; k++)
+	for (int k = 0; k < t->n_in; k++)
 		t->pfds[1 + t->n + k] = (struct pollfd){.fd = t->in[k], .events = POLLIN};
 	i = poll(t->pfds, (nfds_t)(1 + t->n + t->n_in), retry && wait_ms > 2 ? 2 : wait_ms);
 	if (i < 0 && errno == EINVAL) /* more entries than there may be descriptors */
@@ -294,7 +293,7 @@ static void poll_once(struct exchange *t, int wait_ms)
 		if (t->out[i].fd >= 0 && t->pfds[1 + i].revents)
 			share_collect(t, i);
 	}
-	for (k = 0; k < t->n_in; k++) {
+	for (int k = 0; k < t->n_in; k++) {
 		if (t->in[k] >= 0 && t->pfds[1 + t->n + k].revents)
 			share_serve(t, k);
 	}

@@ -5,7 +5,6 @@
 #ifndef GDRI_SHARE_H
 #define GDRI_SHARE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/mem/heap.h"

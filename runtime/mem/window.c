@@ -131,7 +131,6 @@ static const char *refuse_view(struct gdri_state *st, const void *addr, size_t l
 
 const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t len)
 {
-	const struct gdri_symmetric *s;
 	const char *why;
 
 	if (!gdri_cuda_room(st->heap->cuda))
@@ -145,7 +144,7 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 		return why;
 	if ((uintptr_t)addr - (uintptr_t)st->heap->base < gdri_window_reach(st))
 		return "it is in the symmetric heap already";
-	for (s = st->symmetric; s; s = s->next)
+	for (const struct gdri_symmetric *s = st->symmetric; s; s = s->next)
 		if ((uintptr_t)addr < (uintptr_t)s->addr + s->len && (uintptr_t)s->addr < (uintptr_t)addr + len)
 			return "a part of it is registered already";
 	return NULL;

@@ -56,9 +56,7 @@ void gdri_net_describe(const struct gdri_net_layout *l, int i, uint8_t *base, st
 
 void gdri_net_set_keys(const struct gdri_net_layout *l, int peer, const struct gdri_mr_keys *keys, struct gdri_qp *qps)
 {
-	int slot;
-
-	for (slot = 0; slot < l->n_slots; slot++) {
+	for (int slot = 0; slot < l->n_slots; slot++) {
 		struct gdri_qp *q = &qps[gdri_net_index(l, peer, slot)];
 
 		/* contexts: no quiet tells gdri_put_rkey what of one is behind a fence */

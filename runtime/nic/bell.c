@@ -44,9 +44,8 @@ static bool bell_carry(struct gdri_nic_bell *b)
 {
 	bool any = false;
 	uint64_t v;
-	int i;
 
-	for (i = 0; i < b->n; i++) {
+	for (int i = 0; i < b->n; i++) {
 		/* acquire: pairs with fence F2 of device code: queue entries and record before the bell */
 		v = __atomic_load_n(&b->words[i], __ATOMIC_ACQUIRE);
 		if (v == b->rung[i])

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct gdri_nic_caps {
 	/* QUERY_HCA_CAP, general */

@@ -110,13 +110,13 @@ int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_
 	struct gdri_nic *nic = gdri_nic_of(net);
 	const struct gdri_nic_address *remote;
 	struct gdri_mr_keys keys = {0};
-	int i, peer, ret;
+	int peer, ret;
 
 	if (!nic->qps || n_pes != nic->layout.n_pes || pe < 0 || pe >= n_pes)
 		return -GDR_EINVAL;
 	ret = check_addresses(nic, addresses, pe);
 	/* Every PE starts at another peer: address resolution is spread. */
-	for (i = 0; i < n_pes && !ret; i++) {
+	for (int i = 0; i < n_pes && !ret; i++) {
 		peer = (pe + i) % n_pes;
 		remote = gdri_nic_address_of(addresses, net->address_bytes, peer);
 		ret = nic_connect_peer(nic, remote, pe, peer);

@@ -100,9 +100,8 @@ struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *add
 {
 	char why[2][224];
 	struct ibv_mr *mr;
-	int way;
 
-	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+	for (int way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
 		mr = gdri_nic_mr_by(nic, (enum gdri_nic_way)way, addr, len, iova, access, why[way],
 				    sizeof(why[way]));
 		nic->data_way = ways[way];
@@ -121,9 +120,8 @@ struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, siz
 {
 	struct mlx5dv_devx_umem *umem;
 	char said[2][224];
-	int way;
 
-	for (way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
+	for (int way = GDRI_NIC_DMA_BUF; way <= GDRI_NIC_PEERMEM; way++) {
 		umem = gdri_nic_umem_by(nic, (enum gdri_nic_way)way, addr, len, said[way], sizeof(said[way]));
 		nic->control_way = ways[way];
 		if (umem)

@@ -28,10 +28,10 @@ static struct ibv_mr *nic_grow_region(const struct gdri_nic *nic, int i, int whi
 /* Entries for len bytes from `from` on; at NULL: only counted. */
 static uint32_t nic_put_pieces(uint8_t **at, uint32_t key, uint64_t from, uint64_t len)
 {
-	uint64_t done, piece;
+	uint64_t piece;
 	uint32_t n = 0;
 
-	for (done = 0; done < len; done += piece, n++) {
+	for (uint64_t done = 0; done < len; done += piece, n++) {
 		piece = len - done < PIECE ? len - done : PIECE;
 		if (!*at)
 			continue;
@@ -232,9 +232,9 @@ int gdri_nic_leave(struct gdri_net *net, uint64_t offset, size_t len, struct gdr
 {
 	struct gdri_nic *nic = gdri_nic_of(net);
 	struct gdri_nic_joint *before = nic->joints;
-	int i, ret;
+	int ret;
 
-	for (i = 0; i < nic->n_parts; i++) {
+	for (int i = 0; i < nic->n_parts; i++) {
 		nic->parts[i].is_new = false;
 		nic->parts[i].leaves = nic->parts[i].offset - offset < len;
 	}

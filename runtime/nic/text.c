@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include <gdr/status.h>

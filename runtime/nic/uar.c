@@ -14,7 +14,6 @@
  * write) but not quick. */
 
 #include <errno.h>
-#include <string.h>
 
 #include <gdr/status.h>
 
@@ -43,9 +42,9 @@ void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n)
 /* All or none, so that queue pairs do not differ in speed. Returns errno. */
 static int alloc_all(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n, uint32_t type)
 {
-	int i, err;
+	int err;
 
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		qps[i].uar = mlx5dv_devx_alloc_uar(nic->ctx, type);
 		if (!qps[i].uar) {
 			err = errno;
@@ -74,9 +73,8 @@ int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n)
 		 "of the context's uncached page, shared by several queue pairs"},
 	};
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (n > ways[i].most)
 			continue;
 		err = alloc_all(nic, qps, n, ways[i].type);

@@ -139,10 +139,9 @@ void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view)
 static int hostq_await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uint64_t deadline,
 		       bool *done)
 {
-	uint32_t round;
 	int ret;
 
-	for (round = 0;; round++) {
+	for (uint32_t round = 0;; round++) {
 		gdri_poll(&st->hostq->dev, qp);
 		ret = gdri_qp_test(qp, target);
 		*done = ret != 0;

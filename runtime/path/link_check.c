@@ -8,7 +8,6 @@
  * waits. In a PE's control area link[i] is added to by PE i; link_data[0] is
  * prepared by the owner and read by all; link_data[1] is written by all with the
  * same bytes, which depend on the owner. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <gdr/device.h>
@@ -159,10 +158,9 @@ static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 /* Until what the lane posted is complete. */
 static int link_await(struct gdri_state *st, struct lane *l, uint64_t deadline)
 {
-	uint32_t round;
 	int done;
 
-	for (round = 0;; round++) {
+	for (uint32_t round = 0;; round++) {
 		gdri_poll(st->dev, l->qp);
 		done = gdri_qp_test(l->qp, l->target);
 		if (done)

@@ -163,12 +163,12 @@ int gdri_up_reach(struct gdri_state *st)
 {
 	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all)), unmapped = count_unmapped(st);
 	bool any = false;
-	int i, ret;
+	int ret;
 
 	if (!st->pending && !all)
 		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
-	for (i = 0; !ret && i < st->n_pes; i++)
+	for (int i = 0; !ret && i < st->n_pes; i++)
 		any |= all[i] != 0;
 	if (!ret && any && !gdri_net_chosen(&st->opt))
 		ret = refuse_without_net(st, all);

@@ -242,15 +242,14 @@ void gdri_coll_unload(struct gdri_coll_rules *r)
 uint64_t gdri_coll_hash(const struct gdri_coll_rules *r)
 {
 	uint64_t h = 0xcbf29ce484222325u, v[5]; /* FNV-1a, by words */
-	size_t i, k;
 
-	for (i = 0; i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++) {
 		v[0] = (uint64_t)r->rule[i].kind;
 		v[1] = (uint64_t)r->rule[i].path;
 		v[2] = (uint64_t)r->rule[i].max_pes;
 		v[3] = r->rule[i].max_bytes;
 		v[4] = (uint64_t)r->rule[i].algo;
-		for (k = 0; k < 5; k++)
+		for (size_t k = 0; k < 5; k++)
 			h = (h ^ v[k]) * 0x100000001b3u;
 	}
 	return h;
@@ -318,13 +317,10 @@ static uint32_t ll_step_most(const struct gdri_team *t, int kind)
 
 void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 {
-	int kind;
-
-	for (kind = 0; kind < GDRI_N_KINDS; kind++) {
+	for (int kind = 0; kind < GDRI_N_KINDS; kind++) {
 		struct filling f = {.t = t, .kind = kind};
-		size_t i;
 
-		for (i = 0; i < rules->n; i++)
+		for (size_t i = 0; i < rules->n; i++)
 			coll_add_rule(&f, &rules->rule[i]);
 		t->quick[kind] = ll_step_most(t, kind);
 	}

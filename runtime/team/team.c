@@ -389,11 +389,11 @@ bool gdri_team_maps(const struct gdri_state *st, int n, const int *pes)
 /* The PEs of a node of which one does not map all others are nodes of their own. */
 static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
 {
-	int i, j, node;
+	int node;
 
-	for (i = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		node = st->node[i];
-		for (j = 0; j < st->n_pes && !mapped[i]; j++)
+		for (int j = 0; j < st->n_pes && !mapped[i]; j++)
 			st->node[j] = st->node[j] == node ? j : st->node[j];
 	}
 }
@@ -402,13 +402,13 @@ static void part_nodes(struct gdri_state *st, const uint8_t *mapped)
 static int team_predefine(struct gdri_state *st, const uint8_t *mapped, int *pes)
 {
 	bool all = true;
-	int i, n;
+	int n = 0;
 
 	part_nodes(st, mapped);
-	for (i = 0; i < st->n_pes; i++)
+	for (int i = 0; i < st->n_pes; i++)
 		pes[i] = i;
 	team_enter(st, GDR_TEAM_WORLD, st->n_pes, pes, !st->any_net);
-	for (i = n = 0; i < st->n_pes; i++) {
+	for (int i = 0; i < st->n_pes; i++) {
 		if (!st->same_node[i])
 			continue;
 		pes[n++] = i;

@@ -79,10 +79,9 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 {
 	const uint64_t *word = &c->team->chan[from].note;
 	uint64_t value = 0;
-	uint32_t round;
 	int ret;
 
-	for (round = 0;; round++) {
+	for (uint32_t round = 0;; round++) {
 		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;

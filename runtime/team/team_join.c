@@ -221,10 +221,9 @@ static int join_stopped(const struct joining *j, int n, int status)
 
 static int join_wait_for(struct joining *j, int step)
 {
-	uint32_t round;
 	int n;
 
-	for (round = 0;; round++) {
+	for (uint32_t round = 0;; round++) {
 		n = step == COME ? join_count(j) : count_at(j, (uint64_t)step);
 		if (n < 0 || n == j->p->n)
 			return n < 0 ? n : 0;
@@ -296,7 +295,7 @@ int gdri_team_join(struct gdri_state *st, uint64_t id, int me, const struct gdri
 		.deadline = gdri_deadline_ns((int)st->opt.timeout_ms),
 		.free_map = ~0ull,
 	};
-	int i, ret;
+	int ret;
 
 	j.pes = calloc((size_t)(p->n > 0 ? p->n : 1), sizeof(*j.pes));
 	if (!j.pes) {
@@ -304,7 +303,7 @@ int gdri_team_join(struct gdri_state *st, uint64_t id, int me, const struct gdri
 		show_all(&j, -GDR_ENOMEM, me); /* or the others would wait for it */
 		return -GDR_ENOMEM;
 	}
-	for (i = 0; i < p->n; i++)
+	for (int i = 0; i < p->n; i++)
 		j.pes[i] = -1;
 	ret = join_make(&j, me, out);
 	free(j.pes);

@@ -17,9 +17,9 @@ enum { HASH, FREE, STATE };
 static int first_status(const struct gdri_team *t, const struct gdri_team_plan *p,
 			uint64_t (*all)[3])
 {
-	int i, status;
+	int status;
 
-	for (i = 0; i < t->n; i++) {
+	for (int i = 0; i < t->n; i++) {
 		status = -(int)(all[i][STATE] & 0xff); /* a peer's to write: some error, in any case */
 		if (!status)
 			continue;

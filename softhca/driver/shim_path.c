@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "softhca/gpu/cuda_api.h"
 #include "softhca/tools/options.h"

@@ -6,10 +6,8 @@
 
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
-#include <linux/if_ether.h>
 #include <rdma/mlx5-abi.h>
 
-#include "softhca/memory/guest.h"
 #include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"

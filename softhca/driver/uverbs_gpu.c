@@ -5,7 +5,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
-#include "softhca/gpu/cuda_api.h"
 #include "softhca/driver/uverbs.h"
 
 static void ask_ring(struct uverbs_call *call, uint64_t addr, uint64_t len)

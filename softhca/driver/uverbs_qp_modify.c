@@ -7,7 +7,6 @@
 
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
-#include <linux/if_ether.h>
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/driver/uverbs.h"

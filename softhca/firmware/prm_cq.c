@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CREATE_CQ, QUERY_CQ and MODIFY_CQ. As the kernel does for DEVX users, the "umem valid"
  * bits are taken as set: there is no other way to give memory. */
-#include <errno.h>
 
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"

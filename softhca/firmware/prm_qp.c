@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CREATE_QP. */
-#include <errno.h>
 
 #include "softhca/faults/faults.h"
 #include "softhca/firmware/prm.h"

@@ -2,7 +2,6 @@
 /* QP transitions by firmware command, and QUERY_QP. Fields that a transition
  * requires are always taken from the context; the optional ones only where
  * opt_param_mask has their bit (PRM, "QP Optional Parameters"). */
-#include <errno.h>
 #include <string.h>
 
 #include "softhca/firmware/prm.h"

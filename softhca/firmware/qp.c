@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of a queue pair, common to verbs and DEVX. */
-#include <errno.h>
 
 #include "softhca/driver/control.h"
 

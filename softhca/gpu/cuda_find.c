@@ -2,7 +2,6 @@
 /* Finds the CUDA driver in the process, where the program has loaded it. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stddef.h>
 
 #include "softhca/gpu/cuda_api.h"
 #include "softhca/gpu/cuda_stand_in.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "softhca/gpu/dma_impl.h"
-#include "softhca/tools/log.h"
 #include "softhca/transport/rc.h"
 #include "softhca/transport/wqe.h"
 

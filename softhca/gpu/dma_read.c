@@ -7,7 +7,6 @@
 #include <sys/random.h>
 
 #include "softhca/gpu/dma_impl.h"
-#include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
 
 enum {

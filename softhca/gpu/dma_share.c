@@ -2,7 +2,6 @@
 /* Memory of GPUs that processes of one host show each other (share.c): an allocation as a whole, by
  * descriptor (cuMemCreate) or by IPC handle (cuMemAlloc). Who it is shown to maps it, and has its own
  * GPU copy from there. */
-#include <string.h>
 #include <unistd.h>
 
 #include "softhca/gpu/dma_impl.h"

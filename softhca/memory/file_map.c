@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/magic.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>

@@ -5,8 +5,6 @@
  * cost where the memory is there. */
 #include "softhca/memory/probe.h"
 
-#include <stddef.h>
-#include <string.h>
 #include <ucontext.h>
 
 enum { PAGE = 4096, MOST = 64 /* pages */ };

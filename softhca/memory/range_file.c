@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file behind registered memory, if it is a file that another process can map and see the
  * same bytes: memfd, /dev/shm, any other that is mapped shared. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "softhca/driver/control.h"
 #include "softhca/driver/maps.h"

@@ -5,7 +5,6 @@
  * where nobody else rings, or where nobody has rung at all. */
 #include <stdlib.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "softhca/memory/guest.h"
 #include "softhca/strict/strict_impl.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "softhca/engine/hca.h"
-#include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"
 #include "softhca/strict/strict.h"

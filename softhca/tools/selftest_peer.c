@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* softhca --selftest, between two processes: the second one opens the device by
  * itself, connects, and stays until the first has written and read there. */
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

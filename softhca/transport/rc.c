@@ -3,7 +3,6 @@
  * dispatch of packets, the error state. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "softhca/engine/id_table.h"
 #include "softhca/tools/log.h"

@@ -5,7 +5,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
 #include "softhca/transport/rc.h"
 

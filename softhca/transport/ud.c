@@ -3,7 +3,6 @@
  * sender. The first 40 bytes of a receive are for the network header, of which
  * RoCEv2 fills in the IP header: IPv4 in the last 20 bytes, IPv6 in all 40.
  * IBTA volume 1, section 9.8.3, and annex A17.4.5. */
-#include <endian.h>
 #include <string.h>
 
 #include "softhca/memory/guest.h"

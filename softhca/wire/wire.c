@@ -6,7 +6,6 @@
  * a QPN are its process's slot. */
 #include <string.h>
 
-#include "softhca/tools/log.h"
 #include "softhca/transport/rc.h"
 #include "softhca/wire/wire.h"
 

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* The receiver's side of wire_shm.c: who is let in, and the packets of his ring. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>

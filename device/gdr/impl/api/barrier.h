@@ -181,13 +181,12 @@ GDR_DEVICE uint64_t *gdri_flat_word(int n, int me, int behind)
 GDR_DEVICE void gdri_flat_tell(int n, int me, uint64_t epoch)
 {
 	uint64_t *second = gdri_flat_word(n, me, 2), *third = gdri_flat_word(n, me, 3);
-	int i;
 
 	gdri_st_fenced_u64(second, epoch);
 	if (n > 3)
 		gdri_st_fenced_u64(third, epoch);
 	GDRI_NOT_UNROLLED
-	for (i = 4; i < n; i++)
+	for (int i = 4; i < n; i++)
 		gdri_st_fenced_u64(gdri_flat_word(n, me, i), epoch);
 }
 

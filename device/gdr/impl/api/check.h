@@ -114,7 +114,6 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, con
 {
 	struct gdri_dev *dev = gdri_dev();
 	uint64_t p = (uint64_t)(uintptr_t)ptr;
-	uint32_t i;
 	int ret;
 
 	if (!dev || !len)
@@ -129,7 +128,7 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, con
 	if (dev->peers[pe].base || (is_put && len <= GDRI_INLINE_MAX) || gdri_check_own_outside(ptr, pe))
 		return 0;
 	/* acquires: pair with the host's releases of n_buffers and len (host/register.c) */
-	for (i = 0; i < gdri_ld_acquire_sys_u32(&dev->n_buffers); i++) {
+	for (uint32_t i = 0; i < gdri_ld_acquire_sys_u32(&dev->n_buffers); i++) {
 		uint64_t size = gdri_ld_acquire_sys_u64(&dev->buffers[i].len);
 
 		if (size && (arg == GDRI_SOURCE || !dev->buffers[i].read_only) && p - dev->buffers[i].addr < size &&

@@ -35,15 +35,15 @@ GDR_DEVICE int gdri_spin(const void *p, uint32_t size, int is_signed, int cmp, u
  * once. 1: each was seen to be at least `least`; the caller's fence makes that acquires. */
 GDR_DEVICE int gdri_spin_all(const uint64_t *words, size_t apart, int n, int me, uint64_t least)
 {
-	int first, i, spins, all;
+	int spins, all;
 
 	GDRI_NOT_UNROLLED
-	for (first = 0; first < n; first += GDRI_SPIN_ROWS) {
+	for (int first = 0; first < n; first += GDRI_SPIN_ROWS) {
 		GDRI_NOT_UNROLLED
 		for (spins = all = 0; spins <= GDRI_SPINS && !all; spins++) {
 			all = 1;
 			GDRI_UNROLLED
-			for (i = first; i < first + GDRI_SPIN_ROWS; i++)
+			for (int i = first; i < first + GDRI_SPIN_ROWS; i++)
 				if (i < n && i != me)
 					all &= gdri_ld_fenced_u64(&words[(size_t)i * apart]) >= least;
 		}

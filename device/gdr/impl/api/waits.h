@@ -92,10 +92,8 @@ GDRI_SLOW size_t gdri_set_look(struct gdri_set *s, int mode)
 
 GDRI_SLOW int gdri_set_is_empty(const struct gdri_set *s)
 {
-	size_t i;
-
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (gdri_set_counts(s, i))
 			return 0;
 	return 1;

@@ -303,10 +303,8 @@ GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
  * registers then (tests/device/quick_puts): so nothing that is called by the ABI may call it. */
 GDRI_NOINLINE void gdri_copy_thread_bytes(uint8_t *d, const uint8_t *s, size_t len)
 {
-	size_t i;
-
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		d[i] = s[i];
 }
 
@@ -411,7 +409,7 @@ GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
 /* Thread `rank` of n, of any number. */
 GDR_DEVICE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
-	uint32_t i, head, tail;
+	uint32_t head, tail;
 	uint64_t at;
 
 	if (rank >= len)
@@ -419,9 +417,9 @@ GDR_DEVICE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t 
 	if (len > 32 && !(((uint64_t)dst ^ (uint64_t)src) & 15)) {
 		head = (uint32_t)-(uint64_t)dst & 15;
 		tail = (uint32_t)(len - head) & 15;
-		for (i = rank; i < head; i += n)
+		for (uint32_t i = rank; i < head; i += n)
 			((uint8_t *)dst)[i] = ((const uint8_t *)src)[i];
-		for (i = rank; i < tail; i += n)
+		for (uint32_t i = rank; i < tail; i += n)
 			((uint8_t *)dst)[len - tail + i] = ((const uint8_t *)src)[len - tail + i];
 		dst = (uint8_t *)dst + head;
 		src = (const uint8_t *)src + head;

@@ -43,9 +43,7 @@ GDR_DEVICE void gdri_packed_fill(const struct gdri_packing *y, int node, uint8_t
 GDR_DEVICE void gdri_packed_open(const struct gdri_packing *y, int node, int first, int n,
 				 const uint8_t *data)
 {
-	int i;
-
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		gdri_coll_copy(&y->c,
 			       y->dst + gdri_packed_at(y, gdri_node_member(y->c.team, node, first + i)),
 			       data + (size_t)i * y->part, y->part);

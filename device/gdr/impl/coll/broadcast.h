@@ -64,10 +64,10 @@ GDRI_NOINLINE int gdri_tree_pass(const struct gdri_coll *c, uint8_t *dst, const 
 GDRI_NOINLINE int gdri_broadcast_slots(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
 				       size_t len, int root, int flat)
 {
-	size_t at, part;
+	size_t part;
 	int ret = 0;
 
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		ret = gdri_tree_pass(c, dst + at, src + at, part, root, flat);
 	}
@@ -82,9 +82,9 @@ GDRI_NOINLINE int gdri_broadcast_leader(const struct gdri_coll *c, uint8_t *dst,
 	const struct gdri_team *t = c->team;
 	int home = gdri_node_of(t, root), ret = 0;
 	int leader = home == t->node ? gdri_node_local(t, root) : 0;
-	size_t at, part;
+	size_t part;
 
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		if (t->local == leader)
 			ret = gdri_tree_pass(&lane, dst + at, src + at, part, home, 0);

@@ -17,9 +17,9 @@ GDRI_NOINLINE int gdri_coll_send_parts(const struct gdri_coll *c, const uint8_t 
 				       const struct gdri_blocks *sb, size_t at, int *more)
 {
 	size_t len, part;
-	int i, to, ret;
+	int to, ret;
 
-	for (i = 1; i < c->n; i++) {
+	for (int i = 1; i < c->n; i++) {
 		to = gdri_coll_after(c, i);
 		len = gdri_block_len(c, sb, to);
 		if (at >= len)
@@ -37,9 +37,9 @@ GDRI_NOINLINE int gdri_coll_recv_parts(const struct gdri_coll *c, uint8_t *dst,
 				       const struct gdri_blocks *db, size_t at, int *more)
 {
 	size_t len, part;
-	int i, from, ret;
+	int from, ret;
 
-	for (i = 1; i < c->n; i++) {
+	for (int i = 1; i < c->n; i++) {
 		from = gdri_coll_before(c, i);
 		len = gdri_block_len(c, db, from);
 		if (at >= len)
@@ -363,9 +363,8 @@ GDR_DEVICE int gdri_alltoall(int scope, gdr_team_t team, void *dst, const void *
 GDRI_NOINLINE void gdri_collect_places(const struct gdri_coll *c)
 {
 	uint64_t at = 0;
-	int i;
 
-	for (i = 0; i < c->team->n; i++) {
+	for (int i = 0; i < c->team->n; i++) {
 		/* pairs with nothing: read by the scope behind a sync */
 		gdri_st_relaxed_gpu_u64(&c->team->chan[i].at, at);
 		at += gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
@@ -410,9 +409,8 @@ GDRI_NOINLINE int gdri_collect_ll(const struct gdri_coll *c, uint8_t *dst, const
 {
 	struct gdri_ll_moves m = {{dst, src, 0, 0, len, 0, 0}, 0, 1};
 	uint64_t one;
-	int i;
 
-	for (i = 0; i < c->n; i++) {
+	for (int i = 0; i < c->n; i++) {
 		one = gdri_ld_relaxed_gpu_u64(&c->team->chan[i].len);
 		m.longest = one > m.longest ? one : m.longest;
 	}
@@ -452,13 +450,12 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 {
 	int pe = gdri_team_pe(c->team, to), first = !gdri_scope_rank(c->scope), ret = 0;
 	uint8_t *p = gdri_chan_mapped(c, dst, pe);
-	size_t k;
 
 	if (p) {
-		for (k = gdri_scope_rank(c->scope); k < n; k += gdri_scope_size(c->scope))
+		for (size_t k = gdri_scope_rank(c->scope); k < n; k += gdri_scope_size(c->scope))
 			gdri_ld_bytes(p + k * dst_step, src + k * src_step, elem);
 	} else if (GDRI_QUEUES && first) {
-		for (k = 0; k < n && !ret; k++)
+		for (size_t k = 0; k < n && !ret; k++)
 			ret = gdri_coll_post_element(c->dev, pe, c->team->queue, dst + k * dst_step, src + k * src_step,
 						     elem);
 	}

@@ -15,9 +15,7 @@ GDR_DEVICE int gdri_team_pe(const struct gdri_team *t, int i)
 /* Number in the team of PE pe of the world; -1: none. */
 GDRI_NOINLINE int gdri_team_index(const struct gdri_team *t, int pe)
 {
-	int i;
-
-	for (i = 0; i < t->n; i++)
+	for (int i = 0; i < t->n; i++)
 		if (gdri_team_pe(t, i) == pe)
 			return i;
 	return -1;

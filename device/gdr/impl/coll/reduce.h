@@ -160,10 +160,10 @@ GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, co
 {
 	const struct gdri_coll *c = &r->c;
 	int v = c->me, n = c->n, parent = gdri_tree_parent(v, 0), child, k, ret = 0;
-	size_t at, part;
+	size_t part;
 
 	GDRI_BY_ABI(gdri_reduce_tree);
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		gdri_reduce_copy(r->code, c->scope, dst + at, src + at, part / r->elem);
 		for (k = 0; gdri_tree_child(v, n, 0, k) >= 0; k++)

@@ -199,13 +199,12 @@ GDR_DEVICE int gdri_reduce_wide(uint32_t code)
 GDRI_NOINLINE void gdri_reduce_rows(uint32_t code, uint4 *d, const uint4 *a, const uint4 *b, int left)
 {
 	uint4 x[GDRI_WIDE_ROWS], y[GDRI_WIDE_ROWS];
-	int k;
 
 	code = gdri_reduce_fold(code);
 	GDRI_NOT_UNROLLED
 	for (; left > 0; left -= GDRI_WIDE_ROWS) {
 		GDRI_UNROLLED
-		for (k = 0; k < GDRI_WIDE_ROWS; k++) {
+		for (int k = 0; k < GDRI_WIDE_ROWS; k++) {
 			x[k] = k < left ? a[k] : make_uint4(0, 0, 0, 0);
 			y[k] = k < left ? b[k] : make_uint4(0, 0, 0, 0);
 		}
@@ -213,7 +212,7 @@ GDRI_NOINLINE void gdri_reduce_rows(uint32_t code, uint4 *d, const uint4 *a, con
 #define GDRI_ROWS_CASE(one)                                                                        \
 	case one:                                                                                  \
 		GDRI_UNROLLED                                                                      \
-		for (k = 0; k < GDRI_WIDE_ROWS; k++)                                               \
+		for (int k = 0; k < GDRI_WIDE_ROWS; k++)                                               \
 			gdri_reduce_apply_as(one, GDRI_THREAD, &x[k], &x[k], &y[k], (size_t)16 >> ((one) & 15u)); \
 		break;
 			GDRI_WIDE_SUMS(GDRI_ROWS_CASE)
@@ -222,7 +221,7 @@ GDRI_NOINLINE void gdri_reduce_rows(uint32_t code, uint4 *d, const uint4 *a, con
 			break;
 		}
 		GDRI_UNROLLED
-		for (k = 0; k < GDRI_WIDE_ROWS; k++)
+		for (int k = 0; k < GDRI_WIDE_ROWS; k++)
 			if (k < left)
 				d[k] = x[k];
 		a += GDRI_WIDE_ROWS;

@@ -7,9 +7,7 @@
 
 GDR_DEVICE void gdri_scan_zero(const struct gdri_reduce *r, uint8_t *dst, size_t len)
 {
-	size_t k;
-
-	for (k = gdri_scope_rank(r->c.scope); k < len; k += gdri_scope_size(r->c.scope))
+	for (size_t k = gdri_scope_rank(r->c.scope); k < len; k += gdri_scope_size(r->c.scope))
 		dst[k] = 0;
 }
 
@@ -19,10 +17,10 @@ GDRI_NOINLINE int gdri_scan_flat(const struct gdri_reduce *r, uint8_t *dst, cons
 {
 	const struct gdri_coll *c = &r->c;
 	int me = c->me, i, ret = 0;
-	size_t at, part;
+	size_t part;
 
 	GDRI_BY_ABI(gdri_scan_flat);
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		for (i = me + 1; i < c->n && !ret; i++)
 			ret = gdri_chan_send(c, i, 0, src + at, part);
@@ -69,11 +67,11 @@ GDRI_NOINLINE int gdri_scan_chain(const struct gdri_reduce *r, uint8_t *dst, con
 				  size_t len, int exclusive)
 {
 	const struct gdri_coll *c = &r->c;
-	size_t at, part;
+	size_t part;
 	int ret = 0;
 
 	GDRI_BY_ABI(gdri_scan_chain);
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		if (c->me) {
 			ret = gdri_scan_pass(r, dst + at, src + at, part, exclusive);
@@ -174,11 +172,11 @@ GDRI_NOINLINE int gdri_scan_node(const struct gdri_reduce *r, uint8_t *dst, cons
 GDRI_NOINLINE int gdri_scan_levels(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
 				   size_t len, int exclusive)
 {
-	size_t at, part;
+	size_t part;
 	int ret = 0;
 
 	GDRI_BY_ABI(gdri_scan_levels);
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(&r->c, len - at);
 		if (at) /* the node's sum has left */
 			ret = gdri_coll_flush(&r->c);

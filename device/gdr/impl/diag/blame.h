@@ -85,7 +85,6 @@ GDR_DEVICE_COLD int gdri_blame_post(struct gdri_dev *dev, struct gdri_search *s)
 {
 	struct gdri_qp *qp = gdri_qp_to(dev, s->pe, 0);
 	uint64_t base;
-	uint32_t round;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
@@ -93,7 +92,7 @@ GDR_DEVICE_COLD int gdri_blame_post(struct gdri_dev *dev, struct gdri_search *s)
 		return -GDR_EPEERLOST;
 	gdri_qp_mark_used(dev, qp);
 	GDRI_NOT_UNROLLED
-	for (round = 0; (base = gdri_sq_reserve_beside(dev, qp)) == GDRI_NO_ROOM; round++) {
+	for (uint32_t round = 0; (base = gdri_sq_reserve_beside(dev, qp)) == GDRI_NO_ROOM; round++) {
 		ret = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 		if (ret)
 			return ret;
@@ -157,11 +156,10 @@ GDR_DEVICE_COLD void gdri_blame_look(const struct gdri_wait *rec, struct gdri_se
 	uint64_t oldest = ~0ull, since, sum = 0;
 	int32_t peer = -1, culprit = -1, waiting = 0;
 	uint32_t state;
-	int i;
 
 	s->failed = 0;
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < GDRI_WAIT_RECORDS; i++, rec++) {
+	for (int i = 0; i < GDRI_WAIT_RECORDS; i++, rec++) {
 		/* pairs with the releases of state in record.h, or with the NIC's READ of it */
 		state = gdri_ld_acquire_sys_u32(&rec->state);
 		sum += gdri_ld_relaxed_sys_u32(&rec->heartbeat) + (uint64_t)state * 0x100000000ull;
@@ -207,11 +205,10 @@ GDR_DEVICE int gdri_blame_gone(const struct gdri_dev *dev, struct gdri_search *s
 GDR_DEVICE_COLD int gdri_blame_examine(struct gdri_dev *dev, struct gdri_search *s)
 {
 	const struct gdri_wait *rec;
-	uint32_t round;
 
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_NOT_UNROLLED
-	for (round = 63;; round++) {
+	for (uint32_t round = 63;; round++) {
 		rec = gdri_blame_fetch(dev, s);
 		if (!rec)
 			return gdri_blame_gone(dev, s);
@@ -258,11 +255,11 @@ GDR_DEVICE_COLD int gdri_blame_scan(struct gdri_dev *dev, struct gdri_search *s)
  * nobody. */
 GDR_DEVICE_COLD int gdri_blame_follow(struct gdri_dev *dev, struct gdri_search *s)
 {
-	int hops, found;
+	int found;
 
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_NOT_UNROLLED
-	for (hops = 0; hops < dev->n_pes; hops++) {
+	for (int hops = 0; hops < dev->n_pes; hops++) {
 		s->end = s->pe;
 		if (gdr_clock_ns() > s->deadline)
 			return -GDR_ETIMEOUT; /* this far the chain is known */

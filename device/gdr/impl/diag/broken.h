@@ -73,7 +73,6 @@ GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op,
 {
 	struct gdri_fault f = {dev->pe, culprit, status, op, 0, 0};
 	uint64_t none = 0, word;
-	int i;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (culprit < 0)
@@ -88,7 +87,7 @@ GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op,
 	word = gdri_fault_word(&f);
 	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
 	GDRI_NOT_UNROLLED
-	for (i = 0; gdri_broken_tell_one(dev, team, i, word); i++)
+	for (int i = 0; gdri_broken_tell_one(dev, team, i, word); i++)
 		;
 	return status;
 }

@@ -24,11 +24,9 @@ GDR_DEVICE uint64_t gdri_tell_notice_at(const struct gdri_dev *dev)
 /* Tells everybody who is to blame. */
 GDR_DEVICE_COLD void gdri_tell_all(struct gdri_dev *dev, int32_t culprit)
 {
-	int pe;
-
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_NOT_UNROLLED
-	for (pe = 0; pe < dev->n_pes; pe++)
+	for (int pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe && pe != culprit)
 			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), (uint64_t)culprit + 1);
 }
@@ -84,7 +82,6 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 GDR_DEVICE_COLD void gdri_tell_recovered(struct gdri_dev *dev)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
-	int pe;
 
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_BY_ABI(gdri_tell_recovered);
@@ -94,7 +91,7 @@ GDR_DEVICE_COLD void gdri_tell_recovered(struct gdri_dev *dev)
 	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
 	GDRI_NOT_UNROLLED
-	for (pe = 0; pe < dev->n_pes; pe++)
+	for (int pe = 0; pe < dev->n_pes; pe++)
 		if (pe != dev->pe)
 			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), 0);
 }
@@ -273,10 +270,10 @@ GDR_DEVICE int gdri_timeout_is_lost(const struct gdri_dev *dev, int pe)
 /* A PE of the collective that is lost; -1: none. */
 GDR_DEVICE_COLD int gdri_timeout_lost_of(const struct gdri_dev *dev, int team, int first)
 {
-	int i, pe;
+	int pe;
 
 	GDRI_NOT_UNROLLED
-	for (i = 0; team >= 0 && i < dev->teams[team].n; i++) {
+	for (int i = 0; team >= 0 && i < dev->teams[team].n; i++) {
 		pe = gdri_team_pe(&dev->teams[team], i);
 		if (gdri_timeout_is_lost(dev, pe))
 			return pe;

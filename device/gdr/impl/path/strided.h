@@ -30,16 +30,15 @@ GDRI_SLOW void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, in
 				  int64_t sstep, size_t len, size_t n)
 {
 	uint32_t rank = gdri_scope_rank(scope), size = gdri_scope_size(scope);
-	int64_t i;
 
 	gdri_scope_sync(scope); /* what other threads wrote to src */
 	if (size > 1 && len >= (size_t)size * 16) { /* long blocks: one after the other, together */
 		GDRI_NOT_UNROLLED
-		for (i = 0; i < (int64_t)n; i++)
+		for (int64_t i = 0; i < (int64_t)n; i++)
 			gdri_copy_lean(dst + i * dstep, src + i * sstep, len, rank, size);
 	} else if (len) {
 		GDRI_NOT_UNROLLED
-		for (i = rank; i < (int64_t)n; i += size)
+		for (int64_t i = rank; i < (int64_t)n; i += size)
 			gdri_copy_block(dst + i * dstep, src + i * sstep, len);
 	}
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
@@ -57,9 +56,8 @@ GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strides 
 {
 	struct gdri_operation o = s->o;
 	int ret = gdri_xfer_refused(dev, &o);
-	size_t i;
 
-	for (i = 0; i < s->n && o.len && !ret; i++) {
+	for (size_t i = 0; i < s->n && o.len && !ret; i++) {
 		o.nbi = s->o.nbi || i + 1 < s->n;
 		ret = gdri_post_memory(dev, &o);
 		o.remote += s->remote_step;

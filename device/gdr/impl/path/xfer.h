@@ -337,13 +337,12 @@ GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint32_t first, uint32
 {
 	uint32_t at, end = first + n;
 	int ret, status = 0;
-	uint64_t map;
 
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_NOT_UNROLLED
 	for (at = first & ~63u; at < end; at += 64) {
 		GDRI_NOT_UNROLLED
-		for (map = gdri_used_of(dev, at, first, end); map; map &= map - 1) {
+		for (uint64_t map = gdri_used_of(dev, at, first, end); map; map &= map - 1) {
 			ret = gdri_qp_quiet(dev, &dev->qps[at + gdri_ffs_u64(map)], op);
 			if (ret && !status)
 				status = ret;

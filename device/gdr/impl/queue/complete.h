@@ -90,11 +90,10 @@ GDR_DEVICE int gdri_poll_ring_step(struct gdri_qp *qp)
 
 GDR_DEVICE int gdri_poll_ring(struct gdri_qp *qp)
 {
-	uint32_t i;
 	int more = 1;
 
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < qp->depth && more > 0; i++)
+	for (uint32_t i = 0; i < qp->depth && more > 0; i++)
 		more = gdri_poll_ring_step(qp);
 	return more < 0;
 }
@@ -163,9 +162,9 @@ GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint
 {
 	uint64_t ci, done;
 	uint32_t tail;
-	int looks, all, mine;
+	int all, mine;
 
-	for (looks = 0; looks < GDRI_CQ_LOOKS; looks++) {
+	for (int looks = 0; looks < GDRI_CQ_LOOKS; looks++) {
 		ci = gdri_ld_acquire_gpu_u64(&qp->cq_ci);  /* before done */
 		done = gdri_ld_acquire_gpu_u64(&qp->done); /* before cq_ci is moved */
 		tail = gdri_ring_next(qp, ci, target, &looks, &all);

@@ -305,7 +305,6 @@ GDRI_SLOW int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation 
 GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	struct gdri_message m;
-	uint64_t at;
 	int ret = 0;
 
 	GDRI_DEV_CONSTANT(dev);
@@ -313,7 +312,7 @@ GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation
 	if (!m.in_entry)
 		ret = gdri_local(dev, o->local, o->len, &m.l, o->op, o->pe);
 	GDRI_NOT_UNROLLED
-	for (at = 0; !ret && at < o->len; at += m.n) {
+	for (uint64_t at = 0; !ret && at < o->len; at += m.n) {
 		gdri_message_at(&m, o, at);
 		ret = gdri_post_message(dev, o, &m);
 	}

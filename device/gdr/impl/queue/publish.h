@@ -224,10 +224,9 @@ GDRI_NOINLINE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp 
 {
 	uint64_t ready = 0, end = base + n;
 	struct gdri_bell b = gdri_sq_bell(qp);
-	int i;
 
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < GDRI_BATON_SPINS; i++) {
+	for (int i = 0; i < GDRI_BATON_SPINS; i++) {
 		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
 			if (gdri_sq_relay(qp, &ready, base, end, last2))
 				return 1;

@@ -12,9 +12,8 @@ GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter 
 {
 	struct gdri_wait *rec;
 	uint32_t idle;
-	int i;
 
-	for (i = 1; i < GDRI_WAIT_RECORDS; i++) {
+	for (int i = 1; i < GDRI_WAIT_RECORDS; i++) {
 		rec = &dev->ctl->waits[i];
 		idle = GDRI_WAIT_IDLE;
 		/* a state that who looks ignores, while it is being filled */

@@ -349,10 +349,10 @@ GDR_DEVICE void gdri_access_spread(const struct gdri_request *q, size_t len, siz
 	const uint8_t *dst = (const uint8_t *)q->dst + len * (uint32_t)q->coll.member, *src;
 	struct gdri_access a = gdri_access_of(wide ? 0 : (uint64_t)dst | (uint64_t)q->src | len, len);
 	struct gdri_access_how own = {0, q->coll.member, q->coll.member + 1, 0, -1, 0};
-	int i, to;
+	int to;
 
 	GDRI_NOT_UNROLLED
-	for (i = 1; i <= q->coll.members; i++) {
+	for (int i = 1; i <= q->coll.members; i++) {
 		to = q->coll.member + i < q->coll.members ? q->coll.member + i : q->coll.member + i - q->coll.members;
 		src = (const uint8_t *)q->src + step * (uint32_t)to;
 		if (gdri_aligned_at(q, dst, to) != src)

@@ -73,9 +73,9 @@ GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const 
 				 size_t step, size_t len)
 {
 	size_t at, part = gdri_slice(g->block, g->blocks, len, &at);
-	int i, to;
+	int to;
 
-	for (i = 1; i <= g->c.team->n; i++) { /* the own one last */
+	for (int i = 1; i <= g->c.team->n; i++) { /* the own one last */
 		to = i < g->c.team->n ? gdri_coll_after(&g->c, i) : g->c.team->me;
 		gdri_grid_copy(g, gdri_grid_at(g, dst, to) + at, src + step * (size_t)to + at, part);
 	}
@@ -87,9 +87,9 @@ GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_r
 	int64_t ds = q->coll.dst_step * (int64_t)q->size, ss = q->coll.src_step * (int64_t)q->size;
 	size_t each = (q->n + g->blocks - 1) / g->blocks, first = each * g->block;
 	size_t count = first >= q->n ? 0 : q->n - first < each ? q->n - first : each;
-	int i, to;
+	int to;
 
-	for (i = 1; i <= t->n; i++) {
+	for (int i = 1; i <= t->n; i++) {
 		to = i < t->n ? gdri_coll_after(&g->c, i) : t->me;
 		gdri_strided_copy(g->c.scope,
 				  gdri_grid_at(g, q->dst, to) +
@@ -149,10 +149,8 @@ GDR_DEVICE void gdri_grid_move(uint8_t *d, const uint8_t *s, size_t w)
 GDR_DEVICE void gdri_grid_some(uint8_t *d, size_t dstep, const uint8_t *s, size_t sstep, size_t w, size_t rows,
 			       size_t most)
 {
-	size_t k;
-
 	GDRI_UNROLLED
-	for (k = 0; k < most; k++)
+	for (size_t k = 0; k < most; k++)
 		if (k < rows)
 			gdri_grid_move(d + k * dstep, s + k * sstep, w);
 }
@@ -168,10 +166,9 @@ GDR_DEVICE void gdri_grid_added(const struct gdri_grid *g, const struct gdri_gri
 				size_t apart, size_t rows, uint64_t acc[GDRI_GRID_ROWS * 2])
 {
 	uint64_t x[GDRI_GRID_ROWS * 2];
-	int i;
 
 	gdri_grid_rows((uint8_t *)acc, w, gdri_grid_at(g, src, s->lo), apart, w, rows);
-	for (i = s->lo + 1; i < s->hi; i++) {
+	for (int i = s->lo + 1; i < s->hi; i++) {
 		gdri_grid_rows((uint8_t *)x, w, gdri_grid_at(g, src, i), apart, w, rows);
 		gdri_reduce_apply(s->code, GDRI_THREAD, acc, acc, x, rows * w / s->elem);
 	}

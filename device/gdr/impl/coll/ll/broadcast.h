@@ -18,11 +18,11 @@ GDRI_NOINLINE int gdri_ll_bcast_look(struct gdri_team *t, uint32_t op, uint64_t 
 	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
 	uint64_t all = ~(uint64_t)0, one;
 	const uint64_t *word;
-	int i, ret;
+	int ret;
 
 	GDRI_BY_ABI(gdri_ll_bcast_look);
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < t->n; i++) {
+	for (int i = 0; i < t->n; i++) {
 		if (i == t->me)
 			continue;
 		word = &t->chan[i].casts;
@@ -60,10 +60,8 @@ GDR_DEVICE int gdri_ll_bcast_room(const struct gdri_ll *l, uint64_t least, uint6
 /* The first n threads, behind a sync of the scope: this member is done with all epochs up to this one. */
 GDR_DEVICE void gdri_ll_bcast_tell(const struct gdri_ll *l, uint64_t seq)
 {
-	int i;
-
 	GDRI_NOT_UNROLLED
-	for (i = l->rank; i < l->n; i += l->size)
+	for (int i = l->rank; i < l->n; i += l->size)
 		if (i != l->me) /* pairs with the loads in gdri_ll_bcast_look */
 			gdri_st_relaxed_sys_u64(gdri_ll_peer(l, &l->team->chan[l->me].casts, i), seq);
 }
@@ -107,10 +105,8 @@ GDR_DEVICE int gdri_ll_bcast_step(const struct gdri_ll *l, uint64_t *at, uint8_t
 /* First threads: an element of nothing to all others, but the root, and from them. */
 GDR_DEVICE void gdri_ll_bcast_greet(const struct gdri_ll *l)
 {
-	int i;
-
 	GDRI_NOT_UNROLLED
-	for (i = l->rank + 1; i < l->n; i += l->size)
+	for (int i = l->rank + 1; i < l->n; i += l->size)
 		gdri_ll_send(gdri_ll_peer(l, gdri_ll_mine(l), gdri_ll_after(l, i)), 0, l->seq, 0);
 }
 
@@ -212,11 +208,11 @@ GDRI_ALONE_OR_NOT(gdri_ll_bcast, (int scope, gdr_team_t team, uint8_t *dst, cons
 GDR_DEVICE int gdri_ll_bcast_any(const struct gdri_coll *c, gdr_team_t team, uint8_t *dst, const uint8_t *src,
 				 size_t len, int root)
 {
-	size_t at, part;
+	size_t part;
 	int ret = 0;
 
 	GDRI_NOT_UNROLLED
-	for (at = 0; at < len && !ret; at += part) {
+	for (size_t at = 0; at < len && !ret; at += part) {
 		part = gdri_coll_part(c, len - at);
 		ret = gdri_ll_bcast(c->scope, team, dst + at, src + at, part, root, 1);
 	}

@@ -47,11 +47,9 @@ GDR_DEVICE uint64_t gdri_ll_op_here(uint32_t code, uint64_t a, uint64_t b)
 /* Others, of n values one after the other: these lie in memory, not in registers across the calls. */
 GDRI_NOINLINE uint64_t gdri_ll_chain_any(uint32_t code, uint64_t acc, const uint64_t *v, int n)
 {
-	int i;
-
 	GDRI_BY_ABI(gdri_ll_chain_any);
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		acc = gdri_ll_op_any(code, acc, v[i]);
 	return acc;
 }
@@ -59,11 +57,9 @@ GDRI_NOINLINE uint64_t gdri_ll_chain_any(uint32_t code, uint64_t acc, const uint
 /* a[k] = a[k] op b[k], of n values each. */
 GDRI_NOINLINE void gdri_ll_each_any(uint32_t code, uint64_t *a, const uint64_t *b, int n)
 {
-	int k;
-
 	GDRI_BY_ABI(gdri_ll_each_any);
 	GDRI_NOT_UNROLLED
-	for (k = 0; k < n; k++)
+	for (int k = 0; k < n; k++)
 		a[k] = gdri_ll_op_any(code, a[k], b[k]);
 }
 

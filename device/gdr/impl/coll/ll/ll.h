@@ -88,12 +88,11 @@ GDRI_NOINLINE int gdri_ll_clean(struct gdri_team *t, int scope, uint32_t op, uin
 				uint32_t block)
 {
 	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
-	size_t k;
 	int ret = 0;
 
 	GDRI_BY_ABI(gdri_ll_clean);
 	gdri_scope_sync(scope); /* all threads took what was theirs of the epoch before */
-	for (k = gdri_scope_rank(scope); k < elements; k += gdri_scope_size(scope))
+	for (size_t k = gdri_scope_rank(scope); k < elements; k += gdri_scope_size(scope))
 		gdri_st_pair_sys(area + 2 * k, 0, 0); /* released by the meeting */
 	gdri_scope_sync(scope);
 	if (!gdri_scope_rank(scope))
@@ -106,7 +105,7 @@ GDRI_NOINLINE int gdri_ll_clean(struct gdri_team *t, int scope, uint32_t op, uin
 GDRI_NOINLINE uint64_t gdri_ll_load_odd(const uint8_t *p, uint32_t n)
 {
 	uint64_t v = 0;
-	uint32_t i, v4;
+	uint32_t v4;
 
 	GDRI_BY_ABI(gdri_ll_load_odd);
 	if (n == 4 && !((uintptr_t)p & 3)) {
@@ -114,7 +113,7 @@ GDRI_NOINLINE uint64_t gdri_ll_load_odd(const uint8_t *p, uint32_t n)
 		return v4;
 	}
 	GDRI_NOT_UNROLLED
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		v |= (uint64_t)p[i] << 8 * i;
 	return v;
 }
@@ -179,10 +178,10 @@ GDRI_NOINLINE int gdri_ll_wait(struct gdri_team *t, uint32_t op, int from, const
 	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
 	struct gdri_waiter w;
 	uint64_t v;
-	int i, ret;
+	int ret;
 
 	GDRI_BY_ABI(gdri_ll_wait);
-	for (i = 0; i < rows && i * apart < left; i++, p += 2 * (size_t)(uint32_t)apart) {
+	for (int i = 0; i < rows && i * apart < left; i++, p += 2 * (size_t)(uint32_t)apart) {
 		gdri_coll_wait_begin(&c, &w, from, p);
 		while (!gdri_ll_look(p, seq, &v)) {
 			ret = gdri_wait_step(c.dev, &w);

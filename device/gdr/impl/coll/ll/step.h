@@ -101,13 +101,13 @@ GDR_DEVICE int gdri_ll_first(const struct gdri_ll *l, int rows)
 GDR_DEVICE int gdri_ll_look_rows(uint64_t seq, const uint64_t *p, int left, int rows, int apart,
 				 uint64_t v[GDRI_LL_ALONE_ROWS])
 {
-	int i, k, spins, all;
+	int k, all;
 
 	GDRI_NOT_UNROLLED
-	for (spins = 0; spins <= GDRI_SPINS; spins++) {
+	for (int spins = 0; spins <= GDRI_SPINS; spins++) {
 		all = 1;
 		GDRI_UNROLLED
-		for (i = 0; i < rows; i++) {
+		for (int i = 0; i < rows; i++) {
 			k = i * apart < left ? i * apart : 0;
 			all &= gdri_ll_look(p + 2 * k, seq, &v[i]);
 		}

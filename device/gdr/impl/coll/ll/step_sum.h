@@ -13,31 +13,30 @@ GDR_DEVICE void gdri_ll_ops(uint32_t code, uint64_t acc[GDRI_LL_ALONE_ROWS], con
 			    uint64_t mine[GDRI_LL_ALONE_ROWS], int rows, int some)
 {
 	uint64_t x[3 * GDRI_LL_ALONE_ROWS];
-	int k;
 
 #ifdef __CUDACC__
 	if (gdri_reduce_fold(code) == GDRI_REDUCE_CODE(float, GDRI_SUM)) {
 		GDRI_UNROLLED
-		for (k = 0; k < rows; k++)
+		for (int k = 0; k < rows; k++)
 			acc[k] = gdri_ll_op_here(GDRI_REDUCE_CODE(float, GDRI_SUM), acc[k], v[k]);
 		return;
 	}
 #endif
 	if (gdri_ll_op_known(code)) {
 		GDRI_UNROLLED
-		for (k = 0; k < rows; k++)
+		for (int k = 0; k < rows; k++)
 			acc[k] = gdri_ll_op_here(code, acc[k], v[k]);
 		return;
 	}
 	GDRI_UNROLLED
-	for (k = 0; k < rows; k++) {
+	for (int k = 0; k < rows; k++) {
 		x[k] = acc[k];
 		x[rows + k] = v[k];
 		x[2 * rows + k] = mine[k];
 	}
 	gdri_ll_each_any(code, x, x + rows, some < rows ? some : rows);
 	GDRI_UNROLLED
-	for (k = 0; k < rows; k++) {
+	for (int k = 0; k < rows; k++) {
 		acc[k] = x[k];
 		mine[k] = x[2 * rows + k];
 	}
@@ -48,18 +47,17 @@ GDR_DEVICE int gdri_ll_add_rows(const struct gdri_ll *l, const struct gdri_ll_ca
 				const uint64_t *own, uint64_t acc[GDRI_LL_ALONE_ROWS], int left, int rows, int apart)
 {
 	uint64_t v[GDRI_LL_ALONE_ROWS], mine[GDRI_LL_ALONE_ROWS], seq = l->seq;
-	int k, m;
 
 	GDRI_UNROLLED
-	for (k = 0; k < rows; k++) { /* under way with the first member's */
+	for (int k = 0; k < rows; k++) { /* under way with the first member's */
 		acc[k] = 0;
 		mine[k] = k * apart < left ? own[k * apart] : 0;
 	}
 	GDRI_NOT_UNROLLED
-	for (m = 0; m < l->n; m++) {
+	for (int m = 0; m < l->n; m++) {
 		if (m == l->me) {
 			GDRI_UNROLLED
-			for (k = 0; k < rows; k++)
+			for (int k = 0; k < rows; k++)
 				v[k] = mine[k];
 		} else if (gdri_unlikely(!gdri_ll_look_rows(seq, area + (uint32_t)m * (size_t)l->pitch, left, rows,
 							    apart, v))) {
@@ -70,7 +68,7 @@ GDR_DEVICE int gdri_ll_add_rows(const struct gdri_ll *l, const struct gdri_ll_ca
 		if (m)
 			gdri_ll_ops(b->code, acc, v, mine, rows, (left + apart - 1) / apart);
 		GDRI_UNROLLED
-		for (k = 0; k < rows; k++)
+		for (int k = 0; k < rows; k++)
 			acc[k] = m ? acc[k] : v[k];
 	}
 	return 0;
