@@ -36,13 +36,6 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 
 /* ---- open ---- */
 
-/* A GPU's stores meet no page protection, and what concerns it is done by one thread. */
-static void forbid_for_gpu(void)
-{
-	trap_forbid();
-	poll_forbid();
-}
-
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char buf[PATH_MAX];
@@ -52,8 +45,10 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 
 	if (device >= 0)
 		return device_open((unsigned)device, flags);
-	if (path_is_gpu(path))
-		forbid_for_gpu();
+	if (path_is_gpu(path)) { /* its stores meet no page protection, and one thread does what concerns it */
+		trap_forbid();
+		poll_forbid();
+	}
 	real = path_rewrite(path, buf);
 	if (real != path)
 		fd = (flags & O_ACCMODE) == O_RDONLY ? sysfs_open_dynamic(real) : -1;
@@ -93,19 +88,16 @@ static FILE *do_fopen(const char *path, const char *mode)
 {
 	char buf[PATH_MAX];
 	const char *real = path_rewrite(path, buf);
+	bool reads = real != path && mode && mode[0] == 'r' && !strchr(mode, '+');
+	int fd = reads ? sysfs_open_dynamic(real) : -1;
+	FILE *f;
 
-	if (real != path && mode && mode[0] == 'r' && !strchr(mode, '+')) {
-		int fd = sysfs_open_dynamic(real);
-		FILE *f;
-
-		if (fd >= 0) {
-			f = fdopen(fd, mode);
-			if (!f)
-				real_close(fd);
-			return f;
-		}
-	}
-	return real_fopen(real, mode);
+	if (fd < 0)
+		return real_fopen(real, mode);
+	f = fdopen(fd, mode);
+	if (!f)
+		real_close(fd);
+	return f;
 }
 
 FILE *fopen(const char *path, const char *mode)
@@ -167,7 +159,7 @@ char *__realpath_chk(const char *path, char *resolved, size_t len)
 
 /* ---- stat ---- */
 
-static int stat_by(int (*real)(const char *, struct stat *), const char *path, struct stat *st)
+static int stat_named(int (*real)(const char *, struct stat *), const char *path, struct stat *st)
 {
 	int device = path_device(path);
 	char buf[PATH_MAX];
@@ -179,19 +171,9 @@ static int stat_by(int (*real)(const char *, struct stat *), const char *path, s
 	return real(path_rewrite(path, buf), st);
 }
 
-static int do_stat(const char *path, struct stat *st)
+static int stat_open(int (*real)(int, struct stat *), int fd, struct stat *st)
 {
-	return stat_by(real_stat, path, st);
-}
-
-static int do_lstat(const char *path, struct stat *st)
-{
-	return stat_by(real_lstat, path, st);
-}
-
-static int do_fstat(int fd, struct stat *st)
-{
-	int rc = real_fstat(fd, st);
+	int rc = real(fd, st);
 
 	/* libibverbs wants a character device with the number that sysfs names.
 	 * Of all our files only device files are regular ones. */
@@ -201,24 +183,24 @@ static int do_fstat(int fd, struct stat *st)
 }
 
 /* xname: what programs linked against glibc before 2.33 call. */
-#define STAT_CALLS(name, xname, shim, of, type)                                                    \
+#define STAT_CALLS(name, xname, shim, real, of, type)                                              \
 	SHIM_EXPORT int name(of file, struct type *st);                                            \
 	SHIM_EXPORT int xname(int ver, of file, struct type *st);                                  \
 	int name(of file, struct type *st)                                                         \
 	{                                                                                          \
-		return shim(file, (struct stat *)st);                                              \
+		return shim(real, file, (struct stat *)st);                                        \
 	}                                                                                          \
 	int xname(int ver, of file, struct type *st)                                               \
 	{                                                                                          \
 		(void)ver;                                                                         \
-		return shim(file, (struct stat *)st);                                              \
+		return shim(real, file, (struct stat *)st);                                        \
 	}
-STAT_CALLS(stat, __xstat, do_stat, const char *, stat)
-STAT_CALLS(stat64, __xstat64, do_stat, const char *, stat64)
-STAT_CALLS(lstat, __lxstat, do_lstat, const char *, stat)
-STAT_CALLS(lstat64, __lxstat64, do_lstat, const char *, stat64)
-STAT_CALLS(fstat, __fxstat, do_fstat, int, stat)
-STAT_CALLS(fstat64, __fxstat64, do_fstat, int, stat64)
+STAT_CALLS(stat, __xstat, stat_named, real_stat, const char *, stat)
+STAT_CALLS(stat64, __xstat64, stat_named, real_stat, const char *, stat64)
+STAT_CALLS(lstat, __lxstat, stat_named, real_lstat, const char *, stat)
+STAT_CALLS(lstat64, __lxstat64, stat_named, real_lstat, const char *, stat64)
+STAT_CALLS(fstat, __fxstat, stat_open, real_fstat, int, stat)
+STAT_CALLS(fstat64, __fxstat64, stat_open, real_fstat, int, stat64)
 
 /* ---- descriptors ---- */
 
@@ -263,9 +245,7 @@ int close(int fd)
 	if (shim_files_any() && !real_fstat(fd, &st))
 		kind = shim_file_kind(st.st_dev, st.st_ino);
 	errno = saved;
-	if (kind == SHIM_CHANNEL)
-		device_closing(st.st_dev, st.st_ino);
-	else if (kind == SHIM_DEVICE && last_reference(fd, st.st_dev, st.st_ino))
+	if (kind == SHIM_CHANNEL || (kind == SHIM_DEVICE && last_reference(fd, st.st_dev, st.st_ino)))
 		device_closing(st.st_dev, st.st_ino);
 	return real_close(fd);
 }

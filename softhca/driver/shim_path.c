@@ -59,6 +59,14 @@ static int number_at(const char *text)
 	return *text >= '0' && n < hca_options()->devices ? (int)n : -1;
 }
 
+/* What follows the prefix in the path; NULL: it begins otherwise. */
+static const char *path_behind(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(path, prefix, n) ? NULL : path + n;
+}
+
 bool path_is_gpu(const char *path)
 {
 	return path && (!strncmp(path, "/dev/nvidia", 11) || !strcmp(path, "/dev/kfd"));
@@ -66,12 +74,8 @@ bool path_is_gpu(const char *path)
 
 int path_device(const char *path)
 {
-	static const char name[] = SYSFS_DEVICE_FILE;
-
-	if (!path || strncmp(path, name, sizeof(name) - 1))
-		return -1;
-	path += sizeof(name) - 1;
-	return path[0] && !path[1] ? number_at(path) : -1;
+	path = path ? path_behind(path, SYSFS_DEVICE_FILE) : NULL;
+	return path && path[0] && !path[1] ? number_at(path) : -1;
 }
 
 /* Ends the component here? */
@@ -82,21 +86,16 @@ static bool at_end(char c)
 
 static bool is_ours(const char *path)
 {
-	static const char class_prefix[] = "/sys/class/infiniband";
-	static const char devices[] = "/sys/devices/" SYSFS_PCI_ROOT;
-	static const char bus[] = "/sys/bus/pci/devices/" SYSFS_PCI_BDF;
+	const char *rest;
 
 	if (strncmp(path, "/sys/", 5))
 		return false;
-	if (!strncmp(path, class_prefix, sizeof(class_prefix) - 1)) {
-		const char *rest = path + sizeof(class_prefix) - 1;
-
+	if ((rest = path_behind(path, "/sys/class/infiniband")))
 		return at_end(*rest) || *rest == '_';
-	}
-	if (!strncmp(path, devices, sizeof(devices) - 1))
-		return at_end(path[sizeof(devices) - 1]);
-	return !strncmp(path, bus, sizeof(bus) - 1) && number_at(path + sizeof(bus) - 1) >= 0 &&
-	       at_end(path[sizeof(bus)]);
+	if ((rest = path_behind(path, "/sys/devices/" SYSFS_PCI_ROOT)))
+		return at_end(*rest);
+	rest = path_behind(path, "/sys/bus/pci/devices/" SYSFS_PCI_BDF);
+	return rest && number_at(rest) >= 0 && at_end(rest[1]);
 }
 
 const char *path_rewrite(const char *path, char *buf)

@@ -23,39 +23,47 @@ static void *shim_find_real(_Atomic(void *) *cache, const char *name)
 }
 
 /* ISO C has no conversion from object to function pointer; POSIX's dlsym needs it. */
-#define REAL(ret, name, ...)                                                                       \
+#define REAL(ret, name, params, args)                                                              \
 	static _Atomic(void *) name##_cache;                                                       \
-	typedef ret (*name##_fn)(__VA_ARGS__);                                                     \
-	static name##_fn name##_ptr(void)                                                          \
+	static ret (*name##_ptr(void)) params                                                      \
 	{                                                                                          \
 		union {                                                                            \
 			void *object;                                                              \
-			name##_fn function;                                                        \
+			ret(*function) params;                                                     \
 		} u = {.object = shim_find_real(&name##_cache, #name)};                            \
 		return u.function;                                                                 \
 	}
+#define CALL(ret, name, params, args)                                                              \
+	ret real_##name params                                                                     \
+	{                                                                                          \
+		return name##_ptr() args;                                                          \
+	}
 
-#define FUNCTIONS(X)                                                                               \
-	X(int, open, const char *, int, ...)                                                       \
-	X(int, openat, int, const char *, int, ...)                                                \
-	X(int, close, int)                                                                         \
-	X(int, ioctl, int, unsigned long, ...)                                                     \
-	X(int, fstat, int, struct stat *)                                                          \
-	X(int, stat, const char *, struct stat *)                                                  \
-	X(int, lstat, const char *, struct stat *)                                                 \
-	X(int, access, const char *, int)                                                          \
-	X(int, socket, int, int, int)                                                              \
-	X(FILE *, fopen, const char *, const char *)                                               \
-	X(DIR *, opendir, const char *)                                                            \
-	X(char *, realpath, const char *, char *)
-FUNCTIONS(REAL)
+#define PLAIN(X)                                                                                   \
+	X(int, close, (int fd), (fd))                                                              \
+	X(int, access, (const char *path, int mode), (path, mode))                                 \
+	X(int, socket, (int domain, int type, int protocol), (domain, type, protocol))             \
+	X(FILE *, fopen, (const char *path, const char *mode), (path, mode))                       \
+	X(DIR *, opendir, (const char *path), (path))                                              \
+	X(char *, realpath, (const char *path, char *resolved), (path, resolved))
+#define OTHERS(X)                                                                                  \
+	X(int, open, (const char *, int, ...), )                                                   \
+	X(int, openat, (int, const char *, int, ...), )                                            \
+	X(int, ioctl, (int, unsigned long, ...), )                                                 \
+	X(int, fstat, (int, struct stat *), )                                                      \
+	X(int, stat, (const char *, struct stat *), )                                              \
+	X(int, lstat, (const char *, struct stat *), )
+PLAIN(REAL)
+OTHERS(REAL)
+PLAIN(CALL)
 
 /* dlsym allocates and frees. A sanitizer that is about to print what it found calls lstat from where the memory is
  * its own: at that time it would not come back. */
 __attribute__((constructor)) static void find_all(void)
 {
-#define FIND(ret, name, ...) name##_ptr();
-	FUNCTIONS(FIND)
+#define FIND(ret, name, params, args) name##_ptr();
+	PLAIN(FIND)
+	OTHERS(FIND)
 }
 
 int real_open(const char *path, int flags, mode_t mode)
@@ -66,11 +74,6 @@ int real_open(const char *path, int flags, mode_t mode)
 int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	return openat_ptr()(dirfd, path, flags, mode);
-}
-
-int real_close(int fd)
-{
-	return close_ptr()(fd);
 }
 
 int real_ioctl(int fd, unsigned long request, void *arg)
@@ -94,29 +97,4 @@ int real_lstat(const char *path, struct stat *st)
 {
 	return lstat_ptr() ? lstat_ptr()(path, st)
 			   : (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
-}
-
-int real_access(const char *path, int mode)
-{
-	return access_ptr()(path, mode);
-}
-
-int real_socket(int domain, int type, int protocol)
-{
-	return socket_ptr()(domain, type, protocol);
-}
-
-FILE *real_fopen(const char *path, const char *mode)
-{
-	return fopen_ptr()(path, mode);
-}
-
-DIR *real_opendir(const char *path)
-{
-	return opendir_ptr()(path);
-}
-
-char *real_realpath(const char *path, char *resolved)
-{
-	return realpath_ptr()(path, resolved);
 }

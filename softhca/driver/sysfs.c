@@ -19,93 +19,75 @@
 #include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"
 
-static bool guid_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	uint64_t g = port_guid(device);
-
-	(void)index;
-	snprintf(out, n, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48) & 0xffff,
-		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
-	return true;
-}
-
-static bool image_guid_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	(void)device;
-	return guid_text(0, index, out, n); /* one card */
-}
-
-/* An empty entry reads as zero, */
-static bool gid_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	uint8_t g[16];
-	size_t at = 0;
-
-	port_gid(device, index, g);
-	for (int i = 0; i < 16 && at < n; i += 2)
-		at += (size_t)snprintf(out + at, n - at, "%02x%02x%c", g[i], g[i + 1],
-				       i < 14 ? ':' : '\n');
-	return true;
-}
-
-/* but has no attributes: the kernel says EINVAL. */
-static bool gid_type_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	uint8_t g[16];
-
-	snprintf(out, n, "%s\n", port_is_ib() ? "IB/RoCE v1" : "RoCE v2");
-	return port_gid(device, index, g);
-}
-
-static bool gid_ndev_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	uint8_t g[16];
-
-	snprintf(out, n, "%s\n", dp_interface(device));
-	return !port_is_ib() && port_gid(device, index, g);
-}
-
-static bool link_layer_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	(void)device;
-	(void)index;
-	snprintf(out, n, "%s\n", port_is_ib() ? "InfiniBand" : "Ethernet");
-	return true;
-}
-
-static bool lid_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	(void)index;
-	snprintf(out, n, "0x%x\n", port_lid(device));
-	return true;
-}
-
-static bool state_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	(void)device;
-	(void)index;
-	snprintf(out, n, "%s\n", port_is_down() ? "1: DOWN" : "4: ACTIVE");
-	return true;
-}
-
-static bool phys_state_text(unsigned device, unsigned index, char *out, size_t n)
-{
-	(void)device;
-	(void)index;
-	snprintf(out, n, "%s\n", port_is_down() ? "2: Polling" : "5: LinkUp");
-	return true;
-}
+enum value { NODE_GUID, IMAGE_GUID, GID, GID_TYPE, GID_NDEV, LINK_LAYER, LID, STATE, PHYS_STATE };
 
 static const struct {
 	const char *name; /* below the device's directory; a / at the end: an index follows */
-	bool (*text)(unsigned device, unsigned index, char *out, size_t n); /* false: EINVAL */
+	enum value value;
 } dynamic[] = {
-	{"node_guid", guid_text},	     {"sys_image_guid", image_guid_text},
-	{"ports/1/gids/", gid_text},	     {"ports/1/gid_attrs/types/", gid_type_text},
-	{"ports/1/gid_attrs/ndevs/", gid_ndev_text},
-	{"ports/1/link_layer", link_layer_text}, {"ports/1/lid", lid_text},
-	{"ports/1/state", state_text},	     {"ports/1/phys_state", phys_state_text},
+	{"node_guid", NODE_GUID},
+	{"sys_image_guid", IMAGE_GUID},
+	{"ports/1/gids/", GID},
+	{"ports/1/gid_attrs/types/", GID_TYPE},
+	{"ports/1/gid_attrs/ndevs/", GID_NDEV},
+	{"ports/1/link_layer", LINK_LAYER},
+	{"ports/1/lid", LID},
+	{"ports/1/state", STATE},
+	{"ports/1/phys_state", PHYS_STATE},
 };
+
+static void sysfs_guid(uint64_t g, char *out, size_t n)
+{
+	snprintf(out, n, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48) & 0xffff,
+		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
+}
+
+static void sysfs_gid(const uint8_t g[16], char *out, size_t n)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < 16 && at < n; i += 2)
+		at += (size_t)snprintf(out + at, n - at, "%02x%02x%c", g[i], g[i + 1],
+				       i < 14 ? ':' : '\n');
+}
+
+/* False: the kernel says EINVAL. An empty entry of the GID table reads as zero, but has no attributes. */
+static bool sysfs_text(enum value value, unsigned device, unsigned index, char *out, size_t n)
+{
+	uint8_t gid[16];
+	bool has_gid = port_gid(device, index, gid);
+
+	switch (value) {
+	case NODE_GUID:
+		sysfs_guid(port_guid(device), out, n);
+		return true;
+	case IMAGE_GUID:
+		sysfs_guid(port_guid(0), out, n); /* one card */
+		return true;
+	case GID:
+		sysfs_gid(gid, out, n);
+		return true;
+	case GID_TYPE:
+		snprintf(out, n, "%s\n", port_is_ib() ? "IB/RoCE v1" : "RoCE v2");
+		return has_gid;
+	case GID_NDEV:
+		snprintf(out, n, "%s\n", dp_interface(device));
+		return !port_is_ib() && has_gid;
+	case LINK_LAYER:
+		snprintf(out, n, "%s\n", port_is_ib() ? "InfiniBand" : "Ethernet");
+		return true;
+	case LID:
+		snprintf(out, n, "0x%x\n", port_lid(device));
+		return true;
+	case STATE:
+		snprintf(out, n, "%s\n", port_is_down() ? "1: DOWN" : "4: ACTIVE");
+		return true;
+	case PHYS_STATE:
+		snprintf(out, n, "%s\n", port_is_down() ? "2: Polling" : "5: LinkUp");
+		return true;
+	}
+	return false;
+}
 
 static int memory_file(const char *text)
 {
@@ -159,7 +141,7 @@ int sysfs_open_dynamic(const char *path)
 
 		if (!sysfs_named(name, dynamic[i].name, &index))
 			continue;
-		if (dynamic[i].text(device, index, text, sizeof(text)))
+		if (sysfs_text(dynamic[i].value, device, index, text, sizeof(text)))
 			return memory_file(text);
 		return epoll_create1(EPOLL_CLOEXEC); /* reading it says EINVAL */
 	}

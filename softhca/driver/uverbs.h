@@ -25,14 +25,13 @@ struct uverbs_call {
 	struct dma_answer gpu; /* of the memory that the call registers */
 };
 
-typedef int (*uverbs_fn)(struct uverbs_call *call);
+typedef int uverbs_method(struct uverbs_call *call);
 
 /* Takes hca_lock itself. 0 or an errno. */
 int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr);
 
 /* ---- attributes (uverbs_ioctl.c) ---- */
 
-struct ib_uverbs_attr *ua_find(struct uverbs_call *call, unsigned id);
 bool ua_has(struct uverbs_call *call, unsigned id);
 /* Copies as much as both sides have and zeroes the rest; false if absent. */
 bool ua_in(struct uverbs_call *call, unsigned id, void *dst, size_t size);
@@ -48,52 +47,16 @@ void *ua_obj(struct uverbs_call *call, unsigned id, enum obj_type type);
 /* Asks whether what the call is about to register is memory of a GPU; without hca_lock. */
 void um_ask_gpu(struct uverbs_call *call);
 
-int um_invoke_write(struct uverbs_call *call);
-int um_get_context(struct uverbs_call *call);
-int um_query_port(struct uverbs_call *call);
-int um_query_gid_table(struct uverbs_call *call);
-int um_query_gid_entry(struct uverbs_call *call);
-int um_pd_destroy(struct uverbs_call *call);
-int um_pd_query(struct uverbs_call *call);
-int um_cq_create(struct uverbs_call *call);
-int um_cq_destroy(struct uverbs_call *call);
-int um_qp_create(struct uverbs_call *call);
-int um_qp_destroy(struct uverbs_call *call);
-int um_srq_destroy(struct uverbs_call *call);
-int um_ah_destroy(struct uverbs_call *call);
-int um_mr_destroy(struct uverbs_call *call);
-int um_mw_destroy(struct uverbs_call *call);
-int um_mr_query(struct uverbs_call *call);
-int um_mr_advise(struct uverbs_call *call);
-int um_mr_reg_dmabuf(struct uverbs_call *call);
-int um_async_alloc(struct uverbs_call *call);
-int um_devx_other(struct uverbs_call *call);
-int um_devx_query_uar(struct uverbs_call *call);
-int um_devx_query_eqn(struct uverbs_call *call);
-int um_devx_obj_create(struct uverbs_call *call);
-int um_devx_obj_destroy(struct uverbs_call *call);
-int um_devx_obj_modify(struct uverbs_call *call);
-int um_devx_obj_query(struct uverbs_call *call);
-int um_umem_reg(struct uverbs_call *call);
-int um_umem_dereg(struct uverbs_call *call);
-int um_uar_alloc(struct uverbs_call *call);
-int um_uar_destroy(struct uverbs_call *call);
+uverbs_method um_invoke_write, um_get_context, um_query_port, um_query_gid_table, um_query_gid_entry;
+uverbs_method um_pd_query, um_cq_create, um_cq_destroy, um_qp_create, um_qp_destroy, um_srq_destroy;
+uverbs_method um_mr_query, um_mr_advise, um_mr_reg_dmabuf, um_async_alloc;
+uverbs_method um_devx_other, um_devx_query_uar, um_devx_query_eqn, um_umem_reg, um_uar_alloc;
+uverbs_method um_devx_obj_create, um_devx_obj_destroy, um_devx_obj_modify, um_devx_obj_query;
 
 /* Write commands behind INVOKE_WRITE. */
-int uw_query_device(struct uverbs_call *call);
-int uw_ex_query_device(struct uverbs_call *call);
-int uw_alloc_pd(struct uverbs_call *call);
-int uw_reg_mr(struct uverbs_call *call);
-int uw_rereg_mr(struct uverbs_call *call);
-int uw_alloc_mw(struct uverbs_call *call);
-int uw_resize_cq(struct uverbs_call *call);
-int uw_create_comp_channel(struct uverbs_call *call);
-int uw_create_srq(struct uverbs_call *call);
-int uw_modify_srq(struct uverbs_call *call);
-int uw_query_srq(struct uverbs_call *call);
-int uw_create_ah(struct uverbs_call *call);
-int uw_query_qp(struct uverbs_call *call);
-int uw_modify_qp(struct uverbs_call *call);
-int uw_ex_modify_qp(struct uverbs_call *call);
+uverbs_method uw_query_device, uw_ex_query_device, uw_create_comp_channel;
+uverbs_method uw_alloc_pd, uw_reg_mr, uw_rereg_mr, uw_alloc_mw, uw_create_ah;
+uverbs_method uw_resize_cq, uw_create_srq, uw_modify_srq, uw_query_srq;
+uverbs_method uw_query_qp, uw_modify_qp, uw_ex_modify_qp;
 
 #endif

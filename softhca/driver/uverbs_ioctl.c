@@ -22,64 +22,81 @@
 #define UHW	   (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
 #define BITS(n)	   ((1u << (n)) - 1)
 
+/* A method whose attributes are all the core's, or all the driver's: n that are understood, of which the first
+ * `need` have to be there. */
+#define CORE(object, name, fn, n, need)                                                            \
+	{UVERBS_OBJECT_##object, UVERBS_METHOD_##name, fn, BITS(n), 0, BITS(need), 0}
+#define MLX5(object, name, fn, n, need)                                                            \
+	{MLX5_IB_OBJECT_##object, MLX5_IB_METHOD_##name, fn, 0, BITS(n), 0, BITS(need)}
+
+/* Attribute 0 of these methods names what is to be destroyed. */
+static int um_destroy(struct uverbs_call *call)
+{
+	static const struct {
+		uint16_t object, attr;
+		enum obj_type type;
+	} kinds[] = {
+		{UVERBS_OBJECT_PD, UVERBS_ATTR_DESTROY_PD_HANDLE, OBJ_PD},
+		{UVERBS_OBJECT_AH, UVERBS_ATTR_DESTROY_AH_HANDLE, OBJ_AH},
+		{UVERBS_OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE, OBJ_MR},
+		{UVERBS_OBJECT_MW, UVERBS_ATTR_DESTROY_MW_HANDLE, OBJ_MW},
+		{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, OBJ_UMEM},
+		{MLX5_IB_OBJECT_UAR, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, OBJ_UAR},
+	};
+	struct ctl_obj *obj = NULL;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].object == call->hdr->object_id)
+			obj = ua_obj(call, kinds[i].attr, kinds[i].type);
+	return obj ? obj_destroy(obj) : ENOENT;
+}
+
 static const struct method {
 	uint16_t object, method;
-	uverbs_fn fn;
+	uverbs_method *fn;
 	uint32_t core, driver;		 /* attributes that are understood */
 	uint32_t need_core, need_driver; /* and those that have to be there */
 } methods[] = {
 	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, um_invoke_write, BITS(3), UHW,
 	 A(UVERBS_ATTR_WRITE_CMD), 0},
 	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, um_get_context, BITS(2), UHW, 0, UHW},
-	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, um_query_port, BITS(2), 0, BITS(2), 0},
-	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, um_query_gid_table, BITS(4), 0,
-	 BITS(4), 0},
-	{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, um_query_gid_entry, BITS(4), 0,
-	 BITS(4), 0},
-	{UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, um_pd_destroy, BITS(1), 0, BITS(1), 0},
+	CORE(DEVICE, QUERY_PORT, um_query_port, 2, 2),
+	CORE(DEVICE, QUERY_GID_TABLE, um_query_gid_table, 4, 4),
+	CORE(DEVICE, QUERY_GID_ENTRY, um_query_gid_entry, 4, 4),
+	CORE(PD, PD_DESTROY, um_destroy, 1, 1),
 	{UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, um_pd_query, 0, BITS(2), 0, BITS(2)},
 	{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, um_cq_create, BITS(8), UHW,
 	 A(UVERBS_ATTR_CREATE_CQ_HANDLE) | A(UVERBS_ATTR_CREATE_CQ_CQE), UHW},
-	{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, um_cq_destroy, BITS(2), 0, BITS(2), 0},
+	CORE(CQ, CQ_DESTROY, um_cq_destroy, 2, 2),
 	{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, um_qp_create, BITS(15), UHW,
 	 A(UVERBS_ATTR_CREATE_QP_HANDLE) | A(UVERBS_ATTR_CREATE_QP_TYPE) |
 		 A(UVERBS_ATTR_CREATE_QP_CAP),
 	 UHW},
-	{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, um_qp_destroy, BITS(2), 0, BITS(2), 0},
-	{UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, um_srq_destroy, BITS(2), 0, BITS(2), 0},
-	{UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, um_ah_destroy, BITS(1), 0, BITS(1), 0},
-	{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, um_mr_destroy, BITS(1), 0, BITS(1), 0},
-	{UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, um_mw_destroy, BITS(1), 0, BITS(1), 0},
-	{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, um_mr_query, BITS(5), 0, BITS(1), 0},
-	{UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, um_mr_advise, BITS(4), 0, BITS(4), 0},
-	{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, um_mr_reg_dmabuf, BITS(9), 0, BITS(9), 0},
-	{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, um_async_alloc, BITS(1), 0,
-	 BITS(1), 0},
-	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, um_devx_other, 0, BITS(2), 0, BITS(2)},
-	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR, um_devx_query_uar, 0, BITS(2), 0,
-	 BITS(2)},
-	{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, um_devx_query_eqn, 0, BITS(2), 0,
-	 BITS(2)},
-	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, um_devx_obj_create, 0, BITS(3),
-	 0, BITS(3)},
-	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, um_devx_obj_destroy, 0, BITS(1),
-	 0, BITS(1)},
-	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, um_devx_obj_modify, 0, BITS(3),
-	 0, BITS(3)},
-	{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, um_devx_obj_query, 0, BITS(3), 0,
-	 BITS(3)},
-	{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG, um_umem_reg, 0, BITS(7), 0,
-	 BITS(5)},
-	{MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, um_umem_dereg, 0, BITS(1), 0,
-	 BITS(1)},
-	{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, um_uar_alloc, 0, BITS(5), 0, BITS(5)},
-	{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, um_uar_destroy, 0, BITS(1), 0,
-	 BITS(1)},
+	CORE(QP, QP_DESTROY, um_qp_destroy, 2, 2),
+	CORE(SRQ, SRQ_DESTROY, um_srq_destroy, 2, 2),
+	CORE(AH, AH_DESTROY, um_destroy, 1, 1),
+	CORE(MR, MR_DESTROY, um_destroy, 1, 1),
+	CORE(MW, MW_DESTROY, um_destroy, 1, 1),
+	CORE(MR, QUERY_MR, um_mr_query, 5, 1),
+	CORE(MR, ADVISE_MR, um_mr_advise, 4, 4),
+	CORE(MR, REG_DMABUF_MR, um_mr_reg_dmabuf, 9, 9),
+	CORE(ASYNC_EVENT, ASYNC_EVENT_ALLOC, um_async_alloc, 1, 1),
+	MLX5(DEVX, DEVX_OTHER, um_devx_other, 2, 2),
+	MLX5(DEVX, DEVX_QUERY_UAR, um_devx_query_uar, 2, 2),
+	MLX5(DEVX, DEVX_QUERY_EQN, um_devx_query_eqn, 2, 2),
+	MLX5(DEVX_OBJ, DEVX_OBJ_CREATE, um_devx_obj_create, 3, 3),
+	MLX5(DEVX_OBJ, DEVX_OBJ_DESTROY, um_devx_obj_destroy, 1, 1),
+	MLX5(DEVX_OBJ, DEVX_OBJ_MODIFY, um_devx_obj_modify, 3, 3),
+	MLX5(DEVX_OBJ, DEVX_OBJ_QUERY, um_devx_obj_query, 3, 3),
+	MLX5(DEVX_UMEM, DEVX_UMEM_REG, um_umem_reg, 7, 5),
+	MLX5(DEVX_UMEM, DEVX_UMEM_DEREG, um_destroy, 1, 1),
+	MLX5(UAR, UAR_OBJ_ALLOC, um_uar_alloc, 5, 5),
+	MLX5(UAR, UAR_OBJ_DESTROY, um_destroy, 1, 1),
 };
 
 /* ---- attributes ---- */
 
-struct ib_uverbs_attr *ua_find(struct uverbs_call *call, unsigned id)
+static struct ib_uverbs_attr *ua_find(struct uverbs_call *call, unsigned id)
 {
 	for (unsigned i = 0; i < call->hdr->num_attrs; i++)
 		if (call->hdr->attrs[i].attr_id == id)

@@ -33,13 +33,6 @@ int um_uar_alloc(struct uverbs_call *call)
 	return ua_out(call, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, &uar->page, sizeof(uar->page));
 }
 
-int um_uar_destroy(struct uverbs_call *call)
-{
-	struct ctl_uar *uar = ua_obj(call, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, OBJ_UAR);
-
-	return uar ? obj_destroy(&uar->obj) : ENOENT;
-}
-
 int um_devx_query_uar(struct uverbs_call *call)
 {
 	uint32_t index = (uint32_t)ua_in_u64(call, MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX);

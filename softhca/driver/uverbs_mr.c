@@ -41,13 +41,6 @@ int uw_alloc_pd(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-int um_pd_destroy(struct uverbs_call *call)
-{
-	struct ctl_pd *pd = ua_obj(call, UVERBS_ATTR_DESTROY_PD_HANDLE, OBJ_PD);
-
-	return pd ? obj_destroy(&pd->obj) : ENOENT;
-}
-
 int um_pd_query(struct uverbs_call *call)
 {
 	struct ctl_pd *pd = ua_obj(call, MLX5_IB_ATTR_QUERY_PD_HANDLE, OBJ_PD);
@@ -249,13 +242,6 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, &mr->mr.key, sizeof(mr->mr.key));
 }
 
-int um_mr_destroy(struct uverbs_call *call)
-{
-	struct ctl_mr *mr = ua_obj(call, UVERBS_ATTR_DESTROY_MR_HANDLE, OBJ_MR);
-
-	return mr ? obj_destroy(&mr->obj) : ENOENT;
-}
-
 int um_mr_query(struct uverbs_call *call)
 {
 	struct ctl_mr *mr = ua_obj(call, UVERBS_ATTR_QUERY_MR_HANDLE, OBJ_MR);
@@ -317,13 +303,6 @@ int um_umem_reg(struct uverbs_call *call)
 		      sizeof(umem->umem.id));
 }
 
-int um_umem_dereg(struct uverbs_call *call)
-{
-	struct ctl_umem *umem = ua_obj(call, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, OBJ_UMEM);
-
-	return umem ? obj_destroy(&umem->obj) : ENOENT;
-}
-
 /* ---- address handles ---- */
 
 int uw_create_ah(struct uverbs_call *call)
@@ -354,11 +333,4 @@ int uw_create_ah(struct uverbs_call *call)
 	resp.ah_handle = ah->obj.handle;
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
-}
-
-int um_ah_destroy(struct uverbs_call *call)
-{
-	struct ctl_ah *ah = ua_obj(call, UVERBS_ATTR_DESTROY_AH_HANDLE, OBJ_AH);
-
-	return ah ? obj_destroy(&ah->obj) : ENOENT;
 }

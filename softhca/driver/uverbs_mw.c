@@ -35,10 +35,3 @@ int uw_alloc_mw(struct uverbs_call *call)
 	resp.rkey = mw->mr.key;
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
-
-int um_mw_destroy(struct uverbs_call *call)
-{
-	struct ctl_mr *mw = ua_obj(call, UVERBS_ATTR_DESTROY_MW_HANDLE, OBJ_MW);
-
-	return mw ? obj_destroy(&mw->obj) : ENOENT;
-}

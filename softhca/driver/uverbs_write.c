@@ -13,7 +13,7 @@
 
 static const struct {
 	uint32_t cmd;
-	uverbs_fn fn;
+	uverbs_method *fn;
 } commands[] = {
 	{IB_USER_VERBS_CMD_QUERY_DEVICE, uw_query_device},
 	{EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE), uw_ex_query_device},
