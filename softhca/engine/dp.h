@@ -196,6 +196,8 @@ int mr_pieces_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint6
  * it does not see (a launcher's barrier). mr_translate acquires the first byte of the region,
  * this releases it; a program that knows pairs them there. Nothing in other builds. */
 void mr_accessed(uint32_t key);
+/* Ahead of a region's end: what queue pairs that place out of order still hold (rc_order.c). */
+void rc_order_settle_all(void);
 /* Copies min(sum dst, sum src) bytes from piece to piece, in order. */
 void iov_copy(const struct iovec *dst, int ndst, const struct iovec *src, int nsrc);
 

@@ -215,6 +215,8 @@ static void engine_timers(void)
 		struct hca_rc *rc = live[i]->rc;
 
 		rc_timer(live[i], now_ns);
+		if (rc->order)
+			rc_order_timer(live[i], now_ns);
 		if (rc->deadline)
 			engine_deadline(rc->deadline);
 		if (rc->rnr_until > now_ns)

@@ -118,6 +118,11 @@ enum hca_atomic_mode { /* the PRM's numbers; larger ones allow larger atomics, t
 	HCA_ATOMIC_UP_TO_8B = 3,  /* four as well */
 };
 
+enum hca_order { /* the PRM's numbers of dp_ordering */
+	HCA_ORDER_IBTA = 0,
+	HCA_ORDER_OOO_RW = 1, /* WRITEs in any order, atomics behind them */
+};
+
 struct hca_srq {
 	uint32_t srqn, pdn;
 	uint8_t *buf;
@@ -176,6 +181,8 @@ struct hca_qp {
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 
 	uint8_t atomic_mode; /* what atomics it executes: enum hca_atomic_mode */
+	uint8_t order;	    /* RC, of what is placed: enum hca_order, */
+	bool order_force;   /* as the program, not the device, wants it */
 	bool dc_drained;    /* DCT: takes no new requester */
 	uint32_t dc_violations;
 	uint64_t dc_key;    /* DCT: what a requester has to know */

@@ -77,6 +77,7 @@ enum prm_syndrome {
 	SYN_DBR_LESS,
 	SYN_PKEY_INDEX,
 	SYN_MKEY_MODE,
+	SYN_ORDER,
 };
 
 /* Fills out and returns EREMOTEIO. */
@@ -179,6 +180,8 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_STATE		0x00, 28, 4
 #define QPC_ST			0x00, 16, 8
 #define QPC_PM_STATE		0x00, 11, 2
+#define QPC_DP_ORDERING_0	0x04, 25, 1
+#define QPC_DP_ORDERING_FORCE	0x04, 24, 1
 #define QPC_PD			0x04, 0, 24
 #define QPC_MTU			0x08, 29, 3
 #define QPC_LOG_MSG_MAX		0x08, 24, 5
@@ -202,6 +205,7 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_RWE			0x90, 14, 1
 #define QPC_RAE			0x90, 13, 1
 #define QPC_PAGE_OFFSET		0x90, 6, 6
+#define QPC_DP_ORDERING_1	0x90, 3, 1
 #define QPC_MIN_RNR_NAK		0x94, 24, 5
 #define QPC_NEXT_RCV_PSN	0x94, 0, 24
 #define QPC_CQN_RCV		0x9c, 0, 24

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "softhca/firmware/prm.h"
+#include "softhca/tools/options.h"
 
 enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
 
@@ -94,6 +95,20 @@ static void fill_link(struct prm_cmd *cmd)
 	prm_caps_fill(cmd, link, sizeof(link) / sizeof(link[0]));
 }
 
+static void fill_order(struct prm_cmd *cmd)
+{
+	const struct cap rc[] = {{0x38, 21, 1, hca_options()->device.ooo}}; /* dp_ordering_ooo_rw_rc */
+
+	prm_caps_fill(cmd, rc, 1);
+}
+
+static void fill_order_force(struct prm_cmd *cmd)
+{
+	const struct cap force[] = {{0x10, 23, 1, hca_options()->device.order_force}}; /* dp_ordering_force */
+
+	prm_caps_fill(cmd, force, 1);
+}
+
 /* Maximum and current values (op_mod bit 0) are the same; types that are not
  * listed have no capability set. */
 int prm_query_hca_cap(struct prm_cmd *cmd)
@@ -102,12 +117,14 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 	case CAP_GENERAL:
 		prm_caps_fill(cmd, general, sizeof(general) / sizeof(general[0]));
 		fill_link(cmd);
+		fill_order(cmd);
 		break;
 	case CAP_ATOMIC:
 		prm_caps_fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
 		break;
 	case CAP_GENERAL_2:
 		prm_caps_fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
+		fill_order_force(cmd);
 		break;
 	case CAP_ROCE:
 		if (!port_is_ib())

@@ -6,6 +6,7 @@
 
 #include "softhca/firmware/prm.h"
 #include "softhca/strict/strict.h"
+#include "softhca/tools/options.h"
 
 enum { /* opt_param_mask */
 	OPT_RRE = 1 << 1,
@@ -97,12 +98,27 @@ static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *
 	return 0;
 }
 
+/* A program that does not force it leaves the order to the device, and may ask for less. */
+static int prm_qp_order(struct prm_cmd *cmd, struct hca_qp *qp, const uint8_t *qpc)
+{
+	uint32_t order = prm_get(qpc, QPC_DP_ORDERING_1) << 1 | prm_get(qpc, QPC_DP_ORDERING_0);
+	const struct hca_device *dev = &hca_options()->device;
+	bool force = prm_get(qpc, QPC_DP_ORDERING_FORCE);
+
+	if (order > dev->ooo || (force && !dev->order_force))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_ORDER);
+	qp->order_force = force;
+	qp->order = (uint8_t)(force || order ? order : dev->ooo);
+	return 0;
+}
+
 static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc, uint32_t mask)
 {
 	struct hca_qp *qp = &c->qp;
 	const uint8_t *path = qpc + QPC_PATH;
 	uint32_t mtu = prm_get(qpc, QPC_MTU);
 	uint8_t gid[16];
+	int rc;
 
 	if (qp->type == HCA_QP_UD) { /* no peer */
 		apply_optional(qp, qpc, mask);
@@ -119,6 +135,9 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);
+	rc = qp->type == HCA_QP_RC ? prm_qp_order(cmd, qp, qpc) : 0;
+	if (rc)
+		return rc;
 	apply_optional(qp, qpc, mask);
 	prm_qp_apply_path(c, path);
 	check_mac(qp, path);
@@ -266,6 +285,9 @@ int prm_query_qp(struct prm_cmd *cmd)
 	prm_set(qpc, QPC_Q_KEY, qp->qkey);
 	prm_set(qpc, QPC_PM_STATE, 3); /* migrated: there is one path */
 	prm_set(qpc, QPC_PD, qp->pdn);
+	prm_set(qpc, QPC_DP_ORDERING_0, qp->order & 1u);
+	prm_set(qpc, QPC_DP_ORDERING_1, qp->order >> 1);
+	prm_set(qpc, QPC_DP_ORDERING_FORCE, qp->order_force);
 	prm_set(qpc, QPC_MTU, mtu_code(qp->mtu));
 	prm_set(qpc, QPC_LOG_MSG_MAX, 30);
 	prm_set(qpc, QPC_USER_INDEX, qp->user_index);

@@ -2,6 +2,7 @@
 /* Life of a queue pair, common to verbs and DEVX. */
 
 #include "softhca/driver/control.h"
+#include "softhca/tools/options.h"
 
 int qp_activate(struct ctl_qp *qp)
 {
@@ -12,6 +13,8 @@ int qp_activate(struct ctl_qp *qp)
 	qp->qp.state = HCA_QPS_RST;
 	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
 	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu(qp->qp.device) : 256;
+	if (qp->qp.type == HCA_QP_RC)
+		qp->qp.order = (uint8_t)hca_options()->device.ooo;
 	rc = qp_number(qp);
 	if (rc)
 		return rc;

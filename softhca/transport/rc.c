@@ -128,6 +128,7 @@ void rc_to_error(struct hca_qp *qp)
 	/* The state first: who sees an error CQE may query it. */
 	qp->state = HCA_QPS_ERR;
 	qp->rc->flushing = true;
+	rc_order_settle(qp);
 	doorbell_qp_changed(qp);
 	rc_req_flush(qp);
 	rc_resp_flush(qp, &qp->rc->rs);
@@ -182,8 +183,10 @@ void dp_qp_destroy(struct hca_qp *qp)
 
 	if (qp->strict)
 		strict_qp_destroy(qp);
-	if (rc)
+	if (rc) {
 		dma_qp_detach(qp); /* what is on its way arrives by the QP's number */
+		rc_order_end(qp);
+	}
 	engine_remove_qp(qp);
 	if (!rc)
 		return;
@@ -244,6 +247,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 	switch (qp->state) {
 	case HCA_QPS_RST:
 		doorbell_forget(qp);
+		rc_order_end(qp);
 		rc_req_reset(qp);
 		rc_resp_reset(&rc->rs, 0);
 		if (qp->type == HCA_QP_DCT)

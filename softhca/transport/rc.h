@@ -46,6 +46,7 @@ struct rc_req {
 	uint8_t syndrome, vendor; /* set at pick-up: ends in this error, in order */
 	uint8_t blocks;
 	bool signalled, solicited, has_imm, fence, done;
+	bool strong; /* waits for all before it, WRITEs too */
 	bool to_cqe; /* the answer goes to the CQE, by way of inl_keep */
 	uint64_t fetch; /* number of the read that brings its payload from a GPU, 0: none */
 	uint16_t wqe_index;
@@ -74,6 +75,7 @@ struct rc_resp {
 	uint32_t psn, msn;
 	uint64_t orig; /* atomic result */
 	uint64_t placed; /* number of the last write to memory of a GPU that it covers */
+	uint64_t held; /* rc_order_last() */
 	uint64_t va;   /* READ */
 	uint32_t rkey, len, npkts, sent;
 	bool again; /* of a duplicate: takes none of the max_dest_rd_atomic resources */
@@ -154,6 +156,7 @@ struct hca_rc {
 		uint8_t life;	/* counts the times that the queue became ready to send */
 	} dc;
 	struct dc_target *target; /* DCT: its requesters, in place of rs */
+	struct rc_order *order; /* rc_order.c; NULL: nothing was ever held back */
 };
 
 enum { RC_HOT = 192 }; /* bytes */
@@ -218,6 +221,18 @@ static inline bool rc_placing(struct hca_qp *qp, uint64_t placed)
 	dma_wait(qp);
 	return true;
 }
+
+/* ---- rc_order.c ---- */
+
+/* rc_place() of a WRITE on a queue pair that places out of order. */
+bool rc_order_place(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p, const struct iovec *iov, int n,
+		    const struct iovec *pl, int npl);
+void rc_order_settle(struct hca_qp *qp); /* places what is held */
+void rc_order_end(struct hca_qp *qp);	 /* and forgets the queue pair */
+/* What was held back so far, as a number; is something of that held still? */
+uint64_t rc_order_last(const struct hca_qp *qp);
+bool rc_order_holds(const struct hca_qp *qp, uint64_t last);
+void rc_order_timer(struct hca_qp *qp, uint64_t now); /* where order is not NULL */
 
 /* QP to the error state: both sides flush. */
 void rc_to_error(struct hca_qp *qp);

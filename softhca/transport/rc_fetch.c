@@ -249,6 +249,7 @@ void rc_fetch_next(struct hca_qp *qp)
 	accept_wqe(qp, r, &w, buf);
 	if (w.fence)
 		r->fence = true;
+	r->strong = w.fence == WQE_STRONG_ORDER;
 out:
 	rc->stalled_by_error = r->syndrome != 0;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + w.blocks);

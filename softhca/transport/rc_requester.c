@@ -165,6 +165,8 @@ static bool may_send(const struct hca_qp *qp, struct rc_req *r)
 		return false;
 	if (r->fence && rc->cur_off == 0 && reads_out(rc))
 		return false;
+	if (r->strong && rc->cur_off == 0 && out)
+		return false;
 	/* Nor is an answer on its way into memory of a GPU, from where the peer may copy it. */
 	if (__builtin_expect(dma_on, 0) && r->fence && rc_placing((struct hca_qp *)qp, rc->placed))
 		return false;

@@ -44,6 +44,7 @@ static struct rc_resp *queue_resp(struct hca_qp *qp, struct rc_responder *rs,
 	r->psn = psn;
 	r->msn = rs->msn;
 	r->placed = rs->placed;
+	r->held = rc_order_last(qp);
 	engine_activate(qp);
 	return r;
 }
@@ -59,6 +60,7 @@ static void queue_ack(struct hca_qp *qp, struct rc_responder *rs)
 	if (queued && resp_tail(rs)->kind == RESP_ACK &&
 	    (resp_tail(rs)->placed == rs->placed || queued > ACKS_APART || !dma_streams())) {
 		resp_tail(rs)->placed = rs->placed;
+		resp_tail(rs)->held = rc_order_last(qp);
 		resp_tail(rs)->psn = psn;
 		resp_tail(rs)->msn = rs->msn;
 	} else if (resp_room(rs)) {
@@ -183,7 +185,7 @@ bool rc_resp_run(struct hca_qp *qp, struct rc_responder *rs, unsigned *budget)
 	while (rs->resp_head != rs->resp_tail && *budget) {
 		struct rc_resp *r = &rs->resp[rs->resp_head % RC_RESP_QUEUE];
 
-		if (rc_placing(qp, r->placed)) /* what is acknowledged has arrived */
+		if (rc_placing(qp, r->placed) || rc_order_holds(qp, r->held)) /* what is acknowledged has arrived */
 			return false;
 		if (r->kind == RESP_READ) {
 			uint32_t pkts = rc_answer_bulk(qp, rs, r, *budget);
@@ -299,6 +301,7 @@ static bool do_send(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	}
 	if (first && !rc_take_receive(qp, rs))
 		return rc_answer_rnr(qp, rs);
+	rc_order_settle(qp);
 	rs->in_send = true;
 	bad = first && last && !p->peer && recv_to_cqe(qp, &rs->rx, pl, npl, p->len)
 		      ? 0
@@ -379,7 +382,10 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return rc_answer_rnr(qp, rs);
 	}
 	if (p->len) {
-		if (!rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl)) {
+		if (imm)
+			rc_order_settle(qp);
+		if (!(qp->order && !imm ? rc_order_place(qp, rs, p, iov, n, pl, npl)
+					: rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl))) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
 			return rc_unread(qp, rs);
@@ -477,6 +483,7 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
+	rc_order_settle(qp);
 	slot->valid = true;
 	slot->psn = p.psn;
 	if (dma_on)

@@ -99,6 +99,8 @@ struct wqe_av {
 };
 
 /* Which opcodes there are and where the segments lie. */
+enum { WQE_STRONG_ORDER = 3 }; /* fence mode */
+
 enum wqe_service { WQE_SVC_RC, WQE_SVC_UC, WQE_SVC_UD, WQE_SVC_DC };
 
 struct wqe {
@@ -106,7 +108,7 @@ struct wqe {
 	uint8_t opmod;
 	uint8_t ds;	 /* 16-byte segments, 1..63 */
 	uint8_t blocks;	 /* 64-byte blocks */
-	uint8_t fence;	 /* FM bits, fm_ce_se >> 5 */
+	uint8_t fence;	 /* FM bits, fm_ce_se >> 5; WQE_STRONG_ORDER waits for WRITEs, too */
 	uint8_t ce;	 /* 0 on error, 1 first error, 2 always, 3 with event */
 	bool solicited;
 	uint16_t index;

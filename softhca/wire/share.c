@@ -160,6 +160,7 @@ void dp_mr_registered_gpu(const struct hca_mr *mr, struct dma_answer *a)
 
 void dp_mr_gone(const struct hca_mr *mr)
 {
+	rc_order_settle_all();
 	for (unsigned i = n_own; i-- > 0;)
 		if (own[i].msg.key == mr->key)
 			share_take_back(i);

@@ -515,6 +515,58 @@ static void test_dbr_less(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+/* dp_ordering of a queue pair on its way to RTR; what QUERY_QP then says, or -1: refused. */
+static int order_of(struct dq *q, unsigned order, bool force)
+{
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
+	int ret;
+
+	put_bits(in, 0, 16, 0x50a); /* 2RST */
+	put_bits(in, 0x48, 24, q->qpn);
+	assert_int_equal(dq_modify(q, in), 0);
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, PATH + 0x128, 8, 1);
+	assert_int_equal(dq_modify(q, in), 0);
+	dq_rtr_mailbox(q, in, q->qpn);
+	put_bits(in, QPC + 0x26, 1, order & 1);
+	put_bits(in, QPC + 0x27, 1, force);
+	put_bits(in, QPC + 0x49c, 1, order >> 1);
+	ret = dq_modify(q, in);
+	if (ret)
+		return -1;
+	memset(in, 0, 16);
+	put_bits(in, 0, 16, 0x50b);
+	put_bits(in, 0x48, 24, q->qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q->qp, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, QPC + 0x27, 1), force);
+	return (int)(get_bits(out, QPC + 0x49c, 1) << 1 | get_bits(out, QPC + 0x26, 1));
+}
+
+/* On devices without out-of-order placement, with it, and with it and no way to refuse it (SOFTHCA_DEVICE). */
+static void test_ordering(void **state)
+{
+	const char *device = getenv("SOFTHCA_DEVICE");
+	bool ooo = device && strstr(device, "ooo=rw"), can = ooo && !strstr(device, "order-force=0");
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t cap[0x1000];
+	struct dq q;
+
+	assert_int_equal(query_cap(ctx, 0, true, cap), 0);
+	assert_int_equal(get_bits(cap, 0x1ca, 1), ooo); /* dp_ordering_ooo_rw_rc */
+	assert_int_equal(get_bits(cap, 0x334, 1), 0);	/* dp_ordering_ooo_all_rc */
+	assert_int_equal(query_cap(ctx, 0x20, true, cap), 0);
+	assert_int_equal(get_bits(cap, 0x88, 1), can); /* dp_ordering_force */
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	assert_int_equal(order_of(&q, 0, false), ooo);
+	assert_int_equal(order_of(&q, 0, true), can ? 0 : -1);
+	assert_int_equal(order_of(&q, 1, false), ooo ? 1 : -1);
+	assert_int_equal(order_of(&q, 1, true), can ? 1 : -1);
+	assert_int_equal(order_of(&q, 2, false), -1);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
 /* RTS2RTS takes what its mask names, and nothing else. */
 static void test_rts2rts(void **state)
 {
@@ -581,7 +633,7 @@ int main(void)
 		cmocka_unit_test(test_data_ring),    cmocka_unit_test(test_data_one_entry),
 		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),
 		cmocka_unit_test(test_rts2rts),	     cmocka_unit_test(test_dbr_less),
-		cmocka_unit_test(test_atomic_mode),
+		cmocka_unit_test(test_atomic_mode),  cmocka_unit_test(test_ordering),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
