@@ -399,6 +399,32 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_HOST_RINGS = 16, /* doorbells are words of host memory, which a thread there carries over */
 };
 
+/* A search for who is to blame for a wait (diag/blame.h), by who holds blame_lock: here, and not in local memory, of
+ * which each thread of a GPU has as much as its deepest call may take. */
+struct gdri_search {
+	uint64_t deadline; /* of all of it */
+	int32_t rec;	   /* record of the wait, whose heartbeat moves meanwhile */
+	int32_t pe;	   /* who is looked at */
+	int32_t next;	   /* whom that one waits for, or gave up for; -1: unknown */
+	int32_t end;	   /* the culprit, as far as is known */
+	int32_t hops;	   /* of the chain, so far; -1: it ended, all PEs are looked at */
+	int32_t idle, gave; /* the first of all PEs that waits for nobody, the first that one gave up for; -1: none */
+	int32_t found;	 /* what a PE was found to do */
+	int32_t status;	 /* of the wait, at the end */
+	/* a look */
+	int32_t waiting; /* number of waits */
+	int32_t failed;	 /* 1: a wait failed */
+	uint32_t looks;	 /* so far */
+	uint64_t sum;	 /* changes when any heartbeat moves */
+	uint64_t first;	 /* sum at the first look */
+	uint64_t until;	 /* when it has rested long enough */
+	/* a READ */
+	uint32_t slot;	 /* of gdri_ctl.blame, to read the records into */
+	uint32_t round;	 /* of the wait for it */
+	uint64_t target; /* complete when the queue has come so far */
+	uint64_t done, limit;
+};
+
 struct GDRI_ALIGNED gdri_dev {
 	/* constants (host) */
 	uint32_t abi_version; /* GDR_ABI_VERSION */
@@ -449,6 +475,7 @@ struct GDRI_ALIGNED gdri_dev {
 	uint32_t any_turn; /* where the next look for any word of a set begins */
 	uint32_t told;	   /* 1: there is a record of gdri_ctl.fault */
 	uint32_t unseen;   /* calls that failed and return nothing (compat/) */
+	struct gdri_search search;
 	GDRI_ALIGNED uint64_t fetch_map[GDRI_FETCH_SLOTS / 64]; /* slots in use */
 };
 GDR_STATIC_ASSERT(offsetof(struct gdri_dev, n_errors) == 2 * GDRI_LINE, "lines of gdri_dev");

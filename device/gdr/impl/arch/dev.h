@@ -179,11 +179,16 @@ GDR_DEVICE uint8_t *gdri_mapped_at(const struct gdri_dev *dev, uint8_t *base, co
 }
 
 /* The first one stays until a quiet reports it. Carries no data: pairs with nothing. */
-GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
+GDR_DEVICE void gdri_latch_now(struct gdri_dev *dev, int status)
 {
 	uint32_t none = 0;
 
 	gdri_cas_u32((uint32_t *)&dev->latched, &none, (uint32_t)status);
+}
+
+GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
+{
+	gdri_latch_now(dev, status);
 }
 
 /* A queue or a wait found that pe does not answer: from then on gdr_status() and each quiet, fence and barrier say so,
@@ -194,7 +199,7 @@ GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
 
 	gdri_cas_u32((uint32_t *)&dev->lost, &none, (uint32_t)(pe + 1));
 	gdri_fence_sys(); /* `lost` before `latched`: pairs with the fence in gdri_take_latched */
-	gdri_latch(dev, -GDR_EPEERLOST);
+	gdri_latch_now(dev, -GDR_EPEERLOST);
 }
 
 /* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was

@@ -13,132 +13,33 @@
 #define GDRI_BLAME_STILL_NS 500000000ull /* a heartbeat that rests for so long stands still */
 #define GDRI_BLAME_HOP_NS 1000000000ull /* to read another PE's records */
 
-/* ---- other PEs' records ---- */
+/* A search goes by steps, which share struct gdri_search and nothing else: none stands on another one's frame. */
+enum gdri_blame_step {
+	GDRI_BLAME_OVER,
+	GDRI_BLAME_FETCH, /* the records of s->pe */
+	GDRI_BLAME_SLOT,  /* to read them into */
+	GDRI_BLAME_POST,  /* a READ of them */
+	GDRI_BLAME_AWAIT,
+	GDRI_BLAME_LOOK,
+	GDRI_BLAME_FOUND, /* what it is doing: on to the next PE */
+};
 
-/* 0: the clock has passed the deadline. Else moves the heartbeat and pauses. */
-GDR_DEVICE_COLD int gdri_blame_pause(struct gdri_dev *dev, const struct gdri_waiter *w,
-				     uint32_t round, uint64_t deadline)
+enum gdri_blame_found {
+	GDRI_FOUND_LOST,   /* cannot be reached */
+	GDRI_FOUND_STILL,  /* waits, but its threads do not move */
+	GDRI_FOUND_IDLE,   /* is not waiting for anybody */
+	GDRI_FOUND_FAILED, /* gave up because of s->next */
+	GDRI_FOUND_WAITS,  /* alive, waits for s->next */
+};
+
+/* 0: the clock has passed the deadline. Else moves the heartbeat of the wait's record and pauses. */
+GDR_DEVICE_COLD int gdri_blame_pause(struct gdri_dev *dev, int32_t rec, uint32_t round, uint64_t deadline)
 {
 	if (gdr_clock_ns() > deadline)
 		return 0;
-	gdri_wait_heartbeat(dev, w);
+	gdri_wait_heartbeat(dev, rec);
 	gdr_pause(round);
 	return 1;
-}
-
-/* A search: what its steps share, so that none keeps it in registers over another one. */
-struct gdri_search {
-	const struct gdri_waiter *w;
-	uint64_t deadline; /* of all of it */
-	int32_t pe;	   /* who is looked at */
-	int32_t next;	   /* whom that one waits for, or gave up for; -1: unknown */
-	int32_t end;	   /* the culprit, as far as is known */
-	/* a look */
-	int32_t waiting; /* number of waits */
-	int32_t failed;	 /* 1: a wait failed */
-	uint32_t slot;	 /* of gdri_ctl.blame, to read the records into */
-	uint64_t sum;	 /* changes when any heartbeat moves */
-	uint64_t first;	 /* sum at the first look */
-	uint64_t until;	 /* when it has rested long enough */
-	/* a READ */
-	uint64_t target; /* complete when the queue has come so far */
-	uint64_t done, limit;
-};
-
-/* Whether scratch slot i may be read into: no read that was given up can still land there. */
-GDR_DEVICE_COLD int gdri_blame_slot_free(struct gdri_dev *dev, uint32_t i)
-{
-	struct gdri_qp *qp = &dev->qps[dev->blame_late_qp[i]];
-
-	if (!(dev->blame_bad >> i & 1u))
-		return 1;
-	gdri_poll(dev, qp);
-	if (!gdri_qp_test(qp, dev->blame_late[i]))
-		return 0;
-	dev->blame_bad &= ~(1u << i); /* it has landed, or the queue failed and it never will */
-	return 1;
-}
-
-/* Each block that the NIC completes of the queue gives the READ behind it new time: 0 that is over. */
-GDR_DEVICE int gdri_blame_hop(struct gdri_dev *dev, struct gdri_search *s, const struct gdri_qp *qp, uint32_t round)
-{
-	uint64_t done = gdri_ld_relaxed_gpu_u64(&qp->done); /* says that it moves, no more */
-
-	if (!round || done != s->done)
-		s->limit = gdri_min_u64(s->deadline, gdr_clock_ns() + GDRI_BLAME_HOP_NS);
-	s->done = done;
-	return gdri_blame_pause(dev, s->w, round, s->limit);
-}
-
-/* READ of the records into the scratch slot, by the block `base`. */
-GDR_DEVICE_COLD int gdri_blame_publish(struct gdri_dev *dev, const struct gdri_search *s, struct gdri_qp *qp,
-				       uint64_t base)
-{
-	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits),
-		      qp->rkey_sync, offsetof(struct gdri_ctl, blame) +
-				     (uint64_t)s->slot * sizeof(dev->ctl->blame[0]),
-		      dev->lkey, sizeof(dev->ctl->waits));
-	return gdri_sq_publish_later(dev, qp, base, 1, 0, GDRI_WINDOW);
-}
-
-GDR_DEVICE_COLD int gdri_blame_post(struct gdri_dev *dev, struct gdri_search *s)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, s->pe, 0);
-	uint64_t base;
-	int ret;
-
-	GDRI_DEV_CONSTANT(dev);
-	if (!gdri_n_slots(dev) || !qp->sq)
-		return -GDR_EPEERLOST;
-	gdri_qp_mark_used(dev, qp);
-	GDRI_NOT_UNROLLED
-	for (uint32_t round = 0; (base = gdri_sq_reserve_beside(dev, qp)) == GDRI_NO_ROOM; round++) {
-		ret = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
-		if (ret)
-			return ret;
-		if (!gdri_blame_hop(dev, s, qp, round))
-			return -GDR_ETIMEOUT;
-	}
-	s->target = base + 1;
-	return gdri_blame_publish(dev, s, qp, base);
-}
-
-/* It is here: 0; or the slot is lost for now. */
-GDR_DEVICE_COLD int gdri_blame_await(struct gdri_dev *dev, struct gdri_search *s)
-{
-	struct gdri_qp *qp = gdri_qp_to(dev, s->pe, 0);
-	uint32_t round = 0;
-	int ret;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	do {
-		gdri_poll(dev, qp);
-		ret = gdri_qp_test(qp, s->target);
-		if (ret)
-			return ret < 0 ? ret : 0;
-	} while (gdri_blame_hop(dev, s, qp, round++));
-	dev->blame_late[s->slot] = s->target;
-	dev->blame_late_qp[s->slot] = (uint32_t)(qp - dev->qps);
-	dev->blame_bad |= 1u << s->slot;
-	return -GDR_ETIMEOUT;
-}
-
-/* The records of s->pe, where they can be read by now: mapped, or in the slot, into which it brings them; else NULL. */
-GDR_DEVICE const struct gdri_wait *gdri_blame_fetch(struct gdri_dev *dev, struct gdri_search *s)
-{
-	if (s->pe == dev->pe)
-		return dev->ctl->waits;
-	if (dev->peers[s->pe].base)
-		return ((const struct gdri_ctl *)dev->peers[s->pe].base)->waits;
-	/* without queues no slot: a loop behind a return nvcc takes for a mistake */
-	GDRI_NOT_UNROLLED
-	for (s->slot = GDRI_QUEUES ? 0 : GDRI_BLAME_SLOTS;
-	     s->slot < GDRI_BLAME_SLOTS && !gdri_blame_slot_free(dev, s->slot); s->slot++)
-		;
-	if (s->slot == GDRI_BLAME_SLOTS || gdri_blame_post(dev, s) || gdri_blame_await(dev, s))
-		return 0;
-	return (const struct gdri_wait *)dev->ctl->blame[s->slot];
 }
 
 /* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. The
@@ -150,8 +51,120 @@ GDR_DEVICE_COLD int32_t gdri_blame_notice(const struct gdri_dev *dev, int pe)
 	return v < (uint64_t)dev->n_pes ? (int32_t)v : -1;
 }
 
-/* What they say. s->next: for whom the oldest of the waits waits, or because of whom one failed. */
-GDR_DEVICE_COLD void gdri_blame_look(const struct gdri_wait *rec, struct gdri_search *s)
+/* ---- other PEs' records ---- */
+
+GDR_DEVICE struct gdri_qp *gdri_blame_qp(const struct gdri_dev *dev)
+{
+	return gdri_qp_to(dev, dev->search.pe, 0);
+}
+
+/* The records of s->pe cannot be read, or not in time: what it last told us may lead past it. */
+GDR_DEVICE_COLD int gdri_blame_gone(struct gdri_dev *dev)
+{
+	struct gdri_search *s = &dev->search;
+
+	s->next = gdri_blame_notice(dev, s->pe);
+	s->found = s->next >= 0 ? GDRI_FOUND_FAILED
+		   : gdr_clock_ns() > s->deadline ? GDRI_FOUND_STILL : GDRI_FOUND_LOST;
+	return GDRI_BLAME_FOUND;
+}
+
+/* Whether the slot may be read into: no read that was given up can still land there. */
+GDR_DEVICE_COLD int gdri_blame_slot_free(struct gdri_dev *dev)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (!(dev->blame_bad >> dev->search.slot & 1u))
+		return 1;
+	gdri_poll(dev, &dev->qps[dev->blame_late_qp[dev->search.slot]]);
+	if (!gdri_qp_test(&dev->qps[dev->blame_late_qp[dev->search.slot]], dev->blame_late[dev->search.slot]))
+		return 0;
+	/* it has landed, or the queue failed and it never will */
+	dev->blame_bad &= ~(1u << dev->search.slot);
+	return 1;
+}
+
+/* Each block that the NIC completes of the queue gives the READ behind it new time: 0 that is over. */
+GDR_DEVICE_COLD int gdri_blame_hop(struct gdri_dev *dev)
+{
+	struct gdri_search *s = &dev->search;
+	uint64_t done = gdri_ld_relaxed_gpu_u64(&gdri_blame_qp(dev)->done); /* says that it moves, no more */
+
+	if (!s->round || done != s->done)
+		s->limit = gdri_min_u64(s->deadline, gdr_clock_ns() + GDRI_BLAME_HOP_NS);
+	s->done = done;
+	return gdri_blame_pause(dev, s->rec, s->round++, s->limit);
+}
+
+/* Its heap is mapped, or its own, or a READ brings them. */
+GDR_DEVICE_COLD int gdri_blame_fetch(struct gdri_dev *dev)
+{
+	struct gdri_search *s = &dev->search;
+
+	s->slot = s->round = 0;
+	if (s->pe == dev->pe || dev->peers[s->pe].base)
+		return GDRI_BLAME_LOOK;
+	return GDRI_QUEUES ? GDRI_BLAME_SLOT : gdri_blame_gone(dev);
+}
+
+GDR_DEVICE int gdri_blame_slot(struct gdri_dev *dev)
+{
+	if (gdri_blame_slot_free(dev))
+		return GDRI_BLAME_POST;
+	return ++dev->search.slot < GDRI_BLAME_SLOTS ? GDRI_BLAME_SLOT : gdri_blame_gone(dev);
+}
+
+/* READ of the records into the slot, by the block `base`. */
+GDRI_SLOW void gdri_blame_write(struct gdri_dev *dev, uint64_t base)
+{
+	struct gdri_qp *qp = gdri_blame_qp(dev);
+
+	dev->search.target = base + 1;
+	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits), qp->rkey_sync,
+		      offsetof(struct gdri_ctl, blame) + (uint64_t)dev->search.slot * sizeof(dev->ctl->blame[0]),
+		      dev->lkey, sizeof(dev->ctl->waits));
+}
+
+/* When there is room for it. */
+GDR_DEVICE_COLD int gdri_blame_post(struct gdri_dev *dev)
+{
+	uint64_t base;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_n_slots(dev) || !gdri_blame_qp(dev)->sq)
+		return gdri_blame_gone(dev);
+	gdri_qp_mark_used(dev, gdri_blame_qp(dev));
+	base = gdri_sq_reserve_beside(dev, gdri_blame_qp(dev));
+	if (base == GDRI_NO_ROOM)
+		/* as in gdri_qp_test */
+		return !gdri_ld_acquire_gpu_u32((const uint32_t *)&gdri_blame_qp(dev)->err) && gdri_blame_hop(dev)
+			       ? GDRI_BLAME_POST : gdri_blame_gone(dev);
+	gdri_blame_write(dev, base);
+	if (gdri_sq_publish_later(dev, gdri_blame_qp(dev), base, 1, 0, GDRI_WINDOW))
+		return gdri_blame_gone(dev);
+	dev->search.round = 0;
+	return GDRI_BLAME_AWAIT;
+}
+
+/* They are here; or the slot is lost for now. */
+GDR_DEVICE_COLD int gdri_blame_await(struct gdri_dev *dev)
+{
+	int ret;
+
+	GDRI_DEV_CONSTANT(dev);
+	gdri_poll(dev, gdri_blame_qp(dev));
+	ret = gdri_qp_test(gdri_blame_qp(dev), dev->search.target);
+	if (ret)
+		return ret < 0 ? gdri_blame_gone(dev) : GDRI_BLAME_LOOK;
+	if (gdri_blame_hop(dev))
+		return GDRI_BLAME_AWAIT;
+	dev->blame_late[dev->search.slot] = dev->search.target;
+	dev->blame_late_qp[dev->search.slot] = (uint32_t)(gdri_blame_qp(dev) - dev->qps);
+	dev->blame_bad |= 1u << dev->search.slot;
+	return gdri_blame_gone(dev);
+}
+
+/* What the records say. s->next: for whom the oldest of the waits waits, or because of whom one failed. */
+GDR_DEVICE_COLD void gdri_blame_read(const struct gdri_wait *rec, struct gdri_search *s)
 {
 	uint64_t oldest = ~0ull, since, sum = 0;
 	int32_t peer = -1, culprit = -1, waiting = 0;
@@ -181,119 +194,146 @@ GDR_DEVICE_COLD void gdri_blame_look(const struct gdri_wait *rec, struct gdri_se
 	s->next = waiting ? peer : culprit;
 }
 
+/* Where the records of s->pe are now. */
+GDR_DEVICE const struct gdri_wait *gdri_blame_records(const struct gdri_dev *dev)
+{
+	const struct gdri_search *s = &dev->search;
+
+	if (s->pe == dev->pe)
+		return dev->ctl->waits;
+	if (dev->peers[s->pe].base)
+		return ((const struct gdri_ctl *)dev->peers[s->pe].base)->waits;
+	return (const struct gdri_wait *)dev->ctl->blame[s->slot];
+}
+
+/* Looks again until a heartbeat moves or has rested long enough: that time begins with the first look, which may have
+ * taken long to get. */
+GDR_DEVICE_COLD int gdri_blame_look(struct gdri_dev *dev)
+{
+	struct gdri_search *s;
+
+	GDRI_DEV_CONSTANT(dev);
+	s = &dev->search;
+	gdri_blame_read(gdri_blame_records(dev), s);
+	if (!s->looks++) {
+		s->until = gdri_min_u64(gdr_clock_ns() + GDRI_BLAME_STILL_NS, s->deadline);
+		s->first = s->sum;
+	}
+	if (s->waiting && s->sum == s->first) {
+		if (gdri_blame_pause(dev, s->rec, 63 + s->looks, s->until))
+			return GDRI_BLAME_FETCH;
+		s->found = GDRI_FOUND_STILL;
+	} else if (s->waiting) {
+		s->found = GDRI_FOUND_WAITS;
+	} else {
+		s->found = s->failed && s->next >= 0 && s->next < dev->n_pes ? GDRI_FOUND_FAILED : GDRI_FOUND_IDLE;
+	}
+	return GDRI_BLAME_FOUND;
+}
+
 /* ---- the chain ---- */
 
-enum gdri_blame_found {
-	GDRI_FOUND_LOST,   /* cannot be reached */
-	GDRI_FOUND_STILL,  /* waits, but its threads do not move */
-	GDRI_FOUND_IDLE,   /* is not waiting for anybody */
-	GDRI_FOUND_FAILED, /* gave up because of s->next */
-	GDRI_FOUND_WAITS,  /* alive, waits for s->next */
-};
-
-/* Its records cannot be read, or not in time: what it last told us may lead past it. */
-GDR_DEVICE int gdri_blame_gone(const struct gdri_dev *dev, struct gdri_search *s)
+GDR_DEVICE int gdri_blame_over(struct gdri_search *s, int status)
 {
-	s->next = gdri_blame_notice(dev, s->pe);
-	if (s->next >= 0)
-		return GDRI_FOUND_FAILED;
-	return gdr_clock_ns() > s->deadline ? GDRI_FOUND_STILL : GDRI_FOUND_LOST;
+	s->status = status;
+	return GDRI_BLAME_OVER;
 }
 
-/* What s->pe says it is doing. Looks again until a heartbeat moves or has rested long enough: that
- * time begins with the first look, which may have taken long to get. */
-GDR_DEVICE_COLD int gdri_blame_examine(struct gdri_dev *dev, struct gdri_search *s)
+/* Nobody knows who should have come: the worst of all PEs, else what the chain led to. */
+GDR_DEVICE int gdri_blame_scan(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	const struct gdri_wait *rec;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (uint32_t round = 63;; round++) {
-		rec = gdri_blame_fetch(dev, s);
-		if (!rec)
-			return gdri_blame_gone(dev, s);
-		gdri_blame_look(rec, s);
-		if (round == 63) {
-			s->until = gdri_min_u64(gdr_clock_ns() + GDRI_BLAME_STILL_NS, s->deadline);
-			s->first = s->sum;
-		}
-		if (!s->waiting || s->sum != s->first)
-			break;
-		if (!gdri_blame_pause(dev, s->w, round + 1, s->until))
-			return GDRI_FOUND_STILL;
-	}
-	if (s->waiting)
-		return GDRI_FOUND_WAITS;
-	return s->failed && s->next >= 0 && s->next < dev->n_pes ? GDRI_FOUND_FAILED : GDRI_FOUND_IDLE;
+	s->pe += s->pe + 1 == dev->pe ? 2 : 1;
+	s->looks = 0;
+	if (s->pe < dev->n_pes && gdr_clock_ns() < s->deadline)
+		return GDRI_BLAME_FETCH;
+	if (s->gave >= 0 || s->idle >= 0)
+		s->end = s->gave >= 0 ? s->gave : s->idle;
+	return gdri_blame_over(s, -GDR_ETIMEOUT);
 }
 
-/* Nobody knows who should have come: the worst of all PEs. -1: none. */
-GDR_DEVICE_COLD int gdri_blame_scan(struct gdri_dev *dev, struct gdri_search *s)
+GDR_DEVICE int gdri_blame_scan_begin(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	int found, idle = -1, failed = -1;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (s->pe = 0; s->pe < dev->n_pes && gdr_clock_ns() < s->deadline; s->pe++) {
-		if (s->pe == dev->pe)
-			continue;
-		found = gdri_blame_examine(dev, s);
-		if (found <= GDRI_FOUND_STILL) {
-			s->end = s->pe;
-			return found == GDRI_FOUND_LOST ? -GDR_EPEERLOST : -GDR_ETIMEOUT;
-		}
-		if (found == GDRI_FOUND_FAILED && failed < 0 && s->next != dev->pe)
-			failed = s->next;
-		if (found == GDRI_FOUND_IDLE && idle < 0)
-			idle = s->pe;
-	}
-	s->end = failed >= 0 ? failed : idle;
-	return -GDR_ETIMEOUT;
+	s->hops = s->pe = s->idle = s->gave = -1;
+	return gdri_blame_scan(dev, s);
 }
 
-/* Follows the chain from the PE waited for; s->end names the culprit. Returns the status of the wait; 0: it leads to
- * nobody. */
-GDR_DEVICE_COLD int gdri_blame_follow(struct gdri_dev *dev, struct gdri_search *s)
+/* One of all PEs was looked at. */
+GDR_DEVICE int gdri_blame_scanned(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	int found;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (int hops = 0; hops < dev->n_pes; hops++) {
+	if (s->found <= GDRI_FOUND_STILL) {
 		s->end = s->pe;
-		if (gdr_clock_ns() > s->deadline)
-			return -GDR_ETIMEOUT; /* this far the chain is known */
-		found = gdri_blame_examine(dev, s);
-		if (found == GDRI_FOUND_LOST)
-			return -GDR_EPEERLOST;
-		if (found == GDRI_FOUND_STILL || found == GDRI_FOUND_IDLE)
-			return -GDR_ETIMEOUT;
-		if (s->next < 0 || s->next >= dev->n_pes) {
-			s->end = -1;
-			return 0;
-		}
-		if (s->next == s->pe || (s->next == dev->pe && found == GDRI_FOUND_FAILED))
-			return -GDR_ETIMEOUT;
-		if (s->next == dev->pe) /* a circle: somebody else than those in it may be the reason */
-			return 0;
-		s->pe = s->next;
+		return gdri_blame_over(s, s->found == GDRI_FOUND_LOST ? -GDR_EPEERLOST : -GDR_ETIMEOUT);
 	}
-	return 0;
+	if (s->found == GDRI_FOUND_FAILED && s->gave < 0 && s->next != dev->pe)
+		s->gave = s->next;
+	if (s->found == GDRI_FOUND_IDLE && s->idle < 0)
+		s->idle = s->pe;
+	return gdri_blame_scan(dev, s);
 }
 
-/* The status of the wait, and s->end, its culprit. */
-GDR_DEVICE int gdri_blame_find(struct gdri_dev *dev, struct gdri_search *s)
+/* The chain leads to s->pe, which is the culprit as far as is known. */
+GDR_DEVICE int gdri_blame_follow(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	int32_t chain;
-	int ret = s->pe < 0 ? 0 : gdri_blame_follow(dev, s);
+	if (s->pe < 0 || s->hops++ >= dev->n_pes)
+		return gdri_blame_scan_begin(dev, s);
+	s->end = s->pe;
+	s->looks = 0;
+	return gdr_clock_ns() > s->deadline ? gdri_blame_over(s, -GDR_ETIMEOUT) : GDRI_BLAME_FETCH;
+}
 
-	if (ret)
-		return ret;
-	chain = s->end;
-	ret = gdri_blame_scan(dev, s);
-	if (s->end < 0)
-		s->end = chain;
-	return ret;
+/* One PE of the chain was looked at. */
+GDR_DEVICE int gdri_blame_followed(const struct gdri_dev *dev, struct gdri_search *s)
+{
+	if (s->found == GDRI_FOUND_LOST)
+		return gdri_blame_over(s, -GDR_EPEERLOST);
+	if (s->found == GDRI_FOUND_STILL || s->found == GDRI_FOUND_IDLE)
+		return gdri_blame_over(s, -GDR_ETIMEOUT);
+	if (s->next < 0 || s->next >= dev->n_pes) {
+		s->end = -1;
+		return gdri_blame_scan_begin(dev, s);
+	}
+	if (s->next == s->pe || (s->next == dev->pe && s->found == GDRI_FOUND_FAILED))
+		return gdri_blame_over(s, -GDR_ETIMEOUT);
+	if (s->next == dev->pe) /* a circle: somebody else than those in it may be the reason */
+		return gdri_blame_scan_begin(dev, s);
+	s->pe = s->next;
+	return gdri_blame_follow(dev, s);
+}
+
+GDRI_SLOW int gdri_blame_next(struct gdri_dev *dev)
+{
+	return dev->search.hops < 0 ? gdri_blame_scanned(dev, &dev->search) : gdri_blame_followed(dev, &dev->search);
+}
+
+/* For a wait for pe (-1: unknown), whose record is rec. Ends with the status of the wait, and s->end, its culprit. */
+GDRI_SLOW int gdri_blame_begin(struct gdri_dev *dev, int32_t pe, int32_t rec, uint64_t deadline)
+{
+	struct gdri_search *s = &dev->search;
+
+	s->deadline = deadline;
+	s->rec = rec;
+	s->pe = s->end = pe;
+	s->hops = 0;
+	return gdri_blame_follow(dev, s);
+}
+
+/* Makes the step, and says which is next. */
+GDR_DEVICE int gdri_blame_step(struct gdri_dev *dev, int step)
+{
+	switch (step) {
+	case GDRI_BLAME_FETCH:
+		return gdri_blame_fetch(dev);
+	case GDRI_BLAME_SLOT:
+		return gdri_blame_slot(dev);
+	case GDRI_BLAME_POST:
+		return gdri_blame_post(dev);
+	case GDRI_BLAME_AWAIT:
+		return gdri_blame_await(dev);
+	case GDRI_BLAME_LOOK:
+		return gdri_blame_look(dev);
+	default:
+		return gdri_blame_next(dev);
+	}
 }
 
 #endif

@@ -53,42 +53,49 @@ GDR_DEVICE int gdri_broken_first_status(struct gdri_dev *dev, int team)
 	return -(int)gdri_ld_relaxed_gpu_u32(gdri_broken_status(dev, team)); /* alone: pairs with nothing */
 }
 
-/* PE number i of the collective's; 0: there are no more. */
-GDR_DEVICE_COLD int gdri_broken_tell_one(struct gdri_dev *dev, int team, int i, uint64_t word)
+/* PE number i of the collective's; -1: there are no more. */
+GDR_DEVICE_COLD int gdri_broken_member(const struct gdri_dev *dev, int team, int i)
 {
-	int pe = i;
-
 	if (i >= (team < 0 ? dev->n_pes : dev->teams[team].n))
-		return 0;
-	if (team >= 0)
-		pe = gdri_team_pe(&dev->teams[team], i);
-	if (pe != dev->pe)
-		gdri_tell_word(dev, pe, gdri_broken_at(team), word);
-	return 1;
+		return -1;
+	return team < 0 ? i : gdri_team_pe(&dev->teams[team], i);
+}
+
+/* Tells all others of the collective. */
+GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t word)
+{
+	int pe;
+
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
+	for (int i = 0; (pe = gdri_broken_member(dev, team, i)) >= 0; i++)
+		if (pe != dev->pe)
+			gdri_tell_word(dev, pe, gdri_broken_at(team), word);
+}
+
+/* Whom a status is because of, as far as this PE knows. */
+GDR_DEVICE int32_t gdri_broken_culprit(const struct gdri_dev *dev, int status, int32_t culprit)
+{
+	if (culprit < 0)
+		culprit = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2;
+	if (culprit < 0 && status == -GDR_EPEERLOST)
+		culprit = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) - 1;
+	return culprit < 0 ? dev->pe : culprit;
 }
 
 /* This PE gives up a collective; culprit -1: that of the wait that it gave up before. Returns the status that all its
  * calls have from then on. */
 GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
 {
-	struct gdri_fault f = {dev->pe, culprit, status, op, 0, 0};
 	uint64_t none = 0, word;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (culprit < 0)
-		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2;
-	if (f.peer < 0 && status == -GDR_EPEERLOST)
-		f.peer = (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->lost) - 1;
-	if (f.peer < 0)
-		f.peer = dev->pe;
+	word = gdri_fault_word_of(dev->pe, gdri_broken_culprit(dev, status, culprit), status, op);
 	if (!gdri_broken_first(dev, team, status))
 		return gdri_broken_first_status(dev, team);
 	gdri_note_failure(dev, status);
-	word = gdri_fault_word(&f);
 	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
-	GDRI_NOT_UNROLLED
-	for (int i = 0; gdri_broken_tell_one(dev, team, i, word); i++)
-		;
+	gdri_broken_tell(dev, team, word);
 	return status;
 }
 

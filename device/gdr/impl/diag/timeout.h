@@ -43,7 +43,7 @@ GDR_DEVICE_COLD int gdri_tell_arrived(struct gdri_dev *dev, int pe)
 }
 
 /* Waits a little for the notices to arrive: this PE may be about to leave, and its queues go with it. */
-GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit)
+GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, int32_t rec, int32_t culprit)
 {
 	uint64_t deadline = gdr_clock_ns() + GDRI_TELL_NS;
 	uint32_t round = 0;
@@ -55,7 +55,7 @@ GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, const struct gdri_wai
 	while (pe < gdri_k(dev, n_pes)) {
 		if (pe == gdri_k(dev, pe) || pe == culprit || gdri_tell_arrived(dev, pe))
 			pe++;
-		else if (!gdri_blame_pause(dev, w, round++, deadline))
+		else if (!gdri_blame_pause(dev, rec, round++, deadline))
 			return;
 	}
 }
@@ -74,7 +74,7 @@ GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_wait
 	if (culprit < 0)
 		return;
 	gdri_tell_all(dev, culprit);
-	gdri_tell_await(dev, w, culprit);
+	gdri_tell_await(dev, w->rec, culprit);
 }
 
 /* What this PE gave up for has come after all: it takes back what it told, or whoever waits for
@@ -128,25 +128,25 @@ GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_wait_over(dev, w);
 }
 
-GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w, int status,
-				   int32_t culprit)
+/* It ends with the status w->found, because of w->culprit: in w, or each step would keep them over those before. */
+GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	struct gdri_error *e = w->error;
-	int stands = status;
+	int stands;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (!e)
-		e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
-	w->error = 0;
-	if (gdri_waits_together(w)) /* before the notices, which wait to arrive */
-		stands = gdri_broken_set(dev, w->team, w->op, status, culprit);
+	if (!w->error)
+		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, w->found);
+	/* before the notices, which wait to arrive */
+	stands = gdri_waits_together(w) ? gdri_broken_set(dev, w->team, w->op, w->found, w->culprit) : w->found;
 	gdri_note_failure(dev, stands);
-	if (status == -GDR_EPEERLOST)
-		gdri_lost_found(dev, culprit);
-	if (status != -GDR_EABORTED && status != -GDR_EPEERFAILED)
-		gdri_wait_lost(dev, w, culprit);
+	if (w->found == -GDR_EPEERLOST)
+		gdri_lost_found(dev, w->culprit);
+	if (w->found != -GDR_EABORTED && w->found != -GDR_EPEERFAILED)
+		gdri_wait_lost(dev, w, w->culprit);
+	if (w->error)
+		gdri_wait_record(dev, w, w->error);
+	w->error = 0; /* it stands */
 	gdri_wait_leave(dev, w);
-	gdri_wait_record(dev, w, e, status, culprit);
 	return stands;
 }
 
@@ -179,17 +179,18 @@ GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
  * behind it, and is not what the user is told first. */
 GDR_DEVICE_COLD void gdri_blame_search(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t deadline)
 {
-	struct gdri_search s;
+	int step;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (!w->error)
 		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, -GDR_ETIMEOUT);
-	s.w = w;
-	s.deadline = deadline;
-	s.pe = s.end = w->peer;
-	dev->blame_status = gdri_blame_find(dev, &s);
-	dev->blame_from = s.w->peer;
-	dev->blame_end = s.end;
+	dev->blame_from = w->peer;
+	step = gdri_blame_begin(dev, w->peer, w->rec, deadline);
+	GDRI_NOT_UNROLLED
+	while (step)
+		step = gdri_blame_step(dev, step);
+	dev->blame_status = dev->search.status;
+	dev->blame_end = dev->search.end;
 	dev->blame_time = gdr_clock_ns();
 }
 
@@ -207,7 +208,7 @@ GDR_DEVICE_COLD void gdri_blame_take_over(struct gdri_dev *dev, struct gdri_wait
 }
 
 /* The search begins so long before the wait's limit. */
-GDR_DEVICE uint64_t gdri_blame_begin(const struct gdri_dev *dev, const struct gdri_waiter *w)
+GDR_DEVICE uint64_t gdri_blame_time(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
 	return w->limit.still_ns + dev->timeout_ns -
 	       gdri_min_u64(GDRI_BLAME_ALL_NS, dev->timeout_ns - dev->timeout_ns / 3);
@@ -215,7 +216,7 @@ GDR_DEVICE uint64_t gdri_blame_begin(const struct gdri_dev *dev, const struct gd
 
 GDR_DEVICE uint64_t gdri_blame_deadline(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	uint64_t end = gdri_blame_begin(dev, w) + GDRI_BLAME_LEAST_NS, limit = w->limit.still_ns + dev->timeout_ns;
+	uint64_t end = gdri_blame_time(dev, w) + GDRI_BLAME_LEAST_NS, limit = w->limit.still_ns + dev->timeout_ns;
 
 	return end < limit ? limit : end;
 }
@@ -230,7 +231,7 @@ GDR_DEVICE int gdri_blame_try(struct gdri_dev *dev, const struct gdri_waiter *w)
 	/* Pairs with the release of the lock: the CAS continues its release sequence. A load, and
 	 * not a fence, so that ThreadSanitizer sees it. */
 	(void)gdri_ld_acquire_gpu_u32(&dev->blame_lock);
-	return 1 + (dev->blame_time < gdri_blame_begin(dev, w) || dev->blame_from != w->peer);
+	return 1 + (dev->blame_time < gdri_blame_time(dev, w) || dev->blame_from != w->peer);
 }
 
 /* Nobody else can help. */
@@ -242,7 +243,7 @@ GDR_DEVICE int gdri_blame_alone(const struct gdri_dev *dev, const struct gdri_wa
 /* The culprit is looked for before the limit, so that the wait ends at the limit. 0: no, or not yet. */
 GDR_DEVICE_COLD int gdri_blame_due(struct gdri_dev *dev, const struct gdri_waiter *w, uint64_t now)
 {
-	if (now < gdri_blame_begin(dev, w) || w->found || gdri_blame_alone(dev, w))
+	if (now < gdri_blame_time(dev, w) || w->found || gdri_blame_alone(dev, w))
 		return 0;
 	return gdri_blame_try(dev, w);
 }
@@ -302,50 +303,38 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 	return gdri_waits_together(w) ? gdri_timeout_lost_of(dev, w->team, first) : -1;
 }
 
-/* What failed elsewhere and ends this wait: a status, with *culprit; 0: nothing. A wait for a queue sees that queue's
+/* What failed elsewhere and ends this wait: a status, with w->culprit; 0: nothing. A wait for a queue sees that queue's
  * error itself, and returns it. */
-GDR_DEVICE_COLD int gdri_timeout_failed(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t *culprit)
+GDR_DEVICE_COLD int gdri_timeout_failed(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	struct gdri_fault fault;
+	int32_t culprit;
 	int status;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (!gdri_waits_on_memory(w))
 		return 0;
 	/* What a PE waits for may be what failed, or come behind it. */
 	if (gdri_fault_heard(dev, &fault)) {
-		*culprit = fault.pe;
+		w->culprit = fault.pe;
 		return -GDR_EPEERFAILED;
 	}
 	if (w->peer < 0 || w->peer == dev->pe)
 		return 0;
 	status = gdri_timeout_queues(dev, w->peer);
-	if (status)
-		*culprit = gdri_blame_notice(dev, w->peer);
-	if (status && *culprit < 0)
-		*culprit = w->peer;
+	if (!status)
+		return 0;
+	culprit = gdri_blame_notice(dev, w->peer);
+	w->culprit = culprit < 0 ? w->peer : culprit;
 	return status;
 }
 
-/* A look at all else than the condition: one step behind the other, so that their frames do not stand on each other. */
-GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
+/* The culprit is looked for when its time has come. A status with which the wait ends now, because of w->culprit. */
+GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int32_t culprit;
-	int status, turn;
+	int turn;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (w->rec < 0)
-		gdri_wait_publish(dev, w);
-	culprit = gdri_timeout_lost(dev, w);
-	if (culprit >= 0)
-		return gdri_wait_fail(dev, w, -GDR_EPEERLOST, culprit);
-	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
-	if (status) {
-		gdri_wait_leave(dev, w);
-		return status;
-	}
-	status = gdri_timeout_failed(dev, w, &culprit);
-	if (status)
-		return gdri_wait_fail(dev, w, status, culprit);
 	turn = gdri_blame_due(dev, w, gdr_clock_ns());
 	if (turn == 2)
 		gdri_blame_search(dev, w, gdri_blame_deadline(dev, w));
@@ -353,7 +342,34 @@ GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_blame_take_over(dev, w);
 	if (!gdri_wait_is_over(dev, w, gdr_clock_ns()))
 		return 0;
-	return gdri_wait_fail(dev, w, w->found ? w->found : -GDR_ETIMEOUT, w->found ? w->culprit : w->peer);
+	if (!w->found)
+		w->culprit = w->peer;
+	return w->found ? w->found : -GDR_ETIMEOUT;
+}
+
+/* A look at all else than the condition: one step behind the other, so that their frames do not stand on each other.
+ * 0; < 0: the status with which the wait fails, because of w->culprit; > 0: -status of the collective, which others
+ * gave up: the wait has been left. */
+GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int32_t lost;
+	int status;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (w->rec < 0)
+		gdri_wait_publish(dev, w);
+	lost = gdri_timeout_lost(dev, w);
+	if (lost >= 0) {
+		w->culprit = lost;
+		return -GDR_EPEERLOST;
+	}
+	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
+	if (status) {
+		gdri_wait_leave(dev, w);
+		return -status;
+	}
+	status = gdri_timeout_failed(dev, w);
+	return status ? status : gdri_wait_blame(dev, w);
 }
 
 GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
@@ -361,11 +377,18 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 	uint64_t now;
 	int due;
 
-	gdri_wait_heartbeat(dev, w);
+	gdri_wait_heartbeat(dev, w->rec);
 	due = gdri_limit_pause(dev, &w->limit, w->round++, &now);
 	if (gdri_likely(!due))
 		return 0;
-	return due < 0 ? gdri_wait_fail(dev, w, due, w->peer) : gdri_wait_check(dev, w);
+	if (due < 0)
+		w->culprit = w->peer;
+	else
+		due = gdri_wait_check(dev, w);
+	if (due >= 0)
+		return -due;
+	w->found = due;
+	return gdri_wait_fail(dev, w);
 }
 
 #endif

@@ -98,9 +98,15 @@ GDR_DEVICE int gdri_poll_ring(struct gdri_qp *qp)
 	return more < 0;
 }
 
+/* 1: it is the turn of an entry of an error. */
+GDRI_SLOW int gdri_poll_entries(struct gdri_qp *qp)
+{
+	return qp->cq_mask ? gdri_poll_ring(qp) : gdri_poll_one(qp);
+}
+
 GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	if (gdri_unlikely(qp->cq_mask ? gdri_poll_ring(qp) : gdri_poll_one(qp)))
+	if (gdri_unlikely(gdri_poll_entries(qp)))
 		gdri_cqe_latch(dev, qp);
 }
 

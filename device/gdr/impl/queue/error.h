@@ -93,7 +93,7 @@ GDR_DEVICE void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, struct 
 
 /* A queue to oneself is flushed by its other end, which refuses, before the refusal has come back: the cause stands in
  * the entry. */
-GDR_DEVICE_COLD int gdri_flush_cause(const struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_error *e)
+GDR_DEVICE int gdri_flush_cause(const struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_error *e)
 {
 	if (qp->peer != dev->pe || !qp->cq_mask || e->op == GDRI_NONE)
 		return -GDR_EFLUSHED;
@@ -102,15 +102,22 @@ GDR_DEVICE_COLD int gdri_flush_cause(const struct gdri_dev *dev, const struct gd
 	return e->addr <= dev->heap_size && e->len <= dev->heap_size - e->addr ? -GDR_EFLUSHED : -GDR_EREMOTEACCESS;
 }
 
-struct gdri_cqe_error {
-	uint64_t index; /* blocks below are complete when is_cause; low 16 bits are the CQE's */
-	uint32_t syndrome, vendor;
-};
+/* What an entry of an error says, in one value: index << 16 | syndrome << 8 | vendor. Blocks below index are complete
+ * when it is the cause; its low 16 bits are the entry's; as a signed number it may be below 0. */
+GDR_DEVICE uint64_t gdri_cqe_error_index(uint64_t said)
+{
+	return (uint64_t)((int64_t)said >> 16);
+}
+
+GDR_DEVICE uint32_t gdri_cqe_error_syndrome(uint64_t said)
+{
+	return (uint32_t)said >> 8 & 0xffu;
+}
 
 /* Reads the fields of an error CQE that the NIC may be overwriting with a later
  * flush: the tail before and behind must be the same. rsvd first, see
  * gdri_poll_one. */
-GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, struct gdri_cqe_error *e)
+GDR_DEVICE_COLD uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
 {
 	/* alone: an entry of an error stays, cq_ci with it */
 	const struct gdri_cqe *cqe = &qp->cq[gdri_ld_relaxed_gpu_u64(&qp->cq_ci) & qp->cq_mask];
@@ -125,44 +132,55 @@ GDR_DEVICE_COLD void gdri_cqe_read_error(const struct gdri_qp *qp, struct gdri_c
 		tail = gdri_ld_acquire_sys_u32(&cqe->tail);
 		word = gdri_ld_acquire_sys_u32((const uint32_t *)((const uint8_t *)cqe + 52));
 	} while (gdri_ld_relaxed_sys_u32(&cqe->tail) != tail && ++tries < 8);
-	e->index = r - ((r - gdri_bswap16((uint16_t)tail)) & 0xffffu);
-	e->syndrome = word >> 24;
-	e->vendor = word >> 16 & 0xffu;
+	return (r - ((r - gdri_bswap16((uint16_t)tail)) & 0xffffu)) << 16 | (uint64_t)(word >> 16);
 }
 
-/* What the entry, and the WQE that it stands for, say. Returns the status. */
-GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp,
-				     const struct gdri_cqe_error *ce, struct gdri_error *e)
+/* What the entry, and the WQE that it stands for, say. */
+GDR_DEVICE_COLD void gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said,
+				      struct gdri_error *e)
 {
-	e->peer = qp->peer;
-	e->qpn = qp->qpn;
-	e->wqe_index = (uint32_t)ce->index & 0xffffu;
-	e->syndrome = (uint8_t)ce->syndrome;
-	e->vendor_syndrome = (uint8_t)ce->vendor;
-	e->is_cause = qp->cq_mask || ce->syndrome != GDRI_SYND_FLUSH;
-	gdri_error_wqe(qp, (uint32_t)ce->index, e);
-	if (ce->syndrome == GDRI_SYND_FLUSH)
-		e->status = gdri_flush_cause(dev, qp, e);
-	return e->status;
-}
-
-/* The record of an error, and the failure that the user is told of. Returns the queue's status. */
-GDR_DEVICE_COLD int gdri_cqe_record(struct gdri_dev *dev, const struct gdri_qp *qp, const struct gdri_cqe_error *ce)
-{
-	int status = gdri_syndrome_status(ce->syndrome);
-	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+	uint32_t index = (uint32_t)gdri_cqe_error_index(said), syndrome = gdri_cqe_error_syndrome(said);
 
 	GDRI_DEV_CONSTANT(dev);
+	e->peer = qp->peer;
+	e->qpn = qp->qpn;
+	e->wqe_index = index & 0xffffu;
+	e->syndrome = (uint8_t)syndrome;
+	e->vendor_syndrome = (uint8_t)said;
+	e->is_cause = qp->cq_mask || syndrome != GDRI_SYND_FLUSH;
+	gdri_error_wqe(qp, index, e);
+	if (syndrome == GDRI_SYND_FLUSH)
+		e->status = gdri_flush_cause(dev, qp, e);
+}
+
+/* The record of an error. Returns the queue's status. */
+GDR_DEVICE int gdri_cqe_record(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t said)
+{
+	int status = gdri_syndrome_status(gdri_cqe_error_syndrome(said));
+	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+
 	if (e) {
-		status = gdri_error_entry(dev, qp, ce, e);
+		gdri_error_entry(dev, qp, said, e);
 		gdri_error_complete(e);
-		gdri_st_relaxed_gpu_u32((uint32_t *)&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
+		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
+		status = e->status;
 	}
-	if (!e || e->op != GDRI_BLAME) { /* that of a wait, which says itself how it ended */
-		gdri_note_failure(dev, status);
-		gdri_latch(dev, status);
-	}
+	if (e && e->op == GDRI_BLAME) /* that of a wait, which says itself how it ended */
+		return status;
+	gdri_note_failure(dev, status);
+	gdri_latch(dev, status);
 	return status;
+}
+
+/* RC completes in order: all before the cause is done. Says nothing for a flush that hides the cause. */
+GDR_DEVICE void gdri_cqe_done(struct gdri_qp *qp, uint64_t said)
+{
+	uint64_t index = gdri_cqe_error_index(said);
+
+	if ((gdri_cqe_error_syndrome(said) == GDRI_SYND_FLUSH && !qp->cq_mask) || (int64_t)index <= 0)
+		return;
+	gdri_fence_sys();
+	gdri_max_u64(&qp->done, index);
 }
 
 /* Latches the first error of a queue: record first, then err, so that whoever
@@ -170,26 +188,21 @@ GDR_DEVICE_COLD int gdri_cqe_record(struct gdri_dev *dev, const struct gdri_qp *
  * err a moment later. */
 GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	struct gdri_cqe_error ce;
 	uint32_t none = 0;
+	uint64_t said;
 	int status;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
 		return;
-	gdri_cqe_read_error(qp, &ce);
+	said = gdri_cqe_read_error(qp);
 	/* chooses one thread; what it finds is published by err, below */
 	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
 		return;
-	status = gdri_cqe_record(dev, qp, &ce);
+	status = gdri_cqe_record(dev, qp, said);
 	if (status == -GDR_ERETRY || status == -GDR_ERNR)
 		gdri_lost_found(dev, qp->peer);
-	/* RC completes in order: all before the cause is done. Says nothing for a
-	 * flush that hides the cause. */
-	if ((ce.syndrome != GDRI_SYND_FLUSH || qp->cq_mask) && (int64_t)ce.index > 0) {
-		gdri_fence_sys();
-		gdri_max_u64(&qp->done, ce.index);
-	}
+	gdri_cqe_done(qp, said);
 	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
 	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)status);
 	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);

@@ -28,7 +28,7 @@ GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
 
 /* A poster gives up waiting for the baton: earlier posters do bounded work, so one was killed in between. The queue is
  * unusable, which is its error from then on. */
-GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t start_ns, int status)
+GDR_DEVICE int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t start_ns, int status)
 {
 	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 
@@ -45,7 +45,8 @@ GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, ui
 }
 
 /* Waits for the publication of earlier reservers, or of the caller by one of them. All of them are this PE's: no other
- * one is asked who is to blame, so that who asks (diag/) can publish, too. */
+ * one is asked who is to blame, so that who asks (diag/) can publish, too. No call in the loop: nothing is kept in
+ * memory over one. */
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_limit limit;
@@ -63,7 +64,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another one gave up */
 			return ret;
-		ret = gdri_limit_step(dev, &limit, round++);
+		ret = gdri_limit_pass(dev, &limit, round++);
 		if (ret)
 			return gdri_sq_give_up(dev, qp, limit.start_ns, ret);
 	}
@@ -174,7 +175,7 @@ GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t base, uint32_t n, 
 /* The caller has acquired the baton: what it reads of the marks is without those of blocks before. It hands on its n
  * blocks and those of all whose marks follow; the fence in gdri_sq_pass_on acquires them by M1, and stands between
  * clearing and R1. rsvd may be older than the marks, see gdri_sq_must_ring. */
-GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+GDRI_SLOW void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 				uint32_t marked)
 {
 	uint64_t marks = gdri_ld_fenced_u64(&qp->marks), clear = marked ? gdri_marks_of(base, n) : 0;
@@ -187,24 +188,27 @@ GDR_DEVICE void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_sq_pass_on(dev, qp, b, base, n + run, 0, 0);
 }
 
+/* What became of the blocks of who can mark. */
+enum { GDRI_SQ_UNMARKED, GDRI_SQ_MARKED, GDRI_SQ_HANDED_ON };
+
 /* Who can mark waits a while for the baton, or until another one has handed on its blocks. It looks at nothing else
- * meanwhile: all who wait look at once. 1: they are handed on. */
-GDRI_NOINLINE int gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
-					 uint32_t *marked)
+ * meanwhile: all who wait look at once. */
+GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
+					      uint32_t marked)
 {
 	uint64_t ready;
 	int looks = 0;
 
 	GDRI_NOT_UNROLLED
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) { /* A1, and before the look at marks */
-		if (!*marked)
-			*marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
+		if (!marked)
+			marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
 		if (looks++ >= GDRI_BATON_SPINS)
-			return 0;
+			return marked;
 	}
 	if (ready >> 1 == base) /* else another one did it */
-		gdri_sq_hand_on(dev, qp, base, n, *marked);
-	return 1;
+		gdri_sq_hand_on(dev, qp, base, n, marked);
+	return GDRI_SQ_HANDED_ON;
 }
 
 /* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
@@ -270,7 +274,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	}
 	marked = gdri_sq_mark(qp, base, n, ahead);
 	GDRI_NOT_UNROLLED
-	while (!gdri_sq_publish_marked(dev, qp, base, n, &marked)) {
+	while ((marked = gdri_sq_publish_marked(dev, qp, base, n, marked)) != GDRI_SQ_HANDED_ON) {
 		ret = gdri_sq_wait_baton(dev, qp, base);
 		if (ret)
 			return ret;

@@ -43,20 +43,25 @@ GDR_DEVICE int64_t gdri_sq_free(uint64_t room)
 	return (int64_t)(room << (64 - GDRI_ROOM_BITS)) >> (64 - GDRI_ROOM_BITS);
 }
 
-/* One look: 1 n blocks at least are free (limit raised), 0 not now, < 0 the queue's error. */
-GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+/* gdri_sq_look, when the queue was polled. */
+GDRI_SLOW int gdri_sq_polled(struct gdri_qp *qp, uint32_t n)
 {
+	int err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 	uint64_t limit;
-	int err;
 
-	gdri_poll(dev, qp);
-	err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
 	if (err)
 		return err;
 	limit = gdri_ld_fenced_u64(&qp->done) + qp->depth - 1; /* one block of slack */
 	gdri_fence_nic(); /* the NIC has read the blocks given back; pairs as in gdri_qp_test */
 	gdri_sq_raise(qp, limit);
 	return gdri_sq_free(gdri_ld_relaxed_gpu_u64(&qp->room)) >= (int64_t)n;
+}
+
+/* One look: 1 n blocks at least are free (limit raised), 0 not now, < 0 the queue's error. */
+GDR_DEVICE int gdri_sq_look(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+{
+	gdri_poll(dev, qp);
+	return gdri_sq_polled(qp, n);
 }
 
 /* Leave to reserve n blocks, one addition however many ask at once: what there was before, for gdri_sq_enough. Pairs
@@ -126,10 +131,16 @@ GDR_DEVICE uint64_t gdri_sq_reserve_now(struct gdri_qp *qp, uint32_t n)
 	return gdri_likely(gdri_sq_take_now(qp, n)) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM;
 }
 
+/* One block of those that are free, whoever waits. */
+GDRI_SLOW uint64_t gdri_sq_next_free(struct gdri_qp *qp)
+{
+	return gdri_sq_take_free(qp, 1) ? gdri_sq_next(qp, 1) : GDRI_NO_ROOM;
+}
+
 /* A block for what a wait posts itself, which waits for nobody: beside those that wait for room, now or not at all. */
 GDR_DEVICE_COLD uint64_t gdri_sq_reserve_beside(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	return gdri_sq_look(dev, qp, 1) > 0 && gdri_sq_take_free(qp, 1) ? gdri_sq_next(qp, 1) : GDRI_NO_ROOM;
+	return gdri_sq_look(dev, qp, 1) > 0 ? gdri_sq_next_free(qp) : GDRI_NO_ROOM;
 }
 
 /* ---- fences ---- */

@@ -6,11 +6,16 @@
 
 #include <gdr/impl/wait/error.h>
 
+GDR_DEVICE uint64_t gdri_fault_word_of(int32_t pe, int32_t peer, int32_t status, uint32_t op)
+{
+	return (uint64_t)(uint16_t)(pe + 1) | (uint64_t)(uint16_t)(peer + 1) << 16 | (uint64_t)(uint8_t)-status << 32 |
+	       (uint64_t)(uint8_t)op << 40;
+}
+
 GDR_DEVICE_COLD uint64_t gdri_fault_word(const struct gdri_fault *f)
 {
-	return ((uint64_t)(uint16_t)(f->pe + 1)) | (uint64_t)(uint16_t)(f->peer + 1) << 16 |
-	       (uint64_t)(uint8_t)-f->status << 32 | (uint64_t)(uint8_t)f->op << 40 |
-	       (uint64_t)(uint8_t)f->syndrome << 48 | (uint64_t)(uint8_t)f->vendor << 56;
+	return gdri_fault_word_of(f->pe, f->peer, f->status, f->op) | (uint64_t)(uint8_t)f->syndrome << 48 |
+	       (uint64_t)(uint8_t)f->vendor << 56;
 }
 
 /* The word is a peer's to write: 1 when it says something that can be. */

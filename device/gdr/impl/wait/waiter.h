@@ -57,7 +57,7 @@ struct gdri_waiter {
 	int16_t team;	   /* whose collective it is part of; -1: no team's */
 	uint32_t round;
 	int32_t rec; /* published record, -1: none */
-	int32_t found;	 /* < 0: the status that the wait will end with at its limit, */
+	int32_t found;	 /* < 0: the status that the wait ends with, now or at its limit, */
 	int32_t culprit; /* because of this PE */
 	struct gdri_error *error; /* taken for that, or 0 */
 };
@@ -98,7 +98,7 @@ GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l
 }
 
 /* Pauses where no other PE can be the reason: 0, or the status that the wait ends with. */
-GDR_DEVICE_COLD int gdri_limit_step(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round)
+GDR_DEVICE int gdri_limit_pass(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round)
 {
 	uint64_t now;
 	int due = gdri_limit_pause(dev, l, round, &now);
@@ -106,6 +106,12 @@ GDR_DEVICE_COLD int gdri_limit_step(const struct gdri_dev *dev, struct gdri_limi
 	if (due > 0)
 		return now >= l->still_ns + dev->timeout_ns ? -GDR_ETIMEOUT : 0;
 	return due;
+}
+
+/* Out of line. */
+GDR_DEVICE_COLD int gdri_limit_step(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round)
+{
+	return gdri_limit_pass(dev, l, round);
 }
 
 /* ---- a wait for what is to be named ---- */
@@ -149,30 +155,27 @@ GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uin
 }
 
 /* A PE that stands still is named by those that wait for it: whoever does anything in a wait
- * moves the heartbeat. */
-GDR_DEVICE void gdri_wait_heartbeat(struct gdri_dev *dev, const struct gdri_waiter *w)
+ * moves the heartbeat of its record, if it has one. */
+GDR_DEVICE void gdri_wait_heartbeat(struct gdri_dev *dev, int32_t rec)
 {
 	uint32_t *heartbeat;
 
-	if (w->rec < 0)
+	if (rec < 0)
 		return;
-	heartbeat = &dev->ctl->waits[w->rec].heartbeat; /* has one writer */
+	heartbeat = &dev->ctl->waits[rec].heartbeat; /* has one writer */
 	gdri_st_relaxed_sys_u32(heartbeat, gdri_ld_relaxed_sys_u32(heartbeat) + 1);
 }
 
-/* The record of a wait that ends with status, because of culprit. e: it was taken for that before; 0: none is free. */
-GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_waiter *w, struct gdri_error *e,
-				      int status, int32_t culprit)
+/* The record of a wait that fails, taken for it. */
+GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_waiter *w, struct gdri_error *e)
 {
-	if (!e)
-		return;
-	e->status = status;
+	e->status = w->found;
 	e->op = w->op;
-	e->peer = culprit;
+	e->peer = w->culprit;
 	e->waited_for = w->peer;
 	e->addr = w->addr;
 	e->len = w->last - w->first;
-	e->local = status == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
+	e->local = w->found == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->limit.start_ns ? e->time_ns - w->limit.start_ns : 0;
 	gdri_error_complete(e);
