@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <time.h>
 
 struct gdri_call {
@@ -24,20 +24,22 @@ struct gdri_call {
 	void (*late)(struct gdri_call *);    /* helper thread: undo a call that came too late */
 };
 
-uint64_t gdri_now_us(void);
 void gdri_deadline_in(struct timespec *deadline, int timeout_ms);
 /* The earlier of the two. */
 void gdri_deadline_min(struct timespec *deadline, const struct timespec *other);
+bool gdri_deadline_passed(const struct timespec *deadline);
 /* The time limit for a call that has to end by the deadline: milliseconds, at least 1, also when it has passed. */
 int gdri_limit_ms(const struct timespec *deadline);
 
-/* One reference, the caller's. 0 or -GDR_ESYSTEM. */
-int gdri_call_init(struct gdri_call *c);
+/* An object of `size` bytes, zeroes, that begins with its call; one reference, the caller's. NULL, logged. */
+void *gdri_call_new(size_t size);
 void gdri_call_get(struct gdri_call *c);
 void gdri_call_put(struct gdri_call *c);
 
 /* Publishes the result and wakes the waiter; the first result counts. */
 void gdri_call_complete(struct gdri_call *c, int status);
+/* By the other side: that, and its reference goes. A callback of PMIx's. */
+void gdri_call_finish(int status, void *call);
 
 /* Waits until done; then 0. At the deadline the call becomes abandoned and
  * -GDR_ETIMEOUT is returned. `interrupted`, when given, is asked now and then;

@@ -119,13 +119,11 @@ static void env_note_failure(struct by_env *e, const char *text, bool expired)
 /* How many addresses the name has, or -GDR_E*; 0: e->last says why. */
 static int env_look_up(struct by_env *e, struct gdri_uid *at, const struct timespec *deadline)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
+	struct lookup *l = gdri_call_new(sizeof(*l));
 	int rc;
 
-	if (!l || gdri_call_init(&l->call)) {
-		free(l);
-		return gdri_fail(-GDR_ENOMEM, "bootstrap: no memory to look up a name");
-	}
+	if (!l)
+		return -GDR_ENOMEM;
 	snprintf(l->host, sizeof(l->host), "%s", e->job->host);
 	l->call.run = lookup_run;
 	rc = gdri_call_run(&l->call, deadline);

@@ -16,10 +16,10 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/detect.h"
-#include "bootstrap/call.h"
 #include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
 #include "bootstrap/pmix/text.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 
 #define ABORT_MS 10000
@@ -79,12 +79,10 @@ struct process_call {
 static struct process_call *new_process_call(int (*run)(struct gdri_call *),
 					     void (*late)(struct gdri_call *))
 {
-	struct process_call *p = calloc(1, sizeof(*p));
+	struct process_call *p = gdri_call_new(sizeof(*p));
 
-	if (!p || gdri_call_init(&p->call)) {
-		free(p);
-		return gdri_fail(NULL, "bootstrap: no memory for a call to PMIx");
-	}
+	if (!p)
+		return NULL;
 	p->call.run = run;
 	p->call.late = late;
 	return p;
@@ -220,11 +218,7 @@ static int pmix_abort(struct gdr_bootstrap *b, int code, const char *text)
 	snprintf(p->text, sizeof(p->text), "%s", text ? text : "");
 	gdri_error("abort of the job with status %d: %s", code, p->text);
 	gdri_deadline_in(&deadline, ABORT_MS);
-	rc = gdri_call_run(&p->call, &deadline);
-	if (rc == -GDR_ETIMEOUT)
-		gdri_pmix_expired("PMIx_Abort", ABORT_MS);
-	else if (!rc && gdri_pmix_code(p->call.status))
-		rc = gdri_pmix_failed("PMIx_Abort", p->call.status);
+	rc = gdri_pmix_run(&p->call, "PMIx_Abort", &deadline);
 	gdri_call_put(&p->call);
 	return rc;
 }
@@ -292,7 +286,7 @@ static struct gdri_pmix_boot *pmix_new_boot(void)
 
 static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadline)
 {
-	uint64_t begin = gdri_now_us(), up, asked;
+	uint64_t begin = gdri_now_ns(), up, asked;
 	int rc = 0;
 
 	if (held.owner && held.owner != getpid())
@@ -303,24 +297,15 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	if (rc)
 		return rc;
 	b->me = held.me;
-	up = gdri_now_us();
+	up = gdri_now_ns();
 	rc = describe_job(b, deadline);
-	asked = gdri_now_us();
+	asked = gdri_now_ns();
 	if (!rc)
 		rc = gdri_pmix_events_open(&b->me, b->pub.n_pes, deadline);
 	gdri_debug("bootstrap: PMIx_Init %llu us, the job's description %llu us, events %llu us",
-		   (unsigned long long)(up - begin), (unsigned long long)(asked - up),
-		   (unsigned long long)(gdri_now_us() - asked));
+		   (unsigned long long)(up - begin) / 1000, (unsigned long long)(asked - up) / 1000,
+		   (unsigned long long)(gdri_now_ns() - asked) / 1000);
 	return rc;
-}
-
-/* Back to IDLE, unless a PMIx_Init is still under way or failed. */
-static void pmix_unclaim(void)
-{
-	pthread_mutex_lock(&state_lock);
-	if (state == OPEN)
-		state = IDLE;
-	pthread_mutex_unlock(&state_lock);
 }
 
 bool gdri_boot_pmix_detect(const struct gdri_boot_how *how, const struct gdri_launcher *launcher)
@@ -349,7 +334,10 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	rc = b ? open_claimed(b, &deadline) : -GDR_ENOMEM;
 	if (rc) {
 		free(b);
-		pmix_unclaim();
+		pthread_mutex_lock(&state_lock);
+		if (state == OPEN) /* else a PMIx_Init is still under way, or failed */
+			state = IDLE;
+		pthread_mutex_unlock(&state_lock);
 		return rc;
 	}
 	gdri_info("bootstrap: PE %d of %d on %s (node %d)", b->pub.pe, b->pub.n_pes,

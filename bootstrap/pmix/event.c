@@ -167,25 +167,12 @@ static void event_registered(pmix_status_t status, size_t ref, void *cbdata)
 	pthread_mutex_lock(&r->call.lock);
 	r->ref = ref;
 	pthread_mutex_unlock(&r->call.lock);
-	gdri_call_complete(&r->call, status);
-	gdri_call_put(&r->call);
-}
-
-static struct registration *new_registration(void)
-{
-	struct registration *r = calloc(1, sizeof(*r));
-
-	if (r && !gdri_call_init(&r->call)) {
-		r->ref = NO_HANDLER;
-		return r;
-	}
-	free(r);
-	return NULL;
+	gdri_call_finish(status, r);
 }
 
 static size_t register_set(size_t i, const struct timespec *deadline)
 {
-	struct registration *r = new_registration();
+	struct registration *r = gdri_call_new(sizeof(*r));
 	size_t ref = NO_HANDLER;
 	pmix_status_t st;
 	int rc;
@@ -195,10 +182,8 @@ static size_t register_set(size_t i, const struct timespec *deadline)
 	gdri_call_get(&r->call); /* the callback's */
 	st = PMIx_Register_event_handler(sets[i].codes, sets[i].n, NULL, 0, gdri_pmix_event_handler,
 					 event_registered, r);
-	if (st != PMIX_SUCCESS) { /* no callback will come */
-		gdri_call_complete(&r->call, st);
-		gdri_call_put(&r->call);
-	}
+	if (st != PMIX_SUCCESS) /* no callback will come */
+		gdri_call_finish(st, r);
 	rc = gdri_call_wait(&r->call, deadline, NULL);
 	if (!rc && r->call.status == PMIX_SUCCESS)
 		ref = r->ref;
@@ -210,27 +195,19 @@ static size_t register_set(size_t i, const struct timespec *deadline)
 	return ref;
 }
 
-static void event_deregistered(pmix_status_t status, void *cbdata)
-{
-	struct registration *r = cbdata;
-
-	gdri_call_complete(&r->call, status);
-	gdri_call_put(&r->call);
-}
-
 /* A handler that stays behind finds the state closed and does nothing. */
 static void event_deregister(size_t ref, const struct timespec *deadline)
 {
-	struct registration *r = new_registration();
+	struct gdri_call *c = gdri_call_new(sizeof(*c));
 
-	if (!r)
+	if (!c)
 		return;
-	gdri_call_get(&r->call); /* the callback's */
-	if (PMIx_Deregister_event_handler(ref, event_deregistered, r) != PMIX_SUCCESS)
-		event_deregistered(PMIX_SUCCESS, r); /* no callback will come */
-	if (gdri_call_wait(&r->call, deadline, NULL))
+	gdri_call_get(c); /* the callback's */
+	if (PMIx_Deregister_event_handler(ref, gdri_call_finish, c) != PMIX_SUCCESS)
+		gdri_call_finish(PMIX_SUCCESS, c); /* no callback will come */
+	if (gdri_call_wait(c, deadline, NULL))
 		gdri_debug("bootstrap: no answer to the removal of event handler %zu", ref);
-	gdri_call_put(&r->call);
+	gdri_call_put(c);
 }
 
 static int event_reset(const pmix_proc_t *me, int n_pes)
@@ -305,14 +282,12 @@ static int event_deliver(struct gdri_call *c)
 
 static int deliver_pending(void)
 {
-	struct gdri_call *d = calloc(1, sizeof(*d));
+	struct gdri_call *d = gdri_call_new(sizeof(*d));
 	struct timespec deadline;
 	int rc;
 
-	if (!d || gdri_call_init(d)) {
-		free(d);
+	if (!d)
 		return -GDR_ENOMEM;
-	}
 	d->run = event_deliver;
 	gdri_deadline_in(&deadline, REGISTER_MS);
 	rc = gdri_call_run(d, &deadline);

@@ -36,36 +36,20 @@ static void pmix_got_value(pmix_status_t status, pmix_value_t *kv, void *cbdata)
 				   : gdri_pmix_string(kv, g->string, sizeof(g->string));
 	}
 	pthread_mutex_unlock(&g->call.lock);
-	gdri_call_complete(&g->call, status);
-	gdri_call_put(&g->call);
+	gdri_call_finish(status, g);
 }
 
 static struct get *new_get(const pmix_proc_t *me, pmix_rank_t rank, const char *key, uint64_t max)
 {
-	struct get *g = calloc(1, sizeof(*g));
+	struct get *g = gdri_call_new(sizeof(*g));
 
-	if (!g || gdri_call_init(&g->call)) {
-		free(g);
-		return gdri_fail(NULL, "bootstrap: no memory to ask for %s", key);
-	}
+	if (!g)
+		return NULL;
 	g->proc = *me;
 	g->proc.rank = rank;
 	g->max = max;
 	snprintf(g->key, sizeof(g->key), "%s", key);
 	return g;
-}
-
-static void start_get(struct get *g)
-{
-	pmix_status_t st;
-
-	gdri_call_get(&g->call); /* the callback's */
-	st = PMIx_Get_nb(&g->proc, g->key, NULL, 0, pmix_got_value, g);
-	if (st == PMIX_SUCCESS)
-		return;
-	/* No callback will come, and "operation succeeded" brings no value. */
-	gdri_call_complete(&g->call, st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st);
-	gdri_call_put(&g->call);
 }
 
 static int pmix_judge_get(struct get *g, bool must, int ms)
@@ -90,9 +74,13 @@ static int pmix_judge_get(struct get *g, bool must, int ms)
 static int pmix_ask(struct get *g, bool must, const struct timespec *deadline)
 {
 	int ms = gdri_limit_ms(deadline);
+	pmix_status_t st;
 	int rc;
 
-	start_get(g);
+	gdri_call_get(&g->call); /* the callback's */
+	st = PMIx_Get_nb(&g->proc, g->key, NULL, 0, pmix_got_value, g);
+	if (st != PMIX_SUCCESS) /* no callback will come, and "operation succeeded" brings no value */
+		gdri_call_finish(st == PMIX_OPERATION_SUCCEEDED ? PMIX_ERR_NOT_FOUND : st, g);
 	gdri_call_wait(&g->call, deadline, NULL);
 	pthread_mutex_lock(&g->call.lock);
 	rc = pmix_judge_get(g, must, ms);

@@ -11,11 +11,11 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/call.h"
 #include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
 #include "bootstrap/pmix/text.h"
 #include "bootstrap/pmix/value.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 
 #define KEY_MAX	    32
@@ -66,16 +66,6 @@ struct gather {
 	struct slot slots[];
 };
 
-static void *new_call(size_t size)
-{
-	struct gdri_call *c = calloc(1, size);
-
-	if (c && !gdri_call_init(c))
-		return c;
-	free(c);
-	return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", size);
-}
-
 static void write_key(char key[KEY_MAX], uint64_t round)
 {
 	snprintf(key, KEY_MAX, "gdr.%llx", (unsigned long long)round);
@@ -100,8 +90,7 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 			const struct timespec *deadline)
 {
 	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
-	struct put *p = new_call(sizeof(*p) + GDRI_BLOB_HEAD + len);
-	int ms = gdri_limit_ms(deadline);
+	struct put *p = gdri_call_new(sizeof(*p) + GDRI_BLOB_HEAD + len);
 	int rc;
 
 	if (!p)
@@ -112,34 +101,22 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 		memcpy(p->blob + GDRI_BLOB_HEAD, send, len);
 	p->size = GDRI_BLOB_HEAD + len;
 	p->call.run = run_put;
-	rc = gdri_call_run(&p->call, deadline);
-	if (rc == -GDR_ETIMEOUT)
-		gdri_pmix_expired("PMIx_Put and PMIx_Commit", ms);
-	else if (!rc && gdri_pmix_code(p->call.status))
-		rc = gdri_pmix_failed("PMIx_Put and PMIx_Commit", p->call.status);
+	rc = gdri_pmix_run(&p->call, "PMIx_Put and PMIx_Commit", deadline);
 	gdri_call_put(&p->call);
 	return rc;
 }
 
-static void pmix_fenced(pmix_status_t status, void *cbdata)
-{
-	struct gdri_call *f = cbdata;
-
-	gdri_call_complete(f, status);
-	gdri_call_put(f);
-}
-
 static struct gdri_call *start_fence(void)
 {
-	struct gdri_call *f = new_call(sizeof(*f));
+	struct gdri_call *f = gdri_call_new(sizeof(*f));
 	pmix_status_t st;
 
 	if (!f)
 		return NULL;
 	gdri_call_get(f); /* the callback's */
-	st = PMIx_Fence_nb(NULL, 0, collect_data, 1, pmix_fenced, f);
+	st = PMIx_Fence_nb(NULL, 0, collect_data, 1, gdri_call_finish, f);
 	if (st != PMIX_SUCCESS) /* no callback will come */
-		pmix_fenced(st, f);
+		gdri_call_finish(st, f);
 	return f;
 }
 
@@ -219,7 +196,7 @@ static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, voi
 				   bool in_turn)
 {
 	size_t n = (size_t)b->pub.n_pes;
-	struct gather *g = new_call(sizeof(*g) + n * sizeof(g->slots[0]));
+	struct gather *g = gdri_call_new(sizeof(*g) + n * sizeof(g->slots[0]));
 
 	if (!g)
 		return NULL;
@@ -390,21 +367,21 @@ static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, si
 static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
 		       int timeout_ms)
 {
-	uint64_t round = ++round_counter, begin = gdri_now_us(), published, met;
+	uint64_t round = ++round_counter, begin = gdri_now_ns(), published, met;
 	struct timespec deadline;
 	int rc;
 
 	gdri_deadline_in(&deadline, timeout_ms);
 	rc = pmix_publish(b, round, send, len, &deadline);
-	published = gdri_now_us();
+	published = gdri_now_ns();
 	if (!rc)
 		rc = pmix_fence(b, round, len, &deadline, timeout_ms);
-	met = gdri_now_us();
+	met = gdri_now_ns();
 	if (!rc)
 		rc = pmix_collect(b, round, recv, len, &deadline, timeout_ms);
 	gdri_debug("bootstrap: round %llu: put %llu us, fence %llu us, get %llu us", (unsigned long long)round,
-		   (unsigned long long)(published - begin), (unsigned long long)(met - published),
-		   (unsigned long long)(gdri_now_us() - met));
+		   (unsigned long long)(published - begin) / 1000, (unsigned long long)(met - published) / 1000,
+		   (unsigned long long)(gdri_now_ns() - met) / 1000);
 	if (!rc && len)
 		memmove((unsigned char *)recv + (size_t)b->pub.pe * len, send, len);
 	return rc;

@@ -78,6 +78,17 @@ int gdri_pmix_failed(const char *call, pmix_status_t status)
 	return gdri_pmix_code(status) ? gdri_pmix_code(status) : -GDR_EBOOTSTRAP;
 }
 
+int gdri_pmix_run(struct gdri_call *c, const char *what, const struct timespec *deadline)
+{
+	int ms = gdri_limit_ms(deadline), rc = gdri_call_run(c, deadline);
+
+	if (rc == -GDR_ETIMEOUT)
+		gdri_pmix_expired(what, ms);
+	else if (!rc && gdri_pmix_code(c->status))
+		rc = gdri_pmix_failed(what, c->status);
+	return rc;
+}
+
 int gdri_pmix_expired(const char *call, int timeout_ms)
 {
 	return gdri_fail(-GDR_ETIMEOUT,

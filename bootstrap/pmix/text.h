@@ -7,12 +7,16 @@
 
 #include <pmix.h>
 
+#include "bootstrap/call.h"
+
 /* 0 for success, else the -GDR_E* closest in meaning. */
 int gdri_pmix_code(pmix_status_t status);
 
 /* Logs "PMIX_CALL failed: ..., check ..." and returns gdri_pmix_code(). */
 int gdri_pmix_failed(const char *call, pmix_status_t status);
 
+/* gdri_call_run, and what has failed is logged as `what`: 0 or -GDR_E*. */
+int gdri_pmix_run(struct gdri_call *c, const char *what, const struct timespec *deadline);
 /* Logs that `call` did not return in time; returns -GDR_ETIMEOUT. */
 int gdri_pmix_expired(const char *call, int timeout_ms);
 

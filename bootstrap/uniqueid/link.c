@@ -2,7 +2,6 @@
 #include "bootstrap/uniqueid/link.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include "bootstrap/call.h"
 #include "bootstrap/uniqueid/net.h"
 #include "runtime/core/log.h"
+#include "runtime/core/thread.h"
 
 #define CLOSE_MS 1000
 
@@ -192,32 +192,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-static int start_reader(struct gdri_uid_link *l)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals of the program are for its own threads */
-	rc = pthread_create(&l->reader, NULL, reader_main, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
-}
-
 /* ---- open, send, close ---- */
-
-static void init_sync(struct gdri_uid_link *l)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&l->sending, NULL);
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_mutex_init(&l->telling, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->changed, &attr);
-	pthread_condattr_destroy(&attr);
-}
 
 static void link_destroy(struct gdri_uid_link *l)
 {
@@ -239,8 +214,11 @@ int gdri_uid_link_open(struct gdri_uid_link *l, int fd, uint32_t pe, uint32_t n)
 	l->pe = pe;
 	l->n = n;
 	l->home = l->gone = l->unequal = GDRI_UID_NOBODY;
-	init_sync(l);
-	rc = start_reader(l);
+	pthread_mutex_init(&l->sending, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->telling, NULL);
+	gdri_cond_init(&l->changed);
+	rc = gdri_thread_start(&l->reader, reader_main, l);
 	if (!rc)
 		return 0;
 	gdri_error("bootstrap: cannot start a thread: %s", strerror(rc));

@@ -173,21 +173,12 @@ void gdri_uid_tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
 }
 
-static bool net_expired(const struct timespec *deadline)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > deadline->tv_sec ||
-	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
-
 /* False: not within the time. */
 static bool wait_writable(int fd, const struct timespec *deadline)
 {
 	struct pollfd p = {fd, POLLOUT, 0};
 
-	while (!net_expired(deadline)) {
+	while (!gdri_deadline_passed(deadline)) {
 		if (poll(&p, 1, gdri_limit_ms(deadline)) > 0)
 			return true;
 	}

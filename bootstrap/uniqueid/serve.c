@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,7 +16,9 @@
 #include "bootstrap/call.h"
 #include "bootstrap/uniqueid/hub.h"
 #include "bootstrap/uniqueid/net.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
+#include "runtime/core/thread.h"
 
 #define MAX_HUBS   16
 #define HELLO_NS   1000000000u /* a connection that has not said who it is by then is closed */
@@ -71,22 +72,9 @@ static void serve_in_child(void)
 
 static void serve_register_fork(void)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&hubs_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	gdri_cond_init(&hubs_changed);
 	if (pthread_atfork(serve_before_fork, serve_in_parent, serve_in_child))
 		gdri_warn("pthread_atfork failed: the death of a PE that has forked may go unseen");
-}
-
-static uint64_t serve_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- the thread ---- */
@@ -218,7 +206,7 @@ static int fill_polls(struct hub *h, nfds_t *n)
 	struct pollfd *p;
 	const struct gdri_uid_conn *home = gdri_uid_hub_home(&h->core);
 	size_t want = 2;
-	uint64_t now = serve_now_ns();
+	uint64_t now = gdri_now_ns();
 	bool held = held_back(h, home, now), deaf = now < h->deaf, fleeting = held || deaf;
 
 	for (struct gdri_uid_conn *c = h->core.conns; c; c = c->next)
@@ -281,7 +269,7 @@ static bool serve_once(struct hub *h)
 	}
 	poll(h->polls, n, ms);
 	pthread_mutex_lock(&hubs_lock);
-	now = serve_now_ns();
+	now = gdri_now_ns();
 	receive_all(h, now);
 	if (h->core.ending && !h->ending)
 		h->ending = now;
@@ -320,18 +308,8 @@ static void *serve_main(void *arg)
 
 static int serve_start(struct hub *h)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-	int rc;
+	int rc = gdri_thread_start_detached(serve_main, h);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals of the program are for its own threads */
-	rc = pthread_create(&thread, &attr, serve_main, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
 	if (rc)
 		gdri_error("bootstrap: cannot start a thread: %s", strerror(rc));
 	return rc ? -GDR_ESYSTEM : 0;
@@ -413,7 +391,7 @@ static int serve_prepare(struct hub *h, struct gdri_uid *u, int *err)
 		close(h->wake);
 		return 1;
 	}
-	h->made = serve_now_ns();
+	h->made = gdri_now_ns();
 	gdri_uid_hub_init(&h->core, u->token);
 	return 0;
 }
@@ -478,11 +456,11 @@ uint64_t gdri_uid_served_here(const unsigned char token[GDRI_UID_TOKEN])
 /* Under hubs_lock. */
 static bool serve_lives(uint64_t number)
 {
-	for (int i = 0; i < MAX_HUBS; i++) {
-		if (hubs[i] && hubs[i]->number == number)
-			return true;
-	}
-	return false;
+	bool yes = false;
+
+	for (int i = 0; i < MAX_HUBS; i++)
+		yes |= hubs[i] && hubs[i]->number == number;
+	return yes;
 }
 
 bool gdri_uid_await_end(uint64_t hub, const struct timespec *deadline)

@@ -20,6 +20,13 @@ static inline uint64_t gdri_deadline_ns(int timeout_ms)
 	return gdri_now_ns() + (uint64_t)timeout_ms * 1000000u;
 }
 
+static inline struct timespec gdri_deadline_at(int timeout_ms)
+{
+	uint64_t ns = gdri_deadline_ns(timeout_ms);
+
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 /* Milliseconds until the deadline, rounded up; 0 when it has passed. */
 static inline int gdri_left_ms(uint64_t deadline_ns)
 {

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/core/clock.h"
+
 /* Written at init, read by any thread: plain ints that are only ever replaced
  * whole, accessed relaxed; no other data is published through them. */
 static int log_level = GDRI_LOG_WARN;
@@ -60,14 +62,6 @@ static struct {
 	struct repeat list[REPEATS];
 } repeats;
 
-static uint64_t log_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* False: somebody has had it for long, or a signal's handler interrupted who has it. */
 static bool log_lock(void)
 {
@@ -112,7 +106,7 @@ static void log_tell_repeats(struct repeat *r, uint64_t now)
 
 static void tell_older(uint64_t age_ns)
 {
-	uint64_t now = log_now_ns();
+	uint64_t now = gdri_now_ns();
 
 	for (unsigned int i = 0; i < REPEATS; i++)
 		if (repeats.list[i].more && now - repeats.list[i].told_ns >= age_ns)
@@ -159,7 +153,7 @@ static void log_print(const char *line)
 		put_line(line, "");
 		r = &repeats.list[repeats.next++ % REPEATS];
 		snprintf(r->line, sizeof(r->line), "%s", line);
-		r->told_ns = log_now_ns();
+		r->told_ns = gdri_now_ns();
 	}
 	log_unlock();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/core/state.h"
+#include "runtime/core/thread.h"
 #include "runtime/cuda/cuda_impl.h"
 #include "runtime/cuda/modules.h"
 #include "runtime/cuda/prefetch.h"
@@ -87,17 +88,6 @@ static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p
 	return r;
 }
 
-static void init_lock(struct gdri_performer *p)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->free, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 {
 	struct gdri_performer *p;
@@ -107,7 +97,8 @@ struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
 	p = size ? calloc(1, sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
-	init_lock(p);
+	pthread_mutex_init(&p->lock, NULL);
+	gdri_cond_init(&p->free);
 	gdri_cuda_enter(c);
 	p->loaded = perform_load(c, p);
 	gdri_cuda_leave(c);
@@ -426,13 +417,11 @@ static struct call *perform_take_call(struct gdri_state *st, uint64_t deadline)
 	struct gdri_performer *p = st->performer;
 	struct timespec ts;
 	struct call *c;
-	uint64_t at;
 
 	pthread_mutex_lock(&p->lock);
 	gdri_cuda_enter(st->cuda);
 	while (!(c = find_free(st)) && gdri_left_ms(deadline) > 0) {
-		at = gdri_deadline_ns(LOOK_MS);
-		ts = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+		ts = gdri_deadline_at(LOOK_MS);
 		pthread_cond_timedwait(&p->free, &p->lock, &ts);
 	}
 	gdri_cuda_leave(st->cuda);

@@ -35,8 +35,7 @@ struct gdri_monitor {
 
 static void sleep_a_while(struct gdri_monitor *m)
 {
-	uint64_t at = gdri_deadline_ns(PERIOD_MS);
-	struct timespec ts = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+	const struct timespec ts = gdri_deadline_at(PERIOD_MS);
 
 	while (!m->stop && pthread_cond_timedwait(&m->wake, &m->lock, &ts) != ETIMEDOUT)
 		;
@@ -145,7 +144,6 @@ int gdri_up_monitor(struct gdri_state *st)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gdri_monitor *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
 	int rc;
 
 	if (!m)
@@ -154,10 +152,7 @@ int gdri_up_monitor(struct gdri_state *st)
 	m->owner = getpid();
 	pthread_once(&once, hook_exit);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	gdri_cond_init(&m->wake);
 	rc = gdri_thread_start(&m->thread, monitor_main, m);
 	if (rc) {
 		gdri_error("cannot start the monitor thread: %s", strerror(rc));

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include <gdr/simt.h>
+#include "runtime/core/clock.h"
 #include "runtime/hostdev/hostdev_fiber.h"
 
 #define SPIN_LOOKS 50u
@@ -174,8 +175,5 @@ GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 
 uint64_t gdri_hd_clock_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return gdri_now_ns();
 }

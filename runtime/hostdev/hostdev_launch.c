@@ -7,7 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
+#include "runtime/core/thread.h"
 #include "runtime/hostdev/hostdev.h"
 
 #define MAX_ARG 4096u /* as under CUDA */
@@ -17,14 +19,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init_locks(void)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&hd.lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&hd.work, &attr);
-	pthread_cond_init(&hd.done, &attr);
-	pthread_condattr_destroy(&attr);
+	gdri_cond_init(&hd.work);
+	gdri_cond_init(&hd.done);
 }
 
 static void hostdev_before_fork(void)
@@ -66,17 +63,6 @@ void gdri_hd_unlock(struct gdri_hd *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
-void gdri_hd_deadline(struct timespec *ts, unsigned ms)
-{
-	clock_gettime(CLOCK_MONOTONIC, ts);
-	ts->tv_sec += ms / 1000;
-	ts->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (ts->tv_nsec >= 1000000000) {
-		ts->tv_sec++;
-		ts->tv_nsec -= 1000000000;
-	}
-}
-
 /* ---------------------------------------------------------- start and end */
 
 int gdri_hd_init(const struct gdri_hd_params *params)
@@ -115,10 +101,9 @@ static const char *some_kernel(const struct gdri_hd *h)
 int gdri_hd_shutdown(unsigned timeout_ms)
 {
 	struct gdri_hd *h = gdri_hd_lock();
-	struct timespec end;
+	const struct timespec end = gdri_deadline_at((int)timeout_ms);
 	int ret = 0;
 
-	gdri_hd_deadline(&end, timeout_ms);
 	while (h->runs && ret != ETIMEDOUT)
 		ret = pthread_cond_timedwait(&h->done, &h->lock, &end);
 	if (h->runs) {

@@ -51,9 +51,6 @@ struct gdri_hd {
 /* hostdev_launch.c. The lock is initialised at the first call. */
 struct gdri_hd *gdri_hd_lock(void);
 void gdri_hd_unlock(struct gdri_hd *hd);
-/* Makes a clock-monotonic deadline. */
-struct timespec;
-void gdri_hd_deadline(struct timespec *ts, unsigned ms);
 
 /* hostdev_worker.c; all with the lock held. */
 int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */

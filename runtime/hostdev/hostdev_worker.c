@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/hostdev/hostdev_backoff.h"
 #include "runtime/hostdev/hostdev_launch.h"
@@ -68,7 +69,7 @@ static void wait_for_work(struct gdri_hd_worker *w)
 
 	hd->n_idle++;
 	if (w->block.stacks.count > TRIM_STACKS) {
-		gdri_hd_deadline(&end, TRIM_AFTER_MS);
+		end = gdri_deadline_at(TRIM_AFTER_MS);
 		ret = pthread_cond_timedwait(&hd->work, &hd->lock, &end);
 	} else {
 		pthread_cond_wait(&hd->work, &hd->lock);
