@@ -65,11 +65,11 @@ static void fill_device(const struct hca_ctx *ctx, struct ib_uverbs_query_device
 {
 
 	*r = (struct ib_uverbs_query_device_resp){
-		.fw_ver = 28ull << 32 | 39 << 16 | 1002,
+		.fw_ver = hca_options()->device.firmware,
 		.max_mr_size = hca_options()->max_mr ? hca_options()->max_mr : UINT64_MAX,
 		.page_size_cap = 0xfffffffffffff000ull,
 		.vendor_id = 0x2c9,
-		.vendor_part_id = 4129,
+		.vendor_part_id = hca_options()->device.part,
 		.max_qp = 1 << 17,
 		.max_qp_wr = 32768,
 		.device_cap_flags = DEVICE_CAPS,

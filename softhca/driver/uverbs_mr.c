@@ -64,6 +64,16 @@ static int access_check(uint32_t access)
 	return 0;
 }
 
+/* Of a region; a umem has no order of its own. */
+static int access_check_mr(uint32_t access)
+{
+	int rc = access_check(access);
+
+	if (!rc && hca_options()->device.relaxed_only && !(access & HCA_RELAXED_ORDERING))
+		rc = EINVAL;
+	return rc;
+}
+
 static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
 		     struct ctl_mr **out)
 {
@@ -114,7 +124,7 @@ int uw_reg_mr(struct uverbs_call *call)
 		return EINVAL;
 	if (!cmd.length || cmd.start + cmd.length < cmd.start)
 		return EINVAL;
-	rc = access_check(cmd.access_flags);
+	rc = access_check_mr(cmd.access_flags);
 	if (rc)
 		return rc;
 	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
@@ -157,7 +167,7 @@ static int rereg_check(struct uverbs_call *call, const struct ib_uverbs_rereg_mr
 	if (!*pd)
 		return EINVAL;
 	if (cmd->flags & REREG_ACCESS) {
-		rc = access_check(cmd->access_flags);
+		rc = access_check_mr(cmd->access_flags);
 		to->access = cmd->access_flags;
 	}
 	if (!rc && cmd->flags & REREG_TRANSLATION) {
@@ -213,7 +223,7 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	struct ctl_pd *pd = ua_obj(call, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, OBJ_PD);
 	struct hca_mr what = {.access = access};
 	struct ctl_mr *mr;
-	int rc = access_check(access);
+	int rc = access_check_mr(access);
 
 	if (rc)
 		return rc;

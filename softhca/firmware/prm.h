@@ -78,6 +78,7 @@ enum prm_syndrome {
 	SYN_PKEY_INDEX,
 	SYN_MKEY_MODE,
 	SYN_ORDER,
+	SYN_MKEY_ORDER,
 };
 
 /* Fills out and returns EREMOTEIO. */

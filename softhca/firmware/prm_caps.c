@@ -95,18 +95,23 @@ static void fill_link(struct prm_cmd *cmd)
 	prm_caps_fill(cmd, link, sizeof(link) / sizeof(link[0]));
 }
 
-static void fill_order(struct prm_cmd *cmd)
+/* What SOFTHCA_DEVICE says, of the first page and of the second. */
+static void fill_said(struct prm_cmd *cmd)
 {
-	const struct cap rc[] = {{0x38, 21, 1, hca_options()->device.ooo}}; /* dp_ordering_ooo_rw_rc */
+	const struct hca_device *d = &hca_options()->device;
+	const struct cap said[] = {
+		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
+		{0x74, 22, 1, d->relaxed_only}, /* mkc_order_write_after_write_ro_only */
+	};
 
-	prm_caps_fill(cmd, rc, 1);
+	prm_caps_fill(cmd, said, sizeof(said) / sizeof(said[0]));
 }
 
-static void fill_order_force(struct prm_cmd *cmd)
+static void fill_said_2(struct prm_cmd *cmd)
 {
-	const struct cap force[] = {{0x10, 23, 1, hca_options()->device.order_force}}; /* dp_ordering_force */
+	const struct cap said[] = {{0x10, 23, 1, hca_options()->device.order_force}}; /* dp_ordering_force */
 
-	prm_caps_fill(cmd, force, 1);
+	prm_caps_fill(cmd, said, 1);
 }
 
 /* Maximum and current values (op_mod bit 0) are the same; types that are not
@@ -117,14 +122,14 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 	case CAP_GENERAL:
 		prm_caps_fill(cmd, general, sizeof(general) / sizeof(general[0]));
 		fill_link(cmd);
-		fill_order(cmd);
+		fill_said(cmd);
 		break;
 	case CAP_ATOMIC:
 		prm_caps_fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
 		break;
 	case CAP_GENERAL_2:
 		prm_caps_fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
-		fill_order_force(cmd);
+		fill_said_2(cmd);
 		break;
 	case CAP_ROCE:
 		if (!port_is_ib())

@@ -5,6 +5,7 @@
 
 #include "softhca/engine/dp.h"
 #include "softhca/firmware/prm.h"
+#include "softhca/tools/options.h"
 #include "softhca/transport/wqe.h"
 
 enum { MODE_KLMS = 2 };
@@ -65,6 +66,8 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOG_SIZE);
 	if (!later && cmd->in_len < CREATE_MKEY_IN_LEN + 16 * (size_t)n)
 		return prm_fail(cmd, PRM_BAD_INPUT_LEN, SYN_LENGTH);
+	if (hca_options()->device.relaxed_only && !prm_get(mkc, MKC_RELAXED_WRITE))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_ORDER);
 	c->mr.pdn = pd->pd.pdn;
 	c->mr.window = HCA_INDIRECT;
 	c->mr.max_pieces = prm_get(mkc, MKC_OCTOWORDS);

@@ -29,6 +29,7 @@ static const char usage[] =
 	"(--option=value or --option value)\n\n"
 	"  --link=eth|ib   link layer of the port (SOFTHCA_LINK)\n"
 	"  --devices=N     show N devices (SOFTHCA_DEVICES)\n"
+	"  --device=SPEC   which device, and what it has or lacks (SOFTHCA_DEVICE)\n"
 	"  --stats[=FILE]  counters at exit, on stderr or appended to FILE (SOFTHCA_STATS)\n"
 	"  --faults=SPEC   produce faults (SOFTHCA_FAULTS)\n"
 	"  --strict        report WQEs and doorbells that hardware would punish (SOFTHCA_STRICT)\n"
@@ -53,6 +54,7 @@ static void print_help(void)
 #define HELP(field, name, type, def, help) printf("  %-24s%s (default \"%s\")\n", name, help, def);
 	HCA_OPTIONS(HELP)
 #undef HELP
+	hca_device_help();
 }
 
 /* ---- which sanitizer a file is linked with ---- */
@@ -253,6 +255,7 @@ static int option_variable(char *const *words)
 	} table[] = {
 		{"--link", "SOFTHCA_LINK", NULL},
 		{"--devices", "SOFTHCA_DEVICES", NULL},
+		{"--device", "SOFTHCA_DEVICE", NULL},
 		{"--stats", "SOFTHCA_STATS", "1"},
 		{"--faults", "SOFTHCA_FAULTS", NULL},
 		{"--strict", "SOFTHCA_STRICT", "2"},
@@ -281,9 +284,14 @@ static int option_variable(char *const *words)
 /* What cannot be used is refused here, once, and not by each process. */
 static int launcher_check_options(void)
 {
-	const char *faults = getenv("SOFTHCA_FAULTS");
+	const char *faults = getenv("SOFTHCA_FAULTS"), *text = getenv("SOFTHCA_DEVICE");
+	struct hca_device device;
 	char err[400];
 
+	if (text && !hca_device_parse(text, &device, err, sizeof(err))) {
+		fprintf(stderr, "softhca: SOFTHCA_DEVICE=%s: %s\n", text, err);
+		return 2;
+	}
 	if (!hca_options_check(err, sizeof(err)) &&
 	    (!faults || !faults_check(faults, err, sizeof(err))))
 		return 0;

@@ -68,40 +68,11 @@ static bool parse_DEVICES(const char *text, uint32_t *out)
 	return true;
 }
 
-static bool device_word(const char *word, struct hca_device *out)
-{
-	static const struct {
-		const char *word;
-		uint32_t ooo, force; /* UINT32_MAX: as it is */
-	} words[] = {
-		{"ooo=none", 0, 0}, {"ooo=rw", 1, 1},
-		{"order-force=0", UINT32_MAX, 0}, {"order-force=1", UINT32_MAX, 1},
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(word, words[i].word))
-			continue;
-		if (words[i].ooo != UINT32_MAX)
-			out->ooo = words[i].ooo;
-		out->order_force = words[i].force;
-		return true;
-	}
-	return false;
-}
-
-/* Later words count. */
 static bool parse_DEVICE(const char *text, struct hca_device *out)
 {
-	char copy[256], *save, *word;
+	char err[200];
 
-	*out = (struct hca_device){ 0 };
-	if (strlen(text) >= sizeof(copy))
-		return false;
-	strcpy(copy, text);
-	for (word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
-		if (!device_word(word, out))
-			return false;
-	return true;
+	return hca_device_parse(text, out, err, sizeof(err));
 }
 
 static bool parse_STR(const char *text, const char **out)

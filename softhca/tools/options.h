@@ -10,20 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "softhca/tools/profile.h"
+
 enum { HCA_MAX_DEVICES = 4 }; /* sysfs_tree.cmake writes as many trees */
 
 enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
-
-struct hca_device { /* what the device can, of what devices differ in */
-	uint32_t ooo;	  /* enum hca_order that queue pairs have where the program does not say: adaptive routing */
-	bool order_force; /* the program may say */
-};
 
 /* X(field, NAME, TYPE, "default", "help"); TYPE is one of
  *   LINK  enum hca_link: eth or ib
  *   MTU   uint32_t: 256, 512, 1024, 2048 or 4096; 0 when unset
  *   DEVICES  uint32_t, 1 to 4
- *   DEVICE  struct hca_device: NAME=VALUE, separated by commas
+ *   DEVICE  struct hca_device, see profile.h
  *   BOOL  bool: 0 or 1
  *   UINT  uint32_t, decimal, 0 to 4294967295
  *   STR   const char *: any text, NULL when unset and the default is "" */
@@ -32,8 +29,8 @@ struct hca_device { /* what the device can, of what devices differ in */
 	X(mtu, "SOFTHCA_MTU", MTU, "",                                                             \
 	  "active MTU of the port: 256, 512, 1024, 2048, 4096; unset: what the interface carries") \
 	X(devices, "SOFTHCA_DEVICES", DEVICES, "1", "devices to show: 1 to 4 (mlx5_0, mlx5_1, ...)")  \
-	X(device, "SOFTHCA_DEVICE", DEVICE, "",                                                        \
-	  "what the device can, NAME=VALUE,...: ooo=none|rw, order-force=0|1")                       \
+	X(device, "SOFTHCA_DEVICE", DEVICE, "cx7",                                                 \
+	  "which device, and what it has or lacks: [PROFILE][,NAME[=VALUE]...], see below")        \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
 	X(addr, "SOFTHCA_ADDR", STR, "", "IP address of the port; unset: the first one that is up") \
 	X(shm, "SOFTHCA_SHM", BOOL, "1", "0: UDP between processes of one host, too")              \

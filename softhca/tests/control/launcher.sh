@@ -4,6 +4,7 @@
 set -u
 softhca=$1 library=$2
 bad=0
+dir0=$(mktemp)
 check() {
 	local what=$1
 	shift
@@ -26,6 +27,9 @@ for name in $("$softhca" --help | grep -oE '^  --[a-z-]+|^  SOFTHCA_[A-Z_]+'); d
 	check "$name in the manual" grep -qF -- "$name" "$docs/softhca.md"
 	check "$name in the man page" grep -qF -- "$name" <(tr -d '\\' <"$docs/softhca.1")
 done
+for name in $("$softhca" --help | sed -n '/^SOFTHCA_DEVICE=/,$ s/^  \([a-z0-9-]*\) .*/\1/p'); do
+	check "capability $name in the manual" grep -q "^| \`$name" "$docs/softhca.md"
+done
 check "version" grep -q '^softhca [0-9]' <("$softhca" --version)
 check "no command" status 2 "$softhca"
 check "unknown option" status 2 "$softhca" --no-such-option true
@@ -44,6 +48,17 @@ check "unknown variables are reported" grep -q SOFTHCA_TYPO \
 	<(SOFTHCA_TYPO=1 "$softhca" ibv_devinfo 2>&1)
 check "a bad value is refused" status 2 "$softhca" --link=token-ring ibv_devinfo
 check "it is named" grep -q 'SOFTHCA_LINK=token-ring' <("$softhca" --link=token-ring true 2>&1)
+check "an unknown device is refused" status 2 "$softhca" --device=cx9 true
+check "it is named" grep -q 'SOFTHCA_DEVICE=cx9: "cx9" is no capability' <("$softhca" --device=cx9 true 2>&1)
+check "a capability is refused by what it may be" grep -q 'relaxed-only is one of: no yes' \
+	<("$softhca" --device=cx7,relaxed-only=maybe true 2>&1)
+for device in cx5:4119:16 cx6dx:4125:22 cx7:4129:28 cx8:4131:40 bf3:41692:32; do
+	IFS=: read -r name part firmware <<<"$device"
+	"$softhca" --device="$name,relaxed-only" ibv_devinfo >"$dir0" 2>&1
+	check "$name: part number" grep -q "vendor_part_id:[[:space:]]*$part$" "$dir0"
+	check "$name: firmware" grep -q "fw_ver:[[:space:]]*$firmware\." "$dir0"
+done
+rm -f "$dir0"
 check "a bad schedule is refused" status 2 "$softhca" --faults=drop=2 true
 check "once" test "$(SOFTHCA_FAULTS='drop all; mut at 1s' "$softhca" ibv_devinfo 2>&1 | wc -l)" = 1
 check "a clause for another process too" status 2 "$softhca" --faults='pe 3: drop' true
