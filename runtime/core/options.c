@@ -258,22 +258,29 @@ static uint64_t options_symmetric_size(void)
 	unit = *end ? strchr(units, *end | 32) : NULL;
 	if (unit)
 		n *= (double)((uint64_t)1024 << 10 * (unit - units));
-	if (n > 0 && n < (double)(1ull << 62) && (unit ? !end[1] || (end[1] | 32) == 'b' : !*end))
+	if (n > 0 && n <= (double)(4ull << 40) && (unit ? !end[1] || (end[1] | 32) == 'b' : !*end))
 		return (uint64_t)n;
 	gdri_warn("NVSHMEM_SYMMETRIC_SIZE=%.60s is not a size (1.5G, 512M, bytes): not used", text);
 	return 0;
 }
 
-uint64_t gdri_options_nvshmem_heap(bool on_gpu)
+void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu)
 {
-	const uint64_t least = on_gpu ? 2ull << 30 : 0, own = 64ull << 20;
+	const uint64_t least = 2ull << 30, most = 128ull << 30, own = 64ull << 20;
 	const char *set = getenv("GDR_HEAP_SIZE");
-	uint64_t size = set && *set ? 0 : options_symmetric_size();
+	uint64_t size;
 
 	if (set && *set)
-		return 0;
-	size = size ? size + own : 0;
-	return size > least ? size : least;
+		return;
+	size = options_symmetric_size();
+	if (size)
+		opt->heap_size = size + own;
+	if (!on_gpu)
+		return;
+	if (!size || opt->heap_size < least)
+		opt->heap_size = least;
+	if (!opt->heap_max)
+		opt->heap_max = opt->heap_size > most ? opt->heap_size : most;
 }
 
 int gdri_options_check(const struct gdri_options *opt)

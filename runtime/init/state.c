@@ -249,7 +249,6 @@ static bool heap_on_gpu(const struct gdri_state *st)
 static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 {
 	char why[160];
-	size_t size;
 
 	if (!attr)
 		return 0;
@@ -260,11 +259,10 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 	st->attr = attr;
 	if (!!attr->bootstrap + !!attr->uniqueid + !!attr->mpi_comm > 1)
 		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: bootstrap, uniqueid and mpi_comm exclude each other");
-	size = attr->heap_size;
-	if (!size && st->nvshmem)
-		size = gdri_options_nvshmem_heap(heap_on_gpu(st));
-	if (size && take_heap_size(st, size))
+	if (attr->heap_size && take_heap_size(st, attr->heap_size))
 		return -GDR_EOPTION;
+	if (!attr->heap_size && st->nvshmem)
+		gdri_options_nvshmem_heap(&st->opt, heap_on_gpu(st));
 	if (attr->ctx_queues > 255)
 		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: %u queues to each PE for contexts; at most 255",
 				 attr->ctx_queues);

@@ -272,7 +272,18 @@ static void parsers(void **state)
 	assert_int_equal(gdri_edit_distance("kitten", "sitting"), 3);
 }
 
-/* A program for NVSHMEM: its size and the library's 64 MiB, on a GPU 2 GiB at least, unless GDR_HEAP_SIZE is set. */
+static void expect_nvshmem_heap(bool on_gpu, uint64_t size, uint64_t max)
+{
+	struct gdri_options opt;
+
+	assert_int_equal(gdri_options_read(&opt, NULL), 0);
+	gdri_options_nvshmem_heap(&opt, on_gpu);
+	assert_int_equal(opt.heap_size, size);
+	assert_int_equal(opt.heap_max, max);
+}
+
+/* A program for NVSHMEM: its size and the library's 64 MiB; on a GPU 2 GiB at least, and the heap grows; unless
+ * GDR_HEAP_SIZE is set. */
 static void the_heap_of_nvshmem(void **state)
 {
 	static const struct {
@@ -282,7 +293,7 @@ static void the_heap_of_nvshmem(void **state)
 		{"", 0}, {"nonsense", 0}, {"5x", 0}, {"-1G", 0}, {"1Gx", 0}, {"1048576", 1 << 20}, {"512K", 512 << 10},
 		{"64m", 64 << 20}, {"1.5G", 3ull << 29}, {"3GB", 3ull << 30}, {"2e9", 2000000000}, {"1T", 1ull << 40},
 	};
-	const uint64_t own = 64 << 20, least = 2ull << 30;
+	const uint64_t own = 64 << 20, host = 256 << 20, least = 2ull << 30, most = 128ull << 30;
 	uint64_t size;
 	size_t i;
 
@@ -292,14 +303,17 @@ static void the_heap_of_nvshmem(void **state)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		setenv("NVSHMEM_SYMMETRIC_SIZE", sizes[i].text, 1);
 		size = sizes[i].size ? sizes[i].size + own : 0;
-		assert_int_equal(gdri_options_nvshmem_heap(false), size);
-		assert_int_equal(gdri_options_nvshmem_heap(true), size > least ? size : least);
+		expect_nvshmem_heap(false, size ? size : host, 0);
+		size = size > least ? size : least;
+		expect_nvshmem_heap(true, size, size > most ? size : most);
 	}
 	setenv("GDR_HEAP_SIZE", "1g", 1);
-	assert_int_equal(gdri_options_nvshmem_heap(true), 0);
+	expect_nvshmem_heap(true, 1 << 30, 0);
 	unsetenv("GDR_HEAP_SIZE");
 	unsetenv("NVSHMEM_SYMMETRIC_SIZE");
-	assert_int_equal(gdri_options_nvshmem_heap(true), least);
+	setenv("GDR_HEAP_MAX", "8g", 1);
+	expect_nvshmem_heap(true, least, 8ull << 30);
+	unsetenv("GDR_HEAP_MAX");
 }
 
 int main(void)
