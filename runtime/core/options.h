@@ -51,10 +51,10 @@ int gdri_options_read(struct gdri_options *opt, char *const *env);
 int gdri_option_set(struct gdri_options *opt, const char *name, const char *value, char *why,
 		    size_t room);
 
-/* The heap of a program that was written for NVSHMEM, whose heap is memory of a GPU or not, unless GDR_HEAP_SIZE is set:
- * as large as NVSHMEM_SYMMETRIC_SIZE says, and what the library needs of it. Programs count on a heap that grows as
- * long as the GPU has memory: there it has 2 GiB at least, and grows up to GDR_HEAP_MAX, 128 GiB where that is not set,
- * which is what NVSHMEM reserves. */
+/* The heap of a program that was written for NVSHMEM, whose heap is memory of a GPU or not, unless GDR_HEAP_SIZE
+ * is set: as large as NVSHMEM_SYMMETRIC_SIZE says, and what the library needs of it. Programs count on a heap that
+ * grows as long as the GPU has memory: there it has 2 GiB at least, and grows up to GDR_HEAP_MAX, 128 GiB where that
+ * is not set, which is what NVSHMEM reserves. */
 void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu);
 
 /* Rules that tie options to each other or go beyond a range. */

@@ -78,7 +78,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 	bool alone;
 
 	if (!st->any_net)
-		return 0;
+		return st->nvshmem ? GDRI_DEV_LOCAL_SYNC : 0;
 	alone = st->heap->cuda && st->net->queues_near;
 	flags |= GDRI_DEV_NIC_ATOMICS;
 	for (int i = 0; i < st->n_pes; i++) {

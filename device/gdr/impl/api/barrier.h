@@ -247,7 +247,7 @@ GDR_DEVICE int gdri_barrier_flat(struct gdri_dev *dev, int quiet)
 	GDRI_FOUND(to);
 	GDRI_FOUND(from);
 	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
-	gdri_fence_release_sys();
+	gdri_release_to_all(quiet);
 	if (gdri_unlikely(failed | latched | broken))
 		return gdri_flat_odd(dev, quiet);
 	gdri_st_fenced_u64(to, epoch);

@@ -118,6 +118,17 @@ GDR_DEVICE void gdri_fence_release_nic(void)
 		gdri_fence_release_sys();
 }
 
+/* Before all PEs are told that this one has come, where all are mapped. NVSHMEM's sync shows them no puts, only what
+ * was stored in the own heap: the other GPUs read that through this GPU's second-level cache, where a fence of the
+ * GPU's scope leaves it. Pairs with the acquire of who hears. */
+GDR_DEVICE void gdri_release_to_all(int puts)
+{
+	if (!puts && gdri_k(gdri_dev(), flags) & GDRI_DEV_LOCAL_SYNC)
+		gdri_fence_release_gpu();
+	else
+		gdri_fence_release_sys();
+}
+
 /* A fixed function of the block: all operations of a thread to one PE use one
  * queue, which executes them in order. Golden-ratio hash: even over runs of
  * block numbers for any n, without a division. */

@@ -29,6 +29,7 @@ struct gdri_coll {
 	uint32_t op; /* for messages */
 	int view, n, me; /* who takes part, how many, own number among them */
 	int lane, root;
+	int arrival; /* a sync alone: gdri_release_to_all */
 };
 
 /* Number in the team. */

@@ -72,6 +72,7 @@ GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, 
 	c->view = GDRI_V_TEAM;
 	c->n = c->team->n;
 	c->me = c->team->me;
+	c->arrival = 0;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
 	/* pairs with nothing: calls of a team are in the order of the program */
 	return (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&c->team->err);
@@ -230,7 +231,7 @@ GDRI_NOINLINE int gdri_team_sync(const struct gdri_coll *c)
 
 	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
 	/* the stores of the threads that this one speaks for; pairs with the acquire in hear */
-	gdri_fence_release_sys();
+	gdri_release_to_all(!c->arrival);
 	if (gdri_unlikely(broken))
 		ret = gdri_broken(c->dev, id, c->op);
 	if (ret)
@@ -277,6 +278,7 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 		if (failed == -GDR_ETIMEOUT || failed == -GDR_EPEERLOST || failed == -GDR_EABORTED)
 			return gdri_coll_fail(&c, failed);
 	}
+	c.arrival = !quiet;
 	ret = gdri_coll_sync(&c);
 	if (ret)
 		gdri_coll_fail(&c, ret);

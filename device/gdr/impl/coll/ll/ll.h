@@ -87,7 +87,7 @@ GDR_DEVICE int gdri_ll_met(const struct gdri_ll *l, int ret)
 GDRI_NOINLINE int gdri_ll_clean(struct gdri_team *t, int scope, uint32_t op, uint64_t *area, size_t elements,
 				uint32_t block)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
+	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
 	int ret = 0;
 
 	GDRI_BY_ABI(gdri_ll_clean);
@@ -175,7 +175,7 @@ GDR_DEVICE int gdri_ll_look(const uint64_t *p, uint64_t seq, uint64_t *v)
 GDRI_NOINLINE int gdri_ll_wait(struct gdri_team *t, uint32_t op, int from, const uint64_t *p, uint64_t seq,
 			       int left, int apart, int rows)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0};
+	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
 	struct gdri_waiter w;
 	uint64_t v;
 	int ret;
