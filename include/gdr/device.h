@@ -250,7 +250,8 @@ GDR_FLOAT_TYPES(GDRI_DECLARE_AMO_FLOAT)
  * its index is returned, (size_t)-1 when no word counts or the call fails; some: the indices of those
  * that hold, at least one, go to `indices`, their number is returned, 0 when no word counts. _vector: a
  * value for each word. _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, or that of
- * an empty set, and no error is recorded; GDR_TIMEOUT bounds them too, and its end is one.
+ * an empty set, and no error is recorded; GDR_TIMEOUT bounds them too, and its end is one. A wait that is to fail, for
+ * what reason ever, looks once more: what has come by then is success.
  * @include waits.c
  * @{ */
 #define GDRI_DECLARE_SETS(name, T, tail, ...)                                                      \

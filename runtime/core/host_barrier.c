@@ -26,17 +26,19 @@ static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t val
 	return ret;
 }
 
-static int somebody_left(const struct gdri_state *st, const char *what)
+/* The PE that left first; -1: none. The word is a peer's to write. */
+static int host_barrier_left(const struct gdri_state *st)
 {
-	const struct gdri_dev *dev = gdri_host_dev(st);
-	/* relaxed: nothing else is read through it; a peer's to write */
-	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
-	int pe, culprit;
+	/* acquire: what it told before is seen by the look behind; pairs with the release in tell_of_leaving */
+	uint64_t left = __atomic_load_n(&gdri_host_dev(st)->ctl->left, __ATOMIC_ACQUIRE);
 
-	if (!left || left > (uint64_t)st->n_pes)
-		return 0;
-	pe = (int)left - 1;
-	culprit = gdri_blame_notice(dev, pe);
+	return left <= (uint64_t)st->n_pes ? (int)left - 1 : -1;
+}
+
+static int somebody_left(const struct gdri_state *st, int pe, const char *what)
+{
+	int culprit = gdri_blame_notice(gdri_host_dev(st), pe);
+
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else
@@ -49,19 +51,19 @@ static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_waiter w;
-	int ret;
+	int ret, left;
 
 	gdri_wait_begin(&w, GDRI_MEET, pe, gdri_heap_offset(dev, word));
 	w.limit.start_ns = w.limit.still_ns = start; /* the limit is one for all rounds */
 	for (;;) {
+		left = host_barrier_left(st);
 		/* acquire: pairs with the partner's release, or the NIC's order */
 		*value = gdri_ld_acquire_sys_u64(word);
 		if ((*value & COUNT) == (st->host_barriers & COUNT))
 			break;
-		ret = somebody_left(st, what);
-		if (ret) {
+		if (left >= 0) {
 			gdri_wait_leave(dev, &w);
-			return ret;
+			return somebody_left(st, left, what);
 		}
 		ret = gdri_wait_step(dev, &w);
 		if (!ret)
@@ -106,6 +108,7 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 	struct gdri_qp *qp;
 
 	if (dev->peers[pe].base) {
+		gdri_fence_release_sys(); /* pairs with the acquire in host_barrier_left */
 		gdri_p2p_store(dev->peers[pe].base + off, value, 8);
 		return;
 	}
@@ -131,10 +134,10 @@ static int all_complete(struct gdri_dev *dev)
 	return 1;
 }
 
-void gdri_host_barrier_settle(struct gdri_state *st)
+void gdri_host_barrier_settle(struct gdri_state *st, int ms)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
-	uint64_t deadline = gdri_deadline_ns(500);
+	uint64_t deadline = gdri_deadline_ns(ms);
 	uint32_t round = 0;
 
 	/* on GPUs kernels have ended, and what they posted is their own matter */
@@ -150,5 +153,5 @@ void gdri_host_barrier_leave(struct gdri_state *st)
 
 	for (int i = 1; i < st->n_pes; i++)
 		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
-	gdri_host_barrier_settle(st);
+	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
 }

@@ -16,8 +16,10 @@ struct gdri_state;
 #define GDRI_HOST_BARRIER_TROUBLE (~0ull)
 int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word);
 
-/* Until what this PE told is complete, or failed: a queue is not to go with an operation under way. 0.5 s at most. */
-void gdri_host_barrier_settle(struct gdri_state *st);
+/* Until what this PE told is complete, or failed, or the time is over: a queue is not to go with an operation under
+ * way, for so long. */
+#define GDRI_SETTLE_MS 500
+void gdri_host_barrier_settle(struct gdri_state *st, int ms);
 
 /* Tells the others that this PE goes and comes to no barrier again; takes 0.5 s at most. */
 void gdri_host_barrier_leave(struct gdri_state *st);

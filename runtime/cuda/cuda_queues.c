@@ -133,9 +133,13 @@ static int cuda_queues_quiet(struct gdri_state *st, struct view *v, uint64_t *ta
 {
 	struct timespec nap = {0, 20000};
 	size_t i, pending;
-	int ret, status = 0, first = 1;
+	int ret, why, status = 0, first = 1;
 
 	for (;; first = 0) {
+		/* before the look, which may have been long ago. relaxed: the flag carries nothing */
+		why = __atomic_load_n(st->abort_word, __ATOMIC_RELAXED) ? -GDR_EABORTED
+		      : gdri_now_ns() > deadline			? -GDR_ETIMEOUT
+									: 0;
 		ret = view_refresh(st, v);
 		for (i = 0, pending = 0; !ret && i < v->n; i++) {
 			if (first)
@@ -152,11 +156,8 @@ static int cuda_queues_quiet(struct gdri_state *st, struct view *v, uint64_t *ta
 		}
 		if (ret || !pending)
 			return ret ? ret : status;
-		/* relaxed: the flag carries nothing */
-		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
-			return -GDR_EABORTED;
-		if (gdri_now_ns() > deadline)
-			return -GDR_ETIMEOUT;
+		if (why)
+			return why;
 		nanosleep(&nap, NULL);
 	}
 }

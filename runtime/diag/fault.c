@@ -4,6 +4,7 @@
 #include <gdr/device.h>
 
 #include "runtime/core/clock.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
@@ -13,6 +14,7 @@
 #define OFFSET offsetof(struct gdri_ctl, fault)
 #define TELL_MS 1000 /* all others, in one attempt */
 #define ATTEMPTS 50 /* of the monitor: queues without room */
+#define SETTLE_MS 50 /* for what this PE posted before */
 
 /* Every record, those of queues that the host looked at (CUDA) last. */
 static const struct gdri_error *fault_record(const struct gdri_state *st, unsigned int i)
@@ -129,10 +131,15 @@ static bool tell_gpus(struct gdri_state *st, int but)
 	return tell_near(st, but, deadline) && far;
 }
 
-/* All others but `but`. */
+/* All others but `but`. What this PE told them before the error arrives first, whichever queue it went by: a wait that
+ * hears of the error looks for that once more. */
 static bool fault_tell_all(struct gdri_state *st, int but)
 {
-	bool hosts = tell_hosts(st, but);
+	bool hosts;
+
+	gdri_host_barrier_settle(st, SETTLE_MS);
+	gdri_fence_release_sys(); /* as a queue's order; pairs with the acquire fence in gdri_wait_step */
+	hosts = tell_hosts(st, but);
 
 	return (!st->cuda || tell_gpus(st, but)) && hosts;
 }

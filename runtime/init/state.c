@@ -416,7 +416,7 @@ static int state_part(struct gdri_state *st, int status)
 	ret = gdri_host_barrier(st, "finalize", 0);
 	if (!ret) {
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
-		gdri_host_barrier_settle(st); /* while the others are there to answer */
+		gdri_host_barrier_settle(st, GDRI_SETTLE_MS); /* while the others are there to answer */
 		gdri_agree(st, "finalize", NULL, NULL, 0);
 	}
 	told = gdri_fault_heard_of(st);

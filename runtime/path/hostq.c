@@ -139,19 +139,20 @@ void gdri_hostq_show(const struct gdri_hostq *q, struct gdri_dev *host_view)
 static int hostq_await(struct gdri_state *st, struct gdri_qp *qp, uint64_t target, uint64_t deadline,
 		       bool *done)
 {
-	int ret;
+	int ret, why;
 
 	for (uint32_t round = 0;; round++) {
+		/* before the look, which may have been long ago. relaxed: the flag carries nothing */
+		why = __atomic_load_n(st->abort_word, __ATOMIC_RELAXED) ? -GDR_EABORTED
+		      : gdri_now_ns() > deadline			? -GDR_ETIMEOUT
+									: 0;
 		gdri_poll(&st->hostq->dev, qp);
 		ret = gdri_qp_test(qp, target);
 		*done = ret != 0;
 		if (ret)
 			return ret < 0 ? ret : 0;
-		/* relaxed: the flag carries nothing */
-		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
-			return -GDR_EABORTED;
-		if (gdri_now_ns() > deadline)
-			return -GDR_ETIMEOUT;
+		if (why)
+			return why;
 		gdr_pause(round);
 	}
 }

@@ -158,14 +158,16 @@ static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 /* Until what the lane posted is complete. */
 static int link_await(struct gdri_state *st, struct lane *l, uint64_t deadline)
 {
+	bool late;
 	int done;
 
 	for (uint32_t round = 0;; round++) {
+		late = gdri_now_ns() > deadline; /* before the look, which may have been long ago */
 		gdri_poll(st->dev, l->qp);
 		done = gdri_qp_test(l->qp, l->target);
 		if (done)
 			return done < 0 ? done : 0;
-		if (gdri_now_ns() > deadline)
+		if (late)
 			return -GDR_ETIMEOUT;
 		gdr_pause(round);
 	}

@@ -73,25 +73,32 @@ static bool gather_lost(const struct gdri_state *st, const struct gdri_team *t)
 	return false;
 }
 
+/* Why a wait for the team is to end; 0: it isn't. */
+static int gather_reason(const struct gdri_state *st, const struct gdri_team *t, uint64_t deadline)
+{
+	if (gather_lost(st, t))
+		return -GDR_EPEERLOST;
+	/* relaxed: the flag carries nothing */
+	if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+		return -GDR_EABORTED;
+	return gdri_now_ns() > deadline ? -GDR_ETIMEOUT : 0;
+}
+
 /* From the GPU's memory, by copies. */
 static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
 		     uint64_t deadline)
 {
 	const uint64_t *word = &c->team->chan[from].note;
 	uint64_t value = 0;
-	int ret;
+	int ret, why;
 
 	for (uint32_t round = 0;; round++) {
+		why = gather_reason(st, c->team, deadline); /* before the look: the word may have come before it */
 		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
-		if (gather_lost(st, c->team))
-			return -GDR_EPEERLOST;
-		/* relaxed: the flag carries nothing */
-		if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
-			return -GDR_EABORTED;
-		if (gdri_now_ns() > deadline)
-			return -GDR_ETIMEOUT;
+		if (why)
+			return why;
 		gdr_pause(round);
 	}
 }

@@ -114,7 +114,7 @@ int gdri_team_unmake(struct gdri_state *st, gdr_team_t team)
 		gdri_error("gdr_team_destroy: out of memory");
 	ret = gdri_team_gather(st, team, "gdr_team_destroy", mine, all);
 	if (ret)
-		gdri_host_barrier_settle(st);
+		gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
 	if (!all)
 		ret = -GDR_ENOMEM;
 	free(all);

@@ -66,6 +66,11 @@ static inline struct fake_qp *fake_qp_to(struct fake *f, int pe)
 	return &f->qps[(unsigned)pe * f->opt.n_slots];
 }
 
+/* Called in each pause of a wait, between its look at the condition and that at all else, and in front of each look at
+ * the clock; NULL: nothing is. */
+extern void (*fake_on_pause)(unsigned round);
+extern void (*fake_on_clock)(void);
+
 /* Symmetric address in PE 0's heap, and the same object of another PE. */
 static inline void *fake_sym(struct fake *f, uint64_t off)
 {

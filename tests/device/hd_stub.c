@@ -6,15 +6,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <gdr.h>
+#include "tests/device/fake_nic.h"
 
 struct gdri_dev *gdri_dev_state;
+void (*fake_on_pause)(unsigned round);
+void (*fake_on_clock)(void);
 static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
 __thread const struct gdri_hd_thread *gdri_hd_self
 	__attribute__((tls_model("initial-exec"))) = &outside;
 
 void gdri_hd_pause(unsigned round)
 {
+	if (fake_on_pause)
+		fake_on_pause(round);
 	if (round & 1)
 		sched_yield();
 }
@@ -23,6 +27,8 @@ uint64_t gdri_hd_clock_ns(void)
 {
 	struct timespec ts;
 
+	if (fake_on_clock)
+		fake_on_clock();
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }

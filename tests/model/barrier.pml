@@ -11,6 +11,8 @@
  *                                             (assertion violated k<=given)
  *  - nobody else has to wait for its own limit
  *                                             (invalid end state)
+ *  - nobody gives up in front of a word that was there: of those there before the reason was told
+ *                                             (assertion violated k>here, k>was[(..)])
  *
  * The NO_* macros take a safeguard out. */
 
@@ -32,6 +34,7 @@ byte word[PES * ROUNDS];	/* gdri_ctl.barrier of each PE; FLAT: gdri_ctl.flat */
 byte come[PES];			/* the call that a PE has come to */
 bit told[PES], broken[PES];	/* gdri_ctl.broken: on its way, there */
 byte given = 255;		/* the call that was given up */
+byte was[PES * ROUNDS];		/* the words at that time */
 
 /* What was told arrives some time. */
 active proctype arrives()
@@ -61,21 +64,56 @@ inline give_up()
 #endif
 }
 
+/* The look behind the reason: whether the wait fails. */
+inline last_look(at)
+{
+	here = WORD(me, at);
+#ifdef NO_LAST_LOOK
+	failed = 1;
+#else
+	failed = here < k;
+#endif
+	if
+	:: failed -> knows = 1
+	:: else -> skip
+	fi
+}
+
 /* Until the word of the round is there. */
 inline hear(at)
 {
 	if
 	:: WORD(me, at) >= k -> skip
 #ifndef NO_LOOK_WAITING
-	:: broken[me] -> failed = 1; knows = 1
+	:: broken[me] ->
+		atomic { last_look(at); assert(!failed || k > was[me * ROUNDS + at]) }
 #endif
-	:: atomic { given == 255 -> given = k } -> give_up(); failed = 1; knows = 1
-	fi
+	:: atomic { given == 255 ->
+			last_look(at);
+			assert(!failed || k > here);
+			if
+			:: failed ->
+				given = k;
+				i = 0;
+				do
+				:: i < PES * ROUNDS -> was[i] = word[i]; i = i + 1
+				:: else -> break
+				od
+			:: else -> skip
+			fi
+		};
+		if
+		:: failed -> give_up()
+		:: else -> skip
+		fi
+	fi;
+	i = 0;
+	here = 0
 }
 
 proctype pe(byte me)
 {
-	byte k = 0, round, step, i;
+	byte k = 0, round, step, i, here;
 	bit failed, knows = 0;
 
 	do

@@ -94,7 +94,7 @@ GDRI_NOINLINE int gdri_amo_lost(struct gdri_dev *dev, struct gdri_waiter *w, uin
 	away = (away < most ? away : most) * draw >> 16;
 	do
 		ret = gdri_wait_step(dev, w);
-	while (!ret && gdr_clock_ns() - begin < away);
+	while (!ret && !w->ends && gdr_clock_ns() - begin < away);
 	return ret;
 }
 

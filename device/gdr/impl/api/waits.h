@@ -120,6 +120,9 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
 	while (!(*n = gdri_set_look(s, mode))) {
 		if (deadline != GDRI_NO_LIMIT && gdr_clock_ns() >= deadline) {
+			*n = gdri_set_look(s, mode); /* what came between the look and the clock's */
+			if (*n)
+				break;
 			gdri_wait_leave(dev, &w);
 			return GDRI_AT_LIMIT;
 		}

@@ -26,16 +26,35 @@ GDR_DEVICE int gdri_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	return !gdri_sq_publish_later(dev, qp, r, 1, 0, GDRI_WINDOW);
 }
 
+/* The queue to pe whose words the one at `off` is to follow: that of a given up collective, unless it failed; else the
+ * caller's. */
+GDR_DEVICE_COLD struct gdri_qp *gdri_tell_by(const struct gdri_dev *dev, int pe, uint64_t off)
+{
+	struct gdri_qp *own = gdri_qp_to(dev, pe, 0), *qp = own - gdri_slot(dev);
+	uint64_t team = (off - offsetof(struct gdri_ctl, team_broken)) / sizeof(uint64_t);
+
+	if (off >= offsetof(struct gdri_ctl, team_broken) && team < (uint64_t)dev->n_teams)
+		qp += dev->teams[team].queue;
+	else if (off != offsetof(struct gdri_ctl, broken))
+		return own;
+	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err) ? own : qp; /* a hint: pairs with nothing */
+}
+
 /* The word of pe's control area at `off`. */
 GDR_DEVICE_COLD void gdri_tell_word(struct gdri_dev *dev, int pe, uint64_t off, uint64_t value)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
+	struct gdri_qp *qp;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (dev->peers[pe].base) /* carries no data: pairs with nothing */
+	/* what this PE told before: pairs with the acquire fence in gdri_wait_step; a queue has an order of its own */
+	gdri_fence_release_sys();
+	if (dev->peers[pe].base) {
 		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
-	else if (gdri_n_slots(dev) && qp->sq)
-		gdri_tell_queue(dev, qp, off, value);
+	} else if (gdri_n_slots(dev)) {
+		qp = gdri_tell_by(dev, pe, off);
+		if (qp->sq)
+			gdri_tell_queue(dev, qp, off, value);
+	}
 }
 
 #endif

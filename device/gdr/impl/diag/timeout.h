@@ -128,16 +128,22 @@ GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_wait_over(dev, w);
 }
 
-/* It ends with the status w->found, because of w->culprit: in w, or each step would keep them over those before. */
+/* The condition does not hold at the look behind the reason either. The wait ends with the status w->found, because of
+ * w->culprit: in w, or each step would keep them over those before. */
 GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int stands;
+	int stands = w->found;
 
 	GDRI_DEV_CONSTANT(dev);
+	if (w->culprit == GDRI_TOLD) {
+		gdri_wait_leave(dev, w);
+		return stands;
+	}
 	if (!w->error)
 		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, w->found);
 	/* before the notices, which wait to arrive */
-	stands = gdri_waits_together(w) ? gdri_broken_set(dev, w->team, w->op, w->found, w->culprit) : w->found;
+	if (gdri_waits_together(w))
+		stands = gdri_broken_set(dev, w->team, w->op, w->found, w->culprit);
 	gdri_note_failure(dev, stands);
 	if (w->found == -GDR_EPEERLOST)
 		gdri_lost_found(dev, w->culprit);
@@ -348,8 +354,7 @@ GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
 }
 
 /* A look at all else than the condition: one step behind the other, so that their frames do not stand on each other.
- * 0; < 0: the status with which the wait fails, because of w->culprit; > 0: -status of the collective, which others
- * gave up: the wait has been left. */
+ * 0; < 0: the status with which the wait fails, because of w->culprit. */
 GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	int32_t lost;
@@ -365,8 +370,8 @@ GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 	}
 	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
 	if (status) {
-		gdri_wait_leave(dev, w);
-		return -status;
+		w->culprit = GDRI_TOLD;
+		return status;
 	}
 	status = gdri_timeout_failed(dev, w);
 	return status ? status : gdri_wait_blame(dev, w);
@@ -377,6 +382,8 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 	uint64_t now;
 	int due;
 
+	if (gdri_unlikely(w->ends))
+		return gdri_wait_fail(dev, w);
 	gdri_wait_heartbeat(dev, w->rec);
 	due = gdri_limit_pause(dev, &w->limit, w->round++, &now);
 	if (gdri_likely(!due))
@@ -385,10 +392,13 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 		w->culprit = w->peer;
 	else
 		due = gdri_wait_check(dev, w);
-	if (due >= 0)
-		return -due;
+	if (!due)
+		return 0;
 	w->found = due;
-	return gdri_wait_fail(dev, w);
+	w->ends = 1;
+	/* the reason before the caller's look: pairs with the release fence of who tells it (gdri_tell_word) */
+	gdri_fence_acquire_sys();
+	return 0;
 }
 
 #endif

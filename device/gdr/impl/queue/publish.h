@@ -52,21 +52,21 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	struct gdri_limit limit;
 	uint64_t ready;
 	uint32_t round = 0, seen = 0; /* the end of the last one: whether it moves */
-	int ret;
+	int ret, over = 0;
 
 	GDRI_DEV_CONSTANT(dev);
 	gdri_limit_start(&limit);
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
+		if (over) /* and not there at the look behind it either */
+			return gdri_sq_give_up(dev, qp, limit.start_ns, over);
 		if ((uint32_t)ready != seen)
 			gdri_limit_anew(&limit);
 		seen = (uint32_t)ready;
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
 		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another one gave up */
 			return ret;
-		ret = gdri_limit_pass(dev, &limit, round++);
-		if (ret)
-			return gdri_sq_give_up(dev, qp, limit.start_ns, ret);
+		over = gdri_limit_pass(dev, &limit, round++);
 	}
 	return 0;
 }

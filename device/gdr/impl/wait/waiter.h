@@ -11,7 +11,8 @@
  *	gdri_wait_end(dev, &w);
  *
  * is bounded by GDR_TIMEOUT, ends on abort and on the loss of the peer, and after
- * 1 ms tells the other PEs whom it waits for. A loop that ends otherwise than by its
+ * 1 ms tells the other PEs whom it waits for. Whatever the reason to give up, the loop looks at its condition once more
+ * behind it: the step that learns the reason returns 0, the next one the status. A loop that ends otherwise than by its
  * condition or by gdri_wait_step calls gdri_wait_leave. */
 #ifndef GDRI_WAITER_H
 #define GDRI_WAITER_H
@@ -48,6 +49,8 @@ struct gdri_limit {
 	uint64_t next_ns;  /* next look at everything but the condition */
 };
 
+#define GDRI_TOLD (-2)
+
 struct gdri_waiter {
 	struct gdri_limit limit;
 	uint64_t addr;	   /* heap offset waited on, or 0 */
@@ -56,9 +59,10 @@ struct gdri_waiter {
 	uint16_t op;	   /* enum gdri_op */
 	int16_t team;	   /* whose collective it is part of; -1: no team's */
 	uint32_t round;
-	int32_t rec; /* published record, -1: none */
+	int16_t rec;	 /* published record, -1: none */
+	int16_t ends;	 /* 1: with the next step */
 	int32_t found;	 /* < 0: the status that the wait ends with, now or at its limit, */
-	int32_t culprit; /* because of this PE */
+	int32_t culprit; /* because of this PE; GDRI_TOLD: of what another PE told, which is recorded */
 	struct gdri_error *error; /* taken for that, or 0 */
 };
 
@@ -126,6 +130,7 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	w->team = -1;
 	w->round = 0;
 	w->rec = -1;
+	w->ends = 0;
 	w->found = 0;
 	w->error = 0;
 }
@@ -141,6 +146,7 @@ GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, u
 {
 	w->last = last;
 	gdri_limit_anew(&w->limit);
+	w->ends = 0;
 	w->found = 0;
 	if (w->error)
 		gdri_error_void(dev, w->error);
