@@ -79,6 +79,8 @@ enum prm_syndrome {
 	SYN_MKEY_MODE,
 	SYN_ORDER,
 	SYN_MKEY_ORDER,
+	SYN_MKEY_CHILD,
+	SYN_MKEY_ATOMIC = 0x45d3a4, /* the vendor's own: UCX, pull request 8218 */
 };
 
 /* Fills out and returns EREMOTEIO. */

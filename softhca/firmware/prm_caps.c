@@ -24,6 +24,8 @@ static const struct cap general[] = {
 	{0x14, 16, 5, 23},  /* log_max_srq */
 	{0x18, 16, 8, HCA_LOG_MAX_CQ}, /* log_max_cq_sz */
 	{0x18, 0, 5, 24},   /* log_max_cq */
+	{0x20, 23, 1, 1},   /* fixed_buffer_size */
+	{0x20, 0, 6, 16},   /* log_max_klm_list_size */
 	{0x1c, 23, 1, 1},   /* relaxed_ordering_write */
 	{0x1c, 16, 6, 24},  /* log_max_mkey */
 	{0x24, 16, 6, 4},   /* log_max_ra_req_dc */
@@ -101,6 +103,7 @@ static void fill_said(struct prm_cmd *cmd)
 	const struct hca_device *d = &hca_options()->device;
 	const struct cap said[] = {
 		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
+		{0x40, 23, 1, !d->indirect_atomic}, /* umr_modify_atomic_disabled */
 		{0x74, 22, 1, d->relaxed_only}, /* mkc_order_write_after_write_ro_only */
 	};
 

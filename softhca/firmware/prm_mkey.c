@@ -5,6 +5,7 @@
 
 #include "softhca/engine/dp.h"
 #include "softhca/firmware/prm.h"
+#include "softhca/strict/strict.h"
 #include "softhca/tools/options.h"
 #include "softhca/transport/wqe.h"
 
@@ -22,6 +23,28 @@ static uint32_t access_of(const uint8_t *mkc)
 	       (prm_get(mkc, MKC_RR) ? HCA_REMOTE_READ : 0u) |
 	       (prm_get(mkc, MKC_ATOMIC) ? HCA_REMOTE_ATOMIC : 0u) |
 	       (prm_get(mkc, MKC_RELAXED_WRITE) ? HCA_RELAXED_ORDERING : 0u);
+}
+
+/* The keys that an indirect one holds. A device that has relaxed order alone has its atomics there. */
+static int mkey_children(struct prm_cmd *cmd, const uint8_t *mkc, const uint8_t *p, uint32_t n)
+{
+	bool atomic = prm_get(mkc, MKC_ATOMIC) && !hca_options()->device.relaxed_only;
+
+	for (; n--; p += 16) {
+		const struct hca_mr *child = hca_find_mr(get_be32(p + 4));
+
+		if (!get_be32(p))
+			continue;
+		if (!child || child->pdn != prm_get(mkc, MKC_PD)) {
+			strict_command(RULE_MKEY_CHILD, "CREATE_MKEY: key 0x%08x", get_be32(p + 4));
+			return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_CHILD);
+		}
+		if (atomic && child->access & HCA_RELAXED_ORDERING) {
+			strict_command(RULE_MKEY_ATOMIC, "CREATE_MKEY: key 0x%08x", child->key);
+			return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_ATOMIC);
+		}
+	}
+	return 0;
 }
 
 /* n entries {length, key, address} behind the mailbox; those without length are none. */
@@ -54,6 +77,7 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 	struct ctl_pd *pd = pd_find(cmd->ctx, prm_get(mkc, MKC_PD));
 	uint32_t n = prm_get(cmd->in, CREATE_MKEY_ACTUAL);
 	bool later = prm_get(mkc, MKC_FREE);
+	int rc;
 
 	if (!pd)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_PD);
@@ -72,6 +96,11 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 	c->mr.window = HCA_INDIRECT;
 	c->mr.max_pieces = prm_get(mkc, MKC_OCTOWORDS);
 	c->mr.remote_inv = prm_get(mkc, MKC_EN_RINVAL);
+	if (prm_get(mkc, MKC_ATOMIC) && !hca_options()->device.indirect_atomic)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_ATOMIC);
+	rc = later ? 0 : mkey_children(cmd, mkc, cmd->in + CREATE_MKEY_IN_LEN, n);
+	if (rc)
+		return rc;
 	if (!later && fill_now(cmd, mkc, &c->mr, n))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_MODE);
 	if (mr_number(c)) {

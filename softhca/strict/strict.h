@@ -22,6 +22,13 @@ struct hca_srq;
 
 #define STRICT_SETTLE_NS 1000000000ull
 
+enum strict_rule {
+#define RULE(id, name, text, see) RULE_##id,
+#include "softhca/strict/strict_rules.def"
+#undef RULE
+	RULE_COUNT
+};
+
 extern bool strict_on;
 
 /* Reads SOFTHCA_STRICT. */
@@ -57,6 +64,9 @@ void strict_recv_look(struct hca_qp *qp);
 void strict_recv_taken(struct hca_qp *qp, uint16_t index);
 void strict_recv_completed(struct hca_qp *qp, uint16_t index);
 void strict_srq_destroy(struct hca_srq *srq);
+
+/* A firmware command breaks the rule. */
+void strict_command(enum strict_rule rule, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* What can still be judged when the process ends; true when something looks
  * wrong that may be on its way: ask again a little later, with last set. */

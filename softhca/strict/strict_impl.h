@@ -9,13 +9,6 @@
 #include "softhca/strict/strict.h"
 #include "softhca/transport/wqe.h"
 
-enum strict_rule {
-#define RULE(id, name, text, see) RULE_##id,
-#include "softhca/strict/strict_rules.def"
-#undef RULE
-	RULE_COUNT
-};
-
 /* ---- report ---- */
 
 /* The place of a mistake. All but the rule's text may be left out (0). */

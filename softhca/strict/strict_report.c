@@ -118,6 +118,20 @@ void strict_report(enum strict_rule rule, const struct strict_at *at, const char
 	report_emit(&t);
 }
 
+void strict_command(enum strict_rule rule, const char *fmt, ...)
+{
+	const struct strict_at nowhere = {.mark = STRICT_NO_MARK};
+	char text[256];
+	va_list ap;
+
+	if (!strict_on)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	strict_report(rule, &nowhere, "%s", text);
+}
+
 void strict_count_wqe(void)
 {
 	wqes++;

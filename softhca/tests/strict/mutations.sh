@@ -31,8 +31,8 @@ check() { # NUMBER RULE TEXT
 [[ $# == 0 ]] || grep -E "^($(IFS='|' && echo "$*")) " "$dir/list" >"$dir/some"
 [[ $# == 0 ]] || mv "$dir/some" "$dir/list"
 tree=$(cd "$(dirname "$0")/../../.." && pwd)
-for rule in $(sed -n 's/^RULE([A-Z_]*, "\([a-z-]*\)".*/\1/p' "$tree/softhca/strict_rules.def"); do
-	grep -q "\"$rule\")" "$tree"/softhca/tests/strict/*.def ||
+for rule in $(sed -n 's/^RULE([A-Z_]*, "\([a-z-]*\)".*/\1/p' "$tree/softhca/strict/strict_rules.def"); do
+	grep -q "\"$rule\")" "$tree"/softhca/tests/{strict,silicon}/*.def ||
 		echo "FAILED: no mistake for rule $rule" >>"$dir/rules.bad"
 	grep -q "^| \`$rule\` | " "$tree/docs/softhca.md" ||
 		echo "FAILED: docs/softhca.md lacks rule $rule" >>"$dir/rules.bad"

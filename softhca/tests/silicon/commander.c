@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Firmware commands with mistakes to choose from (commands.def): the device has to refuse each, and strict mode to
+ * name its rule. commander --list, commander NUMBER. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softhca/tests/control/common.h"
+
+#define SIZE 65536u
+
+struct commander {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	uint8_t *mem; /* SIZE */
+};
+
+/* What the command has to say: a syndrome, or 0 where it has to succeed. */
+static void expect(bool done, const uint8_t *out, uint32_t syndrome)
+{
+	if (done != !syndrome || (syndrome && get_bits(out, 0x20, 32) != syndrome)) {
+		printf("%s, syndrome 0x%08x\n", done ? "done" : "refused", (unsigned)get_bits(out, 0x20, 32));
+		exit(1);
+	}
+}
+
+static struct ibv_mr *region(struct commander *c, int order)
+{
+	struct ibv_mr *mr = ibv_reg_mr(c->pd, c->mem, SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ | order);
+
+	if (!mr)
+		exit(1);
+	return mr;
+}
+
+/* CREATE_MKEY of KLMs: one piece. */
+static void indirect(struct commander *c, uint32_t child, bool atomic, bool relaxed, uint32_t syndrome)
+{
+	uint8_t in[0x110 + 64] = {0}, out[16] = {0};
+	struct mlx5dv_devx_obj *obj;
+
+	put_bits(in, 0, 16, 0x200);
+	put_bits(in, 0x80 + 0x0d, 1, relaxed);
+	put_bits(in, 0x80 + 0x11, 1, atomic);
+	put_bits(in, 0x80 + 0x12, 4, 0xf); /* rw, rr, lw, lr */
+	put_bits(in, 0x80 + 0x16, 2, 2);   /* KLM */
+	put_bits(in, 0x80 + 0x20, 24, 0xffffff);
+	put_bits(in, 0x80 + 0x68, 24, pd_number(c->pd));
+	put_bits(in, 0x80 + 0xc0, 64, SIZE);
+	put_bits(in, 0x80 + 0x1a0, 32, 4);
+	put_bits(in, 0x300, 32, 4);
+	put_bits(in, 0x880, 32, SIZE);
+	put_bits(in, 0x8a0, 32, child);
+	put_bits(in, 0x8c0, 64, (uintptr_t)c->mem);
+	obj = mlx5dv_devx_obj_create(c->ctx, in, sizeof(in), out, sizeof(out));
+	expect(obj, out, syndrome);
+	if (obj)
+		mlx5dv_devx_obj_destroy(obj);
+}
+
+static void nothing(struct commander *c)
+{
+	(void)c;
+}
+
+static void key_right(struct commander *c)
+{
+	indirect(c, region(c, IBV_ACCESS_REMOTE_ATOMIC)->lkey, true, false, 0);
+	indirect(c, region(c, IBV_ACCESS_RELAXED_ORDERING)->lkey, false, true, 0);
+}
+
+static void key_child(struct commander *c)
+{
+	indirect(c, 0x100, false, false, 0x50fc0023);
+}
+
+static void key_atomic(struct commander *c)
+{
+	indirect(c, region(c, IBV_ACCESS_RELAXED_ORDERING)->lkey, true, true, 0x45d3a4);
+}
+
+static const struct {
+	void (*make)(struct commander *c);
+	const char *text, *rule;
+} mistakes[] = {
+#define MISTAKE(name, text, rule) {name, text, rule},
+#include "commands.def"
+#undef MISTAKE
+};
+
+int main(int argc, char **argv)
+{
+	struct commander c = {.mem = aligned_alloc(SIZE, SIZE)};
+	int n = argc == 2 ? atoi(argv[1]) : -1, count = (int)(sizeof(mistakes) / sizeof(mistakes[0]));
+
+	if (argc == 2 && !strcmp(argv[1], "--list")) {
+		for (int i = 0; i < count; i++)
+			printf("%d %s %s\n", i, *mistakes[i].rule ? mistakes[i].rule : "-", mistakes[i].text);
+		return 0;
+	}
+	if (n < 0 || n >= count || !c.mem)
+		return 2;
+	c.ctx = open_device();
+	c.pd = ibv_alloc_pd(c.ctx);
+	if (!c.pd)
+		return 1;
+	mistakes[n].make(&c);
+	return 0;
+}
