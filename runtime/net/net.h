@@ -38,6 +38,7 @@ struct gdri_net {
 	/* In words, with what to do where it is not the best that there is. From register_heap on: where the heap lies,
 	 * how the device knows it. From create_queues on: where the queues lie, who rings their doorbells. */
 	const char *heap_text, *queue_text, *bell_text;
+	bool relaxed_only; /* the keys called strict are not: writes to the heap may overtake each other on PCIe */
 	/* From create_queues on. */
 	size_t address_bytes; /* equal on all PEs */
 	bool queues_here;     /* the host reads and writes the memory of the queues */

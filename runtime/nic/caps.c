@@ -38,6 +38,9 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->max_wqe_sz_sq = caps_field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
 	caps->relaxed = caps_field(general, PRM_GENERAL_RELAXED);
 	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);
+	caps->relaxed_only = caps_field(general, PRM_GENERAL_RELAXED_ONLY);
+	caps->no_indirect_atomic = caps_field(general, PRM_GENERAL_NO_UMR_ATOMIC);
+	caps->log_max_klms = caps_field(general, PRM_GENERAL_LOG_MAX_KLMS);
 	caps->operations = caps_field(atomic, PRM_ATOMIC_OPERATIONS);
 	caps->size_qp = caps_field(atomic, PRM_ATOMIC_SIZE_QP);
 	caps->endian_8b = caps_field(atomic, PRM_ATOMIC_8B_ENDIANNESS);

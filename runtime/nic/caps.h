@@ -10,6 +10,9 @@ struct gdri_nic_caps {
 	/* QUERY_HCA_CAP, general */
 	unsigned log_max_qp_sz, log_max_cq_sz, log_max_msg, cqe_version, max_wqe_sz_sq;
 	bool atomic, relaxed; /* relaxed: writes */
+	bool relaxed_only;	/* memory keys have no other order */
+	bool no_indirect_atomic; /* indirect keys do no atomics */
+	unsigned log_max_klms;	/* entries of an indirect key */
 	/* atomic */
 	unsigned operations, size_qp, endian_8b;
 	/* roce */

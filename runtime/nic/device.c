@@ -200,8 +200,9 @@ static void nic_describe_device(struct gdri_nic *nic, const struct gdri_nic_foun
 	if (f->distance != GDRI_TOPO_UNKNOWN)
 		snprintf(far, sizeof(far), ", distance to the GPU %s", gdri_topo_name(f->distance));
 	snprintf(nic->text, sizeof(nic->text),
-		 "%s port %u (one of %d usable), firmware %s, %s, MTU %u%s", nic->name, nic->port,
-		 f->n_ports, nic->firmware, where, 128u << nic->mtu, far);
+		 "%s port %u (one of %d usable), firmware %s, %s, MTU %u%s%s", nic->name, nic->port,
+		 f->n_ports, nic->firmware, where, 128u << nic->mtu, far,
+		 nic->caps.relaxed_only ? ", memory keys of relaxed order alone" : "");
 	gdri_info("%s", nic->text);
 }
 
@@ -231,6 +232,7 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 		ret = alloc_pd(nic);
 	if (!ret)
 		ret = draw_psn(nic);
+	nic->net.relaxed_only = nic->caps.relaxed_only;
 	if (!ret)
 		nic_describe_device(nic, f);
 	return ret;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <gdr/host.h>
 #include <gdr/status.h>
@@ -14,7 +15,6 @@
 #include "runtime/nic/prm.h"
 
 #define PIECE ((uint64_t)1 << 30) /* a length has 32 bits, and 0 has a meaning of its own */
-#define NO_KEY 0x100u /* no region ever has it: PRM, the key that ends a scatter list */
 
 enum { STRICT, RELAXED };
 
@@ -54,7 +54,7 @@ static uint32_t put_all(const struct gdri_nic *nic, int which, uint8_t *at, uint
 		p = &nic->parts[i];
 		if (p->leaves)
 			continue;
-		n += nic_put_pieces(&at, NO_KEY, *len, p->offset - *len);
+		n += nic_put_pieces(&at, nic->hole->lkey, nic->hole->length, p->offset - *len);
 		n += nic_put_pieces(&at, nic_grow_region(nic, i, which)->lkey, p->from, p->mr->length);
 		*len = p->offset + p->mr->length;
 	}
@@ -70,8 +70,9 @@ static void nic_fill_key(const struct gdri_nic *nic, int which, uint8_t *in, uin
 	gdri_prm_set(in, PRM_IN_OPCODE, PRM_OP_CREATE_MKEY);
 	gdri_prm_set(in, PRM_CREATE_MKEY_ACTUAL, n);
 	gdri_prm_set(mkc, PRM_MKC_MODE, PRM_MKC_KLM);
-	gdri_prm_set(mkc, PRM_MKC_RELAXED, which == RELAXED);
-	gdri_prm_set(mkc, PRM_MKC_A, 1);
+	gdri_prm_set(mkc, PRM_MKC_RELAXED, which == RELAXED || nic->caps.relaxed_only);
+	/* Firmware refuses atomics over relaxed regions: UCX, pull request 8218. They go by the strict key. */
+	gdri_prm_set(mkc, PRM_MKC_A, which == STRICT);
 	gdri_prm_set(mkc, PRM_MKC_RW, 1);
 	gdri_prm_set(mkc, PRM_MKC_RR, 1);
 	gdri_prm_set(mkc, PRM_MKC_LW, 1);
@@ -80,6 +81,34 @@ static void nic_fill_key(const struct gdri_nic *nic, int which, uint8_t *in, uin
 	gdri_prm_set(mkc, PRM_MKC_PD, nic->pdn);
 	gdri_prm_set(mkc, PRM_MKC_LEN, len);
 	gdri_prm_set(mkc, PRM_MKC_OCTOWORDS, n);
+}
+
+/* Behind entries for offsets where there is nothing: a region that exists, as firmware may want of every entry, grants
+ * nothing to others, and ends before the address that the entries name. */
+static int nic_make_hole(struct gdri_nic *nic)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int ret = 0;
+
+	if (nic->hole)
+		return 0;
+	nic->hole_page = aligned_alloc(page, page);
+	if (!nic->hole_page)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
+	memset(nic->hole_page, 0, page);
+	nic->hole = gdri_nic_mr_plain(nic, "registering the page behind holes of the heap", nic->hole_page, page, 0,
+				      0, &ret);
+	return ret;
+}
+
+static int nic_check_joint(const struct gdri_nic *nic)
+{
+	if (!nic->caps.no_indirect_atomic)
+		return 0;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "%s: a heap of several parts needs atomics by an indirect memory key, which the device "
+			 "refuses (umr_modify_atomic_disabled): set GDR_HEAP_SIZE to what the program needs, and "
+			 "register no memory as symmetric", nic->name);
 }
 
 /* Over all that is registered, but for what leaves. */
@@ -103,9 +132,14 @@ static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **
 
 static int nic_join_keys(struct gdri_nic *nic, struct gdri_mr_keys *keys)
 {
-	struct gdri_nic_joint *j = calloc(1, sizeof(*j));
-	int ret;
+	int ret = nic_check_joint(nic);
+	struct gdri_nic_joint *j;
 
+	if (!ret)
+		ret = nic_make_hole(nic);
+	if (ret)
+		return ret;
+	j = calloc(1, sizeof(*j));
 	if (!j)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	j->next = nic->joints;
@@ -262,4 +296,9 @@ void gdri_nic_grow_destroy(struct gdri_nic *nic)
 		gdri_nic_joint_destroy(nic);
 	while (nic->n_parts)
 		part_destroy(nic, nic->n_parts - 1);
+	if (nic->hole)
+		ibv_dereg_mr(nic->hole);
+	nic->hole = NULL;
+	free(nic->hole_page);
+	nic->hole_page = NULL;
 }

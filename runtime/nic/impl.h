@@ -72,6 +72,8 @@ struct gdri_nic {
 		struct gdri_nic_joint *next;
 		struct mlx5dv_devx_obj *mkey[2];
 	} *joints; /* old ones stay for a time: operations that use them may be under way (rkeys.c) */
+	struct ibv_mr *hole; /* what joint keys have where the heap has nothing, */
+	void *hole_page;     /* and its memory */
 
 	/* nic/gpu.c */
 	const char *data_way, *control_way; /* how the device knows memory of the GPU */
@@ -144,6 +146,10 @@ void gdri_nic_bell_destroy(struct gdri_nic *nic);
 size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len);
 /* nic/mr.c: for this and other PEs; NULL: *ret, logged */
 struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret);
+
+/* nic/mr.c: memory of the host; NULL: *ret, logged */
+struct ibv_mr *gdri_nic_mr_plain(struct gdri_nic *nic, const char *what, void *addr, size_t len, uint64_t iova,
+				 unsigned access, int *ret);
 
 /* nic/grow.c */
 void gdri_nic_forget_new(struct gdri_nic *nic); /* regions of the change under way: as if it had not begun */

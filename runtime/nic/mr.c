@@ -18,6 +18,8 @@
 #define ACCESS_HEAP                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
+/* Atomics go by the strict key, and indirect keys of atomics take no relaxed region. */
+#define ACCESS_RELAXED ((ACCESS_HEAP & ~IBV_ACCESS_REMOTE_ATOMIC) | IBV_ACCESS_RELAXED_ORDERING)
 
 static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 {
@@ -31,18 +33,29 @@ static int check_size(const struct gdri_nic *nic, const char *what, size_t len)
 			 nic->name, what, len, nic->max_mr_size);
 }
 
-static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
-				      size_t len, uint64_t iova, unsigned access, int *ret)
+/* Some devices have relaxed keys alone (mkc_order_write_after_write_ro_only), and refuse others. */
+static unsigned nic_access(const struct gdri_nic *nic, unsigned access)
 {
-	struct ibv_mr *mr;
+	return nic->caps.relaxed_only ? access | IBV_ACCESS_RELAXED_ORDERING : access;
+}
 
-	if (nic->cuda && gdri_cuda_is_device(nic->cuda, addr))
-		return gdri_nic_gpu_mr(nic, what, addr, len, iova, access, ret);
+struct ibv_mr *gdri_nic_mr_plain(struct gdri_nic *nic, const char *what, void *addr, size_t len, uint64_t iova,
+				 unsigned access, int *ret)
+{
 	/* iova2: drops optional flags (relaxed ordering) on kernels without them */
-	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, access);
+	struct ibv_mr *mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, nic_access(nic, access));
+
 	if (!mr)
 		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
 	return mr;
+}
+
+static struct ibv_mr *register_memory(struct gdri_nic *nic, const char *what, void *addr,
+				      size_t len, uint64_t iova, unsigned access, int *ret)
+{
+	if (nic->cuda && gdri_cuda_is_device(nic->cuda, addr))
+		return gdri_nic_gpu_mr(nic, what, addr, len, iova, nic_access(nic, access), ret);
+	return gdri_nic_mr_plain(nic, what, addr, len, iova, access, ret);
 }
 
 size_t gdri_nic_mr_slice(const struct gdri_nic *nic, size_t len)
@@ -93,7 +106,7 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 	else
 		snprintf(nic->heap_text, sizeof(nic->heap_text), "host memory");
 	nic->heap_first = sync == data ? nic->heap_sync : nic->heap_data;
-	nic->relaxed = sync == data && nic->caps.relaxed;
+	nic->relaxed = sync == data && nic->caps.relaxed && !nic->caps.relaxed_only;
 	keys->lkey = nic->heap_sync->lkey; /* also where fetched values arrive */
 	keys->rkey_data = nic->heap_data->rkey;
 	keys->rkey_sync = nic->heap_sync->rkey;
@@ -109,13 +122,13 @@ int gdri_nic_register_heap(struct gdri_net *net, void *heap, size_t len, void *p
 
 	if (page)
 		return register_two(nic, page, page_len, heap, len, ACCESS_HEAP, keys);
-	return register_two(nic, heap, len, heap, len, ACCESS_HEAP | IBV_ACCESS_RELAXED_ORDERING, keys);
+	return register_two(nic, heap, len, heap, len, nic->caps.relaxed_only ? ACCESS_HEAP : ACCESS_RELAXED, keys);
 }
 
 struct ibv_mr *gdri_nic_mr_heap(struct gdri_nic *nic, void *addr, size_t len, uint64_t iova, bool relaxed, int *ret)
 {
 	return register_memory(nic, "registering a part of the heap", addr, len, iova,
-			       ACCESS_HEAP | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0), ret);
+			       relaxed ? ACCESS_RELAXED : ACCESS_HEAP, ret);
 }
 
 /* Pages that may not be written are pinned for reading: constant data, a file's read-only mapping. */
@@ -127,10 +140,10 @@ static struct ibv_mr *register_plain(struct gdri_nic *nic, void *addr, size_t le
 
 	if (!read_only || (nic->cuda && gdri_cuda_is_device(nic->cuda, addr)))
 		return register_memory(nic, what, addr, len, iova, IBV_ACCESS_LOCAL_WRITE, ret);
-	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, nic_access(nic, IBV_ACCESS_LOCAL_WRITE));
 	*read_only = !mr && errno == EFAULT;
 	if (*read_only)
-		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, 0);
+		mr = ibv_reg_mr_iova2(nic->pd, addr, len, iova, nic_access(nic, 0));
 	if (!mr)
 		*ret = gdri_nic_memory_failed(nic->name, what, len, errno);
 	return mr;

@@ -88,10 +88,13 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
 #define PRM_GENERAL_LOG_MAX_QP_SZ 0x088, 8
 #define PRM_GENERAL_LOG_MAX_CQ_SZ 0x0c8, 8
 #define PRM_GENERAL_RELAXED	  0x0e8, 1 /* relaxed_ordering_write */
+#define PRM_GENERAL_LOG_MAX_KLMS  0x11a, 6 /* log_max_klm_list_size */
 #define PRM_GENERAL_LOG_MAX_MSG	  0x1c3, 5
 #define PRM_GENERAL_CQE_VERSION	  0x1fc, 4
+#define PRM_GENERAL_NO_UMR_ATOMIC 0x208, 1 /* umr_modify_atomic_disabled */
 #define PRM_GENERAL_ATOMIC	  0x21e, 1
 #define PRM_GENERAL_MAX_WQE_SZ_SQ 0x290, 16
+#define PRM_GENERAL_RELAXED_ONLY  0x3a9, 1 /* mkc_order_write_after_write_ro_only */
 
 #define PRM_ATOMIC_8B_ENDIANNESS	   0x40, 2
 #define PRM_ATOMIC_OPERATIONS		   0x90, 16

@@ -365,7 +365,7 @@ static void check_change(const struct link *l, uint8_t *part)
 {
 	struct link next = {l->qp + 1, l->here, l->there, l->seed};
 	struct gdri_net *net = l->there->nic;
-	struct gdri_mr_keys grown, more, left;
+	struct gdri_mr_keys grown, more, left, holed;
 
 	assert_int_equal(net->ops->grow(net, part, PART, PAIR_HEAP, &grown), 0);
 	expect_written(l, grown.rkey_data, PAIR_HEAP + 8, 21);
@@ -388,8 +388,11 @@ static void check_change(const struct link *l, uint8_t *part)
 	net->ops->drop_keys(net, 1);
 	expect_written(l, left.rkey_sync, DST, 27);
 	assert_true(load64(l->there->heap + DST) == 27);
+	assert_int_equal(net->ops->grow(net, part + PART, PART, PAIR_HEAP + PART, &holed), 0);
+	expect_written(l, holed.rkey_data, PAIR_HEAP + PART + 8, 28);
+	assert_true(load64(part + PART + 8) == 28);
 	expect_refused(l, left.rkey_data, PAIR_HEAP + 8);
-	expect_refused(&next, left.rkey_data, PAIR_HEAP + PART + 8);
+	expect_refused(&next, holed.rkey_sync, PAIR_HEAP + 8); /* there is nothing between heap and part */
 	assert_true(load64(part + 8) == 25 && load64(part + PART) == 0);
 }
 

@@ -327,6 +327,9 @@ static void good_caps(uint8_t *general, uint8_t *atomic, uint8_t *roce)
 	put(general, 0x3c, 0, 1);    /* cqe_version */
 	put(general, 0x40, 1, 1);    /* atomic */
 	put(general, 0x50, 0, 1024); /* max_wqe_sz_sq */
+	put(general, 0x20, 0, 16);   /* log_max_klm_list_size */
+	put(general, 0x40, 23, 1);   /* umr_modify_atomic_disabled */
+	put(general, 0x74, 22, 1);   /* mkc_order_write_after_write_ro_only */
 	put(atomic, 0x08, 30, 1);    /* atomic_req_8B_endianness_mode */
 	put(atomic, 0x10, 0, 0xf);   /* operations */
 	put(atomic, 0x14, 0, 0xc);   /* size_qp */
@@ -362,6 +365,8 @@ static void test_caps(void **state)
 	assert_int_equal(caps.sport_max, 0xffff);
 	assert_int_equal(caps.sport_min, 0xc000);
 	assert_int_equal(caps.log_max_msg, 30);
+	assert_true(caps.relaxed_only && caps.no_indirect_atomic);
+	assert_int_equal(caps.log_max_klms, 16);
 	assert_int_equal(gdri_nic_caps_check(&caps, 16, why, sizeof(why)), -GDR_ENOTSUP);
 	for (i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		good_caps(box[0], box[1], box[2]);
