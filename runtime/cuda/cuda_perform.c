@@ -36,7 +36,7 @@ struct kernels {
 struct gdri_performer {
 	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
 	bool shows_any;
-	struct CUfunc_st *flat, *ctas;
+	struct CUfunc_st *flat, *team, *ctas;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
 	pthread_mutex_t lock; /* of busy and late */
@@ -62,6 +62,8 @@ static gdri_cu_result perform_load(struct gdri_cuda *c, struct gdri_performer *p
 
 	if (!r)
 		r = c->api.module_function(&p->ctas, p->plain.direct, "gdri_kernel_ctas");
+	if (!r)
+		r = c->api.module_function(&p->team, p->plain.direct, "gdri_kernel_team");
 	return r ? r : c->api.module_function(&p->flat, p->plain.direct, "gdri_kernel_flat");
 }
 
@@ -333,18 +335,19 @@ static gdri_cu_result perform_launch(struct gdri_state *st, const struct gdri_re
 	return r ? r : perform_launch(st, &arg, stream);
 }
 
-/* Which kernel, and what it is passed. A barrier of few mapped PEs has one of its own, which begins sooner. */
-static struct CUfunc_st *perform_choose(const struct gdri_state *st, struct gdri_request *arg, int *quiet,
+/* Which kernel, and what it is passed. Barriers of mapped PEs have kernels of their own, which begin sooner. */
+static struct CUfunc_st *perform_choose(const struct gdri_state *st, struct gdri_request *arg, int *how,
 					void **args, struct gdri_plan *p)
 {
 	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
-	bool direct = st->constants && st->constants->direct;
+	bool team = arg->what == GDRI_RQ_BARRIER || arg->what == GDRI_RQ_SYNC;
+	bool quiet = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_BARRIER;
 
-	if (all && direct && st->n_pes <= GDRI_FLAT_MAX) {
-		*quiet = arg->what == GDRI_RQ_BARRIER_ALL;
-		*args = quiet;
+	if (st->constants && st->constants->direct && (team || (all && st->n_pes <= GDRI_FLAT_MAX))) {
+		*how = team ? 2 * arg->coll.team + quiet : quiet;
+		*args = how;
 		*p = (struct gdri_plan){1, 1};
-		return st->performer->flat;
+		return team ? st->performer->team : st->performer->flat;
 	}
 	gdri_perform_plan(st, arg, p);
 	*args = arg;
@@ -362,10 +365,10 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	struct gdri_plan p;
 	gdri_cu_result r;
 	void *args[1];
-	int quiet;
+	int operand;
 
 	how.n_attributes = st->cuda->early && (uintptr_t)stream > LAST_DEFAULT && !is_captured(st, stream);
-	kernel = perform_choose(st, &arg, &quiet, args, &p);
+	kernel = perform_choose(st, &arg, &operand, args, &p);
 	how.grid[0] = p.grid;
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;

@@ -42,5 +42,18 @@ extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
 	if (gdri_unlikely(ret))
 		gdri_latch(gdri_dev(), ret);
 }
+
+/* Barrier (1) or sync (0) of a team, 2 * team more: one thread. */
+extern "C" __global__ void __launch_bounds__(1) gdri_kernel_team(int how)
+{
+	int ret;
+
+	begin();
+	if (!gdri_constants_here.direct)
+		return;
+	ret = gdri_team_barrier(GDRI_THREAD, how >> 1, how & 1);
+	if (gdri_unlikely(ret))
+		gdri_latch(gdri_dev(), ret);
+}
 #endif
 #endif

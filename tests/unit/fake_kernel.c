@@ -21,10 +21,14 @@ void fake_kernel(const char *name, unsigned int blocks, const void *arg)
 	const struct gdri_request *q = arg;
 	struct gdri_hd_thread here = {.block_size = 1, .grid_size = blocks};
 	uint64_t value[2] = {0, 0};
-	int ret;
+	int ret, how;
 
-	if (!strcmp(name, "gdri_kernel_flat")) {
-		ret = *(const int *)arg ? gdri_thread_barrier_all() : gdr_sync_all();
+	if (!strcmp(name, "gdri_kernel_flat") || !strcmp(name, "gdri_kernel_team")) {
+		how = *(const int *)arg;
+		if (!strcmp(name, "gdri_kernel_team"))
+			ret = gdri_team_barrier(GDRI_THREAD, how >> 1, how & 1);
+		else
+			ret = how ? gdri_thread_barrier_all() : gdr_sync_all();
 		if (ret)
 			gdri_latch(gdri_dev(), ret);
 		return;

@@ -144,7 +144,7 @@ static gdri_cu_result unload(struct CUmod_st *module)
 
 static gdri_cu_result function(struct CUfunc_st **f, struct CUmod_st *module, const char *name)
 {
-	static const char *const names[] = {"request", "flat", "grid", "ctas"};
+	static const char *const names[] = {"request", "flat", "grid", "ctas", "team"};
 	size_t i = 0, which = (size_t)((const char *)module - images);
 
 	while (strcmp(name + strlen("gdri_kernel_"), names[i]))
@@ -438,7 +438,7 @@ static void test_copies_by_driver(void **state)
 	assert_int_equal(pushed, 0);
 }
 
-/* Barriers of few mapped PEs have a kernel of their own; launches overlap where nothing says that they may not. */
+/* Barriers of mapped PEs have kernels of their own; launches overlap where nothing says that they may not. */
 static void test_barriers(void **state)
 {
 	struct gdri_constants constants = {.direct = 1};
@@ -463,7 +463,11 @@ static void test_barriers(void **state)
 	capturing = 0;
 	q.what = GDRI_RQ_BARRIER; /* of a team */
 	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_ptr_equal(kernel, (void *)5);
+	constants.direct = 0;
+	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)1);
+	constants.direct = 1;
 	q.what = GDRI_RQ_SYNC_ALL;
 	st.n_pes = GDRI_FLAT_MAX + 1;
 	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
@@ -510,7 +514,7 @@ static void test_copies(void **state)
 	assert_true(copied_to == (uintptr_t)peer + 24 * 16);
 	assert_int_equal(copied, 16 * 16);
 	assert_string_equal(called, "launch");
-	assert_ptr_equal(kernel, (void *)1);
+	assert_ptr_equal(kernel, (void *)5); /* that of the team */
 	st.peers = NULL;
 	st.constants = NULL;
 	gdri_perform_down(&st);
