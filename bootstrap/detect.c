@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bootstrap/environ.h"
-
 struct foreign {
 	const char *size_var; /* number of processes of the job, or a list of its hosts */
 	const char *marks[2]; /* must be there, too; none: size alone proves it */

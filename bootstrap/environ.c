@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/environ.h"
+#include "bootstrap/detect.h"
 
 #include <errno.h>
 #include <stdio.h>

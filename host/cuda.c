@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "host/cuda.h"
 #include "host/host.h"
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/diag/fault.h"
-#include "runtime/diag/lost.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/ctx.h"

@@ -3,7 +3,7 @@
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/diag/errors.h"
-#include "runtime/diag/lost.h"
+#include "runtime/diag/fault.h"
 #include "runtime/path/devstate.h"
 
 int gdr_host_status(void)

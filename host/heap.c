@@ -8,13 +8,11 @@
 
 #include "host/host.h"
 #include "runtime/core/agree.h"
-#include "runtime/core/hash.h"
 #include "runtime/core/log.h"
 #include "runtime/core/host_barrier.h"
 #include "runtime/core/range.h"
 #include "runtime/core/text.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/mem/grow.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/suballoc.h"
 #include "runtime/mem/symmetric.h"

@@ -3,6 +3,12 @@
 #ifndef GDRI_HOST_INTERNAL_H
 #define GDRI_HOST_INTERNAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gdr/ctx.h>
+
 #include "runtime/core/state.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/symmetric.h"
@@ -39,5 +45,25 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out);
 /* By all PEs alike. */
 int gdri_symmetric_free(struct gdri_state *st, void *ptr);
+
+/* Of different v, and of different h, different words (the finalizer of splitmix64). */
+static inline uint64_t gdri_hash(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) + 0x9e3779b97f4a7c15u;
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+	return h ^ h >> 31;
+}
+
+/* ---- cuda.c: calls where the device is a GPU ---- */
+
+/* Is the library up, with a GPU? */
+bool gdri_host_cuda(void);
+
+int gdri_cuda_put(void *dst, const void *src, size_t len, int pe);
+int gdri_cuda_get(void *dst, const void *src, size_t len, int pe);
+int gdri_cuda_quiet(void);
+int gdri_cuda_ctx_quiet(gdr_ctx_t ctx);
+int gdri_cuda_barrier_all(void);
 
 #endif

@@ -2,13 +2,11 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "runtime/core/flush.h"
 #include "runtime/core/log.h"
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
-#include "runtime/diag/lost.h"
 #include "runtime/diag/monitor.h"
 #include "runtime/path/ctx.h"
 
@@ -119,4 +117,9 @@ void gdr_global_exit(int code)
 	if (st && st->boot->abort && st->boot->abort(st->boot, code, "gdr_global_exit") != -GDR_ENOTSUP)
 		sleep(2); /* the launcher's signal is on its way */
 	_exit(code);
+}
+
+int gdr_get_uniqueid(gdr_uniqueid_t *id)
+{
+	return id ? gdri_uniqueid_create(id) : gdri_fail(-GDR_EINVAL, "gdr_get_uniqueid: id is NULL");
 }

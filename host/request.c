@@ -9,7 +9,7 @@
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/diag/lost.h"
+#include "runtime/diag/fault.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
@@ -165,7 +165,7 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
  * heap. It would succeed where these are out of step. */
 static int hosts_broken(struct gdri_state *st, const struct gdri_request *q)
 {
-	int broken = gdri_host_broken(st);
+	int broken = __atomic_load_n(&st->broken, __ATOMIC_RELAXED);
 
 	if (!st->cuda || !broken || (q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_SYNC_ALL &&
 				     q->what != GDRI_RQ_BARRIER && q->what != GDRI_RQ_SYNC))

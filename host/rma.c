@@ -4,11 +4,10 @@
 #include <gdr/device.h>
 #include <gdr/host.h>
 
-#include "host/cuda.h"
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/core/range.h"
-#include "runtime/diag/lost.h"
+#include "runtime/diag/fault.h"
 #include "runtime/exec/staging.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/ctx.h"

@@ -4,10 +4,11 @@
 #include <sys/random.h>
 
 #include "host/host.h"
-#include "runtime/core/hash.h"
 #include "runtime/core/log.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
+#include <gdr/device.h>
+#include <gdr/host.h>
 
 static int wrong_list(const struct gdri_team *parent, const char *what, const int *members, int n)
 {
@@ -301,4 +302,13 @@ void *gdr_host_team_ptr(gdr_team_t team, const void *dest, int pe)
 	const struct gdri_team *t = st ? gdri_team_find(st, team) : NULL;
 
 	return t && pe >= 0 && pe < t->n ? gdr_host_ptr(dest, gdri_team_member(t, pe)) : NULL;
+}
+
+/* The one barrier for host threads and, on the host device, for kernels. */
+
+int gdr_barrier_all(void)
+{
+	if (!gdri_need_state("gdr_barrier_all"))
+		return -GDR_ESTATE;
+	return gdri_host_cuda() ? gdri_cuda_barrier_all() : gdri_thread_barrier_all();
 }

@@ -17,7 +17,6 @@
 #include "bootstrap/detect.h"
 #include "bootstrap/uniqueid/join.h"
 #include "bootstrap/uniqueid/net.h"
-#include "bootstrap/uniqueid/serve.h"
 #include "runtime/core/log.h"
 #include "runtime/core/options.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/env/job.h"
+#include "bootstrap/env/boot.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bootstrap/environ.h"
+#include "bootstrap/detect.h"
 #include "bootstrap/uniqueid/wire.h"
 
 #define MAX_HOST 253 /* a name of the DNS */

@@ -18,7 +18,6 @@
 #include "bootstrap/detect.h"
 #include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
-#include "bootstrap/pmix/text.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 

@@ -7,7 +7,6 @@
 
 #include "bootstrap/call.h"
 #include "bootstrap/pmix/job.h"
-#include "bootstrap/pmix/text.h"
 #include "bootstrap/pmix/value.h"
 #include "runtime/core/log.h"
 

@@ -12,6 +12,8 @@
 #include <gdr/bootstrap.h>
 #include <pmix.h>
 
+#include "bootstrap/call.h"
+
 #define GDRI_JOB_MAX_PES (1 << 20) /* a larger number is taken for garbage */
 
 struct gdri_pmix_boot {
@@ -30,5 +32,21 @@ int gdri_pmix_get_string(const pmix_proc_t *me, pmix_rank_t rank, const char *ke
 /* One round: every PE's `len` bytes to all. recv may be NULL when len is 0. */
 int gdri_pmix_round(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
 		    int timeout_ms);
+
+/* PMIx statuses in our codes and in words that help. */
+
+/* 0 for success, else the -GDR_E* closest in meaning. */
+int gdri_pmix_code(pmix_status_t status);
+
+/* Logs "PMIX_CALL failed: ..., check ..." and returns gdri_pmix_code(). */
+int gdri_pmix_failed(const char *call, pmix_status_t status);
+
+/* gdri_call_run, and what has failed is logged as `what`: 0 or -GDR_E*. */
+int gdri_pmix_run(struct gdri_call *c, const char *what, const struct timespec *deadline);
+/* Logs that `call` did not return in time; returns -GDR_ETIMEOUT. */
+int gdri_pmix_expired(const char *call, int timeout_ms);
+
+/* What to look at when `status` is met; never NULL. */
+const char *gdri_pmix_advice(pmix_status_t status);
 
 #endif

@@ -13,7 +13,6 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
-#include "bootstrap/pmix/text.h"
 #include "bootstrap/pmix/value.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmix/text.h"
+#include "bootstrap/pmix/job.h"
 
 #include <gdr/status.h>
 

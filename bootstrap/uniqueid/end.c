@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "bootstrap/uniqueid/link.h"
-#include "runtime/core/flush.h"
 #include "runtime/core/log.h"
 
 void gdri_uid_end_process(uint32_t pe, uint32_t status, const char *text)

@@ -13,7 +13,6 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
 #include "bootstrap/uniqueid/link.h"
-#include "bootstrap/uniqueid/serve.h"
 #include "runtime/core/log.h"
 
 #define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */

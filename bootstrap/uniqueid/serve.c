@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/uniqueid/serve.h"
+#include "bootstrap/uniqueid/join.h"
 
 #include <errno.h>
 #include <poll.h>

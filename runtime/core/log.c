@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_clockjoin_np */
+#endif
 #include "runtime/core/log.h"
 
 #include <errno.h>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/core/clock.h"
+#include "runtime/core/thread.h"
 
 /* Written at init, read by any thread: plain ints that are only ever replaced
  * whole, accessed relaxed; no other data is published through them. */
@@ -219,4 +223,24 @@ const char *gdri_errno_text(int err)
 	else
 		snprintf(text, sizeof(text), "%s", strerror(err));
 	return text;
+}
+
+#define FLUSH_S 2
+
+static void *flush_all(void *unused)
+{
+	fflush(NULL);
+	return unused;
+}
+
+void gdri_flush_streams(void)
+{
+	struct timespec end;
+	pthread_t thread;
+
+	if (gdri_thread_start(&thread, flush_all, NULL))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += FLUSH_S;
+	pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end);
 }

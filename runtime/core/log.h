@@ -43,4 +43,8 @@ const char *gdri_errno_text(int err);
 /* The value, for who returns it, behind the error that it stands for. */
 #define gdri_fail(value, ...) (gdri_error(__VA_ARGS__), (value))
 
+/* What the program has written to its streams, as exit() would. A stream that another thread holds, or whose
+ * reader stands still, is not waited for longer than 2 s: then the caller has to leave by _exit. */
+void gdri_flush_streams(void);
+
 #endif

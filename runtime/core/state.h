@@ -131,12 +131,6 @@ static inline void gdri_break(struct gdri_state *st, int status)
 	gdri_failed(st, status);
 }
 
-/* Without st->lock: alone, orders nothing, pairs with gdri_break. */
-static inline int gdri_host_broken(const struct gdri_state *st)
-{
-	return __atomic_load_n(&st->broken, __ATOMIC_RELAXED);
-}
-
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
 
@@ -161,22 +155,16 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms);
  * what ended the job here. */
 int gdri_state_down(struct gdri_state *st, int status);
 
-/* Steps of the table that live in files of their own. */
-int gdri_up_version(struct gdri_state *st);  /* identity.c */
-int gdri_up_identity(struct gdri_state *st);
-void gdri_down_identity(struct gdri_state *st);
-int gdri_up_p2p(struct gdri_state *st); /* paths.c */
+/* Steps of the table (init/state.c) that live in files of their own: identity.c, paths.c, devstate.c, link_check.c. */
+typedef int gdri_up_fn(struct gdri_state *st);
+typedef void gdri_down_fn(struct gdri_state *st);
+gdri_up_fn gdri_up_version, gdri_up_identity, gdri_up_p2p, gdri_up_reach, gdri_up_net, gdri_up_net_ready;
+gdri_up_fn gdri_up_connect, gdri_up_device, gdri_up_link_out, gdri_up_link_in;
+gdri_down_fn gdri_down_identity, gdri_down_p2p, gdri_down_net, gdri_down_device;
+
 /* Which of the PEs of its node this one is. */
 unsigned gdri_local_rank(const struct gdri_state *st);
-int gdri_up_reach(struct gdri_state *st);
-void gdri_down_p2p(struct gdri_state *st);
-int gdri_up_net(struct gdri_state *st);
-int gdri_up_net_ready(struct gdri_state *st);
-void gdri_down_net(struct gdri_state *st);
-int gdri_up_connect(struct gdri_state *st);
-int gdri_up_device(struct gdri_state *st); /* devstate.c */
-void gdri_down_device(struct gdri_state *st);
-int gdri_up_link_out(struct gdri_state *st); /* link_check.c */
-int gdri_up_link_in(struct gdri_state *st);
+/* Before init: reads the options that it needs. */
+int gdri_uniqueid_create(gdr_uniqueid_t *id);
 
 #endif

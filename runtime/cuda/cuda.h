@@ -24,7 +24,7 @@ void gdri_cuda_close(struct gdri_cuda *c);
 /* "NVIDIA H200 0000:1b:00.0", valid until close. */
 const char *gdri_cuda_text(const struct gdri_cuda *c);
 
-/* A range of addresses for memory of the GPU, of max bytes, and room behind it (cuda_view.h), unless there is none
+/* A range of addresses for memory of the GPU, of max bytes, and room behind it (cuda_map.h), unless there is none
  * for the own heap, which is the first one. size, of what goes there, and max are rounded up to what can be shared. */
 int gdri_cuda_heap_reserve(struct gdri_cuda *c, bool own, uint64_t *size, uint64_t *max, uint8_t **base);
 void gdri_cuda_heap_release(struct gdri_cuda *c, uint8_t *base, uint64_t max);

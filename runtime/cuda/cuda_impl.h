@@ -29,7 +29,7 @@ struct gdri_cuda {
 	uint8_t *bounce[2]; /* guarded by lock: of gdri_cuda_peek and _poke, an overdue copy's, too */
 	bool default_busy;    /* atomic: the default stream outlasted a wait, see gdri_cuda_default_stream */
 	struct gdri_cuda_opened *opened; /* cuda_ipc.c */
-	uint64_t room;	      /* bytes of addresses behind each heap: cuda_view.h */
+	uint64_t room;	      /* bytes of addresses behind each heap: cuda_map.h */
 	unsigned int refs;    /* the owner's, and one of each thread in the driver's wait */
 	char text[128];
 	char pci[32]; /* "0000:1b:00.0" */

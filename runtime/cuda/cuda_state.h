@@ -6,6 +6,8 @@
 #ifndef GDRI_CUDA_STATE_H
 #define GDRI_CUDA_STATE_H
 
+#include <stddef.h>
+
 #include "runtime/core/state.h"
 
 /* Step of init: st->cuda, where the program has CUDA kernels. */
@@ -32,5 +34,15 @@ int gdri_cuda_state_pull(struct gdri_state *st);
 int gdri_cuda_state_push(struct gdri_state *st, const void *field);
 /* That pe is lost. */
 int gdri_cuda_state_push_lost(struct gdri_state *st, int pe);
+
+/* ---- cuda_queues.c: the queues that kernels on a GPU post to ---- */
+
+struct gdri_state;
+
+/* Until everything that was published before the call on n queues, from number `first` on, is complete. 0, the
+ * first error of a queue, or -GDR_ETIMEOUT. */
+int gdri_cuda_queues_quiet(struct gdri_state *st, size_t first, size_t n, int timeout_ms);
+/* gdri_cuda_queues_quiet without a message where it takes too long. */
+int gdri_cuda_queues_test(struct gdri_state *st, size_t first, size_t n, int timeout_ms);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/cuda/cuda_view.h"
+#include "runtime/cuda/cuda_map.h"
 
 #include <stdio.h>
 

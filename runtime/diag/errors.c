@@ -7,9 +7,6 @@
 
 #include "runtime/core/log.h"
 #include "runtime/core/text.h"
-#include "runtime/diag/place.h"
-#include "runtime/diag/refusal.h"
-#include "runtime/diag/syndrome.h"
 
 static void add_peer(struct text *t, const char *before, int pe)
 {

@@ -4,6 +4,8 @@
 #define GDRI_ERRORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <gdr/host.h>
 #include <gdr/impl/arch/abi.h>
@@ -22,5 +24,26 @@ bool gdri_errors_unseen(const struct gdri_dev *dev);
 
 /* Logs the records from *seen on that are complete and moves *seen behind them. */
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen);
+
+/* ---- in words (refusal.c, syndrome.c, place.c) ---- */
+
+/* Of a record of kind GDRI_ERROR_ARG: what is wrong, its value, what it may be. */
+void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room);
+
+const char *gdri_op_name(unsigned int op); /* enum gdri_op */
+const char *gdri_call_name(unsigned int op); /* the function, where there is one */
+/* Of a WQE, as the PRM names it; "unknown". */
+const char *gdri_opcode_name(unsigned int opcode);
+/* What to do about a status code; "" when there is nothing to say. */
+const char *gdri_status_advice(int status);
+/* Vendor syndrome in words, "" for those without a published meaning. */
+const char *gdri_vendor_words(unsigned int vendor_syndrome);
+
+/* " of PE 0: byte 72 of object 3 (256 bytes)"; numbers are those of gdr_heap_list now. Empty where there is no object,
+ * or another thread is changing them. */
+void gdri_place_text(uint64_t offset, char *buf, size_t room);
+
+/* That it is lost, and who knows that: the launcher, or the connection to its process. */
+void gdri_place_lost(int pe, char *buf, size_t room);
 
 #endif

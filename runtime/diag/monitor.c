@@ -17,7 +17,6 @@
 #include "runtime/core/thread.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
-#include "runtime/diag/lost.h"
 
 #define EXIT_S 1
 #define COUNTS_MS 5000 /* how late the log may say that an error came again */
@@ -55,12 +54,6 @@ static void look_at_errors(struct gdri_monitor *m)
 	gdri_log_counts(COUNTS_MS, 0);
 }
 
-/* Kernels may never end: the job does, from here. */
-static bool must_end(const struct gdri_monitor *m)
-{
-	return m->st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT && gdri_errors_unseen(m->st->dev);
-}
-
 static _Thread_local bool monitor_is_here; /* the thread is a monitor */
 
 static void *monitor_main(void *arg)
@@ -72,7 +65,8 @@ static void *monitor_main(void *arg)
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
 		look_at_errors(m);
-		if (must_end(m)) {
+		/* Kernels may never end: the job does, from here. */
+		if (m->st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT && gdri_errors_unseen(m->st->dev)) {
 			pthread_mutex_unlock(&m->lock); /* which gdr_global_exit takes */
 			gdr_global_exit(1);
 		}

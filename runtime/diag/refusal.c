@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/diag/refusal.h"
+#include "runtime/diag/errors.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/diag/syndrome.h"
+#include "runtime/diag/errors.h"
 
 #include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>

@@ -26,11 +26,6 @@ static const char *hostdev_op_name(enum gdri_hd_op op)
 	return "nothing";
 }
 
-static int is_live(const struct gdri_hd_fiber *f)
-{
-	return f->warp->live >> (f->self.thread % GDRI_HD_WARP) & 1;
-}
-
 /* "5 in gdr_sync_block (first: thread 3)" */
 static int describe_op(const struct gdri_hd_block *b, enum gdri_hd_op op, char *buf, size_t len)
 {
@@ -41,7 +36,7 @@ static int describe_op(const struct gdri_hd_block *b, enum gdri_hd_op op, char *
 	for (unsigned i = 0; i < b->kernel->block; i++) {
 		const struct gdri_hd_fiber *f = &b->fibers[i];
 
-		if (f->op != op || !is_live(f))
+		if (f->op != op || !(f->warp->live >> (f->self.thread % GDRI_HD_WARP) & 1))
 			continue;
 		n++;
 		if (!first)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bootstrap/boot.h"
 #include "runtime/core/agree.h"
 #include "runtime/core/log.h"
 #include "runtime/core/options.h"
@@ -220,4 +221,15 @@ void gdri_down_identity(struct gdri_state *st)
 	st->same_node = NULL;
 	st->node = NULL;
 	gdri_hd_backoff_pes(1);
+}
+
+int gdri_uniqueid_create(gdr_uniqueid_t *id)
+{
+	struct gdri_options opt;
+	int ret = gdri_options_read(&opt, NULL);
+
+	if (ret)
+		return ret;
+	gdri_log_set_level((enum gdri_log_level)opt.log);
+	return gdri_boot_uniqueid_create(id->bytes, opt.uid_interface);
 }

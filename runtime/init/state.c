@@ -205,14 +205,6 @@ static const struct step steps[] = {
 };
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]))
 
-static void state_undo(struct gdri_state *st)
-{
-	for (size_t i = N_STEPS; i-- > 0;) {
-		if (steps[i].down)
-			steps[i].down(st);
-	}
-}
-
 static int state_execute(struct gdri_state *st)
 {
 	uint64_t begin = gdri_now_ns();
@@ -241,11 +233,6 @@ static int take_heap_size(struct gdri_state *st, size_t size)
 	return gdri_fail(-GDR_EOPTION, "gdr_init_attr: heap_size %s is not accepted; it takes %s", text, why);
 }
 
-static bool heap_on_gpu(const struct gdri_state *st)
-{
-	return (gdri_units_exist() || st->opt.device == GDRI_DEVICE_CUDA) && st->opt.heap_kind != GDRI_MEMORY_HOST;
-}
-
 static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 {
 	char why[160];
@@ -262,7 +249,8 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 	if (attr->heap_size && take_heap_size(st, attr->heap_size))
 		return -GDR_EOPTION;
 	if (!attr->heap_size && st->nvshmem)
-		gdri_options_nvshmem_heap(&st->opt, heap_on_gpu(st));
+		gdri_options_nvshmem_heap(&st->opt, (gdri_units_exist() || st->opt.device == GDRI_DEVICE_CUDA) &&
+							    st->opt.heap_kind != GDRI_MEMORY_HOST);
 	if (attr->ctx_queues > 255)
 		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: %u queues to each PE for contexts; at most 255",
 				 attr->ctx_queues);
@@ -447,7 +435,10 @@ int gdri_state_down(struct gdri_state *st, int status)
 		gdri_log_counts(0, 1);
 		return told;
 	}
-	state_undo(st);
+	for (size_t i = N_STEPS; i-- > 0;) {
+		if (steps[i].down)
+			steps[i].down(st);
+	}
 	gdri_log_counts(0, 1);
 	pthread_mutex_destroy(&st->lock);
 	pthread_mutex_destroy(&st->local_lock);

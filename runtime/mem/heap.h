@@ -68,4 +68,16 @@ const struct gdri_heap_part *gdri_heap_part_at(const struct gdri_heap *heap, uin
 /* Zeroes bytes of this PE's heap from the host. */
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeout_ms);
 
+/* The symmetric heap of all PEs gets one part more, when nothing of it has room for an object. */
+
+struct gdri_state;
+
+/* Whether the heap may grow by a part that holds so many bytes; the same on all PEs. */
+bool gdri_grow_may(const struct gdri_state *st, uint64_t bytes);
+
+/* Collective, under st->lock. 0, or the failure of any PE on all of them, and then the heaps are as they were; but
+ * where a GPU does not take the new keys, or the launcher does not bring all together: then the PEs meet no more
+ * (st->broken). */
+int gdri_grow(struct gdri_state *st, uint64_t bytes);
+
 #endif

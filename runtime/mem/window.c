@@ -15,7 +15,6 @@
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_ipc.h"
 #include "runtime/cuda/cuda_map.h"
-#include "runtime/cuda/cuda_view.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/rkeys.h"

@@ -137,15 +137,6 @@ static void look_at_device(struct search *s, struct ibv_device *dev)
 		ibv_close_device(ctx);
 }
 
-/* Ports of one device stand together. */
-static void close_others(struct search *s, const struct ibv_context *keep)
-{
-	for (int i = 0; i < s->n; i++) {
-		if (s->ports[i].ctx != keep && (i == 0 || s->ports[i].ctx != s->ports[i - 1].ctx))
-			ibv_close_device(s->ports[i].ctx);
-	}
-}
-
 static int none_found(const struct search *s)
 {
 	if (s->wanted[0] && s->n_devices == 0)
@@ -199,7 +190,10 @@ int gdri_nic_find(const char *wanted, const char *near, unsigned turn, struct gd
 		out->attr = s->ports[at].attr;
 		out->n_ports = s->n;
 		snprintf(out->name, sizeof(out->name), "%s", ibv_get_device_name(out->ctx->device));
-		close_others(s, out->ctx);
+		for (int i = 0; i < s->n; i++) {
+			if (s->ports[i].ctx != out->ctx && (i == 0 || s->ports[i].ctx != s->ports[i - 1].ctx))
+				ibv_close_device(s->ports[i].ctx);
+		}
 	}
 	free(s);
 	return ret;

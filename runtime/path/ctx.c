@@ -9,7 +9,6 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
-#include "runtime/cuda/cuda_queues.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/team/team.h"
 

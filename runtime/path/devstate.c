@@ -14,7 +14,6 @@
 #include "runtime/net/net.h"
 #include "runtime/net/queues.h"
 #include "runtime/path/ctx.h"
-#include "runtime/path/link_check.h"
 #include "runtime/team/team.h"
 
 /* Device code of the host device finds the library here. Programs may hold a copy
@@ -115,11 +114,6 @@ static void devstate_fill(struct gdri_state *st, struct gdri_dev *d)
 	d->abort = st->abort_word;
 }
 
-static int devstate_out_of_memory(const struct gdri_state *st)
-{
-	return gdri_fail(-GDR_ENOMEM, "out of memory for the device state of %d PEs", st->n_pes);
-}
-
 int gdri_up_device(struct gdri_state *st)
 {
 	struct gdri_dev *d = devstate_zeroed(sizeof(*d));
@@ -133,7 +127,7 @@ int gdri_up_device(struct gdri_state *st)
 		d->used = devstate_zeroed(((size_t)st->n_pes * gdri_net_slots(&st->opt) + 63) / 64 * 8);
 	}
 	if (!d || !st->abort_word || !d->errors || !d->buffers || !d->used)
-		return devstate_out_of_memory(st);
+		return gdri_fail(-GDR_ENOMEM, "out of memory for the device state of %d PEs", st->n_pes);
 	devstate_fill(st, d);
 	ret = st->cuda ? gdri_host_view_up(st) : 0;
 	if (!ret)

@@ -16,4 +16,7 @@ void gdri_devstate_latch(struct gdri_state *st, int status);
 /* Ends every wait of the PE. */
 void gdri_devstate_abort(struct gdri_state *st);
 
+/* Fills the area that peers will read; before any of them is connected. */
+void gdri_link_prepare(struct gdri_ctl *ctl, int pe);
+
 #endif

@@ -13,7 +13,7 @@
 #include <gdr/device.h>
 #include <gdr/impl/queue/named.h>
 
-#include "runtime/path/link_check.h"
+#include "runtime/path/devstate.h"
 #include "bootstrap/boot.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"

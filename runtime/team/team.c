@@ -31,11 +31,6 @@ static uint64_t match_bytes(uint64_t n_pes)
 	return n_pes * 2 * sizeof(struct gdri_match);
 }
 
-static uint64_t bcast_bytes(const struct gdri_teams *ts)
-{
-	return ts->ll_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0;
-}
-
 static uint32_t ll_size(const struct gdri_teams *ts, uint32_t id)
 {
 	return id < FIRST_TEAMS ? ts->ll_size : ts->later_ll_size;
@@ -45,7 +40,7 @@ static uint32_t ll_size(const struct gdri_teams *ts, uint32_t id)
 static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
 	return chan_bytes(n_pes) + match_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
-	       n_pes * 2 * 2 * ll_size(ts, id) + bcast_bytes(ts);
+	       n_pes * 2 * 2 * ll_size(ts, id) + (ts->ll_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0);
 }
 
 static uint64_t ctas_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */

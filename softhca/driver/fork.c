@@ -22,19 +22,13 @@ static bool take_away(void *arg, const struct maps_line *m)
 	return true;
 }
 
-/* The driver is of no use here, and hca_lock may be held for ever. */
-static void forget_gpu(void)
-{
-	/* Relaxed: pairs with cuda_wait.c's look, in this thread, the only one. */
-	__atomic_store_n(&dma_on, false, __ATOMIC_RELAXED);
-}
-
 /* Only system calls and what needs no lock: other threads may have held any at
  * the fork. Replacing a mapping while the file is read skips and doubles nothing
  * that is ours: no mapping grows. */
 static void fork_in_child(void)
 {
-	forget_gpu();
+	/* Relaxed: pairs with cuda_wait.c's look, in this thread, the only one. */
+	__atomic_store_n(&dma_on, false, __ATOMIC_RELAXED);
 	poll_forbid();
 	maps_each(take_away, NULL);
 }

@@ -3,7 +3,7 @@
  * Numbers (QPN, CQN, ...) are the device's and unique in the process; handles
  * are the kernel driver's and belong to one context. */
 #include "softhca/driver/control.h"
-#include "softhca/engine/id_table.h"
+#include "softhca/engine/dp.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"
 #include "softhca/strict/strict.h"
@@ -213,13 +213,6 @@ int qp_number(struct ctl_qp *qp)
 	return 0;
 }
 
-static void qp_unnumber(struct ctl_qp *qp)
-{
-	numbers_remove(&qps, qp->qp.qpn - dp_first_qpn());
-	live[qp->live_index] = live[--n_live];
-	ctl_of(live[qp->live_index], struct ctl_qp, qp)->live_index = qp->live_index;
-}
-
 struct hca_qp *hca_find_qp(uint32_t qpn)
 {
 	struct ctl_qp *qp = numbers_get(&qps, qpn - dp_first_qpn());
@@ -315,7 +308,7 @@ static bool object_refused(enum obj_type type)
 		[OBJ_UMEM] = 1 + FAULT_UMEM, [OBJ_UAR] = 1 + FAULT_UAR,
 	};
 
-	return faults_active() && type < sizeof(what) && what[type] &&
+	return faults_on && type < sizeof(what) && what[type] &&
 	       faults_refuse((enum fault_object)(what[type] - 1));
 }
 
@@ -385,7 +378,9 @@ static void cq_release(struct ctl_cq *cq)
 static void qp_release(struct ctl_qp *qp)
 {
 	dp_qp_destroy(&qp->qp);
-	qp_unnumber(qp);
+	numbers_remove(&qps, qp->qp.qpn - dp_first_qpn());
+	live[qp->live_index] = live[--n_live];
+	ctl_of(live[qp->live_index], struct ctl_qp, qp)->live_index = qp->live_index;
 	PUT(qp->umem);
 	PUT(qp->dbr_umem);
 	if (qp->uar)

@@ -14,7 +14,7 @@ bool port_is_ib(void)
 
 bool port_is_down(void)
 {
-	return faults_active() && faults_link_down();
+	return faults_on && faults_link_down();
 }
 
 uint32_t port_mtu(unsigned device)

@@ -119,7 +119,7 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	}
 	if (best == old)
 		return false;
-	if (faults_active() && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
+	if (faults_on && faults_doorbell_late(qp, dp_now(), (uint16_t)(qp->sq_ci + best)))
 		return false;
 	if (__builtin_expect(qp->rc->ring != NULL, 0)) {
 		dma_qp_posted(qp, (uint16_t)(qp->sq_ci + best));
@@ -312,7 +312,7 @@ unsigned doorbell_poll_first(void)
 /* True when nothing can have happened that the record alone does not show. */
 static bool record_tells(const struct hca_qp *qp)
 {
-	return qp->dbrec && qp->sq && qp->state == HCA_QPS_RTS && !strict_on && !faults_active() &&
+	return qp->dbrec && qp->sq && qp->state == HCA_QPS_RTS && !strict_on && !faults_on &&
 	       !(qp->scq && qp->scq->channel) && !(qp->rcq && qp->rcq->channel);
 }
 

@@ -247,4 +247,25 @@ bool peer_memory_read(struct peer_memory *m, const struct iovec *dst, int ndst,
 uint64_t atomic_execute(uint8_t *mem, const struct packet *p);
 uint64_t atomic_field_add(uint64_t a, uint64_t b, uint64_t boundary);
 
+/* Whether the engine rests by yielding its core. */
+
+/* The engine's thread, once: to be woken amid the time slice of a thread that spins, where the kernel can. */
+void yield_short_turns(void);
+
+/* True while whoever shares the core gives it back quickly. The engine's thread only. */
+bool yield_pays(uint64_t now_ns);
+
+/* True when it is time for one. */
+bool yield_due(uint64_t now_ns);
+
+/* Yields once, and learns from how long it took. */
+void yield_core(void);
+
+/* Memory of what each queue pair has, close together and in large pages: among the program's own a
+ * thousand of them would lie in as many pages, and the way to each costs more than what is done there. */
+
+/* Zeroed, at a cache line; NULL: no memory. hca_lock held, as for the other. */
+void *id_table_get(size_t size);
+void id_table_put(void *p, size_t size); /* size: as p was got with; p may be NULL */
+
 #endif

@@ -17,7 +17,7 @@
 #include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
 #include "softhca/engine/trap.h"
-#include "softhca/engine/yield.h"
+#include "softhca/engine/dp.h"
 
 enum {
 	CLOCK_ROUNDS = 8, /* empty rounds, or pieces of work, that share a look at the clock */
@@ -223,7 +223,7 @@ static void engine_timers(void)
 			engine_deadline(rc->rnr_until);
 	}
 	wire_release_held();
-	if (faults_active())
+	if (faults_on)
 		faults_timer(now_ns);
 }
 
@@ -290,7 +290,7 @@ unsigned engine_round(void)
 
 	/* The clock costs as much as the rest of a round that finds nothing, and half
 	 * as much as a short write. Fault schedules have times to keep. */
-	if (!clock_credit || faults_active()) {
+	if (!clock_credit || faults_on) {
 		look_at_clock();
 		clock_credit = CLOCK_ROUNDS;
 	}
@@ -329,7 +329,7 @@ static uint64_t sleep_time(uint64_t idle)
 /* Nothing can come up but by a doorbell, a packet or a control call. */
 static bool nothing_hidden(void)
 {
-	if (strict_on || faults_active() || dma_on || active_head || next_deadline != NEVER)
+	if (strict_on || faults_on || dma_on || active_head || next_deadline != NEVER)
 		return false;
 	for (unsigned i = 0; i < n_live; i++) /* receives posted there are flushed, no doorbell rung */
 		if (live[i]->state == HCA_QPS_ERR && live[i]->rq)
@@ -423,7 +423,7 @@ static bool round_short(bool elsewhere)
 {
 	static unsigned n;
 
-	if (active_head || ++n % SHORT_ROUNDS == 0 || strict_on || faults_active() || dma_on)
+	if (active_head || ++n % SHORT_ROUNDS == 0 || strict_on || faults_on || dma_on)
 		return false;
 	if (!doorbell_poll_first() || !rc_at_once(active_head))
 		return false;

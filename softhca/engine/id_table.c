@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See id_table.h. Few sizes, and what was given back is used again for the same one. Sanitizers get to
+/* Few sizes, and what was given back is used again for the same one. Sanitizers get to
  * see each piece by itself. */
-#include "softhca/engine/id_table.h"
+#include "softhca/engine/dp.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -128,16 +128,6 @@ static bool is_banned(void)
 	return false;
 }
 
-static void good_nap(void)
-{
-	own.nap_ns = own.nap_ns * 2 < NAP_MAX_NS ? own.nap_ns * 2 : NAP_MAX_NS;
-	own.good++;
-	if (own.good % GOOD_NAPS == 0 && own.strikes)
-		own.strikes--;
-	if (own.good == FORGET)
-		own.ban_ns = BAN_NS;
-}
-
 uint64_t poll_leave(void)
 {
 	uint64_t came;
@@ -163,7 +153,12 @@ uint64_t poll_leave(void)
 		own.took_over = true;
 		return 0;
 	}
-	good_nap();
+	own.nap_ns = own.nap_ns * 2 < NAP_MAX_NS ? own.nap_ns * 2 : NAP_MAX_NS;
+	own.good++;
+	if (own.good % GOOD_NAPS == 0 && own.strikes)
+		own.strikes--;
+	if (own.good == FORGET)
+		own.ban_ns = BAN_NS;
 	return own.nap_ns;
 }
 

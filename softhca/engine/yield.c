@@ -4,7 +4,6 @@
  * no sleep can match. Where it does not, a yield gives the core away for a whole
  * time slice, and among many threads a turn takes long. Only trying tells: slow
  * yields end yielding for a while, and for longer each time. */
-#include "softhca/engine/yield.h"
 
 #include <sched.h>
 #include <sys/syscall.h>

@@ -24,10 +24,6 @@ int faults_start(uint64_t now, char *err, size_t n);
 void faults_wire_ready(uint32_t slot);
 
 extern bool faults_on; /* there is a schedule; set before the engine starts */
-static inline bool faults_active(void)
-{
-	return faults_on;
-}
 
 /* ---- packets ---- */
 

@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "softhca/gpu/cuda_api.h"
-#include "softhca/gpu/cuda_stand_in.h"
 #include "softhca/tools/log.h"
 
 static struct cuda_api api;

@@ -17,7 +17,6 @@
 
 #include "softhca/driver/control.h"
 #include "softhca/gpu/cuda_api.h"
-#include "softhca/gpu/cuda_stand_in.h"
 #include "softhca/tools/log.h"
 #include "softhca/driver/maps.h"
 #include "softhca/driver/shim.h"

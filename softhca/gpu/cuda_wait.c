@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "softhca/gpu/cuda_api.h"
-#include "softhca/gpu/cuda_stand_in.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/engine/hca.h"
 #include "softhca/driver/shim.h"

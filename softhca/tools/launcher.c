@@ -97,11 +97,6 @@ static const char *string_at(const struct elf_file *f, uint64_t offset)
 	return s && memchr(s, '\0', f->size - offset) ? s : NULL;
 }
 
-static bool is_sanitizer(const char *soname)
-{
-	return !strncmp(soname, "libasan.so", 10) || !strncmp(soname, "libtsan.so", 10);
-}
-
 static const char *search_dynamic(const struct elf_file *f, const Elf64_Ehdr *eh,
 				  const Elf64_Phdr *ph)
 {
@@ -121,7 +116,7 @@ static const char *search_dynamic(const struct elf_file *f, const Elf64_Ehdr *eh
 		if (d[i].d_tag != DT_NEEDED || d[i].d_un.d_val >= f->size)
 			continue;
 		name = string_at(f, strtab + d[i].d_un.d_val);
-		if (name && is_sanitizer(name))
+		if (name && (!strncmp(name, "libasan.so", 10) || !strncmp(name, "libtsan.so", 10)))
 			return name;
 	}
 	return NULL;

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include "softhca/tools/log.h"
 
 struct limits_text limits_text(int err)
 {
@@ -18,4 +21,16 @@ struct limits_text limits_text(int err)
 	else
 		snprintf(text.s, sizeof(text.s), "%s", strerror(err));
 	return text;
+}
+
+int hca_size_file(int fd, off_t size)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY || (rlim_t)size <= r.rlim_cur)
+		return ftruncate(fd, size);
+	hca_warn("a file in memory of %lld bytes is needed, and this process may make files of %llu (raise it: "
+		 "ulimit -f)", (long long)size, (unsigned long long)r.rlim_cur);
+	errno = EFBIG;
+	return -1;
 }

@@ -33,11 +33,6 @@ static const uint8_t headers[] = {
 	[BTH_SEND_ONLY_INV] = PKT_KNOWN | PKT_HAS_PAYLOAD | PKT_HAS_IMM,
 };
 
-static bool is_answer(uint8_t op)
-{
-	return op >= BTH_READ_RESP_FIRST && op <= BTH_ATOMIC_ACK;
-}
-
 unsigned packet_headers(uint8_t opcode)
 {
 	uint8_t op = opcode & (uint8_t)~BTH_CLASS;
@@ -57,7 +52,7 @@ unsigned packet_headers(uint8_t opcode)
 	case BTH_DC:
 		if (op >= sizeof(headers) || !headers[op])
 			return 0;
-		return headers[op] | (is_answer(op) ? 0 : PKT_HAS_DC);
+		return headers[op] | (op >= BTH_READ_RESP_FIRST && op <= BTH_ATOMIC_ACK ? 0 : PKT_HAS_DC);
 	default:
 		return 0;
 	}

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "softhca/engine/id_table.h"
+#include "softhca/engine/dp.h"
 #include "softhca/tools/log.h"
 #include "softhca/strict/strict.h"
 #include "softhca/transport/rc.h"
@@ -67,15 +67,6 @@ static bool is_response(const struct packet *p)
 	return op >= BTH_READ_RESP_FIRST && op <= BTH_ATOMIC_ACK;
 }
 
-static void receive_connected(struct hca_qp *qp, const struct packet *p, const struct iovec *pl,
-			      int npl)
-{
-	if (!is_response(p))
-		rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
-	else if (qp->state == HCA_QPS_RTS)
-		rc_req_response(qp, p, pl, npl);
-}
-
 void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct packet *p,
 		const struct iovec *pl, int npl)
 {
@@ -105,7 +96,10 @@ void rc_receive(struct hca_qp *qp, const struct wire_dest *from, const struct pa
 			dc_target_receive(qp, from, p, pl, npl);
 		break;
 	default:
-		receive_connected(qp, p, pl, npl);
+		if (!is_response(p))
+			rc_resp_request(qp, &qp->rc->rs, p, pl, npl);
+		else if (qp->state == HCA_QPS_RTS)
+			rc_req_response(qp, p, pl, npl);
 	}
 }
 
@@ -230,7 +224,7 @@ static void rc_connect_peer(struct hca_qp *qp)
 
 static uint32_t first_psn(uint32_t psn)
 {
-	return (faults_active() ? faults_first_psn(psn) : psn) & PSN_MASK;
+	return (faults_on ? faults_first_psn(psn) : psn) & PSN_MASK;
 }
 
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
@@ -276,7 +270,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			dma_qp_reset(qp);
 		}
 		rc_connect_peer(qp);
-		if (faults_active() && from != HCA_QPS_RTS)
+		if (faults_on && from != HCA_QPS_RTS)
 			faults_qp_ready(qp);
 		engine_activate(qp);
 		break;

@@ -126,7 +126,7 @@ void rc_retire(struct hca_qp *qp)
 		}
 		if (!head_done(rc, r))
 			return;
-		if (faults_active() && !faults_may_complete(qp, dp_now()))
+		if (faults_on && !faults_may_complete(qp, dp_now()))
 			return;
 		/* An answer is in place before its completion. Where that is in memory of a GPU, too,
 		 * the order of the writes sees to it. */

@@ -236,7 +236,7 @@ void rc_fetch_next(struct hca_qp *qp)
 	}
 	if (strict_on)
 		strict_fetch(qp, buf, len, &w, syndrome ? why : NULL);
-	if (faults_active() &&
+	if (faults_on &&
 	    faults_wqe(qp, dp_now(), w.blocks, syndrome ? 0 : w.len, &r->syndrome, &r->vendor))
 		goto out;
 	if (syndrome) {

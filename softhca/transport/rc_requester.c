@@ -292,7 +292,7 @@ static bool room_again(const struct hca_qp *qp)
 	const struct hca_rc *rc = qp->rc;
 
 	return qp->sq_ci != qp->sq_pi && rc->cur == rc->tail && !rc->stalled_by_error &&
-	       rc->tail - rc->head != RC_MAX_REQS && !faults_active();
+	       rc->tail - rc->head != RC_MAX_REQS && !faults_on;
 }
 
 bool rc_req_run(struct hca_qp *qp, unsigned *budget)
@@ -311,7 +311,7 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 		rc->rnr_until = 0;
 	}
 	rc_short_run(qp, budget);
-	if (__builtin_expect(dma_on, 0) && !faults_active())
+	if (__builtin_expect(dma_on, 0) && !faults_on)
 		fetch_next(qp);
 	while (*budget) {
 		struct rc_req *r;
@@ -321,7 +321,7 @@ bool rc_req_run(struct hca_qp *qp, unsigned *budget)
 			if (qp->sq_ci == qp->sq_pi || rc->stalled_by_error ||
 			    rc->tail - rc->head == RC_MAX_REQS)
 				break;
-			if (faults_active() && !faults_may_pick(qp, dp_now()))
+			if (faults_on && !faults_may_pick(qp, dp_now()))
 				break;
 			rc_fetch_next(qp);
 		}

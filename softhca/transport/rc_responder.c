@@ -426,11 +426,6 @@ static bool is_atomic(const struct packet *p)
 	return packet_headers(p->opcode) & (PKT_HAS_ATOMIC | PKT_HAS_MASKED);
 }
 
-static bool takes_resources(const struct packet *p)
-{
-	return packet_op(p) == BTH_READ_REQ || is_atomic(p);
-}
-
 /* Does the QP answer such requests? A READ of nothing, too, which names no memory. Granting atomics is
  * not all: it has to say which (PRM, "QPC.atomic_mode"). */
 static bool rc_granted(const struct hca_qp *qp, const struct packet *p)
@@ -572,7 +567,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		rc_refuse(qp, rs, AETH_NAK_INVAL); /* a message was left unfinished */
 		return;
 	}
-	if (takes_resources(p) && (!rc_granted(qp, p) || too_many(qp, rs))) {
+	if ((packet_op(p) == BTH_READ_REQ || is_atomic(p)) && (!rc_granted(qp, p) || too_many(qp, rs))) {
 		rc_refuse(qp, rs, rc_granted(qp, p) ? AETH_NAK_INVAL : AETH_NAK_ACCESS);
 		return;
 	}

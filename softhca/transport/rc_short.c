@@ -98,14 +98,6 @@ static void rc_short_execute(struct hca_qp *qp, struct hca_qp *peer, const struc
 	STAT_INC(wqes_by_opcode[WQE_WRITE]);
 }
 
-static void rc_short_complete(struct hca_qp *qp, const struct short_write *w, uint16_t index)
-{
-	if (strict_on)
-		strict_completed(qp, index, 1, w->signalled && qp->scq);
-	if (w->signalled && qp->scq)
-		cq_write_done(qp->scq, qp, WQE_WRITE, index);
-}
-
 void rc_short_run(struct hca_qp *qp, unsigned *budget)
 {
 	struct hca_qp *peer = idle_peer(qp);
@@ -125,7 +117,10 @@ void rc_short_run(struct hca_qp *qp, unsigned *budget)
 			strict_fetch(qp, b, WQE_BLOCK, NULL, NULL);
 		rc_short_execute(qp, peer, &w);
 		qp->sq_ci++;
-		rc_short_complete(qp, &w, index);
+		if (strict_on)
+			strict_completed(qp, index, 1, w.signalled && qp->scq);
+		if (w.signalled && qp->scq)
+			cq_write_done(qp->scq, qp, WQE_WRITE, index);
 		*budget -= w.npkts < *budget ? w.npkts : *budget;
 	}
 }

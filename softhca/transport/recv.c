@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Receive work requests. Ring entries of an RQ are used in turn; those of an
  * SRQ are a linked list through their first 16 bytes. */
-#include "softhca/transport/recv.h"
 
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"

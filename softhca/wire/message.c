@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages with descriptors: see message.h. */
-#include "softhca/wire/message.h"
+/* Messages with descriptors. */
+#include "softhca/wire/wire_shm_impl.h"
 
 #include <stdint.h>
 #include <string.h>

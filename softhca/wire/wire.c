@@ -133,7 +133,7 @@ static void send_faulty(struct hca_qp *qp, const struct wire_dest *d, struct pac
 void wire_send_to(struct hca_qp *qp, const struct wire_dest *d, struct packet *p,
 		  const struct iovec *iov, int niov)
 {
-	if (faults_active())
+	if (faults_on)
 		send_faulty(qp, d, p, iov, niov);
 	else
 		wire_send_now(d, qp->qpn, p, iov, niov);
@@ -152,7 +152,7 @@ void wire_flush(void)
 
 unsigned wire_bulk(const struct wire_dest *d, uint32_t mtu)
 {
-	if (faults_active() || !mtu)
+	if (faults_on || !mtu)
 		return 1;
 	if (d->kind == WIRE_LOCAL)
 		return LOCAL_BULK / mtu;
@@ -163,7 +163,7 @@ bool wire_in_place(const struct hca_qp *qp, void *at, size_t n)
 {
 	const struct iovec v = { at, n };
 
-	return qp->type == HCA_QP_RC && qp->rc->dest.kind == WIRE_HOST && !faults_active() &&
+	return qp->type == HCA_QP_RC && qp->rc->dest.kind == WIRE_HOST && !faults_on &&
 	       wire_shm_in_place(qp->rc->dest.slot, &v);
 }
 
@@ -210,7 +210,7 @@ struct hca_qp *wire_own_peer(const struct hca_qp *qp)
 {
 	struct hca_qp *peer;
 
-	if (qp->rc->dest.kind != WIRE_LOCAL || faults_active())
+	if (qp->rc->dest.kind != WIRE_LOCAL || faults_on)
 		return NULL;
 	peer = engine_find_qp(qp->dest_qpn);
 	/* from_peer() of this QP, if that one is connected */
@@ -225,7 +225,7 @@ void wire_deliver(const struct wire_dest *from, const struct packet *p, const st
 
 	STAT_ADD(pkts_rx, 1 + p->more);
 	if (!qp || !qp->rc || !from_peer(qp, from) ||
-	    (faults_active() && faults_rx_drop(qp, dp_now()))) {
+	    (faults_on && faults_rx_drop(qp, dp_now()))) {
 		STAT_INC(pkts_dropped);
 		return;
 	}

@@ -3,6 +3,9 @@
 #ifndef SOFTHCA_WIRE_SHM_IMPL_H
 #define SOFTHCA_WIRE_SHM_IMPL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "softhca/wire/wire.h"
@@ -54,5 +57,12 @@ int shm_take_hello(struct shm_link *l);
 /* Wake-up bytes, which have done their work, and messages about memory. False: the end. */
 bool shm_read_messages(struct shm_link *l);
 unsigned shm_receive_from(struct shm_link *l);
+
+/* One message on a Unix socket, and with it one descriptor. Neither call waits. */
+
+/* fd -1: none. False: not sent. */
+bool message_send(int sock, const void *bytes, size_t n, int fd);
+/* Its length, or -1 with errno; *fd: what was passed with it, the caller's, or -1. */
+ssize_t message_receive(int sock, void *bytes, size_t size, int *fd);
 
 #endif

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "softhca/gpu/dma.h"
-#include "softhca/wire/message.h"
 #include "softhca/wire/share.h"
 #include "softhca/wire/wire_frame.h"
 #include "softhca/wire/wire_shm_impl.h"

@@ -15,10 +15,10 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
-#include "runtime/diag/place.h"
+#include "runtime/diag/errors.h"
 #include "runtime/mem/heap.h"
 #include "runtime/net/net.h"
-#include "runtime/path/link_check.h"
+#include "runtime/path/devstate.h"
 #include "runtime/team/team.h"
 #include "tests/device/fake_nic.h"
 

@@ -435,7 +435,7 @@ static void test_abort(void **state)
 	finish();
 }
 
-/* As runtime/diag/lost.c. */
+/* As runtime/diag/fault.c. */
 static void report(int pe)
 {
 	int32_t none = 0;

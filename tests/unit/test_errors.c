@@ -16,7 +16,6 @@
 #include "runtime/diag/errors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
-#include "runtime/diag/syndrome.h"
 #include "runtime/mem/suballoc.h"
 
 static void codes_are_distinct_and_have_texts(void **state)

@@ -76,7 +76,7 @@ int fuzz_faults(const uint8_t *data, size_t n)
 	refused = faults_start_with(text, &rank, T0, err, sizeof(err));
 	if (refused)
 		check_refusal(text, err);
-	else if (faults_active())
+	else if (faults_on)
 		use(text);
 	/* Each rank keeps clauses of its own, so only their number may differ. */
 	if (!strstr(err, "64 clauses") && (faults_check(text, err, sizeof(err)) != 0) != (refused != 0) &&

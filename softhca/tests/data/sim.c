@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "softhca/gpu/cuda_stand_in.h"
+#include "softhca/gpu/cuda_api.h"
 
 enum { MAX_MR = 256, UAR_PAGES = 16, CQ_LOG = 10, RQ_LOG = 6, RQ_SHIFT = 6 };
 

@@ -28,7 +28,7 @@ static void start(const char *text, int rank)
 	for (unsigned i = 0; i < 4; i++) {
 		memset(&qps[i], 0, sizeof(qps[i]));
 		qps[i].qpn = dp_first_qpn() + i;
-		if (faults_active())
+		if (faults_on)
 			faults_qp_ready(&qps[i]);
 	}
 }
@@ -116,7 +116,7 @@ static void test_selection(void **state)
 	assert_false(dropped(0, 10));
 	assert_true(dropped(0, 20));
 	start("pe 1: mute", 0);
-	assert_false(faults_active());
+	assert_false(faults_on);
 }
 
 /* Bits of what happens to 64 packets each of two QPs, asked in turn or one by one. */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "sim.h"
-#include "softhca/wire/message.h"
+#include "softhca/wire/wire_shm_impl.h"
 
 enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
 enum { RING_TAIL = 64, RING_REACH = 256, RING_BYTES = 4096, RING_SIZE = 1 << 20 }; /* wire_ring.h */

@@ -62,7 +62,7 @@ GDR_DEVICE_COLD int gdri_take_latched(struct gdri_dev *dev)
 	uint32_t latched = gdri_exch_u32((uint32_t *)&dev->latched, 0), none = 0;
 
 	GDRI_BY_ABI(gdri_take_latched);
-	/* Pairs with the fence in runtime/diag/lost.c between `lost` and `latched`: who is late with the one sees the
+	/* Pairs with the fence in runtime/diag/fault.c between `lost` and `latched`: who is late with the one sees the
 	 * other. */
 	gdri_fence_sys();
 	if (gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost))

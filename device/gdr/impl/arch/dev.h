@@ -203,7 +203,7 @@ GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
 }
 
 /* A queue or a wait found that pe does not answer: from then on gdr_status() and each quiet, fence and barrier say so,
- * as where the launcher reports it (runtime/diag/lost.c). The first one stays; carries no data. */
+ * as where the launcher reports it (runtime/diag/fault.c). The first one stays; carries no data. */
 GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
 {
 	uint32_t none = 0;

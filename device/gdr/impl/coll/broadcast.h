@@ -170,11 +170,6 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 
 #define GDRI_LL_BCAST_MOST 4096u /* longer ones take step.h's areas, as long as they are one epoch */
 
-GDR_DEVICE int gdri_ll_bcast_fits(const struct gdri_coll *c, size_t len)
-{
-	return gdri_ll_bcast_suits(c->scope, len) && gdri_ll_fits(c, len);
-}
-
 GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, const void *src, size_t len,
 				 int root)
 {
@@ -186,7 +181,7 @@ GDRI_NOINLINE int gdri_broadcast_all(int scope, gdr_team_t team, void *dst, cons
 	if (gdri_unlikely(root < 0 || root >= c.n))
 		return gdri_coll_refuse(&c, dst, (uint64_t)(int64_t)root, GDRI_ARG_ROOT);
 	algo = gdri_coll_algo(&c, GDRI_K_BROADCAST, len);
-	if (algo == GDRI_A_GRID || (algo == GDRI_A_LL && !gdri_ll_bcast_fits(&c, len)))
+	if (algo == GDRI_A_GRID || (algo == GDRI_A_LL && !(gdri_ll_bcast_suits(c.scope, len) && gdri_ll_fits(&c, len))))
 		return gdri_one_cta_broadcast(&c, dst, src, len, root);
 	if (algo == GDRI_A_LL && c.n > 1)
 		return gdri_coll_end(&c, gdri_ll_bcast_any(&c, team, (uint8_t *)dst, (const uint8_t *)src, len, root));
