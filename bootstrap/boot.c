@@ -15,6 +15,11 @@
 
 extern char **environ;
 
+static int boot_barrier(struct gdr_bootstrap *b, int timeout_ms)
+{
+	return b->allgather(b, NULL, NULL, 0, timeout_ms);
+}
+
 void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name)
 {
 	b->version = GDR_BOOTSTRAP_VERSION;
@@ -23,6 +28,7 @@ void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name)
 	b->n_pes = 1;
 	b->node = -1;
 	b->name = name;
+	b->barrier = boot_barrier;
 	/* POSIX leaves a name that was cut without its terminator. */
 	if (gethostname(b->hostname, sizeof(b->hostname)) || !b->hostname[0])
 		snprintf(b->hostname, sizeof(b->hostname), "localhost");

@@ -199,11 +199,6 @@ static int pmix_allgather(struct gdr_bootstrap *b, const void *send, void *recv,
 	return gdri_pmix_round((struct gdri_pmix_boot *)b, send, recv, len, timeout_ms);
 }
 
-static int pmix_barrier(struct gdr_bootstrap *b, int timeout_ms)
-{
-	return gdri_pmix_round((struct gdri_pmix_boot *)b, NULL, NULL, 0, timeout_ms);
-}
-
 static int pmix_abort(struct gdr_bootstrap *b, int code, const char *text)
 {
 	struct process_call *p = new_process_call(run_abort, NULL);
@@ -276,7 +271,6 @@ static struct gdri_pmix_boot *pmix_new_boot(void)
 		return gdri_fail(NULL, "bootstrap: no memory for %zu bytes", sizeof(*b));
 	gdri_bootstrap_fill(&b->pub, "pmix");
 	b->pub.allgather = pmix_allgather;
-	b->pub.barrier = pmix_barrier;
 	b->pub.abort = pmix_abort;
 	b->pub.on_peer_lost = pmix_on_peer_lost;
 	b->pub.finalize = pmix_finalize;

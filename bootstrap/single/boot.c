@@ -19,11 +19,6 @@ static int single_allgather(struct gdr_bootstrap *b, const void *send, void *rec
 	return rc;
 }
 
-static int single_barrier(struct gdr_bootstrap *b, int timeout_ms)
-{
-	return gdri_bootstrap_check(b, NULL, NULL, 0, timeout_ms);
-}
-
 static int single_abort(struct gdr_bootstrap *b, int code, const char *text)
 {
 	(void)b;
@@ -65,7 +60,6 @@ int gdri_boot_single_open(struct gdr_bootstrap **out, const struct gdri_boot_how
 	gdri_bootstrap_fill(b, "single");
 	b->node = 0;
 	b->allgather = single_allgather;
-	b->barrier = single_barrier;
 	b->abort = single_abort;
 	b->on_peer_lost = single_on_peer_lost;
 	b->finalize = single_finalize;

@@ -226,11 +226,6 @@ static int uid_allgather(struct gdr_bootstrap *pub, const void *send, void *recv
 	return rc;
 }
 
-static int uid_barrier(struct gdr_bootstrap *b, int timeout_ms)
-{
-	return uid_allgather(b, NULL, NULL, 0, timeout_ms);
-}
-
 /* ---- the rest of the contract ---- */
 
 /* Returns: the hub sends it back, which ends this process like the others, but where the hub is gone. */
@@ -388,7 +383,6 @@ static struct uid_boot *join_new_boot(const struct gdri_uid_meeting *m, int pe, 
 	b->pub.pe = pe;
 	b->pub.n_pes = n_pes;
 	b->pub.allgather = uid_allgather;
-	b->pub.barrier = uid_barrier;
 	b->pub.abort = uid_abort;
 	b->pub.on_peer_lost = uid_on_peer_lost;
 	b->pub.finalize = uid_finalize;

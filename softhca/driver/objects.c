@@ -159,10 +159,27 @@ static void numbers_remove(struct numbers *t, uint32_t n)
 	}
 }
 
-int pd_number(struct ctl_pd *pd)
+/* A number of another context of the process names nothing here. */
+static void *object_own(struct hca_ctx *ctx, void *found)
 {
-	return numbers_add(&pds, 1, 1u << 24, pd, &pd->pd.pdn);
+	struct ctl_obj *obj = found;
+
+	return obj && obj->ctx == ctx ? obj : NULL;
 }
+
+#define NUMBERED(kind, number)                                                                     \
+	int kind##_number(struct ctl_##kind *c)                                                    \
+	{                                                                                          \
+		return numbers_add(&kind##s, 1, 1u << 24, c, &c->kind.number);                     \
+	}                                                                                          \
+	struct ctl_##kind *kind##_find(struct hca_ctx *ctx, uint32_t n)                            \
+	{                                                                                          \
+		return object_own(ctx, numbers_get(&kind##s, n));                                  \
+	}
+NUMBERED(pd, pdn)
+NUMBERED(cq, cqn)
+NUMBERED(srq, srqn)
+NUMBERED(umem, id)
 
 /* Index 1 with variant 0 would be 0x100, the key that ends a scatter list. */
 int mr_number(struct ctl_mr *mr)
@@ -173,21 +190,6 @@ int mr_number(struct ctl_mr *mr)
 	if (!rc)
 		mr->mr.key = index << 8 | mrs.variant[index];
 	return rc;
-}
-
-int cq_number(struct ctl_cq *cq)
-{
-	return numbers_add(&cqs, 1, 1u << 24, cq, &cq->cq.cqn);
-}
-
-int srq_number(struct ctl_srq *srq)
-{
-	return numbers_add(&srqs, 1, 1u << 24, srq, &srq->srq.srqn);
-}
-
-int umem_number(struct ctl_umem *umem)
-{
-	return numbers_add(&umems, 1, 1u << 24, umem, &umem->umem.id);
 }
 
 /* QP 0 and 1 are the management QPs of the port and never handed out. */
@@ -243,34 +245,6 @@ void hca_sweep_qps(unsigned n, void (*fn)(struct hca_qp *qp))
 			sweep_at = 0;
 		fn(live[sweep_at++]);
 	}
-}
-
-/* A number of another context of the process names nothing here. */
-static void *object_own(struct hca_ctx *ctx, void *found)
-{
-	struct ctl_obj *obj = found;
-
-	return obj && obj->ctx == ctx ? obj : NULL;
-}
-
-struct ctl_pd *pd_find(struct hca_ctx *ctx, uint32_t pdn)
-{
-	return object_own(ctx, numbers_get(&pds, pdn));
-}
-
-struct ctl_cq *cq_find(struct hca_ctx *ctx, uint32_t cqn)
-{
-	return object_own(ctx, numbers_get(&cqs, cqn));
-}
-
-struct ctl_srq *srq_find(struct hca_ctx *ctx, uint32_t srqn)
-{
-	return object_own(ctx, numbers_get(&srqs, srqn));
-}
-
-struct ctl_umem *umem_find(struct hca_ctx *ctx, uint32_t id)
-{
-	return object_own(ctx, numbers_get(&umems, id));
 }
 
 /* ---- handles ---- */

@@ -146,7 +146,7 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 		return 0;
 	*seen = v;
 	if (strict_on)
-		strict_doorbell(page);
+		strict_bell_poll(page);
 	memcpy(b, &v, 8);
 	qp = engine_prefetch(get_be32(b + 4) >> 8);
 	if (!qp)

@@ -437,19 +437,13 @@ bool faults_may_complete(const struct hca_qp *qp, uint64_t now)
 
 /* ---- counters ---- */
 
-uint32_t faults_first_psn(uint32_t psn)
+uint32_t faults_first(enum fault_counter of, uint32_t unset)
 {
-	return (uint32_t)process_setting(SET_FIRST_PSN, psn);
-}
+	static const enum fault_setting setting[] = {
+		[FAULT_FIRST_WQE] = SET_FIRST_WQE, [FAULT_FIRST_CQE] = SET_FIRST_CQE, [FAULT_FIRST_PSN] = SET_FIRST_PSN,
+	};
 
-uint32_t faults_first_wqe(void)
-{
-	return (uint32_t)process_setting(SET_FIRST_WQE, 0);
-}
-
-uint32_t faults_first_cqe(void)
-{
-	return (uint32_t)process_setting(SET_FIRST_CQE, 0);
+	return faults_on ? (uint32_t)process_setting(setting[of], unset) : unset;
 }
 
 /* ---- control half ---- */

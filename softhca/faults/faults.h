@@ -54,9 +54,9 @@ bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi);
 
 /* ---- counters ---- */
 
-uint32_t faults_first_psn(uint32_t psn); /* in place of this one */
-uint32_t faults_first_wqe(void);
-uint32_t faults_first_cqe(void);
+enum fault_counter { FAULT_FIRST_WQE, FAULT_FIRST_CQE, FAULT_FIRST_PSN };
+/* In place of this one. */
+uint32_t faults_first(enum fault_counter of, uint32_t unset);
 
 /* ---- control half ---- */
 

@@ -13,7 +13,7 @@ static const struct command {
 	enum prm_kind kind;
 	enum obj_type type; /* of the object, for modify and query */
 	uint16_t min_in, min_out;
-	int (*fn)(struct prm_cmd *cmd);
+	prm_command *fn;
 } commands[] = {
 	{OP_QUERY_HCA_CAP, PRM_GENERAL, 0, 0x10, 0x10, prm_query_hca_cap},
 	{OP_QUERY_ROCE_ADDRESS, PRM_GENERAL, 0, 0x10, 0x30, prm_query_roce_address},
@@ -45,23 +45,19 @@ int prm_fail(struct prm_cmd *cmd, enum prm_status status, enum prm_syndrome synd
 	return EREMOTEIO;
 }
 
-/* Commands of queue pairs are not for DC targets, nor the other way round. */
-static bool names_qp(const struct ctl_qp *c, uint32_t number, uint32_t opcode)
-{
-	bool dct = opcode == OP_DRAIN_DCT || opcode == OP_QUERY_DCT;
-
-	return c->qp.qpn == number && (c->qp.type == HCA_QP_DCT) == dct;
-}
-
 static bool names_object(struct prm_cmd *cmd, enum obj_type type)
 {
-	uint32_t number = prm_get(cmd->in, CMD_OBJ_NUM);
+	uint32_t number = prm_get(cmd->in, CMD_OBJ_NUM), opcode = prm_get(cmd->in, CMD_OPCODE);
+	bool dct = opcode == OP_DRAIN_DCT || opcode == OP_QUERY_DCT;
+	const struct hca_qp *qp;
 
 	if (!cmd->obj || cmd->obj->type != type)
 		return false;
 	if (type == OBJ_CQ)
 		return ((struct ctl_cq *)cmd->obj)->cq.cqn == number;
-	return names_qp((struct ctl_qp *)cmd->obj, number, prm_get(cmd->in, CMD_OPCODE));
+	qp = &((struct ctl_qp *)cmd->obj)->qp;
+	/* Commands of queue pairs are not for DC targets, nor the other way round. */
+	return qp->qpn == number && (qp->type == HCA_QP_DCT) == dct;
 }
 
 int prm_run(struct prm_cmd *cmd)

@@ -270,27 +270,13 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define DCTC_ECN		0x34, 6, 2
 #define DCTC_DSCP		0x34, 0, 6
 
-/* prm_caps.c */
-int prm_query_hca_cap(struct prm_cmd *cmd);
-int prm_query_roce_address(struct prm_cmd *cmd);
-/* prm_mkey.c */
-int prm_create_mkey(struct prm_cmd *cmd);
-/* prm_cq.c */
-int prm_create_cq(struct prm_cmd *cmd);
-int prm_query_cq(struct prm_cmd *cmd);
-int prm_modify_cq(struct prm_cmd *cmd);
-/* prm_qp.c */
-int prm_create_qp(struct prm_cmd *cmd);
+typedef int prm_command(struct prm_cmd *cmd);
+prm_command prm_query_hca_cap, prm_query_roce_address, prm_create_mkey, prm_create_cq, prm_query_cq, prm_modify_cq;
+prm_command prm_create_qp, prm_modify_qp, prm_query_qp, prm_create_dct, prm_drain_dct, prm_query_dct;
+
 /* Behind its fields, whose status is given: a queue pair that works, or none, with the answer to the command. */
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);
 uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);
-/* prm_dct.c */
-int prm_create_dct(struct prm_cmd *cmd);
-int prm_drain_dct(struct prm_cmd *cmd);
-int prm_query_dct(struct prm_cmd *cmd);
-/* prm_qp_modify.c */
-int prm_modify_qp(struct prm_cmd *cmd);
-int prm_query_qp(struct prm_cmd *cmd);
 
 /* A part of a umem for hardware structures; NULL if it does not lie inside. */
 uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len);

@@ -79,23 +79,20 @@ static const struct cap general_2[] = {
 	{0x5c, 24, 5, 11}, /* log_max_send_dbr_less_qp_sq: as many as there are UAR pages */
 };
 
-static void prm_caps_fill(struct prm_cmd *cmd, const struct cap *caps, size_t n)
+/* Of Ethernet, beside the general ones. */
+static const struct cap ethernet[] = {
+	{0x34, 8, 2, 1}, /* port_type */
+	{0x40, 2, 1, 1}, /* roce */
+};
+
+static void prm_caps_put(struct prm_cmd *cmd, const struct cap *caps, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (CAP_AT + caps[i].word + 4 <= cmd->out_len)
 			prm_set(cmd->out + CAP_AT, caps[i].word, caps[i].shift, caps[i].width,
 				caps[i].value);
 }
-
-static void fill_link(struct prm_cmd *cmd)
-{
-	const struct cap link[] = {
-		{0x34, 8, 2, port_is_ib() ? 0 : 1}, /* port_type */
-		{0x40, 2, 1, port_is_ib() ? 0 : 1}, /* roce */
-	};
-
-	prm_caps_fill(cmd, link, sizeof(link) / sizeof(link[0]));
-}
+#define prm_caps_fill(cmd, caps) prm_caps_put(cmd, caps, sizeof(caps) / sizeof((caps)[0]))
 
 /* What SOFTHCA_DEVICE says, of the first page and of the second. */
 static void fill_said(struct prm_cmd *cmd)
@@ -107,14 +104,14 @@ static void fill_said(struct prm_cmd *cmd)
 		{0x74, 22, 1, d->relaxed_only}, /* mkc_order_write_after_write_ro_only */
 	};
 
-	prm_caps_fill(cmd, said, sizeof(said) / sizeof(said[0]));
+	prm_caps_fill(cmd, said);
 }
 
 static void fill_said_2(struct prm_cmd *cmd)
 {
 	const struct cap said[] = {{0x10, 23, 1, hca_options()->device.order_force}}; /* dp_ordering_force */
 
-	prm_caps_fill(cmd, said, 1);
+	prm_caps_fill(cmd, said);
 }
 
 /* Maximum and current values (op_mod bit 0) are the same; types that are not
@@ -123,20 +120,21 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 {
 	switch (prm_get(cmd->in, CMD_OP_MOD) >> 1) {
 	case CAP_GENERAL:
-		prm_caps_fill(cmd, general, sizeof(general) / sizeof(general[0]));
-		fill_link(cmd);
+		prm_caps_fill(cmd, general);
+		if (!port_is_ib())
+			prm_caps_fill(cmd, ethernet);
 		fill_said(cmd);
 		break;
 	case CAP_ATOMIC:
-		prm_caps_fill(cmd, atomic, sizeof(atomic) / sizeof(atomic[0]));
+		prm_caps_fill(cmd, atomic);
 		break;
 	case CAP_GENERAL_2:
-		prm_caps_fill(cmd, general_2, sizeof(general_2) / sizeof(general_2[0]));
+		prm_caps_fill(cmd, general_2);
 		fill_said_2(cmd);
 		break;
 	case CAP_ROCE:
 		if (!port_is_ib())
-			prm_caps_fill(cmd, roce, sizeof(roce) / sizeof(roce[0]));
+			prm_caps_fill(cmd, roce);
 		break;
 	default:
 		break;

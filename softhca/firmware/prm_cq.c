@@ -85,7 +85,7 @@ int prm_create_cq(struct prm_cmd *cmd)
 	cq->umem->obj.refs++;
 	cq->dbr_umem->obj.refs++;
 	cq->uar->obj.refs++;
-	cq->cq.pi = faults_on ? faults_first_cqe() : 0;
+	cq->cq.pi = faults_first(FAULT_FIRST_CQE, 0);
 	prm_set(cmd->out, CMD_OBJ_NUM, cq->cq.cqn);
 	cmd->obj = &cq->obj;
 	return 0;

@@ -168,7 +168,7 @@ int prm_create_qp(struct prm_cmd *cmd)
 	if (rc)
 		return rc;
 	/* Programs that build WQEs themselves can learn where to begin: QUERY_QP. */
-	c->qp.sq_first = (uint16_t)(faults_on ? faults_first_wqe() : 0);
+	c->qp.sq_first = (uint16_t)faults_first(FAULT_FIRST_WQE, 0);
 	c->qp.sq_ci = c->qp.sq_pi = c->qp.sq_first;
 	prm_set(cmd->out, CMD_OBJ_NUM, c->qp.qpn);
 	cmd->obj = &c->obj;

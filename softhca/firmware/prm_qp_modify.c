@@ -77,16 +77,6 @@ static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path)
 	}
 }
 
-static void check_mac(struct hca_qp *qp, const uint8_t *path)
-{
-	uint8_t mac[6];
-
-	if (!strict_on || port_is_ib())
-		return;
-	gid_to_mac(path + PATH_RGID, mac);
-	strict_path(qp, mac);
-}
-
 static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 {
 	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT);
@@ -117,7 +107,7 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 	struct hca_qp *qp = &c->qp;
 	const uint8_t *path = qpc + QPC_PATH;
 	uint32_t mtu = prm_get(qpc, QPC_MTU);
-	uint8_t gid[16];
+	uint8_t gid[16], mac[6];
 	int rc;
 
 	if (qp->type == HCA_QP_UD) { /* no peer */
@@ -140,7 +130,10 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 		return rc;
 	apply_optional(qp, qpc, mask);
 	prm_qp_apply_path(c, path);
-	check_mac(qp, path);
+	if (strict_on && !port_is_ib()) {
+		gid_to_mac(path + PATH_RGID, mac);
+		strict_path(qp, mac);
+	}
 	qp->mtu = 128u << mtu;
 	qp->dest_qpn = prm_get(qpc, QPC_REMOTE_QPN);
 	qp->rq_psn = prm_get(qpc, QPC_NEXT_RCV_PSN);

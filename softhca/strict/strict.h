@@ -43,8 +43,8 @@ void strict_qp_destroy(struct hca_qp *qp);
 /* Its path was set by a mailbox; mac: what the GID's is. */
 void strict_path(struct hca_qp *qp, const uint8_t mac[6]);
 
-/* A register of this UAR page has changed. */
-void strict_doorbell(uint32_t page);
+/* Takes note of what stands in the registers of the UAR page; judges new values. */
+void strict_bell_poll(uint32_t page);
 /* The engine looks at the doorbell record. */
 void strict_look(struct hca_qp *qp);
 /* The WQE at sq_ci, n bytes at buf as fetched; why: the device refuses it, else NULL. decoded may be

@@ -62,23 +62,16 @@ static void bell_changed(struct strict_qp *s)
 	s->judged = false;
 }
 
-/* Is the first word of a doorbell one that this queue may have now? */
-static bool bell_plausible(const struct hca_qp *qp, uint32_t word)
-{
-	uint32_t size = strict_ring_blocks(qp);
-
-	return (uint16_t)((uint16_t)(word >> 8) - qp->sq_ci + size) <= 2 * size;
-}
-
 static void unknown_qpn(const uint8_t b[8], uint32_t page, uint16_t reg)
 {
 	struct strict_at at = {.bytes = b, .n = 8};
 	uint32_t first = get_be32(b), second = get_be32(b + 4);
 	const struct hca_qp *swapped = engine_find_qp(__builtin_bswap32(second) >> 8);
 	const struct hca_qp *low = engine_find_qp(second & 0xffffff);
+	uint32_t size = low ? strict_ring_blocks(low) : 0;
 
-	/* 00 00 80 00 may be either: then the index tells. */
-	if (swapped && !(low && bell_plausible(low, first)))
+	/* 00 00 80 00 may be either: then it tells whether that queue may have the index now. */
+	if (swapped && !(low && (uint16_t)((uint16_t)(first >> 8) - low->sq_ci + size) <= 2 * size))
 		strict_report(RULE_ENDIAN, &at,
 			      "doorbell at UAR page %u + 0x%x: the second word names QP 0x%x with its "
 			      "bytes swapped", page, reg, __builtin_bswap32(second) >> 8);
@@ -148,11 +141,6 @@ void strict_bell_poll(uint32_t page)
 		p->seq++;
 		check_register(page, reg_offset[r], v);
 	}
-}
-
-void strict_doorbell(uint32_t page)
-{
-	strict_bell_poll(page);
 }
 
 /* ---- records ---- */

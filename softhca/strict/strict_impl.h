@@ -29,7 +29,7 @@ enum { STRICT_DUMP_MAX = 256, STRICT_NO_MARK = 0xffff };
 
 void strict_report(enum strict_rule rule, const struct strict_at *at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void strict_count_wqe(void);
+extern unsigned long strict_wqes; /* looked at */
 
 /* ---- state of a queue ---- */
 
@@ -122,8 +122,6 @@ void strict_ring_settled(struct strict_qp *s, bool end);
 void strict_bell_create(struct strict_qp *s);
 void strict_bell_reset(struct strict_qp *s);
 void strict_bell_destroy(struct strict_qp *s);
-/* Takes note of what stands in the registers of the page; judges new values. */
-void strict_bell_poll(uint32_t page);
 void strict_bell_ready(struct strict_qp *s);
 /* Record and doorbell against each other, when nothing moves any more: true if they do
  * not fit, which dry keeps from being reported. */

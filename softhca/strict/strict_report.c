@@ -19,7 +19,8 @@ static const struct {
 #undef RULE
 };
 
-static unsigned long counts[RULE_COUNT], wqes;
+static unsigned long counts[RULE_COUNT];
+unsigned long strict_wqes;
 
 struct text {
 	char buf[4096];
@@ -132,11 +133,6 @@ void strict_command(enum strict_rule rule, const char *fmt, ...)
 	strict_report(rule, &nowhere, "%s", text);
 }
 
-void strict_count_wqe(void)
-{
-	wqes++;
-}
-
 unsigned long strict_summary(void)
 {
 	unsigned long errors = 0;
@@ -151,7 +147,7 @@ unsigned long strict_summary(void)
 		return 0;
 	report_line(&t);
 	report_add(&t, "strict: %lu error%s of %u kind%s in %lu WQEs\n", errors, errors == 1 ? "" : "s",
-		   kinds, kinds == 1 ? "" : "s", wqes);
+		   kinds, kinds == 1 ? "" : "s", strict_wqes);
 	for (unsigned i = 0; i < RULE_COUNT; i++) {
 		if (!counts[i])
 			continue;

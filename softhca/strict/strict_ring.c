@@ -119,17 +119,6 @@ static bool stands_as_before(const struct strict_qp *s, uint16_t index, const ui
 	       !memcmp(s->shadow + (size_t)slot * WQE_BLOCK, buf, WQE_BLOCK);
 }
 
-static void report_stale(const struct strict_at *at, uint16_t found, long us)
-{
-	if (us >= 0)
-		strict_report(RULE_STALE_WQE, at,
-			      "the block held index %u when its doorbell came, its own %ld us later",
-			      found, us);
-	else
-		strict_report(RULE_STALE_WQE, at,
-			      "the block still holds the WQE of index %u, of an earlier lap", found);
-}
-
 static bool check_index(struct strict_qp *s, const struct strict_at *at, const uint8_t *buf,
 			const struct wqe *w)
 {
@@ -145,8 +134,12 @@ static bool check_index(struct strict_qp *s, const struct strict_at *at, const u
 	if (strict_ring_unwritten(buf))
 		strict_report(RULE_WQE_UNWRITTEN, at, "nothing has been written in this block%s",
 			      us >= 0 && w->index != index ? " until after the doorbell" : "");
-	else if (before || us >= 0)
-		report_stale(at, w->index, us);
+	else if (us >= 0)
+		strict_report(RULE_STALE_WQE, at,
+			      "the block held index %u when its doorbell came, its own %ld us later", w->index, us);
+	else if (before)
+		strict_report(RULE_STALE_WQE, at, "the block still holds the WQE of index %u, of an earlier lap",
+			      w->index);
 	else if ((uint16_t)(__builtin_bswap32(get_be32(buf)) >> 8) == index)
 		strict_report(RULE_ENDIAN, at, "the first word fits with its bytes swapped");
 	else
@@ -229,7 +222,7 @@ void strict_fetch(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct 
 	wqe_decode_ctrl(buf, &w);
 	at.n = (size_t)w.ds * 16 < n ? (size_t)w.ds * 16 : n;
 	at.n = at.n < 16 ? 16 : at.n;
-	strict_count_wqe();
+	strict_wqes++;
 	if (check_index(s, &at, buf, &w) || check_qpn(s, &at, buf, &w)) {
 		/* the rest means nothing */
 	} else if (!check_covered(s, &at, &w) &&
@@ -245,15 +238,13 @@ void strict_fetch(struct hca_qp *qp, const uint8_t *buf, size_t n, const struct 
 
 /* ---- completion ---- */
 
-static void report_changed(struct strict_qp *s, uint16_t index, const uint8_t *now, size_t n,
-			   const char *when)
+static void report_changed(struct strict_qp *s, uint16_t index, const uint8_t now[WQE_BLOCK], const char *when)
 {
 	const uint8_t *was = s->shadow + (size_t)strict_ring_slot_of(s, index) * WQE_BLOCK;
-	struct strict_at at = {.qp = s->qp, .has_index = true, .index = index, .bytes = now, .n = n};
+	struct strict_at at = {.qp = s->qp, .has_index = true, .index = index, .bytes = now, .n = WQE_BLOCK};
 	uint32_t w[4];
 
-	/* n is one block: blocks are compared one by one */
-	while (at.mark + 16 < n && !memcmp(was + at.mark, now + at.mark, 16))
+	while (at.mark + 16 < WQE_BLOCK && !memcmp(was + at.mark, now + at.mark, 16))
 		at.mark += 16;
 	for (unsigned i = 0; i < 4; i++)
 		w[i] = get_be32(was + at.mark + 4 * i);
@@ -275,7 +266,7 @@ static void strict_ring_compare(struct strict_qp *s, uint16_t index)
 	s->slot[slot].done = true;
 	if (!memcmp(now, s->shadow + (size_t)slot * WQE_BLOCK, WQE_BLOCK))
 		return;
-	report_changed(s, index, now, WQE_BLOCK, "before it was complete");
+	report_changed(s, index, now, "before it was complete");
 	memcpy(s->shadow + (size_t)slot * WQE_BLOCK, now, WQE_BLOCK);
 }
 
@@ -341,9 +332,8 @@ static void check_late_changes(struct strict_qp *s, const uint8_t *ring)
 
 		if (!same_lap(s, ring, i) || !memcmp(now, was, WQE_BLOCK))
 			continue;
-		report_changed(s, s->slot[i].index, now, WQE_BLOCK,
-			       s->slot[i].done ? "after the device had carried it out"
-					       : "before it was complete");
+		report_changed(s, s->slot[i].index, now,
+			       s->slot[i].done ? "after the device had carried it out" : "before it was complete");
 		memcpy(was, now, WQE_BLOCK);
 	}
 }

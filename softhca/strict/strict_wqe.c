@@ -19,40 +19,29 @@ struct shape {
 
 static struct shape shape_of(uint8_t opcode, uint8_t opmod)
 {
-	switch (opcode) {
-	case WQE_NOP:
-		return (struct shape){.known = true, .data_max = DS_MAX};
-	case WQE_DUMP:
-		return (struct shape){.known = true, .data_min = 1, .data_max = 1};
-	case WQE_SEND:
-	case WQE_SEND_IMM:
-	case WQE_SEND_INV:
-		return (struct shape){.known = true, .data_max = DS_MAX};
-	case WQE_WAIT: /* a segment of its own kind */
-		return (struct shape){.known = true, .data_min = 1, .data_max = 1};
-	case WQE_UMR: /* control, key, entries: 3, 4 and to bind or fill some fours */
-		return (struct shape){.known = true, .data_min = 7, .data_max = DS_MAX};
-	case WQE_WRITE:
-	case WQE_WRITE_IMM:
-		return (struct shape){.known = true, .remote = 1, .data_max = DS_MAX};
-	case WQE_READ:
-		return (struct shape){.known = true, .remote = 1, .data_max = DS_MAX, .into = true};
-	case WQE_CMP_SWAP:
-	case WQE_FETCH_ADD:
-	case WQE_MASKED_CMP_SWAP:
-	case WQE_MASKED_FETCH_ADD:
-		return (struct shape){
-			.known = true,
-			.remote = 1,
-			.operand = opcode == WQE_MASKED_CMP_SWAP && opmod != 8 ? 2 : 1,
-			.data_min = 1,
-			.data_max = 1,
-			.atomic = opcode >= WQE_MASKED_CMP_SWAP && opmod == 8 ? 4 : 8,
-			.into = true,
-		};
-	default:
-		return (struct shape){.known = false};
+	static const struct shape shapes[256] = {
+		[WQE_NOP] = {true, 0, 0, 0, DS_MAX, 0, false},
+		[WQE_DUMP] = {true, 0, 0, 1, 1, 0, false},
+		[WQE_SEND] = {true, 0, 0, 0, DS_MAX, 0, false},
+		[WQE_SEND_IMM] = {true, 0, 0, 0, DS_MAX, 0, false},
+		[WQE_SEND_INV] = {true, 0, 0, 0, DS_MAX, 0, false},
+		[WQE_WAIT] = {true, 0, 0, 1, 1, 0, false}, /* a segment of its own kind */
+		[WQE_UMR] = {true, 0, 0, 7, DS_MAX, 0, false}, /* control, key, entries: 3, 4 and some fours */
+		[WQE_WRITE] = {true, 1, 0, 0, DS_MAX, 0, false},
+		[WQE_WRITE_IMM] = {true, 1, 0, 0, DS_MAX, 0, false},
+		[WQE_READ] = {true, 1, 0, 0, DS_MAX, 0, true},
+		[WQE_CMP_SWAP] = {true, 1, 1, 1, 1, 8, true},
+		[WQE_FETCH_ADD] = {true, 1, 1, 1, 1, 8, true},
+		[WQE_MASKED_CMP_SWAP] = {true, 1, 2, 1, 1, 8, true},
+		[WQE_MASKED_FETCH_ADD] = {true, 1, 1, 1, 1, 8, true},
+	};
+	struct shape s = shapes[opcode];
+
+	if (opcode >= WQE_MASKED_CMP_SWAP && s.atomic && opmod == 8) { /* of 4 bytes */
+		s.operand = 1;
+		s.atomic = 4;
 	}
+	return s;
 }
 
 static bool service_has(enum hca_qp_type type, uint8_t opcode, const struct shape *sh)

@@ -44,28 +44,25 @@ static bool parse_UINT(const char *text, uint32_t *out)
 	return true;
 }
 
-static bool parse_MTU(const char *text, uint32_t *out)
+static bool parse_range(const char *text, uint32_t min, uint32_t max, uint32_t *out)
 {
 	uint32_t v;
 
-	if (!*text) {
-		*out = 0;
-		return true;
-	}
-	if (!parse_UINT(text, &v) || v < 256 || v > 4096 || (v & (v - 1)))
+	if (!parse_UINT(text, &v) || v < min || v > max)
 		return false;
 	*out = v;
 	return true;
 }
 
+static bool parse_MTU(const char *text, uint32_t *out)
+{
+	*out = 0;
+	return !*text || (parse_range(text, 256, 4096, out) && !(*out & (*out - 1)));
+}
+
 static bool parse_DEVICES(const char *text, uint32_t *out)
 {
-	uint32_t v;
-
-	if (!parse_UINT(text, &v) || v < 1 || v > HCA_MAX_DEVICES)
-		return false;
-	*out = v;
-	return true;
+	return parse_range(text, 1, HCA_MAX_DEVICES, out);
 }
 
 static bool parse_DEVICE(const char *text, struct hca_device *out)
@@ -92,17 +89,6 @@ static bool option_is_known(const char *entry)
 	return false;
 }
 
-static void options_warn_unknown(void)
-{
-	for (char **e = environ; e && *e; e++) {
-		if (strncmp(*e, "SOFTHCA_", 8) || option_is_known(*e))
-			continue;
-		hca_warn("%.*s is not a variable of softhca and has no effect; "
-			 "`softhca --help` lists them",
-			 (int)strcspn(*e, "="), *e);
-	}
-}
-
 /* An empty variable counts as unset, as in `SOFTHCA_X= command`. */
 static const char *value_of(const char *name)
 {
@@ -125,7 +111,10 @@ static void options_read_all(void)
 	}
 	HCA_OPTIONS(READ)
 #undef READ
-	options_warn_unknown();
+	for (char **e = environ; e && *e; e++)
+		if (!strncmp(*e, "SOFTHCA_", 8) && !option_is_known(*e))
+			hca_warn("%.*s is not a variable of softhca and has no effect; `softhca --help` lists them",
+				 (int)strcspn(*e, "="), *e);
 }
 
 int hca_options_check(char *err, size_t n)

@@ -224,7 +224,7 @@ static void rc_connect_peer(struct hca_qp *qp)
 
 static uint32_t first_psn(uint32_t psn)
 {
-	return (faults_on ? faults_first_psn(psn) : psn) & PSN_MASK;
+	return faults_first(FAULT_FIRST_PSN, psn) & PSN_MASK;
 }
 
 void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)

@@ -253,8 +253,3 @@ unsigned wire_receive(void)
 	wire_shm_events();
 	return wire_shm_receive();
 }
-
-unsigned wire_receive_sockets(void)
-{
-	return wire_udp_receive();
-}

@@ -67,7 +67,6 @@ void wire_udp_send(const struct wire_dest *d, struct packet *p, const struct iov
 /* Sends n bytes of a packet, ICRC included, at once with one bit changed. */
 void wire_udp_corrupt(const struct wire_dest *d, uint8_t *bytes, size_t n, uint32_t bit);
 void wire_udp_flush(void);
-unsigned wire_udp_receive(void);
 
 /* ---- wire_queue.c ---- */
 

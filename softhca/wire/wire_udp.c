@@ -375,7 +375,7 @@ static unsigned receive_from(int fd, unsigned sgid)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-unsigned wire_udp_receive(void)
+unsigned wire_receive_sockets(void)
 {
 	unsigned n = receive_from(wire_host.fd, HCA_PORTS);
 

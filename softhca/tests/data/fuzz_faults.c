@@ -42,7 +42,7 @@ static void ask(const char *text, struct hca_qp *qp, uint64_t now)
 	if (faults_may_pick(qp, now) && faults_wqe(qp, now, 4, 1 << 30, &syndrome, &vendor) && !syndrome)
 		broken(text, "an error without a syndrome");
 	faults_may_complete(qp, now);
-	faults_first_psn(1);
+	faults_first(FAULT_FIRST_PSN, 1);
 	for (unsigned i = 0; i < FAULT_OBJECTS; i++)
 		faults_refuse((enum fault_object)i);
 	faults_timer(now);

@@ -210,11 +210,11 @@ static void test_counters(void **state)
 {
 	(void)state;
 	start("first_wqe=0xfffffff0; first_psn=0; first_wqe=7", -1);
-	assert_int_equal(faults_first_wqe(), 7);
-	assert_int_equal(faults_first_cqe(), 0);
-	assert_int_equal(faults_first_psn(0x123), 0);
+	assert_int_equal(faults_first(FAULT_FIRST_WQE, 0), 7);
+	assert_int_equal(faults_first(FAULT_FIRST_CQE, 0), 0);
+	assert_int_equal(faults_first(FAULT_FIRST_PSN, 0x123), 0);
 	start("mute", -1);
-	assert_int_equal(faults_first_psn(0x123), 0x123);
+	assert_int_equal(faults_first(FAULT_FIRST_PSN, 0x123), 0x123);
 }
 
 int main(void)

@@ -99,14 +99,10 @@ uint32_t dp_mtu(unsigned device)
 	return 4096;
 }
 
-uint32_t faults_first_wqe(void)
+uint32_t faults_first(enum fault_counter of, uint32_t unset)
 {
-	return 0;
-}
-
-uint32_t faults_first_cqe(void)
-{
-	return 0;
+	(void)of;
+	return unset;
 }
 
 bool faults_refuse(enum fault_object what)
