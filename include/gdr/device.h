@@ -12,9 +12,11 @@
  * Functions return 0 or -GDR_E* (gdr/status.h) as soon as they know; those that
  * return a value return 0 on failure and latch the status: gdr_status(), and the
  * next quiet. An error of a queue is latched when this PE sees it, and reported by every later operation and quiet
- * that uses the queue. Once a PE is lost (the launcher reported it dead, a queue to it had no answer, or a wait ended
- * with -GDR_EPEERLOST), each quiet, fence, barrier and wait that needs it returns -GDR_EPEERLOST or the error of the
- * queue, and gdr_status() stays at -GDR_EPEERLOST; accesses to mapped memory of that PE by a GPU's threads
+ * that uses the queue. A PE is lost when the launcher reported it dead, or when a queue to it had no answer to all
+ * retries, here or at a PE that gave up a collective because of it. A PE that is late, stopped, or silent for a while
+ * is not: waits for it end at their limit with -GDR_ETIMEOUT and name it, and what is called when it answers again
+ * succeeds. Once a PE is lost, each quiet, fence, barrier and wait that needs it returns -GDR_EPEERLOST or the error
+ * of the queue, and gdr_status() stays at -GDR_EPEERLOST; accesses to mapped memory of that PE by a GPU's threads
  * return 0, since they look at nothing. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
  * other PEs; below 3 s finding out who is to blame may take 2 s).
  *

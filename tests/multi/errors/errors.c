@@ -12,6 +12,7 @@
  *	errors stopped		a chain of waits behind a PE that is stopped
  *	errors absent		a PE that does not come to a collective of a team
  *	errors mute PE		the fabric has lost PE
+ *	errors silent		the NIC of a PE that lives is silent for 4 s, and answers then
  *	errors flushed cause | flush	operations behind one that fails, in its queue; which is seen
  *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to
  *	errors told CODE wait | finalize	the others hear of PE 0's, in a wait or when they finish */
@@ -414,6 +415,47 @@ static int absent(struct err *a)
 }
 
 /* All PEs but one exchange with it; that one cannot be heard. */
+/* Posts until the NIC falls silent, and waits for what does not come. */
+GDR_KERNEL(post_and_wait, struct err, a)
+{
+	for (int i = 0; i < 70; i++)
+		(void)gdr_put_nbi(a.word + 1, a.local, 8, a.pe);
+	*a.got = gdr_signal_wait_until_from(a.word, GDR_CMP_EQ, 77, a.pe);
+}
+
+/* All that was posted, then the word that ends the test, is there. */
+GDR_KERNEL(answers, struct err, a)
+{
+	int ret = gdr_quiet();
+
+	ret = ret ? ret : gdr_uint64_p(a.word + 2, 1, a.pe);
+	ret = ret ? ret : gdr_quiet();
+	ret = ret ? ret : gdr_fence();
+	*a.got = ret ? ret : gdr_status();
+}
+
+/* PE 0's wait names PE 1, and calls it lost neither then nor later. */
+static int silent(struct err *a)
+{
+	uint64_t start = multi_clock_ns();
+
+	if (multi_pe) {
+		while (!__atomic_load_n(&a->word[2], __ATOMIC_ACQUIRE)) { /* pairs with the NIC's order */
+			CHECK(multi_clock_ns() - start < 60000000000ull);
+			usleep(1000);
+		}
+		return leave(a);
+	}
+	RUN(post_and_wait, 1, 1, a);
+	CHECK_EQ(*a->got, -GDR_ETIMEOUT);
+	CHECK_EQ(first_error().peer, 1);
+	CHECK_EQ(gdr_host_status(), 0);
+	RUN(answers, 1, 1, a);
+	CHECK_OK(*a->got);
+	CHECK_EQ(gdr_host_status(), 0);
+	return leave(a);
+}
+
 static int mute(struct err *a, int victim)
 {
 	a->times = 1 << 30;
@@ -520,6 +562,8 @@ int main(int argc, char **argv)
 		return absent(&a);
 	if (!strcmp(what, "mute") && argc == 3)
 		return mute(&a, atoi(argv[2]));
+	if (!strcmp(what, "silent"))
+		return silent(&a);
 	if (!strcmp(what, "flushed") && argc == 3)
 		return flushed(&a, !strcmp(argv[2], "cause"));
 #endif

@@ -25,8 +25,8 @@ enum gdri_blame_step {
 };
 
 enum gdri_blame_found {
-	GDRI_FOUND_LOST,   /* cannot be reached */
-	GDRI_FOUND_STILL,  /* waits, but its threads do not move */
+	GDRI_FOUND_LOST,   /* a queue to it had no answer, or the launcher reported it dead */
+	GDRI_FOUND_STILL,  /* waits, but its threads do not move; or its NIC is silent, and may yet answer */
 	GDRI_FOUND_IDLE,   /* is not waiting for anybody */
 	GDRI_FOUND_FAILED, /* gave up because of s->next */
 	GDRI_FOUND_WAITS,  /* alive, waits for s->next */
@@ -58,14 +58,22 @@ GDR_DEVICE struct gdri_qp *gdri_blame_qp(const struct gdri_dev *dev)
 	return gdri_qp_to(dev, dev->search.pe, 0);
 }
 
+/* Alone: pairs with nothing. */
+GDR_DEVICE int gdri_blame_lost(const struct gdri_dev *dev, int pe)
+{
+	if (gdri_ld_relaxed_sys_u32(&dev->peers[pe].lost))
+		return 1;
+	return gdri_n_slots(dev) && gdri_qp_lost_peer((int)gdri_ld_relaxed_gpu_u32(
+					    (const uint32_t *)&gdri_qp_to(dev, pe, 0)->err));
+}
+
 /* The records of s->pe cannot be read, or not in time: what it last told us may lead past it. */
 GDR_DEVICE_COLD int gdri_blame_gone(struct gdri_dev *dev)
 {
 	struct gdri_search *s = &dev->search;
 
 	s->next = gdri_blame_notice(dev, s->pe);
-	s->found = s->next >= 0 ? GDRI_FOUND_FAILED
-		   : gdr_clock_ns() > s->deadline ? GDRI_FOUND_STILL : GDRI_FOUND_LOST;
+	s->found = s->next >= 0 ? GDRI_FOUND_FAILED : gdri_blame_lost(dev, s->pe) ? GDRI_FOUND_LOST : GDRI_FOUND_STILL;
 	return GDRI_BLAME_FOUND;
 }
 

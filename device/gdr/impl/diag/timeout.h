@@ -172,7 +172,7 @@ GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
 			continue;
 		gdri_poll(dev, qp);
 		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
-		if (gdri_qp_lost_peer(qp, err))
+		if (gdri_qp_lost_peer(err))
 			return -GDR_EPEERLOST;
 		if (err == -GDR_EFLUSHED)
 			return err;
@@ -205,10 +205,6 @@ GDR_DEVICE_COLD void gdri_blame_take_over(struct gdri_dev *dev, struct gdri_wait
 {
 	w->culprit = dev->blame_end;
 	w->found = dev->blame_status;
-	/* the look at the peer's records, too, found no room in a queue that works: says nothing of the peer */
-	if (w->op == GDRI_QUEUE_FULL && w->found == -GDR_EPEERLOST && w->culprit == w->peer &&
-	    !gdri_timeout_queues(dev, w->peer))
-		w->found = -GDR_ETIMEOUT;
 	/* the finding before the lock: pairs with the acquire by its next holder */
 	gdri_st_release_gpu_u32(&dev->blame_lock, 0);
 }

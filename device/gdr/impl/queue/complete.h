@@ -123,13 +123,6 @@ GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
 	return err;
 }
 
-/* Whether err says that the peer no longer answers. A queue whose one CQ entry holds a flush has
- * lost the cause; nothing arrives over it any more, and that is what a wait needs to know. */
-GDR_DEVICE_COLD int gdri_qp_lost_peer(const struct gdri_qp *qp, int err)
-{
-	return err == -GDR_ERETRY || err == -GDR_ERNR || (err == -GDR_EFLUSHED && !qp->cq_mask);
-}
-
 /* Looks at a queue, a few times as long as an operation takes, before a wait gets a frame. */
 #define GDRI_CQ_LOOKS (4 * GDRI_SPINS + 1)
 

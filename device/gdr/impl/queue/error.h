@@ -41,6 +41,12 @@ GDR_DEVICE_COLD int gdri_syndrome_status(uint32_t syndrome)
 	}
 }
 
+/* Whether err, a queue's, says that the peer no longer answers. A flush does not: any error may be its cause. */
+GDR_DEVICE_COLD int gdri_qp_lost_peer(int err)
+{
+	return err == -GDR_ERETRY || err == -GDR_ERNR;
+}
+
 GDR_DEVICE uint32_t gdri_ld_be32(const uint8_t *p)
 {
 	return gdri_bswap32(*(const uint32_t *)p);
@@ -200,7 +206,7 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
 	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
 		return;
 	status = gdri_cqe_record(dev, qp, said);
-	if (status == -GDR_ERETRY || status == -GDR_ERNR)
+	if (gdri_qp_lost_peer(status))
 		gdri_lost_found(dev, qp->peer);
 	gdri_cqe_done(qp, said);
 	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */

@@ -130,7 +130,7 @@ GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	}
 	if (gdri_unlikely(ret < 0)) {
 		gdri_note_failure(dev, ret);
-		if (gdri_qp_lost_peer(qp, ret))
+		if (gdri_qp_lost_peer(ret) || ret == -GDR_EFLUSHED)
 			gdri_wait_lost(dev, &w, qp->peer);
 		gdri_wait_leave(dev, &w);
 		return ret;
