@@ -3,6 +3,7 @@
  * PEs, until it has seen the id as often as the team has members. No other PE takes part. Three steps, each over when
  * all have come to it: who is there, who maps whom, who has the team's record; a sync of the new team ends it. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct joining {
 	int *pes; /* [n], -1: not seen yet */
 	uint64_t deadline, free_map;
 	int behind; /* a member that was not at the step at the last look */
+	int gone, lost; /* PEs that cannot come any more, at the last look, and one of them */
 	bool mapped;
 };
 
@@ -92,11 +94,16 @@ static int read_once(struct gdri_state *st, int pe, struct gdri_join *out)
 	return ret;
 }
 
+static bool join_pe_lost(const struct joining *j, int pe)
+{
+	/* relaxed: nothing else is read through the flag */
+	return __atomic_load_n(&j->st->peers[pe].lost, __ATOMIC_RELAXED);
+}
+
 /* Whether a read of pe's record failed because the PE is lost. */
 static bool join_is_gone(const struct joining *j, int pe, int status)
 {
-	/* relaxed: nothing else is read through the flag */
-	return status == -GDR_EPEERLOST || (status && __atomic_load_n(&j->st->peers[pe].lost, __ATOMIC_RELAXED));
+	return status == -GDR_EPEERLOST || gdri_qp_lost_peer(status) || (status && join_pe_lost(j, pe));
 }
 
 /* What is read beside the id may be older than that: read again, it is not. 1: the PE is in the team. */
@@ -149,10 +156,14 @@ static int join_count(struct joining *j)
 	struct gdri_join r;
 	int pe, ret, n = 0;
 
+	j->gone = 0;
 	for (pe = 0; pe < j->st->n_pes; pe++) {
 		ret = join_look(j, pe, &r);
-		if (ret < 0 && join_is_gone(j, pe, ret))
+		if (ret < 0 ? join_is_gone(j, pe, ret) : !ret && join_pe_lost(j, pe)) {
+			j->gone++;
+			j->lost = pe;
 			continue;
+		}
 		if (ret > 0)
 			ret = join_enter(j, pe, &r);
 		if (ret < 0)
@@ -187,28 +198,38 @@ static int count_at(struct joining *j, uint64_t step)
 
 static int join_late(const struct joining *j, int step, int n)
 {
+	char perhaps[48] = "";
 	int i = 0;
 
+	if (j->gone)
+		snprintf(perhaps, sizeof(perhaps), "; PE %d, which is lost, may be it", j->lost);
 	while (step == COME && i < j->p->n - 1 && j->pes[i] >= 0)
 		i++;
 	if (step == COME)
-		gdri_error("%s: of %d PEs with id 0x%llx %d came within GDR_TIMEOUT; nobody came as number %d",
-			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, i);
+		gdri_error("%s: of %d PEs with id 0x%llx %d came within GDR_TIMEOUT; nobody came as number %d%s",
+			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, i, perhaps);
 	else
 		gdri_error("%s: of %d PEs with id 0x%llx, which all came, %d went on within GDR_TIMEOUT; PE %d did not",
 			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, j->behind);
 	return -GDR_ETIMEOUT;
 }
 
-/* Whether a member that has come is lost. Nobody knows whether a PE that has not come is one: the limit ends that. */
-static bool join_lost(const struct joining *j)
+/* A lost PE without which the team cannot be; -1: none. A member that has come, or, where fewer PEs live than the team
+ * has members, one that has not: else nobody knows whether it is one, and the limit ends that. */
+static int join_lost(const struct joining *j)
 {
 	for (int i = 0; i < j->p->n; i++) {
-		/* relaxed: nothing else is read through the flag */
-		if (j->pes[i] >= 0 && __atomic_load_n(&j->st->peers[j->pes[i]].lost, __ATOMIC_RELAXED))
-			return true;
+		if (j->pes[i] >= 0 && join_pe_lost(j, j->pes[i]))
+			return j->pes[i];
 	}
-	return false;
+	return j->st->n_pes - j->gone < j->p->n ? j->lost : -1;
+}
+
+static int join_without(const struct joining *j, int n, int pe)
+{
+	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: PE %d is lost, without which the team "
+		   "cannot be", j->p->what, n, j->p->n, (unsigned long long)j->mine.id, pe);
+	return -GDR_EPEERLOST;
 }
 
 /* Something else ended the wait, with a message of its own. */
@@ -221,18 +242,22 @@ static int join_stopped(const struct joining *j, int n, int status)
 
 static int join_wait_for(struct joining *j, int step)
 {
-	int n;
+	bool aborted, late;
+	int n, lost;
 
 	for (uint32_t round = 0;; round++) {
+		/* before the look, which may have been long ago. relaxed: the flag carries nothing */
+		aborted = __atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED);
+		late = gdri_now_ns() > j->deadline;
 		n = step == COME ? join_count(j) : count_at(j, (uint64_t)step);
 		if (n < 0 || n == j->p->n)
 			return n < 0 ? n : 0;
-		if (join_lost(j))
-			return join_stopped(j, n, -GDR_EPEERLOST);
-		/* relaxed: the flag carries nothing */
-		if (__atomic_load_n(j->st->abort_word, __ATOMIC_RELAXED))
+		lost = join_lost(j);
+		if (lost >= 0)
+			return join_without(j, n, lost);
+		if (aborted)
 			return join_stopped(j, n, -GDR_EABORTED);
-		if (gdri_now_ns() > j->deadline)
+		if (late)
 			return join_late(j, step, n);
 		gdr_pause(round);
 	}

@@ -131,6 +131,9 @@ static void join_form(struct lost *a)
 	CHECK_EQ(gdr_host_team_n_pes(team), multi_n - 1);
 	CHECK_EQ(gdr_host_team_translate_pe(team, multi_n - 2, GDR_TEAM_WORLD), multi_n - 2);
 	CHECK_EQ(gdr_host_status(), -GDR_EPEERLOST);
+	/* nobody else could come as the last one: no limit is waited for */
+	CHECK_EQ(gdr_team_join(4712, multi_n, multi_pe, NULL, 0, &team), -GDR_EPEERLOST);
+	CHECK_EQ(team, GDR_TEAM_INVALID);
 	(void)a;
 }
 
