@@ -49,15 +49,6 @@ int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const 
 	return 0;
 }
 
-static int boot_refuse_launcher(const struct gdri_launcher *l)
-{
-	return gdri_fail(-GDR_EBOOTSTRAP,
-			 "this process is one of several started by %s (%s), which gives it no PMIx server: it would "
-			 "run as a job of its own. What to do: %s; where one PE a process is meant, set "
-			 "GDR_BOOTSTRAP=single",
-			 l->name, l->evidence, l->advice);
-}
-
 static const struct bootstrap {
 	const char *name;
 	bool (*detect)(const struct gdri_boot_how *how, const struct gdri_launcher *launcher);
@@ -121,7 +112,11 @@ int gdri_bootstrap_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	else
 		b = &bootstraps[N_PASSED + how->opt->bootstrap - 1];
 	if (!b)
-		return boot_refuse_launcher(&l);
+		return gdri_fail(-GDR_EBOOTSTRAP,
+				 "this process is one of several started by %s (%s), which gives it no PMIx server: it "
+				 "would run as a job of its own. What to do: %s; where one PE a process is meant, set "
+				 "GDR_BOOTSTRAP=single",
+				 l.name, l.evidence, l.advice);
 	gdri_info("bootstrap: %s (%s)", b->name,
 		  how->opt->bootstrap != GDRI_BOOT_AUTO ? "GDR_BOOTSTRAP names it"
 		  : *l.evidence				? l.evidence

@@ -7,7 +7,6 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
-#include "runtime/diag/monitor.h"
 #include "runtime/path/ctx.h"
 
 /* For callers that do not come through the header, as other languages do. */

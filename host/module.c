@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/host.h"
 #include "runtime/core/log.h"
-#include "runtime/cuda/modules.h"
+#include "runtime/cuda/units.h"
 
 static int module_change(const char *call, struct CUmod_st *module,
 			 int (*how)(struct gdri_state *st, struct CUmod_st *module))

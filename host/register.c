@@ -6,7 +6,7 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/mapped.h"
+#include "runtime/mem/symmetric.h"
 #include "runtime/net/net.h"
 
 /* First byte behind; ranges that wrap are refused before. */

@@ -16,7 +16,6 @@
 
 #include "bootstrap/boot.h"
 #include "bootstrap/detect.h"
-#include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bootstrap/pmix/event.h"
+#include "bootstrap/pmix/job.h"
 
 #include <pthread.h>
 #include <stdbool.h>

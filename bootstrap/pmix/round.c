@@ -11,7 +11,6 @@
 #include <gdr/status.h>
 
 #include "bootstrap/boot.h"
-#include "bootstrap/pmix/event.h"
 #include "bootstrap/pmix/job.h"
 #include "bootstrap/pmix/value.h"
 #include "runtime/core/clock.h"

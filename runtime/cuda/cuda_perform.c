@@ -10,7 +10,7 @@
 #include "runtime/core/state.h"
 #include "runtime/core/thread.h"
 #include "runtime/cuda/cuda_impl.h"
-#include "runtime/cuda/modules.h"
+#include "runtime/cuda/units.h"
 #include "runtime/cuda/prefetch.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"

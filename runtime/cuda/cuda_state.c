@@ -6,7 +6,6 @@
 
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_impl.h"
-#include "runtime/cuda/modules.h"
 #include "runtime/cuda/units.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/outside.h"

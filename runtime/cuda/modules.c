@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/cuda/modules.h"
+#include "runtime/cuda/units.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

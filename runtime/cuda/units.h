@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include <gdr/impl/arch/abi.h>
 #include <gdr/impl/arch/unit.h>
 
 /* Does the program have CUDA kernels? */
@@ -19,5 +20,33 @@ bool gdri_units_have_any_address(void);
 int gdri_units_set(const struct gdri_constants *c);
 /* gdri_units_set for the units that were added since. */
 int gdri_units_set_late(const struct gdri_constants *c);
+
+/* Device code that the program loaded by hand: its constants are found by name. */
+
+struct CUmod_st;
+struct gdri_state;
+
+struct gdri_module {
+	struct CUmod_st *module;
+	void *constants; /* in memory of the GPU */
+	uint64_t version; /* their first word as it was */
+};
+
+struct gdri_modules {
+	struct gdri_module *list;
+	int n;
+	int library; /* the first ones are its own */
+};
+
+/* Callers hold st->local_lock. */
+/* Of both -GDR_ETIMEOUT: it is in the list, and what is on its way to it may yet land there. */
+int gdri_module_add(struct gdri_state *st, struct CUmod_st *module);
+int gdri_module_remove(struct gdri_state *st, struct CUmod_st *module);
+/* However that goes, if it is in the list. */
+void gdri_module_drop(struct gdri_state *st, struct CUmod_st *module);
+/* Do kernels of all, but the library's own, find symmetric memory outside the heap? */
+bool gdri_modules_have_any_address(const struct gdri_state *st);
+/* Hides the library from all. */
+void gdri_modules_forget(struct gdri_state *st);
 
 #endif

@@ -43,4 +43,15 @@ static inline int gdri_lost_peer(const struct gdri_state *st, int pe)
 	return __atomic_load_n(&st->peers[pe].lost, __ATOMIC_RELAXED) ? -GDR_EPEERLOST : 0;
 }
 
+/* One thread per PE that looks after the job while kernels run: it logs error
+ * records as they appear and what the launcher reports about peers. */
+
+struct gdri_monitor;
+
+int gdri_up_monitor(struct gdri_state *st);
+void gdri_down_monitor(struct gdri_state *st);
+
+/* Logs what has failed and is not logged yet, for a process that ends without gdr_finalize. Waits 1 s at most. */
+void gdri_monitor_say(void);
+
 #endif

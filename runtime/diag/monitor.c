@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define _GNU_SOURCE /* pthread_setname_np */
-#include "runtime/diag/monitor.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -6,6 +6,7 @@
 #define GDRI_HOSTDEV_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define GDRI_HD_DEFAULT_BLOCKS 64u
 #define GDRI_HD_DEFAULT_STACK (64u * 1024u)
@@ -24,5 +25,20 @@ int gdri_hd_init(const struct gdri_hd_params *params);
  * goes back to the defaults; streams stay valid. -GDR_ETIMEOUT when kernels still run or are
  * queued after timeout_ms: then nothing was ended, and memory that they use must stay. */
 int gdri_hd_shutdown(unsigned timeout_ms);
+
+/* How a CPU thread waits when nothing in it can go on: see docs/host-device.md
+ * for the measurements behind the figures. */
+
+/* One step of waiting, after `lookers` fibers (1 outside kernels) have each looked in vain
+ * `round` times. */
+void gdri_hd_backoff(unsigned round, unsigned lookers);
+/* For threads that are the library's own: sleeps end on time from now on. */
+void gdri_hd_backoff_own_thread(void);
+/* Names the set of cores that this process may use: equal sets, equal names. */
+uint64_t gdri_hd_backoff_cores(void);
+/* How many PEs of the node share this set, and that a block started (1) or ended (-1): where all
+ * that may wait have a core each, waiting spins longer. */
+void gdri_hd_backoff_pes(int n);
+void gdri_hd_backoff_blocks(int more);
 
 #endif

@@ -9,7 +9,7 @@
  * 20 us: of a shorter one the kernel may make a spin, which starves whoever is
  * waited for. */
 #define _GNU_SOURCE
-#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/hostdev/hostdev.h"
 
 #include <sched.h>
 #include <string.h>

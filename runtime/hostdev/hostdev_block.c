@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "runtime/core/log.h"
-#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/hostdev/hostdev.h"
 
 static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
 

@@ -11,7 +11,7 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
-#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/hostdev/hostdev.h"
 #include "runtime/hostdev/hostdev_launch.h"
 
 #define TRIM_AFTER_MS 1000u /* idle this long: stacks of large blocks are given back */

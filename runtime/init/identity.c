@@ -15,7 +15,7 @@
 #include "runtime/core/parse.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/units.h"
-#include "runtime/hostdev/hostdev_backoff.h"
+#include "runtime/hostdev/hostdev.h"
 #include "runtime/net/queues.h"
 #include "runtime/team/coll.h"
 

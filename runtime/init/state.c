@@ -12,11 +12,9 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/cuda/modules.h"
 #include "runtime/cuda/prefetch.h"
 #include "runtime/cuda/units.h"
 #include "runtime/diag/fault.h"
-#include "runtime/diag/monitor.h"
 #include "runtime/hostdev/hostdev.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/host_view.h"
@@ -282,16 +280,6 @@ static void take_options(struct gdri_state *st, const struct gdr_init_attr *attr
 	gdri_limit_begin(st, true);
 }
 
-static void check_abi(struct gdri_state *st, int abi_version)
-{
-	if (abi_version == GDR_ABI_VERSION)
-		return;
-	st->pending = gdri_fail(-GDR_EVERSION,
-				"the program was compiled with headers of ABI %d, the library has ABI %d (gdr %s): "
-				"compile it again",
-				abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
-}
-
 static void state_announce(const struct gdri_state *st)
 {
 	int i, mapped = 0;
@@ -355,7 +343,12 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	if (st->opt.nvtx > 1 && !gdri_range_built())
 		gdri_warn("GDR_NVTX: the library was built without NVTX's header: there are no ranges");
 	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_init");
-	check_abi(st, abi_version & ~GDRI_INIT_NVSHMEM);
+	abi_version &= ~GDRI_INIT_NVSHMEM;
+	if (abi_version != GDR_ABI_VERSION)
+		st->pending = gdri_fail(-GDR_EVERSION,
+					"the program was compiled with headers of ABI %d, the library has ABI %d (gdr "
+					"%s): compile it again",
+					abi_version, GDR_ABI_VERSION, GDR_VERSION_STRING);
 	ret = state_execute(st);
 	st->attr = NULL;
 	if (ret) {

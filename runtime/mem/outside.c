@@ -14,7 +14,6 @@
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/cuda/modules.h"
 #include "runtime/cuda/units.h"
 #include "runtime/exec/perform.h"
 #include "runtime/mem/heap.h"

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* mremap */
 #include "runtime/mem/symmetric.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,6 @@
 
 #include "runtime/core/log.h"
 #include "runtime/mem/heap.h"
-#include "runtime/mem/mapped.h"
 #include "runtime/mem/window.h"
 
 static bool symmetric_meet(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
@@ -152,4 +152,27 @@ const struct gdri_symmetric *gdri_symmetric_named(const struct gdri_symmetric *a
 	while (all && (gdri_symmetric_name(all) != name || all->late))
 		all = all->next;
 	return all;
+}
+
+uintptr_t gdri_mapped_hole(const void *addr, size_t len, bool *writable)
+{
+	uintptr_t at = (uintptr_t)addr, end = at + len;
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	char may[5];
+
+	*writable = true;
+	/* in the order of addresses; what follows on the line is a name */
+	while (f && at < end && fscanf(f, "%lx-%lx %4s%*[^\n]", &from, &to, may) == 3) {
+		if (to <= at)
+			continue;
+		if (from > at || may[0] != 'r')
+			break;
+		*writable &= may[1] == 'w';
+		at = to;
+	}
+	if (!f)
+		return 0;
+	fclose(f);
+	return at < end ? at : 0;
 }

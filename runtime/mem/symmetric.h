@@ -47,4 +47,8 @@ void *gdri_symmetric_name(const struct gdri_symmetric *s);
 /* Of one that is in no list. */
 void gdri_symmetric_end(struct gdri_symmetric *s);
 
+/* Which bytes of [addr, addr + len), which does not wrap, cannot be read: the first such address, or 0: all can.
+ * *writable: they can be written, too. Where /proc is not mounted nobody knows, and nothing is refused. */
+uintptr_t gdri_mapped_hole(const void *addr, size_t len, bool *writable);
+
 #endif

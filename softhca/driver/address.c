@@ -33,7 +33,7 @@ static struct table {
 	uint32_t mtu;
 } tables[HCA_MAX_DEVICES];
 
-static struct in6_addr address_from_v4(uint32_t v4)
+struct in6_addr address_from_v4(uint32_t v4)
 {
 	struct in6_addr a = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 

@@ -193,7 +193,7 @@ int umem_number(struct ctl_umem *umem);
 
 /* ---- queue pairs, common to verbs and DEVX (qp.c) ---- */
 
-/* pd, CQs, rings and numbers are set: takes the references and makes it live. */
+/* pd, CQs, rings and numbers are set: takes the references and makes it live. An errno: it is no more. */
 int qp_activate(struct ctl_qp *qp);
 /* qp.state has to be a legal successor of the present one. */
 void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to);

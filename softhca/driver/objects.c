@@ -7,7 +7,6 @@
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trap.h"
 
 #include <errno.h>
 #include <pthread.h>

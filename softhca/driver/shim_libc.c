@@ -18,7 +18,7 @@
 #include "softhca/driver/control.h"
 #include "softhca/engine/poll_round.h"
 #include "softhca/driver/shim.h"
-#include "softhca/engine/trap.h"
+#include "softhca/engine/dp.h"
 #include "softhca/driver/uverbs.h"
 
 /* The headers' fortified inlines and redirections must not rename these. */

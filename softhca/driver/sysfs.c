@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"

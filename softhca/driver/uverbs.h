@@ -42,6 +42,11 @@ int ua_out(struct uverbs_call *call, unsigned id, const void *src, size_t size);
 void ua_out_handle(struct uverbs_call *call, unsigned id, uint64_t value);
 void *ua_obj(struct uverbs_call *call, unsigned id, enum obj_type type);
 
+static inline uint32_t log2_ceil(uint32_t n)
+{
+	return n > 1 ? 32 - (uint32_t)__builtin_clz(n - 1) : 0;
+}
+
 /* ---- methods ---- */
 
 /* Asks whether what the call is about to register is memory of a GPU; without hca_lock. */

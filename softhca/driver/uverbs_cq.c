@@ -13,15 +13,6 @@
 /* No arm word is this: its command bits do not exist. */
 #define NEVER_ARMED 0xffffffffu
 
-static int log2_ceil(uint32_t n)
-{
-	int log = 0;
-
-	while ((1u << log) < n)
-		log++;
-	return log;
-}
-
 static int uverbs_cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd, uint32_t cqe)
 {
 	struct hca_cq *c = &cq->cq;
@@ -32,7 +23,7 @@ static int uverbs_cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd
 	if ((cmd->cqe_size != 64 && cmd->cqe_size != 128) || cmd->buf_addr % 64 ||
 	    cmd->db_addr % 8 || cmd->cqe_comp_en)
 		return EINVAL;
-	c->log_size = (uint32_t)log2_ceil(cqe + 1);
+	c->log_size = log2_ceil(cqe + 1);
 	c->cqe_size = cmd->cqe_size;
 	rc = range_check(cmd->buf_addr, (uint64_t)c->cqe_size << c->log_size, true);
 	if (!rc)
@@ -119,7 +110,7 @@ int uw_resize_cq(struct uverbs_call *call)
 		return EINVAL;
 	if (uhw.cqe_size != cq->cq.cqe_size || uhw.buf_addr % 64)
 		return EINVAL;
-	log_size = (uint32_t)log2_ceil(cmd.cqe + 1);
+	log_size = log2_ceil(cmd.cqe + 1);
 	rc = range_check(uhw.buf_addr, (uint64_t)uhw.cqe_size << log_size, true);
 	if (rc)
 		return rc;

@@ -8,7 +8,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"

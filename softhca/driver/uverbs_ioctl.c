@@ -11,7 +11,6 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 
 /* Attribute ids are 0.. for the core and 0x1000.. for the driver. */

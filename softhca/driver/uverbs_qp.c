@@ -166,13 +166,8 @@ int um_qp_create(struct uverbs_call *call)
 	qp->qp.sig_all = flags & SQ_SIG_ALL;
 	scatter_to_cqe(&qp->qp, cmd.flags);
 	rc = qp_activate(qp);
-	if (rc) {
-		if (qp->qp.qpn)
-			obj_destroy(&qp->obj);
-		else
-			obj_free(&qp->obj);
+	if (rc)
 		return rc;
-	}
 	ua_out_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->obj.handle);
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	ua_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp->cap, sizeof(qp->cap));

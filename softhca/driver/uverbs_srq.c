@@ -12,32 +12,20 @@
 #define SRQ_MAX_WR (1u << 0)
 #define SRQ_LIMIT  (1u << 1)
 
-/* Not passed by the provider: a next segment of 16 bytes and the scatter
- * entries, rounded up to a power of two, at least 32 (rdma-core mlx5/srq.c). */
-static uint32_t stride_log(uint32_t max_sge)
-{
-	uint32_t log = 5;
-
-	while ((1u << log) < 16 + 16 * max_sge)
-		log++;
-	return log;
-}
-
 static int srq_fill(struct ctl_srq *srq, const struct ib_uverbs_create_srq *cmd,
 		    const struct mlx5_ib_create_srq *uhw)
 {
 	struct hca_srq *s = &srq->srq;
-	uint32_t cnt = 1;
 	int rc;
 
 	/* The limit comes by modify; as the driver does, this one is overlooked. */
 	if (cmd->max_wr > 32767 || cmd->max_sge > 31 || uhw->flags || uhw->buf_addr % 64 || uhw->db_addr % 4)
 		return EINVAL;
-	while (cnt < cmd->max_wr + 1)
-		cnt <<= 1;
-	s->wqe_cnt = cnt;
-	s->wqe_shift = stride_log(cmd->max_sge);
-	rc = range_check(uhw->buf_addr, (uint64_t)cnt << s->wqe_shift, true);
+	s->wqe_cnt = 1u << log2_ceil(cmd->max_wr + 1);
+	/* Not passed by the provider: a next segment of 16 bytes and the scatter entries, rounded up to a power
+	 * of two, at least 32 (rdma-core mlx5/srq.c). */
+	s->wqe_shift = log2_ceil(cmd->max_sge ? 16 + 16 * cmd->max_sge : 32);
+	rc = range_check(uhw->buf_addr, (uint64_t)s->wqe_cnt << s->wqe_shift, true);
 	if (!rc)
 		rc = range_check(uhw->db_addr, 4, false);
 	if (rc)
@@ -45,7 +33,7 @@ static int srq_fill(struct ctl_srq *srq, const struct ib_uverbs_create_srq *cmd,
 	s->buf = (uint8_t *)(uintptr_t)uhw->buf_addr;
 	s->dbrec = (uint32_t *)(uintptr_t)uhw->db_addr;
 	srq->user_handle = cmd->user_handle;
-	srq->max_wr = cnt - 1;
+	srq->max_wr = s->wqe_cnt - 1;
 	srq->max_sge = cmd->max_sge;
 	return 0;
 }

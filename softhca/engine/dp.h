@@ -4,6 +4,7 @@
 #ifndef SOFTHCA_DP_H
 #define SOFTHCA_DP_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,7 +71,8 @@ void prefetch_peer(void); /* a while later */
 /* ---- address.c ---- */
 
 bool address_is_own(const struct in6_addr *addr);
-bool address_is_v4(const struct in6_addr *addr); /* mapped into IPv6 */
+struct in6_addr address_from_v4(uint32_t v4); /* mapped into IPv6 */
+bool address_is_v4(const struct in6_addr *addr);
 bool address_is_loopback(const struct in6_addr *addr);
 uint32_t address_v4(const struct in6_addr *addr); /* network order */
 uint32_t address_scope(void); /* index of the port's interface; 0: loopback */
@@ -267,5 +269,26 @@ void yield_core(void);
 /* Zeroed, at a cache line; NULL: no memory. hca_lock held, as for the other. */
 void *id_table_get(size_t size);
 void id_table_put(void *p, size_t size); /* size: as p was got with; p may be NULL */
+
+/* The long rest of an idle engine: its process's doorbell pages are write-protected
+ * (userfaultfd(2)), and the first store to one wakes it. */
+
+enum { TRAP_FDS = 2 };
+
+/* The engine's thread, hca_lock held: from now on no store reaches a doorbell page; whoever
+ * tries waits for trap_release(). What came before it has to look for afterwards. False: the
+ * kernel, or something in this process, does not allow it, and nothing is protected. */
+bool trap_set(void);
+bool trap_is_set(void);
+/* The engine's thread: the pages are as before, whoever waited goes on. */
+void trap_release(void);
+/* Fills in what to sleep on while it is set; how many. */
+unsigned trap_poll(struct pollfd fds[TRAP_FDS]);
+
+/* Any thread: there will be something to do that no doorbell tells of. */
+void trap_wake(void);
+/* Any thread: from now on there may be stores that meet no page protection. */
+void trap_forbid(void);
+void trap_forked(void); /* in the child */
 
 #endif

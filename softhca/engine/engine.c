@@ -16,7 +16,6 @@
 #include "softhca/memory/probe.h"
 #include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trap.h"
 #include "softhca/engine/dp.h"
 
 enum {

@@ -15,7 +15,6 @@
 #include "softhca/gpu/dma.h"
 #include "softhca/engine/dp.h"
 #include "softhca/tools/options.h"
-#include "softhca/engine/trap.h"
 
 enum {
 	LINE = 64,

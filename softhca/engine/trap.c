@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Write protection of the doorbell pages, by userfaultfd(2): see trap.h. Faults of user
+/* Write protection of the doorbell pages, by userfaultfd(2). Faults of user
  * mode are enough and need no privilege. A page that is protected cannot hide a doorbell:
  * the store has not happened until the page is released, and the engine looks at all
  * registers after it has protected them. So nothing is asked of the order of the two.
  *
  * Not for stores of GPUs (trap_forbid), which go by no page table of this process. */
-#include "softhca/engine/trap.h"
 
 #include <errno.h>
 #include <fcntl.h>

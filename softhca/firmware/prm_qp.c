@@ -147,13 +147,10 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status)
 {
-	if (!status && !qp_activate(c))
-		return 0;
-	if (c->qp.qpn)
-		obj_destroy(&c->obj);
-	else
-		obj_free(&c->obj);
-	return status ? status : prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
+	if (!status)
+		return qp_activate(c) ? prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY) : 0;
+	obj_free(&c->obj);
+	return status;
 }
 
 int prm_create_qp(struct prm_cmd *cmd)

@@ -16,8 +16,10 @@ int qp_activate(struct ctl_qp *qp)
 	if (qp->qp.type == HCA_QP_RC)
 		qp->qp.order = (uint8_t)hca_options()->device.ooo;
 	rc = qp_number(qp);
-	if (rc)
+	if (rc) {
+		obj_free(&qp->obj);
 		return rc;
+	}
 	/* From here on obj_destroy undoes everything. */
 	qp->pd->obj.refs++;
 	if (qp->umem)
@@ -35,6 +37,8 @@ int qp_activate(struct ctl_qp *qp)
 	if (qp->qp.srq)
 		ctl_of(qp->qp.srq, struct ctl_srq, srq)->obj.refs++;
 	rc = dp_qp_create(&qp->qp);
+	if (rc)
+		obj_destroy(&qp->obj);
 	return rc < 0 ? -rc : rc;
 }
 

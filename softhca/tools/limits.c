@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of this process (limits.h). */
-#include "softhca/tools/limits.h"
+/* Limits of this process. */
 
 #include <errno.h>
 #include <stdio.h>

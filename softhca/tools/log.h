@@ -22,4 +22,16 @@ unsigned hca_debug_level(void);
 			hca_log_debug(__VA_ARGS__);                                                \
 	} while (0)
 
+struct limits_text {
+	char s[160];
+};
+
+/* As strerror(); a limit of this process with its value and the command that raises it. By value: softhca has no
+ * thread-local storage, of which libraries that are loaded late could run out. */
+struct limits_text limits_text(int err);
+
+/* As ftruncate, of a file in memory: where the process may not have it, a text instead of the signal that would end
+ * it. */
+int hca_size_file(int fd, off_t size);
+
 #endif

@@ -5,7 +5,7 @@
  * PSN that is next. Nothing is exchanged for that; each request says it (packet.h). */
 #include <string.h>
 
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 
 static bool same_target(const struct wqe_av *a, const struct wqe_av *b)
 {

@@ -6,7 +6,7 @@
 
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
 
 /* Next packet to send becomes una. */

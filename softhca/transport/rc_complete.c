@@ -4,7 +4,7 @@
  * section 9.9.2 and 10.8.5). */
 #include <stdlib.h>
 
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
 
 static void req_free(struct rc_req *r)

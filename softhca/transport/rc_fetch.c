@@ -6,7 +6,7 @@
 
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
 
 /* Copies a WQE out of the ring; segments wrap at its end. */

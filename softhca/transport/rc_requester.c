@@ -2,7 +2,7 @@
 /* RC requester: cuts requests into packets and sends them, as far as the
  * window and the READs in flight allow. IBTA volume 1, sections 9.7.2 to
  * 9.7.4. Pick-up, acknowledgement and completion are files of their own. */
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 
 /* Packets that may be on their way. */
 static uint32_t window_of(const struct hca_rc *rc)

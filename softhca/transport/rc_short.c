@@ -8,7 +8,7 @@
 
 #include "softhca/memory/guest.h"
 #include "softhca/tools/options.h"
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 #include "softhca/strict/strict.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* WAIT: the send queue goes on when another queue's CQ has had a certain CQE (PRM, "Cross
  * channel"). A device that polls for that would keep the engine awake: who waits is called. */
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 
 static struct hca_cq *rc_find_cq(uint32_t cqn)
 {

@@ -7,7 +7,7 @@
 
 #include "softhca/memory/guest.h"
 #include "softhca/tools/options.h"
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 
 enum {
 	GRH_LEN = 40,

@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 #include "softhca/tools/options.h"
 #include "softhca/wire/share.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "softhca/gpu/dma.h"
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
 #include "softhca/wire/share.h"
 #include "softhca/wire/wire_frame.h"

@@ -12,9 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "softhca/tools/limits.h"
 #include "softhca/tools/log.h"
-#include "softhca/engine/trap.h"
+#include "softhca/engine/dp.h"
 #include "softhca/wire/wire.h"
 
 enum { SOCK_BUFFER = 32 << 20 };
@@ -110,15 +109,6 @@ int wire_sock_open(const struct in6_addr *addr, bool shared)
 	return fd;
 }
 
-static struct in6_addr slot_gid(uint32_t s)
-{
-	struct in6_addr a = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
-	uint32_t v4 = wire_slot_addr(s);
-
-	memcpy(&a.s6_addr[12], &v4, sizeof(v4));
-	return a;
-}
-
 static void sock_close_in_child(void)
 {
 	/* A forked child has no engine; were it to keep the sockets, the slot
@@ -136,7 +126,7 @@ static int take_slot(void)
 	int fd = -EADDRINUSE;
 
 	for (uint32_t s = SLOT_FIRST; s < SLOT_COUNT; s++) {
-		struct in6_addr addr = slot_gid(s);
+		struct in6_addr addr = address_from_v4(wire_slot_addr(s));
 
 		fd = wire_sock_open(&addr, false);
 		if (fd >= 0) {

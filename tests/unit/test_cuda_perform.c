@@ -17,7 +17,7 @@
 #include "runtime/mem/window.h"
 #include "runtime/cuda/prefetch.h"
 #include "runtime/mem/heap.h"
-#include "runtime/cuda/modules.h"
+#include "runtime/cuda/units.h"
 
 #define STREAMS 8 /* of the library */
 

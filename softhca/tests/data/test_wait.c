@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fakewire.h"
-#include "softhca/transport/rc_req.h"
+#include "softhca/transport/rc.h"
 
 enum { BUF = 4096, MTU = 256, LEN = 600 };
 

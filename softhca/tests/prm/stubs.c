@@ -7,7 +7,6 @@
 #include "softhca/faults/faults.h"
 #include "softhca/engine/poll_round.h"
 #include "softhca/strict/strict.h"
-#include "softhca/engine/trap.h"
 
 struct hca_stats hca_stats;
 bool strict_on;
