@@ -171,6 +171,8 @@ static void check_queues(struct checks *c)
 		say(c, strstr(c->nic->bell_text, "host thread") ? NOTE : GOOD, "doorbells", "%s",
 		    c->nic->bell_text);
 	}
+	if (!ret)
+		say(c, c->nic->order ? NOTE : GOOD, "order", "%s", c->nic->order_text);
 	free(qps);
 }
 

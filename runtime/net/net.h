@@ -39,6 +39,7 @@ struct gdri_net {
 	 * how the device knows it. From create_queues on: where the queues lie, who rings their doorbells. */
 	const char *heap_text, *queue_text, *bell_text;
 	bool relaxed_only; /* the keys called strict are not: writes to the heap may overtake each other on PCIe */
+	const char *order_text; /* from connect on: in what order writes of a queue are placed; NULL: in theirs */
 	/* From create_queues on. */
 	size_t address_bytes; /* equal on all PEs */
 	bool queues_here;     /* the host reads and writes the memory of the queues */
@@ -46,6 +47,9 @@ struct gdri_net {
 	/* Doorbells are words of memory, which a thread polls, and not registers: those of a transport in software, or
 	 * of a GPU that cannot map the device's. Device code then orders its stores to them: GDRI_DEV_HOST_RINGS. */
 	bool host_rings;
+	/* From connect on, equal on all PEs: two writes of a queue may be placed in any order; atomics wait for them,
+	 * and what has GDRI_FM_STRONG for all that is before it. */
+	bool relaxed;
 };
 
 /* What the other end of the queues executes. The format is that of mlx5: device/gdr/impl/queue/wqe.h writes it,
@@ -59,7 +63,8 @@ struct gdri_net {
  * WQE: byte 0 is the opmod, bytes 1 and 2 the index, byte 3 the opcode (GDRI_OP_NOP, _WRITE, _READ, _DUMP,
  * _ATOMIC_CS, _ATOMIC_FA, _MASKED_CS, _MASKED_FA). The low 6 bits of byte 7 count segments of 16 bytes; a WQE
  * takes whole blocks, two at most, of which the second may be the ring's first. In byte 11 GDRI_CE_ALWAYS asks for
- * a completion, which else comes of an error alone, and GDRI_FM_FENCE waits for the reads and atomics before.
+ * a completion, which else comes of an error alone, GDRI_FM_FENCE waits for the reads and atomics before,
+ * and GDRI_FM_STRONG, of which gdr makes use where gdri_net.relaxed is set, for writes too.
  * Bytes 16 to 27 are an offset in the peer's heap and its rkey (not of NOP and DUMP). Then come the operands of an
  * atomic, then the local end: length, lkey, address, or, with GDRI_INLINE_BIT in the length of a WRITE, the bytes
  * themselves. The old value of an atomic arrives in host order where it has 8 bytes, big-endian where it has 4.

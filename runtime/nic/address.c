@@ -92,6 +92,8 @@ static int address_check_queues(const struct gdri_nic_address *a, const struct r
 		     r->pe, a->psn);
 	if (a->log_responder > 7)
 		FAIL(r, GDR_EMISMATCH, "PE %d sent 2^%u reads in flight", r->pe, a->log_responder);
+	if (a->order > GDRI_NIC_ORDER_RELAXED)
+		FAIL(r, GDR_EMISMATCH, "PE %d sent the unknown order of WRITEs %u", r->pe, a->order);
 	for (i = 0; i < n; i++) {
 		/* 0 and 1 are the management queue pairs, 0xffffff is multicast. */
 		if (a->qpn[i] < 2 || a->qpn[i] >= 0xffffff)

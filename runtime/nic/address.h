@@ -15,6 +15,8 @@
 
 enum { GDRI_LINK_IB = 1, GDRI_LINK_ETHERNET = 2 }; /* IBV_LINK_LAYER_ */
 
+enum { GDRI_NIC_ORDER_KEPT = 0, GDRI_NIC_ORDER_RELAXED = 1 };
+
 struct gdri_nic_address {
 	uint32_t magic;
 	uint32_t abi;	/* GDR_ABI_VERSION */
@@ -27,7 +29,7 @@ struct gdri_nic_address {
 	uint8_t link_layer;
 	uint8_t mtu;	       /* 1..5: 128 << mtu bytes; what the PE is willing to use */
 	uint8_t log_responder; /* incoming reads and atomics in flight */
-	uint8_t rsvd;
+	uint8_t order; /* GDRI_NIC_ORDER_ */
 	uint8_t gid[16];
 	char device[16]; /* name of the RDMA device, for messages; ends in 0 */
 	uint32_t qpn[];	 /* [n_pes * n_slots], in the order of gdri_net_index */

@@ -37,6 +37,9 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->cqe_version = caps_field(general, PRM_GENERAL_CQE_VERSION);
 	caps->max_wqe_sz_sq = caps_field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
 	caps->relaxed = caps_field(general, PRM_GENERAL_RELAXED);
+	caps->ooo = caps_field(general, PRM_GENERAL_OOO_RW_RC) || caps_field(general, PRM_GENERAL_OOO_ALL_RC);
+	caps->cap_2 = caps_field(general, PRM_GENERAL_CAP_2);
+	caps->order_force = false;
 	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);
 	caps->relaxed_only = caps_field(general, PRM_GENERAL_RELAXED_ONLY);
 	caps->no_indirect_atomic = caps_field(general, PRM_GENERAL_NO_UMR_ATOMIC);
@@ -49,6 +52,11 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->qp_ts_format = caps_field(roce, PRM_ROCE_QP_TS_FORMAT);
 	caps->sport_min = caps_field(roce, PRM_ROCE_MIN_SRC_UDP_PORT);
 	caps->sport_max = caps_field(roce, PRM_ROCE_MAX_SRC_UDP_PORT);
+}
+
+void gdri_nic_caps_parse_2(struct gdri_nic_caps *caps, const void *general_2)
+{
+	caps->order_force = caps_field(general_2, PRM_GENERAL_2_ORDER_FORCE);
 }
 
 int gdri_nic_caps_check(const struct gdri_nic_caps *c, unsigned log_depth, char *why, size_t room)

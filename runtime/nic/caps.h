@@ -13,6 +13,9 @@ struct gdri_nic_caps {
 	bool relaxed_only;	/* memory keys have no other order */
 	bool no_indirect_atomic; /* indirect keys do no atomics */
 	unsigned log_max_klms;	/* entries of an indirect key */
+	bool ooo; /* queue pairs may place WRITEs in any order; order_force: unless they are told not to */
+	/* general, second page; 0 where there is none */
+	bool cap_2, order_force;
 	/* atomic */
 	unsigned operations, size_qp, endian_8b;
 	/* roce */
@@ -24,6 +27,9 @@ struct gdri_nic_caps {
 /* Parses the answers to QUERY_HCA_CAP, PRM_QUERY_HCA_CAP_OUT_BYTES each. roce may be NULL. */
 void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const void *atomic,
 			 const void *roce);
+
+/* Of the second page, if there is one (cap_2). */
+void gdri_nic_caps_parse_2(struct gdri_nic_caps *caps, const void *general_2);
 
 /* 0, or -GDR_ENOTSUP with the missing capability in `why`. log_depth: of the queues. */
 int gdri_nic_caps_check(const struct gdri_nic_caps *caps, unsigned log_depth, char *why,

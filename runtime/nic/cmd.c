@@ -15,6 +15,16 @@ int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, 
 	return *obj ? 0 : gdri_nic_command_failed(nic->name, what, errno, out);
 }
 
+int gdri_nic_obj_query(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj, const void *in,
+		       size_t in_bytes, void *out, size_t out_bytes)
+{
+	int err;
+
+	memset(out, 0, out_bytes);
+	err = mlx5dv_devx_obj_query(obj, in, in_bytes, out, out_bytes);
+	return err ? gdri_nic_command_failed(nic->name, what, err, out) : 0;
+}
+
 int gdri_nic_obj_modify(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj,
 			const void *in, size_t in_bytes)
 {

@@ -33,6 +33,7 @@ void gdri_nic_address(struct gdri_net *net, void *buf)
 	a->link_layer = nic->link_layer;
 	a->mtu = nic->mtu;
 	a->log_responder = (uint8_t)nic->caps.log_responder;
+	a->order = nic->order;
 	memcpy(a->gid, nic->gid, sizeof(a->gid));
 	snprintf(a->device, sizeof(a->device), "%.15s", nic->name);
 	for (size_t i = 0; i < nic->layout.n; i++)
@@ -41,7 +42,7 @@ void gdri_nic_address(struct gdri_net *net, void *buf)
 
 /* Lets the kernel resolve the peer's MAC address (ARP, neighbour discovery, routing): an address
  * handle is the only way to ask for it. */
-static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *route)
+int gdri_nic_resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *route)
 {
 	struct ibv_ah_attr attr = {0};
 	struct mlx5dv_obj obj = {0};
@@ -49,7 +50,12 @@ static int resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *ro
 	char what[64];
 	int err = 0;
 
-	snprintf(what, sizeof(what), "resolving the MAC address of PE %d", peer);
+	if (nic->link_layer != GDRI_LINK_ETHERNET)
+		return 0;
+	if (peer < 0)
+		snprintf(what, sizeof(what), "resolving its own MAC address");
+	else
+		snprintf(what, sizeof(what), "resolving the MAC address of PE %d", peer);
 	attr.is_global = 1;
 	attr.port_num = nic->port;
 	attr.sl = (uint8_t)nic->opt.service_level;
@@ -74,11 +80,10 @@ static int nic_connect_peer(struct gdri_nic *nic, const struct gdri_nic_address 
 			    int peer)
 {
 	struct gdri_nic_route route = {remote, {0}, 0};
-	int slot, ret = 0;
+	int slot, ret;
 
 	route.mtu = remote->mtu < nic->mtu ? remote->mtu : nic->mtu;
-	if (nic->link_layer == GDRI_LINK_ETHERNET)
-		ret = resolve_mac(nic, peer, &route);
+	ret = gdri_nic_resolve_mac(nic, peer, &route);
 	for (slot = 0; slot < nic->layout.n_slots && !ret; slot++)
 		ret = gdri_nic_qp_to_rts(nic, gdri_net_index(&nic->layout, peer, slot), &route,
 					 remote->qpn[gdri_net_index(&nic->layout, pe, slot)]);
@@ -115,6 +120,8 @@ int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_
 	if (!nic->qps || n_pes != nic->layout.n_pes || pe < 0 || pe >= n_pes)
 		return -GDR_EINVAL;
 	ret = check_addresses(nic, addresses, pe);
+	if (!ret)
+		ret = gdri_nic_order_agree(nic, addresses);
 	/* Every PE starts at another peer: address resolution is spread. */
 	for (int i = 0; i < n_pes && !ret; i++) {
 		peer = (pe + i) % n_pes;

@@ -127,7 +127,7 @@ static int query_group(struct gdri_nic *nic, unsigned group, void *out)
 static int query_caps(struct gdri_nic *nic)
 {
 	uint8_t general[PRM_QUERY_HCA_CAP_OUT_BYTES], atomic[PRM_QUERY_HCA_CAP_OUT_BYTES],
-		roce[PRM_QUERY_HCA_CAP_OUT_BYTES];
+		roce[PRM_QUERY_HCA_CAP_OUT_BYTES], general_2[PRM_QUERY_HCA_CAP_OUT_BYTES];
 	bool eth = nic->link_layer == GDRI_LINK_ETHERNET;
 	char why[256];
 	int ret = query_group(nic, PRM_CAP_GENERAL, general);
@@ -139,6 +139,12 @@ static int query_caps(struct gdri_nic *nic)
 	if (ret)
 		return ret;
 	gdri_nic_caps_parse(&nic->caps, general, atomic, eth ? roce : NULL);
+	if (nic->caps.cap_2)
+		ret = query_group(nic, PRM_CAP_GENERAL_2, general_2);
+	if (ret)
+		return ret;
+	if (nic->caps.cap_2)
+		gdri_nic_caps_parse_2(&nic->caps, general_2);
 	ret = gdri_nic_caps_check(&nic->caps, gdri_log2_floor(nic->opt.qp_depth), why, sizeof(why));
 	if (ret)
 		gdri_error("%s cannot be used: its capability %s", nic->name, why);
@@ -262,7 +268,7 @@ static struct gdri_nic *nic_make(const struct gdri_net_how *how)
 		return NULL;
 	nic->net = (struct gdri_net){.ops = &gdri_nic_ops, .name = nic->name, .text = nic->text,
 				     .heap_text = nic->heap_text, .queue_text = nic->ring_text,
-				     .bell_text = nic->bell_text};
+				     .bell_text = nic->bell_text, .order_text = nic->order_text};
 	nic->opt = *how->opt;
 	nic->cuda = how->cuda;
 	nic->poster = how->host_posts ? NULL : how->cuda;

@@ -90,6 +90,10 @@ struct gdri_nic {
 	struct gdri_nic_bell *bell;
 	char bell_text[640];
 
+	/* nic/order.c */
+	uint8_t order; /* GDRI_NIC_ORDER_ */
+	char order_text[320];
+
 	/* nic/queue.c */
 	struct gdri_net_layout layout; /* n 0: there are no queues */
 	uint32_t eqn;
@@ -177,12 +181,25 @@ struct gdri_nic_route { /* how packets reach one PE */
 	uint8_t mac[6]; /* RoCE */
 	uint8_t mtu;	/* code: the smaller of both ends */
 };
+/* nic/connect.c: of RoCE; peer -1: this PE itself, before there are numbers */
+int gdri_nic_resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *route);
 int gdri_nic_qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *route,
 		       uint32_t remote_qpn);
+
+/* Goes to RTR, connected to itself, and back to RESET: does the device place its WRITEs in any order? */
+int gdri_nic_qp_probe(struct gdri_nic *nic, int i, const struct gdri_nic_route *self, bool *relaxed);
+
+/* nic/order.c */
+bool gdri_nic_order_asks(const struct gdri_nic *nic); /* queue pairs are told to keep the order */
+void gdri_nic_order_set(const struct gdri_nic *nic, void *qpc); /* on the way to RTR */
+int gdri_nic_order_find(struct gdri_nic *nic); /* there are queue pairs: nic->order */
+int gdri_nic_order_agree(struct gdri_nic *nic, const void *addresses); /* checked ones: net.relaxed */
 
 /* nic/cmd.c: firmware commands, failures logged with status and syndrome */
 int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
 			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj);
+int gdri_nic_obj_query(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj, const void *in,
+		       size_t in_bytes, void *out, size_t out_bytes);
 int gdri_nic_obj_modify(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj,
 			const void *in, size_t in_bytes);
 

@@ -105,6 +105,7 @@ static int qp_to_rtr(struct gdri_nic *nic, int i, const struct gdri_nic_route *r
 	gdri_prm_set(qpc, PRM_QPC_RWE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RAE, 1);
 	gdri_prm_set(qpc, PRM_QPC_ATOMIC_MODE, ATOMIC_MODE_UP_TO_8B);
+	gdri_nic_order_set(nic, qpc);
 	set_path(nic, ads, route, nic->qps[i].qpn, remote_qpn);
 	return gdri_nic_obj_modify(nic, gdri_nic_qp_name(nic, "INIT2RTR_QP", i, name),
 				   nic->qps[i].qp, in, sizeof(in));
@@ -140,4 +141,36 @@ int gdri_nic_qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route 
 	if (!ret)
 		ret = qp_to_rts(nic, i, route);
 	return ret;
+}
+
+static int qp_order(struct gdri_nic *nic, int i, bool *relaxed)
+{
+	uint8_t in[PRM_QUERY_QP_IN_BYTES] = {0}, out[PRM_QUERY_QP_OUT_BYTES];
+	const void *qpc = gdri_prm_at(out, PRM_QP_IN_QPC);
+	char name[GDRI_NIC_QP_NAME];
+	int ret;
+
+	gdri_prm_set(in, PRM_IN_OPCODE, PRM_OP_QUERY_QP);
+	gdri_prm_set(in, PRM_MODIFY_QP_QPN, nic->qps[i].qpn);
+	ret = gdri_nic_obj_query(nic, gdri_nic_qp_name(nic, "QUERY_QP", i, name), nic->qps[i].qp, in, sizeof(in), out,
+				 sizeof(out));
+	if (!ret)
+		*relaxed = gdri_prm_get(qpc, PRM_QPC_DP_ORDERING_0) || gdri_prm_get(qpc, PRM_QPC_DP_ORDERING_1);
+	return ret;
+}
+
+int gdri_nic_qp_probe(struct gdri_nic *nic, int i, const struct gdri_nic_route *self, bool *relaxed)
+{
+	uint8_t in[PRM_MODIFY_QP_IN_BYTES];
+	char name[GDRI_NIC_QP_NAME];
+	int ret = qp_to_init(nic, i);
+
+	if (!ret)
+		ret = qp_to_rtr(nic, i, self, nic->qps[i].qpn);
+	if (!ret)
+		ret = qp_order(nic, i, relaxed);
+	if (ret)
+		return ret;
+	qp_modify_begin(in, PRM_OP_2RST_QP, nic->qps[i].qpn);
+	return gdri_nic_obj_modify(nic, gdri_nic_qp_name(nic, "2RST_QP", i, name), nic->qps[i].qp, in, sizeof(in));
 }

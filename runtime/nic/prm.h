@@ -70,6 +70,7 @@ enum {
 	PRM_OP_RST2INIT_QP = 0x502,
 	PRM_OP_INIT2RTR_QP = 0x503,
 	PRM_OP_RTR2RTS_QP = 0x504,
+	PRM_OP_2RST_QP = 0x50a,
 	PRM_OP_QUERY_QP = 0x50b,
 };
 
@@ -80,21 +81,26 @@ enum {
 #define PRM_OUT_SYNDROME 0x20, 32
 
 /* QUERY_HCA_CAP: op_mod = group << 1 | 1 for the current values */
-enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4 };
+enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4, PRM_CAP_GENERAL_2 = 0x20 };
 #define PRM_QUERY_HCA_CAP_IN_BYTES  16
 #define PRM_QUERY_HCA_CAP_OUT_BYTES (16 + 4096)
 #define PRM_QUERY_HCA_CAP_OUT_CAP   0x80 /* offset of the group */
 
+#define PRM_GENERAL_CAP_2	  0x020, 1 /* hca_cap_2: there is the group */
 #define PRM_GENERAL_LOG_MAX_QP_SZ 0x088, 8
 #define PRM_GENERAL_LOG_MAX_CQ_SZ 0x0c8, 8
 #define PRM_GENERAL_RELAXED	  0x0e8, 1 /* relaxed_ordering_write */
 #define PRM_GENERAL_LOG_MAX_KLMS  0x11a, 6 /* log_max_klm_list_size */
 #define PRM_GENERAL_LOG_MAX_MSG	  0x1c3, 5
+#define PRM_GENERAL_OOO_RW_RC	  0x1ca, 1 /* dp_ordering_ooo_rw_rc */
 #define PRM_GENERAL_CQE_VERSION	  0x1fc, 4
 #define PRM_GENERAL_NO_UMR_ATOMIC 0x208, 1 /* umr_modify_atomic_disabled */
 #define PRM_GENERAL_ATOMIC	  0x21e, 1
 #define PRM_GENERAL_MAX_WQE_SZ_SQ 0x290, 16
 #define PRM_GENERAL_RELAXED_ONLY  0x3a9, 1 /* mkc_order_write_after_write_ro_only */
+#define PRM_GENERAL_OOO_ALL_RC	  0x334, 1 /* dp_ordering_ooo_all_rc */
+
+#define PRM_GENERAL_2_ORDER_FORCE 0x088, 1 /* dp_ordering_force */
 
 #define PRM_ATOMIC_8B_ENDIANNESS	   0x40, 2
 #define PRM_ATOMIC_OPERATIONS		   0x90, 16
@@ -158,6 +164,8 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_MODIFY_QP_IN_BYTES	   0x110
 #define PRM_MODIFY_QP_OUT_BYTES	   16
 #define PRM_MODIFY_QP_QPN	   0x048, 24
+#define PRM_QUERY_QP_IN_BYTES	   16
+#define PRM_QUERY_QP_OUT_BYTES	   0x110
 
 enum { PRM_QP_ST_RC = 0, PRM_QP_PM_MIGRATED = 3, PRM_QP_RQ_ZERO_SIZE = 3 };
 enum { PRM_QP_TS_FREE_RUNNING = 0, PRM_QP_TS_DEFAULT = 1 };
@@ -165,6 +173,8 @@ enum { PRM_QP_STATE_RTS = 3 };
 
 #define PRM_QPC_ST		0x008, 8
 #define PRM_QPC_PM_STATE	0x013, 2
+#define PRM_QPC_DP_ORDERING_0	0x026, 1 /* lower bit: 0 in order, 1 OOO_RW, 2 OOO_ALL */
+#define PRM_QPC_DP_ORDERING_FORCE 0x027, 1
 #define PRM_QPC_PD		0x028, 24
 #define PRM_QPC_MTU		0x040, 3
 #define PRM_QPC_LOG_MSG_MAX	0x043, 5
@@ -185,6 +195,7 @@ enum { PRM_QP_STATE_RTS = 3 };
 #define PRM_QPC_RRE		0x490, 1
 #define PRM_QPC_RWE		0x491, 1
 #define PRM_QPC_RAE		0x492, 1
+#define PRM_QPC_DP_ORDERING_1	0x49c, 1
 #define PRM_QPC_MIN_RNR_NAK	0x4a3, 5
 #define PRM_QPC_NEXT_RCV_PSN	0x4a8, 24
 #define PRM_QPC_CQN_RCV		0x4e8, 24

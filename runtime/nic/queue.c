@@ -85,6 +85,8 @@ int gdri_nic_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps)
 		return gdri_nic_memory_failed(nic->name, "the list of queue pairs",
 					      nic->layout.n * sizeof(*nic->qps), ENOMEM);
 	ret = create_objects(nic, qps);
+	if (!ret)
+		ret = gdri_nic_order_find(nic);
 	if (ret) {
 		gdri_nic_queue_destroy(nic);
 		return ret;

@@ -87,6 +87,8 @@ static uint32_t flags_of(const struct gdri_state *st)
 	}
 	if (alone)
 		flags |= GDRI_DEV_NEAR;
+	if (st->net->relaxed)
+		flags |= GDRI_DEV_RELAXED;
 	if (st->net->host_rings)
 		flags |= GDRI_DEV_HOST_RINGS;
 	if (st->heap->cuda && gdri_cuda_late_writes(st->heap->cuda))

@@ -98,6 +98,64 @@ static void test_bytes(void **state)
 	finish();
 }
 
+/* Opcode and opmod. */
+static unsigned opcode(int pe, unsigned i)
+{
+	const uint8_t *w = f->dev->qps[pe].sq + i * 64;
+
+	return w[0] << 8 | w[3];
+}
+
+enum { SWAP_4 = 0x814, SWAP_8 = 0x914, WRITE = 0x008 };
+
+/* Where the network does not keep WRITEs in order a flag is an atomic, or waits, and so does what is behind a fence. */
+static void test_relaxed(void **state)
+{
+	uint64_t *w;
+	uint8_t *b;
+
+	(void)state;
+	start();
+	f->dev->flags |= GDRI_DEV_RELAXED;
+	w = fake_sym(f, 0);
+	b = (uint8_t *)w;
+	assert_int_equal(gdr_uint64_p(w, 1, 1), 0);		/* 0, 1 */
+	assert_int_equal(gdr_uint32_p((uint32_t *)w, 2, 1), 0); /* 2 */
+	assert_int_equal(gdr_uint16_p((uint16_t *)w, 3, 1), 0); /* 3 */
+	assert_int_equal(gdr_uint8_p(b + 1, 4, 1), 0);		/* 4 */
+	assert_int_equal(gdr_signal_op(w, 1, GDR_SIGNAL_SET, 1), 0); /* 5, 6 */
+	assert_int_equal(gdr_signal_op(w, 1, GDR_SIGNAL_ADD, 1), 0); /* 7 */
+	assert_int_equal(gdr_put_signal_nbi(w + 8, w + 16, 64, w, 5, GDR_SIGNAL_SET, 1), 0); /* 8; 9, 10 */
+	assert_int_equal(gdr_put(w + 8, w + 16, 8, 1), 0);     /* 11 */
+	assert_int_equal(gdr_fence(), 0);
+	assert_int_equal(gdr_put(w + 8, w + 16, 8, 1), 0);     /* 12 */
+	assert_int_equal(gdr_put(w + 8, w + 16, 8, 1), 0);     /* 13 */
+	assert_int_equal(gdr_fence(), 0);
+	assert_int_equal(gdr_uint64_p(w, 6, 1), 0);	       /* 14, 15 */
+	assert_int_equal(opcode(1, 0), SWAP_8);
+	assert_int_equal(opcode(1, 2), SWAP_4);
+	assert_int_equal(opcode(1, 3), WRITE);
+	assert_int_equal(flags(1, 3), 0x68);
+	assert_int_equal(opcode(1, 4), WRITE);
+	assert_int_equal(flags(1, 4), 0x68);
+	assert_int_equal(opcode(1, 5), SWAP_8);
+	assert_int_equal(opcode(1, 7), GDRI_OP_ATOMIC_FA);
+	assert_int_equal(opcode(1, 8), WRITE);
+	assert_int_equal(flags(1, 8), 0);
+	assert_int_equal(opcode(1, 9), SWAP_8);
+	assert_int_equal(flags(1, 9), 0x08);
+	assert_int_equal(opcode(1, 11), WRITE);
+	assert_int_equal(flags(1, 11), 0x08);
+	assert_int_equal(flags(1, 12), 0x68);
+	assert_int_equal(flags(1, 13), 0x08);
+	assert_int_equal(opcode(1, 14), SWAP_8);
+	assert_int_equal(flags(1, 14), 0x68);
+	fake_hold(f, 0);
+	assert_int_equal(gdr_quiet(), 0);
+	assert_int_equal(*(uint64_t *)fake_at(f, 1, 0), 6);
+	finish();
+}
+
 /* Each queue has its own. */
 static void test_queues(void **state)
 {
@@ -198,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_relaxed),
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_mark_is_behind),
 		cmocka_unit_test(test_litmus),

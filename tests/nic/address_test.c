@@ -116,6 +116,7 @@ static const struct wrong {
 	{FIELD(mtu), 0, GDR_EMISMATCH, "MTU"},
 	{FIELD(mtu), 6, GDR_EMISMATCH, "MTU"},
 	{FIELD(log_responder), 8, GDR_EMISMATCH, "in flight"},
+	{FIELD(order), 2, GDR_EMISMATCH, "order of WRITEs"},
 	{FIELD(pkey), 0x8001, GDR_ELINK, "P_Key 0x8001"},
 	{QPN(PES * SLOTS - 1), 1, GDR_EMISMATCH, "queue pair"},
 	{QPN(0), 0xffffff, GDR_EMISMATCH, "queue pair"},

@@ -260,6 +260,44 @@ static void test_modify_roce(void **state)
 	check_rts(2);
 }
 
+/* Order is asked of a device that takes orders, unless the option forbids; each end says what it found. */
+static void test_order(void **state)
+{
+	static const struct {
+		int option;
+		bool force, ooo, relaxed_only, asks;
+		int order, ret;
+	} rows[] = {
+		{GDRI_ORDER_AUTO, true, true, false, true, GDRI_NIC_ORDER_KEPT, 0},
+		{GDRI_ORDER_STRICT, true, true, false, true, GDRI_NIC_ORDER_KEPT, 0},
+		{GDRI_ORDER_RELAXED, true, true, false, false, GDRI_NIC_ORDER_RELAXED, 0},
+		{GDRI_ORDER_ASSUMED, true, true, false, false, GDRI_NIC_ORDER_KEPT, 0},
+		{GDRI_ORDER_AUTO, false, false, false, false, GDRI_NIC_ORDER_KEPT, 0},
+		{GDRI_ORDER_STRICT, false, false, false, false, GDRI_NIC_ORDER_KEPT, 0},
+		{GDRI_ORDER_AUTO, true, true, true, true, GDRI_NIC_ORDER_RELAXED, 0},
+		{GDRI_ORDER_STRICT, true, true, true, true, GDRI_NIC_ORDER_RELAXED, -GDR_ENOTSUP},
+	};
+	struct gdri_nic_route r = route_to(0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		set_up_nic(256, GDRI_CQ_ONE);
+		qps[4].qpn = 0x777;
+		nic.opt.order = rows[i].option;
+		nic.caps.order_force = rows[i].force;
+		nic.caps.ooo = rows[i].ooo;
+		nic.caps.relaxed_only = rows[i].relaxed_only;
+		assert_int_equal(gdri_nic_order_find(&nic), rows[i].ret);
+		assert_int_equal(nic.order, rows[i].order);
+		assert_int_equal(gdri_nic_qp_to_rts(&nic, 4, &r, 0x888), 0);
+		assert_int_equal(bits(1, 0x1c, 25, 25), 0); /* dp_ordering_0 */
+		assert_int_equal(bits(1, 0x1c, 24, 24), rows[i].asks);
+		assert_int_equal(bits(1, 0xa8, 3, 3), 0); /* dp_ordering_1 */
+	}
+	nic.opt.order = GDRI_ORDER_AUTO;
+	memset(&nic.caps, 0, sizeof(nic.caps));
+}
+
 static void test_modify_ib(void **state)
 {
 	struct gdri_nic_route r = route_to(0x4321);
@@ -439,6 +477,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_log2),	    cmocka_unit_test(test_layout),

@@ -7,7 +7,8 @@
  * completions in between is not counted, on either side: how long it takes
  * says nothing about the poster.
  *
- * usage: posting gdr|verbs SIZE BATCHES	(one PE, GDR_TRANSPORTS=nic)
+ * usage: posting gdr|verbs SIZE BATCHES [WHAT]	(one PE, GDR_TRANSPORTS=nic)
+ * WHAT (gdr): put, or p, signal, put_signal, fenced (a fence before each put).
  * tests/perf/run posting starts it and divides. */
 #include "tests/perf/help.h"
 
@@ -23,12 +24,41 @@
 
 /* ---- gdr ---- */
 
+enum what { PUT, P, SIGNAL, PUT_SIGNAL, FENCED, WHATS };
+static const char *const whats[WHATS] = {"put", "p", "signal", "put_signal", "fenced"};
+static enum what what;
+
+static int p_of(char *dst, size_t len)
+{
+	return len == 8	  ? gdr_uint64_p((uint64_t *)(void *)dst, 1, 0)
+	       : len == 4 ? gdr_uint32_p((uint32_t *)(void *)dst, 1, 0)
+			  : gdr_uint16_p((uint16_t *)(void *)dst, 1, 0);
+}
+
+static int other_post(char *dst, const char *src, size_t len)
+{
+	uint64_t *sig = (uint64_t *)(void *)(dst - 8);
+
+	switch (what) {
+	case P:
+		return p_of(dst, len);
+	case SIGNAL:
+		return gdr_signal_op(sig, 1, GDR_SIGNAL_SET, 0);
+	case PUT_SIGNAL:
+		return gdr_put_signal_nbi(dst, src, len, sig, 1, GDR_SIGNAL_SET, 0);
+	default:
+		return gdr_fence() || gdr_put_nbi(dst, src, len, 0);
+	}
+}
+
 static __attribute__((noinline)) int gdr_posts(char *dst, const char *src, size_t len, int n)
 {
 	int i, ret = 0;
 
-	for (i = 0; i < n && !ret; i++)
+	for (i = 0; what == PUT && i < n && !ret; i++)
 		ret = gdr_put_nbi(dst, src, len, 0);
+	for (i = 0; what != PUT && i < n && !ret; i++)
+		ret = other_post(dst, src, len);
 	return ret;
 }
 
@@ -209,9 +239,12 @@ int main(int argc, char **argv)
 	size_t len;
 	int batches;
 
-	help_if_asked(argc, argv, "posting gdr|verbs SIZE BATCHES, one PE, GDR_TRANSPORTS=nic");
-	if (argc != 4) {
-		fprintf(stderr, "usage: posting gdr|verbs SIZE BATCHES\n");
+	help_if_asked(argc, argv, "posting gdr|verbs SIZE BATCHES [WHAT], one PE, GDR_TRANSPORTS=nic");
+	for (int i = 0; argc == 5 && i < WHATS; i++)
+		if (!strcmp(argv[4], whats[i]))
+			what = (enum what)i;
+	if (argc < 4 || argc > 5 || (argc == 5 && strcmp(argv[4], whats[what]))) {
+		fprintf(stderr, "usage: posting gdr|verbs SIZE BATCHES [put|p|signal|put_signal|fenced]\n");
 		return 2;
 	}
 	len = strtoul(argv[2], NULL, 10);

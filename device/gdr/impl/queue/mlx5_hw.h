@@ -31,6 +31,7 @@ enum gdri_mlx5_opcode {
 
 /* fm_ce_se: fence mode in bits 7:5, completion mode in bits 3:2 */
 #define GDRI_FM_FENCE 0x40u	 /* wait for earlier reads and atomics of this queue */
+#define GDRI_FM_STRONG 0x60u	 /* strong ordering: for all that is before it on the queue, writes too */
 #define GDRI_CE_ERROR_ONLY 0x00u /* completion only on error */
 #define GDRI_CE_ALWAYS 0x08u
 

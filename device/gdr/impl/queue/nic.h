@@ -98,7 +98,7 @@ GDR_DEVICE uint64_t gdri_post_share(uint32_t mask, uint64_t base)
 	return base;
 }
 
-/* The caller's part of the group's blocks. */
+/* The caller's part of the group's blocks. due: fence mode of the group's first. */
 GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint32_t mask, uint64_t base, uint32_t blocks, uint32_t last2,
 			       uint32_t due)
 {
@@ -108,9 +108,16 @@ GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint32_t mask, uint64_t base
 	p->n = (uint16_t)(count * blocks);
 	p->index = base + (uint64_t)rank * blocks;
 	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
-	p->fm = due && !rank ? GDRI_FM_FENCE : 0; /* the leader's stands before all */
+	p->fm = rank ? 0 : (uint8_t)due; /* the leader's stands before all */
 	p->leader = !rank;
 	p->last2 = (uint8_t)last2;
+}
+
+/* What a fence asks of the first block behind it: that it waits for READs and atomics, and where the network does not
+ * keep WRITEs in order for those as well. */
+GDR_DEVICE uint32_t gdri_fence_mode(const struct gdri_dev *dev)
+{
+	return gdri_k(dev, flags) & GDRI_DEV_RELAXED ? GDRI_FM_STRONG : GDRI_FM_FENCE;
 }
 
 /* Who posts together the long way, and whether a fence is due, which they keep. p->index, until they have blocks: what
@@ -123,7 +130,7 @@ GDRI_NOINLINE void gdri_post_group_any(struct gdri_dev *dev, struct gdri_qp *qp,
 
 	p->index = seq;
 	p->strict = seq != fences;
-	p->fm = due ? GDRI_FM_FENCE : 0;
+	p->fm = due ? (uint8_t)gdri_fence_mode(dev) : 0;
 	p->last2 = (uint8_t)last2;
 	mask = gdri_group(gdri_post_key(qp, blocks, last2, 1 + due));
 	if (gdri_unlikely(gdri_popc(mask) * blocks > most))

@@ -139,6 +139,27 @@ GDR_DEVICE void gdri_wqe_word(const struct gdri_qp *q, uint64_t index, uint32_t 
 	gdri_wqe_write_inline_12(q, index, ce, off, rkey, v, size);
 }
 
+/* Does the network place two WRITEs of a queue in any order? Then what may be a flag goes as an atomic, which waits for
+ * the WRITEs before it. */
+GDR_DEVICE uint32_t gdri_relaxed(const struct gdri_dev *dev)
+{
+	return gdri_k(dev, flags) & GDRI_DEV_RELAXED;
+}
+
+/* 4 or 8 bytes, aligned, which the atomic stores whatever there was. Of 8 bytes it takes two blocks. */
+GDRI_SLOW void gdri_write_swap(const struct gdri_dev *dev, const struct gdri_post *p, uint64_t index, uint32_t ce,
+			       uint64_t off, uint64_t value, uint32_t size)
+{
+	struct gdri_masked_cs m = {value, 0, ~0ull, 0};
+	struct gdri_qp own;
+	const struct gdri_qp *q = gdri_post_q(p, &own);
+
+	if (size == 4)
+		gdri_wqe_masked_cs4(q, index, ce, off, q->rkey_sync, gdri_sink_offset(), dev->lkey, &m);
+	else
+		gdri_wqe_masked_cs8(q, index, ce, off, q->rkey_sync, gdri_sink_offset(), dev->lkey, &m);
+}
+
 GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp *q, uint64_t index, uint32_t ce,
 				uint64_t off, uint64_t value, int kind)
 {
@@ -148,37 +169,71 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 		gdri_wqe_word(q, index, ce, off, q->rkey_sync, value, 8);
 }
 
-/* The strict key but for puts: a scalar may be a flag. No loop, no array, as a GPU's thread likes it. */
-GDRI_SLOW void gdri_write_word(const struct gdri_dev *dev, const struct gdri_post *p, const struct gdri_operation *o)
+/* What is posted for the one class of network or the other. Under CUDA one function does both. The host device has one
+ * for each: for networks that keep the order blocks are constants, with no more than a test in front. */
+#define GDRI_BY_CLASS(name)                                                                     \
+	GDR_DEVICE_COLD int name##_relaxed(struct gdri_dev *dev, struct gdri_operation *o)       \
+	{                                                                                        \
+		return name##_as(dev, o, 1);                                                     \
+	}                                                                                        \
+	GDRI_NOINLINE int name(struct gdri_dev *dev, struct gdri_operation *o)                   \
+	{                                                                                        \
+		if (GDRI_SHORT_WAYS && gdri_unlikely(gdri_relaxed(dev)))                         \
+			return name##_relaxed(dev, o);                                           \
+		return name##_as(dev, o, !GDRI_SHORT_WAYS);                                      \
+	}
+
+/* Bytes of a flag that an atomic stores: 4 or 8, aligned. 0: fewer, or across words, and what is no flag. As part of an
+ * atomic of 4 bytes a shorter one would take the target's own stores beside it away again. */
+GDR_DEVICE uint32_t gdri_swap_size(const struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	uint32_t size = o->op == GDRI_P ? o->size : 8;
+
+	if (gdri_likely(!gdri_relaxed(dev)) || o->op == GDRI_PUT || (o->op != GDRI_P && o->kind == GDRI_AMO_ADD))
+		return 0;
+	return size < 4 || gdri_heap_offset(dev, gdri_op_word(o)) & (size - 1) ? 0 : size;
+}
+
+/* swap: gdri_swap_size. The strict key but for puts: a scalar may be a flag. No loop, no array, as a GPU's thread likes
+ * it. */
+GDRI_SLOW void gdri_write_word(const struct gdri_dev *dev, const struct gdri_post *p, const struct gdri_operation *o,
+			       uint32_t swap, int relaxed)
 {
 	uint64_t off = gdri_heap_offset(dev, gdri_op_word(o));
 	struct gdri_qp own;
 	const struct gdri_qp *q = gdri_post_q(p, &own);
 
-	if (o->op == GDRI_PUT)
+	if (gdri_unlikely(swap))
+		gdri_write_swap(dev, p, p->index, p->ce | p->fm, off, o->value, swap);
+	else if (o->op == GDRI_PUT)
 		gdri_wqe_word(q, p->index, p->ce | p->fm, off, gdri_post_rkey(p), o->value, 8);
-	else if (o->op == GDRI_P)
-		gdri_wqe_word(q, p->index, p->ce | p->fm, off, q->rkey_sync, o->value, o->size);
+	else if (o->op == GDRI_P) /* one that no atomic stores waits, where it has to, for all that is before it */
+		gdri_wqe_word(q, p->index, p->ce | p->fm | (relaxed && gdri_relaxed(dev) ? GDRI_FM_STRONG : 0), off,
+			      q->rkey_sync, o->value, o->size);
 	else
 		gdri_wqe_signal(dev, q, p->index, p->ce | p->fm, off, o->value, o->kind);
 }
 
 /* A scalar; a put of 8 bytes; the signal of an operation. */
-GDRI_NOINLINE int gdri_post_word(struct gdri_dev *dev, struct gdri_operation *o)
+GDR_DEVICE int gdri_post_word_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	struct gdri_post p;
+	uint32_t swap;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (o->op == GDRI_PUT)
 		gdri_ld_bytes_8(&o->value, o->local);
-	ret = gdri_post_open(dev, qp, 1, 0, &p);
+	swap = relaxed ? gdri_swap_size(dev, o) : 0;
+	ret = gdri_post_open(dev, qp, 1 + (swap == 8), swap == 8, &p);
 	if (gdri_unlikely(ret))
 		return ret;
-	gdri_write_word(dev, &p, o);
+	gdri_write_word(dev, &p, o, swap, relaxed);
 	return gdri_post_close(dev, qp, &p);
 }
+
+GDRI_BY_CLASS(gdri_post_word)
 
 /* 1, 2, 4 or 8 bytes. */
 GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, struct gdri_operation *o)
@@ -186,7 +241,7 @@ GDR_DEVICE int gdri_post_store(struct gdri_dev *dev, struct gdri_operation *o)
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	uint64_t index;
 
-	if (!GDRI_SHORT_WAYS || !gdri_post_try(dev, qp, &index))
+	if (!GDRI_SHORT_WAYS || gdri_unlikely(gdri_relaxed(dev)) || !gdri_post_try(dev, qp, &index))
 		return gdri_op_away_scalar(gdri_post_word, dev, o);
 	gdri_wqe_word(qp, index, GDRI_CE_ALWAYS, gdri_heap_offset(dev, o->remote), qp->rkey_sync, o->value, o->size);
 	return gdri_sq_publish(dev, qp, index, 1, 0);
@@ -213,18 +268,21 @@ struct gdri_message {
 	uint32_t n;
 	uint8_t in_entry; /* data stands in the WQE: a write of at most GDRI_INLINE_MAX bytes, whose source may be
 			   * reused at once */
-	uint8_t signal;	  /* behind the data */
+	uint8_t signal;	  /* blocks of the one behind the data, 0: none */
 	uint64_t target;  /* once it is posted: what to wait for */
 	struct gdri_local l;
 };
 
-GDR_DEVICE void gdri_message_at(struct gdri_message *m, const struct gdri_operation *o, uint64_t at)
+GDR_DEVICE void gdri_message_at(const struct gdri_dev *dev, struct gdri_message *m, const struct gdri_operation *o,
+				uint64_t at, int relaxed)
 {
 	uint64_t left = o->len - at;
 
 	m->at = at;
 	m->n = left < GDRI_MSG_MAX ? (uint32_t)left : GDRI_MSG_MAX;
 	m->signal = o->op == GDRI_PUT_SIGNAL && left <= GDRI_MSG_MAX;
+	if (relaxed && m->signal && gdri_swap_size(dev, o) == 8)
+		m->signal = 2;
 }
 
 /* Of the data: the CQE is that of the signal, if there is one. */
@@ -259,22 +317,27 @@ GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_post *p
 }
 
 GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_post *p,
-				   const struct gdri_operation *o)
+				   const struct gdri_operation *o, const struct gdri_message *m, int relaxed)
 {
+	uint64_t off = gdri_heap_offset(dev, o->sig);
 	struct gdri_qp q;
 
-	gdri_wqe_signal(dev, gdri_post_q(p, &q), p->index + 1, p->ce, gdri_heap_offset(dev, o->sig), o->value, o->kind);
+	if (relaxed && gdri_unlikely(m->signal == 2))
+		gdri_write_swap(dev, p, p->index + 1, p->ce, off, o->value, 8);
+	else
+		gdri_wqe_signal(dev, gdri_post_q(p, &q), p->index + 1, p->ce, off, o->value, o->kind);
 }
 
 /* Data and signal on one queue, which executes them in order: one reservation, one doorbell, one CQE. */
-GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m)
+GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m,
+				int relaxed)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	struct gdri_post p;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
-	ret = gdri_post_open(dev, qp, 1 + m->signal, 0, &p);
+	ret = gdri_post_open(dev, qp, 1u + m->signal, relaxed && m->signal == 2, &p);
 	if (gdri_unlikely(ret))
 		return ret;
 	if (m->in_entry)
@@ -282,8 +345,8 @@ GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operatio
 	else
 		gdri_message_rdma(dev, &p, o, m);
 	if (m->signal)
-		gdri_message_signal(dev, &p, o);
-	m->target = p.index + 1 + m->signal;
+		gdri_message_signal(dev, &p, o, m, relaxed);
+	m->target = p.index + 1 + (relaxed ? !!m->signal : m->signal); /* see gdri_post_fetching */
 	return gdri_post_close(dev, qp, &p);
 }
 
@@ -302,7 +365,7 @@ GDRI_SLOW int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation 
 }
 
 /* Put, get and put with signal, of any length but 0. */
-GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation *o)
+GDR_DEVICE int gdri_post_messages_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
 {
 	struct gdri_message m;
 	int ret = 0;
@@ -313,11 +376,13 @@ GDRI_NOINLINE int gdri_post_messages(struct gdri_dev *dev, struct gdri_operation
 		ret = gdri_local(dev, o->local, o->len, &m.l, o->op, o->pe);
 	GDRI_NOT_UNROLLED
 	for (uint64_t at = 0; !ret && at < o->len; at += m.n) {
-		gdri_message_at(&m, o, at);
-		ret = gdri_post_message(dev, o, &m);
+		gdri_message_at(dev, &m, o, at, relaxed);
+		ret = gdri_post_message(dev, o, &m, relaxed);
 	}
 	return ret || o->nbi || m.in_entry ? ret : gdri_post_await(dev, o, &m);
 }
+
+GDRI_BY_CLASS(gdri_post_messages)
 
 /* ... and of none. */
 GDR_DEVICE int gdri_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
