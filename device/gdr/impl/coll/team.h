@@ -256,14 +256,71 @@ GDRI_NOINLINE int gdri_coll_sync(const struct gdri_coll *c)
 	return gdri_scope_bcast(c->scope, ret);
 }
 
+/* Tells all but the next member, and hears all, with a limit; what is then wrong is told as gdri_team_barrier does. */
+GDRI_NOINLINE int gdri_team_flat_others(gdr_team_t team, uint64_t epoch)
+{
+	struct gdri_coll c;
+	int ret = gdri_coll_begin(&c, GDRI_THREAD, team, GDRI_TEAM_SYNC);
+
+	for (int i = 2; i < c.n && !ret; i++) /* pairs as in gdri_team_flat */
+		gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&c.team->chan[c.me].sync,
+							      gdri_team_pe(c.team, (c.me + i) % c.n)), epoch);
+	for (int i = 0; i < c.n && !ret; i++)
+		if (i != c.me)
+			ret = gdri_team_hear(&c, i, &c.team->chan[i].sync, epoch);
+	return ret ? gdri_coll_fail(&c, ret) : 0;
+}
+
+/* First thread, where all PEs are mapped: gdri_team_sync_mapped with what the team says loaded at once before the
+ * fence, whose time hides that of the loads; a call would fetch it from the stack behind the fence, which empties the
+ * first-level cache. 1: nothing was done, for something has to be looked at first, or another way is the team's. */
+GDR_DEVICE int gdri_team_flat(gdr_team_t team, int quiet)
+{
+	struct gdri_dev *dev = gdri_dev();
+	struct gdri_team *t = gdri_team_of(dev, team);
+	/* each alone: they pair with nothing */
+	uint32_t odd = quiet ? gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->latched) : 0;
+	uint64_t epoch = t ? gdri_ld_relaxed_gpu_u64(&t->epoch) + 1 : 0, *to, *from;
+	int next, two;
+
+	if (gdri_unlikely(!t))
+		return 1;
+	odd |= !t->mapped | !t->stride | (t->algo[GDRI_K_SYNC][0] != GDRI_A_ONE_SHOT) |
+	       gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err) |
+	       gdri_ld_relaxed_sys_u32((const uint32_t *)&gdri_k(dev, ctl)->team_broken[team]);
+	next = t->me + 1 < t->n ? t->me + 1 : 0;
+	two = t->n <= 2;
+	to = (uint64_t *)gdri_direct_at(&t->chan[t->me].sync, t->start + next * t->stride);
+	from = &t->chan[next].sync;
+	GDRI_FOUND(to);
+	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
+	gdri_release_to_all(quiet);
+	if (gdri_unlikely(odd))
+		return 1;
+	gdri_st_fenced_u64(to, epoch);
+	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
+	if (!two || gdri_unlikely(!gdri_spin(from, 8, 0, GDR_CMP_GE, epoch)))
+		return gdri_team_flat_others(team, epoch);
+	gdri_fence_acquire_sys();
+	return 0;
+}
+
 /* A failed quiet is the caller's to know; the members wait for each other none the less, unless
  * a wait was given up. */
 GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 {
 	struct gdri_coll c;
-	int ret = gdri_coll_begin(&c, scope, team, GDRI_TEAM_SYNC), failed = 0, latched = 0;
+	int ret, failed = 0, latched = 0;
 
 	GDRI_BY_ABI(gdri_team_barrier);
+	if (gdri_direct()) {
+		gdri_scope_sync(scope);
+		ret = gdri_scope_rank(scope) ? 0 : gdri_team_flat(team, quiet);
+		ret = gdri_scope_bcast(scope, ret);
+		if (gdri_likely(ret <= 0))
+			return ret;
+	}
+	ret = gdri_coll_begin(&c, scope, team, GDRI_TEAM_SYNC);
 	if (ret)
 		return ret;
 	if (quiet) {
