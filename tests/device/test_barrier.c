@@ -144,6 +144,28 @@ static void test_told(void **state)
 }
 
 /* A word that no PE could have told says nothing. */
+/* PE 1 gave up because of somebody whom it does not know to be lost, and so names itself: it lives, since it told. */
+static void test_teller_lives(void **state)
+{
+	const struct fake_options opt = {.n_pes = 3, .n_slots = 1, .depth = 128, .timeout_ms = 10000};
+	struct gdri_fault told_of = {1, 1, -GDR_EPEERLOST, GDRI_MEET, 0, 0};
+	struct fake *f = fake_start(&opt);
+
+	(void)state;
+	f->dev->ctl->broken = gdri_fault_word(&told_of);
+	assert_int_equal(gdr_barrier_all(), -GDR_EPEERLOST);
+	assert_int_equal(f->dev->lost, 0);
+	assert_int_equal(gdr_status(), 0);
+	fake_stop(f);
+	f = fake_start(&opt); /* of another one it says so */
+	told_of.peer = 2;
+	f->dev->ctl->broken = gdri_fault_word(&told_of);
+	assert_int_equal(gdr_barrier_all(), -GDR_EPEERLOST);
+	assert_int_equal(f->dev->lost, 3);
+	assert_int_equal(gdr_status(), -GDR_EPEERLOST);
+	fake_stop(f);
+}
+
 static void test_told_nonsense(void **state)
 {
 	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .timeout_ms = 10000};
@@ -204,6 +226,7 @@ int main(void)
 		cmocka_unit_test(test_failed_in_quiet),
 		cmocka_unit_test(test_failed_in_wait),
 		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_teller_lives),
 		cmocka_unit_test(test_told_nonsense),
 		cmocka_unit_test(test_latched_before),
 		cmocka_unit_test(test_error_is_reported),

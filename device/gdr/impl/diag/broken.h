@@ -109,7 +109,8 @@ GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t
 	if (!gdri_broken_first(dev, team, f->status))
 		return;
 	gdri_note_failure(dev, f->status);
-	if (f->status == -GDR_EPEERLOST)
+	/* who tells lives, and names itself where it knows nobody */
+	if (f->status == -GDR_EPEERLOST && f->peer != f->pe)
 		gdri_lost_found(dev, f->peer);
 	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(f->peer + 2)))
 		gdri_wait_publish_failed(dev, op, 0, 0, f->peer); /* leads past this PE, which waits no more */
