@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/driver/maps.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/engine/poll_round.h"
 #include "softhca/driver/shim.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads /proc/self/maps line by line: see maps.h. */
-#include "softhca/driver/maps.h"
+/* Reads /proc/self/maps line by line. */
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -65,5 +66,20 @@ int sysfs_open_dynamic_at(int dirfd, const char *name);
 
 /* Says once that SOFTHCA_NODES does nothing here (shim_host.c). */
 void shim_host_check(void);
+
+/* The mappings of this process, as /proc/self/maps has them. */
+
+struct maps_line {
+	uint64_t start, end;
+	const char *perms; /* four characters: "rw-s" */
+	uint64_t offset;   /* in the file */
+	dev_t dev;
+	ino_t ino;	  /* 0: no file */
+	const char *path; /* "" when there is none */
+};
+
+/* Calls fn for one after the other, in ascending order, until it returns false. False: there
+ * is no /proc. Allocates nothing. */
+bool maps_each(bool (*fn)(void *arg, const struct maps_line *m), void *arg);
 
 #endif

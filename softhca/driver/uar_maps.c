@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/driver/maps.h"
 #include "softhca/driver/shim.h"
 
 struct search {

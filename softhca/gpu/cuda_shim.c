@@ -18,7 +18,6 @@
 #include "softhca/driver/control.h"
 #include "softhca/gpu/cuda_api.h"
 #include "softhca/tools/log.h"
-#include "softhca/driver/maps.h"
 #include "softhca/driver/shim.h"
 
 enum { UAR_MAX = 512, DMABUFS = 4096 };

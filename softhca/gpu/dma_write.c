@@ -11,7 +11,7 @@
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
-#include "softhca/wire/wire_frame.h"
+#include "softhca/wire/wire.h"
 
 enum {
 	PUSH_AT = 512,	/* that many do not wait for the one before, */

@@ -9,7 +9,6 @@
 #include "softhca/driver/control.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/memory/file_map.h"
-#include "softhca/driver/maps.h"
 #include "softhca/driver/shim.h"
 
 struct cover {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "softhca/driver/control.h"
-#include "softhca/driver/maps.h"
 #include "softhca/driver/shim.h"
 
 struct backing {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages on stderr (log.h). */
+/* Messages on stderr (log.h), and limits of this process in words. */
 #include "softhca/tools/log.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "softhca/tools/options.h"
@@ -61,4 +63,29 @@ void hca_log_debug(const char *fmt, ...)
 unsigned hca_debug_level(void)
 {
 	return hca_options()->debug;
+}
+
+struct limits_text limits_text(int err)
+{
+	struct limits_text text;
+	struct rlimit r;
+
+	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
+		snprintf(text.s, sizeof(text.s), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
+			 (unsigned long long)r.rlim_cur);
+	else
+		snprintf(text.s, sizeof(text.s), "%s", strerror(err));
+	return text;
+}
+
+int hca_size_file(int fd, off_t size)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY || (rlim_t)size <= r.rlim_cur)
+		return ftruncate(fd, size);
+	hca_warn("a file in memory of %lld bytes is needed, and this process may make files of %llu (raise it: "
+		 "ulimit -f)", (long long)size, (unsigned long long)r.rlim_cur);
+	errno = EFBIG;
+	return -1;
 }

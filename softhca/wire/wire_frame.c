@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets in a ring: see wire_frame.h. */
-#include "softhca/wire/wire_frame.h"
+/* Packets in a ring. */
+#include "softhca/wire/wire.h"
 
 #include "softhca/memory/guest.h"
 

@@ -9,7 +9,7 @@
 #include "softhca/gpu/dma.h"
 #include "softhca/tools/log.h"
 #include "softhca/wire/share.h"
-#include "softhca/wire/wire_frame.h"
+#include "softhca/wire/wire.h"
 #include "softhca/wire/wire_shm_impl.h"
 
 enum {
