@@ -28,8 +28,8 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_sq_publish_marked:acquire:ready", "window", "A1 before the look at marks"},
 	{"gdri_sq_wait_baton:acquire:ready", NULL, "A1. " WEAK_AGAIN},
 	/* reserve.h */
-	{"gdri_sq_look:fence_nic", "turns", "F4 before room is raised"},
-	{"gdri_sq_look:acquire:err", "flush", "err before what its record says"},
+	{"gdri_sq_polled:fence_nic", "turns", "F4 before room is raised"},
+	{"gdri_sq_polled:acquire:err", "flush", "err before what its record says"},
 	{"gdri_sq_fence_due:acquire:fenced", "fence", "the mark before the own reservation"},
 	{"gdri_sq_fence_due:fence_gpu", "fence", "fence_seq before the own reservation"},
 	{"gdri_sq_fenced:fence_gpu", "fence", "the reservation before the mark"},
@@ -55,8 +55,8 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_cqe_read_error:acquire:rsvd", NULL, WEAK_WRAP},
 	{"gdri_cqe_read_error:acquire:tail", "flush", "the tail before the syndrome"},
 	{"gdri_cqe_read_error:acquire:52", NULL, "a flush for the cause: is told as a flush, which claims nothing"},
-	{"gdri_cqe_latch:fence_sys", "error1", "F3"},
-	{"gdri_cqe_latch:release:err", "flush", "record and done before err"},
+	{"gdri_cqe_done:fence_sys", "error1", "F3"},
+	{"gdri_cqe_close:release:err", "flush", "record and done before err"},
 	{"gdri_error_complete:release:state", "flush", "fields before the state"},
 };
 

@@ -204,13 +204,18 @@ GDR_DEVICE_COLD void gdri_latch(struct gdri_dev *dev, int status)
 
 /* A queue or a wait found that pe does not answer: from then on gdr_status() and each quiet, fence and barrier say so,
  * as where the launcher reports it (runtime/diag/fault.c). The first one stays; carries no data. */
-GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
+GDR_DEVICE void gdri_lost_found_now(struct gdri_dev *dev, int pe)
 {
 	uint32_t none = 0;
 
 	gdri_cas_u32((uint32_t *)&dev->lost, &none, (uint32_t)(pe + 1));
 	gdri_fence_sys(); /* `lost` before `latched`: pairs with the fence in gdri_take_latched */
 	gdri_latch_now(dev, -GDR_EPEERLOST);
+}
+
+GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
+{
+	gdri_lost_found_now(dev, pe);
 }
 
 /* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was

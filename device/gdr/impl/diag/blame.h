@@ -18,6 +18,7 @@ enum gdri_blame_step {
 	GDRI_BLAME_OVER,
 	GDRI_BLAME_FETCH, /* the records of s->pe */
 	GDRI_BLAME_SLOT,  /* to read them into */
+	GDRI_BLAME_POLL,  /* the queue, for room for */
 	GDRI_BLAME_POST,  /* a READ of them */
 	GDRI_BLAME_AWAIT,
 	GDRI_BLAME_LOOK,
@@ -78,7 +79,7 @@ GDR_DEVICE_COLD int gdri_blame_gone(struct gdri_dev *dev)
 }
 
 /* Whether the slot may be read into: no read that was given up can still land there. */
-GDR_DEVICE_COLD int gdri_blame_slot_free(struct gdri_dev *dev)
+GDR_DEVICE int gdri_blame_slot_free(struct gdri_dev *dev)
 {
 	GDRI_DEV_CONSTANT(dev);
 	if (!(dev->blame_bad >> dev->search.slot & 1u))
@@ -114,19 +115,46 @@ GDR_DEVICE_COLD int gdri_blame_fetch(struct gdri_dev *dev)
 	return GDRI_QUEUES ? GDRI_BLAME_SLOT : gdri_blame_gone(dev);
 }
 
-GDR_DEVICE int gdri_blame_slot(struct gdri_dev *dev)
+GDR_DEVICE_COLD int gdri_blame_slot(struct gdri_dev *dev)
 {
+	GDRI_DEV_CONSTANT(dev);
 	if (gdri_blame_slot_free(dev))
-		return GDRI_BLAME_POST;
+		return gdri_n_slots(dev) && gdri_blame_qp(dev)->sq ? GDRI_BLAME_POLL : gdri_blame_gone(dev);
 	return ++dev->search.slot < GDRI_BLAME_SLOTS ? GDRI_BLAME_SLOT : gdri_blame_gone(dev);
+}
+
+GDR_DEVICE_COLD int gdri_blame_poll(struct gdri_dev *dev)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_qp_mark_used(dev, gdri_blame_qp(dev));
+	gdri_poll(dev, gdri_blame_qp(dev));
+	return GDRI_BLAME_POST;
+}
+
+/* There is no room: again later, unless the queue has an error. */
+GDR_DEVICE_COLD int gdri_blame_full(struct gdri_dev *dev)
+{
+	/* as in gdri_qp_test */
+	if (gdri_ld_acquire_gpu_u32((const uint32_t *)&gdri_blame_qp(dev)->err) || !gdri_blame_hop(dev))
+		return gdri_blame_gone(dev);
+	return GDRI_BLAME_POLL;
+}
+
+GDRI_SLOW uint64_t gdri_blame_reserve(struct gdri_dev *dev)
+{
+	GDRI_DEV_CONSTANT(dev);
+	return gdri_sq_reserve_polled(gdri_blame_qp(dev));
 }
 
 /* READ of the records into the slot, by the block `base`. */
 GDRI_SLOW void gdri_blame_write(struct gdri_dev *dev, uint64_t base)
 {
-	struct gdri_qp *qp = gdri_blame_qp(dev);
+	struct gdri_qp *qp;
 
+	GDRI_DEV_CONSTANT(dev);
+	qp = gdri_blame_qp(dev);
 	dev->search.target = base + 1;
+	dev->search.round = 0;
 	gdri_wqe_rdma(qp, base, GDRI_OP_READ, GDRI_CE_ALWAYS, offsetof(struct gdri_ctl, waits), qp->rkey_sync,
 		      offsetof(struct gdri_ctl, blame) + (uint64_t)dev->search.slot * sizeof(dev->ctl->blame[0]),
 		      dev->lkey, sizeof(dev->ctl->waits));
@@ -135,22 +163,14 @@ GDRI_SLOW void gdri_blame_write(struct gdri_dev *dev, uint64_t base)
 /* When there is room for it. */
 GDR_DEVICE_COLD int gdri_blame_post(struct gdri_dev *dev)
 {
-	uint64_t base;
+	uint64_t base = gdri_blame_reserve(dev);
 
 	GDRI_DEV_CONSTANT(dev);
-	if (!gdri_n_slots(dev) || !gdri_blame_qp(dev)->sq)
-		return gdri_blame_gone(dev);
-	gdri_qp_mark_used(dev, gdri_blame_qp(dev));
-	base = gdri_sq_reserve_beside(dev, gdri_blame_qp(dev));
 	if (base == GDRI_NO_ROOM)
-		/* as in gdri_qp_test */
-		return !gdri_ld_acquire_gpu_u32((const uint32_t *)&gdri_blame_qp(dev)->err) && gdri_blame_hop(dev)
-			       ? GDRI_BLAME_POST : gdri_blame_gone(dev);
+		return gdri_blame_full(dev);
 	gdri_blame_write(dev, base);
-	if (gdri_sq_publish_later(dev, gdri_blame_qp(dev), base, 1, 0, GDRI_WINDOW))
-		return gdri_blame_gone(dev);
-	dev->search.round = 0;
-	return GDRI_BLAME_AWAIT;
+	return gdri_sq_publish_later(dev, gdri_blame_qp(dev), dev->search.target - 1, 1, 0, GDRI_WINDOW)
+		       ? gdri_blame_gone(dev) : GDRI_BLAME_AWAIT;
 }
 
 /* They are here; or the slot is lost for now. */
@@ -310,6 +330,7 @@ GDR_DEVICE int gdri_blame_followed(const struct gdri_dev *dev, struct gdri_searc
 
 GDRI_SLOW int gdri_blame_next(struct gdri_dev *dev)
 {
+	GDRI_DEV_CONSTANT(dev);
 	return dev->search.hops < 0 ? gdri_blame_scanned(dev, &dev->search) : gdri_blame_followed(dev, &dev->search);
 }
 
@@ -333,6 +354,8 @@ GDR_DEVICE int gdri_blame_step(struct gdri_dev *dev, int step)
 		return gdri_blame_fetch(dev);
 	case GDRI_BLAME_SLOT:
 		return gdri_blame_slot(dev);
+	case GDRI_BLAME_POLL:
+		return gdri_blame_poll(dev);
 	case GDRI_BLAME_POST:
 		return gdri_blame_post(dev);
 	case GDRI_BLAME_AWAIT:

@@ -8,7 +8,6 @@
 #ifndef GDRI_BROKEN_H
 #define GDRI_BROKEN_H
 
-#include <gdr/impl/coll/levels.h>
 #include <gdr/impl/diag/tell.h>
 #include <gdr/impl/wait/fault.h>
 
@@ -22,16 +21,9 @@ GDR_DEVICE_COLD int gdri_broken_concerns(const struct gdri_dev *dev, int team, i
 	return team < 0 || gdri_team_index(&dev->teams[team], pe) >= 0;
 }
 
-/* Place of the word in a control area. */
-GDR_DEVICE uint64_t gdri_broken_at(int team)
-{
-	return team < 0 ? offsetof(struct gdri_ctl, broken)
-			: offsetof(struct gdri_ctl, team_broken) + (uint64_t)(uint32_t)team * sizeof(uint64_t);
-}
-
 GDR_DEVICE uint64_t *gdri_broken_word(struct gdri_dev *dev, int team)
 {
-	return (uint64_t *)(void *)((uint8_t *)dev->ctl + gdri_broken_at(team));
+	return (uint64_t *)(void *)((uint8_t *)dev->ctl + gdri_tell_at(dev, team));
 }
 
 GDR_DEVICE uint32_t *gdri_broken_status(struct gdri_dev *dev, int team)
@@ -53,26 +45,6 @@ GDR_DEVICE int gdri_broken_first_status(struct gdri_dev *dev, int team)
 	return -(int)gdri_ld_relaxed_gpu_u32(gdri_broken_status(dev, team)); /* alone: pairs with nothing */
 }
 
-/* PE number i of the collective's; -1: there are no more. */
-GDR_DEVICE_COLD int gdri_broken_member(const struct gdri_dev *dev, int team, int i)
-{
-	if (i >= (team < 0 ? dev->n_pes : dev->teams[team].n))
-		return -1;
-	return team < 0 ? i : gdri_team_pe(&dev->teams[team], i);
-}
-
-/* Tells all others of the collective. */
-GDR_DEVICE_COLD void gdri_broken_tell(struct gdri_dev *dev, int team, uint64_t word)
-{
-	int pe;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (int i = 0; (pe = gdri_broken_member(dev, team, i)) >= 0; i++)
-		if (pe != dev->pe)
-			gdri_tell_word(dev, pe, gdri_broken_at(team), word);
-}
-
 /* Whom a status is because of, as far as this PE knows. */
 GDR_DEVICE int32_t gdri_broken_culprit(const struct gdri_dev *dev, int status, int32_t culprit)
 {
@@ -83,58 +55,73 @@ GDR_DEVICE int32_t gdri_broken_culprit(const struct gdri_dev *dev, int status, i
 	return culprit < 0 ? dev->pe : culprit;
 }
 
-/* This PE gives up a collective; culprit -1: that of the wait that it gave up before. Returns the status that all its
- * calls have from then on. */
-GDR_DEVICE_COLD int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
+/* Here alone. 1: it is the first that this PE gives up of them. */
+GDR_DEVICE_COLD int gdri_broken_mark(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
 {
 	uint64_t none = 0, word;
 
 	GDRI_DEV_CONSTANT(dev);
 	word = gdri_fault_word_of(dev->pe, gdri_broken_culprit(dev, status, culprit), status, op);
 	if (!gdri_broken_first(dev, team, status))
-		return gdri_broken_first_status(dev, team);
+		return 0;
 	gdri_note_failure(dev, status);
 	gdri_cas_u64(gdri_broken_word(dev, team), &none, word); /* what a peer stores over it says no less */
-	gdri_broken_tell(dev, team, word);
-	return status;
+	return 1;
+}
+
+/* This PE gives up a collective; culprit -1: that of the wait that it gave up before. Tells the others what its own
+ * word says. Returns the status that all its calls have from then on. */
+GDR_DEVICE int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
+{
+	if (gdri_broken_mark(dev, team, op, status, culprit))
+		gdri_tell_each(dev, team);
+	return gdri_broken_first_status(dev, team);
 }
 
 /* What another PE told. */
-GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t word, const struct gdri_fault *f,
-					uint32_t op)
+GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t word, uint32_t op)
 {
 	uint32_t well = 0;
 	struct gdri_error *e;
 
-	if (!gdri_broken_first(dev, team, f->status))
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_broken_first(dev, team, gdri_fault_status(word)))
 		return;
-	gdri_note_failure(dev, f->status);
+	gdri_note_failure(dev, gdri_fault_status(word));
 	/* who tells lives, and names itself where it knows nobody */
-	if (f->status == -GDR_EPEERLOST && f->peer != f->pe)
-		gdri_lost_found(dev, f->peer);
-	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(f->peer + 2)))
-		gdri_wait_publish_failed(dev, op, 0, 0, f->peer); /* leads past this PE, which waits no more */
-	e = gdri_error_take(dev, GDRI_ERROR_BROKEN, f->status);
+	if (gdri_fault_status(word) == -GDR_EPEERLOST && gdri_fault_peer(word) != gdri_fault_pe(word))
+		gdri_lost_found(dev, gdri_fault_peer(word));
+	/* the record leads past this PE, which waits no more */
+	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(gdri_fault_peer(word) + 2)))
+		gdri_wait_publish_failed(dev, op, 0, 0, gdri_fault_peer(word));
+	e = gdri_error_take(dev, GDRI_ERROR_BROKEN, gdri_fault_status(word));
 	if (e) {
 		e->op = op;
-		e->peer = f->peer;
+		e->peer = gdri_fault_peer(word);
 		e->local = word;
 		e->reason = (uint32_t)(team + 1);
 		gdri_error_complete(e);
 	}
 }
 
-/* The status of the collectives; 0: their PEs are in step. The word is a peer's to write. */
+/* Whether the word, which is a peer's to write, says something of the collective that can be. */
+GDR_DEVICE_COLD int gdri_broken_says(const struct gdri_dev *dev, int team, uint64_t word)
+{
+	struct gdri_fault f;
+
+	return gdri_fault_read(word, dev->n_pes, &f) && f.peer >= 0 && gdri_broken_concerns(dev, team, f.pe);
+}
+
+/* The status of the collectives; 0: their PEs are in step. */
 GDRI_NOINLINE int gdri_broken(struct gdri_dev *dev, int team, uint32_t op)
 {
 	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, team)); /* alone: pairs with nothing */
-	struct gdri_fault f;
 
 	GDRI_BY_ABI(gdri_broken);
-	if (gdri_likely(!word) || !gdri_fault_read(word, dev->n_pes, &f) || f.peer < 0 ||
-	    !gdri_broken_concerns(dev, team, f.pe))
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_likely(!word) || !gdri_broken_says(dev, team, word))
 		return 0;
-	gdri_broken_record(dev, team, word, &f, op);
+	gdri_broken_record(dev, team, word, op);
 	return gdri_broken_first_status(dev, team);
 }
 

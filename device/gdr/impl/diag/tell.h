@@ -3,6 +3,7 @@
 #ifndef GDRI_TELL_H
 #define GDRI_TELL_H
 
+#include <gdr/impl/coll/levels.h>
 #include <gdr/impl/diag/blame.h>
 
 /* Into the block r. */
@@ -26,35 +27,117 @@ GDR_DEVICE int gdri_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	return !gdri_sq_publish_later(dev, qp, r, 1, 0, GDRI_WINDOW);
 }
 
-/* The queue to pe whose words the one at `off` is to follow: that of a given up collective, unless it failed; else the
- * caller's. */
-GDR_DEVICE_COLD struct gdri_qp *gdri_tell_by(const struct gdri_dev *dev, int pe, uint64_t off)
-{
-	struct gdri_qp *own = gdri_qp_to(dev, pe, 0), *qp = own - gdri_slot(dev);
-	uint64_t team = (off - offsetof(struct gdri_ctl, team_broken)) / sizeof(uint64_t);
+/* What is told: of a team's collectives (its number), or of those of all PEs (-1), who gave up, as the own word says;
+ * whom this PE gave up for, as gdri_dev.failed says. Each look at them is the latest. */
+#define GDRI_TELL_NOTICE (-2)
 
-	if (off >= offsetof(struct gdri_ctl, team_broken) && team < (uint64_t)dev->n_teams)
-		qp += dev->teams[team].queue;
-	else if (off != offsetof(struct gdri_ctl, broken))
-		return own;
+/* Place of the word in a control area. */
+GDR_DEVICE uint64_t gdri_tell_at(const struct gdri_dev *dev, int what)
+{
+	if (what == GDRI_TELL_NOTICE)
+		return offsetof(struct gdri_ctl, notice) + (uint64_t)(uint32_t)dev->pe * sizeof(uint64_t);
+	return what < 0 ? offsetof(struct gdri_ctl, broken)
+			: offsetof(struct gdri_ctl, team_broken) + (uint64_t)(uint32_t)what * sizeof(uint64_t);
+}
+
+/* alone: both pair with nothing */
+GDR_DEVICE uint64_t gdri_tell_value(const struct gdri_dev *dev, int what)
+{
+	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
+
+	if (what == GDRI_TELL_NOTICE)
+		return failed ? (uint64_t)failed - 1 : 0; /* culprit + 1 */
+	return gdri_ld_relaxed_sys_u64((const uint64_t *)(const void *)(dev->heap + gdri_tell_at(dev, what)));
+}
+
+GDRI_SLOW void gdri_tell_write_what(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t r, int what)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_tell_write(qp, r, gdri_tell_at(dev, what), gdri_tell_value(dev, what));
+}
+
+/* The queue to pe whose words this one is to follow: that of a given up collective, unless it failed; else the
+ * caller's. NULL: there is none. */
+GDRI_SLOW struct gdri_qp *gdri_tell_by(const struct gdri_dev *dev, int pe, int what)
+{
+	struct gdri_qp *own = gdri_qp_to(dev, pe, 0), *qp = own;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_n_slots(dev) || !own->sq)
+		return 0;
+	if (what != GDRI_TELL_NOTICE)
+		qp += (what < 0 ? 0 : dev->teams[what].queue) - gdri_slot(dev);
 	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err) ? own : qp; /* a hint: pairs with nothing */
 }
 
-/* The word of pe's control area at `off`. */
-GDR_DEVICE_COLD void gdri_tell_word(struct gdri_dev *dev, int pe, uint64_t off, uint64_t value)
+/* A block of it, if one is free now. An error of the queue is for those that wait for it. */
+GDRI_SLOW uint64_t gdri_tell_reserve(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	struct gdri_qp *qp;
+	GDRI_DEV_CONSTANT(dev);
+	if (!qp)
+		return GDRI_NO_ROOM;
+	gdri_qp_mark_used(dev, qp);
+	gdri_poll_entries(qp);
+	return gdri_sq_reserve_polled(qp);
+}
+
+/* Whom it concerns, number i; -1: nobody, as who is to blame is not told. */
+GDR_DEVICE int gdri_tell_whom(const struct gdri_dev *dev, int what, uint32_t i)
+{
+	int pe = what < 0 ? (int)i : gdri_team_pe(&dev->teams[what], (int)i);
+
+	if (pe == dev->pe || (what == GDRI_TELL_NOTICE &&
+			      pe == (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2))
+		return -1;
+	return pe;
+}
+
+/* The queue by which number i is to be told: NULL where it was told, or is nobody, or there is none. */
+GDRI_SLOW struct gdri_qp *gdri_tell_mapped(const struct gdri_dev *dev, int what, uint32_t i)
+{
+	int pe;
 
 	GDRI_DEV_CONSTANT(dev);
+	pe = gdri_tell_whom(dev, what, i);
+	if (pe < 0)
+		return 0;
 	/* what this PE told before: pairs with the acquire fence in gdri_wait_step; a queue has an order of its own */
 	gdri_fence_release_sys();
-	if (dev->peers[pe].base) {
-		gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + off), value);
-	} else if (gdri_n_slots(dev)) {
-		qp = gdri_tell_by(dev, pe, off);
-		if (qp->sq)
-			gdri_tell_queue(dev, qp, off, value);
-	}
+	if (!dev->peers[pe].base)
+		return gdri_tell_by(dev, pe, what);
+	gdri_st_relaxed_sys_u64((uint64_t *)(dev->peers[pe].base + gdri_tell_at(dev, what)),
+				gdri_tell_value(dev, what));
+	return 0;
+}
+
+/* Number i of those whom it concerns. */
+GDR_DEVICE_COLD void gdri_tell_one(struct gdri_dev *dev, int what, uint32_t i)
+{
+	struct gdri_qp *qp = gdri_tell_mapped(dev, what, i);
+	uint64_t r = gdri_tell_reserve(dev, qp);
+
+	GDRI_DEV_CONSTANT(dev);
+	if (r == GDRI_NO_ROOM)
+		return;
+	gdri_tell_write_what(dev, qp, r, what);
+	gdri_sq_publish_later(dev, qp, r, 1, 0, GDRI_WINDOW);
+}
+
+/* The number behind i; 0: there are no more. */
+GDR_DEVICE uint32_t gdri_tell_next(const struct gdri_dev *dev, int what, uint32_t i)
+{
+	return i + 1 < (uint32_t)(what < 0 ? dev->n_pes : dev->teams[what].n) ? i + 1 : 0;
+}
+
+GDR_DEVICE void gdri_tell_each(struct gdri_dev *dev, int what)
+{
+	uint32_t i = 0;
+
+	GDRI_NOT_UNROLLED
+	do {
+		gdri_tell_one(dev, what, i);
+		i = gdri_tell_next(dev, what, i);
+	} while (i);
 }
 
 #endif

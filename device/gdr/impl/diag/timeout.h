@@ -15,85 +15,47 @@
 
 /* ---- notices ---- */
 
-/* Of this PE's word in the others' control areas. */
-GDR_DEVICE uint64_t gdri_tell_notice_at(const struct gdri_dev *dev)
-{
-	return offsetof(struct gdri_ctl, notice) + (uint64_t)dev->pe * 8;
-}
-
-/* Tells everybody who is to blame. */
-GDR_DEVICE_COLD void gdri_tell_all(struct gdri_dev *dev, int32_t culprit)
-{
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (int pe = 0; pe < dev->n_pes; pe++)
-		if (pe != dev->pe && pe != culprit)
-			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), (uint64_t)culprit + 1);
-}
-
 /* Whether what this PE told pe is there, or never will be. */
-GDR_DEVICE_COLD int gdri_tell_arrived(struct gdri_dev *dev, int pe)
+GDR_DEVICE int gdri_tell_arrived(struct gdri_dev *dev, int pe)
 {
-	struct gdri_qp *qp = gdri_qp_to(dev, pe, 0);
-
-	if (!gdri_qp_is_used(dev, qp))
+	if (!gdri_qp_is_used(dev, gdri_qp_to(dev, pe, 0)))
 		return 1;
-	gdri_poll(dev, qp);
-	return gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->rsvd)) != 0;
+	gdri_poll(dev, gdri_qp_to(dev, pe, 0));
+	return gdri_qp_test(gdri_qp_to(dev, pe, 0), gdri_ld_relaxed_gpu_u64(&gdri_qp_to(dev, pe, 0)->rsvd)) != 0;
 }
 
-/* Waits a little for the notices to arrive: this PE may be about to leave, and its queues go with it. */
-GDR_DEVICE_COLD void gdri_tell_await(struct gdri_dev *dev, int32_t rec, int32_t culprit)
-{
-	uint64_t deadline = gdr_clock_ns() + GDRI_TELL_NS;
-	uint32_t round = 0;
-	int pe;
-
-	GDRI_DEV_CONSTANT(dev);
-	pe = gdri_n_slots(dev) ? 0 : gdri_k(dev, n_pes);
-	GDRI_NOT_UNROLLED
-	while (pe < gdri_k(dev, n_pes)) {
-		if (pe == gdri_k(dev, pe) || pe == culprit || gdri_tell_arrived(dev, pe))
-			pe++;
-		else if (!gdri_blame_pause(dev, rec, round++, deadline))
-			return;
-	}
-}
-
-/* The first failure of this PE is the one that others hear of. */
-GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, const struct gdri_waiter *w,
-				    int32_t culprit)
+/* The first failure of this PE is the one that others hear of. 1: it is this one. */
+GDR_DEVICE_COLD int gdri_wait_first(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit)
 {
 	uint32_t none = 0;
 
 	/* chooses one thread; others hear of it through the record and the notices */
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 2)))
-		return;
+		return 0;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
 	gdri_wait_publish_failed(dev, w->op, w->limit.start_ns, w->addr, culprit);
-	if (culprit < 0)
-		return;
-	gdri_tell_all(dev, culprit);
-	gdri_tell_await(dev, w->rec, culprit);
+	return culprit >= 0;
 }
 
-/* What this PE gave up for has come after all: it takes back what it told, or whoever waits for
- * it later would be led past it. Not behind a collective of all PEs that was given up: no other one comes. */
-GDR_DEVICE_COLD void gdri_tell_recovered(struct gdri_dev *dev)
+/* What this PE gave up for has come after all. 1: it is to take back what it told, or whoever waits for it later would
+ * be led past it. Not behind a collective of all PEs that was given up: no other one comes. */
+GDR_DEVICE_COLD int gdri_tell_take_back(struct gdri_dev *dev)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_BY_ABI(gdri_tell_recovered);
 	/* alone: pairs with nothing */
 	if (!failed || gdri_ld_relaxed_gpu_u32(&dev->broken) || !gdri_cas_u32((uint32_t *)&dev->failed, &failed, 0))
-		return;
+		return 0;
 	/* pairs with the acquire of state by who looks */
 	gdri_st_release_sys_u32(&dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
-	GDRI_NOT_UNROLLED
-	for (int pe = 0; pe < dev->n_pes; pe++)
-		if (pe != dev->pe)
-			gdri_tell_word(dev, pe, gdri_tell_notice_at(dev), 0);
+	return 1;
+}
+
+GDR_DEVICE_COLD void gdri_tell_recovered(struct gdri_dev *dev)
+{
+	GDRI_BY_ABI(gdri_tell_recovered);
+	if (gdri_tell_take_back(dev))
+		gdri_tell_each(dev, GDRI_TELL_NOTICE);
 }
 
 /* ---- the end of a wait ---- */
@@ -103,21 +65,26 @@ GDR_DEVICE_COLD void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w
 	if (w->rec >= 0)
 		gdri_wait_clear(dev, w);
 	if (w->error)
-		gdri_error_void(dev, w->error);
+		gdri_error_void(dev, &dev->errors[w->error - 1]);
 	w->error = 0;
+}
+
+/* The wait of the record of what failed, again: whatever else succeeds does not say that the culprit goes on. */
+GDR_DEVICE int gdri_wait_again(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	const struct gdri_wait *rec = &dev->ctl->waits[0];
+
+	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) &&
+	       gdri_ld_relaxed_sys_u32(&rec->op) == w->op && gdri_ld_relaxed_sys_u64(&rec->addr) == w->addr &&
+	       (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed_for) == w->peer;
 }
 
 GDRI_NOINLINE void gdri_wait_over(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	const struct gdri_wait *rec = &dev->ctl->waits[0];
-
+	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_leave(dev, w);
-	/* the wait of the record, again: whatever else succeeds does not say that the culprit goes on */
-	if (gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) &&
-	    gdri_ld_relaxed_sys_u32(&rec->op) == w->op &&
-	    gdri_ld_relaxed_sys_u64(&rec->addr) == w->addr &&
-	    (int32_t)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed_for) == w->peer)
-		gdri_tell_recovered(dev);
+	if (gdri_wait_again(dev, w) && gdri_tell_take_back(dev))
+		gdri_tell_each(dev, GDRI_TELL_NOTICE);
 }
 
 /* The condition holds. */
@@ -128,38 +95,34 @@ GDR_DEVICE void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w)
 		gdri_wait_over(dev, w);
 }
 
-/* The condition does not hold at the look behind the reason either. The wait ends with the status w->found, because of
- * w->culprit: in w, or each step would keep them over those before. */
-GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
+/* The status of a wait that has failed. */
+GDRI_SLOW int gdri_wait_stands(struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	int stands = w->found;
-
-	GDRI_DEV_CONSTANT(dev);
-	if (w->culprit == GDRI_TOLD) {
-		gdri_wait_leave(dev, w);
-		return stands;
-	}
-	if (!w->error)
-		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, w->found);
-	/* before the notices, which wait to arrive */
-	if (gdri_waits_together(w))
-		stands = gdri_broken_set(dev, w->team, w->op, w->found, w->culprit);
-	gdri_note_failure(dev, stands);
-	if (w->found == -GDR_EPEERLOST)
-		gdri_lost_found(dev, w->culprit);
-	if (w->found != -GDR_EABORTED && w->found != -GDR_EPEERFAILED)
-		gdri_wait_lost(dev, w, w->culprit);
-	if (w->error)
-		gdri_wait_record(dev, w, w->error);
-	w->error = 0; /* it stands */
-	gdri_wait_leave(dev, w);
-	return stands;
+	return gdri_waits_together(w) ? gdri_broken_first_status(dev, w->team) : w->found;
 }
 
 /* ---- the limit ---- */
 
+/* What a wait does beside looking at its condition goes by steps, which share the waiter and nothing else: none stands
+ * on another one's frame. Those of a search are first. */
+enum gdri_wait_step {
+	GDRI_STEP_ON = GDRI_BLAME_FOUND + 1, /* none: back to the condition */
+	GDRI_STEP_CHECK,
+	GDRI_STEP_QUEUES,
+	GDRI_STEP_BLAME,
+	GDRI_STEP_TAKE_OVER,
+	GDRI_STEP_LIMIT,
+	GDRI_STEP_FAIL, /* the wait ends with w->found, because of w->culprit */
+	GDRI_STEP_TELL, /* who takes part in the collective */
+	GDRI_STEP_NOTE,
+	GDRI_STEP_NOTICE, /* all */
+	GDRI_STEP_AWAIT,
+	GDRI_STEP_RECORD,
+	GDRI_STEP_LEFT, /* it has ended, with the status gdri_wait_stands() */
+};
+
 /* Whether the connection to pe broke: then nothing will come from there. */
-GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
+GDR_DEVICE int gdri_timeout_queues(struct gdri_dev *dev, int pe)
 {
 	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
 	uint32_t i, n = gdri_n_slots(dev);
@@ -180,35 +143,6 @@ GDR_DEVICE_COLD int gdri_timeout_queues(struct gdri_dev *dev, int pe)
 	return 0;
 }
 
-/* One thread follows the chain at a time; the others take over its finding when it answers
- * their question. The wait's error record is taken before: what fails in the search stands
- * behind it, and is not what the user is told first. */
-GDR_DEVICE_COLD void gdri_blame_search(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t deadline)
-{
-	int step;
-
-	GDRI_DEV_CONSTANT(dev);
-	if (!w->error)
-		w->error = gdri_error_take(dev, GDRI_ERROR_WAIT, -GDR_ETIMEOUT);
-	dev->blame_from = w->peer;
-	step = gdri_blame_begin(dev, w->peer, w->rec, deadline);
-	GDRI_NOT_UNROLLED
-	while (step)
-		step = gdri_blame_step(dev, step);
-	dev->blame_status = dev->search.status;
-	dev->blame_end = dev->search.end;
-	dev->blame_time = gdr_clock_ns();
-}
-
-/* By who holds the lock. */
-GDR_DEVICE_COLD void gdri_blame_take_over(struct gdri_dev *dev, struct gdri_waiter *w)
-{
-	w->culprit = dev->blame_end;
-	w->found = dev->blame_status;
-	/* the finding before the lock: pairs with the acquire by its next holder */
-	gdri_st_release_gpu_u32(&dev->blame_lock, 0);
-}
-
 /* The search begins so long before the wait's limit. */
 GDR_DEVICE uint64_t gdri_blame_time(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
@@ -221,6 +155,34 @@ GDR_DEVICE uint64_t gdri_blame_deadline(const struct gdri_dev *dev, const struct
 	uint64_t end = gdri_blame_time(dev, w) + GDRI_BLAME_LEAST_NS, limit = w->limit.still_ns + dev->timeout_ns;
 
 	return end < limit ? limit : end;
+}
+
+/* One thread follows the chain at a time; the others take over its finding when it answers
+ * their question. The wait's error record is taken before: what fails in the search stands
+ * behind it, and is not what the user is told first. */
+GDR_DEVICE int gdri_blame_search_begin(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	gdri_wait_take_record(dev, w, -GDR_ETIMEOUT);
+	dev->blame_from = w->peer;
+	return gdri_blame_begin(dev, w->peer, w->rec, gdri_blame_deadline(dev, w));
+}
+
+GDR_DEVICE_COLD int gdri_blame_search_end(struct gdri_dev *dev)
+{
+	dev->blame_status = dev->search.status;
+	dev->blame_end = dev->search.end;
+	dev->blame_time = gdr_clock_ns();
+	return GDRI_STEP_TAKE_OVER;
+}
+
+/* By who holds the lock. */
+GDR_DEVICE_COLD int gdri_blame_take_over(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	w->culprit = (int16_t)dev->blame_end;
+	w->found = (int8_t)dev->blame_status;
+	/* the finding before the lock: pairs with the acquire by its next holder */
+	gdri_st_release_gpu_u32(&dev->blame_lock, 0);
+	return GDRI_STEP_LIMIT;
 }
 
 /* 1: the caller holds the lock, 2: and is to search. */
@@ -250,12 +212,15 @@ GDR_DEVICE_COLD int gdri_blame_due(struct gdri_dev *dev, const struct gdri_waite
 	return gdri_blame_try(dev, w);
 }
 
-/* Whether the wait ends now. Without a finding another thread is at it, which may be what this one asks, too. */
+/* The status with which the wait ends now, or 0. Without a finding another thread is at it, which may be what this one
+ * asks, too. */
 GDR_DEVICE_COLD int gdri_wait_is_over(const struct gdri_dev *dev, const struct gdri_waiter *w, uint64_t now)
 {
 	if (now < w->limit.still_ns + dev->timeout_ns)
 		return 0;
-	return w->found || gdri_blame_alone(dev, w) || now >= gdri_blame_deadline(dev, w);
+	if (w->found)
+		return w->found;
+	return gdri_blame_alone(dev, w) || now >= gdri_blame_deadline(dev, w) ? -GDR_ETIMEOUT : 0;
 }
 
 GDR_DEVICE int gdri_waits_on_memory(const struct gdri_waiter *w)
@@ -305,53 +270,21 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 	return gdri_waits_together(w) ? gdri_timeout_lost_of(dev, w->team, first) : -1;
 }
 
-/* What failed elsewhere and ends this wait: a status, with w->culprit; 0: nothing. A wait for a queue sees that queue's
- * error itself, and returns it. */
-GDR_DEVICE_COLD int gdri_timeout_failed(struct gdri_dev *dev, struct gdri_waiter *w)
-{
-	struct gdri_fault fault;
-	int32_t culprit;
-	int status;
+/* ---- steps ---- */
 
-	GDRI_DEV_CONSTANT(dev);
-	if (!gdri_waits_on_memory(w))
-		return 0;
-	/* What a PE waits for may be what failed, or come behind it. */
-	if (gdri_fault_heard(dev, &fault)) {
-		w->culprit = fault.pe;
-		return -GDR_EPEERFAILED;
-	}
-	if (w->peer < 0 || w->peer == dev->pe)
-		return 0;
-	status = gdri_timeout_queues(dev, w->peer);
-	if (!status)
-		return 0;
-	culprit = gdri_blame_notice(dev, w->peer);
-	w->culprit = culprit < 0 ? w->peer : culprit;
-	return status;
+/* With the next step, if the condition does not hold at the look behind the reason either. */
+GDR_DEVICE int gdri_wait_ends(struct gdri_waiter *w, int status, int32_t culprit)
+{
+	w->found = (int8_t)status;
+	w->culprit = (int16_t)culprit;
+	w->ends = 1;
+	/* the reason before the caller's look: pairs with the release fence of who tells it (gdri_tell_mapped) */
+	gdri_fence_acquire_sys();
+	return GDRI_STEP_ON;
 }
 
-/* The culprit is looked for when its time has come. A status with which the wait ends now, because of w->culprit. */
-GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
-{
-	int turn;
-
-	GDRI_DEV_CONSTANT(dev);
-	turn = gdri_blame_due(dev, w, gdr_clock_ns());
-	if (turn == 2)
-		gdri_blame_search(dev, w, gdri_blame_deadline(dev, w));
-	if (turn)
-		gdri_blame_take_over(dev, w);
-	if (!gdri_wait_is_over(dev, w, gdr_clock_ns()))
-		return 0;
-	if (!w->found)
-		w->culprit = w->peer;
-	return w->found ? w->found : -GDR_ETIMEOUT;
-}
-
-/* A look at all else than the condition: one step behind the other, so that their frames do not stand on each other.
- * 0; < 0: the status with which the wait fails, because of w->culprit. */
-GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
+/* All else than the condition, the queues and who is to blame. */
+GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	int32_t lost;
 	int status;
@@ -360,41 +293,189 @@ GDRI_NOINLINE int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
 	lost = gdri_timeout_lost(dev, w);
-	if (lost >= 0) {
-		w->culprit = lost;
-		return -GDR_EPEERLOST;
-	}
+	if (lost >= 0)
+		return gdri_wait_ends(w, -GDR_EPEERLOST, lost);
 	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
-	if (status) {
-		w->culprit = GDRI_TOLD;
-		return status;
-	}
-	status = gdri_timeout_failed(dev, w);
-	return status ? status : gdri_wait_blame(dev, w);
+	if (status)
+		return gdri_wait_ends(w, status, GDRI_TOLD);
+	/* What a PE waits for may be what failed, or come behind it. */
+	lost = gdri_waits_on_memory(w) ? gdri_fault_from(dev) : -1;
+	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERFAILED, lost) : GDRI_STEP_QUEUES;
 }
 
-GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
+/* Whether the connection to who is waited for broke. A wait for a queue sees that queue's error itself, and returns
+ * it. */
+GDR_DEVICE_COLD int gdri_wait_check_queues(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int status = 0;
+	int32_t culprit;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_waits_on_memory(w) && w->peer >= 0 && w->peer != dev->pe)
+		status = gdri_timeout_queues(dev, w->peer);
+	if (!status)
+		return GDRI_STEP_BLAME;
+	culprit = gdri_blame_notice(dev, w->peer);
+	return gdri_wait_ends(w, status, culprit < 0 ? w->peer : culprit);
+}
+
+/* The culprit is looked for when its time has come. */
+GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int turn = gdri_blame_due(dev, w, gdr_clock_ns());
+
+	GDRI_DEV_CONSTANT(dev);
+	if (turn == 2)
+		return gdri_blame_search_begin(dev, w);
+	return turn ? GDRI_STEP_TAKE_OVER : GDRI_STEP_LIMIT;
+}
+
+GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int status = gdri_wait_is_over(dev, w, gdr_clock_ns());
+
+	return status ? gdri_wait_ends(w, status, w->found ? w->culprit : w->peer) : GDRI_STEP_ON;
+}
+
+/* A collective is told before the notices, which wait to arrive. */
+GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (w->culprit == GDRI_TOLD) {
+		gdri_wait_leave(dev, w);
+		return GDRI_STEP_LEFT;
+	}
+	gdri_wait_take_record(dev, w, w->found);
+	w->round = 0;
+	if (!gdri_waits_together(w) || !gdri_broken_mark(dev, w->team, w->op, w->found, w->culprit))
+		return GDRI_STEP_NOTE;
+	return GDRI_STEP_TELL;
+}
+
+GDR_DEVICE_COLD int gdri_wait_note(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_note_failure(dev, gdri_wait_stands(dev, w));
+	if (w->found == -GDR_EPEERLOST)
+		gdri_lost_found(dev, w->culprit);
+	if (w->found == -GDR_EABORTED || w->found == -GDR_EPEERFAILED || !gdri_wait_first(dev, w, w->culprit))
+		return GDRI_STEP_RECORD;
+	return GDRI_STEP_NOTICE;
+}
+
+/* Waits for the notices to arrive, until next_ns: this PE may be about to leave, and its queues go with it. w->round:
+ * the PE whose turn it is. */
+GDR_DEVICE_COLD int gdri_wait_await(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_n_slots(dev) || w->round >= (uint32_t)gdri_k(dev, n_pes))
+		return GDRI_STEP_RECORD;
+	if ((int)w->round == gdri_k(dev, pe) || (int)w->round == w->culprit || gdri_tell_arrived(dev, (int)w->round))
+		w->round++;
+	else if (!gdri_blame_pause(dev, w->rec, 1, w->limit.next_ns))
+		return GDRI_STEP_RECORD;
+	return GDRI_STEP_AWAIT;
+}
+
+/* Once one was told: on with the next one, or with the next step. */
+GDR_DEVICE_COLD int gdri_wait_told(struct gdri_dev *dev, struct gdri_waiter *w, int step)
+{
+	GDRI_DEV_CONSTANT(dev);
+	w->round = gdri_tell_next(dev, step == GDRI_STEP_TELL ? w->team : GDRI_TELL_NOTICE, w->round);
+	w->limit.next_ns = gdr_clock_ns() + GDRI_TELL_NS;
+	return w->round ? step : step + 1;
+}
+
+/* One of those who take part, or of all. */
+GDR_DEVICE_COLD int gdri_wait_tell(struct gdri_dev *dev, struct gdri_waiter *w, int step)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_tell_one(dev, step == GDRI_STEP_TELL ? w->team : GDRI_TELL_NOTICE, w->round);
+	return gdri_wait_told(dev, w, step);
+}
+
+GDR_DEVICE_COLD int gdri_wait_close(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_wait_record(dev, w);
+	w->error = 0; /* it stands */
+	gdri_wait_leave(dev, w);
+	return GDRI_STEP_LEFT;
+}
+
+/* Makes the step, and says which is next. */
+GDR_DEVICE int gdri_wait_does(struct gdri_dev *dev, struct gdri_waiter *w, int step)
+{
+	switch (step) {
+	case GDRI_BLAME_OVER:
+		return gdri_blame_search_end(dev);
+	case GDRI_STEP_CHECK:
+		return gdri_wait_check(dev, w);
+	case GDRI_STEP_QUEUES:
+		return gdri_wait_check_queues(dev, w);
+	case GDRI_STEP_BLAME:
+		return gdri_wait_blame(dev, w);
+	case GDRI_STEP_TAKE_OVER:
+		return gdri_blame_take_over(dev, w);
+	case GDRI_STEP_LIMIT:
+		return gdri_wait_limit(dev, w);
+	case GDRI_STEP_FAIL:
+		return gdri_wait_fail(dev, w);
+	case GDRI_STEP_TELL:
+	case GDRI_STEP_NOTICE:
+		return gdri_wait_tell(dev, w, step);
+	case GDRI_STEP_NOTE:
+		return gdri_wait_note(dev, w);
+	case GDRI_STEP_AWAIT:
+		return gdri_wait_await(dev, w);
+	case GDRI_STEP_RECORD:
+		return gdri_wait_close(dev, w);
+	default:
+		return gdri_blame_step(dev, step);
+	}
+}
+
+/* Pauses. The first step of a look, if one is due. */
+GDRI_SLOW int gdri_wait_pause(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	uint64_t now;
 	int due;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (gdri_unlikely(w->ends))
-		return gdri_wait_fail(dev, w);
+		return GDRI_STEP_FAIL;
 	gdri_wait_heartbeat(dev, w->rec);
 	due = gdri_limit_pause(dev, &w->limit, w->round++, &now);
 	if (gdri_likely(!due))
-		return 0;
-	if (due < 0)
-		w->culprit = w->peer;
-	else
-		due = gdri_wait_check(dev, w);
-	if (!due)
-		return 0;
-	w->found = due;
-	w->ends = 1;
-	/* the reason before the caller's look: pairs with the release fence of who tells it (gdri_tell_word) */
-	gdri_fence_acquire_sys();
-	return 0;
+		return GDRI_STEP_ON;
+	return due < 0 ? gdri_wait_ends(w, due, w->peer) : GDRI_STEP_CHECK;
+}
+
+GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int step;
+
+	GDRI_DEV_CONSTANT(dev);
+	step = gdri_wait_pause(dev, w);
+	GDRI_NOT_UNROLLED
+	while (gdri_unlikely(step != GDRI_STEP_ON && step != GDRI_STEP_LEFT))
+		step = gdri_wait_does(dev, w, step);
+	return gdri_likely(step == GDRI_STEP_ON) ? 0 : gdri_wait_stands(dev, w);
+}
+
+/* A queue's error ends a wait that has not failed itself: others hear of it, if it is the first. */
+GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int step = GDRI_STEP_NOTICE;
+
+	GDRI_DEV_CONSTANT(dev);
+	w->round = 0;
+	w->culprit = w->peer;
+	if (!gdri_wait_first(dev, w, w->peer))
+		return;
+	GDRI_NOT_UNROLLED
+	while (step != GDRI_STEP_RECORD)
+		step = step == GDRI_STEP_NOTICE ? gdri_wait_tell(dev, w, step) : gdri_wait_await(dev, w);
 }
 
 #endif

@@ -157,7 +157,7 @@ GDR_DEVICE uint32_t gdri_ring_next(const struct gdri_qp *qp, uint64_t ci, uint64
 
 /* A wait as short as it can be: behind the entry there is the one fence, then one step of the counter. 1: every block
  * below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
-GDR_DEVICE int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
+GDRI_SLOW int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
 {
 	uint64_t ci, done;
 	uint32_t tail;

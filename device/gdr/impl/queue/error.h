@@ -141,13 +141,15 @@ GDR_DEVICE_COLD uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
 	return (r - ((r - gdri_bswap16((uint16_t)tail)) & 0xffffu)) << 16 | (uint64_t)(word >> 16);
 }
 
-/* What the entry, and the WQE that it stands for, say. */
-GDR_DEVICE_COLD void gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said,
-				      struct gdri_error *e)
+/* The record, if one is free (e), says what the entry and its WQE say. Returns the queue's status. */
+GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said,
+				     struct gdri_error *e)
 {
 	uint32_t index = (uint32_t)gdri_cqe_error_index(said), syndrome = gdri_cqe_error_syndrome(said);
 
 	GDRI_DEV_CONSTANT(dev);
+	if (!e)
+		return gdri_syndrome_status(syndrome);
 	e->peer = qp->peer;
 	e->qpn = qp->qpn;
 	e->wqe_index = index & 0xffffu;
@@ -157,25 +159,23 @@ GDR_DEVICE_COLD void gdri_error_entry(const struct gdri_dev *dev, const struct g
 	gdri_error_wqe(qp, index, e);
 	if (syndrome == GDRI_SYND_FLUSH)
 		e->status = gdri_flush_cause(dev, qp, e);
+	return e->status;
 }
 
-/* The record of an error. Returns the queue's status. */
-GDR_DEVICE int gdri_cqe_record(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t said)
+/* It is complete; the user is told, but of what a wait posted, which says itself how it ended. */
+GDR_DEVICE_COLD void gdri_cqe_tell(struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_error *e, int status)
 {
-	int status = gdri_syndrome_status(gdri_cqe_error_syndrome(said));
-	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+	int told = !e || e->op != GDRI_BLAME;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (e) {
-		gdri_error_entry(dev, qp, said, e);
-		gdri_error_complete(e);
 		gdri_st_relaxed_gpu_u32(&qp->err_rec, 1 + (uint32_t)(e - dev->errors));
-		status = e->status;
+		gdri_error_complete(e);
 	}
-	if (e && e->op == GDRI_BLAME) /* that of a wait, which says itself how it ended */
-		return status;
-	gdri_note_failure(dev, status);
-	gdri_latch(dev, status);
-	return status;
+	if (told) {
+		gdri_note_failure(dev, status);
+		gdri_latch(dev, status);
+	}
 }
 
 /* RC completes in order: all before the cause is done. Says nothing for a flush that hides the cause. */
@@ -189,29 +189,46 @@ GDR_DEVICE void gdri_cqe_done(struct gdri_qp *qp, uint64_t said)
 	gdri_max_u64(&qp->done, index);
 }
 
+GDR_DEVICE_COLD void gdri_cqe_close(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t said, int status)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_qp_lost_peer(status))
+		gdri_lost_found_now(dev, qp->peer);
+	gdri_cqe_done(qp, said);
+	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
+	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)status);
+	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
+}
+
+/* What the entry says, if the caller is the one who latches the error; what it finds is published by err,
+ * gdri_cqe_close. Else 0, which is no syndrome. */
+GDR_DEVICE_COLD uint64_t gdri_cqe_claim(struct gdri_qp *qp)
+{
+	uint64_t said;
+	uint32_t none = 0;
+
+	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
+		return 0;
+	said = gdri_cqe_read_error(qp);
+	return gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1) ? said : 0;
+}
+
 /* Latches the first error of a queue: record first, then err, so that whoever
  * is told of the error finds the record. One thread wins err_rec; the others see
  * err a moment later. */
 GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
 {
-	uint32_t none = 0;
-	uint64_t said;
+	uint64_t said = gdri_cqe_claim(qp);
+	struct gdri_error *e;
 	int status;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (gdri_ld_relaxed_gpu_u32(&qp->err_rec))
+	if (!said)
 		return;
-	said = gdri_cqe_read_error(qp);
-	/* chooses one thread; what it finds is published by err, below */
-	if (!gdri_cas_u32(&qp->err_rec, &none, GDRI_MAX_ERRORS + 1))
-		return;
-	status = gdri_cqe_record(dev, qp, said);
-	if (gdri_qp_lost_peer(status))
-		gdri_lost_found(dev, qp->peer);
-	gdri_cqe_done(qp, said);
-	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
-	gdri_st_release_gpu_u32((uint32_t *)&qp->err, (uint32_t)status);
-	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
+	e = gdri_error_take(dev, GDRI_ERROR_CQE, gdri_syndrome_status(gdri_cqe_error_syndrome(said)));
+	status = gdri_error_entry(dev, qp, said, e);
+	gdri_cqe_tell(dev, qp, e, status);
+	gdri_cqe_close(dev, qp, said, status);
 }
 
 #endif

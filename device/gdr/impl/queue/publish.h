@@ -17,36 +17,40 @@ GDR_STATIC_ASSERT(GDRI_BATCH + GDRI_DEPTH_MIN / 4 <= GDRI_DEPTH_MIN, "who waits 
  * as a GPU has blocks, takes half a look's time to hand it on. */
 #define GDRI_BATON_SPINS (GDRI_SPINS * 8)
 
-/* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. */
-GDR_DEVICE_COLD void gdri_sq_break(struct gdri_qp *qp, int status)
+/* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. 1: the queue had no
+ * error. */
+GDR_DEVICE_COLD int gdri_sq_break(struct gdri_qp *qp, int status)
 {
 	uint32_t none = 0;
+	int first = gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)status);
 
-	gdri_cas_u32((uint32_t *)&qp->err, &none, (uint32_t)status);
 	gdri_st_relaxed_gpu_u64(&qp->room, GDRI_ROOM_NONE);
+	return first;
 }
 
 /* A poster gives up waiting for the baton: earlier posters do bounded work, so one was killed in between. The queue is
- * unusable, which is its error from then on. */
-GDR_DEVICE int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t start_ns, int status)
+ * unusable, which is its error from then on. Where it was so already, another one has said it. */
+GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, int status)
 {
-	struct gdri_error *e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
+	struct gdri_error *e;
 
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_sq_break(qp, status))
+		return status;
 	gdri_note_failure(dev, status);
-	gdri_sq_break(qp, status);
+	e = gdri_error_take(dev, GDRI_ERROR_WAIT, status);
 	if (!e)
 		return status;
 	e->op = GDRI_PUBLISH;
 	e->peer = e->waited_for = dev->pe;
 	e->addr = e->len = e->local = 0;
-	e->waited_ns = start_ns ? e->time_ns - start_ns : 0;
+	e->waited_ns = status == -GDR_ETIMEOUT ? dev->timeout_ns : 0; /* since it moved last */
 	gdri_error_complete(e);
 	return status;
 }
 
 /* Waits for the publication of earlier reservers, or of the caller by one of them. All of them are this PE's: no other
- * one is asked who is to blame, so that who asks (diag/) can publish, too. No call in the loop: nothing is kept in
- * memory over one. */
+ * one is asked who is to blame, so that who asks (diag/) can publish, too. No call: nothing is kept in memory. */
 GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_limit limit;
@@ -59,7 +63,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp,
 	/* acquire: pairs with the hand-over in gdri_sq_pass_on (A1) */
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) {
 		if (over) /* and not there at the look behind it either */
-			return gdri_sq_give_up(dev, qp, limit.start_ns, over);
+			return over;
 		if ((uint32_t)ready != seen)
 			gdri_limit_anew(&limit);
 		seen = (uint32_t)ready;
@@ -189,12 +193,11 @@ GDRI_SLOW void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, u
 }
 
 /* What became of the blocks of who can mark. */
-enum { GDRI_SQ_UNMARKED, GDRI_SQ_MARKED, GDRI_SQ_HANDED_ON };
+enum { GDRI_SQ_MARKED = 1, GDRI_SQ_BATON = 2, GDRI_SQ_HANDED_ON = 4 };
 
 /* Who can mark waits a while for the baton, or until another one has handed on its blocks. It looks at nothing else
  * meanwhile: all who wait look at once. */
-GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
-					      uint32_t marked)
+GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t marked)
 {
 	uint64_t ready;
 	int looks = 0;
@@ -206,9 +209,7 @@ GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_dev *dev, struct gdri_
 		if (looks++ >= GDRI_BATON_SPINS)
 			return marked;
 	}
-	if (ready >> 1 == base) /* else another one did it */
-		gdri_sq_hand_on(dev, qp, base, n, marked);
-	return GDRI_SQ_HANDED_ON;
+	return marked | (ready >> 1 == base ? GDRI_SQ_BATON : GDRI_SQ_HANDED_ON);
 }
 
 /* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
@@ -268,17 +269,20 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 		if (gdri_sq_publish_unmarked(dev, qp, base, n, last2))
 			return 0;
 		ret = gdri_sq_wait_baton(dev, qp, base);
-		if (!ret)
-			gdri_sq_publish_waited(dev, qp, base, n, last2);
-		return ret;
+		if (ret)
+			return gdri_sq_give_up(dev, qp, ret);
+		gdri_sq_publish_waited(dev, qp, base, n, last2);
+		return 0;
 	}
 	marked = gdri_sq_mark(qp, base, n, ahead);
 	GDRI_NOT_UNROLLED
-	while ((marked = gdri_sq_publish_marked(dev, qp, base, n, marked)) != GDRI_SQ_HANDED_ON) {
+	while ((marked = gdri_sq_publish_marked(qp, base, n, marked)) <= GDRI_SQ_MARKED) {
 		ret = gdri_sq_wait_baton(dev, qp, base);
 		if (ret)
-			return ret;
+			return gdri_sq_give_up(dev, qp, ret);
 	}
+	if (marked & GDRI_SQ_BATON)
+		gdri_sq_hand_on(dev, qp, base, n, marked & GDRI_SQ_MARKED);
 	return 0;
 }
 

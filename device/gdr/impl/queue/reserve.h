@@ -137,10 +137,17 @@ GDRI_SLOW uint64_t gdri_sq_next_free(struct gdri_qp *qp)
 	return gdri_sq_take_free(qp, 1) ? gdri_sq_next(qp, 1) : GDRI_NO_ROOM;
 }
 
-/* A block for what a wait posts itself, which waits for nobody: beside those that wait for room, now or not at all. */
-GDR_DEVICE_COLD uint64_t gdri_sq_reserve_beside(struct gdri_dev *dev, struct gdri_qp *qp)
+/* gdri_sq_reserve_beside, when the queue was polled. */
+GDR_DEVICE uint64_t gdri_sq_reserve_polled(struct gdri_qp *qp)
 {
-	return gdri_sq_look(dev, qp, 1) > 0 ? gdri_sq_next_free(qp) : GDRI_NO_ROOM;
+	return gdri_sq_polled(qp, 1) > 0 ? gdri_sq_next_free(qp) : GDRI_NO_ROOM;
+}
+
+/* A block for what a wait posts itself, which waits for nobody: beside those that wait for room, now or not at all. */
+GDR_DEVICE uint64_t gdri_sq_reserve_beside(struct gdri_dev *dev, struct gdri_qp *qp)
+{
+	gdri_poll(dev, qp);
+	return gdri_sq_reserve_polled(qp);
 }
 
 /* ---- fences ---- */

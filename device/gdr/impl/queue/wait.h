@@ -17,8 +17,9 @@ struct gdri_room {
 	struct gdri_waiter w;
 	struct gdri_qp *qp;
 	uint64_t unused_ns; /* since when there is room that those whose turn it is leave; 0: there is none */
-	uint32_t n;	    /* blocks */
-	uint32_t side;
+	uint16_t n;	    /* blocks */
+	uint8_t side;
+	uint8_t waits; /* at the gate */
 };
 
 GDR_DEVICE int gdri_room_unused(const struct gdri_dev *dev, struct gdri_room *r, int spare)
@@ -31,12 +32,14 @@ GDR_DEVICE int gdri_room_unused(const struct gdri_dev *dev, struct gdri_room *r,
 }
 
 /* One look for who waits: 1 the caller has leave for the blocks; else as gdri_sq_look. */
-GDR_DEVICE_COLD int gdri_room_look(struct gdri_dev *dev, struct gdri_room *r)
+GDR_DEVICE_COLD int gdri_room_turn(struct gdri_dev *dev, struct gdri_room *r)
 {
-	int turn = gdri_gate_turn(r->qp, r->side, 0);
-	int ret = gdri_sq_look(dev, r->qp, turn ? r->n : r->qp->depth / 4);
+	int turn, ret;
 
 	GDRI_DEV_CONSTANT(dev);
+	gdri_wait_moves(dev, &r->w, gdri_ld_relaxed_gpu_u64(&r->qp->done));
+	turn = gdri_gate_turn(r->qp, r->side, 0);
+	ret = gdri_sq_look(dev, r->qp, turn ? r->n : r->qp->depth / 4);
 	if (ret < 0)
 		return ret;
 	if (!turn && gdri_room_unused(dev, r, ret))
@@ -44,30 +47,48 @@ GDR_DEVICE_COLD int gdri_room_look(struct gdri_dev *dev, struct gdri_room *r)
 	return ret && (turn ? gdri_sq_take_free(r->qp, r->n) : gdri_sq_take_spare(r->qp, r->n));
 }
 
-/* Until the caller has leave for the blocks (1), or an error. */
-GDR_DEVICE int gdri_room_wait(struct gdri_dev *dev, struct gdri_room *r)
-{
-	int ret;
-
-	r->side = gdri_gate_enter(r->qp);
-	r->unused_ns = 0;
-	GDRI_NOT_UNROLLED
-	while (!(ret = gdri_room_look(dev, r))) {
-		ret = gdri_wait_step(dev, &r->w);
-		if (ret)
-			break;
-		gdri_wait_moves(dev, &r->w, gdri_ld_relaxed_gpu_u64(&r->qp->done));
-	}
-	gdri_gate_leave(r->qp, r->side);
-	return ret;
-}
-
-/* The first look: as gdri_room_look, but that nobody is waited for. */
+/* The first look: as gdri_room_turn, but that nobody is waited for. Who is to wait goes to the gate and looks again. */
 GDR_DEVICE_COLD int gdri_room_try(struct gdri_dev *dev, struct gdri_room *r)
 {
 	int ret = gdri_sq_look(dev, r->qp, r->n);
 
-	return ret > 0 ? gdri_sq_take_now(r->qp, r->n) || gdri_sq_take_spare(r->qp, r->n) : ret;
+	if (ret > 0)
+		ret = gdri_sq_take_now(r->qp, r->n) || gdri_sq_take_spare(r->qp, r->n);
+	if (ret)
+		return ret;
+	r->side = (uint8_t)gdri_gate_enter(r->qp);
+	r->waits = 1;
+	return 0;
+}
+
+GDR_DEVICE int gdri_room_look(struct gdri_dev *dev, struct gdri_room *r)
+{
+	return r->waits ? gdri_room_turn(dev, r) : gdri_room_try(dev, r);
+}
+
+GDR_DEVICE_COLD void gdri_room_begin(struct gdri_dev *dev, struct gdri_room *r, struct gdri_qp *qp, uint32_t n)
+{
+	GDRI_DEV_CONSTANT(dev);
+	gdri_qp_mark_used(dev, qp);
+	r->qp = qp;
+	r->n = (uint16_t)n;
+	r->waits = 0;
+	r->unused_ns = 0;
+	gdri_wait_begin_queue(&r->w, GDRI_QUEUE_FULL, qp);
+}
+
+/* ret: of the last look, or of the wait. */
+GDR_DEVICE_COLD int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, int ret)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (r->waits)
+		gdri_gate_leave(r->qp, r->side);
+	if (gdri_unlikely(ret < 0)) {
+		gdri_wait_leave(dev, &r->w);
+		return ret;
+	}
+	gdri_wait_end(dev, &r->w);
+	return 0;
 }
 
 /* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
@@ -80,31 +101,53 @@ GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 	GDRI_DEV_CONSTANT(dev);
 	if (!qp->sq)
 		return -GDR_ESTATE;
-	gdri_qp_mark_used(dev, qp);
-	r.qp = qp;
-	r.n = n;
-	gdri_wait_begin_queue(&r.w, GDRI_QUEUE_FULL, qp);
-	ret = gdri_room_try(dev, &r);
-	if (!ret)
-		ret = gdri_room_wait(dev, &r);
-	if (gdri_unlikely(ret < 0)) {
-		gdri_wait_leave(dev, &r.w);
-		return ret;
-	}
-	gdri_wait_end(dev, &r.w);
-	return 0;
+	gdri_room_begin(dev, &r, qp, n);
+	GDRI_NOT_UNROLLED
+	while (!(ret = gdri_room_look(dev, &r)) && !(ret = gdri_wait_step(dev, &r.w)))
+		;
+	return gdri_room_end(dev, &r, ret);
+}
+
+/* Leave for n blocks, waiting for room. */
+GDR_DEVICE int gdri_sq_leave(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+{
+	return gdri_likely(gdri_sq_take_now(qp, n)) ? 0 : gdri_sq_room(dev, qp, n);
 }
 
 /* gdri_sq_reserve_now, waiting for room. */
 GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
 {
-	int ret = gdri_likely(gdri_sq_take_now(qp, n)) ? 0 : gdri_sq_room(dev, qp, n);
+	int ret = gdri_sq_leave(dev, qp, n);
 
 	*base = gdri_likely(!ret) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM;
 	return ret;
 }
 
 /* ---- completion ---- */
+
+/* For who waits: as gdri_qp_test, with a poll between two of them. */
+GDR_DEVICE_COLD int gdri_qp_look(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target, struct gdri_waiter *w)
+{
+	int ret;
+
+	GDRI_DEV_CONSTANT(dev);
+	gdri_wait_moves(dev, w, gdri_ld_relaxed_gpu_u64(&qp->done));
+	ret = gdri_qp_test(qp, target);
+	if (ret)
+		return ret;
+	gdri_poll(dev, qp);
+	return gdri_qp_test(qp, target);
+}
+
+/* The queue has an error. */
+GDR_DEVICE int gdri_qp_wait_failed(struct gdri_dev *dev, struct gdri_waiter *w, int status)
+{
+	gdri_note_failure(dev, status);
+	if (gdri_qp_lost_peer(status) || status == -GDR_EFLUSHED)
+		gdri_wait_lost(dev, w);
+	gdri_wait_leave(dev, w);
+	return status;
+}
 
 GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
 				    uint32_t op)
@@ -115,26 +158,14 @@ GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_BY_ABI(gdri_qp_wait_long);
 	gdri_wait_begin_queue(&w, op, qp);
-	for (;;) {
-		ret = gdri_qp_test(qp, target);
-		if (ret)
-			break;
-		gdri_poll(dev, qp);
-		ret = gdri_qp_test(qp, target);
-		if (ret)
-			break;
+	GDRI_NOT_UNROLLED
+	while (!(ret = gdri_qp_look(dev, qp, target, &w))) {
 		ret = gdri_wait_step(dev, &w);
 		if (ret)
 			return ret;
-		gdri_wait_moves(dev, &w, gdri_ld_relaxed_gpu_u64(&qp->done));
 	}
-	if (gdri_unlikely(ret < 0)) {
-		gdri_note_failure(dev, ret);
-		if (gdri_qp_lost_peer(ret) || ret == -GDR_EFLUSHED)
-			gdri_wait_lost(dev, &w, qp->peer);
-		gdri_wait_leave(dev, &w);
-		return ret;
-	}
+	if (gdri_unlikely(ret < 0))
+		return gdri_qp_wait_failed(dev, &w, ret);
 	gdri_wait_end(dev, &w);
 	return 0;
 }

@@ -18,12 +18,27 @@ GDR_DEVICE_COLD uint64_t gdri_fault_word(const struct gdri_fault *f)
 	       (uint64_t)(uint8_t)f->vendor << 56;
 }
 
-/* The word is a peer's to write: 1 when it says something that can be. */
-GDR_DEVICE_COLD int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault *f)
+GDR_DEVICE int32_t gdri_fault_pe(uint64_t word)
 {
-	f->pe = (int32_t)(word & 0xffffu) - 1;
-	f->peer = (int32_t)(word >> 16 & 0xffffu) - 1;
-	f->status = -(int32_t)(word >> 32 & 0xffu);
+	return (int32_t)(word & 0xffffu) - 1;
+}
+
+GDR_DEVICE int32_t gdri_fault_peer(uint64_t word)
+{
+	return (int32_t)(word >> 16 & 0xffffu) - 1;
+}
+
+GDR_DEVICE int gdri_fault_status(uint64_t word)
+{
+	return -(int)(word >> 32 & 0xffu);
+}
+
+/* The word is a peer's to write: 1 when it says something that can be. */
+GDR_DEVICE int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault *f)
+{
+	f->pe = gdri_fault_pe(word);
+	f->peer = gdri_fault_peer(word);
+	f->status = gdri_fault_status(word);
 	f->op = (uint32_t)(word >> 40) & 0xffu;
 	f->syndrome = (uint32_t)(word >> 48) & 0xffu;
 	f->vendor = (uint32_t)(word >> 56);
@@ -31,11 +46,19 @@ GDR_DEVICE_COLD int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault 
 }
 
 /* What another PE told; 0: nothing. */
-GDR_DEVICE_COLD uint64_t gdri_fault_heard(const struct gdri_dev *dev, struct gdri_fault *f)
+GDR_DEVICE uint64_t gdri_fault_heard(const struct gdri_dev *dev, struct gdri_fault *f)
 {
 	uint64_t word = gdri_ld_relaxed_sys_u64(&dev->ctl->fault); /* alone: pairs with nothing */
 
 	return word && gdri_fault_read(word, dev->n_pes, f) && f->pe != dev->pe ? word : 0;
+}
+
+/* Who told; -1: nobody. */
+GDR_DEVICE_COLD int32_t gdri_fault_from(const struct gdri_dev *dev)
+{
+	struct gdri_fault f;
+
+	return gdri_fault_heard(dev, &f) ? f.pe : -1;
 }
 
 /* One record says it, however many ask. */

@@ -26,7 +26,7 @@ GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter 
 		gdri_st_relaxed_sys_u64(&rec->addr, w->addr);
 		/* pairs with the acquire of state by who looks */
 		gdri_st_release_sys_u32(&rec->state, GDRI_WAIT_WAITING);
-		w->rec = (int16_t)i;
+		w->rec = (int8_t)i;
 		return;
 	}
 }

@@ -51,20 +51,23 @@ struct gdri_limit {
 
 #define GDRI_TOLD (-2)
 
+/* Small: it stands in the frame of whoever waits, below all that a wait does. */
 struct gdri_waiter {
 	struct gdri_limit limit;
 	uint64_t addr;	   /* heap offset waited on, or 0 */
-	uint64_t first, last; /* of a queue: what was complete when it began, and at the last look */
-	int32_t peer;	   /* -1: unknown; own PE: nobody else can help */
-	uint16_t op;	   /* enum gdri_op */
-	int16_t team;	   /* whose collective it is part of; -1: no team's */
+	uint32_t first, last; /* of a queue: what was complete when it began, and at the last look; the low halves */
 	uint32_t round;
-	int16_t rec;	 /* published record, -1: none */
-	int16_t ends;	 /* 1: with the next step */
-	int32_t found;	 /* < 0: the status that the wait ends with, now or at its limit, */
-	int32_t culprit; /* because of this PE; GDRI_TOLD: of what another PE told, which is recorded */
-	struct gdri_error *error; /* taken for that, or 0 */
+	int16_t peer;	   /* -1: unknown; own PE: nobody else can help */
+	int16_t culprit;   /* because of whom; GDRI_TOLD: of what another PE told, which is recorded */
+	int8_t found;	   /* < 0: the status that the wait ends with, now or at its limit, */
+	int8_t ends;	   /* 1: with the next step */
+	int8_t rec;	   /* published record, -1: none */
+	uint8_t error;	   /* 1 + number of the error record that was taken for that, or 0 */
+	uint8_t op;	   /* enum gdri_op */
+	int8_t team;	   /* whose collective it is part of; -1: no team's */
 };
+GDR_STATIC_ASSERT(GDRI_MAX_PES <= INT16_MAX && GDRI_MAX_ERRORS < UINT8_MAX && GDRI_WAIT_RECORDS <= INT8_MAX &&
+		  GDRI_MAX_TEAMS <= INT8_MAX + 1, "fields of gdri_waiter");
 
 GDR_DEVICE void gdri_limit_start(struct gdri_limit *l)
 {
@@ -125,8 +128,8 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 	gdri_limit_start(&w->limit);
 	w->addr = addr;
 	w->first = w->last = 0;
-	w->peer = peer;
-	w->op = (uint16_t)op;
+	w->peer = (int16_t)peer;
+	w->op = (uint8_t)op;
 	w->team = -1;
 	w->round = 0;
 	w->rec = -1;
@@ -139,25 +142,25 @@ GDR_DEVICE void gdri_wait_begin(struct gdri_waiter *w, uint32_t op, int peer, ui
 GDR_DEVICE void gdri_wait_begin_queue(struct gdri_waiter *w, uint32_t op, const struct gdri_qp *qp)
 {
 	gdri_wait_begin(w, op, qp->peer, 0);
-	w->first = w->last = gdri_ld_relaxed_gpu_u64(&qp->done);
+	w->first = w->last = (uint32_t)gdri_ld_relaxed_gpu_u64(&qp->done);
 }
 
-GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
+GDRI_NOINLINE void gdri_wait_anew(struct gdri_dev *dev, struct gdri_waiter *w, uint32_t last)
 {
 	w->last = last;
 	gdri_limit_anew(&w->limit);
 	w->ends = 0;
 	w->found = 0;
 	if (w->error)
-		gdri_error_void(dev, w->error);
+		gdri_error_void(dev, &dev->errors[w->error - 1]);
 	w->error = 0;
 }
 
 /* What was completed is `last` now. */
 GDR_DEVICE void gdri_wait_moves(struct gdri_dev *dev, struct gdri_waiter *w, uint64_t last)
 {
-	if (w->last != last)
-		gdri_wait_anew(dev, w, last);
+	if (w->last != (uint32_t)last)
+		gdri_wait_anew(dev, w, (uint32_t)last);
 }
 
 /* A PE that stands still is named by those that wait for it: whoever does anything in a wait
@@ -172,9 +175,24 @@ GDR_DEVICE void gdri_wait_heartbeat(struct gdri_dev *dev, int32_t rec)
 	gdri_st_relaxed_sys_u32(heartbeat, gdri_ld_relaxed_sys_u32(heartbeat) + 1);
 }
 
-/* The record of a wait that fails, taken for it. */
-GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_waiter *w, struct gdri_error *e)
+/* A record for the wait, if it has none. */
+GDR_DEVICE_COLD void gdri_wait_take_record(struct gdri_dev *dev, struct gdri_waiter *w, int status)
 {
+	struct gdri_error *e;
+
+	GDRI_DEV_CONSTANT(dev);
+	e = w->error ? 0 : gdri_error_take(dev, GDRI_ERROR_WAIT, status);
+	if (e)
+		w->error = (uint8_t)(1 + (e - dev->errors));
+}
+
+/* The record of a wait that fails, taken for it, if one was free. */
+GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	struct gdri_error *e = &dev->errors[w->error - 1];
+
+	if (!w->error)
+		return;
 	e->status = w->found;
 	e->op = w->op;
 	e->peer = w->culprit;
