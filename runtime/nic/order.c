@@ -116,7 +116,8 @@ int gdri_nic_order_agree(struct gdri_nic *nic, const void *addresses)
 				 "and set GDR_ORDER the same on all",
 				 nic->name, weak);
 	if (weak >= 0 && nic->order != GDRI_NIC_ORDER_RELAXED)
-		snprintf(nic->order_text, sizeof(nic->order_text), "PE %d needs it: %s", weak, RELAXED_COSTS);
+		snprintf(nic->order_text, sizeof(nic->order_text),
+			 "WRITEs of a queue are placed in any order: PE %d says so; %s", weak, RELAXED_COSTS);
 	gdri_info("%s: %s", nic->name, nic->order_text);
 	return 0;
 }

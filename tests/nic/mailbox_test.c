@@ -298,6 +298,27 @@ static void test_order(void **state)
 	memset(&nic.caps, 0, sizeof(nic.caps));
 }
 
+/* All take the weaker. */
+static void test_order_agree(void **state)
+{
+	struct gdri_nic_address all[2];
+
+	(void)state;
+	set_up_nic(256, GDRI_CQ_ONE);
+	memset(all, 0, sizeof(all));
+	nic.layout.n_pes = 2;
+	nic.net.address_bytes = sizeof(all[0]);
+	nic.opt.order = GDRI_ORDER_STRICT;
+	assert_int_equal(gdri_nic_order_agree(&nic, all), 0);
+	assert_false(nic.net.relaxed);
+	all[1].order = GDRI_NIC_ORDER_RELAXED;
+	assert_int_equal(gdri_nic_order_agree(&nic, all), -GDR_EMISMATCH);
+	nic.opt.order = GDRI_ORDER_AUTO;
+	assert_int_equal(gdri_nic_order_agree(&nic, all), 0);
+	assert_true(nic.net.relaxed);
+	assert_non_null(strstr(nic.order_text, "PE 1 says so"));
+}
+
 static void test_modify_ib(void **state)
 {
 	struct gdri_nic_route r = route_to(0x4321);
@@ -478,6 +499,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_order_agree),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_log2),	    cmocka_unit_test(test_layout),
