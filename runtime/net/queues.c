@@ -32,6 +32,13 @@ void gdri_net_layout(const struct gdri_options *opt, int n_pes, struct gdri_net_
 	l->total = round_up(l->dbrec + l->n * l->dbrec_stride, (size_t)sysconf(_SC_PAGESIZE));
 }
 
+uint64_t gdri_net_largest_page(const struct gdri_net_layout *l)
+{
+	uint64_t places = l->sq | l->sq_stride | l->cq | l->cq_stride;
+
+	return 64 * (places & -places);
+}
+
 size_t gdri_net_queue_bytes(const struct gdri_options *opt, int n_pes)
 {
 	struct gdri_net_layout l;

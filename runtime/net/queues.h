@@ -36,6 +36,9 @@ void gdri_net_layout(const struct gdri_options *opt, int n_pes, struct gdri_net_
 /* Bytes that a PE's queues to n_pes peers take. */
 size_t gdri_net_queue_bytes(const struct gdri_options *opt, int n_pes);
 
+/* The largest page by which a device may know the memory of queues: it counts in 64ths of a page where one begins. */
+uint64_t gdri_net_largest_page(const struct gdri_net_layout *l);
+
 /* What every byte of the completion queues holds at first: opcode 15 (invalid), owner bit 1, index 0xffff: "nothing
  * completed" in both kinds of CQ. */
 #define GDRI_NET_CQ_NOTHING 0xff

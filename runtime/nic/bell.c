@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gdr/impl/arch/arch.h>
 #include <gdr/status.h>
@@ -20,8 +21,6 @@
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/nic/impl.h"
-
-#define PAGE 4096u
 
 struct page { /* of doorbell registers, mapped for the GPU */
 	uint8_t *here, *seen;
@@ -119,9 +118,15 @@ static const struct page *find_page(const struct gdri_nic_bell *b, const uint8_t
 	return NULL;
 }
 
+/* What the kernel maps is a page of the host; of 64 KiB it has the registers of 16 of the device's. */
+static size_t bell_page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static uint8_t *bell_page_of(const uint8_t *reg)
 {
-	return (uint8_t *)((uintptr_t)reg & ~(uintptr_t)(PAGE - 1));
+	return (uint8_t *)((uintptr_t)reg & ~(uintptr_t)(bell_page() - 1));
 }
 
 static void unmap_pages(struct gdri_nic_bell *b)
@@ -147,7 +152,7 @@ static int map_pages(struct gdri_nic_bell *b, char *why, size_t room)
 		p->here = bell_page_of(b->nic->qps[i].db);
 		if (find_page(b, p->here))
 			continue;
-		ret = gdri_cuda_map(b->nic->poster, p->here, PAGE, GDRI_CUDA_MAP_IO, (void **)&p->seen, why,
+		ret = gdri_cuda_map(b->nic->poster, p->here, bell_page(), GDRI_CUDA_MAP_IO, (void **)&p->seen, why,
 				    room);
 		b->n_pages += !ret;
 	}

@@ -14,7 +14,10 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/nic/impl.h"
 
-#define PAGE 4096ull
+static uint64_t nic_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 static const char *nic_gpu_advice(int err)
 {
@@ -47,8 +50,8 @@ static const char *const ways[] = {"dma-buf", "nvidia-peermem"};
 struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
 			      uint64_t iova, unsigned access, char *why, size_t room)
 {
-	uint64_t begin = (uintptr_t)addr & ~(PAGE - 1), offset = (uintptr_t)addr - begin;
-	size_t whole = (size_t)((offset + len + PAGE - 1) & ~(PAGE - 1));
+	uint64_t page = nic_page(), offset = (uintptr_t)addr % page, begin = (uintptr_t)addr - offset;
+	size_t whole = (size_t)((offset + len + page - 1) / page * page); /* the driver gives whole pages */
 	struct ibv_mr *mr;
 	int fd;
 
@@ -74,13 +77,13 @@ struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_wa
 	struct mlx5dv_devx_umem_in in = {
 		.size = len,
 		.access = IBV_ACCESS_LOCAL_WRITE,
-		.pgsz_bitmap = UINT64_MAX & ~(PAGE - 1),
+		.pgsz_bitmap = gdri_nic_umem_pages(nic),
 		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
 	};
 	struct mlx5dv_devx_umem *umem;
 
 	if (way == GDRI_NIC_PEERMEM) {
-		umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
+		umem = gdri_nic_umem(nic, addr, len);
 		if (!umem)
 			nic_note_gpu(why, room, "mlx5dv_devx_umem_reg", errno);
 		return umem;

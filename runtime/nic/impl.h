@@ -138,6 +138,8 @@ struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, siz
 					   size_t room);
 
 /* nic/ring.c */
+uint64_t gdri_nic_umem_pages(const struct gdri_nic *nic);
+struct mlx5dv_devx_umem *gdri_nic_umem(struct gdri_nic *nic, void *addr, size_t len); /* of the host; NULL: errno */
 int gdri_nic_ring_create(struct gdri_nic *nic);
 void gdri_nic_ring_destroy(struct gdri_nic *nic);
 

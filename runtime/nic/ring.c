@@ -18,6 +18,30 @@
 
 #define GPU_PAGE  (64u << 10) /* what nvidia-peermem pins */
 
+/* Sizes of pages by which the device may know the queues: the smallest that it has is 4 KiB. */
+uint64_t gdri_nic_umem_pages(const struct gdri_nic *nic)
+{
+	return (2 * gdri_net_largest_page(&nic->layout) - 1) & ~(uint64_t)4095;
+}
+
+/* Without that bound the kernel takes the largest page that the memory has (devx.c: who gives none promises that all
+ * begins at offset 0), and places of queues would not be multiples of a 64th of it. */
+struct mlx5dv_devx_umem *gdri_nic_umem(struct gdri_nic *nic, void *addr, size_t len)
+{
+	struct mlx5dv_devx_umem_in in = {
+		.addr = addr,
+		.size = len,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+		.pgsz_bitmap = gdri_nic_umem_pages(nic),
+	};
+	struct mlx5dv_devx_umem *umem = mlx5dv_devx_umem_reg_ex(nic->ctx, &in);
+
+	/* kernels before 5.11 know no bound, and small pages alone */
+	if (!umem && errno == EPROTONOSUPPORT)
+		umem = mlx5dv_devx_umem_reg(nic->ctx, addr, len, IBV_ACCESS_LOCAL_WRITE);
+	return umem;
+}
+
 static int create_in_host(struct gdri_nic *nic)
 {
 	const struct gdri_net_layout *l = &nic->layout;
@@ -36,7 +60,7 @@ static int create_in_host(struct gdri_nic *nic)
 		gdri_warn("madvise(MADV_DONTFORK) failed: %s; do not fork while gdr is in use",
 			  strerror(errno));
 	memset(nic->ring + l->cq, GDRI_NET_CQ_NOTHING, l->n * l->cq_stride);
-	nic->umem = mlx5dv_devx_umem_reg(nic->ctx, p, l->total, IBV_ACCESS_LOCAL_WRITE);
+	nic->umem = gdri_nic_umem(nic, p, l->total);
 	if (!nic->umem)
 		return gdri_nic_memory_failed(nic->name, "registering the queues (umem)", l->total,
 					      errno);

@@ -23,6 +23,7 @@ int real_fstat(int fd, struct stat *st);
 int real_stat(const char *path, struct stat *st);
 int real_lstat(const char *path, struct stat *st);
 int real_access(const char *path, int mode);
+long real_sysconf(int name);
 int real_socket(int domain, int type, int protocol);
 FILE *real_fopen(const char *path, const char *mode);
 DIR *real_opendir(const char *path);

@@ -20,6 +20,7 @@
 #include "softhca/driver/shim.h"
 #include "softhca/engine/dp.h"
 #include "softhca/driver/uverbs.h"
+#include "softhca/tools/options.h"
 
 /* The headers' fortified inlines and redirections must not rename these. */
 SHIM_EXPORT FILE *fopen(const char *path, const char *mode);
@@ -31,6 +32,9 @@ SHIM_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t len);
 SHIM_EXPORT int socket(int domain, int type, int protocol);
 SHIM_EXPORT int close(int fd);
 SHIM_EXPORT int ioctl(int fd, unsigned long request, ...);
+
+SHIM_EXPORT long sysconf(int name);
+SHIM_EXPORT int getpagesize(void);
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 
@@ -272,4 +276,24 @@ int ioctl(int fd, unsigned long request, ...)
 		return 0;
 	errno = rc;
 	return -1;
+}
+
+/* ---- the host's pages ---- */
+
+/* Sanitizers ask while they start: then nothing else of ours may run, unless the answer is another one. */
+static bool large_pages(void)
+{
+	const char *device = getenv("SOFTHCA_DEVICE");
+
+	return device && strstr(device, "pages=64k") && hca_page() > 4096;
+}
+
+long sysconf(int name)
+{
+	return name == _SC_PAGESIZE && large_pages() ? (long)hca_page() : real_sysconf(name);
+}
+
+int getpagesize(void)
+{
+	return (int)(large_pages() ? (long)hca_page() : real_sysconf(_SC_PAGESIZE));
 }

@@ -42,6 +42,7 @@ static void *shim_find_real(_Atomic(void *) *cache, const char *name)
 #define PLAIN(X)                                                                                   \
 	X(int, close, (int fd), (fd))                                                              \
 	X(int, access, (const char *path, int mode), (path, mode))                                 \
+	X(long, sysconf, (int name), (name))                                                       \
 	X(int, socket, (int domain, int type, int protocol), (domain, type, protocol))             \
 	X(FILE *, fopen, (const char *path, const char *mode), (path, mode))                       \
 	X(DIR *, opendir, (const char *path), (path))                                              \

@@ -12,6 +12,7 @@
 #include "softhca/memory/probe.h"
 #include "softhca/driver/uverbs.h"
 
+#define UMEM_PAGE 4096u /* the least that the device translates */
 #define ACCESS_ON_DEMAND (1u << 6)
 /* Flags that a device may ignore, and those that change nothing here: memory
  * windows, zero based, on huge pages. */
@@ -120,7 +121,7 @@ int uw_reg_mr(struct uverbs_call *call)
 	if (!ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)))
 		return EINVAL;
 	/* Hardware translates whole pages: both addresses have one offset. */
-	if ((cmd.start ^ cmd.hca_va) & 4095)
+	if ((cmd.start ^ cmd.hca_va) % hca_page())
 		return EINVAL;
 	if (!cmd.length || cmd.start + cmd.length < cmd.start)
 		return EINVAL;
@@ -172,7 +173,7 @@ static int rereg_check(struct uverbs_call *call, const struct ib_uverbs_rereg_mr
 	}
 	if (!rc && cmd->flags & REREG_TRANSLATION) {
 		if (!cmd->length || cmd->start + cmd->length < cmd->start ||
-		    (cmd->start ^ cmd->hca_va) & 4095)
+		    (cmd->start ^ cmd->hca_va) % hca_page())
 			return EINVAL;
 		to->iova = cmd->hca_va;
 		to->len = cmd->length;
@@ -231,7 +232,7 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 		return ENOENT;
 	what.iova = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_IOVA);
 	what.len = ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_LENGTH);
-	if ((offset ^ what.iova) & 4095)
+	if ((offset ^ what.iova) % hca_page())
 		return EINVAL;
 	rc = range_take_fd(&call->gpu, (int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD), offset,
 			   what.len, access & HCA_LOCAL_WRITE, &what.va, &what.device);
@@ -273,19 +274,36 @@ int um_mr_advise(struct uverbs_call *call)
 
 /* ---- DEVX umems ---- */
 
+/* Linux, mlx5 devx.c: the largest page of the bitmap that begins and ends with the umem, or the host's. Memory is taken
+ * to be contiguous, as it may be. */
+static uint64_t umem_page(uint64_t va, uint64_t len, uint64_t bitmap)
+{
+	uint64_t least = hca_page(), page;
+
+	while (bitmap & (bitmap - 1) && (1ull << (63 - __builtin_clzll(bitmap))) / 2 >= len)
+		bitmap &= ~(1ull << (63 - __builtin_clzll(bitmap)));
+	page = 1ull << (63 - __builtin_clzll(bitmap));
+	while ((va % page || len % page) && page > least)
+		page /= 2;
+	return page;
+}
+
 int um_umem_reg(struct uverbs_call *call)
 {
 	uint64_t addr = ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
 	uint64_t len = ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
 	uint32_t access = (uint32_t)ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS);
 	struct ctl_umem *umem;
+	uint64_t bitmap = ua_has(call, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP)
+				  ? ua_in_u64(call, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP) & ~(uint64_t)(UMEM_PAGE - 1)
+				  : ~(uint64_t)(UMEM_PAGE - 1);
 	uint8_t *va = (uint8_t *)(uintptr_t)addr;
 	bool dmabuf = ua_has(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD), device = false;
 	int rc = access_check(access);
 
 	if (rc)
 		return rc;
-	if (!len || addr + len < addr)
+	if (!len || addr + len < addr || !bitmap)
 		return EINVAL;
 	if (dmabuf)
 		rc = range_take_fd(&call->gpu,
@@ -305,6 +323,7 @@ int um_umem_reg(struct uverbs_call *call)
 	}
 	umem->umem.va = va;
 	umem->umem.len = len;
+	umem->umem.page = umem_page((uintptr_t)va, len, bitmap);
 	umem->umem.access = access;
 	umem->owns_map = dmabuf && !device;
 	umem->device = device;

@@ -65,6 +65,7 @@ struct hca_umem {
 	uint32_t id;
 	uint8_t *va;
 	uint64_t len;
+	uint64_t page; /* queues begin at multiples of a 64th of it */
 	uint32_t access;
 };
 

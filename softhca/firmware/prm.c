@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "softhca/strict/strict.h"
 #include "softhca/tools/log.h"
 
 static const struct command {
@@ -78,6 +79,21 @@ int prm_run(struct prm_cmd *cmd)
 		return c->fn(cmd);
 	}
 	return prm_fail(cmd, PRM_BAD_OP, SYN_OPCODE);
+}
+
+int prm_umem_queue(struct prm_cmd *cmd, struct ctl_umem *umem, uint64_t offset, uint64_t bytes, uint8_t **at)
+{
+	uint64_t page = umem->umem.page;
+
+	if (((uintptr_t)umem->umem.va % page + offset) % (page / 64)) {
+		strict_command(RULE_UMEM_OFFSET,
+			       "command 0x%x: offset 0x%llx of a umem of %llu KiB whose pages are of %llu KiB",
+			       prm_get(cmd->in, CMD_OPCODE), (unsigned long long)offset,
+			       (unsigned long long)umem->umem.len >> 10, (unsigned long long)page >> 10);
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_ALIGN);
+	}
+	*at = prm_umem_range(umem, offset, bytes);
+	return *at ? 0 : prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
 }
 
 uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len)

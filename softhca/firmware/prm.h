@@ -278,6 +278,8 @@ prm_command prm_create_qp, prm_modify_qp, prm_query_qp, prm_create_dct, prm_drai
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);
 uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);
 
+/* A queue of these bytes at the offset: 0 and where it is, or the command's failure. */
+int prm_umem_queue(struct prm_cmd *cmd, struct ctl_umem *umem, uint64_t offset, uint64_t bytes, uint8_t **at);
 /* A part of a umem for hardware structures; NULL if it does not lie inside. */
 uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len);
 

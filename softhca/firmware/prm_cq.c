@@ -14,10 +14,7 @@ static int cq_ring(struct prm_cmd *cmd, uint64_t bytes, struct ctl_umem **umem, 
 	*umem = umem_find(cmd->ctx, prm_get(cmd->in, CREATE_CQ_UMEM_ID));
 	if (!*umem)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UMEM_ID);
-	if (((uintptr_t)(*umem)->umem.va + offset) % 64)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_ALIGN);
-	*buf = prm_umem_range(*umem, offset, bytes);
-	return *buf ? 0 : prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+	return prm_umem_queue(cmd, *umem, offset, bytes, buf);
 }
 
 static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)

@@ -13,6 +13,7 @@ static int qp_rings(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	uint64_t offset = get_be64(cmd->in + CREATE_QP_WQ_UMEM_OFFSET);
 	uint64_t rq_bytes = 0, sq_bytes = 0;
 	uint8_t *wq;
+	int rc;
 
 	if (prm_get(qpc, QPC_RQ_TYPE) == RQ_REGULAR) {
 		qp->rq_cnt = 1u << prm_get(qpc, QPC_LOG_RQ_SIZE);
@@ -32,11 +33,9 @@ static int qp_rings(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	if (offset > c->umem->umem.len)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
 	offset += 64ull * prm_get(qpc, QPC_PAGE_OFFSET);
-	if (((uintptr_t)c->umem->umem.va + offset) % 64)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_ALIGN);
-	wq = prm_umem_range(c->umem, offset, rq_bytes + sq_bytes);
-	if (!wq)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+	rc = prm_umem_queue(cmd, c->umem, offset, rq_bytes + sq_bytes, &wq);
+	if (rc)
+		return rc;
 	/* The receive ring lies first. */
 	qp->rq = rq_bytes ? wq : NULL;
 	qp->sq = sq_bytes ? wq + rq_bytes : NULL;

@@ -6,11 +6,12 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static uint64_t page_size(void)
 {
-	return (uint64_t)sysconf(_SC_PAGESIZE);
+	return (uint64_t)getauxval(AT_PAGESZ); /* sysconf is interposed */
 }
 
 /* A mapping of this file begins at a multiple of this. */

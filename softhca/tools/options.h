@@ -68,6 +68,12 @@ struct hca_options {
  * that cannot be used is reported on stderr and the default taken. */
 const struct hca_options *hca_options(void);
 
+/* The host's page, as the device's driver sees it. */
+static inline uint64_t hca_page(void)
+{
+	return hca_options()->device.pages ? 65536 : 4096;
+}
+
 /* Checks the environment as it is now, for the launcher: 0, or -EINVAL and the
  * variable, its value and what it may be in err. */
 int hca_options_check(char *err, size_t n);

@@ -473,6 +473,8 @@ static void test_layout(void **state)
 				assert_true(l.dbrec % 128 == 0 && l.dbrec_stride == 128);
 				assert_true(l.total >= l.dbrec + l.n * l.dbrec_stride);
 				assert_int_equal(l.total % 4096, 0);
+				assert_true(gdri_net_largest_page(&l) >= 4096);
+				assert_int_equal((l.cq | l.cq_stride) % (gdri_net_largest_page(&l) / 64), 0);
 				assert_int_equal(gdri_net_queue_bytes(&opt, 5), l.total);
 			}
 		}

@@ -31,6 +31,18 @@ void pair_options(struct gdri_options *opt, const char *const *settings)
 	}
 }
 
+/* As heaps are: at a page of any host (softhca can have 64 KiB ones). */
+void *pair_map(int fd, size_t len)
+{
+	size_t most = 65536;
+	uint8_t *room = mmap(NULL, len + most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (room == MAP_FAILED)
+		return MAP_FAILED;
+	room += (most - (uintptr_t)room % most) % most;
+	return mmap(room, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+}
+
 static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options *opt)
 {
 	size_t n = PAIR_PES * p->opt.qps_per_pe;
@@ -40,7 +52,7 @@ static int end_up(struct pair *p, struct pair_end *e, const struct gdri_options 
 	e->fd = memfd_create("pair", MFD_CLOEXEC);
 	e->heap = MAP_FAILED;
 	if (e->fd >= 0 && !ftruncate(e->fd, PAIR_HEAP))
-		e->heap = mmap(NULL, PAIR_HEAP, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
+		e->heap = pair_map(e->fd, PAIR_HEAP);
 	e->buffer = aligned_alloc(4096, 4096);
 	e->qps = aligned_alloc(GDRI_LINE, n * sizeof(*e->qps));
 	if (e->heap == MAP_FAILED || !e->buffer || !e->qps)

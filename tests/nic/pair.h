@@ -39,6 +39,7 @@ void pair_options(struct gdri_options *opt, const char *const *settings);
 
 /* `other`: the options of PE 1 if they differ (not in the shape of the queues), else NULL. 0 or the
  * first error. pair_down is called in either case. */
+void *pair_map(int fd, size_t len);
 int pair_up(struct pair *p, const struct gdri_options *opt, const struct gdri_options *other);
 void pair_down(struct pair *p);
 

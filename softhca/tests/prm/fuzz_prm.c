@@ -62,6 +62,7 @@ void fuzz_prm_init(void)
 	/* Exactly as long, so that an access beyond shows. */
 	umem->umem.va = aligned_alloc(4096, MEMORY);
 	umem->umem.len = MEMORY;
+	umem->umem.page = 4096;
 	if (!umem->umem.va)
 		abort();
 }

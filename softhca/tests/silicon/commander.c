@@ -81,6 +81,34 @@ static void key_atomic(struct commander *c)
 	indirect(c, region(c, IBV_ACCESS_RELAXED_ORDERING)->lkey, true, true, 0x45d3a4);
 }
 
+/* CREATE_CQ of one entry at the second line of a umem. */
+static void small_cq(struct commander *c, uint64_t pages, uint32_t syndrome)
+{
+	struct mlx5dv_devx_umem_in u = {.addr = c->mem, .size = SIZE, .access = IBV_ACCESS_LOCAL_WRITE,
+					.pgsz_bitmap = pages};
+	uint8_t in[MBOX], out[16] = {0};
+	struct mlx5dv_devx_obj *obj;
+	struct dq q = {.ctx = c->ctx, .umem = mlx5dv_devx_umem_reg_ex(c->ctx, &u),
+		       .uar = mlx5dv_devx_alloc_uar(c->ctx, MLX5DV_UAR_ALLOC_TYPE_BF)};
+
+	if (!q.umem || !q.uar)
+		exit(1);
+	dq_cq_mailbox(&q, in, 0, true, true);
+	put_bits(in, 0x280, 64, 128); /* cq_umem_offset */
+	obj = mlx5dv_devx_obj_create(c->ctx, in, sizeof(in), out, sizeof(out));
+	expect(obj, out, syndrome);
+}
+
+static void umem_right(struct commander *c)
+{
+	small_cq(c, 8192 | 4096, 0);
+}
+
+static void umem_offset(struct commander *c)
+{
+	small_cq(c, ~4095ull, 0x50fc0005);
+}
+
 static const struct {
 	void (*make)(struct commander *c);
 	const char *text, *rule;
