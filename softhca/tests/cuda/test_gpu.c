@@ -417,7 +417,7 @@ static struct mlx5dv_devx_obj *join(struct world *w, bool relaxed, struct ibv_mr
 	put_bits(in, 0x00, 16, 0x200); /* CREATE_MKEY */
 	put_bits(in, 0x300, 32, 4);    /* entries */
 	put_bits(mkc, 0x0d, 1, relaxed);
-	put_bits(mkc, 0x11, 5, 0x1f); /* atomics, and both ways for both sides */
+	put_bits(mkc, 0x12, 4, 0xf); /* both ways for both sides */
 	put_bits(mkc, 0x16, 2, 2);
 	put_bits(mkc, 0x20, 24, 0xffffff);
 	put_bits(mkc, 0x68, 24, pd_number(w->pd));
