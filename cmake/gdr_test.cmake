@@ -45,7 +45,8 @@ target_link_libraries(enclose PRIVATE gdri_build)
 
 # Environment of every test: what a sanitizer needs, and strict mode: what hardware would punish ends a
 # process on softhca with this status. Its times in seconds, where the test sets none.
-set(GDR_TEST_ENV TEST_GENERATED=${GDR_GENERATED} SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86)
+# Peers that are gone are to be noticed within half a second.
+set(GDR_TEST_ENV TEST_GENERATED=${GDR_GENERATED} SOFTHCA_STRICT=1 SOFTHCA_ERROR_EXITCODE=86 GDR_ACK_TIMEOUT=14)
 set(GDR_TEST_TIMES GDR_TIMEOUT=20 GDR_INIT_TIMEOUT=40)
 if("address" IN_LIST GDR_SANITIZE)
 	list(APPEND GDR_TEST_ENV
@@ -55,9 +56,10 @@ if("address" IN_LIST GDR_SANITIZE)
 endif()
 if("thread" IN_LIST GDR_SANITIZE)
 	# Several instrumented PEs on two cores: an engine may not run for more than the 0.5 s that the
-	# retries take by default, and of 8 PEs the last may reach a barrier after more than 20 s.
+	# retries take in tests, and of 8 PEs the last may reach a barrier after more than 20 s.
 	set(GDR_TEST_TIMES GDR_TIMEOUT=100 GDR_INIT_TIMEOUT=100)
-	list(APPEND GDR_TEST_ENV GDR_ACK_TIMEOUT=17
+	list(TRANSFORM GDR_TEST_ENV REPLACE "^GDR_ACK_TIMEOUT=14$" GDR_ACK_TIMEOUT=17)
+	list(APPEND GDR_TEST_ENV
 		"TSAN_OPTIONS=suppressions=${GDR_ROOT}/tests/tsan.supp:exitcode=99:halt_on_error=0")
 endif()
 

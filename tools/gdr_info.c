@@ -60,6 +60,20 @@ static int print_version(void)
 	return 0;
 }
 
+/* How long a peer that does not answer is waited for. Devices may take up to four times as long (IBTA 9.7.6.1.3). */
+static void print_patience(void)
+{
+	struct gdri_options opt;
+	double ack;
+
+	if (gdri_options_read(&opt, NULL))
+		return;
+	ack = 4.096e-6 * (double)(1ull << opt.ack_timeout);
+	printf("patience   no acknowledgement for %.3g s, %u times, and a peer is lost: %.3g s (GDR_ACK_TIMEOUT=%u, "
+	       "GDR_RETRY_COUNT=%u); waits end after %.3g s (GDR_TIMEOUT)\n", ack, opt.retry_count + 1,
+	       ack * (opt.retry_count + 1), opt.ack_timeout, opt.retry_count, 1e-3 * (double)opt.timeout_ms);
+}
+
 static int print_job(void)
 {
 	struct gdr_job_info info;
@@ -76,12 +90,14 @@ static int print_job(void)
 		       info.device_kind, info.bootstrap, gdr_host_n_pes(), info.n_nodes, info.n_p2p,
 		       info.n_nic);
 		printf("heap       %zu bytes per PE\n", info.heap_size);
-		if (info.nic)
+		if (info.nic) {
 			printf("NIC        %s: %s\nqueues     %u of %u blocks in %s\ndoorbells  %s\n"
 			       "memory     %s\n", info.nic, info.nic_text, info.n_queues,
 			       info.queue_depth, info.queue_memory, info.doorbell, info.heap_memory);
-		else
+			print_patience();
+		} else {
 			printf("NIC        none in use\n");
+		}
 	}
 	return gdr_finalize() || ret ? 1 : 0;
 }

@@ -43,12 +43,15 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);
 	caps->relaxed_only = caps_field(general, PRM_GENERAL_RELAXED_ONLY);
 	caps->no_indirect_atomic = caps_field(general, PRM_GENERAL_NO_UMR_ATOMIC);
+	if (caps_field(general, PRM_GENERAL_LAG_AFFINITY))
+		caps->lag_ports = caps_field(general, PRM_GENERAL_LAG_PORTS);
 	caps->log_max_klms = caps_field(general, PRM_GENERAL_LOG_MAX_KLMS);
 	caps->operations = caps_field(atomic, PRM_ATOMIC_OPERATIONS);
 	caps->size_qp = caps_field(atomic, PRM_ATOMIC_SIZE_QP);
 	caps->endian_8b = caps_field(atomic, PRM_ATOMIC_8B_ENDIANNESS);
 	if (!roce)
 		return;
+	caps->loopback = caps_field(roce, PRM_ROCE_FL);
 	caps->qp_ts_format = caps_field(roce, PRM_ROCE_QP_TS_FORMAT);
 	caps->sport_min = caps_field(roce, PRM_ROCE_MIN_SRC_UDP_PORT);
 	caps->sport_max = caps_field(roce, PRM_ROCE_MAX_SRC_UDP_PORT);

@@ -12,6 +12,7 @@ struct gdri_nic_caps {
 	bool atomic, relaxed; /* relaxed: writes */
 	bool relaxed_only;	/* memory keys have no other order */
 	bool no_indirect_atomic; /* indirect keys do no atomics */
+	unsigned lag_ports;	/* that a queue pair can be bound to, if they are bonded */
 	unsigned log_max_klms;	/* entries of an indirect key */
 	bool ooo; /* queue pairs may place WRITEs in any order; order_force: unless they are told not to */
 	/* general, second page; 0 where there is none */
@@ -19,6 +20,7 @@ struct gdri_nic_caps {
 	/* atomic */
 	unsigned operations, size_qp, endian_8b;
 	/* roce */
+	bool loopback; /* a queue pair may be told that it stays on the port */
 	unsigned qp_ts_format, sport_min, sport_max;
 	/* ibv_query_device: logarithms, rounded down */
 	unsigned log_initiator, log_responder; /* reads and atomics in flight */

@@ -79,7 +79,7 @@ int gdri_nic_resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *
 static int nic_connect_peer(struct gdri_nic *nic, const struct gdri_nic_address *remote, int pe,
 			    int peer)
 {
-	struct gdri_nic_route route = {remote, {0}, 0};
+	struct gdri_nic_route route = {.remote = remote, .self = peer == pe};
 	int slot, ret;
 
 	route.mtu = remote->mtu < nic->mtu ? remote->mtu : nic->mtu;

@@ -124,6 +124,21 @@ static int query_group(struct gdri_nic *nic, unsigned group, void *out)
 	return err ? gdri_nic_command_failed(nic->name, "QUERY_HCA_CAP", err, out) : 0;
 }
 
+/* Ports that are one bond: where it goes by queue, firmware would put many queues on one port. */
+static void query_lag(struct gdri_nic *nic)
+{
+	uint8_t in[PRM_QUERY_LAG_IN_BYTES] = {0}, out[PRM_QUERY_LAG_OUT_BYTES] = {0};
+
+	if (nic->caps.lag_ports < 2)
+		return;
+	gdri_prm_set(in, PRM_IN_OPCODE, PRM_OP_QUERY_LAG);
+	if (mlx5dv_devx_general_cmd(nic->ctx, in, sizeof(in), out, sizeof(out)) ||
+	    !gdri_prm_get(out, PRM_QUERY_LAG_OUT_STATE) || gdri_prm_get(out, PRM_QUERY_LAG_OUT_SELECT))
+		return;
+	nic->lag_ports = nic->caps.lag_ports;
+	gdri_info("%s: queue pairs take the %u ports of the bond in turn", nic->name, nic->lag_ports);
+}
+
 static int query_caps(struct gdri_nic *nic)
 {
 	uint8_t general[PRM_QUERY_HCA_CAP_OUT_BYTES], atomic[PRM_QUERY_HCA_CAP_OUT_BYTES],
@@ -148,6 +163,8 @@ static int query_caps(struct gdri_nic *nic)
 	ret = gdri_nic_caps_check(&nic->caps, gdri_log2_floor(nic->opt.qp_depth), why, sizeof(why));
 	if (ret)
 		gdri_error("%s cannot be used: its capability %s", nic->name, why);
+	else
+		query_lag(nic);
 	return ret;
 }
 

@@ -49,6 +49,7 @@ struct gdri_nic {
 	uint8_t gid_index, gid[16];
 	uint64_t max_mr_size;
 	struct gdri_nic_caps caps;
+	unsigned lag_ports; /* of a bond; 0: no queue pair is told its port */
 	uint32_t psn;
 
 	/* nic/mr.c */
@@ -182,6 +183,7 @@ struct gdri_nic_route { /* how packets reach one PE */
 	const struct gdri_nic_address *remote;
 	uint8_t mac[6]; /* RoCE */
 	uint8_t mtu;	/* code: the smaller of both ends */
+	bool self;	/* this PE */
 };
 /* nic/connect.c: of RoCE; peer -1: this PE itself, before there are numbers */
 int gdri_nic_resolve_mac(struct gdri_nic *nic, int peer, struct gdri_nic_route *route);

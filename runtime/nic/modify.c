@@ -31,6 +31,8 @@ static int qp_to_init(struct gdri_nic *nic, int i)
 
 	qp_modify_begin(in, PRM_OP_RST2INIT_QP, nic->qps[i].qpn);
 	gdri_prm_set(qpc, PRM_QPC_PM_STATE, PRM_QP_PM_MIGRATED);
+	if (nic->lag_ports) /* i counts up by queues of a peer, then by peers */
+		gdri_prm_set(qpc, PRM_QPC_LAG_PORT, 1 + (unsigned)i % nic->lag_ports);
 	gdri_prm_set(qpc, PRM_QPC_RRE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RWE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RAE, 1);
@@ -79,6 +81,8 @@ static void set_path(const struct gdri_nic *nic, void *ads, const struct gdri_ni
 		return;
 	}
 	set_grh(nic, ads, route);
+	/* Not by way of the switch or the embedded one, where loopback may be off. */
+	gdri_prm_set(ads, PRM_ADS_FL, route->self && nic->caps.loopback);
 	gdri_prm_set(ads, PRM_ADS_ETH_PRIO, nic->opt.service_level);
 	gdri_prm_set(ads, PRM_ADS_DSCP, nic->opt.traffic_class >> 2);
 	gdri_prm_set(ads, PRM_ADS_UDP_SPORT, udp_sport(nic, qpn, remote_qpn));

@@ -45,7 +45,7 @@ static int order_is_relaxed(struct gdri_nic *nic, const char *why, const char *w
 static int order_look(struct gdri_nic *nic, bool *relaxed)
 {
 	struct gdri_nic_address *own = calloc(1, nic->net.address_bytes);
-	struct gdri_nic_route route = {own, {0}, nic->mtu};
+	struct gdri_nic_route route = {.remote = own, .mtu = nic->mtu};
 	int ret;
 
 	if (!own)

@@ -72,6 +72,7 @@ enum {
 	PRM_OP_RTR2RTS_QP = 0x504,
 	PRM_OP_2RST_QP = 0x50a,
 	PRM_OP_QUERY_QP = 0x50b,
+	PRM_OP_QUERY_LAG = 0x842,
 };
 
 /* every command */
@@ -96,6 +97,8 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4, PRM_CAP_GENERA
 #define PRM_GENERAL_CQE_VERSION	  0x1fc, 4
 #define PRM_GENERAL_NO_UMR_ATOMIC 0x208, 1 /* umr_modify_atomic_disabled */
 #define PRM_GENERAL_ATOMIC	  0x21e, 1
+#define PRM_GENERAL_LAG_AFFINITY  0x278, 1 /* lag_tx_port_affinity */
+#define PRM_GENERAL_LAG_PORTS	  0x27c, 4 /* num_lag_ports */
 #define PRM_GENERAL_MAX_WQE_SZ_SQ 0x290, 16
 #define PRM_GENERAL_RELAXED_ONLY  0x3a9, 1 /* mkc_order_write_after_write_ro_only */
 #define PRM_GENERAL_OOO_ALL_RC	  0x334, 1 /* dp_ordering_ooo_all_rc */
@@ -106,9 +109,16 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4, PRM_CAP_GENERA
 #define PRM_ATOMIC_OPERATIONS		   0x90, 16
 #define PRM_ATOMIC_SIZE_QP		   0xb0, 16
 
+#define PRM_ROCE_FL		   0x06, 1 /* fl_rc_qp_when_roce_enabled */
 #define PRM_ROCE_QP_TS_FORMAT	   0x1e, 2
 #define PRM_ROCE_MAX_SRC_UDP_PORT  0xc0, 16
 #define PRM_ROCE_MIN_SRC_UDP_PORT  0xd0, 16
+
+/* QUERY_LAG */
+#define PRM_QUERY_LAG_IN_BYTES	 16
+#define PRM_QUERY_LAG_OUT_BYTES	 16
+#define PRM_QUERY_LAG_OUT_SELECT 0x55, 3 /* port_select_mode; 0: queues have a port */
+#define PRM_QUERY_LAG_OUT_STATE	 0x5d, 3 /* 0: no LAG */
 
 /* CREATE_MKEY, memory key context; behind the mailbox what an indirect key holds, one entry for each piece */
 #define PRM_CREATE_MKEY_IN_BYTES 0x110
@@ -171,6 +181,7 @@ enum { PRM_QP_ST_RC = 0, PRM_QP_PM_MIGRATED = 3, PRM_QP_RQ_ZERO_SIZE = 3 };
 enum { PRM_QP_TS_FREE_RUNNING = 0, PRM_QP_TS_DEFAULT = 1 };
 enum { PRM_QP_STATE_RTS = 3 };
 
+#define PRM_QPC_LAG_PORT	0x004, 4 /* lag_tx_port_affinity: 0 none, else 1 and on */
 #define PRM_QPC_ST		0x008, 8
 #define PRM_QPC_PM_STATE	0x013, 2
 #define PRM_QPC_DP_ORDERING_0	0x026, 1 /* lower bit: 0 in order, 1 OOO_RW, 2 OOO_ALL */
@@ -205,6 +216,7 @@ enum { PRM_QP_STATE_RTS = 3 };
 #define PRM_QPC_DBR_UMEM_ID	0x720, 32
 
 /* address path */
+#define PRM_ADS_FL	       0x000, 1 /* force loopback */
 #define PRM_ADS_PKEY_INDEX     0x010, 16
 #define PRM_ADS_GRH	       0x028, 1
 #define PRM_ADS_RLID	       0x030, 16

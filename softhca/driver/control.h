@@ -103,6 +103,8 @@ struct ctl_qp {
 	uint32_t async_events;
 	uint8_t port;
 	uint8_t asked; /* access flags of ibv_modify_qp, see grant() */
+	uint8_t lag_port; /* of a bond, from 1 */
+	bool loopback;	  /* its path stays on the port (fl) */
 	bool is_global;
 	uint32_t flow_label;
 };

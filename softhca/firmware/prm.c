@@ -18,6 +18,7 @@ static const struct command {
 } commands[] = {
 	{OP_QUERY_HCA_CAP, PRM_GENERAL, 0, 0x10, 0x10, prm_query_hca_cap},
 	{OP_QUERY_ROCE_ADDRESS, PRM_GENERAL, 0, 0x10, 0x30, prm_query_roce_address},
+	{OP_QUERY_LAG, PRM_GENERAL, 0, 0x10, 0x10, prm_query_lag},
 	{OP_CREATE_MKEY, PRM_CREATE, OBJ_MW, CREATE_MKEY_IN_LEN, 0x10, prm_create_mkey},
 	{OP_CREATE_CQ, PRM_CREATE, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_create_cq},
 	{OP_QUERY_CQ, PRM_QUERY, OBJ_CQ, 0x10, QUERY_CQ_OUT_LEN, prm_query_cq},

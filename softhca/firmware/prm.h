@@ -80,6 +80,8 @@ enum prm_syndrome {
 	SYN_ORDER,
 	SYN_MKEY_ORDER,
 	SYN_MKEY_CHILD,
+	SYN_LAG_PORT,
+	SYN_LOOPBACK,
 	SYN_MKEY_ATOMIC = 0x45d3a4, /* the vendor's own: UCX, pull request 8218 */
 };
 
@@ -126,6 +128,7 @@ enum prm_opcode {
 	OP_DRAIN_DCT = 0x712,
 	OP_QUERY_DCT = 0x713,
 	OP_QUERY_ROCE_ADDRESS = 0x760,
+	OP_QUERY_LAG = 0x842,
 };
 
 /* CREATE_MKEY: the key's context at 0x10, 64 bytes long; the number in out is the key's index. */
@@ -181,6 +184,7 @@ enum prm_opcode {
 #define CREATE_QP_WQ_UMEM_ID	0x108, 0, 32
 enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_STATE		0x00, 28, 4
+#define QPC_LAG_PORT		0x00, 24, 4
 #define QPC_ST			0x00, 16, 8
 #define QPC_PM_STATE		0x00, 11, 2
 #define QPC_DP_ORDERING_0	0x04, 25, 1
@@ -225,6 +229,7 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_DBR_UMEM_ID		0xe4, 0, 32
 
 /* Address path, inside the QP context. */
+#define PATH_FL			0x00, 31, 1
 #define PATH_PKEY_INDEX		0x00, 0, 16
 #define PATH_GRH		0x04, 23, 1
 #define PATH_RLID		0x04, 0, 16
@@ -271,9 +276,9 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define DCTC_DSCP		0x34, 0, 6
 
 typedef int prm_command(struct prm_cmd *cmd);
-prm_command prm_query_hca_cap, prm_query_roce_address, prm_create_mkey, prm_create_cq, prm_query_cq, prm_modify_cq;
+prm_command prm_query_hca_cap, prm_query_roce_address, prm_query_lag, prm_create_mkey;
+prm_command prm_create_cq, prm_query_cq, prm_modify_cq;
 prm_command prm_create_qp, prm_modify_qp, prm_query_qp, prm_create_dct, prm_drain_dct, prm_query_dct;
-
 /* Behind its fields, whose status is given: a queue pair that works, or none, with the answer to the command. */
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);
 uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);

@@ -101,6 +101,8 @@ static void fill_said(struct prm_cmd *cmd)
 	const struct cap said[] = {
 		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
 		{0x40, 23, 1, !d->indirect_atomic}, /* umr_modify_atomic_disabled */
+		{0x4c, 7, 1, d->lag > 1},	/* lag_tx_port_affinity */
+		{0x4c, 0, 4, d->lag},		/* num_lag_ports */
 		{0x74, 22, 1, d->relaxed_only}, /* mkc_order_write_after_write_ro_only */
 	};
 
@@ -110,6 +112,13 @@ static void fill_said(struct prm_cmd *cmd)
 static void fill_said_2(struct prm_cmd *cmd)
 {
 	const struct cap said[] = {{0x10, 23, 1, hca_options()->device.order_force}}; /* dp_ordering_force */
+
+	prm_caps_fill(cmd, said);
+}
+
+static void fill_said_roce(struct prm_cmd *cmd)
+{
+	const struct cap said[] = {{0x00, 25, 1, hca_options()->device.loopback}}; /* fl_rc_qp_when_roce_enabled */
 
 	prm_caps_fill(cmd, said);
 }
@@ -133,12 +142,21 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 		fill_said_2(cmd);
 		break;
 	case CAP_ROCE:
-		if (!port_is_ib())
+		if (!port_is_ib()) {
 			prm_caps_fill(cmd, roce);
+			fill_said_roce(cmd);
+		}
 		break;
 	default:
 		break;
 	}
+	return 0;
+}
+
+/* Bonded by queue: port_select_mode 0. */
+int prm_query_lag(struct prm_cmd *cmd)
+{
+	prm_set(cmd->out, 0x08, 0, 3, hca_options()->device.lag > 1); /* lag_state */
 	return 0;
 }
 

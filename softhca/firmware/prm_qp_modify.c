@@ -79,11 +79,17 @@ static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path)
 
 static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 {
-	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT);
+	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT), lag = prm_get(qpc, QPC_LAG_PORT);
 
 	if (port > 1)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_PORT);
+	if (lag > hca_options()->device.lag || (lag && hca_options()->device.lag == 1))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LAG_PORT);
+	if (!lag && hca_options()->device.lag > 1)
+		strict_command(RULE_LAG_PORT, "RST2INIT_QP: QP 0x%x goes where all do, of %u ports", c->qp.qpn,
+			       hca_options()->device.lag);
 	c->port = 1;
+	c->lag_port = (uint8_t)lag;
 	apply_optional(&c->qp, qpc, OPT_ALL_ACCESS | OPT_PKEY_INDEX | OPT_Q_KEY);
 	return 0;
 }
@@ -125,6 +131,9 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);
+	if (prm_get(path, PATH_FL) && (port_is_ib() || !hca_options()->device.loopback))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOOPBACK);
+	c->loopback = prm_get(path, PATH_FL);
 	rc = qp->type == HCA_QP_RC ? prm_qp_order(cmd, qp, qpc) : 0;
 	if (rc)
 		return rc;
@@ -219,6 +228,7 @@ static void query_path(uint8_t *path, const struct ctl_qp *c)
 {
 	const struct hca_path *p = &c->qp.path;
 
+	prm_set(path, PATH_FL, c->loopback);
 	prm_set(path, PATH_PKEY_INDEX, p->pkey_index);
 	prm_set(path, PATH_GRH, c->is_global);
 	prm_set(path, PATH_RLID, p->dlid);
@@ -274,6 +284,7 @@ int prm_query_qp(struct prm_cmd *cmd)
 	uint8_t *qpc = cmd->out + QP_CMD_QPC;
 
 	prm_set(qpc, QPC_STATE, qp->state);
+	prm_set(qpc, QPC_LAG_PORT, c->lag_port);
 	prm_set(qpc, QPC_ST, service_type(qp->type));
 	prm_set(qpc, QPC_Q_KEY, qp->qkey);
 	prm_set(qpc, QPC_PM_STATE, 3); /* migrated: there is one path */

@@ -184,7 +184,7 @@ static void test_create_qp(void **state)
 
 static struct gdri_nic_route route_to(uint16_t lid)
 {
-	struct gdri_nic_route r = {remote, {0x52, 0x54, 0x01, 0x02, 0x03, 0x04}, 4};
+	struct gdri_nic_route r = {remote, {0x52, 0x54, 0x01, 0x02, 0x03, 0x04}, 4, false};
 	int i;
 
 	remote->psn = 0x123456;
@@ -258,6 +258,27 @@ static void test_modify_roce(void **state)
 	assert_int_equal(bits(1, 0x58, 31, 0), 0x01020304);
 	assert_int_equal(bits(1, 0x34, 23, 23), 0); /* grh is InfiniBand's */
 	check_rts(2);
+	assert_int_equal(bits(0, 0x18, 27, 24), 0); /* lag_tx_port_affinity: no bond */
+	assert_int_equal(bits(1, 0x30, 31, 31), 0); /* fl: another PE */
+}
+
+/* To oneself, and of a bond of three ports. */
+static void test_modify_self(void **state)
+{
+	struct gdri_nic_route r = route_to(0);
+
+	(void)state;
+	set_up_nic(256, GDRI_CQ_ONE);
+	r.self = true;
+	nic.caps.loopback = true;
+	nic.lag_ports = 3;
+	assert_int_equal(gdri_nic_qp_to_rts(&nic, 4, &r, 0x888), 0);
+	assert_int_equal(bits(0, 0x18, 27, 24), 1 + 4 % 3);
+	assert_int_equal(bits(1, 0x30, 31, 31), 1);
+	nic.caps.loopback = false;
+	assert_int_equal(gdri_nic_qp_to_rts(&nic, 5, &r, 0x888), 0);
+	assert_int_equal(bits(3, 0x18, 27, 24), 1 + 5 % 3);
+	assert_int_equal(bits(4, 0x30, 31, 31), 0);
 }
 
 /* Order is asked of a device that takes orders, unless the option forbids; each end says what it found. */
@@ -388,6 +409,9 @@ static void good_caps(uint8_t *general, uint8_t *atomic, uint8_t *roce)
 	put(general, 0x50, 0, 1024); /* max_wqe_sz_sq */
 	put(general, 0x20, 0, 16);   /* log_max_klm_list_size */
 	put(general, 0x40, 23, 1);   /* umr_modify_atomic_disabled */
+	put(general, 0x4c, 7, 1);    /* lag_tx_port_affinity */
+	put(general, 0x4c, 0, 2);    /* num_lag_ports */
+	put(roce, 0x00, 25, 1);	     /* fl_rc_qp_when_roce_enabled */
 	put(general, 0x74, 22, 1);   /* mkc_order_write_after_write_ro_only */
 	put(atomic, 0x08, 30, 1);    /* atomic_req_8B_endianness_mode */
 	put(atomic, 0x10, 0, 0xf);   /* operations */
@@ -426,6 +450,8 @@ static void test_caps(void **state)
 	assert_int_equal(caps.log_max_msg, 30);
 	assert_true(caps.relaxed_only && caps.no_indirect_atomic);
 	assert_int_equal(caps.log_max_klms, 16);
+	assert_int_equal(caps.lag_ports, 2);
+	assert_true(caps.loopback);
 	assert_int_equal(gdri_nic_caps_check(&caps, 16, why, sizeof(why)), -GDR_ENOTSUP);
 	for (i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		good_caps(box[0], box[1], box[2]);
@@ -500,8 +526,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_order_agree),
+		cmocka_unit_test(test_order), cmocka_unit_test(test_order_agree), cmocka_unit_test(test_modify_self),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_log2),	    cmocka_unit_test(test_layout),

@@ -77,6 +77,15 @@ static void test_roce_address(void **state)
 	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
 }
 
+static void test_no_bond(void **state)
+{
+	uint8_t in[16] = {0}, out[16] = {0};
+
+	put_bits(in, 0, 16, 0x842); /* QUERY_LAG */
+	assert_int_equal(mlx5dv_devx_general_cmd(*state, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, 0x5d, 3), 0); /* lag_state */
+}
+
 static void test_uar_pages(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -628,7 +637,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_capabilities), cmocka_unit_test(test_roce_address),
-		cmocka_unit_test(test_uar_pages),    cmocka_unit_test(test_query_qp),
+		cmocka_unit_test(test_no_bond), cmocka_unit_test(test_uar_pages),    cmocka_unit_test(test_query_qp),
 		cmocka_unit_test(test_query_cq),     cmocka_unit_test(test_umem_dmabuf),
 		cmocka_unit_test(test_data_ring),    cmocka_unit_test(test_data_one_entry),
 		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),

@@ -109,6 +109,32 @@ static void umem_offset(struct commander *c)
 	small_cq(c, ~4095ull, 0x50fc0005);
 }
 
+/* RST2INIT, of a bond of two ports. */
+static int to_init(struct commander *c, unsigned lag_port)
+{
+	uint8_t in[MBOX] = {0};
+	struct dq q;
+
+	dq_create(&q, c->ctx, pd_number(c->pd), 4, false);
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, QPC + 0x04, 4, lag_port);
+	put_bits(in, PATH + 0x128, 8, 1);
+	return dq_modify(&q, in);
+}
+
+static void lag_right(struct commander *c)
+{
+	if (to_init(c, 1) || to_init(c, 2) || !to_init(c, 3))
+		exit(1);
+}
+
+static void lag_port(struct commander *c)
+{
+	if (to_init(c, 0))
+		exit(1);
+}
+
 static const struct {
 	void (*make)(struct commander *c);
 	const char *text, *rule;

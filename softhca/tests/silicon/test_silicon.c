@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What devices differ in (SOFTHCA_DEVICE): a group of tests for each capability, named on the command line. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "softhca/tests/control/common.h"
@@ -36,6 +37,46 @@ static void test_relaxed_only(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+static void test_lag(void **state)
+{
+	struct ibv_context *ctx = *state;
+	uint8_t in[16] = {0}, out[16] = {0};
+
+	assert_int_equal(cap(ctx, 0, 0x278, 1), 1); /* lag_tx_port_affinity */
+	assert_int_equal(cap(ctx, 0, 0x27c, 4), 2); /* num_lag_ports */
+	put_bits(in, 0, 16, 0x842);
+	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, 0x5d, 3), 1); /* lag_state */
+	assert_int_equal(get_bits(out, 0x55, 3), 0); /* port_select_mode */
+}
+
+/* A path to oneself that is told so: taken where the capability says so, and shown. */
+static void test_loopback(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	bool can = cap(ctx, 4, 0x06, 1); /* fl_rc_qp_when_roce_enabled */
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
+	struct dq q;
+
+	assert_int_equal(can, !strstr(getenv("SOFTHCA_DEVICE"), "fl=no"));
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, PATH + 0x128, 8, 1);
+	assert_int_equal(dq_modify(&q, in), 0);
+	dq_rtr_mailbox(&q, in, q.qpn);
+	put_bits(in, PATH, 1, 1);
+	assert_int_equal(dq_modify(&q, in), can ? 0 : 0x10003);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x50b);
+	put_bits(in, 0x48, 24, q.qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, PATH, 1), can);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
 static int group_setup(void **state)
 {
 	*state = open_device();
@@ -54,6 +95,8 @@ int main(int argc, char **argv)
 		struct CMUnitTest test;
 	} all[] = {
 		{"relaxed-only", cmocka_unit_test(test_relaxed_only)},
+		{"lag", cmocka_unit_test(test_lag)},
+		{"fl", cmocka_unit_test(test_loopback)},
 	};
 	int bad = -1;
 
