@@ -16,6 +16,7 @@
 #include "runtime/core/thread.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
+#include "runtime/path/devstate.h"
 
 #define EXIT_S 1
 #define COUNTS_MS 5000 /* how late the log may say that an error came again */
@@ -50,6 +51,7 @@ static void look_at_errors(struct gdri_monitor *m)
 {
 	log_errors(m);
 	gdri_fault_tell(m->st);
+	gdri_devstate_look(m->st);
 	gdri_log_counts(COUNTS_MS, 0);
 }
 

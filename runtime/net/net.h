@@ -115,6 +115,10 @@ struct gdri_net_ops {
 	/* addresses: n_pes * address_bytes, in the order of PEs. Connects all queue pairs and fills their keys: from
 	 * here on what is posted goes out. */
 	int (*connect)(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
+
+	/* Logs what the device has said by itself since: that its port is down, that its address has changed, that it
+	 * has failed. Called ten times a second by a thread of its own; NULL: it says nothing. */
+	void (*look)(struct gdri_net *net);
 };
 
 /* A row for each transport, whose folder defines gdri_<name>_ops; the name is its word in GDR_TRANSPORTS. A library

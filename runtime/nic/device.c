@@ -275,6 +275,7 @@ const struct gdri_net_ops gdri_nic_ops = {
 	.create_queues = gdri_nic_create_queues,
 	.address = gdri_nic_address,
 	.connect = gdri_nic_connect,
+	.look = gdri_nic_look,
 };
 
 static struct gdri_nic *nic_make(const struct gdri_net_how *how)

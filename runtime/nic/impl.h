@@ -126,6 +126,9 @@ int gdri_nic_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps)
 void gdri_nic_address(struct gdri_net *net, void *buf);
 int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
 
+/* nic/events.c */
+void gdri_nic_look(struct gdri_net *net);
+
 /* nic/gpu.c: one way or the other; NULL: `why` */
 enum gdri_nic_way { GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM };
 struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,

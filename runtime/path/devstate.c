@@ -167,3 +167,9 @@ void gdri_down_device(struct gdri_state *st)
 	st->dev = NULL;
 	st->abort_word = NULL;
 }
+
+void gdri_devstate_look(const struct gdri_state *st)
+{
+	if (st->net && st->net->ops->look)
+		st->net->ops->look(st->net);
+}

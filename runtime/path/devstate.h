@@ -19,4 +19,7 @@ void gdri_devstate_abort(struct gdri_state *st);
 /* Fills the area that peers will read; before any of them is connected. */
 void gdri_link_prepare(struct gdri_ctl *ctl, int pe);
 
+/* Logs what the device of the queues, if there is one, has said by itself. The monitor's. */
+void gdri_devstate_look(const struct gdri_state *st);
+
 #endif

@@ -189,9 +189,9 @@ void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 		event_async(c->obj.ctx, qp->user_handle, type, &c->async_events);
 }
 
-/* Numbers of enum ibv_event_type; the element is the port. */
-void hca_async_port_event(bool down)
+/* The element is the port. */
+void hca_async_port_event(enum hca_port_event event)
 {
 	for (struct hca_ctx *ctx = device_contexts(); ctx; ctx = ctx->next)
-		event_async(ctx, 1, down ? 10 : 9, NULL);
+		event_async(ctx, 1, event, NULL);
 }

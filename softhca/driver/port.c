@@ -30,12 +30,14 @@ uint16_t port_lid(unsigned device)
 bool port_gid(unsigned device, unsigned index, uint8_t gid[16])
 {
 	unsigned n = port_is_ib() ? 1 : dp_gid_count(device);
-	struct in6_addr address = dp_gid(HCA_GIDS * device + index);
+	struct in6_addr address;
 	uint64_t guid;
 
 	memset(gid, 0, 16);
+	index -= faults_on && !port_is_ib() && faults_gids_shuffled(); /* then entry 0 is empty */
 	if (index >= n)
 		return false;
+	address = dp_gid(HCA_GIDS * device + index);
 	memcpy(gid, &address, 16);
 	if (!port_is_ib())
 		return true;

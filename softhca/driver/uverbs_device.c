@@ -168,9 +168,9 @@ int um_query_gid_table(struct uverbs_call *call)
 	/* An older program's entries may be shorter; none are longer. */
 	if (size < sizeof(e.gid) || size > sizeof(e) || size % 8 || room < size)
 		return EINVAL;
-	while (count < HCA_GIDS && (count + 1) * size <= room &&
-	       fill_gid(call->ctx, (unsigned)count, &e))
-		memcpy(table + count++ * size, &e, size);
+	for (unsigned i = 0; i < HCA_GIDS && (count + 1) * size <= room; i++)
+		if (fill_gid(call->ctx, i, &e))
+			memcpy(table + count++ * size, &e, size);
 	ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, table, count * size);
 	return ua_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &count, sizeof(count));
 }

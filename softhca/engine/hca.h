@@ -262,7 +262,8 @@ void hca_async_qp_event(struct hca_qp *qp, uint32_t type);
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type);
 void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */
-void hca_async_port_event(bool down);
+enum hca_port_event { HCA_PORT_ACTIVE = 9, HCA_PORT_ERR = 10, HCA_GID_CHANGE = 18 }; /* enum ibv_event_type */
+void hca_async_port_event(enum hca_port_event event);
 
 /* ---- counters and debug, any thread ---- */
 

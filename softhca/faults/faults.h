@@ -71,5 +71,6 @@ bool faults_refuse(enum fault_object what);
 /* Wakes QPs whose time has come, moves the link; the engine's timer round. */
 void faults_timer(uint64_t now);
 bool faults_link_down(void);
+bool faults_gids_shuffled(void); /* each entry of the table is one further on */
 
 #endif

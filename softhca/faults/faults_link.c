@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The port's link as the schedule has it. While it is down no packet passes,
+/* The port's link and its GID table as the schedule has them. While it is down no packet passes,
  * inside the process neither: QPs then end as they do on a dead cable. */
 #include "softhca/engine/dp.h"
 #include "softhca/faults/faults_plan.h"
 
 /* Written by the engine, with the lock; relaxed: readers of sysfs have no lock,
  * and nothing else goes with the value. */
-static bool down;
+static bool down, shuffled;
 
 /* Wakes the engine when the clause begins or ends. */
 static void next_change(unsigned i, uint64_t now)
@@ -19,23 +19,39 @@ static void next_change(unsigned i, uint64_t now)
 		engine_deadline(from + lasts);
 }
 
-void faults_link_timer(uint64_t now)
+static bool in_force_of(enum fault_kind kind, uint64_t now)
 {
 	bool is = false;
 
 	for (unsigned i = 0; i < faults_plan.n; i++) {
-		if (faults_plan.clause[i].kind != FAULT_LINK)
+		if (faults_plan.clause[i].kind != kind)
 			continue;
 		is = is || faults_in_force(i, now);
 		next_change(i, now);
 	}
-	if (is == down)
-		return;
-	__atomic_store_n(&down, is, __ATOMIC_RELAXED); /* pairs with faults_link_down */
-	hca_async_port_event(is);
+	return is;
+}
+
+void faults_link_timer(uint64_t now)
+{
+	bool is = in_force_of(FAULT_LINK, now), are = in_force_of(FAULT_GIDS, now);
+
+	if (is != down) {
+		__atomic_store_n(&down, is, __ATOMIC_RELAXED); /* pairs with faults_link_down */
+		hca_async_port_event(is ? HCA_PORT_ERR : HCA_PORT_ACTIVE);
+	}
+	if (are != shuffled) {
+		__atomic_store_n(&shuffled, are, __ATOMIC_RELAXED); /* pairs with faults_gids_shuffled */
+		hca_async_port_event(HCA_GID_CHANGE);
+	}
 }
 
 bool faults_link_down(void)
 {
 	return __atomic_load_n(&down, __ATOMIC_RELAXED); /* pairs with the timer's store */
+}
+
+bool faults_gids_shuffled(void)
+{
+	return __atomic_load_n(&shuffled, __ATOMIC_RELAXED); /* pairs with the timer's store */
 }

@@ -330,6 +330,12 @@ static int parse_body(struct lexer *l, struct fault_clause *c)
 			return -EINVAL;
 		return parse_window(l, c);
 	}
+	if (lex_word(l, "gid")) {
+		c->kind = FAULT_GIDS;
+		if (parse_whole(l, c, at) || lex_expect_word(l, "shuffle"))
+			return -EINVAL;
+		return parse_window(l, c);
+	}
 	if (drop_all(l) || lex_word(l, "mute")) {
 		c->kind = FAULT_MUTE;
 		return parse_window(l, c);

@@ -9,7 +9,7 @@
 
 enum { FAULT_MAX_CLAUSES = 64, FAULT_ANY_QP = 1 << 24 };
 
-enum fault_kind { FAULT_SETTINGS, FAULT_MUTE, FAULT_LINK, FAULT_ERROR, FAULT_REFUSE };
+enum fault_kind { FAULT_SETTINGS, FAULT_MUTE, FAULT_LINK, FAULT_GIDS, FAULT_ERROR, FAULT_REFUSE };
 
 /* Probabilities are kept as 53-bit fractions, times as ns, rates as bytes per second. */
 #define FAULT_ONE (1ull << 53)

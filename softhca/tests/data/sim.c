@@ -117,9 +117,9 @@ void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 	__atomic_add_fetch(&async_events, 1, __ATOMIC_RELAXED);
 }
 
-void hca_async_port_event(bool down)
+void hca_async_port_event(enum hca_port_event event)
 {
-	__atomic_add_fetch(&port_events[down], 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&port_events[event == HCA_PORT_ERR], 1, __ATOMIC_RELAXED);
 }
 
 /* ---- objects ---- */
