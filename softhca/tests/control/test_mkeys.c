@@ -329,8 +329,9 @@ static void test_command(void **state)
 	assert_int_equal(create(*state, 0x68, 24, 0xffffff), 5); /* no such PD */
 }
 
-/* Filled by the command: PIECES pieces behind the mailbox, of which `given` bytes are there; NULL: refused. */
-static struct mlx5dv_devx_obj *made_filled(struct keys *k, unsigned access_bits, size_t given, uint64_t len)
+/* Filled by the command: PIECES pieces of mr behind the mailbox, of which `given` bytes are there; NULL: refused. */
+static struct mlx5dv_devx_obj *made_filled(struct keys *k, const struct ibv_mr *mr, unsigned access_bits, size_t given,
+					   uint64_t len)
 {
 	enum { MKC = 0x80, ROOM = 0x110 + 4 * 16 };
 	uint8_t in[ROOM] = {0}, out[16] = {0};
@@ -350,7 +351,7 @@ static struct mlx5dv_devx_obj *made_filled(struct keys *k, unsigned access_bits,
 		unsigned at = 0x880 + i * 128;
 
 		put_bits(in, at, 32, PIECE);
-		put_bits(in, at + 32, 32, k->p->mr->lkey);
+		put_bits(in, at + 32, 32, mr->lkey);
 		put_bits(in, at + 64, 32, (uint32_t)((uintptr_t)piece(k, (int)i) >> 32));
 		put_bits(in, at + 96, 32, (uint32_t)(uintptr_t)piece(k, (int)i));
 	}
@@ -365,22 +366,26 @@ static void test_filled_by_command(void **state)
 {
 	struct mlx5dv_devx_obj *obj;
 	struct mlx5dv_mkey made = {0, 0}, *own;
+	struct ibv_mr *mr; /* of strict order, as what holds atomics */
 	struct keys k;
 
 	setup(&k, *state, 0);
+	mr = ibv_reg_mr(k.p->pd, k.p->buf, BUF, FULL_ACCESS & ~IBV_ACCESS_RELAXED_ORDERING);
+	assert_non_null(mr);
 	own = k.key;
 	k.key = &made;
-	assert_null(made_filled(&k, 0x1f, 0x110 + 3 * 16, PIECES * PIECE)); /* a piece is not there */
-	assert_null(made_filled(&k, 0x1f, 0x110 + 4 * 16, PIECES * PIECE + 1)); /* longer than all of them */
-	obj = made_filled(&k, 0x1f, 0x110 + 4 * 16, PIECES * PIECE);
+	assert_null(made_filled(&k, mr, 0x1f, 0x110 + 3 * 16, PIECES * PIECE)); /* a piece is not there */
+	assert_null(made_filled(&k, mr, 0x1f, 0x110 + 4 * 16, PIECES * PIECE + 1)); /* longer than all of them */
+	obj = made_filled(&k, mr, 0x1f, 0x110 + 4 * 16, PIECES * PIECE);
 	assert_non_null(obj);
 	use(&k, false);
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
-	obj = made_filled(&k, 0x07, 0x110 + 4 * 16, PIECES * PIECE); /* remote reads, local writes */
+	obj = made_filled(&k, mr, 0x07, 0x110 + 4 * 16, PIECES * PIECE); /* remote reads, local writes */
 	assert_non_null(obj);
 	assert_int_equal(rdma(&k, true, 0, PIECES * PIECE), 0);
 	assert_int_equal(rdma(&k, false, 0, 8), IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
 	k.key = own;
 	teardown(&k);
 }
