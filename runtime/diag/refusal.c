@@ -19,7 +19,8 @@ static const char *name_of(const char *const *names, size_t n, uint64_t i)
 
 static const char *arg_name(const struct gdri_error *e)
 {
-	static const char *const names[] = {"an argument", "dest", "source", "sig", "fetch", "the word"};
+	static const char *const names[] = {"an argument", "dest",   "source", "sig",	"fetch",
+					    "the word",	   "status", "values", "indices"};
 
 	return NAME(names, e->reason >> 8);
 }
@@ -173,7 +174,11 @@ static void add_memory(struct text *t, const struct gdri_error *e)
 		    (ull)e->waited_ns);
 		break;
 	case GDRI_ARG_NULL:
-		text_add(t, "%s is NULL, with %llu bytes", arg_name(e), (ull)e->len);
+		if (e->addr)
+			text_add(t, "%s 0x%llx, %llu bytes, lies where NULL does", arg_name(e), (ull)e->addr,
+				 (ull)e->len);
+		else
+			text_add(t, "%s is NULL, with %llu bytes", arg_name(e), (ull)e->len);
 		break;
 	case GDRI_ARG_HEAP:
 		text_add(t, "%s 0x%llx, %llu bytes, is not within the symmetric heap, 0x%llx to 0x%llx", arg_name(e),

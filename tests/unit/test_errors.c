@@ -188,6 +188,8 @@ static void an_argument_has_its_reason(void **state)
 	SAYS("root is 7, which is no member's number, 0 to 2", .reason = GDRI_ARG_ROOT, .len = 7, .waited_ns = 3);
 	SAYS("dest 0x1004 is no multiple of 8", .reason = GDRI_DEST | GDRI_ARG_ALIGN, .addr = 0x1004, .waited_ns = 8);
 	SAYS("source is NULL, with 64 bytes", .reason = GDRI_SOURCE | GDRI_ARG_NULL, .len = 64);
+	SAYS("indices is NULL, with 8 bytes", .reason = GDRI_INDICES | GDRI_ARG_NULL, .len = 8);
+	SAYS("status 0x8, 4 bytes, lies where NULL does", .reason = GDRI_STATUS | GDRI_ARG_NULL, .addr = 8, .len = 4);
 	SAYS("sig 0x10, 8 bytes, is not within the symmetric heap, 0x1000 to 0x2000",
 	     .reason = GDRI_SIG | GDRI_ARG_HEAP, .addr = 0x10, .len = 8, .local = 0x1000, .waited_ns = 0x2000);
 	SAYS("dest 0x1100, 8 bytes, lies over the library's own words, 0x1000 to 0x1800",

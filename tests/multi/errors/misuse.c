@@ -15,6 +15,40 @@ __attribute__((unused)) static void told(int ret, const char *words)
 }
 
 #ifdef GDR_CHECKED
+/* Functions that return no status latch it; quiet takes it. */
+static void told_value(size_t out, size_t want, const char *words)
+{
+	CHECK_EQ(out, want);
+	told(gdr_quiet(), words);
+}
+
+/* NULL, and what a field of a struct at NULL is. Each would end the process. Volatile: the compiler sees neither. */
+static void no_memory(uint64_t *w)
+{
+	uint64_t *volatile beside = (uint64_t *)8;
+	uint64_t *far = beside;
+	int *status = (int *)(void *)far, pe = (multi_pe + 1) % multi_n;
+
+	told(gdr_put(w, far, 64, pe), "source 0x8, 64 bytes, lies where NULL does");
+	told(gdr_get(NULL, w, 64, pe), "dest is NULL, with 64 bytes");
+	told(gdr_uint64_iput(w, far, 1, 1, 3, pe), "source 0x8");
+	told(gdr_ctx_uint64_atomic_fetch_add_nbi(0, far, w, 1, pe), "fetch 0x8, 8 bytes, lies");
+	told(gdr_uint64_wait_until_all(w, 2, status, GDR_CMP_EQ, 0), "status 0x8, 8 bytes, lies");
+	told(gdr_uint64_wait_until_all_vector(w, 2, NULL, GDR_CMP_EQ, NULL), "values is NULL, with 16 bytes");
+	told(gdr_uint64_wait_until_all_vector_for(w, 1, NULL, GDR_CMP_EQ, NULL, 1000), "values is NULL");
+	told_value(gdr_uint64_wait_until_some(w, 1, NULL, NULL, GDR_CMP_EQ, 0), 0, "indices is NULL, with 8 bytes");
+	told_value(gdr_uint64_wait_until_some_for(w, 1, NULL, NULL, GDR_CMP_EQ, 0, 1000), 0, "indices is NULL");
+	told_value(gdr_uint64_test_some(w, 1, NULL, NULL, GDR_CMP_EQ, 0), 0, "indices is NULL");
+	told_value(gdr_uint64_test_some_vector(w, 1, NULL, NULL, GDR_CMP_EQ, w), 0, "indices is NULL");
+	told_value(gdr_uint64_test_some_vector(w, 1, w, NULL, GDR_CMP_EQ, NULL), 0, "values is NULL");
+	told_value(gdr_uint64_wait_until_any(w, 1, status, GDR_CMP_EQ, 0), SIZE_MAX, "status 0x8");
+	told_value(gdr_uint64_test_any_vector(w, 1, NULL, GDR_CMP_EQ, NULL), SIZE_MAX, "values is NULL");
+	told_value((size_t)gdr_uint64_test_all_vector(w, 1, NULL, GDR_CMP_EQ, NULL), 0, "values is NULL");
+	CHECK_OK(gdr_uint64_wait_until_all_vector(w, 0, NULL, GDR_CMP_EQ, NULL));
+	CHECK_EQ(gdr_uint64_test_some(w, 0, NULL, NULL, GDR_CMP_EQ, 0), 0);
+	CHECK_OK(gdr_quiet());
+}
+
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 {
 	int pe = (multi_pe + 1) % multi_n;
@@ -32,6 +66,7 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 	told(gdr_put(w, s, 8, multi_n), "there are PEs 0 to");
 	told(gdr_barrier(50), "team is 50");
 	CHECK_OK(gdr_quiet());
+	no_memory(w);
 }
 #else
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)

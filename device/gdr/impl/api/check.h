@@ -108,6 +108,17 @@ GDRI_NOINLINE int gdri_check_sym(const struct gdri_site *at, uint32_t arg, const
 	return ret || !len || gdri_check_own_outside(ptr, pe) ? ret : gdri_check_heap(at, arg, ptr, len, pe);
 }
 
+#define GDRI_NULL_PAGE 4096
+
+/* Memory of this PE's program, wherever it lies. The first page of addresses has none: what points there is NULL, a
+ * field of a struct at NULL, or a number. */
+GDR_DEVICE int gdri_check_null(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len, int pe)
+{
+	if (!gdri_dev() || !len || (uint64_t)(uintptr_t)ptr >= GDRI_NULL_PAGE)
+		return 0;
+	return gdri_refuse(at, pe, arg | GDRI_ARG_NULL, ptr, len, 0, 0);
+}
+
 /* Local memory that the path to pe, which is one, can reach. */
 GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len,
 				   uint64_t align, int pe, int is_put)
@@ -118,8 +129,9 @@ GDRI_NOINLINE int gdri_check_local(const struct gdri_site *at, uint32_t arg, con
 
 	if (!dev || !len)
 		return 0;
-	if (!ptr)
-		return gdri_refuse(at, pe, arg | GDRI_ARG_NULL, ptr, len, 0, 0);
+	ret = gdri_check_null(at, arg, ptr, len, pe);
+	if (ret)
+		return ret;
 	if (p + len < p)
 		return gdri_refuse(at, pe, arg | GDRI_ARG_SIZE, ptr, len, 1, ~0ull - p);
 	ret = gdri_check_align(at, arg, ptr, align, pe);
@@ -207,15 +219,38 @@ GDRI_NOINLINE int gdri_check_wait(const struct gdri_site *at, uint32_t arg, cons
 	return ret ? ret : gdri_check_own(at, arg, ptr, size, size);
 }
 
+/* Arrays beside the words of a wait or a test, which this PE alone reads or writes. */
+GDRI_NOINLINE int gdri_check_array(const struct gdri_site *at, uint32_t arg, const void *ptr, size_t n, uint32_t size)
+{
+	int ret = gdri_check_null(at, arg, ptr, n * size, -1);
+
+	return ret || !gdri_dev() || !n ? ret : gdri_check_align(at, arg, ptr, size, -1);
+}
+
+/* status: NULL where all words count. n_values: of the size of words. */
 GDRI_NOINLINE int gdri_check_waits(const struct gdri_site *at, const void *ptrs, size_t n, uint32_t size,
-				   int cmp)
+				   const int *status, int cmp, const void *values, size_t n_values)
 {
 	uint64_t len;
 	int ret = gdri_check_cmp(at, ptrs, cmp);
 
 	if (!ret)
 		ret = gdri_check_size(at, GDRI_WORD, n, size, -1, &len);
-	return ret ? ret : gdri_check_own(at, GDRI_WORD, ptrs, len, size);
+	if (!ret)
+		ret = gdri_check_own(at, GDRI_WORD, ptrs, len, size);
+	if (!ret && status)
+		ret = gdri_check_array(at, GDRI_STATUS, status, n, sizeof(*status));
+	return ret ? ret : gdri_check_array(at, GDRI_VALUES, values, n_values, size);
+}
+
+/* indices: where the numbers go of the words that hold. */
+GDRI_NOINLINE int gdri_check_waits_some(const struct gdri_site *at, const void *ptrs, size_t n, uint32_t size,
+					const size_t *indices, const int *status, int cmp, const void *values,
+					size_t n_values)
+{
+	int ret = gdri_check_waits(at, ptrs, n, size, status, cmp, values, n_values);
+
+	return ret ? ret : gdri_check_array(at, GDRI_INDICES, indices, n, sizeof(*indices));
 }
 
 /* n blocks of len bytes, each `step` elements behind the one before: the lowest address, and the bytes from there.
@@ -265,9 +300,8 @@ GDRI_NOINLINE int gdri_check_strided(const struct gdri_site *at, int put, const 
 	/* through the NIC a put of small blocks takes them from anywhere, as a small put */
 	if (len > GDRI_INLINE_MAX)
 		return gdri_check_local(at, GDRI_SOURCE, from, s, elem, pe, 0);
-	if (s && !source)
-		return gdri_refuse(at, pe, GDRI_SOURCE | GDRI_ARG_NULL, source, s, 0, 0);
-	return s ? gdri_check_align(at, GDRI_SOURCE, source, elem, pe) : 0;
+	ret = gdri_check_null(at, GDRI_SOURCE, source, s, pe);
+	return ret || !s ? ret : gdri_check_align(at, GDRI_SOURCE, source, elem, pe);
 }
 
 /* Where the old value goes that a non-blocking atomic brings. */

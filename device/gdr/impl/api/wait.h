@@ -156,57 +156,58 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),   \
 		      out = gdri_test(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value))
 
-/* One value for all words, or one for each (V); with the limit of all waits, or one of the call. */
-#define GDRI_SETS(pre, T, vector, V, values, value, form, limit, L)                                \
+/* One value for all words, or one for each (V, of which there are n_values); with the limit of all waits, or one of the
+ * call. */
+#define GDRI_SETS(pre, T, vector, V, values, n_values, value, form, limit, L)                      \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until_all, , vector##form),                               \
 		(const T *ptrs, size_t n, const int *status, int cmp, V L),                        \
 		(GDRI_WAIT_UNTIL, GDRI_THREAD),                                                    \
-		gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                                    \
+		gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),          \
 		gdri_wait_all(ptrs, n, status, values, value, sizeof(T), GDRI_SIGNED(T), cmp,      \
 			      limit))                                                              \
 	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, wait_until_any, , vector##form),                      \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V L),                  \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
-		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_wait_any(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp, limit))                             \
 	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, wait_until_some, , vector##form),                     \
 		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V L), \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
-		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      gdri_check_waits_some(&at, ptrs, n, sizeof(T), indices, status, cmp, values, n_values), \
 		      out = gdri_wait_some(ptrs, n, indices, status, values, value, sizeof(T),     \
 					   GDRI_SIGNED(T), cmp, limit))
-#define GDRI_TESTS(pre, T, vector, V, values, value)                                               \
+#define GDRI_TESTS(pre, T, vector, V, values, n_values, value)                                     \
 	GDRI_FN_VALUE(int, GDRI_NAME(pre, test_all, , vector),                                     \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
-		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_test_all(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp))                                    \
 	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, test_any, , vector),                                  \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
-		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_test_any(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp))                                    \
 	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, test_some, , vector),                                 \
 		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V),   \
 		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
-		      gdri_check_waits(&at, ptrs, n, sizeof(T), cmp),                              \
+		      gdri_check_waits_some(&at, ptrs, n, sizeof(T), indices, status, cmp, values, n_values), \
 		      out = gdri_test_some(ptrs, n, indices, status, values, value, sizeof(T),     \
 					   GDRI_SIGNED(T), cmp))
 #define GDRI_COMMA ,
 
 #define GDRI_WAIT_ALL(pre, T, E, z)                                                                \
 	GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
-	GDRI_SETS(pre, T, , T value, 0, (uint64_t)value, , GDRI_NO_LIMIT, )                        \
-	GDRI_SETS(pre, T, , T value, 0, (uint64_t)value, _for, limit_ns,                           \
+	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, , GDRI_NO_LIMIT, )                     \
+	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, _for, limit_ns,                        \
 		  GDRI_COMMA uint64_t limit_ns)                                                    \
-	GDRI_SETS(pre, T, _vector, const T *values, values, 0, , GDRI_NO_LIMIT, )                  \
-	GDRI_SETS(pre, T, _vector, const T *values, values, 0, _for, limit_ns,                     \
+	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, , GDRI_NO_LIMIT, )               \
+	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, _for, limit_ns,                  \
 		  GDRI_COMMA uint64_t limit_ns)                                                    \
-	GDRI_TESTS(pre, T, , T value, 0, (uint64_t)value)                                          \
-	GDRI_TESTS(pre, T, _vector, const T *values, values, 0)
+	GDRI_TESTS(pre, T, , T value, 0, 0, (uint64_t)value)                                       \
+	GDRI_TESTS(pre, T, _vector, const T *values, values, n, 0)
 GDRI_TEMPLATE(gdri_t_wait, GDRI_WAIT_ALL)
 
 #if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)

@@ -148,7 +148,7 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_ARG_CMP = 6,
 	GDRI_ARG_SIGNAL_OP = 7,
 	GDRI_ARG_ALIGN = 8,  /* addr is no multiple of high */
-	GDRI_ARG_NULL = 9,
+	GDRI_ARG_NULL = 9,   /* addr, in the page of NULL, len bytes */
 	GDRI_ARG_HEAP = 10,  /* addr, len bytes: not in low .. high */
 	GDRI_ARG_OWN = 11,   /* addr, len bytes: over the library's low .. high */
 	GDRI_ARG_SIZE = 12,  /* len elements of low bytes are more than high bytes */
@@ -167,6 +167,9 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_SIG = 3 << 8,
 	GDRI_FETCH_TO = 4 << 8,
 	GDRI_WORD = 5 << 8, /* of a wait, a test, a lock */
+	GDRI_STATUS = 6 << 8,
+	GDRI_VALUES = 7 << 8,
+	GDRI_INDICES = 8 << 8,
 };
 
 struct gdri_error { /* (dev) in memory that the host reads while kernels run */
