@@ -280,6 +280,7 @@ int ioctl(int fd, unsigned long request, ...)
 
 /* ---- the host's pages ---- */
 
+#ifndef __SANITIZE_THREAD__ /* whose runtime asks for the page before it can run what it watches */
 /* Sanitizers ask while they start: then nothing else of ours may run, unless the answer is another one. */
 static bool large_pages(void)
 {
@@ -297,3 +298,4 @@ int getpagesize(void)
 {
 	return (int)(large_pages() ? (long)hca_page() : real_sysconf(_SC_PAGESIZE));
 }
+#endif
