@@ -187,8 +187,10 @@ GDR_API int gdr_host_quiet(void);
 
 /* Collective. Completes all operations of the PE (host and device, all threads and
  * kernels that are ordered before the call), then waits for all PEs. Where a PE gives up waiting (-GDR_ETIMEOUT,
- * -GDR_EPEERLOST, -GDR_EABORTED) barriers, syncs and collective calls of all PEs are over: on each PE they fail from
- * there on, at once, with that status and the name of the PE to blame, until gdr_finalize. The status of a PE's first
+ * -GDR_EPEERLOST, -GDR_EABORTED) gdr_barrier_all, gdr_sync_all and the collective calls of hosts (gdr_malloc and its
+ * kin, gdr_free) are over: on each PE they fail from there on, at once, with that status and the name of the PE to
+ * blame, until gdr_finalize. Collectives on teams go on: each team, GDR_TEAM_WORLD too, keeps a status of its own
+ * (gdr/coll.h). The status of a PE's first
  * call that failed so is that of all its later ones, whatever other PEs give up for. (A PE may yet
  * succeed in the call that another one gave up, if all had come to it; no later one succeeds.) On GPUs those
  * of kernels and streams and those of host threads break apart from each other. */

@@ -293,6 +293,9 @@ int gdri_options_check(const struct gdri_options *opt)
 	if (opt->heap_chunk % ((uint64_t)2 << 20))
 		return gdri_fail(-GDR_EOPTION, "GDR_HEAP_CHUNK=%llu is not a multiple of 2m",
 				 (unsigned long long)opt->heap_chunk);
+	if (opt->heap_max && opt->heap_max < opt->heap_size)
+		return gdri_fail(-GDR_EOPTION, "GDR_HEAP_MAX=%llu is less than the heap's size, GDR_HEAP_SIZE=%llu",
+				 (unsigned long long)opt->heap_max, (unsigned long long)opt->heap_size);
 	if (opt->coll_slot & (opt->coll_slot - 1))
 		return gdri_fail(-GDR_EOPTION, "GDR_COLL_SLOT=%llu is not a power of two",
 				 (unsigned long long)opt->coll_slot);

@@ -85,7 +85,8 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 	if (e->reason)
 		text_add(t, "all calls of team %u end with this until it is destroyed", e->reason - 1);
 	else
-		text_add(t, "barriers, syncs and collective calls of all PEs end with this until gdr_finalize");
+		text_add(t, "gdr_barrier_all, gdr_sync_all and the host's collective calls of all PEs end with this "
+			    "until gdr_finalize; teams, GDR_TEAM_WORLD too, keep a status of their own");
 }
 
 static void describe_wait(struct text *t, const struct gdri_error *e)
@@ -111,6 +112,8 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
+	if (e->op == GDRI_LOCK && e->waited_for < 0)
+		text_add(t, "; nobody holds the lock: gdr_clear_lock without gdr_set_lock");
 	if (e->status != -GDR_EPEERFAILED)
 		return;
 	text_add(t, "; ");

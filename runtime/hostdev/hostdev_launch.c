@@ -126,8 +126,10 @@ static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
 {
 	if (gdri_hd_self->in_kernel)
 		return gdri_fail(-GDR_ENOTSUP, "launch of %s from inside a kernel is not supported", k->name);
+	if (!k->arg)
+		return gdri_fail(-GDR_EINVAL, "launch of %s: argp is NULL", k->name ? k->name : "(null)");
 	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
-	    k->shared <= GDR_MAX_SHARED && k->arg && arg_size <= MAX_ARG)
+	    k->shared <= GDR_MAX_SHARED && arg_size <= MAX_ARG)
 		return GDR_OK;
 	return gdri_fail(-GDR_EINVAL,
 			 "launch of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
@@ -183,7 +185,9 @@ int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, siz
 {
 	struct gdri_hd *h;
 
-	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED || !grid)
+	if (!grid)
+		return gdri_fail(-GDR_EINVAL, "gdr_collective_launch_query_gridsize: gridp is NULL");
+	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED)
 		return gdri_fail(-GDR_EINVAL,
 				 "gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of shared "
 				 "memory: at most %u and %u",

@@ -122,9 +122,9 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 		run = st->ctxs->slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
 	if (run < n)
 		return gdri_fail(-GDR_ENOQUEUE,
-				 "no %u of the %u queues to each PE that are kept for contexts are left: raise "
-				 "GDR_CTX_QUEUES",
-				 n, all);
+				 "GDR_CTX_QUEUES=%u queues to each PE are kept for contexts, and %u in a row are not "
+				 "free: raise it",
+				 all, n);
 	c->first = (st->opt.qps_per_pe + i - n) * (uint32_t)st->n_pes;
 	c->n = n;
 	ctx_mark(st, c, GDRI_CTX_TAKEN);

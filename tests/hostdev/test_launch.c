@@ -2,6 +2,7 @@
 /* Launches, streams, limits, and start and end of the host device. */
 #include <gdr/impl/arch/arch.h>
 
+#include "runtime/core/log.h"
 #include "tests/hostdev/test.h"
 
 #include <pthread.h>
@@ -72,6 +73,8 @@ static void test_collective_launch(void **state)
 	assert_int_equal(r.out[0], 6);
 	assert_int_equal(gdr_collective_launch(meets, 7, 3, 0, NULL, &a), -GDR_EINVAL);
 	assert_int_equal(gdr_collective_launch_query_gridsize(meets, 2000, 0, &most), -GDR_EINVAL);
+	assert_int_equal(gdr_collective_launch_query_gridsize(meets, 1, 0, NULL), -GDR_EINVAL);
+	assert_non_null(strstr(gdri_log_last_error(), "gridp is NULL"));
 	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
 }
 
@@ -162,6 +165,7 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(run_reduce(1, 1, GDR_MAX_SHARED + 1, NULL, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, 1, 0, (gdr_stream_t)&r, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, 1, 0, NULL, NULL), -GDR_EINVAL);
+	assert_non_null(strstr(gdri_log_last_error(), ": argp is NULL"));
 	assert_int_equal(gdr_stream_sync((gdr_stream_t)&r), -GDR_EINVAL);
 	assert_int_equal(gdr_stream_destroy((gdr_stream_t)&r), -GDR_EINVAL);
 	assert_int_equal(gdr_stream_destroy(NULL), -GDR_EINVAL);

@@ -118,6 +118,13 @@ static void a_wait_names_both_ends(void **state)
 	e.op = GDRI_REDUCE; /* whose members may have called gdr_X and gdr_X_block, which do not meet */
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
+	e.op = GDRI_LOCK; /* of one that is set the holder is known */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_clear_lock: time limit expired"));
+	assert_non_null(strstr(out.text, "nobody holds the lock"));
+	e.waited_for = 2;
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "nobody holds the lock"));
 }
 
 static void an_argument_names_the_line(void **state)

@@ -156,6 +156,12 @@ static void ties_are_checked(void **state)
 	assert_int_equal(gdri_option_set(&o, "QP_DEPTH", "1000", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
 	read_caught(&o, env, text, sizeof(text));
+	assert_int_equal(gdri_option_set(&o, "HEAP_MAX", "1m", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
+	assert_non_null(strstr(gdri_log_last_error(), "GDR_HEAP_MAX=1048576 is less than the heap's size, "
+						      "GDR_HEAP_SIZE=268435456"));
+	assert_int_equal(gdri_option_set(&o, "HEAP_MAX", "0", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), 0);
 	assert_int_equal(gdri_option_set(&o, "MTU", "1500", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
 }

@@ -9,16 +9,17 @@
 #include "tests/multi/multi.h"
 
 #ifdef GDR_CHECKED
+static struct gdr_error seen[32];
+static int before;
+
 static void told(int ret, int line)
 {
-	static struct gdr_error e[32];
-	static int before;
 	char where[64];
 
 	CHECK_EQ(ret, -GDR_EINVAL);
-	CHECK_EQ(gdr_errors(e, 32), before + 1);
+	CHECK_EQ(gdr_errors(seen, 32), before + 1);
 	snprintf(where, sizeof(where), "coll_refused.c:%d", line);
-	CHECK(strstr(e[before++].text, where));
+	CHECK(strstr(seen[before++].text, where));
 }
 
 #define TOLD(call) told(call, __LINE__)
@@ -37,6 +38,9 @@ static void refused(int *d, int *s)
 	TOLD(gdr_int_collect(t, d, (int *)((char *)s + 1), 1));
 	TOLD(gdr_int_alltoall(t, d, d, 1));
 	TOLD(gdr_int_alltoalls(t, d, s, 0, 1, 1));
+	CHECK(strstr(seen[before - 1].text, "the stride of dest is 0, and has to be 1 at least"));
+	TOLD(gdr_int_alltoalls(t, d, s, 1, -1, 1));
+	CHECK(strstr(seen[before - 1].text, "the stride of source is -1, and has to be 1 at least"));
 	TOLD(gdr_int_alltoalls(t, d, s, 1, (ptrdiff_t)1 << 40, 2));
 	TOLD(gdr_int_sum_reduce(t, d + 1, d, 2));
 	TOLD(gdr_int_max_reducescatter(t, d, s, (size_t)1 << 50));

@@ -11,7 +11,8 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 				       const struct gdri_team *t)
 {
 	uint64_t dst, src, heap = gdri_dev()->heap_size;
-	int ret, pe = gdri_dev()->pe, short_step = q->coll.dst_step < 1 || q->coll.dst_step > q->coll.src_step;
+	int64_t dst_step = q->coll.dst_step, src_step = q->coll.src_step;
+	int ret, pe = gdri_dev()->pe, is_dst = dst_step < 1 || (src_step >= 1 && dst_step > src_step);
 
 	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n))
 		return gdri_refuse(at, -1, GDRI_ARG_ROOT, 0, (uint64_t)(int64_t)q->coll.root, 0, (uint64_t)t->n);
@@ -20,9 +21,9 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 	if (!gdri_request_extent(q, (uint64_t)t->n, &dst, &src)) {
 		if (q->what != GDRI_RQ_ALLTOALLS)
 			return gdri_refuse(at, -1, GDRI_ARG_SIZE, 0, q->n, q->size, heap);
-		return gdri_refuse(at, -1, (short_step ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE, 0,
-				   (uint64_t)(short_step ? q->coll.dst_step : q->coll.src_step),
-				   q->n * (uint64_t)t->n, heap);
+		return gdri_refuse(at, -1, (is_dst ? GDRI_DEST : GDRI_SOURCE) | GDRI_ARG_STRIDE, 0,
+				   (uint64_t)(is_dst ? dst_step : src_step), q->n * (uint64_t)t->n,
+				   dst_step < 1 || src_step < 1 ? 0 : heap);
 	}
 	ret = gdri_check_sym(at, GDRI_DEST, q->dst, dst, q->size, pe);
 	if (!ret)
