@@ -35,10 +35,19 @@ static int host_barrier_left(const struct gdri_state *st)
 	return left <= (uint64_t)st->n_pes ? (int)left - 1 : -1;
 }
 
+/* Who gave up a barrier and then left told that before: the barriers of all PEs have that status. A PE that is lost
+ * may be the one that left. */
 static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 {
-	int culprit = gdri_blame_notice(gdri_host_dev(st), pe);
+	struct gdri_dev *dev = gdri_host_dev(st);
+	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, -1)); /* behind the acquire of `left` */
+	int culprit = gdri_blame_notice(dev, pe);
+	int ret = gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_MEET);
 
+	if (ret) {
+		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
+		return ret;
+	}
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else

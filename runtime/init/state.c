@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <gdr/device.h>
 
 #include "bootstrap/boot.h"
 #include "runtime/core/agree.h"
@@ -14,6 +17,7 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/cuda/prefetch.h"
 #include "runtime/cuda/units.h"
+#include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
 #include "runtime/hostdev/hostdev.h"
 #include "runtime/mem/heap.h"
@@ -27,6 +31,8 @@
 #include "runtime/path/devstate.h"
 #include "runtime/team/coll.h"
 #include "runtime/team/team.h"
+
+#define WAITS_END_MS 1000 /* for waits that are told to end */
 
 static struct gdri_state *current;
 
@@ -361,17 +367,51 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	return 0;
 }
 
-/* Kernels that do not end although every wait was told to: their memory must outlive us. A debugger finds it here, and
- * leak checkers that nothing is lost. */
+/* Kernels that do not end although every wait was told to, or threads that were in a wait: their memory must outlive
+ * us. A debugger finds it here, and leak checkers that nothing is lost. */
 static void state_abandon(struct gdri_state *st)
 {
 	static struct gdri_state *left;
 
-	gdri_error("kernels still run: heap and queues of this PE are left to them");
+	if (st->kernels_run)
+		gdri_error("kernels still run: heap and queues of this PE are left to them");
 	st->left = left;
 	left = st;
 	gdri_down_monitor(st);
 	down_bootstrap(st);
+}
+
+/* A wait that a host thread published; NULL: none. */
+static const struct gdri_wait *wait_left(const struct gdri_state *st)
+{
+	const struct gdri_wait *w = gdri_host_dev(st)->ctl->waits;
+
+	for (int i = 1; i < GDRI_WAIT_RECORDS; i++) /* acquire: pairs with the release in gdri_wait_publish */
+		if (__atomic_load_n(&w[i].state, __ATOMIC_ACQUIRE) != GDRI_WAIT_IDLE)
+			return &w[i];
+	return NULL;
+}
+
+/* Whether a host thread is still in a wait, against the contract: it ends now. Nobody begins one any more; one that
+ * began before is published by the time of the look. Where the thread is behind its wait is not known: what it may look
+ * at stays. */
+static bool state_end_waits(struct gdri_state *st)
+{
+	uint64_t deadline = gdri_deadline_ns(WAITS_END_MS);
+	const struct gdri_wait *w;
+
+	usleep(2 * GDRI_LIMIT_FIRST_NS / 1000);
+	w = wait_left(st);
+	if (!w)
+		return false;
+	/* relaxed: behind the acquire of its state */
+	gdri_error("gdr_finalize: a thread of this PE is still in a wait (%s): it ends with -GDR_EABORTED, and heap "
+		   "and queues are left to it; end such threads before",
+		   gdri_op_name(__atomic_load_n(&w->op, __ATOMIC_RELAXED)));
+	gdri_devstate_abort(st);
+	while (wait_left(st) && gdri_now_ns() < deadline)
+		usleep(1000);
+	return true;
 }
 
 int gdri_end_kernels(struct gdri_state *st, int limit_ms)
@@ -406,6 +446,7 @@ static int state_part(struct gdri_state *st, int status)
 
 int gdri_state_down(struct gdri_state *st, int status)
 {
+	bool up = gdri_state_get() == st, waits;
 	int limit, told = 0;
 
 	gdri_prefetch_end(st);
@@ -418,15 +459,16 @@ int gdri_state_down(struct gdri_state *st, int status)
 			gdri_devstate_abort(st);
 		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
 	}
-	if (gdri_state_get() == st)
+	if (up)
 		told = state_part(st, st->kernels_run ? -GDR_ETIMEOUT : status);
 	/* whoever still calls now breaks the contract; pairs as the store in gdri_state_up */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
-	if (st->kernels_run) {
+	waits = up && !st->kernels_run && state_end_waits(st);
+	if (st->kernels_run || waits) {
 		state_abandon(st);
 		gdri_log_counts(0, 1);
-		return told;
+		return told || !waits ? told : -GDR_EABORTED;
 	}
 	for (size_t i = N_STEPS; i-- > 0;) {
 		if (steps[i].down)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Bring-up, collective allocation and shutdown of a job of forked PEs: it
  * comes up on all or on none, and nothing hangs or is left behind. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -220,6 +222,75 @@ static int body_leaves_malloc(int pe, int n)
 {
 	(void)n;
 	return one_leaves(pe, 1);
+}
+
+/* PE 2 gives up because of PE 1, which is late, and leaves; PE 0, which was stopped meanwhile, hears of both at once.
+ * PE 1 is not lost. */
+static int body_gives_up(int pe, int n)
+{
+	pid_t *pid;
+	int ret;
+
+	(void)n;
+	setenv("GDR_TIMEOUT", "4s", 1);
+	JOB_CHECK(!init());
+	pid = gdr_calloc((size_t)n, sizeof(*pid));
+	JOB_CHECK(pid);
+	*pid = getpid();
+	JOB_CHECK(!gdr_barrier_all());
+	if (pe == 1) {
+		pid = gdr_host_ptr(pid, 0);
+		JOB_CHECK(pid);
+		usleep(3000000);
+		JOB_CHECK(!kill(*pid, SIGSTOP));
+		usleep(2000000);
+		JOB_CHECK(!kill(*pid, SIGCONT));
+		usleep(500000);
+	} else {
+		if (pe == 0)
+			usleep(2000000);
+		JOB_CHECK(!gdr_malloc(8) && gdr_host_status() == -GDR_ETIMEOUT);
+		JOB_CHECK(gdr_barrier_all() == -GDR_ETIMEOUT);
+		JOB_CHECK(strstr(job_stderr(), "because of PE 1") || strstr(job_stderr(), "waiting for PE 1"));
+	}
+	ret = gdr_finalize();
+	JOB_CHECK(pe == 1 || ret == -GDR_ETIMEOUT);
+	return 0;
+}
+
+static uint64_t *never;
+static int waited, waits_now;
+
+static void *wait_in_vain(void *arg)
+{
+	(void)arg;
+	__atomic_store_n(&waits_now, 1, __ATOMIC_RELEASE); /* pairs with the acquire in body_waits */
+	waited = gdr_signal_wait_until(never, GDR_CMP_EQ, 1);
+	return NULL;
+}
+
+/* A thread that still waits ends with the finalize, however long it has waited; the library comes up again. */
+static int body_waits(int pe, int n)
+{
+	pthread_t thread;
+	int round;
+
+	for (round = 0; round < 4; round++) {
+		JOB_CHECK(!init());
+		never = gdr_calloc(1, 8);
+		JOB_CHECK(never && !gdr_barrier_all());
+		waited = waits_now = 0;
+		JOB_CHECK(!pthread_create(&thread, NULL, wait_in_vain, NULL));
+		while (!__atomic_load_n(&waits_now, __ATOMIC_ACQUIRE))
+			usleep(100);
+		usleep(round & 1 ? 500 : 100000);
+		JOB_CHECK(gdr_finalize() == -GDR_EABORTED || round & 1);
+		JOB_CHECK(!pthread_join(thread, NULL));
+		JOB_CHECK(waited == -GDR_EABORTED || (round & 1 && waited == -GDR_ESTATE));
+		JOB_CHECK(round & 1 || strstr(job_stderr(), "still in"));
+	}
+	JOB_CHECK(n > 0 && !init());
+	return gdr_finalize();
 }
 
 /* A wait that expired and then succeeds leaves nothing behind but what gdr_finalize returns; init anew begins well. */
@@ -628,6 +699,8 @@ JOB_TEST(cheap, 3, 60)
 JOB_TEST(again, 2, 30)
 JOB_TEST(leaves, 3, 60)
 JOB_TEST(leaves_malloc, 3, 60)
+JOB_TEST(gives_up, 3, 60)
+JOB_TEST(waits, 2, 60)
 JOB_TEST(recovers, 2, 60)
 JOB_TEST(one_bad_option, 3, 90)
 JOB_TEST(heap_sizes, 3, 30)
@@ -674,6 +747,7 @@ int main(void)
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
 		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
 		cmocka_unit_test(leaves),		  cmocka_unit_test(leaves_malloc),
+		cmocka_unit_test(gives_up),		  cmocka_unit_test(waits),
 		cmocka_unit_test(recovers),		  cmocka_unit_test(again),
 	};
 

@@ -9,6 +9,8 @@
  *	finalize left		PE 0 does not come to a barrier, but leaves */
 #include "tests/multi/multi.h"
 
+#include <pthread.h>
+
 struct fin {
 	uint64_t *word;
 	int *got;
@@ -153,6 +155,26 @@ static int left(void)
 	return 0;
 }
 
+static void *wait_in_vain(void *arg)
+{
+	struct fin *a = arg;
+
+	*a->got = gdr_signal_wait_until(a->word, GDR_CMP_EQ, 77);
+	return NULL;
+}
+
+static int waits(struct fin *a)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, wait_in_vain, a));
+	multi_sleep_us(200000);
+	CHECK_EQ(gdr_finalize(), -GDR_EABORTED);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(*a->got, -GDR_EABORTED);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -171,6 +193,8 @@ int main(int argc, char **argv)
 		return refused();
 	if (!strcmp(what, "team"))
 		return team(&a);
+	if (!strcmp(what, "waits"))
+		return waits(&a);
 	if (!strcmp(what, "left"))
 		return left();
 	return expires(&a, what);
