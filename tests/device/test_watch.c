@@ -499,6 +499,25 @@ static void test_launcher_reports(void **state)
 	finish();
 }
 
+/* A collective call waits for its queue to 3, whose threads gave up something else because of 2, which is dead. */
+static void test_notice_and_queue(void **state)
+{
+	struct gdri_waiter w;
+	int ret;
+
+	(void)state;
+	start(1);
+	says(3, 1, GDRI_WAIT_IDLE, -1, 1);
+	f->dev->ctl->notice[3] = 2 + 1;
+	report(2);
+	gdri_wait_begin(&w, GDRI_REDUCE, 3, 0);
+	while (!(ret = gdri_wait_step(f->dev, &w)))
+		;
+	assert_int_equal(ret, -GDR_ETIMEOUT);
+	assert_int_equal(last_wait()->peer, 3);
+	finish();
+}
+
 /* Four PEs that cannot be reached, each of which told of the next: to find that out takes 1 s
  * each. The wait ends at its limit nevertheless (and the 0.5 s for telling the others), and names
  * how far it came. */
@@ -661,7 +680,7 @@ int main(void)
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
-		cmocka_unit_test(test_two_limits),
+		cmocka_unit_test(test_two_limits),   cmocka_unit_test(test_notice_and_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
  *	lost device	kernels: the next quiet, fence, wait and barrier
  *	lost host	host threads: every transfer to it, order, collective calls
  *	lost stream	operations on streams
- *	lost join	a team of the others, who know of each other nothing but an id */
+ *	lost join	a team of the others, who know of each other nothing but an id
+ *	lost team	teams of the others, whose waits for the dead one failed; one comes late to each call */
 #include "tests/by_uid.h"
 #include "tests/multi/multi.h"
 
@@ -15,6 +16,7 @@ struct lost {
 	uint64_t *word, *sig;
 	int dead, live; /* PEs; live: the one behind this PE, or itself */
 	int queues;	/* the dead one is reached by queue */
+	gdr_team_t others;
 	struct multi_report *report;
 };
 
@@ -137,6 +139,41 @@ static void join_form(struct lost *a)
 	(void)a;
 }
 
+/* The last one comes when the others have long been in the call, and know that its wait failed. */
+static void come_late(void)
+{
+	if (multi_pe == multi_n - 2)
+		multi_sleep_us(50000);
+}
+
+static void use_team(struct lost *a, gdr_team_t team)
+{
+	uint64_t *sum = a->word + 32, *mine = a->word + 33;
+
+	for (int i = 0; i < 3; i++) {
+		come_late();
+		CHECK_OK(gdr_team_sync(team));
+		*(uint64_t *)gdr_host_ptr(mine, multi_pe) = (uint64_t)(multi_pe + i);
+		come_late();
+		CHECK_OK(gdr_uint64_sum_reduce(team, sum, mine, 1));
+		CHECK_EQ(multi_u64(sum), (uint64_t)((multi_n - 1) * (multi_n - 2) / 2 + (multi_n - 1) * i));
+	}
+}
+
+/* That everybody's wait failed ends no call of those who live. */
+static void team_form(struct lost *a)
+{
+	gdr_team_t joined;
+	int ret = gdr_signal_wait_until_from(a->sig, GDR_CMP_EQ, 77, a->dead);
+
+	if (!a->queues || ret != -GDR_ERETRY)
+		CHECK_EQ(ret, -GDR_EPEERLOST);
+	use_team(a, a->others);
+	come_late();
+	CHECK_OK(gdr_team_join(4713, multi_n - 1, multi_pe, NULL, 0, &joined));
+	use_team(a, joined);
+}
+
 /* A record names it, for programs; what the launcher said is the first thing that is known. */
 static void check_record(const struct lost *a)
 {
@@ -183,6 +220,8 @@ int main(int argc, char **argv)
 	a.dead = multi_n - 1;
 	a.live = (multi_pe + 1) % (multi_n - 1);
 	a.queues = !gdr_host_ptr(a.word, a.dead);
+	if (!strcmp(what, "team"))
+		CHECK_OK(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_n - 1, NULL, 0, &a.others));
 	CHECK_OK(gdr_barrier_all());
 	wait_for_death(&a);
 	if (!strcmp(what, "device"))
@@ -191,6 +230,8 @@ int main(int argc, char **argv)
 		host_form(&a);
 	else if (!strcmp(what, "join"))
 		join_form(&a);
+	else if (!strcmp(what, "team"))
+		team_form(&a);
 	else
 		stream_form(&a);
 	ret = gdr_finalize();

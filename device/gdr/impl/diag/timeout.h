@@ -249,9 +249,10 @@ GDR_DEVICE_COLD int gdri_timeout_lost_of(const struct gdri_dev *dev, int team, i
 	return team < 0 ? first : -1;
 }
 
-/* A PE that the launcher reported dead and that this wait needs: the one waited for, anybody where that is unknown, the
- * one because of which the one waited for gave up what this wait needs of its threads, and all in a collective; -1:
- * none. A wait for a queue needs the other side's NIC alone. */
+/* A PE that the launcher reported dead and that this wait needs: the one waited for, anybody where that is unknown, in
+ * a collective any member, in other waits the one because of which the one waited for gave up what this wait needs of
+ * its threads; -1: none. A wait for a queue needs the other side's NIC alone. Who gives up a collective says so to its
+ * members (broken.h); a notice is of anything else, behind which its PE may come to the collective. */
 GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
 	int first = (int)gdri_ld_relaxed_sys_u32((const uint32_t *)&dev->lost) - 1, notice;
@@ -262,12 +263,12 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 		return first;
 	if (gdri_timeout_is_lost(dev, w->peer))
 		return w->peer;
-	if (!gdri_waits_on_memory(w))
+	if (gdri_waits_together(w))
+		return gdri_timeout_lost_of(dev, w->team, first);
+	if (!gdri_waits_on_memory(w) || w->op >= GDRI_MEET) /* for a queue, also in a collective */
 		return -1;
 	notice = gdri_blame_notice(dev, w->peer);
-	if (gdri_timeout_is_lost(dev, notice))
-		return notice;
-	return gdri_waits_together(w) ? gdri_timeout_lost_of(dev, w->team, first) : -1;
+	return gdri_timeout_is_lost(dev, notice) ? notice : -1;
 }
 
 /* ---- steps ---- */
