@@ -49,6 +49,15 @@ static unsigned missing(unsigned len, uint8_t value)
 
 enum behind { BY_WRITE, BY_STRONG, BY_ADD };
 
+/* Both ends anew; b places in this order. */
+static void begin(enum hca_order order)
+{
+	sim_reset(a);
+	sim_reset(b);
+	sim_pair(a, b);
+	b->qp.order = (uint8_t)order;
+}
+
 static void post_pair(unsigned len, uint8_t value, enum behind behind)
 {
 	uint64_t flag = value;
@@ -71,11 +80,8 @@ static unsigned litmus(enum hca_order order, unsigned len, enum behind behind, u
 	struct sim_cqe c;
 	uint64_t flag;
 
-	sim_reset(a);
-	sim_reset(b);
+	begin(order);
 	memset(mem_b, 0, BUF);
-	sim_pair(a, b);
-	b->qp.order = (uint8_t)order;
 	for (unsigned i = 1; i <= ROUNDS; i++) {
 		uint64_t end = dp_clock() + LIMIT_NS;
 		bool seen = false, part = false;
@@ -136,10 +142,7 @@ static void test_receives(void **state)
 	struct sim_cqe c;
 
 	(void)state;
-	sim_reset(a);
-	sim_reset(b);
-	sim_pair(a, b);
-	b->qp.order = HCA_ORDER_OOO_RW;
+	begin(HCA_ORDER_OOO_RW);
 	for (unsigned i = 1; i <= ROUNDS; i++) {
 		uint64_t end = dp_clock() + LIMIT_NS;
 
@@ -172,10 +175,7 @@ static void test_region_ends(void **state)
 	struct sim_cqe c;
 
 	(void)state;
-	sim_reset(a);
-	sim_reset(b);
-	sim_pair(a, b);
-	b->qp.order = HCA_ORDER_OOO_RW;
+	begin(HCA_ORDER_OOO_RW);
 	for (unsigned i = 1; i <= ROUNDS; i++) {
 		uint8_t value = (uint8_t)i;
 
