@@ -80,8 +80,8 @@ GDR_API int gdri_users(int add);
  * quiet, wait, barrier, collective call), whatever has succeeded since; or -GDR_EPEERFAILED for one of another PE, or
  * why a peer was not met, here or in an earlier collective call. No failures are: tests, waits that end at a limit of
  * their own (..._for), what was refused on account of its arguments or for want of memory, and gdr_team_join.
- * No other thread may be in a call of the library. One of the host that is still in a wait is told to end it with
- * -GDR_EABORTED: then that is the status, if nothing failed before, and the PE's heap and queues stay until the
+ * No other thread may be in a call of the library. One of the host that has been in a wait for 1 ms is told to end it
+ * with -GDR_EABORTED: then that is the status, if nothing failed before, and the PE's heap and queues stay until the
  * process ends. Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 

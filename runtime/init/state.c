@@ -392,9 +392,9 @@ static const struct gdri_wait *wait_left(const struct gdri_state *st)
 	return NULL;
 }
 
-/* Whether a host thread is still in a wait, against the contract: it ends now. Nobody begins one any more; one that
- * began before is published by the time of the look. Where the thread is behind its wait is not known: what it may look
- * at stays. */
+/* Whether a host thread is still in a wait, against the contract: it ends now. Nobody begins one any more. A wait is
+ * published by its thread once that has run for GDRI_LIMIT_FIRST_NS in it; an earlier one is not seen. Where the thread
+ * is behind its wait is not known: what it may look at stays. */
 static bool state_end_waits(struct gdri_state *st)
 {
 	uint64_t deadline = gdri_deadline_ns(WAITS_END_MS);
