@@ -11,7 +11,9 @@
  *	BF		own register, write-combining; two share a page
  * So: dedicated; else the NC page while four are enough; else BF; else the NC
  * page with registers shared, which is correct (the store is one 8-byte MMIO
- * write) but not quick. */
+ * write) but not quick. libmlx5 keeps the pages of BF until the context is
+ * closed: the NC page, which it keeps as well, is taken before them, so that
+ * where BF ends too early there is one to share. */
 
 #include <errno.h>
 
@@ -72,12 +74,16 @@ int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n)
 		{UAR_NC, INT32_MAX,
 		 "of the context's uncached page, shared by several queue pairs"},
 	};
+	struct mlx5dv_devx_uar *last_resort;
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (n > ways[i].most)
 			continue;
+		last_resort = ways[i].type == UAR_BF ? mlx5dv_devx_alloc_uar(nic->ctx, UAR_NC) : NULL;
 		err = alloc_all(nic, qps, n, ways[i].type);
+		if (last_resort)
+			mlx5dv_devx_free_uar(last_resort); /* the context's still */
 		if (!err) {
 			gdri_debug("%s: %d doorbell registers, %s", nic->name, n, ways[i].text);
 			return 0;

@@ -145,6 +145,7 @@ struct hca_ctx {
 	bool adopted; /* poll_adopt() has seen it */
 	struct ctl_obj **handles;
 	uint32_t n_handles;
+	uint32_t uars; /* pages of doorbell registers */
 	struct hca_comp_channel *channels; /* completion channels */
 	struct hca_comp_channel *async;
 };

@@ -14,6 +14,7 @@
 
 #include "softhca/driver/control.h"
 #include "softhca/tools/log.h"
+#include "softhca/tools/options.h"
 #include "softhca/driver/shim.h"
 
 static struct hca_ctx *contexts;
@@ -21,6 +22,7 @@ static uint8_t *uar_base;
 static bool uar_taken[HCA_UAR_PAGES];
 static uint32_t uar_used; /* 1 + highest page handed out so far */
 static uint32_t uar_next = 1;
+static uint32_t records_missing; /* queue pairs without one */
 
 /* ---- contexts ---- */
 
@@ -162,7 +164,7 @@ int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
 	uint32_t page;
 	off_t at;
 
-	if (uar_reserve())
+	if (uar_reserve() || ctx->uars >= hca_options()->device.uar_limit)
 		return ENOMEM;
 	page = uar_pick();
 	if (!page)
@@ -181,6 +183,7 @@ int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
 	}
 	uar->page = page;
 	uar_taken[page] = true;
+	ctx->uars++;
 	if (page >= uar_used)
 		uar_used = page + 1;
 	*out = uar;
@@ -195,6 +198,7 @@ int uar_destroy(struct ctl_uar *uar)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
 		hca_debug(1, "UAR page %u stays mapped", uar->page);
 	uar_taken[uar->page] = false;
+	uar->obj.ctx->uars--;
 	return 0;
 }
 
@@ -205,6 +209,8 @@ bool uar_is_taken(uint32_t page)
 
 bool uar_admits(const struct ctl_uar *uar, bool dbr_less)
 {
+	if (dbr_less && records_missing >= hca_options()->device.norecord_limit)
+		return false;
 	return !uar->dbr_less && !(dbr_less && uar->qps);
 }
 
@@ -212,6 +218,7 @@ void uar_qp_added(struct ctl_uar *uar, bool dbr_less)
 {
 	uar->qps++;
 	uar->dbr_less = dbr_less;
+	records_missing += dbr_less;
 	if (dbr_less)
 		uar_clear(uar);
 }
@@ -219,6 +226,7 @@ void uar_qp_added(struct ctl_uar *uar, bool dbr_less)
 void uar_qp_removed(struct ctl_uar *uar)
 {
 	uar->qps--;
+	records_missing -= uar->dbr_less;
 	uar->dbr_less = false;
 }
 

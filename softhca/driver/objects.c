@@ -7,6 +7,7 @@
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"
 #include "softhca/strict/strict.h"
+#include "softhca/tools/options.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -198,6 +199,8 @@ int qp_number(struct ctl_qp *qp)
 	struct hca_qp **grown;
 	int rc;
 
+	if (n_live >= hca_options()->device.qp_limit)
+		return ENOMEM;
 	if (n_live == live_size) {
 		grown = realloc(live, (live_size + 64) * sizeof(*live));
 		if (!grown)

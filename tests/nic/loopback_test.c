@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,9 @@ static void check_wrap(const struct link *l)
 	}
 }
 
+/* The device has fewer pages of doorbell registers than queue pairs want (SOFTHCA_DEVICE=uar-limit). */
+static bool few_registers;
+
 static void check_description(struct pair *p)
 {
 	int n = PAIR_PES * (int)p->opt.qps_per_pe, pe, i, j;
@@ -249,7 +253,8 @@ static void check_description(struct pair *p)
 			assert_int_equal((uintptr_t)q[i].sq % 4096, 0);
 			assert_int_equal((uintptr_t)q[i].db % 8, 0);
 			for (j = 0; j < i; j++) {
-				assert_ptr_not_equal(q[i].db, q[j].db);
+				if (!few_registers)
+					assert_ptr_not_equal(q[i].db, q[j].db);
 				assert_ptr_not_equal(q[i].dbrec, q[j].dbrec);
 				assert_int_not_equal(q[i].qpn, q[j].qpn);
 			}
@@ -530,6 +535,7 @@ int main(void)
 #endif
 	};
 
+	few_registers = strstr(getenv("SOFTHCA_DEVICE") ? getenv("SOFTHCA_DEVICE") : "", "uar-limit") != NULL;
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_DEBUG : GDRI_LOG_WARN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ static struct {
 	int knows_dedicated;	     /* rdma-core 45 and later */
 	int left_dedicated, left_bf; /* registers until the device has no more */
 	int no_nc;
+	int nc_seen, needs_nc_first; /* what BF took is not given back before the context ends */
 } model;
 static uint8_t pages[MANY][PAGE], nc_page[PAGE];
 static struct mlx5dv_devx_uar nc_uar;
@@ -41,7 +42,10 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ctx, uint32_t 
 		errno = EOPNOTSUPP;
 		nc_uar.base_addr = nc_page;
 		nc_uar.reg_addr = nc_page + 0x800;
-		return model.no_nc ? NULL : &nc_uar;
+		if (model.no_nc || (model.needs_nc_first && !model.nc_seen && n_handed))
+			return NULL;
+		model.nc_seen = 1;
+		return &nc_uar;
 	}
 	if (flags == DEDICATED && !model.knows_dedicated) {
 		errno = EOPNOTSUPP;
@@ -82,6 +86,7 @@ static int create(int knows, int dedicated, int bf, int no_nc, int n)
 	model.left_dedicated = dedicated;
 	model.left_bf = bf;
 	model.no_nc = no_nc;
+	model.nc_seen = 0;
 	n_handed = 0;
 	return gdri_nic_uar_create(&nic, qps, n);
 }
@@ -154,6 +159,11 @@ static void test_used_up(void **state)
 	assert_int_equal(n_distinct(20), 4);
 	assert_int_equal(n_live, 0);
 	done(20);
+	model.needs_nc_first = 1;
+	assert_int_equal(create(0, 0, 9, 0, 20), 0);
+	assert_int_equal(n_distinct(20), 4);
+	done(20);
+	model.needs_nc_first = 0;
 	assert_int_equal(create(1, 7, 9, 1, 20), -GDR_ENOTSUP);
 	assert_int_equal(n_live, 0);
 	done(20);

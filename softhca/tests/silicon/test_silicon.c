@@ -77,6 +77,57 @@ static void test_loopback(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+static void limit_records(struct ibv_context *ctx, struct dq q[2], uint32_t pdn, uint32_t page)
+{
+	uint8_t in[MBOX], out[16] = {0};
+
+	q[1].uar->page_id = page; /* of its own, as queue pairs without a record want */
+	for (int i = 0; i < 2; i++) {
+		memset(out, 0, sizeof(out));
+		dq_qp_mailbox(&q[i], in, pdn);
+		put_bits(in, QPC + 0x400, 2, 1); /* send_dbr_mode: no record */
+		put_bits(in, QPC + 0x683, 1, 0);
+		put_bits(in, QPC + 0x720, 32, 0);
+		q[i].qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+		assert_int_equal(!q[i].qp, i); /* the second is one too many, */
+		assert_int_equal(out[0], i ? 0xf : 0);
+	}
+	dq_qp_mailbox(&q[1], in, pdn); /* with a record there is room */
+	q[1].qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(q[1].qp);
+}
+
+/* Of each two are to be had (qp-limit=2,uar-limit=2,norecord-limit=1: one without a record), and again when one goes.
+ * A page has two registers of libmlx5's. */
+static void test_limits(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[MBOX], out[16] = {0};
+	struct mlx5dv_devx_uar *second;
+	uint32_t page;
+	struct dq q[2];
+
+	for (int i = 0; i < 2; i++)
+		dq_create(&q[i], ctx, pd_number(pd), 4, false);
+	page = q[1].uar->page_id;
+	assert_int_equal(page, q[0].uar->page_id);
+	second = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	assert_non_null(second);
+	assert_null(mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF));
+	dq_qp_mailbox(&q[0], in, pd_number(pd));
+	assert_null(mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out)));
+	assert_int_equal(out[0], 0xf); /* no resources */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(mlx5dv_devx_obj_destroy(q[i].qp), 0);
+	limit_records(ctx, q, pd_number(pd), second->page_id);
+	q[1].uar->page_id = page;
+	for (int i = 0; i < 2; i++)
+		dq_destroy(&q[i]);
+	mlx5dv_devx_free_uar(second);
+	ibv_dealloc_pd(pd);
+}
+
 static int group_setup(void **state)
 {
 	*state = open_device();
@@ -97,6 +148,7 @@ int main(int argc, char **argv)
 		{"relaxed-only", cmocka_unit_test(test_relaxed_only)},
 		{"lag", cmocka_unit_test(test_lag)},
 		{"fl", cmocka_unit_test(test_loopback)},
+		{"qp-limit", cmocka_unit_test(test_limits)},
 	};
 	int bad = -1;
 
