@@ -14,7 +14,8 @@
 #include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
-#define PIECE ((uint64_t)1 << 30) /* a length has 32 bits, and 0 has a meaning of its own */
+#define PIECE	  ((uint64_t)1 << 31) /* the most that one entry holds: DPDK, MLX5_MAX_KLM_BYTE_COUNT */
+#define ATTRIBUTE 65535u /* bytes of a command that the kernel's interface carries */
 
 enum { STRICT, RELAXED };
 
@@ -101,6 +102,20 @@ static int nic_make_hole(struct gdri_nic *nic)
 	return ret;
 }
 
+static int nic_check_entries(const struct gdri_nic *nic, uint32_t n, uint64_t len)
+{
+	uint32_t most = (ATTRIBUTE - PRM_CREATE_MKEY_IN_BYTES) / PRM_KLM_BYTES & ~3u;
+
+	if (nic->caps.log_max_klms < 16 && most > 1u << nic->caps.log_max_klms)
+		most = 1u << nic->caps.log_max_klms;
+	if (n <= most)
+		return 0;
+	return gdri_fail(-GDR_ENOTSUP,
+			 "%s: a heap of %llu bytes has %u pieces, and a memory key takes %u "
+			 "(log_max_klm_list_size %u): lower GDR_HEAP_SIZE and GDR_HEAP_MAX",
+			 nic->name, (unsigned long long)len, n, most, nic->caps.log_max_klms);
+}
+
 static int nic_check_joint(const struct gdri_nic *nic)
 {
 	if (!nic->caps.no_indirect_atomic)
@@ -117,8 +132,10 @@ static int create_key(struct gdri_nic *nic, int which, struct mlx5dv_devx_obj **
 	uint8_t out[PRM_CREATE_MKEY_OUT_BYTES], *in;
 	uint64_t len;
 	uint32_t n = (put_all(nic, which, NULL, &len) + 3) & ~3u; /* those without length fill the last 64 bytes */
-	int ret;
+	int ret = nic_check_entries(nic, n, len);
 
+	if (ret)
+		return ret;
 	in = calloc(1, PRM_CREATE_MKEY_IN_BYTES + (size_t)n * PRM_KLM_BYTES);
 	if (!in)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");

@@ -149,7 +149,6 @@ enum prm_opcode {
 #define MKC_RR			0x00, 12, 1
 #define MKC_LW			0x00, 11, 1
 #define CREATE_MKEY_ACTUAL	0x60, 0, 32 /* octowords behind the mailbox: a piece each */
-#define MKC_MAX_OCTOWORDS	1024u
 
 /* CREATE_CQ: the CQ context at 0x10, 64 bytes long. */
 #define CREATE_CQ_CQC		0x10u

@@ -25,7 +25,6 @@ static const struct cap general[] = {
 	{0x18, 16, 8, HCA_LOG_MAX_CQ}, /* log_max_cq_sz */
 	{0x18, 0, 5, 24},   /* log_max_cq */
 	{0x20, 23, 1, 1},   /* fixed_buffer_size */
-	{0x20, 0, 6, 16},   /* log_max_klm_list_size */
 	{0x1c, 23, 1, 1},   /* relaxed_ordering_write */
 	{0x1c, 16, 6, 24},  /* log_max_mkey */
 	{0x24, 16, 6, 4},   /* log_max_ra_req_dc */
@@ -100,6 +99,7 @@ static void fill_said(struct prm_cmd *cmd)
 	const struct hca_device *d = &hca_options()->device;
 	const struct cap said[] = {
 		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
+		{0x20, 0, 6, d->klm_list},	/* log_max_klm_list_size */
 		{0x40, 23, 1, !d->indirect_atomic}, /* umr_modify_atomic_disabled */
 		{0x4c, 7, 1, d->lag > 1},	/* lag_tx_port_affinity */
 		{0x4c, 0, 4, d->lag},		/* num_lag_ports */

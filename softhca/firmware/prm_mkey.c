@@ -85,7 +85,7 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 	if (prm_get(mkc, MKC_ACCESS_MODE) != MODE_KLMS || prm_get(mkc, MKC_ACCESS_MODE_HI) ||
 	    prm_get(mkc, MKC_BSF_EN) || (later ? !prm_get(mkc, MKC_UMR_EN) : !n))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_MODE);
-	if (!prm_get(mkc, MKC_OCTOWORDS) || prm_get(mkc, MKC_OCTOWORDS) > MKC_MAX_OCTOWORDS ||
+	if (!prm_get(mkc, MKC_OCTOWORDS) || prm_get(mkc, MKC_OCTOWORDS) > 1u << hca_options()->device.klm_list ||
 	    (!later && n > prm_get(mkc, MKC_OCTOWORDS)))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOG_SIZE);
 	if (!later && cmd->in_len < CREATE_MKEY_IN_LEN + 16 * (size_t)n)

@@ -215,7 +215,7 @@ static void touch_object(const struct ctl_obj *o)
 		/* Found by its key and by nothing else; empty; of a size that was asked for. */
 		RULE(hca_find_mr(m->key) == m && hca_find_mr_by_index(m->key ^ 1) == m);
 		RULE(!hca_find_mr(m->key ^ 1) && !m->bound && !m->layout && !m->len);
-		RULE(m->max_pieces && m->max_pieces <= MKC_MAX_OCTOWORDS && m->pdn == pd->pd.pdn);
+		RULE(m->max_pieces && m->max_pieces <= 1u << 16 && m->pdn == pd->pd.pdn);
 	}
 }
 
