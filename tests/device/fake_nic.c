@@ -416,8 +416,10 @@ static void *run(void *arg)
 		if (!__atomic_load_n(&f->hold, __ATOMIC_ACQUIRE))
 			for (i = 0; i < n; i++)
 				busy |= serve(f, &f->qps[i], (int)(i / f->opt.n_slots));
-		if (!busy)
-			sched_yield();
+		if (busy)
+			continue;
+		__atomic_fetch_add(&f->n_idle, 1, __ATOMIC_RELEASE); /* pairs with fake_settle */
+		sched_yield();
 	}
 	return NULL;
 }
@@ -512,6 +514,16 @@ struct fake *fake_start(const struct fake_options *opt)
 void fake_hold(struct fake *f, int hold)
 {
 	__atomic_store_n(&f->hold, hold, __ATOMIC_RELEASE);
+}
+
+/* The round of now may have passed the queue that was rung; the next one has not. */
+void fake_settle(struct fake *f)
+{
+	uint64_t n = __atomic_load_n(&f->n_idle, __ATOMIC_ACQUIRE);
+
+	/* pairs with the release in run() */
+	while (__atomic_load_n(&f->n_idle, __ATOMIC_ACQUIRE) < n + 2 && !__atomic_load_n(&f->hold, __ATOMIC_RELAXED))
+		sched_yield();
 }
 
 void fake_stop(struct fake *f)

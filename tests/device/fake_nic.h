@@ -50,6 +50,7 @@ struct fake {
 	pthread_t thread;
 	int stop;
 	int hold;	 /* 1: executes nothing */
+	uint64_t n_idle; /* rounds that found nothing to do */
 	uint64_t n_wqe;	 /* executed, without error */
 	uint64_t n_bad;	 /* blocks fetched before they were written, records behind doorbells */
 	uint64_t n_rings; /* doorbells seen that moved a queue */
@@ -60,6 +61,8 @@ struct fake {
 struct fake *fake_start(const struct fake_options *opt);
 void fake_stop(struct fake *f);
 void fake_hold(struct fake *f, int hold);
+/* Returns when a NIC that is not held has carried out what was rung. */
+void fake_settle(struct fake *f);
 
 static inline struct fake_qp *fake_qp_to(struct fake *f, int pe)
 {
@@ -70,6 +73,9 @@ static inline struct fake_qp *fake_qp_to(struct fake *f, int pe)
  * the clock; NULL: nothing is. */
 extern void (*fake_on_pause)(unsigned round);
 extern void (*fake_on_clock)(void);
+/* The clock goes on by at least and at most so many ns from one look at it to the next, of whatever threads: how long
+ * they have no core ends nothing. Most 0: it is the machine's. */
+extern uint64_t fake_clock_least, fake_clock_most;
 
 /* Symmetric address in PE 0's heap, and the same object of another PE. */
 static inline void *fake_sym(struct fake *f, uint64_t off)

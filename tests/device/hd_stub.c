@@ -11,6 +11,7 @@
 struct gdri_dev *gdri_dev_state;
 void (*fake_on_pause)(unsigned round);
 void (*fake_on_clock)(void);
+uint64_t fake_clock_least, fake_clock_most;
 static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
 __thread const struct gdri_hd_thread *gdri_hd_self
 	__attribute__((tls_model("initial-exec"))) = &outside;
@@ -19,18 +20,39 @@ void gdri_hd_pause(unsigned round)
 {
 	if (fake_on_pause)
 		fake_on_pause(round);
-	if (round & 1)
+	else if (round & 1)
 		sched_yield();
+}
+
+static uint64_t real_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t bounded_clock(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t last, ns = 1;
+	uint64_t now, step, ret;
+
+	pthread_mutex_lock(&lock);
+	now = real_clock();
+	step = now - last < fake_clock_most ? now - last : fake_clock_most;
+	ns += step > fake_clock_least ? step : fake_clock_least;
+	last = now;
+	ret = ns;
+	pthread_mutex_unlock(&lock);
+	return ret;
 }
 
 uint64_t gdri_hd_clock_ns(void)
 {
-	struct timespec ts;
-
 	if (fake_on_clock)
 		fake_on_clock();
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	return fake_clock_most ? bounded_clock() : real_clock();
 }
 
 void gdri_hd_say_errors(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waits that expire: who is named at the end of the chain, over mapped heaps and
- * by queue. The other PEs' records are written by the test; those of PEs that
- * live have a thread that moves their heartbeat. */
+ * by queue. The other PEs' records are written by the test. What the other PEs do meanwhile is done in the pauses of
+ * who waits, whose clock counts its looks: no scheduler decides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,24 +13,29 @@
 
 #define N_PES 5
 
-static struct fake *f;
-static pthread_t beats;
-static int stop;
-static int alive[N_PES];
+#define MS 1000000ull
+#define CLOCK_STEP (4 * MS)
 
-static void *heartbeat(void *arg)
+static struct fake *f;
+static int alive[N_PES];
+static void (*meanwhile)(void); /* what else happens in a pause of a wait */
+
+/* The others' heartbeats move in each pause, and the NIC has done what it was told when the pause is over. */
+static void pause_of_wait(unsigned round)
 {
 	int pe;
 
-	(void)arg;
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		for (pe = 1; pe < N_PES; pe++)
-			if (__atomic_load_n(&alive[pe], __ATOMIC_RELAXED))
-				__atomic_fetch_add(&((struct gdri_ctl *)f->heap[pe])->waits[1].heartbeat,
-						   1, __ATOMIC_RELAXED);
-		usleep(500);
-	}
-	return NULL;
+	(void)round;
+	for (pe = 1; pe < N_PES; pe++)
+		if (__atomic_load_n(&alive[pe], __ATOMIC_RELAXED))
+			__atomic_fetch_add(&((struct gdri_ctl *)f->heap[pe])->waits[1].heartbeat, 1, __ATOMIC_RELAXED);
+	if (meanwhile)
+		meanwhile();
+	for (pe = 0; pe < N_PES; pe++)
+		if (f->dev->qps[pe].rsvd != f->dev->qps[pe].done) {
+			fake_settle(f);
+			break;
+		}
 }
 
 static void start(int mapped)
@@ -40,16 +45,25 @@ static void start(int mapped)
 
 	opt.mapped = mapped;
 	f = fake_start(&opt);
-	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	for (pe = 0; pe < N_PES; pe++)
 		__atomic_store_n(&alive[pe], 0, __ATOMIC_RELAXED);
-	assert_int_equal(pthread_create(&beats, NULL, heartbeat, NULL), 0);
+	fake_clock_least = fake_clock_most = CLOCK_STEP;
+	fake_on_pause = pause_of_wait;
+}
+
+/* What ends the wait is another thread, which needs a core. */
+static void start_beside_thread(void)
+{
+	start(1);
+	fake_clock_least = 0;
+	f->dev->timeout_ns = 20000000000ull;
 }
 
 static void finish(void)
 {
-	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	pthread_join(beats, NULL);
+	fake_on_pause = NULL;
+	meanwhile = NULL;
+	fake_clock_least = fake_clock_most = 0;
 	fake_stop(f);
 }
 
@@ -229,28 +243,69 @@ static void test_flushed_queue(void **state)
 	flushed_queue(1);
 }
 
-/* Many machines have fewer cores than PEs: the first look at another PE may take long. It is
- * no proof that the PE stands still. */
-static void *hold_a_while(void *arg)
+/* Since the first READ of the search was posted: 0, it was not. By the wait's own thread. */
+static uint64_t searched_for(void)
 {
-	(void)arg;
-	usleep(700000);
-	fake_hold(f, 0);
-	return NULL;
+	static uint64_t since;
+	uint64_t now = gdr_clock_ns();
+
+	if (f->dev->qps[1].rsvd == f->opt.start) {
+		since = 0;
+		return 0;
+	}
+	since = since ? since : now;
+	return now - since;
 }
 
+static void release_after_700_ms(void)
+{
+	if (searched_for() > 700 * MS)
+		fake_hold(f, 0);
+}
+
+/* Many machines have fewer cores than PEs: the first look at another PE may take long. It is
+ * no proof that the PE stands still. */
 static void test_slow_read(void **state)
 {
-	pthread_t t;
-
 	(void)state;
 	start(0);
 	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
 	fake_hold(f, 1);
-	assert_int_equal(pthread_create(&t, NULL, hold_a_while, NULL), 0);
+	meanwhile = release_after_700_ms;
 	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
-	pthread_join(t, NULL);
 	finish();
+}
+
+/* Where the limit leaves time for it, a PE that has no core gets longer: its NIC, */
+static void release_after_1700_ms(void)
+{
+	if (searched_for() > 1700 * MS)
+		fake_hold(f, 0);
+}
+
+/* and its threads. */
+static void beat_after_1500_ms(void)
+{
+	if (searched_for() > 1500 * MS)
+		alive[1] = 1;
+}
+
+static void test_crowded(void **state)
+{
+	static void (*const late[])(void) = {release_after_1700_ms, beat_after_1500_ms};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		start(0);
+		f->dev->timeout_ns = 6000 * MS;
+		says(1, 1, GDRI_WAIT_WAITING, 4, i == 0);
+		fake_hold(f, i == 0);
+		meanwhile = late[i];
+		expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
+		assert_in_range(last_wait()->waited_ns, 6000 * MS, 7000 * MS);
+		finish();
+	}
 }
 
 /* A read that was given up keeps its place until it can no longer arrive. The PE whose NIC was silent so long is named,
@@ -284,36 +339,25 @@ static void test_late_read(void **state)
 
 /* A PE that follows the chain lives: its own heartbeat goes on, or those that wait for it
  * would name it. */
-static void *watch_beat(void *arg)
+static void watch_beat(void)
 {
-	struct gdri_wait *w = &f->dev->ctl->waits[1];
-	uint32_t last = 0, now;
-	int rest = 0, *longest = arg;
+	static uint32_t last;
+	const struct gdri_wait *w = &f->dev->ctl->waits[1];
+	uint32_t now = w->heartbeat;
 
-	while (__atomic_load_n(&f->dev->ctl->waits[0].state, __ATOMIC_ACQUIRE) !=
-	       GDRI_WAIT_FAILED) {
-		usleep(1000);
-		now = __atomic_load_n(&w->heartbeat, __ATOMIC_RELAXED);
-		rest = now == last ? rest + 1 : 0;
-		last = now;
-		if (rest > *longest)
-			*longest = rest;
-	}
-	return NULL;
+	if (!searched_for())
+		last = now - 1;
+	assert_true(now != last);
+	last = now;
 }
 
 static void test_beat_while_following(void **state)
 {
-	int longest = 0;
-	pthread_t t;
-
 	(void)state;
 	start(0);
 	fake_hold(f, 1); /* as if PE 1 were stopped */
-	assert_int_equal(pthread_create(&t, NULL, watch_beat, &longest), 0);
+	meanwhile = watch_beat;
 	expect(wait_from(1), -GDR_ETIMEOUT, 1, 1);
-	pthread_join(t, NULL);
-	assert_in_range(longest, 0, 150);
 	fake_hold(f, 0);
 	finish();
 }
@@ -332,6 +376,7 @@ static void test_two_expire(void **state)
 
 	(void)state;
 	start(1);
+	fake_clock_least = 0;
 	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
 	assert_int_equal(pthread_create(&t, NULL, wait_too, &ret), 0);
 	assert_int_equal(wait_from(1), -GDR_ETIMEOUT);
@@ -410,8 +455,7 @@ static void test_records(void **state)
 	int seen = 0;
 
 	(void)state;
-	start(1);
-	f->dev->timeout_ns = 20000000000ull;
+	start_beside_thread();
 	assert_int_equal(pthread_create(&t, NULL, answer, &seen), 0);
 	assert_int_equal(wait_from(3), 0);
 	pthread_join(t, NULL);
@@ -434,8 +478,7 @@ static void test_abort(void **state)
 	pthread_t t;
 
 	(void)state;
-	start(1);
-	f->dev->timeout_ns = 20000000000ull;
+	start_beside_thread();
 	assert_int_equal(pthread_create(&t, NULL, abort_later, NULL), 0);
 	assert_int_equal(wait_from(3), -GDR_EABORTED);
 	pthread_join(t, NULL);
@@ -542,31 +585,31 @@ static void test_limit_holds(void **state)
 	finish();
 }
 
+static int others; /* errors meanwhile */
+
 /* The condition holds after the search, before the limit: no error, and no record. */
-static void *write_late(void *arg)
+static void write_late(void)
 {
-	while (!__atomic_load_n(&f->dev->n_errors, __ATOMIC_RELAXED))
-		usleep(100);
-	if (*(int *)arg) /* another error meanwhile */
+	if (!f->dev->n_errors)
+		return;
+	for (; others; others--)
 		gdri_error_arg(f->dev, GDRI_PUT, 1, NULL, 0, GDRI_ARG_OTHER);
-	usleep(20000);
-	__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
-	return NULL;
+	if (f->dev->blame_time)
+		__atomic_store_n((uint64_t *)fake_sym(f, 0), 1, __ATOMIC_RELEASE);
 }
 
 static void test_in_time_after_all(void **state)
 {
 	int other;
-	pthread_t t;
 
 	(void)state;
 	for (other = 0; other < 2; other++) {
 		start(1);
 		f->dev->timeout_ns = 2000000000ull; /* the search begins after a third */
 		says(1, 1, GDRI_WAIT_WAITING, 4, 1);
-		assert_int_equal(pthread_create(&t, NULL, write_late, &other), 0);
+		others = other;
+		meanwhile = write_late;
 		assert_int_equal(wait_from(1), 0);
-		pthread_join(t, NULL);
 		assert_int_equal(f->dev->failed, 0);
 		assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_IDLE);
 		assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
@@ -676,7 +719,7 @@ int main(void)
 		cmocka_unit_test(test_abort),	     cmocka_unit_test(test_launcher_reports),
 		cmocka_unit_test(test_slow_read),    cmocka_unit_test(test_late_read),
 		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
-		cmocka_unit_test(test_beat_while_following),
+		cmocka_unit_test(test_beat_while_following), cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),

@@ -8,10 +8,11 @@
 #include <gdr/impl/queue/publish.h>
 #include <gdr/impl/wait/record.h>
 
-/* These do not shrink with GDR_TIMEOUT: on a crowded machine a PE that lives may not run for a
- * while. */
+/* These do not shrink with GDR_TIMEOUT: on a crowded machine a PE that lives may not run for a while. Where there is
+ * time it gets more: all but the last GDRI_BLAME_LEAST_NS before the deadline (gdri_blame_until). */
 #define GDRI_BLAME_STILL_NS 500000000ull /* a heartbeat that rests for so long stands still */
 #define GDRI_BLAME_HOP_NS 1000000000ull /* to read another PE's records */
+#define GDRI_BLAME_LEAST_NS 2000000000ull /* a search has at least this long */
 
 /* A search goes by steps, which share struct gdri_search and nothing else: none stands on another one's frame. */
 enum gdri_blame_step {
@@ -41,6 +42,16 @@ GDR_DEVICE_COLD int gdri_blame_pause(struct gdri_dev *dev, int32_t rec, uint32_t
 	gdri_wait_heartbeat(dev, rec);
 	gdr_pause(round);
 	return 1;
+}
+
+/* The end of a step of the search that takes `least`, or longer while nobody needs the time. */
+GDR_DEVICE uint64_t gdri_blame_until(const struct gdri_search *s, uint64_t least)
+{
+	uint64_t until = gdr_clock_ns() + least;
+
+	if (until + GDRI_BLAME_LEAST_NS < s->deadline)
+		return s->deadline - GDRI_BLAME_LEAST_NS;
+	return gdri_min_u64(until, s->deadline);
 }
 
 /* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. The
@@ -99,7 +110,7 @@ GDR_DEVICE_COLD int gdri_blame_hop(struct gdri_dev *dev)
 	uint64_t done = gdri_ld_relaxed_gpu_u64(&gdri_blame_qp(dev)->done); /* says that it moves, no more */
 
 	if (!s->round || done != s->done)
-		s->limit = gdri_min_u64(s->deadline, gdr_clock_ns() + GDRI_BLAME_HOP_NS);
+		s->limit = gdri_blame_until(s, GDRI_BLAME_HOP_NS);
 	s->done = done;
 	return gdri_blame_pause(dev, s->rec, s->round++, s->limit);
 }
@@ -244,7 +255,7 @@ GDR_DEVICE_COLD int gdri_blame_look(struct gdri_dev *dev)
 	s = &dev->search;
 	gdri_blame_read(gdri_blame_records(dev), s);
 	if (!s->looks++) {
-		s->until = gdri_min_u64(gdr_clock_ns() + GDRI_BLAME_STILL_NS, s->deadline);
+		s->until = gdri_blame_until(s, GDRI_BLAME_STILL_NS);
 		s->first = s->sum;
 	}
 	if (s->waiting && s->sum == s->first) {

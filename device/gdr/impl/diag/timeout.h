@@ -8,10 +8,10 @@
 #include <gdr/impl/diag/broken.h>
 
 /* The search for the culprit begins so long before the limit, or two thirds of the limit if that
- * is less, ... */
+ * is less. */
 #define GDRI_BLAME_ALL_NS 4000000000ull
-#define GDRI_BLAME_LEAST_NS 2000000000ull /* ... and has at least this long */
 #define GDRI_TELL_NS 500000000ull /* for all notices to arrive */
+#define GDRI_TELL_ROUND 128u /* a pause in which it gives the core to whoever carries them */
 
 /* ---- notices ---- */
 
@@ -373,7 +373,7 @@ GDR_DEVICE_COLD int gdri_wait_await(struct gdri_dev *dev, struct gdri_waiter *w)
 		return GDRI_STEP_RECORD;
 	if ((int)w->round == gdri_k(dev, pe) || (int)w->round == w->culprit || gdri_tell_arrived(dev, (int)w->round))
 		w->round++;
-	else if (!gdri_blame_pause(dev, w->rec, 1, w->limit.next_ns))
+	else if (!gdri_blame_pause(dev, w->rec, GDRI_TELL_ROUND, w->limit.next_ns))
 		return GDRI_STEP_RECORD;
 	return GDRI_STEP_AWAIT;
 }
