@@ -254,6 +254,7 @@ static void check_gpu_memory(struct checks *c)
 		return;
 	}
 	p = (uint8_t *)(((uintptr_t)whole + 0xffff) & ~(uintptr_t)0xffff);
+	data |= one_way(c, "data direct, data", GDRI_NIC_DATA_DIRECT, p, 0);
 	data |= one_way(c, "dma-buf, data", GDRI_NIC_DMA_BUF, p, 0);
 	control |= one_way(c, "dma-buf, queues", GDRI_NIC_DMA_BUF, p, 1);
 	data |= one_way(c, "peermem, data", GDRI_NIC_PEERMEM, p, 0);

@@ -33,6 +33,9 @@ static int cuda_load(struct gdri_cuda *c)
 	}
 	GDRI_CUDA_FUNCTIONS(GDRI_CUDA_LOAD)
 #undef GDRI_CUDA_LOAD
+#define GDRI_CUDA_LOAD_LATE(name, symbol, args) *(void **)&c->api.name = dlsym(lib, symbol);
+	GDRI_CUDA_FUNCTIONS_OF_LATE(GDRI_CUDA_LOAD_LATE)
+#undef GDRI_CUDA_LOAD_LATE
 	return 0;
 }
 

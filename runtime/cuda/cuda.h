@@ -34,6 +34,11 @@ int gdri_cuda_heap_create(struct gdri_cuda *c, uint8_t *at, uint64_t size, int *
 int gdri_cuda_heap_import(struct gdri_cuda *c, int fd, uint8_t *at, uint64_t size, char *why, size_t room);
 void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size);
 
+/* Zeroed memory of the GPU that a NIC may reach on every machine (gpuDirectRDMACapable, which cuMemAlloc's is not on
+ * all); *size is rounded up. NULL, not logged: the driver has none. */
+void *gdri_cuda_alloc_rdma(struct gdri_cuda *c, size_t *size);
+void gdri_cuda_free_rdma(struct gdri_cuda *c, void *p, size_t size);
+
 /* Zeroed memory of the GPU, and of the host at an address that is valid on both. _bare: not zeroed. */
 void *gdri_cuda_alloc(struct gdri_cuda *c, size_t size);
 void *gdri_cuda_alloc_bare(struct gdri_cuda *c, size_t size);

@@ -62,9 +62,9 @@ static int cuda_map_attribute(const struct gdri_cuda *c, int what)
 	return c->api.device_attribute(&value, what, c->device) ? 0 : value;
 }
 
-int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_t room)
+int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, bool pcie, char *why, size_t room)
 {
-	gdri_cu_result r;
+	gdri_cu_result r = GDRI_CU_INVALID;
 	int fd = -1;
 
 	if (!cuda_map_attribute(c, GDRI_CU_ATTR_DMA_BUF)) {
@@ -73,7 +73,10 @@ int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_
 		return -1;
 	}
 	gdri_cuda_enter(c);
-	r = c->api.range_handle(&fd, (uintptr_t)p, len, GDRI_CU_RANGE_DMA_BUF, 0);
+	if (pcie)
+		r = c->api.range_handle(&fd, (uintptr_t)p, len, GDRI_CU_RANGE_DMA_BUF, GDRI_CU_RANGE_PCIE);
+	if (r) /* drivers before 12.8 know no other way, nor do GPUs that have one */
+		r = c->api.range_handle(&fd, (uintptr_t)p, len, GDRI_CU_RANGE_DMA_BUF, 0);
 	gdri_cuda_leave(c);
 	if (!r && fd >= 0)
 		return fd;
@@ -116,6 +119,27 @@ int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t 
 {
 	return cuda_map_is_known(c, from) ? gdri_cuda_copy(c, gpu, from, len, timeout_ms)
 				 : gdri_cuda_poke(c, gpu, from, len, timeout_ms);
+}
+
+void gdri_cuda_sync_copies(struct gdri_cuda *c)
+{
+	unsigned int flags = 0;
+	gdri_cu_result r = GDRI_CU_INVALID;
+
+	gdri_cuda_enter(c);
+	if (c->api.ctx_flags && c->api.ctx_set_flags)
+		r = c->api.ctx_flags(&flags);
+	if (!r && !(flags & GDRI_CU_CTX_SYNC_MEMOPS))
+		r = c->api.ctx_set_flags(flags | GDRI_CU_CTX_SYNC_MEMOPS);
+	gdri_cuda_leave(c);
+	if (r)
+		gdri_info("%s: the driver does not take SYNC_MEMOPS (CUDA 12.1 does): a blocking cudaMemcpy may return "
+			  "before its data is there for a NIC", c->text);
+}
+
+bool gdri_cuda_has_bridge(const struct gdri_cuda *c)
+{
+	return cuda_map_attribute(c, GDRI_CU_ATTR_HOST_TABLES);
 }
 
 bool gdri_cuda_late_writes(const struct gdri_cuda *c)

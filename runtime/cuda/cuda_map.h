@@ -21,8 +21,15 @@ int gdri_cuda_map(struct gdri_cuda *c, void *p, size_t len, enum gdri_cuda_map k
 		  size_t room);
 void gdri_cuda_unmap(struct gdri_cuda *c, void *p);
 
-/* A descriptor for whole pages of the GPU's memory, which a NIC registers; the caller closes it. -1: `why`. */
-int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, char *why, size_t room);
+/* A descriptor for whole pages of the GPU's memory, which a NIC registers; the caller closes it. -1: `why`. It holds
+ * one way to the memory: pcie is the one for a NIC that reaches the GPU by PCIe alone, where the GPU has two
+ * (NVLink-C2C to the CPU, too), and any other NIC wants the other. The wrong one can be registered, and fails when it
+ * is used. */
+int gdri_cuda_dma_buf(struct gdri_cuda *c, void *p, size_t len, bool pcie, char *why, size_t room);
+
+/* Has a blocking copy of the program's return when its data is there, also beside what a NIC writes (the context's flag
+ * SYNC_MEMOPS). At init: later it could wait for a kernel. */
+void gdri_cuda_sync_copies(struct gdri_cuda *c);
 
 /* Is it memory of a GPU? */
 bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p);
@@ -35,6 +42,8 @@ int gdri_cuda_copy_out(struct gdri_cuda *c, void *gpu, const void *from, size_t 
 
 /* Whether what a NIC wrote to the GPU's memory may be seen later than what it wrote behind that. */
 bool gdri_cuda_late_writes(const struct gdri_cuda *c);
+/* Whether the CPU has a way to the GPU's memory beside PCIe (NVLink-C2C). */
+bool gdri_cuda_has_bridge(const struct gdri_cuda *c);
 
 /* Where the GPU is in sysfs, for struct gdri_net_how. */
 const char *gdri_cuda_sysfs(const struct gdri_cuda *c, char *buf, size_t room);

@@ -125,6 +125,47 @@ void gdri_cuda_heap_unmap(struct gdri_cuda *c, uint8_t *at, uint64_t size)
 	gdri_cuda_leave(c);
 }
 
+void *gdri_cuda_alloc_rdma(struct gdri_cuda *c, size_t *size)
+{
+	struct gdri_cu_prop prop = memory_property(c);
+	gdri_cu_ptr at = 0;
+	gdri_cu_mem mem = 0;
+	gdri_cu_result r;
+	size_t grain = 0;
+
+	if (!prop.flags.rdma)
+		return NULL;
+	gdri_cuda_enter(c);
+	r = c->api.granularity(&grain, &prop, GDRI_CU_GRANULARITY_BEST);
+	if (!r) {
+		*size = cuda_whole_grains(*size, grain);
+		r = c->api.reserve(&at, *size, 0, 0, 0);
+	}
+	if (!r)
+		r = c->api.mem_create(&mem, *size, &prop, 0);
+	if (!r) {
+		r = cuda_map_memory(c, mem, (uint8_t *)(uintptr_t)at, *size);
+		c->api.mem_release(mem); /* the mapping keeps it */
+	}
+	if (r && at)
+		c->api.unreserve(at, *size);
+	gdri_cuda_leave(c);
+	if (r || !gdri_cuda_zero(c, (void *)(uintptr_t)at, *size, 10000))
+		return r ? NULL : (void *)(uintptr_t)at;
+	gdri_cuda_free_rdma(c, (void *)(uintptr_t)at, *size);
+	return NULL;
+}
+
+void gdri_cuda_free_rdma(struct gdri_cuda *c, void *p, size_t size)
+{
+	if (!p)
+		return;
+	gdri_cuda_enter(c);
+	c->api.unmap((uintptr_t)p, size);
+	c->api.unreserve((uintptr_t)p, size);
+	gdri_cuda_leave(c);
+}
+
 /* ---- other memory ---- */
 
 void *gdri_cuda_alloc_bare(struct gdri_cuda *c, size_t size)

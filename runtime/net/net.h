@@ -39,6 +39,9 @@ struct gdri_net {
 	 * how the device knows it. From create_queues on: where the queues lie, who rings their doorbells. */
 	const char *heap_text, *queue_text, *bell_text;
 	bool relaxed_only; /* the keys called strict are not: writes to the heap may overtake each other on PCIe */
+	/* From register_heap on: what the NIC wrote may be seen later than what it wrote behind that, although the GPU
+	 * says that it keeps the order. */
+	bool late_writes;
 	const char *order_text; /* from connect on: in what order writes of a queue are placed; NULL: in theirs */
 	/* From create_queues on. */
 	size_t address_bytes; /* equal on all PEs */

@@ -238,6 +238,7 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 	nic->lid = f->attr.lid;
 	nic->link_layer =
 		f->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? GDRI_LINK_ETHERNET : GDRI_LINK_IB;
+	nic->beside = f->distance <= GDRI_TOPO_PXB;
 	nic->grh_required = f->attr.flags & IBV_QPF_GRH_REQUIRED;
 	memcpy(nic->name, f->name, sizeof(nic->name));
 	ret = check_service_level(nic);

@@ -77,11 +77,13 @@ struct gdri_nic {
 	void *hole_page;     /* and its memory */
 
 	/* nic/gpu.c */
+	bool beside; /* the GPU: it reaches it by PCIe switches alone */
 	const char *data_way, *control_way; /* how the device knows memory of the GPU */
 
 	/* nic/ring.c */
 	uint8_t *ring;	    /* memory of the host; or NULL, and */
 	void *ring_gpu;	    /* of the GPU */
+	size_t ring_rdma;   /* its size, where it is gdri_cuda_alloc_rdma()'s; else 0 */
 	uint8_t *ring_seen; /* where device code finds it */
 	bool ring_mapped;   /* ring, for the GPU */
 	struct mlx5dv_devx_umem *umem;
@@ -130,7 +132,7 @@ int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_
 void gdri_nic_look(struct gdri_net *net);
 
 /* nic/gpu.c: one way or the other; NULL: `why` */
-enum gdri_nic_way { GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM };
+enum gdri_nic_way { GDRI_NIC_DATA_DIRECT, GDRI_NIC_DMA_BUF, GDRI_NIC_PEERMEM, GDRI_NIC_WAYS };
 struct ibv_mr *gdri_nic_mr_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr, size_t len,
 			      uint64_t iova, unsigned access, char *why, size_t room);
 struct mlx5dv_devx_umem *gdri_nic_umem_by(struct gdri_nic *nic, enum gdri_nic_way way, void *addr,
@@ -140,6 +142,8 @@ struct ibv_mr *gdri_nic_gpu_mr(struct gdri_nic *nic, const char *what, void *add
 			       uint64_t iova, unsigned access, int *ret);
 struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, size_t len, char *why,
 					   size_t room);
+/* Whether data that was written to the GPU may be seen later than what was written behind it: see net.late_writes. */
+bool gdri_nic_gpu_is_late(const struct gdri_nic *nic);
 
 /* nic/ring.c */
 uint64_t gdri_nic_umem_pages(const struct gdri_nic *nic);

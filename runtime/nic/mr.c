@@ -101,6 +101,9 @@ static int register_two(struct gdri_nic *nic, void *sync, size_t sync_len, void 
 		nic->heap_sync = NULL;
 		return ret;
 	}
+	nic->net.late_writes = nic->data_way && gdri_nic_gpu_is_late(nic);
+	if (nic->data_way && nic->opt.sync_copies)
+		gdri_cuda_sync_copies(nic->cuda);
 	if (nic->data_way)
 		snprintf(nic->heap_text, sizeof(nic->heap_text), "GPU memory (%s)", nic->data_way);
 	else

@@ -93,12 +93,34 @@ static int fill_cqs(struct gdri_nic *nic)
 	return ret;
 }
 
+/* The whole pages that hold the queues, and room to begin at one. */
+static void ring_alloc_gpu(struct gdri_nic *nic)
+{
+	size_t len = (nic->layout.total + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE + GPU_PAGE;
+
+	nic->ring_rdma = len;
+	nic->ring_gpu = gdri_cuda_alloc_rdma(nic->poster, &nic->ring_rdma);
+	if (nic->ring_gpu)
+		return;
+	nic->ring_rdma = 0;
+	nic->ring_gpu = gdri_cuda_alloc(nic->poster, len);
+}
+
+static void ring_free_gpu(struct gdri_nic *nic)
+{
+	if (nic->ring_gpu && nic->ring_rdma)
+		gdri_cuda_free_rdma(nic->poster, nic->ring_gpu, nic->ring_rdma);
+	else if (nic->ring_gpu)
+		gdri_cuda_free(nic->poster, nic->ring_gpu);
+	nic->ring_gpu = NULL;
+}
+
 static int create_in_gpu(struct gdri_nic *nic, char *why, size_t room)
 {
 	size_t len = nic->layout.total;
 	int ret;
 
-	nic->ring_gpu = gdri_cuda_alloc(nic->poster, len + GPU_PAGE);
+	ring_alloc_gpu(nic);
 	if (!nic->ring_gpu) {
 		snprintf(why, room, "out of memory of the GPU");
 		return -GDR_ENOMEM;
@@ -111,8 +133,7 @@ static int create_in_gpu(struct gdri_nic *nic, char *why, size_t room)
 		snprintf(why, room, "%s", gdr_strerror(ret));
 	if (nic->umem)
 		return 0;
-	gdri_cuda_free(nic->poster, nic->ring_gpu);
-	nic->ring_gpu = NULL;
+	ring_free_gpu(nic);
 	return -GDR_ENOTSUP;
 }
 
@@ -151,8 +172,6 @@ void gdri_nic_ring_destroy(struct gdri_nic *nic)
 	if (nic->ring)
 		munmap(nic->ring, nic->layout.total);
 	nic->ring = NULL;
-	if (nic->ring_gpu)
-		gdri_cuda_free(nic->poster, nic->ring_gpu);
-	nic->ring_gpu = NULL;
+	ring_free_gpu(nic);
 	nic->ring_seen = NULL;
 }

@@ -71,6 +71,14 @@ static void devstate_unshare(struct gdri_state *st, void *p)
 		free(p);
 }
 
+/* What the NIC wrote is seen when something was read behind it. */
+static bool is_late(const struct gdri_state *st)
+{
+	if (st->opt.flush != GDRI_FLUSH_AUTO)
+		return st->opt.flush == GDRI_FLUSH_ON;
+	return st->heap->cuda && (st->net->late_writes || gdri_cuda_late_writes(st->heap->cuda));
+}
+
 static uint32_t flags_of(const struct gdri_state *st)
 {
 	uint32_t flags = 0;
@@ -91,7 +99,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 		flags |= GDRI_DEV_RELAXED;
 	if (st->net->host_rings)
 		flags |= GDRI_DEV_HOST_RINGS;
-	if (st->heap->cuda && gdri_cuda_late_writes(st->heap->cuda))
+	if (is_late(st))
 		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;
 }

@@ -46,6 +46,7 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The declarations that -Wmissing-prototypes wants, from the library's own table. */
 #define DECLARE(name, symbol, args) FAKE fake_##name args __asm__(symbol);
 GDRI_CUDA_FUNCTIONS(DECLARE)
+GDRI_CUDA_FUNCTIONS_OF_LATE(DECLARE)
 
 gdri_cu_result fake_error_string(gdri_cu_result r, const char **text)
 {
@@ -137,6 +138,18 @@ gdri_cu_result fake_ctx_pop(gdri_cu_ctx *ctx)
 		return NO_CONTEXT;
 	*ctx = stack[--depth];
 	return 0;
+}
+
+gdri_cu_result fake_ctx_flags(unsigned int *flags)
+{
+	*flags = fake_cuda.flags;
+	return depth ? 0 : NO_CONTEXT;
+}
+
+gdri_cu_result fake_ctx_set_flags(unsigned int flags)
+{
+	fake_cuda.flags = flags;
+	return depth ? 0 : NO_CONTEXT;
 }
 
 gdri_cu_result fake_ctx_device(gdri_cu_device *d)
@@ -280,6 +293,7 @@ gdri_cu_result fake_mem_create(gdri_cu_mem *mem, size_t size, const struct gdri_
 	    ftruncate(fd, (off_t)size))
 		return INVALID;
 	*mem = (gdri_cu_mem)fd;
+	ADD(rdma_memory, prop->flags.rdma);
 	return 0;
 }
 

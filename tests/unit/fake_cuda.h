@@ -32,6 +32,8 @@ struct fake_cuda {
 	int letters; /* handles of the fabric that were given out */
 	int elsewhere; /* memory made, kernels waited for by a thread that is not the first, */
 	int disturbed; /* and that takes the program's signals */
+	unsigned int flags; /* of the context */
+	int rdma_memory; /* memory made that a NIC may reach on every machine */
 	int pageable; /* copies between the GPU and memory that the driver did not give or register: may wait for it */
 };
 extern struct fake_cuda fake_cuda;

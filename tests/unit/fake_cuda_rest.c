@@ -11,3 +11,4 @@
 		return NOT_SUPPORTED;                                                              \
 	}
 GDRI_CUDA_FUNCTIONS(STUB)
+GDRI_CUDA_FUNCTIONS_OF_LATE(STUB)

@@ -14,6 +14,7 @@
 #include <gdr.h>
 #include <gdr/impl/arch/unit.h>
 
+#include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_buffer.h"
 #include "tests/unit/fake_cuda.h"
 
@@ -75,10 +76,16 @@ static void use(const char *heap, const char *queues, const char *bell)
 	uint64_t *p, v = 7, w = 0;
 	char *bytes;
 
+	fake_cuda.rdma_memory = 0;
+	fake_cuda.flags = strncmp(heap, "GPU", 3) ? 0 : 8; /* one of the program's */
 	assert_int_equal(gdr_init(), 0);
 	assert_non_null(device);
 	assert_int_equal(gdr_query(&info), 0);
 	assert_int_equal(info.n_nic, 1);
+	/* the heap, and the queues where they are the GPU's: cuMemAlloc's memory no NIC may reach on a GB200 */
+	assert_int_equal(fake_cuda.rdma_memory,
+			 !strncmp(heap, "GPU", 3) + !strncmp(queues, "GPU", 3));
+	assert_int_equal(fake_cuda.flags, strncmp(heap, "GPU", 3) ? 0 : 8 | GDRI_CU_CTX_SYNC_MEMOPS);
 	says(info.heap_memory, heap);
 	says(info.queue_memory, queues);
 	says(info.doorbell, bell);
