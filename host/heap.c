@@ -121,7 +121,7 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 	struct request mine = {call, size, alignment, gdri_suballoc_history(st->alloc)};
 	int ret;
 
-	gdri_break(st, gdri_broken(gdri_host_dev(st), -1, GDRI_MEET));
+	gdri_break(st, gdri_broken(gdri_host_dev(st), -1, GDRI_HOST_CALL));
 	if (st->broken) {
 		gdri_error("%s: an earlier collective call failed: %s; finalize and start anew", what_of(call),
 			   gdr_strerror(st->broken));

@@ -44,7 +44,7 @@ class _Coll(ctypes.Structure):
     _fields_ = [("team", ctypes.c_int32), ("root", ctypes.c_int32), ("code", ctypes.c_uint32), ("keep", ctypes.c_uint32),
                 ("dst_step", ctypes.c_int64), ("src_step", ctypes.c_int64), ("members", ctypes.c_int32),
                 ("member", ctypes.c_int32), ("start", ctypes.c_int32), ("stride", ctypes.c_int32),
-                ("words", ctypes.c_void_p), ("push_size", ctypes.c_uint32)]
+                ("words", ctypes.c_void_p), ("ctas_size", ctypes.c_uint32)]
 
 
 class _OfKind(ctypes.Union):

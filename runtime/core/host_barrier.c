@@ -42,7 +42,7 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, -1)); /* behind the acquire of `left` */
 	int culprit = gdri_blame_notice(dev, pe);
-	int ret = gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_MEET);
+	int ret = gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
 	if (ret) {
 		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
@@ -62,7 +62,7 @@ static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe
 	struct gdri_waiter w;
 	int ret, left;
 
-	gdri_wait_begin(&w, GDRI_MEET, pe, gdri_heap_offset(dev, word));
+	gdri_wait_begin(&w, GDRI_HOST_CALL, pe, gdri_heap_offset(dev, word));
 	w.limit.start_ns = w.limit.still_ns = start; /* the limit is one for all rounds */
 	for (;;) {
 		left = host_barrier_left(st);
@@ -88,11 +88,11 @@ int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	struct gdri_dev *dev = gdri_host_dev(st);
-	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, -1, GDRI_MEET);
+	int n = st->n_pes, me = st->pe, step, ret = gdri_broken(dev, -1, GDRI_HOST_CALL);
 
 	if (ret)
 		return ret;
-	words = dev->ctl->meet[++st->host_barriers & 1];
+	words = dev->ctl->host_barrier[++st->host_barriers & 1];
 	/* As in gdri_agree: what comes before on any PE is behind this for ThreadSanitizer. */
 	gdri_hd_release(dev->heap);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
@@ -101,7 +101,7 @@ int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word)
 		if (!ret)
 			ret = host_barrier_hear(st, words, (me - step + n) % n, start, what, &heard);
 		if (ret)
-			return gdri_broken_set(dev, -1, GDRI_MEET, ret, -1);
+			return gdri_broken_set(dev, -1, GDRI_HOST_CALL, ret, -1);
 		if ((heard & DIFFER) != mine)
 			mine = DIFFER;
 	}

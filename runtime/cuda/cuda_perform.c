@@ -210,7 +210,7 @@ static gdri_cu_ptr perform_mapped(const struct gdri_state *st, const void *ptr, 
 static const struct kernels *kernels_for(const struct gdri_state *st, const struct gdri_request *q)
 {
 	bool signals = q->what == GDRI_RQ_SIGNAL || q->what == GDRI_RQ_PUT_SIGNAL;
-	bool any = q->what != GDRI_RQ_WAIT && q->by != GDRI_BY_PUSH &&
+	bool any = q->what != GDRI_RQ_WAIT && q->by != GDRI_BY_CTAS &&
 		   (gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
 		    (signals && gdri_window_is_outside(st, q->signal.word)));
 
@@ -286,10 +286,10 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 {
 	const struct kernels *k = kernels_for(st, q);
 
-	if (!st->constants || !st->constants->direct || (q->by != GDRI_BY_PUSH && q->by != GDRI_BY_GRID) ||
+	if (!st->constants || !st->constants->direct || (q->by != GDRI_BY_CTAS && q->by != GDRI_BY_GRID) ||
 	    !q->coll.stride)
 		return k->all;
-	return q->by == GDRI_BY_PUSH ? st->performer->ctas : k->grid;
+	return q->by == GDRI_BY_CTAS ? st->performer->ctas : k->grid;
 }
 
 /* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */

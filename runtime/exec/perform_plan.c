@@ -47,7 +47,7 @@ static bool by_ctas(const struct gdri_request *q, const struct gdri_team *t, int
 {
 	bool fits = q->size <= 8 || (plan_kind_of(q) != GDRI_K_REDUCE && plan_kind_of(q) != GDRI_K_SCAN);
 
-	if (!t->push_size || !fits || q->what == GDRI_RQ_ALLTOALLS)
+	if (!t->ctas_size || !fits || q->what == GDRI_RQ_ALLTOALLS)
 		return false;
 	return algo == GDRI_A_LL_CTAS || algo == GDRI_A_LL;
 }
@@ -62,11 +62,11 @@ static void plan_ll_ctas(const struct gdri_state *st, const struct gdri_team *t,
 {
 	uint64_t elements = ctas_elements(q, t);
 
-	q->by = GDRI_BY_PUSH;
-	q->coll.words = t->push;
+	q->by = GDRI_BY_CTAS;
+	q->coll.words = t->ctas;
 	if (st->cuda)
 		p->block = plan_bounded((elements + 31) / 32, CTA_THREADS / 32) * 32;
-	p->grid = plan_bounded((elements + CTA_THREADS - 1) / CTA_THREADS, t->push_blocks);
+	p->grid = plan_bounded((elements + CTA_THREADS - 1) / CTA_THREADS, t->ctas_blocks);
 }
 
 /* By many blocks, where the table says so. */
@@ -82,7 +82,7 @@ static void plan_spread(const struct gdri_state *st, struct gdri_request *q, str
 	q->coll.member = t->me;
 	q->coll.start = t->start;
 	q->coll.stride = t->stride;
-	q->coll.push_size = t->push_size;
+	q->coll.ctas_size = t->ctas_size;
 	q->coll.words = t->grid;
 	bytes = d > s ? d : s;
 	algo = gdri_coll_on_stream(t, kind, bytes, st->coll);

@@ -46,7 +46,7 @@ struct gdri_net {
 	/* From create_queues on. */
 	size_t address_bytes; /* equal on all PEs */
 	bool queues_here;     /* the host reads and writes the memory of the queues */
-	bool queues_near;     /* all of a queue is the GPU's: its memory, and its threads ring */
+	bool queues_on_gpu;   /* all of a queue is the GPU's: its memory, and its threads ring */
 	/* Doorbells are words of memory, which a thread polls, and not registers: those of a transport in software, or
 	 * of a GPU that cannot map the device's. Device code then orders its stores to them: GDRI_DEV_HOST_RINGS. */
 	bool host_rings;

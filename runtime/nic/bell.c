@@ -198,7 +198,7 @@ int gdri_nic_bell_create(struct gdri_nic *nic)
 	nic->bell = b;
 	ret = bell_choose(nic, b);
 	nic->net.host_rings = b->words;
-	nic->net.queues_near = nic->ring_gpu && b->n_pages;
+	nic->net.queues_on_gpu = nic->ring_gpu && b->n_pages;
 	if (!ret)
 		gdri_info("%s: doorbells: %s", nic->name, nic->bell_text);
 	return ret;

@@ -86,7 +86,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 
 	if (!st->any_net)
 		return st->nvshmem ? GDRI_DEV_LOCAL_SYNC : 0;
-	alone = st->heap->cuda && st->net->queues_near;
+	alone = st->heap->cuda && st->net->queues_on_gpu;
 	flags |= GDRI_DEV_NIC_ATOMICS;
 	for (int i = 0; i < st->n_pes; i++) {
 		if (st->peers[i].base)
@@ -94,7 +94,7 @@ static uint32_t flags_of(const struct gdri_state *st)
 		alone = alone && (!st->peers[i].base || i == st->pe);
 	}
 	if (alone)
-		flags |= GDRI_DEV_NEAR;
+		flags |= GDRI_DEV_ON_GPU;
 	if (st->net->relaxed)
 		flags |= GDRI_DEV_RELAXED;
 	if (st->net->host_rings)

@@ -274,7 +274,7 @@ static bool on_path(const struct gdri_coll_rule *r, const struct gdri_team *t)
 	if (r->path == NODES || r->algo == GDRI_A_SINGLE_LEADER || r->algo == GDRI_A_MULTI_RAIL)
 		return t->nodes != 0 && (r->path == NODES || r->path == ANY);
 	if (((r->algo == GDRI_A_GRID || r->algo == GDRI_A_COPIES) && !t->grid_blocks) ||
-	    (r->algo == GDRI_A_LL && !t->word_size) || (r->algo == GDRI_A_LL_CTAS && !t->push_size))
+	    (r->algo == GDRI_A_LL && !t->ll_size) || (r->algo == GDRI_A_LL_CTAS && !t->ctas_size))
 		return false;
 	return r->path == ANY || (r->path == MAPPED) == (t->mapped != 0);
 }
@@ -322,7 +322,7 @@ void gdri_coll_choose(struct gdri_team *t, const struct gdri_coll_rules *rules)
 
 		for (size_t i = 0; i < rules->n; i++)
 			coll_add_rule(&f, &rules->rule[i]);
-		t->quick[kind] = ll_step_most(t, kind);
+		t->ll_max[kind] = ll_step_most(t, kind);
 	}
 }
 

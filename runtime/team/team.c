@@ -40,12 +40,12 @@ static uint32_t ll_size(const struct gdri_teams *ts, uint32_t id)
 static uint64_t head_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
 {
 	return chan_bytes(n_pes) + match_bytes(n_pes) + ts->grid_blocks * GDRI_FLAT_MAX * sizeof(uint64_t) +
-	       n_pes * 2 * 2 * ll_size(ts, id) + (ts->ll_size ? (uint64_t)GDRI_CAST_DEPTH * 2 * ts->slot_size : 0);
+	       n_pes * 2 * 2 * ll_size(ts, id) + (ts->ll_size ? (uint64_t)GDRI_BCAST_DEPTH * 2 * ts->slot_size : 0);
 }
 
 static uint64_t ctas_bytes(const struct gdri_teams *ts, uint64_t n_pes) /* of one of the first teams */
 {
-	return ts->ctas_blocks * (GDRI_PUSH_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->ctas_size);
+	return ts->ctas_blocks * (GDRI_CTAS_HEAD * sizeof(uint64_t) + n_pes * 2 * 2 * ts->ctas_size);
 }
 
 static uint64_t team_bytes(const struct gdri_teams *ts, uint64_t n_pes, uint32_t id)
@@ -314,18 +314,18 @@ static void team_enter(struct gdri_state *st, gdr_team_t id, int n, const int *p
 	t->chan = (struct gdri_chan *)team_area(st, id);
 	t->match = (struct gdri_match *)(void *)(team_area(st, id) + chan_bytes((uint64_t)st->n_pes));
 	t->grid = (uint64_t *)(void *)((uint8_t *)t->match + match_bytes((uint64_t)st->n_pes));
-	t->words = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
-	t->casts = t->words + (uint64_t)st->n_pes * 2 * 2 * ll_size(ts, (uint32_t)id) / sizeof(uint64_t);
+	t->ll = t->grid + ts->grid_blocks * GDRI_FLAT_MAX;
+	t->ll_bcast = t->ll + (uint64_t)st->n_pes * 2 * 2 * ll_size(ts, (uint32_t)id) / sizeof(uint64_t);
 	t->slots = team_area(st, id) + head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id);
 	t->slot_size = ts->slot_size;
 	t->queue = st->dev->n_slots ? (uint32_t)id % st->dev->n_slots : 0;
 	t->mapped = mapped;
 	t->grid_blocks = mapped && n <= GDRI_FLAT_MAX ? ts->grid_blocks : 0;
-	t->word_size = mapped && n <= GDRI_FLAT_MAX ? ll_size(ts, (uint32_t)id) : 0;
+	t->ll_size = mapped && n <= GDRI_FLAT_MAX ? ll_size(ts, (uint32_t)id) : 0;
 	if ((uint32_t)id < ts->ctas_teams && mapped && n > 1 && n <= GDRI_FLAT_MAX) {
-		t->push = (uint64_t *)(void *)ctas_area(st, id);
-		t->push_blocks = ts->ctas_blocks;
-		t->push_size = ts->ctas_size;
+		t->ctas = (uint64_t *)(void *)ctas_area(st, id);
+		t->ctas_blocks = ts->ctas_blocks;
+		t->ctas_size = ts->ctas_size;
 	}
 	t->n = n;
 	find_stride(t);
@@ -344,7 +344,7 @@ int gdri_team_install(struct gdri_state *st, gdr_team_t id, int n, const int *pe
 	ret = gdri_heap_zero(st->heap, team_area(st, id), head_bytes(ts, (uint64_t)st->n_pes, (uint32_t)id), limit);
 	if (!ret) /* what an earlier team of this number was told */
 		ret = gdri_heap_zero(st->heap, &st->dev->ctl->team_broken[id], sizeof(uint64_t), limit);
-	if (!ret && ts->list[id].push_size)
+	if (!ret && ts->list[id].ctas_size)
 		ret = gdri_heap_zero(st->heap, ctas_area(st, id), ts->ctas_stride, limit);
 	if (!ret)
 		ret = team_ctas(st, id);

@@ -148,13 +148,13 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		     const uint64_t mine[3], uint64_t (*all)[3])
 {
 	struct gdri_team *t = &st->teams->list[team];
-	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_MEET};
+	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_HOST_CALL};
 	uint64_t seq = ++st->teams->notes[team], v[3];
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	int i, ret = t->err;
 
 	if (!ret && !st->cuda)
-		ret = t->err = gdri_broken(st->dev, team, GDRI_MEET);
+		ret = t->err = gdri_broken(st->dev, team, GDRI_HOST_CALL);
 	if (ret) {
 		gdri_error("%s: an earlier call on the team failed: %s", what, gdr_strerror(ret));
 		return ret;

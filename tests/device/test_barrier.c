@@ -148,7 +148,7 @@ static void test_told(void **state)
 static void test_teller_lives(void **state)
 {
 	const struct fake_options opt = {.n_pes = 3, .n_slots = 1, .depth = 128, .timeout_ms = 10000};
-	struct gdri_fault told_of = {1, 1, -GDR_EPEERLOST, GDRI_MEET, 0, 0};
+	struct gdri_fault told_of = {1, 1, -GDR_EPEERLOST, GDRI_HOST_CALL, 0, 0};
 	struct fake *f = fake_start(&opt);
 
 	(void)state;

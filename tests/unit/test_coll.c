@@ -154,7 +154,7 @@ static void overrides_come_first(void **state)
 static void streams_have_their_own(void **state)
 {
 	struct gdri_coll_rules r;
-	struct gdri_team t = {.n = 4, .mapped = 1, .grid_blocks = 64, .word_size = 8192, .push_size = 4096};
+	struct gdri_team t = {.n = 4, .mapped = 1, .grid_blocks = 64, .ll_size = 8192, .ctas_size = 4096};
 
 	(void)state;
 	assert_int_equal(gdri_coll_load(&r, "reduce:push:64k,reduce:grid", ""), 0);
@@ -164,10 +164,10 @@ static void streams_have_their_own(void **state)
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65536, &r), GDRI_A_LL_CTAS);
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 65537, &r), GDRI_A_GRID);
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_COLLECT, 64, &r), GDRI_A_LL);
-	t.push_size = 0;
+	t.ctas_size = 0;
 	assert_int_equal(gdri_coll_on_stream(&t, GDRI_K_REDUCE, 64, &r), GDRI_A_GRID);
 	gdri_coll_unload(&r);
-	t.push_size = 4096;
+	t.ctas_size = 4096;
 	assert_int_equal(gdri_coll_load(&r, "reduce:push:64k,reduce:copies,scan:flat", ""), 0);
 	gdri_coll_choose(&t, &r);
 	assert_int_equal(t.algo[GDRI_K_REDUCE][0], GDRI_A_LL); /* of the table behind them */

@@ -531,7 +531,7 @@ static void test_outside(void **state)
 	static const struct {
 		enum gdri_by by;
 		uintptr_t plain, any;
-	} seen[] = {{GDRI_BY_BLOCK, 1, 11}, {GDRI_BY_GRID, 3, 13}, {GDRI_BY_PUSH, 4, 4}};
+	} seen[] = {{GDRI_BY_BLOCK, 1, 11}, {GDRI_BY_GRID, 3, 13}, {GDRI_BY_CTAS, 4, 4}};
 
 	(void)state;
 	st.constants = &constants;

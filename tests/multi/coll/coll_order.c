@@ -176,20 +176,20 @@ static void set_side(struct side *s, gdr_team_t team, uint64_t seed)
 static void set_words(gdr_team_t team)
 {
 	struct gdri_team *t = &gdri_dev_state->teams[team];
-	uint64_t units = t->word_size / 8, area, k;
+	uint64_t units = t->ll_size / 8, area, k;
 
-	t->word_seq = 0xfffffffe;
+	t->ll_seq = 0xfffffffe;
 	for (area = 0; area < 2; area++)
 		for (k = 0; k < units * (uint64_t)t->n; k++) {
-			uint64_t *unit = t->words + (area * units * (uint64_t)t->n + k) * 2;
+			uint64_t *unit = t->ll + (area * units * (uint64_t)t->n + k) * 2;
 
 			unit[0] = unit[1] = (k % 32 * 2 + (area ? 1 : 2)) << 32 | 0xdead;
 		}
-	t->cast_seq = t->cast_known = 0xfffffffe;
+	t->bcast_seq = t->bcast_known = 0xfffffffe;
 	for (k = 0; k < (uint64_t)t->n; k++)
-		t->chan[k].casts = 0xfffffffe;
-	for (k = 0; k < GDRI_CAST_DEPTH * 2 * t->slot_size / 8; k++)
-		t->casts[k] = (k % 64 + 1) << 32 | 0xdead;
+		t->chan[k].bcast_taken = 0xfffffffe;
+	for (k = 0; k < GDRI_BCAST_DEPTH * 2 * t->slot_size / 8; k++)
+		t->ll_bcast[k] = (k % 64 + 1) << 32 | 0xdead;
 }
 #endif
 

@@ -486,12 +486,12 @@ static void all_types(void)
 static void set_pushes(void)
 {
 	struct gdri_team *t = &gdri_dev_state->teams[team];
-	uint64_t units = (uint64_t)t->n * t->push_size / 4, *count = t->push;
+	uint64_t units = (uint64_t)t->n * t->ctas_size / 4, *count = t->ctas;
 
-	CHECK(t->n == 1 || t->push_size);
-	for (uint32_t b = 0; b < t->push_blocks; b++) {
+	CHECK(t->n == 1 || t->ctas_size);
+	for (uint32_t b = 0; b < t->ctas_blocks; b++) {
 		*count = 0xfffffffe;
-		count += GDRI_PUSH_HEAD;
+		count += GDRI_CTAS_HEAD;
 		for (uint64_t k = 0; k < units; k++, count += 2)
 			count[0] = count[1] = (k % 32 + 1) << 32 | 0xdead;
 	}

@@ -238,8 +238,8 @@ struct gdri_ctl {
 	/* (peer) a PE gave up a collective of all PEs, see broken.h and gdri_fault_word; 0: all are in step */
 	uint64_t broken;
 	uint64_t rsvd1[3];
-	/* (peer) meetings of the host threads: two in turn, one word for each round */
-	uint64_t meet[2][GDRI_BARRIER_ROUNDS];
+	/* (peer) barriers of the host threads: two in turn, one word for each round */
+	uint64_t host_barrier[2][GDRI_BARRIER_ROUNDS];
 	uint64_t rsvd2[12];
 	/* (peer) as broken, of the collectives of each team */
 	uint64_t team_broken[GDRI_MAX_TEAMS];
@@ -273,7 +273,7 @@ struct gdri_chan {
 	uint64_t word; /* (peer) messages it sent here | messages it took from here << 32 */
 	uint64_t sync; /* (peer) the latest sync of the team that it told of */
 	uint64_t note; /* (peer) the latest note, see struct gdri_note */
-	uint64_t casts; /* (peer) epochs of LL broadcasts up to this one that it is done with */
+	uint64_t bcast_taken; /* (peer) epochs of LL broadcasts up to this one that it is done with */
 	/* (dev) of this PE alone */
 	uint32_t sent, got; /* messages to the member, and taken from it */
 	uint32_t told;	    /* got, when the member was last told */
@@ -323,8 +323,8 @@ enum gdri_algo {
 	GDRI_N_ALGOS = 11,
 };
 #define GDRI_CHOICES 4
-#define GDRI_CAST_DEPTH 8u /* epochs of LL broadcasts that the root may be ahead */
-#define GDRI_PUSH_HEAD 16u /* words in front of what a block has of gdri_team.push */
+#define GDRI_BCAST_DEPTH 8u /* epochs of LL broadcasts that the root may be ahead */
+#define GDRI_CTAS_HEAD 16u /* words in front of what a block has of gdri_team.ctas */
 #define GDRI_GRID_MAX 64u /* blocks that work on one collective */
 
 /* One PE's view of a team. (host) but for what is said. */
@@ -332,11 +332,11 @@ struct GDRI_ALIGNED gdri_team {
 	int32_t n;	       /* members; 0: no such team, or not with this PE */
 	int32_t me;	       /* own number in it */
 	int32_t start, stride; /* member i is PE start + i * stride; stride 0: pes[i] */
-	uint32_t word_size;   /* bytes of an LL epoch (coll/ll); 0: as grid_blocks, or the job has more PEs */
+	uint32_t ll_size;   /* bytes of an LL epoch (coll/ll); 0: as grid_blocks, or the job has more PEs */
 	uint32_t slot_size;    /* a power of two */
-	/* (peer) [2][n][word_size / 8][2], in the heap: LL epochs of member i, by parity */
-	uint64_t *words;
-	uint32_t quick[GDRI_N_KINDS]; /* up to so many bytes a call goes by LL */
+	/* (peer) [2][n][ll_size / 8][2], in the heap: LL epochs of member i, by parity */
+	uint64_t *ll;
+	uint32_t ll_max[GDRI_N_KINDS]; /* up to so many bytes a call goes by LL */
 	int16_t *pes;	       /* [n] */
 	struct gdri_chan *chan; /* [n] */
 	uint8_t *slots;	       /* [n][GDRI_CHAN_DEPTH][slot_size]: messages of member i */
@@ -346,12 +346,12 @@ struct GDRI_ALIGNED gdri_team {
 	 * this PE's (dev) */
 	uint64_t *grid;
 	uint32_t grid_blocks; /* 0: the members do not map each other, or are too many */
-	/* (peer) [GDRI_CAST_DEPTH][slot_size / 8][2], in the heap: epochs of LL broadcasts, whoever is the root */
-	uint64_t *casts;
-	/* [push_blocks], in the heap: of each CTA its count of LL epochs (dev), then such words of its own, of
-	 * push_size bytes (ll/ctas.h) */
-	uint64_t *push;
-	uint32_t push_blocks, push_size; /* 0: none */
+	/* (peer) [GDRI_BCAST_DEPTH][slot_size / 8][2], in the heap: epochs of LL broadcasts, whoever is the root */
+	uint64_t *ll_bcast;
+	/* [ctas_blocks], in the heap: of each CTA its count of LL epochs (dev), then such words of its own, of
+	 * ctas_size bytes (ll/ctas.h) */
+	uint64_t *ctas;
+	uint32_t ctas_blocks, ctas_size; /* 0: none */
 	/* Two levels: nodes, whose members map each other. 0: just one, or one member on each. */
 	int32_t nodes;
 	int32_t node, local; /* the own one, and own number in it */
@@ -363,9 +363,9 @@ struct GDRI_ALIGNED gdri_team {
 	uint64_t max[GDRI_N_KINDS][GDRI_CHOICES];
 	uint8_t algo[GDRI_N_KINDS][GDRI_CHOICES];
 	/* (dev) What calls write, apart from what does not change; one caller at a time */
-	uint64_t GDRI_ALIGNED word_seq; /* LL epochs so far */
-	uint64_t cast_seq;   /* epochs of LL broadcasts so far */
-	uint64_t cast_known; /* up to which all others have taken them */
+	uint64_t GDRI_ALIGNED ll_seq; /* LL epochs so far */
+	uint64_t bcast_seq;   /* epochs of LL broadcasts so far */
+	uint64_t bcast_known; /* up to which all others have taken them */
 	uint64_t epoch;	     /* syncs so far */
 	int32_t err;	     /* of a call that failed: the members are out of step */
 	uint32_t broken;     /* 0; or -status with which the calls of the team end, from the first that was given up */
@@ -398,7 +398,7 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_NIC_ATOMICS = 1, /* some PE is reached by NIC: all atomics and ADD signals are */
 	GDRI_DEV_MIXED = 2,	  /* peers that are both mapped and have queues in use */
 	GDRI_DEV_READ_FLUSH = 4,  /* reads need a DUMP before their data is visible */
-	GDRI_DEV_NEAR = 8,	  /* heap and queues lie in the GPU's memory, and no other's is mapped */
+	GDRI_DEV_ON_GPU = 8,	  /* heap and queues lie in the GPU's memory, and no other's is mapped */
 	GDRI_DEV_HOST_RINGS = 16, /* doorbells are words of host memory, which a thread there carries over */
 	GDRI_DEV_LOCAL_SYNC = 32, /* a sync shows the PEs what was stored in the own heap, no puts: as NVSHMEM's */
 	GDRI_DEV_RELAXED = 64,	  /* the network may place two writes of a queue in any order */

@@ -88,12 +88,12 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 #define GDRI_DEV_CONSTANT(dev) ((void)0) /* tests have several */
 #endif
 
-/* GDRI_DEV_NEAR: all that the GPU's threads and the NIC both touch lies in memory of this GPU, whose second-level
+/* GDRI_DEV_ON_GPU: all that the GPU's threads and the NIC both touch lies in memory of this GPU, whose second-level
  * cache also NICs read and write by. */
-GDR_DEVICE int gdri_near(void)
+GDR_DEVICE int gdri_all_on_gpu(void)
 {
 #ifdef __CUDACC__
-	return gdri_likely(gdri_constants_here.flags & GDRI_DEV_NEAR);
+	return gdri_likely(gdri_constants_here.flags & GDRI_DEV_ON_GPU);
 #else
 	return 0;
 #endif
@@ -103,7 +103,7 @@ GDR_DEVICE int gdri_near(void)
  * GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
 GDR_DEVICE void gdri_fence_nic(void)
 {
-	if (gdri_near())
+	if (gdri_all_on_gpu())
 		gdri_fence_gpu();
 	else
 		gdri_fence_sys();
@@ -112,7 +112,7 @@ GDR_DEVICE void gdri_fence_nic(void)
 /* F2 needs no more: what the thread loads next may be in its first-level cache. */
 GDR_DEVICE void gdri_fence_release_nic(void)
 {
-	if (gdri_near())
+	if (gdri_all_on_gpu())
 		gdri_fence_release_gpu();
 	else
 		gdri_fence_release_sys();

@@ -27,7 +27,7 @@
 	X(QUEUE_FULL, 16, "wait for room in a send queue", 0)                                      \
 	X(PUBLISH, 17, "wait for an earlier post", 0) /* of an earlier reserver */                 \
 	X(LOCK, 18, "lock", "gdr_set_lock or gdr_clear_lock")                                      \
-	X(MEET, 19, "collective call", 0) /* of the host */                                        \
+	X(HOST_CALL, 19, "collective call", 0) /* of the host */                                   \
 	/* from here on: collectives of a team */                                                  \
 	X(TEAM_SYNC, 20, "sync of a team", "gdr_team_sync or gdr_barrier")                         \
 	X(BROADCAST, 21, "broadcast", "gdr_TYPE_broadcast")                                        \

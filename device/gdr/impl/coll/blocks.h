@@ -8,7 +8,7 @@
 
 /* Up to so much a block leaves to its first warp: bytes for all other PEs of the job together, elements of a sum. */
 #define GDRI_FEW_MOVED 512u
-#define GDRI_FEW_CAST 1024u
+#define GDRI_FEW_BCAST 1024u
 #define GDRI_FEW_ADDED 64u
 
 /* len bytes for each member, of which there may be `most` for all. */
@@ -23,8 +23,8 @@ GDR_DEVICE int gdri_few_moved(size_t len, size_t most)
  * broadcast by LL meets nobody. */
 #define GDRI_ALONE_MOVED 256u
 #define GDRI_WARP_MOVED 8192u
-#define GDRI_ALONE_CAST 512u
-#define GDRI_WARP_CAST 32768u
+#define GDRI_ALONE_BCAST 512u
+#define GDRI_WARP_BCAST 32768u
 #define GDRI_WARP_ADDED 16384u
 /* One thread that adds up is quicker by slots, rows of 16 bytes at a time, beyond so much; and in pieces where it would
  * send more than this. */
@@ -40,12 +40,12 @@ GDR_DEVICE int gdri_ll_suits(int scope, size_t len)
 
 GDR_DEVICE int gdri_ll_bcast_suits(int scope, size_t len)
 {
-	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_CAST : GDRI_ALONE_CAST);
+	return scope == GDRI_BLOCK || len <= (scope == GDRI_WARP ? GDRI_WARP_BCAST : GDRI_ALONE_BCAST);
 }
 
 GDR_DEVICE int gdri_ll_fits(const struct gdri_coll *c, size_t len)
 {
-	return len <= c->team->word_size || len <= GDRI_LL_STEPS;
+	return len <= c->team->ll_size || len <= GDRI_LL_STEPS;
 }
 
 GDR_DEVICE void gdri_scope_copy(int scope, void *dst, const void *src, size_t len)

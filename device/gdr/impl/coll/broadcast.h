@@ -206,7 +206,7 @@ GDR_DEVICE int gdri_broadcast_as(int scope, gdr_team_t team, void *dst, const vo
 
 GDR_DEVICE int gdri_broadcast(int scope, gdr_team_t team, void *dst, const void *src, size_t len, int root)
 {
-	GDRI_BY_WARP(scope, gdri_few_moved(len, GDRI_FEW_CAST),
+	GDRI_BY_WARP(scope, gdri_few_moved(len, GDRI_FEW_BCAST),
 		     gdri_broadcast_as(GDRI_WARP, team, dst, src, len, root));
 	return gdri_broadcast_as(scope, team, dst, src, len, root);
 }

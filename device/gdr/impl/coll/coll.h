@@ -392,7 +392,7 @@ GDRI_NOINLINE int gdri_collect_lengths(const struct gdri_coll *c, uint64_t len)
 		gdri_st_relaxed_gpu_u64(&c->team->chan[c->me].len, len);
 	gdri_scope_sync(c->scope);
 	/* jobs of many PEs have no LL memory, their small teams none either */
-	if (c->team->word_size && (algo == GDRI_A_LL || algo == GDRI_A_GRID))
+	if (c->team->ll_size && (algo == GDRI_A_LL || algo == GDRI_A_GRID))
 		ret = gdri_collect_lengths_ll(c, all, all + gdri_block_at(c, &db, c->me));
 	else
 		ret = gdri_coll_exchange(c, algo == GDRI_A_MULTI_RAIL ? algo : GDRI_A_ONE_SHOT, all, &db,

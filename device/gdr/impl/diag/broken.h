@@ -13,7 +13,7 @@
 
 GDR_DEVICE int gdri_waits_together(const struct gdri_waiter *w)
 {
-	return w->team >= 0 || w->op == GDRI_BARRIER || w->op == GDRI_SYNC || w->op == GDRI_MEET;
+	return w->team >= 0 || w->op == GDRI_BARRIER || w->op == GDRI_SYNC || w->op == GDRI_HOST_CALL;
 }
 
 GDR_DEVICE_COLD int gdri_broken_concerns(const struct gdri_dev *dev, int team, int pe)

@@ -226,7 +226,7 @@ GDR_DEVICE_COLD int gdri_wait_is_over(const struct gdri_dev *dev, const struct g
 GDR_DEVICE int gdri_waits_on_memory(const struct gdri_waiter *w)
 {
 	return w->op == GDRI_WAIT_UNTIL || w->op == GDRI_SIGNAL_WAIT || w->op == GDRI_BARRIER ||
-	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_MEET;
+	       w->op == GDRI_SYNC || w->op == GDRI_LOCK || w->op >= GDRI_HOST_CALL;
 }
 
 /* Whether the launcher reported pe dead. Alone: pairs with nothing; what is not seen yet the next look sees. */
@@ -265,7 +265,7 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 		return w->peer;
 	if (gdri_waits_together(w))
 		return gdri_timeout_lost_of(dev, w->team, first);
-	if (!gdri_waits_on_memory(w) || w->op >= GDRI_MEET) /* for a queue, also in a collective */
+	if (!gdri_waits_on_memory(w) || w->op >= GDRI_HOST_CALL) /* for a queue, also in a collective */
 		return -1;
 	notice = gdri_blame_notice(dev, w->peer);
 	return gdri_timeout_is_lost(dev, notice) ? notice : -1;

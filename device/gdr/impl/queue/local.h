@@ -26,7 +26,7 @@ GDRI_NOINLINE int gdri_local_buffer(struct gdri_dev *dev, const void *ptr, uint6
 			continue;
 		l->addr = p;
 		l->lkey = b->lkey;
-		gdri_fence_sys(); /* it need not be the GPU's memory: payload before F1, as GDRI_DEV_NEAR says */
+		gdri_fence_sys(); /* it need not be the GPU's memory: payload before F1, as GDRI_DEV_ON_GPU says */
 		return 0;
 	}
 	return gdri_error_arg(dev, op, pe, ptr, len, GDRI_ARG_LOCAL);

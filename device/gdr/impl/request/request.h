@@ -20,7 +20,7 @@ enum gdri_what {
 /* op of a signal: GDR_SIGNAL_SET, for those who know no device.h */
 enum { GDRI_SIGNAL_SETS = 0 };
 
-enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_PUSH = 3 };
+enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_CTAS = 3 };
 
 /* What became of a call that is waited for; its caller's memory, also that of a GPU. */
 struct gdri_answer {
@@ -74,7 +74,7 @@ struct gdri_rq_coll {
 	/* set by the library; GRID, PUSH: as in gdri_team */
 	int32_t members, member, start, stride;
 	uint64_t *words; /* grid, push */
-	uint32_t push_size;
+	uint32_t ctas_size;
 };
 
 struct gdri_request {

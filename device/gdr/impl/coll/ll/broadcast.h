@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broadcast by LL (ll.h) in which the root waits for nobody: an epoch goes into the next one of GDRI_CAST_DEPTH
+/* Broadcast by LL (ll.h) in which the root waits for nobody: an epoch goes into the next one of GDRI_BCAST_DEPTH
  * places of memory of the library at each member, which its own number makes known there. A place is written again
- * when all members have said that they took what was in it (gdri_chan.casts); each says so for every half of the
+ * when all members have said that they took what was in it (gdri_chan.bcast_taken); each says so for every half of the
  * places, and what it said last is looked at only then (docs/memory-model.md, LL protocol).
  *
  * The number of the epoch is in its words, and the place is the number's rest. So calls of whatever root follow each
@@ -25,7 +25,7 @@ GDRI_NOINLINE int gdri_ll_bcast_look(struct gdri_team *t, uint32_t op, uint64_t 
 	for (int i = 0; i < t->n; i++) {
 		if (i == t->me)
 			continue;
-		word = &t->chan[i].casts;
+		word = &t->chan[i].bcast_taken;
 		one = gdri_ld_relaxed_sys_u64(word); /* pairs with the store in gdri_ll_bcast_tell */
 		if (one < least) {
 			ret = gdri_team_hear(&c, i, word, least);
@@ -49,7 +49,7 @@ GDR_DEVICE int gdri_ll_bcast_room(const struct gdri_ll *l, uint64_t least, uint6
 	if (!l->rank)
 		ret = gdri_ll_bcast_look(l->team, l->op, least, &now);
 	if (!ret)
-		ret = (int)(now - least < GDRI_CAST_DEPTH ? now - least : GDRI_CAST_DEPTH); /* no more are under way */
+		ret = (int)gdri_min_u64(now - least, GDRI_BCAST_DEPTH); /* no more are under way */
 	ret = gdri_scope_bcast(l->scope, ret);
 	if (gdri_unlikely(ret < 0))
 		return ret;
@@ -63,7 +63,7 @@ GDR_DEVICE void gdri_ll_bcast_tell(const struct gdri_ll *l, uint64_t seq)
 	GDRI_NOT_UNROLLED
 	for (int i = l->rank; i < l->n; i += l->size)
 		if (i != l->me) /* pairs with the loads in gdri_ll_bcast_look */
-			gdri_st_relaxed_sys_u64(gdri_ll_peer(l, &l->team->chan[l->me].casts, i), seq);
+			gdri_st_relaxed_sys_u64(gdri_ll_peer(l, &l->team->chan[l->me].bcast_taken, i), seq);
 }
 
 /* `at`: the root's elements, at each member. */
@@ -153,12 +153,12 @@ GDR_DEVICE int gdri_ll_bcast_end(const struct gdri_ll *l, uint64_t known, int ro
 	ret = gdri_ll_met(l, ret);
 	if (gdri_unlikely(ret))
 		return ret;
-	if (!(l->seq % (GDRI_CAST_DEPTH / 2)))
+	if (!(l->seq % (GDRI_BCAST_DEPTH / 2)))
 		gdri_ll_bcast_tell(l, l->seq);
 	if (!l->rank) { /* carry no data: pair with nothing */
-		gdri_st_relaxed_gpu_u64(&l->team->cast_seq, l->seq);
+		gdri_st_relaxed_gpu_u64(&l->team->bcast_seq, l->seq);
 		if (l->me == root)
-			gdri_st_relaxed_gpu_u64(&l->team->cast_known, known);
+			gdri_st_relaxed_gpu_u64(&l->team->bcast_known, known);
 	}
 	gdri_scope_sync(l->scope); /* as in gdri_ll_step_end */
 	return 0;
@@ -178,22 +178,22 @@ GDR_DEVICE int gdri_ll_bcast_as(int scope, gdr_team_t team, uint8_t *dst, const 
 	most = l.team->slot_size;
 	gdri_scope_sync(scope); /* what the other threads wrote is there for those of this call */
 	/* pair with nothing, as in gdri_ll_step_begin */
-	l.seq = gdri_ld_relaxed_gpu_u64(&l.team->cast_seq) + 1;
-	known = gdri_ld_relaxed_gpu_u64(&l.team->cast_known);
+	l.seq = gdri_ld_relaxed_gpu_u64(&l.team->bcast_seq) + 1;
+	known = gdri_ld_relaxed_gpu_u64(&l.team->bcast_known);
 	err = gdri_ld_relaxed_gpu_u32((const uint32_t *)&l.team->err);
 	if (l.n < 2 || !len || len > most || root < 0 || root >= l.n ||
-	    (!any && len > l.team->quick[GDRI_K_BROADCAST]))
+	    (!any && len > l.team->ll_max[GDRI_K_BROADCAST]))
 		return 1;
 	if (gdri_unlikely(err)) /* any: behind gdri_coll_begin, which saw none */
 		return any ? (int)err : 1;
 	if (gdri_unlikely(!(uint32_t)l.seq)) {
 		l.seq++;
-		ret = gdri_ll_clean(l.team, scope, GDRI_BROADCAST, l.team->casts,
-				    (size_t)GDRI_CAST_DEPTH * (most / 8), 0);
+		ret = gdri_ll_clean(l.team, scope, GDRI_BROADCAST, l.team->ll_bcast,
+				    (size_t)GDRI_BCAST_DEPTH * (most / 8), 0);
 	}
-	l.area = l.team->casts + (uint32_t)(l.seq % GDRI_CAST_DEPTH) * (size_t)(most / 4);
-	if (gdri_unlikely(l.me == root && known + GDRI_CAST_DEPTH < l.seq) && !ret)
-		ret = gdri_ll_bcast_room(&l, l.seq - GDRI_CAST_DEPTH, &known);
+	l.area = l.team->ll_bcast + (uint32_t)(l.seq % GDRI_BCAST_DEPTH) * (size_t)(most / 4);
+	if (gdri_unlikely(l.me == root && known + GDRI_BCAST_DEPTH < l.seq) && !ret)
+		ret = gdri_ll_bcast_room(&l, l.seq - GDRI_BCAST_DEPTH, &known);
 	if (gdri_likely(!ret))
 		ret = gdri_ll_bcast_step(&l, l.area, dst, src, len, root);
 	return gdri_ll_bcast_end(&l, known, root, ret);

@@ -25,13 +25,13 @@ struct gdri_ll_ctas {
 
 GDR_DEVICE void gdri_ll_ctas_turn(struct gdri_ll_ctas *p)
 {
-	p->l.area = p->count + GDRI_PUSH_HEAD + (size_t)(p->l.seq & 1) * (uint32_t)p->l.n * p->l.pitch;
+	p->l.area = p->count + GDRI_CTAS_HEAD + (size_t)(p->l.seq & 1) * (uint32_t)p->l.n * p->l.pitch;
 }
 
 GDR_DEVICE int gdri_ll_ctas_clean(struct gdri_ll_ctas *p)
 {
 	p->l.seq++;
-	return gdri_ll_clean(p->l.team, p->l.scope, p->l.op, p->count + GDRI_PUSH_HEAD,
+	return gdri_ll_clean(p->l.team, p->l.scope, p->l.op, p->count + GDRI_CTAS_HEAD,
 			     (size_t)(uint32_t)p->l.n * p->l.pitch, p->block);
 }
 
@@ -50,9 +50,9 @@ GDR_DEVICE void gdri_ll_ctas_begin(struct gdri_ll_ctas *p, const struct gdri_req
 	p->blocks = gdr_grid_size();
 	p->l.n = q->coll.members;
 	p->l.me = q->coll.member;
-	p->most = q->coll.push_size;
-	p->l.pitch = q->coll.push_size / 4;
-	p->count = q->coll.words + (GDRI_PUSH_HEAD + 2 * (size_t)(uint32_t)p->l.n * p->l.pitch) * p->block;
+	p->most = q->coll.ctas_size;
+	p->l.pitch = q->coll.ctas_size / 4;
+	p->count = q->coll.words + (GDRI_CTAS_HEAD + 2 * (size_t)(uint32_t)p->l.n * p->l.pitch) * p->block;
 	/* pair with nothing: calls of a team are behind each other; both under way at once */
 	p->l.seq = gdri_ld_relaxed_gpu_u64(p->count) + 1;
 	p->err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);

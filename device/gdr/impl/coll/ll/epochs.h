@@ -22,13 +22,13 @@ GDR_DEVICE int gdri_ll_epoch(struct gdri_ll *l, const struct gdri_coll *c)
 	l->scope = c->scope;
 	l->rank = (int)gdri_scope_rank(c->scope);
 	l->size = (int)gdri_scope_size(c->scope);
-	l->pitch = t->word_size / 4;
-	l->seq = gdri_ld_relaxed_gpu_u64(&t->word_seq) + 1; /* pairs with nothing, as in gdri_ll_step_begin */
+	l->pitch = t->ll_size / 4;
+	l->seq = gdri_ld_relaxed_gpu_u64(&t->ll_seq) + 1; /* pairs with nothing, as in gdri_ll_step_begin */
 	if (gdri_unlikely(!(uint32_t)l->seq)) {
 		l->seq++;
-		ret = gdri_ll_clean(t, c->scope, c->op, t->words, (size_t)(uint32_t)c->n * l->pitch, 0);
+		ret = gdri_ll_clean(t, c->scope, c->op, t->ll, (size_t)(uint32_t)c->n * l->pitch, 0);
 	}
-	l->area = t->words + ((uint32_t)l->seq & 1) * (uint32_t)l->n * (size_t)l->pitch;
+	l->area = t->ll + ((uint32_t)l->seq & 1) * (uint32_t)l->n * (size_t)l->pitch;
 	return ret;
 }
 
@@ -122,7 +122,7 @@ GDRI_NOINLINE int gdri_ll_move(const struct gdri_coll *c, const struct gdri_ll_m
 		if (!ret)
 			ret = gdri_ll_moves_epoch(&l, m, at);
 		ret = gdri_ll_step_end(&l, ret);
-		at += c->team->word_size;
+		at += c->team->ll_size;
 	} while (!ret && at < m->longest);
 	return ret;
 }
@@ -146,7 +146,7 @@ GDRI_NOINLINE int gdri_ll_sum(const struct gdri_coll *c, const struct gdri_ll_ca
 		if (!ret)
 			ret = gdri_ll_sum_odd(&l, &b);
 		ret = gdri_ll_step_end(&l, ret);
-		at += c->team->word_size;
+		at += c->team->ll_size;
 	} while (!ret && at < call->len);
 	return ret;
 }

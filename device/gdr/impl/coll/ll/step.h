@@ -52,13 +52,13 @@ GDR_DEVICE int gdri_ll_team(struct gdri_ll *l, int scope, gdr_team_t team, uint3
 GDR_DEVICE int gdri_ll_step_begin(struct gdri_ll *l, int kind, size_t len, int blocks)
 {
 	struct gdri_team *t = l->team;
-	uint32_t most = t->quick[kind], err;
+	uint32_t most = t->ll_max[kind], err;
 
-	l->pitch = t->word_size / 4;
-	l->area = t->words;
+	l->pitch = t->ll_size / 4;
+	l->area = t->ll;
 	gdri_scope_sync(l->scope); /* what the other threads wrote is there for those of this call */
 	/* pair with nothing: calls of a team are in the order of the program; both under way at once */
-	l->seq = gdri_ld_relaxed_gpu_u64(&t->word_seq) + 1;
+	l->seq = gdri_ld_relaxed_gpu_u64(&t->ll_seq) + 1;
 	err = gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err);
 	if (l->n < 2 || !len || len > 4 * (size_t)l->pitch || len * (uint32_t)blocks > most)
 		return 0;
@@ -74,7 +74,7 @@ GDR_DEVICE int gdri_ll_step_end(const struct gdri_ll *l, int ret)
 	if (gdri_unlikely(ret))
 		return ret;
 	if (!l->rank)
-		gdri_st_relaxed_gpu_u64(&l->team->word_seq, l->seq); /* carries no data: pairs with nothing */
+		gdri_st_relaxed_gpu_u64(&l->team->ll_seq, l->seq); /* carries no data: pairs with nothing */
 	gdri_scope_sync(l->scope);
 	return 0;
 }
