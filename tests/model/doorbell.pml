@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Promela model of doorbells that a host thread carries over: posters store to a word of memory, each
- * store visible late, and hand the baton on (gdri_sq_pass_on); the host sees the word as it is and rings
+ * store visible late, and hand the turn on (gdri_sq_pass_on); the host sees the word as it is and rings
  * what it finds. The device here trusts the index of the doorbell alone, not the record.
  *
  * ./run checks that all that was published is executed in the end; without the fence between a doorbell
@@ -10,7 +10,7 @@
 #define POSTERS 3
 #endif
 
-byte ready = 0;	/* the baton: blocks published */
+byte ready = 0;	/* the turn: blocks published */
 byte word = 0;	/* what the host sees */
 byte late[POSTERS];	/* a store of each poster that is not visible yet; 0: none */
 byte rung = 0, executed = 0, stored = 0;

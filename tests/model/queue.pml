@@ -179,7 +179,7 @@ byte executed = START;		/* true indexes, for the assertions only */
 byte rung = START;
 byte finished = 0;
 
-/* F1: the poster's own WQE and, through the baton, those of all posters that
+/* F1: the poster's own WQE and, through the turn, those of all posters that
  * handed over without ringing. */
 inline fence(upto)
 {
@@ -374,7 +374,7 @@ proctype poster(byte id)
 		};
 		/* publish: gdri_sq_publish_marked, or others */
 		if
-		:: first /* has the baton */
+		:: first /* has the turn */
 		:: atomic { !first && MAY_MARK -> looks = 1 };
 #ifdef NO_MARKS_BEHIND
 			m = marks;
@@ -404,7 +404,7 @@ proctype poster(byte id)
 			fi;
 			if
 			:: looks ->
-				/* the marks, in one look behind the one that saw the baton */
+				/* the marks, in one look behind the one that saw the turn */
 				d_step {
 #ifndef NO_MARKS_BEHIND
 					m = marks;

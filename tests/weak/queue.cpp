@@ -11,7 +11,7 @@
  *  - who waits for what was complete before an error is not told of it (assert in weak_wait)
  *  - nobody is left at the gate, also of those who gave up       (assert in weak_queue::after)
  *  - between posts around a fence stands a block with the fence bit  (assert in weak_queue::after)
- *  - all ends: no lost doorbell, no baton that nobody takes          (livelock)
+ *  - all ends: no lost doorbell, no turn that nobody takes          (livelock)
  *
  * rows.hpp names each acquire, release and fence, the scenario that must fail without it, or why none does. */
 #include <stdio.h>

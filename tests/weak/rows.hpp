@@ -26,7 +26,7 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_sq_pass_on:fence_gpu", NULL, "F5. " WEAK_LATE "/doorbell.pml"},
 	{"gdri_sq_publish_later:fence_release_gpu", "marks", "M1, R1 of who relays"},
 	{"gdri_sq_publish_marked:acquire:ready", "window", "A1 before the look at marks"},
-	{"gdri_sq_wait_baton:acquire:ready", NULL, "A1. " WEAK_AGAIN},
+	{"gdri_sq_wait_turn:acquire:ready", NULL, "A1. " WEAK_AGAIN},
 	/* reserve.h */
 	{"gdri_sq_polled:fence_nic", "turns", "F4 before room is raised"},
 	{"gdri_sq_polled:acquire:err", "flush", "err before what its record says"},

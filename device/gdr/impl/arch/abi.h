@@ -58,7 +58,7 @@ struct GDRI_ALIGNED gdri_qp {
 	uint64_t room;
 	uint64_t gate; /* (dev) who waits for room, and whose turn it is: gdri_gate_enter */
 
-	/* (dev) blocks published, and the baton of publication: whoever reserved
+	/* (dev) blocks published, and the turn of publication: whoever reserved
 	 * at `ready >> 1` may publish. index << 1 | last, where last says that the
 	 * WQE before the index has two blocks: its CQE carries index - 2, so that
 	 * a waiter waits for done >= index - last. */

@@ -13,9 +13,9 @@
 #define GDRI_BATCH 64u
 GDR_STATIC_ASSERT(GDRI_BATCH + GDRI_DEPTH_MIN / 4 <= GDRI_DEPTH_MIN, "who waits for room has it rung for");
 
-/* Looks for the baton before the wait gets a record and sleeps between them: each of those before, which may be as many
+/* Looks for the turn before the wait gets a record and sleeps between them: each of those before, which may be as many
  * as a GPU has blocks, takes half a look's time to hand it on. */
-#define GDRI_BATON_SPINS (GDRI_SPINS * 8)
+#define GDRI_TURN_SPINS (GDRI_SPINS * 8)
 
 /* Blocks were reserved that will never be published. No record goes with it: pairs with nothing. 1: the queue had no
  * error. */
@@ -28,7 +28,7 @@ GDR_DEVICE_COLD int gdri_sq_break(struct gdri_qp *qp, int status)
 	return first;
 }
 
-/* A poster gives up waiting for the baton: earlier posters do bounded work, so one was killed in between. The queue is
+/* A poster gives up waiting for the turn: earlier posters do bounded work, so one was killed in between. The queue is
  * unusable, which is its error from then on. Where it was so already, another one has said it. */
 GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, int status)
 {
@@ -51,7 +51,7 @@ GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, in
 
 /* Waits for the publication of earlier reservers, or of the caller by one of them. All of them are this PE's: no other
  * one is asked who is to blame, so that who asks (diag/) can publish, too. No call: nothing is kept in memory. */
-GDR_DEVICE_COLD int gdri_sq_wait_baton(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
+GDR_DEVICE_COLD int gdri_sq_wait_turn(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_limit limit;
 	uint64_t ready;
@@ -99,7 +99,7 @@ GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
 	return gdri_likely(rsvd <= end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
 }
 
-/* The caller has seen the baton, ready == base: everything before base is published. The fence behind that look
+/* The caller has seen the turn, ready == base: everything before base is published. The fence behind that look
  * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches; ordered: it was made,
  * with the scope that a NIC needs. */
 GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
@@ -110,7 +110,7 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 
 	if (gdri_sq_must_ring(b.rsvd, base, end)) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
-		/* F1: blocks (own, and by cumulativity those acquired with the baton) and
+		/* F1: blocks (own, and by cumulativity those acquired with the turn) and
 		 * payload before the index, which makes the NIC read them. */
 		if (!ordered)
 			gdri_fence_nic();
@@ -119,25 +119,25 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 		gdri_fence_release_nic();
 		gdri_st_mmio_u64(b.db, (uint64_t)b.qpn_shifted << 32 | pi >> 8);
 		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
-		 * this store before the next poster's, through the baton (R1, A1). */
+		 * this store before the next poster's, through the turn (R1, A1). */
 		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
 			gdri_fence_gpu();
 	} else if (!ordered) {
 		gdri_fence_gpu();
 	}
-	/* R1, by the last fence: hands over the baton. A register's doorbell, which is behind that fence, need
+	/* R1, by the last fence: hands over the turn. A register's doorbell, which is behind that fence, need
 	 * not be on its way before the next one's: the NIC sees both, and the record tells which is younger. */
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
 /* Marks: from one who waits to the next would be a chain through all of them, of which each link is a way to the
- * second-level cache. So who waits says in qp->marks that its blocks are written, and who has the baton hands on all
+ * second-level cache. So who waits says in qp->marks that its blocks are written, and who has the turn hands on all
  * that follow. A bit says which block is meant only as long as that lies in the window from `ready` on, where each
  * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
 #define GDRI_WINDOW 64u
 #define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
 #ifndef GDRI_RELAY_AHEAD /* a test makes it small */
-#define GDRI_RELAY_AHEAD 4u /* blocks; with no more in front the baton comes sooner from one to the next */
+#define GDRI_RELAY_AHEAD 4u /* blocks; with no more in front the turn comes sooner from one to the next */
 #endif
 
 /* Those of n < GDRI_WINDOW blocks. */
@@ -176,7 +176,7 @@ GDR_DEVICE uint32_t gdri_sq_mark(struct gdri_qp *qp, uint64_t base, uint32_t n, 
 	return 1;
 }
 
-/* The caller has acquired the baton: what it reads of the marks is without those of blocks before. It hands on its n
+/* The caller has acquired the turn: what it reads of the marks is without those of blocks before. It hands on its n
  * blocks and those of all whose marks follow; the fence in gdri_sq_pass_on acquires them by M1, and stands between
  * clearing and R1. rsvd may be older than the marks, see gdri_sq_must_ring. */
 GDRI_SLOW void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
@@ -193,9 +193,9 @@ GDRI_SLOW void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, u
 }
 
 /* What became of the blocks of who can mark. */
-enum { GDRI_SQ_MARKED = 1, GDRI_SQ_BATON = 2, GDRI_SQ_HANDED_ON = 4 };
+enum { GDRI_SQ_MARKED = 1, GDRI_SQ_TURN = 2, GDRI_SQ_HANDED_ON = 4 };
 
-/* Who can mark waits a while for the baton, or until another one has handed on its blocks. It looks at nothing else
+/* Who can mark waits a while for the turn, or until another one has handed on its blocks. It looks at nothing else
  * meanwhile: all who wait look at once. */
 GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t marked)
 {
@@ -206,13 +206,13 @@ GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_qp *qp, uint64_t base,
 	while ((ready = gdri_ld_acquire_gpu_u64(&qp->ready)) >> 1 < base) { /* A1, and before the look at marks */
 		if (!marked)
 			marked = gdri_sq_mark(qp, base, n, gdri_sq_ahead(ready, base));
-		if (looks++ >= GDRI_BATON_SPINS)
+		if (looks++ >= GDRI_TURN_SPINS)
 			return marked;
 	}
-	return marked | (ready >> 1 == base ? GDRI_SQ_BATON : GDRI_SQ_HANDED_ON);
+	return marked | (ready >> 1 == base ? GDRI_SQ_TURN : GDRI_SQ_HANDED_ON);
 }
 
-/* One look for the baton, which comes soon. Who is to hand it on and no more does both in one step: a
+/* One look for the turn, which comes soon. Who is to hand it on and no more does both in one step: a
  * read-modify-write continues the R1 of those before (A1 of the next one acquires from all of them), so that
  * nothing stands between but the fence behind the own blocks, which the caller has made already. 1: handed on. */
 GDR_DEVICE int gdri_sq_relay(struct gdri_qp *qp, uint64_t *ready, uint64_t base, uint64_t end, uint32_t last2)
@@ -231,7 +231,7 @@ GDRI_NOINLINE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp 
 	struct gdri_bell b = gdri_sq_bell(qp);
 
 	GDRI_NOT_UNROLLED
-	for (int i = 0; i < GDRI_BATON_SPINS; i++) {
+	for (int i = 0; i < GDRI_TURN_SPINS; i++) {
 		if (!gdri_sq_must_ring(b.rsvd, base, end)) {
 			if (gdri_sq_relay(qp, &ready, base, end, last2))
 				return 1;
@@ -247,14 +247,14 @@ GDRI_NOINLINE int gdri_sq_publish_unmarked(struct gdri_dev *dev, struct gdri_qp 
 	return 0;
 }
 
-/* Who has waited for the baton. */
+/* Who has waited for the turn. */
 GDR_DEVICE_COLD void gdri_sq_publish_waited(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base, uint32_t n,
 					    uint32_t last2)
 {
 	gdri_sq_pass_on(dev, qp, gdri_sq_bell(qp), base, n, last2, 0);
 }
 
-/* The caller wrote its n blocks from base on, and does not know that it has the baton. last2: its last WQE has two
+/* The caller wrote its n blocks from base on, and does not know that it has the turn. last2: its last WQE has two
  * blocks. ahead: gdri_sq_ahead of what it has read; GDRI_WINDOW: nothing. */
 GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base,
 					uint32_t n, uint32_t last2, uint32_t ahead)
@@ -268,7 +268,7 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	if (last2 || n > GDRI_MARK_MAX || (GDRI_SPINS && ahead <= GDRI_RELAY_AHEAD)) {
 		if (gdri_sq_publish_unmarked(dev, qp, base, n, last2))
 			return 0;
-		ret = gdri_sq_wait_baton(dev, qp, base);
+		ret = gdri_sq_wait_turn(dev, qp, base);
 		if (ret)
 			return gdri_sq_give_up(dev, qp, ret);
 		gdri_sq_publish_waited(dev, qp, base, n, last2);
@@ -277,11 +277,11 @@ GDRI_NOINLINE int gdri_sq_publish_later(struct gdri_dev *dev, struct gdri_qp *qp
 	marked = gdri_sq_mark(qp, base, n, ahead);
 	GDRI_NOT_UNROLLED
 	while ((marked = gdri_sq_publish_marked(qp, base, n, marked)) <= GDRI_SQ_MARKED) {
-		ret = gdri_sq_wait_baton(dev, qp, base);
+		ret = gdri_sq_wait_turn(dev, qp, base);
 		if (ret)
 			return gdri_sq_give_up(dev, qp, ret);
 	}
-	if (marked & GDRI_SQ_BATON)
+	if (marked & GDRI_SQ_TURN)
 		gdri_sq_hand_on(dev, qp, base, n, marked & GDRI_SQ_MARKED);
 	return 0;
 }
