@@ -101,7 +101,7 @@ GDRI_HD_SCHED static void complete(struct gdri_hd_warp *w, struct gdri_hd_pendin
 	}
 }
 
-GDRI_HD_SCHED static uint64_t meet(enum gdri_hd_op op, uint32_t mask, uint64_t in, unsigned src)
+GDRI_HD_SCHED static uint64_t simt_rendezvous(enum gdri_hd_op op, uint32_t mask, uint64_t in, unsigned src)
 {
 	struct gdri_hd_fiber *f = gdri_hd_running();
 	struct gdri_hd_warp *w = f->warp;
@@ -131,18 +131,18 @@ GDRI_HD_SCHED void gdri_hd_sync_warp(uint32_t mask)
 	char *sync = &w->sync[mask ? __builtin_ctz(mask) : 0];
 
 	gdri_hd_release(sync);
-	meet(GDRI_HD_SYNC_WARP, mask, 0, 0);
+	simt_rendezvous(GDRI_HD_SYNC_WARP, mask, 0, 0);
 	gdri_hd_acquire(sync);
 }
 
 GDRI_HD_SCHED uint64_t gdri_hd_shfl(uint32_t mask, uint64_t v, unsigned lane)
 {
-	return meet(GDRI_HD_SHFL, mask, v, lane);
+	return simt_rendezvous(GDRI_HD_SHFL, mask, v, lane);
 }
 
 GDRI_HD_SCHED uint32_t gdri_hd_ballot(uint32_t mask, int pred)
 {
-	return (uint32_t)meet(GDRI_HD_BALLOT, mask, pred != 0, 0);
+	return (uint32_t)simt_rendezvous(GDRI_HD_BALLOT, mask, pred != 0, 0);
 }
 
 /* ----------------------------------------------------------------- grouping */

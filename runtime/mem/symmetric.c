@@ -14,7 +14,7 @@
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 
-static bool symmetric_meet(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+static bool symmetric_overlap(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
 {
 	return a < b + b_len && b < a + a_len;
 }
@@ -29,10 +29,10 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 		return "this is no memory";
 	if ((uintptr_t)addr % page || len % page)
 		return "address and length have to be multiples of the page (GDR_SYMMETRIC for static data)";
-	if (symmetric_meet(addr, len, heap->base, heap->max))
+	if (symmetric_overlap(addr, len, heap->base, heap->max))
 		return "it is in the symmetric heap already";
 	for (; all; all = all->next) {
-		if (symmetric_meet(addr, len, all->addr, all->len))
+		if (symmetric_overlap(addr, len, all->addr, all->len))
 			return "a part of it is registered already";
 	}
 	if (gdri_mapped_hole(addr, len, &writable))

@@ -117,8 +117,8 @@ GDRI_NOINLINE int gdri_coll_spread(const struct gdri_coll *c, uint8_t *dst, cons
 }
 
 /* A piece to each member, which all then exchange (TWO_SHOT), or all to everybody. */
-GDRI_NOINLINE int gdri_broadcast_straight(const struct gdri_coll *c, uint8_t *dst,
-					  const uint8_t *src, size_t len, int root, int two)
+GDRI_NOINLINE int gdri_broadcast_shots(const struct gdri_coll *c, uint8_t *dst,
+				       const uint8_t *src, size_t len, int root, int two)
 {
 	const struct gdri_blocks b = {two ? GDRI_SPLIT : GDRI_WHOLE, len, 1, c->n};
 	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->me), 1, 0};
@@ -126,7 +126,7 @@ GDRI_NOINLINE int gdri_broadcast_straight(const struct gdri_coll *c, uint8_t *ds
 
 	if (ret || !two)
 		return ret;
-	return gdri_coll_straight(c, dst, &b,
+	return gdri_coll_linear(c, dst, &b,
 				  (c->me == root ? src : dst) + gdri_block_at(c, &b, c->me), &mine);
 }
 
@@ -146,8 +146,8 @@ GDRI_NOINLINE int gdri_broadcast_lanes(const struct gdri_coll *c, uint8_t *dst, 
 	if (home == t->node)
 		ret = gdri_coll_spread(&node, dst, src, &b, gdri_node_local(t, root));
 	if (!ret && mine.len)
-		ret = gdri_broadcast_straight(&lane, dst + at, piece, mine.len, home, t->nodes > 2);
-	return ret ? ret : gdri_coll_straight(&node, dst, &b, piece, &mine);
+		ret = gdri_broadcast_shots(&lane, dst + at, piece, mine.len, home, t->nodes > 2);
+	return ret ? ret : gdri_coll_linear(&node, dst, &b, piece, &mine);
 }
 
 GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,
@@ -165,7 +165,7 @@ GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, con
 		return ret;
 	return algo == GDRI_A_MULTI_RAIL
 		       ? gdri_broadcast_lanes(c, dst, src, len, root)
-		       : gdri_broadcast_straight(c, dst, src, len, root, algo == GDRI_A_TWO_SHOT);
+		       : gdri_broadcast_shots(c, dst, src, len, root, algo == GDRI_A_TWO_SHOT);
 }
 
 #define GDRI_LL_BCAST_MOST 4096u /* longer ones take step.h's areas, as long as they are one epoch */

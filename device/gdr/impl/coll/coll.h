@@ -94,9 +94,9 @@ GDRI_NOINLINE int gdri_coll_arrived(const struct gdri_coll *c, const struct gdri
 }
 
 /* All members are known to be in the call. */
-GDRI_NOINLINE int gdri_coll_straight(const struct gdri_coll *c, uint8_t *dst,
-				     const struct gdri_blocks *db, const uint8_t *src,
-				     const struct gdri_blocks *sb)
+GDRI_NOINLINE int gdri_coll_linear(const struct gdri_coll *c, uint8_t *dst,
+				   const struct gdri_blocks *db, const uint8_t *src,
+				   const struct gdri_blocks *sb)
 {
 	size_t mine = gdri_block_at(c, db, c->me), len;
 	int i, to, ret = 0;
@@ -270,7 +270,7 @@ GDRI_NOINLINE int gdri_coll_exchange(const struct gdri_coll *c, int algo, uint8_
 	else if (algo == GDRI_A_RING)
 		ret = gdri_coll_ring(c, dst, db, src);
 	else
-		ret = gdri_coll_straight(c, dst, db, src, sb);
+		ret = gdri_coll_linear(c, dst, db, src, sb);
 	if (!ret)
 		gdri_coll_copy(c, dst + gdri_block_at(c, db, me), src + gdri_block_at(c, sb, me),
 			       gdri_block_len(c, db, me));

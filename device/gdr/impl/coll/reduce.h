@@ -100,7 +100,7 @@ GDRI_NOINLINE int gdri_reduce_two(const struct gdri_reduce *r, uint8_t *dst, con
 
 	GDRI_BY_ABI(gdri_reduce_two);
 	gdri_scope_sync(c->scope);
-	return ret ? ret : gdri_coll_straight(c, dst, &b, piece, &mine);
+	return ret ? ret : gdri_coll_linear(c, dst, &b, piece, &mine);
 }
 
 /* One step round the ring: block `out` of src goes to the next member's slots, block `in` comes and
@@ -219,7 +219,7 @@ GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, 
 		gdri_scope_sync(c->scope);
 	}
 	v.c = gdri_coll_node(c);
-	return ret ? ret : gdri_coll_straight(&v.c, dst, &b, piece, &mine);
+	return ret ? ret : gdri_coll_linear(&v.c, dst, &b, piece, &mine);
 }
 
 /* By LL, what is added up being no longer than one of its elements: the vectors of members below hi. */

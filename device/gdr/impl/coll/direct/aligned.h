@@ -100,9 +100,9 @@ GDRI_NOINLINE int gdri_aligned_late(struct gdri_team *t, uint32_t op, const uint
 	return err;
 }
 
-/* The blocks of this number of all members, as in gdri_grid_meet; err: what a thread knows by itself. */
-GDR_DEVICE int gdri_aligned_meet(const struct gdri_request *q, uint64_t *words, uint64_t epoch, int err,
-			      uint32_t op)
+/* The blocks of this number of all members, as in gdri_grid_barrier; err: what a thread knows by itself. */
+GDR_DEVICE int gdri_aligned_barrier(const struct gdri_request *q, uint64_t *words, uint64_t epoch, int err,
+				    uint32_t op)
 {
 	int i = (int)threadIdx.x, late = err;
 	/* What the block stored: before the release of who tells. Nobody tells where one thread knows of an error: a
@@ -235,8 +235,9 @@ GDR_DEVICE int gdri_access_move_as(const struct gdri_request *q, struct gdri_acc
 			gdri_reduce_words(how.code, acc, x);
 		}
 		if (how.epoch) {
-			ret = gdri_aligned_meet(q, q->coll.words + (size_t)blockIdx.x * GDRI_FLAT_MAX, ++*how.epoch, 0,
-					     q->what == GDRI_RQ_REDUCESCATTER ? GDRI_REDUCESCATTER : GDRI_SCAN);
+			ret = gdri_aligned_barrier(q, q->coll.words + (size_t)blockIdx.x * GDRI_FLAT_MAX,
+						   ++*how.epoch, 0,
+						   q->what == GDRI_RQ_REDUCESCATTER ? GDRI_REDUCESCATTER : GDRI_SCAN);
 			if (gdri_unlikely(ret))
 				return ret;
 		}
@@ -419,7 +420,7 @@ GDRI_NOINLINE int gdri_aligned_in_place(const struct gdri_request *q, uint32_t o
 		epoch = gdri_ld_relaxed_gpu_u64(&words[q->coll.member]);
 	if (!threadIdx.x)
 		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->coll.team].err);
-	ret = gdri_aligned_meet(q, words, ++epoch, err, op);
+	ret = gdri_aligned_barrier(q, words, ++epoch, err, op);
 	if (!ret)
 		ret = gdri_access_sum(q, q->n * q->size, &epoch, 0);
 	if (!ret && !threadIdx.x) /* read by the next call */
@@ -439,14 +440,14 @@ GDR_DEVICE int gdri_aligned_call(const struct gdri_request *q, uint32_t op)
 	/* Another block of this call may set it amid the loads: the thread that returns it decides for the block. */
 	if (!threadIdx.x)
 		err = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&gdri_constants_here.teams[q->coll.team].err);
-	ret = gdri_aligned_meet(q, words, epoch + 1, err, op);
+	ret = gdri_aligned_barrier(q, words, epoch + 1, err, op);
 	if (gdri_unlikely(ret))
 		return ret;
 	if (gdri_aligned_fits(q))
 		gdri_access_work(q, 1);
 	else
 		gdri_access_work(q, 0);
-	ret = gdri_aligned_meet(q, words, epoch + 2, 0, op);
+	ret = gdri_aligned_barrier(q, words, epoch + 2, 0, op);
 	if (!ret && !threadIdx.x) /* read by the next call */
 		gdri_st_relaxed_gpu_u64(&words[q->coll.member], epoch + 2);
 	return ret;

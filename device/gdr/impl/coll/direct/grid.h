@@ -50,7 +50,7 @@ GDRI_NOINLINE int gdri_grid_greet(const struct gdri_grid *g)
 }
 
 /* The blocks of this number of all members. */
-GDR_DEVICE int gdri_grid_meet(struct gdri_grid *g)
+GDR_DEVICE int gdri_grid_barrier(struct gdri_grid *g)
 {
 	int late = 0;
 
@@ -355,11 +355,11 @@ GDR_DEVICE void gdri_grid_work(const struct gdri_grid *g, const struct gdri_requ
 /* A call that has begun. */
 GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request *q)
 {
-	int ret = gdri_grid_meet(g);
+	int ret = gdri_grid_barrier(g);
 
 	if (!ret) {
 		gdri_grid_work(g, q);
-		ret = gdri_grid_meet(g);
+		ret = gdri_grid_barrier(g);
 	}
 	return gdri_unlikely(ret) ? gdri_coll_fail(&g->c, ret) : 0;
 }
@@ -415,7 +415,7 @@ GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_requ
 	uint64_t acc[GDRI_GRID_ROWS * 2] = {0};
 
 	len = gdri_slice(g->block, g->blocks, len, &first);
-	ret = gdri_grid_meet(g);
+	ret = gdri_grid_barrier(g);
 	for (begin = 0; begin < len && !ret; begin += GDRI_GRID_ROWS * apart) {
 		at = begin + gdri_scope_rank(g->c.scope) * w;
 		rows = at < len ? (len - at + apart - 1) / apart : 0;
@@ -423,7 +423,7 @@ GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_requ
 		at += first;
 		if (s.hi > s.lo)
 			gdri_grid_added(g, &s, src + at, w, apart, rows, acc);
-		ret = gdri_grid_meet(g);
+		ret = gdri_grid_barrier(g);
 		if (!ret)
 			gdri_grid_rows((uint8_t *)q->dst + at, apart, (const uint8_t *)acc, w, w, rows);
 	}

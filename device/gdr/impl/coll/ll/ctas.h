@@ -62,7 +62,7 @@ GDR_DEVICE void gdri_ll_ctas_begin(struct gdri_ll_ctas *p, const struct gdri_req
 /* Does the CTA meet between the epoch that ends at `at` and the next one? In front of the last one, which may be
  * shorter: who has taken any element of that knows that all of the epoch before were taken, and so may begin the next
  * call. each: in front of all. */
-GDR_DEVICE int gdri_ll_ctas_meet(const struct gdri_ll_ctas *p, size_t len, size_t at, int each)
+GDR_DEVICE int gdri_ll_ctas_syncs(const struct gdri_ll_ctas *p, size_t len, size_t at, int each)
 {
 	return at < len && (each || len - at <= p->most);
 }
@@ -199,7 +199,7 @@ GDR_DEVICE int gdri_ll_ctas_move(struct gdri_ll_ctas *p, const struct gdri_ll_ca
 					      gdri_ll_ctas_part(p, b, root, to, at), rank, lanes);
 		}
 		at += p->most;
-		if (gdri_ll_ctas_meet(p, b->len, at, root >= 0) &&
+		if (gdri_ll_ctas_syncs(p, b->len, at, root >= 0) &&
 		    gdri_scope_any(p->l.scope, ret != 0))
 			break;
 		ret = gdri_ll_ctas_next(p, ret);
@@ -242,7 +242,7 @@ GDR_DEVICE int gdri_ll_ctas_sum(struct gdri_ll_ctas *p, const struct gdri_ll_cal
 				gdri_ll_store(b->dst, at + (size_t)k * 8, b->len, v);
 		}
 		at += p->most;
-		if (gdri_ll_ctas_meet(p, b->len, at, 0) && gdri_scope_any(p->l.scope, ret != 0))
+		if (gdri_ll_ctas_syncs(p, b->len, at, 0) && gdri_scope_any(p->l.scope, ret != 0))
 			break;
 		ret = gdri_ll_ctas_next(p, ret);
 	} while (at < b->len);
