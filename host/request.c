@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Requests of host threads: arguments checked, then to a stream, or performed at once. */
+/* Requests of host threads: arguments checked, then to a stream, or executed at once. */
 #include <gdr/stream.h>
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/diag/fault.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/devstate.h"
@@ -145,8 +145,8 @@ static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, g
 	struct gdri_request mine = *q;
 	struct gdri_plan p;
 
-	gdri_perform_plan(st, &mine, &p);
-	return gdri_hd_launch(gdri_perform_kernel, names[q->what], p.grid, p.block, 0, stream, &mine,
+	gdri_exec_plan(st, &mine, &p);
+	return gdri_hd_launch(gdri_exec_kernel, names[q->what], p.grid, p.block, 0, stream, &mine,
 			      sizeof(mine));
 }
 
@@ -158,7 +158,7 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 
 	if (ret || is_nothing(st, q))
 		return ret;
-	return gdri_host_failed(st, st->cuda ? gdri_perform_on_stream(st, q, stream) : on_host_stream(st, q, stream));
+	return gdri_host_failed(st, st->cuda ? gdri_exec_on_stream(st, q, stream) : on_host_stream(st, q, stream));
 }
 
 /* Beside a GPU a kernel makes the collective calls of host threads, but for the barrier and those of the symmetric
@@ -188,7 +188,7 @@ int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 	*answer = (struct gdri_answer){.status = ret};
 	if (ret || is_nothing(st, q))
 		return ret;
-	answer->status = st->cuda ? gdri_perform_now(st, q, answer) : gdri_perform_here(q, answer->value);
+	answer->status = st->cuda ? gdri_exec_now(st, q, answer) : gdri_exec_here(q, answer->value);
 	return gdri_host_failed(st, answer->status);
 }
 

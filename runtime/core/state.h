@@ -32,7 +32,7 @@ struct gdri_mr_keys;
 struct gdri_net;
 struct gdri_outsides;
 struct gdri_peer;
-struct gdri_performer;
+struct gdri_executor;
 struct gdri_qp;
 struct gdri_share;
 struct gdri_staging;
@@ -65,7 +65,7 @@ struct gdri_state {
 	struct gdri_dev *dev_gpu; /* dev, in memory of the GPU */
 	struct gdri_constants *constants; /* what all modules have */
 	struct gdri_modules *modules;	  /* those loaded by hand */
-	struct gdri_performer *performer; /* NULL: the library has no kernels for it */
+	struct gdri_executor *executor; /* NULL: the library has no kernels for it */
 
 	/* heap */
 	struct gdri_heap *heap;

@@ -7,7 +7,7 @@
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_impl.h"
 #include "runtime/cuda/units.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/ctx.h"
@@ -133,7 +133,7 @@ int gdri_cuda_state_up(struct gdri_state *st)
 	if (!ret)
 		ret = set_constants(st);
 	if (!ret)
-		gdri_perform_up(st);
+		gdri_exec_up(st);
 	st->modules->library = st->modules->n;
 	return ret;
 }
@@ -166,7 +166,7 @@ void gdri_cuda_state_down(struct gdri_state *st)
 		return;
 	set_units(st, NULL);
 	gdri_modules_forget(st);
-	gdri_perform_down(st);
+	gdri_exec_down(st);
 	gdri_outside_down(st);
 	free(st->constants);
 	st->constants = NULL;

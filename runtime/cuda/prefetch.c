@@ -7,7 +7,7 @@
 #include "runtime/core/thread.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/units.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/mem/heap.h"
 
 static void *make_heap(void *arg)
@@ -22,7 +22,7 @@ static void *load_kernels(void *arg)
 {
 	struct gdri_state *st = arg;
 
-	st->prefetch->performer = gdri_perform_load(st->cuda);
+	st->prefetch->executor = gdri_exec_load(st->cuda);
 	return NULL;
 }
 
@@ -61,16 +61,16 @@ bool gdri_prefetch_heap(struct gdri_state *st)
 	return true;
 }
 
-struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st)
+struct gdri_executor *gdri_prefetch_executor(struct gdri_state *st)
 {
 	struct gdri_prefetch *e = st->prefetch;
-	struct gdri_performer *p;
+	struct gdri_executor *p;
 
 	if (e->kernels_run)
 		pthread_join(e->kernels, NULL);
 	e->kernels_run = false;
-	p = e->performer;
-	e->performer = NULL;
+	p = e->executor;
+	e->executor = NULL;
 	return p;
 }
 
@@ -79,5 +79,5 @@ void gdri_prefetch_end(struct gdri_state *st)
 	wait_for_heap(st->prefetch);
 	if (st->prefetch->made.base)
 		gdri_heap_close(&st->prefetch->made);
-	gdri_perform_drop(st->cuda, gdri_prefetch_performer(st));
+	gdri_exec_drop(st->cuda, gdri_prefetch_executor(st));
 }

@@ -11,13 +11,13 @@
 #include "runtime/mem/heap.h"
 
 struct gdri_state;
-struct gdri_performer;
+struct gdri_executor;
 
 struct gdri_prefetch {
 	pthread_t heap, kernels;
 	bool heap_runs, kernels_run;
 	struct gdri_heap made; /* nobody's yet; base NULL: none */
-	struct gdri_performer *performer; /* nobody's yet; NULL: none */
+	struct gdri_executor *executor; /* nobody's yet; NULL: none */
 };
 
 /* Opens the GPU. 0 also where nothing can begin yet. */
@@ -25,7 +25,7 @@ int gdri_prefetch_begin(struct gdri_state *st);
 /* Waits for the heap. True: st->heap is there, but for its mark; if not, it may be tried again. */
 bool gdri_prefetch_heap(struct gdri_state *st);
 /* Waits for the kernels, which are the caller's then. NULL: it may be tried again. */
-struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st);
+struct gdri_executor *gdri_prefetch_executor(struct gdri_state *st);
 /* Waits for both; what nobody took goes. */
 void gdri_prefetch_end(struct gdri_state *st);
 

@@ -15,7 +15,7 @@
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/cuda/units.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/rkeys.h"
 #include "runtime/mem/symmetric.h"
@@ -114,7 +114,7 @@ int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct g
 	int ret = outside_count(st, s, kept);
 
 	if (!ret)
-		ret = gdri_perform_up_any(st);
+		ret = gdri_exec_up_any(st);
 	if (ret)
 		return ret;
 	gdri_cuda_default_stream(st->cuda, 1000000); /* a cudaMemset would write over the mark */

@@ -42,8 +42,8 @@ def numbers():
 
 said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
                 layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr) +
-                layout("gdri_rq_signal", gdr._Signal) + layout("gdri_rq_wait", gdr._Wait) +
-                layout("gdri_rq_coll", gdr._Coll) + numbers())
+                layout("gdri_submit_signal", gdr._Signal) + layout("gdri_submit_wait", gdr._Wait) +
+                layout("gdri_submit_coll", gdr._Coll) + numbers())
 assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include <gdr/impl/request/perform.h>
+#include <gdr/impl/request/exec.h>
 
 static int perform(const struct gdri_request *q, uint64_t value[2])
 {
 	if (q->by == GDRI_BY_THREAD)
-		return gdri_perform_thread(q, value);
+		return gdri_exec_thread(q, value);
 	if (q->by == GDRI_BY_BLOCK)
-		return gdri_perform_block(q, GDRI_THREAD);
-	return q->by == GDRI_BY_GRID ? gdri_perform_grid(q) : gdri_perform_ll(q);
+		return gdri_exec_block(q, GDRI_THREAD);
+	return q->by == GDRI_BY_GRID ? gdri_exec_grid(q) : gdri_exec_ll(q);
 }
 
 /* A block after the other, each of one thread: they do not wait for each other, but for those of other PEs. */
@@ -37,7 +37,7 @@ void fake_kernel(const char *name, unsigned int blocks, const void *arg)
 	for (; here.block < blocks; here.block++) {
 		ret = perform(q, value);
 		if (ret || !here.block)
-			gdri_perform_end(q, ret, value);
+			gdri_exec_end(q, ret, value);
 	}
 	gdri_hd_self = was;
 }

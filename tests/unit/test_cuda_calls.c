@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include <gdr.h>
-#include <gdr/impl/request/ask.h>
-#include <gdr/impl/request/perform.h>
+#include <gdr/impl/request/submit.h>
+#include <gdr/impl/request/exec.h>
 #include <gdr/impl/arch/unit.h>
 
 #include "runtime/cuda/cuda_api.h"
@@ -135,7 +135,7 @@ static int call(const struct objects *o, uint32_t what, int k, int pe)
 
 	fill(o, pe);
 	JOB_CHECK(!gdr_barrier_all());
-	ret = gdri_ask_coll(what, GDR_TEAM_WORLD, o->dst, o->src, (uint64_t)k, 8, 1, 3, 2, SUM, o->on);
+	ret = gdri_submit_coll(what, GDR_TEAM_WORLD, o->dst, o->src, (uint64_t)k, 8, 1, 3, 2, SUM, o->on);
 	JOB_CHECK(!finish(o, ret, pe));
 	if (o->any && !may_push) /* a push needs none of the other kind */
 		JOB_CHECK(launches[1] == before + 1);
@@ -209,18 +209,18 @@ static int transfers(const struct objects *o, int pe, int n)
 	fill(o, pe);
 	sig[0] = sig[1] = sig[2] = 0;
 	JOB_CHECK(!gdr_barrier_all());
-	JOB_CHECK(!gdri_ask_rma(GDRI_RQ_PUT, 0, o->dst, o->src, 100, 8, next, o->on));
-	JOB_CHECK(!gdri_ask_strided(GDRI_RQ_IPUT, o->dst + 1000, o->src, -3, 2, 100, 8, next, o->on));
-	JOB_CHECK(!gdri_ask_p(o->dst + 200, &wide[0], 8, next, o->on));
-	JOB_CHECK(!gdri_ask_p(o->dst + 202, wide, 16, next, o->on));
-	JOB_CHECK(!gdri_ask_p(o->dst + 204, wide, 4, next, o->on));
-	JOB_CHECK(!gdri_ask_signal(0, o->dst + 300, o->src + 300, 50, 8, sig, 5, GDR_SIGNAL_SET, next, o->on));
-	JOB_CHECK(!gdri_ask_signal(0, o->dst + 400, o->src + 400, 50, 8, sig + 1, 6, GDR_SIGNAL_ADD, next, o->on));
-	JOB_CHECK(!gdri_ask_signal_op(sig + 2, 7, GDR_SIGNAL_ADD, next, o->on));
-	JOB_CHECK(!gdri_ask_signal_op(sig + 2, 8, GDR_SIGNAL_ADD, next, o->on));
-	JOB_CHECK(!gdri_ask_wait_from(sig, GDR_CMP_EQ, 5, prev, o->on));
-	JOB_CHECK(!gdri_ask_wait(sig + 1, 2, NULL, NULL, 6, 8, 0, GDR_CMP_GE, o->on));
-	JOB_CHECK(!gdri_ask_sync(GDRI_RQ_BARRIER_ALL, 0, o->on));
+	JOB_CHECK(!gdri_submit_rma(GDRI_RQ_PUT, 0, o->dst, o->src, 100, 8, next, o->on));
+	JOB_CHECK(!gdri_submit_strided(GDRI_RQ_IPUT, o->dst + 1000, o->src, -3, 2, 100, 8, next, o->on));
+	JOB_CHECK(!gdri_submit_p(o->dst + 200, &wide[0], 8, next, o->on));
+	JOB_CHECK(!gdri_submit_p(o->dst + 202, wide, 16, next, o->on));
+	JOB_CHECK(!gdri_submit_p(o->dst + 204, wide, 4, next, o->on));
+	JOB_CHECK(!gdri_submit_signal(0, o->dst + 300, o->src + 300, 50, 8, sig, 5, GDR_SIGNAL_SET, next, o->on));
+	JOB_CHECK(!gdri_submit_signal(0, o->dst + 400, o->src + 400, 50, 8, sig + 1, 6, GDR_SIGNAL_ADD, next, o->on));
+	JOB_CHECK(!gdri_submit_signal_op(sig + 2, 7, GDR_SIGNAL_ADD, next, o->on));
+	JOB_CHECK(!gdri_submit_signal_op(sig + 2, 8, GDR_SIGNAL_ADD, next, o->on));
+	JOB_CHECK(!gdri_submit_wait_from(sig, GDR_CMP_EQ, 5, prev, o->on));
+	JOB_CHECK(!gdri_submit_wait(sig + 1, 2, NULL, NULL, 6, 8, 0, GDR_CMP_GE, o->on));
+	JOB_CHECK(!gdri_submit_sync(GDRI_RQ_BARRIER_ALL, 0, o->on));
 	JOB_CHECK(!finish(o, 0, pe));
 	for (i = 0; i < 100; i++)
 		JOB_CHECK(o->dst[i] == sent(prev, i) && o->dst[1000 - 3 * i] == sent(prev, 2 * i));
@@ -240,13 +240,13 @@ static int fetches(const struct objects *o, int pe, int n)
 
 	fill(o, pe);
 	JOB_CHECK(!gdr_barrier_all());
-	JOB_CHECK(!gdri_ask_rma(GDRI_RQ_GET, 0, o->dst, o->src, 100, 8, next, o->on));
-	JOB_CHECK(!gdri_ask_strided(GDRI_RQ_IGET, o->dst + 1000, o->src + 500, 2, -3, 100, 8, next, o->on));
+	JOB_CHECK(!gdri_submit_rma(GDRI_RQ_GET, 0, o->dst, o->src, 100, 8, next, o->on));
+	JOB_CHECK(!gdri_submit_strided(GDRI_RQ_IGET, o->dst + 1000, o->src + 500, 2, -3, 100, 8, next, o->on));
 	JOB_CHECK(!finish(o, 0, pe));
 	for (i = 0; i < 100; i++)
 		JOB_CHECK(o->dst[i] == sent(next, i) && o->dst[1000 + 2 * i] == sent(next, 500 - 3 * i));
 	JOB_CHECK(o->dst[100] == 7);
-	gdri_ask_g(got, o->src + 9, 16, next, GDRI_NOW);
+	gdri_submit_g(got, o->src + 9, 16, next, GDRI_NOW);
 	JOB_CHECK(got[0] == sent(next, 9) && got[1] == sent(next, 10));
 	return 0;
 }
@@ -262,12 +262,12 @@ static int atomics(uint64_t *word, int pe, int n)
 	word[0] = 40;
 	word[1] = word[2] = 0;
 	JOB_CHECK(!gdr_barrier_all());
-	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_ADD, 8, word, 2, 0, next) == 40);
-	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 8, word, 0, 0, next) == 42);
-	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_CSWAP, 8, word, 50, 42, next) == 42);
-	JOB_CHECK(!gdri_ask_amo(GDRI_RQ_AMO, GDRI_AMO_ADD, 8, word + 1, 9, 0, next));
-	JOB_CHECK(!gdri_ask_amo(GDRI_RQ_AMO, GDRI_AMO_KIND(ADD, SUM, double), 8, word + 2, bits, 0, next));
-	JOB_CHECK(gdri_ask_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_KIND(COMBINE, MAX, double), 8, word + 2, higher, 0,
+	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_ADD, 8, word, 2, 0, next) == 40);
+	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 8, word, 0, 0, next) == 42);
+	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_CSWAP, 8, word, 50, 42, next) == 42);
+	JOB_CHECK(!gdri_submit_amo(GDRI_RQ_AMO, GDRI_AMO_ADD, 8, word + 1, 9, 0, next));
+	JOB_CHECK(!gdri_submit_amo(GDRI_RQ_AMO, GDRI_AMO_KIND(ADD, SUM, double), 8, word + 2, bits, 0, next));
+	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_KIND(COMBINE, MAX, double), 8, word + 2, higher, 0,
 				 next) == bits);
 	JOB_CHECK(!gdr_host_quiet() && !gdr_barrier_all());
 	JOB_CHECK(word[0] == 50 && word[1] == 9 && !memcmp(word + 2, &most, sizeof(most)));
@@ -335,10 +335,10 @@ static int body_team(int pe, int n)
 		a[i] = sent(pe, (int)i);
 	JOB_CHECK(!gdr_barrier_all());
 	if (pe % 2) {
-		JOB_CHECK(!gdri_ask_coll(GDRI_RQ_REDUCE, odd, a, a, 1000, 8, 0, 1, 1, SUM, GDRI_NOW));
+		JOB_CHECK(!gdri_submit_coll(GDRI_RQ_REDUCE, odd, a, a, 1000, 8, 0, 1, 1, SUM, GDRI_NOW));
 		for (i = 0; i < 1000; i++)
 			JOB_CHECK(a[i] == sent(1, (int)i) + sent(3, (int)i));
-		JOB_CHECK(!gdri_ask_coll(GDRI_RQ_EXSCAN, odd, a, a, 1000, 8, 0, 1, 1, SUM, GDRI_NOW));
+		JOB_CHECK(!gdri_submit_coll(GDRI_RQ_EXSCAN, odd, a, a, 1000, 8, 0, 1, 1, SUM, GDRI_NOW));
 		for (i = 0; i < 1000; i++)
 			JOB_CHECK(a[i] == (pe == 1 ? 0 : sent(1, (int)i) + sent(3, (int)i)));
 	}
@@ -362,7 +362,7 @@ static int body_no_room(int pe, int n)
 	fake_cuda.load_result = 0;
 	JOB_CHECK(gdr_symmetric_register(own, PLAIN) == own && fake_cuda.modules == 4);
 	memcpy(own, &(uint64_t){3}, 8);
-	JOB_CHECK(!gdri_ask_coll(GDRI_RQ_REDUCE, GDR_TEAM_WORLD, own + 512, own, 1, 8, 0, 1, 1, SUM, GDRI_NOW));
+	JOB_CHECK(!gdri_submit_coll(GDRI_RQ_REDUCE, GDR_TEAM_WORLD, own + 512, own, 1, 8, 0, 1, 1, SUM, GDRI_NOW));
 	memcpy(&sum, own + 512, 8);
 	JOB_CHECK(sum == 3u * (uint64_t)n);
 	return gdr_finalize();

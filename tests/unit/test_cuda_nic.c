@@ -237,8 +237,8 @@ static void test_host_values(void **state)
 	gdri_value_get(&v, p, sizeof(v), 9); /* no such PE */
 	assert_int_equal(v, 0);
 	assert_int_equal(gdr_host_status(), -GDR_EINVAL);
-	assert_int_equal(gdri_ask_wait_from(p, GDR_CMP_EQ, 7, 9, GDRI_NOW), -GDR_EINVAL);
-	assert_int_equal(gdri_ask_wait_from(p, GDR_CMP_EQ, 7, -1, GDRI_NOW), -GDR_EINVAL);
+	assert_int_equal(gdri_submit_wait_from(p, GDR_CMP_EQ, 7, 9, GDRI_NOW), -GDR_EINVAL);
+	assert_int_equal(gdri_submit_wait_from(p, GDR_CMP_EQ, 7, -1, GDRI_NOW), -GDR_EINVAL);
 	assert_int_equal(gdr_host_quiet(), -GDR_EINVAL); /* the latched one */
 	assert_int_equal(gdr_finalize(), 0);
 	nothing_left();

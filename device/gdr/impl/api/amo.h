@@ -81,19 +81,19 @@ GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, u
 #define GDRI_AMO_FN(pre, op, T, params, result, kind, a)                                           \
 	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, atomic_##op, , ), params,                    \
 		     (GDRI_AMO, GDRI_THREAD), gdri_check_sym(&at, GDRI_DEST, dst, sizeof(T), sizeof(T), pe),  \
-		     result, gdri_ask_amo(GDRI_RQ_AMO, kind, sizeof(T), dst, a, 0, pe))
+		     result, gdri_submit_amo(GDRI_RQ_AMO, kind, sizeof(T), dst, a, 0, pe))
 #define GDRI_AMO_FETCH_FN(pre, op, T, params, bits, kind, a, b)                                    \
 	GDRI_FN_VALUE_CTX(T, GDRI_NAMES(pre, atomic_##op, , ), params,                             \
 			   (GDRI_FETCH_AMO, GDRI_THREAD),                                          \
 			   gdri_check_sym(&at, GDRI_DEST, dst, sizeof(T), sizeof(T), pe),                     \
 			   gdri_unbits(&out, bits, sizeof(T)),                                     \
-			   gdri_unbits(&out, gdri_ask_fetch(GDRI_RQ_FETCH_AMO, kind, sizeof(T), dst, a, b, \
+			   gdri_unbits(&out, gdri_submit_fetch(GDRI_RQ_FETCH_AMO, kind, sizeof(T), dst, a, b, \
 							    pe), sizeof(T)))
 /* Host threads wait: the value is there when it returns. */
 #define GDRI_AMO_NBI_FN(pre, op, T, params, result, kind, a, b)                                    \
 	GDRI_FN_CTX(GDRI_THREAD, int, GDRI_NAMES(pre, atomic_##op, , _nbi), params,                \
 		    (GDRI_FETCH_AMO, GDRI_THREAD), gdri_check_fetch(&at, fetch, dst, sizeof(T), pe),  \
-		    result, gdri_ask_fetch_to(GDRI_RQ_FETCH_AMO, kind, sizeof(T), fetch, dst, a, b, pe))
+		    result, gdri_submit_fetch_to(GDRI_RQ_FETCH_AMO, kind, sizeof(T), fetch, dst, a, b, pe))
 
 #define GDRI_AMO_VALUE gdri_bits(&value, sizeof(value))
 

@@ -297,7 +297,7 @@ GDR_DEVICE int gdri_thread_barrier_all(void)
 	}
 GDRI_BARRIER_FN(GDR_DEVICE, gdr_barrier_all_warp, GDRI_WARP, 1, )
 GDRI_BARRIER_FN(GDR_DEVICE, gdr_barrier_all_block, GDRI_BLOCK, 1, )
-GDRI_BARRIER_FN(GDRI_MEMBER_GDRI_THREAD, gdr_sync_all, GDRI_THREAD, 0, gdri_ask_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW))
+GDRI_BARRIER_FN(GDRI_MEMBER_GDRI_THREAD, gdr_sync_all, GDRI_THREAD, 0, gdri_submit_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_NOW))
 GDRI_BARRIER_FN(GDR_DEVICE, gdr_sync_all_warp, GDRI_WARP, 0, )
 GDRI_BARRIER_FN(GDR_DEVICE, gdr_sync_all_block, GDRI_BLOCK, 0, )
 

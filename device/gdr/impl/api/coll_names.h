@@ -22,7 +22,7 @@
 	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope),                  \
 		     gdri_check_coll(&at, what, team, dest, source, n, E, root, dst, sst, code),   \
 		     result,                                                                       \
-		     gdri_ask_coll(what, team, dest, source, n, E, root, dst, sst, code,           \
+		     gdri_submit_coll(what, team, dest, source, n, E, root, dst, sst, code,           \
 				   GDRI_NOW))
 
 #define GDRI_COLL_ROWS(pre, T, E, z, s, scope)                                                     \
@@ -87,10 +87,10 @@ GDRI_SINGLE
 #define GDRI_TEAM_ROWS(s, scope)                                                                   \
 	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(team_sync##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
 		     gdri_check_team(&at, GDRI_RQ_SYNC, team), gdri_team_barrier(scope, team, 0),  \
-		     gdri_ask_sync(GDRI_RQ_SYNC, team, GDRI_NOW))                                  \
+		     gdri_submit_sync(GDRI_RQ_SYNC, team, GDRI_NOW))                                  \
 	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(barrier##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
 		     gdri_check_team(&at, GDRI_RQ_BARRIER, team), gdri_team_barrier(scope, team, 1), \
-		     gdri_ask_sync(GDRI_RQ_BARRIER, team, GDRI_NOW))
+		     gdri_submit_sync(GDRI_RQ_BARRIER, team, GDRI_NOW))
 GDRI_TEAM_ROWS(, GDRI_THREAD)
 GDRI_TEAM_ROWS(_warp, GDRI_WARP)
 GDRI_TEAM_ROWS(_block, GDRI_BLOCK)

@@ -21,7 +21,7 @@
 #ifndef GDRI_DEFINE_H
 #define GDRI_DEFINE_H
 
-#include <gdr/impl/request/ask.h>
+#include <gdr/impl/request/submit.h>
 #include <gdr/impl/path/ctx.h>
 #include <gdr/impl/arch/scope.h>
 #include <gdr/types.h>

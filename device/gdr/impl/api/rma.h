@@ -129,7 +129,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, 1, n, E, pe), \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, GDRI_STEP(dst, E),              \
 			     GDRI_STEP(sst, E), E, n, pe, q),                                      \
-		gdri_ask_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
+		gdri_submit_strided(GDRI_RQ_I##put, dest, source, dst, sst, n, E, pe, GDRI_NOW))      \
 	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, ib##op, z, form##s),                         \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \

@@ -78,7 +78,7 @@ GDR_DEVICE int gdri_signal_op(uint64_t *sig, uint64_t value, int op, int pe, uin
 		(GDRI_PUT_SIGNAL, scope),                                                          \
 		gdri_check_put_signal(&at, dst, src, n, E, sig, op, pe),                           \
 		gdri_put_signal(scope, nbi, dst, src, n * (E), sig, value, op, pe, q),             \
-		gdri_ask_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_NOW))
+		gdri_submit_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_NOW))
 #define GDRI_PUT_SIGNAL_ROWS(pre, T, E, z, s, scope)                                               \
 	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, s, scope, 0)                                             \
 	GDRI_PUT_SIGNAL_ROW(pre, T, E, z, _nbi##s, scope, 1)
@@ -104,15 +104,15 @@ GDRI_PUT_SIGNAL_ALL(, void, 1, )
 GDRI_SINGLE
 GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_op), (uint64_t * sig, uint64_t value, int op, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
-	gdri_signal_op(sig, value, op, pe, q), gdri_ask_signal_op(sig, value, op, pe, GDRI_NOW))
+	gdri_signal_op(sig, value, op, pe, q), gdri_submit_signal_op(sig, value, op, pe, GDRI_NOW))
 GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_set), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
 	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe, q),
-	gdri_ask_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
+	gdri_submit_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
 GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t value, int pe),
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
 	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe, q),
-	gdri_ask_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
+	gdri_submit_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
 GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
 		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, GDR_CMP_EQ),
 		   out = gdri_signal_fetch(sig),
@@ -120,11 +120,11 @@ GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),
 	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
 	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
-	gdri_ask_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
+	gdri_submit_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
 	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
 	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
-	gdri_ask_wait_from(sig, cmp, value, pe, GDRI_NOW))
+	gdri_submit_wait_from(sig, cmp, value, pe, GDRI_NOW))
 
 #endif

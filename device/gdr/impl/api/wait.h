@@ -145,7 +145,7 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 		     gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),                                    \
 		     gdri_wait_until(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value, -1,     \
 				     GDRI_WAIT_UNTIL),                                             \
-		     gdri_ask_wait(ptr, 0, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,  \
+		     gdri_submit_wait(ptr, 0, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,  \
 				   GDRI_NOW))                                                \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until, , _for),                                           \
 		(const T *ptr, int cmp, T value, uint64_t limit_ns),                               \

@@ -37,7 +37,7 @@
 	X(REDUCESCATTER, 25, "reducescatter", "gdr_TYPE_OP_reducescatter")                         \
 	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan")
 
-/* What a host thread asks the library for (enum gdri_what): performed by a thread, by a block, and for a team by a
+/* What a host thread asks the library for (enum gdri_what): executed by a thread, by a block, and for a team by a
  * block or many. X(request, number, prefix and rest of the function's name, operation) */
 #define GDRI_REQUESTS_THREAD(X)                                                                    \
 	X(BARRIER_ALL, 0, "gdr_", "barrier_all", BARRIER)                                          \

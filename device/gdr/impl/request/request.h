@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An operation as data: what a host thread asks for, on a stream or at once, and a kernel of the
- * library performs (perform.h). */
+ * library executes (exec.h). */
 #ifndef GDRI_REQUEST_H
 #define GDRI_REQUEST_H
 

@@ -35,7 +35,7 @@ GDR_DEVICE int gdri_ll_ctas_clean(struct gdri_ll_ctas *p)
 			     (size_t)(uint32_t)p->l.n * p->l.pitch, p->block);
 }
 
-/* By the request, where perform_plan.c says what there is to know of the team. */
+/* By the request, where exec_plan.c says what there is to know of the team. */
 GDR_DEVICE void gdri_ll_ctas_begin(struct gdri_ll_ctas *p, const struct gdri_request *q, struct gdri_team *t,
 				   uint32_t op)
 {

@@ -4,7 +4,7 @@
 #include <gdr/impl/coll/direct/aligned.h>
 
 #include "runtime/core/state.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/team/coll.h"
 #include "runtime/team/team.h"
 
@@ -100,7 +100,7 @@ static void plan_spread(const struct gdri_state *st, struct gdri_request *q, str
 	p->grid = plan_bounded(bytes / SHARE, most);
 }
 
-void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
+void gdri_exec_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	uint64_t len = q->n * q->size;
 

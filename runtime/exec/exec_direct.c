@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Kernels of the library for GPUs of which all PEs are mapped: small, without code for queues, so that they are loaded
- * and begin sooner. An image of their own (perform_image.c), to which only what they need belongs. */
+ * and begin sooner. An image of their own (exec_image.c), to which only what they need belongs. */
 #ifdef __CUDACC__
-#include <gdr/impl/request/perform.h>
+#include <gdr/impl/request/exec.h>
 #include <gdr/launch.h>
 #endif
 
-#include "runtime/exec/perform_begin.h"
+#include "runtime/exec/exec_begin.h"
 
 #ifdef __CUDACC__
 /* Collectives by many blocks, where all PEs are mapped: kernels of their own are small, and begin sooner. */
-#define MANY_BLOCKS(name, threads, perform)                                                        \
+#define MANY_BLOCKS(name, threads, body)                                                        \
 	extern "C" __global__ void __launch_bounds__(threads)                           \
 		name(const __grid_constant__ struct gdri_request q)                                \
 	{                                                                                          \
@@ -20,14 +20,14 @@
 		begin();                                                                           \
 		if (!gdri_constants_here.direct)                                                   \
 			return;                                                                    \
-		ret = perform(&q);                                                                 \
+		ret = body(&q);                                                                 \
 		if (!gdr_thread_id() && (ret || !gdr_block_id()))                                  \
-			gdri_perform_end(&q, ret, none);                                           \
+			gdri_exec_end(&q, ret, none);                                           \
 	}
-#ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_perform.c) */
-MANY_BLOCKS(gdri_kernel_ctas, 256, gdri_perform_ll)
+#ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_exec.c) */
+MANY_BLOCKS(gdri_kernel_ctas, 256, gdri_exec_ll)
 #endif
-MANY_BLOCKS(gdri_kernel_grid, 512, gdri_perform_aligned)
+MANY_BLOCKS(gdri_kernel_grid, 512, gdri_exec_aligned)
 
 #ifndef GDR_ANY_ADDRESS
 /* Barrier or sync of all PEs, which are mapped and few: one thread, no stack, so that it begins soon. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A request (request.h) performed by device code: by one thread, or by all of a block. */
-#ifndef GDRI_PERFORM_H
-#define GDRI_PERFORM_H
+/* A request (request.h) executed by device code: by one thread, or by all of a block. */
+#ifndef GDRI_EXEC_H
+#define GDRI_EXEC_H
 
 #include <gdr/device.h>
 #include <gdr/impl/coll/direct/aligned.h>
 #include <gdr/impl/coll/ll/ctas.h>
 #include <gdr/impl/request/request.h>
 
-GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
+GDR_DEVICE int gdri_exec_amo(const struct gdri_request *q, uint64_t *old)
 {
 	const struct gdri_rq_atomic *a = &q->atomic;
 
@@ -19,7 +19,7 @@ GDR_DEVICE int gdri_perform_amo(const struct gdri_request *q, uint64_t *old)
 	return gdri_slow_atomic(GDRI_FORM(GDRI_AMO, q->size, a->kind), q->dst, a->operand, q->pe, 0);
 }
 
-GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
+GDR_DEVICE int gdri_exec_wait(const struct gdri_request *q)
 {
 	const struct gdri_rq_wait *w = &q->wait;
 
@@ -32,7 +32,7 @@ GDR_DEVICE int gdri_perform_wait(const struct gdri_request *q)
 }
 
 /* One thread. */
-GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t value[2])
+GDRI_NOINLINE int gdri_exec_thread(const struct gdri_request *q, uint64_t value[2])
 {
 	struct gdri_dev *dev = gdri_dev();
 
@@ -58,14 +58,14 @@ GDRI_NOINLINE int gdri_perform_thread(const struct gdri_request *q, uint64_t val
 	case GDRI_RQ_SIGNAL:
 		return gdri_signal_op(q->signal.word, q->signal.value, (int)q->signal.op, q->pe, 0);
 	case GDRI_RQ_WAIT:
-		return gdri_perform_wait(q);
+		return gdri_exec_wait(q);
 	default:
-		return gdri_perform_amo(q, value);
+		return gdri_exec_amo(q, value);
 	}
 }
 
 /* All threads of the scope. */
-GDRI_NOINLINE int gdri_perform_team(const struct gdri_request *q, int scope)
+GDRI_NOINLINE int gdri_exec_team(const struct gdri_request *q, int scope)
 {
 	const struct gdri_rq_coll *c = &q->coll;
 	size_t len = q->n * q->size;
@@ -92,7 +92,7 @@ GDRI_NOINLINE int gdri_perform_team(const struct gdri_request *q, int scope)
 	}
 }
 
-GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
+GDRI_NOINLINE int gdri_exec_block(const struct gdri_request *q, int scope)
 {
 	size_t len = q->n * q->size;
 
@@ -110,7 +110,7 @@ GDRI_NOINLINE int gdri_perform_block(const struct gdri_request *q, int scope)
 		return gdri_put_signal(scope, (int)q->signal.nbi, q->dst, q->src, len, q->signal.word,
 				       q->signal.value, (int)q->signal.op, q->pe, 0);
 	default:
-		return gdri_perform_team(q, scope);
+		return gdri_exec_team(q, scope);
 	}
 }
 
@@ -129,7 +129,7 @@ GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
 }
 
 /* All threads of one of the blocks. */
-GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
+GDRI_NOINLINE int gdri_exec_grid(const struct gdri_request *q)
 {
 	struct gdri_grid g;
 	struct gdri_coll c;
@@ -144,7 +144,7 @@ GDRI_NOINLINE int gdri_perform_grid(const struct gdri_request *q)
 }
 
 /* A collective by LL, each block by itself. */
-GDR_DEVICE int gdri_perform_ll(const struct gdri_request *q)
+GDR_DEVICE int gdri_exec_ll(const struct gdri_request *q)
 {
 	struct gdri_team *t = &gdri_k(gdri_dev(), teams)[q->coll.team];
 	struct gdri_ll_ctas p;
@@ -154,19 +154,19 @@ GDR_DEVICE int gdri_perform_ll(const struct gdri_request *q)
 }
 
 #ifdef __CUDACC__
-/* What gdri_perform_grid does, where all PEs are mapped. */
-GDR_DEVICE int gdri_perform_aligned(const struct gdri_request *q)
+/* What gdri_exec_grid does, where all PEs are mapped. */
+GDR_DEVICE int gdri_exec_aligned(const struct gdri_request *q)
 {
 	uint32_t op = gdri_grid_op(q->what);
 
 	if (gdri_grid_between(q, q->coll.members))
-		return gdri_access_fits(q) ? gdri_aligned_in_place(q, op) : gdri_perform_grid(q);
-	return gdri_aligned_fits(q) || gdri_access_fits(q) ? gdri_aligned_call(q, op) : gdri_perform_grid(q);
+		return gdri_access_fits(q) ? gdri_aligned_in_place(q, op) : gdri_exec_grid(q);
+	return gdri_aligned_fits(q) || gdri_access_fits(q) ? gdri_aligned_call(q, op) : gdri_exec_grid(q);
 }
 #endif
 
 /* One thread: tells who asked. */
-GDR_DEVICE void gdri_perform_end(const struct gdri_request *q, int status, const uint64_t value[2])
+GDR_DEVICE void gdri_exec_end(const struct gdri_request *q, int status, const uint64_t value[2])
 {
 	if (q->answer) { /* zeroed before, read behind the end of the kernel, which orders */
 		q->answer->value[0] = value[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 
-#ifdef GDRI_PERFORM_IMAGE /* the files */
+#ifdef GDRI_EXEC_IMAGE /* the files */
 
 #define IMAGE(name, file)                                                                          \
 	__asm__(".section .rodata\n"                                                               \
@@ -10,12 +10,12 @@
 		".previous\n");                                                                    \
 	extern const char name[] __attribute__((visibility("hidden")));                            \
 	extern const char name##_end[] __attribute__((visibility("hidden")))
-IMAGE(gdri_image, GDRI_PERFORM_IMAGE);
-IMAGE(gdri_image_direct, GDRI_PERFORM_DIRECT_IMAGE);
-IMAGE(gdri_image_any, GDRI_PERFORM_ANY_IMAGE);
-IMAGE(gdri_image_direct_any, GDRI_PERFORM_DIRECT_ANY_IMAGE);
+IMAGE(gdri_image, GDRI_EXEC_IMAGE);
+IMAGE(gdri_image_direct, GDRI_EXEC_DIRECT_IMAGE);
+IMAGE(gdri_image_any, GDRI_EXEC_ANY_IMAGE);
+IMAGE(gdri_image_direct_any, GDRI_EXEC_DIRECT_ANY_IMAGE);
 
-const void *gdri_perform_image(enum gdri_image which, size_t *size)
+const void *gdri_exec_image(enum gdri_image which, size_t *size)
 {
 	static const struct {
 		const char *begin, *end;
@@ -32,7 +32,7 @@ const void *gdri_perform_image(enum gdri_image which, size_t *size)
 
 #else
 
-const void *gdri_perform_image(enum gdri_image which, size_t *size)
+const void *gdri_exec_image(enum gdri_image which, size_t *size)
 {
 	(void)which;
 	*size = 0;

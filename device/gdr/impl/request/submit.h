@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a host thread asks the library for an operation: on a stream, or now. Not in code that is loaded by
+/* How a host thread submits an operation to the library: on a stream, or now. Not in code that is loaded by
  * hand, which is device code alone. */
-#ifndef GDRI_ASK_H
-#define GDRI_ASK_H
+#ifndef GDRI_SUBMIT_H
+#define GDRI_SUBMIT_H
 
 #include <gdr/impl/request/request.h>
 #include <gdr/launch.h>
@@ -28,10 +28,10 @@ GDR_API void gdri_value_failed(int status);
 GDR_API void gdri_value_get(void *value, const void *src, uint32_t size, int pe);
 GDR_EXTERN_C_END
 
-/* Instead of a stream: performed at once, and waited for. */
-#define GDRI_NOW ((gdr_stream_t)~(uintptr_t)0)
+/* Instead of a stream: executed at once, and waited for. */
+#define GDRI_NOW ((gdr_stream_t) ~(uintptr_t)0)
 
-static inline int gdri_ask(const struct gdri_request *q, gdr_stream_t stream)
+static inline int gdri_submit(const struct gdri_request *q, gdr_stream_t stream)
 {
 	return stream == GDRI_NOW ? gdri_request_now(q, 0) : gdri_request_on_stream(q, stream);
 }
@@ -51,18 +51,17 @@ static inline struct gdri_request gdri_rq(uint32_t what, void *dst, const void *
 	return q;
 }
 
-static inline int gdri_ask_rma(uint32_t what, int nbi, void *dst, const void *src, uint64_t n,
-				     uint32_t size, int pe, gdr_stream_t stream)
+static inline int gdri_submit_rma(uint32_t what, int nbi, void *dst, const void *src, uint64_t n,
+				  uint32_t size, int pe, gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
 
 	q.transfer.nbi = (uint32_t)nbi;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline int gdri_ask_signal(int nbi, void *dst, const void *src, uint64_t n,
-					uint32_t size, void *sig, uint64_t value, int op, int pe,
-					gdr_stream_t stream)
+static inline int gdri_submit_signal(int nbi, void *dst, const void *src, uint64_t n, uint32_t size,
+				     void *sig, uint64_t value, int op, int pe, gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_PUT_SIGNAL, dst, src, n, size, pe);
 
@@ -70,31 +69,31 @@ static inline int gdri_ask_signal(int nbi, void *dst, const void *src, uint64_t 
 	q.signal.value = value;
 	q.signal.op = (uint32_t)op;
 	q.signal.nbi = (uint32_t)nbi;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline int gdri_ask_strided(uint32_t what, void *dst, const void *src, int64_t dst_step,
-					 int64_t src_step, uint64_t n, uint32_t size, int pe,
-					 gdr_stream_t stream)
+static inline int gdri_submit_strided(uint32_t what, void *dst, const void *src, int64_t dst_step,
+				      int64_t src_step, uint64_t n, uint32_t size, int pe,
+				      gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(what, dst, src, n, size, pe);
 
 	q.strided.dst_step = dst_step;
 	q.strided.src_step = src_step;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline int gdri_ask_p(void *dst, const void *value, uint32_t size, int pe,
-				   gdr_stream_t stream)
+static inline int gdri_submit_p(void *dst, const void *value, uint32_t size, int pe,
+				gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_P, dst, 0, 1, size, pe);
 
 	memcpy(q.value, value, size < 16 ? size : 16);
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline void gdri_ask_g(void *value, const void *src, uint32_t size, int pe,
-				    gdr_stream_t stream)
+static inline void gdri_submit_g(void *value, const void *src, uint32_t size, int pe,
+				 gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_G, 0, src, 1, size, pe);
 
@@ -107,9 +106,9 @@ static inline void gdri_ask_g(void *value, const void *src, uint32_t size, int p
 		gdri_request_value(&q, value);
 }
 
-static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *skip,
-				      const void *values, uint64_t value, uint32_t size,
-				      int is_signed, int cmp, gdr_stream_t stream)
+static inline int gdri_submit_wait(const void *ptrs, uint64_t n, const int *skip,
+				   const void *values, uint64_t value, uint32_t size, int is_signed,
+				   int cmp, gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, n, size, 0);
 
@@ -119,12 +118,12 @@ static inline int gdri_ask_wait(const void *ptrs, uint64_t n, const int *skip,
 	q.wait.value = value;
 	q.wait.is_signed = (uint32_t)is_signed;
 	q.wait.cmp = (uint32_t)cmp;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
 /* pe: who is to signal. */
-static inline int gdri_ask_wait_from(const uint64_t *sig, int cmp, uint64_t value, int pe,
-				     gdr_stream_t stream)
+static inline int gdri_submit_wait_from(const uint64_t *sig, int cmp, uint64_t value, int pe,
+					gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, 0, 8, pe);
 
@@ -132,32 +131,32 @@ static inline int gdri_ask_wait_from(const uint64_t *sig, int cmp, uint64_t valu
 	q.wait.value = value;
 	q.wait.cmp = (uint32_t)cmp;
 	q.wait.from_pe = 1;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline int gdri_ask_signal_op(uint64_t *sig, uint64_t value, int op, int pe,
-					   gdr_stream_t stream)
+static inline int gdri_submit_signal_op(uint64_t *sig, uint64_t value, int op, int pe,
+					gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_SIGNAL, 0, 0, 0, 8, pe);
 
 	q.signal.word = sig;
 	q.signal.value = value;
 	q.signal.op = (uint32_t)op;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
-static inline int gdri_ask_sync(uint32_t what, gdr_team_t team, gdr_stream_t stream)
+static inline int gdri_submit_sync(uint32_t what, gdr_team_t team, gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(what, 0, 0, 0, 1, 0);
 
 	q.coll.team = team;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
 /* root: of a broadcast; steps: of alltoalls; code: of a reduction. */
-static inline int gdri_ask_coll(uint32_t what, gdr_team_t team, void *dst, const void *src,
-				      uint64_t n, uint32_t size, int root, int64_t dst_step,
-				      int64_t src_step, uint32_t code, gdr_stream_t stream)
+static inline int gdri_submit_coll(uint32_t what, gdr_team_t team, void *dst, const void *src,
+				   uint64_t n, uint32_t size, int root, int64_t dst_step,
+				   int64_t src_step, uint32_t code, gdr_stream_t stream)
 {
 	struct gdri_request q = gdri_rq(what, dst, src, n, size, 0);
 
@@ -166,12 +165,12 @@ static inline int gdri_ask_coll(uint32_t what, gdr_team_t team, void *dst, const
 	q.coll.dst_step = dst_step;
 	q.coll.src_step = src_step;
 	q.coll.code = code;
-	return gdri_ask(&q, stream);
+	return gdri_submit(&q, stream);
 }
 
 /* what: AMO or FETCH_AMO; a, b: bits of the operands. */
-static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t size, const void *dst,
-					      uint64_t a, uint64_t b, int pe)
+static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t size,
+					      const void *dst, uint64_t a, uint64_t b, int pe)
 {
 	struct gdri_request q = gdri_rq(what, (void *)(uintptr_t)dst, 0, 1, size, pe);
 
@@ -181,8 +180,8 @@ static inline struct gdri_request gdri_rq_amo(uint32_t what, int kind, uint32_t 
 	return q;
 }
 
-static inline int gdri_ask_amo(uint32_t what, int kind, uint32_t size, const void *dst, uint64_t a,
-			       uint64_t b, int pe)
+static inline int gdri_submit_amo(uint32_t what, int kind, uint32_t size, const void *dst,
+				  uint64_t a, uint64_t b, int pe)
 {
 	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
 
@@ -190,8 +189,8 @@ static inline int gdri_ask_amo(uint32_t what, int kind, uint32_t size, const voi
 }
 
 /* The old value's bits; 0 on failure, with the status latched. */
-static inline uint64_t gdri_ask_fetch(uint32_t what, int kind, uint32_t size, const void *dst,
-				      uint64_t a, uint64_t b, int pe)
+static inline uint64_t gdri_submit_fetch(uint32_t what, int kind, uint32_t size, const void *dst,
+					 uint64_t a, uint64_t b, int pe)
 {
 	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
 	uint64_t old = 0;
@@ -200,8 +199,8 @@ static inline uint64_t gdri_ask_fetch(uint32_t what, int kind, uint32_t size, co
 	return old;
 }
 
-static inline int gdri_ask_fetch_to(uint32_t what, int kind, uint32_t size, void *fetch, const void *dst,
-				    uint64_t a, uint64_t b, int pe)
+static inline int gdri_submit_fetch_to(uint32_t what, int kind, uint32_t size, void *fetch,
+				       const void *dst, uint64_t a, uint64_t b, int pe)
 {
 	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
 

@@ -12,7 +12,7 @@
 #include "runtime/cuda/cuda_impl.h"
 #include "runtime/cuda/units.h"
 #include "runtime/cuda/prefetch.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 
@@ -33,7 +33,7 @@ struct kernels {
 	struct CUfunc_st *all, *grid;
 };
 
-struct gdri_performer {
+struct gdri_executor {
 	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
 	bool shows_any;
 	struct CUfunc_st *flat, *team, *ctas;
@@ -47,16 +47,16 @@ static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri
 {
 	const struct gdri_cuda_api *api = &c->api;
 	size_t size;
-	gdri_cu_result r = api->module_load(&k->module, gdri_perform_image(all, &size));
+	gdri_cu_result r = api->module_load(&k->module, gdri_exec_image(all, &size));
 
 	if (!r)
 		r = api->module_function(&k->all, k->module, "gdri_kernel_request");
 	if (!r)
-		r = api->module_load(&k->direct, gdri_perform_image(direct, &size));
+		r = api->module_load(&k->direct, gdri_exec_image(direct, &size));
 	return r ? r : api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
 }
 
-static gdri_cu_result perform_load(struct gdri_cuda *c, struct gdri_performer *p)
+static gdri_cu_result exec_load(struct gdri_cuda *c, struct gdri_executor *p)
 {
 	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
 
@@ -76,7 +76,7 @@ static void unload_two(struct gdri_cuda *c, struct kernels *k)
 	*k = (struct kernels){0};
 }
 
-static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p)
+static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_executor *p)
 {
 	gdri_cu_result r = 0;
 
@@ -90,24 +90,24 @@ static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_performer *p
 	return r;
 }
 
-struct gdri_performer *gdri_perform_load(struct gdri_cuda *c)
+struct gdri_executor *gdri_exec_load(struct gdri_cuda *c)
 {
-	struct gdri_performer *p;
+	struct gdri_executor *p;
 	size_t size;
 
-	gdri_perform_image(GDRI_IMAGE_ALL, &size);
+	gdri_exec_image(GDRI_IMAGE_ALL, &size);
 	p = size ? calloc(1, sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
 	pthread_mutex_init(&p->lock, NULL);
 	gdri_cond_init(&p->free);
 	gdri_cuda_enter(c);
-	p->loaded = perform_load(c, p);
+	p->loaded = exec_load(c, p);
 	gdri_cuda_leave(c);
 	return p;
 }
 
-void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
+void gdri_exec_drop(struct gdri_cuda *c, struct gdri_executor *p)
 {
 	if (!p)
 		return;
@@ -124,51 +124,51 @@ void gdri_perform_drop(struct gdri_cuda *c, struct gdri_performer *p)
 }
 
 /* Those that are not launched know no queues, and are not told of the library. */
-static int perform_show(struct gdri_state *st, const struct kernels *k)
+static int exec_show(struct gdri_state *st, const struct kernels *k)
 {
 	int ret = gdri_module_add(st, k->module);
 
 	return ret || !st->constants || !st->constants->direct ? ret : gdri_module_add(st, k->direct);
 }
 
-void gdri_perform_up(struct gdri_state *st)
+void gdri_exec_up(struct gdri_state *st)
 {
-	struct gdri_performer *p = gdri_prefetch_performer(st);
+	struct gdri_executor *p = gdri_prefetch_executor(st);
 	gdri_cu_result r;
 	int ret;
 
 	if (!p)
-		p = gdri_perform_load(st->cuda);
+		p = gdri_exec_load(st->cuda);
 	if (!p)
 		return;
-	st->performer = p;
+	st->executor = p;
 	r = p->loaded;
 	if (!r) {
 		gdri_cuda_enter(st->cuda);
 		r = open_calls(st, p);
 		gdri_cuda_leave(st->cuda);
 	}
-	ret = r ? 0 : perform_show(st, &p->plain);
+	ret = r ? 0 : exec_show(st, &p->plain);
 	if (!r && !ret)
 		return;
 	gdri_module_drop(st, p->plain.direct);
 	gdri_module_drop(st, p->plain.module);
 	gdri_info("CUDA: the library's kernels cannot be used on %s: %s", gdri_cuda_text(st->cuda),
 		  r ? gdri_cuda_error_text(st->cuda, r) : gdr_strerror(ret));
-	gdri_perform_down(st);
+	gdri_exec_down(st);
 }
 
-void gdri_perform_down(struct gdri_state *st)
+void gdri_exec_down(struct gdri_state *st)
 {
-	struct gdri_performer *p = st->performer;
+	struct gdri_executor *p = st->executor;
 
-	st->performer = NULL;
-	gdri_perform_drop(st->cuda, p);
+	st->executor = NULL;
+	gdri_exec_drop(st->cuda, p);
 }
 
-int gdri_perform_up_any(struct gdri_state *st)
+int gdri_exec_up_any(struct gdri_state *st)
 {
-	struct gdri_performer *p = st->performer;
+	struct gdri_executor *p = st->executor;
 	gdri_cu_result r = 0;
 	int ret;
 
@@ -183,24 +183,24 @@ int gdri_perform_up_any(struct gdri_state *st)
 	if (r)
 		return gdri_cuda_refused(st->cuda, "loading the kernels that reach memory of cudaMalloc", r);
 	pthread_mutex_lock(&st->local_lock);
-	ret = perform_show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
+	ret = exec_show(st, &p->any); /* where it is late it may yet land: they stay, for another attempt */
 	pthread_mutex_unlock(&st->local_lock);
 	p->shows_any = !ret;
 	return ret;
 }
 
-static int perform_missing(void)
+static int exec_missing(void)
 {
 	size_t size;
 
-	gdri_perform_image(GDRI_IMAGE_ALL, &size);
+	gdri_exec_image(GDRI_IMAGE_ALL, &size);
 	return gdri_fail(-GDR_ENOTSUP, "this call needs kernels of the library: %s",
 			 size ? "they do not run on this GPU (GDR_LOG=info says why)"
 			      : "it was built without nvcc; call from a kernel, or build it with -D GDR_CUDA=ON");
 }
 
 /* Address of the peer's word, or 0: not mapped. */
-static gdri_cu_ptr perform_mapped(const struct gdri_state *st, const void *ptr, int pe)
+static gdri_cu_ptr exec_mapped(const struct gdri_state *st, const void *ptr, int pe)
 {
 	return (uintptr_t)gdri_window_at(st, ptr, pe);
 }
@@ -214,7 +214,7 @@ static const struct kernels *kernels_for(const struct gdri_state *st, const stru
 		   (gdri_window_is_outside(st, q->dst) || gdri_window_is_outside(st, q->src) ||
 		    (signals && gdri_window_is_outside(st, q->signal.word)));
 
-	return any ? &st->performer->any : &st->performer->plain;
+	return any ? &st->executor->any : &st->executor->plain;
 }
 
 static bool is_captured(const struct gdri_state *st, gdr_stream_t stream)
@@ -247,7 +247,7 @@ static enum way way_of(const struct gdri_state *st, const struct gdri_request *q
 }
 
 /* Of what is known to be memory of GPUs the driver need not find out what it is. */
-static gdri_cu_result perform_copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
+static gdri_cu_result exec_copy(const struct gdri_state *st, gdri_cu_ptr to, gdri_cu_ptr from, const void *own,
 				   const void *remote, size_t len, gdr_stream_t stream)
 {
 	const struct gdri_heap *h = st->heap;
@@ -258,7 +258,7 @@ static gdri_cu_result perform_copy(const struct gdri_state *st, gdri_cu_ptr to, 
 	return gpu ? st->cuda->api.copy_within(to, from, len, stream) : st->cuda->api.copy(to, from, len, stream);
 }
 
-static gdri_cu_result perform_drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
+static gdri_cu_result exec_drive(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream,
 				    enum way way)
 {
 	const struct gdri_cuda_api *api = &st->cuda->api;
@@ -267,16 +267,16 @@ static gdri_cu_result perform_drive(struct gdri_state *st, const struct gdri_req
 	switch (way) {
 	case BY_COPY:
 		if (q->what == GDRI_RQ_PUT)
-			return perform_copy(st, perform_mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst,
+			return exec_copy(st, exec_mapped(st, q->dst, q->pe), (uintptr_t)q->src, q->src, q->dst,
 					    len, stream);
-		return perform_copy(st, (uintptr_t)q->dst, perform_mapped(st, q->src, q->pe), q->dst, q->src, len,
+		return exec_copy(st, (uintptr_t)q->dst, exec_mapped(st, q->src, q->pe), q->dst, q->src, len,
 				    stream);
 	case BY_VALUE:
-		return api->copy_in(perform_mapped(st, q->dst, q->pe), q->value, q->size, stream);
+		return api->copy_in(exec_mapped(st, q->dst, q->pe), q->value, q->size, stream);
 	default: /* what the stream did before is seen by whoever sees the word (flags 0) */
 		if (q->what == GDRI_RQ_SIGNAL)
-			return api->write64(stream, perform_mapped(st, q->signal.word, q->pe), q->signal.value, 0);
-		return api->write64(stream, perform_mapped(st, q->dst, q->pe), q->value[0], 0);
+			return api->write64(stream, exec_mapped(st, q->signal.word, q->pe), q->signal.value, 0);
+		return api->write64(stream, exec_mapped(st, q->dst, q->pe), q->value[0], 0);
 	}
 }
 
@@ -289,7 +289,7 @@ static struct CUfunc_st *by_blocks(const struct gdri_state *st, const struct gdr
 	if (!st->constants || !st->constants->direct || (q->by != GDRI_BY_CTAS && q->by != GDRI_BY_GRID) ||
 	    !q->coll.stride)
 		return k->all;
-	return q->by == GDRI_BY_CTAS ? st->performer->ctas : k->grid;
+	return q->by == GDRI_BY_CTAS ? st->executor->ctas : k->grid;
 }
 
 /* The results of this PE's piece to all others, by the copy engine, which fills a link as no kernel does. */
@@ -304,13 +304,13 @@ static gdri_cu_result copy_to_all(struct gdri_state *st, const struct gdri_reque
 
 	for (i = 1; i < n && len && !r; i++) { /* all to others at the same time */
 		pe = q->coll.start + (int)((me + i) % n) * q->coll.stride;
-		r = st->cuda->api.copy(perform_mapped(st, from, pe), (uintptr_t)from, len, stream);
+		r = st->cuda->api.copy(exec_mapped(st, from, pe), (uintptr_t)from, len, stream);
 	}
 	return r;
 }
 
 /* Behind those copies: all have arrived. */
-static struct gdri_request perform_meeting(const struct gdri_request *q)
+static struct gdri_request exec_meeting(const struct gdri_request *q)
 {
 	struct gdri_request m = {.what = GDRI_RQ_BARRIER, .answer = q->answer, .coll = {.team = q->coll.team}};
 
@@ -319,24 +319,24 @@ static struct gdri_request perform_meeting(const struct gdri_request *q)
 	return m;
 }
 
-static gdri_cu_result perform_launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+static gdri_cu_result exec_launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
 	void *args[] = {&arg};
 	gdri_cu_result r;
 	struct gdri_plan p;
 
-	gdri_perform_plan(st, &arg, &p);
+	gdri_exec_plan(st, &arg, &p);
 	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
-	arg = perform_meeting(q);
-	return r ? r : perform_launch(st, &arg, stream);
+	arg = exec_meeting(q);
+	return r ? r : exec_launch(st, &arg, stream);
 }
 
 /* Which kernel, and what it is passed. Barriers of mapped PEs have kernels of their own, which begin sooner. */
-static struct CUfunc_st *perform_choose(const struct gdri_state *st, struct gdri_request *arg, int *how,
+static struct CUfunc_st *exec_choose(const struct gdri_state *st, struct gdri_request *arg, int *how,
 					void **args, struct gdri_plan *p)
 {
 	bool all = arg->what == GDRI_RQ_BARRIER_ALL || arg->what == GDRI_RQ_SYNC_ALL;
@@ -347,9 +347,9 @@ static struct CUfunc_st *perform_choose(const struct gdri_state *st, struct gdri
 		*how = team ? 2 * arg->coll.team + quiet : quiet;
 		*args = how;
 		*p = (struct gdri_plan){1, 1};
-		return team ? st->performer->team : st->performer->flat;
+		return team ? st->executor->team : st->executor->flat;
 	}
-	gdri_perform_plan(st, arg, p);
+	gdri_exec_plan(st, arg, p);
 	*args = arg;
 	return by_blocks(st, arg);
 }
@@ -368,7 +368,7 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	int operand;
 
 	how.n_attributes = st->cuda->early && (uintptr_t)stream > LAST_DEFAULT && !is_captured(st, stream);
-	kernel = perform_choose(st, &arg, &operand, args, &p);
+	kernel = exec_choose(st, &arg, &operand, args, &p);
 	how.grid[0] = p.grid;
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
@@ -376,11 +376,11 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
-	arg = perform_meeting(q);
+	arg = exec_meeting(q);
 	return r ? r : launch_early(st, &arg, stream);
 }
 
-int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+int gdri_exec_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	gdri_cu_result r = 0;
 	bool can, entered;
@@ -388,13 +388,13 @@ int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, 
 
 	entered = gdri_cuda_enter_another(st->cuda); /* before way_of: stream 0 is a stream of the context */
 	way = way_of(st, q, stream);
-	can = way != BY_KERNEL || st->performer;
+	can = way != BY_KERNEL || st->executor;
 	if (can)
-		r = way != BY_KERNEL ? perform_drive(st, q, stream, way) : launch_early(st, q, stream);
+		r = way != BY_KERNEL ? exec_drive(st, q, stream, way) : launch_early(st, q, stream);
 	if (entered)
 		gdri_cuda_leave(st->cuda);
 	if (!can)
-		return perform_missing();
+		return exec_missing();
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
 }
 
@@ -403,7 +403,7 @@ int gdri_perform_on_stream(struct gdri_state *st, const struct gdri_request *q, 
 /* Under the lock. A late call's place is free when its kernel has ended, however it did. */
 static struct call *find_free(struct gdri_state *st)
 {
-	struct call *c = st->performer->calls, *end = c + CALLS;
+	struct call *c = st->executor->calls, *end = c + CALLS;
 
 	for (; c < end; c++) {
 		if (c->late && st->cuda->api.stream_query(c->stream) != GDRI_CU_NOT_READY)
@@ -415,9 +415,9 @@ static struct call *find_free(struct gdri_state *st)
 }
 
 /* NULL: the deadline has passed. Nobody tells of a late call's end, so the wait is in short steps. */
-static struct call *perform_take_call(struct gdri_state *st, uint64_t deadline)
+static struct call *exec_take_call(struct gdri_state *st, uint64_t deadline)
 {
-	struct gdri_performer *p = st->performer;
+	struct gdri_executor *p = st->executor;
 	struct timespec ts;
 	struct call *c;
 
@@ -434,7 +434,7 @@ static struct call *perform_take_call(struct gdri_state *st, uint64_t deadline)
 	return c;
 }
 
-static void perform_give_call(struct gdri_performer *p, struct call *c, bool late)
+static void exec_give_call(struct gdri_executor *p, struct call *c, bool late)
 {
 	pthread_mutex_lock(&p->lock);
 	c->busy = c->late = late;
@@ -443,7 +443,7 @@ static void perform_give_call(struct gdri_performer *p, struct call *c, bool lat
 }
 
 /* Polls: a sleep of the driver could not be bounded. */
-static gdri_cu_result perform_finish(struct gdri_state *st, gdri_cu_stream stream)
+static gdri_cu_result exec_finish(struct gdri_state *st, gdri_cu_stream stream)
 {
 	uint64_t end = gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS);
 	struct timespec nap = {0, 20000};
@@ -458,31 +458,31 @@ static gdri_cu_result perform_finish(struct gdri_state *st, gdri_cu_stream strea
 	return r;
 }
 
-int gdri_perform_now(struct gdri_state *st, const struct gdri_request *q,
+int gdri_exec_now(struct gdri_state *st, const struct gdri_request *q,
 		     struct gdri_answer *answer)
 {
 	struct gdri_request mine = *q;
 	struct call *c;
 	gdri_cu_result r;
 
-	if (!st->performer)
-		return perform_missing();
-	c = perform_take_call(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
+	if (!st->executor)
+		return exec_missing();
+	c = exec_take_call(st, gdri_deadline_ns((int)st->opt.timeout_ms + SLACK_MS));
 	if (!c)
 		return gdri_fail(-GDR_ETIMEOUT, "CUDA: %d calls from the host are under way, and none ends", CALLS);
 	mine.answer = c->answer;
 	*c->answer = (struct gdri_answer){0};
 	gdri_cuda_enter(st->cuda);
-	r = perform_launch(st, &mine, c->stream);
+	r = exec_launch(st, &mine, c->stream);
 	if (!r)
-		r = perform_finish(st, c->stream);
+		r = exec_finish(st, c->stream);
 	gdri_cuda_leave(st->cuda);
 	if (r == GDRI_CU_NOT_READY) { /* it may yet answer: the place stays taken until then */
-		perform_give_call(st->performer, c, true);
+		exec_give_call(st->executor, c, true);
 		return gdri_fail(-GDR_ETIMEOUT, "CUDA: a kernel of the library does not end: the GPU hangs, or kernels "
 						"hold it");
 	}
 	*answer = *c->answer;
-	perform_give_call(st->performer, c, false);
+	exec_give_call(st->executor, c, false);
 	return r ? gdri_cuda_refused(st->cuda, "a call from the host", r) : answer->status;
 }

@@ -12,7 +12,7 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/cuda/cuda_impl.h"
-#include "runtime/exec/perform.h"
+#include "runtime/exec/exec.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/window.h"
 #include "runtime/cuda/prefetch.h"
@@ -27,19 +27,19 @@ static enum gdri_by planned; /* of broadcasts */
 
 static const char images[4];
 
-const void *gdri_perform_image(enum gdri_image which, size_t *size)
+const void *gdri_exec_image(enum gdri_image which, size_t *size)
 {
 	*size = 1;
 	return &images[which];
 }
 
-struct gdri_performer *gdri_prefetch_performer(struct gdri_state *st)
+struct gdri_executor *gdri_prefetch_executor(struct gdri_state *st)
 {
 	(void)st;
 	return NULL;
 }
 
-void gdri_perform_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
+void gdri_exec_plan(const struct gdri_state *st, struct gdri_request *q, struct gdri_plan *p)
 {
 	(void)st;
 	*p = (struct gdri_plan){1, 32};
@@ -312,17 +312,17 @@ static void test_places_come_back(void **state)
 	int i;
 
 	(void)state;
-	gdri_perform_up(&st);
-	assert_non_null(st.performer);
+	gdri_exec_up(&st);
+	assert_non_null(st.executor);
 	answer_of_query = GDRI_CU_NOT_READY;
 	end = gdri_deadline_ns(5000);
 	for (i = 0; i < STREAMS + 2; i++) /* the last ones find no place */
-		assert_int_equal(gdri_perform_now(&st, &q, &a), -GDR_ETIMEOUT);
+		assert_int_equal(gdri_exec_now(&st, &q, &a), -GDR_ETIMEOUT);
 	assert_true(gdri_now_ns() < end);
 	answer_of_query = 0; /* the kernels end */
 	for (i = 0; i < STREAMS + 2; i++)
-		assert_int_equal(gdri_perform_now(&st, &q, &a), 0);
-	gdri_perform_down(&st);
+		assert_int_equal(gdri_exec_now(&st, &q, &a), 0);
+	gdri_exec_down(&st);
 	assert_int_equal(streams + modules, 0);
 }
 
@@ -330,8 +330,8 @@ static void test_module_refused(void **state)
 {
 	(void)state;
 	add_fails = -GDR_ETIMEOUT;
-	gdri_perform_up(&st);
-	assert_null(st.performer);
+	gdri_exec_up(&st);
+	assert_null(st.executor);
 	assert_int_equal(streams + modules, 0);
 }
 
@@ -344,9 +344,9 @@ static void test_second_module_refused(void **state)
 	add_fails = -GDR_ETIMEOUT;
 	adds_good = 1;
 	st.constants = &constants;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	st.constants = NULL;
-	assert_null(st.performer);
+	assert_null(st.executor);
 	assert_int_equal(added, 0);
 	assert_int_equal(streams + modules, 0);
 }
@@ -360,43 +360,43 @@ static void test_stores_by_driver(void **state)
 	static const uint32_t sizes[] = {1, 2, 4, 16, 8};
 
 	(void)state;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	st.heap->base = heap;
 	st.peers = peers;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		q.size = sizes[i];
-		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 		assert_string_equal(called, "copy_in");
 		assert_int_equal(called_with, sizes[i]);
 		assert_true(called_at == (uintptr_t)peer + 16);
 		capturing = 1;
-		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
 		capturing = 0;
 		cuda.stages = false; /* a GPU that reads the program's memory itself */
-		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 		assert_string_equal(called, q.size == 8 ? "write64" : "launch");
 		cuda.stages = true;
 	}
 	q = (struct gdri_request){.what = GDRI_RQ_SIGNAL, .pe = 1, .size = 8,
 				  .signal = {(uint64_t *)(void *)(heap + 24), 7, GDRI_SIGNAL_SETS, 0}};
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "write64");
 	assert_int_equal(called_with, 7);
 	assert_true(called_at == (uintptr_t)peer + 24);
 	q.signal.op = GDRI_SIGNAL_SETS + 1;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
 	q.signal.op = GDRI_SIGNAL_SETS;
 	cuda.writes64 = false;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
 	peers[1].base = NULL;
 	q = (struct gdri_request){.what = GDRI_RQ_P, .pe = 1, .size = 4, .dst = heap + 16};
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_string_equal(called, "launch");
 	st.peers = NULL;
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(pushed, 0);
 }
 
@@ -409,32 +409,32 @@ static void test_copies_by_driver(void **state)
 	struct gdri_request get = {.what = GDRI_RQ_GET, .pe = 1, .dst = heap + 16, .src = heap + 8, .size = 8, .n = 1};
 
 	(void)state;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	st.heap->base = heap;
 	st.heap->size = 32;
 	st.peers = peers;
-	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0); /* of the host: a heap there */
+	assert_int_equal(gdri_exec_on_stream(&st, &put, NULL), 0); /* of the host: a heap there */
 	assert_string_equal(called, "copy");
 	st.heap->cuda = &cuda;
-	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &put, NULL), 0);
 	assert_string_equal(called, "copy_within");
 	assert_true(called_at == (uintptr_t)peer + 16);
-	assert_int_equal(gdri_perform_on_stream(&st, &get, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &get, NULL), 0);
 	assert_string_equal(called, "copy_within");
 	assert_true(called_at == (uintptr_t)heap + 16);
 	put.src = get.dst = other;
-	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &put, NULL), 0);
 	assert_string_equal(called, "copy");
-	assert_int_equal(gdri_perform_on_stream(&st, &get, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &get, NULL), 0);
 	assert_string_equal(called, "copy");
 	put.src = heap + 8;
 	put.dst = heap + 40; /* a registered buffer may be memory of the host */
-	assert_int_equal(gdri_perform_on_stream(&st, &put, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &put, NULL), 0);
 	assert_string_equal(called, "copy");
 	st.heap->cuda = NULL;
 	st.heap->size = 0;
 	st.peers = NULL;
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(pushed, 0);
 }
 
@@ -446,39 +446,39 @@ static void test_barriers(void **state)
 	gdr_stream_t own = (gdr_stream_t)&constants;
 
 	(void)state;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	st.constants = &constants;
 	st.n_pes = 2;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)2);
 	assert_int_equal(early, 0);
 	cuda.early = true;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_int_equal(early, 1);
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_int_equal(early, 0);
 	capturing = 1;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_int_equal(early, 0);
 	capturing = 0;
 	q.what = GDRI_RQ_BARRIER; /* of a team */
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)5);
 	constants.direct = 0;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)1);
 	constants.direct = 1;
 	q.what = GDRI_RQ_SYNC_ALL;
 	st.n_pes = GDRI_FLAT_MAX + 1;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)1);
 	st.n_pes = 2;
 	constants.direct = 0;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, own), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, own), 0);
 	assert_ptr_equal(kernel, (void *)1);
 	st.constants = NULL;
 	cuda.early = false;
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(pushed, 0);
 }
 
@@ -493,14 +493,14 @@ static void test_copies(void **state)
 	(void)state;
 	for (size_t i = 0; i < 80; i++)
 		own[i] = 0x1122334455667788;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	st.constants = &constants;
 	st.n_pes = 2;
 	st.peers = peers;
 	st.heap->base = (uint8_t *)own;
 	kernel = NULL;
 	copies = member = 0; /* 40 rows: 24 and 16 */
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_int_equal(copies, 1);
 	assert_true(copied_to == (uintptr_t)peer);
 	assert_int_equal(copied, 24 * 16);
@@ -509,7 +509,7 @@ static void test_copies(void **state)
 	peers[0].base = (uint8_t *)peer;
 	member = 1;
 	q.coll.team = 5;
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_int_equal(copies, 2);
 	assert_true(copied_to == (uintptr_t)peer + 24 * 16);
 	assert_int_equal(copied, 16 * 16);
@@ -517,7 +517,7 @@ static void test_copies(void **state)
 	assert_ptr_equal(kernel, (void *)5); /* that of the team */
 	st.peers = NULL;
 	st.constants = NULL;
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(pushed, 0);
 }
 
@@ -535,36 +535,36 @@ static void test_outside(void **state)
 
 	(void)state;
 	st.constants = &constants;
-	gdri_perform_up(&st);
+	gdri_exec_up(&st);
 	assert_int_equal(modules, 2);
 	outside = own;
-	assert_int_equal(gdri_perform_up_any(&st), 0);
+	assert_int_equal(gdri_exec_up_any(&st), 0);
 	assert_int_equal(modules, 4);
 	assert_int_equal(added, 4);
-	assert_int_equal(gdri_perform_up_any(&st), 0); /* once */
+	assert_int_equal(gdri_exec_up_any(&st), 0); /* once */
 	assert_int_equal(modules, 4);
 	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
 		planned = seen[i].by;
 		q.dst = heap;
 		q.src = heap;
-		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 		assert_true((uintptr_t)kernel == seen[i].plain);
 		q.src = own;
-		assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+		assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 		assert_true((uintptr_t)kernel == seen[i].any);
 		q.src = heap;
 		q.dst = own;
-		assert_int_equal(gdri_perform_now(&st, &q, &a), 0);
+		assert_int_equal(gdri_exec_now(&st, &q, &a), 0);
 		assert_true((uintptr_t)kernel == seen[i].any);
 	}
 	q = (struct gdri_request){.what = GDRI_RQ_WAIT, .wait = {.words = own}};
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_true((uintptr_t)kernel == 1); /* own memory needs no looking up */
 	q = (struct gdri_request){.what = GDRI_RQ_PUT_SIGNAL, .dst = heap, .src = heap, .signal = {.word = own}};
-	assert_int_equal(gdri_perform_on_stream(&st, &q, NULL), 0);
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
 	assert_true((uintptr_t)kernel == 11);
 	st.constants = NULL;
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(streams + modules, 0);
 }
 
@@ -572,20 +572,20 @@ static void test_outside(void **state)
 static void test_outside_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(gdri_perform_up_any(&st), 0); /* there are no kernels at all */
-	gdri_perform_up(&st);
+	assert_int_equal(gdri_exec_up_any(&st), 0); /* there are no kernels at all */
+	gdri_exec_up(&st);
 	answer_of_load = 2;
-	assert_int_equal(gdri_perform_up_any(&st), -GDR_ENOMEM);
+	assert_int_equal(gdri_exec_up_any(&st), -GDR_ENOMEM);
 	assert_int_equal(modules, 2);
 	answer_of_load = 0;
 	add_fails = -GDR_ETIMEOUT;
-	assert_int_equal(gdri_perform_up_any(&st), -GDR_ETIMEOUT);
+	assert_int_equal(gdri_exec_up_any(&st), -GDR_ETIMEOUT);
 	assert_int_equal(modules, 4);
 	add_fails = 0;
-	assert_int_equal(gdri_perform_up_any(&st), 0);
+	assert_int_equal(gdri_exec_up_any(&st), 0);
 	assert_int_equal(modules, 4);
 	assert_int_equal(added, 2); /* not those for jobs whose PEs are all mapped */
-	gdri_perform_down(&st);
+	gdri_exec_down(&st);
 	assert_int_equal(streams + modules, 0);
 }
 
