@@ -9,13 +9,14 @@
 
 #include "runtime/team/coll.h"
 #include "runtime/core/options.h"
-#include "tools/check.h"
+#include "tools/check/check.h"
 
 static int usage(FILE *f)
 {
-	fputs("usage: gdr_info [--check] [-e | --env] [--coll] [--markdown] [-v | --version] [-h | --help]\n"
+	fputs("usage: gdr_info [--check [--json]] [-e | --env] [--coll] [--markdown] [-v | --version] [-h | --help]\n"
 	      "  without options: brings the library up (alone, or as a PE of a job) and says on what\n"
 	      "  --check          what stands between this machine and kernels that post to its NIC\n"
+	      "  --json           that as JSON: share/gdr/check.schema.json is its schema\n"
 	      "  -e, --env        options in force, as environment variables\n"
 	      "  --coll           which algorithm a collective uses when: a table for GDR_COLL_TABLE\n"
 	      "  --markdown       table of all options, docs/options.md\n"
@@ -108,13 +109,21 @@ int main(int argc, char **argv)
 		{"env", no_argument, NULL, 'e'},     {"markdown", no_argument, NULL, 'm'},
 		{"coll", no_argument, NULL, 'c'},    {"check", no_argument, NULL, 'k'},
 		{"version", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
+		{"json", no_argument, NULL, 'j'},
 		{NULL, 0, NULL, 0},
 	};
-	int c = getopt_long(argc, argv, "evh", longs, NULL);
+	int what = -1, c;
+	bool json = false;
 
-	if (optind < argc)
+	while ((c = getopt_long(argc, argv, "evh", longs, NULL)) != -1) {
+		if (c == 'j')
+			json = true;
+		else
+			what = what == -1 ? c : '?';
+	}
+	if (optind < argc || (json && what != 'k'))
 		return usage(stderr);
-	switch (c) {
+	switch (what) {
 	case -1:
 		return print_job();
 	case 'e':
@@ -122,13 +131,13 @@ int main(int argc, char **argv)
 	case 'c':
 		return print_coll();
 	case 'k':
-		return check_machine();
+		return check_machine(json);
 	case 'm':
 		gdri_options_markdown(stdout);
 		return 0;
 	case 'v':
 		return print_version();
 	default:
-		return usage(c == 'h' ? stdout : stderr);
+		return usage(what == 'h' ? stdout : stderr);
 	}
 }
