@@ -2,6 +2,7 @@
 /* Says what this installation of gdr is, what it would run on, and which
  * options are in force. */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,18 +62,22 @@ static int print_version(void)
 	return 0;
 }
 
-/* How long a peer that does not answer is waited for. Devices may take up to four times as long (IBTA 9.7.6.1.3). */
+/* How long a peer that does not answer is waited for. */
 static void print_patience(void)
 {
 	struct gdri_options opt;
-	double ack;
+	unsigned int n;
+	bool late;
 
 	if (gdri_options_read(&opt, NULL))
 		return;
-	ack = 4.096e-6 * (double)(1ull << opt.ack_timeout);
+	n = gdri_ack_timeout(&opt);
+	late = gdri_patience(&opt, n) >= 1e-3 * (double)opt.timeout_ms;
 	printf("patience   no acknowledgement for %.3g s, %u times, and a peer is lost: %.3g s (GDR_ACK_TIMEOUT=%u, "
-	       "GDR_RETRY_COUNT=%u); waits end after %.3g s (GDR_TIMEOUT)\n", ack, opt.retry_count + 1,
-	       ack * (opt.retry_count + 1), opt.ack_timeout, opt.retry_count, 1e-3 * (double)opt.timeout_ms);
+	       "GDR_RETRY_COUNT=%u); waits end after %.3g s (GDR_TIMEOUT)%s\n",
+	       gdri_patience(&opt, n) / (opt.retry_count + 1), opt.retry_count + 1, gdri_patience(&opt, n), n,
+	       opt.retry_count, 1e-3 * (double)opt.timeout_ms,
+	       late ? ", and so before the queue's error is known" : "");
 }
 
 static int print_job(void)

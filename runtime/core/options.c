@@ -283,6 +283,22 @@ void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu)
 		opt->heap_max = opt->heap_size > most ? opt->heap_size : most;
 }
 
+double gdri_patience(const struct gdri_options *opt, unsigned int n)
+{
+	return 4.096e-6 * (double)(1ull << n) * (opt->retry_count + 1);
+}
+
+unsigned int gdri_ack_timeout(const struct gdri_options *opt)
+{
+	unsigned int n = 20; /* as much as other runtimes have */
+
+	if (opt->ack_timeout)
+		return opt->ack_timeout;
+	while (n > 1 && gdri_patience(opt, n) >= 1e-3 * (double)opt->timeout_ms)
+		n--;
+	return n;
+}
+
 int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};

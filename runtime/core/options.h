@@ -53,6 +53,12 @@ int gdri_options_read(struct gdri_options *opt, char *const *env);
 int gdri_option_set(struct gdri_options *opt, const char *name, const char *value, char *why,
 		    size_t room);
 
+/* Seconds until a peer that does not answer counts as lost, with a local ACK timeout of 4.096 us * 2^n. Devices may
+ * take up to four times as long (IBTA 9.7.6.1.3). */
+double gdri_patience(const struct gdri_options *opt, unsigned int n);
+/* n: GDR_ACK_TIMEOUT, or what follows from GDR_TIMEOUT and GDR_RETRY_COUNT. */
+unsigned int gdri_ack_timeout(const struct gdri_options *opt);
+
 /* The heap of a program that was written for NVSHMEM, whose heap is memory of a GPU or not, unless GDR_HEAP_SIZE
  * is set: as large as NVSHMEM_SYMMETRIC_SIZE says, and what the library needs of it. Programs count on a heap that
  * grows as long as the GPU has memory: there it has 2 GiB at least, and grows up to GDR_HEAP_MAX, 128 GiB where that

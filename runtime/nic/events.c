@@ -9,11 +9,6 @@
 #include "runtime/nic/gid.h"
 #include "runtime/nic/impl.h"
 
-static double nic_patience(const struct gdri_nic *nic)
-{
-	return 4.096e-6 * (double)(1ull << nic->opt.ack_timeout) * (nic->opt.retry_count + 1);
-}
-
 static void look_at_gid(const struct gdri_nic *nic)
 {
 	char was[64], is[64];
@@ -33,10 +28,13 @@ static void look_at_gid(const struct gdri_nic *nic)
 
 static void say_event(const struct gdri_nic *nic, const struct ibv_async_event *e)
 {
+	unsigned int n;
+
 	switch (e->event_type) {
 	case IBV_EVENT_PORT_ERR:
+		n = gdri_ack_timeout(&nic->opt);
 		gdri_warn("%s port %u: the link is down. Operations wait for it, %.3g s at most (GDR_ACK_TIMEOUT=%u, "
-			  "GDR_RETRY_COUNT=%u)", nic->name, nic->port, nic_patience(nic), nic->opt.ack_timeout,
+			  "GDR_RETRY_COUNT=%u)", nic->name, nic->port, gdri_patience(&nic->opt, n), n,
 			  nic->opt.retry_count);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:

@@ -129,7 +129,7 @@ static int qp_to_rts(struct gdri_nic *nic, int i, const struct gdri_nic_route *r
 	gdri_prm_set(qpc, PRM_QPC_RETRY_COUNT, nic->opt.retry_count);
 	gdri_prm_set(qpc, PRM_QPC_RNR_RETRY, nic->opt.rnr_retry);
 	gdri_prm_set(qpc, PRM_QPC_NEXT_SEND_PSN, nic->psn);
-	gdri_prm_set(ads, PRM_ADS_ACK_TIMEOUT, nic->opt.ack_timeout);
+	gdri_prm_set(ads, PRM_ADS_ACK_TIMEOUT, gdri_ack_timeout(&nic->opt));
 	gdri_prm_set(ads, PRM_ADS_VHCA_PORT_NUM, nic->port);
 	return gdri_nic_obj_modify(nic, gdri_nic_qp_name(nic, "RTR2RTS_QP", i, name),
 				   nic->qps[i].qp, in, sizeof(in));

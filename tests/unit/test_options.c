@@ -322,6 +322,27 @@ static void the_heap_of_nvshmem(void **state)
 	unsetenv("GDR_HEAP_MAX");
 }
 
+/* All retries together come before GDR_TIMEOUT, as late as they can, and never later than others have it. */
+static void patience_ends_before_waits(void **state)
+{
+	struct gdri_options opt;
+	unsigned int n;
+
+	(void)state;
+	gdri_options_read(&opt, (char *[]){NULL});
+	assert_int_equal(gdri_ack_timeout(&opt), 19);
+	for (opt.retry_count = 0; opt.retry_count <= 7; opt.retry_count++) {
+		for (opt.timeout_ms = 10; opt.timeout_ms < 1000000; opt.timeout_ms *= 3) {
+			n = gdri_ack_timeout(&opt);
+			assert_true(n >= 1 && n <= 20);
+			assert_true(gdri_patience(&opt, n) < 1e-3 * (double)opt.timeout_ms);
+			assert_true(n == 20 || gdri_patience(&opt, n + 1) >= 1e-3 * (double)opt.timeout_ms);
+		}
+	}
+	opt.ack_timeout = 22;
+	assert_int_equal(gdri_ack_timeout(&opt), 22);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +357,7 @@ int main(void)
 		cmocka_unit_test(times_need_a_unit),
 		cmocka_unit_test(printed_values_parse_back),
 		cmocka_unit_test(parsers),
+		cmocka_unit_test(patience_ends_before_waits),
 		cmocka_unit_test(the_heap_of_nvshmem),
 	};
 
