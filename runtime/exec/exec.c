@@ -16,7 +16,7 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 	uint64_t value[2] = {0, 0};
 	int ret;
 
-	begin();
+	exec_begin();
 	if (q.by == GDRI_BY_THREAD)
 		ret = gdri_exec_thread(&q, value);
 	else if (q.by == GDRI_BY_BLOCK)

@@ -10,7 +10,7 @@
  * wait, all that stands on a stream behind a long one could fill the GPU. Both are nothing for kernels launched
  * as usual. */
 #ifdef __CUDACC__
-GDR_DEVICE void begin(void)
+GDR_DEVICE void exec_begin(void)
 {
 #if __CUDA_ARCH__ >= 900
 	asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -18,7 +18,7 @@ GDR_DEVICE void begin(void)
 #endif
 }
 #else
-#define begin() ((void)0)
+#define exec_begin() ((void)0)
 #endif
 
 #endif

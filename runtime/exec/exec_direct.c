@@ -10,19 +10,19 @@
 
 #ifdef __CUDACC__
 /* Collectives by many blocks, where all PEs are mapped: kernels of their own are small, and begin sooner. */
-#define MANY_BLOCKS(name, threads, body)                                                        \
-	extern "C" __global__ void __launch_bounds__(threads)                           \
-		name(const __grid_constant__ struct gdri_request q)                                \
-	{                                                                                          \
-		uint64_t none[2] = {0, 0};                                                         \
-		int ret;                                                                           \
-                                                                                                   \
-		begin();                                                                           \
-		if (!gdri_constants_here.direct)                                                   \
-			return;                                                                    \
-		ret = body(&q);                                                                 \
-		if (!gdr_thread_id() && (ret || !gdr_block_id()))                                  \
-			gdri_exec_end(&q, ret, none);                                           \
+#define MANY_BLOCKS(name, threads, body)                            \
+	extern "C" __global__ void __launch_bounds__(threads)       \
+		name(const __grid_constant__ struct gdri_request q) \
+	{                                                           \
+		uint64_t none[2] = {0, 0};                          \
+		int ret;                                            \
+                                                                    \
+		exec_begin();                                       \
+		if (!gdri_constants_here.direct)                    \
+			return;                                     \
+		ret = body(&q);                                     \
+		if (!gdr_thread_id() && (ret || !gdr_block_id()))   \
+			gdri_exec_end(&q, ret, none);               \
 	}
 #ifndef GDR_ANY_ADDRESS /* it touches own memory and the library's alone: one is enough (cuda_exec.c) */
 MANY_BLOCKS(gdri_kernel_ctas, 256, gdri_exec_ll)
@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(1) gdri_kernel_flat(int quiet)
 {
 	int ret;
 
-	begin();
+	exec_begin();
 	if (!gdri_constants_here.direct)
 		return;
 	ret = gdri_barrier_flat(gdri_dev(), quiet);
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(1) gdri_kernel_team(int how)
 {
 	int ret;
 
-	begin();
+	exec_begin();
 	if (!gdri_constants_here.direct)
 		return;
 	ret = gdri_team_barrier(GDRI_THREAD, how >> 1, how & 1);

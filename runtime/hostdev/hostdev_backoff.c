@@ -137,7 +137,7 @@ GDRI_HD_SCHED static int yield_once(struct wait *w, uint64_t now, uint64_t slow,
 
 /* wait_here is the CPU thread's, and so is touched by all fibers of its block, one at a time:
  * scheduler state, like that of hostdev_block.c. 0: sleep. */
-GDRI_HD_SCHED static int yields(unsigned round, unsigned yielded)
+GDRI_HD_SCHED static int backoff_yields(unsigned round, unsigned yielded)
 {
 	struct wait *w = &wait_here;
 	uint64_t now = gdri_hd_clock_ns();
@@ -164,7 +164,7 @@ GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 		cpu_relax();
 		return;
 	}
-	if (yields(round, round - spins))
+	if (backoff_yields(round, round - spins))
 		return;
 	if (!wait_here.asleep)
 		wait_here.asleep = round;

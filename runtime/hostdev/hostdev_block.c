@@ -38,12 +38,12 @@ GDRI_HD_SCHED struct gdri_hd_fiber *gdri_hd_running(void)
 
 /* ------------------------------------------------------------------ queue */
 
-GDRI_HD_SCHED static void push(struct gdri_hd_block *b, struct gdri_hd_fiber *f)
+GDRI_HD_SCHED static void block_push(struct gdri_hd_block *b, struct gdri_hd_fiber *f)
 {
 	b->queue[b->tail++ % GDR_MAX_BLOCK] = f;
 }
 
-GDRI_HD_SCHED static struct gdri_hd_fiber *pop(struct gdri_hd_block *b)
+GDRI_HD_SCHED static struct gdri_hd_fiber *block_pop(struct gdri_hd_block *b)
 {
 	struct gdri_hd_fiber *f;
 
@@ -62,7 +62,7 @@ GDRI_HD_SCHED static struct gdri_hd_fiber *pop(struct gdri_hd_block *b)
 
 /* ----------------------------------------------------------- state changes */
 
-GDRI_HD_SCHED static void deactivate(struct gdri_hd_fiber *f)
+GDRI_HD_SCHED static void block_deactivate(struct gdri_hd_fiber *f)
 {
 	if (--f->warp->active == 0 && f->warp->group)
 		gdri_hd_release_groups(f->block, f->warp);
@@ -75,7 +75,7 @@ GDRI_HD_SCHED void gdri_hd_block_fiber(struct gdri_hd_fiber *f)
 	b->blocked++;
 	if (f->idle_pass != b->pass)
 		b->blocked_unspun++;
-	deactivate(f);
+	block_deactivate(f);
 }
 
 GDRI_HD_SCHED void gdri_hd_ready_fiber(struct gdri_hd_fiber *f)
@@ -87,7 +87,7 @@ GDRI_HD_SCHED void gdri_hd_ready_fiber(struct gdri_hd_fiber *f)
 		b->blocked_unspun--;
 	f->op = GDRI_HD_RUNNABLE;
 	f->warp->active++;
-	push(b, f);
+	block_push(b, f);
 }
 
 GDRI_HD_SCHED static void set_status(struct gdri_hd_kernel *k, int status)
@@ -98,7 +98,7 @@ GDRI_HD_SCHED static void set_status(struct gdri_hd_kernel *k, int status)
 				    __ATOMIC_RELAXED); /* first one wins; pairs with nothing */
 }
 
-GDRI_HD_SCHED static _Noreturn void abandon(struct gdri_hd_fiber *f)
+GDRI_HD_SCHED static _Noreturn void block_abandon(struct gdri_hd_fiber *f)
 {
 	struct gdri_hd_block *b = f->block;
 
@@ -111,7 +111,7 @@ GDRI_HD_SCHED _Noreturn void gdri_hd_fail(struct gdri_hd_fiber *f, enum gdri_hd_
 	f->block->failure = failure;
 	f->block->failed_thread = f->self.thread;
 	set_status(f->block->kernel, -GDR_EINVAL);
-	abandon(f);
+	block_abandon(f);
 }
 
 /* Another block of the kernel failed, and may be the one that is waited for here. */
@@ -119,7 +119,7 @@ GDRI_HD_SCHED static void check_cancelled(struct gdri_hd_fiber *f)
 {
 	/* relaxed: whether to give up is all that it says */
 	if (__builtin_expect(__atomic_load_n(&f->block->kernel->status, __ATOMIC_RELAXED), 0))
-		abandon(f);
+		block_abandon(f);
 }
 
 GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
@@ -127,7 +127,7 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 	struct gdri_hd_fiber *next;
 
 	check_cancelled(f);
-	next = pop(f->block);
+	next = block_pop(f->block);
 	if (next == f)
 		return;
 	if (!next)
@@ -176,9 +176,9 @@ GDRI_HD_SCHED void gdri_hd_pause(unsigned round)
 		gdri_hd_backoff(round, 1);
 		return;
 	}
-	deactivate(f);
+	block_deactivate(f);
 	count_pause(f, round);
-	push(f->block, f);
+	block_push(f->block, f);
 	gdri_hd_reschedule(f);
 	f->warp->active++;
 }
@@ -195,10 +195,10 @@ GDRI_HD_SCHED static _Noreturn void fiber_end(struct gdri_hd_fiber *f)
 		b->spun--;
 	f->warp->live &= ~(1u << (f->self.thread % GDRI_HD_WARP));
 	gdri_hd_fiber_gone(f);
-	deactivate(f);
+	block_deactivate(f);
 	if (b->live == 0)
 		gdri_hd_ctx_exit(&f->ctx, &b->main);
-	next = pop(b);
+	next = block_pop(b);
 	if (!next)
 		gdri_hd_fail(f, GDRI_HD_STUCK);
 	gdri_hd_self = &next->self;
@@ -276,7 +276,7 @@ GDRI_HD_SCHED static void start_fiber(struct gdri_hd_block *b, unsigned i)
 	w->live |= 1u << (i % GDRI_HD_WARP);
 	w->active++;
 	gdri_hd_ctx_make(&f->ctx, fiber_main, b->tainted);
-	push(b, f);
+	block_push(b, f);
 }
 
 GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_kernel *k,
@@ -303,7 +303,7 @@ GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_ke
 GDRI_HD_SCHED static void run_fibers(struct gdri_hd_block *b)
 {
 	const struct gdri_hd_thread *caller = gdri_hd_self;
-	struct gdri_hd_fiber *first = pop(b);
+	struct gdri_hd_fiber *first = block_pop(b);
 
 	gdri_hd_release(&b->kernel);
 	gdri_hd_self = &first->self;

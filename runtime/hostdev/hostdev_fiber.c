@@ -116,7 +116,7 @@ static void *first_frame(char *top, void (*entry)(void))
 
 /* ------------------------------------------------- the view of sanitizers */
 
-GDRI_HD_SCHED static void leave(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to, int for_good)
+GDRI_HD_SCHED static void fiber_leave(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to, int for_good)
 {
 #ifdef GDRI_HD_ASAN
 	__sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->stack,
@@ -130,7 +130,7 @@ GDRI_HD_SCHED static void leave(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to
 	(void)for_good;
 }
 
-GDRI_HD_SCHED static void resumed(struct gdri_hd_ctx *self)
+GDRI_HD_SCHED static void fiber_resumed(struct gdri_hd_ctx *self)
 {
 #ifdef GDRI_HD_ASAN
 	__sanitizer_finish_switch_fiber(self->fake_stack, NULL, NULL);
@@ -215,7 +215,7 @@ GDRI_HD_SCHED void gdri_hd_ctx_settle(struct gdri_hd_ctx *main, struct gdri_hd_c
 	(void)ctx;
 }
 
-GDRI_HD_SCHED static void swap(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
+GDRI_HD_SCHED static void fiber_swap(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 {
 #ifdef GDRI_HD_UCONTEXT
 	swapcontext(&from->uc, &to->uc);
@@ -226,14 +226,14 @@ GDRI_HD_SCHED static void swap(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 
 GDRI_HD_SCHED void gdri_hd_ctx_switch(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 {
-	leave(from, to, 0);
-	swap(from, to);
-	resumed(from);
+	fiber_leave(from, to, 0);
+	fiber_swap(from, to);
+	fiber_resumed(from);
 }
 
 GDRI_HD_SCHED _Noreturn void gdri_hd_ctx_exit(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 {
-	leave(from, to, 1);
-	swap(from, to);
+	fiber_leave(from, to, 1);
+	fiber_swap(from, to);
 	__builtin_unreachable();
 }

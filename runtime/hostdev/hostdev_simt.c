@@ -65,8 +65,9 @@ GDRI_HD_SCHED static struct gdri_hd_pending *find_pending(struct gdri_hd_warp *w
 	return p;
 }
 
-GDRI_HD_SCHED static uint64_t result(const struct gdri_hd_warp *w, const struct gdri_hd_fiber *f,
-				     const struct gdri_hd_pending *p, uint32_t votes)
+GDRI_HD_SCHED static uint64_t simt_result(const struct gdri_hd_warp *w,
+					  const struct gdri_hd_fiber *f,
+					  const struct gdri_hd_pending *p, uint32_t votes)
 {
 	if (p->op == GDRI_HD_BALLOT)
 		return votes;
@@ -77,8 +78,8 @@ GDRI_HD_SCHED static uint64_t result(const struct gdri_hd_warp *w, const struct 
 }
 
 /* All of the mask have arrived: results, and everyone but `last` is queued. */
-GDRI_HD_SCHED static void complete(struct gdri_hd_warp *w, struct gdri_hd_pending *p,
-				   const struct gdri_hd_fiber *last)
+GDRI_HD_SCHED static void simt_complete(struct gdri_hd_warp *w, struct gdri_hd_pending *p,
+					const struct gdri_hd_fiber *last)
 {
 	struct gdri_hd_pending done = {p->op, p->mask, p->arrived};
 	uint32_t votes = 0, m;
@@ -95,7 +96,7 @@ GDRI_HD_SCHED static void complete(struct gdri_hd_warp *w, struct gdri_hd_pendin
 	for (m = done.arrived; m; m &= m - 1) {
 		struct gdri_hd_fiber *f = &w->lanes[__builtin_ctz(m)];
 
-		f->out = result(w, f, &done, votes);
+		f->out = simt_result(w, f, &done, votes);
 		if (f != last)
 			gdri_hd_ready_fiber(f);
 	}
@@ -116,7 +117,7 @@ GDRI_HD_SCHED static uint64_t simt_rendezvous(enum gdri_hd_op op, uint32_t mask,
 	p = find_pending(w, op, mask);
 	p->arrived |= 1u << LANE(f);
 	if (p->arrived == (mask & w->live)) {
-		complete(w, p, f);
+		simt_complete(w, p, f);
 		arrive_last(f);
 	} else {
 		gdri_hd_block_fiber(f);
@@ -193,7 +194,7 @@ GDRI_HD_SCHED void gdri_hd_fiber_gone(struct gdri_hd_fiber *f)
 		struct gdri_hd_pending *p = &w->pending[i];
 
 		if (p->arrived == (p->mask & w->live))
-			complete(w, p, NULL); /* another one takes its place in the array */
+			simt_complete(w, p, NULL); /* another one takes its place in the array */
 		else
 			i++;
 	}

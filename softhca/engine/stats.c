@@ -67,7 +67,7 @@ static void to_file(const char *path)
 }
 
 /* Runs in processes that opened the device; a child of fork reports nothing. */
-__attribute__((destructor)) static void report(void)
+__attribute__((destructor)) static void stats_report(void)
 {
 	char text[16384];
 	const char *where;

@@ -37,7 +37,7 @@ static uint32_t crc32_sliced(uint32_t c, const uint8_t *p, size_t n)
 #include <immintrin.h>
 
 /* One step: both halves of x times the powers of the polynomial in k, onto d. */
-__attribute__((target("pclmul,sse4.1"))) static inline __m128i fold(__m128i x, __m128i k, __m128i d)
+__attribute__((target("pclmul,sse4.1"))) static inline __m128i crc32_fold(__m128i x, __m128i k, __m128i d)
 {
 	__m128i lo = _mm_clmulepi64_si128(x, k, 0x00);
 	__m128i hi = _mm_clmulepi64_si128(x, k, 0x11);
@@ -62,10 +62,10 @@ __attribute__((target("pclmul,sse4.1"))) static size_t crc32_folded(uint32_t *c,
 	for (; n - done >= 64; done += 64) {
 		v += 4;
 		for (int i = 0; i < 4; i++)
-			x[i] = fold(x[i], by64, _mm_loadu_si128(v + i));
+			x[i] = crc32_fold(x[i], by64, _mm_loadu_si128(v + i));
 	}
 	for (int i = 1; i < 4; i++)
-		x[0] = fold(x[0], by16, x[i]);
+		x[0] = crc32_fold(x[0], by16, x[i]);
 	/* What 16 bytes are left stand for all before them. */
 	_mm_storeu_si128((__m128i *)(void *)rest, x[0]);
 	*c = crc32_sliced(0, rest, sizeof(rest));
