@@ -13,6 +13,8 @@
  *                                             (invalid end state)
  *  - nobody gives up in front of a word that was there: of those there before the reason was told
  *                                             (assertion violated k>here, k>was[(..)])
+ *  - who is told of a call that was given up gives up that one, or the one in front of it (EARLY): somebody who has come,
+ *    as all have, has not told it yet        (assertion violated (k+EARLY)>=given)
  *
  * The NO_* macros take a safeguard out. */
 
@@ -21,6 +23,10 @@
 #endif
 #ifndef CALLS
 #define CALLS 3
+#endif
+
+#ifndef EARLY
+#define EARLY 1 /* calls */
 #endif
 
 #ifdef FLAT
@@ -86,7 +92,8 @@ inline hear(at)
 	:: WORD(me, at) >= k -> skip
 #ifndef NO_LOOK_WAITING
 	:: broken[me] ->
-		atomic { last_look(at); assert(!failed || k > was[me * ROUNDS + at]) }
+		atomic { last_look(at); assert(!failed || k > was[me * ROUNDS + at]);
+			 assert(!failed || k + EARLY >= given) }
 #endif
 	:: atomic { given == 255 ->
 			last_look(at);
