@@ -299,7 +299,7 @@ GDR_WAIT_TYPES(GDRI_DECLARE_WAIT)
 GDRI_PROTOTYPE(int, gdr_set_lock, (long *lock))
 /** Takes it when it is free: 0; 1 when it is not. */
 GDRI_PROTOTYPE(int, gdr_test_lock, (long *lock))
-/** quiet, then gives the lock to the next. */
+/** quiet, then gives the lock to the next. -GDR_EINVAL at once, without a quiet: this PE does not hold the lock. */
 GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
 /** @} */
 

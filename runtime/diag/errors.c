@@ -82,7 +82,9 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 	if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
 	text_add(t, ": %s; ", gdr_strerror(f.status));
-	if (e->reason)
+	if (e->reason == GDR_TEAM_WORLD + 1)
+		text_add(t, "all calls of GDR_TEAM_WORLD end with this until gdr_finalize");
+	else if (e->reason)
 		text_add(t, "all calls of team %u end with this until it is destroyed", e->reason - 1);
 	else
 		text_add(t, "gdr_barrier_all, gdr_sync_all and the host's collective calls of all PEs end with this "
@@ -112,8 +114,6 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
-	if (e->op == GDRI_LOCK && e->waited_for < 0)
-		text_add(t, "; nobody holds the lock: gdr_clear_lock without gdr_set_lock");
 	if (e->status != -GDR_EPEERFAILED)
 		return;
 	text_add(t, "; ");
@@ -136,11 +136,17 @@ static void describe_unseen(struct text *t, const struct gdri_error *e)
 
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
+	uint32_t reason = e->reason & 0xff;
+	const char *call = gdri_call_name(e->op);
 	char why[240];
 
 	gdri_refusal_text(e, why, sizeof(why));
-	text_add(t, "%s", gdri_call_name(e->op));
-	if (e->peer >= 0 && (e->reason & 0xff) < GDRI_ARG_MATCH)
+	if (e->op == GDRI_SIGNAL && e->peer < 0 && reason != GDRI_ARG_PE)
+		call = "gdr_signal_fetch"; /* which is to no PE */
+	if (e->op == GDRI_LOCK && reason == GDRI_ARG_OTHER)
+		call = "gdr_clear_lock";
+	text_add(t, "%s", call);
+	if (e->peer >= 0 && reason < GDRI_ARG_MATCH)
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);
 	if (e->line)

@@ -221,7 +221,11 @@ void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 		add_memory(&t, e);
 		break;
 	case GDRI_ARG_OTHER:
-		text_add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
+		if (e->op == GDRI_LOCK)
+			text_add(&t, "this PE does not hold the lock 0x%llx: gdr_set_lock, or a gdr_test_lock that "
+				 "returned 0, comes before", (ull)e->addr);
+		else
+			text_add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
 		break;
 	default:
 		add_number(&t, e);

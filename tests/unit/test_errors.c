@@ -12,6 +12,7 @@
 
 #include <gdr/status.h>
 #include <gdr/impl/request/request.h>
+#include <gdr/impl/wait/fault.h>
 
 #include "runtime/diag/errors.h"
 #include "runtime/core/log.h"
@@ -100,6 +101,48 @@ static void a_completion_is_told_in_full(void **state)
 	assert_non_null(strstr(out.text, "4096 bytes at 72 bytes below the heap"));
 }
 
+static void what_is_refused_names_the_call(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_SIGNAL, .peer = -1, .len = 8,
+			       .reason = GDRI_SIG | GDRI_ARG_NULL};
+	struct gdr_error out;
+
+	(void)state;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_signal_fetch refused: invalid argument: sig is NULL"));
+	e.peer = 1;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_signal_op to PE 1 refused: invalid argument: sig is NULL"));
+	e.peer = -1;
+	e.len = 9;
+	e.waited_ns = 4;
+	e.reason = GDRI_ARG_PE;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_signal_op refused: invalid argument: pe is 9"));
+	e.op = GDRI_LOCK;
+	e.addr = 0x4000;
+	e.reason = GDRI_ARG_OTHER;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_clear_lock refused: invalid argument: this PE does not hold the lock"));
+}
+
+static void a_broken_team_says_how_long(void **state)
+{
+	const struct gdri_fault gave_up = {1, 0, -GDR_ETIMEOUT, GDRI_TEAM_SYNC, 0, 0};
+	struct gdri_error e = {.kind = GDRI_ERROR_BROKEN, .status = -GDR_ETIMEOUT, .op = GDRI_TEAM_SYNC, .peer = 0,
+			       .local = gdri_fault_word(&gave_up)};
+	static const char *const until[] = {"calls of all PEs end with this until gdr_finalize",
+					    "all calls of GDR_TEAM_WORLD end with this until gdr_finalize",
+					    "all calls of team 1 end with this until it is destroyed"};
+	struct gdr_error out;
+
+	(void)state;
+	for (e.reason = 0; e.reason < 3; e.reason++) {
+		gdri_error_describe(&e, &out);
+		assert_non_null(strstr(out.text, until[e.reason]));
+	}
+}
+
 static void a_wait_names_both_ends(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_BARRIER,
@@ -118,13 +161,6 @@ static void a_wait_names_both_ends(void **state)
 	e.op = GDRI_REDUCE; /* whose members may have called gdr_X and gdr_X_block, which do not meet */
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
-	e.op = GDRI_LOCK; /* of one that is set the holder is known */
-	gdri_error_describe(&e, &out);
-	assert_non_null(strstr(out.text, "gdr_clear_lock: time limit expired"));
-	assert_non_null(strstr(out.text, "nobody holds the lock"));
-	e.waited_for = 2;
-	gdri_error_describe(&e, &out);
-	assert_null(strstr(out.text, "nobody holds the lock"));
 }
 
 static void an_argument_names_the_line(void **state)
@@ -391,6 +427,8 @@ int main(void)
 		cmocka_unit_test(codes_are_distinct_and_have_texts),
 		cmocka_unit_test(every_operation_has_a_name),
 		cmocka_unit_test(a_completion_is_told_in_full),
+		cmocka_unit_test(what_is_refused_names_the_call),
+		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),

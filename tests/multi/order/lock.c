@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Locks: what is read and written under them loses nothing, by all threads of all PEs; test_lock takes a
- * free one only. With the argument "holder" PE 1 keeps the lock, and the others' waits name it. */
+ * free one only. With the argument "holder" PE 1 keeps the lock, and the others' waits name it; with "unheld" others
+ * than the holder clear it. */
 #include "tests/multi/multi.h"
 
 enum { LOCKS = 3, ROUNDS = 5 };
@@ -50,6 +51,14 @@ GDR_KERNEL(give, struct lock, a)
 	EXPECT_OK(a.report, gdr_clear_lock(a.locks));
 }
 
+/* Of the locks at a.locks: of another PE, and of nobody. */
+GDR_KERNEL(not_held, struct lock, a)
+{
+	EXPECT_EQ(a.report, gdr_clear_lock(a.locks), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_clear_lock(a.locks + 1), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_test_lock(a.locks), 1);
+}
+
 GDR_KERNEL(want, struct lock, a)
 {
 	EXPECT_EQ(a.report, gdr_set_lock(a.locks), -GDR_ETIMEOUT);
@@ -91,6 +100,26 @@ static void run_holder(struct lock *a)
 	multi_sleep_us(1000000); /* the others find the holder themselves */
 }
 
+/* By another PE than the holder's: at once, and the lock is as it was. */
+static void run_unheld(struct lock *a)
+{
+	struct gdr_error e;
+
+	if (multi_pe == 1)
+		RUN(take, 1, 1, a);
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe != 1) {
+		RUN(not_held, 1, 1, a);
+		CHECK_EQ(gdr_errors(&e, 1), 2);
+		CHECK(strstr(e.text, "this PE does not hold the lock"));
+	}
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == 1)
+		RUN(give, 1, 1, a);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(multi_u64((uint64_t *)a->locks), 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct lock a;
@@ -104,6 +133,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "holder")) {
 		run_holder(&a);
 		(void)gdr_finalize(); /* after an error: does not wait for the others */
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "unheld")) {
+		run_unheld(&a);
+		CHECK_OK(gdr_finalize()); /* a refused argument is no failure of a peer */
 		return 0;
 	}
 	run_counts(&a, 1);

@@ -163,6 +163,10 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	me = gdri_k(dev, pe);
+	/* relaxed: who took it, or the thread behind whom it was taken, is this PE's, and has seen the atomic done */
+	seen = gdri_ld_relaxed_sys_u32(node);
+	if (gdri_unlikely((seen & (GDRI_LOCK_HELD | GDRI_LOCK_WAITS)) != GDRI_LOCK_HELD))
+		return gdri_error_arg(dev, GDRI_LOCK, -1, lock, 0, GDRI_ARG_OTHER);
 	status = gdri_quiet(dev, 0, -1); /* what was done under the lock, before the lock is free */
 	ret = gdri_atomic_of(GDRI_AMO_CSWAP, 4, gdri_lock_tail(lock), 0, (uint64_t)me + 1,
 			     gdri_lock_owner(dev, lock), 0, &tail);
