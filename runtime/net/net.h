@@ -56,7 +56,7 @@ struct gdri_net {
 };
 
 /* What the other end of the queues executes. The format is that of mlx5: device/gdr/impl/queue/wqe.h writes it,
- * mlx5_hw.h has the fields, tests/transport/shm/engine.c is such an end. Numbers are big-endian.
+ * mlx5_hw.h has the fields, execute.h is of use to such an end. Numbers are big-endian.
  *
  * Posting: blocks of 64 bytes go into gdri_qp.sq, a ring of `depth`; then the low 16 bits of the index behind them
  * into *dbrec, the doorbell record; then 8 bytes, queue number and index, into *db, the doorbell. The doorbell
