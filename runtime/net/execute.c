@@ -18,7 +18,8 @@ void gdri_net_fetch(const struct gdri_qp *qp, uint16_t index, struct gdri_net_wq
 	uint32_t i;
 
 	w->index = index;
-	memcpy(w->bytes, qp->sq + (size_t)(index & (qp->depth - 1)) * GDRI_WQE_BLOCK, GDRI_WQE_BLOCK);
+	memcpy(w->bytes, qp->sq + (size_t)(index & (qp->depth - 1)) * GDRI_WQE_BLOCK,
+	       GDRI_WQE_BLOCK);
 	w->opcode = w->bytes[3];
 	w->opmod = w->bytes[0];
 	w->ds = w->bytes[7] & 0x3f;
@@ -26,11 +27,13 @@ void gdri_net_fetch(const struct gdri_qp *qp, uint16_t index, struct gdri_net_wq
 	w->fence = w->bytes[11] & GDRI_FM_STRONG;
 	w->tells = w->bytes[11] & GDRI_CE_ALWAYS;
 	for (i = 1; i < w->blocks && i < GDRI_NET_WQE_MOST / GDRI_WQE_BLOCK; i++)
-		memcpy(w->bytes + i * GDRI_WQE_BLOCK, qp->sq + (size_t)((index + i) & (qp->depth - 1)) * GDRI_WQE_BLOCK,
+		memcpy(w->bytes + i * GDRI_WQE_BLOCK,
+		       qp->sq + (size_t)((index + i) & (qp->depth - 1)) * GDRI_WQE_BLOCK,
 		       GDRI_WQE_BLOCK);
 }
 
-void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index, uint32_t opcode, uint32_t syndrome)
+void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index, uint32_t opcode,
+		       uint32_t syndrome)
 {
 	struct gdri_cqe *e = &qp->cq[*cq_pi & qp->cq_mask];
 	uint64_t owner = (*cq_pi)++ / ((uint64_t)qp->cq_mask + 1) & 1;
@@ -41,7 +44,8 @@ void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index
 	e->vendor_syndrome = 0;
 	/* release: what the request did, before the word that says so; pairs with the polls of device code */
 	__atomic_store_n((uint64_t *)(void *)&e->wqe_opcode_qpn,
-			 gdri_bswap32(opcode << 24 | qp->qpn) | (uint64_t)tail << 32, __ATOMIC_RELEASE);
+			 gdri_bswap32(opcode << 24 | qp->qpn) | (uint64_t)tail << 32,
+			 __ATOMIC_RELEASE);
 }
 
 /* ---- bytes ---- */
@@ -49,8 +53,8 @@ void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index
 /* What is aligned at both ends goes as a whole. The order of requests is made by a fence of who executes them. */
 static void execute_unit(uint8_t *dst, const uint8_t *src, size_t unit)
 {
-#define UNIT(type)                                                                            \
-	__atomic_store_n((type *)(void *)dst,                                                 \
+#define UNIT(type)                                                                           \
+	__atomic_store_n((type *)(void *)dst,                                                \
 			 __atomic_load_n((const type *)(const void *)src, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELAXED)
 	switch (unit) { /* relaxed: pairs with loads and stores of the memory's users; for the order see above */
@@ -93,8 +97,11 @@ const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_ato
 
 	for (i = 0; i < 4; i++)
 		word[i] = four ? gdri_net_get32(at + 4 * i) : gdri_net_get64(at + 8 * i);
-	*a = (struct gdri_net_atomic){.size = four ? 4 : 8, .value = word[0], .compare = word[1],
-				      .value_mask = UINT64_MAX, .compare_mask = UINT64_MAX};
+	*a = (struct gdri_net_atomic){.size = four ? 4 : 8,
+				      .value = word[0],
+				      .compare = word[1],
+				      .value_mask = UINT64_MAX,
+				      .compare_mask = UINT64_MAX};
 	a->compares = w->opcode == GDRI_OP_ATOMIC_CS || w->opcode == GDRI_OP_MASKED_CS;
 	if (w->opcode == GDRI_OP_MASKED_FA)
 		a->boundary = word[1];
@@ -114,7 +121,9 @@ static uint64_t execute_apply(const struct gdri_net_atomic *a, uint64_t old)
 
 	if (!a->compares)
 		return ((old & ~b) + (a->value & ~b)) ^ ((old ^ a->value) & b);
-	return (old ^ a->compare) & a->compare_mask ? old : (old & ~a->value_mask) | (a->value & a->value_mask);
+	return (old ^ a->compare) & a->compare_mask
+		       ? old
+		       : (old & ~a->value_mask) | (a->value & a->value_mask);
 }
 
 /* Both: acq_rel, pairs with other PEs' threads and with atomics of the owner's threads. */
@@ -122,7 +131,8 @@ static uint64_t execute_8(uint64_t *at, const struct gdri_net_atomic *a)
 {
 	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	while (!__atomic_compare_exchange_n(at, &old, execute_apply(a, old), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(at, &old, execute_apply(a, old), false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		;
 	return old;
 }
@@ -131,8 +141,8 @@ static uint32_t execute_4(uint32_t *at, const struct gdri_net_atomic *a)
 {
 	uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	while (!__atomic_compare_exchange_n(at, &old, (uint32_t)execute_apply(a, old), false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(at, &old, (uint32_t)execute_apply(a, old), false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		;
 	return old;
 }

@@ -11,12 +11,12 @@
 #include <gdr/impl/arch/abi.h>
 
 enum gdri_net_syndrome { /* PRM, of completions with error */
-	GDRI_NET_LENGTH = 0x01,
-	GDRI_NET_REQUEST = 0x02,
-	GDRI_NET_LOCAL = 0x04,
-	GDRI_NET_INVALID = 0x12,
-	GDRI_NET_REMOTE = 0x13,
-	GDRI_NET_LOST = 0x15, /* retries exceeded */
+			 GDRI_NET_LENGTH = 0x01,
+			 GDRI_NET_REQUEST = 0x02,
+			 GDRI_NET_LOCAL = 0x04,
+			 GDRI_NET_INVALID = 0x12,
+			 GDRI_NET_REMOTE = 0x13,
+			 GDRI_NET_LOST = 0x15, /* retries exceeded */
 };
 
 #define GDRI_NET_WQE_MOST (2 * GDRI_WQE_BLOCK) /* of all that device code posts */
@@ -31,7 +31,8 @@ struct gdri_net_wqe {
 
 static inline uint32_t gdri_net_get32(const uint8_t *p)
 {
-	return gdri_bswap32((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+	return gdri_bswap32((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+			    (uint32_t)p[3] << 24);
 }
 
 static inline uint64_t gdri_net_get64(const uint8_t *p)
@@ -44,7 +45,8 @@ void gdri_net_fetch(const struct gdri_qp *qp, uint16_t index, struct gdri_net_wq
 /* The block behind the last that is published. */
 uint16_t gdri_net_posted(const struct gdri_qp *qp);
 /* syndrome 0: success. cq_pi: entries written, free-running. */
-void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index, uint32_t opcode, uint32_t syndrome);
+void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index, uint32_t opcode,
+		       uint32_t syndrome);
 
 /* Every atomic as one of two forms. */
 struct gdri_net_atomic {

@@ -129,7 +129,7 @@ struct gdri_net_ops {
 #ifndef GDRI_NET_MORE
 #define GDRI_NET_MORE(row)
 #endif
-#define GDRI_NET_ROWS(row) row(nic) GDRI_NET_MORE(row)
+#define GDRI_NET_ROWS(row) row(nic) row(ofi) GDRI_NET_MORE(row)
 
 #define GDRI_NET_WORD(name) "|" #name
 #define GDRI_NET_WORDS	    "p2p" GDRI_NET_ROWS(GDRI_NET_WORD) /* of GDR_TRANSPORTS */

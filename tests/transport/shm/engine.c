@@ -18,7 +18,8 @@
 /* ---- bytes ---- */
 
 /* Both were found to be there. One that has left meanwhile takes nothing, and gives nothing. */
-static void move_bytes(struct shm_memory *m, struct shm_place dst, struct shm_place src, uint64_t len)
+static void move_bytes(struct shm_memory *m, struct shm_place dst, struct shm_place src,
+		       uint64_t len)
 {
 	uint64_t row, part;
 	uint8_t *to;
@@ -38,14 +39,16 @@ static void move_bytes(struct shm_memory *m, struct shm_place dst, struct shm_pl
 
 /* ---- operations: 0, or the syndrome ---- */
 
-static uint32_t run_inline(struct shm_net *t, const struct shm_queue *q, const struct gdri_net_wqe *w, uint32_t len)
+static uint32_t run_inline(struct shm_net *t, const struct shm_queue *q,
+			   const struct gdri_net_wqe *w, uint32_t len)
 {
 	struct shm_place dst, src = {-1, 0};
 	uint64_t data[GDRI_NET_WQE_MOST / 8]; /* aligned */
 
 	if (len > w->ds * 16 - 36)
 		return GDRI_NET_LENGTH;
-	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24), gdri_net_get64(w->bytes + 16), len, &dst))
+	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24),
+			gdri_net_get64(w->bytes + 16), len, &dst))
 		return GDRI_NET_REMOTE;
 	memcpy(data, w->bytes + 36, len);
 	src.addr = (uintptr_t)data;
@@ -63,9 +66,11 @@ static uint32_t run_rdma(struct shm_net *t, const struct shm_queue *q, const str
 		return GDRI_NET_REQUEST;
 	if (w->opcode == GDRI_OP_WRITE && len & GDRI_INLINE_BIT)
 		return run_inline(t, q, w, len & ~GDRI_INLINE_BIT);
-	if (!shm_local_end(&t->memory, gdri_net_get32(data + 4), gdri_net_get64(data + 8), len, &near))
+	if (!shm_local_end(&t->memory, gdri_net_get32(data + 4), gdri_net_get64(data + 8), len,
+			   &near))
 		return GDRI_NET_LOCAL;
-	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24), gdri_net_get64(w->bytes + 16), len, &far))
+	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24),
+			gdri_net_get64(w->bytes + 16), len, &far))
 		return GDRI_NET_REMOTE;
 	if (w->opcode == GDRI_OP_WRITE)
 		move_bytes(&t->memory, far, near, len);
@@ -79,10 +84,14 @@ static uint32_t run_dump(struct shm_net *t, const struct gdri_net_wqe *w)
 	const uint8_t *data = w->bytes + 16;
 	struct shm_place near;
 
-	return shm_local_end(&t->memory, gdri_net_get32(data + 4), gdri_net_get64(data + 8), gdri_net_get32(data), &near) ? 0 : GDRI_NET_LOCAL;
+	return shm_local_end(&t->memory, gdri_net_get32(data + 4), gdri_net_get64(data + 8),
+			     gdri_net_get32(data), &near)
+		       ? 0
+		       : GDRI_NET_LOCAL;
 }
 
-static uint32_t run_atomic(struct shm_net *t, const struct shm_queue *q, const struct gdri_net_wqe *w)
+static uint32_t run_atomic(struct shm_net *t, const struct shm_queue *q,
+			   const struct gdri_net_wqe *w)
 {
 	struct shm_place near, far, src = {-1, 0};
 	struct gdri_net_atomic a;
@@ -94,9 +103,11 @@ static uint32_t run_atomic(struct shm_net *t, const struct shm_queue *q, const s
 		return GDRI_NET_REQUEST;
 	if (gdri_net_get32(result) != a.size)
 		return GDRI_NET_LENGTH;
-	if (!shm_local_end(&t->memory, gdri_net_get32(result + 4), gdri_net_get64(result + 8), a.size, &near))
+	if (!shm_local_end(&t->memory, gdri_net_get32(result + 4), gdri_net_get64(result + 8),
+			   a.size, &near))
 		return GDRI_NET_LOCAL;
-	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24), gdri_net_get64(w->bytes + 16), a.size, &far))
+	if (!shm_remote(&t->memory, q->qp->peer, gdri_net_get32(w->bytes + 24),
+			gdri_net_get64(w->bytes + 16), a.size, &far))
 		return GDRI_NET_REMOTE;
 	at = shm_at(&t->memory, far, &row);
 	if (!at || row < a.size || (uintptr_t)at % a.size)

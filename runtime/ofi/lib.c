@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* dlvsym */
+#include "runtime/ofi/lib.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+
+#define OFI_API FI_VERSION(1, 14)
+#define OFI_CQ	8192 /* completions that may wait to be read; the provider refuses what is beyond */
+
+/* What is to be known of a provider beside what it says of itself. No row: it is taken as it comes. */
+static const struct {
+	const char *name;
+	bool by_name; /* never chosen by itself */
+} quirks[] = {
+	{"shm", true},				  /* one node alone */
+	{"net", true},				  /* tcp of messages, in development */
+	{"udp;ofi_rxd", true},			  /* slow, and tcp is there where it is */
+	{"UDP;ofi_rxd", true}, {"sockets", true}, /* superseded by tcp */
+	{"ofi_mrail", true},
+};
+
+/* ---- the library ---- */
+
+/* The symbol as its headers of 1.14 and later declare it; releases after 1.17 keep it beside newer ones. */
+static void *lib_symbol(struct gdri_ofi_lib *lib, const char *name, const char *version)
+{
+	void *p = dlvsym(lib->handle, name, version);
+
+	p = p ? p : dlsym(lib->handle, name);
+	if (!p)
+		gdri_error("ofi: libfabric.so.1 has no %s: version 1.14 or later is needed", name);
+	return p;
+}
+
+int gdri_ofi_lib_open(struct gdri_ofi_lib *lib)
+{
+	lib->handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!lib->handle)
+		return gdri_fail(
+			-GDR_ENOTSUP,
+			"ofi: %s: install libfabric (Debian: libfabric1), or take ofi out of "
+			"GDR_TRANSPORTS",
+			dlerror());
+#define TAKE(field, version)                                      \
+	do {                                                      \
+		void *p = lib_symbol(lib, "fi_" #field, version); \
+		if (!p)                                           \
+			return -GDR_ENOTSUP;                      \
+		memcpy(&lib->field, &p, sizeof(p));               \
+	} while (0)
+	TAKE(getinfo, "FABRIC_1.3");
+	TAKE(freeinfo, "FABRIC_1.3");
+	TAKE(dupinfo, "FABRIC_1.3");
+	TAKE(fabric, "FABRIC_1.1");
+	TAKE(strerror, "FABRIC_1.0");
+	TAKE(version, "FABRIC_1.0");
+#undef TAKE
+	return 0;
+}
+
+/* ---- the choice ---- */
+
+/* "tcp" names "tcp;ofi_rxm", too. */
+static bool choose_is_named(const char *provider, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(provider, name, n) && (!provider[n] || provider[n] == ';');
+}
+
+/* By hand: layered providers do not look at names in the hints. */
+static bool choose_may(const struct fi_info *info, const struct gdri_options *opt)
+{
+	const char *provider = info->fabric_attr->prov_name;
+	size_t i;
+
+	if (*opt->ofi_domain && strcmp(opt->ofi_domain, info->domain_attr->name) != 0)
+		return false;
+	if (*opt->ofi_provider)
+		return choose_is_named(provider, opt->ofi_provider);
+	for (i = 0; i < sizeof(quirks) / sizeof(quirks[0]); i++)
+		if (!strcmp(quirks[i].name, provider))
+			return !quirks[i].by_name;
+	return true;
+}
+
+static struct fi_info *choose_hints(struct gdri_ofi_lib *lib)
+{
+	struct fi_info *h = lib->dupinfo(NULL);
+
+	if (!h)
+		return NULL;
+	h->caps = FI_MSG | FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
+		  FI_REMOTE_WRITE;
+	h->mode = FI_CONTEXT | FI_CONTEXT2;
+	h->ep_attr->type = FI_EP_RDM;
+	h->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	h->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	h->domain_attr->threading = FI_THREAD_SAFE; /* threads of the program register memory */
+	h->domain_attr->av_type = FI_AV_TABLE;
+	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	return h;
+}
+
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out)
+{
+	struct fi_info *hints = choose_hints(lib), *all = NULL, *i;
+	int rc;
+
+	*out = NULL;
+	if (!hints)
+		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
+	rc = lib->getinfo(OFI_API, NULL, NULL, 0, hints, &all);
+	lib->freeinfo(hints);
+	for (i = rc ? NULL : all; i; i = i->next)
+		if (choose_may(i, opt))
+			break;
+	*out = i ? lib->dupinfo(i) : NULL;
+	if (!rc)
+		lib->freeinfo(all);
+	if (*out)
+		return 0;
+	return gdri_fail(
+		-GDR_ENOTSUP,
+		"ofi: no provider%s%s%s%s of libfabric has reliable datagrams with RMA here (%s); "
+		"fi_info -t FI_EP_RDM lists those there are, for GDR_OFI_PROVIDER and "
+		"GDR_OFI_DOMAIN",
+		*opt->ofi_provider ? " " : "", opt->ofi_provider, *opt->ofi_domain ? " at " : "",
+		opt->ofi_domain, rc ? lib->strerror(-rc) : "those there are have to be named");
+}
+
+/* ---- the endpoint ---- */
+
+static int fabric_step(const struct gdri_ofi_fabric *f, const char *what, int rc)
+{
+	if (!rc)
+		return 0;
+	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s", f->info->fabric_attr->prov_name,
+			 f->info->domain_attr->name, what, f->lib.strerror(-rc));
+}
+
+static int fabric_enable(struct gdri_ofi_fabric *f)
+{
+	struct fi_cq_attr cq = {
+		.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE, .size = OFI_CQ};
+	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	int ret;
+
+	ret = fabric_step(f, "fi_cq_open", fi_cq_open(f->domain, &cq, &f->cq, NULL));
+	ret = ret ? ret : fabric_step(f, "fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
+	ret = ret ? ret
+		  : fabric_step(f, "fi_endpoint", fi_endpoint(f->domain, f->info, &f->ep, NULL));
+	ret = ret ? ret : fabric_step(f, "fi_ep_bind", fi_ep_bind(f->ep, &f->av->fid, 0));
+	ret = ret ? ret
+		  : fabric_step(f, "fi_ep_bind",
+				fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
+	return ret ? ret : fabric_step(f, "fi_enable", fi_enable(f->ep));
+}
+
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt)
+{
+	uint64_t mode;
+	int ret = gdri_ofi_lib_open(&f->lib);
+
+	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info);
+	if (ret)
+		return ret;
+	mode = (uint64_t)f->info->domain_attr->mr_mode;
+	f->mr_local = mode & FI_MR_LOCAL;
+	f->mr_virt = mode & FI_MR_VIRT_ADDR;
+	f->mr_keys = mode & FI_MR_PROV_KEY;
+	f->mr_bound = mode & FI_MR_ENDPOINT;
+	ret = fabric_step(f, "fi_fabric", f->lib.fabric(f->info->fabric_attr, &f->fabric, NULL));
+	ret = ret ? ret
+		  : fabric_step(f, "fi_domain", fi_domain(f->fabric, f->info, &f->domain, NULL));
+	return ret ? ret : fabric_enable(f);
+}
+
+void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
+{
+#define CLOSE(field)                              \
+	do {                                      \
+		if (f->field)                     \
+			fi_close(&f->field->fid); \
+		f->field = NULL;                  \
+	} while (0)
+	CLOSE(ep);
+	CLOSE(cq);
+	CLOSE(av);
+	CLOSE(domain);
+	CLOSE(fabric);
+#undef CLOSE
+	if (f->info)
+		f->lib.freeinfo(f->info);
+	f->info = NULL; /* the library stays open: threads of its own may be ending */
+}

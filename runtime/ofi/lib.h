@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libfabric, opened at run time, and what of a provider carries this PE's messages. */
+#ifndef GDRI_OFI_LIB_H
+#define GDRI_OFI_LIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+
+#include "runtime/core/options.h"
+
+struct gdri_ofi_lib {
+	void *handle;
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *info);
+	struct fi_info *(*dupinfo)(const struct fi_info *info);
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+	const char *(*strerror)(int err);
+	uint32_t (*version)(void);
+};
+
+/* An endpoint that reaches all PEs, and what it needs. */
+struct gdri_ofi_fabric {
+	struct gdri_ofi_lib lib;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	bool mr_local, mr_virt, mr_keys, mr_bound; /* of info->domain_attr->mr_mode */
+	uint64_t next_key;			   /* where the program chooses keys */
+};
+
+/* 0 or -GDR_E*, logged. close: also after any failure of open. */
+int gdri_ofi_lib_open(struct gdri_ofi_lib *lib);
+/* First what a provider's row in lib.c lets pass: of what GDR_OFI_PROVIDER and GDR_OFI_DOMAIN leave. */
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out);
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt);
+void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/ofi/memory.h"
+
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+#include "runtime/net/execute.h"
+
+void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric)
+{
+	pthread_mutex_init(&m->lock, NULL);
+	m->fabric = fabric;
+	m->list = GDRI_OFI_KEY_LIST;
+}
+
+static void memory_close_mr(struct fid_mr **mr)
+{
+	if (*mr)
+		fi_close(&(*mr)->fid);
+	*mr = NULL;
+}
+
+void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
+{
+	int i;
+
+	for (i = 0; i < m->n; i++)
+		memory_close_mr(&m->regions[i].mr);
+	for (i = 0; i < GDRI_OFI_BUFFERS; i++)
+		memory_close_mr(&m->buffers[i].mr);
+	pthread_mutex_destroy(&m->lock);
+}
+
+/* 0 or a negative number of the provider's. */
+static int memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
+			   struct fid_mr **mr)
+{
+	uint64_t key = f->mr_keys ? 0
+				  : __atomic_fetch_add(&f->next_key, 1,
+						       __ATOMIC_RELAXED); /* numbers alone */
+	int rc = fi_mr_reg(f->domain, addr, len, access, 0, key, 0, mr, NULL);
+
+	if (rc || !f->mr_bound)
+		return rc;
+	rc = fi_mr_bind(*mr, &f->ep->fid, 0);
+	rc = rc ? rc : fi_mr_enable(*mr);
+	if (rc)
+		memory_close_mr(mr);
+	return rc;
+}
+
+static int memory_refused(struct gdri_ofi_fabric *f, void *addr, size_t len, int rc)
+{
+	return gdri_fail(-GDR_ENOTSUP, "ofi: %s does not take %zu bytes at %p: %s",
+			 f->info->fabric_attr->prov_name, len, addr, f->lib.strerror(-rc));
+}
+
+/* ---- own parts ---- */
+
+int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset)
+{
+	struct gdri_ofi_region r = {.own = addr, .change = OFI_COMES};
+	int rc;
+
+	if (m->n == GDRI_OFI_PARTS)
+		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", GDRI_OFI_PARTS);
+	rc = memory_register(m->fabric, addr, len,
+			     FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r.mr);
+	if (rc)
+		return memory_refused(m->fabric, addr, len, rc);
+	r.part = (struct gdri_ofi_part){offset, len, m->fabric->mr_virt ? (uintptr_t)addr : 0,
+					fi_mr_key(r.mr)};
+	pthread_mutex_lock(&m->lock);
+	m->regions[m->n++] = r;
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+void gdri_ofi_memory_begin(struct gdri_ofi_memory *m)
+{
+	int i;
+
+	pthread_mutex_lock(&m->lock);
+	m->list++;
+	for (i = 0; i < m->n; i++)
+		m->regions[i].change = OFI_STAYS;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gdri_ofi_memory_leave(struct gdri_ofi_memory *m, uint64_t offset, size_t len)
+{
+	int i;
+
+	for (i = 0; i < m->n; i++)
+		if (m->regions[i].own && m->regions[i].part.offset - offset < len)
+			m->regions[i].change = OFI_LEAVES;
+}
+
+void gdri_ofi_memory_drop(struct gdri_ofi_memory *m, enum gdri_ofi_change what)
+{
+	struct fid_mr *left[GDRI_OFI_PARTS];
+	int i, n = 0;
+
+	pthread_mutex_lock(&m->lock);
+	for (i = 0; i < m->n; i++) {
+		if (m->regions[i].change != what || !m->regions[i].own)
+			continue;
+		left[n++] = m->regions[i].mr;
+		m->regions[i].mr = NULL;
+		m->regions[i].own = NULL;
+	}
+	pthread_mutex_unlock(&m->lock);
+	while (n--)
+		memory_close_mr(&left[n]);
+}
+
+uint32_t gdri_ofi_memory_list(struct gdri_ofi_memory *m, struct gdri_ofi_part *parts, uint32_t *n)
+{
+	uint32_t list;
+	int i;
+
+	*n = 0;
+	pthread_mutex_lock(&m->lock);
+	for (i = 0; i < m->n; i++)
+		if (m->regions[i].own)
+			parts[(*n)++] = m->regions[i].part;
+	list = m->list;
+	pthread_mutex_unlock(&m->lock);
+	return list;
+}
+
+/* ---- buffers ---- */
+
+int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint32_t *lkey,
+			bool *read_only, struct gdri_ofi_buffer **out)
+{
+	struct fid_mr *mr = NULL;
+	uint32_t i;
+	int rc = 0;
+
+	if (read_only)
+		*read_only = false; /* else who registers has looked: host/register.c */
+	if (m->fabric->mr_local)
+		rc = memory_register(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
+	if (rc && read_only)
+		*read_only = !(rc = memory_register(m->fabric, addr, len, FI_WRITE, &mr));
+	if (rc)
+		return memory_refused(m->fabric, addr, len, rc);
+	pthread_mutex_lock(&m->lock);
+	for (i = 0; i < GDRI_OFI_BUFFERS && m->buffers[i].len; i++)
+		;
+	if (i < GDRI_OFI_BUFFERS)
+		m->buffers[i] = (struct gdri_ofi_buffer){(uintptr_t)addr, len, mr};
+	pthread_mutex_unlock(&m->lock);
+	if (i == GDRI_OFI_BUFFERS) {
+		memory_close_mr(&mr);
+		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d registered buffers",
+				 GDRI_OFI_BUFFERS);
+	}
+	*lkey = GDRI_OFI_KEY_BUFFER + i;
+	*out = &m->buffers[i];
+	return 0;
+}
+
+void gdri_ofi_buffer_drop(struct gdri_ofi_memory *m, struct gdri_ofi_buffer *b)
+{
+	struct fid_mr *mr;
+
+	pthread_mutex_lock(&m->lock);
+	mr = b->mr;
+	*b = (struct gdri_ofi_buffer){0};
+	pthread_mutex_unlock(&m->lock);
+	memory_close_mr(&mr);
+}
+
+/* ---- access ---- */
+
+static bool row_heap(const struct gdri_ofi_memory *m, uint64_t offset, struct gdri_ofi_row *out)
+{
+	const struct gdri_ofi_region *r;
+	int i;
+
+	for (i = 0; i < m->n; i++) {
+		r = &m->regions[i];
+		if (!r->own || offset - r->part.offset >= r->part.len)
+			continue;
+		offset -= r->part.offset;
+		*out = (struct gdri_ofi_row){r->own + offset, r->part.len - offset,
+					     fi_mr_desc(r->mr)};
+		return true;
+	}
+	return false;
+}
+
+static bool row_buffer(const struct gdri_ofi_memory *m, uint32_t i, uint64_t addr,
+		       struct gdri_ofi_row *out)
+{
+	const struct gdri_ofi_buffer *b = i < GDRI_OFI_BUFFERS ? &m->buffers[i] : NULL;
+
+	if (!b || addr - b->addr >= b->len)
+		return false;
+	*out = (struct gdri_ofi_row){(uint8_t *)(uintptr_t)addr, b->len - (addr - b->addr),
+				     b->mr ? fi_mr_desc(b->mr) : NULL};
+	return true;
+}
+
+bool gdri_ofi_row(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, struct gdri_ofi_row *out)
+{
+	bool is;
+
+	pthread_mutex_lock(&m->lock);
+	is = lkey == GDRI_OFI_KEY_HEAP ? row_heap(m, addr, out)
+				       : row_buffer(m, lkey - GDRI_OFI_KEY_BUFFER, addr, out);
+	pthread_mutex_unlock(&m->lock);
+	return is;
+}
+
+bool gdri_ofi_has(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len)
+{
+	struct gdri_ofi_row row;
+
+	for (; len; len -= row.len, addr += row.len) {
+		if (!gdri_ofi_row(m, lkey, addr, &row))
+			return false;
+		if (row.len >= len)
+			return true;
+	}
+	return true;
+}
+
+bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,
+		    uint64_t len)
+{
+	const uint8_t *from = data;
+	struct gdri_ofi_row row;
+
+	for (; len; len -= row.len, addr += row.len, from += row.len) {
+		if (!gdri_ofi_row(m, lkey, addr, &row))
+			return false;
+		row.len = row.len < len ? row.len : len;
+		gdri_net_move(row.at, from, row.len);
+	}
+	return true;
+}
+
+bool gdri_ofi_load(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, void *data,
+		   uint64_t len)
+{
+	struct gdri_ofi_row row;
+	uint8_t *to = data;
+
+	for (; len; len -= row.len, addr += row.len, to += row.len) {
+		if (!gdri_ofi_row(m, lkey, addr, &row))
+			return false;
+		row.len = row.len < len ? row.len : len;
+		gdri_net_move(to, row.at, row.len);
+	}
+	return true;
+}
+
+/* ---- lists of parts ---- */
+
+const struct gdri_ofi_part *gdri_ofi_find(const struct gdri_ofi_part *parts, uint32_t n,
+					  uint64_t offset, uint64_t *row)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (offset - parts[i].offset >= parts[i].len)
+			continue;
+		*row = parts[i].len - (offset - parts[i].offset);
+		return &parts[i];
+	}
+	return NULL;
+}
+
+bool gdri_ofi_covers(const struct gdri_ofi_part *parts, uint32_t n, uint64_t offset, uint64_t len)
+{
+	uint64_t row;
+
+	for (; len; len -= row, offset += row) {
+		if (!gdri_ofi_find(parts, n, offset, &row))
+			return false;
+		if (row >= len)
+			return true;
+	}
+	return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which memory requests and RMA may reach: the parts of this PE's heap, of which the others have a list, and buffers.
+ * Ranges are checked for each access; a part that left cannot be reached, whatever key names it. */
+#ifndef GDRI_OFI_MEMORY_H
+#define GDRI_OFI_MEMORY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/ofi/lib.h"
+
+#define GDRI_OFI_PARTS	 128
+#define GDRI_OFI_BUFFERS 128
+
+/* Keys of entries: the local one of the heap, those of buffers, and remote ones, which are the number of the list
+ * of parts that has what they cover. */
+enum { GDRI_OFI_KEY_HEAP = 0x100, GDRI_OFI_KEY_BUFFER = 0x10000, GDRI_OFI_KEY_LIST = 0x100000 };
+
+/* A part of a heap as other PEs know it. */
+struct gdri_ofi_part {
+	uint64_t offset, len; /* in the heap */
+	uint64_t addr, key;   /* for RMA */
+};
+
+struct gdri_ofi_region {
+	struct gdri_ofi_part part;
+	uint8_t *own; /* NULL: it has left */
+	struct fid_mr *mr;
+	enum gdri_ofi_change { OFI_STAYS, OFI_COMES, OFI_LEAVES } change; /* by the last call */
+};
+
+struct gdri_ofi_buffer {
+	uint64_t addr, len; /* len 0: free */
+	struct fid_mr *mr;  /* NULL: the provider needs none */
+};
+
+struct gdri_ofi_memory {
+	struct gdri_ofi_fabric *fabric;
+	pthread_mutex_t
+		lock;  /* of all that follows: the proxy reads what the program's threads change */
+	uint32_t list; /* number of the list: changes come with a higher one */
+	int n;	       /* regions that there ever were */
+	struct gdri_ofi_region regions[GDRI_OFI_PARTS];
+	struct gdri_ofi_buffer buffers[GDRI_OFI_BUFFERS];
+};
+
+/* A row of memory of this process. */
+struct gdri_ofi_row {
+	uint8_t *at;
+	uint64_t len;
+	void *desc; /* for the provider */
+};
+
+void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric);
+void gdri_ofi_memory_close(struct gdri_ofi_memory *m);
+int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset);
+void gdri_ofi_memory_begin(struct gdri_ofi_memory *m);
+void gdri_ofi_memory_leave(struct gdri_ofi_memory *m, uint64_t offset, size_t len);
+void gdri_ofi_memory_drop(struct gdri_ofi_memory *m, enum gdri_ofi_change what);
+/* Copies the list of parts; returns its number. */
+uint32_t gdri_ofi_memory_list(struct gdri_ofi_memory *m, struct gdri_ofi_part *parts, uint32_t *n);
+
+int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint32_t *lkey,
+			bool *read_only, struct gdri_ofi_buffer **out);
+void gdri_ofi_buffer_drop(struct gdri_ofi_memory *m, struct gdri_ofi_buffer *b);
+
+/* What is there in a row from the place on; false: nothing. */
+bool gdri_ofi_row(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
+		  struct gdri_ofi_row *out);
+bool gdri_ofi_has(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len);
+/* Copies between data and the place; false: not all of it is there any more. */
+bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,
+		    uint64_t len);
+bool gdri_ofi_load(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, void *data,
+		   uint64_t len);
+
+/* In a list of parts: what covers the offset, and how much of it is there in a row. NULL: nothing. */
+const struct gdri_ofi_part *gdri_ofi_find(const struct gdri_ofi_part *parts, uint32_t n,
+					  uint64_t offset, uint64_t *row);
+bool gdri_ofi_covers(const struct gdri_ofi_part *parts, uint32_t n, uint64_t offset, uint64_t len);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Messages between proxies. For each PE there is room for all that may be under way: its requests here and the replies
+ * to ours are received, our requests and the replies to its are sent. */
+#include "runtime/ofi/ofi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gdr/status.h>
+
+#include "runtime/core/log.h"
+
+#define OF_PEER (2 * OFI_WINDOW) /* to be received, to be sent */
+
+static uint8_t *message_place(struct gdri_ofi_message *m, uint8_t *at, int peer,
+			      enum gdri_ofi_what what)
+{
+	m->ctx.what = what;
+	m->ctx.peer = peer;
+	m->head = (struct gdri_ofi_head *)(void *)at;
+	gdri_ofi_clear(m);
+	return at + OFI_MESSAGE;
+}
+
+int gdri_ofi_messages_open(struct gdri_ofi_net *t)
+{
+	size_t n = (size_t)t->n_pes * OF_PEER, i;
+	uint64_t key = t->fabric.next_key++;
+	uint8_t *at;
+	int pe, rc;
+
+	t->n_received = (uint32_t)n + 64; /* probes */
+	t->received = calloc(t->n_received, sizeof(*t->received));
+	t->space = aligned_alloc(4096, (n + t->n_received) * OFI_MESSAGE);
+	if (!t->received || !t->space)
+		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory for the messages of %d PEs",
+				 t->n_pes);
+	if (t->fabric.mr_local) {
+		rc = fi_mr_reg(t->fabric.domain, t->space, (n + t->n_received) * OFI_MESSAGE,
+			       FI_SEND | FI_RECV, 0, key, 0, &t->space_mr, NULL);
+		if (rc)
+			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",
+					 t->fabric.lib.strerror(-rc));
+	}
+	at = t->space;
+	for (pe = 0; pe < t->n_pes; pe++) {
+		for (i = 0; i < OFI_WINDOW; i++) {
+			at = message_place(&t->peers[pe].requests[i].out, at, pe, OFI_SENDS);
+			at = message_place(&t->peers[pe].replies[i], at, pe, OFI_SENDS);
+		}
+	}
+	for (i = 0; i < t->n_received; i++)
+		at = message_place(&t->received[i], at, -1, OFI_RECEIVES);
+	return 0;
+}
+
+void gdri_ofi_messages_close(struct gdri_ofi_net *t)
+{
+	if (t->space_mr)
+		fi_close(&t->space_mr->fid);
+	free(t->received);
+	free(t->space);
+}
+
+void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
+{
+	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
+	ssize_t rc = fi_recv(t->fabric.ep, m->head, OFI_MESSAGE, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
+
+	m->ready = rc == -FI_EAGAIN;
+	if (rc && !m->ready)
+		gdri_error("ofi: fi_recv: %s", t->fabric.lib.strerror((int)-rc));
+}
+
+void gdri_ofi_clear(struct gdri_ofi_message *m)
+{
+	memset(m->head, 0, sizeof(*m->head));
+	m->used = sizeof(*m->head);
+}
+
+void *gdri_ofi_append(struct gdri_ofi_message *m, size_t len)
+{
+	void *at = (uint8_t *)m->head + m->used;
+
+	m->used += (uint32_t)len;
+	return at;
+}
+
+void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
+{
+	struct gdri_ofi_peer *p = &t->peers[m->ctx.peer];
+	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
+	bool inject = m->used <= t->fabric.info->tx_attr->inject_size;
+	ssize_t rc;
+
+	if (inject)
+		rc = fi_inject(t->fabric.ep, m->head, m->used, p->addr);
+	else
+		rc = fi_send(t->fabric.ep, m->head, m->used, desc, p->addr, &m->ctx.fi);
+	m->ready = rc == -FI_EAGAIN;
+	m->sent = !rc && !inject;
+	if (rc && !m->ready)
+		gdri_ofi_lost(t, m->ctx.peer, t->fabric.lib.strerror((int)-rc));
+}
+
+void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
+		   uint32_t seq)
+{
+	m->head->token = t->peers[m->ctx.peer].token;
+	m->head->seq = seq;
+	m->head->bytes = m->used - (uint32_t)sizeof(*m->head);
+	m->head->pe = (uint16_t)t->pe;
+	m->head->kind = (uint16_t)kind;
+	gdri_ofi_send_again(t, m);
+}
+
+void gdri_ofi_probe(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_head head = {.token = p->token, .pe = (uint16_t)t->pe, .kind = OFI_PROBE};
+	ssize_t rc = 0;
+
+	if (t->fabric.info->tx_attr->inject_size >= sizeof(head))
+		rc = fi_inject(t->fabric.ep, &head, sizeof(head), p->addr);
+
+	if (rc && rc != -FI_EAGAIN)
+		gdri_ofi_lost(t, pe, t->fabric.lib.strerror((int)-rc));
+}

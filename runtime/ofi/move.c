@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. */
+#include "runtime/ofi/ofi.h"
+
+#include "runtime/core/clock.h"
+
+/* 0 or a negative number of the provider's. */
+static ssize_t move_post(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x,
+			 const struct gdri_ofi_row *near, uint64_t addr, uint64_t key)
+{
+	struct iovec local = {near->at, near->len};
+	struct fi_rma_iov remote = {addr, near->len, key};
+	void *desc = near->desc;
+	struct fi_msg_rma msg = {.msg_iov = &local,
+				 .desc = &desc,
+				 .iov_count = 1,
+				 .addr = t->peers[x->ctx.peer].addr,
+				 .rma_iov = &remote,
+				 .rma_iov_count = 1,
+				 .context = &x->ctx.fi};
+
+	if (x->op->opcode == GDRI_OP_READ)
+		return fi_readmsg(t->fabric.ep, &msg, FI_COMPLETION);
+	return fi_writemsg(t->fabric.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+}
+
+static uint64_t move_most(const struct gdri_ofi_net *t, uint64_t len)
+{
+	uint64_t most = t->fabric.info->ep_attr->max_msg_size;
+
+	most = most < OFI_PIECE ? most : OFI_PIECE;
+	return len < most ? len : most;
+}
+
+/* What is next, posted: bytes, 0: not now, or the operation has ended otherwise. */
+static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+{
+	struct gdri_ofi_queue *q = op->q;
+	struct gdri_ofi_peer *p = &t->peers[q->qp->peer];
+	struct gdri_ofi_xfer *x = t->free_xfers;
+	uint64_t offset = op->offset + q->moved, far = 0;
+	const struct gdri_ofi_part *part = gdri_ofi_find(p->parts, p->n_parts, offset, &far);
+	struct gdri_ofi_row near;
+	ssize_t rc;
+
+	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || !part) {
+		op->syndrome = part ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
+		return 0;
+	}
+	if (!x)
+		return 0;
+	near.len = near.len < far ? near.len : far;
+	near.len = move_most(t, near.len < op->len - q->moved ? near.len : op->len - q->moved);
+	x->ctx.peer = q->qp->peer;
+	x->op = op;
+	rc = move_post(t, x, &near, part->addr + (offset - part->offset), part->key);
+	if (rc == -FI_EAGAIN)
+		return 0;
+	if (rc) {
+		gdri_ofi_lost(t, q->qp->peer, t->fabric.lib.strerror((int)-rc));
+		return 0;
+	}
+	t->free_xfers = x->next;
+	op->pending++;
+	if (!p->under_way++)
+		p->progress = gdri_now_ns();
+	return near.len;
+}
+
+bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+{
+	struct gdri_ofi_queue *q = op->q;
+	uint64_t len;
+
+	for (; q->moved < op->len && !op->syndrome; q->moved += len) {
+		len = move_piece(t, op);
+		if (!len)
+			return op->syndrome != 0;
+	}
+	return true;
+}
+
+void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome)
+{
+	struct gdri_ofi_peer *p = &t->peers[x->ctx.peer];
+
+	if (x->op) {
+		p->under_way--;
+		p->progress = gdri_now_ns();
+		gdri_ofi_ended(x->op, syndrome);
+	}
+	x->op = NULL;
+	x->next = t->free_xfers;
+	t->free_xfers = x;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A transport over libfabric (docs/ofi.md): a thread of each PE, its proxy, reads what device code posts and executes
+ * it by messages to the target's proxy, or by RMA. All that follows but gdri_ofi_memory is the proxy's alone while it
+ * runs. */
+#ifndef GDRI_OFI_H
+#define GDRI_OFI_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/core/options.h"
+#include "runtime/net/execute.h"
+#include "runtime/net/net.h"
+#include "runtime/net/queues.h"
+#include "runtime/ofi/lib.h"
+#include "runtime/ofi/memory.h"
+
+#define OFI_MESSAGE  8192u	/* bytes, all told */
+#define OFI_WINDOW   4u		/* requests to a PE that are without reply */
+#define OFI_COMMANDS 128u	/* in a request */
+#define OFI_SHORT    2048u	/* bytes of reads and writes that go as commands */
+#define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
+#define OFI_XFERS    256u	/* RMA under way, of all queues */
+#define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
+
+/* ---- messages ---- */
+
+enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE };
+
+/* In front of each. Behind it: commands or answers, each with its data, at multiples of 8. */
+struct gdri_ofi_head {
+	uint64_t token; /* the receiver's: what others send is dropped */
+	uint32_t seq;	/* of requests to this PE; a reply has its request's */
+	uint32_t bytes; /* behind the head */
+	uint16_t pe, kind;
+	uint32_t n; /* commands or answers */
+};
+
+enum gdri_ofi_verb { OFI_PUT = 1, OFI_GET, OFI_AMO, OFI_LIST };
+
+struct gdri_ofi_command {
+	uint64_t offset;
+	uint32_t
+		len; /* PUT: bytes that follow, from offset & 7 on. AMO: a struct gdri_net_atomic follows */
+	uint32_t verb;
+};
+
+struct gdri_ofi_answer {
+	uint32_t syndrome;
+	uint32_t len; /* bytes that follow; of GET from offset & 7 on */
+};
+
+struct gdri_ofi_ctx {
+	struct fi_context2 fi; /* the provider's, while it has the operation */
+	enum gdri_ofi_what { OFI_RECEIVES, OFI_SENDS, OFI_MOVES } what;
+	int peer;
+};
+
+struct gdri_ofi_message {
+	struct gdri_ofi_ctx ctx;
+	struct gdri_ofi_head *head; /* OFI_MESSAGE bytes */
+	uint32_t used;		    /* of them */
+	bool ready, sent;	    /* to be sent; the provider has it */
+};
+
+/* ---- source ---- */
+
+struct gdri_ofi_queue;
+
+/* An entry under way. */
+struct gdri_ofi_op {
+	struct gdri_ofi_queue *q;
+	uint16_t index;
+	uint8_t opcode;
+	bool tells, lands; /* lands: the answer's data goes to the local end */
+	uint32_t
+		pending; /* commands and pieces of RMA without end, and 1 while not all is posted */
+	uint32_t syndrome;
+	uint32_t *kind; /* the queue's count of its like */
+	uint32_t lkey, len;
+	uint64_t local, offset; /* of the entry */
+};
+
+struct gdri_ofi_xfer {
+	struct gdri_ofi_ctx ctx;
+	struct gdri_ofi_op *op;	    /* NULL: it was given up */
+	struct gdri_ofi_xfer *next; /* free */
+};
+
+struct gdri_ofi_queue {
+	const struct gdri_qp *qp;
+	uint64_t rung;	  /* what the doorbell was when it was last looked at */
+	uint64_t cq_pi;	  /* entries written, free-running */
+	uint16_t ci, end; /* next block; behind the last posted one */
+	bool is_broken,
+		has_failed; /* an operation failed: nothing is executed; its completion is written, too */
+	uint32_t first, next; /* of ops: oldest under way, next free; free-running */
+	uint64_t moved;	      /* bytes of the entry at ci that RMA has taken */
+	uint32_t
+		open_blocks; /* of that entry, which is the newest of ops; 0: it has not been begun */
+	uint32_t n_writes, n_reads; /* by RMA, under way */
+	uint32_t n_puts, n_fetches; /* commands under way: without and with data in the answer */
+	struct gdri_ofi_op ops[OFI_OPS];
+};
+
+struct gdri_ofi_request {
+	struct gdri_ofi_message out;
+	bool waits;			       /* for its reply */
+	uint32_t n, answer;		       /* commands; bytes of the reply */
+	struct gdri_ofi_op *ops[OFI_COMMANDS]; /* NULL: the proxy's own */
+};
+
+struct gdri_ofi_peer {
+	fi_addr_t addr;
+	uint64_t token;
+	uint32_t list, asked; /* number of its list of parts; of the list that was asked for */
+	bool asks;	      /* the answer is to come */
+	uint32_t n_parts;
+	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
+
+	bool lost;
+	uint32_t under_way;	   /* commands and pieces of RMA */
+	uint64_t progress, probed; /* when (ns) */
+	uint32_t seq;		   /* of the request that is being filled */
+	struct gdri_ofi_request requests[OFI_WINDOW];
+
+	/* As a target. */
+	uint32_t due;				   /* number of the next request to execute */
+	struct gdri_ofi_message *held[OFI_WINDOW]; /* requests that came, by number */
+	struct gdri_ofi_message replies[OFI_WINDOW];
+};
+
+struct gdri_ofi_net {
+	struct gdri_net net;
+	struct gdri_options opt;
+	struct gdri_ofi_fabric fabric;
+	struct gdri_ofi_memory memory;
+	struct gdri_net_layout layout;
+	char name[64], text[160];
+	uint64_t token;
+	int pe, n_pes;
+	uint8_t *ring;		       /* all queues */
+	uint64_t *bells;	       /* [layout.n] doorbells */
+	struct gdri_ofi_queue *queues; /* [layout.n] */
+	struct gdri_ofi_peer *peers;   /* [n_pes] */
+
+	uint32_t n_received;
+	struct gdri_ofi_message *received; /* [n_received] */
+	uint8_t *space;			   /* of all messages */
+	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
+	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
+
+	pthread_t thread;
+	bool memory_is_open, runs, stop;
+};
+
+/* message.c: sending, receiving */
+int gdri_ofi_messages_open(struct gdri_ofi_net *t);
+void gdri_ofi_messages_close(struct gdri_ofi_net *t);
+void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
+/* What the provider has no room for stays ready, for gdri_ofi_send_again(). */
+void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
+		   uint32_t seq);
+void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
+void gdri_ofi_probe(struct gdri_ofi_net *t, int pe);
+/* Begins a message. */
+void gdri_ofi_clear(struct gdri_ofi_message *m);
+/* Room for len bytes, a multiple of 8, behind what is there; the caller knows that there is. */
+void *gdri_ofi_append(struct gdri_ofi_message *m, size_t len);
+/* What data takes whose words lie in the message as they lie in the heap. */
+static inline uint32_t gdri_ofi_padded(uint64_t offset, uint32_t len)
+{
+	return ((uint32_t)(offset & 7) + len + 7) & ~7u;
+}
+
+/* serve.c: the target's side */
+void gdri_ofi_serve(struct gdri_ofi_net *t, int pe);
+
+/* request.c: the source's side */
+/* The request to the PE that has room for the command and its answer; NULL: not now. */
+struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
+				       const struct gdri_ofi_command *c);
+/* Appends it; returns where its data goes. */
+void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r,
+		       const struct gdri_ofi_command *c, struct gdri_ofi_op *op);
+/* Asks for the list of parts. */
+void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list);
+/* Sends what is filled. */
+void gdri_ofi_flush(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply);
+
+/* queue.c: entries */
+/* Takes what is posted as far as there is room; whether it took any. */
+bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q);
+/* One command or piece of the operation came to its end. */
+void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome);
+/* All that is under way did. */
+void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome);
+
+/* move.c: RMA */
+/* Posts what is left of the entry at the queue's ci; false: not all of it, not now. The peer may be lost then. */
+bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op);
+void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome);
+
+/* proxy.c: the thread */
+int gdri_ofi_proxy_start(struct gdri_ofi_net *t);
+/* What was posted before is executed, if it can be soon. */
+void gdri_ofi_proxy_stop(struct gdri_ofi_net *t);
+/* Ends all that is under way to the PE. */
+void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why);
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The thread: looks at the doorbells of all queues and at the provider's completions, in turns, and sleeps where both
+ * are quiet. */
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "runtime/ofi/ofi.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include <rdma/fi_errno.h>
+
+#include <gdr/impl/arch/arch.h>
+#include <gdr/status.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/core/thread.h"
+
+#define READ_MOST     32	  /* completions at a time */
+#define PROBE_NS      250000000u  /* a PE that is silent so long is probed */
+#define STOP_NS	      200000000u  /* for what is under way when the job ends */
+#define BUSY_NS	      1000000u	  /* without work: goes on looking, */
+#define SHORT_NAP_NS  50000u	  /* then sleeps so long, */
+#define LONG_AFTER_NS 1000000000u /* and then longer */
+#define LONG_NAP_NS   2000000u
+
+/* ---- lost peers ---- */
+
+void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t i;
+
+	if (p->lost)
+		return;
+	p->lost = true;
+	if (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) /* else it left, as this PE does */
+		gdri_warn("ofi: PE %d cannot be reached by %s: %s", pe, t->name, why);
+	for (i = 0; i < OFI_XFERS; i++)
+		if (t->xfers[i].ctx.peer == pe)
+			t->xfers[i].op = NULL;
+	for (i = 0; i < OFI_WINDOW; i++)
+		p->requests[i].waits = false;
+	p->under_way = 0;
+	for (i = 0; i < t->layout.n; i++)
+		if (t->queues[i].qp->peer == pe)
+			gdri_ofi_give_up(&t->queues[i], GDRI_NET_LOST);
+}
+
+static void proxy_watch(struct gdri_ofi_net *t, int pe, uint64_t now)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	char why[96];
+
+	if (p->lost || !p->under_way || now < p->progress + PROBE_NS)
+		return;
+	if (now > p->progress + (uint64_t)t->opt.timeout_ms * 1000000u) {
+		snprintf(why, sizeof(why), "nothing came within %u ms (GDR_TIMEOUT)",
+			 (unsigned)t->opt.timeout_ms);
+		gdri_ofi_lost(t, pe, why);
+	} else if (now > p->probed + PROBE_NS) {
+		p->probed = now;
+		gdri_ofi_probe(t, pe);
+	}
+}
+
+/* ---- completions of the provider ---- */
+
+/* What came as a message: who sent it is not known before its token is right. */
+static void proxy_received(struct gdri_ofi_net *t, struct gdri_ofi_message *m, size_t len)
+{
+	const struct gdri_ofi_head *h = m->head;
+	struct gdri_ofi_peer *p;
+	uint32_t slot;
+
+	if (len < sizeof(*h) || h->token != t->token || h->pe >= t->n_pes ||
+	    h->bytes > len - sizeof(*h)) {
+		gdri_ofi_receive(t, m);
+		return;
+	}
+	p = &t->peers[h->pe];
+	p->progress = gdri_now_ns();
+	slot = h->seq % OFI_WINDOW;
+	if (h->kind == OFI_REQUEST && h->seq - p->due < OFI_WINDOW && !p->held[slot] && !p->lost) {
+		p->held[slot] = m;
+		gdri_ofi_serve(t, h->pe);
+		return;
+	}
+	if (h->kind == OFI_REPLY && !p->lost)
+		gdri_ofi_replied(t, h->pe, h);
+	gdri_ofi_receive(t, m);
+}
+
+static void proxy_done(struct gdri_ofi_net *t, struct gdri_ofi_ctx *c, size_t len)
+{
+	if (c->what == OFI_RECEIVES)
+		proxy_received(t, (struct gdri_ofi_message *)(void *)c, len);
+	else if (c->what == OFI_SENDS)
+		((struct gdri_ofi_message *)(void *)c)->sent = false;
+	else
+		gdri_ofi_moved(t, (struct gdri_ofi_xfer *)(void *)c, 0);
+}
+
+static bool error_is_access(int err)
+{
+	return err == FI_EACCES || err == FI_EKEYREJECTED || err == FI_ENOKEY || err == FI_EINVAL ||
+	       err == FI_EFAULT || err == FI_EPERM;
+}
+
+static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e)
+{
+	struct gdri_ofi_ctx *c = e->op_context;
+	char text[160], why[240];
+
+	if (!c)
+		return;
+	fi_cq_strerror(t->fabric.cq, e->prov_errno, e->err_data, text, sizeof(text));
+	snprintf(why, sizeof(why), "%s (%s)", t->fabric.lib.strerror(e->err), text);
+	if (c->what == OFI_RECEIVES) {
+		if (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED) && e->err != FI_ECANCELED)
+			gdri_debug("ofi: a message was not received: %s", why);
+		gdri_ofi_receive(t, (struct gdri_ofi_message *)(void *)c);
+		return;
+	}
+	if (c->what == OFI_MOVES && error_is_access(e->err)) {
+		gdri_warn("ofi: PE %d: RMA was refused: %s", c->peer, why);
+		gdri_ofi_moved(t, (struct gdri_ofi_xfer *)(void *)c, GDRI_NET_REMOTE);
+		return;
+	}
+	gdri_ofi_lost(t, c->peer, why);
+	proxy_done(t, c, 0);
+}
+
+static bool proxy_poll(struct gdri_ofi_net *t)
+{
+	struct fi_cq_msg_entry got[READ_MOST];
+	struct fi_cq_err_entry e = {0};
+	ssize_t n = fi_cq_read(t->fabric.cq, got, READ_MOST), i;
+
+	for (i = 0; i < n; i++)
+		proxy_done(t, got[i].op_context, got[i].len);
+	if (n == -FI_EAVAIL && fi_cq_readerr(t->fabric.cq, &e, 0) > 0)
+		proxy_failed(t, &e);
+	return n > 0 || n == -FI_EAVAIL;
+}
+
+/* ---- rounds ---- */
+
+static bool proxy_queues(struct gdri_ofi_net *t)
+{
+	struct gdri_ofi_queue *q;
+	bool any = false;
+	uint64_t bell;
+	size_t i;
+
+	for (i = 0; i < t->layout.n; i++) {
+		q = &t->queues[i];
+		/* acquire: pairs with fence F2 of device code, the record before the bell */
+		bell = __atomic_load_n(&t->bells[i], __ATOMIC_ACQUIRE);
+		if (bell != q->rung) {
+			q->rung = bell;
+			q->end = gdri_net_posted(q->qp);
+		}
+		if (q->ci != q->end)
+			any |= gdri_ofi_run(t, q);
+	}
+	return any;
+}
+
+static void proxy_send(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t i;
+
+	for (i = 0; i < OFI_WINDOW && !p->lost; i++) {
+		if (p->requests[i].out.ready)
+			gdri_ofi_send_again(t, &p->requests[i].out);
+		if (p->replies[i].ready)
+			gdri_ofi_send_again(t, &p->replies[i]);
+	}
+	gdri_ofi_flush(t, pe);
+	gdri_ofi_serve(t, pe);
+}
+
+static bool proxy_round(struct gdri_ofi_net *t)
+{
+	bool any = proxy_poll(t) | proxy_queues(t);
+	uint64_t now = gdri_now_ns();
+	uint32_t i;
+	int pe;
+
+	for (pe = 0; pe < t->n_pes; pe++) {
+		proxy_send(t, pe);
+		proxy_watch(t, pe, now);
+	}
+	for (i = 0; i < t->n_received; i++)
+		if (t->received[i].ready)
+			gdri_ofi_receive(t, &t->received[i]);
+	return any;
+}
+
+static void proxy_rest(uint64_t idle_ns)
+{
+	struct timespec nap = {0, idle_ns > LONG_AFTER_NS ? LONG_NAP_NS : SHORT_NAP_NS};
+
+	if (idle_ns > BUSY_NS)
+		nanosleep(&nap, NULL);
+	else
+		sched_yield();
+}
+
+static bool proxy_has_work(const struct gdri_ofi_net *t)
+{
+	size_t i;
+	int pe;
+
+	for (i = 0; i < t->layout.n; i++)
+		if (t->queues[i].first != t->queues[i].next || t->queues[i].ci != t->queues[i].end)
+			return true;
+	for (pe = 0; pe < t->n_pes; pe++)
+		for (i = 0; i < OFI_WINDOW; i++)
+			if (!t->peers[pe].lost &&
+			    (t->peers[pe].replies[i].ready || t->peers[pe].replies[i].sent))
+				return true;
+	return false;
+}
+
+static void *proxy_main(void *arg)
+{
+	struct gdri_ofi_net *t = arg;
+	uint64_t worked = gdri_now_ns(), end;
+
+	pthread_setname_np(pthread_self(), "gdr-ofi");
+	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
+		if (proxy_round(t))
+			worked = gdri_now_ns();
+		else
+			proxy_rest(gdri_now_ns() - worked);
+	}
+	end = gdri_now_ns() + STOP_NS;
+	do
+		proxy_round(t);
+	while (proxy_has_work(t) && gdri_now_ns() < end);
+	return NULL;
+}
+
+int gdri_ofi_proxy_start(struct gdri_ofi_net *t)
+{
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < t->n_received; i++)
+		gdri_ofi_receive(t, &t->received[i]);
+	for (i = 0; i < OFI_XFERS; i++) {
+		t->xfers[i].ctx.what = OFI_MOVES;
+		t->xfers[i].ctx.peer = -1;
+		t->xfers[i].next = t->free_xfers;
+		t->free_xfers = &t->xfers[i];
+	}
+	rc = gdri_thread_start(&t->thread, proxy_main, t);
+	t->runs = !rc;
+	return rc ? gdri_fail(-GDR_ESYSTEM, "ofi: the proxy does not start: %s",
+			      gdri_errno_text(rc))
+		  : 0;
+}
+
+void gdri_ofi_proxy_stop(struct gdri_ofi_net *t)
+{
+	if (!t->runs)
+		return;
+	__atomic_store_n(&t->stop, true, __ATOMIC_RELAXED); /* see proxy_main */
+	pthread_join(t->thread, NULL);
+	t->runs = false;
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Entries of the queues: what they ask for, when they may go, and their completions, in the order of the queue. */
+#include "runtime/ofi/ofi.h"
+
+#include <string.h>
+
+#include <gdr/impl/arch/arch.h>
+
+#define OFI_LATER 0x100u /* no syndrome: the entry has to wait */
+
+struct queue_entry {
+	struct gdri_net_wqe w;
+	uint32_t len, lkey, rkey;
+	uint64_t local, offset;
+	const uint8_t *data; /* inline */
+	struct gdri_net_atomic amo;
+};
+
+/* ---- what it asks for: 0 or the syndrome ---- */
+
+static bool entry_is_atomic(const struct queue_entry *e)
+{
+	return e->w.opcode == GDRI_OP_ATOMIC_CS || e->w.opcode == GDRI_OP_ATOMIC_FA ||
+	       e->w.opcode == GDRI_OP_MASKED_CS || e->w.opcode == GDRI_OP_MASKED_FA;
+}
+
+static bool entry_is_long(const struct queue_entry *e)
+{
+	return (e->w.opcode == GDRI_OP_WRITE || e->w.opcode == GDRI_OP_READ) && e->len > OFI_SHORT;
+}
+
+/* Length, local key, address. */
+static void entry_local(struct queue_entry *e, const uint8_t *segment)
+{
+	e->len = gdri_net_get32(segment);
+	e->lkey = gdri_net_get32(segment + 4);
+	e->local = gdri_net_get64(segment + 8);
+}
+
+static uint32_t entry_parse(struct queue_entry *e)
+{
+	const uint8_t *at = e->w.bytes + 32;
+
+	e->data = NULL;
+	e->len = 0;
+	if (e->w.blocks > 2)
+		return GDRI_NET_REQUEST;
+	if (e->w.opcode == GDRI_OP_NOP)
+		return 0;
+	if (e->w.opcode == GDRI_OP_DUMP)
+		return entry_local(e, e->w.bytes + 16), 0;
+	e->offset = gdri_net_get64(e->w.bytes + 16);
+	e->rkey = gdri_net_get32(e->w.bytes + 24);
+	if (entry_is_atomic(e)) {
+		at = gdri_net_atomic(&e->w, &e->amo);
+		if (!at)
+			return GDRI_NET_REQUEST;
+		entry_local(e, at);
+		return e->len == e->amo.size ? 0 : GDRI_NET_LENGTH;
+	}
+	if ((e->w.opcode != GDRI_OP_WRITE && e->w.opcode != GDRI_OP_READ) || e->w.ds < 3)
+		return GDRI_NET_REQUEST;
+	entry_local(e, at);
+	if (e->w.opcode == GDRI_OP_READ || !(e->len & GDRI_INLINE_BIT))
+		return 0;
+	e->len &= ~GDRI_INLINE_BIT;
+	e->data = e->w.bytes + 36;
+	return e->len <= e->w.ds * 16 - 36 ? 0 : GDRI_NET_LENGTH;
+}
+
+/* Also whether the list of the peer's parts is the one that the key needs. */
+static uint32_t entry_remote(struct gdri_ofi_net *t, int pe, const struct queue_entry *e)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+
+	if (e->rkey < GDRI_OFI_KEY_LIST)
+		return GDRI_NET_REMOTE;
+	if (e->rkey > p->list && p->asked != e->rkey)
+		gdri_ofi_ask(t, pe, e->rkey);
+	if (e->rkey > p->list && (p->asks || p->asked != e->rkey))
+		return p->lost ? GDRI_NET_LOST : OFI_LATER;
+	if (e->rkey > p->list || !gdri_ofi_covers(p->parts, p->n_parts, e->offset, e->len))
+		return GDRI_NET_REMOTE;
+	return entry_is_atomic(e) && e->offset % e->len ? GDRI_NET_INVALID : 0;
+}
+
+static uint32_t entry_check(struct gdri_ofi_net *t, int pe, struct queue_entry *e)
+{
+	uint32_t syndrome = entry_parse(e);
+
+	if (syndrome || e->w.opcode == GDRI_OP_NOP)
+		return syndrome;
+	if (!e->data && !gdri_ofi_has(&t->memory, e->lkey, e->local, e->len))
+		return GDRI_NET_LOCAL;
+	return e->w.opcode == GDRI_OP_DUMP ? 0 : entry_remote(t, pe, e);
+}
+
+/* Order (net.h): commands take effect in theirs. Atomics, and reads, wait for writes by RMA, what goes by RMA for
+ * commands where it reads or is told to. */
+static bool entry_may_go(const struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	bool is_long = entry_is_long(e), writes = e->w.opcode == GDRI_OP_WRITE;
+
+	if (e->w.fence && (q->n_reads || q->n_fetches))
+		return false;
+	if (e->w.fence == GDRI_FM_STRONG && (q->n_writes || (is_long && q->n_puts)))
+		return false;
+	if (!writes && q->n_writes)
+		return false;
+	return writes || !is_long || !(q->n_puts || q->n_fetches);
+}
+
+/* ---- completions ---- */
+
+static void queue_retire(struct gdri_ofi_queue *q)
+{
+	struct gdri_ofi_op *op;
+	uint32_t syndrome;
+
+	for (; q->first != q->next && !q->ops[q->first % OFI_OPS].pending; q->first++) {
+		op = &q->ops[q->first % OFI_OPS];
+		syndrome = q->has_failed ? GDRI_SYND_FLUSH : op->syndrome;
+		q->has_failed |= syndrome != 0;
+		if (syndrome || op->tells)
+			gdri_net_complete(q->qp, &q->cq_pi, op->index, op->opcode, syndrome);
+	}
+}
+
+void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome)
+{
+	struct gdri_ofi_queue *q = op->q;
+
+	if (syndrome && !op->syndrome)
+		op->syndrome = syndrome;
+	q->is_broken |= op->syndrome != 0;
+	if (--op->pending)
+		return;
+	if (op->kind)
+		(*op->kind)--;
+	queue_retire(q);
+}
+
+void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome)
+{
+	struct gdri_ofi_op *op;
+	uint32_t i;
+
+	q->ci = (uint16_t)(q->ci + q->open_blocks);
+	q->open_blocks = 0;
+	for (i = q->first; i != q->next; i++) {
+		op = &q->ops[i % OFI_OPS];
+		if (!op->pending)
+			continue;
+		op->pending = 1;
+		gdri_ofi_ended(op, syndrome);
+	}
+}
+
+/* ---- going ---- */
+
+static struct gdri_ofi_op *queue_begin(struct gdri_ofi_queue *q, const struct queue_entry *e,
+				       uint32_t *kind)
+{
+	struct gdri_ofi_op *op = &q->ops[q->next++ % OFI_OPS];
+
+	*op = (struct gdri_ofi_op){.q = q,
+				   .index = e->w.index,
+				   .opcode = (uint8_t)e->w.opcode,
+				   .tells = e->w.tells,
+				   .pending = 1,
+				   .kind = kind,
+				   .lkey = e->lkey,
+				   .len = e->len,
+				   .local = e->local,
+				   .offset = e->offset};
+	if (kind)
+		(*kind)++;
+	return op;
+}
+
+static bool queue_end(struct gdri_ofi_queue *q, const struct queue_entry *e, uint32_t syndrome)
+{
+	struct gdri_ofi_op *op = queue_begin(q, e, NULL);
+
+	q->ci = (uint16_t)(q->ci + (e->w.blocks <= 2 ? e->w.blocks : 1));
+	gdri_ofi_ended(op, syndrome);
+	return true;
+}
+
+static bool self_move(struct gdri_ofi_memory *m, const struct queue_entry *e)
+{
+	struct gdri_ofi_row far, near;
+	uint64_t done, len;
+
+	for (done = 0; done < e->len; done += len) {
+		if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset + done, &far) ||
+		    !gdri_ofi_row(m, e->lkey, e->local + done, &near))
+			return false;
+		len = e->len - done;
+		len = far.len < len ? far.len : len;
+		len = near.len < len ? near.len : len;
+		if (e->w.opcode == GDRI_OP_WRITE)
+			gdri_net_move(far.at, near.at, len);
+		else
+			gdri_net_move(near.at, far.at, len);
+	}
+	return true;
+}
+
+/* An operation to this PE itself, at once. */
+static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
+{
+	struct gdri_ofi_row row;
+	uint64_t old, data[GDRI_NET_WQE_MOST / 8]; /* aligned */
+
+	if (e->data) {
+		memcpy(data, e->data, e->len);
+		return gdri_ofi_store(m, GDRI_OFI_KEY_HEAP, e->offset, data, e->len)
+			       ? 0
+			       : GDRI_NET_REMOTE;
+	}
+	if (!entry_is_atomic(e))
+		return self_move(m, e) ? 0 : GDRI_NET_REMOTE;
+	if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset, &row) || row.len < e->len)
+		return GDRI_NET_REMOTE;
+	old = gdri_net_atomic_run(row.at, &e->amo);
+	return gdri_ofi_store(m, e->lkey, e->local, &old, e->len) ? 0 : GDRI_NET_LOCAL;
+}
+
+static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
+			  const struct queue_entry *e)
+{
+	struct gdri_ofi_command c = {e->offset, e->len, OFI_PUT};
+	struct gdri_ofi_request *r;
+	struct gdri_ofi_op *op;
+	int pe = q->qp->peer;
+	void *data;
+
+	if (e->w.opcode != GDRI_OP_WRITE)
+		c.verb = e->w.opcode == GDRI_OP_READ ? OFI_GET : OFI_AMO;
+	r = gdri_ofi_room(t, pe, &c);
+	if (!r)
+		return false;
+	op = queue_begin(q, e, c.verb == OFI_PUT ? &q->n_puts : &q->n_fetches);
+	op->lands = c.verb != OFI_PUT;
+	q->ci = (uint16_t)(q->ci + e->w.blocks);
+	data = gdri_ofi_command(t, pe, r, &c, op);
+	if (c.verb == OFI_AMO)
+		memcpy(data, &e->amo, sizeof(e->amo));
+	else if (e->data)
+		memcpy(data, e->data, e->len);
+	else if (c.verb == OFI_PUT) /* it was there a moment ago */
+		gdri_ofi_load(&t->memory, e->lkey, e->local, data, e->len);
+	return true;
+}
+
+static bool entry_move(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, struct gdri_ofi_op *op)
+{
+	bool whole = gdri_ofi_move(t, op);
+
+	if (t->peers[q->qp->peer].lost)
+		return true; /* it was given up */
+	if (!whole)
+		return false;
+	q->ci = (uint16_t)(q->ci + q->open_blocks);
+	q->open_blocks = 0;
+	gdri_ofi_ended(op, 0);
+	return true;
+}
+
+/* The entry at ci; false: it has to wait. */
+static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
+{
+	struct queue_entry e;
+	uint32_t syndrome;
+	int pe = q->qp->peer;
+
+	if (q->open_blocks)
+		return entry_move(t, q, &q->ops[(q->next - 1) % OFI_OPS]);
+	gdri_net_fetch(q->qp, q->ci, &e.w);
+	syndrome = q->is_broken	       ? GDRI_SYND_FLUSH
+		   : t->peers[pe].lost ? GDRI_NET_LOST
+				       : entry_check(t, pe, &e);
+	if (syndrome == OFI_LATER)
+		return false;
+	if (syndrome || e.w.opcode == GDRI_OP_NOP || e.w.opcode == GDRI_OP_DUMP)
+		return queue_end(q, &e, syndrome);
+	if (pe == t->pe) {
+		syndrome = self_run(&t->memory, &e);
+		/* in order: pairs with the acquire of who waits for a word that the next entry writes */
+		gdri_fence_sys();
+		return queue_end(q, &e, syndrome);
+	}
+	if (!entry_may_go(q, &e))
+		return false;
+	if (!entry_is_long(&e))
+		return entry_command(t, q, &e);
+	q->open_blocks = e.w.blocks;
+	q->moved = 0;
+	return entry_move(
+		t, q, queue_begin(q, &e, e.w.opcode == GDRI_OP_WRITE ? &q->n_writes : &q->n_reads));
+}
+
+bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
+{
+	bool any = false;
+
+	while ((q->open_blocks || (q->ci != q->end && q->next - q->first < OFI_OPS)) &&
+	       queue_take(t, q))
+		any = true;
+	return any;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The source's side: fills requests with commands, sends them, takes their replies. */
+#include "runtime/ofi/ofi.h"
+
+#include <string.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+
+static uint32_t command_data(const struct gdri_ofi_command *c)
+{
+	if (c->verb == OFI_AMO)
+		return sizeof(struct gdri_net_atomic);
+	return c->verb == OFI_PUT ? gdri_ofi_padded(c->offset, c->len) : 0;
+}
+
+static uint32_t command_answer(const struct gdri_ofi_command *c)
+{
+	uint32_t n = sizeof(struct gdri_ofi_answer);
+
+	if (c->verb == OFI_AMO)
+		return n + 8;
+	if (c->verb == OFI_GET)
+		return n + gdri_ofi_padded(c->offset, c->len);
+	return c->verb == OFI_LIST ? n + (uint32_t)sizeof(struct gdri_ofi_part) * GDRI_OFI_PARTS
+				   : n;
+}
+
+struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
+				       const struct gdri_ofi_command *c)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t len = (uint32_t)sizeof(*c) + command_data(c), answer = command_answer(c);
+	struct gdri_ofi_request *r;
+
+	for (;;) {
+		r = &p->requests[p->seq % OFI_WINDOW];
+		if (p->lost || r->waits || r->out.ready || r->out.sent)
+			return NULL;
+		if (!r->n) {
+			gdri_ofi_clear(&r->out);
+			r->answer = sizeof(struct gdri_ofi_head);
+		}
+		if (r->n < OFI_COMMANDS && r->out.used + len <= OFI_MESSAGE &&
+		    r->answer + answer <= OFI_MESSAGE)
+			return r;
+		gdri_ofi_flush(t, pe);
+	}
+}
+
+void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r,
+		       const struct gdri_ofi_command *c, struct gdri_ofi_op *op)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t padded = command_data(c);
+	uint8_t *data;
+
+	memcpy(gdri_ofi_append(&r->out, sizeof(*c)), c, sizeof(*c));
+	data = gdri_ofi_append(&r->out, padded);
+	if (padded) /* no byte goes out that nobody wrote */
+		memset(data, 0, 8), memset(data + padded - 8, 0, 8);
+	r->ops[r->n++] = op;
+	r->answer += command_answer(c);
+	if (!p->under_way++)
+		p->progress = gdri_now_ns();
+	return data + (c->verb == OFI_PUT ? c->offset & 7 : 0);
+}
+
+void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_request *r = &p->requests[p->seq % OFI_WINDOW];
+
+	if (p->lost || r->waits || !r->n)
+		return;
+	r->waits = true;
+	r->out.head->n = r->n;
+	gdri_ofi_send(t, &r->out, OFI_REQUEST, p->seq++);
+}
+
+void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list)
+{
+	struct gdri_ofi_command c = {.verb = OFI_LIST};
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_request *r;
+
+	if (pe == t->pe) {
+		p->list = gdri_ofi_memory_list(&t->memory, p->parts, &p->n_parts);
+		p->asked = list;
+		return;
+	}
+	r = p->asks ? NULL : gdri_ofi_room(t, pe, &c);
+	if (!r)
+		return;
+	gdri_ofi_command(t, pe, r, &c, NULL);
+	p->asks = true;
+	p->asked = list;
+}
+
+/* ---- replies ---- */
+
+static void reply_list(struct gdri_ofi_peer *p, const struct gdri_ofi_answer *a,
+		       const uint8_t *data)
+{
+	uint32_t n = a->len / (uint32_t)sizeof(p->parts[0]);
+
+	p->asks = false;
+	if (n > GDRI_OFI_PARTS)
+		return;
+	p->n_parts = n;
+	memcpy(p->parts, data, n * sizeof(p->parts[0]));
+	p->list = a->syndrome;
+}
+
+/* Bytes that the answer takes; 0: it is none. */
+static uint32_t reply_one(struct gdri_ofi_net *t, struct gdri_ofi_peer *p, struct gdri_ofi_op *op,
+			  const uint8_t *at, uint32_t left)
+{
+	const struct gdri_ofi_answer *a = (const struct gdri_ofi_answer *)(const void *)at;
+	uint32_t syndrome, skip = op && op->opcode == GDRI_OP_READ ? (uint32_t)(op->offset & 7) : 0,
+			   padded;
+
+	if (left < sizeof(*a) || a->len > OFI_MESSAGE)
+		return 0;
+	padded = op && !op->lands ? 0 : gdri_ofi_padded(skip, a->len);
+	if (op && op->opcode != GDRI_OP_READ && op->lands)
+		padded = 8;
+	if (left < sizeof(*a) + padded || (op && op->lands && a->len != op->len))
+		return 0;
+	if (!op) {
+		reply_list(p, a, at + sizeof(*a));
+	} else {
+		syndrome = a->syndrome & 0xff;
+		if (!syndrome && op->lands &&
+		    !gdri_ofi_store(&t->memory, op->lkey, op->local, at + sizeof(*a) + skip,
+				    op->len))
+			syndrome = GDRI_NET_LOCAL;
+		gdri_ofi_ended(op, syndrome);
+	}
+	p->under_way--;
+	return (uint32_t)sizeof(*a) + padded;
+}
+
+void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_request *r = &p->requests[reply->seq % OFI_WINDOW];
+	const uint8_t *at = (const uint8_t *)(reply + 1);
+	uint32_t i, len, left = reply->bytes;
+
+	if (!r->waits || r->out.head->seq != reply->seq)
+		return;
+	for (i = 0; i < r->n && i < reply->n; i++, at += len, left -= len) {
+		len = reply_one(t, p, r->ops[i], at, left);
+		if (!len)
+			break;
+	}
+	if (i < r->n) {
+		gdri_ofi_lost(t, pe, "its reply is none");
+		return;
+	}
+	r->waits = false;
+	r->n = 0;
+}

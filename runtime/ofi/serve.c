@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The target's side: executes the commands of requests in their order. What came from the network is checked. */
+#include "runtime/ofi/ofi.h"
+
+#include <string.h>
+
+#include <gdr/impl/arch/arch.h>
+
+#include "runtime/core/log.h"
+
+/* The rest of a message. */
+struct serve_input {
+	const uint8_t *at;
+	uint32_t left;
+};
+
+/* NULL: it is shorter. */
+static const void *serve_take(struct serve_input *in, uint32_t len)
+{
+	const void *at = in->at;
+
+	if (len > in->left)
+		return NULL;
+	in->at += len;
+	in->left -= len;
+	return at;
+}
+
+static uint8_t *serve_answer(struct gdri_ofi_message *reply, uint32_t syndrome, uint32_t len,
+			     uint32_t padded)
+{
+	struct gdri_ofi_answer a = {syndrome, len};
+
+	memcpy(gdri_ofi_append(reply, sizeof(a)), &a, sizeof(a));
+	return gdri_ofi_append(reply, padded);
+}
+
+static bool serve_put(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+		      struct serve_input *in, struct gdri_ofi_message *reply)
+{
+	const uint8_t *data =
+		c->len <= OFI_MESSAGE ? serve_take(in, gdri_ofi_padded(c->offset, c->len)) : NULL;
+	bool is;
+
+	if (!data)
+		return false;
+	is = gdri_ofi_has(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, c->len) &&
+	     gdri_ofi_store(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, data + (c->offset & 7),
+			    c->len);
+	serve_answer(reply, is ? 0 : GDRI_NET_REMOTE, 0, 0);
+	return true;
+}
+
+static bool serve_get(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+		      struct gdri_ofi_message *reply)
+{
+	uint32_t padded = gdri_ofi_padded(c->offset, c->len);
+	struct gdri_ofi_answer *a;
+	uint8_t *data;
+
+	if (c->len > OFI_SHORT || reply->used + sizeof(*a) + padded > OFI_MESSAGE)
+		return false;
+	a = (struct gdri_ofi_answer *)(void *)((uint8_t *)reply->head + reply->used);
+	data = serve_answer(reply, 0, c->len, padded);
+	if (!gdri_ofi_load(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, data + (c->offset & 7),
+			   c->len))
+		a->syndrome = GDRI_NET_REMOTE;
+	return true;
+}
+
+static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+		      struct serve_input *in, struct gdri_ofi_message *reply)
+{
+	const void *operands = serve_take(in, sizeof(struct gdri_net_atomic));
+	struct gdri_net_atomic a;
+	struct gdri_ofi_row row;
+	uint32_t syndrome = 0;
+	uint64_t old = 0;
+
+	if (!operands || reply->used + 2 * sizeof(old) > OFI_MESSAGE)
+		return false;
+	memcpy(&a, operands, sizeof(a));
+	if (a.size != 4 && a.size != 8)
+		return false;
+	if (!gdri_ofi_row(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, &row) || row.len < a.size)
+		syndrome = GDRI_NET_REMOTE;
+	else if ((uintptr_t)row.at % a.size)
+		syndrome = GDRI_NET_INVALID;
+	else
+		old = gdri_net_atomic_run(row.at, &a);
+	memcpy(serve_answer(reply, syndrome, a.size, sizeof(old)), &old, sizeof(old));
+	return true;
+}
+
+static bool serve_list(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
+{
+	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
+	uint32_t n, list = gdri_ofi_memory_list(&t->memory, parts, &n);
+	uint32_t len = n * (uint32_t)sizeof(parts[0]);
+
+	if (reply->used + sizeof(struct gdri_ofi_answer) + len > OFI_MESSAGE)
+		return false;
+	memcpy(serve_answer(reply, list, len, len), parts, len);
+	return true;
+}
+
+static bool serve_one(struct gdri_ofi_net *t, struct serve_input *in,
+		      struct gdri_ofi_message *reply)
+{
+	const struct gdri_ofi_command *c = serve_take(in, sizeof(*c));
+	bool is = false;
+
+	if (!c || reply->used + sizeof(struct gdri_ofi_answer) > OFI_MESSAGE)
+		return false;
+	if (c->verb == OFI_PUT)
+		is = serve_put(t, c, in, reply);
+	else if (c->verb == OFI_GET)
+		is = serve_get(t, c, reply);
+	else if (c->verb == OFI_AMO)
+		is = serve_amo(t, c, in, reply);
+	else if (c->verb == OFI_LIST)
+		is = serve_list(t, reply);
+	/* commands in their order: pairs with the acquire of who waits for a word that the next one writes */
+	gdri_fence_sys();
+	return is;
+}
+
+static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *head,
+			  struct gdri_ofi_message *reply)
+{
+	struct serve_input in = {(const uint8_t *)(head + 1), head->bytes};
+	uint32_t i;
+
+	gdri_ofi_clear(reply);
+	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, &in, reply); i++)
+		;
+	if (i < head->n)
+		gdri_error("ofi: PE %d: command %u of %u is none", pe, i, head->n);
+	reply->head->n = i;
+}
+
+void gdri_ofi_serve(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_message *m, *reply;
+	uint32_t slot;
+
+	for (;; p->due++) {
+		slot = p->due % OFI_WINDOW;
+		m = p->held[slot];
+		reply = &p->replies[slot];
+		if (!m || p->lost || reply->ready || reply->sent)
+			return;
+		p->held[slot] = NULL;
+		serve_request(t, pe, m->head, reply);
+		gdri_ofi_send(t, reply, OFI_REPLY, p->due);
+		gdri_ofi_receive(t, m);
+	}
+}
