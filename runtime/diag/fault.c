@@ -96,7 +96,7 @@ static bool tell_hosts(struct gdri_state *st, int but)
 }
 
 /* Kernels of GPUs that are reached by queue. What is posted first waits for nothing, no copy either. */
-static bool tell_far(struct gdri_state *st, int but, uint64_t deadline)
+static bool fault_tell_queues(struct gdri_state *st, int but, uint64_t deadline)
 {
 	bool all = true;
 
@@ -110,7 +110,7 @@ static bool tell_far(struct gdri_state *st, int but, uint64_t deadline)
 }
 
 /* Those that are mapped. A copy that hangs stops all copies behind it. */
-static bool tell_near(struct gdri_state *st, int but, uint64_t deadline)
+static bool fault_tell_mapped(struct gdri_state *st, int but, uint64_t deadline)
 {
 	int i, pe, ret = 0;
 	uint8_t *base;
@@ -125,12 +125,12 @@ static bool tell_near(struct gdri_state *st, int but, uint64_t deadline)
 	return !ret;
 }
 
-static bool tell_gpus(struct gdri_state *st, int but)
+static bool fault_tell_gpus(struct gdri_state *st, int but)
 {
 	uint64_t deadline = gdri_deadline_ns(TELL_MS);
-	bool far = tell_far(st, but, gdri_deadline_ns(TELL_MS / 2));
+	bool all = fault_tell_queues(st, but, gdri_deadline_ns(TELL_MS / 2));
 
-	return tell_near(st, but, deadline) && far;
+	return fault_tell_mapped(st, but, deadline) && all;
 }
 
 /* All others but `but`. What this PE told them before the error arrives first, whichever queue it went by: a wait that
@@ -143,7 +143,7 @@ static bool fault_tell_all(struct gdri_state *st, int but)
 	gdri_fence_release_sys(); /* as a queue's order; pairs with the acquire fence in gdri_wait_step */
 	hosts = tell_hosts(st, but);
 
-	return (!st->cuda || tell_gpus(st, but)) && hosts;
+	return (!st->cuda || fault_tell_gpus(st, but)) && hosts;
 }
 
 void gdri_fault_tell(struct gdri_state *st)

@@ -15,7 +15,7 @@
 #include "runtime/mem/share.h"
 #include "runtime/mem/suballoc.h"
 
-#define TRADE_MS 10000
+#define EXCHANGE_MS 10000
 
 static uint64_t grow_left(const struct gdri_state *st)
 {
@@ -81,8 +81,8 @@ static int grow_exchange(struct gdri_state *st, const struct gdri_rkeys *all, bo
 	}
 	if (n)
 		ret = gdri_share_exchange(st->share, st->pe, st->heap->parts[st->heap->n - 1].fd, -1, sp, n,
-				       gdri_left_ms(st->deadline_ns) / 2 < TRADE_MS
-					       ? gdri_left_ms(st->deadline_ns) / 2 : TRADE_MS);
+				       gdri_left_ms(st->deadline_ns) / 2 < EXCHANGE_MS
+					       ? gdri_left_ms(st->deadline_ns) / 2 : EXCHANGE_MS);
 	for (i = 0; i < n; i++) {
 		rc = grow_take(st, &sp[i], ret != 0);
 		mapped[sp[i].pe] = !rc;

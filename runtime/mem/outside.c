@@ -87,7 +87,7 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
 			   "library's now", (void *)s->addr, s->len);
 }
 
-/* ---- what PEs offer, and take ---- */
+/* ---- what PEs send each other, and take ---- */
 
 /* Counted before the look: kernels that come meanwhile are seen here, or their loader sees the number (modules.c,
  * cuda_state.c). The numbers are relaxed, the locks of the lists of kernels order them. */
@@ -107,7 +107,7 @@ static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, 
 			 (void *)s->addr, s->len);
 }
 
-int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
+int gdri_outside_send(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
 		       struct gdri_outside_kept *kept)
 {
 	char why[256] = "it cannot be read and written";

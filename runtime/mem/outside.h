@@ -34,9 +34,9 @@ const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t 
 
 /* s->at is there. The handle, and a mark in the memory; no kernel that would miss it comes from now on. -GDR_E*,
  * logged. */
-int gdri_outside_offer(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
+int gdri_outside_send(struct gdri_state *st, struct gdri_symmetric *s, struct gdri_rkeys *mine,
 		       struct gdri_outside_kept *kept);
-/* After an exchange of offers, with the same result on all PEs: either all bring memory of cudaMalloc or none does. */
+/* After an exchange of keys, with the same result on all PEs: either all bring memory of cudaMalloc or none does. */
 int gdri_outside_alike(const struct gdri_state *st, const struct gdri_symmetric *s, const struct gdri_rkeys *all);
 /* Maps that of the peers of the node, and looks for their marks. -GDR_E*, logged with the PE. */
 int gdri_outside_open(struct gdri_state *st, struct gdri_symmetric *s, const struct gdri_rkeys *all);

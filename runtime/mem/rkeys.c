@@ -130,7 +130,7 @@ static void set_key(gdri_be32_t *at, uint32_t key)
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
-static int offer_to_gpu(struct gdri_state *st, size_t at, const void *from, size_t len)
+static int rkeys_to_gpu(struct gdri_state *st, size_t at, const void *from, size_t len)
 {
 	return st->dev_gpu ? gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, from, len,
 					    gdri_left_ms(st->deadline_ns) / 2)
@@ -155,11 +155,11 @@ static int rkeys_set(struct gdri_state *st, const struct gdri_rkeys *all)
 		set_key(&qp->rkey_data, i < plain ? all[qp->peer].keys.rkey_data : all[qp->peer].keys.rkey_sync);
 		set_key(&qp->rkey_sync, all[qp->peer].keys.rkey_sync);
 		if (!ret)
-			ret = offer_to_gpu(st, gpu + i * sizeof(*qp) + at, (uint8_t *)qp + at, len);
+			ret = rkeys_to_gpu(st, gpu + i * sizeof(*qp) + at, (uint8_t *)qp + at, len);
 	}
 	set_key(&st->dev->lkey, all[st->pe].keys.lkey);
 	if (!ret)
-		ret = offer_to_gpu(st, offsetof(struct gdri_dev, lkey), &st->dev->lkey, sizeof(st->dev->lkey));
+		ret = rkeys_to_gpu(st, offsetof(struct gdri_dev, lkey), &st->dev->lkey, sizeof(st->dev->lkey));
 	for (i = 0; st->hostq && i < (uint32_t)st->n_pes; i++)
 		set_key(&gdri_hostq_qps(st->hostq)[i].rkey_data, all[i].host.rkey_data);
 	return ret;

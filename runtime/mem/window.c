@@ -351,7 +351,7 @@ static int window_prepare(struct gdri_state *st, struct entering *e, struct gdri
 	int ret = s ? gdri_share_open(&e->share) : -GDR_ENOMEM;
 
 	if (!ret)
-		ret = s->at ? gdri_outside_offer(st, s, mine, &e->kept) : view_own(st, s, &e->fd);
+		ret = s->at ? gdri_outside_send(st, s, mine, &e->kept) : view_own(st, s, &e->fd);
 	if (!ret)
 		ret = gdri_rkeys_join(st, gdri_symmetric_name(s), s->len, (uint64_t)(s->ptr - st->heap->base), mine);
 	mine->address = e->share.address;
@@ -371,7 +371,7 @@ static int agree_mapped(struct gdri_state *st, struct entering *e)
 	return ret;
 }
 
-/* All have what they offer, and map that of the others. */
+/* All have sent what they have, and map that of the others. */
 static int window_exchange(struct gdri_state *st, struct entering *e, const struct gdri_rkeys *all)
 {
 	int ret = gdri_outside_alike(st, e->s, all);
