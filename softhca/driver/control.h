@@ -239,5 +239,6 @@ void range_give_back(uint8_t *va, uint64_t len, bool device, bool mapped);
 /* The device address of [offset, offset + len) of a dma-buf that the driver has made; 0: it is
  * none, UINT64_MAX: it is shorter. */
 uint64_t cuda_dmabuf_address(int fd, uint64_t offset, uint64_t len);
+bool cuda_dmabuf_by_pcie(int fd); /* the way to the memory that the program asked the driver for */
 
 #endif

@@ -217,6 +217,14 @@ int uw_rereg_mr(struct uverbs_call *call)
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
+/* The device cannot tell: it is an address as any other, until it is used. */
+static bool dmabuf_is_astray(int fd)
+{
+	enum { ANY, PCIE } way = hca_options()->device.dmabuf;
+
+	return way != ANY && (way == PCIE) != cuda_dmabuf_by_pcie(fd);
+}
+
 int um_mr_reg_dmabuf(struct uverbs_call *call)
 {
 	uint32_t access = (uint32_t)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
@@ -239,6 +247,7 @@ int um_mr_reg_dmabuf(struct uverbs_call *call)
 	if (rc)
 		return rc;
 	what.owns_map = !what.device;
+	what.astray = what.device && dmabuf_is_astray((int)ua_in_u64(call, UVERBS_ATTR_REG_DMABUF_MR_FD));
 	rc = mr_create(call->ctx, pd, &what, &mr);
 	if (rc) {
 		range_give_back(what.va, what.len, what.device, what.owns_map);

@@ -49,6 +49,7 @@ struct hca_mr {
 	uint8_t *va;	 /* where iova lives in this process */
 	bool owns_map;	 /* va is our own mapping (dma-buf), unmapped with the MR */
 	bool device;	 /* memory of a GPU, dma.h */
+	bool astray;	 /* its dma-buf holds another way than the device has: nothing arrives */
 
 	enum hca_window window; /* access, iova and len are those of the binding */
 	bool bound;
@@ -184,6 +185,7 @@ struct hca_qp {
 	uint8_t atomic_mode; /* what atomics it executes: enum hca_atomic_mode */
 	uint8_t order;	    /* RC, of what is placed: enum hca_order, */
 	bool order_force;   /* as the program, not the device, wants it */
+	bool halves;	    /* RC: what it places comes to be seen by halves of 64 bytes */
 	bool dc_drained;    /* DCT: takes no new requester */
 	uint32_t dc_violations;
 	uint64_t dc_key;    /* DCT: what a requester has to know */

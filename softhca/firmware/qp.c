@@ -15,6 +15,7 @@ int qp_activate(struct ctl_qp *qp)
 	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu(qp->qp.device) : 256;
 	if (qp->qp.type == HCA_QP_RC)
 		qp->qp.order = (uint8_t)hca_options()->device.ooo;
+	qp->qp.halves = qp->qp.type == HCA_QP_RC && hca_options()->device.halves;
 	rc = qp_number(qp);
 	if (rc) {
 		obj_free(&qp->obj);

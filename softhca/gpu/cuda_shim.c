@@ -303,6 +303,7 @@ static struct {
 	int fd;
 	cu_ptr address;
 	uint64_t len;
+	bool pcie; /* the way that was asked for */
 } dmabufs[DMABUFS];
 static unsigned n_dmabufs; /* free-running */
 /* Never held over a call of the driver: the one above is, and here hca_lock is held. */
@@ -329,6 +330,7 @@ cu_result cuMemGetHandleForAddressRange(void *handle, cu_ptr p, size_t n, int ty
 	dmabufs[i].fd = fd;
 	dmabufs[i].address = p;
 	dmabufs[i].len = n;
+	dmabufs[i].pcie = flags & CU_RANGE_PCIE;
 	pthread_mutex_unlock(&dmabuf_lock);
 	return rc;
 }
@@ -368,6 +370,22 @@ uint64_t cuda_dmabuf_address(int fd, uint64_t offset, uint64_t len)
 				  : UINT64_MAX;
 	pthread_mutex_unlock(&dmabuf_lock);
 	return address;
+}
+
+bool cuda_dmabuf_by_pcie(int fd)
+{
+	bool pcie = false;
+	struct stat st;
+	int i;
+
+	if (!n_dmabufs || real_fstat(fd, &st))
+		return false;
+	pthread_mutex_lock(&dmabuf_lock);
+	i = find_dmabuf(fd, &st);
+	if (i >= 0)
+		pcie = dmabufs[i].pcie;
+	pthread_mutex_unlock(&dmabuf_lock);
+	return pcie;
 }
 
 /* ---- fork ---- */

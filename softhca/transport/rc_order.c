@@ -4,7 +4,12 @@
  * be held back for a while, as if its packet were still on its way: what comes behind is seen ahead of it, and so is
  * the rest of its own message. An atomic, a SEND and an immediate wait for what is held, and so does every answer,
  * which acknowledges it: completions stay in order. What is held, and for how long, a generator of the queue pair's
- * own decides. Memory of GPUs is written as it comes. */
+ * own decides. Memory of GPUs is written as it comes.
+ *
+ * Halves: the bridge between the device and memory (NVLink-C2C to a GPU: NCCL, pull request 2053) may turn writes
+ * round that the device does in order. A half of such a line is held back, answers do not wait for it, and all comes
+ * to be seen when the device reads: for a DUMP of its own, an atomic, or a READ. The bytes of one address stay in
+ * order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +19,7 @@
 enum {
 	HELD = 16, /* lines of a queue pair at a time, power of two */
 	LINE = 64,
+	HALF = 32,
 	HOLD_NS = 20000, /* at most so long */
 };
 
@@ -99,7 +105,7 @@ void rc_order_end(struct hca_qp *qp)
 
 uint64_t rc_order_last(const struct hca_qp *qp)
 {
-	return qp->rc->order ? qp->rc->order->next : 0;
+	return qp->rc->order && qp->order ? qp->rc->order->next : 0;
 }
 
 bool rc_order_holds(const struct hca_qp *qp, uint64_t last)
@@ -121,8 +127,29 @@ void rc_order_timer(struct hca_qp *qp, uint64_t now)
 	}
 }
 
-/* Cuts a line out of piece i, whose bytes go to h for the time being; how many pieces there are then. */
-static int order_cut(struct rc_order *o, struct held *h, const struct iovec *iov, int n, struct iovec *cut)
+/* What is held of these bytes is placed before newer ones. */
+static void order_keep_addresses(const struct iovec *iov, int n)
+{
+	struct hca_qp *qp;
+
+	for (unsigned q = 0; held_in_all && (qp = engine_qp(q)); q++) {
+		struct rc_order *o = qp->halves ? qp->rc->order : NULL;
+
+		for (uint64_t i = o ? o->first : 0, end = o ? o->next : 0; i != end; i++) {
+			struct held *h = &o->held[i % HELD];
+
+			for (int k = 0; h->len && k < n; k++)
+				if (h->dst < (uint8_t *)iov[k].iov_base + iov[k].iov_len &&
+				    (uint8_t *)iov[k].iov_base < h->dst + h->len)
+					order_release(qp, h);
+		}
+	}
+}
+
+/* Cuts a line, or half of one, out of piece i, whose bytes go to h for the time being; how many pieces there are
+ * then. */
+static int order_cut(struct rc_order *o, uintptr_t unit, struct held *h, const struct iovec *iov, int n,
+		     struct iovec *cut)
 {
 	int at = (int)(order_draw(o) % (unsigned)n), m = 0;
 
@@ -133,8 +160,8 @@ static int order_cut(struct rc_order *o, struct held *h, const struct iovec *iov
 			cut[m++] = iov[i];
 			continue;
 		}
-		from = (base + order_draw(o) % (end - base)) & ~(uintptr_t)(LINE - 1);
-		to = from + LINE < end ? from + LINE : end;
+		from = (base + order_draw(o) % (end - base)) & ~(unit - 1);
+		to = from + unit < end ? from + unit : end;
 		from = from > base ? from : base;
 		h->dst = (uint8_t *)from;
 		h->len = (uint32_t)(to - from);
@@ -153,13 +180,15 @@ bool rc_order_place(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	struct held *h;
 	int m;
 
+	if (qp->halves)
+		order_keep_addresses(iov, n);
 	if (!o || !n || order_draw(o) & 1)
 		return rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl);
 	h = &o->held[o->next % HELD];
 	if (o->next - o->first == HELD)
 		order_release(qp, &o->held[o->first % HELD]);
 	h->len = 0;
-	m = order_cut(o, h, iov, n, cut);
+	m = order_cut(o, qp->order ? LINE : HALF, h, iov, n, cut);
 	if (!rc_place(&rs->placed, rs->wr_rkey, p, cut, m, pl, npl)) {
 		h->len = 0;
 		return false;

@@ -218,6 +218,8 @@ static unsigned send_one(struct hca_qp *qp, struct rc_req *r, unsigned budget)
 			rc->stalled_by_error = true;
 			return 0;
 		}
+		if (r->opcode == WQE_DUMP && qp->halves)
+			rc_order_settle_all();
 		r->done = true;
 		rc->cur++;
 		rc->cur_off = 0;

@@ -384,7 +384,7 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	if (p->len) {
 		if (imm)
 			rc_order_settle(qp);
-		if (!(qp->order && !imm ? rc_order_place(qp, rs, p, iov, n, pl, npl)
+		if (!((qp->order || qp->halves) && !imm ? rc_order_place(qp, rs, p, iov, n, pl, npl)
 					: rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl))) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;
@@ -414,6 +414,8 @@ static struct rc_resp *start_read(struct hca_qp *qp, struct rc_responder *rs, co
 {
 	struct rc_resp *r = queue_resp(qp, rs, RESP_READ, p->psn);
 
+	if (qp->halves)
+		rc_order_settle_all();
 	r->va = p->va;
 	r->rkey = p->rkey;
 	r->len = p->dmalen;
@@ -478,6 +480,8 @@ static bool do_atomic(struct hca_qp *qp, struct rc_responder *rs, const struct p
 		rc_refuse(qp, rs, AETH_NAK_INVAL);
 		return false;
 	}
+	if (qp->halves)
+		rc_order_settle_all();
 	rc_order_settle(qp);
 	slot->valid = true;
 	slot->psn = p.psn;
@@ -534,6 +538,14 @@ static void read_request(struct hca_qp *qp, struct rc_responder *rs, const struc
 	rs->epsn = psn_add(rs->epsn, resp_tail(rs)->npkts);
 }
 
+/* Writes and reads go where nothing is. */
+static bool is_astray(const struct packet *p)
+{
+	const struct hca_mr *mr = dma_on && !is_send(packet_op(p)) ? hca_find_mr(p->rkey) : NULL;
+
+	return mr && mr->astray;
+}
+
 void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p,
 		     const struct iovec *pl, int npl)
 {
@@ -544,7 +556,7 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	bool overlap = d < 0 && (int32_t)p->more + d >= 0;
 	uint8_t op = packet_op(p);
 
-	if (!resp_room(rs))
+	if (!resp_room(rs) || is_astray(p))
 		return; /* as if lost: the requester sends it again */
 	if (d < 0 && !overlap) {
 		rc_answer_duplicate(qp, rs, p);

@@ -749,6 +749,45 @@ static void test_registration(void **state)
 	assert_int_equal(cuda.free(gpu), 0);
 }
 
+/* A device that reaches the GPU by PCIe alone takes a dma-buf of the other way, and ends in retries when it is used. */
+static void test_way(void **state)
+{
+	struct world *w = *state;
+	const uint8_t *cqe = w->q[0].mem + DQ_CQ;
+	const char *device = getenv("SOFTHCA_DEVICE") ? getenv("SOFTHCA_DEVICE") : "";
+	int wrong = strstr(device, "dmabuf=pcie") ? 0 : strstr(device, "dmabuf=host") ? 1 : -1;
+	double end = now() + 20;
+	uint8_t b[64];
+	uint64_t gpu;
+	int fd;
+
+	assert_int_equal(cuda.alloc(&gpu, 1 << 16), 0);
+	for (int i = 0; i < 2; i++) { /* the wrong one comes last */
+		int pcie = wrong == 1 ? i : !i;
+		struct ibv_mr *mr;
+
+		assert_int_equal(cuda.range_handle(&fd, gpu, 1 << 16, 1, (unsigned)pcie), 0);
+		mr = ibv_reg_dmabuf_mr(w->pd, 0, 8192, gpu, fd, FULL);
+		assert_non_null(mr);
+		close(fd);
+		if (pcie != wrong) {
+			post_rw(w, 0, 0x08, &w->to, 17, &(struct area){ .gpu = gpu, .mr = mr }, 100, 1);
+			quiet(w, 0);
+			assert_int_equal(ibv_dereg_mr(mr), 0);
+			continue;
+		}
+		control(w, 0, b, 0x08, 3, gpu, mr->rkey);
+		put32(b, 32, 8);
+		put32(b, 36, w->from.mr->lkey);
+		put64(b, 40, w->from.gpu);
+		post(w, 0, b);
+		while (cqe[63] >> 4 != 13 && now() < end)
+			usleep(100);
+		assert_int_equal(cqe[63] >> 4, 13);
+		assert_int_equal(cqe[55], 0x15); /* retries exceeded */
+	}
+}
+
 /* What drivers for GPUs ask for; the fake driver, as the real one, refuses it. */
 static void test_io_memory(void **state)
 {
@@ -810,6 +849,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_destroy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registration, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_io_memory, setup, teardown),
 		cmocka_unit_test(test_dlsym),
