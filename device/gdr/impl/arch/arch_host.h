@@ -156,9 +156,17 @@ GDRI_INLINE void gdri_fence_gpu(void)
 }
 #endif
 
+/* C11's fences order within the inner shareable domain of aarch64 (dmb ish), and a NIC is outside of it: as rdma-core's
+ * barriers to and from a device. */
+#if defined(__aarch64__) && !defined(GDRI_TSAN)
+#define GDRI_FENCE_OUTER(loads) __asm__ __volatile__("dmb osh" loads ::: "memory")
+#else
+#define GDRI_FENCE_OUTER(loads) gdri_fence_gpu()
+#endif
+
 GDRI_INLINE void gdri_fence_sys(void)
 {
-	gdri_fence_gpu();
+	GDRI_FENCE_OUTER("");
 }
 
 #define GDRI_WORLD_RED(op, bits)                                                                   \
@@ -177,7 +185,7 @@ GDRI_WORLD_RED(xor, 64)
 
 GDRI_INLINE void gdri_fence_release_sys(void)
 {
-	gdri_fence_gpu();
+	GDRI_FENCE_OUTER("");
 }
 
 GDRI_INLINE void gdri_fence_release_gpu(void)
@@ -187,7 +195,7 @@ GDRI_INLINE void gdri_fence_release_gpu(void)
 
 GDRI_INLINE void gdri_fence_acquire_sys(void)
 {
-	gdri_fence_gpu();
+	GDRI_FENCE_OUTER("ld");
 }
 
 GDRI_INLINE void gdri_max_u64(uint64_t *p, uint64_t v)
