@@ -97,6 +97,10 @@ struct gdri_nic {
 	uint8_t order; /* GDRI_NIC_ORDER_ */
 	char order_text[320];
 
+	/* nic/counters.c */
+	struct mlx5dv_devx_obj *counters; /* NULL: none */
+	uint32_t counter_set;
+
 	/* nic/queue.c */
 	struct gdri_net_layout layout; /* n 0: there are no queues */
 	uint32_t eqn;
@@ -144,6 +148,10 @@ struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, siz
 					   size_t room);
 /* Whether data that was written to the GPU may be seen later than what was written behind it: see net.late_writes. */
 bool gdri_nic_gpu_is_late(const struct gdri_nic *nic);
+
+/* nic/counters.c: the latter says what they counted */
+void gdri_nic_counters_create(struct gdri_nic *nic);
+void gdri_nic_counters_destroy(struct gdri_nic *nic);
 
 /* nic/ring.c */
 uint64_t gdri_nic_umem_pages(const struct gdri_nic *nic);

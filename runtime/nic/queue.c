@@ -59,6 +59,8 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 	ret = gdri_nic_uar_create(nic, nic->qps, n);
 	if (!ret)
 		ret = gdri_nic_bell_create(nic);
+	if (!ret)
+		gdri_nic_counters_create(nic);
 	for (i = 0; i < n && !ret; i++) {
 		ret = gdri_nic_cq_create(nic, i);
 		if (!ret)
@@ -112,6 +114,7 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic)
 		gdri_nic_uar_destroy(nic->qps, n);
 	free(nic->qps);
 	nic->qps = NULL;
+	gdri_nic_counters_destroy(nic);
 	gdri_nic_ring_destroy(nic);
 	nic->layout.n = 0;
 }

@@ -31,6 +31,7 @@ enum obj_type {
 	OBJ_AH,
 	OBJ_UMEM,
 	OBJ_UAR,
+	OBJ_COUNTERS,
 };
 
 struct ctl_obj {
@@ -90,12 +91,19 @@ struct ctl_srq {
 	uint32_t async_events;
 };
 
+struct ctl_counters {
+	struct ctl_obj obj;
+	uint32_t id; /* 1 to 255 */
+	struct hca_counters counters;
+};
+
 struct ctl_qp {
 	struct ctl_obj obj;
 	_Alignas(HCA_QP_LINE) struct hca_qp qp;
 	struct ctl_pd *pd;
 	struct ctl_umem *umem, *dbr_umem;
 	struct ctl_uar *uar;
+	struct ctl_counters *counters;
 	uint64_t dbr_offset;
 	bool dbr_less; /* no doorbell record for sending */
 	uint32_t live_index; /* position in the sweep's list */
@@ -185,6 +193,8 @@ struct ctl_pd *pd_find(struct hca_ctx *ctx, uint32_t pdn);
 struct ctl_cq *cq_find(struct hca_ctx *ctx, uint32_t cqn);
 struct ctl_srq *srq_find(struct hca_ctx *ctx, uint32_t srqn);
 struct ctl_umem *umem_find(struct hca_ctx *ctx, uint32_t id);
+int counters_number(struct ctl_counters *c);
+struct ctl_counters *counters_find(struct hca_ctx *ctx, uint32_t id);
 
 /* Each gives the object its number; 0 or an errno. */
 int pd_number(struct ctl_pd *pd);

@@ -91,7 +91,7 @@ struct numbers {
 	uint32_t size, used, next;
 };
 
-static struct numbers pds, mrs, cqs, srqs, qps, umems;
+static struct numbers pds, mrs, cqs, srqs, qps, umems, counter_sets;
 static struct hca_qp **live;
 static uint32_t n_live, live_size, sweep_at;
 
@@ -180,6 +180,16 @@ NUMBERED(pd, pdn)
 NUMBERED(cq, cqn)
 NUMBERED(srq, srqn)
 NUMBERED(umem, id)
+
+int counters_number(struct ctl_counters *c)
+{
+	return numbers_add(&counter_sets, 1, 1u << 8, c, &c->id);
+}
+
+struct ctl_counters *counters_find(struct hca_ctx *ctx, uint32_t id)
+{
+	return object_own(ctx, numbers_get(&counter_sets, id));
+}
 
 /* Index 1 with variant 0 would be 0x100, the key that ends a scatter list. */
 int mr_number(struct ctl_mr *mr)
@@ -362,6 +372,7 @@ static void qp_release(struct ctl_qp *qp)
 	if (qp->uar)
 		uar_qp_removed(qp->uar);
 	PUT(qp->uar);
+	PUT(qp->counters);
 	PUT(qp->pd);
 	if (qp->qp.scq)
 		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs--;
@@ -426,6 +437,9 @@ int obj_destroy(struct ctl_obj *obj)
 	case OBJ_UAR:
 		uar_destroy((struct ctl_uar *)obj);
 		break;
+	case OBJ_COUNTERS:
+		numbers_remove(&counter_sets, ((struct ctl_counters *)obj)->id);
+		break;
 	}
 	obj_free(obj);
 	return 0;
@@ -435,7 +449,7 @@ void obj_destroy_all(struct hca_ctx *ctx)
 {
 	/* Users before what they use. */
 	static const enum obj_type order[] = {OBJ_QP, OBJ_SRQ, OBJ_CQ,	OBJ_MW, OBJ_MR,
-					      OBJ_AH, OBJ_UAR, OBJ_UMEM, OBJ_PD};
+					      OBJ_AH, OBJ_UAR, OBJ_UMEM, OBJ_COUNTERS, OBJ_PD};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		for (uint32_t h = 1; h < ctx->n_handles; h++)

@@ -152,6 +152,8 @@ struct hca_rc; /* data half: requester and responder state, rc.h */
 
 /* What a work request touches comes first, in one cache line (ctl_qp sees to its place): with many
  * queue pairs it is in no near cache. */
+struct hca_counters;
+
 struct hca_qp {
 	uint32_t qpn, pdn, user_index;
 	uint32_t access;    /* HCA_REMOTE_* that the QP grants (rwe, rre, rae) */
@@ -187,6 +189,7 @@ struct hca_qp {
 	bool order_force;   /* as the program, not the device, wants it */
 	bool halves;	    /* RC: what it places comes to be seen by halves of 64 bytes */
 	bool dc_drained;    /* DCT: takes no new requester */
+	struct hca_counters *counters; /* NULL: of no set */
 	uint32_t dc_violations;
 	uint64_t dc_key;    /* DCT: what a requester has to know */
 	uint32_t qkey;	    /* UD */
@@ -204,6 +207,13 @@ _Static_assert(offsetof(struct hca_qp, next_active) == HCA_QP_LINE, "one line");
 /* ---- tables (objects.c), hca_lock held ---- */
 
 struct hca_qp *hca_find_qp(uint32_t qpn);
+/* What happened to the packets of the queue pairs of a counter set. */
+struct hca_counters {
+	uint32_t out_of_sequence;	/* requests that came ahead of their turn */
+	uint32_t packet_seq_err;	/* NAKs that said so */
+	uint32_t local_ack_timeout_err;
+};
+
 struct hca_mr *hca_find_mr(uint32_t key);
 struct hca_mr *hca_find_mr_by_index(uint32_t key); /* whatever the key's variant */
 /* Calls fn for every live QP, for the doorbell-record sweep: continues after

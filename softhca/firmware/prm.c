@@ -20,6 +20,9 @@ static const struct command {
 	{OP_QUERY_ROCE_ADDRESS, PRM_GENERAL, 0, 0x10, 0x30, prm_query_roce_address},
 	{OP_QUERY_LAG, PRM_GENERAL, 0, 0x10, 0x10, prm_query_lag},
 	{OP_CREATE_MKEY, PRM_CREATE, OBJ_MW, CREATE_MKEY_IN_LEN, 0x10, prm_create_mkey},
+	{OP_ALLOC_Q_COUNTER, PRM_CREATE, OBJ_COUNTERS, 0x10, 0x10, prm_alloc_q_counter},
+	{OP_QUERY_Q_COUNTER, PRM_QUERY, OBJ_COUNTERS, QUERY_Q_COUNTER_IN_LEN, QUERY_Q_COUNTER_OUT_LEN,
+	 prm_query_q_counter},
 	{OP_CREATE_CQ, PRM_CREATE, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_create_cq},
 	{OP_QUERY_CQ, PRM_QUERY, OBJ_CQ, 0x10, QUERY_CQ_OUT_LEN, prm_query_cq},
 	{OP_MODIFY_CQ, PRM_MODIFY, OBJ_CQ, CREATE_CQ_IN_LEN, 0x10, prm_modify_cq},
@@ -55,6 +58,9 @@ static bool names_object(struct prm_cmd *cmd, enum obj_type type)
 
 	if (!cmd->obj || cmd->obj->type != type)
 		return false;
+	if (type == OBJ_COUNTERS) /* which lies where not every mailbox reaches */
+		return cmd->in_len >= QUERY_Q_COUNTER_IN_LEN &&
+		       ((struct ctl_counters *)cmd->obj)->id == prm_get(cmd->in, QUERY_Q_COUNTER_SET);
 	if (type == OBJ_CQ)
 		return ((struct ctl_cq *)cmd->obj)->cq.cqn == number;
 	qp = &((struct ctl_qp *)cmd->obj)->qp;

@@ -82,6 +82,7 @@ enum prm_syndrome {
 	SYN_MKEY_CHILD,
 	SYN_LAG_PORT,
 	SYN_LOOPBACK,
+	SYN_COUNTER_SET,
 	SYN_MKEY_ATOMIC = 0x45d3a4, /* the vendor's own: UCX, pull request 8218 */
 };
 
@@ -128,8 +129,20 @@ enum prm_opcode {
 	OP_DRAIN_DCT = 0x712,
 	OP_QUERY_DCT = 0x713,
 	OP_QUERY_ROCE_ADDRESS = 0x760,
+	OP_ALLOC_Q_COUNTER = 0x771,
+	OP_QUERY_Q_COUNTER = 0x773,
 	OP_QUERY_LAG = 0x842,
 };
+
+/* Counter sets of queue pairs. */
+#define ALLOC_Q_COUNTER_SET	  0x08, 0, 8 /* out */
+#define QUERY_Q_COUNTER_IN_LEN	  0x20
+#define QUERY_Q_COUNTER_OUT_LEN	  0x100
+#define QUERY_Q_COUNTER_CLEAR	  0x18, 31, 1
+#define QUERY_Q_COUNTER_SET	  0x1c, 0, 8
+#define Q_COUNTER_OUT_OF_SEQUENCE 0x38, 0, 32
+#define Q_COUNTER_PACKET_SEQ_ERR  0x50, 0, 32
+#define Q_COUNTER_ACK_TIMEOUT	  0x60, 0, 32
 
 /* CREATE_MKEY: the key's context at 0x10, 64 bytes long; the number in out is the key's index. */
 #define CREATE_MKEY_MKC		0x10u
@@ -196,6 +209,7 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define QPC_NO_SQ		0x08, 15, 1
 #define QPC_LOG_SQ_SIZE		0x08, 11, 4
 #define QPC_UAR_PAGE		0x0c, 0, 24
+#define QPC_COUNTER_SET		0x0c, 24, 8
 #define QPC_USER_INDEX		0x10, 0, 24
 #define QPC_REMOTE_QPN		0x14, 0, 24
 #define QPC_PATH		0x18u
@@ -277,6 +291,7 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 typedef int prm_command(struct prm_cmd *cmd);
 prm_command prm_query_hca_cap, prm_query_roce_address, prm_query_lag, prm_create_mkey;
 prm_command prm_create_cq, prm_query_cq, prm_modify_cq;
+prm_command prm_alloc_q_counter, prm_query_q_counter;
 prm_command prm_create_qp, prm_modify_qp, prm_query_qp, prm_create_dct, prm_drain_dct, prm_query_dct;
 /* Behind its fields, whose status is given: a queue pair that works, or none, with the answer to the command. */
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);

@@ -94,6 +94,9 @@ static int qp_objects(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	if (!c->uar)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UAR_PAGE);
 	c->qp.uar_page = c->uar->page;
+	c->counters = counters_find(cmd->ctx, prm_get(qpc, QPC_COUNTER_SET));
+	if (!c->counters && prm_get(qpc, QPC_COUNTER_SET))
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_COUNTER_SET);
 	return 0;
 }
 

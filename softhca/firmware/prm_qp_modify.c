@@ -289,6 +289,7 @@ int prm_query_qp(struct prm_cmd *cmd)
 	prm_set(qpc, QPC_Q_KEY, qp->qkey);
 	prm_set(qpc, QPC_PM_STATE, 3); /* migrated: there is one path */
 	prm_set(qpc, QPC_PD, qp->pdn);
+	prm_set(qpc, QPC_COUNTER_SET, c->counters ? c->counters->id : 0);
 	prm_set(qpc, QPC_DP_ORDERING_0, qp->order & 1u);
 	prm_set(qpc, QPC_DP_ORDERING_1, qp->order >> 1);
 	prm_set(qpc, QPC_DP_ORDERING_FORCE, qp->order_force);

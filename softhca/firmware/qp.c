@@ -23,6 +23,10 @@ int qp_activate(struct ctl_qp *qp)
 	}
 	/* From here on obj_destroy undoes everything. */
 	qp->pd->obj.refs++;
+	if (qp->counters) {
+		qp->counters->obj.refs++;
+		qp->qp.counters = &qp->counters->counters;
+	}
 	if (qp->umem)
 		qp->umem->obj.refs++;
 	if (qp->dbr_umem)

@@ -163,6 +163,8 @@ static void rc_take_nak(struct hca_qp *qp, const struct packet *p)
 		 * found no receive. It goes again when its time has come. */
 		if (rc->rnr_until)
 			break;
+		if (qp->counters)
+			qp->counters->packet_seq_err++;
 		if (rc->retries++ >= qp->retry_cnt)
 			rc_give_up(qp, "a gap");
 		else
@@ -364,6 +366,8 @@ void rc_timer(struct hca_qp *qp, uint64_t now)
 		return;
 	}
 	STAT_INC(ack_timeouts);
+	if (qp->counters)
+		qp->counters->local_ack_timeout_err++;
 	rc->implied_nak = false;
 	go_back(qp);
 }

@@ -568,6 +568,8 @@ void rc_resp_request(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 		return;
 	}
 	if (d) {
+		if (qp->counters)
+			qp->counters->out_of_sequence++;
 		if (!rs->nak_sent || overlap)
 			queue_nak(qp, rs, AETH_NAK_SEQ);
 		rs->nak_sent = true;

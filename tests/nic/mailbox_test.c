@@ -101,6 +101,7 @@ static void set_up_nic(unsigned depth, unsigned cq)
 	nic.pdn = 0x654321;
 	nic.psn = 0xfedcba;
 	nic.eqn = 0x5a;
+	nic.counter_set = 0x5c;
 	nic.caps.log_max_msg = 30;
 	nic.caps.log_initiator = 4;
 	nic.caps.log_responder = 5;
@@ -164,6 +165,7 @@ static void test_create_qp(void **state)
 	assert_int_equal(bits(0, 0x20, 15, 15), 0);	  /* no_sq */
 	assert_int_equal(bits(0, 0x20, 14, 11), 8);	  /* log_sq_size */
 	assert_int_equal(bits(0, 0x20, 7, 6), 1);	  /* ts_format */
+	assert_int_equal(bits(0, 0x24, 31, 24), 0x5c);	  /* counter_set_id */
 	assert_int_equal(bits(0, 0x24, 23, 0), 0x31415);  /* uar_page */
 	assert_int_equal(bits(0, 0x28, 23, 0), 4);	  /* user_index */
 	assert_int_equal(bits(0, 0x94, 23, 0), 0x112233); /* cqn_snd */

@@ -76,6 +76,8 @@ static uint32_t number_of(const struct ctl_obj *o)
 		return ((const struct ctl_cq *)o)->cq.cqn;
 	case OBJ_QP:
 		return ((const struct ctl_qp *)o)->qp.qpn;
+	case OBJ_COUNTERS:
+		return ((const struct ctl_counters *)o)->id;
 	default:
 		return ((const struct ctl_mr *)o)->mr.key >> 8;
 	}
