@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* process_vm_readv */
 #include "runtime/ofi/memory.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <gdr/status.h>
 
@@ -95,7 +99,7 @@ void gdri_ofi_memory_leave(struct gdri_ofi_memory *m, uint64_t offset, size_t le
 
 	for (i = 0; i < m->n; i++)
 		if (m->regions[i].own && m->regions[i].part.offset - offset < len)
-			m->regions[i].change = OFI_LEAVES;
+			m->regions[i].change = OFI_GOES;
 }
 
 void gdri_ofi_memory_drop(struct gdri_ofi_memory *m, enum gdri_ofi_change what)
@@ -230,34 +234,52 @@ bool gdri_ofi_has(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint6
 	return true;
 }
 
-bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,
-		    uint64_t len)
+/* A buffer is the program's, which may have unmapped it: the kernel copies, and says so in place of a signal. false:
+ * it is not there. */
+static bool copy_guarded(const struct gdri_ofi_row *row, void *data, bool stores)
 {
-	const uint8_t *from = data;
+	struct iovec own = {data, row->len}, theirs = {row->at, row->len};
+	ssize_t n;
+
+	if (stores)
+		n = process_vm_writev(getpid(), &own, 1, &theirs, 1, 0);
+	else
+		n = process_vm_readv(getpid(), &own, 1, &theirs, 1, 0);
+	if (n >= 0 || errno == EFAULT)
+		return n == (ssize_t)row->len;
+	memcpy(stores ? row->at : data, stores ? data : row->at,
+	       row->len); /* a sandbox without such calls */
+	return true;
+}
+
+/* Between data and the place. */
+static bool memory_copy(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint8_t *data,
+			uint64_t len, bool stores)
+{
 	struct gdri_ofi_row row;
 
-	for (; len; len -= row.len, addr += row.len, from += row.len) {
+	for (; len; len -= row.len, addr += row.len, data += row.len) {
 		if (!gdri_ofi_row(m, lkey, addr, &row))
 			return false;
 		row.len = row.len < len ? row.len : len;
-		gdri_net_move(row.at, from, row.len);
+		if (lkey != GDRI_OFI_KEY_HEAP && !copy_guarded(&row, data, stores))
+			return false;
+		if (lkey == GDRI_OFI_KEY_HEAP)
+			gdri_net_move(stores ? row.at : data, stores ? data : row.at, row.len);
 	}
 	return true;
+}
+
+bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,
+		    uint64_t len)
+{
+	return memory_copy(m, lkey, addr, (uint8_t *)(uintptr_t)data, len, true);
 }
 
 bool gdri_ofi_load(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, void *data,
 		   uint64_t len)
 {
-	struct gdri_ofi_row row;
-	uint8_t *to = data;
-
-	for (; len; len -= row.len, addr += row.len, to += row.len) {
-		if (!gdri_ofi_row(m, lkey, addr, &row))
-			return false;
-		row.len = row.len < len ? row.len : len;
-		gdri_net_move(to, row.at, row.len);
-	}
-	return true;
+	return memory_copy(m, lkey, addr, data, len, false);
 }
 
 /* ---- lists of parts ---- */

@@ -28,7 +28,7 @@ struct gdri_ofi_region {
 	struct gdri_ofi_part part;
 	uint8_t *own; /* NULL: it has left */
 	struct fid_mr *mr;
-	enum gdri_ofi_change { OFI_STAYS, OFI_COMES, OFI_LEAVES } change; /* by the last call */
+	enum gdri_ofi_change { OFI_STAYS, OFI_COMES, OFI_GOES } change; /* by the last call */
 };
 
 struct gdri_ofi_buffer {

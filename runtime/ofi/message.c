@@ -114,10 +114,11 @@ void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri
 	gdri_ofi_send_again(t, m);
 }
 
-void gdri_ofi_probe(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
-	struct gdri_ofi_head head = {.token = p->token, .pe = (uint16_t)t->pe, .kind = OFI_PROBE};
+	struct gdri_ofi_head head = {
+		.token = p->token, .pe = (uint16_t)t->pe, .kind = (uint16_t)kind};
 	ssize_t rc = 0;
 
 	if (t->fabric.info->tx_attr->inject_size >= sizeof(head))

@@ -97,7 +97,7 @@ static void ofi_undo(struct gdri_net *net)
 
 static void ofi_drop_left(struct gdri_net *net)
 {
-	gdri_ofi_memory_drop(&ofi_of(net)->memory, OFI_LEAVES);
+	gdri_ofi_memory_drop(&ofi_of(net)->memory, OFI_GOES);
 }
 
 /* Keys are numbers of lists: a higher one covers what the ones before did. */

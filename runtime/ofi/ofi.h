@@ -26,7 +26,7 @@
 
 /* ---- messages ---- */
 
-enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE };
+enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE, OFI_LEAVES };
 
 /* In front of each. Behind it: commands or answers, each with its data, at multiples of 8. */
 struct gdri_ofi_head {
@@ -152,7 +152,8 @@ struct gdri_ofi_net {
 	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
 
 	pthread_t thread;
-	bool memory_is_open, runs, stop;
+	uint64_t looked; /* at the peers, when (ns) */
+	bool runs, stop;
 };
 
 /* message.c: sending, receiving */
@@ -163,7 +164,8 @@ void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
 void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
 		   uint32_t seq);
 void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
-void gdri_ofi_probe(struct gdri_ofi_net *t, int pe);
+/* A word, if the provider has room: OFI_PROBE, OFI_LEAVES. */
+void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind);
 /* Begins a message. */
 void gdri_ofi_clear(struct gdri_ofi_message *m);
 /* Room for len bytes, a multiple of 8, behind what is there; the caller knows that there is. */

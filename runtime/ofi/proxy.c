@@ -35,7 +35,8 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 	if (p->lost)
 		return;
 	p->lost = true;
-	if (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) /* else it left, as this PE does */
+	if (p->under_way &&
+	    !__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) /* else it left, as this PE does */
 		gdri_warn("ofi: PE %d cannot be reached by %s: %s", pe, t->name, why);
 	for (i = 0; i < OFI_XFERS; i++)
 		if (t->xfers[i].ctx.peer == pe)
@@ -48,6 +49,7 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 			gdri_ofi_give_up(&t->queues[i], GDRI_NET_LOST);
 }
 
+/* Waits end first, after GDR_TIMEOUT, and say who stands still: a PE that goes on after that is none that is lost. */
 static void proxy_watch(struct gdri_ofi_net *t, int pe, uint64_t now)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -55,14 +57,24 @@ static void proxy_watch(struct gdri_ofi_net *t, int pe, uint64_t now)
 
 	if (p->lost || !p->under_way || now < p->progress + PROBE_NS)
 		return;
-	if (now > p->progress + (uint64_t)t->opt.timeout_ms * 1000000u) {
-		snprintf(why, sizeof(why), "nothing came within %u ms (GDR_TIMEOUT)",
-			 (unsigned)t->opt.timeout_ms);
+	if (now > p->progress + 2u * (uint64_t)t->opt.timeout_ms * 1000000u) {
+		snprintf(why, sizeof(why), "nothing came within %u ms, twice GDR_TIMEOUT",
+			 2 * (unsigned int)t->opt.timeout_ms);
 		gdri_ofi_lost(t, pe, why);
 	} else if (now > p->probed + PROBE_NS) {
 		p->probed = now;
-		gdri_ofi_probe(t, pe);
+		gdri_ofi_tell(t, pe, OFI_PROBE);
 	}
+}
+
+/* Time in which this PE itself stood still counts for nobody. */
+static void proxy_slept(struct gdri_ofi_net *t, uint64_t now)
+{
+	int pe;
+
+	for (pe = 0; t->looked && now > t->looked + PROBE_NS && pe < t->n_pes; pe++)
+		t->peers[pe].progress += now - t->looked;
+	t->looked = now;
 }
 
 /* ---- completions of the provider ---- */
@@ -89,6 +101,8 @@ static void proxy_received(struct gdri_ofi_net *t, struct gdri_ofi_message *m, s
 	}
 	if (h->kind == OFI_REPLY && !p->lost)
 		gdri_ofi_replied(t, h->pe, h);
+	if (h->kind == OFI_LEAVES)
+		gdri_ofi_lost(t, h->pe, "it has left the job");
 	gdri_ofi_receive(t, m);
 }
 
@@ -125,7 +139,8 @@ static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e
 	}
 	if (c->what == OFI_MOVES && error_is_access(e->err)) {
 		gdri_warn("ofi: PE %d: RMA was refused: %s", c->peer, why);
-		gdri_ofi_moved(t, (struct gdri_ofi_xfer *)(void *)c, GDRI_NET_REMOTE);
+		gdri_ofi_moved(t, (struct gdri_ofi_xfer *)(void *)c,
+			       e->err == FI_EFAULT ? GDRI_NET_LOCAL : GDRI_NET_REMOTE);
 		return;
 	}
 	gdri_ofi_lost(t, c->peer, why);
@@ -190,6 +205,7 @@ static bool proxy_round(struct gdri_ofi_net *t)
 	uint32_t i;
 	int pe;
 
+	proxy_slept(t, now);
 	for (pe = 0; pe < t->n_pes; pe++) {
 		proxy_send(t, pe);
 		proxy_watch(t, pe, now);
@@ -230,6 +246,7 @@ static void *proxy_main(void *arg)
 {
 	struct gdri_ofi_net *t = arg;
 	uint64_t worked = gdri_now_ns(), end;
+	int pe;
 
 	pthread_setname_np(pthread_self(), "gdr-ofi");
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
@@ -242,6 +259,10 @@ static void *proxy_main(void *arg)
 	do
 		proxy_round(t);
 	while (proxy_has_work(t) && gdri_now_ns() < end);
+	for (pe = 0; pe < t->n_pes; pe++)
+		if (pe != t->pe && !t->peers[pe].lost)
+			gdri_ofi_tell(t, pe, OFI_LEAVES);
+	proxy_poll(t);
 	return NULL;
 }
 

@@ -187,24 +187,26 @@ static bool queue_end(struct gdri_ofi_queue *q, const struct queue_entry *e, uin
 	return true;
 }
 
-static bool self_move(struct gdri_ofi_memory *m, const struct queue_entry *e)
+/* The heap's end is copied as the other end says. */
+static uint32_t self_move(struct gdri_ofi_memory *m, const struct queue_entry *e)
 {
-	struct gdri_ofi_row far, near;
+	struct gdri_ofi_row far;
 	uint64_t done, len;
+	bool is;
 
 	for (done = 0; done < e->len; done += len) {
-		if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset + done, &far) ||
-		    !gdri_ofi_row(m, e->lkey, e->local + done, &near))
-			return false;
+		if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset + done, &far))
+			return GDRI_NET_REMOTE;
 		len = e->len - done;
 		len = far.len < len ? far.len : len;
-		len = near.len < len ? near.len : len;
 		if (e->w.opcode == GDRI_OP_WRITE)
-			gdri_net_move(far.at, near.at, len);
+			is = gdri_ofi_load(m, e->lkey, e->local + done, far.at, len);
 		else
-			gdri_net_move(near.at, far.at, len);
+			is = gdri_ofi_store(m, e->lkey, e->local + done, far.at, len);
+		if (!is)
+			return GDRI_NET_LOCAL;
 	}
-	return true;
+	return 0;
 }
 
 /* An operation to this PE itself, at once. */
@@ -220,7 +222,7 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 			       : GDRI_NET_REMOTE;
 	}
 	if (!entry_is_atomic(e))
-		return self_move(m, e) ? 0 : GDRI_NET_REMOTE;
+		return self_move(m, e);
 	if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset, &row) || row.len < e->len)
 		return GDRI_NET_REMOTE;
 	old = gdri_net_atomic_run(row.at, &e->amo);
@@ -232,6 +234,7 @@ static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 {
 	struct gdri_ofi_command c = {e->offset, e->len, OFI_PUT};
 	struct gdri_ofi_request *r;
+	_Alignas(8) uint8_t copy[OFI_SHORT + 8];
 	struct gdri_ofi_op *op;
 	int pe = q->qp->peer;
 	void *data;
@@ -241,16 +244,17 @@ static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 	r = gdri_ofi_room(t, pe, &c);
 	if (!r)
 		return false;
+	if (c.verb == OFI_PUT && !e->data &&
+	    !gdri_ofi_load(&t->memory, e->lkey, e->local, copy + (e->offset & 7), e->len))
+		return queue_end(q, e, GDRI_NET_LOCAL);
 	op = queue_begin(q, e, c.verb == OFI_PUT ? &q->n_puts : &q->n_fetches);
 	op->lands = c.verb != OFI_PUT;
 	q->ci = (uint16_t)(q->ci + e->w.blocks);
 	data = gdri_ofi_command(t, pe, r, &c, op);
 	if (c.verb == OFI_AMO)
 		memcpy(data, &e->amo, sizeof(e->amo));
-	else if (e->data)
-		memcpy(data, e->data, e->len);
-	else if (c.verb == OFI_PUT) /* it was there a moment ago */
-		gdri_ofi_load(&t->memory, e->lkey, e->local, data, e->len);
+	else if (c.verb == OFI_PUT)
+		memcpy(data, e->data ? e->data : copy + (e->offset & 7), e->len);
 	return true;
 }
 
