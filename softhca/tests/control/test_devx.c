@@ -600,6 +600,42 @@ static void test_rts2rts(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+/* A queue pair counts in the set that it was created with, and in no other. */
+static void test_counters(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t alloc[16] = {0}, query[32] = {0}, in[MBOX], out[MBOX] = {0};
+	struct mlx5dv_devx_obj *set, *qp;
+	uint32_t id;
+	struct dq q;
+
+	put_bits(alloc, 0, 16, 0x771);
+	set = mlx5dv_devx_obj_create(ctx, alloc, sizeof(alloc), out, 16);
+	assert_non_null(set);
+	id = (uint32_t)get_bits(out, 0x58, 8);
+	assert_int_not_equal(id, 0);
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	dq_qp_mailbox(&q, in, pd_number(pd));
+	put_bits(in, QPC + 0x60, 8, id + 1);
+	memset(out, 0, sizeof(out));
+	assert_null(mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, 16));
+	assert_int_equal(get_bits(out, 0x20, 32), 0x50fc0026);
+	put_bits(in, QPC + 0x60, 8, id);
+	qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, 16);
+	assert_non_null(qp);
+	put_bits(query, 0, 16, 0x773);
+	put_bits(query, 0xf8, 8, id);
+	memset(out, 0xff, sizeof(out));
+	assert_int_equal(mlx5dv_devx_obj_query(set, query, sizeof(query), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, 0x300, 32), 0); /* local_ack_timeout_err */
+	assert_int_not_equal(mlx5dv_devx_obj_destroy(set), 0); /* in use */
+	assert_int_equal(mlx5dv_devx_obj_destroy(qp), 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(set), 0);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
 static void test_umem_dmabuf(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -643,6 +679,7 @@ int main(void)
 		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),
 		cmocka_unit_test(test_rts2rts),	     cmocka_unit_test(test_dbr_less),
 		cmocka_unit_test(test_atomic_mode),  cmocka_unit_test(test_ordering),
+		cmocka_unit_test(test_counters),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

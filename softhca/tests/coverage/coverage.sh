@@ -81,7 +81,7 @@ while IFS=$'\t' read -r table name result proof; do
 	esac
 	[[ $proof == softhca.* && $proof != softhca.coverage ]] || continue
 	what=${name%% *}
-	[[ $what$name != 0x*DESTROY* ]] || what=devx_obj_destroy
+	[[ $what$name != 0x*@(DESTROY|DEALLOC_Q)* ]] || what=devx_obj_destroy
 	if [ "$table" = command ]; then
 		[[ ${source[$proof]-} == *"$what"* ]] || complain "$name: $proof does not issue it"
 	else
