@@ -72,10 +72,14 @@ static int choose_pkey(struct gdri_nic *nic, int table_len)
 	int i, at, n = table_len < MAX_PKEYS ? table_len : MAX_PKEYS;
 
 	for (i = 0; i < n; i++) {
+		errno = 0;
 		if (ibv_query_pkey(nic->ctx, nic->port, i, &pkey))
 			break;
 		table[i] = be16toh(pkey);
 	}
+	if (!i)
+		return gdri_fail(-GDR_ESYSTEM, "%s port %u: the table of partition keys cannot be read: %s", nic->name,
+				 nic->port, gdri_errno_text(errno ? errno : EIO));
 	at = gdri_pkey_index(table, i, (uint16_t)nic->opt.pkey, why, sizeof(why));
 	if (at < 0) {
 		gdri_error("%s port %u: %s", nic->name, nic->port, why);

@@ -5,10 +5,12 @@
 #include "runtime/nic/find.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <infiniband/mlx5dv.h>
 
@@ -137,8 +139,26 @@ static void look_at_device(struct search *s, struct ibv_device *dev)
 		ibv_close_device(ctx);
 }
 
+/* libibverbs finds nothing where it cannot open what it looks at, and does not say so. 0: it can. */
+static int cannot_open(void)
+{
+	int fd[8], n = 0, err = 0;
+
+	while (n < 8 && (fd[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < 8)
+		err = errno;
+	while (n)
+		close(fd[--n]);
+	return err;
+}
+
 static int none_found(const struct search *s)
 {
+	int err = s->n_devices ? 0 : cannot_open();
+
+	if (err)
+		return gdri_fail(-GDR_ESYSTEM, "RDMA devices cannot be looked for: %s", gdri_errno_text(err));
 	if (s->wanted[0] && s->n_devices == 0)
 		gdri_error("GDR_NIC=%s: there is no such RDMA device (ibv_devices lists them)",
 			   s->wanted);

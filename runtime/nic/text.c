@@ -57,7 +57,13 @@ int gdri_nic_failed(const char *device, const char *what, int err, const char *c
 static void memlock_text(char *buf, size_t room)
 {
 	struct rlimit r;
+	int n = 0;
 
+	if (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
+		n = snprintf(buf, room, "this process may have %llu KiB of addresses: raise it (ulimit -v unlimited); ",
+			     (unsigned long long)r.rlim_cur / 1024);
+	buf += n;
+	room -= (size_t)n;
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || r.rlim_cur == RLIM_INFINITY)
 		snprintf(buf, room,
 			 "RLIMIT_MEMLOCK is unlimited, so it is memory itself: see free "
@@ -71,7 +77,7 @@ static void memlock_text(char *buf, size_t room)
 
 int gdri_nic_memory_failed(const char *device, const char *what, size_t bytes, int err)
 {
-	char hint[256] = "check the address range and the access rights of its pages";
+	char hint[320] = "check the address range and the access rights of its pages";
 
 	if (err == ENOMEM || err == EAGAIN || err == EPERM)
 		memlock_text(hint, sizeof(hint));
