@@ -103,14 +103,9 @@ static void set_mode(struct gdri_state *st, struct gdri_ctx *c, uint32_t mode)
 
 /* ---- queues ---- */
 
-static uint32_t ctx_slot_of(const struct gdri_state *st, const struct gdri_ctx *c)
-{
-	return c->first / (uint32_t)st->n_pes - st->opt.qps_per_pe;
-}
-
 static void ctx_mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_ctx_slot as)
 {
-	memset(st->ctxs->slots + ctx_slot_of(st, c), as, c->n);
+	memset(st->ctxs->slots + c->first / (uint32_t)st->n_pes - st->opt.qps_per_pe, as, c->n);
 }
 
 /* The first n slots in a row that are free. */

@@ -84,12 +84,6 @@ static int common_components(const char *a, const char *b)
 	return n + ((*a == '\0' || *a == '/') && (*b == '\0' || *b == '/'));
 }
 
-static enum gdri_topo_distance between_host_bridges(int numa_a, int numa_b)
-{
-	/* -1 on both: firmware that describes no nodes, so there is one. */
-	return numa_a == numa_b ? GDRI_TOPO_NODE : GDRI_TOPO_SYS;
-}
-
 enum gdri_topo_distance gdri_topo_between(const struct gdri_topo_place *a,
 					  const struct gdri_topo_place *b)
 {
@@ -98,8 +92,8 @@ enum gdri_topo_distance gdri_topo_between(const struct gdri_topo_place *a,
 	if (!a->path[0] || !b->path[0])
 		return GDRI_TOPO_UNKNOWN;
 	shared = common_components(a->path, b->path);
-	if (shared == 0)
-		return between_host_bridges(a->numa, b->numa);
+	if (shared == 0) /* numa -1 on both: firmware that describes no nodes, so there is one */
+		return a->numa == b->numa ? GDRI_TOPO_NODE : GDRI_TOPO_SYS;
 	if (shared == 1)
 		return GDRI_TOPO_PHB;
 	rest_a = topo_components(a->path) - shared;

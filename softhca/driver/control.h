@@ -202,6 +202,7 @@ int mr_number(struct ctl_mr *mr);
 int cq_number(struct ctl_cq *cq);
 int srq_number(struct ctl_srq *srq);
 int qp_number(struct ctl_qp *qp);
+void qp_refs(struct ctl_qp *qp, int by); /* counts the queue pair at all that it needs: 1 or -1 */
 int umem_number(struct ctl_umem *umem);
 
 /* ---- queue pairs, common to verbs and DEVX (qp.c) ---- */

@@ -344,11 +344,27 @@ void *obj_get(struct hca_ctx *ctx, uint64_t handle, enum obj_type type)
 
 /* ---- destruction ---- */
 
-#define PUT(member)                                                                                \
+#define ADD(member, n)                                                                             \
 	do {                                                                                       \
 		if (member)                                                                        \
-			(member)->obj.refs--;                                                      \
+			(member)->obj.refs += (uint32_t)(n);                                       \
 	} while (0)
+#define PUT(member) ADD(member, -1)
+
+void qp_refs(struct ctl_qp *qp, int by)
+{
+	ADD(qp->pd, by);
+	ADD(qp->umem, by);
+	ADD(qp->dbr_umem, by);
+	ADD(qp->uar, by);
+	ADD(qp->counters, by);
+	if (qp->qp.scq)
+		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs += (uint32_t)by;
+	if (qp->qp.rcq)
+		ctl_of(qp->qp.rcq, struct ctl_cq, cq)->obj.refs += (uint32_t)by;
+	if (qp->qp.srq)
+		ctl_of(qp->qp.srq, struct ctl_srq, srq)->obj.refs += (uint32_t)by;
+}
 
 static void cq_release(struct ctl_cq *cq)
 {
@@ -367,19 +383,9 @@ static void qp_release(struct ctl_qp *qp)
 	numbers_remove(&qps, qp->qp.qpn - dp_first_qpn());
 	live[qp->live_index] = live[--n_live];
 	ctl_of(live[qp->live_index], struct ctl_qp, qp)->live_index = qp->live_index;
-	PUT(qp->umem);
-	PUT(qp->dbr_umem);
 	if (qp->uar)
 		uar_qp_removed(qp->uar);
-	PUT(qp->uar);
-	PUT(qp->counters);
-	PUT(qp->pd);
-	if (qp->qp.scq)
-		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs--;
-	if (qp->qp.rcq)
-		ctl_of(qp->qp.rcq, struct ctl_cq, cq)->obj.refs--;
-	if (qp->qp.srq)
-		ctl_of(qp->qp.srq, struct ctl_srq, srq)->obj.refs--;
+	qp_refs(qp, -1);
 }
 
 static void mr_release(struct ctl_mr *mr)

@@ -88,7 +88,7 @@ OPEN_CALLS(open64, __open64_2, AT_FDCWD, O_LARGEFILE, const char *path, int flag
 OPEN_CALLS(openat, __openat_2, dirfd, 0, int dirfd, const char *path, int flags)
 OPEN_CALLS(openat64, __openat64_2, dirfd, O_LARGEFILE, int dirfd, const char *path, int flags)
 
-static FILE *do_fopen(const char *path, const char *mode)
+FILE *fopen(const char *path, const char *mode)
 {
 	char buf[PATH_MAX];
 	const char *real = path_rewrite(path, buf);
@@ -104,15 +104,7 @@ static FILE *do_fopen(const char *path, const char *mode)
 	return f;
 }
 
-FILE *fopen(const char *path, const char *mode)
-{
-	return do_fopen(path, mode);
-}
-
-FILE *fopen64(const char *path, const char *mode)
-{
-	return do_fopen(path, mode);
-}
+FILE *fopen64(const char *path, const char *mode) __attribute__((alias("fopen")));
 
 DIR *opendir(const char *path)
 {

@@ -130,11 +130,6 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	return true;
 }
 
-static const uint8_t *next_wqe(const struct hca_qp *qp)
-{
-	return qp->sq + (size_t)(qp->sq_ci & ((1u << qp->log_sq_size) - 1)) * WQE_BLOCK;
-}
-
 static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 {
 	uint64_t v = guest_uar(reg);
@@ -153,7 +148,7 @@ static unsigned poll_register(uint32_t page, const uint8_t *reg, uint64_t *seen)
 		return 0;
 	/* The program has written them on another core: they come while the record does. */
 	if (qp->sq)
-		__builtin_prefetch(next_wqe(qp));
+		__builtin_prefetch(qp->sq + (size_t)(qp->sq_ci & ((1u << qp->log_sq_size) - 1)) * WQE_BLOCK);
 	if (qp->dest_qpn != qp->qpn && qp->rc->dest.kind == WIRE_LOCAL)
 		engine_prefetch(qp->dest_qpn);
 	hint = (uint16_t)(get_be32(b) >> 8);

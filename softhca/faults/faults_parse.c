@@ -313,6 +313,13 @@ static bool drop_all(struct lexer *l)
 	return false;
 }
 
+static int parse_event(struct lexer *l, struct fault_clause *c, enum fault_kind kind, const char *word,
+		       const char *at)
+{
+	c->kind = kind;
+	return parse_whole(l, c, at) || lex_expect_word(l, word) ? -EINVAL : parse_window(l, c);
+}
+
 static int parse_body(struct lexer *l, struct fault_clause *c)
 {
 	const char *at = lex_place(l);
@@ -324,18 +331,10 @@ static int parse_body(struct lexer *l, struct fault_clause *c)
 	}
 	if (lex_word(l, "refuse"))
 		return parse_whole(l, c, at) ? -EINVAL : refuse_clause(l, c);
-	if (lex_word(l, "link")) {
-		c->kind = FAULT_LINK;
-		if (parse_whole(l, c, at) || lex_expect_word(l, "down"))
-			return -EINVAL;
-		return parse_window(l, c);
-	}
-	if (lex_word(l, "gid")) {
-		c->kind = FAULT_GIDS;
-		if (parse_whole(l, c, at) || lex_expect_word(l, "shuffle"))
-			return -EINVAL;
-		return parse_window(l, c);
-	}
+	if (lex_word(l, "link"))
+		return parse_event(l, c, FAULT_LINK, "down", at);
+	if (lex_word(l, "gid"))
+		return parse_event(l, c, FAULT_GIDS, "shuffle", at);
 	if (drop_all(l) || lex_word(l, "mute")) {
 		c->kind = FAULT_MUTE;
 		return parse_window(l, c);

@@ -22,25 +22,11 @@ int qp_activate(struct ctl_qp *qp)
 		return rc;
 	}
 	/* From here on obj_destroy undoes everything. */
-	qp->pd->obj.refs++;
-	if (qp->counters) {
-		qp->counters->obj.refs++;
+	qp_refs(qp, 1);
+	if (qp->counters)
 		qp->qp.counters = &qp->counters->counters;
-	}
-	if (qp->umem)
-		qp->umem->obj.refs++;
-	if (qp->dbr_umem)
-		qp->dbr_umem->obj.refs++;
-	if (qp->uar) {
-		qp->uar->obj.refs++;
+	if (qp->uar)
 		uar_qp_added(qp->uar, qp->dbr_less);
-	}
-	if (qp->qp.scq)
-		ctl_of(qp->qp.scq, struct ctl_cq, cq)->obj.refs++;
-	if (qp->qp.rcq)
-		ctl_of(qp->qp.rcq, struct ctl_cq, cq)->obj.refs++;
-	if (qp->qp.srq)
-		ctl_of(qp->qp.srq, struct ctl_srq, srq)->obj.refs++;
 	rc = dp_qp_create(&qp->qp);
 	if (rc)
 		obj_destroy(&qp->obj);

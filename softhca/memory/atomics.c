@@ -13,8 +13,11 @@ uint64_t atomic_field_add(uint64_t a, uint64_t b, uint64_t boundary)
 	return ((a & ~boundary) + (b & ~boundary)) ^ ((a ^ b) & boundary);
 }
 
-static uint64_t next_value(uint64_t old, const struct packet *p)
+/* arg: the packet. */
+static uint64_t next_value(uint64_t old, const void *arg)
 {
+	const struct packet *p = arg;
+
 	if (p->atomic_add)
 		return atomic_field_add(old, p->operand, p->operand_mask);
 	if ((old ^ p->compare) & p->compare_mask)
@@ -22,15 +25,10 @@ static uint64_t next_value(uint64_t old, const struct packet *p)
 	return (old & ~p->operand_mask) | (p->operand & p->operand_mask);
 }
 
-static uint64_t next_of_packet(uint64_t old, const void *p)
-{
-	return next_value(old, p);
-}
-
 uint64_t atomic_execute(uint8_t *mem, const struct packet *p)
 {
 	if (dma_device(mem))
-		return dma_atomic(mem, p->atomic_size, next_of_packet, p);
+		return dma_atomic(mem, p->atomic_size, next_value, p);
 	/* Sequentially consistent: pairs with atomics of the program on the
 	 * same word and orders all that this QP placed before. */
 	if (p->atomic_size == 4) {
