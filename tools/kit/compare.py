@@ -15,6 +15,7 @@ MODELS = [  # where softhca models it, by the beginning of the name
     (r"command\.", "softhca/firmware/prm.c"),
     (r"wqe\.", "softhca/transport/wqe.c"),
     (r"cqe\.", "softhca/transport/rc_complete.c"),
+    (r"check\.(adaptive-routing|lag|atomics)$", "softhca/tools/device_caps.def"),
     (r"check\.", "softhca/driver/sysfs_tree.cmake"),
     (r"step\.", "softhca/transport/rc.c"),
 ]

@@ -103,14 +103,20 @@ class Feed:
                                 ("CQC_UAR_PAGE", 0x80, "uar"), ("CQC_C_EQN", 0x80, "eqn")],
                   "CREATE_QP": [("CREATE_QP_UMEM_ID", 0, "umem"), ("QPC_DBR_UMEM_ID", prm.QPC, "umem"),
                                 ("QPC_UAR_PAGE", prm.QPC, "uar"), ("QPC_PD", prm.QPC, "pd"),
-                                ("QPC_CQN_SND", prm.QPC, "cq"), ("QPC_CQN_RCV", prm.QPC, "cq")]}
-    MODIFY = [("MODIFY_QP_QPN", 0, "qp"), ("QPC_REMOTE_QPN", prm.QPC, "qp")]
+                                ("QPC_CQN_SND", prm.QPC, "cq"), ("QPC_CQN_RCV", prm.QPC, "cq"),
+                                ("QPC_COUNTER_SET", prm.QPC, "counter")],
+                  "QUERY_Q_COUNTER": [("QUERY_Q_COUNTER_SET", 0, "counter")]}
+    MODIFY = [("MODIFY_QP_QPN", 0, "qp"), ("QPC_REMOTE_QPN", prm.QPC, "qp"), ("QPC_COUNTER_SET", prm.QPC, "counter")]
+    # What a command makes, and where its number comes back; which object another command is about.
+    MADE = {"CREATE_CQ": ("cq", "CREATE_CQ_OUT_CQN"), "CREATE_QP": ("qp", "CREATE_QP_OUT_QPN"),
+            "ALLOC_Q_COUNTER": ("counter", "ALLOC_Q_COUNTER_OUT_SET")}
+    ABOUT = {"QUERY_Q_COUNTER": ("counter", "QUERY_Q_COUNTER_SET")}
 
     def __init__(self, capture, device):
         self.capture, self.device = capture, device
         self.numbers = {"umem": {i: device.umem(size) for i, (_, size) in capture.umems.items()},
                         "uar": {i: device.uar() for i in capture.uars}, "eqn": {i: device.eqn() for i in capture.eqns},
-                        "pd": {}, "cq": {}, "qp": {}}
+                        "pd": {}, "cq": {}, "qp": {}, "counter": {}}
         self.handles, self.pdn = {}, device.pdn()
 
     def translate(self, name, box):
@@ -125,24 +131,30 @@ class Feed:
             box = box[:path] + self.device.gid() + box[path + 16:]
         return box
 
+    def handle(self, name, sent):
+        """The object that a command is about; None: it was not made."""
+        kind, field = self.ABOUT.get(name, ("qp", "MODIFY_QP_QPN"))
+        return self.handles.get((kind, prm.get(sent, *prm.FIELDS[field])))
+
+    def remember(self, name, got, out, made):
+        kind, field = self.MADE[name]
+        number = prm.get(got, *prm.FIELDS[field])
+        self.numbers[kind][number] = prm.get(out, *prm.FIELDS[field])
+        self.handles[kind, number] = made
+
     def run(self):
         for kind, err, sent, got in self.capture.commands:
             name = prm.opcode(sent)
-            if name == "CREATE_MKEY":
-                print(f"# {name} is left out: it has keys of registered memory")
+            if kind == "create" and name not in self.MADE:
+                print(f"# {name} is left out: it has keys of registered memory, or is not known here")
                 continue
-            known = kind in ("modify", "query")
-            handle = self.handles.get(prm.get(sent, *prm.FIELDS["MODIFY_QP_QPN"])) if known else None
-            if known and not handle:
+            handle = self.handle(name, sent) if kind in ("modify", "query") else None
+            if kind in ("modify", "query") and not handle:
                 print(f"# {name} is left out: its object was not made")
                 continue
             status, out, made = self.device.send(kind, self.translate(name, sent), len(got), handle)
             if made and not err:
-                place = prm.FIELDS["CREATE_QP_OUT_QPN"]  # and that of a completion queue
-                number = prm.get(got, *place)
-                self.numbers["qp" if name == "CREATE_QP" else "cq"][number] = prm.get(out, *place)
-                if name == "CREATE_QP":
-                    self.handles[number] = made
+                self.remember(name, got, out, made)
             print(f"cmd {kind} {status} {sent.hex()} {out.hex()}")
 
 

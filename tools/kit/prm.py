@@ -25,7 +25,7 @@ GROUPS = {0: "GENERAL_", 3: "ATOMIC_", 4: "ROCE_", 0x20: "GENERAL_2_"}  # QUERY_
 
 # What differs from run to run, or says who somebody is.
 NUMBERS = re.compile(r"(UMEM_ID|UAR_PAGE|_PD|EQN|CQN_SND|CQN_RCV|CQN|QPN|PSN|RMAC_\w+|SRC_ADDR_INDEX|UDP_SPORT|RLID|"
-                     r"OUT_INDEX)$")
+                     r"OUT_INDEX|COUNTER_SET)$")
 
 
 def load():

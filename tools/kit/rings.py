@@ -120,5 +120,5 @@ def commands(capture):
         if kind in ("general", "query"):
             for field, value in prm.fields(got, prm.shape(name, sent)[1]).items():
                 found.setdefault(prefix + field, hex(value))
-    found.update({f"command.{name}.times": str(n) for name, n in counts.items()})
+    found.update({f"command.{name}.times": str(n) for name, n in counts.items() if name != "QUERY_Q_COUNTER"})
     return found

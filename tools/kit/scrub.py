@@ -17,7 +17,8 @@ IP6 = r"(?<![\w:.])(?=[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:)(?:[0-9a-fA-F]{0,4}:){2,7}"
 IP4 = r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"
 GUID = r"(?<![\w:])(?:[0-9a-fA-F]{4}:){3}[0-9a-fA-F]{4}(?![\w:])"
 UUID = r"(?<!\w)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?!\w)"
-PATTERNS = [("uuid", UUID), ("mac", MAC), ("guid", GUID), ("ip6", IP6), ("ip4", IP4)]
+PLAIN = r"(?<!\w)(?:[0-9a-fA-F]{12}|[0-9a-fA-F]{16})(?!\w)"  # MACs and GUIDs as mlxfwmanager prints them
+PATTERNS = [("uuid", UUID), ("mac", MAC), ("guid", GUID), ("ip6", IP6), ("ip4", IP4), ("id", PLAIN)]
 COMMON = {"localhost", "softhca", "root", "user", "::", "::1", "127.0.0.1", "0.0.0.0", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"}
 TIME = re.compile(r"\d{2}:\d{2}:\d{2}")  # not an address
 
