@@ -98,4 +98,10 @@ int gdri_hd_stacks_alloc(struct gdri_hd_stacks *s, unsigned count, size_t stack_
 void gdri_hd_stacks_free(struct gdri_hd_stacks *s); /* accepts zeroed ones */
 void gdri_hd_stacks_assign(const struct gdri_hd_stacks *s, unsigned i, struct gdri_hd_ctx *ctx);
 
+/* hostdev_overflow.c: the calling thread runs fibers on these stacks from now on, and says so, on the stack `room`,
+ * when one overflows; and not any more. */
+#define GDRI_HD_OVERFLOW_ROOM 32768 /* for the program's handlers, too */
+void gdri_hd_overflow_arm(const struct gdri_hd_stacks *stacks, void *room);
+void gdri_hd_overflow_disarm(void);
+
 #endif

@@ -22,6 +22,7 @@ struct gdri_hd_worker {
 	struct gdri_hd *hd;
 	struct gdri_hd_worker *next;
 	struct gdri_hd_block block;
+	char overflow_room[GDRI_HD_OVERFLOW_ROOM];
 };
 
 /* Takes the next block, first launched first; NULL when there is none or the limit is
@@ -86,6 +87,7 @@ static void *worker_main(void *arg)
 	struct gdri_hd_run *run;
 	unsigned index;
 
+	gdri_hd_overflow_arm(&w->block.stacks, w->overflow_room);
 	gdri_hd_backoff_own_thread();
 	pthread_mutex_lock(&hd->lock);
 	hd->n_idle--; /* counted idle from its creation on */
@@ -98,6 +100,7 @@ static void *worker_main(void *arg)
 	}
 	pthread_mutex_unlock(&hd->lock);
 	gdri_hd_block_free(&w->block);
+	gdri_hd_overflow_disarm();
 	return NULL;
 }
 

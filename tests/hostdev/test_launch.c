@@ -261,6 +261,8 @@ static void test_stack_overflow(void **state)
 	struct results r;
 	struct kernel_args a = args_for(&r, 100000);
 	int status;
+	char told[1000] = "";
+	int err[2];
 	pid_t pid;
 
 	(void)state;
@@ -268,15 +270,19 @@ static void test_stack_overflow(void **state)
 	print_message("ThreadSanitizer supports no new threads after a fork\n");
 	skip();
 #endif
+	assert_int_equal(pipe(err), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		alarm(20);
+		dup2(err[1], STDERR_FILENO);
+		signal(SIGSEGV, SIG_DFL); /* in place of cmocka's */
 		if (gdr_launch(overflow, 1, GDR_MAX_BLOCK, 0, NULL, &a) || gdr_stream_sync(NULL))
 			_exit(2);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(err[1]);
 #ifdef GDRI_HD_ASAN /* which may report it, and exits then */
 	if (WIFEXITED(status)) {
 		assert_int_not_equal(WEXITSTATUS(status), 0);
@@ -286,6 +292,11 @@ static void test_stack_overflow(void **state)
 #endif
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGSEGV);
+#ifndef GDRI_HD_ASAN
+	assert_true(read(err[0], told, sizeof(told) - 1) > 0);
+	assert_non_null(strstr(told, "raise GDR_HOST_DEVICE_STACK"));
+#endif
+	close(err[0]);
 }
 
 /* A child that forks while kernels run ends, and can launch its own. */
