@@ -31,6 +31,7 @@ struct call {
 	uint64_t hash; /* of the arguments that are the same on all members of the parent */
 	const gdr_team_config_t *config;
 	long mask;
+	struct gdri_team_told told;
 };
 
 /* members: numbers in the parent. status: what is wrong with the arguments; the others hear of it. */
@@ -38,7 +39,7 @@ static int team_make(struct gdri_state *st, gdr_team_t parent, const struct call
 		     const int *members, int n, int status, gdr_team_t *out)
 {
 	const struct gdri_team *t = gdri_team_find(st, parent);
-	struct gdri_team_plan p = {.what = call->what, .n = n, .status = status};
+	struct gdri_team_plan p = {.what = call->what, .told = call->told, .n = n, .status = status};
 	int *pes = calloc((size_t)(n > 0 ? n : 1), sizeof(*pes)), i, ret;
 
 	if (call->config && call->mask & GDR_TEAM_NUM_CONTEXTS)
@@ -94,7 +95,8 @@ static int place_for(const char *what, gdr_team_t **out, gdr_team_t *nowhere)
 int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 			   const gdr_team_config_t *config, long config_mask, gdr_team_t *new_team)
 {
-	struct call call = {"gdr_team_split_strided", 0, config, config_mask};
+	struct call call = {"gdr_team_split_strided", 0, config, config_mask,
+			    {GDRI_TEAM_STRIDED, {start, stride, size}}};
 	struct gdri_state *st;
 	gdr_team_t nowhere;
 	int i, ret, status = place_for(call.what, &new_team, &nowhere), *members;
@@ -124,7 +126,8 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_config_t *config,
 		    long config_mask, gdr_team_t *new_team)
 {
-	struct call call = {"gdr_team_create", gdri_hash(2, (uint64_t)n), config, config_mask};
+	struct call call = {"gdr_team_create", gdri_hash(2, (uint64_t)n), config, config_mask,
+			    {GDRI_TEAM_CREATED, {n, 0, 0}}};
 	struct gdri_state *st;
 	gdr_team_t nowhere;
 	int i, ret, status = place_for(call.what, &new_team, &nowhere);
@@ -204,7 +207,7 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 		      const gdr_team_config_t *yaxis_config, long yaxis_mask,
 		      gdr_team_t *yaxis_team)
 {
-	struct call x = {"gdr_team_split_2d", 0, xaxis_config, xaxis_mask}, y = x;
+	struct call x = {"gdr_team_split_2d", 0, xaxis_config, xaxis_mask, {GDRI_TEAM_2D, {xrange, 0, 0}}}, y = x;
 	struct gdri_state *st;
 	gdr_team_t nowhere;
 	int ret, row, end, status = place_for(x.what, &xaxis_team, &nowhere) | place_for(x.what, &yaxis_team, &nowhere);
@@ -214,6 +217,7 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 		return ret;
 	x.hash = gdri_hash(gdri_hash(3, 0), (uint64_t)xrange);
 	y.hash = gdri_hash(gdri_hash(3, 1), (uint64_t)xrange);
+	y.told.args[1] = 1;
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
 	if (xrange < 1)

@@ -54,10 +54,18 @@ void gdri_team_clear(struct gdri_state *st, gdr_team_t id);
 int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		     const uint64_t mine[3], uint64_t (*all)[3]);
 
+/* Which call, and the arguments that name it where members differ, cut to 16 bits: what is told costs no words. */
+enum gdri_team_kind { GDRI_TEAM_NO_KIND, GDRI_TEAM_STRIDED, GDRI_TEAM_CREATED, GDRI_TEAM_2D };
+struct gdri_team_told {
+	enum gdri_team_kind kind;
+	int args[3];
+};
+
 /* A team to be made: of the n PEs (numbers in the world) in `pes`. */
 struct gdri_team_plan {
 	const char *what;
 	uint64_t hash; /* of the call's arguments */
+	struct gdri_team_told told;
 	int status;    /* own trouble */
 	int n;
 	const int *pes;

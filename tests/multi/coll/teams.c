@@ -3,6 +3,8 @@
  * team says about itself, on the host and in kernels; syncs and broadcasts of many at once. */
 #include "tests/multi/multi.h"
 
+#include <sys/mman.h>
+
 #define MAX_PES 16
 
 struct args {
@@ -229,6 +231,32 @@ static void all_strided(void)
 		}
 }
 
+/* One of them calls another way: all hear of it, and in what. */
+static void told_apart(void)
+{
+	static const char *const words[] = {"(size is 1 and 2)", "(start is 0 and 1)", "(xrange is 1 and 2)",
+					    "(n is 1 and 2)", "(other PEs, or another config)",
+					    "(gdr_team_split_strided and gdr_team_create)"};
+	int real = dup(2), texts = memfd_create("texts", 0), odd = multi_pe == 1, two[] = {0, 1};
+	char said[4096] = "";
+	gdr_team_t team, y;
+
+	CHECK(real >= 0 && texts >= 0 && dup2(texts, 2) == 2);
+	CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, 1 + odd, NULL, 0, &team), -GDR_EMISMATCH);
+	CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, odd, 1, 1, NULL, 0, &team), -GDR_EMISMATCH);
+	CHECK_EQ(gdr_team_split_2d(GDR_TEAM_WORLD, 1 + odd, NULL, 0, &team, NULL, 0, &y), -GDR_EMISMATCH);
+	CHECK_EQ(gdr_team_create(GDR_TEAM_WORLD, two, 1 + odd, NULL, 0, &team), -GDR_EMISMATCH);
+	CHECK_EQ(gdr_team_create(GDR_TEAM_WORLD, two + odd, 1, NULL, 0, &team), -GDR_EMISMATCH);
+	CHECK_EQ(odd ? gdr_team_create(GDR_TEAM_WORLD, two, 1, NULL, 0, &team)
+		     : gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, 1, NULL, 0, &team), -GDR_EMISMATCH);
+	CHECK(dup2(real, 2) == 2 && pread(texts, said, sizeof(said) - 1, 0) >= 0);
+	close(real);
+	close(texts);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strstr(said, words[i]))
+			multi_fail(__FILE__, __LINE__, "nothing says %s: %s", words[i], said);
+}
+
 static void refused(void)
 {
 	gdr_team_t team = GDR_TEAM_WORLD;
@@ -244,9 +272,8 @@ static void refused(void)
 	CHECK_EQ(gdr_team_split_strided(62, 0, 1, 1, NULL, 0, &team), -GDR_EINVAL);
 	CHECK_EQ(gdr_team_create(GDR_TEAM_WORLD, twice, 2, NULL, 0, &team), -GDR_EINVAL);
 	CHECK_EQ(gdr_team_split_2d(GDR_TEAM_WORLD, 0, NULL, 0, &team, NULL, 0, &team), -GDR_EINVAL);
-	if (multi_n > 1) /* one of them differs: all hear of it */
-		CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_pe == 1 ? 2 : 1, NULL, 0,
-						&team), -GDR_EMISMATCH);
+	if (multi_n > 1)
+		told_apart();
 	if (multi_n > 1) /* and of what only one of them is refused */
 		CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_pe == 1 ? 0 : 1, NULL, 0,
 						&team), -GDR_EINVAL);
