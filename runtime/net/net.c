@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The table of transports. All PEs of a job use one: what the words of GDR_TRANSPORTS say, which have to agree, and not
- * what a PE finds on its machine. */
+/* The table of transports. All PEs of a job use one: the first of the words of GDR_TRANSPORTS, which have to agree, of
+ * which any PE has what it takes. A PE that lacks it says so when it opens it. */
 #include "runtime/net/net.h"
 
 #include "runtime/core/options.h"
@@ -21,9 +21,30 @@ static size_t net_row(const struct gdri_options *opt)
 {
 	size_t i;
 
-	for (i = 0; i < N_TRANSPORTS && !(opt->transports >> i & 2); i++) /* the first word is p2p */
+	for (i = 0; i < N_TRANSPORTS && !(opt->transports >> i & 2);
+	     i++) /* the first word is p2p */
 		;
 	return i;
+}
+
+uint32_t gdri_net_present(const struct gdri_net_how *how)
+{
+	uint32_t present = 0;
+	size_t i;
+
+	for (i = 0; i < N_TRANSPORTS; i++)
+		if (how->opt->transports >> i & 2 &&
+		    (!transports[i].ops->present || transports[i].ops->present(how)))
+			present |= 2u << i;
+	return present;
+}
+
+bool gdri_net_choose(struct gdri_options *opt, uint32_t present)
+{
+	present &= opt->transports & ~1u; /* p2p stays */
+	if (present)
+		opt->transports &= 1u | ~((present & -present) - 1);
+	return present != 0;
 }
 
 const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt)

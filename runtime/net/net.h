@@ -87,6 +87,9 @@ struct gdri_net {
  * also those to the PE itself, carry a write of 4 KiB, a read and an atomic, and names the queue and the operation
  * that fail. */
 struct gdri_net_ops {
+	/* Whether this PE has what the transport takes, be it usable or not; NULL: each has. Where GDR_TRANSPORTS
+	 * allows several, the first that any PE has is opened by all. */
+	bool (*present)(const struct gdri_net_how *how);
 	int (*open)(const struct gdri_net_how *how, struct gdri_net **out);
 	void (*close)(struct gdri_net *net); /* also NULL, and after any failure; ends all that is under way */
 
@@ -136,6 +139,11 @@ struct gdri_net_ops {
 
 #define GDRI_NET_DECLARE(name) extern const struct gdri_net_ops gdri_##name##_ops;
 GDRI_NET_ROWS(GDRI_NET_DECLARE)
+
+/* Rows, of those that GDR_TRANSPORTS allows, which this PE has: bits of opt->transports. */
+uint32_t gdri_net_present(const struct gdri_net_how *how);
+/* Takes the rows in front of the first of these away from opt; false: none is there, opt stays. */
+bool gdri_net_choose(struct gdri_options *opt, uint32_t present);
 
 /* The first row of those that GDR_TRANSPORTS allows, NULL: none. */
 const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt);

@@ -17,6 +17,7 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/core/options.h"
 
 #define MAX_PORTS 64
 
@@ -34,6 +35,19 @@ struct search {
 	char passed[640]; /* "mlx5_0 port 1: state DOWN; ..." */
 	size_t passed_len;
 };
+
+bool gdri_nic_present(const struct gdri_net_how *how)
+{
+	int n = 0, i;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	bool is = *how->opt->nic;
+
+	for (i = 0; list && i < n; i++)
+		is |= mlx5dv_is_supported(list[i]);
+	if (list)
+		ibv_free_device_list(list);
+	return is;
+}
 
 bool gdri_nic_wanted(const char *wanted, const char *device, unsigned port)
 {

@@ -5,6 +5,12 @@
 #include "runtime/core/log.h"
 #include "runtime/net/net.h"
 
+static bool absent_present(const struct gdri_net_how *how)
+{
+	(void)how;
+	return false;
+}
+
 static int absent_open(const struct gdri_net_how *how, struct gdri_net **out)
 {
 	(void)how;
@@ -20,4 +26,5 @@ static void absent_close(struct gdri_net *net)
 	(void)net;
 }
 
-const struct gdri_net_ops gdri_ofi_ops = {.open = absent_open, .close = absent_close};
+const struct gdri_net_ops gdri_ofi_ops = {
+	.present = absent_present, .open = absent_open, .close = absent_close};

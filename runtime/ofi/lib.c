@@ -9,8 +9,9 @@
 
 #include "runtime/core/log.h"
 
-#define OFI_API FI_VERSION(1, 14)
-#define OFI_CQ	8192 /* completions that may wait to be read; the provider refuses what is beyond */
+#define OFI_FILE "libfabric.so.1"
+#define OFI_API	 FI_VERSION(1, 14)
+#define OFI_CQ	 8192 /* completions that may wait to be read; the provider refuses what is beyond */
 
 /* What is to be known of a provider beside what it says of itself. No row: it is taken as it comes. */
 static const struct {
@@ -37,9 +38,18 @@ static void *lib_symbol(struct gdri_ofi_lib *lib, const char *name, const char *
 	return p;
 }
 
+bool gdri_ofi_lib_is_there(void)
+{
+	void *handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
+
+	if (handle)
+		dlclose(handle);
+	return handle;
+}
+
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib)
 {
-	lib->handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+	lib->handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
 	if (!lib->handle)
 		return gdri_fail(
 			-GDR_ENOTSUP,

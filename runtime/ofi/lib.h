@@ -39,6 +39,7 @@ struct gdri_ofi_fabric {
 };
 
 /* 0 or -GDR_E*, logged. close: also after any failure of open. */
+bool gdri_ofi_lib_is_there(void);
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib);
 /* First what a provider's row in lib.c lets pass: of what GDR_OFI_PROVIDER and GDR_OFI_DOMAIN leave. */
 int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out);

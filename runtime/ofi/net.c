@@ -255,6 +255,12 @@ static void ofi_describe(struct gdri_ofi_net *t)
 				   .bell_text = "a thread looks at them"};
 }
 
+/* By the library: what its providers can do is said when one is opened. */
+static bool ofi_present(const struct gdri_net_how *how)
+{
+	return !how->cuda && gdri_ofi_lib_is_there();
+}
+
 static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 {
 	struct gdri_ofi_net *t;
@@ -284,6 +290,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 }
 
 const struct gdri_net_ops gdri_ofi_ops = {
+	.present = ofi_present,
 	.open = ofi_open,
 	.close = ofi_close,
 	.register_heap = ofi_register_heap,

@@ -157,24 +157,75 @@ static uint32_t count_unmapped(const struct gdri_state *st)
 	return n;
 }
 
-/* Whether the transport is in use is decided for the whole job: atomics go one way everywhere. A PE that could not
+struct reach {
+	uint32_t unmapped; /* peers */
+	uint32_t present;  /* transports that this PE could open, where it needs one */
+};
+
+static struct reach reach_own(const struct gdri_state *st)
+{
+	const struct gdri_net_how how = {.opt = &st->opt, .cuda = st->cuda};
+	struct reach own = {.unmapped = count_unmapped(st)};
+
+	if (own.unmapped)
+		own.present = gdri_net_present(&how);
+	return own;
+}
+
+/* The same on all PEs, for all know what each has. */
+static void reach_choose(struct gdri_state *st, uint32_t present)
+{
+	const struct gdri_net_ops *first = gdri_net_chosen(&st->opt);
+	char word[16];
+
+	if (!first)
+		return;
+	snprintf(word, sizeof(word), "%s", gdri_net_word(&st->opt));
+	if (!gdri_net_choose(&st->opt, present))
+		gdri_debug("no PE has what %s takes, nor another transport that GDR_TRANSPORTS allows", word);
+	else if (st->pe == 0 && gdri_net_chosen(&st->opt) != first)
+		gdri_warn("no PE has what %s takes: the CPU carries the queues by %s, which is slower; "
+			  "GDR_TRANSPORTS=p2p,%s chooses that without a warning",
+			  word, gdri_net_word(&st->opt), gdri_net_word(&st->opt));
+}
+
+static int refuse_unmapped(struct gdri_state *st, const struct reach *all)
+{
+	uint32_t *unmapped = calloc((size_t)st->n_pes, sizeof(*unmapped));
+	int i, ret;
+
+	if (!unmapped)
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
+	for (i = 0; i < st->n_pes; i++)
+		unmapped[i] = all[i].unmapped;
+	ret = refuse_without_net(st, unmapped);
+	free(unmapped);
+	return ret;
+}
+
+/* Whether a transport is in use is decided for the whole job: atomics go one way everywhere. A PE that could not
  * share its memory with anybody has failed, and is told of before the ones that miss it. */
 int gdri_up_reach(struct gdri_state *st)
 {
-	uint32_t *all = calloc((size_t)st->n_pes, sizeof(*all)), unmapped = count_unmapped(st);
+	struct reach *all = calloc((size_t)st->n_pes, sizeof(*all)), own = reach_own(st);
+	uint32_t present = 0;
 	bool any = false;
 	int ret;
 
 	if (!st->pending && !all)
 		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
-	ret = gdri_agree(st, "init", &unmapped, all, sizeof(unmapped));
-	for (int i = 0; !ret && i < st->n_pes; i++)
-		any |= all[i] != 0;
+	ret = gdri_agree(st, "init", &own, all, sizeof(own));
+	for (int i = 0; !ret && i < st->n_pes; i++) {
+		any |= all[i].unmapped != 0;
+		present |= all[i].present;
+	}
 	if (!ret && any && !gdri_net_chosen(&st->opt))
-		ret = refuse_without_net(st, all);
+		ret = refuse_unmapped(st, all);
 	free(all);
 	if (ret)
 		return ret;
+	if (any)
+		reach_choose(st, present);
 	st->any_net = any;
 	paths_explain(st);
 	return 0;

@@ -17,7 +17,7 @@
 #include "runtime/core/parse.h"
 
 /* Runs the parser with stderr caught in `text`. */
-enum { TRANSPORT_NIC = 2 }; /* the first row of runtime/net/net.h */
+enum { TRANSPORT_NIC = 2, TRANSPORT_OFI = 4 }; /* the first rows of runtime/net/net.h */
 
 static int read_caught(struct gdri_options *opt, char *const *env, char *text, size_t room)
 {
@@ -46,7 +46,7 @@ static void defaults_are_in_range(void **state)
 	assert_string_equal(text, "");
 	assert_int_equal(gdri_options_check(&o), 0);
 	assert_int_equal(o.heap_size, 256 << 20);
-	assert_int_equal(o.transports, GDRI_TRANSPORT_P2P | TRANSPORT_NIC);
+	assert_int_equal(o.transports, GDRI_TRANSPORT_P2P | TRANSPORT_NIC | TRANSPORT_OFI);
 	assert_int_equal(o.timeout_ms, 30000);
 	assert_int_equal(o.gid_index, -1);
 	assert_int_equal(o.pkey, 0xffff);
