@@ -25,7 +25,8 @@
 # sanitizers, leave away those that no test needs.
 #
 # Labels that choose: full (not quick), plain (only in the plain build), style, notasan, nottsan, and
-# waits: hardly uses a core, so that run-tests runs it beside the others.
+# waits: hardly uses a core, so that run-tests runs it beside the others; judges: on request, see
+# softhca/tests/judges, so that run-tests leaves it out.
 
 # Of the tests that want the cores one runs at a time: they are started first, so that others can run
 # beside each of them to the end.
