@@ -81,7 +81,9 @@ struct gdri_net {
  * (cq_mask + 1). At first all bytes are GDRI_NET_CQ_NOTHING.
  *
  * Errors: a WQE that fails gets a completion with its syndrome (PRM), whatever byte 11 says. From then on the
- * queue executes nothing, and each WQE gets one with GDRI_SYND_FLUSH.
+ * queue executes nothing, and each WQE gets one with GDRI_SYND_FLUSH. What was under way beside the failed one, for it
+ * need not wait for it (a read, an atomic without the fence; with gdri_net.relaxed also a write), may have taken effect
+ * although its completion is the flush.
  *
  * The first that posts is gdr_init: on the host device its link check (runtime/path/link_check.c) has every queue,
  * also those to the PE itself, carry a write of 4 KiB, a read and an atomic, and names the queue and the operation

@@ -120,10 +120,11 @@ static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qp
 	t->peers = calloc((size_t)n_pes, sizeof(*t->peers));
 	t->bells = calloc(l->n, sizeof(*t->bells));
 	t->queues = calloc(l->n, sizeof(*t->queues));
+	t->refuses = calloc(l->n, sizeof(*t->refuses));
 	t->ring = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (t->ring == MAP_FAILED)
 		t->ring = NULL;
-	if (!t->peers || !t->bells || !t->queues || !t->ring)
+	if (!t->peers || !t->bells || !t->queues || !t->refuses || !t->ring)
 		return ofi_no_memory();
 	memset(t->ring + l->cq, GDRI_NET_CQ_NOTHING, l->n * l->cq_stride);
 	for (i = 0; i < l->n; i++) {
@@ -231,6 +232,7 @@ static void ofi_close(struct gdri_net *net)
 	if (t->ring)
 		munmap(t->ring, t->layout.total);
 	free(t->queues);
+	free(t->refuses);
 	free(t->peers);
 	free(t->bells);
 	free(t);

@@ -41,9 +41,10 @@ enum gdri_ofi_verb { OFI_PUT = 1, OFI_GET, OFI_AMO, OFI_LIST };
 
 struct gdri_ofi_command {
 	uint64_t offset;
-	uint32_t
+	uint16_t
 		len; /* PUT: bytes that follow, from offset & 7 on. AMO: a struct gdri_net_atomic follows */
-	uint32_t verb;
+	uint16_t verb;
+	uint32_t slot; /* of the queue, among those to the target; not of LIST */
 };
 
 struct gdri_ofi_answer {
@@ -144,6 +145,7 @@ struct gdri_ofi_net {
 	uint64_t *bells;	       /* [layout.n] doorbells */
 	struct gdri_ofi_queue *queues; /* [layout.n] */
 	struct gdri_ofi_peer *peers;   /* [n_pes] */
+	bool *refuses; /* [layout.n] as a target, of the other PEs' queues: a command failed here */
 
 	uint32_t n_received;
 	struct gdri_ofi_message *received; /* [n_received] */

@@ -232,7 +232,7 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 			  const struct queue_entry *e)
 {
-	struct gdri_ofi_command c = {e->offset, e->len, OFI_PUT};
+	struct gdri_ofi_command c = {e->offset, (uint16_t)e->len, OFI_PUT, q->qp->slot};
 	struct gdri_ofi_request *r;
 	_Alignas(8) uint8_t copy[OFI_SHORT + 8];
 	struct gdri_ofi_op *op;

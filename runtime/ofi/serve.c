@@ -104,15 +104,41 @@ static bool serve_list(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
 	return true;
 }
 
-static bool serve_one(struct gdri_ofi_net *t, struct serve_input *in,
+/* What is behind a command that failed, in its queue: a signal must not tell of bytes that are not there. */
+static bool serve_flush(const struct gdri_ofi_command *c, struct serve_input *in,
+			struct gdri_ofi_message *reply)
+{
+	uint32_t padded = gdri_ofi_padded(c->offset, c->len), takes = 0, gives = 0;
+
+	if (c->verb == OFI_PUT)
+		takes = padded;
+	else if (c->verb == OFI_GET)
+		gives = padded;
+	else if (c->verb == OFI_AMO)
+		takes = sizeof(struct gdri_net_atomic), gives = sizeof(uint64_t);
+	else
+		return false;
+	if (!serve_take(in, takes) ||
+	    reply->used + sizeof(struct gdri_ofi_answer) + gives > OFI_MESSAGE)
+		return false;
+	memset(serve_answer(reply, GDRI_SYND_FLUSH, gives ? c->len : 0, gives), 0, gives);
+	return true;
+}
+
+static bool serve_one(struct gdri_ofi_net *t, int pe, struct serve_input *in,
 		      struct gdri_ofi_message *reply)
 {
 	const struct gdri_ofi_command *c = serve_take(in, sizeof(*c));
-	bool is = false;
+	const struct gdri_ofi_answer *a = (const void *)((uint8_t *)reply->head + reply->used);
+	bool is = false, *refuses;
 
-	if (!c || reply->used + sizeof(struct gdri_ofi_answer) > OFI_MESSAGE)
+	if (!c || c->slot >= (uint32_t)t->layout.n_slots ||
+	    reply->used + sizeof(*a) > OFI_MESSAGE)
 		return false;
-	if (c->verb == OFI_PUT)
+	refuses = &t->refuses[gdri_net_index(&t->layout, pe, (int)c->slot)];
+	if (*refuses && c->verb != OFI_LIST)
+		is = serve_flush(c, in, reply);
+	else if (c->verb == OFI_PUT)
 		is = serve_put(t, c, in, reply);
 	else if (c->verb == OFI_GET)
 		is = serve_get(t, c, reply);
@@ -120,6 +146,7 @@ static bool serve_one(struct gdri_ofi_net *t, struct serve_input *in,
 		is = serve_amo(t, c, in, reply);
 	else if (c->verb == OFI_LIST)
 		is = serve_list(t, reply);
+	*refuses |= is && c->verb != OFI_LIST && a->syndrome;
 	/* commands in their order: pairs with the acquire of who waits for a word that the next one writes */
 	gdri_fence_sys();
 	return is;
@@ -132,7 +159,7 @@ static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_
 	uint32_t i;
 
 	gdri_ofi_clear(reply);
-	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, &in, reply); i++)
+	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, pe, &in, reply); i++)
 		;
 	if (i < head->n)
 		gdri_error("ofi: PE %d: command %u of %u is none", pe, i, head->n);

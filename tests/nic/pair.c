@@ -207,7 +207,7 @@ static int is_mine(struct gdri_qp *qp, uint32_t tail, uint64_t index)
 	return qp->cq_mask || __builtin_bswap16((uint16_t)tail) == (uint16_t)index;
 }
 
-static int poll(struct gdri_qp *qp, uint64_t index, const struct gdri_cqe **cqe)
+int pair_wait(struct gdri_qp *qp, uint64_t index, const struct gdri_cqe **cqe)
 {
 	const struct gdri_cqe *e = &qp->cq[qp->cq_ci & qp->cq_mask];
 	const uint64_t *last = (const uint64_t *)(const void *)&e->wqe_opcode_qpn;
@@ -231,18 +231,27 @@ static int poll(struct gdri_qp *qp, uint64_t index, const struct gdri_cqe **cqe)
 	return (int)(tail >> 28);
 }
 
-int pair_do(struct gdri_qp *qp, const struct pair_request *r, const struct gdri_cqe **cqe)
+uint64_t pair_post(struct gdri_qp *qp, const struct pair_request *r, int n)
 {
 	uint64_t index = qp->rsvd, db;
 	uint32_t ds, b, blocks;
 	uint8_t w[128];
+	int i;
 
-	ds = put_wqe(w, qp, r);
-	blocks = (ds + 3) / 4;
-	for (b = 0; b < blocks; b++)
-		memcpy(qp->sq + ((index + b) & (qp->depth - 1)) * 64, w + 64 * b, 64);
-	qp->rsvd += blocks;
+	for (i = 0; i < n; i++) {
+		index = qp->rsvd;
+		ds = put_wqe(w, qp, &r[i]);
+		blocks = (ds + 3) / 4;
+		for (b = 0; b < blocks; b++)
+			memcpy(qp->sq + ((index + b) & (qp->depth - 1)) * 64, w + 64 * b, 64);
+		qp->rsvd += blocks;
+	}
 	memcpy(&db, w, 8);
 	ring(qp, db);
-	return poll(qp, index, cqe);
+	return index;
+}
+
+int pair_do(struct gdri_qp *qp, const struct pair_request *r, const struct gdri_cqe **cqe)
+{
+	return pair_wait(qp, pair_post(qp, r, 1), cqe);
 }

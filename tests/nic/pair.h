@@ -54,8 +54,12 @@ struct pair_request {
 	uint64_t args[4];	 /* atomics: FA {add, boundary}; CS {swap, compare, their masks} */
 };
 
-/* Posts at qp->rsvd, rings, waits for the CQE at most 10 s. Returns the CQE's opcode
- * (enum gdri_cqe_opcode), or -1 when none came or it names another request. */
+/* Posts n at qp->rsvd and rings once; returns the index of the last. */
+uint64_t pair_post(struct gdri_qp *qp, const struct pair_request *r, int n);
+/* Waits for the CQE at most 10 s. Returns its opcode (enum gdri_cqe_opcode), or -1 when none came or it names another
+ * request. */
+int pair_wait(struct gdri_qp *qp, uint64_t index, const struct gdri_cqe **cqe);
+/* One of them, and its CQE. */
 int pair_do(struct gdri_qp *qp, const struct pair_request *r, const struct gdri_cqe **cqe);
 
 #endif
