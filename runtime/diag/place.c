@@ -6,6 +6,7 @@
 
 #include "runtime/core/state.h"
 #include "runtime/mem/suballoc.h"
+#include "runtime/net/net.h"
 #include "runtime/team/team.h"
 
 static void place_name(const struct gdri_state *st, uint64_t offset, char *buf, size_t room)
@@ -49,4 +50,11 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 			 pe, pe);
 	else
 		snprintf(buf, room, "PE %d is lost: its process ended before gdr_finalize, or is cut off", pe);
+}
+
+const char *gdri_place_patience(void)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st && st->net && st->net->patience ? st->net->patience : "GDR_TIMEOUT";
 }

@@ -66,7 +66,7 @@ const char *gdri_status_advice(int status)
 		{GDR_EREMOTEINV, "the peer's NIC does not allow this operation"},
 		{GDR_EREMOTEACCESS, "check the symmetric address and length"},
 		{GDR_EREMOTEOP, "look at the peer's log"},
-		{GDR_ERETRY, "is the peer alive and the link up? else raise GDR_ACK_TIMEOUT"},
+		{GDR_ERETRY, "is the peer alive and the link up? else raise "},
 		{0, NULL},
 	};
 

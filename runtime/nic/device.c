@@ -291,8 +291,9 @@ static struct gdri_nic *nic_make(const struct gdri_net_how *how)
 	if (!nic)
 		return NULL;
 	nic->net = (struct gdri_net){.ops = &gdri_nic_ops, .name = nic->name, .text = nic->text,
-				     .heap_text = nic->heap_text, .queue_text = nic->ring_text,
-				     .bell_text = nic->bell_text, .order_text = nic->order_text};
+				     .patience = "GDR_ACK_TIMEOUT", .heap_text = nic->heap_text,
+				     .queue_text = nic->ring_text, .bell_text = nic->bell_text,
+				     .order_text = nic->order_text};
 	nic->opt = *how->opt;
 	nic->cuda = how->cuda;
 	nic->poster = how->host_posts ? NULL : how->cuda;

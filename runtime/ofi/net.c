@@ -252,6 +252,7 @@ static void ofi_describe(struct gdri_ofi_net *t)
 	t->net = (struct gdri_net){.ops = &gdri_ofi_ops,
 				   .name = t->name,
 				   .text = t->text,
+				   .patience = "GDR_TIMEOUT",
 				   .heap_text = "host memory",
 				   .queue_text = "host memory",
 				   .bell_text = "a thread looks at them"};

@@ -18,6 +18,9 @@
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/suballoc.h"
+#include "runtime/net/net.h"
+
+static struct gdri_state *job; /* of gdri_state_get() */
 
 static void codes_are_distinct_and_have_texts(void **state)
 {
@@ -99,6 +102,29 @@ static void a_completion_is_told_in_full(void **state)
 	e.addr = -(uint64_t)72;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "4096 bytes at 72 bytes below the heap"));
+}
+
+/* The limit that counts is the transport's. */
+static void a_silent_peer_has_its_limit(void **state)
+{
+	static const char *const options[] = {"GDR_ACK_TIMEOUT", "GDR_TIMEOUT"};
+	struct gdri_error e = cqe_error();
+	struct gdri_net net = {0};
+	struct gdri_state st = {.net = &net};
+	struct gdr_error out;
+	char advice[64];
+	size_t i;
+
+	(void)state;
+	e.status = -GDR_ERETRY;
+	job = &st;
+	for (i = 0; i < 2; i++) {
+		net.patience = options[i];
+		gdri_error_describe(&e, &out);
+		snprintf(advice, sizeof(advice), "; is the peer alive and the link up? else raise %s", options[i]);
+		assert_non_null(strstr(out.text, advice));
+	}
+	job = NULL;
 }
 
 static void what_is_refused_names_the_call(void **state)
@@ -411,7 +437,7 @@ static void what_comes_again_is_counted(void **state)
 /* For place.c: no job, no heap. */
 struct gdri_state *gdri_state_get(void)
 {
-	return NULL;
+	return job;
 }
 
 uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
@@ -427,6 +453,7 @@ int main(void)
 		cmocka_unit_test(codes_are_distinct_and_have_texts),
 		cmocka_unit_test(every_operation_has_a_name),
 		cmocka_unit_test(a_completion_is_told_in_full),
+		cmocka_unit_test(a_silent_peer_has_its_limit),
 		cmocka_unit_test(what_is_refused_names_the_call),
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
