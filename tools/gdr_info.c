@@ -10,6 +10,8 @@
 
 #include "runtime/team/coll.h"
 #include "runtime/core/options.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/net/net.h"
 #include "tools/check/check.h"
 
 static int usage(FILE *f)
@@ -66,11 +68,19 @@ static int print_version(void)
 static void print_patience(void)
 {
 	struct gdri_options opt;
+	const struct gdri_net_how how = {.opt = &opt};
 	unsigned int n;
 	bool late;
 
 	if (gdri_options_read(&opt, NULL))
 		return;
+	gdri_net_choose(&opt, gdri_net_present(&how));
+	if (gdri_net_chosen(&opt) == &gdri_ofi_ops) {
+		printf("patience   a peer that is silent for %.3g s is lost: twice GDR_TIMEOUT; waits end after "
+		       "%.3g s\n",
+		       2e-3 * (double)opt.timeout_ms, 1e-3 * (double)opt.timeout_ms);
+		return;
+	}
 	n = gdri_ack_timeout(&opt);
 	late = gdri_patience(&opt, n) >= 1e-3 * (double)opt.timeout_ms;
 	printf("patience   no acknowledgement for %.3g s, %u times, and a peer is lost: %.3g s (GDR_ACK_TIMEOUT=%u, "
@@ -78,6 +88,44 @@ static void print_patience(void)
 	       gdri_patience(&opt, n) / (opt.retry_count + 1), opt.retry_count + 1, gdri_patience(&opt, n), n,
 	       opt.retry_count, 1e-3 * (double)opt.timeout_ms,
 	       late ? ", and so before the queue's error is known" : "");
+}
+
+/* By this machine: one that has what a transport before takes decides for the job. */
+static void print_other_nodes(const struct gdri_net_how *how, struct gdri_options *opt)
+{
+	const struct gdri_net_ops *ops = gdri_net_chosen(opt);
+	uint32_t present = gdri_net_present(how);
+	struct gdri_net *net = NULL;
+	const char *word;
+	char lacks[240];
+
+	gdri_net_lacks(opt, present, lacks, sizeof(lacks));
+	if (!ops || !gdri_net_choose(opt, present)) {
+		printf("other nodes would not be reached: %s\n", ops ? lacks : "GDR_TRANSPORTS allows p2p alone");
+		return;
+	}
+	word = gdri_net_word(opt);
+	if (gdri_net_chosen(opt)->open(how, &net))
+		printf("other nodes would not be reached: %s does not open, as said", word);
+	else
+		printf("other nodes would be reached by %s, %s: %s", word, net->name, net->text);
+	printf("%s%s%s\n", *lacks ? "; not here: " : "", lacks, *lacks ? "" : "; it is the first of GDR_TRANSPORTS");
+	if (net)
+		net->ops->close(net);
+}
+
+static void print_without_net(const struct gdr_job_info *info)
+{
+	struct gdri_options opt;
+	struct gdri_net_how how = {.opt = &opt};
+
+	printf("NIC        none in use\n");
+	if (gdri_options_read(&opt, NULL))
+		return;
+	if (!strcmp(info->device_kind, "cuda") && gdri_cuda_open(&how.cuda, 0, GDRI_HANDLE_AUTO))
+		return;
+	print_other_nodes(&how, &opt);
+	gdri_cuda_close(how.cuda);
 }
 
 static int print_job(void)
@@ -102,7 +150,7 @@ static int print_job(void)
 			       info.queue_depth, info.queue_memory, info.doorbell, info.heap_memory);
 			print_patience();
 		} else {
-			printf("NIC        none in use\n");
+			print_without_net(&info);
 		}
 	}
 	return gdr_finalize() || ret ? 1 : 0;

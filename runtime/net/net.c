@@ -4,6 +4,7 @@
 #include "runtime/net/net.h"
 
 #include "runtime/core/options.h"
+#include "runtime/core/text.h"
 
 static const struct {
 	const struct gdri_net_ops *ops;
@@ -45,6 +46,17 @@ bool gdri_net_choose(struct gdri_options *opt, uint32_t present)
 	if (present)
 		opt->transports &= 1u | ~((present & -present) - 1);
 	return present != 0;
+}
+
+void gdri_net_lacks(const struct gdri_options *opt, uint32_t present, char *buf, size_t room)
+{
+	struct text t = {buf, room, 0};
+	size_t i;
+
+	*buf = 0;
+	for (i = 0; i < N_TRANSPORTS; i++)
+		if (opt->transports & ~present & (2u << i) && transports[i].ops->takes)
+			text_add(&t, "%s%s takes %s", *buf ? ", " : "", transports[i].word, transports[i].ops->takes);
 }
 
 const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt)

@@ -91,7 +91,8 @@ struct gdri_net {
  * that fail. */
 struct gdri_net_ops {
 	/* Whether this PE has what the transport takes, be it usable or not; NULL: each has. Where GDR_TRANSPORTS
-	 * allows several, the first that any PE has is opened by all. */
+	 * allows several, the first that any PE has is opened by all. takes: that in words, with its package. */
+	const char *takes;
 	bool (*present)(const struct gdri_net_how *how);
 	int (*open)(const struct gdri_net_how *how, struct gdri_net **out);
 	void (*close)(struct gdri_net *net); /* also NULL, and after any failure; ends all that is under way */
@@ -147,6 +148,9 @@ GDRI_NET_ROWS(GDRI_NET_DECLARE)
 uint32_t gdri_net_present(const struct gdri_net_how *how);
 /* Takes the rows in front of the first of these away from opt; false: none is there, opt stays. */
 bool gdri_net_choose(struct gdri_options *opt, uint32_t present);
+
+/* What the rows that GDR_TRANSPORTS allows and that this PE has not take: "nic takes a ConnectX, ofi takes ...". */
+void gdri_net_lacks(const struct gdri_options *opt, uint32_t present, char *buf, size_t room);
 
 /* The first row of those that GDR_TRANSPORTS allows, NULL: none. */
 const struct gdri_net_ops *gdri_net_chosen(const struct gdri_options *opt);

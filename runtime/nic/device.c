@@ -267,6 +267,7 @@ static int set_up(struct gdri_nic *nic, const struct gdri_nic_found *f)
 }
 
 const struct gdri_net_ops gdri_nic_ops = {
+	.takes = "a ConnectX",
 	.present = gdri_nic_present,
 	.open = gdri_nic_open,
 	.close = gdri_nic_close,

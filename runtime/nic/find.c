@@ -179,7 +179,8 @@ static int none_found(const struct search *s)
 	else if (s->n_devices == 0)
 		gdri_error("no RDMA device found: is the driver loaded (mlx5_ib), and is "
 			   "/dev/infiniband visible here? On a machine without one, start the "
-			   "program under softhca, or use GDR_TRANSPORTS=p2p");
+			   "program under softhca, or use GDR_TRANSPORTS=p2p, on several nodes "
+			   "p2p,ofi with libfabric");
 	else
 		gdri_error("no usable RDMA port%s%s: %s", s->wanted[0] ? " for GDR_NIC=" : "",
 			   s->wanted, s->passed_len ? s->passed + 2 : "no such port");

@@ -27,4 +27,8 @@ static void absent_close(struct gdri_net *net)
 }
 
 const struct gdri_net_ops gdri_ofi_ops = {
-	.present = absent_present, .open = absent_open, .close = absent_close};
+	.takes = "libfabric, also its headers when gdr is built (Debian: libfabric-dev)",
+	.present = absent_present,
+	.open = absent_open,
+	.close = absent_close,
+};

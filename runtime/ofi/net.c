@@ -293,6 +293,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 }
 
 const struct gdri_net_ops gdri_ofi_ops = {
+	.takes = "libfabric (Debian: libfabric1)",
 	.present = ofi_present,
 	.open = ofi_open,
 	.close = ofi_close,

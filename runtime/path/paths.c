@@ -172,6 +172,16 @@ static struct reach reach_own(const struct gdri_state *st)
 	return own;
 }
 
+/* The first transport goes on, and refuses. */
+static void reach_lacks(const struct gdri_state *st)
+{
+	char lacks[240];
+
+	gdri_net_lacks(&st->opt, 0, lacks, sizeof(lacks));
+	if (st->pe == 0)
+		gdri_warn("no PE has what the queues to other PEs need: %s", lacks);
+}
+
 /* The same on all PEs, for all know what each has. */
 static void reach_choose(struct gdri_state *st, uint32_t present)
 {
@@ -182,7 +192,7 @@ static void reach_choose(struct gdri_state *st, uint32_t present)
 		return;
 	snprintf(word, sizeof(word), "%s", gdri_net_word(&st->opt));
 	if (!gdri_net_choose(&st->opt, present))
-		gdri_debug("no PE has what %s takes, nor another transport that GDR_TRANSPORTS allows", word);
+		reach_lacks(st);
 	else if (st->pe == 0 && gdri_net_chosen(&st->opt) != first)
 		gdri_warn("no PE has what %s takes: the CPU carries the queues by %s, which is slower; "
 			  "GDR_TRANSPORTS=p2p,%s chooses that without a warning",
