@@ -40,6 +40,7 @@ int check_machine(bool json)
 	report_begin(&c.report, json);
 	check_host(&c);
 	check_gpu(&c);
+	check_libfabric(&c);
 	check_nic_open(&c);
 	if (c.nic) {
 		check_nic_place(&c);

@@ -19,6 +19,7 @@ struct checks {
 	struct gdri_options opt;
 	struct gdri_cuda *cuda; /* NULL: no GPU can be used */
 	struct gdri_nic *nic;	/* NULL: no NIC can be used */
+	bool ofi_carries;	/* libfabric is what a job of such machines takes */
 };
 
 #define say(c, id, ...) report_say(&(c)->report, CHECK_##id, __VA_ARGS__)
@@ -33,6 +34,7 @@ void check_unhush(int old);
 /* Each file's part of the checks; those of the NIC after it was opened. */
 void check_host(struct checks *c);
 void check_gpu(struct checks *c);
+void check_libfabric(struct checks *c);
 void check_nic_open(struct checks *c);
 void check_nic_place(struct checks *c);
 void check_nic_network(struct checks *c);

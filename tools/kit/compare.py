@@ -21,7 +21,7 @@ MODELS = [  # where softhca models it, by the beginning of the name
 ]
 # softhca predicts nothing of these.
 OF_THE_SITE = {"memlock", "capabilities", "rdma-modules", "rdma-files", "numa", "iommu", "acs", "roce-pfc", "roce-dscp",
-               "roce-ecn", "losses", "gid", "nic", "pcie-link"}
+               "roce-ecn", "losses", "gid", "libfabric", "nic", "pcie-link"}
 
 
 def profile(firmware):
