@@ -200,11 +200,12 @@ static void proxy_send(struct gdri_ofi_net *t, int pe)
 
 static bool proxy_round(struct gdri_ofi_net *t)
 {
-	bool any = proxy_poll(t) | proxy_queues(t);
+	bool any = proxy_poll(t);
 	uint64_t now = gdri_now_ns();
 	uint32_t i;
 	int pe;
 
+	any |= proxy_queues(t);
 	proxy_slept(t, now);
 	for (pe = 0; pe < t->n_pes; pe++) {
 		proxy_send(t, pe);
