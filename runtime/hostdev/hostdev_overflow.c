@@ -18,11 +18,13 @@ struct watch {
 static __thread struct watch overflow_watch __attribute__((tls_model("initial-exec")));
 static struct sigaction overflow_before; /* set ahead of the handler that reads it */
 
+/* The lowest stack may be left by more than its guard, into what is not mapped. */
 static int overflow_in_guard(const struct gdri_hd_stacks *s, const char *at)
 {
-	size_t offset = (size_t)(at - s->base);
+	size_t offset = (size_t)(at - s->base) + s->stride;
 
-	return s->base && at >= s->base && offset < s->map_size && offset % s->stride < s->stride - s->stack_size;
+	return s->base && offset < s->stride + s->map_size &&
+	       (offset < s->stride || offset % s->stride < s->stride - s->stack_size);
 }
 
 static void overflow_pass_on(int sig, siginfo_t *info, void *context)

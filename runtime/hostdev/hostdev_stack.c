@@ -31,7 +31,11 @@
 #define MADV_GUARD_INSTALL 102 /* include/uapi/asm-generic/mman-common.h */
 #endif
 
-static void install_guards(const struct gdri_hd_stacks *s, size_t page)
+/* An array that a function does not fill from its top may reach beyond a guard: it is wide, and costs addresses alone.
+ * Beyond it only code compiled with -fstack-clash-protection is caught. */
+#define GUARD_SIZE 65536u
+
+static void install_guards(const struct gdri_hd_stacks *s)
 {
 	static int warned; /* relaxed: at worst two warnings */
 	/* valgrind does not know the advice, and takes the pages for usable */
@@ -40,10 +44,10 @@ static void install_guards(const struct gdri_hd_stacks *s, size_t page)
 	for (unsigned i = 0; i < s->count; i++) {
 		char *guard = s->base + i * s->stride;
 
-		if (use_madvise && madvise(guard, page, MADV_GUARD_INSTALL) == 0)
+		if (use_madvise && madvise(guard, GUARD_SIZE, MADV_GUARD_INSTALL) == 0)
 			continue;
 		use_madvise = 0;
-		if (mprotect(guard, page, PROT_NONE) == 0)
+		if (mprotect(guard, GUARD_SIZE, PROT_NONE) == 0)
 			continue;
 		if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) /* one warning; pairs with nothing */
 			gdri_warn("host device: no guard pages below some stacks (%m): an overflow "
@@ -52,7 +56,7 @@ static void install_guards(const struct gdri_hd_stacks *s, size_t page)
 	}
 }
 
-static void tell_valgrind(struct gdri_hd_stacks *s, size_t page)
+static void tell_valgrind(struct gdri_hd_stacks *s)
 {
 	if (!RUNNING_ON_VALGRIND)
 		return;
@@ -60,7 +64,7 @@ static void tell_valgrind(struct gdri_hd_stacks *s, size_t page)
 	if (!s->valgrind_ids)
 		return;
 	for (unsigned i = 0; i < s->count; i++) {
-		char *low = s->base + i * s->stride + page;
+		char *low = s->base + i * s->stride + GUARD_SIZE;
 
 		s->valgrind_ids[i] = VALGRIND_STACK_REGISTER(low, low + s->stack_size - 1);
 		(void)low;
@@ -75,7 +79,7 @@ int gdri_hd_stacks_alloc(struct gdri_hd_stacks *s, unsigned count, size_t stack_
 	stack_size = (stack_size * GDRI_HD_STACK_FACTOR + page - 1) & ~(page - 1);
 	s->count = count;
 	s->stack_size = stack_size;
-	s->stride = stack_size + page;
+	s->stride = stack_size + GUARD_SIZE; /* a multiple of any page */
 	s->map_size = s->stride * count;
 	s->base = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -88,8 +92,8 @@ int gdri_hd_stacks_alloc(struct gdri_hd_stacks *s, unsigned count, size_t stack_
 	}
 	/* Huge pages would make every touched stack 2 MiB; a refusal changes nothing else. */
 	(void)madvise(s->base, s->map_size, MADV_NOHUGEPAGE);
-	install_guards(s, page);
-	tell_valgrind(s, page);
+	install_guards(s);
+	tell_valgrind(s);
 	return GDR_OK;
 }
 

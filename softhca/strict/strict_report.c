@@ -29,7 +29,7 @@ struct text {
 
 static void report_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void report_vadd(struct text *t, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void report_vadd(struct text *t, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(t->buf + t->n, sizeof(t->buf) - t->n, fmt, ap);
 

@@ -24,7 +24,7 @@ ssize_t hca_write(int fd, const void *bytes, size_t n)
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void log_emit(const char *prefix, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void log_emit(const char *prefix, const char *fmt, va_list ap)
 {
 	char line[512];
 	int saved = errno;

@@ -47,6 +47,11 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 	*buf = 0;
 }
 
+const char *gdri_place_patience(void)
+{
+	return "GDR_ACK_TIMEOUT";
+}
+
 static struct fake *f;
 static struct gdri_state st;
 static struct gdri_heap its_heap;
