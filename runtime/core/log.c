@@ -22,7 +22,7 @@
  * whole, accessed relaxed; no other data is published through them. */
 static int log_level = GDRI_LOG_WARN;
 static int log_pe = -1;
-static _Thread_local char last_error[256];
+static _Thread_local char last_error[512];
 
 void gdri_log_set_level(enum gdri_log_level level)
 {

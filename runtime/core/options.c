@@ -283,6 +283,13 @@ void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu)
 		opt->heap_max = opt->heap_size > most ? opt->heap_size : most;
 }
 
+const char *gdri_options_fi_provider(void)
+{
+	const char *set = getenv("FI_PROVIDER");
+
+	return set && *set ? set : NULL;
+}
+
 double gdri_patience(const struct gdri_options *opt, unsigned int n)
 {
 	return 4.096e-6 * (double)(1ull << n) * (opt->retry_count + 1);

@@ -65,6 +65,9 @@ unsigned int gdri_ack_timeout(const struct gdri_options *opt);
  * is not set, which is what NVSHMEM reserves. */
 void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu);
 
+/* FI_PROVIDER, by which libfabric itself leaves providers out; NULL: not set. */
+const char *gdri_options_fi_provider(void);
+
 /* Rules that tie options to each other or go beyond a range. */
 int gdri_options_check(const struct gdri_options *opt);
 

@@ -8,6 +8,7 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/core/text.h"
 
 #define OFI_FILE "libfabric.so.1"
 #define OFI_API	 FI_VERSION(1, 14)
@@ -118,6 +119,54 @@ static struct fi_info *choose_hints(struct gdri_ofi_lib *lib)
 	return h;
 }
 
+/* Whether one in front of i has its provider, and its domain, if that counts. */
+static bool choose_was(const struct fi_info *all, const struct fi_info *i, bool domain)
+{
+	for (; all != i; all = all->next)
+		if (!strcmp(all->fabric_attr->prov_name, i->fabric_attr->prov_name) &&
+		    (!domain || !strcmp(all->domain_attr->name, i->domain_attr->name)))
+			return true;
+	return false;
+}
+
+/* "tcp;ofi_rxm (eth0, lo), shm (shm)" */
+static void choose_list(const struct fi_info *all, char *buf, size_t room)
+{
+	struct text t = {buf, room, 0};
+	const struct fi_info *i, *j;
+
+	for (i = all; i; i = i->next) {
+		if (choose_was(all, i, false))
+			continue;
+		text_add(&t, "%s%s (%s", i == all ? "" : ", ", i->fabric_attr->prov_name,
+			 i->domain_attr->name);
+		for (j = i->next; j; j = j->next)
+			if (!strcmp(j->fabric_attr->prov_name, i->fabric_attr->prov_name) &&
+			    !choose_was(all, j, true))
+				text_add(&t, ", %s", j->domain_attr->name);
+		text_add(&t, ")");
+	}
+}
+
+/* all: what libfabric found; NULL: nothing, which it calls why. */
+static int choose_fails(const struct gdri_options *opt, const struct fi_info *all, const char *why)
+{
+	const char *provider = opt->ofi_provider, *domain = opt->ofi_domain;
+	const char *hides = gdri_options_fi_provider();
+	char list[600] = "";
+
+	choose_list(all, list, sizeof(list));
+	return gdri_fail(-GDR_ENOTSUP,
+			 "ofi: no provider%s%s%s%s of libfabric has reliable datagrams with RMA here%s%s%s%s: "
+			 "%s%s",
+			 *provider ? " " : "", provider, *domain ? " at " : "", domain,
+			 *provider || *domain || !all ? "" : " and is taken without being named",
+			 hides ? " (FI_PROVIDER=" : "", hides ? hides : "",
+			 hides ? ", an option of libfabric, hides others)" : "",
+			 all ? "GDR_OFI_PROVIDER (GDR_OFI_DOMAIN) may be " : why,
+			 all ? list : "; fi_info -t FI_EP_RDM lists those there are");
+}
+
 int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out)
 {
 	struct fi_info *hints = choose_hints(lib), *all = NULL, *i;
@@ -128,21 +177,15 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
 	rc = lib->getinfo(OFI_API, NULL, NULL, 0, hints, &all);
 	lib->freeinfo(hints);
-	for (i = rc ? NULL : all; i; i = i->next)
+	all = rc ? NULL : all;
+	for (i = all; i; i = i->next)
 		if (choose_may(i, opt))
 			break;
 	*out = i ? lib->dupinfo(i) : NULL;
-	if (!rc)
+	rc = *out ? 0 : choose_fails(opt, all, lib->strerror(-rc));
+	if (all)
 		lib->freeinfo(all);
-	if (*out)
-		return 0;
-	return gdri_fail(
-		-GDR_ENOTSUP,
-		"ofi: no provider%s%s%s%s of libfabric has reliable datagrams with RMA here (%s); "
-		"fi_info -t FI_EP_RDM lists those there are, for GDR_OFI_PROVIDER and "
-		"GDR_OFI_DOMAIN",
-		*opt->ofi_provider ? " " : "", opt->ofi_provider, *opt->ofi_domain ? " at " : "",
-		opt->ofi_domain, rc ? lib->strerror(-rc) : "those there are have to be named");
+	return rc;
 }
 
 /* ---- the endpoint ---- */
