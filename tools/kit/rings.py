@@ -24,7 +24,9 @@ class Capture:
 
     def _line(self, word):
         if word[0] == "cmd":
-            self.commands.append((word[1], int(word[2]), bytes.fromhex(word[3]), bytes.fromhex(word[4])))
+            sent, got = bytes.fromhex(word[3]), bytes.fromhex(word[4])
+            if min(len(sent), len(got)) >= 16:  # no mailbox is shorter: this line was cut
+                self.commands.append((word[1], int(word[2]), sent, got))
         elif word[0] == "umem":
             self.umems[int(word[1])] = (int(word[2], 0), int(word[3]))
         elif word[0] == "ring":
