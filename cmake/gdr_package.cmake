@@ -43,8 +43,13 @@ gdri_package(library ${library} libs "" "GPU-initiated PGAS runtime"
 	"A symmetric heap of registered GPU memory, and RDMA that CUDA kernels\npost themselves, with no CPU in the path.")
 gdri_package(development libgdr-dev libdevel "${library} ${same}" "GPU-initiated PGAS runtime, headers"
 	"What programs that use gdr are compiled with: headers, device library,\npackage files of CMake and pkg-config.")
-gdri_package(tools gdr-tools utils "${library} ${same}, python3" "GPU-initiated PGAS runtime, tools"
+gdri_package(tools gdr-tools utils "${library} ${same}" "GPU-initiated PGAS runtime, tools"
 	"gdr_info says what a job would run on, and with --check what the machine\nlacks; gdr_hardware_kit how its NIC differs from softhca.")
+# What is opened at run time, or run by some of the tools alone.
+if(GDR_LIBFABRIC)
+	set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS libfabric1)
+endif()
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "softhca, python3")
 if(TARGET gdr_mpi)
 	gdri_package(mpi libgdr-mpi${PROJECT_VERSION_MAJOR} libs "${library} ${same}" "GPU-initiated PGAS runtime, init by MPI"
 		"For programs that hand an MPI communicator to gdr_init.")
