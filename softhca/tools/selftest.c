@@ -21,6 +21,7 @@ static unsigned failed;
 
 /* ---- report ---- */
 
+__attribute__((format(printf, 3, 0)))
 static void selftest_row(const char *mark, const char *what, const char *fmt, va_list ap)
 {
 	printf("  %-7s%-22s", mark, what);
