@@ -19,7 +19,7 @@ void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fab
 	m->list = GDRI_OFI_KEY_LIST;
 }
 
-static void memory_close_mr(struct fid_mr **mr)
+void gdri_ofi_memory_close_mr(struct fid_mr **mr)
 {
 	if (*mr)
 		fi_close(&(*mr)->fid);
@@ -31,15 +31,14 @@ void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
 	int i;
 
 	for (i = 0; i < m->n; i++)
-		memory_close_mr(&m->regions[i].mr);
+		gdri_ofi_memory_close_mr(&m->regions[i].mr);
 	for (i = 0; i < GDRI_OFI_BUFFERS; i++)
-		memory_close_mr(&m->buffers[i].mr);
+		gdri_ofi_memory_close_mr(&m->buffers[i].mr);
 	pthread_mutex_destroy(&m->lock);
 }
 
-/* 0 or a negative number of the provider's. */
-static int memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
-			   struct fid_mr **mr)
+int gdri_ofi_memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
+			     struct fid_mr **mr)
 {
 	uint64_t key = f->mr_keys ? 0
 				  : __atomic_fetch_add(&f->next_key, 1,
@@ -51,7 +50,7 @@ static int memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, ui
 	rc = fi_mr_bind(*mr, &f->ep->fid, 0);
 	rc = rc ? rc : fi_mr_enable(*mr);
 	if (rc)
-		memory_close_mr(mr);
+		gdri_ofi_memory_close_mr(mr);
 	return rc;
 }
 
@@ -70,7 +69,7 @@ int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint6
 
 	if (m->n == GDRI_OFI_PARTS)
 		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", GDRI_OFI_PARTS);
-	rc = memory_register(m->fabric, addr, len,
+	rc = gdri_ofi_memory_register(m->fabric, addr, len,
 			     FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r.mr);
 	if (rc)
 		return memory_refused(m->fabric, addr, len, rc);
@@ -117,7 +116,7 @@ void gdri_ofi_memory_drop(struct gdri_ofi_memory *m, enum gdri_ofi_change what)
 	}
 	pthread_mutex_unlock(&m->lock);
 	while (n--)
-		memory_close_mr(&left[n]);
+		gdri_ofi_memory_close_mr(&left[n]);
 }
 
 uint32_t gdri_ofi_memory_list(struct gdri_ofi_memory *m, struct gdri_ofi_part *parts, uint32_t *n)
@@ -147,9 +146,9 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 	if (read_only)
 		*read_only = false; /* else who registers has looked: host/register.c */
 	if (m->fabric->mr_local)
-		rc = memory_register(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
+		rc = gdri_ofi_memory_register(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
 	if (rc && read_only)
-		*read_only = !(rc = memory_register(m->fabric, addr, len, FI_WRITE, &mr));
+		*read_only = !(rc = gdri_ofi_memory_register(m->fabric, addr, len, FI_WRITE, &mr));
 	if (rc)
 		return memory_refused(m->fabric, addr, len, rc);
 	pthread_mutex_lock(&m->lock);
@@ -159,7 +158,7 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 		m->buffers[i] = (struct gdri_ofi_buffer){(uintptr_t)addr, len, mr};
 	pthread_mutex_unlock(&m->lock);
 	if (i == GDRI_OFI_BUFFERS) {
-		memory_close_mr(&mr);
+		gdri_ofi_memory_close_mr(&mr);
 		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d registered buffers",
 				 GDRI_OFI_BUFFERS);
 	}
@@ -176,7 +175,7 @@ void gdri_ofi_buffer_drop(struct gdri_ofi_memory *m, struct gdri_ofi_buffer *b)
 	mr = b->mr;
 	*b = (struct gdri_ofi_buffer){0};
 	pthread_mutex_unlock(&m->lock);
-	memory_close_mr(&mr);
+	gdri_ofi_memory_close_mr(&mr);
 }
 
 /* ---- access ---- */

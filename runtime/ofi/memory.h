@@ -53,6 +53,11 @@ struct gdri_ofi_row {
 	void *desc; /* for the provider */
 };
 
+/* As the provider wants it: 0 or a negative number of its own. The one for close may be NULL. */
+int gdri_ofi_memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
+			     struct fid_mr **mr);
+void gdri_ofi_memory_close_mr(struct fid_mr **mr);
+
 void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric);
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m);
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset);

@@ -25,7 +25,6 @@ static uint8_t *message_place(struct gdri_ofi_message *m, uint8_t *at, int peer,
 int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 {
 	size_t n = (size_t)t->n_pes * OF_PEER, i;
-	uint64_t key = t->fabric.next_key++;
 	uint8_t *at;
 	int pe, rc;
 
@@ -36,8 +35,9 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory for the messages of %d PEs",
 				 t->n_pes);
 	if (t->fabric.mr_local) {
-		rc = fi_mr_reg(t->fabric.domain, t->space, (n + t->n_received) * OFI_MESSAGE,
-			       FI_SEND | FI_RECV, 0, key, 0, &t->space_mr, NULL);
+		rc = gdri_ofi_memory_register(&t->fabric, t->space,
+					      (n + t->n_received) * OFI_MESSAGE,
+					      FI_SEND | FI_RECV, &t->space_mr);
 		if (rc)
 			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",
 					 t->fabric.lib.strerror(-rc));
@@ -56,8 +56,7 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 
 void gdri_ofi_messages_close(struct gdri_ofi_net *t)
 {
-	if (t->space_mr)
-		fi_close(&t->space_mr->fid);
+	gdri_ofi_memory_close_mr(&t->space_mr);
 	free(t->received);
 	free(t->space);
 }

@@ -223,11 +223,13 @@ static void ofi_close(struct gdri_net *net)
 	if (!t)
 		return;
 	gdri_ofi_proxy_stop(t);
+	gdri_ofi_memory_close(&t->memory); /* before the endpoint that it may be bound to */
+	if (t->fabric.mr_bound)
+		gdri_ofi_memory_close_mr(&t->space_mr);
 	if (t->fabric.ep) /* before the memory that it may receive to */
 		fi_close(&t->fabric.ep->fid);
 	t->fabric.ep = NULL;
 	gdri_ofi_messages_close(t);
-	gdri_ofi_memory_close(&t->memory);
 	gdri_ofi_fabric_close(&t->fabric);
 	if (t->ring)
 		munmap(t->ring, t->layout.total);

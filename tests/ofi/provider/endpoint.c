@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Endpoints: opened, bound, enabled, closed. */
+#define _GNU_SOURCE
+#include "tests/ofi/provider/fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINGER_ROUNDS 100 /* of a ms, for what was handed over */
+
+static uint32_t names; /* of endpoints of this process */
+
+#define ENDPOINT_FREE(list)                                            \
+	do {                                                           \
+		while ((next = ep->list)) {                            \
+			ep->list = ((__typeof__(ep->list))next)->next; \
+			free(next);                                    \
+		}                                                      \
+	} while (0)
+
+static void endpoint_free(struct fake_ep *ep)
+{
+	struct fake_op *op;
+	void *next;
+
+	for (op = ep->ops; op; op = op->next)
+		free(op->copy);
+	ENDPOINT_FREE(receives);
+	ENDPOINT_FREE(ops);
+	ENDPOINT_FREE(arrivals);
+	ENDPOINT_FREE(departures);
+	if (ep->socket >= 0)
+		close(ep->socket);
+	free(ep);
+}
+
+static int endpoint_close(struct fid *fid)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid), **at;
+	struct timespec ms = {0, 1000000};
+	int i;
+
+	if (ep->bound)
+		gdr_fake_fault("fi_close of an endpoint that memory is bound to");
+	pthread_mutex_lock(&ep->domain->lock);
+	for (i = 0; i < LINGER_ROUNDS && ep->enabled; i++) {
+		gdr_fake_flush(ep);
+		if (!ep->departures)
+			break;
+		nanosleep(&ms, NULL);
+	}
+	for (at = &ep->domain->eps; *at != ep; at = &(*at)->next)
+		;
+	*at = ep->next;
+	ep->domain->open--;
+	pthread_mutex_unlock(&ep->domain->lock);
+	endpoint_free(ep);
+	return 0;
+}
+
+static int endpoint_bind(struct fid *fid, struct fid *to, uint64_t flags)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid);
+
+	if (ep->enabled)
+		return -FI_EINVAL;
+	if (to->fclass == FI_CLASS_AV)
+		ep->av = FAKE_OF(av, to);
+	else if (to->fclass == FI_CLASS_CQ && flags == (FI_TRANSMIT | FI_RECV))
+		ep->cq = FAKE_OF(cq, to);
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int endpoint_control(struct fid *fid, int command, void *arg)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid);
+
+	(void)arg;
+	if (command != FI_ENABLE || !ep->av || !ep->cq || ep->enabled)
+		return -FI_EINVAL;
+	ep->socket = gdr_fake_socket_open(ep->name);
+	ep->enabled = ep->socket >= 0;
+	return ep->enabled ? 0 : -FI_EIO;
+}
+
+static int endpoint_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid);
+	size_t room = *len;
+
+	*len = sizeof(ep->name);
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	memcpy(addr, &ep->name, room < *len ? room : *len);
+	return room < *len ? -FI_ETOOSMALL : 0;
+}
+
+static struct fi_ops endpoint_fi_ops = {.size = sizeof(endpoint_fi_ops),
+					.close = endpoint_close,
+					.bind = endpoint_bind,
+					.control = endpoint_control};
+static struct fi_ops_cm endpoint_cm = {.size = sizeof(endpoint_cm), .getname = endpoint_getname};
+
+int gdr_fake_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		      void *context)
+{
+	struct fake_domain *d = FAKE_OF(domain, domain);
+	struct fake_ep *ep = calloc(1, sizeof(*ep));
+	const char *seed = getenv("GDRFAKE_SEED");
+
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->fid = (struct fid_ep){.fid = {FI_CLASS_EP, context, &endpoint_fi_ops},
+				  .cm = &endpoint_cm,
+				  .msg = &gdr_fake_msg_ops,
+				  .rma = &gdr_fake_rma_ops};
+	ep->domain = d;
+	ep->socket = -1;
+	ep->flags = info->tx_attr->op_flags;
+	ep->next_op = 1;
+	ep->receives_end = &ep->receives;
+	ep->arrivals_end = &ep->arrivals;
+	ep->departures_end = &ep->departures;
+	/* acq_rel: numbers alone */
+	ep->name = (struct fake_name){(int32_t)getpid(),
+				      __atomic_add_fetch(&names, 1, __ATOMIC_ACQ_REL)};
+	ep->random =
+		(seed ? (uint32_t)strtoul(seed, NULL, 0) : (uint32_t)ep->name.pid) * 2654435761u +
+		ep->name.n;
+	pthread_mutex_lock(&d->lock);
+	ep->next = d->eps;
+	d->eps = ep;
+	d->open++;
+	pthread_mutex_unlock(&d->lock);
+	*out = &ep->fid;
+	return 0;
+}
