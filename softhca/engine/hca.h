@@ -188,6 +188,7 @@ struct hca_qp {
 	uint8_t order;	    /* RC, of what is placed: enum hca_order, */
 	bool order_force;   /* as the program, not the device, wants it */
 	bool halves;	    /* RC: what it places comes to be seen by halves of 64 bytes */
+	bool relaxed;	    /* RC: keys of relaxed order alone: WRITEs overtake, whatever order says */
 	bool dc_drained;    /* DCT: takes no new requester */
 	struct hca_counters *counters; /* NULL: of no set */
 	uint32_t dc_violations;

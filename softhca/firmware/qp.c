@@ -16,6 +16,7 @@ int qp_activate(struct ctl_qp *qp)
 	if (qp->qp.type == HCA_QP_RC)
 		qp->qp.order = (uint8_t)hca_options()->device.ooo;
 	qp->qp.halves = qp->qp.type == HCA_QP_RC && hca_options()->device.halves;
+	qp->qp.relaxed = qp->qp.type == HCA_QP_RC && hca_options()->device.relaxed_only;
 	rc = qp_number(qp);
 	if (rc) {
 		obj_free(&qp->obj);

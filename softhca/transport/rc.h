@@ -258,6 +258,12 @@ static inline bool rc_placing(struct hca_qp *qp, uint64_t placed)
 
 /* ---- rc_order.c ---- */
 
+/* Do WRITEs overtake each other? */
+static inline bool rc_order_any(const struct hca_qp *qp)
+{
+	return qp->order || qp->relaxed;
+}
+
 /* rc_place() of a WRITE on a queue pair that places out of order. */
 bool rc_order_place(struct hca_qp *qp, struct rc_responder *rs, const struct packet *p, const struct iovec *iov, int n,
 		    const struct iovec *pl, int npl);

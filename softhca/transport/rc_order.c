@@ -4,7 +4,8 @@
  * be held back for a while, as if its packet were still on its way: what comes behind is seen ahead of it, and so is
  * the rest of its own message. An atomic, a SEND and an immediate wait for what is held, and so does every answer,
  * which acknowledges it: completions stay in order. What is held, and for how long, a generator of the queue pair's
- * own decides. Memory of GPUs is written as it comes.
+ * own decides. Memory of GPUs is written as it comes. A device whose memory keys have relaxed order alone does that
+ * whatever order its queue pairs have: there it is the host's bridge that lets writes overtake each other.
  *
  * Halves: the bridge between the device and memory (NVLink-C2C to a GPU: NCCL, pull request 2053) may turn writes
  * round that the device does in order. A half of such a line is held back, answers do not wait for it, and all comes
@@ -105,7 +106,7 @@ void rc_order_end(struct hca_qp *qp)
 
 uint64_t rc_order_last(const struct hca_qp *qp)
 {
-	return qp->rc->order && qp->order ? qp->rc->order->next : 0;
+	return qp->rc->order && rc_order_any(qp) ? qp->rc->order->next : 0;
 }
 
 bool rc_order_holds(const struct hca_qp *qp, uint64_t last)
@@ -188,7 +189,7 @@ bool rc_order_place(struct hca_qp *qp, struct rc_responder *rs, const struct pac
 	if (o->next - o->first == HELD)
 		order_release(qp, &o->held[o->first % HELD]);
 	h->len = 0;
-	m = order_cut(o, qp->order ? LINE : HALF, h, iov, n, cut);
+	m = order_cut(o, rc_order_any(qp) ? LINE : HALF, h, iov, n, cut);
 	if (!rc_place(&rs->placed, rs->wr_rkey, p, cut, m, pl, npl)) {
 		h->len = 0;
 		return false;

@@ -384,7 +384,7 @@ static bool do_write(struct hca_qp *qp, struct rc_responder *rs, const struct pa
 	if (p->len) {
 		if (imm)
 			rc_order_settle(qp);
-		if (!((qp->order || qp->halves) && !imm ? rc_order_place(qp, rs, p, iov, n, pl, npl)
+		if (!((rc_order_any(qp) || qp->halves) && !imm ? rc_order_place(qp, rs, p, iov, n, pl, npl)
 					: rc_place(&rs->placed, rs->wr_rkey, p, iov, n, pl, npl))) {
 			rs->rx_held = imm; /* this packet comes again */
 			rs->in_write = !first;

@@ -38,7 +38,7 @@ static struct hca_qp *idle_peer(const struct hca_qp *qp)
 	    !(peer = wire_own_peer(qp)))
 		return NULL;
 	rs = &peer->rc->rs;
-	if (peer->order || peer->halves || peer->type != HCA_QP_RC || peer->state < HCA_QPS_RTR ||
+	if (rc_order_any(peer) || peer->halves || peer->type != HCA_QP_RC || peer->state < HCA_QPS_RTR ||
 	    peer->state > HCA_QPS_RTS || peer->mtu != qp->mtu || !(peer->access & HCA_REMOTE_WRITE) ||
 	    rs->epsn != rc->psn_next || rs->in_send || rs->in_write || rs->rx_held ||
 	    rs->nak_sent || rs->resp_head != rs->resp_tail)

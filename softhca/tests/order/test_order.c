@@ -59,6 +59,7 @@ static void begin(enum hca_order order)
 	__atomic_store_n((uint64_t *)(void *)b->uar, 0, __ATOMIC_RELEASE);
 	b->qp.order = (uint8_t)order;
 	b->qp.halves = false;
+	b->qp.relaxed = false;
 }
 
 static void post_pair(unsigned len, uint8_t value, enum behind behind)
@@ -77,13 +78,12 @@ static void post_pair(unsigned len, uint8_t value, enum behind behind)
 }
 
 /* Whether the flag was ever seen ahead of the data, and (torn) part of the data alone. */
-static unsigned litmus(enum hca_order order, unsigned len, enum behind behind, unsigned *torn)
+static unsigned rounds(unsigned len, enum behind behind, unsigned *torn)
 {
 	unsigned early = 0;
 	struct sim_cqe c;
 	uint64_t flag;
 
-	begin(order);
 	memset(mem_b, 0, BUF);
 	for (unsigned i = 1; i <= ROUNDS; i++) {
 		uint64_t end = dp_clock() + LIMIT_NS;
@@ -106,6 +106,12 @@ static unsigned litmus(enum hca_order order, unsigned len, enum behind behind, u
 		*torn += part;
 	}
 	return early;
+}
+
+static unsigned litmus(enum hca_order order, unsigned len, enum behind behind, unsigned *torn)
+{
+	begin(order);
+	return rounds(len, behind, torn);
 }
 
 static void test_in_order(void **state)
@@ -136,6 +142,27 @@ static void test_what_waits(void **state)
 	assert_int_equal(litmus(HCA_ORDER_OOO_RW, LONG, BY_ADD, &torn), 0);
 	assert_int_equal(litmus(HCA_ORDER_OOO_RW, 8, BY_STRONG, &torn), 0);
 	assert_int_equal(litmus(HCA_ORDER_OOO_RW, LONG, BY_STRONG, &torn), 0);
+}
+
+/* Keys of relaxed order alone: what the queue pair was told changes nothing. */
+static unsigned relaxed(unsigned len, enum behind behind, unsigned *torn)
+{
+	begin(HCA_ORDER_IBTA);
+	b->qp.relaxed = true;
+	return rounds(len, behind, torn);
+}
+
+static void test_relaxed_keys(void **state)
+{
+	unsigned torn = 0;
+
+	(void)state;
+	assert_in_range(relaxed(8, BY_WRITE, &torn), ROUNDS / 20, ROUNDS);
+	assert_in_range(relaxed(LONG, BY_WRITE, &torn), ROUNDS / 20, ROUNDS);
+	assert_in_range(torn, ROUNDS / 20, 2 * ROUNDS);
+	assert_int_equal(relaxed(8, BY_ADD, &torn), 0);
+	assert_int_equal(relaxed(LONG, BY_ADD, &torn), 0);
+	assert_int_equal(relaxed(8, BY_STRONG, &torn), 0);
 }
 
 /* A receive, and an immediate, complete behind the WRITEs before them. */
@@ -273,7 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_halves), cmocka_unit_test(test_halves_of_one_place),
 		cmocka_unit_test(test_in_order), cmocka_unit_test(test_out_of_order),
-		cmocka_unit_test(test_what_waits), cmocka_unit_test(test_receives),
+		cmocka_unit_test(test_what_waits), cmocka_unit_test(test_relaxed_keys), cmocka_unit_test(test_receives),
 		cmocka_unit_test(test_region_ends),
 	};
 
