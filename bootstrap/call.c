@@ -167,7 +167,7 @@ int gdri_call_run(struct gdri_call *c, const struct timespec *deadline)
 		return gdri_fail(-GDR_ESYSTEM,
 				 "bootstrap: cannot start a helper thread: %s; check the limit on processes (ulimit "
 				 "-u)",
-				 strerror(rc));
+				 gdri_errno_text(rc));
 	}
 	return gdri_call_wait(c, deadline, NULL);
 }

@@ -213,6 +213,7 @@ const char *gdri_errno_text(int err)
 {
 	static _Thread_local char text[200];
 	struct rlimit r;
+	bool addresses = err == ENOMEM || err == EAGAIN /* a thread */ || err == EOPNOTSUPP /* libmlx5, of a mapping */;
 
 	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
 		snprintf(text, sizeof(text), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
@@ -220,6 +221,9 @@ const char *gdri_errno_text(int err)
 	else if (err == EFBIG && !getrlimit(RLIMIT_FSIZE, &r) && r.rlim_cur != RLIM_INFINITY)
 		snprintf(text, sizeof(text), "%s: this process may make files, which memory that PEs share counts as, "
 			 "of %llu bytes (raise it: ulimit -f)", strerror(err), (unsigned long long)r.rlim_cur);
+	else if (addresses && !getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
+		snprintf(text, sizeof(text), "%s: this process may have %llu KiB of addresses (raise it: ulimit -v)",
+			 strerror(err), (unsigned long long)r.rlim_cur / 1024);
 	else
 		snprintf(text, sizeof(text), "%s", strerror(err));
 	return text;

@@ -6,6 +6,7 @@
  * reached, missing, with one warning. */
 #define _GNU_SOURCE
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,9 +85,9 @@ int gdri_hd_stacks_alloc(struct gdri_hd_stacks *s, unsigned count, size_t stack_
 	s->base = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (s->base == MAP_FAILED) {
-		gdri_error("host device: cannot map %zu bytes for the stacks of %u threads (%m); "
+		gdri_error("host device: cannot map %zu bytes for the stacks of %u threads (%s); "
 			   "lower GDR_HOST_DEVICE_STACK or the size of the block",
-			   s->map_size, count);
+			   s->map_size, count, gdri_errno_text(errno));
 		memset(s, 0, sizeof(*s));
 		return -GDR_ENOMEM;
 	}

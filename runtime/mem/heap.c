@@ -86,7 +86,7 @@ static int create_memory(uint64_t size, uint8_t *at, int *out)
 	} else if (map_host(fd, at, size)) {
 		return 0;
 	} else {
-		gdri_error("heap: cannot map %llu bytes: %m", (unsigned long long)size);
+		gdri_error("heap: cannot map %llu bytes: %s", (unsigned long long)size, gdri_errno_text(errno));
 		err = ENOMEM;
 	}
 	if (fd >= 0)
@@ -174,9 +174,8 @@ static int heap_reserve_range(struct gdri_heap *heap, uint64_t *size, uint64_t m
 	if (heap->base)
 		return 0;
 	return gdri_fail(-GDR_ENOMEM,
-			 "heap: cannot reserve %llu bytes of addresses: %m; lower GDR_HEAP_SIZE or GDR_HEAP_MAX, or "
-			 "raise ulimit -v",
-			 (unsigned long long)heap->max);
+			 "heap: cannot reserve %llu bytes of addresses: %s; lower GDR_HEAP_SIZE or GDR_HEAP_MAX",
+			 (unsigned long long)heap->max, gdri_errno_text(errno));
 }
 
 int gdri_heap_mark(struct gdri_heap *heap, int pe)

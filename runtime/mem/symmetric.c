@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* mremap */
 #include "runtime/mem/symmetric.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,8 @@ static int put_in_place(const struct gdri_heap *heap, void *addr, const uint8_t 
 			return 0;
 		munmap(view, len);
 	}
-	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_register: %p with %zu bytes: %m", addr, len);
+	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_register: %p with %zu bytes: %s", addr, len,
+			 gdri_errno_text(errno));
 }
 
 int gdri_symmetric_enter(const struct gdri_heap *heap, struct gdri_symmetric **all, void *addr, void *ptr,
@@ -85,7 +87,8 @@ static int symmetric_give_back(const struct gdri_symmetric *s)
 			return 0;
 		munmap(own, s->len);
 	}
-	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_unregister: %p with %zu bytes: %m", (void *)s->addr, s->len);
+	return gdri_fail(-GDR_ESYSTEM, "gdr_symmetric_unregister: %p with %zu bytes: %s", (void *)s->addr, s->len,
+			 gdri_errno_text(errno));
 }
 
 int gdri_symmetric_leave(struct gdri_symmetric *all, void *ptr)

@@ -88,7 +88,7 @@ static int bell_start(struct gdri_nic_bell *b)
 
 	b->runs = !rc;
 	if (rc)
-		gdri_error("cannot start the doorbell thread: %s", strerror(rc));
+		gdri_error("cannot start the doorbell thread: %s", gdri_errno_text(rc));
 	return rc ? -GDR_ESYSTEM : 0;
 }
 

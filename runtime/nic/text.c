@@ -57,13 +57,7 @@ int gdri_nic_failed(const char *device, const char *what, int err, const char *c
 static void memlock_text(char *buf, size_t room)
 {
 	struct rlimit r;
-	int n = 0;
 
-	if (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
-		n = snprintf(buf, room, "this process may have %llu KiB of addresses: raise it (ulimit -v unlimited); ",
-			     (unsigned long long)r.rlim_cur / 1024);
-	buf += n;
-	room -= (size_t)n;
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || r.rlim_cur == RLIM_INFINITY)
 		snprintf(buf, room,
 			 "RLIMIT_MEMLOCK is unlimited, so it is memory itself: see free "
