@@ -50,8 +50,9 @@ GDR_API int gdr_team_create(gdr_team_t parent, const int *pes, int n,
 /* A team of PEs that know of each other nothing but an id, which one of them made: no other PE takes part. Collective
  * over its n members, with the same id, n and config on all; `me`: own number in it, from 0 on, each once. An id is for
  * one call of each, also where that fails. -GDR_ETIMEOUT where not all of them come within GDR_TIMEOUT;
- * -GDR_EPEERLOST where a member that came is lost, or so many PEs that fewer than n live: the text names it (the loss
- * of another PE ends nothing). Whatever else one of them fails of, those that have come or will get its status. */
+ * -GDR_EPEERLOST where a member that came is lost, or so many PEs that fewer than n live: the text names it. Another PE
+ * is not waited for, and its loss ends nothing. Whatever else one of them fails of, those that have come or will get
+ * its status. */
 GDR_API int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, long config_mask,
 			  gdr_team_t *new_team);
 /* An id that nobody else has got, nor will get: random, not 0. */

@@ -13,6 +13,7 @@
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/mem/heap.h"
 #include "runtime/team/coll.h"
+#include "runtime/team/join_record.h"
 
 /* The predefined teams and the first ones made: their LL epochs are long, and they have areas for LL by many CTAs.
  * Where there is less room than for areas of CTAS_LEAST in all of them, fewer teams have such areas. */
@@ -120,8 +121,8 @@ int gdri_teams_plan(struct gdri_state *st, uint64_t heap_size)
 	all = teams_bytes(ts, n_pes, ts->n);
 	plan_ctas(st, all < heap_size / 8 ? heap_size / 8 - all : 0);
 	all += ts->ctas_teams * ts->ctas_stride;
-	ts->join = GDRI_CTL_SIZE + all;
-	all += GDRI_TEAM_JOIN_BYTES;
+	ts->join = st->cuda ? GDRI_JOIN_IN_PAGE : GDRI_CTL_SIZE + all;
+	all += st->cuda ? 0 : GDRI_JOIN_BYTES(n_pes);
 	/* whole control areas: what is behind keeps its alignment */
 	ts->bytes = (all + GDRI_CTL_SIZE - 1) / GDRI_CTL_SIZE * GDRI_CTL_SIZE;
 	if (ts->bytes > heap_size / 2)

@@ -12,7 +12,6 @@
 
 struct gdri_state;
 
-#define GDRI_TEAM_JOIN_BYTES 128u /* a line: records go over the fabric */
 #define HOST_BLOCKS 4u	/* blocks of the host device at most, of a kernel of the library */
 
 struct gdri_teams {
@@ -20,7 +19,7 @@ struct gdri_teams {
 	uint32_t ll_size, later_ll_size; /* data of an LL epoch: of the first teams, and of those behind them */
 	/* of the area behind gdri_ctl; behind those of all teams in it, of LL by many CTAs of one of the first ones */
 	uint64_t bytes, ctas_stride;
-	uint64_t join; /* heap offset of struct gdri_join (team_join.c): the own one, and room for another PE's */
+	uint64_t join; /* where the records of gdr_team_join are: join_record.h */
 	struct gdri_team *list;	 /* [n]; on the host device what device code uses */
 	struct gdri_team *gpu;	 /* list's copy in memory of the GPU */
 	int16_t *lists;		 /* [n]: pes[n_pes], levels[4 * n_pes + 1] of each */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
- * status, not that of a time limit. */
+ * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing. */
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,6 +71,53 @@ static int alone(void)
 	return 0;
 }
 
+static int is_stopped(pid_t pid)
+{
+	char name[32], line[256] = "", *state;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	f = fopen(name, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	state = strrchr(line, ')');
+	CHECK(state);
+	return state[2] == 'T';
+}
+
+static int stopped(void)
+{
+	gdr_team_t team = GDR_TEAM_WORLD;
+	uint64_t *pid, mine = (uint64_t)getpid();
+	int last;
+
+	multi_begin();
+	last = multi_n - 1;
+	pid = (uint64_t *)gdr_calloc(1, sizeof(*pid));
+	CHECK(pid);
+	for (int pe = 0; pe < last && multi_pe == last; pe++)
+		CHECK_OK(gdr_host_put(pid, &mine, sizeof(mine), pe));
+	CHECK_OK(gdr_barrier_all());
+	if (multi_pe == last) {
+		raise(SIGSTOP);
+	} else {
+		while (!is_stopped((pid_t)multi_u64(pid)))
+			multi_sleep_us(1000);
+		CHECK_OK(gdr_team_join(ID, last, multi_pe, NULL, 0, &team));
+		CHECK_EQ(gdr_host_team_n_pes(team), last);
+		CHECK(is_stopped((pid_t)multi_u64(pid)));
+		CHECK_OK(gdr_team_sync(team));
+		if (multi_pe == 0)
+			CHECK(!kill((pid_t)multi_u64(pid), SIGCONT));
+	}
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_team_destroy(multi_pe == last ? GDR_TEAM_INVALID : team));
+	CHECK_OK(gdr_finalize());
+	if (multi_pe == 0)
+		printf("team_late: %d members beside a stopped PE\n", last);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	gdr_team_t team = GDR_TEAM_WORLD;
@@ -77,6 +125,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "alone"))
 		return alone();
+	if (argc > 1 && !strcmp(argv[1], "stopped"))
+		return stopped();
 	multi_begin();
 	start = gdr_clock_ns();
 	if (multi_pe != multi_n - 1) {

@@ -6,11 +6,13 @@
  *	lost host	host threads: every transfer to it, order, collective calls
  *	lost stream	operations on streams
  *	lost join	a team of the others, who know of each other nothing but an id
+ *	lost late	beside it a member does not join a team: it is the one that is named
  *	lost team	teams of the others, whose waits for the dead one failed; one comes late to each call */
 #include "tests/by_uid.h"
 #include "tests/multi/multi.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 
 struct lost {
 	uint64_t *word, *sig;
@@ -139,6 +141,26 @@ static void join_form(struct lost *a)
 	(void)a;
 }
 
+/* A dead PE is not said to be the member that is late. */
+static void late_form(void)
+{
+	char text[1024] = "";
+	int texts = memfd_create("texts", 0), err = dup(2);
+	gdr_team_t team;
+
+	CHECK(texts >= 0 && err >= 0);
+	if (multi_pe)
+		return;
+	CHECK(dup2(texts, 2) == 2);
+	CHECK_EQ(gdr_team_join(4714, 2, 0, NULL, 0, &team), -GDR_ETIMEOUT);
+	CHECK(dup2(err, 2) == 2);
+	CHECK(pread(texts, text, sizeof(text) - 1, 0) > 0);
+	fputs(text, stderr);
+	CHECK(strstr(text, "nobody came as number 1; not there: PE 1, PE 2 (lost)\n") != NULL);
+	close(texts);
+	close(err);
+}
+
 /* The last one comes when the others have long been in the call, and know that its wait failed. */
 static void come_late(void)
 {
@@ -244,6 +266,8 @@ int main(int argc, char **argv)
 		host_form(&a);
 	else if (!strcmp(what, "join"))
 		join_form(&a);
+	else if (!strcmp(what, "late"))
+		late_form();
 	else if (!strcmp(what, "team"))
 		team_form(&a);
 	else

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the members of a team to be know of each other (team_join.c): each PE has a record at every PE, which it alone
+ * writes. A PE tells its own to all and looks at those of all in memory of its own, so that no other PE holds it up:
+ * nothing here waits. Records stand behind the teams' areas of the heap, on GPUs behind the control area of the host's
+ * page (host_view.h). */
+#ifndef GDRI_JOIN_RECORD_H
+#define GDRI_JOIN_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gdri_state;
+
+struct gdri_join {
+	uint64_t id;   /* told last: the rest holds for it; 0: none */
+	uint64_t step; /* 1 to 3 | status << 8 | mapped << 16 | own number << 32: one store */
+	uint64_t hash, free;
+};
+
+/* What one PE has been told. */
+struct gdri_join_told {
+	uint64_t step;
+	int words;  /* of a record that is new, in their order */
+	int status; /* < 0: the queue to it takes no more */
+};
+
+/* Where they are, from the beginning of the heap or the page; bytes of those of so many PEs. */
+#define GDRI_JOIN_IN_PAGE GDRI_CTL_SIZE
+#define GDRI_JOIN_BYTES(n_pes) ((n_pes) * sizeof(struct gdri_join))
+
+/* Goes on telling all PEs what they have not been told, as far as queues have room. told: [n_pes], zeroes for a record
+ * that is new; NULL: tells once. */
+void gdri_join_tell(struct gdri_state *st, const struct gdri_join *mine, struct gdri_join_told *told);
+/* No more of it: the id may come again. */
+void gdri_join_hide(struct gdri_state *st);
+
+/* Whether pe shows a record; then that, no word of which is older than the id. */
+bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out);
+
+#endif
