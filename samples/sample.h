@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the larger samples share on the host side: reporting an error with the
- * first recorded cause, and saying what the program runs on. */
+/* What the larger samples share: options, reporting an error with the first
+ * recorded cause, saying what the program runs on, random numbers. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
 #include <gdr.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,64 @@
 static inline int sample_asks_help(int argc, char **argv)
 {
 	return argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"));
+}
+
+/* An option with a whole number, or a switch: one without min and max, which sets its value to 1. */
+struct sample_option {
+	const char *name, *text;
+	long min, max;
+	long *value; /* its default, until it is given */
+};
+
+static inline int sample_usage(FILE *f, const char *program, const struct sample_option *o, int n, int status)
+{
+	fprintf(f, "usage: %s [option]...\n", program);
+	for (int i = 0; i < n; i++)
+		if (o[i].min == o[i].max)
+			fprintf(f, "  %-10s %s\n", o[i].name, o[i].text);
+		else
+			fprintf(f, "  %-10s %s, %ld..%ld (%ld)\n", o[i].name, o[i].text, o[i].min, o[i].max,
+				*o[i].value);
+	return status;
+}
+
+static inline int sample_option_value(const struct sample_option *o, const char *text)
+{
+	char *end;
+
+	if (!text || !*text)
+		return -1;
+	*o->value = strtol(text, &end, 10);
+	return *end || *o->value < o->min || *o->value > o->max ? -1 : 0;
+}
+
+/* Reads the options. 0: go on; else, less 1, the status with which the program ends, having printed its usage. */
+static inline int sample_options(int argc, char **argv, const struct sample_option *o, int n)
+{
+	if (sample_asks_help(argc, argv))
+		return 1 + sample_usage(stdout, argv[0], o, n, 0);
+	for (int a = 1; a < argc; a++) {
+		int i = 0, bad = 0;
+
+		while (i < n && strcmp(argv[a], o[i].name) != 0)
+			i++;
+		if (i < n && o[i].min == o[i].max)
+			*o[i].value = 1;
+		else
+			bad = i == n || sample_option_value(&o[i], ++a < argc ? argv[a] : NULL);
+		if (bad)
+			return 1 + sample_usage(stderr, argv[0], o, n, 2);
+	}
+	return 0;
+}
+
+/* Spreads the bits of x: another number for each x, as if drawn (splitmix64). */
+GDR_BOTH uint64_t sample_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
 }
 
 /* Prints what failed, and the first error that device code recorded. Returns status. */
@@ -24,6 +83,18 @@ static inline int sample_error(const char *what, int status)
 	if (gdr_errors(&first, 1) > 0)
 		fprintf(stderr, "PE %d: first error: %s\n", gdr_host_my_pe(), first.text);
 	return status;
+}
+
+/* First status that is not 0 of those that n threads or blocks of a kernel left in device memory. */
+static inline int sample_first_status(const int *status, int n)
+{
+	int one, ret = 0;
+
+	for (int i = 0; i < n && !ret; i++) {
+		ret = gdr_memcpy(&one, status + i, sizeof(one));
+		ret = ret ? ret : one;
+	}
+	return ret;
 }
 
 static inline void sample_print_setting(void)
