@@ -62,9 +62,7 @@ struct ctl_umem {
 
 struct ctl_uar {
 	struct ctl_obj obj;
-	uint32_t page;
-	uint32_t qps;	 /* that ring here */
-	bool dbr_less;	 /* its one QP has no doorbell record for sending */
+	uint32_t page; /* the first of a page of the host, see hca_uars() */
 };
 
 struct ctl_ah {
@@ -77,6 +75,7 @@ struct ctl_cq {
 	struct hca_cq cq;
 	struct ctl_umem *umem, *dbr_umem;
 	struct ctl_uar *uar;
+	uint32_t uar_page;
 	uint64_t dbr_offset; /* in dbr_umem, for QUERY_CQ */
 	uint32_t eqn;
 	uint32_t async_events; /* delivered so far */
@@ -172,11 +171,11 @@ bool uar_is_taken(uint32_t page);
 struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page);
 /* Without a doorbell record the registers are all that tells what was posted, and QPs that share
  * them overwrite each other's values: such a QP has its page to itself. */
-bool uar_admits(const struct ctl_uar *uar, bool dbr_less);
-void uar_qp_added(struct ctl_uar *uar, bool dbr_less);
-void uar_qp_removed(struct ctl_uar *uar);
+bool uar_admits(uint32_t page, bool dbr_less);
+void uar_qp_added(uint32_t page, bool dbr_less);
+void uar_qp_removed(uint32_t page);
 /* Forgets the doorbells of a page. */
-void uar_clear(struct ctl_uar *uar);
+void uar_clear(uint32_t page);
 
 /* ---- handles and numbers (objects.c) ---- */
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@
 static struct hca_ctx *contexts;
 static uint8_t *uar_base;
 static bool uar_taken[HCA_UAR_PAGES];
+static struct uar_use {
+	uint32_t qps;  /* that ring here */
+	bool dbr_less; /* its one QP has no doorbell record for sending */
+} uar_uses[HCA_UAR_PAGES];
 static uint32_t uar_used; /* 1 + highest page handed out so far */
 static uint32_t uar_next = 1;
 static uint32_t records_missing; /* queue pairs without one */
@@ -146,16 +151,31 @@ static int uar_reserve(void)
 	return 0;
 }
 
+/* Of the device, in one of the host, which is what a program gets: a process maps no less. */
+static uint32_t hca_uars(void)
+{
+	return (uint32_t)(hca_page() / HCA_UAR_PAGE);
+}
+
 /* Page 0 is never handed out: a forgotten uar_page field must not work. */
 static uint32_t uar_pick(void)
 {
-	for (uint32_t i = 0; i < HCA_UAR_PAGES; i++, uar_next++) {
-		if (uar_next >= HCA_UAR_PAGES)
-			uar_next = 1;
-		if (!uar_taken[uar_next])
-			return uar_next++;
+	uint32_t n = hca_uars(), page;
+
+	for (uint32_t i = 0; i < HCA_UAR_PAGES; i += n) {
+		if (uar_next < n || uar_next + n > HCA_UAR_PAGES)
+			uar_next = n;
+		page = uar_next;
+		uar_next += n;
+		if (!uar_taken[page])
+			return page;
 	}
 	return 0;
+}
+
+static void uar_mark(const struct ctl_uar *uar, bool taken)
+{
+	memset(uar_taken + uar->page, taken, hca_uars() * sizeof(*uar_taken));
 }
 
 int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
@@ -174,18 +194,17 @@ int uar_alloc(struct hca_ctx *ctx, int fd, struct ctl_uar **out)
 	if (!uar)
 		return ENOMEM;
 	/* A number that comes back must not show its last owner's doorbells. */
-	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, HCA_UAR_PAGE);
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)hca_page());
 	/* Written by uar_clear() and guest_uar_take() only. */
-	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 at) == MAP_FAILED) {
+	if (mmap(uar_base + at, hca_page(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED) {
 		obj_free(&uar->obj);
 		return ENOMEM;
 	}
 	uar->page = page;
-	uar_taken[page] = true;
+	uar_mark(uar, true);
 	ctx->uars++;
-	if (page >= uar_used)
-		uar_used = page + 1;
+	if (page + hca_uars() > uar_used)
+		uar_used = page + hca_uars();
 	*out = uar;
 	return 0;
 }
@@ -194,10 +213,10 @@ int uar_destroy(struct ctl_uar *uar)
 {
 	size_t at = (size_t)uar->page * HCA_UAR_PAGE;
 
-	if (mmap(uar_base + at, HCA_UAR_PAGE, PROT_READ,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+	if (mmap(uar_base + at, hca_page(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+		 0) == MAP_FAILED)
 		hca_debug(1, "UAR page %u stays mapped", uar->page);
-	uar_taken[uar->page] = false;
+	uar_mark(uar, false);
 	uar->obj.ctx->uars--;
 	return 0;
 }
@@ -207,33 +226,35 @@ bool uar_is_taken(uint32_t page)
 	return page < HCA_UAR_PAGES && uar_taken[page];
 }
 
-bool uar_admits(const struct ctl_uar *uar, bool dbr_less)
+bool uar_admits(uint32_t page, bool dbr_less)
 {
+	const struct uar_use *use = &uar_uses[page];
+
 	if (dbr_less && records_missing >= hca_options()->device.norecord_limit)
 		return false;
-	return !uar->dbr_less && !(dbr_less && uar->qps);
+	return !use->dbr_less && !(dbr_less && use->qps);
 }
 
-void uar_qp_added(struct ctl_uar *uar, bool dbr_less)
+void uar_qp_added(uint32_t page, bool dbr_less)
 {
-	uar->qps++;
-	uar->dbr_less = dbr_less;
+	uar_uses[page].qps++;
+	uar_uses[page].dbr_less = dbr_less;
 	records_missing += dbr_less;
 	if (dbr_less)
-		uar_clear(uar);
+		uar_clear(page);
 }
 
-void uar_qp_removed(struct ctl_uar *uar)
+void uar_qp_removed(uint32_t page)
 {
-	uar->qps--;
-	records_missing -= uar->dbr_less;
-	uar->dbr_less = false;
+	uar_uses[page].qps--;
+	records_missing -= uar_uses[page].dbr_less;
+	uar_uses[page].dbr_less = false;
 }
 
 /* A QP that starts again may write the very value that lies there: the engine would see no change. */
-void uar_clear(struct ctl_uar *uar)
+void uar_clear(uint32_t number)
 {
-	uint8_t *page = uar_base + (size_t)uar->page * HCA_UAR_PAGE;
+	uint8_t *page = uar_base + (size_t)number * HCA_UAR_PAGE;
 
 	/* Relaxed: there is nothing to order, and the QP is not ready to send. */
 	for (size_t i = 0; i < HCA_UAR_PAGE; i += 8)
@@ -245,7 +266,7 @@ struct ctl_uar *uar_find(struct hca_ctx *ctx, uint32_t page)
 	for (uint32_t h = 1; h < ctx->n_handles; h++) {
 		struct ctl_uar *uar = obj_get(ctx, h, OBJ_UAR);
 
-		if (uar && uar->page == page)
+		if (uar && page - uar->page < hca_uars())
 			return uar;
 	}
 	return NULL;

@@ -384,7 +384,7 @@ static void qp_release(struct ctl_qp *qp)
 	live[qp->live_index] = live[--n_live];
 	ctl_of(live[qp->live_index], struct ctl_qp, qp)->live_index = qp->live_index;
 	if (qp->uar)
-		uar_qp_removed(qp->uar);
+		uar_qp_removed(qp->qp.uar_page);
 	qp_refs(qp, -1);
 }
 

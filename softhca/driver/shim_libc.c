@@ -9,7 +9,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
@@ -35,6 +37,7 @@ SHIM_EXPORT int ioctl(int fd, unsigned long request, ...);
 
 SHIM_EXPORT long sysconf(int name);
 SHIM_EXPORT int getpagesize(void);
+SHIM_EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only");
 
@@ -290,4 +293,48 @@ int getpagesize(void)
 {
 	return (int)(large_pages() ? (long)hca_page() : real_sysconf(_SC_PAGESIZE));
 }
+
+static bool shim_is_device(int fd)
+{
+	struct stat st;
+
+	return shim_files_any() && !real_fstat(fd, &st) && shim_file_kind(st.st_dev, st.st_ino) == SHIM_DEVICE;
+}
+
+/* By system call: what allocates memory asks before anything can be looked up. */
+static void *map_as_it_is(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
+}
+
+/* A host of large pages maps doorbell registers at a multiple of them. */
+static void *map_at_page(size_t len, int prot, int flags, int fd, off_t offset)
+{
+	size_t page = (size_t)hca_page(), room = len + page;
+	uint8_t *base = map_as_it_is(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+	void *p;
+
+	if (base == MAP_FAILED)
+		return base;
+	at = base + (page - (uintptr_t)base % page) % page;
+	p = map_as_it_is(at, len, prot, flags | MAP_FIXED, fd, offset);
+	if (p == MAP_FAILED)
+		at = base, len = 0;
+	if (at > base)
+		munmap(base, (size_t)(at - base));
+	if (at + len < base + room)
+		munmap(at + len, (size_t)(base + room - at) - len);
+	return p;
+}
+
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (fd < 0 || addr || flags & (MAP_ANONYMOUS | MAP_FIXED) || !large_pages() || !shim_is_device(fd))
+		return map_as_it_is(addr, len, prot, flags, fd, offset);
+	return map_at_page(len, prot, flags, fd, offset);
+}
+
+/* 64-bit only: they are one function. */
+SHIM_EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+	__attribute__((alias("mmap")));
 #endif

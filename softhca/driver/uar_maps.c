@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the program has mapped its doorbell pages; nothing intercepts its mmap(). */
+/* Where the program has mapped its doorbell pages; nothing writes down its mmap(). */
 #include <string.h>
 
 #include "softhca/driver/control.h"

@@ -83,6 +83,7 @@ int um_cq_create(struct uverbs_call *call)
 	if (channel)
 		channel->cqs++;
 	cq->uar = uar;
+	cq->uar_page = uar ? cmd.uar_page_index : 0;
 	if (uar)
 		uar->obj.refs++;
 	cqe = (1u << cq->cq.log_size) - 1;

@@ -39,7 +39,7 @@ int um_get_context(struct uverbs_call *call)
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
 		.log_uar_size = 12,
-		.num_uars_per_page = 1,
+		.num_uars_per_page = (uint32_t)(hca_page() >> 12),
 		.num_dyn_bfregs = 1024,
 	};
 	uint32_t vectors = HCA_COMP_VECTORS;

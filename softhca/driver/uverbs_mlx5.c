@@ -16,7 +16,7 @@
 int um_uar_alloc(struct uverbs_call *call)
 {
 	struct ctl_uar *uar;
-	uint32_t length = HCA_UAR_PAGE;
+	uint32_t length = (uint32_t)hca_page();
 	uint64_t offset;
 	int rc;
 

@@ -74,9 +74,9 @@ static int objects_fill(struct uverbs_call *call, struct ctl_qp *qp,
 	}
 	if (cmd->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) {
 		qp->uar = uar_find(call->ctx, cmd->bfreg_index);
-		if (!qp->uar || !uar_admits(qp->uar, false))
+		if (!qp->uar || !uar_admits(cmd->bfreg_index, false))
 			return EINVAL;
-		qp->qp.uar_page = qp->uar->page;
+		qp->qp.uar_page = cmd->bfreg_index;
 	}
 	return 0;
 }

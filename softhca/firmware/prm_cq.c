@@ -61,6 +61,7 @@ static int prm_cq_fill(struct prm_cmd *cmd, struct ctl_cq *cq)
 	cq->uar = uar_find(cmd->ctx, prm_get(cqc, CQC_UAR_PAGE));
 	if (!cq->uar)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UAR_PAGE);
+	cq->uar_page = prm_get(cqc, CQC_UAR_PAGE);
 	return cq_memory(cmd, cqc, cq);
 }
 
@@ -156,7 +157,7 @@ int prm_query_cq(struct prm_cmd *cmd)
 	if (cq->dbr_umem)
 		prm_set(cqc, CQC_DBR_UMEM_ID, cq->dbr_umem->umem.id);
 	prm_set(cqc, CQC_LOG_CQ_SIZE, cq->cq.log_size);
-	prm_set(cqc, CQC_UAR_PAGE, cq->uar ? cq->uar->page : 0);
+	prm_set(cqc, CQC_UAR_PAGE, cq->uar_page);
 	prm_set(cqc, CQC_C_EQN, cq->eqn);
 	if (cq->cq.dbrec)
 		prm_set(cqc, CQC_CONSUMER_COUNTER, guest_dbrec(cq->cq.dbrec) & 0xffffff);

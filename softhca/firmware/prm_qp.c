@@ -51,7 +51,7 @@ static int qp_dbrec(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	/* A receive ring is counted in the record. */
 	if (mode > NO_DBR_EXT || (c->dbr_less && c->qp.rq))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_MODE);
-	if (!uar_admits(c->uar, c->dbr_less))
+	if (!uar_admits(c->qp.uar_page, c->dbr_less))
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_DBR_LESS);
 	if (c->dbr_less)
 		return 0;
@@ -93,7 +93,7 @@ static int qp_objects(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 	c->uar = uar_find(cmd->ctx, prm_get(qpc, QPC_UAR_PAGE));
 	if (!c->uar)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_UAR_PAGE);
-	c->qp.uar_page = c->uar->page;
+	c->qp.uar_page = prm_get(qpc, QPC_UAR_PAGE);
 	c->counters = counters_find(cmd->ctx, prm_get(qpc, QPC_COUNTER_SET));
 	if (!c->counters && prm_get(qpc, QPC_COUNTER_SET))
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_COUNTER_SET);

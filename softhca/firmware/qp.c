@@ -27,7 +27,7 @@ int qp_activate(struct ctl_qp *qp)
 	if (qp->counters)
 		qp->qp.counters = &qp->counters->counters;
 	if (qp->uar)
-		uar_qp_added(qp->uar, qp->dbr_less);
+		uar_qp_added(qp->qp.uar_page, qp->dbr_less);
 	rc = dp_qp_create(&qp->qp);
 	if (rc)
 		obj_destroy(&qp->obj);
@@ -40,6 +40,6 @@ void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to)
 
 	qp->qp.state = to;
 	if (to == HCA_QPS_RST && qp->dbr_less)
-		uar_clear(qp->uar);
+		uar_clear(qp->qp.uar_page);
 	dp_qp_modified(&qp->qp, from);
 }

@@ -19,6 +19,7 @@
 #include "softhca/gpu/cuda_api.h"
 #include "softhca/tools/log.h"
 #include "softhca/driver/shim.h"
+#include "softhca/tools/options.h"
 
 enum { UAR_MAX = 512, DMABUFS = 4096 };
 
@@ -228,7 +229,7 @@ static bool cuda_look_at_map(void *arg, const struct maps_line *m)
 
 static bool is_uar(const void *p)
 {
-	struct place place = { .page = (uintptr_t)p & ~(uint64_t)(HCA_UAR_PAGE - 1) };
+	struct place place = { .page = (uintptr_t)p & ~(hca_page() - 1) };
 
 	return shim_files_any() && maps_each(cuda_look_at_map, &place) && place.ours;
 }
@@ -249,8 +250,8 @@ static cu_result uar_register(register_fn real, uint8_t *page, unsigned flags)
 			at = i;
 	}
 	/* libmlx5 maps it for writing alone, the driver wants both. */
-	if (at >= 0 && !mprotect(page, HCA_UAR_PAGE, PROT_READ | PROT_WRITE))
-		rc = real(page, HCA_UAR_PAGE, flags);
+	if (at >= 0 && !mprotect(page, hca_page(), PROT_READ | PROT_WRITE))
+		rc = real(page, hca_page(), flags);
 	if (!rc) {
 		uar[at].page = page;
 		uar[at].refs = 1;
@@ -263,11 +264,11 @@ static cu_result uar_register(register_fn real, uint8_t *page, unsigned flags)
 cu_result cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
 	register_fn real = (register_fn)real_cuda(REGISTER);
-	uint8_t *page = (uint8_t *)p - ((uintptr_t)p & (HCA_UAR_PAGE - 1));
+	uint8_t *page = (uint8_t *)p - ((uintptr_t)p & (hca_page() - 1));
 
 	if (!real)
 		return CU_NOT_SUPPORTED;
-	if (flags & CU_REGISTER_IOMEMORY && n && (uint8_t *)p + n <= page + HCA_UAR_PAGE && is_uar(p))
+	if (flags & CU_REGISTER_IOMEMORY && n && (uint8_t *)p + n <= page + hca_page() && is_uar(p))
 		return uar_register(real, page, flags & ~(unsigned)CU_REGISTER_IOMEMORY);
 	return real(p, n, flags);
 }
@@ -280,7 +281,7 @@ cu_result cuMemHostRegister(void *p, size_t n, unsigned flags)
 cu_result cuMemHostUnregister(void *p)
 {
 	unregister_fn real = (unregister_fn)real_cuda(UNREGISTER);
-	uint8_t *page = (uint8_t *)p - ((uintptr_t)p & (HCA_UAR_PAGE - 1));
+	uint8_t *page = (uint8_t *)p - ((uintptr_t)p & (hca_page() - 1));
 	cu_result rc = CU_NOT_SUPPORTED;
 	bool ours = false;
 

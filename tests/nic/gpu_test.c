@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_impl.h"
@@ -21,17 +22,25 @@ static struct {
 	bool knows_pcie, bridge, direct, no_direct_mr, no_mr; /* what there is */
 	unsigned long long asked[4];			      /* flags of cuMemGetHandleForAddressRange */
 	size_t lens[4];
+	gdri_cu_ptr begins[4];
+	uint64_t offset; /* of the last region */
+	long page;
 	int n_asked, n_direct, n_plain, n_umem;
 } model;
+
+long sysconf(int name) /* the host's, for what is under test */
+{
+	return name == _SC_PAGESIZE ? model.page : -1;
+}
 
 static gdri_cu_result gpu_range(void *handle, gdri_cu_ptr p, size_t len, int type, unsigned long long flags)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)p;
 	assert_int_equal(type, GDRI_CU_RANGE_DMA_BUF);
 	assert_true(model.n_asked < 4 && fd >= 0);
 	model.lens[model.n_asked] = len;
+	model.begins[model.n_asked] = p;
 	model.asked[model.n_asked++] = flags;
 	memcpy(handle, &fd, sizeof(fd));
 	return flags && !model.knows_pcie ? NOT_SUPPORTED : 0;
@@ -61,11 +70,11 @@ static struct ibv_mr region;
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access)
 {
 	(void)pd;
-	(void)offset;
 	(void)len;
 	(void)iova;
 	(void)fd;
 	(void)access;
+	model.offset = offset;
 	model.n_plain++;
 	errno = EOPNOTSUPP;
 	return model.no_mr ? NULL : &region;
@@ -116,6 +125,7 @@ static int setup(void **state)
 	memset(&model, 0, sizeof(model));
 	memset(&nic, 0, sizeof(nic));
 	model.knows_pcie = true;
+	model.page = 4096;
 	gpu.api.range_handle = gpu_range;
 	gpu.api.device_attribute = gpu_attribute;
 	gpu.api.ctx_push = gpu_push;
@@ -176,6 +186,22 @@ static void test_queues(void **state)
 	assert_int_equal(model.n_umem, 1);
 }
 
+/* Whole pages are the host's, and what is registered begins within one. */
+static void test_large_pages(void **state)
+{
+	char why[256];
+	int ret = 0;
+
+	(void)state;
+	model.page = 65536;
+	assert_ptr_equal(gdri_nic_gpu_mr(&nic, "a test", page + 4096, 8192, 0, IBV_ACCESS_LOCAL_WRITE, &ret), &region);
+	assert_int_equal(model.begins[0], (uintptr_t)page);
+	assert_int_equal(model.lens[0], 65536);
+	assert_int_equal(model.offset, 4096);
+	assert_non_null(gdri_nic_gpu_umem(&nic, page, 5000, why, sizeof(why)));
+	assert_int_equal(model.lens[1], 65536);
+}
+
 static void test_old_driver(void **state)
 {
 	(void)state;
@@ -213,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(test_far, setup),
 		cmocka_unit_test_setup(test_beside, setup),
 		cmocka_unit_test_setup(test_queues, setup),
+		cmocka_unit_test_setup(test_large_pages, setup),
 		cmocka_unit_test_setup(test_old_driver, setup),
 		cmocka_unit_test_setup(test_data_direct, setup),
 		cmocka_unit_test_setup(test_data_direct_refused, setup),

@@ -6,7 +6,7 @@ set -eu
 library=$2
 expected='__fxstat __fxstat64 __lxstat __lxstat64 __open64_2 __open_2 __openat64_2 __openat_2
 __realpath_chk __xstat __xstat64 access close fopen fopen64 fstat fstat64 ioctl lstat lstat64 open
-open64 openat openat64 opendir realpath socket sysconf getpagesize stat stat64 dlsym madvise gethostname cuGetProcAddress
+open64 openat openat64 opendir realpath socket sysconf getpagesize mmap mmap64 stat stat64 dlsym madvise gethostname cuGetProcAddress
 cuGetProcAddress_v2 cuMemGetHandleForAddressRange cuMemHostRegister cuMemHostRegister_v2
 cuMemHostUnregister cuMemFreeHost cuMemFree_v2 cuMemcpy cuMemcpyDtoD_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoH_v2
 cuMemcpyHtoD_v2 cuMemcpyPeer cuMemsetD16_v2 cuMemsetD2D16_v2 cuMemsetD2D32_v2 cuMemsetD2D8_v2

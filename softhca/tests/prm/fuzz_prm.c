@@ -332,6 +332,6 @@ void fuzz_prm(const uint8_t *data, size_t n)
 		RULE(!objects[i]);
 	RULE(pd->obj.refs == 0 && umem->obj.refs == 0 && srq->obj.refs == 0);
 	for (int i = 0; i < 2; i++)
-		RULE(uar[i]->obj.refs == 0 && uar[i]->qps == 0 && !uar[i]->dbr_less);
+		RULE(uar[i]->obj.refs == 0 && uar_admits(uar[i]->page, true));
 	hca_unlock();
 }

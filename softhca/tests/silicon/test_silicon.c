@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "softhca/tests/control/common.h"
 
-#define PAGES 8192u
+#define PAGES	  8192u
+#define REGISTERS 32u /* of a host's page of 64 KiB */
 
 static uint8_t memory[PAGES] __attribute__((aligned(4096)));
 
@@ -97,6 +100,22 @@ static void limit_records(struct ibv_context *ctx, struct dq q[2], uint32_t pdn,
 	assert_non_null(q[1].qp);
 }
 
+/* A QP without a record is refused where q rings, and made in another page of the device. */
+static void alone_in_page(struct ibv_context *ctx, struct dq *q, uint32_t pdn, uint32_t page)
+{
+	uint8_t in[MBOX], out[16] = {0};
+	struct mlx5dv_devx_obj *qp;
+
+	dq_qp_mailbox(q, in, pdn);
+	put_bits(in, QPC + 0x400, 2, 1); /* send_dbr_mode: no record */
+	assert_null(mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out)));
+	assert_int_equal(out[0], 0xf);
+	put_bits(in, QPC + 0x68, 24, page);
+	qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(qp);
+	assert_int_equal(mlx5dv_devx_obj_destroy(qp), 0);
+}
+
 /* Of each two are to be had (qp-limit=2,uar-limit=2,norecord-limit=1: one without a record), and again when one goes.
  * A page has two registers of libmlx5's. */
 static void test_limits(void **state)
@@ -128,6 +147,52 @@ static void test_limits(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+/* A page of the host holds 16 of the device's, each with two registers of libmlx5's, and a QP rings in the last one.
+ * Without a record it wants a page of the device to itself, not of the host. */
+static void test_host_pages(void **state)
+{
+	struct mlx5dv_devx_uar *uar[REGISTERS - 1], *next;
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t wqe[64] = {0}, in[MBOX], out[16] = {0};
+	struct dq q;
+
+	assert_int_equal(sysconf(_SC_PAGESIZE), 65536);
+	assert_int_equal(getpagesize(), 65536);
+	for (unsigned i = 0; i < REGISTERS - 1; i++) {
+		uar[i] = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF);
+		assert_non_null(uar[i]);
+		assert_int_equal((uintptr_t)uar[i]->base_addr % 65536, 0);
+		assert_ptr_equal(uar[i]->base_addr, uar[0]->base_addr);
+		assert_int_equal(uar[i]->page_id, uar[0]->page_id + i / 2);
+		assert_int_equal(((uint8_t *)uar[i]->reg_addr - (uint8_t *)uar[0]->base_addr) / 4096, i / 2);
+	}
+	assert_int_equal(uar[0]->page_id % 16, 0);
+	dq_create(&q, ctx, pd_number(pd), 4, false); /* the last register */
+	assert_int_equal(q.uar->page_id, uar[0]->page_id + 15);
+	next = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF);
+	assert_int_equal((uintptr_t)next->base_addr % 65536, 0);
+	assert_ptr_not_equal(next->base_addr, uar[0]->base_addr);
+	dq_connect(&q, q.qpn);
+	put_bits(wqe, 0x20, 24, q.qpn); /* a NOP with a completion */
+	put_bits(wqe, 0x3a, 6, 1);
+	wqe[11] = 8;
+	dq_post(&q, 0, wqe);
+	for (int i = 0; i < 200000 && q.mem[DQ_CQ + 63] >> 4 == 15; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+	assert_int_equal(q.mem[DQ_CQ + 63] >> 4, 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(q.qp), 0);
+	dq_qp_mailbox(&q, in, pd_number(pd));
+	q.qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(q.qp);
+	alone_in_page(ctx, &q, pd_number(pd), uar[0]->page_id + 14);
+	dq_destroy(&q);
+	mlx5dv_devx_free_uar(next);
+	for (unsigned i = 0; i < REGISTERS - 1; i++)
+		mlx5dv_devx_free_uar(uar[i]);
+	ibv_dealloc_pd(pd);
+}
+
 static int group_setup(void **state)
 {
 	*state = open_device();
@@ -148,6 +213,7 @@ int main(int argc, char **argv)
 		{"relaxed-only", cmocka_unit_test(test_relaxed_only)},
 		{"lag", cmocka_unit_test(test_lag)},
 		{"fl", cmocka_unit_test(test_loopback)},
+		{"pages", cmocka_unit_test(test_host_pages)},
 		{"qp-limit", cmocka_unit_test(test_limits)},
 	};
 	int bad = -1;
