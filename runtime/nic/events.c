@@ -39,7 +39,6 @@ static void say_event(const struct gdri_nic *nic, const struct ibv_async_event *
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		gdri_warn("%s port %u: the link is up again", nic->name, nic->port);
-		look_at_gid(nic);
 		break;
 	case IBV_EVENT_GID_CHANGE:
 		look_at_gid(nic);
