@@ -25,11 +25,24 @@ static pthread_cond_t engine_turn = PTHREAD_COND_INITIALIZER;
  * with the mutex held. */
 static atomic_uint waiters;
 static bool engine_sleeps; /* under the mutex */
+/* Who has the mutex, 0: nobody. Relaxed throughout: a thread asks whether it is the one itself. */
+static atomic_uintptr_t holder;
+
+static void lock_is_held(void)
+{
+	atomic_store_explicit(&holder, (uintptr_t)pthread_self(), memory_order_relaxed);
+}
+
+bool hca_lock_is_mine(void)
+{
+	return atomic_load_explicit(&holder, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
 
 void hca_lock(void)
 {
 	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
+	lock_is_held();
 	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
 	trap_wake(); /* the engine, which looks at what this call does when it has the lock */
 }
@@ -44,19 +57,25 @@ bool hca_lock_within(unsigned seconds)
 	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
 	rc = pthread_mutex_timedlock(&lock, &until);
 	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+	if (!rc)
+		lock_is_held();
 	return rc == 0;
 }
 
 bool hca_trylock(void)
 {
 	/* Who waits goes first: a thread that polls is back at once. */
-	return !hca_lock_wanted() && !pthread_mutex_trylock(&lock);
+	if (hca_lock_wanted() || pthread_mutex_trylock(&lock))
+		return false;
+	lock_is_held();
+	return true;
 }
 
 void hca_unlock(void)
 {
 	if (engine_sleeps)
 		pthread_cond_signal(&engine_turn);
+	atomic_store_explicit(&holder, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -81,6 +100,7 @@ void hca_lock_engine(void)
 		pthread_cond_wait(&engine_turn, &lock);
 		engine_sleeps = false;
 	}
+	lock_is_held();
 }
 
 /* ---- number tables ---- */
@@ -340,6 +360,51 @@ void *obj_get(struct hca_ctx *ctx, uint64_t handle, enum obj_type type)
 	struct ctl_obj *obj = obj_any(ctx, handle);
 
 	return obj && obj->type == type ? obj : NULL;
+}
+
+/* ---- memory ---- */
+
+/* Whether the page at `at` has some of these bytes. */
+static bool page_has(uintptr_t at, const void *start, uint64_t len)
+{
+	uintptr_t from = (uintptr_t)start / HCA_HOST_PAGE * HCA_HOST_PAGE;
+
+	return start && len && at >= from && at < (uintptr_t)start + len;
+}
+
+static bool object_holds(const struct ctl_obj *obj, uintptr_t page)
+{
+	const struct hca_mr *mr = &((const struct ctl_mr *)obj)->mr;
+	const struct hca_umem *umem = &((const struct ctl_umem *)obj)->umem;
+	const struct hca_cq *cq = &((const struct ctl_cq *)obj)->cq;
+	const struct hca_srq *srq = &((const struct ctl_srq *)obj)->srq;
+	const struct hca_qp *qp = &((const struct ctl_qp *)obj)->qp;
+
+	switch (obj->type) {
+	case OBJ_MR:
+		return !mr->window && !mr->device && page_has(page, mr->va, mr->len);
+	case OBJ_UMEM:
+		return page_has(page, umem->va, umem->len);
+	case OBJ_CQ:
+		return page_has(page, cq->buf, (uint64_t)cq->cqe_size << cq->log_size) || page_has(page, cq->dbrec, 8);
+	case OBJ_SRQ:
+		return page_has(page, srq->buf, (uint64_t)srq->wqe_cnt << srq->wqe_shift) ||
+		       page_has(page, srq->dbrec, 4);
+	case OBJ_QP:
+		return page_has(page, qp->sq, 64ull << qp->log_sq_size) ||
+		       page_has(page, qp->rq, (uint64_t)qp->rq_cnt << qp->rq_shift) || page_has(page, qp->dbrec, 8);
+	default:
+		return false;
+	}
+}
+
+bool hca_holds_page(uintptr_t page)
+{
+	for (const struct hca_ctx *ctx = device_contexts(); ctx; ctx = ctx->next)
+		for (uint32_t h = 1; h < ctx->n_handles; h++)
+			if (ctx->handles[h] && object_holds(ctx->handles[h], page))
+				return true;
+	return false;
 }
 
 /* ---- destruction ---- */

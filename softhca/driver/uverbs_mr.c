@@ -9,7 +9,6 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "softhca/tools/options.h"
-#include "softhca/memory/probe.h"
 #include "softhca/driver/uverbs.h"
 
 #define UMEM_PAGE 4096u /* the least that the device translates */
@@ -87,7 +86,6 @@ static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr
 	mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
 	if (!mr)
 		return ENOMEM;
-	probe_arm();
 	mr->mr = *what;
 	mr->mr.pdn = pd->pd.pdn;
 	rc = mr_number(mr);

@@ -226,6 +226,7 @@ bool hca_lock_within(unsigned seconds); /* hca_lock; false: not got in this time
 bool hca_trylock(void); /* a thread that polls: false where another has it, or wants it */
 void hca_unlock(void);	  /* ends hca_lock and hca_lock_engine */
 void hca_lock_engine(void);	/* engine: sleeps until no control call is waiting, then locks */
+bool hca_lock_is_mine(void);	/* the calling thread has it */
 bool hca_lock_wanted(void);	/* a control call waits: the engine should end its batch */
 
 /* UAR pages: page i of the device file, mapped once, 4096 bytes behind the one

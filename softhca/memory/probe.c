@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program may unmap memory that it has registered. Hardware never sees that, for the kernel keeps the pages; the
- * engine, which reads and writes by the program's own addresses, would end the process. So each page is read once
- * before it is used. The one instruction that does so may fault: the handler of the signal goes on behind it, at no
- * cost where the memory is there. */
+ * engine, which reads and writes by the program's own addresses, would end the process. So each page of a region is
+ * read once before it is used. The one instruction that does so may fault: the handler of the signal goes on behind it,
+ * at no cost where the memory is there.
+ *
+ * Queues, doorbell records, and what is unmapped behind that look, fault where they are used. Such a page is held by
+ * the device all the same: the handler puts one of zeroes there, and the instruction goes on. What was in it is
+ * lost. */
 #include "softhca/memory/probe.h"
 
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
+
+#include "softhca/tools/log.h"
 
 enum { PAGE = 4096, MOST = 64 /* pages */ };
 
@@ -27,6 +37,7 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 
 static struct sigaction before_segv, before_bus;
+static bool (*page_is_held)(uintptr_t page);
 
 static void pass_on(const struct sigaction *before, int sig, siginfo_t *info, void *context)
 {
@@ -41,13 +52,37 @@ static void pass_on(const struct sigaction *before, int sig, siginfo_t *info, vo
 	}
 }
 
+/* Not where another mapping forbids the access, which is the program's to say. The kernel's call, not the C library's,
+ * which softhca watches. */
+static bool put_page(int sig, const siginfo_t *info)
+{
+	bool cut = sig == SIGBUS && info->si_code == BUS_ADRERR;
+	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
+	static bool said;
+	int err = errno;
+	long at;
+
+	if (!page_is_held || !(cut || (sig == SIGSEGV && info->si_code == SEGV_MAPERR)) || !page_is_held(page))
+		return false;
+	at = syscall(SYS_mmap, page, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | (cut ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0L);
+	if (at == -1 && errno != EEXIST) /* else something else is mapped there by now */
+		return false;
+	if (!said)
+		hca_warn("the memory at %p is unmapped or cut off, and a queue or region of the device still uses it: "
+			 "the device finds zeroes there", info->si_addr);
+	said = true;
+	errno = err;
+	return true;
+}
+
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 
 	if (*at == (greg_t)(uintptr_t)probe_byte)
 		*at = (greg_t)(uintptr_t)probe_nothing;
-	else
+	else if (!put_page(sig, info))
 		pass_on(sig == SIGSEGV ? &before_segv : &before_bus, sig, info, context);
 }
 
@@ -61,8 +96,9 @@ static void probe_take_signal(int sig, struct sigaction *before)
 	sigaction(sig, &mine, NULL);
 }
 
-void probe_arm(void)
+void probe_arm(bool (*held)(uintptr_t page))
 {
+	page_is_held = held;
 	probe_take_signal(SIGSEGV, &before_segv);
 	probe_take_signal(SIGBUS, &before_bus);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether registered memory is still mapped. */
+/* Memory of the program's that the device uses and that need not be mapped any more. */
 #ifndef SOFTHCA_PROBE_H
 #define SOFTHCA_PROBE_H
 
@@ -12,8 +12,9 @@
 bool probe_mapped(const uint8_t *va, uint64_t len);
 
 /* Takes SIGSEGV and SIGBUS, which pass on to whose handlers were there: at each registration, since the program may
- * have put its own there meanwhile. */
-void probe_arm(void);
+ * have put its own there meanwhile. held: whether the calling thread works for the device, which holds this page: then
+ * there are zeroes where nothing is mapped. */
+void probe_arm(bool (*held)(uintptr_t page));
 
 /* Not to be blocked where memory is probed: the kernel would end the process. */
 void probe_unblock(sigset_t *set);

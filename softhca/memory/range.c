@@ -9,6 +9,7 @@
 #include "softhca/driver/control.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/memory/file_map.h"
+#include "softhca/memory/probe.h"
 #include "softhca/driver/shim.h"
 
 struct cover {
@@ -31,6 +32,11 @@ static bool range_in_one_mapping(void *arg, const struct maps_line *m)
 	return !c->bad && c->at < c->end;
 }
 
+static bool range_is_held(uintptr_t page)
+{
+	return hca_lock_is_mine() && hca_holds_page(page);
+}
+
 int range_check(uint64_t addr, uint64_t len, bool write)
 {
 	struct cover c = {.at = addr, .end = addr + len, .write = write};
@@ -39,6 +45,7 @@ int range_check(uint64_t addr, uint64_t len, bool write)
 		return 0;
 	if (!addr || addr + len < addr)
 		return EFAULT;
+	probe_arm(range_is_held); /* it may be unmapped as long as it is used */
 	if (!maps_each(range_in_one_mapping, &c))
 		return 0; /* no /proc: as if all were well */
 	return c.bad || c.at < c.end ? EFAULT : 0;
