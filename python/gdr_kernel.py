@@ -284,13 +284,13 @@ def translate(function):
 # ---- compiling and launching ----
 
 def _include():
-    """GDR_INCLUDE, or where the headers are from here: in the sources and the build's include/, which lies beside the folder
-    of gdr_names.py, and where all are installed"""
+    """GDR_INCLUDE, or where the headers are from here: in the wheel; in the sources and the build's include/, which lies
+    beside the folder of gdr_names.py; and where all are installed"""
     here = os.path.dirname(os.path.abspath(__file__))
     made = os.path.dirname(importlib.util.find_spec("gdr_names").origin)
     dirs = os.environ.get("GDR_INCLUDE", "").split(":") if os.environ.get("GDR_INCLUDE") else \
-        [os.path.join(here, "..", "include"), os.path.join(here, "..", "device"), os.path.join(made, "..", "include"),
-         os.path.join(here, "..", "..", "include")]
+        [os.path.join(os.path.dirname(gdr.__file__), "include"), os.path.join(here, "..", "include"), os.path.join(here, "..", "device"),
+         os.path.join(made, "..", "include"), os.path.join(here, "..", "..", "include")]
     return [f"-I{d}" for d in dirs if os.path.isdir(d)]
 
 

@@ -49,7 +49,7 @@ def _digest():
             for name in sorted(files):
                 with open(os.path.join(folder, name), "rb") as f:
                     h.update(f.read())
-    sources = [os.path.join(here, name) for name in ("gdr_triton.py", "gdr_device.py", "gdr_kernel.py", "gdr.py")]
+    sources = [os.path.join(here, name) for name in ("gdr_triton.py", "gdr_device.py", "gdr_kernel.py")]
     for path in [*sources, gdr_device.gdr_names.__file__]:
         with open(path, "rb") as f:
             h.update(f.read())

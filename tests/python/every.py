@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: every.py [uid FILE PE N]
-Each function of python/gdr.py, as PEs of a launcher or by unique id; on GPUs with GDR_DEVICE=cuda."""
+Each function of python/gdr/, as PEs of a launcher or by unique id; on GPUs with GDR_DEVICE=cuda."""
 import array
 import os
 import sys

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What python/gdr_device.py says of the device functions, and python/gdr.py of structs, is what the headers say: the C
+"""What python/gdr_device.py says of the device functions, and python/gdr/ of structs, is what the headers say: the C
 compiler takes it. Without a job; python3 functions.py."""
 import ctypes
 import os
 import subprocess
 
-import gdr
 import gdr_device
 import gdr_kernel
+from gdr import _library, _requests
 
 
 def compiles(text):
@@ -34,16 +34,16 @@ def layout(name, c):
 
 def numbers():
     """what the requests are called, and where what is of a kind begins"""
-    same = [f"GDRI_RQ{n} == {v}" for n, v in vars(gdr).items() if n[0] == "_" and n.isupper() and isinstance(v, int)]
+    same = [f"GDRI_RQ_{n} == {v}" for n, v in vars(_requests).items() if n.isupper() and isinstance(v, int)]
     assert len(same) == 17, same
-    same += [f"offsetof(struct gdri_request, coll) == {gdr._Request.of_kind.offset}"]
+    same += [f"offsetof(struct gdri_request, coll) == {_requests.Request.of_kind.offset}"]
     return "".join(f'_Static_assert({s}, "gdri_request");\n' for s in same)
 
 
 said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
-                layout("gdri_request", gdr._Request) + layout("gdr_init_attr", gdr._Attr) +
-                layout("gdri_submit_signal", gdr._Signal) + layout("gdri_submit_wait", gdr._Wait) +
-                layout("gdri_submit_coll", gdr._Coll) + numbers())
+                layout("gdri_request", _requests.Request) + layout("gdr_init_attr", _library.Attr) +
+                layout("gdri_submit_signal", _requests.Signal) + layout("gdri_submit_wait", _requests.Wait) +
+                layout("gdri_submit_coll", _requests.Coll) + numbers())
 assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)

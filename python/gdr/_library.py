@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libgdr, opened: the one that LIBGDR names, else the one that the wheel has, else what the loader finds."""
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+
+# What libgdr is linked with, and Debian's package of it.
+_PACKAGES = {"libpmix.so": "libpmix2", "libibverbs.so": "libibverbs1", "libmlx5.so": "ibverbs-providers",
+             "libgdr.so": "libgdr0"}
+
+
+def _path() -> str:
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libgdr.so.0")
+    return os.environ.get("LIBGDR") or (own if os.path.exists(own) else "libgdr.so")
+
+
+def _open(path: str) -> ctypes.CDLL:
+    """An ImportError says which package of Debian brings the library that is missing."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError as e:
+        missing = re.match(r"(lib\w+\.so)[.\d]*: cannot open shared object file", str(e))
+        package = _PACKAGES.get(missing[1]) if missing else None
+        if not package:
+            raise ImportError(f"gdr: {path}: {e}") from e
+        raise ImportError(f"gdr: {path} needs {missing[0].split(':')[0]}, which is not there: install Debian's package "
+                          f"{package}, or name the library's folder in LD_LIBRARY_PATH") from e
+
+
+lib = _open(_path())
+
+
+class Error(RuntimeError):
+    """A call of the library that failed. The text names the call and why; the library's log names peer and object."""
+
+    def __init__(self, call: str, status: int):
+        super().__init__(f"{call}: {lib.gdr_strerror(status).decode()}")
+        self.status = status
+        """-GDR_E*, of gdr/status.h"""
+
+
+class Attr(ctypes.Structure):
+    """struct gdr_init_attr"""
+    _fields_ = [("size", ctypes.c_size_t), ("heap_size", ctypes.c_size_t), ("transports", ctypes.c_char_p),
+                ("bootstrap", ctypes.c_void_p), ("uniqueid", ctypes.c_char_p), ("pe", ctypes.c_int),
+                ("n_pes", ctypes.c_int), ("mpi_comm", ctypes.c_void_p), ("ctx_queues", ctypes.c_uint)]
+
+
+def _declare() -> None:
+    p, i, z = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+    for name, result, *args in (
+            ("gdr_strerror", ctypes.c_char_p, i), ("gdr_init_attr", i, ctypes.POINTER(Attr)),
+            ("gdr_malloc", p, z), ("gdr_calloc", p, z, z), ("gdr_free", i, p), ("gdr_host_ptr", p, p, i),
+            ("gdr_host_put", i, p, p, z, i), ("gdr_host_get", i, p, p, z, i), ("gdr_symmetric_register", p, p, z),
+            ("gdr_symmetric_unregister", i, p), ("gdr_get_uniqueid", i, ctypes.c_char_p),
+            ("gdri_request_now", i, p, p), ("gdri_request_on_stream", i, p, p),
+            ("gdr_team_split_strided", i, i, i, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
+            ("gdr_team_create", i, i, ctypes.POINTER(i), i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
+            ("gdr_host_team_translate_pe", i, i, i, i), ("gdr_query", i, p)):
+        f = getattr(lib, name)
+        f.restype, f.argtypes = result, args
+
+
+_declare()
+
+
+def said(call: str, status: int) -> int:
+    """The status of a call, or an Error."""
+    if status < 0:
+        raise Error(call, status)
+    return status
