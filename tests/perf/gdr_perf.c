@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What device operations between two PEs cost, over the path that the job has.
 //
-//	gdr_perf [NAME...]	raw put get latency signal rate barrier; default: all these
+//	gdr_perf [short] [NAME...]	raw put get latency signal rate barrier; default: all these
+//				short: a twentieth of the rounds, and no more than 1 MiB by 8 blocks
 //				bulk, many, one_mib, post: not by default
 //
 //	raw		CUDA alone, without a library: what the link allows
@@ -349,6 +350,7 @@ GDR_KERNEL(complete, struct work, w)
 /* ---- host ---- */
 
 static struct work base;
+static int fewer = 1; /* rounds are divided by it */
 
 struct timing {
 	double median, least, most; /* ns */
@@ -419,14 +421,14 @@ static void bandwidth(int get, unsigned only)
 	struct timing t;
 	unsigned b, s;
 
-	for (b = 0; b < 8; b++) {
-		for (s = 0; s < 5 && some_sizes[s] <= AREA; s++) {
+	for (b = 0; b < (fewer > 1 ? 4 : 8); b++) {
+		for (s = 0; s < (fewer > 1 ? 3 : 5) && some_sizes[s] <= AREA; s++) {
 			double bytes;
 
 			if (only < 5 && s != only)
 				continue;
 			w.size = some_sizes[s] / some_blocks[b] & ~(size_t)127;
-			w.n = s == 4 ? 4 : s == 3 ? 40 : 400;
+			w.n = (s == 4 ? 4 : s == 3 ? 40 : 400) / fewer;
 			if (!w.size)
 				continue;
 			w.span = some_sizes[s];
@@ -764,9 +766,14 @@ int main(int argc, char **argv)
 	struct gdr_job_info info;
 	int n = 2000;
 
-	help_if_asked(argc, argv, "gdr_perf [NAME..], on an even number of PEs\n"
+	help_if_asked(argc, argv, "gdr_perf [short] [NAME..], on an even number of PEs\n"
 				  "  raw put get latency signal rate barrier: these by default\n"
 				  "  bulk many one_mib post count: only when named");
+	if (argc > 1 && !strcmp(argv[1], "short")) {
+		fewer = 20;
+		argv++;
+		argc--;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is cut off keeps its lines */
 	attr.heap_size = 3 * AREA; /* the library's part is an eighth at most */
 	if (gdr_init_attr(&attr))
@@ -793,7 +800,7 @@ int main(int argc, char **argv)
 	if (!base.me)
 		printf("%d PEs, %s, %d by mapped memory, %d by queues\n", gdr_host_n_pes(),
 		       info.device_kind, info.n_p2p, info.n_nic);
-	run(argc, argv, n);
+	run(argc, argv, n / fewer);
 	must(gdr_barrier_all(), "barrier");
 	return gdr_finalize() != 0;
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """feed.py CAPTURE: sends the commands of a capture to the RDMA device that is here, by libmlx5, and prints what comes
-back as a capture. Numbers that the captured device gave (memory, doorbell pages, queues) become those of this one. Meant to
-be started on softhca. Commands with keys of registered memory are left out, and said to be."""
+back as a capture, a line for each. Numbers that the captured device gave (memory, doorbell pages, queues) become those of this
+one; keys of registered memory those of regions that hold what the command names. Meant to be started on softhca. Commands that
+are not known here are left out, and said to be."""
 import ctypes
 import mmap
 import os
@@ -10,6 +11,8 @@ import sys
 import prm
 import rings
 
+NORESERVE = 0x4000
+STRICT, RELAXED = 0xf, 1 << 20 | 7  # of a region: ibv_access_flags
 PORT, PD_OBJECT = 1, 6  # MLX5DV_OBJ_PD is bit 6, and the seventh pair of pointers
 
 
@@ -29,6 +32,11 @@ class Pd(ctypes.Structure):
     _fields_ = [("pdn", ctypes.c_uint32), ("comp_mask", ctypes.c_uint64)]
 
 
+class Mr(ctypes.Structure):
+    _fields_ = [("context", ctypes.c_void_p), ("pd", ctypes.c_void_p), ("addr", ctypes.c_void_p), ("length", ctypes.c_size_t),
+                ("handle", ctypes.c_uint32), ("lkey", ctypes.c_uint32), ("rkey", ctypes.c_uint32)]
+
+
 class Device:
     """libmlx5's calls, as far as they are needed."""
 
@@ -36,8 +44,9 @@ class Device:
         verbs = self.verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
         mlx5 = self.mlx5 = ctypes.CDLL("libmlx5.so.1", use_errno=True)
         for f in (verbs.ibv_get_device_list, mlx5.mlx5dv_open_device, verbs.ibv_alloc_pd, mlx5.mlx5dv_devx_umem_reg,
-                  mlx5.mlx5dv_devx_alloc_uar, mlx5.mlx5dv_devx_obj_create):
+                  mlx5.mlx5dv_devx_alloc_uar, mlx5.mlx5dv_devx_obj_create, verbs.ibv_reg_mr_iova2):
             f.restype = ctypes.c_void_p
+        verbs.ibv_reg_mr_iova2.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint]
         mlx5.mlx5dv_devx_umem_reg.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32]
         devices = verbs.ibv_get_device_list(None)
         first = ctypes.cast(devices, ctypes.POINTER(ctypes.c_void_p))[0] if devices else None
@@ -46,7 +55,7 @@ class Device:
         self.context = ctypes.c_void_p(mlx5.mlx5dv_open_device(ctypes.c_void_p(first), ctypes.byref(Context(1, 0))))
         if not self.context:
             sys.exit("feed.py: the device cannot be opened with DEVX")
-        self.kept = []
+        self.kept, self.pd = [], self.verbs.ibv_alloc_pd(self.context)
 
     def umem(self, size):
         memory = mmap.mmap(-1, max(size, mmap.PAGESIZE))
@@ -66,10 +75,18 @@ class Device:
 
     def pdn(self):
         pd, pairs = Pd(), (ctypes.c_void_p * 14)()
-        pairs[2 * PD_OBJECT] = self.verbs.ibv_alloc_pd(self.context)
+        pairs[2 * PD_OBJECT] = self.pd
         pairs[2 * PD_OBJECT + 1] = ctypes.addressof(pd)
         self.mlx5.mlx5dv_init_obj(ctypes.byref(pairs), ctypes.c_uint64(1 << PD_OBJECT))
         return pd.pdn
+
+    def region(self, start, size, relaxed):
+        """A key of memory that has the addresses from start on; None: there is none."""
+        memory = mmap.mmap(-1, size + mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + start % mmap.PAGESIZE
+        region = self.verbs.ibv_reg_mr_iova2(self.pd, address, size, start, RELAXED if relaxed else STRICT)
+        self.kept.append(memory)
+        return ctypes.cast(region, ctypes.POINTER(Mr))[0].lkey if region else None
 
     def gid(self):
         raw = (ctypes.c_uint8 * 16)()
@@ -98,6 +115,9 @@ def put(box, offset, width, value):
     return (int.from_bytes(box, "big") & ~mask | value << (bits - offset - width)).to_bytes(len(box), "big")
 
 
+MKC, KLMS, KLM = 0x80, 0x110, 16  # of CREATE_MKEY: bits, and two times bytes
+
+
 class Feed:
     TRANSLATED = {"CREATE_CQ": [("CREATE_CQ_UMEM_ID", 0, "umem"), ("CQC_DBR_UMEM_ID", 0x80, "umem"),
                                 ("CQC_UAR_PAGE", 0x80, "uar"), ("CQC_C_EQN", 0x80, "eqn")],
@@ -105,18 +125,19 @@ class Feed:
                                 ("QPC_UAR_PAGE", prm.QPC, "uar"), ("QPC_PD", prm.QPC, "pd"),
                                 ("QPC_CQN_SND", prm.QPC, "cq"), ("QPC_CQN_RCV", prm.QPC, "cq"),
                                 ("QPC_COUNTER_SET", prm.QPC, "counter")],
+                  "CREATE_MKEY": [("MKC_PD", MKC, "pd")],
                   "QUERY_Q_COUNTER": [("QUERY_Q_COUNTER_SET", 0, "counter")]}
     MODIFY = [("MODIFY_QP_QPN", 0, "qp"), ("QPC_REMOTE_QPN", prm.QPC, "qp"), ("QPC_COUNTER_SET", prm.QPC, "counter")]
     # What a command makes, and where its number comes back; which object another command is about.
     MADE = {"CREATE_CQ": ("cq", "CREATE_CQ_OUT_CQN"), "CREATE_QP": ("qp", "CREATE_QP_OUT_QPN"),
-            "ALLOC_Q_COUNTER": ("counter", "ALLOC_Q_COUNTER_OUT_SET")}
+            "CREATE_MKEY": ("mkey", "CREATE_MKEY_OUT_INDEX"), "ALLOC_Q_COUNTER": ("counter", "ALLOC_Q_COUNTER_OUT_SET")}
     ABOUT = {"QUERY_Q_COUNTER": ("counter", "QUERY_Q_COUNTER_SET")}
 
     def __init__(self, capture, device):
         self.capture, self.device = capture, device
         self.numbers = {"umem": {i: device.umem(size) for i, (_, size) in capture.umems.items()},
                         "uar": {i: device.uar() for i in capture.uars}, "eqn": {i: device.eqn() for i in capture.eqns},
-                        "pd": {}, "cq": {}, "qp": {}, "counter": {}}
+                        "pd": {}, "cq": {}, "qp": {}, "counter": {}, "mkey": {}}
         self.handles, self.pdn = {}, device.pdn()
 
     def translate(self, name, box):
@@ -126,10 +147,27 @@ class Feed:
             new = self.pdn if kind == "pd" else self.numbers[kind].get(old)
             if old and new is not None:
                 box = put(box, offset, width, new)
+        if name == "CREATE_MKEY":
+            box = self.pieces(box)
         if name == "INIT2RTR_QP" and prm.get(box, *rings.at(prm.ADS, "ADS_VHCA_PORT_NUM")):
             path = prm.ADS // 8 + 16
             box = box[:path] + self.device.gid() + box[path + 16:]
         return box
+
+    def pieces(self, box):
+        """CREATE_MKEY with keys of regions that hold its pieces."""
+        relaxed, ends = prm.get(box, *rings.at(MKC, "MKC_RELAXED")), {}
+        entries = [box[i:i + KLM] for i in range(KLMS, len(box) - KLM + 1, KLM)]
+        for size, key, start in (self.piece(e) for e in entries):
+            if size:
+                low, high = ends.get(key, (start, start))
+                ends[key] = min(low, start), max(high, start + size)
+        keys = {key: self.device.region(low, high - low, relaxed) for key, (low, high) in ends.items()}
+        return box[:KLMS] + b"".join(put(e, *prm.FIELDS["KLM_KEY"], keys.get(self.piece(e)[1]) or 0) for e in entries)
+
+    @staticmethod
+    def piece(entry):
+        return [prm.get(entry, *prm.FIELDS[f]) for f in ("KLM_COUNT", "KLM_KEY", "KLM_ADDRESS")]
 
     def handle(self, name, sent):
         """The object that a command is about; None: it was not made."""
@@ -146,7 +184,7 @@ class Feed:
         for kind, err, sent, got in self.capture.commands:
             name = prm.opcode(sent)
             if kind == "create" and name not in self.MADE:
-                print(f"# {name} is left out: it has keys of registered memory, or is not known here")
+                print(f"# {name} is left out: it is not known here")
                 continue
             handle = self.handle(name, sent) if kind in ("modify", "query") else None
             if kind in ("modify", "query") and not handle:

@@ -52,7 +52,7 @@ def fields(box, shapes):
     for prefix, base in shapes:
         for name, (offset, width) in FIELDS.items():
             inner = name[len(prefix):]
-            if not name.startswith(prefix) or inner.startswith("OUT_") or NUMBERS.search("_" + inner):
+            if not name.startswith(prefix) or inner.startswith("OUT_") or NUMBERS.search(name):
                 continue
             if prefix == "GENERAL_" and name.startswith("GENERAL_2_"):
                 continue

@@ -31,13 +31,14 @@ def answers(text):
 
 
 def differences(captured, played):
-    theirs = dict(answers(played))
-    for name, found in answers(captured):
-        if name not in theirs:
-            yield f"{name}: was not sent"
+    """Of what was sent: there is a line for each command, and of those that were left out it says so."""
+    lines = [line for line in played.splitlines() if line.startswith(("cmd ", "#"))]
+    for (name, found), line in zip(answers(captured), lines):
+        if line.startswith("#"):
             continue
+        theirs = answers(line)[0][1]
         for field, value in found.items():
-            other = theirs[name].get(field)
+            other = theirs.get(field)
             if value != other:
                 yield f"{name}: {field} is {value:#x}, softhca says {'nothing' if other is None else hex(other)}"
 
@@ -102,6 +103,6 @@ def replay(tree, archive, device):
         print("\n".join(["nothing to replay: no command could be sent", *left]))
         return 2
     lines = list(differences(text, played))
-    print(f"{len(commands)} commands on softhca as {device}: {len(lines)} differences")
+    print(f"{len(rings.Capture(played).commands)} commands on softhca as {device}: {len(lines)} differences")
     print("\n".join([*lines, *left]), end="\n" if lines or left else "")
     return 1 if lines else 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is run, each within a limit: {name: Result}. A program that this tree does not have is said to be missing, and so
 is what the machine does not have. PEs are started here, by the variables that torchrun sets: no launcher is needed."""
+import ctypes
 import os
 import pathlib
 import re
@@ -11,7 +12,8 @@ import tempfile
 import time
 
 SUITE = ("rma", "amo", "signal", "put_signal", "order", "barrier", "strided", "waits", "coll", "teams")
-FIGURES = ("latency", "put", "get", "signal", "rate", "barrier")  # of gdr_perf
+FIGURES = ("latency", "put", "get", "signal", "rate", "barrier")  # of gdr_perf, its short form
+LIBC = ctypes.CDLL(None)
 UNPRIVILEGED = {"GDR_TRANSPORTS": "nic", "GDR_HEAP_SIZE": "16m", "GDR_BOOTSTRAP": "single", "GDR_QUEUE_MEM": "host"}
 
 
@@ -50,11 +52,19 @@ def on_softhca(tree, device, nic):
     return env, [launcher, f"--device={device}"] if launcher else None
 
 
+def end_with(parent):
+    """In a process that was just started: it ends with the kit, however that ends. Its session hears no Ctrl-C."""
+    LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 class Runner:
     def __init__(self, tree, env=None, before=(), limit=60, end=None):
         self.tree, self.before, self.limit, self.end = tree, list(before), limit, end
         self.no_nic = False  # then PEs of one node still have mapped memory
         self.env = dict(os.environ if env is None else env)
+        self.env.pop("GDR_BUILD", None)  # the kit's; gdr would say that it is none of its options
 
     def time_left(self):
         return self.limit if self.end is None else max(1.0, min(self.limit, self.end - time.monotonic()))
@@ -68,7 +78,7 @@ class Runner:
     def _start(self, command, env):
         return subprocess.Popen(self.before + command, env={**self.env, **env}, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                start_new_session=True)
+                                start_new_session=True, preexec_fn=lambda parent=os.getpid(): end_with(parent))
 
     @staticmethod
     def _end(job, limit):
@@ -152,4 +162,4 @@ def all_steps(run, fast):
     for name in SUITE:
         yield f"suite: {name}", lambda n=name: run.pes(2, f"multi_{n}")
     for name in FIGURES:
-        yield f"gdr_perf {name}", lambda n=name: run.pes(2, "gdr_perf", n, GDR_HEAP_SIZE="256m")
+        yield f"gdr_perf {name}", lambda n=name: run.pes(2, "gdr_perf", "short", n, GDR_HEAP_SIZE="256m")
