@@ -139,6 +139,22 @@ void dq_qp_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t pdn)
 	put_bits(in, 0x860, 1, 1);
 }
 
+void klm_mailbox(uint8_t in[KLM_MBOX], uint32_t pdn, uint32_t child, const void *mem, uint32_t len)
+{
+	memset(in, 0, KLM_MBOX);
+	put_bits(in, 0, 16, 0x200);
+	put_bits(in, 0x80 + 0x12, 4, 0xf); /* rw, rr, lw, lr */
+	put_bits(in, 0x80 + 0x16, 2, 2);   /* KLM */
+	put_bits(in, 0x80 + 0x20, 24, 0xffffff);
+	put_bits(in, 0x80 + 0x68, 24, pdn);
+	put_bits(in, 0x80 + 0xc0, 64, len);
+	put_bits(in, 0x80 + 0x1a0, 32, 4);
+	put_bits(in, 0x300, 32, 4);
+	put_bits(in, 0x880, 32, len);
+	put_bits(in, 0x8a0, 32, child);
+	put_bits(in, 0x8c0, 64, (uintptr_t)mem);
+}
+
 void dq_create(struct dq *q, struct ibv_context *ctx, uint32_t pdn, unsigned log_cq, bool collapsed)
 {
 	uint8_t in[MBOX], out[16] = {0};

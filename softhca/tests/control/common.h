@@ -52,6 +52,9 @@ void dq_memory(struct dq *q, struct ibv_context *ctx);
 /* Mailboxes with everything right; the caller may spoil them. */
 void dq_cq_mailbox(struct dq *q, uint8_t in[MBOX], unsigned log_size, bool collapsed, bool oi);
 void dq_qp_mailbox(struct dq *q, uint8_t in[MBOX], uint32_t pdn);
+/* CREATE_MKEY of KLMs, one piece, without atomics and relaxed order. */
+#define KLM_MBOX (0x110 + 64)
+void klm_mailbox(uint8_t in[KLM_MBOX], uint32_t pdn, uint32_t child, const void *mem, uint32_t len);
 void dq_create(struct dq *q, struct ibv_context *ctx, uint32_t pdn, unsigned log_cq,
 	       bool collapsed);
 void dq_destroy(struct dq *q);

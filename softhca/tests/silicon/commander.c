@@ -35,25 +35,14 @@ static struct ibv_mr *region(struct commander *c, int order)
 	return mr;
 }
 
-/* CREATE_MKEY of KLMs: one piece. */
 static void indirect(struct commander *c, uint32_t child, bool atomic, bool relaxed, uint32_t syndrome)
 {
-	uint8_t in[0x110 + 64] = {0}, out[16] = {0};
+	uint8_t in[KLM_MBOX], out[16] = {0};
 	struct mlx5dv_devx_obj *obj;
 
-	put_bits(in, 0, 16, 0x200);
+	klm_mailbox(in, pd_number(c->pd), child, c->mem, SIZE);
 	put_bits(in, 0x80 + 0x0d, 1, relaxed);
 	put_bits(in, 0x80 + 0x11, 1, atomic);
-	put_bits(in, 0x80 + 0x12, 4, 0xf); /* rw, rr, lw, lr */
-	put_bits(in, 0x80 + 0x16, 2, 2);   /* KLM */
-	put_bits(in, 0x80 + 0x20, 24, 0xffffff);
-	put_bits(in, 0x80 + 0x68, 24, pd_number(c->pd));
-	put_bits(in, 0x80 + 0xc0, 64, SIZE);
-	put_bits(in, 0x80 + 0x1a0, 32, 4);
-	put_bits(in, 0x300, 32, 4);
-	put_bits(in, 0x880, 32, SIZE);
-	put_bits(in, 0x8a0, 32, child);
-	put_bits(in, 0x8c0, 64, (uintptr_t)c->mem);
 	obj = mlx5dv_devx_obj_create(c->ctx, in, sizeof(in), out, sizeof(out));
 	expect(obj, out, syndrome);
 	if (obj)

@@ -28,6 +28,8 @@ static void test_relaxed_only(void **state)
 {
 	struct ibv_context *ctx = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[KLM_MBOX], out[16] = {0};
+	struct mlx5dv_devx_obj *key;
 	struct ibv_mr *mr;
 
 	assert_int_equal(cap(ctx, 0, 0x3a9, 1), 1); /* mkc_order_write_after_write_ro_only */
@@ -36,6 +38,14 @@ static void test_relaxed_only(void **state)
 	assert_int_equal(errno, EINVAL);
 	mr = ibv_reg_mr(pd, memory, PAGES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
 	assert_non_null(mr);
+	klm_mailbox(in, pd_number(pd), mr->lkey, memory, PAGES); /* of strict order */
+	assert_null(mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out)));
+	assert_int_equal(get_bits(out, 0x20, 32), 0x50fc0022);
+	put_bits(in, 0x80 + 0x0d, 1, 1);
+	put_bits(in, 0x80 + 0x11, 1, 1); /* such keys do the atomics there */
+	key = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(key);
+	assert_int_equal(mlx5dv_devx_obj_destroy(key), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_dealloc_pd(pd);
 }
@@ -43,14 +53,29 @@ static void test_relaxed_only(void **state)
 static void test_lag(void **state)
 {
 	struct ibv_context *ctx = *state;
-	uint8_t in[16] = {0}, out[16] = {0};
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
+	struct dq q;
 
 	assert_int_equal(cap(ctx, 0, 0x278, 1), 1); /* lag_tx_port_affinity */
 	assert_int_equal(cap(ctx, 0, 0x27c, 4), 2); /* num_lag_ports */
 	put_bits(in, 0, 16, 0x842);
-	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, 16, out, 16), 0);
 	assert_int_equal(get_bits(out, 0x5d, 3), 1); /* lag_state */
 	assert_int_equal(get_bits(out, 0x55, 3), 0); /* port_select_mode */
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	put_bits(in, 0, 16, 0x502); /* RST2INIT, to the second port */
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, PATH + 0x128, 8, 1);
+	put_bits(in, QPC + 4, 4, 2);
+	assert_int_equal(dq_modify(&q, in), 0);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x50b);
+	put_bits(in, 0x48, 24, q.qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, QPC + 4, 4), 2);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
 }
 
 /* A path to oneself that is told so: taken where the capability says so, and shown. */
