@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <gdr/impl/arch/arch.h>
+#include <gdr/impl/coll/reduce_op.h>
 
 /* ---- entries and completions ---- */
 
@@ -87,6 +88,15 @@ void gdri_net_move(uint8_t *dst, const uint8_t *src, uint64_t len)
 
 /* ---- atomics ---- */
 
+static const uint8_t *execute_combine(const struct gdri_net_wqe *w, struct gdri_net_atomic *a)
+{
+	const uint8_t *at = w->bytes + 32;
+
+	*a = (struct gdri_net_atomic){.value = gdri_net_get64(at), .code = gdri_net_get32(at + 12)};
+	a->size = (uint16_t)(1u << (a->code & 15u));
+	return a->code && gdri_net_atomic_is(a) && w->ds == 4 ? at + 16 : NULL;
+}
+
 const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_atomic *a)
 {
 	const uint8_t *at = w->bytes + 32, *result = at + 16;
@@ -95,6 +105,8 @@ const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_ato
 	uint64_t word[4];
 	int i;
 
+	if (w->opcode == GDRI_OP_MASKED_FA && w->opmod == GDRI_OPMOD_COMBINE)
+		return execute_combine(w, a);
 	for (i = 0; i < 4; i++)
 		word[i] = four ? gdri_net_get32(at + 4 * i) : gdri_net_get64(at + 8 * i);
 	*a = (struct gdri_net_atomic){.size = four ? 4 : 8,
@@ -115,10 +127,17 @@ const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_ato
 	return w->ds * 16 == result + 16 - w->bytes ? result : NULL;
 }
 
+bool gdri_net_atomic_is(const struct gdri_net_atomic *a)
+{
+	return (a->size == 4 || a->size == 8) && (!a->code || a->size == 1u << (a->code & 15u));
+}
+
 static uint64_t execute_apply(const struct gdri_net_atomic *a, uint64_t old)
 {
 	uint64_t b = a->boundary;
 
+	if (a->code)
+		return gdri_amo_combine(a->code, old, a->value);
 	if (!a->compares)
 		return ((old & ~b) + (a->value & ~b)) ^ ((old ^ a->value) & b);
 	return (old ^ a->compare) & a->compare_mask

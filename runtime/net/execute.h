@@ -48,16 +48,19 @@ uint16_t gdri_net_posted(const struct gdri_qp *qp);
 void gdri_net_complete(const struct gdri_qp *qp, uint64_t *cq_pi, uint16_t index, uint32_t opcode,
 		       uint32_t syndrome);
 
-/* Every atomic as one of two forms. */
+/* Every atomic as one of three forms. */
 struct gdri_net_atomic {
 	uint64_t value, compare; /* to be added, or put in the place of `compare` */
 	uint64_t value_mask, compare_mask;
 	uint64_t boundary; /* of an addition: no carry leaves these bits */
-	uint32_t size, compares;
+	uint16_t size, compares;
+	uint32_t code; /* not 0: value is combined with the word as coll/reduce_code.h says, which no mask touches */
 };
 
 /* Data segment of its result; NULL: it is none. */
 const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_atomic *a);
+/* Whether gdri_net_atomic_run() takes it: of one that came from elsewhere. */
+bool gdri_net_atomic_is(const struct gdri_net_atomic *a);
 /* On the word at `at`, which is aligned. Returns the old value as it arrives. */
 uint64_t gdri_net_atomic_run(void *at, const struct gdri_net_atomic *a);
 

@@ -54,6 +54,7 @@ struct gdri_net {
 	/* From connect on, equal on all PEs: two writes of a queue may be placed in any order; atomics wait for them,
 	 * and what has GDRI_FM_STRONG for all that is before it. */
 	bool relaxed;
+	bool combines; /* GDRI_OPMOD_COMBINE is executed: sums of floats, maxima and minima are one command */
 };
 
 /* What the other end of the queues executes. The format is that of mlx5: device/gdr/impl/queue/wqe.h writes it,
@@ -65,7 +66,8 @@ struct gdri_net {
  * the doorbell sees the record (fence F2); who sees the record sees the blocks and what they point to (F1).
  *
  * WQE: byte 0 is the opmod, bytes 1 and 2 the index, byte 3 the opcode (GDRI_OP_NOP, _WRITE, _READ, _DUMP,
- * _ATOMIC_CS, _ATOMIC_FA, _MASKED_CS, _MASKED_FA). The low 6 bits of byte 7 count segments of 16 bytes; a WQE
+ * _ATOMIC_CS, _ATOMIC_FA, _MASKED_CS, _MASKED_FA, and where gdri_net.combines is set _MASKED_FA with
+ * GDRI_OPMOD_COMBINE, whose local end has 4 or 8 bytes). The low 6 bits of byte 7 count segments of 16 bytes; a WQE
  * takes whole blocks, two at most, of which the second may be the ring's first. In byte 11 GDRI_CE_ALWAYS asks for
  * a completion, which else comes of an error alone, GDRI_FM_FENCE waits for the reads and atomics before,
  * and GDRI_FM_STRONG, of which gdr makes use where gdri_net.relaxed is set, for writes too.

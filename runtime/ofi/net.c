@@ -210,6 +210,7 @@ static int ofi_connect(struct gdri_net *net, const void *addresses, int pe, int 
 			gdri_net_set_keys(&t->layout, i, &keys, qps);
 	}
 	net->relaxed = true;
+	net->combines = true;
 	net->order_text = "none: signals and p are atomics, and a fence waits";
 	return ret ? ret : gdri_ofi_proxy_start(t);
 }

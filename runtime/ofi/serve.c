@@ -80,7 +80,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	if (!operands || reply->used + 2 * sizeof(old) > OFI_MESSAGE)
 		return false;
 	memcpy(&a, operands, sizeof(a));
-	if (a.size != 4 && a.size != 8)
+	if (!gdri_net_atomic_is(&a))
 		return false;
 	if (!gdri_ofi_row(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, &row) || row.len < a.size)
 		syndrome = GDRI_NET_REMOTE;

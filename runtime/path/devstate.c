@@ -97,6 +97,8 @@ static uint32_t flags_of(const struct gdri_state *st)
 		flags |= GDRI_DEV_ON_GPU;
 	if (st->net->relaxed)
 		flags |= GDRI_DEV_RELAXED;
+	if (st->net->combines)
+		flags |= GDRI_DEV_COMBINES;
 	if (st->net->host_rings)
 		flags |= GDRI_DEV_HOST_RINGS;
 	if (is_late(st))

@@ -301,6 +301,36 @@ static void test_maximum(void **state)
 	fake_stop(f);
 }
 
+/* Where the other end combines it is one entry, which a NIC refuses. */
+static void test_combine(void **state)
+{
+	const double more = 0.25;
+	uint64_t before, bits;
+	const uint8_t *entry;
+	struct gdri_qp *qp;
+
+	(void)state;
+	f = fake_start(&configs[4]);
+	f->dev->flags |= GDRI_DEV_COMBINES;
+	qp = &f->dev->qps[f->dev->n_slots];
+	entry = qp->sq + (qp->rsvd & (qp->depth - 1)) * GDRI_WQE_BLOCK;
+	before = qp->rsvd;
+	assert_int_equal(gdr_double_atomic_max((double *)fake_sym(f, 16), more, 1), -GDR_ELOCALQP);
+	assert_int_equal(qp->rsvd - before, 1);
+	memcpy(&bits, &more, 8);
+	assert_int_equal(entry[0], GDRI_OPMOD_COMBINE);
+	assert_int_equal(entry[3], GDRI_OP_MASKED_FA);
+	assert_int_equal(entry[7], 4);
+	assert_true(gdri_ld_be64(entry + 16) == FAKE_USER + 16);
+	assert_true(gdri_ld_be64(entry + 32) == bits);
+	assert_int_equal(gdri_ld_be64(entry + 40), GDRI_REDUCE_CODE(double, GDRI_MAX));
+	assert_int_equal(gdri_ld_be32(entry + 48), 8);
+	assert_int_equal(f->dev->errors[0].op, GDRI_AMO);
+	assert_int_equal(f->dev->errors[0].len, 8);
+	assert_int_equal(gdr_quiet(), -GDR_ELOCALQP);
+	fake_stop(f);
+}
+
 /* ---- waits, order, collectives ---- */
 
 static void waits(void)
@@ -418,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_atomics),	    cmocka_unit_test(test_one_path),
 		cmocka_unit_test(test_waits),	    cmocka_unit_test(test_fence_keys),
 		cmocka_unit_test(test_barriers),    cmocka_unit_test(test_maximum),
+		cmocka_unit_test(test_combine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

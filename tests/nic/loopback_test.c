@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <gdr/impl/coll/reduce_code.h>
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
@@ -186,6 +187,46 @@ static void check_atomics_4(const struct link *l)
 	assert_int_equal(old, __builtin_bswap32(0xaaaaaaaa));
 }
 
+/* What a NIC does not have: only where the transport says so. */
+static void check_combine(const struct link *l)
+{
+	struct pair_request r = request(l, GDRI_OP_MASKED_FA, VAR, RESULT, 8);
+	uint8_t *var = l->there->heap + VAR, *result = l->here->heap + RESULT;
+	const double half = 0.5, more = 2.25;
+	const int32_t word[2] = {-7, -7};
+	double sum;
+	int32_t got[2];
+
+	if (!l->here->nic->combines)
+		return;
+	r.opmod = GDRI_OPMOD_COMBINE;
+	memcpy(var, &half, 8);
+	memcpy(&r.args[0], &more, 8);
+	r.args[1] = GDRI_REDUCE_CODE(double, GDRI_SUM);
+	expect_done(l->qp, &r);
+	memcpy(&sum, var, 8);
+	assert_true(sum == half + more);
+	memcpy(&sum, result, 8);
+	assert_true(sum == half);
+
+	r = request(l, GDRI_OP_MASKED_FA, VAR + 4, RESULT, 4);
+	r.opmod = GDRI_OPMOD_COMBINE;
+	memcpy(var, word, 8);
+	r.args[0] = 3;
+	r.args[1] = GDRI_REDUCE_CODE(int32_t, GDRI_MAX);
+	expect_done(l->qp, &r);
+	memcpy(got, var, 8);
+	assert_true(got[0] == word[0] && got[1] == 3);
+	memcpy(got, result, 4);
+	assert_int_equal((int32_t)__builtin_bswap32((uint32_t)got[0]), word[1]);
+	r.args[0] = 5; /* of another sign, as unsigned numbers */
+	r.args[1] = GDRI_REDUCE_CODE(uint32_t, GDRI_MIN);
+	r.raddr -= 4;
+	expect_done(l->qp, &r);
+	memcpy(got, var, 8);
+	assert_true(got[0] == 5 && got[1] == 3);
+}
+
 static void for_each_link(struct pair *p, void (*fn)(const struct link *l))
 {
 	int n = PAIR_PES * (int)p->opt.qps_per_pe, pe, i;
@@ -207,6 +248,7 @@ static void check_all(const struct link *l)
 	check_read(l);
 	check_atomics_8(l);
 	check_atomics_4(l);
+	check_combine(l);
 }
 
 /* More blocks than the ring has, in both block sizes, so that both wrap. */

@@ -1,36 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics that combine the word and the operand as a reduction does (reduce_op.h): no NIC has them, nor C. GPUs have
- * sums of floats, maxima and minima on mapped memory; all else is a loop of compare-and-swap. */
+ * sums of floats, maxima and minima on mapped memory, a transport in software one command for each
+ * (GDRI_DEV_COMBINES); all else is a loop of compare-and-swap. */
 #ifndef GDRI_AMO_CAS_H
 #define GDRI_AMO_CAS_H
 
 #include <gdr/impl/coll/reduce_op.h>
 #include <gdr/impl/path/xfer.h>
-
-/* Bits of numbers of 4 and of 8 bytes. */
-GDR_DEVICE uint64_t gdri_amo_combine(uint32_t code, uint64_t word, uint64_t operand)
-{
-#define GDRI_AMO_CASE(op2, cls, bits, T, expr)                                                     \
-	case (uint32_t)(op2) << 8 | (uint32_t)(cls) << 4 | GDRI_LOG2(bits / 8): {                  \
-		uint##bits##_t a = (uint##bits##_t)word, b = (uint##bits##_t)operand;              \
-		T x, y;                                                                            \
-                                                                                                   \
-		memcpy(&x, &a, sizeof(x));                                                         \
-		memcpy(&y, &b, sizeof(y));                                                         \
-		x = (T)(expr);                                                                     \
-		memcpy(&a, &x, sizeof(a));                                                         \
-		return a;                                                                          \
-	}
-	switch (gdri_reduce_fold(code)) {
-		GDRI_OPS_BITS(GDRI_AMO_CASE, 32)
-		GDRI_OPS_BITS(GDRI_AMO_CASE, 64)
-		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 32, float)
-		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 64, double)
-	default:
-		return word;
-	}
-#undef GDRI_AMO_CASE
-}
 
 #ifdef __CUDACC__
 /* The order of floats is that of their bits as a signed number, and where the operand has the sign the other way round
@@ -132,6 +108,21 @@ GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, 
 	return ret;
 }
 
+/* By queue, whose other end combines. */
+GDRI_NOINLINE int gdri_amo_post_combine(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe,
+					uint32_t q, uint64_t *old)
+{
+	struct gdri_operation o;
+	int ret;
+
+	o = gdri_op_scalar(GDRI_FETCH_AMO, GDRI_AMO_COMBINED, 1u << (code & 15u), dst, operand, pe, q);
+	o.compare = code;
+	ret = gdri_xfer_post_atomic(dev, &o);
+	if (!ret)
+		*old = o.result;
+	return ret;
+}
+
 GDRI_SLOW int gdri_slow_combine(uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q, uint64_t *old)
 {
 	struct gdri_dev *dev = gdri_dev();
@@ -149,6 +140,8 @@ GDRI_SLOW int gdri_slow_combine(uint32_t code, void *dst, uint64_t operand, int 
 		return gdri_peer_status(dev, pe);
 	}
 #endif
+	if (gdri_k(dev, flags) & GDRI_DEV_COMBINES && !gdri_mapped_atomic(dev, dst, pe))
+		return gdri_amo_post_combine(dev, code, dst, operand, pe, q, old);
 	return gdri_amo_loop(dev, code, dst, operand, pe, q, old);
 }
 

@@ -402,6 +402,7 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_HOST_RINGS = 16, /* doorbells are words of host memory, which a thread there carries over */
 	GDRI_DEV_LOCAL_SYNC = 32, /* a sync shows the PEs what was stored in the own heap, no puts: as NVSHMEM's */
 	GDRI_DEV_RELAXED = 64,	  /* the network may place two writes of a queue in any order */
+	GDRI_DEV_COMBINES = 128,  /* queues carry GDRI_OPMOD_COMBINE */
 };
 
 /* A search for who is to blame for a wait (diag/blame.h), by who holds blame_lock: here, and not in local memory, of

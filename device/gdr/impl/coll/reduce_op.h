@@ -175,6 +175,31 @@ GDR_DEVICE void gdri_reduce_apply_as(uint32_t code, int scope, void *d, const vo
 	}
 }
 
+/* Of an atomic: bits of numbers of 4 and of 8 bytes. */
+GDR_DEVICE uint64_t gdri_amo_combine(uint32_t code, uint64_t word, uint64_t operand)
+{
+#define GDRI_AMO_CASE(op2, cls, bits, T, expr)                                                     \
+	case (uint32_t)(op2) << 8 | (uint32_t)(cls) << 4 | GDRI_LOG2(bits / 8): {                  \
+		uint##bits##_t a = (uint##bits##_t)word, b = (uint##bits##_t)operand;              \
+		T x, y;                                                                            \
+                                                                                                   \
+		memcpy(&x, &a, sizeof(x));                                                         \
+		memcpy(&y, &b, sizeof(y));                                                         \
+		x = (T)(expr);                                                                     \
+		memcpy(&a, &x, sizeof(a));                                                         \
+		return a;                                                                          \
+	}
+	switch (gdri_reduce_fold(code)) {
+		GDRI_OPS_BITS(GDRI_AMO_CASE, 32)
+		GDRI_OPS_BITS(GDRI_AMO_CASE, 64)
+		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 32, float)
+		GDRI_OPS_FLOAT(GDRI_AMO_CASE, 64, double)
+	default:
+		return word;
+	}
+#undef GDRI_AMO_CASE
+}
+
 #define GDRI_WIDE_SUMS(X)                                                                          \
 	X(GDRI_REDUCE_CODE(float, GDRI_SUM))                                                       \
 	X(GDRI_REDUCE_CODE(double, GDRI_SUM))                                                      \

@@ -22,8 +22,10 @@ struct gdri_operation {
 	uint8_t scope;
 	uint8_t nbi;
 	uint8_t size; /* of a scalar or an atomic */
-	uint8_t kind; /* of an atomic or a signal: enum gdri_amo */
+	uint8_t kind; /* of an atomic or a signal: enum gdri_amo, or GDRI_AMO_COMBINED */
 };
+
+#define GDRI_AMO_COMBINED 0xffu /* GDRI_AMO_COMBINE, with its code in `compare` */
 
 GDR_DEVICE struct gdri_operation gdri_op_memory(uint32_t op, int scope, int nbi, const void *remote, const void *local,
 						size_t len, int pe, uint32_t q)

@@ -92,6 +92,11 @@ GDR_DEVICE int gdri_amo_is_fa(int kind)
 	return kind == GDRI_AMO_ADD || kind == GDRI_AMO_FETCH || kind == GDRI_AMO_XOR;
 }
 
+GDR_DEVICE int gdri_amo_has_masks(int kind)
+{
+	return !gdri_amo_is_fa(kind) && kind != GDRI_AMO_CSWAP && kind != (int)GDRI_AMO_COMBINED;
+}
+
 /* A fetch adds nothing. */
 GDR_DEVICE uint64_t gdri_amo_operand(const struct gdri_operation *o)
 {
@@ -146,6 +151,16 @@ GDRI_SLOW void gdri_write_amo8(const struct gdri_dev *dev, const struct gdri_pos
 	}
 }
 
+GDRI_SLOW void gdri_write_combine(const struct gdri_dev *dev, const struct gdri_post *p,
+				  const struct gdri_operation *o, const struct gdri_local *l)
+{
+	uint64_t off = gdri_heap_offset(dev, o->remote);
+	struct gdri_qp q;
+
+	gdri_wqe_combine(gdri_post_q(p, &q), p->index, p->ce | p->fm, off, p->q.rkey_sync, l->addr, l->lkey, o->value,
+			 (uint32_t)o->compare);
+}
+
 GDRI_SLOW void gdri_write_g(const struct gdri_dev *dev, const struct gdri_post *p,
 			    const struct gdri_operation *o, const struct gdri_local *l)
 {
@@ -160,7 +175,7 @@ GDRI_SLOW void gdri_write_g(const struct gdri_dev *dev, const struct gdri_post *
 GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_local *l,
 				     uint64_t *target)
 {
-	int two = o->op != GDRI_G && o->size == 8 && !gdri_amo_is_fa(o->kind) && o->kind != GDRI_AMO_CSWAP, ret;
+	int two = o->op != GDRI_G && o->size == 8 && gdri_amo_has_masks(o->kind), ret;
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	struct gdri_post p;
 
@@ -171,6 +186,8 @@ GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_ope
 	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
 	if (o->op == GDRI_G)
 		gdri_write_g(dev, &p, o, l);
+	else if (o->kind == GDRI_AMO_COMBINED)
+		gdri_write_combine(dev, &p, o, l);
 	else if (o->size == 4)
 		gdri_write_amo4(dev, &p, o, l);
 	else

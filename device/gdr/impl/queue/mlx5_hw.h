@@ -28,6 +28,9 @@ enum gdri_mlx5_opcode {
 /* opmod of the masked atomics: size of the operands */
 #define GDRI_OPMOD_ATOMIC_4B 0x08u
 #define GDRI_OPMOD_ATOMIC_8B 0x09u
+/* No NIC has it: of MASKED_FA, the word is combined with `add` as the code of coll/reduce_code.h in `boundary` says.
+ * Both have the 8-byte form, whatever size the code names. */
+#define GDRI_OPMOD_COMBINE 0x80u
 
 /* fm_ce_se: fence mode in bits 7:5, completion mode in bits 3:2 */
 #define GDRI_FM_FENCE 0x40u	 /* wait for earlier reads and atomics of this queue */

@@ -137,6 +137,16 @@ GDR_DEVICE void gdri_wqe_masked_fa4(const struct gdri_qp *qp, uint64_t index, ui
 	gdri_wqe_data(w + 48, laddr, lkey, 4);
 }
 
+GDR_DEVICE void gdri_wqe_combine(const struct gdri_qp *qp, uint64_t index, uint32_t ce, uint64_t off, gdri_be32_t rkey,
+				 uint64_t laddr, gdri_be32_t lkey, uint64_t operand, uint32_t code)
+{
+	uint8_t *w = gdri_wqe_ctrl(qp, index, GDRI_OP_MASKED_FA, GDRI_OPMOD_COMBINE, 4, ce);
+
+	gdri_wqe_raddr(w, off, rkey);
+	gdri_st_2x64(w + 32, gdri_bswap64(operand), gdri_bswap64(code));
+	gdri_wqe_data(w + 48, laddr, lkey, 1u << (code & 15u));
+}
+
 struct gdri_masked_cs {
 	uint64_t swap, compare, swap_mask, compare_mask;
 };
