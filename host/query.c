@@ -12,9 +12,13 @@ struct gdri_state *gdri_need_state(const char *call)
 {
 	struct gdri_state *st = gdri_state_get();
 
-	if (!st)
+	if (st)
+		return st;
+	if (gdri_state_forked())
+		gdri_error("%s: this process was forked by a PE, and is none: only that PE can make the call", call);
+	else
 		gdri_error("%s: the library is not initialised, or already finalised", call);
-	return st;
+	return NULL;
 }
 
 /* Of host threads. In the checked build functions have names of their own. */

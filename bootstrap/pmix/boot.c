@@ -53,13 +53,18 @@ static int pmix_claim(void)
 		[FAILED] = "PMIx_Init failed earlier in this process, and cannot be called again; "
 			   "start the program anew",
 	};
+	bool forked;
 	int was;
 
 	pthread_mutex_lock(&state_lock);
 	was = state;
-	if (was == IDLE)
+	forked = was != STUCK && held.owner && held.owner != getpid();
+	if (was == IDLE && !forked)
 		state = OPEN;
 	pthread_mutex_unlock(&state_lock);
+	if (forked)
+		return gdri_fail(-GDR_ESTATE, "bootstrap: this process was forked from one that had opened PMIx, which "
+					      "cannot be used across fork");
 	if (was == IDLE)
 		return 0;
 	return gdri_fail(-GDR_ESTATE, "bootstrap: cannot open PMIx: %s", why[was]);
@@ -281,9 +286,6 @@ static int open_claimed(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	uint64_t begin = gdri_now_ns(), up, asked;
 	int rc = 0;
 
-	if (held.owner && held.owner != getpid())
-		return gdri_fail(-GDR_ESTATE, "bootstrap: this process was forked from one that had opened PMIx, which "
-					      "cannot be used across fork");
 	if (!held.owner)
 		rc = init_pmix(deadline);
 	if (rc)

@@ -6,7 +6,12 @@
  * job calls it, in the same order among collective calls; "local": a PE for
  * itself. Any thread may call, unless said otherwise; of a PE's threads one at
  * a time is in a collective call. Nothing blocks for ever: GDR_INIT_TIMEOUT
- * bounds bring-up, GDR_TIMEOUT every later wait. */
+ * bounds bring-up, GDR_TIMEOUT every later wait.
+ *
+ * A child that a PE forks is no PE: its calls are -GDR_ESTATE, it may end in any way, also by exit(), without effect on
+ * the PE, and programs that either of them runs get no descriptor of gdr's own. On kernels before 5.12 a PE with a NIC
+ * that has called gdr_buffer_register must not fork otherwise than by system(), popen() or posix_spawn(), or is to be
+ * started with RDMAV_FORK_SAFE=1: the NIC would go on with pages that the child got. */
 #ifndef GDR_HOST_H
 #define GDR_HOST_H
 

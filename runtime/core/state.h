@@ -133,6 +133,7 @@ static inline void gdri_break(struct gdri_state *st, int status)
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */
 struct gdri_state *gdri_state_get(void);
+bool gdri_state_forked(void); /* this process is a child of a PE, and no PE */
 
 /* With what host threads wait for and tell each other. */
 static inline struct gdri_dev *gdri_host_dev(const struct gdri_state *st)

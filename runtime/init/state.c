@@ -35,6 +35,7 @@
 #define WAITS_END_MS 1000 /* for waits that are told to end */
 
 static struct gdri_state *current;
+static bool forked; /* from a PE: set while the process has one thread */
 
 struct gdri_state *gdri_state_get(void)
 {
@@ -42,11 +43,17 @@ struct gdri_state *gdri_state_get(void)
 	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 }
 
+bool gdri_state_forked(void)
+{
+	return forked;
+}
+
 /* A forked child has none of our threads and must not touch queues or peers: to it the
  * library is not initialised. What it inherited goes when it ends or calls exec. */
 static void state_in_child(void)
 {
-	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED); /* a child has one thread */
+	forked |= current != NULL; /* a child has one thread */
+	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED);
 	gdri_devstate_publish(NULL);
 }
 
