@@ -7,7 +7,7 @@ It belongs to the libgdr of the wheel; LIBGDR names another one. Functions raise
 ValueError for what can be seen to be wrong before the library is asked. stream: None (at once), or a cudaStream_t, or a
 stream of the host device, as a number; 0 is the default one."""
 from ._array import TYPES as _TYPES
-from ._array import Array, empty, register, unregister, zeros
+from ._array import Array, empty, from_dlpack, register, unregister, zeros
 from ._job import UNIQUEID_BYTES, finalize, get_uniqueid, init, my_pe, n_pes, on_gpu
 from ._library import Error
 from ._library import lib as _lib
@@ -17,6 +17,6 @@ from ._transfer import (ADD, EQ, GE, GT, LE, LT, NE, SET, barrier_all, get, put,
                         signal_wait)
 
 __all__ = ["ADD", "EQ", "GE", "GT", "LE", "LT", "NE", "NODE", "SET", "SHARED", "UNIQUEID_BYTES", "WORLD",
-           "Array", "Error", "Team", "barrier_all", "empty", "finalize", "get", "get_uniqueid", "init", "my_pe",
+           "Array", "Error", "Team", "barrier_all", "empty", "finalize", "from_dlpack", "get", "get_uniqueid", "init", "my_pe",
            "n_pes", "node", "on_gpu", "put", "put_signal", "quiet", "register", "shared", "signal", "signal_wait",
            "unregister", "world", "zeros"]

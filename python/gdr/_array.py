@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import math
+import weakref
+from typing import Any, Sequence, Union
 
-from ._job import on_gpu
+from . import _dlpack, _memory
+from ._job import my_pe, on_gpu
 from ._library import Error, lib, said
 
 # type: format of array and memoryview (floats of 16 bits: their bits), __cuda_array_interface__, class of reduce_op.h
@@ -13,76 +16,188 @@ TYPES = {"int8": ("b", "<i1", 1), "uint8": ("B", "<u1", 0), "int16": ("h", "<i2"
          "int32": ("i", "<i4", 1), "uint32": ("I", "<u4", 0), "int64": ("q", "<i8", 1), "uint64": ("Q", "<u8", 0),
          "float16": ("H", "<f2", 2), "bfloat16": ("H", "<V2", 3), "float32": ("f", "<f4", 2),
          "float64": ("d", "<f8", 2)}
+Shape = Union[int, Sequence[int]]
+
+
+def _type(dtype: str) -> tuple[str, str, int]:
+    if dtype not in TYPES:
+        raise ValueError(f"there is no type {dtype!r}: {', '.join(TYPES)}")
+    return TYPES[dtype]
+
+
+def _size(dtype: str) -> int:
+    return int(_type(dtype)[1][2:])
+
+
+def _shape(shape: Shape) -> tuple[int, ...]:
+    t = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in t):
+        raise ValueError(f"shape {t} has a negative length")
+    return t
 
 
 class Array:
-    """Elements at the same place of every PE's heap. It lives until free() or finalize(), whatever refers to it."""
+    """Elements without gaps, at the same place of every PE's heap. It lives until free() or finalize(), whatever refers to
+    it; while there are views of it on the host device (memory, numpy, DLPack) free() is refused."""
 
-    def __init__(self, ptr: int | None, n: int, dtype: str, owned: bool):
-        self.ptr, self.n, self.dtype, self._owned = ptr, n, dtype, owned
-        self._format, self._typestr, self._class = TYPES[dtype]
-        self.itemsize = int(self._typestr[2:])
-        self.nbytes = n * self.itemsize
+    def __init__(self, ptr: int | None, shape: Shape, dtype: str, owned: bool, views: Any = None):
+        self.ptr, self.shape, self.dtype, self._owned = ptr, _shape(shape), dtype, owned
+        self._format, self._typestr, self._class = _type(dtype)
+        self.n = math.prod(self.shape)
+        self.itemsize = _size(dtype)
+        self.nbytes = self.n * self.itemsize
+        self.keep: Any = None  # what has the memory, where that is the program's
+        self._views: Any = weakref.WeakValueDictionary() if views is None else views
 
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, part: slice) -> Array:
-        """A part of it, from one slice without steps; it has not to be freed."""
-        first, last, step = part.indices(self.n)
-        if step != 1:
-            raise ValueError("parts have no steps")
-        return Array((self.ptr or 0) + first * self.itemsize, max(last - first, 0), self.dtype, False)
+    def __repr__(self) -> str:
+        return f"<gdr.Array {self.shape} {self.dtype} at {self.ptr or 0:#x}>"
 
     @property
-    def memory(self) -> memoryview:
-        """This PE's elements; on the host device alone."""
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __getitem__(self, part: int | slice) -> Array:
+        """A part of it, from one slice of the first dimension without steps, or one of its rows; it has not to be
+        freed."""
+        n = len(self)
+        row = self.nbytes // n if n else 0
+        if isinstance(part, slice):
+            first, last, step = part.indices(n)
+            if step != 1:
+                raise ValueError("parts have no steps")
+            shape = (max(last - first, 0), *self.shape[1:])
+        else:
+            first, shape = part + n if part < 0 else part, self.shape[1:]
+            if not 0 <= first < n:
+                raise IndexError(f"there is no row {part}, the array has {n}")
+        return Array((self.ptr or 0) + first * row, shape, self.dtype, False, self._views)
+
+    def reshape(self, *shape: Any) -> Array:
+        """The elements as an array of another shape, of which one length may be -1; it has not to be freed."""
+        want = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        if want.count(-1) == 1:
+            rest = -math.prod(want)
+            want[want.index(-1)] = self.n // rest if rest else 0
+        if any(n < 0 for n in want) or math.prod(want) != self.n:
+            raise ValueError(f"shape {tuple(shape)} is not of {self.n} elements, as {self.shape} is")
+        return Array(self.ptr, want, self.dtype, False, self._views)
+
+    def _view(self) -> Any:
+        """The bytes, as an object that counts as a view."""
+        if self.ptr is None and self.n:
+            raise ValueError("the array is freed")
+        view = (ctypes.c_ubyte * self.nbytes).from_address(self.ptr or 0)
+        self._views[id(view)] = view
+        return view
+
+    @property
+    def memory(self) -> Any:
+        """A memoryview of this PE's elements; on the host device alone. Floats of 16 bits are their bits."""
         if on_gpu():
             raise BufferError("memory of a GPU: __cuda_array_interface__, or get()")
-        return memoryview((ctypes.c_ubyte * self.nbytes).from_address(self.ptr or 0)).cast("B").cast(self._format)
+        flat: Any = memoryview(self._view()).cast("B")
+        return flat.cast(self._format, self.shape) if self.n and self.shape else flat.cast(self._format)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """numpy.asarray(array) is a view, on the host device."""
+        if on_gpu():
+            raise AttributeError("memory of a GPU: __cuda_array_interface__, or get()")
+        return {"shape": self.shape, "typestr": self._typestr, "version": 3,
+                "data": self._view() if self.n else (0, False)}
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if not on_gpu():
             raise AttributeError("not memory of a GPU")
-        return {"shape": (self.n,), "typestr": self._typestr, "data": (self.ptr or 0, False), "version": 3}
+        return {"shape": self.shape, "typestr": self._typestr, "data": (self.ptr or 0, False), "version": 3}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _device(self.ptr)
+
+    def __dlpack__(self, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        """A capsule of these elements, not of a copy. What others wrote is there behind a signal or a barrier: streams
+        are not ordered here."""
+        device = _device(self.ptr)
+        if copy or (dl_device is not None and tuple(dl_device) != device):
+            raise BufferError(f"an array is handed on as it is, on device {device}")
+        return _dlpack.capsule(self.ptr or 0, self.shape, self.dtype, device, self._view())
 
     def at(self, pe: int) -> int | None:
         """The address at which this PE sees those of pe; None where it is reached through the NIC alone."""
-        return lib.gdr_host_ptr(self.ptr, pe)
+        address: int | None = lib.gdr_host_ptr(self.ptr, pe)
+        return address
 
     def free(self) -> None:
-        """Collective, the same array on all PEs. Parts of it must not be used any more."""
+        """Collective, the same array on all PEs. Parts of it must not be used any more. A BufferError where views are
+        left (memory, numpy, DLPack): it was not freed, here."""
         if not self._owned:
             raise ValueError("a part of an array")
+        if len(self._views):
+            raise BufferError(f"{len(self._views)} views of {self!r} are in use: free() it when they are gone")
         said("free", lib.gdr_free(self.ptr))
         self.ptr = None
 
 
-def _made(call: str, ptr: int | None, n: int, dtype: str) -> Array:
-    if not ptr and n:
+def _device(ptr: int | None) -> tuple[int, int]:
+    """DLPack's, of memory"""
+    if not on_gpu():
+        return _dlpack.CPU, 0
+    ordinal = ctypes.c_int()
+    cuda = ctypes.CDLL("libcuda.so.1")
+    if cuda.cuPointerGetAttribute(ctypes.byref(ordinal), 9, ctypes.c_uint64(ptr or 0)):  # _DEVICE_ORDINAL
+        raise BufferError(f"the driver knows no device of {ptr or 0:#x}")
+    return _dlpack.CUDA, ordinal.value
+
+
+def _made(call: str, ptr: int | None, shape: tuple[int, ...], dtype: str) -> Array:
+    if not ptr and math.prod(shape):
         raise Error(call, lib.gdr_host_status())
-    return Array(ptr, n, dtype, True)
+    return Array(ptr, shape, dtype, True)
 
 
-def empty(n: int, dtype: str = "float32") -> Array:
-    """Collective, with the same arguments on all PEs. Of no elements there is no memory, but free() is collective as
-    for others."""
-    return _made("empty", lib.gdr_malloc(n * int(TYPES[dtype][1][2:])), n, dtype)
+def empty(shape: Shape, dtype: str = "float32") -> Array:
+    """Collective, with the same arguments on all PEs: elements that nobody has set. shape: how many, or a tuple. Of no
+    elements there is no memory, but free() is collective as for others."""
+    t = _shape(shape)
+    return _made("empty", lib.gdr_malloc(math.prod(t) * _size(dtype)), t, dtype)
 
 
-def zeros(n: int, dtype: str = "float32") -> Array:
+def zeros(shape: Shape, dtype: str = "float32") -> Array:
     """As empty(), of zeros."""
-    return _made("zeros", lib.gdr_calloc(n, int(TYPES[dtype][1][2:])), n, dtype)
+    t = _shape(shape)
+    return _made("zeros", lib.gdr_calloc(math.prod(t), _size(dtype)), t, dtype)
 
 
-def register(address: int, nbytes: int, dtype: str = "uint8") -> Array:
-    """Collective. gdr_symmetric_register: memory of the program (whole pages, of the same size on all PEs) becomes
-    symmetric. Operations take the array that is returned; unregister() ends that."""
-    p = lib.gdr_symmetric_register(address, nbytes)
+def from_dlpack(x: Any) -> Array:
+    """An array that is the memory of x (an object with __dlpack__), which is symmetric already: a tensor over one of
+    this module's arrays, whole or a part without gaps. Of others: register(), or zeros() and put()."""
+    address, shape, dtype, _, _ = _dlpack.read(x)
+    nbytes = math.prod(shape) * _size(dtype)
+    if nbytes and not (lib.gdr_host_ptr(address, my_pe()) and lib.gdr_host_ptr(address + nbytes - 1, my_pe())):
+        raise ValueError(f"memory of {nbytes} bytes of {dtype} at {address:#x} is not symmetric: make it with gdr.zeros() "
+                         "or gdr.torch.zeros(), or register() it")
+    return Array(address, shape, dtype, False)
+
+
+def register(memory: Any, nbytes: int | None = None, dtype: str | None = None) -> Array:
+    """Collective. gdr_symmetric_register: memory of the program (whole pages, of the same size on all PEs; an address and
+    bytes, or what put() takes, too) becomes symmetric. Operations take the array that is returned; unregister() ends
+    that, and the memory must live until then."""
+    m = _memory.Memory(memory, (), nbytes or 0, None, None) if isinstance(memory, int) else _memory.of(memory, True)
+    p = lib.gdr_symmetric_register(m.address, m.nbytes)
     if not p:
         raise Error("register", lib.gdr_host_status())
-    return Array(p, nbytes // int(TYPES[dtype][1][2:]), dtype, False)
+    kind = dtype or m.dtype or "uint8"
+    shape = m.shape if kind == m.dtype else m.nbytes // _size(kind)
+    a = Array(p, shape, kind, False)
+    a.keep = m.keep
+    return a
 
 
 def unregister(array: Array) -> None:

@@ -22,11 +22,10 @@ def _open(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(path)
     except OSError as e:
         missing = re.match(r"(lib\w+\.so)[.\d]*: cannot open shared object file", str(e))
-        package = _PACKAGES.get(missing[1]) if missing else None
-        if not package:
+        if not missing or missing[1] not in _PACKAGES:
             raise ImportError(f"gdr: {path}: {e}") from e
         raise ImportError(f"gdr: {path} needs {missing[0].split(':')[0]}, which is not there: install Debian's package "
-                          f"{package}, or name the library's folder in LD_LIBRARY_PATH") from e
+                          f"{_PACKAGES[missing[1]]}, or name the library's folder in LD_LIBRARY_PATH") from e
 
 
 lib = _open(_path())

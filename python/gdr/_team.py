@@ -8,7 +8,6 @@ from typing import Any, Sequence
 from . import _requests as rq
 from ._array import Array
 from ._library import lib, said
-from ._transfer import fits
 
 WORLD, SHARED, NODE = range(3)
 OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
@@ -24,7 +23,7 @@ class Team:
 
     def my_pe(self) -> int:
         """This PE's number in the team; negative where it is no member."""
-        return lib.gdr_host_team_my_pe(self.handle)
+        return int(lib.gdr_host_team_my_pe(self.handle))
 
     def n_pes(self) -> int:
         """The number of members."""
@@ -32,7 +31,7 @@ class Team:
 
     def translate(self, pe: int, other: Team | int) -> int:
         """The number in the other team of the member pe; negative where it is no member of that."""
-        return lib.gdr_host_team_translate_pe(self.handle, pe, getattr(other, "handle", other))
+        return int(lib.gdr_host_team_translate_pe(self.handle, pe, getattr(other, "handle", other)))
 
     def _joined(self, call: str, status: int, new: ctypes.c_int32) -> Team | None:
         said(call, status)
@@ -65,10 +64,11 @@ class Team:
     def _coll(self, call: str, what: int, dst: Array, src: Array, n: int, stream: int | None, into: int | None = None,
               of: int | None = None, **more: int) -> None:
         """n elements a PE: of `of` in src, to `into` in dst"""
-        if dst.itemsize != src.itemsize:
+        if dst.dtype != src.dtype:
             raise ValueError(f"{call}: {src.dtype} to {dst.dtype}")
-        fits(dst, (n if into is None else into) * dst.itemsize)
-        fits(src, (n if of is None else of) * src.itemsize)
+        for name, array, least in ("dst", dst, n if into is None else into), ("src", src, n if of is None else of):
+            if array.n < least:
+                raise ValueError(f"{call}: {name} has {array.n} elements of {array.dtype}, {least} are needed")
         coll: Any = rq.Coll(team=self.handle, dst_step=1, src_step=1, **more)
         rq.ask(call, stream, what, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize, coll=coll)
 

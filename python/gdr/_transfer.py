@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Transfers, signals and order: of arrays, or of addresses of local memory with the other one an array."""
+"""Transfers, signals and order: of arrays, or of local memory with the other one an array."""
 from __future__ import annotations
 
+from typing import Any
+
+from . import _memory
 from ._array import Array
 from ._job import checked
 from ._library import lib, said
@@ -11,52 +14,67 @@ EQ, NE, GT, GE, LT, LE = range(6)
 SET, ADD = range(2)
 
 
-def _address(x: Array | int) -> int | None:
-    return x.ptr if isinstance(x, Array) else x
+def _local(call: str, array: Array, x: Any, writable: bool = False) -> tuple[int | None, Any]:
+    """(address, what keeps it) of what is to hold as much as the array; the caller vouches for an address."""
+    if isinstance(x, int):
+        return x, None
+    if isinstance(x, Array):
+        _memory.fits(call, (array.dtype, array.nbytes), (x.dtype, x.nbytes))
+        return x.ptr, x
+    m = _memory.of(x, writable)
+    _memory.fits(call, (array.dtype, array.nbytes), (m.dtype, m.nbytes))
+    return m.address, m.keep
 
 
-def fits(array: Array | int, nbytes: int) -> None:
-    """What is smaller would be left behind: there are other objects."""
-    if isinstance(array, Array) and array.nbytes < nbytes:
-        raise ValueError(f"an array of {array.nbytes} bytes, for {nbytes}")
-
-
-def put(dst: Array, src: Array | int, pe: int, stream: int | None = None) -> None:
+def put(dst: Array, src: Any, pe: int, stream: int | None = None) -> None:
     """dst of pe becomes src, which has as many bytes or more. src may be used again when the call (or, with a stream,
-    what it put there) is done; pe has it behind a quiet() here and what tells pe so: a signal, a barrier."""
-    fits(src, dst.nbytes)
+    what it put there) is done; pe has it behind a quiet() here and what tells pe so: a signal, a barrier.
+
+    src: an array, an address, or memory: what has the buffer protocol (bytes, array.array, numpy), __dlpack__ (torch),
+    __array_interface__ or __cuda_array_interface__, without gaps."""
+    address, keep = _local("put", dst, src)
     if stream is None:
-        said("put", lib.gdr_host_put(dst.ptr, _address(src), dst.nbytes, checked(pe)))
+        said("put", lib.gdr_host_put(dst.ptr, address, dst.nbytes, checked(pe)))
     else:
-        ask("put", stream, PUT, dst=dst.ptr, src=_address(src), n=dst.nbytes, pe=pe)
+        ask("put", stream, PUT, dst=dst.ptr, src=address, n=dst.nbytes, pe=pe)
+    del keep
 
 
-def get(dst: Array | int, src: Array, pe: int, stream: int | None = None) -> None:
-    """dst, which has as many bytes or more, becomes src of pe: when the call is done, or what it put on the stream."""
-    fits(dst, src.nbytes)
+def get(dst: Any, src: Array, pe: int, stream: int | None = None) -> None:
+    """dst, which has as many bytes or more, becomes src of pe: when the call is done, or what it put on the stream.
+    dst: as src of put(), and it can be written."""
+    address, keep = _local("get", src, dst, True)
     if stream is None:
-        said("get", lib.gdr_host_get(_address(dst), src.ptr, src.nbytes, checked(pe)))
+        said("get", lib.gdr_host_get(address, src.ptr, src.nbytes, checked(pe)))
     else:
-        ask("get", stream, GET, dst=_address(dst), src=src.ptr, n=src.nbytes, pe=pe)
+        ask("get", stream, GET, dst=address, src=src.ptr, n=src.nbytes, pe=pe)
+    del keep
 
 
-def put_signal(dst: Array, src: Array | int, sig: Array, value: int, op: int, pe: int,
+def put_signal(dst: Array, src: Any, sig: Array, value: int, op: int, pe: int,
                stream: int | None = None) -> None:
     """put(), and behind it the word sig of pe (of 64 bits) is set to value (op SET) or added to (ADD): who sees the
     signal sees the data."""
-    fits(src, dst.nbytes)
-    ask("put_signal", stream, PUT_SIGNAL, dst=dst.ptr, src=_address(src), n=dst.nbytes, pe=pe,
-        signal=Signal(sig.ptr, value, op))
+    address, keep = _local("put_signal", dst, src)
+    ask("put_signal", stream, PUT_SIGNAL, dst=dst.ptr, src=address, n=dst.nbytes, pe=pe,
+        signal=Signal(_word("put_signal", sig), value, op))
+    del keep
+
+
+def _word(call: str, sig: Array) -> int | None:
+    if sig.n < 1 or sig.itemsize != 8:
+        raise ValueError(f"{call}: a signal is a word of 64 bits, not {sig.n} of {sig.dtype}")
+    return sig.ptr
 
 
 def signal(sig: Array, value: int, op: int, pe: int, stream: int | None = None) -> None:
     """The word sig of pe is set to value (op SET), or value is added to it (ADD)."""
-    ask("signal", stream, SIGNAL, size=8, pe=pe, signal=Signal(sig.ptr, value, op))
+    ask("signal", stream, SIGNAL, size=8, pe=pe, signal=Signal(_word("signal", sig), value, op))
 
 
 def signal_wait(sig: Array, cmp: int, value: int, stream: int | None = None) -> None:
     """Waits until this PE's word sig is EQ, NE, GT, GE, LT or LE value; an Error after GDR_TIMEOUT."""
-    ask("signal_wait", stream, WAIT, size=8, wait=Wait(words=sig.ptr, value=value, cmp=cmp))
+    ask("signal_wait", stream, WAIT, size=8, wait=Wait(words=_word("signal_wait", sig), value=value, cmp=cmp))
 
 
 def quiet(stream: int | None = None) -> None:

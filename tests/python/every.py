@@ -153,14 +153,14 @@ def sizes(me, n):
 
 
 def errors(me, n):
-    a = gdr.zeros(4)
+    a, word = gdr.zeros(4), gdr.zeros(1, "uint64")
     try:
         gdr.put(a, a, n)
         raise AssertionError("no such PE")
     except ValueError:
         pass
     try:
-        gdr.signal(a[:2], 1, gdr.SET, n)
+        gdr.signal(word, 1, gdr.SET, n)
         raise AssertionError("no such PE")
     except gdr.Error as e:
         assert e.status < 0 and "signal" in str(e)
@@ -174,6 +174,7 @@ def errors(me, n):
         raise AssertionError("a part")
     except ValueError:
         pass
+    word.free()
     a.free()
 
 

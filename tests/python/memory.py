@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shapes, DLPack and other memory that goes to and from arrays (python/gdr/); numpy's part where numpy is. As PEs of a
+launcher, on the host device."""
+import array
+import gc
+
+import gdr
+from gdr import _dlpack
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def refused(kind, texts, call, *args):
+    try:
+        call(*args)
+    except kind as e:
+        assert all(t in str(e) for t in texts), e
+        return
+    raise AssertionError(f"{call} takes {args}")
+
+
+class Tensor:
+    """Memory that says itself by DLPack alone, and counts its capsules' ends."""
+
+    def __init__(self, values, code="f", device=1):
+        self.memory, self.device = array.array(code, values), device
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self):
+        word = {"f": "float32", "q": "int64"}[self.memory.typecode]
+        return _dlpack.capsule(self.memory.buffer_info()[0], (len(self.memory),), word, (self.device, 0), self.memory)
+
+
+def shapes(me):
+    a = gdr.zeros((4, 8), "float32")
+    assert (a.shape, a.ndim, a.n, len(a), a.nbytes) == ((4, 8), 2, 32, 4, 128)
+    a.memory[1, 3] = 5
+    assert a[1].shape == (8,) and a[1].memory[3] == 5 and a[-3].ptr == a[1].ptr
+    assert a[1:3].shape == (2, 8) and a[1:3].memory[0, 3] == 5
+    assert a.reshape(-1).memory[11] == 5 and a.reshape(2, -1).shape == (2, 16) and a.reshape((8, 4)).memory[2, 3] == 5
+    refused(ValueError, ["(5, 5)", "32", "(4, 8)"], a.reshape, 5, 5)
+    refused(ValueError, ["(3, -1)"], a.reshape, 3, -1)
+    refused(IndexError, ["4"], a.__getitem__, 4)
+    refused(ValueError, ["float31", "float32"], gdr.zeros, 4, "float31")
+    gc.collect()
+    a.free()
+    refused(ValueError, ["freed"], lambda: a.memory)
+    one = gdr.zeros((), "int64")
+    assert (one.n, one.nbytes) == (1, 8)
+    refused(TypeError, ["no length"], len, one)
+    one.free()
+    none = gdr.zeros((0, 3))
+    assert len(none) == 0 and len(none.memory) == 0 and none[:].shape == (0, 3)
+    none.free()
+
+
+def local(me, n):
+    """put and get of what has the buffer protocol, or DLPack"""
+    a, to = gdr.zeros((2, 3), "float32"), (me + 1) % n
+    gdr.put(a, array.array("f", range(6)), to)
+    gdr.barrier_all()
+    back = array.array("f", [0] * 6)
+    gdr.get(back, a, me)
+    assert list(back) == list(range(6))
+    gdr.barrier_all()
+    gdr.put(a, bytes(24), to)
+    gdr.barrier_all()
+    gdr.get(memoryview(back), a, to)
+    assert list(back) == [0] * 6
+    gdr.barrier_all()
+    before = len(_dlpack._exported)
+    gdr.put(a, Tensor([7] * 6), to)
+    assert len(_dlpack._exported) == before  # the capsule that was not taken has ended
+    gdr.barrier_all()
+    into = Tensor([0] * 7)
+    gdr.get(into, a, me)
+    assert list(into.memory) == [7] * 6 + [0]
+    refused(ValueError, ["put", "20 bytes of float32", "24 bytes"], gdr.put, a, array.array("f", [0] * 5), to)
+    refused(ValueError, ["put", "float64", "float32"], gdr.put, a, array.array("d", [0] * 6), to)
+    refused(ValueError, ["put", "int64", "float32"], gdr.put, a, Tensor([0] * 6, "q"), to)
+    refused(ValueError, ["get", "20 bytes of float32", "24 bytes"], gdr.get, array.array("f", [0] * 5), a, to)
+    refused(ValueError, ["cannot be written"], gdr.get, bytes(24), a, to)
+    refused(ValueError, ["gaps"], gdr.put, a, memoryview(bytearray(48))[::2], to)
+    refused(TypeError, ["str", "buffer protocol"], gdr.put, a, "text", to)
+    bits = gdr.zeros(4, "bfloat16")
+    gdr.put(bits, array.array("H", [0x3f80] * 4), to)
+    gdr.barrier_all()
+    assert list(bits.memory) == [0x3f80] * 4
+    refused(ValueError, ["signal_wait", "64 bits", "bfloat16"], gdr.signal_wait, bits, gdr.EQ, 0)
+    gdr.barrier_all()
+    bits.free()
+    a.free()
+
+
+def dlpack(me):
+    a = gdr.zeros((2, 4), "int32")
+    assert a.__dlpack_device__() == (1, 0)
+    same = gdr.from_dlpack(a)
+    assert (same.ptr, same.shape, same.dtype) == (a.ptr, (2, 4), "int32")
+    part = gdr.from_dlpack(a[1])
+    assert part.ptr == a.ptr + 16
+    refused(ValueError, ["not symmetric", "gdr.zeros", "register"], gdr.from_dlpack, Tensor([1, 2]))
+    refused(BufferError, ["as it is"], lambda: a.__dlpack__(copy=True))
+    capsule = a.__dlpack__()
+    refused(BufferError, ["1 views", "(2, 4) int32"], a.free)
+    del capsule
+    view = a[1:].memory  # of a part
+    refused(BufferError, ["1 views"], a.free)
+    del view
+    gc.collect()
+    a.free()
+
+
+def views(me, n):
+    """numpy's"""
+    a = gdr.zeros((2, 3), "float32")
+    v = numpy.asarray(a)
+    assert v.shape == (2, 3) and v.dtype == numpy.float32 and v.ctypes.data == a.ptr
+    v[1, 2] = me + 1
+    assert a.memory[1, 2] == me + 1
+    w = numpy.from_dlpack(a)
+    assert w.ctypes.data == a.ptr and w[1, 2] == me + 1
+    gdr.barrier_all()
+    x = numpy.zeros((2, 3), "float32")
+    gdr.get(x, a, (me + 1) % n)
+    assert x[1, 2] == (me + 1) % n + 1
+    gdr.barrier_all()
+    gdr.put(a, numpy.full((2, 3), 9, "float32"), (me + 1) % n)
+    gdr.barrier_all()
+    assert (v == 9).all()
+    refused(ValueError, ["put", "float64", "float32"], gdr.put, a, numpy.zeros((2, 3)), me)
+    refused(ValueError, ["gaps", "(3, 2)"], gdr.put, a, x.T, me)
+    refused(BufferError, ["views"], a.free)
+    del v, w
+    gc.collect()
+    a.free()
+    h = gdr.zeros(4, "float16")
+    assert numpy.asarray(h).dtype == numpy.float16
+    h.free()
+    pages = numpy.empty(3 * 4096, "uint8")
+    at = -pages.ctypes.data % 4096
+    own = pages[at:at + 4096].view("float32").reshape(32, 32)
+    r = gdr.register(own)
+    assert (r.shape, r.dtype) == ((32, 32), "float32")
+    own[:] = me
+    gdr.barrier_all()
+    gdr.put(r[1], r[0], (me + 1) % n)
+    gdr.barrier_all()
+    assert (own[1] == (me - 1) % n).all()
+    gdr.unregister(r)
+
+
+gdr.init(heap_size=16 << 20)
+me, n = gdr.my_pe(), gdr.n_pes()
+shapes(me)
+local(me, n)
+dlpack(me)
+if numpy:
+    views(me, n)
+elif me == 0:
+    print("left out: numpy's views, there is no numpy")
+gdr.finalize()
+if me == 0:
+    print(f"memory: all right on {n} PEs")
