@@ -47,7 +47,7 @@ static const struct {
 
 static const char expected_clause[] =
 	"expected drop, dup, reorder, corrupt, delay, slow, rate, doorbell, cqe, first_wqe, "
-	"first_cqe, first_psn, seed, mute, link, refuse, pe, peer or qp";
+	"first_cqe, first_psn, seed, mute, link, gid, refuse, pe, peer or qp";
 
 static const char *const objects[FAULT_OBJECTS] = {
 	[FAULT_PD] = "pd", [FAULT_MR] = "mr",	[FAULT_UMEM] = "umem", [FAULT_CQ] = "cq",

@@ -22,6 +22,7 @@ static void test_taken(void **state)
 		"drop=1e-3,reorder=5,dup=1e-4,delay=50us; qp 0x106 wqe 70000: error 0x15/0x81; "
 		"link down at 2s for 500ms; peer 3 mute at 1s",
 		"mute", "mute for 1s", "link down", "link down at wqe 100 for 20ms",
+		"gid shuffle", "gid shuffle at 1s for 1s",
 		"corrupt=.01 at 1s for 2s", "qp 5: drop=0.5,delay=1us", "qp * peer 2 dup=1",
 		"peer 10.0.0.2: drop=1", "peer [fe80::1] mute", "pe 0: peer 1: qp 7: mute at wqe 3",
 		"slow=1us", "rate=10MB/s", "rate=1.5GB/s,slow=0s", "doorbell=1ms,cqe=20us",
@@ -52,6 +53,7 @@ static const struct {
 	{"drop=nan", 6, "a number"},
 	{"drop=0x1", 7, "';'"},
 	{"dropp=1", 1, "expected drop, dup, reorder, corrupt, delay"},
+	{"moot", 1, "mute, link, gid, refuse"},
 	{"drop=1,drop=1", 8, "twice"},
 	{"reorder=1.5", 9, "depth from 2 to 1000"},
 	{"reorder=1001", 9, "depth from 2 to 1000"},
