@@ -131,6 +131,10 @@ struct gdri_net_ops {
 	/* Logs what the device has said by itself since: that its port is down, that its address has changed, that it
 	 * has failed. Called ten times a second by a thread of its own; NULL: it says nothing. */
 	void (*look)(struct gdri_net *net);
+
+	/* In words, of a PE that does not answer: the way to it and what to change, behind "else". NULL: the device is
+	 * stuck. */
+	void (*way)(struct gdri_net *net, int pe, char *text, size_t room);
 };
 
 /* A row for each transport, whose folder defines gdri_<name>_ops; the name is its word in GDR_TRANSPORTS. A library

@@ -261,6 +261,23 @@ static void ofi_describe(struct gdri_ofi_net *t)
 				   .bell_text = "a thread looks at them"};
 }
 
+/* Its address as the provider writes it: "fi_sockaddr_in://127.0.0.1:4711". */
+static void ofi_way(struct gdri_net *net, int pe, char *text, size_t room)
+{
+	struct gdri_ofi_net *t = ofi_of(net);
+	const struct fi_info *i = t->fabric.info;
+	char raw[sizeof(((struct ofi_address *)0)->name)], at[128] = "unknown";
+	size_t raw_len = sizeof(raw), len = sizeof(at);
+
+	if (!fi_av_lookup(t->fabric.av, t->peers[pe].addr, raw, &raw_len))
+		fi_av_straddr(t->fabric.av, raw, at, &len);
+	at[sizeof(at) - 1] = 0;
+	snprintf(text, room,
+		 "provider %s at domain %s does not reach its address %s: set GDR_OFI_DOMAIN, or GDR_OFI_PROVIDER, on "
+		 "all PEs to what leads there (fi_info -t FI_EP_RDM lists those of a node)",
+		 i->fabric_attr->prov_name, i->domain_attr->name, at);
+}
+
 /* By the library: what its providers can do is said when one is opened. */
 static bool ofi_present(const struct gdri_net_how *how)
 {
@@ -311,4 +328,5 @@ const struct gdri_net_ops gdri_ofi_ops = {
 	.create_queues = ofi_create_queues,
 	.address = ofi_address,
 	.connect = ofi_connect,
+	.way = ofi_way,
 };

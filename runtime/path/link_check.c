@@ -26,6 +26,7 @@
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
 #define LANES 16u /* queues that are tried at a time */
 #define TELL_MOST_NS 2000000000u
+#define SILENT_NS 5000000000u /* or half of the limit: then a PE that does not answer is named */
 
 static uint8_t link_pattern(int owner, unsigned int which, size_t i)
 {
@@ -63,6 +64,12 @@ struct lane { /* in the heap: behind control area and teams, before anything is 
 	int status; /* of the whole check */
 };
 
+/* Of the whole check. */
+struct link_limit {
+	uint64_t silent, end;
+	bool said;
+};
+
 static struct lane *lanes_of(const struct gdri_state *st)
 {
 	return (struct lane *)(st->heap->base + GDRI_CTL_SIZE + st->teams->bytes);
@@ -85,17 +92,39 @@ static const char *link_waited(const struct gdri_state *st)
 	return gdri_boot_waited(st->opt.init_timeout_ms, gdri_left_ms(st->deadline_ns));
 }
 
+/* What is to be done about a PE that does not answer, if the machine is not just busy. */
+static const char *link_way(const struct gdri_state *st, int pe, char *text, size_t room)
+{
+	if (st->net->ops->way)
+		st->net->ops->way(st->net, pe, text, room);
+	else
+		snprintf(text, room, "%s is stuck", st->net->name);
+	return text;
+}
+
+/* Long before the limit: whoever waits in front of it may want to know. */
+static void link_silent(const struct gdri_state *st, struct link_limit *limit, int pe)
+{
+	char way[400];
+
+	limit->said = true;
+	gdri_warn("link check with PE %d: no answer within %s, which is waited for; where the machine is busy it will "
+		  "come, else %s", pe, link_waited(st), link_way(st, pe, way, sizeof(way)));
+}
+
 /* The record that device code left about the queue, if it did, has more than the status. */
 static int say_failed(const struct gdri_state *st, const struct lane *l, const char *what)
 {
 	struct gdr_error e[GDRI_MAX_ERRORS];
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
+	char way[400];
 
 	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
 		return gdri_fail(-GDR_ELINK,
 				 "link check with PE %d: queue %u: %s: not complete within %s; raise the option where "
-				 "the machine is busy, else %s is stuck",
-				 l->qp->peer, l->qp->slot, what, link_waited(st), st->net->name);
+				 "the machine is busy, else %s",
+				 l->qp->peer, l->qp->slot, what, link_waited(st),
+				 link_way(st, l->qp->peer, way, sizeof(way)));
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
 		i--;
@@ -156,19 +185,23 @@ static int link_post(struct gdri_state *st, struct lane *l, enum trial trial)
 }
 
 /* Until what the lane posted is complete. */
-static int link_await(struct gdri_state *st, struct lane *l, uint64_t deadline)
+static int link_await(struct gdri_state *st, struct lane *l, struct link_limit *limit)
 {
+	uint64_t now;
 	bool late;
 	int done;
 
 	for (uint32_t round = 0;; round++) {
-		late = gdri_now_ns() > deadline; /* before the look, which may have been long ago */
+		now = gdri_now_ns();
+		late = now > limit->end; /* before the look, which may have been long ago */
 		gdri_poll(st->dev, l->qp);
 		done = gdri_qp_test(l->qp, l->target);
 		if (done)
 			return done < 0 ? done : 0;
 		if (late)
 			return -GDR_ETIMEOUT;
+		if (now > limit->silent && !limit->said)
+			link_silent(st, limit, l->qp->peer);
 		gdr_pause(round);
 	}
 }
@@ -187,9 +220,18 @@ static int link_verify(const struct gdri_state *st, const struct lane *l)
 			 l->qp->peer, l->qp->slot, (unsigned long long)l->old, link_steps(st), (unsigned long long)one);
 }
 
+/* Whether another queue to its PE ran out of time before: that is said once. */
+static bool link_was_late(const struct lane *l, unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++) {
+		if (l[j].failed == -GDR_ETIMEOUT && l[j].qp->peer == l[i].qp->peer)
+			return true;
+	}
+	return false;
+}
+
 /* Posts to all lanes, then waits for all; one that fails is left out from then on. */
-static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum trial trial,
-		    uint64_t deadline)
+static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum trial trial, struct link_limit *limit)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		if (!l[i].status)
@@ -199,14 +241,26 @@ static void try_all(struct gdri_state *st, struct lane *l, unsigned int n, enum 
 		if (l[i].status)
 			continue;
 		if (!l[i].failed)
-			l[i].failed = link_await(st, &l[i], deadline);
-		if (l[i].failed)
+			l[i].failed = link_await(st, &l[i], limit);
+		if (l[i].failed == -GDR_ETIMEOUT && link_was_late(l, i))
+			l[i].status = -GDR_ELINK;
+		else if (l[i].failed)
 			l[i].status = say_failed(st, &l[i], names[trial]);
 	}
 }
 
+/* Nobody else is to blame for what comes behind a PE that took all the time. */
+static bool link_is_over(const struct lane *l, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (l[i].failed == -GDR_ETIMEOUT)
+			return true;
+	}
+	return false;
+}
+
 /* Up to LANES queues from number `first` on, counted from the ones to oneself. */
-static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned int n, uint64_t deadline)
+static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned int n, struct link_limit *limit)
 {
 	unsigned int own = (unsigned int)st->pe * st->dev->n_slots, all = st->dev->n_queues, i;
 	struct lane *l = lanes_of(st);
@@ -215,12 +269,12 @@ static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned
 
 	for (i = 0; i < n; i++) {
 		l[i].qp = &st->dev->qps[(own + first + i) % all];
-		l[i].status = 0;
+		l[i].status = l[i].failed = 0;
 	}
-	for (trial = WRITE; trial < DONE; trial++)
-		try_all(st, l, n, trial, deadline);
+	for (trial = WRITE; trial < DONE && !link_is_over(l, n); trial++)
+		try_all(st, l, n, trial, limit);
 	for (i = 0; i < n; i++) {
-		if (!l[i].status)
+		if (!l[i].status && trial == DONE)
 			l[i].status = link_verify(st, &l[i]);
 		ret = ret ? ret : l[i].status;
 	}
@@ -229,6 +283,8 @@ static int link_check_queues(struct gdri_state *st, unsigned int first, unsigned
 
 static int check_all(struct gdri_state *st, uint64_t end)
 {
+	uint64_t now = gdri_now_ns(), half = end > now ? (end - now) / 2 : 0;
+	struct link_limit limit = {.silent = now + (half < SILENT_NS ? half : SILENT_NS), .end = end};
 	unsigned int i, all = st->dev->n_queues, n;
 	int pe, ret = 0, rc;
 
@@ -238,7 +294,7 @@ static int check_all(struct gdri_state *st, uint64_t end)
 	}
 	for (i = 0; i < all && gdri_now_ns() < end; i += n) {
 		n = all - i < LANES ? all - i : LANES;
-		rc = link_check_queues(st, i, n, end);
+		rc = link_check_queues(st, i, n, &limit);
 		ret = ret ? ret : rc;
 	}
 	if (i == all)

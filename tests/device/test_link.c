@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The link check of init: every queue of every pair is tried, the one that fails is
  * named with the trial that failed, and all of it ends in time. */
+#define _GNU_SOURCE /* memfd_create */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -56,7 +59,13 @@ static struct fake *f;
 static struct gdri_state st;
 static struct gdri_heap its_heap;
 static struct gdri_teams its_teams;
-static struct gdri_net its_net = {.name = "fake0"};
+static void its_way(struct gdri_net *net, int pe, char *text, size_t room)
+{
+	snprintf(text, room, "%s has no way to PE %d", net->name, pe);
+}
+
+static const struct gdri_net_ops plain_ops, way_ops = {.way = its_way};
+static struct gdri_net its_net = {.ops = &plain_ops, .name = "fake0"};
 
 static void start(unsigned slots, int mapped)
 {
@@ -197,9 +206,38 @@ static void test_no_answer(void **state)
 	fake_hold(f, 1);
 	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
 	assert_in_range(gdri_now_ns() - t, 100000000ull, 10000000000ull);
-	assert_non_null(strstr(gdri_log_last_error(), "link check with PE 3: queue 3: write: not complete within 39."));
+	assert_non_null(strstr(gdri_log_last_error(), "link check with PE 3: queue 0: write: not complete within 39."));
 	assert_non_null(strstr(gdri_log_last_error(), " s (limit: GDR_INIT_TIMEOUT=40000ms)"));
 	assert_non_null(strstr(gdri_log_last_error(), "else fake0 is stuck"));
+	fake_hold(f, 0);
+	fake_stop(f);
+}
+
+/* A transport that knows the way names it: in front of the limit, of the first PE that is silent, and at its end. */
+static void test_way(void **state)
+{
+	int texts = memfd_create("texts", 0), err = dup(2);
+	char said[8192] = "", *warned;
+
+	(void)state;
+	start(SLOTS, 0);
+	its_net.ops = &way_ops;
+	st.deadline_ns = gdri_deadline_ns(1000);
+	fake_hold(f, 1);
+	assert_true(texts >= 0 && err >= 0 && dup2(texts, 2) == 2);
+	assert_int_equal(gdri_up_link_out(&st), -GDR_ELINK);
+	assert_int_equal(dup2(err, 2), 2);
+	assert_true(pread(texts, said, sizeof(said) - 1, 0) > 0);
+	warned = strstr(said, "warning: link check with PE 0: no answer within 39.");
+	assert_non_null(warned);
+	assert_non_null(strstr(warned, "else fake0 has no way to PE 0\n"));
+	assert_null(strstr(warned + 1, "warning: "));
+	assert_true(warned < strstr(said, "error: "));
+	assert_non_null(strstr(said, "link check with PE 3: queue 0: write"));
+	assert_non_null(strstr(said, "else fake0 has no way to PE 3\n"));
+	assert_null(strstr(said, ": read: ")); /* no time was left for it, and nobody is to blame */
+	close(texts);
+	close(err);
 	fake_hold(f, 0);
 	fake_stop(f);
 }
@@ -212,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_data),
 		cmocka_unit_test(test_late_answer),
 		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
