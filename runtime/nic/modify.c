@@ -33,6 +33,7 @@ static int qp_to_init(struct gdri_nic *nic, int i)
 	gdri_prm_set(qpc, PRM_QPC_PM_STATE, PRM_QP_PM_MIGRATED);
 	if (nic->lag_ports) /* i counts up by queues of a peer, then by peers */
 		gdri_prm_set(qpc, PRM_QPC_LAG_PORT, 1 + (unsigned)i % nic->lag_ports);
+	gdri_prm_set(qpc, PRM_QPC_COUNTER_SET, nic->counter_set); /* here, as mlx5_ib and UCX do */
 	gdri_prm_set(qpc, PRM_QPC_RRE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RWE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RAE, 1);

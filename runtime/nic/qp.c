@@ -73,7 +73,6 @@ int gdri_nic_qp_create(struct gdri_nic *nic, int i)
 	gdri_prm_set(qpc, PRM_QPC_RQ_TYPE, PRM_QP_RQ_ZERO_SIZE);
 	gdri_prm_set(qpc, PRM_QPC_CQN_SND, q->cqn);
 	gdri_prm_set(qpc, PRM_QPC_CQN_RCV, q->cqn);
-	gdri_prm_set(qpc, PRM_QPC_COUNTER_SET, nic->counter_set);
 	gdri_prm_set(qpc, PRM_QPC_UAR_PAGE, q->uar->page_id);
 	gdri_prm_set(qpc, PRM_QPC_USER_INDEX, (uint64_t)i);
 	gdri_prm_set(qpc, PRM_QPC_DBR_UMEM_ID, nic->umem->umem_id);

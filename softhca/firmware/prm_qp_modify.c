@@ -77,6 +77,22 @@ static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path)
 	}
 }
 
+/* RST2INIT says which set counts, whatever CREATE_QP said: it is where mlx5_ib and UCX name theirs. */
+static int prm_qp_counters(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
+{
+	struct ctl_counters *set = counters_find(cmd->ctx, prm_get(qpc, QPC_COUNTER_SET));
+
+	if (!set && prm_get(qpc, QPC_COUNTER_SET))
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_COUNTER_SET);
+	if (c->counters)
+		c->counters->obj.refs--;
+	c->counters = set;
+	if (set)
+		set->obj.refs++;
+	c->qp.counters = set ? &set->counters : NULL;
+	return 0;
+}
+
 static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *qpc)
 {
 	uint32_t port = prm_get(qpc + QPC_PATH, PATH_PORT), lag = prm_get(qpc, QPC_LAG_PORT);
@@ -91,7 +107,7 @@ static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *
 	c->port = 1;
 	c->lag_port = (uint8_t)lag;
 	apply_optional(&c->qp, qpc, OPT_ALL_ACCESS | OPT_PKEY_INDEX | OPT_Q_KEY);
-	return 0;
+	return prm_qp_counters(cmd, c, qpc);
 }
 
 /* A program that does not force it leaves the order to the device, and may ask for less. */

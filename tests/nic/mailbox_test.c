@@ -165,7 +165,6 @@ static void test_create_qp(void **state)
 	assert_int_equal(bits(0, 0x20, 15, 15), 0);	  /* no_sq */
 	assert_int_equal(bits(0, 0x20, 14, 11), 8);	  /* log_sq_size */
 	assert_int_equal(bits(0, 0x20, 7, 6), 1);	  /* ts_format */
-	assert_int_equal(bits(0, 0x24, 31, 24), 0x5c);	  /* counter_set_id */
 	assert_int_equal(bits(0, 0x24, 23, 0), 0x31415);  /* uar_page */
 	assert_int_equal(bits(0, 0x28, 23, 0), 4);	  /* user_index */
 	assert_int_equal(bits(0, 0x94, 23, 0), 0x112233); /* cqn_snd */
@@ -242,6 +241,7 @@ static void test_modify_roce(void **state)
 	assert_int_equal(bits(0, 0x00, 31, 16), 0x502);
 	assert_int_equal(bits(0, 0x08, 23, 0), 0x777);
 	assert_int_equal(bits(0, 0x18, 12, 11), 3);    /* pm_state */
+	assert_int_equal(bits(0, 0x24, 31, 24), 0x5c); /* counter_set_id */
 	assert_int_equal(bits(0, 0x30, 15, 0), 0x123); /* pkey_index */
 	assert_int_equal(bits(0, 0x54, 23, 16), 2);    /* vhca_port_num */
 	check_access(0);

@@ -600,7 +600,32 @@ static void test_rts2rts(void **state)
 	ibv_dealloc_pd(pd);
 }
 
-/* A queue pair counts in the set that it was created with, and in no other. */
+static void dq_reset(struct dq *q)
+{
+	uint8_t in[MBOX] = {0};
+
+	put_bits(in, 0, 16, 0x50a);
+	put_bits(in, 0x48, 24, q->qpn);
+	assert_int_equal(dq_modify(q, in), 0);
+}
+
+/* RST2INIT with a counter set: which one QUERY_QP shows then; -1: refused. */
+static int counted_by(struct dq *q, uint32_t set)
+{
+	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
+
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q->qpn);
+	put_bits(in, PATH + 0x128, 8, 1); /* port */
+	put_bits(in, QPC + 0x60, 8, set);
+	if (dq_modify(q, in))
+		return -1;
+	put_bits(in, 0, 16, 0x50b);
+	assert_int_equal(mlx5dv_devx_obj_query(q->qp, in, 16, out, sizeof(out)), 0);
+	return (int)get_bits(out, QPC + 0x60, 8);
+}
+
+/* A queue pair counts in the set that RST2INIT names, and in no other, whatever it was created with. */
 static void test_counters(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -631,6 +656,11 @@ static void test_counters(void **state)
 	assert_int_equal(get_bits(out, 0x300, 32), 0); /* local_ack_timeout_err */
 	assert_int_not_equal(mlx5dv_devx_obj_destroy(set), 0); /* in use */
 	assert_int_equal(mlx5dv_devx_obj_destroy(qp), 0);
+	assert_int_equal(counted_by(&q, id + 1), -1);
+	assert_int_equal(counted_by(&q, id), id);
+	assert_int_not_equal(mlx5dv_devx_obj_destroy(set), 0);
+	dq_reset(&q);
+	assert_int_equal(counted_by(&q, 0), 0);
 	assert_int_equal(mlx5dv_devx_obj_destroy(set), 0);
 	dq_destroy(&q);
 	ibv_dealloc_pd(pd);
