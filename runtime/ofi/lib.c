@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include <rdma/fi_errno.h>
+
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
@@ -100,7 +102,7 @@ static bool choose_may(const struct fi_info *info, const struct gdri_options *op
 	return true;
 }
 
-static struct fi_info *choose_hints(struct gdri_ofi_lib *lib)
+static struct fi_info *choose_hints(struct gdri_ofi_lib *lib, bool delivers)
 {
 	struct fi_info *h = lib->dupinfo(NULL);
 
@@ -110,7 +112,7 @@ static struct fi_info *choose_hints(struct gdri_ofi_lib *lib)
 		  FI_REMOTE_WRITE;
 	h->mode = FI_CONTEXT | FI_CONTEXT2;
 	h->ep_attr->type = FI_EP_RDM;
-	h->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	h->tx_attr->op_flags = delivers ? FI_DELIVERY_COMPLETE : 0;
 	h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 	h->domain_attr->threading = FI_THREAD_SAFE; /* threads of the program register memory */
@@ -167,21 +169,36 @@ static int choose_fails(const struct gdri_options *opt, const struct fi_info *al
 			 all ? list : "; fi_info -t FI_EP_RDM lists those there are");
 }
 
-int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out)
+/* What there is, and in out which of it is taken, if any. 0 or a negative number of libfabric's. */
+static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, bool delivers,
+		     struct fi_info **all, struct fi_info **out)
 {
-	struct fi_info *hints = choose_hints(lib), *all = NULL, *i;
-	int rc;
+	struct fi_info *hints = choose_hints(lib, delivers), *i = NULL;
+	int rc = hints ? lib->getinfo(OFI_API, NULL, NULL, 0, hints, all) : -FI_ENOMEM;
 
-	*out = NULL;
-	if (!hints)
-		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
-	rc = lib->getinfo(OFI_API, NULL, NULL, 0, hints, &all);
-	lib->freeinfo(hints);
-	all = rc ? NULL : all;
-	for (i = all; i; i = i->next)
+	if (hints)
+		lib->freeinfo(hints);
+	if (rc)
+		*all = NULL;
+	for (i = *all; i; i = i->next)
 		if (choose_may(i, opt))
 			break;
 	*out = i ? lib->dupinfo(i) : NULL;
+	return rc;
+}
+
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
+		    bool *delivers)
+{
+	struct fi_info *all = NULL;
+	int rc = choose_of(lib, opt, true, &all, out);
+
+	*delivers = *out != NULL;
+	if (!*out) {
+		if (all)
+			lib->freeinfo(all);
+		rc = choose_of(lib, opt, false, &all, out);
+	}
 	rc = *out ? 0 : choose_fails(opt, all, lib->strerror(-rc));
 	if (all)
 		lib->freeinfo(all);
@@ -221,7 +238,7 @@ int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *o
 	uint64_t mode;
 	int ret = gdri_ofi_lib_open(&f->lib);
 
-	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info);
+	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
 	if (ret)
 		return ret;
 	mode = (uint64_t)f->info->domain_attr->mr_mode;

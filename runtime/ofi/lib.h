@@ -35,14 +35,17 @@ struct gdri_ofi_fabric {
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	bool mr_local, mr_virt, mr_keys, mr_bound; /* of info->domain_attr->mr_mode */
+	bool delivers;				   /* has FI_DELIVERY_COMPLETE */
 	uint64_t next_key;			   /* where the program chooses keys */
 };
 
 /* 0 or -GDR_E*, logged. close: also after any failure of open. */
 bool gdri_ofi_lib_is_there(void);
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib);
-/* First what a provider's row in lib.c lets pass: of what GDR_OFI_PROVIDER and GDR_OFI_DOMAIN leave. */
-int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out);
+/* First what a provider's row in lib.c lets pass: of what GDR_OFI_PROVIDER and GDR_OFI_DOMAIN leave, and rather one
+ * that delivers. */
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
+		    bool *delivers);
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Messages between proxies. For each PE there is room for all that may be under way: its requests here and the replies
- * to ours are received, our requests and the replies to its are sent. */
+ * to ours are received, our requests and the replies to its are sent, and a word beside them. */
 #include "runtime/ofi/ofi.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "runtime/core/log.h"
 
-#define OF_PEER (2 * OFI_WINDOW) /* to be received, to be sent */
+#define OF_PEER (2 * OFI_WINDOW + 1) /* to be received, to be sent */
 
 static uint8_t *message_place(struct gdri_ofi_message *m, uint8_t *at, int peer,
 			      enum gdri_ofi_what what)
@@ -36,8 +36,8 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 				 t->n_pes);
 	if (t->fabric.mr_local) {
 		rc = gdri_ofi_memory_register(&t->fabric, t->space,
-					      (n + t->n_received) * OFI_MESSAGE,
-					      FI_SEND | FI_RECV, &t->space_mr);
+					      (n + t->n_received) * OFI_MESSAGE, FI_SEND | FI_RECV,
+					      &t->space_mr);
 		if (rc)
 			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",
 					 t->fabric.lib.strerror(-rc));
@@ -48,6 +48,7 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 			at = message_place(&t->peers[pe].requests[i].out, at, pe, OFI_SENDS);
 			at = message_place(&t->peers[pe].replies[i], at, pe, OFI_SENDS);
 		}
+		at = message_place(&t->peers[pe].word, at, pe, OFI_SENDS);
 	}
 	for (i = 0; i < t->n_received; i++)
 		at = message_place(&t->received[i], at, -1, OFI_RECEIVES);
@@ -115,14 +116,10 @@ void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri
 
 void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind)
 {
-	struct gdri_ofi_peer *p = &t->peers[pe];
-	struct gdri_ofi_head head = {
-		.token = p->token, .pe = (uint16_t)t->pe, .kind = (uint16_t)kind};
-	ssize_t rc = 0;
+	struct gdri_ofi_message *m = &t->peers[pe].word;
 
-	if (t->fabric.info->tx_attr->inject_size >= sizeof(head))
-		rc = fi_inject(t->fabric.ep, &head, sizeof(head), p->addr);
-
-	if (rc && rc != -FI_EAGAIN)
-		gdri_ofi_lost(t, pe, t->fabric.lib.strerror((int)-rc));
+	if (m->ready || m->sent)
+		return;
+	gdri_ofi_clear(m);
+	gdri_ofi_send(t, m, kind, 0);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. */
+/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. Writes by a provider that cannot tell when
+ * they are delivered are commands: the target's proxy says so. */
 #include "runtime/ofi/ofi.h"
+
+#include <string.h>
 
 #include "runtime/core/clock.h"
 
@@ -32,6 +35,27 @@ static uint64_t move_most(const struct gdri_ofi_net *t, uint64_t len)
 	return len < most ? len : most;
 }
 
+static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+{
+	struct gdri_ofi_queue *q = op->q;
+	uint64_t left = op->len - q->moved;
+	struct gdri_ofi_command c = {op->offset + q->moved,
+				     (uint16_t)(left < OFI_SHORT ? left : OFI_SHORT), OFI_PUT,
+				     q->qp->slot};
+	struct gdri_ofi_request *r = gdri_ofi_room(t, q->qp->peer, &c);
+	uint8_t data[OFI_SHORT];
+
+	if (!r)
+		return 0;
+	if (!gdri_ofi_load(&t->memory, op->lkey, op->local + q->moved, data, c.len)) {
+		op->syndrome = GDRI_NET_LOCAL;
+		return 0;
+	}
+	op->pending++;
+	memcpy(gdri_ofi_command(t, q->qp->peer, r, &c, op), data, c.len);
+	return c.len;
+}
+
 /* What is next, posted: bytes, 0: not now, or the operation has ended otherwise. */
 static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 {
@@ -43,6 +67,8 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	struct gdri_ofi_row near;
 	ssize_t rc;
 
+	if (!t->fabric.delivers && op->opcode == GDRI_OP_WRITE)
+		return move_command(t, op);
 	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || !part) {
 		op->syndrome = part ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
 		return 0;

@@ -125,6 +125,7 @@ struct gdri_ofi_peer {
 	uint64_t progress, probed; /* when (ns) */
 	uint32_t seq;		   /* of the request that is being filled */
 	struct gdri_ofi_request requests[OFI_WINDOW];
+	struct gdri_ofi_message word; /* OFI_PROBE, OFI_LEAVES */
 
 	/* As a target. */
 	uint32_t due;				   /* number of the next request to execute */
@@ -166,7 +167,7 @@ void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
 void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
 		   uint32_t seq);
 void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
-/* A word, if the provider has room: OFI_PROBE, OFI_LEAVES. */
+/* OFI_PROBE, OFI_LEAVES, unless one is under way. */
 void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind);
 /* Begins a message. */
 void gdri_ofi_clear(struct gdri_ofi_message *m);

@@ -194,6 +194,8 @@ static void proxy_send(struct gdri_ofi_net *t, int pe)
 		if (p->replies[i].ready)
 			gdri_ofi_send_again(t, &p->replies[i]);
 	}
+	if (p->word.ready && !p->lost)
+		gdri_ofi_send_again(t, &p->word);
 	gdri_ofi_flush(t, pe);
 	gdri_ofi_serve(t, pe);
 }
@@ -227,19 +229,26 @@ static void proxy_rest(uint64_t idle_ns)
 		sched_yield();
 }
 
+static bool proxy_sends(const struct gdri_ofi_message *m)
+{
+	return m->ready || m->sent;
+}
+
 static bool proxy_has_work(const struct gdri_ofi_net *t)
 {
+	const struct gdri_ofi_peer *p;
 	size_t i;
 	int pe;
 
 	for (i = 0; i < t->layout.n; i++)
 		if (t->queues[i].first != t->queues[i].next || t->queues[i].ci != t->queues[i].end)
 			return true;
-	for (pe = 0; pe < t->n_pes; pe++)
-		for (i = 0; i < OFI_WINDOW; i++)
-			if (!t->peers[pe].lost &&
-			    (t->peers[pe].replies[i].ready || t->peers[pe].replies[i].sent))
+	for (pe = 0; pe < t->n_pes; pe++) {
+		p = &t->peers[pe];
+		for (i = 0; i < OFI_WINDOW && !p->lost; i++)
+			if (proxy_sends(&p->replies[i]) || proxy_sends(&p->word))
 				return true;
+	}
 	return false;
 }
 
@@ -263,7 +272,9 @@ static void *proxy_main(void *arg)
 	for (pe = 0; pe < t->n_pes; pe++)
 		if (pe != t->pe && !t->peers[pe].lost)
 			gdri_ofi_tell(t, pe, OFI_LEAVES);
-	proxy_poll(t);
+	do
+		proxy_round(t);
+	while (proxy_has_work(t) && gdri_now_ns() < end);
 	return NULL;
 }
 

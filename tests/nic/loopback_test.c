@@ -484,6 +484,29 @@ static void test_change(void **state)
 	close(fd);
 }
 
+#ifndef PAIR_IS_NIC
+/* A PE that leaves says so: who needs it does not wait for the limit. */
+static void test_closed(void **state)
+{
+	const struct config *c = *state;
+	const struct gdri_cqe *cqe = NULL;
+	struct pair_request r;
+	struct gdri_options opt;
+	struct link l;
+	struct pair p;
+
+	pair_options(&opt, c->settings);
+	assert_int_equal(pair_up(&p, &opt, NULL), 0);
+	l = (struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1};
+	r = request(&l, GDRI_OP_WRITE, DST, SRC, 8);
+	expect_done(l.qp, &r);
+	PAIR_OPS.close(p.pe[1].nic);
+	p.pe[1].nic = NULL;
+	assert_int_equal(pair_do(l.qp, &r, &cqe), GDRI_CQE_REQ_ERR);
+	pair_down(&p);
+}
+#endif
+
 #ifdef PAIR_IS_NIC
 /* Wrong use is refused and leaves the object usable. */
 static void test_misuse(void **state)
@@ -598,6 +621,8 @@ int main(void)
 #ifdef PAIR_IS_NIC
 		cmocka_unit_test(test_misuse),
 		cmocka_unit_test(test_service_level),
+#else
+		TEST(test_closed, 4),
 #endif
 	};
 

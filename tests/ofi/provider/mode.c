@@ -61,7 +61,8 @@ static const struct fake_mode modes[] = {
 	 .tx = 128,
 	 .rx = 128,
 	 .hold = 2,
-	 .again = 8},
+	 .again = 8,
+	 .silent = true},
 	/* Gives the least and asks for the most of all these. */
 	{.domain = "least",
 	 .mode = FI_CONTEXT | FI_CONTEXT2,
@@ -97,6 +98,14 @@ const struct fake_mode *gdr_fake_mode(const char *domain)
 		if (!strcmp(modes[i].domain, domain))
 			return &modes[i];
 	return NULL;
+}
+
+/* GDRFAKE_DOMAIN: of all modes this one alone is there. */
+static bool mode_is_there(const struct fake_mode *m)
+{
+	const char *only = getenv("GDRFAKE_DOMAIN");
+
+	return !only || !strcmp(only, m->domain);
 }
 
 #define FAKE_CAPS                                                                    \
@@ -162,7 +171,7 @@ int gdr_fake_getinfo(uint32_t version, const char *node, const char *service, ui
 	(void)version, (void)node, (void)service, (void)flags;
 	*info = NULL;
 	for (i = 0; i < N_MODES; i++) {
-		if (hints && !mode_suits(&modes[i], hints))
+		if (!mode_is_there(&modes[i]) || (hints && !mode_suits(&modes[i], hints)))
 			continue;
 		*end = mode_info(&modes[i], hints);
 		if (!*end)
