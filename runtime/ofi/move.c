@@ -56,6 +56,14 @@ static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	return c.len;
 }
 
+/* A quarter of what the provider takes, at most: some lost PEs leave room for the others. */
+static bool move_may(const struct gdri_ofi_net *t, const struct gdri_ofi_peer *p)
+{
+	uint64_t most = t->fabric.info->tx_attr->size / 4;
+
+	return p->n_moves == 0 || (p->n_moves < OFI_TO_ONE && (!most || p->n_moves < most));
+}
+
 /* What is next, posted: bytes, 0: not now, or the operation has ended otherwise. */
 static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 {
@@ -73,7 +81,7 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 		op->syndrome = part ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
 		return 0;
 	}
-	if (!x)
+	if (!x || !move_may(t, p))
 		return 0;
 	near.len = near.len < far ? near.len : far;
 	near.len = move_most(t, near.len < op->len - q->moved ? near.len : op->len - q->moved);
@@ -87,6 +95,7 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 		return 0;
 	}
 	t->free_xfers = x->next;
+	p->n_moves++;
 	op->pending++;
 	if (!p->under_way++)
 		p->progress = gdri_now_ns();
@@ -110,6 +119,7 @@ void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t sy
 {
 	struct gdri_ofi_peer *p = &t->peers[x->ctx.peer];
 
+	p->n_moves--;
 	if (x->op) {
 		p->under_way--;
 		p->progress = gdri_now_ns();

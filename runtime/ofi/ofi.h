@@ -22,6 +22,7 @@
 #define OFI_SHORT    2048u	/* bytes of reads and writes that go as commands */
 #define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
 #define OFI_XFERS    256u	/* RMA under way, of all queues */
+#define OFI_TO_ONE   64u	/* and to one PE: if it died unnoticed, they may stay under way */
 #define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
 
 /* ---- messages ---- */
@@ -122,6 +123,7 @@ struct gdri_ofi_peer {
 
 	bool lost;
 	uint32_t under_way;	   /* commands and pieces of RMA */
+	uint32_t n_moves;	   /* pieces that the provider has, also of one that is lost */
 	uint64_t progress, probed; /* when (ns) */
 	uint32_t seq;		   /* of the request that is being filled */
 	struct gdri_ofi_request requests[OFI_WINDOW];

@@ -7,6 +7,7 @@
  *	lost stream	operations on streams
  *	lost join	a team of the others, who know of each other nothing but an id
  *	lost late	beside it a member does not join a team: it is the one that is named
+ *	lost flood	as host, after more was put to it, while it stood still, than may be under way to one PE
  *	lost team	teams of the others, whose waits for the dead one failed; one comes late to each call */
 #include "tests/by_uid.h"
 #include "tests/multi/multi.h"
@@ -14,8 +15,12 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#define FLOOD	   (8u << 20)
+#define FLOOD_PUTS 40
+
 struct lost {
 	uint64_t *word, *sig;
+	uint8_t *flood; /* FLOOD bytes */
 	int dead, live; /* PEs; live: the one behind this PE, or itself */
 	int queues;	/* the dead one is reached by queue */
 	gdr_team_t others;
@@ -126,6 +131,18 @@ static void stream_form(struct lost *a)
 	CHECK_EQ(gdr_host_status(), -GDR_EPEERLOST);
 }
 
+/* What was under way to the dead one, and may never end, takes nothing from the others. */
+static void flood_form(struct lost *a)
+{
+	uint8_t *mine = gdr_host_ptr(a->flood, multi_pe);
+	size_t part = 65536;
+
+	memset(mine, 0x5a, part);
+	CHECK_EQ(gdr_host_put(a->flood + part, mine, part, a->live), 0);
+	CHECK_EQ(gdr_host_get(mine, a->flood + part, part, a->live), 0);
+	CHECK(mine[0] == 0x5a && mine[part - 1] == 0x5a);
+}
+
 /* Who is no member ends nothing; the team does what teams do. */
 static void join_form(struct lost *a)
 {
@@ -208,6 +225,19 @@ static void check_record(const struct lost *a)
 	CHECK_EQ(named, 1);
 }
 
+/* Under a flood it stands still before, so that nothing of that arrives. */
+static void die(const struct lost *a)
+{
+	pid_t pid = getpid();
+
+	if (a->flood && !fork()) {
+		multi_sleep_us(1000000);
+		kill(pid, SIGKILL);
+		_exit(0);
+	}
+	raise(a->flood ? SIGSTOP : SIGKILL);
+}
+
 /* Dies when the others have left the barrier. They notice it: bounded by 20 s, and only as long as it takes. */
 static void wait_for_death(const struct lost *a)
 {
@@ -218,7 +248,11 @@ static void wait_for_death(const struct lost *a)
 	for (int pe = 0; pe < multi_n && multi_pe == a->dead; pe++)
 		CHECK_OK(gdr_uint64_wait_until(a->word + 8 + pe, GDR_CMP_EQ, 1));
 	if (multi_pe == a->dead)
-		raise(SIGKILL);
+		die(a);
+	if (a->flood)
+		multi_sleep_us(200000); /* it stands still */
+	for (int i = 0; i < FLOOD_PUTS && a->flood; i++)
+		(void)gdr_host_put_nbi(a->flood, gdr_host_ptr(a->flood, multi_pe), FLOOD, a->dead);
 	for (int i = 0; i < 2000 && !gdr_host_status(); i++)
 		multi_sleep_us(10000);
 	CHECK_EQ(gdr_host_status(), -GDR_EPEERLOST);
@@ -256,6 +290,8 @@ int main(int argc, char **argv)
 	a.dead = multi_n - 1;
 	a.live = (multi_pe + 1) % (multi_n - 1);
 	a.queues = !gdr_host_ptr(a.word, a.dead);
+	if (!strcmp(what, "flood"))
+		CHECK((a.flood = gdr_calloc(FLOOD, 1)));
 	if (!strcmp(what, "team"))
 		CHECK_OK(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_n - 1, NULL, 0, &a.others));
 	CHECK_OK(gdr_barrier_all());
@@ -264,6 +300,8 @@ int main(int argc, char **argv)
 		device_form(&a);
 	else if (!strcmp(what, "host"))
 		host_form(&a);
+	else if (!strcmp(what, "flood"))
+		flood_form(&a);
 	else if (!strcmp(what, "join"))
 		join_form(&a);
 	else if (!strcmp(what, "late"))
