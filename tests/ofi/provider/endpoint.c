@@ -5,12 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LINGER_ROUNDS 100 /* of a ms, for what was handed over */
-
-static uint32_t names; /* of endpoints of this process */
 
 #define ENDPOINT_FREE(list)                                            \
 	do {                                                           \
@@ -125,12 +124,10 @@ int gdr_fake_endpoint(struct fid_domain *domain, struct fi_info *info, struct fi
 	ep->receives_end = &ep->receives;
 	ep->arrivals_end = &ep->arrivals;
 	ep->departures_end = &ep->departures;
-	/* acq_rel: numbers alone */
-	ep->name = (struct fake_name){(int32_t)getpid(),
-				      __atomic_add_fetch(&names, 1, __ATOMIC_ACQ_REL)};
-	ep->random =
-		(seed ? (uint32_t)strtoul(seed, NULL, 0) : (uint32_t)ep->name.pid) * 2654435761u +
-		ep->name.n;
+	ep->name.pid = (int32_t)getpid();
+	if (getrandom(&ep->name.n, sizeof(ep->name.n), 0) != sizeof(ep->name.n))
+		gdr_fake_fault("no random numbers");
+	ep->random = seed ? (uint32_t)strtoul(seed, NULL, 0) * 2654435761u : ep->name.n;
 	pthread_mutex_lock(&d->lock);
 	ep->next = d->eps;
 	d->eps = ep;

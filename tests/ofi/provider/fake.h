@@ -39,7 +39,7 @@ struct fake_mode {
 
 struct fake_name {
 	int32_t pid;
-	uint32_t n; /* of the process's endpoints */
+	uint32_t n; /* by chance: process ids are those of a name space of a test, sockets the host's */
 };
 
 /* ---- on the wire ---- */
