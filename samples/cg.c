@@ -2,16 +2,19 @@
 /* Conjugate gradients in one persistent kernel: the host launches it, and hears
  * of it again when the solution is there.
  *
- *	mpirun -n 4 ./cg [-n cells] [-i iterations]
+ *	mpirun -n 4 ./cg [-n cells] [-i iterations] [-b blocks]
  *
  * Solves A x = b, where A is the five-point Laplacian of a plate of n x n cells
  * with cold edges, and b is random. The rows of cells are divided among the
  * PEs. In each iteration
- *  - a PE puts its outermost rows of the direction p into its neighbours' ghost
- *    rows, with a signal, multiplies A with the rows that need none of them,
- *    waits for the neighbours' signals, and multiplies the outermost rows;
- *  - two dot products are summed over the threads of the block and then over
- *    all PEs, by a reduction that the block calls.
+ *  - a PE's first block puts the outermost rows of the direction p into the
+ *    neighbours' ghost rows, with a signal; all blocks multiply A with the rows
+ *    that need none of them; the first block waits for the neighbours' signals,
+ *    and multiplies the outermost rows;
+ *  - two dot products are summed over the threads of a block, over the blocks,
+ *    and by the first block over all PEs.
+ * Between these the blocks meet: each adds 1 to a signal of its own PE, and waits
+ * for all. So they must run at once: the launch is a collective one.
  *
  * One set of ghost rows is enough: a neighbour puts its next rows behind the
  * second sum, for which this PE gives its share after it has read the ghost
@@ -30,16 +33,29 @@ enum { ABOVE, BELOW, SIDES };
 struct cg {
 	double *x, *r, *q; /* rows of n cells */
 	double *p;	   /* the same, between two ghost rows */
+	double *part;	   /* [blocks]: sums of each block */
 	double *sum;	   /* [0]: of this PE, [1]: of all */
 	double *residual;  /* [iterations + 1]: |b - A x| behind so many iterations */
 	uint64_t *arrived; /* [SIDES]: iteration whose ghost row is here */
+	uint64_t *met;	   /* how many blocks came to a meeting, at all meetings */
 	int *done;	   /* iterations */
-	int *status;
-	int n, ny;		 /* cells of a row; own rows */
-	int neighbour[SIDES];	 /* PE, or -1 */
-	int ghost[SIDES];	 /* which row of the neighbour's p the own outermost one becomes */
-	int iterations;		 /* at most */
+	int *verdict;	   /* [2]: the first block's status, for all, of even and of odd meetings */
+	int *status;	   /* [blocks] */
+	int n, ny;	   /* cells of a row; own rows */
+	int neighbour[SIDES]; /* PE, or -1 */
+	int ghost[SIDES];     /* which row of the neighbour's p the own outermost one becomes */
+	int iterations;	      /* at most */
 };
+
+GDR_DEVICE int grid_thread(void)
+{
+	return (int)(gdr_block_id() * gdr_block_size() + gdr_thread_id());
+}
+
+GDR_DEVICE int grid_threads(void)
+{
+	return (int)(gdr_grid_size() * gdr_block_size());
+}
 
 /* Thread 0's status, for all threads of the block. */
 GDR_DEVICE int of_first(int status)
@@ -53,8 +69,30 @@ GDR_DEVICE int of_first(int status)
 	return *shared;
 }
 
-/* Every thread brings its part; *sum becomes the sum of those of all threads of all PEs. */
-GDR_DEVICE int sum_of_all(const struct cg *c, double part, double *sum)
+/* All threads of the PE; what they stored before, all see behind it. The first block's `status` is for all. */
+GDR_DEVICE int meet(const struct cg *c, uint64_t *meetings, int status)
+{
+	int ret = 0, me = gdr_my_pe();
+
+	++*meetings;
+	gdr_sync_block();
+	if (gdr_thread_id() == 0) {
+		if (gdr_block_id() == 0)
+			c->verdict[*meetings % 2] = status;
+		if (gdr_grid_size() > 1)
+			ret = gdr_fence(); /* the stores of the block come before its signal */
+		if (!ret && gdr_grid_size() > 1)
+			ret = gdr_signal_add(c->met, 1, me);
+		if (!ret && gdr_grid_size() > 1)
+			ret = gdr_signal_wait_until_from(c->met, GDR_CMP_GE, *meetings * gdr_grid_size(), me);
+		ret = ret ? ret : c->verdict[*meetings % 2];
+	}
+	return of_first(ret);
+}
+
+/* Every thread brings its part, and the first block what became of its work; *sum becomes the sum of the parts of all
+ * threads of all PEs. */
+GDR_DEVICE int sum_of_all(const struct cg *c, uint64_t *meetings, int status, double part, double *sum)
 {
 	double *parts = (double *)gdr_shared() + 1;
 	unsigned me = gdr_thread_id();
@@ -67,28 +105,29 @@ GDR_DEVICE int sum_of_all(const struct cg *c, double part, double *sum)
 			parts[me] += parts[me + half];
 	}
 	if (me == 0)
-		c->sum[0] = parts[0];
-	gdr_sync_block();
-	ret = gdr_double_sum_reduce_block(GDR_TEAM_WORLD, &c->sum[1], &c->sum[0], 1);
+		c->part[gdr_block_id()] = parts[0];
+	ret = meet(c, meetings, status);
+	if (ret)
+		return ret;
+	if (gdr_block_id() == 0) {
+		if (me == 0) {
+			c->sum[0] = 0;
+			for (unsigned b = 0; b < gdr_grid_size(); b++)
+				c->sum[0] += c->part[b];
+		}
+		gdr_sync_block();
+		ret = gdr_double_sum_reduce_block(GDR_TEAM_WORLD, &c->sum[1], &c->sum[0], 1);
+	}
+	ret = meet(c, meetings, ret);
 	*sum = c->sum[1];
 	return ret;
 }
 
-GDR_DEVICE double dot(const struct cg *c, const double *a, const double *b)
-{
-	double part = 0;
-
-	for (int i = (int)gdr_thread_id(); i < c->ny * c->n; i += (int)gdr_block_size())
-		part += a[i] * b[i];
-	return part;
-}
-
-/* All threads: hands the outermost rows of p to the neighbours. */
+/* The first block: hands the outermost rows of p to the neighbours. */
 GDR_DEVICE int put_rows(const struct cg *c, uint64_t iteration)
 {
 	int ret[SIDES] = {0, 0};
 
-	gdr_sync_block(); /* all of p is written */
 	for (int s = 0; s < SIDES; s++)
 		if (c->neighbour[s] >= 0)
 			ret[s] = gdr_double_put_signal_nbi_block(c->p + c->ghost[s] * c->n,
@@ -98,7 +137,7 @@ GDR_DEVICE int put_rows(const struct cg *c, uint64_t iteration)
 	return ret[ABOVE] ? ret[ABOVE] : ret[BELOW];
 }
 
-/* Thread 0 waits for the neighbours' rows. */
+/* Its thread 0 waits for the neighbours' rows. */
 GDR_DEVICE int wait_for_rows(const struct cg *c, uint64_t iteration)
 {
 	int ret = 0;
@@ -109,75 +148,85 @@ GDR_DEVICE int wait_for_rows(const struct cg *c, uint64_t iteration)
 	return of_first(ret);
 }
 
-/* q = A p in the own rows first to last; the threads share the cells. */
-GDR_DEVICE void multiply(const struct cg *c, int first, int last)
+/* q = A p from cell `first` to before `end`, in steps; the own part of the dot product of p and q. */
+GDR_DEVICE double multiply(const struct cg *c, int first, int end, int step)
 {
-	int n = c->n;
+	double part = 0;
 
-	for (int i = first * n + (int)gdr_thread_id(); i < (last + 1) * n; i += (int)gdr_block_size()) {
+	for (int i = first, n = c->n; i < end; i += step) {
 		const double *p = c->p + n + i; /* behind the ghost row */
 		double left = i % n ? p[-1] : 0, right = (i + 1) % n ? p[1] : 0;
 
 		c->q[i] = 4 * p[0] - p[-n] - p[n] - left - right;
+		part += p[0] * c->q[i];
 	}
+	return part;
 }
 
-GDR_DEVICE int multiply_all(const struct cg *c, uint64_t iteration)
+/* All rows; *part as above. All of p has been written. */
+GDR_DEVICE int multiply_all(const struct cg *c, uint64_t iteration, double *part)
 {
-	int ret = put_rows(c, iteration);
+	int first = gdr_block_id() == 0, n = c->n, last = (c->ny - 1) * n, me = (int)gdr_thread_id();
+	int ret = first ? put_rows(c, iteration) : 0;
 
-	multiply(c, 1, c->ny - 2);
-	if (!ret)
+	*part = multiply(c, n + grid_thread(), last, grid_threads());
+	if (!ret && first)
 		ret = wait_for_rows(c, iteration);
-	if (ret)
+	if (ret || !first)
 		return ret;
-	multiply(c, 0, 0);
-	if (c->ny > 1)
-		multiply(c, c->ny - 1, c->ny - 1);
-	gdr_sync_block(); /* all of q is written */
+	*part += multiply(c, me, n, (int)gdr_block_size());
+	if (last)
+		*part += multiply(c, last + me, last + n, (int)gdr_block_size());
 	return 0;
 }
 
 /* One iteration; *rr is the square of the residual, before and after. */
-GDR_DEVICE int iterate(const struct cg *c, int k, double *rr)
+GDR_DEVICE int iterate(const struct cg *c, uint64_t *meetings, int k, double *rr)
 {
-	double pq = 0, next = 0, *p = c->p + c->n;
-	int ret = multiply_all(c, (uint64_t)k);
+	double part = 0, pq = 0, next = 0, *p = c->p + c->n;
+	int ret = meet(c, meetings, 0);
 
-	if (!ret)
-		ret = sum_of_all(c, dot(c, p, c->q), &pq);
 	if (ret)
 		return ret;
-	for (int i = (int)gdr_thread_id(); i < c->ny * c->n; i += (int)gdr_block_size()) {
+	ret = multiply_all(c, (uint64_t)k, &part);
+	ret = sum_of_all(c, meetings, ret, part, &pq);
+	if (ret)
+		return ret;
+	part = 0;
+	for (int i = grid_thread(); i < c->ny * c->n; i += grid_threads()) {
 		c->x[i] += *rr / pq * p[i];
 		c->r[i] -= *rr / pq * c->q[i];
+		part += c->r[i] * c->r[i];
 	}
-	gdr_sync_block();
-	ret = sum_of_all(c, dot(c, c->r, c->r), &next);
-	for (int i = (int)gdr_thread_id(); i < c->ny * c->n && !ret; i += (int)gdr_block_size())
+	ret = sum_of_all(c, meetings, 0, part, &next);
+	for (int i = grid_thread(); i < c->ny * c->n && !ret; i += grid_threads())
 		p[i] = c->r[i] + next / *rr * p[i];
 	*rr = next;
 	return ret;
 }
 
-/* One block: x = 0, r = p = b at its begin. All threads of all PEs have the same sums, and so end together. */
+/* x = 0, r = p = b at its begin. All threads of all PEs have the same sums, and so end together. */
 GDR_KERNEL(solve, struct cg, c)
 {
-	double rr = 0, begin;
-	int k = 0, ret = sum_of_all(&c, dot(&c, c.r, c.r), &rr);
+	uint64_t meetings = 0;
+	double rr = 0, begin, part = 0;
+	int k = 0, ret;
 
+	for (int i = grid_thread(); i < c.ny * c.n; i += grid_threads())
+		part += c.r[i] * c.r[i];
+	ret = sum_of_all(&c, &meetings, 0, part, &rr);
 	begin = rr;
 	for (;;) {
-		if (gdr_thread_id() == 0 && !ret)
+		if (grid_thread() == 0 && !ret)
 			c.residual[k] = sqrt(rr);
 		if (ret || k == c.iterations || rr <= TOLERANCE * TOLERANCE * begin)
 			break;
-		ret = iterate(&c, ++k, &rr);
+		ret = iterate(&c, &meetings, ++k, &rr);
 	}
-	if (gdr_thread_id() == 0) {
+	if (grid_thread() == 0)
 		*c.done = k;
-		*c.status = ret ? ret : gdr_quiet(); /* what became of the puts */
-	}
+	if (gdr_thread_id() == 0)
+		c.status[gdr_block_id()] = ret ? ret : gdr_quiet(); /* what became of the puts */
 }
 
 /* ---- the serial solution, and the comparison ---- */
@@ -276,7 +325,7 @@ static int first_row(int n, int pe)
 	return (int)((long)n * pe / gdr_host_n_pes());
 }
 
-static int set_up(struct cg *c)
+static int set_up(struct cg *c, size_t blocks)
 {
 	int me = gdr_host_my_pe(), n = c->n, most = n / gdr_host_n_pes() + 1, row0 = first_row(n, me), ret = 0;
 	size_t bytes = (size_t)most * (size_t)n * sizeof(double);
@@ -290,12 +339,16 @@ static int set_up(struct cg *c)
 	c->r = (double *)gdr_malloc(bytes);
 	c->q = (double *)gdr_malloc(bytes);
 	c->p = (double *)gdr_calloc(1, bytes + 2 * (size_t)n * sizeof(double));
+	c->part = (double *)gdr_calloc(blocks, sizeof(double));
 	c->sum = (double *)gdr_calloc(2, sizeof(double));
 	c->residual = (double *)gdr_calloc((size_t)c->iterations + 1, sizeof(double));
 	c->arrived = (uint64_t *)gdr_calloc(SIDES, sizeof(uint64_t));
 	c->done = (int *)gdr_calloc(1, sizeof(int));
-	c->status = (int *)gdr_calloc(1, sizeof(int));
-	if (!b || !c->x || !c->r || !c->q || !c->p || !c->sum || !c->residual || !c->arrived || !c->done || !c->status)
+	c->met = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
+	c->verdict = (int *)gdr_calloc(2, sizeof(int));
+	c->status = (int *)gdr_calloc(blocks, sizeof(int));
+	if (!b || !c->x || !c->r || !c->q || !c->p || !c->part || !c->sum || !c->residual || !c->arrived || !c->done ||
+	    !c->met || !c->verdict || !c->status)
 		ret = -GDR_ENOMEM;
 	bytes = (size_t)c->ny * (size_t)n * sizeof(double);
 	for (int i = 0; !ret && i < c->ny * n; i++)
@@ -331,19 +384,19 @@ static int gather(const struct cg *c, int *done)
 	return ret;
 }
 
-static int run(struct cg *c)
+static int run(struct cg *c, unsigned blocks)
 {
 	unsigned block = sample_is_cuda() ? 512 : 16;
-	int root = gdr_host_my_pe() == 0, done = 1, ret = set_up(c);
+	int root = gdr_host_my_pe() == 0, done = 1, ret = set_up(c, blocks);
 	double seconds = sample_seconds();
 
 	if (ret)
 		return sample_error("set-up", ret);
-	ret = gdr_launch(solve, 1, block, (block + 1) * sizeof(double), NULL, c);
+	ret = gdr_collective_launch(solve, blocks, block, (block + 1) * sizeof(double), NULL, c);
 	if (!ret)
 		ret = gdr_stream_sync(NULL);
 	if (!ret)
-		ret = sample_first_status(c->status, 1);
+		ret = sample_first_status(c->status, (int)blocks);
 	seconds = sample_seconds() - seconds;
 	if (!ret)
 		ret = gdr_barrier_all();
@@ -361,12 +414,13 @@ static int run(struct cg *c)
 
 int main(int argc, char **argv)
 {
-	long n = 64, iterations = 2000;
+	long n = 64, iterations = 2000, blocks = 0;
 	const struct sample_option options[] = {
 		{"-n", "cells along an edge of the plate, at least one row a PE", 1, 4096, &n},
 		{"-i", "iterations at most", 0, 1000000, &iterations},
+		{"-b", "blocks, which run at once; 0: 32 on GPUs, else 2", 0, 1024, &blocks},
 	};
-	int ret = sample_options(argc, argv, options, 2);
+	int ret = sample_options(argc, argv, options, 3);
 	struct cg c;
 
 	if (ret)
@@ -381,7 +435,11 @@ int main(int argc, char **argv)
 	memset(&c, 0, sizeof(c));
 	c.n = (int)n;
 	c.iterations = (int)iterations;
-	ret = n < gdr_host_n_pes() ? sample_error("-n: less than a row for each PE", -GDR_EINVAL) : run(&c);
+	blocks = blocks ? blocks : sample_is_cuda() ? 32 : 2;
+	if (n < gdr_host_n_pes())
+		ret = sample_error("-n: less than a row for each PE", -GDR_EINVAL);
+	else
+		ret = run(&c, (unsigned)blocks);
 	if (gdr_finalize() && !ret) {
 		fprintf(stderr, "gdr_finalize failed\n");
 		ret = -1;
