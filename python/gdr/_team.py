@@ -15,8 +15,8 @@ OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
 
 class Team:
     """Some of the job's PEs. Collectives are called by all of its members, in the same order, with arrays that are
-    symmetric; without a stream they are done at this PE when they return. Before an array that others write to or read
-    is used again, a sync() or barrier() stands."""
+    symmetric. When they are done at this PE (without a stream: when they return) dst is there and src may be used again;
+    the next one may use the same arrays, without a barrier."""
 
     def __init__(self, handle: int):
         self.handle = handle
