@@ -29,7 +29,10 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
 
-	text_add(t, "%s", gdri_call_name(e->op));
+	if (e->op == GDRI_AMO)
+		gdri_atomic_text(e, t);
+	else
+		text_add(t, "%s", gdri_call_name(e->op));
 	add_peer(t, " to ", e->peer);
 	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)

@@ -25,10 +25,14 @@ bool gdri_errors_unseen(const struct gdri_dev *dev);
 /* Logs the records from *seen on that are complete and moves *seen behind them. */
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen);
 
-/* ---- in words (refusal.c, syndrome.c, place.c) ---- */
+/* ---- in words (refusal.c, syndrome.c, place.c, atomic.c) ---- */
 
 /* Of a record of kind GDRI_ERROR_ARG: what is wrong, its value, what it may be. */
 void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room);
+
+/* Of an atomic of kind GDRI_ERROR_CQE: the function. Integers of one size are one to a queue. */
+struct text;
+void gdri_atomic_text(const struct gdri_error *e, struct text *t);
 
 const char *gdri_op_name(unsigned int op); /* enum gdri_op */
 const char *gdri_call_name(unsigned int op); /* the function, where there is one */

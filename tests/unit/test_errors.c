@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <gdr/status.h>
+#include <gdr/impl/coll/reduce_code.h>
 #include <gdr/impl/request/request.h>
 #include <gdr/impl/wait/fault.h>
 
@@ -68,6 +69,55 @@ static struct gdri_error cqe_error(void)
 			       .vendor_syndrome = 0x88, .is_cause = 1, .addr = 0x20000, .len = 4096,
 			       .time_ns = 5};
 	return e;
+}
+
+/* Operands as the entry has them, 8 bytes each, or 4 with four. */
+static void says_atomic(uint32_t opcode, uint32_t opmod, const uint64_t args[4], bool sink, const char *want)
+{
+	struct gdri_error e = cqe_error();
+	size_t size = opmod == GDRI_OPMOD_ATOMIC_4B ? 4 : 8;
+	struct gdr_error out;
+	uint64_t v;
+
+	e.op = GDRI_AMO;
+	e.wqe_opcode = (uint8_t)opcode;
+	e.reason = opmod;
+	e.local = sink ? offsetof(struct gdri_ctl, sink) : offsetof(struct gdri_ctl, fetch);
+	for (int i = 0; i < 4; i++) {
+		v = __builtin_bswap64(size == 4 ? args[i] << 32 : args[i]);
+		memcpy(e.file + (size_t)i * size, &v, size);
+	}
+	gdri_error_describe(&e, &out);
+	if (strncmp(out.text, want, strlen(want)) || strncmp(out.text + strlen(want), " to PE 3 failed", 15))
+		fail_msg("%s, not %s", out.text, want);
+}
+
+static void an_atomic_has_its_name(void **state)
+{
+	const uint64_t all = ~0ull, some = 0xf0;
+	const uint64_t sum[4] = {5, GDRI_REDUCE_CODE(double, GDRI_SUM)};
+	const uint64_t most[4] = {5, GDRI_REDUCE_CODE(int32_t, GDRI_MAX)};
+	const uint64_t five[4] = {5}, zero[4] = {0}, flip[4] = {5, all};
+	const uint64_t swap[4] = {5, 0, all, 0}, cond[4] = {5, 6, all, all};
+	const uint64_t and_[4] = {0, 0, some, 0}, or_[4] = {some, 0, some, 0}, half[4] = {5, 6, UINT32_MAX, UINT32_MAX};
+
+	(void)state;
+	says_atomic(GDRI_OP_ATOMIC_FA, 0, five, false, "gdr_TYPE_atomic_fetch_add of 8 bytes");
+	says_atomic(GDRI_OP_ATOMIC_FA, 0, five, true, "gdr_TYPE_atomic_add of 8 bytes, or a signal,");
+	says_atomic(GDRI_OP_ATOMIC_FA, 0, zero, false, "gdr_TYPE_atomic_fetch of 8 bytes");
+	says_atomic(GDRI_OP_ATOMIC_CS, 0, five, false, "gdr_TYPE_atomic_compare_swap of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, swap, false, "gdr_TYPE_atomic_swap of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, swap, true,
+		    "gdr_TYPE_atomic_set of 8 bytes, or a signal,");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, cond, false, "gdr_TYPE_atomic_compare_swap of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_4B, half, false, "gdr_TYPE_atomic_compare_swap of 4 bytes");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, and_, true, "gdr_TYPE_atomic_and of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, or_, false, "gdr_TYPE_atomic_fetch_or of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_FA, GDRI_OPMOD_ATOMIC_4B, five, true, "gdr_TYPE_atomic_add of 4 bytes");
+	says_atomic(GDRI_OP_MASKED_FA, GDRI_OPMOD_ATOMIC_8B, flip, true, "gdr_TYPE_atomic_xor of 8 bytes");
+	says_atomic(GDRI_OP_MASKED_FA, GDRI_OPMOD_COMBINE, sum, true, "gdr_double_atomic_add");
+	says_atomic(GDRI_OP_MASKED_FA, GDRI_OPMOD_COMBINE, most, false, "gdr_int32_atomic_fetch_max");
+	says_atomic(GDRI_OP_MASKED_CS, GDRI_OPMOD_ATOMIC_8B, zero, true, "gdr_TYPE_atomic_and of 8 bytes");
 }
 
 static void a_completion_is_told_in_full(void **state)
@@ -453,6 +503,7 @@ int main(void)
 		cmocka_unit_test(codes_are_distinct_and_have_texts),
 		cmocka_unit_test(every_operation_has_a_name),
 		cmocka_unit_test(a_completion_is_told_in_full),
+		cmocka_unit_test(an_atomic_has_its_name),
 		cmocka_unit_test(a_silent_peer_has_its_limit),
 		cmocka_unit_test(what_is_refused_names_the_call),
 		cmocka_unit_test(a_broken_team_says_how_long),

@@ -192,8 +192,9 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdr_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
-	uint32_t reason; /* ARG: enum gdri_arg_reason, and which argument; BROKEN: team + 1, 0: all PEs */
-	char file[44]; /* checked build: tail of the caller's file name */
+	/* ARG: enum gdri_arg_reason, and which argument; BROKEN: team + 1, 0: all PEs; CQE of an atomic: its opmod */
+	uint32_t reason;
+	char file[44]; /* checked build: tail of the caller's file name; CQE of an atomic: 32 bytes of operands */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_error) == 128, "gdri_error");
 

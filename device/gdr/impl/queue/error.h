@@ -88,8 +88,11 @@ GDR_DEVICE void gdri_error_wqe(const struct gdri_qp *qp, uint32_t index, struct 
 	e->addr = gdri_ld_be64(w + 16);
 	if (e->op == GDRI_GET && e->addr == offsetof(struct gdri_ctl, waits))
 		e->op = GDRI_BLAME; /* the user reads no control area */
-	if (e->op == GDRI_AMO)
+	if (e->op == GDRI_AMO) {
 		data = ds == 5 ? gdri_sq_block(qp, (uint64_t)index + 1) : w + 48;
+		e->reason = w[0];
+		memcpy(e->file, w + 32, 32); /* as many as there can be */
+	}
 	e->len = gdri_ld_be32(data);
 	if (e->len & GDRI_INLINE_BIT)
 		e->len &= ~(uint64_t)GDRI_INLINE_BIT;
