@@ -5,6 +5,7 @@
 #ifndef GDRI_HOSTDEV_H
 #define GDRI_HOSTDEV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,5 +41,12 @@ uint64_t gdri_hd_backoff_cores(void);
  * that may wait have a core each, waiting spins longer. */
 void gdri_hd_backoff_pes(int n);
 void gdri_hd_backoff_blocks(int more);
+/* What is waited for may need a thread of this process: who waits calls fn(of), one at a time, before it gives its core
+ * away; fn says whether it did something. NULL: nothing any more, and no thread is in it. Calls of fn are bounded, and
+ * take at most half of GDRI_HD_DRIVE_STACK. */
+#define GDRI_HD_DRIVE_STACK (32u * 1024u)
+void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of);
+/* gdri_hd_backoff, for who has so much stack. */
+void gdri_hd_backoff_drive(unsigned round, unsigned lookers);
 
 #endif

@@ -105,6 +105,35 @@ void gdri_hd_backoff_blocks(int more)
 	__atomic_fetch_add(&blocks_here, more, __ATOMIC_RELAXED);
 }
 
+/* ---- who waits carries what it waits for ---- */
+
+static struct {
+	int taken; /* by who calls fn, or changes it */
+	bool (*fn)(void *of); /* also read without: NULL, and nobody has to take it */
+	void *of;
+} driven;
+
+/* acquire, release: each holder sees what the one before left of `driven`, and of what fn works on */
+static bool driven_take(void)
+{
+	return !__atomic_exchange_n(&driven.taken, 1, __ATOMIC_ACQUIRE);
+}
+
+static void driven_give(void)
+{
+	__atomic_store_n(&driven.taken, 0, __ATOMIC_RELEASE);
+}
+
+void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of)
+{
+	while (!driven_take())
+		sched_yield();
+	driven.of = of;
+	/* relaxed: a hint for who has not taken it */
+	__atomic_store_n(&driven.fn, fn, __ATOMIC_RELAXED);
+	driven_give();
+}
+
 /* Does every thread that may be waiting on this process's cores have one? PEs are taken to be
  * alike. */
 GDRI_HD_SCHED static int cores_suffice(void)
@@ -171,6 +200,21 @@ GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 	asleep = round - wait_here.asleep;
 	ns = SLEEP_FIRST_NS + (unsigned long)asleep * SLEEP_STEP_NS;
 	sleep_ns((long)(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS));
+}
+
+/* A call takes as long as the spins, which it stands for: behind it others may need the core. */
+GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
+{
+	bool any;
+
+	if (!__atomic_load_n(&driven.fn, __ATOMIC_RELAXED) || !driven_take()) {
+		gdri_hd_backoff(round, lookers);
+		return;
+	}
+	any = driven.fn && driven.fn(driven.of);
+	driven_give();
+	if (!any)
+		gdri_hd_backoff(round + SPIN_LOOKS / lookers, lookers);
 }
 
 uint64_t gdri_hd_clock_ns(void)

@@ -138,6 +138,17 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 
 /* ------------------------------------------------------------------ pauses */
 
+/* Drives, also on a fiber's stack, if there is enough of it left. */
+GDRI_HD_SCHED static void pause_backoff(const struct gdri_hd_fiber *f, unsigned round, unsigned lookers)
+{
+	uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)f->ctx.stack;
+
+	if (f->ctx.stack && left < GDRI_HD_DRIVE_STACK)
+		gdri_hd_backoff(round, lookers);
+	else
+		gdri_hd_backoff_drive(round, lookers);
+}
+
 /* round 0 starts a spin: its fiber has got on since the last one. */
 GDRI_HD_SCHED static void count_pause(struct gdri_hd_fiber *f, unsigned round)
 {
@@ -160,20 +171,17 @@ GDRI_HD_SCHED static void count_pause(struct gdri_hd_fiber *f, unsigned round)
 	b->spun = 0;
 	b->blocked_unspun = b->blocked;
 	b->min_round = UINT32_MAX;
-	gdri_hd_backoff(round, lookers);
+	pause_backoff(f, round, lookers);
 }
 
 GDRI_HD_SCHED void gdri_hd_pause(unsigned round)
 {
 	struct gdri_hd_fiber *f = gdri_hd_running();
 
-	if (!f->self.in_kernel) {
-		gdri_hd_backoff(round, 1);
-		return;
-	}
-	if (f->block->live == 1) {
-		check_cancelled(f);
-		gdri_hd_backoff(round, 1);
+	if (!f->self.in_kernel || f->block->live == 1) {
+		if (f->self.in_kernel)
+			check_cancelled(f);
+		pause_backoff(f, round, 1);
 		return;
 	}
 	block_deactivate(f);

@@ -180,6 +180,26 @@ static int up_all_ready(struct gdri_state *st)
 	return gdri_agree(st, "init", NULL, NULL, 0);
 }
 
+static bool drive_net(void *of)
+{
+	struct gdri_net *net = of;
+
+	return net->ops->drive(net);
+}
+
+static int up_drive(struct gdri_state *st)
+{
+	if (st->any_net && st->net->ops->drive)
+		gdri_hd_backoff_drives(drive_net, st->net);
+	return 0;
+}
+
+static void down_drive(struct gdri_state *st)
+{
+	(void)st;
+	gdri_hd_backoff_drives(NULL, NULL);
+}
+
 enum kind {
 	LOCAL,	    /* may fail here only: skipped after a failure, told by the next collective */
 	COLLECTIVE, /* same verdict on all PEs; runs after a local failure too */
@@ -206,6 +226,7 @@ static const struct step steps[] = {
 	{"transport", LOCAL, gdri_up_net, gdri_down_net},
 	{"transport ready", COLLECTIVE, gdri_up_net_ready, NULL},
 	{"connect", COLLECTIVE, gdri_up_connect, NULL},
+	{"waits drive", LOCAL, up_drive, down_drive},
 	{"device", LOCAL, gdri_up_device, gdri_down_device},
 	{"all connected", COLLECTIVE, gdri_up_world, NULL},
 	{"link check out", LOCAL, gdri_up_link_out, NULL},

@@ -4,8 +4,8 @@
  * other end of them. It is a folder and a row below, and nothing outside its folder includes what is in it. Where names
  * say nic (gdr_job_info.n_nic, GDRI_DEV_NIC_ATOMICS, the NIC's fences) they mean whatever transport is in use.
  *
- * All functions return 0 or -GDR_E*, after logging why. One thread at a time calls, except register_buffer and
- * deregister, which any threads may call from open to close. Keys are in host order; addresses of the heap are offsets
+ * All functions return 0 or -GDR_E*, after logging why. One thread at a time calls, except register_buffer,
+ * deregister and drive, which any threads may call. Keys are in host order; addresses of the heap are offsets
  * from its begin. Addresses received from other PEs are untrusted: the transport checks them. */
 #ifndef GDRI_NET_H
 #define GDRI_NET_H
@@ -127,6 +127,10 @@ struct gdri_net_ops {
 	/* addresses: n_pes * address_bytes, in the order of PEs. Connects all queue pairs and fills their keys: from
 	 * here on what is posted goes out. */
 	int (*connect)(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
+
+	/* A thread that waits carries the queues a step; whether it found something to do. Any thread, one at a time,
+	 * from connect to close; NULL: they need no thread of this process, or one of the transport's alone. */
+	bool (*drive)(struct gdri_net *net);
 
 	/* Logs what the device has said by itself since: that its port is down, that its address has changed, that it
 	 * has failed. Called ten times a second by a thread of its own; NULL: it says nothing. */

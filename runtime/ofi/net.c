@@ -238,7 +238,13 @@ static void ofi_close(struct gdri_net *net)
 	free(t->refuses);
 	free(t->peers);
 	free(t->bells);
+	pthread_mutex_destroy(&t->engine);
 	free(t);
+}
+
+static bool ofi_drive(struct gdri_net *net)
+{
+	return gdri_ofi_proxy_drive(ofi_of(net));
 }
 
 static void ofi_describe(struct gdri_ofi_net *t)
@@ -299,6 +305,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 	if (!t)
 		return ofi_no_memory();
 	t->opt = *how->opt;
+	pthread_mutex_init(&t->engine, NULL);
 	gdri_ofi_memory_open(&t->memory, &t->fabric);
 	ret = gdri_ofi_fabric_open(&t->fabric, &t->opt);
 	if (!ret && getrandom(&t->token, sizeof(t->token), 0) != sizeof(t->token))
@@ -329,4 +336,5 @@ const struct gdri_net_ops gdri_ofi_ops = {
 	.address = ofi_address,
 	.connect = ofi_connect,
 	.way = ofi_way,
+	.drive = ofi_drive,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A transport over libfabric (docs/ofi.md): a thread of each PE, its proxy, reads what device code posts and executes
  * it by messages to the target's proxy, or by RMA. All that follows but gdri_ofi_memory is the proxy's alone while it
- * runs. */
+ * runs; threads of the program that wait take its part (gdri_ofi_net.engine). */
 #ifndef GDRI_OFI_H
 #define GDRI_OFI_H
 
@@ -157,6 +157,8 @@ struct gdri_ofi_net {
 	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
 
 	pthread_t thread;
+	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
+	uint64_t driven; /* when such a thread last did (ns) */
 	uint64_t looked; /* at the peers, when (ns) */
 	bool runs, stop;
 };
@@ -212,6 +214,8 @@ void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t sy
 
 /* proxy.c: the thread */
 int gdri_ofi_proxy_start(struct gdri_ofi_net *t);
+/* A round by another thread, if nobody makes one; whether there was something to do. */
+bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t);
 /* What was posted before is executed, if it can be soon. */
 void gdri_ofi_proxy_stop(struct gdri_ofi_net *t);
 /* Ends all that is under way to the PE. */

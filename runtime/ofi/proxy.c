@@ -24,6 +24,7 @@
 #define SHORT_NAP_NS  50000u	  /* then sleeps so long, */
 #define LONG_AFTER_NS 1000000000u /* and then longer */
 #define LONG_NAP_NS   2000000u
+#define DRIVEN_NS     20000u /* so long after a round of a thread that waits the next one is its, too */
 
 /* ---- lost peers ---- */
 
@@ -219,14 +220,31 @@ static bool proxy_round(struct gdri_ofi_net *t)
 	return any;
 }
 
-static void proxy_rest(uint64_t idle_ns)
+/* While a thread that waits makes the rounds this one stays off its core. */
+static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked)
 {
-	struct timespec nap = {0, idle_ns > LONG_AFTER_NS ? LONG_NAP_NS : SHORT_NAP_NS};
+	/* relaxed: a hint, pairs with nothing */
+	uint64_t now = gdri_now_ns(), driven = __atomic_load_n(&t->driven, __ATOMIC_RELAXED);
+	bool is_driven = now < driven + DRIVEN_NS;
+	uint64_t last = driven > worked ? driven : worked, idle = now > last ? now - last : 0;
+	struct timespec nap = {0, idle > LONG_AFTER_NS ? LONG_NAP_NS : SHORT_NAP_NS};
 
-	if (idle_ns > BUSY_NS)
+	if (is_driven || idle > BUSY_NS)
 		nanosleep(&nap, NULL);
 	else
 		sched_yield();
+}
+
+bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t)
+{
+	bool any;
+
+	if (pthread_mutex_trylock(&t->engine)) /* pairs with its unlock: the state that the last round left */
+		return false;
+	any = proxy_round(t);
+	__atomic_store_n(&t->driven, gdri_now_ns(), __ATOMIC_RELAXED); /* see proxy_rest */
+	pthread_mutex_unlock(&t->engine);
+	return any;
 }
 
 static bool proxy_sends(const struct gdri_ofi_message *m)
@@ -256,15 +274,23 @@ static void *proxy_main(void *arg)
 {
 	struct gdri_ofi_net *t = arg;
 	uint64_t worked = gdri_now_ns(), end;
+	bool any;
 	int pe;
 
 	pthread_setname_np(pthread_self(), "gdr-ofi");
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
-		if (proxy_round(t))
+		if (pthread_mutex_trylock(&t->engine)) { /* see gdri_ofi_proxy_drive */
+			proxy_rest(t, worked);
+			continue;
+		}
+		any = proxy_round(t);
+		pthread_mutex_unlock(&t->engine);
+		if (any)
 			worked = gdri_now_ns();
 		else
-			proxy_rest(gdri_now_ns() - worked);
+			proxy_rest(t, worked);
 	}
+	pthread_mutex_lock(&t->engine);
 	end = gdri_now_ns() + STOP_NS;
 	do
 		proxy_round(t);
@@ -275,6 +301,7 @@ static void *proxy_main(void *arg)
 	do
 		proxy_round(t);
 	while (proxy_has_work(t) && gdri_now_ns() < end);
+	pthread_mutex_unlock(&t->engine);
 	return NULL;
 }
 

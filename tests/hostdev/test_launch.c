@@ -48,6 +48,44 @@ static void test_blocks_that_wait_for_each_other(void **state)
 	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
 }
 
+/* What the kernel waits for: nobody else brings it. */
+static bool bring(void *word)
+{
+	/* release: pairs with the kernel's acquire */
+	return __atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_RELEASE) != 0;
+}
+
+GDR_KERNEL(awaits, struct kernel_args, a)
+{
+	for (unsigned round = 0; gdri_ld_acquire_gpu_u32(a.out) < 20; round++)
+		gdr_pause(round);
+	gdri_add_u32(a.out + 1, 1);
+}
+
+/* One thread, many, and the program's own; none behind the end. */
+static void test_who_waits_drives(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+
+	(void)state;
+	gdri_hd_backoff_drives(bring, r.out);
+	assert_int_equal(gdr_collective_launch(awaits, 1, 1, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[1], 1);
+	r.out[0] = 0;
+	assert_int_equal(gdr_collective_launch(awaits, 3, 40, 0, NULL, &a), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[1], 121);
+	r.out[0] = 0;
+	for (unsigned round = 0; __atomic_load_n(r.out, __ATOMIC_ACQUIRE) < 20; round++) /* pairs with bring */
+		gdr_pause(round);
+	gdri_hd_backoff_drives(NULL, NULL);
+	r.out[0] = 0;
+	gdr_pause(1);
+	assert_int_equal(r.out[0], 0);
+}
+
 GDR_KERNEL(meets, struct kernel_args, a)
 {
 	if (gdr_thread_id())
@@ -383,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_memcpy_waits),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_stack_overflow),
+		cmocka_unit_test(test_who_waits_drives),
 	};
 
 	alarm(300); /* a hang is a failure */
