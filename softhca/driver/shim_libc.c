@@ -294,20 +294,13 @@ int getpagesize(void)
 	return (int)(large_pages() ? (long)hca_page() : real_sysconf(_SC_PAGESIZE));
 }
 
-static bool shim_is_device(int fd)
-{
-	struct stat st;
-
-	return shim_files_any() && !real_fstat(fd, &st) && shim_file_kind(st.st_dev, st.st_ino) == SHIM_DEVICE;
-}
-
 /* By system call: what allocates memory asks before anything can be looked up. */
 static void *map_as_it_is(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* A host of large pages maps doorbell registers at a multiple of them. */
+/* A host of large pages maps at multiples of them: doorbell registers, and what a program registers. */
 static void *map_at_page(size_t len, int prot, int flags, int fd, off_t offset)
 {
 	size_t page = (size_t)hca_page(), room = len + page;
@@ -329,7 +322,7 @@ static void *map_at_page(size_t len, int prot, int flags, int fd, off_t offset)
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	if (fd < 0 || addr || flags & (MAP_ANONYMOUS | MAP_FIXED) || !large_pages() || !shim_is_device(fd))
+	if (addr || flags & MAP_FIXED || !large_pages())
 		return map_as_it_is(addr, len, prot, flags, fd, offset);
 	return map_at_page(len, prot, flags, fd, offset);
 }

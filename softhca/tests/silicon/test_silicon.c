@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -184,6 +185,8 @@ static void test_host_pages(void **state)
 
 	assert_int_equal(sysconf(_SC_PAGESIZE), 65536);
 	assert_int_equal(getpagesize(), 65536);
+	for (int i = 0; i < 4; i++) /* of any length, one beside the other */
+		assert_int_equal((uintptr_t)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) % 65536, 0);
 	for (unsigned i = 0; i < REGISTERS - 1; i++) {
 		uar[i] = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF);
 		assert_non_null(uar[i]);
