@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/log.h"
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda_state.h"
@@ -50,8 +51,19 @@ static bool all_well(const struct gdri_state *st)
 	const struct gdri_dev *d = st->dev;
 
 	/* relaxed: kernels that could still change them are not ordered with this call anyway */
-	return !st->broken && !__atomic_load_n(&d->failed, __ATOMIC_RELAXED) &&
+	return !st->broken && !__atomic_load_n(&d->failed, __ATOMIC_RELAXED) && !gdri_host_barrier_left(st) &&
 	       !gdri_fault_first(st, NULL) && !__atomic_load_n(st->abort_word, __ATOMIC_RELAXED);
+}
+
+/* Once a PE is lost others leave without a word, and no operation to them ends: what is under way to those that stay
+ * has this long. */
+#define LOST_MS 2000u
+static void shorten_if_lost(struct gdri_state *st)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+
+	if (gdri_lost_any(st) && dev->timeout_ns > LOST_MS * 1000000ull)
+		dev->timeout_ns = LOST_MS * 1000000ull;
 }
 
 /* A record of it, which says more, has been printed or is now. */
@@ -74,6 +86,7 @@ static int complete_all(struct gdri_state *st)
 	if (!ret)
 		ret = gdri_cuda_state_pull(st); /* what all_well looks at */
 	if (!ret && all_well(st)) {
+		shorten_if_lost(st);
 		ret = gdr_host_quiet();
 		/* The first one reports what was latched and may be known; a queue's error stays. */
 		if (ret && all_well(st))

@@ -35,6 +35,11 @@ static int host_barrier_left(const struct gdri_state *st)
 	return left <= (uint64_t)st->n_pes ? (int)left - 1 : -1;
 }
 
+bool gdri_host_barrier_left(const struct gdri_state *st)
+{
+	return host_barrier_left(st) >= 0;
+}
+
 /* Who gave up a barrier and then left told that before: the barriers of all PEs have that status. A PE that is lost
  * may be the one that left. */
 static int somebody_left(const struct gdri_state *st, int pe, const char *what)

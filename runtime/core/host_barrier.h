@@ -4,6 +4,7 @@
 #ifndef GDRI_HOST_BARRIER_H
 #define GDRI_HOST_BARRIER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gdri_state;
@@ -20,6 +21,9 @@ int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word);
  * way, for so long. */
 #define GDRI_SETTLE_MS 500
 void gdri_host_barrier_settle(struct gdri_state *st, int ms);
+
+/* Whether a PE has told that it left, after an error: it answers no more. */
+bool gdri_host_barrier_left(const struct gdri_state *st);
 
 /* Tells the others that this PE goes and comes to no barrier again; takes 0.5 s at most. */
 void gdri_host_barrier_leave(struct gdri_state *st);
