@@ -92,10 +92,14 @@ class Team:
         self._coll("alltoall", rq.ALLTOALL, dst, src, n, stream, into=src.n)
 
     def _code(self, array: Array, op: str) -> int:
+        if op not in OPS:
+            raise ValueError(f"there is no operation {op!r}: {', '.join(OPS)}")
+        if op in ("and", "or", "xor") and array._class > 1:
+            raise ValueError(f"{op} is of integers, not of {array.dtype}")
         return OPS[op] << 8 | array._class << 4 | array.itemsize.bit_length() - 1
 
     def reduce(self, dst: Array, src: Array, op: str = "sum", stream: int | None = None) -> None:
-        """dst becomes, on all members, the sum (prod, min, max, and, or, xor) of src, element by element."""
+        """dst becomes, on all members, the sum (prod, min, max; of integers and, or, xor) of src, element by element."""
         self._coll("reduce", rq.REDUCE, dst, src, src.n, stream, code=self._code(src, op))
 
     def reducescatter(self, dst: Array, src: Array, op: str = "sum", stream: int | None = None) -> None:

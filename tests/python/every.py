@@ -143,6 +143,10 @@ def sizes(me, n):
     wrong_size(t.reduce, a[:3], a[:4])
     wrong_size(t.scan, a[:3], a)
     wrong_size(t.reduce, longs, a)
+    for op in "and", "or", "xor", "avg":
+        wrong_size(t.reduce, a, a, op)
+        wrong_size(t.reducescatter, a[:4], a, op)
+    t.reduce(longs, longs, "xor")
     wrong_size(t.alltoall, a[1:], a)
     wrong_size(t.fcollect, a[1:], a[:4])
     wrong_size(t.reducescatter, a[:4], a[1:])
