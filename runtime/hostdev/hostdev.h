@@ -42,11 +42,11 @@ uint64_t gdri_hd_backoff_cores(void);
 void gdri_hd_backoff_pes(int n);
 void gdri_hd_backoff_blocks(int more);
 /* What is waited for may need a thread of this process: who waits calls fn(of), one at a time, before it gives its core
- * away; fn says whether it did something. NULL: nothing any more, and no thread is in it. Calls of fn are bounded, and
- * take at most half of GDRI_HD_DRIVE_STACK. */
-#define GDRI_HD_DRIVE_STACK (32u * 1024u)
+ * away, on the stack of a CPU thread; fn says whether it did something. NULL: nothing any more, and no thread is in it.
+ * Calls of fn are bounded. */
 void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of);
-/* gdri_hd_backoff, for who has so much stack. */
+bool gdri_hd_backoff_is_driven(void);
+/* gdri_hd_backoff, and calls fn; not on a fiber's stack. */
 void gdri_hd_backoff_drive(unsigned round, unsigned lookers);
 
 #endif

@@ -202,12 +202,17 @@ GDRI_HD_SCHED void gdri_hd_backoff(unsigned round, unsigned lookers)
 	sleep_ns((long)(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS));
 }
 
+GDRI_HD_SCHED bool gdri_hd_backoff_is_driven(void)
+{
+	return __atomic_load_n(&driven.fn, __ATOMIC_RELAXED) != NULL; /* a hint, pairs with nothing */
+}
+
 /* A call takes as long as the spins, which it stands for: behind it others may need the core. */
 GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
 {
 	bool any;
 
-	if (!__atomic_load_n(&driven.fn, __ATOMIC_RELAXED) || !driven_take()) {
+	if (!gdri_hd_backoff_is_driven() || !driven_take()) {
 		gdri_hd_backoff(round, lookers);
 		return;
 	}

@@ -138,15 +138,21 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 
 /* ------------------------------------------------------------------ pauses */
 
-/* Drives, also on a fiber's stack, if there is enough of it left. */
-GDRI_HD_SCHED static void pause_backoff(const struct gdri_hd_fiber *f, unsigned round, unsigned lookers)
+/* What is driven may be a library that nobody knows: it runs on the CPU thread's own stack (run_fibers). */
+GDRI_HD_SCHED static void pause_backoff(struct gdri_hd_fiber *f, unsigned round, unsigned lookers)
 {
-	uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)f->ctx.stack;
+	struct gdri_hd_block *b = f->block;
 
-	if (f->ctx.stack && left < GDRI_HD_DRIVE_STACK)
-		gdri_hd_backoff(round, lookers);
-	else
+	if (!f->self.in_kernel) {
 		gdri_hd_backoff_drive(round, lookers);
+	} else if (!gdri_hd_backoff_is_driven()) {
+		gdri_hd_backoff(round, lookers);
+	} else {
+		b->pauses = f;
+		b->pause_round = round;
+		b->pause_lookers = lookers;
+		gdri_hd_ctx_switch(&f->ctx, &b->main);
+	}
 }
 
 /* round 0 starts a spin: its fiber has got on since the last one. */
@@ -311,12 +317,18 @@ GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_ke
 GDRI_HD_SCHED static void run_fibers(struct gdri_hd_block *b)
 {
 	const struct gdri_hd_thread *caller = gdri_hd_self;
-	struct gdri_hd_fiber *first = block_pop(b);
+	struct gdri_hd_fiber *next = block_pop(b);
 
 	gdri_hd_release(&b->kernel);
-	gdri_hd_self = &first->self;
-	gdri_hd_ctx_switch(&b->main, &first->ctx);
-	gdri_hd_self = caller;
+	while (next) {
+		gdri_hd_self = &next->self;
+		gdri_hd_ctx_switch(&b->main, &next->ctx);
+		gdri_hd_self = caller;
+		next = b->pauses;
+		b->pauses = NULL;
+		if (next)
+			gdri_hd_backoff_drive(b->pause_round, b->pause_lookers);
+	}
 	gdri_hd_acquire(&b->main);
 	for (unsigned i = 0; b->tainted && i < b->kernel->block; i++)
 		gdri_hd_ctx_settle(&b->main, &b->fibers[i].ctx);

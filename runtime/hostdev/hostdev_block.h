@@ -79,6 +79,8 @@ struct gdri_hd_block {
 	/* A pass ends when every live fiber has spun in vain or is blocked: then the CPU
 	 * thread backs off. */
 	unsigned pass, spun, blocked, blocked_unspun, min_round;
+	struct gdri_hd_fiber *pauses; /* the CPU thread makes this one's pause and switches back; NULL: it is done */
+	unsigned pause_round, pause_lookers;
 
 	enum gdri_hd_failure failure;
 	unsigned failed_thread;

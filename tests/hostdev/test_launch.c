@@ -48,9 +48,13 @@ static void test_blocks_that_wait_for_each_other(void **state)
 	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
 }
 
-/* What the kernel waits for: nobody else brings it. */
+/* What the kernel waits for: nobody else brings it. It takes more stack than a thread of a kernel has. */
 static bool bring(void *word)
 {
+	volatile char room[1 << 20];
+
+	for (size_t i = 0; i < sizeof(room); i += 4096)
+		room[i] = 1;
 	/* release: pairs with the kernel's acquire */
 	return __atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_RELEASE) != 0;
 }
