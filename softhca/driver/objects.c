@@ -372,27 +372,43 @@ static bool page_has(uintptr_t at, const void *start, uint64_t len)
 	return start && len && at >= from && at < (uintptr_t)start + len;
 }
 
+static bool mr_holds(const struct hca_mr *mr, uintptr_t page)
+{
+	return !mr->window && !mr->device && page_has(page, mr->va, mr->len);
+}
+
+static bool cq_holds(const struct hca_cq *cq, uintptr_t page)
+{
+	return page_has(page, cq->buf, (uint64_t)cq->cqe_size << cq->log_size) || page_has(page, cq->dbrec, 8);
+}
+
+static bool srq_holds(const struct hca_srq *srq, uintptr_t page)
+{
+	return page_has(page, srq->buf, (uint64_t)srq->wqe_cnt << srq->wqe_shift) || page_has(page, srq->dbrec, 4);
+}
+
+static bool qp_holds(const struct hca_qp *qp, uintptr_t page)
+{
+	return page_has(page, qp->sq, 64ull << qp->log_sq_size) ||
+	       page_has(page, qp->rq, (uint64_t)qp->rq_cnt << qp->rq_shift) || page_has(page, qp->dbrec, 8);
+}
+
 static bool object_holds(const struct ctl_obj *obj, uintptr_t page)
 {
-	const struct hca_mr *mr = &((const struct ctl_mr *)obj)->mr;
-	const struct hca_umem *umem = &((const struct ctl_umem *)obj)->umem;
-	const struct hca_cq *cq = &((const struct ctl_cq *)obj)->cq;
-	const struct hca_srq *srq = &((const struct ctl_srq *)obj)->srq;
-	const struct hca_qp *qp = &((const struct ctl_qp *)obj)->qp;
+	const struct hca_umem *umem;
 
 	switch (obj->type) {
 	case OBJ_MR:
-		return !mr->window && !mr->device && page_has(page, mr->va, mr->len);
+		return mr_holds(&((const struct ctl_mr *)obj)->mr, page);
 	case OBJ_UMEM:
+		umem = &((const struct ctl_umem *)obj)->umem;
 		return page_has(page, umem->va, umem->len);
 	case OBJ_CQ:
-		return page_has(page, cq->buf, (uint64_t)cq->cqe_size << cq->log_size) || page_has(page, cq->dbrec, 8);
+		return cq_holds(&((const struct ctl_cq *)obj)->cq, page);
 	case OBJ_SRQ:
-		return page_has(page, srq->buf, (uint64_t)srq->wqe_cnt << srq->wqe_shift) ||
-		       page_has(page, srq->dbrec, 4);
+		return srq_holds(&((const struct ctl_srq *)obj)->srq, page);
 	case OBJ_QP:
-		return page_has(page, qp->sq, 64ull << qp->log_sq_size) ||
-		       page_has(page, qp->rq, (uint64_t)qp->rq_cnt << qp->rq_shift) || page_has(page, qp->dbrec, 8);
+		return qp_holds(&((const struct ctl_qp *)obj)->qp, page);
 	default:
 		return false;
 	}
