@@ -434,20 +434,11 @@ int main(int argc, char **argv)
 		return usage(stdout, argv[0], 0);
 	if (parse_options(argc, argv, &o))
 		return usage(stderr, argv[0], 2);
-	ret = gdr_init();
-	if (ret) {
-		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	if (sample_begin())
 		return 1;
-	}
-	if (gdr_host_my_pe() == 0)
-		sample_print_setting();
 	ret = set_up(&j, &o);
 	if (!ret)
 		ret = table(&j, &o);
 	free(j.vector);
-	if (gdr_finalize() && !ret) {
-		fprintf(stderr, "gdr_finalize failed\n");
-		ret = -1;
-	}
-	return ret ? 1 : 0;
+	return sample_end(ret);
 }

@@ -57,18 +57,6 @@ GDR_DEVICE int grid_threads(void)
 	return (int)(gdr_grid_size() * gdr_block_size());
 }
 
-/* Thread 0's status, for all threads of the block. */
-GDR_DEVICE int of_first(int status)
-{
-	int *shared = (int *)gdr_shared();
-
-	gdr_sync_block();
-	if (gdr_thread_id() == 0)
-		*shared = status;
-	gdr_sync_block();
-	return *shared;
-}
-
 /* All threads of the PE; what they stored before, all see behind it. The first block's `status` is for all. */
 GDR_DEVICE int meet(const struct cg *c, uint64_t *meetings, int status)
 {
@@ -87,7 +75,7 @@ GDR_DEVICE int meet(const struct cg *c, uint64_t *meetings, int status)
 			ret = gdr_signal_wait_until_from(c->met, GDR_CMP_GE, *meetings * gdr_grid_size(), me);
 		ret = ret ? ret : c->verdict[*meetings % 2];
 	}
-	return of_first(ret);
+	return sample_of_first(ret);
 }
 
 /* Every thread brings its part, and the first block what became of its work; *sum becomes the sum of the parts of all
@@ -145,7 +133,7 @@ GDR_DEVICE int wait_for_rows(const struct cg *c, uint64_t iteration)
 	for (int s = 0; s < SIDES && !ret && gdr_thread_id() == 0; s++)
 		if (c->neighbour[s] >= 0)
 			ret = gdr_signal_wait_until_from(&c->arrived[s], GDR_CMP_GE, iteration, c->neighbour[s]);
-	return of_first(ret);
+	return sample_of_first(ret);
 }
 
 /* q = A p from cell `first` to before `end`, in steps; the own part of the dot product of p and q. */
@@ -425,13 +413,8 @@ int main(int argc, char **argv)
 
 	if (ret)
 		return ret - 1;
-	ret = gdr_init();
-	if (ret) {
-		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	if (sample_begin())
 		return 1;
-	}
-	if (gdr_host_my_pe() == 0)
-		sample_print_setting();
 	memset(&c, 0, sizeof(c));
 	c.n = (int)n;
 	c.iterations = (int)iterations;
@@ -440,9 +423,5 @@ int main(int argc, char **argv)
 		ret = sample_error("-n: less than a row for each PE", -GDR_EINVAL);
 	else
 		ret = run(&c, (unsigned)blocks);
-	if (gdr_finalize() && !ret) {
-		fprintf(stderr, "gdr_finalize failed\n");
-		ret = -1;
-	}
-	return ret ? 1 : 0;
+	return sample_end(ret);
 }

@@ -304,21 +304,12 @@ int main(int argc, char **argv)
 
 	if (ret)
 		return ret - 1;
-	ret = gdr_init();
-	if (ret) {
-		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	if (sample_begin())
 		return 1;
-	}
-	if (gdr_host_my_pe() == 0)
-		sample_print_setting();
 	memset(&t, 0, sizeof(t));
 	t.n_keys = (uint64_t)keys;
 	t.different = (uint64_t)different;
 	t.seed = (uint64_t)seed;
 	ret = run(&t);
-	if (gdr_finalize() && !ret) {
-		fprintf(stderr, "gdr_finalize failed\n");
-		ret = -1;
-	}
-	return ret ? 1 : 0;
+	return sample_end(ret);
 }

@@ -58,18 +58,6 @@ GDR_BOTH uint64_t kv_word(int pe, uint64_t request, uint64_t index, uint64_t w)
 	return sample_mix(((uint64_t)pe << 52) ^ (request << 40) ^ (index << 24) ^ w);
 }
 
-/* Thread 0's value, for all threads of the block. */
-GDR_DEVICE int of_first(int value)
-{
-	int *shared = (int *)gdr_shared();
-
-	gdr_sync_block();
-	if (gdr_thread_id() == 0)
-		*shared = value;
-	gdr_sync_block();
-	return *shared;
-}
-
 GDR_DEVICE uint64_t block_sum(uint64_t part)
 {
 	uint64_t *parts = (uint64_t *)gdr_shared() + 1;
@@ -121,7 +109,7 @@ GDR_KERNEL(send, struct channel, c)
 	int ret = 0;
 
 	for (; k < c.pages; k += gdr_grid_size()) {
-		ret = of_first(gdr_thread_id() ? 0 : wait_to_send(&c, k));
+		ret = sample_of_first(gdr_thread_id() ? 0 : wait_to_send(&c, k));
 		if (ret)
 			break;
 		ret = gdr_put_signal_nbi_block(c.slots + k % c.n_slots * stride(&c), c.source + c.order[k] * stride(&c),
@@ -163,11 +151,12 @@ GDR_KERNEL(receive, struct channel, c)
 		c.time_ns[0] = gdr_clock_ns();
 		ret = gdr_signal_set(c.asked, 1, c.peer);
 	}
-	ret = of_first(ret);
+	ret = sample_of_first(ret);
 	for (; k < c.stop && !ret; k += gdr_grid_size()) {
 		const uint64_t *arrived = &c.arrived[k % c.n_slots];
 
-		ret = of_first(gdr_thread_id() ? 0 : gdr_uint64_wait_until_for(arrived, GDR_CMP_EQ, k + 1, c.limit_ns));
+		ret = sample_of_first(gdr_thread_id() ? 0
+				      : gdr_uint64_wait_until_for(arrived, GDR_CMP_EQ, k + 1, c.limit_ns));
 		if (!ret)
 			ret = take_page(&c, k);
 		gdr_sync_block(); /* all have read the slot */
@@ -179,7 +168,7 @@ GDR_KERNEL(receive, struct channel, c)
 			if (!ret)
 				ret = gdr_signal_set(&c.freed[k % c.n_slots], k + 1, c.peer);
 		}
-		ret = of_first(ret);
+		ret = sample_of_first(ret);
 	}
 	if (gdr_thread_id() == 0) {
 		c.reached[gdr_block_id()] = k;
@@ -555,17 +544,8 @@ int main(int argc, char **argv)
 
 	if (ret)
 		return ret - 1;
-	ret = gdr_init();
-	if (ret) {
-		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	if (sample_begin())
 		return 1;
-	}
-	if (gdr_host_my_pe() == 0)
-		sample_print_setting();
 	ret = run(&j);
-	if (gdr_finalize() && !ret) {
-		fprintf(stderr, "gdr_finalize failed\n");
-		ret = -1;
-	}
-	return ret ? 1 : 0;
+	return sample_end(ret);
 }

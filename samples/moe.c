@@ -304,18 +304,6 @@ GDR_DEVICE void combine_add(const struct moe *m, int t)
 	}
 }
 
-/* Thread 0's status, for all threads of the block. */
-GDR_DEVICE int of_first(int status)
-{
-	int *shared = (int *)gdr_shared();
-
-	gdr_sync_block();
-	if (gdr_thread_id() == 0)
-		*shared = status;
-	gdr_sync_block();
-	return *shared;
-}
-
 GDR_KERNEL(combine, struct moe, m)
 {
 	int ret = combine_send(&m), first = 0;
@@ -328,7 +316,7 @@ GDR_KERNEL(combine, struct moe, m)
 	for (int t = (int)gdr_block_id(); t < m.tokens; t += (int)gdr_grid_size()) {
 		for (int k = 0; k < m.topk && !first && gdr_thread_id() == 0; k++)
 			first = combine_wait(&m, m.expert[t * m.topk + k]);
-		if (of_first(first))
+		if (sample_of_first(first))
 			break;
 		combine_add(&m, t);
 	}
@@ -637,13 +625,8 @@ int main(int argc, char **argv)
 
 	if (ret)
 		return ret - 1;
-	ret = gdr_init();
-	if (ret) {
-		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	if (sample_begin())
 		return 1;
-	}
-	if (gdr_host_my_pe() == 0)
-		sample_print_setting();
 	o.blocks = o.blocks ? o.blocks : sample_is_cuda() ? 32 : 2;
 	memset(&m, 0, sizeof(m));
 	m.tokens = (int)o.tokens;
@@ -656,9 +639,5 @@ int main(int argc, char **argv)
 		ret = sample_error("hidden must be a multiple of 128, top-k at most the experts", -GDR_EINVAL);
 	else
 		ret = run(&m, &o);
-	if (gdr_finalize() && !ret) {
-		fprintf(stderr, "gdr_finalize failed\n");
-		ret = -1;
-	}
-	return ret ? 1 : 0;
+	return sample_end(ret);
 }

@@ -74,6 +74,18 @@ GDR_BOTH uint64_t sample_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
+/* Thread 0's value, for all threads of the block, which all call it; takes the first int of the shared memory. */
+GDR_DEVICE int sample_of_first(int value)
+{
+	int *shared = (int *)gdr_shared();
+
+	gdr_sync_block();
+	if (gdr_thread_id() == 0)
+		*shared = value;
+	gdr_sync_block();
+	return *shared;
+}
+
 /* Prints what failed, and the first error that device code recorded. Returns status. */
 static inline int sample_error(const char *what, int status)
 {
@@ -113,6 +125,28 @@ static inline void sample_print_setting(void)
 		printf("%d PE%s reached through RDMA queues of %s (%s), %u queue pairs\n",
 		       job.n_nic, job.n_nic == 1 ? "" : "s", job.nic ? job.nic : "?",
 		       job.nic_text ? job.nic_text : "", job.n_queues);
+}
+
+/* gdr_init; PE 0 says what the program runs on. Returns 0, or a status after printing it. */
+static inline int sample_begin(void)
+{
+	int ret = gdr_init();
+
+	if (ret)
+		fprintf(stderr, "gdr_init: %s\n", gdr_strerror(ret));
+	else if (gdr_host_my_pe() == 0)
+		sample_print_setting();
+	return ret;
+}
+
+/* gdr_finalize. Returns the status with which main ends: 0 where ret and that are. */
+static inline int sample_end(int ret)
+{
+	if (gdr_finalize() && !ret) {
+		fprintf(stderr, "gdr_finalize failed\n");
+		ret = -1;
+	}
+	return ret ? 1 : 0;
 }
 
 static inline int sample_is_cuda(void)
