@@ -55,31 +55,29 @@ GDR_DEVICE uint64_t gdri_amo_mapped(uint32_t code, uint8_t *p, uint64_t operand)
 
 /* Another one came between. Of many that try at once one succeeds, and all others make its way longer: a thread that
  * lost stays away for a random part of a time that doubles, at first that of its quickest try. What it has seen is old
- * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. */
-GDRI_NOINLINE int gdri_amo_lost(struct gdri_dev *dev, struct gdri_waiter *w, uint32_t tries, uint64_t took_ns)
+ * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. Returns
+ * until when. */
+GDRI_NOINLINE uint64_t gdri_amo_lost(const struct gdri_dev *dev, uint32_t tries, uint64_t took_ns)
 {
-	uint64_t begin = gdr_clock_ns(), most = dev->timeout_ns / GDRI_AMO_LIMITS;
+	uint64_t now = gdr_clock_ns(), most = dev->timeout_ns / GDRI_AMO_LIMITS;
 	uint64_t who = (uint64_t)gdri_k(dev, pe) << 48 ^ (uint64_t)gdr_block_id() << 16 ^ gdr_thread_id();
-	uint64_t draw = ((begin ^ who) * 0x9e3779b97f4a7c15ull) >> 48, away;
-	int ret;
+	uint64_t draw = ((now ^ who) * 0x9e3779b97f4a7c15ull) >> 48;
 
 	if (tries & 1)
-		return gdri_wait_step(dev, w);
+		return now;
 	tries /= 2;
-	away = took_ns << (tries < GDRI_AMO_AWAY ? tries : GDRI_AMO_AWAY);
-	away = (away < most ? away : most) * draw >> 16;
-	do
-		ret = gdri_wait_step(dev, w);
-	while (!ret && !w->ends && gdr_clock_ns() - begin < away);
-	return ret;
+	took_ns <<= tries < GDRI_AMO_AWAY ? tries : GDRI_AMO_AWAY;
+	return now + ((took_ns < most ? took_ns : most) * draw >> 16);
 }
 
 /* Compare-and-swap until nobody came between: somebody's succeeds each time, and who never wins ends at the limit of
- * every wait. A word that stays what it is was read atomically, which is all that is to be done to it. */
+ * every wait. A word that stays what it is was read atomically, which is all that is to be done to it. A thread that
+ * stays away goes round this loop, not round one of its own: threads of a warp leave a loop together, so that all would
+ * stay as long as the last of them and then try at once, 31 of them in vain. */
 GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q,
 				uint64_t *old)
 {
-	uint64_t began, took = ~0ull >> 32;
+	uint64_t began, took = ~0ull >> 32, until = 0;
 	struct gdri_operation o;
 	struct gdri_waiter w;
 	uint32_t tries = 0;
@@ -89,8 +87,10 @@ GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, 
 	o.compare = 0;
 	ret = gdri_xfer_atomic(dev, &o);
 	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
-	for (o.kind = GDRI_AMO_CSWAP; !ret; ret = gdri_amo_lost(dev, &w, tries++, took)) {
+	for (o.kind = GDRI_AMO_CSWAP; !ret; ret = gdri_wait_step(dev, &w)) {
 		began = gdr_clock_ns();
+		if (began < until && !w.ends)
+			continue;
 		*old = o.result;
 		o.compare = o.result;
 		o.value = gdri_amo_combine(code, o.compare, operand);
@@ -100,6 +100,7 @@ GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, 
 		if (ret || o.result == o.compare)
 			break;
 		took = gdri_min_u64(took, gdr_clock_ns() - began);
+		until = gdri_amo_lost(dev, tries++, took);
 	}
 	if (ret)
 		gdri_wait_leave(dev, &w);
