@@ -63,6 +63,12 @@ __device__ int gdri_lib_wait(const void *p, uint32_t size, int is_signed, int cm
 	return gdri_wait_until(p, size, is_signed, cmp, value, peer, op);
 }
 
+__device__ int gdri_lib_signal_wait(const uint64_t *sig, int cmp, uint64_t value, int peer, uint64_t limit_ns,
+				    uint64_t *seen)
+{
+	return gdri_signal_wait(sig, cmp, value, peer, limit_ns, seen);
+}
+
 __device__ int gdri_lib_wait_flush(uint32_t op)
 {
 	return gdri_wait_flush_any(gdri_dev(), op);

@@ -203,6 +203,18 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until, (const uint64_t *sig, int cmp, uint64
 /** The same, knowing that PE pe will send it: its loss ends the wait at once. */
 GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 	       (const uint64_t *sig, int cmp, uint64_t value, int pe))
+/** No longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, and no error is recorded: the same wait may be
+ * called again. GDR_TIMEOUT bounds them too, and its end is one. @{ */
+GDRI_PROTOTYPE(int, gdr_signal_wait_until_for, (const uint64_t *sig, int cmp, uint64_t value, uint64_t limit_ns))
+GDRI_PROTOTYPE(int, gdr_signal_wait_until_from_for,
+	       (const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t limit_ns))
+/** @} */
+/** They put the value that held to *seen, own memory, which a failure leaves as it is. A later gdr_signal_fetch may
+ * find another one. @{ */
+GDRI_PROTOTYPE(int, gdr_signal_wait_until_seen, (const uint64_t *sig, int cmp, uint64_t value, uint64_t *seen))
+GDRI_PROTOTYPE(int, gdr_signal_wait_until_from_seen,
+	       (const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t *seen))
+/** @} */
 /** @} */
 
 /** @defgroup atomics Atomics

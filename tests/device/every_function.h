@@ -113,6 +113,10 @@ GDR_KERNEL(every_untyped, struct every_args, a)
 	sum += (int)gdr_signal_fetch(a.sig);
 	sum += gdr_signal_wait_until(a.sig, GDR_CMP_GE, 1);
 	sum += gdr_signal_wait_until_from(a.sig, GDR_CMP_GE, 1, a.pe);
+	sum += gdr_signal_wait_until_for(a.sig, GDR_CMP_GE, 1, 1000);
+	sum += gdr_signal_wait_until_from_for(a.sig, GDR_CMP_GE, 1, a.pe, 1000);
+	sum += gdr_signal_wait_until_seen(a.sig, GDR_CMP_GE, 1, a.sig + 1);
+	sum += gdr_signal_wait_until_from_seen(a.sig, GDR_CMP_GE, 1, a.pe, a.sig + 1);
 	sum += gdr_fence() + gdr_quiet() + gdr_quiet_pe(a.pe) + gdr_status();
 	sum += gdr_my_pe() + gdr_n_pes() + (gdr_ptr(a.src, a.pe) != 0);
 	*a.out = sum;

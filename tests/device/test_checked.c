@@ -99,6 +99,8 @@ static void test_pes_and_enums(void **state)
 	REFUSED(gdr_put_signal(fake_sym(f, 0), fake_sym(f, 0), 8, fake_sym(f, 64), 1, -1, 1));
 	REFUSED(gdr_signal_wait_until(fake_sym(f, 0), 6, 1));
 	REFUSED(gdr_signal_wait_until_from(fake_sym(f, 0), GDR_CMP_EQ, 1, 2));
+	REFUSED(gdr_signal_wait_until_for(fake_sym(f, 0), 6, 1, 1));
+	REFUSED(gdr_signal_wait_until_from_for(fake_sym(f, 0), GDR_CMP_EQ, 1, 2, 1));
 	REFUSED(gdr_int_wait_until(fake_sym(f, 0), -1, 1));
 	LATCHED(gdr_uint64_atomic_swap(fake_sym(f, 0), 1, 2));
 	LATCHED(gdr_int_test(fake_sym(f, 0), 77, 0));
@@ -344,6 +346,8 @@ static void test_every_function(void **state)
 	TOLD_LATCHED(gdr_signal_fetch(&outside));
 	TOLD(gdr_signal_wait_until(&outside, GDR_CMP_EQ, 1));
 	TOLD(gdr_signal_wait_until_from(d, GDR_CMP_EQ, 1, NOBODY));
+	TOLD(gdr_signal_wait_until_seen(&outside, GDR_CMP_EQ, 1, &outside));
+	TOLD(gdr_signal_wait_until_from_seen(d, GDR_CMP_EQ, 1, NOBODY, &outside));
 	TOLD(gdr_quiet_pe(NOBODY));
 	assert_null(gdr_ptr(d, NOBODY)); /* its way to say so */
 }

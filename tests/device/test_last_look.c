@@ -87,6 +87,8 @@ static void clock_and_word(void)
 
 static int do_wait(void)
 {
+	if (form == SIGNAL && why == OWN_LIMIT)
+		return gdr_signal_wait_until_from_for(fake_sym(f, 0), GDR_CMP_EQ, 1, 1, LIMIT_MS * 1000000ull);
 	if (form == SIGNAL)
 		return gdr_signal_wait_until_from(fake_sym(f, 0), GDR_CMP_EQ, 1, 1);
 	if (form == BARRIER && why == QUEUE) /* one round: the next one would tell by that queue */

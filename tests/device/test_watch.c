@@ -697,6 +697,8 @@ static void test_two_limits(void **state)
 	assert_true(gdr_uint64_wait_until_any_for(w, 1, NULL, GDR_CMP_EQ, 77, 1000000) == (size_t)-1);
 	assert_int_equal(gdr_uint64_wait_until_some_for(w, 1, &at, NULL, GDR_CMP_EQ, 77, 1000000), 0);
 	assert_int_equal(gdr_uint64_wait_until_for(w, GDR_CMP_EQ, 77, 1000000), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_signal_wait_until_for(w, GDR_CMP_EQ, 77, 1000000), -GDR_ETIMEOUT);
+	assert_int_equal(gdr_signal_wait_until_from_for(w, GDR_CMP_EQ, 77, 0, 1000000), -GDR_ETIMEOUT);
 	assert_int_equal(gdr_status(), 0);
 	assert_int_equal(f->dev->n_errors, 0);
 	assert_true(gdr_uint64_wait_until_any_for(w, 1, NULL, GDR_CMP_EQ, 77, 20000000000ull) ==

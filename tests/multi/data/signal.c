@@ -10,7 +10,7 @@ enum { THREAD, THREAD_NBI, WARP, WARP_NBI, BLOCK, BLOCK_NBI, FORMS };
 struct sig {
 	int form, rounds;
 	uint8_t *in, *out; /* in: two areas that alternate */
-	uint64_t *arrived, *consumed, *sum;
+	uint64_t *arrived, *consumed, *sum, *limited;
 	struct multi_report *report;
 };
 
@@ -98,6 +98,32 @@ GDR_KERNEL(adders, struct sig, a)
 						(threads * (threads + 1) / 2 + threads)));
 }
 
+/* Bit pe of the word comes from PE pe, which waits for that of the one before: a wait sees each as it comes. Limits
+ * that end leave the job as it was. */
+GDR_KERNEL(limits, struct sig, a)
+{
+	int me = gdr_my_pe(), n = gdr_n_pes(), prev = (me + n - 1) % n;
+	uint64_t *w = a.limited, seen = 77, bit = 1ull << prev;
+	const uint64_t soon = 1000000, late = 20000000000ull;
+
+	EXPECT_EQ(a.report, gdr_signal_wait_until_for(w, GDR_CMP_NE, 0, 0), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdr_signal_wait_until_for(w, GDR_CMP_NE, 0, soon), -GDR_ETIMEOUT);
+	EXPECT_EQ(a.report, gdr_signal_wait_until_from_for(w, GDR_CMP_EQ, bit, prev, soon), -GDR_ETIMEOUT);
+	EXPECT_OK(a.report, gdr_status());
+	EXPECT_OK(a.report, gdr_barrier_all());
+	EXPECT_OK(a.report, gdr_signal_op(w, 1ull << me, GDR_SIGNAL_ADD, (me + 1) % n));
+	EXPECT_OK(a.report, gdr_signal_wait_until_from_for(w, GDR_CMP_EQ, bit, prev, late));
+	EXPECT_OK(a.report, gdr_signal_wait_until_for(w, GDR_CMP_GE, bit, late));
+	EXPECT_OK(a.report, gdr_signal_wait_until_seen(w, GDR_CMP_NE, 0, &seen));
+	EXPECT_EQ(a.report, seen, bit);
+	EXPECT_OK(a.report, gdr_barrier_all());
+	EXPECT_OK(a.report, gdr_signal_add(w, 1ull << (8 + me), (me + 1) % n));
+	EXPECT_OK(a.report, gdr_signal_wait_until_from_seen(w, GDR_CMP_GT, bit, prev, &seen));
+	EXPECT_EQ(a.report, seen, bit | bit << 8);
+	EXPECT_EQ(a.report, gdr_signal_wait_until_for(w, GDR_CMP_LT, seen, soon), -GDR_ETIMEOUT);
+	EXPECT_OK(a.report, gdr_quiet());
+}
+
 int main(void)
 {
 	struct sig a;
@@ -108,10 +134,11 @@ int main(void)
 	a.report = multi_report_new();
 	a.in = (uint8_t *)gdr_calloc(2, LEN_MAX);
 	a.out = (uint8_t *)gdr_calloc(1, LEN_MAX);
-	a.arrived = (uint64_t *)gdr_calloc(3, 8);
+	a.arrived = (uint64_t *)gdr_calloc(4, 8);
 	CHECK(a.in && a.out && a.arrived);
 	a.consumed = a.arrived + 1;
 	a.sum = a.arrived + 2;
+	a.limited = a.arrived + 3;
 	a.rounds = 40;
 	for (a.form = 0; a.form < FORMS; a.form++) {
 		multi_fill(a.arrived, 0, 16);
@@ -124,6 +151,7 @@ int main(void)
 	CHECK_EQ(multi_u64(a.sum), (uint64_t)multi_n * (threads * (threads + 1) / 2 + threads));
 	for (uint64_t i = 0; i < (uint64_t)multi_n * threads; i++) /* of every thread of every PE */
 		CHECK_EQ(multi_u64((const uint64_t *)a.in + i), i % threads + 1);
+	RUN(limits, 1, 1, &a);
 	multi_shared_free(a.report);
 	return multi_end("signal");
 }

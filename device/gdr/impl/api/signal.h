@@ -14,6 +14,39 @@ GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, con
 	return dev ? gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP) : -GDR_ESTATE;
 }
 
+/* A wait with a limit of the caller's (GDRI_NO_LIMIT: none), which says what held (seen NULL: need not); peer: who
+ * will send it, -1 unknown. */
+GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value, int peer, uint64_t limit_ns,
+				   uint64_t *seen)
+{
+	struct gdri_dev *dev = gdri_dev();
+	struct gdri_waiter w;
+	uint64_t deadline, v;
+	int over = 0, ret;
+
+	GDRI_BY_ABI(gdri_signal_wait);
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	if (gdri_unlikely(!gdri_cmp_mask(cmp)))
+		return gdri_error_arg(dev, GDRI_SIGNAL_WAIT, peer, sig, (uint64_t)(int64_t)cmp, GDRI_ARG_CMP);
+	deadline = gdri_wait_deadline(limit_ns);
+	gdri_wait_begin(&w, GDRI_SIGNAL_WAIT, peer, gdri_heap_offset(dev, sig));
+	/* the acquire pairs with the release of the signal */
+	while (v = gdri_ld_acquire_sys_u64(sig), !gdri_cmp_holds(v, 8, 0, cmp, value)) {
+		if (over) { /* and nothing came between the look and the clock's */
+			gdri_wait_leave(dev, &w);
+			return -GDR_ETIMEOUT;
+		}
+		over = gdri_wait_past(deadline);
+		ret = over ? 0 : gdri_wait_step(dev, &w);
+		if (gdri_unlikely(ret))
+			return ret;
+	}
+	gdri_wait_end(dev, &w);
+	if (seen)
+		*seen = v;
+	return gdri_wait_flush(dev, GDRI_SIGNAL_WAIT);
+}
 #endif
 
 GDR_DEVICE int gdri_signal_op_known(int op)
@@ -126,5 +159,19 @@ GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
 	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
 	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
 	gdri_submit_wait_from(sig, cmp, value, pe, GDRI_NOW))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until_for), (const uint64_t *sig, int cmp, uint64_t value, uint64_t limit_ns),
+	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
+	gdri_signal_wait(sig, cmp, value, -1, limit_ns, 0))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from_for),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t limit_ns), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
+	gdri_signal_wait(sig, cmp, value, pe, limit_ns, 0))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until_seen), (const uint64_t *sig, int cmp, uint64_t value, uint64_t *seen),
+	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
+	gdri_signal_wait(sig, cmp, value, -1, GDRI_NO_LIMIT, seen))
+GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from_seen),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t *seen), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
+	gdri_signal_wait(sig, cmp, value, pe, GDRI_NO_LIMIT, seen))
 
 #endif

@@ -45,6 +45,17 @@ struct gdri_set {
 #define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
 
 #if !GDRI_LINKED /* else they are in the library */
+/* When a limit of the caller's is over. */
+GDR_DEVICE uint64_t gdri_wait_deadline(uint64_t limit_ns)
+{
+	return limit_ns == GDRI_NO_LIMIT ? GDRI_NO_LIMIT : gdr_clock_ns() + gdri_min_u64(limit_ns, GDRI_NO_LIMIT / 2);
+}
+
+GDR_DEVICE int gdri_wait_past(uint64_t deadline)
+{
+	return deadline != GDRI_NO_LIMIT && gdr_clock_ns() >= deadline;
+}
+
 GDR_DEVICE int gdri_set_counts(const struct gdri_set *s, size_t i)
 {
 	return !s->status || !s->status[i];
@@ -104,7 +115,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 {
 	struct gdri_dev *dev = gdri_dev();
 	struct gdri_waiter w;
-	uint64_t deadline = GDRI_NO_LIMIT;
+	uint64_t deadline;
 	int ret;
 
 	GDRI_BY_ABI(gdri_set_wait);
@@ -115,11 +126,10 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -1, s->ptrs, (uint64_t)(int64_t)s->cmp, GDRI_ARG_CMP);
 	if (gdri_set_is_empty(s))
 		return 0;
-	if (limit_ns != GDRI_NO_LIMIT)
-		deadline = gdr_clock_ns() + gdri_min_u64(limit_ns, GDRI_NO_LIMIT / 2);
+	deadline = gdri_wait_deadline(limit_ns);
 	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
 	while (!(*n = gdri_set_look(s, mode))) {
-		if (deadline != GDRI_NO_LIMIT && gdr_clock_ns() >= deadline) {
+		if (gdri_wait_past(deadline)) {
 			*n = gdri_set_look(s, mode); /* what came between the look and the clock's */
 			if (*n)
 				break;

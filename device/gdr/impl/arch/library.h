@@ -37,6 +37,8 @@ __device__ int gdri_lib_quiet(const struct gdri_ctx *c, int pe);
 __device__ int gdri_lib_take_latched(void);
 __device__ int gdri_lib_wait(const void *p, uint32_t size, int is_signed, int cmp, uint64_t value, int peer,
 			     uint32_t op);
+__device__ int gdri_lib_signal_wait(const uint64_t *sig, int cmp, uint64_t value, int peer, uint64_t limit_ns,
+				    uint64_t *seen);
 __device__ int gdri_lib_wait_flush(uint32_t op);
 __device__ int gdri_lib_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n);
 __device__ size_t gdri_lib_set_test(struct gdri_set *s, int mode);
@@ -85,6 +87,7 @@ __device__ int gdri_lib_scan(int scope, gdr_team_t team, void *dst, const void *
 #define gdri_slow_fetch gdri_lib_fetch
 #define gdri_slow_value gdri_lib_value
 #define gdri_signal_op_refuse(dev, op, sig, sig_op, pe) ((void)(dev), gdri_lib_signal_refuse(op, sig, sig_op, pe))
+#define gdri_signal_wait gdri_lib_signal_wait
 #define gdri_slow_fence gdri_lib_fence
 #define gdri_slow_quiet(dev, c, pe) ((void)(dev), gdri_lib_quiet(c, pe))
 #define gdri_take_latched(dev) ((void)(dev), gdri_lib_take_latched())
