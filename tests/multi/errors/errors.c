@@ -178,7 +178,7 @@ static int local(struct err *a)
 	char *rest;
 
 	CHECK_OK(gdr_heap_query(&info));
-	rest = gdr_malloc(info.largest_free); /* to the end of the heap */
+	rest = (char *)gdr_malloc(info.largest_free); /* to the end of the heap */
 	CHECK(rest);
 	a->local = (uint64_t *)(rest + info.largest_free - 48);
 	return local_prot(a);

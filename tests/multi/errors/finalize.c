@@ -157,7 +157,7 @@ static int left(void)
 
 static void *wait_in_vain(void *arg)
 {
-	struct fin *a = arg;
+	struct fin *a = (struct fin *)arg;
 
 	*a->got = gdr_signal_wait_until(a->word, GDR_CMP_EQ, 77);
 	return NULL;

@@ -134,7 +134,7 @@ static void stream_form(struct lost *a)
 /* What was under way to the dead one, and may never end, takes nothing from the others. */
 static void flood_form(struct lost *a)
 {
-	uint8_t *mine = gdr_host_ptr(a->flood, multi_pe);
+	uint8_t *mine = (uint8_t *)gdr_host_ptr(a->flood, multi_pe);
 	size_t part = 65536;
 
 	memset(mine, 0x5a, part);
@@ -291,7 +291,7 @@ int main(int argc, char **argv)
 	a.live = (multi_pe + 1) % (multi_n - 1);
 	a.queues = !gdr_host_ptr(a.word, a.dead);
 	if (!strcmp(what, "flood"))
-		CHECK((a.flood = gdr_calloc(FLOOD, 1)));
+		CHECK((a.flood = (uint8_t *)gdr_calloc(FLOOD, 1)));
 	if (!strcmp(what, "team"))
 		CHECK_OK(gdr_team_split_strided(GDR_TEAM_WORLD, 0, 1, multi_n - 1, NULL, 0, &a.others));
 	CHECK_OK(gdr_barrier_all());

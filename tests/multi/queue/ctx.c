@@ -92,7 +92,7 @@ static void *host(void *arg)
 #else
 static void *host(void *arg)
 {
-	struct thread *t = arg;
+	struct thread *t = (struct thread *)arg;
 
 	for (uint64_t k = 1; k <= ROUNDS; k++) {
 		write_row(t->a, t->writer, k, 0, 1);
