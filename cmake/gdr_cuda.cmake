@@ -37,6 +37,11 @@ function(gdr_native_arch out)
 	set(${out} ${numbers} PARENT_SCOPE)
 endfunction()
 
+# All that only a machine with GPUs can run: tests/multi/on_gpus.
+if(GDR_NVCC)
+	add_custom_target(cuda_tests)
+endif()
+
 set(GDR_NVCC_ARCH -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90
 	-gencode arch=compute_90,code=compute_90)
 set(GDR_NVCC_ARCH_TEXT "sm_80, sm_90, PTX")
@@ -103,9 +108,6 @@ function(gdr_add_cuda_test name source)
 	if(NOT GDR_NVCC)
 		return()
 	endif()
-	if(NOT TARGET cuda_tests)
-		add_custom_target(cuda_tests)
-	endif()
 	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 	set(object ${dir}/${name}.o)
 	set(strict "")
@@ -140,7 +142,7 @@ function(gdr_add_cuda_test name source)
 endfunction()
 
 # gdr_add_cuda_program(name source.c [library..]): the object linked with libgdr, as cuda/<name> in the
-# current build directory. What it does needs a GPU.
+# current build directory. What it does needs a GPU; cuda_tests builds it, too.
 function(gdr_add_cuda_program name source)
 	if(NOT GDR_NVCC)
 		return()
@@ -151,4 +153,5 @@ function(gdr_add_cuda_program name source)
 	gdr_add_cuda_link(${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o ${ARGN})
 	add_custom_target(cuda_program_${name} ALL DEPENDS ${dir}/${name})
 	add_dependencies(cuda_program_${name} cuda_${name})
+	add_dependencies(cuda_tests cuda_program_${name})
 endfunction()
