@@ -69,6 +69,7 @@ if(GDR_NVCC AND NOT GDR_CUDA_ARCH)
 endif()
 
 function(gdr_add_cuda_object name source)
+	set_property(GLOBAL APPEND PROPERTY GDR_CUDA_SOURCES ${source})
 	if(NOT GDR_NVCC)
 		return()
 	endif()
@@ -101,10 +102,16 @@ function(gdr_add_cuda_link program object)
 		COMMENT "CUDA program ${program}" VERBATIM)
 endfunction()
 
-# gdr_add_cuda_test(name source.c [LINKED] [flag..] [-llibrary..]): a program that only a machine with GPUs can use.
-# LINKED: as relocatable device code, with libgdr_device.a. The target cuda_tests builds them; with GDR_WERROR warnings are errors. Objects do not wait for libgdr, whose own
-# kernels take the compiler a while.
+# gdr_add_cuda_test(name source.c [LINKED] [NO_HOST] [flag..] [-llibrary..]): a program that only a machine with GPUs can
+# use. LINKED: as relocatable device code, with libgdr_device.a. NO_HOST: there is no form for the host device. The target
+# cuda_tests builds them; with GDR_WERROR warnings are errors. Objects do not wait for libgdr, whose own kernels take the
+# compiler a while.
 function(gdr_add_cuda_test name source)
+	if(NO_HOST IN_LIST ARGN)
+		set_property(GLOBAL APPEND PROPERTY GDR_CUDA_SOURCES_NO_HOST ${source})
+	else()
+		set_property(GLOBAL APPEND PROPERTY GDR_CUDA_SOURCES ${source})
+	endif()
 	if(NOT GDR_NVCC)
 		return()
 	endif()
@@ -117,7 +124,7 @@ function(gdr_add_cuda_test name source)
 	set(libraries ${ARGN})
 	list(FILTER libraries INCLUDE REGEX "^-l")
 	set(flags ${ARGN})
-	list(FILTER flags EXCLUDE REGEX "^-l|^LINKED$")
+	list(FILTER flags EXCLUDE REGEX "^-l|^LINKED$|^NO_HOST$")
 	set(archive)
 	if(LINKED IN_LIST ARGN)
 		list(APPEND flags -rdc=true -DGDR_DEVICE_LIBRARY)
@@ -144,10 +151,10 @@ endfunction()
 # gdr_add_cuda_program(name source.c [library..]): the object linked with libgdr, as cuda/<name> in the
 # current build directory. What it does needs a GPU; cuda_tests builds it, too.
 function(gdr_add_cuda_program name source)
+	gdr_add_cuda_object(${name} ${source})
 	if(NOT GDR_NVCC)
 		return()
 	endif()
-	gdr_add_cuda_object(${name} ${source})
 	set(dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 	file(MAKE_DIRECTORY ${dir})
 	gdr_add_cuda_link(${dir}/${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o ${ARGN})
