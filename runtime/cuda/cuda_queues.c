@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The host polls copies: of the queues' words, which lie on the GPU, and then of their completion entries. In this
  * order what the entries say is a lower bound of what is complete, as for a thread that was delayed between the two
- * (memory-model, "Wrap"). */
+ * (memory-model-internals, "Wrap"). */
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -151,7 +151,7 @@ static int rkeys_set(struct gdri_state *st, const struct gdri_rkeys *all)
 		qp = &st->qps[i];
 		if (!qp->sq)
 			continue;
-		/* contexts: strict for data too, as from the beginning (memory-model, "Relaxed ordering") */
+		/* contexts: strict for data too, as from the beginning (memory-model-internals, "Relaxed ordering") */
 		set_key(&qp->rkey_data, i < plain ? all[qp->peer].keys.rkey_data : all[qp->peer].keys.rkey_sync);
 		set_key(&qp->rkey_sync, all[qp->peer].keys.rkey_sync);
 		if (!ret)

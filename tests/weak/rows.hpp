@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every acquire, release and fence that a scenario reaches: function:kind[:word], #2 the second such one of the
  * function; the scenario that fails without it; or why none does. A site without a row fails the test, and so does a
- * row whose scenario holds. Names in capitals: docs/memory-model.md, Posting. */
+ * row whose scenario holds. Names in capitals: docs/memory-model-internals.md, Posting. */
 #ifndef WEAK_ROWS_HPP
 #define WEAK_ROWS_HPP
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What short collectives rest on (ll.h; docs/memory-model.md, LL protocol), with its accesses and without the rest: in
- * each epoch each thread of each PE stores an element, data and number in one word, to each other PE, takes those of
- * all, and the block meets; two areas take turns. Forbidden are a number whose data is another epoch's, and the number
- * of a later epoch in the place of one that was not read yet.
+/* What short collectives rest on (ll.h; docs/memory-model-internals.md, LL protocol), with its accesses and without the
+ * rest: in each epoch each thread of each PE stores an element, data and number in one word, to each other PE, takes
+ * those of all, and the block meets; two areas take turns. Forbidden are a number whose data is another epoch's, and
+ * the number of a later epoch in the place of one that was not read yet.
  *
  * usage: litmus_words [ROUNDS [THREADS [MODE]]]. Modes that take something away, so that what is forbidden shows:
  *	one	one area in place of two

@@ -100,7 +100,7 @@ GDR_DEVICE int gdri_all_on_gpu(void)
 }
 
 /* Between the GPU's threads and a NIC: fences F1 to F4. In general of system scope; near, the scope of the
- * GPU is enough (docs/memory-model.md, Scopes), a quarter of the time. */
+ * GPU is enough (docs/memory-model-internals.md, Scopes), a quarter of the time. */
 GDR_DEVICE void gdri_fence_nic(void)
 {
 	if (gdri_all_on_gpu())

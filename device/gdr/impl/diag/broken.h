@@ -4,7 +4,7 @@
  * writes who is to blame into every member's control area (gdri_ctl.team_broken, gdri_ctl.broken). Whoever waits in
  * such a call looks there, and whoever enters a barrier or sync; from then on all its calls have the status that it met
  * first.
- * team: -1, of all PEs. Argument: docs/memory-model.md, "Barriers that break". */
+ * team: -1, of all PEs. Argument: docs/memory-model-internals.md, "Barriers that break". */
 #ifndef GDRI_BROKEN_H
 #define GDRI_BROKEN_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A copy by the bulk copy engine, by way of shared memory: one thread has the engine fill pieces of it from the source
  * and empty them into the destination. What the engine does is another proxy than what threads do:
- * docs/memory-model.md, The bulk copy engine. Its words (gdri_mbar_*, gdri_bulk_*, gdri_fence_engine) are those of
- * arch_cuda.h; tests/device has an engine of its own. Addresses of shared memory are numbers of 32 bits. */
+ * docs/memory-model-internals.md, The bulk copy engine. Its words (gdri_mbar_*, gdri_bulk_*, gdri_fence_engine) are
+ * those of arch_cuda.h; tests/device has an engine of its own. Addresses of shared memory are numbers of 32 bits. */
 #ifndef GDRI_BULK_H
 #define GDRI_BULK_H
 

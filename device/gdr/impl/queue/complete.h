@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The queue protocol, completion: what of a queue is complete, by its CQ, and a short wait for it. Proofs for indexes
- * that wrap: docs/memory-model.md, "Wrap". */
+ * that wrap: docs/memory-model-internals.md, "Wrap". */
 #ifndef GDRI_COMPLETE_H
 #define GDRI_COMPLETE_H
 
@@ -22,7 +22,7 @@ GDR_DEVICE uint64_t gdri_tail_done(uint64_t r, uint32_t tail)
 }
 
 /* One entry, overwritten by each completion. rsvd is read FIRST: then the result
- * is a lower bound however long this thread is delayed (memory-model, "Wrap"). 1: it is one of an error. */
+ * is a lower bound however long this thread is delayed (memory-model-internals, "Wrap"). 1: it is one of an error. */
 GDR_DEVICE int gdri_poll_one(struct gdri_qp *qp)
 {
 	uint64_t r = gdri_ld_acquire_gpu_u64(&qp->rsvd), done; /* acquire: before the tail */
@@ -133,7 +133,7 @@ GDR_DEVICE uint64_t gdri_index_above(uint64_t d, uint64_t low, uint64_t mask)
 }
 
 /* What the tail of the CQE whose turn it is says, where `done` was read between its turn and its consumption: every
- * block below is complete (memory-model, "Wrap"). */
+ * block below is complete (memory-model-internals, "Wrap"). */
 GDR_DEVICE uint64_t gdri_tail_next(uint64_t done, uint32_t tail)
 {
 	return gdri_index_above(done, gdri_bswap16((uint16_t)tail) + 1u, 0xffffu);

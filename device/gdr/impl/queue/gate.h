@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The queue protocol, waiting for room: who goes first. Arguments: docs/memory-model.md, "Who goes first". */
+/* The queue protocol, waiting for room: who goes first. Arguments: docs/memory-model-internals.md, "Who goes first". */
 #ifndef GDRI_GATE_H
 #define GDRI_GATE_H
 

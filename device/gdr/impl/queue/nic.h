@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The queue protocol: reserve blocks (reserve.h), publish them in order with one doorbell (publish.h), learn of
  * completions (complete.h), wait for others (wait.h); here: posting, by the lanes that happen to be together. The
- * arguments why it is right are in docs/memory-model.md, under the names used here. No locks: a thread that
+ * arguments why it is right are in docs/memory-model-internals.md, under the names used here. No locks: a thread that
  * holds blocks does bounded work until they are published. */
 #ifndef GDRI_NIC_DEV_H
 #define GDRI_NIC_DEV_H

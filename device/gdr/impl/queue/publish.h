@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The queue protocol, publication: blocks that are written are handed to the NIC in the order of their reservation,
- * with one doorbell for many. Arguments: docs/memory-model.md, under the names used here. */
+ * with one doorbell for many. Arguments: docs/memory-model-internals.md, under the names used here. */
 #ifndef GDRI_PUBLISH_H
 #define GDRI_PUBLISH_H
 

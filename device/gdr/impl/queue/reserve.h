@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The queue protocol, reservation: blocks of the ring for the caller, and whether its first one carries the fence bit.
- * Arguments: docs/memory-model.md, under the names used here. */
+ * Arguments: docs/memory-model-internals.md, under the names used here. */
 #ifndef GDRI_RESERVE_H
 #define GDRI_RESERVE_H
 

@@ -2,7 +2,7 @@
 /* Broadcast by LL (ll.h) in which the root waits for nobody: an epoch goes into the next one of GDRI_BCAST_DEPTH
  * places of memory of the library at each member, which its own number makes known there. A place is written again
  * when all members have said that they took what was in it (gdri_chan.bcast_taken); each says so for every half of the
- * places, and what it said last is looked at only then (docs/memory-model.md, LL protocol).
+ * places, and what it said last is looked at only then (docs/memory-model-internals.md, LL protocol).
  *
  * The number of the epoch is in its words, and the place is the number's rest. So calls of whatever root follow each
  * other, and epochs of a call as well. */

@@ -5,7 +5,7 @@
  *
  * In each epoch each member sends something to each other one, if only an element of nothing. So who ends an epoch
  * has heard of all that they had ended the epoch before, and two areas in turn, by the epoch's parity, are enough
- * (docs/memory-model.md, LL protocol).
+ * (docs/memory-model-internals.md, LL protocol).
  *
  * step.h has calls of one epoch, step_sum.h those of them that compute, broadcast.h broadcasts whose root waits for
  * nobody, epochs.h calls of several epochs, ctas.h calls by many CTAs. What is short is short by its instructions:
