@@ -97,7 +97,7 @@ void gdri_call_finish(int status, void *call)
 	gdri_call_put(call);
 }
 
-/* Sleeps until a change, the slice's end or the deadline; true at the latter. */
+/* Sleeps until a change, the slice's end or the deadline; true at the deadline. */
 static bool sleep_slice(struct gdri_call *c, const struct timespec *deadline, bool sliced)
 {
 	struct timespec until = *deadline, slice;

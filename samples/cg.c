@@ -32,7 +32,7 @@ enum { ABOVE, BELOW, SIDES };
 /* Lies in device memory; the pointers are symmetric. */
 struct cg {
 	double *x, *r, *q; /* rows of n cells */
-	double *p;	   /* the same, between two ghost rows */
+	double *p;	   /* rows of n cells, between two ghost rows */
 	double *part;	   /* [blocks]: sums of each block */
 	double *sum;	   /* [0]: of this PE, [1]: of all */
 	double *residual;  /* [iterations + 1]: |b - A x| behind so many iterations */
@@ -151,7 +151,7 @@ GDR_DEVICE double multiply(const struct cg *c, int first, int end, int step)
 	return part;
 }
 
-/* All rows; *part as above. All of p has been written. */
+/* q = A p for all rows; *part: the own part of the dot product. All of p has been written. */
 GDR_DEVICE int multiply_all(const struct cg *c, uint64_t iteration, double *part)
 {
 	int first = gdr_block_id() == 0, n = c->n, last = (c->ny - 1) * n, me = (int)gdr_thread_id();

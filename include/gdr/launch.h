@@ -198,7 +198,7 @@ static inline int gdri_collective_launch_one(const void *kernel, const char *nam
 	return gdri_collective_launch(kernel, name, dim3(grid), dim3(block), args, shared, stream);
 }
 
-/* As below, for the host device. */
+/* gdr_collective_launch and its query, whose contracts stand at the host device's declarations below. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
 	gdri_collective_launch_one(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 #define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \

@@ -40,7 +40,7 @@ typedef unsigned long uintptr_t;
 
 /* Device functions: inline in the kernel's translation unit. GDR_DEVICE for
  * what a kernel runs all the time, GDR_DEVICE_COLD for slow and error paths. Where the compiler does not
- * optimize, and in nvcc's pass for the host, in which they are stubs, the latter are `inline`: else the object
+ * optimize, and in nvcc's pass for the host, in which they are stubs, cold functions are `inline`: else the object
  * would hold each of them, called or not. */
 #ifdef __CUDACC__
 #define GDR_DEVICE static __device__ __forceinline__
@@ -94,8 +94,8 @@ typedef unsigned long uintptr_t;
 #else
 #define GDRI_PROTOTYPE(ret, name, params) GDR_DEVICE ret name params;
 #endif
-/* gdr_<name>, and gdr_ctx_<name> on a context; the latter is for the reference: its row, which comes out of the
- * same text, is all that the compiler need read. */
+/* gdr_<name>, and gdr_ctx_<name> on a context. The prototype of gdr_ctx_<name> is for the reference: the compiler
+ * need read only its row, which comes out of this text as well. */
 #if defined(GDRI_PRINT_NAMES) || defined(GDRI_REFERENCE)
 #define GDRI_PROTOTYPES(ret, name, params)                                                         \
 	GDRI_PROTOTYPE(ret, gdr_##name, params)                                                    \

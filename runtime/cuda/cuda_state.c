@@ -185,7 +185,7 @@ static int cuda_state_pull_lost(struct gdri_state *st)
 	int32_t lost, none = 0;
 	int ret = gdri_cuda_peek(st->cuda, &lost, &st->dev_gpu->lost, sizeof(lost), gdri_cuda_copy_ms(st));
 
-	/* relaxed: as below */
+	/* relaxed: other threads pull, too; lost carries no data with it */
 	if (!ret && lost)
 		__atomic_compare_exchange_n(&st->dev->lost, &none, lost, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return ret;

@@ -29,7 +29,7 @@ static int overflow_in_guard(const struct gdri_hd_stacks *s, const char *at)
 
 static void overflow_pass_on(int sig, siginfo_t *info, void *context)
 {
-	/* a handler that was there before, and came anew, passes on to this one */
+	/* an earlier handler that was installed anew passes on to this function: inside counts */
 	int last = overflow_before.sa_handler == SIG_DFL || overflow_before.sa_handler == SIG_IGN ||
 		   overflow_watch.inside++;
 

@@ -30,8 +30,8 @@ void gdri_suballoc_destroy(struct gdri_suballoc *a);
 int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size);
 
 /* alignment: a power of two; len > 0. GDRI_SUBALLOC_NONE when nothing fits (or the
- * bookkeeping has no memory: the same then holds for no other PE, so callers
- * make sure with gdri_suballoc_reserve first). */
+ * bookkeeping has no memory, which says nothing of other PEs: callers make sure
+ * with gdri_suballoc_reserve first). */
 uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment);
 
 /* Makes sure that the next alloc needs no memory: 0 or -GDR_ENOMEM. */

@@ -58,7 +58,7 @@ static void execute_unit(uint8_t *dst, const uint8_t *src, size_t unit)
 	__atomic_store_n((type *)(void *)dst,                                                \
 			 __atomic_load_n((const type *)(const void *)src, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELAXED)
-	switch (unit) { /* relaxed: pairs with loads and stores of the memory's users; for the order see above */
+	switch (unit) { /* relaxed: pairs with loads and stores of the memory's users; the executor's fence orders */
 	case 8:
 		UNIT(uint64_t);
 		break;

@@ -149,7 +149,7 @@ struct mlx5dv_devx_umem *gdri_nic_gpu_umem(struct gdri_nic *nic, void *addr, siz
 /* Whether data that was written to the GPU may be seen later than what was written behind it: see net.late_writes. */
 bool gdri_nic_gpu_is_late(const struct gdri_nic *nic);
 
-/* nic/counters.c: the latter says what they counted */
+/* nic/counters.c; destroy says what they counted */
 void gdri_nic_counters_create(struct gdri_nic *nic);
 void gdri_nic_counters_destroy(struct gdri_nic *nic);
 

@@ -99,7 +99,8 @@ bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out)
 	out->step = gdri_ld_relaxed_sys_u64(&r->step);
 	out->hash = gdri_ld_relaxed_sys_u64(&r->hash);
 	out->free = gdri_ld_relaxed_sys_u64(&r->free);
-	/* who read a word of the next record sees that the id is no longer this one: pairs with the same */
+	/* a reader of a word of the next record sees that this id is gone: pairs with that word's release
+	 * (join_tell_word), behind which it was told that id is 0 */
 	gdri_fence_sys();
 	return out->id && gdri_ld_relaxed_sys_u64(&r->id) == out->id;
 }

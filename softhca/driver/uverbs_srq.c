@@ -18,7 +18,7 @@ static int srq_fill(struct ctl_srq *srq, const struct ib_uverbs_create_srq *cmd,
 	struct hca_srq *s = &srq->srq;
 	int rc;
 
-	/* The limit comes by modify; as the driver does, this one is overlooked. */
+	/* The limit comes by modify; the command's own limit is overlooked, as the driver does. */
 	if (cmd->max_wr > 32767 || cmd->max_sge > 31 || uhw->flags || uhw->buf_addr % 64 || uhw->db_addr % 4)
 		return EINVAL;
 	s->wqe_cnt = 1u << log2_ceil(cmd->max_wr + 1);

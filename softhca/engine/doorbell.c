@@ -11,9 +11,9 @@
  * over some records, more where it finds something. The sweep looks at the record alone, unless something
  * else may have changed: then at the QP.
  *
- * A thread that polls for what it has just posted looks for one doorbell only, first where one came
- * the last time after the same one: programs use their QPs in turn. Registers of different pages share
- * cache sets, so that looking at all costs more than what is posted. */
+ * A thread that polls for what it has just posted looks for one doorbell only, first at the register
+ * that was rung the last time behind the doorbell just seen: programs use their QPs in turn.
+ * Registers of different pages share cache sets, so that looking at all costs more than what is posted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -63,8 +63,8 @@ unsigned doorbell_sweep_all(void); /* every register and record */
 /* ---- prefetch.c ---- */
 
 void prefetch_rung(uint32_t qpn);
-/* Asks for what the doorbell that follows will need, if that was the same one the last times. elsewhere: not in
- * the engine's thread but in one that posts. */
+/* Asks for what the doorbell that follows will need, if that doorbell was the next one the last times, too. elsewhere:
+ * not in the engine's thread but in one that posts. */
 void prefetch_next(bool elsewhere);
 void prefetch_peer(void); /* a while later */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Few sizes, and what was given back is used again for the same one. Sanitizers get to
- * see each piece by itself. */
+/* Pieces have few sizes, and one that was given back is used again for its size. Sanitizers
+ * get to see each piece by itself. */
 #include "softhca/engine/dp.h"
 
 #include <stdint.h>

@@ -55,7 +55,7 @@ bool faults_doorbell_late(const struct hca_qp *qp, uint64_t now, uint16_t pi);
 /* ---- counters ---- */
 
 enum fault_counter { FAULT_FIRST_WQE, FAULT_FIRST_CQE, FAULT_FIRST_PSN };
-/* In place of this one. */
+/* The counter's first value: what the process's settings say, else `unset`. */
 uint32_t faults_first(enum fault_counter of, uint32_t unset);
 
 /* ---- control half ---- */

@@ -111,7 +111,7 @@ static void *real_cuda(int number)
 /* ---- dlsym ---- */
 
 /* NULL: ask the real one, which hca_real_dlsym is from here on. Not instrumented: sanitizers look
- * for libc's functions by this one before they are ready themselves. */
+ * for libc's functions by this dlsym before they are ready themselves. */
 __attribute__((used, no_sanitize("address", "thread", "undefined"))) void *
 hca_dlsym_ours(void *handle, const char *name)
 {

@@ -4,9 +4,9 @@
  * stays as it is until its completion. The entries of an SRQ are followed along
  * their chain.
  *
- * Entries carry no index. That one still holds the receive of the lap before is
- * no mistake by itself, because the same buffer may be posted again; it is one
- * when the entry then changes. */
+ * Entries carry no index. An entry that still holds the receive of the lap before is
+ * no mistake by itself, because a buffer may be posted again; it is a mistake when the
+ * entry then changes. */
 #include <stdlib.h>
 
 #include "softhca/memory/guest.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dynamically connected transport, the requester. A DCI is an RC requester whose
  * work requests name their target each. It is connected to one target at a time:
- * the next one, and the same one after a rest, begins a connection of its own, at the
+ * the next target, or this target again after a rest, begins a connection of its own, at the
  * PSN that is next. Nothing is exchanged for that; each request says it (packet.h). */
 #include <string.h>
 

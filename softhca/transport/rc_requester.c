@@ -193,7 +193,7 @@ static unsigned cannot_send(struct hca_rc *rc, struct rc_req *r)
 	return 0;
 }
 
-/* Twice in a window at least: where one packet or its ACK is lost, the other one tells, and nobody waits
+/* Twice in a window at least: where one request's packet or ACK is lost, the second request tells, and nobody waits
  * for the ack timer. The responder coalesces, so asking often costs little. */
 static bool wants_ack(struct hca_rc *rc, const struct rc_req *r, uint32_t pkts)
 {

@@ -48,7 +48,7 @@ static bool open_port(struct wire_port *p)
 	}
 	p->raw = wire_raw_open(&p->addr, wire_slot());
 	p->no_raw = p->raw == -EPERM;
-	/* Datagrams come by the raw socket; the other one sends, and by being there
+	/* Datagrams come by the raw socket; the UDP socket sends, and by being there
 	 * keeps the kernel from answering them with "port unreachable". */
 	if (p->raw >= 0)
 		setsockopt(p->fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop));

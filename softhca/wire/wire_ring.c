@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ring of wire_ring.h: memory, indices, and the handshake that lets the
- * reader sleep. tests/model/shm_wake.pml is the model of the latter. */
+ * reader sleep. tests/model/shm_wake.pml is the model of the handshake. */
 #include "softhca/wire/wire_ring.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int ring_create(struct ring *r, int *fd)
 	*fd = memfd_create("softhca ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return -errno;
-	/* Sealed, so that neither side can make the other one fault. */
+	/* Sealed, so that neither process can make its peer fault by a shorter file. */
 	if (hca_size_file(*fd, RING_OFFSET + RING_SIZE) ||
 	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		ret = -errno;

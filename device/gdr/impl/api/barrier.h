@@ -49,8 +49,8 @@ GDR_DEVICE void gdri_sync_over(struct gdri_dev *dev, uint32_t failed)
 		gdri_tell_recovered(dev);
 }
 
-/* Always on the same queue, whichever block calls: an epoch that came later than its successor would take that one away
- * again. */
+/* Always by the queue of slot 0, whichever block calls: an epoch that came later than its successor would overwrite the
+ * successor. */
 GDR_DEVICE int gdri_sync_tell(struct gdri_dev *dev, int pe, uint64_t *word, uint64_t epoch)
 {
 	return gdri_coll_tell(dev, pe, 0, word, epoch);

@@ -332,7 +332,7 @@ GDR_DEVICE int gdri_check_ctx(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
 	return pe >= 0 && pe < n ? 0 : gdri_refuse_pe(at, pe, n);
 }
 
-/* The caller is one of those who share it: until it is quiet, those are who the first one is. */
+/* The caller may use the context: until its next quiet it belongs to whoever used it first (thread, warp or block). */
 GDRI_NOINLINE int gdri_check_ctx_use(const struct gdri_site *at, gdr_ctx_t ctx, int pe)
 {
 	int ret = gdri_check_ctx(at, ctx, pe);

@@ -150,7 +150,7 @@ GDR_DEVICE uint32_t gdri_queue_of(const struct gdri_dev *dev, int pe)
 	return (uint32_t)pe * gdri_k(dev, n_slots) + gdri_slot(dev);
 }
 
-/* q: how far behind that one (modulo 2^32) the queue of the operation's context stands (ctx.h). It is
+/* q: how far behind the default context's queue (modulo 2^32) that of the operation's context stands (ctx.h). q is
  * 0, known to the compiler, in the forms without a context. */
 GDR_DEVICE struct gdri_qp *gdri_qp_to(const struct gdri_dev *dev, int pe, uint32_t q)
 {

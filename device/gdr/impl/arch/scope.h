@@ -31,7 +31,7 @@ GDR_DEVICE uint32_t gdri_scope_size(int scope)
 	return scope == GDRI_THREAD ? 1 : scope == GDRI_WARP ? gdri_warp_lanes() : gdr_block_size();
 }
 
-/* Of a mask that the compiler does not know the hardware first looks which threads have the same one. */
+/* For a mask that the compiler does not know the hardware first looks which threads bring an equal mask. */
 GDR_DEVICE void gdri_warp_sync(void)
 {
 	uint32_t mask = gdri_warp_mask();

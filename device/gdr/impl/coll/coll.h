@@ -132,7 +132,7 @@ GDRI_NOINLINE int gdri_coll_ring(const struct gdri_coll *c, uint8_t *dst,
 	return ret;
 }
 
-/* ---- every member to every other one, by both levels: what each gives is the same for all ---- */
+/* ---- every member to every other one, by both levels: each gives one block to all ---- */
 
 struct gdri_relay {
 	struct gdri_coll c, node;
@@ -194,7 +194,7 @@ GDRI_NOINLINE int gdri_relay_own(const struct gdri_relay *y, const uint8_t *src)
 	return ret;
 }
 
-/* Members first .. first + n - 1 of the node, of whose blocks each member of this one gets one and passes it on. */
+/* Members first .. first + n - 1 of the node, of whose blocks each member of this PE's node gets and passes on one. */
 GDRI_NOINLINE int gdri_relay_on(const struct gdri_relay *y, int node, int first)
 {
 	const struct gdri_team *t = y->c.team;

@@ -33,7 +33,7 @@ GDR_DEVICE int gdri_reduce_begin(struct gdri_reduce *r, int scope, gdr_team_t te
 
 /* What came from members lo .. hi - 1, the own part among them if it is, into dst in the order of
  * their numbers. All have sent a part of the same length. What is added up before the own part has
- * its turn stays in the first one's slot: dst may be the own part. */
+ * its turn stays in the slot of member lo: dst may be the own part. */
 GDRI_NOINLINE int gdri_reduce_slots(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *own,
 				    size_t len, int lo, int hi)
 {
@@ -196,7 +196,7 @@ GDRI_NOINLINE int gdri_reduce_tree(const struct gdri_reduce *r, uint8_t *dst, co
 }
 
 /* A piece of the vector for each lane: each node adds up, each lane what its members have so far, which then
- * give it to their node. Who brings a piece to a member has had that one's part of it. */
+ * give it to their node. Who brings a piece to a member has had that member's part of it. */
 GDRI_NOINLINE int gdri_reduce_levels(const struct gdri_reduce *r, uint8_t *dst, const uint8_t *src,
 				     size_t len, int lanes)
 {

@@ -148,7 +148,7 @@ GDR_DEVICE uint32_t gdri_reduce_fold(uint32_t code)
 		       : code;
 }
 
-/* d = a op b for n elements; d may be a or b. Each thread of the scope always has the same ones. Inline: for a code
+/* d = a op b for n elements; d may be a or b. An element is always of one thread of the scope. Inline: for a code
  * that is a constant. */
 GDR_DEVICE void gdri_reduce_apply_as(uint32_t code, int scope, void *d, const void *a,
 				     const void *b, size_t n)

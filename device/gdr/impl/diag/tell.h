@@ -56,8 +56,8 @@ GDRI_SLOW void gdri_tell_write_what(const struct gdri_dev *dev, struct gdri_qp *
 	gdri_tell_write(qp, r, gdri_tell_at(dev, what), gdri_tell_value(dev, what));
 }
 
-/* The queue to pe whose words this one is to follow: that of a given up collective, unless it failed; else the
- * caller's. NULL: there is none. */
+/* The queue to pe that the word is to go by, behind that queue's earlier words: that of the collective that was given
+ * up, unless that queue failed; else the caller's. NULL: there is none. */
 GDRI_SLOW struct gdri_qp *gdri_tell_by(const struct gdri_dev *dev, int pe, int what)
 {
 	struct gdri_qp *own = gdri_qp_to(dev, pe, 0), *qp = own;

@@ -24,7 +24,7 @@ GDR_DEVICE int gdri_tell_arrived(struct gdri_dev *dev, int pe)
 	return gdri_qp_test(gdri_qp_to(dev, pe, 0), gdri_ld_relaxed_gpu_u64(&gdri_qp_to(dev, pe, 0)->rsvd)) != 0;
 }
 
-/* The first failure of this PE is the one that others hear of. 1: it is this one. */
+/* Other PEs hear of this PE's first failure alone. 1: the caller's wait is the first to fail. */
 GDR_DEVICE_COLD int gdri_wait_first(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit)
 {
 	uint32_t none = 0;
@@ -212,8 +212,8 @@ GDR_DEVICE_COLD int gdri_blame_due(struct gdri_dev *dev, const struct gdri_waite
 	return gdri_blame_try(dev, w);
 }
 
-/* The status with which the wait ends now, or 0. Without a finding another thread is at it, which may be what this one
- * asks, too. */
+/* The status with which the wait ends now, or 0. Without a finding another thread walks, perhaps with this thread's
+ * question. */
 GDR_DEVICE_COLD int gdri_wait_is_over(const struct gdri_dev *dev, const struct gdri_waiter *w, uint64_t now)
 {
 	if (now < w->limit.still_ns + dev->timeout_ns)

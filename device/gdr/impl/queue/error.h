@@ -124,8 +124,8 @@ GDR_DEVICE uint32_t gdri_cqe_error_syndrome(uint64_t said)
 }
 
 /* Reads the fields of an error CQE that the NIC may be overwriting with a later
- * flush: the tail before and behind must be the same. rsvd first, see
- * gdri_poll_one. */
+ * flush: the tail read before the fields must equal the tail read behind them. rsvd
+ * first, see gdri_poll_one. */
 GDR_DEVICE_COLD uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
 {
 	/* alone: an entry of an error stays, cq_ci with it */

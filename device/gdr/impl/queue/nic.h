@@ -81,8 +81,8 @@ GDR_DEVICE const struct gdri_qp *gdri_post_q(const struct gdri_post *p, struct g
 	return q;
 }
 
-/* Who posts together: the same queue, the same shape, the same way. way: 0 the short one, else 1 and whether a fence is
- * due. Lanes may come from different places. */
+/* Lanes with equal keys post together: one queue, one shape, one way. way: 0 the short way, else 1 and whether a fence
+ * is due. Lanes may come from different places. */
 GDR_DEVICE uint64_t gdri_post_key(const struct gdri_qp *qp, uint32_t blocks, uint32_t last2, uint32_t way)
 {
 	return (uint64_t)(uintptr_t)qp + way * 32 + blocks * 2 + last2;
@@ -257,7 +257,7 @@ GDR_DEVICE int gdri_post_end(struct gdri_dev *dev, struct gdri_qp *qp, const str
 
 /* The short way, without calls, of a block of one thread with room in the queue and no fence
  * due: 1 when it holds block *index and will call gdri_sq_publish. Else nothing happened, and the general
- * way is next; a warp's lanes always take that one, together. */
+ * way is next; a warp's lanes always take the general way, together. */
 GDR_DEVICE int gdri_post_try(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t *index)
 {
 	uint64_t seq;

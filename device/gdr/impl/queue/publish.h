@@ -29,7 +29,7 @@ GDR_DEVICE_COLD int gdri_sq_break(struct gdri_qp *qp, int status)
 }
 
 /* A poster gives up waiting for the turn: earlier posters do bounded work, so one was killed in between. The queue is
- * unusable, which is its error from then on. Where it was so already, another one has said it. */
+ * unusable, which is its error from then on. The poster that breaks it first writes the record. */
 GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, int status)
 {
 	struct gdri_error *e;
@@ -50,12 +50,12 @@ GDR_DEVICE_COLD int gdri_sq_give_up(struct gdri_dev *dev, struct gdri_qp *qp, in
 }
 
 /* Waits for the publication of earlier reservers, or of the caller by one of them. All of them are this PE's: no other
- * one is asked who is to blame, so that who asks (diag/) can publish, too. No call: nothing is kept in memory. */
+ * PE is asked who is to blame, so that the blame walk (diag/) can publish, too. No call: nothing is kept in memory. */
 GDR_DEVICE_COLD int gdri_sq_wait_turn(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t base)
 {
 	struct gdri_limit limit;
 	uint64_t ready;
-	uint32_t round = 0, seen = 0; /* the end of the last one: whether it moves */
+	uint32_t round = 0, seen = 0; /* `ready` at the look before: whether it moves */
 	int ret, over = 0;
 
 	GDRI_DEV_CONSTANT(dev);
@@ -68,7 +68,7 @@ GDR_DEVICE_COLD int gdri_sq_wait_turn(struct gdri_dev *dev, struct gdri_qp *qp, 
 			gdri_limit_anew(&limit);
 		seen = (uint32_t)ready;
 		ret = (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err);
-		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another one gave up */
+		if (ret == -GDR_ETIMEOUT || ret == -GDR_EABORTED) /* another poster gave up */
 			return ret;
 		over = gdri_limit_pass(dev, &limit, round++);
 	}
@@ -130,10 +130,10 @@ GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, 
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
-/* Marks: from one who waits to the next would be a chain through all of them, of which each link is a way to the
- * second-level cache. So who waits says in qp->marks that its blocks are written, and who has the turn hands on all
- * that follow. A bit says which block is meant only as long as that lies in the window from `ready` on, where each
- * bit is one block's: nobody sets another one, and it is cleared before `ready` moves beyond it. */
+/* Marks: handing on from poster to poster would be a chain through all of them, of which each link is a way to the
+ * second-level cache. So a poster that waits says in qp->marks that its blocks are written, and the holder of the turn
+ * hands on all blocks that follow. A bit names one block while that block lies in the window from `ready` on: nobody
+ * sets bits of blocks outside the window, and a bit is cleared before `ready` moves beyond its block. */
 #define GDRI_WINDOW 64u
 #define GDRI_MARK_MAX 15u /* blocks; of larger groups too few fit into a window: they relay */
 #ifndef GDRI_RELAY_AHEAD /* a test makes it small */
@@ -195,8 +195,8 @@ GDRI_SLOW void gdri_sq_hand_on(const struct gdri_dev *dev, struct gdri_qp *qp, u
 /* What became of the blocks of who can mark. */
 enum { GDRI_SQ_MARKED = 1, GDRI_SQ_TURN = 2, GDRI_SQ_HANDED_ON = 4 };
 
-/* Who can mark waits a while for the turn, or until another one has handed on its blocks. It looks at nothing else
- * meanwhile: all who wait look at once. */
+/* A poster that can mark waits a while for the turn, or until another poster has handed on its blocks. It looks at
+ * nothing else meanwhile: all posters that wait look at once. */
 GDRI_NOINLINE uint32_t gdri_sq_publish_marked(struct gdri_qp *qp, uint64_t base, uint32_t n, uint32_t marked)
 {
 	uint64_t ready;

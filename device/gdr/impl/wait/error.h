@@ -32,8 +32,8 @@ GDR_DEVICE_COLD void gdri_error_complete(struct gdri_error *e)
 #endif
 }
 
-/* The record was not needed after all: as if it had not been taken, or, when others were taken
- * since, one to be passed over. */
+/* Gives a record back that was not needed: the last one that was taken becomes free again. One behind which other
+ * records were taken keeps its place, and the host passes over it (state 3). */
 GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
 {
 	uint32_t i = (uint32_t)(e - dev->errors), next = i + 1;

@@ -113,8 +113,8 @@ struct gdri_grid_sum {
 	uint32_t code;
 	size_t elem;
 	int lo, hi;  /* members whose source counts */
-	int to_all;  /* the result goes to all members' dst, */
-	int but;     /* but this one's; -1: to all */
+	int to_all;  /* the result goes to dst of all members, */
+	int but;     /* except this member; -1: no exception */
 };
 
 /* One access of w bytes: 16, or an element. */
@@ -174,8 +174,8 @@ GDR_DEVICE void gdri_grid_added(const struct gdri_grid *g, const struct gdri_gri
 	}
 }
 
-/* len bytes at dst and src, in accesses of w, which divides len. Each thread has the same ones of all members,
- * reads all before it writes any: dst may be src. The order is that of the members. */
+/* len bytes at dst and src, in accesses of w, which divides len. Each thread has one place in all members' vectors,
+ * and reads all before it writes any: dst may be src. The order is that of the members. */
 GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s,
 				  uint8_t *dst, const uint8_t *src, size_t len, size_t w)
 {

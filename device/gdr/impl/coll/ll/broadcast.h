@@ -39,8 +39,8 @@ GDRI_NOINLINE int gdri_ll_bcast_look(struct gdri_team *t, uint32_t op, uint64_t 
 	return 0;
 }
 
-/* All threads of the root, which know the same: what all others have taken is at least `least`. How much more in
- * *known; -GDR_E*. */
+/* Called by all threads of the root, with equal *known: returns when all others have taken at least `least`. How much
+ * more in *known; -GDR_E*. */
 GDR_DEVICE int gdri_ll_bcast_room(const struct gdri_ll *l, uint64_t least, uint64_t *known)
 {
 	uint64_t now = least;

@@ -4,7 +4,7 @@
  * asked for at once with the number of the epoch; all is kept in registers: no struct is pointed to. Any other call
  * (1 is returned) goes on in the general way, which finds out again what is to be done.
  *
- * Why epochs.h does not have these calls too: a function with both ways keeps what the other one needs in memory,
+ * Why epochs.h does not have these calls too: a function with both ways keeps in memory what the way not taken needs,
  * which took 2 to 6 us a call; so do lone threads and several in one function (docs/perf/collectives.md). */
 #ifndef GDRI_LL_STEP_H
 #define GDRI_LL_STEP_H
@@ -81,8 +81,8 @@ GDR_DEVICE int gdri_ll_step_end(const struct gdri_ll *l, int ret)
 
 /* ---- rows: whole elements at multiples of 8, `rows` at a time, which lie `apart` (both constants) ---- */
 
-/* A thread's first element where each warp has `rows` times as many beside each other as it has lanes: a thread's
- * own are a constant apart, so that one register holds all their addresses. */
+/* A thread's first element where each warp has `rows` times as many beside each other as it has lanes: the
+ * elements of a thread are a constant apart, so that one register holds all their addresses. */
 GDR_DEVICE int gdri_ll_first(const struct gdri_ll *l, int rows)
 {
 	return rows == 1 ? l->rank : (l->rank & ~31) * rows + (l->rank & 31);

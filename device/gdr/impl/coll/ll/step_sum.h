@@ -42,7 +42,7 @@ GDR_DEVICE void gdri_ll_ops(uint32_t code, uint64_t acc[GDRI_LL_ALONE_ROWS], con
 	}
 }
 
-/* A thread's next rows of all members, added up; `area`: the first one's. Else 1 + the member whose rows are late. */
+/* A thread's next rows of all members, added up; `area`: of the first row. Else 1 + the member whose rows are late. */
 GDR_DEVICE int gdri_ll_add_rows(const struct gdri_ll *l, const struct gdri_ll_call *b, const uint64_t *area,
 				const uint64_t *own, uint64_t acc[GDRI_LL_ALONE_ROWS], int left, int rows, int apart)
 {
@@ -171,7 +171,7 @@ GDR_DEVICE int gdri_ll_step_sum_as(int scope, gdr_team_t team, uint32_t op, int 
 	return gdri_ll_step_end(&l, ret);
 }
 
-/* Blocks of len bytes; src_step: of src for each member, or all of the same. */
+/* Blocks of len bytes; src_step: from a member's block of src to the next member's; 0: one block for all. */
 GDRI_ALONE_OR_NOT(gdri_ll_step_sum, (int scope, gdr_team_t team, uint32_t op, int kind, void *dst, const void *src,
 				     size_t src_step, size_t len, uint32_t code, int whose),
 		  team, op, kind, dst, src, src_step, len, code, whose)
