@@ -17,6 +17,7 @@
 #include "runtime/mem/suballoc.h"
 #include "runtime/mem/symmetric.h"
 #include "runtime/mem/window.h"
+#include "runtime/team/join_record.h"
 #include "runtime/team/team.h"
 
 struct request {
@@ -113,6 +114,17 @@ static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 	return ret;
 }
 
+/* The word of a PE was that of gdr_finalize: it told all PEs of that before, so all know that no exchange comes about.
+ * Those that have heard of it may have followed. */
+static int heap_left_alone(const struct gdri_state *st, enum gdri_heap_call call)
+{
+	for (int pe = 0; pe < st->n_pes; pe++)
+		if (gdri_join_finalizes(st, pe) == 1)
+			return gdri_fail(-GDR_EPEERLOST, "%s: PE %d has called gdr_finalize: it takes no part",
+					 what_of(call), pe);
+	return 0;
+}
+
 /* Collective. Own trouble (st->pending) is told too. Under st->lock. The word says whether all
  * is well; only when it is not the PEs exchange the rest through the launcher. */
 int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t size,
@@ -129,7 +141,7 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 		return st->broken;
 	}
 	ret = gdri_host_barrier(st, what_of(call), st->pending ? GDRI_HOST_BARRIER_TROUBLE : word_of(&mine));
-	if (ret == GDRI_HOST_BARRIER_DIFFER)
+	if (ret == GDRI_HOST_BARRIER_DIFFER && !(ret = heap_left_alone(st, call)))
 		return heap_tell_all(st, &mine);
 	if (ret) {
 		gdri_break(st, ret);

@@ -30,7 +30,8 @@ GDR_EXTERN_C_BEGIN
  * its members: those that disagree get -GDR_EMISMATCH, on all of them. Fails on all or on none.
  * *new_team is GDR_TEAM_INVALID, with status 0, on PEs that are not in the new team. As with
  * every collective of a team, no other one of the parent may run at the same time; implies a
- * sync of the parent. At most GDR_TEAMS exist at a time. config may be NULL. */
+ * sync of the parent. -GDR_EPEERLOST where a member of the parent is lost, or has called gdr_finalize. At most
+ * GDR_TEAMS exist at a time. config may be NULL. */
 
 /* PEs start, start + stride, ... of the parent, `size` of them; stride may be negative, 0 only
  * with size 1. */
@@ -50,9 +51,9 @@ GDR_API int gdr_team_create(gdr_team_t parent, const int *pes, int n,
 /* A team of PEs that know of each other nothing but an id, which one of them made: no other PE takes part. Collective
  * over its n members, with the same id, n and config on all; `me`: own number in it, from 0 on, each once. An id is for
  * one call of each, also where that fails. -GDR_ETIMEOUT where not all of them come within GDR_TIMEOUT;
- * -GDR_EPEERLOST where a member that came is lost, or so many PEs that fewer than n live: the text names it. Another PE
- * is not waited for, and its loss ends nothing. Whatever else one of them fails of, those that have come or will get
- * its status. */
+ * -GDR_EPEERLOST where a member that came is lost, or so many PEs are lost or in gdr_finalize that fewer than n can
+ * come: the text names them. Another PE is not waited for, and its loss ends nothing. Whatever else one of them fails
+ * of, those that have come or will get its status. */
 GDR_API int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, long config_mask,
 			  gdr_team_t *new_team);
 /* An id that nobody else has got, nor will get: random, not 0. */

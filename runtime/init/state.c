@@ -30,6 +30,7 @@
 #include "runtime/path/ctx.h"
 #include "runtime/path/devstate.h"
 #include "runtime/team/coll.h"
+#include "runtime/team/join_record.h"
 #include "runtime/team/team.h"
 
 #define WAITS_END_MS 1000 /* for waits that are told to end */
@@ -457,12 +458,16 @@ static int state_part(struct gdri_state *st, int status)
 {
 	int ret, told;
 
+	gdri_join_finalize(st, status);
 	if (status) {
 		gdri_host_barrier_leave(st);
 		return 0;
 	}
 	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
 	ret = gdri_host_barrier(st, "finalize", 0);
+	if (ret == GDRI_HOST_BARRIER_DIFFER)
+		ret = gdri_fail(-GDR_EMISMATCH, "gdr_finalize: other PEs are in a collective call, which ends without "
+				"this PE; all PEs make the same calls");
 	if (!ret) {
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
 		gdri_host_barrier_settle(st, GDRI_SETTLE_MS); /* while the others are there to answer */

@@ -5,6 +5,8 @@
 
 #include <gdr/device.h>
 
+#include "runtime/core/clock.h"
+#include "runtime/core/host_barrier.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/heap.h"
 #include "runtime/team/team.h"
@@ -103,4 +105,28 @@ bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out)
 	 * (join_tell_word), behind which it was told that id is 0 */
 	gdri_fence_sys();
 	return out->id && gdri_ld_relaxed_sys_u64(&r->id) == out->id;
+}
+
+/* Behind a full queue it waits for room; a queue that failed leads to nobody. */
+void gdri_join_finalize(struct gdri_state *st, bool failed)
+{
+	uint64_t step = gdri_ld_relaxed_sys_u64(&join_slot(st, st->pe)->step) | GDRI_JOIN_FINALIZES |
+			(failed ? GDRI_JOIN_FAILED : 0);
+	uint64_t deadline = gdri_deadline_ns(GDRI_SETTLE_MS);
+	uint32_t round = 0;
+
+	for (int i = 0; i < st->n_pes; i++) {
+		while (!join_tell_word(st, (st->pe + i) % st->n_pes, offsetof(struct gdri_join, step), step) &&
+		       gdri_now_ns() < deadline)
+			gdr_pause(round++);
+	}
+	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
+}
+
+int gdri_join_finalizes(const struct gdri_state *st, int pe)
+{
+	/* acquire: pairs with the release of who tells, or the NIC's order */
+	uint64_t step = gdri_ld_acquire_sys_u64(&join_slot(st, pe)->step);
+
+	return !(step & GDRI_JOIN_FINALIZES) ? 0 : step & GDRI_JOIN_FAILED ? 2 : 1;
 }

@@ -13,9 +13,14 @@ struct gdri_state;
 
 struct gdri_join {
 	uint64_t id;   /* told last: the rest holds for it; 0: none */
-	uint64_t step; /* 1 to 3 | status << 8 | mapped << 16 | own number << 32: one store */
+	/* 1 to 3 | status << 8 | mapped << 16 | GDRI_JOIN_FINALIZES, _FAILED | own number << 32: one store */
+	uint64_t step;
 	uint64_t hash, free;
 };
+
+/* Whichever id is shown, or none: the PE comes to no call any more; it waits for nobody either. */
+#define GDRI_JOIN_FINALIZES (1ull << 17)
+#define GDRI_JOIN_FAILED (1ull << 18)
 
 /* What one PE has been told. */
 struct gdri_join_told {
@@ -36,5 +41,11 @@ void gdri_join_hide(struct gdri_state *st);
 
 /* Whether pe shows a record; then that, no word of which is older than the id. */
 bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out);
+
+/* Tells all PEs that this one has called gdr_finalize; failed: it waits for nobody in it. Its operations are complete;
+ * returns when this one is, too, but within 1 s. */
+void gdri_join_finalize(struct gdri_state *st, bool failed);
+/* Whether pe has told that: 2 where it waits for nobody. What it told before it is seen by a look behind this one. */
+int gdri_join_finalizes(const struct gdri_state *st, int pe);
 
 #endif

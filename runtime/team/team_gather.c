@@ -15,6 +15,7 @@
 #include "runtime/mem/heap.h"
 #include "runtime/path/hostq.h"
 #include "runtime/team/coll.h"
+#include "runtime/team/join_record.h"
 #include "runtime/team/team.h"
 
 static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
@@ -94,6 +95,8 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 
 	for (uint32_t round = 0;; round++) {
 		why = gather_reason(st, c->team, deadline); /* before the look: the word may have come before it */
+		if (!why && gdri_join_finalizes(st, gdri_team_pe(c->team, from)))
+			why = -GDR_EPEERLOST;
 		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
@@ -103,15 +106,23 @@ static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from,
 	}
 }
 
-static int gather_hear(const struct gdri_coll *c, int from, uint64_t seq)
+static int gather_hear(const struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq)
 {
 	const uint64_t *word = &c->team->chan[from].note;
 	struct gdri_waiter w;
+	bool gone;
 	int ret;
 
 	gdri_coll_wait_begin(c, &w, from, word);
-	/* acquire: pairs with the member's release, or the NIC's order */
-	while (gdri_ld_acquire_sys_u64(word) < seq) {
+	for (;;) {
+		gone = gdri_join_finalizes(st, gdri_team_pe(c->team, from));
+		/* acquire: pairs with the member's release, or the NIC's order */
+		if (gdri_ld_acquire_sys_u64(word) >= seq)
+			break;
+		if (gone) {
+			gdri_wait_leave(c->dev, &w);
+			return -GDR_EPEERLOST;
+		}
 		ret = gdri_wait_step(c->dev, &w);
 		if (ret)
 			return ret;
@@ -135,7 +146,10 @@ static int gather_failed(struct gdri_state *st, const struct gdri_coll *c, const
 {
 	struct gdri_team *t = c->team;
 
-	gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
+	if (gdri_join_finalizes(st, gdri_team_pe(t, peer)))
+		gdri_error("%s: PE %d has called gdr_finalize: it takes no part", what, gdri_team_pe(t, peer));
+	else
+		gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
 		gather_store(st, &st->teams->gpu[t - st->teams->list].err, &t->err, sizeof(t->err));
@@ -171,7 +185,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	for (i = 0; i < t->n; i++) {
 		memcpy(v, mine, sizeof(v));
 		if (i != t->me) {
-			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : gather_hear(&c, i, seq);
+			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : gather_hear(st, &c, i, seq);
 			if (!ret)
 				ret = gather_take(st, &c, i, seq, v);
 		}

@@ -41,13 +41,15 @@ static void join_show(struct joining *j, int step, int status, bool mapped, int 
 	gdri_join_tell(j->st, &j->mine, j->told);
 }
 
-/* Lost, or its queues are: nothing comes from there any more. */
-static bool join_pe_lost(const struct joining *j, int pe)
+/* Lost, or its queues are, or it has called gdr_finalize: nothing comes from there any more. */
+static bool join_pe_gone(const struct joining *j, int pe)
 {
 	struct gdri_dev *dev = gdri_host_dev(j->st);
 
 	/* relaxed: nothing else is read through the flag */
 	if (__atomic_load_n(&j->st->peers[pe].lost, __ATOMIC_RELAXED))
+		return true;
+	if (gdri_join_finalizes(j->st, pe))
 		return true;
 	return pe != j->st->pe && !dev->peers[pe].base && dev->n_slots && gdri_timeout_queues(dev, pe);
 }
@@ -91,13 +93,15 @@ static int join_count(struct joining *j)
 
 	j->gone = 0;
 	for (int pe = 0; pe < j->st->n_pes; pe++) {
+		bool gone = join_pe_gone(j, pe); /* before the look: it may have come, failed and gone */
+
 		if (join_is_here(j, pe, &r)) {
 			ret = join_enter(j, pe, &r);
 			if (ret < 0)
 				return ret;
 			n++;
-		} else if (join_pe_lost(j, pe)) {
-			j->gone++;
+		} else {
+			j->gone += gone;
 		}
 	}
 	return n;
@@ -136,8 +140,8 @@ static bool join_came(const struct joining *j, int pe)
 	return false;
 }
 
-/* The PEs that did not come, with what is known of each; `lost`: those alone that cannot. */
-static const char *join_absent(const struct joining *j, bool lost, char *text, size_t room)
+/* The PEs that did not come, with what is known of each; only_gone: those alone that cannot. */
+static const char *join_absent(const struct joining *j, bool only_gone, char *text, size_t room)
 {
 	struct gdri_join r;
 	int n = 0;
@@ -145,20 +149,21 @@ static const char *join_absent(const struct joining *j, bool lost, char *text, s
 	*text = 0;
 	for (int pe = 0; pe < j->st->n_pes; pe++) {
 		size_t at = strlen(text);
-		bool shows = gdri_join_look(j->st, pe, &r), gone = join_pe_lost(j, pe);
+		bool shows = gdri_join_look(j->st, pe, &r), gone = join_pe_gone(j, pe);
 
-		if (join_came(j, pe) || (lost && !gone))
+		if (join_came(j, pe) || (only_gone && !gone))
 			continue;
 		if (n++ == NAMED) {
 			snprintf(text + at, room - at, ", ...");
 			break;
 		}
 		at += (size_t)snprintf(text + at, room - at, "%sPE %d", at ? ", " : "", pe);
-		if (gone && !lost)
-			snprintf(text + at, room - at, " (lost)");
-		else if (!gone && j->told[pe].status)
+		if (gone)
+			snprintf(text + at, room - at, " (%s)",
+				 gdri_join_finalizes(j->st, pe) ? "has called gdr_finalize" : "lost");
+		else if (j->told[pe].status)
 			snprintf(text + at, room - at, " (cannot be told: %s)", gdr_strerror(j->told[pe].status));
-		else if (shows && !gone)
+		else if (shows)
 			snprintf(text + at, room - at, " (in a call with id 0x%llx)", (unsigned long long)r.id);
 	}
 	return text;
@@ -183,13 +188,14 @@ static int join_late(const struct joining *j, int step, int n)
 	return -GDR_ETIMEOUT;
 }
 
-/* Whether a PE is lost without which the team cannot be: a member that has come, *pe, or, where fewer PEs live than the
- * team has members, one of those that have not, -1: else nobody knows whether it is one, and the limit ends that. */
-static bool join_lost(const struct joining *j, int *pe)
+/* Whether a PE is gone without which the team cannot be: a member that has come, *pe, or, where fewer PEs can come
+ * than the team has members, one of those that have not, -1. Else nobody knows whether it is one, and the limit ends
+ * that. */
+static bool join_ended(const struct joining *j, int *pe)
 {
 	for (int i = 0; i < j->p->n; i++) {
 		*pe = j->pes[i];
-		if (*pe >= 0 && join_pe_lost(j, *pe))
+		if (*pe >= 0 && join_pe_gone(j, *pe))
 			return true;
 	}
 	*pe = -1;
@@ -205,7 +211,7 @@ static int join_without(const struct joining *j, int n, int pe)
 	else
 		join_absent(j, true, text, sizeof(text));
 	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: %s%s", j->p->what, n, j->p->n,
-		   (unsigned long long)j->mine.id, text, pe < 0 ? ": lost, and too few others live" : "");
+		   (unsigned long long)j->mine.id, text, pe < 0 ? "; too few others can come" : "");
 	return -GDR_EPEERLOST;
 }
 
@@ -230,7 +236,7 @@ static int join_wait_for(struct joining *j, int step)
 		n = step == COME ? join_count(j) : count_at(j, (uint64_t)step);
 		if (n < 0 || n == j->p->n)
 			return n < 0 ? n : 0;
-		if (join_lost(j, &lost))
+		if (join_ended(j, &lost))
 			return join_without(j, n, lost);
 		if (aborted)
 			return join_stopped(j, n, -GDR_EABORTED);

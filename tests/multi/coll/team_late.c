@@ -3,10 +3,10 @@
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
  * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing. */
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/multi/multi.h"
+#include "tests/multi/said.h"
 
 #define ID 0x7465616d
 
@@ -14,29 +14,6 @@ static void await(const uint64_t *turn, uint64_t value)
 {
 	while (multi_u64(turn) != value)
 		multi_sleep_us(1000);
-}
-
-static int real_stderr, texts;
-
-static void begin_listening(void)
-{
-	real_stderr = dup(2);
-	texts = memfd_create("texts", 0);
-	CHECK(real_stderr >= 0 && texts >= 0 && dup2(texts, 2) == 2);
-}
-
-/* What was said on stderr since. */
-static void expect_said(const char *what)
-{
-	char buf[4096] = "";
-
-	CHECK(dup2(real_stderr, 2) == 2);
-	CHECK(pread(texts, buf, sizeof(buf) - 1, 0) > 0);
-	fputs(buf, stderr);
-	close(texts);
-	close(real_stderr);
-	if (!strstr(buf, what))
-		multi_fail(__FILE__, __LINE__, "nothing says \"%s\"", what);
 }
 
 static int alone(void)
@@ -50,17 +27,17 @@ static int alone(void)
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == 0) {
 		CHECK_OK(gdr_abort_waits());
-		begin_listening();
+		said_begin();
 		CHECK_EQ(gdr_team_join(ID, 2, 0, NULL, 0, &team), -GDR_EABORTED);
-		expect_said("the team with id 0x7465616d");
+		said_expect("the team with id 0x7465616d", NULL);
 		multi_set_u64(turn, 1);
 		await(turn, 2); /* its record is looked at until then */
 	} else {
 		while (multi_u64(turn + 1) != 1)
 			CHECK_OK(gdr_host_get(turn + 1, turn, sizeof(*turn), 0));
-		begin_listening();
+		said_begin();
 		CHECK_EQ(gdr_team_join(ID, 2, 1, NULL, 0, &team), -GDR_EABORTED);
-		expect_said("PE 0, a member of the team with id 0x7465616d, failed");
+		said_expect("PE 0, a member of the team with id 0x7465616d, failed", NULL);
 		CHECK_OK(gdr_host_put(turn, &two, sizeof(two), 0));
 		CHECK_OK(gdr_host_quiet());
 	}
@@ -121,13 +98,15 @@ static int stopped(void)
 int main(int argc, char **argv)
 {
 	gdr_team_t team = GDR_TEAM_WORLD;
-	uint64_t start;
+	uint64_t start, *done, one = 1;
 
 	if (argc > 1 && !strcmp(argv[1], "alone"))
 		return alone();
 	if (argc > 1 && !strcmp(argv[1], "stopped"))
 		return stopped();
 	multi_begin();
+	done = (uint64_t *)gdr_calloc(1, sizeof(*done));
+	CHECK(done);
 	start = gdr_clock_ns();
 	if (multi_pe != multi_n - 1) {
 		CHECK_EQ(gdr_team_join(ID, multi_n, multi_pe, NULL, 0, &team), -GDR_ETIMEOUT);
@@ -136,9 +115,10 @@ int main(int argc, char **argv)
 		CHECK_OK(gdr_team_join(ID + 1, multi_n - 1, multi_pe, NULL, 0, &team));
 		CHECK_EQ(gdr_host_team_n_pes(team), multi_n - 1);
 		CHECK_OK(gdr_team_destroy(team));
+		if (multi_pe == 0)
+			CHECK_OK(gdr_host_put(done, &one, sizeof(one), multi_n - 1));
 	} else {
-		while (gdr_clock_ns() - start < 3500000000) /* nobody waits for it in a call of all */
-			gdr_pause(1000);
+		await(done, 1); /* and comes to no call of all meanwhile */
 	}
 	CHECK_OK(gdr_finalize());
 	if (multi_pe == 0)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a PE says on stderr meanwhile. */
+#ifndef TESTS_MULTI_SAID_H
+#define TESTS_MULTI_SAID_H
+
+#include <sys/mman.h>
+
+#include "tests/multi/multi.h"
+
+static int said_stderr, said_texts;
+
+static void said_begin(void)
+{
+	said_stderr = dup(2);
+	said_texts = memfd_create("texts", 0);
+	CHECK(said_stderr >= 0 && said_texts >= 0 && dup2(said_texts, 2) == 2);
+}
+
+/* What was said on stderr since: this, or that where it is not NULL. */
+static void said_expect(const char *what, const char *or)
+{
+	char buf[4096] = "";
+
+	CHECK(dup2(said_stderr, 2) == 2);
+	CHECK(pread(said_texts, buf, sizeof(buf) - 1, 0) > 0);
+	fputs(buf, stderr);
+	close(said_texts);
+	close(said_stderr);
+	if (!strstr(buf, what) && !(or && strstr(buf, or)))
+		multi_fail(__FILE__, __LINE__, "nothing says \"%s\"", what);
+}
+
+#endif
