@@ -283,9 +283,9 @@ void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu)
 		opt->heap_max = opt->heap_size > most ? opt->heap_size : most;
 }
 
-const char *gdri_options_fi_provider(void)
+const char *gdri_options_libfabric(const char *name)
 {
-	const char *set = getenv("FI_PROVIDER");
+	const char *set = getenv(name);
 
 	return set && *set ? set : NULL;
 }

@@ -65,8 +65,8 @@ unsigned int gdri_ack_timeout(const struct gdri_options *opt);
  * is not set, which is what NVSHMEM reserves. */
 void gdri_options_nvshmem_heap(struct gdri_options *opt, bool on_gpu);
 
-/* FI_PROVIDER, by which libfabric itself leaves providers out; NULL: not set. */
-const char *gdri_options_fi_provider(void);
+/* An option of libfabric itself, whose name begins with FI_; NULL: not set. */
+const char *gdri_options_libfabric(const char *name);
 
 /* Rules that tie options to each other or go beyond a range. */
 int gdri_options_check(const struct gdri_options *opt);

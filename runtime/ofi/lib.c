@@ -17,16 +17,39 @@
 #define OFI_CQ	 8192 /* completions that may wait to be read; the provider refuses what is beyond */
 
 /* What is to be known of a provider beside what it says of itself. No row: it is taken as it comes. */
-static const struct {
+static const struct quirk {
 	const char *name;
 	bool by_name; /* never chosen by itself */
+	const char *ports; /* listens for TCP: its options for the ports, before _LOW_RANGE and _HIGH_RANGE */
 } quirks[] = {
-	{"shm", true},				  /* one node alone */
-	{"net", true},				  /* tcp of messages, in development */
-	{"udp;ofi_rxd", true},			  /* slow, and tcp is there where it is */
-	{"UDP;ofi_rxd", true}, {"sockets", true}, /* superseded by tcp */
-	{"ofi_mrail", true},
+	{"tcp;ofi_rxm", false, "FI_TCP_PORT"},
+	{"tcp", false, "FI_TCP_PORT"},
+	{"shm", true, NULL}, /* one node alone */
+	{"net", true, "FI_NET_PORT"}, /* tcp of messages, in development */
+	{"net;ofi_rxm", true, "FI_NET_PORT"},
+	{"udp;ofi_rxd", true, NULL}, /* slow, and tcp is there where it is */
+	{"UDP;ofi_rxd", true, NULL},
+	{"sockets", true, NULL}, /* superseded by tcp */
+	{"ofi_mrail", true, NULL},
 };
+
+/* NULL: no row. */
+static const struct quirk *quirk_of(const struct fi_info *info)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(quirks) / sizeof(quirks[0]); i++)
+		if (!strcmp(quirks[i].name, info->fabric_attr->prov_name))
+			return &quirks[i];
+	return NULL;
+}
+
+const char *gdri_ofi_ports(const struct fi_info *info)
+{
+	const struct quirk *q = quirk_of(info);
+
+	return q ? q->ports : NULL;
+}
 
 /* ---- the library ---- */
 
@@ -89,17 +112,13 @@ static bool choose_is_named(const char *provider, const char *name)
 /* By hand: layered providers do not look at names in the hints. */
 static bool choose_may(const struct fi_info *info, const struct gdri_options *opt)
 {
-	const char *provider = info->fabric_attr->prov_name;
-	size_t i;
+	const struct quirk *q = quirk_of(info);
 
 	if (*opt->ofi_domain && strcmp(opt->ofi_domain, info->domain_attr->name) != 0)
 		return false;
 	if (*opt->ofi_provider)
-		return choose_is_named(provider, opt->ofi_provider);
-	for (i = 0; i < sizeof(quirks) / sizeof(quirks[0]); i++)
-		if (!strcmp(quirks[i].name, provider))
-			return !quirks[i].by_name;
-	return true;
+		return choose_is_named(info->fabric_attr->prov_name, opt->ofi_provider);
+	return !q || !q->by_name;
 }
 
 static struct fi_info *choose_hints(struct gdri_ofi_lib *lib, bool delivers)
@@ -154,7 +173,7 @@ static void choose_list(const struct fi_info *all, char *buf, size_t room)
 static int choose_fails(const struct gdri_options *opt, const struct fi_info *all, const char *why)
 {
 	const char *provider = opt->ofi_provider, *domain = opt->ofi_domain;
-	const char *hides = gdri_options_fi_provider();
+	const char *hides = gdri_options_libfabric("FI_PROVIDER");
 	char list[600] = "";
 
 	choose_list(all, list, sizeof(list));

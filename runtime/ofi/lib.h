@@ -46,6 +46,8 @@ int gdri_ofi_lib_open(struct gdri_ofi_lib *lib);
  * that delivers. */
 int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
 		    bool *delivers);
+/* Its options for the TCP ports that it listens at, without _LOW_RANGE and _HIGH_RANGE; NULL: it has none. */
+const char *gdri_ofi_ports(const struct fi_info *info);
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
 

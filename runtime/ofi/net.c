@@ -19,7 +19,7 @@ struct ofi_address {
 	uint64_t token;
 	struct gdri_ofi_part heap;
 	char provider[64];
-	uint8_t name[256];
+	uint8_t name[GDRI_OFI_NAME];
 };
 
 static struct gdri_ofi_net *ofi_of(struct gdri_net *net)
@@ -267,21 +267,9 @@ static void ofi_describe(struct gdri_ofi_net *t)
 				   .bell_text = "a thread looks at them"};
 }
 
-/* Its address as the provider writes it: "fi_sockaddr_in://127.0.0.1:4711". */
 static void ofi_way(struct gdri_net *net, int pe, char *text, size_t room)
 {
-	struct gdri_ofi_net *t = ofi_of(net);
-	const struct fi_info *i = t->fabric.info;
-	char raw[sizeof(((struct ofi_address *)0)->name)], at[128] = "unknown";
-	size_t raw_len = sizeof(raw), len = sizeof(at);
-
-	if (!fi_av_lookup(t->fabric.av, t->peers[pe].addr, raw, &raw_len))
-		fi_av_straddr(t->fabric.av, raw, at, &len);
-	at[sizeof(at) - 1] = 0;
-	snprintf(text, room,
-		 "provider %s at domain %s does not reach its address %s: set GDR_OFI_DOMAIN, or GDR_OFI_PROVIDER, on "
-		 "all PEs to what leads there (fi_info -t FI_EP_RDM lists those of a node)",
-		 i->fabric_attr->prov_name, i->domain_attr->name, at);
+	gdri_ofi_way(ofi_of(net), pe, text, room);
 }
 
 /* By the library: what its providers can do is said when one is opened. */

@@ -23,6 +23,7 @@
 #define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
 #define OFI_XFERS    256u	/* RMA under way, of all queues */
 #define OFI_TO_ONE   64u	/* and to one PE: if it died unnoticed, they may stay under way */
+#define GDRI_OFI_NAME 256u /* most bytes of an address */
 #define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
 
 /* ---- messages ---- */
@@ -161,6 +162,10 @@ struct gdri_ofi_net {
 	uint64_t driven; /* when such a thread last did (ns) */
 	uint64_t looked; /* at the peers, when (ns) */
 	bool runs, stop;
+	struct gdri_ofi_tried { /* what a connection of this PE's own showed, once: it may take its time */
+		int pe;
+		char what[120]; /* empty: none was tried */
+	} tried;
 };
 
 /* message.c: sending, receiving */
@@ -211,6 +216,9 @@ void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome);
 /* Posts what is left of the entry at the queue's ci; false: not all of it, not now. The peer may be lost then. */
 bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op);
 void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome);
+
+/* way.c: in words, how the PE is looked for, and what to change */
+void gdri_ofi_way(struct gdri_ofi_net *t, int pe, char *text, size_t room);
 
 /* proxy.c: the thread */
 int gdri_ofi_proxy_start(struct gdri_ofi_net *t);

@@ -28,6 +28,17 @@
 
 /* ---- lost peers ---- */
 
+/* Whether an entry waits for the PE, also one of which nothing has gone out. */
+static bool lost_matters(const struct gdri_ofi_net *t, int pe)
+{
+	size_t i;
+
+	for (i = 0; i < t->layout.n; i++)
+		if (t->queues[i].qp->peer == pe && t->queues[i].first != t->queues[i].next)
+			return true;
+	return false;
+}
+
 void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -36,7 +47,7 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 	if (p->lost)
 		return;
 	p->lost = true;
-	if (p->under_way &&
+	if (lost_matters(t, pe) &&
 	    !__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) /* else it left, as this PE does */
 		gdri_warn("ofi: PE %d cannot be reached by %s: %s", pe, t->name, why);
 	for (i = 0; i < OFI_XFERS; i++)

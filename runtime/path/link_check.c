@@ -24,6 +24,7 @@
 #include "runtime/team/team.h"
 
 #define LEN sizeof(((struct gdri_ctl *)0)->link_data[0]) /* the largest path MTU */
+#define LINK_WAY 560 /* bytes of a text */
 #define LANES 16u /* queues that are tried at a time */
 #define TELL_MOST_NS 2000000000u
 #define SILENT_NS 5000000000u /* or half of the limit: then a PE that does not answer is named */
@@ -105,7 +106,7 @@ static const char *link_way(const struct gdri_state *st, int pe, char *text, siz
 /* Long before the limit: whoever waits in front of it may want to know. */
 static void link_silent(const struct gdri_state *st, struct link_limit *limit, int pe)
 {
-	char way[400];
+	char way[LINK_WAY];
 
 	limit->said = true;
 	gdri_warn("link check with PE %d: no answer within %s, which is waited for; where the machine is busy it will "
@@ -117,7 +118,7 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 {
 	struct gdr_error e[GDRI_MAX_ERRORS];
 	int i = gdri_errors_copy(st->dev, e, GDRI_MAX_ERRORS);
-	char way[400];
+	char way[LINK_WAY];
 
 	if (l->failed == -GDR_ETIMEOUT) { /* of link_await() */
 		return gdri_fail(-GDR_ELINK,
@@ -128,6 +129,9 @@ static int say_failed(const struct gdri_state *st, const struct lane *l, const c
 	}
 	while (i > 0 && (e[i - 1].peer != l->qp->peer || e[i - 1].qpn != l->qp->qpn))
 		i--;
+	if (l->failed == -GDR_ERETRY && st->net->ops->way)
+		return gdri_fail(-GDR_ELINK, "link check with PE %d: queue %u: %s: %s: %s", l->qp->peer, l->qp->slot,
+				 what, gdr_strerror(l->failed), link_way(st, l->qp->peer, way, sizeof(way)));
 	return gdri_fail(-GDR_ELINK, "link check with PE %d: queue %u: %s: %s", l->qp->peer, l->qp->slot, what,
 			 i > 0 ? e[i - 1].text : gdr_strerror(l->failed));
 }
