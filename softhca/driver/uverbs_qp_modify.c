@@ -187,8 +187,8 @@ static void uverbs_qp_apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *
 		qp->sq_psn = a->sq_psn & 0xffffff;
 	if (mask & M_DEST_RD_ATOMIC)
 		qp->max_dest_rd_atomic = a->max_dest_rd_atomic;
-	if (mask & M_RD_ATOMIC)
-		qp->max_rd_atomic = a->max_rd_atomic;
+	if (mask & M_RD_ATOMIC) /* the kernel driver leaves log_sra_max at 0 for none: that is one */
+		qp->max_rd_atomic = a->max_rd_atomic ? a->max_rd_atomic : 1;
 	if (mask & M_MIN_RNR)
 		qp->min_rnr_timer = a->min_rnr_timer;
 	if (mask & M_TIMEOUT)

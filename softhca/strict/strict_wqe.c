@@ -299,9 +299,6 @@ bool strict_check_wqe(struct hca_qp *qp, const struct strict_at *at, const uint8
 		return true;
 	if (opcode == WQE_NOP || opcode == WQE_UMR || opcode == WQE_WAIT)
 		return bad;
-	if (sh.into && !qp->max_rd_atomic)
-		bad |= strict_wqe_tell(RULE_NO_READ_DEPTH, at, STRICT_NO_MARK,
-				       "the queue may have no READ or atomic outstanding");
 	if (sh.remote)
 		bad |= check_atomic(at, buf + (1 + av) * SEG, (1 + av) * SEG, sh.atomic);
 	if (ds == before && data_left_out(qp, buf, before * SEG, n))

@@ -171,8 +171,6 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 		return rc_local_error(r, SYND_LOCAL_LENGTH, VEND_LOCAL_OP);
 	if (w->opcode != WQE_UMR && check_sges(qp, w, into ? HCA_LOCAL_WRITE : 0))
 		return rc_local_error(r, SYND_LOCAL_PROT, VEND_LOCAL_PROT);
-	if (into && !qp->max_rd_atomic)
-		return rc_local_error(r, SYND_LOCAL_QP_OP, VEND_LOCAL_OP);
 	if (moves_nothing(w)) {
 		r->kind = REQ_LOCAL;
 		return 0;

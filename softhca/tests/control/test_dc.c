@@ -67,11 +67,11 @@ static int dct_step(struct dc *d, struct ibv_qp *dct, enum ibv_qp_state to)
 							IBV_QP_MIN_RNR_TIMER);
 }
 
-static void dci_ready(struct ibv_qp *dci)
+static void dci_ready(struct ibv_qp *dci, uint8_t reads)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024,
 				.timeout = 10, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = 0xfffffe,
-				.max_rd_atomic = 4};
+				.max_rd_atomic = reads};
 
 	assert_int_equal(ibv_modify_qp(dci, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT), 0);
 	a.qp_state = IBV_QPS_RTR;
@@ -82,12 +82,12 @@ static void dci_ready(struct ibv_qp *dci)
 							IBV_QP_MAX_QP_RD_ATOMIC), 0);
 }
 
-static void dci_again(struct ibv_qp *dci)
+static void dci_again(struct ibv_qp *dci, uint8_t reads)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
 
 	assert_int_equal(ibv_modify_qp(dci, &a, IBV_QP_STATE), 0);
-	dci_ready(dci);
+	dci_ready(dci, reads);
 }
 
 static void dc_setup(struct dc *d, struct pair *p)
@@ -104,7 +104,7 @@ static void dc_setup(struct dc *d, struct pair *p)
 	assert_int_equal(dct_step(d, d->dct, IBV_QPS_RTR), 0);
 	d->dci = make_dci(d, 0);
 	assert_non_null(d->dci);
-	dci_ready(d->dci);
+	dci_ready(d->dci, 4);
 	to.is_global = !d->ib;
 	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &to.grh.dgid), 0);
 	d->ah = ibv_create_ah(p->pd, &to);
@@ -258,7 +258,7 @@ static void test_errors(void **state)
 		assert_int_equal(ibv_query_qp(d.dci, &attr, IBV_QP_STATE, &ia), 0);
 		assert_int_equal(attr.qp_state, IBV_QPS_ERR);
 		assert_int_equal(at[0], 0);
-		dci_again(d.dci);
+		dci_again(d.dci, 4);
 		post(&d, IBV_WR_RDMA_WRITE, 64, at, 0, 0);
 		sent(&d);
 		assert_memory_equal(at, p->buf, 64);
@@ -268,7 +268,7 @@ static void test_errors(void **state)
 	post(&d, IBV_WR_SEND, 100, NULL, 0, 0);
 	assert_int_equal(wait_wc(p->cq[0]).status, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(wait_wc(p->cq[1]).status, IBV_WC_LOC_LEN_ERR);
-	dci_again(d.dci);
+	dci_again(d.dci, 4);
 	recv_at(&d, at, 100);
 	post(&d, IBV_WR_SEND, 100, NULL, 0, 0);
 	sent(&d);
@@ -309,6 +309,25 @@ static void test_states(void **state)
 	attr.qp_state = IBV_QPS_RESET;
 	assert_int_equal(ibv_modify_qp(dct, &attr, IBV_QP_STATE), EINVAL);
 	assert_int_equal(ibv_destroy_qp(dct), 0);
+	dc_teardown(&d);
+}
+
+/* log_sra_max 0 stands for one: so many may be on their way where a program asks for none. */
+static void test_one_at_least(void **state)
+{
+	struct pair *p = *state;
+	uint64_t *word = (uint64_t *)(void *)(p->buf + HALF), *here = (uint64_t *)(void *)p->buf;
+	struct dc d;
+
+	dc_setup(&d, p);
+	dci_again(d.dci, 0);
+	*word = 0;
+	for (uint64_t i = 0; i < 20; i++) {
+		post(&d, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, word, 3, 0);
+		sent(&d);
+		assert_int_equal(*here, 3 * i);
+	}
+	assert_int_equal(*word, 60);
 	dc_teardown(&d);
 }
 
@@ -560,6 +579,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_operations, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_errors, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_states, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_one_at_least, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_two_targets, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_commands, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_both_interfaces, pair_setup, pair_teardown),

@@ -276,6 +276,25 @@ static void test_query(void **state)
 	}
 }
 
+/* The kernel driver leaves log_sra_max at 0, which stands for one, where a program asks for none. */
+static void test_one_read_at_least(void **state)
+{
+	struct pair *p = *state;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_init_attr init;
+
+	assert_int_equal(ibv_modify_qp(p->qp[0], &a, IBV_QP_STATE), 0);
+	connect_qp_reading(p->ctx, p->qp[0], p->qp[1]->qp_num, 0);
+	assert_int_equal(ibv_query_qp(p->qp[0], &a, IBV_QP_MAX_QP_RD_ATOMIC, &init), 0);
+	assert_int_equal(a.max_rd_atomic, 1);
+	pair_scramble(p);
+	for (int i = 0; i < 8; i++)
+		pair_post(p, IBV_WR_RDMA_READ, 300, IBV_SEND_SIGNALED, p->mr->rkey, 0, 0);
+	for (int i = 0; i < 8; i++)
+		pair_ok(p);
+	assert_memory_equal(p->buf, p->buf + BUF / 2, 300);
+}
+
 static void test_registration(void **state)
 {
 	struct pair *p = *state;
@@ -381,7 +400,7 @@ int main(void)
 		T(test_write_read),	  T(test_atomics),	T(test_send_and_events),
 		T(test_errors_and_flush), T(test_query),	T(test_registration),
 		T(test_receives_that_fit), T(test_solicited),	T(test_abort),
-		T(test_srq_ah_parent_domain),
+		T(test_srq_ah_parent_domain), T(test_one_read_at_least),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,10 +77,7 @@ static uint8_t *slot(const struct receiver *r, unsigned n)
  * here a write of nothing. */
 static void settle(struct receiver *r)
 {
-	bool read = makes(r, M_NO_READ_DEPTH);
-	struct ibv_send_wr wr = {.wr_id = SETTLE,
-				 .opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.wr_id = SETTLE, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc = {0};
 
@@ -415,7 +412,7 @@ static void connect(struct receiver *r)
 	if (r->mistake == M_RECORD_KEPT)
 		write_record(r, 3);
 	connect_qp(r->ctx, r->to, r->from->qp_num);
-	connect_qp_reading(r->ctx, r->from, r->to->qp_num, r->mistake != M_NO_READ_DEPTH);
+	connect_qp(r->ctx, r->from, r->to->qp_num);
 }
 
 static void again(struct receiver *r)
