@@ -265,6 +265,7 @@ int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *o
 	f->mr_virt = mode & FI_MR_VIRT_ADDR;
 	f->mr_keys = mode & FI_MR_PROV_KEY;
 	f->mr_bound = mode & FI_MR_ENDPOINT;
+	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
 	ret = fabric_step(f, "fi_fabric", f->lib.fabric(f->info->fabric_attr, &f->fabric, NULL));
 	ret = ret ? ret
 		  : fabric_step(f, "fi_domain", fi_domain(f->fabric, f->info, &f->domain, NULL));

@@ -13,6 +13,7 @@
 #include <rdma/fi_rma.h>
 
 #include "runtime/core/options.h"
+#include "runtime/ofi/keys.h"
 
 struct gdri_ofi_lib {
 	void *handle;
@@ -36,7 +37,7 @@ struct gdri_ofi_fabric {
 	struct fid_ep *ep;
 	bool mr_local, mr_virt, mr_keys, mr_bound; /* of info->domain_attr->mr_mode */
 	bool delivers;				   /* has FI_DELIVERY_COMPLETE */
-	uint64_t next_key;			   /* where the program chooses keys */
+	struct gdri_ofi_keys keys;		   /* where the program chooses them */
 };
 
 /* 0 or -GDR_E*, logged. close: also after any failure of open. */
@@ -50,5 +51,9 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 const char *gdri_ofi_ports(const struct fi_info *info);
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
+
+/* mr.c: memory, registered as the provider wants it: 0 or a negative number of its own. close: also of NULL. */
+int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access, struct fid_mr **mr);
+void gdri_ofi_mr_close(struct gdri_ofi_fabric *f, struct fid_mr **mr);
 
 #endif

@@ -19,39 +19,15 @@ void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fab
 	m->list = GDRI_OFI_KEY_LIST;
 }
 
-void gdri_ofi_memory_close_mr(struct fid_mr **mr)
-{
-	if (*mr)
-		fi_close(&(*mr)->fid);
-	*mr = NULL;
-}
-
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
 {
 	int i;
 
 	for (i = 0; i < m->n; i++)
-		gdri_ofi_memory_close_mr(&m->regions[i].mr);
+		gdri_ofi_mr_close(m->fabric, &m->regions[i].mr);
 	for (i = 0; i < GDRI_OFI_BUFFERS; i++)
-		gdri_ofi_memory_close_mr(&m->buffers[i].mr);
+		gdri_ofi_mr_close(m->fabric, &m->buffers[i].mr);
 	pthread_mutex_destroy(&m->lock);
-}
-
-int gdri_ofi_memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
-			     struct fid_mr **mr)
-{
-	uint64_t key = f->mr_keys ? 0
-				  : __atomic_fetch_add(&f->next_key, 1,
-						       __ATOMIC_RELAXED); /* numbers alone */
-	int rc = fi_mr_reg(f->domain, addr, len, access, 0, key, 0, mr, NULL);
-
-	if (rc || !f->mr_bound)
-		return rc;
-	rc = fi_mr_bind(*mr, &f->ep->fid, 0);
-	rc = rc ? rc : fi_mr_enable(*mr);
-	if (rc)
-		gdri_ofi_memory_close_mr(mr);
-	return rc;
 }
 
 static int memory_refused(struct gdri_ofi_fabric *f, void *addr, size_t len, int rc)
@@ -65,18 +41,21 @@ static int memory_refused(struct gdri_ofi_fabric *f, void *addr, size_t len, int
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset)
 {
 	struct gdri_ofi_region r = {.own = addr, .change = OFI_COMES};
-	int rc;
+	int i, rc;
 
-	if (m->n == GDRI_OFI_PARTS)
+	for (i = 0; i < m->n && m->regions[i].own; i++)
+		;
+	if (i == GDRI_OFI_PARTS)
 		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", GDRI_OFI_PARTS);
-	rc = gdri_ofi_memory_register(m->fabric, addr, len,
-			     FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r.mr);
+	rc = gdri_ofi_mr_open(m->fabric, addr, len,
+			      FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r.mr);
 	if (rc)
 		return memory_refused(m->fabric, addr, len, rc);
 	r.part = (struct gdri_ofi_part){offset, len, m->fabric->mr_virt ? (uintptr_t)addr : 0,
 					fi_mr_key(r.mr)};
 	pthread_mutex_lock(&m->lock);
-	m->regions[m->n++] = r;
+	m->regions[i] = r;
+	m->n += i == m->n;
 	pthread_mutex_unlock(&m->lock);
 	return 0;
 }
@@ -116,7 +95,7 @@ void gdri_ofi_memory_drop(struct gdri_ofi_memory *m, enum gdri_ofi_change what)
 	}
 	pthread_mutex_unlock(&m->lock);
 	while (n--)
-		gdri_ofi_memory_close_mr(&left[n]);
+		gdri_ofi_mr_close(m->fabric, &left[n]);
 }
 
 uint32_t gdri_ofi_memory_list(struct gdri_ofi_memory *m, struct gdri_ofi_part *parts, uint32_t *n)
@@ -146,9 +125,9 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 	if (read_only)
 		*read_only = false; /* else who registers has looked: host/register.c */
 	if (m->fabric->mr_local)
-		rc = gdri_ofi_memory_register(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
+		rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
 	if (rc && read_only)
-		*read_only = !(rc = gdri_ofi_memory_register(m->fabric, addr, len, FI_WRITE, &mr));
+		*read_only = !(rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_WRITE, &mr));
 	if (rc)
 		return memory_refused(m->fabric, addr, len, rc);
 	pthread_mutex_lock(&m->lock);
@@ -158,7 +137,7 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 		m->buffers[i] = (struct gdri_ofi_buffer){(uintptr_t)addr, len, mr};
 	pthread_mutex_unlock(&m->lock);
 	if (i == GDRI_OFI_BUFFERS) {
-		gdri_ofi_memory_close_mr(&mr);
+		gdri_ofi_mr_close(m->fabric, &mr);
 		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d registered buffers",
 				 GDRI_OFI_BUFFERS);
 	}
@@ -175,7 +154,7 @@ void gdri_ofi_buffer_drop(struct gdri_ofi_memory *m, struct gdri_ofi_buffer *b)
 	mr = b->mr;
 	*b = (struct gdri_ofi_buffer){0};
 	pthread_mutex_unlock(&m->lock);
-	gdri_ofi_memory_close_mr(&mr);
+	gdri_ofi_mr_close(m->fabric, &mr);
 }
 
 /* ---- access ---- */

@@ -41,7 +41,7 @@ struct gdri_ofi_memory {
 	pthread_mutex_t
 		lock;  /* of all that follows: the proxy reads what the program's threads change */
 	uint32_t list; /* number of the list: changes come with a higher one */
-	int n;	       /* regions that there ever were */
+	int n;	       /* regions, those between that have left, too */
 	struct gdri_ofi_region regions[GDRI_OFI_PARTS];
 	struct gdri_ofi_buffer buffers[GDRI_OFI_BUFFERS];
 };
@@ -52,11 +52,6 @@ struct gdri_ofi_row {
 	uint64_t len;
 	void *desc; /* for the provider */
 };
-
-/* As the provider wants it: 0 or a negative number of its own. The one for close may be NULL. */
-int gdri_ofi_memory_register(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access,
-			     struct fid_mr **mr);
-void gdri_ofi_memory_close_mr(struct fid_mr **mr);
 
 void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric);
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m);

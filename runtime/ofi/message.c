@@ -35,9 +35,8 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory for the messages of %d PEs",
 				 t->n_pes);
 	if (t->fabric.mr_local) {
-		rc = gdri_ofi_memory_register(&t->fabric, t->space,
-					      (n + t->n_received) * OFI_MESSAGE, FI_SEND | FI_RECV,
-					      &t->space_mr);
+		rc = gdri_ofi_mr_open(&t->fabric, t->space, (n + t->n_received) * OFI_MESSAGE,
+				      FI_SEND | FI_RECV, &t->space_mr);
 		if (rc)
 			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",
 					 t->fabric.lib.strerror(-rc));
@@ -57,7 +56,7 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 
 void gdri_ofi_messages_close(struct gdri_ofi_net *t)
 {
-	gdri_ofi_memory_close_mr(&t->space_mr);
+	gdri_ofi_mr_close(&t->fabric, &t->space_mr);
 	free(t->received);
 	free(t->space);
 }

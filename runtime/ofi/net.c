@@ -226,7 +226,7 @@ static void ofi_close(struct gdri_net *net)
 	gdri_ofi_proxy_stop(t);
 	gdri_ofi_memory_close(&t->memory); /* before the endpoint that it may be bound to */
 	if (t->fabric.mr_bound)
-		gdri_ofi_memory_close_mr(&t->space_mr);
+		gdri_ofi_mr_close(&t->fabric, &t->space_mr);
 	if (t->fabric.ep) /* before the memory that it may receive to */
 		fi_close(&t->fabric.ep->fid);
 	t->fabric.ep = NULL;

@@ -374,6 +374,9 @@ static void test_refused(void **state)
 /* ---- a heap that changes ---- */
 
 #define PART 0x10000u
+#ifndef PAIR_TURNS /* parts that come and leave: more than there are keys, or what takes no time */
+#define PAIR_TURNS 100u
+#endif
 
 /* Memory that the heap of PE 1 gets behind its other bytes. */
 static uint8_t *part_map(int *fd)
@@ -479,6 +482,41 @@ static void test_change(void **state)
 	assert_int_equal(pair_up(&p, &opt, NULL), 0);
 	part = part_map(&fd);
 	check_change(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
+	pair_down(&p);
+	munmap(part, 2 * PART);
+	close(fd);
+}
+
+/* What has left makes room: parts, and keys, of which some devices have 65536. */
+static void check_turns(const struct link *l, uint8_t *part)
+{
+	struct gdri_net *net = l->there->nic;
+	struct gdri_mr_keys keys;
+
+	for (unsigned int i = 0; i < PAIR_TURNS; i++) {
+		assert_int_equal(net->ops->grow(net, part, PART, PAIR_HEAP, &keys), 0);
+		net->ops->drop_keys(net, 1);
+		assert_int_equal(net->ops->leave(net, PAIR_HEAP, PART, &keys), 0);
+		net->ops->drop_left(net);
+		net->ops->drop_keys(net, 1);
+	}
+	assert_int_equal(net->ops->grow(net, part, PART, PAIR_HEAP, &keys), 0);
+	expect_written(l, keys.rkey_data, PAIR_HEAP + 8, 31);
+	assert_true(load64(part + 8) == 31);
+}
+
+static void test_turns(void **state)
+{
+	const struct config *c = *state;
+	struct gdri_options opt;
+	struct pair p;
+	uint8_t *part;
+	int fd;
+
+	pair_options(&opt, c->settings);
+	assert_int_equal(pair_up(&p, &opt, NULL), 0);
+	part = part_map(&fd);
+	check_turns(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
 	pair_down(&p);
 	munmap(part, 2 * PART);
 	close(fd);
@@ -617,6 +655,7 @@ int main(void)
 		TEST(test_refused, 4),
 		TEST(test_change, 1),
 		TEST(test_change, 5),
+		TEST(test_turns, 4),
 		cmocka_unit_test(test_two_mtus),
 #ifdef PAIR_IS_NIC
 		cmocka_unit_test(test_misuse),
