@@ -13,8 +13,8 @@
  *    and multiplies the outermost rows;
  *  - two dot products are summed over the threads of a block, over the blocks,
  *    and by the first block over all PEs.
- * Between these the blocks meet: each adds 1 to a signal of its own PE, and waits
- * for all. So they must run at once: the launch is a collective one.
+ * Between these the blocks meet: gdr_grid_sync. So they must run at once: the
+ * launch is a collective one.
  *
  * One set of ghost rows is enough: a neighbour puts its next rows behind the
  * second sum, for which this PE gives its share after it has read the ghost
@@ -37,7 +37,6 @@ struct cg {
 	double *sum;	   /* [0]: of this PE, [1]: of all */
 	double *residual;  /* [iterations + 1]: |b - A x| behind so many iterations */
 	uint64_t *arrived; /* [SIDES]: iteration whose ghost row is here */
-	uint64_t *met;	   /* how many blocks came to a meeting, at all meetings */
 	int *done;	   /* iterations */
 	int *verdict;	   /* [2]: the first block's status, for all, of even and of odd meetings */
 	int *status;	   /* [blocks] */
@@ -58,29 +57,20 @@ GDR_DEVICE int grid_threads(void)
 }
 
 /* All threads of the PE; what they stored before, all see behind it. The first block's `status` is for all. */
-GDR_DEVICE int meet(const struct cg *c, uint64_t *meetings, int status)
+GDR_DEVICE int meet(const struct cg *c, unsigned *meetings, int status)
 {
-	int ret = 0, me = gdr_my_pe();
+	int ret;
 
 	++*meetings;
-	gdr_sync_block();
-	if (gdr_thread_id() == 0) {
-		if (gdr_block_id() == 0)
-			c->verdict[*meetings % 2] = status;
-		if (gdr_grid_size() > 1)
-			ret = gdr_fence(); /* the stores of the block come before its signal */
-		if (!ret && gdr_grid_size() > 1)
-			ret = gdr_signal_add(c->met, 1, me);
-		if (!ret && gdr_grid_size() > 1)
-			ret = gdr_signal_wait_until_from(c->met, GDR_CMP_GE, *meetings * gdr_grid_size(), me);
-		ret = ret ? ret : c->verdict[*meetings % 2];
-	}
-	return sample_of_first(ret);
+	if (grid_thread() == 0)
+		c->verdict[*meetings % 2] = status;
+	ret = gdr_grid_sync();
+	return ret ? ret : c->verdict[*meetings % 2];
 }
 
 /* Every thread brings its part, and the first block what became of its work; *sum becomes the sum of the parts of all
  * threads of all PEs. */
-GDR_DEVICE int sum_of_all(const struct cg *c, uint64_t *meetings, int status, double part, double *sum)
+GDR_DEVICE int sum_of_all(const struct cg *c, unsigned *meetings, int status, double part, double *sum)
 {
 	double *parts = (double *)gdr_shared() + 1;
 	unsigned me = gdr_thread_id();
@@ -169,7 +159,7 @@ GDR_DEVICE int multiply_all(const struct cg *c, uint64_t iteration, double *part
 }
 
 /* One iteration; *rr is the square of the residual, before and after. */
-GDR_DEVICE int iterate(const struct cg *c, uint64_t *meetings, int k, double *rr)
+GDR_DEVICE int iterate(const struct cg *c, unsigned *meetings, int k, double *rr)
 {
 	double part = 0, pq = 0, next = 0, *p = c->p + c->n;
 	int ret = meet(c, meetings, 0);
@@ -196,7 +186,7 @@ GDR_DEVICE int iterate(const struct cg *c, uint64_t *meetings, int k, double *rr
 /* x = 0, r = p = b at its begin. All threads of all PEs have the same sums, and so end together. */
 GDR_KERNEL(solve, struct cg, c)
 {
-	uint64_t meetings = 0;
+	unsigned meetings = 0;
 	double rr = 0, begin, part = 0;
 	int k = 0, ret;
 
@@ -332,11 +322,10 @@ static int set_up(struct cg *c, size_t blocks)
 	c->residual = (double *)gdr_calloc((size_t)c->iterations + 1, sizeof(double));
 	c->arrived = (uint64_t *)gdr_calloc(SIDES, sizeof(uint64_t));
 	c->done = (int *)gdr_calloc(1, sizeof(int));
-	c->met = (uint64_t *)gdr_calloc(1, sizeof(uint64_t));
 	c->verdict = (int *)gdr_calloc(2, sizeof(int));
 	c->status = (int *)gdr_calloc(blocks, sizeof(int));
 	if (!b || !c->x || !c->r || !c->q || !c->p || !c->part || !c->sum || !c->residual || !c->arrived || !c->done ||
-	    !c->met || !c->verdict || !c->status)
+	    !c->verdict || !c->status)
 		ret = -GDR_ENOMEM;
 	bytes = (size_t)c->ny * (size_t)n * sizeof(double);
 	for (int i = 0; !ret && i < c->ny * n; i++)

@@ -144,3 +144,8 @@ __device__ int gdri_lib_team_barrier(int scope, gdr_team_t team, int quiet)
 {
 	return gdri_team_barrier(scope, team, quiet);
 }
+
+__device__ int gdri_lib_grid_meet(void)
+{
+	return gdri_grid_meet();
+}

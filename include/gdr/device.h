@@ -353,9 +353,19 @@ GDR_DEVICE int gdr_sync_all_block(void);
 /** @} */
 /** @} */
 
+/** @defgroup grid Barrier of a grid
+ * @{ */
+/** All threads of all blocks of a kernel of this PE call it, and go on when all have: what each stored before, all see.
+ * It completes no operation, and waits for no other PE. The blocks run at once: gdr_collective_launch, or a cooperative
+ * launch of CUDA; in a kernel of several blocks that was launched otherwise -GDR_EINVAL, at once. A block that does not
+ * come within GDR_TIMEOUT: -GDR_ETIMEOUT for those that did. All threads of a block get the same status. */
+GDR_DEVICE int gdr_grid_sync(void);
+/** @} */
+
 #include <gdr/impl/api/amo.h>
 #include <gdr/impl/api/barrier.h>
 #include <gdr/impl/api/coll_names.h>
+#include <gdr/impl/api/grid_sync.h>
 #include <gdr/impl/api/lock.h>
 #include <gdr/impl/api/order.h>
 #include <gdr/impl/api/rma.h>

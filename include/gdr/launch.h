@@ -281,7 +281,7 @@ template <typename A, typename B> static inline size_t gdri_kernel_size(A *(*)(c
 GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 			   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			   size_t arg_size);
-/* A kernel whose blocks may wait for each other, and for those of other PEs: all of them run at once,
+/* A kernel whose blocks may wait for each other (gdr_grid_sync), and for those of other PEs: all of them run at once,
  * or it is refused. grid 0: as many as fit. All PEs launch it. _query_gridsize: how many fit on this
  * PE; a program takes the least of all PEs' where they have to be equal. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \

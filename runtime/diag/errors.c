@@ -194,7 +194,9 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_arg(&t, e);
 	if (*advice)
 		text_add(&t, "; %s%s", advice, e->status == -GDR_ERETRY ? gdri_place_patience() : "");
-	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
+		text_add(&t, "; do all threads of all blocks make this call?");
+	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
 		text_add(&t, "; do all members make this call, in the same form and length?");
 }
 

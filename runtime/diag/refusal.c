@@ -224,6 +224,9 @@ void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 		if (e->op == GDRI_LOCK)
 			text_add(&t, "this PE does not hold the lock 0x%llx: gdr_set_lock, or a gdr_test_lock that "
 				 "returned 0, comes before", (ull)e->addr);
+		else if (e->op == GDRI_GRID_SYNC)
+			text_add(&t, "the kernel's %llu blocks need not run at once: "
+				 "gdr_collective_launch has them do so", (ull)e->len);
 		else
 			text_add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
 		break;

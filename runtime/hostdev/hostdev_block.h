@@ -22,6 +22,8 @@ struct gdri_hd_kernel { /* constants, but for status */
 	/* 0 or the first error, atomic, relaxed (says only "stop"): blocks give up when they see
 	 * it. The last word is read under the launch lock, after all blocks have ended. */
 	int status;
+	int at_once;   /* all blocks run at once */
+	uint32_t word; /* atomic, of blocks that meet: gdri_grid_word */
 };
 
 enum gdri_hd_op { /* what a fiber waits in */

@@ -152,19 +152,16 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 	return run;
 }
 
-int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
-		   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
-		   size_t arg_size)
+static int push_kernel(const struct gdri_hd_kernel *k, gdr_stream_t stream, size_t arg_size)
 {
-	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0};
 	struct gdri_hd_run *run;
 	struct gdri_hd *h;
 	int ret;
 
-	ret = check_launch(&k, arg_size);
+	ret = check_launch(k, arg_size);
 	if (ret)
 		return ret;
-	run = make_run(&k, arg_size);
+	run = make_run(k, arg_size);
 	if (!run)
 		return -GDR_ENOMEM;
 	h = gdri_hd_lock();
@@ -173,10 +170,19 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 		ret = gdri_hd_stream_push(h, stream, run);
 	gdri_hd_unlock(h);
 	if (!stream)
-		ret = gdri_fail(-GDR_EINVAL, "launch of %s: no such stream", name);
+		ret = gdri_fail(-GDR_EINVAL, "launch of %s: no such stream", k->name);
 	if (ret)
 		free(run);
 	return ret;
+}
+
+int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
+		   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
+		   size_t arg_size)
+{
+	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0, 0, 0};
+
+	return push_kernel(&k, stream, arg_size);
 }
 
 /* ---- all blocks at once ---- */
@@ -202,6 +208,7 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			      size_t arg_size)
 {
+	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0, 1, 0};
 	int most, ret = gdri_hd_collective_grid(kernel, block, shared, &most);
 
 	if (ret)
@@ -211,6 +218,6 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 				 "collective launch of %s: %u blocks do not run at once, %d do "
 				 "(GDR_HOST_DEVICE_BLOCKS)",
 				 name, grid, most);
-	return gdri_hd_launch(kernel, name, grid ? grid : (unsigned)most, block, shared, stream, arg,
-			      arg_size);
+	k.grid = grid ? grid : (unsigned)most;
+	return push_kernel(&k, stream, arg_size);
 }

@@ -48,6 +48,13 @@ GDRI_HD_SCHED void gdri_hd_sync_block(void)
 	gdri_hd_acquire(&b->in_barrier);
 }
 
+uint32_t *gdri_hd_grid_word(void)
+{
+	struct gdri_hd_kernel *k = gdri_hd_running()->block->kernel;
+
+	return k->at_once ? &k->word : NULL;
+}
+
 /* --------------------------------------------------------- warp collectives */
 
 GDRI_HD_SCHED static struct gdri_hd_pending *find_pending(struct gdri_hd_warp *w,

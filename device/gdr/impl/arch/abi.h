@@ -135,11 +135,11 @@ enum gdri_error_kind {
 #define GDRI_OPERATION_NUMBER(operation, number, name, call) GDRI_##operation = number,
 enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_OPERATIONS(GDRI_OPERATION_NUMBER)
-	GDRI_N_OPS = 27,
+	GDRI_N_OPS = 28,
 };
 
 enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len where nothing is said */
-	GDRI_ARG_OTHER = 0,  /* of a lock: addr, that this PE does not hold */
+	GDRI_ARG_OTHER = 0,  /* of a lock: addr, that this PE does not hold; of a grid: len blocks */
 	GDRI_ARG_LOCAL = 1,  /* local memory that the NIC cannot reach: addr, len bytes */
 	GDRI_ARG_CTX = 2,    /* no such context, or not for this thread */
 	GDRI_ARG_PE = 3,     /* out of 0 .. high - 1 */

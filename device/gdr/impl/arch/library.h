@@ -44,6 +44,7 @@ __device__ int gdri_lib_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns
 __device__ size_t gdri_lib_set_test(struct gdri_set *s, int mode);
 __device__ size_t gdri_lib_set_wait_value(struct gdri_set *s, int mode, uint64_t limit_ns);
 __device__ int gdri_lib_barrier(int scope, int quiet);
+__device__ int gdri_lib_grid_meet(void);
 __device__ void gdri_lib_note_unseen(int status);
 __device__ int gdri_lib_lock_set(long *lock);
 __device__ int gdri_lib_lock_test(long *lock);
@@ -96,6 +97,7 @@ __device__ int gdri_lib_scan(int scope, gdr_team_t team, void *dst, const void *
 #define gdri_set_test gdri_lib_set_test
 #define gdri_set_wait_value gdri_lib_set_wait_value
 #define gdri_barrier_scope gdri_lib_barrier
+#define gdri_grid_meet gdri_lib_grid_meet
 #define gdri_note_unseen(dev, status) ((void)(dev), gdri_lib_note_unseen(status))
 #define gdri_lock_set gdri_lib_lock_set
 #define gdri_lock_test gdri_lib_lock_test

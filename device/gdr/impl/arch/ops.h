@@ -35,7 +35,9 @@
 	X(ALLTOALL, 23, "alltoall", "gdr_TYPE_alltoall")                                           \
 	X(REDUCE, 24, "reduce", "gdr_TYPE_OP_reduce")                                              \
 	X(REDUCESCATTER, 25, "reducescatter", "gdr_TYPE_OP_reducescatter")                         \
-	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan")
+	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan")                                        \
+	/* to here */                                                                              \
+	X(GRID_SYNC, 27, "barrier of a grid", "gdr_grid_sync")
 
 /* What a host thread asks the library for (enum gdri_what): executed by a thread, by a block, and for a team by a
  * block or many. X(request, number, prefix and rest of the function's name, operation) */

@@ -42,6 +42,19 @@ GDR_DEVICE void gdr_sync_block(void)
 	__syncthreads();
 }
 
+/* Of a barrier of the grid: the driver gives a cooperative launch a word, behind its size, where these registers point
+ * to. CUDA's cooperative groups read the same ones. NULL: another launch. */
+GDR_DEVICE uint32_t *gdri_grid_word(void)
+{
+	uint32_t low, high;
+	uint64_t at;
+
+	asm("mov.u32 %0, %%envreg1;" : "=r"(low));
+	asm("mov.u32 %0, %%envreg2;" : "=r"(high));
+	at = (uint64_t)high << 32 | low;
+	return at ? (uint32_t *)at + 1 : 0;
+}
+
 GDR_DEVICE void gdr_sync_warp(uint32_t mask)
 {
 	__syncwarp(mask);

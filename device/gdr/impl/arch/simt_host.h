@@ -33,6 +33,8 @@ GDR_API void gdri_hd_sync_warp(uint32_t mask);
 GDR_API uint64_t gdri_hd_shfl(uint32_t mask, uint64_t v, unsigned lane);
 GDR_API uint32_t gdri_hd_ballot(uint32_t mask, int pred);
 GDR_API uint32_t gdri_hd_group(uint64_t key);
+/* Of a barrier of the running kernel's grid, 0 at first; NULL: not a collective launch. */
+GDR_API uint32_t *gdri_hd_grid_word(void);
 /* Any thread. */
 GDR_API void gdri_hd_pause(unsigned round);
 GDR_API uint64_t gdri_hd_clock_ns(void);
@@ -82,6 +84,11 @@ GDR_DEVICE void gdr_sync_block(void)
 {
 	if (gdri_hd_self->block_size != 1)
 		gdri_hd_sync_block();
+}
+
+GDR_DEVICE uint32_t *gdri_grid_word(void)
+{
+	return gdri_hd_grid_word();
 }
 
 GDR_DEVICE void gdr_sync_warp(uint32_t mask)
