@@ -188,13 +188,25 @@ static bool row_buffer(const struct gdri_ofi_memory *m, uint32_t i, uint64_t add
 	return true;
 }
 
+static bool row_page(const struct gdri_ofi_page *p, uint64_t offset, struct gdri_ofi_row *out)
+{
+	if (offset >= p->len)
+		return false;
+	*out = (struct gdri_ofi_row){p->at + offset, p->len - offset, NULL};
+	return true;
+}
+
 bool gdri_ofi_row(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, struct gdri_ofi_row *out)
 {
 	bool is;
 
 	pthread_mutex_lock(&m->lock);
-	is = lkey == GDRI_OFI_KEY_HEAP ? row_heap(m, addr, out)
-				       : row_buffer(m, lkey - GDRI_OFI_KEY_BUFFER, addr, out);
+	if (lkey == GDRI_OFI_KEY_HEAP)
+		is = row_heap(m, addr, out);
+	else if (lkey == GDRI_OFI_KEY_PAGE)
+		is = row_page(&m->page, addr, out);
+	else
+		is = row_buffer(m, lkey - GDRI_OFI_KEY_BUFFER, addr, out);
 	pthread_mutex_unlock(&m->lock);
 	return is;
 }
@@ -240,9 +252,9 @@ static bool memory_copy(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
 		if (!gdri_ofi_row(m, lkey, addr, &row))
 			return false;
 		row.len = row.len < len ? row.len : len;
-		if (lkey != GDRI_OFI_KEY_HEAP && !copy_guarded(&row, data, stores))
+		if (lkey >= GDRI_OFI_KEY_BUFFER && !copy_guarded(&row, data, stores))
 			return false;
-		if (lkey == GDRI_OFI_KEY_HEAP)
+		if (lkey < GDRI_OFI_KEY_BUFFER)
 			gdri_net_move(stores ? row.at : data, stores ? data : row.at, row.len);
 	}
 	return true;

@@ -15,8 +15,8 @@
 #define GDRI_OFI_BUFFERS 128
 
 /* Keys of entries: the local one of the heap, those of buffers, and remote ones, which are the number of the list
- * of parts that has what they cover. */
-enum { GDRI_OFI_KEY_HEAP = 0x100, GDRI_OFI_KEY_BUFFER = 0x10000, GDRI_OFI_KEY_LIST = 0x100000 };
+ * of parts that has what they cover. The page, in which host threads meet, has one for both ends. */
+enum { GDRI_OFI_KEY_HEAP = 0x100, GDRI_OFI_KEY_PAGE, GDRI_OFI_KEY_BUFFER = 0x10000, GDRI_OFI_KEY_LIST = 0x100000 };
 
 /* A part of a heap as other PEs know it. */
 struct gdri_ofi_part {
@@ -43,6 +43,10 @@ struct gdri_ofi_memory {
 	uint32_t list; /* number of the list: changes come with a higher one */
 	int n;	       /* regions, those between that have left, too */
 	struct gdri_ofi_region regions[GDRI_OFI_PARTS];
+	struct gdri_ofi_page { /* reached by requests alone: no RMA */
+		uint8_t *at;
+		size_t len; /* 0: there is none */
+	} page;
 	struct gdri_ofi_buffer buffers[GDRI_OFI_BUFFERS];
 };
 

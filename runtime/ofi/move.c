@@ -39,9 +39,10 @@ static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 {
 	struct gdri_ofi_queue *q = op->q;
 	uint64_t left = op->len - q->moved;
-	struct gdri_ofi_command c = {op->offset + q->moved,
-				     (uint16_t)(left < OFI_SHORT ? left : OFI_SHORT), OFI_PUT,
-				     q->qp->slot};
+	struct gdri_ofi_command c = {.offset = op->offset + q->moved,
+				     .len = (uint16_t)(left < OFI_SHORT ? left : OFI_SHORT),
+				     .verb = OFI_PUT,
+				     .slot = q->qp->slot};
 	struct gdri_ofi_request *r = gdri_ofi_room(t, q->qp->peer, &c);
 	uint8_t data[OFI_SHORT];
 

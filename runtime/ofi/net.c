@@ -11,11 +11,13 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
 #include "runtime/ofi/ofi.h"
 
 struct ofi_address {
 	uint32_t abi, n_pes, n_slots;
-	uint32_t list, name_len;
+	uint32_t list, page, name_len; /* page: the key of that, or the list's */
 	uint64_t token;
 	struct gdri_ofi_part heap;
 	char provider[64];
@@ -37,6 +39,8 @@ static int ofi_no_memory(void)
 static void ofi_keys(const struct gdri_ofi_memory *m, struct gdri_mr_keys *keys)
 {
 	*keys = (struct gdri_mr_keys){GDRI_OFI_KEY_HEAP, m->list, m->list};
+	if (m->page.len)
+		keys->lkey = keys->rkey_sync = GDRI_OFI_KEY_PAGE;
 }
 
 static int ofi_register_heap(struct gdri_net *net, void *heap, size_t len, void *page,
@@ -44,9 +48,10 @@ static int ofi_register_heap(struct gdri_net *net, void *heap, size_t len, void 
 {
 	struct gdri_ofi_memory *m = &ofi_of(net)->memory;
 
-	(void)page_len;
-	if (page || m->n)
+	if (m->n)
 		return -GDR_EINVAL;
+	if (page)
+		m->page = (struct gdri_ofi_page){page, page_len};
 	ofi_keys(m, keys);
 	return gdri_ofi_memory_add(m, heap, len, 0);
 }
@@ -54,9 +59,16 @@ static int ofi_register_heap(struct gdri_net *net, void *heap, size_t len, void 
 static int ofi_register_buffer(struct gdri_net *net, void *addr, size_t len, uint32_t *lkey,
 			       bool *read_only, void **handle)
 {
+	struct gdri_ofi_net *t = ofi_of(net);
 	struct gdri_ofi_buffer *b = NULL;
-	int ret = gdri_ofi_buffer_add(&ofi_of(net)->memory, addr, len, lkey, read_only, &b);
+	int ret;
 
+	*handle = NULL;
+	if (t->cuda && gdri_cuda_is_device(t->cuda, addr))
+		return gdri_fail(-GDR_ENOTSUP,
+				 "ofi: %zu bytes at %p are memory of a GPU, which the CPU does not reach: use the "
+				 "heap, or memory of the host", len, addr);
+	ret = gdri_ofi_buffer_add(&t->memory, addr, len, lkey, read_only, &b);
 	*handle = b;
 	return ret;
 }
@@ -109,6 +121,27 @@ static void ofi_drop_keys(struct gdri_net *net, int kept)
 
 /* ---- queues ---- */
 
+/* Zeroed, at addresses that all who post have. NULL: none. */
+static uint8_t *ofi_ring(struct gdri_ofi_net *t)
+{
+	void *p;
+
+	t->ring_len = t->layout.total + t->layout.n * sizeof(*t->bells);
+	if (t->poster)
+		return gdri_cuda_alloc_host(t->poster, t->ring_len);
+	p = mmap(NULL, t->ring_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void ofi_free_ring(struct gdri_ofi_net *t)
+{
+	if (t->ring && t->poster)
+		gdri_cuda_free_host(t->poster, t->ring);
+	else if (t->ring)
+		munmap(t->ring, t->ring_len);
+	t->ring = NULL;
+}
+
 static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps)
 {
 	struct gdri_ofi_net *t = ofi_of(net);
@@ -118,14 +151,12 @@ static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qp
 	gdri_net_layout(&t->opt, n_pes, l);
 	t->n_pes = n_pes;
 	t->peers = calloc((size_t)n_pes, sizeof(*t->peers));
-	t->bells = calloc(l->n, sizeof(*t->bells));
 	t->queues = calloc(l->n, sizeof(*t->queues));
 	t->refuses = calloc(l->n, sizeof(*t->refuses));
-	t->ring = mmap(NULL, l->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t->ring == MAP_FAILED)
-		t->ring = NULL;
-	if (!t->peers || !t->bells || !t->queues || !t->refuses || !t->ring)
+	t->ring = ofi_ring(t);
+	if (!t->peers || !t->queues || !t->refuses || !t->ring)
 		return ofi_no_memory();
+	t->bells = (uint64_t *)(void *)(t->ring + l->total);
 	memset(t->ring + l->cq, GDRI_NET_CQ_NOTHING, l->n * l->cq_stride);
 	for (i = 0; i < l->n; i++) {
 		gdri_net_describe(l, (int)i, t->ring, &qps[i]);
@@ -148,7 +179,8 @@ static void ofi_address(struct gdri_net *net, void *buf)
 				.n_slots = (uint32_t)t->layout.n_slots,
 				.token = t->token,
 				.heap = t->memory.regions[0].part,
-				.list = t->memory.list};
+				.list = t->memory.list,
+				.page = t->memory.page.len ? GDRI_OFI_KEY_PAGE : t->memory.list};
 	size_t len = sizeof(a.name);
 	int rc = fi_getname(&t->fabric.ep->fid, a.name, &len);
 
@@ -205,7 +237,8 @@ static int ofi_connect(struct gdri_net *net, const void *addresses, int pe, int 
 	t->pe = pe;
 	for (i = 0; i < n_pes && !ret; i++) {
 		ret = connect_peer(t, &all[i], i);
-		keys.rkey_data = keys.rkey_sync = all[i].list;
+		keys.rkey_data = all[i].list;
+		keys.rkey_sync = all[i].page;
 		if (!ret)
 			gdri_net_set_keys(&t->layout, i, &keys, qps);
 	}
@@ -232,12 +265,10 @@ static void ofi_close(struct gdri_net *net)
 	t->fabric.ep = NULL;
 	gdri_ofi_messages_close(t);
 	gdri_ofi_fabric_close(&t->fabric);
-	if (t->ring)
-		munmap(t->ring, t->layout.total);
+	ofi_free_ring(t);
 	free(t->queues);
 	free(t->refuses);
 	free(t->peers);
-	free(t->bells);
 	pthread_mutex_destroy(&t->engine);
 	free(t);
 }
@@ -275,7 +306,7 @@ static void ofi_way(struct gdri_net *net, int pe, char *text, size_t room)
 /* By the library: what its providers can do is said when one is opened. */
 static bool ofi_present(const struct gdri_net_how *how)
 {
-	return !how->cuda && gdri_ofi_lib_is_there();
+	return (!how->cuda || how->opt->heap_kind == GDRI_MEMORY_HOST) && gdri_ofi_lib_is_there();
 }
 
 static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
@@ -284,15 +315,16 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 	int ret;
 
 	*out = NULL;
-	if (how->cuda)
-		return gdri_fail(
-			-GDR_ENOTSUP,
-			"ofi: kernels on GPUs are not carried by libfabric yet: take ofi out of "
-			"GDR_TRANSPORTS");
+	if (how->cuda && how->opt->heap_kind != GDRI_MEMORY_HOST)
+		return gdri_fail(-GDR_ENOTSUP,
+				 "ofi: the CPU, which carries the queues, does not reach a heap in memory of a GPU: "
+				 "set GDR_HEAP_KIND=host, or take ofi out of GDR_TRANSPORTS");
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return ofi_no_memory();
 	t->opt = *how->opt;
+	t->cuda = how->cuda;
+	t->poster = how->host_posts ? NULL : how->cuda;
 	pthread_mutex_init(&t->engine, NULL);
 	gdri_ofi_memory_open(&t->memory, &t->fabric);
 	ret = gdri_ofi_fabric_open(&t->fabric, &t->opt);
@@ -308,7 +340,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 }
 
 const struct gdri_net_ops gdri_ofi_ops = {
-	.takes = "libfabric (Debian: libfabric1)",
+	.takes = "libfabric (Debian: libfabric1), where PEs have GPUs also GDR_HEAP_KIND=host",
 	.present = ofi_present,
 	.open = ofi_open,
 	.close = ofi_close,

@@ -45,7 +45,7 @@ struct gdri_ofi_command {
 	uint64_t offset;
 	uint16_t
 		len; /* PUT: bytes that follow, from offset & 7 on. AMO: a struct gdri_net_atomic follows */
-	uint16_t verb;
+	uint8_t verb, page; /* page: of that, not of the heap */
 	uint32_t slot; /* of the queue, among those to the target; not of LIST */
 };
 
@@ -146,7 +146,10 @@ struct gdri_ofi_net {
 	uint64_t token;
 	int pe, n_pes;
 	uint8_t *ring;		       /* all queues */
-	uint64_t *bells;	       /* [layout.n] doorbells */
+	size_t ring_len;
+	uint64_t *bells;	       /* [layout.n] doorbells, behind them */
+	struct gdri_cuda *cuda;	       /* NULL: kernels run on the host device */
+	struct gdri_cuda *poster;      /* whose threads post; NULL: threads of the host */
 	struct gdri_ofi_queue *queues; /* [layout.n] */
 	struct gdri_ofi_peer *peers;   /* [n_pes] */
 	bool *refuses; /* [layout.n] as a target, of the other PEs' queues: a command failed here */

@@ -73,6 +73,8 @@ static uint32_t entry_remote(struct gdri_ofi_net *t, int pe, const struct queue_
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 
+	if (e->rkey == GDRI_OFI_KEY_PAGE) /* the target knows what it has there */
+		return entry_is_long(e) ? GDRI_NET_REMOTE : 0;
 	if (e->rkey < GDRI_OFI_KEY_LIST)
 		return GDRI_NET_REMOTE;
 	if (e->rkey > p->list && p->asked != e->rkey)
@@ -187,6 +189,11 @@ static bool queue_end(struct gdri_ofi_queue *q, const struct queue_entry *e, uin
 	return true;
 }
 
+static uint32_t self_key(const struct queue_entry *e)
+{
+	return e->rkey == GDRI_OFI_KEY_PAGE ? GDRI_OFI_KEY_PAGE : GDRI_OFI_KEY_HEAP;
+}
+
 /* The heap's end is copied as the other end says. */
 static uint32_t self_move(struct gdri_ofi_memory *m, const struct queue_entry *e)
 {
@@ -195,7 +202,7 @@ static uint32_t self_move(struct gdri_ofi_memory *m, const struct queue_entry *e
 	bool is;
 
 	for (done = 0; done < e->len; done += len) {
-		if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset + done, &far))
+		if (!gdri_ofi_row(m, self_key(e), e->offset + done, &far))
 			return GDRI_NET_REMOTE;
 		len = e->len - done;
 		len = far.len < len ? far.len : len;
@@ -217,13 +224,11 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 
 	if (e->data) {
 		memcpy(data, e->data, e->len);
-		return gdri_ofi_store(m, GDRI_OFI_KEY_HEAP, e->offset, data, e->len)
-			       ? 0
-			       : GDRI_NET_REMOTE;
+		return gdri_ofi_store(m, self_key(e), e->offset, data, e->len) ? 0 : GDRI_NET_REMOTE;
 	}
 	if (!entry_is_atomic(e))
 		return self_move(m, e);
-	if (!gdri_ofi_row(m, GDRI_OFI_KEY_HEAP, e->offset, &row) || row.len < e->len)
+	if (!gdri_ofi_row(m, self_key(e), e->offset, &row) || row.len < e->len)
 		return GDRI_NET_REMOTE;
 	old = gdri_net_atomic_run(row.at, &e->amo);
 	return gdri_ofi_store(m, e->lkey, e->local, &old, e->len) ? 0 : GDRI_NET_LOCAL;
@@ -232,7 +237,11 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 			  const struct queue_entry *e)
 {
-	struct gdri_ofi_command c = {e->offset, (uint16_t)e->len, OFI_PUT, q->qp->slot};
+	struct gdri_ofi_command c = {.offset = e->offset,
+				     .len = (uint16_t)e->len,
+				     .verb = OFI_PUT,
+				     .page = e->rkey == GDRI_OFI_KEY_PAGE,
+				     .slot = q->qp->slot};
 	struct gdri_ofi_request *r;
 	_Alignas(8) uint8_t copy[OFI_SHORT + 8];
 	struct gdri_ofi_op *op;

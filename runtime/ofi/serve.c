@@ -14,6 +14,11 @@ struct serve_input {
 	uint32_t left;
 };
 
+static uint32_t serve_key(const struct gdri_ofi_command *c)
+{
+	return c->page ? GDRI_OFI_KEY_PAGE : GDRI_OFI_KEY_HEAP;
+}
+
 /* NULL: it is shorter. */
 static const void *serve_take(struct serve_input *in, uint32_t len)
 {
@@ -44,9 +49,8 @@ static bool serve_put(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 
 	if (!data)
 		return false;
-	is = gdri_ofi_has(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, c->len) &&
-	     gdri_ofi_store(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, data + (c->offset & 7),
-			    c->len);
+	is = gdri_ofi_has(&t->memory, serve_key(c), c->offset, c->len) &&
+	     gdri_ofi_store(&t->memory, serve_key(c), c->offset, data + (c->offset & 7), c->len);
 	serve_answer(reply, is ? 0 : GDRI_NET_REMOTE, 0, 0);
 	return true;
 }
@@ -62,8 +66,7 @@ static bool serve_get(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 		return false;
 	a = (struct gdri_ofi_answer *)(void *)((uint8_t *)reply->head + reply->used);
 	data = serve_answer(reply, 0, c->len, padded);
-	if (!gdri_ofi_load(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, data + (c->offset & 7),
-			   c->len))
+	if (!gdri_ofi_load(&t->memory, serve_key(c), c->offset, data + (c->offset & 7), c->len))
 		a->syndrome = GDRI_NET_REMOTE;
 	return true;
 }
@@ -82,7 +85,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	memcpy(&a, operands, sizeof(a));
 	if (!gdri_net_atomic_is(&a))
 		return false;
-	if (!gdri_ofi_row(&t->memory, GDRI_OFI_KEY_HEAP, c->offset, &row) || row.len < a.size)
+	if (!gdri_ofi_row(&t->memory, serve_key(c), c->offset, &row) || row.len < a.size)
 		syndrome = GDRI_NET_REMOTE;
 	else if ((uintptr_t)row.at % a.size)
 		syndrome = GDRI_NET_INVALID;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Jobs on GPUs, of forked PEs over a fake driver: their host threads meet in memory of the host, without the launcher.
- * With the argument "nic", below softhca, the same where all PEs are reached by queue. */
+ * With the argument "nic", below softhca, the same where all PEs are reached by queue; with "ofi" and
+ * GDR_HEAP_KIND=host where libfabric carries the queues. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -342,7 +343,7 @@ static int body_keys(int pe, int n)
 	}
 	for (at = strstr(job_stderr(), gone); at; at = strstr(at + 1, gone))
 		times++;
-	JOB_CHECK(times == (strcmp(transports, "nic") ? 0 : 5));
+	JOB_CHECK(times == (!strcmp(transports, "p2p") ? 0 : 5));
 	return gdr_finalize();
 }
 
@@ -752,7 +753,7 @@ static int leave(int pe, int kernel_runs)
 		JOB_CHECK(gdr_barrier_all() == -GDR_EPEERLOST);
 		/* by queue the loss of its queues may be seen before its word */
 		JOB_CHECK(strstr(job_stderr(), "barrier: PE 1 has left after an error") ||
-			  (!strcmp(transports, "nic") &&
+			  (strcmp(transports, "p2p") &&
 			   strstr(job_stderr(), "barrier: waiting for PE 1: a peer is lost")));
 	}
 	gdr_finalize();
@@ -800,21 +801,21 @@ static void test_grow(void **state)
 static void test_no_keys(void **state)
 {
 	(void)state;
-	if (!strcmp(transports, "nic"))
+	if (strcmp(transports, "p2p"))
 		run(3, body_no_keys);
 }
 
 static void test_half_grown(void **state)
 {
 	(void)state;
-	if (!strcmp(transports, "nic"))
+	if (strcmp(transports, "p2p"))
 		run(3, body_half_grown);
 }
 
 static void test_half_shown(void **state)
 {
 	(void)state;
-	if (strcmp(transports, "nic"))
+	if (!strcmp(transports, "p2p"))
 		return;
 	run(3, body_half_shown);
 	run(3, body_half_hidden);
@@ -851,7 +852,7 @@ static void test_plain(void **state)
 static void test_hung_copy(void **state)
 {
 	(void)state;
-	if (strcmp(transports, "nic"))
+	if (!strcmp(transports, "p2p"))
 		return;
 	heard = mmap(NULL, sizeof(*heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(heard != MAP_FAILED);
@@ -903,9 +904,20 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_leaves),
 	};
 
+	/* the heap in memory of the host, which the fake driver has nothing to do with */
+	const struct CMUnitTest carried[] = {
+		cmocka_unit_test(test_cheap),	  cmocka_unit_test(test_disagree),
+		cmocka_unit_test(test_no_keys),	  cmocka_unit_test(test_half_grown),
+		cmocka_unit_test(test_hung_copy), cmocka_unit_test(test_any_memory),
+		cmocka_unit_test(test_look_up),	  cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_leaves),
+	};
+
 	fake_cuda.devices = 1; /* also, that it is linked */
-	if (argc > 1 && !strcmp(argv[1], "nic"))
-		transports = "nic";
+	if (argc > 1)
+		transports = argv[1];
 	gdri_unit_add(&unit);
+	if (!strcmp(transports, "ofi"))
+		return cmocka_run_group_tests(carried, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

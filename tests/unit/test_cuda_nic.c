@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A PE with a GPU that reaches itself by queue: a fake driver above, softhca below. The test is the kernel: the
  * GPU's memory is the process's own, so device code of the host device may use the GPU's state. A dma-buf of such
- * memory there is not: by tests/multi/on_gpus and softhca/tests/cuda. */
+ * memory there is not: by tests/multi/on_gpus and softhca/tests/cuda. With the argument "ofi" libfabric carries the
+ * queues, and the heap lies in memory of the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,15 +31,17 @@ static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0, 1};
 
 int cuCtxSetCurrent(void *ctx); /* of the fake */
 
+static const char *transport = "nic", *kind = "auto";
+
 static int setup(void **state)
 {
 	(void)state;
 	fake_cuda.page_result = 0;
 	unit.queues = 1;
-	setenv("GDR_TRANSPORTS", "nic", 1);
+	setenv("GDR_TRANSPORTS", transport, 1);
 	setenv("GDR_HEAP_SIZE", "4m", 1);
 	setenv("GDR_TIMEOUT", "5s", 1);
-	setenv("GDR_HEAP_KIND", "auto", 1);
+	setenv("GDR_HEAP_KIND", kind, 1);
 	setenv("GDR_QUEUE_MEM", "auto", 1);
 	setenv("GDR_DOORBELL", "auto", 1);
 	assert_int_equal(cuCtxSetCurrent(NULL), 0);
@@ -301,8 +304,10 @@ static void test_grown(void **state)
 	p = gdr_calloc(8, sizeof(*p));
 	big = gdr_malloc(9 << 20);
 	assert_non_null(big);
-	assert_int_not_equal(device->qps[0].rkey_data.be, device->qps[0].rkey_sync.be);
-	assert_int_equal(device->lkey.be, device->qps[0].rkey_sync.be);
+	if (!strcmp(transport, "nic")) { /* of ofi they are the number of a list */
+		assert_int_not_equal(device->qps[0].rkey_data.be, device->qps[0].rkey_sync.be);
+		assert_int_equal(device->lkey.be, device->qps[0].rkey_sync.be);
+	}
 	gdri_dev_state = device; /* a kernel */
 	memset(big, 0x5a, 100000);
 	assert_int_equal(gdr_put_nbi(big + (8 << 20), big, 100000, 0), 0);
@@ -375,8 +380,45 @@ static void test_module_without_queues(void **state)
 	nothing_left();
 }
 
-int main(void)
+/* Queues that a thread of the host carries: it reaches a heap in memory of the host. */
+static void test_carried(void **state)
 {
+	(void)state;
+	use("host memory", "host memory", "a thread looks at them");
+}
+
+static void test_carried_heap_of_gpu(void **state)
+{
+	(void)state;
+	setenv("GDR_HEAP_KIND", "gpu", 1);
+	assert_int_equal(gdr_init(), -GDR_ENOTSUP);
+	nothing_left();
+}
+
+static void test_carried_buffer_of_gpu(void **state)
+{
+	uint8_t *own = fake_buffer();
+
+	(void)state;
+	assert_non_null(own);
+	assert_int_equal(gdr_init(), 0);
+	assert_int_equal(gdr_buffer_register(own, FAKE_BUFFER), -GDR_ENOTSUP);
+	assert_true(gdr_finalize() <= 0);
+	assert_false(fake_buffer_end(own));
+	nothing_left();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest carried[] = {
+		cmocka_unit_test_setup_teardown(test_carried, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_carried_heap_of_gpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_carried_buffer_of_gpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_peermem, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_in_host_memory, setup, teardown),
@@ -392,5 +434,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_module_without_queues, setup, teardown),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "ofi")) {
+		transport = "ofi";
+		kind = "host";
+		return cmocka_run_group_tests(carried, NULL, NULL);
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
