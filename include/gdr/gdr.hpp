@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gdr for C++17: operations by the type of their arguments, and owners of what the host makes. docs/cpp.md.
+ *
+ * Each function is the one of C with the same arguments, gdr_put or gdr_int_atomic_add, whose contract stands in
+ * gdr/device.h; what has no type (gdr_quiet, signals, collectives) keeps its name of C. Nothing throws: what can fail has
+ * a status. */
+#ifndef GDR_HPP
+#define GDR_HPP
+
+#include <gdr.h>
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "gdr/gdr.hpp takes C++17: -std=c++17"
+#endif
+
+#ifdef GDR_CHECKED /* calls tell where they stand: not here, but where these functions are called */
+#define GDRI_CPP_SITE , const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()
+#undef GDRI_HERE
+#define GDRI_HERE file, line,
+#else
+#define GDRI_CPP_SITE
+#endif
+
+namespace gdr {
+
+/* What no argument says: dst alone has the type. */
+template <typename T> struct gdri_same {
+	using type = T;
+};
+template <typename T> using gdri_same_t = typename gdri_same<T>::type;
+
+/* ---- memory: of any type that can be copied byte by byte ---- */
+
+#define GDRI_CPP_MEMORY(member, s)                                                                 \
+	template <typename T>                                                                      \
+	member int put##s(T *dst, const gdri_same_t<T> *src, size_t n, int pe GDRI_CPP_SITE)       \
+	{                                                                                          \
+		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
+		return gdr_put##s(dst, src, n * sizeof(T), pe);                                    \
+	}                                                                                          \
+	template <typename T>                                                                      \
+	member int get##s(T *dst, const gdri_same_t<T> *src, size_t n, int pe GDRI_CPP_SITE)       \
+	{                                                                                          \
+		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
+		return gdr_get##s(dst, src, n * sizeof(T), pe);                                    \
+	}
+#define GDRI_CPP_PUT_SIGNAL(member, s)                                                             \
+	template <typename T>                                                                      \
+	member int put_signal##s(T *dst, const gdri_same_t<T> *src, size_t n, uint64_t *sig,       \
+				 uint64_t value, int op, int pe GDRI_CPP_SITE)                     \
+	{                                                                                          \
+		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
+		return gdr_put_signal##s(dst, src, n * sizeof(T), sig, value, op, pe);             \
+	}
+#define GDRI_CPP_SCOPE(member, s)                                                                  \
+	GDRI_CPP_MEMORY(member, s)                                                                 \
+	GDRI_CPP_PUT_SIGNAL(member, s)
+GDRI_CPP_SCOPE(GDR_BOTH, )
+GDRI_CPP_SCOPE(GDR_BOTH, _nbi)
+GDRI_CPP_SCOPE(GDR_DEVICE, _warp)
+GDRI_CPP_SCOPE(GDR_DEVICE, _nbi_warp)
+GDRI_CPP_SCOPE(GDR_DEVICE, _block)
+GDRI_CPP_SCOPE(GDR_DEVICE, _nbi_block)
+
+/* ---- words: a function for each type of the language, of which the names of C have several ---- */
+
+#define GDRI_CPP_AMO_TYPES(X)                                                                      \
+	X(int, int)                                                                                \
+	X(long, long)                                                                              \
+	X(longlong, long long)                                                                     \
+	X(uint, unsigned int)                                                                      \
+	X(ulong, unsigned long)                                                                    \
+	X(ulonglong, unsigned long long)
+#define GDRI_CPP_WAIT_TYPES(X)                                                                     \
+	GDRI_CPP_AMO_TYPES(X)                                                                      \
+	X(short, short)                                                                            \
+	X(ushort, unsigned short)
+#define GDRI_CPP_TYPES(X)                                                                          \
+	GDRI_CPP_WAIT_TYPES(X)                                                                     \
+	GDR_FLOAT_TYPES(X)                                                                         \
+	X(char, char)                                                                              \
+	X(schar, signed char)                                                                      \
+	X(uchar, unsigned char)
+
+#define GDRI_CPP_WORD(name, T)                                                                     \
+	GDR_BOTH int p(T *dst, T value, int pe GDRI_CPP_SITE)                                      \
+	{                                                                                          \
+		return gdr_##name##_p(dst, value, pe);                                             \
+	}                                                                                          \
+	GDR_BOTH T g(const T *src, int pe GDRI_CPP_SITE)                                           \
+	{                                                                                          \
+		return gdr_##name##_g(src, pe);                                                    \
+	}
+GDRI_CPP_TYPES(GDRI_CPP_WORD)
+
+#define GDRI_CPP_FETCH(name, T, op, params, ...)                                                   \
+	GDR_BOTH T atomic_##op(params, int pe GDRI_CPP_SITE)                                       \
+	{                                                                                          \
+		return gdr_##name##_atomic_##op(__VA_ARGS__, pe);                                  \
+	}                                                                                          \
+	GDR_BOTH int atomic_##op##_nbi(T *fetch, params, int pe GDRI_CPP_SITE)                     \
+	{                                                                                          \
+		return gdr_##name##_atomic_##op##_nbi(fetch, __VA_ARGS__, pe);                     \
+	}
+#define GDRI_CPP_COMMA ,
+#define GDRI_CPP_AMO_OP(op, kind, reduction, name, T)                                              \
+	GDR_BOTH int atomic_##op(T *dst, T value, int pe GDRI_CPP_SITE)                            \
+	{                                                                                          \
+		return gdr_##name##_atomic_##op(dst, value, pe);                                   \
+	}                                                                                          \
+	GDRI_CPP_FETCH(name, T, fetch_##op, T *dst GDRI_CPP_COMMA T value, dst, value)
+#define GDRI_CPP_AMO_NUMBER(name, T)                                                               \
+	GDR_BOTH int atomic_set(T *dst, T value, int pe GDRI_CPP_SITE)                             \
+	{                                                                                          \
+		return gdr_##name##_atomic_set(dst, value, pe);                                    \
+	}                                                                                          \
+	GDR_BOTH int atomic_inc(T *dst, int pe GDRI_CPP_SITE)                                      \
+	{                                                                                          \
+		return gdr_##name##_atomic_inc(dst, pe);                                           \
+	}                                                                                          \
+	GDRI_CPP_FETCH(name, T, fetch, const T *src, src)                                          \
+	GDRI_CPP_FETCH(name, T, fetch_inc, T *dst, dst)                                            \
+	GDRI_CPP_FETCH(name, T, swap, T *dst GDRI_CPP_COMMA T value, dst, value)                   \
+	GDRI_CPP_FETCH(name, T, compare_swap, T *dst GDRI_CPP_COMMA T cond GDRI_CPP_COMMA T value, \
+		       dst, cond, value)                                                           \
+	GDRI_AMO_NUMBER_OPS(GDRI_CPP_AMO_OP, name, T)
+#define GDRI_CPP_AMO(name, T)                                                                      \
+	GDRI_CPP_AMO_NUMBER(name, T)                                                               \
+	GDRI_AMO_BIT_OPS(GDRI_CPP_AMO_OP, name, T)
+GDRI_CPP_AMO_TYPES(GDRI_CPP_AMO)
+GDR_FLOAT_TYPES(GDRI_CPP_AMO_NUMBER)
+
+#define GDRI_CPP_WAIT(name, T)                                                                     \
+	GDR_BOTH int wait_until(const T *ptr, int cmp, T value GDRI_CPP_SITE)                      \
+	{                                                                                          \
+		return gdr_##name##_wait_until(ptr, cmp, value);                                   \
+	}                                                                                          \
+	GDR_DEVICE int wait_until_for(const T *ptr, int cmp, T value, uint64_t limit_ns GDRI_CPP_SITE) \
+	{                                                                                          \
+		return gdr_##name##_wait_until_for(ptr, cmp, value, limit_ns);                     \
+	}                                                                                          \
+	GDR_DEVICE int test(const T *ptr, int cmp, T value GDRI_CPP_SITE)                          \
+	{                                                                                          \
+		return gdr_##name##_test(ptr, cmp, value);                                         \
+	}
+GDRI_CPP_WAIT_TYPES(GDRI_CPP_WAIT)
+
+#ifndef __CUDACC_RTC__ /* which compiles device code alone */
+
+/* ---- owners: one each, which moves, and ends what it has when it goes ---- */
+
+template <typename Id, int (*end)(Id), Id none> class gdri_owner {
+public:
+	gdri_owner() = default;
+	gdri_owner(gdri_owner &&from) noexcept : id_(from.id_), status_(from.status_)
+	{
+		from.id_ = none;
+	}
+	gdri_owner &operator=(gdri_owner &&from) noexcept
+	{
+		if (this != &from) {
+			reset();
+			id_ = from.id_;
+			status_ = from.status_;
+			from.id_ = none;
+		}
+		return *this;
+	}
+	~gdri_owner()
+	{
+		reset();
+	}
+	/* Why there is none; 0 too where the call succeeds with none: a PE outside a new team. */
+	int status() const
+	{
+		return status_;
+	}
+	explicit operator bool() const
+	{
+		return id_ != none;
+	}
+	/* Ends it now: the status of that. */
+	int reset()
+	{
+		Id id = id_;
+
+		id_ = none;
+		return id == none ? 0 : end(id);
+	}
+
+protected:
+	Id id_ = none;
+	int status_ = 0;
+};
+
+/* gdr_init, and gdr_finalize at its end: it outlives all others. */
+class job {
+public:
+	job() : status_(gdr_init())
+	{
+	}
+	explicit job(const struct gdr_init_attr &attr) : status_(gdr_init_attr(&attr))
+	{
+	}
+	job(const job &) = delete;
+	job &operator=(const job &) = delete;
+	~job()
+	{
+		finalize();
+	}
+	int status() const
+	{
+		return status_;
+	}
+	explicit operator bool() const
+	{
+		return status_ == 0;
+	}
+	/* Now, for its status. */
+	int finalize()
+	{
+		int ret = status_ ? 0 : gdr_finalize();
+
+		status_ = -GDR_ESTATE;
+		return ret;
+	}
+	int my_pe() const
+	{
+		return gdr_host_my_pe();
+	}
+	int n_pes() const
+	{
+		return gdr_host_n_pes();
+	}
+
+private:
+	int status_;
+};
+
+/* n elements of T in the heap of each PE, zeroed. Collective, as its end: all PEs make and end theirs in the same order. */
+template <typename T> class object : public gdri_owner<void *, gdr_free, nullptr> {
+	static_assert(__is_trivially_copyable(T), "its bytes are copied");
+
+public:
+	object() = default;
+	explicit object(size_t n) : n_(n)
+	{
+		this->id_ = gdr_calloc(n, sizeof(T));
+		this->status_ = this->id_ || !n ? 0 : gdr_host_status();
+		if (!this->id_ && n && !this->status_)
+			this->status_ = -GDR_ENOMEM;
+	}
+	T *get() const
+	{
+		return static_cast<T *>(this->id_);
+	}
+	size_t size() const
+	{
+		return this->id_ ? n_ : 0;
+	}
+
+private:
+	size_t n_ = 0;
+};
+
+/* A team that was made; collective over its parent, or its members, as its end is. */
+class team : public gdri_owner<gdr_team_t, gdr_team_destroy, GDR_TEAM_INVALID> {
+public:
+	team() = default;
+	static team split_strided(gdr_team_t parent, int start, int stride, int size)
+	{
+		team t;
+
+		t.status_ = gdr_team_split_strided(parent, start, stride, size, nullptr, 0, &t.id_);
+		return t;
+	}
+	static team create(gdr_team_t parent, const int *pes, int n)
+	{
+		team t;
+
+		t.status_ = gdr_team_create(parent, pes, n, nullptr, 0, &t.id_);
+		return t;
+	}
+	static team join(uint64_t id, int n, int me)
+	{
+		team t;
+
+		t.status_ = gdr_team_join(id, n, me, nullptr, 0, &t.id_);
+		return t;
+	}
+	gdr_team_t id() const
+	{
+		return id_;
+	}
+	int my_pe() const
+	{
+		return gdr_host_team_my_pe(id_);
+	}
+	int n_pes() const
+	{
+		return gdr_host_team_n_pes(id_);
+	}
+};
+
+/* A context of this PE: local. */
+class context : public gdri_owner<gdr_ctx_t, gdr_ctx_destroy, GDR_CTX_INVALID> {
+public:
+	context() = default;
+	explicit context(long options, gdr_team_t of = GDR_TEAM_WORLD)
+	{
+		status_ = gdr_team_create_ctx(of, options, &id_);
+	}
+	gdr_ctx_t id() const
+	{
+		return id_;
+	}
+};
+#endif
+
+} // namespace gdr
+
+#ifdef GDR_CHECKED
+#undef GDRI_HERE
+#define GDRI_HERE __FILE__, __LINE__,
+#endif
+
+#endif
