@@ -2,7 +2,7 @@
 /* Mixture of experts: dispatch of tokens to the PEs of their experts, and
  * combination of what the experts made of them.
  *
- *	mpirun -n 4 ./moe [-t tokens] [-h hidden] [-e experts] [-k top-k] [--fp8] [--skew] [--hook] ...
+ *	mpirun -n 4 ./moe [-t tokens] [-h hidden] [-e experts] [-k top-k] [--fp8] [--skew] [--hook] [--picture] ...
  *
  * The experts are divided among the PEs; each PE has tokens, and for each of
  * them top-k experts with weights. In the low-latency form, which this is,
@@ -25,6 +25,7 @@
 #include "sample.h"
 
 #include "moe_numbers.h"
+#include "moe_picture.h"
 
 #define GROUP 128   /* elements that have a scale in common */
 #define MAX_TOPK 14 /* experts of a token */
@@ -327,7 +328,7 @@ GDR_KERNEL(combine, struct moe, m)
 /* ---- the serial computation, and the comparison ---- */
 
 struct options {
-	long tokens, hidden, experts, topk, rounds, blocks, fp8, skew, hook;
+	long tokens, hidden, experts, topk, rounds, blocks, fp8, skew, hook, picture;
 };
 
 static uint16_t token_element(int pe, int t, int i)
@@ -575,6 +576,26 @@ static int one_round(struct moe *m, const struct options *o, double *dispatch_s,
 	return ret ? ret : sample_first_status(m->status, (int)grid);
 }
 
+/* Collective, behind a barrier: PE 0 asks all for what their experts got in the last round. */
+static int draw_load(const struct moe *m, const struct options *o)
+{
+	int n = gdr_host_n_pes(), ret = 0;
+	size_t each = (size_t)(m->local * n) * sizeof(uint32_t);
+	uint32_t *all = (uint32_t *)gdr_calloc((size_t)n, each), *load = (uint32_t *)malloc((size_t)n * each);
+
+	if (!all || !load)
+		ret = -GDR_ENOMEM;
+	for (int pe = 0; pe < n && !ret && gdr_host_my_pe() == 0; pe++)
+		ret = gdr_host_get(all + pe * m->local * n, m->got, each, pe);
+	if (!ret)
+		ret = gdr_memcpy(load, all, (size_t)n * each);
+	if (!ret && gdr_host_my_pe() == 0 && moe_write_picture("moe.svg", load, (int)o->experts, n))
+		ret = -GDR_EINVAL;
+	free(load);
+	gdr_free(all); /* a barrier */
+	return ret;
+}
+
 static int run(struct moe *m, const struct options *o)
 {
 	double bytes = (double)o->tokens * (double)o->topk, dispatch_s, combine_s;
@@ -599,16 +620,19 @@ static int run(struct moe *m, const struct options *o)
 	}
 	if (!ret)
 		ret = gdr_barrier_all(); /* what became of the puts */
+	if (!ret && o->picture)
+		ret = draw_load(m, o);
 	if (ret)
 		return sample_error("check", ret);
 	if (gdr_host_my_pe() == 0)
-		printf("all elements of all tokens, received and combined, equal the serial computation\n");
+		printf("all elements of all tokens, received and combined, equal the serial computation%s\n",
+		       o->picture ? "; moe.svg has the experts' load" : "");
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0};
+	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0, 0};
 	const struct sample_option options[] = {
 		{"-t", "tokens of each PE", 1, 8192, &o.tokens},
 		{"-h", "hidden size, a multiple of 128", GROUP, 1 << 20, &o.hidden},
@@ -619,6 +643,7 @@ int main(int argc, char **argv)
 		{"--fp8", "dispatch in FP8 (E4M3), with a scale for each 128 elements", 0, 0, &o.fp8},
 		{"--skew", "the first experts get most tokens", 0, 0, &o.skew},
 		{"--hook", "sending and receiving of dispatch apart", 0, 0, &o.hook},
+		{"--picture", "PE 0 writes the last round's tokens of each expert to moe.svg", 0, 0, &o.picture},
 	};
 	int ret = sample_options(argc, argv, options, (int)(sizeof(options) / sizeof(*options)));
 	struct moe m;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What device operations between two PEs cost, over the path that the job has.
 //
-//	gdr_perf [short] [NAME...]	raw put get latency signal rate barrier; default: all these
+//	gdr_perf [--plot FILE [--beside [LABEL=]LINES]] [short] [NAME...]
+//				raw put get latency signal rate barrier; default: all these
 //				short: a twentieth of the rounds, and no more than 1 MiB by 8 blocks
+//				--plot: figures by size as curves (.svg, .png), by tools/plot, above the
+//				program or in the current folder; --beside: what a peer printed, dashed
 //				bulk, many, one_mib, post: not by default
 //
 //	raw		CUDA alone, without a library: what the link allows
@@ -764,11 +767,15 @@ int main(int argc, char **argv)
 {
 	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
 	struct gdr_job_info info;
-	int n = 2000;
+	int n = 2000, bad;
 
-	help_if_asked(argc, argv, "gdr_perf [short] [NAME..], on an even number of PEs\n"
+	help_if_asked(argc, argv, "gdr_perf [--plot FILE [--beside [LABEL=]LINES]] [short] [NAME..]\n"
+				  "  on an even number of PEs; --plot: figures as curves by size, an .svg or .png;\n"
+				  "  --beside: with those of a peer's run\n"
 				  "  raw put get latency signal rate barrier: these by default\n"
 				  "  bulk many one_mib post count: only when named");
+	if (plot_options(&argc, &argv))
+		return 2;
 	if (argc > 1 && !strcmp(argv[1], "short")) {
 		fewer = 20;
 		argv++;
@@ -797,10 +804,13 @@ int main(int argc, char **argv)
 			(size_t)AREA);
 		return 1;
 	}
+	if (!base.me && plot_begin())
+		return 1;
 	if (!base.me)
 		printf("%d PEs, %s, %d by mapped memory, %d by queues\n", gdr_host_n_pes(),
 		       info.device_kind, info.n_p2p, info.n_nic);
 	run(argc, argv, n / fewer);
 	must(gdr_barrier_all(), "barrier");
-	return gdr_finalize() != 0;
+	bad = plot_end();
+	return gdr_finalize() || bad;
 }
