@@ -52,6 +52,7 @@ struct gdri_state {
 	int pe, n_pes;
 	uint64_t deadline_ns; /* of the init, finalize or collective call under way: gdri_limit_begin */
 	bool limit_is_init;   /* the deadline comes from GDR_INIT_TIMEOUT, else from GDR_TIMEOUT */
+	uint64_t finalize_ns; /* since when a wait of host threads is that of gdr_finalize; 0: none is */
 	int pending;	      /* own failure that the next agreement will tell */
 
 	/* nodes: who shares this PE's */

@@ -193,7 +193,7 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	else
 		describe_arg(&t, e);
 	if (*advice)
-		text_add(&t, "; %s%s", advice, e->status == -GDR_ERETRY ? gdri_place_patience() : "");
+		text_add(&t, "; %s%s", advice, gdri_place_limit(e));
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
 		text_add(&t, "; do all threads of all blocks make this call?");
 	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)

@@ -52,9 +52,16 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 		snprintf(buf, room, "PE %d is lost: its process ended before gdr_finalize, or is cut off", pe);
 }
 
-const char *gdri_place_patience(void)
+const char *gdri_place_limit(const struct gdri_error *e)
 {
 	const struct gdri_state *st = gdri_state_get();
+	/* the clock of such a record is the host's */
+	bool in_finalize = st && st->finalize_ns && e->kind == GDRI_ERROR_WAIT && e->op == GDRI_HOST_CALL &&
+			   e->time_ns - e->waited_ns >= st->finalize_ns;
 
-	return st && st->net && st->net->patience ? st->net->patience : "GDR_TIMEOUT";
+	if (e->status == -GDR_ERETRY && st && st->net && st->net->patience)
+		return st->net->patience;
+	if (e->status == -GDR_ETIMEOUT && in_finalize)
+		return "GDR_INIT_TIMEOUT";
+	return e->status == -GDR_ERETRY || e->status == -GDR_ETIMEOUT ? "GDR_TIMEOUT" : "";
 }

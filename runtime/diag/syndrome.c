@@ -55,7 +55,7 @@ const char *gdri_status_advice(int status)
 {
 	static const struct words advice[] = {
 		{GDR_EINVAL, "correct the call"},
-		{GDR_ETIMEOUT, "look at that PE, or raise GDR_TIMEOUT"},
+		{GDR_ETIMEOUT, "look at that PE, or raise "},
 		{GDR_EPEERLOST, "look at that PE and its node"},
 		{GDR_EPEERFAILED, "look at that PE's log"},
 		{GDR_ELOCALLEN, "compare GDR_MTU and the ports' MTU"},

@@ -464,7 +464,10 @@ static int state_part(struct gdri_state *st, int status)
 		return 0;
 	}
 	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
+	st->finalize_ns = gdri_now_ns(); /* the monitor reads it behind the acquire of the wait's record */
 	ret = gdri_host_barrier(st, "finalize", 0);
+	if (ret < 0)
+		gdri_monitor_say(); /* while the text finds the state */
 	if (ret == GDRI_HOST_BARRIER_DIFFER)
 		ret = gdri_fail(-GDR_EMISMATCH, "gdr_finalize: other PEs are in a collective call, which ends without "
 				"this PE; all PEs make the same calls");

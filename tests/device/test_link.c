@@ -50,8 +50,9 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 	*buf = 0;
 }
 
-const char *gdri_place_patience(void)
+const char *gdri_place_limit(const struct gdri_error *e)
 {
+	(void)e;
 	return "GDR_ACK_TIMEOUT";
 }
 

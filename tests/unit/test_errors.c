@@ -239,6 +239,30 @@ static void a_wait_names_both_ends(void **state)
 	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
 }
 
+/* In gdr_finalize GDR_INIT_TIMEOUT bounds it. */
+static void a_wait_names_its_limit(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_HOST_CALL, .peer = 1,
+			       .waited_for = 1, .time_ns = 5000000000, .waited_ns = 2000000000};
+	struct gdri_state st = {0};
+	struct gdr_error out;
+
+	(void)state;
+	job = &st;
+	for (st.finalize_ns = 0; st.finalize_ns < 5000000000; st.finalize_ns += 1500000000) {
+		bool in_it = st.finalize_ns == 1500000000 || st.finalize_ns == 3000000000;
+
+		e.op = GDRI_HOST_CALL;
+		gdri_error_describe(&e, &out);
+		assert_non_null(strstr(out.text, in_it ? "; look at that PE, or raise GDR_INIT_TIMEOUT" :
+						 "; look at that PE, or raise GDR_TIMEOUT"));
+		e.op = GDRI_BARRIER;
+		gdri_error_describe(&e, &out);
+		assert_non_null(strstr(out.text, "; look at that PE, or raise GDR_TIMEOUT"));
+	}
+	job = NULL;
+}
+
 static void an_argument_names_the_line(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_GET, .peer = 9,
@@ -508,6 +532,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_names_the_call),
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
+		cmocka_unit_test(a_wait_names_its_limit),
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
 		cmocka_unit_test(an_argument_has_its_reason),
