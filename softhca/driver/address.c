@@ -184,8 +184,6 @@ static void address_choose(void)
 	bool asked_for = text && address_parse(text, &wanted), alone;
 	struct ifaddrs *list = NULL, *i;
 
-	if (text && !asked_for)
-		hca_warn("SOFTHCA_ADDR=%s is no IP address, taking the first one found", text);
 	if (asked_for)
 		add_gid(tables, &wanted);
 	if (getifaddrs(&list))

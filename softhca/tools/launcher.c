@@ -242,22 +242,23 @@ static int set_preload(const char *library, const char *command)
 }
 
 /* An option that only sets a variable: --option=value, or --option value where the value is not left out. The
- * number of words used; 0: none of them, -1: it lacks its value. */
+ * number of words used; 0: none of them, -1: it lacks its value, or has one and takes none. */
 static int option_variable(char *const *words)
 {
 	static const struct {
 		const char *option, *variable, *alone;
+		bool takes_none;
 	} table[] = {
-		{"--link", "SOFTHCA_LINK", NULL},
-		{"--devices", "SOFTHCA_DEVICES", NULL},
-		{"--device", "SOFTHCA_DEVICE", NULL},
-		{"--stats", "SOFTHCA_STATS", "1"},
-		{"--faults", "SOFTHCA_FAULTS", NULL},
-		{"--strict", "SOFTHCA_STRICT", "2"},
-		{"--error-exitcode", "SOFTHCA_ERROR_EXITCODE", NULL},
-		{"--nodes", "SOFTHCA_NODES", NULL},
-		{"--debug", "SOFTHCA_DEBUG", NULL},
-		{"--no-shm", "SOFTHCA_SHM", "0"},
+		{"--link", "SOFTHCA_LINK", NULL, false},
+		{"--devices", "SOFTHCA_DEVICES", NULL, false},
+		{"--device", "SOFTHCA_DEVICE", NULL, false},
+		{"--stats", "SOFTHCA_STATS", "1", false},
+		{"--faults", "SOFTHCA_FAULTS", NULL, false},
+		{"--strict", "SOFTHCA_STRICT", "2", false},
+		{"--error-exitcode", "SOFTHCA_ERROR_EXITCODE", NULL, false},
+		{"--nodes", "SOFTHCA_NODES", NULL, false},
+		{"--debug", "SOFTHCA_DEBUG", NULL, false},
+		{"--no-shm", "SOFTHCA_SHM", "0", true},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -271,9 +272,18 @@ static int option_variable(char *const *words)
 			value = table[i].alone ? table[i].alone : words[1];
 			used = table[i].alone ? 1 : 2;
 		}
-		return value && !setenv(table[i].variable, value, 1) ? used : -1;
+		if (!value || !*value || (table[i].takes_none && words[0][n]))
+			return -1;
+		return setenv(table[i].variable, value, 1) ? -1 : used;
 	}
 	return 0;
+}
+
+static const char *option_wrong(const char *word, int used)
+{
+	if (!used)
+		return "no such option; softhca --help lists them";
+	return strncmp(word, "--no-", 5) ? "its value is missing" : "takes no value";
 }
 
 /* What cannot be used is refused here, once, and not by each process. */
@@ -334,8 +344,7 @@ int main(int argc, char **argv)
 		}
 		rc = option_variable(argv + i);
 		if (rc <= 0) {
-			launcher_fail(argv[i],
-				      rc ? "its value is missing" : "no such option; softhca --help lists them");
+			launcher_fail(argv[i], option_wrong(argv[i], rc));
 			return 2;
 		}
 		i += rc - 1;

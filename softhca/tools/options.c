@@ -2,6 +2,7 @@
 /* Reads and checks the SOFTHCA_* variables (options.h has the table). */
 #include "softhca/tools/options.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -65,6 +66,21 @@ static bool parse_DEVICES(const char *text, uint32_t *out)
 	return parse_range(text, 1, HCA_MAX_DEVICES, out);
 }
 
+static bool parse_NODES(const char *text, uint32_t *out)
+{
+	return parse_range(text, 1, 65536, out);
+}
+
+static bool parse_LEVEL(const char *text, uint32_t *out)
+{
+	return parse_range(text, 0, 2, out);
+}
+
+static bool parse_EXIT(const char *text, uint32_t *out)
+{
+	return parse_range(text, 0, 255, out);
+}
+
 static bool parse_DEVICE(const char *text, struct hca_device *out)
 {
 	char err[200];
@@ -77,6 +93,15 @@ static bool parse_STR(const char *text, const char **out)
 	/* A copy: programs may change their environment later. */
 	*out = *text ? strdup(text) : NULL;
 	return true;
+}
+
+static bool parse_ADDR(const char *text, const char **out)
+{
+	struct in6_addr a;
+
+	if (*text && inet_pton(AF_INET, text, &a) != 1 && inet_pton(AF_INET6, text, &a) != 1)
+		return false;
+	return parse_STR(text, out);
 }
 
 static bool option_is_known(const char *entry)

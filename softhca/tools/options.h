@@ -23,6 +23,10 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
  *   DEVICE  struct hca_device, see profile.h
  *   BOOL  bool: 0 or 1
  *   UINT  uint32_t, decimal, 0 to 4294967295
+ *   NODES  uint32_t, 1 to 65536
+ *   LEVEL  uint32_t, 0 to 2
+ *   EXIT  uint32_t, 0 to 255
+ *   ADDR  const char *: an IPv4 or IPv6 address, NULL when unset
  *   STR   const char *: any text, NULL when unset and the default is "" */
 #define HCA_OPTIONS(X)                                                                             \
 	X(link, "SOFTHCA_LINK", LINK, "eth", "link layer of the port: eth (RoCEv2) or ib")         \
@@ -32,28 +36,32 @@ enum hca_link { HCA_LINK_ETH, HCA_LINK_IB };
 	X(device, "SOFTHCA_DEVICE", DEVICE, "cx7",                                                 \
 	  "which device, and what it has or lacks: [PROFILE][,NAME[=VALUE]...], see below")        \
 	X(stats, "SOFTHCA_STATS", STR, "", "1: counters to stderr at exit; a path: appended there") \
-	X(addr, "SOFTHCA_ADDR", STR, "", "IP address of the port; unset: the first one that is up") \
+	X(addr, "SOFTHCA_ADDR", ADDR, "", "IP address of the port; unset: the first one that is up") \
 	X(shm, "SOFTHCA_SHM", BOOL, "1", "0: UDP between processes of one host, too")              \
 	X(faults, "SOFTHCA_FAULTS", STR, "", "faults to produce, see docs/softhca.md")              \
-	X(strict, "SOFTHCA_STRICT", UINT, "0",                                                     \
-	  "1: report what hardware would punish, 2: say so when there was nothing")                \
-	X(error_exitcode, "SOFTHCA_ERROR_EXITCODE", UINT, "0",                                     \
+	X(strict, "SOFTHCA_STRICT", LEVEL, "0",                                                    \
+	  "0 to 2; 1: report what hardware would punish, 2: say so when there was nothing")                \
+	X(error_exitcode, "SOFTHCA_ERROR_EXITCODE", EXIT, "0",                                     \
 	  "exit status, 1 to 255, of a process that strict mode reported on; 0: its own")          \
-	X(nodes, "SOFTHCA_NODES", UINT, "1",                                                       \
-	  "make so many hosts of this one: gethostname() tells its processes apart by rank")       \
-	X(null, "SOFTHCA_NULL", UINT, "0",                                                         \
-	  "for benchmarks of posting: complete WRITEs without moving data; 1: not inline, 2: all")  \
+	X(nodes, "SOFTHCA_NODES", NODES, "1",                                                      \
+	  "make so many hosts of this one, 1 to 65536: gethostname() tells its processes apart by rank")       \
+	X(null, "SOFTHCA_NULL", LEVEL, "0",                                                        \
+	  "0 to 2, for benchmarks of posting: complete WRITEs without moving data; 1: not inline, 2: all")  \
 	X(max_mr, "SOFTHCA_MAX_MR", UINT, "0", "bytes of the largest memory region; 0: no limit")     \
 	X(poll_rounds, "SOFTHCA_INLINE", BOOL, "0",                                              \
 	  "1: threads that poll an empty completion queue do the device's work themselves")        \
 	X(gpu_kernel, "SOFTHCA_GPU_KERNEL", BOOL, "0",                                             \
 	  "1: a kernel of one warp moves single words of a GPU's memory, while there are some")     \
-	X(debug, "SOFTHCA_DEBUG", UINT, "0", "0 silent, 1 control calls, 2 data path, on stderr")
+	X(debug, "SOFTHCA_DEBUG", LEVEL, "0", "0 silent, 1 control calls, 2 data path, on stderr")
 
 #define HCA_OPTION_CTYPE_LINK enum hca_link
 #define HCA_OPTION_CTYPE_MTU  uint32_t
 #define HCA_OPTION_CTYPE_BOOL bool
 #define HCA_OPTION_CTYPE_UINT uint32_t
+#define HCA_OPTION_CTYPE_NODES uint32_t
+#define HCA_OPTION_CTYPE_LEVEL uint32_t
+#define HCA_OPTION_CTYPE_EXIT uint32_t
+#define HCA_OPTION_CTYPE_ADDR const char *
 #define HCA_OPTION_CTYPE_DEVICES uint32_t
 #define HCA_OPTION_CTYPE_DEVICE struct hca_device
 #define HCA_OPTION_CTYPE_STR  const char *

@@ -48,6 +48,20 @@ check "unknown variables are reported" grep -q SOFTHCA_TYPO \
 	<(SOFTHCA_TYPO=1 "$softhca" ibv_devinfo 2>&1)
 check "a bad value is refused" status 2 "$softhca" --link=token-ring ibv_devinfo
 check "it is named" grep -q 'SOFTHCA_LINK=token-ring' <("$softhca" --link=token-ring true 2>&1)
+for wrong in error-exitcode=300 error-exitcode=-1 nodes=0 nodes=two debug=9 debug=1x strict=7 devices=5; do
+	said=$("$softhca" --$wrong true 2>&1)
+	check "--$wrong is refused" status 2 "$softhca" --$wrong true
+	name=$(tr a-z- A-Z_ <<<"${wrong%=*}")
+	check "--$wrong is named" grep -qF "SOFTHCA_$name=${wrong#*=} cannot be used: " <<<"$said"
+done
+for wrong in SOFTHCA_ADDR=foo SOFTHCA_ADDR=127.0.0.1.2 SOFTHCA_NULL=3 SOFTHCA_STRICT=3 SOFTHCA_MAX_MR=big; do
+	check "$wrong is refused" status 2 env "$wrong" "$softhca" true
+	check "$wrong is named" grep -qF "$wrong cannot be used: " <(env "$wrong" "$softhca" true 2>&1)
+done
+check "what can be used is not" status 0 env SOFTHCA_ADDR=::1 SOFTHCA_NULL=2 "$softhca" --error-exitcode=255 --nodes=1 \
+	--debug=0 --strict=2 true
+check "a value of no characters" grep -q -- '--nodes=: its value is missing' <("$softhca" --nodes= true 2>&1)
+check "a value of what takes none" grep -q -- '--no-shm=1: takes no value' <("$softhca" --no-shm=1 true 2>&1)
 check "an unknown device is refused" status 2 "$softhca" --device=cx9 true
 check "it is named" grep -q 'SOFTHCA_DEVICE=cx9: "cx9" is no capability' <("$softhca" --device=cx9 true 2>&1)
 check "a capability is refused by what it may be" grep -q 'relaxed-only is one of: no yes' \
