@@ -47,7 +47,8 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, -1)); /* behind the acquire of `left` */
 	int culprit = gdri_blame_notice(dev, pe);
-	int ret = gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
+	/* a word that comes behind the look is not what `left` is about */
+	int ret = !word || gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
 	if (ret) {
 		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
