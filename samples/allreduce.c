@@ -398,27 +398,25 @@ static int usage(FILE *f, const char *name, int status)
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	long max = 4 << 20, repeat = 20;
+	const struct sample_option bytes = {"-m", NULL, 4, 1 << 30, &max}, calls = {"-r", NULL, 1, 1000000, &repeat};
 	int c, bad = 0;
-	char *end;
 
 	o->how = AUTO;
 	while ((c = getopt(argc, argv, "m:r:a:")) != -1) {
-		long *value = c == 'm' ? &max : &repeat;
-
 		if (c == 'a') {
 			for (o->how = TWO_SHOTS; o->how && strcmp(optarg, how_names[o->how]); o->how--)
 				;
+			if (o->how == AUTO)
+				fprintf(stderr, "-a takes direct, ring, one or two, and not \"%s\"\n", optarg);
 			bad |= o->how == AUTO;
-			continue;
-		}
-		if (c == '?') {
+		} else if (c == '?') { /* getopt has named it */
 			bad = 1;
-			break;
+		} else {
+			bad |= sample_option_value(c == 'm' ? &bytes : &calls, optarg);
 		}
-		*value = strtol(optarg, &end, 10);
-		bad |= !*optarg || *end != 0;
 	}
-	bad |= optind < argc || max < 4 || max > 1 << 30 || repeat < 1 || repeat > 1000000;
+	if (!bad && optind < argc)
+		bad = sample_option_unknown(argv[optind]);
 	o->max_bytes = (uint32_t)max;
 	o->repeat = (uint32_t)repeat;
 	return bad ? -1 : 0;

@@ -173,15 +173,6 @@ struct options {
 	const char *path;
 };
 
-static int parse_number(const char *text, int min, int max, int *out)
-{
-	char *end;
-	long v = strtol(text, &end, 10);
-
-	*out = (int)v;
-	return *text && !*end && v >= min && v <= max ? 0 : -1;
-}
-
 static int usage(FILE *f, const char *name, int status)
 {
 	fprintf(f,
@@ -196,19 +187,20 @@ static int usage(FILE *f, const char *name, int status)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
+	long n = 512, iterations = 2000;
+	const struct sample_option cells = {"-n", NULL, 4, 16384, &n};
+	const struct sample_option rounds = {"-i", NULL, 1, 100000000, &iterations};
 	int c, bad = 0;
 
-	o->n = 512;
-	o->iterations = 2000;
 	o->quiet = 0;
 	o->path = "halo.png";
 	while ((c = getopt(argc, argv, "n:i:o:q")) != -1)
 		switch (c) {
 		case 'n':
-			bad |= parse_number(optarg, 4, 16384, &o->n);
+			bad |= sample_option_value(&cells, optarg);
 			break;
 		case 'i':
-			bad |= parse_number(optarg, 1, 100000000, &o->iterations);
+			bad |= sample_option_value(&rounds, optarg);
 			break;
 		case 'o':
 			o->path = optarg;
@@ -217,9 +209,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->quiet = 1;
 			break;
 		default:
-			bad = 1;
+			bad = 1; /* getopt has named it */
 		}
-	return bad || optind < argc ? -1 : 0;
+	o->n = (int)n;
+	o->iterations = (int)iterations;
+	return !bad && optind < argc ? sample_option_unknown(argv[optind]) : bad;
 }
 
 /* Fills the fields with the start state and the kept cells. */

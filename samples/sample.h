@@ -35,14 +35,24 @@ static inline int sample_usage(FILE *f, const char *program, const struct sample
 	return status;
 }
 
+/* Its value, if it is one; else -1, having said what is. */
 static inline int sample_option_value(const struct sample_option *o, const char *text)
 {
 	char *end;
 
-	if (!text || !*text)
-		return -1;
-	*o->value = strtol(text, &end, 10);
-	return *end || *o->value < o->min || *o->value > o->max ? -1 : 0;
+	if (text && *text) {
+		*o->value = strtol(text, &end, 10);
+		if (!*end && *o->value >= o->min && *o->value <= o->max)
+			return 0;
+	}
+	fprintf(stderr, "%s takes a number, %ld..%ld, and not \"%s\"\n", o->name, o->min, o->max, text ? text : "");
+	return -1;
+}
+
+static inline int sample_option_unknown(const char *text)
+{
+	fprintf(stderr, "\"%s\" is no option\n", text);
+	return -1;
 }
 
 /* Reads the options. 0: go on; else, less 1, the status with which the program ends, having printed its usage. */
@@ -57,8 +67,10 @@ static inline int sample_options(int argc, char **argv, const struct sample_opti
 			i++;
 		if (i < n && o[i].min == o[i].max)
 			*o[i].value = 1;
+		else if (i < n)
+			bad = sample_option_value(&o[i], ++a < argc ? argv[a] : NULL);
 		else
-			bad = i == n || sample_option_value(&o[i], ++a < argc ? argv[a] : NULL);
+			bad = sample_option_unknown(argv[a]);
 		if (bad)
 			return 1 + sample_usage(stderr, argv[0], o, n, 2);
 	}
@@ -122,9 +134,9 @@ static inline void sample_print_setting(void)
 		printf("%d PE%s reached through mapped memory\n", job.n_p2p,
 		       job.n_p2p == 1 ? "" : "s");
 	if (job.n_nic)
-		printf("%d PE%s reached through RDMA queues of %s (%s), %u queue pairs\n",
-		       job.n_nic, job.n_nic == 1 ? "" : "s", job.nic ? job.nic : "?",
-		       job.nic_text ? job.nic_text : "", job.n_queues);
+		printf("%d PE%s reached through queues of %s%s%s%s, %u queue pairs\n", job.n_nic,
+		       job.n_nic == 1 ? "" : "s", job.nic ? job.nic : "?", job.nic_text ? " (" : "",
+		       job.nic_text ? job.nic_text : "", job.nic_text ? ")" : "", job.n_queues);
 }
 
 /* gdr_init; PE 0 says what the program runs on. Returns 0, or a status after printing it. */
