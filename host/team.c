@@ -116,7 +116,11 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 	for (i = 0; i < size && !status; i++) {
 		int64_t at = start + (int64_t)i * stride;
 
-		members[i] = at < 0 || at >= t->n ? -1 : (int)at; /* refused with the others */
+		members[i] = (int)at;
+		if (at < 0 || at >= t->n)
+			status = gdri_fail(-GDR_EINVAL, "%s: start %d, stride %d, size %d: there is no PE %lld in the "
+					   "team, it has 0 to %d", call.what, start, stride, size, (long long)at,
+					   t->n - 1);
 	}
 	ret = team_make(st, parent, &call, members, status ? 0 : size, status, new_team);
 	free(members);
@@ -175,11 +179,14 @@ int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, l
 		p.config.num_contexts = config->num_contexts;
 	p.hash = gdri_hash(gdri_hash(gdri_hash(4, (uint64_t)n), (uint64_t)config_mask),
 			   (uint64_t)p.config.num_contexts);
-	if (n < 1 || n > st->n_pes || me < 0 || me >= n) {
-		gdri_error("%s: number %d of %d PEs, of a job of %d", p.what, me, n, st->n_pes);
-		p.status = -GDR_EINVAL;
+	if (n < 1 || n > st->n_pes)
+		p.status = gdri_fail(-GDR_EINVAL, "%s: n is %d, and a team has 1 to %d PEs of this job", p.what, n,
+				     st->n_pes);
+	else if (me < 0 || me >= n)
+		p.status = gdri_fail(-GDR_EINVAL, "%s: me is %d, and the numbers of %d PEs are 0 to %d", p.what, me, n,
+				     n - 1);
+	if (p.status)
 		p.n = 0;
-	}
 	pthread_mutex_lock(&st->lock);
 	ret = gdri_team_join(st, id, me, &p, new_team);
 	pthread_mutex_unlock(&st->lock);

@@ -8,7 +8,7 @@
 #define GDR_STATUS_LIST(X)                                                                         \
 	/* the caller's doing */                                                                   \
 	X(EINVAL, 1, "invalid argument")                                                           \
-	X(ESTATE, 2, "library not initialised, or already finalised")                              \
+	X(ESTATE, 2, "library not initialised, already finalised, or initialised twice")           \
 	X(EMISMATCH, 3, "PEs disagree on a collective call's arguments")                           \
 	X(EOPTION, 4, "invalid value of a GDR_ option")                                            \
 	X(ENOTSUP, 5, "not supported by this device or build")                                     \

@@ -137,12 +137,13 @@ static bool error_is_access(int err)
 static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e)
 {
 	struct gdri_ofi_ctx *c = e->op_context;
-	char text[160], why[240];
+	char text[160] = "", why[240];
 
 	if (!c)
 		return;
 	fi_cq_strerror(t->fabric.cq, e->prov_errno, e->err_data, text, sizeof(text));
-	snprintf(why, sizeof(why), "%s (%s)", t->fabric.lib.strerror(e->err), text);
+	snprintf(why, sizeof(why), "%s%s%s%s", t->fabric.lib.strerror(e->err), *text ? " (" : "", text,
+		 *text ? ")" : "");
 	if (c->what == OFI_RECEIVES) {
 		if (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED) && e->err != FI_ECANCELED)
 			gdri_debug("ofi: a message was not received: %s", why);

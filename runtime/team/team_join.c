@@ -76,10 +76,13 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 	if (STATUS(r))
 		return join_failed(j, pe, STATUS(r));
 	if (r->hash != j->mine.hash)
-		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d makes a different call with this id", j->p->what, pe);
-	if (i < 0 || i >= j->p->n || (j->pes[i] >= 0 && j->pes[i] != pe))
-		return gdri_fail(-GDR_EINVAL, "%s: PE %d says that it is number %d, which %s", j->p->what, pe, i,
-				 i < 0 || i >= j->p->n ? "there is not" : "another one is");
+		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d calls with id 0x%llx and another n (here %d), config or "
+				 "config_mask", j->p->what, pe, (unsigned long long)j->mine.id, j->p->n);
+	if (i < 0 || i >= j->p->n)
+		return gdri_fail(-GDR_EINVAL, "%s: PE %d says that it is number %d of %d", j->p->what, pe, i, j->p->n);
+	if (j->pes[i] >= 0 && j->pes[i] != pe)
+		return gdri_fail(-GDR_EINVAL, "%s: PE %d and PE %d both say that they are number %d", j->p->what,
+				 j->pes[i], pe, i);
 	j->pes[i] = pe;
 	j->free_map &= r->free;
 	return 1;

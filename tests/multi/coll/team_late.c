@@ -24,6 +24,15 @@ static int alone(void)
 	multi_begin();
 	turn = (uint64_t *)gdr_calloc(2, sizeof(*turn));
 	CHECK(turn);
+	said_begin();
+	CHECK_EQ(gdr_team_join(ID + 1, 3, 0, NULL, 0, &team), -GDR_EINVAL);
+	said_expect("n is 3, and a team has 1 to 2 PEs", NULL);
+	said_begin();
+	CHECK_EQ(gdr_team_join(ID + 2, 2, 2, NULL, 0, &team), -GDR_EINVAL);
+	said_expect("me is 2, and the numbers of 2 PEs are 0 to 1", NULL);
+	said_begin();
+	CHECK_EQ(gdr_team_split_strided(GDR_TEAM_WORLD, 1, 4, 2, NULL, 0, &team), -GDR_EINVAL);
+	said_expect("start 1, stride 4, size 2: there is no PE 5 in the team, it has 0 to 1", NULL);
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == 0) {
 		CHECK_OK(gdr_abort_waits());
