@@ -70,10 +70,10 @@ GDRI_NOINLINE uint64_t gdri_amo_lost(const struct gdri_dev *dev, uint32_t tries,
 	return now + ((took_ns < most ? took_ns : most) * draw >> 16);
 }
 
-/* Compare-and-swap until nobody came between: somebody's succeeds each time, and who never wins ends at the limit of
- * every wait. A word that stays what it is was read atomically, which is all that is to be done to it. A thread that
- * stays away goes round this loop, not round one of its own: threads of a warp leave a loop together, so that all would
- * stay as long as the last of them and then try at once, 31 of them in vain. */
+/* Compare-and-swap until nobody came between. Who loses saw another's success: its limit counts from then, as that of
+ * whoever waits for a queue counts from the last completion. A word that stays what it is was read atomically, which is
+ * all that is to be done to it. A thread that stays away goes round this loop, not round one of its own: threads of a
+ * warp leave a loop together, so that all would stay as long as the last of them and then try at once, 31 in vain. */
 GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q,
 				uint64_t *old)
 {
@@ -99,6 +99,7 @@ GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, 
 		ret = gdri_xfer_atomic(dev, &o);
 		if (ret || o.result == o.compare)
 			break;
+		gdri_wait_anew(dev, &w, tries);
 		took = gdri_min_u64(took, gdr_clock_ns() - began);
 		until = gdri_amo_lost(dev, tries++, took);
 	}
