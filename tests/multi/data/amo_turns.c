@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that add to one word by compare-and-swap, through the queue of a slow NIC: one wins each time, so the last
- * one's call takes as many rounds as there are threads, longer than GDR_TIMEOUT. While one wins no other's wait ends. */
+ * one's call takes as many rounds as there are threads, longer than GDR_TIMEOUT. While one wins no wait ends. */
 #include "tests/multi/multi.h"
 
 enum { THREADS = 64 };
