@@ -41,6 +41,21 @@ static void join_show(struct joining *j, int step, int status, bool mapped, int 
 	gdri_join_tell(j->st, &j->mine, j->told);
 }
 
+/* Whether the connection to pe broke, by any of the queues that were used. */
+static bool join_queues_broke(struct gdri_dev *dev, int pe)
+{
+	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
+
+	for (uint32_t i = 0; i < dev->n_slots; i++, qp++) {
+		if (!gdri_qp_is_used(dev, qp))
+			continue;
+		gdri_poll(dev, qp);
+		if (gdri_qp_broke(qp))
+			return true;
+	}
+	return false;
+}
+
 /* Lost, or its queues are, or it has called gdr_finalize: nothing comes from there any more. */
 static bool join_pe_gone(const struct joining *j, int pe)
 {
@@ -51,7 +66,7 @@ static bool join_pe_gone(const struct joining *j, int pe)
 		return true;
 	if (gdri_join_finalizes(j->st, pe))
 		return true;
-	return pe != j->st->pe && !dev->peers[pe].base && dev->n_slots && gdri_timeout_queues(dev, pe);
+	return pe != j->st->pe && !dev->peers[pe].base && join_queues_broke(dev, pe);
 }
 
 static bool join_is_here(const struct joining *j, int pe, struct gdri_join *r)

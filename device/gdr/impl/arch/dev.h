@@ -55,6 +55,8 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 }
 
 #define GDRI_SLOW GDRI_NOINLINE
+/* What little more than hands on to others: its frame would stand below theirs. Out of line on the host device. */
+#define GDRI_FRAMELESS GDR_DEVICE
 
 #define gdri_k(dev, field) ((void)(dev), gdri_constants_here.field)
 /* At the head of a function out of line: as a parameter dev would be kept over each call. */
@@ -83,6 +85,7 @@ GDR_DEVICE uint8_t *gdri_direct_at(const void *ptr, int pe)
 }
 
 #define GDRI_SLOW GDR_DEVICE
+#define GDRI_FRAMELESS GDRI_NOINLINE
 
 #define gdri_k(dev, field) ((dev)->field)
 #define GDRI_DEV_CONSTANT(dev) ((void)0) /* tests have several */
@@ -220,11 +223,16 @@ GDR_DEVICE_COLD void gdri_lost_found(struct gdri_dev *dev, int pe)
 
 /* An operation failed: gdr_finalize returns the first one's status. Called where it is decided; not for what was
  * refused before a peer was touched, nor for a limit of the caller's own. Carries no data: pairs with nothing. */
-GDR_DEVICE_COLD void gdri_note_failure(struct gdri_dev *dev, int status)
+GDR_DEVICE void gdri_note_failure_now(struct gdri_dev *dev, int status)
 {
 	uint32_t none = 0;
 
 	gdri_cas_u32((uint32_t *)&dev->first, &none, (uint32_t)status);
+}
+
+GDR_DEVICE_COLD void gdri_note_failure(struct gdri_dev *dev, int status)
+{
+	gdri_note_failure_now(dev, status);
 }
 
 #endif

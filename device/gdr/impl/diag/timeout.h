@@ -108,6 +108,7 @@ GDRI_SLOW int gdri_wait_stands(struct gdri_dev *dev, const struct gdri_waiter *w
 enum gdri_wait_step {
 	GDRI_STEP_ON = GDRI_BLAME_FOUND + 1, /* none: back to the condition */
 	GDRI_STEP_CHECK,
+	GDRI_STEP_HEAR,
 	GDRI_STEP_QUEUES,
 	GDRI_STEP_BLAME,
 	GDRI_STEP_TAKE_OVER,
@@ -120,28 +121,6 @@ enum gdri_wait_step {
 	GDRI_STEP_RECORD,
 	GDRI_STEP_LEFT, /* it has ended, with the status gdri_wait_stands() */
 };
-
-/* Whether the connection to pe broke: then nothing will come from there. */
-GDR_DEVICE int gdri_timeout_queues(struct gdri_dev *dev, int pe)
-{
-	struct gdri_qp *qp = &dev->qps[(uint32_t)pe * dev->n_slots];
-	uint32_t i, n = gdri_n_slots(dev);
-	int err;
-
-	GDRI_DEV_CONSTANT(dev);
-	GDRI_NOT_UNROLLED
-	for (i = 0; i < n; i++, qp++) {
-		if (!gdri_qp_is_used(dev, qp))
-			continue;
-		gdri_poll(dev, qp);
-		err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
-		if (gdri_qp_lost_peer(err))
-			return -GDR_EPEERLOST;
-		if (err == -GDR_EFLUSHED)
-			return err;
-	}
-	return 0;
-}
 
 /* The search begins so long before the wait's limit. */
 GDR_DEVICE uint64_t gdri_blame_time(const struct gdri_dev *dev, const struct gdri_waiter *w)
@@ -284,19 +263,25 @@ GDR_DEVICE int gdri_wait_ends(struct gdri_waiter *w, int status, int32_t culprit
 	return GDRI_STEP_ON;
 }
 
-/* All else than the condition, the queues and who is to blame. */
+/* All else than the condition, what other PEs told, the queues and who is to blame. */
 GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	int32_t lost;
-	int status;
 
 	GDRI_DEV_CONSTANT(dev);
+	w->queue = 0;
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
 	lost = gdri_timeout_lost(dev, w);
-	if (lost >= 0)
-		return gdri_wait_ends(w, -GDR_EPEERLOST, lost);
-	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
+	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERLOST, lost) : GDRI_STEP_HEAR;
+}
+
+GDR_DEVICE_COLD int gdri_wait_hear(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
+	int32_t lost;
+
+	GDRI_DEV_CONSTANT(dev);
 	if (status)
 		return gdri_wait_ends(w, status, GDRI_TOLD);
 	/* What a PE waits for may be what failed, or come behind it. */
@@ -304,20 +289,54 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERFAILED, lost) : GDRI_STEP_QUEUES;
 }
 
-/* Whether the connection to who is waited for broke. A wait for a queue sees that queue's error itself, and returns
- * it. */
-GDR_DEVICE_COLD int gdri_wait_check_queues(struct gdri_dev *dev, struct gdri_waiter *w)
+/* The next queue that was ever used to who is waited for; NULL: there are no more. A wait for a queue sees that queue's
+ * error itself, and returns it. */
+GDR_DEVICE_COLD struct gdri_qp *gdri_wait_queue(const struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int status = 0;
+	struct gdri_qp *qp = 0;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (!gdri_waits_on_memory(w) || w->peer < 0 || w->peer == dev->pe)
+		return 0;
+	GDRI_NOT_UNROLLED
+	while (w->queue < gdri_n_slots(dev)) {
+		qp = &dev->qps[(uint32_t)w->peer * dev->n_slots + w->queue++];
+		if (gdri_qp_is_used(dev, qp))
+			return qp;
+	}
+	return 0;
+}
+
+/* Whether its connection broke, and how: then nothing will come from there. */
+GDR_DEVICE int gdri_qp_broke(const struct gdri_qp *qp)
+{
+	int err = (int)gdri_ld_acquire_gpu_u32((const uint32_t *)&qp->err); /* as in gdri_qp_test */
+
+	return gdri_qp_lost_peer(err) ? -GDR_EPEERLOST : err == -GDR_EFLUSHED ? err : 0;
+}
+
+GDR_DEVICE_COLD int gdri_wait_queue_broke(const struct gdri_dev *dev, struct gdri_waiter *w, const struct gdri_qp *qp)
+{
+	int status = gdri_qp_broke(qp);
 	int32_t culprit;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (gdri_waits_on_memory(w) && w->peer >= 0 && w->peer != dev->pe)
-		status = gdri_timeout_queues(dev, w->peer);
 	if (!status)
-		return GDRI_STEP_BLAME;
+		return GDRI_STEP_QUEUES;
 	culprit = gdri_blame_notice(dev, w->peer);
 	return gdri_wait_ends(w, status, culprit < 0 ? w->peer : culprit);
+}
+
+/* One queue a step. */
+GDR_DEVICE_COLD int gdri_wait_check_queue(struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	struct gdri_qp *qp = gdri_wait_queue(dev, w);
+
+	GDRI_DEV_CONSTANT(dev);
+	if (!qp)
+		return GDRI_STEP_BLAME;
+	gdri_poll(dev, qp);
+	return gdri_wait_queue_broke(dev, w, qp);
 }
 
 /* The culprit is looked for when its time has come. */
@@ -388,7 +407,7 @@ GDR_DEVICE_COLD int gdri_wait_told(struct gdri_dev *dev, struct gdri_waiter *w, 
 }
 
 /* One of those who take part, or of all. */
-GDR_DEVICE_COLD int gdri_wait_tell(struct gdri_dev *dev, struct gdri_waiter *w, int step)
+GDRI_FRAMELESS int gdri_wait_tell(struct gdri_dev *dev, struct gdri_waiter *w, int step)
 {
 	GDRI_DEV_CONSTANT(dev);
 	gdri_tell_one(dev, step == GDRI_STEP_TELL ? w->team : GDRI_TELL_NOTICE, w->round);
@@ -412,8 +431,10 @@ GDR_DEVICE int gdri_wait_does(struct gdri_dev *dev, struct gdri_waiter *w, int s
 		return gdri_blame_search_end(dev);
 	case GDRI_STEP_CHECK:
 		return gdri_wait_check(dev, w);
+	case GDRI_STEP_HEAR:
+		return gdri_wait_hear(dev, w);
 	case GDRI_STEP_QUEUES:
-		return gdri_wait_check_queues(dev, w);
+		return gdri_wait_check_queue(dev, w);
 	case GDRI_STEP_BLAME:
 		return gdri_wait_blame(dev, w);
 	case GDRI_STEP_TAKE_OVER:

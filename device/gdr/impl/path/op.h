@@ -11,11 +11,15 @@
 struct gdri_operation {
 	uint8_t *remote;  /* the symmetric object */
 	uint8_t *local;	  /* the caller's: source, destination, where an old value goes that is not waited for */
-	uint64_t len;	  /* bytes of both */
-	uint64_t value;	  /* of a scalar, an atomic, a signal */
-	uint64_t compare; /* of a compare-and-swap */
-	uint64_t *sig;	  /* GDRI_PUT_SIGNAL: the signal word */
-	uint64_t result;
+	union {
+		uint64_t len;	  /* bytes of both */
+		uint64_t compare; /* of a compare-and-swap, which has none */
+	};
+	uint64_t value; /* of a scalar, an atomic, a signal */
+	union {
+		uint64_t *sig;	 /* GDRI_PUT_SIGNAL: the signal word */
+		uint64_t result; /* of what fetches */
+	};
 	int32_t pe;
 	uint32_t queue; /* how far behind the block's own it stands (gdri_qp_to) */
 	uint8_t op;	/* GDRI_PUT to GDRI_FETCH_AMO */

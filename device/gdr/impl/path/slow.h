@@ -28,6 +28,8 @@ GDRI_SLOW int gdri_slow_word(uint32_t form, void *remote, uint64_t value, int pe
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	o = gdri_op_scalar(GDRI_FORM_OP(form), (int)GDRI_FORM_B(form), GDRI_FORM_A(form), remote, value, pe, q);
+	if (!GDRI_SHORT_WAYS)
+		return gdri_xfer_word(dev, &o);
 	return o.op == GDRI_P ? gdri_xfer_store(dev, &o) : gdri_xfer_signal(dev, &o);
 }
 
@@ -108,23 +110,31 @@ GDRI_SLOW int gdri_slow_fetch_nbi(uint32_t form, void *local, void *remote, uint
 	return gdri_xfer_atomic(dev, &o);
 }
 
-/* g, and atomics that bring the old value. *result is 0 on failure. */
+/* g, and atomics that bring the old value, to o->result. */
+GDR_DEVICE int gdri_slow_fetch_to(struct gdri_operation *o, uint32_t form, const void *remote, uint64_t value,
+				  uint64_t compare, int pe, uint32_t q)
+{
+	struct gdri_dev *dev = gdri_dev();
+
+	if (gdri_unlikely(!dev))
+		return -GDR_ESTATE;
+	*o = gdri_op_scalar(GDRI_FORM_OP(form), (int)GDRI_FORM_B(form), GDRI_FORM_A(form), remote, value, pe, q);
+	o->compare = compare;
+	if (!GDRI_SHORT_WAYS)
+		return gdri_xfer_fetch(dev, o);
+	return o->op == GDRI_G ? gdri_xfer_load(dev, o) : gdri_xfer_atomic(dev, o);
+}
+
+/* *result is 0 on failure. */
 GDRI_SLOW int gdri_slow_fetch(uint32_t form, const void *remote, uint64_t value, uint64_t compare, int pe, uint32_t q,
 			      uint64_t *result)
 {
-	struct gdri_dev *dev = gdri_dev();
 	struct gdri_operation o;
 	int ret;
 
 	GDRI_BY_ABI(gdri_slow_fetch);
-	*result = 0;
-	if (gdri_unlikely(!dev))
-		return -GDR_ESTATE;
-	o = gdri_op_scalar(GDRI_FORM_OP(form), (int)GDRI_FORM_B(form), GDRI_FORM_A(form), remote, value, pe, q);
-	o.compare = compare;
-	ret = o.op == GDRI_G ? gdri_xfer_load(dev, &o) : gdri_xfer_atomic(dev, &o);
-	if (gdri_likely(!ret))
-		*result = o.result;
+	ret = gdri_slow_fetch_to(&o, form, remote, value, compare, pe, q);
+	*result = gdri_likely(!ret) ? o.result : 0;
 	return ret;
 }
 
@@ -132,13 +142,16 @@ GDRI_SLOW int gdri_slow_fetch(uint32_t form, const void *remote, uint64_t value,
 GDRI_SLOW uint64_t gdri_slow_value(uint32_t form, const void *remote, uint64_t value, uint64_t compare, int pe,
 				   uint32_t q)
 {
-	uint64_t result;
-	int ret = gdri_slow_fetch(form, remote, value, compare, pe, q, &result);
+	struct gdri_operation o;
+	int ret;
 
 	GDRI_BY_ABI(gdri_slow_value);
-	if (gdri_unlikely(ret) && gdri_dev())
+	ret = gdri_slow_fetch_to(&o, form, remote, value, compare, pe, q);
+	if (gdri_likely(!ret))
+		return o.result;
+	if (gdri_dev())
 		gdri_latch(gdri_dev(), ret);
-	return result;
+	return 0;
 }
 #endif
 

@@ -85,7 +85,7 @@ GDRI_SLOW int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operatio
 	return ret ? ret : gdri_post_word(dev, o);
 }
 
-GDRI_SLOW int gdri_xfer_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
+GDR_DEVICE int gdri_xfer_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	int ret = gdri_xfer_refused(dev, o);
 
@@ -169,6 +169,31 @@ GDR_DEVICE int gdri_xfer_store(struct gdri_dev *dev, struct gdri_operation *o)
 	return gdri_unlikely(ret) ? ret : gdri_post_store(dev, o);
 }
 
+/* A scalar or a signal, if it goes to mapped memory or to no PE; 1: by queue. */
+GDRI_SLOW int gdri_xfer_word_mapped(struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	uint8_t *p = o->op == GDRI_P ? gdri_mapped(dev, o->remote, o->pe)
+				     : gdri_mapped_signal(dev, o->remote, o->kind, o->pe);
+	int ret;
+
+	if (p && o->op == GDRI_P)
+		gdri_p2p_store(p, o->value, o->size);
+	else if (p)
+		gdri_p2p_signal_op((uint64_t *)p, o->value, o->kind == GDRI_AMO_ADD);
+	if (p)
+		return gdri_peer_status(dev, o->pe);
+	ret = gdri_xfer_refused(dev, o);
+	return gdri_unlikely(ret) ? ret : 1;
+}
+
+/* A scalar or a signal, whose ways are out of line, each on this frame. */
+GDR_DEVICE int gdri_xfer_word(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_word_mapped(dev, o);
+
+	return ret > 0 ? gdri_post_value_as(dev, o, 1) : ret;
+}
+
 /* To o->result. */
 GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, struct gdri_operation *o)
 {
@@ -229,6 +254,30 @@ GDR_DEVICE int gdri_xfer_atomic(struct gdri_dev *dev, struct gdri_operation *o)
 	return gdri_peer_status(dev, o->pe);
 }
 
+/* Of a scalar or an atomic what it brings, if it comes from mapped memory or from no PE; 1: by queue. */
+GDRI_SLOW int gdri_xfer_fetch_mapped(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	uint8_t *p = o->op == GDRI_G ? gdri_mapped(dev, o->remote, o->pe) : gdri_mapped_atomic(dev, o->remote, o->pe);
+	int ret;
+
+	if (p && o->op == GDRI_G)
+		o->result = gdri_p2p_load(p, o->size);
+	else if (p)
+		gdri_xfer_atomic_mapped(o, p);
+	if (p)
+		return gdri_peer_status(dev, o->pe);
+	ret = gdri_xfer_refused(dev, o);
+	return gdri_unlikely(ret) ? ret : 1;
+}
+
+/* As gdri_xfer_word. */
+GDR_DEVICE int gdri_xfer_fetch(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_fetch_mapped(dev, o);
+
+	return ret > 0 ? gdri_post_fetch(dev, o) : ret;
+}
+
 /* ---- signal ---- */
 
 /* Ordered as gdri_p2p_signal_op. */
@@ -265,7 +314,7 @@ GDRI_NOINLINE int gdri_coll_post_word(struct gdri_dev *dev, int pe, uint32_t slo
 	struct gdri_operation o;
 
 	o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, gdri_slot_queue(dev, slot));
-	return gdri_post_word(dev, &o);
+	return GDRI_SHORT_WAYS ? gdri_post_word(dev, &o) : gdri_post_value_as(dev, &o, 1);
 }
 
 /* Signal: a word behind what the caller, or its scope, wrote before. Pairs with the acquire of who waits for it. */
@@ -280,7 +329,7 @@ GDR_DEVICE int gdri_coll_tell(struct gdri_dev *dev, int pe, uint32_t slot, uint6
 }
 
 /* Write and signal, to a PE that is not mapped. */
-GDRI_NOINLINE int gdri_coll_post(struct gdri_dev *dev, int pe, uint32_t slot, void *dst, const void *src, size_t len,
+GDRI_FRAMELESS int gdri_coll_post(struct gdri_dev *dev, int pe, uint32_t slot, void *dst, const void *src, size_t len,
 				 uint64_t *word, uint64_t value)
 {
 	struct gdri_operation o;
@@ -305,7 +354,7 @@ GDR_DEVICE int gdri_coll_post_element(struct gdri_dev *dev, int pe, uint32_t slo
 /* ---- complete ---- */
 
 /* All that was published on the queue before now. */
-GDRI_NOINLINE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+GDRI_FRAMELESS int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
 {
 	uint64_t ready = gdri_ld_acquire_gpu_u64(&qp->ready);
 	uint64_t target = (ready >> 1) - (ready & 1u);
@@ -321,14 +370,13 @@ GDRI_NOINLINE int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32
 	return ret;
 }
 
-/* Those of the queues first..end-1 that were ever used, of 64 from `at` on. */
-GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint32_t at, uint32_t first, uint32_t end)
+/* Those of the queues at..end-1 that were ever used, of the 64 that begin at a multiple of that. */
+GDR_DEVICE uint64_t gdri_used_of(const struct gdri_dev *dev, uint32_t at, uint32_t end)
 {
-	uint64_t map = gdri_ld_relaxed_gpu_u64(&dev->used[at >> 6]);
+	uint64_t map = gdri_ld_relaxed_gpu_u64(&dev->used[at >> 6]) & ~0ull << (at & 63u);
+	uint32_t left = end - (at & ~63u);
 
-	if (first > at)
-		map &= ~0ull << (first - at);
-	return end - at < 64 ? map & ((1ull << (end - at)) - 1) : map;
+	return left < 64 ? map & ((1ull << left) - 1) : map;
 }
 
 /* Queues first..first+n-1 that were ever used. Waits for all, returns the first error;
@@ -340,10 +388,10 @@ GDRI_NOINLINE int gdri_quiet_queues(struct gdri_dev *dev, uint32_t first, uint32
 
 	GDRI_DEV_CONSTANT(dev);
 	GDRI_NOT_UNROLLED
-	for (at = first & ~63u; at < end; at += 64) {
+	for (at = first; at < end; at = (at | 63u) + 1) {
 		GDRI_NOT_UNROLLED
-		for (uint64_t map = gdri_used_of(dev, at, first, end); map; map &= map - 1) {
-			ret = gdri_qp_quiet(dev, &dev->qps[at + gdri_ffs_u64(map)], op);
+		for (uint64_t map = gdri_used_of(dev, at, end); map; map &= map - 1) {
+			ret = gdri_qp_quiet(dev, &dev->qps[(at & ~63u) + gdri_ffs_u64(map)], op);
 			if (ret && !status)
 				status = ret;
 			if (ret == -GDR_ETIMEOUT || ret == -GDR_EPEERLOST || ret == -GDR_EABORTED)
@@ -365,8 +413,7 @@ GDR_DEVICE int gdri_xfer_complete_all(struct gdri_dev *dev, int pe, uint32_t op)
 }
 
 /* On a context that has queues of its own, or (c NULL) on all the others. */
-GDRI_NOINLINE int gdri_xfer_complete(struct gdri_dev *dev, const struct gdri_ctx *c, int pe,
-					 uint32_t op)
+GDRI_FRAMELESS int gdri_xfer_complete(struct gdri_dev *dev, const struct gdri_ctx *c, int pe, uint32_t op)
 {
 	uint32_t n_pes = (uint32_t)gdri_k(dev, n_pes), i;
 	int ret, status = 0;

@@ -104,7 +104,7 @@ GDRI_SLOW int gdri_poll_entries(struct gdri_qp *qp)
 	return qp->cq_mask ? gdri_poll_ring(qp) : gdri_poll_one(qp);
 }
 
-GDRI_NOINLINE void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
+GDRI_FRAMELESS void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
 {
 	if (gdri_unlikely(gdri_poll_entries(qp)))
 		gdri_cqe_latch(dev, qp);

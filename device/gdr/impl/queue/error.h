@@ -42,7 +42,7 @@ GDR_DEVICE_COLD int gdri_syndrome_status(uint32_t syndrome)
 }
 
 /* Whether err, a queue's, says that the peer no longer answers. A flush does not: any error may be its cause. */
-GDR_DEVICE_COLD int gdri_qp_lost_peer(int err)
+GDR_DEVICE int gdri_qp_lost_peer(int err)
 {
 	return err == -GDR_ERETRY || err == -GDR_ERNR;
 }
@@ -126,7 +126,7 @@ GDR_DEVICE uint32_t gdri_cqe_error_syndrome(uint64_t said)
 /* Reads the fields of an error CQE that the NIC may be overwriting with a later
  * flush: the tail read before the fields must equal the tail read behind them. rsvd
  * first, see gdri_poll_one. */
-GDR_DEVICE_COLD uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
+GDRI_FRAMELESS uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
 {
 	/* alone: an entry of an error stays, cq_ci with it */
 	const struct gdri_cqe *cqe = &qp->cq[gdri_ld_relaxed_gpu_u64(&qp->cq_ci) & qp->cq_mask];
@@ -144,15 +144,16 @@ GDR_DEVICE_COLD uint64_t gdri_cqe_read_error(const struct gdri_qp *qp)
 	return (r - ((r - gdri_bswap16((uint16_t)tail)) & 0xffffu)) << 16 | (uint64_t)(word >> 16);
 }
 
-/* The record, if one is free (e), says what the entry and its WQE say. Returns the queue's status. */
+/* The record, if one is free (e), says what the entry and its WQE say. status: that of the syndrome. Returns the
+ * queue's. */
 GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said,
-				     struct gdri_error *e)
+				     struct gdri_error *e, int status)
 {
 	uint32_t index = (uint32_t)gdri_cqe_error_index(said), syndrome = gdri_cqe_error_syndrome(said);
 
 	GDRI_DEV_CONSTANT(dev);
 	if (!e)
-		return gdri_syndrome_status(syndrome);
+		return status;
 	e->peer = qp->peer;
 	e->qpn = qp->qpn;
 	e->wqe_index = index & 0xffffu;
@@ -161,8 +162,8 @@ GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gd
 	e->is_cause = qp->cq_mask || syndrome != GDRI_SYND_FLUSH;
 	gdri_error_wqe(qp, index, e);
 	if (syndrome == GDRI_SYND_FLUSH)
-		e->status = gdri_flush_cause(dev, qp, e);
-	return e->status;
+		e->status = status = gdri_flush_cause(dev, qp, e);
+	return status;
 }
 
 /* It is complete; the user is told, but of what a wait posted, which says itself how it ended. */
@@ -176,8 +177,8 @@ GDR_DEVICE_COLD void gdri_cqe_tell(struct gdri_dev *dev, struct gdri_qp *qp, str
 		gdri_error_complete(e);
 	}
 	if (told) {
-		gdri_note_failure(dev, status);
-		gdri_latch(dev, status);
+		gdri_note_failure_now(dev, status);
+		gdri_latch_now(dev, status);
 	}
 }
 
@@ -228,8 +229,9 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
 	GDRI_DEV_CONSTANT(dev);
 	if (!said)
 		return;
-	e = gdri_error_take(dev, GDRI_ERROR_CQE, gdri_syndrome_status(gdri_cqe_error_syndrome(said)));
-	status = gdri_error_entry(dev, qp, said, e);
+	status = gdri_syndrome_status(gdri_cqe_error_syndrome(said));
+	e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
+	status = gdri_error_entry(dev, qp, said, e, status);
 	gdri_cqe_tell(dev, qp, e, status);
 	gdri_cqe_close(dev, qp, said, status);
 }

@@ -45,11 +45,6 @@ GDRI_NOINLINE int gdri_slot_wait(struct gdri_dev *dev, uint32_t *slot, uint32_t 
 	return 0;
 }
 
-GDR_DEVICE int gdri_slot_take(struct gdri_dev *dev, uint32_t *slot, uint32_t op, int pe)
-{
-	return gdri_likely(gdri_slot_find(dev, slot)) ? 0 : gdri_slot_wait(dev, slot, op, pe);
-}
-
 /* Only when nothing can still be written to it: not after a timeout or an error. */
 GDR_DEVICE void gdri_slot_give(struct gdri_dev *dev, uint32_t slot)
 {
@@ -171,19 +166,19 @@ GDRI_SLOW void gdri_write_g(const struct gdri_dev *dev, const struct gdri_post *
 		      o->size);
 }
 
-/* A load or an atomic; what it brings goes to l. *target: what to wait for. */
-GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_local *l,
-				     uint64_t *target)
+/* A load or an atomic; what it brings goes to l. What to wait for, or (below 0) an error. */
+GDRI_NOINLINE uint64_t gdri_post_fetching(struct gdri_dev *dev, const struct gdri_operation *o,
+					  const struct gdri_local *l)
 {
-	int two = o->op != GDRI_G && o->size == 8 && gdri_amo_has_masks(o->kind), ret;
+	uint32_t two = o->op != GDRI_G && o->size == 8 && gdri_amo_has_masks(o->kind);
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	struct gdri_post p;
+	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
-	ret = gdri_post_open(dev, qp, two ? 2 : 1, two, &p);
+	ret = gdri_post_open(dev, qp, 1 + two, two, &p);
 	if (gdri_unlikely(ret))
-		return ret;
-	*target = p.index + 1; /* a CQE carries the first block: enough, see gdri_qp.ready */
+		return (uint64_t)(int64_t)ret;
 	if (o->op == GDRI_G)
 		gdri_write_g(dev, &p, o, l);
 	else if (o->kind == GDRI_AMO_COMBINED)
@@ -192,17 +187,19 @@ GDRI_NOINLINE int gdri_post_fetching(struct gdri_dev *dev, const struct gdri_ope
 		gdri_write_amo4(dev, &p, o, l);
 	else
 		gdri_write_amo8(dev, &p, o, l);
-	return gdri_post_close(dev, qp, &p);
+	ret = gdri_post_close(dev, qp, &p);
+	/* a CQE carries the first block: enough, see gdri_qp.ready */
+	return gdri_unlikely(ret) ? (uint64_t)(int64_t)ret : p.index + 1;
 }
 
 /* Atomics whose old value nobody wants, or 8 bytes of it in memory of the caller's by the next quiet. */
 GDRI_NOINLINE int gdri_post_atomic(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	struct gdri_local l = {gdri_sink_offset(), dev->lkey};
-	uint64_t target;
 	int ret = o->op == GDRI_AMO ? 0 : gdri_local(dev, o->local, 8, &l, o->op, o->pe);
+	uint64_t target = ret ? (uint64_t)(int64_t)ret : gdri_post_fetching(dev, o, &l);
 
-	return ret ? ret : gdri_post_fetching(dev, o, &l, &target);
+	return gdri_unlikely((int64_t)target < 0) ? (int)(int64_t)target : 0;
 }
 
 /* 4-byte results of atomics stand big-endian in memory, 8-byte ones do not. What is loaded is zero-extended. */
@@ -215,6 +212,7 @@ GDR_DEVICE uint64_t gdri_fetched(const struct gdri_operation *o, uint64_t value)
 
 GDRI_SLOW void gdri_fetch_take(struct gdri_dev *dev, struct gdri_operation *o, uint32_t slot)
 {
+	GDRI_DEV_CONSTANT(dev);
 	o->result = gdri_fetched(o, gdri_slot_value(dev, slot));
 }
 
@@ -228,12 +226,15 @@ GDRI_NOINLINE int gdri_post_fetch(struct gdri_dev *dev, struct gdri_operation *o
 
 	GDRI_BY_ABI(gdri_post_fetch);
 	GDRI_DEV_CONSTANT(dev);
-	ret = gdri_slot_take(dev, &slot, o->op, o->pe);
-	if (ret)
-		return ret;
+	if (gdri_unlikely(!gdri_slot_find(dev, &slot))) {
+		ret = gdri_slot_wait(dev, &slot, o->op, o->pe);
+		if (ret)
+			return ret;
+	}
 	l.addr = gdri_slot_offset(slot);
 	l.lkey = dev->lkey;
-	ret = gdri_post_fetching(dev, o, &l, &target);
+	target = gdri_post_fetching(dev, o, &l);
+	ret = (int64_t)target < 0 ? (int)(int64_t)target : 0;
 	if (!ret) {
 		ret = gdri_read_wait(dev, gdri_op_queue(dev, o), target, o->op);
 		if (ret)

@@ -139,34 +139,42 @@ GDRI_NOINLINE void gdri_post_group_any(struct gdri_dev *dev, struct gdri_qp *qp,
 }
 
 /* base: what the leader found, blocks or a status. */
-GDRI_NOINLINE int gdri_post_take_any(struct gdri_post *p, uint64_t base, uint32_t blocks)
+GDRI_NOINLINE int gdri_post_take_any(struct gdri_post *p, struct gdri_qp *qp, uint64_t base, uint32_t blocks)
 {
+	if (gdri_unlikely(p->fm) && !(p->mask & gdri_lanes_below()) && (int64_t)base >= 0)
+		gdri_sq_fenced(qp, p->index);
 	base = gdri_post_share(p->mask, base);
 	gdri_post_take(p, p->mask, base, blocks, p->last2, p->fm);
 	p->ahead = GDRI_WINDOW; /* many */
 	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
 }
 
+/* Blocks or a status, if the caller leads the group. */
+GDRI_NOINLINE uint64_t gdri_post_reserve_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
+					     const struct gdri_post *p)
+{
+	uint64_t base;
+	int ret;
+
+	GDRI_BY_ABI(gdri_post_reserve_any);
+	GDRI_DEV_CONSTANT(dev);
+	if (p->mask & gdri_lanes_below())
+		return 0;
+	ret = gdri_sq_reserve(dev, qp, gdri_popc(p->mask) * blocks, &base);
+	return ret ? (uint64_t)(int64_t)ret : base;
+}
+
 /* What the short way below has no room for: a group that is larger than its share of the ring, a wait. Out of
  * line, and what it finds comes by memory: the short way is to keep no registers for it. Sets all but what is
  * constant. */
-GDRI_NOINLINE int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks,
-				      uint32_t last2, struct gdri_post *p)
+GDRI_FRAMELESS int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+				       struct gdri_post *p)
 {
-	uint64_t base = 0;
-	int ret;
+	uint64_t base;
 
-	GDRI_BY_ABI(gdri_post_begin_any);
-	GDRI_DEV_CONSTANT(dev);
 	gdri_post_group_any(dev, qp, blocks, last2, p);
-	if (!(p->mask & gdri_lanes_below())) {
-		ret = gdri_sq_reserve(dev, qp, gdri_popc(p->mask) * blocks, &base);
-		if (gdri_unlikely(ret))
-			base = (uint64_t)(int64_t)ret;
-		else if (gdri_unlikely(p->fm))
-			gdri_sq_fenced(qp, p->index);
-	}
-	return gdri_post_take_any(p, base, blocks);
+	base = gdri_post_reserve_any(dev, qp, blocks, p);
+	return gdri_post_take_any(p, qp, base, blocks);
 }
 
 /* On the host device p stays in registers as long as nobody is handed its address. */

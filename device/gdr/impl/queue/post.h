@@ -99,9 +99,8 @@ GDRI_SLOW void gdri_write_dump(const struct gdri_dev *dev, const struct gdri_pos
 	gdri_wqe_dump(gdri_post_q(p, &q), p->index, p->ce | GDRI_FM_FENCE, gdri_sink_offset(), dev->lkey, 1);
 }
 
-/* Where the NIC's writes may still be on their way when the CQE is seen: a DUMP
- * behind the reads flushes them. */
-GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+/* A DUMP: what to wait for, or (below 0) an error. */
+GDR_DEVICE_COLD uint64_t gdri_post_dump(struct gdri_dev *dev, struct gdri_qp *qp)
 {
 	struct gdri_post p;
 	int ret;
@@ -109,19 +108,27 @@ GDR_DEVICE_COLD int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, ui
 	GDRI_DEV_CONSTANT(dev);
 	ret = gdri_post_open(dev, qp, 1, 0, &p);
 	if (ret)
-		return ret;
+		return (uint64_t)(int64_t)ret;
 	gdri_write_dump(dev, &p);
 	ret = gdri_post_close(dev, qp, &p);
-	return ret ? ret : gdri_qp_wait(dev, qp, p.index + 1, op);
+	return ret ? (uint64_t)(int64_t)ret : p.index + 1;
+}
+
+/* Where the NIC's writes may still be on their way when the CQE is seen: a DUMP
+ * behind the reads flushes them. */
+GDRI_FRAMELESS int gdri_read_flush(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
+{
+	uint64_t target = gdri_post_dump(dev, qp);
+
+	return (int64_t)target < 0 ? (int)(int64_t)target : gdri_qp_wait(dev, qp, target, op);
 }
 
 /* Waits for a read and makes its data visible. */
-GDRI_SLOW int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
-			      uint32_t op)
+GDR_DEVICE int gdri_read_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target, uint32_t op)
 {
 	int ret = gdri_qp_wait(dev, qp, target, op);
 
-	if (!ret && gdri_unlikely(dev->flags & GDRI_DEV_READ_FLUSH))
+	if (!ret && gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH))
 		ret = gdri_read_flush(dev, qp, op);
 	return ret;
 }
@@ -185,7 +192,7 @@ GDR_DEVICE void gdri_wqe_signal(const struct gdri_dev *dev, const struct gdri_qp
 
 /* Bytes of a flag that an atomic stores: 4 or 8, aligned. 0: fewer, or across words, and what is no flag. As part of an
  * atomic of 4 bytes a shorter one would take the target's own stores beside it away again. */
-GDR_DEVICE uint32_t gdri_swap_size(const struct gdri_dev *dev, const struct gdri_operation *o)
+GDRI_SLOW uint32_t gdri_swap_size(const struct gdri_dev *dev, const struct gdri_operation *o)
 {
 	uint32_t size = o->op == GDRI_P ? o->size : 8;
 
@@ -214,8 +221,8 @@ GDRI_SLOW void gdri_write_word(const struct gdri_dev *dev, const struct gdri_pos
 		gdri_wqe_signal(dev, q, p->index, p->ce | p->fm, off, o->value, o->kind);
 }
 
-/* A scalar; a put of 8 bytes; the signal of an operation. */
-GDR_DEVICE int gdri_post_word_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
+/* A scalar; the signal of an operation. */
+GDR_DEVICE int gdri_post_value_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	struct gdri_post p;
@@ -223,14 +230,20 @@ GDR_DEVICE int gdri_post_word_as(struct gdri_dev *dev, struct gdri_operation *o,
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (o->op == GDRI_PUT)
-		gdri_ld_bytes_8(&o->value, o->local);
 	swap = relaxed ? gdri_swap_size(dev, o) : 0;
 	ret = gdri_post_open(dev, qp, 1 + (swap == 8), swap == 8, &p);
 	if (gdri_unlikely(ret))
 		return ret;
 	gdri_write_word(dev, &p, o, swap, relaxed);
 	return gdri_post_close(dev, qp, &p);
+}
+
+/* ... and a put of 8 bytes. */
+GDR_DEVICE int gdri_post_word_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
+{
+	if (o->op == GDRI_PUT)
+		gdri_ld_bytes_8(&o->value, o->local);
+	return gdri_post_value_as(dev, o, relaxed);
 }
 
 GDRI_BY_CLASS(gdri_post_word)
@@ -351,7 +364,7 @@ GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operatio
 }
 
 /* Until what was read is here and visible, or the source of what was written may be reused. */
-GDRI_SLOW int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
+GDR_DEVICE int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
 {
 	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	int ret;

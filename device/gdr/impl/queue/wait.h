@@ -78,7 +78,7 @@ GDR_DEVICE_COLD void gdri_room_begin(struct gdri_dev *dev, struct gdri_room *r, 
 }
 
 /* ret: of the last look, or of the wait. */
-GDR_DEVICE_COLD int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, int ret)
+GDRI_FRAMELESS int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, int ret)
 {
 	GDRI_DEV_CONSTANT(dev);
 	if (r->waits)
@@ -92,34 +92,33 @@ GDR_DEVICE_COLD int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, int
 }
 
 /* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
- * never waiting for it. */
-GDRI_NOINLINE int gdri_sq_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
+ * never waiting for it. It finds queue and number in *r behind the wait. */
+GDRI_FRAMELESS int gdri_sq_room(struct gdri_dev *dev, struct gdri_room *r, struct gdri_qp *qp, uint32_t n)
 {
-	struct gdri_room r;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (!qp->sq)
 		return -GDR_ESTATE;
-	gdri_room_begin(dev, &r, qp, n);
+	gdri_room_begin(dev, r, qp, n);
 	GDRI_NOT_UNROLLED
-	while (!(ret = gdri_room_look(dev, &r)) && !(ret = gdri_wait_step(dev, &r.w)))
+	while (!(ret = gdri_room_look(dev, r)) && !(ret = gdri_wait_step(dev, &r->w)))
 		;
-	return gdri_room_end(dev, &r, ret);
-}
-
-/* Leave for n blocks, waiting for room. */
-GDR_DEVICE int gdri_sq_leave(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n)
-{
-	return gdri_likely(gdri_sq_take_now(qp, n)) ? 0 : gdri_sq_room(dev, qp, n);
+	return gdri_room_end(dev, r, ret);
 }
 
 /* gdri_sq_reserve_now, waiting for room. */
 GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t n, uint64_t *base)
 {
-	int ret = gdri_sq_leave(dev, qp, n);
+	struct gdri_room r;
+	int ret;
 
-	*base = gdri_likely(!ret) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM;
+	if (gdri_likely(gdri_sq_take_now(qp, n))) {
+		*base = gdri_sq_next(qp, n);
+		return 0;
+	}
+	ret = gdri_sq_room(dev, &r, qp, n);
+	*base = gdri_likely(!ret) ? gdri_sq_next(r.qp, r.n) : GDRI_NO_ROOM;
 	return ret;
 }
 
@@ -149,14 +148,13 @@ GDR_DEVICE int gdri_qp_wait_failed(struct gdri_dev *dev, struct gdri_waiter *w, 
 	return status;
 }
 
-GDRI_NOINLINE int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
+GDRI_FRAMELESS int gdri_qp_wait_long(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target,
 				    uint32_t op)
 {
 	struct gdri_waiter w;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
-	GDRI_BY_ABI(gdri_qp_wait_long);
 	gdri_wait_begin_queue(&w, op, qp);
 	GDRI_NOT_UNROLLED
 	while (!(ret = gdri_qp_look(dev, qp, target, &w))) {
@@ -176,6 +174,7 @@ GDRI_NOINLINE int gdri_qp_wait(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	/* read before, when its time does not count, as in gdri_wait_short */
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 
+	GDRI_BY_ABI(gdri_qp_wait);
 	if (gdri_likely(qp->cq_mask && !failed) && gdri_qp_wait_short(dev, qp, target))
 		return 0;
 	return gdri_qp_wait_long(dev, qp, target, op);

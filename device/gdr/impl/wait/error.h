@@ -24,7 +24,7 @@ GDR_DEVICE_COLD struct gdri_error *gdri_error_take(struct gdri_dev *dev, uint32_
 }
 
 /* Pairs with the host's acquire of state. What a GPU's thread found the library says within 0.1 s. */
-GDR_DEVICE_COLD void gdri_error_complete(struct gdri_error *e)
+GDRI_FRAMELESS void gdri_error_complete(struct gdri_error *e)
 {
 	gdri_st_release_sys_u32(&e->state, 2);
 #ifndef __CUDACC__

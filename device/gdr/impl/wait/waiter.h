@@ -65,6 +65,7 @@ struct gdri_waiter {
 	uint8_t error;	   /* 1 + number of the error record that was taken for that, or 0 */
 	uint8_t op;	   /* enum gdri_op */
 	int8_t team;	   /* whose collective it is part of; -1: no team's */
+	uint16_t queue;	   /* of a look at the queues to the peer: which is next */
 };
 GDR_STATIC_ASSERT(GDRI_MAX_PES <= INT16_MAX && GDRI_MAX_ERRORS < UINT8_MAX && GDRI_WAIT_RECORDS <= INT8_MAX &&
 		  GDRI_MAX_TEAMS <= INT8_MAX + 1, "fields of gdri_waiter");
