@@ -98,8 +98,8 @@ GDRI_NOINLINE int gdri_sync_round(struct gdri_dev *dev, const struct gdri_team *
 	return ret;
 }
 
-GDRI_NOINLINE int gdri_sync_levels(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch,
-				   uint32_t op)
+/* Within the own node, before its first one goes on: it hears of the others, which hear of the end by it. */
+GDRI_NOINLINE int gdri_sync_gather(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch, uint32_t op)
 {
 	uint64_t *flat = gdri_k(dev, ctl)->flat;
 	int i, ret = 0;
@@ -112,19 +112,36 @@ GDRI_NOINLINE int gdri_sync_levels(struct gdri_dev *dev, const struct gdri_team 
 	GDRI_NOT_UNROLLED
 	for (i = 1; i < gdri_node_size(t, t->node) && !ret; i++)
 		ret = gdri_sync_hear(dev, gdri_node_member(t, t->node, i), &flat[i], epoch, op);
-	if (!ret)
-		ret = gdri_sync_round(dev, t, epoch, op);
-	GDRI_NOT_UNROLLED
-	for (i = 1; i < gdri_node_size(t, t->node) && !ret; i++)
-		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, i), &flat[0], epoch);
 	return ret;
 }
 
-/* Behind a fence of the caller's: its stores pair with the acquire of who hears. */
-GDRI_NOINLINE int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+/* ... and behind that, by the first one. */
+GDRI_NOINLINE int gdri_sync_release(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch)
 {
-	const struct gdri_team *t = gdri_sync_nodes(dev);
-	int ret = t ? gdri_sync_levels(dev, t, epoch, op) : gdri_sync_round(dev, 0, epoch, op);
+	int i, ret = 0;
+
+	GDRI_DEV_CONSTANT(dev);
+	GDRI_NOT_UNROLLED
+	for (i = 1; i < gdri_node_size(t, t->node) && !ret; i++)
+		ret = gdri_sync_tell(dev, gdri_node_member(t, t->node, i), &gdri_k(dev, ctl)->flat[0], epoch);
+	return ret;
+}
+
+/* One behind the other, none on another one's frame. */
+GDR_DEVICE int gdri_sync_steps(struct gdri_dev *dev, const struct gdri_team *t, uint64_t epoch, uint32_t op)
+{
+	int ret = t ? gdri_sync_gather(dev, t, epoch, op) : 0;
+
+	if (ret || (t && t->local))
+		return ret;
+	ret = gdri_sync_round(dev, t, epoch, op);
+	return ret || !t ? ret : gdri_sync_release(dev, t, epoch);
+}
+
+/* Behind a fence of the caller's: its stores pair with the acquire of who hears. */
+GDRI_FRAMELESS int gdri_sync_rounds(struct gdri_dev *dev, uint64_t epoch, uint32_t op)
+{
+	int ret = gdri_sync_steps(dev, gdri_sync_nodes(dev), epoch, op);
 
 	GDRI_DEV_CONSTANT(dev);
 	if (ret) /* where a queue took no word; a wait has told */
