@@ -154,26 +154,41 @@ GDR_DEVICE int gdri_chan_room(const struct gdri_coll *c, int to)
 	return gdri_scope_bcast(c->scope, ret);
 }
 
+/* Where member's bytes go, when there is room for them. */
+GDR_DEVICE void *gdri_chan_place(const struct gdri_coll *c, int member, void *dst)
+{
+	return dst ? dst : gdri_chan_slot(c, c->team->me, gdri_chan_count(&c->team->chan[member].sent) + 1);
+}
+
+/* Waits for room, and stores the bytes where the member is mapped. */
+GDRI_NOINLINE int gdri_chan_store(const struct gdri_coll *c, int member, void *dst, const void *src, size_t len)
+{
+	void *at = gdri_chan_place(c, member, dst); /* read before the sync behind which the first thread counts on */
+	int ret = gdri_chan_room(c, member);
+	uint8_t *p;
+
+	if (ret)
+		return ret;
+	p = gdri_chan_mapped(c, at, gdri_team_pe(c->team, member));
+	if (p && len)
+		gdri_p2p_copy_coll(c->scope, p, src, len);
+	return 0;
+}
+
 /* len bytes to dst of the member (NULL: to the slot, at most slot_size). src belongs to the operation
- * until gdri_coll_flush, or until the member's answer shows that it has them. */
+ * until gdri_coll_flush, or until the member's answer shows that it has them. What posts stands behind what copies, not
+ * on its frame. */
 GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, const void *src,
 				 size_t len)
 {
-	int member = gdri_coll_member(c, to), first = !gdri_scope_rank(c->scope), ret;
-	struct gdri_chan *ch = &c->team->chan[member];
-	uint32_t seq = gdri_chan_count(&ch->sent) + 1;
-	uint8_t *p;
+	int member = gdri_coll_member(c, to), ret = gdri_chan_store(c, member, dst, src, len);
+	uint32_t *sent = &c->team->chan[member].sent;
 
-	ret = gdri_chan_room(c, member);
 	if (ret)
 		return ret;
-	if (!dst)
-		dst = gdri_chan_slot(c, c->team->me, seq);
-	p = gdri_chan_mapped(c, dst, gdri_team_pe(c->team, member));
-	if (p && len)
-		gdri_p2p_copy_coll(c->scope, p, src, len);
-	if (first) {
-		gdri_st_relaxed_gpu_u32(&ch->sent, seq);
+	if (!gdri_scope_rank(c->scope)) {
+		dst = gdri_chan_place(c, member, dst);
+		gdri_st_relaxed_gpu_u32(sent, gdri_chan_count(sent) + 1);
 		ret = gdri_chan_post(c, member, dst, src, len);
 	}
 	return gdri_scope_bcast(c->scope, ret);
