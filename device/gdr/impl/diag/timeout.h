@@ -293,13 +293,14 @@ GDR_DEVICE_COLD int gdri_wait_hear(struct gdri_dev *dev, struct gdri_waiter *w)
  * error itself, and returns it. */
 GDR_DEVICE_COLD struct gdri_qp *gdri_wait_queue(const struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	struct gdri_qp *qp = 0;
+	uint32_t n = gdri_n_slots(dev);
+	struct gdri_qp *qp;
 
 	GDRI_DEV_CONSTANT(dev);
 	if (!gdri_waits_on_memory(w) || w->peer < 0 || w->peer == dev->pe)
 		return 0;
 	GDRI_NOT_UNROLLED
-	while (w->queue < gdri_n_slots(dev)) {
+	while (w->queue < n) {
 		qp = &dev->qps[(uint32_t)w->peer * dev->n_slots + w->queue++];
 		if (gdri_qp_is_used(dev, qp))
 			return qp;
