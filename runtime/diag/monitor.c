@@ -51,6 +51,7 @@ static void look_at_errors(struct gdri_monitor *m)
 {
 	log_errors(m);
 	gdri_fault_tell(m->st);
+	gdri_absent_look(m->st);
 	gdri_devstate_look(m->st);
 	gdri_log_counts(COUNTS_MS, 0);
 }

@@ -2,7 +2,7 @@
 /* The last PE calls gdr_finalize, in which it waits for the others. Those make a call that needs it, and hear at once
  * that it does not come: GDR_TIMEOUT is longer than the test.
  *
- *	finalized join | split | malloc
+ *	finalized join | split | malloc | barrier
  *	finalized fewer		gdr_team_join of the others alone is none of its business */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
@@ -33,6 +33,8 @@ static int call(const char *form)
 		return join(multi_n);
 	if (!strcmp(form, "split"))
 		return split();
+	if (!strcmp(form, "barrier"))
+		return gdr_barrier_all();
 	CHECK(!gdr_malloc(64));
 	return gdr_host_status();
 }
@@ -47,7 +49,10 @@ int main(int argc, char **argv)
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == multi_n - 1) {
 		ret = gdr_finalize();
-		CHECK_EQ(ret, strcmp(form, "malloc") ? 0 : -GDR_EMISMATCH); /* there alone it meets nobody */
+		if (!strcmp(form, "barrier")) /* the others gave that up, and so all that all PEs do together */
+			CHECK_EQ(ret, -GDR_EPEERLOST);
+		else
+			CHECK_EQ(ret, strcmp(form, "malloc") ? 0 : -GDR_EMISMATCH); /* meets nobody there */
 		return 0;
 	}
 	if (!strcmp(form, "fewer")) {
@@ -61,7 +66,8 @@ int main(int argc, char **argv)
 	CHECK_EQ(ret, strcmp(form, "join") ? -GDR_EPEERLOST : 0);
 	snprintf(text, sizeof(text), strcmp(form, "join") ? "PE %d has called gdr_finalize" :
 		 "PE %d (has called gdr_finalize)", multi_n - 1);
-	said_expect(text, strcmp(form, "join") ? NULL : "failed: a peer is lost; its own message says of what");
+	said_expect(text, !strcmp(form, "join")	     ? "failed: a peer is lost; its own message says of what"
+			 : !strcmp(form, "barrier") ? "gave up a gdr_barrier_all because of PE" : NULL);
 	if (multi_pe == 0)
 		printf("finalized: %s on %d PEs\n", form, multi_n);
 	return 0;
