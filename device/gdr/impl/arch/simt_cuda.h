@@ -49,8 +49,8 @@ GDR_DEVICE uint32_t *gdri_grid_word(void)
 	uint32_t low, high;
 	uint64_t at;
 
-	asm("mov.u32 %0, %%envreg1;" : "=r"(low));
-	asm("mov.u32 %0, %%envreg2;" : "=r"(high));
+	asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+	asm("mov.u32 %0, %%envreg2;" : "=r"(low));
 	at = (uint64_t)high << 32 | low;
 	return at ? (uint32_t *)at + 1 : 0;
 }
