@@ -12,7 +12,11 @@
  *
  * Collectives: all members put them on streams in the same order, and one at a time of a team is under
  * way: calls of one team on several streams have to be ordered by the program. A GPU must have room for
- * their blocks beside kernels that do not end before. */
+ * their blocks beside kernels that do not end before.
+ *
+ * A GPU may finish what runs before it takes the first launch of a kernel: CUDA loads it then, and makes
+ * room for its stack. A program whose own kernels wait for what a stream brings puts one operation on the
+ * stream before it launches them, gdr_quiet_on_stream for instance, and waits for the stream. */
 #ifndef GDR_STREAM_H
 #define GDR_STREAM_H
 
