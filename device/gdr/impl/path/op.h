@@ -7,16 +7,16 @@
 #include <gdr/impl/arch/dev.h>
 #include <gdr/impl/arch/scope.h>
 
-/* What an operation does not need is not set. */
+/* What an operation does not need is not set. C99 has no unions without a name, of which -Wpedantic speaks. */
 struct gdri_operation {
 	uint8_t *remote;  /* the symmetric object */
 	uint8_t *local;	  /* the caller's: source, destination, where an old value goes that is not waited for */
-	union {
+	__extension__ union {
 		uint64_t len;	  /* bytes of both */
 		uint64_t compare; /* of a compare-and-swap, which has none */
 	};
 	uint64_t value; /* of a scalar, an atomic, a signal */
-	union {
+	__extension__ union {
 		uint64_t *sig;	 /* GDRI_PUT_SIGNAL: the signal word */
 		uint64_t result; /* of what fetches */
 	};
