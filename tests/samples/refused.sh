@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# refused.sh HALO_EXCHANGE ALLREDUCE HASH: an option that a sample does not take, or a value of it, is named.
+# refused.sh ALLREDUCE HASH [HALO_EXCHANGE]: an option that a sample does not take, or a value of it, is named.
 set -u
 bad=0
 # program, text, arguments
@@ -15,11 +15,13 @@ refused() {
 		bad=1
 	fi
 }
-halo=$1 allreduce=$2 hash=$3
-refused "$halo" '-n takes a number, 4..16384, and not "3"' -n 3
-refused "$halo" '-i takes a number, 1..100000000, and not "12x"' -q -i 12x
-refused "$halo" '"more" is no option' more
-refused "$halo" "'x'" -x
+allreduce=$1 hash=$2 halo=${3-}
+if [[ $halo ]]; then
+	refused "$halo" '-n takes a number, 4..16384, and not "3"' -n 3
+	refused "$halo" '-i takes a number, 1..100000000, and not "12x"' -q -i 12x
+	refused "$halo" '"more" is no option' more
+	refused "$halo" "'x'" -x
+fi
 refused "$allreduce" '-m takes a number, 4..1073741824, and not ""' -m ''
 refused "$allreduce" '-r takes a number, 1..1000000, and not "0"' -r 0
 refused "$allreduce" '-a takes direct, ring, one or two, and not "tree"' -a tree
