@@ -53,7 +53,8 @@ GDR_API int gdr_team_create(gdr_team_t parent, const int *pes, int n,
  * one call of each, also where that fails. -GDR_ETIMEOUT where not all of them come within GDR_TIMEOUT;
  * -GDR_EPEERLOST where a member that came is lost, or so many PEs are lost or in gdr_finalize that fewer than n can
  * come: the text names them. Another PE is not waited for, and its loss ends nothing. Whatever else one of them fails
- * of, those that have come or will get its status. */
+ * of, those that have come or will get its status, unless it makes its next join before they look: then theirs ends at
+ * the limit. */
 GDR_API int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, long config_mask,
 			  gdr_team_t *new_team);
 /* An id that nobody else has got, nor will get: random, not 0. */
