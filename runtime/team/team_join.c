@@ -220,16 +220,22 @@ static bool join_ended(const struct joining *j, int *pe)
 	return j->st->n_pes - j->gone < j->p->n;
 }
 
+/* A member may have failed since it was looked at, and gone then: its status says why. Where its next join took that
+ * from here, those that cannot come are named beside it: it may have failed because of them. */
 static int join_without(const struct joining *j, int n, int pe)
 {
-	char text[512];
+	char text[512], member[96] = "";
+	struct gdri_join r;
 
+	if (pe >= 0 && join_is_here(j, pe, &r) && STATUS(&r))
+		return join_failed(j, pe, STATUS(&r));
+	join_absent(j, true, text, sizeof(text));
 	if (pe >= 0)
-		snprintf(text, sizeof(text), "PE %d is lost, without which the team cannot be", pe);
-	else
-		join_absent(j, true, text, sizeof(text));
-	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: %s%s", j->p->what, n, j->p->n,
-		   (unsigned long long)j->mine.id, text, pe < 0 ? "; too few others can come" : "");
+		snprintf(member, sizeof(member), "PE %d %s, without which the team cannot be%s", pe,
+			 gdri_join_finalizes(j->st, pe) ? "has called gdr_finalize" : "is lost",
+			 *text ? "; nor can come: " : "");
+	gdri_error("%s: with %d of %d members of the team with id 0x%llx there: %s%s%s", j->p->what, n, j->p->n,
+		   (unsigned long long)j->mine.id, member, text, pe < 0 ? "; too few others can come" : "");
 	return -GDR_EPEERLOST;
 }
 
