@@ -248,7 +248,8 @@ GDRI_PROTOTYPE(int, gdr_signal_wait_until_from_seen,
  * fetch_{inc,add,max,min,and,or,xor}}; those with result also _nbi. max and min leave the greater or the lesser of
  * the word and `value` in the word, by the order of T. GPUs have both in memory. Elsewhere, and through the NIC, they
  * are a loop of compare-and-swap, complete when the call returns; it stores nothing where the word stays what it is.
- * A thread that others overtake until the limit of every wait gets -GDR_ETIMEOUT. @{ */
+ * The limit of every wait counts from the last change of the word that the thread saw: a thread that others overtake
+ * goes on for as long as they do. @{ */
 GDR_AMO_TYPES(GDRI_DECLARE_AMO)
 /** @} */
 /** float and double: set, fetch, swap, compare_swap (which compares bits), add, inc, max, min. GPUs have the last four

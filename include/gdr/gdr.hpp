@@ -64,15 +64,8 @@ GDRI_CPP_SCOPE(GDR_DEVICE, _nbi_block)
 
 /* ---- words: a function for each type of the language, of which the names of C have several ---- */
 
-#define GDRI_CPP_AMO_TYPES(X)                                                                      \
-	X(int, int)                                                                                \
-	X(long, long)                                                                              \
-	X(longlong, long long)                                                                     \
-	X(uint, unsigned int)                                                                      \
-	X(ulong, unsigned long)                                                                    \
-	X(ulonglong, unsigned long long)
 #define GDRI_CPP_WAIT_TYPES(X)                                                                     \
-	GDRI_CPP_AMO_TYPES(X)                                                                      \
+	GDR_LANGUAGE_TYPES(X)                                                                      \
 	X(short, short)                                                                            \
 	X(ushort, unsigned short)
 #define GDRI_CPP_TYPES(X)                                                                          \
@@ -127,7 +120,7 @@ GDRI_CPP_TYPES(GDRI_CPP_WORD)
 #define GDRI_CPP_AMO(name, T)                                                                      \
 	GDRI_CPP_AMO_NUMBER(name, T)                                                               \
 	GDRI_AMO_BIT_OPS(GDRI_CPP_AMO_OP, name, T)
-GDRI_CPP_AMO_TYPES(GDRI_CPP_AMO)
+GDR_LANGUAGE_TYPES(GDRI_CPP_AMO)
 GDR_FLOAT_TYPES(GDRI_CPP_AMO_NUMBER)
 
 #define GDRI_CPP_WAIT(name, T)                                                                     \

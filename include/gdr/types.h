@@ -6,13 +6,17 @@
 
 #include <gdr/macros.h>
 
-#define GDR_AMO_TYPES(X)                                                                           \
+/* The integers of C that are distinct types on every platform: each of those below is one of them. */
+#define GDR_LANGUAGE_TYPES(X)                                                                      \
 	X(int, int)                                                                                \
 	X(long, long)                                                                              \
 	X(longlong, long long)                                                                     \
 	X(uint, unsigned int)                                                                      \
 	X(ulong, unsigned long)                                                                    \
-	X(ulonglong, unsigned long long)                                                           \
+	X(ulonglong, unsigned long long)
+
+#define GDR_AMO_TYPES(X)                                                                           \
+	GDR_LANGUAGE_TYPES(X)                                                                      \
 	X(int32, int32_t)                                                                          \
 	X(int64, int64_t)                                                                          \
 	X(uint32, uint32_t)                                                                        \

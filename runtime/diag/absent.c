@@ -31,7 +31,9 @@ static int absent_pe(const struct gdri_state *st, const struct gdri_wait *w)
 	/* behind the look at whether it finalizes: what it told before that is here */
 	if (gdri_ld_acquire_sys_u64((const uint64_t *)(const void *)(dev->heap + addr)) >= epoch)
 		return -1;
-	gdri_fence_sys(); /* the looks before those that say that it was one wait throughout */
+	/* the looks before those that say that it was one wait throughout: pairs with gdri_wait_publish, which changes
+	 * state before it fills a record, on processors that store in order (x86) */
+	gdri_fence_sys();
 	return __atomic_load_n(&w->since_ns, __ATOMIC_RELAXED) == since &&
 	       __atomic_load_n(&w->state, __ATOMIC_RELAXED) == GDRI_WAIT_WAITING ? pe : -1;
 }

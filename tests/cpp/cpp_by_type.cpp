@@ -123,9 +123,9 @@ GDR_KERNEL(by_type, struct cpp, a)
 	GDRI_CPP_TYPES(MOVE)
 	if (gdr_thread_id())
 		return;
-	GDRI_CPP_AMO_TYPES(COUNT)
+	GDR_LANGUAGE_TYPES(COUNT)
 	GDR_FLOAT_TYPES(COUNT)
-	GDRI_CPP_AMO_TYPES(BITS)
+	GDR_LANGUAGE_TYPES(BITS)
 	EXPECT_OK(a.report, gdr_barrier_all());
 	GDRI_CPP_WAIT_TYPES(WAIT)
 	send(&a);

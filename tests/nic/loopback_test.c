@@ -470,7 +470,8 @@ static void check_change(const struct link *l, uint8_t *part)
 	assert_true(load64(part + 8) == 25 && load64(part + PART) == 0);
 }
 
-static void test_change(void **state)
+/* Two PEs, and a part that their heaps may grow by. */
+static void with_part(void **state, void (*check)(const struct link *l, uint8_t *part))
 {
 	const struct config *c = *state;
 	struct gdri_options opt;
@@ -481,10 +482,15 @@ static void test_change(void **state)
 	pair_options(&opt, c->settings);
 	assert_int_equal(pair_up(&p, &opt, NULL), 0);
 	part = part_map(&fd);
-	check_change(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
+	check(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
 	pair_down(&p);
 	munmap(part, 2 * PART);
 	close(fd);
+}
+
+static void test_change(void **state)
+{
+	with_part(state, check_change);
 }
 
 /* What has left makes room: parts, and keys, of which some devices have 65536. */
@@ -507,19 +513,7 @@ static void check_turns(const struct link *l, uint8_t *part)
 
 static void test_turns(void **state)
 {
-	const struct config *c = *state;
-	struct gdri_options opt;
-	struct pair p;
-	uint8_t *part;
-	int fd;
-
-	pair_options(&opt, c->settings);
-	assert_int_equal(pair_up(&p, &opt, NULL), 0);
-	part = part_map(&fd);
-	check_turns(&(struct link){&p.pe[0].qps[opt.qps_per_pe], &p.pe[0], &p.pe[1], 1}, part);
-	pair_down(&p);
-	munmap(part, 2 * PART);
-	close(fd);
+	with_part(state, check_turns);
 }
 
 #ifndef PAIR_IS_NIC
