@@ -8,6 +8,7 @@
 #include <gdr/device.h>
 #include <gdr/host.h>
 #include <gdr/launch.h>
+#include <gdr/local.h>
 #include <gdr/simt.h>
 #include <gdr/stream.h>
 #include <gdr/team.h>

@@ -433,8 +433,11 @@ static int transfer(struct job *j, unsigned block)
 		ret = gdr_stream_sync(j->stream[i]);
 	for (int i = 0; i < n && !ret && !status && !j->host; i++)
 		status = side_status(j, &c[i], 1);
-	if (!ret && !status && d >= 0)
-		status = side_status(j, &c[2], 0);
+	if (!ret && d >= 0 && (!status || status == -GDR_ETIMEOUT)) { /* a wrong page stops the sender, too */
+		int taken = side_status(j, &c[2], 0);
+
+		status = status && (!taken || taken == -GDR_ETIMEOUT) ? status : taken;
+	}
 	return ret ? ret : status;
 }
 

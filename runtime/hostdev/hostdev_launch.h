@@ -8,10 +8,14 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <gdr/local.h>
 #include "runtime/hostdev/hostdev_block.h"
+#include "runtime/hostdev/hostdev_event.h"
 
-struct gdri_hd_run { /* a kernel that was launched */
-	struct gdri_hd_kernel k;
+struct gdri_hd_run { /* a kernel that was launched, or a place of an event */
+	struct gdri_hd_kernel k; /* of a place: its name alone */
+	struct gdri_hd_record *record; /* NULL: a kernel */
+	bool waits; /* goes on when the record is done; else it makes the record */
 	gdr_stream_t stream;
 	unsigned next_block, ended_blocks;
 	struct gdri_hd_run *next_in_stream;
@@ -21,7 +25,7 @@ struct gdri_hd_run { /* a kernel that was launched */
 
 struct CUstream_st { /* gdr_stream_t */
 	struct gdri_hd_run *head, *tail; /* head: running */
-	uint64_t launched, ended;	 /* kernels */
+	uint64_t launched, ended;	 /* runs */
 	int status;			 /* first error since the last sync */
 	gdr_stream_t next;
 };
@@ -37,11 +41,12 @@ struct gdri_hd {
 
 	struct CUstream_st default_stream;
 	gdr_stream_t streams; /* the others */
+	gdr_event_t events;
 
 	struct gdri_hd_run *ready_head, *ready_tail; /* with blocks that were not started */
 	uint64_t unstarted;			     /* blocks of those */
 	unsigned running;			     /* blocks */
-	uint64_t runs;				     /* kernels queued or running */
+	uint64_t runs;				     /* queued or running */
 
 	struct gdri_hd_worker *workers;
 	unsigned n_workers, n_idle;

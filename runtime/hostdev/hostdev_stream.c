@@ -31,12 +31,59 @@ static int stream_activate(struct gdri_hd *hd, struct gdri_hd_run *run)
 	return gdri_hd_workers_wake(hd);
 }
 
+static void stream_pop(struct gdri_hd *hd, gdr_stream_t s)
+{
+	struct gdri_hd_run *run = s->head;
+
+	s->head = run->next_in_stream;
+	if (!s->head)
+		s->tail = NULL;
+	s->ended++;
+	hd->runs--;
+	gdri_hd_record_drop(run->record);
+	free(run);
+}
+
+/* Carries out the places of events at the head; true: a record was made, for which other streams may wait. */
+static bool stream_pass(struct gdri_hd *hd, gdr_stream_t s)
+{
+	bool made = false, passed = false;
+	struct gdri_hd_run *run;
+
+	while ((run = s->head) && run->record && (!run->waits || run->record->done)) {
+		if (!run->waits)
+			gdri_hd_record_done(run->record);
+		made |= !run->waits;
+		passed = true;
+		stream_pop(hd, s);
+	}
+	if (passed && run && !run->record)
+		(void)stream_activate(hd, run); /* fewer workers than wanted: slower only */
+	return made;
+}
+
+/* The head of s is new. */
+static void stream_go_on(struct gdri_hd *hd, gdr_stream_t s)
+{
+	bool made;
+
+	if (s->head && !s->head->record)
+		(void)stream_activate(hd, s->head);
+	made = stream_pass(hd, s);
+	while (made) {
+		made = stream_pass(hd, &hd->default_stream);
+		for (s = hd->streams; s; s = s->next)
+			made |= stream_pass(hd, s);
+	}
+	pthread_cond_broadcast(&hd->done);
+}
+
 int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *run)
 {
 	int ret;
 
 	run->stream = s;
-	if (!s->head && !hd->n_workers) { /* the only case in which nobody would run it */
+	if (!run->record && !hd->n_workers) { /* the only case in which nobody would run it */
 		hd->unstarted++;
 		ret = gdri_hd_workers_wake(hd);
 		hd->unstarted--;
@@ -51,7 +98,7 @@ int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *
 		s->head = run;
 	s->tail = run;
 	if (s->head == run)
-		(void)stream_activate(hd, run); /* fewer workers than wanted: slower only */
+		stream_go_on(hd, s);
 	return GDR_OK;
 }
 
@@ -59,17 +106,10 @@ void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
 {
 	gdr_stream_t s = run->stream;
 
-	s->head = run->next_in_stream;
-	if (!s->head)
-		s->tail = NULL;
-	s->ended++;
-	hd->runs--;
 	if (run->k.status && !s->status)
 		s->status = run->k.status;
-	free(run);
-	if (s->head)
-		(void)stream_activate(hd, s->head);
-	pthread_cond_broadcast(&hd->done);
+	stream_pop(hd, s);
+	stream_go_on(hd, s);
 }
 
 void gdri_hd_streams_forget(struct gdri_hd *hd)
@@ -79,11 +119,12 @@ void gdri_hd_streams_forget(struct gdri_hd *hd)
 
 	for (s = &hd->default_stream; s; s = s == &hd->default_stream ? hd->streams : s->next) {
 		while ((run = s->head)) {
-			s->status = -GDR_ESTATE; /* its kernels run in the parent only */
-			s->head = run->next_in_stream;
-			free(run);
+			if (run->record)
+				gdri_hd_record_done(run->record); /* nobody waits for what will not come */
+			else
+				s->status = -GDR_ESTATE; /* its kernels run in the parent only */
+			stream_pop(hd, s);
 		}
-		s->tail = NULL;
 		s->ended = s->launched;
 	}
 	hd->ready_head = hd->ready_tail = NULL;
@@ -176,5 +217,20 @@ int gdr_memcpy(void *dst, const void *src, size_t len)
 	gdri_hd_unlock(hd);
 	if (!ret && len)
 		memcpy(dst, src, len);
+	return ret;
+}
+
+int gdr_memset(void *dst, int byte, size_t len)
+{
+	struct gdri_hd *hd;
+	int ret;
+
+	if (len && !dst)
+		return gdri_fail(-GDR_EINVAL, "gdr_memset: %zu bytes at NULL", len);
+	hd = gdri_hd_lock();
+	(void)stream_drain(hd, NULL, "gdr_memset", &ret);
+	gdri_hd_unlock(hd);
+	if (!ret && len)
+		memset(dst, byte, len);
 	return ret;
 }
