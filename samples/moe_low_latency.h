@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The low-latency form of moe.c: dispatch and combine are a kernel each.
+ *  - dispatch casts a token (BF16, or FP8 with a scale for each 128 elements) and
+ *    puts it to each of its experts, into slots that belong to this PE alone; each
+ *    put adds 1 to a signal of expert and PE. How many there will be is a signal
+ *    of its own, since every PE counts its routing itself. The receiver waits
+ *    for the number, and then for the sum.
+ *  - combine puts each result back to the token's PE in the same way, and adds
+ *    the results up there, by weight, in the order of the token's experts.
+ * Combine's signals have one more each round, also of experts without tokens: so
+ * a PE begins its next round when all have received the last one, and no buffer
+ * is written while it is read. With --hook dispatch is two kernels, of which the
+ * first one only sends: what is launched between them runs meanwhile. */
+#ifndef MOE_LOW_LATENCY_H
+#define MOE_LOW_LATENCY_H
+
+#include "moe_model.h"
+
+enum { SEND = 1, RECEIVE = 2 };
+
+/* Before each token that is dispatched: where results go. What follows is aligned to 16 bytes. */
+struct message {
+	int32_t token;
+	int16_t expert[MAX_TOPK];
+};
+
+/* Lies in device memory; the pointers are symmetric. A pair is a local expert and a source PE: expert * n_pes + PE. */
+struct moe {
+	uint16_t *x;	   /* [tokens][hidden], BF16 */
+	int32_t *expert;   /* [tokens][top-k], each of a token's once */
+	float *weight;	   /* [tokens][top-k] */
+	uint16_t *y;	   /* [tokens][hidden]: the result */
+	char *cast;	   /* [tokens] messages: sources of puts */
+	char *received;	   /* [pairs][tokens] messages */
+	uint64_t *count;   /* [pairs]: round << 32 | messages of it */
+	uint64_t *arrived; /* [pairs]: messages, of all rounds */
+	uint64_t *taken;   /* [pairs]: of these, waited for; of this PE alone */
+	uint32_t *got;	   /* [pairs]: messages of this round; of this PE alone */
+	uint16_t *made;	   /* [pairs][tokens][hidden]: results of the experts */
+	uint16_t *back;	   /* [tokens][top-k][hidden]: results that came back */
+	uint64_t *came;	   /* [experts]: of these, and one each round, of all rounds */
+	uint64_t *due;	   /* [experts]: what `came` will be; of this PE alone */
+	int *status;	   /* [blocks] */
+	int tokens, hidden, experts, topk, fp8;
+	int local;	/* experts of a PE; `experts` is that times the PEs, the last ones may not exist */
+	uint64_t round; /* 1, 2, ... */
+	int phases;
+};
+
+/* A message: header, elements, scales; a multiple of 16. */
+GDR_BOTH size_t message_bytes(const struct moe *m)
+{
+	size_t n = (size_t)m->hidden, scales = (n / GROUP * sizeof(float) + 15) / 16 * 16;
+
+	return sizeof(struct message) + (m->fp8 ? n + scales : n * sizeof(uint16_t));
+}
+
+GDR_BOTH char *received_message(const struct moe *m, int pair, size_t slot)
+{
+	return m->received + ((size_t)pair * (size_t)m->tokens + slot) * message_bytes(m);
+}
+
+GDR_BOTH uint16_t *made_result(const struct moe *m, int pair, size_t slot)
+{
+	return m->made + ((size_t)pair * (size_t)m->tokens + slot) * (size_t)m->hidden;
+}
+
+/* A warp: how many of the first n choices are this expert. */
+GDR_DEVICE uint32_t count_choices(const struct moe *m, int expert, int n)
+{
+	uint32_t sum = 0;
+
+	for (int i = (int)gdr_lane_id(); i < n; i += 32)
+		sum += m->expert[i] == expert;
+	return warp_sum(sum);
+}
+
+/* A block: token t as it is dispatched. */
+GDR_DEVICE void cast_token(const struct moe *m, int t)
+{
+	const uint16_t *x = m->x + (size_t)t * (size_t)m->hidden;
+	struct message *message = (struct message *)(m->cast + (size_t)t * message_bytes(m));
+	char *out = (char *)(message + 1);
+
+	if (gdr_thread_id() == 0)
+		message->token = t;
+	for (int k = (int)gdr_thread_id(); k < m->topk; k += (int)gdr_block_size())
+		message->expert[k] = (int16_t)m->expert[t * m->topk + k];
+	if (m->fp8)
+		for (int g = warp(); g < m->hidden / GROUP; g += warps())
+			cast_group((uint8_t *)out + g * GROUP, (float *)(out + m->hidden) + g, x + g * GROUP);
+	else
+		for (int i = (int)gdr_thread_id(); i < m->hidden; i += (int)gdr_block_size())
+			((uint16_t *)out)[i] = x[i];
+	gdr_sync_block();
+}
+
+/* A warp: puts token t to its k-th expert, into the slot behind those of the choices before it. */
+GDR_DEVICE int dispatch_token(const struct moe *m, int t, int k)
+{
+	int e = m->expert[t * m->topk + k], pair = e % m->local * gdr_n_pes() + gdr_my_pe();
+	size_t slot = count_choices(m, e, t * m->topk), bytes = message_bytes(m);
+
+	return gdr_put_signal_nbi_warp(received_message(m, pair, slot), m->cast + (size_t)t * bytes, bytes,
+				       &m->arrived[pair], 1, GDR_SIGNAL_ADD, e / m->local);
+}
+
+/* A warp: tells how many tokens an expert gets from this PE. */
+GDR_DEVICE int dispatch_count(const struct moe *m, int e)
+{
+	uint64_t n = count_choices(m, e, m->tokens * m->topk);
+	int ret = 0;
+
+	if (gdr_lane_id() == 0) {
+		m->due[e] += n + 1;
+		ret = gdr_signal_set(&m->count[e % m->local * gdr_n_pes() + gdr_my_pe()], m->round << 32 | n,
+				     e / m->local);
+	}
+	return ret;
+}
+
+/* One thread: waits for all tokens of a pair. */
+GDR_DEVICE int dispatch_wait(const struct moe *m, int pair)
+{
+	int from = pair % gdr_n_pes(), ret;
+
+	ret = gdr_signal_wait_until_from(&m->count[pair], GDR_CMP_GE, m->round << 32, from);
+	if (ret)
+		return ret;
+	m->got[pair] = (uint32_t)gdr_signal_fetch(&m->count[pair]);
+	m->taken[pair] += m->got[pair];
+	return gdr_signal_wait_until_from(&m->arrived[pair], GDR_CMP_GE, m->taken[pair], from);
+}
+
+GDR_KERNEL(dispatch, struct moe, m)
+{
+	int ret = 0, one;
+
+	for (int e = grid_warp(); e < m.experts && m.phases & SEND; e += grid_warps()) {
+		one = dispatch_count(&m, e);
+		ret = ret ? ret : one;
+	}
+	for (int t = (int)gdr_block_id(); t < m.tokens && m.phases & SEND; t += (int)gdr_grid_size()) {
+		cast_token(&m, t);
+		for (int k = warp(); k < m.topk; k += warps()) {
+			one = dispatch_token(&m, t, k);
+			ret = ret ? ret : one;
+		}
+	}
+	if (m.phases & RECEIVE && gdr_lane_id() == 0)
+		for (int p = grid_warp(); p < m.local * gdr_n_pes() && !ret; p += grid_warps())
+			ret = dispatch_wait(&m, p);
+	if (ret)
+		m.status[gdr_block_id()] = ret; /* of any of its threads */
+}
+
+/* Element i of a message as a number. */
+GDR_BOTH float message_element(const struct moe *m, const char *message, int i)
+{
+	const char *in = message + sizeof(struct message);
+
+	if (!m->fp8)
+		return bf16_float(((const uint16_t *)in)[i]);
+	return fp8_float(((const uint8_t *)in)[i]) * ((const float *)(in + m->hidden))[i / GROUP];
+}
+
+GDR_KERNEL(experts, struct moe, m)
+{
+	for (int p = 0; p < m.local * gdr_n_pes(); p++)
+		for (uint32_t s = gdr_block_id(); s < m.got[p]; s += gdr_grid_size())
+			for (int i = (int)gdr_thread_id(); i < m.hidden; i += (int)gdr_block_size())
+				made_result(&m, p, s)[i] =
+					expert_element(gdr_my_pe() * m.local + p / gdr_n_pes(),
+						       message_element(&m, received_message(&m, p, s), i));
+}
+
+/* A warp: puts the result of a pair's message to where its token came from. */
+GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
+{
+	const struct message *message = (const struct message *)received_message(m, pair, slot);
+	int e = gdr_my_pe() * m->local + pair / gdr_n_pes(), k = 0;
+
+	while (k < m->topk - 1 && message->expert[k] != e)
+		k++;
+	return gdr_put_signal_nbi_warp(m->back + (size_t)(message->token * m->topk + k) * (size_t)m->hidden,
+				       made_result(m, pair, slot), (size_t)m->hidden * sizeof(uint16_t), &m->came[e], 1,
+				       GDR_SIGNAL_ADD, pair % gdr_n_pes());
+}
+
+GDR_DEVICE int combine_send(const struct moe *m)
+{
+	int ret = 0, one;
+
+	for (int p = 0; p < m->local * gdr_n_pes(); p++) {
+		int e = gdr_my_pe() * m->local + p / gdr_n_pes();
+
+		/* each pair begins with another warp */
+		for (uint32_t s = (uint32_t)((grid_warp() + p) % grid_warps()); s < m->got[p];
+		     s += (uint32_t)grid_warps()) {
+			one = combine_token(m, p, s);
+			ret = ret ? ret : one;
+		}
+		if (p % grid_warps() == grid_warp() && gdr_lane_id() == 0) {
+			one = gdr_signal_add(&m->came[e], 1, p % gdr_n_pes());
+			ret = ret ? ret : one;
+		}
+	}
+	return ret;
+}
+
+/* One thread: all results of an expert are here. */
+GDR_DEVICE int combine_wait(const struct moe *m, int e)
+{
+	return gdr_signal_wait_until_from(&m->came[e], GDR_CMP_GE, m->due[e], e / m->local);
+}
+
+/* A block: adds up the results of token t, in the order of its experts. */
+GDR_DEVICE void combine_add(const struct moe *m, int t)
+{
+	const uint16_t *back = m->back + (size_t)(t * m->topk) * (size_t)m->hidden;
+
+	for (int i = (int)gdr_thread_id(); i < m->hidden; i += (int)gdr_block_size()) {
+		float sum = 0;
+
+		for (int k = 0; k < m->topk; k++)
+			sum += m->weight[t * m->topk + k] * bf16_float(back[(size_t)k * (size_t)m->hidden + (size_t)i]);
+		m->y[(size_t)t * (size_t)m->hidden + (size_t)i] = bf16_of(sum);
+	}
+}
+
+GDR_KERNEL(combine, struct moe, m)
+{
+	int ret = combine_send(&m), first = 0;
+
+	if (ret)
+		m.status[gdr_block_id()] = ret;
+	/* every expert is waited for, also those without tokens: the round is over then */
+	for (int e = (int)gdr_block_id(); e < m.experts && !first && gdr_thread_id() == 0; e += (int)gdr_grid_size())
+		first = combine_wait(&m, e);
+	for (int t = (int)gdr_block_id(); t < m.tokens; t += (int)gdr_grid_size()) {
+		for (int k = 0; k < m.topk && !first && gdr_thread_id() == 0; k++)
+			first = combine_wait(&m, m.expert[t * m.topk + k]);
+		if (sample_of_first(first))
+			break;
+		combine_add(&m, t);
+	}
+	if (first)
+		m.status[gdr_block_id()] = first;
+}
+
+/* ---- the serial computation, and the comparison ---- */
+
+/* Host copies and room for the comparison. */
+struct check {
+	int32_t *expert;
+	float *weight, *cast;
+	uint32_t *got;
+	char *message;
+	uint16_t *y;
+};
+
+/* What the own experts received from PE pe: which tokens, in which slots, each element. */
+static int check_received(const struct options *o, const struct moe *m, int pe, long round, struct check *c)
+{
+	int n = gdr_host_n_pes(), ret = 0;
+	size_t bytes = message_bytes(m);
+
+	route(o, pe, round, c->expert, c->weight);
+	for (int l = 0; l < m->local && !ret; l++) {
+		int e = gdr_host_my_pe() * m->local + l, pair = l * n + pe;
+		uint32_t slot = 0;
+
+		for (int i = 0; i < m->tokens * m->topk && !ret; i++) {
+			const struct message *head = (const struct message *)c->message;
+
+			if (c->expert[i] != e)
+				continue;
+			ret = gdr_memcpy(c->message, received_message(m, pair, slot++), bytes);
+			if (!ret && head->token != i / m->topk)
+				return wrong("slot", e, pe, i / m->topk, 0, head->token, i / m->topk);
+			serial_cast(o, pe, i / m->topk, c->cast);
+			for (int h = 0; h < m->hidden && !ret; h++)
+				if (message_element(m, c->message, h) != c->cast[h])
+					return wrong("received", e, pe, i / m->topk, h,
+						     (double)message_element(m, c->message, h), (double)c->cast[h]);
+		}
+		if (!ret && c->got[pair] != slot)
+			return wrong("number of tokens", e, pe, 0, 0, c->got[pair], slot);
+	}
+	return ret;
+}
+
+/* The result of the own tokens. */
+static int check_result(const struct options *o, const struct moe *m, long round, struct check *c)
+{
+	int me = gdr_host_my_pe();
+
+	route(o, me, round, c->expert, c->weight);
+	for (int t = 0; t < m->tokens; t++) {
+		serial_cast(o, me, t, c->cast);
+		for (int i = 0; i < m->hidden; i++) {
+			uint16_t is = c->y[(size_t)t * (size_t)m->hidden + (size_t)i];
+			float sum = 0;
+
+			for (int k = t * m->topk; k < (t + 1) * m->topk; k++)
+				sum += c->weight[k] * bf16_float(expert_element(c->expert[k], c->cast[i]));
+			if (is != bf16_of(sum))
+				return wrong("result", -1, me, t, i, (double)bf16_float(is), (double)sum);
+		}
+	}
+	return 0;
+}
+
+static int check(const struct options *o, const struct moe *m, long round)
+{
+	size_t choices = (size_t)(o->tokens * o->topk), pairs = (size_t)(m->local * gdr_host_n_pes());
+	size_t cells = (size_t)(o->tokens * o->hidden);
+	struct check c;
+	int ret;
+
+	c.expert = (int32_t *)malloc(choices * sizeof(int32_t));
+	c.weight = (float *)malloc(choices * sizeof(float));
+	c.cast = (float *)malloc((size_t)o->hidden * sizeof(float));
+	c.got = (uint32_t *)malloc(pairs * sizeof(uint32_t));
+	c.message = (char *)malloc(message_bytes(m));
+	c.y = (uint16_t *)malloc(cells * sizeof(uint16_t));
+	ret = c.expert && c.weight && c.cast && c.got && c.message && c.y ? 0 : -GDR_ENOMEM;
+	if (!ret)
+		ret = gdr_memcpy(c.got, m->got, pairs * sizeof(uint32_t));
+	if (!ret)
+		ret = gdr_memcpy(c.y, m->y, cells * sizeof(uint16_t));
+	for (int pe = 0; pe < gdr_host_n_pes() && !ret; pe++)
+		ret = check_received(o, m, pe, round, &c);
+	if (!ret)
+		ret = check_result(o, m, round, &c);
+	free(c.expert);
+	free(c.weight);
+	free(c.cast);
+	free(c.got);
+	free(c.message);
+	free(c.y);
+	return ret;
+}
+
+/* ---- host side ---- */
+
+static int set_up(struct moe *m, const struct options *o)
+{
+	size_t tokens = (size_t)o->tokens, hidden = (size_t)o->hidden, choices = tokens * (size_t)o->topk, pairs;
+	uint16_t *x = (uint16_t *)malloc(tokens * hidden * sizeof(*x));
+	int ret = x ? 0 : -GDR_ENOMEM;
+
+	pairs = (size_t)m->experts;
+	m->x = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
+	m->expert = (int32_t *)symmetric(choices, sizeof(int32_t), &ret);
+	m->weight = (float *)symmetric(choices, sizeof(float), &ret);
+	m->y = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
+	m->cast = (char *)symmetric(tokens, message_bytes(m), &ret);
+	m->received = (char *)symmetric(pairs * tokens, message_bytes(m), &ret);
+	m->made = (uint16_t *)symmetric(pairs * tokens * hidden, sizeof(uint16_t), &ret);
+	m->back = (uint16_t *)symmetric(choices * hidden, sizeof(uint16_t), &ret);
+	m->count = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
+	m->arrived = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
+	m->taken = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
+	m->got = (uint32_t *)zeroed(pairs, sizeof(uint32_t), &ret);
+	m->came = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
+	m->due = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
+	m->status = (int *)zeroed((size_t)o->blocks, sizeof(int), &ret);
+	for (size_t i = 0; !ret && i < tokens * hidden; i++)
+		x[i] = token_element(gdr_host_my_pe(), (int)(i / hidden), (int)(i % hidden));
+	if (!ret)
+		ret = gdr_memcpy(m->x, x, tokens * hidden * sizeof(*x));
+	free(x);
+	return ret ? ret : gdr_barrier_all();
+}
+
+static int set_routing(const struct moe *m, const struct options *o, long round)
+{
+	size_t choices = (size_t)(o->tokens * o->topk);
+	int32_t *expert = (int32_t *)malloc(choices * sizeof(*expert));
+	float *weight = (float *)malloc(choices * sizeof(*weight));
+	int ret = expert && weight ? 0 : -GDR_ENOMEM;
+
+	if (!ret)
+		route(o, gdr_host_my_pe(), round, expert, weight);
+	if (!ret)
+		ret = gdr_memcpy(m->expert, expert, choices * sizeof(*expert));
+	if (!ret)
+		ret = gdr_memcpy(m->weight, weight, choices * sizeof(*weight));
+	free(expert);
+	free(weight);
+	return ret;
+}
+
+/* Dispatch, experts, combine. Blocks wait for those of other PEs: all of them must run at once. */
+static int one_round(struct moe *m, const struct options *o, double *dispatch_s, double *combine_s)
+{
+	unsigned grid = (unsigned)o->blocks, block = sample_is_cuda() ? 512 : 32;
+	double start = sample_seconds();
+	int ret = 0;
+
+	m->phases = o->hook ? SEND : SEND | RECEIVE;
+	ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
+	if (!ret && o->hook) { /* what needs no tokens of others would be launched here */
+		m->phases = RECEIVE;
+		ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
+	}
+	if (!ret)
+		ret = gdr_stream_sync(NULL);
+	*dispatch_s = sample_seconds() - start;
+	if (!ret)
+		ret = gdr_launch(experts, grid, block, 0, NULL, m);
+	if (!ret)
+		ret = gdr_stream_sync(NULL);
+	start = sample_seconds();
+	if (!ret)
+		ret = gdr_collective_launch(combine, grid, block, sizeof(int), NULL, m);
+	if (!ret)
+		ret = gdr_stream_sync(NULL);
+	*combine_s = sample_seconds() - start;
+	return ret ? ret : sample_first_status(m->status, (int)grid);
+}
+
+#endif

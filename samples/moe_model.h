@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What moe.c computes, in whatever form it communicates: tokens, their routing, the cast to FP8, and what stands for
+ * the experts; for kernels, and serially for the comparison. */
+#ifndef MOE_MODEL_H
+#define MOE_MODEL_H
+
+#include "sample.h"
+
+#include "moe_numbers.h"
+
+#define GROUP 128   /* elements that have a scale in common */
+#define MAX_TOPK 14 /* experts of a token */
+
+/* ---- in kernels ---- */
+
+GDR_DEVICE int warp(void)
+{
+	return (int)(gdr_thread_id() / 32);
+}
+
+GDR_DEVICE int warps(void)
+{
+	return (int)(gdr_block_size() / 32);
+}
+
+GDR_DEVICE int grid_warp(void)
+{
+	return (int)gdr_block_id() * warps() + warp();
+}
+
+GDR_DEVICE int grid_warps(void)
+{
+	return (int)gdr_grid_size() * warps();
+}
+
+/* Of all lanes of the warp, for all. */
+GDR_DEVICE uint32_t warp_sum(uint32_t v)
+{
+	for (unsigned i = 16; i; i /= 2)
+		v += gdr_shfl_u32(0xffffffff, v, gdr_lane_id() ^ i);
+	return v;
+}
+
+GDR_DEVICE uint32_t warp_max(uint32_t v)
+{
+	for (unsigned i = 16; i; i /= 2) {
+		uint32_t other = gdr_shfl_u32(0xffffffff, v, gdr_lane_id() ^ i);
+
+		v = other > v ? other : v;
+	}
+	return v;
+}
+
+/* A warp: 128 elements, from q on, and their scale. */
+GDR_DEVICE void cast_group(uint8_t *q, float *scale, const uint16_t *x)
+{
+	uint32_t largest = 0; /* the bits of floats that are not negative are in their order */
+	float s;
+
+	for (unsigned i = gdr_lane_id(); i < GROUP; i += 32) {
+		uint32_t bits = float_bits(bf16_float(x[i])) & 0x7fffffff;
+
+		largest = bits > largest ? bits : largest;
+	}
+	largest = warp_max(largest);
+	s = largest ? bits_float(largest) / FP8_MAX : 1.0f;
+	for (unsigned i = gdr_lane_id(); i < GROUP; i += 32)
+		q[i] = fp8_of(bf16_float(x[i]) / s);
+	if (gdr_lane_id() == 0)
+		*scale = s;
+}
+
+/* What an expert makes of an element; stands for its matrices. */
+GDR_BOTH uint16_t expert_element(int expert, float x)
+{
+	return bf16_of(x * (1.0f + 0.125f * (float)(expert % 61)) + 0.0625f * (float)(expert / 61 + 1));
+}
+
+/* ---- on the host ---- */
+
+struct options {
+	long tokens, hidden, experts, topk, rounds, blocks, fp8, skew, hook, picture;
+};
+
+static uint16_t token_element(int pe, int t, int i)
+{
+	uint64_t r = sample_mix(((uint64_t)pe << 48) ^ ((uint64_t)t << 24) ^ (uint64_t)i);
+
+	/* of very different sizes, group by group */
+	return bf16_of(((float)(r >> 40) / 8388608.0f - 1.0f) * (float)(1 << ((i / GROUP + t) % 11)));
+}
+
+/* The k-th choice of a token, before those that were made already are left out. */
+static int drawn_expert(const struct options *o, int pe, int t, int k, long round)
+{
+	uint64_t r = sample_mix(((uint64_t)round << 56) ^ ((uint64_t)pe << 40) ^ ((uint64_t)t << 8) ^ (uint64_t)k);
+	double u = (double)(r >> 11) / 9007199254740992.0;
+
+	return (int)((o->skew ? u * u * u * u : u) * (double)o->experts);
+}
+
+/* Whom the tokens of a PE go to, and how much that counts. */
+static void route(const struct options *o, int pe, long round, int32_t *expert, float *weight)
+{
+	for (int t = 0; t < (int)o->tokens; t++)
+		for (int k = 0; k < (int)o->topk; k++) {
+			int32_t *of = expert + t * o->topk, e = drawn_expert(o, pe, t, k, round);
+
+			for (int before = 0; before < k; before++)
+				if (of[before] == e) {
+					e = (e + 1) % (int32_t)o->experts;
+					before = -1;
+				}
+			of[k] = e;
+			weight[t * o->topk + k] =
+				(float)(1 + sample_mix((uint64_t)(pe + t * 64 + k)) % 1000) / 1024.0f;
+		}
+}
+
+/* One thread's form of what cast_token makes of a token: element i as the expert sees it. */
+static void serial_cast(const struct options *o, int pe, int t, float *out)
+{
+	for (int g = 0; g < (int)o->hidden; g += GROUP) {
+		float largest = 0, s;
+
+		for (int i = g; i < g + GROUP; i++) {
+			out[i] = bf16_float(token_element(pe, t, i));
+			largest = out[i] > largest ? out[i] : -out[i] > largest ? -out[i] : largest;
+		}
+		s = largest > 0 ? largest / FP8_MAX : 1.0f;
+		for (int i = g; i < g + GROUP && o->fp8; i++)
+			out[i] = fp8_float(fp8_of(out[i] / s)) * s;
+	}
+}
+
+static int wrong(const char *what, int e, int pe, int t, int i, double is, double should)
+{
+	fprintf(stderr, "PE %d: WRONG: %s, expert %d, token %d of PE %d, element %d: %g, not %g\n", gdr_host_my_pe(),
+		what, e, t, pe, i, is, should);
+	return -1;
+}
+
+static void *symmetric(size_t count, size_t size, int *ret)
+{
+	void *p = *ret ? NULL : gdr_malloc(count * size);
+
+	*ret = p ? *ret : -GDR_ENOMEM;
+	return p;
+}
+
+static void *zeroed(size_t count, size_t size, int *ret)
+{
+	void *p = *ret ? NULL : gdr_calloc(count, size);
+
+	*ret = p ? *ret : -GDR_ENOMEM;
+	return p;
+}
+
+#endif
