@@ -350,6 +350,13 @@ static int set_up(struct moe *m, const struct options *o)
 	uint16_t *x = (uint16_t *)malloc(tokens * hidden * sizeof(*x));
 	int ret = x ? 0 : -GDR_ENOMEM;
 
+	memset(m, 0, sizeof(*m));
+	m->tokens = (int)o->tokens;
+	m->hidden = (int)o->hidden;
+	m->local = local_experts(o);
+	m->experts = m->local * gdr_host_n_pes();
+	m->topk = (int)o->topk;
+	m->fp8 = (int)o->fp8;
 	pairs = (size_t)m->experts;
 	m->x = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
 	m->expert = (int32_t *)symmetric(choices, sizeof(int32_t), &ret);
@@ -392,33 +399,29 @@ static int set_routing(const struct moe *m, const struct options *o, long round)
 	return ret;
 }
 
-/* Dispatch, experts, combine. Blocks wait for those of other PEs: all of them must run at once. */
-static int one_round(struct moe *m, const struct options *o, double *dispatch_s, double *combine_s)
+/* Puts dispatch, experts and combine on the stream, and marks around them. Blocks wait for those of other PEs: all of
+ * them must run at once. */
+static int launch_round(struct moe *m, const struct options *o, struct sample_mark *mark)
 {
 	unsigned grid = (unsigned)o->blocks, block = sample_is_cuda() ? 512 : 32;
-	double start = sample_seconds();
-	int ret = 0;
+	int ret = sample_mark(&mark[0]);
 
 	m->phases = o->hook ? SEND : SEND | RECEIVE;
-	ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
+	if (!ret)
+		ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
 	if (!ret && o->hook) { /* what needs no tokens of others would be launched here */
 		m->phases = RECEIVE;
 		ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
 	}
 	if (!ret)
-		ret = gdr_stream_sync(NULL);
-	*dispatch_s = sample_seconds() - start;
+		ret = sample_mark(&mark[1]);
 	if (!ret)
 		ret = gdr_launch(experts, grid, block, 0, NULL, m);
 	if (!ret)
-		ret = gdr_stream_sync(NULL);
-	start = sample_seconds();
+		ret = sample_mark(&mark[2]);
 	if (!ret)
 		ret = gdr_collective_launch(combine, grid, block, sizeof(int), NULL, m);
-	if (!ret)
-		ret = gdr_stream_sync(NULL);
-	*combine_s = sample_seconds() - start;
-	return ret ? ret : sample_first_status(m->status, (int)grid);
+	return ret ? ret : sample_mark(&mark[3]);
 }
 
 #endif

@@ -80,6 +80,7 @@ GDR_BOTH uint16_t expert_element(int expert, float x)
 
 struct options {
 	long tokens, hidden, experts, topk, rounds, blocks, fp8, skew, hook, picture;
+	long throughput, chunk, shared, timed;
 };
 
 static uint16_t token_element(int pe, int t, int i)
@@ -138,6 +139,34 @@ static int wrong(const char *what, int e, int pe, int t, int i, double is, doubl
 	fprintf(stderr, "PE %d: WRONG: %s, expert %d, token %d of PE %d, element %d: %g, not %g\n", gdr_host_my_pe(),
 		what, e, t, pe, i, is, should);
 	return -1;
+}
+
+/* Experts of a PE, of which the last ones may not exist. */
+static int local_experts(const struct options *o)
+{
+	return (int)(o->experts + gdr_host_n_pes() - 1) / gdr_host_n_pes();
+}
+
+/* What this PE sends to others in a round: tokens, each for each of its experts, or, once, for each of their PEs. */
+static double tokens_sent(const struct options *o, long round, int once)
+{
+	int n = (int)(o->tokens * o->topk), local = local_experts(o);
+	int32_t *expert = (int32_t *)malloc((size_t)n * sizeof(*expert));
+	float *weight = (float *)malloc((size_t)n * sizeof(*weight));
+	double sent = 0;
+
+	if (expert && weight)
+		route(o, gdr_host_my_pe(), round, expert, weight);
+	for (int i = 0; i < n && expert && weight; i++) {
+		int pe = expert[i] / local, skip = pe == gdr_host_my_pe();
+
+		for (int j = i - i % (int)o->topk; j < i && once; j++)
+			skip |= expert[j] / local == pe;
+		sent += !skip;
+	}
+	free(expert);
+	free(weight);
+	return sent;
 }
 
 static void *symmetric(size_t count, size_t size, int *ret)

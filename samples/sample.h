@@ -176,4 +176,41 @@ static inline double sample_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* When what was put on the default stream before had ended: an event of a GPU; on the host device the mark waits. All
+ * zero before its first use. */
+struct sample_mark {
+#ifdef __CUDACC__
+	cudaEvent_t event;
+#else
+	double seconds;
+#endif
+};
+
+static inline int sample_mark(struct sample_mark *m)
+{
+#ifdef __CUDACC__
+	if ((!m->event && cudaEventCreate(&m->event) != cudaSuccess) || cudaEventRecord(m->event, NULL) != cudaSuccess)
+		return -GDR_ESYSTEM;
+	return 0;
+#else
+	int ret = gdr_stream_sync(NULL);
+
+	m->seconds = sample_seconds();
+	return ret;
+#endif
+}
+
+/* Seconds between two marks, behind gdr_stream_sync. */
+static inline double sample_between(const struct sample_mark *a, const struct sample_mark *b)
+{
+#ifdef __CUDACC__
+	float ms = 0;
+
+	(void)cudaEventElapsedTime(&ms, a->event, b->event);
+	return (double)ms * 1e-3;
+#else
+	return b->seconds - a->seconds;
+#endif
+}
+
 #endif

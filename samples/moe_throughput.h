@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The throughput form of moe.c, for many tokens: a token goes to a PE once, however many of its experts are there.
+ *
+ * Each array has a part for each PE, equally long on all. A PE fills the part that is its own, and puts what another
+ * PE needs of it to where it lies here: so no PE asks for room, nothing is packed or counted before it is sent, and the
+ * experts of a PE find the tokens of all in one array, the PE's own among them without a copy.
+ *  - dispatch first puts the PE's choices to all PEs, then its rows: tokens as they are dispatched. A chunk is some
+ *    tokens that follow each other; those of it that a PE needs go there by a put for each run of neighbours, and
+ *    behind them a signal of the PE and chunk. Meanwhile other warps list, for each expert, the rows of its tokens,
+ *    and wait for the rows.
+ *  - an expert PE adds up, by weight, what its experts made of a token, and combine puts these partial sums back in
+ *    the same way. As many bytes go back as a token has PEs, not experts: with 8 experts on 2 PEs a quarter. What it
+ *    costs is that each partial sum is rounded to BF16. The token's PE adds the partial sums up, in the order in which
+ *    the PEs first appear among the token's experts, chunk by chunk while later ones are under way.
+ * Every chunk has its signal each round, also where no token of it was needed, and combine ends when all have come. So
+ * a PE begins its next round when all are done with its rows, and no buffer is written while it is read.
+ *
+ * Some warps of each block send, through shared memory by the bulk copy engine of a GPU that has one; the others work
+ * and wait. */
+#ifndef MOE_THROUGHPUT_H
+#define MOE_THROUGHPUT_H
+
+#include "moe_model.h"
+
+enum {
+	SENDERS = 4, /* warps of a block that send, at most */
+	DEEP = 4     /* loads of a thread under way */
+};
+
+struct choice {
+	int32_t expert; /* each of a token's once */
+	float weight;
+};
+
+/* Lies in device memory; the pointers are symmetric. A row is a PE and its token: PE * tokens + token. A pair is a
+ * local expert and a PE that has tokens for it: expert * n_pes + PE. */
+struct flow {
+	struct choice *choice; /* [rows][top-k] */
+	char *rows;	       /* [rows] of row_bytes: elements, scales */
+	uint16_t *made;	       /* [rows][hidden]: partial sums of this PE's experts, for the row's PE */
+	uint16_t *back;	       /* [rows][hidden]: partial sums of a PE for this PE's token */
+	uint16_t *x;	       /* [tokens][hidden], BF16: without FP8 the own rows */
+	uint16_t *y;	       /* [tokens][hidden]: the result */
+	int32_t *list;	       /* [pairs][tokens]: rows of an expert, of this PE alone */
+	uint32_t *got;	       /* [pairs]: how many; of this PE alone */
+	uint64_t *known;       /* [PEs]: round of the choices that are here */
+	uint64_t *arrived;     /* [PEs][chunks]: round of the rows that are here */
+	uint64_t *came;	       /* [PEs][chunks]: round of the partial sums that are here */
+	int *status;	       /* [blocks] */
+	int tokens, hidden, experts, topk, fp8;
+	int local;	     /* experts of a PE; `experts` is that times the PEs, the last ones may not exist */
+	int chunk, chunks;   /* tokens of a chunk; how many there are of a PE */
+	uint32_t shared;     /* bytes of a block */
+	uint64_t round;	     /* 1, 2, ... */
+};
+
+/* A multiple of 16. */
+GDR_BOTH size_t row_bytes(const struct flow *f)
+{
+	size_t n = (size_t)f->hidden;
+
+	return f->fp8 ? n + (n / GROUP * sizeof(float) + 15) / 16 * 16 : n * sizeof(uint16_t);
+}
+
+GDR_BOTH size_t sum_bytes(const struct flow *f)
+{
+	return (size_t)f->hidden * sizeof(uint16_t);
+}
+
+GDR_BOTH int row_of(const struct flow *f, int pe, int t)
+{
+	return pe * f->tokens + t;
+}
+
+GDR_BOTH char *row(const struct flow *f, int r)
+{
+	return f->rows + (size_t)r * row_bytes(f);
+}
+
+/* Element i of a row as a number. */
+GDR_BOTH float row_element(const struct flow *f, const char *r, int i)
+{
+	if (!f->fp8)
+		return bf16_float(((const uint16_t *)(const void *)r)[i]);
+	return fp8_float(((const uint8_t *)r)[i]) * ((const float *)(const void *)(r + f->hidden))[i / GROUP];
+}
+
+/* Whether PE pe has an expert of a row. */
+GDR_DEVICE int needs(const struct flow *f, int r, int pe)
+{
+	const struct choice *c = f->choice + (size_t)r * (size_t)f->topk;
+	int found = 0;
+
+	for (int k = 0; k < f->topk; k++)
+		found |= c[k].expert / f->local == pe;
+	return found;
+}
+
+/* A warp: a bit for each token of a chunk of `owner`'s of which PE pe has an expert. */
+GDR_DEVICE uint32_t needed_of_chunk(const struct flow *f, int owner, int chunk, int pe)
+{
+	int lane = (int)gdr_lane_id(), t = chunk * f->chunk + lane;
+
+	return gdr_ballot(0xffffffff, lane < f->chunk && t < f->tokens && needs(f, row_of(f, owner, t), pe));
+}
+
+GDR_BOTH int bits_of(uint32_t mask)
+{
+	int n = 0;
+
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
+/* ---- communication ---- */
+
+GDR_DEVICE int senders(void)
+{
+	return warps() / 4 > SENDERS ? SENDERS : warps() / 4 > 0 ? warps() / 4 : 1;
+}
+
+/* A sender: src to where dst lies at PE pe, through its part of the block's shared memory. */
+GDR_DEVICE int send(const struct flow *f, void *dst, const void *src, size_t bytes, int pe)
+{
+	uint32_t stage = f->shared / (uint32_t)senders() & ~127u;
+
+	return gdr_put_bulk_nbi_warp(dst, src, bytes, (char *)gdr_shared() + (uint32_t)warp() * stage, stage, pe);
+}
+
+/* A sender: says that what it sent to PE pe is there. */
+GDR_DEVICE int send_signal(const struct flow *f, uint64_t *signal, int pe)
+{
+	int ret = 0;
+
+	gdr_sync_warp(0xffffffff);
+	if (gdr_lane_id() == 0) {
+		ret = gdr_fence_pe(pe);
+		ret = ret ? ret : gdr_signal_set(signal, f->round, pe);
+	}
+	return ret;
+}
+
+/* A sender: rows of a chunk, the first of which lies at src, of `each` bytes; those that have a bit in `mask`. */
+GDR_DEVICE int send_runs(const struct flow *f, char *dst, const char *src, size_t each, uint32_t mask, int pe)
+{
+	int ret = 0, first = 0, n;
+
+	while (mask && !ret) {
+		for (; !(mask & 1); mask >>= 1)
+			first++;
+		for (n = 0; mask & 1; mask >>= 1)
+			n++;
+		ret = send(f, dst + (size_t)first * each, src + (size_t)first * each, (size_t)n * each, pe);
+		first += n;
+	}
+	return ret;
+}
+
+/* A sender: own choices, for PE pe. */
+GDR_DEVICE int send_choices(const struct flow *f, int pe)
+{
+	size_t n = (size_t)(f->tokens * f->topk);
+	struct choice *own = f->choice + (size_t)gdr_my_pe() * n;
+	int ret = send(f, own, own, n * sizeof(*own), pe);
+
+	return ret ? ret : send_signal(f, &f->known[gdr_my_pe()], pe);
+}
+
+/* A sender: those of a chunk of own tokens that PE pe needs. */
+GDR_DEVICE int dispatch_chunk(const struct flow *f, int chunk, int pe)
+{
+	int me = gdr_my_pe();
+	char *first = row(f, row_of(f, me, chunk * f->chunk));
+	int ret = send_runs(f, first, first, row_bytes(f), needed_of_chunk(f, me, chunk, pe), pe);
+
+	return ret ? ret : send_signal(f, &f->arrived[me * f->chunks + chunk], pe);
+}
+
+/* A sender: the partial sums for a chunk of PE pe's tokens. */
+GDR_DEVICE int combine_chunk(const struct flow *f, int chunk, int pe)
+{
+	int me = gdr_my_pe(), t = chunk * f->chunk;
+	char *to = (char *)f->back + (size_t)row_of(f, me, t) * sum_bytes(f);
+	char *from = (char *)f->made + (size_t)row_of(f, pe, t) * sum_bytes(f);
+	int ret = send_runs(f, to, from, sum_bytes(f), needed_of_chunk(f, pe, chunk, me), pe);
+
+	return ret ? ret : send_signal(f, &f->came[me * f->chunks + chunk], pe);
+}
+
+/* A sender: its share of all that goes to other PEs; chunks in their order, for each of them all PEs in turn. */
+GDR_DEVICE int send_all(const struct flow *f, int combining)
+{
+	int me = gdr_my_pe(), n = gdr_n_pes(), all = (int)gdr_grid_size() * senders(), ret = 0;
+	int first = warp() * (int)gdr_grid_size() + (int)gdr_block_id(); /* blocks before warps: few units spread */
+
+	for (int i = first; i < n - 1 && !combining && !ret; i += all)
+		ret = send_choices(f, (me + 1 + i) % n);
+	for (int i = first; i < f->chunks * (n - 1) && !ret; i += all) {
+		int pe = (me + 1 + i % (n - 1)) % n;
+
+		ret = combining ? combine_chunk(f, i / (n - 1), pe) : dispatch_chunk(f, i / (n - 1), pe);
+	}
+	return ret;
+}
+
+/* A warp: waits until the words of a PE have come to this round. */
+GDR_DEVICE int await(const struct flow *f, const uint64_t *signal, int pe)
+{
+	int ret = 0;
+
+	if (gdr_lane_id() == 0 && pe != gdr_my_pe())
+		ret = gdr_signal_wait_until_from(signal, GDR_CMP_GE, f->round, pe);
+	gdr_sync_warp(0xffffffff); /* what lane 0 acquired, for all of them */
+	return (int)gdr_shfl_u32(0xffffffff, (uint32_t)ret, 0);
+}
+
+/* A warp of `all`: its share of the chunks of all PEs. */
+GDR_DEVICE int await_all(const struct flow *f, const uint64_t *signals, int first, int all)
+{
+	int ret = 0;
+
+	for (int i = first; i < gdr_n_pes() * f->chunks && !ret; i += all)
+		ret = await(f, &signals[i], i / f->chunks);
+	return ret;
+}
+
+/* ---- kernels ---- */
+
+/* A warp: lists the rows of a pair. */
+GDR_DEVICE int list_pair(const struct flow *f, int pair)
+{
+	int pe = pair % gdr_n_pes(), expert = gdr_my_pe() * f->local + pair / gdr_n_pes(), lane = (int)gdr_lane_id();
+	int32_t *list = f->list + (size_t)pair * (size_t)f->tokens;
+	int ret = await(f, &f->known[pe], pe), n = 0;
+
+	for (int t = lane; t - lane < f->tokens && !ret; t += 32) {
+		const struct choice *c = f->choice + (size_t)row_of(f, pe, t) * (size_t)f->topk;
+		uint32_t mask;
+		int has = 0;
+
+		for (int k = 0; k < f->topk && t < f->tokens; k++)
+			has |= c[k].expert == expert;
+		mask = gdr_ballot(0xffffffff, has);
+		if (has)
+			list[n + bits_of(mask & ((1u << lane) - 1))] = row_of(f, pe, t);
+		n += bits_of(mask);
+	}
+	if (lane == 0)
+		f->got[pair] = (uint32_t)n;
+	return ret;
+}
+
+/* What has 16 bytes: 8 elements. */
+struct piece {
+	uint32_t w[4];
+} __attribute__((aligned(16)));
+
+GDR_DEVICE void add_piece(float *sum, const struct piece *p)
+{
+	for (int i = 0; i < 4; i++) {
+		sum[2 * i] += bits_float(p->w[i] << 16);
+		sum[2 * i + 1] += bits_float(p->w[i] & 0xffff0000);
+	}
+}
+
+/* Adds DEEP pieces, 32 apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
+ * that no load waits for the one before. */
+GDR_DEVICE void add_pieces(float (*sum)[8], const struct piece *p, int at, int pieces)
+{
+	struct piece v[DEEP];
+
+	for (int i = 0; i < DEEP; i++)
+		v[i] = p[at + 32 * i < pieces ? at + 32 * i : pieces - 1];
+	for (int i = 0; i < DEEP; i++)
+		add_piece(sum[i], &v[i]);
+}
+
+GDR_DEVICE void store_piece(struct piece *p, const float *sum)
+{
+	struct piece v;
+
+	for (int i = 0; i < 4; i++)
+		v.w[i] = bf16_of(sum[2 * i]) | (uint32_t)bf16_of(sum[2 * i + 1]) << 16;
+	*p = v;
+}
+
+/* A warp: a bit for each k at which token t has an expert of another PE than before. */
+GDR_DEVICE uint32_t first_of_pe(const struct flow *f, int t)
+{
+	const struct choice *c = f->choice + (size_t)row_of(f, gdr_my_pe(), t) * (size_t)f->topk;
+	int lane = (int)gdr_lane_id(), first = lane < f->topk;
+
+	for (int k = 0; k < lane && first; k++)
+		first = c[k].expert / f->local != c[lane].expert / f->local;
+	return gdr_ballot(0xffffffff, first);
+}
+
+/* The partial sum of the PE of token t's k-th expert, and whose it is. */
+GDR_DEVICE const struct piece *partial(const struct flow *f, int t, int k, int *pe)
+{
+	int me = gdr_my_pe();
+	const uint16_t *of;
+
+	*pe = f->choice[(size_t)row_of(f, me, t) * (size_t)f->topk + (size_t)k].expert / f->local;
+	of = *pe == me ? f->made : f->back;
+	return (const struct piece *)(const void *)(of + (size_t)row_of(f, *pe, t) * (size_t)f->hidden);
+}
+
+/* A warp: waits for the partial sums of token t, and adds them up. */
+GDR_DEVICE int combine_token_sums(const struct flow *f, int t)
+{
+	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden);
+	int pieces = f->hidden / 8, ret = 0, pe;
+	uint32_t firsts = first_of_pe(f, t);
+
+	for (int k = 0; k < f->topk && !ret; k++)
+		if (firsts >> k & 1) {
+			(void)partial(f, t, k, &pe);
+			ret = await(f, &f->came[pe * f->chunks + t / f->chunk], pe);
+		}
+	for (int at = (int)gdr_lane_id(); at < pieces && !ret; at += 32 * DEEP) {
+		float sum[DEEP][8] = {{0}};
+
+		for (int k = 0; k < f->topk; k++)
+			if (firsts >> k & 1)
+				add_pieces(sum, partial(f, t, k, &pe), at, pieces);
+		for (int i = 0; i < DEEP; i++)
+			if (at + 32 * i < pieces)
+				store_piece(y + at + 32 * i, sum[i]);
+	}
+	return ret;
+}
+
+/* Own tokens as they are dispatched. As in a model, where the layer before does it, it is no part of dispatch. */
+GDR_KERNEL(flow_cast, struct flow, f)
+{
+	int groups = f.hidden / GROUP;
+
+	for (int i = grid_warp(); i < f.tokens * groups; i += grid_warps()) {
+		char *r = row(&f, row_of(&f, gdr_my_pe(), i / groups));
+		int g = i % groups;
+
+		cast_group((uint8_t *)r + g * GROUP, (float *)(void *)(r + f.hidden) + g,
+			   f.x + (size_t)(i / groups) * (size_t)f.hidden + g * GROUP);
+	}
+}
+
+/* The warps that do not send, numbered over the grid. */
+GDR_DEVICE int worker(void)
+{
+	return (warp() - senders()) * (int)gdr_grid_size() + (int)gdr_block_id();
+}
+
+GDR_DEVICE int workers(void)
+{
+	return (warps() - senders()) * (int)gdr_grid_size();
+}
+
+GDR_KERNEL(flow_dispatch, struct flow, f)
+{
+	int ret = 0;
+
+	if (warp() < senders())
+		ret = send_all(&f, 0);
+	for (int p = worker(); warp() >= senders() && p < f.local * gdr_n_pes() && !ret; p += workers())
+		ret = list_pair(&f, p);
+	if (warp() >= senders() && !ret)
+		ret = await_all(&f, f.arrived, worker(), workers());
+	if (ret)
+		f.status[gdr_block_id()] = ret; /* of any of its threads */
+}
+
+/* One thread: element i of the partial sum of this PE's experts for a row. */
+GDR_DEVICE float partial_sum(const struct flow *f, int r, int i)
+{
+	const struct choice *c = f->choice + (size_t)r * (size_t)f->topk;
+	float x = row_element(f, row(f, r), i), sum = 0;
+
+	for (int k = 0; k < f->topk; k++)
+		if (c[k].expert / f->local == gdr_my_pe())
+			sum += c[k].weight * bf16_float(expert_element(c[k].expert, x));
+	return sum;
+}
+
+/* Stands for multiplications of the rows of each expert's list, and the sum of what they make of a row. */
+GDR_KERNEL(flow_experts, struct flow, f)
+{
+	for (int r = (int)gdr_block_id(); r < f.tokens * gdr_n_pes(); r += (int)gdr_grid_size()) {
+		if (!needs(&f, r, gdr_my_pe()))
+			continue;
+		for (int i = (int)gdr_thread_id(); i < f.hidden; i += (int)gdr_block_size())
+			f.made[(size_t)r * (size_t)f.hidden + (size_t)i] = bf16_of(partial_sum(&f, r, i));
+	}
+}
+
+GDR_KERNEL(flow_combine, struct flow, f)
+{
+	int ret = 0;
+
+	if (warp() < senders())
+		ret = send_all(&f, 1);
+	for (int t = worker(); warp() >= senders() && t < f.tokens && !ret; t += workers())
+		ret = combine_token_sums(&f, t);
+	/* every chunk is waited for, also those without tokens: the round is over then */
+	if (warp() >= senders() && !ret)
+		ret = await_all(&f, f.came, worker(), workers());
+	if (ret)
+		f.status[gdr_block_id()] = ret;
+}
+
+/* ---- the comparison ---- */
+
+/* Host copies and room for it. */
+struct flow_check {
+	int32_t *expert, *list;
+	float *weight, *cast;
+	uint32_t *got;
+	char *row;
+	uint16_t *y;
+};
+
+/* The list of each own expert's rows of PE pe's tokens. */
+static int check_lists(const struct flow *f, int pe, struct flow_check *c)
+{
+	int n = gdr_host_n_pes(), ret = 0;
+
+	for (int l = 0; l < f->local && !ret; l++) {
+		int e = gdr_host_my_pe() * f->local + l, pair = l * n + pe;
+		uint32_t slot = 0;
+
+		ret = gdr_memcpy(c->list, f->list + (size_t)pair * (size_t)f->tokens,
+				 (size_t)f->tokens * sizeof(int32_t));
+		for (int i = 0; i < f->tokens * f->topk && !ret; i++)
+			if (c->expert[i] == e && c->list[slot++] != row_of(f, pe, i / f->topk))
+				return wrong("list", e, pe, i / f->topk, 0, c->list[slot - 1],
+					     row_of(f, pe, i / f->topk));
+		if (!ret && c->got[pair] != slot)
+			return wrong("number of tokens", e, pe, 0, 0, c->got[pair], slot);
+	}
+	return ret;
+}
+
+/* The rows that the lists name. */
+static int check_rows(const struct options *o, const struct flow *f, int pe, struct flow_check *c)
+{
+	int me = gdr_host_my_pe(), ret = 0;
+
+	for (int t = 0; t < f->tokens && !ret; t++) {
+		int e = -1;
+
+		for (int k = t * f->topk; k < (t + 1) * f->topk; k++)
+			e = c->expert[k] / f->local == me ? c->expert[k] : e;
+		if (e < 0)
+			continue;
+		ret = gdr_memcpy(c->row, row(f, row_of(f, pe, t)), row_bytes(f));
+		serial_cast(o, pe, t, c->cast);
+		for (int i = 0; i < f->hidden && !ret; i++)
+			if (row_element(f, c->row, i) != c->cast[i])
+				return wrong("received", e, pe, t, i, (double)row_element(f, c->row, i),
+					     (double)c->cast[i]);
+	}
+	return ret;
+}
+
+/* What token t's PE makes of the partial sums: those of the experts of one PE first, each rounded. */
+static float serial_sum(const struct flow *f, const int32_t *expert, const float *weight, float x)
+{
+	float sum = 0;
+
+	for (int k = 0; k < f->topk; k++) {
+		float part = 0;
+		int j = 0;
+
+		while (expert[j] / f->local != expert[k] / f->local)
+			j++;
+		if (j < k)
+			continue; /* has been added with that one */
+		for (; j < f->topk; j++)
+			if (expert[j] / f->local == expert[k] / f->local)
+				part += weight[j] * bf16_float(expert_element(expert[j], x));
+		sum += bf16_float(bf16_of(part));
+	}
+	return sum;
+}
+
+/* The result of the own tokens. */
+static int check_sums(const struct options *o, const struct flow *f, struct flow_check *c)
+{
+	int me = gdr_host_my_pe();
+
+	for (int t = 0; t < f->tokens; t++) {
+		const int k = t * f->topk;
+
+		serial_cast(o, me, t, c->cast);
+		for (int i = 0; i < f->hidden; i++) {
+			uint16_t is = c->y[(size_t)t * (size_t)f->hidden + (size_t)i];
+			float sum = serial_sum(f, c->expert + k, c->weight + k, c->cast[i]);
+
+			if (is != bf16_of(sum))
+				return wrong("result", -1, me, t, i, (double)bf16_float(is), (double)sum);
+		}
+	}
+	return 0;
+}
+
+static int flow_check_all(const struct options *o, const struct flow *f, long round, struct flow_check *c)
+{
+	int ret = gdr_memcpy(c->got, f->got, (size_t)f->experts * sizeof(uint32_t));
+
+	if (!ret)
+		ret = gdr_memcpy(c->y, f->y, (size_t)f->tokens * sum_bytes(f));
+	for (int pe = 0; pe < gdr_host_n_pes() && !ret; pe++) {
+		route(o, pe, round, c->expert, c->weight);
+		ret = check_lists(f, pe, c);
+		if (!ret)
+			ret = check_rows(o, f, pe, c);
+	}
+	route(o, gdr_host_my_pe(), round, c->expert, c->weight);
+	return ret ? ret : check_sums(o, f, c);
+}
+
+static int flow_check(const struct options *o, const struct flow *f, long round)
+{
+	size_t choices = (size_t)(o->tokens * o->topk);
+	struct flow_check c;
+	int ret;
+
+	c.expert = (int32_t *)malloc(choices * sizeof(int32_t));
+	c.list = (int32_t *)malloc((size_t)o->tokens * sizeof(int32_t));
+	c.weight = (float *)malloc(choices * sizeof(float));
+	c.cast = (float *)malloc((size_t)o->hidden * sizeof(float));
+	c.got = (uint32_t *)malloc((size_t)f->experts * sizeof(uint32_t));
+	c.row = (char *)malloc(row_bytes(f));
+	c.y = (uint16_t *)malloc((size_t)o->tokens * sum_bytes(f));
+	ret = c.expert && c.list && c.weight && c.cast && c.got && c.row && c.y ? 0 : -GDR_ENOMEM;
+	if (!ret)
+		ret = flow_check_all(o, f, round, &c);
+	free(c.expert);
+	free(c.list);
+	free(c.weight);
+	free(c.cast);
+	free(c.got);
+	free(c.row);
+	free(c.y);
+	return ret;
+}
+
+/* ---- host side ---- */
+
+/* As many units of sending as twice the senders, so that they end at about one time. */
+static int flow_chunk(const struct options *o)
+{
+	long units = 2 * SENDERS * o->blocks, chunk = o->tokens * (gdr_host_n_pes() - 1) / units;
+
+	if (o->chunk)
+		return (int)o->chunk;
+	return chunk < 1 ? 1 : chunk > 32 ? 32 : (int)chunk;
+}
+
+static int flow_set_up(struct flow *f, const struct options *o)
+{
+	size_t pes = (size_t)gdr_host_n_pes(), tokens = (size_t)o->tokens, hidden = (size_t)o->hidden;
+	size_t rows = pes * tokens;
+	uint16_t *x = (uint16_t *)malloc(tokens * hidden * sizeof(*x));
+	int ret = x ? 0 : -GDR_ENOMEM;
+
+	memset(f, 0, sizeof(*f));
+	f->tokens = (int)o->tokens;
+	f->hidden = (int)o->hidden;
+	f->topk = (int)o->topk;
+	f->fp8 = (int)o->fp8;
+	f->local = local_experts(o);
+	f->experts = f->local * (int)pes;
+	f->chunk = flow_chunk(o);
+	f->chunks = (f->tokens + f->chunk - 1) / f->chunk;
+	f->shared = (uint32_t)o->shared << 10;
+	f->choice = (struct choice *)symmetric(rows * (size_t)o->topk, sizeof(struct choice), &ret);
+	f->rows = (char *)symmetric(rows, row_bytes(f), &ret);
+	f->made = (uint16_t *)symmetric(rows, sum_bytes(f), &ret);
+	f->back = (uint16_t *)symmetric(rows, sum_bytes(f), &ret);
+	f->y = (uint16_t *)symmetric(tokens, sum_bytes(f), &ret);
+	f->list = (int32_t *)symmetric((size_t)f->experts * tokens, sizeof(int32_t), &ret);
+	f->got = (uint32_t *)zeroed((size_t)f->experts, sizeof(uint32_t), &ret);
+	f->known = (uint64_t *)zeroed(pes, sizeof(uint64_t), &ret);
+	f->arrived = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);
+	f->came = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);
+	f->status = (int *)zeroed((size_t)o->blocks, sizeof(int), &ret);
+	f->x = f->fp8 ? (uint16_t *)symmetric(tokens, sum_bytes(f), &ret) : NULL;
+	if (!ret && !f->fp8)
+		f->x = (uint16_t *)(void *)row(f, row_of(f, gdr_host_my_pe(), 0));
+	for (size_t i = 0; !ret && i < tokens * hidden; i++)
+		x[i] = token_element(gdr_host_my_pe(), (int)(i / hidden), (int)(i % hidden));
+	if (!ret)
+		ret = gdr_memcpy(f->x, x, tokens * hidden * sizeof(*x));
+	free(x);
+	return ret ? ret : gdr_barrier_all();
+}
+
+static int flow_set_routing(const struct flow *f, const struct options *o, long round)
+{
+	size_t n = (size_t)(o->tokens * o->topk);
+	int32_t *expert = (int32_t *)malloc(n * sizeof(*expert));
+	float *weight = (float *)malloc(n * sizeof(*weight));
+	struct choice *choice = (struct choice *)malloc(n * sizeof(*choice));
+	int ret = expert && weight && choice ? 0 : -GDR_ENOMEM;
+
+	if (!ret)
+		route(o, gdr_host_my_pe(), round, expert, weight);
+	for (size_t i = 0; i < n && !ret; i++) {
+		choice[i].expert = expert[i];
+		choice[i].weight = weight[i];
+	}
+	if (!ret)
+		ret = gdr_memcpy(f->choice + (size_t)gdr_host_my_pe() * n, choice, n * sizeof(*choice));
+	free(expert);
+	free(weight);
+	free(choice);
+	return ret;
+}
+
+/* Puts dispatch, experts and combine on the stream, and marks around them. Blocks wait for those of other PEs: all of
+ * them must run at once. */
+static int flow_round(struct flow *f, const struct options *o, struct sample_mark *mark)
+{
+	unsigned grid = (unsigned)o->blocks, block = sample_is_cuda() ? 512 : 64;
+	int ret = f->fp8 ? gdr_launch(flow_cast, grid, block, 0, NULL, f) : 0;
+
+	if (!ret)
+		ret = sample_mark(&mark[0]);
+	if (!ret)
+		ret = gdr_collective_launch(flow_dispatch, grid, block, f->shared, NULL, f);
+	if (!ret)
+		ret = sample_mark(&mark[1]);
+	if (!ret)
+		ret = gdr_launch(flow_experts, sample_is_cuda() ? 1024 : grid, block, 0, NULL, f);
+	if (!ret)
+		ret = sample_mark(&mark[2]);
+	if (!ret)
+		ret = gdr_collective_launch(flow_combine, grid, block, f->shared, NULL, f);
+	return ret ? ret : sample_mark(&mark[3]);
+}
+
+#endif
