@@ -145,16 +145,22 @@ static inline const void *gdri_kernel_for(const void *kernel, const void *)
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
 	gdri_cuda_launch(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 
+/* Before a launch with `shared` bytes: a kernel has to ask for more than 48 KiB. */
+static inline cudaError_t gdri_cuda_ask_shared(const void *version, size_t shared)
+{
+	if (shared <= 48u * 1024)
+		return cudaSuccess;
+	return cudaFuncSetAttribute(version, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+}
+
 static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
 				   unsigned block, size_t shared, gdr_stream_t stream,
 				   const void *arg)
 {
 	void *args[1] = {(void *)arg};
 	const void *version = gdri_version_of(kernel);
-	cudaError_t e = cudaSuccess;
+	cudaError_t e = gdri_cuda_ask_shared(version, shared);
 
-	if (shared > 48u * 1024) /* the most that no kernel has to ask for */
-		e = cudaFuncSetAttribute(version, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 	if (e == cudaSuccess)
 		e = cudaLaunchKernel(version, dim3(grid), dim3(block), args, shared, stream);
 	return gdri_cuda_result(name, e);
@@ -167,6 +173,8 @@ static inline int gdri_collective_grid(const void *kernel, int block, size_t sha
 	cudaError_t e = cudaGetDevice(&device);
 
 	if (e == cudaSuccess)
+		e = gdri_cuda_ask_shared(gdri_version_of(kernel), shared);
+	if (e == cudaSuccess)
 		e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
 	if (e == cudaSuccess)
 		e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, gdri_version_of(kernel), block,
@@ -178,15 +186,20 @@ static inline int gdri_collective_grid(const void *kernel, int block, size_t sha
 static inline int gdri_collective_launch(const void *kernel, const char *name, dim3 grid, dim3 block,
 					 void **args, size_t shared, gdr_stream_t stream)
 {
+	const void *version = gdri_version_of(kernel);
 	int most = 0, ret = 0;
+	cudaError_t e;
 
 	if (!grid.x) {
 		ret = gdri_collective_grid(kernel, (int)(block.x * block.y * block.z), shared, &most);
 		grid = dim3((unsigned)most);
 	}
-	return ret ? ret
-		   : gdri_cuda_result(name, cudaLaunchCooperativeKernel(gdri_version_of(kernel), grid,
-									block, args, shared, stream));
+	if (ret)
+		return ret;
+	e = gdri_cuda_ask_shared(version, shared);
+	if (e == cudaSuccess)
+		e = cudaLaunchCooperativeKernel(version, grid, block, args, shared, stream);
+	return gdri_cuda_result(name, e);
 }
 
 static inline int gdri_collective_launch_one(const void *kernel, const char *name, unsigned grid,

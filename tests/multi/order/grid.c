@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The barrier of a grid: what every thread stored, and what one block has from another PE, all threads see behind it;
  * launches that do not have the blocks run at once are refused; a block that stays away costs no more than the limit,
- * and the next launch nothing. */
+ * and the next launch nothing. Each block has its own shared memory, as much as a launch without the barrier may have. */
 #include "tests/multi/multi.h"
 
-enum { BLOCKS = 3, THREADS = 40, ALL = BLOCKS * THREADS, ROUNDS = 50 };
+enum { BLOCKS = 3, THREADS = 40, ALL = BLOCKS * THREADS, ROUNDS = 50, SHARED = 64 * 1024 };
 
 struct grid {
 	uint32_t *stored; /* [ALL], plain */
@@ -49,6 +49,17 @@ GDR_KERNEL(rounds, struct grid, a)
 	}
 	if (t == 0)
 		EXPECT_OK(a.report, gdr_quiet());
+}
+
+/* A GPU has to be asked for more than 48 KiB. */
+GDR_KERNEL(shares, struct grid, a)
+{
+	uint32_t *last = (uint32_t *)gdr_shared() + SHARED / sizeof(uint32_t) - THREADS, own = gdr_thread_id();
+	uint32_t other = (own + 1) % THREADS;
+
+	last[own] = thread_of_all();
+	EXPECT_OK(a.report, gdr_grid_sync());
+	EXPECT_EQ(a.report, last[other], gdr_block_id() * THREADS + other);
 }
 
 GDR_KERNEL(once, struct grid, a)
@@ -140,6 +151,7 @@ static int away(struct grid *a)
 int main(int argc, char **argv)
 {
 	struct grid a;
+	int most = 0;
 
 	multi_begin();
 	memset(&a, 0, sizeof(a));
@@ -152,6 +164,10 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return strcmp(argv[1], "refused") == 0 ? refused(&a) : away(&a);
 	CHECK_OK(gdr_collective_launch(rounds, BLOCKS, THREADS, 0, NULL, &a));
+	check_collective(&a);
+	CHECK_OK(gdr_collective_launch_query_gridsize(shares, THREADS, SHARED, &most));
+	CHECK(most >= BLOCKS);
+	CHECK_OK(gdr_collective_launch(shares, BLOCKS, THREADS, SHARED, NULL, &a));
 	check_collective(&a);
 	expect_once(&a, -1, 0);
 	CHECK_OK(gdr_barrier_all());
