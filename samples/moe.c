@@ -166,7 +166,7 @@ static int run(struct forms *f, const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0, 0, 0, 0, 48, 0};
+	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0, 0, 0, 0, 96, 0};
 	const struct sample_option options[] = {
 		{"-t", "tokens of each PE", 1, 8192, &o.tokens},
 		{"-h", "hidden size, a multiple of 128", GROUP, 1 << 20, &o.hidden},
