@@ -45,6 +45,7 @@ void gdri_hd_backoff_blocks(int more);
  * away, on the stack of a CPU thread; fn says whether it did something. NULL: nothing any more, and no thread is in it.
  * Calls of fn are bounded. */
 void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of);
+void gdri_hd_backoff_forget(void); /* in a forked child: fn is of threads that it does not have */
 bool gdri_hd_backoff_is_driven(void);
 /* gdri_hd_backoff, and calls fn; not on a fiber's stack. */
 void gdri_hd_backoff_drive(unsigned round, unsigned lookers);

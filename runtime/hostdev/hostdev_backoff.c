@@ -134,6 +134,12 @@ void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of)
 	driven_give();
 }
 
+void gdri_hd_backoff_forget(void)
+{
+	driven.fn = NULL; /* plain: a forked child has one thread. Who took it may not be here. */
+	driven.taken = 0;
+}
+
 /* Does every thread that may be waiting on this process's cores have one? PEs are taken to be
  * alike. */
 GDRI_HD_SCHED static int cores_suffice(void)

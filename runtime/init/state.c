@@ -56,6 +56,7 @@ static void state_in_child(void)
 	forked |= current != NULL; /* a child has one thread */
 	__atomic_store_n(&current, NULL, __ATOMIC_RELAXED);
 	gdri_devstate_publish(NULL);
+	gdri_hd_backoff_forget();
 }
 
 static void state_register_fork(void)
