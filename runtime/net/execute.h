@@ -61,6 +61,13 @@ struct gdri_net_atomic {
 const uint8_t *gdri_net_atomic(const struct gdri_net_wqe *w, struct gdri_net_atomic *a);
 /* Whether gdri_net_atomic_run() takes it: of one that came from elsewhere. */
 bool gdri_net_atomic_is(const struct gdri_net_atomic *a);
+/* Whether it puts a value in the word's place whatever was there. */
+static inline bool gdri_net_atomic_sets(const struct gdri_net_atomic *a)
+{
+	uint64_t all = a->size == 8 ? UINT64_MAX : UINT32_MAX;
+
+	return a->compares && !a->code && !(a->compare_mask & all) && (a->value_mask & all) == all;
+}
 /* On the word at `at`, which is aligned. Returns the old value as it arrives. */
 uint64_t gdri_net_atomic_run(void *at, const struct gdri_net_atomic *a);
 

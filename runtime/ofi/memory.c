@@ -3,6 +3,7 @@
 #include "runtime/ofi/memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,13 +11,20 @@
 #include <gdr/status.h>
 
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_lane.h"
+#include "runtime/cuda/cuda_map.h"
 #include "runtime/net/execute.h"
 
-void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric)
+int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric, struct gdri_cuda *cuda, int copy_ms)
 {
 	pthread_mutex_init(&m->lock, NULL);
 	m->fabric = fabric;
 	m->list = GDRI_OFI_KEY_LIST;
+	m->cuda = cuda;
+	if (!cuda)
+		return 0;
+	m->temp = malloc(GDRI_OFI_TEMP);
+	return m->temp ? gdri_lane_open(cuda, copy_ms, &m->lane) : gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
 }
 
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
@@ -27,6 +35,8 @@ void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
 		gdri_ofi_mr_close(m->fabric, &m->regions[i].mr);
 	for (i = 0; i < GDRI_OFI_BUFFERS; i++)
 		gdri_ofi_mr_close(m->fabric, &m->buffers[i].mr);
+	gdri_lane_close(m->lane);
+	free(m->temp);
 	pthread_mutex_destroy(&m->lock);
 }
 
@@ -36,23 +46,41 @@ static int memory_refused(struct gdri_ofi_fabric *f, void *addr, size_t len, int
 			 f->info->fabric_attr->prov_name, len, addr, f->lib.strerror(-rc));
 }
 
+static bool memory_is_gpus(const struct gdri_ofi_memory *m, const void *addr)
+{
+	return m->cuda && gdri_cuda_is_device(m->cuda, addr);
+}
+
 /* ---- own parts ---- */
+
+/* Memory of a GPU has no registration: no provider is asked whether it could have one. */
+static int memory_register(struct gdri_ofi_memory *m, struct gdri_ofi_region *r, size_t len, uint64_t offset)
+{
+	int rc;
+
+	r->part = (struct gdri_ofi_part){.offset = offset, .len = len, .staged = memory_is_gpus(m, r->own)};
+	if (r->part.staged)
+		return 0;
+	rc = gdri_ofi_mr_open(m->fabric, r->own, len, FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r->mr);
+	if (rc)
+		return memory_refused(m->fabric, r->own, len, rc);
+	r->part.addr = m->fabric->mr_virt ? (uintptr_t)r->own : 0;
+	r->part.key = fi_mr_key(r->mr);
+	return 0;
+}
 
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset)
 {
 	struct gdri_ofi_region r = {.own = addr, .change = OFI_COMES};
-	int i, rc;
+	int i, ret;
 
 	for (i = 0; i < m->n && m->regions[i].own; i++)
 		;
 	if (i == GDRI_OFI_PARTS)
 		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", GDRI_OFI_PARTS);
-	rc = gdri_ofi_mr_open(m->fabric, addr, len,
-			      FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r.mr);
-	if (rc)
-		return memory_refused(m->fabric, addr, len, rc);
-	r.part = (struct gdri_ofi_part){offset, len, m->fabric->mr_virt ? (uintptr_t)addr : 0,
-					fi_mr_key(r.mr)};
+	ret = memory_register(m, &r, len, offset);
+	if (ret)
+		return ret;
 	pthread_mutex_lock(&m->lock);
 	m->regions[i] = r;
 	m->n += i == m->n;
@@ -118,13 +146,14 @@ uint32_t gdri_ofi_memory_list(struct gdri_ofi_memory *m, struct gdri_ofi_part *p
 int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint32_t *lkey,
 			bool *read_only, struct gdri_ofi_buffer **out)
 {
+	bool staged = memory_is_gpus(m, addr);
 	struct fid_mr *mr = NULL;
 	uint32_t i;
 	int rc = 0;
 
 	if (read_only)
 		*read_only = false; /* else who registers has looked: host/register.c */
-	if (m->fabric->mr_local)
+	if (m->fabric->mr_local && !staged)
 		rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
 	if (rc && read_only)
 		*read_only = !(rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_WRITE, &mr));
@@ -134,7 +163,7 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 	for (i = 0; i < GDRI_OFI_BUFFERS && m->buffers[i].len; i++)
 		;
 	if (i < GDRI_OFI_BUFFERS)
-		m->buffers[i] = (struct gdri_ofi_buffer){(uintptr_t)addr, len, mr};
+		m->buffers[i] = (struct gdri_ofi_buffer){(uintptr_t)addr, len, mr, staged};
 	pthread_mutex_unlock(&m->lock);
 	if (i == GDRI_OFI_BUFFERS) {
 		gdri_ofi_mr_close(m->fabric, &mr);
@@ -170,7 +199,7 @@ static bool row_heap(const struct gdri_ofi_memory *m, uint64_t offset, struct gd
 			continue;
 		offset -= r->part.offset;
 		*out = (struct gdri_ofi_row){r->own + offset, r->part.len - offset,
-					     fi_mr_desc(r->mr)};
+					     r->mr ? fi_mr_desc(r->mr) : NULL, r->part.staged != 0};
 		return true;
 	}
 	return false;
@@ -184,7 +213,7 @@ static bool row_buffer(const struct gdri_ofi_memory *m, uint32_t i, uint64_t add
 	if (!b || addr - b->addr >= b->len)
 		return false;
 	*out = (struct gdri_ofi_row){(uint8_t *)(uintptr_t)addr, b->len - (addr - b->addr),
-				     b->mr ? fi_mr_desc(b->mr) : NULL};
+				     b->mr ? fi_mr_desc(b->mr) : NULL, b->staged};
 	return true;
 }
 
@@ -192,7 +221,7 @@ static bool row_page(const struct gdri_ofi_page *p, uint64_t offset, struct gdri
 {
 	if (offset >= p->len)
 		return false;
-	*out = (struct gdri_ofi_row){p->at + offset, p->len - offset, NULL};
+	*out = (struct gdri_ofi_row){p->at + offset, p->len - offset, NULL, false};
 	return true;
 }
 
@@ -252,6 +281,12 @@ static bool memory_copy(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
 		if (!gdri_ofi_row(m, lkey, addr, &row))
 			return false;
 		row.len = row.len < len ? row.len : len;
+		if (row.staged) {
+			gdri_ofi_stage(m, &row, data, stores);
+			continue;
+		}
+		if (stores)
+			gdri_ofi_stage_before(m);
 		if (lkey >= GDRI_OFI_KEY_BUFFER && !copy_guarded(&row, data, stores))
 			return false;
 		if (lkey < GDRI_OFI_KEY_BUFFER)

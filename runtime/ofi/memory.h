@@ -13,6 +13,7 @@
 
 #define GDRI_OFI_PARTS	 128
 #define GDRI_OFI_BUFFERS 128
+#define GDRI_OFI_TEMP	 ((size_t)64 << 10)
 
 /* Keys of entries: the local one of the heap, those of buffers, and remote ones, which are the number of the list
  * of parts that has what they cover. The page, in which host threads meet, has one for both ends. */
@@ -22,11 +23,12 @@ enum { GDRI_OFI_KEY_HEAP = 0x100, GDRI_OFI_KEY_PAGE, GDRI_OFI_KEY_BUFFER = 0x100
 struct gdri_ofi_part {
 	uint64_t offset, len; /* in the heap */
 	uint64_t addr, key;   /* for RMA */
+	uint64_t staged;      /* it is memory of a GPU, which requests alone reach */
 };
 
 struct gdri_ofi_region {
 	struct gdri_ofi_part part;
-	uint8_t *own; /* NULL: it has left */
+	uint8_t *own; /* NULL: it has left; of a GPU where the part is staged */
 	struct fid_mr *mr;
 	enum gdri_ofi_change { OFI_STAYS, OFI_COMES, OFI_GOES } change; /* by the last call */
 };
@@ -34,10 +36,18 @@ struct gdri_ofi_region {
 struct gdri_ofi_buffer {
 	uint64_t addr, len; /* len 0: free */
 	struct fid_mr *mr;  /* NULL: the provider needs none */
+	bool staged;	    /* of a GPU */
 };
+
+struct gdri_lane;
+struct gdri_net_atomic;
 
 struct gdri_ofi_memory {
 	struct gdri_ofi_fabric *fabric;
+	struct gdri_cuda *cuda; /* whose memory may be among it; NULL: none */
+	struct gdri_lane *lane; /* for that, of the thread that makes the proxy's round */
+	uint32_t failures;	/* of copies: also of what was under way with one that failed */
+	uint8_t *temp;		/* GDRI_OFI_TEMP bytes, between memory of a GPU and what is not to be copied to at once */
 	pthread_mutex_t
 		lock;  /* of all that follows: the proxy reads what the program's threads change */
 	uint32_t list; /* number of the list: changes come with a higher one */
@@ -55,9 +65,11 @@ struct gdri_ofi_row {
 	uint8_t *at;
 	uint64_t len;
 	void *desc; /* for the provider */
+	bool staged;
 };
 
-void gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric);
+/* cuda: may be NULL; copy_ms: how long copies from and to its memory may take. */
+int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric, struct gdri_cuda *cuda, int copy_ms);
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m);
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset);
 void gdri_ofi_memory_begin(struct gdri_ofi_memory *m);
@@ -74,11 +86,28 @@ void gdri_ofi_buffer_drop(struct gdri_ofi_memory *m, struct gdri_ofi_buffer *b);
 bool gdri_ofi_row(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
 		  struct gdri_ofi_row *out);
 bool gdri_ofi_has(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len);
-/* Copies between data and the place; false: not all of it is there any more. */
+/* Whether what is there is memory of a GPU. */
+bool gdri_ofi_staged(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr);
+/* Copies between data and the place; false: not all of it is there any more. Where the place is in memory of a GPU they
+ * begin, in their order, and are complete, data of load there, when gdri_ofi_settle has returned. */
 bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,
 		    uint64_t len);
 bool gdri_ofi_load(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, void *data,
 		   uint64_t len);
+
+/* stage.c */
+void gdri_ofi_stage(struct gdri_ofi_memory *m, const struct gdri_ofi_row *row, void *data, bool stores);
+/* What began is complete before what the CPU stores next. */
+void gdri_ofi_stage_before(struct gdri_ofi_memory *m);
+/* Between two places; false: not all of both is there. */
+bool gdri_ofi_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, uint32_t from_key, uint64_t from,
+		       uint64_t len);
+/* 0 or a syndrome. old: as gdri_net_atomic_run() returns it; NULL: it is not wanted. */
+uint32_t gdri_ofi_atomic(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const struct gdri_net_atomic *a,
+			 uint64_t *old);
+/* All copies from and to memory of GPUs have ended. Returns `failures`: where it was lower when they began, they failed,
+ * which was logged. */
+uint32_t gdri_ofi_settle(struct gdri_ofi_memory *m);
 
 /* In a list of parts: what covers the offset, and how much of it is there in a row. NULL: nothing. */
 const struct gdri_ofi_part *gdri_ofi_find(const struct gdri_ofi_part *parts, uint32_t n,

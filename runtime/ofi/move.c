@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. Writes by a provider that cannot tell when
- * they are delivered are commands: the target's proxy says so. */
+/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. They are commands where an end is in memory of
+ * a GPU, and so are writes by a provider that cannot tell when they are delivered: the target's proxy says so. */
 #include "runtime/ofi/ofi.h"
 
 #include <string.h>
@@ -35,25 +35,42 @@ static uint64_t move_most(const struct gdri_ofi_net *t, uint64_t len)
 	return len < most ? len : most;
 }
 
+bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
+				uint64_t offset)
+{
+	const struct gdri_ofi_peer *p = &t->peers[pe];
+	uint64_t row;
+	const struct gdri_ofi_part *part = gdri_ofi_find(p->parts, p->n_parts, offset, &row);
+
+	return (writes && !t->fabric.delivers) || (part && part->staged) || gdri_ofi_staged(&t->memory, lkey, local);
+}
+
 static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 {
+	bool writes = op->opcode == GDRI_OP_WRITE;
 	struct gdri_ofi_queue *q = op->q;
-	uint64_t left = op->len - q->moved;
+	uint64_t left = op->len - q->moved, from = op->local + q->moved;
 	struct gdri_ofi_command c = {.offset = op->offset + q->moved,
 				     .len = (uint16_t)(left < OFI_SHORT ? left : OFI_SHORT),
-				     .verb = OFI_PUT,
+				     .verb = writes ? OFI_PUT : OFI_GET,
 				     .slot = q->qp->slot};
 	struct gdri_ofi_request *r = gdri_ofi_room(t, q->qp->peer, &c);
-	uint8_t data[OFI_SHORT];
+	uint8_t data[OFI_SHORT], *to;
+	bool staged;
 
 	if (!r)
 		return 0;
-	if (!gdri_ofi_load(&t->memory, op->lkey, op->local + q->moved, data, c.len)) {
+	staged = gdri_ofi_staged(&t->memory, op->lkey, from);
+	if (writes && !staged && !gdri_ofi_load(&t->memory, op->lkey, from, data, c.len)) {
 		op->syndrome = GDRI_NET_LOCAL;
 		return 0;
 	}
 	op->pending++;
-	memcpy(gdri_ofi_command(t, q->qp->peer, r, &c, op), data, c.len);
+	to = gdri_ofi_command(t, q->qp->peer, r, &c, op);
+	if (writes && staged)
+		gdri_ofi_command_from(t, r, op->lkey, from, to, c.len);
+	else if (writes)
+		memcpy(to, data, c.len);
 	return c.len;
 }
 
@@ -76,10 +93,11 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	struct gdri_ofi_row near;
 	ssize_t rc;
 
-	if (!t->fabric.delivers && op->opcode == GDRI_OP_WRITE)
+	if (op->by_commands)
 		return move_command(t, op);
-	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || !part) {
-		op->syndrome = part ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
+	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || near.staged || !part ||
+	    part->staged) {
+		op->syndrome = part && !part->staged ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
 		return 0;
 	}
 	if (!x || !move_may(t, p))

@@ -47,13 +47,18 @@ static int ofi_register_heap(struct gdri_net *net, void *heap, size_t len, void 
 			     size_t page_len, struct gdri_mr_keys *keys)
 {
 	struct gdri_ofi_memory *m = &ofi_of(net)->memory;
+	int ret;
 
 	if (m->n)
 		return -GDR_EINVAL;
 	if (page)
 		m->page = (struct gdri_ofi_page){page, page_len};
 	ofi_keys(m, keys);
-	return gdri_ofi_memory_add(m, heap, len, 0);
+	ret = gdri_ofi_memory_add(m, heap, len, 0);
+	if (m->regions[0].part.staged)
+		net->heap_text = "GPU memory, to which the CPU copies by memory of the host; a ConnectX would reach it "
+				 "itself";
+	return ret;
 }
 
 static int ofi_register_buffer(struct gdri_net *net, void *addr, size_t len, uint32_t *lkey,
@@ -64,10 +69,6 @@ static int ofi_register_buffer(struct gdri_net *net, void *addr, size_t len, uin
 	int ret;
 
 	*handle = NULL;
-	if (t->cuda && gdri_cuda_is_device(t->cuda, addr))
-		return gdri_fail(-GDR_ENOTSUP,
-				 "ofi: %zu bytes at %p are memory of a GPU, which the CPU does not reach: use the "
-				 "heap, or memory of the host", len, addr);
 	ret = gdri_ofi_buffer_add(&t->memory, addr, len, lkey, read_only, &b);
 	*handle = b;
 	return ret;
@@ -306,7 +307,8 @@ static void ofi_way(struct gdri_net *net, int pe, char *text, size_t room)
 /* By the library: what its providers can do is said when one is opened. */
 static bool ofi_present(const struct gdri_net_how *how)
 {
-	return (!how->cuda || how->opt->heap_kind == GDRI_MEMORY_HOST) && gdri_ofi_lib_is_there();
+	(void)how;
+	return gdri_ofi_lib_is_there();
 }
 
 static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
@@ -315,19 +317,17 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 	int ret;
 
 	*out = NULL;
-	if (how->cuda && how->opt->heap_kind != GDRI_MEMORY_HOST)
-		return gdri_fail(-GDR_ENOTSUP,
-				 "ofi: the CPU, which carries the queues, does not reach a heap in memory of a GPU: "
-				 "set GDR_HEAP_KIND=host, or take ofi out of GDR_TRANSPORTS");
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return ofi_no_memory();
 	t->opt = *how->opt;
-	t->cuda = how->cuda;
 	t->poster = how->host_posts ? NULL : how->cuda;
 	pthread_mutex_init(&t->engine, NULL);
-	gdri_ofi_memory_open(&t->memory, &t->fabric);
-	ret = gdri_ofi_fabric_open(&t->fabric, &t->opt);
+	/* below GDR_TIMEOUT: a PE that waits for copies longer than twice that would count as lost */
+	ret = gdri_ofi_memory_open(&t->memory, &t->fabric, how->cuda,
+				   t->opt.timeout_ms < GDRI_COPY_MS ? (int)t->opt.timeout_ms : GDRI_COPY_MS);
+	if (!ret)
+		ret = gdri_ofi_fabric_open(&t->fabric, &t->opt);
 	if (!ret && getrandom(&t->token, sizeof(t->token), 0) != sizeof(t->token))
 		ret = gdri_fail(-GDR_ESYSTEM, "ofi: getrandom: %s", gdri_errno_text(errno));
 	if (ret) {
@@ -340,7 +340,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 }
 
 const struct gdri_net_ops gdri_ofi_ops = {
-	.takes = "libfabric (Debian: libfabric1), where PEs have GPUs also GDR_HEAP_KIND=host",
+	.takes = "libfabric (Debian: libfabric1)",
 	.present = ofi_present,
 	.open = ofi_open,
 	.close = ofi_close,

@@ -40,12 +40,14 @@ struct gdri_ofi_head {
 };
 
 enum gdri_ofi_verb { OFI_PUT = 1, OFI_GET, OFI_AMO, OFI_LIST };
+enum { OFI_PAGE = 1, /* of the page, not of the heap */
+       OFI_BLIND = 2 /* AMO: the old value is not wanted */ };
 
 struct gdri_ofi_command {
 	uint64_t offset;
 	uint16_t
 		len; /* PUT: bytes that follow, from offset & 7 on. AMO: a struct gdri_net_atomic follows */
-	uint8_t verb, page; /* page: of that, not of the heap */
+	uint8_t verb, flags;
 	uint32_t slot; /* of the queue, among those to the target; not of LIST */
 };
 
@@ -76,7 +78,8 @@ struct gdri_ofi_op {
 	struct gdri_ofi_queue *q;
 	uint16_t index;
 	uint8_t opcode;
-	bool tells, lands; /* lands: the answer's data goes to the local end */
+	bool tells, by_commands; /* by_commands: of a long one */
+	bool lands; /* lands: the answers' data goes to the local end */
 	uint32_t
 		pending; /* commands and pieces of RMA without end, and 1 while not all is posted */
 	uint32_t syndrome;
@@ -109,9 +112,16 @@ struct gdri_ofi_queue {
 
 struct gdri_ofi_request {
 	struct gdri_ofi_message out;
-	bool waits;			       /* for its reply */
-	uint32_t n, answer;		       /* commands; bytes of the reply */
-	struct gdri_ofi_op *ops[OFI_COMMANDS]; /* NULL: the proxy's own */
+	bool waits;	    /* for its reply */
+	bool stages;	    /* data of its commands comes from memory of a GPU, and may not be there yet, */
+	uint32_t failures;  /* of copies (memory.h), when the first of them began */
+	uint32_t n, answer; /* commands; bytes of the reply */
+	struct gdri_ofi_asked {
+		struct gdri_ofi_op *op; /* NULL: the proxy's own */
+		uint64_t offset;	/* as the command's */
+		uint32_t len, syndrome;
+		uint8_t verb;
+	} asked[OFI_COMMANDS];
 };
 
 struct gdri_ofi_peer {
@@ -148,7 +158,6 @@ struct gdri_ofi_net {
 	uint8_t *ring;		       /* all queues */
 	size_t ring_len;
 	uint64_t *bells;	       /* [layout.n] doorbells, behind them */
-	struct gdri_cuda *cuda;	       /* NULL: kernels run on the host device */
 	struct gdri_cuda *poster;      /* whose threads post; NULL: threads of the host */
 	struct gdri_ofi_queue *queues; /* [layout.n] */
 	struct gdri_ofi_peer *peers;   /* [n_pes] */
@@ -201,6 +210,9 @@ struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
 /* Appends it; returns where its data goes. */
 void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r,
 		       const struct gdri_ofi_command *c, struct gdri_ofi_op *op);
+/* Its data comes from this place in memory of a GPU, and is there when the request is sent. */
+void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr, void *data,
+			   uint32_t len);
 /* Asks for the list of parts. */
 void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list);
 /* Sends what is filled. */
@@ -215,7 +227,10 @@ void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome);
 /* All that is under way did. */
 void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome);
 
-/* move.c: RMA */
+/* move.c: what is long: RMA, or commands */
+/* Whether it goes by commands. */
+bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
+				uint64_t offset);
 /* Posts what is left of the entry at the queue's ci; false: not all of it, not now. The peer may be lost then. */
 bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op);
 void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome);

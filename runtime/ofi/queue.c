@@ -29,6 +29,12 @@ static bool entry_is_long(const struct queue_entry *e)
 	return (e->w.opcode == GDRI_OP_WRITE || e->w.opcode == GDRI_OP_READ) && e->len > OFI_SHORT;
 }
 
+/* Of an atomic: nobody reads its old value. */
+static bool entry_sinks(const struct queue_entry *e)
+{
+	return entry_is_atomic(e) && e->lkey == GDRI_OFI_KEY_HEAP && e->local == offsetof(struct gdri_ctl, sink);
+}
+
 /* Length, local key, address. */
 static void entry_local(struct queue_entry *e, const uint8_t *segment)
 {
@@ -194,44 +200,44 @@ static uint32_t self_key(const struct queue_entry *e)
 	return e->rkey == GDRI_OFI_KEY_PAGE ? GDRI_OFI_KEY_PAGE : GDRI_OFI_KEY_HEAP;
 }
 
-/* The heap's end is copied as the other end says. */
 static uint32_t self_move(struct gdri_ofi_memory *m, const struct queue_entry *e)
 {
-	struct gdri_ofi_row far;
-	uint64_t done, len;
+	uint32_t failures = m->failures;
 	bool is;
 
-	for (done = 0; done < e->len; done += len) {
-		if (!gdri_ofi_row(m, self_key(e), e->offset + done, &far))
-			return GDRI_NET_REMOTE;
-		len = e->len - done;
-		len = far.len < len ? far.len : len;
-		if (e->w.opcode == GDRI_OP_WRITE)
-			is = gdri_ofi_load(m, e->lkey, e->local + done, far.at, len);
-		else
-			is = gdri_ofi_store(m, e->lkey, e->local + done, far.at, len);
-		if (!is)
-			return GDRI_NET_LOCAL;
-	}
-	return 0;
+	if (!gdri_ofi_has(m, self_key(e), e->offset, e->len))
+		return GDRI_NET_REMOTE;
+	if (e->w.opcode == GDRI_OP_WRITE)
+		is = gdri_ofi_copy(m, self_key(e), e->offset, e->lkey, e->local, e->len);
+	else
+		is = gdri_ofi_copy(m, e->lkey, e->local, self_key(e), e->offset, e->len);
+	return is && gdri_ofi_settle(m) == failures ? 0 : GDRI_NET_LOCAL;
+}
+
+/* The operation has an end in memory of a GPU that could not be copied. */
+static uint32_t self_stored(struct gdri_ofi_memory *m, uint32_t failures, bool is, uint32_t syndrome)
+{
+	return is && gdri_ofi_settle(m) == failures ? 0 : syndrome;
 }
 
 /* An operation to this PE itself, at once. */
 static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 {
-	struct gdri_ofi_row row;
-	uint64_t old, data[GDRI_NET_WQE_MOST / 8]; /* aligned */
+	uint64_t old = 0, data[GDRI_NET_WQE_MOST / 8]; /* aligned */
+	uint32_t failures = m->failures, syndrome;
+	bool wanted = !entry_sinks(e);
 
 	if (e->data) {
 		memcpy(data, e->data, e->len);
-		return gdri_ofi_store(m, self_key(e), e->offset, data, e->len) ? 0 : GDRI_NET_REMOTE;
+		return self_stored(m, failures, gdri_ofi_store(m, self_key(e), e->offset, data, e->len),
+				   GDRI_NET_REMOTE);
 	}
 	if (!entry_is_atomic(e))
 		return self_move(m, e);
-	if (!gdri_ofi_row(m, self_key(e), e->offset, &row) || row.len < e->len)
-		return GDRI_NET_REMOTE;
-	old = gdri_net_atomic_run(row.at, &e->amo);
-	return gdri_ofi_store(m, e->lkey, e->local, &old, e->len) ? 0 : GDRI_NET_LOCAL;
+	syndrome = gdri_ofi_atomic(m, self_key(e), e->offset, &e->amo, wanted ? &old : NULL);
+	if (syndrome)
+		return syndrome;
+	return self_stored(m, failures, !wanted || gdri_ofi_store(m, e->lkey, e->local, &old, e->len), GDRI_NET_LOCAL);
 }
 
 static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
@@ -240,12 +246,14 @@ static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 	struct gdri_ofi_command c = {.offset = e->offset,
 				     .len = (uint16_t)e->len,
 				     .verb = OFI_PUT,
-				     .page = e->rkey == GDRI_OFI_KEY_PAGE,
+				     .flags = (uint8_t)((e->rkey == GDRI_OFI_KEY_PAGE ? OFI_PAGE : 0) |
+							(entry_sinks(e) ? OFI_BLIND : 0)),
 				     .slot = q->qp->slot};
 	struct gdri_ofi_request *r;
 	_Alignas(8) uint8_t copy[OFI_SHORT + 8];
 	struct gdri_ofi_op *op;
 	int pe = q->qp->peer;
+	bool staged;
 	void *data;
 
 	if (e->w.opcode != GDRI_OP_WRITE)
@@ -253,15 +261,18 @@ static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 	r = gdri_ofi_room(t, pe, &c);
 	if (!r)
 		return false;
-	if (c.verb == OFI_PUT && !e->data &&
+	staged = c.verb == OFI_PUT && !e->data && gdri_ofi_staged(&t->memory, e->lkey, e->local);
+	if (c.verb == OFI_PUT && !e->data && !staged &&
 	    !gdri_ofi_load(&t->memory, e->lkey, e->local, copy + (e->offset & 7), e->len))
 		return queue_end(q, e, GDRI_NET_LOCAL);
 	op = queue_begin(q, e, c.verb == OFI_PUT ? &q->n_puts : &q->n_fetches);
-	op->lands = c.verb != OFI_PUT;
+	op->lands = c.verb != OFI_PUT && !entry_sinks(e);
 	q->ci = (uint16_t)(q->ci + e->w.blocks);
 	data = gdri_ofi_command(t, pe, r, &c, op);
 	if (c.verb == OFI_AMO)
 		memcpy(data, &e->amo, sizeof(e->amo));
+	else if (staged)
+		gdri_ofi_command_from(t, r, e->lkey, e->local, data, e->len);
 	else if (c.verb == OFI_PUT)
 		memcpy(data, e->data ? e->data : copy + (e->offset & 7), e->len);
 	return true;
@@ -279,6 +290,23 @@ static bool entry_move(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, struct 
 	q->open_blocks = 0;
 	gdri_ofi_ended(op, 0);
 	return true;
+}
+
+static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	bool writes = e->w.opcode == GDRI_OP_WRITE;
+	bool by_commands = gdri_ofi_moves_by_commands(t, q->qp->peer, writes, e->lkey, e->local, e->offset);
+	struct gdri_ofi_op *op;
+
+	q->open_blocks = e->w.blocks;
+	q->moved = 0;
+	if (by_commands)
+		op = queue_begin(q, e, writes ? &q->n_puts : &q->n_fetches);
+	else
+		op = queue_begin(q, e, writes ? &q->n_writes : &q->n_reads);
+	op->by_commands = by_commands;
+	op->lands = by_commands && !writes;
+	return entry_move(t, q, op);
 }
 
 /* The entry at ci; false: it has to wait. */
@@ -308,10 +336,7 @@ static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 		return false;
 	if (!entry_is_long(&e))
 		return entry_command(t, q, &e);
-	q->open_blocks = e.w.blocks;
-	q->moved = 0;
-	return entry_move(
-		t, q, queue_begin(q, &e, e.w.opcode == GDRI_OP_WRITE ? &q->n_writes : &q->n_reads));
+	return entry_begin(t, q, &e);
 }
 
 bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)

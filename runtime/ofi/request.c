@@ -59,11 +59,35 @@ void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *
 	data = gdri_ofi_append(&r->out, padded);
 	if (padded) /* no byte goes out that nobody wrote */
 		memset(data, 0, 8), memset(data + padded - 8, 0, 8);
-	r->ops[r->n++] = op;
+	r->asked[r->n++] = (struct gdri_ofi_asked){.op = op, .offset = c->offset, .len = c->len, .verb = c->verb};
 	r->answer += command_answer(c);
 	if (!p->under_way++)
 		p->progress = gdri_now_ns();
 	return data + (c->verb == OFI_PUT ? c->offset & 7 : 0);
+}
+
+void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr, void *data,
+			   uint32_t len)
+{
+	if (!r->stages)
+		r->failures = t->memory.failures;
+	r->stages = true;
+	gdri_ofi_load(&t->memory, lkey, addr, data, len); /* who posts has seen that it is there */
+}
+
+/* The GPU did not give what it was to carry. */
+static void request_fails(struct gdri_ofi_peer *p, struct gdri_ofi_request *r)
+{
+	uint32_t i, n = r->n;
+
+	r->n = 0;
+	p->under_way -= n;
+	for (i = 0; i < n; i++) {
+		if (r->asked[i].op)
+			gdri_ofi_ended(r->asked[i].op, GDRI_NET_LOCAL);
+		else
+			p->asks = false;
+	}
 }
 
 void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
@@ -72,6 +96,11 @@ void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
 	struct gdri_ofi_request *r = &p->requests[p->seq % OFI_WINDOW];
 
 	if (p->lost || r->waits || !r->n)
+		return;
+	if (r->stages && gdri_ofi_settle(&t->memory) != r->failures)
+		request_fails(p, r);
+	r->stages = false;
+	if (!r->n)
 		return;
 	r->waits = true;
 	r->out.head->n = r->n;
@@ -112,33 +141,57 @@ static void reply_list(struct gdri_ofi_peer *p, const struct gdri_ofi_answer *a,
 	p->list = a->syndrome;
 }
 
+/* Of a command's answer, whatever it says. */
+static uint32_t reply_data(const struct gdri_ofi_asked *k, const struct gdri_ofi_answer *a)
+{
+	if (k->verb == OFI_AMO)
+		return 8;
+	if (k->verb == OFI_GET)
+		return gdri_ofi_padded(k->offset, k->len);
+	return k->verb == OFI_LIST ? gdri_ofi_padded(0, a->len) : 0;
+}
+
+static bool reply_lands(struct gdri_ofi_net *t, const struct gdri_ofi_asked *k, const uint8_t *data)
+{
+	uint64_t skip = k->verb == OFI_GET ? k->offset & 7 : 0;
+
+	return gdri_ofi_store(&t->memory, k->op->lkey, k->op->local + (k->offset - k->op->offset), data + skip, k->len);
+}
+
 /* Bytes that the answer takes; 0: it is none. */
-static uint32_t reply_one(struct gdri_ofi_net *t, struct gdri_ofi_peer *p, struct gdri_ofi_op *op,
-			  const uint8_t *at, uint32_t left)
+static uint32_t reply_one(struct gdri_ofi_net *t, struct gdri_ofi_peer *p, struct gdri_ofi_asked *k, const uint8_t *at,
+			  uint32_t left)
 {
 	const struct gdri_ofi_answer *a = (const struct gdri_ofi_answer *)(const void *)at;
-	uint32_t syndrome, skip = op && op->opcode == GDRI_OP_READ ? (uint32_t)(op->offset & 7) : 0,
-			   padded;
+	uint32_t padded;
 
 	if (left < sizeof(*a) || a->len > OFI_MESSAGE)
 		return 0;
-	padded = op && !op->lands ? 0 : gdri_ofi_padded(skip, a->len);
-	if (op && op->opcode != GDRI_OP_READ && op->lands)
-		padded = 8;
-	if (left < sizeof(*a) + padded || (op && op->lands && a->len != op->len))
+	padded = reply_data(k, a);
+	if (left < sizeof(*a) + padded || (k->op && k->op->lands && a->len != k->len))
 		return 0;
-	if (!op) {
+	if (!k->op)
 		reply_list(p, a, at + sizeof(*a));
-	} else {
-		syndrome = a->syndrome & 0xff;
-		if (!syndrome && op->lands &&
-		    !gdri_ofi_store(&t->memory, op->lkey, op->local, at + sizeof(*a) + skip,
-				    op->len))
-			syndrome = GDRI_NET_LOCAL;
-		gdri_ofi_ended(op, syndrome);
-	}
-	p->under_way--;
+	k->syndrome = a->syndrome & 0xff;
+	if (k->op && k->op->lands && !k->syndrome && !reply_lands(t, k, at + sizeof(*a)))
+		k->syndrome = GDRI_NET_LOCAL;
 	return (uint32_t)sizeof(*a) + padded;
+}
+
+/* All that the reply brought is in its place. */
+static void reply_ends(struct gdri_ofi_peer *p, struct gdri_ofi_request *r, bool landed)
+{
+	struct gdri_ofi_asked *k;
+	uint32_t i, n = r->n;
+
+	r->waits = false;
+	r->n = 0;
+	p->under_way -= n;
+	for (i = 0; i < n; i++) {
+		k = &r->asked[i];
+		if (k->op)
+			gdri_ofi_ended(k->op, !landed && k->op->lands && !k->syndrome ? GDRI_NET_LOCAL : k->syndrome);
+	}
 }
 
 void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply)
@@ -146,19 +199,17 @@ void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_request *r = &p->requests[reply->seq % OFI_WINDOW];
 	const uint8_t *at = (const uint8_t *)(reply + 1);
-	uint32_t i, len, left = reply->bytes;
+	uint32_t i, len, left = reply->bytes, failures = t->memory.failures;
 
 	if (!r->waits || r->out.head->seq != reply->seq)
 		return;
 	for (i = 0; i < r->n && i < reply->n; i++, at += len, left -= len) {
-		len = reply_one(t, p, r->ops[i], at, left);
+		len = reply_one(t, p, &r->asked[i], at, left);
 		if (!len)
 			break;
 	}
-	if (i < r->n) {
+	if (i < r->n)
 		gdri_ofi_lost(t, pe, "its reply is none");
-		return;
-	}
-	r->waits = false;
-	r->n = 0;
+	else
+		reply_ends(p, r, gdri_ofi_settle(&t->memory) == failures);
 }

@@ -16,7 +16,7 @@ struct serve_input {
 
 static uint32_t serve_key(const struct gdri_ofi_command *c)
 {
-	return c->page ? GDRI_OFI_KEY_PAGE : GDRI_OFI_KEY_HEAP;
+	return c->flags & OFI_PAGE ? GDRI_OFI_KEY_PAGE : GDRI_OFI_KEY_HEAP;
 }
 
 /* NULL: it is shorter. */
@@ -76,8 +76,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 {
 	const void *operands = serve_take(in, sizeof(struct gdri_net_atomic));
 	struct gdri_net_atomic a;
-	struct gdri_ofi_row row;
-	uint32_t syndrome = 0;
+	uint32_t syndrome;
 	uint64_t old = 0;
 
 	if (!operands || reply->used + 2 * sizeof(old) > OFI_MESSAGE)
@@ -85,12 +84,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	memcpy(&a, operands, sizeof(a));
 	if (!gdri_net_atomic_is(&a))
 		return false;
-	if (!gdri_ofi_row(&t->memory, serve_key(c), c->offset, &row) || row.len < a.size)
-		syndrome = GDRI_NET_REMOTE;
-	else if ((uintptr_t)row.at % a.size)
-		syndrome = GDRI_NET_INVALID;
-	else
-		old = gdri_net_atomic_run(row.at, &a);
+	syndrome = gdri_ofi_atomic(&t->memory, serve_key(c), c->offset, &a, c->flags & OFI_BLIND ? NULL : &old);
 	memcpy(serve_answer(reply, syndrome, a.size, sizeof(old)), &old, sizeof(old));
 	return true;
 }
@@ -128,11 +122,17 @@ static bool serve_flush(const struct gdri_ofi_command *c, struct serve_input *in
 	return true;
 }
 
+/* What came of the commands of a request. */
+struct serve_answers {
+	struct gdri_ofi_answer *at[OFI_COMMANDS];
+	bool *refuses[OFI_COMMANDS]; /* of their queues */
+};
+
 static bool serve_one(struct gdri_ofi_net *t, int pe, struct serve_input *in,
-		      struct gdri_ofi_message *reply)
+		      struct gdri_ofi_message *reply, struct serve_answers *all, uint32_t n)
 {
 	const struct gdri_ofi_command *c = serve_take(in, sizeof(*c));
-	const struct gdri_ofi_answer *a = (const void *)((uint8_t *)reply->head + reply->used);
+	struct gdri_ofi_answer *a = (void *)((uint8_t *)reply->head + reply->used);
 	bool is = false, *refuses;
 
 	if (!c || c->slot >= (uint32_t)t->layout.n_slots ||
@@ -150,20 +150,35 @@ static bool serve_one(struct gdri_ofi_net *t, int pe, struct serve_input *in,
 	else if (c->verb == OFI_LIST)
 		is = serve_list(t, reply);
 	*refuses |= is && c->verb != OFI_LIST && a->syndrome;
+	all->at[n] = c->verb == OFI_LIST ? NULL : a;
+	all->refuses[n] = refuses;
 	/* commands in their order: pairs with the acquire of who waits for a word that the next one writes */
 	gdri_fence_sys();
 	return is;
+}
+
+/* A copy failed, and nobody knows whose: none of them is said to be done. */
+static void serve_fails(struct serve_answers *all, uint32_t n)
+{
+	while (n--) {
+		if (all->at[n] && !all->at[n]->syndrome)
+			all->at[n]->syndrome = GDRI_NET_REMOTE;
+		*all->refuses[n] |= all->at[n] != NULL;
+	}
 }
 
 static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *head,
 			  struct gdri_ofi_message *reply)
 {
 	struct serve_input in = {(const uint8_t *)(head + 1), head->bytes};
-	uint32_t i;
+	uint32_t i, failures = t->memory.failures;
+	struct serve_answers all;
 
 	gdri_ofi_clear(reply);
-	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, pe, &in, reply); i++)
+	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, pe, &in, reply, &all, i); i++)
 		;
+	if (gdri_ofi_settle(&t->memory) != failures)
+		serve_fails(&all, i);
 	if (i < head->n)
 		gdri_error("ofi: PE %d: command %u of %u is none", pe, i, head->n);
 	reply->head->n = i;

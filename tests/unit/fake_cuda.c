@@ -30,13 +30,17 @@ static struct CUctx_st primary;
 static _Thread_local gdri_cu_ctx stack[8];
 static _Thread_local int depth;
 
-/* One operation at a time: what the library promises to keep to. */
+#define OPERATIONS 1024
+
+struct operation {
+	gdri_cu_ptr dst, src; /* src 0: zeroes */
+	size_t len;
+};
+
 struct CUstream_st {
 	struct CUstream_st *next; /* of all that there are */
-	int busy;
-	void *dst;
-	const void *src; /* NULL: zeroes */
-	size_t len;
+	unsigned int first, end;  /* of those that wait, in their order; free-running */
+	struct operation waits[OPERATIONS];
 };
 
 static gdri_cu_stream all_streams;
@@ -198,29 +202,51 @@ gdri_cu_result fake_stream_create(gdri_cu_stream *s, unsigned int flags)
 
 int fake_is_used(unsigned long at, unsigned long size)
 {
+	const struct operation *o;
 	gdri_cu_stream s;
+	unsigned int i;
 	bool used = false;
 
 	pthread_mutex_lock(&all_lock);
-	for (s = all_streams; s; s = s->next)
-		used |= s->busy && ((uintptr_t)s->dst - at < size || (uintptr_t)s->src - at < size);
+	for (s = all_streams; s; s = s->next) {
+		for (i = s->first; i != s->end; i++) {
+			o = &s->waits[i % OPERATIONS];
+			used |= o->dst - at < size || o->src - at < size;
+		}
+	}
 	pthread_mutex_unlock(&all_lock);
 	return used;
 }
 
+/* All words in one piece: somebody may look. */
+static void move(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	if (len == 8 && !((uintptr_t)dst & 7)) {
+		uint64_t word;
+
+		memcpy(&word, src, 8);
+		__atomic_store_n((uint64_t *)(void *)dst, word, __ATOMIC_RELEASE); /* pairs with the kernel's acquire */
+	} else {
+		memcpy(dst, src, len);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* and so does the next one, behind this */
+	}
+}
+
 gdri_cu_result fake_stream_query(gdri_cu_stream s)
 {
-	if (!s->busy)
-		return 0;
-	if (SEEN(hang_copy) && SEEN(good_copies) <= 0)
-		return GDRI_CU_NOT_READY;
-	if (SEEN(hang_copy))
-		ADD(good_copies, -1);
-	if (s->src)
-		memcpy(s->dst, s->src, s->len);
-	else
-		memset(s->dst, 0, s->len);
-	s->busy = 0;
+	const struct operation *o;
+
+	for (; s->first != s->end; s->first++) {
+		o = &s->waits[s->first % OPERATIONS];
+		if (SEEN(hang_copy) && SEEN(good_copies) <= 0)
+			return GDRI_CU_NOT_READY;
+		if (SEEN(hang_copy))
+			ADD(good_copies, -1);
+		if (o->src)
+			move(fake_reach(o->dst), fake_reach(o->src), o->len);
+		else
+			memset(fake_reach(o->dst), 0, o->len);
+	}
 	return 0;
 }
 
@@ -240,9 +266,11 @@ gdri_cu_result fake_stream_destroy(gdri_cu_stream s)
 
 static gdri_cu_result enqueue(gdri_cu_stream s, gdri_cu_ptr dst, gdri_cu_ptr src, size_t len)
 {
-	if (s->busy || !depth)
+	if (s->end - s->first == OPERATIONS)
+		fake_stream_query(s);
+	if (s->end - s->first == OPERATIONS || !depth)
 		return INVALID;
-	*s = (struct CUstream_st){s->next, 1, (void *)(uintptr_t)dst, (void *)(uintptr_t)src, len};
+	s->waits[s->end++ % OPERATIONS] = (struct operation){dst, src, len};
 	return 0;
 }
 
@@ -385,6 +413,8 @@ gdri_cu_result fake_map(gdri_cu_ptr at, size_t size, size_t offset, gdri_cu_mem 
 	views[i].at = at;
 	views[i].size = size;
 	views[i].fd = dup((int)mem);
+	if (fake_cuda.guarded)
+		fake_range_hide(at, mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)mem, 0));
 	return place(&at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)mem);
 }
 
@@ -406,5 +436,7 @@ gdri_cu_result fake_set_access(gdri_cu_ptr at, size_t size, const struct gdri_cu
 			       size_t n)
 {
 	(void)access;
+	if (fake_cuda.guarded)
+		return n != 1;
 	return n != 1 || mprotect((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE) ? INVALID : 0;
 }

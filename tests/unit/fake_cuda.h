@@ -34,6 +34,7 @@ struct fake_cuda {
 	int disturbed; /* and that takes the program's signals */
 	unsigned int flags; /* of the context */
 	int rdma_memory; /* memory made that a NIC may reach on every machine */
+	int guarded; /* from the start: the processor does not reach the GPU's memory, but in fake_gpu()'s processes */
 	int pageable; /* copies between the GPU and memory that the driver did not give or register: may wait for it */
 };
 extern struct fake_cuda fake_cuda;
@@ -45,6 +46,13 @@ void *fake_module_variable(const struct CUmod_st *module);
 /* What is "memory of the GPU", for fake_cuda_map.c. */
 int fake_range_add(unsigned long at, unsigned long size);
 void fake_range_remove(unsigned long at);
+/* Of memory that the processor does not reach: where copies find it. */
+void fake_range_hide(unsigned long at, void *alias);
+/* The place as copies find it. */
+void *fake_reach(unsigned long at);
+/* Runs `kernel` in a process of its own, which reaches what the GPU and the host memory of the driver's had when it
+ * began; *pid is to be waited for. */
+int fake_gpu(int (*kernel)(void *arg), void *arg, int *pid);
 void fake_note_copy(unsigned long dst, unsigned long src); /* for fake_cuda.pageable */
 /* Is a copy to or from it on its way? */
 int fake_is_used(unsigned long at, unsigned long size);

@@ -99,7 +99,7 @@ gdri_cu_result fake_copy_in(gdri_cu_ptr dst, const void *src, size_t len, gdri_c
 	gdri_cu_result r = fake_stream_query(stream);
 
 	if (!r)
-		memcpy((void *)(uintptr_t)dst, src, len);
+		memcpy(fake_reach(dst), src, len);
 	return r;
 }
 
@@ -108,6 +108,6 @@ gdri_cu_result fake_write64(gdri_cu_stream stream, gdri_cu_ptr at, uint64_t valu
 	gdri_cu_result r = flags ? INVALID : fake_stream_query(stream);
 
 	if (!r) /* pairs with the acquire of whoever waits for the word */
-		__atomic_store_n((uint64_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)fake_reach(at), value, __ATOMIC_RELEASE);
 	return r;
 }

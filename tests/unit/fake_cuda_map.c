@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/cuda/cuda_api.h"
 #include "tests/unit/fake_cuda.h"
@@ -20,6 +22,7 @@ GDRI_CUDA_FUNCTIONS(DECLARE)
 static struct range {
 	unsigned long at, size;
 	int plain, pooled; /* of cuMemAlloc; of a pool */
+	void *alias; /* NULL: it is found where it is */
 } ranges[RANGES];
 static struct range pinned[RANGES]; /* memory of the host that copies reach without the driver's help */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +35,7 @@ static int add(struct range *list, unsigned long at, unsigned long size)
 	for (i = 0; i < RANGES && list[i].size; i++)
 		;
 	if (i < RANGES) {
-		list[i] = (struct range){at, size, 0, 0};
+		list[i] = (struct range){at, size, 0, 0, NULL};
 		ret = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -73,15 +76,54 @@ int fake_range_add(unsigned long at, unsigned long size)
 
 void fake_range_remove(unsigned long at)
 {
+	struct range *r = find(at);
+
+	if (r && r->alias)
+		munmap(r->alias, r->size);
 	take_out(ranges, at);
+}
+
+void fake_range_hide(unsigned long at, void *alias)
+{
+	pthread_mutex_lock(&lock);
+	find(at)->alias = alias;
+	pthread_mutex_unlock(&lock);
+}
+
+void *fake_reach(unsigned long at)
+{
+	struct range *r;
+	void *p;
+
+	pthread_mutex_lock(&lock);
+	r = find(at);
+	p = r && r->alias ? (char *)r->alias + (at - r->at) : (void *)at;
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+int fake_gpu(int (*kernel)(void *arg), void *arg, int *pid)
+{
+	int i;
+
+	*pid = fork();
+	if (*pid)
+		return *pid < 0;
+	for (i = 0; i < RANGES; i++)
+		if (ranges[i].size && ranges[i].alias)
+			mprotect((void *)ranges[i].at, ranges[i].size, PROT_READ | PROT_WRITE);
+	_exit(kernel(arg));
 }
 
 gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
 {
 	(void)flags;
 	size = (size + 255) / 256 * 256;
-	*p = aligned_alloc(256, size);
-	if (!*p || add(pinned, (uintptr_t)*p, size))
+	if (fake_cuda.guarded)
+		*p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	else
+		*p = aligned_alloc(256, size);
+	if (!*p || *p == MAP_FAILED || add(pinned, (uintptr_t)*p, size))
 		return NO_MEMORY;
 	ADD(memory, 1);
 	return 0;
@@ -89,10 +131,32 @@ gdri_cu_result fake_host_alloc(void **p, size_t size, unsigned int flags)
 
 gdri_cu_result fake_host_free(void *p)
 {
+	struct range *r = find_in(pinned, (uintptr_t)p);
+	unsigned long size = r ? r->size : 0;
+
 	take_out(pinned, (uintptr_t)p);
-	free(p);
+	if (fake_cuda.guarded)
+		munmap(p, size);
+	else
+		free(p);
 	ADD(memory, -1);
 	return 0;
+}
+
+/* At a multiple of ALIGN, which copies alone reach; 0: there is none. */
+static unsigned long hidden_alloc(unsigned long size, void **alias)
+{
+	char *room = mmap(NULL, size + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned long at = ((unsigned long)room + ALIGN - 1) & ~(ALIGN - 1);
+	int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+
+	if (room == MAP_FAILED || fd < 0 || ftruncate(fd, (off_t)size))
+		return 0;
+	*alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mmap((void *)at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		at = 0;
+	close(fd);
+	return *alias == MAP_FAILED ? 0 : at;
 }
 
 void fake_note_copy(unsigned long dst, unsigned long src)
@@ -109,7 +173,10 @@ void fake_note_copy(unsigned long dst, unsigned long src)
 gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
 {
 	size_t whole = (size + ALIGN - 1) & ~(ALIGN - 1);
-	unsigned long at = SEEN(ipc) ? fake_shared_alloc(whole, ALIGN) : (unsigned long)aligned_alloc(ALIGN, whole);
+	void *alias = NULL;
+	unsigned long at = SEEN(guarded) ? hidden_alloc(whole, &alias)
+			   : SEEN(ipc)	 ? fake_shared_alloc(whole, ALIGN)
+					 : (unsigned long)aligned_alloc(ALIGN, whole);
 	struct range *r;
 
 	if (!at || fake_range_add(at, whole))
@@ -117,6 +184,7 @@ gdri_cu_result fake_alloc(gdri_cu_ptr *p, size_t size)
 	pthread_mutex_lock(&lock);
 	r = find(at);
 	r->plain = 1;
+	r->alias = alias;
 	r->pooled = SEEN(pooled);
 	pthread_mutex_unlock(&lock);
 	*p = at;
@@ -128,10 +196,15 @@ gdri_cu_result fake_free(gdri_cu_ptr p)
 {
 	struct range *r = find(p);
 
+	unsigned long size = r ? r->size : 0;
+	int hidden = r && r->alias;
+
 	if (!r || r->at != p)
 		return INVALID;
 	fake_range_remove(p);
-	if (!fake_shared_free(p))
+	if (hidden)
+		munmap((void *)(uintptr_t)p, size);
+	else if (!fake_shared_free(p))
 		free((void *)(uintptr_t)p);
 	ADD(memory, -1);
 	return 0;
@@ -175,7 +248,7 @@ gdri_cu_result fake_host_pointer(gdri_cu_ptr *at, void *p, unsigned int flags)
 /* As the driver: what an attribute is not known of has 0. */
 gdri_cu_result fake_pointer_attributes(unsigned int n, int *what, void **out, gdri_cu_ptr p)
 {
-	struct range none = {0, 0, 0, 0}, r = none, *found;
+	struct range none = {0, 0, 0, 0, NULL}, r = none, *found;
 
 	pthread_mutex_lock(&lock);
 	found = find(p);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Memory of a GPU, which the CPU does not reach: by copies of the driver's, in the order of what is executed. */
+#include "runtime/ofi/memory.h"
+
+#include "runtime/cuda/cuda_lane.h"
+#include "runtime/net/execute.h"
+
+static void stage_wait(struct gdri_ofi_memory *m)
+{
+	if (m->lane && gdri_lane_has_work(m->lane) && gdri_lane_wait(m->lane))
+		m->failures++;
+}
+
+uint32_t gdri_ofi_settle(struct gdri_ofi_memory *m)
+{
+	stage_wait(m);
+	return m->failures;
+}
+
+void gdri_ofi_stage(struct gdri_ofi_memory *m, const struct gdri_ofi_row *row, void *data, bool stores)
+{
+	if (stores)
+		gdri_lane_store(m->lane, row->at, data, row->len);
+	else
+		gdri_lane_load(m->lane, data, row->at, row->len);
+}
+
+void gdri_ofi_stage_before(struct gdri_ofi_memory *m)
+{
+	stage_wait(m);
+}
+
+bool gdri_ofi_staged(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr)
+{
+	struct gdri_ofi_row row;
+
+	return m->lane && gdri_ofi_row(m, lkey, addr, &row) && row.staged;
+}
+
+/* One part, of which both ends are in a row. */
+static bool stage_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, struct gdri_ofi_row *dst,
+		       uint32_t from_key, uint64_t from, struct gdri_ofi_row *src)
+{
+	uint32_t failures = m->failures;
+
+	if (dst->staged && src->staged) {
+		gdri_lane_move(m->lane, dst->at, src->at, src->len);
+		return true;
+	}
+	if (dst->staged) {
+		if (!gdri_ofi_load(m, from_key, from, m->temp, src->len))
+			return false;
+		gdri_lane_store(m->lane, dst->at, m->temp, src->len);
+		return true;
+	}
+	if (src->staged) {
+		gdri_lane_load(m->lane, m->temp, src->at, src->len);
+		return gdri_ofi_settle(m) == failures && gdri_ofi_store(m, to_key, to, m->temp, src->len);
+	}
+	/* the end that may have gone is copied by the kernel's care */
+	return from_key >= GDRI_OFI_KEY_BUFFER ? gdri_ofi_load(m, from_key, from, dst->at, src->len)
+					       : gdri_ofi_store(m, to_key, to, src->at, src->len);
+}
+
+bool gdri_ofi_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, uint32_t from_key, uint64_t from,
+		   uint64_t len)
+{
+	struct gdri_ofi_row dst, src;
+
+	for (; len; len -= src.len, to += src.len, from += src.len) {
+		if (!gdri_ofi_row(m, to_key, to, &dst) || !gdri_ofi_row(m, from_key, from, &src))
+			return false;
+		src.len = src.len < dst.len ? src.len : dst.len;
+		src.len = src.len < len ? src.len : len;
+		if (dst.staged != src.staged && src.len > GDRI_OFI_TEMP)
+			src.len = GDRI_OFI_TEMP;
+		if (!stage_copy(m, to_key, to, &dst, from_key, from, &src))
+			return false;
+	}
+	return true;
+}
+
+/* No other thread and no other PE changes the word by an atomic meanwhile: all go through this thread. */
+static uint32_t stage_atomic(struct gdri_ofi_memory *m, uint8_t *at, const struct gdri_net_atomic *a, uint64_t *old)
+{
+	uint32_t failures = m->failures;
+	uint64_t word = 0, was;
+
+	if (old || !gdri_net_atomic_sets(a)) {
+		gdri_lane_load(m->lane, &word, at, a->size);
+		if (gdri_ofi_settle(m) != failures)
+			return GDRI_NET_REMOTE;
+	}
+	was = gdri_net_atomic_run(&word, a);
+	gdri_lane_word(m->lane, at, &word, a->size);
+	if (old)
+		*old = was;
+	return 0;
+}
+
+uint32_t gdri_ofi_atomic(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const struct gdri_net_atomic *a,
+			 uint64_t *old)
+{
+	struct gdri_ofi_row row;
+	uint64_t was;
+
+	if (!gdri_ofi_row(m, lkey, addr, &row) || row.len < a->size)
+		return GDRI_NET_REMOTE;
+	if ((uintptr_t)row.at % a->size)
+		return GDRI_NET_INVALID;
+	if (row.staged)
+		return stage_atomic(m, row.at, a, old);
+	stage_wait(m); /* what is in front of it */
+	was = gdri_net_atomic_run(row.at, a);
+	if (old)
+		*old = was;
+	return 0;
+}

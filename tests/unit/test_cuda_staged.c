@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Jobs on GPUs whose heaps libfabric's proxies reach by copies of a fake driver alone: a heap there is out of the
+ * processor's reach (fake_cuda.guarded), and what touches it otherwise ends by SIGSEGV. A kernel is a process that has
+ * it mapped. With the argument "p2p,ofi" PEs of one node reach each other directly, but for atomics. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gdr.h>
+#include <gdr/bootstrap.h>
+#include <gdr/impl/arch/unit.h>
+
+#include "tests/unit/fake_cuda.h"
+#include "tests/unit/job.h"
+
+#define LONG 700001u /* bytes: more than what is copied at once, and odd */
+
+static const char *transports = "ofi";
+static struct gdri_dev *device;
+
+static int show(const struct gdri_constants *c)
+{
+	device = c ? c->dev : NULL;
+	return 0;
+}
+
+static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0, 1};
+
+static int init(void)
+{
+	struct gdr_init_attr attr = GDR_INIT_ATTR_INITIALIZER;
+
+	attr.heap_size = 8 << 20;
+	attr.transports = transports;
+	attr.bootstrap = job_bootstrap();
+	return gdr_init_attr(&attr);
+}
+
+/* What kernels of all PEs work on, at the same places. */
+static struct work {
+	uint64_t *words, *signal, *sums;
+	uint8_t *from, *to, *back;
+	int turn; /* of the kernel: each has other bytes */
+} work;
+
+static int make_work(int pe)
+{
+	JOB_CHECK(!init());
+	work.words = gdr_calloc(64, sizeof(*work.words));
+	work.signal = gdr_calloc(8, sizeof(*work.signal));
+	work.sums = gdr_calloc(1024, sizeof(*work.sums));
+	work.from = gdr_malloc(LONG);
+	work.to = gdr_calloc(1, 2 * LONG);
+	work.back = gdr_calloc(1, LONG);
+	JOB_CHECK(work.words && work.signal && work.sums && work.from && work.to && work.back && device);
+	JOB_CHECK(!gdr_barrier_all());
+	return 0;
+}
+
+static int in_gpu(void *arg)
+{
+	int (*kernel)(int pe, int n) = (int (*)(int, int))(uintptr_t)arg;
+
+	gdri_dev_state = device;
+	return kernel(gdr_my_pe(), gdr_n_pes());
+}
+
+static int launch(int (*kernel)(int pe, int n), int *pid)
+{
+	return fake_gpu(in_gpu, (void *)(uintptr_t)kernel, pid);
+}
+
+static int ended(int pid)
+{
+	int status = -1;
+
+	return waitpid(pid, &status, 0) != pid || status ? status : 0;
+}
+
+static int run_kernel(int (*kernel)(int pe, int n))
+{
+	int pid;
+
+	return launch(kernel, &pid) ? -1 : ended(pid);
+}
+
+static uint8_t byte(int pe, int turn, size_t i)
+{
+	return (uint8_t)(pe * 31 + turn * 7 + (int)i + (int)(i >> 8) * 3);
+}
+
+static void fill(uint8_t *to, int pe, int turn, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		to[i] = byte(pe, turn, i);
+}
+
+static int is_filled(const uint8_t *at, int pe, int turn, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len && at[i] == byte(pe, turn, i); i++)
+		;
+	return i == len;
+}
+
+static const size_t lens[] = {1, 7, 8, 64, 500, 2048, 2049, 4097, 65536, LONG};
+#define LENS (sizeof(lens) / sizeof(lens[0]))
+
+/* To the next PE: data, then a signal of it; what comes from the PE before is whole when its signal is there. */
+static int kernel_put_signal(int pe, int n)
+{
+	int to = (pe + 1) % n, from = (pe + n - 1) % n, round;
+	uint64_t seen = 0;
+
+	for (round = 0; round < 3 * (int)LENS; round++) {
+		size_t len = lens[round % (int)LENS];
+
+		fill(work.from, pe, round, len);
+		JOB_CHECK(!gdr_put_signal(work.to + round % 5, work.from, len, work.signal, (uint64_t)round + 1,
+					  GDR_SIGNAL_SET, to));
+		JOB_CHECK(!gdr_signal_wait_until(work.signal, GDR_CMP_EQ, (uint64_t)round + 1));
+		JOB_CHECK(is_filled(work.to + round % 5, from, round, len));
+		JOB_CHECK(!gdr_put_signal_nbi(work.to, work.from, 0, work.signal + 1, 1, GDR_SIGNAL_ADD, from));
+		seen = (uint64_t)round + 1;
+		JOB_CHECK(!gdr_signal_wait_until(work.signal + 1, GDR_CMP_EQ, seen));
+	}
+	JOB_CHECK(!gdr_quiet());
+	return 0;
+}
+
+static int body_put_signal(int pe, int n)
+{
+	(void)n;
+	JOB_CHECK(!make_work(pe));
+	JOB_CHECK(!run_kernel(kernel_put_signal));
+	JOB_CHECK(!gdr_barrier_all());
+	return gdr_finalize();
+}
+
+static int kernel_rma(int pe, int n)
+{
+	int to = (pe + 1) % n, from = (pe + n - 1) % n, i;
+	uint64_t v;
+
+	for (i = 0; i < (int)LENS; i++) {
+		fill(work.from, pe, i, lens[i]);
+		JOB_CHECK(!gdr_put_nbi(work.to + i, work.from, lens[i], to));
+		JOB_CHECK(!gdri_thread_barrier_all());
+		JOB_CHECK(is_filled(work.to + i, from, i, lens[i]));
+		JOB_CHECK(!gdr_get(work.back + 3, work.to + i, lens[i] > 3 ? lens[i] - 3 : 1, to));
+		JOB_CHECK(is_filled(work.back + 3, pe, i, lens[i] > 3 ? lens[i] - 3 : 1));
+		JOB_CHECK(!gdri_thread_barrier_all());
+	}
+	JOB_CHECK(!gdr_uint64_p(work.words + pe, 100u + (uint64_t)pe, to));
+	JOB_CHECK(!gdr_quiet());
+	JOB_CHECK(gdr_uint64_g(work.words + pe, to) == 100u + (uint64_t)pe);
+	/* to the own memory by queue */
+	v = 77;
+	JOB_CHECK(!gdr_put(work.words + 20, &v, 8, pe) || 1);
+	JOB_CHECK(!gdr_put(work.back, work.from, 5000, pe) && is_filled(work.back, pe, (int)LENS - 1, 5000));
+	for (i = 0; i < 100; i++)
+		((uint16_t *)(void *)work.from)[i] = (uint16_t)(pe * 1000 + i);
+	JOB_CHECK(!gdr_uint16_iput((uint16_t *)(void *)work.to, (uint16_t *)(void *)work.from, 3, 1, 100, to));
+	JOB_CHECK(!gdri_thread_barrier_all());
+	for (i = 0; i < 100; i++)
+		JOB_CHECK(((uint16_t *)(void *)work.to)[3 * i] == from * 1000 + i);
+	JOB_CHECK(!gdr_uint16_iget((uint16_t *)(void *)work.back, (uint16_t *)(void *)work.to, 2, 3, 100, to));
+	for (i = 0; i < 100; i++)
+		JOB_CHECK(((uint16_t *)(void *)work.back)[2 * i] == pe * 1000 + i);
+	return gdri_thread_barrier_all();
+}
+
+static int kernel_amo(int pe, int n)
+{
+	uint64_t old, sum = 0;
+	int i, to;
+
+	for (i = 0; i < 50; i++)
+		for (to = 0; to < n; to++) {
+			JOB_CHECK(!gdr_uint64_atomic_add(work.words, 1, to));
+			JOB_CHECK(!gdr_uint32_atomic_add((uint32_t *)(void *)(work.words + 1), 3, to));
+			JOB_CHECK(!gdr_double_atomic_max((double *)(void *)(work.words + 2), i * n + pe, to));
+			old = gdr_uint64_atomic_fetch_add(work.words + 3 + pe, 2, to);
+			JOB_CHECK(old == 2u * (uint64_t)i);
+			old = gdr_uint64_atomic_compare_swap(work.words + 10 + pe, (uint64_t)i, (uint64_t)i + 1, to);
+			JOB_CHECK(old == (uint64_t)i);
+		}
+	JOB_CHECK(!gdri_thread_barrier_all());
+	JOB_CHECK(gdri_ld_acquire_sys_u64(work.words) == 50u * (unsigned)n);
+	JOB_CHECK(*(uint32_t *)(void *)(work.words + 1) == 150u * (unsigned)n);
+	JOB_CHECK(*(double *)(void *)(work.words + 2) == 49 * n + n - 1);
+	for (i = 0; i < n; i++)
+		JOB_CHECK(work.words[3 + i] == 100 && work.words[10 + i] == 50);
+	for (i = 0; i < 1000; i++)
+		work.sums[i] = (uint64_t)(i * (pe + 1));
+	for (i = 1; i <= n; i++)
+		sum += (uint64_t)i;
+	JOB_CHECK(!gdr_uint64_sum_reduce(GDR_TEAM_WORLD, (uint64_t *)(void *)work.to, work.sums, 1000));
+	for (i = 0; i < 1000; i++)
+		JOB_CHECK(((uint64_t *)(void *)work.to)[i] == (uint64_t)i * sum);
+	fill(work.from, pe, 1, 3000);
+	JOB_CHECK(!gdr_fcollectmem(GDR_TEAM_WORLD, work.to, work.from, 3000));
+	for (i = 0; i < n; i++)
+		JOB_CHECK(is_filled(work.to + 3000 * i, i, 1, 3000));
+	JOB_CHECK(!gdri_thread_barrier_all());
+	JOB_CHECK(!gdr_broadcastmem(GDR_TEAM_WORLD, work.to, work.from, 3000, n - 1));
+	JOB_CHECK(is_filled(work.to, n - 1, 1, 3000));
+	return gdri_thread_barrier_all();
+}
+
+/* Host calls beside a kernel that runs. */
+static int kernel_waits(int pe, int n)
+{
+	(void)n;
+	JOB_CHECK(!gdr_signal_wait_until(work.signal + 2, GDR_CMP_EQ, 9));
+	return 0;
+}
+
+static int body_rma(int pe, int n)
+{
+	uint64_t v = 9, w = 0;
+	uint8_t *own;
+	int pid;
+
+	JOB_CHECK(!make_work(pe));
+	JOB_CHECK(!run_kernel(kernel_rma));
+	JOB_CHECK(!gdr_host_quiet() && !gdr_barrier_all());
+	own = malloc(LONG);
+	JOB_CHECK(own && !launch(kernel_waits, &pid));
+	fill(own, pe, 50, LONG);
+	JOB_CHECK(!gdr_host_put(work.to, own, LONG, (pe + 1) % n));
+	JOB_CHECK(!gdr_barrier_all());
+	JOB_CHECK(!gdr_host_get(own, work.to, LONG, pe) && is_filled(own, (pe + n - 1) % n, 50, LONG));
+	JOB_CHECK(!gdr_host_get(own, work.to, LONG, (pe + 1) % n) && is_filled(own, pe, 50, LONG));
+	JOB_CHECK(!gdr_host_put(work.back, work.to, 9000, (pe + 1) % n) && !gdr_barrier_all());
+	JOB_CHECK(!gdr_host_get(own, work.back, 9000, pe) && is_filled(own, (pe + 2 * n - 2) % n, 50, 9000));
+	JOB_CHECK(!gdr_host_put(work.signal + 2, &v, 8, (pe + 1) % n) && !ended(pid));
+	JOB_CHECK(!gdr_host_get(&w, work.signal + 2, 8, pe) && w == 9);
+	JOB_CHECK(!fake_cuda.pageable); /* such a copy would wait for kernels, without limit */
+	free(own);
+	JOB_CHECK(!gdr_barrier_all());
+	return gdr_finalize();
+}
+
+static int body_amo(int pe, int n)
+{
+	(void)n;
+	JOB_CHECK(!make_work(pe));
+	JOB_CHECK(!run_kernel(kernel_amo));
+	JOB_CHECK(!gdr_barrier_all());
+	return gdr_finalize();
+}
+
+static void run(int n, int (*body)(int pe, int n))
+{
+	assert_int_equal(job_run(n, 120, body), 0);
+}
+
+static void test_put_signal(void **state)
+{
+	(void)state;
+	run(2, body_put_signal);
+	run(3, body_put_signal);
+}
+
+static void test_rma(void **state)
+{
+	(void)state;
+	run(2, body_rma);
+	run(3, body_rma);
+}
+
+static void test_amo(void **state)
+{
+	(void)state;
+	run(2, body_amo);
+	run(3, body_amo);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_put_signal),
+		cmocka_unit_test(test_rma),
+		cmocka_unit_test(test_amo),
+	};
+
+	fake_cuda.devices = 1; /* also, that it is linked */
+	fake_cuda.guarded = 1;
+	if (argc > 1)
+		transports = argv[1];
+	gdri_unit_add(&unit);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
