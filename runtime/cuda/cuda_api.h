@@ -43,6 +43,7 @@ enum {
 	GDRI_CU_HOST_IO = 4,		 /* CU_MEMHOSTREGISTER_IOMEMORY */
 	GDRI_CU_RANGE_DMA_BUF = 1,	 /* CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD */
 	GDRI_CU_RANGE_PCIE = 1,		 /* CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE */
+	GDRI_CU_CAPTURE_RELAXED = 2,	 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 	GDRI_CU_CTX_SYNC_MEMOPS = 0x80,	 /* CU_CTX_SYNC_MEMOPS */
 	GDRI_CU_POINTER_TYPE = 2,	 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
 	GDRI_CU_POINTER_DEVICE = 2,	 /* CU_MEMORYTYPE_DEVICE */
@@ -177,7 +178,8 @@ struct gdri_cu_launch { /* CUlaunchConfig */
 /* NULL in the table where the driver is older. */
 #define GDRI_CUDA_FUNCTIONS_OF_LATE(X)                                                             \
 	X(ctx_flags, "cuCtxGetFlags", (unsigned int *))                                            \
-	X(ctx_set_flags, "cuCtxSetFlags", (unsigned int))
+	X(ctx_set_flags, "cuCtxSetFlags", (unsigned int))                                          \
+	X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *))
 
 struct gdri_cuda_api {
 #define GDRI_CUDA_MEMBER(name, symbol, args) gdri_cu_result (*name) args;

@@ -65,18 +65,41 @@ static void lane_refused(struct gdri_lane *l, gdri_cu_result r)
 		l->error = gdri_cuda_refused(l->c, "a copy for other PEs", r);
 }
 
+/* What a thread had before it came to the driver. */
+struct lane_visit {
+	bool pushed;
+	int mode;
+};
+
+/* Captures of the program's, of whatever thread, must not meet these calls. */
+static void lane_enter(struct gdri_lane *l, struct lane_visit *v)
+{
+	v->mode = GDRI_CU_CAPTURE_RELAXED;
+	if (l->c->api.capture_mode)
+		l->c->api.capture_mode(&v->mode);
+	v->pushed = gdri_cuda_enter_another(l->c);
+}
+
+static void lane_leave(struct gdri_lane *l, struct lane_visit *v)
+{
+	if (v->pushed)
+		gdri_cuda_leave(l->c);
+	if (l->c->api.capture_mode)
+		l->c->api.capture_mode(&v->mode);
+}
+
 static void lane_send(struct gdri_lane *l)
 {
 	struct lane_copy *o = &l->open;
-	bool stores = o->way == LANE_STORE, entered;
+	bool stores = o->way == LANE_STORE;
+	struct lane_visit v;
 
 	if (!o->len)
 		return;
-	entered = gdri_cuda_enter_another(l->c);
+	lane_enter(l, &v);
 	lane_refused(l, l->c->api.copy((uintptr_t)(stores ? o->gpu : o->at), (uintptr_t)(stores ? o->at : o->gpu),
 				       o->len, l->stream));
-	if (entered)
-		gdri_cuda_leave(l->c);
+	lane_leave(l, &v);
 	o->len = 0;
 	l->busy = true;
 }
@@ -100,23 +123,24 @@ static gdri_cu_result lane_finish(struct gdri_lane *l, int limit_ms)
 /* All that has begun ends; the ring is free. */
 static void lane_drain(struct gdri_lane *l, int limit_ms)
 {
-	bool entered, was_stuck = l->stuck;
+	bool was_stuck = l->stuck;
+	struct lane_visit v;
 	gdri_cu_result r = 0;
 	uint32_t i;
 
 	lane_send(l);
 	if (l->busy) {
-		entered = gdri_cuda_enter_another(l->c);
+		lane_enter(l, &v);
 		r = lane_finish(l, limit_ms);
-		if (entered)
-			gdri_cuda_leave(l->c);
+		lane_leave(l, &v);
 	}
 	l->stuck = r == GDRI_CU_NOT_READY;
 	if (l->stuck && was_stuck && !l->error)
 		l->error = -GDR_ETIMEOUT;
 	else if (l->stuck && !l->error)
-		l->error = gdri_fail(-GDR_ETIMEOUT, "CUDA: copies for other PEs did not finish in %d ms: the GPU hangs, "
-				     "or a kernel holds it", l->limit_ms);
+		l->error = gdri_fail(-GDR_ETIMEOUT,
+				     "CUDA: copies for other PEs did not finish in %d ms: the GPU hangs, or a kernel "
+				     "holds it", l->limit_ms);
 	else if (!l->stuck)
 		lane_refused(l, r);
 	for (i = 0; !l->error && i < l->n_loads; i++)
@@ -152,7 +176,8 @@ static uint8_t *lane_take(struct gdri_lane *l, enum lane_way way, const void *gp
 {
 	struct lane_copy *o = &l->open;
 	uint8_t *at = l->ring + l->used;
-	bool joins = !alone && o->len && o->way == way && o->gpu + o->len == (const uint8_t *)gpu && o->at + o->len == at;
+	bool joins = !alone && o->len && o->way == way && o->gpu + o->len == (const uint8_t *)gpu &&
+		     o->at + o->len == at;
 
 	if (l->stuck)
 		lane_drain(l, 0);
@@ -219,17 +244,16 @@ void gdri_lane_load(struct gdri_lane *l, void *to, const void *gpu, size_t len)
 
 void gdri_lane_move(struct gdri_lane *l, void *gpu, const void *from, size_t len)
 {
-	bool entered;
+	struct lane_visit v;
 
 	lane_send(l);
 	if (l->stuck)
 		lane_drain(l, 0);
 	if (l->stuck || l->error)
 		return;
-	entered = gdri_cuda_enter_another(l->c);
+	lane_enter(l, &v);
 	lane_refused(l, l->c->api.copy((uintptr_t)gpu, (uintptr_t)from, len, l->stream));
-	if (entered)
-		gdri_cuda_leave(l->c);
+	lane_leave(l, &v);
 	l->busy = true;
 }
 

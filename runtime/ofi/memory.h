@@ -42,12 +42,28 @@ struct gdri_ofi_buffer {
 struct gdri_lane;
 struct gdri_net_atomic;
 
+#define GDRI_OFI_WORDS 128
+
+/* Words in memory of a GPU that atomics in a row change: copied here together, and back one by one. */
+struct gdri_ofi_words {
+	uint32_t n;
+	bool coming; /* values */
+	struct gdri_ofi_word {
+		uint8_t *at;
+		uint64_t value;
+		uint32_t size;
+		bool known; /* the value */
+	} word[GDRI_OFI_WORDS];
+	struct gdri_ofi_word *changed; /* the last one that was, which the GPU has not got yet; NULL: none */
+};
+
 struct gdri_ofi_memory {
 	struct gdri_ofi_fabric *fabric;
 	struct gdri_cuda *cuda; /* whose memory may be among it; NULL: none */
 	struct gdri_lane *lane; /* for that, of the thread that makes the proxy's round */
 	uint32_t failures;	/* of copies: also of what was under way with one that failed */
-	uint8_t *temp;		/* GDRI_OFI_TEMP bytes, between memory of a GPU and what is not to be copied to at once */
+	struct gdri_ofi_words words;
+	uint8_t *temp;		/* GDRI_OFI_TEMP bytes, between memory of a GPU and of the host */
 	pthread_mutex_t
 		lock;  /* of all that follows: the proxy reads what the program's threads change */
 	uint32_t list; /* number of the list: changes come with a higher one */
@@ -69,7 +85,8 @@ struct gdri_ofi_row {
 };
 
 /* cuda: may be NULL; copy_ms: how long copies from and to its memory may take. */
-int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric, struct gdri_cuda *cuda, int copy_ms);
+int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric, struct gdri_cuda *cuda,
+			 int copy_ms);
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m);
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset);
 void gdri_ofi_memory_begin(struct gdri_ofi_memory *m);
@@ -99,14 +116,20 @@ bool gdri_ofi_load(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, void
 void gdri_ofi_stage(struct gdri_ofi_memory *m, const struct gdri_ofi_row *row, void *data, bool stores);
 /* What began is complete before what the CPU stores next. */
 void gdri_ofi_stage_before(struct gdri_ofi_memory *m);
+/* An atomic on this word comes soon, behind others like it; false: not together with them. Nothing else may come before
+ * gdri_ofi_words_end. reads: its value is of use. */
+bool gdri_ofi_words_want(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint32_t size, bool reads);
+/* All that were wanted are here, or none. */
+void gdri_ofi_words_come(struct gdri_ofi_memory *m);
+void gdri_ofi_words_end(struct gdri_ofi_memory *m);
 /* Between two places; false: not all of both is there. */
 bool gdri_ofi_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, uint32_t from_key, uint64_t from,
 		       uint64_t len);
 /* 0 or a syndrome. old: as gdri_net_atomic_run() returns it; NULL: it is not wanted. */
 uint32_t gdri_ofi_atomic(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const struct gdri_net_atomic *a,
 			 uint64_t *old);
-/* All copies from and to memory of GPUs have ended. Returns `failures`: where it was lower when they began, they failed,
- * which was logged. */
+/* All copies from and to memory of GPUs have ended. Returns `failures`: where it was lower when they began, they
+ * failed, which was logged. */
 uint32_t gdri_ofi_settle(struct gdri_ofi_memory *m);
 
 /* In a list of parts: what covers the offset, and how much of it is there in a row. NULL: nothing. */

@@ -12,14 +12,14 @@
 
 #define OF_PEER (2 * OFI_WINDOW + 1) /* to be received, to be sent */
 
-static uint8_t *message_place(struct gdri_ofi_message *m, uint8_t *at, int peer,
+static uint8_t *message_place(struct gdri_ofi_message *m, uint8_t *at, uint32_t bytes, int peer,
 			      enum gdri_ofi_what what)
 {
 	m->ctx.what = what;
 	m->ctx.peer = peer;
 	m->head = (struct gdri_ofi_head *)(void *)at;
 	gdri_ofi_clear(m);
-	return at + OFI_MESSAGE;
+	return at + bytes;
 }
 
 int gdri_ofi_messages_open(struct gdri_ofi_net *t)
@@ -30,12 +30,12 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 
 	t->n_received = (uint32_t)n + 64; /* probes */
 	t->received = calloc(t->n_received, sizeof(*t->received));
-	t->space = aligned_alloc(4096, (n + t->n_received) * OFI_MESSAGE);
+	t->space = aligned_alloc(4096, (n + t->n_received) * t->message);
 	if (!t->received || !t->space)
 		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory for the messages of %d PEs",
 				 t->n_pes);
 	if (t->fabric.mr_local) {
-		rc = gdri_ofi_mr_open(&t->fabric, t->space, (n + t->n_received) * OFI_MESSAGE,
+		rc = gdri_ofi_mr_open(&t->fabric, t->space, (n + t->n_received) * t->message,
 				      FI_SEND | FI_RECV, &t->space_mr);
 		if (rc)
 			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",
@@ -44,13 +44,13 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 	at = t->space;
 	for (pe = 0; pe < t->n_pes; pe++) {
 		for (i = 0; i < OFI_WINDOW; i++) {
-			at = message_place(&t->peers[pe].requests[i].out, at, pe, OFI_SENDS);
-			at = message_place(&t->peers[pe].replies[i], at, pe, OFI_SENDS);
+			at = message_place(&t->peers[pe].requests[i].out, at, t->message, pe, OFI_SENDS);
+			at = message_place(&t->peers[pe].replies[i], at, t->message, pe, OFI_SENDS);
 		}
-		at = message_place(&t->peers[pe].word, at, pe, OFI_SENDS);
+		at = message_place(&t->peers[pe].word, at, t->message, pe, OFI_SENDS);
 	}
 	for (i = 0; i < t->n_received; i++)
-		at = message_place(&t->received[i], at, -1, OFI_RECEIVES);
+		at = message_place(&t->received[i], at, t->message, -1, OFI_RECEIVES);
 	return 0;
 }
 
@@ -64,7 +64,7 @@ void gdri_ofi_messages_close(struct gdri_ofi_net *t)
 void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
 {
 	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
-	ssize_t rc = fi_recv(t->fabric.ep, m->head, OFI_MESSAGE, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
+	ssize_t rc = fi_recv(t->fabric.ep, m->head, t->message, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
 
 	m->ready = rc == -FI_EAGAIN;
 	if (rc && !m->ready)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. They are commands where an end is in memory of
- * a GPU, and so are writes by a provider that cannot tell when they are delivered: the target's proxy says so. */
+/* Long reads and writes, by RMA, in pieces that lie in a row at both ends. They are commands where an end is in memory
+ * of a GPU, and so are writes by a provider that cannot tell when they are delivered: the target's proxy says so. */
 #include "runtime/ofi/ofi.h"
 
 #include <string.h>
@@ -50,12 +50,13 @@ static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	bool writes = op->opcode == GDRI_OP_WRITE;
 	struct gdri_ofi_queue *q = op->q;
 	uint64_t left = op->len - q->moved, from = op->local + q->moved;
+	uint32_t piece = gdri_ofi_piece(t->peers[q->qp->peer].message);
 	struct gdri_ofi_command c = {.offset = op->offset + q->moved,
-				     .len = (uint16_t)(left < OFI_SHORT ? left : OFI_SHORT),
+				     .len = (uint16_t)(left < piece ? left : piece),
 				     .verb = writes ? OFI_PUT : OFI_GET,
 				     .slot = q->qp->slot};
 	struct gdri_ofi_request *r = gdri_ofi_room(t, q->qp->peer, &c);
-	uint8_t data[OFI_SHORT], *to;
+	uint8_t data[OFI_MESSAGE_MOST / 8], *to;
 	bool staged;
 
 	if (!r)

@@ -17,7 +17,7 @@
 
 struct ofi_address {
 	uint32_t abi, n_pes, n_slots;
-	uint32_t list, page, name_len; /* page: the key of that, or the list's */
+	uint32_t list, page, name_len, message; /* page: the key of that, or the list's */
 	uint64_t token;
 	struct gdri_ofi_part heap;
 	char provider[64];
@@ -143,6 +143,17 @@ static void ofi_free_ring(struct gdri_ofi_net *t)
 	t->ring = NULL;
 }
 
+/* What is staged is copied and sent by the message: a copy costs as much for 8 bytes as for some KiB. */
+static uint32_t ofi_message_bytes(const struct gdri_ofi_net *t, int n_pes)
+{
+	size_t most = t->fabric.info->ep_attr->max_msg_size, bytes = OFI_MESSAGE_MOST;
+
+	most = most < ((size_t)1 << 20) / (size_t)n_pes ? most : ((size_t)1 << 20) / (size_t)n_pes;
+	while (bytes > OFI_MESSAGE && bytes > most)
+		bytes /= 2;
+	return t->memory.lane ? (uint32_t)bytes : OFI_MESSAGE;
+}
+
 static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qps)
 {
 	struct gdri_ofi_net *t = ofi_of(net);
@@ -151,6 +162,7 @@ static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qp
 
 	gdri_net_layout(&t->opt, n_pes, l);
 	t->n_pes = n_pes;
+	t->message = ofi_message_bytes(t, n_pes);
 	t->peers = calloc((size_t)n_pes, sizeof(*t->peers));
 	t->queues = calloc(l->n, sizeof(*t->queues));
 	t->refuses = calloc(l->n, sizeof(*t->refuses));
@@ -179,6 +191,7 @@ static void ofi_address(struct gdri_net *net, void *buf)
 				.n_pes = (uint32_t)t->layout.n_pes,
 				.n_slots = (uint32_t)t->layout.n_slots,
 				.token = t->token,
+				.message = t->message,
 				.heap = t->memory.regions[0].part,
 				.list = t->memory.list,
 				.page = t->memory.page.len ? GDRI_OFI_KEY_PAGE : t->memory.list};
@@ -198,7 +211,7 @@ static int connect_peer(struct gdri_ofi_net *t, const struct ofi_address *a, int
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	int rc;
 
-	if (a->abi != GDR_ABI_VERSION || a->n_pes != (uint32_t)t->layout.n_pes ||
+	if (a->abi != GDR_ABI_VERSION || a->message < OFI_MESSAGE || a->n_pes != (uint32_t)t->layout.n_pes ||
 	    a->n_slots != (uint32_t)t->layout.n_slots)
 		return gdri_fail(
 			-GDR_EMISMATCH,
@@ -219,6 +232,7 @@ static int connect_peer(struct gdri_ofi_net *t, const struct ofi_address *a, int
 		return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe,
 				 rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken");
 	p->token = a->token;
+	p->message = a->message < t->message ? a->message : t->message;
 	p->list = a->list;
 	p->parts[0] = a->heap;
 	p->n_parts = 1;
@@ -287,9 +301,10 @@ static void ofi_describe(struct gdri_ofi_net *t)
 	snprintf(t->name, sizeof(t->name), "%s:%s", i->fabric_attr->prov_name,
 		 i->domain_attr->name);
 	snprintf(t->text, sizeof(t->text),
-		 "libfabric %u.%u, provider %s, domain %s, fabric %s; a thread carries entries",
+		 "libfabric %u.%u, provider %s, domain %s, fabric %s; a thread carries entries%s",
 		 FI_MAJOR(version), FI_MINOR(version), i->fabric_attr->prov_name,
-		 i->domain_attr->name, i->fabric_attr->name);
+		 i->domain_attr->name, i->fabric_attr->name,
+		 t->memory.lane && t->opt.heap_kind != GDRI_MEMORY_HOST ? " and copies from and to the GPU" : "");
 	t->net = (struct gdri_net){.ops = &gdri_ofi_ops,
 				   .name = t->name,
 				   .text = t->text,

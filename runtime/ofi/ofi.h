@@ -16,7 +16,8 @@
 #include "runtime/ofi/lib.h"
 #include "runtime/ofi/memory.h"
 
-#define OFI_MESSAGE  8192u	/* bytes, all told */
+#define OFI_MESSAGE  8192u	/* bytes, all told; where memory of GPUs is staged, up to */
+#define OFI_MESSAGE_MOST 65536u
 #define OFI_WINDOW   4u		/* requests to a PE that are without reply */
 #define OFI_COMMANDS 128u	/* in a request */
 #define OFI_SHORT    2048u	/* bytes of reads and writes that go as commands */
@@ -64,7 +65,7 @@ struct gdri_ofi_ctx {
 
 struct gdri_ofi_message {
 	struct gdri_ofi_ctx ctx;
-	struct gdri_ofi_head *head; /* OFI_MESSAGE bytes */
+	struct gdri_ofi_head *head; /* gdri_ofi_net.message bytes */
 	uint32_t used;		    /* of them */
 	bool ready, sent;	    /* to be sent; the provider has it */
 };
@@ -127,6 +128,7 @@ struct gdri_ofi_request {
 struct gdri_ofi_peer {
 	fi_addr_t addr;
 	uint64_t token;
+	uint32_t message; /* bytes of one, either way */
 	uint32_t list, asked; /* number of its list of parts; of the list that was asked for */
 	bool asks;	      /* the answer is to come */
 	uint32_t n_parts;
@@ -152,8 +154,9 @@ struct gdri_ofi_net {
 	struct gdri_ofi_fabric fabric;
 	struct gdri_ofi_memory memory;
 	struct gdri_net_layout layout;
-	char name[64], text[160];
+	char name[64], text[200];
 	uint64_t token;
+	uint32_t message; /* bytes that one may have, which this PE receives */
 	int pe, n_pes;
 	uint8_t *ring;		       /* all queues */
 	size_t ring_len;
@@ -227,7 +230,11 @@ void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome);
 /* All that is under way did. */
 void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome);
 
-/* move.c: what is long: RMA, or commands */
+/* move.c: what is long: RMA, or commands of so many bytes at most */
+static inline uint32_t gdri_ofi_piece(uint32_t message)
+{
+	return message / 8 > OFI_SHORT ? message / 8 : OFI_SHORT;
+}
 /* Whether it goes by commands. */
 bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
 				uint64_t offset);

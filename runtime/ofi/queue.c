@@ -105,17 +105,17 @@ static uint32_t entry_check(struct gdri_ofi_net *t, int pe, struct queue_entry *
 
 /* Order (net.h): commands take effect in theirs. Atomics, and reads, wait for writes by RMA, what goes by RMA for
  * commands where it reads or is told to. */
-static bool entry_may_go(const struct gdri_ofi_queue *q, const struct queue_entry *e)
+static bool entry_may_go(const struct gdri_ofi_queue *q, const struct queue_entry *e, bool by_rma)
 {
-	bool is_long = entry_is_long(e), writes = e->w.opcode == GDRI_OP_WRITE;
+	bool writes = e->w.opcode == GDRI_OP_WRITE;
 
 	if (e->w.fence && (q->n_reads || q->n_fetches))
 		return false;
-	if (e->w.fence == GDRI_FM_STRONG && (q->n_writes || (is_long && q->n_puts)))
+	if (e->w.fence == GDRI_FM_STRONG && (q->n_writes || (by_rma && q->n_puts)))
 		return false;
 	if (!writes && q->n_writes)
 		return false;
-	return writes || !is_long || !(q->n_puts || q->n_fetches);
+	return writes || !by_rma || !(q->n_puts || q->n_fetches);
 }
 
 /* ---- completions ---- */
@@ -292,10 +292,10 @@ static bool entry_move(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, struct 
 	return true;
 }
 
-static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const struct queue_entry *e)
+static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const struct queue_entry *e,
+			bool by_commands)
 {
 	bool writes = e->w.opcode == GDRI_OP_WRITE;
-	bool by_commands = gdri_ofi_moves_by_commands(t, q->qp->peer, writes, e->lkey, e->local, e->offset);
 	struct gdri_ofi_op *op;
 
 	q->open_blocks = e->w.blocks;
@@ -312,6 +312,7 @@ static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const 
 /* The entry at ci; false: it has to wait. */
 static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 {
+	bool is_long, by_commands;
 	struct queue_entry e;
 	uint32_t syndrome;
 	int pe = q->qp->peer;
@@ -332,11 +333,12 @@ static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 		gdri_fence_sys();
 		return queue_end(q, &e, syndrome);
 	}
-	if (!entry_may_go(q, &e))
+	is_long = entry_is_long(&e);
+	by_commands = is_long && gdri_ofi_moves_by_commands(t, pe, e.w.opcode == GDRI_OP_WRITE, e.lkey, e.local,
+							    e.offset);
+	if (!entry_may_go(q, &e, is_long && !by_commands))
 		return false;
-	if (!entry_is_long(&e))
-		return entry_command(t, q, &e);
-	return entry_begin(t, q, &e);
+	return is_long ? entry_begin(t, q, &e, by_commands) : entry_command(t, q, &e);
 }
 
 bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)

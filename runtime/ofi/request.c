@@ -41,8 +41,8 @@ struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
 			gdri_ofi_clear(&r->out);
 			r->answer = sizeof(struct gdri_ofi_head);
 		}
-		if (r->n < OFI_COMMANDS && r->out.used + len <= OFI_MESSAGE &&
-		    r->answer + answer <= OFI_MESSAGE)
+		if (r->n < OFI_COMMANDS && r->out.used + len <= p->message &&
+		    r->answer + answer <= p->message)
 			return r;
 		gdri_ofi_flush(t, pe);
 	}
@@ -165,7 +165,7 @@ static uint32_t reply_one(struct gdri_ofi_net *t, struct gdri_ofi_peer *p, struc
 	const struct gdri_ofi_answer *a = (const struct gdri_ofi_answer *)(const void *)at;
 	uint32_t padded;
 
-	if (left < sizeof(*a) || a->len > OFI_MESSAGE)
+	if (left < sizeof(*a) || a->len > p->message)
 		return 0;
 	padded = reply_data(k, a);
 	if (left < sizeof(*a) + padded || (k->op && k->op->lands && a->len != k->len))

@@ -44,7 +44,7 @@ static bool serve_put(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 		      struct serve_input *in, struct gdri_ofi_message *reply)
 {
 	const uint8_t *data =
-		c->len <= OFI_MESSAGE ? serve_take(in, gdri_ofi_padded(c->offset, c->len)) : NULL;
+		c->len <= t->message ? serve_take(in, gdri_ofi_padded(c->offset, c->len)) : NULL;
 	bool is;
 
 	if (!data)
@@ -62,7 +62,7 @@ static bool serve_get(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	struct gdri_ofi_answer *a;
 	uint8_t *data;
 
-	if (c->len > OFI_SHORT || reply->used + sizeof(*a) + padded > OFI_MESSAGE)
+	if (reply->used + sizeof(*a) + padded > t->message)
 		return false;
 	a = (struct gdri_ofi_answer *)(void *)((uint8_t *)reply->head + reply->used);
 	data = serve_answer(reply, 0, c->len, padded);
@@ -79,7 +79,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	uint32_t syndrome;
 	uint64_t old = 0;
 
-	if (!operands || reply->used + 2 * sizeof(old) > OFI_MESSAGE)
+	if (!operands || reply->used + 2 * sizeof(old) > t->message)
 		return false;
 	memcpy(&a, operands, sizeof(a));
 	if (!gdri_net_atomic_is(&a))
@@ -95,14 +95,14 @@ static bool serve_list(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
 	uint32_t n, list = gdri_ofi_memory_list(&t->memory, parts, &n);
 	uint32_t len = n * (uint32_t)sizeof(parts[0]);
 
-	if (reply->used + sizeof(struct gdri_ofi_answer) + len > OFI_MESSAGE)
+	if (reply->used + sizeof(struct gdri_ofi_answer) + len > t->message)
 		return false;
 	memcpy(serve_answer(reply, list, len, len), parts, len);
 	return true;
 }
 
 /* What is behind a command that failed, in its queue: a signal must not tell of bytes that are not there. */
-static bool serve_flush(const struct gdri_ofi_command *c, struct serve_input *in,
+static bool serve_flush(struct gdri_ofi_net *t, const struct gdri_ofi_command *c, struct serve_input *in,
 			struct gdri_ofi_message *reply)
 {
 	uint32_t padded = gdri_ofi_padded(c->offset, c->len), takes = 0, gives = 0;
@@ -116,7 +116,7 @@ static bool serve_flush(const struct gdri_ofi_command *c, struct serve_input *in
 	else
 		return false;
 	if (!serve_take(in, takes) ||
-	    reply->used + sizeof(struct gdri_ofi_answer) + gives > OFI_MESSAGE)
+	    reply->used + sizeof(struct gdri_ofi_answer) + gives > t->message)
 		return false;
 	memset(serve_answer(reply, GDRI_SYND_FLUSH, gives ? c->len : 0, gives), 0, gives);
 	return true;
@@ -136,11 +136,11 @@ static bool serve_one(struct gdri_ofi_net *t, int pe, struct serve_input *in,
 	bool is = false, *refuses;
 
 	if (!c || c->slot >= (uint32_t)t->layout.n_slots ||
-	    reply->used + sizeof(*a) > OFI_MESSAGE)
+	    reply->used + sizeof(*a) > t->message)
 		return false;
 	refuses = &t->refuses[gdri_net_index(&t->layout, pe, (int)c->slot)];
 	if (*refuses && c->verb != OFI_LIST)
-		is = serve_flush(c, in, reply);
+		is = serve_flush(t, c, in, reply);
 	else if (c->verb == OFI_PUT)
 		is = serve_put(t, c, in, reply);
 	else if (c->verb == OFI_GET)
@@ -167,16 +167,49 @@ static void serve_fails(struct serve_answers *all, uint32_t n)
 	}
 }
 
+/* Words in memory of a GPU that the next atomics change come together. How many of them do, up to the first other
+ * command. */
+static uint32_t serve_words(struct gdri_ofi_net *t, struct serve_input in, uint32_t left)
+{
+	const struct gdri_ofi_command *c;
+	struct gdri_net_atomic a;
+	const void *operands;
+	uint32_t n;
+
+	for (n = 0; n < left; n++) {
+		c = serve_take(&in, sizeof(*c));
+		operands = c && c->verb == OFI_AMO ? serve_take(&in, sizeof(a)) : NULL;
+		if (!operands)
+			break;
+		memcpy(&a, operands, sizeof(a));
+		if (!gdri_net_atomic_is(&a) ||
+		    !gdri_ofi_words_want(&t->memory, serve_key(c), c->offset, a.size,
+					 !(c->flags & OFI_BLIND) || !gdri_net_atomic_sets(&a)))
+			break;
+	}
+	if (n)
+		gdri_ofi_words_come(&t->memory);
+	return n;
+}
+
 static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *head,
 			  struct gdri_ofi_message *reply)
 {
 	struct serve_input in = {(const uint8_t *)(head + 1), head->bytes};
-	uint32_t i, failures = t->memory.failures;
+	uint32_t i, words = 0, failures = t->memory.failures;
+	uint32_t n = head->n < OFI_COMMANDS ? head->n : OFI_COMMANDS;
 	struct serve_answers all;
 
 	gdri_ofi_clear(reply);
-	for (i = 0; i < head->n && i < OFI_COMMANDS && serve_one(t, pe, &in, reply, &all, i); i++)
-		;
+	for (i = 0; i < n; i++, words -= words != 0) {
+		if (!words && t->memory.lane) {
+			gdri_ofi_words_end(&t->memory);
+			words = serve_words(t, in, n - i);
+		}
+		if (!serve_one(t, pe, &in, reply, &all, i))
+			break;
+	}
+	gdri_ofi_words_end(&t->memory);
 	if (gdri_ofi_settle(&t->memory) != failures)
 		serve_fails(&all, i);
 	if (i < head->n)

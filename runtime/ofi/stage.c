@@ -80,12 +80,86 @@ bool gdri_ofi_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, uint
 	return true;
 }
 
+/* ---- atomics ---- */
+
+/* What another word's atomic follows. Several on one word in a row are one copy. */
+static void words_give(struct gdri_ofi_memory *m)
+{
+	struct gdri_ofi_word *w = m->words.changed;
+
+	if (w)
+		gdri_lane_word(m->lane, w->at, &w->value, w->size);
+	m->words.changed = NULL;
+}
+
+void gdri_ofi_words_end(struct gdri_ofi_memory *m)
+{
+	words_give(m);
+	m->words.n = 0;
+}
+
+/* NULL: none; *meets: another one covers a part of it. */
+static struct gdri_ofi_word *words_find(struct gdri_ofi_memory *m, const uint8_t *at, uint32_t size, bool *meets)
+{
+	struct gdri_ofi_word *w = m->words.word, *end = w + m->words.n;
+
+	*meets = false;
+	for (; w < end; w++) {
+		if (w->at == at && w->size == size)
+			return w;
+		*meets |= w->at < at + size && at < w->at + w->size;
+	}
+	return NULL;
+}
+
+bool gdri_ofi_words_want(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint32_t size, bool reads)
+{
+	struct gdri_ofi_words *all = &m->words;
+	struct gdri_ofi_row row;
+	bool meets;
+
+	if (!gdri_ofi_row(m, lkey, addr, &row) || !row.staged || row.len < size || (uintptr_t)row.at % size)
+		return false;
+	if (words_find(m, row.at, size, &meets))
+		return true;
+	if (meets || all->n == GDRI_OFI_WORDS)
+		return false;
+	all->word[all->n] = (struct gdri_ofi_word){row.at, 0, size, reads};
+	all->coming |= reads;
+	if (reads) /* else the first atomic sets it, unless its queue has failed */
+		gdri_lane_load(m->lane, &all->word[all->n].value, row.at, size);
+	all->n++;
+	return true;
+}
+
+void gdri_ofi_words_come(struct gdri_ofi_memory *m)
+{
+	uint32_t failures = m->failures;
+
+	if (m->words.coming && gdri_ofi_settle(m) != failures)
+		m->words.n = 0;
+	m->words.coming = false;
+}
+
 /* No other thread and no other PE changes the word by an atomic meanwhile: all go through this thread. */
 static uint32_t stage_atomic(struct gdri_ofi_memory *m, uint8_t *at, const struct gdri_net_atomic *a, uint64_t *old)
 {
 	uint32_t failures = m->failures;
+	struct gdri_ofi_word *w;
 	uint64_t word = 0, was;
+	bool meets;
 
+	w = words_find(m, at, a->size, &meets);
+	if (w != m->words.changed)
+		words_give(m);
+	if (w && (w->known || (!old && gdri_net_atomic_sets(a)))) {
+		w->known = true;
+		was = gdri_net_atomic_run(&w->value, a);
+		m->words.changed = w;
+		if (old)
+			*old = was;
+		return 0;
+	}
 	if (old || !gdri_net_atomic_sets(a)) {
 		gdri_lane_load(m->lane, &word, at, a->size);
 		if (gdri_ofi_settle(m) != failures)
@@ -93,6 +167,10 @@ static uint32_t stage_atomic(struct gdri_ofi_memory *m, uint8_t *at, const struc
 	}
 	was = gdri_net_atomic_run(&word, a);
 	gdri_lane_word(m->lane, at, &word, a->size);
+	if (w) {
+		w->value = word;
+		w->known = true;
+	}
 	if (old)
 		*old = was;
 	return 0;

@@ -3,6 +3,7 @@
  * processor's reach (fake_cuda.guarded), and what touches it otherwise ends by SIGSEGV. A kernel is a process that has
  * it mapped. With the argument "p2p,ofi" PEs of one node reach each other directly, but for atomics. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,14 @@ static int show(const struct gdri_constants *c)
 }
 
 static struct gdri_unit unit = {GDR_ABI_VERSION, show, NULL, 1, 0, 1};
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
 
 static int init(void)
 {
@@ -220,12 +229,95 @@ static int kernel_amo(int pe, int n)
 	return gdri_thread_barrier_all();
 }
 
+/* Many under way: several in a message, on words of two sizes that meet, and sets between them. */
+static int kernel_many_amo(int pe, int n)
+{
+	uint32_t *half = (uint32_t *)(void *)(work.words + 20);
+	int i, to = (pe + 1) % n, from = (pe + n - 1) % n;
+	uint64_t v;
+
+	for (i = 0; i < 400; i++) {
+		JOB_CHECK(!gdr_uint64_atomic_add(work.sums + i % 7, 1, to));
+		JOB_CHECK(!gdr_uint32_atomic_add(half + i % 4, 2, to));
+		JOB_CHECK(!gdr_uint64_atomic_set(work.sums + 10 + i % 3, (uint64_t)(pe * 1000 + i), to));
+		if (i % 5 == 0)
+			JOB_CHECK(!gdr_uint64_atomic_add(work.words + 20, 1ull << 40, to));
+		if (i % 50 == 0)
+			JOB_CHECK(!gdr_put_nbi(work.to, work.from, 5000, to));
+	}
+	v = gdr_uint64_atomic_swap(work.sums + 12, 5, to);
+	JOB_CHECK(v == (uint64_t)(pe * 1000 + 398));
+	JOB_CHECK(!gdri_thread_barrier_all());
+	for (i = 0; i < 7; i++)
+		JOB_CHECK(work.sums[i] == 57u + (i < 1));
+	for (i = 0; i < 4; i++)
+		JOB_CHECK(half[i] == 200 + (i == 1 ? 80u << 8 : 0));
+	JOB_CHECK(work.sums[10] == (uint64_t)(from * 1000 + 399) && work.sums[11] == (uint64_t)(from * 1000 + 397));
+	JOB_CHECK(work.sums[12] == 5);
+	return gdri_thread_barrier_all();
+}
+
 /* Host calls beside a kernel that runs. */
 static int kernel_waits(int pe, int n)
 {
 	(void)n;
 	JOB_CHECK(!gdr_signal_wait_until(work.signal + 2, GDR_CMP_EQ, 9));
 	return 0;
+}
+
+/* A peer that is gone: what a kernel has under way to it ends, within the limit. */
+static int kernel_lonely(int pe, int n)
+{
+	(void)n;
+	JOB_CHECK(!gdr_put_nbi(work.to, work.from, 300000, 1));
+	JOB_CHECK(gdr_quiet() < 0);
+	JOB_CHECK(gdri_thread_barrier_all() < 0);
+	return 0;
+}
+
+static int body_killed(int pe, int n)
+{
+	double begin;
+	int pid;
+
+	setenv("GDR_TIMEOUT", "3s", 1);
+	setenv("GDR_INIT_TIMEOUT", "20s", 1);
+	JOB_CHECK(!make_work(pe));
+	if (pe == 1) {
+		JOB_CHECK(!launch(kernel_waits, &pid));
+		usleep(300000);
+		kill(pid, SIGKILL);
+		_exit(ended(pid) == SIGKILL ? 0 : 1);
+	}
+	begin = now();
+	usleep(500000);
+	JOB_CHECK(pe || !run_kernel(kernel_lonely));
+	JOB_CHECK(gdr_barrier_all() < 0);
+	JOB_CHECK(gdr_finalize() < 0 && now() - begin < 60);
+	JOB_CHECK(strstr(job_stderr(), "PE 1"));
+	(void)n;
+	return 0;
+}
+
+/* That the processor does not reach what it must not is none of the test's wishes. */
+static int touches(void *arg)
+{
+	signal(SIGSEGV, SIG_DFL); /* providers of libfabric have a handler */
+	return *(volatile int *)arg;
+}
+
+static int body_guarded(int pe, int n)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)n;
+	JOB_CHECK(!make_work(pe));
+	pid = fork();
+	if (!pid)
+		_exit(touches(work.words));
+	JOB_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+	return gdr_finalize();
 }
 
 static int body_rma(int pe, int n)
@@ -260,7 +352,16 @@ static int body_amo(int pe, int n)
 	JOB_CHECK(!make_work(pe));
 	JOB_CHECK(!run_kernel(kernel_amo));
 	JOB_CHECK(!gdr_barrier_all());
+	work.sums = gdr_calloc(64, sizeof(*work.sums));
+	JOB_CHECK(work.sums && !run_kernel(kernel_many_amo));
+	JOB_CHECK(!gdr_barrier_all());
 	return gdr_finalize();
+}
+
+static void test_guarded(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(1, 60, body_guarded), 0);
 }
 
 static void run(int n, int (*body)(int pe, int n))
@@ -289,12 +390,21 @@ static void test_amo(void **state)
 	run(3, body_amo);
 }
 
+static void test_killed(void **state)
+{
+	(void)state;
+	run(2, body_killed);
+	run(3, body_killed);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_guarded),
 		cmocka_unit_test(test_put_signal),
 		cmocka_unit_test(test_rma),
 		cmocka_unit_test(test_amo),
+		cmocka_unit_test(test_killed),
 	};
 
 	fake_cuda.devices = 1; /* also, that it is linked */
