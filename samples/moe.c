@@ -16,7 +16,7 @@
 
 #include "moe_low_latency.h"
 #include "moe_picture.h"
-#include "moe_throughput.h"
+#include "moe_throughput_check.h"
 
 /* One of them is in use. */
 struct forms {

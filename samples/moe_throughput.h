@@ -12,6 +12,9 @@
  *    the same way. As many bytes go back as a token has PEs, not experts: with 8 experts on 2 PEs a quarter. What it
  *    costs is that each partial sum is rounded to BF16. The token's PE adds the partial sums up, in the order in which
  *    the PEs first appear among the token's experts, chunk by chunk while later ones are under way.
+ * Over nodes (as many PEs on each) a token goes once to each node that needs it, to the PE that stands there as its own
+ * does here, which forwards it to the other PEs of its node; partial sums go back straight.
+ *
  * Every chunk has its signal each round, also where no token of it was needed, and combine ends when all have come. So
  * a PE begins its next round when all are done with its rows, and no buffer is written while it is read.
  *
@@ -49,6 +52,7 @@ struct flow {
 	int *status;	       /* [blocks] */
 	int tokens, hidden, experts, topk, fp8;
 	int local;	     /* experts of a PE; `experts` is that times the PEs, the last ones may not exist */
+	int node;	     /* PEs of a node, which follow each other; all PEs where nodes do not count */
 	int chunk, chunks;   /* tokens of a chunk; how many there are of a PE */
 	uint32_t shared;     /* bytes of a block */
 	uint64_t round;	     /* 1, 2, ... */
@@ -85,23 +89,23 @@ GDR_BOTH float row_element(const struct flow *f, const char *r, int i)
 	return fp8_float(((const uint8_t *)r)[i]) * ((const float *)(const void *)(r + f->hidden))[i / GROUP];
 }
 
-/* Whether PE pe has an expert of a row. */
-GDR_DEVICE int needs(const struct flow *f, int r, int pe)
+/* Whether one of n PEs, from pe on, has an expert of a row. */
+GDR_DEVICE int needs(const struct flow *f, int r, int pe, int n)
 {
 	const struct choice *c = f->choice + (size_t)r * (size_t)f->topk;
 	int found = 0;
 
 	for (int k = 0; k < f->topk; k++)
-		found |= c[k].expert / f->local == pe;
+		found |= (unsigned)(c[k].expert / f->local - pe) < (unsigned)n;
 	return found;
 }
 
-/* A warp: a bit for each token of a chunk of `owner`'s of which PE pe has an expert. */
-GDR_DEVICE uint32_t needed_of_chunk(const struct flow *f, int owner, int chunk, int pe)
+/* A warp: a bit for each token of a chunk of `owner`'s of which one of n PEs, from pe on, has an expert. */
+GDR_DEVICE uint32_t needed_of_chunk(const struct flow *f, int owner, int chunk, int pe, int n)
 {
 	int lane = (int)gdr_lane_id(), t = chunk * f->chunk + lane;
 
-	return gdr_ballot(0xffffffff, lane < f->chunk && t < f->tokens && needs(f, row_of(f, owner, t), pe));
+	return gdr_ballot(0xffffffff, lane < f->chunk && t < f->tokens && needs(f, row_of(f, owner, t), pe, n));
 }
 
 GDR_BOTH int bits_of(uint32_t mask)
@@ -167,14 +171,26 @@ GDR_DEVICE int send_choices(const struct flow *f, int pe)
 	return ret ? ret : send_signal(f, &f->known[gdr_my_pe()], pe);
 }
 
-/* A sender: those of a chunk of own tokens that PE pe needs. */
-GDR_DEVICE int dispatch_chunk(const struct flow *f, int chunk, int pe)
+/* The i-th PE that dispatch of this PE puts to: those of its node, then on each other node the one that stands there as
+ * this one does here. */
+GDR_DEVICE int target(const struct flow *f, int i)
 {
-	int me = gdr_my_pe();
-	char *first = row(f, row_of(f, me, chunk * f->chunk));
-	int ret = send_runs(f, first, first, row_bytes(f), needed_of_chunk(f, me, chunk, pe), pe);
+	int me = gdr_my_pe(), node = f->node;
 
-	return ret ? ret : send_signal(f, &f->arrived[me * f->chunks + chunk], pe);
+	if (i < node - 1)
+		return me / node * node + (me + 1 + i) % node;
+	return (me + (i - node + 2) * node) % gdr_n_pes();
+}
+
+/* A sender: those of a chunk of `owner`'s tokens that PE pe needs, or, if pe is on another node, any PE there. */
+GDR_DEVICE int dispatch_chunk(const struct flow *f, int owner, int chunk, int pe)
+{
+	int near = pe / f->node == gdr_my_pe() / f->node;
+	uint32_t needed = needed_of_chunk(f, owner, chunk, near ? pe : pe / f->node * f->node, near ? 1 : f->node);
+	char *first = row(f, row_of(f, owner, chunk * f->chunk));
+	int ret = send_runs(f, first, first, row_bytes(f), needed, pe);
+
+	return ret ? ret : send_signal(f, &f->arrived[owner * f->chunks + chunk], pe);
 }
 
 /* A sender: the partial sums for a chunk of PE pe's tokens. */
@@ -183,28 +199,12 @@ GDR_DEVICE int combine_chunk(const struct flow *f, int chunk, int pe)
 	int me = gdr_my_pe(), t = chunk * f->chunk;
 	char *to = (char *)f->back + (size_t)row_of(f, me, t) * sum_bytes(f);
 	char *from = (char *)f->made + (size_t)row_of(f, pe, t) * sum_bytes(f);
-	int ret = send_runs(f, to, from, sum_bytes(f), needed_of_chunk(f, pe, chunk, me), pe);
+	int ret = send_runs(f, to, from, sum_bytes(f), needed_of_chunk(f, pe, chunk, me, 1), pe);
 
 	return ret ? ret : send_signal(f, &f->came[me * f->chunks + chunk], pe);
 }
 
-/* A sender: its share of all that goes to other PEs; chunks in their order, for each of them all PEs in turn. */
-GDR_DEVICE int send_all(const struct flow *f, int combining)
-{
-	int me = gdr_my_pe(), n = gdr_n_pes(), all = (int)gdr_grid_size() * senders(), ret = 0;
-	int first = warp() * (int)gdr_grid_size() + (int)gdr_block_id(); /* blocks before warps: few units spread */
-
-	for (int i = first; i < n - 1 && !combining && !ret; i += all)
-		ret = send_choices(f, (me + 1 + i) % n);
-	for (int i = first; i < f->chunks * (n - 1) && !ret; i += all) {
-		int pe = (me + 1 + i % (n - 1)) % n;
-
-		ret = combining ? combine_chunk(f, i / (n - 1), pe) : dispatch_chunk(f, i / (n - 1), pe);
-	}
-	return ret;
-}
-
-/* A warp: waits until the words of a PE have come to this round. */
+/* A warp: waits until a signal that PE pe sets has come to this round. */
 GDR_DEVICE int await(const struct flow *f, const uint64_t *signal, int pe)
 {
 	int ret = 0;
@@ -215,13 +215,60 @@ GDR_DEVICE int await(const struct flow *f, const uint64_t *signal, int pe)
 	return (int)gdr_shfl_u32(0xffffffff, (uint32_t)ret, 0);
 }
 
-/* A warp of `all`: its share of the chunks of all PEs. */
-GDR_DEVICE int await_all(const struct flow *f, const uint64_t *signals, int first, int all)
+/* A warp: waits for the rows of a chunk of PE pe's, which one of this node forwards if pe is on another one. */
+GDR_DEVICE int await_rows(const struct flow *f, int pe, int chunk)
 {
-	int ret = 0;
+	int here = gdr_my_pe() / f->node * f->node + pe % f->node;
 
-	for (int i = first; i < gdr_n_pes() * f->chunks && !ret; i += all)
-		ret = await(f, &signals[i], i / f->chunks);
+	return await(f, &f->arrived[pe * f->chunks + chunk], here == gdr_my_pe() ? pe : here);
+}
+
+/* The first unit of a sender, blocks before warps so that few units spread, and how many senders there are. */
+GDR_DEVICE int first_unit(void)
+{
+	return warp() * (int)gdr_grid_size() + (int)gdr_block_id();
+}
+
+GDR_DEVICE int all_senders(void)
+{
+	return (int)gdr_grid_size() * senders();
+}
+
+/* A sender: its share of own choices and tokens; chunks in their order, for each of them all targets in turn. */
+GDR_DEVICE int dispatch_own(const struct flow *f)
+{
+	int me = gdr_my_pe(), n = gdr_n_pes(), targets = f->node - 1 + n / f->node - 1, ret = 0;
+
+	for (int i = first_unit(); i < n - 1 && !ret; i += all_senders())
+		ret = send_choices(f, (me + 1 + i) % n);
+	for (int i = first_unit(); i < f->chunks * targets && !ret; i += all_senders())
+		ret = dispatch_chunk(f, me, i / targets, target(f, i % targets));
+	return ret;
+}
+
+/* A sender: its share of what came from other nodes for the PEs of this one. It is waited for behind own chunks: no
+ * chunk waits for one that waits. */
+GDR_DEVICE int dispatch_forward(const struct flow *f)
+{
+	int near = f->node - 1, each = near * (gdr_n_pes() / f->node - 1), ret = 0;
+
+	for (int i = first_unit(); i < f->chunks * each && !ret; i += all_senders()) {
+		int owner = target(f, near + i % each / near), chunk = i / each;
+
+		ret = await(f, &f->known[owner], owner);
+		ret = ret ? ret : await_rows(f, owner, chunk);
+		ret = ret ? ret : dispatch_chunk(f, owner, chunk, target(f, i % near));
+	}
+	return ret;
+}
+
+/* A sender: its share of the partial sums for tokens of other PEs. */
+GDR_DEVICE int combine_sums(const struct flow *f)
+{
+	int me = gdr_my_pe(), n = gdr_n_pes(), ret = 0;
+
+	for (int i = first_unit(); i < f->chunks * (n - 1) && !ret; i += all_senders())
+		ret = combine_chunk(f, i / (n - 1), (me + 1 + i % (n - 1)) % n);
 	return ret;
 }
 
@@ -361,12 +408,14 @@ GDR_KERNEL(flow_dispatch, struct flow, f)
 {
 	int ret = 0;
 
-	if (warp() < senders())
-		ret = send_all(&f, 0);
+	if (warp() < senders()) {
+		ret = dispatch_own(&f);
+		ret = ret ? ret : dispatch_forward(&f);
+	}
 	for (int p = worker(); warp() >= senders() && p < f.local * gdr_n_pes() && !ret; p += workers())
 		ret = list_pair(&f, p);
-	if (warp() >= senders() && !ret)
-		ret = await_all(&f, f.arrived, worker(), workers());
+	for (int i = worker(); warp() >= senders() && i < f.chunks * gdr_n_pes() && !ret; i += workers())
+		ret = await_rows(&f, i / f.chunks, i % f.chunks);
 	if (ret)
 		f.status[gdr_block_id()] = ret; /* of any of its threads */
 }
@@ -387,7 +436,7 @@ GDR_DEVICE float partial_sum(const struct flow *f, int r, int i)
 GDR_KERNEL(flow_experts, struct flow, f)
 {
 	for (int r = (int)gdr_block_id(); r < f.tokens * gdr_n_pes(); r += (int)gdr_grid_size()) {
-		if (!needs(&f, r, gdr_my_pe()))
+		if (!needs(&f, r, gdr_my_pe(), 1))
 			continue;
 		for (int i = (int)gdr_thread_id(); i < f.hidden; i += (int)gdr_block_size())
 			f.made[(size_t)r * (size_t)f.hidden + (size_t)i] = bf16_of(partial_sum(&f, r, i));
@@ -399,151 +448,14 @@ GDR_KERNEL(flow_combine, struct flow, f)
 	int ret = 0;
 
 	if (warp() < senders())
-		ret = send_all(&f, 1);
+		ret = combine_sums(&f);
 	for (int t = worker(); warp() >= senders() && t < f.tokens && !ret; t += workers())
 		ret = combine_token_sums(&f, t);
 	/* every chunk is waited for, also those without tokens: the round is over then */
-	if (warp() >= senders() && !ret)
-		ret = await_all(&f, f.came, worker(), workers());
+	for (int i = worker(); warp() >= senders() && i < f.chunks * gdr_n_pes() && !ret; i += workers())
+		ret = await(&f, &f.came[i], i / f.chunks);
 	if (ret)
 		f.status[gdr_block_id()] = ret;
-}
-
-/* ---- the comparison ---- */
-
-/* Host copies and room for it. */
-struct flow_check {
-	int32_t *expert, *list;
-	float *weight, *cast;
-	uint32_t *got;
-	char *row;
-	uint16_t *y;
-};
-
-/* The list of each own expert's rows of PE pe's tokens. */
-static int check_lists(const struct flow *f, int pe, struct flow_check *c)
-{
-	int n = gdr_host_n_pes(), ret = 0;
-
-	for (int l = 0; l < f->local && !ret; l++) {
-		int e = gdr_host_my_pe() * f->local + l, pair = l * n + pe;
-		uint32_t slot = 0;
-
-		ret = gdr_memcpy(c->list, f->list + (size_t)pair * (size_t)f->tokens,
-				 (size_t)f->tokens * sizeof(int32_t));
-		for (int i = 0; i < f->tokens * f->topk && !ret; i++)
-			if (c->expert[i] == e && c->list[slot++] != row_of(f, pe, i / f->topk))
-				return wrong("list", e, pe, i / f->topk, 0, c->list[slot - 1],
-					     row_of(f, pe, i / f->topk));
-		if (!ret && c->got[pair] != slot)
-			return wrong("number of tokens", e, pe, 0, 0, c->got[pair], slot);
-	}
-	return ret;
-}
-
-/* The rows that the lists name. */
-static int check_rows(const struct options *o, const struct flow *f, int pe, struct flow_check *c)
-{
-	int me = gdr_host_my_pe(), ret = 0;
-
-	for (int t = 0; t < f->tokens && !ret; t++) {
-		int e = -1;
-
-		for (int k = t * f->topk; k < (t + 1) * f->topk; k++)
-			e = c->expert[k] / f->local == me ? c->expert[k] : e;
-		if (e < 0)
-			continue;
-		ret = gdr_memcpy(c->row, row(f, row_of(f, pe, t)), row_bytes(f));
-		serial_cast(o, pe, t, c->cast);
-		for (int i = 0; i < f->hidden && !ret; i++)
-			if (row_element(f, c->row, i) != c->cast[i])
-				return wrong("received", e, pe, t, i, (double)row_element(f, c->row, i),
-					     (double)c->cast[i]);
-	}
-	return ret;
-}
-
-/* What token t's PE makes of the partial sums: those of the experts of one PE first, each rounded. */
-static float serial_sum(const struct flow *f, const int32_t *expert, const float *weight, float x)
-{
-	float sum = 0;
-
-	for (int k = 0; k < f->topk; k++) {
-		float part = 0;
-		int j = 0;
-
-		while (expert[j] / f->local != expert[k] / f->local)
-			j++;
-		if (j < k)
-			continue; /* has been added with that one */
-		for (; j < f->topk; j++)
-			if (expert[j] / f->local == expert[k] / f->local)
-				part += weight[j] * bf16_float(expert_element(expert[j], x));
-		sum += bf16_float(bf16_of(part));
-	}
-	return sum;
-}
-
-/* The result of the own tokens. */
-static int check_sums(const struct options *o, const struct flow *f, struct flow_check *c)
-{
-	int me = gdr_host_my_pe();
-
-	for (int t = 0; t < f->tokens; t++) {
-		const int k = t * f->topk;
-
-		serial_cast(o, me, t, c->cast);
-		for (int i = 0; i < f->hidden; i++) {
-			uint16_t is = c->y[(size_t)t * (size_t)f->hidden + (size_t)i];
-			float sum = serial_sum(f, c->expert + k, c->weight + k, c->cast[i]);
-
-			if (is != bf16_of(sum))
-				return wrong("result", -1, me, t, i, (double)bf16_float(is), (double)sum);
-		}
-	}
-	return 0;
-}
-
-static int flow_check_all(const struct options *o, const struct flow *f, long round, struct flow_check *c)
-{
-	int ret = gdr_memcpy(c->got, f->got, (size_t)f->experts * sizeof(uint32_t));
-
-	if (!ret)
-		ret = gdr_memcpy(c->y, f->y, (size_t)f->tokens * sum_bytes(f));
-	for (int pe = 0; pe < gdr_host_n_pes() && !ret; pe++) {
-		route(o, pe, round, c->expert, c->weight);
-		ret = check_lists(f, pe, c);
-		if (!ret)
-			ret = check_rows(o, f, pe, c);
-	}
-	route(o, gdr_host_my_pe(), round, c->expert, c->weight);
-	return ret ? ret : check_sums(o, f, c);
-}
-
-static int flow_check(const struct options *o, const struct flow *f, long round)
-{
-	size_t choices = (size_t)(o->tokens * o->topk);
-	struct flow_check c;
-	int ret;
-
-	c.expert = (int32_t *)malloc(choices * sizeof(int32_t));
-	c.list = (int32_t *)malloc((size_t)o->tokens * sizeof(int32_t));
-	c.weight = (float *)malloc(choices * sizeof(float));
-	c.cast = (float *)malloc((size_t)o->hidden * sizeof(float));
-	c.got = (uint32_t *)malloc((size_t)f->experts * sizeof(uint32_t));
-	c.row = (char *)malloc(row_bytes(f));
-	c.y = (uint16_t *)malloc((size_t)o->tokens * sum_bytes(f));
-	ret = c.expert && c.list && c.weight && c.cast && c.got && c.row && c.y ? 0 : -GDR_ENOMEM;
-	if (!ret)
-		ret = flow_check_all(o, f, round, &c);
-	free(c.expert);
-	free(c.list);
-	free(c.weight);
-	free(c.cast);
-	free(c.got);
-	free(c.row);
-	free(c.y);
-	return ret;
 }
 
 /* ---- host side ---- */
@@ -556,6 +468,38 @@ static int flow_chunk(const struct options *o)
 	if (o->chunk)
 		return (int)o->chunk;
 	return chunk < 1 ? 1 : chunk > 32 ? 32 : (int)chunk;
+}
+
+/* PEs of this PE's node where they follow each other, as many on each node; else 0. */
+static int own_node(void)
+{
+	int here = gdr_host_team_n_pes(GDR_TEAM_NODE), n = gdr_host_n_pes(), first = gdr_host_my_pe() / here * here;
+
+	if (n % here || gdr_host_team_translate_pe(GDR_TEAM_NODE, 0, GDR_TEAM_WORLD) != first ||
+	    gdr_host_team_translate_pe(GDR_TEAM_NODE, here - 1, GDR_TEAM_WORLD) != first + here - 1)
+		return 0;
+	return here;
+}
+
+/* Collective: what own_node is on all PEs, or, where they differ, the number of PEs. */
+static int flow_node(int *node)
+{
+	int n = gdr_host_n_pes(), own = own_node(), one, ret;
+	int *all = (int *)gdr_calloc((size_t)n + 1, sizeof(int)); /* the last one is the own */
+
+	if (!all)
+		return -GDR_ENOMEM;
+	ret = gdr_memcpy(all + n, &own, sizeof(own));
+	ret = ret ? ret : gdr_barrier_all();
+	*node = own ? own : n;
+	for (int pe = 0; pe < n && !ret; pe++) {
+		ret = gdr_host_get(all + pe, all + n, sizeof(own), pe);
+		ret = ret ? ret : gdr_memcpy(&one, all + pe, sizeof(one));
+		if (!ret && one != own)
+			*node = n;
+	}
+	gdr_free(all); /* a barrier */
+	return ret;
 }
 
 static int flow_set_up(struct flow *f, const struct options *o)
@@ -594,7 +538,7 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	if (!ret)
 		ret = gdr_memcpy(f->x, x, tokens * hidden * sizeof(*x));
 	free(x);
-	return ret ? ret : gdr_barrier_all();
+	return ret ? ret : flow_node(&f->node); /* a barrier */
 }
 
 static int flow_set_routing(const struct flow *f, const struct options *o, long round)
