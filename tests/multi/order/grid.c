@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The barrier of a grid: what every thread stored, and what one block has from another PE, all threads see behind it;
  * launches that do not have the blocks run at once are refused; a block that stays away costs no more than the limit,
- * and the next launch nothing. Each block has its own shared memory, as much as a launch without the barrier may have. */
+ * and the next launch nothing. Each block has its own shared memory, as much as a launch without the barrier may
+ * have. */
 #include "tests/multi/multi.h"
 
 enum { BLOCKS = 3, THREADS = 40, ALL = BLOCKS * THREADS, ROUNDS = 50, SHARED = 64 * 1024 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peer of samples/moe: NCCL's all-to-all on N GPUs, one process each, as torch.distributed makes it: a group of sends
-// and receives, without the part of a GPU for itself. usage: nccl_alltoall N BYTES...: what each GPU sends to all others
-// together. Prints "bytes us [min..max]", of rank 0: each call by events, calls back to back in a stream. Compiled by nvcc
-// (-x cu) against an installed NCCL, whose variables say how many blocks it takes.
+// The peer of samples/moe: NCCL's all-to-all on N GPUs, one process each, as torch.distributed makes it: a group of
+// sends and receives, without the part of a GPU for itself. usage: nccl_alltoall N BYTES...: what each GPU sends to all
+// others together. Prints "bytes us [min..max]", of rank 0: each call by events, calls back to back in a stream.
+// Compiled by nvcc (-x cu) against an installed NCCL, whose variables say how many blocks it takes.
 #include "tests/perf/help.h"
 #include "tests/perf/times.h"
 
