@@ -422,6 +422,11 @@ GDR_BOTH void nvshmemx_uint64_signal(uint64_t *sig, uint64_t value, int op, int 
 	nvshmemx_signal_op(sig, value, op, pe);
 }
 
+/* Elements of the work arrays that reductions of older releases took. Programs still size their own by them; no
+ * call here looks at such an array. */
+#define NVSHMEMI_REDUCE_SYNC_SIZE 1
+#define NVSHMEMI_REDUCE_MIN_WRKDATA_SIZE 1
+
 #include "nvshmemx_later.h"
 
 #ifdef __CUDACC__

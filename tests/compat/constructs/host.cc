@@ -20,6 +20,9 @@
 
 extern "C" void nvshmem_init(void); /* declared once more */
 
+/* Work arrays of older reductions have a length. */
+static_assert(NVSHMEMI_REDUCE_SYNC_SIZE > 0 && NVSHMEMI_REDUCE_MIN_WRKDATA_SIZE > 0, "no length");
+
 namespace own {
 void nvshmemx_cumodule_init(uintptr_t module)
 {
