@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 		{"--hook", "sending and receiving of dispatch apart", 0, 0, &o.hook},
 		{"--throughput", "the form for many tokens", 0, 0, &o.throughput},
 		{"-c", "tokens of its chunks; 0: by tokens and blocks", 0, 32, &o.chunk},
-		{"-s", "KiB of shared memory of its blocks", 4, 227, &o.shared},
+		{"-s", "KiB of shared memory of its blocks", 4, 224, &o.shared},
 		{"-n", "timed rounds behind the others, without pause", 0, 10000, &o.timed},
 		{"--picture", "PE 0 writes the last round's tokens of each expert to moe.svg", 0, 0, &o.picture},
 	};
