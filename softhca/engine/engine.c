@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "softhca/engine/cpu.h"
 #include "softhca/engine/poll_round.h"
 #include "softhca/tools/log.h"
 #include "softhca/memory/probe.h"
@@ -493,7 +494,7 @@ static void *engine_main(void *arg)
 			if (due && doorbell_poll_cold())
 				due = false;
 			if (!work && !nap && !due)
-				__builtin_ia32_pause();
+				hca_cpu_relax();
 		} while (!nap && !due && ++rounds < ROUNDS_LOCKED && !hca_lock_wanted() &&
 			 !poll_wanted());
 		slept.begun = nap != 0;

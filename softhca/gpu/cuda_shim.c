@@ -110,6 +110,13 @@ static void *real_cuda(int number)
 
 /* ---- dlsym ---- */
 
+/* The C library's first version on this processor: dlsym's before it left libdl. */
+#ifdef __aarch64__
+#define GLIBC_FIRST "GLIBC_2.17"
+#else
+#define GLIBC_FIRST "GLIBC_2.2.5"
+#endif
+
 /* NULL: ask the real one, which hca_real_dlsym is from here on. Not instrumented: sanitizers look
  * for libc's functions by this dlsym before they are ready themselves. */
 __attribute__((used, no_sanitize("address", "thread", "undefined"))) void *
@@ -120,7 +127,7 @@ hca_dlsym_ours(void *handle, const char *name)
 	if (!hca_real_dlsym) {
 		real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
 		if (!real)
-			real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+			real = dlvsym(RTLD_NEXT, "dlsym", GLIBC_FIRST);
 		/* Relaxed: the same whoever stores it. */
 		__atomic_store_n((void **)(void *)&hca_real_dlsym, real, __ATOMIC_RELAXED);
 	}
@@ -131,6 +138,7 @@ hca_dlsym_ours(void *handle, const char *name)
 }
 
 /* Ends in a jump, so that the real one sees its caller: RTLD_NEXT means what it meant. */
+#ifdef __x86_64__
 __asm__(".text\n"
 	".globl dlsym\n"
 	".type dlsym, @function\n"
@@ -156,6 +164,35 @@ __asm__(".text\n"
 	"1:	jmp *hca_real_dlsym(%rip)\n"
 	".cfi_endproc\n"
 	".size dlsym, . - dlsym\n");
+#else /* __aarch64__; hint 34 is bti c */
+__asm__(".text\n"
+	".globl dlsym\n"
+	".type dlsym, %function\n"
+	"dlsym:\n"
+	".cfi_startproc\n"
+	"	hint #34\n"
+	"	stp x29, x30, [sp, #-32]!\n"
+	"	.cfi_def_cfa_offset 32\n"
+	"	.cfi_offset 29, -32\n"
+	"	.cfi_offset 30, -24\n"
+	"	mov x29, sp\n"
+	"	stp x0, x1, [sp, #16]\n"
+	"	bl hca_dlsym_ours\n"
+	"	mov x16, x0\n"
+	"	ldp x0, x1, [sp, #16]\n"
+	"	ldp x29, x30, [sp], #32\n"
+	"	.cfi_restore 30\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	cbz x16, 1f\n"
+	"	mov x0, x16\n"
+	"	ret\n"
+	"1:	adrp x16, hca_real_dlsym\n"
+	"	ldr x16, [x16, #:lo12:hca_real_dlsym]\n"
+	"	br x16\n"
+	".cfi_endproc\n"
+	".size dlsym, . - dlsym\n");
+#endif
 
 /* There names have no suffix: the version says which is meant. Those for the default stream of each
  * thread are other functions. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "softhca/engine/cpu.h"
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/tools/log.h"
 
@@ -127,7 +128,7 @@ static void wait_words(uint64_t *words, size_t n, uint64_t m, cu_stream s)
 	size_t seen = 0;
 
 	for (unsigned i = 1; (seen = dma_read_arrived(words, n, seen, m)) < n; i++) {
-		__builtin_ia32_pause();
+		hca_cpu_relax();
 		if (i % 64 == 0 && dma_read_late(start, s))
 			return;
 	}
@@ -139,7 +140,7 @@ static void wait_flag(uint32_t want, cu_stream s)
 
 	/* Acquire: pairs with the store of the stream behind its copies. */
 	for (unsigned i = 1; __atomic_load_n(&dma_gpu.flag[16], __ATOMIC_ACQUIRE) != want; i++) {
-		__builtin_ia32_pause();
+		hca_cpu_relax();
 		if (i % 1024 == 0 && dma_read_late(start, s))
 			return;
 	}

@@ -8,6 +8,7 @@
  * submission is under way the next is collected, so that batches grow with the load. */
 #include <string.h>
 
+#include "softhca/engine/cpu.h"
 #include "softhca/gpu/dma_impl.h"
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
@@ -107,7 +108,7 @@ static void dma_write_wait_for(uint64_t number)
 {
 	while (completed < number && !dma_gpu.dead) {
 		if (!dma_write_look()) {
-			__builtin_ia32_pause();
+			hca_cpu_relax();
 			dma_write_doubt(dp_clock());
 		}
 	}

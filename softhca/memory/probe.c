@@ -23,16 +23,28 @@ enum { PAGE = 4096, MOST = 64 /* pages */ };
 bool probe_byte(const uint8_t *at);
 void probe_nothing(void);
 
+#if defined(__x86_64__)
+#define LOAD_BYTE "	movb	(%rdi), %al\n"
+#define RETURN_1 "	movl	$1, %eax\n	ret\n"
+#define RETURN_0 "	xorl	%eax, %eax\n	ret\n"
+#define FAULT_PC(context) ((context)->uc_mcontext.gregs[REG_RIP])
+#elif defined(__aarch64__)
+#define LOAD_BYTE "	ldrb	w1, [x0]\n"
+#define RETURN_1 "	mov	w0, 1\n	ret\n"
+#define RETURN_0 "	mov	w0, 0\n	ret\n"
+#define FAULT_PC(context) ((context)->uc_mcontext.pc)
+#else
+#error "softhca runs on x86-64 and arm64"
+#endif
+
 __asm__(".pushsection .text\n"
-	".hidden probe_byte\n.globl probe_byte\n.type probe_byte,@function\n"
+	".hidden probe_byte\n.globl probe_byte\n.type probe_byte,%function\n"
 	"probe_byte:\n"
-	"	movb	(%rdi), %al\n"
-	"	movl	$1, %eax\n"
-	"	ret\n"
+	LOAD_BYTE
+	RETURN_1
 	".hidden probe_nothing\n.globl probe_nothing\n"
 	"probe_nothing:\n"
-	"	xorl	%eax, %eax\n"
-	"	ret\n"
+	RETURN_0
 	".size probe_byte,.-probe_byte\n"
 	".popsection\n");
 
@@ -78,10 +90,10 @@ static bool put_page(int sig, const siginfo_t *info)
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-	greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	ucontext_t *uc = context;
 
-	if (*at == (greg_t)(uintptr_t)probe_byte)
-		*at = (greg_t)(uintptr_t)probe_nothing;
+	if ((uintptr_t)FAULT_PC(uc) == (uintptr_t)probe_byte)
+		FAULT_PC(uc) = (__typeof__(FAULT_PC(uc)))(uintptr_t)probe_nothing;
 	else if (!put_page(sig, info))
 		pass_on(sig == SIGSEGV ? &before_segv : &before_bus, sig, info, context);
 }
