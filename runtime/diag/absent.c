@@ -18,12 +18,13 @@ static int absent_pe(const struct gdri_state *st, const struct gdri_wait *w)
 	uint64_t since, addr, epoch;
 	int pe;
 
+	/* acquire: pairs with the fence in gdri_wait_publish: behind it stands that wait's state, or a later one */
+	since = gdri_ld_acquire_sys_u64(&w->since_ns);
 	/* acquire: pairs with the release in gdri_wait_publish */
-	state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
+	state = gdri_ld_acquire_sys_u32(&w->state);
 	op = __atomic_load_n(&w->op, __ATOMIC_RELAXED);
 	pe = __atomic_load_n(&w->peer, __ATOMIC_RELAXED);
 	addr = __atomic_load_n(&w->addr, __ATOMIC_RELAXED);
-	since = __atomic_load_n(&w->since_ns, __ATOMIC_RELAXED);
 	if (state != GDRI_WAIT_WAITING || (op != GDRI_BARRIER && op != GDRI_SYNC) || pe < 0 || pe >= st->n_pes ||
 	    addr >= GDRI_CTL_SIZE || !gdri_join_finalizes(st, pe))
 		return -1;
@@ -31,11 +32,12 @@ static int absent_pe(const struct gdri_state *st, const struct gdri_wait *w)
 	/* behind the look at whether it finalizes: what it told before that is here */
 	if (gdri_ld_acquire_sys_u64((const uint64_t *)(const void *)(dev->heap + addr)) >= epoch)
 		return -1;
-	/* the looks before those that say that it was one wait throughout: pairs with gdri_wait_publish, which changes
-	 * state before it fills a record, on processors that store in order (x86) */
-	gdri_fence_sys();
-	return __atomic_load_n(&w->since_ns, __ATOMIC_RELAXED) == since &&
-	       __atomic_load_n(&w->state, __ATOMIC_RELAXED) == GDRI_WAIT_WAITING ? pe : -1;
+	/* It was one wait throughout, if it still is: who finds a field of a later one finds that one's state, or a
+	 * later state, too. Pairs with the fence in gdri_wait_publish. */
+	gdri_fence_acquire_sys();
+	/* acquire: pairs with the release there; a later wait's time is seen with its state */
+	state = gdri_ld_acquire_sys_u32(&w->state);
+	return state == GDRI_WAIT_WAITING && gdri_ld_relaxed_sys_u64(&w->since_ns) == since ? pe : -1;
 }
 
 void gdri_absent_look(struct gdri_state *st)
