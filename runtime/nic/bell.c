@@ -50,6 +50,9 @@ static bool bell_carry(struct gdri_nic_bell *b)
 		if (v == b->rung[i])
 			continue;
 		b->rung[i] = v;
+		/* as F2 of who rings: a NIC may be outside of the processors' shareable domain, within which an
+		 * acquire orders what other threads stored before the register's store (arm64) */
+		gdri_fence_sys();
 		gdri_st_mmio_u64((uint64_t *)(void *)b->nic->qps[i].db, v);
 		any = true;
 	}
