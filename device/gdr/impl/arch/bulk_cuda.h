@@ -14,7 +14,7 @@ GDR_DEVICE void gdri_bulk_copy(uint8_t *d, const uint8_t *s, size_t len, const v
 	uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;
 
 	if (head | tail)
-		gdri_copy_ends(d, s, head, d + len - tail, s + len - tail, tail);
+		gdri_copy_thread_ends(d, s, len);
 	d += head;
 	s += head;
 	len -= head + tail;

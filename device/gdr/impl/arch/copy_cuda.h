@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies by the threads of a block under CUDA. A thread keeps eight accesses of the
- * widest kind in flight, which is what the latency of a peer's memory needs. They lie at constant
- * distances: an instruction for each access, and next to none for addresses; a block that
- * moves little spends its time on instructions. */
+/* Copies by the threads of a block under CUDA. A thread keeps several accesses of the widest kind in flight, which is
+ * what the latency of a peer's memory needs: eight in collectives, whose registers are many, up to four in puts and
+ * gets, whose kernels are to have 32. They lie at constant distances: an instruction for each access, and next to none
+ * for addresses; a block that moves little spends its time on instructions. */
 #ifndef GDRI_COPY_CUDA_H
 #define GDRI_COPY_CUDA_H
 
 #include <gdr/impl/arch/copy_word_cuda.h>
 #include <gdr/impl/arch/unit.h>
 
-#define GDRI_COPY_GROUP_ROWS 8 /* accesses in flight of each thread of a warp or a block */
+#define GDRI_COPY_GROUP_ROWS 8 /* accesses in flight of each thread of a warp or a block of a collective */
 #define GDRI_COPY_ODD_ROWS 7 /* of these, where they move the ends in bytes: a register less for a row */
-#define GDRI_COPY_ALONE_ROWS 6 /* of one thread alone */
-#define GDRI_COPY_LEAN_ROWS 4 /* of any on the slow path */
-#define GDRI_COPY_NEAR_ROWS 4 /* of a thread that finds its source near */
-#define GDRI_COPY_AHEAD 16 /* words that bring it near, */
-#define GDRI_COPY_AHEAD_FAR 32 /* from a peer, */
-#define GDRI_COPY_AHEAD_LEAN 16 /* on the slow path */
+#define GDRI_COPY_ALONE_ROWS 6 /* of one thread alone that moves words */
+#define GDRI_COPY_NEAR_ROWS 3 /* of a thread that finds its source near */
+#define GDRI_COPY_AHEAD 15 /* words that bring it near, */
+#define GDRI_COPY_AHEAD_FAR 21 /* from a peer: a second round trip is dear */
 
 /* Row k of the rest: its load stands before all stores, those of the rows behind it inside. No value is
  * without a definition anywhere, which the compiler would keep in memory. m is n: the distances of stores, which would
@@ -78,8 +76,6 @@
 		if ((apart) != 1)                                                                  \
 			asm("" : "+" how(value));                                                  \
 	} while (0)
-GDRI_COPY(uint4, alone_16, 1, GDRI_COPY_ALONE_ROWS)
-GDRI_COPY(uint4, lean_16, 1, GDRI_COPY_LEAN_ROWS)
 GDRI_COPY(uint64_t, alone_8, 1, GDRI_COPY_ALONE_ROWS)
 GDRI_COPY(uint32_t, alone_4, 1, GDRI_COPY_ALONE_ROWS)
 GDRI_COPY(uint8_t, alone_1, 1, GDRI_COPY_ALONE_ROWS)
@@ -101,8 +97,7 @@ GDRI_COPY(uint8_t, rows_1, 32, GDRI_COPY_GROUP_ROWS)
 		((T *)d)[i] = ((const T *)s)[i]
 
 /* Fewer threads than a warp, which are all of the block, or one that is a group of its own. */
-GDRI_NOINLINE void gdri_copy_few_threads(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank,
-					 uint32_t n)
+GDR_DEVICE void gdri_copy_few_here(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
 {
 	uint64_t at = (uint64_t)d | (uint64_t)s | len;
 	size_t i;
@@ -117,6 +112,11 @@ GDRI_NOINLINE void gdri_copy_few_threads(uint8_t *d, const uint8_t *s, size_t le
 		GDRI_COPY_STRIDE(uint8_t);
 }
 #undef GDRI_COPY_STRIDE
+
+GDRI_NOINLINE void gdri_copy_few_threads(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
+{
+	gdri_copy_few_here(d, s, len, rank, n);
+}
 
 /* Where source and destination lie alike to 16 bytes, only the ends are copied in bytes. */
 GDRI_NOINLINE void gdri_copy_odd(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
@@ -169,6 +169,113 @@ GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank,
 	}
 }
 
+/* ---- a warp or a block of put and get, of few registers ---- */
+
+#define GDRI_COPY_LANE(T, k, behind)                                                               \
+	if ((k) * 32 < left) {                                                                     \
+		T v##k = s[(k) * 32];                                                              \
+		behind d[(k) * 32] = v##k;                                                         \
+	}
+#define GDRI_COPY_LANES_3(T) GDRI_COPY_LANE(T, 0, GDRI_COPY_LANE(T, 1, GDRI_COPY_LANE(T, 2, )))
+#define GDRI_COPY_LANES_4(T)                                                                       \
+	GDRI_COPY_LANE(T, 0, GDRI_COPY_LANE(T, 1, GDRI_COPY_LANE(T, 2, GDRI_COPY_LANE(T, 3, ))))
+
+/* Thread `rank` of n, whole warps: each takes `rows` rows that lie together. `left` is that of the warp, so that its
+ * lanes leave the loop together. */
+#define GDRI_COPY_GROUP(how, T, name, rows)                                                        \
+	how void gdri_copy_group_##name(T *d, const T *s, size_t count, uint32_t rank, uint32_t n) \
+	{                                                                                          \
+		uint32_t lane = rank & 31u, first = (rank & ~31u) * (rows);                        \
+		int64_t left = (int64_t)count - first;                                             \
+                                                                                                   \
+		s += first + lane;                                                                 \
+		d += first + lane;                                                                 \
+		GDRI_NOT_UNROLLED                                                                  \
+		for (; left >= 32 * (rows); left -= n * (rows)) {                                  \
+			T v[rows];                                                                 \
+                                                                                                   \
+			GDRI_UNROLLED                                                              \
+			for (int k = 0; k < (rows); k++)                                           \
+				v[k] = s[k * 32];                                                  \
+			GDRI_UNROLLED                                                              \
+			for (int k = 0; k < (rows); k++)                                           \
+				d[k * 32] = v[k];                                                  \
+			s += (size_t)n * (rows);                                                   \
+			d += (size_t)n * (rows);                                                   \
+			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
+			GDRI_COPY_HIDE(0, "l", d);                                                 \
+		}                                                                                  \
+		left -= lane;                                                                      \
+		GDRI_COPY_LANES_##rows(T)                                                          \
+	}
+GDRI_COPY_GROUP(GDR_DEVICE, uint4, 16, 4) /* in the kernel's own code */
+GDRI_COPY_GROUP(GDR_DEVICE, uint4, odd_16, 3)
+GDRI_COPY_GROUP(GDRI_NOINLINE, uint4, lean_16, 3)
+GDRI_COPY_GROUP(GDR_DEVICE, uint64_t, 8, 4)
+GDRI_COPY_GROUP(GDR_DEVICE, uint32_t, 4, 4)
+GDRI_COPY_GROUP(GDR_DEVICE, uint8_t, 1, 4)
+#undef GDRI_COPY_GROUP
+
+#define GDRI_COPY_GROUP_BY(T, name, d, s, len)                                                     \
+	gdri_copy_group_##name((T *)(d), (const T *)(s), (len) / sizeof(T), rank, n)
+
+/* Thread `rank` of n, of any number. lean: on the slow path, where it is called by the ABI. */
+GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n, int lean)
+{
+	uint64_t differ = (uint64_t)d ^ (uint64_t)s;
+	uint32_t head, tail;
+
+	if (n < 32) {
+		gdri_copy_few_here(d, s, len, rank, n);
+		return;
+	}
+	n &= ~31u; /* of a block of an odd size only the whole warps */
+	if (rank >= n)
+		return;
+	if (!(differ & 15)) {
+		head = (uint32_t)-(uint64_t)d & 15;
+		head = head < len ? head : (uint32_t)len;
+		tail = (uint32_t)(len - head) & 15;
+		if (rank < head)
+			d[rank] = s[rank];
+		if (rank < tail)
+			d[len - tail + rank] = s[len - tail + rank];
+		if (lean)
+			GDRI_COPY_GROUP_BY(uint4, lean_16, d + head, s + head, len - head);
+		else
+			GDRI_COPY_GROUP_BY(uint4, odd_16, d + head, s + head, len - head);
+		return;
+	}
+	differ |= (uint64_t)d | len;
+	if (!(differ & 7))
+		GDRI_COPY_GROUP_BY(uint64_t, 8, d, s, len);
+	else if (!(differ & 3))
+		GDRI_COPY_GROUP_BY(uint32_t, 4, d, s, len);
+	else
+		GDRI_COPY_GROUP_BY(uint8_t, 1, d, s, len);
+}
+
+GDRI_NOINLINE void gdri_copy_group_odd(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
+{
+	gdri_copy_group_any(d, s, len, rank, n, 0);
+}
+
+GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+{
+	uint8_t *d = (uint8_t *)dst;
+	const uint8_t *s = (const uint8_t *)src;
+
+	if (!(((uint64_t)d | (uint64_t)s | len) & 15) && !(n & 31)) {
+		if ((size_t)rank * 16 < len)
+			GDRI_COPY_GROUP_BY(uint4, 16, d, s, len);
+	} else if (len == 8 && !(((uint64_t)d | (uint64_t)s) & 7)) {
+		if (!rank)
+			*(uint64_t *)d = *(const uint64_t *)s;
+	} else if (rank < len) {
+		gdri_copy_group_odd(d, s, len, rank, n);
+	}
+}
+
 /* ---- one thread ---- */
 
 /* Widest units that fit all; few registers. */
@@ -184,121 +291,6 @@ GDR_DEVICE void gdri_copy_units(uint8_t *d, const uint8_t *s, size_t len)
 		GDRI_COPY_ALONE(uint8_t, alone_1, d, s, len);
 }
 
-/* The fewer than 16 bytes before and behind the part that is aligned to 16. All loads stand before
- * the first store: one latency. */
-GDR_DEVICE void gdri_copy_ends(uint8_t *d, const uint8_t *s, uint32_t head, uint8_t *dt,
-			       const uint8_t *st, uint32_t tail)
-{
-	uint64_t h8 = 0, t8 = 0;
-	uint32_t h4 = 0, t4 = 0;
-	uint16_t h2 = 0, t2 = 0;
-	uint8_t h1 = 0, t1 = 0;
-
-	if (head & 1)
-		h1 = *s;
-	if (head & 2)
-		h2 = *(const uint16_t *)(s + (head & 1));
-	if (head & 4)
-		h4 = *(const uint32_t *)(s + (head & 3));
-	if (head & 8)
-		h8 = *(const uint64_t *)(s + (head & 7));
-	if (tail & 8)
-		t8 = *(const uint64_t *)st;
-	if (tail & 4)
-		t4 = *(const uint32_t *)(st + (tail & 8));
-	if (tail & 2)
-		t2 = *(const uint16_t *)(st + (tail & 12));
-	if (tail & 1)
-		t1 = *(st + (tail & 14));
-	if (head & 1)
-		*d = h1;
-	if (head & 2)
-		*(uint16_t *)(d + (head & 1)) = h2;
-	if (head & 4)
-		*(uint32_t *)(d + (head & 3)) = h4;
-	if (head & 8)
-		*(uint64_t *)(d + (head & 7)) = h8;
-	if (tail & 8)
-		*(uint64_t *)dt = t8;
-	if (tail & 4)
-		*(uint32_t *)(dt + (tail & 8)) = t4;
-	if (tail & 2)
-		*(uint16_t *)(dt + (tail & 12)) = t2;
-	if (tail & 1)
-		*(dt + (tail & 14)) = t1;
-}
-
-/* One latency more. */
-GDR_DEVICE void gdri_copy_ends_lean(uint8_t *d, const uint8_t *s, uint32_t head, uint8_t *dt, const uint8_t *st,
-				    uint32_t tail)
-{
-	gdri_copy_ends(d, s, head, d, s, 0);
-	gdri_copy_ends(dt, st, 0, dt, st, tail);
-}
-
-/* One thread alone would wait for each batch of its loads: it first loads a word of each of the next `ahead` pieces of
- * 32 bytes, then finds them near. The sum of the words moves nothing, but what is loaded from here on waits for it. Not
- * unrolled: the compiler would take registers anew for each row. The rest has `alone` rows. */
-#define GDRI_COPY_NEAR(name, ahead, rows, alone)                                                   \
-	GDR_DEVICE void gdri_copy_##name(uint4 *d, const uint4 *s, size_t n)                       \
-	{                                                                                          \
-		GDRI_NOT_UNROLLED                                                                  \
-		for (; n >= 2 * (ahead); n -= 2 * (ahead)) {                                       \
-			uint32_t sum = 0;                                                          \
-                                                                                                   \
-			GDRI_UNROLLED                                                              \
-			for (int k = 0; k < (ahead); k++)                                          \
-				sum += *(const uint32_t *)(s + 2 * k);                             \
-			s += sum & gdri_constants_here.zero;                                       \
-			GDRI_NOT_UNROLLED                                                          \
-			for (int i = 0; i < 2 * (ahead); i += (rows), s += (rows), d += (rows)) {  \
-				uint4 v[rows];                                                     \
-                                                                                                   \
-				GDRI_UNROLLED                                                      \
-				for (int k = 0; k < (rows); k++)                                   \
-					v[k] = s[k];                                               \
-				GDRI_UNROLLED                                                      \
-				for (int k = 0; k < (rows); k++)                                   \
-					d[k] = v[k];                                               \
-			}                                                                          \
-			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
-			GDRI_COPY_HIDE(0, "l", d);                                                 \
-		}                                                                                  \
-		gdri_copy_##alone(d, s, s + n, 0, 1);                                              \
-	}
-GDRI_COPY_NEAR(near, GDRI_COPY_AHEAD, GDRI_COPY_NEAR_ROWS, alone_16)
-GDRI_COPY_NEAR(far, GDRI_COPY_AHEAD_FAR, GDRI_COPY_NEAR_ROWS, alone_16) /* from a peer: a second round trip is dear */
-GDRI_COPY_NEAR(near_lean, GDRI_COPY_AHEAD_LEAN, GDRI_COPY_LEAN_ROWS, lean_16)
-#undef GDRI_COPY_NEAR
-
-/* More than 64 bytes. */
-#define GDRI_COPY_LONG(name, ends)                                                                 \
-	GDR_DEVICE void gdri_copy_long_##name(uint8_t *d, const uint8_t *s, size_t len)            \
-	{                                                                                          \
-		uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;   \
-                                                                                                   \
-		if (((uint64_t)d ^ (uint64_t)s) & 15) {                                            \
-			gdri_copy_units(d, s, len);                                                \
-			return;                                                                    \
-		}                                                                                  \
-		if (head | tail)                                                                   \
-			ends(d, s, head, d + len - tail, s + len - tail, tail);                    \
-		gdri_copy_##name((uint4 *)(d + head), (const uint4 *)(s + head),           \
-				 (len - head) >> 4);                                       \
-	}
-GDRI_COPY_LONG(far, gdri_copy_ends)
-GDRI_COPY_LONG(near, gdri_copy_ends_lean)
-GDRI_COPY_LONG(near_lean, gdri_copy_ends_lean)
-#undef GDRI_COPY_LONG
-
-/* Up to four vectors. */
-GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
-{
-	const uint32_t n = 1, m = 1;
-
-	GDRI_COPY_REST_4(uint4)
-}
-
 /* One access, or a few, cost no call; these do. Not by the ABI is that of a put of a word, whose callers keep less in
  * registers then (tests/device/quick_puts): so nothing that is called by the ABI may call it. */
 GDRI_NOINLINE void gdri_copy_thread_bytes(uint8_t *d, const uint8_t *s, size_t len)
@@ -308,25 +300,152 @@ GDRI_NOINLINE void gdri_copy_thread_bytes(uint8_t *d, const uint8_t *s, size_t l
 		d[i] = s[i];
 }
 
+/* Up to four vectors. */
+GDR_DEVICE void gdri_copy_few(uint4 *d, const uint4 *s, int left)
+{
+	const uint32_t n = 1, m = 1;
+
+	GDRI_COPY_REST_4(uint4)
+}
+
+/* Up to 64 bytes that are vectors. */
+GDRI_NOINLINE void gdri_copy_thread_vectors(uint8_t *d, const uint8_t *s, size_t len)
+{
+	GDRI_BY_ABI(gdri_copy_thread_vectors);
+	gdri_copy_few((uint4 *)d, (const uint4 *)s, (int)(len >> 4));
+}
+
 GDRI_NOINLINE void gdri_copy_thread_short(uint8_t *d, const uint8_t *s, size_t len)
 {
 	GDRI_BY_ABI(gdri_copy_thread_short);
 	gdri_copy_units(d, s, len);
 }
 
-GDRI_NOINLINE void gdri_copy_thread_far(uint8_t *d, const uint8_t *s, size_t len)
+#define GDRI_COPY_PART(T)                                                                          \
+	do {                                                                                       \
+		if (n & sizeof(T))                                                                 \
+			*(T *)d = *(const T *)s;                                                   \
+		s += n & sizeof(T);                                                                \
+		d += n & sizeof(T);                                                                \
+	} while (0)
+
+/* The fewer than 16 bytes before and behind the part of a longer copy that is aligned to 16, piece by piece, the first
+ * of which brings the others near. */
+GDRI_NOINLINE void gdri_copy_thread_ends(uint8_t *d, const uint8_t *s, size_t len)
 {
-	GDRI_BY_ABI(gdri_copy_thread_far);
-	gdri_copy_long_far(d, s, len);
+	uint32_t n = (uint32_t)-(uint64_t)d & 15;
+
+	GDRI_BY_ABI(gdri_copy_thread_ends);
+	len -= n;
+	GDRI_COPY_PART(uint8_t);
+	GDRI_COPY_PART(uint16_t);
+	GDRI_COPY_PART(uint32_t);
+	GDRI_COPY_PART(uint64_t);
+	n = (uint32_t)len & 15;
+	s += len - n;
+	d += len - n;
+	GDRI_COPY_PART(uint64_t);
+	GDRI_COPY_PART(uint32_t);
+	GDRI_COPY_PART(uint16_t);
+	GDRI_COPY_PART(uint8_t);
+}
+#undef GDRI_COPY_PART
+
+/* A word of each of n pieces of 32 bytes. */
+GDR_DEVICE uint32_t gdri_copy_words(const uint4 *s, int n)
+{
+	uint32_t sum = 0;
+
+	GDRI_UNROLLED
+	for (int k = 0; k < n; k++)
+		sum += *(const uint32_t *)(s + 2 * k);
+	return sum;
 }
 
-/* d is global memory: generic stores in a row take longer. */
-GDRI_NOINLINE void gdri_copy_thread_near(uint8_t *d, const uint8_t *s, size_t len)
+/* One thread alone would wait for each batch of its loads: it first loads a word of each of the next `ahead` pieces,
+ * then finds them near. The sum of the words moves nothing, but what is loaded from here on waits for it. */
+GDR_DEVICE const uint4 *gdri_copy_ahead(const uint4 *s, int ahead)
 {
-	GDRI_BY_ABI(gdri_copy_thread_near);
-	__builtin_assume(__isGlobal(d));
-	gdri_copy_long_near(d, s, len);
+	return s + (gdri_copy_words(s, ahead) & gdri_constants_here.zero);
 }
+
+/* What stands in front of the first whole number of `ahead` pieces: n vectors in all, part: it is not empty. */
+GDR_DEVICE const uint4 *gdri_copy_ahead_first(const uint4 *s, size_t n, int ahead, uint32_t part)
+{
+	uint32_t sum = 0;
+
+	if (n >= 2 * (size_t)ahead) {
+		if (part)
+			sum = gdri_copy_words(s, ahead);
+	} else if (n >= 16) {
+		sum = gdri_copy_words(s, 8);
+	} else if (n >= 8) {
+		sum = gdri_copy_words(s, 4);
+	}
+	return s + (sum & gdri_constants_here.zero);
+}
+
+GDR_DEVICE void gdri_copy_rows(uint4 *d, const uint4 *s)
+{
+	uint4 v[GDRI_COPY_NEAR_ROWS];
+
+	GDRI_UNROLLED
+	for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
+		v[k] = s[k];
+	GDRI_UNROLLED
+	for (int k = 0; k < GDRI_COPY_NEAR_ROWS; k++)
+		d[k] = v[k];
+}
+
+/* n vectors, three at least; the last batch goes back over what it shares with the one before. One count, for two
+ * would take a register more than there are. Not unrolled: the compiler would take registers anew for each row. */
+#define GDRI_COPY_BATCHES(ahead) (2 * (ahead) / GDRI_COPY_NEAR_ROWS)
+#define GDRI_COPY_NEAR(name, ahead)                                                                \
+	GDRI_NOINLINE void gdri_copy_thread_##name(uint4 *d, const uint4 *s, size_t n)             \
+	{                                                                                          \
+		uint32_t batches = (uint32_t)(n / GDRI_COPY_NEAR_ROWS);                            \
+		uint32_t rest = (uint32_t)(n % GDRI_COPY_NEAR_ROWS);                               \
+                                                                                                   \
+		GDRI_BY_ABI(gdri_copy_thread_##name);                                              \
+		s = gdri_copy_ahead_first(s, n, ahead, batches % GDRI_COPY_BATCHES(ahead));        \
+		GDRI_NOT_UNROLLED                                                                  \
+		do {                                                                               \
+			if (!(batches % GDRI_COPY_BATCHES(ahead)))                                 \
+				s = gdri_copy_ahead(s, ahead);                                     \
+			gdri_copy_rows(d, s);                                                      \
+			s += GDRI_COPY_NEAR_ROWS;                                                  \
+			d += GDRI_COPY_NEAR_ROWS;                                                  \
+			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
+			GDRI_COPY_HIDE(0, "l", d);                                                 \
+		} while (--batches);                                                               \
+		if (rest)                                                                          \
+			gdri_copy_rows(d + rest - GDRI_COPY_NEAR_ROWS, s + rest - GDRI_COPY_NEAR_ROWS); \
+	}
+GDRI_COPY_NEAR(near, GDRI_COPY_AHEAD)
+GDRI_COPY_NEAR(far, GDRI_COPY_AHEAD_FAR)
+#undef GDRI_COPY_NEAR
+
+/* More than 64 bytes. */
+#define GDRI_COPY_LONG(name)                                                                       \
+	GDR_DEVICE void gdri_copy_long_##name(uint8_t *d, const uint8_t *s, size_t len)            \
+	{                                                                                          \
+		uint32_t head = (uint32_t)-(uint64_t)d & 15;                                       \
+                                                                                                   \
+		if (((uint64_t)d ^ (uint64_t)s) & 15) {                                            \
+			gdri_copy_thread_short(d, s, len);                                         \
+			return;                                                                    \
+		}                                                                                  \
+		if (((uint32_t)(uint64_t)d | (uint32_t)len) & 15) {                                \
+			gdri_copy_thread_ends(d, s, len);                                          \
+			d += head;                                                                 \
+			s += head;                                                                 \
+			len -= head;                                                               \
+		}                                                                                  \
+		gdri_copy_thread_##name((uint4 *)d, (const uint4 *)s, len >> 4);                   \
+	}
+GDRI_COPY_LONG(far)
+GDRI_COPY_LONG(near)
+#undef GDRI_COPY_LONG
 
 typedef void (*gdri_copy_fn)(uint8_t *d, const uint8_t *s, size_t len);
 
@@ -341,8 +460,10 @@ GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, gdri_copy_fn more, void *d
 		*(uint32_t *)dst = *(const uint32_t *)src;
 	else if (len <= 8)
 		odd((uint8_t *)dst, (const uint8_t *)src, len);
+	else if (len == 16 && !(at & 15))
+		*(uint4 *)dst = *(const uint4 *)src;
 	else if (!((at | len) & 15) && len <= 64)
-		gdri_copy_few((uint4 *)dst, (const uint4 *)src, (int)(len >> 4));
+		gdri_copy_thread_vectors((uint8_t *)dst, (const uint8_t *)src, len);
 	else if (len <= 64)
 		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
@@ -351,19 +472,19 @@ GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, gdri_copy_fn more, void *d
 
 GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 {
-	gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_thread_far, dst, src, len);
+	gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_long_far, dst, src, len);
 }
 
 GDR_DEVICE void gdri_copy_thread_coll(void *dst, const void *src, size_t len)
 {
-	gdri_copy_thread_by(gdri_copy_thread_short, gdri_copy_thread_far, dst, src, len);
+	gdri_copy_thread_by(gdri_copy_thread_short, gdri_copy_long_far, dst, src, len);
 }
 
 /* To a peer's memory. */
 GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 {
 	if (gdri_unlikely(!gdri_copy_if_word(dst, src, len)))
-		gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_thread_near, dst, src, len);
+		gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_long_near, dst, src, len);
 }
 
 /* ---- where registers count more than the last twentieth of the speed ----
@@ -374,67 +495,16 @@ GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
 {
 	if (len <= 64)
-		gdri_copy_units((uint8_t *)dst, (const uint8_t *)src, len);
+		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
-		gdri_copy_long_near_lean((uint8_t *)dst, (const uint8_t *)src, len);
+		gdri_copy_long_near((uint8_t *)dst, (const uint8_t *)src, len);
 }
-
-/* Rows one behind the other: no registers for distances. */
-#define GDRI_COPY_LEAN_ROW(T, k, behind)                                                           \
-	if (left > 0) {                                                                            \
-		T v##k = *s;                                                                       \
-		s += n;                                                                            \
-		d += n;                                                                            \
-		left -= n;                                                                         \
-		GDRI_COPY_HIDE(0, "l", s);                                                         \
-		GDRI_COPY_HIDE(0, "l", d);                                                         \
-		behind *d = v##k;                                                                  \
-		d -= n;                                                                            \
-		GDRI_COPY_HIDE(0, "l", d);                                                         \
-	}
-#define GDRI_COPY_GROUP_LEAN(T)                                                                    \
-	do {                                                                                       \
-		const T *s = (const T *)src + rank;                                                \
-		T *d = (T *)dst + rank - n;                                                        \
-		int64_t left = (int64_t)(len / sizeof(T)) - rank;                                  \
-                                                                                                   \
-		GDRI_NOT_UNROLLED                                                                  \
-		while (left > 0) {                                                                 \
-			GDRI_COPY_LEAN_ROW(T, 0, GDRI_COPY_LEAN_ROW(T, 1, GDRI_COPY_LEAN_ROW(T, 2, \
-			GDRI_COPY_LEAN_ROW(T, 3, ))))                                              \
-			d += (size_t)n * 4;                                                        \
-		}                                                                                  \
-	} while (0)
 
 /* Thread `rank` of n, of any number. */
-GDR_DEVICE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
-	uint32_t head, tail;
-	uint64_t at;
-
-	if (rank >= len)
-		return;
-	if (len > 32 && !(((uint64_t)dst ^ (uint64_t)src) & 15)) {
-		head = (uint32_t)-(uint64_t)dst & 15;
-		tail = (uint32_t)(len - head) & 15;
-		for (uint32_t i = rank; i < head; i += n)
-			((uint8_t *)dst)[i] = ((const uint8_t *)src)[i];
-		for (uint32_t i = rank; i < tail; i += n)
-			((uint8_t *)dst)[len - tail + i] = ((const uint8_t *)src)[len - tail + i];
-		dst = (uint8_t *)dst + head;
-		src = (const uint8_t *)src + head;
-		len -= head + tail;
-	}
-	at = (uint64_t)dst | (uint64_t)src | len;
-	if (!(at & 15))
-		GDRI_COPY_GROUP_LEAN(uint4);
-	else if (!(at & 7))
-		GDRI_COPY_GROUP_LEAN(uint64_t);
-	else if (!(at & 3))
-		GDRI_COPY_GROUP_LEAN(uint32_t);
-	else
-		GDRI_COPY_GROUP_LEAN(uint8_t);
+	if (rank < len)
+		gdri_copy_group_any((uint8_t *)dst, (const uint8_t *)src, len, rank, n, 1);
 }
-#undef GDRI_COPY_GROUP_LEAN
 
 #endif

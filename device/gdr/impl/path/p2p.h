@@ -22,24 +22,11 @@ enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
 #define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
 
 #if !GDRI_LINKED
-/* A whole warp is 32, known to the compiler. */
-GDR_DEVICE void gdri_copy_scope(int scope, void *dst, const void *src, size_t len)
-{
-	uint32_t n = gdri_scope_size(scope), rank = gdri_scope_rank(scope);
-
-	if (scope != GDRI_WARP)
-		gdri_copy(dst, src, len, rank, n);
-	else if (gdri_likely(n == 32))
-		gdri_copy(dst, src, len, rank, 32);
-	else
-		gdri_copy_lean(dst, src, len, rank, n);
-}
-
 /* A warp or a block. */
 GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)
 {
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	gdri_copy_scope(scope, dst, src, len);
+	gdri_copy_group(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
@@ -61,13 +48,29 @@ GDR_DEVICE void gdri_p2p_put_word(int scope, void *dst, const void *src, int pe)
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
+/* A whole warp is 32, known to the compiler. */
+GDR_DEVICE void gdri_copy_scope(int scope, void *dst, const void *src, size_t len)
+{
+	uint32_t n = gdri_scope_size(scope), rank = gdri_scope_rank(scope);
+
+	if (scope != GDRI_WARP)
+		gdri_copy(dst, src, len, rank, n);
+	else if (gdri_likely(n == 32))
+		gdri_copy(dst, src, len, rank, 32);
+	else
+		gdri_copy_lean(dst, src, len, rank, n);
+}
+
 /* As gdri_p2p_copy, in a collective. */
 GDR_DEVICE void gdri_p2p_copy_coll(int scope, void *dst, const void *src, size_t len)
 {
-	if (scope == GDRI_THREAD)
+	if (scope == GDRI_THREAD) {
 		gdri_copy_thread_coll(dst, src, len);
-	else
-		gdri_p2p_copy_group(scope, dst, src, len);
+		return;
+	}
+	gdri_scope_sync(scope); /* what other threads wrote to src */
+	gdri_copy_scope(scope, dst, src, len);
+	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
 /* As gdri_p2p_copy where src is the peer's. */
