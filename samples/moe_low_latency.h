@@ -90,8 +90,8 @@ GDR_DEVICE void cast_token(const struct moe *m, int t)
 		for (int g = warp(); g < m->hidden / GROUP; g += warps())
 			cast_group((uint8_t *)out + g * GROUP, (float *)(out + m->hidden) + g, x + g * GROUP);
 	else
-		for (int i = (int)gdr_thread_id(); i < m->hidden; i += (int)gdr_block_size())
-			((uint16_t *)out)[i] = x[i];
+		for (int i = (int)gdr_thread_id(); i < m->hidden / 4; i += (int)gdr_block_size())
+			((uint64_t *)out)[i] = ((const uint64_t *)x)[i];
 	gdr_sync_block();
 }
 
@@ -189,20 +189,26 @@ GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
 
 GDR_DEVICE int combine_send(const struct moe *m)
 {
-	int ret = 0, one;
+	int pairs = m->local * gdr_n_pes(), ret = 0, one;
 
-	for (int p = 0; p < m->local * gdr_n_pes(); p++) {
-		int e = gdr_my_pe() * m->local + p / gdr_n_pes();
+	for (int first = 0; first < pairs; first += 32) {
+		/* one load of all lanes: loads one after the other would take longer than the puts */
+		uint32_t of_lane = first + (int)gdr_lane_id() < pairs ? m->got[first + (int)gdr_lane_id()] : 0;
 
-		/* each pair begins with another warp */
-		for (uint32_t s = (uint32_t)((grid_warp() + p) % grid_warps()); s < m->got[p];
-		     s += (uint32_t)grid_warps()) {
-			one = combine_token(m, p, s);
-			ret = ret ? ret : one;
-		}
-		if (p % grid_warps() == grid_warp() && gdr_lane_id() == 0) {
-			one = gdr_signal_add(&m->came[e], 1, p % gdr_n_pes());
-			ret = ret ? ret : one;
+		for (int p = first; p < pairs && p < first + 32; p++) {
+			uint32_t got = gdr_shfl_u32(0xffffffff, of_lane, (unsigned)(p - first));
+
+			/* each pair begins with another warp */
+			for (uint32_t s = (uint32_t)((grid_warp() + p) % grid_warps()); s < got;
+			     s += (uint32_t)grid_warps()) {
+				one = combine_token(m, p, s);
+				ret = ret ? ret : one;
+			}
+			if (p % grid_warps() == grid_warp() && gdr_lane_id() == 0) {
+				one = gdr_signal_add(&m->came[m->local * gdr_my_pe() + p / gdr_n_pes()], 1,
+						     p % gdr_n_pes());
+				ret = ret ? ret : one;
+			}
 		}
 	}
 	return ret;
@@ -214,17 +220,26 @@ GDR_DEVICE int combine_wait(const struct moe *m, int e)
 	return gdr_signal_wait_until_from(&m->came[e], GDR_CMP_GE, m->due[e], e / m->local);
 }
 
-/* A block: adds up the results of token t, in the order of its experts. */
+/* A block: adds up the results of token t, in the order of its experts; a thread four elements at a time. */
 GDR_DEVICE void combine_add(const struct moe *m, int t)
 {
-	const uint16_t *back = m->back + (size_t)(t * m->topk) * (size_t)m->hidden;
+	const uint64_t *back = (const uint64_t *)(m->back + (size_t)(t * m->topk) * (size_t)m->hidden);
+	uint64_t *y = (uint64_t *)(m->y + (size_t)t * (size_t)m->hidden);
+	int fours = m->hidden / 4;
 
-	for (int i = (int)gdr_thread_id(); i < m->hidden; i += (int)gdr_block_size()) {
-		float sum = 0;
+	for (int i = (int)gdr_thread_id(); i < fours; i += (int)gdr_block_size()) {
+		float sum[4] = {0, 0, 0, 0};
+		uint64_t out = 0;
 
-		for (int k = 0; k < m->topk; k++)
-			sum += m->weight[t * m->topk + k] * bf16_float(back[(size_t)k * (size_t)m->hidden + (size_t)i]);
-		m->y[(size_t)t * (size_t)m->hidden + (size_t)i] = bf16_of(sum);
+		for (int k = 0; k < m->topk; k++) {
+			uint64_t in = back[(size_t)k * (size_t)fours + (size_t)i];
+
+			for (int j = 0; j < 4; j++)
+				sum[j] += m->weight[t * m->topk + k] * bf16_float((uint16_t)(in >> 16 * j));
+		}
+		for (int j = 0; j < 4; j++)
+			out |= (uint64_t)bf16_of(sum[j]) << 16 * j;
+		y[i] = out;
 	}
 }
 
