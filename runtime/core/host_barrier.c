@@ -50,10 +50,13 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 	/* a word that comes behind the look is not what `left` is about */
 	int ret = !word || gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
-	if (ret) {
+	if (ret && gdri_fault_peer(word) == st->pe)
+		gdri_error("%s: PE %d gave up a call of all PEs because of this one, which did not come to it: %s", what,
+			   gdri_fault_pe(word), gdr_strerror(ret));
+	else if (ret)
 		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
+	if (ret)
 		return ret;
-	}
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else

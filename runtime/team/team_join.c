@@ -19,7 +19,8 @@ enum { COME = 1, KNOWN = 2, READY = 3 };
 #define STEP(r) ((r)->step & 0xff)
 #define STATUS(r) (-(int)((r)->step >> 8 & 0xff))
 #define MAPPED(r) ((r)->step >> 16 & 1)
-#define NUMBER(r) ((int)((r)->step >> 32))
+#define NUMBER(r) ((int)((r)->step >> 19 & 0x1fff))
+#define LIST(r) ((uint32_t)((r)->step >> 32))
 
 struct joining {
 	struct gdri_state *st;
@@ -30,6 +31,7 @@ struct joining {
 	uint64_t deadline, free_map;
 	int behind; /* a member that was not at the step at the last look */
 	int gone;   /* PEs that cannot come any more, at the last look */
+	uint32_t list; /* hash of pes, once all have come; before that 0 */
 	bool mapped;
 };
 
@@ -37,7 +39,7 @@ struct joining {
 static void join_show(struct joining *j, int step, int status, bool mapped, int me)
 {
 	j->mine.step = (uint64_t)step | (uint64_t)(-status & 0xff) << 8 | (uint64_t)mapped << 16 |
-		       (uint64_t)(uint32_t)me << 32;
+		       (uint64_t)(me & 0x1fff) << 19 | (uint64_t)j->list << 32;
 	gdri_join_tell(j->st, &j->mine, j->told);
 }
 
@@ -83,6 +85,16 @@ static int join_failed(const struct joining *j, int pe, int status)
 	return status;
 }
 
+static const char one_call[] = "an id is for one call, and in it each number for one PE; gdr_team_new_id makes another id";
+
+/* A member that came is to have seen the same PEs: what comes with the id a second time, beside the first or behind it,
+ * may have been seen by one of them alone. */
+static int join_other_list(const struct joining *j, int pe)
+{
+	return gdri_fail(-GDR_EINVAL, "%s: id 0x%llx is used twice at the same time: PE %d makes a team with it, and of "
+			 "other PEs than have come here; %s", j->p->what, (unsigned long long)j->mine.id, pe, one_call);
+}
+
 /* The first look at a member. */
 static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 {
@@ -96,8 +108,8 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 	if (i < 0 || i >= j->p->n)
 		return gdri_fail(-GDR_EINVAL, "%s: PE %d says that it is number %d of %d", j->p->what, pe, i, j->p->n);
 	if (j->pes[i] >= 0 && j->pes[i] != pe)
-		return gdri_fail(-GDR_EINVAL, "%s: PE %d and PE %d both say that they are number %d", j->p->what,
-				 j->pes[i], pe, i);
+		return gdri_fail(-GDR_EINVAL, "%s: PE %d and PE %d both come with id 0x%llx as number %d; %s", j->p->what,
+				 j->pes[i], pe, (unsigned long long)j->mine.id, i, one_call);
 	j->pes[i] = pe;
 	j->free_map &= r->free;
 	return 1;
@@ -137,6 +149,8 @@ static int count_at(struct joining *j, uint64_t step)
 
 		if (here && STATUS(&r))
 			return join_failed(j, j->pes[i], STATUS(&r));
+		if (here && STEP(&r) >= KNOWN && LIST(&r) != j->list)
+			return join_other_list(j, j->pes[i]);
 		if (!here || STEP(&r) < step) {
 			j->behind = j->pes[i];
 			continue;
@@ -187,22 +201,43 @@ static const char *join_absent(const struct joining *j, bool only_gone, char *te
 	return text;
 }
 
+/* Why the numbers are not all there: nobody came as one, or who did has left the call for another one. */
+static const char *join_missing(const struct joining *j, char *text, size_t room)
+{
+	struct gdri_join r;
+	int n = 0;
+
+	*text = 0;
+	for (int i = 0; i < j->p->n; i++) {
+		size_t at = strlen(text);
+
+		if (j->pes[i] >= 0 && join_is_here(j, j->pes[i], &r))
+			continue;
+		if (n++ == NAMED) {
+			snprintf(text + at, room - at, ", ...");
+			break;
+		}
+		if (j->pes[i] >= 0)
+			snprintf(text + at, room - at, "%sPE %d came as number %d and has left this call", at ? ", " : "",
+				 j->pes[i], i);
+		else
+			snprintf(text + at, room - at, "%snobody came as number %d", at ? ", " : "", i);
+	}
+	return text;
+}
+
 static int join_late(const struct joining *j, int step, int n)
 {
-	char absent[512];
-	int i = 0, came = 0;
+	char absent[512], missing[512];
 
-	while (step == COME && i < j->p->n - 1 && j->pes[i] >= 0)
-		i++;
-	for (int k = 0; k < j->p->n; k++)
-		came += j->pes[k] >= 0;
-	if (step == COME)
-		gdri_error("%s: of %d PEs with id 0x%llx %d came within GDR_TIMEOUT; nobody came as number %d; not "
-			   "there: %s", j->p->what, j->p->n, (unsigned long long)j->mine.id, came, i,
-			   join_absent(j, false, absent, sizeof(absent)));
-	else
+	join_absent(j, false, absent, sizeof(absent));
+	if (step != COME)
 		gdri_error("%s: of %d PEs with id 0x%llx, which all came, %d went on within GDR_TIMEOUT; PE %d did not",
 			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n, j->behind);
+	else
+		gdri_error("%s: of %d PEs with id 0x%llx %d are there at the end of GDR_TIMEOUT; %s%s%s",
+			   j->p->what, j->p->n, (unsigned long long)j->mine.id, n,
+			   join_missing(j, missing, sizeof(missing)), *absent ? "; not there: " : "", absent);
 	return -GDR_ETIMEOUT;
 }
 
@@ -287,6 +322,16 @@ static int join_take(struct joining *j, int step, int status, bool mapped, int m
 	return ret;
 }
 
+/* FNV-1a, by members in their order. */
+static uint32_t join_hash_list(const struct joining *j)
+{
+	uint32_t hash = 0x811c9dc5;
+
+	for (int i = 0; i < j->p->n; i++)
+		hash = (hash ^ (uint32_t)j->pes[i]) * 0x01000193u;
+	return hash;
+}
+
 static int join_make(struct joining *j, int me, gdr_team_t *out)
 {
 	const uint64_t nothing[3] = {0, 0, 0};
@@ -301,6 +346,7 @@ static int join_make(struct joining *j, int me, gdr_team_t *out)
 		return -GDR_ENOMEM; /* on all */
 	}
 	id = (gdr_team_t)gdri_ffs_u64(j->free_map);
+	j->list = join_hash_list(j);
 	ret = join_take(j, KNOWN, 0, gdri_team_maps(st, j->p->n, j->pes), me);
 	if (ret)
 		return ret;

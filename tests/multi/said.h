@@ -19,8 +19,9 @@ static void said_begin(void)
 /* What was said on stderr since: this, or that where it is not NULL. */
 static void said_expect(const char *what, const char *or)
 {
-	char buf[4096] = "";
+	static char buf[65536];
 
+	memset(buf, 0, sizeof(buf));
 	CHECK(dup2(said_stderr, 2) == 2);
 	CHECK(pread(said_texts, buf, sizeof(buf) - 1, 0) > 0);
 	fputs(buf, stderr);
