@@ -524,7 +524,7 @@ static int run(struct job *j)
 	if (!ret && gdr_host_my_pe() == 0)
 		printf("%9s %6s %6s %14s %12s\n", "page, B", "pages", "slots", "first page, us", "all, GB/s");
 	if (j->bytes && !ret)
-		ret = run_size(j, ((size_t)j->bytes + 63) / 64 * 64);
+		ret = run_size(j, (size_t)j->bytes);
 	for (size_t bytes = 4096; !j->bytes && bytes <= 2 << 20 && !ret; bytes *= 2)
 		ret = run_size(j, bytes);
 	for (int i = 0; i < 3 && !ret; i++)
@@ -538,7 +538,7 @@ int main(int argc, char **argv)
 {
 	struct job j = {0, 4, 8, 4, 8, 0, 10000, 0, 0, 0, 0, 0, {0, 0, 0}, {0}, 0, 0};
 	const struct sample_option options[] = {
-		{"-p", "bytes of a page, by 64; 0: 4 KiB, 8 KiB, ... 2 MiB", 0, 1 << 28, &j.bytes},
+		{"-p", "bytes of a page, a multiple of 64; 0: 4 KiB, 8 KiB, ... 2 MiB", 0, 1 << 28, &j.bytes},
 		{"-m", "MiB of one size, about", 1, 1 << 16, &j.mib},
 		{"-r", "requests", 1, 4000, &j.requests},
 		{"-f", "requests in flight", 1, 64, &j.flight},
@@ -552,6 +552,10 @@ int main(int argc, char **argv)
 
 	if (ret)
 		return ret - 1;
+	if (j.bytes % 64) {
+		fprintf(stderr, "-p takes a multiple of 64, and not %ld\n", j.bytes);
+		return 2;
+	}
 	if (sample_begin())
 		return 1;
 	ret = run(&j);

@@ -39,11 +39,14 @@ static inline int sample_usage(FILE *f, const char *program, const struct sample
 static inline int sample_option_value(const struct sample_option *o, const char *text)
 {
 	char *end;
+	long value;
 
 	if (text && *text) {
-		*o->value = strtol(text, &end, 10);
-		if (!*end && *o->value >= o->min && *o->value <= o->max)
+		value = strtol(text, &end, 10);
+		if (!*end && value >= o->min && value <= o->max) {
+			*o->value = value; /* none other: the usage prints the default */
 			return 0;
+		}
 	}
 	fprintf(stderr, "%s takes a number, %ld..%ld, and not \"%s\"\n", o->name, o->min, o->max, text ? text : "");
 	return -1;
