@@ -286,13 +286,39 @@ static const char *option_wrong(const char *word, int used)
 	return strncmp(word, "--no-", 5) ? "its value is missing" : "takes no value";
 }
 
+/* A file that counters can be appended to, or a folder to make it in: a process that ends says too late that there is
+ * none, and one that opens no device says nothing. 0, or an error of errno. */
+static int launcher_check_stats(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	struct stat s;
+
+	if (!*path || !strcmp(path, "0") || !strcmp(path, "1"))
+		return 0;
+	if (!stat(path, &s))
+		return S_ISDIR(s.st_mode) ? EISDIR : access(path, W_OK) ? errno : 0;
+	if (!slash)
+		return access(".", W_OK) ? errno : 0;
+	if ((size_t)(slash - path) + 2 > sizeof(folder))
+		return ENAMETOOLONG;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+	return access(folder, W_OK) ? errno : 0;
+}
+
 /* What cannot be used is refused here, once, and not by each process. */
 static int launcher_check_options(void)
 {
+	const char *stats = getenv("SOFTHCA_STATS");
+	int rc = stats ? launcher_check_stats(stats) : 0;
 	const char *faults = getenv("SOFTHCA_FAULTS"), *text = getenv("SOFTHCA_DEVICE");
 	struct hca_device device;
 	char err[400];
 
+	if (rc) {
+		fprintf(stderr, "softhca: SOFTHCA_STATS=%s: %s\n", stats, strerror(rc));
+		return 2;
+	}
 	if (text && !hca_device_parse(text, &device, err, sizeof(err))) {
 		fprintf(stderr, "softhca: SOFTHCA_DEVICE=%s: %s\n", text, err);
 		return 2;

@@ -104,5 +104,10 @@ check "too small files" grep -q '^softhca: .*this process may make files of 6553
 "$softhca" --stats="$dir/stats" ibv_devinfo >/dev/null
 check "counters in a file" grep -q '^pid [0-9]* wqes 0 ' "$dir/stats"
 check "counters on stderr" grep -q '^softhca: wqes 0$' <("$softhca" --stats ibv_devinfo 2>&1 >/dev/null)
+check "counters to no folder" status 2 "$softhca" --stats="$dir/none/stats" true
+check "it is named, once" grep -q "^softhca: SOFTHCA_STATS=$dir/none/stats: No such file or directory$" \
+	<("$softhca" --stats="$dir/none/stats" true 2>&1)
+check "counters to a folder" status 2 "$softhca" --stats="$dir" true
+check "a file in this folder" status 0 "$softhca" --stats=softhca.counters true
 
 exit $bad
