@@ -200,7 +200,9 @@ GDRI_PROTOTYPES(int, signal_add, (uint64_t * sig, uint64_t value, int pe))
 GDRI_PROTOTYPE(uint64_t, gdr_signal_fetch, (const uint64_t *sig))
 /** Waits for the own signal word. */
 GDRI_PROTOTYPE(int, gdr_signal_wait_until, (const uint64_t *sig, int cmp, uint64_t value))
-/** The same, knowing that PE pe will send it: its loss ends the wait at once. */
+/** The same, knowing that PE pe will send it: its loss ends the wait at once, and its gdr_finalize does within 0.2 s,
+ * both with -GDR_EPEERLOST. There is no such PE: -GDR_EINVAL, latched too, unless the condition holds at the first
+ * looks. */
 GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 	       (const uint64_t *sig, int cmp, uint64_t value, int pe))
 /** No longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, and no error is recorded: the same wait may be
@@ -359,7 +361,8 @@ GDR_DEVICE int gdr_sync_all_block(void);
 /** All threads of all blocks of a kernel of this PE call it, and go on when all have: what each stored before, all see.
  * It completes no operation, and waits for no other PE. The blocks run at once: gdr_collective_launch, or a cooperative
  * launch of CUDA; in a kernel of several blocks that was launched otherwise -GDR_EINVAL, at once. A block that does not
- * come within GDR_TIMEOUT: -GDR_ETIMEOUT for those that did. All threads of a block get the same status. */
+ * come within GDR_TIMEOUT: -GDR_ETIMEOUT for those that did. All threads of a block get the same status. Checked build,
+ * host device: -GDR_EINVAL in a block not all of whose threads make the call. */
 GDR_DEVICE int gdr_grid_sync(void);
 /** @} */
 

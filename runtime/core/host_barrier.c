@@ -51,8 +51,8 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 	int ret = !word || gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
 	if (ret && gdri_fault_peer(word) == st->pe)
-		gdri_error("%s: PE %d gave up a call of all PEs because of this one, which did not come to it: %s", what,
-			   gdri_fault_pe(word), gdr_strerror(ret));
+		gdri_error("%s: PE %d gave up a call of all PEs because of this one, which did not come to it: %s",
+			   what, gdri_fault_pe(word), gdr_strerror(ret));
 	else if (ret)
 		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
 	if (ret)

@@ -223,14 +223,25 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), gdri_cuda_copy_ms(st));
 }
 
-int gdri_cuda_state_push_lost(struct gdri_state *st, int pe)
+/* A word of struct gdri_peer becomes 1. */
+static int push_peer(struct gdri_state *st, int pe, size_t field)
 {
-	static const uint32_t lost = 1;
+	static const uint32_t one = 1;
 
 	struct gdri_peer *peers;
 
 	if (!st->dev_gpu)
 		return 0;
 	peers = (struct gdri_peer *)((uint8_t *)st->dev_gpu + cuda_state_layout(st).peers);
-	return gdri_cuda_poke(st->cuda, &peers[pe].lost, &lost, sizeof(lost), gdri_cuda_copy_ms(st));
+	return gdri_cuda_poke(st->cuda, (uint8_t *)&peers[pe] + field, &one, sizeof(one), gdri_cuda_copy_ms(st));
+}
+
+int gdri_cuda_state_push_lost(struct gdri_state *st, int pe)
+{
+	return push_peer(st, pe, offsetof(struct gdri_peer, lost));
+}
+
+int gdri_cuda_state_push_finalizes(struct gdri_state *st, int pe)
+{
+	return push_peer(st, pe, offsetof(struct gdri_peer, finalizes));
 }

@@ -32,8 +32,9 @@ size_t gdri_cuda_state_qps(const struct gdri_state *st);
 int gdri_cuda_state_pull(struct gdri_state *st);
 /* Writes a 32-bit field that the host changes in st->dev (lost, n_buffers, latched) to the GPU. */
 int gdri_cuda_state_push(struct gdri_state *st, const void *field);
-/* That pe is lost. */
+/* That pe is lost; that it has called gdr_finalize. */
 int gdri_cuda_state_push_lost(struct gdri_state *st, int pe);
+int gdri_cuda_state_push_finalizes(struct gdri_state *st, int pe);
 
 /* ---- cuda_queues.c: the queues that kernels on a GPU post to ---- */
 

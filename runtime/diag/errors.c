@@ -94,18 +94,35 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 			    "until gdr_finalize; teams, GDR_TEAM_WORLD too, keep a status of their own");
 }
 
+/* What of a grid did not come: struct gdri_waiter.last of gdri_grid_meet. */
+static void describe_grid(struct text *t, const struct gdri_error *e)
+{
+	unsigned n = (unsigned)e->len & ~GDRI_GRID_FIRST;
+
+	text_add(t, "; %u block%s of this PE's grid did not come", n, n == 1 ? "" : "s");
+	if (e->len & GDRI_GRID_FIRST)
+		text_add(t, n == 1 ? ": block 0" : ", block 0 among them");
+	else if (n)
+		text_add(t, "; block 0 did");
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
 
-	text_add(t, "%s", gdri_call_name(e->op));
-	if (e->waited_for >= 0)
+	text_add(t, "%s%s", gdri_call_name(e->op),
+		 e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0 ? "_from" : "");
+	if (e->waited_for >= 0 && e->op != GDRI_GRID_SYNC)
 		text_add(t, " waiting for PE %d", e->waited_for);
 	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
 	    (unsigned long long)(e->waited_ns / 1000000000u),
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
 	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
 		text_add(t, "; the chain of waits ends at PE %d", e->peer);
+	if (e->status == -GDR_EPEERLOST && gdri_place_finalizes(e->peer))
+		text_add(t, "; PE %d has called gdr_finalize: it takes no part", e->peer);
+	if (e->op == GDRI_GRID_SYNC)
+		describe_grid(t, e);
 	if (e->op == GDRI_QUEUE_FULL)
 		text_add(t, "; the queue was full, and the NIC completed %llu entries of it meanwhile",
 		    (unsigned long long)e->len);
@@ -137,11 +154,31 @@ static void describe_unseen(struct text *t, const struct gdri_error *e)
 	text_add(t, "; nvshmem_finalize says how many did, GDR_NVSHMEM_ERRORS=abort ends the job at the first");
 }
 
+/* The function's name, whole: enum gdri_op has those that differ by an ending alone as one. */
+static const char *call_form(const struct gdri_error *e, char *buf, size_t room)
+{
+	static const struct {
+		uint32_t bit;
+		const char *end;
+	} ends[] = {{GDRI_CALL_ALL, "_all"}, {GDRI_CALL_ANY, "_any"}, {GDRI_CALL_SOME, "_some"},
+		    {GDRI_CALL_VECTOR, "_vector"}, {GDRI_CALL_FROM, "_from"}, {GDRI_CALL_FOR, "_for"},
+		    {GDRI_CALL_SEEN, "_seen"}};
+	uint32_t form = e->reason >> 16 << 8;
+	struct text t = {buf, room, 0};
+
+	text_add(&t, "%s", form & GDRI_CALL_TEST ? "gdr_TYPE_test" : gdri_call_name(e->op));
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (form & ends[i].bit)
+			text_add(&t, "%s", ends[i].end);
+	}
+	return buf;
+}
+
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
 	uint32_t reason = e->reason & 0xff;
-	const char *call = gdri_call_name(e->op);
-	char why[240];
+	char why[240], form[96];
+	const char *call = call_form(e, form, sizeof(form));
 
 	gdri_refusal_text(e, why, sizeof(why));
 	if (e->op == GDRI_SIGNAL && e->peer < 0 && reason != GDRI_ARG_PE)
@@ -192,11 +229,14 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_unseen(&t, e);
 	else
 		describe_arg(&t, e);
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
+		advice = "do all threads of all blocks make this call? else raise ";
+	else if (e->status == -GDR_EPEERLOST && gdri_place_finalizes(e->peer))
+		advice = "all PEs make the calls that need all of them before gdr_finalize";
 	if (*advice)
 		text_add(&t, "; %s%s", advice, gdri_place_limit(e));
-	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
-		text_add(&t, "; do all threads of all blocks make this call?");
-	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC)
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&
+	    e->op != GDRI_GRID_SYNC)
 		text_add(&t, "; do all members make this call, in the same form and length?");
 }
 

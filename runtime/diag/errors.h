@@ -50,6 +50,9 @@ void gdri_place_text(uint64_t offset, char *buf, size_t room);
 /* That it is lost, and who knows that: the launcher, or the connection to its process. */
 void gdri_place_lost(int pe, char *buf, size_t room);
 
+/* Whether it is known to have called gdr_finalize. */
+bool gdri_place_finalizes(int pe);
+
 /* The option to raise, behind the advice that ends with that word; "" behind others: how long a peer of a queue may be
  * silent, as the transport in use has it, or the limit of the wait. */
 const char *gdri_place_limit(const struct gdri_error *e);

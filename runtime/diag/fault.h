@@ -54,7 +54,7 @@ void gdri_down_monitor(struct gdri_state *st);
 /* Logs what has failed and is not logged yet, for a process that ends without gdr_finalize. Waits 1 s at most. */
 void gdri_monitor_say(void);
 
-/* By the monitor: gives up a barrier that waits for a PE which has called gdr_finalize. */
+/* By the monitor: tells waits of the PEs that have called gdr_finalize. */
 void gdri_absent_look(struct gdri_state *st);
 
 #endif

@@ -52,6 +52,15 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 		snprintf(buf, room, "PE %d is lost: its process ended before gdr_finalize, or is cut off", pe);
 }
 
+bool gdri_place_finalizes(int pe)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	/* acquire: as the waits that it ended (gdri_timeout_finalizes) */
+	return st && pe >= 0 && pe < st->n_pes && st->peers &&
+	       __atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE);
+}
+
 const char *gdri_place_limit(const struct gdri_error *e)
 {
 	const struct gdri_state *st = gdri_state_get();

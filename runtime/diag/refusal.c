@@ -22,7 +22,7 @@ static const char *arg_name(const struct gdri_error *e)
 	static const char *const names[] = {"an argument", "dest",   "source", "sig",	"fetch",
 					    "the word",	   "status", "values", "indices"};
 
-	return NAME(names, e->reason >> 8);
+	return NAME(names, e->reason >> 8 & 0xffu);
 }
 
 /* ---- calls of a collective that differ: another PE's words may be anything ---- */
@@ -160,6 +160,10 @@ static void add_number(struct text *t, const struct gdri_error *e)
 			text_add(t, ": %llu blocks of it are not within %llu bytes", (ull)e->local, (ull)e->waited_ns);
 		else
 			text_add(t, ", and has to be 1 at least");
+		break;
+	case GDRI_ARG_THREADS:
+		text_add(t, "%lld of the %llu threads of block %llu make this call, and all have to", value,
+			 (ull)e->waited_ns, (ull)e->local);
 		break;
 	default:
 		text_add(t, "%llu blocks are more than the team has room for", (ull)e->len);

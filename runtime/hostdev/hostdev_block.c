@@ -302,6 +302,7 @@ GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_ke
 	b->index = index;
 	b->live = k->block;
 	b->in_barrier = 0;
+	b->callers = b->counted = 0;
 	b->head = b->tail = 0;
 	b->pass = 1;
 	b->spun = b->blocked = b->blocked_unspun = 0;

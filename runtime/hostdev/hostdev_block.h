@@ -74,6 +74,7 @@ struct gdri_hd_block {
 	struct gdri_hd_ctx main; /* the CPU thread itself */
 
 	unsigned live, in_barrier;
+	unsigned callers, counted; /* of gdri_hd_callers */
 	struct gdri_hd_warp warps[GDRI_HD_MAX_WARPS];
 	struct gdri_hd_fiber *queue[GDR_MAX_BLOCK]; /* ring of those that can run */
 	unsigned head, tail;

@@ -122,20 +122,26 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 
 /* ----------------------------------------------------------------- launches */
 
+static const char *launch_call(const struct gdri_hd_kernel *k)
+{
+	return k->at_once ? "gdr_collective_launch" : "gdr_launch";
+}
+
 static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
 {
 	if (gdri_hd_self->in_kernel)
-		return gdri_fail(-GDR_ENOTSUP, "launch of %s from inside a kernel is not supported", k->name);
+		return gdri_fail(-GDR_ENOTSUP, "%s of %s from inside a kernel is not supported", launch_call(k),
+				 k->name);
 	if (!k->arg)
-		return gdri_fail(-GDR_EINVAL, "launch of %s: argp is NULL", k->name ? k->name : "(null)");
+		return gdri_fail(-GDR_EINVAL, "%s of %s: argp is NULL", launch_call(k), k->name ? k->name : "(null)");
 	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
 	    k->shared <= GDR_MAX_SHARED && arg_size <= MAX_ARG)
 		return GDR_OK;
 	return gdri_fail(-GDR_EINVAL,
-			 "launch of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
+			 "%s of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
 			 "allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
-			 k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size, GDR_MAX_BLOCK,
-			 GDR_MAX_SHARED, MAX_ARG);
+			 launch_call(k), k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size,
+			 GDR_MAX_BLOCK, GDR_MAX_SHARED, MAX_ARG);
 }
 
 static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_size)
@@ -144,7 +150,7 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 	struct gdri_hd_run *run = aligned_alloc(64, size);
 
 	if (!run)
-		return gdri_fail(NULL, "launch of %s: no memory for %zu bytes", k->name, size);
+		return gdri_fail(NULL, "%s of %s: no memory for %zu bytes", launch_call(k), k->name, size);
 	memset(run, 0, sizeof(*run));
 	run->k = *k;
 	memcpy(run->arg, k->arg, arg_size);
@@ -170,7 +176,7 @@ static int push_kernel(const struct gdri_hd_kernel *k, gdr_stream_t stream, size
 		ret = gdri_hd_stream_push(h, stream, run);
 	gdri_hd_unlock(h);
 	if (!stream)
-		ret = gdri_fail(-GDR_EINVAL, "launch of %s: no such stream", k->name);
+		ret = gdri_fail(-GDR_EINVAL, "%s of %s: no such stream", launch_call(k), k->name);
 	if (ret)
 		free(run);
 	return ret;
@@ -187,10 +193,17 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 
 /* ---- all blocks at once ---- */
 
+static unsigned hd_at_once(void)
+{
+	struct gdri_hd *h = gdri_hd_lock();
+	unsigned most = h->max_blocks;
+
+	gdri_hd_unlock(h);
+	return most;
+}
+
 int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, size_t shared, int *grid)
 {
-	struct gdri_hd *h;
-
 	if (!grid)
 		return gdri_fail(-GDR_EINVAL, "gdr_collective_launch_query_gridsize: gridp is NULL");
 	if (!kernel || block < 1 || block > GDR_MAX_BLOCK || shared > GDR_MAX_SHARED)
@@ -198,9 +211,7 @@ int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, siz
 				 "gdr_collective_launch_query_gridsize: blocks of %u threads with %zu bytes of shared "
 				 "memory: at most %u and %u",
 				 block, shared, GDR_MAX_BLOCK, GDR_MAX_SHARED);
-	h = gdri_hd_lock();
-	*grid = (int)h->max_blocks;
-	gdri_hd_unlock(h);
+	*grid = (int)hd_at_once();
 	return GDR_OK;
 }
 
@@ -209,15 +220,13 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 			      size_t arg_size)
 {
 	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0, 1, 0};
-	int most, ret = gdri_hd_collective_grid(kernel, block, shared, &most);
+	unsigned most = hd_at_once();
 
-	if (ret)
-		return ret;
-	if (grid > (unsigned)most)
+	if (grid > most)
 		return gdri_fail(-GDR_EINVAL,
-				 "collective launch of %s: %u blocks do not run at once, %d do "
+				 "gdr_collective_launch of %s: %u blocks do not run at once, %u do "
 				 "(GDR_HOST_DEVICE_BLOCKS)",
-				 name, grid, most);
-	k.grid = grid ? grid : (unsigned)most;
+				 name ? name : "(null)", grid, most);
+	k.grid = grid ? grid : most;
 	return push_kernel(&k, stream, arg_size);
 }

@@ -48,6 +48,20 @@ GDRI_HD_SCHED void gdri_hd_sync_block(void)
 	gdri_hd_acquire(&b->in_barrier);
 }
 
+unsigned gdri_hd_callers(int *first)
+{
+	struct gdri_hd_block *b = gdri_hd_running()->block;
+	unsigned n;
+
+	*first = b->callers++ == 0;
+	gdri_hd_sync_block();
+	n = b->callers;
+	if (++b->counted == n) /* the last one that reads it; nobody comes again before the meeting below */
+		b->callers = b->counted = 0;
+	gdri_hd_sync_block();
+	return n;
+}
+
 uint32_t *gdri_hd_grid_word(void)
 {
 	struct gdri_hd_kernel *k = gdri_hd_running()->block->kernel;

@@ -13,8 +13,8 @@ struct gdri_state;
 
 struct gdri_join {
 	uint64_t id;   /* told last: the rest holds for it; 0: none */
-	/* 1 to 3 | status << 8 | mapped << 16 | GDRI_JOIN_FINALIZES, _FAILED | own number << 19 | from step 2 on, a hash
-	 * of who the members are << 32: one store */
+	/* 1 to 3 | status << 8 | mapped << 16 | GDRI_JOIN_FINALIZES, _FAILED | own number << 19 | from step 2 on, a
+	 * hash of who the members are << 32: one store */
 	uint64_t step;
 	uint64_t hash, free;
 };

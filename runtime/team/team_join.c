@@ -85,14 +85,15 @@ static int join_failed(const struct joining *j, int pe, int status)
 	return status;
 }
 
-static const char one_call[] = "an id is for one call, and in it each number for one PE; gdr_team_new_id makes another id";
+static const char one_call[] =
+	"an id is for one call, and in it each number for one PE; gdr_team_new_id makes another id";
 
 /* A member that came is to have seen the same PEs: what comes with the id a second time, beside the first or behind it,
  * may have been seen by one of them alone. */
 static int join_other_list(const struct joining *j, int pe)
 {
-	return gdri_fail(-GDR_EINVAL, "%s: id 0x%llx is used twice at the same time: PE %d makes a team with it, and of "
-			 "other PEs than have come here; %s", j->p->what, (unsigned long long)j->mine.id, pe, one_call);
+	return gdri_fail(-GDR_EINVAL, "%s: id 0x%llx is used twice at the same time: PE %d makes a team with it, and "
+			 "of other PEs than have come here; %s", j->p->what, (unsigned long long)j->mine.id, pe, one_call);
 }
 
 /* The first look at a member. */
@@ -108,8 +109,8 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 	if (i < 0 || i >= j->p->n)
 		return gdri_fail(-GDR_EINVAL, "%s: PE %d says that it is number %d of %d", j->p->what, pe, i, j->p->n);
 	if (j->pes[i] >= 0 && j->pes[i] != pe)
-		return gdri_fail(-GDR_EINVAL, "%s: PE %d and PE %d both come with id 0x%llx as number %d; %s", j->p->what,
-				 j->pes[i], pe, (unsigned long long)j->mine.id, i, one_call);
+		return gdri_fail(-GDR_EINVAL, "%s: PE %d and PE %d both come with id 0x%llx as number %d; %s",
+				 j->p->what, j->pes[i], pe, (unsigned long long)j->mine.id, i, one_call);
 	j->pes[i] = pe;
 	j->free_map &= r->free;
 	return 1;
@@ -218,8 +219,8 @@ static const char *join_missing(const struct joining *j, char *text, size_t room
 			break;
 		}
 		if (j->pes[i] >= 0)
-			snprintf(text + at, room - at, "%sPE %d came as number %d and has left this call", at ? ", " : "",
-				 j->pes[i], i);
+			snprintf(text + at, room - at, "%sPE %d came as number %d and has left this call",
+				 at ? ", " : "", j->pes[i], i);
 		else
 			snprintf(text + at, room - at, "%snobody came as number %d", at ? ", " : "", i);
 	}

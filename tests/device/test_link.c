@@ -50,6 +50,12 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 	*buf = 0;
 }
 
+bool gdri_place_finalizes(int pe)
+{
+	(void)pe;
+	return false;
+}
+
 const char *gdri_place_limit(const struct gdri_error *e)
 {
 	(void)e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
- * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing. `twice`:
- * of two calls that use one id at the same time the PEs that are refused say so, and the others have one team. */
+ * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing.
+ * `twice`: of two calls that use one id at the same time the PEs that are refused say so, and the others have one team. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -86,6 +86,7 @@ static int stopped(void)
 		CHECK_OK(gdr_host_put(pid, &mine, sizeof(mine), pe));
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == last) {
+		multi_sleep_us(100000); /* softhca is of this process: what the barrier told the others goes out */
 		raise(SIGSTOP);
 	} else {
 		while (!is_stopped((pid_t)multi_u64(pid)))

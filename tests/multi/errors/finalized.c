@@ -3,6 +3,7 @@
  * that it does not come: GDR_TIMEOUT is longer than the test.
  *
  *	finalized join | split | malloc | barrier
+ *	finalized from | lock | team	waits of kernels that name it
  *	finalized fewer		gdr_team_join of the others alone is none of its business */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
@@ -27,8 +28,39 @@ static int split(void)
 	return ret;
 }
 
+/* A kernel's wait: for a signal of the last PE, for its lock, in a collective of a team. */
+struct waits {
+	uint64_t *sig;
+	long *lock;
+	int what, *got;
+};
+enum { FROM, LOCK, TEAM };
+
+GDR_KERNEL(wait_in_kernel, struct waits, a)
+{
+	*a.got = a.what == FROM ? gdr_signal_wait_until_from(a.sig, GDR_CMP_EQ, 1, gdr_n_pes() - 1)
+		 : a.what == LOCK ? gdr_set_lock(a.lock) : gdr_team_sync(GDR_TEAM_WORLD);
+}
+
+static struct waits waits;
+
+static int in_kernel(int what)
+{
+	waits.what = what;
+	CHECK_OK(gdr_launch(wait_in_kernel, 1, 1, 0, NULL, &waits));
+	CHECK_OK(gdr_stream_sync(NULL));
+	return *waits.got;
+}
+
 static int call(const char *form)
 {
+	if (!strcmp(form, "from"))
+		return in_kernel(FROM);
+	if (!strcmp(form, "lock"))
+		return in_kernel(LOCK);
+	if (!strcmp(form, "team"))
+		return in_kernel(TEAM);
+
 	if (!strcmp(form, "join"))
 		return join(multi_n);
 	if (!strcmp(form, "split"))
@@ -46,13 +78,22 @@ int main(int argc, char **argv)
 	int ret;
 
 	multi_begin();
+	waits.sig = (uint64_t *)gdr_calloc(1, sizeof(*waits.sig));
+	waits.lock = (long *)gdr_calloc(1, sizeof(*waits.lock));
+	waits.got = (int *)multi_shared_new(sizeof(*waits.got));
+	CHECK(waits.sig && waits.lock);
+	if (multi_pe == multi_n - 1 && !strcmp(form, "lock"))
+		CHECK_OK(in_kernel(LOCK));
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == multi_n - 1) {
 		ret = gdr_finalize();
-		if (!strcmp(form, "barrier")) /* the others gave that up, and so all that all PEs do together */
+		/* the others gave a wait up, and leave without this PE */
+		if (!strcmp(form, "barrier") || !strcmp(form, "from") || !strcmp(form, "lock") || !strcmp(form, "team"))
 			CHECK_EQ(ret, -GDR_EPEERLOST);
-		else
-			CHECK_EQ(ret, strcmp(form, "malloc") ? 0 : -GDR_EMISMATCH); /* meets nobody there */
+		else if (strcmp(form, "malloc"))
+			CHECK_EQ(ret, 0);
+		else if (multi_n == 2 || ret != -GDR_EPEERLOST) /* or it meets one that has left already */
+			CHECK_EQ(ret, -GDR_EMISMATCH);
 		return 0;
 	}
 	if (!strcmp(form, "fewer")) {
@@ -67,7 +108,9 @@ int main(int argc, char **argv)
 	snprintf(text, sizeof(text), strcmp(form, "join") ? "PE %d has called gdr_finalize" :
 		 "PE %d (has called gdr_finalize)", multi_n - 1);
 	said_expect(text, !strcmp(form, "join")	     ? "failed: a peer is lost; its own message says of what"
-			 : !strcmp(form, "barrier") ? "gave up a gdr_barrier_all because of PE" : NULL);
+			 : !strcmp(form, "barrier") ? "gave up a gdr_barrier_all because of PE"
+			 : !strcmp(form, "team") ? "gave up a gdr_team_sync because of PE"
+			 : !strcmp(form, "lock") ? "gdr_set_lock" : NULL);
 	if (multi_pe == 0)
 		printf("finalized: %s on %d PEs\n", form, multi_n);
 	return 0;

@@ -14,6 +14,53 @@ __attribute__((unused)) static void told(int ret, const char *words)
 		multi_fail(__FILE__, __LINE__, "not \"%s\": %s", words, e[records - 1].text);
 }
 
+/* A refusal names the call by the whole of its name. */
+static void told_call(int ret, const char *call, const char *words)
+{
+	char name[64];
+
+	told(ret, words);
+	snprintf(name, sizeof(name), "%s ", call);
+	if (strncmp(e[records - 1].text, name, strlen(name)))
+		multi_fail(__FILE__, __LINE__, "not of %s: %s", call, e[records - 1].text);
+}
+
+static void wrong_forms(uint64_t *w)
+{
+	const char *cmp = "cmp is 77";
+	uint64_t seen;
+
+	told_call(gdr_signal_wait_until(w, 77, 1), "gdr_signal_wait_until", cmp);
+	told_call(gdr_signal_wait_until_from(w, 77, 1, 0), "gdr_signal_wait_until_from", cmp);
+	told_call(gdr_signal_wait_until_for(w, 77, 1, 1000), "gdr_signal_wait_until_for", cmp);
+	told_call(gdr_signal_wait_until_from_for(w, 77, 1, 0, 1000), "gdr_signal_wait_until_from_for", cmp);
+	told_call(gdr_signal_wait_until_seen(w, 77, 1, &seen), "gdr_signal_wait_until_seen", cmp);
+	told_call(gdr_signal_wait_until_from_seen(w, 77, 1, 0, &seen), "gdr_signal_wait_until_from_seen", cmp);
+	told_call(gdr_uint64_wait_until(w, 77, 1), "gdr_TYPE_wait_until", cmp);
+	told_call(gdr_uint64_wait_until_for(w, 77, 1, 1000), "gdr_TYPE_wait_until_for", cmp);
+	told_call(gdr_uint64_wait_until_all(w, 2, NULL, 77, 1), "gdr_TYPE_wait_until_all", cmp);
+	told_call(gdr_uint64_wait_until_all_vector_for(w, 2, NULL, 77, w, 1000), "gdr_TYPE_wait_until_all_vector_for",
+		  cmp);
+	CHECK_EQ(gdr_uint64_wait_until_any_for(w, 2, NULL, 77, 1, 1000), SIZE_MAX);
+	told_call(gdr_quiet(), "gdr_TYPE_wait_until_any_for", cmp);
+	CHECK_EQ(gdr_uint64_wait_until_some_vector(w, 2, (size_t *)w, NULL, 77, w), 0);
+	told_call(gdr_quiet(), "gdr_TYPE_wait_until_some_vector", cmp);
+}
+
+/* Nobody can send it: refused at once, not at the limit. */
+static void from_nobody(uint64_t *w, int pe)
+{
+	char text[64];
+	uint64_t seen;
+
+	snprintf(text, sizeof(text), "pe is %d, and there are PEs 0 to %d", pe, multi_n - 1);
+	told_call(gdr_signal_wait_until_from(w, GDR_CMP_NE, 0, pe), "gdr_signal_wait_until_from", text);
+	told_call(gdr_signal_wait_until_from_for(w, GDR_CMP_NE, 0, pe, 2000000000), "gdr_signal_wait_until_from_for",
+		  text);
+	told_call(gdr_signal_wait_until_from_seen(w, GDR_CMP_NE, 0, pe, &seen), "gdr_signal_wait_until_from_seen",
+		  text);
+}
+
 #ifdef GDR_CHECKED
 /* Functions that return no status latch it; quiet takes it. */
 static void told_value(size_t out, size_t want, const char *words)
@@ -65,6 +112,13 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 	told(gdr_uint64_ibget(w, s, 1, 1, ((size_t)1 << 61) + 1, 2, pe), "more than the heap's");
 	told(gdr_put(w, s, 8, multi_n), "there are PEs 0 to");
 	told(gdr_barrier(50), "team is 50");
+	from_nobody(w, -1);
+	from_nobody(w, multi_n);
+	wrong_forms(w);
+	CHECK_EQ(gdr_uint64_test(w, 77, 1), 0);
+	told_call(gdr_quiet(), "gdr_TYPE_test", "cmp is 77");
+	CHECK_EQ(gdr_uint64_test_any_vector(w, 2, NULL, 77, w), SIZE_MAX);
+	told_call(gdr_quiet(), "gdr_TYPE_test_any_vector", "cmp is 77");
 	CHECK_OK(gdr_quiet());
 	no_memory(w);
 }
@@ -88,7 +142,11 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 		CHECK_EQ(gdr_uint64_g(s, wrong[i]), 0);
 		records++;
 		CHECK_EQ(gdr_quiet(), -GDR_EINVAL);
+		from_nobody(w, wrong[i]);
+		CHECK_EQ(gdr_status(), -GDR_EINVAL);
+		CHECK_EQ(gdr_quiet(), -GDR_EINVAL);
 	}
+	wrong_forms(w);
 	CHECK_OK(gdr_quiet());
 }
 #endif

@@ -88,6 +88,14 @@ GDR_KERNEL(late, struct grid, a)
 	EXPECT_OK(a.report, gdr_grid_sync());
 }
 
+/* Not by all threads of block 1: the checked build of the host device sees it. */
+GDR_KERNEL(some, struct grid, a)
+{
+	if (gdr_block_id() == 1 && gdr_thread_id() < 2)
+		return;
+	a.status[thread_of_all()] = gdr_grid_sync();
+}
+
 static void check_collective(struct grid *a)
 {
 	CHECK_OK(gdr_stream_sync(NULL));
@@ -126,8 +134,34 @@ static int refused(struct grid *a)
 	CHECK_EQ(gdr_errors(&e, 1), 1);
 	CHECK(strstr(e.text, "gdr_grid_sync refused") && strstr(e.text, "3 blocks") &&
 	      strstr(e.text, "gdr_collective_launch"));
+#ifdef GDR_CHECKED
+	CHECK(strstr(e.text, "grid.c:"));
+#endif
 	expect_once(a, -1, 0);
 	return gdr_finalize();
+}
+
+static void few_threads(struct grid *a)
+{
+#if defined(GDR_CHECKED) && !defined(__CUDACC__)
+	static struct gdr_error e[64];
+	int n = gdr_errors(NULL, 0), *got;
+
+	multi_fill(a->status, 0x11, ALL * sizeof(int));
+	CHECK_OK(gdr_collective_launch(some, BLOCKS, THREADS, 0, NULL, a));
+	CHECK_OK(gdr_stream_sync(NULL));
+	got = (int *)multi_copy(a->status, ALL * sizeof(int));
+	for (int t = 0; t < ALL; t++)
+		CHECK_EQ(got[t], t == THREADS || t == THREADS + 1 ? 0x11111111
+				 : t / THREADS == 1 ? -GDR_EINVAL : -GDR_ETIMEOUT);
+	free(got);
+	CHECK(gdr_errors(e, 64) > n && n < 64);
+	CHECK(strstr(e[n].text, "gdr_grid_sync refused") && strstr(e[n].text, "38 of the 40 threads of block 1"));
+	CHECK(strstr(e[n].text, "grid.c:"));
+	expect_once(a, -1, 0); /* and the next one is not the worse for it */
+#else
+	(void)a;
+#endif
 }
 
 /* The first block counts otherwise than the others. */
@@ -145,6 +179,8 @@ static int away(struct grid *a)
 	}
 	CHECK(gdr_errors(&e, 1) > 1);
 	CHECK(strstr(e.text, "gdr_grid_sync") && strstr(e.text, "do all threads of all blocks make this call?"));
+	CHECK(strstr(e.text, "1 block of this PE's grid did not come: block 0") && !strstr(e.text, "that PE"));
+	few_threads(a);
 	CHECK_EQ(gdr_finalize(), -GDR_ETIMEOUT);
 	return 0;
 }

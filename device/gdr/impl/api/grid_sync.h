@@ -5,15 +5,29 @@
 #define GDRI_GRID_SYNC_H
 
 #include <gdr/impl/arch/scope.h>
+#ifdef GDR_CHECKED
+#include <gdr/impl/api/check.h>
+#endif
 #include <gdr/impl/path/slow.h>
 
 #if !GDRI_LINKED /* else it is in the library */
 #define GDRI_GRID_PHASE 0x80000000u
 
+#define GDRI_GRID_FIRST 0x80000000u /* the first block is one of those that are missing */
+
 /* The acquire pairs with the fence of each block before it added. */
 GDR_DEVICE int gdri_grid_is_through(const uint32_t *word, uint32_t before)
 {
 	return ((gdri_ld_acquire_gpu_u32(word) ^ before) & GDRI_GRID_PHASE) != 0;
+}
+
+/* Blocks that are not there, of n, in a word that is not through; others may have withdrawn. */
+GDR_DEVICE_COLD uint32_t gdri_grid_missing(const uint32_t *word, uint32_t n)
+{
+	uint32_t came = gdri_ld_relaxed_gpu_u32(word) & (GDRI_GRID_PHASE - 1); /* a number: pairs with nothing */
+
+	/* what the first block adds lacks the others to the bit */
+	return came < n ? (n - came) | GDRI_GRID_FIRST : GDRI_GRID_PHASE - came;
 }
 
 /* Takes back what the block added, unless all came meanwhile: whoever comes later finds no more than are there. */
@@ -24,6 +38,16 @@ GDR_DEVICE_COLD void gdri_grid_withdraw(uint32_t *word, uint32_t before, uint32_
 	/* a number: pairs with nothing */
 	while (!((now ^ before) & GDRI_GRID_PHASE) && !gdri_cas_u32(word, &now, now - mine))
 		;
+}
+
+/* A step of the wait, which says how many are missing: the fewest that it saw, since those that give up withdraw. */
+GDR_DEVICE_COLD int gdri_grid_step(struct gdri_dev *dev, struct gdri_waiter *w, const uint32_t *word, uint32_t n)
+{
+	uint32_t missing = gdri_grid_missing(word, n);
+
+	if (!w->last || (missing & ~GDRI_GRID_FIRST) < (w->last & ~GDRI_GRID_FIRST))
+		w->last = missing;
+	return gdri_wait_step(dev, w);
 }
 
 /* By one thread of each block. */
@@ -46,7 +70,7 @@ GDRI_NOINLINE int gdri_grid_meet(void)
 		;
 	gdri_wait_begin(&w, GDRI_GRID_SYNC, gdri_k(dev, pe), 0);
 	while (!gdri_grid_is_through(word, before)) {
-		ret = gdri_wait_step(dev, &w);
+		ret = gdri_grid_step(dev, &w, word, n);
 		if (gdri_unlikely(ret)) {
 			gdri_grid_withdraw(word, before, mine);
 			return ret;
@@ -54,6 +78,44 @@ GDRI_NOINLINE int gdri_grid_meet(void)
 	}
 	gdri_wait_end(dev, &w);
 	return 0;
+}
+#endif
+
+#ifdef GDR_CHECKED
+/* 1: not a launch whose blocks meet, which the first block says for all. */
+GDR_DEVICE int gdri_check_grid(const struct gdri_site *at)
+{
+	if (gdr_grid_size() == 1 || gdri_grid_word() || !gdri_dev())
+		return 0;
+	if (!gdr_block_id() && !gdr_thread_id())
+		gdri_refuse(at, -1, GDRI_ARG_OTHER, 0, gdr_grid_size(), 0, 0);
+	return -GDR_EINVAL;
+}
+
+/* On the host device, where they can be counted: all threads of the block make the call. */
+GDR_DEVICE int gdri_check_block(const struct gdri_site *at)
+{
+#ifndef __CUDACC__
+	int says;
+	unsigned n = gdr_block_size() == 1 ? 1 : gdri_hd_callers(&says);
+
+	if (n == gdr_block_size() || !gdri_dev())
+		return 0;
+	if (says)
+		gdri_refuse(at, -1, GDRI_ARG_THREADS, 0, n, gdr_block_id(), gdr_block_size());
+	return -GDR_EINVAL;
+#else
+	(void)at;
+	return 0;
+#endif
+}
+
+GDR_DEVICE int gdri_check_grid_sync(const char *file, uint32_t line)
+{
+	struct gdri_site at = {file, line, GDRI_GRID_SYNC, GDRI_THREAD};
+	int ret = gdri_check_block(&at);
+
+	return ret ? ret : gdri_check_grid(&at);
 }
 #endif
 
@@ -68,5 +130,15 @@ GDR_DEVICE int gdr_grid_sync(void)
 		ret = gdri_grid_meet();
 	return gdri_block_bcast(ret);
 }
+
+#ifdef GDR_CHECKED
+GDR_DEVICE int gdri_checked_grid_sync(const char *file, uint32_t line)
+{
+	int ret = gdri_check_grid_sync(file, line);
+
+	return ret ? ret : gdr_grid_sync();
+}
+#define gdr_grid_sync() gdri_checked_grid_sync(__FILE__, __LINE__)
+#endif
 
 #endif

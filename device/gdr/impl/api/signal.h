@@ -14,6 +14,12 @@ GDR_DEVICE_COLD int gdri_signal_op_refuse(struct gdri_dev *dev, uint32_t op, con
 	return dev ? gdri_error_arg(dev, op, pe, sig, (uint64_t)(int64_t)sig_op, GDRI_ARG_SIGNAL_OP) : -GDR_ESTATE;
 }
 
+GDR_DEVICE_COLD uint32_t gdri_signal_call(int peer, uint64_t limit_ns, const uint64_t *seen)
+{
+	return gdri_wait_call(GDRI_SIGNAL_WAIT, peer) | (limit_ns == GDRI_NO_LIMIT ? 0 : GDRI_CALL_FOR) |
+	       (seen ? GDRI_CALL_SEEN : 0);
+}
+
 /* A wait with a limit of the caller's (GDRI_NO_LIMIT: none), which says what held (seen NULL: need not); peer: who
  * will send it, -1 unknown. */
 GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value, int peer, uint64_t limit_ns,
@@ -28,7 +34,10 @@ GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value,
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(cmp)))
-		return gdri_error_arg(dev, GDRI_SIGNAL_WAIT, peer, sig, (uint64_t)(int64_t)cmp, GDRI_ARG_CMP);
+		return gdri_error_arg(dev, gdri_signal_call(peer, limit_ns, seen), peer, sig, (uint64_t)(int64_t)cmp,
+				      GDRI_ARG_CMP);
+	if (gdri_unlikely(gdri_wait_misnamed(dev, peer)))
+		return gdri_wait_no_pe(dev, gdri_signal_call(peer, limit_ns, seen), peer);
 	deadline = gdri_wait_deadline(limit_ns);
 	gdri_wait_begin(&w, GDRI_SIGNAL_WAIT, peer, gdri_heap_offset(dev, sig));
 	/* the acquire pairs with the release of the signal */
@@ -155,23 +164,25 @@ GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *s
 	gdri_wait_until(sig, 8, 0, cmp, value, -1, GDRI_SIGNAL_WAIT),
 	gdri_submit_wait(sig, 0, 0, 0, value, 8, 0, cmp, GDRI_NOW))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until_from),
-	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe), (GDRI_SIGNAL_WAIT | GDRI_CALL_FROM, GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
-	gdri_wait_until(sig, 8, 0, cmp, value, pe, GDRI_SIGNAL_WAIT),
+	gdri_wait_until(sig, 8, 0, cmp, value, gdri_wait_named(pe), GDRI_SIGNAL_WAIT),
 	gdri_submit_wait_from(sig, cmp, value, pe, GDRI_NOW))
 GDRI_FN(int, GDRI_PLAIN(signal_wait_until_for), (const uint64_t *sig, int cmp, uint64_t value, uint64_t limit_ns),
-	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
+	(GDRI_SIGNAL_WAIT | GDRI_CALL_FOR, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
 	gdri_signal_wait(sig, cmp, value, -1, limit_ns, 0))
 GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from_for),
-	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t limit_ns), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t limit_ns),
+	(GDRI_SIGNAL_WAIT | GDRI_CALL_FROM | GDRI_CALL_FOR, GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
-	gdri_signal_wait(sig, cmp, value, pe, limit_ns, 0))
+	gdri_signal_wait(sig, cmp, value, gdri_wait_named(pe), limit_ns, 0))
 GDRI_FN(int, GDRI_PLAIN(signal_wait_until_seen), (const uint64_t *sig, int cmp, uint64_t value, uint64_t *seen),
-	(GDRI_SIGNAL_WAIT, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
+	(GDRI_SIGNAL_WAIT | GDRI_CALL_SEEN, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp),
 	gdri_signal_wait(sig, cmp, value, -1, GDRI_NO_LIMIT, seen))
 GDRI_FN(int, GDRI_PLAIN(signal_wait_until_from_seen),
-	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t *seen), (GDRI_SIGNAL_WAIT, GDRI_THREAD),
+	(const uint64_t *sig, int cmp, uint64_t value, int pe, uint64_t *seen),
+	(GDRI_SIGNAL_WAIT | GDRI_CALL_FROM | GDRI_CALL_SEEN, GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_SIG, sig, 8, cmp) || gdri_check_pe(&at, pe) ? -GDR_EINVAL : 0,
-	gdri_signal_wait(sig, cmp, value, pe, GDRI_NO_LIMIT, seen))
+	gdri_signal_wait(sig, cmp, value, gdri_wait_named(pe), GDRI_NO_LIMIT, seen))
 
 #endif

@@ -53,6 +53,13 @@ GDR_DEVICE int gdri_spin_all(const uint64_t *words, size_t apart, int n, int me,
 	return 1;
 }
 
+/* Whom a wait names; a caller's -1 is not "unknown". */
+#define GDRI_NAMED_MINUS_1 (-0x7fffffff - 1)
+GDR_DEVICE int gdri_wait_named(int pe)
+{
+	return pe == -1 ? GDRI_NAMED_MINUS_1 : pe;
+}
+
 /* 1 when the condition holds and nothing is left to do. */
 GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
 			       int cmp, uint64_t value)
@@ -68,6 +75,23 @@ GDR_DEVICE int gdri_wait_short(struct gdri_dev *dev, const void *p, uint32_t siz
 }
 
 #if !GDRI_LINKED
+/* There is no PE of the number that the caller named. */
+GDR_DEVICE int gdri_wait_misnamed(const struct gdri_dev *dev, int peer)
+{
+	return peer != -1 && (uint32_t)peer >= (uint32_t)gdri_k(dev, n_pes);
+}
+
+GDR_DEVICE_COLD int gdri_wait_no_pe(struct gdri_dev *dev, uint32_t call, int peer)
+{
+	return gdri_no_pe(dev, call, peer == GDRI_NAMED_MINUS_1 ? -1 : peer);
+}
+
+/* Of the form that says who will write the word. */
+GDR_DEVICE uint32_t gdri_wait_call(uint32_t op, int peer)
+{
+	return peer == -1 ? op : op | GDRI_CALL_FROM;
+}
+
 /* Out of line, and its operands in one register, so that the wait keeps few. */
 GDRI_SLOW int gdri_wait_look(const void *p, uint32_t form, uint64_t value)
 {
@@ -83,6 +107,8 @@ GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t s
 
 	GDRI_BY_ABI(gdri_wait_long);
 	GDRI_DEV_CONSTANT(dev);
+	if (gdri_unlikely(gdri_wait_misnamed(dev, peer)))
+		return gdri_wait_no_pe(dev, gdri_wait_call(op, peer), peer);
 	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
 	while (!gdri_wait_look(p, form, value)) {
 		ret = gdri_wait_step(dev, &w);
@@ -102,7 +128,7 @@ GDR_DEVICE int gdri_wait_until(const void *p, uint32_t size, int is_signed, int 
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(cmp)))
-		return gdri_error_arg(dev, op, peer, p, (uint64_t)(int64_t)cmp, GDRI_ARG_CMP);
+		return gdri_error_arg(dev, gdri_wait_call(op, peer), peer, p, (uint64_t)(int64_t)cmp, GDRI_ARG_CMP);
 	if (GDRI_SPINS && gdri_wait_short(dev, p, size, is_signed, cmp, value))
 		return 0;
 	return gdri_wait_long(dev, p, size, is_signed, cmp, value, peer, op);
@@ -149,50 +175,51 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 				   GDRI_NOW))                                                \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until, , _for),                                           \
 		(const T *ptr, int cmp, T value, uint64_t limit_ns),                               \
-		(GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),         \
+		(GDRI_WAIT_UNTIL | GDRI_CALL_FOR, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp), \
 		gdri_wait_all(ptr, 1, 0, 0, (uint64_t)value, sizeof(T), GDRI_SIGNED(T), cmp,       \
 			      limit_ns))                                                           \
 	GDRI_FN_VALUE(int, GDRI_NAME(pre, test, , ), (const T *ptr, int cmp, T value),             \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD), gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),   \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_TEST, GDRI_THREAD),                             \
+		      gdri_check_wait(&at, GDRI_WORD, ptr, sizeof(T), cmp),                        \
 		      out = gdri_test(ptr, sizeof(T), GDRI_SIGNED(T), cmp, (uint64_t)value))
 
 /* One value for all words, or one for each (V, of which there are n_values); with the limit of all waits, or one of the
  * call. */
-#define GDRI_SETS(pre, T, vector, V, values, n_values, value, form, limit, L)                      \
+#define GDRI_SETS(pre, T, vector, V, values, n_values, value, form, call, limit, L)                \
 	GDRI_FN(int, GDRI_NAME(pre, wait_until_all, , vector##form),                               \
 		(const T *ptrs, size_t n, const int *status, int cmp, V L),                        \
-		(GDRI_WAIT_UNTIL, GDRI_THREAD),                                                    \
+		(GDRI_WAIT_UNTIL | GDRI_CALL_ALL | (call), GDRI_THREAD),                           \
 		gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),          \
 		gdri_wait_all(ptrs, n, status, values, value, sizeof(T), GDRI_SIGNED(T), cmp,      \
 			      limit))                                                              \
 	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, wait_until_any, , vector##form),                      \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V L),                  \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_ANY | (call), GDRI_THREAD),                     \
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_wait_any(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp, limit))                             \
 	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, wait_until_some, , vector##form),                     \
 		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V L), \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_SOME | (call), GDRI_THREAD),                    \
 		      gdri_check_waits_some(&at, ptrs, n, sizeof(T), indices, status, cmp, values, n_values), \
 		      out = gdri_wait_some(ptrs, n, indices, status, values, value, sizeof(T),     \
 					   GDRI_SIGNED(T), cmp, limit))
-#define GDRI_TESTS(pre, T, vector, V, values, n_values, value)                                     \
+#define GDRI_TESTS(pre, T, vector, V, values, n_values, value, call)                               \
 	GDRI_FN_VALUE(int, GDRI_NAME(pre, test_all, , vector),                                     \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_ALL | GDRI_CALL_TEST | (call), GDRI_THREAD),    \
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_test_all(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp))                                    \
 	GDRI_FN_INDEX(size_t, GDRI_NAME(pre, test_any, , vector),                                  \
 		      (const T *ptrs, size_t n, const int *status, int cmp, V),                    \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_ANY | GDRI_CALL_TEST | (call), GDRI_THREAD),    \
 		      gdri_check_waits(&at, ptrs, n, sizeof(T), status, cmp, values, n_values),    \
 		      out = gdri_test_any(ptrs, n, status, values, value, sizeof(T),               \
 					  GDRI_SIGNED(T), cmp))                                    \
 	GDRI_FN_VALUE(size_t, GDRI_NAME(pre, test_some, , vector),                                 \
 		      (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V),   \
-		      (GDRI_WAIT_UNTIL, GDRI_THREAD),                                              \
+		      (GDRI_WAIT_UNTIL | GDRI_CALL_SOME | GDRI_CALL_TEST | (call), GDRI_THREAD),   \
 		      gdri_check_waits_some(&at, ptrs, n, sizeof(T), indices, status, cmp, values, n_values), \
 		      out = gdri_test_some(ptrs, n, indices, status, values, value, sizeof(T),     \
 					   GDRI_SIGNED(T), cmp))
@@ -200,14 +227,14 @@ GDR_DEVICE int gdri_test(const void *p, uint32_t size, int is_signed, int cmp, u
 
 #define GDRI_WAIT_ALL(pre, T, E, z)                                                                \
 	GDRI_WAIT_ROWS(pre, T, E, z)                                                               \
-	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, , GDRI_NO_LIMIT, )                     \
-	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, _for, limit_ns,                        \
+	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, , 0, GDRI_NO_LIMIT, )                     \
+	GDRI_SETS(pre, T, , T value, 0, 0, (uint64_t)value, _for, GDRI_CALL_FOR, limit_ns,         \
 		  GDRI_COMMA uint64_t limit_ns)                                                    \
-	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, , GDRI_NO_LIMIT, )               \
-	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, _for, limit_ns,                  \
+	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, , GDRI_CALL_VECTOR, GDRI_NO_LIMIT, ) \
+	GDRI_SETS(pre, T, _vector, const T *values, values, n, 0, _for, GDRI_CALL_VECTOR | GDRI_CALL_FOR, limit_ns, \
 		  GDRI_COMMA uint64_t limit_ns)                                                    \
-	GDRI_TESTS(pre, T, , T value, 0, 0, (uint64_t)value)                                       \
-	GDRI_TESTS(pre, T, _vector, const T *values, values, n, 0)
+	GDRI_TESTS(pre, T, , T value, 0, 0, (uint64_t)value, 0)                                       \
+	GDRI_TESTS(pre, T, _vector, const T *values, values, n, 0, GDRI_CALL_VECTOR)
 GDRI_TEMPLATE(gdri_t_wait, GDRI_WAIT_ALL)
 
 #if !defined(__CUDACC__) || defined(GDRI_PRINT_NAMES)

@@ -110,6 +110,17 @@ GDRI_SLOW int gdri_set_is_empty(const struct gdri_set *s)
 	return 1;
 }
 
+/* Which call it is. Of one word the caller's is taken for the one that takes no array. */
+GDR_DEVICE_COLD uint32_t gdri_set_call(const struct gdri_set *s, int mode, uint64_t limit_ns)
+{
+	uint32_t call = GDRI_WAIT_UNTIL | (limit_ns == GDRI_NO_LIMIT ? 0 : GDRI_CALL_FOR) |
+			(s->values ? GDRI_CALL_VECTOR : 0);
+
+	if (mode == GDRI_SET_ALL)
+		return s->n == 1 && !s->status && !s->values ? call : call | GDRI_CALL_ALL;
+	return call | (mode == GDRI_SET_ANY ? GDRI_CALL_ANY : GDRI_CALL_SOME);
+}
+
 /* *n: as gdri_set_look; 0 of an empty set. Returns a status, or GDRI_AT_LIMIT. */
 GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
 {
@@ -123,7 +134,8 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
 	if (gdri_unlikely(!gdri_cmp_mask(s->cmp)))
-		return gdri_error_arg(dev, GDRI_WAIT_UNTIL, -1, s->ptrs, (uint64_t)(int64_t)s->cmp, GDRI_ARG_CMP);
+		return gdri_error_arg(dev, gdri_set_call(s, mode, limit_ns), -1, s->ptrs, (uint64_t)(int64_t)s->cmp,
+				      GDRI_ARG_CMP);
 	if (gdri_set_is_empty(s))
 		return 0;
 	deadline = gdri_wait_deadline(limit_ns);

@@ -88,7 +88,7 @@ GDR_STATIC_ASSERT(offsetof(struct gdri_qp, done) == 3 * GDRI_LINE, "lines of gdr
 struct gdri_peer {
 	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
 	uint32_t lost; /* (host, any time) 1: the launcher reports it dead */
-	uint32_t rsvd;
+	uint32_t finalizes; /* (host, any time) 1: it has called gdr_finalize, and what it sent before is here */
 };
 
 /* A registered buffer outside the heap. Published by writing `len` last
@@ -136,6 +136,15 @@ enum gdri_error_kind {
 enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_OPERATIONS(GDRI_OPERATION_NUMBER)
 	GDRI_N_OPS = 28,
+	/* beside one of those, where a call is refused: which of its forms it is */
+	GDRI_CALL_FROM = 1 << 8,
+	GDRI_CALL_FOR = 2 << 8,
+	GDRI_CALL_SEEN = 4 << 8,
+	GDRI_CALL_ALL = 8 << 8, /* of waits and tests for several words */
+	GDRI_CALL_ANY = 16 << 8,
+	GDRI_CALL_SOME = 32 << 8,
+	GDRI_CALL_VECTOR = 64 << 8,
+	GDRI_CALL_TEST = 128 << 8,
 };
 
 enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len where nothing is said */
@@ -161,6 +170,7 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_ARG_STEPS = 17, /* len and high: steps, here and there */
 	GDRI_ARG_PEER = 18,  /* the peer's own arguments were refused there */
 	GDRI_ARG_ELSEWHERE = 19, /* the peer is in another team's call: len */
+	GDRI_ARG_THREADS = 20, /* len threads of the high of block low make a call of all */
 	/* and beside it which argument; of one type, since C++20 joins no two */
 	GDRI_DEST = 1 << 8,
 	GDRI_SOURCE = 2 << 8,
@@ -192,7 +202,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdr_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
-	/* ARG: enum gdri_arg_reason, and which argument; BROKEN: team + 1, 0: all PEs; CQE of an atomic: its opmod */
+	/* ARG: enum gdri_arg_reason, argument, form of the call; BROKEN: team + 1, 0: all; CQE of an atomic: its opmod */
 	uint32_t reason;
 	char file[44]; /* checked build: tail of the caller's file name; CQE of an atomic: 32 bytes of operands */
 };

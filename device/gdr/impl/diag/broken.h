@@ -88,8 +88,9 @@ GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t
 	if (!gdri_broken_first(dev, team, gdri_fault_status(word)))
 		return;
 	gdri_note_failure(dev, gdri_fault_status(word));
-	/* who tells lives, and names itself where it knows nobody */
-	if (gdri_fault_status(word) == -GDR_EPEERLOST && gdri_fault_peer(word) != gdri_fault_pe(word))
+	/* who tells lives, and names itself where it knows nobody; one that finalizes is met there */
+	if (gdri_fault_status(word) == -GDR_EPEERLOST && gdri_fault_peer(word) != gdri_fault_pe(word) &&
+	    (team < 0 || !gdri_ld_relaxed_sys_u32(&dev->peers[gdri_fault_peer(word)].finalizes)))
 		gdri_lost_found(dev, gdri_fault_peer(word));
 	/* the record leads past this PE, which waits no more */
 	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(gdri_fault_peer(word) + 2)))

@@ -250,6 +250,14 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 	return gdri_timeout_is_lost(dev, notice) ? notice : -1;
 }
 
+/* Whether the PE waited for has called gdr_finalize: nothing comes from there any more. Host threads meet in that call,
+ * and look themselves. Alone: gdri_wait_ends has the fence. */
+GDR_DEVICE_COLD int gdri_timeout_finalizes(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	return w->peer >= 0 && w->peer != dev->pe && gdri_waits_on_memory(w) && w->op != GDRI_HOST_CALL &&
+	       gdri_ld_relaxed_sys_u32(&dev->peers[w->peer].finalizes);
+}
+
 /* ---- steps ---- */
 
 /* With the next step, if the condition does not hold at the look behind the reason either. */
@@ -258,7 +266,8 @@ GDR_DEVICE int gdri_wait_ends(struct gdri_waiter *w, int status, int32_t culprit
 	w->found = (int8_t)status;
 	w->culprit = (int16_t)culprit;
 	w->ends = 1;
-	/* the reason before the caller's look: pairs with the release fence of who tells it (gdri_tell_mapped) */
+	/* the reason before the caller's look: pairs with the release fence of who tells it (gdri_tell_mapped), or with
+	 * the release of peers[].finalizes (runtime/diag/absent.c) */
 	gdri_fence_acquire_sys();
 	return GDRI_STEP_ON;
 }
@@ -273,6 +282,8 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
 	lost = gdri_timeout_lost(dev, w);
+	if (lost < 0 && gdri_timeout_finalizes(dev, w))
+		lost = w->peer;
 	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERLOST, lost) : GDRI_STEP_HEAR;
 }
 
@@ -377,7 +388,9 @@ GDR_DEVICE_COLD int gdri_wait_note(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	GDRI_DEV_CONSTANT(dev);
 	gdri_note_failure(dev, gdri_wait_stands(dev, w));
-	if (w->found == -GDR_EPEERLOST)
+	/* one that finalizes is met there, unless this wait breaks the calls of all PEs */
+	if (w->found == -GDR_EPEERLOST &&
+	    (w->op == GDRI_BARRIER || w->op == GDRI_SYNC || !gdri_timeout_finalizes(dev, w)))
 		gdri_lost_found(dev, w->culprit);
 	if (w->found == -GDR_EABORTED || w->found == -GDR_EPEERFAILED || !gdri_wait_first(dev, w, w->culprit))
 		return GDRI_STEP_RECORD;

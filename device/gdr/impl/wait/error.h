@@ -50,11 +50,11 @@ GDR_DEVICE_COLD struct gdri_error *gdri_error_arg_take(struct gdri_dev *dev, uin
 
 	if (!e)
 		return 0;
-	e->op = op;
+	e->op = op & 0xffu;
 	e->peer = pe;
 	e->addr = (uint64_t)ptr;
 	e->len = len;
-	e->reason = reason;
+	e->reason = reason | op >> 8 << 16;
 	return e;
 }
 
@@ -68,7 +68,7 @@ GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int pe, co
 	return -GDR_EINVAL;
 }
 
-/* There is no such PE, which only the path by queues asks. Latched too: a quiet finds no queue that could tell. */
+/* There is no such PE, which the path by queues and long waits ask. Latched too: a quiet finds no queue to tell. */
 GDR_DEVICE_COLD int gdri_no_pe(struct gdri_dev *dev, uint32_t op, int pe)
 {
 	struct gdri_error *e = gdri_error_arg_take(dev, op, -1, 0, (uint64_t)(int64_t)pe, GDRI_ARG_PE);
