@@ -92,8 +92,9 @@ static const char one_call[] =
  * may have been seen by one of them alone. */
 static int join_other_list(const struct joining *j, int pe)
 {
-	return gdri_fail(-GDR_EINVAL, "%s: id 0x%llx is used twice at the same time: PE %d makes a team with it, and "
-			 "of other PEs than have come here; %s", j->p->what, (unsigned long long)j->mine.id, pe, one_call);
+	return gdri_fail(-GDR_EINVAL, "%s: id 0x%llx is used twice at the same time: PE %d makes a team with it, "
+			 "and of other PEs than have come here; %s", j->p->what,
+			 (unsigned long long)j->mine.id, pe, one_call);
 }
 
 /* The first look at a member. */

@@ -2,7 +2,7 @@
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
  * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing.
- * `twice`: of two calls that use one id at the same time the PEs that are refused say so, and the others have one team. */
+ * `twice`: of two calls that use one id at the same time PEs that are refused say so, the others have one team. */
 #include <signal.h>
 #include <unistd.h>
 
