@@ -40,6 +40,8 @@ struct gdri_set {
 	size_t *indices; /* SOME: of the words that hold */
 	size_t first;	 /* ANY: looked at first */
 	size_t at;	 /* ALL: those before it held; ANY: which holds */
+	int mode;	 /* both kept here: a wait has few registers */
+	uint64_t deadline;
 };
 
 #define GDRI_AT_LIMIT 1 /* the caller's own, which is no error: nothing is recorded */
@@ -77,9 +79,10 @@ GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
 }
 
 /* Looks once: how many hold; ALL: 1 when all did, each at some time. */
-GDRI_SLOW size_t gdri_set_look(struct gdri_set *s, int mode)
+GDRI_SLOW size_t gdri_set_look(struct gdri_set *s)
 {
 	size_t i, k, n = 0;
+	int mode = s->mode;
 
 	GDRI_NOT_UNROLLED
 	for (k = mode == GDRI_SET_ALL ? s->at : 0; k < s->n; k++) {
@@ -121,37 +124,47 @@ GDR_DEVICE_COLD uint32_t gdri_set_call(const struct gdri_set *s, int mode, uint6
 	return call | (mode == GDRI_SET_ANY ? GDRI_CALL_ANY : GDRI_CALL_SOME);
 }
 
+/* 1: an empty set. Out of line, for the registers of the wait. */
+GDRI_SLOW int gdri_set_begin(struct gdri_dev *dev, struct gdri_set *s, int mode, uint64_t limit_ns)
+{
+	if (gdri_unlikely(!gdri_cmp_mask(s->cmp)))
+		return gdri_error_arg(dev, gdri_set_call(s, mode, limit_ns), -1, s->ptrs, (uint64_t)(int64_t)s->cmp,
+				      GDRI_ARG_CMP);
+	s->mode = mode;
+	s->deadline = gdri_wait_deadline(limit_ns);
+	return gdri_set_is_empty(s);
+}
+
 /* *n: as gdri_set_look; 0 of an empty set. Returns a status, or GDRI_AT_LIMIT. */
 GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns, size_t *n)
 {
 	struct gdri_dev *dev = gdri_dev();
 	struct gdri_waiter w;
-	uint64_t deadline;
 	int ret;
 
 	GDRI_BY_ABI(gdri_set_wait);
 	*n = 0;
 	if (gdri_unlikely(!dev))
 		return -GDR_ESTATE;
-	if (gdri_unlikely(!gdri_cmp_mask(s->cmp)))
-		return gdri_error_arg(dev, gdri_set_call(s, mode, limit_ns), -1, s->ptrs, (uint64_t)(int64_t)s->cmp,
-				      GDRI_ARG_CMP);
-	if (gdri_set_is_empty(s))
-		return 0;
-	deadline = gdri_wait_deadline(limit_ns);
+	ret = gdri_set_begin(dev, s, mode, limit_ns);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
-	while (!(*n = gdri_set_look(s, mode))) {
-		if (gdri_wait_past(deadline)) {
-			*n = gdri_set_look(s, mode); /* what came between the look and the clock's */
+	while (!(*n = gdri_set_look(s))) {
+		if (gdri_wait_past(s->deadline)) {
+			*n = gdri_set_look(s); /* what came between the look and the clock's */
 			if (*n)
 				break;
+			GDRI_DEV_CONSTANT(dev);
 			gdri_wait_leave(dev, &w);
 			return GDRI_AT_LIMIT;
 		}
+		GDRI_DEV_CONSTANT(dev);
 		ret = gdri_wait_step(dev, &w);
 		if (gdri_unlikely(ret))
 			return ret;
 	}
+	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_end(dev, &w);
 	return gdri_wait_flush(dev, GDRI_WAIT_UNTIL);
 }
@@ -166,7 +179,8 @@ GDRI_NOINLINE size_t gdri_set_test(struct gdri_set *s, int mode)
 	GDRI_BY_ABI(gdri_set_test);
 	if (gdri_unlikely(!dev))
 		return 0;
-	n = gdri_set_look(s, mode);
+	s->mode = mode;
+	n = gdri_set_look(s);
 	ret = n ? gdri_wait_flush(dev, GDRI_WAIT_UNTIL) : 0;
 	if (gdri_unlikely(ret))
 		gdri_latch(dev, ret);
@@ -190,7 +204,7 @@ GDRI_NOINLINE size_t gdri_set_wait_value(struct gdri_set *s, int mode, uint64_t 
 	const int *status, const void *values, uint64_t value, uint32_t size, int is_signed, int cmp
 #define GDRI_SET_OF(indices)                                                                       \
 	struct gdri_set s = {(const uint8_t *)ptrs, n,	       status, (const uint8_t *)values,    \
-			     value,		    size,      is_signed, cmp, indices, 0, 0}
+			     value,		    size,      is_signed, cmp, indices, 0, 0, 0, 0}
 
 /* ANY begins elsewhere in each call, or a word that always holds would hide those behind it for
  * ever. Hashed, so that any subsequence of the calls sees all beginnings. */
