@@ -50,8 +50,8 @@ GDR_API int gdr_team_create(gdr_team_t parent, const int *pes, int n,
 			    gdr_team_t *new_team);
 /* A team of PEs that know of each other nothing but an id, which one of them made: no other PE takes part. Collective
  * over its n members, with the same id, n and config on all; `me`: own number in it, from 0 on, each once. An id is for
- * one call of each, also where that fails: PEs that use it for two at the same time get -GDR_EINVAL, or those do that
- * came behind the first n. -GDR_ETIMEOUT where not all of them come within GDR_TIMEOUT;
+ * one call of each, also where that fails: PEs that use it for two at the same time get -GDR_EINVAL where one of
+ * them sees it, else -GDR_ETIMEOUT. -GDR_ETIMEOUT where not all of them come within GDR_TIMEOUT;
  * -GDR_EPEERLOST where a member that came is lost, or so many PEs are lost or in gdr_finalize that fewer than n can
  * come: the text names them. Another PE is not waited for, and its loss ends nothing. Whatever else one of them fails
  * of, those that have come or will get its status, unless it makes its next join before they look: then theirs ends at

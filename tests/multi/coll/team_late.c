@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A team that one of its members does not join: the others say which number is missing, within GDR_TIMEOUT, and make
  * the team without it afterwards. `alone`: one member that fails alone tells the other, which comes later and hears its
- * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing.
- * `twice`: of two calls that use one id at the same time PEs that are refused say so, the others have one team. */
+ * status, not that of a time limit. `stopped`: a PE that stands still and is no member costs the members nothing. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -106,51 +105,6 @@ static int stopped(void)
 	return 0;
 }
 
-/* All come with the id, each number twice; who succeeds has a partner that has it. */
-static int join_twice(uint64_t id, uint64_t *partner)
-{
-	gdr_team_t team = GDR_TEAM_WORLD;
-	int ret, other;
-	uint64_t me;
-
-	multi_sleep_us((unsigned)(multi_hash(id * 8 + (uint64_t)multi_pe) % 300));
-	ret = gdr_team_join(id, 2, multi_pe & 1, NULL, 0, &team);
-	if (ret) {
-		CHECK_EQ(ret, -GDR_EINVAL);
-		CHECK_EQ(team, GDR_TEAM_INVALID);
-		return 0;
-	}
-	me = (uint64_t)multi_pe + 1;
-	other = gdr_host_team_translate_pe(team, 1 - (multi_pe & 1), GDR_TEAM_WORLD);
-	CHECK(other >= 0 && (other & 1) != (multi_pe & 1));
-	CHECK_OK(gdr_host_put(partner, &me, sizeof(me), other));
-	CHECK_OK(gdr_host_quiet());
-	CHECK_OK(gdr_team_sync(team));
-	CHECK_EQ(multi_u64(partner), (uint64_t)other + 1);
-	CHECK_OK(gdr_team_destroy(team));
-	return 1;
-}
-
-static int twice(void)
-{
-	uint64_t *partner, *all;
-	int made = 0, rounds = 200;
-
-	multi_begin();
-	partner = (uint64_t *)gdr_calloc(1, sizeof(*partner));
-	all = (uint64_t *)gdr_calloc(1, sizeof(*all));
-	CHECK(partner && all && multi_n == 4);
-	said_begin();
-	for (int i = 0; i < rounds; i++) {
-		made += join_twice(ID + (uint64_t)i, partner);
-		CHECK_OK(gdr_barrier_all());
-	}
-	said_expect("both come with id 0x7465", "a member of the team with id 0x7465");
-	CHECK_OK(gdr_finalize());
-	printf("team_late: PE %d made %d of %d\n", multi_pe, made, rounds);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	gdr_team_t team = GDR_TEAM_WORLD;
@@ -160,8 +114,6 @@ int main(int argc, char **argv)
 		return alone();
 	if (argc > 1 && !strcmp(argv[1], "stopped"))
 		return stopped();
-	if (argc > 1 && !strcmp(argv[1], "twice"))
-		return twice();
 	multi_begin();
 	done = (uint64_t *)gdr_calloc(1, sizeof(*done));
 	CHECK(done);
