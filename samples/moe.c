@@ -110,9 +110,12 @@ static int by_time(const void *a, const void *b)
 
 static void print_times(const char *what, double *s, long n, double bytes)
 {
+	double median;
+
 	qsort(s, (size_t)n, sizeof(*s), by_time);
+	median = (s[(n - 1) / 2] + s[n / 2]) / 2;
 	printf("timed %s: median of %ld %.2f us, %.2f .. %.2f, to other PEs %.0f bytes, %.3f GB/s\n", what, n,
-	       s[n / 2] * 1e6, s[0] * 1e6, s[n - 1] * 1e6, bytes, 1e-9 * bytes / s[n / 2]);
+	       median * 1e6, s[0] * 1e6, s[n - 1] * 1e6, bytes, 1e-9 * bytes / median);
 }
 
 /* Rounds back to back on the stream, with one routing; what the last of them made is compared. */
@@ -158,7 +161,9 @@ static int run(struct forms *f, const struct options *o)
 		ret = draw_load(o->throughput ? f->flow.got : f->moe.got, o);
 	if (ret)
 		return sample_error("end", ret);
-	if (gdr_host_my_pe() == 0)
+	if (gdr_host_my_pe() == 0 && o->rounds + o->timed == 0)
+		printf("no round was asked for (-r, -n), nothing was compared\n");
+	else if (gdr_host_my_pe() == 0)
 		printf("all elements of all tokens, received and combined, equal the serial computation%s\n",
 		       o->picture ? "; moe.svg has the experts' load" : "");
 	return 0;

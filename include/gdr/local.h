@@ -10,7 +10,7 @@
  *	gdr_stream_wait_event(compute, arrived);
  *	gdr_launch(step, blocks, threads, 0, compute, &args);
  *
- * Host threads call, any of them, before gdr_init too; not kernels (-GDR_ENOTSUP on the host device). None of these
+ * Host threads call, any of them, before gdr_init too; not kernels (on the host device -GDR_ENOTSUP, or NULL). None of these
  * calls meets another PE. -GDR_EINVAL: an argument is NULL where it must not be, or no such stream or event;
  * -GDR_ENOMEM; -GDR_ESYSTEM: CUDA refused, the log has its text.
  *
@@ -107,7 +107,8 @@ static inline int gdr_event_elapsed(gdr_event_t from, gdr_event_t to, float *ms)
 /* Memory of the device, aligned to 256 bytes, contents indeterminate; NULL on failure, which is logged. Size 0 gives
  * NULL and no error. It lasts until gdr_device_free, also beyond gdr_finalize. */
 GDR_API void *gdr_device_malloc(size_t size);
-/* NULL is a no-op. Kernels and copies that use the memory have ended before. */
+/* Of gdr_device_malloc, whole, once: nobody can tell other memory, as with free(). NULL is a no-op. Kernels and copies
+ * that use the memory have ended before. */
 GDR_API int gdr_device_free(void *ptr);
 /* Fills len bytes, of memory of the device or symmetric: waits for the default stream, as gdr_memcpy does, and returns
  * when the bytes are there. */

@@ -211,6 +211,8 @@ void *gdr_device_malloc(size_t size)
 {
 	void *p;
 
+	if (gdri_hd_self->in_kernel)
+		return gdri_fail(NULL, "gdr_device_malloc: not possible inside a kernel");
 	if (!size)
 		return NULL;
 	p = size > SIZE_MAX - ALIGNMENT
@@ -221,6 +223,8 @@ void *gdr_device_malloc(size_t size)
 
 int gdr_device_free(void *ptr)
 {
+	if (gdri_hd_self->in_kernel)
+		return gdri_fail(-GDR_ENOTSUP, "gdr_device_free: not possible inside a kernel");
 	free(ptr);
 	return GDR_OK;
 }

@@ -154,6 +154,8 @@ GDR_KERNEL(from_a_kernel, struct kernel_args, a)
 
 	a.out[0] = (uint32_t)-gdr_event_record(e, NULL);
 	a.out[1] = (uint32_t)-gdr_memset_async(a.out + 2, 1, 4, NULL);
+	a.out[3] = gdr_device_malloc(8) != NULL;
+	a.out[4] = (uint32_t)-gdr_device_free(NULL);
 }
 
 static void test_refusals(void **state)
@@ -186,6 +188,8 @@ static void test_refusals(void **state)
 	assert_int_equal(gdr_stream_sync(NULL), 0);
 	assert_int_equal(r.out[0], GDR_ENOTSUP);
 	assert_int_equal(r.out[1], GDR_ENOTSUP);
+	assert_int_equal(r.out[3], 0);
+	assert_int_equal(r.out[4], GDR_ENOTSUP);
 }
 
 static void test_memory(void **state)
