@@ -10,8 +10,8 @@
  *	gdr_stream_wait_event(compute, arrived);
  *	gdr_launch(step, blocks, threads, 0, compute, &args);
  *
- * Host threads call, any of them, before gdr_init too; not kernels (on the host device -GDR_ENOTSUP, or NULL). None of these
- * calls meets another PE. -GDR_EINVAL: an argument is NULL where it must not be, or no such stream or event;
+ * Host threads call, any of them, before gdr_init too; not kernels (on the host device -GDR_ENOTSUP, or NULL). None of
+ * these calls meets another PE. -GDR_EINVAL: an argument is NULL where it must not be, or no such stream or event;
  * -GDR_ENOMEM; -GDR_ESYSTEM: CUDA refused, the log has its text.
  *
  * Memory of gdr_device_malloc is no symmetric object. Where all PEs are mapped a kernel may put from it and get into it
