@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What is stored waits in pinned memory, and what is loaded comes there, so that the driver keeps nobody and an overdue
- * copy touches no memory of the caller's. Neighbours go together. */
+ * copy touches no memory of the caller's. Neighbours that are loaded go together. */
 #include "runtime/cuda/cuda_lane.h"
 
 #include <stdlib.h>
@@ -172,11 +172,13 @@ void gdri_lane_close(struct gdri_lane *l)
 
 /* Room for the next bytes, fewer where the ring ends; NULL: an earlier copy failed. Words lie in it as in the GPU's
  * memory. */
-static uint8_t *lane_take(struct gdri_lane *l, enum lane_way way, const void *gpu, size_t *len, bool alone)
+static uint8_t *lane_take(struct gdri_lane *l, enum lane_way way, const void *gpu, size_t *len)
 {
 	struct lane_copy *o = &l->open;
 	uint8_t *at = l->ring + l->used;
-	bool joins = !alone && o->len && o->way == way && o->gpu + o->len == (const uint8_t *)gpu &&
+	/* not what is stored: a word may be the flag that a fence put behind its neighbours, and a copy has no order in
+	 * itself */
+	bool joins = way == LANE_LOAD && o->len && o->way == way && o->gpu + o->len == (const uint8_t *)gpu &&
 		     o->at + o->len == at;
 
 	if (l->stuck)
@@ -201,30 +203,19 @@ static uint8_t *lane_take(struct gdri_lane *l, enum lane_way way, const void *gp
 	return at;
 }
 
-static void lane_put(struct gdri_lane *l, uint8_t *gpu, const uint8_t *from, size_t len, bool alone)
-{
-	uint8_t *at;
-	size_t part;
-
-	for (; len; len -= part, gpu += part, from += part) {
-		part = len;
-		at = lane_take(l, LANE_STORE, gpu, &part, alone);
-		if (!at)
-			return;
-		memcpy(at, from, part);
-	}
-	if (alone)
-		lane_send(l);
-}
-
 void gdri_lane_store(struct gdri_lane *l, void *gpu, const void *from, size_t len)
 {
-	lane_put(l, gpu, from, len, false);
-}
+	const uint8_t *src = from;
+	uint8_t *at, *to = gpu;
+	size_t part;
 
-void gdri_lane_word(struct gdri_lane *l, void *gpu, const void *from, size_t len)
-{
-	lane_put(l, gpu, from, len, true);
+	for (; len; len -= part, to += part, src += part) {
+		part = len;
+		at = lane_take(l, LANE_STORE, to, &part);
+		if (!at)
+			return;
+		memcpy(at, src, part);
+	}
 }
 
 void gdri_lane_load(struct gdri_lane *l, void *to, const void *gpu, size_t len)
@@ -235,7 +226,7 @@ void gdri_lane_load(struct gdri_lane *l, void *to, const void *gpu, size_t len)
 
 	for (; len; len -= part, from += part, into += part) {
 		part = len;
-		at = lane_take(l, LANE_LOAD, from, &part, false);
+		at = lane_take(l, LANE_LOAD, from, &part);
 		if (!at)
 			return;
 		l->loads[l->n_loads++] = (struct lane_landing){into, at, part};

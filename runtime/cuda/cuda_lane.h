@@ -15,10 +15,9 @@ int gdri_lane_open(struct gdri_cuda *c, int limit_ms, struct gdri_lane **out);
 /* NULL is a no-op. */
 void gdri_lane_close(struct gdri_lane *l);
 
-/* Begin. store: `from` is the caller's again; stores without anything between them may take effect in any order. word:
- * an aligned one, as a whole. load: `to` is written by gdri_lane_wait. move: both ends are of GPUs. */
+/* Begin, and take effect one behind the other. store: `from` is the caller's again; an aligned word lands as a whole.
+ * load: `to` is written by gdri_lane_wait. move: both ends are of GPUs. */
 void gdri_lane_store(struct gdri_lane *l, void *gpu, const void *from, size_t len);
-void gdri_lane_word(struct gdri_lane *l, void *gpu, const void *from, size_t len);
 void gdri_lane_load(struct gdri_lane *l, void *to, const void *gpu, size_t len);
 void gdri_lane_move(struct gdri_lane *l, void *gpu, const void *from, size_t len);
 

@@ -88,7 +88,7 @@ static void words_give(struct gdri_ofi_memory *m)
 	struct gdri_ofi_word *w = m->words.changed;
 
 	if (w)
-		gdri_lane_word(m->lane, w->at, &w->value, w->size);
+		gdri_lane_store(m->lane, w->at, &w->value, w->size);
 	m->words.changed = NULL;
 }
 
@@ -166,7 +166,7 @@ static uint32_t stage_atomic(struct gdri_ofi_memory *m, uint8_t *at, const struc
 			return GDRI_NET_REMOTE;
 	}
 	was = gdri_net_atomic_run(&word, a);
-	gdri_lane_word(m->lane, at, &word, a->size);
+	gdri_lane_store(m->lane, at, &word, a->size);
 	if (w) {
 		w->value = word;
 		w->known = true;

@@ -40,11 +40,6 @@ void gdri_lane_store(struct gdri_lane *l, void *gpu, const void *from, size_t le
 	(void)l, (void)gpu, (void)from, (void)len;
 }
 
-void gdri_lane_word(struct gdri_lane *l, void *gpu, const void *from, size_t len)
-{
-	(void)l, (void)gpu, (void)from, (void)len;
-}
-
 void gdri_lane_load(struct gdri_lane *l, void *to, const void *gpu, size_t len)
 {
 	(void)l, (void)to, (void)gpu, (void)len;

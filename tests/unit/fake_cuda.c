@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -218,18 +219,24 @@ int fake_is_used(unsigned long at, unsigned long size)
 	return used;
 }
 
-/* All words in one piece: somebody may look. */
+/* All words in one piece: somebody may look. The last one goes first, for a copy has no order in itself. */
 static void move(uint8_t *dst, const uint8_t *src, size_t len)
 {
-	if (len == 8 && !((uintptr_t)dst & 7)) {
-		uint64_t word;
+	const uint8_t *end = dst + len;
+	uint64_t word;
 
-		memcpy(&word, src, 8);
-		__atomic_store_n((uint64_t *)(void *)dst, word, __ATOMIC_RELEASE); /* pairs with the kernel's acquire */
-	} else {
+	if (((uintptr_t)dst | len) & 7) {
 		memcpy(dst, src, len);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* and so does the next one, behind this */
+	} else {
+		for (; len; len -= 8) {
+			memcpy(&word, src + len - 8, 8);
+			/* pairs with the kernel's acquire */
+			__atomic_store_n((uint64_t *)(void *)(dst + len - 8), word, __ATOMIC_RELEASE);
+			if (dst + len == end && len > 8)
+				sched_yield(); /* who looks may see a part */
+		}
 	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* and so does the next one, behind this */
 }
 
 gdri_cu_result fake_stream_query(gdri_cu_stream s)

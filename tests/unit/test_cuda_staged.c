@@ -149,11 +149,38 @@ static int kernel_put_signal(int pe, int n)
 	return 0;
 }
 
+#define BEHIND 600 /* words that a flag follows */
+#define PIECE 6
+
+/* A flag that lies behind the data, by a fence and as a word of the copy's own kind. */
+static int kernel_flag_behind(int pe, int n)
+{
+	uint64_t *data = (uint64_t *)(void *)(work.to - (uintptr_t)work.to % 8 + 8), *flag = data + BEHIND;
+	uint64_t *mine = (uint64_t *)(void *)(work.from - (uintptr_t)work.from % 8 + 8), round;
+	int to = (pe + 1) % n, i;
+
+	for (round = 1; round <= 100; round++) {
+		for (i = 0; i < BEHIND; i++)
+			mine[i] = round;
+		for (i = 0; i < BEHIND; i += PIECE) /* so many that several are in a message */
+			JOB_CHECK(!gdr_put_nbi(data + i, mine + i, PIECE * sizeof(*data), to));
+		JOB_CHECK(!gdr_fence());
+		JOB_CHECK(!gdr_uint64_p(flag, round, to));
+		JOB_CHECK(!gdr_uint64_wait_until(flag, GDR_CMP_EQ, round));
+		for (i = BEHIND - 1; i >= 0; i--) /* what lies beside the flag first */
+			JOB_CHECK(gdri_ld_acquire_sys_u64(data + i) == round);
+		JOB_CHECK(!gdri_thread_barrier_all());
+	}
+	return 0;
+}
+
 static int body_put_signal(int pe, int n)
 {
 	(void)n;
 	JOB_CHECK(!make_work(pe));
 	JOB_CHECK(!run_kernel(kernel_put_signal));
+	JOB_CHECK(!gdr_barrier_all());
+	JOB_CHECK(!run_kernel(kernel_flag_behind));
 	JOB_CHECK(!gdr_barrier_all());
 	return gdr_finalize();
 }
