@@ -20,9 +20,6 @@ GDR_DEVICE_COLD void gdri_wait_publish(struct gdri_dev *dev, struct gdri_waiter 
 		if (gdri_ld_relaxed_sys_u32(&rec->state) != GDRI_WAIT_IDLE ||
 		    !gdri_cas_u32(&rec->state, &idle, GDRI_WAIT_FILLING))
 			continue;
-		/* that state, and what the record's last owner wrote, before the fields: pairs with the acquire of
-		 * since_ns, and with the fence behind the fields, by who looks twice (runtime/diag/absent.c) */
-		gdri_fence_sys();
 		gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)w->peer);
 		gdri_st_relaxed_sys_u32(&rec->op, w->op);
 		gdri_st_relaxed_sys_u64(&rec->since_ns, w->limit.start_ns);
