@@ -141,13 +141,14 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 /* What is driven may be a library that nobody knows: it runs on the CPU thread's own stack (run_fibers). */
 GDRI_HD_SCHED static void pause_backoff(struct gdri_hd_fiber *f, unsigned round, unsigned lookers)
 {
-	struct gdri_hd_block *b = f->block;
+	struct gdri_hd_block *b;
 
-	if (!f->self.in_kernel) {
+	if (!f->self.in_kernel) { /* then f is no fiber: it has no block */
 		gdri_hd_backoff_drive(round, lookers);
 	} else if (!gdri_hd_backoff_is_driven()) {
 		gdri_hd_backoff(round, lookers);
 	} else {
+		b = f->block;
 		b->pauses = f;
 		b->pause_round = round;
 		b->pause_lookers = lookers;

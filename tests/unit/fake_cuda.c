@@ -230,13 +230,12 @@ static void move(uint8_t *dst, const uint8_t *src, size_t len)
 	} else {
 		for (; len; len -= 8) {
 			memcpy(&word, src + len - 8, 8);
-			/* pairs with the kernel's acquire */
+			/* pairs with the kernel's acquire; all of this stream's copies before stand in front of it */
 			__atomic_store_n((uint64_t *)(void *)(dst + len - 8), word, __ATOMIC_RELEASE);
 			if (dst + len == end && len > 8)
 				sched_yield(); /* who looks may see a part */
 		}
 	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* and so does the next one, behind this */
 }
 
 gdri_cu_result fake_stream_query(gdri_cu_stream s)
