@@ -185,7 +185,6 @@ void obj_free(struct ctl_obj *obj);
 void *obj_get(struct hca_ctx *ctx, uint64_t handle, enum obj_type type);
 struct ctl_obj *obj_any(struct hca_ctx *ctx, uint64_t handle);
 /* Whether a region, a queue or a umem has memory of the program's in the page. */
-enum { HCA_HOST_PAGE = 4096 };
 bool hca_holds_page(uintptr_t page);
 /* Destroys by type; EBUSY while others refer to it. */
 int obj_destroy(struct ctl_obj *obj);

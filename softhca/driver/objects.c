@@ -6,6 +6,7 @@
 #include "softhca/engine/dp.h"
 #include "softhca/gpu/dma.h"
 #include "softhca/faults/faults.h"
+#include "softhca/memory/probe.h"
 #include "softhca/strict/strict.h"
 #include "softhca/tools/options.h"
 
@@ -363,14 +364,6 @@ void *obj_get(struct hca_ctx *ctx, uint64_t handle, enum obj_type type)
 }
 
 /* ---- memory ---- */
-
-/* Whether the page at `at` has some of these bytes. */
-static bool page_has(uintptr_t at, const void *start, uint64_t len)
-{
-	uintptr_t from = (uintptr_t)start / HCA_HOST_PAGE * HCA_HOST_PAGE;
-
-	return start && len && at >= from && at < (uintptr_t)start + len;
-}
 
 static bool mr_holds(const struct hca_mr *mr, uintptr_t page)
 {

@@ -17,8 +17,9 @@
 
 #include "softhca/engine/dp.h"
 #include "softhca/tools/log.h"
+#include "softhca/tools/options.h"
 
-enum { MAX_RANGES = 128, MAX_PAGES = 1024, PAGE = 4096 };
+enum { MAX_RANGES = 128, MAX_PAGES = 1024 };
 
 #define AGAIN_NS 1000000000u /* a page that is not mapped yet may be so later */
 
@@ -65,7 +66,7 @@ static bool trap_protect(void *arg, uint64_t start, uint64_t end)
 					  .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 
 	(void)arg;
-	n_pages += (unsigned)((end - start) / PAGE);
+	n_pages += (unsigned)((end - start) / host_page());
 	if (n_ranges == MAX_RANGES || n_pages > MAX_PAGES || ioctl(uffd, UFFDIO_REGISTER, &reg))
 		return false;
 	ranges[n_ranges++] = (struct page_range){ start, end };
@@ -103,9 +104,10 @@ bool trap_is_set(void)
 static void trap_unprotect(const struct page_range *r)
 {
 	struct uffdio_range all = { r->start, r->end - r->start };
+	uint64_t page = host_page();
 
-	for (uint64_t at = r->start; at < r->end; at += PAGE) {
-		struct uffdio_writeprotect wp = { .range = { at, PAGE } };
+	for (uint64_t at = r->start; at < r->end; at += page) {
+		struct uffdio_writeprotect wp = { .range = { at, page } };
 
 		ioctl(uffd, UFFDIO_WRITEPROTECT, &wp);
 	}

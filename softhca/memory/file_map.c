@@ -6,13 +6,9 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
-static uint64_t page_size(void)
-{
-	return (uint64_t)getauxval(AT_PAGESZ); /* sysconf is interposed */
-}
+#include "softhca/tools/options.h"
 
 /* A mapping of this file begins at a multiple of this. */
 static uint64_t file_map_page_size(int fd)
@@ -20,7 +16,7 @@ static uint64_t file_map_page_size(int fd)
 	struct statfs s;
 
 	if (fstatfs(fd, &s) || s.f_type != HUGETLBFS_MAGIC)
-		return page_size();
+		return host_page();
 	return (uint64_t)s.f_bsize;
 }
 
@@ -41,7 +37,7 @@ void file_unmap(uint8_t *at, uint64_t len)
 {
 	uint64_t start = (uintptr_t)at, end = start + len;
 
-	for (uint64_t page = page_size(); page && page <= 1ull << 34; page *= 2) {
+	for (uint64_t page = host_page(); page && page <= 1ull << 34; page *= 2) {
 		uint64_t from = start & ~(page - 1), to = (end + page - 1) & ~(page - 1);
 
 		if (!munmap((void *)(uintptr_t)from, to - from) || errno != EINVAL)

@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 #include "softhca/tools/log.h"
+#include "softhca/tools/options.h"
 
-enum { PAGE = 4096, MOST = 64 /* pages */ };
+enum { MOST = 64 /* pages */ };
 
 /* In this file alone; the first instruction is the one that may fault. */
 bool probe_byte(const uint8_t *at);
@@ -50,6 +51,7 @@ __asm__(".pushsection .text\n"
 
 static struct sigaction before_segv, before_bus;
 static bool (*page_is_held)(uintptr_t page);
+static uintptr_t page_size = 4096; /* the least that there is; probe_arm() asks. With hca_lock */
 
 static void pass_on(const struct sigaction *before, int sig, siginfo_t *info, void *context)
 {
@@ -69,14 +71,14 @@ static void pass_on(const struct sigaction *before, int sig, siginfo_t *info, vo
 static bool put_page(int sig, const siginfo_t *info)
 {
 	bool cut = sig == SIGBUS && info->si_code == BUS_ADRERR;
-	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
+	uintptr_t size = (uintptr_t)host_page(), page = (uintptr_t)info->si_addr & ~(size - 1);
 	static bool said;
 	int err = errno;
 	long at;
 
 	if (!page_is_held || !(cut || (sig == SIGSEGV && info->si_code == SEGV_MAPERR)) || !page_is_held(page))
 		return false;
-	at = syscall(SYS_mmap, page, PAGE, PROT_READ | PROT_WRITE,
+	at = syscall(SYS_mmap, page, size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | (cut ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0L);
 	if (at == -1 && errno != EEXIST) /* else something else is mapped there by now */
 		return false;
@@ -110,6 +112,7 @@ static void probe_take_signal(int sig, struct sigaction *before)
 
 void probe_arm(bool (*held)(uintptr_t page))
 {
+	page_size = (uintptr_t)host_page();
 	page_is_held = held;
 	probe_take_signal(SIGSEGV, &before_segv);
 	probe_take_signal(SIGBUS, &before_bus);
@@ -121,6 +124,13 @@ void probe_unblock(sigset_t *set)
 	sigdelset(set, SIGBUS);
 }
 
+bool page_has(uintptr_t page, const void *start, uint64_t len)
+{
+	uintptr_t from = (uintptr_t)start & ~(uintptr_t)(host_page() - 1);
+
+	return start && len && page >= from && page < (uintptr_t)start + len;
+}
+
 bool probe_mapped(const uint8_t *va, uint64_t len)
 {
 	const uint8_t *last = va + len - 1, *at = va;
@@ -130,7 +140,7 @@ bool probe_mapped(const uint8_t *va, uint64_t len)
 	for (unsigned i = 0; i < MOST && at < last; i++) {
 		if (!probe_byte(at))
 			return false;
-		at = (const uint8_t *)((uintptr_t)at | (PAGE - 1)) + 1;
+		at = (const uint8_t *)((uintptr_t)at | (page_size - 1)) + 1;
 	}
 	return probe_byte(last);
 }

@@ -11,6 +11,9 @@
  * asks again for each packet. */
 bool probe_mapped(const uint8_t *va, uint64_t len);
 
+/* Whether the host's page that begins there has some of these bytes. */
+bool page_has(uintptr_t page, const void *start, uint64_t len);
+
 /* Takes SIGSEGV and SIGBUS, which pass on to whose handlers were there: at each registration, since the program may
  * have put its own there meanwhile. held: whether the calling thread works for the device, which holds this page: then
  * there are zeroes where nothing is mapped. */

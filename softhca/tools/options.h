@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 
 #include "softhca/tools/profile.h"
 
@@ -76,10 +77,18 @@ struct hca_options {
  * that cannot be used is reported on stderr and the default taken. */
 const struct hca_options *hca_options(void);
 
-/* The host's page, as the device's driver sees it. */
+/* The host's page, of which the kernel maps no part. Not by sysconf(), which softhca answers. */
+static inline uint64_t host_page(void)
+{
+	return getauxval(AT_PAGESZ);
+}
+
+/* As the device's driver sees it: no smaller. */
 static inline uint64_t hca_page(void)
 {
-	return hca_options()->device.pages ? 65536 : 4096;
+	uint64_t page = host_page();
+
+	return hca_options()->device.pages && page < 65536 ? 65536 : page;
 }
 
 /* Checks the environment as it is now, for the launcher: 0, or -EINVAL and the

@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "softhca/tools/log.h"
+#include "softhca/tools/options.h"
 
-enum { RING_SIZE = 1 << 20, RING_OFFSET = 4096, RING_MAGIC = 0x50fca105 };
+enum { RING_SIZE = 1 << 20, RING_MAGIC = 0x50fca105 };
 
 struct ring_shared {
 	uint32_t magic;
@@ -26,23 +27,28 @@ struct ring_shared {
 
 _Static_assert(sizeof(struct ring_shared) == 320, "layout in wire_ring.h");
 
+/* Where the bytes begin in the file: they are mapped by themselves, too. */
+static size_t wire_ring_offset(void)
+{
+	return (size_t)host_page();
+}
+
 static int wire_ring_map(struct ring *r, int fd)
 {
-	size_t all = RING_OFFSET + 2 * (size_t)RING_SIZE;
+	size_t offset = wire_ring_offset(), all = offset + 2 * (size_t)RING_SIZE;
 	int rw = PROT_READ | PROT_WRITE;
 	uint8_t *m = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (m == MAP_FAILED)
 		return -errno;
-	if (mmap(m, RING_OFFSET + RING_SIZE, rw, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(m + RING_OFFSET + RING_SIZE, RING_SIZE, rw, MAP_SHARED | MAP_FIXED, fd,
-		 RING_OFFSET) == MAP_FAILED) {
+	if (mmap(m, offset + RING_SIZE, rw, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(m + offset + RING_SIZE, RING_SIZE, rw, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {
 		int err = errno;
 
 		munmap(m, all);
 		return -err;
 	}
-	*r = (struct ring){ .s = (void *)m, .bytes = m + RING_OFFSET, .size = RING_SIZE };
+	*r = (struct ring){ .s = (void *)m, .bytes = m + offset, .size = RING_SIZE };
 	return 0;
 }
 
@@ -54,7 +60,7 @@ int ring_create(struct ring *r, int *fd)
 	if (*fd < 0)
 		return -errno;
 	/* Sealed, so that neither process can make its peer fault by a shorter file. */
-	if (hca_size_file(*fd, RING_OFFSET + RING_SIZE) ||
+	if (hca_size_file(*fd, (off_t)wire_ring_offset() + RING_SIZE) ||
 	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		ret = -errno;
 	else
@@ -74,7 +80,7 @@ int ring_open(struct ring *r, int fd)
 	int seals = fcntl(fd, F_GET_SEALS), ret;
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
-	    st.st_size != RING_OFFSET + RING_SIZE)
+	    st.st_size != (off_t)wire_ring_offset() + RING_SIZE)
 		return -EPROTO;
 	ret = wire_ring_map(r, fd);
 	if (ret)
@@ -89,7 +95,7 @@ int ring_open(struct ring *r, int fd)
 void ring_close(struct ring *r)
 {
 	if (r->s)
-		munmap(r->s, RING_OFFSET + 2 * (size_t)RING_SIZE);
+		munmap(r->s, wire_ring_offset() + 2 * (size_t)RING_SIZE);
 	*r = (struct ring){ 0 };
 }
 

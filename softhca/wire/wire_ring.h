@@ -11,7 +11,7 @@
  *          128   head: bytes read            reader
  *          192   asleep: wake me             reader sets, writer takes back
  *          256   reach: how the reader can have payload from the writer's memory   reader
- *          4096  the bytes, a power of two; each side maps them twice in a row,
+ *   one page     the bytes, a power of two; each side maps them twice in a row,
  *                so that a packet is never cut
  */
 #ifndef SOFTHCA_WIRE_RING_H
