@@ -21,7 +21,7 @@
 #include "runtime/team/team.h"
 
 struct request {
-	uint64_t call, size, alignment; /* FREE: size is the object's offset */
+	uint64_t call, size, alignment; /* FREE, RESIZED: size is the object's offset */
 	uint64_t history;
 };
 
@@ -37,7 +37,8 @@ static void add_request(struct text *t, const struct request *r, int pe, bool al
 	static const char *const names[] = {
 		[GDRI_CALL_MALLOC] = "allocates", [GDRI_CALL_FREE] = "frees", [GDRI_CALL_ZEROED] = "zeroes",
 		[GDRI_CALL_SHOWN] = "registers", [GDRI_CALL_HIDDEN] = "unregisters",
-		[GDRI_CALL_GIVEN_BACK] = "gives back", [GDRI_CALL_BARRIER] = "is in a barrier",
+		[GDRI_CALL_GIVEN_BACK] = "gives back", [GDRI_CALL_RESIZED] = "resizes",
+		[GDRI_CALL_COPIED] = "copies", [GDRI_CALL_BARRIER] = "is in a barrier",
 	};
 	unsigned long long n = r->size;
 
@@ -51,7 +52,9 @@ static void add_request(struct text *t, const struct request *r, int pe, bool al
 		text_add(t, " what is %llu bytes below the heap", -n);
 	else if (r->call != GDRI_CALL_BARRIER)
 		text_add(t, " the object at offset %llu", n);
-	if (aligned && r->call != GDRI_CALL_SHOWN && r->alignment)
+	if (r->call == GDRI_CALL_RESIZED)
+		text_add(t, " to %llu bytes", (unsigned long long)r->alignment);
+	else if (aligned && r->call != GDRI_CALL_SHOWN && r->alignment)
 		text_add(t, " (alignment %llu)", (unsigned long long)r->alignment);
 }
 
@@ -172,6 +175,16 @@ static uint64_t heap_take(struct gdri_state *st, uint64_t size, uint64_t alignme
 	return offset;
 }
 
+static int heap_resize(struct gdri_state *st, uint64_t offset, uint64_t size)
+{
+	int ret;
+
+	pthread_mutex_lock(&st->local_lock);
+	ret = gdri_suballoc_resize(st->alloc, offset, size);
+	pthread_mutex_unlock(&st->local_lock);
+	return ret;
+}
+
 static int heap_give_back(struct gdri_state *st, uint64_t offset)
 {
 	int ret;
@@ -201,25 +214,12 @@ static uint64_t part_for(uint64_t size, uint64_t alignment)
 	return alignment > GDRI_SUBALLOC_GRAIN ? size + alignment : size;
 }
 
-static int heap_allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
+/* By all PEs alike: room for an object, which the heap may grow for. */
+static int heap_place(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
 {
-	uint64_t offset, part = part_for(size, alignment);
+	uint64_t offset = heap_take(st, size, alignment), part = part_for(size, alignment);
 	int ret;
 
-	if (!st->pending)
-		gdri_log_clear_error();
-	if (heap_reserve(st)) {
-		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
-	} else if (st->cuda && gdri_window_settle(st, "symmetric heap")) {
-		st->pending = -GDR_ETIMEOUT;
-	} else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN) {
-		st->pending = gdri_fail(-GDR_EINVAL, "gdr_align: alignment %llu is not a power of two of at most %u",
-					(unsigned long long)alignment, GDRI_HEAP_ALIGN);
-	}
-	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
-	if (ret || !size)
-		return ret;
-	offset = heap_take(st, size, alignment);
 	if (offset == GDRI_SUBALLOC_NONE && part >= size && gdri_grow_may(st, part)) {
 		ret = gdri_grow(st, part);
 		if (ret)
@@ -230,6 +230,30 @@ static int heap_allocate(struct gdri_state *st, uint64_t size, uint64_t alignmen
 		return heap_out_of_memory(st, size);
 	*out = heap_objects(st) + offset;
 	return 0;
+}
+
+/* Before memory is given out: the bookkeeping has room, and no copy that was given up is still under way. */
+static int heap_prepare(struct gdri_state *st)
+{
+	if (heap_reserve(st))
+		return gdri_fail(-GDR_ENOMEM, "out of memory");
+	return st->cuda && gdri_window_settle(st, "symmetric heap") ? -GDR_ETIMEOUT : 0;
+}
+
+static int heap_allocate(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out)
+{
+	int ret;
+
+	if (!st->pending)
+		gdri_log_clear_error();
+	ret = heap_prepare(st);
+	if (ret)
+		st->pending = ret;
+	else if (!alignment || alignment & (alignment - 1) || alignment > GDRI_HEAP_ALIGN)
+		st->pending = gdri_fail(-GDR_EINVAL, "gdr_align: alignment %llu is not a power of two of at most %u",
+					(unsigned long long)alignment, GDRI_HEAP_ALIGN);
+	ret = gdri_heap_agree(st, GDRI_CALL_MALLOC, size, alignment);
+	return ret || !size ? ret : heap_place(st, size, alignment, out);
 }
 
 static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment, bool zero)
@@ -284,7 +308,7 @@ void *gdr_align(size_t alignment, size_t size)
 }
 
 /* Offset in the allocator's range of an object that can be freed. */
-static uint64_t object_offset(struct gdri_state *st, const void *ptr)
+static uint64_t object_offset(struct gdri_state *st, const char *call, const void *ptr)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)heap_objects(st));
 
@@ -292,32 +316,93 @@ static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 		return GDRI_SUBALLOC_NONE;
 	if (gdri_symmetric_find(st->symmetric, ptr)) {
 		st->pending =
-			gdri_fail(-GDR_EINVAL,
-				  "gdr_free: %p is registered memory of the program: gdr_symmetric_unregister", ptr);
+			gdri_fail(-GDR_EINVAL, "%s: %p is registered memory of the program: gdr_symmetric_unregister",
+				  call, ptr);
 	} else if (!gdri_suballoc_size(st->alloc, offset)) {
 		st->pending = gdri_fail(-GDR_EINVAL,
-					"gdr_free: no object starts at %p: not from gdr_malloc, or already freed", ptr);
+					"%s: no object starts at %p: not from gdr_malloc, or already freed", call, ptr);
 	}
 	return offset;
+}
+
+static int heap_free(struct gdri_state *st, const char *call, const void *ptr)
+{
+	uint64_t offset;
+	int ret;
+
+	gdri_log_clear_error();
+	offset = object_offset(st, call, ptr);
+	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
+	return ret || !ptr ? ret : heap_give_back(st, offset);
 }
 
 int gdr_free(void *ptr)
 {
 	struct gdri_state *st = gdri_need_state("gdr_free");
-	uint64_t offset;
 	int ret;
 
 	if (!st)
 		return -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_free");
 	pthread_mutex_lock(&st->lock);
-	gdri_log_clear_error();
-	offset = object_offset(st, ptr);
-	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
-	if (!ret && ptr)
-		ret = heap_give_back(st, offset);
+	ret = heap_free(st, "gdr_free", ptr);
 	pthread_mutex_unlock(&st->lock);
 	return ret;
+}
+
+/* Where the object has no room to grow. It is given back when all PEs have its contents at the other place. */
+static int heap_move(struct gdri_state *st, uint64_t offset, uint64_t size, void **out)
+{
+	uint64_t before = gdri_suballoc_size(st->alloc, offset);
+	void *to = NULL;
+	int ret = heap_place(st, size, 1, &to);
+
+	if (ret)
+		return ret;
+	st->pending = gdri_heap_copy(st->heap, to, heap_objects(st) + offset, before < size ? before : size,
+				     gdri_cuda_copy_ms(st) / 2); /* the others wait */
+	ret = gdri_heap_agree(st, GDRI_CALL_COPIED, size, 0);
+	if (!ret) {
+		*out = to;
+		return heap_give_back(st, offset);
+	}
+	if (!st->broken) /* all PEs know, and give the other place back */
+		heap_give_back(st, (uint64_t)((uint8_t *)to - heap_objects(st)));
+	return ret;
+}
+
+static int heap_reallocate(struct gdri_state *st, const void *ptr, uint64_t size, void **out)
+{
+	uint64_t offset;
+	int ret;
+
+	gdri_log_clear_error();
+	offset = object_offset(st, "gdr_realloc", ptr);
+	ret = heap_prepare(st);
+	st->pending = ret ? ret : st->pending;
+	ret = gdri_heap_agree(st, GDRI_CALL_RESIZED, offset, size);
+	if (ret)
+		return ret;
+	if (heap_resize(st, offset, size))
+		return heap_move(st, offset, size, out);
+	*out = heap_objects(st) + offset;
+	return 0;
+}
+
+void *gdr_realloc(void *ptr, size_t size)
+{
+	struct gdri_state *st = gdri_need_state("gdr_realloc");
+	void *p = NULL;
+	int ret;
+
+	if (!st || !ptr)
+		return st ? allocate_zeroed("gdr_realloc", size, 1, false) : NULL;
+	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_realloc");
+	pthread_mutex_lock(&st->lock);
+	ret = size ? heap_reallocate(st, ptr, size, &p) : heap_free(st, "gdr_realloc", ptr);
+	pthread_mutex_unlock(&st->lock);
+	gdri_host_refused(st, ret);
+	return ret ? NULL : p;
 }
 
 void *gdr_host_ptr(const void *ptr, int pe)

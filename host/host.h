@@ -36,6 +36,8 @@ enum gdri_heap_call {
 	GDRI_CALL_SHOWN,
 	GDRI_CALL_HIDDEN,
 	GDRI_CALL_GIVEN_BACK,
+	GDRI_CALL_RESIZED, /* size: the object's offset, alignment: its bytes to be */
+	GDRI_CALL_COPIED,
 	GDRI_CALL_BARRIER, /* of host threads, in a job on GPUs */
 };
 

@@ -128,6 +128,15 @@ GDR_API void *gdr_align(size_t alignment, size_t size);
  * which no PE uses the memory. */
 GDR_API int gdr_free(void *ptr);
 
+/* Collective, the same object and size on all PEs: another size, in bytes, for an object of gdr_malloc or its like.
+ * Each PE keeps what the object holds there, up to the smaller size; bytes behind that are indeterminate. Where the
+ * memory behind it is free the object stays, else it moves, and has the alignment of gdr_malloc then: take the returned
+ * address. ptr NULL is gdr_malloc(size); size 0 is gdr_free(ptr), and gives NULL. On failure NULL on all PEs,
+ * gdr_host_status() says why, and the object is as it was; what gdr_symmetric_register gave is refused (-GDR_EINVAL),
+ * for it is the program's. No operation on the object may be outstanding on any PE, nor a kernel use it. Implies a
+ * barrier before the contents are taken, and where the object moves another one behind. */
+GDR_API void *gdr_realloc(void *ptr, size_t size);
+
 /* Address at which the object `ptr` of PE `pe` can be read and written with
  * plain loads and stores, or NULL when it is reached through the NIC only, when
  * ptr is not in the heap, or pe is out of range. */

@@ -342,3 +342,11 @@ int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeo
 	memset(at, 0, len);
 	return 0;
 }
+
+int gdri_heap_copy(const struct gdri_heap *heap, void *to, const void *from, size_t len, int timeout_ms)
+{
+	if (heap->cuda)
+		return gdri_cuda_copy(heap->cuda, to, from, len, timeout_ms);
+	memcpy(to, from, len);
+	return 0;
+}

@@ -67,6 +67,8 @@ const struct gdri_heap_part *gdri_heap_part_at(const struct gdri_heap *heap, uin
 
 /* Zeroes bytes of this PE's heap from the host. */
 int gdri_heap_zero(const struct gdri_heap *heap, void *at, size_t len, int timeout_ms);
+/* From one place of it to another; they do not overlap. */
+int gdri_heap_copy(const struct gdri_heap *heap, void *to, const void *from, size_t len, int timeout_ms);
 
 /* The symmetric heap of all PEs gets one part more, when nothing of it has room for an object. */
 

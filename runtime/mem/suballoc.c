@@ -112,6 +112,11 @@ static void suballoc_carve(struct gdri_suballoc *a, size_t i, uint64_t start, ui
 	a->objects++;
 }
 
+static uint64_t suballoc_grains(uint64_t len)
+{
+	return (len + GDRI_SUBALLOC_GRAIN - 1) / GDRI_SUBALLOC_GRAIN * GDRI_SUBALLOC_GRAIN;
+}
+
 uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment)
 {
 	uint64_t start, skip;
@@ -120,7 +125,7 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 		return GDRI_SUBALLOC_NONE;
 	if (alignment < GDRI_SUBALLOC_GRAIN)
 		alignment = GDRI_SUBALLOC_GRAIN;
-	len = (len + GDRI_SUBALLOC_GRAIN - 1) / GDRI_SUBALLOC_GRAIN * GDRI_SUBALLOC_GRAIN;
+	len = suballoc_grains(len);
 	for (size_t i = 0; i < a->n; i++) {
 		if (a->ranges[i].used)
 			continue;
@@ -175,6 +180,44 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
 		suballoc_erase(a, i);
 	suballoc_note(a, ~offset);
+	return 0;
+}
+
+/* The border between object i and what follows it moves to `end`. */
+static int suballoc_move_end(struct gdri_suballoc *a, size_t i, uint64_t end)
+{
+	bool joins = i + 1 < a->n && !a->ranges[i + 1].used && !a->ranges[i + 1].first;
+	uint64_t most = a->ranges[joins ? i + 2 : i + 1].offset;
+
+	if (end > most)
+		return -GDR_ENOMEM;
+	if (joins && end == most)
+		suballoc_erase(a, i + 1);
+	else if (joins)
+		a->ranges[i + 1].offset = end;
+	else if (end < most)
+		suballoc_insert(a, i + 1, end, false);
+	return 0;
+}
+
+int gdri_suballoc_resize(struct gdri_suballoc *a, uint64_t offset, uint64_t len)
+{
+	size_t i = suballoc_find(a, offset);
+	uint64_t before;
+	int ret;
+
+	if (i == a->n || !len)
+		return -GDR_EINVAL;
+	if (len > a->size || gdri_suballoc_reserve(a))
+		return -GDR_ENOMEM;
+	len = suballoc_grains(len);
+	before = suballoc_length(&a->ranges[i]);
+	ret = suballoc_move_end(a, i, offset + len);
+	if (ret)
+		return ret;
+	a->used += len - before;
+	suballoc_note(a, ~offset);
+	suballoc_note(a, len);
 	return 0;
 }
 

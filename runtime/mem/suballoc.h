@@ -34,11 +34,15 @@ int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size);
  * with gdri_suballoc_reserve first). */
 uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t alignment);
 
-/* Makes sure that the next alloc needs no memory: 0 or -GDR_ENOMEM. */
+/* Makes sure that the next alloc or resize needs no memory: 0 or -GDR_ENOMEM. */
 int gdri_suballoc_reserve(struct gdri_suballoc *a);
 
 /* 0, or -GDR_EINVAL when no object starts at `offset`: nothing is changed then. */
 int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset);
+
+/* The object that starts at `offset` gets len > 0 bytes where it is. -GDR_ENOMEM: what follows it is not free, or the
+ * bookkeeping has no memory (as for alloc); -GDR_EINVAL: no object starts there: nothing is changed then. */
+int gdri_suballoc_resize(struct gdri_suballoc *a, uint64_t offset, uint64_t len);
 
 /* Bytes of the object that starts at `offset`, 0: none does. */
 uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset);

@@ -792,10 +792,11 @@ static void test_long_transfers(void **state)
 	nothing_left();
 }
 
-/* Memory that is yet to be zeroed is nobody's. */
+/* Memory that is yet to be zeroed, or to get an object's contents, is nobody's. */
 static void test_late_zeroing(void **state)
 {
-	uint8_t *p;
+	uint8_t *p, *q;
+	int objects;
 
 	(void)state;
 	start();
@@ -808,6 +809,17 @@ static void test_late_zeroing(void **state)
 	memset(p, 7, 4096);
 	(void)gdr_host_status();
 	assert_int_equal(p[0], 7);
+	assert_non_null(gdr_malloc(1)); /* so that the object cannot grow where it is */
+	objects = gdr_heap_list(NULL, 0);
+	set(&fake_cuda.hang_copy, 1);
+	assert_null(gdr_realloc(p, 8192));
+	assert_int_equal(gdr_heap_list(NULL, 0), objects);
+	set(&fake_cuda.hang_copy, 0);
+	q = gdr_realloc(p, 8192);
+	assert_non_null(q);
+	assert_ptr_not_equal(q, p);
+	assert_int_equal(q[4095], 7);
+	assert_int_equal(gdr_heap_list(NULL, 0), objects);
 	(void)gdr_host_quiet(); /* takes what was latched */
 	assert_int_equal(gdr_finalize(), 0);
 	nothing_left();

@@ -172,6 +172,27 @@ static void model_free(struct model *m, struct gdri_suballoc *a, unsigned int r)
 	m->live[k] = m->live[--m->n_live];
 }
 
+static void model_resize(struct model *m, struct gdri_suballoc *a, unsigned int r)
+{
+	int s = m->live[r % (unsigned int)m->n_live], id = m->owner[s], end = s, free_end, i;
+	int grains = 1 + (int)((r >> 8) % 60), ret;
+
+	ret = gdri_suballoc_resize(a, (uint64_t)s * G, (uint64_t)grains * G - r % G);
+	while (end < GRAINS && m->owner[end] == id)
+		end++;
+	for (free_end = end; free_end < GRAINS && !m->owner[free_end];)
+		free_end++;
+	if (s + grains > free_end) {
+		assert_int_equal(ret, -GDR_ENOMEM);
+		assert_int_equal(gdri_suballoc_size(a, (uint64_t)s * G), (uint64_t)(end - s) * G);
+		return;
+	}
+	assert_int_equal(ret, 0);
+	assert_int_equal(gdri_suballoc_size(a, (uint64_t)s * G), (uint64_t)grains * G);
+	for (i = s; i < end || i < s + grains; i++)
+		m->owner[i] = i < s + grains ? id : 0;
+}
+
 static void agrees_with_the_model(void **state)
 {
 	struct gdri_suballoc *a = gdri_suballoc_create(GRAINS * G, 0);
@@ -188,6 +209,9 @@ static void agrees_with_the_model(void **state)
 		if (m->n_live && (r & 0x700) < 0x300) {
 			model_free(m, a, r >> 12);
 			model_free(m2, twin, r >> 12);
+		} else if (m->n_live && (r & 0x700) == 0x300) {
+			model_resize(m, a, r >> 12);
+			model_resize(m2, twin, r >> 12);
 		} else {
 			model_alloc(m, a, r >> 4);
 			model_alloc(m2, twin, r >> 4);

@@ -146,6 +146,14 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 16; i++)
 		CHECK_EQ(multi_u64(first + i), 0);
+	for (int i = 0; i < 3; i++) { /* through parts: what it holds goes with it */
+		a.object[0] = (uint64_t *)gdr_realloc(i ? a.object[0] : NULL, (size_t)(2 * i + 1) * MIB);
+		CHECK(a.object[0]);
+		for (int k = 0; k < i; k++)
+			CHECK_EQ(multi_u64(a.object[0] + 1000 * k), 100 * multi_pe + k);
+		multi_set_u64(a.object[0] + 1000 * i, 100 * (uint64_t)multi_pe + (uint64_t)i);
+	}
+	CHECK_OK(gdr_free(a.object[0]));
 	CHECK(!gdr_malloc(33 * MIB)); /* says why, and goes on */
 	CHECK_EQ(gdr_host_status(), -GDR_ENOMEM);
 	CHECK_OK(gdr_query(&job));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Symmetric allocation: same offsets on all PEs, alignment, zeroed calloc,
- * reuse, disagreement and exhaustion reported on every PE, and a heap that is
+ * reuse, other sizes for what is there, disagreement and exhaustion reported on every PE, and a heap that is
  * whole afterwards. */
 #include "tests/multi/multi.h"
 
@@ -124,6 +124,74 @@ static void refusals(void)
 	gdr_host_quiet();
 }
 
+/* What each PE wrote there, of `len` bytes. */
+static void keeps(const uint8_t *object, int value, size_t len)
+{
+	uint8_t *seen = (uint8_t *)multi_copy(object, len);
+
+	for (size_t k = 0; k < len; k++)
+		CHECK_EQ(seen[k], (uint8_t)value);
+	free(seen);
+}
+
+/* Where there is room behind it, an object stays; else it moves, and its place can be had anew. */
+static void resizes(void)
+{
+	int mine = multi_pe + 3, v = multi_pe + 40, next = (multi_pe + 1) % multi_n;
+	uint8_t *p = (uint8_t *)gdr_realloc(NULL, 1000), *first = p, *behind;
+
+	CHECK(p);
+	multi_fill(p, mine, 1000);
+	p = (uint8_t *)gdr_realloc(p, 5000);
+	CHECK(p == first);
+	keeps(p, mine, 1000);
+	behind = (uint8_t *)gdr_malloc(100);
+	CHECK(behind);
+	multi_fill(p, mine, 5000);
+	p = (uint8_t *)gdr_realloc(p, 300000);
+	CHECK(p && p != first);
+	keeps(p, mine, 5000);
+	CHECK_OK(gdr_host_put(p + 299996, &v, sizeof(v), next)); /* the same object on all PEs */
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(multi_u32((uint32_t *)(void *)(p + 299996)), (multi_pe + multi_n - 1) % multi_n + 40);
+	CHECK((uint8_t *)gdr_malloc(5000) == first);
+	CHECK_OK(gdr_free(first));
+	first = p;
+	p = (uint8_t *)gdr_realloc(p, 700);
+	CHECK(p == first);
+	keeps(p, mine, 700);
+	CHECK(!gdr_realloc(p, 0));
+	CHECK_OK(gdr_host_status());
+	CHECK(!gdr_realloc(NULL, 0));
+	CHECK_OK(gdr_host_status());
+	CHECK_OK(gdr_free(behind));
+}
+
+/* The object is as it was. */
+static void resize_refusals(void)
+{
+	uint8_t *p = (uint8_t *)gdr_malloc(1000);
+	struct gdr_heap_info info;
+	int mine = multi_pe + 3;
+
+	CHECK(p);
+	multi_fill(p, mine, 1000);
+	CHECK_OK(gdr_heap_query(&info));
+	refused(gdr_realloc(p, info.size * 2), -GDR_ENOMEM);
+	refused(gdr_realloc(p, SIZE_MAX), -GDR_ENOMEM);
+	refused(gdr_realloc(p + 256, 2000), -GDR_EINVAL);
+	refused(gdr_realloc(&info, 2000), -GDR_EINVAL);
+	refused(gdr_realloc(&info, 0), -GDR_EINVAL);
+	if (multi_n > 1) {
+		refused(gdr_realloc(p, multi_pe ? 2000 : 3000), -GDR_EMISMATCH);
+		refused(gdr_realloc(multi_pe ? p : NULL, 3000), -GDR_EMISMATCH);
+		refused(gdr_realloc(p, multi_pe == multi_n - 1 ? 0 : 3000), -GDR_EMISMATCH);
+		refused(gdr_realloc(multi_pe ? (void *)p : (void *)&p, 3000), -GDR_EINVAL); /* of one PE, on all */
+	}
+	keeps(p, mine, 1000);
+	CHECK_OK(gdr_free(p));
+}
+
 /* All of it in the largest piece, and again. */
 static void exhaust(void)
 {
@@ -179,6 +247,9 @@ int main(void)
 	CHECK_EQ(heap_used(), used);
 	aligned();
 	refusals();
+	resizes();
+	CHECK_EQ(heap_used(), used);
+	resize_refusals();
 	CHECK_EQ(heap_used(), used);
 	exhaust();
 	reuse();
