@@ -18,7 +18,8 @@
  *	uint64_t gdr_clock_ns(void);	monotonic
  *	void gdr_pause(unsigned round);	inside a spin; round counts up from 0: backs off
  *
- * A thread of the host device that spins without gdr_pause starves its block. */
+ * A thread of the host device that spins without gdr_pause starves its block; in a job the log names it
+ * (GDR_HOST_DEVICE_STALL). */
 #ifndef GDR_SIMT_H
 #define GDR_SIMT_H
 

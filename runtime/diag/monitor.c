@@ -16,6 +16,7 @@
 #include "runtime/core/thread.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
+#include "runtime/hostdev/hostdev.h"
 #include "runtime/path/devstate.h"
 
 #define EXIT_S 1
@@ -53,6 +54,9 @@ static void look_at_errors(struct gdri_monitor *m)
 	gdri_fault_tell(m->st);
 	gdri_absent_look(m->st);
 	gdri_devstate_look(m->st);
+	if (!m->st->cuda) /* half: before waits for such a thread end, and blame who waits for it */
+		gdri_hd_watch((unsigned)(m->st->opt.host_device_stall_ms ? m->st->opt.host_device_stall_ms
+									 : m->st->opt.timeout_ms / 2));
 	gdri_log_counts(COUNTS_MS, 0);
 }
 

@@ -27,6 +27,10 @@ int gdri_hd_init(const struct gdri_hd_params *params);
  * queued after timeout_ms: then nothing was ended, and memory that they use must stay. */
 int gdri_hd_shutdown(unsigned timeout_ms);
 
+/* To be called every few 100 ms: the log names, once, a thread of a kernel that has let no other one run for so long,
+ * where others of its block or a thread of the host wait. */
+void gdri_hd_watch(unsigned limit_ms);
+
 /* How a CPU thread waits when nothing in it can go on: see docs/host-device.md
  * for the measurements behind the figures. */
 

@@ -43,6 +43,15 @@ GDRI_HD_SCHED static void block_push(struct gdri_hd_block *b, struct gdri_hd_fib
 	b->queue[b->tail++ % GDR_MAX_BLOCK] = f;
 }
 
+GDRI_HD_SCHED static unsigned block_take(struct gdri_hd_block *b)
+{
+	unsigned at = b->head;
+
+	/* relaxed: a number that the watch compares; pairs with its load there */
+	__atomic_store_n(&b->head, at + 1, __ATOMIC_RELAXED);
+	return at % GDR_MAX_BLOCK;
+}
+
 GDRI_HD_SCHED static struct gdri_hd_fiber *block_pop(struct gdri_hd_block *b)
 {
 	struct gdri_hd_fiber *f;
@@ -53,14 +62,19 @@ GDRI_HD_SCHED static struct gdri_hd_fiber *block_pop(struct gdri_hd_block *b)
 		unsigned i = b->head + gdri_hd_random(b) % (b->tail - b->head);
 
 		f = b->queue[i % GDR_MAX_BLOCK];
-		b->queue[i % GDR_MAX_BLOCK] = b->queue[b->head % GDR_MAX_BLOCK];
-		b->head++;
+		b->queue[i % GDR_MAX_BLOCK] = b->queue[block_take(b)];
 		return f;
 	}
-	return b->queue[b->head++ % GDR_MAX_BLOCK];
+	return b->queue[block_take(b)];
 }
 
 /* ----------------------------------------------------------- state changes */
+
+/* relaxed, here and of b->live: the watch looks who runs, and how many there are; pairs with its loads */
+GDRI_HD_SCHED static void block_runs(const struct gdri_hd_thread *self)
+{
+	__atomic_store_n(&gdri_hd_self, self, __ATOMIC_RELAXED);
+}
 
 GDRI_HD_SCHED static void block_deactivate(struct gdri_hd_fiber *f)
 {
@@ -132,7 +146,7 @@ GDRI_HD_SCHED void gdri_hd_reschedule(struct gdri_hd_fiber *f)
 		return;
 	if (!next)
 		gdri_hd_fail(f, GDRI_HD_STUCK);
-	gdri_hd_self = &next->self;
+	block_runs(&next->self);
 	gdri_hd_ctx_switch(&f->ctx, &next->ctx);
 }
 
@@ -186,8 +200,11 @@ GDRI_HD_SCHED void gdri_hd_pause(unsigned round)
 	struct gdri_hd_fiber *f = gdri_hd_running();
 
 	if (!f->self.in_kernel || f->block->live == 1) {
-		if (f->self.in_kernel)
+		if (f->self.in_kernel) {
+			/* relaxed: as the head of the queue */
+			__atomic_store_n(&f->block->alone, f->block->alone + 1, __ATOMIC_RELAXED);
 			check_cancelled(f);
+		}
 		pause_backoff(f, round, 1);
 		return;
 	}
@@ -205,7 +222,7 @@ GDRI_HD_SCHED static _Noreturn void fiber_end(struct gdri_hd_fiber *f)
 	struct gdri_hd_block *b = f->block;
 	struct gdri_hd_fiber *next;
 
-	b->live--;
+	__atomic_store_n(&b->live, b->live - 1, __ATOMIC_RELAXED); /* as in block_runs */
 	if (f->idle_pass == b->pass)
 		b->spun--;
 	f->warp->live &= ~(1u << (f->self.thread % GDRI_HD_WARP));
@@ -216,7 +233,7 @@ GDRI_HD_SCHED static _Noreturn void fiber_end(struct gdri_hd_fiber *f)
 	next = block_pop(b);
 	if (!next)
 		gdri_hd_fail(f, GDRI_HD_STUCK);
-	gdri_hd_self = &next->self;
+	block_runs(&next->self);
 	gdri_hd_ctx_exit(&f->ctx, &next->ctx);
 }
 
@@ -245,7 +262,8 @@ static int ensure_fibers(struct gdri_hd_block *b, unsigned count, size_t stack_s
 	if (ret)
 		return ret;
 	b->stack_size = stack_size;
-	b->fibers = calloc(count, sizeof(*b->fibers));
+	/* relaxed, here and below: the watch reckons with the address alone; pairs with its load */
+	__atomic_store_n(&b->fibers, calloc(count, sizeof(*b->fibers)), __ATOMIC_RELAXED);
 	if (!b->fibers) {
 		gdri_error("host device: no memory for %u threads", count);
 		gdri_hd_block_free(b);
@@ -261,7 +279,7 @@ void gdri_hd_block_free(struct gdri_hd_block *b)
 	for (unsigned i = 0; b->fibers && i < b->stacks.count; i++)
 		gdri_hd_ctx_free(&b->fibers[i].ctx);
 	free(b->fibers);
-	b->fibers = NULL;
+	__atomic_store_n(&b->fibers, NULL, __ATOMIC_RELAXED);
 	gdri_hd_stacks_free(&b->stacks);
 	b->tainted = 0;
 }
@@ -301,10 +319,11 @@ GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_ke
 
 	b->kernel = k;
 	b->index = index;
-	b->live = k->block;
+	__atomic_store_n(&b->live, k->block, __ATOMIC_RELAXED); /* as in block_runs */
 	b->in_barrier = 0;
 	b->callers = b->counted = 0;
-	b->head = b->tail = 0;
+	__atomic_store_n(&b->head, 0, __ATOMIC_RELAXED); /* as in block_take */
+	b->tail = 0;
 	b->pass = 1;
 	b->spun = b->blocked = b->blocked_unspun = 0;
 	b->min_round = UINT32_MAX;
@@ -323,9 +342,9 @@ GDRI_HD_SCHED static void run_fibers(struct gdri_hd_block *b)
 
 	gdri_hd_release(&b->kernel);
 	while (next) {
-		gdri_hd_self = &next->self;
+		block_runs(&next->self);
 		gdri_hd_ctx_switch(&b->main, &next->ctx);
-		gdri_hd_self = caller;
+		block_runs(caller);
 		next = b->pauses;
 		b->pauses = NULL;
 		if (next)

@@ -2,7 +2,7 @@
 /* One block of a kernel on one CPU thread: its fibers, the queue of those that
  * can run, and the warps in which they meet. hostdev_block.c schedules,
  * hostdev_simt.c has the collectives. Nothing here is shared between CPU
- * threads but gdri_hd_kernel.status. */
+ * threads but gdri_hd_kernel.status, and what hostdev_watch.c looks at. */
 #ifndef GDRI_HOSTDEV_BLOCK_H
 #define GDRI_HOSTDEV_BLOCK_H
 
@@ -78,6 +78,7 @@ struct gdri_hd_block {
 	struct gdri_hd_warp warps[GDRI_HD_MAX_WARPS];
 	struct gdri_hd_fiber *queue[GDR_MAX_BLOCK]; /* ring of those that can run */
 	unsigned head, tail;
+	unsigned alone; /* pauses of the only one that is left */
 
 	/* A pass ends when every live fiber has spun in vain or is blocked: then the CPU
 	 * thread backs off. */

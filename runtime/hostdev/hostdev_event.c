@@ -156,7 +156,7 @@ int gdr_event_sync(gdr_event_t event)
 	if (r) {
 		r->refs++;
 		while (!r->done)
-			pthread_cond_wait(&hd->done, &hd->lock);
+			(void)gdri_hd_wait_done(hd, NULL);
 		gdri_hd_record_drop(r);
 	}
 	gdri_hd_unlock(hd);

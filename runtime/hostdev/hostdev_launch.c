@@ -40,6 +40,7 @@ static void after_fork_child(void)
 {
 	init_locks();
 	gdri_hd_workers_forget(&hd);
+	hd.waiting = 0; /* of the parent's threads */
 	gdri_hd_streams_forget(&hd);
 }
 
@@ -61,6 +62,16 @@ struct gdri_hd *gdri_hd_lock(void)
 void gdri_hd_unlock(struct gdri_hd *h)
 {
 	pthread_mutex_unlock(&h->lock);
+}
+
+int gdri_hd_wait_done(struct gdri_hd *h, const struct timespec *end)
+{
+	int ret;
+
+	h->waiting++;
+	ret = end ? pthread_cond_timedwait(&h->done, &h->lock, end) : pthread_cond_wait(&h->done, &h->lock);
+	h->waiting--;
+	return ret;
 }
 
 /* ---------------------------------------------------------- start and end */
@@ -105,7 +116,7 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 	int ret = 0;
 
 	while (h->runs && ret != ETIMEDOUT)
-		ret = pthread_cond_timedwait(&h->done, &h->lock, &end);
+		ret = gdri_hd_wait_done(h, &end);
 	if (h->runs) {
 		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is "
 			   "%s); their memory is kept",

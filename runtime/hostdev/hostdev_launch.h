@@ -6,7 +6,9 @@
 #define GDRI_HOSTDEV_LAUNCH_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <gdr/local.h>
 #include "runtime/hostdev/hostdev_block.h"
@@ -30,8 +32,6 @@ struct CUstream_st { /* gdr_stream_t */
 	gdr_stream_t next;
 };
 
-struct gdri_hd_worker;
-
 struct gdri_hd {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a block may be started, or stop */
@@ -51,11 +51,30 @@ struct gdri_hd {
 	struct gdri_hd_worker *workers;
 	unsigned n_workers, n_idle;
 	int stop;
+	unsigned waiting; /* threads of the host in gdri_hd_wait_done */
+};
+
+struct gdri_hd_worker {
+	pthread_t thread;
+	struct gdri_hd *hd;
+	struct gdri_hd_worker *next;
+	struct gdri_hd_block block;
+	/* for hostdev_watch.c; with the lock held: */
+	const struct gdri_hd_run *run; /* it runs block `index` of; NULL: none */
+	unsigned index;
+	const struct gdri_hd_thread *const *self; /* its thread's gdri_hd_self */
+	uint64_t seen; /* switches of the block when it was looked at last */
+	uint64_t seen_ns, still_ns; /* when that was; how long there has been none */
+	bool told;
+	char overflow_room[GDRI_HD_OVERFLOW_ROOM];
 };
 
 /* hostdev_launch.c. The lock is initialised at the first call. */
 struct gdri_hd *gdri_hd_lock(void);
 void gdri_hd_unlock(struct gdri_hd *hd);
+
+/* A thread of the host waits until a kernel ends, with the lock held; end NULL: without a limit. 0 or ETIMEDOUT. */
+int gdri_hd_wait_done(struct gdri_hd *hd, const struct timespec *end);
 
 /* hostdev_worker.c; all with the lock held. */
 int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */

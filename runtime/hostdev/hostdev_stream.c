@@ -164,7 +164,7 @@ static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const 
 		return gdri_fail(NULL, "%s: %s", who, s ? "not possible inside a kernel" : "no such stream");
 	target = s->launched;
 	while (s->ended < target)
-		pthread_cond_wait(&hd->done, &hd->lock);
+		(void)gdri_hd_wait_done(hd, NULL);
 	return s;
 }
 

@@ -17,14 +17,6 @@
 #define TRIM_AFTER_MS 1000u /* idle this long: stacks of large blocks are given back */
 #define TRIM_STACKS 64u
 
-struct gdri_hd_worker {
-	pthread_t thread;
-	struct gdri_hd *hd;
-	struct gdri_hd_worker *next;
-	struct gdri_hd_block block;
-	char overflow_room[GDRI_HD_OVERFLOW_ROOM];
-};
-
 /* Takes the next block, first launched first; NULL when there is none or the limit is
  * reached. */
 static struct gdri_hd_run *take_block(struct gdri_hd *hd, unsigned *index)
@@ -51,11 +43,16 @@ static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned 
 
 	/* Relaxed: after an error the other blocks need not be started. */
 	if (!__atomic_load_n(&run->k.status, __ATOMIC_RELAXED)) {
+		w->run = run;
+		w->index = index;
+		w->still_ns = 0;
+		w->told = false;
 		pthread_mutex_unlock(&hd->lock);
 		gdri_hd_backoff_blocks(1);
 		gdri_hd_block_run(&w->block, &run->k, index, stack_size);
 		gdri_hd_backoff_blocks(-1);
 		pthread_mutex_lock(&hd->lock);
+		w->run = NULL;
 	}
 	hd->running--;
 	if (++run->ended_blocks == run->k.grid)
@@ -90,6 +87,7 @@ static void *worker_main(void *arg)
 	gdri_hd_overflow_arm(&w->block.stacks, w->overflow_room);
 	gdri_hd_backoff_own_thread();
 	pthread_mutex_lock(&hd->lock);
+	w->self = &gdri_hd_self;
 	hd->n_idle--; /* counted idle from its creation on */
 	while (!hd->stop) {
 		run = take_block(hd, &index);

@@ -222,6 +222,14 @@ GDR_KERNEL(wait_flag, struct kernel_args, a)
 	wait_for(a.out, a.n);
 }
 
+GDR_KERNEL(hogs, struct kernel_args, a)
+{
+	if (gdr_thread_id() == gdr_block_size() / 2)
+		while (gdri_ld_acquire_gpu_u32(a.out) != a.n)
+			;
+	gdr_sync_block();
+}
+
 GDR_KERNEL(set_flag, struct kernel_args, a)
 {
 	gdri_st_release_gpu_u32(a.out, a.n);

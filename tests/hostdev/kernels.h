@@ -34,6 +34,7 @@ struct kernel_args {
 	X(lost_barrier)	 /* wrong: thread 0 waits for its warp, the others for the block */        \
 	X(lost_lane)	 /* wrong: lane 1 never comes to the shuffle that lane 0 names it in */    \
 	X(own_lane)	 /* wrong: names lanes without itself */                                   \
+	X(hogs)		 /* wrong: the last but one of 3 threads spins without a pause until out[0] == n */ \
 	X(one_fails)	 /* wrong in block 1; the others wait for ever */
 
 #define HD_KERNEL_DECLARE(name)                                                                    \

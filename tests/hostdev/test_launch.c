@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -404,6 +405,72 @@ static void test_fork(void **state)
 	assert_int_equal(gdr_stream_sync(NULL), 0);
 }
 
+/* Looks until the log names the thread. */
+static void expect_named(int log, const char *what)
+{
+	char text[4096] = "";
+
+	while (!strstr(text, what)) {
+		ssize_t n;
+
+		gdri_hd_watch(1);
+		usleep(1000);
+		n = pread(log, text, sizeof(text) - 1, 0);
+		assert_true(n >= 0);
+		text[n] = 0;
+	}
+}
+
+static char host_came;
+
+static void *sync_default(void *arg)
+{
+	(void)arg;
+	return gdr_stream_sync(NULL) ? NULL : &host_came;
+}
+
+/* A thread that spins without a pause is named, once, where others wait for it: of its block, or of the host. */
+static void test_hog_is_named(void **state)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 1);
+	FILE *file = tmpfile();
+	int was = dup(2), log = file ? fileno(file) : -1;
+	pthread_t host;
+	void *synced;
+
+	(void)state;
+	assert_true(was >= 0 && log >= 0 && dup2(log, 2) == 2);
+	assert_int_equal(run_hogs(1, 3, 0, NULL, &a), 0);
+	expect_named(log, "kernel hogs, block 0: thread 1 has run for ");
+	expect_named(log, "let no other one run, while 2 threads of its block wait: ");
+	assert_int_equal(ftruncate(log, 0), 0);
+	for (int i = 0; i < 20; i++) {
+		gdri_hd_watch(1);
+		usleep(1000);
+	}
+	assert_int_equal(lseek(log, 0, SEEK_END), 0);
+	__atomic_store_n(a.out, a.n, __ATOMIC_RELEASE); /* pairs with hogs */
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+
+	__atomic_store_n(a.out, 0, __ATOMIC_RELEASE);
+	assert_int_equal(run_hogs(1, 1, 0, NULL, &a), 0);
+	for (int i = 0; i < 20; i++) { /* nobody waits */
+		gdri_hd_watch(1);
+		usleep(1000);
+	}
+	assert_int_equal(lseek(log, 0, SEEK_END), 0);
+	assert_int_equal(pthread_create(&host, NULL, sync_default, NULL), 0);
+	expect_named(log, "block 0: thread 0 has run for ");
+	expect_named(log, "while a thread of the host waits: ");
+	__atomic_store_n(a.out, a.n, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(host, &synced), 0);
+	assert_non_null(synced);
+	assert_int_equal(dup2(was, 2), 2);
+	fclose(file);
+	close(was);
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -426,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_stack_overflow),
 		cmocka_unit_test(test_who_waits_drives),
+		cmocka_unit_test(test_hog_is_named),
 	};
 
 	alarm(300); /* a hang is a failure */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names a thread of a kernel that keeps its CPU thread to itself: the others of its block cannot run, or a thread of
+ * the host waits for the kernel. Nothing is counted for this: whoever lets others run takes one from its queue. */
+#include <stdio.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/hostdev/hostdev.h"
+#include "runtime/hostdev/hostdev_launch.h"
+
+#define LOOK_MOST_NS 1000000000u /* a process that was stopped between two looks was not in a spin */
+
+/* relaxed, all of this file: what is compared is a number of one thread's, and orders nothing; pairs with the stores of
+ * hostdev_block.c */
+static uint64_t watch_switches(const struct gdri_hd_worker *w)
+{
+	return (uint64_t)__atomic_load_n(&w->block.alone, __ATOMIC_RELAXED) << 32 |
+	       __atomic_load_n(&w->block.head, __ATOMIC_RELAXED);
+}
+
+/* False: nobody waits now. */
+static bool watch_tell(const struct gdri_hd *hd, const struct gdri_hd_worker *w)
+{
+	const struct gdri_hd_kernel *k = &w->run->k;
+	uintptr_t fibers = (uintptr_t)__atomic_load_n(&w->block.fibers, __ATOMIC_RELAXED);
+	uintptr_t self = (uintptr_t)__atomic_load_n(w->self, __ATOMIC_RELAXED);
+	size_t thread = (self - fibers) / sizeof(struct gdri_hd_fiber); /* not looked into: the block may end now */
+	unsigned live = __atomic_load_n(&w->block.live, __ATOMIC_RELAXED);
+	char others[48] = "a thread of the host waits";
+
+	if (thread >= k->block || watch_switches(w) != w->seen || (live < 2 && !hd->waiting))
+		return false;
+	if (live > 1)
+		snprintf(others, sizeof(others), "%u threads of its block wait", live - 1);
+	gdri_warn("host device: kernel %s, block %u: thread %zu has run for %llu ms and let no other one run, while "
+		  "%s: a loop that waits for another thread or PE has to call gdr_pause",
+		  k->name, w->index, thread, (unsigned long long)(w->still_ns / 1000000), others);
+	return true;
+}
+
+void gdri_hd_watch(unsigned limit_ms)
+{
+	struct gdri_hd *hd = gdri_hd_lock();
+	uint64_t limit = (uint64_t)limit_ms * 1000000, now = gdri_now_ns(), passed;
+
+	for (struct gdri_hd_worker *w = hd->workers; w; w = w->next) {
+		passed = now - w->seen_ns < LOOK_MOST_NS ? now - w->seen_ns : LOOK_MOST_NS;
+		w->seen_ns = now;
+		if (!w->run || watch_switches(w) != w->seen) {
+			w->seen = watch_switches(w);
+			w->still_ns = 0;
+			w->told = false;
+			continue;
+		}
+		w->still_ns += passed;
+		if (!w->told && w->still_ns >= limit)
+			w->told = watch_tell(hd, w);
+	}
+	gdri_hd_unlock(hd);
+}
