@@ -10,12 +10,17 @@
 /* In a function out of line: its address is taken, which makes the compiler call it, and what it calls, by the
  * ABI. Without, callers keep what they need across the call in memory, not in registers, also where the
  * call is not made. Nothing is stored. What it calls is called so in the whole program: nothing that put and get call
- * (tests/device/quick_puts). */
+ * (tests/device/quick_puts). In libgdr_device.a all is called so; there nvlink keeps each function whose address is
+ * taken, called or not, and drops the others. */
+#ifdef GDRI_LIBRARY_PART
+#define GDRI_BY_ABI(f)
+#else
 #define GDRI_BY_ABI(f)                                                                             \
 	do {                                                                                       \
 		if (gdri_unlikely(gdri_constants_here.zero))                                       \
 			*(volatile uint64_t *)gdri_constants_here.heap = (uint64_t)(f);            \
 	} while (0)
+#endif
 /* The address is found here, not where it is used. */
 #define GDRI_FOUND(p) asm volatile("" : "+l"(p))
 #define gdri_unlikely(x) __builtin_expect(!!(x), 0)
