@@ -2,8 +2,8 @@
 /* gdr for C++17: operations by the type of their arguments, and owners of what the host makes. docs/cpp.md.
  *
  * Each function is the one of C with the same arguments, gdr_put or gdr_int_atomic_add, whose contract stands in
- * gdr/device.h; what has no type (gdr_quiet, signals, collectives) keeps its name of C. Nothing throws: what can fail has
- * a status. */
+ * gdr/device.h and gdr/coll.h; what has no type (gdr_quiet, signals) keeps its name of C. Nothing throws: what can
+ * fail has a status. */
 #ifndef GDR_HPP
 #define GDR_HPP
 
@@ -68,12 +68,14 @@ GDRI_CPP_SCOPE(GDR_DEVICE, _nbi_block)
 	GDR_LANGUAGE_TYPES(X)                                                                      \
 	X(short, short)                                                                            \
 	X(ushort, unsigned short)
-#define GDRI_CPP_TYPES(X)                                                                          \
+#define GDRI_CPP_INTEGERS(X)                                                                       \
 	GDRI_CPP_WAIT_TYPES(X)                                                                     \
-	GDR_FLOAT_TYPES(X)                                                                         \
 	X(char, char)                                                                              \
 	X(schar, signed char)                                                                      \
 	X(uchar, unsigned char)
+#define GDRI_CPP_TYPES(X)                                                                          \
+	GDRI_CPP_INTEGERS(X)                                                                       \
+	GDR_FLOAT_TYPES(X)
 
 #define GDRI_CPP_WORD(name, T)                                                                     \
 	GDR_BOTH int p(T *dst, T value, int pe GDRI_CPP_SITE)                                      \
@@ -137,6 +139,118 @@ GDR_FLOAT_TYPES(GDRI_CPP_AMO_NUMBER)
 		return gdr_##name##_test(ptr, cmp, value);                                         \
 	}
 GDRI_CPP_WAIT_TYPES(GDRI_CPP_WAIT)
+
+/* ---- collectives (gdr/coll.h): of any type where elements are moved, of numbers where they are reckoned with ---- */
+
+#ifdef __CUDACC__ /* of host threads alone */
+#define GDRI_CPP_HOST static inline __attribute__((unused))
+#else
+#define GDRI_CPP_HOST GDR_DEVICE
+#endif
+#define GDRI_CPP_TEAM_CALL(member, call, s)                                                        \
+	member int call##s(gdr_team_t team GDRI_CPP_SITE)                                          \
+	{                                                                                          \
+		return gdr_##call##s(team);                                                        \
+	}
+#define GDRI_CPP_TEAM_CALL_ON_STREAM(call)                                                         \
+	GDRI_CPP_HOST int call##_on_stream(gdr_team_t team, gdr_stream_t stream GDRI_CPP_SITE)     \
+	{                                                                                          \
+		return gdr_##call##_on_stream(team, stream);                                       \
+	}
+#define GDRI_CPP_GATHER(member, call, s, more, arg)                                                \
+	template <typename T>                                                                      \
+	member int call##s(gdr_team_t team, T *dest, const gdri_same_t<T> *source, size_t n GDRI_OPEN more GDRI_CPP_SITE) \
+	{                                                                                          \
+		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
+		return gdr_##call##mem##s(team, dest, source, n * sizeof(T) GDRI_OPEN arg);        \
+	}
+/* Steps count elements, of which C has those of 1 to 16 bytes. */
+#define GDRI_CPP_STEPS(member, s, more, arg)                                                       \
+	template <typename T>                                                                      \
+	member int alltoalls##s(gdr_team_t team, T *dest, const gdri_same_t<T> *source, ptrdiff_t dst, \
+				ptrdiff_t sst, size_t n GDRI_OPEN more GDRI_CPP_SITE)              \
+	{                                                                                          \
+		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
+		static_assert(sizeof(T) <= 16 && !(sizeof(T) & (sizeof(T) - 1)), "1, 2, 4, 8 or 16 bytes"); \
+		if constexpr (sizeof(T) == 1)                                                      \
+			return gdr_alltoalls8##s(team, dest, source, dst, sst, n GDRI_OPEN arg);   \
+		else if constexpr (sizeof(T) == 2)                                                 \
+			return gdr_alltoalls16##s(team, dest, source, dst, sst, n GDRI_OPEN arg);  \
+		else if constexpr (sizeof(T) == 4)                                                 \
+			return gdr_alltoalls32##s(team, dest, source, dst, sst, n GDRI_OPEN arg);  \
+		else if constexpr (sizeof(T) == 8)                                                 \
+			return gdr_alltoalls64##s(team, dest, source, dst, sst, n GDRI_OPEN arg);  \
+		else                                                                               \
+			return gdr_alltoalls128##s(team, dest, source, dst, sst, n GDRI_OPEN arg); \
+	}
+#define GDRI_CPP_GATHERS(member, s, more, arg)                                                     \
+	GDRI_CPP_GATHER(member, collect, s, more, arg)                                             \
+	GDRI_CPP_GATHER(member, fcollect, s, more, arg)                                            \
+	GDRI_CPP_GATHER(member, alltoall, s, more, arg)                                            \
+	GDRI_CPP_STEPS(member, s, more, arg)
+#define GDRI_CPP_COLL(member, s)                                                                   \
+	GDRI_CPP_TEAM_CALL(member, barrier, s)                                                     \
+	GDRI_CPP_TEAM_CALL(member, team_sync, s)                                                   \
+	GDRI_CPP_GATHER(member, broadcast, s, (, int root), (, root))                              \
+	GDRI_CPP_GATHERS(member, s, (), ())
+GDRI_CPP_COLL(GDR_BOTH, )
+GDRI_CPP_COLL(GDR_DEVICE, _warp)
+GDRI_CPP_COLL(GDR_DEVICE, _block)
+
+#define GDRI_CPP_REDUCE_IN(member, name, T, call, s)                                               \
+	member int call##s(gdr_team_t team, T *dest, const T *source, size_t n GDRI_CPP_SITE)      \
+	{                                                                                          \
+		return gdr_##name##_##call##s(team, dest, source, n);                              \
+	}
+#ifdef __CUDACC_RTC__ /* which compiles device code alone */
+#define GDRI_CPP_REDUCE_ON_STREAM(name, T, call)
+#else
+#define GDRI_CPP_REDUCE_ON_STREAM(name, T, call)                                                   \
+	GDRI_CPP_HOST int call##_on_stream(gdr_team_t team, T *dest, const T *source, size_t n,    \
+					   gdr_stream_t stream GDRI_CPP_SITE)                      \
+	{                                                                                          \
+		return gdr_##name##_##call##_on_stream(team, dest, source, n, stream);             \
+	}
+#endif
+#define GDRI_CPP_REDUCE(name, T, call)                                                             \
+	GDRI_CPP_REDUCE_IN(GDR_BOTH, name, T, call, )                                              \
+	GDRI_CPP_REDUCE_IN(GDR_DEVICE, name, T, call, _warp)                                       \
+	GDRI_CPP_REDUCE_IN(GDR_DEVICE, name, T, call, _block)                                      \
+	GDRI_CPP_REDUCE_ON_STREAM(name, T, call)
+/* Of half and bfloat16 there are no scans. */
+#define GDRI_CPP_REDUCES(name, T)                                                                  \
+	GDRI_CPP_REDUCE(name, T, sum_reduce)                                                       \
+	GDRI_CPP_REDUCE(name, T, prod_reduce)                                                      \
+	GDRI_CPP_REDUCE(name, T, min_reduce)                                                       \
+	GDRI_CPP_REDUCE(name, T, max_reduce)                                                       \
+	GDRI_CPP_REDUCE(name, T, sum_reducescatter)                                                \
+	GDRI_CPP_REDUCE(name, T, prod_reducescatter)                                               \
+	GDRI_CPP_REDUCE(name, T, min_reducescatter)                                                \
+	GDRI_CPP_REDUCE(name, T, max_reducescatter)
+#define GDRI_CPP_REDUCE_NUMBER(name, T)                                                            \
+	GDRI_CPP_REDUCES(name, T)                                                                  \
+	GDRI_CPP_REDUCE(name, T, sum_inscan)                                                       \
+	GDRI_CPP_REDUCE(name, T, sum_exscan)
+#define GDRI_CPP_REDUCE_BITS(name, T)                                                              \
+	GDRI_CPP_REDUCE(name, T, and_reduce)                                                       \
+	GDRI_CPP_REDUCE(name, T, or_reduce)                                                        \
+	GDRI_CPP_REDUCE(name, T, xor_reduce)                                                       \
+	GDRI_CPP_REDUCE(name, T, and_reducescatter)                                                \
+	GDRI_CPP_REDUCE(name, T, or_reducescatter)                                                 \
+	GDRI_CPP_REDUCE(name, T, xor_reducescatter)
+GDRI_CPP_TYPES(GDRI_CPP_REDUCE_NUMBER)
+GDRI_CPP_INTEGERS(GDRI_CPP_REDUCE_BITS)
+#if !defined(__CUDACC__) || (defined(__CUDA_FP16_TYPES_EXIST__) && defined(__CUDA_BF16_TYPES_EXIST__))
+GDR_HALF_TYPES(GDRI_CPP_REDUCES) /* under CUDA where cuda_fp16.h and cuda_bf16.h stand in front */
+#endif
+
+#ifndef __CUDACC_RTC__
+GDRI_CPP_TEAM_CALL_ON_STREAM(barrier)
+GDRI_CPP_TEAM_CALL_ON_STREAM(team_sync)
+GDRI_CPP_GATHER(GDRI_CPP_HOST, broadcast, _on_stream, (, int root, gdr_stream_t stream),
+		(, root, stream))
+GDRI_CPP_GATHERS(GDRI_CPP_HOST, _on_stream, (, gdr_stream_t stream), (, stream))
+#endif
 
 #ifndef __CUDACC_RTC__ /* which compiles device code alone */
 
