@@ -101,6 +101,7 @@ static void fill_said(struct prm_cmd *cmd)
 		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
 		{0x20, 0, 6, d->klm_list},	/* log_max_klm_list_size */
 		{0x40, 23, 1, !d->indirect_atomic}, /* umr_modify_atomic_disabled */
+		{0x48, 23, 1, d->loopback},	/* fl_rc_qp_when_roce_disabled */
 		{0x4c, 7, 1, d->lag > 1},	/* lag_tx_port_affinity */
 		{0x4c, 0, 4, d->lag},		/* num_lag_ports */
 		{0x74, 22, 1, d->relaxed_only}, /* mkc_order_write_after_write_ro_only */

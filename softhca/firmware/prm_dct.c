@@ -54,7 +54,6 @@ static int dct_fill(struct prm_cmd *cmd, const uint8_t *dctc, struct ctl_qp *c)
 						   prm_get(dctc, DCTC_ECN));
 	qp->path.sl = (uint8_t)prm_get(dctc, DCTC_ETH_PRIO);
 	c->flow_label = prm_get(dctc, DCTC_FLOW_LABEL);
-	c->port = 1;
 	return dct_objects(cmd, dctc, c);
 }
 

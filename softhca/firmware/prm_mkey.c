@@ -51,7 +51,8 @@ static int mkey_children(struct prm_cmd *cmd, const uint8_t *mkc, const uint8_t 
 static const char *fill_now(struct prm_cmd *cmd, const uint8_t *mkc, struct hca_mr *m, uint32_t n)
 {
 	struct wqe_umr u = {
-		.new_access = true, .new_start = true, .access = access_of(mkc),
+		.new_free = true, .new_key = true, .new_access = true, .new_start = true, .new_len = true,
+		.access = access_of(mkc),
 		.variant = (uint8_t)prm_get(mkc, MKC_VARIANT),
 		.start = get_64(mkc + 0x10), .len = get_64(mkc + 0x18),
 	};
@@ -96,6 +97,9 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 	c->mr.window = HCA_INDIRECT;
 	c->mr.max_pieces = prm_get(mkc, MKC_OCTOWORDS);
 	c->mr.remote_inv = prm_get(mkc, MKC_EN_RINVAL);
+	c->mr.access = access_of(mkc); /* these until a UMR says otherwise */
+	c->mr.iova = get_64(mkc + 0x10);
+	c->mr.len = get_64(mkc + 0x18);
 	if (prm_get(mkc, MKC_ATOMIC) && !hca_options()->device.indirect_atomic)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_ATOMIC);
 	rc = later ? 0 : mkey_children(cmd, mkc, cmd->in + CREATE_MKEY_IN_LEN, n);

@@ -7,6 +7,7 @@
 #include "softhca/firmware/prm.h"
 #include "softhca/strict/strict.h"
 #include "softhca/tools/options.h"
+#include "softhca/transport/packet.h"
 
 enum { /* opt_param_mask */
 	OPT_RRE = 1 << 1,
@@ -53,14 +54,15 @@ static void apply_optional(struct hca_qp *qp, const uint8_t *qpc, uint32_t mask)
 		qp->min_rnr_timer = (uint8_t)prm_get(qpc, QPC_MIN_RNR_NAK);
 }
 
-static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path)
+/* gid: the port's, at the path's index. A path that stays on the port (fl) needs no address. */
+static void prm_qp_apply_path(struct ctl_qp *c, const uint8_t *path, const uint8_t gid[16])
 {
 	struct hca_path *p = &c->qp.path;
 	uint32_t hi = prm_get(path, PATH_RMAC_HI), lo = prm_get(path, PATH_RMAC_LO);
 
-	path_set_gid(p, path + PATH_RGID);
+	path_set_gid(p, c->loopback ? gid : path + PATH_RGID);
 	c->is_global = !port_is_ib() || prm_get(path, PATH_GRH);
-	p->dlid = (uint16_t)prm_get(path, PATH_RLID);
+	p->dlid = c->loopback ? port_lid(c->obj.ctx->device) : (uint16_t)prm_get(path, PATH_RLID);
 	p->dmac[0] = (uint8_t)(hi >> 8);
 	p->dmac[1] = (uint8_t)hi;
 	put_be32(p->dmac + 2, lo);
@@ -104,7 +106,6 @@ static int prm_qp_to_init(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *
 	if (!lag && hca_options()->device.lag > 1)
 		strict_command(RULE_LAG_PORT, "RST2INIT_QP: QP 0x%x goes where all do, of %u ports", c->qp.qpn,
 			       hca_options()->device.lag);
-	c->port = 1;
 	c->lag_port = (uint8_t)lag;
 	apply_optional(&c->qp, qpc, OPT_ALL_ACCESS | OPT_PKEY_INDEX | OPT_Q_KEY);
 	return prm_qp_counters(cmd, c, qpc);
@@ -128,7 +129,8 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 {
 	struct hca_qp *qp = &c->qp;
 	const uint8_t *path = qpc + QPC_PATH;
-	uint32_t mtu = prm_get(qpc, QPC_MTU);
+	bool loopback = prm_get(path, PATH_FL);
+	uint32_t mtu = prm_get(qpc, QPC_MTU), most = loopback ? PKT_MAX_MTU : port_mtu(c->obj.ctx->device);
 	uint8_t gid[16], mac[6];
 	int rc;
 
@@ -136,7 +138,7 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 		apply_optional(qp, qpc, mask);
 		return 0;
 	}
-	if (mtu < 1 || mtu > mtu_code(port_mtu(c->obj.ctx->device)))
+	if (mtu < 1 || mtu > mtu_code(most))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MTU);
 	if (qp->type == HCA_QP_DCI) { /* WQEs name their targets */
 		apply_optional(qp, qpc, mask);
@@ -147,15 +149,15 @@ static int prm_qp_to_rtr(struct prm_cmd *cmd, struct ctl_qp *c, const uint8_t *q
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_GID_INDEX);
 	if (1u << prm_get(qpc, QPC_LOG_RRA_MAX) > HCA_MAX_RD_ATOMIC)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_RD_ATOMIC);
-	if (prm_get(path, PATH_FL) && (port_is_ib() || !hca_options()->device.loopback))
+	if (loopback && !hca_options()->device.loopback)
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_LOOPBACK);
-	c->loopback = prm_get(path, PATH_FL);
+	c->loopback = loopback;
 	rc = qp->type == HCA_QP_RC ? prm_qp_order(cmd, qp, qpc) : 0;
 	if (rc)
 		return rc;
 	apply_optional(qp, qpc, mask);
-	prm_qp_apply_path(c, path);
-	if (strict_on && !port_is_ib()) {
+	prm_qp_apply_path(c, path, gid);
+	if (strict_on && !loopback && !port_is_ib()) {
 		gid_to_mac(path + PATH_RGID, mac);
 		strict_path(qp, mac);
 	}

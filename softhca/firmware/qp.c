@@ -11,6 +11,7 @@ int qp_activate(struct ctl_qp *qp)
 	qp->qp.pdn = qp->pd->pd.pdn;
 	qp->qp.device = qp->obj.ctx->device;
 	qp->qp.state = HCA_QPS_RST;
+	qp->port = 1; /* QUERY_QP shows it before a path has named one, too */
 	/* QUERY_QP must never report 0; datagrams are as long as the port carries. */
 	qp->qp.mtu = qp->qp.type == HCA_QP_UD ? port_mtu(qp->qp.device) : 256;
 	if (qp->qp.type == HCA_QP_RC)

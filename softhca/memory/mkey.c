@@ -67,6 +67,7 @@ int mkey_pieces(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_
 static const char *set_layout(struct hca_mr *m, const struct wqe_umr *u, const struct wqe_sge *sge,
 			      unsigned n)
 {
+	uint64_t len = u->new_len ? u->len : m->len;
 	struct hca_layout *l;
 
 	if (n > m->max_pieces)
@@ -81,13 +82,13 @@ static const char *set_layout(struct hca_mr *m, const struct wqe_umr *u, const s
 		l->piece[i] = sge[i];
 		l->round += sge[i].len;
 	}
-	if (u->len > l->round * (l->repeat ? l->repeat : 1)) {
+	if (len > l->round * (l->repeat ? l->repeat : 1)) {
 		free(l);
 		return "its length is beyond that of its pieces";
 	}
 	free(m->layout);
 	m->layout = l;
-	m->len = u->len;
+	m->len = len;
 	return NULL;
 }
 
@@ -107,8 +108,8 @@ const char *mkey_update(struct hca_mr *m, const struct wqe_umr *u, const struct 
 		m->access = u->access;
 	if (u->new_start)
 		m->iova = u->start;
-	m->key = (m->key & ~0xffu) | u->variant;
-	m->bound = true;
+	m->key = umr_key(u, m->key);
+	m->bound |= u->new_free;
 	return NULL;
 }
 

@@ -71,16 +71,16 @@ static const char *window_update_key(const struct hca_qp *qp, const struct wqe_u
 		if (w->window == HCA_WINDOW_2 && (!w->bound || w->qpn != qp->qpn))
 			return "the window is not bound to this queue pair";
 		w->bound = false;
-		w->key = (w->key & ~0xffu) | u->variant;
+		w->key = umr_key(u, w->key);
 		return NULL;
 	}
-	if (n != 1 || u->repeat || !u->new_access || !u->new_start)
+	if (n != 1 || u->repeat || !u->new_access || !u->new_start || !u->new_len)
 		return "a window is bound to one piece of a region";
 	fault = bind_fault(qp, w, u, pieces);
 	if (fault)
 		return fault;
 	w->bound = true;
-	w->key = (w->key & ~0xffu) | u->variant;
+	w->key = umr_key(u, w->key);
 	w->qpn = qp->qpn;
 	w->access = u->access;
 	w->iova = u->start;

@@ -214,7 +214,11 @@ enum { /* PRM "UMR control segment" and "mkey context segment" */
 #define UMR_MASK_QPN	(1ull << 14)
 #define UMR_MASK_START	(1ull << 6)
 #define UMR_MASK_ACCESS (0xfull << 18)
-#define UMR_MASK_KNOWN	(1ull << 29 | 1ull << 13 | UMR_MASK_QPN | 1ull | UMR_MASK_START | UMR_MASK_ACCESS)
+#define UMR_MASK_FREE	(1ull << 29)
+#define UMR_MASK_KEY	(1ull << 13)
+#define UMR_MASK_LEN	1ull
+#define UMR_MASK_KNOWN                                                                             \
+	(UMR_MASK_FREE | UMR_MASK_KEY | UMR_MASK_QPN | UMR_MASK_LEN | UMR_MASK_START | UMR_MASK_ACCESS)
 
 static uint8_t umr_access(uint8_t flags)
 {
@@ -257,12 +261,15 @@ static uint8_t decode_umr(const uint8_t *buf, size_t n, struct wqe *w, const cha
 	if (n < UMR_DATA_SEG)
 		return wqe_bad(why, SYND_LOCAL_QP_OP, "ds too small for a UMR");
 	mask = get_be64(buf + SEG + 8);
-	u->free = mkey[0] & MKEY_FREE;
+	u->new_free = mask & UMR_MASK_FREE;
+	u->free = u->new_free && mkey[0] & MKEY_FREE;
 	if (!(buf[SEG] & UMR_INLINE) || mask & ~UMR_MASK_KNOWN || w->opmod)
 		return wqe_bad(why, SYND_LOCAL_QP_OP, "a UMR of other fields than windows and lists have");
 	u->by_qpn = mask & UMR_MASK_QPN;
 	u->new_access = mask & UMR_MASK_ACCESS;
 	u->new_start = mask & UMR_MASK_START;
+	u->new_len = mask & UMR_MASK_LEN;
+	u->new_key = mask & UMR_MASK_KEY;
 	u->key = get_be32(buf + 12);
 	u->variant = mkey[7];
 	u->access = umr_access(mkey[2]);

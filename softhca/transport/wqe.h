@@ -72,14 +72,19 @@ struct wqe_atomic {
 struct wqe_umr {
 	bool free;	  /* take it back */
 	bool by_qpn;	  /* the binding is this QP's (type 2) */
-	bool new_access, new_start; /* of these fields there are new values */
-	uint8_t variant;  /* lower byte of the key from now on */
+	bool new_free, new_key, new_access, new_start, new_len; /* of these fields there are new values */
+	uint8_t variant;  /* new_key: lower byte of the key from now on */
 	uint32_t access;  /* HCA_LOCAL_WRITE, HCA_REMOTE_*, HCA_RELAXED_ORDERING */
 	uint32_t key;	  /* its lower byte does not count */
 	uint32_t repeat;  /* of interleaved pieces: how often, each a stride further on; 0: once */
 	uint64_t start;	  /* how work requests will name the first byte */
 	uint64_t len;
 };
+
+static inline uint32_t umr_key(const struct wqe_umr *u, uint32_t key)
+{
+	return u->new_key ? (key & ~0xffu) | u->variant : key;
+}
 
 /* WAIT, PRM "Wait segment": until the CQ has had the CQE of this number, counted from 0. */
 struct wqe_wait {

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <infiniband/mlx5dv.h>
 
@@ -390,11 +391,95 @@ static void test_filled_by_command(void **state)
 	teardown(&k);
 }
 
+/* A WQE of three blocks: one piece for the key, and of its fields those of the mask, the others zero. */
+static void post_umr(struct dq *q, uint16_t index, uint32_t key, uint64_t mask, uint64_t len, const struct ibv_mr *mr)
+{
+	uint8_t w[192] = {0};
+
+	put_bits(w, 0x08, 16, index);
+	put_bits(w, 0x18, 8, 0x25);
+	put_bits(w, 0x20, 24, q->qpn);
+	put_bits(w, 0x3a, 6, 12);
+	w[11] = 8;
+	put_bits(w, 0x60, 32, key);
+	w[16] = 0x80; /* inline */
+	put_bits(w, 0x90, 16, 4);
+	put_bits(w, 0xc0, 64, mask);
+	put_bits(w, 64 * 8 + 0xc0, 64, len);
+	put_bits(w, 128 * 8, 32, (uint32_t)len);
+	put_bits(w, 128 * 8 + 0x20, 32, mr->lkey);
+	put_bits(w, 128 * 8 + 0x40, 64, (uintptr_t)mr->addr);
+	dq_post_blocks(q, index, w, 3);
+}
+
+static void post_write(struct dq *q, uint16_t index, uint32_t rkey, const struct ibv_mr *mr, uint32_t len)
+{
+	uint8_t w[64] = {0};
+
+	put_bits(w, 0x08, 16, index);
+	put_bits(w, 0x18, 8, 8);
+	put_bits(w, 0x20, 24, q->qpn);
+	put_bits(w, 0x3a, 6, 3);
+	w[11] = 8;
+	put_bits(w, 0xc0, 32, rkey);
+	put_bits(w, 0x100, 32, len);
+	put_bits(w, 0x120, 32, mr->lkey);
+	put_bits(w, 0x140, 64, (uintptr_t)mr->addr + HALF);
+	dq_post(q, index, w);
+}
+
+/* How the n-th completion ended: 0, or its syndrome. */
+static uint8_t ended(const struct dq *q, unsigned n)
+{
+	const uint8_t *cqe = q->mem + DQ_CQ + 64 * n;
+
+	for (int i = 0; i < 200000 && __atomic_load_n(cqe + 63, __ATOMIC_ACQUIRE) >> 4 == 15; i++)
+		usleep(10);
+	return cqe[63] >> 4 == 13 ? cqe[55] : cqe[63] >> 4;
+}
+
+/* What a UMR does not name stays as CREATE_MKEY said: SPDK names the length and that the key is no longer free. */
+static void test_fields_that_stay(void **state)
+{
+	enum { FREE = 1 << 29, LEN = 1, MKC = 0x80, BYTES = 512 };
+	struct pair *p = *state;
+	struct ibv_mr *mr = ibv_reg_mr(p->pd, p->buf, BUF, FULL_ACCESS);
+	uint8_t in[0x110] = {0}, out[16] = {0};
+	struct mlx5dv_devx_obj *obj;
+	uint32_t key;
+	struct dq q;
+
+	put_bits(in, 0x00, 16, 0x200);
+	put_bits(in, MKC + 1, 1, 1);   /* free */
+	put_bits(in, MKC + 16, 1, 1);  /* umr_en */
+	put_bits(in, MKC + 18, 4, 15); /* rw, rr, lw, lr */
+	put_bits(in, MKC + 22, 2, 2);
+	put_bits(in, MKC + 0x38, 8, 0x42);
+	put_bits(in, MKC + 0x68, 24, pd_number(p->pd));
+	put_bits(in, MKC + 0x1a0, 32, 4);
+	obj = mlx5dv_devx_obj_create(p->ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(obj);
+	key = (uint32_t)get_bits(out, 0x48, 24) << 8 | 0x42;
+	dq_create(&q, p->ctx, pd_number(p->pd), 4, false);
+	dq_connect(&q, q.qpn);
+	for (unsigned i = 0; i < HALF; i++)
+		p->buf[HALF + i] = (uint8_t)(i * 7);
+	post_umr(&q, 0, key, FREE | LEN, BYTES, mr);
+	assert_int_equal(ended(&q, 0), 0);
+	post_write(&q, 3, key, mr, BYTES);
+	assert_int_equal(ended(&q, 1), 0);
+	assert_memory_equal(p->buf, p->buf + HALF, BYTES);
+	dq_destroy(&q);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_filled_by_command),
+		cmocka_unit_test(test_fields_that_stay),
 		cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_remote_invalidate),

@@ -476,8 +476,8 @@ static void test_other_domain(void **state)
 static void test_indirect_bounds(void **state)
 {
 	uint32_t key = sim_window(HCA_INDIRECT, 1);
-	struct wqe_umr u = { .new_access = true, .new_start = true, .len = 100, .start = 1000,
-			     .access = HCA_REMOTE_WRITE, .variant = (uint8_t)key };
+	struct wqe_umr u = { .new_free = true, .new_access = true, .new_start = true, .new_len = true, .len = 100,
+			     .start = 1000, .access = HCA_REMOTE_WRITE };
 	struct wqe_sge piece[2] = { { .addr = addr(mem_b), .len = 64, .lkey = key_b },
 				    { .addr = addr(mem_b) + 4096, .len = 64, .lkey = key_b } };
 	static const struct {

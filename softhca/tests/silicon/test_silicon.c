@@ -84,7 +84,7 @@ static void test_loopback(void **state)
 {
 	struct ibv_context *ctx = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
-	bool can = cap(ctx, 4, 0x06, 1); /* fl_rc_qp_when_roce_enabled */
+	bool can = link_is_ib(ctx) ? cap(ctx, 0, 0x248, 1) : cap(ctx, 4, 0x06, 1); /* fl_rc_qp_when_roce_* */
 	uint8_t in[MBOX] = {0}, out[MBOX] = {0};
 	struct dq q;
 
@@ -103,6 +103,78 @@ static void test_loopback(void **state)
 	assert_int_equal(mlx5dv_devx_obj_query(q.qp, in, 16, out, sizeof(out)), 0);
 	assert_int_equal(get_bits(out, PATH, 1), can);
 	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+/* SPDK and DPDK so make queues to themselves: no address, and packets larger than the port's. */
+static void test_loopback_alone(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, PAGES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	uint8_t in[MBOX] = {0}, wqe[64] = {0};
+	struct dq q;
+
+	if (strstr(getenv("SOFTHCA_DEVICE"), "fl=no"))
+		skip();
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, PATH + 0x128, 8, 1);
+	put_bits(in, QPC + 0x490, 3, 7); /* rre rwe rae */
+	assert_int_equal(dq_modify(&q, in), 0);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x503);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, QPC + 0x40, 3, 5); /* 4096 */
+	put_bits(in, QPC + 0x43, 5, 30);
+	put_bits(in, QPC + 0xa8, 24, q.qpn);
+	if (!link_is_ib(ctx)) /* without fl it leaves by the port, whose packets are smaller */
+		assert_int_equal(dq_modify(&q, in), 0x10003);
+	put_bits(in, PATH, 1, 1);
+	assert_int_equal(dq_modify(&q, in), 0);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x504);
+	put_bits(in, 0x48, 24, q.qpn);
+	put_bits(in, QPC + 0x38d, 3, 7);
+	put_bits(in, PATH + 0x40, 5, 16);
+	assert_int_equal(dq_modify(&q, in), 0);
+	put_bits(wqe, 0x18, 8, 8); /* WRITE of half the memory to the other half */
+	put_bits(wqe, 0x20, 24, q.qpn);
+	put_bits(wqe, 0x3a, 6, 3);
+	wqe[11] = 8;
+	put_bits(wqe, 0x80, 64, (uintptr_t)memory);
+	put_bits(wqe, 0xc0, 32, mr->rkey);
+	put_bits(wqe, 0x100, 32, PAGES / 2);
+	put_bits(wqe, 0x120, 32, mr->lkey);
+	put_bits(wqe, 0x140, 64, (uintptr_t)memory + PAGES / 2);
+	memset(memory + PAGES / 2, 7, PAGES / 2);
+	dq_post(&q, 0, wqe);
+	for (int i = 0; i < 200000 && q.mem[DQ_CQ + 63] >> 4 == 15; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+	assert_int_equal(q.mem[DQ_CQ + 63] >> 4, 0);
+	assert_memory_equal(memory, memory + PAGES / 2, PAGES / 2);
+	dq_destroy(&q);
+	ibv_dereg_mr(mr);
+	ibv_dealloc_pd(pd);
+}
+
+/* SPDK asks a queue pair in reset for its port. */
+static void test_port(void **state)
+{
+	struct ibv_context *ctx = *state;
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {4, 4, 1, 1, 0}};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr = {0};
+
+	assert_non_null(qp);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_PORT, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RESET);
+	assert_int_equal(attr.port_num, 1);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
 	ibv_dealloc_pd(pd);
 }
 
@@ -241,6 +313,8 @@ int main(int argc, char **argv)
 		{"relaxed-only", cmocka_unit_test(test_relaxed_only)},
 		{"lag", cmocka_unit_test(test_lag)},
 		{"fl", cmocka_unit_test(test_loopback)},
+		{"fl", cmocka_unit_test(test_loopback_alone)},
+		{"fl", cmocka_unit_test(test_port)},
 		{"pages", cmocka_unit_test(test_host_pages)},
 		{"qp-limit", cmocka_unit_test(test_limits)},
 	};
