@@ -156,6 +156,7 @@ enum prm_opcode {
 #define MKC_EN_RINVAL		0x0c, 24, 1
 #define MKC_PD			0x0c, 0, 24
 #define MKC_OCTOWORDS		0x34, 0, 32
+#define MKC_LOG_ENTITY		0x38, 0, 5
 #define MKC_RELAXED_WRITE	0x00, 18, 1
 #define MKC_ATOMIC		0x00, 14, 1
 #define MKC_RW			0x00, 13, 1

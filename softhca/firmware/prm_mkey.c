@@ -9,7 +9,7 @@
 #include "softhca/tools/options.h"
 #include "softhca/transport/wqe.h"
 
-enum { MODE_KLMS = 2 };
+enum { MODE_KLMS = 2, MODE_KLMS_FIXED = 3 /* each of one length, whatever the entry says */ };
 
 static uint64_t get_64(const uint8_t *p)
 {
@@ -25,15 +25,25 @@ static uint32_t access_of(const uint8_t *mkc)
 	       (prm_get(mkc, MKC_RELAXED_WRITE) ? HCA_RELAXED_ORDERING : 0u);
 }
 
+/* The length of entry i; of those of one length the ones behind the key's own end are none. */
+static uint32_t entry_len(const uint8_t *mkc, const uint8_t *entry, uint32_t i)
+{
+	uint32_t log = prm_get(mkc, MKC_LOG_ENTITY);
+
+	if (prm_get(mkc, MKC_ACCESS_MODE) != MODE_KLMS_FIXED)
+		return get_be32(entry);
+	return (uint64_t)i << log < get_64(mkc + 0x18) ? 1u << log : 0;
+}
+
 /* The keys that an indirect one holds. A device that has relaxed order alone has its atomics there. */
 static int mkey_children(struct prm_cmd *cmd, const uint8_t *mkc, const uint8_t *p, uint32_t n)
 {
 	bool atomic = prm_get(mkc, MKC_ATOMIC) && !hca_options()->device.relaxed_only;
 
-	for (; n--; p += 16) {
+	for (uint32_t i = 0; i < n; i++, p += 16) {
 		const struct hca_mr *child = hca_find_mr(get_be32(p + 4));
 
-		if (!get_be32(p))
+		if (!entry_len(mkc, p, i))
 			continue;
 		if (!child || child->pdn != prm_get(mkc, MKC_PD)) {
 			strict_command(RULE_MKEY_CHILD, "CREATE_MKEY: key 0x%08x", get_be32(p + 4));
@@ -64,9 +74,10 @@ static const char *fill_now(struct prm_cmd *cmd, const uint8_t *mkc, struct hca_
 	if (!sge)
 		return "out of memory";
 	for (i = 0; i < n; i++, p += 16) {
-		if (get_be32(p))
-			sge[used++] = (struct wqe_sge){.len = get_be32(p), .lkey = get_be32(p + 4),
-						       .addr = get_64(p + 8)};
+		uint32_t len = entry_len(mkc, p, i);
+
+		if (len)
+			sge[used++] = (struct wqe_sge){.len = len, .lkey = get_be32(p + 4), .addr = get_64(p + 8)};
 	}
 	fault = mkey_update(m, &u, sge, used);
 	free(sge);
@@ -77,13 +88,16 @@ static int mkey_fill(struct prm_cmd *cmd, const uint8_t *mkc, struct ctl_mr *c)
 {
 	struct ctl_pd *pd = pd_find(cmd->ctx, prm_get(mkc, MKC_PD));
 	uint32_t n = prm_get(cmd->in, CREATE_MKEY_ACTUAL);
+	uint32_t mode = prm_get(mkc, MKC_ACCESS_MODE);
 	bool later = prm_get(mkc, MKC_FREE);
 	int rc;
 
 	if (!pd)
 		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_PD);
-	/* Filled later: free, and open to UMR. */
-	if (prm_get(mkc, MKC_ACCESS_MODE) != MODE_KLMS || prm_get(mkc, MKC_ACCESS_MODE_HI) ||
+	/* Filled later: free, and open to UMR, whose entries have lengths. */
+	if (mode != MODE_KLMS && (mode != MODE_KLMS_FIXED || later))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_MODE);
+	if (prm_get(mkc, MKC_ACCESS_MODE_HI) ||
 	    prm_get(mkc, MKC_BSF_EN) || (later ? !prm_get(mkc, MKC_UMR_EN) : !n))
 		return prm_fail(cmd, PRM_BAD_PARAM, SYN_MKEY_MODE);
 	if (!prm_get(mkc, MKC_OCTOWORDS) || prm_get(mkc, MKC_OCTOWORDS) > 1u << hca_options()->device.klm_list ||

@@ -474,12 +474,56 @@ static void test_fields_that_stay(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+/* Pieces of one length, which the key says and not its entries (KLM_FBS), as DPDK makes them: the key's length cuts the
+ * last one, and those that fill up four are none. */
+static void test_fixed_pieces(void **state)
+{
+	enum { MKC = 0x80, ROOM = 0x110 + 4 * 16, LOG = 6, LEN = (3 << LOG) - 10 };
+	static const unsigned at[3] = {2048, 0, 512};
+	struct pair *p = *state;
+	struct ibv_mr *mr = ibv_reg_mr(p->pd, p->buf, BUF, FULL_ACCESS);
+	uint8_t in[ROOM] = {0}, out[16] = {0};
+	struct mlx5dv_devx_obj *obj;
+	struct dq q;
+
+	put_bits(in, 0x00, 16, 0x200);
+	put_bits(in, 0x300, 32, 4);
+	put_bits(in, MKC + 18, 4, 15); /* rw, rr, lw, lr */
+	put_bits(in, MKC + 22, 2, 3);
+	put_bits(in, MKC + 0x68, 24, pd_number(p->pd));
+	put_bits(in, MKC + 0xe0, 32, LEN);
+	put_bits(in, MKC + 0x1a0, 32, 4);
+	put_bits(in, MKC + 0x1db, 5, LOG); /* log_page_size */
+	for (unsigned i = 0; i < 3; i++) {
+		put_bits(in, 0x880 + i * 128 + 32, 32, mr->lkey);
+		put_bits(in, 0x880 + i * 128 + 64, 64, (uintptr_t)p->buf + at[i]);
+	}
+	obj = mlx5dv_devx_obj_create(p->ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(obj);
+	dq_create(&q, p->ctx, pd_number(p->pd), 4, false);
+	dq_connect(&q, q.qpn);
+	memset(p->buf, 0, HALF);
+	for (unsigned i = 0; i < HALF; i++)
+		p->buf[HALF + i] = (uint8_t)(i * 7 + 1);
+	post_write(&q, 0, (uint32_t)get_bits(out, 0x48, 24) << 8, mr, LEN);
+	assert_int_equal(ended(&q, 0), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_memory_equal(p->buf + at[i], p->buf + HALF + (i << LOG), i < 2 ? 1 << LOG : (1 << LOG) - 10);
+	assert_int_equal(p->buf[512 + (1 << LOG) - 10], 0);
+	post_write(&q, 1, (uint32_t)get_bits(out, 0x48, 24) << 8, mr, LEN + 1);
+	assert_int_not_equal(ended(&q, 1), 0); /* or flushed: it is both ends */
+	dq_destroy(&q);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_filled_by_command),
 		cmocka_unit_test(test_fields_that_stay),
+		cmocka_unit_test(test_fixed_pieces),
 		cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_remote_invalidate),
