@@ -76,6 +76,8 @@ static void both_names(uint64_t *own, size_t len)
 	CHECK_EQ(own[2], 77);
 	check(own, 3);
 	CHECK_EQ(gdr_free(ptr), -GDR_EINVAL);
+	CHECK(!gdr_realloc(ptr, 2 * len));
+	CHECK_EQ(gdr_host_status(), -GDR_EINVAL);
 	CHECK_OK(gdr_symmetric_unregister(ptr));
 	CHECK_EQ(own[0], 1000 + left);
 	CHECK_EQ(own[2], 77);
