@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names a thread of a kernel that keeps its CPU thread to itself: the others of its block cannot run, or a thread of
- * the host waits for the kernel. Nothing is counted for this: whoever lets others run takes one from its queue. */
+ * the host waits for the kernel. Whoever lets others run takes one from the block's queue: only the pauses of a thread
+ * that has no others are counted for this. */
 #include <stdio.h>
 
 #include "runtime/core/clock.h"
