@@ -104,6 +104,11 @@ bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) == GDRI_CU_POINTER_DEVICE;
 }
 
+int gdri_cuda_ordinal(struct gdri_cuda *c, const void *p)
+{
+	return (int)gdri_cuda_about(c, GDRI_CU_POINTER_ORDINAL, p);
+}
+
 static bool cuda_map_is_known(struct gdri_cuda *c, const void *p)
 {
 	return gdri_cuda_about(c, GDRI_CU_POINTER_TYPE, p) != 0;

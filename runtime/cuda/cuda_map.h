@@ -33,6 +33,8 @@ void gdri_cuda_sync_copies(struct gdri_cuda *c);
 
 /* Is it memory of a GPU? */
 bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p);
+/* Of which one, as the driver numbers them. */
+int gdri_cuda_ordinal(struct gdri_cuda *c, const void *p);
 
 /* gdri_cuda_copy where one end is any memory of the program's: _in from memory of the GPU, _out to it. A copy that is
  * overdue may yet land in memory that the driver knows, of a GPU or pinned, which waits for it when it is freed; other

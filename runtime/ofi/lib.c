@@ -14,6 +14,9 @@
 
 #define OFI_FILE "libfabric.so.1"
 #define OFI_API	 FI_VERSION(1, 14)
+/* Of fi_endpoint.h, which has them from 1.18 and 2.0 on. */
+#define OFI_CUDA_API 10	    /* FI_OPT_CUDA_API_PERMITTED */
+#define OFI_MESSAGE_SIZE 12 /* FI_OPT_MAX_MSG_SIZE */
 #define OFI_CQ	 8192 /* completions that may wait to be read; the provider refuses what is beyond */
 
 /* What is to be known of a provider beside what it says of itself. No row: it is taken as it comes. */
@@ -206,6 +209,27 @@ static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, b
 	return rc;
 }
 
+/* The one that was chosen, as it is with memory of GPUs; NULL: it has no such form. */
+static struct fi_info *choose_hmem(struct gdri_ofi_lib *lib, const struct fi_info *chosen, bool delivers)
+{
+	struct fi_info *hints = choose_hints(lib, delivers), *all = NULL, *i, *out = NULL;
+
+	if (!hints)
+		return NULL;
+	hints->caps |= FI_HMEM;
+	hints->domain_attr->mr_mode |= FI_MR_HMEM;
+	if (lib->getinfo(OFI_API, NULL, NULL, 0, hints, &all))
+		all = NULL;
+	for (i = all; i && !out; i = i->next)
+		if (!strcmp(i->fabric_attr->prov_name, chosen->fabric_attr->prov_name) &&
+		    !strcmp(i->domain_attr->name, chosen->domain_attr->name))
+			out = lib->dupinfo(i);
+	lib->freeinfo(hints);
+	if (all)
+		lib->freeinfo(all);
+	return out;
+}
+
 int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
 		    bool *delivers)
 {
@@ -226,50 +250,41 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 
 /* ---- the endpoint ---- */
 
-static int fabric_step(const struct gdri_ofi_fabric *f, const char *what, int rc)
-{
-	if (!rc)
-		return 0;
-	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s", f->info->fabric_attr->prov_name,
-			 f->info->domain_attr->name, what, f->lib.strerror(-rc));
-}
-
-static int fabric_enable(struct gdri_ofi_fabric *f)
+/* 0 or a negative number of libfabric's, and the call that it is of. */
+static int fabric_start(struct gdri_ofi_fabric *f, bool hmem, const char **call)
 {
 	struct fi_cq_attr cq = {
 		.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE, .size = OFI_CQ};
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
-	int ret;
+	bool calls_cuda = false;
+	int rc;
 
-	ret = fabric_step(f, "fi_cq_open", fi_cq_open(f->domain, &cq, &f->cq, NULL));
-	ret = ret ? ret : fabric_step(f, "fi_av_open", fi_av_open(f->domain, &av, &f->av, NULL));
-	ret = ret ? ret
-		  : fabric_step(f, "fi_endpoint", fi_endpoint(f->domain, f->info, &f->ep, NULL));
-	ret = ret ? ret : fabric_step(f, "fi_ep_bind", fi_ep_bind(f->ep, &f->av->fid, 0));
-	ret = ret ? ret
-		  : fabric_step(f, "fi_ep_bind",
-				fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV));
-	return ret ? ret : fabric_step(f, "fi_enable", fi_enable(f->ep));
+#define STEP(name, ...) (rc = rc ? rc : (*call = #name, name(__VA_ARGS__)))
+	*call = "fi_fabric";
+	rc = f->lib.fabric(f->info->fabric_attr, &f->fabric, NULL);
+	STEP(fi_domain, f->fabric, f->info, &f->domain, NULL);
+	STEP(fi_cq_open, f->domain, &cq, &f->cq, NULL);
+	STEP(fi_av_open, f->domain, &av, &f->av, NULL);
+	STEP(fi_endpoint, f->domain, f->info, &f->ep, NULL);
+	STEP(fi_ep_bind, f->ep, &f->av->fid, 0);
+	STEP(fi_ep_bind, f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV);
+	/* Such a call waits for kernels, which wait for other PEs. All that have FI_HMEM know the option, and refuse it
+	 * where they need such calls (fi_endpoint(3)). */
+	if (hmem)
+		STEP(fi_setopt, &f->ep->fid, FI_OPT_ENDPOINT, OFI_CUDA_API, &calls_cuda, sizeof(calls_cuda));
+	STEP(fi_enable, f->ep);
+#undef STEP
+	return rc;
 }
 
-int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt)
+/* Most bytes of a message: where the provider says nothing of it, those of anything. */
+static size_t fabric_message(const struct gdri_ofi_fabric *f)
 {
-	uint64_t mode;
-	int ret = gdri_ofi_lib_open(&f->lib);
+	size_t most, len = sizeof(most);
 
-	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
-	if (ret)
-		return ret;
-	mode = (uint64_t)f->info->domain_attr->mr_mode;
-	f->mr_local = mode & FI_MR_LOCAL;
-	f->mr_virt = mode & FI_MR_VIRT_ADDR;
-	f->mr_keys = mode & FI_MR_PROV_KEY;
-	f->mr_bound = mode & FI_MR_ENDPOINT;
-	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
-	ret = fabric_step(f, "fi_fabric", f->lib.fabric(f->info->fabric_attr, &f->fabric, NULL));
-	ret = ret ? ret
-		  : fabric_step(f, "fi_domain", fi_domain(f->fabric, f->info, &f->domain, NULL));
-	return ret ? ret : fabric_enable(f);
+	if (!fi_getopt(&f->ep->fid, FI_OPT_ENDPOINT, OFI_MESSAGE_SIZE, &most, &len) && len == sizeof(most))
+		return most;
+	return f->info->ep_attr->max_msg_size;
 }
 
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
@@ -289,4 +304,53 @@ void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
 	if (f->info)
 		f->lib.freeinfo(f->info);
 	f->info = NULL; /* the library stays open: threads of its own may be ending */
+}
+
+/* As f->info says. */
+static int fabric_begin(struct gdri_ofi_fabric *f, bool hmem, const char **call)
+{
+	uint64_t mode = (uint64_t)f->info->domain_attr->mr_mode;
+	int rc;
+
+	f->mr_local = mode & FI_MR_LOCAL;
+	f->mr_virt = mode & FI_MR_VIRT_ADDR;
+	f->mr_keys = mode & FI_MR_PROV_KEY;
+	f->mr_bound = mode & FI_MR_ENDPOINT;
+	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
+	rc = fabric_start(f, hmem, call);
+	if (!rc)
+		f->message = fabric_message(f);
+	return rc;
+}
+
+/* With memory of GPUs, if the provider moves that by itself. */
+static bool fabric_begin_hmem(struct gdri_ofi_fabric *f)
+{
+	struct fi_info *plain = f->info;
+	const char *call;
+
+	f->info = choose_hmem(&f->lib, plain, f->delivers);
+	f->reaches_gpus = f->info && !fabric_begin(f, true, &call);
+	if (!f->reaches_gpus)
+		gdri_ofi_fabric_close(f);
+	if (f->reaches_gpus)
+		f->lib.freeinfo(plain);
+	else
+		f->info = plain;
+	return f->reaches_gpus;
+}
+
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)
+{
+	const char *call;
+	int rc, ret = gdri_ofi_lib_open(&f->lib);
+
+	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
+	if (ret || (gpus && fabric_begin_hmem(f)))
+		return ret;
+	rc = fabric_begin(f, false, &call);
+	if (!rc)
+		return 0;
+	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s", f->info->fabric_attr->prov_name,
+			 f->info->domain_attr->name, call, f->lib.strerror(-rc));
 }

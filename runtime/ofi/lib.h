@@ -37,6 +37,8 @@ struct gdri_ofi_fabric {
 	struct fid_ep *ep;
 	bool mr_local, mr_virt, mr_keys, mr_bound; /* of info->domain_attr->mr_mode */
 	bool delivers;				   /* has FI_DELIVERY_COMPLETE */
+	size_t message;				   /* most bytes that one has */
+	bool reaches_gpus; /* memory of GPUs can be registered, and moves without a call of CUDA's */
 	struct gdri_ofi_keys keys;		   /* where the program chooses them */
 };
 
@@ -49,11 +51,14 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 		    bool *delivers);
 /* Its options for the TCP ports that it listens at, without _LOW_RANGE and _HIGH_RANGE; NULL: it has none. */
 const char *gdri_ofi_ports(const struct fi_info *info);
-int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt);
+/* gpus: memory of GPUs is to be reached, if the provider can. */
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
 
-/* mr.c: memory, registered as the provider wants it: 0 or a negative number of its own. close: also of NULL. */
-int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access, struct fid_mr **mr);
+#define GDRI_OFI_HOST (-1)
+/* mr.c: memory of the host (GDRI_OFI_HOST) or of this GPU, registered as the provider wants it: 0 or a negative number
+ * of its own. close: also of NULL. */
+int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, uint64_t access, struct fid_mr **mr);
 void gdri_ofi_mr_close(struct gdri_ofi_fabric *f, struct fid_mr **mr);
 
 #endif

@@ -51,19 +51,41 @@ static bool memory_is_gpus(const struct gdri_ofi_memory *m, const void *addr)
 	return m->cuda && gdri_cuda_is_device(m->cuda, addr);
 }
 
-/* ---- own parts ---- */
-
-/* Memory of a GPU has no registration: no provider is asked whether it could have one. */
-static int memory_register(struct gdri_ofi_memory *m, struct gdri_ofi_region *r, size_t len, uint64_t offset)
+/* NULL: it goes by requests. */
+static struct fid_mr *memory_register_gpus(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t access)
 {
+	struct gdri_ofi_fabric *f = m->fabric;
+	struct fid_mr *mr = NULL;
 	int rc;
 
-	r->part = (struct gdri_ofi_part){.offset = offset, .len = len, .staged = memory_is_gpus(m, r->own)};
-	if (r->part.staged)
-		return 0;
-	rc = gdri_ofi_mr_open(m->fabric, r->own, len, FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE, &r->mr);
+	if (!f->reaches_gpus)
+		return NULL;
+	rc = gdri_ofi_mr_open(f, addr, len, gdri_cuda_ordinal(m->cuda, addr), access, &mr);
+	if (rc && !m->refused)
+		gdri_warn("ofi: %s does not take %zu bytes of a GPU at %p (%s): the CPU copies what such memory has",
+			  f->info->fabric_attr->prov_name, len, addr, f->lib.strerror(-rc));
+	m->refused |= rc != 0;
+	return mr;
+}
+
+/* ---- own parts ---- */
+
+static int memory_register(struct gdri_ofi_memory *m, struct gdri_ofi_region *r, size_t len, uint64_t offset)
+{
+	const uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
+	int rc = 0;
+
+	r->part = (struct gdri_ofi_part){.offset = offset, .len = len};
+	r->staged = memory_is_gpus(m, r->own);
+	if (r->staged)
+		r->mr = memory_register_gpus(m, r->own, len, access);
+	else
+		rc = gdri_ofi_mr_open(m->fabric, r->own, len, GDRI_OFI_HOST, access, &r->mr);
 	if (rc)
 		return memory_refused(m->fabric, r->own, len, rc);
+	r->part.no_rma = !r->mr;
+	if (!r->mr)
+		return 0;
 	r->part.addr = m->fabric->mr_virt ? (uintptr_t)r->own : 0;
 	r->part.key = fi_mr_key(r->mr);
 	return 0;
@@ -153,10 +175,12 @@ int gdri_ofi_buffer_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint3
 
 	if (read_only)
 		*read_only = false; /* else who registers has looked: host/register.c */
-	if (m->fabric->mr_local && !staged)
-		rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_READ | FI_WRITE, &mr);
+	if (staged)
+		mr = memory_register_gpus(m, addr, len, FI_READ | FI_WRITE);
+	else if (m->fabric->mr_local)
+		rc = gdri_ofi_mr_open(m->fabric, addr, len, GDRI_OFI_HOST, FI_READ | FI_WRITE, &mr);
 	if (rc && read_only)
-		*read_only = !(rc = gdri_ofi_mr_open(m->fabric, addr, len, FI_WRITE, &mr));
+		*read_only = !(rc = gdri_ofi_mr_open(m->fabric, addr, len, GDRI_OFI_HOST, FI_WRITE, &mr));
 	if (rc)
 		return memory_refused(m->fabric, addr, len, rc);
 	pthread_mutex_lock(&m->lock);
@@ -199,7 +223,7 @@ static bool row_heap(const struct gdri_ofi_memory *m, uint64_t offset, struct gd
 			continue;
 		offset -= r->part.offset;
 		*out = (struct gdri_ofi_row){r->own + offset, r->part.len - offset,
-					     r->mr ? fi_mr_desc(r->mr) : NULL, r->part.staged != 0};
+					     r->mr ? fi_mr_desc(r->mr) : NULL, r->staged, !r->mr};
 		return true;
 	}
 	return false;
@@ -213,7 +237,7 @@ static bool row_buffer(const struct gdri_ofi_memory *m, uint32_t i, uint64_t add
 	if (!b || addr - b->addr >= b->len)
 		return false;
 	*out = (struct gdri_ofi_row){(uint8_t *)(uintptr_t)addr, b->len - (addr - b->addr),
-				     b->mr ? fi_mr_desc(b->mr) : NULL, b->staged};
+				     b->mr ? fi_mr_desc(b->mr) : NULL, b->staged, b->staged && !b->mr};
 	return true;
 }
 
@@ -221,7 +245,7 @@ static bool row_page(const struct gdri_ofi_page *p, uint64_t offset, struct gdri
 {
 	if (offset >= p->len)
 		return false;
-	*out = (struct gdri_ofi_row){p->at + offset, p->len - offset, NULL, false};
+	*out = (struct gdri_ofi_row){p->at + offset, p->len - offset, NULL, false, true};
 	return true;
 }
 

@@ -23,20 +23,21 @@ enum { GDRI_OFI_KEY_HEAP = 0x100, GDRI_OFI_KEY_PAGE, GDRI_OFI_KEY_BUFFER = 0x100
 struct gdri_ofi_part {
 	uint64_t offset, len; /* in the heap */
 	uint64_t addr, key;   /* for RMA */
-	uint64_t staged;      /* it is memory of a GPU, which requests alone reach */
+	uint64_t no_rma;      /* it is memory of a GPU that the provider does not reach: by requests alone */
 };
 
 struct gdri_ofi_region {
 	struct gdri_ofi_part part;
-	uint8_t *own; /* NULL: it has left; of a GPU where the part is staged */
+	uint8_t *own; /* NULL: it has left */
+	bool staged;  /* memory of a GPU: the CPU copies */
 	struct fid_mr *mr;
 	enum gdri_ofi_change { OFI_STAYS, OFI_COMES, OFI_GOES } change; /* by the last call */
 };
 
 struct gdri_ofi_buffer {
 	uint64_t addr, len; /* len 0: free */
-	struct fid_mr *mr;  /* NULL: the provider needs none */
-	bool staged;	    /* of a GPU */
+	struct fid_mr *mr;  /* NULL: the provider needs none, or reaches no memory of a GPU */
+	bool staged;	    /* memory of a GPU: the CPU copies */
 };
 
 struct gdri_lane;
@@ -62,6 +63,7 @@ struct gdri_ofi_memory {
 	struct gdri_cuda *cuda; /* whose memory may be among it; NULL: none */
 	struct gdri_lane *lane; /* for that, of the thread that makes the proxy's round */
 	uint32_t failures;	/* of copies: also of what was under way with one that failed */
+	bool refused;		/* the provider refused memory of a GPU: said once */
 	struct gdri_ofi_words words;
 	uint8_t *temp;		/* GDRI_OFI_TEMP bytes, between memory of a GPU and of the host */
 	pthread_mutex_t
@@ -81,7 +83,7 @@ struct gdri_ofi_row {
 	uint8_t *at;
 	uint64_t len;
 	void *desc; /* for the provider */
-	bool staged;
+	bool staged, no_rma;
 };
 
 /* cuda: may be NULL; copy_ms: how long copies from and to its memory may take. */
@@ -105,6 +107,8 @@ bool gdri_ofi_row(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
 bool gdri_ofi_has(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len);
 /* Whether what is there is memory of a GPU. */
 bool gdri_ofi_staged(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr);
+/* Whether RMA does not reach all of it. */
+bool gdri_ofi_no_rma(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len);
 /* Copies between data and the place; false: not all of it is there any more. Where the place is in memory of a GPU they
  * begin, in their order, and are complete, data of load there, when gdri_ofi_settle has returned. */
 bool gdri_ofi_store(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, const void *data,

@@ -35,7 +35,7 @@ int gdri_ofi_messages_open(struct gdri_ofi_net *t)
 		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory for the messages of %d PEs",
 				 t->n_pes);
 	if (t->fabric.mr_local) {
-		rc = gdri_ofi_mr_open(&t->fabric, t->space, (n + t->n_received) * t->message,
+		rc = gdri_ofi_mr_open(&t->fabric, t->space, (n + t->n_received) * t->message, GDRI_OFI_HOST,
 				      FI_SEND | FI_RECV, &t->space_mr);
 		if (rc)
 			return gdri_fail(-GDR_ENOTSUP, "ofi: memory of messages: %s",

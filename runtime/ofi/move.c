@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Long reads and writes, by RMA, in pieces that lie in a row at both ends. They are commands where an end is in memory
- * of a GPU, and so are writes by a provider that cannot tell when they are delivered: the target's proxy says so. */
+ * of a GPU that the provider does not reach, and so are writes by a provider that cannot tell when they are delivered:
+ * the target's proxy says so. */
 #include "runtime/ofi/ofi.h"
 
 #include <string.h>
@@ -35,14 +36,26 @@ static uint64_t move_most(const struct gdri_ofi_net *t, uint64_t len)
 	return len < most ? len : most;
 }
 
-bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
-				uint64_t offset)
+/* Some of the peer's memory there has no registration. */
+static bool move_meets_no_rma(const struct gdri_ofi_peer *p, uint64_t offset, uint64_t len)
 {
-	const struct gdri_ofi_peer *p = &t->peers[pe];
+	const struct gdri_ofi_part *part;
 	uint64_t row;
-	const struct gdri_ofi_part *part = gdri_ofi_find(p->parts, p->n_parts, offset, &row);
 
-	return (writes && !t->fabric.delivers) || (part && part->staged) || gdri_ofi_staged(&t->memory, lkey, local);
+	for (; (part = gdri_ofi_find(p->parts, p->n_parts, offset, &row)); len -= row, offset += row) {
+		if (part->no_rma)
+			return true;
+		if (row >= len)
+			break;
+	}
+	return false;
+}
+
+bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
+				uint64_t offset, uint64_t len)
+{
+	return (writes && !t->fabric.delivers) || move_meets_no_rma(&t->peers[pe], offset, len) ||
+	       gdri_ofi_no_rma(&t->memory, lkey, local, len);
 }
 
 static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
@@ -96,9 +109,9 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 
 	if (op->by_commands)
 		return move_command(t, op);
-	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || near.staged || !part ||
-	    part->staged) {
-		op->syndrome = part && !part->staged ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
+	if (!gdri_ofi_row(&t->memory, op->lkey, op->local + q->moved, &near) || near.no_rma || !part ||
+	    part->no_rma) {
+		op->syndrome = part && !part->no_rma ? GDRI_NET_LOCAL : GDRI_NET_REMOTE;
 		return 0;
 	}
 	if (!x || !move_may(t, p))

@@ -24,7 +24,23 @@ static int mr_bind(struct gdri_ofi_fabric *f, struct fid_mr *mr)
 	return rc || !f->mr_bound ? rc : fi_mr_enable(mr);
 }
 
-int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t access, struct fid_mr **mr)
+static int mr_reg(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, uint64_t access, uint64_t key,
+		  struct fid_mr **mr)
+{
+	struct iovec range = {addr, len};
+	struct fi_mr_attr attr = {.mr_iov = &range,
+				  .iov_count = 1,
+				  .access = access,
+				  .requested_key = key,
+				  .iface = FI_HMEM_CUDA,
+				  .device.cuda = gpu};
+
+	if (gpu == GDRI_OFI_HOST)
+		return fi_mr_reg(f->domain, addr, len, access, 0, key, 0, mr, NULL);
+	return fi_mr_regattr(f->domain, &attr, 0, mr);
+}
+
+int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, uint64_t access, struct fid_mr **mr)
 {
 	uint64_t key = 0;
 	int rc;
@@ -32,7 +48,7 @@ int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, uint64_t
 	*mr = NULL;
 	if (!f->mr_keys && !gdri_ofi_keys_take(&f->keys, &key))
 		return -FI_ENOKEY;
-	rc = fi_mr_reg(f->domain, addr, len, access, 0, key, 0, mr, NULL);
+	rc = mr_reg(f, addr, len, gpu, access, key, mr);
 	rc = rc ? rc : mr_bind(f, *mr);
 	if (!rc)
 		return 0;

@@ -55,7 +55,9 @@ static int ofi_register_heap(struct gdri_net *net, void *heap, size_t len, void 
 		m->page = (struct gdri_ofi_page){page, page_len};
 	ofi_keys(m, keys);
 	ret = gdri_ofi_memory_add(m, heap, len, 0);
-	if (m->regions[0].part.staged)
+	if (m->regions[0].staged && m->regions[0].mr)
+		net->heap_text = "GPU memory, which the provider reaches itself; the CPU copies requests";
+	else if (m->regions[0].staged)
 		net->heap_text = "GPU memory, to which the CPU copies by memory of the host; a ConnectX would reach it "
 				 "itself";
 	return ret;
@@ -146,7 +148,7 @@ static void ofi_free_ring(struct gdri_ofi_net *t)
 /* What is staged is copied and sent by the message: a copy costs as much for 8 bytes as for some KiB. */
 static uint32_t ofi_message_bytes(const struct gdri_ofi_net *t, int n_pes)
 {
-	size_t most = t->fabric.info->ep_attr->max_msg_size, bytes = OFI_MESSAGE_MOST;
+	size_t most = t->fabric.message, bytes = OFI_MESSAGE_MOST;
 
 	most = most < ((size_t)1 << 20) / (size_t)n_pes ? most : ((size_t)1 << 20) / (size_t)n_pes;
 	while (bytes > OFI_MESSAGE && bytes > most)
@@ -342,7 +344,7 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 	ret = gdri_ofi_memory_open(&t->memory, &t->fabric, how->cuda,
 				   t->opt.timeout_ms < GDRI_COPY_MS ? (int)t->opt.timeout_ms : GDRI_COPY_MS);
 	if (!ret)
-		ret = gdri_ofi_fabric_open(&t->fabric, &t->opt);
+		ret = gdri_ofi_fabric_open(&t->fabric, &t->opt, how->cuda && !gdri_cuda_late_writes(how->cuda));
 	if (!ret && getrandom(&t->token, sizeof(t->token), 0) != sizeof(t->token))
 		ret = gdri_fail(-GDR_ESYSTEM, "ofi: getrandom: %s", gdri_errno_text(errno));
 	if (ret) {

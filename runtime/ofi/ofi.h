@@ -237,7 +237,7 @@ static inline uint32_t gdri_ofi_piece(uint32_t message)
 }
 /* Whether it goes by commands. */
 bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
-				uint64_t offset);
+				uint64_t offset, uint64_t len);
 /* Posts what is left of the entry at the queue's ci; false: not all of it, not now. The peer may be lost then. */
 bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op);
 void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome);

@@ -335,7 +335,7 @@ static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 	}
 	is_long = entry_is_long(&e);
 	by_commands = is_long && gdri_ofi_moves_by_commands(t, pe, e.w.opcode == GDRI_OP_WRITE, e.lkey, e.local,
-							    e.offset);
+							    e.offset, e.len);
 	if (!entry_may_go(q, &e, is_long && !by_commands))
 		return false;
 	return is_long ? entry_begin(t, q, &e, by_commands) : entry_command(t, q, &e);

@@ -37,6 +37,19 @@ bool gdri_ofi_staged(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr)
 	return m->lane && gdri_ofi_row(m, lkey, addr, &row) && row.staged;
 }
 
+bool gdri_ofi_no_rma(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr, uint64_t len)
+{
+	struct gdri_ofi_row row;
+
+	for (; gdri_ofi_row(m, lkey, addr, &row); len -= row.len, addr += row.len) {
+		if (row.no_rma)
+			return true;
+		if (row.len >= len)
+			break;
+	}
+	return false;
+}
+
 /* One part, of which both ends are in a row. */
 static bool stage_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, struct gdri_ofi_row *dst,
 		       uint32_t from_key, uint64_t from, struct gdri_ofi_row *src)

@@ -12,6 +12,18 @@ bool gdri_cuda_is_device(struct gdri_cuda *c, const void *p)
 	return false;
 }
 
+int gdri_cuda_ordinal(struct gdri_cuda *c, const void *p)
+{
+	(void)c, (void)p;
+	return 0;
+}
+
+bool gdri_cuda_late_writes(const struct gdri_cuda *c)
+{
+	(void)c;
+	return true;
+}
+
 void *gdri_cuda_alloc_host(struct gdri_cuda *c, size_t size)
 {
 	(void)c, (void)size;

@@ -85,6 +85,7 @@ gdri_cu_result fake_device_name(char *name, int room, gdri_cu_device d)
 gdri_cu_result fake_device_attribute(int *value, int what, gdri_cu_device d)
 {
 	*value = what == GDRI_CU_ATTR_FD ? !SEEN(no_fd) : what == GDRI_CU_ATTR_FABRIC ? !SEEN(no_fabric) :
+		 what == GDRI_CU_ATTR_RDMA_ORDER && SEEN(ordered) ? GDRI_CU_RDMA_ORDER_OWNER :
 		 what != GDRI_CU_ATTR_HOST_TABLES;
 	return d < SEEN(devices) ? 0 : NO_DEVICE;
 }
@@ -248,6 +249,7 @@ gdri_cu_result fake_stream_query(gdri_cu_stream s)
 			return GDRI_CU_NOT_READY;
 		if (SEEN(hang_copy))
 			ADD(good_copies, -1);
+		ADD(copied, o->len);
 		if (o->src)
 			move(fake_reach(o->dst), fake_reach(o->src), o->len);
 		else

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Jobs on GPUs whose heaps libfabric's proxies reach by copies of a fake driver alone: a heap there is out of the
  * processor's reach (fake_cuda.guarded), and what touches it otherwise ends by SIGSEGV. A kernel is a process that has
- * it mapped. With the argument "p2p,ofi" PEs of one node reach each other directly, but for atomics. */
+ * it mapped. With the argument "p2p,ofi" PEs of one node reach each other directly, but for atomics. A second argument
+ * says what the provider does: "moves" memory of the GPU by itself, which then is no copy of the driver's, or "copies",
+ * for it cannot. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,7 +27,7 @@
 
 #define LONG 700001u /* bytes: more than what is copied at once, and odd */
 
-static const char *transports = "ofi";
+static const char *transports = "ofi", *provider = "copies";
 static struct gdri_dev *device;
 
 static int show(const struct gdri_constants *c)
@@ -57,7 +59,7 @@ static int init(void)
 /* What kernels of all PEs work on, at the same places. */
 static struct work {
 	uint64_t *words, *signal, *sums;
-	uint8_t *from, *to, *back;
+	uint8_t *from, *to, *back, *own; /* own: no symmetric object */
 	int turn; /* of the kernel: each has other bytes */
 } work;
 
@@ -292,6 +294,42 @@ static int kernel_waits(int pe, int n)
 	return 0;
 }
 
+/* What is long goes by the provider, if that can, and is otherwise copied; a word is copied in any case. */
+static int kernel_long(int pe, int n)
+{
+	uint64_t round;
+
+	for (round = 1; round <= 5; round++) {
+		JOB_CHECK(!gdr_put_signal(work.to, work.own, LONG, work.signal, round, GDR_SIGNAL_SET, (pe + 1) % n));
+		JOB_CHECK(!gdr_signal_wait_until(work.signal, GDR_CMP_EQ, round));
+		JOB_CHECK(is_filled(work.to, (pe + n - 1) % n, 0, LONG));
+		JOB_CHECK(!gdr_get(work.back, work.to, LONG, (pe + 1) % n));
+		JOB_CHECK(is_filled(work.back, pe, 0, LONG));
+		JOB_CHECK(!gdri_thread_barrier_all());
+	}
+	return gdr_get(work.own, work.to + 1, LONG - 1, (pe + 1) % n);
+}
+
+static int body_long(int pe, int n)
+{
+	unsigned long before, copied;
+
+	(void)n;
+	JOB_CHECK(!make_work(pe));
+	work.own = gdr_device_malloc(LONG);
+	JOB_CHECK(work.own && !gdr_buffer_register(work.own, LONG));
+	fill(work.own, pe, 0, LONG); /* what a kernel's process stored there, nobody else would see */
+	before = fake_cuda.copied;
+	JOB_CHECK(!run_kernel(kernel_long));
+	copied = fake_cuda.copied - before;
+	JOB_CHECK(strcmp(provider, "moves") ? copied > 10 * LONG : copied > 0 && copied < LONG);
+	JOB_CHECK(work.own[0] == byte(pe, 0, 1) && work.own[LONG - 2] == byte(pe, 0, LONG - 1));
+	JOB_CHECK(!gdr_buffer_unregister(work.own));
+	gdr_device_free(work.own);
+	JOB_CHECK(!gdr_barrier_all());
+	return gdr_finalize();
+}
+
 /* A peer that is gone: what a kernel has under way to it ends, within the limit. */
 static int kernel_lonely(int pe, int n)
 {
@@ -417,6 +455,15 @@ static void test_amo(void **state)
 	run(3, body_amo);
 }
 
+static void test_long(void **state)
+{
+	(void)state;
+	if (strcmp(transports, "ofi")) /* mapped memory takes it */
+		return;
+	run(2, body_long);
+	run(3, body_long);
+}
+
 static void test_killed(void **state)
 {
 	(void)state;
@@ -431,13 +478,17 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_put_signal),
 		cmocka_unit_test(test_rma),
 		cmocka_unit_test(test_amo),
+		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_killed),
 	};
 
 	fake_cuda.devices = 1; /* also, that it is linked */
 	fake_cuda.guarded = 1;
+	fake_cuda.ordered = 1;
 	if (argc > 1)
 		transports = argv[1];
+	if (argc > 2)
+		provider = argv[2];
 	gdri_unit_add(&unit);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

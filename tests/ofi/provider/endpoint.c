@@ -98,6 +98,36 @@ static int endpoint_getname(fid_t fid, void *addr, size_t *len)
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
+/* Of later headers: FI_OPT_CUDA_API_PERMITTED, FI_OPT_MAX_MSG_SIZE. */
+enum { CUDA_API = 10, MESSAGE_SIZE = 12 };
+
+static int endpoint_getopt(fid_t fid, int level, int option, void *value, size_t *len)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid);
+
+	if (level != FI_OPT_ENDPOINT || option != MESSAGE_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(size_t))
+		return -FI_ETOOSMALL;
+	*len = sizeof(size_t);
+	memcpy(value, &ep->domain->mode->send, *len);
+	return 0;
+}
+
+static int endpoint_setopt(fid_t fid, int level, int option, const void *value, size_t len)
+{
+	struct fake_ep *ep = FAKE_OF(ep, fid);
+
+	if (level != FI_OPT_ENDPOINT || option != CUDA_API || !ep->domain->gpus)
+		return -FI_ENOPROTOOPT;
+	if (len != sizeof(bool))
+		return -FI_EINVAL;
+	ep->no_cuda = !*(const bool *)value;
+	return ep->no_cuda && ep->domain->mode->calls_cuda ? -FI_EOPNOTSUPP : 0;
+}
+
+static struct fi_ops_ep endpoint_ops = {
+	.size = sizeof(endpoint_ops), .getopt = endpoint_getopt, .setopt = endpoint_setopt};
 static struct fi_ops endpoint_fi_ops = {.size = sizeof(endpoint_fi_ops),
 					.close = endpoint_close,
 					.bind = endpoint_bind,
@@ -114,6 +144,7 @@ int gdr_fake_endpoint(struct fid_domain *domain, struct fi_info *info, struct fi
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->fid = (struct fid_ep){.fid = {FI_CLASS_EP, context, &endpoint_fi_ops},
+				  .ops = &endpoint_ops,
 				  .cm = &endpoint_cm,
 				  .msg = &gdr_fake_msg_ops,
 				  .rma = &gdr_fake_rma_ops};

@@ -99,6 +99,7 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	d->fid = (struct fid_domain){
 		{FI_CLASS_DOMAIN, context, &domain_fi_ops}, &domain_ops, &gdr_fake_mr_ops};
 	d->mode = mode;
+	d->gpus = info->caps & FI_HMEM;
 	pthread_mutex_init(&d->lock, NULL);
 	/* The target of RMA reaches the source's memory. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

@@ -35,6 +35,8 @@ struct fake_mode {
 	bool inserted;	    /* RMA comes only from who is in the address vector */
 	bool silent;	    /* does not notice that a peer died */
 	bool lies;	    /* says that bytes are delivered that are not there yet */
+	bool gpus;	    /* has FI_HMEM, as a form beside the one without */
+	bool calls_cuda;    /* needs calls of CUDA's for that */
 };
 
 struct fake_name {
@@ -59,6 +61,7 @@ struct fake_packet {
 struct fake_domain {
 	struct fid_domain fid;
 	const struct fake_mode *mode;
+	bool gpus; /* opened with FI_HMEM */
 	pthread_mutex_t lock; /* of the domain and all that is in it */
 	unsigned int open;    /* objects in it */
 	struct fake_mr *mrs;
@@ -70,7 +73,7 @@ struct fake_mr {
 	struct fid_mr fid;
 	struct fake_domain *domain;
 	struct fake_mr *next;
-	uint8_t *addr;
+	uint8_t *addr, *at; /* as the program names it, and where it is moved: of a GPU the processor reaches no addr */
 	size_t len;
 	uint64_t access, key;
 	struct fake_ep *ep; /* bound to */
@@ -131,7 +134,7 @@ struct fake_ep {
 	struct fake_cq *cq;
 	struct fake_name name;
 	int socket;
-	bool enabled;
+	bool enabled, no_cuda; /* no_cuda: calls of CUDA's are forbidden */
 	unsigned int bound; /* memory regions */
 	uint64_t flags;	    /* of operations without their own */
 	uint64_t next_op, pinged;
@@ -161,9 +164,8 @@ extern struct fi_ops_mr gdr_fake_mr_ops;
 /* What the key names at the endpoint, if all of it lies there and may be reached so; NULL: it is refused. */
 uint8_t *gdr_fake_reach(struct fake_ep *ep, uint64_t key, uint64_t addr, uint64_t len,
 			uint64_t access);
-/* Whether the program registered what it hands over, where it has to. */
-bool gdr_fake_registered(struct fake_ep *ep, void *desc, const void *buf, size_t len,
-			 uint64_t access);
+/* Where what the program hands over is moved; NULL: it did not register it, and has to. */
+uint8_t *gdr_fake_registered(struct fake_ep *ep, void *desc, const void *buf, size_t len, uint64_t access);
 
 /* cq.c */
 int gdr_fake_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Registered memory: keys and addresses as the mode has them. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "tests/ofi/provider/fake.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void memory_unbind(struct fake_mr *mr)
 {
@@ -79,28 +82,36 @@ static int memory_key(struct fake_domain *d, uint64_t requested, uint64_t *out)
 	return 0;
 }
 
-static int memory_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
-		      uint64_t offset, uint64_t requested, uint64_t flags, struct fid_mr **out,
-		      void *context)
+/* Where the fake driver (tests/unit) has memory of its GPU, which a fabric's device reaches. */
+static uint8_t *memory_of_gpu(void *addr)
 {
-	struct fake_domain *d = FAKE_OF(domain, fid);
-	struct fake_mr *mr = calloc(1, sizeof(*mr));
+	void *(*reach)(unsigned long at);
+	void *symbol = dlsym(RTLD_DEFAULT, "fake_reach");
+
+	memcpy(&reach, &symbol, sizeof(reach));
+	return symbol ? reach((uintptr_t)addr) : NULL;
+}
+
+/* at: where it is moved. */
+static int memory_add(struct fake_domain *d, void *addr, uint8_t *at, size_t len, uint64_t access, uint64_t requested,
+		      struct fid_mr **out, void *context)
+{
+	struct fake_mr *mr = at && len ? calloc(1, sizeof(*mr)) : NULL;
 	int rc;
 
-	if (!mr || offset || flags || !len) {
-		free(mr);
-		return mr ? -FI_EINVAL : -FI_ENOMEM;
-	}
+	if (!mr)
+		return at && len ? -FI_ENOMEM : -FI_EINVAL;
 	pthread_mutex_lock(&d->lock);
 	rc = memory_key(d, requested, &mr->key);
 	if (!rc) {
 		mr->domain = d;
-		mr->addr = (uint8_t *)(uintptr_t)buf;
+		mr->addr = addr;
+		mr->at = at;
 		mr->len = len;
 		mr->access = access;
 		mr->enabled = !(d->mode->mr & FI_MR_ENDPOINT);
 		mr->fid = (struct fid_mr){{FI_CLASS_MR, context, &memory_ops},
-					  d->mode->mr & FI_MR_LOCAL ? mr : NULL,
+					  d->mode->mr & FI_MR_LOCAL || at != addr ? mr : NULL,
 					  mr->enabled ? mr->key : FI_KEY_NOTAVAIL};
 		mr->next = d->mrs;
 		d->mrs = mr;
@@ -114,7 +125,31 @@ static int memory_reg(struct fid *fid, const void *buf, size_t len, uint64_t acc
 	return rc;
 }
 
-struct fi_ops_mr gdr_fake_mr_ops = {.size = sizeof(gdr_fake_mr_ops), .reg = memory_reg};
+static int memory_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		      uint64_t requested, uint64_t flags, struct fid_mr **out, void *context)
+{
+	void *addr = (void *)(uintptr_t)buf;
+
+	if (offset || flags)
+		return -FI_EINVAL;
+	return memory_add(FAKE_OF(domain, fid), addr, addr, len, access, requested, out, context);
+}
+
+static int memory_regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **out)
+{
+	struct fake_domain *d = FAKE_OF(domain, fid);
+	uint8_t *at;
+
+	if (a->offset || flags || a->iov_count != 1 || a->iface != FI_HMEM_CUDA || a->device.cuda || !d->gpus)
+		return -FI_EINVAL;
+	if (getenv("GDRFAKE_NO_GPU_MEMORY"))
+		return -FI_EOPNOTSUPP;
+	at = memory_of_gpu(a->mr_iov->iov_base);
+	return memory_add(d, a->mr_iov->iov_base, at, a->mr_iov->iov_len, a->access, a->requested_key, out, a->context);
+}
+
+struct fi_ops_mr gdr_fake_mr_ops = {
+	.size = sizeof(gdr_fake_mr_ops), .reg = memory_reg, .regattr = memory_regattr};
 
 uint8_t *gdr_fake_reach(struct fake_ep *ep, uint64_t key, uint64_t addr, uint64_t len,
 			uint64_t access)
@@ -128,21 +163,20 @@ uint8_t *gdr_fake_reach(struct fake_ep *ep, uint64_t key, uint64_t addr, uint64_
 		return NULL;
 	if (virt)
 		addr -= (uintptr_t)mr->addr;
-	return addr > mr->len || len > mr->len - addr ? NULL : mr->addr + addr;
+	return addr > mr->len || len > mr->len - addr ? NULL : mr->at + addr;
 }
 
-bool gdr_fake_registered(struct fake_ep *ep, void *desc, const void *buf, size_t len,
-			 uint64_t access)
+uint8_t *gdr_fake_registered(struct fake_ep *ep, void *desc, const void *buf, size_t len, uint64_t access)
 {
 	struct fake_mr *mr;
 	uint64_t at;
 
-	if (!(ep->domain->mode->mr & FI_MR_LOCAL))
-		return true;
+	if (!(ep->domain->mode->mr & FI_MR_LOCAL) && !desc)
+		return (uint8_t *)(uintptr_t)buf;
 	for (mr = ep->domain->mrs; mr && mr != desc; mr = mr->next)
 		;
 	if (!mr || !mr->enabled || !(mr->access & access))
-		return false;
+		return NULL;
 	at = (uintptr_t)buf - (uintptr_t)mr->addr;
-	return at <= mr->len && len <= mr->len - at;
+	return at <= mr->len && len <= mr->len - at ? mr->at + at : NULL;
 }

@@ -30,7 +30,8 @@ static const struct fake_mode modes[] = {
 	 .rx = 64,
 	 .hold = 3,
 	 .again = 4,
-	 .inserted = true},
+	 .inserted = true,
+	 .gpus = true},
 	{.domain = "cxi",
 	 .mr = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
 	 .key_size = 8,
@@ -40,7 +41,8 @@ static const struct fake_mode modes[] = {
 	 .tx = 256,
 	 .rx = 256,
 	 .order = FI_ORDER_SAS,
-	 .hold = 3},
+	 .hold = 3,
+	 .gpus = true},
 	{.domain = "psm3",
 	 .mode = FI_CONTEXT,
 	 .mr = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
@@ -63,6 +65,17 @@ static const struct fake_mode modes[] = {
 	 .hold = 2,
 	 .again = 8,
 	 .silent = true},
+	/* Has FI_HMEM by calls of CUDA's, as tcp and shm have it: nothing for kernels that wait for others. */
+	{.domain = "calls-cuda",
+	 .key_size = 8,
+	 .inject = 64,
+	 .send = FAKE_SEND_MOST,
+	 .most = 1u << 30,
+	 .tx = 256,
+	 .rx = 256,
+	 .order = ORDERED,
+	 .gpus = true,
+	 .calls_cuda = true},
 	/* Gives the least and asks for the most of all these. */
 	{.domain = "least",
 	 .mode = FI_CONTEXT | FI_CONTEXT2,
@@ -112,13 +125,20 @@ static bool mode_is_there(const struct fake_mode *m)
 	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
+static bool mode_wants_gpus(const struct fi_info *h)
+{
+	return h && h->caps & FI_HMEM;
+}
+
 /* Whether the program can live with it. */
 static bool mode_suits(const struct fake_mode *m, const struct fi_info *h)
 {
 	uint64_t flags = h->tx_attr ? h->tx_attr->op_flags : 0;
 	uint64_t order = h->tx_attr ? h->tx_attr->msg_order : 0;
 
-	if (h->caps & ~(uint64_t)FAKE_CAPS || m->mode & ~h->mode)
+	if (h->caps & ~(uint64_t)(FAKE_CAPS | FI_HMEM) || m->mode & ~h->mode)
+		return false;
+	if (mode_wants_gpus(h) && (!m->gpus || (h->domain_attr && !(h->domain_attr->mr_mode & FI_MR_HMEM))))
 		return false;
 	if (h->ep_attr && h->ep_attr->type != FI_EP_UNSPEC && h->ep_attr->type != FI_EP_RDM)
 		return false;
@@ -154,7 +174,7 @@ static struct fi_info *mode_info(const struct fake_mode *m, const struct fi_info
 	i->domain_attr->control_progress = i->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	i->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	i->domain_attr->av_type = FI_AV_TABLE;
-	i->domain_attr->mr_mode = m->mr;
+	i->domain_attr->mr_mode = m->mr | (mode_wants_gpus(h) ? FI_MR_HMEM : 0);
 	i->domain_attr->mr_key_size = m->key_size;
 	i->domain_attr->mr_iov_limit = 1;
 	i->domain_attr->cq_cnt = i->domain_attr->ep_cnt = i->domain_attr->mr_cnt = 65535;

@@ -207,9 +207,9 @@ static ssize_t post_rma(struct fake_ep *ep, const struct fi_msg_rma *msg, uint64
 				.from = ep->name,
 				.far = msg->rma_iov->addr,
 				.key = msg->rma_iov->key,
-				.near = (uintptr_t)near->iov_base,
 				.len = near->iov_len};
 	struct fake_op *op;
+	uint8_t *at;
 
 	if (!post_knows(ep, msg->addr) || msg->iov_count != 1 || msg->rma_iov_count != 1 ||
 	    msg->rma_iov->len != near->iov_len || !(flags & FI_COMPLETION) ||
@@ -217,9 +217,13 @@ static ssize_t post_rma(struct fake_ep *ep, const struct fi_msg_rma *msg, uint64
 		return -FI_EINVAL;
 	if (near->iov_len > m->most)
 		return -FI_EMSGSIZE;
-	if (!gdr_fake_registered(ep, msg->desc ? msg->desc[0] : NULL, near->iov_base, near->iov_len,
-				 writes ? FI_WRITE : FI_READ))
+	at = gdr_fake_registered(ep, msg->desc ? msg->desc[0] : NULL, near->iov_base, near->iov_len,
+				 writes ? FI_WRITE : FI_READ);
+	if (!at)
 		return -FI_EINVAL;
+	if (at != near->iov_base && !ep->no_cuda)
+		gdr_fake_fault("memory of a GPU is moved where calls of CUDA's are allowed");
+	p.near = (uintptr_t)at;
 	if (!post_has_room(ep))
 		return -FI_EAGAIN;
 	op = post_op(ep, ep->av->names[msg->addr], msg->context,
@@ -228,7 +232,7 @@ static ssize_t post_rma(struct fake_ep *ep, const struct fi_msg_rma *msg, uint64
 		return -FI_ENOMEM;
 	p.op = op->number;
 	if (writes && (m->lies || !(flags & FI_DELIVERY_COMPLETE)) &&
-	    post_early(ep, op, &p, near->iov_base))
+	    post_early(ep, op, &p, at))
 		return -FI_ENOMEM;
 	gdr_fake_depart(ep, op->to, &p, NULL, 0);
 	return 0;
