@@ -214,9 +214,9 @@ static void touch_object(const struct ctl_obj *o)
 	} else if (o && o->type == OBJ_MW) {
 		const struct hca_mr *m = &((const struct ctl_mr *)o)->mr;
 
-		/* Found by its key and by nothing else; empty; of a size that was asked for. */
+		/* Found by its key and by nothing else; without pieces; of a size that was asked for. */
 		RULE(hca_find_mr(m->key) == m && hca_find_mr_by_index(m->key ^ 1) == m);
-		RULE(!hca_find_mr(m->key ^ 1) && !m->bound && !m->layout && !m->len);
+		RULE(!hca_find_mr(m->key ^ 1) && !m->bound && !m->layout);
 		RULE(m->max_pieces && m->max_pieces <= 1u << 16 && m->pdn == pd->pd.pdn);
 	}
 }
