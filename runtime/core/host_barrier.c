@@ -30,9 +30,18 @@ static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t val
 static int host_barrier_left(const struct gdri_state *st)
 {
 	/* acquire: what it told before is seen by the look behind; pairs with the release in tell_of_leaving */
-	uint64_t left = __atomic_load_n(&gdri_host_dev(st)->ctl->left, __ATOMIC_ACQUIRE);
+	int pe = gdri_fault_pe(__atomic_load_n(&gdri_host_dev(st)->ctl->left, __ATOMIC_ACQUIRE));
 
-	return left <= (uint64_t)st->n_pes ? (int)left - 1 : -1;
+	return pe < st->n_pes ? pe : -1;
+}
+
+/* It left because this PE is in gdr_finalize. */
+static bool left_for_this_one(const struct gdri_state *st)
+{
+	/* relaxed: behind the acquire of host_barrier_left */
+	uint64_t left = __atomic_load_n(&gdri_host_dev(st)->ctl->left, __ATOMIC_RELAXED);
+
+	return left & GDRI_FAULT_LEFT && gdri_fault_peer(left) == st->pe;
 }
 
 bool gdri_host_barrier_left(const struct gdri_state *st)
@@ -50,6 +59,8 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 	/* a word that comes behind the look is not what `left` is about */
 	int ret = !word || gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
+	if (gdri_fault_left(word) && gdri_fault_peer(word) == st->pe) /* its record says it */
+		return gdri_broken(dev, -1, GDRI_HOST_CALL);
 	if (ret && gdri_fault_peer(word) == st->pe)
 		gdri_error("%s: PE %d gave up a call of all PEs because of this one, which did not come to it: %s",
 			   what, gdri_fault_pe(word), gdr_strerror(ret));
@@ -57,6 +68,9 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
 	if (ret)
 		return ret;
+	if (left_for_this_one(st))
+		return gdri_fail(-GDR_EMISMATCH, "gdr_%s: PE %d gave up a wait for this PE: what others wait for comes "
+				 "before gdr_finalize", what, pe);
 	if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", what, pe);
 	else
@@ -86,7 +100,8 @@ static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe
 		ret = gdri_wait_step(dev, &w);
 		if (!ret)
 			continue;
-		gdri_error("%s: waiting for PE %d: %s", what, pe, gdr_strerror(ret));
+		if (ret != -GDR_EMISMATCH) /* what this PE is to blame for its record says (gdri_broken_told) */
+			gdri_error("%s: waiting for PE %d: %s", what, pe, gdr_strerror(ret));
 		return ret;
 	}
 	gdri_wait_end(dev, &w);
@@ -168,8 +183,15 @@ void gdri_host_barrier_leave(struct gdri_state *st)
 	struct gdri_dev *dev = gdri_host_dev(st);
 	/* who left before this PE is the one to be named; relaxed: no data comes with `left` */
 	uint64_t left = __atomic_load_n(&dev->ctl->left, __ATOMIC_RELAXED);
+	/* relaxed: nobody writes it any more */
+	uint32_t failed = __atomic_load_n((const uint32_t *)&dev->failed, __ATOMIC_RELAXED);
 
+	if (!left) {
+		left = gdri_fault_word_of(st->pe, failed ? (int32_t)failed - 2 : -1, 0, 0);
+		if (failed && dev->ctl->waits[0].heartbeat & GDRI_WAIT_SAID_LEFT) /* gdri_wait_publish_failed */
+			left |= GDRI_FAULT_LEFT;
+	}
 	for (int i = 1; i < st->n_pes; i++)
-		tell_of_leaving(st, (st->pe + i) % st->n_pes, left ? left : (uint64_t)st->pe + 1);
+		tell_of_leaving(st, (st->pe + i) % st->n_pes, left);
 	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
 }

@@ -223,17 +223,19 @@ int gdri_cuda_state_push(struct gdri_state *st, const void *field)
 	return gdri_cuda_poke(st->cuda, (uint8_t *)st->dev_gpu + at, &word, sizeof(word), gdri_cuda_copy_ms(st));
 }
 
-/* A word of struct gdri_peer becomes 1. */
+/* A word of struct gdri_peer, as the host has it. */
 static int push_peer(struct gdri_state *st, int pe, size_t field)
 {
-	static const uint32_t one = 1;
-
 	struct gdri_peer *peers;
+	uint32_t word;
 
 	if (!st->dev_gpu)
 		return 0;
+	/* relaxed: the caller wrote it */
+	word = __atomic_load_n((const uint32_t *)(const void *)((const uint8_t *)&st->peers[pe] + field),
+			       __ATOMIC_RELAXED);
 	peers = (struct gdri_peer *)((uint8_t *)st->dev_gpu + cuda_state_layout(st).peers);
-	return gdri_cuda_poke(st->cuda, (uint8_t *)&peers[pe] + field, &one, sizeof(one), gdri_cuda_copy_ms(st));
+	return gdri_cuda_poke(st->cuda, (uint8_t *)&peers[pe] + field, &word, sizeof(word), gdri_cuda_copy_ms(st));
 }
 
 int gdri_cuda_state_push_lost(struct gdri_state *st, int pe)

@@ -81,10 +81,20 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 
 	if (!gdri_fault_read(e->local, GDRI_MAX_PES, &f))
 		return;
+	if (e->status == -GDR_EMISMATCH && gdri_fault_left(e->local)) { /* gdri_broken_told */
+		text_add(t, "gdr_finalize: PE %d gave up a %s that this PE, PE %d, does not make", f.pe,
+			 gdri_call_name(f.op), f.peer);
+		return;
+	}
 	text_add(t, "%s: PE %d gave up a %s", gdri_call_name(e->op), f.pe, gdri_call_name(f.op));
 	if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
-	text_add(t, ": %s; ", gdr_strerror(f.status));
+	if (gdri_fault_left(e->local))
+		text_add(t, ", which has called gdr_finalize");
+	text_add(t, ": %s", gdr_strerror(f.status));
+	if (gdri_place_in_finalize(e))
+		return;
+	text_add(t, "; ");
 	if (e->reason == GDR_TEAM_WORLD + 1)
 		text_add(t, "all calls of GDR_TEAM_WORLD end with this until gdr_finalize");
 	else if (e->reason)
@@ -106,6 +116,25 @@ static void describe_grid(struct text *t, const struct gdri_error *e)
 		text_add(t, "; block 0 did");
 }
 
+/* Who is to blame, and which of them have called gdr_finalize: one that failed before did so because of another PE, or
+ * its own message says why. */
+static void describe_left(struct text *t, const struct gdri_error *e)
+{
+	bool chain = e->peer >= 0 && e->peer != e->waited_for;
+	int left = e->reason ? 1 : gdri_place_finalizes(e->peer); /* as another PE told, or as is known here */
+
+	if (chain && gdri_place_finalizes(e->waited_for) == 2)
+		text_add(t, "; PE %d gave up before, and has called gdr_finalize", e->waited_for);
+	if (chain && (e->status != -GDR_EPEERFAILED || !e->local))
+		text_add(t, "; the chain of waits ends at PE %d", e->peer);
+	if (left && e->status == -GDR_ETIMEOUT)
+		text_add(t, "; PE %d has called gdr_finalize", e->peer);
+	else if (left == 1 && e->status == -GDR_EPEERLOST)
+		text_add(t, "; PE %d has called gdr_finalize: it takes no part", e->peer);
+	else if (left && e->status == -GDR_EPEERLOST)
+		text_add(t, "; PE %d has called gdr_finalize after a failure, which its own message names", e->peer);
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
@@ -117,10 +146,7 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),
 	    (unsigned long long)(e->waited_ns / 1000000000u),
 	    (unsigned long long)(e->waited_ns / 1000000u % 1000u));
-	if (e->peer >= 0 && e->peer != e->waited_for && e->status != -GDR_EPEERFAILED)
-		text_add(t, "; the chain of waits ends at PE %d", e->peer);
-	if (e->status == -GDR_EPEERLOST && gdri_place_finalizes(e->peer))
-		text_add(t, "; PE %d has called gdr_finalize: it takes no part", e->peer);
+	describe_left(t, e);
 	if (e->op == GDRI_GRID_SYNC)
 		describe_grid(t, e);
 	if (e->op == GDRI_QUEUE_FULL)
@@ -134,7 +160,7 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
-	if (e->status != -GDR_EPEERFAILED)
+	if (e->status != -GDR_EPEERFAILED || !e->local)
 		return;
 	text_add(t, "; ");
 	add_told(t, e->local);
@@ -193,6 +219,15 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 		text_add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
 }
 
+/* The PE to blame is not lost, but in gdr_finalize; or this one is. */
+static bool error_is_of_leaving(const struct gdri_error *e)
+{
+	if (e->kind == GDRI_ERROR_BROKEN)
+		return gdri_fault_left(e->local);
+	return e->kind == GDRI_ERROR_WAIT && e->status == -GDR_EPEERLOST &&
+	       (e->reason || gdri_place_finalizes(e->peer) == 1);
+}
+
 void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 {
 	struct text t = {out->text, sizeof(out->text), 0};
@@ -231,8 +266,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_arg(&t, e);
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
 		advice = "do all threads of all blocks make this call? else raise ";
-	else if (e->status == -GDR_EPEERLOST && gdri_place_finalizes(e->peer))
-		advice = "all PEs make the calls that need all of them before gdr_finalize";
+	else if (error_is_of_leaving(e))
+		advice = "what other PEs wait for comes before gdr_finalize";
 	if (*advice)
 		text_add(&t, "; %s%s", advice, gdri_place_limit(e));
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&

@@ -50,8 +50,11 @@ void gdri_place_text(uint64_t offset, char *buf, size_t room);
 /* That it is lost, and who knows that: the launcher, or the connection to its process. */
 void gdri_place_lost(int pe, char *buf, size_t room);
 
-/* Whether it is known to have called gdr_finalize. */
-bool gdri_place_finalizes(int pe);
+/* Whether it is known to have called gdr_finalize: 1, or 2 where it had failed before. */
+int gdri_place_finalizes(int pe);
+
+/* Whether it is of a wait of gdr_finalize, or of what ended that. */
+bool gdri_place_in_finalize(const struct gdri_error *e);
 
 /* The option to raise, behind the advice that ends with that word; "" behind others: how long a peer of a queue may be
  * silent, as the transport in use has it, or the limit of the wait. */

@@ -171,6 +171,20 @@ int gdri_fault_heard_of(struct gdri_state *st)
 	return st->dev->n_slots ? gdri_fault_told(gdri_host_dev(st)) : 0;
 }
 
+void gdri_fault_leave(struct gdri_state *st)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+	int32_t lost = __atomic_load_n(&dev->lost, __ATOMIC_RELAXED) - 1; /* carries no data: pairs with nothing */
+	uint32_t none = 0;
+
+	/* chooses one thread, as in gdri_wait_first */
+	if (lost >= 0 && gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(lost + 2)))
+		gdri_wait_publish_failed(dev, GDRI_NONE, 0, 0, lost, GDR_EPEERLOST);
+	if (__atomic_load_n(&dev->failed, __ATOMIC_RELAXED)) /* alone: pairs with nothing */
+		gdri_tell_each(dev, GDRI_TELL_NOTICE);
+	gdri_host_barrier_settle(st, SETTLE_MS);
+}
+
 /* With a GPU a host thread keeps its own word: the GPU's is copied over that of st->dev. */
 void gdri_failed(struct gdri_state *st, int status)
 {

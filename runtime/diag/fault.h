@@ -20,6 +20,10 @@ void gdri_fault_tell(struct gdri_state *st);
 /* 0, or -GDR_EPEERFAILED, with a record of what another PE told. */
 int gdri_fault_heard_of(struct gdri_state *st);
 
+/* Behind a failure, before the others are told of gdr_finalize: because of whom this PE gave up, also where no wait of
+ * its own did, so that waits for this PE end with that. What it posted has 50 ms to arrive. */
+void gdri_fault_leave(struct gdri_state *st);
+
 /* The first error completion of a queue of this PE: 1 and *e, or 0. */
 bool gdri_fault_first(const struct gdri_state *st, struct gdr_error *e);
 

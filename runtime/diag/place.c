@@ -52,25 +52,33 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 		snprintf(buf, room, "PE %d is lost: its process ended before gdr_finalize, or is cut off", pe);
 }
 
-bool gdri_place_finalizes(int pe)
+int gdri_place_finalizes(int pe)
 {
 	const struct gdri_state *st = gdri_state_get();
 
-	/* acquire: as the waits that it ended (gdri_timeout_finalizes) */
-	return st && pe >= 0 && pe < st->n_pes && st->peers &&
-	       __atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE);
+	if (!st || pe < 0 || pe >= st->n_pes || !st->peers)
+		return 0;
+	/* acquire: as the waits that it ended (gdri_wait_hear) */
+	return (int)__atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE);
+}
+
+bool gdri_place_in_finalize(const struct gdri_error *e)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	/* the clock of such a record is the host's */
+	return st && st->finalize_ns && e->op == GDRI_HOST_CALL &&
+	       (e->kind == GDRI_ERROR_WAIT || e->kind == GDRI_ERROR_BROKEN) &&
+	       e->time_ns - e->waited_ns >= st->finalize_ns;
 }
 
 const char *gdri_place_limit(const struct gdri_error *e)
 {
 	const struct gdri_state *st = gdri_state_get();
-	/* the clock of such a record is the host's */
-	bool in_finalize = st && st->finalize_ns && e->kind == GDRI_ERROR_WAIT && e->op == GDRI_HOST_CALL &&
-			   e->time_ns - e->waited_ns >= st->finalize_ns;
 
 	if (e->status == -GDR_ERETRY && st && st->net && st->net->patience)
 		return st->net->patience;
-	if (e->status == -GDR_ETIMEOUT && in_finalize)
+	if (e->status == -GDR_ETIMEOUT && gdri_place_in_finalize(e))
 		return "GDR_INIT_TIMEOUT";
 	return e->status == -GDR_ERETRY || e->status == -GDR_ETIMEOUT ? "GDR_TIMEOUT" : "";
 }

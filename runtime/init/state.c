@@ -459,6 +459,8 @@ static int state_part(struct gdri_state *st, int status)
 {
 	int ret, told;
 
+	if (status)
+		gdri_fault_leave(st);
 	gdri_join_finalize(st, status);
 	if (status) {
 		gdri_host_barrier_leave(st);

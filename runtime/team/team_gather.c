@@ -121,7 +121,8 @@ static int gather_hear(const struct gdri_state *st, const struct gdri_coll *c, i
 			break;
 		if (gone) {
 			gdri_wait_leave(c->dev, &w);
-			return -GDR_EPEERLOST;
+			ret = gdri_broken(c->dev, gdri_coll_team(c), c->op); /* which it may have told before */
+			return ret ? ret : -GDR_EPEERLOST;
 		}
 		ret = gdri_wait_step(c->dev, &w);
 		if (ret)
@@ -142,20 +143,47 @@ static int gather_take(struct gdri_state *st, const struct gdri_coll *c, int fro
 	return 0;
 }
 
+/* A member that has called gdr_finalize. One that failed before may have done so because of another PE. */
+static void gather_say(const struct gdri_state *st, const char *what, int pe, int culprit, int ret)
+{
+	if (!gdri_join_finalizes(st, pe))
+		gdri_error("%s: PE %d: %s", what, pe, gdr_strerror(ret));
+	else if (culprit != pe)
+		gdri_error("%s: PE %d gave up because of PE %d, and has called gdr_finalize", what, pe, culprit);
+	else
+		gdri_error("%s: PE %d has called gdr_finalize: it takes no part", what, pe);
+}
+
 static int gather_failed(struct gdri_state *st, const struct gdri_coll *c, const char *what, int peer, int ret)
 {
 	struct gdri_team *t = c->team;
+	int pe = gdri_team_pe(t, peer), how = gdri_join_finalizes(st, pe), culprit = pe;
+	uint64_t word = st->cuda ? 0 : gdri_ld_relaxed_sys_u64(gdri_broken_word(c->dev, gdri_coll_team(c)));
 
-	if (gdri_join_finalizes(st, gdri_team_pe(t, peer)))
-		gdri_error("%s: PE %d has called gdr_finalize: it takes no part", what, gdri_team_pe(t, peer));
-	else
-		gdri_error("%s: PE %d: %s", what, gdri_team_pe(t, peer), gdr_strerror(ret));
+	if (word && gdri_fault_pe(word) != st->pe && gdri_broken(c->dev, gdri_coll_team(c), c->op)) {
+		t->err = gdri_broken_first_status(c->dev, gdri_coll_team(c));
+		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(t->err));
+		return t->err;
+	}
+	if (how == 2 && gdri_blame_notice(gdri_host_dev(st), pe) >= 0)
+		culprit = gdri_blame_notice(gdri_host_dev(st), pe);
+	gather_say(st, what, pe, culprit, ret);
 	t->err = ret; /* the members are out of step */
 	if (st->cuda)
 		gather_store(st, &st->teams->gpu[t - st->teams->list].err, &t->err, sizeof(t->err));
-	else
-		gdri_coll_give_up(c, ret);
+	else if (gdri_broken_mark(c->dev, gdri_coll_team(c), c->op, ret, culprit, how == 1))
+		gdri_tell_each(c->dev, gdri_coll_team(c));
 	return ret;
+}
+
+/* A member that takes no part any more; -1: none. What is sent to it would never be complete. */
+static int gather_absent(const struct gdri_state *st, const struct gdri_team *t)
+{
+	for (int i = 0; i < t->n; i++) {
+		if (i != t->me && gdri_join_finalizes(st, gdri_team_pe(t, i)))
+			return i;
+	}
+	return -1;
 }
 
 int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
@@ -165,7 +193,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_HOST_CALL};
 	uint64_t seq = ++st->teams->notes[team], v[3];
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
-	int i, ret = t->err;
+	int absent = gather_absent(st, t), i, ret = t->err; /* before the look at what it told: acquires */
 
 	if (!ret && !st->cuda)
 		ret = t->err = gdri_broken(st->dev, team, GDRI_HOST_CALL);
@@ -173,6 +201,8 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		gdri_error("%s: an earlier call on the team failed: %s", what, gdr_strerror(ret));
 		return ret;
 	}
+	if (absent >= 0)
+		return gather_failed(st, &c, what, absent, -GDR_EPEERLOST);
 	/* As in gdri_host_barrier: what comes before on any PE is behind this for ThreadSanitizer. */
 	if (!st->cuda)
 		gdri_hd_release(st->heap->base);

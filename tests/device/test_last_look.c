@@ -11,7 +11,7 @@
 
 #include "tests/device/fake_nic.h"
 
-enum reason { FAULT, LOST, ANY_LOST, BROKEN, ABORTED, LIMIT, QUEUE, OWN_LIMIT };
+enum reason { FAULT, LOST, ANY_LOST, BROKEN, ABORTED, LIMIT, QUEUE, OWN_LIMIT, LEFT };
 
 /* The wait's own words, from PE 1. */
 enum { SIGNAL, WORDS, BARRIER, LOCK, N_FORMS };
@@ -38,6 +38,10 @@ static void say_reason(void)
 	}
 	if (why == ABORTED)
 		__atomic_store_n(dev->abort, 1, __ATOMIC_RELEASE);
+	if (why == LEFT) { /* a barrier hears of 2 first */
+		__atomic_store_n(&dev->peers[1].finalizes, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&dev->peers[2].finalizes, 1, __ATOMIC_RELEASE);
+	}
 	if (why == QUEUE)
 		__atomic_store_n(&dev->qps[1].err, -GDR_ERETRY, __ATOMIC_RELEASE);
 	if (why == LIMIT || why == OWN_LIMIT)
@@ -146,6 +150,8 @@ static void expect(int status)
 		assert_int_equal(ret, status);
 		assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
 		assert_int_equal(f->dev->n_errors, why == OWN_LIMIT ? 0 : 1);
+		if (why == LEFT)
+			assert_int_equal(f->dev->lost, 0);
 		fake_stop(f);
 	}
 }
@@ -191,6 +197,16 @@ static void test_queue(void **state)
 			expect(-GDR_EPEERLOST);
 }
 
+/* The PE waited for has called gdr_finalize. It is not lost. */
+static void test_left(void **state)
+{
+	(void)state;
+	why = LEFT;
+	for (form = 0; form < N_FORMS; form++)
+		if (form != WORDS)
+			expect(-GDR_EPEERLOST);
+}
+
 /* What only collectives hear of: another PE gave them up, another member is lost. */
 static void test_together(void **state)
 {
@@ -215,7 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fault),	cmocka_unit_test(test_lost),	 cmocka_unit_test(test_aborted),
 		cmocka_unit_test(test_limit),	cmocka_unit_test(test_queue),	 cmocka_unit_test(test_together),
-		cmocka_unit_test(test_own_limit),
+		cmocka_unit_test(test_own_limit), cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

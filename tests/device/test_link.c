@@ -50,9 +50,15 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 	*buf = 0;
 }
 
-bool gdri_place_finalizes(int pe)
+int gdri_place_finalizes(int pe)
 {
 	(void)pe;
+	return 0;
+}
+
+bool gdri_place_in_finalize(const struct gdri_error *e)
+{
+	(void)e;
 	return false;
 }
 

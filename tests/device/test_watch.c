@@ -88,6 +88,12 @@ static struct gdri_error *last_wait(void)
 	return &f->dev->errors[i];
 }
 
+/* What one that gives up tells the others. */
+static uint64_t notice_of(int culprit, int status)
+{
+	return (uint64_t)(uint32_t)(culprit + 1) | (uint64_t)-status << 32;
+}
+
 static void expect(int ret, int status, int culprit, int neighbour)
 {
 	struct gdri_error *e = last_wait();
@@ -106,8 +112,9 @@ static void expect(int ret, int status, int culprit, int neighbour)
 	assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
 	assert_int_equal(f->dev->failed, culprit + 2);
 	for (pe = 1; f->opt.mapped && pe < N_PES; pe++)
-		if (pe != culprit)
-			assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], culprit + 1);
+		if (pe != culprit && !f->dev->peers[pe].finalizes)
+			assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0] & ~GDRI_FAULT_LEFT,
+					 notice_of(culprit, status));
 }
 
 static int wait_from(int pe)
@@ -391,7 +398,7 @@ static void test_two_expire(void **state)
 /* What a peer wrote is taken for nothing when it names no PE. */
 static void test_wild_notice(void **state)
 {
-	static const uint64_t wild[] = {N_PES + 1, 0x80000000ull, ~0ull, 0x100000002ull};
+	static const uint64_t wild[] = {N_PES + 1, 0x80000000ull, ~0ull, 0x10000000002ull};
 	unsigned i;
 
 	(void)state;
@@ -423,7 +430,7 @@ static void test_broken_queue_told(void **state)
 		else
 			assert_int_equal(wait_from(1), -GDR_EPEERLOST);
 		/* has arrived: this PE may leave at once, and its queues go with it */
-		assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 1 + 1);
+		assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], notice_of(1, -GDR_EPEERLOST));
 		assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
 		assert_int_equal(f->dev->ctl->waits[0].peer, 1);
 		assert_int_equal(f->dev->ctl->waits[1].state, GDRI_WAIT_IDLE);
@@ -561,6 +568,61 @@ static void test_notice_and_queue(void **state)
 	finish();
 }
 
+/* 1, waited for, is in gdr_finalize: what it and others told leads to the one that is to blame, at once. */
+static const struct left {
+	int how;	/* gdri_peer.finalizes of 1 */
+	int next, why;	/* what 1 told: -1, nothing */
+	int then, told; /* and 2 */
+	int status, culprit, lost;
+	uint64_t left; /* GDRI_FAULT_LEFT: with the first of both, and with what this PE tells */
+} lefts[] = {
+	{1, -1, 0, -1, 0, -GDR_EPEERLOST, 1, 0, GDRI_FAULT_LEFT},
+	{2, -1, 0, -1, 0, -GDR_EPEERLOST, 1, 0, GDRI_FAULT_LEFT},
+	{2, 0, -GDR_ETIMEOUT, -1, 0, -GDR_EPEERLOST, 1, 0, GDRI_FAULT_LEFT}, /* because of this one */
+	{2, 3, -GDR_ETIMEOUT, -1, 0, -GDR_ETIMEOUT, 3, 0, 0},
+	{2, 3, -GDR_EPEERLOST, -1, 0, -GDR_EPEERLOST, 3, 4, 0},
+	{2, 3, -GDR_EPEERLOST, -1, 0, -GDR_EPEERLOST, 3, 0, GDRI_FAULT_LEFT}, /* which is in gdr_finalize */
+	{2, 2, -GDR_ETIMEOUT, 4, -GDR_EPEERLOST, -GDR_EPEERLOST, 4, 5, 0},
+	{2, 2, -GDR_ETIMEOUT, 1, -GDR_ETIMEOUT, -GDR_ETIMEOUT, -1, 0, 0}, /* a circle: either of them */
+};
+
+static void test_left(void **state)
+{
+	const struct left *c;
+	struct gdri_error *e;
+	unsigned i;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof(lefts) / sizeof(lefts[0]); i++) {
+		c = &lefts[i / 2];
+		start(i % 2);
+		f->dev->timeout_ns = 20000000000ull;
+		f->dev->peers[1].finalizes = (uint32_t)c->how;
+		if (c->why)
+			f->dev->ctl->notice[1] = notice_of(c->next, c->why) | c->left * (c->next > 0);
+		if (c->told)
+			f->dev->ctl->notice[2] = notice_of(c->then, c->told);
+		ret = wait_from(1);
+		e = last_wait();
+		expect(ret, c->status, c->culprit < 0 ? e->peer : c->culprit, 1);
+		assert_true(e->waited_ns < 1000 * MS);
+		assert_int_equal(f->dev->lost, c->lost);
+		/* 4 hears of it, unless it is to blame */
+		if (i % 2 && c->culprit != 4)
+			assert_int_equal(((struct gdri_ctl *)f->heap[4])->notice[0] & GDRI_FAULT_LEFT, c->left);
+		finish();
+	}
+	/* nobody knows of what a queue was flushed */
+	start(1);
+	f->dev->timeout_ns = 20000000000ull;
+	f->dev->peers[1].finalizes = 2;
+	f->dev->ctl->notice[1] = notice_of(3, -GDR_EFLUSHED);
+	assert_int_equal(wait_from(1), -GDR_EPEERFAILED);
+	assert_int_equal(last_wait()->peer, 3);
+	finish();
+}
+
 /* Four PEs that cannot be reached, each of which told of the next: to find that out takes 1 s
  * each. The wait ends at its limit nevertheless (and the 0.5 s for telling the others), and names
  * how far it came. */
@@ -647,7 +709,7 @@ static void test_recovered(void **state)
 			start(mapped);
 			says(1, 1, GDRI_WAIT_WAITING, 4, 1);
 			expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
-			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 4 + 1);
+			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], notice_of(4, -GDR_ETIMEOUT));
 			*(uint64_t *)fake_sym(f, 0) = 1;
 			*(uint64_t *)fake_sym(f, 8) = 1;
 			f->dev->timeout_ns = 20000000000ull;
@@ -655,7 +717,7 @@ static void test_recovered(void **state)
 			assert_int_equal(gdr_signal_wait_until_from(fake_sym(f, 8), GDR_CMP_EQ, 1,
 								    1), 0);
 			assert_int_equal(f->dev->ctl->waits[0].state, GDRI_WAIT_FAILED);
-			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], 4 + 1);
+			assert_int_equal(((struct gdri_ctl *)f->heap[2])->notice[0], notice_of(4, -GDR_ETIMEOUT));
 			for (i = 0; barrier && i < GDRI_BARRIER_ROUNDS; i++)
 				f->dev->ctl->barrier[i] = 1;
 			assert_int_equal(barrier ? gdr_barrier_all() : wait_from(1), 0);
@@ -678,7 +740,7 @@ static void test_all_are_told(void **state)
 	says(1, 1, GDRI_WAIT_WAITING, 4, 1);
 	expect(wait_from(1), -GDR_ETIMEOUT, 4, 1);
 	for (pe = 1; pe < 4; pe++)
-		assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], 4 + 1);
+		assert_int_equal(((struct gdri_ctl *)f->heap[pe])->notice[0], notice_of(4, -GDR_ETIMEOUT));
 	finish();
 }
 
@@ -723,7 +785,8 @@ int main(void)
 		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
 		cmocka_unit_test(test_beat_while_following), cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
-		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_in_time_after_all),
+		cmocka_unit_test(test_left),	     cmocka_unit_test(test_limit_holds),
+		cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
 		cmocka_unit_test(test_two_limits),   cmocka_unit_test(test_notice_and_queue),
 	};

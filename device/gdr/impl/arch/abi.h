@@ -88,7 +88,8 @@ GDR_STATIC_ASSERT(offsetof(struct gdri_qp, done) == 3 * GDRI_LINE, "lines of gdr
 struct gdri_peer {
 	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
 	uint32_t lost; /* (host, any time) 1: the launcher reports it dead */
-	uint32_t finalizes; /* (host, any time) 1: it has called gdr_finalize, and what it sent before is here */
+	uint32_t finalizes; /* (host, any time) 1: it has called gdr_finalize, and what it sent before is here; 2:
+			     * it had failed before */
 };
 
 /* A registered buffer outside the heap. Published by writing `len` last
@@ -242,7 +243,8 @@ struct gdri_ctl {
 	uint64_t rsvd[14];
 	/* (peer) dissemination barrier: epoch of the round's partner */
 	uint64_t barrier[GDRI_BARRIER_ROUNDS];
-	/* (peer) 1 + a PE that left after an error; 0: none */
+	/* (peer) 1 + a PE that left after an error, from bit 16 on 1 + the PE because of which, GDRI_FAULT_LEFT; 0:
+	 * none */
 	uint64_t left;
 	/* (peer) an operation of another PE failed, see gdri_fault_word; 0: none */
 	uint64_t fault;
@@ -259,7 +261,8 @@ struct gdri_ctl {
 	struct gdri_wait waits[GDRI_WAIT_RECORDS];
 	/* (peer) scratch of the link check: written, read and added to at init */
 	uint64_t link[GDRI_MAX_PES];
-	/* (peer) what PE i found when a wait of its expired: culprit + 1, or 0 */
+	/* (peer) what PE i found when a wait of its expired: culprit + 1, its status as in gdri_fault_word and
+	 * GDRI_FAULT_LEFT; or 0 */
 	uint64_t notice[GDRI_MAX_PES];
 	/* (nic) results of fetching atomics and of g; sink for the others */
 	uint8_t fetch[GDRI_FETCH_SLOTS * GDRI_FETCH_SLOT_SIZE];

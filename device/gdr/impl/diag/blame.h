@@ -6,6 +6,7 @@
 #define GDRI_BLAME_H
 
 #include <gdr/impl/queue/publish.h>
+#include <gdr/impl/wait/fault.h>
 #include <gdr/impl/wait/record.h>
 
 /* These do not shrink with GDR_TIMEOUT: on a crowded machine a PE that lives may not run for a while. Where there is
@@ -54,13 +55,29 @@ GDR_DEVICE uint64_t gdri_blame_until(const struct gdri_search *s, uint64_t least
 	return gdri_min_u64(until, s->deadline);
 }
 
-/* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. The
+/* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. *word: with what status. The
  * word is a peer's to write. */
+GDR_DEVICE_COLD int32_t gdri_blame_told(const struct gdri_dev *dev, int pe, uint64_t *word)
+{
+	uint32_t v;
+
+	*word = gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]);
+	v = (uint32_t)*word - 1;
+	return v < (uint32_t)dev->n_pes && !((*word & ~GDRI_FAULT_LEFT) >> 40) ? (int32_t)v : -1;
+}
+
 GDR_DEVICE_COLD int32_t gdri_blame_notice(const struct gdri_dev *dev, int pe)
 {
-	uint64_t v = gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]) - 1;
+	uint64_t word;
 
-	return v < (uint64_t)dev->n_pes ? (int32_t)v : -1;
+	return gdri_blame_told(dev, pe, &word);
+}
+
+/* Whether pe has called gdr_finalize: nothing comes from there any more. 2: it had failed before, and waits for nobody.
+ * Alone: who looks behind it has a fence. */
+GDR_DEVICE_COLD int gdri_has_left(const struct gdri_dev *dev, int pe)
+{
+	return pe >= 0 && pe != dev->pe ? (int)gdri_ld_relaxed_sys_u32(&dev->peers[pe].finalizes) : 0;
 }
 
 /* ---- other PEs' records ---- */

@@ -56,12 +56,15 @@ GDR_DEVICE int32_t gdri_broken_culprit(const struct gdri_dev *dev, int status, i
 }
 
 /* Here alone. 1: it is the first that this PE gives up of them. */
-GDR_DEVICE_COLD int gdri_broken_mark(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
+GDR_DEVICE_COLD int gdri_broken_mark(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit, int left)
 {
 	uint64_t none = 0, word;
 
 	GDRI_DEV_CONSTANT(dev);
-	word = gdri_fault_word_of(dev->pe, gdri_broken_culprit(dev, status, culprit), status, op);
+	culprit = gdri_broken_culprit(dev, status, culprit);
+	word = gdri_fault_word_of(dev->pe, culprit, status, op);
+	if (status == -GDR_EPEERLOST && (left || gdri_has_left(dev, culprit)))
+		word |= GDRI_FAULT_LEFT;
 	if (!gdri_broken_first(dev, team, status))
 		return 0;
 	gdri_note_failure(dev, status);
@@ -73,29 +76,44 @@ GDR_DEVICE_COLD int gdri_broken_mark(struct gdri_dev *dev, int team, uint32_t op
  * word says. Returns the status that all its calls have from then on. */
 GDR_DEVICE int gdri_broken_set(struct gdri_dev *dev, int team, uint32_t op, int status, int32_t culprit)
 {
-	if (gdri_broken_mark(dev, team, op, status, culprit))
+	if (gdri_broken_mark(dev, team, op, status, culprit, 0))
 		gdri_tell_each(dev, team);
 	return gdri_broken_first_status(dev, team);
+}
+
+/* The status that this PE has of it: one to blame for being in gdr_finalize made another call than the others. */
+GDR_DEVICE int gdri_broken_told(const struct gdri_dev *dev, uint64_t word)
+{
+	return gdri_fault_left(word) && gdri_fault_peer(word) == dev->pe ? -GDR_EMISMATCH : gdri_fault_status(word);
+}
+
+/* Whether the word says that a PE is lost. Who tells lives, and names itself where it knows nobody. */
+GDR_DEVICE_COLD int gdri_broken_lost(const struct gdri_dev *dev, uint64_t word)
+{
+	int32_t pe = gdri_fault_peer(word);
+
+	return gdri_fault_status(word) == -GDR_EPEERLOST && pe != gdri_fault_pe(word) && pe != dev->pe &&
+	       !gdri_fault_left(word) && !gdri_has_left(dev, pe);
 }
 
 /* What another PE told. */
 GDR_DEVICE_COLD void gdri_broken_record(struct gdri_dev *dev, int team, uint64_t word, uint32_t op)
 {
+	int status = gdri_broken_told(dev, word);
 	uint32_t well = 0;
 	struct gdri_error *e;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (!gdri_broken_first(dev, team, gdri_fault_status(word)))
+	if (!gdri_broken_first(dev, team, status))
 		return;
-	gdri_note_failure(dev, gdri_fault_status(word));
-	/* who tells lives, and names itself where it knows nobody; one that finalizes is met there */
-	if (gdri_fault_status(word) == -GDR_EPEERLOST && gdri_fault_peer(word) != gdri_fault_pe(word) &&
-	    (team < 0 || !gdri_ld_relaxed_sys_u32(&dev->peers[gdri_fault_peer(word)].finalizes)))
+	gdri_note_failure(dev, status);
+	if (gdri_broken_lost(dev, word))
 		gdri_lost_found(dev, gdri_fault_peer(word));
 	/* the record leads past this PE, which waits no more */
 	if (gdri_cas_u32((uint32_t *)&dev->failed, &well, (uint32_t)(gdri_fault_peer(word) + 2)))
-		gdri_wait_publish_failed(dev, op, 0, 0, gdri_fault_peer(word));
-	e = gdri_error_take(dev, GDRI_ERROR_BROKEN, gdri_fault_status(word));
+		gdri_wait_publish_failed(dev, op, 0, 0, gdri_fault_peer(word), (uint32_t)-gdri_fault_status(word) |
+					 (gdri_fault_left(word) ? GDRI_WAIT_SAID_LEFT : 0));
+	e = gdri_error_take(dev, GDRI_ERROR_BROKEN, status);
 	if (e) {
 		e->op = op;
 		e->peer = gdri_fault_peer(word);

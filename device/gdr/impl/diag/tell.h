@@ -40,13 +40,21 @@ GDR_DEVICE uint64_t gdri_tell_at(const struct gdri_dev *dev, int what)
 			: offsetof(struct gdri_ctl, team_broken) + (uint64_t)(uint32_t)what * sizeof(uint64_t);
 }
 
-/* alone: both pair with nothing */
+/* said: as gdri_wait_publish_failed has it. */
+GDR_DEVICE uint64_t gdri_tell_notice(uint32_t failed, uint32_t said)
+{
+	uint64_t word = (uint64_t)(said & 0xffu) << 32 | (said & GDRI_WAIT_SAID_LEFT ? GDRI_FAULT_LEFT : 0);
+
+	return failed ? word | (failed - 1) : 0; /* culprit + 1 */
+}
+
+/* alone: all pair with nothing */
 GDR_DEVICE uint64_t gdri_tell_value(const struct gdri_dev *dev, int what)
 {
 	uint32_t failed = gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed);
 
 	if (what == GDRI_TELL_NOTICE)
-		return failed ? (uint64_t)failed - 1 : 0; /* culprit + 1 */
+		return gdri_tell_notice(failed, gdri_ld_relaxed_sys_u32(&dev->ctl->waits[0].heartbeat));
 	return gdri_ld_relaxed_sys_u64((const uint64_t *)(const void *)(dev->heap + gdri_tell_at(dev, what)));
 }
 
@@ -81,15 +89,22 @@ GDRI_SLOW uint64_t gdri_tell_reserve(struct gdri_dev *dev, struct gdri_qp *qp)
 	return gdri_sq_reserve_polled(qp);
 }
 
-/* Whom it concerns, number i; -1: nobody, as who is to blame is not told. */
+/* Whether pe hears of it: of a collective who waits for others, also in gdr_finalize; of whom this PE gave up for all
+ * that are there, but that one. */
+GDR_DEVICE_COLD int gdri_tell_concerns(const struct gdri_dev *dev, int what, int pe)
+{
+	if (what != GDRI_TELL_NOTICE)
+		return gdri_has_left(dev, pe) != 2;
+	/* alone: pairs with nothing */
+	return pe != (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2 && !gdri_has_left(dev, pe);
+}
+
+/* Whom it concerns, number i; -1: nobody. */
 GDR_DEVICE int gdri_tell_whom(const struct gdri_dev *dev, int what, uint32_t i)
 {
 	int pe = what < 0 ? (int)i : gdri_team_pe(&dev->teams[what], (int)i);
 
-	if (pe == dev->pe || (what == GDRI_TELL_NOTICE &&
-			      pe == (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2))
-		return -1;
-	return pe;
+	return pe != dev->pe && gdri_tell_concerns(dev, what, pe) ? pe : -1;
 }
 
 /* The queue by which number i is to be told: NULL where it was told, or is nobody, or there is none. */

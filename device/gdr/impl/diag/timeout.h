@@ -25,7 +25,7 @@ GDR_DEVICE int gdri_tell_arrived(struct gdri_dev *dev, int pe)
 }
 
 /* Other PEs hear of this PE's first failure alone. 1: the caller's wait is the first to fail. */
-GDR_DEVICE_COLD int gdri_wait_first(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit)
+GDR_DEVICE_COLD int gdri_wait_first(struct gdri_dev *dev, const struct gdri_waiter *w, int32_t culprit, uint32_t said)
 {
 	uint32_t none = 0;
 
@@ -33,7 +33,7 @@ GDR_DEVICE_COLD int gdri_wait_first(struct gdri_dev *dev, const struct gdri_wait
 	if (!gdri_cas_u32((uint32_t *)&dev->failed, &none, (uint32_t)(culprit + 2)))
 		return 0;
 	gdri_st_relaxed_gpu_u32((uint32_t *)&dev->failed_for, (uint32_t)w->peer);
-	gdri_wait_publish_failed(dev, w->op, w->limit.start_ns, w->addr, culprit);
+	gdri_wait_publish_failed(dev, w->op, w->limit.start_ns, w->addr, culprit, said);
 	return culprit >= 0;
 }
 
@@ -250,12 +250,10 @@ GDR_DEVICE_COLD int gdri_timeout_lost(const struct gdri_dev *dev, const struct g
 	return gdri_timeout_is_lost(dev, notice) ? notice : -1;
 }
 
-/* Whether the PE waited for has called gdr_finalize: nothing comes from there any more. Host threads meet in that call,
- * and look themselves. Alone: gdri_wait_ends has the fence. */
+/* Whether the PE waited for has called gdr_finalize. Host threads meet in that call, and look themselves. */
 GDR_DEVICE_COLD int gdri_timeout_finalizes(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	return w->peer >= 0 && w->peer != dev->pe && gdri_waits_on_memory(w) && w->op != GDRI_HOST_CALL &&
-	       gdri_ld_relaxed_sys_u32(&dev->peers[w->peer].finalizes);
+	return gdri_waits_on_memory(w) && w->op != GDRI_HOST_CALL ? gdri_has_left(dev, w->peer) : 0;
 }
 
 /* ---- steps ---- */
@@ -282,22 +280,49 @@ GDR_DEVICE_COLD int gdri_wait_check(struct gdri_dev *dev, struct gdri_waiter *w)
 	if (w->rec < 0)
 		gdri_wait_publish(dev, w);
 	lost = gdri_timeout_lost(dev, w);
-	if (lost < 0 && gdri_timeout_finalizes(dev, w))
-		lost = w->peer;
 	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERLOST, lost) : GDRI_STEP_HEAR;
+}
+
+/* The PE waited for has called gdr_finalize. One that had given up because of another PE told that before: the wait
+ * ends as the chain of what is told does, and nobody is asked. Of what only flushed a queue nobody knows the cause. */
+GDR_DEVICE_COLD int gdri_wait_left_alone(const struct gdri_dev *dev, struct gdri_waiter *w)
+{
+	int status = -GDR_EPEERLOST, hops = 0, told = 0, step;
+	int32_t pe = w->peer, next;
+	uint64_t word;
+
+	GDRI_NOT_UNROLLED
+	while (hops++ < dev->n_pes && !told && gdri_has_left(dev, pe) != 1) {
+		next = gdri_blame_told(dev, pe, &word);
+		if (next < 0 || next == pe || next == dev->pe)
+			break;
+		pe = next;
+		told = gdri_fault_left(word);
+		status = gdri_fault_status(word) == -GDR_EFLUSHED ? -GDR_EPEERFAILED : gdri_fault_status(word);
+	}
+	if (!status || gdri_timeout_is_lost(dev, pe) || gdri_has_left(dev, pe) == 1)
+		status = -GDR_EPEERLOST;
+	step = gdri_wait_ends(w, status, pe);
+	w->ends = (int8_t)(1 + told);
+	return step;
 }
 
 GDR_DEVICE_COLD int gdri_wait_hear(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
+	int gone = gdri_timeout_finalizes(dev, w), status;
 	int32_t lost;
 
 	GDRI_DEV_CONSTANT(dev);
+	if (gone) /* before the looks below at what it told: pairs with the release in gdri_absent_look */
+		gdri_fence_acquire_sys();
+	status = gdri_waits_together(w) ? gdri_broken(dev, w->team, w->op) : 0;
 	if (status)
 		return gdri_wait_ends(w, status, GDRI_TOLD);
 	/* What a PE waits for may be what failed, or come behind it. */
 	lost = gdri_waits_on_memory(w) ? gdri_fault_from(dev) : -1;
-	return lost >= 0 ? gdri_wait_ends(w, -GDR_EPEERFAILED, lost) : GDRI_STEP_QUEUES;
+	if (lost >= 0)
+		return gdri_wait_ends(w, -GDR_EPEERFAILED, lost);
+	return gone ? gdri_wait_left_alone(dev, w) : GDRI_STEP_QUEUES;
 }
 
 /* The next queue that was ever used to who is waited for; NULL: there are no more. A wait for a queue sees that queue's
@@ -369,6 +394,12 @@ GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w)
 	return status ? gdri_wait_ends(w, status, w->found ? w->culprit : w->peer) : GDRI_STEP_ON;
 }
 
+/* The PE without which the wait ends is not lost: it has called gdr_finalize. */
+GDR_DEVICE_COLD int gdri_wait_culprit_left(const struct gdri_dev *dev, const struct gdri_waiter *w)
+{
+	return w->found == -GDR_EPEERLOST && (w->ends == 2 || gdri_has_left(dev, w->culprit));
+}
+
 /* A collective is told before the notices, which wait to arrive. */
 GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
 {
@@ -379,20 +410,22 @@ GDR_DEVICE_COLD int gdri_wait_fail(struct gdri_dev *dev, struct gdri_waiter *w)
 	}
 	gdri_wait_take_record(dev, w, w->found);
 	w->round = 0;
-	if (!gdri_waits_together(w) || !gdri_broken_mark(dev, w->team, w->op, w->found, w->culprit))
+	if (!gdri_waits_together(w) ||
+	    !gdri_broken_mark(dev, w->team, w->op, w->found, w->culprit, gdri_wait_culprit_left(dev, w)))
 		return GDRI_STEP_NOTE;
 	return GDRI_STEP_TELL;
 }
 
 GDR_DEVICE_COLD int gdri_wait_note(struct gdri_dev *dev, struct gdri_waiter *w)
 {
+	int left = gdri_wait_culprit_left(dev, w);
+
 	GDRI_DEV_CONSTANT(dev);
 	gdri_note_failure(dev, gdri_wait_stands(dev, w));
-	/* one that finalizes is met there, unless this wait breaks the calls of all PEs */
-	if (w->found == -GDR_EPEERLOST &&
-	    (w->op == GDRI_BARRIER || w->op == GDRI_SYNC || !gdri_timeout_finalizes(dev, w)))
+	if (w->found == -GDR_EPEERLOST && !left)
 		gdri_lost_found(dev, w->culprit);
-	if (w->found == -GDR_EABORTED || w->found == -GDR_EPEERFAILED || !gdri_wait_first(dev, w, w->culprit))
+	if (w->found == -GDR_EABORTED || w->found == -GDR_EPEERFAILED ||
+	    !gdri_wait_first(dev, w, w->culprit, (uint32_t)-w->found | (left ? GDRI_WAIT_SAID_LEFT : 0)))
 		return GDRI_STEP_RECORD;
 	return GDRI_STEP_NOTICE;
 }
@@ -500,14 +533,14 @@ GDRI_NOINLINE int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w)
 }
 
 /* A queue's error ends a wait that has not failed itself: others hear of it, if it is the first. */
-GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, struct gdri_waiter *w)
+GDR_DEVICE_COLD void gdri_wait_lost(struct gdri_dev *dev, struct gdri_waiter *w, int status)
 {
 	int step = GDRI_STEP_NOTICE;
 
 	GDRI_DEV_CONSTANT(dev);
 	w->round = 0;
 	w->culprit = w->peer;
-	if (!gdri_wait_first(dev, w, w->peer))
+	if (!gdri_wait_first(dev, w, w->peer, (uint32_t)-status))
 		return;
 	GDRI_NOT_UNROLLED
 	while (step != GDRI_STEP_RECORD)

@@ -143,7 +143,7 @@ GDR_DEVICE int gdri_qp_wait_failed(struct gdri_dev *dev, struct gdri_waiter *w, 
 {
 	gdri_note_failure(dev, status);
 	if (gdri_qp_lost_peer(status) || status == -GDR_EFLUSHED)
-		gdri_wait_lost(dev, w);
+		gdri_wait_lost(dev, w, gdri_qp_lost_peer(status) ? -GDR_EPEERLOST : status);
 	gdri_wait_leave(dev, w);
 	return status;
 }

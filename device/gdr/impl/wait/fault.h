@@ -6,6 +6,10 @@
 
 #include <gdr/impl/wait/error.h>
 
+/* In a word of a collective that was given up, and in a notice: who is to blame has called gdr_finalize, and is not
+ * lost. There a fault has its syndrome. */
+#define GDRI_FAULT_LEFT (1ull << 48)
+
 GDR_DEVICE uint64_t gdri_fault_word_of(int32_t pe, int32_t peer, int32_t status, uint32_t op)
 {
 	return (uint64_t)(uint16_t)(pe + 1) | (uint64_t)(uint16_t)(peer + 1) << 16 | (uint64_t)(uint8_t)-status << 32 |
@@ -31,6 +35,11 @@ GDR_DEVICE int32_t gdri_fault_peer(uint64_t word)
 GDR_DEVICE int gdri_fault_status(uint64_t word)
 {
 	return -(int)(word >> 32 & 0xffu);
+}
+
+GDR_DEVICE int gdri_fault_left(uint64_t word)
+{
+	return gdri_fault_status(word) == -GDR_EPEERLOST && word & GDRI_FAULT_LEFT;
 }
 
 /* The word is a peer's to write: 1 when it says something that can be. */

@@ -38,11 +38,15 @@ GDR_DEVICE_COLD void gdri_wait_clear(struct gdri_dev *dev, struct gdri_waiter *w
 	w->rec = -1;
 }
 
+#define GDRI_WAIT_SAID_LEFT 0x100u /* the culprit has called gdr_finalize */
+
+/* Nobody waits by this record: in place of a heartbeat it has what is said of the culprit, -status and that bit. */
 GDR_DEVICE_COLD void gdri_wait_publish_failed(struct gdri_dev *dev, uint32_t op, uint64_t since_ns,
-					      uint64_t addr, int culprit)
+					      uint64_t addr, int culprit, uint32_t said)
 {
 	struct gdri_wait *rec = &dev->ctl->waits[0];
 
+	gdri_st_relaxed_sys_u32(&rec->heartbeat, said);
 	gdri_st_relaxed_sys_u32((uint32_t *)&rec->peer, (uint32_t)culprit);
 	gdri_st_relaxed_sys_u32(&rec->op, op);
 	gdri_st_relaxed_sys_u64(&rec->since_ns, since_ns);

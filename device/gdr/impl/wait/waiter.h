@@ -60,7 +60,7 @@ struct gdri_waiter {
 	int16_t peer;	   /* -1: unknown; own PE: nobody else can help */
 	int16_t culprit;   /* because of whom; GDRI_TOLD: of what another PE told, which is recorded */
 	int8_t found;	   /* < 0: the status that the wait ends with, now or at its limit, */
-	int8_t ends;	   /* 1: with the next step */
+	int8_t ends;	   /* 1: with the next step; 2: and another PE told that the culprit is in gdr_finalize */
 	int8_t rec;	   /* published record, -1: none */
 	uint8_t error;	   /* 1 + number of the error record that was taken for that, or 0 */
 	uint8_t op;	   /* enum gdri_op */
@@ -200,6 +200,7 @@ GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_wa
 	e->waited_for = w->peer;
 	e->addr = w->addr;
 	e->len = w->last - w->first;
+	e->reason = w->ends == 2;
 	e->local = w->found == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->limit.start_ns ? e->time_ns - w->limit.start_ns : 0;
