@@ -48,7 +48,7 @@ GDRI_HD_SCHED void gdri_hd_sync_block(void)
 	gdri_hd_acquire(&b->in_barrier);
 }
 
-unsigned gdri_hd_callers(int *first)
+GDRI_HD_SCHED unsigned gdri_hd_callers(int *first)
 {
 	struct gdri_hd_block *b = gdri_hd_running()->block;
 	unsigned n;
