@@ -202,10 +202,13 @@ static int heap_out_of_memory(const struct gdri_state *st, uint64_t size)
 	gdri_suballoc_query(st->alloc, &info);
 	return gdri_fail(-GDR_ENOMEM,
 			 "symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has %llu; "
-			 "raise GDR_HEAP_SIZE (now %llu) or GDR_HEAP_MAX",
+			 "raise GDR_HEAP_SIZE (now %llu) or GDR_HEAP_MAX%s",
 			 (unsigned long long)size, (unsigned long long)(info.size - info.used),
 			 (unsigned long long)info.size, (unsigned long long)info.largest_free,
-			 (unsigned long long)st->opt.heap_size);
+			 (unsigned long long)st->opt.heap_size,
+			 info.size - info.used > size && st->opt.heap_max
+				 ? ", or GDR_HEAP_CHUNK: an object lies in one of the parts that a heap grew by"
+				 : "");
 }
 
 /* Bytes of a part that holds it; the allocator's own grain fits any part. */
@@ -297,8 +300,10 @@ void *gdr_calloc(size_t count, size_t size)
 {
 	size_t total;
 
-	if (__builtin_mul_overflow(count, size, &total))
+	if (__builtin_mul_overflow(count, size, &total)) {
+		gdri_error("gdr_calloc: %zu objects of %zu bytes are more than there are addresses", count, size);
 		total = SIZE_MAX; /* no heap has it: fails like any other size, on all PEs */
+	}
 	return allocate_zeroed("gdr_calloc", total, 1, true);
 }
 

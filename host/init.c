@@ -25,8 +25,12 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 {
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
 
-	if (gdri_state_get()) {
-		gdri_error("gdr_init: already initialised; call gdr_finalize first");
+	if (gdri_state_get() || gdri_state_forked()) {
+		if (gdri_state_forked())
+			gdri_error("gdr_init: this process was forked by a PE, and is none: fork before gdr_init, or have "
+				   "the child run a program (exec)");
+		else
+			gdri_error("gdr_init: already initialised; call gdr_finalize first");
 		if (b)
 			b->finalize(b, 1000); /* ours from the call on */
 		return -GDR_ESTATE;

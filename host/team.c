@@ -140,7 +140,8 @@ int gdr_team_create(gdr_team_t parent, const int *pes, int n, const gdr_team_con
 	if (!t)
 		return ret;
 	if (n < 1 || n > t->n || !pes) {
-		status = gdri_fail(-GDR_EINVAL, "%s: a list of %d PEs of a team of %d", call.what, n, t->n);
+		status = pes ? gdri_fail(-GDR_EINVAL, "%s: a list of %d PEs of a team of %d", call.what, n, t->n)
+			     : gdri_fail(-GDR_EINVAL, "%s: the list of PEs is NULL", call.what);
 		n = 0;
 	}
 	for (i = 0; i < n; i++)
@@ -272,9 +273,13 @@ int gdr_team_get_config(gdr_team_t team, long config_mask, gdr_team_config_t *co
 
 	if (!st)
 		return -GDR_ESTATE;
-	if (!gdri_team_find(st, team) || !config || config_mask & ~GDR_TEAM_NUM_CONTEXTS)
-		return gdri_fail(-GDR_EINVAL, "gdr_team_get_config: team %d, mask 0x%lx, config %p", team, config_mask,
-				 (void *)config);
+	if (!gdri_team_find(st, team))
+		return gdri_fail(-GDR_EINVAL, "gdr_team_get_config: there is no team %d", team);
+	if (!config)
+		return gdri_fail(-GDR_EINVAL, "gdr_team_get_config: config is NULL");
+	if (config_mask & ~GDR_TEAM_NUM_CONTEXTS)
+		return gdri_fail(-GDR_EINVAL, "gdr_team_get_config: mask 0x%lx: GDR_TEAM_NUM_CONTEXTS (0x%lx) is all "
+				 "there is", config_mask, (long)GDR_TEAM_NUM_CONTEXTS);
 	if (config_mask & GDR_TEAM_NUM_CONTEXTS)
 		config->num_contexts = st->teams->config[team].num_contexts;
 	return 0;

@@ -97,7 +97,7 @@ GDR_API int gdr_finalize(void);
 GDR_API void gdr_global_exit(int code);
 
 /* Own number and number of PEs; -GDR_ESTATE outside init/finalize. In device code
- * the functions of the same name in gdr/device.h are used. */
+ * it is gdr_my_pe() and gdr_n_pes() of gdr/device.h. */
 GDR_API int gdr_host_my_pe(void);
 GDR_API int gdr_host_n_pes(void);
 

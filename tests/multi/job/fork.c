@@ -21,13 +21,8 @@ static int inherited(void)
 	return n;
 }
 
-static void finalize_at_exit(void)
-{
-	if (gdr_finalize())
-		_exit(3);
-}
-
 static char said[4096];
+static pid_t pe_process;
 
 static int says(const char *what)
 {
@@ -52,13 +47,40 @@ static void child(uint64_t *word, const void *own, int pe)
 	CHILD(gdr_host_put(word, own, 8, pe) == -GDR_ESTATE);
 	CHILD(gdr_uint64_p(word, 7, pe) == -GDR_ESTATE);
 	CHILD(gdr_barrier_all() == -GDR_ESTATE && gdr_host_my_pe() == -GDR_ESTATE && !gdr_malloc(8));
-	if (getenv("PMIX_NAMESPACE"))
-		CHILD(gdr_init() == -GDR_ESTATE);
+	CHILD(gdr_init() == -GDR_ESTATE);
 	CHILD(dup2(err, 2) == 2 && pread(texts, said, sizeof(said) - 1, 0) > 0);
 	CHILD(says("gdr_host_put: this process was forked by a PE, and is none"));
-	CHILD(!getenv("PMIX_NAMESPACE") || says("this process was forked from one that had opened PMIx"));
+	CHILD(says("gdr_init: this process was forked by a PE, and is none"));
 	CHILD(!gdr_finalize());
 	exit(0); /* with all handlers of the parent's */
+}
+
+/* A process that has been a PE may have been one of a launcher's, whose connection no child can use. */
+static void later_child(void)
+{
+	int texts = memfd_create("texts", 0), err = dup(2);
+
+	CHILD(texts >= 0 && err >= 0 && dup2(texts, 2) == 2);
+	CHILD(gdr_init() == -GDR_ESTATE);
+	CHILD(dup2(err, 2) == 2 && pread(texts, said, sizeof(said) - 1, 0) > 0);
+	CHILD(says("this process was forked from one that had opened PMIx"));
+	_exit(0);
+}
+
+static void finalize_at_exit(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (gdr_finalize())
+		_exit(3);
+	if (!getenv("PMIX_NAMESPACE") || getpid() != pe_process)
+		return;
+	pid = fork();
+	if (!pid)
+		later_child();
+	if (waitpid(pid, &status, 0) != pid || status)
+		_exit(4);
 }
 
 /* Has what the parent had at the fork, for longer than the job. */
@@ -97,6 +119,7 @@ int main(void)
 	pid_t pid;
 
 	CHECK_OK(getenv("ID_FILE") ? by_uid_init() : gdr_init());
+	pe_process = getpid();
 	multi_pe = gdr_host_my_pe();
 	multi_n = gdr_host_n_pes();
 	CHECK(!atexit(finalize_at_exit));
