@@ -79,15 +79,16 @@ GDR_API int gdri_users(int add);
 #define gdr_init() gdri_init_abi(0, GDR_ABI_VERSION)
 #define gdr_init_attr(attr) gdri_init_abi((attr), GDR_ABI_VERSION)
 
-/* Collective while all PEs live. Waits for kernels of the host device, completes
- * what is outstanding, frees everything. Bounded also after an error, then it
- * does not wait for peers. Returns the status of the first operation of this PE that failed since gdr_init (a transfer,
- * quiet, wait, barrier, collective call), whatever has succeeded since; or -GDR_EPEERFAILED for one of another PE, or
- * why a peer was not met, here or in an earlier collective call. No failures are: tests, waits that end at a limit of
- * their own (..._for), what was refused on account of its arguments or for want of memory, and gdr_team_join.
- * No other thread may be in a call of the library. One of the host that has been in a wait for 1 ms is told to end it
- * with -GDR_EABORTED: then that is the status, if nothing failed before, and the PE's heap and queues stay until the
- * process ends. Idempotent: 0 when not initialised. */
+/* Collective while all PEs live. Waits for kernels of the host device, completes what is outstanding, frees everything.
+ * Bounded also after an error, then it does not wait for peers; but where they meet at a thread of this process (by
+ * unique id, and at PE 0 with GDR_BOOTSTRAP=env), that stays for them, up to GDR_INIT_TIMEOUT. Returns the status of
+ * the first operation of this PE that failed since gdr_init (a transfer, quiet, wait, barrier, collective call),
+ * whatever has succeeded since; or -GDR_EPEERFAILED for one of another PE, or why a peer was not met, here or in an
+ * earlier collective call. No failures are: tests, waits that end at a limit of their own (..._for), what was refused
+ * on account of its arguments or for want of memory, and gdr_team_join. No other thread may be in a call of the
+ * library. One of the host that has been in a wait for 1 ms is told to end it with -GDR_EABORTED: then that is the
+ * status, if nothing failed before, and the PE's heap and queues stay until the process ends. Idempotent: 0 when not
+ * initialised. */
 GDR_API int gdr_finalize(void);
 
 /* Flushes what this process has written to its streams, as exit() does, but for no longer than 2 s, and runs

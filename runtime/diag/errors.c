@@ -158,7 +158,7 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 		add_offset(t, e->addr);
 		text_add(t, "%s", place);
 	}
-	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0)
+	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0 && e->status == -GDR_ETIMEOUT)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
 	if (e->status != -GDR_EPEERFAILED || !e->local)
 		return;
@@ -266,6 +266,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		describe_arg(&t, e);
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
 		advice = "do all threads of all blocks make this call? else raise ";
+	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->peer < 0 && e->waited_for < 0)
+		advice = "raise ";
 	else if (error_is_of_leaving(e))
 		advice = "what other PEs wait for comes before gdr_finalize";
 	if (*advice)

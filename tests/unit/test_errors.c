@@ -233,7 +233,16 @@ static void a_wait_names_both_ends(void **state)
 	e.peer = e.waited_for = -1;
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "PE -1"));
+	assert_null(strstr(out.text, "that PE")); /* which none is named for */
+	assert_non_null(strstr(out.text, "; raise GDR_TIMEOUT"));
 	assert_null(strstr(out.text, "all members"));
+	e.op = GDRI_SIGNAL_WAIT;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "_from would name"));
+	e.status = -GDR_EABORTED; /* the program's wish: nobody is to be named */
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "_from would name"));
+	e.status = -GDR_ETIMEOUT;
 	e.op = GDRI_REDUCE; /* whose members may have called gdr_X and gdr_X_block, which do not meet */
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
