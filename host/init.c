@@ -27,8 +27,8 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 
 	if (gdri_state_get() || gdri_state_forked()) {
 		if (gdri_state_forked())
-			gdri_error("gdr_init: this process was forked by a PE, and is none: fork before gdr_init, or have "
-				   "the child run a program (exec)");
+			gdri_error("gdr_init: this process was forked by a PE, and is none: fork before gdr_init, or "
+				   "have the child run a program (exec)");
 		else
 			gdri_error("gdr_init: already initialised; call gdr_finalize first");
 		if (b)
