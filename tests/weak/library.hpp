@@ -69,7 +69,7 @@ void gdri_wait_leave(struct gdri_dev *, struct gdri_waiter *)
 {
 }
 
-void gdri_wait_lost(struct gdri_dev *, struct gdri_waiter *)
+void gdri_wait_lost(struct gdri_dev *, struct gdri_waiter *, int)
 {
 }
 

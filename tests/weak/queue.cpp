@@ -49,7 +49,7 @@ static uint32_t weak_relay;
 int gdri_wait_step(struct gdri_dev *dev, struct gdri_waiter *w);
 void gdri_wait_end(struct gdri_dev *dev, struct gdri_waiter *w);
 void gdri_wait_leave(struct gdri_dev *dev, struct gdri_waiter *w);
-void gdri_wait_lost(struct gdri_dev *dev, struct gdri_waiter *w);
+void gdri_wait_lost(struct gdri_dev *dev, struct gdri_waiter *w, int status);
 #include <gdr/impl/api/order.h>
 
 #define WEAK_POSTERS 5
