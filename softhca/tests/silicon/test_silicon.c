@@ -110,13 +110,15 @@ static void test_loopback(void **state)
 static void test_loopback_alone(void **state)
 {
 	struct ibv_context *ctx = *state;
-	struct ibv_pd *pd = ibv_alloc_pd(ctx);
-	struct ibv_mr *mr = ibv_reg_mr(pd, memory, PAGES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	uint8_t in[MBOX] = {0}, wqe[64] = {0};
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
 	struct dq q;
 
 	if (strstr(getenv("SOFTHCA_DEVICE"), "fl=no"))
 		skip();
+	pd = ibv_alloc_pd(ctx);
+	mr = ibv_reg_mr(pd, memory, PAGES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	dq_create(&q, ctx, pd_number(pd), 4, false);
 	put_bits(in, 0, 16, 0x502);
 	put_bits(in, 0x48, 24, q.qpn);
