@@ -14,7 +14,7 @@
 
 #define OFI_FILE "libfabric.so.1"
 #define OFI_API	 FI_VERSION(1, 14)
-/* Of fi_endpoint.h, which has them from 1.18 and 2.0 on. */
+/* Of fi_endpoint.h, which has them from 1.18 and 1.22 on. */
 #define OFI_CUDA_API 10	    /* FI_OPT_CUDA_API_PERMITTED */
 #define OFI_MESSAGE_SIZE 12 /* FI_OPT_MAX_MSG_SIZE */
 #define OFI_CQ	 8192 /* completions that may wait to be read; the provider refuses what is beyond */
@@ -331,12 +331,12 @@ static bool fabric_begin_hmem(struct gdri_ofi_fabric *f)
 
 	f->info = choose_hmem(&f->lib, plain, f->delivers);
 	f->reaches_gpus = f->info && !fabric_begin(f, true, &call);
-	if (!f->reaches_gpus)
-		gdri_ofi_fabric_close(f);
-	if (f->reaches_gpus)
+	if (f->reaches_gpus) {
 		f->lib.freeinfo(plain);
-	else
+	} else {
+		gdri_ofi_fabric_close(f);
 		f->info = plain;
+	}
 	return f->reaches_gpus;
 }
 
