@@ -18,6 +18,8 @@
 
 enum { SEND = 1, RECEIVE = 2 };
 
+#define COUNT_DEEP 8 /* loads of a thread under way where it counts */
+
 /* Before each token that is dispatched: where results go. What follows is aligned to 16 bytes. */
 struct message {
 	int32_t token;
@@ -65,22 +67,30 @@ GDR_BOTH uint16_t *made_result(const struct moe *m, int pair, size_t slot)
 	return m->made + ((size_t)pair * (size_t)m->tokens + slot) * (size_t)m->hidden;
 }
 
-/* A warp: how many of the first n choices are this expert. */
+/* A warp: how many of the first n choices are this expert. A load behind the last one reads the first again, so that no
+ * load waits for the one before. */
 GDR_DEVICE uint32_t count_choices(const struct moe *m, int expert, int n)
 {
 	uint32_t sum = 0;
 
-	for (int i = (int)gdr_lane_id(); i < n; i += 32)
-		sum += m->expert[i] == expert;
+	for (int first = (int)gdr_lane_id(); first - (int)gdr_lane_id() < n; first += 32 * COUNT_DEEP) {
+		int32_t v[COUNT_DEEP];
+
+		for (int i = 0; i < COUNT_DEEP; i++)
+			v[i] = m->expert[first + 32 * i < n ? first + 32 * i : 0];
+		for (int i = 0; i < COUNT_DEEP; i++)
+			sum += first + 32 * i < n && v[i] == expert;
+	}
 	return warp_sum(sum);
 }
 
-/* A block: token t as it is dispatched. */
+/* A block: its part of token t as it is dispatched. */
 GDR_DEVICE void cast_token(const struct moe *m, int t)
 {
 	const uint16_t *x = m->x + (size_t)t * (size_t)m->hidden;
 	struct message *message = (struct message *)(m->cast + (size_t)t * message_bytes(m));
 	char *out = (char *)(message + 1);
+	int pieces = m->hidden / 8;
 
 	if (gdr_thread_id() == 0)
 		message->token = t;
@@ -90,9 +100,8 @@ GDR_DEVICE void cast_token(const struct moe *m, int t)
 		for (int g = warp(); g < m->hidden / GROUP; g += warps())
 			cast_group((uint8_t *)out + g * GROUP, (float *)(out + m->hidden) + g, x + g * GROUP);
 	else
-		for (int i = (int)gdr_thread_id(); i < m->hidden / 4; i += (int)gdr_block_size())
-			((uint64_t *)out)[i] = ((const uint64_t *)x)[i];
-	gdr_sync_block();
+		for (int i = (int)gdr_thread_id(); i < pieces; i += (int)gdr_block_size())
+			((struct piece *)(void *)out)[i] = ((const struct piece *)(const void *)x)[i];
 }
 
 /* A warp: puts token t to its k-th expert, into the slot behind those of the choices before it. */
@@ -132,21 +141,29 @@ GDR_DEVICE int dispatch_wait(const struct moe *m, int pair)
 	return gdr_signal_wait_until_from(&m->arrived[pair], GDR_CMP_GE, m->taken[pair], from);
 }
 
-GDR_KERNEL(dispatch, struct moe, m)
+/* A block: its share of the tokens; of all of them at once, so that each warp has one to send. */
+GDR_DEVICE int dispatch_send(const struct moe *m)
 {
-	int ret = 0, one;
+	int block = (int)gdr_block_id(), grid = (int)gdr_grid_size(), ret = 0, one;
 
-	for (int e = grid_warp(); e < m.experts && m.phases & SEND; e += grid_warps()) {
-		one = dispatch_count(&m, e);
+	for (int e = grid_warp(); e < m->experts; e += grid_warps()) {
+		one = dispatch_count(m, e);
 		ret = ret ? ret : one;
 	}
-	for (int t = (int)gdr_block_id(); t < m.tokens && m.phases & SEND; t += (int)gdr_grid_size()) {
-		cast_token(&m, t);
-		for (int k = warp(); k < m.topk; k += warps()) {
-			one = dispatch_token(&m, t, k);
-			ret = ret ? ret : one;
-		}
+	for (int t = block; t < m->tokens; t += grid)
+		cast_token(m, t);
+	gdr_sync_block();
+	for (int i = warp(); block + i / m->topk * grid < m->tokens; i += warps()) {
+		one = dispatch_token(m, block + i / m->topk * grid, i % m->topk);
+		ret = ret ? ret : one;
 	}
+	return ret;
+}
+
+GDR_KERNEL(dispatch, struct moe, m)
+{
+	int ret = m.phases & SEND ? dispatch_send(&m) : 0;
+
 	if (m.phases & RECEIVE && gdr_lane_id() == 0)
 		for (int p = grid_warp(); p < m.local * gdr_n_pes() && !ret; p += grid_warps())
 			ret = dispatch_wait(&m, p);
@@ -178,9 +195,10 @@ GDR_KERNEL(experts, struct moe, m)
 GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
 {
 	const struct message *message = (const struct message *)received_message(m, pair, slot);
-	int e = gdr_my_pe() * m->local + pair / gdr_n_pes(), k = 0;
+	int e = gdr_my_pe() * m->local + pair / gdr_n_pes(), lane = (int)gdr_lane_id(), k = 0;
+	uint32_t is = gdr_ballot(0xffffffff, lane < m->topk && message->expert[lane % MAX_TOPK] == e);
 
-	while (k < m->topk - 1 && message->expert[k] != e)
+	while (!(is >> k & 1) && k < m->topk - 1)
 		k++;
 	return gdr_put_signal_nbi_warp(m->back + (size_t)(message->token * m->topk + k) * (size_t)m->hidden,
 				       made_result(m, pair, slot), (size_t)m->hidden * sizeof(uint16_t), &m->came[e], 1,
@@ -220,26 +238,37 @@ GDR_DEVICE int combine_wait(const struct moe *m, int e)
 	return gdr_signal_wait_until_from(&m->came[e], GDR_CMP_GE, m->due[e], e / m->local);
 }
 
-/* A block: adds up the results of token t, in the order of its experts; a thread four elements at a time. */
+/* A block: waits for the results of token t, each lane of its first warp for those of an expert. Returns, to all
+ * threads, a status that is not 0. */
+GDR_DEVICE int combine_wait_token(const struct moe *m, int t)
+{
+	int k = (int)gdr_thread_id(), ret = k < m->topk ? combine_wait(m, m->expert[t * m->topk + k]) : 0;
+
+	if (warp() == 0)
+		ret = -(int)warp_max((uint32_t)-ret);
+	return sample_of_first(ret);
+}
+
+/* A block: adds up the results of token t, in the order of its experts. */
 GDR_DEVICE void combine_add(const struct moe *m, int t)
 {
-	const uint64_t *back = (const uint64_t *)(m->back + (size_t)(t * m->topk) * (size_t)m->hidden);
-	uint64_t *y = (uint64_t *)(m->y + (size_t)t * (size_t)m->hidden);
-	int fours = m->hidden / 4;
+	const float *weight = m->weight + t * m->topk;
+	int pieces = m->hidden / 8, last = (m->topk - 1) * pieces;
+	const struct piece *back = (const struct piece *)(const void *)m->back + (size_t)(t * m->topk) * (size_t)pieces;
+	struct piece *y = (struct piece *)(void *)m->y + (size_t)t * (size_t)pieces;
 
-	for (int i = (int)gdr_thread_id(); i < fours; i += (int)gdr_block_size()) {
-		float sum[4] = {0, 0, 0, 0};
-		uint64_t out = 0;
+	for (int at = (int)gdr_thread_id(); at < pieces; at += (int)gdr_block_size()) {
+		float sum[8] = {0};
 
-		for (int k = 0; k < m->topk; k++) {
-			uint64_t in = back[(size_t)k * (size_t)fours + (size_t)i];
+		for (int k = 0; k < m->topk; k += DEEP) {
+			struct piece v[DEEP];
 
-			for (int j = 0; j < 4; j++)
-				sum[j] += m->weight[t * m->topk + k] * bf16_float((uint16_t)(in >> 16 * j));
+			load_pieces(v, back + at, k * pieces, pieces, last + 1);
+			for (int i = 0; i < DEEP; i++)
+				if (k + i < m->topk)
+					add_piece(sum, &v[i], weight[k + i]);
 		}
-		for (int j = 0; j < 4; j++)
-			out |= (uint64_t)bf16_of(sum[j]) << 16 * j;
-		y[i] = out;
+		store_piece(y + at, sum);
 	}
 }
 
@@ -249,18 +278,17 @@ GDR_KERNEL(combine, struct moe, m)
 
 	if (ret)
 		m.status[gdr_block_id()] = ret;
-	/* every expert is waited for, also those without tokens: the round is over then */
-	for (int e = (int)gdr_block_id(); e < m.experts && !first && gdr_thread_id() == 0; e += (int)gdr_grid_size())
-		first = combine_wait(&m, e);
-	for (int t = (int)gdr_block_id(); t < m.tokens; t += (int)gdr_grid_size()) {
-		for (int k = 0; k < m.topk && !first && gdr_thread_id() == 0; k++)
-			first = combine_wait(&m, m.expert[t * m.topk + k]);
-		if (sample_of_first(first))
-			break;
-		combine_add(&m, t);
+	for (int t = (int)gdr_block_id(); t < m.tokens && !first; t += (int)gdr_grid_size()) {
+		first = combine_wait_token(&m, t);
+		if (!first)
+			combine_add(&m, t);
 	}
+	/* every expert is waited for, also those without tokens: the round is over then */
+	for (int e = (int)(gdr_block_id() + gdr_thread_id() * gdr_grid_size()); e < m.experts && !first;
+	     e += (int)(gdr_grid_size() * gdr_block_size()))
+		first = combine_wait(&m, e);
 	if (first)
-		m.status[gdr_block_id()] = first;
+		m.status[gdr_block_id()] = first; /* of any of its threads */
 }
 
 /* ---- the serial computation, and the comparison ---- */

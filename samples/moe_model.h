@@ -8,8 +8,9 @@
 
 #include "moe_numbers.h"
 
-#define GROUP 128   /* elements that have a scale in common */
+#define GROUP 128   /* elements that have a scale in common: four of each lane */
 #define MAX_TOPK 14 /* experts of a token */
+#define DEEP 4	    /* loads of a thread under way */
 
 /* ---- in kernels ---- */
 
@@ -51,23 +52,56 @@ GDR_DEVICE uint32_t warp_max(uint32_t v)
 	return v;
 }
 
-/* A warp: 128 elements, from q on, and their scale. */
+/* A warp: 128 elements, from q on, and their scale; four of each lane. */
 GDR_DEVICE void cast_group(uint8_t *q, float *scale, const uint16_t *x)
 {
-	uint32_t largest = 0; /* the bits of floats that are not negative are in their order */
+	uint64_t four = ((const uint64_t *)(const void *)x)[gdr_lane_id()];
+	uint32_t largest = 0, out = 0; /* the bits of floats that are not negative are in their order */
 	float s;
 
-	for (unsigned i = gdr_lane_id(); i < GROUP; i += 32) {
-		uint32_t bits = float_bits(bf16_float(x[i])) & 0x7fffffff;
+	for (int i = 0; i < 4; i++) {
+		uint32_t bits = float_bits(bf16_float((uint16_t)(four >> 16 * i))) & 0x7fffffff;
 
 		largest = bits > largest ? bits : largest;
 	}
 	largest = warp_max(largest);
 	s = largest ? bits_float(largest) / FP8_MAX : 1.0f;
-	for (unsigned i = gdr_lane_id(); i < GROUP; i += 32)
-		q[i] = fp8_of(bf16_float(x[i]) / s);
+	for (int i = 0; i < 4; i++)
+		out |= (uint32_t)fp8_of(bf16_float((uint16_t)(four >> 16 * i)) / s) << 8 * i;
+	((uint32_t *)(void *)q)[gdr_lane_id()] = out;
 	if (gdr_lane_id() == 0)
 		*scale = s;
+}
+
+/* What has 16 bytes: 8 elements. */
+struct piece {
+	uint32_t w[4];
+} __attribute__((aligned(16)));
+
+/* DEEP pieces, `step` apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
+ * that no load waits for the one before. */
+GDR_DEVICE void load_pieces(struct piece *v, const struct piece *p, int at, int step, int pieces)
+{
+	for (int i = 0; i < DEEP; i++)
+		v[i] = p[at + step * i < pieces ? at + step * i : pieces - 1];
+}
+
+/* Adds a piece by its weight. */
+GDR_DEVICE void add_piece(float *sum, const struct piece *p, float weight)
+{
+	for (int i = 0; i < 4; i++) {
+		sum[2 * i] += weight * bits_float(p->w[i] << 16);
+		sum[2 * i + 1] += weight * bits_float(p->w[i] & 0xffff0000);
+	}
+}
+
+GDR_DEVICE void store_piece(struct piece *p, const float *sum)
+{
+	struct piece v;
+
+	for (int i = 0; i < 4; i++)
+		v.w[i] = bf16_of(sum[2 * i]) | (uint32_t)bf16_of(sum[2 * i + 1]) << 16;
+	*p = v;
 }
 
 /* What an expert makes of an element; stands for its matrices. */

@@ -26,8 +26,7 @@
 #include "moe_model.h"
 
 enum {
-	SENDERS = 4, /* warps of a block that send, at most */
-	DEEP = 4     /* loads of a thread under way */
+	SENDERS = 4 /* warps of a block that send, at most */
 };
 
 struct choice {
@@ -274,6 +273,22 @@ GDR_DEVICE int combine_sums(const struct flow *f)
 
 /* ---- kernels ---- */
 
+/* A lane: a bit for each of DEEP tokens of PE pe, 32 apart from t on, that has this expert. A load behind the last
+ * token reads that again, so that no load waits for the one before. */
+GDR_DEVICE uint32_t tokens_of_expert(const struct flow *f, int expert, int pe, int t)
+{
+	const struct choice *c = f->choice + (size_t)row_of(f, pe, 0) * (size_t)f->topk;
+	uint32_t has = 0;
+
+	for (int k = 0; k < f->topk; k++)
+		for (int i = 0; i < DEEP; i++) {
+			int of = t + 32 * i < f->tokens ? t + 32 * i : f->tokens - 1;
+
+			has |= (uint32_t)(c[(size_t)of * (size_t)f->topk + (size_t)k].expert == expert) << i;
+		}
+	return has;
+}
+
 /* A warp: lists the rows of a pair. */
 GDR_DEVICE int list_pair(const struct flow *f, int pair)
 {
@@ -281,101 +296,84 @@ GDR_DEVICE int list_pair(const struct flow *f, int pair)
 	int32_t *list = f->list + (size_t)pair * (size_t)f->tokens;
 	int ret = await(f, &f->known[pe], pe), n = 0;
 
-	for (int t = lane; t - lane < f->tokens && !ret; t += 32) {
-		const struct choice *c = f->choice + (size_t)row_of(f, pe, t) * (size_t)f->topk;
-		uint32_t mask;
-		int has = 0;
+	for (int first = 0; first < f->tokens && !ret; first += 32 * DEEP) {
+		uint32_t has = tokens_of_expert(f, expert, pe, first + lane);
 
-		for (int k = 0; k < f->topk && t < f->tokens; k++)
-			has |= c[k].expert == expert;
-		mask = gdr_ballot(0xffffffff, has);
-		if (has)
-			list[n + bits_of(mask & ((1u << lane) - 1))] = row_of(f, pe, t);
-		n += bits_of(mask);
+		for (int i = 0; i < DEEP; i++) {
+			int t = first + 32 * i + lane;
+			uint32_t mask = gdr_ballot(0xffffffff, t < f->tokens && has >> i & 1);
+
+			if (mask >> lane & 1)
+				list[n + bits_of(mask & ((1u << lane) - 1))] = row_of(f, pe, t);
+			n += bits_of(mask);
+		}
 	}
 	if (lane == 0)
 		f->got[pair] = (uint32_t)n;
 	return ret;
 }
 
-/* What has 16 bytes: 8 elements. */
-struct piece {
-	uint32_t w[4];
-} __attribute__((aligned(16)));
-
-GDR_DEVICE void add_piece(float *sum, const struct piece *p)
-{
-	for (int i = 0; i < 4; i++) {
-		sum[2 * i] += bits_float(p->w[i] << 16);
-		sum[2 * i + 1] += bits_float(p->w[i] & 0xffff0000);
-	}
-}
-
-/* Adds DEEP pieces, 32 apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
- * that no load waits for the one before. */
-GDR_DEVICE void add_pieces(float (*sum)[8], const struct piece *p, int at, int pieces)
-{
-	struct piece v[DEEP];
-
-	for (int i = 0; i < DEEP; i++)
-		v[i] = p[at + 32 * i < pieces ? at + 32 * i : pieces - 1];
-	for (int i = 0; i < DEEP; i++)
-		add_piece(sum[i], &v[i]);
-}
-
-GDR_DEVICE void store_piece(struct piece *p, const float *sum)
-{
-	struct piece v;
-
-	for (int i = 0; i < 4; i++)
-		v.w[i] = bf16_of(sum[2 * i]) | (uint32_t)bf16_of(sum[2 * i + 1]) << 16;
-	*p = v;
-}
-
-/* A warp: a bit for each k at which token t has an expert of another PE than before. */
-GDR_DEVICE uint32_t first_of_pe(const struct flow *f, int t)
+/* A warp: which PE each of its lanes, k, adds a partial sum of: that of token t's k-th expert where none before is of
+ * it; else -1. */
+GDR_DEVICE int pe_of_lane(const struct flow *f, int t)
 {
 	const struct choice *c = f->choice + (size_t)row_of(f, gdr_my_pe(), t) * (size_t)f->topk;
-	int lane = (int)gdr_lane_id(), first = lane < f->topk;
+	int lane = (int)gdr_lane_id(), pe = c[lane < f->topk ? lane : 0].expert / f->local, first = lane < f->topk;
 
-	for (int k = 0; k < lane && first; k++)
-		first = c[k].expert / f->local != c[lane].expert / f->local;
-	return gdr_ballot(0xffffffff, first);
+	for (int k = 0; k < f->topk; k++) {
+		int before = (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, (unsigned)k);
+
+		first &= k >= lane || before != pe;
+	}
+	return first ? pe : -1;
 }
 
-/* The partial sum of the PE of token t's k-th expert, and whose it is. */
-GDR_DEVICE const struct piece *partial(const struct flow *f, int t, int k, int *pe)
+/* The partial sum that PE pe made for token t. */
+GDR_DEVICE const struct piece *partial(const struct flow *f, int t, int pe)
 {
-	int me = gdr_my_pe();
-	const uint16_t *of;
+	const uint16_t *of = pe == gdr_my_pe() ? f->made : f->back;
 
-	*pe = f->choice[(size_t)row_of(f, me, t) * (size_t)f->topk + (size_t)k].expert / f->local;
-	of = *pe == me ? f->made : f->back;
-	return (const struct piece *)(const void *)(of + (size_t)row_of(f, *pe, t) * (size_t)f->hidden);
+	return (const struct piece *)(const void *)(of + (size_t)row_of(f, pe, t) * (size_t)f->hidden);
+}
+
+/* A warp: DEEP times 32 pieces of token t's result, from `at` of this lane on. While the sums of one PE are added,
+ * those of the next are under way. */
+GDR_DEVICE void add_partials(const struct flow *f, int t, int pe, int at)
+{
+	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden), v[DEEP], next[DEEP];
+	uint32_t left = gdr_ballot(0xffffffff, pe >= 0);
+	int pieces = f->hidden / 8, k = 0;
+	float sum[DEEP][8] = {{0}};
+
+	load_pieces(v, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, 0)), at, 32, pieces);
+	for (left &= ~1u; left; left &= ~(1u << k)) {
+		while (!(left >> k & 1))
+			k++;
+		load_pieces(next, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, (unsigned)k)), at, 32,
+			    pieces);
+		for (int i = 0; i < DEEP; i++) {
+			add_piece(sum[i], &v[i], 1.0f);
+			v[i] = next[i];
+		}
+	}
+	for (int i = 0; i < DEEP; i++) {
+		add_piece(sum[i], &v[i], 1.0f);
+		if (at + 32 * i < pieces)
+			store_piece(y + at + 32 * i, sum[i]);
+	}
 }
 
 /* A warp: waits for the partial sums of token t, and adds them up. */
 GDR_DEVICE int combine_token_sums(const struct flow *f, int t)
 {
-	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden);
-	int pieces = f->hidden / 8, ret = 0, pe;
-	uint32_t firsts = first_of_pe(f, t);
+	int pe = pe_of_lane(f, t), lane = (int)gdr_lane_id(), ret = 0;
 
-	for (int k = 0; k < f->topk && !ret; k++)
-		if (firsts >> k & 1) {
-			(void)partial(f, t, k, &pe);
-			ret = await(f, &f->came[pe * f->chunks + t / f->chunk], pe);
-		}
-	for (int at = (int)gdr_lane_id(); at < pieces && !ret; at += 32 * DEEP) {
-		float sum[DEEP][8] = {{0}};
-
-		for (int k = 0; k < f->topk; k++)
-			if (firsts >> k & 1)
-				add_pieces(sum, partial(f, t, k, &pe), at, pieces);
-		for (int i = 0; i < DEEP; i++)
-			if (at + 32 * i < pieces)
-				store_piece(y + at + 32 * i, sum[i]);
-	}
+	if (pe >= 0 && pe != gdr_my_pe())
+		ret = gdr_signal_wait_until_from(&f->came[pe * f->chunks + t / f->chunk], GDR_CMP_GE, f->round, pe);
+	gdr_sync_warp(0xffffffff); /* what each lane acquired, for all of them */
+	ret = -(int)warp_max((uint32_t)-ret);
+	for (int first = 0; first < f->hidden / 8 && !ret; first += 32 * DEEP)
+		add_partials(f, t, pe, first + lane);
 	return ret;
 }
 
