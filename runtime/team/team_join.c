@@ -17,7 +17,6 @@
 
 enum { COME = 1, KNOWN = 2, READY = 3 };
 #define STEP(r) ((r)->step & 0xff)
-#define STATUS(r) (-(int)((r)->step >> 8 & 0xff))
 #define MAPPED(r) ((r)->step >> 16 & 1)
 #define NUMBER(r) ((int)((r)->step >> 19 & 0x1fff))
 #define LIST(r) ((uint32_t)((r)->step >> 32))
@@ -34,6 +33,14 @@ struct joining {
 	uint32_t list; /* hash of pes, once all have come; before that 0 */
 	bool mapped;
 };
+
+/* A peer's word: of what is no status it failed all the same. */
+static int join_status(const struct gdri_join *r)
+{
+	int status = -(int)(r->step >> 8 & 0xff);
+
+	return !status || gdri_fault_known(status) ? status : -GDR_EPEERFAILED;
+}
 
 /* Tells from now on that this PE is at the step, or why it goes no further. */
 static void join_show(struct joining *j, int step, int status, bool mapped, int me)
@@ -102,8 +109,8 @@ static int join_enter(struct joining *j, int pe, const struct gdri_join *r)
 {
 	int i = NUMBER(r);
 
-	if (STATUS(r))
-		return join_failed(j, pe, STATUS(r));
+	if (join_status(r))
+		return join_failed(j, pe, join_status(r));
 	if (r->hash != j->mine.hash)
 		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d calls with id 0x%llx and another n (here %d), config or "
 				 "config_mask", j->p->what, pe, (unsigned long long)j->mine.id, j->p->n);
@@ -149,8 +156,8 @@ static int count_at(struct joining *j, uint64_t step)
 	for (int i = 0; i < j->p->n; i++) {
 		bool here = join_is_here(j, j->pes[i], &r);
 
-		if (here && STATUS(&r))
-			return join_failed(j, j->pes[i], STATUS(&r));
+		if (here && join_status(&r))
+			return join_failed(j, j->pes[i], join_status(&r));
 		if (here && STEP(&r) >= KNOWN && LIST(&r) != j->list)
 			return join_other_list(j, j->pes[i]);
 		if (!here || STEP(&r) < step) {
@@ -264,8 +271,8 @@ static int join_without(const struct joining *j, int n, int pe)
 	char text[512], member[96] = "";
 	struct gdri_join r;
 
-	if (pe >= 0 && join_is_here(j, pe, &r) && STATUS(&r))
-		return join_failed(j, pe, STATUS(&r));
+	if (pe >= 0 && join_is_here(j, pe, &r) && join_status(&r))
+		return join_failed(j, pe, join_status(&r));
 	join_absent(j, true, text, sizeof(text));
 	if (pe >= 0)
 		snprintf(member, sizeof(member), "PE %d %s, without which the team cannot be%s", pe,

@@ -623,6 +623,40 @@ static void test_left(void **state)
 	finish();
 }
 
+static int is_status(int status)
+{
+	switch (status) {
+#define CASE(name, number, text) case -GDR_##name:
+	GDR_STATUS_LIST(CASE)
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Words of a peer with every status that a byte has: what is none is not heard, and no wait ends with it. */
+static void test_foreign(void **state)
+{
+	struct gdri_fault told;
+	int n, known;
+
+	(void)state;
+	for (n = 0; n < 256; n++) {
+		known = is_status(-n);
+		start(1);
+		f->dev->timeout_ns = 20000000000ull;
+		assert_int_equal(gdri_fault_read(gdri_fault_word_of(1, 2, -n, GDRI_PUT), N_PES, &told), known);
+		f->dev->ctl->broken = gdri_fault_word_of(1, 2, -n, GDRI_BARRIER);
+		assert_int_equal(gdri_broken(f->dev, -1, GDRI_BARRIER), known ? -n : 0);
+		f->dev->peers[1].finalizes = 2;
+		f->dev->ctl->notice[1] = (uint64_t)n << 32 | 4;
+		assert_int_equal(gdri_blame_notice(f->dev, 1), known || !n ? 3 : -1);
+		assert_int_equal(wait_from(1), n == GDR_EFLUSHED ? -GDR_EPEERFAILED : known ? -n : -GDR_EPEERLOST);
+		assert_int_equal(last_wait()->peer, known || !n ? 3 : 1);
+		finish();
+	}
+}
+
 /* Four PEs that cannot be reached, each of which told of the next: to find that out takes 1 s
  * each. The wait ends at its limit nevertheless (and the 0.5 s for telling the others), and names
  * how far it came. */
@@ -785,7 +819,8 @@ int main(void)
 		cmocka_unit_test(test_two_expire),   cmocka_unit_test(test_wild_notice),
 		cmocka_unit_test(test_beat_while_following), cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
-		cmocka_unit_test(test_left),	     cmocka_unit_test(test_limit_holds),
+		cmocka_unit_test(test_left),	     cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_limit_holds),
 		cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
 		cmocka_unit_test(test_two_limits),   cmocka_unit_test(test_notice_and_queue),

@@ -55,6 +55,13 @@ GDR_DEVICE uint64_t gdri_blame_until(const struct gdri_search *s, uint64_t least
 	return gdri_min_u64(until, s->deadline);
 }
 
+/* What a notice says of a status: none, or one that there is. */
+GDR_DEVICE int gdri_blame_says(uint64_t word)
+{
+	return !((word & ~GDRI_FAULT_LEFT) >> 32) ||
+	       (!((word & ~GDRI_FAULT_LEFT) >> 40) && gdri_fault_known(gdri_fault_status(word)));
+}
+
 /* The PE that pe said it gave up for, when its queues to this one still worked; -1: none. *word: with what status. The
  * word is a peer's to write. */
 GDR_DEVICE_COLD int32_t gdri_blame_told(const struct gdri_dev *dev, int pe, uint64_t *word)
@@ -63,7 +70,7 @@ GDR_DEVICE_COLD int32_t gdri_blame_told(const struct gdri_dev *dev, int pe, uint
 
 	*word = gdri_ld_relaxed_sys_u64(&dev->ctl->notice[pe]);
 	v = (uint32_t)*word - 1;
-	return v < (uint32_t)dev->n_pes && !((*word & ~GDRI_FAULT_LEFT) >> 40) ? (int32_t)v : -1;
+	return v < (uint32_t)dev->n_pes && gdri_blame_says(*word) ? (int32_t)v : -1;
 }
 
 GDR_DEVICE_COLD int32_t gdri_blame_notice(const struct gdri_dev *dev, int pe)

@@ -42,6 +42,16 @@ GDR_DEVICE int gdri_fault_left(uint64_t word)
 	return gdri_fault_status(word) == -GDR_EPEERLOST && word & GDRI_FAULT_LEFT;
 }
 
+/* The numbers of enum gdr_status, a bit each. */
+#define GDRI_STATUS_BIT(name, number, text) | 1ull << number
+#define GDRI_STATUS_BITS (0ull GDR_STATUS_LIST(GDRI_STATUS_BIT))
+
+/* Whether the status, of a word that a peer wrote, is an error that there is. */
+GDR_DEVICE int gdri_fault_known(int status)
+{
+	return status < 0 && status > -64 && (GDRI_STATUS_BITS >> -status & 1u);
+}
+
 /* The word is a peer's to write: 1 when it says something that can be. */
 GDR_DEVICE int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault *f)
 {
@@ -51,7 +61,7 @@ GDR_DEVICE int gdri_fault_read(uint64_t word, int n_pes, struct gdri_fault *f)
 	f->op = (uint32_t)(word >> 40) & 0xffu;
 	f->syndrome = (uint32_t)(word >> 48) & 0xffu;
 	f->vendor = (uint32_t)(word >> 56);
-	return f->pe >= 0 && f->pe < n_pes && f->peer < n_pes && f->status < 0;
+	return f->pe >= 0 && f->pe < n_pes && f->peer < n_pes && gdri_fault_known(f->status);
 }
 
 /* What another PE told; 0: nothing. */
