@@ -205,9 +205,13 @@ GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
 				       GDR_SIGNAL_ADD, pair % gdr_n_pes());
 }
 
+/* Messages are numbered over all pairs, and the warps over the grid, blocks before warps: so all of them have some to
+ * send, however few each pair has. */
 GDR_DEVICE int combine_send(const struct moe *m)
 {
-	int pairs = m->local * gdr_n_pes(), ret = 0, one;
+	int pairs = m->local * gdr_n_pes(), all = grid_warps(), ret = 0, one;
+	int me = warp() * (int)gdr_grid_size() + (int)gdr_block_id();
+	uint32_t next = (uint32_t)me; /* of the pair's messages, the next one of this warp */
 
 	for (int first = 0; first < pairs; first += 32) {
 		/* one load of all lanes: loads one after the other would take longer than the puts */
@@ -216,13 +220,12 @@ GDR_DEVICE int combine_send(const struct moe *m)
 		for (int p = first; p < pairs && p < first + 32; p++) {
 			uint32_t got = gdr_shfl_u32(0xffffffff, of_lane, (unsigned)(p - first));
 
-			/* each pair begins with another warp */
-			for (uint32_t s = (uint32_t)((grid_warp() + p) % grid_warps()); s < got;
-			     s += (uint32_t)grid_warps()) {
-				one = combine_token(m, p, s);
+			for (; next < got; next += (uint32_t)all) {
+				one = combine_token(m, p, next);
 				ret = ret ? ret : one;
 			}
-			if (p % grid_warps() == grid_warp() && gdr_lane_id() == 0) {
+			next -= got;
+			if (p % all == me && gdr_lane_id() == 0) {
 				one = gdr_signal_add(&m->came[m->local * gdr_my_pe() + p / gdr_n_pes()], 1,
 						     p % gdr_n_pes());
 				ret = ret ? ret : one;

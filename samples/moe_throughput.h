@@ -458,10 +458,10 @@ GDR_KERNEL(flow_combine, struct flow, f)
 
 /* ---- host side ---- */
 
-/* As many units of sending as twice the senders, so that they end at about one time. */
+/* Eight units of sending for each sender: they end at about one time, and what came is added up while others come. */
 static int flow_chunk(const struct options *o)
 {
-	long units = 2 * SENDERS * o->blocks, chunk = o->tokens * (gdr_host_n_pes() - 1) / units;
+	long units = 8 * SENDERS * o->blocks, chunk = o->tokens * (gdr_host_n_pes() - 1) / units;
 
 	if (o->chunk)
 		return (int)o->chunk;
