@@ -22,7 +22,8 @@
 #define SLACK_MS 5000 /* kernels end by themselves: this is for a GPU that does not run them */
 
 struct call {
-	gdri_cu_stream stream;
+	gdri_cu_stream stream;	    /* but for the first one made when it is needed: a process has few channels to a
+				     * GPU, and streams of one channel wait for each other's kernels */
 	struct gdri_answer *answer; /* the GPU sees it */
 	bool busy;
 	bool late; /* given up, but its kernel may yet answer */
@@ -78,16 +79,12 @@ static void unload_two(struct gdri_cuda *c, struct kernels *k)
 
 static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_executor *p)
 {
-	gdri_cu_result r = 0;
-
 	p->calls[0].answer = gdri_cuda_alloc_host(st->cuda, CALLS * sizeof(struct gdri_answer));
 	if (!p->calls[0].answer)
 		return 2; /* CUDA_ERROR_OUT_OF_MEMORY; logged */
-	for (int i = 0; i < CALLS && !r; i++) {
+	for (int i = 1; i < CALLS; i++)
 		p->calls[i].answer = p->calls[0].answer + i;
-		r = st->cuda->api.stream_create(&p->calls[i].stream, GDRI_CU_STREAM_NON_BLOCKING);
-	}
-	return r;
+	return st->cuda->api.stream_create(&p->calls[0].stream, GDRI_CU_STREAM_NON_BLOCKING);
 }
 
 struct gdri_executor *gdri_exec_load(struct gdri_cuda *c)
@@ -112,8 +109,9 @@ void gdri_exec_drop(struct gdri_cuda *c, struct gdri_executor *p)
 	if (!p)
 		return;
 	gdri_cuda_enter(c);
-	for (int i = 0; i < CALLS && p->calls[i].stream; i++)
-		c->api.stream_destroy(p->calls[i].stream);
+	for (int i = 0; i < CALLS; i++)
+		if (p->calls[i].stream)
+			c->api.stream_destroy(p->calls[i].stream);
 	unload_two(c, &p->any);
 	unload_two(c, &p->plain);
 	gdri_cuda_leave(c);
@@ -473,7 +471,9 @@ int gdri_exec_now(struct gdri_state *st, const struct gdri_request *q,
 	mine.answer = c->answer;
 	*c->answer = (struct gdri_answer){0};
 	gdri_cuda_enter(st->cuda);
-	r = exec_launch(st, &mine, c->stream);
+	r = c->stream ? 0 : st->cuda->api.stream_create(&c->stream, GDRI_CU_STREAM_NON_BLOCKING);
+	if (!r)
+		r = exec_launch(st, &mine, c->stream);
 	if (!r)
 		r = exec_finish(st, c->stream);
 	gdri_cuda_leave(st->cuda);

@@ -326,6 +326,21 @@ static void test_places_come_back(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
+/* A process has few channels to a GPU: calls one after the other take one. */
+static void test_one_stream(void **state)
+{
+	struct gdri_request q = {.what = GDRI_RQ_QUIET};
+	struct gdri_answer a;
+
+	(void)state;
+	gdri_exec_up(&st);
+	for (int i = 0; i < STREAMS; i++)
+		assert_int_equal(gdri_exec_now(&st, &q, &a), 0);
+	assert_int_equal(streams, 1);
+	gdri_exec_down(&st);
+	assert_int_equal(streams + modules, 0);
+}
+
 static void test_module_refused(void **state)
 {
 	(void)state;
@@ -594,6 +609,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
+		cmocka_unit_test_setup(test_one_stream, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_second_module_refused, setup),
 		cmocka_unit_test_setup(test_copies_by_driver, setup),
