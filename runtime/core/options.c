@@ -309,6 +309,7 @@ unsigned int gdri_ack_timeout(const struct gdri_options *opt)
 int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
+	cpu_set_t cpus;
 	char why[512];
 
 	if (opt->qp_depth & (opt->qp_depth - 1))
@@ -324,6 +325,12 @@ int gdri_options_check(const struct gdri_options *opt)
 				 (unsigned long long)opt->coll_slot);
 	if (gdri_coll_check(opt->coll, why, sizeof(why)))
 		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
+	if (strcmp(opt->proxy_cpus, "auto") && strcmp(opt->proxy_cpus, "any") &&
+	    !gdri_parse_cpus(opt->proxy_cpus, &cpus))
+		return gdri_fail(-GDR_EOPTION,
+				 "GDR_PROXY_CPUS=\"%s\" is not accepted; it takes auto, any, or numbers of CPUs below "
+				 "%d that rise (4-7,12)",
+				 opt->proxy_cpus, 8 * (int)sizeof(cpus));
 	for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
 		if (opt->mtu == mtus[i])
 			return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE /* CPU_SET */
 #include "runtime/core/parse.h"
 
 #include <stdio.h>
@@ -145,6 +146,31 @@ bool gdri_parse_list(const char *s, const char *words, unsigned int *out)
 			break;
 		s += n + 1;
 	}
+	*out = set;
+	return true;
+}
+
+bool gdri_parse_cpus(const char *s, cpu_set_t *out)
+{
+	uint64_t first, last, next = 0;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (;; s++) {
+		if (!take_number(&s, &first))
+			return false;
+		last = first;
+		if (*s == '-' && (s++, !take_number(&s, &last)))
+			return false;
+		if (first < next || last < first || last >= CPU_SETSIZE)
+			return false;
+		for (next = last + 1; first < next; first++)
+			CPU_SET(first, &set);
+		if (*s != ',')
+			break;
+	}
+	if (*s)
+		return false;
 	*out = set;
 	return true;
 }

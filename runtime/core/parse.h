@@ -3,6 +3,7 @@
 #ifndef GDRI_PARSE_H
 #define GDRI_PARSE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,8 @@ bool gdri_parse_time(const char *s, uint64_t *out); /* milliseconds; unit ms s m
 bool gdri_parse_bool(const char *s, bool *out);	    /* 0 1 n y no yes off on false true */
 /* Index of s in words, which are separated by '|'. */
 bool gdri_parse_word(const char *s, size_t len, const char *words, unsigned int *out);
+/* CPUs as the kernel lists them: "0-3,8", rising, at least one. */
+bool gdri_parse_cpus(const char *s, cpu_set_t *out);
 /* Words separated by commas, each at most once, at least one. */
 bool gdri_parse_list(const char *s, const char *words, unsigned int *out);
 

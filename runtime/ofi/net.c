@@ -299,13 +299,16 @@ static void ofi_describe(struct gdri_ofi_net *t)
 {
 	const struct fi_info *i = t->fabric.info;
 	uint32_t version = t->fabric.lib.version();
+	struct gdri_ofi_cpus cpus;
 
+	gdri_ofi_place_look(&cpus);
+	gdri_ofi_place_choose("", t->opt.proxy_cpus, &cpus, gdri_ofi_place_node("", i), &t->place);
 	snprintf(t->name, sizeof(t->name), "%s:%s", i->fabric_attr->prov_name,
 		 i->domain_attr->name);
 	snprintf(t->text, sizeof(t->text),
-		 "libfabric %u.%u, provider %s, domain %s, fabric %s; a thread carries entries%s",
+		 "libfabric %u.%u, provider %s, domain %s, fabric %s; a thread on %s carries entries%s",
 		 FI_MAJOR(version), FI_MINOR(version), i->fabric_attr->prov_name,
-		 i->domain_attr->name, i->fabric_attr->name,
+		 i->domain_attr->name, i->fabric_attr->name, t->place.text,
 		 t->memory.lane && t->opt.heap_kind != GDRI_MEMORY_HOST ? " and copies from and to the GPU" : "");
 	t->net = (struct gdri_net){.ops = &gdri_ofi_ops,
 				   .name = t->name,

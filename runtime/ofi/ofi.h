@@ -15,6 +15,7 @@
 #include "runtime/net/queues.h"
 #include "runtime/ofi/lib.h"
 #include "runtime/ofi/memory.h"
+#include "runtime/ofi/place.h"
 
 #define OFI_MESSAGE  8192u	/* bytes, all told; where memory of GPUs is staged, up to */
 #define OFI_MESSAGE_MOST 65536u
@@ -154,7 +155,7 @@ struct gdri_ofi_net {
 	struct gdri_ofi_fabric fabric;
 	struct gdri_ofi_memory memory;
 	struct gdri_net_layout layout;
-	char name[64], text[200];
+	char name[64], text[400];
 	uint64_t token;
 	uint32_t message; /* bytes that one may have, which this PE receives */
 	int pe, n_pes;
@@ -172,6 +173,7 @@ struct gdri_ofi_net {
 	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
 	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
 
+	struct gdri_ofi_place place; /* of the thread */
 	pthread_t thread;
 	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
 	uint64_t driven; /* when such a thread last did (ns) */

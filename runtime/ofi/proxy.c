@@ -289,7 +289,6 @@ static void *proxy_main(void *arg)
 	bool any;
 	int pe;
 
-	pthread_setname_np(pthread_self(), "gdr-ofi");
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
 		if (pthread_mutex_trylock(&t->engine)) { /* see gdri_ofi_proxy_drive */
 			proxy_rest(t, worked);
@@ -317,6 +316,24 @@ static void *proxy_main(void *arg)
 	return NULL;
 }
 
+/* The mask may have changed since it was looked at: only what the user demands has to hold. */
+static int proxy_place(struct gdri_ofi_net *t)
+{
+	const struct gdri_ofi_place *p = &t->place;
+	int rc;
+
+	pthread_setname_np(t->thread, "gdr-ofi");
+	rc = p->set ? pthread_setaffinity_np(t->thread, sizeof(p->cpus), &p->cpus) : 0;
+	if (!rc)
+		gdri_info("ofi: the thread that carries entries is on %s", p->text);
+	else if (p->demanded)
+		return gdri_fail(-GDR_EOPTION, "ofi: the thread that carries entries cannot be on %s: %s", p->text,
+				 gdri_errno_text(rc));
+	else
+		gdri_info("ofi: the thread that carries entries is not on %s: %s", p->text, gdri_errno_text(rc));
+	return 0;
+}
+
 int gdri_ofi_proxy_start(struct gdri_ofi_net *t)
 {
 	uint32_t i;
@@ -334,7 +351,7 @@ int gdri_ofi_proxy_start(struct gdri_ofi_net *t)
 	t->runs = !rc;
 	return rc ? gdri_fail(-GDR_ESYSTEM, "ofi: the proxy does not start: %s",
 			      gdri_errno_text(rc))
-		  : 0;
+		  : proxy_place(t);
 }
 
 void gdri_ofi_proxy_stop(struct gdri_ofi_net *t)

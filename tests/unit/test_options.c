@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The option table, its parsers, and what is said about wrong values. */
+#define _GNU_SOURCE /* CPU_SET */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,6 +163,12 @@ static void ties_are_checked(void **state)
 						      "GDR_HEAP_SIZE=268435456"));
 	assert_int_equal(gdri_option_set(&o, "HEAP_MAX", "0", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), 0);
+	assert_int_equal(gdri_option_set(&o, "PROXY_CPUS", "0-3,8", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), 0);
+	assert_int_equal(gdri_option_set(&o, "PROXY_CPUS", "0-3,x", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
+	assert_non_null(strstr(gdri_log_last_error(), "GDR_PROXY_CPUS=\"0-3,x\" is not accepted; it takes auto, any"));
+	assert_int_equal(gdri_option_set(&o, "PROXY_CPUS", "auto", why, sizeof(why)), 0);
 	assert_int_equal(gdri_option_set(&o, "MTU", "1500", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
 }
@@ -343,6 +350,21 @@ static void patience_ends_before_waits(void **state)
 	assert_int_equal(gdri_ack_timeout(&opt), 22);
 }
 
+static void lists_of_cpus(void **state)
+{
+	static const char *const none[] = {"", "x", "1,", ",1", "3-1", "2,1", "1,1", "0-3,3", "1024", "0-1024", "1-",
+					   "-1", "1 2", "1,2\n", "99999999999999999999"};
+	cpu_set_t set;
+
+	(void)state;
+	assert_true(gdri_parse_cpus("0-3,8,1023", &set));
+	assert_int_equal(CPU_COUNT(&set), 6);
+	assert_true(CPU_ISSET(0, &set) && CPU_ISSET(3, &set) && CPU_ISSET(8, &set) && CPU_ISSET(1023, &set));
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_false(gdri_parse_cpus(none[i], &set));
+	assert_int_equal(CPU_COUNT(&set), 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +379,7 @@ int main(void)
 		cmocka_unit_test(times_need_a_unit),
 		cmocka_unit_test(printed_values_parse_back),
 		cmocka_unit_test(parsers),
+		cmocka_unit_test(lists_of_cpus),
 		cmocka_unit_test(patience_ends_before_waits),
 		cmocka_unit_test(the_heap_of_nvshmem),
 	};

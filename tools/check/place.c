@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "runtime/core/parse.h"
 #include "runtime/nic/impl.h"
 #include "runtime/path/topo.h"
 #include "tools/check/acs.h"
@@ -30,29 +30,20 @@ static void check_link(struct checks *c)
 	    width, most, widest);
 }
 
-/* CPUs of "0-3,8" that are not in the set are no matter; those of the set that are not in the list count. */
-static int numa_outside(const char *list, const cpu_set_t *set)
+/* CPUs of the process that the node has not. */
+static int numa_outside(const cpu_set_t *node, const cpu_set_t *set)
 {
-	int outside = CPU_COUNT(set);
+	cpu_set_t both;
 
-	while (*list >= '0' && *list <= '9') {
-		char *end;
-		long first = strtol(list, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		for (; first <= last && first < CPU_SETSIZE; first++)
-			outside -= CPU_ISSET((size_t)first, set) != 0;
-		list = *end == ',' ? end + 1 : end;
-	}
-	return outside;
+	CPU_AND(&both, node, set);
+	return CPU_COUNT(set) - CPU_COUNT(&both);
 }
 
 static void check_numa(struct checks *c)
 {
 	long long node = site_number(DEVICE "numa_node", c->nic->name);
 	char online[256] = "0", list[1024] = "";
-	cpu_set_t set;
+	cpu_set_t set, here;
 	int outside;
 
 	site_line(online, sizeof(online), "/sys/devices/system/node/online");
@@ -61,12 +52,13 @@ static void check_numa(struct checks *c)
 		return;
 	}
 	if (node < 0 || sched_getaffinity(0, sizeof(set), &set) ||
-	    !site_line(list, sizeof(list), "/sys/devices/system/node/node%lld/cpulist", node)) {
+	    !site_line(list, sizeof(list), "/sys/devices/system/node/node%lld/cpulist", node) ||
+	    !gdri_parse_cpus(list, &here)) {
 		say(c, NUMA, NONE, "nodes %s; the firmware does not say on which one the NIC is",
 		    online);
 		return;
 	}
-	outside = numa_outside(list, &set);
+	outside = numa_outside(&here, &set);
 	say(c, NUMA, outside ? NOTE : GOOD,
 	    "nodes %s, the NIC is on %lld; of %d CPUs of this process %d are on others", online,
 	    node, CPU_COUNT(&set), outside);
