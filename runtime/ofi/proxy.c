@@ -24,6 +24,8 @@
 #define SHORT_NAP_NS  50000u	  /* then sleeps so long, */
 #define LONG_AFTER_NS 1000000000u /* and then longer */
 #define LONG_NAP_NS   2000000u
+#define LONG_NAPS     128u	/* or so many times what the processor spent since the last one, */
+#define LONGEST_NAP_NS 20000000u /* but no longer: below 1 % of a core, if a round is shorter than a hundredth of it */
 #define DRIVEN_NS     20000u /* so long after a round of a thread that waits the next one is its, too */
 
 /* ---- lost peers ---- */
@@ -232,15 +234,34 @@ static bool proxy_round(struct gdri_ofi_net *t)
 	return any;
 }
 
+/* A round looks at all queues, PEs and buffers, and asks the provider: what it costs is the job's and the provider's.
+ * *spent: CPU time of this thread when the last long nap began; 0: there was none since it worked. */
+static uint64_t proxy_long_nap(uint64_t *spent)
+{
+	struct timespec cpu;
+	uint64_t now, nap = LONG_NAP_NS;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	now = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+	if (*spent && (now - *spent) * LONG_NAPS > nap)
+		nap = (now - *spent) * LONG_NAPS;
+	*spent = now;
+	return nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS;
+}
+
 /* While a thread that waits makes the rounds this one stays off its core. */
-static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked)
+static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked, uint64_t *spent)
 {
 	/* relaxed: a hint, pairs with nothing */
 	uint64_t now = gdri_now_ns(), driven = __atomic_load_n(&t->driven, __ATOMIC_RELAXED);
 	bool is_driven = now < driven + DRIVEN_NS;
 	uint64_t last = driven > worked ? driven : worked, idle = now > last ? now - last : 0;
-	struct timespec nap = {0, idle > LONG_AFTER_NS ? LONG_NAP_NS : SHORT_NAP_NS};
+	struct timespec nap = {0, SHORT_NAP_NS};
 
+	if (idle > LONG_AFTER_NS)
+		nap.tv_nsec = (long)proxy_long_nap(spent);
+	else
+		*spent = 0;
 	if (is_driven || idle > BUSY_NS)
 		nanosleep(&nap, NULL);
 	else
@@ -285,13 +306,13 @@ static bool proxy_has_work(const struct gdri_ofi_net *t)
 static void *proxy_main(void *arg)
 {
 	struct gdri_ofi_net *t = arg;
-	uint64_t worked = gdri_now_ns(), end;
+	uint64_t worked = gdri_now_ns(), spent = 0, end;
 	bool any;
 	int pe;
 
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
 		if (pthread_mutex_trylock(&t->engine)) { /* see gdri_ofi_proxy_drive */
-			proxy_rest(t, worked);
+			proxy_rest(t, worked, &spent);
 			continue;
 		}
 		any = proxy_round(t);
@@ -299,7 +320,7 @@ static void *proxy_main(void *arg)
 		if (any)
 			worked = gdri_now_ns();
 		else
-			proxy_rest(t, worked);
+			proxy_rest(t, worked, &spent);
 	}
 	pthread_mutex_lock(&t->engine);
 	end = gdri_now_ns() + STOP_NS;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int cq_close(struct fid *fid)
 {
@@ -38,6 +39,22 @@ static void cq_drop(struct fake_cq *cq)
 	cq->n--;
 }
 
+static uint64_t cq_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void cq_spend(uint64_t ns)
+{
+	uint64_t begin = ns ? cq_cpu_ns() : 0;
+
+	while (ns && cq_cpu_ns() - begin < ns)
+		;
+}
+
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fake_cq *cq = FAKE_OF(cq, fid);
@@ -46,6 +63,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	struct fake_ep *ep;
 	ssize_t n = 0;
 
+	cq_spend(cq->read_ns);
 	pthread_mutex_lock(&cq->domain->lock);
 	for (ep = cq->domain->eps; ep; ep = ep->next)
 		if (ep->cq == cq && ep->enabled)
@@ -106,6 +124,8 @@ int gdr_fake_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct 
 	}
 	cq->fid = (struct fid_cq){{FI_CLASS_CQ, context, &cq_fi_ops}, &cq_ops};
 	cq->size = attr->size;
+	if (getenv("GDRFAKE_READ_US"))
+		cq->read_ns = 1000 * strtoul(getenv("GDRFAKE_READ_US"), NULL, 10);
 	cq->domain = FAKE_OF(domain, domain);
 	cq->domain->open++;
 	*out = &cq->fid;

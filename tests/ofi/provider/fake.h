@@ -92,6 +92,7 @@ struct fake_cq {
 	struct fake_domain *domain;
 	struct fi_cq_err_entry *entries; /* [size]; err 0: a completion */
 	size_t size, first, n;
+	uint64_t read_ns; /* of the processor, that each look takes */
 };
 
 struct fake_receive {
