@@ -37,6 +37,7 @@ struct kernels {
 struct gdri_executor {
 	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
 	bool shows_any;
+	bool ready; /* plain.all was launched. Relaxed: who does not see it yet launches it once more */
 	struct CUfunc_st *flat, *team, *ctas;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
@@ -317,6 +318,18 @@ static struct gdri_request exec_meeting(const struct gdri_request *q)
 	return m;
 }
 
+bool gdri_exec_is_ready(const struct gdri_state *st)
+{
+	return !st->executor || __atomic_load_n(&st->executor->ready, __ATOMIC_RELAXED);
+}
+
+/* What a graph is made of is launched by the graph. */
+static void exec_launched(struct gdri_state *st, const struct CUfunc_st *kernel, gdr_stream_t stream)
+{
+	if (kernel == st->executor->plain.all && !gdri_exec_is_ready(st) && !is_captured(st, stream))
+		__atomic_store_n(&st->executor->ready, true, __ATOMIC_RELAXED);
+}
+
 static gdri_cu_result exec_launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
@@ -326,6 +339,8 @@ static gdri_cu_result exec_launch(struct gdri_state *st, const struct gdri_reque
 
 	gdri_exec_plan(st, &arg, &p);
 	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
+	if (!r)
+		exec_launched(st, by_blocks(st, &arg), stream);
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
@@ -371,6 +386,8 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
 	r = st->cuda->api.launch_ex(&how, kernel, args, NULL);
+	if (!r)
+		exec_launched(st, kernel, stream);
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);

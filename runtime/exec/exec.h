@@ -3,6 +3,7 @@
 #ifndef GDRI_RUNTIME_EXEC_H
 #define GDRI_RUNTIME_EXEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <gdr/impl/request/request.h>
@@ -37,6 +38,9 @@ void gdri_exec_down(struct gdri_state *st);
 /* Before memory of cudaMalloc is symmetric here: what finds it is loaded, once. -GDR_E*, logged. Where there are no
  * kernels at all it is nothing: requests are refused then. */
 int gdri_exec_up_any(struct gdri_state *st);
+
+/* The kernel for all requests was launched, so that the GPU has it and room for its stack; or there is none. */
+bool gdri_exec_is_ready(const struct gdri_state *st);
 
 /* Puts a checked request on the stream. No allocation, no wait: streams that are captured too. */
 int gdri_exec_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream);

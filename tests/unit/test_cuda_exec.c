@@ -341,6 +341,24 @@ static void test_one_stream(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
+/* A quiet on a stream brings the kernel to the GPU, but not one that a graph is made of. */
+static void test_ready(void **state)
+{
+	struct gdri_request q = {.what = GDRI_RQ_QUIET};
+
+	(void)state;
+	assert_true(gdri_exec_is_ready(&st)); /* there is none */
+	gdri_exec_up(&st);
+	assert_false(gdri_exec_is_ready(&st));
+	capturing = 1;
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
+	assert_false(gdri_exec_is_ready(&st));
+	capturing = 0;
+	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
+	assert_true(gdri_exec_is_ready(&st));
+	gdri_exec_down(&st);
+}
+
 static void test_module_refused(void **state)
 {
 	(void)state;
@@ -610,6 +628,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_one_stream, setup),
+		cmocka_unit_test_setup(test_ready, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_second_module_refused, setup),
 		cmocka_unit_test_setup(test_copies_by_driver, setup),
