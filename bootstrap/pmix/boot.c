@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <gdr/status.h>
@@ -267,7 +268,15 @@ static int describe_job(struct gdri_pmix_boot *b, const struct timespec *deadlin
 	return 0;
 }
 
-static struct gdri_pmix_boot *pmix_new_boot(void)
+/* The server names the stores that it offers in PMIX_GDS_MODULE: ds12 and ds21 are memory shared with clients. */
+static bool shares_store(char *const *env)
+{
+	const char *offered = gdri_environ_get(env, "PMIX_GDS_MODULE");
+
+	return offered && !strncmp(offered, "ds", 2) && !gdri_environ_get(env, "PMIX_MCA_gds");
+}
+
+static struct gdri_pmix_boot *pmix_new_boot(char *const *env)
 {
 	struct gdri_pmix_boot *b = calloc(1, sizeof(*b));
 
@@ -278,6 +287,7 @@ static struct gdri_pmix_boot *pmix_new_boot(void)
 	b->pub.abort = pmix_abort;
 	b->pub.on_peer_lost = pmix_on_peer_lost;
 	b->pub.finalize = pmix_finalize;
+	b->renews = shares_store(env);
 	return b;
 }
 
@@ -324,7 +334,7 @@ int gdri_boot_pmix_open(struct gdr_bootstrap **out, const struct gdri_boot_how *
 	if (rc)
 		return rc;
 	gdri_deadline_in(&deadline, timeout_ms);
-	b = pmix_new_boot();
+	b = pmix_new_boot(launcher->env);
 	rc = b ? open_claimed(b, &deadline) : -GDR_ENOMEM;
 	if (rc) {
 		free(b);

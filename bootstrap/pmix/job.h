@@ -19,6 +19,7 @@
 struct gdri_pmix_boot {
 	struct gdr_bootstrap pub; /* first: the library casts */
 	pmix_proc_t me;
+	bool renews; /* keys can be put again: peers read what the servers hold now */
 	bool broken; /* a collective failed here: the PEs may no longer be in step */
 };
 

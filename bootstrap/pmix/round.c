@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <gdr/status.h>
 
@@ -23,10 +24,17 @@
  * row the last ones wait for the acknowledgement of the one before, which the kernel delays by 40 ms. */
 #define IN_TURN_MAX 128
 
-/* Counts the process's rounds over all openings of the bootstrap: a key is
- * never reused, as PMIx has no way to delete one. The same on all PEs, because
- * they make the same sequence of collective calls. */
+/* Counts the process's rounds over all openings of the bootstrap. The same on
+ * all PEs, because they make the same sequence of collective calls. */
 static uint64_t round_counter;
+
+/* PMIx cannot delete a key, and each fence carries all that were ever put. So two keys are put again in turn, with
+ * values of one size (PMIx 4.2.2 loses one that is renewed with another), where peers read what the servers hold now:
+ * the shared memory of PMIx 4. Two are enough: who puts in round r + 2 has ended round r + 1, which all entered after
+ * they had read round r. A client that keeps what it once read (PMIx's hash) would find the old bytes: for the sake of
+ * one such PE each round has a key of its own. */
+#define N_KEYS 2
+static bool no_renewal; /* a PE said so, in a round that all have read: the same on all PEs */
 
 struct put {
 	struct gdri_call call;
@@ -56,6 +64,7 @@ struct gather {
 	struct gdri_call call;
 	char key[KEY_MAX];
 	uint64_t round;
+	bool renewed;	     /* all that have answered renew their keys */
 	unsigned char *recv; /* the caller's: not to be touched once abandoned; NULL: only check */
 	size_t len;
 	int pending; /* answers to come, and one for the issuer; guarded by call.lock */
@@ -64,9 +73,27 @@ struct gather {
 	struct slot slots[];
 };
 
-static void write_key(char key[KEY_MAX], uint64_t round)
+static bool can_renew(const struct gdri_pmix_boot *b)
 {
-	snprintf(key, KEY_MAX, "gdr.%llx", (unsigned long long)round);
+	return b->renews && !no_renewal;
+}
+
+/* Payloads that do not fit under a renewed key: see GDRI_BLOB_ROOM. */
+static bool is_long(const struct gdri_pmix_boot *b, size_t len)
+{
+	return len > GDRI_BLOB_ROOM && can_renew(b);
+}
+
+/* Of each PE in a round; if its payload is long; and if its fence expired. */
+enum round_key { KEY_HEAD, KEY_LONG, KEY_EXPIRED };
+
+/* The first rounds have the keys that are renewed later: nobody has to know then who can renew them. */
+static void write_key(const struct gdri_pmix_boot *b, char key[KEY_MAX], enum round_key kind, uint64_t round)
+{
+	static const char *const infix[] = {[KEY_HEAD] = "", [KEY_LONG] = "long.", [KEY_EXPIRED] = "expired."};
+	uint64_t n = kind == KEY_HEAD && can_renew(b) ? (round - 1) % N_KEYS + 1 : round;
+
+	snprintf(key, KEY_MAX, "gdr.%s%llx", infix[kind], (unsigned long long)n);
 }
 
 /* Blocking calls without an _nb form: in a helper thread. */
@@ -84,23 +111,38 @@ static int run_put(struct gdri_call *c)
 	return st == PMIX_SUCCESS ? PMIx_Commit() : st;
 }
 
-static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *send, size_t len,
-			const struct timespec *deadline)
+/* n bytes of `send` behind the head, in `space` bytes. */
+static int publish_blob(const struct gdri_pmix_boot *b, const struct gdri_blob_id *id, enum round_key kind,
+			const void *send, size_t n, size_t space, const struct timespec *deadline)
 {
-	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len};
-	struct put *p = gdri_call_new(sizeof(*p) + GDRI_BLOB_HEAD + len);
+	struct put *p = gdri_call_new(sizeof(*p) + GDRI_BLOB_HEAD + space);
 	int rc;
 
 	if (!p)
 		return -GDR_ENOMEM;
-	write_key(p->key, round);
-	gdri_blob_write_head(p->blob, &id);
-	if (len)
-		memcpy(p->blob + GDRI_BLOB_HEAD, send, len);
-	p->size = GDRI_BLOB_HEAD + len;
+	write_key(b, p->key, kind, id->round);
+	gdri_blob_write_head(p->blob, id);
+	if (n)
+		memcpy(p->blob + GDRI_BLOB_HEAD, send, n);
+	p->size = GDRI_BLOB_HEAD + space;
 	p->call.run = run_put;
 	rc = gdri_pmix_run(&p->call, "PMIx_Put and PMIx_Commit", deadline);
 	gdri_call_put(&p->call);
+	return rc;
+}
+
+static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *send, size_t len,
+			const struct timespec *deadline)
+{
+	struct gdri_blob_id id = {round, (uint32_t)b->pub.pe, (uint32_t)len, false};
+	bool own_key = is_long(b, len);
+	int rc = 0;
+
+	if (own_key)
+		rc = publish_blob(b, &id, KEY_LONG, send, len, len, deadline);
+	id.renewed = can_renew(b);
+	if (!rc)
+		rc = publish_blob(b, &id, KEY_HEAD, send, own_key ? 0 : len, id.renewed ? GDRI_BLOB_ROOM : len, deadline);
 	return rc;
 }
 
@@ -121,12 +163,16 @@ static struct gdri_call *start_fence(void)
 /* Under the call's lock. */
 static void parse_slot(struct gather *g, struct slot *s, const pmix_value_t *kv)
 {
-	struct gdri_blob_id id = {g->round, s->proc.rank, (uint32_t)g->len};
+	struct gdri_blob_id id = {.round = g->round, .pe = s->proc.rank, .len = (uint32_t)g->len};
 	const unsigned char *payload;
 
 	s->type = kv ? kv->type : 0;
 	s->size = kv && kv->type == PMIX_BYTE_OBJECT ? kv->data.bo.size : 0;
 	s->fault = gdri_blob_parse(kv, &id, &payload);
+	if (!s->fault && !gdri_blob_is_renewed(payload))
+		g->renewed = false;
+	else if (!s->fault && g->recv && g->len > GDRI_BLOB_ROOM)
+		s->fault = GDRI_BLOB_SIZE; /* the bytes are elsewhere */
 	if (!s->fault && g->recv && g->len)
 		memcpy(g->recv + s->proc.rank * g->len, payload, g->len);
 }
@@ -190,21 +236,22 @@ static void start_slot(struct gather *g, struct slot *s)
 }
 
 /* in_turn: in a round that the fence has ended, where nobody is expected to be missing. */
-static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
-				   bool in_turn)
+static struct gather *start_gather(struct gdri_pmix_boot *b, uint64_t round, enum round_key kind, void *recv,
+				   size_t len, bool in_turn)
 {
 	size_t n = (size_t)b->pub.n_pes;
 	struct gather *g = gdri_call_new(sizeof(*g) + n * sizeof(g->slots[0]));
 
 	if (!g)
 		return NULL;
-	write_key(g->key, round);
+	write_key(b, g->key, kind, round);
 	g->round = round;
 	g->recv = recv;
 	g->len = len;
 	g->n = b->pub.n_pes;
 	g->me = b->pub.pe;
 	g->in_turn = in_turn;
+	g->renewed = can_renew(b);
 	g->pending = b->pub.n_pes; /* the own slot stands for the issuer */
 	for (size_t i = 0; i < n; i++) {
 		g->slots[i].g = g;
@@ -230,7 +277,7 @@ static int pmix_name_missing(const struct gather *g, char *text, size_t room)
 	for (i = 0; i < g->n; i++) {
 		if (i != g->me && !g->slots[i].asked)
 			continue;
-		if (g->slots[i].done && g->slots[i].status == PMIX_SUCCESS)
+		if (g->slots[i].done && g->slots[i].status == PMIX_SUCCESS && g->slots[i].fault != GDRI_BLOB_OLD)
 			continue;
 		if (n++ < NAMED_MAX && at < room)
 			at += (size_t)snprintf(text + at, room - at, "%s%d", at ? ", " : "", i);
@@ -240,16 +287,41 @@ static int pmix_name_missing(const struct gather *g, char *text, size_t room)
 	return n;
 }
 
+/* Before a fence has ended renewed keys of other nodes are old ones here, so those PEs are asked anew: their own fences
+ * expire, too, at about the same time, and each says so under a key that nobody has read before. */
+static void ask_expired(struct gdri_pmix_boot *b, struct gather *heads, const struct timespec *deadline)
+{
+	struct gdri_blob_id id = {heads->round, (uint32_t)b->pub.pe, 0, false};
+	long ns = gdri_limit_ms(deadline) * (1000000L / 3);
+	struct timespec a_while = {ns / 1000000000, ns % 1000000000};
+	struct gather *g;
+
+	if (publish_blob(b, &id, KEY_EXPIRED, NULL, 0, 0, deadline))
+		return;
+	nanosleep(&a_while, NULL); /* who asks too early gets no answer from Open MPI 4.1, later neither */
+	g = start_gather(b, heads->round, KEY_EXPIRED, NULL, 0, false);
+	if (!g)
+		return;
+	gdri_call_wait(&g->call, deadline, NULL);
+	pthread_mutex_lock(&g->call.lock);
+	for (int i = 0; i < g->n; i++)
+		if (g->slots[i].done && g->slots[i].status == PMIX_SUCCESS && !g->slots[i].fault)
+			heads->slots[i].fault = GDRI_BLOB_OK;
+	pthread_mutex_unlock(&g->call.lock);
+	gdri_call_put(&g->call);
+}
+
 /* After a fence that did not end: who has not published this round's bytes? */
 static void pmix_find_missing(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 			      const struct timespec *deadline, char *text, size_t room)
 {
-	struct gather *g = start_gather(b, round, NULL, len, false);
+	struct gather *g = start_gather(b, round, KEY_HEAD, NULL, len, false);
 
 	snprintf(text, room, "unknown");
 	if (!g)
 		return;
-	gdri_call_wait(&g->call, deadline, NULL);
+	if (!gdri_call_wait(&g->call, deadline, NULL) && can_renew(b))
+		ask_expired(b, g, deadline);
 	pthread_mutex_lock(&g->call.lock);
 	if (!pmix_name_missing(g, text, room))
 		snprintf(text, room, "none (all had entered: the launcher is slow or stuck)");
@@ -317,6 +389,11 @@ static int judge_slot(const struct gather *g, const struct slot *s)
 	}
 	if (!s->fault)
 		return 0;
+	if (s->fault == GDRI_BLOB_OLD)
+		return gdri_fail(-GDR_EPEERLOST,
+				 "bootstrap: PE %u contributed nothing to a collective that the launcher calls "
+				 "complete; %s",
+				 s->proc.rank, gdri_pmix_advice(PMIX_ERR_NOT_FOUND));
 	gdri_error("bootstrap: cannot use what PE %u contributed: %s (key %s, PMIx type %u, %zu "
 		   "bytes, %zu expected); check that all PEs run the same program and library",
 		   s->proc.rank, gdri_blob_fault_text(s->fault), g->key, s->type, s->size,
@@ -335,10 +412,10 @@ static int pmix_judge_round(const struct gather *g)
 	return rc;
 }
 
-static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
+static int collect_from(struct gdri_pmix_boot *b, uint64_t round, enum round_key kind, void *recv, size_t len,
 			const struct timespec *deadline, int timeout_ms)
 {
-	struct gather *g = start_gather(b, round, recv, len, b->pub.n_pes <= IN_TURN_MAX);
+	struct gather *g = start_gather(b, round, kind, recv, len, b->pub.n_pes <= IN_TURN_MAX);
 	char text[160];
 	int rc;
 
@@ -348,6 +425,8 @@ static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, si
 	pthread_mutex_lock(&g->call.lock);
 	if (!rc) {
 		rc = pmix_judge_round(g);
+		if (!rc && !g->renewed && kind == KEY_HEAD)
+			no_renewal = true;
 	} else if (rc == -GDR_ETIMEOUT) {
 		pmix_name_missing(g, text, sizeof(text));
 		gdri_error("bootstrap: no answer within %s to the question for the contribution "
@@ -360,6 +439,18 @@ static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, si
 	pthread_mutex_unlock(&g->call.lock);
 	gdri_call_put(&g->call);
 	return rc;
+}
+
+/* Of long payloads the heads first: who called with another length has put nothing under the long key. */
+static int pmix_collect(struct gdri_pmix_boot *b, uint64_t round, void *recv, size_t len,
+			const struct timespec *deadline, int timeout_ms)
+{
+	int rc;
+
+	if (!is_long(b, len))
+		return collect_from(b, round, KEY_HEAD, recv, len, deadline, timeout_ms);
+	rc = collect_from(b, round, KEY_HEAD, NULL, len, deadline, timeout_ms);
+	return rc ? rc : collect_from(b, round, KEY_LONG, recv, len, deadline, timeout_ms);
 }
 
 static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, size_t len,
@@ -377,8 +468,9 @@ static int round_steps(struct gdri_pmix_boot *b, const void *send, void *recv, s
 	met = gdri_now_ns();
 	if (!rc)
 		rc = pmix_collect(b, round, recv, len, &deadline, timeout_ms);
-	gdri_debug("bootstrap: round %llu: put %llu us, fence %llu us, get %llu us", (unsigned long long)round,
-		   (unsigned long long)(published - begin) / 1000, (unsigned long long)(met - published) / 1000,
+	gdri_debug("bootstrap: round %llu of %zu bytes: put %llu us, fence %llu us, get %llu us",
+		   (unsigned long long)round, len, (unsigned long long)(published - begin) / 1000,
+		   (unsigned long long)(met - published) / 1000,
 		   (unsigned long long)(gdri_now_ns() - met) / 1000);
 	if (!rc && len)
 		memmove((unsigned char *)recv + (size_t)b->pub.pe * len, send, len);

@@ -25,7 +25,7 @@ static uint64_t get_le(const unsigned char *p, int bytes)
 void gdri_blob_write_head(unsigned char head[GDRI_BLOB_HEAD], const struct gdri_blob_id *id)
 {
 	put_le(head, GDRI_BLOB_MAGIC, 4);
-	put_le(head + 4, GDRI_BLOB_VERSION, 4);
+	put_le(head + 4, id->renewed ? GDRI_BLOB_RENEWED : GDRI_BLOB_VERSION, 4);
 	put_le(head + 8, id->round, 8);
 	put_le(head + 16, id->pe, 4);
 	put_le(head + 20, id->len, 4);
@@ -39,10 +39,10 @@ static enum gdri_blob_fault parse_head(const unsigned char *p, const struct gdri
 		return GDRI_BLOB_ORDER;
 	if (magic != GDRI_BLOB_MAGIC)
 		return GDRI_BLOB_MAGIC_BAD;
-	if (get_le(p + 4, 4) != GDRI_BLOB_VERSION)
+	if (get_le(p + 4, 4) != GDRI_BLOB_VERSION && get_le(p + 4, 4) != GDRI_BLOB_RENEWED)
 		return GDRI_BLOB_VERSION_BAD;
 	if (get_le(p + 8, 8) != expect->round)
-		return GDRI_BLOB_ROUND;
+		return get_le(p + 8, 8) < expect->round ? GDRI_BLOB_OLD : GDRI_BLOB_ROUND;
 	if (get_le(p + 16, 4) != expect->pe)
 		return GDRI_BLOB_PE;
 	if (get_le(p + 20, 4) != expect->len)
@@ -50,11 +50,22 @@ static enum gdri_blob_fault parse_head(const unsigned char *p, const struct gdri
 	return GDRI_BLOB_OK;
 }
 
+static bool is_renewed(const unsigned char *head)
+{
+	return get_le(head + 4, 4) == GDRI_BLOB_RENEWED;
+}
+
+bool gdri_blob_is_renewed(const unsigned char *payload)
+{
+	return is_renewed(payload - GDRI_BLOB_HEAD);
+}
+
 enum gdri_blob_fault gdri_blob_parse(const pmix_value_t *v, const struct gdri_blob_id *expect,
 				     const unsigned char **payload)
 {
 	const unsigned char *p;
 	enum gdri_blob_fault fault;
+	size_t room;
 
 	*payload = NULL;
 	if (!v)
@@ -69,7 +80,8 @@ enum gdri_blob_fault gdri_blob_parse(const pmix_value_t *v, const struct gdri_bl
 	fault = parse_head(p, expect);
 	if (fault)
 		return fault;
-	if (v->data.bo.size - GDRI_BLOB_HEAD != expect->len)
+	room = v->data.bo.size - GDRI_BLOB_HEAD;
+	if (is_renewed(p) ? room != GDRI_BLOB_ROOM : room != expect->len)
 		return GDRI_BLOB_SIZE;
 	*payload = p + GDRI_BLOB_HEAD;
 	return GDRI_BLOB_OK;
@@ -92,6 +104,8 @@ const char *gdri_blob_fault_text(enum gdri_blob_fault fault)
 		return "it is of the other byte order";
 	case GDRI_BLOB_VERSION_BAD:
 		return "it is of another version of gdr";
+	case GDRI_BLOB_OLD:
+		return "it belongs to an earlier round: that PE has not entered this one";
 	case GDRI_BLOB_ROUND:
 		return "it belongs to another round: the PEs made different sequences of calls";
 	case GDRI_BLOB_PE:

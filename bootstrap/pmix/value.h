@@ -4,6 +4,7 @@
 #ifndef GDRI_BOOTSTRAP_PMIX_VALUE_H
 #define GDRI_BOOTSTRAP_PMIX_VALUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,11 +15,14 @@
 #define GDRI_BLOB_HEAD	  24
 #define GDRI_BLOB_MAGIC	  0x42726467u /* "gdrB" */
 #define GDRI_BLOB_VERSION 1
+#define GDRI_BLOB_RENEWED 2 /* a version too: its writer puts keys again. The payload is padded to... */
+#define GDRI_BLOB_ROOM	  1024 /* ... so much; a longer one is left out here, and is under a key of its own */
 
 struct gdri_blob_id {
 	uint64_t round;
 	uint32_t pe;
 	uint32_t len; /* of the payload */
+	bool renewed; /* write GDRI_BLOB_RENEWED; a parser takes both versions */
 };
 
 enum gdri_blob_fault {
@@ -29,6 +33,7 @@ enum gdri_blob_fault {
 	GDRI_BLOB_MAGIC_BAD,
 	GDRI_BLOB_ORDER,
 	GDRI_BLOB_VERSION_BAD,
+	GDRI_BLOB_OLD, /* of an earlier round: the PE has not entered this one */
 	GDRI_BLOB_ROUND,
 	GDRI_BLOB_PE,
 	GDRI_BLOB_LEN, /* the PE called with another length */
@@ -40,6 +45,8 @@ void gdri_blob_write_head(unsigned char head[GDRI_BLOB_HEAD], const struct gdri_
 /* Checks v against what is expected; on GDRI_BLOB_OK *payload points into v. */
 enum gdri_blob_fault gdri_blob_parse(const pmix_value_t *v, const struct gdri_blob_id *expect,
 				     const unsigned char **payload);
+/* What a payload from gdri_blob_parse says of its writer. */
+bool gdri_blob_is_renewed(const unsigned char *payload);
 const char *gdri_blob_fault_text(enum gdri_blob_fault fault);
 
 /* Any integer type, as launchers differ: 0 and *out, or -GDR_EBOOTSTRAP when v

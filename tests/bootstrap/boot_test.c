@@ -2,7 +2,7 @@
 /* One PE of a job that exercises the bootstrap; run under a launcher, or alone.
  *
  *   boot_test [open MS] [rounds N] [sizes] [late PE MS] [barrier] [reopen N] [gatherv]
- *             [mismatch] [fate HOW PE] [expect CODE] [abort CODE] [timeout MS]
+ *             [cycles N] [mismatch] [mismatch_long] [fate HOW PE] [expect CODE] [abort CODE] [timeout MS]
  *             [ls]
  *
  * `open`, the first if at all, has the limit of the opening.
@@ -10,6 +10,7 @@
  * HOW is kill, stop, exit0, exit3 (without finalize), sleep. `expect` says
  * which code the last word must end with on the PEs that live (0: success).
  * Exit: 0 all as expected, 1 not. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include <gdr/status.h>
+#include <pmix.h>
 
 #include "bootstrap/boot.h"
 #include "runtime/core/log.h"
@@ -163,15 +165,16 @@ static int do_gatherv(void)
 }
 
 /* PE 0 calls with another length: all must be told. */
-static int do_mismatch(void)
+static int do_mismatch(size_t len)
 {
-	unsigned char *all = calloc((size_t)boot->n_pes, 16), mine[16] = {0};
+	unsigned char *all = calloc((size_t)boot->n_pes, len), *mine = calloc(1, len);
 	int rc;
 
-	if (!all)
+	if (!all || !mine)
 		abort();
-	rc = boot->allgather(boot, mine, all, boot->pe ? 16 : 8, limit_ms);
+	rc = boot->allgather(boot, mine, all, boot->pe ? len : 8, limit_ms);
 	free(all);
+	free(mine);
 	return rc;
 }
 
@@ -235,6 +238,29 @@ static int do_open(void)
 	return 0;
 }
 
+/* In front of PMIx's own: counts what grows in all servers, keys and values of another size than before. */
+static int new_values;
+
+pmix_status_t PMIx_Put(pmix_scope_t scope, const char key[], pmix_value_t *val)
+{
+	static struct {
+		char key[32];
+		size_t size;
+	} seen[1024];
+	pmix_status_t (*put)(pmix_scope_t, const char *, pmix_value_t *);
+	size_t i = 0;
+
+	while (seen[i].key[0] && (strcmp(seen[i].key, key) || seen[i].size != val->data.bo.size) && i < 1023)
+		i++;
+	if (!seen[i].key[0] || i == 1023) {
+		snprintf(seen[i].key, sizeof(seen[i].key), "%s", key);
+		seen[i].size = val->data.bo.size;
+		new_values++;
+	}
+	*(void **)&put = dlsym(RTLD_NEXT, "PMIx_Put");
+	return put ? put(scope, key, val) : PMIX_ERR_NOT_FOUND;
+}
+
 static int do_reopen(int n)
 {
 	int rc = 0;
@@ -248,6 +274,17 @@ static int do_reopen(int n)
 		if (!rc)
 			rc = boot->barrier(boot, limit_ms);
 	}
+	return rc;
+}
+
+/* Servers keep no more for a program that opens often. */
+static int do_cycles(int n)
+{
+	int rc = do_reopen(2), before = new_values;
+
+	if (!rc)
+		rc = do_reopen(n);
+	CHECK(new_values == before, "%d openings left %d values more in the servers", n, new_values - before);
 	return rc;
 }
 
@@ -285,10 +322,14 @@ static int step(char ***argv)
 		rc = boot->barrier(boot, limit_ms);
 	} else if (!strcmp(w, "reopen")) {
 		rc = do_reopen(atoi(*a++));
+	} else if (!strcmp(w, "cycles")) {
+		rc = do_cycles(atoi(*a++));
 	} else if (!strcmp(w, "gatherv")) {
 		rc = do_gatherv();
 	} else if (!strcmp(w, "mismatch")) {
-		rc = do_mismatch();
+		rc = do_mismatch(16);
+	} else if (!strcmp(w, "mismatch_long")) {
+		rc = do_mismatch(4096);
 	} else if (!strcmp(w, "timeout")) {
 		limit_ms = atoi(*a++);
 	} else if (!strcmp(w, "fate")) {

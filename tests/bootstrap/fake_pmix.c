@@ -14,11 +14,15 @@
 struct fake_plan fake_plan;
 int fake_inits, fake_finalizes, fake_aborts, fake_notifies, fake_handlers;
 int fake_fences_without_collect;
+int fake_keys;
+bool fake_peers_never_renew;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool released;
 static size_t put_size; /* of the last blob */
+static unsigned char put_head[GDRI_BLOB_HEAD];
+static char put_keys[64][16];
 static const char nspace[] = "fake@1";
 
 static pmix_notification_fn_t handlers[16];
@@ -173,9 +177,15 @@ pmix_status_t PMIx_Abort(int status, const char msg[], pmix_proc_t procs[], size
 pmix_status_t PMIx_Put(pmix_scope_t scope, const char key[], pmix_value_t *val)
 {
 	(void)scope;
-	(void)key;
+	int i = 0;
+
 	pthread_mutex_lock(&lock);
 	put_size = val->data.bo.size;
+	memcpy(put_head, val->data.bo.bytes, sizeof(put_head));
+	while (i < fake_keys && strcmp(put_keys[i], key))
+		i++;
+	if (i == fake_keys && i < 64)
+		snprintf(put_keys[fake_keys++], sizeof(put_keys[0]), "%s", key);
 	pthread_mutex_unlock(&lock);
 	return blocking(FAKE_PUT);
 }
@@ -201,20 +211,28 @@ pmix_status_t PMIx_Fence_nb(const pmix_proc_t procs[], size_t nprocs, const pmix
 /* A peer's contribution: as long as ours, each byte the PE's number. */
 static void make_blob(struct owed *o, const char *key, pmix_rank_t pe)
 {
-	struct gdri_blob_id id = {strtoull(key + 4, NULL, 16), pe, 0};
+	struct gdri_blob_id id = {.round = strtoull(key + 4, NULL, 16), .pe = pe};
+	size_t size;
 	unsigned char *b;
 
 	pthread_mutex_lock(&lock);
-	id.len = (uint32_t)(put_size - GDRI_BLOB_HEAD);
+	size = put_size - GDRI_BLOB_HEAD;
+	id.len = (uint32_t)size;
+	if (gdri_blob_is_renewed(put_head + GDRI_BLOB_HEAD)) {
+		memcpy(&id.round, put_head + 8, 8); /* little-endian, as the machines that this runs on */
+		memcpy(&id.len, put_head + 20, 4);
+		id.renewed = !fake_peers_never_renew;
+		size = id.renewed ? GDRI_BLOB_ROOM : id.len;
+	}
 	pthread_mutex_unlock(&lock);
-	b = malloc(GDRI_BLOB_HEAD + id.len + 1);
+	b = malloc(GDRI_BLOB_HEAD + size + 1);
 	if (!b)
 		abort();
 	gdri_blob_write_head(b, &id);
-	memset(b + GDRI_BLOB_HEAD, (int)pe, id.len + 1);
+	memset(b + GDRI_BLOB_HEAD, (int)pe, size + 1);
 	o->v.type = PMIX_BYTE_OBJECT;
 	o->v.data.bo.bytes = (char *)b;
-	o->v.data.bo.size = GDRI_BLOB_HEAD + id.len;
+	o->v.data.bo.size = GDRI_BLOB_HEAD + size;
 	o->owned = b;
 }
 
@@ -228,6 +246,8 @@ static void spoil_blob(struct owed *o)
 		o->v.data.bo.size++;
 	else if (fake_plan.how == FAKE_SWAPPED)
 		memcpy(b, "Brdg", 4);
+	else if (fake_plan.how == FAKE_OLD)
+		b[8]--;
 	else if (fake_plan.how == FAKE_HUGE)
 		memset(b + 20, 0xff, 4);
 }

@@ -41,6 +41,7 @@ enum fake_how {
 	FAKE_SHORT,
 	FAKE_LONG,
 	FAKE_SWAPPED,
+	FAKE_OLD, /* a contribution of the round before */
 	FAKE_HUGE, /* numbers: out of range; strings: not terminated soon */
 	FAKE_NEGATIVE
 };
@@ -59,5 +60,7 @@ void fake_event(pmix_status_t status, const pmix_proc_t *source, const pmix_proc
 /* How often each was called. */
 extern int fake_inits, fake_finalizes, fake_aborts, fake_notifies, fake_handlers;
 extern int fake_fences_without_collect;
+extern int fake_keys; /* different ones put */
+extern bool fake_peers_never_renew;
 
 #endif

@@ -157,6 +157,7 @@ static const struct row rows[] = {
 	{FAKE_GET_BLOB, FAKE_LONG, 0, 0, E(EBOOTSTRAP)},
 	{FAKE_GET_BLOB, FAKE_SWAPPED, 0, 0, E(EBOOTSTRAP)},
 	{FAKE_GET_BLOB, FAKE_HUGE, 0, 0, E(EMISMATCH)},
+	{FAKE_GET_BLOB, FAKE_OLD, 0, 0, E(EPEERLOST)},
 	{FAKE_GET_BLOBS, FAKE_LONG, 0, 0, E(EBOOTSTRAP)},
 
 	{FAKE_FINALIZE, FAKE_RETURN, PMIX_ERR_LOST_CONNECTION, 0, 0},
@@ -260,6 +261,41 @@ static void reopen_keeps_pmix(const void *arg)
 		leave(b);
 	}
 	REQUIRE(fake_inits == 1 && fake_finalizes == 0);
+}
+
+static void rounds_of_many_openings(void)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		struct gdr_bootstrap *b = open_ok();
+
+		REQUIRE(!gather(b, 16 + 16 * ((size_t)i % 4)));
+		REQUIRE(!b->barrier(b, limit_ms));
+		leave(b);
+	}
+}
+
+/* With the store of `arg`, as the server names it. */
+static void keys_are_renewed(const void *arg)
+{
+	setenv("PMIX_GDS_MODULE", arg, 1);
+	rounds_of_many_openings();
+	REQUIRE(fake_keys == 2);
+}
+
+static void keys_are_never_renewed(const void *arg)
+{
+	setenv("PMIX_GDS_MODULE", arg, 1);
+	rounds_of_many_openings();
+	REQUIRE(fake_keys == 20);
+}
+
+/* One PE whose store keeps what was read: all change over with it. */
+static void a_peer_never_renews(const void *arg)
+{
+	fake_peers_never_renew = true;
+	keys_are_never_renewed(arg);
 }
 
 static int want_finalizes; /* how often PMIx_Finalize must have been called at the end */
@@ -458,6 +494,15 @@ static void case_exit_leaves_pmix(void **state)
 	assert_int_equal(in_child(exit_leaves_pmix, NULL, 20), 0);
 }
 
+static void keys_are_few(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(keys_are_renewed, "ds21,ds12,hash", 40), 0);
+	assert_int_equal(in_child(keys_are_never_renewed, "hash", 40), 0);
+	assert_int_equal(in_child(keys_are_never_renewed, "shmem2,hash", 40), 0);
+	assert_int_equal(in_child(a_peer_never_renews, "ds21,ds12,hash", 40), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +513,7 @@ int main(void)
 		cmocka_unit_test(case_reopen_keeps_pmix),
 		cmocka_unit_test(case_exit_leaves_pmix),
 		cmocka_unit_test(case_exit_with_stuck_finalize),
+		cmocka_unit_test(keys_are_few),
 		cmocka_unit_test(case_aborts),
 		cmocka_unit_test(case_deaths_are_told_once),
 		cmocka_unit_test(case_early_death_is_delivered),
@@ -480,5 +526,7 @@ int main(void)
 	/* The launcher's own variables, if there are any, are not wanted. */
 	setenv("PMIX_NAMESPACE", "fake@1", 1);
 	setenv("PMIX_RANK", "1", 1);
+	unsetenv("PMIX_GDS_MODULE");
+	unsetenv("PMIX_MCA_gds");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,21 @@ static void blob_truncated_and_oversize(void **state)
 	assert_int_equal(parse(b, n + 1), GDRI_BLOB_SIZE);
 }
 
+static void blob_renewed_is_padded(void **state)
+{
+	struct gdri_blob_id id = expected;
+	unsigned char b[GDRI_BLOB_HEAD + GDRI_BLOB_ROOM] = {0};
+
+	(void)state;
+	good_blob(b);
+	assert_false(gdri_blob_is_renewed(b + GDRI_BLOB_HEAD));
+	id.renewed = true;
+	gdri_blob_write_head(b, &id);
+	assert_true(gdri_blob_is_renewed(b + GDRI_BLOB_HEAD));
+	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_OK);
+	assert_int_equal(parse(b, GDRI_BLOB_HEAD + 5), GDRI_BLOB_SIZE);
+}
+
 static void blob_every_bit_of_the_head_counts(void **state)
 {
 	unsigned char b[GDRI_BLOB_HEAD + 5];
@@ -110,11 +125,13 @@ static void blob_faults_are_told_apart(void **state)
 	swap_fields(b);
 	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_ORDER);
 	good_blob(b);
-	b[4] = 2;
+	b[4] = 3;
 	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_VERSION_BAD);
 	good_blob(b);
 	b[8]++;
 	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_ROUND);
+	b[8] -= 2;
+	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_OLD);
 	good_blob(b);
 	b[16]++;
 	assert_int_equal(parse(b, sizeof(b)), GDRI_BLOB_PE);
@@ -253,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blob_round_trip),
 		cmocka_unit_test(blob_truncated_and_oversize),
+		cmocka_unit_test(blob_renewed_is_padded),
 		cmocka_unit_test(blob_every_bit_of_the_head_counts),
 		cmocka_unit_test(blob_faults_are_told_apart),
 		cmocka_unit_test(blob_null_and_wrong_type),
