@@ -16,6 +16,9 @@
 
 #define HCA_UAR_PAGE	  4096u
 #define HCA_UAR_PAGES	  4096u /* of all contexts of the process */
+#define HCA_DM_SIZE	  262144u /* device memory of a context, */
+#define HCA_DM_MOST	  131072u /* and of one allocation; bytes */
+#define HCA_DM_INDEXES	  256u	  /* of pages that device memory could have */
 #define HCA_COMP_VECTORS  8u
 #define HCA_LOG_MAX_WQEBB 15u
 #define HCA_LOG_MAX_CQ	  22u
@@ -31,6 +34,7 @@ enum obj_type {
 	OBJ_AH,
 	OBJ_UMEM,
 	OBJ_UAR,
+	OBJ_DM,
 	OBJ_COUNTERS,
 };
 
@@ -47,10 +51,17 @@ struct ctl_pd {
 	struct hca_pd pd;
 };
 
+struct ctl_dm {
+	struct ctl_obj obj;
+	uint32_t first, pages; /* of the host, see hca_dm_offset() */
+	uint64_t len;
+};
+
 struct ctl_mr {
 	struct ctl_obj obj;
 	struct hca_mr mr;
 	struct ctl_pd *pd;
+	struct ctl_dm *dm; /* in which it lies, NULL: none */
 };
 
 struct ctl_umem {
@@ -176,6 +187,10 @@ void uar_qp_added(uint32_t page, bool dbr_less);
 void uar_qp_removed(uint32_t page);
 /* Forgets the doorbells of a page. */
 void uar_clear(uint32_t page);
+
+/* Where in the device file a page of device memory lies (uverbs_dm.c), and whether this is where one lies. */
+uint64_t hca_dm_offset(uint32_t page);
+bool hca_is_dm(uint64_t offset);
 
 /* ---- handles and numbers (objects.c) ---- */
 

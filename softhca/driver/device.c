@@ -2,7 +2,8 @@
 /* Opens of the device file and their UAR pages.
  *
  * The file that the program gets is a sparse memfd: page i of it is UAR page i,
- * so that libmlx5's own mmap() maps ordinary shared memory. Page numbers are
+ * so that libmlx5's own mmap() maps ordinary shared memory; device memory lies
+ * where libmlx5 maps it (uverbs_dm.c). Page numbers are
  * unique in the process although each open has a file of its own. The engine's
  * view of all pages is one reserved range, in which a page that is not handed
  * out reads as zeros: the engine never faults, whatever it looks at. */
@@ -31,6 +32,24 @@ static uint32_t records_missing; /* queue pairs without one */
 
 /* ---- contexts ---- */
 
+uint64_t hca_dm_offset(uint32_t page)
+{
+	/* mmap command 8, MLX5_IB_MMAP_DEVICE_MEM; the index is in the lower byte. */
+	return ((8u << 8) + page) * hca_page();
+}
+
+bool hca_is_dm(uint64_t offset)
+{
+	return offset >= hca_dm_offset(0) && offset < hca_dm_offset(HCA_DM_INDEXES);
+}
+
+static off_t device_file_size(void)
+{
+	uint64_t uars = (uint64_t)HCA_UAR_PAGES * HCA_UAR_PAGE, dm = hca_dm_offset(HCA_DM_INDEXES);
+
+	return (off_t)(uars > dm ? uars : dm);
+}
+
 int device_open(unsigned device, int flags)
 {
 	struct hca_ctx *ctx;
@@ -49,7 +68,7 @@ int device_open(unsigned device, int flags)
 		return -1;
 	}
 	fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-	if (fd < 0 || hca_size_file(fd, (off_t)HCA_UAR_PAGES * HCA_UAR_PAGE) || real_fstat(fd, &st))
+	if (fd < 0 || hca_size_file(fd, device_file_size()) || real_fstat(fd, &st))
 		goto fail;
 	ctx->device = device;
 	ctx->dev = st.st_dev;
@@ -167,7 +186,9 @@ static uint32_t uar_pick(void)
 			uar_next = n;
 		page = uar_next;
 		uar_next += n;
-		if (!uar_taken[page])
+		/* Nor the page before device memory: the kernel would show both as one mapping. */
+		if (!uar_taken[page] && !hca_is_dm((uint64_t)page * HCA_UAR_PAGE) &&
+		    !hca_is_dm((uint64_t)page * HCA_UAR_PAGE + hca_page()))
 			return page;
 	}
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a child of fork has of the device: nothing. Its files answer EIO (the
- * shim), its sockets are closed (the wire), and its UAR pages are taken away
- * here: they are shared memory, and a doorbell that the child rings would be one
- * in the parent, for a queue whose entries the parent never wrote. The kernel's
- * driver does not let UAR pages be inherited either. */
+/* What a child of fork has of the device: nothing but device memory that it
+ * allocates itself (uverbs_dm.c). Its files answer EIO else, its sockets are
+ * closed (the wire), and its UAR pages are taken away here: they are shared
+ * memory, and a doorbell that the child rings would be one in the parent, for a
+ * queue whose entries the parent never wrote. The kernel's driver does not let
+ * UAR pages be inherited either. */
 #include <pthread.h>
 #include <sys/mman.h>
 

@@ -468,6 +468,7 @@ static void mr_release(struct ctl_mr *mr)
 		dp_mr_gone(&mr->mr);
 	numbers_remove(&mrs, mr->mr.key >> 8);
 	PUT(mr->pd);
+	PUT(mr->dm);
 	if (mr->mr.owns_map)
 		range_unmap(mr->mr.va, mr->mr.len);
 	if (mr->mr.device)
@@ -517,6 +518,8 @@ int obj_destroy(struct ctl_obj *obj)
 	case OBJ_UAR:
 		uar_destroy((struct ctl_uar *)obj);
 		break;
+	case OBJ_DM:
+		break;
 	case OBJ_COUNTERS:
 		numbers_remove(&counter_sets, ((struct ctl_counters *)obj)->id);
 		break;
@@ -529,7 +532,7 @@ void obj_destroy_all(struct hca_ctx *ctx)
 {
 	/* Users before what they use. */
 	static const enum obj_type order[] = {OBJ_QP, OBJ_SRQ, OBJ_CQ,	OBJ_MW, OBJ_MR,
-					      OBJ_AH, OBJ_UAR, OBJ_UMEM, OBJ_COUNTERS, OBJ_PD};
+					      OBJ_AH, OBJ_UAR, OBJ_UMEM, OBJ_DM, OBJ_COUNTERS, OBJ_PD};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		for (uint32_t h = 1; h < ctx->n_handles; h++)

@@ -266,7 +266,8 @@ int ioctl(int fd, unsigned long request, ...)
 	if (kind != SHIM_DEVICE && kind != SHIM_INHERITED)
 		return real_ioctl(fd, request, arg);
 	/* The memfd's own ENOTTY would make libibverbs write() into it. */
-	rc = kind == SHIM_DEVICE ? uverbs_ioctl(fd, st.st_dev, st.st_ino, arg) : EIO;
+	rc = kind == SHIM_DEVICE ? uverbs_ioctl(fd, st.st_dev, st.st_ino, arg)
+				 : uverbs_ioctl_child(fd, st.st_dev, st.st_ino, arg);
 	if (!rc)
 		return 0;
 	errno = rc;

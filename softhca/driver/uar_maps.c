@@ -30,7 +30,7 @@ static bool uar_look_at_map(void *arg, const struct maps_line *m)
 		return false;
 	}
 	if (!m->ino || shim_file_kind(m->dev, m->ino) != SHIM_DEVICE ||
-	    m->start - (uintptr_t)own < (uint64_t)HCA_UAR_PAGES * HCA_UAR_PAGE)
+	    m->start - (uintptr_t)own < (uint64_t)HCA_UAR_PAGES * HCA_UAR_PAGE || hca_is_dm(m->offset))
 		return true;
 	for (uint64_t at = m->start; at < m->end; at += HCA_UAR_PAGE) {
 		uint64_t page = (m->offset + at - m->start) / HCA_UAR_PAGE;

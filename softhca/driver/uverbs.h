@@ -21,6 +21,7 @@
 struct uverbs_call {
 	struct hca_ctx *ctx;
 	int fd; /* of the device file */
+	bool child; /* of fork: it reads the context, and changes nothing */
 	struct ib_uverbs_ioctl_hdr *hdr;
 	struct dma_answer gpu; /* of the memory that the call registers */
 };
@@ -29,6 +30,9 @@ typedef int uverbs_method(struct uverbs_call *call);
 
 /* Takes hca_lock itself. 0 or an errno. */
 int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr);
+/* In a child of fork, on a file of its parent's: device memory is all that it has of it, EIO for the rest. Takes no
+ * lock. */
+int uverbs_ioctl_child(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr);
 
 /* ---- attributes (uverbs_ioctl.c) ---- */
 
@@ -49,12 +53,17 @@ static inline uint32_t log2_ceil(uint32_t n)
 
 /* ---- methods ---- */
 
+/* Rules of registration (uverbs_mr.c): 0 or an errno. */
+int access_check(uint32_t access);
+int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what, struct ctl_mr **out);
+
 /* Asks whether what the call is about to register is memory of a GPU; without hca_lock. */
 void um_ask_gpu(struct uverbs_call *call);
 
 uverbs_method um_invoke_write, um_get_context, um_query_port, um_query_gid_table, um_query_gid_entry;
 uverbs_method um_pd_query, um_cq_create, um_cq_destroy, um_qp_create, um_qp_destroy, um_srq_destroy;
 uverbs_method um_mr_query, um_mr_advise, um_mr_reg_dmabuf, um_async_alloc;
+uverbs_method um_dm_alloc, um_dm_free, um_dm_query, um_dm_map_op, um_mr_reg_dm;
 uverbs_method um_devx_other, um_devx_query_uar, um_devx_query_eqn, um_umem_reg, um_uar_alloc;
 uverbs_method um_devx_obj_create, um_devx_obj_destroy, um_devx_obj_modify, um_devx_obj_query;
 

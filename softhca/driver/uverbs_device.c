@@ -113,6 +113,7 @@ int uw_ex_query_device(struct uverbs_call *call)
 	fill_device(call->ctx, &r.base);
 	r.response_length = (uint32_t)(room < sizeof(r) ? room : sizeof(r));
 	r.device_cap_flags_ex = DEVICE_CAPS;
+	r.max_dm_size = HCA_DM_MOST;
 	uhw.response_length = (uint32_t)(uhw_room < sizeof(uhw) ? uhw_room : sizeof(uhw));
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &r, sizeof(r));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "softhca/tools/log.h"
@@ -74,6 +75,11 @@ static const struct method {
 	CORE(QP, QP_DESTROY, um_qp_destroy, 2, 2),
 	CORE(SRQ, SRQ_DESTROY, um_srq_destroy, 2, 2),
 	CORE(AH, AH_DESTROY, um_destroy, 1, 1),
+	{UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, um_dm_alloc, BITS(3), BITS(3), BITS(3), 0},
+	CORE(DM, DM_FREE, um_dm_free, 1, 1),
+	{UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY, um_dm_query, 0, BITS(4), 0, BITS(4)},
+	{UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_MAP_OP_ADDR, um_dm_map_op, 0, BITS(4), 0, BITS(4)},
+	CORE(MR, DM_MR_REG, um_mr_reg_dm, 8, 8),
 	CORE(MR, MR_DESTROY, um_destroy, 1, 1),
 	CORE(MW, MW_DESTROY, um_destroy, 1, 1),
 	CORE(MR, QUERY_MR, um_mr_query, 5, 1),
@@ -213,30 +219,30 @@ static int check_attrs(const struct method *m, const struct ib_uverbs_ioctl_hdr 
 	return 0;
 }
 
-static int uverbs_run(struct uverbs_call *call)
+static const struct method *method_find(const struct ib_uverbs_ioctl_hdr *hdr)
 {
-	const struct ib_uverbs_ioctl_hdr *hdr = call->hdr;
-
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		const struct method *m = &methods[i];
-		int rc;
-
-		if (m->object != hdr->object_id || m->method != hdr->method_id)
-			continue;
-		/* Only the probe of libibverbs comes before GET_CONTEXT. */
-		if (!call->ctx->ready && m->fn != um_get_context && m->fn != um_invoke_write)
-			return EINVAL;
-		rc = check_attrs(m, hdr);
-		return rc ? rc : m->fn(call);
-	}
-	return EPROTONOSUPPORT;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (methods[i].object == hdr->object_id && methods[i].method == hdr->method_id)
+			return &methods[i];
+	return NULL;
 }
 
-int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
+static int uverbs_run(struct uverbs_call *call)
 {
-	struct uverbs_call call = {.fd = fd, .hdr = hdr};
+	const struct method *m = method_find(call->hdr);
 	int rc;
 
+	if (!m)
+		return EPROTONOSUPPORT;
+	/* Only the probe of libibverbs comes before GET_CONTEXT. */
+	if (!call->ctx->ready && m->fn != um_get_context && m->fn != um_invoke_write)
+		return EINVAL;
+	rc = check_attrs(m, call->hdr);
+	return rc ? rc : m->fn(call);
+}
+
+static int uverbs_check(const struct ib_uverbs_ioctl_hdr *hdr)
+{
 	if (!hdr)
 		return EFAULT;
 	if (hdr->length != sizeof(*hdr) + hdr->num_attrs * sizeof(hdr->attrs[0]) ||
@@ -244,6 +250,37 @@ int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
 		return EINVAL;
 	if (hdr->reserved1 || hdr->reserved2)
 		return EPROTONOSUPPORT;
+	return 0;
+}
+
+/* These change nothing in the process's memory, where other threads may have been at work at the fork. */
+static bool child_may(struct uverbs_call *call, const struct method *m)
+{
+	const uint64_t query = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE;
+
+	return m->fn == um_dm_alloc || m->fn == um_dm_free ||
+	       (m->fn == um_invoke_write && ua_in_u64(call, UVERBS_ATTR_WRITE_CMD) == query);
+}
+
+int uverbs_ioctl_child(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct uverbs_call call = {.fd = fd, .hdr = hdr, .child = true, .ctx = device_find(dev, ino)};
+	const struct method *m = uverbs_check(hdr) ? NULL : method_find(hdr);
+	int rc;
+
+	if (!m || !call.ctx || !call.ctx->ready || !child_may(&call, m))
+		return EIO;
+	rc = check_attrs(m, hdr);
+	return rc ? rc : m->fn(&call);
+}
+
+int uverbs_ioctl(int fd, dev_t dev, ino_t ino, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct uverbs_call call = {.fd = fd, .hdr = hdr};
+	int rc = uverbs_check(hdr);
+
+	if (rc)
+		return rc;
 	um_ask_gpu(&call);
 	hca_lock();
 	call.ctx = device_find(dev, ino);

@@ -52,7 +52,7 @@ int um_pd_query(struct uverbs_call *call)
 
 /* ---- memory regions ---- */
 
-static int access_check(uint32_t access)
+int access_check(uint32_t access)
 {
 	if (access & ACCESS_ON_DEMAND)
 		return EOPNOTSUPP;
@@ -74,8 +74,7 @@ static int access_check_mr(uint32_t access)
 	return rc;
 }
 
-static int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
-		     struct ctl_mr **out)
+int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what, struct ctl_mr **out)
 {
 	uint64_t most = hca_options()->max_mr;
 	struct ctl_mr *mr;
@@ -200,8 +199,8 @@ int uw_rereg_mr(struct uverbs_call *call)
 	mr = obj_get(call->ctx, cmd.mr_handle, OBJ_MR);
 	if (!mr)
 		return EINVAL;
-	if (mr->mr.owns_map || mr->mr.device)
-		return EOPNOTSUPP; /* a dma-buf, or memory of a GPU */
+	if (mr->mr.owns_map || mr->mr.device || mr->dm)
+		return EOPNOTSUPP; /* a dma-buf, device memory, or memory of a GPU */
 	rc = rereg_check(call, &cmd, mr, &to, &pd);
 	if (rc)
 		return rc;

@@ -49,6 +49,7 @@ struct hca_mr {
 	uint8_t *va;	 /* where iova lives in this process */
 	bool owns_map;	 /* va is our own mapping (dma-buf), unmapped with the MR */
 	bool device;	 /* memory of a GPU, dma.h */
+	bool memic;	 /* device memory: the program has no address of it */
 	bool astray;	 /* its dma-buf holds another way than the device has: nothing arrives */
 
 	enum hca_window window; /* access, iova and len are those of the binding */

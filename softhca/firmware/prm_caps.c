@@ -6,7 +6,7 @@
 #include "softhca/firmware/prm.h"
 #include "softhca/tools/options.h"
 
-enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
+enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_DEVICE_MEMORY = 0xf, CAP_GENERAL_2 = 0x20 };
 
 #define CAP_AT 0x10u /* in the output mailbox */
 
@@ -34,6 +34,7 @@ static const struct cap general[] = {
 	{0x2c, 21, 1, 1},   /* rts2rts_qp_dscp */
 	{0x2c, 0, 16, 1},   /* gid_table_size: 16 entries */
 	{0x30, 0, 16, 0},   /* pkey_table_size: 128 entries */
+	{0x34, 23, 1, 1},   /* device_memory */
 	{0x34, 0, 8, 1},    /* num_ports */
 	{0x38, 24, 5, 30},  /* log_max_msg */
 	{0x3c, 0, 4, 1},    /* cqe_version */
@@ -70,6 +71,15 @@ static const struct cap roce[] = {
 	{0x18, 16, 16, 0xffff}, /* r_roce_max_src_udp_port */
 	{0x18, 0, 16, 0xc000},	/* r_roce_min_src_udp_port */
 	{0x1c, 0, 16, HCA_GIDS}, /* roce_address_table_size */
+};
+
+/* Alignment counts in powers of two beyond the least, 64 bytes. No operations: loads and stores are all. */
+static const struct cap device_memory[] = {
+	{0x00, 31, 1, 1}, /* memic */
+	{0x04, 16, 5, 6}, /* log_min_memic_alloc_size */
+	{0x04, 0, 8, 6},  /* log_max_memic_addr_alignment */
+	{0x10, 0, 32, HCA_DM_SIZE}, /* memic_bar_size */
+	{0x14, 0, 32, HCA_DM_MOST}, /* max_memic_size */
 };
 
 /* The second page of general capabilities. */
@@ -134,6 +144,9 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 		if (!port_is_ib())
 			prm_caps_fill(cmd, ethernet);
 		fill_said(cmd);
+		break;
+	case CAP_DEVICE_MEMORY:
+		prm_caps_fill(cmd, device_memory);
 		break;
 	case CAP_ATOMIC:
 		prm_caps_fill(cmd, atomic);

@@ -18,6 +18,7 @@
 struct hca_cq;
 struct hca_qp;
 struct wqe;
+struct wqe_sge;
 struct hca_srq;
 
 #define STRICT_SETTLE_NS 1000000000ull
@@ -64,6 +65,9 @@ void strict_recv_look(struct hca_qp *qp);
 void strict_recv_taken(struct hca_qp *qp, uint16_t index);
 void strict_recv_completed(struct hca_qp *qp, uint16_t index);
 void strict_srq_destroy(struct hca_srq *srq);
+
+/* Short data would go into the completion, but this piece is not where its address says. */
+void strict_cqe_data(const struct hca_qp *qp, const struct wqe_sge *sge);
 
 /* A firmware command breaks the rule. */
 void strict_command(enum strict_rule rule, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

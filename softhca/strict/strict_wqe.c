@@ -135,6 +135,14 @@ static bool strict_wqe_check_range(const struct strict_at *a, const struct hca_m
 	return true;
 }
 
+void strict_cqe_data(const struct hca_qp *qp, const struct wqe_sge *sge)
+{
+	const struct hca_mr *mr = hca_find_mr(sge->lkey);
+
+	if (mr && mr->memic)
+		strict_report(RULE_DM_CQE, &(struct strict_at){.qp = qp}, "lkey 0x%x is of device memory", mr->key);
+}
+
 static bool check_key(uint32_t pdn, const struct strict_at *a, uint32_t key, bool into,
 		      const struct hca_mr **out)
 {

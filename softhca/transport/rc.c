@@ -51,13 +51,16 @@ int rc_gather(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge, uint64_t o
 	return len ? -1 : n;
 }
 
-bool rc_by_address(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge)
+bool rc_by_address(const struct hca_qp *qp, uint32_t pdn, const struct wqe_sge *sge, unsigned nsge)
 {
-	for (unsigned i = 0; i < nsge; i++)
-		if (mr_translate(sge[i].lkey, pdn, sge[i].addr, sge[i].len, HCA_LOCAL_WRITE) !=
-		    (uint8_t *)(uintptr_t)sge[i].addr)
-			return false;
-	return true;
+	unsigned i = 0;
+
+	while (i < nsge && mr_translate(sge[i].lkey, pdn, sge[i].addr, sge[i].len, HCA_LOCAL_WRITE) ==
+				   (uint8_t *)(uintptr_t)sge[i].addr)
+		i++;
+	if (strict_on && i < nsge)
+		strict_cqe_data(qp, &sge[i]);
+	return i == nsge;
 }
 
 static bool is_response(const struct packet *p)

@@ -322,8 +322,8 @@ void dc_target_receive(struct hca_qp *qp, const struct wire_dest *from, const st
 		       const struct iovec *pl, int npl);
 
 /* Are all pieces of a scatter list where their addresses say, in this process?
- * Only then the program can scatter for itself. */
-bool rc_by_address(uint32_t pdn, const struct wqe_sge *sge, unsigned nsge);
+ * Only then the program can scatter for itself, as it is about to be asked to. */
+bool rc_by_address(const struct hca_qp *qp, uint32_t pdn, const struct wqe_sge *sge, unsigned nsge);
 
 /* Pieces of memory behind [off, off + len) of a scatter list; -1 when a key
  * does not allow it. iov has room for PKT_MAX_IOV. */

@@ -180,7 +180,7 @@ static uint8_t accept_wqe(struct hca_qp *qp, struct rc_req *r, const struct wqe 
 	if (__builtin_expect(dma_on, 0))
 		fetch_payload(qp, r, w);
 	r->to_cqe = into && r->signalled && r->len <= qp->cqe_req &&
-		    rc_by_address(qp->pdn, w->sge, w->nsge);
+		    rc_by_address(qp, qp->pdn, w->sge, w->nsge);
 	r->npkts = rc_packets(qp, r);
 	return 0;
 }

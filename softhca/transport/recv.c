@@ -102,7 +102,7 @@ bool recv_to_cqe(struct hca_qp *qp, struct hca_recv *r, const struct iovec *pl, 
 	struct iovec iov = { r->inl, len };
 
 	if (!len || len > qp->cqe_res || len > r->room ||
-	    !rc_by_address(recv_pdn(qp), r->sge, r->nsge))
+	    !rc_by_address(qp, recv_pdn(qp), r->sge, r->nsge))
 		return false;
 	iov_copy(&iov, 1, pl, npl);
 	r->off = r->inl_len = len;

@@ -70,6 +70,18 @@ MAKES(alloc_dm, struct ibv_dm,
       mlx5dv_alloc_dm(e->ctx, &(struct ibv_alloc_dm_attr){.length = 64},
 		      &(struct mlx5dv_alloc_dm_attr){0}),
       ibv_free_dm(made))
+static int dm_map_op(struct env *e)
+{
+	struct ibv_dm *dm = ibv_alloc_dm(e->ctx, &(struct ibv_alloc_dm_attr){.length = 64});
+	int rc = WRONG;
+
+	errno = 0;
+	if (dm && !mlx5dv_dm_map_op_addr(dm, 0))
+		rc = failed();
+	if (dm)
+		ibv_free_dm(dm);
+	return rc;
+}
 MAKES(alloc_var, struct mlx5dv_var, mlx5dv_alloc_var(e->ctx, 0), mlx5dv_free_var(made))
 MAKES(pp_alloc, struct mlx5dv_pp, mlx5dv_pp_alloc(e->ctx, 8, &(uint64_t){0}, 0),
       mlx5dv_pp_free(made))
@@ -457,7 +469,7 @@ const struct row rows_mlx5[] = {
 	LIVE("mlx5dv_devx_umem_reg_ex", umem_reg_ex),
 	NEEDS("mlx5dv_devx_wq_modify", "mlx5dv_create_wq"),
 	NEEDS("mlx5dv_devx_wq_query", "mlx5dv_create_wq"),
-	NEEDS("mlx5dv_dm_map_op_addr", "mlx5dv_alloc_dm"),
+	LIVE("mlx5dv_dm_map_op_addr", dm_map_op),
 	NEEDS("mlx5dv_dr_action_create_aso", "CREATE_GENERAL_OBJECT"),
 	LIVE("mlx5dv_dr_action_create_default_miss", dr_default_miss),
 	LIVE("mlx5dv_dr_action_create_dest_array", dr_dest_array),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Firmware commands with mistakes to choose from (commands.def): the device has to refuse each, and strict mode to
- * name its rule. commander --list, commander NUMBER. */
+/* Firmware commands, and a queue pair, with mistakes to choose from (commands.def): the device has to refuse each
+ * command, and strict mode to name its rule. commander --list, commander NUMBER. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca/tests/control/common.h"
+#include "softhca/tests/control/pair.h"
 
 #define SIZE 65536u
 
@@ -122,6 +122,41 @@ static void lag_port(struct commander *c)
 {
 	if (to_init(c, 0))
 		exit(1);
+}
+
+/* A queue pair sends itself something short, into device memory. inside: it may come in the completion. */
+static void receive_into_dm(struct commander *c, bool inside)
+{
+	struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 4,
+				      .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 16}};
+	struct ibv_dm *dm = ibv_alloc_dm(c->ctx, &(struct ibv_alloc_dm_attr){.length = 64});
+	struct ibv_mr *mr = dm ? ibv_reg_dm_mr(c->pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE) : NULL;
+	struct ibv_sge into = {.length = 16}, from = {.addr = (uintptr_t)c->mem, .length = 16};
+	struct ibv_recv_wr *bad_recv, recv = {.sg_list = &into, .num_sge = 1};
+	struct ibv_send_wr *bad, send = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .sg_list = &from,
+					 .num_sge = 1};
+	struct ibv_qp *qp;
+
+	setenv("MLX5_SCATTER_TO_CQE", inside ? "1" : "0", 1);
+	ia.send_cq = ia.recv_cq = ibv_create_cq(c->ctx, 8, NULL, NULL, 0);
+	qp = mr && ia.send_cq ? ibv_create_qp(c->pd, &ia) : NULL;
+	if (!qp)
+		exit(1);
+	connect_qp(c->ctx, qp, qp->qp_num);
+	into.lkey = mr->lkey;
+	if (ibv_post_recv(qp, &recv, &bad_recv) || ibv_post_send(qp, &send, &bad) ||
+	    wait_wc(ia.recv_cq).status != IBV_WC_SUCCESS)
+		exit(1);
+}
+
+static void dm_right(struct commander *c)
+{
+	receive_into_dm(c, false);
+}
+
+static void dm_cqe(struct commander *c)
+{
+	receive_into_dm(c, true);
 }
 
 static const struct {
