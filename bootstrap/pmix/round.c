@@ -142,7 +142,8 @@ static int pmix_publish(struct gdri_pmix_boot *b, uint64_t round, const void *se
 		rc = publish_blob(b, &id, KEY_LONG, send, len, len, deadline);
 	id.renewed = can_renew(b);
 	if (!rc)
-		rc = publish_blob(b, &id, KEY_HEAD, send, own_key ? 0 : len, id.renewed ? GDRI_BLOB_ROOM : len, deadline);
+		rc = publish_blob(b, &id, KEY_HEAD, send, own_key ? 0 : len, id.renewed ? GDRI_BLOB_ROOM : len,
+				  deadline);
 	return rc;
 }
 
