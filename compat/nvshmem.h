@@ -109,17 +109,6 @@ GDRC_FN int gdrc_unseen(int ret)
 	return ret;
 }
 
-/* A status that the program may see; latched, too: quiet and barrier, which take it, put it back. The
- * library says on stderr what it refuses a host thread. */
-GDRC_FN int gdrc_said(int ret)
-{
-#if !defined(__CUDACC__) || defined(__CUDA_ARCH__)
-	if (gdri_unlikely(ret < 0) && gdri_dev())
-		gdri_latch(gdri_dev(), ret);
-#endif
-	return ret;
-}
-
 /* What a host thread does in a call that returns nothing: the library is told of a failure, with call and PE. */
 #ifdef __CUDACC_RTC__
 #define GDRC_TOLD(name, pe, ...) (__VA_ARGS__)
@@ -140,10 +129,10 @@ static inline int gdrc_told(const char *name, int pe, int ret)
 #define GDRC_STATUS(call, host) return call
 #elif defined(__CUDACC__)
 #define GDRC_VOID(name, pe, call, host) (void)gdrc_unseen(call)
-#define GDRC_STATUS(call, host) return gdrc_said(call)
+#define GDRC_STATUS(call, host) return call
 #else
 #define GDRC_VOID(name, pe, call, host) (void)(gdri_dev() ? gdrc_unseen(call) : GDRC_TOLD(name, pe, host))
-#define GDRC_STATUS(call, host) return gdri_dev() ? gdrc_said(call) : (host)
+#define GDRC_STATUS(call, host) return gdri_dev() ? (call) : (host)
 #endif
 
 /* ---- bring-up, memory: host ---- */

@@ -248,7 +248,7 @@ static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig, int cmp, 
 GDR_DEVICE int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, gdr_complexd_t *dest,
 						    const gdr_complexd_t *source, size_t nreduce)
 {
-	return gdrc_said(gdri_reduce(GDRI_BLOCK, team, dest, source, nreduce, GDRI_CODE_PAIR));
+	return gdri_reduce(GDRI_BLOCK, team, dest, source, nreduce, GDRI_CODE_PAIR);
 }
 
 /* ---- queue pairs: contexts ---- */
@@ -375,22 +375,22 @@ GDR_DEVICE void nvshmemx_sync_all_block(void)
 
 GDR_DEVICE int nvshmemx_barrier_warp(nvshmem_team_t team)
 {
-	return gdrc_said(gdr_barrier_warp(team));
+	return gdr_barrier_warp(team);
 }
 
 GDR_DEVICE int nvshmemx_team_sync_warp(nvshmem_team_t team)
 {
-	return gdrc_said(gdr_team_sync_warp(team));
+	return gdr_team_sync_warp(team);
 }
 
 GDR_DEVICE int nvshmemx_barrier_block(nvshmem_team_t team)
 {
-	return gdrc_said(gdr_barrier_block(team));
+	return gdr_barrier_block(team);
 }
 
 GDR_DEVICE int nvshmemx_team_sync_block(nvshmem_team_t team)
 {
-	return gdrc_said(gdr_team_sync_block(team));
+	return gdr_team_sync_block(team);
 }
 
 #ifdef __CUDACC__
@@ -402,7 +402,7 @@ GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 
 	asm volatile("barrier.sync %0, 128;" ::"r"(8 + group) : "memory");
 	if (!(gdr_thread_id() % 128))
-		status[group] = gdrc_said(gdr_barrier(team));
+		status[group] = gdr_barrier(team);
 	asm volatile("barrier.sync %0, 128;" ::"r"(8 + group) : "memory");
 	return status[group];
 }

@@ -40,4 +40,7 @@ void gdri_unseen_tell(struct gdri_state *st)
 		n += on_gpu;
 	if (n)
 		gdri_error("nvshmem_finalize: calls that return nothing and failed: %u", n);
+	/* What the monitor, which looks now and then, has not seen. */
+	if (n && st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT)
+		gdr_global_exit(1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls by NVSHMEM's names that fail, on PE 0; the argument says which: nobody (3 puts to a PE that there is not),
  * spin (one, and the kernel does not end), beyond (to where the peer has no memory), stream (a call of a host thread),
- * status (what returns one). */
+ * thread (a put of a host thread to a PE that there is not), status (what returns one). */
 #include <nvshmem.h>
 
 struct args {
@@ -44,7 +44,12 @@ int main(int argc, char **argv)
 		nvshmemx_int_put_on_stream(a.word, a.word, 1, 99, stream);
 	} else if (!strcmp(a.how, "status")) {
 		status = nvshmem_int_sum_reduce(1000, a.word, a.word, 1) >= 0 ||
-			 nvshmemx_barrier_on_stream(1000, stream) >= 0;
+			 nvshmemx_barrier_on_stream(1000, stream) >= 0 || nvshmem_team_sync(1000) >= 0 ||
+			 nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, a.word, a.word, 1, 99) >= 0;
+		nvshmem_quiet(); /* has nothing to tell: each said it itself */
+		status = status || gdr_host_status();
+	} else if (!strcmp(a.how, "thread")) {
+		nvshmem_int_p(a.word, 1, 99);
 	} else if (gdr_launch(fail, 1, 1, 0, stream, &a) || gdr_stream_sync(stream)) {
 		return 4;
 	}
