@@ -158,7 +158,7 @@ static int all_complete(struct gdri_dev *dev)
 	struct gdri_qp *qp = dev->qps;
 
 	for (i = 0; i < n; i++, qp++) {
-		if (!gdri_qp_is_used(dev, qp))
+		if (!gdri_qp_is_used(dev, qp) || gdri_has_gone(dev, qp->peer))
 			continue;
 		gdri_poll(dev, qp);
 		if (!gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->ready) >> 1))
@@ -191,7 +191,9 @@ void gdri_host_barrier_leave(struct gdri_state *st)
 		if (failed && dev->ctl->waits[0].heartbeat & GDRI_WAIT_SAID_LEFT) /* gdri_wait_publish_failed */
 			left |= GDRI_FAULT_LEFT;
 	}
-	for (int i = 1; i < st->n_pes; i++)
-		tell_of_leaving(st, (st->pe + i) % st->n_pes, left);
+	for (int i = 1; i < st->n_pes; i++) {
+		if (!gdri_has_gone(dev, (st->pe + i) % st->n_pes)) /* who waits for nobody does not ask either */
+			tell_of_leaving(st, (st->pe + i) % st->n_pes, left);
+	}
 	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
 }

@@ -12,14 +12,16 @@
 void gdri_absent_look(struct gdri_state *st)
 {
 	for (int pe = 0; pe < st->n_pes; pe++) {
-		int how = gdri_join_finalizes(st, pe);
+		uint32_t how = (uint32_t)gdri_join_finalizes(st, pe);
 
-		/* relaxed: this thread alone writes it */
-		if (pe == st->pe || !how || __atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_RELAXED))
+		if (how == 1 && gdri_join_is_gone(st, pe))
+			how |= GDRI_PEER_GONE;
+		/* relaxed: a bit that another thread sets meanwhile is set here once more */
+		if (pe == st->pe || how == __atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_RELAXED))
 			continue;
 		/* release: what the PE sent before is seen by the looks behind; pairs with the acquire fences in
 		 * gdri_wait_hear and gdri_wait_ends */
-		__atomic_store_n(&st->peers[pe].finalizes, (uint32_t)how, __ATOMIC_RELEASE);
+		__atomic_fetch_or(&st->peers[pe].finalizes, how, __ATOMIC_RELEASE);
 		gdri_cuda_state_push_finalizes(st, pe);
 	}
 }

@@ -28,8 +28,11 @@ static void add_offset(struct text *t, uint64_t offset)
 static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
+	const char *word = e->op == GDRI_PUT || e->op == GDRI_AMO ? gdri_place_word(e->addr) : "";
 
-	if (e->op == GDRI_AMO)
+	if (*word) /* no call of the program's */
+		text_add(t, "%s", word);
+	else if (e->op == GDRI_AMO)
 		gdri_atomic_text(e, t);
 	else
 		text_add(t, "%s", gdri_call_name(e->op));

@@ -47,6 +47,9 @@ const char *gdri_vendor_words(unsigned int vendor_syndrome);
  * or another thread is changing them. */
 void gdri_place_text(uint64_t offset, char *buf, size_t room);
 
+/* What stands at the offset where it is no object of the program's: a word of the library; "" elsewhere. */
+const char *gdri_place_word(uint64_t offset);
+
 /* That it is lost, and who knows that: the launcher, or the connection to its process. */
 void gdri_place_lost(int pe, char *buf, size_t room);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <gdr/impl/wait/error.h>
+
 #include "runtime/core/state.h"
 #include "runtime/mem/suballoc.h"
 #include "runtime/net/net.h"
@@ -38,6 +40,19 @@ void gdri_place_text(uint64_t offset, char *buf, size_t room)
 	pthread_mutex_unlock(&st->local_lock);
 }
 
+const char *gdri_place_word(uint64_t offset)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_ctl *ctl = NULL;
+
+	if (offset - offsetof(struct gdri_ctl, barrier) < sizeof(ctl->barrier) ||
+	    offset - offsetof(struct gdri_ctl, host_barrier) < sizeof(ctl->host_barrier))
+		return "a word of the library, of a barrier,";
+	if (offset < GDRI_CTL_SIZE || (st && st->teams && offset < GDRI_CTL_SIZE + st->teams->bytes))
+		return "a word of the library";
+	return "";
+}
+
 void gdri_place_lost(int pe, char *buf, size_t room)
 {
 	const struct gdri_state *st = gdri_state_get();
@@ -59,7 +74,7 @@ int gdri_place_finalizes(int pe)
 	if (!st || pe < 0 || pe >= st->n_pes || !st->peers)
 		return 0;
 	/* acquire: as the waits that it ended (gdri_wait_hear) */
-	return (int)__atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE);
+	return (int)(__atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE) & ~GDRI_PEER_GONE);
 }
 
 bool gdri_place_in_finalize(const struct gdri_error *e)

@@ -462,6 +462,7 @@ static int state_part(struct gdri_state *st, int status)
 	if (status)
 		gdri_fault_leave(st);
 	gdri_join_finalize(st, status);
+	gdri_absent_look(st); /* who is gone is told nothing more */
 	if (status) {
 		gdri_host_barrier_leave(st);
 		return 0;
@@ -474,7 +475,9 @@ static int state_part(struct gdri_state *st, int status)
 	if (ret == GDRI_HOST_BARRIER_DIFFER)
 		ret = gdri_fail(-GDR_EMISMATCH, "gdr_finalize: other PEs are in a collective call, which ends without "
 				"this PE; all PEs make the same calls");
-	if (!ret) {
+	if (ret) {
+		gdri_join_gone(st);
+	} else {
 		gdri_outside_close(st); /* before the exchange, behind which the owners may free */
 		gdri_host_barrier_settle(st, GDRI_SETTLE_MS); /* while the others are there to answer */
 		gdri_agree(st, "finalize", NULL, NULL, 0);

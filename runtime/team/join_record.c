@@ -108,19 +108,30 @@ bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out)
 }
 
 /* Behind a full queue it waits for room; a queue that failed leads to nobody. */
-void gdri_join_finalize(struct gdri_state *st, bool failed)
+static void join_tell_step(struct gdri_state *st, uint64_t bits)
 {
-	uint64_t step = gdri_ld_relaxed_sys_u64(&join_slot(st, st->pe)->step) | GDRI_JOIN_FINALIZES |
-			(failed ? GDRI_JOIN_FAILED : 0);
+	uint64_t step = gdri_ld_relaxed_sys_u64(&join_slot(st, st->pe)->step) | bits;
 	uint64_t deadline = gdri_deadline_ns(GDRI_SETTLE_MS);
 	uint32_t round = 0;
+	int pe;
 
 	for (int i = 0; i < st->n_pes; i++) {
-		while (!join_tell_word(st, (st->pe + i) % st->n_pes, offsetof(struct gdri_join, step), step) &&
+		pe = (st->pe + i) % st->n_pes;
+		while (!gdri_join_is_gone(st, pe) && !join_tell_word(st, pe, offsetof(struct gdri_join, step), step) &&
 		       gdri_now_ns() < deadline)
 			gdr_pause(round++);
 	}
 	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
+}
+
+void gdri_join_finalize(struct gdri_state *st, bool failed)
+{
+	join_tell_step(st, GDRI_JOIN_FINALIZES | (failed ? GDRI_JOIN_FAILED : 0));
+}
+
+void gdri_join_gone(struct gdri_state *st)
+{
+	join_tell_step(st, GDRI_JOIN_GONE);
 }
 
 int gdri_join_finalizes(const struct gdri_state *st, int pe)
@@ -129,4 +140,12 @@ int gdri_join_finalizes(const struct gdri_state *st, int pe)
 	uint64_t step = gdri_ld_acquire_sys_u64(&join_slot(st, pe)->step);
 
 	return !(step & GDRI_JOIN_FINALIZES) ? 0 : step & GDRI_JOIN_FAILED ? 2 : 1;
+}
+
+bool gdri_join_is_gone(const struct gdri_state *st, int pe)
+{
+	/* acquire: as in gdri_join_finalizes */
+	uint64_t step = gdri_ld_acquire_sys_u64(&join_slot(st, pe)->step);
+
+	return pe != st->pe && step & GDRI_JOIN_FINALIZES && step & (GDRI_JOIN_FAILED | GDRI_JOIN_GONE);
 }

@@ -13,8 +13,8 @@ struct gdri_state;
 
 struct gdri_join {
 	uint64_t id;   /* told last: the rest holds for it; 0: none */
-	/* 1 to 3 | status << 8 | mapped << 16 | GDRI_JOIN_FINALIZES, _FAILED | own number << 19 | from step 2 on, a
-	 * hash of who the members are << 32: one store */
+	/* 1 to 3, GDRI_JOIN_GONE | status << 8 | mapped << 16 | GDRI_JOIN_FINALIZES, _FAILED | own number << 19 |
+	 * from step 2 on, a hash of who the members are << 32: one store */
 	uint64_t step;
 	uint64_t hash, free;
 };
@@ -22,6 +22,7 @@ struct gdri_join {
 /* Whichever id is shown, or none: the PE comes to no call any more; it waits for nobody either. */
 #define GDRI_JOIN_FINALIZES (1ull << 17)
 #define GDRI_JOIN_FAILED (1ull << 18)
+#define GDRI_JOIN_GONE (1ull << 7) /* beside GDRI_JOIN_FINALIZES: it waits there for nobody any more */
 
 /* What one PE has been told. */
 struct gdri_join_told {
@@ -46,7 +47,11 @@ bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out);
 /* Tells all PEs that this one has called gdr_finalize; failed: it waits for nobody in it. Its operations are complete;
  * returns when this one is, too, but within 1 s. */
 void gdri_join_finalize(struct gdri_state *st, bool failed);
+/* Tells those that are not gone, too, that this PE waits for nobody any more in gdr_finalize. */
+void gdri_join_gone(struct gdri_state *st);
 /* Whether pe has told that: 2 where it waits for nobody. What it told before it is seen by a look behind this one. */
 int gdri_join_finalizes(const struct gdri_state *st, int pe);
+/* Whether pe hears of nothing any more: it waits for nobody in gdr_finalize. */
+bool gdri_join_is_gone(const struct gdri_state *st, int pe);
 
 #endif

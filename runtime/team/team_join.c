@@ -16,7 +16,7 @@
 #include "runtime/team/team.h"
 
 enum { COME = 1, KNOWN = 2, READY = 3 };
-#define STEP(r) ((r)->step & 0xff)
+#define STEP(r) ((r)->step & (GDRI_JOIN_GONE - 1))
 #define MAPPED(r) ((r)->step >> 16 & 1)
 #define NUMBER(r) ((int)((r)->step >> 19 & 0x1fff))
 #define LIST(r) ((uint32_t)((r)->step >> 32))

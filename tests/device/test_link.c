@@ -44,6 +44,12 @@ const char *gdri_boot_waited(int timeout_ms, int left_ms)
 	return text;
 }
 
+const char *gdri_place_word(uint64_t offset)
+{
+	(void)offset;
+	return "";
+}
+
 void gdri_place_lost(int pe, char *buf, size_t room)
 {
 	(void)pe, (void)room;

@@ -623,6 +623,39 @@ static void test_left(void **state)
 	finish();
 }
 
+/* What the library tells a PE that has called gdr_finalize, which may be gone: a quiet does not wait for it, and is not
+ * told that it failed. What the program put there it is told. */
+static void test_gone(void **state)
+{
+	int puts, fails, how;
+
+	(void)state;
+	for (how = 1; how < 12; how++) {
+		puts = how & 4;
+		fails = how & 8;
+		start(0);
+		f->dev->timeout_ns = 3000000000ull;
+		f->dev->own_size = FAKE_USER;
+		f->dev->peers[1].finalizes = (uint32_t)how & 3 ? (uint32_t)how & 3 : 1 | GDRI_PEER_GONE;
+		f->qps[1].fail_syndrome = fails ? 0x15 : 0;
+		fake_hold(f, !fails);
+		assert_int_equal(gdri_tell_queue(f->dev, gdri_qp_to(f->dev, 1, 0), offsetof(struct gdri_ctl, left), 1),
+				 1);
+		if (puts)
+			assert_int_equal(gdr_int_p(fake_sym(f, 64), 1, 1), 0);
+		assert_int_equal(gdr_quiet(), !puts ? 0 : fails ? -GDR_ERETRY : -GDR_ETIMEOUT);
+		if (!puts) {
+			assert_int_equal(f->dev->latched, 0);
+			assert_int_equal(f->dev->first, 0);
+			assert_int_equal(gdr_quiet(), 0);
+		}
+		assert_int_equal(f->dev->lost, 0);
+		assert_int_equal(f->dev->n_errors && f->dev->errors[0].state == 2, puts != 0);
+		fake_hold(f, 0);
+		finish();
+	}
+}
+
 static int is_status(int status)
 {
 	switch (status) {
@@ -820,6 +853,7 @@ int main(void)
 		cmocka_unit_test(test_beat_while_following), cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 		cmocka_unit_test(test_left),	     cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_limit_holds),
 		cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),

@@ -89,7 +89,7 @@ struct gdri_peer {
 	uint8_t *base; /* (host) peer's heap mapped here, own heap for oneself; NULL: NIC only */
 	uint32_t lost; /* (host, any time) 1: the launcher reports it dead */
 	uint32_t finalizes; /* (host, any time) 1: it has called gdr_finalize, and what it sent before is here; 2:
-			     * it had failed before */
+			     * it had failed before; + 4: gdri_has_gone */
 };
 
 /* A registered buffer outside the heap. Published by writing `len` last

@@ -80,13 +80,6 @@ GDR_DEVICE_COLD int32_t gdri_blame_notice(const struct gdri_dev *dev, int pe)
 	return gdri_blame_told(dev, pe, &word);
 }
 
-/* Whether pe has called gdr_finalize: nothing comes from there any more. 2: it had failed before, and waits for nobody.
- * Alone: who looks behind it has a fence. */
-GDR_DEVICE_COLD int gdri_has_left(const struct gdri_dev *dev, int pe)
-{
-	return pe >= 0 && pe != dev->pe ? (int)gdri_ld_relaxed_sys_u32(&dev->peers[pe].finalizes) : 0;
-}
-
 /* ---- other PEs' records ---- */
 
 GDR_DEVICE struct gdri_qp *gdri_blame_qp(const struct gdri_dev *dev)

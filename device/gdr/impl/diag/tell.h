@@ -94,7 +94,7 @@ GDRI_SLOW uint64_t gdri_tell_reserve(struct gdri_dev *dev, struct gdri_qp *qp)
 GDR_DEVICE_COLD int gdri_tell_concerns(const struct gdri_dev *dev, int what, int pe)
 {
 	if (what != GDRI_TELL_NOTICE)
-		return gdri_has_left(dev, pe) != 2;
+		return !gdri_has_gone(dev, pe);
 	/* alone: pairs with nothing */
 	return pe != (int)gdri_ld_relaxed_gpu_u32((const uint32_t *)&dev->failed) - 2 && !gdri_has_left(dev, pe);
 }

@@ -166,6 +166,31 @@ GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gd
 	return status;
 }
 
+/* Whether the blocks from `at` on, which are published and not complete, have nothing but words of the library. */
+GDR_DEVICE int gdri_qp_needless(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t at, uint64_t target)
+{
+	const uint8_t *w;
+
+	GDRI_NOT_UNROLLED
+	for (; at < target; at += ((w[7] & 0x3fu) + 3) / 4) {
+		w = gdri_sq_block(qp, at);
+		if (w[3] == GDRI_OP_READ || gdri_ld_be64(w + 16) >= dev->own_size)
+			return 0;
+	}
+	return 1;
+}
+
+/* Whether nobody needs what failed, and what is flushed behind it: words of the library for a PE that has called
+ * gdr_finalize, which may be gone. */
+GDR_DEVICE_COLD int gdri_cqe_needless(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_likely(!gdri_has_left(dev, qp->peer)))
+		return 0;
+	/* the blocks below it were written before: pairs with R1 of who published them (A1) */
+	return gdri_qp_needless(dev, qp, gdri_cqe_error_index(said), gdri_ld_acquire_gpu_u64(&qp->ready) >> 1);
+}
+
 /* It is complete; the user is told, but of what a wait posted, which says itself how it ended. */
 GDR_DEVICE_COLD void gdri_cqe_tell(struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_error *e, int status)
 {
@@ -196,7 +221,7 @@ GDR_DEVICE void gdri_cqe_done(struct gdri_qp *qp, uint64_t said)
 GDR_DEVICE_COLD void gdri_cqe_close(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t said, int status)
 {
 	GDRI_DEV_CONSTANT(dev);
-	if (gdri_qp_lost_peer(status))
+	if (gdri_qp_lost_peer(status) && !gdri_has_left(dev, qp->peer))
 		gdri_lost_found_now(dev, qp->peer);
 	gdri_cqe_done(qp, said);
 	/* release: whoever acquires err sees done and the record (gdri_qp_wait) */
@@ -232,7 +257,10 @@ GDR_DEVICE_COLD void gdri_cqe_latch(struct gdri_dev *dev, struct gdri_qp *qp)
 	status = gdri_syndrome_status(gdri_cqe_error_syndrome(said));
 	e = gdri_error_take(dev, GDRI_ERROR_CQE, status);
 	status = gdri_error_entry(dev, qp, said, e, status);
-	gdri_cqe_tell(dev, qp, e, status);
+	if (gdri_likely(!gdri_cqe_needless(dev, qp, said)))
+		gdri_cqe_tell(dev, qp, e, status);
+	else if (e)
+		gdri_error_void(dev, e);
 	gdri_cqe_close(dev, qp, said, status);
 }
 

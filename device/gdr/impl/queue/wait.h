@@ -124,6 +124,17 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 
 /* ---- completion ---- */
 
+/* A PE that has called gdr_finalize may be gone: what the library told it is not waited for, and its error not met.
+ * ret: of gdri_qp_test. */
+GDR_DEVICE_COLD int gdri_qp_left(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t target, int ret)
+{
+	GDRI_DEV_CONSTANT(dev);
+	if (ret > 0 || gdri_likely(!gdri_has_left(dev, qp->peer)))
+		return ret;
+	/* done behind err, as in gdri_qp_test */
+	return gdri_qp_needless(dev, qp, gdri_ld_acquire_gpu_u64(&qp->done), target) ? 1 : ret;
+}
+
 /* For who waits: as gdri_qp_test, with a poll between two of them. */
 GDR_DEVICE_COLD int gdri_qp_look(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target, struct gdri_waiter *w)
 {
@@ -132,10 +143,11 @@ GDR_DEVICE_COLD int gdri_qp_look(struct gdri_dev *dev, struct gdri_qp *qp, uint6
 	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_moves(dev, w, gdri_ld_relaxed_gpu_u64(&qp->done));
 	ret = gdri_qp_test(qp, target);
-	if (ret)
-		return ret;
-	gdri_poll(dev, qp);
-	return gdri_qp_test(qp, target);
+	if (!ret) {
+		gdri_poll(dev, qp);
+		ret = gdri_qp_test(qp, target);
+	}
+	return ret > 0 ? ret : gdri_qp_left(dev, qp, target, ret);
 }
 
 /* The queue has an error. */

@@ -68,6 +68,24 @@ GDR_DEVICE_COLD int gdri_error_arg(struct gdri_dev *dev, uint32_t op, int pe, co
 	return -GDR_EINVAL;
 }
 
+/* In gdri_peer.finalizes: it waits there for nobody any more, and its queues may be gone. */
+#define GDRI_PEER_GONE 4u
+
+/* Whether pe has called gdr_finalize: nothing comes from there any more. 2: it had failed before, and waits for nobody.
+ * Alone: who looks behind it has a fence. */
+GDR_DEVICE int gdri_has_left(const struct gdri_dev *dev, int pe)
+{
+	uint32_t how = pe >= 0 && pe != dev->pe ? gdri_ld_relaxed_sys_u32(&dev->peers[pe].finalizes) : 0;
+
+	return (int)(how & ~GDRI_PEER_GONE);
+}
+
+/* Whether it waits for nobody there, or is through with it. Alone, as well. */
+GDR_DEVICE_COLD int gdri_has_gone(const struct gdri_dev *dev, int pe)
+{
+	return pe >= 0 && pe != dev->pe && gdri_ld_relaxed_sys_u32(&dev->peers[pe].finalizes) > 1;
+}
+
 /* There is no such PE, which the path by queues and long waits ask. Latched too: a quiet finds no queue to tell. */
 GDR_DEVICE_COLD int gdri_no_pe(struct gdri_dev *dev, uint32_t op, int pe)
 {
