@@ -10,7 +10,6 @@
 #include "runtime/core/clock.h"
 #include "runtime/cuda/cuda_impl.h"
 
-#define LANE_BYTES ((size_t)1 << 20)
 #define LANE_LOADS 512u
 
 enum lane_way { LANE_STORE, LANE_LOAD };
@@ -25,7 +24,8 @@ struct gdri_lane {
 	struct gdri_cuda *c;
 	gdri_cu_stream stream;
 	uint8_t *ring;
-	size_t used; /* of it, since the last wait */
+	size_t bytes, used; /* of it: all, and since the last wait */
+	uint64_t end; /* when what the driver has is overdue (ns) */
 	struct lane_copy { /* which the driver has not been told of: what comes next may make it longer */
 		enum lane_way way;
 		uint8_t *gpu, *at;
@@ -37,7 +37,7 @@ struct gdri_lane {
 	bool busy, stuck;    /* the driver has copies; an overdue one, too */
 };
 
-int gdri_lane_open(struct gdri_cuda *c, int limit_ms, struct gdri_lane **out)
+int gdri_lane_open(struct gdri_cuda *c, size_t bytes, int limit_ms, struct gdri_lane **out)
 {
 	struct gdri_lane *l = calloc(1, sizeof(*l));
 	gdri_cu_result r;
@@ -46,8 +46,9 @@ int gdri_lane_open(struct gdri_cuda *c, int limit_ms, struct gdri_lane **out)
 	if (!l)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	l->c = c;
+	l->bytes = bytes;
 	l->limit_ms = limit_ms;
-	l->ring = gdri_cuda_alloc_host(c, LANE_BYTES);
+	l->ring = gdri_cuda_alloc_host(c, bytes);
 	if (!l->ring)
 		return -GDR_ENOMEM;
 	gdri_cuda_enter(c);
@@ -88,6 +89,13 @@ static void lane_leave(struct gdri_lane *l, struct lane_visit *v)
 		l->c->api.capture_mode(&v->mode);
 }
 
+static void lane_begins(struct gdri_lane *l)
+{
+	if (!l->busy)
+		l->end = gdri_deadline_ns(l->limit_ms);
+	l->busy = true;
+}
+
 static void lane_send(struct gdri_lane *l)
 {
 	struct lane_copy *o = &l->open;
@@ -101,7 +109,7 @@ static void lane_send(struct gdri_lane *l)
 				       o->len, l->stream));
 	lane_leave(l, &v);
 	o->len = 0;
-	l->busy = true;
+	lane_begins(l);
 }
 
 /* Polls: a sleep of the driver could not be bounded. */
@@ -185,15 +193,15 @@ static uint8_t *lane_take(struct gdri_lane *l, enum lane_way way, const void *gp
 		lane_drain(l, 0);
 	if (!joins)
 		l->used = ((l->used + 7) & ~(size_t)7) + ((uintptr_t)gpu & 7);
-	if (l->used + 16 > LANE_BYTES || l->n_loads == LANE_LOADS) {
+	if (l->used + 16 > l->bytes || l->n_loads == LANE_LOADS) {
 		lane_drain(l, l->limit_ms);
-		l->used = l->stuck ? LANE_BYTES : (uintptr_t)gpu & 7;
+		l->used = l->stuck ? l->bytes : (uintptr_t)gpu & 7;
 		joins = false;
 	}
 	if (l->stuck || l->error)
 		return NULL;
 	at = l->ring + l->used;
-	*len = *len < LANE_BYTES - l->used ? *len : LANE_BYTES - l->used;
+	*len = *len < l->bytes - l->used ? *len : l->bytes - l->used;
 	if (!joins) {
 		lane_send(l);
 		*o = (struct lane_copy){way, (uint8_t *)(uintptr_t)gpu, at, 0};
@@ -245,7 +253,7 @@ void gdri_lane_move(struct gdri_lane *l, void *gpu, const void *from, size_t len
 	lane_enter(l, &v);
 	lane_refused(l, l->c->api.copy((uintptr_t)gpu, (uintptr_t)from, len, l->stream));
 	lane_leave(l, &v);
-	l->busy = true;
+	lane_begins(l);
 }
 
 int gdri_lane_has_work(const struct gdri_lane *l)
@@ -253,12 +261,31 @@ int gdri_lane_has_work(const struct gdri_lane *l)
 	return l->busy || l->open.len || l->error;
 }
 
-int gdri_lane_wait(struct gdri_lane *l)
+static int lane_result(struct gdri_lane *l, int limit_ms)
 {
 	int ret;
 
-	lane_drain(l, l->stuck ? 0 : l->limit_ms);
+	lane_drain(l, limit_ms);
 	ret = l->error;
 	l->error = 0;
 	return ret;
+}
+
+int gdri_lane_wait(struct gdri_lane *l)
+{
+	return lane_result(l, l->stuck ? 0 : l->limit_ms);
+}
+
+int gdri_lane_test(struct gdri_lane *l)
+{
+	gdri_cu_result r = 0;
+	struct lane_visit v;
+
+	lane_send(l);
+	if (l->busy && !l->stuck && !l->error && gdri_left_ms(l->end) > 0) {
+		lane_enter(l, &v);
+		r = l->c->api.stream_query(l->stream);
+		lane_leave(l, &v);
+	}
+	return r == GDRI_CU_NOT_READY ? GDRI_LANE_COPIES : lane_result(l, 0);
 }

@@ -10,8 +10,9 @@
 struct gdri_cuda;
 struct gdri_lane;
 
-/* limit_ms: how long copies may take until those that wait for them give up. */
-int gdri_lane_open(struct gdri_cuda *c, int limit_ms, struct gdri_lane **out);
+/* bytes: of pinned memory, for what is under way. limit_ms: how long copies may take until those that wait for them
+ * give up. */
+int gdri_lane_open(struct gdri_cuda *c, size_t bytes, int limit_ms, struct gdri_lane **out);
 /* NULL is a no-op. */
 void gdri_lane_close(struct gdri_lane *l);
 
@@ -26,5 +27,8 @@ int gdri_lane_has_work(const struct gdri_lane *l);
 /* All that has begun is complete: 0. -GDR_ETIMEOUT: within limit_ms it is not; what is stored may yet land, no load
  * does, and until the GPU is through with them all others fail so at once. Logged. */
 int gdri_lane_wait(struct gdri_lane *l);
+/* As gdri_lane_wait, but it does not wait: GDRI_LANE_COPIES while not all is complete, for limit_ms at most. */
+int gdri_lane_test(struct gdri_lane *l);
+#define GDRI_LANE_COPIES 1
 
 #endif

@@ -15,8 +15,13 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/net/execute.h"
 
+#define MEMORY_LANE   ((size_t)1 << 20)   /* bytes of pinned memory */
+#define MEMORY_SOURCE ((size_t)128 << 10) /* those of a message, with the gaps in which its words lie as in memory */
+
 int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabric, struct gdri_cuda *cuda, int copy_ms)
 {
+	int i, ret;
+
 	pthread_mutex_init(&m->lock, NULL);
 	m->fabric = fabric;
 	m->list = GDRI_OFI_KEY_LIST;
@@ -24,7 +29,12 @@ int gdri_ofi_memory_open(struct gdri_ofi_memory *m, struct gdri_ofi_fabric *fabr
 	if (!cuda)
 		return 0;
 	m->temp = malloc(GDRI_OFI_TEMP);
-	return m->temp ? gdri_lane_open(cuda, copy_ms, &m->lane) : gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
+	if (!m->temp)
+		return gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
+	ret = gdri_lane_open(cuda, MEMORY_LANE, copy_ms, &m->lane);
+	for (i = 0; i < GDRI_OFI_SOURCES && !ret; i++)
+		ret = gdri_lane_open(cuda, MEMORY_SOURCE, copy_ms, &m->sources[i].lane);
+	return ret;
 }
 
 void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
@@ -36,6 +46,8 @@ void gdri_ofi_memory_close(struct gdri_ofi_memory *m)
 	for (i = 0; i < GDRI_OFI_BUFFERS; i++)
 		gdri_ofi_mr_close(m->fabric, &m->buffers[i].mr);
 	gdri_lane_close(m->lane);
+	for (i = 0; i < GDRI_OFI_SOURCES; i++)
+		gdri_lane_close(m->sources[i].lane);
 	free(m->temp);
 	pthread_mutex_destroy(&m->lock);
 }

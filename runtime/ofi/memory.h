@@ -14,6 +14,7 @@
 #define GDRI_OFI_PARTS	 128
 #define GDRI_OFI_BUFFERS 128
 #define GDRI_OFI_TEMP	 ((size_t)64 << 10)
+#define GDRI_OFI_SOURCES 4 /* messages at a time whose data comes from a GPU while the proxy does other things */
 
 /* Keys of entries: the local one of the heap, those of buffers, and remote ones, which are the number of the list
  * of parts that has what they cover. The page, in which host threads meet, has one for both ends. */
@@ -62,7 +63,11 @@ struct gdri_ofi_memory {
 	struct gdri_ofi_fabric *fabric;
 	struct gdri_cuda *cuda; /* whose memory may be among it; NULL: none */
 	struct gdri_lane *lane; /* for that, of the thread that makes the proxy's round */
-	uint32_t failures;	/* of copies: also of what was under way with one that failed */
+	uint32_t failures;	/* of copies by it: also of what was under way with one that failed */
+	struct gdri_ofi_source { /* a lane for the data of a message alone */
+		struct gdri_lane *lane;
+		bool taken;
+	} sources[GDRI_OFI_SOURCES];
 	bool refused;		/* the provider refused memory of a GPU: said once */
 	struct gdri_ofi_words words;
 	uint8_t *temp;		/* GDRI_OFI_TEMP bytes, between memory of a GPU and of the host */
@@ -135,6 +140,14 @@ uint32_t gdri_ofi_atomic(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr
 /* All copies from and to memory of GPUs have ended. Returns `failures`: where it was lower when they began, they
  * failed, which was logged. */
 uint32_t gdri_ofi_settle(struct gdri_ofi_memory *m);
+
+/* For the data of a message; NULL: all are taken. */
+struct gdri_ofi_source *gdri_ofi_source_take(struct gdri_ofi_memory *m);
+/* As gdri_ofi_load; memory of a GPU by this lane. */
+bool gdri_ofi_source_load(struct gdri_ofi_memory *m, struct gdri_ofi_source *s, uint32_t lkey, uint64_t addr,
+			  void *data, uint64_t len);
+/* Whether all that was asked of it is there, or has failed; then it is given back. wait: it is. */
+bool gdri_ofi_source_ends(struct gdri_ofi_source *s, bool wait, bool *failed);
 
 /* In a list of parts: what covers the offset, and how much of it is there in a row. NULL: nothing. */
 const struct gdri_ofi_part *gdri_ofi_find(const struct gdri_ofi_part *parts, uint32_t n,

@@ -116,7 +116,9 @@ struct gdri_ofi_request {
 	struct gdri_ofi_message out;
 	bool waits;	    /* for its reply */
 	bool stages;	    /* data of its commands comes from memory of a GPU, and may not be there yet, */
-	uint32_t failures;  /* of copies (memory.h), when the first of them began */
+	struct gdri_ofi_source *source; /* by this; NULL: by the lane of all others, and */
+	uint32_t failures;  /* of its copies (memory.h), when the first of them began */
+	uint32_t seq;	    /* once it is full: it goes when its data is there */
 	uint32_t n, answer; /* commands; bytes of the reply */
 	struct gdri_ofi_asked {
 		struct gdri_ofi_op *op; /* NULL: the proxy's own */
@@ -220,8 +222,12 @@ void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, u
 			   uint32_t len);
 /* Asks for the list of parts. */
 void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list);
-/* Sends what is filled. */
+/* Sends what is filled, or has it go when its data is there. */
 void gdri_ofi_flush(struct gdri_ofi_net *t, int pe);
+/* Sends those of which that is so. */
+void gdri_ofi_land(struct gdri_ofi_net *t, int pe);
+/* They will not be sent. */
+void gdri_ofi_drop(struct gdri_ofi_net *t, int pe);
 void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply);
 
 /* queue.c: entries */

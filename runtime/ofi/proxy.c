@@ -55,8 +55,7 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 	for (i = 0; i < OFI_XFERS; i++)
 		if (t->xfers[i].ctx.peer == pe)
 			t->xfers[i].op = NULL;
-	for (i = 0; i < OFI_WINDOW; i++)
-		p->requests[i].waits = false;
+	gdri_ofi_drop(t, pe);
 	p->under_way = 0;
 	for (i = 0; i < t->layout.n; i++)
 		if (t->queues[i].qp->peer == pe)
@@ -211,6 +210,7 @@ static void proxy_send(struct gdri_ofi_net *t, int pe)
 	}
 	if (p->word.ready && !p->lost)
 		gdri_ofi_send_again(t, &p->word);
+	gdri_ofi_land(t, pe);
 	gdri_ofi_flush(t, pe);
 	gdri_ofi_serve(t, pe);
 }

@@ -69,10 +69,16 @@ void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *
 void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr, void *data,
 			   uint32_t len)
 {
-	if (!r->stages)
+	/* who posts has seen that it is there: no copy of others has to come before */
+	if (!r->stages) {
 		r->failures = t->memory.failures;
+		r->source = gdri_ofi_source_take(&t->memory);
+	}
 	r->stages = true;
-	gdri_ofi_load(&t->memory, lkey, addr, data, len); /* who posts has seen that it is there */
+	if (r->source)
+		gdri_ofi_source_load(&t->memory, r->source, lkey, addr, data, len);
+	else
+		gdri_ofi_load(&t->memory, lkey, addr, data, len);
 }
 
 /* The GPU did not give what it was to carry. */
@@ -90,6 +96,52 @@ static void request_fails(struct gdri_ofi_peer *p, struct gdri_ofi_request *r)
 	}
 }
 
+static void request_goes(struct gdri_ofi_net *t, struct gdri_ofi_request *r)
+{
+	r->stages = false;
+	r->out.head->n = r->n;
+	gdri_ofi_send(t, &r->out, OFI_REQUEST, r->seq);
+}
+
+/* Its number is given out, and the target waits for it: without commands it goes, too. */
+static void request_lands(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r)
+{
+	bool failed;
+
+	if (!gdri_ofi_source_ends(r->source, false, &failed))
+		return;
+	r->source = NULL;
+	if (failed) {
+		request_fails(&t->peers[pe], r);
+		gdri_ofi_clear(&r->out);
+	}
+	request_goes(t, r);
+}
+
+void gdri_ofi_land(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t i;
+
+	for (i = 0; i < OFI_WINDOW && !p->lost; i++)
+		if (p->requests[i].source && p->requests[i].waits)
+			request_lands(t, pe, &p->requests[i]);
+}
+
+void gdri_ofi_drop(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_request *r = t->peers[pe].requests;
+	bool failed;
+	uint32_t i;
+
+	for (i = 0; i < OFI_WINDOW; i++, r++) {
+		if (r->source)
+			gdri_ofi_source_ends(r->source, true, &failed);
+		r->source = NULL;
+		r->waits = r->stages = false;
+	}
+}
+
 void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -97,14 +149,17 @@ void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
 
 	if (p->lost || r->waits || !r->n)
 		return;
-	if (r->stages && gdri_ofi_settle(&t->memory) != r->failures)
+	if (r->stages && !r->source && gdri_ofi_settle(&t->memory) != r->failures) {
+		r->stages = false;
 		request_fails(p, r);
-	r->stages = false;
-	if (!r->n)
 		return;
+	}
 	r->waits = true;
-	r->out.head->n = r->n;
-	gdri_ofi_send(t, &r->out, OFI_REQUEST, p->seq++);
+	r->seq = p->seq++;
+	if (r->source)
+		request_lands(t, pe, r);
+	else
+		request_goes(t, r);
 }
 
 void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list)
@@ -201,7 +256,7 @@ void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head
 	const uint8_t *at = (const uint8_t *)(reply + 1);
 	uint32_t i, len, left = reply->bytes, failures = t->memory.failures;
 
-	if (!r->waits || r->out.head->seq != reply->seq)
+	if (!r->waits || r->source || r->seq != reply->seq)
 		return;
 	for (i = 0; i < r->n && i < reply->n; i++, at += len, left -= len) {
 		len = reply_one(t, p, &r->asked[i], at, left);

@@ -93,6 +93,50 @@ bool gdri_ofi_copy(struct gdri_ofi_memory *m, uint32_t to_key, uint64_t to, uint
 	return true;
 }
 
+/* ---- data of messages ---- */
+
+struct gdri_ofi_source *gdri_ofi_source_take(struct gdri_ofi_memory *m)
+{
+	struct gdri_ofi_source *s;
+
+	for (s = m->sources; s < m->sources + GDRI_OFI_SOURCES; s++) {
+		if (s->taken || !s->lane || gdri_lane_has_work(s->lane)) /* which is overdue then */
+			continue;
+		s->taken = true;
+		return s;
+	}
+	return NULL;
+}
+
+bool gdri_ofi_source_load(struct gdri_ofi_memory *m, struct gdri_ofi_source *s, uint32_t lkey, uint64_t addr,
+			  void *data, uint64_t len)
+{
+	struct gdri_ofi_row row;
+	uint8_t *to = data;
+
+	for (; len; len -= row.len, addr += row.len, to += row.len) {
+		if (!gdri_ofi_row(m, lkey, addr, &row))
+			return false;
+		row.len = row.len < len ? row.len : len;
+		if (row.staged)
+			gdri_lane_load(s->lane, to, row.at, row.len);
+		else if (!gdri_ofi_load(m, lkey, addr, to, row.len))
+			return false;
+	}
+	return true;
+}
+
+bool gdri_ofi_source_ends(struct gdri_ofi_source *s, bool wait, bool *failed)
+{
+	int ret = wait ? gdri_lane_wait(s->lane) : gdri_lane_test(s->lane);
+
+	if (ret == GDRI_LANE_COPIES)
+		return false;
+	s->taken = false;
+	*failed = ret < 0;
+	return true;
+}
+
 /* ---- atomics ---- */
 
 /* What another word's atomic follows. Several on one word in a row are one copy. */

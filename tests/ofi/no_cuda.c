@@ -35,9 +35,9 @@ void gdri_cuda_free_host(struct gdri_cuda *c, void *p)
 	(void)c, (void)p;
 }
 
-int gdri_lane_open(struct gdri_cuda *c, int limit_ms, struct gdri_lane **out)
+int gdri_lane_open(struct gdri_cuda *c, size_t bytes, int limit_ms, struct gdri_lane **out)
 {
-	(void)c, (void)limit_ms;
+	(void)c, (void)bytes, (void)limit_ms;
 	*out = NULL;
 	return 0;
 }
@@ -69,6 +69,12 @@ int gdri_lane_has_work(const struct gdri_lane *l)
 }
 
 int gdri_lane_wait(struct gdri_lane *l)
+{
+	(void)l;
+	return 0;
+}
+
+int gdri_lane_test(struct gdri_lane *l)
 {
 	(void)l;
 	return 0;

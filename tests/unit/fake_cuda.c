@@ -247,6 +247,10 @@ gdri_cu_result fake_stream_query(gdri_cu_stream s)
 		o = &s->waits[s->first % OPERATIONS];
 		if (SEEN(hang_copy) && SEEN(good_copies) <= 0)
 			return GDRI_CU_NOT_READY;
+		if (o->src - SEEN(held_at) < SEEN(held_len)) {
+			ADD(held, 1);
+			return GDRI_CU_NOT_READY;
+		}
 		if (SEEN(hang_copy))
 			ADD(good_copies, -1);
 		ADD(copied, o->len);

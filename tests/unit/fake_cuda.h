@@ -36,6 +36,8 @@ struct fake_cuda {
 	int rdma_memory; /* memory made that a NIC may reach on every machine */
 	int ordered; /* kernels see what NICs write to the GPU's memory in its order */
 	unsigned long copied; /* bytes, by streams */
+	unsigned long held_at, held_len; /* copies from there stay on their stream until held_len is 0; looks at such */
+	int held;
 	int guarded; /* from the start: the processor does not reach the GPU's memory, but in fake_gpu()'s processes */
 	int pageable; /* copies between the GPU and memory that the driver did not give or register: may wait for it */
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -330,6 +331,104 @@ static int body_long(int pe, int n)
 	return gdr_finalize();
 }
 
+/* PE 0's message waits for its data from the GPU until another PE's has come: the proxy must not wait for either. */
+static int kernel_beside(int pe, int n)
+{
+	(void)n;
+	if (pe == 1)
+		return gdr_put_signal(work.to, work.from, 3000, work.signal, 9, GDR_SIGNAL_SET, 0);
+	JOB_CHECK(!gdr_put_nbi(work.to, work.from, 5000, 1));
+	JOB_CHECK(!gdr_signal_wait_until(work.signal, GDR_CMP_EQ, 9));
+	JOB_CHECK(is_filled(work.to, 1, 3, 3000));
+	return 0;
+}
+
+static int kernel_fill(int pe, int n)
+{
+	(void)n;
+	fill(work.from, pe, 3, LONG);
+	return 0;
+}
+
+static int kernel_quiet(int pe, int n)
+{
+	(void)pe, (void)n;
+	return gdr_quiet();
+}
+
+static int kernel_came(int pe, int n)
+{
+	return is_filled(work.to, (pe + n - 1) % n, 3, pe ? 5000 : 3000) ? 0 : 1;
+}
+
+static volatile int *told; /* all PEs have it, apart from the library */
+
+/* What is told, within 20 s. */
+static int comes(const volatile int *what)
+{
+	double end = now() + 20;
+
+	while (!__atomic_load_n(what, __ATOMIC_RELAXED) && now() < end)
+		usleep(1000);
+	return __atomic_load_n(what, __ATOMIC_RELAXED);
+}
+
+static int body_beside(int pe, int n)
+{
+	int pid;
+
+	(void)n;
+	JOB_CHECK(!make_work(pe) && !run_kernel(kernel_fill) && !gdr_barrier_all());
+	if (pe == 0) {
+		__atomic_store_n(&fake_cuda.held_at, (unsigned long)work.from, __ATOMIC_RELAXED);
+		__atomic_store_n(&fake_cuda.held_len, 5000, __ATOMIC_RELAXED);
+		JOB_CHECK(!launch(kernel_beside, &pid) && comes(&fake_cuda.held));
+		__atomic_store_n(told, 1, __ATOMIC_RELAXED);
+		JOB_CHECK(!ended(pid));
+		__atomic_store_n(&fake_cuda.held_len, 0, __ATOMIC_RELAXED);
+	} else {
+		JOB_CHECK(comes(told) && !run_kernel(kernel_beside));
+	}
+	JOB_CHECK(!run_kernel(kernel_quiet) && !gdr_barrier_all() && !run_kernel(kernel_came));
+	JOB_CHECK(!gdr_barrier_all());
+	return gdr_finalize();
+}
+
+/* Its data does not come at all: who posted is told, and what follows goes. */
+static int kernel_fails(int pe, int n)
+{
+	(void)n;
+	if (pe)
+		return 0;
+	JOB_CHECK(!gdr_put_nbi(work.to, work.from, 5000, 1));
+	return gdr_quiet() < 0 ? 0 : 1;
+}
+
+static int is_said(const char *text)
+{
+	double end = now() + 20;
+
+	while (!strstr(job_stderr(), text) && now() < end)
+		usleep(10000);
+	return strstr(job_stderr(), text) != NULL;
+}
+
+static int body_overdue(int pe, int n)
+{
+	(void)n;
+	setenv("GDR_TIMEOUT", "4s", 1);
+	JOB_CHECK(!make_work(pe) && !run_kernel(kernel_fill) && !gdr_barrier_all());
+	if (pe == 0) {
+		__atomic_store_n(&fake_cuda.held_at, (unsigned long)work.from, __ATOMIC_RELAXED);
+		__atomic_store_n(&fake_cuda.held_len, 5000, __ATOMIC_RELAXED);
+		/* the wait may end first */
+		JOB_CHECK(!run_kernel(kernel_fails) && is_said("did not finish in 4000 ms"));
+		__atomic_store_n(&fake_cuda.held_len, 0, __ATOMIC_RELAXED);
+	}
+	gdr_finalize();
+	return 0;
+}
+
 /* A peer that is gone: what a kernel has under way to it ends, within the limit. */
 static int kernel_lonely(int pe, int n)
 {
@@ -464,6 +563,17 @@ static void test_long(void **state)
 	run(3, body_long);
 }
 
+static void test_beside(void **state)
+{
+	(void)state;
+	if (strcmp(transports, "ofi") || strcmp(provider, "copies"))
+		skip();
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(told != MAP_FAILED);
+	run(2, body_beside);
+	run(2, body_overdue);
+}
+
 static void test_killed(void **state)
 {
 	(void)state;
@@ -479,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_rma),
 		cmocka_unit_test(test_amo),
 		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_killed),
 	};
 
