@@ -18,7 +18,7 @@
 
 enum { SEND = 1, RECEIVE = 2 };
 
-#define LOADS 8 /* of a thread that are under way together */
+#define COUNT_DEEP 8 /* loads of a thread under way where it counts */
 
 /* Before each token that is dispatched: where results go. What follows is aligned to 16 bytes. */
 struct message {
@@ -73,12 +73,12 @@ GDR_DEVICE uint32_t count_choices(const struct moe *m, int expert, int n)
 {
 	uint32_t sum = 0;
 
-	for (int first = (int)gdr_lane_id(); first - (int)gdr_lane_id() < n; first += 32 * LOADS) {
-		int32_t v[LOADS];
+	for (int first = (int)gdr_lane_id(); first - (int)gdr_lane_id() < n; first += 32 * COUNT_DEEP) {
+		int32_t v[COUNT_DEEP];
 
-		for (int i = 0; i < LOADS; i++)
+		for (int i = 0; i < COUNT_DEEP; i++)
 			v[i] = m->expert[first + 32 * i < n ? first + 32 * i : 0];
-		for (int i = 0; i < LOADS; i++)
+		for (int i = 0; i < COUNT_DEEP; i++)
 			sum += first + 32 * i < n && v[i] == expert;
 	}
 	return warp_sum(sum);
@@ -263,11 +263,11 @@ GDR_DEVICE void combine_add(const struct moe *m, int t)
 	for (int at = (int)gdr_thread_id(); at < pieces; at += (int)gdr_block_size()) {
 		float sum[8] = {0};
 
-		for (int k = 0; k < m->topk; k += LOADS) {
-			struct piece v[LOADS];
+		for (int k = 0; k < m->topk; k += DEEP) {
+			struct piece v[DEEP];
 
-			load_pieces(v, LOADS, back + at, k * pieces, pieces, last + 1);
-			for (int i = 0; i < LOADS; i++)
+			load_pieces(v, back + at, k * pieces, pieces, last + 1);
+			for (int i = 0; i < DEEP; i++)
 				if (k + i < m->topk)
 					add_piece(sum, &v[i], weight[k + i]);
 		}

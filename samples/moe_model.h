@@ -10,6 +10,7 @@
 
 #define GROUP 128   /* elements that have a scale in common: four of each lane */
 #define MAX_TOPK 14 /* experts of a token */
+#define DEEP 4	    /* loads of a thread under way */
 
 /* ---- in kernels ---- */
 
@@ -77,11 +78,11 @@ struct piece {
 	uint32_t w[4];
 } __attribute__((aligned(16)));
 
-/* n pieces, `step` apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
+/* DEEP pieces, `step` apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
  * that no load waits for the one before. */
-GDR_DEVICE void load_pieces(struct piece *v, int n, const struct piece *p, int at, int step, int pieces)
+GDR_DEVICE void load_pieces(struct piece *v, const struct piece *p, int at, int step, int pieces)
 {
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < DEEP; i++)
 		v[i] = p[at + step * i < pieces ? at + step * i : pieces - 1];
 }
 

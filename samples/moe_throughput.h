@@ -26,9 +26,7 @@
 #include "moe_model.h"
 
 enum {
-	SENDERS = 4, /* warps of a block that send, at most */
-	DEEP = 4,    /* pieces of a partial sum that a lane loads together */
-	LISTED = 8   /* tokens that a lane looks at together, 32 at most */
+	SENDERS = 4 /* warps of a block that send, at most */
 };
 
 struct choice {
@@ -275,7 +273,7 @@ GDR_DEVICE int combine_sums(const struct flow *f)
 
 /* ---- kernels ---- */
 
-/* A lane: a bit for each of LISTED tokens of PE pe, 32 apart from t on, that has this expert. A load behind the last
+/* A lane: a bit for each of DEEP tokens of PE pe, 32 apart from t on, that has this expert. A load behind the last
  * token reads that again, so that no load waits for the one before. */
 GDR_DEVICE uint32_t tokens_of_expert(const struct flow *f, int expert, int pe, int t)
 {
@@ -283,7 +281,7 @@ GDR_DEVICE uint32_t tokens_of_expert(const struct flow *f, int expert, int pe, i
 	uint32_t has = 0;
 
 	for (int k = 0; k < f->topk; k++)
-		for (int i = 0; i < LISTED; i++) {
+		for (int i = 0; i < DEEP; i++) {
 			int of = t + 32 * i < f->tokens ? t + 32 * i : f->tokens - 1;
 
 			has |= (uint32_t)(c[(size_t)of * (size_t)f->topk + (size_t)k].expert == expert) << i;
@@ -298,10 +296,10 @@ GDR_DEVICE int list_pair(const struct flow *f, int pair)
 	int32_t *list = f->list + (size_t)pair * (size_t)f->tokens;
 	int ret = await(f, &f->known[pe], pe), n = 0;
 
-	for (int first = 0; first < f->tokens && !ret; first += 32 * LISTED) {
+	for (int first = 0; first < f->tokens && !ret; first += 32 * DEEP) {
 		uint32_t has = tokens_of_expert(f, expert, pe, first + lane);
 
-		for (int i = 0; i < LISTED; i++) {
+		for (int i = 0; i < DEEP; i++) {
 			int t = first + 32 * i + lane;
 			uint32_t mask = gdr_ballot(0xffffffff, t < f->tokens && has >> i & 1);
 
@@ -347,11 +345,11 @@ GDR_DEVICE void add_partials(const struct flow *f, int t, int pe, int at)
 	int pieces = f->hidden / 8, k = 0;
 	float sum[DEEP][8] = {{0}};
 
-	load_pieces(v, DEEP, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, 0)), at, 32, pieces);
+	load_pieces(v, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, 0)), at, 32, pieces);
 	for (left &= ~1u; left; left &= ~(1u << k)) {
 		while (!(left >> k & 1))
 			k++;
-		load_pieces(next, DEEP, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, (unsigned)k)), at, 32,
+		load_pieces(next, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, (unsigned)k)), at, 32,
 			    pieces);
 		for (int i = 0; i < DEEP; i++) {
 			add_piece(sum[i], &v[i], 1.0f);
