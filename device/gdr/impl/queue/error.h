@@ -185,7 +185,8 @@ GDR_DEVICE int gdri_qp_needless(const struct gdri_dev *dev, const struct gdri_qp
 GDR_DEVICE_COLD int gdri_cqe_needless(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t said)
 {
 	GDRI_DEV_CONSTANT(dev);
-	if (gdri_likely(!gdri_has_left(dev, qp->peer)))
+	/* below 0: no block of the queue is the cause */
+	if (gdri_likely(!gdri_has_left(dev, qp->peer)) || (int64_t)gdri_cqe_error_index(said) < 0)
 		return 0;
 	/* the blocks below it were written before: pairs with R1 of who published them (A1) */
 	return gdri_qp_needless(dev, qp, gdri_cqe_error_index(said), gdri_ld_acquire_gpu_u64(&qp->ready) >> 1);
