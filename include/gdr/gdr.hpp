@@ -29,6 +29,16 @@ template <typename T> struct gdri_same {
 };
 template <typename T> using gdri_same_t = typename gdri_same<T>::type;
 
+/* What n elements take. The checked build sees bytes: too many elements stay too many there. */
+template <typename T> GDR_BOTH size_t gdri_bytes(size_t n)
+{
+#ifdef GDR_CHECKED
+	if (n > SIZE_MAX / sizeof(T))
+		return SIZE_MAX;
+#endif
+	return n * sizeof(T);
+}
+
 /* ---- memory: of any type that can be copied byte by byte ---- */
 
 #define GDRI_CPP_MEMORY(member, s)                                                                 \
@@ -36,13 +46,13 @@ template <typename T> using gdri_same_t = typename gdri_same<T>::type;
 	member int put##s(T *dst, const gdri_same_t<T> *src, size_t n, int pe GDRI_CPP_SITE)       \
 	{                                                                                          \
 		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
-		return gdr_put##s(dst, src, n * sizeof(T), pe);                                    \
+		return gdr_put##s(dst, src, gdri_bytes<T>(n), pe);                                 \
 	}                                                                                          \
 	template <typename T>                                                                      \
 	member int get##s(T *dst, const gdri_same_t<T> *src, size_t n, int pe GDRI_CPP_SITE)       \
 	{                                                                                          \
 		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
-		return gdr_get##s(dst, src, n * sizeof(T), pe);                                    \
+		return gdr_get##s(dst, src, gdri_bytes<T>(n), pe);                                 \
 	}
 #define GDRI_CPP_PUT_SIGNAL(member, s)                                                             \
 	template <typename T>                                                                      \
@@ -50,7 +60,7 @@ template <typename T> using gdri_same_t = typename gdri_same<T>::type;
 				 uint64_t value, int op, int pe GDRI_CPP_SITE)                     \
 	{                                                                                          \
 		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
-		return gdr_put_signal##s(dst, src, n * sizeof(T), sig, value, op, pe);             \
+		return gdr_put_signal##s(dst, src, gdri_bytes<T>(n), sig, value, op, pe);          \
 	}
 #define GDRI_CPP_SCOPE(member, s)                                                                  \
 	GDRI_CPP_MEMORY(member, s)                                                                 \
@@ -162,7 +172,7 @@ GDRI_CPP_WAIT_TYPES(GDRI_CPP_WAIT)
 	member int call##s(gdr_team_t team, T *dest, const gdri_same_t<T> *source, size_t n GDRI_OPEN more GDRI_CPP_SITE) \
 	{                                                                                          \
 		static_assert(__is_trivially_copyable(T), "its bytes are copied");                 \
-		return gdr_##call##mem##s(team, dest, source, n * sizeof(T) GDRI_OPEN arg);        \
+		return gdr_##call##mem##s(team, dest, source, gdri_bytes<T>(n) GDRI_OPEN arg);     \
 	}
 /* Steps count elements, of which C has those of 1 to 16 bytes. */
 #define GDRI_CPP_STEPS(member, s, more, arg)                                                       \

@@ -137,6 +137,19 @@ GDR_KERNEL(refuse, struct cpp, a)
 {
 	EXPECT_EQ(a.report, gdr::put(a.triples, a.triples + 1, 1, 99), -GDR_EINVAL);
 }
+
+/* So many elements that their bytes, beyond 64 bits, would be those of one or two. */
+GDR_KERNEL(too_many, struct cpp, a)
+{
+	size_t n = SIZE_MAX / sizeof(*a.sig) + 2;
+
+	EXPECT_EQ(a.report, gdr::put(a.sig, a.sig, n, 0), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr::get_nbi(a.sig, a.sig, n, 0), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr::put_signal(a.sig, a.sig, n, a.sig, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr::broadcast(GDR_TEAM_WORLD, a.sig, a.sig, n, 0), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr::fcollect(GDR_TEAM_WORLD, a.sig, a.sig, n), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr::alltoall(GDR_TEAM_WORLD, a.sig, a.sig, n), -GDR_EINVAL);
+}
 #endif
 
 static void owners(void)
@@ -202,6 +215,10 @@ int main(int argc, char **argv)
 			snprintf(where, sizeof(where), "cpp_by_type.cpp:%d", REFUSED_LINE);
 			RUN(refuse, 1, 1, &a);
 			CHECK(gdr_errors(&e, 1) == 1 && strstr(e.text, where));
+			return 0;
+		}
+		if (argc == 2 && !strcmp(argv[1], "too_many")) {
+			RUN(too_many, 1, 1, &a);
 			return 0;
 		}
 #else
