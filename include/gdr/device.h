@@ -201,8 +201,8 @@ GDRI_PROTOTYPE(uint64_t, gdr_signal_fetch, (const uint64_t *sig))
 /** Waits for the own signal word. */
 GDRI_PROTOTYPE(int, gdr_signal_wait_until, (const uint64_t *sig, int cmp, uint64_t value))
 /** The same, knowing that PE pe will send it: its loss ends the wait at once, and its gdr_finalize does within 0.2 s,
- * both with -GDR_EPEERLOST. There is no such PE: -GDR_EINVAL, latched too, unless the condition holds at the first
- * looks. */
+ * both with -GDR_EPEERLOST. There is no such PE: -GDR_EINVAL, latched too, whether or not the condition holds;
+ * this form alone, on GPUs, looks first and is 0 where it holds. */
 GDRI_PROTOTYPE(int, gdr_signal_wait_until_from,
 	       (const uint64_t *sig, int cmp, uint64_t value, int pe))
 /** No longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, and no error is recorded: the same wait may be
@@ -314,7 +314,9 @@ GDR_WAIT_TYPES(GDRI_DECLARE_WAIT)
 GDRI_PROTOTYPE(int, gdr_set_lock, (long *lock))
 /** Takes it when it is free: 0; 1 when it is not. */
 GDRI_PROTOTYPE(int, gdr_test_lock, (long *lock))
-/** quiet, then gives the lock to the next. -GDR_EINVAL at once, without a quiet: this PE does not hold the lock. */
+/** quiet, then gives the lock to the next. -GDR_EINVAL at once, without a quiet: this PE does not hold the lock. An
+ * error of the quiet, which may be that of an operation long before (-GDR_EINVAL, too), is returned, and the lock is
+ * given on all the same. */
 GDRI_PROTOTYPE(int, gdr_clear_lock, (long *lock))
 /** @} */
 
