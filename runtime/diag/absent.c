@@ -17,7 +17,7 @@ void gdri_absent_look(struct gdri_state *st)
 		if (how == 1 && gdri_join_is_gone(st, pe))
 			how |= GDRI_PEER_GONE;
 		/* relaxed: a bit that another thread sets meanwhile is set here once more */
-		if (pe == st->pe || how == __atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_RELAXED))
+		if (pe == st->pe || !(how & ~__atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_RELAXED)))
 			continue;
 		/* release: what the PE sent before is seen by the looks behind; pairs with the acquire fences in
 		 * gdri_wait_hear and gdri_wait_ends */
