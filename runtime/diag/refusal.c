@@ -120,10 +120,12 @@ static void add_match(struct text *t, const struct gdri_error *e)
 
 static void add_local(struct text *t, const struct gdri_error *e)
 {
+	bool source = e->op == GDRI_PUT || e->op == GDRI_PUT_SIGNAL;
+
 	text_add(t, "%s 0x%llx is neither in the symmetric heap nor registered with gdr_buffer_register%s; %llu bytes",
-	    e->op == GDRI_GET ? "destination" : "source", (ull)e->addr,
-	    e->op == GDRI_GET ? " as memory that may be written" : "", (ull)e->len);
-	if (e->op != GDRI_GET)
+	    source ? "source" : "destination", (ull)e->addr, source ? "" : " as memory that may be written",
+	    (ull)e->len);
+	if (source)
 		text_add(t, ", and more than %u cannot go inline", GDRI_INLINE_MAX);
 }
 

@@ -302,6 +302,13 @@ static void a_local_address_out_of_reach_has_its_reason(void **state)
 					 "registered with gdr_buffer_register as memory that may be written; "
 					 "29 bytes"));
 	assert_null(strstr(out.text, "inline"));
+	e.op = GDRI_FETCH_AMO; /* where the old value goes */
+	e.len = 8;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "destination 0xdead is neither in the symmetric heap nor "
+					 "registered with gdr_buffer_register as memory that may be written; "
+					 "8 bytes"));
+	assert_null(strstr(out.text, "inline"));
 	e.line = 4000000000u; /* the longest text keeps its end */
 	e.addr = ~0ull;
 	e.peer = 1023;
