@@ -60,6 +60,7 @@ static bool has_error(struct gdri_qp *qp)
 	struct gdri_qp copy = *qp;
 
 	none.n_errors = GDRI_MAX_ERRORS;
+	none.pe = qp->peer; /* nobody asks whether that one has left: there are no peers here */
 	gdri_poll(&none, &copy);
 	if (copy.err)
 		return true;
