@@ -11,6 +11,7 @@
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/diag/fault.h"
 #include "runtime/exec/exec.h"
+#include "runtime/hostdev/hostdev.h"
 #include "runtime/mem/heap.h"
 #include "runtime/mem/window.h"
 #include "runtime/path/devstate.h"
@@ -20,9 +21,43 @@ GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
 #define REQUEST_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = prefix rest,
 static const char *const names[GDRI_RQ_END] = {GDRI_REQUESTS(REQUEST_NAME)};
+#define STREAM_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = prefix rest "_on_stream",
+static const char *const stream_names[GDRI_RQ_END] = {GDRI_REQUESTS(STREAM_NAME)};
+
+/* The call that the program made, but for its type: some have one request, and a field of it. A literal. */
+#define CALL(name) (on_stream ? name "_on_stream" : name)
+static const char *request_call(const struct gdri_request *q, bool on_stream)
+{
+	const char *call = on_stream ? stream_names[q->what] : names[q->what];
+	bool word = q->size == 8 && !q->wait.is_signed;
+
+	switch (q->what) {
+	case GDRI_RQ_PUT:
+		return q->transfer.nbi ? CALL("gdr_put_nbi") : call;
+	case GDRI_RQ_GET:
+		return q->transfer.nbi ? CALL("gdr_get_nbi") : call;
+	case GDRI_RQ_G:
+		return stream_names[q->what]; /* it waits for the stream, and then asks at once */
+	case GDRI_RQ_PUT_SIGNAL:
+		return q->signal.nbi ? CALL("gdr_put_signal_nbi") : call;
+	case GDRI_RQ_WAIT:
+		if (q->wait.from_pe)
+			return CALL("gdr_signal_wait_until_from");
+		if (q->n && q->wait.values)
+			return CALL("gdr_TYPE_wait_until_all_vector");
+		if (q->n)
+			return CALL("gdr_TYPE_wait_until_all");
+		if (!word)
+			return call;
+		return on_stream ? "gdr_signal_wait_until_on_stream or gdr_TYPE_wait_until_on_stream"
+				 : "gdr_signal_wait_until or gdr_TYPE_wait_until";
+	default:
+		return call;
+	}
+}
 
 /* The bytes are in the heap, behind what the library keeps there, and the object is aligned. */
-static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const void *ptr,
+static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const void *ptr,
 		   uint64_t len)
 {
 	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes;
@@ -32,34 +67,34 @@ static int in_heap(const struct gdri_state *st, const struct gdri_request *q, co
 	if (!len)
 		return 0;
 	if (at < begin || !gdri_window_has(st, ptr, len))
-		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu bytes is not in the symmetric heap", names[q->what],
+		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu bytes is not in the symmetric heap", call,
 				 ptr, (unsigned long long)len);
 	if ((uintptr_t)ptr % align)
-		return gdri_fail(-GDR_EINVAL, "%s: %p is not aligned to %llu bytes", names[q->what], ptr,
+		return gdri_fail(-GDR_EINVAL, "%s: %p is not aligned to %llu bytes", call, ptr,
 				 (unsigned long long)align);
 	return 0;
 }
 
-static int check_collective(const struct gdri_state *st, const struct gdri_request *q)
+static int check_collective(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	const struct gdri_team *t = gdri_team_find(st, q->coll.team);
 	uint64_t d, s;
 	int ret;
 
 	if (!t)
-		return gdri_fail(-GDR_EINVAL, "%s: this PE is in no team %d", names[q->what], q->coll.team);
+		return gdri_fail(-GDR_EINVAL, "%s: this PE is in no team %d", call, q->coll.team);
 	if (q->what < GDRI_RQ_COLLECTIVE)
 		return 0;
 	if (q->what == GDRI_RQ_BROADCAST && (q->coll.root < 0 || q->coll.root >= t->n))
-		return gdri_fail(-GDR_EINVAL, "broadcast: root %d of a team of %d", q->coll.root, t->n);
+		return gdri_fail(-GDR_EINVAL, "%s: root %d of a team of %d", call, q->coll.root, t->n);
 	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s))
-		return gdri_fail(-GDR_EINVAL, "%s: %llu elements, steps %lld and %lld", names[q->what],
+		return gdri_fail(-GDR_EINVAL, "%s: %llu elements, steps %lld and %lld", call,
 				 (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
-	ret = in_heap(st, q, q->dst, d);
+	ret = in_heap(st, q, call, q->dst, d);
 	if (!ret)
-		ret = in_heap(st, q, q->src, s);
+		ret = in_heap(st, q, call, q->src, s);
 	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s))
-		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p overlap", names[q->what], q->dst, q->src);
+		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p overlap", call, q->dst, q->src);
 	return ret;
 }
 
@@ -78,7 +113,7 @@ static uint64_t request_span(const struct gdri_state *st, const struct gdri_requ
 	return (gaps * apart + 1) * q->size;
 }
 
-static int check_transfer(const struct gdri_state *st, const struct gdri_request *q)
+static int check_transfer(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
 	const void *remote = q->what == GDRI_RQ_SIGNAL ? q->signal.word : remote_is_src ? q->src : q->dst;
@@ -86,16 +121,16 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	int ret;
 
 	if (q->pe < 0 || q->pe >= st->n_pes)
-		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", names[q->what], q->pe,
+		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe,
 				 st->n_pes);
 	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
 		len = q->n ? request_span(st, q, &remote,
 					  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
-	ret = in_heap(st, q, remote, len);
+	ret = in_heap(st, q, call, remote, len);
 	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src))
-		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", names[q->what],
+		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
 				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
 				remote_is_src ? "from" : "to", q->pe);
 	if (!ret)
@@ -103,30 +138,30 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))
 		return ret;
 	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD)
-		return gdri_fail(-GDR_EINVAL, "%s: there is no signal operation %u", names[q->what], q->signal.op);
-	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, q->signal.word, sizeof(uint64_t));
+		return gdri_fail(-GDR_EINVAL, "%s: there is no signal operation %u", call, q->signal.op);
+	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, call, q->signal.word, sizeof(uint64_t));
 }
 
-static int check_wait(const struct gdri_state *st, const struct gdri_request *q)
+static int check_wait(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	const struct gdri_rq_wait *w = &q->wait;
 
 	if (w->cmp > GDR_CMP_LE)
-		return gdri_fail(-GDR_EINVAL, "wait_until: there is no comparison %u", w->cmp);
+		return gdri_fail(-GDR_EINVAL, "%s: there is no comparison %u", call, w->cmp);
 	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes))
-		return gdri_fail(-GDR_EINVAL, "wait_until: there is no PE %d, the job has %d", q->pe, st->n_pes);
-	return in_heap(st, q, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
+		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe, st->n_pes);
+	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
-static int request_check(const struct gdri_state *st, const struct gdri_request *q)
+static int request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	if (q->what >= GDRI_RQ_COLLECTIVE || q->what == GDRI_RQ_BARRIER || q->what == GDRI_RQ_SYNC)
-		return check_collective(st, q);
+		return check_collective(st, q, call);
 	if (q->what == GDRI_RQ_WAIT)
-		return check_wait(st, q);
+		return check_wait(st, q, call);
 	if (q->what < GDRI_RQ_P)
 		return 0;
-	return check_transfer(st, q);
+	return check_transfer(st, q, call);
 }
 
 /* Nothing to do on any PE that may be asked: not even a wait. A quiet has a PE that is lost to tell of, and the first
@@ -141,51 +176,53 @@ static int is_nothing(const struct gdri_state *st, const struct gdri_request *q)
 }
 
 /* On the host device, whose streams hold CPU threads. */
-static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
+static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, const char *call, gdr_stream_t stream)
 {
 	struct gdri_request mine = *q;
 	struct gdri_plan p;
 
 	gdri_exec_plan(st, &mine, &p);
-	return gdri_hd_launch(gdri_exec_kernel, names[q->what], p.grid, p.block, 0, stream, &mine,
-			      sizeof(mine));
+	return gdri_hd_request(gdri_exec_kernel, call, p.grid, p.block, stream, &mine, sizeof(mine));
 }
 
 int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 {
-	struct gdri_state *st = gdri_need_state(names[q->what]);
-	int ret = st ? request_check(st, q) : -GDR_ESTATE;
-	GDRI_RANGE(st, GDRI_RANGE_STREAM, names[q->what]);
+	const char *call = request_call(q, true);
+	struct gdri_state *st = gdri_need_state(call);
+	int ret = st ? request_check(st, q, call) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_STREAM, call);
 
 	if (ret || is_nothing(st, q))
 		return ret;
-	return gdri_host_failed(st, st->cuda ? gdri_exec_on_stream(st, q, stream) : on_host_stream(st, q, stream));
+	return gdri_host_failed(st, st->cuda ? gdri_exec_on_stream(st, q, stream)
+					     : on_host_stream(st, q, call, stream));
 }
 
 /* Beside a GPU a kernel makes the collective calls of host threads, but for the barrier and those of the symmetric
  * heap. It would succeed where these are out of step. */
-static int hosts_broken(struct gdri_state *st, const struct gdri_request *q)
+static int hosts_broken(struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	int broken = __atomic_load_n(&st->broken, __ATOMIC_RELAXED);
 
 	if (!st->cuda || !broken || (q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_SYNC_ALL &&
 				     q->what != GDRI_RQ_BARRIER && q->what != GDRI_RQ_SYNC))
 		return 0;
-	return gdri_fail(broken, "%s: an earlier collective call failed: %s; finalize and start anew", names[q->what],
+	return gdri_fail(broken, "%s: an earlier collective call failed: %s; finalize and start anew", call,
 			 gdr_strerror(broken));
 }
 
 int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
 {
-	struct gdri_state *st = gdri_need_state(names[q->what]);
+	const char *call = request_call(q, false);
+	struct gdri_state *st = gdri_need_state(call);
 	struct gdri_answer own;
-	int ret = st ? request_check(st, q) : -GDR_ESTATE;
-	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, names[q->what]);
+	int ret = st ? request_check(st, q, call) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
 
 	if (!answer)
 		answer = &own;
 	if (!ret)
-		ret = hosts_broken(st, q);
+		ret = hosts_broken(st, q, call);
 	*answer = (struct gdri_answer){.status = ret};
 	if (ret || is_nothing(st, q))
 		return ret;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <gdr/launch.h>
+
 #define GDRI_HD_DEFAULT_BLOCKS 64u
 #define GDRI_HD_DEFAULT_STACK (64u * 1024u)
 #define GDRI_HD_MAX_BLOCKS 1024u
@@ -21,6 +23,10 @@ struct gdri_hd_params {
 
 /* Sets the parameters; holds for blocks that start later. NULL: the defaults. -GDR_EINVAL. */
 int gdri_hd_init(const struct gdri_hd_params *params);
+
+/* As gdr_launch, of what a call of the library's puts on a stream: messages are that call's, a literal. */
+int gdri_hd_request(void (*kernel)(const void *arg), const char *call, unsigned grid, unsigned block,
+		    gdr_stream_t stream, const void *arg, size_t arg_size);
 
 /* Waits for all kernels of all streams, then ends the CPU threads, frees their memory and
  * goes back to the defaults; streams stay valid. -GDR_ETIMEOUT when kernels still run or are

@@ -16,6 +16,7 @@
 struct gdri_hd_kernel { /* constants, but for status */
 	void (*fn)(const void *arg);
 	const char *name;
+	const char *call; /* that launched it, for messages; NULL: `name` is that call */
 	const void *arg;
 	unsigned grid, block;
 	size_t shared;

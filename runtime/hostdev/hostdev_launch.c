@@ -3,6 +3,7 @@
 #include "runtime/hostdev/hostdev_launch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -133,26 +134,34 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 
 /* ----------------------------------------------------------------- launches */
 
-static const char *launch_call(const struct gdri_hd_kernel *k)
+struct launch_name {
+	char text[128];
+};
+
+/* "gdr_launch of KERNEL", or the call of the library's that launches. */
+static struct launch_name launch_name(const struct gdri_hd_kernel *k)
 {
-	return k->at_once ? "gdr_collective_launch" : "gdr_launch";
+	struct launch_name n;
+
+	snprintf(n.text, sizeof(n.text), "%s%s%s", k->call ? k->call : "", k->call ? " of " : "",
+		 k->name ? k->name : "(null)");
+	return n;
 }
 
 static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
 {
 	if (gdri_hd_self->in_kernel)
-		return gdri_fail(-GDR_ENOTSUP, "%s of %s from inside a kernel is not supported", launch_call(k),
-				 k->name);
+		return gdri_fail(-GDR_ENOTSUP, "%s from inside a kernel is not supported", launch_name(k).text);
 	if (!k->arg)
-		return gdri_fail(-GDR_EINVAL, "%s of %s: argp is NULL", launch_call(k), k->name ? k->name : "(null)");
+		return gdri_fail(-GDR_EINVAL, "%s: argp is NULL", launch_name(k).text);
 	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
 	    k->shared <= GDR_MAX_SHARED && arg_size <= MAX_ARG)
 		return GDR_OK;
 	return gdri_fail(-GDR_EINVAL,
-			 "%s of %s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
+			 "%s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
 			 "allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
-			 launch_call(k), k->name ? k->name : "(null)", k->grid, k->block, k->shared, arg_size,
-			 GDR_MAX_BLOCK, GDR_MAX_SHARED, MAX_ARG);
+			 launch_name(k).text, k->grid, k->block, k->shared, arg_size, GDR_MAX_BLOCK,
+			 GDR_MAX_SHARED, MAX_ARG);
 }
 
 static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_size)
@@ -161,7 +170,7 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 	struct gdri_hd_run *run = aligned_alloc(64, size);
 
 	if (!run)
-		return gdri_fail(NULL, "%s of %s: no memory for %zu bytes", launch_call(k), k->name, size);
+		return gdri_fail(NULL, "%s: no memory for %zu bytes", launch_name(k).text, size);
 	memset(run, 0, sizeof(*run));
 	run->k = *k;
 	memcpy(run->arg, k->arg, arg_size);
@@ -187,7 +196,7 @@ static int push_kernel(const struct gdri_hd_kernel *k, gdr_stream_t stream, size
 		ret = gdri_hd_stream_push(h, stream, run);
 	gdri_hd_unlock(h);
 	if (!stream)
-		ret = gdri_fail(-GDR_EINVAL, "%s of %s: no such stream", launch_call(k), k->name);
+		ret = gdri_fail(-GDR_EINVAL, "%s: no such stream", launch_name(k).text);
 	if (ret)
 		free(run);
 	return ret;
@@ -197,7 +206,16 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 		   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 		   size_t arg_size)
 {
-	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0, 0, 0};
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .grid = grid, .block = block,
+				   .shared = shared, .call = "gdr_launch"};
+
+	return push_kernel(&k, stream, arg_size);
+}
+
+int gdri_hd_request(void (*kernel)(const void *arg), const char *call, unsigned grid, unsigned block,
+		    gdr_stream_t stream, const void *arg, size_t arg_size)
+{
+	struct gdri_hd_kernel k = {.fn = kernel, .name = call, .arg = arg, .grid = grid, .block = block};
 
 	return push_kernel(&k, stream, arg_size);
 }
@@ -230,7 +248,8 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			      size_t arg_size)
 {
-	struct gdri_hd_kernel k = {kernel, name, arg, grid, block, shared, 0, 1, 0};
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .grid = grid, .block = block,
+				   .shared = shared, .call = "gdr_collective_launch", .at_once = 1};
 	unsigned most = hd_at_once();
 
 	if (grid > most)

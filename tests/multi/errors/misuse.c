@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrong arguments in a real job, from host threads of the host device. Checked: what lies in front of the first object
- * is the library's, all of it, and steps that wrap round are seen. Unchecked: a PE that there is none of is refused. */
+ * is the library's, all of it, and steps that wrap round are seen. Unchecked: a PE that there is none of is refused. In
+ * both a call on a stream is refused by its own name. */
 #include "tests/multi/multi.h"
+#include "tests/multi/said.h"
 
 static struct gdr_error e[256];
 static int records;
@@ -151,6 +153,45 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 }
 #endif
 
+#define SAYS(call, status, words)                                                                  \
+	do {                                                                                       \
+		said_begin();                                                                      \
+		CHECK_EQ(call, status);                                                            \
+		said_expect(words, NULL);                                                          \
+	} while (0)
+#define REFUSED(call, words) SAYS(call, -GDR_EINVAL, words)
+
+static void wrong_on_streams(int *w, uint64_t *word)
+{
+	gdr_stream_t stream, gone;
+
+	CHECK_OK(gdr_stream_create(&gone));
+	CHECK_OK(gdr_stream_create(&stream));
+	CHECK_OK(gdr_stream_destroy(gone));
+	REFUSED(gdr_int_put_on_stream(w, w, 1, multi_n, stream), "gdr_put_on_stream: there is no PE ");
+	REFUSED(gdr_int_put_nbi_on_stream(w, w, 1, multi_n, stream), "gdr_put_nbi_on_stream: there is no PE ");
+	REFUSED(gdr_int_get_nbi_on_stream(w, w, 1, -1, stream), "gdr_get_nbi_on_stream: there is no PE -1");
+	REFUSED(gdr_int_iput_on_stream(w, w, 1, 1, 1, -1, stream), "gdr_TYPE_iput_on_stream: there is no PE -1");
+	REFUSED(gdr_int_p_on_stream(w, 1, -1, stream), "gdr_TYPE_p_on_stream: there is no PE -1");
+	REFUSED((gdr_int_g_on_stream(w, -1, stream), gdr_quiet()), "gdr_TYPE_g_on_stream: there is no PE -1");
+	REFUSED(gdr_int_put_signal_nbi_on_stream(w, w, 1, word, 1, 9, 0, stream),
+		"gdr_put_signal_nbi_on_stream: there is no signal operation 9");
+	REFUSED(gdr_signal_op_on_stream(word, 1, 9, 0, stream),
+		"gdr_signal_op_on_stream: there is no signal operation 9");
+	REFUSED(gdr_int_wait_until_on_stream(w, 9, 0, stream),
+		"gdr_TYPE_wait_until_on_stream: there is no comparison 9");
+	REFUSED(gdr_int_wait_until_all_on_stream(w, 2, NULL, 9, 0, stream),
+		"gdr_TYPE_wait_until_all_on_stream: there is no comparison 9");
+	REFUSED(gdr_int_wait_until_all_vector_on_stream(w, 2, NULL, 9, w, stream),
+		"gdr_TYPE_wait_until_all_vector_on_stream: there is no comparison 9");
+	REFUSED(gdr_signal_wait_until_on_stream(word, 9, 0, stream), "gdr_signal_wait_until_on_stream or ");
+	REFUSED(gdr_int_broadcast_on_stream(GDR_TEAM_WORLD, w, w, 1, 99, stream),
+		"gdr_TYPE_broadcast_on_stream: root 99");
+	REFUSED(gdr_barrier_on_stream(50, stream), "gdr_barrier_on_stream: this PE is in no team 50");
+	REFUSED(gdr_quiet_on_stream(gone), "gdr_quiet_on_stream: no such stream");
+	CHECK_OK(gdr_stream_destroy(stream));
+}
+
 int main(void)
 {
 	uint8_t *first;
@@ -163,9 +204,11 @@ int main(void)
 	CHECK(first && w && s);
 	CHECK_OK(gdr_barrier_all());
 	misuse(first, w, s);
+	wrong_on_streams((int *)w, w);
 	CHECK_OK(gdr_barrier_all());
 	for (int i = 0; i < 512; i++)
 		CHECK_EQ(w[i], 0);
 	CHECK_OK(gdr_finalize());
+	SAYS(gdr_quiet_on_stream(NULL), -GDR_ESTATE, "gdr_quiet_on_stream: the library is not initialised");
 	return 0;
 }
