@@ -351,9 +351,9 @@ static int fence_expired(struct gdri_pmix_boot *b, uint64_t round, size_t len,
 
 	pmix_find_missing(b, round, len, deadline, text, sizeof(text));
 	return gdri_fail(-GDR_ETIMEOUT,
-			 "bootstrap: a collective of %d PEs did not complete within %s; PEs that had not entered it: "
-			 "%s; check whether they are stopped, have exited, are in another call, or are just slow (then "
-			 "raise the time limit)",
+			 "bootstrap: a collective of %d PEs did not complete within %s; the rest went into asking why; "
+			 "PEs that had not entered it: %s; check whether they are stopped, have exited, are in "
+			 "another call, or are just slow (then raise the time limit)",
 			 b->pub.n_pes, waited, text);
 }
 

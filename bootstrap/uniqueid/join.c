@@ -154,9 +154,9 @@ static int round_expired(struct uid_boot *b, const struct timespec *deadline, in
 	if (b->link.done)
 		return 0;
 	return gdri_fail(-GDR_ETIMEOUT,
-			 "bootstrap: a collective of %d PEs did not complete within %s; PEs that had not entered it: "
-			 "%s; check whether they are stopped, have exited, are in another call, or are just slow (then "
-			 "raise the time limit)",
+			 "bootstrap: a collective of %d PEs did not complete within %s; the rest went into asking why; "
+			 "PEs that had not entered it: %s; check whether they are stopped, have exited, are in "
+			 "another call, or are just slow (then raise the time limit)",
 			 b->pub.n_pes, waited, text);
 }
 
@@ -348,8 +348,9 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 				 l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
 	}
 	return gdri_fail(-GDR_ETIMEOUT,
-			 "bootstrap: not all of the job's %d PEs came within %s; missing: PE %s; check that as many "
-			 "processes were started, each with %s of its own, and that they can reach %s",
+			 "bootstrap: not all of the job's %d PEs came within %s; the rest went into asking which; "
+			 "missing: PE %s; check that as many processes were started, each with %s of its own, and that "
+			 "they can reach %s",
 			 b->pub.n_pes, waited, text, m->number, b->hub);
 }
 
