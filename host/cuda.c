@@ -95,6 +95,7 @@ int gdri_cuda_barrier_all(void)
 	status = gdri_cuda_quiet();
 
 	pthread_mutex_lock(&st->lock);
+	gdri_call_begin(st, "gdr_barrier_all");
 	ret = gdri_heap_agree(st, GDRI_CALL_BARRIER, 0, 0);
 	pthread_mutex_unlock(&st->lock);
 	if (!ret && !status)

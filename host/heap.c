@@ -96,11 +96,6 @@ static uint64_t word_of(const struct request *r)
 	return h;
 }
 
-static const char *what_of(uint64_t call)
-{
-	return call == GDRI_CALL_BARRIER ? "barrier" : "symmetric heap";
-}
-
 /* With the whole requests, to say what differs. */
 static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 {
@@ -110,7 +105,7 @@ static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 	if (!all && !st->pending)
 		st->pending = gdri_fail(-GDR_ENOMEM, "out of memory");
 	gdri_limit_begin(st, false);
-	ret = gdri_agree(st, what_of(mine->call), mine, all, sizeof(*mine));
+	ret = gdri_agree(st, st->call, mine, all, sizeof(*mine));
 	if (!ret)
 		ret = heap_compare(st, all);
 	free(all);
@@ -119,12 +114,12 @@ static int heap_tell_all(struct gdri_state *st, const struct request *mine)
 
 /* The word of a PE was that of gdr_finalize: it told all PEs of that before, so all know that no exchange comes about.
  * Those that have heard of it may have followed. */
-static int heap_left_alone(const struct gdri_state *st, enum gdri_heap_call call)
+static int heap_left_alone(const struct gdri_state *st)
 {
 	for (int pe = 0; pe < st->n_pes; pe++)
 		if (gdri_join_finalizes(st, pe) == 1)
 			return gdri_fail(-GDR_EPEERLOST, "%s: PE %d has called gdr_finalize: it takes no part",
-					 what_of(call), pe);
+					 st->call, pe);
 	return 0;
 }
 
@@ -138,13 +133,13 @@ int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t si
 
 	gdri_break(st, gdri_broken(gdri_host_dev(st), -1, GDRI_HOST_CALL));
 	if (st->broken) {
-		gdri_error("%s: an earlier collective call failed: %s; finalize and start anew", what_of(call),
+		gdri_error("%s: an earlier collective call failed: %s; finalize and start anew", st->call,
 			   gdr_strerror(st->broken));
 		st->pending = 0;
 		return st->broken;
 	}
-	ret = gdri_host_barrier(st, what_of(call), st->pending ? GDRI_HOST_BARRIER_TROUBLE : word_of(&mine));
-	if (ret == GDRI_HOST_BARRIER_DIFFER && !(ret = heap_left_alone(st, call)))
+	ret = gdri_host_barrier(st, st->pending ? GDRI_HOST_BARRIER_TROUBLE : word_of(&mine));
+	if (ret == GDRI_HOST_BARRIER_DIFFER && !(ret = heap_left_alone(st)))
 		return heap_tell_all(st, &mine);
 	if (ret) {
 		gdri_break(st, ret);
@@ -269,6 +264,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 		return NULL;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, call);
 	pthread_mutex_lock(&st->lock);
+	gdri_call_begin(st, call);
 	ret = heap_allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
 		st->pending = gdri_heap_zero(st->heap, p, size, gdri_cuda_copy_ms(st) / 2); /* the others wait */
@@ -313,7 +309,7 @@ void *gdr_align(size_t alignment, size_t size)
 }
 
 /* Offset in the allocator's range of an object that can be freed. */
-static uint64_t object_offset(struct gdri_state *st, const char *call, const void *ptr)
+static uint64_t object_offset(struct gdri_state *st, const void *ptr)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)ptr - (uintptr_t)heap_objects(st));
 
@@ -322,21 +318,22 @@ static uint64_t object_offset(struct gdri_state *st, const char *call, const voi
 	if (gdri_symmetric_find(st->symmetric, ptr)) {
 		st->pending =
 			gdri_fail(-GDR_EINVAL, "%s: %p is registered memory of the program: gdr_symmetric_unregister",
-				  call, ptr);
+				  st->call, ptr);
 	} else if (!gdri_suballoc_size(st->alloc, offset)) {
 		st->pending = gdri_fail(-GDR_EINVAL,
-					"%s: no object starts at %p: not from gdr_malloc, or already freed", call, ptr);
+					"%s: no object starts at %p: not from gdr_malloc, or already freed", st->call,
+					ptr);
 	}
 	return offset;
 }
 
-static int heap_free(struct gdri_state *st, const char *call, const void *ptr)
+static int heap_free(struct gdri_state *st, const void *ptr)
 {
 	uint64_t offset;
 	int ret;
 
 	gdri_log_clear_error();
-	offset = object_offset(st, call, ptr);
+	offset = object_offset(st, ptr);
 	ret = gdri_heap_agree(st, GDRI_CALL_FREE, offset, 0);
 	return ret || !ptr ? ret : heap_give_back(st, offset);
 }
@@ -350,7 +347,8 @@ int gdr_free(void *ptr)
 		return -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_free");
 	pthread_mutex_lock(&st->lock);
-	ret = heap_free(st, "gdr_free", ptr);
+	gdri_call_begin(st, "gdr_free");
+	ret = heap_free(st, ptr);
 	pthread_mutex_unlock(&st->lock);
 	return ret;
 }
@@ -382,7 +380,7 @@ static int heap_reallocate(struct gdri_state *st, const void *ptr, uint64_t size
 	int ret;
 
 	gdri_log_clear_error();
-	offset = object_offset(st, "gdr_realloc", ptr);
+	offset = object_offset(st, ptr);
 	ret = heap_prepare(st);
 	st->pending = ret ? ret : st->pending;
 	ret = gdri_heap_agree(st, GDRI_CALL_RESIZED, offset, size);
@@ -404,7 +402,8 @@ void *gdr_realloc(void *ptr, size_t size)
 		return st ? allocate_zeroed("gdr_realloc", size, 1, false) : NULL;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_realloc");
 	pthread_mutex_lock(&st->lock);
-	ret = size ? heap_reallocate(st, ptr, size, &p) : heap_free(st, "gdr_realloc", ptr);
+	gdri_call_begin(st, "gdr_realloc");
+	ret = size ? heap_reallocate(st, ptr, size, &p) : heap_free(st, ptr);
 	pthread_mutex_unlock(&st->lock);
 	gdri_host_refused(st, ret);
 	return ret ? NULL : p;

@@ -41,7 +41,7 @@ enum gdri_heap_call {
 	GDRI_CALL_BARRIER, /* of host threads, in a job on GPUs */
 };
 
-/* Collective: 0 when all make the same call and none has trouble (st->pending). */
+/* Collective, behind gdri_call_begin: 0 when all make the same call and none has trouble (st->pending). */
 int gdri_heap_agree(struct gdri_state *st, enum gdri_heap_call call, uint64_t size, uint64_t alignment);
 /* Collective. */
 int gdri_symmetric_alloc(struct gdri_state *st, uint64_t size, uint64_t alignment, void **out);

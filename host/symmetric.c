@@ -126,6 +126,7 @@ void *gdr_symmetric_register(void *addr, size_t len)
 	if (!st)
 		return NULL;
 	pthread_mutex_lock(&st->lock);
+	gdri_call_begin(st, "gdr_symmetric_register");
 	ret = register_all(st, addr, len, &ptr);
 	pthread_mutex_unlock(&st->lock);
 	gdri_host_refused(st, ret);
@@ -169,6 +170,7 @@ int gdr_symmetric_unregister(void *ptr)
 	if (!st)
 		return -GDR_ESTATE;
 	pthread_mutex_lock(&st->lock);
+	gdri_call_begin(st, "gdr_symmetric_unregister");
 	ret = unregister_all(st, ptr);
 	pthread_mutex_unlock(&st->lock);
 	return ret;

@@ -16,13 +16,13 @@
 #define COUNT 0xffull
 #define DIFFER (~COUNT)
 
-static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe, const char *what)
+static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe)
 {
 	struct gdri_operation o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, 0);
 	int ret = gdri_xfer_signal_behind(gdri_host_dev(st), &o);
 
 	if (ret)
-		gdri_error("%s: no way to PE %d: %s", what, pe, gdr_strerror(ret));
+		gdri_error("%s: no way to PE %d: %s", st->call, pe, gdr_strerror(ret));
 	return ret;
 }
 
@@ -51,7 +51,7 @@ bool gdri_host_barrier_left(const struct gdri_state *st)
 
 /* Who gave up a barrier and then left told that before: the barriers of all PEs have that status. A PE that is lost
  * may be the one that left. */
-static int somebody_left(const struct gdri_state *st, int pe, const char *what)
+static int somebody_left(const struct gdri_state *st, int pe)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, -1)); /* behind the acquire of `left` */
@@ -63,23 +63,23 @@ static int somebody_left(const struct gdri_state *st, int pe, const char *what)
 		return gdri_broken(dev, -1, GDRI_HOST_CALL);
 	if (ret && gdri_fault_peer(word) == st->pe)
 		gdri_error("%s: PE %d gave up a call of all PEs because of this one, which did not come to it: %s",
-			   what, gdri_fault_pe(word), gdr_strerror(ret));
+			   st->call, gdri_fault_pe(word), gdr_strerror(ret));
 	else if (ret)
-		gdri_error("%s: given up because of PE %d: %s", what, gdri_fault_peer(word), gdr_strerror(ret));
+		gdri_error("%s: given up because of PE %d: %s", st->call, gdri_fault_peer(word), gdr_strerror(ret));
 	if (ret)
 		return ret;
 	if (left_for_this_one(st))
-		return gdri_fail(-GDR_EMISMATCH, "gdr_%s: PE %d gave up a wait for this PE: what others wait for comes "
-				 "before gdr_finalize", what, pe);
+		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d gave up a wait for this PE: what others wait for comes "
+				 "before gdr_finalize", st->call, pe);
 	if (culprit < 0)
-		gdri_error("%s: PE %d has left after an error", what, pe);
+		gdri_error("%s: PE %d has left after an error", st->call, pe);
 	else
-		gdri_error("%s: PE %d has left: it gave up because of PE %d", what, pe, culprit);
+		gdri_error("%s: PE %d has left: it gave up because of PE %d", st->call, pe, culprit);
 	return -GDR_EPEERLOST;
 }
 
 static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
-		     const char *what, uint64_t *value)
+			     uint64_t *value)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_waiter w;
@@ -95,20 +95,20 @@ static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe
 			break;
 		if (left >= 0) {
 			gdri_wait_leave(dev, &w);
-			return somebody_left(st, left, what);
+			return somebody_left(st, left);
 		}
 		ret = gdri_wait_step(dev, &w);
 		if (!ret)
 			continue;
 		if (ret != -GDR_EMISMATCH) /* what this PE is to blame for its record says (gdri_broken_told) */
-			gdri_error("%s: waiting for PE %d: %s", what, pe, gdr_strerror(ret));
+			gdri_error("%s: waiting for PE %d: %s", st->call, pe, gdr_strerror(ret));
 		return ret;
 	}
 	gdri_wait_end(dev, &w);
 	return 0;
 }
 
-int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word)
+int gdri_host_barrier(struct gdri_state *st, uint64_t word)
 {
 	uint64_t mine = word & DIFFER, start = gdri_now_ns(), heard, *words;
 	struct gdri_dev *dev = gdri_host_dev(st);
@@ -121,9 +121,9 @@ int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word)
 	gdri_hd_release(dev->heap);
 	gdri_fence_sys(); /* the stores of all threads that this one speaks for */
 	for (step = 1; step < n; step *= 2, words++) {
-		ret = host_barrier_tell(st, words, mine | (st->host_barriers & COUNT), (me + step) % n, what);
+		ret = host_barrier_tell(st, words, mine | (st->host_barriers & COUNT), (me + step) % n);
 		if (!ret)
-			ret = host_barrier_hear(st, words, (me - step + n) % n, start, what, &heard);
+			ret = host_barrier_hear(st, words, (me - step + n) % n, start, &heard);
 		if (ret)
 			return gdri_broken_set(dev, -1, GDRI_HOST_CALL, ret, -1);
 		if ((heard & DIFFER) != mine)

@@ -13,9 +13,9 @@ struct gdri_state;
 
 /* Collective, under st->lock. 0: all PEs came, with the same word. GDRI_HOST_BARRIER_DIFFER, on all PEs: not all
  * with the same, or one with GDRI_HOST_BARRIER_TROUBLE. < 0: not all came within dev->timeout_ns, one has
- * left after an error, or there is no way to one; logged with `what`. */
+ * left after an error, or there is no way to one; logged with st->call. */
 #define GDRI_HOST_BARRIER_TROUBLE (~0ull)
-int gdri_host_barrier(struct gdri_state *st, const char *what, uint64_t word);
+int gdri_host_barrier(struct gdri_state *st, uint64_t word);
 
 /* Until what this PE told is complete, or failed, or the time is over: a queue is not to go with an operation under
  * way, for so long. */

@@ -100,6 +100,8 @@ struct gdri_state {
 	int broken;	  /* what a collective ended with that left the PEs out of step; 0: they are in step */
 	int refused;	  /* why the last call of the heap's returned NULL; 0: it was told, or did not */
 	uint64_t host_barriers; /* see host_barrier.h */
+	const char *call;	/* the latest collective call of host threads, for messages: gdri_call_begin */
+	uint64_t call_ns;	/* since when; 0: there was none */
 	bool nvshmem;	  /* init came by NVSHMEM's names */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
@@ -130,6 +132,14 @@ static inline void gdri_break(struct gdri_state *st, int status)
 	if (!st->broken) /* under st->lock; the store pairs with who looks without */
 		__atomic_store_n(&st->broken, status, __ATOMIC_RELAXED);
 	gdri_failed(st, status);
+}
+
+/* Under st->lock: a collective call begins, by a name that is a literal. Who describes a record of its waits looks
+ * without the lock. */
+static inline void gdri_call_begin(struct gdri_state *st, const char *call)
+{
+	__atomic_store_n(&st->call_ns, gdri_now_ns(), __ATOMIC_RELAXED); /* told with the name */
+	__atomic_store_n(&st->call, call, __ATOMIC_RELEASE); /* pairs with the acquire in gdri_place_call */
 }
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */

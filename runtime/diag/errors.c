@@ -77,6 +77,12 @@ static void describe_lost(struct text *t, const struct gdri_error *e)
 	text_add(t, "%s", text);
 }
 
+/* Another PE gave up a collective because of this one. */
+static bool broken_is_own(const struct gdri_error *e)
+{
+	return e->kind == GDRI_ERROR_BROKEN && gdri_place_is_own(gdri_fault_peer(e->local));
+}
+
 /* A collective that another PE gave up. The word is that PE's to write. */
 static void describe_broken(struct text *t, const struct gdri_error *e)
 {
@@ -89,8 +95,10 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 			 gdri_call_name(f.op), f.peer);
 		return;
 	}
-	text_add(t, "%s: PE %d gave up a %s", gdri_call_name(e->op), f.pe, gdri_call_name(f.op));
-	if (f.peer != f.pe)
+	text_add(t, "%s: PE %d gave up a %s", gdri_place_call(e), f.pe, gdri_call_name(f.op));
+	if (broken_is_own(e))
+		text_add(t, " because of this one");
+	else if (f.peer != f.pe)
 		add_peer(t, " because of ", f.peer);
 	if (gdri_fault_left(e->local))
 		text_add(t, ", which has called gdr_finalize");
@@ -142,7 +150,7 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	char place[96];
 
-	text_add(t, "%s%s", gdri_call_name(e->op),
+	text_add(t, "%s%s", gdri_place_call(e),
 		 e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0 ? "_from" : "");
 	if (e->waited_for >= 0 && e->op != GDRI_GRID_SYNC)
 		text_add(t, " waiting for PE %d", e->waited_for);
@@ -273,6 +281,8 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		advice = "raise ";
 	else if (error_is_of_leaving(e))
 		advice = "what other PEs wait for comes before gdr_finalize";
+	else if (broken_is_own(e) && e->status == -GDR_ETIMEOUT)
+		advice = "look at what this PE did meanwhile, or raise ";
 	if (*advice)
 		text_add(&t, "; %s%s", advice, gdri_place_limit(e));
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&

@@ -56,6 +56,12 @@ void gdri_place_lost(int pe, char *buf, size_t room);
 /* Whether it is known to have called gdr_finalize: 1, or 2 where it had failed before. */
 int gdri_place_finalizes(int pe);
 
+/* The call that the record is of: of host threads' collectives the one under way, where that began before. */
+const char *gdri_place_call(const struct gdri_error *e);
+
+/* Whether it is this PE's number. */
+bool gdri_place_is_own(int pe);
+
 /* Whether it is of a wait of gdr_finalize, or of what ended that. */
 bool gdri_place_in_finalize(const struct gdri_error *e);
 

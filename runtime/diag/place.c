@@ -77,6 +77,25 @@ int gdri_place_finalizes(int pe)
 	return (int)(__atomic_load_n(&st->peers[pe].finalizes, __ATOMIC_ACQUIRE) & ~GDRI_PEER_GONE);
 }
 
+const char *gdri_place_call(const struct gdri_error *e)
+{
+	const struct gdri_state *st = gdri_state_get();
+	/* acquire: whose name is seen, its time is too; pairs with the release in gdri_call_begin */
+	const char *call = st ? __atomic_load_n(&st->call, __ATOMIC_ACQUIRE) : NULL;
+
+	/* of a call before that one the record is older; its clock is the host's */
+	if (e->op != GDRI_HOST_CALL || !call || e->time_ns < __atomic_load_n(&st->call_ns, __ATOMIC_RELAXED))
+		return gdri_call_name(e->op);
+	return call;
+}
+
+bool gdri_place_is_own(int pe)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st && pe == st->pe;
+}
+
 bool gdri_place_in_finalize(const struct gdri_error *e)
 {
 	const struct gdri_state *st = gdri_state_get();

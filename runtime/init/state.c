@@ -469,7 +469,8 @@ static int state_part(struct gdri_state *st, int status)
 	}
 	gdri_host_dev(st)->timeout_ns = (uint64_t)gdri_left_ms(st->deadline_ns) * 1000000u;
 	st->finalize_ns = gdri_now_ns(); /* the monitor reads it behind the acquire of the wait's record */
-	ret = gdri_host_barrier(st, "finalize", 0);
+	gdri_call_begin(st, "gdr_finalize");
+	ret = gdri_host_barrier(st, 0);
 	if (ret < 0)
 		gdri_monitor_say(); /* while the text finds the state */
 	if (ret == GDRI_HOST_BARRIER_DIFFER)

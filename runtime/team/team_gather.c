@@ -195,6 +195,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
 	int absent = gather_absent(st, t), i, ret = t->err; /* before the look at what it told: acquires */
 
+	gdri_call_begin(st, what);
 	if (!ret && !st->cuda)
 		ret = t->err = gdri_broken(st->dev, team, GDRI_HOST_CALL);
 	if (ret) {

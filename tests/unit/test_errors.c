@@ -263,6 +263,7 @@ static void a_wait_names_its_limit(void **state)
 
 		e.op = GDRI_HOST_CALL;
 		gdri_error_describe(&e, &out);
+		assert_non_null(strstr(out.text, "collective call waiting for PE 1"));
 		assert_non_null(strstr(out.text, in_it ? "; look at that PE, or raise GDR_INIT_TIMEOUT" :
 						 "; look at that PE, or raise GDR_TIMEOUT"));
 		e.op = GDRI_BARRIER;
@@ -270,6 +271,53 @@ static void a_wait_names_its_limit(void **state)
 		assert_non_null(strstr(out.text, "; look at that PE, or raise GDR_TIMEOUT"));
 	}
 	job = NULL;
+}
+
+/* Which of the host's collectives a wait was of is known as long as that is the latest. */
+static void a_wait_names_the_collective(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_HOST_CALL, .peer = 1,
+			       .waited_for = 1, .time_ns = 5000, .waited_ns = 2000};
+	struct gdri_state st = {.call = "gdr_malloc", .call_ns = 3000};
+	struct gdr_error out;
+
+	(void)state;
+	job = &st;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_malloc waiting for PE 1: "));
+	assert_string_equal(out.op, "collective call");
+	e.op = GDRI_BARRIER;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_barrier_all waiting for PE 1: "));
+	e.op = GDRI_HOST_CALL;
+	st.call_ns = 5001;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "collective call waiting for PE 1: "));
+	job = NULL;
+}
+
+static void says_broken(int own, const char *want, const char *not)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_BROKEN, .status = -GDR_ETIMEOUT, .op = GDRI_BARRIER, .peer = 1,
+			       .local = gdri_fault_word_of(0, 1, -GDR_ETIMEOUT, GDRI_BARRIER)};
+	struct gdri_state st = {.pe = own};
+	struct gdr_error out;
+
+	job = &st;
+	gdri_error_describe(&e, &out);
+	job = NULL;
+	assert_non_null(strstr(out.text, want));
+	assert_null(strstr(out.text, not));
+}
+
+/* The PE that the others waited for is told so, not of a PE with its number. */
+static void a_late_pe_is_told_of_itself(void **state)
+{
+	(void)state;
+	says_broken(2, "gdr_barrier_all: PE 0 gave up a gdr_barrier_all because of PE 1: time limit", "this one");
+	says_broken(2, "; look at that PE, or raise GDR_TIMEOUT", "this PE did");
+	says_broken(1, "gdr_barrier_all: PE 0 gave up a gdr_barrier_all because of this one: time limit", "PE 1");
+	says_broken(1, "; look at what this PE did meanwhile, or raise GDR_TIMEOUT", "that PE");
 }
 
 static void an_argument_names_the_line(void **state)
@@ -549,6 +597,8 @@ int main(void)
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(a_wait_names_its_limit),
+		cmocka_unit_test(a_wait_names_the_collective),
+		cmocka_unit_test(a_late_pe_is_told_of_itself),
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
 		cmocka_unit_test(an_argument_has_its_reason),

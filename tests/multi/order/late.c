@@ -3,6 +3,7 @@
  * with one status and the name of that PE; none of them succeeds without all having come; gdr_finalize says it.
  *
  *	late FORM KIND [PE]	host | device | stream, barrier | sync; PE is late, else the last one
+ *	late apart any	(host device) it allocates, the others are in a barrier: each is told what it calls itself
  *	late random SEED	host barriers and syncs, each PE at times about as late as the limit is long */
 #include "tests/multi/multi.h"
 
@@ -155,7 +156,7 @@ static int once(struct late *a, const char *form, int kind, int late)
 	CHECK_EQ(e.peer, late);
 	CHECK(names_it(&e, form, kind));
 	if (multi_pe == late)
-		CHECK(!e.waited_ns && strstr(e.text, "gave up") &&
+		CHECK(!e.waited_ns && strstr(e.text, "gave up") && strstr(e.text, "because of this one") &&
 		      strstr(e.text, "teams, GDR_TEAM_WORLD too, keep a status of their own"));
 	else
 		CHECK_OK(gdr_host_put(a->gave_up + multi_pe, &yes, sizeof(yes), late));
@@ -163,6 +164,27 @@ static int once(struct late *a, const char *form, int kind, int late)
 	CHECK_EQ(gdr_finalize(), ret);
 	return 0;
 }
+
+#ifndef __CUDACC__
+static int apart(int late)
+{
+	struct gdr_error e;
+	int status;
+
+	if (multi_pe == late) {
+		CHECK(!gdr_malloc(64));
+		status = gdr_host_status();
+	} else {
+		status = gdr_barrier_all();
+	}
+	CHECK(status == -GDR_ETIMEOUT || status == -GDR_EPEERLOST);
+	CHECK(gdr_errors(&e, 1) > 0);
+	CHECK(!strncmp(e.text, multi_pe == late ? "gdr_malloc" : "gdr_barrier_all", multi_pe == late ? 10 : 15));
+	multi_sleep_us(3000000); /* nobody is lost to others that still wait */
+	CHECK_EQ(gdr_finalize(), status);
+	return 0;
+}
+#endif
 
 /* Limits expire here and there while the late ones come: whatever becomes of that, no call succeeds that not all have
  * come to, and behind one that fails none does. */
@@ -203,6 +225,10 @@ int main(int argc, char **argv)
 	a.round = (uint64_t *)gdr_calloc((size_t)multi_n, sizeof(uint64_t));
 	a.gave_up = (uint64_t *)gdr_calloc((size_t)multi_n, sizeof(uint64_t));
 	CHECK(a.round && a.gave_up && argc > 2);
+#ifndef __CUDACC__
+	if (!strcmp(argv[1], "apart"))
+		return apart(multi_n - 1);
+#endif
 	if (!strcmp(argv[1], "random"))
 		return by_chance(&a, strtoull(argv[2], NULL, 0));
 	return once(&a, argv[1], !strcmp(argv[2], "sync") ? SYNC : BARRIER, argc > 3 ? atoi(argv[3]) : multi_n - 1);
