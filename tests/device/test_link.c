@@ -62,6 +62,17 @@ int gdri_place_finalizes(int pe)
 	return 0;
 }
 
+const char *gdri_place_call(const struct gdri_error *e)
+{
+	return gdri_call_name(e->op);
+}
+
+bool gdri_place_is_own(int pe)
+{
+	(void)pe;
+	return false;
+}
+
 bool gdri_place_in_finalize(const struct gdri_error *e)
 {
 	(void)e;
