@@ -11,12 +11,12 @@
 struct gdri_operation {
 	uint8_t *remote;  /* the symmetric object */
 	uint8_t *local;	  /* the caller's: source, destination, where an old value goes that is not waited for */
-	__extension__ union {
+	GDRI_UNNAMED union {
 		uint64_t len;	  /* bytes of both */
 		uint64_t compare; /* of a compare-and-swap, which has none */
 	};
 	uint64_t value; /* of a scalar, an atomic, a signal */
-	__extension__ union {
+	GDRI_UNNAMED union {
 		uint64_t *sig;	 /* GDRI_PUT_SIGNAL: the signal word */
 		uint64_t result; /* of what fetches */
 	};
