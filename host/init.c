@@ -70,11 +70,11 @@ static void shorten_if_lost(struct gdri_state *st)
 		dev->timeout_ns = LOST_MS * 1000000ull;
 }
 
-/* A record of it, which says more, has been printed or is now. */
+/* A record of it, which says more, has been printed or is now; kernels that do not end were named. */
 static void init_say(const struct gdri_state *st, int status)
 {
 	gdri_monitor_say();
-	if (!gdri_errors_have(st->dev, status) && !(st->host_view && gdri_errors_have(st->host_view, status)))
+	if (!st->kernels_late && !gdri_errors_have(st->dev, status) && !(st->host_view && gdri_errors_have(st->host_view, status)))
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
 }
 

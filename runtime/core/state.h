@@ -104,6 +104,7 @@ struct gdri_state {
 	uint64_t call_ns;	/* since when; 0: there was none */
 	bool nvshmem;	  /* init came by NVSHMEM's names */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
+	bool kernels_late; /* kernels did not end in time, and the log has said so */
 	bool kernels_run; /* the host device could not be stopped: memory must stay */
 	struct gdri_state *left; /* then: the one that was left so before */
 

@@ -21,7 +21,8 @@ struct gdri_hd_params {
 	size_t stack_size;   /* of each thread of a kernel, at least GDRI_HD_MIN_STACK */
 };
 
-/* Sets the parameters; holds for blocks that start later. NULL: the defaults. -GDR_EINVAL. */
+/* Sets the parameters; holds for blocks that start later. NULL: the defaults. -GDR_EINVAL. What streams keep of
+ * kernels that were left is over. */
 int gdri_hd_init(const struct gdri_hd_params *params);
 
 /* As gdr_launch, of what a call of the library's puts on a stream: messages are that call's, a literal. */
@@ -32,6 +33,15 @@ int gdri_hd_request(void (*kernel)(const void *arg), const char *call, unsigned 
  * goes back to the defaults; streams stay valid. -GDR_ETIMEOUT when kernels still run or are
  * queued after timeout_ms: then nothing was ended, and memory that they use must stay. */
 int gdri_hd_shutdown(unsigned timeout_ms);
+
+/* Behind a shutdown that did not end: the log says how many kernels still run or are queued after so long, and names
+ * one. */
+void gdri_hd_tell_runs(unsigned after_ms);
+
+/* Behind that, for good: what runs is left to itself with its CPU threads and its memory, what is queued never runs,
+ * and no later call waits for either. Streams stay valid; gdr_stream_sync of those on which such a kernel was is
+ * -GDR_EABORTED, once or until gdri_hd_init. The rest as gdri_hd_shutdown. */
+void gdri_hd_leave(void);
 
 /* To be called every few 100 ms: the log names, once, a thread of a kernel that has let no other one run for so long,
  * where others of its block or a thread of the host wait. */

@@ -93,6 +93,7 @@ int gdri_hd_init(const struct gdri_hd_params *params)
 	h = gdri_hd_lock();
 	h->max_blocks = p->max_blocks;
 	h->stack_size = p->stack_size;
+	gdri_hd_streams_begin(h);
 	(void)gdri_hd_workers_wake(h); /* the limit may have been raised */
 	gdri_hd_unlock(h);
 	return GDR_OK;
@@ -110,6 +111,13 @@ static const char *some_kernel(const struct gdri_hd *h)
 	return s ? s->head->k.name : "?";
 }
 
+static void back_to_defaults(struct gdri_hd *h)
+{
+	gdri_hd_workers_stop(h);
+	h->max_blocks = GDRI_HD_DEFAULT_BLOCKS;
+	h->stack_size = GDRI_HD_DEFAULT_STACK;
+}
+
 int gdri_hd_shutdown(unsigned timeout_ms)
 {
 	struct gdri_hd *h = gdri_hd_lock();
@@ -118,18 +126,32 @@ int gdri_hd_shutdown(unsigned timeout_ms)
 
 	while (h->runs && ret != ETIMEDOUT)
 		ret = gdri_hd_wait_done(h, &end);
-	if (h->runs) {
-		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is "
-			   "%s); their memory is kept",
-			   (unsigned long long)h->runs, timeout_ms, some_kernel(h));
-		gdri_hd_unlock(h);
-		return -GDR_ETIMEOUT;
-	}
-	gdri_hd_workers_stop(h);
-	h->max_blocks = GDRI_HD_DEFAULT_BLOCKS;
-	h->stack_size = GDRI_HD_DEFAULT_STACK;
+	ret = h->runs ? -GDR_ETIMEOUT : GDR_OK;
+	if (!ret)
+		back_to_defaults(h);
 	gdri_hd_unlock(h);
-	return GDR_OK;
+	return ret;
+}
+
+void gdri_hd_tell_runs(unsigned after_ms)
+{
+	struct gdri_hd *h = gdri_hd_lock();
+
+	if (h->runs)
+		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is %s): their waits are told to "
+			   "end",
+			   (unsigned long long)h->runs, after_ms, some_kernel(h));
+	gdri_hd_unlock(h);
+}
+
+void gdri_hd_leave(void)
+{
+	struct gdri_hd *h = gdri_hd_lock();
+
+	gdri_hd_streams_leave(h);
+	gdri_hd_workers_leave(h);
+	back_to_defaults(h);
+	gdri_hd_unlock(h);
 }
 
 /* ----------------------------------------------------------------- launches */

@@ -51,6 +51,9 @@ struct gdri_hd {
 	struct gdri_hd_worker *workers;
 	unsigned n_workers, n_idle;
 	int stop;
+
+	struct gdri_hd_run *left_runs; /* gdri_hd_leave: for good; leak checkers find them here */
+	struct gdri_hd_worker *left_workers;
 	unsigned waiting; /* threads of the host in gdri_hd_wait_done */
 };
 
@@ -66,6 +69,7 @@ struct gdri_hd_worker {
 	uint64_t seen; /* switches of the block when it was looked at last */
 	uint64_t seen_ns, still_ns; /* when that was; how long there has been none */
 	bool told;
+	bool left; /* by gdri_hd_leave, in a block: behind it the thread ends, and touches nothing of the others' */
 	char overflow_room[GDRI_HD_OVERFLOW_ROOM];
 };
 
@@ -79,6 +83,7 @@ int gdri_hd_wait_done(struct gdri_hd *hd, const struct timespec *end);
 /* hostdev_worker.c; all with the lock held. */
 int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */
 void gdri_hd_workers_stop(struct gdri_hd *hd); /* none may be running a block */
+void gdri_hd_workers_leave(struct gdri_hd *hd); /* those that run a block */
 void gdri_hd_workers_forget(struct gdri_hd *hd); /* in a forked child: frees their memory */
 
 /* hostdev_stream.c; with the lock held. */
@@ -86,6 +91,8 @@ int gdri_hd_stream_push(struct gdri_hd *hd, gdr_stream_t s, struct gdri_hd_run *
 void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run); /* frees it */
 /* NULL: the default one; NULL when there is no such stream. */
 gdr_stream_t gdri_hd_stream_find(struct gdri_hd *hd, gdr_stream_t s);
+void gdri_hd_streams_leave(struct gdri_hd *hd); /* what runs or is queued is none of theirs any more */
+void gdri_hd_streams_begin(struct gdri_hd *hd); /* statuses of what was left are over */
 void gdri_hd_streams_forget(struct gdri_hd *hd); /* in a forked child */
 
 #endif

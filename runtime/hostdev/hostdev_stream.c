@@ -112,6 +112,47 @@ void gdri_hd_run_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
 	stream_go_on(hd, s);
 }
 
+/* What is left of a stream: kernels stay, since their blocks may run; nobody waits for places of events. */
+static void stream_leave(struct gdri_hd *hd, gdr_stream_t s)
+{
+	struct gdri_hd_run *run;
+
+	if (s->head && !s->status)
+		s->status = -GDR_EABORTED;
+	while ((run = s->head)) {
+		if (run->record) {
+			gdri_hd_record_done(run->record);
+			stream_pop(hd, s);
+			continue;
+		}
+		s->head = run->next_in_stream;
+		run->next_in_stream = hd->left_runs;
+		hd->left_runs = run;
+	}
+	s->tail = NULL;
+	s->ended = s->launched;
+}
+
+void gdri_hd_streams_leave(struct gdri_hd *hd)
+{
+	stream_leave(hd, &hd->default_stream);
+	for (gdr_stream_t s = hd->streams; s; s = s->next)
+		stream_leave(hd, s);
+	hd->ready_head = hd->ready_tail = NULL;
+	hd->unstarted = 0;
+	hd->runs = 0;
+	pthread_cond_broadcast(&hd->done);
+}
+
+void gdri_hd_streams_begin(struct gdri_hd *hd)
+{
+	gdr_stream_t s;
+
+	for (s = &hd->default_stream; s; s = s == &hd->default_stream ? hd->streams : s->next)
+		if (s->status == -GDR_EABORTED)
+			s->status = GDR_OK;
+}
+
 void gdri_hd_streams_forget(struct gdri_hd *hd)
 {
 	struct gdri_hd_run *run;

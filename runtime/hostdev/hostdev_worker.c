@@ -53,6 +53,8 @@ static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned 
 		gdri_hd_backoff_blocks(-1);
 		pthread_mutex_lock(&hd->lock);
 		w->run = NULL;
+		if (w->left)
+			return;
 	}
 	hd->running--;
 	if (++run->ended_blocks == run->k.grid)
@@ -89,7 +91,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_lock(&hd->lock);
 	w->self = &gdri_hd_self;
 	hd->n_idle--; /* counted idle from its creation on */
-	while (!hd->stop) {
+	while (!w->left && !hd->stop) {
 		run = take_block(hd, &index);
 		if (run)
 			run_one(w, run, index);
@@ -190,6 +192,25 @@ void gdri_hd_workers_stop(struct gdri_hd *hd)
 	hd->stop = 0;
 	hd->n_workers = 0;
 	hd->n_idle = 0;
+}
+
+void gdri_hd_workers_leave(struct gdri_hd *hd)
+{
+	struct gdri_hd_worker **link = &hd->workers, *w;
+
+	while ((w = *link)) {
+		if (!w->run) {
+			link = &w->next;
+			continue;
+		}
+		*link = w->next;
+		w->next = hd->left_workers;
+		hd->left_workers = w;
+		w->left = true;
+		pthread_detach(w->thread);
+		hd->n_workers--;
+		hd->running--;
+	}
 }
 
 void gdri_hd_workers_forget(struct gdri_hd *hd)

@@ -34,6 +34,7 @@
 #include "runtime/team/team.h"
 
 #define WAITS_END_MS 1000 /* for waits that are told to end */
+#define KERNELS_END_MS 2000 /* for kernels whose waits are told to end */
 
 static struct gdri_state *current;
 static bool forked; /* from a PE: set while the process has one thread */
@@ -403,8 +404,10 @@ static void state_abandon(struct gdri_state *st)
 {
 	static struct gdri_state *left;
 
-	if (st->kernels_run)
-		gdri_error("kernels still run: heap and queues of this PE are left to them");
+	if (st->kernels_run) {
+		gdri_error("gdr_finalize: kernels still run: heap and queues of this PE are left to them");
+		gdri_hd_leave(); /* they are no job's from now on */
+	}
 	st->left = left;
 	left = st;
 	gdri_down_monitor(st);
@@ -450,6 +453,10 @@ int gdri_end_kernels(struct gdri_state *st, int limit_ms)
 
 	if (!ret && st->cuda)
 		ret = gdri_cuda_wait_kernels(st->cuda, limit_ms);
+	if (ret == -GDR_ETIMEOUT && !st->kernels_late) {
+		st->kernels_late = true;
+		gdri_hd_tell_runs((unsigned int)limit_ms);
+	}
 	return ret;
 }
 
@@ -496,11 +503,12 @@ int gdri_state_down(struct gdri_state *st, int status)
 	gdri_limit_begin(st, true);
 	if (status && st->dev)
 		gdri_devstate_abort(st);
-	limit = status ? 2000 : gdri_left_ms(st->deadline_ns);
-	if (gdri_end_kernels(st, limit) == -GDR_ETIMEOUT) {
+	limit = status ? 2 * KERNELS_END_MS : gdri_left_ms(st->deadline_ns);
+	st->kernels_run = gdri_end_kernels(st, limit) == -GDR_ETIMEOUT;
+	if (st->kernels_run && !status) { /* their waits have not been told to end */
 		if (st->dev)
 			gdri_devstate_abort(st);
-		st->kernels_run = gdri_end_kernels(st, 2000) == -GDR_ETIMEOUT;
+		st->kernels_run = gdri_end_kernels(st, KERNELS_END_MS) == -GDR_ETIMEOUT;
 	}
 	if (up)
 		told = state_part(st, st->kernels_run ? -GDR_ETIMEOUT : status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches, streams, limits, and start and end of the host device. */
 #include <gdr/impl/arch/arch.h>
+#include <gdr/local.h>
 
 #include "runtime/core/log.h"
 #include "tests/hostdev/test.h"
@@ -256,6 +257,47 @@ static void test_shutdown_is_bounded(void **state)
 	assert_int_equal(gdr_stream_sync(NULL), 0);
 }
 
+/* What was left is waited for no more, and the same streams go on; that it ends later matters to nobody. */
+static void test_left_kernels_are_nobodys(void **state)
+{
+	static struct results r, q;
+	struct kernel_args a = args_for(&r, 1), b = args_for(&q, 0);
+	struct gdri_hd_params p = {4, GDRI_HD_DEFAULT_STACK};
+	gdr_stream_t s, t;
+	gdr_event_t e;
+
+	(void)state;
+	r.out[0] = q.out[0] = 0;
+	assert_int_equal(gdr_stream_create(&s), 0);
+	assert_int_equal(gdr_stream_create(&t), 0);
+	assert_int_equal(gdr_event_create(&e), 0);
+	assert_int_equal(gdri_hd_init(&p), 0);
+	assert_int_equal(run_wait_flag(6, 40, 0, s, &a), 0); /* of its blocks two do not begin */
+	assert_int_equal(gdr_event_record(e, s), 0);
+	assert_int_equal(gdr_stream_wait_event(NULL, e), 0);
+	assert_int_equal(run_crowd(1, 1, 0, NULL, &b), 0);
+	assert_int_equal(gdri_hd_shutdown(100), -GDR_ETIMEOUT);
+	gdri_hd_leave();
+	assert_int_equal(gdr_event_sync(e), 0);
+	assert_int_equal(gdr_stream_sync(s), -GDR_EABORTED);
+	assert_int_equal(gdr_stream_sync(s), 0);
+	assert_int_equal(gdri_hd_shutdown(0), 0);
+	assert_int_equal(gdri_hd_init(&p), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(run_crowd(9, 1, 0, NULL, &b), 0);
+	assert_int_equal(run_crowd(9, 1, 0, s, &b), 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(gdr_stream_sync(s), 0);
+	assert_int_equal(q.out[2], 18);
+	__atomic_store_n(a.out, a.n, __ATOMIC_RELEASE); /* pairs with wait_flag */
+	assert_int_equal(run_crowd(9, 1, 0, t, &b), 0);
+	assert_int_equal(gdr_stream_destroy(s), 0);
+	assert_int_equal(gdr_stream_destroy(t), 0);
+	assert_int_equal(gdr_event_destroy(e), 0);
+	assert_int_equal(gdri_hd_shutdown(10000), 0);
+	assert_int_equal(q.out[2], 27);
+}
+
 static void test_memcpy_waits(void **state)
 {
 	struct results r;
@@ -489,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test(test_misuse_is_reported),
 		cmocka_unit_test(test_shutdown_is_bounded),
+		cmocka_unit_test(test_left_kernels_are_nobodys),
 		cmocka_unit_test(test_memcpy_waits),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_stack_overflow),

@@ -8,6 +8,7 @@
 #include "tests/multi/multi.h"
 
 static int said_stderr, said_texts;
+static char said_buf[65536]; /* behind said_expect */
 
 static void said_begin(void)
 {
@@ -19,16 +20,23 @@ static void said_begin(void)
 /* What was said on stderr since: this, or that where it is not NULL. */
 static void said_expect(const char *what, const char *or)
 {
-	static char buf[65536];
+	char *buf = said_buf;
 
-	memset(buf, 0, sizeof(buf));
+	memset(buf, 0, sizeof(said_buf));
 	CHECK(dup2(said_stderr, 2) == 2);
-	CHECK(pread(said_texts, buf, sizeof(buf) - 1, 0) > 0);
+	CHECK(pread(said_texts, buf, sizeof(said_buf) - 1, 0) > 0);
 	fputs(buf, stderr);
 	close(said_texts);
 	close(said_stderr);
 	if (!strstr(buf, what) && !(or && strstr(buf, or)))
 		multi_fail(__FILE__, __LINE__, "nothing says \"%s\"", what);
+}
+
+/* Nor was this said before said_expect. */
+__attribute__((unused)) static void said_expect_not(const char *what)
+{
+	if (strstr(said_buf, what))
+		multi_fail(__FILE__, __LINE__, "something says \"%s\"", what);
 }
 
 #endif

@@ -6,8 +6,10 @@
  *	finalize refused	gdr_malloc of too much is told once
  *	finalize device | host | stream		a wait that expires, and then succeeds, on every PE
  *	finalize team		a sync of a team to which its last member does not come
- *	finalize left		PE 0 does not come to a barrier, but leaves */
+ *	finalize left		PE 0 does not come to a barrier, but leaves
+ *	finalize endless	a kernel of the host device that does not end, and another job behind it */
 #include "tests/multi/multi.h"
+#include "tests/multi/said.h"
 
 #include <pthread.h>
 
@@ -175,6 +177,46 @@ static int waits(struct fin *a)
 	return 0;
 }
 
+GDR_KERNEL(endless, struct fin, a)
+{
+	for (unsigned round = 0; !gdri_ld_acquire_gpu_u32((uint32_t *)a.got); round++) /* pairs with endless_kernels */
+		gdr_pause(round);
+	gdri_add_u32((uint32_t *)a.got, 1);
+}
+
+GDR_KERNEL(counts_itself, struct fin, a)
+{
+	*a.got += 1;
+}
+
+/* What runs on of a job is none of the next one's: that runs kernels on the same stream, and ends well. */
+static int endless_kernels(struct fin *a)
+{
+	struct fin next = *a;
+
+	next.got = (int *)multi_shared_new(sizeof(int));
+	CHECK_OK(gdr_launch(endless, 1, 1, 0, NULL, a));
+	CHECK_OK(gdr_launch(counts_itself, 1, 1, 0, NULL, &next)); /* never runs */
+	said_begin();
+	CHECK_EQ(gdr_finalize(), -GDR_ETIMEOUT);
+	said_expect("2 kernels still run or are queued after", NULL);
+	said_expect_not("more time");
+	said_expect_not("outstanding operations failed");
+	CHECK_EQ(gdr_stream_sync(NULL), -GDR_EABORTED);
+	for (int job = 1; job <= 2; job++) {
+		CHECK_OK(gdr_init());
+		RUN(counts_itself, 1, 1, &next);
+		CHECK_EQ(*next.got, job);
+		if (job == 2) /* release: pairs with the acquire of the kernel that was left, which ends in this job */
+			__atomic_store_n(a->got, 1, __ATOMIC_RELEASE);
+		CHECK_OK(gdr_barrier_all());
+		CHECK_OK(gdr_finalize());
+	}
+	while (__atomic_load_n(a->got, __ATOMIC_RELAXED) != 2) /* the number alone is of interest */
+		multi_sleep_us(1000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -197,5 +239,7 @@ int main(int argc, char **argv)
 		return waits(&a);
 	if (!strcmp(what, "left"))
 		return left();
+	if (!strcmp(what, "endless"))
+		return endless_kernels(&a);
 	return expires(&a, what);
 }
