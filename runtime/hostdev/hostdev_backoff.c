@@ -109,7 +109,7 @@ void gdri_hd_backoff_blocks(int more)
 
 static struct {
 	int taken; /* by who calls fn, or changes it */
-	bool (*fn)(void *of); /* also read without: NULL, and nobody has to take it */
+	bool (*fn)(void *of, bool spare); /* also read without: NULL, and nobody has to take it */
 	void *of;
 } driven;
 
@@ -124,7 +124,7 @@ static void driven_give(void)
 	__atomic_store_n(&driven.taken, 0, __ATOMIC_RELEASE);
 }
 
-void gdri_hd_backoff_drives(bool (*fn)(void *of), void *of)
+void gdri_hd_backoff_drives(bool (*fn)(void *of, bool spare), void *of)
 {
 	while (!driven_take())
 		sched_yield();
@@ -140,9 +140,9 @@ void gdri_hd_backoff_forget(void)
 	driven.taken = 0;
 }
 
-/* Does every thread that may be waiting on this process's cores have one? PEs are taken to be
- * alike. */
-GDRI_HD_SCHED static int cores_suffice(void)
+/* Does every thread that may be waiting on this process's cores have one, and `more` threads of each PE? PEs are taken
+ * to be alike. */
+GDRI_HD_SCHED static int cores_suffice(int more)
 {
 	static int cores; /* relaxed: whoever reads 0 asks again */
 	int n = __atomic_load_n(&cores, __ATOMIC_RELAXED), blocks;
@@ -153,7 +153,7 @@ GDRI_HD_SCHED static int cores_suffice(void)
 		__atomic_store_n(&cores, n, __ATOMIC_RELAXED);
 	}
 	blocks = __atomic_load_n(&blocks_here, __ATOMIC_RELAXED);
-	return __atomic_load_n(&pes_here, __ATOMIC_RELAXED) * (blocks > 1 ? blocks : 1) <= n;
+	return __atomic_load_n(&pes_here, __ATOMIC_RELAXED) * ((blocks > 1 ? blocks : 1) + more) <= n;
 }
 
 /* One yield, unless yields are banned; a slow one bans them. */
@@ -184,7 +184,7 @@ GDRI_HD_SCHED static int backoff_yields(unsigned round, unsigned yielded)
 	w->round = round;
 	if (w->asleep)
 		return 0;
-	if (cores_suffice())
+	if (cores_suffice(0))
 		return now - w->start < WIDE_FOR_NS &&
 		       yield_once(w, now, WIDE_SLOW_NS, WIDE_BAN_NS);
 	return yielded < TIGHT_YIELDS && yield_once(w, now, TIGHT_SLOW_NS, TIGHT_BAN_NS);
@@ -213,19 +213,20 @@ GDRI_HD_SCHED bool gdri_hd_backoff_is_driven(void)
 	return __atomic_load_n(&driven.fn, __ATOMIC_RELAXED) != NULL; /* a hint, pairs with nothing */
 }
 
-/* A call takes as long as the spins, which it stands for: behind it others may need the core. */
+/* A call takes as long as the spins, which it stands for: behind it others may need the core, where there is none to
+ * spare. */
 GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
 {
-	bool any;
+	bool spare = cores_suffice(1), any;
 
 	if (!gdri_hd_backoff_is_driven() || !driven_take()) {
 		gdri_hd_backoff(round, lookers);
 		return;
 	}
-	any = driven.fn && driven.fn(driven.of);
+	any = driven.fn && driven.fn(driven.of, spare);
 	driven_give();
 	if (!any)
-		gdri_hd_backoff(round + SPIN_LOOKS / lookers, lookers);
+		gdri_hd_backoff(spare ? round : round + SPIN_LOOKS / lookers, lookers);
 }
 
 uint64_t gdri_hd_clock_ns(void)

@@ -183,11 +183,11 @@ static int up_all_ready(struct gdri_state *st)
 	return gdri_agree(st, "init", NULL, NULL, 0);
 }
 
-static bool drive_net(void *of)
+static bool drive_net(void *of, bool spare)
 {
 	struct gdri_net *net = of;
 
-	return net->ops->drive(net);
+	return net->ops->drive(net, spare);
 }
 
 static int up_drive(struct gdri_state *st)

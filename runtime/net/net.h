@@ -129,8 +129,9 @@ struct gdri_net_ops {
 	int (*connect)(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
 
 	/* A thread that waits carries the queues a step; whether it found something to do. Any thread, one at a time,
-	 * from connect to close; NULL: they need no thread of this process, or one of the transport's alone. */
-	bool (*drive)(struct gdri_net *net);
+	 * from connect to close; spare: there is a core for each thread that may wait and for one of the transport's.
+	 * NULL: they need no thread of this process, or one of the transport's alone. */
+	bool (*drive)(struct gdri_net *net, bool spare);
 
 	/* Logs what the device has said by itself since: that its port is down, that its address has changed, that it
 	 * has failed. Called ten times a second by a thread of its own; NULL: it says nothing. */

@@ -66,7 +66,9 @@ void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
 	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
 	ssize_t rc = fi_recv(t->fabric.ep, m->head, t->message, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
 
+	t->n_unreceived -= m->ready;
 	m->ready = rc == -FI_EAGAIN;
+	t->n_unreceived += m->ready;
 	if (rc && !m->ready)
 		gdri_error("ofi: fi_recv: %s", t->fabric.lib.strerror((int)-rc));
 }
@@ -85,7 +87,16 @@ void *gdri_ofi_append(struct gdri_ofi_message *m, size_t len)
 	return at;
 }
 
-void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
+void gdri_ofi_seal(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind, uint32_t seq)
+{
+	m->head->token = t->peers[m->ctx.peer].token;
+	m->head->seq = seq;
+	m->head->bytes = m->used - (uint32_t)sizeof(*m->head);
+	m->head->pe = (uint16_t)t->pe;
+	m->head->kind = (uint16_t)kind;
+}
+
+void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
 {
 	struct gdri_ofi_peer *p = &t->peers[m->ctx.peer];
 	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
@@ -96,21 +107,12 @@ void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m)
 		rc = fi_inject(t->fabric.ep, m->head, m->used, p->addr);
 	else
 		rc = fi_send(t->fabric.ep, m->head, m->used, desc, p->addr, &m->ctx.fi);
+	t->n_unsent -= m->ready;
 	m->ready = rc == -FI_EAGAIN;
+	t->n_unsent += m->ready;
 	m->sent = !rc && !inject;
 	if (rc && !m->ready)
 		gdri_ofi_lost(t, m->ctx.peer, t->fabric.lib.strerror((int)-rc));
-}
-
-void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
-		   uint32_t seq)
-{
-	m->head->token = t->peers[m->ctx.peer].token;
-	m->head->seq = seq;
-	m->head->bytes = m->used - (uint32_t)sizeof(*m->head);
-	m->head->pe = (uint16_t)t->pe;
-	m->head->kind = (uint16_t)kind;
-	gdri_ofi_send_again(t, m);
 }
 
 void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind)
@@ -120,5 +122,6 @@ void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind)
 	if (m->ready || m->sent)
 		return;
 	gdri_ofi_clear(m);
-	gdri_ofi_send(t, m, kind, 0);
+	gdri_ofi_seal(t, m, kind, 0);
+	gdri_ofi_send(t, m);
 }

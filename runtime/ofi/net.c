@@ -290,9 +290,9 @@ static void ofi_close(struct gdri_net *net)
 	free(t);
 }
 
-static bool ofi_drive(struct gdri_net *net)
+static bool ofi_drive(struct gdri_net *net, bool spare)
 {
-	return gdri_ofi_proxy_drive(ofi_of(net));
+	return gdri_ofi_proxy_drive(ofi_of(net), spare);
 }
 
 static void ofi_describe(struct gdri_ofi_net *t)

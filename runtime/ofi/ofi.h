@@ -32,7 +32,8 @@
 
 enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE, OFI_LEAVES };
 
-/* In front of each. Behind it: commands or answers, each with its data, at multiples of 8. */
+/* In front of each. Behind it: commands or answers, each with its data, at multiples of 8. Behind the commands of a
+ * request may be replies, each with a head. */
 struct gdri_ofi_head {
 	uint64_t token; /* the receiver's: what others send is dropped */
 	uint32_t seq;	/* of requests to this PE; a reply has its request's */
@@ -69,6 +70,7 @@ struct gdri_ofi_message {
 	struct gdri_ofi_head *head; /* gdri_ofi_net.message bytes */
 	uint32_t used;		    /* of them */
 	bool ready, sent;	    /* to be sent; the provider has it */
+	bool owed;		    /* a reply that goes with the next request to the PE, or alone */
 };
 
 /* ---- source ---- */
@@ -170,6 +172,7 @@ struct gdri_ofi_net {
 	bool *refuses; /* [layout.n] as a target, of the other PEs' queues: a command failed here */
 
 	uint32_t n_received;
+	uint32_t n_unreceived, n_unsent; /* for which the provider had no room */
 	struct gdri_ofi_message *received; /* [n_received] */
 	uint8_t *space;			   /* of all messages */
 	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
@@ -179,6 +182,11 @@ struct gdri_ofi_net {
 	pthread_t thread;
 	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
 	uint64_t driven; /* when such a thread last did (ns) */
+	uint64_t owing;	 /* when it left replies behind (ns); 0: it left none */
+	bool spare;	 /* there is a core for each such thread and for the proxy's */
+	bool watched;	 /* the proxy's thread is awake, and sends what others leave behind */
+	uint32_t n_owed; /* replies of all PEs that are owed */
+	uint64_t n_carried; /* replies that went with requests */
 	uint64_t looked; /* at the peers, when (ns) */
 	bool runs, stop;
 	struct gdri_ofi_tried { /* what a connection of this PE's own showed, once: it may take its time */
@@ -191,10 +199,10 @@ struct gdri_ofi_net {
 int gdri_ofi_messages_open(struct gdri_ofi_net *t);
 void gdri_ofi_messages_close(struct gdri_ofi_net *t);
 void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
-/* What the provider has no room for stays ready, for gdri_ofi_send_again(). */
-void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind,
-		   uint32_t seq);
-void gdri_ofi_send_again(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
+/* Fills the head. */
+void gdri_ofi_seal(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind, uint32_t seq);
+/* What is sealed. What the provider has no room for stays ready, for the next call. */
+void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
 /* OFI_PROBE, OFI_LEAVES, unless one is under way. */
 void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind);
 /* Begins a message. */
@@ -208,7 +216,14 @@ static inline uint32_t gdri_ofi_padded(uint64_t offset, uint32_t len)
 }
 
 /* serve.c: the target's side */
+/* Executes the PE's requests that are due; their replies are owed. */
 void gdri_ofi_serve(struct gdri_ofi_net *t, int pe);
+/* Appends what is owed to a sealed request to that PE, as far as there is room. */
+void gdri_ofi_carry(struct gdri_ofi_net *t, int pe, struct gdri_ofi_message *request);
+/* Sends what is owed. */
+void gdri_ofi_reply(struct gdri_ofi_net *t, int pe);
+/* It will not be sent. */
+void gdri_ofi_owe_nothing(struct gdri_ofi_net *t, int pe);
 
 /* request.c: the source's side */
 /* The request to the PE that has room for the command and its answer; NULL: not now. */
@@ -255,8 +270,8 @@ void gdri_ofi_way(struct gdri_ofi_net *t, int pe, char *text, size_t room);
 
 /* proxy.c: the thread */
 int gdri_ofi_proxy_start(struct gdri_ofi_net *t);
-/* A round by another thread, if nobody makes one; whether there was something to do. */
-bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t);
+/* A round by another thread, if nobody makes one; whether there was something to do. spare: net.h. */
+bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t, bool spare);
 /* What was posted before is executed, if it can be soon. */
 void gdri_ofi_proxy_stop(struct gdri_ofi_net *t);
 /* Ends all that is under way to the PE. */

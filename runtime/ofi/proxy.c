@@ -27,6 +27,7 @@
 #define LONG_NAPS     128u	/* or so many times what the processor spent since the last one, */
 #define LONGEST_NAP_NS 20000000u /* but no longer: below 1 % of a core, if a round is shorter than a hundredth of it */
 #define DRIVEN_NS     20000u /* so long after a round of a thread that waits the next one is its, too */
+#define OWING_NS      2000u  /* so long it may leave replies behind */
 
 /* ---- lost peers ---- */
 
@@ -56,6 +57,7 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 		if (t->xfers[i].ctx.peer == pe)
 			t->xfers[i].op = NULL;
 	gdri_ofi_drop(t, pe);
+	gdri_ofi_owe_nothing(t, pe);
 	p->under_way = 0;
 	for (i = 0; i < t->layout.n; i++)
 		if (t->queues[i].qp->peer == pe)
@@ -92,21 +94,43 @@ static void proxy_slept(struct gdri_ofi_net *t, uint64_t now)
 
 /* ---- completions of the provider ---- */
 
-/* What came as a message: who sent it is not known before its token is right. */
+/* Who sent it is not known before its token is right. */
+static bool proxy_is_head(const struct gdri_ofi_net *t, const struct gdri_ofi_head *h, size_t len)
+{
+	return len >= sizeof(*h) && h->token == t->token && h->pe < t->n_pes && h->bytes <= len - sizeof(*h);
+}
+
+/* The replies behind a request. */
+static void proxy_carried(struct gdri_ofi_net *t, const struct gdri_ofi_head *request, size_t len)
+{
+	const struct gdri_ofi_head *h = request;
+	size_t left = len;
+
+	for (;;) {
+		left -= sizeof(*h) + h->bytes;
+		h = (const struct gdri_ofi_head *)(const void *)((const uint8_t *)(h + 1) + h->bytes);
+		if (!proxy_is_head(t, h, left) || h->kind != OFI_REPLY || h->pe != request->pe ||
+		    t->peers[h->pe].lost)
+			return;
+		gdri_ofi_replied(t, h->pe, h);
+	}
+}
+
 static void proxy_received(struct gdri_ofi_net *t, struct gdri_ofi_message *m, size_t len)
 {
 	const struct gdri_ofi_head *h = m->head;
 	struct gdri_ofi_peer *p;
 	uint32_t slot;
 
-	if (len < sizeof(*h) || h->token != t->token || h->pe >= t->n_pes ||
-	    h->bytes > len - sizeof(*h)) {
+	if (!proxy_is_head(t, h, len)) {
 		gdri_ofi_receive(t, m);
 		return;
 	}
 	p = &t->peers[h->pe];
 	p->progress = gdri_now_ns();
 	slot = h->seq % OFI_WINDOW;
+	if (h->kind == OFI_REQUEST)
+		proxy_carried(t, h, len);
 	if (h->kind == OFI_REQUEST && h->seq - p->due < OFI_WINDOW && !p->held[slot] && !p->lost) {
 		p->held[slot] = m;
 		gdri_ofi_serve(t, h->pe);
@@ -197,40 +221,65 @@ static bool proxy_queues(struct gdri_ofi_net *t)
 	return any;
 }
 
-static void proxy_send(struct gdri_ofi_net *t, int pe)
+static void proxy_send_again(struct gdri_ofi_net *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	uint32_t i;
 
 	for (i = 0; i < OFI_WINDOW && !p->lost; i++) {
 		if (p->requests[i].out.ready)
-			gdri_ofi_send_again(t, &p->requests[i].out);
+			gdri_ofi_send(t, &p->requests[i].out);
 		if (p->replies[i].ready)
-			gdri_ofi_send_again(t, &p->replies[i]);
+			gdri_ofi_send(t, &p->replies[i]);
 	}
 	if (p->word.ready && !p->lost)
-		gdri_ofi_send_again(t, &p->word);
-	gdri_ofi_land(t, pe);
+		gdri_ofi_send(t, &p->word);
+}
+
+static void proxy_send(struct gdri_ofi_net *t, int pe)
+{
+	if (t->n_unsent)
+		proxy_send_again(t, pe);
+	if (t->memory.lane)
+		gdri_ofi_land(t, pe);
 	gdri_ofi_flush(t, pe);
+	gdri_ofi_reply(t, pe);
 	gdri_ofi_serve(t, pe);
 }
 
-static bool proxy_round(struct gdri_ofi_net *t)
+/* What was posted meanwhile goes first, and takes the replies along. */
+static bool proxy_replies(struct gdri_ofi_net *t)
 {
-	bool any = proxy_poll(t);
+	bool any = proxy_queues(t);
+	int pe;
+
+	for (pe = 0; pe < t->n_pes; pe++) {
+		gdri_ofi_flush(t, pe);
+		gdri_ofi_reply(t, pe);
+	}
+	return any;
+}
+
+/* What is posted goes before the provider is asked. leaves: who makes the round may wait for what a request brought,
+ * and answer it: it leaves the replies to its next round, or to the proxy's thread. */
+static bool proxy_round(struct gdri_ofi_net *t, bool leaves)
+{
+	bool any = proxy_queues(t);
 	uint64_t now = gdri_now_ns();
 	uint32_t i;
 	int pe;
 
-	any |= proxy_queues(t);
 	proxy_slept(t, now);
 	for (pe = 0; pe < t->n_pes; pe++) {
 		proxy_send(t, pe);
 		proxy_watch(t, pe, now);
 	}
-	for (i = 0; i < t->n_received; i++)
+	for (i = 0; t->n_unreceived && i < t->n_received; i++)
 		if (t->received[i].ready)
 			gdri_ofi_receive(t, &t->received[i]);
+	any |= proxy_poll(t);
+	if (t->n_owed && !leaves)
+		any |= proxy_replies(t);
 	return any;
 }
 
@@ -249,33 +298,56 @@ static uint64_t proxy_long_nap(uint64_t *spent)
 	return nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS;
 }
 
-/* While a thread that waits makes the rounds this one stays off its core. */
+/* relaxed, all three of how the threads take turns: hints, which pair with nothing */
+static uint64_t proxy_idle(const struct gdri_ofi_net *t, uint64_t worked, uint64_t now)
+{
+	uint64_t driven = __atomic_load_n(&t->driven, __ATOMIC_RELAXED), last = driven > worked ? driven : worked;
+
+	return now > last ? now - last : 0;
+}
+
+static bool proxy_is_driven(const struct gdri_ofi_net *t, uint64_t now)
+{
+	return now < __atomic_load_n(&t->driven, __ATOMIC_RELAXED) + DRIVEN_NS;
+}
+
+/* Whether a thread that waits makes the rounds, and has not stayed away from replies that it left. */
+static bool proxy_is_spared(const struct gdri_ofi_net *t)
+{
+	uint64_t now = gdri_now_ns(), owing = __atomic_load_n(&t->owing, __ATOMIC_RELAXED);
+
+	return t->watched && proxy_is_driven(t, now) && !(owing && now > owing + OWING_NS);
+}
+
+/* While a thread that waits makes the rounds this one stays off its core, if there are too few. */
 static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked, uint64_t *spent)
 {
-	/* relaxed: a hint, pairs with nothing */
-	uint64_t now = gdri_now_ns(), driven = __atomic_load_n(&t->driven, __ATOMIC_RELAXED);
-	bool is_driven = now < driven + DRIVEN_NS;
-	uint64_t last = driven > worked ? driven : worked, idle = now > last ? now - last : 0;
+	uint64_t now = gdri_now_ns(), idle = proxy_idle(t, worked, now);
+	bool stays_off = proxy_is_driven(t, now) && !__atomic_load_n(&t->spare, __ATOMIC_RELAXED);
 	struct timespec nap = {0, SHORT_NAP_NS};
 
 	if (idle > LONG_AFTER_NS)
 		nap.tv_nsec = (long)proxy_long_nap(spent);
 	else
 		*spent = 0;
-	if (is_driven || idle > BUSY_NS)
+	if (!t->watched && (stays_off || idle > BUSY_NS))
 		nanosleep(&nap, NULL);
 	else
 		sched_yield();
 }
 
-bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t)
+bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t, bool spare)
 {
+	uint64_t now;
 	bool any;
 
 	if (pthread_mutex_trylock(&t->engine)) /* pairs with its unlock: the state that the last round left */
 		return false;
-	any = proxy_round(t);
-	__atomic_store_n(&t->driven, gdri_now_ns(), __ATOMIC_RELAXED); /* see proxy_rest */
+	__atomic_store_n(&t->spare, spare, __ATOMIC_RELAXED);
+	any = proxy_round(t, t->watched);
+	now = gdri_now_ns();
+	__atomic_store_n(&t->owing, t->n_owed ? now : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->driven, now, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&t->engine);
 	return any;
 }
@@ -303,6 +375,20 @@ static bool proxy_has_work(const struct gdri_ofi_net *t)
 	return false;
 }
 
+/* A round of the proxy's thread, which has the engine, and gives it back. */
+static bool proxy_turn(struct gdri_ofi_net *t, uint64_t *worked)
+{
+	bool any = proxy_round(t, false);
+	uint64_t now = gdri_now_ns();
+
+	if (any)
+		*worked = now;
+	t->watched = __atomic_load_n(&t->spare, __ATOMIC_RELAXED) && proxy_idle(t, *worked, now) <= BUSY_NS;
+	__atomic_store_n(&t->owing, 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&t->engine);
+	return any;
+}
+
 static void *proxy_main(void *arg)
 {
 	struct gdri_ofi_net *t = arg;
@@ -311,27 +397,21 @@ static void *proxy_main(void *arg)
 	int pe;
 
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
-		if (pthread_mutex_trylock(&t->engine)) { /* see gdri_ofi_proxy_drive */
-			proxy_rest(t, worked, &spent);
-			continue;
-		}
-		any = proxy_round(t);
-		pthread_mutex_unlock(&t->engine);
-		if (any)
-			worked = gdri_now_ns();
-		else
+		/* see gdri_ofi_proxy_drive */
+		any = !proxy_is_spared(t) && !pthread_mutex_trylock(&t->engine) && proxy_turn(t, &worked);
+		if (!any)
 			proxy_rest(t, worked, &spent);
 	}
 	pthread_mutex_lock(&t->engine);
 	end = gdri_now_ns() + STOP_NS;
 	do
-		proxy_round(t);
+		proxy_round(t, false);
 	while (proxy_has_work(t) && gdri_now_ns() < end);
 	for (pe = 0; pe < t->n_pes; pe++)
 		if (pe != t->pe && !t->peers[pe].lost)
 			gdri_ofi_tell(t, pe, OFI_LEAVES);
 	do
-		proxy_round(t);
+		proxy_round(t, false);
 	while (proxy_has_work(t) && gdri_now_ns() < end);
 	pthread_mutex_unlock(&t->engine);
 	return NULL;
@@ -382,4 +462,5 @@ void gdri_ofi_proxy_stop(struct gdri_ofi_net *t)
 	__atomic_store_n(&t->stop, true, __ATOMIC_RELAXED); /* see proxy_main */
 	pthread_join(t->thread, NULL);
 	t->runs = false;
+	gdri_debug("ofi: %llu replies went with requests", (unsigned long long)t->n_carried);
 }

@@ -100,7 +100,9 @@ static void request_goes(struct gdri_ofi_net *t, struct gdri_ofi_request *r)
 {
 	r->stages = false;
 	r->out.head->n = r->n;
-	gdri_ofi_send(t, &r->out, OFI_REQUEST, r->seq);
+	gdri_ofi_seal(t, &r->out, OFI_REQUEST, r->seq);
+	gdri_ofi_carry(t, r->out.ctx.peer, &r->out);
+	gdri_ofi_send(t, &r->out);
 }
 
 /* Its number is given out, and the target waits for it: without commands it goes, too. */

@@ -8,6 +8,8 @@
 
 #include "runtime/core/log.h"
 
+#define CARRIED 256u /* most bytes of a reply behind a request: more is better sent while the request is copied */
+
 /* The rest of a message. */
 struct serve_input {
 	const uint8_t *at;
@@ -227,11 +229,58 @@ void gdri_ofi_serve(struct gdri_ofi_net *t, int pe)
 		slot = p->due % OFI_WINDOW;
 		m = p->held[slot];
 		reply = &p->replies[slot];
-		if (!m || p->lost || reply->ready || reply->sent)
+		if (!m || p->lost || reply->ready || reply->sent || reply->owed)
 			return;
 		p->held[slot] = NULL;
 		serve_request(t, pe, m->head, reply);
-		gdri_ofi_send(t, reply, OFI_REPLY, p->due);
+		gdri_ofi_seal(t, reply, OFI_REPLY, p->due);
+		reply->owed = true;
+		t->n_owed++;
 		gdri_ofi_receive(t, m);
 	}
+}
+
+/* ---- replies ---- */
+
+static void reply_settles(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
+{
+	reply->owed = false;
+	t->n_owed--;
+}
+
+void gdri_ofi_carry(struct gdri_ofi_net *t, int pe, struct gdri_ofi_message *request)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_message *reply = p->replies;
+	uint32_t i;
+
+	for (i = 0; t->n_owed && i < OFI_WINDOW; i++, reply++) {
+		if (!reply->owed || reply->used > CARRIED || request->used + reply->used > p->message)
+			continue;
+		memcpy(gdri_ofi_append(request, reply->used), reply->head, reply->used);
+		reply_settles(t, reply);
+		t->n_carried++;
+	}
+}
+
+void gdri_ofi_reply(struct gdri_ofi_net *t, int pe)
+{
+	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint32_t i;
+
+	for (i = 0; t->n_owed && i < OFI_WINDOW && !p->lost; i++) {
+		if (!p->replies[i].owed)
+			continue;
+		reply_settles(t, &p->replies[i]);
+		gdri_ofi_send(t, &p->replies[i]);
+	}
+}
+
+void gdri_ofi_owe_nothing(struct gdri_ofi_net *t, int pe)
+{
+	uint32_t i;
+
+	for (i = 0; i < OFI_WINDOW; i++)
+		if (t->peers[pe].replies[i].owed)
+			reply_settles(t, &t->peers[pe].replies[i]);
 }

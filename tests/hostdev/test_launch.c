@@ -51,10 +51,11 @@ static void test_blocks_that_wait_for_each_other(void **state)
 }
 
 /* What the kernel waits for: nobody else brings it. It takes more stack than a thread of a kernel has. */
-static bool bring(void *word)
+static bool bring(void *word, bool spare)
 {
 	volatile char room[1 << 20];
 
+	(void)spare;
 	for (size_t i = 0; i < sizeof(room); i += 4096)
 		room[i] = 1;
 	/* release: pairs with the kernel's acquire */
