@@ -191,6 +191,16 @@ static void describe_unseen(struct text *t, const struct gdri_error *e)
 	text_add(t, "; nvshmem_finalize says how many did, GDR_NVSHMEM_ERRORS=abort ends the job at the first");
 }
 
+/* As the checked build calls it, where that is not the operation's function. */
+static const char *called_as(const struct gdri_error *e)
+{
+#define CALLED_AS(function, number, name) [number] = name,
+	static const char *const names[128] = {GDRI_CALLED_AS(CALLED_AS)};
+	const char *name = names[e->reason >> 24 & 127];
+
+	return name ? name : gdri_call_name(e->op);
+}
+
 /* The function's name, whole: enum gdri_op has those that differ by an ending alone as one. */
 static const char *call_form(const struct gdri_error *e, char *buf, size_t room)
 {
@@ -203,7 +213,7 @@ static const char *call_form(const struct gdri_error *e, char *buf, size_t room)
 	uint32_t form = e->reason >> 16 << 8;
 	struct text t = {buf, room, 0};
 
-	text_add(&t, "%s", form & GDRI_CALL_TEST ? "gdr_TYPE_test" : gdri_call_name(e->op));
+	text_add(&t, "%s", form & GDRI_CALL_TEST ? "gdr_TYPE_test" : called_as(e));
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		if (form & ends[i].bit)
 			text_add(&t, "%s", ends[i].end);
@@ -218,11 +228,12 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 	const char *call = call_form(e, form, sizeof(form));
 
 	gdri_refusal_text(e, why, sizeof(why));
-	if (e->op == GDRI_SIGNAL && e->peer < 0 && reason != GDRI_ARG_PE)
-		call = "gdr_signal_fetch"; /* which is to no PE */
 	if (e->op == GDRI_LOCK && reason == GDRI_ARG_OTHER)
 		call = "gdr_clear_lock";
-	text_add(t, "%s", call);
+	if (e->reason >> 31 && !strncmp(call, "gdr_", 4))
+		text_add(t, "gdr_ctx_%s", call + 4);
+	else
+		text_add(t, "%s", call);
 	if (e->peer >= 0 && reason < GDRI_ARG_MATCH)
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);

@@ -180,12 +180,19 @@ static void a_silent_peer_has_its_limit(void **state)
 static void what_is_refused_names_the_call(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_SIGNAL, .peer = -1, .len = 8,
-			       .reason = GDRI_SIG | GDRI_ARG_NULL};
+			       .reason = GDRI_SIG | GDRI_ARG_NULL | 9u << 24};
 	struct gdr_error out;
 
 	(void)state;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "gdr_signal_fetch refused: invalid argument: sig is NULL"));
+	e.reason = GDRI_SIG | GDRI_ARG_NULL | 1u << 31; /* on a context */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_ctx_signal_op refused: invalid argument: sig is NULL"));
+	e.reason = GDRI_SIG | GDRI_ARG_NULL | 127u << 24; /* of another version's */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_signal_op refused: invalid argument: sig is NULL"));
+	e.reason = GDRI_SIG | GDRI_ARG_NULL;
 	e.peer = 1;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "gdr_signal_op to PE 1 refused: invalid argument: sig is NULL"));

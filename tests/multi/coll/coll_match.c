@@ -73,6 +73,8 @@ static void told(int which, int records)
 	CHECK_EQ(gdr_errors(e, MOST), records);
 	if (!strstr(text, "coll_match.c:"))
 		multi_fail(__FILE__, __LINE__, "no file and line: %s", text);
+	if (which == 5 && !strstr(text, "gdr_TYPE_alltoalls refused"))
+		multi_fail(__FILE__, __LINE__, "not named: %s", text);
 	if (multi_pe != odd)
 		other = odd;
 	else if (which == N_KINDS - 1) {

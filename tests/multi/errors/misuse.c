@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrong arguments in a real job, from host threads of the host device. Checked: what lies in front of the first object
  * is the library's, all of it, and steps that wrap round are seen. Unchecked: a PE that there is none of is refused. In
- * both a call on a stream is refused by its own name. */
+ * both a call on a stream is refused by its own name.
+ *
+ *	misuse names	checked: functions that share an operation, each by its own name */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
 
@@ -98,6 +100,42 @@ static void no_memory(uint64_t *w)
 	CHECK_OK(gdr_quiet());
 }
 
+/* Functions that have an operation in common. */
+static void wrong_names(uint64_t *w, uint64_t *s)
+{
+	const char *no_pe = "there are PEs 0 to", *no_team = "team is 50", *no_ctx = "there is no context 77";
+	long *odd = (long *)(void *)((char *)w + 4);
+
+	told_call(gdr_put_nbi(w, s, 8, multi_n), "gdr_put", no_pe);
+	told_call(gdr_uint64_iput(w, s, 1, 1, 2, multi_n), "gdr_TYPE_iput", no_pe);
+	told_call(gdr_uint64_iget_nbi(w, s, 1, 1, 2, multi_n), "gdr_TYPE_iget", no_pe);
+	told_call(gdr_uint64_ibput(w, s, 1, 1, 1, 2, multi_n), "gdr_TYPE_ibput", no_pe);
+	told_call(gdr_uint64_ibget(w, s, 1, 1, 1, 2, multi_n), "gdr_TYPE_ibget", no_pe);
+	told_call(gdr_ctx_put(0, w, s, 8, multi_n), "gdr_ctx_put", no_pe);
+	told_call(gdr_ctx_uint64_iput(77, w, s, 1, 1, 2, 0), "gdr_ctx_TYPE_iput", no_ctx);
+	told_call(gdr_signal_op(w, 1, GDR_SIGNAL_SET, multi_n), "gdr_signal_op", no_pe);
+	told_call(gdr_signal_set(w, 1, multi_n), "gdr_signal_set", no_pe);
+	told_call(gdr_ctx_signal_add(0, w, 1, multi_n), "gdr_ctx_signal_add", no_pe);
+	CHECK_EQ(gdr_signal_fetch((uint64_t *)odd), 0);
+	told_call(gdr_quiet(), "gdr_signal_fetch", "no multiple of 8");
+	told_call(gdr_quiet_pe(multi_n), "gdr_quiet_pe", no_pe);
+	told_call(gdr_fence_pe(multi_n), "gdr_fence_pe", no_pe);
+	told_call(gdr_ctx_quiet(77), "gdr_ctx_quiet", no_ctx);
+	told_call(gdr_ctx_fence(77), "gdr_ctx_fence", no_ctx);
+	told_call(gdr_ctx_quiet_pe(0, multi_n), "gdr_ctx_quiet_pe", no_pe);
+	told_call(gdr_ctx_fence_pe(0, multi_n), "gdr_ctx_fence_pe", no_pe);
+	told_call(gdr_set_lock(odd), "gdr_set_lock", "no multiple of 8");
+	told_call(gdr_test_lock(odd), "gdr_test_lock", "no multiple of 8");
+	told_call(gdr_clear_lock(odd), "gdr_clear_lock", "no multiple of 8");
+	told_call(gdr_barrier(50), "gdr_barrier", no_team);
+	told_call(gdr_team_sync(50), "gdr_team_sync", no_team);
+	told_call(gdr_uint64_collect(50, w, s, 1), "gdr_TYPE_collect", no_team);
+	told_call(gdr_uint64_fcollect(50, w, s, 1), "gdr_TYPE_fcollect", no_team);
+	told_call(gdr_uint64_alltoalls(50, w, s, 1, 1, 1), "gdr_TYPE_alltoalls", no_team);
+	told_call(gdr_uint64_sum_inscan(50, w, s, 1), "gdr_TYPE_OP_inscan", no_team);
+	told_call(gdr_uint64_sum_exscan(50, w, s, 1), "gdr_TYPE_OP_exscan", no_team);
+}
+
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 {
 	int pe = (multi_pe + 1) % multi_n;
@@ -125,6 +163,11 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 	no_memory(w);
 }
 #else
+static void wrong_names(uint64_t *w, uint64_t *s)
+{
+	(void)w, (void)s;
+}
+
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 {
 	static const int wrong[] = {99, -1, 1023};
@@ -192,7 +235,7 @@ static void wrong_on_streams(int *w, uint64_t *word)
 	CHECK_OK(gdr_stream_destroy(stream));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	uint8_t *first;
 	uint64_t *w, *s;
@@ -203,7 +246,10 @@ int main(void)
 	s = gdr_calloc(512, 8);
 	CHECK(first && w && s);
 	CHECK_OK(gdr_barrier_all());
-	misuse(first, w, s);
+	if (argc > 1 && !strcmp(argv[1], "names"))
+		wrong_names(w, s);
+	else
+		misuse(first, w, s);
 	wrong_on_streams((int *)w, w);
 	CHECK_OK(gdr_barrier_all());
 	for (int i = 0; i < 512; i++)

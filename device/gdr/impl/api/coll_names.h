@@ -16,7 +16,7 @@
 #include <gdr/impl/api/check_coll.h>
 #endif
 
-/* op: GDRI_BROADCAST, ...: for messages of the checked build. what: what a host thread asks for, with n
+/* op: GDRI_BROADCAST, ..., or GDRI_CALLED: for messages of the checked build. what: what a host thread asks for, with n
  * elements of E bytes, root, steps, code. */
 #define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, what, n, E, root, dst, sst, code) \
 	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope),                  \
@@ -34,7 +34,7 @@
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_collect(scope, team, dest, source, nelems * (E)),                        \
 		     GDRI_RQ_COLLECT, nelems, E, 0, 1, 1, 0)                                       \
-	GDRI_COLL_FN(pre, fcollect, z, s, GDRI_COLLECT, scope,                                     \
+	GDRI_COLL_FN(pre, fcollect, z, s, GDRI_CALLED(GDRI_COLLECT, FCOLLECT), scope,              \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_fcollect(scope, team, dest, source, nelems * (E)),                       \
 		     GDRI_RQ_FCOLLECT, nelems, E, 0, 1, 1, 0)                                      \
@@ -42,7 +42,7 @@
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_alltoall(scope, team, dest, source, nelems * (E)),                       \
 		     GDRI_RQ_ALLTOALL, nelems, E, 0, 1, 1, 0)                                      \
-	GDRI_COLL_FN(pre, alltoalls, z, s, GDRI_ALLTOALL, scope,                                   \
+	GDRI_COLL_FN(pre, alltoalls, z, s, GDRI_CALLED(GDRI_ALLTOALL, ALLTOALLS), scope,           \
 		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,    \
 		      size_t nelems),                                                              \
 		     gdri_alltoalls(scope, team, dest, source, dst, sst, nelems, E),               \
@@ -57,20 +57,20 @@
 		     (gdr_team_t team, T * dest, const T *source, size_t nreduce),                 \
 		     gdri_reducescatter(scope, team, dest, source, nreduce, code),                 \
 		     GDRI_RQ_REDUCESCATTER, nreduce, sizeof(T), 0, 1, 1, code)
-#define GDRI_SCAN_OP(pre, op, T, exclusive, what, s, scope)                                        \
-	GDRI_COLL_FN(pre, sum_##op, , s, GDRI_SCAN, scope,                                         \
+#define GDRI_SCAN_OP(pre, op, T, exclusive, OP, s, scope)                                          \
+	GDRI_COLL_FN(pre, sum_##op, , s, GDRI_CALLED(GDRI_SCAN, OP), scope,                        \
 		     (gdr_team_t team, T * dest, const T *source, size_t nelems),                  \
 		     gdri_scan(scope, team, dest, source, nelems, GDRI_REDUCE_CODE(T, GDRI_SUM),   \
 			       exclusive),                                                         \
-		     what, nelems, sizeof(T), 0, 1, 1, GDRI_REDUCE_CODE(T, GDRI_SUM))
+		     GDRI_RQ_##OP, nelems, sizeof(T), 0, 1, 1, GDRI_REDUCE_CODE(T, GDRI_SUM))
 
 #define GDRI_REDUCE_ROWS(pre, T, E, z, s, scope)                                                   \
 	GDRI_REDUCE_OP(pre, sum, T, GDRI_REDUCE_CODE(T, GDRI_SUM), s, scope)                       \
 	GDRI_REDUCE_OP(pre, prod, T, GDRI_REDUCE_CODE(T, GDRI_PROD), s, scope)                     \
 	GDRI_REDUCE_OP(pre, min, T, GDRI_REDUCE_CODE(T, GDRI_MIN), s, scope)                       \
 	GDRI_REDUCE_OP(pre, max, T, GDRI_REDUCE_CODE(T, GDRI_MAX), s, scope)                       \
-	GDRI_SCAN_OP(pre, inscan, T, 0, GDRI_RQ_INSCAN, s, scope)                                  \
-	GDRI_SCAN_OP(pre, exscan, T, 1, GDRI_RQ_EXSCAN, s, scope)
+	GDRI_SCAN_OP(pre, inscan, T, 0, INSCAN, s, scope)                                          \
+	GDRI_SCAN_OP(pre, exscan, T, 1, EXSCAN, s, scope)
 #define GDRI_REDUCE_BITS_ROWS(pre, T, E, z, s, scope)                                              \
 	GDRI_REDUCE_OP(pre, and, T, GDRI_REDUCE_CODE(T, GDRI_AND), s, scope)                       \
 	GDRI_REDUCE_OP(pre, or, T, GDRI_REDUCE_CODE(T, GDRI_OR), s, scope)                         \
@@ -85,10 +85,12 @@
 
 GDRI_SINGLE
 #define GDRI_TEAM_ROWS(s, scope)                                                                   \
-	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(team_sync##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
+	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(team_sync##s), (gdr_team_t team),                      \
+		     (GDRI_CALLED(GDRI_TEAM_SYNC, TEAM_SYNC), scope),                              \
 		     gdri_check_team(&at, GDRI_RQ_SYNC, team), gdri_team_barrier(scope, team, 0),  \
 		     gdri_submit_sync(GDRI_RQ_SYNC, team, GDRI_NOW))                                  \
-	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(barrier##s), (gdr_team_t team), (GDRI_TEAM_SYNC, scope), \
+	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(barrier##s), (gdr_team_t team),                        \
+		     (GDRI_CALLED(GDRI_TEAM_SYNC, BARRIER), scope),                                \
 		     gdri_check_team(&at, GDRI_RQ_BARRIER, team), gdri_team_barrier(scope, team, 1), \
 		     gdri_submit_sync(GDRI_RQ_BARRIER, team, GDRI_NOW))
 GDRI_TEAM_ROWS(, GDRI_THREAD)

@@ -227,14 +227,14 @@
 	GDRI_FN_OF(GDRI_MEMBER_##scope, ret, name, params, GDRI_PICK_##scope(GDRI_NO_CTX, ), 0,    \
 		   site, GDRI_PICK_##scope(check, 0), GDRI_PICK_##scope(result, host))             \
 	GDRI_FN_OF(GDRI_MEMBER, ret, ctx_name, (gdr_ctx_t ctx, GDRI_OPEN params), GDRI_CTX_BEGIN,  \
-		   GDRI_CTX_FIRST, site, check, result)
+		   GDRI_CTX_FIRST, (GDRI_SITE_CTX site), check, result)
 #define GDRI_FN_VALUE_CTX(...) GDRI_FN_VALUE_CTX_OF(__VA_ARGS__)
 #define GDRI_FN_VALUE_CTX_OF(ret, name, ctx_name, params, site, check, statement, host)            \
 	GDRI_VALUE_BOTH_OF(GDRI_THREAD, ret, name, params, GDRI_NO_CTX, site, check, statement,    \
 			   host)                                                                   \
 	GDRI_FN_VALUE_OF(GDRI_MEMBER, ret, ctx_name, (gdr_ctx_t ctx, GDRI_OPEN params),            \
-			 GDRI_CTX_BEGIN, GDRI_CTX_FIRST, site, check, gdri_latch_refusal(bad),     \
-			 statement)
+			 GDRI_CTX_BEGIN, GDRI_CTX_FIRST, (GDRI_SITE_CTX site), check,              \
+			 gdri_latch_refusal(bad), statement)
 
 /* In three scopes. */
 #define GDRI_SCOPES(rows, pre, T, E, z)                                                            \

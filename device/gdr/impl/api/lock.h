@@ -185,11 +185,11 @@ GDRI_NOINLINE int gdri_lock_clear(long *lock)
 #endif
 
 GDRI_SINGLE
-GDRI_FN(int, GDRI_PLAIN(set_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(set_lock), (long *lock), (GDRI_CALLED(GDRI_LOCK, SET_LOCK), GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_set(lock))
-GDRI_FN(int, GDRI_PLAIN(test_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(test_lock), (long *lock), (GDRI_CALLED(GDRI_LOCK, TEST_LOCK), GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_test(lock))
-GDRI_FN(int, GDRI_PLAIN(clear_lock), (long *lock), (GDRI_LOCK, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(clear_lock), (long *lock), (GDRI_CALLED(GDRI_LOCK, CLEAR_LOCK), GDRI_THREAD),
 	gdri_check_wait(&at, GDRI_WORD, lock, 8, GDR_CMP_EQ), gdri_lock_clear(lock))
 
 #endif

@@ -69,11 +69,11 @@ GDR_DEVICE_COLD int gdri_match_refuse(const struct gdri_coll *c, const struct gd
 	int steps = mine->call == other->call && mine->len == other->len;
 	int status = other->call & GDRI_MATCH_REFUSED ? -GDR_EINVAL : -GDR_EMISMATCH;
 
-	e = gdri_error_arg_take(c->dev, c->op, gdri_team_pe(c->team, from), 0, 0, 0);
+	e = gdri_error_arg_take(c->dev, at->op, gdri_team_pe(c->team, from), 0, 0, 0);
 	if (!e)
 		return status;
 	e->status = status;
-	e->reason = other->call & GDRI_MATCH_REFUSED ? GDRI_ARG_PEER : steps ? GDRI_ARG_STEPS : GDRI_ARG_MATCH;
+	e->reason |= other->call & GDRI_MATCH_REFUSED ? GDRI_ARG_PEER : steps ? GDRI_ARG_STEPS : GDRI_ARG_MATCH;
 	e->waited_for = (int32_t)(c->team - gdri_k(c->dev, teams));
 	e->wqe_index = (uint32_t)(mine->tag >> 32) << 16 | (uint16_t)gdri_k(c->dev, pe);
 	e->qpn = (uint32_t)other->tag;
@@ -103,7 +103,7 @@ GDR_DEVICE_COLD void gdri_match_elsewhere(const struct gdri_coll *c, const struc
 			tag = gdri_ld_acquire_sys_u64(&m->tag); /* pairs with the tag's release */
 			if (!tag || (int32_t)((uint32_t)(tag >> 32) - (uint32_t)t->match_seq) <= 0)
 				continue;
-			e = gdri_error_arg_take(c->dev, c->op, pe, 0, (uint64_t)id, GDRI_ARG_ELSEWHERE);
+			e = gdri_error_arg_take(c->dev, at->op, pe, 0, (uint64_t)id, GDRI_ARG_ELSEWHERE);
 			if (!e)
 				return;
 			e->status = -GDR_EMISMATCH;
@@ -155,7 +155,7 @@ GDRI_NOINLINE int gdri_check_match(const struct gdri_site *at, const struct gdri
 	struct gdri_coll c;
 	int ret = 0;
 
-	if (gdri_coll_begin(&c, at->scope, q->coll.team, at->op) || c.n < 2)
+	if (gdri_coll_begin(&c, at->scope, q->coll.team, at->op & 0xffu) || c.n < 2)
 		return bad; /* the call itself says what became of the team */
 	if (!gdri_scope_rank(at->scope)) {
 		gdri_match_say(&mine, at, q, bad);

@@ -189,17 +189,19 @@ GDR_DEVICE int gdri_ctx_quiet(gdr_ctx_t ctx, int pe)
 }
 
 GDRI_SINGLE
-GDRI_FN(int, GDRI_PLAIN(fence_pe), (int pe), (GDRI_FENCE, GDRI_THREAD), gdri_check_pe(&at, pe),
+GDRI_FN(int, GDRI_PLAIN(fence_pe), (int pe), (GDRI_CALLED(GDRI_FENCE, FENCE_PE), GDRI_THREAD), gdri_check_pe(&at, pe),
 	gdri_fence(0, pe))
-GDRI_FN(int, GDRI_PLAIN(quiet_pe), (int pe), (GDRI_QUIET, GDRI_THREAD), gdri_check_pe(&at, pe),
+GDRI_FN(int, GDRI_PLAIN(quiet_pe), (int pe), (GDRI_CALLED(GDRI_QUIET, QUIET_PE), GDRI_THREAD), gdri_check_pe(&at, pe),
 	gdri_likely(gdri_dev()) ? gdri_quiet(gdri_dev(), 0, pe) : -GDR_ESTATE)
-GDRI_FN(int, GDRI_PLAIN(ctx_fence), (gdr_ctx_t ctx), (GDRI_FENCE, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(ctx_fence), (gdr_ctx_t ctx), (GDRI_CALLED(GDRI_FENCE, CTX), GDRI_THREAD),
 	gdri_check_fence(&at, ctx, 0), gdri_ctx_fence(ctx, -1))
-GDRI_FN(int, GDRI_PLAIN(ctx_quiet), (gdr_ctx_t ctx), (GDRI_QUIET, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet), (gdr_ctx_t ctx), (GDRI_CALLED(GDRI_QUIET, CTX), GDRI_THREAD),
 	gdri_check_quiet(&at, ctx, 0), gdri_ctx_quiet(ctx, -1))
-GDRI_FN(int, GDRI_PLAIN(ctx_fence_pe), (gdr_ctx_t ctx, int pe), (GDRI_FENCE, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(ctx_fence_pe), (gdr_ctx_t ctx, int pe),
+	(GDRI_SITE_CTX(GDRI_CALLED(GDRI_FENCE, FENCE_PE), GDRI_THREAD)),
 	gdri_check_fence(&at, ctx, pe), gdri_ctx_fence(ctx, pe))
-GDRI_FN(int, GDRI_PLAIN(ctx_quiet_pe), (gdr_ctx_t ctx, int pe), (GDRI_QUIET, GDRI_THREAD),
+GDRI_FN(int, GDRI_PLAIN(ctx_quiet_pe), (gdr_ctx_t ctx, int pe),
+	(GDRI_SITE_CTX(GDRI_CALLED(GDRI_QUIET, QUIET_PE), GDRI_THREAD)),
 	gdri_check_quiet(&at, ctx, pe), gdri_ctx_quiet(ctx, pe))
 
 GDR_DEVICE int gdr_status(void)

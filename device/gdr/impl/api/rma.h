@@ -110,7 +110,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 #define GDRI_BULK_ROW(op, OP, pre, T, E, z, nb, s, scope, nbi)                                     \
 	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, op##_bulk, z, nb##s),                        \
 		(T * dst, const T *src, size_t n, void *stage, size_t bytes, int pe),              \
-		(GDRI_##OP, scope), gdri_check_##op(&at, dst, src, n, E, pe),                      \
+		(GDRI_CALLED(GDRI_##OP, OP##_BULK), scope), gdri_check_##op(&at, dst, src, n, E, pe), \
 		gdri_##op##_bulk(scope, nbi, dst, src, n * (E), stage, bytes, pe, q), 0)
 #define GDRI_BULK_ROWS(pre, T, E, z, s, scope)                                                     \
 	GDRI_BULK_ROW(put, PUT, pre, T, E, z, , s, scope, 0)                                       \
@@ -125,7 +125,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 #define GDRI_STRIDED_ROW(op, put, pre, T, E, z, form, s, scope, nbi)                               \
 	GDRI_FN_CTX(scope, int, GDRI_NAMES(pre, i##op, z, form##s),                                \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),       \
-		(GDRI_##put, scope),                                                               \
+		(GDRI_CALLED(GDRI_##put, I##put), scope),                                          \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, 1, n, E, pe), \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, GDRI_STEP(dst, E),              \
 			     GDRI_STEP(sst, E), E, n, pe, q),                                      \
@@ -133,7 +133,7 @@ GDR_DEVICE void gdri_g_of(void *value, const void *src, uint32_t size, int pe, u
 	GDRI_FN_CTX(GDRI_KERNEL, int, GDRI_NAMES(pre, ib##op, z, form##s),                         \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \
-		(GDRI_##put, scope),                                                               \
+		(GDRI_CALLED(GDRI_##put, IB##put), scope),                                         \
 		gdri_check_strided(&at, GDRI_##put == GDRI_PUT, dest, source, dst, sst, bsize,     \
 				   nblocks, E, pe),                                                \
 		gdri_strided(GDRI_##put, scope, nbi, dest, source, GDRI_STEP(dst, E),              \

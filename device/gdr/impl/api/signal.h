@@ -148,15 +148,16 @@ GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_op), (uint64_t * sig, uint64_t 
 	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, op, pe),
 	gdri_signal_op(sig, value, op, pe, q), gdri_submit_signal_op(sig, value, op, pe, GDRI_NOW))
 GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_set), (uint64_t * sig, uint64_t value, int pe),
-	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
+	(GDRI_CALLED(GDRI_SIGNAL, SIGNAL_SET), GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_SET, pe),
 	gdri_signal_op(sig, value, GDR_SIGNAL_SET, pe, q),
 	gdri_submit_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_NOW))
 GDRI_FN_CTX(GDRI_THREAD, int, GDRI_PLAINS(signal_add), (uint64_t * sig, uint64_t value, int pe),
-	(GDRI_SIGNAL, GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
+	(GDRI_CALLED(GDRI_SIGNAL, SIGNAL_ADD), GDRI_THREAD), gdri_check_signal(&at, sig, GDR_SIGNAL_ADD, pe),
 	gdri_signal_op(sig, value, GDR_SIGNAL_ADD, pe, q),
 	gdri_submit_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_NOW))
 GDRI_FN_VALUE_BOTH(uint64_t, GDRI_PLAIN(signal_fetch), (const uint64_t *sig),
-		   (GDRI_SIGNAL, GDRI_THREAD), gdri_check_wait(&at, GDRI_SIG, sig, 8, GDR_CMP_EQ),
+		   (GDRI_CALLED(GDRI_SIGNAL, SIGNAL_FETCH), GDRI_THREAD),
+		   gdri_check_wait(&at, GDRI_SIG, sig, 8, GDR_CMP_EQ),
 		   out = gdri_signal_fetch(sig),
 		   gdri_value_get(&out, sig, sizeof(out), gdr_host_my_pe()))
 GDRI_FN_BOTH(GDRI_THREAD, int, GDRI_PLAIN(signal_wait_until), (const uint64_t *sig, int cmp, uint64_t value),

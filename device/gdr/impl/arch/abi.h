@@ -203,7 +203,8 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t len;	  /* bytes */
 	uint64_t time_ns; /* gdr_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
-	/* ARG: enum gdri_arg_reason, argument, form of the call; BROKEN: team + 1, 0: all; CQE of an atomic: opmod */
+	/* ARG: enum gdri_arg_reason, argument, form of the call, GDRI_CALLED_AS; BROKEN: team + 1, 0: all; CQE of an
+	 * atomic: opmod */
 	uint32_t reason;
 	char file[44]; /* checked build: tail of the caller's file name; CQE of an atomic: 32 bytes of operands */
 };

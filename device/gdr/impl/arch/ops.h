@@ -39,6 +39,30 @@
 	/* to here */                                                                              \
 	X(GRID_SYNC, 27, "barrier of a grid", "gdr_grid_sync")
 
+/* Functions that share an operation with another one: what the checked build calls them. Those that differ by an ending
+ * alone (_nbi, _warp, _block) are one. X(function, number, its name): numbers from 1 to 127 */
+#define GDRI_CALLED_AS(X)                                                                          \
+	X(IPUT, 1, "gdr_TYPE_iput")                                                                \
+	X(IGET, 2, "gdr_TYPE_iget")                                                                \
+	X(IBPUT, 3, "gdr_TYPE_ibput")                                                              \
+	X(IBGET, 4, "gdr_TYPE_ibget")                                                              \
+	X(PUT_BULK, 5, "gdr_put_bulk")                                                             \
+	X(GET_BULK, 6, "gdr_get_bulk")                                                             \
+	X(SIGNAL_SET, 7, "gdr_signal_set")                                                         \
+	X(SIGNAL_ADD, 8, "gdr_signal_add")                                                         \
+	X(SIGNAL_FETCH, 9, "gdr_signal_fetch")                                                     \
+	X(QUIET_PE, 10, "gdr_quiet_pe")                                                            \
+	X(FENCE_PE, 11, "gdr_fence_pe")                                                            \
+	X(SET_LOCK, 12, "gdr_set_lock")                                                            \
+	X(TEST_LOCK, 13, "gdr_test_lock")                                                          \
+	X(CLEAR_LOCK, 14, "gdr_clear_lock")                                                        \
+	X(TEAM_SYNC, 15, "gdr_team_sync")                                                          \
+	X(BARRIER, 16, "gdr_barrier")                                                              \
+	X(FCOLLECT, 17, "gdr_TYPE_fcollect")                                                       \
+	X(ALLTOALLS, 18, "gdr_TYPE_alltoalls")                                                     \
+	X(INSCAN, 19, "gdr_TYPE_OP_inscan")                                                        \
+	X(EXSCAN, 20, "gdr_TYPE_OP_exscan")
+
 /* What a host thread asks the library for (enum gdri_what): executed by a thread, by a block, and for a team by a
  * block or many. X(request, number, prefix and rest of the function's name, operation) */
 #define GDRI_REQUESTS_THREAD(X)                                                                    \
