@@ -731,7 +731,7 @@ static int body_absent(int pe, int n)
 	JOB_CHECK(gdr_barrier_all() == ret); /* out of step: says so at once */
 	JOB_CHECK(gdri_request_now(&sync, NULL) == ret); /* gdr_sync_all of a host thread */
 	/* or the other one was faster, and has told it */
-	JOB_CHECK(strstr(job_stderr(), "barrier: waiting for PE 0: ") ||
+	JOB_CHECK(strstr(job_stderr(), "gdr_barrier_all: waiting for PE 0: ") ||
 		  strstr(job_stderr(), "because of PE 0"));
 	gdr_finalize();
 	return 0;
@@ -752,9 +752,9 @@ static int leave(int pe, int kernel_runs)
 	} else {
 		JOB_CHECK(gdr_barrier_all() == -GDR_EPEERLOST);
 		/* by queue the loss of its queues may be seen before its word */
-		JOB_CHECK(strstr(job_stderr(), "barrier: PE 1 has left after an error") ||
+		JOB_CHECK(strstr(job_stderr(), "gdr_barrier_all: PE 1 has left after an error") ||
 			  (strcmp(transports, "p2p") &&
-			   strstr(job_stderr(), "barrier: waiting for PE 1: a peer is lost")));
+			   strstr(job_stderr(), "gdr_barrier_all: waiting for PE 1: a peer is lost")));
 	}
 	gdr_finalize();
 	JOB_CHECK(now() - begin < 20);

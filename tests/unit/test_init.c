@@ -161,7 +161,7 @@ static int body_absent(int pe, int n)
 	begin = now();
 	JOB_CHECK(!gdr_malloc(64) && now() - begin < 5); /* out of step: says so at once */
 	/* or the other one was faster, and has told it */
-	JOB_CHECK(strstr(job_stderr(), "symmetric heap: waiting for PE 0: ") ||
+	JOB_CHECK(strstr(job_stderr(), "gdr_malloc: waiting for PE 0: ") ||
 		  strstr(job_stderr(), "because of PE 0"));
 	JOB_CHECK(gdr_finalize() < 0); /* not as if all were well */
 	JOB_CHECK(now() - begin < 7);
@@ -201,8 +201,8 @@ static int one_leaves(int pe, int in_malloc)
 		JOB_CHECK(!gdr_abort_waits());
 	} else if (in_malloc) {
 		JOB_CHECK(!gdr_malloc(8) && gdr_host_status() == -GDR_EPEERLOST);
-		JOB_CHECK(strstr(job_stderr(), "symmetric heap: PE 1 has left after an error") ||
-			  strstr(job_stderr(), "symmetric heap: waiting for PE 1: a peer is lost")); /* as below */
+		JOB_CHECK(strstr(job_stderr(), "gdr_malloc: PE 1 has left after an error") ||
+			  strstr(job_stderr(), "gdr_malloc: waiting for PE 1: a peer is lost")); /* as below */
 	}
 	ret = gdr_finalize();
 	JOB_CHECK(pe == 1 || ret == -GDR_EPEERLOST);

@@ -44,8 +44,8 @@ static void test_ranges(void **state)
 	assert_string_equal(names, "");
 	setenv("GDR_NVTX", "init,heap,transfer,order,stream", 1);
 	all_calls();
-	assert_string_equal(names, "gdr_init gdr_malloc gdr_host_put gdr_host_quiet gdr_TYPE_p gdr_free gdr_finalize "
-				   "gdr_host_quiet ");
+	assert_string_equal(names, "gdr_init gdr_malloc gdr_host_put gdr_host_quiet gdr_TYPE_p_on_stream gdr_free "
+				   "gdr_finalize gdr_host_quiet ");
 	assert_int_equal(*open, 0);
 	names[0] = 0;
 	setenv("GDR_NVTX", "heap", 1);
