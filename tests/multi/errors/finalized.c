@@ -94,15 +94,10 @@ static int leave(const char *form)
 
 /* Who is in gdr_finalize is not lost, whether this PE found that, or was told: the status of the calls behind. What the
  * library told it meanwhile, which may have left, breaks no queue for the program. */
-static int is_lost(const char *form)
+static int is_lost(void)
 {
-	const char *tr = getenv("GDR_TRANSPORTS");
-	int ret, quiet;
+	int ret = gdr_host_quiet(), quiet = in_kernel(QUIET);
 
-	if (tr && !strcmp(tr, "ofi") && !strcmp(form, "malloc")) /* there a quiet still waits for that PE */
-		return 0;
-	ret = gdr_host_quiet();
-	quiet = in_kernel(QUIET);
 	usleep(200000);
 	ret = ret ? ret : quiet ? quiet : in_kernel(QUIET);
 	return ret ? ret : gdr_host_status();
@@ -148,7 +143,7 @@ int main(int argc, char **argv)
 	}
 	said_begin();
 	called = call(form);
-	lost = is_lost(form);
+	lost = is_lost();
 	behind = teams_too(form);
 	ret = gdr_finalize();
 	expect_said(form);

@@ -166,7 +166,17 @@ GDR_DEVICE_COLD int gdri_error_entry(const struct gdri_dev *dev, const struct gd
 	return status;
 }
 
-/* Whether the blocks from `at` on, which are published and not complete, have nothing but words of the library. */
+/* Whether an entry begins at the block, which is published and not complete: it has its own number there, and the
+ * queue's. The second block of an atomic has a length and a key. */
+GDR_DEVICE int gdri_wqe_begins(const struct gdri_qp *qp, uint64_t at)
+{
+	const uint8_t *w = gdri_sq_block(qp, at);
+
+	return (gdri_ld_be32(w) >> 8 & 0xffffu) == (at & 0xffffu) && gdri_ld_be32(w + 4) >> 8 == qp->qpn;
+}
+
+/* Whether the entries from block `at` on, which are published and not complete, have nothing but words of the library.
+ * An entry begins at `at`. */
 GDR_DEVICE int gdri_qp_needless(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t at, uint64_t target)
 {
 	const uint8_t *w;
@@ -174,7 +184,7 @@ GDR_DEVICE int gdri_qp_needless(const struct gdri_dev *dev, const struct gdri_qp
 	GDRI_NOT_UNROLLED
 	for (; at < target; at += ((w[7] & 0x3fu) + 3) / 4) {
 		w = gdri_sq_block(qp, at);
-		if (w[3] == GDRI_OP_READ || gdri_ld_be64(w + 16) >= dev->own_size)
+		if (!gdri_wqe_begins(qp, at) || w[3] == GDRI_OP_READ || gdri_ld_be64(w + 16) >= dev->own_size)
 			return 0;
 	}
 	return 1;

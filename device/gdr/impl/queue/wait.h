@@ -128,11 +128,18 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
  * ret: of gdri_qp_test. */
 GDR_DEVICE_COLD int gdri_qp_left(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t target, int ret)
 {
+	uint64_t done;
+	int needless;
+
 	GDRI_DEV_CONSTANT(dev);
 	if (ret > 0 || gdri_likely(!gdri_has_left(dev, qp->peer)))
 		return ret;
-	/* done behind err, as in gdri_qp_test */
-	return gdri_qp_needless(dev, qp, gdri_ld_acquire_gpu_u64(&qp->done), target) ? 1 : ret;
+	/* done behind err, as in gdri_qp_test; a completion counts the first block of its entry alone */
+	done = gdri_ld_acquire_gpu_u64(&qp->done);
+	needless = gdri_qp_needless(dev, qp, done + !gdri_wqe_begins(qp, done), target);
+	/* the blocks before the number: they stay while it does (gdri_sq_polled); pairs with who raises it */
+	gdri_fence_acquire_sys();
+	return needless && gdri_ld_relaxed_gpu_u64(&qp->done) == done ? 1 : ret;
 }
 
 /* For who waits: as gdri_qp_test, with a poll between two of them. */
