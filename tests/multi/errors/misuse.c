@@ -168,6 +168,42 @@ static void wrong_names(uint64_t *w, uint64_t *s)
 	(void)w, (void)s;
 }
 
+/* In what takes a PE to wait for: by queue it is refused; where all is mapped there is nothing to wait for. */
+static void no_pe_to_wait_for(gdr_ctx_t ctx, int pe, int want)
+{
+	CHECK_EQ(gdr_quiet_pe(pe), want); /* which takes what it latched */
+	CHECK_EQ(gdr_ctx_quiet_pe(0, pe), want);
+	CHECK_EQ(gdr_ctx_quiet_pe(ctx, pe), want);
+	CHECK_OK(gdr_status());
+	CHECK_EQ(gdr_fence_pe(pe), want);
+	CHECK_EQ(gdr_status(), want);
+	CHECK_EQ(gdr_quiet(), want);
+	CHECK_EQ(gdr_ctx_fence_pe(0, pe), want);
+	CHECK_EQ(gdr_ctx_fence_pe(ctx, pe), want);
+	CHECK_EQ(gdr_quiet(), want);
+	records += want ? 6 : 0;
+	CHECK_EQ(gdr_errors(e, 256), records);
+}
+
+/* -1 is all PEs; a number that no context has is the default one. */
+static void nobody_to_wait_for(const uint64_t *w)
+{
+	const char *transports = getenv("GDR_TRANSPORTS");
+	int want = transports && !strcmp(transports, "nic") ? -GDR_EINVAL : 0;
+	gdr_ctx_t ctx;
+
+	for (int pe = 0; pe < multi_n; pe++)
+		want = gdr_host_ptr(w, pe) ? want : -GDR_EINVAL;
+	CHECK_OK(gdr_ctx_create(GDR_CTX_GPU | GDR_CTX_N_QUEUES(1), &ctx));
+	no_pe_to_wait_for(ctx, multi_n, want);
+	no_pe_to_wait_for(ctx, 1023, want);
+	CHECK_OK(gdr_quiet_pe(-1));
+	CHECK_OK(gdr_fence_pe(-1));
+	CHECK_OK(gdr_ctx_quiet(77));
+	CHECK_OK(gdr_ctx_fence(77));
+	CHECK_OK(gdr_status());
+}
+
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 {
 	static const int wrong[] = {99, -1, 1023};
@@ -192,6 +228,7 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 		CHECK_EQ(gdr_quiet(), -GDR_EINVAL);
 	}
 	wrong_forms(w);
+	nobody_to_wait_for(w);
 	CHECK_OK(gdr_quiet());
 }
 #endif

@@ -50,6 +50,8 @@ GDRI_SLOW int gdri_slow_fence(const struct gdri_ctx *c, int pe)
 	gdri_fence_nic();
 	if (!gdri_k(dev, n_slots))
 		return lost;
+	if (gdri_unlikely(pe >= gdri_k(dev, n_pes)))
+		return gdri_no_pe(dev, GDRI_FENCE, pe);
 	gdri_add_u64(&dev->fence_seq, 1);
 	if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_MIXED))
 		ret = gdri_fence_mixed(dev, c, pe);

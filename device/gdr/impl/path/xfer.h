@@ -406,8 +406,6 @@ GDR_DEVICE int gdri_xfer_complete_all(struct gdri_dev *dev, int pe, uint32_t op)
 {
 	if (!gdri_k(dev, n_slots))
 		return 0;
-	if (gdri_unlikely(pe >= gdri_k(dev, n_pes)))
-		return gdri_no_pe(dev, op, pe);
 	return gdri_quiet_queues(dev, pe < 0 ? 0 : (uint32_t)pe * gdri_k(dev, n_slots),
 				 (pe < 0 ? (uint32_t)gdri_k(dev, n_pes) : 1u) * gdri_k(dev, n_slots), op);
 }
@@ -420,6 +418,8 @@ GDRI_FRAMELESS int gdri_xfer_complete(struct gdri_dev *dev, const struct gdri_ct
 
 	GDRI_DEV_CONSTANT(dev);
 	gdri_fence_nic(); /* stores to mapped peers */
+	if (gdri_unlikely(pe >= (int)n_pes) && gdri_k(dev, n_slots))
+		return gdri_no_pe(dev, op, pe);
 	if (!c)
 		return gdri_xfer_complete_all(dev, pe, op);
 	if (pe < 0)
