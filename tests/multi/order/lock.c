@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Locks: what is read and written under them loses nothing, by all threads of all PEs; test_lock takes a
  * free one only. With the argument "holder" PE 1 keeps the lock, and the others' waits name it; with "unheld" others
- * than the holder clear it. */
+ * than the holder clear it, and the holder while an error is latched. */
 #include "tests/multi/multi.h"
 
 enum { LOCKS = 3, ROUNDS = 5 };
@@ -100,6 +100,19 @@ static void run_holder(struct lock *a)
 	multi_sleep_us(1000000); /* the others find the holder themselves */
 }
 
+/* What was latched before is told by the quiet in the call, and the lock is given on all the same: it is not held. */
+GDR_KERNEL(give_latched, struct lock, a)
+{
+	EXPECT_EQ(a.report, gdr_uint64_wait_until_some_vector(a.counts, 1, (size_t *)a.counts, 0, 77, a.counts), 0);
+	EXPECT_EQ(a.report, gdr_status(), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_clear_lock(a.locks), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_status(), 0);
+	EXPECT_EQ(a.report, gdr_clear_lock(a.locks), -GDR_EINVAL);
+	EXPECT_EQ(a.report, gdr_status(), 0);
+	EXPECT_EQ(a.report, gdr_test_lock(a.locks), 0);
+	EXPECT_EQ(a.report, gdr_clear_lock(a.locks), 0);
+}
+
 /* By another PE than the holder's: at once, and the lock is as it was. */
 static void run_unheld(struct lock *a)
 {
@@ -115,7 +128,7 @@ static void run_unheld(struct lock *a)
 	}
 	CHECK_OK(gdr_barrier_all());
 	if (multi_pe == 1)
-		RUN(give, 1, 1, a);
+		RUN(give_latched, 1, 1, a);
 	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(multi_u64((uint64_t *)a->locks), 0);
 }
