@@ -485,6 +485,70 @@ static void test_running(void **state)
 	b->finalize(b, 1000);
 }
 
+struct first {
+	const unsigned char *id;
+	int pe, rc;
+	bool up, go;
+};
+
+/* A PE of a job that lasts until it is told to go on. */
+static void *first_main(void *arg)
+{
+	struct gdr_bootstrap *b = NULL;
+	struct first *f = arg;
+
+	f->rc = open_by_id(&b, f->id, f->pe, 2, LIMIT_MS);
+	__atomic_store_n(&f->up, true, __ATOMIC_RELEASE); /* pairs with the acquire of who waits for it */
+	while (!__atomic_load_n(&f->go, __ATOMIC_ACQUIRE)) /* pairs with the release in test_again */
+		nap(1);
+	for (int x = 0; !f->rc && x < 5; x++)
+		f->rc = one_round(b, x);
+	if (b)
+		b->finalize(b, LIMIT_MS);
+	return NULL;
+}
+
+/* A whole job comes with the id of another one, larger or smaller, while that runs and when it has ended: all of it hear
+ * so at once, and the first job does not notice. */
+static void test_again(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	struct first first[2];
+	pthread_t threads[2];
+	double begin;
+
+	(void)state;
+	make(id);
+	for (int i = 0; i < 2; i++) {
+		first[i] = (struct first){.id = id, .pe = i};
+		assert_int_equal(pthread_create(&threads[i], NULL, first_main, &first[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		while (!__atomic_load_n(&first[i].up, __ATOMIC_ACQUIRE)) /* pairs with the release in first_main */
+			nap(1);
+	for (int ended = 0; ended < 2; ended++) {
+		for (int n = 1; n <= 3; n++) {
+			struct pe p[3];
+
+			begin = now();
+			for (int i = 0; i < n; i++)
+				start(&p[i], id, i, n);
+			run(p, n);
+			assert_true(now() - begin < LIMIT_MS * 1e-3);
+			for (int i = 0; i < n; i++) {
+				assert_int_equal(p[i].rc, ended ? -GDR_EBOOTSTRAP : -GDR_ESTATE);
+				assert_non_null(strstr(p[i].error, "an id serves one job"));
+			}
+		}
+		for (int i = 0; i < 2 && !ended; i++)
+			__atomic_store_n(&first[i].go, true, __ATOMIC_RELEASE); /* pairs with the acquire in first_main */
+		for (int i = 0; i < 2 && !ended; i++) {
+			pthread_join(threads[i], NULL);
+			assert_int_equal(first[i].rc, 0);
+		}
+	}
+}
+
 /* A child of a PE neither hides its parent's death nor can use what is its parent's. */
 static void test_fork(void **state)
 {
@@ -516,7 +580,8 @@ int main(void)
 		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_idlers),
 		cmocka_unit_test(test_no_descriptors),
-		cmocka_unit_test(test_unused),	  cmocka_unit_test(test_running),	  cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_unused),	  cmocka_unit_test(test_running),
+		cmocka_unit_test(test_again),	  cmocka_unit_test(test_fork),
 	};
 
 	if (gdri_options_read(&opt, NULL))
