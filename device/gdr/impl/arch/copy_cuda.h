@@ -177,50 +177,71 @@ GDR_DEVICE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank,
 		behind d[(k) * 32] = v##k;                                                         \
 	}
 #define GDRI_COPY_LANES_3(T) GDRI_COPY_LANE(T, 0, GDRI_COPY_LANE(T, 1, GDRI_COPY_LANE(T, 2, )))
-#define GDRI_COPY_LANES_4(T)                                                                       \
-	GDRI_COPY_LANE(T, 0, GDRI_COPY_LANE(T, 1, GDRI_COPY_LANE(T, 2, GDRI_COPY_LANE(T, 3, ))))
 
-/* Thread `rank` of n, whole warps: each takes `rows` rows that lie together. `left` is that of the warp, so that its
- * lanes leave the loop together. */
-#define GDRI_COPY_GROUP(how, T, name, rows)                                                        \
-	how void gdri_copy_group_##name(T *d, const T *s, size_t count, uint32_t rank, uint32_t n) \
+/* Thread `rank` of n, whole warps: each warp takes batches of 128 in turn, four rows that lie together. Four vectors
+ * leave 14 of 30 registers for all else, so what else there is to do is out of line, too; and parameters stand in this
+ * order, or ptxas puts the vectors behind them. Of bytes it takes 256 GiB. */
+#define GDRI_COPY_GROUP_BATCHES(T, name)                                                           \
+	GDRI_NOINLINE void gdri_copy_batches_##name(uint32_t n, int32_t batches, T *d, const T *s, uint32_t rank) \
 	{                                                                                          \
-		uint32_t lane = rank & 31u, first = (rank & ~31u) * (rows);                        \
-		int64_t left = (int64_t)count - first;                                             \
-                                                                                                   \
-		s += first + lane;                                                                 \
-		d += first + lane;                                                                 \
+		batches -= (int32_t)(rank >> 5);                                                   \
+		s += (rank >> 5) * 128 + (rank & 31u);                                             \
+		d += (rank >> 5) * 128 + (rank & 31u);                                             \
+		n >>= 5;                                                                           \
 		GDRI_NOT_UNROLLED                                                                  \
-		for (; left >= 32 * (rows); left -= n * (rows)) {                                  \
-			T v[rows];                                                                 \
+		for (; batches > 0; batches -= (int32_t)n) {                                       \
+			T v[4];                                                                    \
                                                                                                    \
 			GDRI_UNROLLED                                                              \
-			for (int k = 0; k < (rows); k++)                                           \
+			for (int k = 0; k < 4; k++)                                                \
 				v[k] = s[k * 32];                                                  \
 			GDRI_UNROLLED                                                              \
-			for (int k = 0; k < (rows); k++)                                           \
+			for (int k = 0; k < 4; k++)                                                \
 				d[k * 32] = v[k];                                                  \
-			s += (size_t)n * (rows);                                                   \
-			d += (size_t)n * (rows);                                                   \
+			s += (size_t)n * 128;                                                      \
+			d += (size_t)n * 128;                                                      \
 			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
 			GDRI_COPY_HIDE(0, "l", d);                                                 \
 		}                                                                                  \
-		left -= lane;                                                                      \
-		GDRI_COPY_LANES_##rows(T)                                                          \
 	}
-GDRI_COPY_GROUP(GDR_DEVICE, uint4, 16, 4) /* in the kernel's own code */
-GDRI_COPY_GROUP(GDR_DEVICE, uint4, odd_16, 3)
-GDRI_COPY_GROUP(GDRI_NOINLINE, uint4, lean_16, 3)
-GDRI_COPY_GROUP(GDR_DEVICE, uint64_t, 8, 4)
-GDRI_COPY_GROUP(GDR_DEVICE, uint32_t, 4, 4)
-GDRI_COPY_GROUP(GDR_DEVICE, uint8_t, 1, 4)
+/* What is behind the last whole batch, by a warp. */
+#define GDRI_COPY_GROUP_TAIL(T, name)                                                              \
+	GDRI_NOINLINE void gdri_copy_tail_##name(T *d, const T *s, size_t count, uint32_t lane)    \
+	{                                                                                          \
+		int left = (int)(count & 127u) - (int)lane;                                        \
+                                                                                                   \
+		s += (count & ~(size_t)127) + lane;                                                \
+		d += (count & ~(size_t)127) + lane;                                                \
+		GDRI_NOT_UNROLLED                                                                  \
+		for (; left > 0; left -= 96, s += 96, d += 96)                                     \
+			GDRI_COPY_LANES_3(T)                                                       \
+	}
+/* What is no more than an element a thread is a row. */
+#define GDRI_COPY_GROUP(T, name)                                                                   \
+	GDRI_COPY_GROUP_BATCHES(T, name)                                                           \
+	GDRI_COPY_GROUP_TAIL(T, name)                                                              \
+	GDR_DEVICE void gdri_copy_group_##name(T *d, const T *s, size_t count, uint32_t rank, uint32_t n) \
+	{                                                                                          \
+		if (count <= n) {                                                                  \
+			if (rank < count)                                                          \
+				d[rank] = s[rank];                                                 \
+			return;                                                                    \
+		}                                                                                  \
+		if (rank + 32 >= n)                                                                \
+			gdri_copy_tail_##name(d, s, count, rank & 31u);                            \
+		gdri_copy_batches_##name(n, (int32_t)(count / 128), d, s, rank);                   \
+	}
+GDRI_COPY_GROUP(uint4, 16)
+GDRI_COPY_GROUP(uint64_t, 8)
+GDRI_COPY_GROUP(uint32_t, 4)
+GDRI_COPY_GROUP(uint8_t, 1)
 #undef GDRI_COPY_GROUP
 
 #define GDRI_COPY_GROUP_BY(T, name, d, s, len)                                                     \
 	gdri_copy_group_##name((T *)(d), (const T *)(s), (len) / sizeof(T), rank, n)
 
-/* Thread `rank` of n, of any number. lean: on the slow path, where it is called by the ABI. */
-GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n, int lean)
+/* Thread `rank` of n, of any number; rank < len. */
+GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
 {
 	uint64_t differ = (uint64_t)d ^ (uint64_t)s;
 	uint32_t head, tail;
@@ -240,10 +261,7 @@ GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, ui
 			d[rank] = s[rank];
 		if (rank < tail)
 			d[len - tail + rank] = s[len - tail + rank];
-		if (lean)
-			GDRI_COPY_GROUP_BY(uint4, lean_16, d + head, s + head, len - head);
-		else
-			GDRI_COPY_GROUP_BY(uint4, odd_16, d + head, s + head, len - head);
+		GDRI_COPY_GROUP_BY(uint4, 16, d + head, s + head, len - head);
 		return;
 	}
 	differ |= (uint64_t)d | len;
@@ -255,9 +273,13 @@ GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, ui
 		GDRI_COPY_GROUP_BY(uint8_t, 1, d, s, len);
 }
 
-GDRI_NOINLINE void gdri_copy_group_odd(uint8_t *d, const uint8_t *s, size_t len, uint32_t rank, uint32_t n)
+/* On the slow path, and what is no row of vectors or a word: by the ABI, so that the kernel has its own registers
+ * beside these, and both are 32. */
+GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
-	gdri_copy_group_any(d, s, len, rank, n, 0);
+	GDRI_BY_ABI(gdri_copy_lean);
+	if (rank < len)
+		gdri_copy_group_any((uint8_t *)dst, (const uint8_t *)src, len, rank, n);
 }
 
 GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
@@ -265,14 +287,14 @@ GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t
 	uint8_t *d = (uint8_t *)dst;
 	const uint8_t *s = (const uint8_t *)src;
 
-	if (!(((uint64_t)d | (uint64_t)s | len) & 15) && !(n & 31)) {
-		if ((size_t)rank * 16 < len)
-			GDRI_COPY_GROUP_BY(uint4, 16, d, s, len);
+	if (!(((uint64_t)d | (uint64_t)s | len) & 15) && len <= (size_t)n * 16) {
+		if (rank * 16 < (uint32_t)len)
+			((uint4 *)d)[rank] = ((const uint4 *)s)[rank];
 	} else if (len == 8 && !(((uint64_t)d | (uint64_t)s) & 7)) {
 		if (!rank)
 			*(uint64_t *)d = *(const uint64_t *)s;
 	} else if (rank < len) {
-		gdri_copy_group_odd(d, s, len, rank, n);
+		gdri_copy_lean(d, s, len, rank, n);
 	}
 }
 
@@ -498,13 +520,6 @@ GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
 		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
 		gdri_copy_long_near((uint8_t *)dst, (const uint8_t *)src, len);
-}
-
-/* Thread `rank` of n, of any number. */
-GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
-{
-	if (rank < len)
-		gdri_copy_group_any((uint8_t *)dst, (const uint8_t *)src, len, rank, n, 1);
 }
 
 #endif
