@@ -152,30 +152,58 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 	}
 }
 
-static int all_complete(struct gdri_dev *dev)
+static void (*barrier_looks)(struct gdri_state *st); /* written once, before any thread may settle */
+
+void gdri_host_barrier_looks(void (*look)(struct gdri_state *st))
+{
+	barrier_looks = look;
+}
+
+/* A PE tells that it leaves before its queues go: their error finds that said, whoever looked when before. But it
+ * does not tell one that leaves after an error, and knows of nobody's: to such a PE the other one has left, too, for
+ * what the library tells it last. */
+static void settle_poll(struct gdri_state *st, struct gdri_dev *dev, struct gdri_qp *qp, bool leaves)
+{
+	if (gdri_poll_entries(qp)) {
+		if (barrier_looks)
+			barrier_looks(st);
+		if (leaves) /* relaxed: of this thread, which polls next; others may see it later */
+			__atomic_fetch_or(&dev->peers[qp->peer].finalizes, 1u, __ATOMIC_RELAXED);
+	}
+	gdri_poll(dev, qp);
+}
+
+static int all_complete(struct gdri_state *st, struct gdri_dev *dev, bool leaves)
 {
 	uint32_t i, n = dev->n_queues;
 	struct gdri_qp *qp = dev->qps;
+	uint64_t ready;
 
 	for (i = 0; i < n; i++, qp++) {
 		if (!gdri_qp_is_used(dev, qp) || gdri_has_gone(dev, qp->peer))
 			continue;
-		gdri_poll(dev, qp);
-		if (!gdri_qp_test(qp, gdri_ld_relaxed_gpu_u64(&qp->ready) >> 1))
+		settle_poll(st, dev, qp, leaves);
+		ready = gdri_ld_relaxed_gpu_u64(&qp->ready); /* as in gdri_qp_quiet: the last entry counts one block */
+		if (!gdri_qp_test(qp, (ready >> 1) - (ready & 1u)))
 			return 0;
 	}
 	return 1;
 }
 
-void gdri_host_barrier_settle(struct gdri_state *st, int ms)
+static void host_barrier_settle(struct gdri_state *st, int ms, bool leaves)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t deadline = gdri_deadline_ns(ms);
 	uint32_t round = 0;
 
 	/* on GPUs kernels have ended, and what they posted is their own matter */
-	while (dev->n_slots && !all_complete(dev) && gdri_now_ns() < deadline)
+	while (dev->n_slots && !all_complete(st, dev, leaves) && gdri_now_ns() < deadline)
 		gdr_pause(round++);
+}
+
+void gdri_host_barrier_settle(struct gdri_state *st, int ms)
+{
+	host_barrier_settle(st, ms, false);
 }
 
 void gdri_host_barrier_leave(struct gdri_state *st)
@@ -195,5 +223,5 @@ void gdri_host_barrier_leave(struct gdri_state *st)
 		if (!gdri_has_gone(dev, (st->pe + i) % st->n_pes)) /* who waits for nobody does not ask either */
 			tell_of_leaving(st, (st->pe + i) % st->n_pes, left);
 	}
-	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
+	host_barrier_settle(st, GDRI_SETTLE_MS, true);
 }

@@ -60,8 +60,9 @@ static void state_in_child(void)
 	gdri_hd_backoff_forget();
 }
 
-static void state_register_fork(void)
+static void state_once(void)
 {
+	gdri_host_barrier_looks(gdri_absent_look);
 	if (pthread_atfork(NULL, NULL, state_in_child))
 		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
 }
@@ -366,7 +367,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	struct gdri_state *st = make_state();
 	int ret;
 
-	pthread_once(&first, state_register_fork);
+	pthread_once(&first, state_once);
 	if (!st)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");
 	st->share->listener = -1;

@@ -128,10 +128,13 @@ static int team(struct fin *a)
 		CHECK(gdr_finalize() <= 0); /* the others have left, or are about to */
 		return 0;
 	}
+	said_begin();
 	RUN(sync_team, 1, 1, a);
 	CHECK(*a->got == -GDR_ETIMEOUT || *a->got == -GDR_EPEERLOST);
 	CHECK_OK(gdr_host_put(a->word + multi_pe, &yes, sizeof(yes), multi_n - 1));
 	CHECK_EQ(gdr_finalize(), *a->got);
+	said_expect("gdr_team_sync or gdr_barrier", NULL);
+	said_expect_not("a word of the library to PE"); /* what it tells others last, which may have left */
 	return 0;
 }
 
