@@ -74,7 +74,8 @@ static void shorten_if_lost(struct gdri_state *st)
 static void init_say(const struct gdri_state *st, int status)
 {
 	gdri_monitor_say();
-	if (!st->kernels_late && !gdri_errors_have(st->dev, status) && !(st->host_view && gdri_errors_have(st->host_view, status)))
+	if (!st->kernels_late && !gdri_errors_have(st->dev, status) &&
+	    !(st->host_view && gdri_errors_have(st->host_view, status)))
 		gdri_error("gdr_finalize: outstanding operations failed: %s", gdr_strerror(status));
 }
 

@@ -81,11 +81,11 @@ GDR_API int gdri_users(int add);
 
 /* Collective while all PEs live. Waits for kernels of the host device, completes what is outstanding, frees everything.
  * Kernels that do not end within GDR_INIT_TIMEOUT, nor within 4 s when their waits are told to end: -GDR_ETIMEOUT, if
- * nothing failed before. They are left with this PE's heap and queues until the process ends, and must not call the
- * library any more. On the host device they are none of a later job's: no later gdr_init or gdr_finalize waits for them
- * or returns their status, what was queued behind them never runs, and gdr_stream_sync of their stream is
- * -GDR_EABORTED, once and before the next gdr_init. A GPU's kernels are waited for all together: there the next
- * gdr_finalize waits for those, too. Bounded also after an error, then it does not wait for peers; but where they meet at a thread of this process (by
+ * nothing failed before. They are left with this PE's heap and queues until the process ends, and may call the library
+ * no more. On the host device they are no later job's: no later gdr_init or gdr_finalize waits for them or returns
+ * their status, what was queued behind them never runs, and gdr_stream_sync of their stream is -GDR_EABORTED, once and
+ * before the next gdr_init. On a GPU the next gdr_finalize waits for them, too. Bounded also after an error, then it
+ * does not wait for peers; but where they meet at a thread of this process (by
  * unique id, and at PE 0 with GDR_BOOTSTRAP=env), that stays for them, up to GDR_INIT_TIMEOUT. Returns the status of
  * the first operation of this PE that failed since gdr_init (a transfer, quiet, wait, barrier, collective call),
  * whatever has succeeded since; or -GDR_EPEERFAILED for one of another PE, or why a peer was not met, here or in an

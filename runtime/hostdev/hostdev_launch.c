@@ -138,8 +138,8 @@ void gdri_hd_tell_runs(unsigned after_ms)
 	struct gdri_hd *h = gdri_hd_lock();
 
 	if (h->runs)
-		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is %s): their waits are told to "
-			   "end",
+		gdri_error("host device: %llu kernels still run or are queued after %u ms (one is %s): their waits are "
+			   "told to end",
 			   (unsigned long long)h->runs, after_ms, some_kernel(h));
 	gdri_hd_unlock(h);
 }

@@ -508,8 +508,8 @@ static void *first_main(void *arg)
 	return NULL;
 }
 
-/* A whole job comes with the id of another one, larger or smaller, while that runs and when it has ended: all of it hear
- * so at once, and the first job does not notice. */
+/* A whole job comes with the id of another one, larger or smaller, while that runs and when it has ended: all of it
+ * hear so at once, and the first job does not notice. */
 static void test_again(void **state)
 {
 	unsigned char id[GDRI_UID_BYTES];
@@ -541,7 +541,8 @@ static void test_again(void **state)
 			}
 		}
 		for (int i = 0; i < 2 && !ended; i++)
-			__atomic_store_n(&first[i].go, true, __ATOMIC_RELEASE); /* pairs with the acquire in first_main */
+			/* release: pairs with the acquire in first_main */
+			__atomic_store_n(&first[i].go, true, __ATOMIC_RELEASE);
 		for (int i = 0; i < 2 && !ended; i++) {
 			pthread_join(threads[i], NULL);
 			assert_int_equal(first[i].rc, 0);
