@@ -95,6 +95,11 @@ fi
 cp "$softhca" "$library" "$dir"
 check "no sysfs tree" status 127 "$dir/softhca" true
 check "it is named" grep -q '^softhca: sysfs-2: .*not beside libsofthca.so' <("$dir/softhca" --devices=2 true 2>&1)
+# In a folder that LD_PRELOAD cannot name.
+mkdir "$dir/of two words" && cp -r "$softhca" "$library" "$(dirname "$library")"/sysfs* "$dir/of two words"
+check "a space in the path" status 127 "$dir/of two words/softhca" true
+check "it is named" grep -q "^softhca: $dir/of two words/.*: LD_PRELOAD cannot hold a space" \
+	<("$dir/of two words/softhca" true 2>&1)
 # Limits of the process are named with their value.
 check "too few descriptors" grep -q '^softhca: .*Too many open files: this process may have 10 (raise it: ulimit -n)' \
 	<(ulimit -n 10; "$softhca" ibv_devinfo 2>&1)
