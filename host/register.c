@@ -22,9 +22,11 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 
 	if (register_overlap(addr, len, (uintptr_t)st->heap->base, gdri_heap_size(st->heap)))
 		return gdri_fail(-GDR_EINVAL,
-				 "gdr_buffer_register: 0x%llx with %llu bytes is in the symmetric heap, which needs no "
-				 "registration",
-				 (unsigned long long)addr, (unsigned long long)len);
+				 "gdr_buffer_register: 0x%llx with %llu bytes overlaps the symmetric heap at 0x%llx "
+				 "with %llu, which needs no registration",
+				 (unsigned long long)addr, (unsigned long long)len,
+				 (unsigned long long)(uintptr_t)st->heap->base,
+				 (unsigned long long)gdri_heap_size(st->heap));
 	for (i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		if (!b[i].len) {
 			room = i < room ? i : room;

@@ -13,7 +13,7 @@
 	X(EOPTION, 4, "invalid value of a GDR_ option")                                            \
 	X(ENOTSUP, 5, "not supported by this device or build")                                     \
 	/* resources and system */                                                                 \
-	X(ENOMEM, 10, "out of symmetric heap or system memory")                                    \
+	X(ENOMEM, 10, "out of symmetric heap, system memory, teams or buffers")                    \
 	X(ESYSTEM, 11, "a system call or library failed")                                          \
 	X(ENODEV, 12, "no usable RDMA device")                                                     \
 	X(EBOOTSTRAP, 13, "the launcher's process management failed")                              \
