@@ -387,8 +387,8 @@ int main(int argc, char **argv)
 	if (!find_ours("libsofthca.so", library))
 		return launcher_fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (strpbrk(library, " :")) /* ld.so has no way to quote them */
-		return launcher_fail(library, "LD_PRELOAD cannot hold a space or a colon: build softhca, or install it, in "
-				     "a folder whose path has none");
+		return launcher_fail(library, "LD_PRELOAD cannot hold a space or a colon: build softhca, or install "
+				     "it, in a folder whose path has none");
 	if (!find_tree(tree))
 		return launcher_fail(tree, "this description of the device is not beside libsofthca.so: build "
 				  "or install it anew");
