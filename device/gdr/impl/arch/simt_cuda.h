@@ -85,7 +85,7 @@ GDR_DEVICE uint32_t gdri_lanes_below(void)
 }
 
 /* The active mask is a hint: any subset that holds the caller is a correct group. A lone thread asks nobody.
- * In libgdr_device.a each lane posts by itself: groups of lanes lost entries there on GPUs
+ * In libgdr_device.a each lane posts by itself, until groups have been seen right there on GPUs
  * (docs/adr/0010-a-device-library-for-relocatable-code.md). */
 GDR_DEVICE uint32_t gdri_group(uint64_t key)
 {
