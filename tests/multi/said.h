@@ -18,7 +18,7 @@ static void said_begin(void)
 }
 
 /* What was said on stderr since: this, or that where it is not NULL. */
-static void said_expect(const char *what, const char *or)
+static void said_expect(const char *what, const char *instead)
 {
 	char *buf = said_buf;
 
@@ -28,7 +28,7 @@ static void said_expect(const char *what, const char *or)
 	fputs(buf, stderr);
 	close(said_texts);
 	close(said_stderr);
-	if (!strstr(buf, what) && !(or && strstr(buf, or)))
+	if (!strstr(buf, what) && !(instead && strstr(buf, instead)))
 		multi_fail(__FILE__, __LINE__, "nothing says \"%s\"", what);
 }
 
