@@ -77,13 +77,24 @@ GDR_DEVICE_COLD void gdri_room_begin(struct gdri_dev *dev, struct gdri_room *r, 
 	gdri_wait_begin_queue(&r->w, GDRI_QUEUE_FULL, qp);
 }
 
-/* ret: of the last look, or of the wait. qp is the record's: in relocatable code ptxas takes what it reads of its own
- * frame for the same in all lanes, and would add once for all of them at one address. */
-GDRI_FRAMELESS int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, struct gdri_qp *qp, int ret)
+/* Those two that add at what the record names are functions: in relocatable code ptxas takes what a function reads of
+ * its own frame for the same in all lanes, and would add once for all of them at one address. */
+GDRI_NOINLINE void gdri_room_leave(const struct gdri_room *r)
+{
+	gdri_gate_leave(r->qp, r->side);
+}
+
+GDRI_NOINLINE uint64_t gdri_room_next(const struct gdri_room *r)
+{
+	return gdri_sq_next(r->qp, r->n);
+}
+
+/* ret: of the last look, or of the wait. */
+GDRI_FRAMELESS int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, int ret)
 {
 	GDRI_DEV_CONSTANT(dev);
 	if (r->waits)
-		gdri_gate_leave(qp, r->side);
+		gdri_room_leave(r);
 	if (gdri_unlikely(ret < 0)) {
 		gdri_wait_leave(dev, &r->w);
 		return ret;
@@ -93,7 +104,7 @@ GDRI_FRAMELESS int gdri_room_end(struct gdri_dev *dev, struct gdri_room *r, stru
 }
 
 /* First use, full ring or error: leave for n blocks, or an error. The caller holds no blocks, so that whoever does is
- * never waiting for it. */
+ * never waiting for it. It finds queue and number in *r behind the wait. */
 GDRI_FRAMELESS int gdri_sq_room(struct gdri_dev *dev, struct gdri_room *r, struct gdri_qp *qp, uint32_t n)
 {
 	int ret;
@@ -105,7 +116,7 @@ GDRI_FRAMELESS int gdri_sq_room(struct gdri_dev *dev, struct gdri_room *r, struc
 	GDRI_NOT_UNROLLED
 	while (!(ret = gdri_room_look(dev, r)) && !(ret = gdri_wait_step(dev, &r->w)))
 		;
-	return gdri_room_end(dev, r, qp, ret);
+	return gdri_room_end(dev, r, ret);
 }
 
 /* gdri_sq_reserve_now, waiting for room. */
@@ -119,7 +130,7 @@ GDR_DEVICE int gdri_sq_reserve(struct gdri_dev *dev, struct gdri_qp *qp, uint32_
 		return 0;
 	}
 	ret = gdri_sq_room(dev, &r, qp, n);
-	*base = gdri_likely(!ret) ? gdri_sq_next(qp, n) : GDRI_NO_ROOM; /* not r's: see gdri_room_end */
+	*base = gdri_likely(!ret) ? gdri_room_next(&r) : GDRI_NO_ROOM;
 	return ret;
 }
 
