@@ -42,24 +42,38 @@ static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *s
 	return -GDR_EINVAL;
 }
 
+/* By way of the library's buffers, which takes nothing for granted of the pages at this end. */
+static int rma_staged(const char *call, gdr_ctx_t ctx, bool is_put, void *dst, const void *src, size_t len, int pe,
+		      int world)
+{
+	struct gdri_state *st = gdri_state_get();
+	uint32_t q;
+	int ret;
+
+	gdri_ctx_pe(ctx, pe, &q);
+	ret = is_put ? gdri_staging_put(st, gdri_window_offset(st, dst), src, len, world, q)
+		     : gdri_staging_get(st, dst, gdri_window_offset(st, src), len, world, q);
+	if (ret == -GDR_EINVAL && is_put)
+		gdri_error("%s: src %p, %zu bytes to PE %d, is in pages that may not be read", call, src, len, pe);
+	else if (ret == -GDR_EINVAL)
+		gdri_error("%s: dst %p, %zu bytes from PE %d, is in pages that may not be written", call, dst, len, pe);
+	return ret;
+}
+
 static int rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void *dst, const void *src, size_t len,
 		    int pe)
 {
 	const void *sym = is_put ? dst : src, *local = is_put ? src : dst;
 	struct gdri_state *st = gdri_state_get();
 	int world, ret = rma_wrong(call, ctx, is_put, sym, local, len, pe, &world);
-	uint32_t q;
 
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
 	if (ret)
 		return ret;
 	if (gdri_host_cuda())
 		return is_put ? gdri_cuda_put(dst, src, len, world) : gdri_cuda_get(dst, src, len, world);
-	if (st && gdri_staging_needed(st, local, len, world, is_put)) {
-		gdri_ctx_pe(ctx, pe, &q);
-		return is_put ? gdri_staging_put(st, gdri_window_offset(st, dst), src, len, world, q)
-			      : gdri_staging_get(st, dst, gdri_window_offset(st, src), len, world, q);
-	}
+	if (st && gdri_staging_needed(st, local, len, world, is_put))
+		return rma_staged(call, ctx, is_put, dst, src, len, pe, world);
 	if (is_put)
 		return nbi ? gdr_ctx_put_nbi(ctx, dst, src, len, pe) : gdr_ctx_put(ctx, dst, src, len, pe);
 	return nbi ? gdr_ctx_get_nbi(ctx, dst, src, len, pe) : gdr_ctx_get(ctx, dst, src, len, pe);

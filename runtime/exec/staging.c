@@ -2,13 +2,13 @@
 #include "runtime/exec/staging.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <gdr/device.h>
 #include <gdr/impl/queue/named.h>
 
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
+#include "runtime/core/try_copy.h"
 #include "runtime/net/net.h"
 
 #define PART ((size_t)256 << 10)
@@ -147,8 +147,10 @@ static int staging_put(struct gdri_state *st, uint64_t offset, const uint8_t *sr
 		ret = staging_await(st->dev, &half[i], GDRI_PUT);
 		if (ret)
 			break;
-		memcpy(half[i].at, src, part);
-		ret = staging_post(st, &half[i], GDRI_OP_WRITE, offset, part, qp);
+		if (!gdri_try_copy_from(half[i].at, src, part))
+			ret = -GDR_EINVAL;
+		else
+			ret = staging_post(st, &half[i], GDRI_OP_WRITE, offset, part, qp);
 	}
 	return ret ? ret : staging_await_both(st->dev, &half[i], &half[i ^ 1], GDRI_PUT);
 }
@@ -167,8 +169,8 @@ static int staging_get(struct gdri_state *st, uint8_t *dst, uint64_t offset, siz
 			ret = staging_post(st, &half[i ^ 1], GDRI_OP_READ, offset, next, qp);
 		if (!ret)
 			ret = staging_await(st->dev, &half[i], GDRI_GET);
-		if (!ret)
-			memcpy(dst, half[i].at, part);
+		if (!ret && !gdri_try_copy_to(dst, half[i].at, part))
+			ret = -GDR_EINVAL;
 	}
 	return ret;
 }

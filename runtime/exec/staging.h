@@ -16,7 +16,8 @@ struct gdri_staging;
 bool gdri_staging_needed(const struct gdri_state *st, const void *local, size_t len, int pe, bool to_pe);
 
 /* offset: of the object in the heap. q: see gdri_qp_to. Both return when `local` is the caller's again, also with an
- * error; -GDR_ETIMEOUT within GDR_TIMEOUT of each part. Any thread; one at a time goes through. */
+ * error; -GDR_ETIMEOUT within GDR_TIMEOUT of each part; -GDR_EINVAL, which is not logged, where the pages of `local` do
+ * not allow it (try_copy.h): parts in front of these have been moved. Any thread; one at a time goes through. */
 int gdri_staging_put(struct gdri_state *st, uint64_t offset, const void *src, size_t len, int pe, uint32_t q);
 int gdri_staging_get(struct gdri_state *st, void *dst, uint64_t offset, size_t len, int pe, uint32_t q);
 

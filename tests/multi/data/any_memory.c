@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transfers of host threads take any memory of the process on every path, as source what may only be read; NULL with
- * a length is refused. "late": what was given up does not touch the caller's memory any more. */
-#include "tests/multi/multi.h"
+ * a length is refused, by queue also memory whose pages do not allow it. "late": what was given up does not touch the
+ * caller's memory any more. */
+#include "tests/multi/said.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -224,6 +225,54 @@ static void refused(uint8_t *object)
 	CHECK_EQ(byte, 7);
 }
 
+static uint8_t *pages(size_t len, int prot)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	memset(p, 9, len);
+	CHECK_EQ(mprotect(p, len, prot), 0);
+	return p;
+}
+
+/* The library copies by way of its buffers, and looks first: all of the memory, its end, its begin, and a registered
+ * buffer that may not be written. */
+static void not_allowed(uint8_t *object, int pe)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *constant = pages(MOST, PROT_READ), *none = pages(2 * page, PROT_NONE), byte = 0;
+	uint8_t *end = pages(2 * page, PROT_READ | PROT_WRITE), *begin = pages(2 * page, PROT_READ | PROT_WRITE);
+	char text[120];
+
+	CHECK_EQ(mprotect(end + page, page, PROT_NONE), 0);
+	CHECK_EQ(mprotect(begin, page, PROT_READ), 0);
+	said_begin();
+	for (size_t form = 0; form < FORMS; form++) {
+		CHECK_EQ(gets_of[form](constant, object, 1, pe), -GDR_EINVAL);
+		CHECK_EQ(gets_of[form](constant, object, MOST, pe), -GDR_EINVAL);
+		CHECK_EQ(gets_of[form](end + 10, object, page, pe), -GDR_EINVAL);
+		CHECK_EQ(gets_of[form](begin + page - 1, object, 2, pe), -GDR_EINVAL);
+		CHECK_EQ(puts_of[form](object, none, 2 * page, pe), -GDR_EINVAL);
+		CHECK_EQ(puts_of[form](object, end + 10, page, pe), -GDR_EINVAL);
+	}
+	CHECK_OK(gdr_buffer_register(constant, page));
+	CHECK_EQ(gdr_host_get(constant + 3, object, 64, pe), -GDR_EINVAL);
+	CHECK_OK(gdr_buffer_unregister(constant));
+	snprintf(text, sizeof(text), "gdr_host_get: dst %p, 1 bytes from PE %d, is in pages that may not be written",
+		 (void *)constant, pe);
+	said_expect(text, NULL);
+	snprintf(text, sizeof(text), "gdr_host_ctx_put_nbi: src %p, %zu bytes to PE %d, is in pages that may not be "
+		 "read", (void *)none, 2 * page, pe);
+	CHECK(strstr(said_buf, text));
+	CHECK_EQ(constant[0], 9);
+	CHECK_OK(gdr_host_status());
+	CHECK_OK(gdr_host_get(&byte, object, 1, pe));
+	munmap(constant, MOST);
+	munmap(none, 2 * page);
+	munmap(end, 2 * page);
+	munmap(begin, 2 * page);
+}
+
 struct worker {
 	uint8_t *object;
 	unsigned number;
@@ -361,6 +410,8 @@ int main(int argc, char **argv)
 	lengths(object, pe);
 	read_only(object, pe);
 	half_registered(object, pe);
+	if (!gdr_host_ptr(object, pe))
+		not_allowed(object, pe);
 	threads(object, pe);
 	CHECK_OK(gdr_finalize());
 	if (!multi_pe)
