@@ -324,7 +324,7 @@ int gdri_options_check(const struct gdri_options *opt)
 		return gdri_fail(-GDR_EOPTION, "GDR_COLL_SLOT=%llu is not a power of two",
 				 (unsigned long long)opt->coll_slot);
 	if (gdri_coll_check(opt->coll, why, sizeof(why)))
-		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted; it takes %s", opt->coll, why);
+		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted: %s", opt->coll, why);
 	if (strcmp(opt->proxy_cpus, "auto") && strcmp(opt->proxy_cpus, "any") &&
 	    !gdri_parse_cpus(opt->proxy_cpus, &cpus))
 		return gdri_fail(-GDR_EOPTION,

@@ -95,16 +95,19 @@ static const char *coll_parse_rule(const char *s, struct gdri_coll_rule *r)
 int gdri_coll_check(const char *rules, char *why, size_t room)
 {
 	struct gdri_coll_rule r;
+	const char *next;
+	size_t n;
 
-	while (*rules) {
-		rules = coll_parse_rule(rules, &r);
-		if (rules)
+	for (; *rules; rules = next) {
+		next = coll_parse_rule(rules, &r);
+		if (next)
 			continue;
-		snprintf(why, room, "KIND:ALGORITHM[:BYTES],... of sync: one-shot tree single-leader, broadcast: "
-			 "one-shot tree direct two-shot single-leader multi-rail, collect: one-shot ring direct "
-			 "multi-rail, alltoall: one-shot direct single-leader multi-rail, reduce: one-shot tree ring "
-			 "two-shot single-leader multi-rail copies, scan: one-shot ring single-leader; grid, ll and "
-			 "ll-ctas of all but sync");
+		n = strcspn(rules, ",");
+		snprintf(why, room, "not \"%.*s\"; it takes KIND:ALGORITHM[:BYTES],... of sync: one-shot tree "
+			 "single-leader, broadcast: one-shot tree direct two-shot single-leader multi-rail, collect: "
+			 "one-shot ring direct multi-rail, alltoall: one-shot direct single-leader multi-rail, reduce: "
+			 "one-shot tree ring two-shot single-leader multi-rail copies, scan: one-shot ring "
+			 "single-leader; grid, ll and ll-ctas of all but sync", (int)(n < 60 ? n : 60), rules);
 		return -GDR_EOPTION;
 	}
 	return 0;

@@ -42,7 +42,7 @@ int gdri_coll_on_stream(const struct gdri_team *t, int kind, uint64_t bytes,
 			const struct gdri_coll_rules *r);
 
 /* "reduce:two,broadcast:flat:4k": kind, algorithm, and up to how many bytes. 0, or -GDR_EOPTION with
- * `why` saying what is accepted. */
+ * `why` saying which of them is not, and what is accepted. */
 int gdri_coll_check(const char *rules, char *why, size_t room);
 
 /* As GDR_COLL_TABLE takes it. */

@@ -201,6 +201,28 @@ static void printed_tables_read_back(void **state)
 	free(second);
 }
 
+static void the_wrong_rule_is_named(void **state)
+{
+	static const struct {
+		const char *rules, *wrong;
+	} cases[] = {
+		{"sync:ring", "not \"sync:ring\"; it takes KIND"},
+		{"broadcast:multi-rail:4k,sync:ring", "not \"sync:ring\"; "},
+		{"reduce:ring,broadcast:tree:4x,scan:ring", "not \"broadcast:tree:4x\"; "},
+		{"reduce:ring,,sync:tree", "not \"\"; "},
+		{"nonsense", "not \"nonsense\"; "},
+	};
+	char why[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(gdri_coll_check(cases[i].rules, why, sizeof(why)), -GDR_EOPTION);
+		assert_ptr_equal(strstr(why, cases[i].wrong), why);
+		assert_non_null(strstr(why, "all but sync")); /* to its end */
+	}
+	assert_int_equal(gdri_coll_check("broadcast:multi-rail:4k,sync:tree", why, sizeof(why)), 0);
+}
+
 static void old_words_are_read(void **state)
 {
 	struct gdri_coll_rules a, b;
@@ -280,6 +302,7 @@ int main(void)
 		cmocka_unit_test(overrides_come_first),
 		cmocka_unit_test(streams_have_their_own),
 		cmocka_unit_test(printed_tables_read_back),
+		cmocka_unit_test(the_wrong_rule_is_named),
 		cmocka_unit_test(old_words_are_read),
 		cmocka_unit_test(a_file_takes_the_tables_place),
 		cmocka_unit_test(nonsense_in_files_is_refused),
