@@ -431,8 +431,9 @@ void gdri_options_markdown(FILE *f)
 	      "Written by `tools/gen_options` from `runtime/core/options.def`; do not edit.\n\n"
 	      "Environment variables, read once by `gdr_init` and then frozen. A value that is not "
 	      "wholly\nunderstood, or out of range, makes `gdr_init` fail on all PEs and name the "
-	      "variable; an unknown `GDR_` variable\nis warned about once. Sizes take the suffixes "
-	      "k, m, g, t (powers of 1024), times a unit: ms, s, m, h, d.\nLists are "
+	      "variable; an unknown `GDR_` variable\nis warned about once. Set to nothing (`GDR_NIC=`) is not "
+	      "unset: an option whose default is empty has\nits default then, all others refuse it. Sizes take the "
+	      "suffixes k, m, g, t (powers of 1024), times a unit: ms, s, m, h, d.\nLists are "
 	      "comma-separated. `gdr_info -e` prints the values in force.\n\n"
 	      "| variable | default | values | meaning |\n|---|---|---|---|\n",
 	      f);

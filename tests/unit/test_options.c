@@ -114,6 +114,32 @@ static void nonsense_is_refused_by_every_option(void **state)
 	assert_true(tried > 18 * 15);
 }
 
+/* As docs/options.md has it: the default, where that is empty. */
+static void nothing_is_a_value(void **state)
+{
+	static const struct {
+		const char *name, *def;
+	} all[] = {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) {#NAME, def},
+#include "runtime/core/options.def"
+#undef GDRI_OPTION
+	};
+	struct gdri_options o;
+	char var[64], text[4096];
+	char *env[] = {var, NULL};
+	int ret;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(var, sizeof(var), "GDR_%s=", all[i].name);
+		ret = read_caught(&o, env, text, sizeof(text));
+		if (!ret)
+			ret = gdri_options_check(&o);
+		if (ret != (*all[i].def ? -GDR_EOPTION : 0))
+			fail_msg("%s: %d %s", var, ret, text);
+	}
+}
+
 static void strings_are_bounded(void **state)
 {
 	char long_value[GDRI_OPTION_TEXT_MAX + 1], why[200];
@@ -372,6 +398,7 @@ int main(void)
 		cmocka_unit_test(defaults_are_in_range),
 		cmocka_unit_test(values_are_taken),
 		cmocka_unit_test(nonsense_is_refused_by_every_option),
+		cmocka_unit_test(nothing_is_a_value),
 		cmocka_unit_test(strings_are_bounded),
 		cmocka_unit_test(limits_are_exact),
 		cmocka_unit_test(ties_are_checked),
