@@ -84,19 +84,12 @@ GDR_DEVICE uint32_t gdri_lanes_below(void)
 	return mask;
 }
 
-/* The active mask is a hint: any subset that holds the caller is a correct group. A lone thread asks nobody.
- * In libgdr_device.a each lane posts by itself, until groups have been seen right there on GPUs
- * (docs/adr/0010-a-device-library-for-relocatable-code.md). */
+/* The active mask is a hint: any subset that holds the caller is a correct group. A lone thread asks nobody. */
 GDR_DEVICE uint32_t gdri_group(uint64_t key)
 {
-#ifdef GDRI_LIBRARY_PART
-	(void)key;
-	return gdri_lanes_below() + 1;
-#else
 	uint32_t active = __activemask();
 
 	return active & (active - 1) ? __match_any_sync(active, (unsigned long long)key) : active;
-#endif
 }
 
 GDR_DEVICE uint64_t gdr_clock_ns(void)
